@@ -1,0 +1,2 @@
+# What `ninja install` puts where.
+include(GNUInstallDirs)

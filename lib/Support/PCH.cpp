@@ -1,0 +1,1 @@
+// The translation unit that the shared precompiled header belongs to. See tc_add_library in cmake/TcHelpers.cmake.
