@@ -1,0 +1,60 @@
+//===- HostOps.td - the host program ---------------------------------------------------------------------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_DIALECT_HOST_IR_HOSTOPS
+#define TC_DIALECT_HOST_IR_HOSTOPS
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/OpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Host_Dialect : Dialect {
+  let name = "host";
+  let cppNamespace = "::tc::host";
+  let summary = "The straight-line program that launches kernels";
+  let hasConstantMaterializer = 0;
+}
+
+def Host_ConstantOp : Op<Host_Dialect, "constant", [Pure]> {
+  let summary = "A constant as kernels read it: `data` rearranged by `map`";
+  let description = [{
+    result[i..] = data[map(i..)], and 0 where map(i..) lies outside of data. Without `map`: the data as it is. The bytes are made
+    when the artifact is written; equal constants are stored once. Example, 16-column panels of a [K, N] matrix:
+    `map = affine_map<(p, k, c) -> (k, p * 16 + c)>`, result tensor<?xKx16xf32>.
+  }];
+  let arguments = (ins TypedAttrInterface:$data, OptionalAttr<AffineMapAttr>:$map);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$data (`map` $map^)? attr-dict `:` type($result)";
+}
+
+def Host_LaunchOp : Op<Host_Dialect, "launch", []> {
+  let summary = "Runs a kernel over [0, tasks)";
+  let description = [{
+    `kernel` names a function of every variant's module, of type tcrt_kernel_fn. Its argument words are, in order: addresses of
+    the inputs, addresses of the outputs, the address of the scratch if `scratch` is given (worker w owns the bytes from w * scratch on), then
+    the values of the `symbols` (positions in the function's prim.symbols). `tasks`, `grain` and `scratch` are size expressions
+    (maps with one result). `inPlace` lists (input, output) pairs, flattened, that may share memory. Inputs and outputs do not
+    overlap otherwise. Sizes of buffers come from the tensor types. `device` names grid, block and shared memory for GPU kernels.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs, DenseI64ArrayAttr:$symbols,
+                   AffineMapAttr:$tasks, AffineMapAttr:$grain, OptionalAttr<AffineMapAttr>:$scratch,
+                   OptionalAttr<DenseI64ArrayAttr>:$inPlace, OptionalAttr<DictionaryAttr>:$device,
+                   OptionalAttr<DictionaryAttr>:$cost);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let assemblyFormat = "$kernel `(` $inputs `)` `symbols` $symbols `tasks` $tasks `grain` $grain (`scratch` $scratch^)? (`in_place` $inPlace^)? attr-dict `:` functional-type($inputs, $outputs)";
+}
+
+def Host_VariantOp : Op<Host_Dialect, "variant", [Symbol, SymbolTable, NoTerminator, SingleBlock, IsolatedFromAbove]> {
+  let summary = "The kernels of one target variant: llvm.func ops";
+  let description = "`device` is cpu or cuda; `cpu` and `features` are LLVM's names, as given to the target machine.";
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$device, StrAttr:$cpu, StrAttr:$features);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `device` $device `cpu` $cpu `features` $features attr-dict-with-keyword $body";
+}
+
+#endif

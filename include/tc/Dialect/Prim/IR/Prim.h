@@ -1,0 +1,74 @@
+//===- Prim.h - the prim dialect ------------------------------------------------------------------------------*- C++
+//-*-===//
+//
+// Tensor primitives (PrimOps.td) and the size expressions of their types.
+//
+// Size expressions, with an example. A model input x of shape [batch, 128] has the type
+//   tensor<?x128xf32, #prim.dims<affine_map<()[s0] -> (s0, 128)>>>
+// in a function whose prim.symbols attribute is [#prim.symbol<"batch", 0, max, 1>]. getSizes(type) gives {s0, 128};
+// flattening x gives makeType(f32, {s0 * 128}). Two sizes are the same exactly when their AffineExpr pointers are, as
+// makeType simplifies every expression.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_DIALECT_PRIM_IR_PRIM_H
+#define TC_DIALECT_PRIM_IR_PRIM_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/AffineMap.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace tc::prim {
+/// Marks ops whose result element depends on the operands' elements at the same index only.
+template <typename ConcreteType>
+class PointwiseTrait : public mlir::OpTrait::TraitBase<ConcreteType, PointwiseTrait> {};
+} // namespace tc::prim
+
+#include "tc/Dialect/Prim/IR/PrimDialect.h.inc"
+#include "tc/Dialect/Prim/IR/PrimEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "tc/Dialect/Prim/IR/PrimAttrs.h.inc"
+#define GET_OP_CLASSES
+#include "tc/Dialect/Prim/IR/PrimOps.h.inc"
+
+namespace tc::prim {
+
+/// Name of the function attribute (ArrayAttr of SymbolAttr) that lists the symbols of its size expressions.
+inline constexpr llvm::StringLiteral kSymbolsAttr = "prim.symbols";
+
+/// One size expression per dim of a ranked tensor type: constants for static dims.
+llvm::SmallVector<mlir::AffineExpr> getSizes(mlir::Type type);
+inline llvm::SmallVector<mlir::AffineExpr> getSizes(mlir::Value value) { return getSizes(value.getType()); }
+
+/// The tensor type with these sizes. Expressions are simplified first; a type of constants carries no encoding.
+mlir::RankedTensorType makeType(mlir::Type elementType, llvm::ArrayRef<mlir::AffineExpr> sizes);
+/// The same sizes with another element type.
+mlir::RankedTensorType withElementType(mlir::Type type, mlir::Type elementType);
+
+/// Canonical form of a size expression over any number of symbols.
+mlir::AffineExpr simplifySize(mlir::AffineExpr expr);
+/// Product of sizes, simplified; 1 for none.
+mlir::AffineExpr product(mlir::MLIRContext *context, llvm::ArrayRef<mlir::AffineExpr> sizes);
+/// The value of a constant expression.
+std::optional<int64_t> getConstantSize(mlir::AffineExpr expr);
+/// A map without dims whose results are `exprs`, as the ops with size expressions take it.
+mlir::AffineMap makeSizeMap(mlir::MLIRContext *context, llvm::ArrayRef<mlir::AffineExpr> exprs);
+/// Whether all sizes of both types are provably equal.
+inline bool sameSizes(mlir::Type a, mlir::Type b) { return getSizes(a) == getSizes(b); }
+/// Inclusive bounds of a size expression given the symbols of `func` (nullopt: none known).
+std::pair<int64_t, int64_t> getSizeBounds(mlir::AffineExpr expr, mlir::ArrayAttr symbols);
+
+} // namespace tc::prim
+
+#endif // TC_DIALECT_PRIM_IR_PRIM_H

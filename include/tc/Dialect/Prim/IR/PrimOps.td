@@ -1,0 +1,388 @@
+//===- PrimOps.td - operations of prim --------------------------------------------------------------------*- tablegen -*-===//
+//
+// Conventions: C1, C2, ... number the constraints that the verifier cites. `size expressions` are the results of an
+// affine map without dims over the function's symbols (see PrimBase.td).
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_DIALECT_PRIM_IR_PRIMOPS
+#define TC_DIALECT_PRIM_IR_PRIMOPS
+
+include "tc/Dialect/Prim/IR/PrimBase.td"
+
+//===--- constants and sizes ----------------------------------------------------------------------------------------===//
+
+def Prim_ConstantOp : Prim_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["value", "result"]>]> {
+  let summary = "A tensor known at compile time";
+  let description = [{
+    `value` is `#tc.data` (bytes in a blob) or, for splats and for at most 64 elements, a builtin dense attribute.
+  }];
+  let arguments = (ins TypedAttrInterface:$value);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$value attr-dict";
+  let hasFolder = 1;
+}
+def Prim_SplatOp : Prim_Op<"splat", [Pure]> {
+  let summary = "All elements equal to `value`, any shape";
+  let arguments = (ins TypedAttrInterface:$value);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$value attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+def Prim_IotaOp : Prim_Op<"iota", [Pure]> {
+  let summary = "Element = its index along `axis`";
+  let arguments = (ins I64Attr:$axis);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "`axis` `=` $axis attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+def Prim_SizesOp : Prim_Op<"sizes", [Pure]> {
+  let summary = "A 0-D or 1-D i64 tensor of size expressions: how sizes enter arithmetic on values";
+  let description = "(C1) as many expressions as elements. Example: `prim.sizes affine_map<()[s0] -> (s0, 768)> : tensor<2xi64>`.";
+  let arguments = (ins AffineMapAttr:$map);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$map attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+def Prim_BindSymbolOp : Prim_Op<"bind_symbol"> {
+  let summary = "Defines symbol `symbol` from a 0-D i64 tensor: a size that depends on data";
+  let arguments = (ins AnyRankedTensor:$value, I64Attr:$symbol);
+  let assemblyFormat = "$value `to` $symbol attr-dict `:` type($value)";
+}
+
+//===--- elementwise ------------------------------------------------------------------------------------------------===//
+
+def Prim_AbsOp : Prim_Unary<"abs">;
+def Prim_NegOp : Prim_Unary<"neg">;
+def Prim_SignOp : Prim_Unary<"sign"> { let description = "-1, 0 or 1; NaN stays NaN."; }
+def Prim_CeilOp : Prim_Unary<"ceil">;
+def Prim_FloorOp : Prim_Unary<"floor">;
+def Prim_RoundOp : Prim_Unary<"round"> { let description = "Half to even."; }
+def Prim_TruncOp : Prim_Unary<"trunc">;
+def Prim_SqrtOp : Prim_Unary<"sqrt">;
+def Prim_RsqrtOp : Prim_Unary<"rsqrt">;
+def Prim_ReciprocalOp : Prim_Unary<"reciprocal">;
+def Prim_ExpOp : Prim_Unary<"exp">;
+def Prim_Expm1Op : Prim_Unary<"expm1">;
+def Prim_LogOp : Prim_Unary<"log">;
+def Prim_Log1pOp : Prim_Unary<"log1p">;
+def Prim_SinOp : Prim_Unary<"sin">;
+def Prim_CosOp : Prim_Unary<"cos">;
+def Prim_TanOp : Prim_Unary<"tan">;
+def Prim_AsinOp : Prim_Unary<"asin">;
+def Prim_AcosOp : Prim_Unary<"acos">;
+def Prim_AtanOp : Prim_Unary<"atan">;
+def Prim_SinhOp : Prim_Unary<"sinh">;
+def Prim_CoshOp : Prim_Unary<"cosh">;
+def Prim_TanhOp : Prim_Unary<"tanh">;
+def Prim_AsinhOp : Prim_Unary<"asinh">;
+def Prim_AcoshOp : Prim_Unary<"acosh">;
+def Prim_AtanhOp : Prim_Unary<"atanh">;
+def Prim_ErfOp : Prim_Unary<"erf">;
+def Prim_LogisticOp : Prim_Unary<"logistic"> { let description = "1 / (1 + exp(-x))."; }
+def Prim_NotOp : Prim_Unary<"not"> { let description = "Of bool: logical; of integers: bitwise."; }
+
+def Prim_AddOp : Prim_Binary<"add", [Commutative]>;
+def Prim_SubOp : Prim_Binary<"sub">;
+def Prim_MulOp : Prim_Binary<"mul", [Commutative]>;
+def Prim_DivOp : Prim_Binary<"div"> {
+  let description = "Integers truncate toward zero; division of an integer by zero gives 0, and MIN / -1 gives MIN.";
+}
+def Prim_RemOp : Prim_Binary<"rem"> { let description = "C's % and fmod: the sign of the dividend; integer x rem 0 is 0."; }
+def Prim_PowOp : Prim_Binary<"pow">;
+def Prim_Atan2Op : Prim_Binary<"atan2">;
+def Prim_MaxOp : Prim_Binary<"max", [Commutative]> { let description = "NaN if either is NaN."; }
+def Prim_MinOp : Prim_Binary<"min", [Commutative]> { let description = "NaN if either is NaN."; }
+def Prim_AndOp : Prim_Binary<"and", [Commutative]>;
+def Prim_OrOp : Prim_Binary<"or", [Commutative]>;
+def Prim_XorOp : Prim_Binary<"xor", [Commutative]>;
+def Prim_ShlOp : Prim_Binary<"shl"> { let description = "A shift by the width or more gives 0."; }
+def Prim_ShrOp : Prim_Binary<"shr"> { let description = "Logical for unsigned, arithmetic for signed elements; by the width or more: 0 or -1."; }
+
+def Prim_CompareOp : Prim_Op<"compare", [Pure, Prim_Elementwise, SameTypeOperands]> {
+  let arguments = (ins Prim_CompareKind:$kind, AnyRankedTensor:$lhs, AnyRankedTensor:$rhs);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$kind $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
+  let builders = [OpBuilder<(ins "::tc::prim::CompareKind":$kind, "::mlir::Value":$lhs, "::mlir::Value":$rhs)>];
+  let hasVerifier = 1;
+}
+class Prim_Test<string mnemonic> : Prim_Op<mnemonic, [Pure, Prim_Elementwise]> {
+  let arguments = (ins AnyRankedTensor:$operand);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
+}
+def Prim_IsNanOp : Prim_Test<"is_nan">;
+def Prim_IsInfOp : Prim_Test<"is_inf">;
+def Prim_SelectOp : Prim_Op<"select", [Pure, Prim_Elementwise, AllTypesMatch<["ifTrue", "ifFalse", "result"]>]> {
+  let summary = "result = condition ? ifTrue : ifFalse, elementwise";
+  let arguments = (ins AnyRankedTensor:$condition, AnyRankedTensor:$ifTrue, AnyRankedTensor:$ifFalse);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$condition `,` $ifTrue `,` $ifFalse attr-dict `:` type($condition) `,` type($result)";
+  let hasVerifier = 1;
+}
+def Prim_ConvertOp : Prim_Op<"convert", [Pure, Prim_Elementwise]> {
+  let summary = "Change the element type by value";
+  let description = [{
+    float to integer truncates toward zero, out of range saturates and NaN gives 0; integer to narrower integer wraps;
+    anything to i1 is `!= 0`; float to narrower float rounds to nearest even.
+  }];
+  let arguments = (ins AnyRankedTensor:$operand);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let builders = [OpBuilder<(ins "::mlir::Value":$operand, "::mlir::Type":$elementType)>];
+  let hasVerifier = 1;
+}
+
+//===--- movement ---------------------------------------------------------------------------------------------------===//
+
+def Prim_ReshapeOp : Prim_Op<"reshape", [Pure]> {
+  let summary = "The same elements in row-major order under other sizes";
+  let arguments = (ins AnyRankedTensor:$operand);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+def Prim_TransposeOp : Prim_Op<"transpose", [Pure]> {
+  let summary = "result dim i is operand dim permutation[i]";
+  let arguments = (ins AnyRankedTensor:$operand, DenseI64ArrayAttr:$permutation);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand $permutation attr-dict `:` type($operand) `->` type($result)";
+  let builders = [OpBuilder<(ins "::mlir::Value":$operand, "::llvm::ArrayRef<int64_t>":$permutation)>];
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+def Prim_BroadcastOp : Prim_Op<"broadcast", [Pure]> {
+  let summary = "Repeat along dims: operand dim i goes to result dim dims[i]";
+  let description = [{
+    (C1) dims is strictly increasing and in range. An operand size equals the result's or is 1; where neither is provable
+    the size at run time decides: the index along it is 0 if the operand's size is 1.
+  }];
+  let arguments = (ins AnyRankedTensor:$operand, DenseI64ArrayAttr:$dims);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand $dims attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+def Prim_SliceOp : Prim_Op<"slice", [Pure]> {
+  let summary = "result[i..] = operand[starts + i * steps]";
+  let description = "`starts`: a size expression per dim, in range. `steps`: not 0, may be negative. The result's type has the sizes.";
+  let arguments = (ins AnyRankedTensor:$operand, AffineMapAttr:$starts, DenseI64ArrayAttr:$steps);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand `from` $starts `step` $steps attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
+}
+def Prim_DynamicSliceOp : Prim_Op<"dynamic_slice", [Pure]> {
+  let summary = "Slice whose starts are data: i64 0-D tensors, clamped so that the window lies inside";
+  let arguments = (ins AnyRankedTensor:$operand, Variadic<AnyRankedTensor>:$starts);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand `from` `(` $starts `)` attr-dict `:` functional-type(operands, results)";
+}
+def Prim_PadOp : Prim_Op<"pad", [Pure]> {
+  let summary = "Surround with `value` (0-D): result[i] = operand[i - low] where inside, else value";
+  let description = "`low`: a size expression per dim, may be negative (crops). Sizes of the result from its type.";
+  let arguments = (ins AnyRankedTensor:$operand, AnyRankedTensor:$value, AffineMapAttr:$low);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand `,` $value `low` $low attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+def Prim_ConcatOp : Prim_Op<"concat", [Pure]> {
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, I64Attr:$axis);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$inputs `axis` `=` $axis attr-dict `:` functional-type(operands, results)";
+  let builders = [OpBuilder<(ins "::mlir::ValueRange":$inputs, "int64_t":$axis)>];
+  let hasVerifier = 1;
+}
+def Prim_GatherOp : Prim_Op<"gather", [Pure]> {
+  let summary = "Select slices of `source` along `axis` by integer index";
+  let description = [{
+    result[i.., j.., k..] = source[i.., indices[j..], k..]
+    Shapes: source [I.., A, K..], indices [J..] of i32 or i64, result [I.., J.., K..]; A may be symbolic.
+    (C1) 0 <= axis < rank(source).  (C2) element types of source and result match.
+    Indices in [-A, A) are valid: negative ones count from the end; the rest are clamped, so that memory is never overrun.
+    Source: ONNX Gather-13.
+  }];
+  let arguments = (ins AnyRankedTensor:$source, AnyRankedTensor:$indices, I64Attr:$axis);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$source `[` $indices `]` `axis` `=` $axis attr-dict `:` functional-type(operands, results)";
+  let builders = [OpBuilder<(ins "::mlir::Value":$source, "::mlir::Value":$indices, "int64_t":$axis)>];
+  let hasVerifier = 1;
+}
+def Prim_GatherElementsOp : Prim_Op<"gather_elements", [Pure]> {
+  let summary = "result[i..] = source[i.. with position axis replaced by indices[i..]]; negative and wild indices as in gather";
+  let arguments = (ins AnyRankedTensor:$source, AnyRankedTensor:$indices, I64Attr:$axis);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$source `[` $indices `]` `axis` `=` $axis attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+def Prim_GatherNDOp : Prim_Op<"gather_nd", [Pure]> {
+  let summary = "result[b.., j.., k..] = source[b.., indices[b.., j.., 0..D-1].., k..]";
+  let description = [{
+    source [B.., A1..AD, K..], indices [B.., J.., D], result [B.., J.., K..]; batchDims = rank of B.
+    (C1) the last dim of indices is static. Negative and wild indices as in gather. Source: ONNX GatherND-13.
+  }];
+  let arguments = (ins AnyRankedTensor:$source, AnyRankedTensor:$indices, I64Attr:$batchDims);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$source `[` $indices `]` `batch_dims` `=` $batchDims attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+def Prim_ScatterNDOp : Prim_Op<"scatter_nd", [Pure]> {
+  let summary = "A copy of `source` with slices at `indices` replaced by or combined with `updates`";
+  let description = "indices [J.., D], updates [J.., K..], source [A1..AD, K..]. Without `kind` the last update in row-major order wins.";
+  let arguments = (ins AnyRankedTensor:$source, AnyRankedTensor:$indices, AnyRankedTensor:$updates,
+                   OptionalAttr<Prim_ReduceKind>:$kind);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$source `[` $indices `]` `,` $updates (`kind` $kind^)? attr-dict `:` functional-type(operands, results)";
+}
+def Prim_ScatterElementsOp : Prim_Op<"scatter_elements", [Pure]> {
+  let summary = "Inverse of gather_elements: result = source; result[.. indices[i..] ..] = or combine= updates[i..]";
+  let arguments = (ins AnyRankedTensor:$source, AnyRankedTensor:$indices, AnyRankedTensor:$updates, I64Attr:$axis,
+                   OptionalAttr<Prim_ReduceKind>:$kind);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$source `[` $indices `]` `,` $updates `axis` `=` $axis (`kind` $kind^)? attr-dict `:` functional-type(operands, results)";
+}
+
+//===--- reductions -------------------------------------------------------------------------------------------------===//
+
+def Prim_ReduceOp : Prim_Op<"reduce", [Pure]> {
+  let summary = "Combine the elements along `dims`; the reduced dims are dropped";
+  let description = [{
+    (C1) dims strictly increasing and in range. f16 and bf16 sums accumulate in f32, all others in the element type. Empty: sum 0,
+    prod 1, max lowest value or -inf, min highest or +inf, and true, or false. max and min give NaN if an element is NaN.
+  }];
+  let arguments = (ins Prim_ReduceKind:$kind, AnyRankedTensor:$operand, DenseI64ArrayAttr:$dims);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$kind $operand $dims attr-dict `:` type($operand) `->` type($result)";
+  let builders = [OpBuilder<(ins "::tc::prim::ReduceKind":$kind, "::mlir::Value":$operand, "::llvm::ArrayRef<int64_t>":$dims)>];
+  let hasVerifier = 1;
+}
+def Prim_ArgReduceOp : Prim_Op<"arg_reduce", [Pure]> {
+  let summary = "i64 index of the max or min along `axis` (dropped); ties: the first, or the last with `lastIndex`; a NaN wins";
+  let arguments = (ins Prim_ReduceKind:$kind, AnyRankedTensor:$operand, I64Attr:$axis, UnitAttr:$lastIndex);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$kind $operand `axis` `=` $axis (`last` $lastIndex^)? attr-dict `:` type($operand) `->` type($result)";
+}
+def Prim_ScanOp : Prim_Op<"scan", [Pure]> {
+  let summary = "Cumulative combination along `axis`";
+  let arguments = (ins Prim_ReduceKind:$kind, AnyRankedTensor:$operand, I64Attr:$axis, UnitAttr:$exclusive, UnitAttr:$reverse);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$kind $operand `axis` `=` $axis (`exclusive` $exclusive^)? (`reverse` $reverse^)? attr-dict `:` type($operand) `->` type($result)";
+}
+
+//===--- contractions and windows -----------------------------------------------------------------------------------===//
+
+def Prim_DotGeneralOp : Prim_Op<"dot_general", [Pure]> {
+  let summary = "Batched matrix product with any dims contracted";
+  let description = [{
+    result dims: batch dims (in the order of lhsBatch), then the other lhs dims in order, then the other rhs dims in order.
+    (C1) batch and contracting dims are disjoint, in range and of equal sizes on both sides. Accumulates f16 and bf16 in f32,
+    narrow integers in i32; the result type's element may be wider than the operands'.
+  }];
+  let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$rhs, DenseI64ArrayAttr:$lhsBatch, DenseI64ArrayAttr:$rhsBatch,
+                   DenseI64ArrayAttr:$lhsContract, DenseI64ArrayAttr:$rhsContract);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs `batch` $lhsBatch `x` $rhsBatch `contract` $lhsContract `x` $rhsContract attr-dict `:` functional-type(operands, results)";
+  let builders = [OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs, "::llvm::ArrayRef<int64_t>":$lhsBatch,
+      "::llvm::ArrayRef<int64_t>":$rhsBatch, "::llvm::ArrayRef<int64_t>":$lhsContract, "::llvm::ArrayRef<int64_t>":$rhsContract)>];
+  let hasVerifier = 1;
+}
+def Prim_ConvOp : Prim_Op<"conv", [Pure]> {
+  let summary = "Convolution (correlation) over any number of spatial dims, channels last";
+  let description = [{
+    input [N, S.., C], filter [K.., C / groups, O], result [N, T.., O]; padLow and padHigh (may be negative) in elements.
+    T = floor((S + padLow + padHigh - dilation * (K - 1) - 1) / stride) + 1. GraphToPrim adds the transposes that channels-first
+    models need; they cancel between layers. (C1) as many strides, dilations, pads as spatial dims.
+    (C2) groups divides C and O.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$filter, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
+                   DenseI64ArrayAttr:$padLow, DenseI64ArrayAttr:$padHigh, I64Attr:$groups);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `,` $filter `strides` $strides `dilations` $dilations `pads` $padLow $padHigh `groups` $groups attr-dict `:` functional-type(operands, results)";
+  let builders = [OpBuilder<(ins "::mlir::Value":$input, "::mlir::Value":$filter, "::llvm::ArrayRef<int64_t>":$strides,
+      "::llvm::ArrayRef<int64_t>":$dilations, "::llvm::ArrayRef<int64_t>":$padLow, "::llvm::ArrayRef<int64_t>":$padHigh, "int64_t":$groups)>];
+  let hasVerifier = 1;
+}
+def Prim_WindowReduceOp : Prim_Op<"window_reduce", [Pure]> {
+  let summary = "Pooling: combine the elements of each window, channels last";
+  let description = [{
+    operand [N, S.., C], result [N, T.., C] with T as in conv over `window` (T comes from the result type, so that ceil mode is possible).
+    Elements outside the operand are left out (they equal the neutral element of `kind`).
+  }];
+  let arguments = (ins Prim_ReduceKind:$kind, AnyRankedTensor:$operand, DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides,
+                   DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$padLow);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$kind $operand `window` $window `strides` $strides `dilations` $dilations `low` $padLow attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+//===--- composites: a target may take them whole; otherwise the decompose pass expands them -------------------------===//
+
+def Prim_SoftmaxOp : Prim_Op<"softmax", [Pure, SameOperandsAndResultType]> {
+  let summary = "exp(x - max) / sum(exp(x - max)) along `axis`; with `log`, its logarithm";
+  let arguments = (ins AnyRankedTensor:$operand, I64Attr:$axis, UnitAttr:$log);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand `axis` `=` $axis (`log` $log^)? attr-dict `:` type($result)";
+}
+def Prim_NormOp : Prim_Op<"norm", [Pure, AllTypesMatch<["operand", "result"]>]> {
+  let summary = "(x - mean) * rsqrt(variance + epsilon) over `dims`; with `rms`, x * rsqrt(mean of squares + epsilon)";
+  let description = "Statistics in f32 for narrower elements. Scale and bias are separate elementwise ops.";
+  let arguments = (ins AnyRankedTensor:$operand, DenseI64ArrayAttr:$dims, F64Attr:$epsilon, UnitAttr:$rms);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand $dims `epsilon` `=` $epsilon (`rms` $rms^)? attr-dict `:` type($result)";
+}
+def Prim_AttentionOp : Prim_Op<"attention", [Pure]> {
+  let summary = "softmax(scale * q k^T + mask) v";
+  let description = [{
+    query [B.., T, D], key [B.., S, D], value [B.., S, E], optional additive mask [B.., T, S], result [B.., T, E].
+    With `causal`, position t sees s <= t + (S - T).
+  }];
+  let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value, Optional<AnyRankedTensor>:$mask,
+                   F64Attr:$scale, UnitAttr:$causal);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$query `,` $key `,` $value (`mask` $mask^)? `scale` $scale (`causal` $causal^)? attr-dict `:` functional-type(operands, results)";
+}
+def Prim_RnnOp : Prim_Op<"rnn", [Pure]> {
+  let summary = "One direction of a recurrent layer over time";
+  let description = [{
+    gates [T, B, G * H]: the input's part of the gates, biases included, in the cell's gate order (lstm: i, o, f, c; gru: z, r, h;
+    rnn: one); recurrent [H, G * H]; recurrentBias [G * H] (zeros unless gru with linearBeforeReset); initialHidden [B, H];
+    initialCell [B, H] and peephole [3 * H] (i, o, f) are read for lstm only, pass zeros otherwise.
+    Results: hidden [T, B, H] at every step, finalHidden [B, H], finalCell [B, H]. `reverse` runs from T-1 to 0.
+    sequenceLengths [B] i32: steps beyond give 0 and keep the state. Sources: ONNX LSTM-14, GRU-14, RNN-14 with default activations.
+  }];
+  let arguments = (ins Prim_RnnKind:$kind, AnyRankedTensor:$gates, AnyRankedTensor:$recurrent, AnyRankedTensor:$recurrentBias,
+                   AnyRankedTensor:$initialHidden, AnyRankedTensor:$initialCell, AnyRankedTensor:$peephole,
+                   AnyRankedTensor:$sequenceLengths, UnitAttr:$reverse, UnitAttr:$linearBeforeReset);
+  let results = (outs AnyRankedTensor:$hidden, AnyRankedTensor:$finalHidden, AnyRankedTensor:$finalCell);
+  let assemblyFormat = "$kind operands attr-dict `:` functional-type(operands, results)";
+}
+
+//===--- control flow -----------------------------------------------------------------------------------------------===//
+
+def Prim_IfOp : Prim_Op<"if", [SingleBlock, RecursiveMemoryEffects]> {
+  let summary = "Runs one region by a 0-D bool; regions see outer values";
+  let arguments = (ins AnyRankedTensor:$condition);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$thenRegion, SizedRegion<1>:$elseRegion);
+  let assemblyFormat = "$condition `:` type($condition) `->` `(` type($results) `)` $thenRegion `else` $elseRegion attr-dict";
+}
+def Prim_WhileOp : Prim_Op<"while", [SingleBlock, RecursiveMemoryEffects]> {
+  let summary = "Runs `body` while its first yielded value (0-D bool) is true, at most `maxTrips` times; carries tensors";
+  let description = [{
+    Operands: initial condition, then carried values. The body's arguments: iteration number (0-D i64), carried values; it yields the
+    next condition, then the next carried values. Carried sizes that change have symbols of their own, rebound each time.
+  }];
+  let arguments = (ins AnyRankedTensor:$maxTrips, AnyRankedTensor:$condition, Variadic<AnyRankedTensor>:$inits);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$maxTrips `,` $condition (`carry` $inits^)? `:` functional-type(operands, results) $body attr-dict";
+}
+def Prim_YieldOp : Prim_Op<"yield", [Pure, Terminator, ParentOneOf<["IfOp", "WhileOp"]>]> {
+  let arguments = (ins Variadic<AnyRankedTensor>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+#endif
