@@ -1,0 +1,163 @@
+//===- Writer.h - Writes artifact files -------------------------------------------------------------------*- C++ -*-===//
+//
+// An artifact is described by an ArtifactSpec and written by writeArtifact. The byte-level format is fixed by
+// tcrt/artifact_abi.h and described in lib/Artifact/README.md.
+//
+// Ownership: the spec owns its names and small tables; code and weights that it only refers to (StringRef, file ranges,
+// callbacks) must stay valid until the write returns. Weights are streamed and never held in memory as a whole.
+// Determinism: the bytes written depend on the spec alone: no time, path or address gets into the file.
+// Errors: one-line sentences that start with the output's path; an error leaves neither a partial file nor a changed old one.
+// Threads: no shared state.
+//
+// Example:
+//   ArtifactSpec spec;
+//   spec.symbols.push_back({"batch", 1, 64, 1});
+//   spec.inputs.push_back({"x", TCRT_DTYPE_F32, {Dim::symbol(0), Dim::fixed(128)}});
+//   spec.outputs.push_back({"y", TCRT_DTYPE_F32, {Dim::symbol(0), Dim::fixed(10)}});
+//   uint64_t offset = spec.addWeights(Segment::bytes(data)); // what the code adds to frame->weights
+//   spec.variants.push_back({"x86-64-v4", TCRT_DEVICE_CPU, featuresV4, elfBytes});
+//   if (llvm::Error error = writeArtifact(spec, "model.bin")) ...
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------------------------------------------------===//
+#ifndef TC_ARTIFACT_WRITER_H
+#define TC_ARTIFACT_WRITER_H
+
+#include "tcrt/artifact_abi.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tc::artifact {
+
+/// One dim of an input or output: a size, a symbol (index into ArtifactSpec::symbols), or an expression that the program
+/// evaluates (TCRT_DIM_EXPR).
+struct Dim {
+  uint32_t kind = TCRT_DIM_EXPR;
+  uint32_t symbolIndex = 0;
+  int64_t value = 0;
+
+  static Dim fixed(int64_t size) { return {TCRT_DIM_STATIC, 0, size}; }
+  static Dim symbol(uint32_t index) { return {TCRT_DIM_SYMBOL, index, 0}; }
+  static Dim expr() { return {}; }
+};
+
+/// An input or output. With TCRT_VALUE_FLAG_DEFAULT all dims are fixed and the default's bytes stand at `defaultOffset` of
+/// the weights.
+struct Value {
+  std::string name;
+  tcrt_dtype_t dtype = TCRT_DTYPE_INVALID;
+  std::vector<Dim> dims;
+  uint32_t flags = 0; ///< TCRT_VALUE_FLAG_*
+  uint64_t defaultOffset = 0;
+  uint32_t kind = TCRT_VALUE_TENSOR;
+};
+
+/// A symbol with its guard: min <= s <= max and s % divisor == 0. Symbols that no input dim binds are derived by the
+/// program's `infer`.
+struct Symbol {
+  std::string name;
+  int64_t min = 0;
+  int64_t max = INT64_MAX;
+  int64_t divisor = 1;
+};
+
+/// Code for one kind of machine. Variants stand best first within a device. Variants with equal `elf` bytes share a section.
+struct Variant {
+  std::string name;
+  uint32_t device = TCRT_DEVICE_CPU;
+  uint64_t cpuFeatures = 0; ///< TCRT_CPU_* that must be there
+  std::string elf;          ///< x86-64 ELF shared object, see part 2 of the ABI header
+  uint64_t weightsSize = UINT64_MAX; ///< bytes of the weights that it may read; default: all
+};
+
+/// What profiles say about the kernel with this index in `launch`.
+struct Kernel {
+  std::string name;
+  std::string nodes; ///< nodes of the model, joined with '+'
+  uint64_t flops = 0;
+  uint64_t bytes = 0;
+};
+
+/// A __global__ function, by its index in `launch_device`.
+struct DeviceKernel {
+  std::string name;
+  uint32_t maxThreads = 0;
+  uint32_t dynamicSmem = 0;
+};
+
+/// A cubin for exactly one SM version (90 written as 900, as in tcrt_section_t::arch).
+struct Cubin {
+  uint32_t arch = 0;
+  std::string bytes;
+};
+
+/// PTX text (without the final NUL, which the writer adds) for SM versions from `arch` on.
+struct Ptx {
+  uint32_t arch = 0;
+  std::string text;
+};
+
+/// Receives consecutive pieces of a segment.
+using WeightSink = llvm::function_ref<llvm::Error(llvm::ArrayRef<uint8_t>)>;
+
+/// Some bytes of the weights section.
+struct Segment {
+  enum class Source { Bytes, File, Callback };
+  Source source = Source::Bytes;
+  uint64_t size = 0;
+  /// Bytes: the data, owned by the caller.
+  llvm::StringRef data;
+  /// File: `size` bytes of this file from `fileOffset` on.
+  std::string path;
+  uint64_t fileOffset = 0;
+  /// Callback: called once, hands exactly `size` bytes to the sink in order.
+  std::function<llvm::Error(WeightSink)> produce;
+
+  static Segment bytes(llvm::StringRef data);
+  static Segment file(std::string path, uint64_t offset, uint64_t size);
+  static Segment callback(uint64_t size, std::function<llvm::Error(WeightSink)> produce);
+};
+
+/// A segment and its place in the weights section.
+struct PlacedSegment {
+  uint64_t offset = 0; ///< multiple of TCRT_DATA_ALIGN; gaps are zero
+  Segment segment;
+};
+
+/// Everything that goes into an artifact.
+struct ArtifactSpec {
+  std::string manifest = "{}"; ///< JSON text
+  std::vector<Value> inputs;
+  std::vector<Value> outputs;
+  std::vector<Symbol> symbols;
+  std::vector<Variant> variants;
+  std::vector<Kernel> kernels;
+  std::vector<DeviceKernel> deviceKernels;
+  std::vector<Cubin> cubins;
+  std::vector<Ptx> ptx;
+  std::vector<PlacedSegment> weights; ///< ascending, not overlapping
+
+  /// Appends a segment to the weights at the next multiple of TCRT_DATA_ALIGN and returns its offset.
+  uint64_t addWeights(Segment segment);
+  /// Bytes of the weights section so far.
+  uint64_t weightsSize() const;
+};
+
+/// Writes `spec` to `path` through a temporary file in the same folder and a rename. Checks the spec as the loader will
+/// check the file, so that what was written can be loaded.
+llvm::Error writeArtifact(const ArtifactSpec &spec, llvm::StringRef path);
+
+/// The same bytes in memory, for tests and for opening from memory.
+llvm::Expected<std::string> writeArtifactToMemory(const ArtifactSpec &spec);
+
+} // namespace tc::artifact
+
+#endif // TC_ARTIFACT_WRITER_H
