@@ -1,0 +1,227 @@
+//===- Emitter.h - scalar and vector code for the values of a fused region -------------------------------------*- C++ -*-===//
+//
+// A kernel is written by asking for values: `emit(x, at)` gives the IR value of tensor `x` of the region at the position `at`,
+// one lane or `width()` lanes at a time, by walking from x back to the region's inputs. Movement ops (transpose, reshape,
+// slice, gather, ...) only change the position, pointwise ops compute, reductions become loops. Fusion thus costs nothing:
+// whatever stands in the region between two memory accesses becomes registers.
+//
+// Hoisting. Every loop opened through `loop` is a scope. A value whose position does not depend on the inner loops is computed
+// in the outermost scope that knows its position, before the loop that asks for it, and remembered there. A softmax written as
+// primitives thus becomes, for each row: a loop for the maximum, a loop for the sum, a loop for the result.
+//
+// The code is arith, math, vector, scf and llvm ops over i64 sizes and !llvm.ptr buffers. bool is stored as a byte and computed
+// as i1; unsigned elements are computed in signless integers. f16 and bf16 are computed in f32 and rounded after each pointwise op.
+//
+// Not thread safe; one Emitter per kernel function.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_LIB_CODEGEN_CPU_EMITTER_H
+#define TC_LIB_CODEGEN_CPU_EMITTER_H
+
+#include "tc/Dialect/Kernel/IR/Kernel.h"
+#include "tc/Dialect/Prim/IR/Prim.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <functional>
+
+namespace tc::codegen::cpu {
+
+/// What code generation needs to know of a CPU.
+struct CpuInfo {
+  /// Width of a vector register in bits: 256 or 512.
+  int64_t vectorBits = 256;
+  /// Number of vector registers: 16 or 32.
+  int64_t vectorRegisters = 16;
+  /// f32 lanes of a register; every kernel computes this many lanes of whatever type at a time.
+  int64_t width() const { return vectorBits / 32; }
+};
+
+/// Positions along one dim, one per lane.
+struct Index {
+  /// i64: the position of lane 0.
+  mlir::Value base;
+  /// Lane l is at base + l * step. 0: the same for all lanes.
+  int64_t step = 0;
+  /// vector<width x i64>: positions that are not evenly spaced; then base is null and step is meaningless.
+  mlir::Value lanes;
+  /// `base` is known to be a multiple of this (1: nothing known; 0: base is the constant 0).
+  int64_t multiple = 1;
+  /// The innermost scope that the position depends on.
+  int depth = 0;
+
+  bool isUniform() const { return !lanes && step == 0; }
+};
+
+class Emitter {
+public:
+  using Source = std::function<mlir::Value(llvm::ArrayRef<Index>)>;
+
+  /// Emits into `builder`, inside a function of type tcrt_kernel_fn whose body is open. `args` is its first argument.
+  /// `symbols`: positions of the symbols whose values follow the buffers in `args` (host.launch). `hasScratch`: a scratch
+  /// address stands between the two.
+  Emitter(kernel::RegionOp region, const CpuInfo &cpu, mlir::OpBuilder &builder, mlir::Location loc, mlir::Value args,
+          llvm::ArrayRef<int64_t> symbols, bool hasScratch);
+
+  //===--- basics --------------------------------------------------------------------------------------------------===//
+
+  mlir::OpBuilder &builder() { return b; }
+  mlir::Location loc() const { return location; }
+  const CpuInfo &cpu() const { return cpuInfo; }
+  int64_t width() const { return cpuInfo.width(); }
+  kernel::RegionOp region() const { return regionOp; }
+
+  mlir::Value i64(int64_t value);
+  mlir::Value add(mlir::Value a, mlir::Value b);
+  mlir::Value sub(mlir::Value a, mlir::Value b);
+  mlir::Value mul(mlir::Value a, mlir::Value b);
+  mlir::Value divUnsigned(mlir::Value a, mlir::Value b);
+  mlir::Value remUnsigned(mlir::Value a, mlir::Value b);
+  mlir::Value min(mlir::Value a, mlir::Value b);
+  /// Value of a size expression, computed once at the start of the function.
+  mlir::Value size(mlir::AffineExpr expr);
+  /// Product of the sizes of `tensor` from dim `from` (inclusive) to `to` (exclusive).
+  mlir::Value sizeProduct(llvm::ArrayRef<mlir::AffineExpr> sizes);
+
+  /// Address of the region's input or output buffer, or of the calling worker's scratch (worker given to `setWorker`).
+  mlir::Value input(unsigned number);
+  mlir::Value output(unsigned number);
+  mlir::Value scratch(int64_t byteOffset = 0);
+  void setWorker(mlir::Value worker, mlir::AffineExpr scratchBytes);
+  /// ptr + offset elements of `type` (memory type, see memoryType).
+  mlir::Value address(mlir::Value pointer, mlir::Type type, mlir::Value elementOffset);
+  /// A buffer of `count` elements on the stack, 64-byte aligned, made at the function's entry.
+  mlir::Value stackBuffer(mlir::Type type, int64_t count);
+
+  /// Type of an element in memory (i1 -> i8, unsigned -> signless) and in registers (f16, bf16 stay; i1 stays).
+  static mlir::Type memoryType(mlir::Type elementType);
+  static mlir::Type valueType(mlir::Type elementType);
+  mlir::VectorType vectorOf(mlir::Type type) const { return mlir::VectorType::get({width()}, type); }
+  /// `value` as a vector of width() lanes.
+  mlir::Value broadcast(mlir::Value value);
+
+  //===--- positions -----------------------------------------------------------------------------------------------===//
+
+  Index constant(int64_t position);
+  /// A scalar position defined in the current scope.
+  Index uniform(mlir::Value position, int64_t multiple = 1);
+  /// Lanes base, base + 1, ...; base's depth and multiple are kept.
+  Index contiguous(Index base);
+  /// i64 vector of the lanes, or the scalar if uniform.
+  mlir::Value materialize(const Index &index);
+  Index addIndex(const Index &a, const Index &b);
+  Index mulIndex(const Index &a, mlir::Value factor, std::optional<int64_t> constantFactor, int depth = 0);
+  /// Row-major linear position over `sizes`.
+  Index linearize(llvm::ArrayRef<Index> at, llvm::ArrayRef<mlir::AffineExpr> sizes);
+  llvm::SmallVector<Index> delinearize(const Index &linear, llvm::ArrayRef<mlir::AffineExpr> sizes);
+  /// Position in a tensor of `to` sizes of the element at `at` in a tensor of `from` sizes (the same elements in row-major order).
+  llvm::SmallVector<Index> reshapeIndex(llvm::ArrayRef<Index> at, llvm::ArrayRef<mlir::AffineExpr> from,
+                                        llvm::ArrayRef<mlir::AffineExpr> to);
+
+  //===--- scopes --------------------------------------------------------------------------------------------------===//
+
+  /// for (i = lower; i < upper; i += step) body(i). `multiple`: lower is a multiple of it (0: lower is 0).
+  void loop(mlir::Value lower, mlir::Value upper, int64_t step, llvm::function_ref<void(Index)> body, int64_t multiple = 1);
+  /// The same with loop-carried values.
+  llvm::SmallVector<mlir::Value> loop(mlir::Value lower, mlir::Value upper, int64_t step, mlir::ValueRange inits,
+                                      llvm::function_ref<llvm::SmallVector<mlir::Value>(Index, mlir::ValueRange)> body,
+                                      int64_t multiple = 1);
+  /// Lanes over [0, count): full vectors, then one masked vector; each call of body sees contiguous lanes from 0.
+  /// `lower` shifts the start (must be a multiple of width()).
+  void laneLoop(mlir::Value count, std::optional<int64_t> constantCount, llvm::function_ref<void(Index)> body,
+                mlir::Value lower = {});
+  /// if (condition) then(); in a scope of its own. condition: i1.
+  void ifThen(mlir::Value condition, llvm::function_ref<void()> then);
+
+  //===--- values --------------------------------------------------------------------------------------------------===//
+
+  /// The value of `tensor` (block argument or op result of the region) at `at`: a scalar if all positions are uniform,
+  /// else a vector of width() lanes. Lanes that the mask switches off are unspecified.
+  mlir::Value emit(mlir::Value tensor, llvm::ArrayRef<Index> at);
+  /// Makes `emit(tensor, ...)` call `source` instead of walking on.
+  void setSource(mlir::Value tensor, Source source);
+  /// Makes `emit(tensor, anything)` use `at`: for values on the path from an anchor to its roots, whose position is known.
+  void setPosition(mlir::Value tensor, llvm::ArrayRef<Index> at);
+  /// Forgets all sources and positions, and what was remembered of values.
+  void clearSources();
+  /// Position in the result of the movement op `op` of the element at `at` of its operand; empty if `op` is no bijection.
+  llvm::SmallVector<Index> forward(mlir::Operation *op, llvm::ArrayRef<Index> at);
+
+  /// Loads from / stores to row-major memory of `sizes` at `at`, honouring the mask.
+  mlir::Value load(mlir::Value pointer, mlir::Type elementType, llvm::ArrayRef<mlir::AffineExpr> sizes,
+                   llvm::ArrayRef<Index> at);
+  void store(mlir::Value value, mlir::Value pointer, mlir::Type elementType, llvm::ArrayRef<mlir::AffineExpr> sizes,
+             llvm::ArrayRef<Index> at);
+  /// One element or width() elements at a linear element offset.
+  mlir::Value loadAt(mlir::Value pointer, mlir::Type elementType, const Index &offset);
+  void storeAt(mlir::Value value, mlir::Value pointer, mlir::Type elementType, const Index &offset);
+  /// Lanes that are on; null: all. Set for a scope with a masked tail.
+  mlir::Value mask() const;
+
+  /// A failure to generate code: the region holds an op that has no code generator. First one wins.
+  std::optional<std::string> error;
+
+  /// Neutral element and combination of a reduction on the value type of `elementType`.
+  mlir::Value neutral(prim::ReduceKind kind, mlir::Type elementType);
+  mlir::Value combine(prim::ReduceKind kind, mlir::Type elementType, mlir::Value a, mlir::Value b);
+  /// Combines the lanes of a vector.
+  mlir::Value reduceLanes(prim::ReduceKind kind, mlir::Type elementType, mlir::Value vector);
+
+private:
+  struct Scope {
+    mlir::Operation *loop = nullptr; // the op that the scope is the body of
+    mlir::Value mask;
+    llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<llvm::SmallVector<Index, 4>, mlir::Value>, 1>> known;
+  };
+
+  mlir::Value emitUncached(mlir::Value tensor, llvm::ArrayRef<Index> at);
+  mlir::Value emitPointwise(mlir::Operation *op, llvm::ArrayRef<Index> at);
+  mlir::Value emitReduce(prim::ReduceOp op, llvm::ArrayRef<Index> at);
+  mlir::Value emitReduction(prim::ReduceKind kind, mlir::Type elementType, llvm::ArrayRef<mlir::AffineExpr> extents,
+                            bool lanes, llvm::function_ref<mlir::Value(llvm::ArrayRef<Index>)> element);
+  mlir::Value emitArgReduce(prim::ArgReduceOp op, llvm::ArrayRef<Index> at);
+  mlir::Value emitDot(prim::DotGeneralOp op, llvm::ArrayRef<Index> at);
+  mlir::Value emitConv(prim::ConvOp op, llvm::ArrayRef<Index> at);
+  mlir::Value emitWindow(prim::WindowReduceOp op, llvm::ArrayRef<Index> at);
+  mlir::Value emitPad(prim::PadOp op, llvm::ArrayRef<Index> at);
+  mlir::Value emitConcat(prim::ConcatOp op, llvm::ArrayRef<Index> at);
+  /// emit(tensor, at) for lanes where `condition` (i1 or vector of i1) holds, otherwise `otherwise`; never reads memory there.
+  mlir::Value emitGuarded(mlir::Value condition, mlir::Type elementType, mlir::Value otherwise, int depth,
+                          llvm::function_ref<mlir::Value()> inside);
+  Index dataIndex(mlir::Value position, mlir::AffineExpr size, int depth);
+  mlir::Value andMask(mlir::Value a, mlir::Value b);
+  /// Runs `fn` with code inserted at the end of scope `depth`, before the loop of the next inner scope.
+  mlir::Value inScope(int depth, llvm::function_ref<mlir::Value()> fn);
+  int depthOf(llvm::ArrayRef<Index> at) const;
+  mlir::Value fail(llvm::Twine message, mlir::Type elementType);
+
+  kernel::RegionOp regionOp;
+  CpuInfo cpuInfo;
+  mlir::OpBuilder &b;
+  mlir::Location location;
+  mlir::Value args;
+  mlir::Block *entry;
+  mlir::Operation *entryMark = nullptr; // sizes and addresses are inserted before it
+  bool hasScratch;
+  mlir::Value scratchBase;
+  llvm::DenseMap<int64_t, mlir::Value> symbolValues;
+  llvm::DenseMap<mlir::AffineExpr, mlir::Value> sizeValues;
+  llvm::DenseMap<unsigned, mlir::Value> bufferValues;
+  llvm::DenseMap<mlir::Value, Source> sources;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<Index>> positions;
+  std::vector<Scope> scopes;
+};
+
+/// Code of one pointwise op on scalars or vectors. `elementTypes`: the operands' element types in prim, for signedness.
+using PointwiseEmitter = mlir::Value (*)(mlir::OpBuilder &, mlir::Location, mlir::Operation *, mlir::ValueRange);
+/// The registered emitter of a pointwise op; null if there is none.
+PointwiseEmitter lookupPointwise(mlir::Operation *op);
+
+} // namespace tc::codegen::cpu
+
+#endif // TC_LIB_CODEGEN_CPU_EMITTER_H
