@@ -1,16 +1,19 @@
-//===- Emitter.h - scalar and vector code for the values of a fused region -------------------------------------*- C++ -*-===//
+//===- Emitter.h - scalar and vector code for the values of a fused region -------------------------------------*- C++
+//-*-===//
 //
-// A kernel is written by asking for values: `emit(x, at)` gives the IR value of tensor `x` of the region at the position `at`,
-// one lane or `width()` lanes at a time, by walking from x back to the region's inputs. Movement ops (transpose, reshape,
-// slice, gather, ...) only change the position, pointwise ops compute, reductions become loops. Fusion thus costs nothing:
-// whatever stands in the region between two memory accesses becomes registers.
+// A kernel is written by asking for values: `emit(x, at)` gives the IR value of tensor `x` of the region at the
+// position `at`, one lane or `width()` lanes at a time, by walking from x back to the region's inputs. Movement ops
+// (transpose, reshape, slice, gather, ...) only change the position, pointwise ops compute, reductions become loops.
+// Fusion thus costs nothing: whatever stands in the region between two memory accesses becomes registers.
 //
-// Hoisting. Every loop opened through `loop` is a scope. A value whose position does not depend on the inner loops is computed
-// in the outermost scope that knows its position, before the loop that asks for it, and remembered there. A softmax written as
-// primitives thus becomes, for each row: a loop for the maximum, a loop for the sum, a loop for the result.
+// Hoisting. Every loop opened through `loop` is a scope. A value whose position does not depend on the inner loops is
+// computed in the outermost scope that knows its position, before the loop that asks for it, and remembered there. A
+// softmax written as primitives thus becomes, for each row: a loop for the maximum, a loop for the sum, a loop for the
+// result.
 //
-// The code is arith, math, vector, scf and llvm ops over i64 sizes and !llvm.ptr buffers. bool is stored as a byte and computed
-// as i1; unsigned elements are computed in signless integers. f16 and bf16 are computed in f32 and rounded after each pointwise op.
+// The code is arith, math, vector, scf and llvm ops over i64 sizes and !llvm.ptr buffers. bool is stored as a byte and
+// computed as i1; unsigned elements are computed in signless integers. f16 and bf16 are computed in f32 and rounded
+// after each pointwise op.
 //
 // Not thread safe; one Emitter per kernel function.
 //
@@ -63,12 +66,14 @@ public:
   using Source = std::function<mlir::Value(llvm::ArrayRef<Index>)>;
 
   /// Emits into `builder`, inside a function of type tcrt_kernel_fn whose body is open. `args` is its first argument.
-  /// `symbols`: positions of the symbols whose values follow the buffers in `args` (host.launch). `hasScratch`: a scratch
-  /// address stands between the two.
+  /// `symbols`: positions of the symbols whose values follow the buffers in `args` (host.launch). `hasScratch`: a
+  /// scratch address stands between the two. `inputs` and `outputs`: how many buffers the launch has; a generator of
+  /// several launches passes temporaries after the region's inputs.
   Emitter(kernel::RegionOp region, const CpuInfo &cpu, mlir::OpBuilder &builder, mlir::Location loc, mlir::Value args,
-          llvm::ArrayRef<int64_t> symbols, bool hasScratch);
+          unsigned inputs, unsigned outputs, llvm::ArrayRef<int64_t> symbols, bool hasScratch);
 
-  //===--- basics --------------------------------------------------------------------------------------------------===//
+  //===--- basics
+  //--------------------------------------------------------------------------------------------------===//
 
   mlir::OpBuilder &builder() { return b; }
   mlir::Location loc() const { return location; }
@@ -88,7 +93,7 @@ public:
   /// Product of the sizes of `tensor` from dim `from` (inclusive) to `to` (exclusive).
   mlir::Value sizeProduct(llvm::ArrayRef<mlir::AffineExpr> sizes);
 
-  /// Address of the region's input or output buffer, or of the calling worker's scratch (worker given to `setWorker`).
+  /// Address of the launch's input or output buffer, or of the calling worker's scratch (worker given to `setWorker`).
   mlir::Value input(unsigned number);
   mlir::Value output(unsigned number);
   mlir::Value scratch(int64_t byteOffset = 0);
@@ -105,7 +110,8 @@ public:
   /// `value` as a vector of width() lanes.
   mlir::Value broadcast(mlir::Value value);
 
-  //===--- positions -----------------------------------------------------------------------------------------------===//
+  //===--- positions
+  //-----------------------------------------------------------------------------------------------===//
 
   Index constant(int64_t position);
   /// A scalar position defined in the current scope.
@@ -119,14 +125,17 @@ public:
   /// Row-major linear position over `sizes`.
   Index linearize(llvm::ArrayRef<Index> at, llvm::ArrayRef<mlir::AffineExpr> sizes);
   llvm::SmallVector<Index> delinearize(const Index &linear, llvm::ArrayRef<mlir::AffineExpr> sizes);
-  /// Position in a tensor of `to` sizes of the element at `at` in a tensor of `from` sizes (the same elements in row-major order).
+  /// Position in a tensor of `to` sizes of the element at `at` in a tensor of `from` sizes (the same elements in
+  /// row-major order).
   llvm::SmallVector<Index> reshapeIndex(llvm::ArrayRef<Index> at, llvm::ArrayRef<mlir::AffineExpr> from,
                                         llvm::ArrayRef<mlir::AffineExpr> to);
 
-  //===--- scopes --------------------------------------------------------------------------------------------------===//
+  //===--- scopes
+  //--------------------------------------------------------------------------------------------------===//
 
   /// for (i = lower; i < upper; i += step) body(i). `multiple`: lower is a multiple of it (0: lower is 0).
-  void loop(mlir::Value lower, mlir::Value upper, int64_t step, llvm::function_ref<void(Index)> body, int64_t multiple = 1);
+  void loop(mlir::Value lower, mlir::Value upper, int64_t step, llvm::function_ref<void(Index)> body,
+            int64_t multiple = 1);
   /// The same with loop-carried values.
   llvm::SmallVector<mlir::Value> loop(mlir::Value lower, mlir::Value upper, int64_t step, mlir::ValueRange inits,
                                       llvm::function_ref<llvm::SmallVector<mlir::Value>(Index, mlir::ValueRange)> body,
@@ -138,18 +147,21 @@ public:
   /// if (condition) then(); in a scope of its own. condition: i1.
   void ifThen(mlir::Value condition, llvm::function_ref<void()> then);
 
-  //===--- values --------------------------------------------------------------------------------------------------===//
+  //===--- values
+  //--------------------------------------------------------------------------------------------------===//
 
   /// The value of `tensor` (block argument or op result of the region) at `at`: a scalar if all positions are uniform,
   /// else a vector of width() lanes. Lanes that the mask switches off are unspecified.
   mlir::Value emit(mlir::Value tensor, llvm::ArrayRef<Index> at);
   /// Makes `emit(tensor, ...)` call `source` instead of walking on.
   void setSource(mlir::Value tensor, Source source);
-  /// Makes `emit(tensor, anything)` use `at`: for values on the path from an anchor to its roots, whose position is known.
+  /// Makes `emit(tensor, anything)` use `at`: for values on the path from an anchor to its roots, whose position is
+  /// known.
   void setPosition(mlir::Value tensor, llvm::ArrayRef<Index> at);
   /// Forgets all sources and positions, and what was remembered of values.
   void clearSources();
-  /// Position in the result of the movement op `op` of the element at `at` of its operand; empty if `op` is no bijection.
+  /// Position in the result of the movement op `op` of the element at `at` of its operand; empty if `op` is no
+  /// bijection.
   llvm::SmallVector<Index> forward(mlir::Operation *op, llvm::ArrayRef<Index> at);
 
   /// Loads from / stores to row-major memory of `sizes` at `at`, honouring the mask.
@@ -175,7 +187,9 @@ public:
 private:
   struct Scope {
     mlir::Operation *loop = nullptr; // the op that the scope is the body of
+    bool barrier = false;            // nothing may be hoisted out: the code runs under a condition
     mlir::Value mask;
+    llvm::DenseMap<std::tuple<unsigned, mlir::Value, mlir::Value>, mlir::Value> arithmetic;
     llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<llvm::SmallVector<Index, 4>, mlir::Value>, 1>> known;
   };
 
@@ -190,7 +204,8 @@ private:
   mlir::Value emitWindow(prim::WindowReduceOp op, llvm::ArrayRef<Index> at);
   mlir::Value emitPad(prim::PadOp op, llvm::ArrayRef<Index> at);
   mlir::Value emitConcat(prim::ConcatOp op, llvm::ArrayRef<Index> at);
-  /// emit(tensor, at) for lanes where `condition` (i1 or vector of i1) holds, otherwise `otherwise`; never reads memory there.
+  /// emit(tensor, at) for lanes where `condition` (i1 or vector of i1) holds, otherwise `otherwise`; never reads memory
+  /// there.
   mlir::Value emitGuarded(mlir::Value condition, mlir::Type elementType, mlir::Value otherwise, int depth,
                           llvm::function_ref<mlir::Value()> inside);
   Index dataIndex(mlir::Value position, mlir::AffineExpr size, int depth);
@@ -198,6 +213,11 @@ private:
   /// Runs `fn` with code inserted at the end of scope `depth`, before the loop of the next inner scope.
   mlir::Value inScope(int depth, llvm::function_ref<mlir::Value()> fn);
   int depthOf(llvm::ArrayRef<Index> at) const;
+  mlir::Value arithmetic(unsigned kind, mlir::Value a, mlir::Value b);
+  std::pair<Index, Index> divide(const Index &index, mlir::AffineExpr by);
+  mlir::Value atEntry(llvm::function_ref<mlir::Value()> fn);
+  mlir::Value constantTable(mlir::DenseElementsAttr values);
+  mlir::Value laneOffsets(int64_t step);
   mlir::Value fail(llvm::Twine message, mlir::Type elementType);
 
   kernel::RegionOp regionOp;
@@ -205,15 +225,19 @@ private:
   mlir::OpBuilder &b;
   mlir::Location location;
   mlir::Value args;
-  mlir::Block *entry;
+  unsigned inputCount, outputCount;
   mlir::Operation *entryMark = nullptr; // sizes and addresses are inserted before it
   bool hasScratch;
   mlir::Value scratchBase;
+  mlir::Value workerScratch;
   llvm::DenseMap<int64_t, mlir::Value> symbolValues;
+  llvm::DenseMap<int64_t, mlir::Value> constants;
+  llvm::DenseMap<int64_t, mlir::Value> laneOffsetVectors;
   llvm::DenseMap<mlir::AffineExpr, mlir::Value> sizeValues;
   llvm::DenseMap<unsigned, mlir::Value> bufferValues;
   llvm::DenseMap<mlir::Value, Source> sources;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Index>> positions;
+  llvm::ArrayRef<int64_t> symbolPositions;
   std::vector<Scope> scopes;
 };
 

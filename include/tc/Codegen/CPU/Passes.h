@@ -1,0 +1,37 @@
+//===- Passes.h - CPU scheduling and code generation -----------------------------------------------------------*- C++
+//-*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_CODEGEN_CPU_PASSES_H
+#define TC_CODEGEN_CPU_PASSES_H
+
+#include "tc/Dialect/Host/IR/Host.h"
+#include "tc/Dialect/Kernel/IR/Kernel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace tc::codegen::cpu {
+
+/// A CPU variant of the artifact: its name, and what LLVM calls the CPU and its features.
+struct CpuVariant {
+  std::string name, cpu, features;
+};
+/// Resolves x86-64-v3, x86-64-v4 and native (the compiling machine, as a named feature list); nullopt: unknown name.
+std::optional<CpuVariant> resolveCpuVariant(llvm::StringRef name);
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "tc/Codegen/CPU/Passes.h.inc"
+
+} // namespace tc::codegen::cpu
+
+#endif // TC_CODEGEN_CPU_PASSES_H

@@ -1,0 +1,42 @@
+//===- ChooseSchedule.cpp - decide how each region runs
+//--------------------------------------------------------------===//
+//
+// Asks the code generators in order; the first that accepts a region writes the schedule attribute. Regions that have
+// one already (from tuning or a test) keep it.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Generators.h"
+#include "tc/Codegen/CPU/Passes.h"
+
+namespace tc::codegen::cpu {
+#define GEN_PASS_DEF_CHOOSESCHEDULEPASS
+#include "tc/Codegen/CPU/Passes.h.inc"
+
+namespace {
+using namespace mlir;
+
+struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePass> {
+  void runOnOperation() override {
+    WalkResult result = getOperation().walk([&](kernel::RegionOp region) {
+      if (region.getSchedule())
+        return WalkResult::advance();
+      auto isConstant = [&](unsigned i) { return region.getInputs()[i].getDefiningOp<prim::ConstantOp>() != nullptr; };
+      for (const Generator *generator : allGenerators()) {
+        FailureOr<kernel::ScheduleAttr> schedule = generator->choose(region, isConstant);
+        if (succeeded(schedule)) {
+          region.setScheduleAttr(*schedule);
+          return WalkResult::advance();
+        }
+      }
+      region.emitError("no CPU code generator takes this region");
+      return WalkResult::interrupt();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+};
+} // namespace
+} // namespace tc::codegen::cpu

@@ -1,0 +1,1550 @@
+//===- Emitter.cpp - scalar and vector code for the values of a fused region
+//-----------------------------------------===//
+//
+// See Emitter.h for the idea.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Emitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen::cpu;
+
+namespace {
+Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
+
+std::optional<int64_t> constantOf(Value value) {
+  IntegerAttr attr;
+  if (value && matchPattern(value, m_Constant(&attr)))
+    return attr.getInt();
+  return std::nullopt;
+}
+
+bool same(const Index &a, const Index &b) { return a.base == b.base && a.step == b.step && a.lanes == b.lanes; }
+
+enum Kind : unsigned { kAdd, kSub, kMul, kDiv, kRem, kMin };
+} // namespace
+
+//===--- basics
+//-----------------------------------------------------------------------------------------------------===//
+
+Emitter::Emitter(kernel::RegionOp region, const CpuInfo &cpu, OpBuilder &builder, Location loc, Value args,
+                 unsigned inputs, unsigned outputs, ArrayRef<int64_t> symbols, bool hasScratch)
+    : regionOp(region), cpuInfo(cpu), b(builder), location(loc), args(args), inputCount(inputs), outputCount(outputs),
+      hasScratch(hasScratch), symbolPositions(symbols) {
+  scopes.emplace_back();
+  entryMark = arith::ConstantIntOp::create(b, loc, b.getI64Type(), 0);
+  b.setInsertionPointAfter(entryMark);
+}
+
+Value Emitter::atEntry(llvm::function_ref<Value()> fn) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(entryMark);
+  return fn();
+}
+
+Value Emitter::i64(int64_t value) {
+  Value &known = constants[value];
+  if (!known)
+    known = atEntry([&]() -> Value { return arith::ConstantIntOp::create(b, location, b.getI64Type(), value); });
+  return known;
+}
+
+Value Emitter::arithmetic(unsigned kind, Value x, Value y) {
+  auto cx = constantOf(x), cy = constantOf(y);
+  switch (kind) {
+  case kAdd:
+    if (cx && cy)
+      return i64(*cx + *cy);
+    if (cx && *cx == 0)
+      return y;
+    if (cy && *cy == 0)
+      return x;
+    break;
+  case kSub:
+    if (cx && cy)
+      return i64(*cx - *cy);
+    if (cy && *cy == 0)
+      return x;
+    if (x == y)
+      return i64(0);
+    break;
+  case kMul:
+    if (cx && cy)
+      return i64(*cx * *cy);
+    if ((cx && *cx == 0) || (cy && *cy == 1))
+      return x;
+    if ((cy && *cy == 0) || (cx && *cx == 1))
+      return y;
+    break;
+  case kDiv:
+    if (cx && cy && *cy > 0)
+      return i64(*cx / *cy);
+    if (cy && *cy == 1)
+      return x;
+    break;
+  case kRem:
+    if (cx && cy && *cy > 0)
+      return i64(*cx % *cy);
+    if (cy && *cy == 1)
+      return i64(0);
+    break;
+  case kMin:
+    if (cx && cy)
+      return i64(std::min(*cx, *cy));
+    if (x == y)
+      return x;
+    break;
+  }
+  auto key = std::make_tuple(kind, x, y);
+  for (Scope &scope : scopes)
+    if (Value found = scope.arithmetic.lookup(key))
+      return found;
+  Value result;
+  switch (kind) {
+  case kAdd:
+    result = arith::AddIOp::create(b, location, x, y);
+    break;
+  case kSub:
+    result = arith::SubIOp::create(b, location, x, y);
+    break;
+  case kMul:
+    result = arith::MulIOp::create(b, location, x, y);
+    break;
+  case kDiv:
+    result = arith::DivUIOp::create(b, location, x, y);
+    break;
+  case kRem:
+    result = arith::RemUIOp::create(b, location, x, y);
+    break;
+  case kMin:
+    result = arith::MinSIOp::create(b, location, x, y);
+    break;
+  }
+  scopes.back().arithmetic[key] = result;
+  return result;
+}
+
+Value Emitter::add(Value x, Value y) { return arithmetic(kAdd, x, y); }
+Value Emitter::sub(Value x, Value y) { return arithmetic(kSub, x, y); }
+Value Emitter::mul(Value x, Value y) { return arithmetic(kMul, x, y); }
+Value Emitter::divUnsigned(Value x, Value y) { return arithmetic(kDiv, x, y); }
+Value Emitter::remUnsigned(Value x, Value y) { return arithmetic(kRem, x, y); }
+Value Emitter::min(Value x, Value y) { return arithmetic(kMin, x, y); }
+
+Value Emitter::size(AffineExpr expr) {
+  expr = prim::simplifySize(expr);
+  if (auto constant = prim::getConstantSize(expr))
+    return i64(*constant);
+  if (Value known = sizeValues.lookup(expr))
+    return known;
+  Value result;
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr)) {
+    unsigned buffers = inputCount + outputCount + (hasScratch ? 1 : 0);
+    const auto *found = llvm::find(symbolPositions, int64_t(symbol.getPosition()));
+    if (found == symbolPositions.end()) {
+      (void)fail("a size refers to a symbol that the launch does not pass", b.getI64Type());
+      return i64(0);
+    }
+    unsigned word = buffers + (found - symbolPositions.begin());
+    result = atEntry([&]() -> Value {
+      Value at = LLVM::GEPOp::create(b, location, LLVM::LLVMPointerType::get(b.getContext()), b.getI64Type(), args,
+                                     ArrayRef<LLVM::GEPArg>{int32_t(word)});
+      return LLVM::LoadOp::create(b, location, b.getI64Type(), at);
+    });
+  } else {
+    auto binary = cast<AffineBinaryOpExpr>(expr);
+    Value x = size(binary.getLHS()), y = size(binary.getRHS());
+    result = atEntry([&]() -> Value {
+      switch (expr.getKind()) {
+      case AffineExprKind::Add:
+        return arith::AddIOp::create(b, location, x, y);
+      case AffineExprKind::Mul:
+        return arith::MulIOp::create(b, location, x, y);
+      case AffineExprKind::FloorDiv:
+        return arith::FloorDivSIOp::create(b, location, x, y);
+      case AffineExprKind::CeilDiv:
+        return arith::CeilDivSIOp::create(b, location, x, y);
+      default: { // mod, with the divisor's sign
+        Value quotient = arith::FloorDivSIOp::create(b, location, x, y);
+        return arith::SubIOp::create(b, location, x, arith::MulIOp::create(b, location, quotient, y));
+      }
+      }
+    });
+  }
+  return sizeValues[expr] = result;
+}
+
+Value Emitter::sizeProduct(ArrayRef<AffineExpr> sizes) { return size(prim::product(b.getContext(), sizes)); }
+
+Value Emitter::input(unsigned number) {
+  Value &known = bufferValues[number];
+  if (!known)
+    known = atEntry([&]() -> Value {
+      auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+      Value at =
+          LLVM::GEPOp::create(b, location, pointer, b.getI64Type(), args, ArrayRef<LLVM::GEPArg>{int32_t(number)});
+      return LLVM::LoadOp::create(b, location, pointer, at);
+    });
+  return known;
+}
+Value Emitter::output(unsigned number) { return input(inputCount + number); }
+
+void Emitter::setWorker(Value worker, AffineExpr scratchBytes) {
+  Value bytes = size(scratchBytes);
+  workerScratch = atEntry([&]() -> Value {
+    Value base = input(inputCount + outputCount);
+    Value offset = arith::MulIOp::create(b, location, worker, bytes);
+    return LLVM::GEPOp::create(b, location, base.getType(), b.getI8Type(), base, ArrayRef<LLVM::GEPArg>{offset});
+  });
+}
+
+Value Emitter::scratch(int64_t byteOffset) {
+  return LLVM::GEPOp::create(b, location, workerScratch.getType(), b.getI8Type(), workerScratch,
+                             ArrayRef<LLVM::GEPArg>{int32_t(byteOffset)});
+}
+
+Value Emitter::address(Value pointer, Type type, Value elementOffset) {
+  return LLVM::GEPOp::create(b, location, pointer.getType(), type, pointer, ArrayRef<LLVM::GEPArg>{elementOffset});
+}
+
+Value Emitter::stackBuffer(Type type, int64_t count) {
+  Value number = i64(count);
+  return atEntry([&]() -> Value {
+    return LLVM::AllocaOp::create(b, location, LLVM::LLVMPointerType::get(b.getContext()), type, number,
+                                  /*alignment=*/64);
+  });
+}
+
+Type Emitter::memoryType(Type element) {
+  if (element.isInteger(1))
+    return IntegerType::get(element.getContext(), 8);
+  return valueType(element);
+}
+Type Emitter::valueType(Type element) {
+  if (auto integer = dyn_cast<IntegerType>(element))
+    return IntegerType::get(element.getContext(), integer.getWidth());
+  return element;
+}
+
+Value Emitter::broadcast(Value value) {
+  if (isa<VectorType>(value.getType()))
+    return value;
+  return vector::BroadcastOp::create(b, location, vectorOf(value.getType()), value);
+}
+
+Value Emitter::fail(Twine message, Type elementType) {
+  if (!error)
+    error = message.str();
+  return LLVM::UndefOp::create(b, location, valueType(elementType));
+}
+
+//===--- scopes
+//-----------------------------------------------------------------------------------------------------===//
+
+int Emitter::depthOf(ArrayRef<Index> at) const {
+  int depth = 0;
+  for (const Index &index : at)
+    depth = std::max(depth, index.depth);
+  return depth;
+}
+
+Value Emitter::inScope(int depth, llvm::function_ref<Value()> fn) {
+  int current = int(scopes.size()) - 1;
+  for (int i = current; i > depth; --i)
+    if (scopes[i].barrier)
+      depth = i;
+  if (depth >= current)
+    return fn();
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(scopes[depth + 1].loop);
+  std::vector<Scope> inner(std::make_move_iterator(scopes.begin() + depth + 1), std::make_move_iterator(scopes.end()));
+  scopes.resize(depth + 1);
+  Value result = fn();
+  for (Scope &scope : inner)
+    scopes.push_back(std::move(scope));
+  return result;
+}
+
+Value Emitter::mask() const { return scopes.back().mask; }
+
+SmallVector<Value> Emitter::loop(Value lower, Value upper, int64_t step, ValueRange inits,
+                                 llvm::function_ref<SmallVector<Value>(Index, ValueRange)> body, int64_t multiple) {
+  auto forOp = scf::ForOp::create(b, location, lower, upper, i64(step), inits);
+  OpBuilder::InsertionGuard guard(b);
+  if (inits.empty())
+    b.setInsertionPoint(forOp.getBody()->getTerminator());
+  else
+    b.setInsertionPointToStart(forOp.getBody());
+  Scope scope;
+  scope.loop = forOp;
+  scope.mask = mask();
+  scopes.push_back(std::move(scope));
+  Index iv;
+  iv.base = forOp.getInductionVar();
+  iv.depth = int(scopes.size()) - 1;
+  auto constantLower = constantOf(lower);
+  iv.multiple = std::gcd(constantLower ? *constantLower : multiple, step);
+  SmallVector<Value> results = body(iv, forOp.getRegionIterArgs());
+  if (!inits.empty())
+    scf::YieldOp::create(b, location, results);
+  scopes.pop_back();
+  return llvm::to_vector(ValueRange(forOp.getResults()));
+}
+
+void Emitter::loop(Value lower, Value upper, int64_t step, llvm::function_ref<void(Index)> body, int64_t multiple) {
+  loop(
+      lower, upper, step, ValueRange{},
+      [&](Index iv, ValueRange) {
+        body(iv);
+        return SmallVector<Value>{};
+      },
+      multiple);
+}
+
+namespace {
+/// vector<width x i1>: lane < remaining.
+Value tailMask(Emitter &e, Value remaining) {
+  OpBuilder &b = e.builder();
+  SmallVector<int32_t> lanes(e.width());
+  std::iota(lanes.begin(), lanes.end(), 0);
+  auto type = e.vectorOf(b.getI32Type());
+  Value iota = arith::ConstantOp::create(b, e.loc(), DenseElementsAttr::get(type, ArrayRef<int32_t>(lanes)));
+  Value limit = arith::TruncIOp::create(b, e.loc(), b.getI32Type(), e.min(remaining, e.i64(e.width())));
+  return arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, iota, e.broadcast(limit));
+}
+} // namespace
+
+void Emitter::laneLoop(Value count, std::optional<int64_t> constantCount, llvm::function_ref<void(Index)> body,
+                       Value lower) {
+  Value zero = lower ? lower : i64(0);
+  int64_t w = width();
+  bool aligned = constantCount && *constantCount % w == 0;
+  Value span = sub(count, zero);
+  Value full = aligned ? count : add(zero, mul(divUnsigned(span, i64(w)), i64(w)));
+  auto constantLower = constantOf(zero), constantFull = constantOf(full);
+  if (!(constantFull && constantLower && *constantFull <= *constantLower))
+    loop(
+        zero, full, w,
+        [&](Index iv) {
+          scopes.back().mask = {};
+          body(contiguous(iv));
+        },
+        w);
+  if (aligned)
+    return;
+  loop(
+      full, count, w,
+      [&](Index iv) {
+        scopes.back().mask = tailMask(*this, sub(count, iv.base));
+        body(contiguous(iv));
+      },
+      w);
+}
+
+void Emitter::ifThen(Value condition, llvm::function_ref<void()> then) {
+  auto ifOp = scf::IfOp::create(b, location, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(ifOp.thenBlock()->getTerminator());
+  Scope scope;
+  scope.loop = ifOp;
+  scope.barrier = true;
+  scope.mask = mask();
+  scopes.push_back(std::move(scope));
+  then();
+  scopes.pop_back();
+}
+
+//===--- positions
+//--------------------------------------------------------------------------------------------------===//
+
+Index Emitter::constant(int64_t position) {
+  Index index;
+  index.base = i64(position);
+  index.multiple = std::abs(position);
+  return index;
+}
+
+Index Emitter::uniform(Value position, int64_t multiple) {
+  if (auto known = constantOf(position))
+    return constant(*known);
+  Index index;
+  index.base = position;
+  index.multiple = multiple;
+  index.depth = int(scopes.size()) - 1;
+  return index;
+}
+
+Index Emitter::contiguous(Index base) {
+  base.step = 1;
+  return base;
+}
+
+Value Emitter::laneOffsets(int64_t step) {
+  Value &known = laneOffsetVectors[step];
+  if (!known)
+    known = atEntry([&]() -> Value {
+      SmallVector<int64_t> lanes;
+      for (int64_t i = 0; i < width(); ++i)
+        lanes.push_back(i * step);
+      return arith::ConstantOp::create(b, location,
+                                       DenseElementsAttr::get(vectorOf(b.getI64Type()), ArrayRef<int64_t>(lanes)));
+    });
+  return known;
+}
+
+Value Emitter::materialize(const Index &index) {
+  if (index.lanes)
+    return index.lanes;
+  if (index.step == 0)
+    return index.base;
+  return inScope(index.depth, [&]() -> Value {
+    return arith::AddIOp::create(b, location, broadcast(index.base), laneOffsets(index.step));
+  });
+}
+
+Index Emitter::addIndex(const Index &x, const Index &y) {
+  Index result;
+  result.depth = std::max(x.depth, y.depth);
+  if (x.lanes || y.lanes) {
+    Value a = materialize(x), c = materialize(y);
+    result.multiple = 1;
+    result.lanes = inScope(result.depth,
+                           [&]() -> Value { return arith::AddIOp::create(b, location, broadcast(a), broadcast(c)); });
+    return result;
+  }
+  result.base = inScope(result.depth, [&] { return add(x.base, y.base); });
+  result.step = x.step + y.step;
+  result.multiple = std::gcd(x.multiple, y.multiple);
+  return result;
+}
+
+Index Emitter::mulIndex(const Index &x, Value factor, std::optional<int64_t> constantFactor, int depth) {
+  if (constantFactor && *constantFactor == 1)
+    return x;
+  if ((constantFactor && *constantFactor == 0) || (x.isUniform() && x.multiple == 0))
+    return constant(0);
+  Index result;
+  result.depth = std::max(x.depth, depth);
+  if (x.lanes || (x.step != 0 && !constantFactor)) {
+    Value a = materialize(x);
+    result.lanes = inScope(
+        result.depth, [&]() -> Value { return arith::MulIOp::create(b, location, broadcast(a), broadcast(factor)); });
+    return result;
+  }
+  result.base = inScope(result.depth, [&] { return mul(x.base, factor); });
+  result.step = constantFactor ? x.step * *constantFactor : 0;
+  result.multiple = constantFactor ? x.multiple * std::abs(*constantFactor) : x.multiple;
+  return result;
+}
+
+Index Emitter::linearize(ArrayRef<Index> at, ArrayRef<AffineExpr> sizes) {
+  Index result = constant(0);
+  AffineExpr stride = getAffineConstantExpr(1, b.getContext());
+  for (size_t i = at.size(); i-- > 0;) {
+    result = addIndex(mulIndex(at[i], size(stride), prim::getConstantSize(stride)), result);
+    stride = prim::simplifySize(sizes[i] * stride);
+  }
+  return result;
+}
+
+std::pair<Index, Index> Emitter::divide(const Index &x, AffineExpr by) {
+  auto divisor = prim::getConstantSize(by);
+  if (divisor && *divisor == 1)
+    return {x, constant(0)};
+  if (x.isUniform() && x.multiple == 0)
+    return {constant(0), constant(0)};
+  Index quotient, remainder;
+  quotient.depth = remainder.depth = x.depth;
+  Value d = size(by);
+  if (!x.lanes) {
+    int64_t block = divisor ? std::gcd(x.multiple, *divisor) : 1; // base % divisor is a multiple of block
+    bool within = divisor && x.step >= 0 && (width() - 1) * x.step < block;
+    bool across = divisor && *divisor > 0 && x.step % *divisor == 0;
+    if (x.step == 0 || within || across) {
+      quotient.base = inScope(x.depth, [&] { return divUnsigned(x.base, d); });
+      quotient.step = within || x.step == 0 ? 0 : x.step / *divisor;
+      quotient.multiple = divisor && *divisor > 0 && x.multiple % *divisor == 0 ? x.multiple / *divisor : 1;
+      if (divisor && *divisor > 0 && x.multiple % *divisor == 0) {
+        remainder = constant(0);
+      } else {
+        remainder.base = inScope(x.depth, [&] { return remUnsigned(x.base, d); });
+        remainder.multiple = block;
+      }
+      remainder.step = across ? 0 : x.step;
+      remainder.depth = x.depth;
+      return {quotient, remainder};
+    }
+  }
+  Value lanes = materialize(x);
+  quotient.lanes =
+      inScope(x.depth, [&]() -> Value { return arith::DivUIOp::create(b, location, lanes, broadcast(d)); });
+  remainder.lanes =
+      inScope(x.depth, [&]() -> Value { return arith::RemUIOp::create(b, location, lanes, broadcast(d)); });
+  return {quotient, remainder};
+}
+
+SmallVector<Index> Emitter::delinearize(const Index &linear, ArrayRef<AffineExpr> sizes) {
+  SmallVector<Index> at(sizes.size());
+  // The first dim that is not 1 takes what is left: positions are in range.
+  size_t first = 0;
+  while (first + 1 < sizes.size() && prim::getConstantSize(sizes[first]) == 1)
+    at[first++] = constant(0);
+  Index rest = linear;
+  for (size_t i = sizes.size(); i-- > first;) {
+    if (i == first) {
+      at[i] = rest;
+      break;
+    }
+    if (prim::getConstantSize(sizes[i]) == 1) {
+      at[i] = constant(0);
+      continue;
+    }
+    std::tie(rest, at[i]) = divide(rest, sizes[i]);
+  }
+  return at;
+}
+
+SmallVector<Index> Emitter::reshapeIndex(ArrayRef<Index> at, ArrayRef<AffineExpr> from, ArrayRef<AffineExpr> to) {
+  SmallVector<Index> result;
+  size_t i = 0, j = 0;
+  MLIRContext *context = b.getContext();
+  while (i < from.size() && j < to.size()) {
+    // The smallest next groups with the same number of elements; everything that is left if none is provable.
+    size_t ni = from.size() - i, nj = to.size() - j;
+    bool found = false;
+    for (size_t total = 2; total <= from.size() - i + to.size() - j && !found; ++total)
+      for (size_t a = 1; a < total && !found; ++a) {
+        size_t c = total - a;
+        if (a > from.size() - i || c > to.size() - j)
+          continue;
+        if (prim::product(context, from.slice(i, a)) == prim::product(context, to.slice(j, c))) {
+          ni = a;
+          nj = c;
+          found = true;
+        }
+      }
+    if (ni == 1 && nj == 1)
+      result.push_back(at[i]);
+    else
+      llvm::append_range(result, delinearize(linearize(at.slice(i, ni), from.slice(i, ni)), to.slice(j, nj)));
+    i += ni;
+    j += nj;
+  }
+  while (result.size() < to.size()) // left over: sizes of 1
+    result.push_back(constant(0));
+  return result;
+}
+
+Index Emitter::dataIndex(Value position, AffineExpr sizeExpr, int depth) {
+  Index result;
+  result.depth = depth;
+  Value limit = size(sizeExpr);
+  auto compute = [&]() -> Value {
+    Type wide = isa<VectorType>(position.getType()) ? Type(vectorOf(b.getI64Type())) : Type(b.getI64Type());
+    Value p = position;
+    if (getElementTypeOrSelf(p.getType()).getIntOrFloatBitWidth() < 64)
+      p = arith::ExtSIOp::create(b, location, wide, p);
+    bool isVector = isa<VectorType>(wide);
+    Value n = isVector ? broadcast(limit) : limit, zero = isVector ? broadcast(i64(0)) : i64(0),
+          one = isVector ? broadcast(i64(1)) : i64(1);
+    Value negative = arith::CmpIOp::create(b, location, arith::CmpIPredicate::slt, p, zero);
+    Value wrapped = arith::AddIOp::create(b, location, p, n);
+    p = arith::SelectOp::create(b, location, negative, wrapped, p);
+    Value last = arith::SubIOp::create(b, location, n, one);
+    p = arith::MinSIOp::create(b, location, p, last);
+    return arith::MaxSIOp::create(b, location, p, zero);
+  };
+  Value value = compute();
+  result.depth = int(scopes.size()) - 1;
+  if (isa<VectorType>(value.getType()))
+    result.lanes = value;
+  else
+    result.base = value;
+  return result;
+}
+
+//===--- memory
+//-----------------------------------------------------------------------------------------------------===//
+
+namespace {
+/// Natural alignment in bytes of an element in memory.
+unsigned alignmentOf(Type memory) { return std::max(1u, memory.getIntOrFloatBitWidth() / 8); }
+} // namespace
+
+Value Emitter::loadAt(Value pointer, Type elementType, const Index &offset) {
+  Type memory = memoryType(elementType);
+  unsigned align = alignmentOf(memory);
+  Value result;
+  if (offset.isUniform()) {
+    result = LLVM::LoadOp::create(b, location, memory, address(pointer, memory, offset.base), align);
+  } else if (!offset.lanes && offset.step == 1) {
+    auto type = vectorOf(memory);
+    Value at = address(pointer, memory, offset.base);
+    if (Value on = mask()) {
+      Value zero = arith::ConstantOp::create(b, location, b.getZeroAttr(type));
+      result = LLVM::MaskedLoadOp::create(b, location, type, at, on, zero, align);
+    } else {
+      result = LLVM::LoadOp::create(b, location, type, at, align);
+    }
+  } else {
+    auto type = vectorOf(memory);
+    auto pointers = VectorType::get({width()}, pointer.getType());
+    Value at = LLVM::GEPOp::create(b, location, pointers, memory, pointer, ArrayRef<LLVM::GEPArg>{materialize(offset)});
+    Value on = mask();
+    if (!on)
+      on = arith::ConstantOp::create(b, location, DenseElementsAttr::get(vectorOf(b.getI1Type()), true));
+    Value zero = arith::ConstantOp::create(b, location, b.getZeroAttr(type));
+    result = LLVM::masked_gather::create(b, location, type, at, on, zero, align);
+  }
+  if (elementType.isInteger(1)) {
+    Value zero = arith::ConstantOp::create(b, location, b.getZeroAttr(result.getType()));
+    result = arith::CmpIOp::create(b, location, arith::CmpIPredicate::ne, result, zero);
+  }
+  return result;
+}
+
+void Emitter::storeAt(Value value, Value pointer, Type elementType, const Index &offset) {
+  Type memory = memoryType(elementType);
+  unsigned align = alignmentOf(memory);
+  if (!offset.isUniform())
+    value = broadcast(value);
+  if (elementType.isInteger(1)) {
+    Type wide = isa<VectorType>(value.getType()) ? Type(vectorOf(memory)) : memory;
+    value = arith::ExtUIOp::create(b, location, wide, value);
+  }
+  if (offset.isUniform()) {
+    LLVM::StoreOp::create(b, location, value, address(pointer, memory, offset.base), align);
+  } else if (!offset.lanes && offset.step == 1) {
+    Value at = address(pointer, memory, offset.base);
+    if (Value on = mask())
+      LLVM::MaskedStoreOp::create(b, location, value, at, on, align);
+    else
+      LLVM::StoreOp::create(b, location, value, at, align);
+  } else {
+    auto pointers = VectorType::get({width()}, pointer.getType());
+    Value at = LLVM::GEPOp::create(b, location, pointers, memory, pointer, ArrayRef<LLVM::GEPArg>{materialize(offset)});
+    Value on = mask();
+    if (!on)
+      on = arith::ConstantOp::create(b, location, DenseElementsAttr::get(vectorOf(b.getI1Type()), true));
+    LLVM::masked_scatter::create(b, location, value, at, on, align);
+  }
+}
+
+Value Emitter::load(Value pointer, Type elementType, ArrayRef<AffineExpr> sizes, ArrayRef<Index> at) {
+  return loadAt(pointer, elementType, linearize(at, sizes));
+}
+void Emitter::store(Value value, Value pointer, Type elementType, ArrayRef<AffineExpr> sizes, ArrayRef<Index> at) {
+  storeAt(value, pointer, elementType, linearize(at, sizes));
+}
+
+//===--- values
+//-----------------------------------------------------------------------------------------------------===//
+
+void Emitter::setSource(Value tensor, Source source) { sources[tensor] = std::move(source); }
+void Emitter::setPosition(Value tensor, ArrayRef<Index> at) { positions[tensor] = llvm::to_vector(at); }
+void Emitter::clearSources() {
+  sources.clear();
+  positions.clear();
+  for (Scope &scope : scopes)
+    scope.known.clear();
+}
+
+Value Emitter::emit(Value tensor, ArrayRef<Index> at) {
+  SmallVector<Index> exact;
+  if (auto found = positions.find(tensor); found != positions.end()) {
+    exact = found->second;
+    at = exact;
+  }
+  if (auto found = sources.find(tensor); found != sources.end())
+    return found->second(at);
+  return inScope(depthOf(at), [&]() -> Value {
+    // Also in outer scopes: what they know of this position dominates.
+    for (Scope &scope : scopes)
+      for (auto &[position, value] : scope.known[tensor])
+        if (position.size() == at.size() && llvm::all_of(llvm::zip_equal(position, at), [](auto pair) {
+              return same(std::get<0>(pair), std::get<1>(pair));
+            }))
+          return value;
+    Value value = emitUncached(tensor, at);
+    scopes.back().known[tensor].push_back({SmallVector<Index, 4>(at.begin(), at.end()), value});
+    return value;
+  });
+}
+
+Value Emitter::constantTable(DenseElementsAttr values) {
+  // A small table in the code: one internal global per distinct content.
+  Operation *function = b.getInsertionBlock()->getParentOp();
+  while (!isa<LLVM::LLVMFuncOp>(function))
+    function = function->getParentOp();
+  ArrayRef<char> raw = values.getRawData();
+  std::string text;
+  Type element = values.getElementType();
+  int64_t count = values.getNumElements();
+  SmallVector<Attribute> elements;
+  Type memory = memoryType(element);
+  for (int64_t i = 0; i < count; ++i) {
+    Attribute attr = values.isSplat() ? values.getSplatValue<Attribute>() : *(values.value_begin<Attribute>() + i);
+    if (auto integer = dyn_cast<IntegerAttr>(attr))
+      attr = IntegerAttr::get(memory, integer.getValue().zextOrTrunc(memory.getIntOrFloatBitWidth()));
+    elements.push_back(attr);
+  }
+  (void)raw;
+  auto type = RankedTensorType::get({count}, memory);
+  auto dense = DenseElementsAttr::get(type, elements);
+  auto array = LLVM::LLVMArrayType::get(memory, count);
+  Block *block = function->getBlock();
+  LLVM::GlobalOp global;
+  unsigned number = 0;
+  for (auto existing : block->getOps<LLVM::GlobalOp>()) {
+    if (existing.getValueOrNull() == dense && existing.getType() == array)
+      global = existing;
+    if (existing.getSymName().starts_with("table_"))
+      ++number;
+  }
+  if (!global) {
+    OpBuilder top(block, block->begin());
+    global = LLVM::GlobalOp::create(top, location, array, /*isConstant=*/true, LLVM::Linkage::Internal,
+                                    ("table_" + Twine(number)).str(), dense, /*alignment=*/64);
+  }
+  return atEntry([&]() -> Value { return LLVM::AddressOfOp::create(b, location, global); });
+}
+
+Value Emitter::emitUncached(Value tensor, ArrayRef<Index> at) {
+  if (auto argument = dyn_cast<BlockArgument>(tensor))
+    return load(input(argument.getArgNumber()), elementOf(tensor), prim::getSizes(tensor), at);
+  Operation *op = tensor.getDefiningOp();
+  Type element = elementOf(tensor);
+  if (lookupPointwise(op))
+    return emitPointwise(op, at);
+  auto sizes = prim::getSizes(tensor);
+  return TypeSwitch<Operation *, Value>(op)
+      .Case<prim::SplatOp>([&](auto splat) -> Value {
+        Attribute value = splat.getValue();
+        if (auto integer = dyn_cast<IntegerAttr>(value))
+          value = IntegerAttr::get(valueType(element), integer.getValue());
+        return arith::ConstantOp::create(b, location, cast<TypedAttr>(value));
+      })
+      .Case<prim::ConstantOp>([&](auto constantOp) -> Value {
+        auto dense = dyn_cast<DenseElementsAttr>(constantOp.getValue());
+        if (!dense)
+          return fail("a constant inside a region must be a dense attribute", element);
+        if (dense.isSplat() || dense.getNumElements() == 1) {
+          Attribute value = *dense.template value_begin<Attribute>();
+          if (auto integer = dyn_cast<IntegerAttr>(value))
+            value = IntegerAttr::get(valueType(element), integer.getValue());
+          return arith::ConstantOp::create(b, location, cast<TypedAttr>(value));
+        }
+        return load(constantTable(dense), element, sizes, at);
+      })
+      .Case<prim::IotaOp>([&](auto iota) -> Value {
+        Value position = materialize(at[iota.getAxis()]);
+        Type type = valueType(element);
+        Type target = isa<VectorType>(position.getType()) ? Type(vectorOf(type)) : type;
+        if (isa<FloatType>(type))
+          return arith::SIToFPOp::create(b, location, target, position);
+        if (type.getIntOrFloatBitWidth() == 64)
+          return position;
+        return arith::TruncIOp::create(b, location, target, position);
+      })
+      .Case<prim::SizesOp>([&](auto sizesOp) -> Value {
+        AffineMap map = sizesOp.getMap();
+        if (at.empty() || map.getNumResults() == 1)
+          return size(map.getResult(0));
+        Value position = materialize(at[0]);
+        bool isVector = isa<VectorType>(position.getType());
+        Value result = isVector ? broadcast(size(map.getResult(0))) : size(map.getResult(0));
+        for (unsigned i = 1; i < map.getNumResults(); ++i) {
+          Value number = isVector ? broadcast(i64(i)) : i64(i);
+          Value value = isVector ? broadcast(size(map.getResult(i))) : size(map.getResult(i));
+          Value hit = arith::CmpIOp::create(b, location, arith::CmpIPredicate::eq, position, number);
+          result = arith::SelectOp::create(b, location, hit, value, result);
+        }
+        return result;
+      })
+      .Case<prim::ReshapeOp>([&](auto reshape) {
+        return emit(reshape.getOperand(), reshapeIndex(at, sizes, prim::getSizes(reshape.getOperand())));
+      })
+      .Case<prim::TransposeOp>([&](auto transpose) {
+        SmallVector<Index> inner(at.size());
+        for (auto [i, dim] : llvm::enumerate(transpose.getPermutation()))
+          inner[dim] = at[i];
+        return emit(transpose.getOperand(), inner);
+      })
+      .Case<prim::BroadcastOp>([&](auto broadcastOp) {
+        SmallVector<Index> inner;
+        for (auto [dim, expr] : llvm::zip_equal(broadcastOp.getDims(), prim::getSizes(broadcastOp.getOperand()))) {
+          if (expr == sizes[dim]) {
+            inner.push_back(at[dim]);
+          } else if (prim::getConstantSize(expr) == 1) {
+            inner.push_back(constant(0));
+          } else if (prim::getConstantSize(expr)) {
+            inner.push_back(at[dim]);
+          } else { // decided at run time: factor 0 where the operand's size is 1
+            Value runtime = size(expr);
+            Value factor = atEntry([&]() -> Value {
+              Value several = arith::CmpIOp::create(b, location, arith::CmpIPredicate::ne, runtime, i64(1));
+              return arith::ExtUIOp::create(b, location, b.getI64Type(), several);
+            });
+            inner.push_back(mulIndex(at[dim], factor, std::nullopt));
+          }
+        }
+        return emit(broadcastOp.getOperand(), inner);
+      })
+      .Case<prim::SliceOp>([&](auto slice) {
+        SmallVector<Index> inner;
+        for (auto [i, index] : llvm::enumerate(at)) {
+          AffineExpr start = slice.getStarts().getResult(i);
+          int64_t step = slice.getSteps()[i];
+          Index scaled = mulIndex(index, i64(step), step);
+          Index offset;
+          if (auto known = prim::getConstantSize(start))
+            offset = constant(*known);
+          else
+            offset.base = size(start);
+          inner.push_back(addIndex(scaled, offset));
+        }
+        return emit(slice.getOperand(), inner);
+      })
+      .Case<prim::DynamicSliceOp>([&](auto slice) {
+        SmallVector<Index> inner;
+        for (auto [i, index] : llvm::enumerate(at)) {
+          Value start = emit(slice.getStarts()[i], {});
+          AffineExpr room = prim::getSizes(slice.getOperand())[i] - sizes[i] + 1;
+          inner.push_back(addIndex(index, dataIndex(start, room, 0)));
+        }
+        return emit(slice.getOperand(), inner);
+      })
+      .Case<prim::PadOp>([&](auto pad) { return emitPad(pad, at); })
+      .Case<prim::ConcatOp>([&](auto concat) { return emitConcat(concat, at); })
+      .Case<prim::GatherOp>([&](auto gather) {
+        unsigned axis = gather.getAxis(), rank = prim::getSizes(gather.getIndices()).size();
+        Value position = emit(gather.getIndices(), at.slice(axis, rank));
+        SmallVector<Index> inner(at.begin(), at.begin() + axis);
+        inner.push_back(dataIndex(position, prim::getSizes(gather.getSource())[axis], depthOf(at.slice(axis, rank))));
+        inner.append(at.begin() + axis + rank, at.end());
+        return emit(gather.getSource(), inner);
+      })
+      .Case<prim::GatherElementsOp>([&](auto gather) {
+        unsigned axis = gather.getAxis();
+        Value position = emit(gather.getIndices(), at);
+        SmallVector<Index> inner(at.begin(), at.end());
+        inner[axis] = dataIndex(position, prim::getSizes(gather.getSource())[axis], depthOf(at));
+        return emit(gather.getSource(), inner);
+      })
+      .Case<prim::GatherNDOp>([&](auto gather) {
+        auto of = prim::getSizes(gather.getIndices()), in = prim::getSizes(gather.getSource());
+        unsigned outer = of.size() - 1, batch = gather.getBatchDims(), count = *prim::getConstantSize(of.back());
+        SmallVector<Index> inner(at.begin(), at.begin() + batch);
+        for (unsigned i = 0; i < count; ++i) {
+          SmallVector<Index> position(at.begin(), at.begin() + outer);
+          position.push_back(constant(i));
+          inner.push_back(dataIndex(emit(gather.getIndices(), position), in[batch + i], depthOf(position)));
+        }
+        inner.append(at.begin() + outer, at.end());
+        return emit(gather.getSource(), inner);
+      })
+      .Case<prim::ReduceOp>([&](auto reduce) { return emitReduce(reduce, at); })
+      .Case<prim::ArgReduceOp>([&](auto reduce) { return emitArgReduce(reduce, at); })
+      .Case<prim::DotGeneralOp>([&](auto dot) { return emitDot(dot, at); })
+      .Case<prim::ConvOp>([&](auto conv) { return emitConv(conv, at); })
+      .Case<prim::WindowReduceOp>([&](auto window) { return emitWindow(window, at); })
+      .Default([&](Operation *other) {
+        return fail("no CPU code generator takes " + other->getName().getStringRef() + " inside a fused region",
+                    element);
+      });
+}
+
+Value Emitter::emitPointwise(Operation *op, ArrayRef<Index> at) {
+  SmallVector<Value> operands;
+  bool isVector = false;
+  for (Value operand : op->getOperands()) {
+    operands.push_back(emit(operand, at));
+    isVector |= isa<VectorType>(operands.back().getType());
+  }
+  if (isVector)
+    for (Value &operand : operands)
+      operand = broadcast(operand);
+  return lookupPointwise(op)(b, location, op, operands);
+}
+
+Value Emitter::andMask(Value x, Value y) {
+  if (!x || !y)
+    return x ? x : y;
+  return arith::AndIOp::create(b, location, broadcast(x), broadcast(y));
+}
+
+Value Emitter::emitGuarded(Value condition, Type elementType, Value otherwise, int depth,
+                           llvm::function_ref<Value()> inside) {
+  if (auto known = constantOf(condition))
+    return *known ? inside() : otherwise;
+  Type type = valueType(elementType);
+  if (isa<VectorType>(condition.getType())) {
+    // Lanes: loads honour the mask, so that nothing outside is touched.
+    auto ifOp = scf::ExecuteRegionOp::create(b, location, TypeRange{vectorOf(type)});
+    OpBuilder::InsertionGuard guard(b);
+    b.createBlock(&ifOp.getRegion());
+    Scope scope;
+    scope.loop = ifOp;
+    scope.barrier = true;
+    scope.mask = andMask(mask(), condition);
+    scopes.push_back(std::move(scope));
+    Value value = broadcast(inside());
+    Value result = arith::SelectOp::create(b, location, condition, value, broadcast(otherwise));
+    scf::YieldOp::create(b, location, result);
+    scopes.pop_back();
+    return ifOp.getResult(0);
+  }
+  // One condition for all lanes: branch. The type of the value is known only once it is emitted: always make it a
+  // vector where lanes are in play, i.e. where a mask or a lane loop is open; a scalar is broadcast at no cost.
+  bool lanes = depth < 0;
+  Type resultType = lanes ? Type(vectorOf(type)) : type;
+  auto ifOp = scf::IfOp::create(b, location, TypeRange{resultType}, condition, /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(ifOp.thenBlock());
+    Scope scope;
+    scope.loop = ifOp;
+    scope.barrier = true;
+    scope.mask = mask();
+    scopes.push_back(std::move(scope));
+    Value value = inside();
+    scf::YieldOp::create(b, location, ValueRange{lanes ? broadcast(value) : value});
+    scopes.pop_back();
+    b.setInsertionPointToStart(ifOp.elseBlock());
+    scf::YieldOp::create(b, location, ValueRange{lanes ? broadcast(otherwise) : otherwise});
+  }
+  return ifOp.getResult(0);
+}
+
+namespace {
+bool anyLanes(ArrayRef<Index> at) {
+  return llvm::any_of(at, [](const Index &index) { return !index.isUniform(); });
+}
+} // namespace
+
+Value Emitter::emitPad(prim::PadOp op, ArrayRef<Index> at) {
+  auto in = prim::getSizes(op.getOperand()), out = prim::getSizes(op.getResult());
+  Value otherwise = emit(op.getValue(), {});
+  Value scalarCondition, laneCondition;
+  SmallVector<Index> inner;
+  for (auto [i, index] : llvm::enumerate(at)) {
+    AffineExpr low = op.getLow().getResult(i);
+    if (prim::getConstantSize(low) == 0 && in[i] == out[i]) {
+      inner.push_back(index);
+      continue;
+    }
+    Index offset;
+    if (auto known = prim::getConstantSize(low))
+      offset = constant(-*known);
+    else
+      offset.base = sub(i64(0), size(low));
+    Index shifted = addIndex(index, offset);
+    shifted.multiple = 1; // may be negative: no claim about multiples
+    inner.push_back(shifted);
+    Value position = materialize(shifted);
+    bool isVector = isa<VectorType>(position.getType());
+    Value limit = isVector ? broadcast(size(in[i])) : size(in[i]);
+    // Unsigned comparison: negative positions are huge.
+    Value ok = arith::CmpIOp::create(b, location, arith::CmpIPredicate::ult, position, limit);
+    Value &condition = isVector ? laneCondition : scalarCondition;
+    condition = condition ? Value(arith::AndIOp::create(b, location, condition, ok)) : ok;
+  }
+  Type element = elementOf(op.getResult());
+  auto load = [&] { return emit(op.getOperand(), inner); };
+  auto lanesGuarded = [&]() -> Value {
+    return laneCondition ? emitGuarded(laneCondition, element, otherwise, 0, load) : load();
+  };
+  if (scalarCondition)
+    return emitGuarded(scalarCondition, element, otherwise, anyLanes(at) ? -1 : 0, lanesGuarded);
+  return lanesGuarded();
+}
+
+Value Emitter::emitConcat(prim::ConcatOp op, ArrayRef<Index> at) {
+  unsigned axis = op.getAxis();
+  Type element = elementOf(op.getResult());
+  SmallVector<AffineExpr> starts;
+  AffineExpr start = getAffineConstantExpr(0, b.getContext());
+  for (Value input : op.getInputs()) {
+    starts.push_back(start);
+    start = prim::simplifySize(start + prim::getSizes(input)[axis]);
+  }
+  Value position = materialize(at[axis]);
+  bool isVector = isa<VectorType>(position.getType());
+  // From the last input to the first: value = position < end of input i ? input i : what follows.
+  std::function<Value(unsigned)> pick = [&](unsigned i) -> Value {
+    auto read = [&]() -> Value {
+      SmallVector<Index> inner(at.begin(), at.end());
+      Index offset;
+      if (auto known = prim::getConstantSize(starts[i]))
+        offset = constant(-*known);
+      else
+        offset.base = sub(i64(0), size(starts[i]));
+      inner[axis] = addIndex(at[axis], offset);
+      return emit(op.getInputs()[i], inner);
+    };
+    if (i + 1 == op.getInputs().size() && !isVector)
+      return read();
+    Value begin = size(starts[i]);
+    Value end = size(prim::simplifySize(starts[i] + prim::getSizes(op.getInputs()[i])[axis]));
+    if (isVector) {
+      Value from = arith::CmpIOp::create(b, location, arith::CmpIPredicate::sge, position, broadcast(begin));
+      Value to = arith::CmpIOp::create(b, location, arith::CmpIPredicate::slt, position, broadcast(end));
+      Value hit = arith::AndIOp::create(b, location, from, to);
+      Value rest = i + 1 == op.getInputs().size()
+                       ? Value(arith::ConstantOp::create(b, location, b.getZeroAttr(vectorOf(valueType(element)))))
+                       : pick(i + 1);
+      return emitGuarded(hit, element, rest, 0, read);
+    }
+    Value hit = arith::CmpIOp::create(b, location, arith::CmpIPredicate::slt, position, end);
+    bool lanes = anyLanes(at);
+    Type type = lanes ? Type(vectorOf(valueType(element))) : valueType(element);
+    auto ifOp = scf::IfOp::create(b, location, TypeRange{type}, hit, /*withElseRegion=*/true);
+    for (bool thenSide : {true, false}) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(thenSide ? ifOp.thenBlock() : ifOp.elseBlock());
+      Scope scope;
+      scope.loop = ifOp;
+      scope.barrier = true;
+      scope.mask = mask();
+      scopes.push_back(std::move(scope));
+      Value value = thenSide ? read() : pick(i + 1);
+      scf::YieldOp::create(b, location, ValueRange{lanes ? broadcast(value) : value});
+      scopes.pop_back();
+    }
+    return ifOp.getResult(0);
+  };
+  return pick(0);
+}
+
+SmallVector<Index> Emitter::forward(Operation *op, ArrayRef<Index> at) {
+  if (lookupPointwise(op))
+    return llvm::to_vector(at);
+  if (auto transpose = dyn_cast<prim::TransposeOp>(op)) {
+    SmallVector<Index> result;
+    for (int64_t dim : transpose.getPermutation())
+      result.push_back(at[dim]);
+    return result;
+  }
+  if (auto reshape = dyn_cast<prim::ReshapeOp>(op))
+    return reshapeIndex(at, prim::getSizes(reshape.getOperand()), prim::getSizes(reshape.getResult()));
+  return {};
+}
+
+//===--- reductions
+//-------------------------------------------------------------------------------------------------===//
+
+namespace {
+bool isNarrow(Type type) {
+  auto f = dyn_cast<FloatType>(type);
+  return f && f.getWidth() < 32;
+}
+} // namespace
+
+Value Emitter::neutral(prim::ReduceKind kind, Type elementType) {
+  Type type = isNarrow(elementType) ? Type(b.getF32Type()) : valueType(elementType);
+  TypedAttr attr;
+  if (auto f = dyn_cast<FloatType>(type)) {
+    double value = kind == prim::ReduceKind::Sum    ? 0.0
+                   : kind == prim::ReduceKind::Prod ? 1.0
+                   : kind == prim::ReduceKind::Max  ? -INFINITY
+                                                    : INFINITY;
+    attr = b.getFloatAttr(f, value);
+  } else {
+    unsigned bits = type.getIntOrFloatBitWidth();
+    bool isUnsigned = elementType.isUnsignedInteger() || bits == 1;
+    APInt value(bits, 0);
+    switch (kind) {
+    case prim::ReduceKind::Sum:
+    case prim::ReduceKind::Or:
+      break;
+    case prim::ReduceKind::Prod:
+      value = APInt(bits, 1);
+      break;
+    case prim::ReduceKind::And:
+      value = APInt::getAllOnes(bits);
+      break;
+    case prim::ReduceKind::Max:
+      value = isUnsigned ? APInt::getMinValue(bits) : APInt::getSignedMinValue(bits);
+      break;
+    case prim::ReduceKind::Min:
+      value = isUnsigned ? APInt::getMaxValue(bits) : APInt::getSignedMaxValue(bits);
+      break;
+    }
+    attr = b.getIntegerAttr(type, value);
+  }
+  return arith::ConstantOp::create(b, location, attr);
+}
+
+Value Emitter::combine(prim::ReduceKind kind, Type elementType, Value x, Value y) {
+  bool isFloat = isa<FloatType>(elementType);
+  bool isUnsigned = elementType.isUnsignedInteger() || elementType.isInteger(1);
+  switch (kind) {
+  case prim::ReduceKind::Sum:
+    return isFloat ? Value(arith::AddFOp::create(b, location, x, y)) : arith::AddIOp::create(b, location, x, y);
+  case prim::ReduceKind::Prod:
+    return isFloat ? Value(arith::MulFOp::create(b, location, x, y)) : arith::MulIOp::create(b, location, x, y);
+  case prim::ReduceKind::Max:
+    if (isFloat)
+      return arith::MaximumFOp::create(b, location, x, y);
+    return isUnsigned ? Value(arith::MaxUIOp::create(b, location, x, y)) : arith::MaxSIOp::create(b, location, x, y);
+  case prim::ReduceKind::Min:
+    if (isFloat)
+      return arith::MinimumFOp::create(b, location, x, y);
+    return isUnsigned ? Value(arith::MinUIOp::create(b, location, x, y)) : arith::MinSIOp::create(b, location, x, y);
+  case prim::ReduceKind::And:
+    return arith::AndIOp::create(b, location, x, y);
+  case prim::ReduceKind::Or:
+    return arith::OrIOp::create(b, location, x, y);
+  }
+  llvm_unreachable("all kinds are listed");
+}
+
+Value Emitter::reduceLanes(prim::ReduceKind kind, Type elementType, Value vector) {
+  // A fixed tree of shuffles: the same bits everywhere.
+  for (int64_t half = width() / 2; half >= 1; half /= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t i = 0; i < half; ++i) {
+      low.push_back(i);
+      high.push_back(i + half);
+    }
+    Value a = vector::ShuffleOp::create(b, location, vector, vector, low);
+    Value c = vector::ShuffleOp::create(b, location, vector, vector, high);
+    vector = combine(kind, elementType, a, c);
+  }
+  return vector::ExtractOp::create(b, location, vector, ArrayRef<int64_t>{0});
+}
+
+Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<AffineExpr> extents, bool lanes,
+                             llvm::function_ref<Value(ArrayRef<Index>)> element) {
+  bool narrow = isNarrow(elementType);
+  Value start = neutral(kind, elementType);
+  auto widen = [&](Value value) -> Value {
+    if (!narrow)
+      return value;
+    Type wide = isa<VectorType>(value.getType()) ? Type(vectorOf(b.getF32Type())) : b.getF32Type();
+    return arith::ExtFOp::create(b, location, wide, value);
+  };
+  Type accumulator = narrow ? Type(b.getF32Type()) : elementType;
+  bool vectorAcc = lanes;
+  if (!lanes) {
+    // Whether the element is a vector is known only once it is emitted; anyLanes of the caller's positions says it.
+    vectorAcc = false;
+  }
+  (void)vectorAcc;
+  constexpr int64_t kUnroll = 4;
+  std::function<SmallVector<Value>(unsigned, SmallVector<Index>, SmallVector<Value>)> nest =
+      [&](unsigned dim, SmallVector<Index> at, SmallVector<Value> acc) -> SmallVector<Value> {
+    if (dim == extents.size()) {
+      Value value = widen(element(at));
+      if (isa<VectorType>(acc[0].getType()))
+        value = broadcast(value);
+      acc[0] = combine(kind, accumulator, acc[0], value);
+      return acc;
+    }
+    Value extent = size(extents[dim]);
+    if (!lanes || dim + 1 != extents.size())
+      return loop(i64(0), extent, 1, acc, [&](Index iv, ValueRange carried) {
+        SmallVector<Index> inner = at;
+        inner.push_back(iv);
+        return nest(dim + 1, inner, llvm::to_vector(carried));
+      });
+    // Innermost, vectorised: blocks of kUnroll vectors with an accumulator each, then single masked vectors.
+    int64_t w = width(), block = w * kUnroll;
+    Value blocks = mul(divUnsigned(extent, i64(block)), i64(block));
+    auto constantBlocks = constantOf(blocks);
+    if (!constantBlocks || *constantBlocks > 0)
+      acc = loop(i64(0), blocks, block, acc, [&](Index iv, ValueRange carried) {
+        scopes.back().mask = {};
+        SmallVector<Value> next;
+        for (int64_t u = 0; u < kUnroll; ++u) {
+          SmallVector<Index> inner = at;
+          inner.push_back(contiguous(addIndex(iv, constant(u * w))));
+          next.push_back(combine(kind, accumulator, carried[u], broadcast(widen(element(inner)))));
+        }
+        return next;
+      });
+    auto constantExtent = constantOf(extent);
+    if (constantExtent && constantBlocks && *constantExtent == *constantBlocks)
+      return acc;
+    return loop(
+        blocks, extent, w, acc,
+        [&](Index iv, ValueRange carried) {
+          Value on = tailMask(*this, sub(extent, iv.base));
+          scopes.back().mask = on;
+          SmallVector<Index> inner = at;
+          inner.push_back(contiguous(iv));
+          Value value = broadcast(widen(element(inner)));
+          value = arith::SelectOp::create(b, location, on, value, broadcast(start));
+          SmallVector<Value> next = llvm::to_vector(carried);
+          next[0] = combine(kind, accumulator, carried[0], value);
+          return next;
+        },
+        w);
+  };
+  SmallVector<Value> acc;
+  if (lanes)
+    acc.assign(kUnroll, broadcast(start));
+  else
+    acc.push_back(start);
+  SmallVector<Value> result = nest(0, {}, acc);
+  Value total = result[0];
+  if (lanes) {
+    total = combine(kind, accumulator, combine(kind, accumulator, result[0], result[1]),
+                    combine(kind, accumulator, result[2], result[3]));
+    total = reduceLanes(kind, accumulator, total);
+  }
+  if (narrow)
+    total = arith::TruncFOp::create(
+        b, location, isa<VectorType>(total.getType()) ? Type(vectorOf(elementType)) : elementType, total);
+  return total;
+}
+
+Value Emitter::emitReduce(prim::ReduceOp op, ArrayRef<Index> at) {
+  auto in = prim::getSizes(op.getOperand());
+  SmallVector<AffineExpr> extents;
+  for (int64_t dim : op.getDims())
+    extents.push_back(in[dim]);
+  Type element = elementOf(op.getResult());
+  auto position = [&](ArrayRef<Index> reduced) {
+    SmallVector<Index> full(in.size());
+    unsigned next = 0, kept = 0;
+    for (size_t i = 0; i < in.size(); ++i)
+      full[i] = llvm::is_contained(op.getDims(), int64_t(i)) ? reduced[next++] : at[kept++];
+    return full;
+  };
+  bool lanesOutside = anyLanes(at);
+  if (!lanesOutside && !extents.empty())
+    return emitReduction(op.getKind(), element, extents, /*lanes=*/true,
+                         [&](ArrayRef<Index> reduced) { return emit(op.getOperand(), position(reduced)); });
+  // Lanes lie along a kept dim: one accumulator vector, plain loops over the reduced dims.
+  bool narrow = isNarrow(element);
+  Type accumulator = narrow ? Type(b.getF32Type()) : element;
+  Value start = neutral(op.getKind(), element);
+  if (lanesOutside)
+    start = broadcast(start);
+  std::function<Value(unsigned, SmallVector<Index>, Value)> nest = [&](unsigned dim, SmallVector<Index> reduced,
+                                                                       Value acc) -> Value {
+    if (dim == extents.size()) {
+      Value value = emit(op.getOperand(), position(reduced));
+      if (lanesOutside)
+        value = broadcast(value);
+      if (narrow)
+        value = arith::ExtFOp::create(b, location, lanesOutside ? Type(vectorOf(accumulator)) : accumulator, value);
+      return combine(op.getKind(), accumulator, acc, value);
+    }
+    return loop(i64(0), size(extents[dim]), 1, ValueRange{acc}, [&](Index iv, ValueRange carried) {
+      SmallVector<Index> inner = reduced;
+      inner.push_back(iv);
+      return SmallVector<Value>{nest(dim + 1, inner, carried[0])};
+    })[0];
+  };
+  Value total = nest(0, {}, start);
+  if (narrow)
+    total = arith::TruncFOp::create(b, location, lanesOutside ? Type(vectorOf(element)) : element, total);
+  return total;
+}
+
+Value Emitter::emitArgReduce(prim::ArgReduceOp op, ArrayRef<Index> at) {
+  // Sequential along the axis; lanes, if any, lie along the kept dims.
+  auto in = prim::getSizes(op.getOperand());
+  unsigned axis = op.getAxis();
+  Type element = elementOf(op.getOperand());
+  bool lanes = anyLanes(at);
+  auto shape = [&](Value value) { return lanes ? broadcast(value) : value; };
+  auto position = [&](const Index &index) {
+    SmallVector<Index> full(at.begin(), at.end());
+    full.insert(full.begin() + axis, index);
+    return full;
+  };
+  auto widen = [&](Value value) -> Value {
+    if (!isNarrow(element))
+      return value;
+    return arith::ExtFOp::create(b, location, lanes ? Type(vectorOf(b.getF32Type())) : b.getF32Type(), value);
+  };
+  bool isMax = op.getKind() == prim::ReduceKind::Max;
+  Value first = widen(shape(emit(op.getOperand(), position(constant(0)))));
+  auto results = loop(i64(1), size(in[axis]), 1, ValueRange{first, shape(i64(0))}, [&](Index iv, ValueRange carried) {
+    Value value = widen(shape(emit(op.getOperand(), position(iv))));
+    Value better;
+    if (isa<FloatType>(element)) {
+      // An unordered comparison also replaces by a NaN; a NaN held stays unless the last index is wanted.
+      auto kind = op.getLastIndex() ? (isMax ? arith::CmpFPredicate::UGE : arith::CmpFPredicate::ULE)
+                                    : (isMax ? arith::CmpFPredicate::UGT : arith::CmpFPredicate::ULT);
+      better = arith::CmpFOp::create(b, location, kind, value, carried[0]);
+      Value held = arith::CmpFOp::create(b, location, arith::CmpFPredicate::UNO, carried[0], carried[0]);
+      Value isNan = arith::CmpFOp::create(b, location, arith::CmpFPredicate::UNO, value, value);
+      Value keep =
+          op.getLastIndex()
+              ? Value(arith::AndIOp::create(
+                    b, location, held,
+                    arith::XOrIOp::create(b, location, isNan,
+                                          arith::ConstantOp::create(
+                                              b, location,
+                                              lanes ? TypedAttr(DenseElementsAttr::get(vectorOf(b.getI1Type()), true))
+                                                    : TypedAttr(b.getBoolAttr(true))))))
+              : held;
+      Value no = arith::ConstantOp::create(b, location, b.getZeroAttr(better.getType()));
+      better = arith::SelectOp::create(b, location, keep, no, better);
+    } else {
+      bool isUnsigned = element.isUnsignedInteger() || element.isInteger(1);
+      using P = arith::CmpIPredicate;
+      P kind = op.getLastIndex() ? (isMax ? (isUnsigned ? P::uge : P::sge) : (isUnsigned ? P::ule : P::sle))
+                                 : (isMax ? (isUnsigned ? P::ugt : P::sgt) : (isUnsigned ? P::ult : P::slt));
+      better = arith::CmpIOp::create(b, location, kind, value, carried[0]);
+    }
+    Value best = arith::SelectOp::create(b, location, better, value, carried[0]);
+    Value where = arith::SelectOp::create(b, location, better, shape(iv.base), carried[1]);
+    return SmallVector<Value>{best, where};
+  });
+  return results[1];
+}
+
+//===--- contractions and windows, element by element: any type, any layout
+//--------------------------------------------===//
+
+namespace {
+/// Type in which products of `element` accumulate, as a prim element type.
+Type accumulatorType(Type element, Type result) {
+  MLIRContext *context = element.getContext();
+  if (isNarrow(element))
+    return Float32Type::get(context);
+  if (isa<IntegerType>(element) && element.getIntOrFloatBitWidth() < 32)
+    return isa<FloatType>(result) ? Type(IntegerType::get(context, 32)) : result;
+  return element;
+}
+} // namespace
+
+Value Emitter::emitDot(prim::DotGeneralOp op, ArrayRef<Index> at) {
+  auto lhsSizes = prim::getSizes(op.getLhs()), rhsSizes = prim::getSizes(op.getRhs());
+  SmallVector<AffineExpr> extents;
+  for (int64_t dim : op.getLhsContract())
+    extents.push_back(lhsSizes[dim]);
+  unsigned batch = op.getLhsBatch().size();
+  unsigned lhsFree = lhsSizes.size() - batch - op.getLhsContract().size();
+  auto position = [&](unsigned rank, ArrayRef<int64_t> batchDims, ArrayRef<int64_t> contractDims, unsigned freeFrom,
+                      ArrayRef<Index> reduced) {
+    SmallVector<Index> full(rank);
+    unsigned free = freeFrom;
+    for (unsigned i = 0; i < rank; ++i) {
+      const auto *inBatch = llvm::find(batchDims, int64_t(i));
+      const auto *inContract = llvm::find(contractDims, int64_t(i));
+      if (inBatch != batchDims.end())
+        full[i] = at[inBatch - batchDims.begin()];
+      else if (inContract != contractDims.end())
+        full[i] = reduced[inContract - contractDims.begin()];
+      else
+        full[i] = at[free++];
+    }
+    return full;
+  };
+  Type from = elementOf(op.getLhs()), to = elementOf(op.getResult());
+  Type accumulator = accumulatorType(from, to);
+  bool lanes = anyLanes(at);
+  auto widen = [&](Value value, Type element) -> Value {
+    Type type = valueType(accumulator);
+    Type target = isa<VectorType>(value.getType()) ? Type(vectorOf(type)) : type;
+    if (value.getType() == target)
+      return value;
+    if (isa<FloatType>(type))
+      return arith::ExtFOp::create(b, location, target, value);
+    if (element.isUnsignedInteger())
+      return arith::ExtUIOp::create(b, location, target, value);
+    return arith::ExtSIOp::create(b, location, target, value);
+  };
+  Value start = neutral(prim::ReduceKind::Sum, accumulator);
+  if (lanes)
+    start = broadcast(start);
+  std::function<Value(unsigned, SmallVector<Index>, Value)> nest = [&](unsigned dim, SmallVector<Index> reduced,
+                                                                       Value acc) -> Value {
+    if (dim == extents.size()) {
+      Value x = widen(
+          emit(op.getLhs(), position(lhsSizes.size(), op.getLhsBatch(), op.getLhsContract(), batch, reduced)), from);
+      Value y = widen(
+          emit(op.getRhs(), position(rhsSizes.size(), op.getRhsBatch(), op.getRhsContract(), batch + lhsFree, reduced)),
+          elementOf(op.getRhs()));
+      if (lanes) {
+        x = broadcast(x);
+        y = broadcast(y);
+      }
+      Value product = isa<FloatType>(accumulator) ? Value(arith::MulFOp::create(b, location, x, y))
+                                                  : arith::MulIOp::create(b, location, x, y);
+      return combine(prim::ReduceKind::Sum, accumulator, acc, product);
+    }
+    return loop(i64(0), size(extents[dim]), 1, ValueRange{acc}, [&](Index iv, ValueRange carried) {
+      SmallVector<Index> inner = reduced;
+      inner.push_back(iv);
+      return SmallVector<Value>{nest(dim + 1, inner, carried[0])};
+    })[0];
+  };
+  Value total = nest(0, {}, start);
+  Type result = valueType(to);
+  if (getElementTypeOrSelf(total.getType()) != result) {
+    Type target = lanes ? Type(vectorOf(result)) : result;
+    if (isa<FloatType>(result) && isa<FloatType>(accumulator))
+      return result.getIntOrFloatBitWidth() < 32 ? Value(arith::TruncFOp::create(b, location, target, total))
+                                                 : arith::ExtFOp::create(b, location, target, total);
+    if (isa<FloatType>(result))
+      return arith::SIToFPOp::create(b, location, target, total);
+    if (result.getIntOrFloatBitWidth() > valueType(accumulator).getIntOrFloatBitWidth())
+      return arith::ExtSIOp::create(b, location, target, total);
+    return arith::TruncIOp::create(b, location, target, total);
+  }
+  return total;
+}
+
+Value Emitter::emitConv(prim::ConvOp op, ArrayRef<Index> at) {
+  auto in = prim::getSizes(op.getInput()), filter = prim::getSizes(op.getFilter());
+  unsigned spatial = op.getStrides().size();
+  Type element = elementOf(op.getResult()), accumulator = accumulatorType(elementOf(op.getInput()), element);
+  bool lanes = anyLanes(at);
+  AffineExpr perGroup = filter[spatial];
+  AffineExpr outPerGroup = prim::simplifySize(filter.back().floorDiv(op.getGroups()));
+  // Channel of the group's first input: (o / outPerGroup) * perGroup.
+  Index group = op.getGroups() == 1 ? constant(0) : divide(at.back(), outPerGroup).first;
+  Index firstChannel = mulIndex(group, size(perGroup), prim::getConstantSize(perGroup));
+  Value start = neutral(prim::ReduceKind::Sum, accumulator);
+  if (lanes)
+    start = broadcast(start);
+  auto widen = [&](Value value) -> Value {
+    Type type = valueType(accumulator);
+    Type target = isa<VectorType>(value.getType()) ? Type(vectorOf(type)) : type;
+    if (value.getType() == target)
+      return value;
+    return isa<FloatType>(type) ? Value(arith::ExtFOp::create(b, location, target, value))
+                                : arith::ExtSIOp::create(b, location, target, value);
+  };
+  SmallVector<AffineExpr> extents(filter.begin(), filter.begin() + spatial);
+  extents.push_back(perGroup);
+  std::function<Value(unsigned, SmallVector<Index>, Value)> nest = [&](unsigned dim, SmallVector<Index> taps,
+                                                                       Value acc) -> Value {
+    if (dim == extents.size()) {
+      SmallVector<Index> source{at[0]}, weight(taps.begin(), taps.end());
+      Value inside;
+      for (unsigned i = 0; i < spatial; ++i) {
+        Index position = addIndex(
+            mulIndex(at[i + 1], i64(op.getStrides()[i]), op.getStrides()[i]),
+            addIndex(mulIndex(taps[i], i64(op.getDilations()[i]), op.getDilations()[i]), constant(-op.getPadLow()[i])));
+        position.multiple = 1;
+        if (op.getPadLow()[i] != 0 || op.getPadHigh()[i] != 0) {
+          Value p = materialize(position);
+          Value limit = isa<VectorType>(p.getType()) ? broadcast(size(in[i + 1])) : size(in[i + 1]);
+          Value ok = arith::CmpIOp::create(b, location, arith::CmpIPredicate::ult, p, limit);
+          if (inside && inside.getType() != ok.getType()) {
+            inside = broadcast(inside);
+            ok = broadcast(ok);
+          }
+          inside = inside ? Value(arith::AndIOp::create(b, location, inside, ok)) : ok;
+        }
+        source.push_back(position);
+      }
+      source.push_back(addIndex(firstChannel, taps[spatial]));
+      weight.push_back(at.back());
+      auto product = [&]() -> Value {
+        Value x = widen(emit(op.getInput(), source)), y = widen(emit(op.getFilter(), weight));
+        if (lanes) {
+          x = broadcast(x);
+          y = broadcast(y);
+        }
+        return isa<FloatType>(accumulator) ? Value(arith::MulFOp::create(b, location, x, y))
+                                           : arith::MulIOp::create(b, location, x, y);
+      };
+      Value zero = neutral(prim::ReduceKind::Sum, accumulator);
+      Value value = inside ? emitGuarded(inside, accumulator, zero, lanes ? -1 : 0, product) : product();
+      return combine(prim::ReduceKind::Sum, accumulator, acc, value);
+    }
+    if (auto known = prim::getConstantSize(extents[dim]); known && *known <= 7) { // small: unrolled
+      for (int64_t i = 0; i < *known; ++i) {
+        SmallVector<Index> inner = taps;
+        inner.push_back(constant(i));
+        acc = nest(dim + 1, inner, acc);
+      }
+      return acc;
+    }
+    return loop(i64(0), size(extents[dim]), 1, ValueRange{acc}, [&](Index iv, ValueRange carried) {
+      SmallVector<Index> inner = taps;
+      inner.push_back(iv);
+      return SmallVector<Value>{nest(dim + 1, inner, carried[0])};
+    })[0];
+  };
+  Value total = nest(0, {}, start);
+  if (getElementTypeOrSelf(total.getType()) != valueType(element))
+    total = arith::TruncFOp::create(b, location, lanes ? Type(vectorOf(element)) : element, total);
+  return total;
+}
+
+Value Emitter::emitWindow(prim::WindowReduceOp op, ArrayRef<Index> at) {
+  auto in = prim::getSizes(op.getOperand());
+  unsigned spatial = op.getWindow().size();
+  Type element = elementOf(op.getResult());
+  bool narrow = isNarrow(element), lanes = anyLanes(at);
+  Type accumulator = narrow ? Type(b.getF32Type()) : element;
+  Value nothing = neutral(op.getKind(), element);
+  Value start = lanes ? broadcast(nothing) : nothing;
+  std::function<Value(unsigned, SmallVector<Index>, Value)> nest = [&](unsigned dim, SmallVector<Index> taps,
+                                                                       Value acc) -> Value {
+    if (dim == spatial) {
+      SmallVector<Index> source{at[0]};
+      Value inside;
+      for (unsigned i = 0; i < spatial; ++i) {
+        Index position = addIndex(
+            mulIndex(at[i + 1], i64(op.getStrides()[i]), op.getStrides()[i]),
+            addIndex(mulIndex(taps[i], i64(op.getDilations()[i]), op.getDilations()[i]), constant(-op.getPadLow()[i])));
+        position.multiple = 1;
+        // A position can lie outside below (low pad) or above (high pad or ceil mode).
+        AffineExpr last = (prim::getSizes(op.getResult())[i + 1] - 1) * op.getStrides()[i] +
+                          (op.getWindow()[i] - 1) * op.getDilations()[i] - op.getPadLow()[i];
+        auto slack = prim::getConstantSize(prim::simplifySize(in[i + 1] - 1 - last));
+        if (op.getPadLow()[i] > 0 || !slack || *slack < 0) {
+          Value p = materialize(position);
+          Value limit = isa<VectorType>(p.getType()) ? broadcast(size(in[i + 1])) : size(in[i + 1]);
+          Value ok = arith::CmpIOp::create(b, location, arith::CmpIPredicate::ult, p, limit);
+          if (inside && inside.getType() != ok.getType()) {
+            inside = broadcast(inside);
+            ok = broadcast(ok);
+          }
+          inside = inside ? Value(arith::AndIOp::create(b, location, inside, ok)) : ok;
+        }
+        source.push_back(position);
+      }
+      source.push_back(at.back());
+      auto read = [&]() -> Value {
+        Value value = emit(op.getOperand(), source);
+        if (lanes)
+          value = broadcast(value);
+        if (narrow)
+          value = arith::ExtFOp::create(b, location, lanes ? Type(vectorOf(accumulator)) : accumulator, value);
+        return value;
+      };
+      Value value = inside ? emitGuarded(inside, accumulator, nothing, lanes ? -1 : 0, read) : read();
+      return combine(op.getKind(), accumulator, acc, value);
+    }
+    if (op.getWindow()[dim] <= 7) {
+      for (int64_t i = 0; i < op.getWindow()[dim]; ++i) {
+        SmallVector<Index> inner = taps;
+        inner.push_back(constant(i));
+        acc = nest(dim + 1, inner, acc);
+      }
+      return acc;
+    }
+    return loop(i64(0), i64(op.getWindow()[dim]), 1, ValueRange{acc}, [&](Index iv, ValueRange carried) {
+      SmallVector<Index> inner = taps;
+      inner.push_back(iv);
+      return SmallVector<Value>{nest(dim + 1, inner, carried[0])};
+    })[0];
+  };
+  Value total = nest(0, {}, start);
+  if (narrow)
+    total = arith::TruncFOp::create(b, location, lanes ? Type(vectorOf(element)) : element, total);
+  return total;
+}

@@ -1,0 +1,73 @@
+//===- Generators.h - how a scheduled region becomes kernels ---------------------------------------------------*- C++
+//-*-===//
+//
+// A generator stands for one strategy of the schedule attribute. `choose` holds its heuristics and writes all decisions
+// into the attribute; everything else obeys it. tc-choose-schedule asks the generators in order and takes the first
+// that accepts.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_LIB_CODEGEN_CPU_GENERATORS_H
+#define TC_LIB_CODEGEN_CPU_GENERATORS_H
+
+#include "Emitter.h"
+
+#include "mlir/IR/AffineMap.h"
+
+namespace tc::codegen::cpu {
+
+/// A constant input that the kernel wants in another layout: host.constant with `map`, result type `type`.
+struct PackedInput {
+  unsigned input;
+  mlir::AffineMap map;
+  mlir::RankedTensorType type;
+};
+
+/// One host.launch. Its inputs are the region's inputs, then the temporaries of the launches before it; its outputs are
+/// `temporaries`, or the region's outputs for the last launch.
+struct Launch {
+  /// Appended to the kernel's name; empty for the last.
+  std::string suffix;
+  mlir::AffineExpr tasks;
+  /// Least number of tasks worth a thread.
+  mlir::AffineExpr grain;
+  /// Bytes of scratch a worker, a multiple of 64; null: none.
+  mlir::AffineExpr scratch;
+  /// (input, output) pairs, flattened, that may share memory.
+  llvm::SmallVector<int64_t> inPlace;
+  llvm::SmallVector<mlir::RankedTensorType> temporaries;
+};
+
+class Generator {
+public:
+  virtual ~Generator() = default;
+  virtual llvm::StringRef strategy() const = 0;
+  /// The schedule for this region, or failure if this strategy can't take it. `isConstant(i)`: input i is a constant.
+  virtual mlir::FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
+                                                       llvm::function_ref<bool(unsigned)> isConstant) const = 0;
+  /// Constant inputs to pack. The packed layout is the same for all CPU variants.
+  virtual llvm::SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const {
+    return {};
+  }
+  /// The launches, in order; at least one.
+  virtual llvm::SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const = 0;
+  /// Emits tasks [begin, end) of launch `number` at the emitter's insertion point.
+  virtual void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned number, Emitter &emitter,
+                    mlir::Value begin, mlir::Value end) const = 0;
+};
+
+/// All generators, in the order in which they are asked.
+llvm::ArrayRef<const Generator *> allGenerators();
+const Generator *lookupGenerator(llvm::StringRef strategy);
+
+// One per file; listed in Generators.cpp.
+const Generator *loopsGenerator();
+
+/// Integer parameter of a schedule.
+int64_t getParam(kernel::ScheduleAttr schedule, llvm::StringRef name, int64_t otherwise = 0);
+
+} // namespace tc::codegen::cpu
+
+#endif // TC_LIB_CODEGEN_CPU_GENERATORS_H

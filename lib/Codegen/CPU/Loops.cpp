@@ -1,0 +1,263 @@
+//===- Loops.cpp - the "loops" strategy: pointwise chains, reductions, windows, anything
+//-----------------------------===//
+//
+// Every output is written by rows: a task is a row (all dims but the last of the largest output, flattened), or a piece
+// of `chunk` elements of one. Within a row lanes run along the last dim. Reductions over trailing dims become loops at
+// row level (Emitter.h), so that a row is read from memory once and from the cache afterwards. Outputs that lack the
+// row's last dim are written once per row.
+//
+// Parameters:
+//   space    number of the output that spans the rows
+//   lanes    1: lanes along the last dim of the output; 0: the output is written one element at a time and reductions
+//   take the
+//            lanes: for results of reductions over contiguous dims
+//   chunk    elements of the last dim per task, a multiple of every vector width; 0: the whole row
+//   grain    least number of tasks for a thread
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Generators.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen::cpu;
+
+namespace {
+
+/// Rough scalar operations per element of `value`, reductions multiplied by their extents (symbolic ones count 64).
+double costOf(Value value, DenseMap<Value, double> &known) {
+  if (auto found = known.find(value); found != known.end())
+    return found->second;
+  known[value] = 0;
+  Operation *op = value.getDefiningOp();
+  double cost = 1;
+  if (op) {
+    double inner = 0;
+    for (Value operand : op->getOperands())
+      inner += costOf(operand, known);
+    auto extent = [](AffineExpr expr) { return double(prim::getConstantSize(expr).value_or(64)); };
+    double factor = 1;
+    if (auto reduce = dyn_cast<prim::ReduceOp>(op)) {
+      for (int64_t dim : reduce.getDims())
+        factor *= extent(prim::getSizes(reduce.getOperand())[dim]);
+    } else if (auto arg = dyn_cast<prim::ArgReduceOp>(op)) {
+      factor = extent(prim::getSizes(arg.getOperand())[arg.getAxis()]) * 4;
+    } else if (auto dot = dyn_cast<prim::DotGeneralOp>(op)) {
+      for (int64_t dim : dot.getLhsContract())
+        factor *= extent(prim::getSizes(dot.getLhs())[dim]);
+    } else if (auto conv = dyn_cast<prim::ConvOp>(op)) {
+      auto filter = prim::getSizes(conv.getFilter());
+      for (AffineExpr expr : ArrayRef(filter).drop_back())
+        factor *= extent(expr);
+    } else if (auto window = dyn_cast<prim::WindowReduceOp>(op)) {
+      for (int64_t size : window.getWindow())
+        factor *= double(size);
+    }
+    bool heavy = isa<prim::ExpOp, prim::LogOp, prim::ErfOp, prim::TanhOp, prim::LogisticOp, prim::PowOp, prim::SinOp,
+                     prim::CosOp>(op);
+    cost = (inner + (heavy ? 12 : 1)) * factor;
+  }
+  return known[value] = std::min(cost, 1e15);
+}
+
+class LoopsGenerator final : public Generator {
+public:
+  StringRef strategy() const override { return "loops"; }
+
+  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+    Block &block = region.getBody().front();
+    auto yield = cast<kernel::YieldOp>(block.getTerminator());
+    // The output with the most dims, then the most elements, spans the rows.
+    unsigned space = 0;
+    auto weight = [&](unsigned i) {
+      auto sizes = prim::getSizes(yield.getValues()[i]);
+      double count = 1;
+      for (AffineExpr size : sizes)
+        count *= double(prim::getConstantSize(size).value_or(64));
+      return std::make_pair(count, sizes.size());
+    };
+    for (unsigned i = 1; i < yield.getValues().size(); ++i)
+      if (weight(i) > weight(space))
+        space = i;
+    Value root = yield.getValues()[space];
+    SmallVector<AffineExpr> sizes = prim::getSizes(root);
+    double last = sizes.empty() ? 1 : double(prim::getConstantSize(sizes.back()).value_or(64));
+    double rows = weight(space).first / std::max(last, 1.0);
+
+    // Lanes belong to a reduction if the last dim of what it reduces is reduced: contiguous, and long enough.
+    bool reductionLanes = false;
+    bool fullSpace = false;
+    region.walk([&](prim::ReduceOp reduce) {
+      auto in = prim::getSizes(reduce.getOperand());
+      int64_t trailing = int64_t(in.size()) - 1;
+      if (llvm::is_contained(reduce.getDims(), trailing)) {
+        if (prim::getConstantSize(in.back()).value_or(64) >= 8)
+          reductionLanes = true;
+        if (prim::getSizes(root) == in)
+          fullSpace = true;
+      }
+    });
+    bool lanes = !sizes.empty() && (!reductionLanes || fullSpace);
+    DenseMap<Value, double> known;
+    double perElement = costOf(root, known);
+    int64_t chunk = 0;
+    // Few long rows: cut them, so that all cores have work. Not with reductions along the row, which every piece would
+    // repeat.
+    if (lanes && !(reductionLanes && fullSpace) && rows < 64 && last * perElement > 16384)
+      chunk = std::max<int64_t>(64, int64_t(16384 / std::max(perElement, 1.0)) / 64 * 64);
+    if (!lanes && rows < 64 && last * perElement > 16384 && last > 1)
+      chunk = std::max<int64_t>(1, int64_t(16384 / std::max(perElement, 1.0)));
+    double perTask = perElement * (chunk ? double(chunk) : last);
+    int64_t grain = std::max<int64_t>(1, int64_t(30000 / std::max(perTask, 1.0)));
+
+    Builder b(region.getContext());
+    NamedAttrList params;
+    params.set("space", b.getI64IntegerAttr(space));
+    params.set("lanes", b.getI64IntegerAttr(lanes));
+    params.set("chunk", b.getI64IntegerAttr(chunk));
+    params.set("grain", b.getI64IntegerAttr(grain));
+    return kernel::ScheduleAttr::get(region.getContext(), "loops", params.getDictionary(region.getContext()));
+  }
+
+  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+    MLIRContext *context = region.getContext();
+    auto yield = cast<kernel::YieldOp>(region.getBody().front().getTerminator());
+    SmallVector<AffineExpr> sizes = prim::getSizes(yield.getValues()[getParam(schedule, "space")]);
+    Launch launch;
+    AffineExpr rows = prim::product(context, sizes.empty() ? ArrayRef<AffineExpr>() : ArrayRef(sizes).drop_back());
+    if (int64_t chunk = getParam(schedule, "chunk"); chunk && !sizes.empty())
+      rows = prim::simplifySize(rows * sizes.back().ceilDiv(chunk));
+    launch.tasks = rows;
+    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+    // In place: every use of an input is pointwise at the output's own position.
+    for (auto [i, argument] : llvm::enumerate(region.getBody().getArguments()))
+      for (auto [o, value] : llvm::enumerate(yield.getValues()))
+        if (argument.getType() == value.getType() && isPointwiseUse(argument) && getParam(schedule, "lanes") &&
+            o == size_t(getParam(schedule, "space"))) {
+          launch.inPlace.push_back(i);
+          launch.inPlace.push_back(o);
+        }
+    return {launch};
+  }
+
+  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &e, Value begin,
+            Value end) const override {
+    auto yield = cast<kernel::YieldOp>(region.getBody().front().getTerminator());
+    unsigned space = getParam(schedule, "space");
+    bool lanes = getParam(schedule, "lanes");
+    int64_t chunk = getParam(schedule, "chunk");
+    SmallVector<AffineExpr> sizes = prim::getSizes(yield.getValues()[space]);
+    if (sizes.empty()) {
+      e.loop(begin, end, 1, [&](Index) {
+        for (auto [o, value] : llvm::enumerate(yield.getValues()))
+          e.storeAt(e.emit(value, {}), e.output(o), cast<RankedTensorType>(value.getType()).getElementType(),
+                    e.constant(0));
+      });
+      return;
+    }
+    AffineExpr last = sizes.back();
+    SmallVector<AffineExpr> outer(sizes.begin(), sizes.end() - 1);
+    e.loop(begin, end, 1, [&](Index task) {
+      Index row = task;
+      Value from = e.i64(0), to = e.size(last);
+      std::optional<int64_t> constantTo = prim::getConstantSize(last);
+      if (chunk) {
+        SmallVector<AffineExpr> grid{prim::product(e.builder().getContext(), outer), last.ceilDiv(chunk)};
+        grid[1] = prim::simplifySize(grid[1]);
+        SmallVector<Index> at = e.delinearize(task, grid);
+        row = at[0];
+        from = e.mul(at[1].base, e.i64(chunk));
+        if (!constantTo || *constantTo % chunk != 0) {
+          to = e.min(e.add(from, e.i64(chunk)), to);
+          constantTo = std::nullopt;
+        } else {
+          to = e.add(from, e.i64(chunk));
+        }
+      }
+      SmallVector<Index> at = outer.empty() ? SmallVector<Index>{} : e.delinearize(row, outer);
+      auto write = [&](Index position) {
+        SmallVector<Index> full = at;
+        full.push_back(position);
+        for (auto [o, value] : llvm::enumerate(yield.getValues())) {
+          SmallVector<AffineExpr> own = prim::getSizes(value);
+          if (own != sizes)
+            continue;
+          Type element = cast<RankedTensorType>(value.getType()).getElementType();
+          e.store(e.emit(value, full), e.output(o), element, own, full);
+        }
+      };
+      if (lanes)
+        e.laneLoop(to, constantTo, write, from);
+      else
+        e.loop(from, to, 1, [&](Index position) { write(position); });
+      // Results in other spaces: the row space (once per row), or, if small, everything by the first task.
+      for (unsigned o = 0; o < yield.getValues().size(); ++o) {
+        Value value = yield.getValues()[o];
+        SmallVector<AffineExpr> own = prim::getSizes(value);
+        if (own == sizes)
+          continue;
+        Type element = cast<RankedTensorType>(value.getType()).getElementType();
+        Value first = arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::eq, from, e.i64(0));
+        std::optional<SmallVector<Index>> position = rowPosition(e, at, sizes, own);
+        if (position) {
+          e.ifThen(first, [&] { e.store(e.emit(value, *position), e.output(o), element, own, *position); });
+        } else {
+          Value isFirst = arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::eq, task.base, e.i64(0));
+          e.ifThen(isFirst, [&] {
+            AffineExpr count = prim::product(e.builder().getContext(), own);
+            e.loop(e.i64(0), e.size(count), 1, [&](Index linear) {
+              SmallVector<Index> full = e.delinearize(linear, own);
+              e.store(e.emit(value, full), e.output(o), element, own, full);
+            });
+          });
+        }
+      }
+    });
+  }
+
+private:
+  /// Position of a row's element in an output whose sizes are the rows' outer dims, with 1s anywhere; nullopt: other
+  /// sizes.
+  static std::optional<SmallVector<Index>> rowPosition(Emitter &e, ArrayRef<Index> at, ArrayRef<AffineExpr> sizes,
+                                                       ArrayRef<AffineExpr> own) {
+    SmallVector<Index> position;
+    size_t next = 0;
+    for (AffineExpr size : own) {
+      while (next + 1 < sizes.size() && sizes[next] != size && prim::getConstantSize(sizes[next]) == 1)
+        ++next;
+      if (next + 1 < sizes.size() && sizes[next] == size)
+        position.push_back(at[next++]);
+      else if (prim::getConstantSize(size) == 1)
+        position.push_back(e.constant(0));
+      else
+        return std::nullopt;
+    }
+    while (next + 1 < sizes.size() && prim::getConstantSize(sizes[next]) == 1)
+      ++next;
+    if (next + 1 != sizes.size())
+      return std::nullopt;
+    return position;
+  }
+
+  /// Whether all uses lead through pointwise ops only: the value is read at the written position and nowhere else.
+  static bool isPointwiseUse(Value value) {
+    for (Operation *user : value.getUsers()) {
+      if (isa<kernel::YieldOp>(user))
+        continue;
+      if (!lookupPointwise(user) || !isPointwiseUse(user->getResult(0)))
+        return false;
+    }
+    return true;
+  }
+};
+
+} // namespace
+
+const Generator *tc::codegen::cpu::loopsGenerator() {
+  static const LoopsGenerator generator;
+  return &generator;
+}
