@@ -7,13 +7,20 @@
 
 #include "tc/Dialect/Host/IR/Host.h"
 
+#include "tc/Dialect/Prim/IR/Prim.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace tc::host;
 
 #include "tc/Dialect/Host/IR/HostDialect.cpp.inc"
+#include "tc/Dialect/Host/IR/HostEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "tc/Dialect/Host/IR/HostAttrs.cpp.inc"
 #define GET_OP_CLASSES
 #include "tc/Dialect/Host/IR/HostOps.cpp.inc"
 
@@ -22,4 +29,46 @@ void HostDialect::initialize() {
 #define GET_OP_LIST
 #include "tc/Dialect/Host/IR/HostOps.cpp.inc"
       >();
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "tc/Dialect/Host/IR/HostAttrs.cpp.inc"
+      >();
+}
+
+unsigned tc::host::getElementBits(Type elementType) {
+  if (elementType.isInteger(1))
+    return 8;
+  if (auto complex = dyn_cast<ComplexType>(elementType))
+    return 2 * getElementBits(complex.getElementType());
+  return elementType.isIntOrFloat() ? elementType.getIntOrFloatBitWidth() : 0;
+}
+
+AffineExpr tc::host::getSizeBytes(Type tensorType) {
+  SmallVector<AffineExpr> sizes = prim::getSizes(tensorType);
+  AffineExpr count = prim::product(tensorType.getContext(), sizes);
+  unsigned bits = getElementBits(cast<RankedTensorType>(tensorType).getElementType());
+  if (bits % 8 == 0)
+    return prim::simplifySize(count * (bits / 8));
+  return prim::simplifySize((count * bits + 7).floorDiv(8));
+}
+
+SmallVector<unsigned> tc::host::getSymbols(AffineExpr expr) {
+  llvm::SmallSetVector<unsigned, 4> symbols;
+  expr.walk([&](AffineExpr inner) {
+    if (auto symbol = dyn_cast<AffineSymbolExpr>(inner))
+      symbols.insert(symbol.getPosition());
+  });
+  return symbols.takeVector();
+}
+
+SmallVector<StringRef> tc::host::getNodeNames(Location loc) {
+  llvm::SmallSetVector<StringRef, 4> names;
+  loc->walk([&](Location inner) {
+    if (auto name = dyn_cast<NameLoc>(inner)) {
+      names.insert(name.getName().strref());
+      return WalkResult::skip();
+    }
+    return WalkResult::advance();
+  });
+  return names.takeVector();
 }

@@ -12,6 +12,8 @@
 #ifndef TC_DIALECT_HOST_IR_HOST_H
 #define TC_DIALECT_HOST_IR_HOST_H
 
+#include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/AffineMap.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -22,7 +24,39 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "tc/Dialect/Host/IR/HostDialect.h.inc"
+#include "tc/Dialect/Host/IR/HostEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "tc/Dialect/Host/IR/HostAttrs.h.inc"
 #define GET_OP_CLASSES
 #include "tc/Dialect/Host/IR/HostOps.h.inc"
+
+namespace tc::host {
+
+/// Module attribute: ArrayAttr of DictionaryAttr {name, device, cpu, features}, the target variants to compile for, best first.
+inline constexpr llvm::StringLiteral kTargetsAttr = "host.targets";
+
+// The memory plan (tc-plan-memory) as attributes.
+/// On every op of the function that has results, and on the function for its arguments: ArrayAttr of PlaceAttr.
+inline constexpr llvm::StringLiteral kPlacesAttr = "host.places";
+/// On the function: AffineMapAttr with one result, bytes of the arena without scratch, a multiple of 64.
+inline constexpr llvm::StringLiteral kArenaAttr = "host.arena";
+/// On the function: AffineMapAttr, bytes of scratch per worker; the greatest result counts. Scratch follows the arena.
+inline constexpr llvm::StringLiteral kScratchAttr = "host.scratch";
+/// On the function: IntegerAttr i64, the most bytes of values of static size that are live at once (lower bound of the arena).
+inline constexpr llvm::StringLiteral kLiveAttr = "host.live";
+/// On the function: IntegerAttr i64, bytes of the weights section.
+inline constexpr llvm::StringLiteral kWeightsAttr = "host.weights";
+
+/// Bytes of one element in memory as numerator over `elementsPerGroup`: i1 takes a byte, 4-bit and 2-bit types are packed.
+/// Returns bits per element (8 for i1); 0 for types without a size.
+unsigned getElementBits(mlir::Type elementType);
+/// Bytes of a tensor, not rounded.
+mlir::AffineExpr getSizeBytes(mlir::Type tensorType);
+/// Positions of the symbols that `expr` mentions.
+llvm::SmallVector<unsigned> getSymbols(mlir::AffineExpr expr);
+/// The names of the model's nodes in a location, in order, without repetition.
+llvm::SmallVector<llvm::StringRef> getNodeNames(mlir::Location loc);
+
+} // namespace tc::host
 
 #endif // TC_DIALECT_HOST_IR_HOST_H

@@ -9,6 +9,7 @@
 
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
@@ -18,6 +19,27 @@ def Host_Dialect : Dialect {
   let cppNamespace = "::tc::host";
   let summary = "The straight-line program that launches kernels";
   let hasConstantMaterializer = 0;
+  let useDefaultAttributePrinterParser = 1;
+}
+
+def Host_PlaceKind : I32EnumAttr<"PlaceKind", "The memory that a value lives in", [
+    I32EnumAttrCase<"Arena", 0, "arena">, I32EnumAttrCase<"Input", 1, "input">, I32EnumAttrCase<"Output", 2, "output">,
+    I32EnumAttrCase<"Weights", 3, "weights">, I32EnumAttrCase<"Heap", 4, "heap">,
+    I32EnumAttrCase<"LateOutput", 5, "late_output">]> {
+  let cppNamespace = "::tc::host";
+  let genSpecializedAttr = 0;
+}
+def Host_PlaceAttr : AttrDef<Host_Dialect, "Place"> {
+  let mnemonic = "place";
+  let summary = "Where a value lives: made by tc-plan-memory, obeyed by the host program";
+  let description = [{
+    `#host.place<arena[0], affine_map<()[s0] -> (s0 * 512 + 64)>>`: `offset` bytes (a size expression) into the arena, into the
+    caller's buffer of input or output `index`, or into the weights section. heap: memory of its own (number `index`) whose size
+    depends on data, allocated where the value is defined; late_output: memory of output `index` that the runtime gives once its
+    sizes are known.
+  }];
+  let parameters = (ins EnumParameter<Host_PlaceKind>:$kind, "int64_t":$index, "::mlir::AffineMapAttr":$offset);
+  let assemblyFormat = "`<` $kind `[` $index `]` `,` $offset `>`";
 }
 
 def Host_ConstantOp : Op<Host_Dialect, "constant", [Pure]> {
@@ -49,12 +71,31 @@ def Host_LaunchOp : Op<Host_Dialect, "launch", []> {
   let assemblyFormat = "$kernel `(` $inputs `)` `symbols` $symbols `tasks` $tasks `grain` $grain (`scratch` $scratch^)? (`in_place` $inPlace^)? attr-dict `:` functional-type($inputs, $outputs)";
 }
 
+def Host_CopyOp : Op<Host_Dialect, "copy", [AllTypesMatch<["input", "result"]>]> {
+  let summary = "The same bytes at another place";
+  let description = "Made by tc-plan-memory where an output is an input, a constant, or the same value as another output.";
+  let arguments = (ins AnyRankedTensor:$input);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
+}
+
 def Host_VariantOp : Op<Host_Dialect, "variant", [Symbol, SymbolTable, NoTerminator, SingleBlock, IsolatedFromAbove]> {
   let summary = "The kernels of one target variant: llvm.func ops";
   let description = "`device` is cpu or cuda; `cpu` and `features` are LLVM's names, as given to the target machine.";
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$device, StrAttr:$cpu, StrAttr:$features);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name `device` $device `cpu` $cpu `features` $features attr-dict-with-keyword $body";
+}
+
+def Host_BinaryOp : Op<Host_Dialect, "binary", [Symbol]> {
+  let summary = "Object code of one target variant (phase object)";
+  let description = [{
+    Replaces the host.variant of the same name. `requires`: TCRT_CPU_* bits that the machine must have. `object`: the bytes of a
+    linked ELF shared object (artifact_abi.h says what it may hold), as a dense resource.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$device, StrAttr:$cpu, StrAttr:$features, I64Attr:$requires,
+                   ElementsAttr:$object);
+  let assemblyFormat = "$sym_name `device` $device `cpu` $cpu `features` $features `requires` $requires attr-dict-with-keyword `object` $object";
 }
 
 #endif

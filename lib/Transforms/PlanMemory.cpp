@@ -1,0 +1,428 @@
+//===- PlanMemory.cpp - where every value of the host program lives --------------------------------------------------===//
+//
+// The host program runs in the order in which it is written, so liveness is an interval of op numbers. A buffer is a set of
+// values that share memory: a value, its views, and what is computed in place of it.
+//
+//   %a = host.launch @k0(%x) ...              a: [0, 1]        arena + 0
+//   %b = host.launch @k1(%a) in_place [0, 0]  b joins a: [0, 2]
+//   %c = host.launch @k2(%b)                  c is returned: written to the caller's buffer
+//
+// Static buffers are placed greedily by falling size, each at the lowest gap among the placed buffers that are live at the
+// same time (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", greedy by size). Symbolic
+// sizes k * e with an equal expression e form a group that is planned in the same way in multiples of e: a transformer's
+// activations are all multiples of batch * sequence. The groups stand one after the other.
+//
+// Sizes that depend on data (symbols of prim.bind_symbol) are allocated when the value is defined.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "tc/Transforms/Passes.h"
+
+#include "tc/Dialect/TC/IR/TC.h"
+#include "tcrt/artifact_abi.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace tc {
+#define GEN_PASS_DEF_PLANMEMORYPASS
+#include "tc/Transforms/Passes.h.inc"
+} // namespace tc
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::host;
+
+namespace {
+
+constexpr int64_t kAlign = TCRT_DATA_ALIGN;
+
+/// A set of values that share memory.
+struct Buffer {
+  int64_t first = 0, last = 0; ///< numbers of the first definition and the last use
+  AffineExpr bytes;
+  int64_t output = -1; ///< the caller's buffer that it is, or -1
+  bool fixed = false;  ///< input or constant: never written
+  PlaceAttr place;
+};
+
+/// Divides a size expression by a constant that is known to divide it, term by term.
+AffineExpr divideExact(AffineExpr expr, int64_t divisor) {
+  if (divisor == 1)
+    return expr;
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return getAffineConstantExpr(constant.getValue() / divisor, expr.getContext());
+  if (auto binary = dyn_cast<AffineBinaryOpExpr>(expr)) {
+    if (expr.getKind() == AffineExprKind::Add)
+      return divideExact(binary.getLHS(), divisor) + divideExact(binary.getRHS(), divisor);
+    if (expr.getKind() == AffineExprKind::Mul)
+      if (auto factor = dyn_cast<AffineConstantExpr>(binary.getRHS()))
+        if (factor.getValue() % divisor == 0)
+          return binary.getLHS() * (factor.getValue() / divisor);
+  }
+  return expr.floorDiv(divisor);
+}
+
+class Planner {
+public:
+  explicit Planner(func::FuncOp func) : func(func), context(func.getContext()) {}
+
+  LogicalResult run();
+
+private:
+  void breakCarryHazards();
+  void chooseOutputs();
+  void number(Block &block);
+  void makeBuffers();
+  void computeUses();
+  void shareInPlace();
+  void place();
+  void annotate();
+
+  /// The value whose memory `value` is a view of.
+  Value root(Value value) const {
+    while (auto reshape = value.getDefiningOp<prim::ReshapeOp>())
+      value = reshape.getOperand();
+    return value;
+  }
+  /// Buffers are merged by pointing to each other; the last one of the chain counts.
+  unsigned bufferOf(Value value) const {
+    unsigned id = ids.lookup(root(value));
+    while (parent[id] != id)
+      id = parent[id];
+    return id;
+  }
+  bool ownsMemory(Operation *op) const {
+    return isa<LaunchOp, CopyOp, prim::IfOp, prim::WhileOp, prim::SizesOp, prim::SplatOp, prim::IotaOp>(op);
+  }
+  unsigned addBuffer(int64_t first, AffineExpr bytes) {
+    buffers.emplace_back();
+    buffers.back().first = buffers.back().last = first;
+    buffers.back().bytes = bytes;
+    parent.push_back(buffers.size() - 1);
+    return buffers.size() - 1;
+  }
+  PlaceAttr makePlace(PlaceKind kind, int64_t index, AffineExpr offset) {
+    return PlaceAttr::get(context, kind, index, AffineMapAttr::get(prim::makeSizeMap(context, {offset})));
+  }
+  AffineExpr constant(int64_t value) { return getAffineConstantExpr(value, context); }
+
+  func::FuncOp func;
+  MLIRContext *context;
+  DenseMap<Operation *, int64_t> numbers; ///< in program order, before nested ops
+  DenseMap<Operation *, int64_t> ends;    ///< greatest number inside
+  int64_t count = 0;
+  DenseMap<Value, unsigned> ids;
+  std::vector<Buffer> buffers;
+  std::vector<unsigned> parent;
+  SmallVector<bool> boundByData; ///< per symbol
+  AffineExpr arena;
+  int64_t liveBytes = 0;
+  int64_t weightsBytes = 0;
+};
+
+/// A loop's next values are copied to their places one by one: a yielded value that is itself carried (at any place) would be
+/// read after it was overwritten, so it is copied first.
+void Planner::breakCarryHazards() {
+  func.walk([&](prim::WhileOp loop) {
+    auto yield = cast<prim::YieldOp>(loop.getBody().front().getTerminator());
+    OpBuilder builder(yield);
+    for (OpOperand &operand : yield->getOpOperands().drop_front()) {
+      auto argument = dyn_cast<BlockArgument>(root(operand.get()));
+      if (argument && argument.getOwner() == &loop.getBody().front() && argument.getArgNumber() != operand.getOperandNumber())
+        operand.set(CopyOp::create(builder, yield.getLoc(), operand.get().getType(), operand.get()));
+    }
+  });
+}
+
+void Planner::chooseOutputs() {
+  Operation *terminator = func.front().getTerminator();
+  OpBuilder builder(terminator);
+  DenseSet<Value> taken;
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    Value value = root(operand.get());
+    Operation *def = value.getDefiningOp();
+    if (!def || !ownsMemory(def) || !taken.insert(value).second) {
+      auto copy = CopyOp::create(builder, operand.get().getLoc(), operand.get().getType(), operand.get());
+      operand.set(copy);
+      taken.insert(copy.getResult());
+    }
+  }
+}
+
+void Planner::number(Block &block) {
+  for (Operation &op : block) {
+    numbers[&op] = count++;
+    for (Region &region : op.getRegions())
+      for (Block &inner : region)
+        number(inner);
+    ends[&op] = count - 1;
+  }
+}
+
+void Planner::makeBuffers() {
+  for (BlockArgument argument : func.getArguments()) {
+    unsigned id = addBuffer(0, getSizeBytes(argument.getType()));
+    buffers[id].fixed = true;
+    buffers[id].place = makePlace(PlaceKind::Input, argument.getArgNumber(), constant(0));
+    ids[argument] = id;
+  }
+  // Equal constants are stored once.
+  llvm::MapVector<std::tuple<Attribute, Attribute, Type>, PlaceAttr> weights;
+  func.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    Attribute data, map;
+    if (auto constantOp = dyn_cast<ConstantOp>(op)) {
+      data = constantOp.getData();
+      map = constantOp.getMapAttr();
+    } else if (auto constantOp = dyn_cast<prim::ConstantOp>(op)) {
+      data = constantOp.getValue();
+    }
+    if (data) {
+      // The same content may stand at several places of the model's file.
+      if (auto reference = dyn_cast<base::DataAttr>(data))
+        data = StringAttr::get(reference.getHash(), reference.getType());
+      Type type = op->getResult(0).getType();
+      AffineExpr bytes = getSizeBytes(type);
+      PlaceAttr &place = weights[{data, map, type}];
+      if (!place) {
+        place = makePlace(PlaceKind::Weights, 0, constant(weightsBytes));
+        weightsBytes += llvm::alignTo(cast<AffineConstantExpr>(bytes).getValue(), kAlign);
+      }
+      unsigned id = addBuffer(0, bytes);
+      buffers[id].fixed = true;
+      buffers[id].place = place;
+      ids[op->getResult(0)] = id;
+      return;
+    }
+    if (!ownsMemory(op))
+      return;
+    for (Value result : op->getResults())
+      ids[result] = addBuffer(numbers[op], getSizeBytes(result.getType()));
+    if (auto loop = dyn_cast<prim::WhileOp>(op)) {
+      for (BlockArgument argument : loop.getBody().getArguments()) {
+        // The iteration number has memory of its own; carried values live where the results do.
+        unsigned id = argument.getArgNumber() == 0 ? addBuffer(numbers[op], getSizeBytes(argument.getType()))
+                                                   : ids[loop.getResult(argument.getArgNumber() - 1)];
+        buffers[id].last = std::max(buffers[id].last, ends[op]);
+        ids[argument] = id;
+      }
+    }
+  });
+  for (OpOperand &operand : func.front().getTerminator()->getOpOperands())
+    buffers[bufferOf(operand.get())].output = operand.getOperandNumber();
+}
+
+void Planner::computeUses() {
+  func.walk([&](Operation *op) {
+    for (Value operand : op->getOperands()) {
+      Value value = root(operand);
+      int64_t use = numbers[op];
+      // A loop's body runs again: values from outside stay until it ends.
+      Region *home = value.getParentRegion();
+      for (Operation *parent = op->getParentOp(); parent && parent->getParentRegion() && home->isAncestor(parent->getParentRegion());
+           parent = parent->getParentOp())
+        if (isa<prim::WhileOp>(parent))
+          use = std::max(use, ends[parent]);
+      Buffer &buffer = buffers[bufferOf(value)];
+      buffer.last = std::max(buffer.last, use);
+    }
+    // A yielded value is copied to the results' memory, which is held from the start of the op on.
+    if (isa<prim::IfOp, prim::WhileOp>(op))
+      for (Value result : op->getResults()) {
+        Buffer &buffer = buffers[bufferOf(result)];
+        buffer.last = std::max(buffer.last, ends[op]);
+      }
+  });
+}
+
+void Planner::shareInPlace() {
+  func.walk<WalkOrder::PreOrder>([&](LaunchOp launch) {
+    std::optional<ArrayRef<int64_t>> pairs = launch.getInPlace();
+    if (!pairs)
+      return;
+    for (size_t i = 0; i + 1 < pairs->size(); i += 2) {
+      Value in = launch.getInputs()[(*pairs)[i]], out = launch.getOutputs()[(*pairs)[i + 1]];
+      unsigned from = bufferOf(out), to = bufferOf(in);
+      Buffer &target = buffers[to], &source = buffers[from];
+      if (from == to || target.fixed || target.last != numbers[launch] || target.first == target.last)
+        continue;
+      if (target.bytes != source.bytes || (target.output >= 0 && source.output >= 0))
+        continue;
+      // Every operand in this memory must be one that this output may overwrite.
+      bool allowed = true;
+      for (auto [number, input] : llvm::enumerate(launch.getInputs())) {
+        if (bufferOf(input) != to)
+          continue;
+        bool listed = false;
+        for (size_t j = 0; j + 1 < pairs->size(); j += 2)
+          listed |= (*pairs)[j] == int64_t(number) && (*pairs)[j + 1] == (*pairs)[i + 1];
+        allowed &= listed;
+      }
+      if (!allowed)
+        continue;
+      target.last = std::max(target.last, source.last);
+      if (source.output >= 0)
+        target.output = source.output;
+      parent[from] = to;
+    }
+  });
+}
+
+/// Places `items` (size, buffer) greedily; returns the peak in the unit of the sizes.
+int64_t placeGreedily(SmallVectorImpl<std::pair<int64_t, Buffer *>> &items, SmallVectorImpl<int64_t> &offsets) {
+  SmallVector<unsigned> order(items.size());
+  for (unsigned i = 0; i < items.size(); ++i)
+    order[i] = i;
+  llvm::stable_sort(order, [&](unsigned a, unsigned b) {
+    if (items[a].first != items[b].first)
+      return items[a].first > items[b].first;
+    return items[a].second->first < items[b].second->first;
+  });
+  offsets.assign(items.size(), 0);
+  SmallVector<unsigned> placed; // by rising offset
+  int64_t peak = 0;
+  for (unsigned item : order) {
+    auto [size, buffer] = items[item];
+    int64_t best = -1, bestGap = INT64_MAX, end = 0;
+    for (unsigned other : placed) {
+      auto [otherSize, otherBuffer] = items[other];
+      if (otherBuffer->last < buffer->first || buffer->last < otherBuffer->first)
+        continue;
+      int64_t gap = offsets[other] - end;
+      if (gap >= size && gap < bestGap) {
+        best = end;
+        bestGap = gap;
+      }
+      end = std::max(end, offsets[other] + otherSize);
+    }
+    offsets[item] = best >= 0 ? best : end;
+    peak = std::max(peak, offsets[item] + size);
+    auto position = llvm::upper_bound(placed, item, [&](unsigned a, unsigned b) { return offsets[a] < offsets[b]; });
+    placed.insert(position, item);
+  }
+  return peak;
+}
+
+void Planner::place() {
+  struct Group {
+    SmallVector<std::pair<int64_t, Buffer *>> items;
+  };
+  llvm::MapVector<AffineExpr, Group> groups; // by the expression whose multiples the sizes are
+  AffineExpr one = constant(1);
+  groups[one];
+  int64_t heapCount = 0;
+  for (auto [id, buffer] : llvm::enumerate(buffers)) {
+    if (parent[id] != id || buffer.place)
+      continue;
+    bool dependsOnData =
+        llvm::any_of(getSymbols(buffer.bytes), [&](unsigned s) { return s < boundByData.size() && boundByData[s]; });
+    if (buffer.output >= 0) {
+      buffer.place = makePlace(dependsOnData ? PlaceKind::LateOutput : PlaceKind::Output, buffer.output, constant(0));
+      continue;
+    }
+    if (dependsOnData) {
+      buffer.place = makePlace(PlaceKind::Heap, heapCount++, constant(0));
+      continue;
+    }
+    if (auto bytes = prim::getConstantSize(buffer.bytes)) {
+      groups[one].items.emplace_back(llvm::alignTo(std::max<int64_t>(*bytes, 1), kAlign), &buffer);
+      continue;
+    }
+    int64_t divisor = buffer.bytes.getLargestKnownDivisor();
+    if (divisor % kAlign == 0 || divisor >= 16 * kAlign)
+      groups[prim::simplifySize(divideExact(buffer.bytes, divisor))].items.emplace_back(llvm::alignTo(divisor, kAlign),
+                                                                                        &buffer);
+    else
+      groups[prim::simplifySize((buffer.bytes + (kAlign - 1)).floorDiv(kAlign))].items.emplace_back(kAlign, &buffer);
+  }
+  arena = constant(0);
+  for (auto &[unit, group] : groups) {
+    SmallVector<int64_t> offsets;
+    int64_t peak = placeGreedily(group.items, offsets);
+    for (auto [item, offset] : llvm::zip_equal(group.items, offsets))
+      item.second->place = makePlace(PlaceKind::Arena, 0, arena + unit * offset);
+    arena = prim::simplifySize(arena + unit * peak);
+  }
+  SmallVector<int64_t> live(count + 1, 0);
+  for (auto [size, buffer] : groups[one].items)
+    for (int64_t i = buffer->first; i <= buffer->last; ++i)
+      liveBytes = std::max(liveBytes, live[i] += size);
+}
+
+void Planner::annotate() {
+  Builder builder(context);
+  auto places = [&](ValueRange values) {
+    return builder.getArrayAttr(llvm::map_to_vector(
+        values, [&](Value value) -> Attribute { return buffers[bufferOf(value)].place; }));
+  };
+  func->setAttr(kPlacesAttr, places(func.getArguments()));
+  SetVector<AffineExpr> scratch;
+  func.walk([&](Operation *op) {
+    if (op == func)
+      return;
+    if (auto loop = dyn_cast<prim::WhileOp>(op))
+      op->setAttr("host.iteration", places(loop.getBody().getArgument(0)));
+    if (op->getNumResults() > 0)
+      op->setAttr(kPlacesAttr, places(op->getResults()));
+    if (auto launch = dyn_cast<LaunchOp>(op))
+      if (launch.getScratch())
+        scratch.insert(launch.getScratch()->getResult(0));
+  });
+  if (scratch.empty())
+    scratch.insert(constant(0));
+  func->setAttr(kArenaAttr, AffineMapAttr::get(prim::makeSizeMap(context, {arena})));
+  func->setAttr(kScratchAttr, AffineMapAttr::get(prim::makeSizeMap(context, scratch.getArrayRef())));
+  func->setAttr(kLiveAttr, builder.getI64IntegerAttr(liveBytes));
+  func->setAttr(kWeightsAttr, builder.getI64IntegerAttr(weightsBytes));
+}
+
+LogicalResult Planner::run() {
+  // Planning again starts over.
+  func.walk([&](CopyOp copy) {
+    copy.getResult().replaceAllUsesWith(copy.getInput());
+    copy.erase();
+  });
+  func.walk([&](prim::BindSymbolOp bind) {
+    boundByData.resize(std::max<size_t>(boundByData.size(), bind.getSymbol() + 1), false);
+    boundByData[bind.getSymbol()] = true;
+  });
+  WalkResult result = func.walk([&](Operation *op) -> WalkResult {
+    for (Value value : op->getResults()) {
+      auto tensor = dyn_cast<RankedTensorType>(value.getType());
+      if (!tensor || getElementBits(tensor.getElementType()) == 0)
+        return op->emitError() << "a value of type " << value.getType() << " has no place in memory";
+      if (isa<ConstantOp, prim::ConstantOp>(op) && !tensor.hasStaticShape())
+        return op->emitError() << "a constant needs a static shape";
+    }
+    if (auto loop = dyn_cast<prim::WhileOp>(op))
+      for (Value value : loop.getResults())
+        for (unsigned symbol : getSymbols(getSizeBytes(value.getType())))
+          if (symbol < boundByData.size() && boundByData[symbol])
+            return loop.emitError() << "a loop that carries a value whose size depends on data is not supported";
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  breakCarryHazards();
+  chooseOutputs();
+  number(func.front());
+  makeBuffers();
+  computeUses();
+  shareInPlace();
+  place();
+  annotate();
+  return success();
+}
+
+struct PlanMemory : public tc::impl::PlanMemoryPassBase<PlanMemory> {
+  void runOnOperation() override {
+    if (getOperation().isExternal())
+      return;
+    if (failed(Planner(getOperation()).run()))
+      signalPassFailure();
+  }
+};
+
+} // namespace
