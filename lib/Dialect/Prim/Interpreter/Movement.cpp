@@ -1,0 +1,173 @@
+//===- Movement.cpp -----------------------------------------------------------------------------------------------===//
+//
+// All of them copy bytes, so that every bit pattern survives.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Handlers.h"
+
+#include <cstring>
+
+using namespace mlir;
+using namespace tc::prim;
+using namespace tc::prim::interpreter;
+
+Shape tc::prim::interpreter::getStrides(ArrayRef<int64_t> shape) {
+  Shape strides(shape.size(), 1);
+  for (size_t dim = shape.size(); dim-- > 1;)
+    strides[dim - 1] = strides[dim] * shape[dim];
+  return strides;
+}
+
+void tc::prim::interpreter::copyStrided(int64_t elementBytes, ArrayRef<int64_t> shape, const char *from,
+                                        ArrayRef<int64_t> fromStrides, char *to, ArrayRef<int64_t> toStrides) {
+  if (countElements(shape) <= 0)
+    return;
+  if (shape.empty()) {
+    std::memcpy(to, from, elementBytes);
+    return;
+  }
+  if (shape.size() > 1) {
+    for (int64_t i = 0; i < shape[0]; ++i)
+      copyStrided(elementBytes, shape.drop_front(), from + i * fromStrides[0] * elementBytes, fromStrides.drop_front(),
+                  to + i * toStrides[0] * elementBytes, toStrides.drop_front());
+    return;
+  }
+  if (fromStrides[0] == 1 && toStrides[0] == 1) {
+    std::memcpy(to, from, shape[0] * elementBytes);
+    return;
+  }
+  for (int64_t i = 0; i < shape[0]; ++i)
+    std::memcpy(to + i * toStrides[0] * elementBytes, from + i * fromStrides[0] * elementBytes, elementBytes);
+}
+
+namespace {
+
+/// result[i..] = operand[offset + sum(i * strides)].
+Tensor readStrided(const Call &call, int64_t offset, ArrayRef<int64_t> strides) {
+  char *bytes;
+  Tensor result = allocateTensor(call.elementTypes[0], call.shapes[0], bytes);
+  int64_t elementBytes = getElementBytes(call.elementTypes[0]);
+  copyStrided(elementBytes, call.shapes[0], call.operands[0].bytes.get() + offset * elementBytes, strides, bytes,
+              getStrides(call.shapes[0]));
+  return result;
+}
+
+llvm::Expected<Tensor> evalReshape(ReshapeOp op, const Call &call) {
+  if (call.operands[0].numElements() != countElements(call.shapes[0]))
+    return call.fail("changes the number of elements");
+  return call.operands[0].withShape(call.shapes[0]);
+}
+
+Tensor evalTranspose(TransposeOp op, const Call &call) {
+  Shape strides = getStrides(call.operands[0].shape), permuted;
+  for (int64_t dim : op.getPermutation())
+    permuted.push_back(strides[dim]);
+  return readStrided(call, 0, permuted);
+}
+
+llvm::Expected<Tensor> evalBroadcast(BroadcastOp op, const Call &call) {
+  const Shape &shape = call.shapes[0], &from = call.operands[0].shape, own = getStrides(from);
+  Shape strides(shape.size(), 0);
+  for (auto [i, dim] : llvm::enumerate(op.getDims())) {
+    if (from[i] != 1 && from[i] != shape[dim])
+      return call.fail("can't repeat size " + Twine(from[i]) + " to " + Twine(shape[dim]));
+    strides[dim] = from[i] == 1 ? 0 : own[i];
+  }
+  return readStrided(call, 0, strides);
+}
+
+llvm::Expected<Tensor> evalSlice(SliceOp op, const Call &call) {
+  llvm::Expected<Shape> starts = call.frame.evaluate(op.getStarts());
+  if (!starts)
+    return call.fail(llvm::toString(starts.takeError()));
+  const Shape &from = call.operands[0].shape, &shape = call.shapes[0];
+  Shape strides = getStrides(from);
+  if (countElements(shape) == 0)
+    return readStrided(call, 0, strides);
+  int64_t offset = 0;
+  for (size_t dim = 0; dim < shape.size(); ++dim) {
+    int64_t first = (*starts)[dim], step = op.getSteps()[dim];
+    __int128 last = first + __int128(shape[dim] - 1) * step;
+    if (first < 0 || first >= from[dim] || last < 0 || last >= from[dim])
+      return call.fail("dim " + Twine(dim) + " reaches outside its operand");
+    offset += first * strides[dim];
+    strides[dim] *= step;
+  }
+  return readStrided(call, offset, strides);
+}
+
+llvm::Expected<Tensor> evalDynamicSlice(DynamicSliceOp op, const Call &call) {
+  const Shape &from = call.operands[0].shape, &shape = call.shapes[0];
+  if (call.operands.size() != from.size() + 1 || shape.size() != from.size())
+    return call.fail("needs a start per dim");
+  Shape strides = getStrides(from);
+  int64_t offset = 0;
+  for (size_t dim = 0; dim < shape.size(); ++dim) {
+    if (shape[dim] > from[dim])
+      return call.fail("the window is larger than dim " + Twine(dim));
+    int64_t start = toInts(call.operands[dim + 1])[0];
+    offset += std::clamp<int64_t>(start, 0, from[dim] - shape[dim]) * strides[dim];
+  }
+  return readStrided(call, countElements(shape) ? offset : 0, strides);
+}
+
+llvm::Expected<Tensor> evalPad(PadOp op, const Call &call) {
+  llvm::Expected<Shape> low = call.frame.evaluate(op.getLow());
+  if (!low)
+    return call.fail(llvm::toString(low.takeError()));
+  const Shape &from = call.operands[0].shape, &shape = call.shapes[0];
+  int64_t elementBytes = getElementBytes(call.elementTypes[0]);
+  char *bytes;
+  Tensor result = allocateTensor(call.elementTypes[0], shape, bytes);
+  for (int64_t i = 0, count = result.numElements(); i < count; ++i)
+    std::memcpy(bytes + i * elementBytes, call.operands[1].bytes.get(), elementBytes);
+  Shape window, fromStrides = getStrides(from), toStrides = getStrides(shape);
+  int64_t fromOffset = 0, toOffset = 0;
+  for (size_t dim = 0; dim < shape.size(); ++dim) {
+    // Positions of the result that show the operand: [begin, end).
+    int64_t begin = std::max<int64_t>((*low)[dim], 0);
+    int64_t end = std::min<__int128>(shape[dim], __int128((*low)[dim]) + from[dim]);
+    window.push_back(std::max<int64_t>(end - begin, 0));
+    if (window.back() == 0)
+      return result;
+    fromOffset += (begin - (*low)[dim]) * fromStrides[dim];
+    toOffset += begin * toStrides[dim];
+  }
+  copyStrided(elementBytes, window, call.operands[0].bytes.get() + fromOffset * elementBytes, fromStrides,
+              bytes + toOffset * elementBytes, toStrides);
+  return result;
+}
+
+llvm::Expected<Tensor> evalConcat(ConcatOp op, const Call &call) {
+  const Shape &shape = call.shapes[0];
+  int64_t elementBytes = getElementBytes(call.elementTypes[0]), offset = 0, axis = op.getAxis();
+  char *bytes;
+  Tensor result = allocateTensor(call.elementTypes[0], shape, bytes);
+  Shape strides = getStrides(shape);
+  for (const Tensor &input : call.operands) {
+    for (int64_t dim = 0; dim < int64_t(shape.size()); ++dim)
+      if (dim == axis ? offset + input.shape[dim] > shape[dim] : input.shape[dim] != shape[dim])
+        return call.fail("an input does not fit in dim " + Twine(dim));
+    copyStrided(elementBytes, input.shape, input.bytes.get(), getStrides(input.shape),
+                bytes + offset * strides[axis] * elementBytes, strides);
+    offset += input.shape[axis];
+  }
+  if (offset != shape[axis])
+    return call.fail("the inputs don't fill the result");
+  return result;
+}
+
+} // namespace
+
+void tc::prim::interpreter::addMovementHandlers(Registry &registry) {
+  registry.add<ReshapeOp>(evalReshape);
+  registry.add<TransposeOp>(evalTranspose);
+  registry.add<BroadcastOp>(evalBroadcast);
+  registry.add<SliceOp>(evalSlice);
+  registry.add<DynamicSliceOp>(evalDynamicSlice);
+  registry.add<PadOp>(evalPad);
+  registry.add<ConcatOp>(evalConcat);
+}
