@@ -7,6 +7,7 @@
 #include "tc/Driver/Register.h"
 
 #include "tc/Codegen/CPU/Passes.h"
+#include "tc/Dialect/Graph/IR/Graph.h"
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/Kernel/IR/Kernel.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
@@ -28,7 +29,7 @@
 #include "mlir/Transforms/Passes.h"
 
 void tc::driver::registerAllDialects(mlir::DialectRegistry &registry) {
-  registry.insert<base::TCDialect, prim::PrimDialect, kernel::KernelDialect, host::HostDialect>();
+  registry.insert<base::TCDialect, graph::GraphDialect, prim::PrimDialect, kernel::KernelDialect, host::HostDialect>();
   registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::DLTIDialect, mlir::func::FuncDialect,
                   mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::ub::UBDialect,
                   mlir::vector::VectorDialect>();

@@ -91,6 +91,11 @@ bool BlobStore::addAs(StringRef key, std::unique_ptr<MemoryBuffer> buffer) {
   return true;
 }
 
+void BlobStore::setDataFile(std::unique_ptr<MemoryBuffer> buffer) {
+  std::lock_guard<std::mutex> lock(mutex);
+  dataFile = std::move(buffer);
+}
+
 bool BlobStore::contains(StringRef key) const {
   std::lock_guard<std::mutex> lock(mutex);
   return blobs.contains(key);
@@ -99,8 +104,11 @@ bool BlobStore::contains(StringRef key) const {
 std::optional<ArrayRef<char>> BlobStore::lookup(StringRef key) const {
   std::lock_guard<std::mutex> lock(mutex);
   auto it = blobs.find(key);
-  if (it == blobs.end())
+  if (it == blobs.end()) {
+    if (dataFile && key.starts_with(kDataFilePrefix))
+      return ArrayRef<char>(dataFile->getBufferStart(), dataFile->getBufferSize());
     return std::nullopt;
+  }
   return it->second.bytes();
 }
 

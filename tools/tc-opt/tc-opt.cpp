@@ -1,17 +1,44 @@
 //===- tc-opt.cpp - mlir-opt with the dialects and passes of tc ------------------------------------------------------===//
 //
+// Where an input x.mlir has a file x.mlir.data beside it, that is where its constants are: tc-compile --compile-to
+// writes both.
+//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Driver/Register.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
+#include <string>
+
+// Extensions of a dialect are plain functions, so what ours needs stands here.
+static std::string dataFile;
+
+static void mapDataFile(mlir::MLIRContext *, tc::base::TCDialect *dialect) {
+  if (dataFile.empty())
+    return;
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> file = tc::mapFile(dataFile);
+  if (file)
+    dialect->getBlobStore().setDataFile(std::move(*file));
+  else
+    llvm::errs() << llvm::toString(file.takeError()) << "\n";
+}
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   tc::driver::registerAllDialects(registry);
   tc::driver::registerAllPasses();
+  for (int i = 1; i < argc; ++i) {
+    std::string candidate = std::string(argv[i]) + ".data";
+    if (!llvm::StringRef(argv[i]).starts_with("-") && llvm::sys::fs::exists(candidate))
+      dataFile = candidate;
+  }
+  registry.addExtension(&mapDataFile);
   return mlir::failed(mlir::MlirOptMain(argc, argv, "tc's optimizer driver\n", registry));
 }

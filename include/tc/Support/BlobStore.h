@@ -52,6 +52,10 @@ public:
   /// Adds the bytes under exactly this key. False if the key already names other bytes.
   bool addAs(llvm::StringRef key, std::unique_ptr<llvm::MemoryBuffer> buffer);
 
+  /// A file of constants (".mlir.data") that answers for all keys "data_..." which the store does not have.
+  void setDataFile(std::unique_ptr<llvm::MemoryBuffer> buffer);
+  static constexpr llvm::StringLiteral kDataFilePrefix = "data_";
+
   bool contains(llvm::StringRef key) const;
   /// The whole blob; nullopt if there is none of this key.
   std::optional<llvm::ArrayRef<char>> lookup(llvm::StringRef key) const;
@@ -73,6 +77,7 @@ private:
   mutable std::mutex mutex;
   llvm::StringMap<Blob> blobs;
   llvm::StringMap<std::string> keyOfPath;
+  std::unique_ptr<llvm::MemoryBuffer> dataFile;
 };
 
 } // namespace tc

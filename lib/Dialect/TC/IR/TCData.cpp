@@ -23,7 +23,7 @@ using namespace tc;
 using namespace tc::base;
 
 // Keys of files that writeBlobs makes; loadBlobs maps them again. Derived from the content: no path, no clash.
-static constexpr llvm::StringLiteral kDataFilePrefix = "data_";
+static constexpr llvm::StringLiteral kDataFilePrefix = BlobStore::kDataFilePrefix;
 
 BlobStore &base::getBlobStore(MLIRContext *context) { return context->getOrLoadDialect<TCDialect>()->getBlobStore(); }
 
