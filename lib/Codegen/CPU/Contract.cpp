@@ -1,0 +1,1001 @@
+//===- Contract.cpp - the "contract" strategy: matrix products and convolutions
+//-----------------------------------------===//
+//
+// Every anchor is seen as result[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, k, n], in f32. A task is a block of
+// rows times a block of columns of one batch element. B is read in panels of 16 columns, packed when the artifact is
+// made if it is constant, else by the task itself. A is read where it lies if its rows are contiguous, else the task
+// first copies its rows, evaluating whatever stands before the anchor. Micro-kernels (MicroKernel.h) write a small tile
+// of C; the epilogue runs over it while it is in the first-level cache.
+//
+// A convolution is the same with taps: k runs over (kernel positions, input channels), channels last, so that along the
+// last spatial dim the kernel positions and channels of one output pixel are contiguous in the input. The task copies
+// the input rows that it needs with a halo of zeros, unless there is no padding. Its rows are patches of output pixels.
+// This is the batch-reduce form of Georganas et al., "High-Performance Deep Learning via a Single Building Block",
+// section 3.
+//
+// Parameters (columns are multiples of 16; the suffixes 256 and 512 name the vector width in bits):
+//   rhs              number of the input that is packed; -1: the task packs it
+//   lhsCopy          1: the task copies the rows of A
+//   tileM, tileN     rows and columns of a task (convolutions: tileH, tileW output pixels, tileN)
+//   rows256, cols256, rows512, cols512   micro-kernel (convolutions: patchH256 x patchW256 ... for the rows)
+//   grain            least number of tasks for a thread
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Anchor.h"
+#include "Generators.h"
+#include "MicroKernel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen::cpu;
+
+namespace {
+
+// The register files that a schedule is made for.
+const CpuInfo kCpus[] = {{256, 16}, {512, 32}};
+// Bytes of the tile of C, on the stack: half of a first-level cache.
+constexpr int64_t kTileBytes = 32 * 1024;
+// Rows of a task: enough to reuse a panel of B from the first-level cache.
+constexpr int64_t kTaskRows = 112;
+// Columns of a task take this many bytes of B: they stay in the second-level cache.
+constexpr int64_t kPanelBytes = 512 * 1024;
+// Work of a task below which more tasks are not worth it, and what a thread should get at least.
+constexpr double kTaskFlops = 4e6, kGrainFlops = 1e6;
+// Tasks that keep many cores busy evenly.
+constexpr int64_t kTasks = 48;
+
+std::string suffixed(StringRef name, const CpuInfo &cpu) { return (name + Twine(cpu.vectorBits)).str(); }
+
+bool isF32(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType().isF32(); }
+
+/// Position of a tensor's dim in the canonical index spaces.
+struct DimRef {
+  enum Kind { Batch, Row, Column, Depth, Zero } kind;
+  unsigned index = 0;
+};
+
+/// The canonical form of a matrix product.
+struct Product {
+  Value lhs, rhs, result;
+  SmallVector<AffineExpr> batch, rows, columns, depth; // sizes
+  SmallVector<DimRef> lhsDims, rhsDims;
+  AffineExpr B, M, N, K;
+  std::optional<int64_t> m, n, k;
+
+  void finish(MLIRContext *context) {
+    B = prim::product(context, batch);
+    M = prim::product(context, rows);
+    N = prim::product(context, columns);
+    K = prim::product(context, depth);
+    m = prim::getConstantSize(M);
+    n = prim::getConstantSize(N);
+    k = prim::getConstantSize(K);
+  }
+  AffineExpr panels() const { return prim::simplifySize(N.ceilDiv(kPanel)); }
+
+  template <typename T>
+  static SmallVector<T> place(ArrayRef<DimRef> dims, ArrayRef<T> batch, ArrayRef<T> rows, ArrayRef<T> columns,
+                              ArrayRef<T> depth, const T &zero) {
+    SmallVector<T> at;
+    for (DimRef dim : dims) {
+      switch (dim.kind) {
+      case DimRef::Batch:
+        at.push_back(batch[dim.index]);
+        break;
+      case DimRef::Row:
+        at.push_back(rows[dim.index]);
+        break;
+      case DimRef::Column:
+        at.push_back(columns[dim.index]);
+        break;
+      case DimRef::Depth:
+        at.push_back(depth[dim.index]);
+        break;
+      case DimRef::Zero:
+        at.push_back(zero);
+        break;
+      }
+    }
+    return at;
+  }
+};
+
+bool allEqual(ArrayRef<int64_t> values, int64_t what) {
+  return llvm::all_of(values, [&](int64_t value) { return value == what; });
+}
+
+/// dot_general, or a convolution that only mixes channels.
+std::optional<Product> asProduct(Operation *anchor) {
+  Product p;
+  if (auto dot = dyn_cast<prim::DotGeneralOp>(anchor)) {
+    p.lhs = dot.getLhs();
+    p.rhs = dot.getRhs();
+    p.result = dot.getResult();
+    auto describe = [](Value tensor, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract, DimRef::Kind freeKind,
+                       SmallVector<AffineExpr> &freeSizes) {
+      SmallVector<DimRef> dims;
+      for (auto [i, size] : llvm::enumerate(prim::getSizes(tensor))) {
+        const int64_t dim = i;
+        if (const auto *found = llvm::find(batch, dim); found != batch.end()) {
+          dims.push_back({DimRef::Batch, unsigned(found - batch.begin())});
+        } else if (const auto *found = llvm::find(contract, dim); found != contract.end()) {
+          dims.push_back({DimRef::Depth, unsigned(found - contract.begin())});
+        } else {
+          dims.push_back({freeKind, unsigned(freeSizes.size())});
+          freeSizes.push_back(size);
+        }
+      }
+      return dims;
+    };
+    p.lhsDims = describe(dot.getLhs(), dot.getLhsBatch(), dot.getLhsContract(), DimRef::Row, p.rows);
+    p.rhsDims = describe(dot.getRhs(), dot.getRhsBatch(), dot.getRhsContract(), DimRef::Column, p.columns);
+    auto sizes = prim::getSizes(dot.getLhs());
+    for (int64_t dim : dot.getLhsBatch())
+      p.batch.push_back(sizes[dim]);
+    for (int64_t dim : dot.getLhsContract())
+      p.depth.push_back(sizes[dim]);
+  } else if (auto conv = dyn_cast<prim::ConvOp>(anchor)) {
+    auto filter = prim::getSizes(conv.getFilter());
+    for (AffineExpr size : ArrayRef(filter).drop_back(2))
+      if (prim::getConstantSize(size) != 1)
+        return std::nullopt;
+    if (conv.getGroups() != 1 || !allEqual(conv.getStrides(), 1) || !allEqual(conv.getPadLow(), 0) ||
+        !allEqual(conv.getPadHigh(), 0))
+      return std::nullopt;
+    p.lhs = conv.getInput();
+    p.rhs = conv.getFilter();
+    p.result = conv.getResult();
+    auto input = prim::getSizes(conv.getInput());
+    p.rows.assign(input.begin(), input.end() - 1);
+    p.depth = {input.back()};
+    p.columns = {filter.back()};
+    for (unsigned i = 0; i + 1 < input.size(); ++i)
+      p.lhsDims.push_back({DimRef::Row, i});
+    p.lhsDims.push_back({DimRef::Depth, 0});
+    p.rhsDims.append(filter.size() - 2, {DimRef::Zero, 0});
+    p.rhsDims.push_back({DimRef::Depth, 0});
+    p.rhsDims.push_back({DimRef::Column, 0});
+  } else {
+    return std::nullopt;
+  }
+  p.finish(anchor->getContext());
+  return p;
+}
+
+/// Whether the dims of A are batch, rows, depth in order: a row-major matrix.
+bool isRowMajor(const Product &p) {
+  SmallVector<DimRef> expected;
+  for (unsigned i = 0; i < p.batch.size(); ++i)
+    expected.push_back({DimRef::Batch, i});
+  for (unsigned i = 0; i < p.rows.size(); ++i)
+    expected.push_back({DimRef::Row, i});
+  for (unsigned i = 0; i < p.depth.size(); ++i)
+    expected.push_back({DimRef::Depth, i});
+  return llvm::equal(expected, p.lhsDims, [](DimRef a, DimRef b) { return a.kind == b.kind && a.index == b.index; });
+}
+
+/// The packed form of B: [batch][panel][k][16], without the batch if it is 1.
+std::optional<PackedInput> packedRhs(const Product &p, llvm::function_ref<bool(unsigned)> isConstant) {
+  MLIRContext *context = p.lhs.getContext();
+  auto batchCount = prim::getConstantSize(p.B);
+  if (!p.n || !p.k || !batchCount)
+    return std::nullopt;
+  unsigned dim = 0;
+  bool batched = *batchCount != 1;
+  AffineExpr zero = getAffineConstantExpr(0, context);
+  AffineExpr b = batched ? getAffineDimExpr(dim++, context) : zero;
+  AffineExpr panel = getAffineDimExpr(dim++, context), k = getAffineDimExpr(dim++, context);
+  AffineExpr n = panel * kPanel + getAffineDimExpr(dim++, context);
+  SmallVector<AffineExpr> at = Product::place<AffineExpr>(
+      p.rhsDims, delinearizeExpr(b, p.batch), {}, delinearizeExpr(n, p.columns), delinearizeExpr(k, p.depth), zero);
+  std::optional<ConstantView> view = traceConstant(p.rhs, isConstant, at);
+  if (!view)
+    return std::nullopt;
+  SmallVector<int64_t> shape;
+  if (batched)
+    shape.push_back(*batchCount);
+  shape.append({(*p.n + kPanel - 1) / kPanel, *p.k, kPanel});
+  return PackedInput{view->input, AffineMap::get(dim, 0, view->at, context),
+                     RankedTensorType::get(shape, Float32Type::get(context))};
+}
+
+//===--- convolutions
+//-----------------------------------------------------------------------------------------------===//
+
+/// A convolution with at least two spatial dims (a 1-D one gets a dim of 1 in front). `outer` are the spatial dims
+/// before the last two.
+struct Convolution {
+  prim::ConvOp op;
+  unsigned spatial;              // of the op
+  AffineExpr batch;              // N
+  SmallVector<AffineExpr> outer; // output sizes
+  SmallVector<int64_t> outerKernel;
+  AffineExpr outH, outW, inH, inW;
+  int64_t kernelH = 1, kernelW = 1, strideH = 1, strideW, dilationH = 1, dilationW, padH = 0, padW;
+  int64_t groups, channels, columns; // channels and columns of a group
+  std::optional<int64_t> h, w;       // outH, outW
+
+  int64_t taps() const {
+    int64_t count = kernelH * kernelW;
+    for (int64_t size : outerKernel)
+      count *= size;
+    return count;
+  }
+  int64_t depth() const { return taps() * channels; }
+  int64_t panels() const { return (columns + kPanel - 1) / kPanel; }
+  /// Whether kernel positions along the last dim and channels are contiguous in the copied rows.
+  bool merged() const { return dilationW == 1; }
+  int64_t haloW(int64_t tileW) const { return (tileW - 1) * strideW + (kernelW - 1) * dilationW + 1; }
+  int64_t haloH(int64_t tileH) const { return (tileH - 1) * strideH + (kernelH - 1) * dilationH + 1; }
+};
+
+std::optional<Convolution> asConvolution(Operation *anchor) {
+  auto op = dyn_cast<prim::ConvOp>(anchor);
+  if (!op)
+    return std::nullopt;
+  Convolution c;
+  c.op = op;
+  c.spatial = op.getStrides().size();
+  auto input = prim::getSizes(op.getInput()), filter = prim::getSizes(op.getFilter()),
+       out = prim::getSizes(op.getResult());
+  SmallVector<int64_t> kernel;
+  for (AffineExpr size : filter) {
+    auto constant = prim::getConstantSize(size);
+    if (!constant)
+      return std::nullopt;
+    kernel.push_back(*constant);
+  }
+  if (c.spatial < 1)
+    return std::nullopt;
+  MLIRContext *context = op.getContext();
+  AffineExpr one = getAffineConstantExpr(1, context);
+  c.batch = input[0];
+  c.groups = op.getGroups();
+  c.channels = kernel[c.spatial];
+  c.columns = kernel[c.spatial + 1] / c.groups;
+  unsigned last = c.spatial - 1;
+  c.kernelW = kernel[last];
+  c.strideW = op.getStrides()[last];
+  c.dilationW = op.getDilations()[last];
+  c.padW = op.getPadLow()[last];
+  c.inW = input[1 + last];
+  c.outW = out[1 + last];
+  if (c.kernelW == 1)
+    c.dilationW = 1;
+  if (c.spatial >= 2) {
+    c.kernelH = kernel[last - 1];
+    c.strideH = op.getStrides()[last - 1];
+    c.dilationH = op.getDilations()[last - 1];
+    c.padH = op.getPadLow()[last - 1];
+    c.inH = input[last];
+    c.outH = out[last];
+  } else {
+    c.inH = c.outH = one;
+  }
+  for (unsigned i = 0; i + 2 < c.spatial; ++i) {
+    c.outer.push_back(out[1 + i]);
+    c.outerKernel.push_back(kernel[i]);
+  }
+  c.h = prim::getConstantSize(c.outH);
+  c.w = prim::getConstantSize(c.outW);
+  return c;
+}
+
+/// The packed filter: [group][panel][k][16], without the group if it is 1. Columns of other groups fill the last panel.
+std::optional<PackedInput> packedFilter(const Convolution &c, llvm::function_ref<bool(unsigned)> isConstant) {
+  MLIRContext *context = c.batch.getContext();
+  unsigned dim = 0;
+  AffineExpr group = c.groups > 1 ? getAffineDimExpr(dim++, context) : getAffineConstantExpr(0, context);
+  AffineExpr panel = getAffineDimExpr(dim++, context), k = getAffineDimExpr(dim++, context);
+  AffineExpr n = group * c.columns + panel * kPanel + getAffineDimExpr(dim++, context);
+  Value filter = prim::ConvOp(c.op).getFilter();
+  auto sizes = prim::getSizes(filter);
+  SmallVector<AffineExpr> at = delinearizeExpr(k, ArrayRef(sizes).drop_back());
+  at.push_back(n);
+  std::optional<ConstantView> view = traceConstant(filter, isConstant, at);
+  if (!view)
+    return std::nullopt;
+  SmallVector<int64_t> shape;
+  if (c.groups > 1)
+    shape.push_back(c.groups);
+  shape.append({c.panels(), c.depth(), kPanel});
+  return PackedInput{view->input, AffineMap::get(dim, 0, view->at, context),
+                     RankedTensorType::get(shape, Float32Type::get(context))};
+}
+
+//===--- choosing
+//---------------------------------------------------------------------------------------------------===//
+
+struct Tile {
+  int64_t rows = 1, panels = 1;
+};
+
+/// Cycles per step of K of a rows x panels block cut into micro-kernels.
+double blockCycles(const CpuInfo &cpu, int64_t rows, int64_t panels, Tile tile) {
+  double cycles = 0;
+  int64_t restRows = rows % tile.rows, restPanels = panels % tile.panels;
+  auto addRows = [&](int64_t height, int64_t times) {
+    if (!times)
+      return;
+    cycles += times * (panels / tile.panels) * microKernelCycles(cpu, height, tile.panels);
+    if (restPanels)
+      cycles += times * microKernelCycles(cpu, height, restPanels);
+  };
+  addRows(tile.rows, rows / tile.rows);
+  if (restRows)
+    addRows(restRows, 1);
+  return cycles;
+}
+
+/// The micro-kernel for so many rows and panels; unknown extents count as a large number without remainder.
+Tile chooseTile(const CpuInfo &cpu, std::optional<int64_t> rows, std::optional<int64_t> panels, int64_t maxRows) {
+  Tile best;
+  double bestCost = std::numeric_limits<double>::infinity();
+  for (int64_t r = 1; r <= maxRows && (!rows || r <= std::max<int64_t>(1, *rows)); ++r)
+    for (int64_t p = 1; p <= 8 && (!panels || p <= std::max<int64_t>(1, *panels)); ++p) {
+      if (!fitsRegisters(cpu, r, p))
+        continue;
+      int64_t allRows = rows.value_or(8 * r), allPanels = panels.value_or(8 * p);
+      double cost = blockCycles(cpu, std::max<int64_t>(1, allRows), std::max<int64_t>(1, allPanels), {r, p}) /
+                    (double(std::max<int64_t>(1, allRows)) * std::max<int64_t>(1, allPanels));
+      if (cost < bestCost * 0.999) {
+        bestCost = cost;
+        best = {r, p};
+      }
+    }
+  return best;
+}
+
+int64_t roundUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
+int64_t ceilDiv(int64_t value, int64_t by) { return (value + by - 1) / by; }
+
+/// The parameters of a schedule in the making.
+struct Params {
+  Builder b;
+  NamedAttrList list;
+  void set(StringRef name, int64_t value) { list.set(name, b.getI64IntegerAttr(value)); }
+};
+
+class ContractGenerator final : public Generator {
+public:
+  StringRef strategy() const override { return "contract"; }
+
+  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
+                                         llvm::function_ref<bool(unsigned)> isConstant) const override {
+    Operation *anchor = findAnchor(region);
+    if (!isa_and_nonnull<prim::DotGeneralOp, prim::ConvOp>(anchor) || !isF32(anchor->getOperand(0)) ||
+        !isF32(anchor->getOperand(1)) || !isF32(anchor->getResult(0)))
+      return failure();
+    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, anchor->getResult(0));
+    if (failed(epilogue) || epilogue->roots().size() != region.getNumResults())
+      return failure();
+    Params params{Builder(region.getContext()), {}};
+    if (std::optional<Product> p = asProduct(anchor))
+      chooseProduct(*p, isConstant, params);
+    else if (std::optional<Convolution> c = asConvolution(anchor)) {
+      if (failed(chooseConvolution(*c, isConstant, params)))
+        return failure();
+    } else
+      return failure();
+    return kernel::ScheduleAttr::get(region.getContext(), strategy(), params.list.getDictionary(region.getContext()));
+  }
+
+  SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+    int64_t rhs = getParam(schedule, "rhs", -1);
+    if (rhs < 0)
+      return {};
+    auto isRhs = [&](unsigned i) { return int64_t(i) == rhs; };
+    Operation *anchor = findAnchor(region);
+    std::optional<PackedInput> packed;
+    if (std::optional<Product> p = asProduct(anchor))
+      packed = packedRhs(*p, isRhs);
+    else if (std::optional<Convolution> c = asConvolution(anchor))
+      packed = packedFilter(*c, isRhs);
+    return packed ? SmallVector<PackedInput>{*packed} : SmallVector<PackedInput>{};
+  }
+
+  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+    MLIRContext *context = region.getContext();
+    Operation *anchor = findAnchor(region);
+    Launch launch;
+    SmallVector<AffineExpr> grid;
+    AffineExpr floats; // of scratch
+    if (std::optional<Product> p = asProduct(anchor)) {
+      grid = productGrid(*p, schedule);
+      floats = prim::simplifySize(packedFloats(*p, schedule) + copyFloats(*p, schedule));
+    } else {
+      Convolution c = *asConvolution(anchor);
+      grid = convolutionGrid(c, schedule);
+      floats = getAffineConstantExpr(convolutionFloats(c, schedule), context);
+    }
+    launch.tasks = prim::product(context, grid);
+    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+    if (prim::getConstantSize(floats) != 0) // 64 bytes more: full vectors may be stored at the end
+      launch.scratch = prim::simplifySize((floats.ceilDiv(16) + 4) * 64);
+    launch.inPlace = Epilogue::analyze(region, anchor->getResult(0))->inPlace(region);
+    return {launch};
+  }
+
+  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
+            Value end) const override {
+    Operation *anchor = findAnchor(region);
+    Epilogue epilogue = *Epilogue::analyze(region, anchor->getResult(0));
+    if (std::optional<Product> p = asProduct(anchor))
+      emitProduct(*p, schedule, epilogue, em, begin, end);
+    else
+      emitConvolution(*asConvolution(anchor), schedule, epilogue, em, begin, end);
+  }
+
+private:
+  //===--- products
+  //------------------------------------------------------------------------------------------------===//
+
+  void chooseProduct(const Product &p, llvm::function_ref<bool(unsigned)> isConstant, Params &params) const {
+    std::optional<PackedInput> packed = packedRhs(p, isConstant);
+    // A read in place: rows contiguous and at a fixed distance, unless many rows would share the sets of the cache.
+    bool contiguous = isRowMajor(p) && inputThroughReshapes(p.lhs);
+    bool aliases = p.k && *p.k % 512 == 0 && !(p.m && *p.m <= 8);
+    bool copy = !contiguous || aliases;
+    int64_t maxRows = p.k ? 14 : 6;
+    std::optional<int64_t> panels;
+    if (p.n)
+      panels = ceilDiv(*p.n, kPanel);
+    Tile wide;
+    for (const CpuInfo &cpu : kCpus) {
+      Tile tile = chooseTile(cpu, p.m, panels, cpu.vectorBits == 512 ? maxRows : std::min<int64_t>(maxRows, 6));
+      params.set(suffixed("rows", cpu), tile.rows);
+      params.set(suffixed("cols", cpu), tile.panels * kPanel);
+      if (cpu.vectorBits == 512)
+        wide = tile;
+    }
+    double depth = double(p.k.value_or(256));
+    int64_t tilePanels = std::max<int64_t>(wide.panels, int64_t(kPanelBytes / (64 * std::max(depth, 1.0))));
+    tilePanels = tilePanels / wide.panels * wide.panels;
+    if (panels)
+      tilePanels = std::min(tilePanels, roundUp(std::max<int64_t>(1, *panels), wide.panels));
+    else
+      tilePanels = std::min<int64_t>(tilePanels, roundUp(8, wide.panels));
+    int64_t mostRows = std::min(kTaskRows, kTileBytes / (wide.panels * kPanel * 4));
+    int64_t tileM = std::max<int64_t>(1, mostRows / wide.rows) * wide.rows;
+    if (p.m && *p.m > 0) // blocks of equal size
+      tileM = std::min(tileM, roundUp(ceilDiv(*p.m, ceilDiv(*p.m, tileM)), wide.rows));
+    // More tasks, as long as each is worth it.
+    double batch = double(prim::getConstantSize(p.B).value_or(8)), rows = double(p.m.value_or(128)),
+           columns = double(panels.value_or(16)) * kPanel;
+    auto tasks = [&] { return batch * std::ceil(rows / tileM) * std::ceil(columns / double(tilePanels * kPanel)); };
+    auto flops = [&] {
+      return 2.0 * depth * std::min(rows, double(tileM)) * std::min(columns, double(tilePanels * kPanel));
+    };
+    while (tasks() < kTasks && flops() > kTaskFlops) {
+      if (tilePanels > wide.panels && (tilePanels * kPanel >= tileM || tileM <= wide.rows))
+        tilePanels = std::max(wide.panels, roundUp(tilePanels / 2, wide.panels));
+      else if (tileM > wide.rows)
+        tileM = std::max(wide.rows, roundUp(tileM / 2, wide.rows));
+      else
+        break;
+      if (tilePanels > wide.panels && roundUp(tilePanels / 2, wide.panels) == tilePanels)
+        break;
+    }
+    params.set("tileM", tileM);
+    params.set("tileN", tilePanels * kPanel);
+    params.set("lhsCopy", copy);
+    params.set("rhs", packed ? int64_t(packed->input) : -1);
+    params.set("grain", std::max<int64_t>(1, int64_t(kGrainFlops / std::max(flops(), 1.0))));
+  }
+
+  static SmallVector<AffineExpr> productGrid(const Product &p, kernel::ScheduleAttr schedule) {
+    return {p.B, prim::simplifySize(p.N.ceilDiv(getParam(schedule, "tileN"))),
+            prim::simplifySize(p.M.ceilDiv(getParam(schedule, "tileM")))};
+  }
+  /// Floats of the scratch: first the packed panels, then the copied rows.
+  static AffineExpr packedFloats(const Product &p, kernel::ScheduleAttr schedule) {
+    if (getParam(schedule, "rhs", -1) >= 0)
+      return getAffineConstantExpr(0, p.K.getContext());
+    return prim::simplifySize(p.K * getParam(schedule, "tileN"));
+  }
+  static AffineExpr copyStride(const Product &p) { return prim::simplifySize(p.K.ceilDiv(16) * 16 + 16); }
+  static AffineExpr copyFloats(const Product &p, kernel::ScheduleAttr schedule) {
+    if (!getParam(schedule, "lhsCopy"))
+      return getAffineConstantExpr(0, p.K.getContext());
+    return prim::simplifySize(copyStride(p) * getParam(schedule, "tileM"));
+  }
+
+  static void emitProduct(const Product &p, kernel::ScheduleAttr schedule, const Epilogue &epilogue, Emitter &em,
+                          Value begin, Value end) {
+    Type f32 = em.builder().getF32Type();
+    const int64_t tileM = getParam(schedule, "tileM"), tileN = getParam(schedule, "tileN");
+    const int64_t rows = getParam(schedule, suffixed("rows", em.cpu()));
+    const int64_t cols = getParam(schedule, suffixed("cols", em.cpu()));
+    const int64_t groupPanels = cols / kPanel;
+    const int64_t rhsInput = getParam(schedule, "rhs", -1);
+    const bool lhsCopy = getParam(schedule, "lhsCopy"), rhsPacked = rhsInput >= 0;
+    const Value tile = em.stackBuffer(f32, tileM * cols);
+    const Value M = em.size(p.M), N = em.size(p.N), K = em.size(p.K);
+    const Value panelFloats = em.mul(K, em.i64(kPanel));
+
+    em.loop(begin, end, 1, [&](Index task) {
+      SmallVector<Index> grid = em.delinearize(task, productGrid(p, schedule));
+      Index batch = grid[0];
+      SmallVector<Index> batchAt = em.delinearize(batch, p.batch);
+      Index m0 = em.mulIndex(grid[2], em.i64(tileM), tileM), n0 = em.mulIndex(grid[1], em.i64(tileN), tileN);
+      Extent count = p.m && *p.m % tileM == 0 ? Extent(tileM)
+                     : p.m && *p.m < tileM    ? Extent(*p.m)
+                                              : Extent(em.min(em.i64(tileM), em.sub(M, m0.base)));
+      // What remains of a block after whole micro-kernels, if it is the same for all blocks or 0.
+      std::optional<int64_t> rest;
+      if (p.m && tileM % rows == 0)
+        rest = *p.m % rows;
+
+      // Rows of A.
+      Value a;
+      Extent rowStride;
+      if (lhsCopy) {
+        rowStride = Extent(em.size(copyStride(p)), prim::getConstantSize(copyStride(p)));
+        a = offsetBy(em, em.scratch(), em.size(packedFloats(p, schedule)));
+        em.loop(em.i64(0), count.get(em), 1, [&](Index row) {
+          SmallVector<Index> rowAt = em.delinearize(em.addIndex(m0, row), p.rows);
+          Index start = em.mulIndex(row, rowStride.get(em), rowStride.constant);
+          copyLanes(em, p.depth, [&](Index k, ArrayRef<Index> depthAt) {
+            SmallVector<Index> at = Product::place<Index>(p.lhsDims, batchAt, rowAt, {}, depthAt, em.constant(0));
+            em.storeAt(em.emit(p.lhs, at), a, f32, em.addIndex(start, k));
+          });
+        });
+      } else {
+        rowStride = Extent(K, p.k);
+        a = em.input(*inputThroughReshapes(p.lhs));
+        a = offsetBy(em, a, em.mul(em.add(em.mul(batch.base, M), m0.base), K));
+      }
+
+      // Panels of B.
+      Value b;
+      Value panelsHere =
+          em.min(em.i64(tileN / kPanel), em.sub(em.size(p.panels()), em.mul(grid[1].base, em.i64(tileN / kPanel))));
+      if (rhsPacked) {
+        b = em.input(rhsInput);
+        Value first = em.add(em.mul(batch.base, em.size(p.panels())), em.mul(grid[1].base, em.i64(tileN / kPanel)));
+        b = offsetBy(em, b, em.mul(first, panelFloats));
+      } else {
+        b = em.scratch();
+        em.loop(em.i64(0), panelsHere, 1, [&](Index panel) {
+          Index n = em.addIndex(n0, em.mulIndex(panel, em.i64(kPanel), kPanel));
+          Value left = p.n && *p.n % kPanel == 0 ? em.i64(kPanel) : em.min(em.i64(kPanel), em.sub(N, n.base));
+          std::optional<int64_t> constantLeft;
+          if (p.n && *p.n % kPanel == 0)
+            constantLeft = kPanel;
+          Index panelStart = em.mulIndex(panel, panelFloats, p.k ? std::optional(*p.k * kPanel) : std::nullopt);
+          em.loop(em.i64(0), K, 1, [&](Index k) {
+            SmallVector<Index> depthAt = em.delinearize(k, p.depth);
+            Index start = em.addIndex(panelStart, em.mulIndex(k, em.i64(kPanel), kPanel));
+            em.laneLoop(left, constantLeft, [&](Index lane) {
+              SmallVector<Index> columnAt = em.delinearize(em.addIndex(n, lane), p.columns);
+              SmallVector<Index> at = Product::place<Index>(p.rhsDims, batchAt, {}, columnAt, depthAt, em.constant(0));
+              em.storeAt(em.emit(p.rhs, at), b, f32, em.addIndex(start, lane));
+            });
+          });
+        });
+      }
+
+      // One group of panels: all rows, then the epilogue.
+      auto group = [&](Index panel, int64_t panels, Value columns, std::optional<int64_t> constantColumns) {
+        Value bHere = offsetBy(em, b, em.mul(panel.base, panelFloats));
+        forRowBlocks(em, count, rows, rest, [&](Value row, int64_t height) {
+          MicroKernel kernel;
+          kernel.a = offsetBy(em, a, em.mul(row, rowStride.get(em)));
+          kernel.rowOffsets = uniformRows(height, rowStride.constant.value_or(0));
+          if (!rowStride.constant)
+            kernel.rowStride = rowStride.value;
+          kernel.depth = Extent(K, p.k);
+          kernel.b = bHere;
+          kernel.panels = panels;
+          kernel.panelStride = Extent(panelFloats, p.k ? std::optional(*p.k * kPanel) : std::nullopt);
+          kernel.c = offsetBy(em, tile, em.mul(row, em.i64(cols)));
+          kernel.cOffsets = uniformRows(height, cols);
+          emitMicroKernel(em, kernel);
+        });
+        Index n = em.addIndex(n0, em.mulIndex(panel, em.i64(kPanel), kPanel));
+        em.loop(em.i64(0), count.get(em), 1, [&](Index row) {
+          SmallVector<Index> rowAt = em.delinearize(em.addIndex(m0, row), p.rows);
+          Index start = em.mulIndex(row, em.i64(cols), cols);
+          if (p.columns.empty()) { // one column, no dim for it
+            SmallVector<Index> at = batchAt;
+            llvm::append_range(at, rowAt);
+            return epilogue.store(em, at, em.loadAt(tile, f32, start));
+          }
+          em.laneLoop(columns, constantColumns, [&](Index lane) {
+            SmallVector<Index> at = batchAt;
+            llvm::append_range(at, rowAt);
+            llvm::append_range(at, em.delinearize(em.addIndex(n, lane), p.columns));
+            epilogue.store(em, at, em.loadAt(tile, f32, em.addIndex(start, lane)));
+          });
+        });
+        em.clearSources();
+      };
+      forGroups(em, panelsHere, groupPanels, p.n, rhsPacked, [&](Index panel, int64_t panels, bool last) {
+        std::optional<int64_t> constantColumns;
+        int64_t all = p.n.value_or(0);
+        if (p.n && last)
+          constantColumns = all - ceilDiv(all, kPanel) / groupPanels * cols;
+        else if (p.n && (all % cols == 0 || (rhsPacked && ceilDiv(all, kPanel) % groupPanels != 0)))
+          constantColumns = panels * kPanel;
+        Value columns = constantColumns
+                            ? em.i64(*constantColumns)
+                            : em.min(em.i64(cols), em.sub(N, em.add(n0.base, em.mul(panel.base, em.i64(kPanel)))));
+        group(panel, panels, columns, constantColumns);
+      });
+    });
+  }
+
+  /// Calls body for each group of `groupPanels` panels of [0, panels). If no more panels than these can be read
+  /// (`exact`), the last panels of the matrix make a smaller group of their own (last = true).
+  static void forGroups(Emitter &em, Value panels, int64_t groupPanels, std::optional<int64_t> n, bool exact,
+                        llvm::function_ref<void(Index, int64_t, bool)> body) {
+    int64_t rest = exact ? ceilDiv(*n, kPanel) % groupPanels : 0;
+    if (rest == 0) {
+      em.loop(em.i64(0), panels, groupPanels, [&](Index panel) { body(panel, groupPanels, false); });
+      return;
+    }
+    Value main = em.mul(em.divUnsigned(panels, em.i64(groupPanels)), em.i64(groupPanels));
+    if (*n > groupPanels * kPanel)
+      em.loop(em.i64(0), main, groupPanels, [&](Index panel) { body(panel, groupPanels, false); });
+    em.loop(main, panels, groupPanels, [&](Index panel) { body(panel, rest, true); }, groupPanels);
+  }
+
+  /// Lanes along the innermost of the `depth` dims, loops over the others.
+  static void copyLanes(Emitter &em, ArrayRef<AffineExpr> depth,
+                        llvm::function_ref<void(Index, ArrayRef<Index>)> body) {
+    if (depth.empty()) {
+      em.laneLoop(em.i64(1), 1, [&](Index lane) { body(lane, {}); });
+      return;
+    }
+    AffineExpr last = depth.back();
+    AffineExpr outer = prim::product(last.getContext(), depth.drop_back());
+    auto inner = [&](Index outerIndex) {
+      SmallVector<Index> at = em.delinearize(outerIndex, depth.drop_back());
+      Index start = em.mulIndex(outerIndex, em.size(last), prim::getConstantSize(last));
+      em.laneLoop(em.size(last), prim::getConstantSize(last), [&](Index lane) {
+        SmallVector<Index> full = at;
+        full.push_back(lane);
+        body(em.addIndex(start, lane), full);
+      });
+    };
+    if (prim::getConstantSize(outer) == 1)
+      inner(em.constant(0));
+    else
+      em.loop(em.i64(0), em.size(outer), 1, inner);
+  }
+
+  //===--- convolutions
+  //--------------------------------------------------------------------------------------------===//
+
+  static LogicalResult chooseConvolution(const Convolution &c, llvm::function_ref<bool(unsigned)> isConstant,
+                                         Params &params) {
+    std::optional<PackedInput> packed = packedFilter(c, isConstant);
+    // One channel for each group is no matrix product.
+    if (!packed || (c.groups > 1 && c.channels == 1) || c.depth() == 0 || c.columns == 0)
+      return failure();
+    prim::ConvOp op = c.op;
+    auto noPadding = [](ArrayRef<int64_t> pads) { return llvm::all_of(pads, [](int64_t pad) { return pad == 0; }); };
+    bool direct = inputThroughReshapes(op.getInput()) && noPadding(op.getPadLow()) && noPadding(op.getPadHigh()) &&
+                  prim::getConstantSize(c.inW) && allEqual(c.outerKernel, 1) && (c.groups == 1 || c.kernelW == 1);
+    // Blocks of equal size.
+    auto balanced = [](std::optional<int64_t> extent, int64_t most) {
+      return extent && *extent > 0 ? ceilDiv(*extent, ceilDiv(*extent, most)) : most;
+    };
+    int64_t tileW = balanced(c.w, c.w ? kTaskRows : kTaskRows / 2);
+    int64_t tileH = std::max<int64_t>(1, 128 / tileW);
+    tileH = c.h ? balanced(c.h, std::min(std::max<int64_t>(1, *c.h), tileH)) : std::min<int64_t>(tileH, 4);
+
+    int64_t widePanels = 1;
+    for (const CpuInfo &cpu : kCpus) {
+      int64_t bestH = 1, bestW = 1, bestPanels = 1;
+      double bestCost = std::numeric_limits<double>::infinity();
+      // Unknown extents end in any number of rows: patches of one row keep the code small.
+      for (int64_t h = 1; h <= (c.h && c.w ? tileH : 1); ++h)
+        for (int64_t w = 1; w <= tileW && h * w <= 14; ++w)
+          for (int64_t n = 1; n <= std::min<int64_t>(c.panels(), 8); ++n) {
+            if (!fitsRegisters(cpu, h * w, n) || tileH * tileW * n * kPanel * 4 > kTileBytes)
+              continue;
+            double cost = 0;
+            auto add = [&](int64_t height, int64_t width, int64_t times) {
+              if (height * width * times)
+                cost += times * blockCycles(cpu, height * width, c.panels(), {height * width, n});
+            };
+            add(h, w, (tileH / h) * (tileW / w));
+            add(tileH % h, w, tileW / w);
+            add(h, tileW % w, tileH / h);
+            add(tileH % h, tileW % w, 1);
+            if (cost < bestCost * 0.999) {
+              bestCost = cost;
+              bestH = h, bestW = w, bestPanels = n;
+            }
+          }
+      params.set(suffixed("patchH", cpu), bestH);
+      params.set(suffixed("patchW", cpu), bestW);
+      params.set(suffixed("cols", cpu), bestPanels * kPanel);
+      if (cpu.vectorBits == 512)
+        widePanels = bestPanels;
+    }
+    int64_t tilePanels = roundUp(c.panels(), widePanels);
+    double spatial = double(prim::getConstantSize(c.batch).value_or(1)) * std::ceil(double(c.h.value_or(56)) / tileH) *
+                     std::ceil(double(c.w.value_or(56)) / tileW) * c.groups;
+    for (AffineExpr size : c.outer)
+      spatial *= double(prim::getConstantSize(size).value_or(8));
+    auto flops = [&] {
+      return 2.0 * c.depth() * tileH * tileW * std::min<double>(c.columns, double(tilePanels * kPanel));
+    };
+    while (spatial * std::ceil(double(c.panels()) / tilePanels) < kTasks && flops() > kTaskFlops &&
+           roundUp(tilePanels / 2, widePanels) < tilePanels && tilePanels > widePanels)
+      tilePanels = std::max(widePanels, roundUp(tilePanels / 2, widePanels));
+    params.set("tileH", tileH);
+    params.set("tileW", tileW);
+    params.set("tileN", tilePanels * kPanel);
+    params.set("lhsCopy", !direct);
+    params.set("rhs", packed->input);
+    params.set("grain", std::max<int64_t>(1, int64_t(kGrainFlops / flops())));
+    return success();
+  }
+
+  static SmallVector<AffineExpr> convolutionGrid(const Convolution &c, kernel::ScheduleAttr schedule) {
+    MLIRContext *context = c.batch.getContext();
+    SmallVector<AffineExpr> grid{c.batch};
+    llvm::append_range(grid, c.outer);
+    grid.push_back(getAffineConstantExpr(c.groups, context));
+    grid.push_back(getAffineConstantExpr(ceilDiv(c.columns, getParam(schedule, "tileN")), context));
+    grid.push_back(prim::simplifySize(c.outH.ceilDiv(getParam(schedule, "tileH"))));
+    grid.push_back(prim::simplifySize(c.outW.ceilDiv(getParam(schedule, "tileW"))));
+    return grid;
+  }
+  static int64_t convolutionFloats(const Convolution &c, kernel::ScheduleAttr schedule) {
+    if (!getParam(schedule, "lhsCopy"))
+      return 0;
+    int64_t floats = c.haloH(getParam(schedule, "tileH")) * c.haloW(getParam(schedule, "tileW")) * c.channels;
+    for (int64_t taps : c.outerKernel)
+      floats *= taps;
+    return floats;
+  }
+
+  /// Positions and extents of one task of a convolution.
+  struct ConvolutionTask {
+    Index batch, group, h0, w0; // h0, w0: first output pixel
+    SmallVector<Index> outer;
+    Extent countH, countW;
+  };
+
+  /// Copies the input rows that the task reads to the scratch: [outer kernel positions][halo rows][halo
+  /// columns][channels].
+  static void copyInput(const Convolution &c, kernel::ScheduleAttr schedule, const ConvolutionTask &task, Emitter &em) {
+    OpBuilder &b = em.builder();
+    Location loc = em.loc();
+    prim::ConvOp op = c.op;
+    Type f32 = b.getF32Type();
+    const int64_t haloH = c.haloH(getParam(schedule, "tileH"));
+    const int64_t pitch = c.haloW(getParam(schedule, "tileW")) * c.channels;
+    auto max = [&](Value x, Value y) -> Value { return arith::MaxSIOp::create(b, loc, x, y); };
+    auto compare = [&](arith::CmpIPredicate predicate, Value x, Value y) -> Value {
+      return arith::CmpIOp::create(b, loc, predicate, x, y);
+    };
+    auto conjunction = [&](Value x, Value y) -> Value { return arith::AndIOp::create(b, loc, x, y); };
+    auto inside = [&](Value position, AffineExpr size) {
+      return compare(arith::CmpIPredicate::ult, position, em.size(size));
+    };
+    auto inputSizes = prim::getSizes(op.getInput());
+    std::optional<unsigned> plain = c.groups == 1 ? inputThroughReshapes(op.getInput()) : std::nullopt;
+
+    // Columns: the same for all rows.
+    Value columns = em.add(em.mul(em.sub(task.countW.get(em), em.i64(1)), em.i64(c.strideW)),
+                           em.i64((c.kernelW - 1) * c.dilationW + 1));
+    Value first = em.sub(em.mul(task.w0.base, em.i64(c.strideW)), em.i64(c.padW));
+    Value low = em.min(max(em.sub(em.i64(0), first), em.i64(0)), columns);
+    Value high = max(em.min(em.sub(em.size(c.inW), first), columns), low);
+    Value partial = compare(arith::CmpIPredicate::ne, em.sub(high, low), columns);
+    Value rows = em.add(em.mul(em.sub(task.countH.get(em), em.i64(1)), em.i64(c.strideH)),
+                        em.i64((c.kernelH - 1) * c.dilationH + 1));
+    Value firstRow = em.sub(em.mul(task.h0.base, em.i64(c.strideH)), em.i64(c.padH));
+
+    SmallVector<AffineExpr> outerTaps;
+    int64_t outerCount = 1;
+    for (int64_t count : c.outerKernel) {
+      outerTaps.push_back(getAffineConstantExpr(count, b.getContext()));
+      outerCount *= count;
+    }
+    em.loop(em.i64(0), em.i64(outerCount), 1, [&](Index tap) {
+      SmallVector<Index> tapAt = em.delinearize(tap, outerTaps);
+      SmallVector<Value> outerAt;
+      Value outerInside;
+      for (unsigned i = 0; i < c.outer.size(); ++i) {
+        Value position = em.sub(em.add(em.mul(task.outer[i].base, em.i64(op.getStrides()[i])),
+                                       em.mul(tapAt[i].base, em.i64(op.getDilations()[i]))),
+                                em.i64(op.getPadLow()[i]));
+        outerAt.push_back(position);
+        Value ok = inside(position, inputSizes[1 + i]);
+        outerInside = outerInside ? conjunction(outerInside, ok) : ok;
+      }
+      em.loop(em.i64(0), rows, 1, [&](Index row) {
+        Value h = em.add(firstRow, row.base);
+        Value ok = inside(h, c.inH);
+        if (outerInside)
+          ok = conjunction(ok, outerInside);
+        Value to = offsetBy(em, em.scratch(), em.mul(em.add(em.mul(tap.base, em.i64(haloH)), row.base), em.i64(pitch)));
+        Value no = arith::XOrIOp::create(b, loc, ok, arith::ConstantIntOp::create(b, loc, b.getI1Type(), 1));
+        em.ifThen(arith::OrIOp::create(b, loc, no, partial), [&] {
+          Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
+          em.laneLoop(em.mul(columns, em.i64(c.channels)), std::nullopt,
+                      [&](Index lane) { em.storeAt(zero, to, f32, lane); });
+        });
+        em.ifThen(ok, [&] {
+          auto position = [&](Index column, Index channel) {
+            SmallVector<Index> at{task.batch};
+            for (Value outer : outerAt)
+              at.push_back(em.uniform(outer));
+            if (c.spatial >= 2)
+              at.push_back(em.uniform(h));
+            at.push_back(column);
+            at.push_back(em.addIndex(em.mulIndex(task.group, em.i64(c.channels), c.channels), channel));
+            return at;
+          };
+          if (plain) {
+            // Neighbouring pixels are contiguous.
+            Index from = em.linearize(position(em.uniform(em.add(first, low)), em.constant(0)), inputSizes);
+            Value source = offsetBy(em, em.input(*plain), from.base);
+            Value target = offsetBy(em, to, em.mul(low, em.i64(c.channels)));
+            em.laneLoop(em.mul(em.sub(high, low), em.i64(c.channels)), std::nullopt,
+                        [&](Index lane) { em.storeAt(em.loadAt(source, f32, lane), target, f32, lane); });
+          } else if (c.channels >= 8) {
+            em.loop(low, high, 1, [&](Index column) {
+              Index at = em.addIndex(em.uniform(first), column);
+              Index start = em.mulIndex(column, em.i64(c.channels), c.channels);
+              em.laneLoop(em.i64(c.channels), c.channels, [&](Index lane) {
+                em.storeAt(em.emit(op.getInput(), position(at, lane)), to, f32, em.addIndex(start, lane));
+              });
+            });
+          } else {
+            Value source = em.add(first, low);
+            em.loop(em.i64(0), em.i64(c.channels), 1, [&](Index channel) {
+              Index target = em.addIndex(em.uniform(em.mul(low, em.i64(c.channels))), channel);
+              em.laneLoop(em.sub(high, low), std::nullopt, [&](Index lane) {
+                Value value = em.emit(op.getInput(), position(em.addIndex(em.uniform(source), lane), channel));
+                em.storeAt(value, to, f32, em.addIndex(target, em.mulIndex(lane, em.i64(c.channels), c.channels)));
+              });
+            });
+          }
+        });
+      });
+    });
+  }
+
+  static void emitConvolution(const Convolution &c, kernel::ScheduleAttr schedule, const Epilogue &epilogue,
+                              Emitter &em, Value begin, Value end) {
+    prim::ConvOp op = c.op;
+    Type f32 = em.builder().getF32Type();
+    const int64_t tileH = getParam(schedule, "tileH"), tileW = getParam(schedule, "tileW");
+    const int64_t tileN = getParam(schedule, "tileN");
+    const int64_t patchH = getParam(schedule, suffixed("patchH", em.cpu()));
+    const int64_t patchW = getParam(schedule, suffixed("patchW", em.cpu()));
+    const int64_t cols = getParam(schedule, suffixed("cols", em.cpu()));
+    const bool copy = getParam(schedule, "lhsCopy");
+    const int64_t pixel = copy ? c.channels : c.channels * c.groups;
+    const int64_t pitch = copy ? c.haloW(tileW) * c.channels : *prim::getConstantSize(c.inW) * pixel;
+    const int64_t panelFloats = c.depth() * kPanel;
+    const Value tile = em.stackBuffer(f32, tileH * tileW * cols);
+    auto inputSizes = prim::getSizes(op.getInput());
+    auto extentOf = [&](AffineExpr size, Value start, int64_t tileSize) {
+      auto constant = prim::getConstantSize(size);
+      if (constant && *constant % tileSize == 0)
+        return Extent(tileSize);
+      if (constant && *constant < tileSize)
+        return Extent(*constant);
+      return Extent(em.min(em.i64(tileSize), em.sub(em.size(size), start)));
+    };
+    auto restOf = [](std::optional<int64_t> size, int64_t tileSize, int64_t patch) -> std::optional<int64_t> {
+      if (size && tileSize % patch == 0)
+        return *size % patch;
+      return std::nullopt;
+    };
+
+    em.loop(begin, end, 1, [&](Index number) {
+      SmallVector<Index> grid = em.delinearize(number, convolutionGrid(c, schedule));
+      unsigned outer = c.outer.size();
+      ConvolutionTask task;
+      task.batch = grid[0];
+      task.outer.assign(grid.begin() + 1, grid.begin() + 1 + outer);
+      task.group = grid[outer + 1];
+      Index n0 = em.mulIndex(grid[outer + 2], em.i64(tileN), tileN);
+      task.h0 = em.mulIndex(grid[outer + 3], em.i64(tileH), tileH);
+      task.w0 = em.mulIndex(grid[outer + 4], em.i64(tileW), tileW);
+      task.countH = extentOf(c.outH, task.h0.base, tileH);
+      task.countW = extentOf(c.outW, task.w0.base, tileW);
+
+      Value a;
+      if (copy) {
+        copyInput(c, schedule, task, em);
+        em.clearSources();
+        a = em.scratch();
+      } else {
+        SmallVector<Index> at{task.batch};
+        for (unsigned i = 0; i < outer; ++i)
+          at.push_back(em.mulIndex(task.outer[i], em.i64(op.getStrides()[i]), op.getStrides()[i]));
+        if (c.spatial >= 2)
+          at.push_back(em.mulIndex(task.h0, em.i64(c.strideH), c.strideH));
+        at.push_back(em.mulIndex(task.w0, em.i64(c.strideW), c.strideW));
+        at.push_back(em.mulIndex(task.group, em.i64(c.channels), c.channels));
+        a = offsetBy(em, em.input(*inputThroughReshapes(op.getInput())), em.linearize(at, inputSizes).base);
+      }
+      const int64_t tilePanels = tileN / kPanel;
+      Value firstPanel = em.mul(grid[outer + 2].base, em.i64(tilePanels));
+      Value panelsHere = em.min(em.i64(tilePanels), em.sub(em.i64(c.panels()), firstPanel));
+      Value b = offsetBy(em, em.input(getParam(schedule, "rhs")),
+                         em.mul(em.add(em.mul(task.group.base, em.i64(c.panels())), firstPanel), em.i64(panelFloats)));
+
+      MicroKernel kernel;
+      int64_t outerTaps = 1;
+      for (int64_t count : c.outerKernel)
+        outerTaps *= count;
+      kernel.taps.push_back({outerTaps, Extent(c.haloH(tileH) * pitch)});
+      kernel.taps.push_back({c.kernelH, Extent(c.dilationH * pitch)});
+      bool merged = c.merged() && pixel == c.channels;
+      if (!merged)
+        kernel.taps.push_back({c.kernelW, Extent(c.dilationW * pixel)});
+      kernel.depth = Extent(merged ? c.kernelW * c.channels : c.channels);
+      kernel.panelStride = Extent(panelFloats);
+
+      forGroups(em, panelsHere, cols / kPanel, c.columns, /*exact=*/true, [&](Index panel, int64_t panels, bool last) {
+        kernel.b = offsetBy(em, b, em.mul(panel.base, em.i64(panelFloats)));
+        kernel.panels = panels;
+        forRowBlocks(em, task.countH, patchH, restOf(c.h, tileH, patchH), [&](Value row, int64_t height) {
+          forRowBlocks(em, task.countW, patchW, restOf(c.w, tileW, patchW), [&](Value column, int64_t width) {
+            kernel.a = offsetBy(
+                em, a, em.add(em.mul(row, em.i64(c.strideH * pitch)), em.mul(column, em.i64(c.strideW * pixel))));
+            kernel.c = offsetBy(em, tile, em.mul(em.add(em.mul(row, em.i64(tileW)), column), em.i64(cols)));
+            kernel.rowOffsets.clear();
+            kernel.cOffsets.clear();
+            for (int64_t i = 0; i < height; ++i)
+              for (int64_t j = 0; j < width; ++j) {
+                kernel.rowOffsets.push_back(i * c.strideH * pitch + j * c.strideW * pixel);
+                kernel.cOffsets.push_back((i * tileW + j) * cols);
+              }
+            emitMicroKernel(em, kernel);
+          });
+        });
+
+        std::optional<int64_t> constantColumns;
+        if (last)
+          constantColumns = c.columns - c.panels() / (cols / kPanel) * cols;
+        else if (c.columns % cols == 0 || c.panels() % (cols / kPanel) != 0)
+          constantColumns = panels * kPanel;
+        Index n = em.addIndex(n0, em.mulIndex(panel, em.i64(kPanel), kPanel));
+        Value columns =
+            constantColumns ? em.i64(*constantColumns) : em.min(em.i64(cols), em.sub(em.i64(c.columns), n.base));
+        Index column0 = em.addIndex(em.mulIndex(task.group, em.i64(c.columns), c.columns), n);
+        em.loop(em.i64(0), task.countH.get(em), 1, [&](Index row) {
+          Index h = em.addIndex(task.h0, row);
+          em.loop(em.i64(0), task.countW.get(em), 1, [&](Index column) {
+            Index w = em.addIndex(task.w0, column);
+            Index start = em.mulIndex(em.addIndex(em.mulIndex(row, em.i64(tileW), tileW), column), em.i64(cols), cols);
+            em.laneLoop(columns, constantColumns, [&](Index lane) {
+              SmallVector<Index> at{task.batch};
+              llvm::append_range(at, task.outer);
+              if (c.spatial >= 2)
+                at.push_back(h);
+              at.push_back(w);
+              at.push_back(em.addIndex(column0, lane));
+              epilogue.store(em, at, em.loadAt(tile, f32, em.addIndex(start, lane)));
+            });
+          });
+        });
+        em.clearSources();
+      });
+    });
+  }
+};
+
+} // namespace
+
+const Generator *tc::codegen::cpu::contractGenerator() {
+  static const ContractGenerator generator;
+  return &generator;
+}

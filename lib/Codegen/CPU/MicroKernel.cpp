@@ -1,0 +1,239 @@
+//===- MicroKernel.cpp - the innermost loops of matrix products
+//---------------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "MicroKernel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace tc::codegen::cpu;
+
+namespace {
+
+// K is unrolled so often: enough to hide the loop's own instructions.
+constexpr int64_t kUnroll = 4;
+
+class Assembler {
+public:
+  Assembler(Emitter &em, const MicroKernel &kernel) : em(em), k(kernel), b(em.builder()), loc(em.loc()) {
+    f32 = b.getF32Type();
+    vector = em.vectorOf(f32);
+    vectorsPerPanel = kPanel / em.width();
+    columns = k.panels * vectorsPerPanel;
+  }
+
+  void run() {
+    SmallVector<Value> accumulators = init();
+    accumulators = tap(0, k.a, k.b, accumulators);
+    for (int64_t i = 0; i < k.rows(); ++i)
+      for (int64_t j = 0; j < columns; ++j)
+        LLVM::StoreOp::create(b, loc, accumulators[i * columns + j], offsetBy(em, k.c, k.cOffsets[i] + j * em.width()),
+                              /*alignment=*/4);
+  }
+
+private:
+  SmallVector<Value> init() {
+    SmallVector<Value> result;
+    Value zero;
+    if (!k.accumulate)
+      zero = arith::ConstantOp::create(b, loc, vector, DenseElementsAttr::get(vector, 0.0f));
+    for (int64_t i = 0; i < k.rows(); ++i)
+      for (int64_t j = 0; j < columns; ++j)
+        result.push_back(
+            zero ? zero : LLVM::LoadOp::create(b, loc, vector, offsetBy(em, k.c, k.cOffsets[i] + j * em.width()), 4));
+    return result;
+  }
+
+  // Not the emitter's arithmetic, which remembers values by scope: the loops here are no scopes.
+  Value mul(Value x, int64_t factor) { return arith::MulIOp::create(b, loc, x, em.i64(factor)); }
+
+  // scf.for without a scope of the emitter: nothing inside asks for values of the region.
+  SmallVector<Value> loop(Value lower, Value upper, int64_t step, ValueRange inits, bool unrollable,
+                          llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+    auto op = scf::ForOp::create(b, loc, lower, upper, em.i64(step), inits);
+    if (!unrollable) {
+      auto disable = LLVM::LoopUnrollAttr::get(b.getContext(), b.getBoolAttr(true), {}, {}, {}, {}, {}, {});
+      op->setAttr("llvm.loop_annotation", LLVM::LoopAnnotationAttr::get(b.getContext(), {}, {}, {}, disable, {}, {}, {},
+                                                                        {}, {}, {}, {}, {}, {}, {}, {}));
+    }
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(op.getBody());
+    SmallVector<Value> next = body(op.getInductionVar(), op.getRegionIterArgs());
+    // ForOp::create adds the terminator only where nothing is carried.
+    if (!inits.empty())
+      scf::YieldOp::create(b, loc, next);
+    return SmallVector<Value>(op.getResults());
+  }
+
+  SmallVector<Value> tap(unsigned level, Value a, Value bPtr, SmallVector<Value> accumulators) {
+    if (level == k.taps.size())
+      return inner(a, bPtr, accumulators);
+    const MicroKernel::Tap &here = k.taps[level];
+    if (here.count == 1)
+      return tap(level + 1, a, bPtr, accumulators);
+    // Depth of one position at this level.
+    int64_t outer = 1;
+    for (unsigned i = level + 1; i < k.taps.size(); ++i)
+      outer *= k.taps[i].count;
+    Value stepB = k.depth.constant ? em.i64(*k.depth.constant * outer * kPanel) : mul(k.depth.value, outer * kPanel);
+    Value strideA = here.stride.get(em);
+    return loop(em.i64(0), em.i64(here.count), 1, accumulators, /*unrollable=*/false, [&](Value i, ValueRange carried) {
+      return tap(level + 1, offsetBy(em, a, Value(arith::MulIOp::create(b, loc, i, strideA))),
+                 offsetBy(em, bPtr, Value(arith::MulIOp::create(b, loc, i, stepB))), SmallVector<Value>(carried));
+    });
+  }
+
+  SmallVector<Value> inner(Value a, Value bPtr, SmallVector<Value> accumulators) {
+    // Rows at a stride that only the run knows: one address each, made once.
+    SmallVector<Value> rowPointers;
+    if (k.rowStride)
+      for (int64_t i = 0; i < k.rows(); ++i)
+        rowPointers.push_back(i == 0 ? a : offsetBy(em, rowPointers.back(), k.rowStride));
+    SmallVector<Value> panelPointers;
+    if (!k.panelStride.constant)
+      for (int64_t p = 0; p < k.panels; ++p)
+        panelPointers.push_back(p == 0 ? bPtr : offsetBy(em, panelPointers.back(), k.panelStride.value));
+
+    auto steps = [&](Value position, int64_t count, SmallVector<Value> acc) {
+      Value aHere = rowPointers.empty() ? offsetBy(em, a, position) : Value();
+      SmallVector<Value> rowsHere;
+      for (Value row : rowPointers)
+        rowsHere.push_back(offsetBy(em, row, position));
+      Value positionB = mul(position, kPanel);
+      Value bHere = panelPointers.empty() ? offsetBy(em, bPtr, positionB) : Value();
+      SmallVector<Value> panelsHere;
+      for (Value panel : panelPointers)
+        panelsHere.push_back(offsetBy(em, panel, positionB));
+      for (int64_t u = 0; u < count; ++u) {
+        SmallVector<Value> row;
+        for (int64_t j = 0; j < columns; ++j) {
+          int64_t panel = j / vectorsPerPanel, inPanel = u * kPanel + j % vectorsPerPanel * em.width();
+          Value address = bHere ? offsetBy(em, bHere, panel * *k.panelStride.constant + inPanel)
+                                : offsetBy(em, panelsHere[panel], inPanel);
+          row.push_back(LLVM::LoadOp::create(b, loc, vector, address, 4));
+        }
+        for (int64_t i = 0; i < k.rows(); ++i) {
+          Value address = aHere ? offsetBy(em, aHere, k.rowOffsets[i] + u) : offsetBy(em, rowsHere[i], u);
+          Value scalar = LLVM::LoadOp::create(b, loc, f32, address, 4);
+          Value lanes = vector::BroadcastOp::create(b, loc, vector, scalar);
+          for (int64_t j = 0; j < columns; ++j) {
+            Value &sum = acc[i * columns + j];
+            sum = vector::FMAOp::create(b, loc, lanes, row[j], sum);
+          }
+        }
+      }
+      return acc;
+    };
+
+    if (std::optional<int64_t> depth = k.depth.constant) {
+      int64_t main = *depth / kUnroll * kUnroll;
+      if (main == kUnroll)
+        accumulators = steps(em.i64(0), kUnroll, accumulators);
+      else if (main > 0)
+        accumulators = loop(em.i64(0), em.i64(main), kUnroll, accumulators, false, [&](Value i, ValueRange carried) {
+          return steps(i, kUnroll, SmallVector<Value>(carried));
+        });
+      if (main < *depth)
+        accumulators = steps(em.i64(main), *depth - main, accumulators);
+      return accumulators;
+    }
+    Value main = arith::AndIOp::create(b, loc, k.depth.value, em.i64(-kUnroll));
+    accumulators = loop(em.i64(0), main, kUnroll, accumulators, false,
+                        [&](Value i, ValueRange carried) { return steps(i, kUnroll, SmallVector<Value>(carried)); });
+    return loop(main, k.depth.value, 1, accumulators, false,
+                [&](Value i, ValueRange carried) { return steps(i, 1, SmallVector<Value>(carried)); });
+  }
+
+  Emitter &em;
+  const MicroKernel &k;
+  OpBuilder &b;
+  Location loc;
+  Type f32;
+  VectorType vector;
+  int64_t vectorsPerPanel, columns;
+};
+
+} // namespace
+
+void tc::codegen::cpu::emitMicroKernel(Emitter &em, const MicroKernel &kernel) { Assembler(em, kernel).run(); }
+
+SmallVector<int64_t> tc::codegen::cpu::uniformRows(int64_t rows, int64_t stride) {
+  SmallVector<int64_t> offsets;
+  for (int64_t i = 0; i < rows; ++i)
+    offsets.push_back(i * stride);
+  return offsets;
+}
+
+void tc::codegen::cpu::forRowBlocks(Emitter &em, Extent count, int64_t rows, std::optional<int64_t> knownRest,
+                                    llvm::function_ref<void(Value, int64_t)> body) {
+  if (count.constant) {
+    int64_t main = *count.constant / rows * rows;
+    if (main == rows)
+      body(em.i64(0), rows);
+    else if (main > 0)
+      em.loop(em.i64(0), em.i64(main), rows, [&](Index i) { body(i.base, rows); }, 0);
+    if (main < *count.constant)
+      body(em.i64(main), *count.constant - main);
+    return;
+  }
+  OpBuilder &b = em.builder();
+  Location loc = em.loc();
+  Value main = em.mul(em.divUnsigned(count.value, em.i64(rows)), em.i64(rows));
+  em.loop(em.i64(0), main, rows, [&](Index i) { body(i.base, rows); }, 0);
+  if (knownRest && *knownRest == 0)
+    return;
+  Value rest = em.sub(count.value, main);
+  if (knownRest) {
+    Value on = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, rest, em.i64(0));
+    em.ifThen(on, [&] { body(main, *knownRest); });
+    return;
+  }
+  // The bits of the remainder, highest first; each block starts where the higher bits end.
+  int64_t highest = 1;
+  while (highest * 2 < rows)
+    highest *= 2;
+  for (int64_t block = highest; block >= 1; block /= 2) {
+    if (block == rows)
+      continue;
+    Value bit = arith::AndIOp::create(b, loc, rest, em.i64(block));
+    Value on = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, bit, em.i64(0));
+    Value above = arith::AndIOp::create(b, loc, rest, em.i64(-2 * block));
+    Value start = em.add(main, above);
+    em.ifThen(on, [&] { body(start, block); });
+  }
+}
+
+bool tc::codegen::cpu::fitsRegisters(const CpuInfo &cpu, int64_t rows, int64_t panels) {
+  int64_t vectors = panels * kPanel / cpu.width();
+  // Accumulators, a row of B, one broadcast; 31 of 32 at most (LLVM spills at exactly 32). A single row takes B from
+  // memory.
+  int64_t limit = cpu.vectorRegisters == 32 ? 31 : cpu.vectorRegisters;
+  return rows * vectors + vectors + 1 <= limit;
+}
+
+double tc::codegen::cpu::microKernelCycles(const CpuInfo &cpu, int64_t rows, int64_t panels) {
+  double vectors = double(panels * kPanel) / cpu.width();
+  // Two multiply-adds and two loads a cycle; a chain of multiply-adds advances every 4 cycles; B comes from the second
+  // level at 32 bytes a cycle.
+  double second = panels * 2.0;
+  return std::max({rows * vectors / 2, (rows + vectors) / 2, 4.0, second}) + second * 0.05;
+}
+
+Value tc::codegen::cpu::offsetBy(Emitter &em, Value pointer, int64_t elements) {
+  if (elements == 0)
+    return pointer;
+  OpBuilder &b = em.builder();
+  return LLVM::GEPOp::create(b, em.loc(), pointer.getType(), b.getF32Type(), pointer,
+                             ArrayRef<LLVM::GEPArg>{int32_t(elements)});
+}
+
+Value tc::codegen::cpu::offsetBy(Emitter &em, Value pointer, Value elements) {
+  OpBuilder &b = em.builder();
+  return LLVM::GEPOp::create(b, em.loc(), pointer.getType(), b.getF32Type(), pointer, ArrayRef<LLVM::GEPArg>{elements});
+}

@@ -1,0 +1,89 @@
+//===- MicroKernel.h - the innermost loops of matrix products ---------------------------------------------------*- C++
+//-*-===//
+//
+// C[rows][panels * 16] (+)= A[rows][K] B[K][panels * 16] in f32, all accumulators in registers: one vector each, a
+// scalar of A broadcast and multiplied into the vectors of a row of B, K unrolled 4 times. This form has no spills on
+// any CPU model that was tried, other than forms with larger vectors or vector.contract.
+//
+// B lies in panels of 16 columns: B[panel][K][16]. A row of A is contiguous along the innermost part of K; the outer
+// parts are taps (kernel positions of a convolution) at their own strides. Rows of A lie at fixed offsets from the
+// first one.
+//
+// Source: BLIS, Van Zee and van de Geijn, "BLIS: A Framework for Rapidly Instantiating BLAS Functionality", section 4
+// (the structure around a micro-kernel).
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_LIB_CODEGEN_CPU_MICROKERNEL_H
+#define TC_LIB_CODEGEN_CPU_MICROKERNEL_H
+
+#include "Emitter.h"
+
+namespace tc::codegen::cpu {
+
+/// Columns of a panel of B: 64 bytes of f32, two vectors of AVX2 or one of AVX-512.
+inline constexpr int64_t kPanel = 16;
+
+/// A number that may be known when code is made.
+struct Extent {
+  Extent() = default;
+  Extent(int64_t value) : constant(value) {}
+  Extent(mlir::Value value, std::optional<int64_t> constant = {}) : value(value), constant(constant) {}
+  mlir::Value value; // i64, may be null if constant
+  std::optional<int64_t> constant;
+
+  mlir::Value get(Emitter &em) const { return value ? value : em.i64(*constant); }
+};
+
+/// One micro-kernel. Offsets and strides in elements.
+struct MicroKernel {
+  /// Address of row 0 at k = 0, and the offsets of all rows from it; `rowStride` replaces the offsets when not
+  /// constant.
+  mlir::Value a;
+  llvm::SmallVector<int64_t> rowOffsets;
+  mlir::Value rowStride;
+  /// Outer parts of K, outermost first: number of positions and stride in A.
+  struct Tap {
+    int64_t count;
+    Extent stride;
+  };
+  llvm::SmallVector<Tap> taps;
+  /// Innermost part of K, contiguous in A.
+  Extent depth;
+  /// Address of the first panel at k = 0; distance between panels.
+  mlir::Value b;
+  int64_t panels = 1;
+  Extent panelStride;
+  /// Where the result goes: row i at c + cOffsets[i]. `accumulate`: adds to what is there.
+  mlir::Value c;
+  llvm::SmallVector<int64_t> cOffsets;
+  bool accumulate = false;
+
+  int64_t rows() const { return rowOffsets.size(); }
+};
+
+void emitMicroKernel(Emitter &em, const MicroKernel &kernel);
+
+/// Offsets of `rows` rows at a fixed stride.
+llvm::SmallVector<int64_t> uniformRows(int64_t rows, int64_t stride);
+
+/// Splits `count` rows into blocks and calls body(first row, rows) for each: blocks of `rows`, then the remainder,
+/// which is one block if `count` is constant, or if its remainder is known to be 0 or `rest`, and at most one block of
+/// each power of two otherwise. Rows are relative.
+void forRowBlocks(Emitter &em, Extent count, int64_t rows, std::optional<int64_t> rest,
+                  llvm::function_ref<void(mlir::Value, int64_t)> body);
+
+/// Whether the accumulators of rows x panels stay in registers.
+bool fitsRegisters(const CpuInfo &cpu, int64_t rows, int64_t panels);
+/// Estimated cycles for one step of K.
+double microKernelCycles(const CpuInfo &cpu, int64_t rows, int64_t panels);
+
+/// ptr + offset f32 elements.
+mlir::Value offsetBy(Emitter &em, mlir::Value pointer, int64_t elements);
+mlir::Value offsetBy(Emitter &em, mlir::Value pointer, mlir::Value elements);
+
+} // namespace tc::codegen::cpu
+
+#endif // TC_LIB_CODEGEN_CPU_MICROKERNEL_H
