@@ -59,7 +59,9 @@ enum {
 /* One entry of the section table. 64 bytes. Sections do not overlap and are sorted by offset. */
 typedef struct tcrt_section_t {
   uint32_t kind; /* TCRT_SECTION_*; an unknown kind is ignored */
-  uint32_t arch; /* CUBIN: SM version, for instance 900; PTX: lowest SM version; else 0 */
+  uint32_t arch; /* CUBIN, PTX: ten times the SM version, 900 for sm_90, plus 1 for architecture-specific code, 901 for sm_90a,
+                    which runs on exactly that version; a CUBIN else runs on its major version from its minor version on,
+                    PTX on any version from it on; other kinds: 0 */
   uint64_t offset; /* from the start of the file, multiple of TCRT_SECTION_ALIGN */
   uint64_t size;   /* bytes, without padding */
   uint8_t sha256[32];
@@ -98,7 +100,7 @@ typedef enum tcrt_dtype_t {
 } tcrt_dtype_t; /* numbers follow ONNX TensorProto.DataType */
 
 /* Start of the SIGNATURE section. Every *_offset counts from the start of the section and is a multiple of 8; the tables
- * hold `count` records of the sizes below. Names are (offset, length) in the string table, UTF-8, not NUL-terminated. */
+ * hold `count` records of the sizes below. Names are (offset, length) in the string table, UTF-8 without NUL bytes, not NUL-terminated. */
 typedef struct tcrt_signature_t {
   uint32_t size; /* sizeof(tcrt_signature_t) of the writer */
   uint32_t abi_version; /* TCRT_ABI_VERSION that the code in the file was compiled for */

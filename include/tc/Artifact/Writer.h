@@ -93,7 +93,7 @@ struct DeviceKernel {
   uint32_t dynamicSmem = 0;
 };
 
-/// A cubin for exactly one SM version (90 written as 900, as in tcrt_section_t::arch).
+/// A cubin. `arch` as in tcrt_section_t::arch: 900 for sm_90, 901 for sm_90a.
 struct Cubin {
   uint32_t arch = 0;
   std::string bytes;

@@ -1,0 +1,268 @@
+/*
+ * tcrt.h - the C API of libtcrt, which loads compiled models (artifacts) and runs them.
+ *
+ * A model (tcrt_model_t) is an opened artifact: checked, mapped, shared by all its contexts. A context (tcrt_context_t) is
+ * what one run at a time needs: bound tensors, the arena, statistics. Contexts of a model share weights, code and one pool
+ * of threads.
+ *
+ *   tcrt_model_t *model;
+ *   tcrt_context_t *context;
+ *   if (tcrt_model_open_file("model.bin", NULL, &model) || tcrt_context_create(model, NULL, &context))
+ *     die(tcrt_last_error());
+ *   tcrt_tensor_t x = {TCRT_DTYPE_F32, 2, {1, 4}, data, sizeof data};
+ *   if (tcrt_context_set_input(context, 0, &x) || tcrt_context_run(context))
+ *     die(tcrt_last_error());
+ *   tcrt_tensor_t y;
+ *   tcrt_context_get_output(context, 0, &y);
+ *
+ * Errors: every fallible call returns a tcrt_status_t, whose value is also the exit code of tc's tools, and leaves a
+ * one-line sentence for tcrt_last_error. Results come last and are zeroed on entry.
+ * Ownership: create/open pairs with destroy/close; strings and tables that a model returns live until it is closed, tensors
+ * that a context returns until its next run or its end. Input and output buffers belong to the caller.
+ * Threads: a model may be used from any thread at any time, but for closing it; a context by one thread at a time, and
+ * while it runs every other call on it is refused. Any number of contexts may run at once.
+ * fork: a child must not use models and contexts that its parent opened (their threads are not there).
+ * Trust: damaged or hostile files are refused without harm as long as their hashes are not made to fit; beyond that, an
+ * artifact is native code and must be trusted like any library. A mapped file must not be truncated while it is open.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ */
+#ifndef TCRT_TCRT_H
+#define TCRT_TCRT_H
+
+#include "tcrt/artifact_abi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(TCRT_STATIC)
+#define TCRT_API
+#else
+#define TCRT_API __attribute__((visibility("default")))
+#endif
+
+/** Result of a call. Values are the exit codes of the tools; 2 and 3 belong to the compiler and to comparisons. */
+typedef enum tcrt_status_t {
+  TCRT_OK = 0,
+  TCRT_ERROR_INVALID = 1,  /**< wrong use, I/O error, not an artifact, corrupt, or of another version */
+  TCRT_ERROR_REFUSED = 4,  /**< an input has a dtype, rank, size or value that the model does not take */
+  TCRT_ERROR_MACHINE = 5,  /**< this machine cannot run it: CPU, GPU, driver, memory */
+  TCRT_ERROR_INTERNAL = 6  /**< a defect in tc */
+} tcrt_status_t;
+
+/** The library's version, "major.minor.patch". */
+TCRT_API const char *tcrt_version(void);
+
+/** The last error of the calling thread: one line, never NULL, valid until the thread's next failing call. */
+TCRT_API const char *tcrt_last_error(void);
+
+/** "f32", "i64", ...; "invalid" for unknown numbers. */
+TCRT_API const char *tcrt_dtype_name(tcrt_dtype_t dtype);
+
+/** Bits of one element; 0 for strings and unknown numbers. */
+TCRT_API uint32_t tcrt_dtype_bits(tcrt_dtype_t dtype);
+
+/** The TCRT_CPU_* features of this machine that the operating system lets programs use. */
+TCRT_API uint64_t tcrt_cpu_features(void);
+
+/** A dense row-major tensor. Sub-byte elements are packed, low bits first. */
+typedef struct tcrt_tensor_t {
+  tcrt_dtype_t dtype;
+  uint32_t rank;
+  int64_t dims[TCRT_MAX_RANK]; /**< -1: known after the run */
+  void *data;                  /**< may be NULL where there are no elements */
+  uint64_t size_bytes;         /**< bytes at `data` */
+  uint32_t device;             /**< TCRT_DEVICE_CPU or, for memory of the context's GPU, TCRT_DEVICE_CUDA */
+} tcrt_tensor_t;
+
+/** Bytes that a tensor of this dtype and these dims takes. False if a dim is negative or the size overflows. */
+TCRT_API int tcrt_tensor_size(tcrt_dtype_t dtype, uint32_t rank, const int64_t *dims, uint64_t *size_bytes);
+
+/* ------------------------------------------------------------------------------------------------------- models -- */
+
+typedef struct tcrt_model_t tcrt_model_t;
+
+enum { TCRT_LOG_INFO = 0, TCRT_LOG_WARNING = 1 };
+
+/** Options of opening a model. Set `size` to sizeof(tcrt_model_options_t) and the rest to 0 for the defaults. */
+typedef struct tcrt_model_options_t {
+  size_t size;
+  int verify_weights;  /**< also check the hashes of weights and device code, which reads the whole file */
+  const char *variant; /**< run this variant, whatever is best on the machine; NULL: choose */
+  uint32_t device;     /**< TCRT_DEVICE_*: choose among variants for this device */
+  int32_t device_index; /**< which GPU */
+  void (*log)(void *user, int level, const char *message); /**< may be called from any thread that calls the library */
+  void *log_user;
+} tcrt_model_options_t;
+
+/** Maps the artifact at `path`. `options` may be NULL. The caller closes the model. */
+TCRT_API tcrt_status_t tcrt_model_open_file(const char *path, const tcrt_model_options_t *options, tcrt_model_t **model);
+
+/** Opens an artifact in memory. `data` stays the caller's and must stay valid and unchanged until the model is closed; it
+ * is used in place if it is aligned to TCRT_SECTION_ALIGN and copied if not. `name` stands for the path in messages. */
+TCRT_API tcrt_status_t tcrt_model_open_memory(const void *data, uint64_t size_bytes, const char *name,
+                                              const tcrt_model_options_t *options, tcrt_model_t **model);
+
+/** Where an artifact is read from piece by piece. */
+typedef struct tcrt_reader_t {
+  void *user;
+  uint64_t size_bytes;
+  /** Reads exactly `bytes` bytes at `offset`. Non-zero: failed. */
+  int (*read)(void *user, uint64_t offset, void *data, uint64_t bytes);
+} tcrt_reader_t;
+
+/** Reads an artifact through a callback into memory of the model's own. */
+TCRT_API tcrt_status_t tcrt_model_open_reader(const tcrt_reader_t *reader, const char *name,
+                                              const tcrt_model_options_t *options, tcrt_model_t **model);
+
+/** Closes a model. All its contexts must have been destroyed. NULL is fine. */
+TCRT_API void tcrt_model_close(tcrt_model_t *model);
+
+/** An input or output of a model. */
+typedef struct tcrt_value_info_t {
+  const char *name;
+  tcrt_dtype_t dtype;
+  uint32_t kind; /**< TCRT_VALUE_* */
+  uint32_t rank;
+  uint32_t flags;                /**< TCRT_VALUE_FLAG_* */
+  int64_t dims[TCRT_MAX_RANK];   /**< size; -1 where symbolic or computed */
+  int32_t symbols[TCRT_MAX_RANK]; /**< index of the dim's symbol, -1 without */
+} tcrt_value_info_t;
+
+/** A symbolic size: min <= s <= max and s % divisor == 0. */
+typedef struct tcrt_symbol_info_t {
+  const char *name;
+  int64_t min, max, divisor;
+} tcrt_symbol_info_t;
+
+/** Code for one kind of machine. */
+typedef struct tcrt_variant_info_t {
+  const char *name;
+  uint32_t device;       /**< TCRT_DEVICE_* */
+  uint64_t cpu_features; /**< TCRT_CPU_* that it needs */
+  int usable;            /**< whether this CPU has them */
+  uint64_t code_bytes;   /**< of host code */
+} tcrt_variant_info_t;
+
+TCRT_API uint32_t tcrt_model_input_count(const tcrt_model_t *model);
+TCRT_API uint32_t tcrt_model_output_count(const tcrt_model_t *model);
+TCRT_API uint32_t tcrt_model_symbol_count(const tcrt_model_t *model);
+TCRT_API uint32_t tcrt_model_variant_count(const tcrt_model_t *model);
+TCRT_API tcrt_status_t tcrt_model_input(const tcrt_model_t *model, uint32_t index, tcrt_value_info_t *info);
+TCRT_API tcrt_status_t tcrt_model_output(const tcrt_model_t *model, uint32_t index, tcrt_value_info_t *info);
+TCRT_API tcrt_status_t tcrt_model_symbol(const tcrt_model_t *model, uint32_t index, tcrt_symbol_info_t *info);
+TCRT_API tcrt_status_t tcrt_model_variant(const tcrt_model_t *model, uint32_t index, tcrt_variant_info_t *info);
+
+/** Index of the input of this name. */
+TCRT_API tcrt_status_t tcrt_model_find_input(const tcrt_model_t *model, const char *name, uint32_t *index);
+/** Index of the output of this name. */
+TCRT_API tcrt_status_t tcrt_model_find_output(const tcrt_model_t *model, const char *name, uint32_t *index);
+
+/** The manifest (JSON text, not NUL-terminated). */
+TCRT_API tcrt_status_t tcrt_model_manifest(const tcrt_model_t *model, const char **text, uint64_t *size_bytes);
+
+/* ------------------------------------------------------------------------------------------------------ contexts -- */
+
+typedef struct tcrt_context_t tcrt_context_t;
+
+/** Runs ranges of a kernel on the caller's own threads instead of the model's pool. */
+typedef struct tcrt_executor_t {
+  void *user;
+  /** Calls task(data, range, worker) exactly once for each range in [0, ranges), and returns when all have returned.
+   * `worker` is in [0, threads of the context) and no two calls that overlap in time may share it. */
+  void (*parallel_for)(void *user, int64_t ranges, void (*task)(void *data, int64_t range, int64_t worker), void *data);
+} tcrt_executor_t;
+
+/** Where a context's host memory comes from. */
+typedef struct tcrt_allocator_t {
+  void *user;
+  void *(*allocate)(void *user, uint64_t bytes, uint64_t alignment); /**< NULL: no memory */
+  void (*release)(void *user, void *data, uint64_t bytes);
+} tcrt_allocator_t;
+
+/** Options of a context. Set `size` to sizeof(tcrt_context_options_t) and the rest to 0 for the defaults. */
+typedef struct tcrt_context_options_t {
+  size_t size;
+  uint32_t threads;      /**< that a run may use, the caller's included; 0: one per usable core; 1: no thread is made */
+  uint64_t memory_limit; /**< bytes of arena, data-dependent values and outputs that the context may hold; 0: no limit */
+  const char *variant;   /**< instead of the model's choice */
+  const tcrt_executor_t *executor;   /**< copied; NULL: the model's pool */
+  const tcrt_allocator_t *allocator; /**< copied; NULL: the system's memory */
+  int profile;                       /**< measure each kernel */
+  int device_outputs;                /**< GPU: leave outputs that the context owns in device memory */
+} tcrt_context_options_t;
+
+/** Makes a context. `options` may be NULL. The caller destroys it before the model is closed. */
+TCRT_API tcrt_status_t tcrt_context_create(tcrt_model_t *model, const tcrt_context_options_t *options,
+                                           tcrt_context_t **context);
+
+/** Frees a context, which must not be running, and the outputs that it owns. NULL is fine. */
+TCRT_API void tcrt_context_destroy(tcrt_context_t *context);
+
+/** The name of the variant that runs. */
+TCRT_API const char *tcrt_context_variant(const tcrt_context_t *context);
+
+/** How many threads a run may use. */
+TCRT_API uint32_t tcrt_context_threads(const tcrt_context_t *context);
+
+/** Binds an input to the caller's buffer, which is read by later runs and never written. Checks dtype, rank, static sizes
+ * and the buffer's size. NULL unbinds it; an input with a default then takes the default. */
+TCRT_API tcrt_status_t tcrt_context_set_input(tcrt_context_t *context, uint32_t index, const tcrt_tensor_t *tensor);
+
+/** Binds an output to the caller's buffer of `size_bytes` bytes; rank and dims are not looked at. If it turns out too
+ * small, the run fails with TCRT_ERROR_INVALID and tcrt_context_output_shape says what is needed. NULL unbinds it: the
+ * context then owns the output's memory. */
+TCRT_API tcrt_status_t tcrt_context_set_output(tcrt_context_t *context, uint32_t index, const tcrt_tensor_t *tensor);
+
+/** Checks the bound inputs' sizes against each other and the model's guards, and computes the outputs' sizes. */
+TCRT_API tcrt_status_t tcrt_context_infer(tcrt_context_t *context);
+
+/** Dtype, dims and size of an output after infer or run (`data` is NULL). Sizes that only the run can know are -1, and
+ * size_bytes is then 0. */
+TCRT_API tcrt_status_t tcrt_context_output_shape(tcrt_context_t *context, uint32_t index, tcrt_tensor_t *tensor);
+
+/** Runs the model; returns when the outputs are there. Calls tcrt_context_infer if input sizes changed. */
+TCRT_API tcrt_status_t tcrt_context_run(tcrt_context_t *context);
+
+/** The output of the last run: the bound buffer, or the context's own until its next run. */
+TCRT_API tcrt_status_t tcrt_context_get_output(tcrt_context_t *context, uint32_t index, tcrt_tensor_t *tensor);
+
+/** What a context holds and has done. */
+typedef struct tcrt_context_stats_t {
+  uint64_t arena_bytes;
+  uint64_t memory_bytes;      /**< arena, data-dependent values and own outputs now */
+  uint64_t peak_memory_bytes; /**< the most it was */
+  uint64_t runs;
+  double device_us;           /**< GPU time of the last run, with `profile`; else 0 */
+} tcrt_context_stats_t;
+
+TCRT_API tcrt_status_t tcrt_context_stats(tcrt_context_t *context, tcrt_context_stats_t *stats);
+
+/** Time spent in one kernel since the context was made or last reset. */
+typedef struct tcrt_profile_entry_t {
+  const char *kernel;
+  const char *nodes; /**< the model's nodes that it computes */
+  uint64_t launches;
+  uint64_t time_ns;
+  uint64_t flops; /**< of one launch, 0 where not known */
+  uint64_t bytes;
+} tcrt_profile_entry_t;
+
+/** Number of profile entries: the model's kernels. */
+TCRT_API uint32_t tcrt_context_profile_count(const tcrt_context_t *context);
+TCRT_API tcrt_status_t tcrt_context_profile(tcrt_context_t *context, uint32_t index, tcrt_profile_entry_t *entry);
+TCRT_API tcrt_status_t tcrt_context_profile_reset(tcrt_context_t *context);
+
+/** Device memory of a GPU context's device, freed by tcrt_context_device_free. Host memory for CPU contexts. */
+TCRT_API tcrt_status_t tcrt_context_device_allocate(tcrt_context_t *context, uint64_t bytes, void **data);
+TCRT_API void tcrt_context_device_free(tcrt_context_t *context, void *data, uint64_t bytes);
+/** Copies in `direction` (TCRT_COPY_*) and waits. */
+TCRT_API tcrt_status_t tcrt_context_device_copy(tcrt_context_t *context, void *dst, const void *src, uint64_t bytes,
+                                                uint32_t direction);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TCRT_TCRT_H */

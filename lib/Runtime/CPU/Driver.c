@@ -1,0 +1,59 @@
+/*
+ * Driver.c - the driver for CPU variants: memory is the host's, there is nothing to load and nothing to wait for.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ */
+#include "../Internal.h"
+
+#include <string.h>
+
+static tcrt_status_t variant_open(tcrt_model_t *model, uint32_t variant, tcrt_loaded_variant_t *loaded) {
+  (void)variant;
+  const tcrt_section_t *weights = model->container.weights;
+  loaded->weights = weights ? model->container.data + weights->offset : NULL;
+  return TCRT_OK;
+}
+
+static void variant_close(tcrt_loaded_variant_t *loaded) { (void)loaded; }
+
+static tcrt_status_t context_open(tcrt_context_t *context) {
+  (void)context;
+  return TCRT_OK;
+}
+
+static void context_close(tcrt_context_t *context) { (void)context; }
+
+static tcrt_status_t copy(tcrt_context_t *context, void *dst, const void *src, uint64_t bytes, uint32_t direction) {
+  (void)context, (void)direction;
+  if (bytes)
+    memmove(dst, src, bytes);
+  return TCRT_OK;
+}
+
+static tcrt_status_t launch(tcrt_context_t *context, uint32_t id, uint32_t index, const uint32_t grid[3],
+                            const uint32_t block[3], uint32_t dynamic_smem, void **params) {
+  (void)id, (void)index, (void)grid, (void)block, (void)dynamic_smem, (void)params;
+  return tcrt_fail(TCRT_ERROR_INTERNAL, "%s: error: a CPU variant launches device kernel %u; please report this",
+                   context->model->name, index);
+}
+
+static tcrt_status_t run_edge(tcrt_context_t *context) {
+  (void)context;
+  return TCRT_OK;
+}
+
+const tcrt_driver_t tcrt_cpu_driver = {
+    .name = "cpu",
+    .device = TCRT_DEVICE_CPU,
+    .variant_open = variant_open,
+    .variant_close = variant_close,
+    .context_open = context_open,
+    .context_close = context_close,
+    .allocate = tcrt_host_allocate,
+    .release = tcrt_host_release,
+    .copy = copy,
+    .synchronize = run_edge,
+    .launch = launch,
+    .run_begin = run_edge,
+    .run_end = run_edge,
+};

@@ -1,0 +1,193 @@
+/*
+ * Imports.c - what the native code of an artifact calls (tcrt_imports_t).
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ */
+#include "Internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A launch gives every worker up to this many ranges, so that slow ranges or cores do not hold up the others. */
+#define RANGES_PER_WORKER 4
+
+static tcrt_context_t *context_of(struct tcrt_frame_t *frame) { return frame->runtime; }
+
+typedef struct launch_t {
+  tcrt_kernel_fn fn;
+  const void *args;
+  int64_t size, extra; /* the first `extra` ranges are one longer than `size` */
+} launch_t;
+
+static void run_range(void *data, int64_t range, int64_t worker) {
+  const launch_t *launch = data;
+  int64_t begin = range * launch->size + (range < launch->extra ? range : launch->extra);
+  launch->fn(launch->args, begin, begin + launch->size + (range < launch->extra), worker);
+}
+
+/* As run_range, on a thread of the caller's executor. */
+static void run_range_outside(void *data, int64_t range, int64_t worker) {
+  int previous = tcrt_pool_begin_range();
+  run_range(data, range, worker);
+  tcrt_pool_end_range(previous);
+}
+
+static void launch(struct tcrt_frame_t *frame, uint32_t id, tcrt_kernel_fn fn, const void *args, int64_t tasks,
+                   int64_t grain) {
+  tcrt_context_t *context = context_of(frame);
+  if (tasks <= 0)
+    return;
+  uint64_t start = context->profile ? tcrt_now_ns() : 0;
+  int64_t ranges = tasks / (grain > 1 ? grain : 1);
+  int64_t most = (int64_t)context->threads * RANGES_PER_WORKER;
+  if (ranges > most)
+    ranges = most;
+  if (ranges <= 1 || context->threads == 1 || tcrt_pool_in_range() || (!context->slot && !context->has_executor)) {
+    fn(args, 0, tasks, 0);
+  } else {
+    launch_t state = {fn, args, tasks / ranges, tasks % ranges};
+    if (context->has_executor)
+      context->executor.parallel_for(context->executor.user, ranges, run_range_outside, &state);
+    else
+      tcrt_pool_run(context->model->pool, context->slot, run_range, &state, ranges, context->threads);
+  }
+  if (context->profile && id < context->model->container.signature->kernel_count) {
+    context->profile_ns[id] += tcrt_now_ns() - start;
+    ++context->profile_launches[id];
+  }
+}
+
+/* Keeps the error that a driver or a check has just set. */
+static int32_t keep_error(tcrt_context_t *context, tcrt_status_t status) {
+  const char *message = tcrt_last_error();
+  return tcrt_context_set_failure(context, status, message, strlen(message));
+}
+
+static int32_t launch_device(struct tcrt_frame_t *frame, uint32_t id, uint32_t index, const uint32_t grid[3],
+                             const uint32_t block[3], uint32_t dynamic_smem, void **params) {
+  tcrt_context_t *context = context_of(frame);
+  tcrt_status_t status = context->driver->launch(context, id, index, grid, block, dynamic_smem, params);
+  return status == TCRT_OK ? 0 : keep_error(context, status);
+}
+
+static int32_t copy(struct tcrt_frame_t *frame, void *dst, const void *src, uint64_t bytes, uint32_t direction) {
+  tcrt_context_t *context = context_of(frame);
+  tcrt_status_t status = context->driver->copy(context, dst, src, bytes, direction);
+  /* The source may change as soon as we return. */
+  if (status == TCRT_OK && direction == TCRT_COPY_HOST_TO_DEVICE)
+    status = context->driver->synchronize(context);
+  return status == TCRT_OK ? 0 : keep_error(context, status);
+}
+
+static void *allocate(struct tcrt_frame_t *frame, uint64_t bytes) {
+  tcrt_context_t *context = context_of(frame);
+  tcrt_block_t *block = malloc(sizeof *block);
+  if (block && tcrt_context_charge(context, bytes, "a value")) {
+    block->data = context->driver->allocate(context, bytes);
+    if (block->data) {
+      block->bytes = bytes;
+      block->previous = NULL;
+      block->next = context->blocks;
+      if (context->blocks)
+        context->blocks->previous = block;
+      context->blocks = block;
+      return block->data;
+    }
+    tcrt_context_discharge(context, bytes);
+    tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: no memory left for a value (%llu bytes)", context->model->name,
+              (unsigned long long)bytes);
+  } else if (!block) {
+    tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: no memory left for a value (%llu bytes)", context->model->name,
+              (unsigned long long)bytes);
+  }
+  free(block);
+  keep_error(context, TCRT_ERROR_MACHINE);
+  return NULL;
+}
+
+static void release(struct tcrt_frame_t *frame, void *data) {
+  tcrt_context_t *context = context_of(frame);
+  if (!data)
+    return;
+  for (tcrt_block_t *block = context->blocks; block; block = block->next) {
+    if (block->data != data)
+      continue;
+    if (block->previous)
+      block->previous->next = block->next;
+    else
+      context->blocks = block->next;
+    if (block->next)
+      block->next->previous = block->previous;
+    context->driver->release(context, data, block->bytes);
+    tcrt_context_discharge(context, block->bytes);
+    free(block);
+    return;
+  }
+}
+
+static void *output(struct tcrt_frame_t *frame, uint32_t index, const int64_t *dims) {
+  tcrt_context_t *context = context_of(frame);
+  const tcrt_container_t *c = &context->model->container;
+  if (index >= c->signature->output_count) {
+    tcrt_fail(TCRT_ERROR_INTERNAL, "%s: error: the compiled program delivers output %u of %u; please report this",
+              context->model->name, index, c->signature->output_count);
+    keep_error(context, TCRT_ERROR_INTERNAL);
+    return NULL;
+  }
+  int64_t *at = context->output_dims;
+  for (uint32_t i = 0; i < index; ++i)
+    at += c->outputs[i].rank;
+  if (c->outputs[index].rank)
+    memcpy(at, dims, c->outputs[index].rank * sizeof *at);
+  tcrt_status_t status = tcrt_context_place_output(context, index);
+  if (status == TCRT_OK)
+    return context->output_data[index];
+  keep_error(context, status);
+  return NULL;
+}
+
+static int32_t fail(struct tcrt_frame_t *frame, int32_t code, const char *message, uint64_t length) {
+  tcrt_context_t *context = context_of(frame);
+  tcrt_status_t status = code == TCRT_CODE_REFUSED     ? TCRT_ERROR_REFUSED
+                         : code == TCRT_CODE_NO_MEMORY ? TCRT_ERROR_MACHINE
+                                                       : TCRT_ERROR_INTERNAL;
+  int shown = length > 1500 ? 1500 : (int)length;
+  tcrt_fail(status, "%s: error: %.*s", context->model->name, shown, message);
+  keep_error(context, status);
+  return code;
+}
+
+const tcrt_imports_t tcrt_imports = {
+    .abi_version = TCRT_ABI_VERSION,
+    .size = sizeof(tcrt_imports_t),
+    .launch = launch,
+    .launch_device = launch_device,
+    .copy = copy,
+    .allocate = allocate,
+    .release = release,
+    .output = output,
+    .fail = fail,
+    .exp_f64 = exp,
+    .log_f64 = log,
+    .sin_f64 = sin,
+    .cos_f64 = cos,
+    .tan_f64 = tan,
+    .asin_f64 = asin,
+    .acos_f64 = acos,
+    .atan_f64 = atan,
+    .sinh_f64 = sinh,
+    .cosh_f64 = cosh,
+    .tanh_f64 = tanh,
+    .asinh_f64 = asinh,
+    .acosh_f64 = acosh,
+    .atanh_f64 = atanh,
+    .erf_f64 = erf,
+    .log1p_f64 = log1p,
+    .expm1_f64 = expm1,
+    .cbrt_f64 = cbrt,
+    .pow_f64 = pow,
+    .fmod_f64 = fmod,
+    .atan2_f64 = atan2,
+};

@@ -1,0 +1,266 @@
+/*
+ * Internal.h - what the files of libtcrt share: errors, hashing, the checked container, the ELF loader, the pool, drivers.
+ *
+ * Nothing here is installed. The unit tests and lib/Artifact's reader use it too. Error texts are complete sentences that
+ * start with the artifact's name.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ */
+#ifndef TCRT_INTERNAL_H
+#define TCRT_INTERNAL_H
+
+#include "tcrt/tcrt.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- errors ---- */
+
+/* Sets the thread's last error and returns `status`. */
+tcrt_status_t tcrt_fail(tcrt_status_t status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- checked arithmetic: true if it fits ---- */
+
+static inline int tcrt_add(uint64_t a, uint64_t b, uint64_t *sum) { return !__builtin_add_overflow(a, b, sum); }
+static inline int tcrt_mul(uint64_t a, uint64_t b, uint64_t *product) { return !__builtin_mul_overflow(a, b, product); }
+/* Whether [offset, offset+size) lies in [0, limit). */
+static inline int tcrt_in_range(uint64_t offset, uint64_t size, uint64_t limit) {
+  return offset <= limit && size <= limit - offset;
+}
+
+uint64_t tcrt_now_ns(void);
+
+/* ---- SHA-256 (FIPS 180-4), with the CPU's instructions where it has them ---- */
+
+typedef struct tcrt_sha256_t {
+  uint32_t state[8];
+  uint64_t size_bytes;
+  uint8_t block[64];
+} tcrt_sha256_t;
+
+void tcrt_sha256_init(tcrt_sha256_t *hash);
+void tcrt_sha256_update(tcrt_sha256_t *hash, const void *data, uint64_t size_bytes);
+void tcrt_sha256_final(tcrt_sha256_t *hash, uint8_t digest[32]);
+void tcrt_sha256(const void *data, uint64_t size_bytes, uint8_t digest[32]);
+/* Tests: 0 forbids the CPU's instructions, 1 allows them. */
+void tcrt_sha256_allow_hardware(int allow);
+
+/* ---- container ---- */
+
+/* A checked artifact in memory. Pointers point into the file. Everything is in bounds and well-formed once
+ * tcrt_container_parse has succeeded, so that users index without checks. */
+typedef struct tcrt_container_t {
+  const char *name; /* for messages */
+  const uint8_t *data;
+  uint64_t size_bytes;
+  const tcrt_section_t *sections;
+  uint32_t section_count;
+  const tcrt_section_t *manifest; /* may be NULL */
+  const tcrt_section_t *weights;  /* may be NULL */
+  const tcrt_signature_t *signature;
+  const tcrt_sig_value_t *inputs, *outputs;
+  const tcrt_sig_dim_t *dims;
+  const tcrt_sig_symbol_t *symbols;
+  const tcrt_sig_variant_t *variants;
+  const tcrt_sig_kernel_t *kernels;
+  const tcrt_sig_device_kernel_t *device_kernels;
+  const char *strings;
+} tcrt_container_t;
+
+enum {
+  TCRT_PARSE_HASHES = 1u,    /* check the hashes of manifest, signature and host code */
+  TCRT_PARSE_ALL_HASHES = 2u /* of device code and weights, too */
+};
+
+/* Checks `data`, which must be aligned to 8 bytes and stay valid as long as the container is used. */
+tcrt_status_t tcrt_container_parse(const void *data, uint64_t size_bytes, const char *name, uint32_t flags,
+                                   tcrt_container_t *container);
+tcrt_status_t tcrt_container_check_hash(const tcrt_container_t *container, const tcrt_section_t *section);
+const char *tcrt_section_kind_name(uint32_t kind);
+
+/* ---- ELF ---- */
+
+typedef struct tcrt_elf_image_t {
+  uint8_t *base; /* reserved range */
+  uint64_t span_bytes;
+  const void *entry;
+} tcrt_elf_image_t;
+
+/* Checks and maps the shared object at elf[0, size). With fd >= 0 its pages are mapped from that file, in which it starts
+ * at file_offset; else they are copied. Calls nothing in it. */
+tcrt_status_t tcrt_elf_load(const uint8_t *elf, uint64_t size_bytes, const char *name, const char *variant, int fd,
+                            uint64_t file_offset, tcrt_elf_image_t *image);
+void tcrt_elf_unload(tcrt_elf_image_t *image);
+
+/* ---- CPU ---- */
+
+/* Asks the system for AMX state once per process. False: not given. */
+int tcrt_request_amx(void);
+/* Writes the names of features, separated by ", ". */
+void tcrt_cpu_feature_names(uint64_t features, char *text, size_t size);
+/* Cores that this process may run on. */
+uint32_t tcrt_usable_cores(void);
+
+/* ---- thread pool ---- */
+
+typedef struct tcrt_pool_t tcrt_pool_t;
+typedef struct tcrt_pool_slot_t tcrt_pool_slot_t;
+typedef void (*tcrt_range_fn)(void *data, int64_t range, int64_t worker);
+
+tcrt_pool_t *tcrt_pool_create(void);
+void tcrt_pool_destroy(tcrt_pool_t *pool);
+/* Makes sure that the pool has `helpers` threads beside callers. Returns how many it has (fewer if the system refuses). */
+uint32_t tcrt_pool_grow(tcrt_pool_t *pool, uint32_t helpers);
+/* Brackets a run: between these, helpers wait for work actively for a while. NULL: no slot is free, run serially. */
+tcrt_pool_slot_t *tcrt_pool_enter(tcrt_pool_t *pool);
+void tcrt_pool_leave(tcrt_pool_t *pool, tcrt_pool_slot_t *slot);
+/* Calls fn for all of [0, ranges) on the caller and at most workers-1 helpers, and waits. */
+void tcrt_pool_run(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn fn, void *data, int64_t ranges,
+                   int64_t workers);
+/* Whether the calling thread is inside a range now, so that further parallelism must be inline. */
+int tcrt_pool_in_range(void);
+/* For executors of the caller: marks the thread as inside a range; returns what to give to the end call. */
+int tcrt_pool_begin_range(void);
+void tcrt_pool_end_range(int previous);
+int64_t tcrt_pool_threads(tcrt_pool_t *pool);
+
+/* ---- model ---- */
+
+struct tcrt_driver_t;
+
+/* Loaded code of a variant, made at the first context that needs it and kept until the model is closed. */
+typedef struct tcrt_loaded_variant_t {
+  tcrt_elf_image_t image;
+  const tcrt_program_t *program;
+  const struct tcrt_driver_t *driver;
+  void *driver_state;       /* device code and weights */
+  const uint8_t *weights;   /* address that the program gets */
+} tcrt_loaded_variant_t;
+
+struct tcrt_model_t {
+  tcrt_container_t container;
+  char *name;
+  char **names; /* NUL-terminated copies of the signature's names: inputs, outputs, symbols, variants, kernels, nodes */
+  void *mapping; /* of the file, or an own copy */
+  uint64_t mapping_bytes;
+  int fd; /* -1: not a file */
+  tcrt_model_options_t options;
+  uint32_t chosen; /* variant; UINT32_MAX: none on this machine */
+  void *lock;      /* pthread_mutex_t: loaded variants and the pool */
+  tcrt_loaded_variant_t **loaded; /* per variant, NULL: not yet */
+  tcrt_pool_t *pool;
+  uint32_t context_count; /* under lock */
+  uint32_t input_dim_count, output_dim_count;
+};
+
+const char *tcrt_model_input_name(const tcrt_model_t *model, uint32_t index);
+const char *tcrt_model_output_name(const tcrt_model_t *model, uint32_t index);
+const char *tcrt_model_symbol_name(const tcrt_model_t *model, uint32_t index);
+const char *tcrt_model_variant_name(const tcrt_model_t *model, uint32_t index);
+const char *tcrt_model_kernel_name(const tcrt_model_t *model, uint32_t index);
+const char *tcrt_model_kernel_nodes(const tcrt_model_t *model, uint32_t index);
+void tcrt_model_log(const tcrt_model_t *model, int level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Finds the variant of this name, or the model's choice for NULL, and checks that the CPU can run it. */
+tcrt_status_t tcrt_model_choose(const tcrt_model_t *model, const char *variant, uint32_t *index);
+/* Loads code once. Needs the model's lock. */
+tcrt_status_t tcrt_model_load_variant(tcrt_model_t *model, uint32_t index, tcrt_loaded_variant_t **loaded);
+
+/* ---- drivers ---- */
+
+/* A kind of device. CPU/ and CUDA/ fill one each. Memory is the device's memory; `release` gets the size back. */
+typedef struct tcrt_driver_t {
+  const char *name;
+  uint32_t device;
+  /* Loads device code and brings weights to the device; sets loaded->driver_state and loaded->weights. */
+  tcrt_status_t (*variant_open)(tcrt_model_t *model, uint32_t variant, tcrt_loaded_variant_t *loaded);
+  void (*variant_close)(tcrt_loaded_variant_t *loaded);
+  tcrt_status_t (*context_open)(tcrt_context_t *context);
+  void (*context_close)(tcrt_context_t *context);
+  void *(*allocate)(tcrt_context_t *context, uint64_t bytes); /* NULL: no memory */
+  void (*release)(tcrt_context_t *context, void *data, uint64_t bytes);
+  /* Ordered with the launches of the context. A copy to the host waits; the source of a copy to the device must stay as it
+   * is until the run ends or `synchronize` returns. */
+  tcrt_status_t (*copy)(tcrt_context_t *context, void *dst, const void *src, uint64_t bytes, uint32_t direction);
+  tcrt_status_t (*synchronize)(tcrt_context_t *context);
+  tcrt_status_t (*launch)(tcrt_context_t *context, uint32_t id, uint32_t index, const uint32_t grid[3],
+                          const uint32_t block[3], uint32_t dynamic_smem, void **params);
+  tcrt_status_t (*run_begin)(tcrt_context_t *context);
+  tcrt_status_t (*run_end)(tcrt_context_t *context); /* waits; adds up profiles */
+} tcrt_driver_t;
+
+extern const tcrt_driver_t tcrt_cpu_driver;
+extern const tcrt_driver_t tcrt_cuda_driver;
+
+/* ---- context ---- */
+
+typedef struct tcrt_bound_t {
+  int bound; /* to a buffer of the caller */
+  tcrt_tensor_t tensor;
+  void *own; /* device memory: staging copy or own output */
+  uint64_t own_bytes;
+  void *host; /* own output on the host, for GPU contexts */
+  uint64_t host_bytes;
+  int is_known;  /* output: size known before the run */
+  int is_set;    /* output: delivered by the last run */
+} tcrt_bound_t;
+
+typedef struct tcrt_block_t {
+  struct tcrt_block_t *next, *previous;
+  void *data;
+  uint64_t bytes;
+} tcrt_block_t;
+
+struct tcrt_context_t {
+  tcrt_model_t *model;
+  tcrt_loaded_variant_t *variant;
+  const tcrt_driver_t *driver;
+  void *driver_state;
+  uint32_t variant_index;
+  uint32_t threads;
+  uint64_t memory_limit;
+  tcrt_executor_t executor;
+  int has_executor;
+  tcrt_allocator_t allocator;
+  int has_allocator;
+  int profile;
+  int device_outputs;
+  int busy; /* atomic */
+  tcrt_frame_t frame;
+  tcrt_pool_slot_t *slot; /* during a run */
+  tcrt_bound_t *inputs, *outputs;
+  const void **input_data;
+  void **output_data;
+  int64_t *input_dims, *output_dims, *symbols;
+  int shapes_are_known; /* infer has been called for the bound input sizes */
+  int overlap_checked;
+  int has_run;
+  uint64_t arena_bytes; /* allocated */
+  uint64_t memory_bytes, peak_bytes;
+  uint64_t runs;
+  double device_us;
+  tcrt_block_t *blocks; /* data-dependent memory of this run */
+  tcrt_status_t run_status;
+  char *run_message;
+  uint64_t *profile_ns, *profile_launches;
+};
+
+extern const tcrt_imports_t tcrt_imports;
+
+/* Host memory of a context, from its allocator. */
+void *tcrt_host_allocate(tcrt_context_t *context, uint64_t bytes);
+void tcrt_host_release(tcrt_context_t *context, void *data, uint64_t bytes);
+/* Counts memory against the limit; sets the error and returns false if it does not fit. */
+int tcrt_context_charge(tcrt_context_t *context, uint64_t bytes, const char *what);
+void tcrt_context_discharge(tcrt_context_t *context, uint64_t bytes);
+/* Records a failure of the run; the first one stays. */
+int32_t tcrt_context_set_failure(tcrt_context_t *context, tcrt_status_t status, const char *message, uint64_t length);
+/* Gives output `index` its memory for the dims in context->output_dims. */
+tcrt_status_t tcrt_context_place_output(tcrt_context_t *context, uint32_t index);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TCRT_INTERNAL_H */

@@ -1,0 +1,509 @@
+/*
+ * Model.c - opening artifacts, their signature, choosing and loading variants.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ */
+#define _GNU_SOURCE
+#include "Internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static tcrt_status_t no_memory(const char *name) {
+  return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: no memory left to open the artifact", name);
+}
+
+/* ---- names ---- */
+
+/* All names are copied once into one block with NULs. names: inputs, outputs, symbols, variants, kernels, kernels' nodes. */
+static tcrt_status_t copy_names(tcrt_model_t *model) {
+  const tcrt_container_t *c = &model->container;
+  const tcrt_signature_t *s = c->signature;
+  uint64_t count = (uint64_t)s->input_count + s->output_count + s->symbol_count + s->variant_count + 2 * (uint64_t)s->kernel_count;
+  uint64_t bytes = 0;
+  char *text = NULL;
+  for (int pass = 0; pass < 2; ++pass) {
+    uint64_t at = 0, index = 0;
+#define NAMES(records, n, member)                                                                                            \
+  for (uint32_t i = 0; i < (n); ++i) {                                                                                       \
+    tcrt_sig_name_t name = (records)[i].member;                                                                              \
+    if (pass) {                                                                                                              \
+      memcpy(text + at, c->strings + name.offset, name.length);                                                              \
+      text[at + name.length] = 0;                                                                                            \
+      model->names[index++] = text + at;                                                                                     \
+    }                                                                                                                        \
+    at += (uint64_t)name.length + 1;                                                                                         \
+  }
+    NAMES(c->inputs, s->input_count, name)
+    NAMES(c->outputs, s->output_count, name)
+    NAMES(c->symbols, s->symbol_count, name)
+    NAMES(c->variants, s->variant_count, name)
+    NAMES(c->kernels, s->kernel_count, name)
+    NAMES(c->kernels, s->kernel_count, nodes)
+#undef NAMES
+    if (pass == 0) {
+      /* A hostile file can let many records share one long name; copies of more than the file itself are no real model. */
+      bytes = at;
+      if (bytes > c->size_bytes + count)
+        return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the artifact is corrupt: its names overlap; compile it again",
+                         model->name);
+      model->names = malloc((count + 1) * sizeof(char *) + bytes);
+      if (!model->names)
+        return no_memory(model->name);
+      text = (char *)(model->names + count + 1);
+    }
+  }
+  return TCRT_OK;
+}
+
+const char *tcrt_model_input_name(const tcrt_model_t *model, uint32_t index) { return model->names[index]; }
+const char *tcrt_model_output_name(const tcrt_model_t *model, uint32_t index) {
+  return model->names[model->container.signature->input_count + index];
+}
+const char *tcrt_model_symbol_name(const tcrt_model_t *model, uint32_t index) {
+  const tcrt_signature_t *s = model->container.signature;
+  return model->names[s->input_count + s->output_count + index];
+}
+const char *tcrt_model_variant_name(const tcrt_model_t *model, uint32_t index) {
+  const tcrt_signature_t *s = model->container.signature;
+  return model->names[s->input_count + s->output_count + s->symbol_count + index];
+}
+const char *tcrt_model_kernel_name(const tcrt_model_t *model, uint32_t index) {
+  const tcrt_signature_t *s = model->container.signature;
+  return model->names[s->input_count + s->output_count + s->symbol_count + s->variant_count + index];
+}
+const char *tcrt_model_kernel_nodes(const tcrt_model_t *model, uint32_t index) {
+  return tcrt_model_kernel_name(model, index + model->container.signature->kernel_count);
+}
+
+void tcrt_model_log(const tcrt_model_t *model, int level, const char *format, ...) {
+  if (!model->options.log)
+    return;
+  char text[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  model->options.log(model->options.log_user, level, text);
+}
+
+/* ---- variants ---- */
+
+static int is_amx(uint64_t features) { return (features & (TCRT_CPU_AMX_TILE | TCRT_CPU_AMX_BF16 | TCRT_CPU_AMX_INT8)) != 0; }
+
+static int is_usable(const tcrt_sig_variant_t *variant, uint64_t features) {
+  return (variant->cpu_features & ~features) == 0 && (!is_amx(variant->cpu_features) || tcrt_request_amx());
+}
+
+static const char *device_name(uint32_t device) { return device == TCRT_DEVICE_CUDA ? "cuda" : "cpu"; }
+
+/* Names of all variants for messages. */
+static void list_variants(const tcrt_model_t *model, char *text, size_t size) {
+  size_t used = 0;
+  text[0] = 0;
+  for (uint32_t i = 0; i < model->container.signature->variant_count && used < size; ++i) {
+    int written = snprintf(text + used, size - used, "%s%s", i ? ", " : "", tcrt_model_variant_name(model, i));
+    used += written > 0 ? (size_t)written : 0;
+  }
+}
+
+tcrt_status_t tcrt_model_choose(const tcrt_model_t *model, const char *name, uint32_t *index) {
+  const tcrt_container_t *c = &model->container;
+  uint64_t features = tcrt_cpu_features();
+  char list[512], missing[512];
+  *index = UINT32_MAX;
+  if (!name)
+    name = model->options.variant;
+  if (name) {
+    for (uint32_t i = 0; i < c->signature->variant_count; ++i) {
+      if (strcmp(tcrt_model_variant_name(model, i), name) != 0)
+        continue;
+      if (!is_usable(&c->variants[i], features)) {
+        tcrt_cpu_feature_names(c->variants[i].cpu_features & ~features, missing, sizeof missing);
+        return tcrt_fail(TCRT_ERROR_MACHINE,
+                         "%s: error: variant \"%s\" does not run on this machine; it needs CPU features that are missing: %s",
+                         model->name, name, missing[0] ? missing : "amx-tile (not allowed by the system)");
+      }
+      *index = i;
+      return TCRT_OK;
+    }
+    list_variants(model, list, sizeof list);
+    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the artifact has no variant \"%s\"; it has %s", model->name, name, list);
+  }
+  uint32_t last = UINT32_MAX;
+  for (uint32_t i = 0; i < c->signature->variant_count; ++i) {
+    if (c->variants[i].device != model->options.device)
+      continue;
+    last = i;
+    if (is_usable(&c->variants[i], features)) {
+      *index = i;
+      return TCRT_OK;
+    }
+  }
+  list_variants(model, list, sizeof list);
+  if (last == UINT32_MAX)
+    return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: the artifact has no code for device %s; it has %s", model->name,
+                     device_name(model->options.device), list);
+  tcrt_cpu_feature_names(c->variants[last].cpu_features & ~features, missing, sizeof missing);
+  return tcrt_fail(TCRT_ERROR_MACHINE,
+                   "%s: error: no variant of the artifact runs on this CPU (it has %s); \"%s\" needs %s, so compile the model "
+                   "with --cpu for this machine",
+                   model->name, list, tcrt_model_variant_name(model, last), missing[0] ? missing : "AMX");
+}
+
+tcrt_status_t tcrt_model_load_variant(tcrt_model_t *model, uint32_t index, tcrt_loaded_variant_t **result) {
+  *result = model->loaded[index];
+  if (*result)
+    return TCRT_OK;
+  const tcrt_container_t *c = &model->container;
+  const tcrt_sig_variant_t *variant = &c->variants[index];
+  const tcrt_section_t *section = &c->sections[variant->section];
+  const char *name = tcrt_model_variant_name(model, index);
+  tcrt_loaded_variant_t *loaded = calloc(1, sizeof *loaded);
+  if (!loaded)
+    return no_memory(model->name);
+  loaded->driver = variant->device == TCRT_DEVICE_CUDA ? &tcrt_cuda_driver : &tcrt_cpu_driver;
+  tcrt_status_t status = tcrt_elf_load(c->data + section->offset, section->size, model->name, name, model->fd,
+                                       section->offset, &loaded->image);
+  if (status != TCRT_OK) {
+    free(loaded);
+    return status;
+  }
+  tcrt_entry_fn entry;
+  memcpy(&entry, &loaded->image.entry, sizeof entry);
+  loaded->program = entry(&tcrt_imports);
+  if (!loaded->program || loaded->program->abi_version != TCRT_ABI_VERSION ||
+      loaded->program->size < sizeof(tcrt_program_t) || !loaded->program->infer || !loaded->program->run)
+    status = tcrt_fail(TCRT_ERROR_INVALID,
+                       "%s: error: the code of variant \"%s\" needs another libtcrt than %s; compile the model with the tc of "
+                       "the same release",
+                       model->name, name, tcrt_version());
+  else
+    status = loaded->driver->variant_open(model, index, loaded);
+  if (status != TCRT_OK) {
+    tcrt_elf_unload(&loaded->image);
+    free(loaded);
+    return status;
+  }
+  tcrt_model_log(model, TCRT_LOG_INFO, "%s: loaded variant \"%s\"", model->name, name);
+  model->loaded[index] = *result = loaded;
+  return TCRT_OK;
+}
+
+/* ---- opening ---- */
+
+static uint32_t count_dims(const tcrt_sig_value_t *values, uint32_t count) {
+  uint32_t dims = 0;
+  for (uint32_t i = 0; i < count; ++i)
+    dims += values[i].rank;
+  return dims;
+}
+
+/* What the format can say but this library cannot run yet. */
+static tcrt_status_t check_supported(const tcrt_model_t *model) {
+  const tcrt_container_t *c = &model->container;
+  for (uint32_t i = 0; i < c->signature->input_count + c->signature->output_count; ++i) {
+    int is_input = i < c->signature->input_count;
+    const tcrt_sig_value_t *value = is_input ? &c->inputs[i] : &c->outputs[i - c->signature->input_count];
+    if (value->kind != TCRT_VALUE_TENSOR || value->dtype == TCRT_DTYPE_STRING)
+      return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: %s \"%s\" is a %s; this libtcrt (%s) passes tensors of numbers only",
+                       model->name, is_input ? "input" : "output", model->names[i],
+                       value->kind == TCRT_VALUE_SEQUENCE ? "sequence"
+                       : value->kind == TCRT_VALUE_OPTIONAL ? "optional"
+                                                            : "tensor of strings",
+                       tcrt_version());
+  }
+  return TCRT_OK;
+}
+
+static tcrt_model_t *new_model(const char *name, const tcrt_model_options_t *options) {
+  tcrt_model_t *model = calloc(1, sizeof *model);
+  if (!model)
+    return NULL;
+  model->fd = -1;
+  model->name = strdup(name ? name : "(memory)");
+  pthread_mutex_t *lock = malloc(sizeof *lock);
+  model->lock = lock;
+  if (lock)
+    pthread_mutex_init(lock, NULL);
+  if (options) {
+    size_t size = options->size < sizeof model->options ? options->size : sizeof model->options;
+    memcpy(&model->options, options, size);
+    if (model->options.variant)
+      model->options.variant = strdup(model->options.variant);
+  }
+  if (!model->name || !lock || (options && options->variant && !model->options.variant)) {
+    tcrt_model_close(model);
+    return NULL;
+  }
+  return model;
+}
+
+static tcrt_status_t check_options(const char *name, const tcrt_model_options_t *options) {
+  if (options && (options->size < offsetof(tcrt_model_options_t, device_index) || options->size > 4096))
+    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the options' size is not set; set it to sizeof(tcrt_model_options_t)",
+                     name ? name : "(memory)");
+  return TCRT_OK;
+}
+
+/* Checks the bytes and finishes `model`, which is closed on failure. */
+static tcrt_status_t finish(tcrt_model_t *model, const void *data, uint64_t size_bytes, tcrt_model_t **result) {
+  uint32_t flags = TCRT_PARSE_HASHES | (model->options.verify_weights ? TCRT_PARSE_ALL_HASHES : 0);
+  tcrt_status_t status = tcrt_container_parse(data, size_bytes, model->name, flags, &model->container);
+  if (status == TCRT_OK)
+    status = copy_names(model);
+  if (status == TCRT_OK)
+    status = check_supported(model);
+  if (status == TCRT_OK && model->options.device > TCRT_DEVICE_CUDA)
+    status = tcrt_fail(TCRT_ERROR_INVALID, "%s: error: device %u is not known", model->name, model->options.device);
+  if (status == TCRT_OK) {
+    const tcrt_signature_t *s = model->container.signature;
+    model->input_dim_count = count_dims(model->container.inputs, s->input_count);
+    model->output_dim_count = count_dims(model->container.outputs, s->output_count);
+    model->loaded = calloc(s->variant_count, sizeof *model->loaded);
+    model->pool = tcrt_pool_create();
+    if (!model->loaded || !model->pool)
+      status = no_memory(model->name);
+  }
+  if (status != TCRT_OK) {
+    tcrt_model_close(model);
+    return status;
+  }
+  *result = model;
+  return TCRT_OK;
+}
+
+tcrt_status_t tcrt_model_open_file(const char *path, const tcrt_model_options_t *options, tcrt_model_t **result) {
+  *result = NULL;
+  if (!path)
+    return tcrt_fail(TCRT_ERROR_INVALID, "error: no path is given; give the path of an artifact");
+  tcrt_status_t status = check_options(path, options);
+  if (status != TCRT_OK)
+    return status;
+  tcrt_model_t *model = new_model(path, options);
+  if (!model)
+    return no_memory(path);
+  struct stat info;
+  do
+    model->fd = open(path, O_RDONLY | O_CLOEXEC);
+  while (model->fd < 0 && errno == EINTR);
+  if (model->fd < 0 || fstat(model->fd, &info) != 0)
+    status = tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the file cannot be read: %s", path, strerror(errno));
+  else if (!S_ISREG(info.st_mode))
+    status = tcrt_fail(TCRT_ERROR_INVALID, "%s: error: this is not a regular file; an artifact is expected", path);
+  else if (info.st_size > 0) {
+    model->mapping_bytes = (uint64_t)info.st_size;
+    model->mapping = mmap(NULL, model->mapping_bytes, PROT_READ, MAP_PRIVATE, model->fd, 0);
+    if (model->mapping == MAP_FAILED) {
+      model->mapping = NULL;
+      status = tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: the file cannot be mapped: %s", path, strerror(errno));
+    }
+  }
+  if (status != TCRT_OK) {
+    tcrt_model_close(model);
+    return status;
+  }
+  return finish(model, model->mapping, model->mapping_bytes, result);
+}
+
+/* Page-aligned memory of the model's own. */
+static tcrt_status_t own_memory(tcrt_model_t *model, uint64_t size_bytes) {
+  if (size_bytes == 0)
+    return TCRT_OK;
+  model->mapping = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (model->mapping == MAP_FAILED) {
+    model->mapping = NULL;
+    return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: no memory for the artifact (%llu bytes)", model->name,
+                     (unsigned long long)size_bytes);
+  }
+  model->mapping_bytes = size_bytes;
+  return TCRT_OK;
+}
+
+tcrt_status_t tcrt_model_open_memory(const void *data, uint64_t size_bytes, const char *name,
+                                     const tcrt_model_options_t *options, tcrt_model_t **result) {
+  *result = NULL;
+  tcrt_status_t status = check_options(name, options);
+  if (status != TCRT_OK)
+    return status;
+  if (!data && size_bytes)
+    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the artifact's address is NULL", name ? name : "(memory)");
+  tcrt_model_t *model = new_model(name, options);
+  if (!model)
+    return no_memory(name ? name : "(memory)");
+  if ((uintptr_t)data % TCRT_SECTION_ALIGN != 0) {
+    status = own_memory(model, size_bytes);
+    if (status != TCRT_OK) {
+      tcrt_model_close(model);
+      return status;
+    }
+    if (size_bytes) {
+      memcpy(model->mapping, data, size_bytes);
+      mprotect(model->mapping, size_bytes, PROT_READ);
+    }
+    data = model->mapping;
+  }
+  return finish(model, data, size_bytes, result);
+}
+
+tcrt_status_t tcrt_model_open_reader(const tcrt_reader_t *reader, const char *name, const tcrt_model_options_t *options,
+                                     tcrt_model_t **result) {
+  *result = NULL;
+  tcrt_status_t status = check_options(name, options);
+  if (status != TCRT_OK)
+    return status;
+  if (!reader || !reader->read)
+    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: no read callback is given", name ? name : "(reader)");
+  tcrt_model_t *model = new_model(name ? name : "(reader)", options);
+  if (!model)
+    return no_memory(name ? name : "(reader)");
+  status = own_memory(model, reader->size_bytes);
+  const uint64_t piece = UINT64_C(64) << 20;
+  for (uint64_t at = 0; status == TCRT_OK && at < reader->size_bytes; at += piece) {
+    uint64_t bytes = reader->size_bytes - at < piece ? reader->size_bytes - at : piece;
+    if (reader->read(reader->user, at, (uint8_t *)model->mapping + at, bytes) != 0)
+      status = tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the artifact cannot be read at byte %llu", model->name,
+                         (unsigned long long)at);
+  }
+  if (status != TCRT_OK) {
+    tcrt_model_close(model);
+    return status;
+  }
+  if (model->mapping)
+    mprotect(model->mapping, model->mapping_bytes, PROT_READ);
+  return finish(model, model->mapping, model->mapping_bytes, result);
+}
+
+void tcrt_model_close(tcrt_model_t *model) {
+  if (!model)
+    return;
+  if (model->context_count)
+    tcrt_model_log(model, TCRT_LOG_WARNING, "%s: closed while %u contexts are in use", model->name, model->context_count);
+  tcrt_pool_destroy(model->pool);
+  if (model->loaded) {
+    for (uint32_t i = 0; i < model->container.signature->variant_count; ++i) {
+      tcrt_loaded_variant_t *loaded = model->loaded[i];
+      if (!loaded)
+        continue;
+      loaded->driver->variant_close(loaded);
+      tcrt_elf_unload(&loaded->image);
+      free(loaded);
+    }
+  }
+  free(model->loaded);
+  free(model->names);
+  if (model->mapping)
+    munmap(model->mapping, model->mapping_bytes);
+  if (model->fd >= 0)
+    close(model->fd);
+  if (model->lock)
+    pthread_mutex_destroy(model->lock);
+  free(model->lock);
+  free((char *)model->options.variant);
+  free(model->name);
+  free(model);
+}
+
+/* ---- signature ---- */
+
+uint32_t tcrt_model_input_count(const tcrt_model_t *model) { return model->container.signature->input_count; }
+uint32_t tcrt_model_output_count(const tcrt_model_t *model) { return model->container.signature->output_count; }
+uint32_t tcrt_model_symbol_count(const tcrt_model_t *model) { return model->container.signature->symbol_count; }
+uint32_t tcrt_model_variant_count(const tcrt_model_t *model) { return model->container.signature->variant_count; }
+
+static tcrt_status_t bad_index(const tcrt_model_t *model, const char *what, uint32_t index, uint32_t count) {
+  return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there is no %s %u; the model has %u", model->name, what, index, count);
+}
+
+static void describe(const tcrt_model_t *model, const tcrt_sig_value_t *value, const char *name, tcrt_value_info_t *info) {
+  info->name = name;
+  info->dtype = (tcrt_dtype_t)value->dtype;
+  info->kind = value->kind;
+  info->rank = value->rank;
+  info->flags = value->flags;
+  for (uint32_t i = 0; i < value->rank; ++i) {
+    const tcrt_sig_dim_t *dim = &model->container.dims[value->first_dim + i];
+    info->dims[i] = dim->kind == TCRT_DIM_STATIC ? dim->value : -1;
+    info->symbols[i] = dim->kind == TCRT_DIM_SYMBOL ? (int32_t)dim->symbol : -1;
+  }
+}
+
+tcrt_status_t tcrt_model_input(const tcrt_model_t *model, uint32_t index, tcrt_value_info_t *info) {
+  memset(info, 0, sizeof *info);
+  if (index >= tcrt_model_input_count(model))
+    return bad_index(model, "input", index, tcrt_model_input_count(model));
+  describe(model, &model->container.inputs[index], tcrt_model_input_name(model, index), info);
+  return TCRT_OK;
+}
+
+tcrt_status_t tcrt_model_output(const tcrt_model_t *model, uint32_t index, tcrt_value_info_t *info) {
+  memset(info, 0, sizeof *info);
+  if (index >= tcrt_model_output_count(model))
+    return bad_index(model, "output", index, tcrt_model_output_count(model));
+  describe(model, &model->container.outputs[index], tcrt_model_output_name(model, index), info);
+  return TCRT_OK;
+}
+
+tcrt_status_t tcrt_model_symbol(const tcrt_model_t *model, uint32_t index, tcrt_symbol_info_t *info) {
+  memset(info, 0, sizeof *info);
+  if (index >= tcrt_model_symbol_count(model))
+    return bad_index(model, "symbol", index, tcrt_model_symbol_count(model));
+  const tcrt_sig_symbol_t *symbol = &model->container.symbols[index];
+  info->name = tcrt_model_symbol_name(model, index);
+  info->min = symbol->min;
+  info->max = symbol->max;
+  info->divisor = symbol->divisor;
+  return TCRT_OK;
+}
+
+tcrt_status_t tcrt_model_variant(const tcrt_model_t *model, uint32_t index, tcrt_variant_info_t *info) {
+  memset(info, 0, sizeof *info);
+  if (index >= tcrt_model_variant_count(model))
+    return bad_index(model, "variant", index, tcrt_model_variant_count(model));
+  const tcrt_sig_variant_t *variant = &model->container.variants[index];
+  info->name = tcrt_model_variant_name(model, index);
+  info->device = variant->device;
+  info->cpu_features = variant->cpu_features;
+  info->usable = is_usable(variant, tcrt_cpu_features());
+  info->code_bytes = model->container.sections[variant->section].size;
+  return TCRT_OK;
+}
+
+tcrt_status_t tcrt_model_find_input(const tcrt_model_t *model, const char *name, uint32_t *index) {
+  *index = 0;
+  for (uint32_t i = 0; name && i < tcrt_model_input_count(model); ++i) {
+    if (strcmp(tcrt_model_input_name(model, i), name) == 0) {
+      *index = i;
+      return TCRT_OK;
+    }
+  }
+  return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: the model has no input \"%s\"; its first input is \"%s\"", model->name,
+                   name ? name : "", tcrt_model_input_count(model) ? tcrt_model_input_name(model, 0) : "");
+}
+
+tcrt_status_t tcrt_model_find_output(const tcrt_model_t *model, const char *name, uint32_t *index) {
+  *index = 0;
+  for (uint32_t i = 0; name && i < tcrt_model_output_count(model); ++i) {
+    if (strcmp(tcrt_model_output_name(model, i), name) == 0) {
+      *index = i;
+      return TCRT_OK;
+    }
+  }
+  return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the model has no output \"%s\"; its first output is \"%s\"", model->name,
+                   name ? name : "", tcrt_model_output_count(model) ? tcrt_model_output_name(model, 0) : "");
+}
+
+tcrt_status_t tcrt_model_manifest(const tcrt_model_t *model, const char **text, uint64_t *size_bytes) {
+  const tcrt_section_t *manifest = model->container.manifest;
+  *text = manifest ? (const char *)model->container.data + manifest->offset : "";
+  *size_bytes = manifest ? manifest->size : 0;
+  return TCRT_OK;
+}

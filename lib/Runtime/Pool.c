@@ -1,0 +1,267 @@
+/*
+ * Pool.c - the threads that contexts of a model share.
+ *
+ * Every run enters the pool and holds a slot until it leaves. A launch publishes its ranges in the slot; helpers join any
+ * slot that is open, take ranges one at a time until none is left, and go on to the next slot, so that concurrent runs share
+ * the helpers range by range. The launching thread works too, then closes the slot and waits for helpers still inside.
+ *
+ * A helper without work watches `epoch`, which each launch increments: actively for at most SPIN_NS while any run is inside
+ * the pool, then in the kernel (futex). Contexts that are not running cost nothing.
+ *
+ * Slot word: bit 31 open, bit 30 the owner sleeps until the helpers are out, rest: helpers inside (or just looking). Only
+ * those who saw the open bit when they counted themselves in may read the slot's fields, and the owner writes the fields
+ * only while no one can have seen it, that is after it cleared the bit and the count fell to 0.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ */
+#define _GNU_SOURCE
+#include "Internal.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SLOTS 64
+#define MAX_HELPERS 1023
+#define SPIN_NS 50000u
+#define OPEN 0x80000000u
+#define SLEEPING 0x40000000u
+#define COUNT 0x3fffffffu
+
+struct tcrt_pool_slot_t {
+  _Alignas(64) _Atomic uint32_t word;
+  _Atomic uint32_t joined; /* helpers so far: gives out worker numbers */
+  _Atomic int64_t ranges, workers; /* atomic only because helpers peek at them before they join */
+  tcrt_range_fn fn;
+  void *data;
+  int is_taken; /* under the pool's lock */
+  _Alignas(64) _Atomic int64_t next;
+};
+
+struct tcrt_pool_t {
+  tcrt_pool_slot_t slots[SLOTS];
+  _Alignas(64) _Atomic uint32_t epoch;
+  _Alignas(64) _Atomic uint32_t parked;
+  _Atomic uint32_t runs;       /* inside the pool */
+  _Atomic uint32_t slot_limit; /* slots that were ever used */
+  _Atomic uint32_t stopping;
+  pthread_mutex_t lock;
+  _Atomic uint32_t helper_count;
+  pthread_t helpers[MAX_HELPERS];
+};
+
+static _Thread_local int in_range;
+
+int tcrt_pool_in_range(void) { return in_range; }
+int tcrt_pool_begin_range(void) {
+  int previous = in_range;
+  in_range = 1;
+  return previous;
+}
+void tcrt_pool_end_range(int previous) { in_range = previous; }
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t expected) {
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, NULL, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *word, uint32_t count) {
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+static void take_ranges(tcrt_pool_slot_t *slot, int64_t worker) {
+  int64_t ranges = atomic_load_explicit(&slot->ranges, memory_order_relaxed);
+  int previous = tcrt_pool_begin_range();
+  for (;;) {
+    int64_t range = atomic_fetch_add_explicit(&slot->next, 1, memory_order_relaxed);
+    if (range >= ranges)
+      break;
+    slot->fn(slot->data, range, worker);
+  }
+  tcrt_pool_end_range(previous);
+}
+
+/* Joins the slot if it is open and has ranges left. Returns whether it did any work. */
+static int help(tcrt_pool_slot_t *slot) {
+  if (!(atomic_load_explicit(&slot->word, memory_order_relaxed) & OPEN) ||
+      atomic_load_explicit(&slot->next, memory_order_relaxed) >= atomic_load_explicit(&slot->ranges, memory_order_relaxed) ||
+      atomic_load_explicit(&slot->joined, memory_order_relaxed) + 1 >=
+          (uint64_t)atomic_load_explicit(&slot->workers, memory_order_relaxed))
+    return 0;
+  int worked = 0;
+  if (atomic_fetch_add_explicit(&slot->word, 1, memory_order_acquire) & OPEN) {
+    int64_t worker = 1 + (int64_t)atomic_fetch_add_explicit(&slot->joined, 1, memory_order_relaxed);
+    if (worker < atomic_load_explicit(&slot->workers, memory_order_relaxed)) {
+      take_ranges(slot, worker);
+      worked = 1;
+    }
+  }
+  uint32_t before = atomic_fetch_sub_explicit(&slot->word, 1, memory_order_release);
+  if ((before & SLEEPING) && (before & COUNT) == 1)
+    futex_wake(&slot->word, 1);
+  return worked;
+}
+
+static int help_any(tcrt_pool_t *pool) {
+  uint32_t limit = atomic_load_explicit(&pool->slot_limit, memory_order_acquire);
+  int worked = 0;
+  for (uint32_t i = 0; i < limit; ++i)
+    worked |= help(&pool->slots[i]);
+  return worked;
+}
+
+static void *helper_main(void *argument) {
+  tcrt_pool_t *pool = argument;
+  while (!atomic_load_explicit(&pool->stopping, memory_order_acquire)) {
+    uint32_t epoch = atomic_load(&pool->epoch);
+    if (help_any(pool))
+      continue;
+    uint64_t deadline = 0;
+    int is_new = 0;
+    for (uint32_t i = 1; atomic_load_explicit(&pool->runs, memory_order_relaxed) != 0; ++i) {
+      if (atomic_load_explicit(&pool->epoch, memory_order_acquire) != epoch) {
+        is_new = 1;
+        break;
+      }
+      __builtin_ia32_pause();
+      if (i % 32 == 0) {
+        uint64_t now = tcrt_now_ns();
+        if (!deadline)
+          deadline = now + SPIN_NS;
+        else if (now >= deadline)
+          break;
+      }
+    }
+    if (is_new)
+      continue;
+    /* A launch increments the epoch and then looks at `parked`; we do the reverse, both sequentially consistent, so one of
+     * the two sees the other. */
+    atomic_fetch_add(&pool->parked, 1);
+    if (atomic_load(&pool->epoch) == epoch && !atomic_load(&pool->stopping))
+      futex_wait(&pool->epoch, epoch);
+    atomic_fetch_sub(&pool->parked, 1);
+  }
+  return NULL;
+}
+
+tcrt_pool_t *tcrt_pool_create(void) {
+  void *memory = NULL;
+  if (posix_memalign(&memory, 64, sizeof(tcrt_pool_t)) != 0)
+    return NULL;
+  memset(memory, 0, sizeof(tcrt_pool_t));
+  tcrt_pool_t *pool = memory;
+  pthread_mutex_init(&pool->lock, NULL);
+  return pool;
+}
+
+void tcrt_pool_destroy(tcrt_pool_t *pool) {
+  if (!pool)
+    return;
+  atomic_store(&pool->stopping, 1);
+  atomic_fetch_add(&pool->epoch, 1);
+  futex_wake(&pool->epoch, INT32_MAX);
+  uint32_t count = atomic_load(&pool->helper_count);
+  for (uint32_t i = 0; i < count; ++i)
+    pthread_join(pool->helpers[i], NULL);
+  pthread_mutex_destroy(&pool->lock);
+  free(pool);
+}
+
+uint32_t tcrt_pool_grow(tcrt_pool_t *pool, uint32_t helpers) {
+  if (helpers > MAX_HELPERS)
+    helpers = MAX_HELPERS;
+  pthread_mutex_lock(&pool->lock);
+  uint32_t count = atomic_load(&pool->helper_count);
+  if (count < helpers) {
+    /* Signals are for the program's own threads. */
+    sigset_t all, previous;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &previous);
+    while (count < helpers && pthread_create(&pool->helpers[count], NULL, helper_main, pool) == 0)
+      ++count;
+    pthread_sigmask(SIG_SETMASK, &previous, NULL);
+    atomic_store(&pool->helper_count, count);
+  }
+  pthread_mutex_unlock(&pool->lock);
+  return count;
+}
+
+int64_t tcrt_pool_threads(tcrt_pool_t *pool) { return (int64_t)atomic_load(&pool->helper_count); }
+
+tcrt_pool_slot_t *tcrt_pool_enter(tcrt_pool_t *pool) {
+  tcrt_pool_slot_t *slot = NULL;
+  pthread_mutex_lock(&pool->lock);
+  for (uint32_t i = 0; i < SLOTS && !slot; ++i) {
+    if (pool->slots[i].is_taken)
+      continue;
+    slot = &pool->slots[i];
+    slot->is_taken = 1;
+    if (i >= atomic_load_explicit(&pool->slot_limit, memory_order_relaxed))
+      atomic_store_explicit(&pool->slot_limit, i + 1, memory_order_release);
+  }
+  pthread_mutex_unlock(&pool->lock);
+  if (slot)
+    atomic_fetch_add(&pool->runs, 1);
+  return slot;
+}
+
+void tcrt_pool_leave(tcrt_pool_t *pool, tcrt_pool_slot_t *slot) {
+  if (!slot)
+    return;
+  atomic_fetch_sub(&pool->runs, 1);
+  pthread_mutex_lock(&pool->lock);
+  slot->is_taken = 0;
+  pthread_mutex_unlock(&pool->lock);
+}
+
+/* Waits until no helper is inside the closed slot. */
+static void wait_for_helpers(tcrt_pool_slot_t *slot) {
+  uint64_t deadline = 0;
+  for (uint32_t i = 1; atomic_load_explicit(&slot->word, memory_order_acquire) & COUNT; ++i) {
+    __builtin_ia32_pause();
+    if (i % 32 != 0)
+      continue;
+    uint64_t now = tcrt_now_ns();
+    if (!deadline)
+      deadline = now + SPIN_NS;
+    if (now < deadline)
+      continue;
+    uint32_t word = atomic_fetch_or_explicit(&slot->word, SLEEPING, memory_order_acquire) | SLEEPING;
+    if (word & COUNT)
+      futex_wait(&slot->word, word);
+  }
+  if (atomic_load_explicit(&slot->word, memory_order_relaxed) & SLEEPING)
+    atomic_fetch_and_explicit(&slot->word, ~SLEEPING, memory_order_acquire);
+}
+
+void tcrt_pool_run(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn fn, void *data, int64_t ranges,
+                   int64_t workers) {
+  if (!slot || workers <= 1 || ranges <= 1 || in_range) {
+    int previous = tcrt_pool_begin_range();
+    for (int64_t range = 0; range < ranges; ++range)
+      fn(data, range, 0);
+    tcrt_pool_end_range(previous);
+    return;
+  }
+  slot->fn = fn;
+  slot->data = data;
+  atomic_store_explicit(&slot->joined, 0, memory_order_relaxed);
+  atomic_store_explicit(&slot->ranges, ranges, memory_order_relaxed);
+  atomic_store_explicit(&slot->workers, workers, memory_order_relaxed);
+  atomic_store_explicit(&slot->next, 0, memory_order_relaxed);
+  atomic_fetch_or_explicit(&slot->word, OPEN, memory_order_release);
+  atomic_fetch_add(&pool->epoch, 1);
+  uint32_t parked = atomic_load(&pool->parked);
+  if (parked) {
+    int64_t wanted = (ranges < workers ? ranges : workers) - 1;
+    futex_wake(&pool->epoch, wanted < parked ? (uint32_t)wanted : parked);
+  }
+  take_ranges(slot, 0);
+  atomic_fetch_and_explicit(&slot->word, ~OPEN, memory_order_acq_rel);
+  wait_for_helpers(slot);
+}
