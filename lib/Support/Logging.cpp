@@ -10,11 +10,15 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringSet.h"
 
+#include <mutex>
+#include <string>
+
 namespace {
 struct State {
   llvm::StringSet<> channels;
   bool all = false;
   llvm::raw_ostream *stream = nullptr;
+  std::mutex mutex;
 };
 State &state() {
   static State instance;
@@ -34,9 +38,15 @@ void tc::log::enable(llvm::StringRef list) {
 
 bool tc::log::isEnabled(llvm::StringRef channel) { return state().all || state().channels.contains(channel); }
 
-llvm::raw_ostream &tc::log::out(llvm::StringRef channel) {
-  llvm::raw_ostream &stream = state().stream ? *state().stream : llvm::errs();
-  return stream << channel << ": ";
+void tc::log::write(llvm::StringRef channel, llvm::StringRef text) {
+  std::string all;
+  while (!text.empty()) {
+    auto [line, rest] = text.split('\n');
+    all += channel.str() + ": " + line.str() + "\n";
+    text = rest;
+  }
+  std::lock_guard<std::mutex> lock(state().mutex);
+  (state().stream ? *state().stream : llvm::errs()) << all;
 }
 
 void tc::log::setStream(llvm::raw_ostream &stream) { state().stream = &stream; }

@@ -19,7 +19,7 @@ using namespace mlir;
 using namespace tc;
 using namespace tc::fuse;
 
-Plan::Plan(Block &block, const Limits &limits, bool log) : limits(limits), log(log) {
+Plan::Plan(Block &block, const Limits &limits, bool log) : limits(limits), log(log), lines(text) {
   for (Operation &op : block) {
     orderMap[&op] = ops.size();
     ops.push_back(&op);
@@ -37,6 +37,8 @@ Plan::Plan(Block &block, const Limits &limits, bool log) : limits(limits), log(l
   sortGroups();
   for (size_t id = 0; id < groups.size(); ++id)
     stoppedOf.push_back(findStopped(int(id)));
+  if (log)
+    log::write("fusion", text);
 }
 
 std::optional<unsigned> Plan::orderOf(Operation *op) const {
@@ -67,7 +69,7 @@ std::string Plan::describe(Operation *op) const {
 void Plan::note(Operation *producer, Operation *reader, const std::string &reason) {
   refusals.try_emplace({producer, reader}, reason);
   if (log)
-    log::out("fusion") << describe(reader) << " does not join " << describe(producer) << ": " << reason << "\n";
+    lines << describe(reader) << " does not join " << describe(producer) << ": " << reason << "\n";
 }
 
 //===--- which movement ops are needed in memory
@@ -190,7 +192,7 @@ int Plan::makeGroup(Group::Kind kind, Operation *op) {
 
 void Plan::join(int id, Operation *op) {
   if (log && !groups[id].ops.empty())
-    log::out("fusion") << describe(op) << " joins " << describe(groups[id].anchor()) << "\n";
+    lines << describe(op) << " joins " << describe(groups[id].anchor()) << "\n";
   groups[id].ops.push_back(op);
   groupMap[op] = id;
   addDeps(id, op);
@@ -593,8 +595,7 @@ void Plan::copyProducers() {
     }
     if (log)
       for (int consumer : consumers)
-        log::out("fusion") << describe(group.anchor()) << " is computed inside " << describe(groups[consumer].anchor())
-                           << "\n";
+        lines << describe(group.anchor()) << " is computed inside " << describe(groups[consumer].anchor()) << "\n";
     group.dead = true;
     for (int consumer : consumers) {
       groups[consumer].copied += group.ops.size() + group.copied;
@@ -676,7 +677,7 @@ void Plan::mergeGroups() {
         continue;
       }
       if (log)
-        log::out("fusion") << describe(groups[b].anchor()) << " merges with " << describe(groups[a].anchor()) << "\n";
+        lines << describe(groups[b].anchor()) << " merges with " << describe(groups[a].anchor()) << "\n";
       Group &into = groups[a], &from = groups[b];
       into.ops.append(from.ops.begin(), from.ops.end());
       llvm::sort(into.ops, [&](Operation *x, Operation *y) { return orderMap[x] < orderMap[y]; });

@@ -128,6 +128,8 @@ private:
 
   Limits limits;
   bool log;
+  std::string text;
+  llvm::raw_string_ostream lines;
   llvm::SmallVector<mlir::Operation *> ops;
   llvm::DenseMap<mlir::Operation *, unsigned> orderMap;
   llvm::DenseMap<mlir::Operation *, int> groupMap;

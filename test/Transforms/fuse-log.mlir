@@ -1,5 +1,5 @@
 // Proves: each decision of fusion and each refusal is printed with its reason.
-// RUN: tc-opt %s --tc-fuse=log=true -o /dev/null 2>&1 | FileCheck %s
+// RUN: tc-opt %s --mlir-disable-threading --tc-fuse=log=true -o /dev/null 2>&1 | FileCheck %s
 
 // CHECK: fusion: tanh "act" joins dot_general "fc1"
 // CHECK: fusion: reduce "max" does not join tanh "act": a reduction needs whole rows of dot_general "fc1"

@@ -4,9 +4,9 @@
 // enabled:
 //
 //   if (log::isEnabled("fusion"))
-//     log::out("fusion") << "relu joins conv\n";
+//     log::write("fusion", "relu joins conv");
 //
-// Channels are enabled once, before the threads start; the stream is for the thread that compiles.
+// Channels are enabled once, before threads start. Writing is thread safe; the lines of one call stay together.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -24,8 +24,8 @@ namespace tc::log {
 void enable(llvm::StringRef list);
 /// Whether lines of `channel` are wanted.
 bool isEnabled(llvm::StringRef channel);
-/// Where lines of `channel` go, with "<channel>: " already written.
-llvm::raw_ostream &out(llvm::StringRef channel);
+/// Prints each line of `text` with "<channel>: " in front.
+void write(llvm::StringRef channel, llvm::StringRef text);
 /// Sends all channels to `stream` (standard error at first), which must live as long as logging does.
 void setStream(llvm::raw_ostream &stream);
 
