@@ -1,4 +1,4 @@
-//===- Composite.cpp ----------------------------------------------------------------------------------------------===//
+//===- Composite.cpp - softmax, norm, attention, rnn --------------------------------------------------------------===//
 //
 // Evaluated by their definitions, in double throughout; only the results are rounded.
 //

@@ -1,4 +1,4 @@
-//===- Contraction.cpp --------------------------------------------------------------------------------------------===//
+//===- Contraction.cpp - dot_general, conv, window_reduce ---------------------------------------------------------===//
 //
 // Integers of at most 16 bits are multiplied as doubles: their sums are exact below 2^53, that is for fewer than 2^21
 // products. Wider ones take a plain loop.

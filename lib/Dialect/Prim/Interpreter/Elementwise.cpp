@@ -1,4 +1,4 @@
-//===- Elementwise.cpp --------------------------------------------------------------------------------------------===//
+//===- Elementwise.cpp - unary, binary, compare, select, convert --------------------------------------------------===//
 //
 // Floats are computed in double and rounded once; integers in 64 bits and wrapped to their width.
 //

@@ -1,4 +1,4 @@
-//===- Gemm.cpp ---------------------------------------------------------------------------------------------------===//
+//===- Gemm.cpp - the interpreter's matrix product ----------------------------------------------------------------===//
 //
 // Compiled with -O3 and -ffp-contract=off: a fused multiply-add would give other bits where the machine has one, and
 // constants folded at compile time must not depend on the machine that compiles.

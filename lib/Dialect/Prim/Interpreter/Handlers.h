@@ -1,4 +1,4 @@
-//===- Handlers.h ---------------------------------------------------------------------------------------*- C++ -*-===//
+//===- Handlers.h - registry and evaluation state of the interpreter ------------------------------------*- C++ -*-===//
 //
 // A handler computes the results of one op from its operands. Each family of ops has a file with its handlers and one
 // function that adds them to the registry; adding an op means adding a line there.

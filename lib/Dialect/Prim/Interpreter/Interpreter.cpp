@@ -1,4 +1,4 @@
-//===- Interpreter.cpp --------------------------------------------------------------------------------------------===//
+//===- Interpreter.cpp - runs functions, blocks and single ops ----------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

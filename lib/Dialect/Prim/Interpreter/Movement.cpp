@@ -1,4 +1,4 @@
-//===- Movement.cpp -----------------------------------------------------------------------------------------------===//
+//===- Movement.cpp - reshape, transpose, broadcast, slice, pad, concat -------------------------------------------===//
 //
 // All of them copy bytes, so that every bit pattern survives.
 //

@@ -1,4 +1,4 @@
-//===- Interpreter.h ------------------------------------------------------------------------------------*- C++ -*-===//
+//===- Interpreter.h - evaluate prim on the host --------------------------------------------------------*- C++ -*-===//
 //
 // The oracle: a plain interpreter of prim, also of fused prim (kernel.region is transparent to it), so that every phase
 // up to schedule can be checked with numbers. Constant folding, --verify and reference outputs of tests use it.

@@ -1,4 +1,4 @@
-//===- Tensor.h -----------------------------------------------------------------------------------------*- C++ -*-===//
+//===- Tensor.h - host tensors of the interpreter -------------------------------------------------------*- C++ -*-===//
 //
 // A dense row-major tensor on the host, and its conversion from and to C++ numbers.
 //

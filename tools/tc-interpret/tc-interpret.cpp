@@ -1,0 +1,187 @@
+//===- tc-interpret.cpp - evaluate prim IR on .npz files, for tests
+//-------------------------------------------------===//
+//
+//   tc-interpret FILE.mlir [--function NAME] [--inputs X.npz] [--outputs Y.npz] [--f64] [--print] [--trace]
+//
+// Runs a function of prim or fused prim (any phase up to schedule) in the interpreter. Arrays are named after the
+// arguments' and results' attribute `tc.name`, or input_0, output_0, ... by position. bf16 and 8-bit floats are float32
+// arrays in files. A test's tool: it is not installed.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "tc/Dialect/Prim/Interpreter/Interpreter.h"
+#include "tc/Dialect/TC/IR/TC.h"
+#include "tc/Driver/Register.h"
+#include "tc/Support/Npz.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <CLI/CLI.hpp>
+#include <cstring>
+
+using namespace mlir;
+using namespace tc::prim;
+
+namespace {
+
+struct Options {
+  std::string file, function, inputs, outputs;
+  bool inDouble = false, print = false, trace = false;
+};
+
+Type getElementType(const std::string &dtype, MLIRContext *context) {
+  unsigned bits = 8 * (dtype[1] - '0');
+  if (dtype[0] == 'b')
+    return IntegerType::get(context, 1);
+  if (dtype[0] == 'i')
+    return IntegerType::get(context, bits);
+  if (dtype[0] == 'u')
+    return IntegerType::get(context, bits, IntegerType::Unsigned);
+  if (dtype == "f2")
+    return Float16Type::get(context);
+  if (dtype == "f4")
+    return Float32Type::get(context);
+  return dtype == "f8" ? Type(Float64Type::get(context)) : Type();
+}
+
+/// NumPy's dtype for an element type; "" where there is none.
+std::string getDtype(Type type) {
+  unsigned bits = type.getIntOrFloatBitWidth();
+  if (type.isInteger(1))
+    return "b1";
+  if (type.isBF16() || (isa<FloatType>(type) && bits <= 8))
+    return "f4";
+  return (isa<FloatType>(type) ? "f" : isUnsignedElement(type) ? "u" : "i") + std::to_string(std::max(bits / 8, 1u));
+}
+
+llvm::Expected<Tensor> toTensor(const tc::npz::Array &array, Type expected) {
+  Type type = getElementType(array.dtype, expected.getContext());
+  if (!type)
+    return llvm::createStringError("array \"" + array.name + "\" has dtype " + array.dtype +
+                                   ", which is not supported");
+  char *bytes;
+  Tensor tensor = allocateTensor(type, array.shape, bytes);
+  std::memcpy(bytes, array.data.data(), array.data.size());
+  // Integers narrower than a byte are bytes in files.
+  if (isa<IntegerType>(type) && isa<IntegerType>(expected) && expected.getIntOrFloatBitWidth() < 8)
+    return fromInts(expected, array.shape, toInts(tensor));
+  return tensor;
+}
+
+tc::npz::Array toArray(const std::string &name, const Tensor &tensor) {
+  tc::npz::Array array{name, getDtype(tensor.elementType), {tensor.shape.begin(), tensor.shape.end()}, {}};
+  Tensor held = array.dtype == "f4" ? convertFloats(tensor, Float32Type::get(tensor.elementType.getContext())) : tensor;
+  array.data.assign(held.bytes.get(), held.bytes.get() + held.sizeBytes());
+  return array;
+}
+
+void printTensor(StringRef name, const Tensor &tensor) {
+  llvm::outs() << name << ": " << tensor.getType() << " [";
+  if (isa<FloatType>(tensor.elementType))
+    llvm::interleaveComma(toDoubles(tensor), llvm::outs(), [](double v) { llvm::outs() << llvm::format("%.9g", v); });
+  else if (tensor.elementType.isUnsignedInteger(64))
+    llvm::interleaveComma(toInts(tensor), llvm::outs(), [](int64_t v) { llvm::outs() << uint64_t(v); });
+  else
+    llvm::interleaveComma(toInts(tensor), llvm::outs());
+  llvm::outs() << "]\n";
+}
+
+std::string getName(DictionaryAttr attributes, StringRef fallback, unsigned index) {
+  if (attributes)
+    if (auto name = attributes.getAs<StringAttr>("tc.name"))
+      return name.str();
+  return (fallback + "_" + Twine(index)).str();
+}
+
+llvm::Expected<std::vector<Tensor>> readInputs(func::FuncOp func, const Options &options) {
+  std::vector<tc::npz::Array> arrays;
+  std::string error;
+  if (!options.inputs.empty() && !tc::npz::readNpz(options.inputs, arrays, error))
+    return llvm::createStringError(error);
+  std::vector<Tensor> inputs;
+  for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
+    std::string name = getName(func.getArgAttrDict(i), "input", i), position = "input_" + std::to_string(i);
+    auto it = llvm::find_if(arrays, [&](const auto &array) { return array.name == name || array.name == position; });
+    if (it == arrays.end())
+      return llvm::createStringError("no array for input \"" + name + "\" in \"" + options.inputs + "\"");
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor)
+      return llvm::createStringError("input \"" + name + "\" is no ranked tensor");
+    llvm::Expected<Tensor> input = toTensor(*it, tensor.getElementType());
+    if (!input)
+      return input.takeError();
+    inputs.push_back(std::move(*input));
+  }
+  return inputs;
+}
+
+llvm::Error run(const Options &options) {
+  DialectRegistry registry;
+  tc::driver::registerAllDialects(registry);
+  MLIRContext context(registry);
+  llvm::Expected<OwningOpRef<ModuleOp>> module = tc::base::readModule(&context, options.file);
+  if (!module)
+    return module.takeError();
+  func::FuncOp func;
+  for (auto candidate : (*module)->getOps<func::FuncOp>())
+    if (!func && !candidate.isExternal() && (options.function.empty() || candidate.getName() == options.function))
+      func = candidate;
+  if (!func)
+    return llvm::createStringError(options.file + ": error: there is no function to run");
+  llvm::Expected<std::vector<Tensor>> inputs = readInputs(func, options);
+  if (!inputs)
+    return llvm::createStringError(options.file + ": error: " + llvm::toString(inputs.takeError()));
+  InterpretOptions interpretOptions;
+  interpretOptions.evaluateInDouble = options.inDouble;
+  AsmState names(func);
+  if (options.trace)
+    interpretOptions.onValue = [&](Value value, const Tensor &tensor) {
+      std::string name;
+      llvm::raw_string_ostream stream(name);
+      value.printAsOperand(stream, names);
+      printTensor(name, tensor);
+      return llvm::Error::success();
+    };
+  llvm::Expected<std::vector<Tensor>> outputs = interpret(func, *inputs, interpretOptions);
+  if (!outputs)
+    return llvm::createStringError(options.file + ": error: " + llvm::toString(outputs.takeError()));
+  std::vector<tc::npz::Array> arrays;
+  for (auto [i, output] : llvm::enumerate(*outputs)) {
+    std::string name = getName(func.getResultAttrDict(i), "output", i);
+    if (options.print || options.outputs.empty())
+      printTensor(name, output);
+    arrays.push_back(toArray(name, output));
+  }
+  std::string error;
+  if (!options.outputs.empty() && !tc::npz::writeNpz(options.outputs, arrays, error))
+    return llvm::createStringError(error);
+  return llvm::Error::success();
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  Options options;
+  CLI::App app("Evaluates prim IR in the interpreter, for tests");
+  app.add_option("file", options.file, "module of prim or fused prim")->required();
+  app.add_option("--function", options.function, "function to run; default: the first");
+  app.add_option("--inputs", options.inputs, ".npz with the inputs");
+  app.add_option("--outputs", options.outputs, ".npz for the outputs");
+  app.add_flag("--f64", options.inDouble, "hold every floating value as float64 and write float64 outputs");
+  app.add_flag("--print", options.print, "print the outputs even where --outputs is given");
+  app.add_flag("--trace", options.trace, "print every value");
+  CLI11_PARSE(app, argc, argv);
+  if (llvm::Error error = run(options)) {
+    llvm::errs() << llvm::toString(std::move(error)) << "\n";
+    return 1;
+  }
+  return 0;
+}
