@@ -63,7 +63,6 @@ llvm::ArrayRef<const Generator *> allGenerators();
 const Generator *lookupGenerator(llvm::StringRef strategy);
 
 // One per file; listed in Generators.cpp.
-const Generator *attentionGenerator();
 const Generator *contractGenerator();
 const Generator *loopsGenerator();
 

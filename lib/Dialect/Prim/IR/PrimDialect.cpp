@@ -11,6 +11,8 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <map>
+
 using namespace mlir;
 using namespace tc::prim;
 
@@ -56,8 +58,192 @@ unsigned countSymbols(ArrayRef<AffineExpr> exprs) {
 }
 } // namespace
 
+namespace {
+
+// Normal form of a size: a sum of products of atoms (symbols and quotients), products ordered by their atoms. MLIR's own
+// simplifier leaves s0 * s1 and s1 * s0 apart and does not multiply sums out, so that equal sizes of reshapes would differ.
+
+/// A total order of expressions that does not depend on addresses.
+int compareExprs(AffineExpr a, AffineExpr b) {
+  if (a == b)
+    return 0;
+  if (a.getKind() != b.getKind())
+    return a.getKind() < b.getKind() ? -1 : 1;
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(a))
+    return symbol.getPosition() < cast<AffineSymbolExpr>(b).getPosition() ? -1 : 1;
+  if (auto dim = dyn_cast<AffineDimExpr>(a))
+    return dim.getPosition() < cast<AffineDimExpr>(b).getPosition() ? -1 : 1;
+  if (auto constant = dyn_cast<AffineConstantExpr>(a))
+    return constant.getValue() < cast<AffineConstantExpr>(b).getValue() ? -1 : 1;
+  auto x = cast<AffineBinaryOpExpr>(a), y = cast<AffineBinaryOpExpr>(b);
+  int order = compareExprs(x.getLHS(), y.getLHS());
+  return order ? order : compareExprs(x.getRHS(), y.getRHS());
+}
+
+using Atoms = SmallVector<AffineExpr, 2>;
+struct AtomsLess {
+  bool operator()(const Atoms &a, const Atoms &b) const {
+    if (a.size() != b.size())
+      return a.size() > b.size(); // the constant comes last
+    for (auto [x, y] : llvm::zip_equal(a, b))
+      if (int order = compareExprs(x, y))
+        return order < 0;
+    return false;
+  }
+};
+using Polynomial = std::map<Atoms, int64_t, AtomsLess>;
+
+// Coefficients wrap: sizes so large are refused when they are evaluated, but must not be undefined behaviour here.
+int64_t wrapMul(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
+int64_t wrapAdd(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
+int64_t floorDivide(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+
+void addTerm(Polynomial &polynomial, const Atoms &atoms, int64_t coefficient) {
+  auto [it, inserted] = polynomial.try_emplace(atoms, coefficient);
+  if (!inserted)
+    it->second = wrapAdd(it->second, coefficient);
+  if (it->second == 0)
+    polynomial.erase(it);
+}
+
+AffineExpr build(const Polynomial &polynomial, MLIRContext *context) {
+  AffineExpr sum = getAffineConstantExpr(0, context);
+  for (const auto &[atoms, coefficient] : polynomial) {
+    AffineExpr term;
+    for (AffineExpr atom : atoms)
+      term = term ? term * atom : atom;
+    term = term ? term * coefficient : getAffineConstantExpr(coefficient, context);
+    sum = sum + term;
+  }
+  return sum;
+}
+
+std::optional<int64_t> asConstant(const Polynomial &polynomial) {
+  if (polynomial.empty())
+    return 0;
+  if (polynomial.size() == 1 && polynomial.begin()->first.empty())
+    return polynomial.begin()->second;
+  return std::nullopt;
+}
+
+Polynomial normalize(AffineExpr expr);
+
+Polynomial normalizeQuotient(Polynomial numerator, const Polynomial &denominator, MLIRContext *context) {
+  Polynomial result;
+  std::optional<int64_t> divisor = asConstant(denominator);
+  if (denominator.size() == 1 && (!divisor || *divisor > 0)) {
+    // Terms that the denominator divides leave the quotient.
+    const auto &[atoms, coefficient] = *denominator.begin();
+    Polynomial rest;
+    for (const auto &[termAtoms, termCoefficient] : numerator) {
+      Atoms remaining;
+      bool divides = coefficient != 0 && (coefficient != -1 || termCoefficient != INT64_MIN) &&
+                     termCoefficient % coefficient == 0;
+      size_t used = 0;
+      for (AffineExpr atom : termAtoms)
+        if (used < atoms.size() && atoms[used] == atom)
+          ++used;
+        else
+          remaining.push_back(atom);
+      if (divides && used == atoms.size())
+        addTerm(result, remaining, termCoefficient / coefficient);
+      else
+        addTerm(rest, termAtoms, termCoefficient);
+    }
+    numerator = std::move(rest);
+  }
+  if (numerator.empty())
+    return result;
+  if (divisor && *divisor > 0) {
+    if (std::optional<int64_t> constant = asConstant(numerator)) {
+      addTerm(result, {}, floorDivide(*constant, *divisor));
+      return result;
+    }
+    // (x floordiv a + k) floordiv b = (x + k * a) floordiv (a * b)
+    const auto &[atoms, coefficient] = *numerator.begin();
+    bool alone = numerator.size() == 1 || (numerator.size() == 2 && std::next(numerator.begin())->first.empty());
+    if (alone && coefficient == 1 && atoms.size() == 1 && atoms[0].getKind() == AffineExprKind::FloorDiv) {
+      auto inner = cast<AffineBinaryOpExpr>(atoms[0]);
+      auto innerDivisor = dyn_cast<AffineConstantExpr>(inner.getRHS());
+      if (innerDivisor && innerDivisor.getValue() > 0 && innerDivisor.getValue() <= INT32_MAX && *divisor <= INT32_MAX) {
+        int64_t k = numerator.size() == 2 ? std::next(numerator.begin())->second : 0;
+        Polynomial merged = normalize(inner.getLHS());
+        addTerm(merged, {}, wrapMul(k, innerDivisor.getValue()));
+        Polynomial by;
+        addTerm(by, {}, innerDivisor.getValue() * *divisor);
+        for (const auto &[a, c] : normalizeQuotient(std::move(merged), by, context))
+          addTerm(result, a, c);
+        return result;
+      }
+    }
+  }
+  AffineExpr quotient = getAffineBinaryOpExpr(AffineExprKind::FloorDiv, build(numerator, context),
+                                              build(denominator, context));
+  addTerm(result, {quotient}, 1);
+  return result;
+}
+
+Polynomial normalize(AffineExpr expr) {
+  Polynomial result;
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+    addTerm(result, {}, constant.getValue());
+    return result;
+  }
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary) {
+    addTerm(result, {expr}, 1);
+    return result;
+  }
+  Polynomial a = normalize(binary.getLHS()), b = normalize(binary.getRHS());
+  MLIRContext *context = expr.getContext();
+  auto multiply = [](const Polynomial &x, const Polynomial &y) {
+    Polynomial product;
+    for (const auto &[xs, xc] : x)
+      for (const auto &[ys, yc] : y) {
+        Atoms atoms(xs);
+        llvm::append_range(atoms, ys);
+        llvm::sort(atoms, [](AffineExpr p, AffineExpr q) { return compareExprs(p, q) < 0; });
+        addTerm(product, atoms, wrapMul(xc, yc));
+      }
+    return product;
+  };
+  switch (expr.getKind()) {
+  case AffineExprKind::Add:
+    for (const auto &[atoms, coefficient] : b)
+      addTerm(a, atoms, coefficient);
+    return a;
+  case AffineExprKind::Mul:
+    if (a.size() * b.size() > 64) { // do not let products of long sums explode
+      addTerm(result, {build(a, context) * build(b, context)}, 1);
+      return result;
+    }
+    return multiply(a, b);
+  case AffineExprKind::FloorDiv:
+    return normalizeQuotient(std::move(a), b, context);
+  case AffineExprKind::CeilDiv: { // (a + b - 1) floordiv b
+    for (const auto &[atoms, coefficient] : b)
+      addTerm(a, atoms, coefficient);
+    addTerm(a, {}, -1);
+    return normalizeQuotient(std::move(a), b, context);
+  }
+  case AffineExprKind::Mod: { // a - b * (a floordiv b)
+    Polynomial quotient = multiply(b, normalizeQuotient(a, b, context));
+    for (const auto &[atoms, coefficient] : quotient)
+      addTerm(a, atoms, wrapMul(coefficient, -1));
+    return a;
+  }
+  default:
+    addTerm(result, {expr}, 1);
+    return result;
+  }
+}
+
+} // namespace
+
 AffineExpr tc::prim::simplifySize(AffineExpr expr) {
-  return simplifyAffineExpr(expr, /*numDims=*/0, countSymbols(expr));
+  if (isa<AffineConstantExpr, AffineSymbolExpr>(expr))
+    return expr;
+  return build(normalize(expr), expr.getContext());
 }
 
 AffineMap tc::prim::makeSizeMap(MLIRContext *context, ArrayRef<AffineExpr> exprs) {

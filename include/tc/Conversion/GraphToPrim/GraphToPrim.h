@@ -1,0 +1,62 @@
+//===- GraphToPrim.h - meaning of front-end nodes: graph to prim ----------------------------------------------------===//
+//
+// Rewrites every function of `graph.node` ops into `prim` ops. One forward walk; each node is given to the handler that the
+// registry (OpRegistry.h) holds for its domain, type and opset. Sizes are exact expressions over the function's symbols from
+// the start: a symbolic dim of an input becomes a symbol, shape arithmetic is folded into expressions, and a size that depends
+// on data gets a fresh symbol with prim.bind_symbol.
+//
+// Errors: all nodes that can't be converted are reported in one run as diagnostics on their locations and in the report.
+// Nothing here asserts on what a model contains.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_CONVERSION_GRAPHTOPRIM_GRAPHTOPRIM_H
+#define TC_CONVERSION_GRAPHTOPRIM_GRAPHTOPRIM_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tc {
+
+/// What the user said about sizes.
+struct GraphToPrimOptions {
+  /// `--dim batch=1` is {"batch", {1, 1}}; `--dim batch=1..64` is {"batch", {1, 64}}. An equal pair makes the dim static.
+  std::map<std::string, std::pair<int64_t, int64_t>> dims;
+  /// `--shape x=1,3,224,224`: the sizes of the input of that name; -1 leaves a dim as the model has it.
+  std::map<std::string, std::vector<int64_t>> shapes;
+};
+
+/// Reads `batch=1` or `batch=1..64` into options.dims; false if it is of another form.
+bool parseDimOption(llvm::StringRef text, GraphToPrimOptions &options);
+/// Reads `x=1,3,224,224` (or with x between the sizes) into options.shapes; false if it is of another form.
+bool parseShapeOption(llvm::StringRef text, GraphToPrimOptions &options);
+
+/// Nodes that fail for one reason.
+struct UnsupportedNode {
+  std::string name; ///< of the first such node
+  std::string domain, type;
+  int64_t opset = 0;
+  std::string reason;
+  int64_t count = 0;
+};
+
+/// What the conversion found. Fills --explain and decides the exit code.
+struct GraphToPrimReport {
+  /// Valid nodes that tc lacks (exit code 2), grouped by type and reason.
+  std::vector<UnsupportedNode> unsupported;
+  /// Number of contradictions in the model, each reported as a diagnostic (exit code 1).
+  int64_t invalidCount = 0;
+};
+
+/// Converts all functions of `module`. On failure diagnostics were emitted and the module is unchanged.
+mlir::LogicalResult convertGraphToPrim(mlir::ModuleOp module, const GraphToPrimOptions &options = {},
+                                       GraphToPrimReport *report = nullptr);
+
+} // namespace tc
+
+#endif // TC_CONVERSION_GRAPHTOPRIM_GRAPHTOPRIM_H

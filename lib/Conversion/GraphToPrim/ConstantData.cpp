@@ -1,0 +1,79 @@
+//===- ConstantData.cpp - reading and making constants --------------------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "ConstantData.h"
+
+#include "NodeContext.h"
+
+#include "tc/Dialect/TC/IR/TC.h"
+
+using namespace mlir;
+using namespace tc;
+
+namespace {
+/// Elements up to which a constant is written into the IR.
+constexpr int64_t kMaxInlineElements = 64;
+
+DenseElementsAttr asDense(TypedAttr value, int64_t maxElements) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || !type.hasStaticShape())
+    return {};
+  auto dense = dyn_cast<DenseElementsAttr>(value);
+  if (type.getNumElements() > maxElements && !(dense && dense.isSplat()))
+    return {};
+  if (auto data = dyn_cast<base::DataAttr>(value))
+    return base::toDense(data);
+  return dense;
+}
+} // namespace
+
+std::optional<SmallVector<int64_t>> tc::readInts(TypedAttr value) {
+  DenseElementsAttr dense = asDense(value, 4096);
+  auto type = dense ? dyn_cast<IntegerType>(dense.getElementType()) : IntegerType();
+  if (!type || dense.getNumElements() > 4096)
+    return std::nullopt;
+  SmallVector<int64_t> result;
+  for (const APInt &element : dense.getValues<APInt>())
+    result.push_back(type.isUnsigned() || type.getWidth() == 1 ? element.getZExtValue() : element.getSExtValue());
+  return result;
+}
+
+std::optional<SmallVector<double>> tc::readFloats(TypedAttr value) {
+  DenseElementsAttr dense = asDense(value, 4096);
+  if (!dense || !isa<FloatType>(dense.getElementType()) || dense.getNumElements() > 4096)
+    return std::nullopt;
+  SmallVector<double> result;
+  for (APFloat element : dense.getValues<APFloat>()) {
+    bool lost = false;
+    element.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &lost);
+    result.push_back(element.convertToDouble());
+  }
+  return result;
+}
+
+Value tc::makeConstant(PrimBuilder &b, TypedAttr value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || !isa<IntegerType, FloatType>(type.getElementType()))
+    return {};
+  if (type.getNumElements() <= kMaxInlineElements) {
+    if (DenseElementsAttr dense = asDense(value, kMaxInlineElements))
+      return prim::ConstantOp::create(b, cast<TypedAttr>(dense));
+  } else if (auto dense = dyn_cast<DenseElementsAttr>(value)) {
+    if (!dense.isSplat())
+      value = base::fromDense(dense);
+  }
+  if (!value || !isa<base::DataAttr, DenseElementsAttr>(value))
+    return {};
+  return prim::ConstantOp::create(b, value);
+}
+
+FailureOr<Value> tc::makeConstant(NodeContext &ctx, TypedAttr value) {
+  if (Value result = makeConstant(ctx.b, value))
+    return result;
+  std::string type;
+  llvm::raw_string_ostream(type) << value.getType();
+  return ctx.unsupported("with a constant of type " + type + " is not supported; supported: integers and floats");
+}

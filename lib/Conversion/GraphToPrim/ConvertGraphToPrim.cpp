@@ -1,0 +1,73 @@
+//===- ConvertGraphToPrim.cpp - the pass tc-convert-graph-to-prim ---------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "tc/Conversion/GraphToPrim/GraphToPrim.h"
+#include "tc/Conversion/Passes.h"
+#include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Dialect/TC/IR/TC.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace tc::conversion {
+#define GEN_PASS_DEF_CONVERTGRAPHTOPRIMPASS
+#include "tc/Conversion/Passes.h.inc"
+} // namespace tc::conversion
+
+using namespace mlir;
+using namespace tc;
+
+bool tc::parseDimOption(StringRef text, GraphToPrimOptions &options) {
+  auto [name, value] = text.rsplit('=');
+  auto [low, high] = value.split("..");
+  int64_t min = 0, max = 0;
+  if (name.empty() || low.getAsInteger(10, min) || min < 0)
+    return false;
+  max = min;
+  if (value.contains("..") && (high.getAsInteger(10, max) || max < min))
+    return false;
+  options.dims[name.str()] = {min, max};
+  return true;
+}
+
+bool tc::parseShapeOption(StringRef text, GraphToPrimOptions &options) {
+  auto [name, value] = text.rsplit('=');
+  if (name.empty())
+    return false;
+  std::vector<int64_t> sizes;
+  SmallVector<StringRef> parts;
+  if (!value.empty())
+    value.split(parts, value.contains('x') ? 'x' : ',');
+  for (StringRef part : parts)
+    if (part.trim().getAsInteger(10, sizes.emplace_back()) || sizes.back() < -1)
+      return false;
+  options.shapes[name.str()] = sizes;
+  return true;
+}
+
+namespace {
+
+struct ConvertGraphToPrimPass : public conversion::impl::ConvertGraphToPrimPassBase<ConvertGraphToPrimPass> {
+  using ConvertGraphToPrimPassBase::ConvertGraphToPrimPassBase;
+
+  void runOnOperation() override {
+    GraphToPrimOptions conversionOptions;
+    for (const std::string &text : dims)
+      if (!parseDimOption(text, conversionOptions)) {
+        getOperation().emitError() << "--dim " << text << " is not of the form NAME=SIZE or NAME=MIN..MAX";
+        return signalPassFailure();
+      }
+    for (const std::string &text : shapes)
+      if (!parseShapeOption(text, conversionOptions)) {
+        getOperation().emitError() << "--shape " << text << " is not of the form INPUT=SIZE,SIZE,...";
+        return signalPassFailure();
+      }
+    if (failed(convertGraphToPrim(getOperation(), conversionOptions)))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,431 @@
+//===- GraphToPrim.cpp - the walk over a graph ----------------------------------------------------------------------===//
+//
+// Gives each node to its handler, in order, and collects what fails. A node whose operands failed is skipped, but still checked
+// for a handler, so that one run names all operators that tc lacks. The new function is built beside the old one, which goes only
+// if all went well.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "tc/Conversion/GraphToPrim/GraphToPrim.h"
+
+#include "ConstantData.h"
+#include "OpRegistry.h"
+
+#include "tc/Dialect/Graph/IR/Graph.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Iterators.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::prim;
+
+namespace {
+
+std::string fullType(graph::NodeOp node) {
+  std::string type = node.getOpType().str();
+  if (node.getDomain() != "ai.onnx")
+    type = (node.getDomain() + "." + type).str();
+  return type;
+}
+
+class Converter : public RegionConverter {
+public:
+  Converter(ModuleOp module, const GraphToPrimOptions &options, GraphToPrimReport &report)
+      : module(module), options(options), report(report), symbols(module.getContext()),
+        builder(module.getLoc(), module.getContext(), symbols), ints(symbols) {}
+  ~Converter() override {
+    for (auto &region : regions)
+      region->dropAllReferences();
+  }
+
+  FailureOr<func::FuncOp> convert(graph::FuncOp source);
+  FailureOr<SmallVector<Value>> convertRegion(Region &region, ValueRange arguments) override;
+  Region &newRegion() override {
+    regions.push_back(std::make_unique<Region>());
+    return *regions.back();
+  }
+  bool hasFailed() const { return failedNodes > 0; }
+
+private:
+  FailureOr<RankedTensorType> argumentType(graph::FuncOp source, unsigned index);
+  FailureOr<SmallVector<Value>> convertBody(Block &block);
+  void convertNode(graph::NodeOp node);
+  void convertCall(graph::NodeOp node, graph::FuncOp callee, ArrayRef<Value> operands);
+  void reportUnsupported(graph::NodeOp node, StringRef reason);
+  void reportInvalid(Location loc, const Twine &message);
+  void checkSkipped(graph::NodeOp node);
+  Value foldIntegers(Value v);
+  /// Whether `v` is the result of something that failed.
+  bool isPoisoned(Value v) const { return !values.count(v); }
+
+  ModuleOp module;
+  const GraphToPrimOptions &options;
+  GraphToPrimReport &report;
+  SymbolTableBuilder symbols;
+  PrimBuilder builder;
+  IntValues ints;
+  std::vector<std::unique_ptr<Region>> regions;
+  /// Of graph values; null where an optional value is absent.
+  llvm::DenseMap<Value, Value> values;
+  llvm::StringMap<AffineExpr> namedSizes;
+  DictionaryAttr parameters;
+  int64_t failedNodes = 0, callDepth = 0;
+  /// Position of a reason in report.unsupported, and where it was met first.
+  llvm::StringMap<std::pair<size_t, Location>> reasons;
+
+public:
+  void emitUnsupported();
+};
+
+void Converter::reportInvalid(Location loc, const Twine &message) {
+  ++failedNodes;
+  ++report.invalidCount;
+  emitError(loc) << message;
+}
+
+void Converter::reportUnsupported(graph::NodeOp node, StringRef reason) {
+  ++failedNodes;
+  std::string key = (fullType(node) + " " + Twine(node.getOpset()) + " " + reason).str();
+  auto [it, isNew] = reasons.try_emplace(key, report.unsupported.size(), node.getLoc());
+  if (isNew) {
+    UnsupportedNode entry;
+    entry.name = node.getNodeName();
+    entry.domain = node.getDomain().str();
+    entry.type = node.getOpType().str();
+    entry.opset = node.getOpset();
+    entry.reason = reason.str();
+    report.unsupported.push_back(entry);
+  }
+  ++report.unsupported[it->second.first].count;
+}
+
+void Converter::emitUnsupported() {
+  for (const UnsupportedNode &entry : report.unsupported) {
+    std::string type = (entry.domain == "ai.onnx" ? "" : entry.domain + ".") + entry.type;
+    auto it = reasons.find((type + " " + Twine(entry.opset) + " " + entry.reason).str());
+    InFlightDiagnostic error = emitError(it->second.second);
+    error << "node \"" << entry.name << "\": " << type << " (opset " << entry.opset << ") " << entry.reason;
+    if (entry.count > 1)
+      error.attachNote() << entry.count - 1 << " more node" << (entry.count > 2 ? "s fail" : " fails")
+                         << " for the same reason; --explain lists them";
+  }
+}
+
+/// A node that is not converted, because its operands failed: are it and its subgraphs known at least?
+void Converter::checkSkipped(graph::NodeOp node) {
+  ++failedNodes;
+  node->walk([&](graph::NodeOp inner) {
+    if (!inner.getCallee() && !OpRegistry::get().lookup(inner.getDomain(), inner.getOpType(), inner.getOpset()))
+      reportUnsupported(inner, "is not supported");
+  });
+}
+
+/// Small integer tensors that are known become constants or prim.sizes: what computed them is dead.
+Value Converter::foldIntegers(Value v) {
+  auto type = dyn_cast_or_null<RankedTensorType>(v ? v.getType() : Type());
+  Operation *op = v ? v.getDefiningOp() : nullptr;
+  if (!type || !op || isa<prim::ConstantOp, SizesOp, SplatOp>(op))
+    return v;
+  std::optional<Sizes> known = ints.get(v);
+  if (!known || known->size() > 64)
+    return v;
+  SmallVector<Attribute> constants;
+  for (AffineExpr e : *known)
+    if (auto c = getConstantSize(e))
+      constants.push_back(IntegerAttr::get(
+          type.getElementType(), APInt(64, uint64_t(*c)).zextOrTrunc(type.getElementTypeBitWidth())));
+  if (constants.size() == known->size())
+    return prim::ConstantOp::create(builder, cast<TypedAttr>(DenseElementsAttr::get(type, constants)));
+  if (type.getRank() > 1 || type.getElementTypeBitWidth() < 32)
+    return v;
+  Value sizes = type.getRank() == 0 ? builder.sizeValue(known->front()) : builder.sizesValue(*known);
+  return builder.convert(sizes, type.getElementType());
+}
+
+void Converter::convertNode(graph::NodeOp node) {
+  builder.setLoc(node.getLoc());
+  SmallVector<Value> operands;
+  for (Value input : node.getInputs()) {
+    if (isPoisoned(input))
+      return checkSkipped(node);
+    operands.push_back(values.lookup(input));
+  }
+  if (node.getCallee())
+    if (auto callee = module.lookupSymbol<graph::FuncOp>(*node.getCallee()))
+      return convertCall(node, callee, operands);
+  const OpEntry *entry = OpRegistry::get().lookup(node.getDomain(), node.getOpType(), node.getOpset());
+  if (!entry)
+    return reportUnsupported(node, "is not supported");
+  NodeContext ctx(node, builder, ints, *this, operands, parameters);
+  std::string prefix =
+      ("node \"" + node.getNodeName() + "\": " + fullType(node) + " (opset " + Twine(node.getOpset()) + "): ").str();
+  for (size_t i = 0; i < entry->minOperands; ++i)
+    if (!ctx.has(i))
+      return reportInvalid(node.getLoc(), prefix + "operand " + Twine(i) + " is missing");
+  int64_t failedBefore = failedNodes;
+  if (failed(entry->handler(ctx))) {
+    if (ctx.isInvalid())
+      return reportInvalid(node.getLoc(), prefix + ctx.reason());
+    if (ctx.isUnsupported())
+      return reportUnsupported(node, ctx.reason());
+    if (failedNodes == failedBefore) // a handler must say why
+      return reportUnsupported(node, "is not supported in this form");
+    return;
+  }
+  for (auto [i, result] : llvm::enumerate(node.getOutputs())) {
+    Value v = i < ctx.results().size() ? ctx.results()[i] : Value();
+    if (!v && !result.use_empty()) {
+      reportUnsupported(node, ("with result " + Twine(i) + " is not supported").str());
+      continue;
+    }
+    values[result] = foldIntegers(v);
+  }
+}
+
+/// Inlines a function that the model brings along.
+void Converter::convertCall(graph::NodeOp node, graph::FuncOp callee, ArrayRef<Value> operands) {
+  if (callDepth >= 32)
+    return reportInvalid(node.getLoc(), "node \"" + Twine(node.getNodeName()) + "\": function " +
+                                            Twine(callee.getSymName()) + " calls itself, or calls nest deeper than 32");
+  // Attribute parameters: the caller's attributes (which may name its own parameters) over the defaults.
+  NamedAttrList given(callee.getAttrDefaultsAttr() ? callee.getAttrDefaultsAttr() : DictionaryAttr());
+  for (NamedAttribute attr : node.getAttrs()) {
+    Attribute value = attr.getValue();
+    if (auto ref = dyn_cast<graph::RefAttr>(value))
+      value = parameters ? parameters.get(ref.getParam()) : Attribute();
+    if (value)
+      given.set(attr.getName(), value);
+  }
+  Block &block = callee.getBody().front();
+  for (auto [i, argument] : llvm::enumerate(block.getArguments()))
+    values[argument] = i < operands.size() ? operands[i] : Value();
+  DictionaryAttr outer = parameters;
+  parameters = given.getDictionary(module.getContext());
+  ++callDepth;
+  FailureOr<SmallVector<Value>> results = convertBody(block);
+  --callDepth;
+  parameters = outer;
+  if (failed(results)) {
+    ++failedNodes;
+    return;
+  }
+  for (auto [i, result] : llvm::enumerate(node.getOutputs()))
+    values[result] = i < results->size() ? (*results)[i] : Value();
+}
+
+FailureOr<SmallVector<Value>> Converter::convertBody(Block &block) {
+  bool ok = true;
+  for (Operation &op : block) {
+    if (auto node = dyn_cast<graph::NodeOp>(op)) {
+      for (Value result : node.getOutputs())
+        values.erase(result); // of an earlier conversion of the same body
+      convertNode(node);
+    } else if (auto constant = dyn_cast<graph::ConstantOp>(op)) {
+      builder.setLoc(op.getLoc());
+      if (Value v = makeConstant(builder, cast<TypedAttr>(constant.getValue())))
+        values[constant.getResult()] = v;
+      else
+        values.erase(constant.getResult());
+      if (isPoisoned(constant.getResult()) && !constant.getResult().use_empty()) {
+        ++failedNodes;
+        ++report.invalidCount;
+        emitError(op.getLoc()) << "constant \"" << graph::getNodeName(op.getLoc()) << "\" of type "
+                               << constant.getResult().getType()
+                               << " is not supported; supported: dense integers and floats";
+      }
+    } else if (auto none = dyn_cast<graph::NoneOp>(op)) {
+      values[none.getResult()] = Value();
+    } else if (auto yield = dyn_cast<graph::YieldOp>(op)) {
+      SmallVector<Value> results;
+      for (Value v : yield.getValues()) {
+        ok &= !isPoisoned(v);
+        results.push_back(values.lookup(v));
+      }
+      if (ok)
+        return results;
+    }
+  }
+  return failure();
+}
+
+FailureOr<SmallVector<Value>> Converter::convertRegion(Region &region, ValueRange arguments) {
+  Block &block = region.front();
+  Location loc = builder.getLoc();
+  for (auto [i, argument] : llvm::enumerate(block.getArguments()))
+    values[argument] = i < arguments.size() ? arguments[i] : Value();
+  FailureOr<SmallVector<Value>> results = convertBody(block);
+  builder.setLoc(loc);
+  if (failed(results))
+    ++failedNodes;
+  return results;
+}
+
+FailureOr<RankedTensorType> Converter::argumentType(graph::FuncOp source, unsigned index) {
+  Type type = source.getArgumentTypes()[index];
+  StringRef name = source.getArgName(index);
+  Location loc = source.getBody().getArgument(index).getLoc();
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !isa<IntegerType, FloatType>(tensor.getElementType())) {
+    UnsupportedNode entry;
+    entry.name = name.str();
+    entry.type = "input";
+    llvm::raw_string_ostream(entry.reason) << "of type " << type << " is not supported";
+    entry.count = 1;
+    emitError(loc) << "input \"" << name << "\": type " << type
+                   << " is not supported; supported: tensors of integers or floats with a known rank";
+    ++failedNodes;
+    report.unsupported.push_back(entry);
+    reasons.try_emplace("input " + name.str(), report.unsupported.size() - 1, loc);
+    return failure();
+  }
+  ArrayAttr dims = source.getArgDims(index);
+  const std::vector<int64_t> *given = nullptr;
+  if (auto it = options.shapes.find(name.str()); it != options.shapes.end())
+    given = &it->second;
+  if (given && int64_t(given->size()) != tensor.getRank()) {
+    reportInvalid(loc, "input \"" + name + "\": --shape has " + Twine(given->size()) + " sizes, the input has rank " +
+                           Twine(tensor.getRank()));
+    return failure();
+  }
+  Sizes sizes;
+  for (int64_t i = 0; i < tensor.getRank(); ++i) {
+    StringRef dimName;
+    if (dims && i < int64_t(dims.size()))
+      if (auto text = dyn_cast<StringAttr>(dims[i]))
+        dimName = text.getValue();
+    int64_t wanted = given ? (*given)[i] : -1;
+    if (!tensor.isDynamicDim(i)) {
+      if (wanted >= 0 && wanted != tensor.getDimSize(i)) {
+        reportInvalid(loc, "input \"" + name + "\": --shape gives dim " + Twine(i) + " the size " + Twine(wanted) +
+                               ", the model has " + Twine(tensor.getDimSize(i)));
+        return failure();
+      }
+      sizes.push_back(builder.size(tensor.getDimSize(i)));
+      continue;
+    }
+    std::string key = dimName.empty() ? (name + "_dim" + Twine(i)).str() : dimName.str();
+    AffineExpr &size = namedSizes[key];
+    if (!size) {
+      auto range = options.dims.find(key);
+      if (wanted >= 0)
+        size = builder.size(wanted);
+      else if (range == options.dims.end())
+        size = symbols.add(key);
+      else if (range->second.first == range->second.second)
+        size = builder.size(range->second.first);
+      else
+        size = symbols.add(key, range->second.first, range->second.second);
+    } else if (auto known = getConstantSize(size); wanted >= 0 && known != wanted) {
+      reportInvalid(loc, "input \"" + name + "\": --shape gives dim \"" + Twine(key) + "\" the size " + Twine(wanted) +
+                             ", which contradicts another option");
+      return failure();
+    }
+    sizes.push_back(size);
+  }
+  return makeType(tensor.getElementType(), sizes);
+}
+
+FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
+  MLIRContext *context = module.getContext();
+  Builder b(context);
+  // Inputs with an explicit shape first: their dims' names fix those of the others.
+  unsigned count = source.getNumArguments();
+  SmallVector<Type> inputs(count);
+  for (bool withShape : {true, false})
+    for (unsigned i = 0; i < count; ++i)
+      if (withShape == (options.shapes.find(source.getArgName(i).str()) != options.shapes.end())) {
+        FailureOr<RankedTensorType> type = argumentType(source, i);
+        if (succeeded(type))
+          inputs[i] = *type;
+      }
+  for (const auto &entry : options.shapes)
+    if (llvm::none_of(llvm::seq<unsigned>(0, count), [&](unsigned i) { return source.getArgName(i) == entry.first; }))
+      reportInvalid(source.getLoc(),
+                    "--shape names the input \"" + Twine(entry.first) + "\", which the model does not have");
+  for (const auto &entry : options.dims)
+    if (!namedSizes.count(entry.first))
+      reportInvalid(source.getLoc(), "--dim names the dimension \"" + Twine(entry.first) +
+                                         "\", which no input of the model has");
+  auto function = func::FuncOp::create(source.getLoc(), source.getSymName(), b.getFunctionType({}, {}));
+  OwningOpRef<func::FuncOp> owner(function);
+  Block *block = new Block();
+  function.getBody().push_back(block);
+  builder.setInsertionPointToEnd(block);
+  for (unsigned i = 0; i < count; ++i)
+    if (inputs[i])
+      values[source.getBody().getArgument(i)] =
+          block->addArgument(inputs[i], source.getBody().getArgument(i).getLoc());
+  FailureOr<SmallVector<Value>> results = convertBody(source.getBody().front());
+  emitUnsupported();
+  if (failed(results) || failedNodes > 0) {
+    if (failedNodes == 0) {
+      reportInvalid(source.getLoc(), "the graph has no outputs that can be computed");
+    }
+    return failure();
+  }
+  for (auto [i, v] : llvm::enumerate(*results))
+    if (!v) {
+      reportInvalid(source.getLoc(), "output " + Twine(i) + " of the graph is absent");
+      return failure();
+    }
+  builder.setLoc(source.getLoc());
+  func::ReturnOp::create(builder, *results);
+  function.setFunctionType(b.getFunctionType(inputs, ValueRange(*results).getTypes()));
+  function->setAttr(kSymbolsAttr, symbols.getAttr());
+  for (unsigned i = 0; i < count; ++i) {
+    function.setArgAttr(i, "tc.name", b.getStringAttr(source.getArgName(i)));
+    if (TypedAttr value = source.getArgDefault(i))
+      function.setArgAttr(i, "tc.default", value);
+  }
+  for (unsigned i = 0; i < results->size(); ++i)
+    function.setResultAttr(i, "tc.name", b.getStringAttr(source.getResultName(i)));
+
+  // Shape arithmetic and unused nodes are dead now.
+  for (auto &region : regions)
+    region->dropAllReferences();
+  regions.clear();
+  function.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+    if (isOpTriviallyDead(op))
+      op->erase();
+  });
+  return owner.release();
+}
+
+} // namespace
+
+LogicalResult tc::convertGraphToPrim(ModuleOp module, const GraphToPrimOptions &options, GraphToPrimReport *report) {
+  GraphToPrimReport local;
+  GraphToPrimReport &out = report ? *report : local;
+  out = {};
+  SmallVector<graph::FuncOp> sources(module.getOps<graph::FuncOp>());
+  SmallVector<std::pair<graph::FuncOp, func::FuncOp>> converted;
+  bool ok = true;
+  for (graph::FuncOp source : sources) {
+    if (source.isPrivate())
+      continue; // inlined where it is called
+    Converter converter(module, options, out);
+    FailureOr<func::FuncOp> function = converter.convert(source);
+    ok &= succeeded(function);
+    if (succeeded(function))
+      converted.push_back({source, *function});
+  }
+  if (!ok) {
+    for (auto &[source, function] : converted)
+      function->erase();
+    return failure();
+  }
+  for (auto &[source, function] : converted)
+    module.insert(source, function);
+  for (graph::FuncOp source : sources)
+    source.erase();
+  // The model's metadata stays on the module.
+  for (auto [from, to] : {std::pair(graph::kProducerAttr, "tc.producer"), std::pair(graph::kMetadataAttr, "tc.metadata"),
+                          std::pair(graph::kIrVersionAttr, "tc.ir_version")})
+    if (Attribute value = module->removeAttr(from))
+      module->setAttr(to, value);
+  return success();
+}

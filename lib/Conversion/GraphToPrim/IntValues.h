@@ -1,0 +1,37 @@
+//===- IntValues.h - integer tensors as size expressions ------------------------------------------------------*- C++ -*-===//
+//
+// Shape arithmetic of a model runs on small integer tensors: Shape, Gather, Concat, Mul, ... This evaluates such chains of prim
+// ops to one expression per element over the function's symbols. Example: concat(gather(sizes (s0, s1, 768), 0), constant 12)
+// gives {s0, 12}. An element that can't be expressed (it depends on data, or on a comparison that the symbols' ranges leave
+// open) makes the whole tensor unknown.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_LIB_CONVERSION_GRAPHTOPRIM_INTVALUES_H
+#define TC_LIB_CONVERSION_GRAPHTOPRIM_INTVALUES_H
+
+#include "PrimBuilder.h"
+
+namespace tc {
+
+class IntValues {
+public:
+  explicit IntValues(SymbolTableBuilder &symbols) : symbols(symbols) {}
+  /// Row-major elements of an integer or bool tensor of static shape and at most kMaxElements, or nullopt.
+  std::optional<Sizes> get(mlir::Value value);
+  static constexpr int64_t kMaxElements = 256;
+
+private:
+  std::optional<Sizes> compute(mlir::Value value);
+  std::optional<mlir::AffineExpr> binary(mlir::Operation *op, mlir::AffineExpr a, mlir::AffineExpr b);
+  std::optional<bool> compare(prim::CompareKind kind, mlir::AffineExpr a, mlir::AffineExpr b);
+
+  SymbolTableBuilder &symbols;
+  llvm::DenseMap<mlir::Value, std::optional<Sizes>> cache;
+};
+
+} // namespace tc
+
+#endif // TC_LIB_CONVERSION_GRAPHTOPRIM_INTVALUES_H

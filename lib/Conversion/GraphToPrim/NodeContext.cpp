@@ -1,0 +1,251 @@
+//===- NodeContext.cpp - what a handler sees of one node ------------------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "NodeContext.h"
+
+#include "ConstantData.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::prim;
+
+std::string tc::describe(Value v) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (auto type = dyn_cast<RankedTensorType>(v.getType()))
+    os << RankedTensorType::get(type.getShape(), type.getElementType());
+  else
+    os << v.getType();
+  return text;
+}
+
+Attribute NodeContext::attr(StringRef name) const {
+  Attribute value = graph::NodeOp(op).getNodeAttr(name);
+  if (auto ref = dyn_cast_or_null<graph::RefAttr>(value))
+    return parameters ? parameters.get(ref.getParam()) : Attribute();
+  return value;
+}
+
+LogicalResult NodeContext::set(size_t i, Value value) {
+  if (produced.size() <= i)
+    produced.resize(i + 1);
+  produced[i] = value;
+  return success();
+}
+
+LogicalResult NodeContext::unsupported(const Twine &what) {
+  if (unsupportedReason.empty())
+    unsupportedReason = what.str();
+  return failure();
+}
+
+LogicalResult NodeContext::invalid(const Twine &what) {
+  if (invalidReason.empty())
+    invalidReason = what.str();
+  return failure();
+}
+
+int64_t NodeContext::getInt(StringRef name, int64_t defaultValue) const {
+  if (auto value = dyn_cast_or_null<IntegerAttr>(attr(name)); value && value.getValue().getSignificantBits() <= 64)
+    return value.getValue().getSExtValue();
+  return defaultValue;
+}
+
+double NodeContext::getFloat(StringRef name, double defaultValue) const {
+  if (auto value = dyn_cast_or_null<FloatAttr>(attr(name)))
+    return value.getValueAsDouble();
+  return defaultValue;
+}
+
+std::string NodeContext::getString(StringRef name, StringRef defaultValue) const {
+  if (auto value = dyn_cast_or_null<StringAttr>(attr(name)))
+    return value.getValue().str();
+  return defaultValue.str();
+}
+
+std::optional<SmallVector<int64_t>> NodeContext::getInts(StringRef name) const {
+  Attribute value = attr(name);
+  if (auto dense = dyn_cast_or_null<DenseI64ArrayAttr>(value))
+    return SmallVector<int64_t>(dense.asArrayRef());
+  if (auto array = dyn_cast_or_null<ArrayAttr>(value)) {
+    SmallVector<int64_t> result;
+    for (Attribute element : array) {
+      auto integer = dyn_cast<IntegerAttr>(element);
+      if (!integer)
+        return std::nullopt;
+      result.push_back(integer.getValue().getSExtValue());
+    }
+    return result;
+  }
+  return std::nullopt;
+}
+
+std::optional<SmallVector<double>> NodeContext::getFloats(StringRef name) const {
+  Attribute value = attr(name);
+  SmallVector<double> result;
+  if (auto dense = dyn_cast_or_null<DenseF32ArrayAttr>(value)) {
+    result.assign(dense.asArrayRef().begin(), dense.asArrayRef().end());
+    return result;
+  }
+  if (auto dense = dyn_cast_or_null<DenseF64ArrayAttr>(value)) {
+    result.assign(dense.asArrayRef().begin(), dense.asArrayRef().end());
+    return result;
+  }
+  if (auto array = dyn_cast_or_null<ArrayAttr>(value)) {
+    for (Attribute element : array) {
+      auto number = dyn_cast<FloatAttr>(element);
+      if (!number)
+        return std::nullopt;
+      result.push_back(number.getValueAsDouble());
+    }
+    return result;
+  }
+  return std::nullopt;
+}
+
+std::optional<SmallVector<std::string>> NodeContext::getStrings(StringRef name) const {
+  auto array = dyn_cast_or_null<ArrayAttr>(attr(name));
+  if (!array)
+    return std::nullopt;
+  SmallVector<std::string> result;
+  for (Attribute element : array) {
+    auto text = dyn_cast<StringAttr>(element);
+    if (!text)
+      return std::nullopt;
+    result.push_back(text.getValue().str());
+  }
+  return result;
+}
+
+std::optional<SmallVector<int64_t>> NodeContext::constantInts(Value v) {
+  std::optional<Sizes> values = ints.get(v);
+  if (!values)
+    return std::nullopt;
+  SmallVector<int64_t> result;
+  for (AffineExpr e : *values) {
+    auto constant = getConstantSize(e);
+    if (!constant)
+      return std::nullopt;
+    result.push_back(*constant);
+  }
+  return result;
+}
+
+std::optional<double> NodeContext::constantScalar(Value v) {
+  if (auto splat = getSplatValue(v))
+    return splat;
+  if (auto values = constantInts(v); values && values->size() == 1)
+    return double(values->front());
+  if (auto constant = v.getDefiningOp<prim::ConstantOp>())
+    if (std::optional<SmallVector<double>> values = readFloats(constant.getValue()); values && values->size() == 1)
+      return values->front();
+  return std::nullopt;
+}
+
+FailureOr<Sizes> NodeContext::requireSizes(Value v, StringRef what) {
+  auto type = cast<RankedTensorType>(v.getType());
+  if (!isa<IntegerType>(type.getElementType()) || type.getRank() > 1)
+    return invalid(what + " must be a 1-D integer tensor, but is " + describe(v));
+  if (!type.hasStaticShape())
+    return unsupported("with " + what + " of unknown length (a result of unknown rank) is not supported");
+  if (std::optional<Sizes> values = ints.get(v))
+    return *values;
+  if (type.getNumElements() > 64)
+    return invalid(what + " has " + Twine(type.getNumElements()) + " elements");
+  Sizes result;
+  for (int64_t i = 0; i < type.getNumElements(); ++i) {
+    Value element = type.getRank() == 0 ? v : b.take(v, 0, i);
+    if (std::optional<Sizes> one = ints.get(element))
+      result.push_back(one->front());
+    else
+      result.push_back(b.bindSymbol("data", element));
+  }
+  return result;
+}
+
+FailureOr<std::optional<SmallVector<int64_t>>> NodeContext::intsOf(StringRef name, size_t i) {
+  if (std::optional<SmallVector<int64_t>> values = getInts(name))
+    return std::optional(*values);
+  if (auto single = dyn_cast_or_null<IntegerAttr>(attr(name)))
+    return std::optional(SmallVector<int64_t>{single.getValue().getSExtValue()});
+  if (!has(i))
+    return std::optional<SmallVector<int64_t>>();
+  std::optional<SmallVector<int64_t>> values = constantInts(operand(i));
+  if (!values)
+    return unsupported("with " + name + " that are not known at compile time is not supported");
+  return std::optional(*values);
+}
+
+FailureOr<int64_t> NodeContext::axis(int64_t axis, int64_t rank) {
+  if (axis < -rank || axis >= rank)
+    return invalid("axis " + Twine(axis) + " is outside a tensor of rank " + Twine(rank));
+  return axis < 0 ? axis + rank : axis;
+}
+
+FailureOr<SmallVector<int64_t>> NodeContext::axes(ArrayRef<int64_t> list, int64_t rank) {
+  SmallVector<int64_t> result;
+  for (int64_t value : list) {
+    FailureOr<int64_t> one = axis(value, rank);
+    if (failed(one))
+      return failure();
+    if (llvm::is_contained(result, *one))
+      return invalid("axis " + Twine(value) + " is given twice");
+    result.push_back(*one);
+  }
+  return result;
+}
+
+FailureOr<Sizes> NodeContext::broadcastSizes(ArrayRef<Sizes> all) {
+  Sizes result;
+  for (const Sizes &sizes : all) {
+    if (sizes.size() > result.size())
+      result.insert(result.begin(), sizes.size() - result.size(), b.size(1));
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      AffineExpr &x = result[result.size() - sizes.size() + i], y = sizes[i];
+      auto cx = getConstantSize(x), cy = getConstantSize(y);
+      if (x == y || cy == 1)
+        continue;
+      if (cx == 1) {
+        x = y;
+      } else if (cx && cy) {
+        return invalid("sizes " + Twine(*cx) + " and " + Twine(*cy) + " can't be broadcast together");
+      } else if (cx || cy) {
+        x = cx ? x : y;
+      } else if (b.bounds(x).first >= 2) {
+        // y is equal or 1.
+      } else if (b.bounds(y).first >= 2) {
+        x = y;
+      } else {
+        Value vx = b.sizeValue(x), vy = b.sizeValue(y);
+        Value isOne = b.compare(CompareKind::EQ, vx, 1);
+        x = b.bindSymbol("broadcast", b.select(isOne, vy, vx));
+      }
+    }
+  }
+  return result;
+}
+
+LogicalResult NodeContext::broadcastTogether(MutableArrayRef<Value> values) {
+  SmallVector<Sizes> all = llvm::map_to_vector(values, [](Value v) { return getSizes(v); });
+  FailureOr<Sizes> sizes = broadcastSizes(all);
+  if (failed(sizes))
+    return failure();
+  for (Value &v : values)
+    v = b.broadcastTo(v, *sizes);
+  return success();
+}
+
+FailureOr<Value> NodeContext::castSizes(Value v, SizesRef sizes) {
+  Sizes have = getSizes(v);
+  if (have.size() != sizes.size())
+    return invalid("a tensor of rank " + Twine(have.size()) + " stands where rank " + Twine(sizes.size()) + " is needed");
+  for (auto [x, y] : llvm::zip_equal(have, sizes)) {
+    auto cx = getConstantSize(x), cy = getConstantSize(y);
+    if (cx && cy && *cx != *cy)
+      return invalid("size " + Twine(*cx) + " stands where " + Twine(*cy) + " is needed");
+  }
+  return b.reshape(v, sizes);
+}

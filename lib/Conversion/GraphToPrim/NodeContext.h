@@ -1,0 +1,139 @@
+//===- NodeContext.h - what a handler sees of one node --------------------------------------------------------*- C++ -*-===//
+//
+// The handlers' API: operands as prim values, attributes with defaults, a builder, errors in one form. Example:
+//
+//   LogicalResult leakyRelu(NodeContext &ctx) {
+//     Value x = ctx.operand(0);
+//     Value zero = ctx.b.splatLike(x, 0);
+//     return ctx.result(ctx.b.select(ctx.b.compare(CompareKind::GE, x, zero), x,
+//                                    ctx.b.binary<MulOp>(x, ctx.getFloat("alpha", 0.01))));
+//   }
+//
+// A handler returns failure only after unsupported() (tc lacks it) or invalid() (the model contradicts itself). Helpers that
+// return FailureOr have called invalid() or unsupported() themselves.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_LIB_CONVERSION_GRAPHTOPRIM_NODECONTEXT_H
+#define TC_LIB_CONVERSION_GRAPHTOPRIM_NODECONTEXT_H
+
+#include "IntValues.h"
+#include "PrimBuilder.h"
+
+#include "tc/Dialect/Graph/IR/Graph.h"
+
+namespace tc {
+
+/// Converts the nodes inside a region of a node (control flow); implemented by the conversion.
+class RegionConverter {
+public:
+  virtual ~RegionConverter() = default;
+  /// Emits the region's nodes at the builder's insertion point with its arguments replaced by `arguments`; returns what its
+  /// terminator yields.
+  virtual mlir::FailureOr<llvm::SmallVector<mlir::Value>> convertRegion(mlir::Region &region,
+                                                                        mlir::ValueRange arguments) = 0;
+  /// An empty region to build in. What is not moved into an op is kept until the conversion ends, as values are remembered.
+  virtual mlir::Region &newRegion() = 0;
+};
+
+class NodeContext {
+public:
+  /// `parameters` are the attribute parameters of the enclosing model-local function.
+  NodeContext(graph::NodeOp node, PrimBuilder &builder, IntValues &ints, RegionConverter &regions,
+              llvm::ArrayRef<mlir::Value> operands, mlir::DictionaryAttr parameters)
+      : b(builder), op(node), ints(ints), regions(regions), operands(operands), parameters(parameters) {
+    while (!this->operands.empty() && !this->operands.back())
+      this->operands.pop_back();
+  }
+
+  PrimBuilder &b;
+
+  // --- the node ---
+  graph::NodeOp node() const { return op; }
+  int64_t opset() const { return graph::NodeOp(op).getOpset(); }
+  /// Operands without trailing absent ones.
+  size_t numOperands() const { return operands.size(); }
+  bool has(size_t i) const { return i < operands.size() && operands[i]; }
+  /// Null if absent.
+  mlir::Value operand(size_t i) const { return i < operands.size() ? operands[i] : mlir::Value(); }
+  llvm::ArrayRef<mlir::Value> allOperands() const { return operands; }
+  size_t numResults() const { return op->getNumResults(); }
+  /// Whether the node names result i and something reads it.
+  bool isResultUsed(size_t i) const { return i < numResults() && !op->getResult(i).use_empty(); }
+  /// The subgraph of this name, or null.
+  mlir::Region *region(llvm::StringRef name) { return op.getGraph(name); }
+  mlir::Region &newRegion() { return regions.newRegion(); }
+  mlir::FailureOr<llvm::SmallVector<mlir::Value>> convertRegion(mlir::Region &region, mlir::ValueRange arguments) {
+    return regions.convertRegion(region, arguments);
+  }
+
+  // --- attributes; a wrong kind reads as absent ---
+  mlir::Attribute attr(llvm::StringRef name) const;
+  bool hasAttr(llvm::StringRef name) const { return bool(attr(name)); }
+  int64_t getInt(llvm::StringRef name, int64_t defaultValue) const;
+  double getFloat(llvm::StringRef name, double defaultValue) const;
+  std::string getString(llvm::StringRef name, llvm::StringRef defaultValue) const;
+  std::optional<llvm::SmallVector<int64_t>> getInts(llvm::StringRef name) const;
+  std::optional<llvm::SmallVector<double>> getFloats(llvm::StringRef name) const;
+  std::optional<llvm::SmallVector<std::string>> getStrings(llvm::StringRef name) const;
+
+  // --- results ---
+  mlir::LogicalResult set(size_t i, mlir::Value value);
+  /// Sets result 0.
+  mlir::LogicalResult result(mlir::Value value) { return set(0, value); }
+  llvm::ArrayRef<mlir::Value> results() const { return produced; }
+
+  // --- errors: one line without the node's name, which is put in front ---
+  /// A valid node that tc lacks. `what` reads on from "<Type> (opset N)", for instance "with mode \"wrap\" is not supported;
+  /// supported modes: constant, edge".
+  mlir::LogicalResult unsupported(const llvm::Twine &what);
+  /// The model contradicts itself or its operator's definition.
+  mlir::LogicalResult invalid(const llvm::Twine &what);
+  bool isUnsupported() const { return !unsupportedReason.empty(); }
+  bool isInvalid() const { return !invalidReason.empty(); }
+  llvm::StringRef reason() const { return isInvalid() ? invalidReason : unsupportedReason; }
+
+  // --- integers ---
+  /// Elements of an integer tensor as size expressions.
+  std::optional<Sizes> intValues(mlir::Value v) { return ints.get(v); }
+  /// Elements as constants.
+  std::optional<llvm::SmallVector<int64_t>> constantInts(mlir::Value v);
+  /// One element as a double where it is a known constant.
+  std::optional<double> constantScalar(mlir::Value v);
+  /// Elements of a 1-D integer tensor as sizes: what can't be expressed gets a fresh symbol, computed from the data. Fails if
+  /// the tensor's rank or element count isn't fixed.
+  mlir::FailureOr<Sizes> requireSizes(mlir::Value v, llvm::StringRef what);
+  /// Constant integers of attribute `name`, or else of operand i; nullopt within if neither is there.
+  mlir::FailureOr<std::optional<llvm::SmallVector<int64_t>>> intsOf(llvm::StringRef name, size_t i);
+  /// An axis in [0, rank), from one that may be negative.
+  mlir::FailureOr<int64_t> axis(int64_t axis, int64_t rank);
+  mlir::FailureOr<llvm::SmallVector<int64_t>> axes(llvm::ArrayRef<int64_t> axes, int64_t rank);
+
+  // --- shapes ---
+  /// NumPy broadcasting of sizes. Unequal unknown sizes give a fresh symbol (the one that is not 1 at run time); an unknown
+  /// size against a static one other than 1 gives the static one, with prim.broadcast deciding at run time.
+  mlir::FailureOr<Sizes> broadcastSizes(llvm::ArrayRef<Sizes> all);
+  /// Broadcasts all to common sizes.
+  mlir::LogicalResult broadcastTogether(llvm::MutableArrayRef<mlir::Value> values);
+  /// States that `v` has `sizes` (same rank): where they are not provably equal, by a reshape.
+  mlir::FailureOr<mlir::Value> castSizes(mlir::Value v, SizesRef sizes);
+  /// a / b for sizes, exact where b divides a.
+  mlir::AffineExpr divide(mlir::AffineExpr a, mlir::AffineExpr b) { return prim::simplifySize(a.floorDiv(b)); }
+
+private:
+  graph::NodeOp op;
+  IntValues &ints;
+  RegionConverter &regions;
+  llvm::SmallVector<mlir::Value> operands, produced;
+  mlir::DictionaryAttr parameters;
+  std::string unsupportedReason, invalidReason;
+};
+
+/// "tensor<2x?xf32>" without encodings, for messages.
+std::string describe(mlir::Value v);
+
+} // namespace tc
+
+#endif // TC_LIB_CONVERSION_GRAPHTOPRIM_NODECONTEXT_H

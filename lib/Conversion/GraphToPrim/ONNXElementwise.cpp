@@ -1,0 +1,388 @@
+//===- ONNXElementwise.cpp - arithmetic, activations, comparisons, casts of ONNX ------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "ONNXSupport.h"
+#include "OpRegistry.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::prim;
+
+namespace {
+
+/// Before opset 7 operand 1 was broadcast only with `broadcast=1`, from dim `axis` of operand 0.
+LogicalResult alignLegacy(NodeContext &ctx, SmallVector<Value> &values) {
+  if (ctx.opset() >= 7 || values.size() != 2 || !ctx.getInt("broadcast", 0) || !ctx.hasAttr("axis"))
+    return success();
+  int64_t rank = ctx.b.rankOf(values[0]);
+  FailureOr<int64_t> axis = ctx.axis(ctx.getInt("axis", 0), rank);
+  if (failed(axis))
+    return failure();
+  Sizes sizes = getSizes(values[1]);
+  if (*axis + int64_t(sizes.size()) > rank)
+    return ctx.invalid("axis " + Twine(*axis) + " puts operand 1 outside operand 0");
+  sizes.append(rank - *axis - sizes.size(), ctx.b.size(1));
+  values[1] = ctx.b.reshape(values[1], sizes);
+  return success();
+}
+
+/// All operands broadcast together; their element types must agree.
+FailureOr<SmallVector<Value>> broadcastOperands(NodeContext &ctx, size_t first = 0) {
+  SmallVector<Value> values(llvm::drop_begin(ctx.allOperands(), first));
+  for (Value v : values) {
+    if (!v)
+      return ctx.invalid("an operand is missing");
+    if (ctx.b.elementOf(v) != ctx.b.elementOf(values.front()))
+      return ctx.invalid("operands differ in element type: " + describe(values.front()) + " and " + describe(v));
+  }
+  if (failed(alignLegacy(ctx, values)) || failed(ctx.broadcastTogether(values)))
+    return failure();
+  return values;
+}
+
+template <typename Op> LogicalResult unary(NodeContext &ctx) { return ctx.result(ctx.b.unary<Op>(ctx.operand(0))); }
+
+/// Operators that ONNX defines on floats only.
+template <typename Op> LogicalResult floatUnary(NodeContext &ctx) {
+  if (!ctx.b.isFloat(ctx.operand(0)))
+    return ctx.invalid("operand must have a float element type, but is " + describe(ctx.operand(0)));
+  return unary<Op>(ctx);
+}
+
+template <typename Op> LogicalResult binary(NodeContext &ctx) {
+  FailureOr<SmallVector<Value>> v = broadcastOperands(ctx);
+  if (failed(v) || v->size() != 2)
+    return ctx.invalid("needs two operands");
+  return ctx.result(ctx.b.binary<Op>((*v)[0], (*v)[1]));
+}
+
+template <typename Op> LogicalResult variadic(NodeContext &ctx) {
+  FailureOr<SmallVector<Value>> v = broadcastOperands(ctx);
+  if (failed(v))
+    return failure();
+  Value result = v->front();
+  for (Value next : llvm::drop_begin(*v))
+    result = ctx.b.binary<Op>(result, next);
+  return ctx.result(result);
+}
+
+LogicalResult mean(NodeContext &ctx) {
+  if (failed(variadic<AddOp>(ctx)))
+    return failure();
+  return ctx.result(ctx.b.binary<DivOp>(ctx.results()[0], double(ctx.numOperands())));
+}
+
+NodeHandler compare(CompareKind kind) {
+  return [kind](NodeContext &ctx) -> LogicalResult {
+    FailureOr<SmallVector<Value>> v = broadcastOperands(ctx);
+    if (failed(v) || v->size() != 2)
+      return ctx.invalid("needs two operands");
+    return ctx.result(ctx.b.compare(kind, (*v)[0], (*v)[1]));
+  };
+}
+
+/// Wraps fn(builder, x) for float activations.
+NodeHandler activation(Value (*fn)(NodeContext &, Value)) {
+  return [fn](NodeContext &ctx) -> LogicalResult {
+    if (!ctx.b.isFloat(ctx.operand(0)))
+      return ctx.invalid("operand must have a float element type, but is " + describe(ctx.operand(0)));
+    return ctx.result(fn(ctx, ctx.operand(0)));
+  };
+}
+
+Value isPositive(NodeContext &ctx, Value x) { return ctx.b.compare(CompareKind::GT, x, 0); }
+
+Value relu(NodeContext &ctx, Value x) { return ctx.b.binary<MaxOp>(x, 0); }
+Value leakyRelu(NodeContext &ctx, Value x) {
+  Value scaled = ctx.b.binary<MulOp>(x, ctx.getFloat("alpha", 0.01));
+  return ctx.b.select(ctx.b.compare(CompareKind::GE, x, 0), x, scaled);
+}
+Value elu(NodeContext &ctx, Value x) {
+  Value negative = ctx.b.binary<MulOp>(ctx.b.unary<Expm1Op>(x), ctx.getFloat("alpha", 1));
+  return ctx.b.select(isPositive(ctx, x), x, negative);
+}
+Value celu(NodeContext &ctx, Value x) {
+  double alpha = ctx.getFloat("alpha", 1);
+  Value negative = ctx.b.binary<MulOp>(ctx.b.unary<Expm1Op>(ctx.b.binary<DivOp>(x, alpha)), alpha);
+  return ctx.b.select(isPositive(ctx, x), x, negative);
+}
+Value selu(NodeContext &ctx, Value x) {
+  Value negative = ctx.b.binary<MulOp>(ctx.b.unary<Expm1Op>(x), ctx.getFloat("alpha", 1.67326319217681884765625));
+  return ctx.b.binary<MulOp>(ctx.b.select(isPositive(ctx, x), x, negative),
+                             ctx.getFloat("gamma", 1.05070102214813232421875));
+}
+Value clampUnit(NodeContext &ctx, Value x) { return ctx.b.binary<MinOp>(ctx.b.binary<MaxOp>(x, 0), 1); }
+Value hardSigmoid(NodeContext &ctx, Value x) {
+  return clampUnit(ctx, ctx.b.binary<AddOp>(ctx.b.binary<MulOp>(x, ctx.getFloat("alpha", 0.2)),
+                                            ctx.getFloat("beta", 0.5)));
+}
+Value hardSwish(NodeContext &ctx, Value x) {
+  return ctx.b.mul(x, clampUnit(ctx, ctx.b.binary<AddOp>(ctx.b.binary<MulOp>(x, 1.0 / 6), 0.5)));
+}
+/// max(x, 0) + log1p(exp(-|x|)), which can't overflow.
+Value softplus(NodeContext &ctx, Value x) {
+  Value tail = ctx.b.unary<Log1pOp>(ctx.b.unary<ExpOp>(ctx.b.unary<NegOp>(ctx.b.unary<AbsOp>(x))));
+  return ctx.b.add(ctx.b.binary<MaxOp>(x, 0), tail);
+}
+Value softsign(NodeContext &ctx, Value x) {
+  return ctx.b.div(x, ctx.b.binary<AddOp>(ctx.b.unary<AbsOp>(x), 1));
+}
+Value mish(NodeContext &ctx, Value x) { return ctx.b.mul(x, ctx.b.unary<TanhOp>(softplus(ctx, x))); }
+Value swish(NodeContext &ctx, Value x) {
+  return ctx.b.mul(x, ctx.b.unary<LogisticOp>(ctx.b.binary<MulOp>(x, ctx.getFloat("alpha", 1))));
+}
+Value thresholdedRelu(NodeContext &ctx, Value x) {
+  return ctx.b.select(ctx.b.compare(CompareKind::GT, x, ctx.getFloat("alpha", 1)), x, ctx.b.splatLike(x, 0));
+}
+Value shrink(NodeContext &ctx, Value x) {
+  double lambda = ctx.getFloat("lambd", 0.5), bias = ctx.getFloat("bias", 0);
+  Value low = ctx.b.compare(CompareKind::LT, x, -lambda), high = ctx.b.compare(CompareKind::GT, x, lambda);
+  return ctx.b.select(low, ctx.b.binary<AddOp>(x, bias),
+                      ctx.b.select(high, ctx.b.binary<SubOp>(x, bias), ctx.b.splatLike(x, 0)));
+}
+
+LogicalResult gelu(NodeContext &ctx) {
+  Value x = ctx.operand(0);
+  if (!ctx.b.isFloat(x))
+    return ctx.invalid("operand must have a float element type, but is " + describe(x));
+  std::string approximate = ctx.getString("approximate", "none");
+  Value inner;
+  if (approximate == "tanh") { // 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
+    Value cube = ctx.b.mul(ctx.b.mul(x, x), x);
+    inner = ctx.b.unary<TanhOp>(
+        ctx.b.binary<MulOp>(ctx.b.add(x, ctx.b.binary<MulOp>(cube, 0.044715)), std::sqrt(2 / M_PI)));
+  } else if (approximate == "none") {
+    inner = ctx.b.unary<ErfOp>(ctx.b.binary<MulOp>(x, M_SQRT1_2));
+  } else {
+    return ctx.invalid("approximate is \"" + approximate + "\"; it may be none or tanh");
+  }
+  return ctx.result(ctx.b.mul(ctx.b.binary<MulOp>(x, 0.5), ctx.b.binary<AddOp>(inner, 1)));
+}
+
+LogicalResult prelu(NodeContext &ctx) {
+  Value x = ctx.operand(0), slope = ctx.operand(1);
+  Sizes sizes = getSizes(x);
+  // Before opset 7 a 1-D slope is per channel.
+  if (ctx.opset() < 7 && ctx.b.rankOf(slope) == 1 && sizes.size() > 2) {
+    Sizes perChannel = getSizes(slope);
+    perChannel.append(sizes.size() - 2, ctx.b.size(1));
+    slope = ctx.b.reshape(slope, perChannel);
+  }
+  if (ctx.b.elementOf(x) != ctx.b.elementOf(slope))
+    return ctx.invalid("operands differ in element type");
+  FailureOr<Sizes> both = ctx.broadcastSizes({sizes, getSizes(slope)});
+  if (failed(both))
+    return failure();
+  if (*both != sizes)
+    return ctx.invalid("slope " + describe(slope) + " can't be broadcast to the operand " + describe(x));
+  return ctx.result(ctx.b.select(ctx.b.compare(CompareKind::GE, x, 0), x,
+                                 ctx.b.mul(x, ctx.b.broadcastTo(slope, sizes))));
+}
+
+LogicalResult clip(NodeContext &ctx) {
+  Value x = ctx.operand(0);
+  if (ctx.opset() < 11) {
+    if (ctx.hasAttr("min"))
+      x = ctx.b.binary<MaxOp>(x, ctx.getFloat("min", 0));
+    if (ctx.hasAttr("max"))
+      x = ctx.b.binary<MinOp>(x, ctx.getFloat("max", 0));
+    return ctx.result(x);
+  }
+  for (size_t i : {1, 2})
+    if (Value bound = ctx.operand(i)) {
+      auto type = ctx.b.typeOf(bound);
+      if (type.getElementType() != ctx.b.elementOf(x) || !type.hasStaticShape() || type.getNumElements() != 1)
+        return ctx.invalid("bound " + describe(bound) + " is not a scalar of the operand's element type");
+      bound = ctx.b.broadcastTo(ctx.b.reshape(bound, {}), getSizes(x));
+      x = i == 1 ? ctx.b.max(x, bound) : ctx.b.min(x, bound);
+    }
+  return ctx.result(x);
+}
+
+LogicalResult mod(NodeContext &ctx) {
+  FailureOr<SmallVector<Value>> v = broadcastOperands(ctx);
+  if (failed(v) || v->size() != 2)
+    return ctx.invalid("needs two operands");
+  Value a = (*v)[0], b = (*v)[1], rest = ctx.b.binary<RemOp>(a, b);
+  if (ctx.getInt("fmod", 0))
+    return ctx.result(rest);
+  if (ctx.b.isFloat(a))
+    return ctx.invalid("fmod must be 1 for float operands");
+  if (ctx.b.elementOf(a).isUnsignedInteger())
+    return ctx.result(rest);
+  // The sign of the divisor: where the remainder's differs, one divisor more.
+  Value nonZero = ctx.b.compare(CompareKind::NE, rest, 0);
+  Value differ = ctx.b.binary<XorOp>(ctx.b.compare(CompareKind::LT, rest, 0), ctx.b.compare(CompareKind::LT, b, 0));
+  return ctx.result(ctx.b.select(ctx.b.binary<AndOp>(nonZero, differ), ctx.b.add(rest, b), rest));
+}
+
+LogicalResult power(NodeContext &ctx) {
+  SmallVector<Value> v{ctx.operand(0), ctx.operand(1)};
+  Type type = ctx.b.elementOf(v[0]), exponent = ctx.b.elementOf(v[1]);
+  if (failed(alignLegacy(ctx, v)) || failed(ctx.broadcastTogether(v)))
+    return failure();
+  // An integer base with a float exponent is computed as a float.
+  Type compute = isa<FloatType>(type) ? type : isa<FloatType>(exponent) ? exponent : type;
+  for (Value &x : v)
+    x = ctx.b.convert(x, compute);
+  return ctx.result(ctx.b.convert(ctx.b.binary<PowOp>(v[0], v[1]), type));
+}
+
+LogicalResult where(NodeContext &ctx) {
+  SmallVector<Value> v{ctx.operand(0), ctx.operand(1), ctx.operand(2)};
+  if (!ctx.b.elementOf(v[0]).isInteger(1))
+    return ctx.invalid("condition must be bool, but is " + describe(v[0]));
+  if (ctx.b.elementOf(v[1]) != ctx.b.elementOf(v[2]))
+    return ctx.invalid("operands differ in element type: " + describe(v[1]) + " and " + describe(v[2]));
+  if (failed(ctx.broadcastTogether(v)))
+    return failure();
+  return ctx.result(ctx.b.select(v[0], v[1], v[2]));
+}
+
+LogicalResult isInf(NodeContext &ctx) {
+  Value x = ctx.operand(0);
+  if (!ctx.b.isFloat(x))
+    return ctx.invalid("operand must have a float element type");
+  bool negative = ctx.getInt("detect_negative", 1), positive = ctx.getInt("detect_positive", 1);
+  Value inf = IsInfOp::create(ctx.b, withElementType(x.getType(), ctx.b.getI1Type()), x);
+  if (negative && positive)
+    return ctx.result(inf);
+  if (!negative && !positive)
+    return ctx.result(ctx.b.splatLike(inf, 0));
+  return ctx.result(ctx.b.binary<AndOp>(inf, ctx.b.compare(positive ? CompareKind::GT : CompareKind::LT, x, 0)));
+}
+
+LogicalResult isNan(NodeContext &ctx) {
+  Value x = ctx.operand(0);
+  if (!ctx.b.isFloat(x))
+    return ctx.invalid("operand must have a float element type");
+  return ctx.result(IsNanOp::create(ctx.b, withElementType(x.getType(), ctx.b.getI1Type()), x));
+}
+
+LogicalResult castNode(NodeContext &ctx) {
+  FailureOr<Type> to = readElementType(ctx, "to", /*defaultType=*/0);
+  if (failed(to))
+    return failure();
+  return ctx.result(ctx.b.convert(ctx.operand(0), *to));
+}
+
+LogicalResult castLike(NodeContext &ctx) {
+  return ctx.result(ctx.b.convert(ctx.operand(0), ctx.b.elementOf(ctx.operand(1))));
+}
+
+LogicalResult bitShift(NodeContext &ctx) {
+  std::string direction = ctx.getString("direction", "");
+  if (direction == "LEFT")
+    return binary<ShlOp>(ctx);
+  if (direction == "RIGHT")
+    return binary<ShrOp>(ctx);
+  return ctx.invalid("direction is \"" + direction + "\"; it may be LEFT or RIGHT");
+}
+
+LogicalResult identity(NodeContext &ctx) {
+  return ctx.result(ctx.operand(0));
+}
+
+LogicalResult dropout(NodeContext &ctx) {
+  bool training = ctx.opset() < 7 ? !ctx.getInt("is_test", 0) && ctx.opset() < 7 : false;
+  double ratio = ctx.getFloat("ratio", 0.5);
+  if (ctx.opset() >= 12) {
+    ratio = 0.5;
+    if (ctx.has(1))
+      ratio = ctx.constantScalar(ctx.operand(1)).value_or(0.5);
+    if (ctx.has(2)) {
+      std::optional<double> mode = ctx.constantScalar(ctx.operand(2));
+      training = !mode || *mode != 0;
+    }
+  }
+  if (training && ratio != 0)
+    return ctx.unsupported("in training mode is not supported; supported: inference");
+  Value x = ctx.operand(0);
+  if (ctx.numResults() > 1)
+    (void)ctx.set(1, ctx.opset() >= 10 ? ctx.b.splat(ctx.b.getI1Type(), getSizes(x), 1) : ctx.b.splatLike(x, 1));
+  return ctx.result(x);
+}
+
+} // namespace
+
+void tc::populateONNXElementwise(OpRegistrar &onOp) {
+  onOp("Abs", 1, unary<AbsOp>);
+  onOp("Neg", 1, unary<NegOp>);
+  onOp("Sign", 1, unary<SignOp>);
+  onOp("Ceil", 1, floatUnary<CeilOp>);
+  onOp("Floor", 1, floatUnary<FloorOp>);
+  onOp("Round", 1, floatUnary<RoundOp>);
+  onOp("Sqrt", 1, floatUnary<SqrtOp>);
+  onOp("Reciprocal", 1, floatUnary<ReciprocalOp>);
+  onOp("Exp", 1, floatUnary<ExpOp>);
+  onOp("Log", 1, floatUnary<LogOp>);
+  onOp("Sin", 1, floatUnary<SinOp>);
+  onOp("Cos", 1, floatUnary<CosOp>);
+  onOp("Tan", 1, floatUnary<TanOp>);
+  onOp("Asin", 1, floatUnary<AsinOp>);
+  onOp("Acos", 1, floatUnary<AcosOp>);
+  onOp("Atan", 1, floatUnary<AtanOp>);
+  onOp("Sinh", 1, floatUnary<SinhOp>);
+  onOp("Cosh", 1, floatUnary<CoshOp>);
+  onOp("Tanh", 1, floatUnary<TanhOp>);
+  onOp("Asinh", 1, floatUnary<AsinhOp>);
+  onOp("Acosh", 1, floatUnary<AcoshOp>);
+  onOp("Atanh", 1, floatUnary<AtanhOp>);
+  onOp("Erf", 1, floatUnary<ErfOp>);
+  onOp("Sigmoid", 1, floatUnary<LogisticOp>);
+  onOp("Not", 1, unary<NotOp>);
+  onOp("BitwiseNot", 1, unary<NotOp>);
+
+  onOp("Add", 1, binary<AddOp>, 2);
+  onOp("Sub", 1, binary<SubOp>, 2);
+  onOp("Mul", 1, binary<MulOp>, 2);
+  onOp("Div", 1, binary<DivOp>, 2);
+  onOp("And", 1, binary<AndOp>, 2);
+  onOp("Or", 1, binary<OrOp>, 2);
+  onOp("Xor", 1, binary<XorOp>, 2);
+  onOp("BitwiseAnd", 1, binary<AndOp>, 2);
+  onOp("BitwiseOr", 1, binary<OrOp>, 2);
+  onOp("BitwiseXor", 1, binary<XorOp>, 2);
+  onOp("BitShift", 1, bitShift, 2);
+  onOp("Mod", 1, mod, 2);
+  onOp("Pow", 1, power, 2);
+  onOp("Max", 1, variadic<MaxOp>);
+  onOp("Min", 1, variadic<MinOp>);
+  onOp("Sum", 1, variadic<AddOp>);
+  onOp("Mean", 1, mean);
+
+  onOp("Equal", 1, compare(CompareKind::EQ), 2);
+  onOp("Less", 1, compare(CompareKind::LT), 2);
+  onOp("LessOrEqual", 1, compare(CompareKind::LE), 2);
+  onOp("Greater", 1, compare(CompareKind::GT), 2);
+  onOp("GreaterOrEqual", 1, compare(CompareKind::GE), 2);
+  onOp("IsNaN", 1, isNan);
+  onOp("IsInf", 1, isInf);
+  onOp("Where", 1, where, 3);
+
+  onOp("Relu", 1, [](NodeContext &ctx) { return ctx.result(relu(ctx, ctx.operand(0))); });
+  onOp("LeakyRelu", 1, activation(leakyRelu));
+  onOp("PRelu", 1, prelu, 2);
+  onOp("Elu", 1, activation(elu));
+  onOp("Celu", 1, activation(celu));
+  onOp("Selu", 1, activation(selu));
+  onOp("HardSigmoid", 1, activation(hardSigmoid));
+  onOp("HardSwish", 1, activation(hardSwish));
+  onOp("Softplus", 1, activation(softplus));
+  onOp("Softsign", 1, activation(softsign));
+  onOp("Mish", 1, activation(mish));
+  onOp("Swish", 1, activation(swish));
+  onOp("ThresholdedRelu", 1, activation(thresholdedRelu));
+  onOp("Shrink", 1, activation(shrink));
+  onOp("Gelu", 20, gelu);
+  onOp("Clip", 1, clip);
+  onOp("Cast", 1, castNode);
+  onOp("CastLike", 1, castLike, 2);
+  onOp("Identity", 1, identity);
+  onOp("Dropout", 1, dropout);
+}

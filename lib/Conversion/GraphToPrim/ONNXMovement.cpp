@@ -1,0 +1,623 @@
+//===- ONNXMovement.cpp - reshapes, slices, gathers and scatters of ONNX --------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "ONNXSupport.h"
+#include "OpRegistry.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::prim;
+
+namespace {
+
+LogicalResult reshape(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  Sizes in = getSizes(x), out;
+  AffineExpr total = product(b.getContext(), in);
+  SmallVector<Value> data; // elements that are not expressions
+  if (ctx.opset() < 5) {
+    out = b.sizes(ctx.getInts("shape").value_or(SmallVector<int64_t>()));
+  } else if (!ctx.has(1)) {
+    return ctx.invalid("the shape is missing");
+  } else if (std::optional<Sizes> values = ctx.intValues(ctx.operand(1))) {
+    out = *values;
+  } else {
+    auto type = b.typeOf(ctx.operand(1));
+    if (type.getRank() != 1 || !type.hasStaticShape() || type.getDimSize(0) > 16)
+      return ctx.unsupported("to a shape of unknown length is not supported");
+    for (int64_t i = 0; i < type.getDimSize(0); ++i) {
+      Value element = b.take(ctx.operand(1), 0, i);
+      std::optional<Sizes> known = ctx.intValues(element);
+      if (!known) { // 0 copies the operand's size
+        Value zero = b.compare(CompareKind::EQ, element, 0);
+        element = b.convert(element, b.getI64Type());
+        Value copied = i < int64_t(in.size()) ? b.sizeValue(in[i]) : b.scalar(b.getI64Type(), 0);
+        out.push_back(b.bindSymbol("reshape", b.select(zero, copied, element)));
+      } else {
+        out.push_back(known->front());
+      }
+    }
+  }
+  bool allowZero = ctx.getInt("allowzero", 0);
+  std::optional<size_t> inferred;
+  AffineExpr known = b.size(1);
+  for (size_t i = 0; i < out.size(); ++i) {
+    auto constant = getConstantSize(out[i]);
+    if (constant == -1) {
+      if (inferred)
+        return ctx.invalid("the shape has -1 twice");
+      inferred = i;
+      continue;
+    }
+    if (constant == 0 && !allowZero) {
+      if (i >= in.size())
+        return ctx.invalid("the shape copies size " + Twine(i) + " of an operand of rank " + Twine(in.size()));
+      out[i] = in[i];
+    } else if (constant && *constant < 0) {
+      return ctx.invalid("the shape has the size " + Twine(*constant));
+    }
+    known = simplifySize(known * out[i]);
+  }
+  auto totalConstant = getConstantSize(total), knownConstant = getConstantSize(known);
+  if (inferred) {
+    if (totalConstant && knownConstant && *knownConstant != 0 && *totalConstant % *knownConstant != 0)
+      return ctx.invalid("the operand " + describe(x) + " can't be divided into blocks of " + Twine(*knownConstant));
+    out[*inferred] = knownConstant == 0 ? b.size(0) : ctx.divide(total, known);
+  } else if (totalConstant && knownConstant && *totalConstant != *knownConstant) {
+    return ctx.invalid("the shape has " + Twine(*knownConstant) + " elements, the operand " + describe(x) + " has " +
+                       Twine(*totalConstant));
+  }
+  return ctx.result(b.reshape(x, out));
+}
+
+LogicalResult flatten(NodeContext &ctx) {
+  Value x = ctx.operand(0);
+  Sizes in = getSizes(x);
+  int64_t rank = in.size(), axis = ctx.getInt("axis", 1);
+  if (axis < -rank || axis > rank)
+    return ctx.invalid("axis " + Twine(axis) + " is outside a tensor of rank " + Twine(rank));
+  if (axis < 0)
+    axis += rank;
+  MLIRContext *context = ctx.b.getContext();
+  return ctx.result(ctx.b.reshape(
+      x, {product(context, SizesRef(in).take_front(axis)), product(context, SizesRef(in).drop_front(axis))}));
+}
+
+LogicalResult squeeze(NodeContext &ctx) {
+  Value x = ctx.operand(0);
+  Sizes in = getSizes(x), out;
+  auto given = ctx.intsOf("axes", 1);
+  if (failed(given))
+    return failure();
+  SmallVector<int64_t> axes;
+  if (*given) {
+    FailureOr<SmallVector<int64_t>> normal = ctx.axes(**given, in.size());
+    if (failed(normal))
+      return failure();
+    axes = *normal;
+    for (int64_t axis : axes)
+      if (auto size = getConstantSize(in[axis]); size && *size != 1)
+        return ctx.invalid("dim " + Twine(axis) + " of the operand " + describe(x) + " is not 1");
+  } else {
+    for (auto [i, size] : llvm::enumerate(in)) {
+      auto [low, high] = ctx.b.bounds(size);
+      if (low == 1 && high == 1)
+        axes.push_back(i);
+      else if (low <= 1 && high >= 1)
+        return ctx.unsupported("without axes and with sizes that may be 1 is not supported; supported: axes, or fixed "
+                               "sizes by --dim or --shape");
+    }
+  }
+  for (auto [i, size] : llvm::enumerate(in))
+    if (!llvm::is_contained(axes, int64_t(i)))
+      out.push_back(size);
+  return ctx.result(ctx.b.reshape(x, out));
+}
+
+LogicalResult unsqueeze(NodeContext &ctx) {
+  Value x = ctx.operand(0);
+  Sizes in = getSizes(x), out;
+  auto given = ctx.intsOf("axes", 1);
+  if (failed(given))
+    return failure();
+  if (!*given)
+    return ctx.invalid("axes are missing");
+  int64_t rank = in.size() + (*given)->size();
+  FailureOr<SmallVector<int64_t>> axes = ctx.axes(**given, rank);
+  if (failed(axes))
+    return failure();
+  for (int64_t i = 0, next = 0; i < rank; ++i)
+    out.push_back(llvm::is_contained(*axes, i) ? ctx.b.size(1) : in[next++]);
+  return ctx.result(ctx.b.reshape(x, out));
+}
+
+LogicalResult transpose(NodeContext &ctx) {
+  Value x = ctx.operand(0);
+  int64_t rank = ctx.b.rankOf(x);
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, rank)));
+  if (auto given = ctx.getInts("perm")) {
+    permutation = *given;
+    SmallVector<int64_t> sorted(permutation);
+    llvm::sort(sorted);
+    if (!llvm::equal(sorted, llvm::seq<int64_t>(0, rank)))
+      return ctx.invalid("perm must name each dim of the operand " + describe(x) + " once");
+  }
+  return ctx.result(ctx.b.transpose(x, permutation));
+}
+
+LogicalResult concat(NodeContext &ctx) {
+  SmallVector<Value> inputs(ctx.allOperands());
+  for (Value v : inputs)
+    if (!v || ctx.b.rankOf(v) != ctx.b.rankOf(inputs.front()) ||
+        ctx.b.elementOf(v) != ctx.b.elementOf(inputs.front()))
+      return ctx.invalid("operands differ in rank or element type");
+  FailureOr<int64_t> axis = ctx.axis(ctx.getInt("axis", 1), ctx.b.rankOf(inputs.front()));
+  if (failed(axis))
+    return failure();
+  // The other dims are equal by the operator's definition: a static size is taken from whichever operand has it.
+  Sizes common = getSizes(inputs.front());
+  for (Value v : inputs)
+    for (auto [mine, theirs] : llvm::zip_equal(common, getSizes(v)))
+      if (!getConstantSize(mine) && getConstantSize(theirs))
+        mine = theirs;
+  for (Value &v : inputs) {
+    common[*axis] = getSizes(v)[*axis];
+    FailureOr<Value> same = ctx.castSizes(v, common);
+    if (failed(same))
+      return failure();
+    v = *same;
+  }
+  return ctx.result(ctx.b.concat(inputs, *axis));
+}
+
+LogicalResult split(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  FailureOr<int64_t> axis = ctx.axis(ctx.getInt("axis", 0), b.rankOf(x));
+  if (failed(axis))
+    return failure();
+  AffineExpr extent = getSizes(x)[*axis];
+  Sizes parts;
+  if (auto given = ctx.getInts("split")) {
+    parts = b.sizes(*given);
+  } else if (ctx.has(1)) {
+    FailureOr<Sizes> sizes = ctx.requireSizes(ctx.operand(1), "split");
+    if (failed(sizes))
+      return failure();
+    parts = *sizes;
+  } else {
+    int64_t count = ctx.numResults();
+    AffineExpr chunk = simplifySize(extent.ceilDiv(count));
+    parts.assign(count, chunk);
+    parts.back() = simplifySize(extent - chunk * (count - 1));
+    if (auto last = getConstantSize(parts.back()); last && *last < 0)
+      return ctx.invalid("dim " + Twine(*axis) + " of " + describe(x) + " can't be split in " + Twine(count));
+  }
+  if (parts.size() != ctx.numResults())
+    return ctx.invalid("split has " + Twine(parts.size()) + " sizes for " + Twine(ctx.numResults()) + " results");
+  AffineExpr start = b.size(0), sum = b.size(0);
+  for (AffineExpr part : parts) {
+    if (getConstantSize(part).value_or(0) < 0)
+      return ctx.invalid("a split size is negative");
+    sum = simplifySize(sum + part);
+  }
+  if (getConstantSize(sum) && getConstantSize(extent) && sum != extent)
+    return ctx.invalid("the split sizes do not add up to dim " + Twine(*axis) + " of " + describe(x));
+  for (auto [i, part] : llvm::enumerate(parts)) {
+    (void)ctx.set(i, b.sliceDim(x, *axis, start, part));
+    start = simplifySize(start + part);
+  }
+  return success();
+}
+
+/// Resolves one dim of Slice: start and count of elements.
+struct SliceDim {
+  AffineExpr start, count;
+};
+
+/// A start or end of Slice: an expression, or a value where it depends on data.
+struct SliceBound {
+  AffineExpr expr;
+  Value value;
+};
+
+/// The bound clamped to [low, extent + high], counted from the end if negative.
+AffineExpr clampBound(NodeContext &ctx, const SliceBound &bound, AffineExpr extent, int64_t low, int64_t high) {
+  PrimBuilder &b = ctx.b;
+  AffineExpr top = simplifySize(extent + high);
+  if (bound.expr) {
+    AffineExpr e = bound.expr;
+    auto constant = getConstantSize(e);
+    // INT_MAX and friends mean "to the end".
+    if (constant && *constant >= INT32_MAX && b.bounds(extent).second == INT64_MAX)
+      return top;
+    if (constant && *constant <= -INT32_MAX && b.bounds(extent).second == INT64_MAX)
+      return b.size(low);
+    if (b.bounds(e).second < 0)
+      e = simplifySize(e + extent);
+    else if (b.bounds(e).first < 0)
+      e = {};
+    if (e) {
+      bool aboveLow = b.bounds(simplifySize(e - low)).first >= 0, belowTop = b.bounds(simplifySize(top - e)).first >= 0;
+      if (b.bounds(simplifySize(e - low)).second <= 0)
+        return b.size(low);
+      if (aboveLow && belowTop)
+        return e;
+      if (aboveLow && b.bounds(simplifySize(e - top)).first >= 0)
+        return top;
+    }
+  }
+  Value v = bound.expr ? b.sizeValue(bound.expr) : b.reshape(b.convert(bound.value, b.getI64Type()), {});
+  v = b.select(b.compare(CompareKind::LT, v, 0), b.add(v, b.sizeValue(extent)), v);
+  v = b.min(b.binary<MaxOp>(v, double(low)), b.sizeValue(top));
+  return b.bindSymbol("slice", v, std::min<int64_t>(low, 0), b.bounds(top).second);
+}
+
+FailureOr<SliceDim> resolveSlice(NodeContext &ctx, Value source, AffineExpr extent, SliceBound start, SliceBound end,
+                                 int64_t step) {
+  PrimBuilder &b = ctx.b;
+  // A table of fixed size cut to the length of an input (position ids): beyond the table the model is wrong anyway, so the
+  // table's size bounds the input instead of a clamp that would make two lengths of one.
+  if (step == 1 && source.getDefiningOp<prim::ConstantOp>() && getConstantSize(extent) && end.expr)
+    if (auto symbol = dyn_cast<AffineSymbolExpr>(end.expr); symbol && b.bounds(end.expr).first >= 0)
+      b.symbols.refineMax(symbol.getPosition(), *getConstantSize(extent));
+  SliceDim dim;
+  AffineExpr span;
+  int64_t stride = step > 0 ? step : -step;
+  if (step > 0) {
+    dim.start = clampBound(ctx, start, extent, 0, 0);
+    span = simplifySize(clampBound(ctx, end, extent, 0, 0) - dim.start);
+  } else {
+    dim.start = clampBound(ctx, start, extent, 0, -1);
+    // An end of -1 after clamping means that index 0 is included; ONNX says so with a very negative end.
+    span = simplifySize(dim.start - clampBound(ctx, end, extent, -1, -1));
+  }
+  if (b.bounds(span).first >= 0) {
+    dim.count = simplifySize(span.ceilDiv(stride));
+  } else if (b.bounds(span).second <= 0) {
+    dim.count = b.size(0);
+  } else {
+    dim.count = b.bindSymbol("slice", b.binary<MaxOp>(b.sizeValue(simplifySize(span.ceilDiv(stride))), 0));
+  }
+  if (getConstantSize(dim.count) == 0)
+    dim.start = b.size(0);
+  return dim;
+}
+
+LogicalResult slice(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  Sizes sizes = getSizes(x);
+  int64_t rank = sizes.size();
+  SmallVector<SliceBound> starts, ends;
+  SmallVector<int64_t> axes, steps;
+  if (ctx.opset() < 10) {
+    for (int64_t v : ctx.getInts("starts").value_or(SmallVector<int64_t>()))
+      starts.push_back({b.size(v), {}});
+    for (int64_t v : ctx.getInts("ends").value_or(SmallVector<int64_t>()))
+      ends.push_back({b.size(v), {}});
+    axes = ctx.getInts("axes").value_or(llvm::to_vector(llvm::seq<int64_t>(0, starts.size())));
+    steps.assign(starts.size(), 1);
+  } else {
+    if (!ctx.has(1) || !ctx.has(2))
+      return ctx.invalid("starts and ends are missing");
+    for (auto [operand, bounds] : {std::pair(ctx.operand(1), &starts), std::pair(ctx.operand(2), &ends)}) {
+      auto type = b.typeOf(operand);
+      if (type.getRank() != 1 || !type.hasStaticShape() || !isa<IntegerType>(type.getElementType()) ||
+          type.getDimSize(0) > rank)
+        return ctx.invalid("starts and ends must be 1-D integer tensors with one element for each axis");
+      for (int64_t i = 0; i < type.getDimSize(0); ++i) {
+        Value element = b.take(operand, 0, i);
+        std::optional<Sizes> known = ctx.intValues(element);
+        bounds->push_back({known ? known->front() : AffineExpr(), element});
+      }
+    }
+    auto givenAxes = ctx.intsOf("axes", 3), givenSteps = ctx.intsOf("steps", 4);
+    if (failed(givenAxes) || failed(givenSteps))
+      return failure();
+    axes = givenAxes->value_or(llvm::to_vector(llvm::seq<int64_t>(0, starts.size())));
+    steps = givenSteps->value_or(SmallVector<int64_t>(starts.size(), 1));
+  }
+  FailureOr<SmallVector<int64_t>> normal = ctx.axes(axes, rank);
+  if (failed(normal))
+    return failure();
+  if (starts.size() != ends.size() || starts.size() != normal->size() || starts.size() != steps.size())
+    return ctx.invalid("starts, ends, axes and steps differ in length");
+  Sizes from(rank, b.size(0));
+  SmallVector<int64_t> by(rank, 1);
+  for (size_t i = 0; i < starts.size(); ++i) {
+    if (steps[i] == 0)
+      return ctx.invalid("a step is 0");
+    int64_t axis = (*normal)[i];
+    FailureOr<SliceDim> dim = resolveSlice(ctx, x, sizes[axis], starts[i], ends[i], std::max(steps[i], -INT64_MAX));
+    if (failed(dim))
+      return failure();
+    from[axis] = dim->start;
+    sizes[axis] = dim->count;
+    by[axis] = std::max(steps[i], -INT64_MAX);
+  }
+  return ctx.result(b.slice(x, from, by, sizes));
+}
+
+bool isIndex(NodeContext &ctx, Value v) {
+  return ctx.b.elementOf(v).isSignlessInteger(64) || ctx.b.elementOf(v).isSignlessInteger(32);
+}
+
+LogicalResult gather(NodeContext &ctx) {
+  FailureOr<int64_t> axis = ctx.axis(ctx.getInt("axis", 0), ctx.b.rankOf(ctx.operand(0)));
+  if (failed(axis))
+    return failure();
+  if (!isIndex(ctx, ctx.operand(1)))
+    return ctx.invalid("indices must be i32 or i64, but are " + describe(ctx.operand(1)));
+  // One known index is a slice, which later passes see through.
+  if (auto index = ctx.constantInts(ctx.operand(1)); index && index->size() == 1 && ctx.b.rankOf(ctx.operand(1)) == 0) {
+    AffineExpr extent = getSizes(ctx.operand(0))[*axis];
+    if (auto size = getConstantSize(extent)) {
+      int64_t i = index->front() < 0 ? index->front() + *size : index->front();
+      if (i < 0 || i >= *size)
+        return ctx.invalid("index " + Twine(index->front()) + " is outside dim " + Twine(*axis) + " of " +
+                           describe(ctx.operand(0)));
+      return ctx.result(ctx.b.take(ctx.operand(0), *axis, i));
+    }
+  }
+  return ctx.result(GatherOp::create(ctx.b, ctx.operand(0), ctx.operand(1), *axis));
+}
+
+LogicalResult gatherElements(NodeContext &ctx) {
+  Value source = ctx.operand(0), indices = ctx.operand(1);
+  if (ctx.b.rankOf(source) != ctx.b.rankOf(indices) || !isIndex(ctx, indices))
+    return ctx.invalid("indices must be i32 or i64 and of the operand's rank, but are " + describe(indices));
+  FailureOr<int64_t> axis = ctx.axis(ctx.getInt("axis", 0), ctx.b.rankOf(source));
+  if (failed(axis))
+    return failure();
+  return ctx.result(GatherElementsOp::create(ctx.b, withElementType(indices.getType(), ctx.b.elementOf(source)), source,
+                                             indices, *axis));
+}
+
+LogicalResult gatherND(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value source = ctx.operand(0), indices = ctx.operand(1);
+  int64_t batch = ctx.getInt("batch_dims", 0), rank = b.rankOf(indices);
+  if (rank < 1 || !isIndex(ctx, indices))
+    return ctx.invalid("indices must be i64 of rank 1 or more, but are " + describe(indices));
+  auto depth = getConstantSize(getSizes(indices).back());
+  if (!depth)
+    return ctx.unsupported("with indices whose last size is unknown is not supported");
+  if (batch < 0 || batch >= rank || batch + *depth > b.rankOf(source))
+    return ctx.invalid("indices " + describe(indices) + " name more dims than the operand " + describe(source) + " has");
+  Sizes in = getSizes(source), of = getSizes(indices), out(of.begin(), of.end() - 1);
+  out.append(in.begin() + batch + *depth, in.end());
+  return ctx.result(GatherNDOp::create(b, makeType(b.elementOf(source), out), source, indices, batch));
+}
+
+/// `reduction` of the scatters; nullopt within is "none".
+FailureOr<std::optional<ReduceKind>> readReduction(NodeContext &ctx) {
+  std::string reduction = ctx.getString("reduction", "none");
+  using Kind = std::optional<ReduceKind>;
+  if (reduction == "none")
+    return Kind();
+  if (reduction == "add")
+    return Kind(ReduceKind::Sum);
+  if (reduction == "mul")
+    return Kind(ReduceKind::Prod);
+  if (reduction == "max")
+    return Kind(ReduceKind::Max);
+  if (reduction == "min")
+    return Kind(ReduceKind::Min);
+  return ctx.invalid("reduction is \"" + reduction + "\"; it may be none, add, mul, max or min");
+}
+
+ReduceKindAttr asAttr(NodeContext &ctx, std::optional<ReduceKind> kind) {
+  return kind ? ReduceKindAttr::get(ctx.b.getContext(), *kind) : ReduceKindAttr();
+}
+
+LogicalResult scatterND(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value source = ctx.operand(0), indices = ctx.operand(1), updates = ctx.operand(2);
+  FailureOr<std::optional<ReduceKind>> kind = readReduction(ctx);
+  if (failed(kind))
+    return failure();
+  int64_t rank = b.rankOf(indices);
+  if (rank < 1 || !isIndex(ctx, indices) || b.elementOf(updates) != b.elementOf(source))
+    return ctx.invalid("indices must be i64 of rank 1 or more, updates of the operand's element type");
+  auto depth = getConstantSize(getSizes(indices).back());
+  if (!depth)
+    return ctx.unsupported("with indices whose last size is unknown is not supported");
+  if (*depth > b.rankOf(source))
+    return ctx.invalid("indices " + describe(indices) + " name more dims than the operand has");
+  Sizes expected = getSizes(indices), in = getSizes(source);
+  expected.pop_back();
+  expected.append(in.begin() + *depth, in.end());
+  FailureOr<Value> same = ctx.castSizes(updates, expected);
+  if (failed(same))
+    return failure();
+  return ctx.result(ScatterNDOp::create(b, source.getType(), source, indices, *same, asAttr(ctx, *kind)));
+}
+
+LogicalResult scatterElements(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value source = ctx.operand(0), indices = ctx.operand(1), updates = ctx.operand(2);
+  FailureOr<std::optional<ReduceKind>> kind = readReduction(ctx);
+  FailureOr<int64_t> axis = ctx.axis(ctx.getInt("axis", 0), b.rankOf(source));
+  if (failed(kind) || failed(axis))
+    return failure();
+  if (b.rankOf(source) != b.rankOf(indices) || !isIndex(ctx, indices) || b.elementOf(updates) != b.elementOf(source))
+    return ctx.invalid("indices must be i32 or i64 of the operand's rank, updates of its element type");
+  FailureOr<Value> same = ctx.castSizes(updates, getSizes(indices));
+  if (failed(same))
+    return failure();
+  return ctx.result(
+      ScatterElementsOp::create(b, source.getType(), source, indices, *same, *axis, asAttr(ctx, *kind)));
+}
+
+LogicalResult expand(NodeContext &ctx) {
+  FailureOr<Sizes> target = ctx.requireSizes(ctx.operand(1), "the shape");
+  if (failed(target))
+    return failure();
+  Sizes in = getSizes(ctx.operand(0));
+  FailureOr<Sizes> sizes = ctx.broadcastSizes({in, *target});
+  if (failed(sizes))
+    return failure();
+  return ctx.result(ctx.b.broadcastTo(ctx.operand(0), *sizes));
+}
+
+LogicalResult tile(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  if (ctx.opset() < 6)
+    return ctx.unsupported("is not supported; supported: opset 6 and later");
+  FailureOr<Sizes> repeats = ctx.requireSizes(ctx.operand(1), "repeats");
+  if (failed(repeats))
+    return failure();
+  Sizes in = getSizes(x);
+  if (repeats->size() != in.size())
+    return ctx.invalid("repeats has " + Twine(repeats->size()) + " elements for rank " + Twine(in.size()));
+  // [d] as [1, d], repeated to [r, d], read as [r * d].
+  Sizes split, repeated, joined;
+  for (auto [r, d] : llvm::zip_equal(*repeats, in)) {
+    if (getConstantSize(r).value_or(0) < 0)
+      return ctx.invalid("a repeat is negative");
+    if (getConstantSize(r) != 1) {
+      split.push_back(b.size(1));
+      repeated.push_back(r);
+    }
+    split.push_back(d);
+    repeated.push_back(d);
+    joined.push_back(simplifySize(r * d));
+  }
+  return ctx.result(b.reshape(b.broadcastTo(b.reshape(x, split), repeated), joined));
+}
+
+/// Pads one dim by reading at computed positions.
+Value padByIndex(NodeContext &ctx, Value x, int64_t axis, AffineExpr low, AffineExpr size, StringRef mode) {
+  PrimBuilder &b = ctx.b;
+  AffineExpr extent = getSizes(x)[axis];
+  auto broadcast = [&](AffineExpr e) { return b.broadcastTo(b.sizeValue(e), {size}); };
+  Value index = b.sub(b.iota(b.getI64Type(), {size}, 0), broadcast(low));
+  Value last = broadcast(simplifySize(extent - 1));
+  auto modulo = [&](Value v, Value period) {
+    return b.binary<RemOp>(b.add(b.binary<RemOp>(v, period), period), period);
+  };
+  if (mode == "edge") {
+    index = b.min(b.binary<MaxOp>(index, 0), last);
+  } else if (mode == "reflect") {
+    Value period = b.binary<MaxOp>(b.binary<MulOp>(last, 2), 1);
+    index = modulo(index, period);
+    index = b.min(index, b.sub(period, index));
+  } else {
+    index = modulo(index, broadcast(extent));
+  }
+  return GatherOp::create(b, x, index, axis);
+}
+
+LogicalResult pad(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0), value;
+  Sizes sizes = getSizes(x), pads;
+  int64_t rank = sizes.size();
+  std::string mode = ctx.getString("mode", "constant");
+  SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  if (ctx.opset() < 11) {
+    auto given = ctx.getInts(ctx.opset() < 2 ? "paddings" : "pads");
+    if (!given)
+      return ctx.invalid("pads are missing");
+    pads = b.sizes(*given);
+    value = b.scalar(b.elementOf(x), ctx.getFloat("value", 0));
+  } else {
+    if (!ctx.has(1))
+      return ctx.invalid("pads are missing");
+    if (ctx.has(3)) {
+      auto given = ctx.intsOf("axes", 3);
+      if (failed(given))
+        return failure();
+      FailureOr<SmallVector<int64_t>> normal = ctx.axes(**given, rank);
+      if (failed(normal))
+        return failure();
+      axes = *normal;
+    }
+    FailureOr<Sizes> given = ctx.requireSizes(ctx.operand(1), "pads");
+    if (failed(given))
+      return failure();
+    pads = *given;
+    value = ctx.has(2) ? ctx.operand(2) : b.scalar(b.elementOf(x), 0);
+    auto type = b.typeOf(value);
+    if (!type.hasStaticShape() || type.getNumElements() != 1 || type.getElementType() != b.elementOf(x))
+      return ctx.invalid("the pad value must be a scalar of the operand's element type");
+    value = b.reshape(value, {});
+  }
+  if (pads.size() != 2 * axes.size())
+    return ctx.invalid("pads has " + Twine(pads.size()) + " elements for " + Twine(axes.size()) + " axes");
+  if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap")
+    return ctx.invalid("mode is \"" + mode + "\"; it may be constant, edge, reflect or wrap");
+  Sizes low(rank, b.size(0));
+  for (auto [i, axis] : llvm::enumerate(axes)) {
+    AffineExpr size = simplifySize(sizes[axis] + pads[i] + pads[i + axes.size()]);
+    if (getConstantSize(size).value_or(0) < 0)
+      return ctx.invalid("pads cut more of dim " + Twine(axis) + " than there is");
+    if (mode != "constant" && size != sizes[axis])
+      x = padByIndex(ctx, x, axis, pads[i], size, mode);
+    low[axis] = pads[i];
+    sizes[axis] = size;
+  }
+  return ctx.result(mode == "constant" ? b.pad(x, value, low, sizes) : x);
+}
+
+LogicalResult depthToSpace(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  Sizes s = getSizes(x);
+  int64_t block = ctx.getInt("blocksize", 0);
+  if (s.size() != 4 || block < 1 || block > INT32_MAX)
+    return ctx.invalid("needs a 4-D operand and a positive blocksize");
+  auto channels = getConstantSize(s[1]);
+  if (channels && *channels % (block * block) != 0)
+    return ctx.invalid("blocksize does not divide the " + Twine(*channels) + " channels");
+  AffineExpr c = simplifySize(s[1].floorDiv(block * block)), k = b.size(block);
+  bool dcr = ctx.getString("mode", "DCR") == "DCR";
+  Value split = b.reshape(x, dcr ? Sizes{s[0], k, k, c, s[2], s[3]} : Sizes{s[0], c, k, k, s[2], s[3]});
+  Value moved = b.transpose(split, dcr ? ArrayRef<int64_t>{0, 3, 4, 1, 5, 2} : ArrayRef<int64_t>{0, 1, 4, 2, 5, 3});
+  return ctx.result(b.reshape(moved, {s[0], c, s[2] * block, s[3] * block}));
+}
+
+LogicalResult spaceToDepth(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  Sizes s = getSizes(x);
+  int64_t block = ctx.getInt("blocksize", 0);
+  if (s.size() != 4 || block < 1 || block > INT32_MAX)
+    return ctx.invalid("needs a 4-D operand and a positive blocksize");
+  for (int64_t i : {2, 3})
+    if (auto size = getConstantSize(s[i]); size && *size % block != 0)
+      return ctx.invalid("blocksize does not divide dim " + Twine(i) + " of " + describe(x));
+  AffineExpr h = simplifySize(s[2].floorDiv(block)), w = simplifySize(s[3].floorDiv(block)), k = b.size(block);
+  Value moved = b.transpose(b.reshape(x, {s[0], s[1], h, k, w, k}), {0, 3, 5, 1, 2, 4});
+  return ctx.result(b.reshape(moved, {s[0], s[1] * (block * block), h, w}));
+}
+
+} // namespace
+
+void tc::populateONNXMovement(OpRegistrar &onOp) {
+  onOp("Reshape", 1, reshape);
+  onOp("Flatten", 1, flatten);
+  onOp("Squeeze", 1, squeeze);
+  onOp("Unsqueeze", 1, unsqueeze);
+  onOp("Transpose", 1, transpose);
+  onOp("Concat", 1, concat);
+  onOp("Split", 2, split);
+  onOp("Slice", 1, slice);
+  onOp("Gather", 1, gather, 2);
+  onOp("GatherElements", 11, gatherElements, 2);
+  onOp("GatherND", 11, gatherND, 2);
+  onOp("Scatter", 9, scatterElements, 3);
+  onOp("ScatterElements", 11, scatterElements, 3);
+  onOp("ScatterND", 11, scatterND, 3);
+  onOp("Expand", 8, expand, 2);
+  onOp("Tile", 6, tile, 2);
+  onOp("Pad", 1, pad);
+  onOp("DepthToSpace", 1, depthToSpace);
+  onOp("SpaceToDepth", 1, spaceToDepth);
+}

@@ -1,0 +1,209 @@
+//===- ONNXNorm.cpp - softmax and normalizations of ONNX ------------------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "ONNXSupport.h"
+#include "OpRegistry.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::prim;
+
+namespace {
+
+NodeHandler softmax(bool log) {
+  return [log](NodeContext &ctx) -> LogicalResult {
+    PrimBuilder &b = ctx.b;
+    Value x = ctx.operand(0);
+    int64_t rank = b.rankOf(x);
+    if (!b.isFloat(x))
+      return ctx.invalid("operand must have a float element type");
+    if (rank == 0)
+      return ctx.result(b.splatLike(x, log ? 0 : 1));
+    FailureOr<int64_t> axis = ctx.axis(ctx.getInt("axis", ctx.opset() < 13 ? 1 : -1), rank);
+    if (failed(axis))
+      return failure();
+    auto emit = [&](Value v, int64_t along) -> Value { return SoftmaxOp::create(b, v.getType(), v, along, log); };
+    if (ctx.opset() >= 13 || *axis == rank - 1)
+      return ctx.result(emit(x, *axis));
+    // Before opset 13 all dims from `axis` on were one.
+    Sizes sizes = getSizes(x);
+    Sizes flat(sizes.begin(), sizes.begin() + *axis);
+    flat.push_back(product(b.getContext(), SizesRef(sizes).drop_front(*axis)));
+    return ctx.result(b.reshape(emit(b.reshape(x, flat), *axis), sizes));
+  };
+}
+
+LogicalResult hardmax(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  FailureOr<int64_t> axis = ctx.axis(ctx.getInt("axis", ctx.opset() < 13 ? 1 : -1), b.rankOf(x));
+  if (failed(axis))
+    return failure();
+  Sizes sizes = getSizes(x), flat = sizes;
+  if (ctx.opset() < 13) {
+    flat.resize(*axis);
+    flat.push_back(product(b.getContext(), SizesRef(sizes).drop_front(*axis)));
+  }
+  Sizes dropped = flat;
+  dropped.erase(dropped.begin() + *axis);
+  Value best = ArgReduceOp::create(b, makeType(b.getI64Type(), dropped), ReduceKind::Max, b.reshape(x, flat), *axis,
+                                   /*lastIndex=*/false);
+  Value hot = b.compare(CompareKind::EQ, b.iota(b.getI64Type(), flat, *axis),
+                        b.broadcastTo(b.unsqueeze(best, *axis), flat));
+  return ctx.result(b.reshape(b.convert(hot, b.elementOf(x)), sizes));
+}
+
+/// x * scale + bias, both broadcast from the right; computed in x's element type.
+FailureOr<Value> scaleAndShift(NodeContext &ctx, Value x, Value scale, Value bias) {
+  PrimBuilder &b = ctx.b;
+  for (Value v : {scale, bias})
+    if (v) {
+      FailureOr<Sizes> sizes = ctx.broadcastSizes({getSizes(x), getSizes(v)});
+      if (failed(sizes))
+        return failure();
+      if (*sizes != getSizes(x))
+        return ctx.invalid(describe(v) + " can't be broadcast to the operand " + describe(x));
+      Value wide = b.broadcastTo(b.convert(v, b.elementOf(x)), getSizes(x));
+      x = v == scale ? b.mul(x, wide) : b.add(x, wide);
+    }
+  return x;
+}
+
+NodeHandler layerNorm(bool rms) {
+  return [rms](NodeContext &ctx) -> LogicalResult {
+    PrimBuilder &b = ctx.b;
+    Value x = ctx.operand(0);
+    int64_t rank = b.rankOf(x);
+    FailureOr<int64_t> axis = ctx.axis(ctx.getInt("axis", -1), rank);
+    if (failed(axis))
+      return failure();
+    if (!b.isFloat(x))
+      return ctx.invalid("operand must have a float element type");
+    double epsilon = ctx.getFloat("epsilon", 1e-5);
+    SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(*axis, rank));
+    Value norm = b.norm(x, dims, epsilon, rms);
+    Value bias = rms ? Value() : ctx.operand(2);
+    FailureOr<Value> y = scaleAndShift(ctx, norm, ctx.operand(1), bias);
+    if (failed(y))
+      return failure();
+    if (ctx.isResultUsed(1) || ctx.isResultUsed(2)) {
+      Value wide = b.convert(x, b.accumulatorOf(b.elementOf(x)));
+      Value mean = b.mean(wide, dims, /*keepDims=*/true);
+      Value centred = b.sub(wide, b.broadcastTo(mean, getSizes(wide)));
+      Value variance = b.mean(b.mul(centred, centred), dims, /*keepDims=*/true);
+      (void)ctx.set(1, mean);
+      (void)ctx.set(2, b.unary<RsqrtOp>(b.binary<AddOp>(variance, epsilon)));
+    }
+    return ctx.result(*y);
+  };
+}
+
+LogicalResult batchNorm(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  int64_t rank = b.rankOf(x);
+  bool training = ctx.opset() >= 14 ? ctx.getInt("training_mode", 0) : ctx.opset() < 7 && !ctx.getInt("is_test", 0);
+  if (training)
+    return ctx.unsupported("in training mode is not supported; supported: inference");
+  if (!ctx.getInt("spatial", 1))
+    return ctx.unsupported("with spatial 0 is not supported; supported: 1");
+  if (rank < 2 || !b.isFloat(x))
+    return ctx.invalid("needs a float operand [N, C, ..], but has " + describe(x));
+  for (size_t i = 1; i < 5; ++i)
+    if (b.rankOf(ctx.operand(i)) != 1)
+      return ctx.invalid("operand " + Twine(i) + " must have one element for each channel");
+  // scale / sqrt(var + epsilon) and bias - mean * that: constants as a rule, which fold into a convolution.
+  Type compute = b.elementOf(ctx.operand(4));
+  Value scale = b.convert(ctx.operand(1), compute), bias = b.convert(ctx.operand(2), compute);
+  Value mean = b.convert(ctx.operand(3), compute), variance = ctx.operand(4);
+  for (Value *v : {&scale, &bias, &mean}) {
+    FailureOr<Value> same = ctx.castSizes(*v, getSizes(variance));
+    if (failed(same))
+      return failure();
+    *v = *same;
+  }
+  Value factor =
+      b.div(scale, b.unary<SqrtOp>(b.binary<AddOp>(variance, ctx.getFloat("epsilon", 1e-5))));
+  Value shift = b.sub(bias, b.mul(mean, factor));
+  FailureOr<Value> wideFactor = broadcastAlong(ctx, b.convert(factor, b.elementOf(x)), 1, getSizes(x));
+  FailureOr<Value> wideShift = broadcastAlong(ctx, b.convert(shift, b.elementOf(x)), 1, getSizes(x));
+  if (failed(wideFactor) || failed(wideShift))
+    return failure();
+  return ctx.result(b.add(b.mul(x, *wideFactor), *wideShift));
+}
+
+LogicalResult instanceNorm(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  int64_t rank = b.rankOf(x);
+  if (rank < 3 || !b.isFloat(x))
+    return ctx.invalid("needs a float operand [N, C, ..], but has " + describe(x));
+  Value norm = b.norm(x, llvm::to_vector(llvm::seq<int64_t>(2, rank)), ctx.getFloat("epsilon", 1e-5), /*rms=*/false);
+  FailureOr<Value> scale = broadcastAlong(ctx, ctx.operand(1), 1, getSizes(x));
+  FailureOr<Value> bias = broadcastAlong(ctx, ctx.operand(2), 1, getSizes(x));
+  if (failed(scale) || failed(bias))
+    return failure();
+  return ctx.result(b.add(b.mul(norm, *scale), *bias));
+}
+
+LogicalResult groupNorm(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  Sizes sizes = getSizes(x);
+  int64_t rank = sizes.size(), groups = ctx.getInt("num_groups", 0);
+  if (rank < 2 || !b.isFloat(x))
+    return ctx.invalid("needs a float operand [N, C, ..], but has " + describe(x));
+  auto channels = getConstantSize(sizes[1]);
+  if (groups < 1 || (channels && *channels % groups != 0))
+    return ctx.invalid("num_groups " + Twine(groups) + " does not divide the channels of " + describe(x));
+  Sizes grouped{sizes[0], b.size(groups), simplifySize(sizes[1].floorDiv(groups))};
+  grouped.append(sizes.begin() + 2, sizes.end());
+  Value split = b.reshape(x, grouped);
+  Value norm = b.norm(split, llvm::to_vector(llvm::seq<int64_t>(2, rank + 1)), ctx.getFloat("epsilon", 1e-5),
+                      /*rms=*/false);
+  // Scale and bias are per group before opset 21, per channel since.
+  bool perGroup = ctx.opset() < 21;
+  if (!perGroup)
+    norm = b.reshape(norm, sizes);
+  FailureOr<Value> scale = broadcastAlong(ctx, b.convert(ctx.operand(1), b.elementOf(x)), 1, getSizes(norm));
+  FailureOr<Value> bias = broadcastAlong(ctx, b.convert(ctx.operand(2), b.elementOf(x)), 1, getSizes(norm));
+  if (failed(scale) || failed(bias))
+    return failure();
+  return ctx.result(b.reshape(b.add(b.mul(norm, *scale), *bias), sizes));
+}
+
+LogicalResult lpNorm(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  FailureOr<int64_t> axis = ctx.axis(ctx.getInt("axis", -1), b.rankOf(x));
+  if (failed(axis))
+    return failure();
+  int64_t p = ctx.getInt("p", 2);
+  if (p != 1 && p != 2)
+    return ctx.invalid("p is " + Twine(p) + "; it may be 1 or 2");
+  Value powers = p == 1 ? b.unary<AbsOp>(x) : b.mul(x, x);
+  Value norm = b.reduce(ReduceKind::Sum, powers, {*axis}, /*keepDims=*/true);
+  if (p == 2)
+    norm = b.unary<SqrtOp>(norm);
+  Value zero = b.compare(CompareKind::EQ, norm, 0);
+  norm = b.select(zero, b.splatLike(norm, 1), norm); // 0 / 0 is 0 here
+  return ctx.result(b.div(x, b.broadcastTo(norm, getSizes(x))));
+}
+
+} // namespace
+
+void tc::populateONNXNorm(OpRegistrar &onOp) {
+  onOp("Softmax", 1, softmax(/*log=*/false));
+  onOp("LogSoftmax", 1, softmax(/*log=*/true));
+  onOp("Hardmax", 1, hardmax);
+  onOp("LayerNormalization", 1, layerNorm(/*rms=*/false), 2);
+  onOp("SimplifiedLayerNormalization", 1, layerNorm(/*rms=*/true), 2);
+  onOp("RMSNormalization", 23, layerNorm(/*rms=*/true), 2);
+  onOp("BatchNormalization", 1, batchNorm, 5);
+  onOp("InstanceNormalization", 6, instanceNorm, 3);
+  onOp("GroupNormalization", 18, groupNorm, 3);
+  onOp("LpNormalization", 1, lpNorm);
+}

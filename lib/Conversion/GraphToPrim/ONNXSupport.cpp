@@ -1,0 +1,152 @@
+//===- ONNXSupport.cpp - what the ONNX handlers share ---------------------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "ONNXSupport.h"
+
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::prim;
+
+Type tc::elementTypeOfONNX(MLIRContext *context, int64_t dataType) {
+  Builder b(context);
+  auto integer = [&](unsigned width) { return b.getIntegerType(width); };
+  auto natural = [&](unsigned width) { return b.getIntegerType(width, /*isSigned=*/false); };
+  switch (dataType) { // onnx.proto, TensorProto.DataType
+  case 1:
+    return b.getF32Type();
+  case 2:
+    return natural(8);
+  case 3:
+    return integer(8);
+  case 4:
+    return natural(16);
+  case 5:
+    return integer(16);
+  case 6:
+    return integer(32);
+  case 7:
+    return integer(64);
+  case 9:
+    return b.getI1Type();
+  case 10:
+    return b.getF16Type();
+  case 11:
+    return b.getF64Type();
+  case 12:
+    return natural(32);
+  case 13:
+    return natural(64);
+  case 16:
+    return b.getBF16Type();
+  case 17:
+    return Float8E4M3FNType::get(context);
+  case 19:
+    return Float8E5M2Type::get(context);
+  default:
+    return {};
+  }
+}
+
+FailureOr<Type> tc::readElementType(NodeContext &ctx, StringRef name, int64_t defaultType) {
+  Attribute attr = ctx.attr(name);
+  if (auto type = dyn_cast_or_null<TypeAttr>(attr))
+    return type.getValue();
+  int64_t number = ctx.getInt(name, defaultType);
+  if (auto text = dyn_cast_or_null<StringAttr>(attr))
+    number = llvm::StringSwitch<int64_t>(text.getValue())
+                 .Case("FLOAT", 1)
+                 .Case("UINT8", 2)
+                 .Case("INT8", 3)
+                 .Case("UINT16", 4)
+                 .Case("INT16", 5)
+                 .Case("INT32", 6)
+                 .Case("INT64", 7)
+                 .Case("BOOL", 9)
+                 .Case("FLOAT16", 10)
+                 .Case("DOUBLE", 11)
+                 .Case("UINT32", 12)
+                 .Case("UINT64", 13)
+                 .Default(0);
+  Type type = elementTypeOfONNX(ctx.b.getContext(), number);
+  if (!type) {
+    if (number < 1 || number > 26)
+      return ctx.invalid(name + " is " + Twine(number) + ", which is no data type");
+    return ctx.unsupported("with " + name + " of data type " + Twine(number) +
+                           " is not supported; supported: bool, integers of 8 to 64 bits, f16, bf16, f32, f64, f8E4M3FN, "
+                           "f8E5M2");
+  }
+  return type;
+}
+
+SmallVector<int64_t> tc::toChannelsLast(int64_t rank) {
+  SmallVector<int64_t> permutation{0};
+  for (int64_t i = 2; i < rank; ++i)
+    permutation.push_back(i);
+  permutation.push_back(1);
+  return permutation;
+}
+
+SmallVector<int64_t> tc::toChannelsFirst(int64_t rank) {
+  SmallVector<int64_t> permutation{0, rank - 1};
+  for (int64_t i = 1; i < rank - 1; ++i)
+    permutation.push_back(i);
+  return permutation;
+}
+
+FailureOr<Window> tc::readWindow(NodeContext &ctx, ArrayRef<int64_t> kernel, SizesRef spatial) {
+  size_t n = spatial.size();
+  Window window;
+  window.kernel.assign(kernel.begin(), kernel.end());
+  window.strides = ctx.getInts("strides").value_or(SmallVector<int64_t>(n, 1));
+  window.dilations = ctx.getInts("dilations").value_or(SmallVector<int64_t>(n, 1));
+  SmallVector<int64_t> pads = ctx.getInts("pads").value_or(SmallVector<int64_t>(2 * n, 0));
+  if (kernel.size() != n || window.strides.size() != n || window.dilations.size() != n || pads.size() != 2 * n)
+    return ctx.invalid("kernel, strides, dilations and pads must have one entry (pads two) for each of " + Twine(n) +
+                       " spatial dims");
+  auto positive = [](int64_t v) { return v >= 1 && v <= INT32_MAX; };
+  if (!llvm::all_of(kernel, positive) || !llvm::all_of(window.strides, positive) ||
+      !llvm::all_of(window.dilations, positive))
+    return ctx.invalid("kernel sizes, strides and dilations must be positive");
+  if (llvm::any_of(pads, [](int64_t p) { return p < -INT32_MAX || p > INT32_MAX; }))
+    return ctx.invalid("a pad is out of range");
+  window.padLow.assign(pads.begin(), pads.begin() + n);
+  window.padHigh.assign(pads.begin() + n, pads.end());
+  std::string autoPad = ctx.getString("auto_pad", "NOTSET");
+  if (autoPad == "VALID") {
+    window.padLow.assign(n, 0);
+    window.padHigh.assign(n, 0);
+  } else if (autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER") {
+    for (size_t i = 0; i < n; ++i) {
+      int64_t extent = window.dilations[i] * (kernel[i] - 1) + 1, total;
+      if (auto size = getConstantSize(spatial[i])) {
+        int64_t out = (*size + window.strides[i] - 1) / window.strides[i];
+        total = std::max<int64_t>((out - 1) * window.strides[i] + extent - *size, 0);
+      } else if (window.strides[i] == 1) {
+        total = extent - 1;
+      } else {
+        return ctx.unsupported("with auto_pad " + autoPad +
+                               ", strides and a size that is not known at compile time is not supported; supported: "
+                               "explicit pads, or a fixed size by --dim or --shape");
+      }
+      window.padLow[i] = autoPad == "SAME_UPPER" ? total / 2 : total - total / 2;
+      window.padHigh[i] = total - window.padLow[i];
+    }
+  } else if (autoPad != "NOTSET" && !autoPad.empty()) {
+    return ctx.invalid("auto_pad is \"" + autoPad + "\"; it may be NOTSET, VALID, SAME_UPPER or SAME_LOWER");
+  }
+  return window;
+}
+
+FailureOr<Value> tc::broadcastAlong(NodeContext &ctx, Value v, int64_t axis, SizesRef sizes) {
+  Sizes own = getSizes(v);
+  auto have = own.size() == 1 ? getConstantSize(own[0]) : std::nullopt, want = getConstantSize(sizes[axis]);
+  if (own.size() != 1 || (have && want && *have != *want))
+    return ctx.invalid(describe(v) + " must have one element for each of the " +
+                       (want ? Twine(*want) : Twine("unknown")) + " channels");
+  return ctx.b.broadcastInDims(v, sizes, {axis});
+}

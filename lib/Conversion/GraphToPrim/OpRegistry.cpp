@@ -1,0 +1,40 @@
+//===- OpRegistry.cpp - which handler gives a node its meaning ------------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "OpRegistry.h"
+
+using namespace mlir;
+using namespace tc;
+
+void OpRegistry::add(StringRef domain, StringRef type, int64_t sinceVersion, NodeHandler handler, size_t minOperands) {
+  table[{domain.str(), type.str()}][sinceVersion] = {std::move(handler), minOperands};
+}
+
+const OpEntry *OpRegistry::lookup(StringRef domain, StringRef type, int64_t opset) const {
+  auto versions = table.find({domain.empty() ? "ai.onnx" : domain.str(), type.str()});
+  if (versions == table.end())
+    return nullptr;
+  auto after = versions->second.upper_bound(opset);
+  return after == versions->second.begin() ? nullptr : &std::prev(after)->second;
+}
+
+const OpRegistry &OpRegistry::get() {
+  static const OpRegistry registry = [] {
+    OpRegistry r;
+    OpRegistrar onnx(r, "ai.onnx");
+    populateONNXContraction(onnx);
+    populateONNXControlFlow(onnx);
+    populateONNXElementwise(onnx);
+    populateONNXMovement(onnx);
+    populateONNXNorm(onnx);
+    populateONNXPooling(onnx);
+    populateONNXReduction(onnx);
+    populateONNXRnn(onnx);
+    populateONNXShape(onnx);
+    return r;
+  }();
+  return registry;
+}

@@ -1,0 +1,72 @@
+//===- OpRegistry.h - which handler gives a node its meaning --------------------------------------------------*- C++ -*-===//
+//
+// Handlers are keyed by domain, type and the first opset that they are for; a node takes the handler with the greatest such
+// opset not above its own. Each family file has one populate function that OpRegistry::get() calls once. Nothing here knows
+// ONNX: another front end registers under its own domain. Immutable after construction, so threads may share it.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_LIB_CONVERSION_GRAPHTOPRIM_OPREGISTRY_H
+#define TC_LIB_CONVERSION_GRAPHTOPRIM_OPREGISTRY_H
+
+#include "NodeContext.h"
+
+#include <functional>
+#include <map>
+#include <string>
+
+namespace tc {
+
+/// Emits prim for one node and sets the node's results, or returns failure after ctx.unsupported or ctx.invalid.
+using NodeHandler = std::function<mlir::LogicalResult(NodeContext &)>;
+
+struct OpEntry {
+  NodeHandler handler;
+  /// Operands that must be present; the conversion checks it before the handler runs.
+  size_t minOperands = 0;
+};
+
+class OpRegistry {
+public:
+  /// All handlers of tc.
+  static const OpRegistry &get();
+
+  void add(llvm::StringRef domain, llvm::StringRef type, int64_t sinceVersion, NodeHandler handler, size_t minOperands);
+  /// Null if there is none.
+  const OpEntry *lookup(llvm::StringRef domain, llvm::StringRef type, int64_t opset) const;
+  /// (domain, type) -> since-versions, in order: the table of supported operators.
+  using Key = std::pair<std::string, std::string>;
+  const std::map<Key, std::map<int64_t, OpEntry>> &entries() const { return table; }
+
+private:
+  std::map<Key, std::map<int64_t, OpEntry>> table;
+};
+
+/// Registers under one domain: `onOp("Add", /*sinceVersion=*/7, handler, /*minOperands=*/2)`.
+class OpRegistrar {
+public:
+  OpRegistrar(OpRegistry &registry, llvm::StringRef domain) : registry(registry), domain(domain.str()) {}
+  void operator()(llvm::StringRef type, int64_t sinceVersion, NodeHandler handler, size_t minOperands = 1) {
+    registry.add(domain, type, sinceVersion, std::move(handler), minOperands);
+  }
+
+private:
+  OpRegistry &registry;
+  std::string domain;
+};
+
+void populateONNXContraction(OpRegistrar &onOp);
+void populateONNXControlFlow(OpRegistrar &onOp);
+void populateONNXElementwise(OpRegistrar &onOp);
+void populateONNXMovement(OpRegistrar &onOp);
+void populateONNXNorm(OpRegistrar &onOp);
+void populateONNXPooling(OpRegistrar &onOp);
+void populateONNXReduction(OpRegistrar &onOp);
+void populateONNXRnn(OpRegistrar &onOp);
+void populateONNXShape(OpRegistrar &onOp);
+
+} // namespace tc
+
+#endif // TC_LIB_CONVERSION_GRAPHTOPRIM_OPREGISTRY_H

@@ -1,0 +1,20 @@
+// All that tc lacks is named in one run, with one diagnostic for each reason; contradictions of the model are errors too.
+// RUN: not tc-opt %s -tc-convert-graph-to-prim -split-input-file 2>&1 | FileCheck %s
+
+// CHECK-DAG: error: {{.*}}node "a": NoSuchOp (opset 17) is not supported
+// CHECK-DAG: note: {{.*}}1 more node fails for the same reason; --explain lists them
+// CHECK-DAG: error: {{.*}}node "c": MaxPool (opset 17) with the result Indices is not supported; supported: the result Y alone
+graph.func @lacking(%x: tensor<1x3x8x8xf32> {graph.name = "x"}) -> (!tc.unknown, !tc.unknown) attributes {opsets = {ai.onnx = 17 : i64}} {
+  %a = graph.node "ai.onnx":"NoSuchOp" opset 17(%x) : (tensor<1x3x8x8xf32>) -> !tc.unknown loc("a")
+  %b = graph.node "ai.onnx":"NoSuchOp" opset 17(%a) : (!tc.unknown) -> !tc.unknown loc("b")
+  %c, %i = graph.node "ai.onnx":"MaxPool" opset 17(%x) {kernel_shape = array<i64: 2, 2>} : (tensor<1x3x8x8xf32>) -> (!tc.unknown, !tc.unknown) loc("c")
+  graph.yield %b, %i : !tc.unknown, !tc.unknown
+}
+
+// -----
+
+// CHECK: error: {{.*}}node "sum": Add (opset 17): sizes 3 and 4 can't be broadcast together
+graph.func @contradiction(%x: tensor<3xf32> {graph.name = "x"}, %y: tensor<4xf32> {graph.name = "y"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 17 : i64}} {
+  %z = graph.node "ai.onnx":"Add" opset 17(%x, %y) : (tensor<3xf32>, tensor<4xf32>) -> !tc.unknown loc("sum")
+  graph.yield %z : !tc.unknown
+}
