@@ -87,9 +87,9 @@ static tcrt_status_t no_memory(const tcrt_context_t *context, const char *what, 
                    (unsigned long long)bytes);
 }
 
-/* Makes *data at least `bytes` large; its contents are lost. */
+/* Makes *data at least `bytes` large; its contents are lost. Where memory is limited, nothing is kept in reserve. */
 static tcrt_status_t grow(tcrt_context_t *context, void **data, uint64_t *has, uint64_t bytes, const char *what) {
-  if (*data && *has >= bytes)
+  if (*data && *has >= bytes && !(context->memory_limit && *has != bytes))
     return TCRT_OK;
   if (*data) {
     context->driver->release(context, *data, *has);
@@ -555,6 +555,13 @@ static tcrt_status_t infer(tcrt_context_t *context) {
   if (context->frame.arena_size > (uint64_t)INT64_MAX)
     return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: the run would need %llu bytes for inputs of these sizes", model->name,
                      (unsigned long long)context->frame.arena_size);
+  for (uint32_t i = 0; context->memory_limit && i < c->signature->output_count; ++i) {
+    tcrt_bound_t *output = &context->outputs[i];
+    context->driver->release(context, output->own, output->own_bytes);
+    tcrt_context_discharge(context, output->own_bytes);
+    output->own = NULL;
+    output->own_bytes = 0;
+  }
   void *arena = context->frame.arena;
   status = grow(context, &arena, &context->arena_bytes, context->frame.arena_size, "the arena");
   context->frame.arena = arena;

@@ -1,0 +1,57 @@
+//===- Reader.h - Reads artifact files for tools ----------------------------------------------------------*- C++ -*-===//
+//
+// Opens an artifact with the checks of the runtime's loader (bounds, hashes) without running anything in it, and gives
+// access to its tables. References stay valid as long as the Reader lives. Any byte string is safe.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------------------------------------------------===//
+#ifndef TC_ARTIFACT_READER_H
+#define TC_ARTIFACT_READER_H
+
+#include "tcrt/artifact_abi.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <memory>
+#include <string>
+
+namespace tc::artifact {
+
+/// An opened artifact.
+class Reader {
+public:
+  /// Opens the file at `path`. With `verifyAll`, the hashes of device code and weights are checked, too.
+  static llvm::Expected<std::unique_ptr<Reader>> open(llvm::StringRef path, bool verifyAll = false);
+  ~Reader();
+  Reader(const Reader &) = delete;
+  Reader &operator=(const Reader &) = delete;
+
+  llvm::StringRef path() const;
+  uint64_t fileSize() const;
+  /// The manifest's JSON text; empty without one.
+  llvm::StringRef manifest() const;
+  llvm::ArrayRef<tcrt_section_t> sections() const;
+  llvm::StringRef sectionBytes(const tcrt_section_t &section) const;
+  llvm::ArrayRef<tcrt_sig_value_t> inputs() const;
+  llvm::ArrayRef<tcrt_sig_value_t> outputs() const;
+  llvm::ArrayRef<tcrt_sig_symbol_t> symbols() const;
+  llvm::ArrayRef<tcrt_sig_variant_t> variants() const;
+  llvm::ArrayRef<tcrt_sig_kernel_t> kernels() const;
+  llvm::ArrayRef<tcrt_sig_device_kernel_t> deviceKernels() const;
+  /// The dims of an input or output.
+  llvm::ArrayRef<tcrt_sig_dim_t> dims(const tcrt_sig_value_t &value) const;
+  llvm::StringRef name(tcrt_sig_name_t name) const;
+  /// Bytes of weights; 0 without any.
+  uint64_t weightsSize() const;
+
+private:
+  struct Impl;
+  explicit Reader(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace tc::artifact
+
+#endif // TC_ARTIFACT_READER_H

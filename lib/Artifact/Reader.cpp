@@ -1,0 +1,74 @@
+//===- Reader.cpp - Reads artifact files for tools ------------------------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------------------------------------------------===//
+#include "tc/Artifact/Reader.h"
+
+#include "../Runtime/Internal.h"
+
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace tc::artifact;
+
+struct Reader::Impl {
+  std::string path;
+  std::unique_ptr<llvm::MemoryBuffer> buffer;
+  tcrt_container_t container = {};
+};
+
+Reader::Reader(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
+Reader::~Reader() = default;
+
+llvm::Expected<std::unique_ptr<Reader>> Reader::open(llvm::StringRef path, bool verifyAll) {
+  auto impl = std::make_unique<Impl>();
+  impl->path = path.str();
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return llvm::createStringError(buffer.getError(), "%s: error: the file cannot be read: %s", impl->path.c_str(),
+                                   buffer.getError().message().c_str());
+  impl->buffer = std::move(*buffer);
+  llvm::StringRef data = impl->buffer->getBuffer();
+  uint32_t flags = TCRT_PARSE_HASHES | (verifyAll ? uint32_t(TCRT_PARSE_ALL_HASHES) : 0u);
+  if (tcrt_container_parse(data.data(), data.size(), impl->path.c_str(), flags, &impl->container) != TCRT_OK)
+    return llvm::createStringError(tcrt_last_error());
+  return std::unique_ptr<Reader>(new Reader(std::move(impl)));
+}
+
+llvm::StringRef Reader::path() const { return impl->path; }
+uint64_t Reader::fileSize() const { return impl->container.size_bytes; }
+
+llvm::StringRef Reader::manifest() const {
+  return impl->container.manifest ? sectionBytes(*impl->container.manifest) : llvm::StringRef();
+}
+
+llvm::ArrayRef<tcrt_section_t> Reader::sections() const {
+  return {impl->container.sections, impl->container.section_count};
+}
+
+llvm::StringRef Reader::sectionBytes(const tcrt_section_t &section) const {
+  return {reinterpret_cast<const char *>(impl->container.data) + section.offset, size_t(section.size)};
+}
+
+llvm::ArrayRef<tcrt_sig_value_t> Reader::inputs() const {
+  return {impl->container.inputs, impl->container.signature->input_count};
+}
+llvm::ArrayRef<tcrt_sig_value_t> Reader::outputs() const {
+  return {impl->container.outputs, impl->container.signature->output_count};
+}
+llvm::ArrayRef<tcrt_sig_symbol_t> Reader::symbols() const {
+  return {impl->container.symbols, impl->container.signature->symbol_count};
+}
+llvm::ArrayRef<tcrt_sig_variant_t> Reader::variants() const {
+  return {impl->container.variants, impl->container.signature->variant_count};
+}
+llvm::ArrayRef<tcrt_sig_kernel_t> Reader::kernels() const {
+  return {impl->container.kernels, impl->container.signature->kernel_count};
+}
+llvm::ArrayRef<tcrt_sig_device_kernel_t> Reader::deviceKernels() const {
+  return {impl->container.device_kernels, impl->container.signature->device_kernel_count};
+}
+llvm::ArrayRef<tcrt_sig_dim_t> Reader::dims(const tcrt_sig_value_t &value) const {
+  return {impl->container.dims + value.first_dim, value.rank};
+}
+llvm::StringRef Reader::name(tcrt_sig_name_t name) const { return {impl->container.strings + name.offset, name.length}; }
+uint64_t Reader::weightsSize() const { return impl->container.weights ? impl->container.weights->size : 0; }

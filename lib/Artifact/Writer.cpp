@@ -1,0 +1,491 @@
+//===- Writer.cpp - Writes artifact files ---------------------------------------------------------------------------===//
+//
+// Sections are written in file order and hashed on the way; header and section table, which hold the hashes, are written
+// last into the room left for them. What was written is then read back by the loader's own checks, and only then does the
+// file get its name.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------------------------------------------------===//
+#include "tc/Artifact/Writer.h"
+
+#include "../Runtime/Internal.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <optional>
+#include <unistd.h>
+
+using namespace tc::artifact;
+using llvm::ArrayRef;
+using llvm::Error;
+using llvm::StringRef;
+
+Segment Segment::bytes(StringRef data) {
+  Segment segment;
+  segment.size = data.size();
+  segment.data = data;
+  return segment;
+}
+
+Segment Segment::file(std::string path, uint64_t offset, uint64_t size) {
+  Segment segment;
+  segment.source = Source::File;
+  segment.size = size;
+  segment.path = std::move(path);
+  segment.fileOffset = offset;
+  return segment;
+}
+
+Segment Segment::callback(uint64_t size, std::function<Error(WeightSink)> produce) {
+  Segment segment;
+  segment.source = Source::Callback;
+  segment.size = size;
+  segment.produce = std::move(produce);
+  return segment;
+}
+
+uint64_t ArtifactSpec::weightsSize() const {
+  return weights.empty() ? 0 : weights.back().offset + weights.back().segment.size;
+}
+
+uint64_t ArtifactSpec::addWeights(Segment segment) {
+  uint64_t offset = llvm::alignTo(weightsSize(), TCRT_DATA_ALIGN);
+  weights.push_back({offset, std::move(segment)});
+  return offset;
+}
+
+namespace {
+
+Error fail(StringRef path, const llvm::Twine &what) {
+  return llvm::createStringError((path + ": error: " + what).str());
+}
+
+/// Where the bytes go.
+class Output {
+public:
+  virtual ~Output() = default;
+  virtual Error append(ArrayRef<uint8_t> bytes) = 0;
+  virtual Error overwrite(uint64_t offset, ArrayRef<uint8_t> bytes) = 0;
+};
+
+class MemoryOutput : public Output {
+public:
+  std::string bytes;
+
+  Error append(ArrayRef<uint8_t> data) override {
+    bytes.append(reinterpret_cast<const char *>(data.data()), data.size());
+    return Error::success();
+  }
+  Error overwrite(uint64_t offset, ArrayRef<uint8_t> data) override {
+    if (!data.empty())
+      std::memcpy(&bytes[offset], data.data(), data.size());
+    return Error::success();
+  }
+};
+
+class FileOutput : public Output {
+public:
+  FileOutput(int fd, StringRef path) : fd(fd), path(path) {}
+
+  Error append(ArrayRef<uint8_t> data) override {
+    Error error = overwrite(size, data);
+    size += data.size();
+    return error;
+  }
+  Error overwrite(uint64_t offset, ArrayRef<uint8_t> data) override {
+    while (!data.empty()) {
+      ssize_t written = ::pwrite(fd, data.data(), std::min<size_t>(data.size(), size_t(1) << 30), off_t(offset));
+      if (written < 0 && errno == EINTR)
+        continue;
+      if (written <= 0)
+        return fail(path, llvm::Twine("the file cannot be written: ") + std::strerror(written < 0 ? errno : ENOSPC));
+      data = data.drop_front(size_t(written));
+      offset += uint64_t(written);
+    }
+    return Error::success();
+  }
+
+private:
+  int fd;
+  StringRef path;
+  uint64_t size = 0;
+};
+
+ArrayRef<uint8_t> asBytes(StringRef text) { return {reinterpret_cast<const uint8_t *>(text.data()), text.size()}; }
+
+template <typename T> ArrayRef<uint8_t> asBytes(const T &record) {
+  return {reinterpret_cast<const uint8_t *>(&record), sizeof(T)};
+}
+
+/// The SIGNATURE section.
+class SignatureBuilder {
+public:
+  explicit SignatureBuilder(const ArtifactSpec &spec) : spec(spec) {}
+
+  std::string build(ArrayRef<uint32_t> elfSections) {
+    std::vector<tcrt_sig_value_t> inputs, outputs;
+    for (const Value &value : spec.inputs)
+      inputs.push_back(makeValue(value));
+    for (const Value &value : spec.outputs)
+      outputs.push_back(makeValue(value));
+    std::vector<tcrt_sig_symbol_t> symbols;
+    for (const Symbol &symbol : spec.symbols)
+      symbols.push_back({makeName(symbol.name), symbol.min, symbol.max, symbol.divisor});
+    std::vector<tcrt_sig_variant_t> variants;
+    for (auto [variant, section] : llvm::zip_equal(spec.variants, elfSections))
+      variants.push_back({makeName(variant.name), variant.device, section, variant.cpuFeatures,
+                          std::min(variant.weightsSize, spec.weightsSize())});
+    std::vector<tcrt_sig_kernel_t> kernels;
+    for (const Kernel &kernel : spec.kernels)
+      kernels.push_back({makeName(printable(kernel.name)), makeName(printable(kernel.nodes)), kernel.flops, kernel.bytes});
+    std::vector<tcrt_sig_device_kernel_t> deviceKernels;
+    for (const DeviceKernel &kernel : spec.deviceKernels)
+      deviceKernels.push_back({makeName(kernel.name), kernel.maxThreads, kernel.dynamicSmem});
+
+    tcrt_signature_t head = {};
+    head.size = sizeof head;
+    head.abi_version = TCRT_ABI_VERSION;
+    head.input_count = uint32_t(inputs.size());
+    head.output_count = uint32_t(outputs.size());
+    head.dim_count = uint32_t(dims.size());
+    head.symbol_count = uint32_t(symbols.size());
+    head.variant_count = uint32_t(variants.size());
+    head.kernel_count = uint32_t(kernels.size());
+    head.string_size = uint32_t(strings.size());
+    head.device_kernel_count = uint32_t(deviceKernels.size());
+    std::string bytes(sizeof head, '\0');
+    auto append = [&](const void *data, size_t size) {
+      bytes.resize(llvm::alignTo(bytes.size(), 8), '\0');
+      uint64_t offset = bytes.size();
+      if (size)
+        bytes.append(static_cast<const char *>(data), size);
+      return offset;
+    };
+    auto table = [&](const auto &records) { return append(records.data(), records.size() * sizeof(records[0])); };
+    head.input_offset = table(inputs);
+    head.output_offset = table(outputs);
+    head.dim_offset = table(dims);
+    head.symbol_offset = table(symbols);
+    head.variant_offset = table(variants);
+    head.kernel_offset = table(kernels);
+    head.device_kernel_offset = table(deviceKernels);
+    head.string_offset = append(strings.data(), strings.size());
+    std::memcpy(bytes.data(), &head, sizeof head);
+    return bytes;
+  }
+
+private:
+  tcrt_sig_name_t makeName(StringRef name) {
+    tcrt_sig_name_t result = {uint32_t(strings.size()), uint32_t(name.size())};
+    strings += name;
+    return result;
+  }
+
+  tcrt_sig_value_t makeValue(const Value &value) {
+    tcrt_sig_value_t record = {};
+    record.name = makeName(value.name);
+    record.kind = value.kind;
+    record.dtype = value.dtype;
+    record.rank = uint32_t(value.dims.size());
+    record.first_dim = uint32_t(dims.size());
+    record.flags = value.flags;
+    record.default_offset = value.defaultOffset;
+    for (const Dim &dim : value.dims)
+      dims.push_back({dim.kind, dim.symbolIndex, dim.value});
+    return record;
+  }
+
+  /// Node names only serve profiles: bytes that the format does not allow become '?', and long lists are cut.
+  static std::string printable(StringRef name) {
+    std::string text = name.substr(0, 65536).str();
+    bool isAscii = llvm::all_of(text, [](char c) { return c > 0; });
+    if (isAscii)
+      return text;
+    std::string result;
+    for (size_t i = 0; i < text.size();) {
+      uint8_t c = uint8_t(text[i]);
+      size_t length = c < 0x80 ? 1 : c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
+      bool isValid = c != 0 && (c < 0x80 || (c >= 0xc2 && c <= 0xf4)) && i + length <= text.size();
+      for (size_t j = 1; isValid && j < length; ++j)
+        isValid = (uint8_t(text[i + j]) & 0xc0) == 0x80;
+      if (isValid && length >= 3) {
+        // Overlong forms, surrogates and numbers above U+10FFFF.
+        uint8_t second = uint8_t(text[i + 1]);
+        isValid = !(c == 0xe0 && second < 0xa0) && !(c == 0xed && second >= 0xa0) && !(c == 0xf0 && second < 0x90) &&
+                  !(c == 0xf4 && second >= 0x90);
+      }
+      result += isValid ? text.substr(i, length) : std::string("?");
+      i += isValid ? length : 1;
+    }
+    return result;
+  }
+
+  const ArtifactSpec &spec;
+  std::vector<tcrt_sig_dim_t> dims;
+  std::string strings;
+};
+
+/// Writes sections one after the other and collects their records.
+class FileBuilder {
+public:
+  FileBuilder(const ArtifactSpec &spec, StringRef path, Output &output) : spec(spec), path(path), output(output) {}
+
+  Error write() {
+    if (Error error = checkSpec())
+      return error;
+    // Which section holds the code of each variant: equal code is stored once.
+    std::vector<const std::string *> codes;
+    std::vector<uint32_t> codeSections;
+    const uint32_t firstCode = 2;
+    for (const Variant &variant : spec.variants) {
+      auto found = llvm::find_if(codes, [&](const std::string *code) { return *code == variant.elf; });
+      codeSections.push_back(firstCode + uint32_t(found - codes.begin()));
+      if (found == codes.end())
+        codes.push_back(&variant.elf);
+    }
+    uint64_t sectionCount = firstCode + codes.size() + spec.cubins.size() + spec.ptx.size() + (spec.weights.empty() ? 0 : 1);
+    const uint64_t tableOffset = sizeof(tcrt_file_header_t);
+    if (Error error = pad(tableOffset + sectionCount * sizeof(tcrt_section_t)))
+      return error;
+
+    std::string signature = SignatureBuilder(spec).build(codeSections);
+    if (Error error = addSection(TCRT_SECTION_MANIFEST, 0, {spec.manifest}))
+      return error;
+    if (Error error = addSection(TCRT_SECTION_SIGNATURE, 0, {signature}))
+      return error;
+    for (const std::string *code : codes)
+      if (Error error = addSection(TCRT_SECTION_HOST_ELF, 0, {*code}))
+        return error;
+    for (const Cubin &cubin : spec.cubins)
+      if (Error error = addSection(TCRT_SECTION_CUBIN, cubin.arch, {cubin.bytes}))
+        return error;
+    for (const Ptx &ptx : spec.ptx)
+      if (Error error = addSection(TCRT_SECTION_PTX, ptx.arch, {ptx.text, StringRef("\0", 1)}))
+        return error;
+    if (!spec.weights.empty())
+      if (Error error = addWeights())
+        return error;
+
+    tcrt_file_header_t header = {};
+    std::memcpy(header.magic, TCRT_MAGIC, TCRT_MAGIC_SIZE);
+    header.format_version = TCRT_FORMAT_VERSION;
+    header.header_size = sizeof header;
+    header.file_size = size;
+    header.table_offset = tableOffset;
+    header.section_count = uint32_t(sections.size());
+    header.section_record_size = sizeof(tcrt_section_t);
+    ArrayRef<uint8_t> table(reinterpret_cast<const uint8_t *>(sections.data()), sections.size() * sizeof(tcrt_section_t));
+    tcrt_sha256(table.data(), table.size(), header.table_sha256);
+    if (Error error = output.overwrite(tableOffset, table))
+      return error;
+    return output.overwrite(0, asBytes(header));
+  }
+
+private:
+  /// What the read-back would not see or not explain.
+  Error checkSpec() {
+    auto checkValue = [&](const Value &value, const char *what) -> Error {
+      if (value.dims.size() > TCRT_MAX_RANK)
+        return fail(path, llvm::Twine(what) + " \"" + value.name + "\" has rank " + llvm::Twine(value.dims.size()) +
+                              "; at most " + llvm::Twine(TCRT_MAX_RANK) + " is supported");
+      return Error::success();
+    };
+    for (const Value &value : spec.inputs)
+      if (Error error = checkValue(value, "input"))
+        return error;
+    for (const Value &value : spec.outputs)
+      if (Error error = checkValue(value, "output"))
+        return error;
+    uint64_t end = 0;
+    for (const PlacedSegment &placed : spec.weights) {
+      if (placed.offset % TCRT_DATA_ALIGN != 0 || placed.offset < end || placed.segment.size > UINT64_MAX / 2 - placed.offset)
+        return fail(path, "weights are not aligned or not in order");
+      end = placed.offset + placed.segment.size;
+    }
+    return Error::success();
+  }
+
+  Error put(ArrayRef<uint8_t> bytes, bool isHashed) {
+    if (isHashed)
+      tcrt_sha256_update(&hash, bytes.data(), bytes.size());
+    size += bytes.size();
+    return output.append(bytes);
+  }
+
+  /// Zeros up to file offset `target`.
+  Error pad(uint64_t target, bool isHashed = false) {
+    static const uint8_t zeros[4096] = {};
+    while (size < target)
+      if (Error error = put(ArrayRef<uint8_t>(zeros, std::min<uint64_t>(sizeof zeros, target - size)), isHashed))
+        return error;
+    return Error::success();
+  }
+
+  Error beginSection(uint32_t kind, uint32_t arch) {
+    if (Error error = pad(llvm::alignTo(size, TCRT_SECTION_ALIGN)))
+      return error;
+    tcrt_section_t section = {};
+    section.kind = kind;
+    section.arch = arch;
+    section.offset = size;
+    sections.push_back(section);
+    tcrt_sha256_init(&hash);
+    return Error::success();
+  }
+
+  void endSection() {
+    sections.back().size = size - sections.back().offset;
+    tcrt_sha256_final(&hash, sections.back().sha256);
+  }
+
+  Error addSection(uint32_t kind, uint32_t arch, std::initializer_list<StringRef> pieces) {
+    if (Error error = beginSection(kind, arch))
+      return error;
+    for (StringRef piece : pieces)
+      if (Error error = put(asBytes(piece), true))
+        return error;
+    endSection();
+    return Error::success();
+  }
+
+  Error addWeights() {
+    if (Error error = beginSection(TCRT_SECTION_WEIGHTS, 0))
+      return error;
+    uint64_t start = size;
+    for (const PlacedSegment &placed : spec.weights) {
+      if (Error error = pad(start + placed.offset, true))
+        return error;
+      if (Error error = addSegment(placed.segment))
+        return error;
+    }
+    endSection();
+    return Error::success();
+  }
+
+  Error addSegment(const Segment &segment) {
+    switch (segment.source) {
+    case Segment::Source::Bytes:
+      return put(asBytes(segment.data), true);
+    case Segment::Source::File:
+      return addFile(segment);
+    case Segment::Source::Callback: {
+      uint64_t written = 0;
+      Error error = segment.produce([&](ArrayRef<uint8_t> bytes) -> Error {
+        written += bytes.size();
+        if (written > segment.size)
+          return fail(path, "a constant is longer than announced");
+        return put(bytes, true);
+      });
+      if (error)
+        return error;
+      if (written != segment.size)
+        return fail(path, "a constant is shorter than announced");
+      return Error::success();
+    }
+    }
+    llvm_unreachable("all sources are handled");
+  }
+
+  Error addFile(const Segment &segment) {
+    int fd;
+    do
+      fd = ::open(segment.path.c_str(), O_RDONLY | O_CLOEXEC);
+    while (fd < 0 && errno == EINTR);
+    if (fd < 0)
+      return fail(segment.path, llvm::Twine("the file cannot be read: ") + std::strerror(errno));
+    llvm::scope_exit close([&] { ::close(fd); });
+    std::vector<uint8_t> buffer(std::min<uint64_t>(segment.size, uint64_t(1) << 20));
+    for (uint64_t done = 0; done < segment.size;) {
+      size_t wanted = std::min<uint64_t>(buffer.size(), segment.size - done);
+      ssize_t got = ::pread(fd, buffer.data(), wanted, off_t(segment.fileOffset + done));
+      if (got < 0 && errno == EINTR)
+        continue;
+      if (got < 0)
+        return fail(segment.path, llvm::Twine("the file cannot be read: ") + std::strerror(errno));
+      if (got == 0)
+        return fail(segment.path, "the file is cut off; a constant ends at byte " +
+                                      llvm::Twine(segment.fileOffset + segment.size));
+      if (Error error = put(ArrayRef<uint8_t>(buffer.data(), size_t(got)), true))
+        return error;
+      done += uint64_t(got);
+    }
+    return Error::success();
+  }
+
+  const ArtifactSpec &spec;
+  StringRef path;
+  Output &output;
+  uint64_t size = 0;
+  tcrt_sha256_t hash = {};
+  std::vector<tcrt_section_t> sections;
+};
+
+/// Whether the loader takes the file and maps its code.
+Error readBack(const ArtifactSpec &spec, StringRef path, const void *data, uint64_t size) {
+  std::string name = path.str();
+  tcrt_container_t container;
+  if (tcrt_container_parse(data, size, name.c_str(), 0, &container) != TCRT_OK)
+    return llvm::createStringError(tcrt_last_error());
+  for (const Variant &variant : spec.variants) {
+    tcrt_elf_image_t image;
+    if (tcrt_elf_load(reinterpret_cast<const uint8_t *>(variant.elf.data()), variant.elf.size(), name.c_str(),
+                      variant.name.c_str(), -1, 0, &image) != TCRT_OK)
+      return llvm::createStringError(tcrt_last_error());
+    tcrt_elf_unload(&image);
+  }
+  return Error::success();
+}
+
+} // namespace
+
+Error tc::artifact::writeArtifact(const ArtifactSpec &spec, StringRef path) {
+  // A link keeps being one: what it names is replaced.
+  llvm::SmallString<256> target(path);
+  llvm::sys::fs::file_status status;
+  if (!llvm::sys::fs::status(path, status) && llvm::sys::fs::exists(status)) {
+    if (!llvm::sys::fs::is_regular_file(status))
+      return fail(path, "the output exists and is not a regular file; give another name");
+    if (llvm::sys::fs::real_path(path, target))
+      target = path;
+    if (::access(target.c_str(), W_OK) != 0)
+      return fail(path, llvm::Twine("the file cannot be written: ") + std::strerror(errno));
+  }
+  llvm::Expected<llvm::sys::fs::TempFile> temporary = llvm::sys::fs::TempFile::create(target + ".%%%%%%%%.tmp");
+  if (!temporary)
+    return fail(path, "the file cannot be written: " + llvm::toString(temporary.takeError()));
+  FileOutput output(temporary->FD, path);
+  Error error = FileBuilder(spec, path, output).write();
+  if (!error) {
+    auto buffer = llvm::MemoryBuffer::getOpenFile(llvm::sys::fs::convertFDToNativeFile(temporary->FD), target,
+                                                  /*FileSize=*/-1, /*RequiresNullTerminator=*/false);
+    if (!buffer)
+      error = fail(path, "the file cannot be read back: " + buffer.getError().message());
+    else
+      error = readBack(spec, path, (*buffer)->getBufferStart(), (*buffer)->getBufferSize());
+  }
+  if (error) {
+    llvm::consumeError(temporary->discard());
+    return error;
+  }
+  if (Error renamed = temporary->keep(target))
+    return fail(path, "the file cannot be written: " + llvm::toString(std::move(renamed)));
+  return Error::success();
+}
+
+llvm::Expected<std::string> tc::artifact::writeArtifactToMemory(const ArtifactSpec &spec) {
+  MemoryOutput output;
+  if (Error error = FileBuilder(spec, "(memory)", output).write())
+    return std::move(error);
+  if (Error error = readBack(spec, "(memory)", output.bytes.data(), output.bytes.size()))
+    return std::move(error);
+  return std::move(output.bytes);
+}

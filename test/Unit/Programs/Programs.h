@@ -1,0 +1,59 @@
+//===- Programs.h - Artifacts made from the programs of this folder ---------------------------------------*- C++ -*-===//
+//
+// The specs of the hand-written programs, for tests of the runtime, the artifact library and the tools.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------------------------------------------------===//
+#ifndef TC_TEST_UNIT_PROGRAMS_H
+#define TC_TEST_UNIT_PROGRAMS_H
+
+#include "tc/Artifact/Writer.h"
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace tc::test {
+
+inline std::string readFile(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+inline std::string programElf(const std::string &name) { return readFile(std::string(TC_TEST_PROGRAMS) + "/" + name + ".so"); }
+
+/// x f32 (n, 4), b f32 (4) with default (1, 2, 3, 4); y = 2x + b, p = positive elements of y.
+inline artifact::ArtifactSpec basicSpec() {
+  using namespace artifact;
+  static const float bias[4] = {1, 2, 3, 4}, factor = 2;
+  ArtifactSpec spec;
+  spec.manifest = "{\"producer\": \"test\"}";
+  spec.symbols.push_back({"n", 0, 64, 1});
+  spec.symbols.push_back({"n4", 0, 256, 1});
+  uint64_t biasOffset = spec.addWeights(Segment::bytes({reinterpret_cast<const char *>(bias), sizeof bias}));
+  spec.addWeights(Segment::bytes({reinterpret_cast<const char *>(&factor), sizeof factor}));
+  spec.inputs.push_back({"x", TCRT_DTYPE_F32, {Dim::symbol(0), Dim::fixed(4)}});
+  spec.inputs.push_back({"b", TCRT_DTYPE_F32, {Dim::fixed(4)}, TCRT_VALUE_FLAG_DEFAULT, biasOffset});
+  spec.outputs.push_back({"y", TCRT_DTYPE_F32, {Dim::symbol(0), Dim::fixed(4)}});
+  spec.outputs.push_back({"p", TCRT_DTYPE_F32, {Dim::expr()}});
+  spec.kernels.push_back({"k_axpb", "Mul#0+Add#1", 8, 32});
+  spec.variants.push_back({"future", TCRT_DEVICE_CPU, UINT64_C(1) << 63, programElf("basic")});
+  spec.variants.push_back({"x86-64-v2", TCRT_DEVICE_CPU, TCRT_CPU_SSE42, programElf("basic")});
+  return spec;
+}
+
+inline artifact::ArtifactSpec stressSpec() {
+  using namespace artifact;
+  ArtifactSpec spec;
+  spec.inputs.push_back({"tasks", TCRT_DTYPE_I64, {Dim::fixed(1)}});
+  spec.outputs.push_back({"problems", TCRT_DTYPE_I64, {Dim::fixed(1)}});
+  spec.kernels.push_back({"k_mark", "Mark", 0, 0});
+  spec.variants.push_back({"any", TCRT_DEVICE_CPU, 0, programElf("stress")});
+  return spec;
+}
+
+} // namespace tc::test
+
+#endif // TC_TEST_UNIT_PROGRAMS_H

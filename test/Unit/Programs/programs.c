@@ -1,0 +1,163 @@
+/*
+ * programs.c - small programs in the form that artifacts hold, written by hand, for tests of the runtime.
+ *
+ * Compiled once per program with -DPROGRAM_<NAME>, freestanding, into a shared object without imports.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ */
+#include "tcrt/artifact_abi.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const tcrt_imports_t *imports;
+
+static int32_t refuse(tcrt_frame_t *frame, int32_t code, const char *message) {
+  uint64_t length = 0;
+  while (message[length])
+    ++length;
+  return imports->fail(frame, code, message, length);
+}
+
+#if defined(PROGRAM_BASIC)
+/* Inputs x f32 (n, 4), b f32 (4) with a default; outputs y = 2x + b (n, 4) and p f32 (?): the positive elements of y.
+ * Weights: 16 bytes of b's default, and at 64 the factor 2. Sizes of n above 60 are refused by the program. */
+typedef struct args_t {
+  const float *x, *b;
+  float *y;
+  float factor;
+} args_t;
+
+static void kernel(const void *data, int64_t begin, int64_t end, int64_t worker) {
+  const args_t *args = data;
+  for (int64_t i = begin; i < end; ++i)
+    for (int64_t j = 0; j < 4; ++j)
+      args->y[4 * i + j] = args->factor * args->x[4 * i + j] + args->b[j];
+}
+
+/* Relocated pointers, so that the loader has something to relocate. */
+static const char *const messages[] = {"input \"x\": n is above 60", "the run is refused by value"};
+static tcrt_kernel_fn const kernels[] = {kernel};
+
+static int32_t infer(tcrt_frame_t *frame) {
+  int64_t n = frame->symbols[0];
+  if (n > 60)
+    return refuse(frame, TCRT_CODE_REFUSED, messages[0]);
+  frame->symbols[1] = 4 * n;
+  frame->output_dims[0] = n;
+  frame->output_dims[1] = 4;
+  frame->output_dims[2] = -1;
+  frame->arena_size = (uint64_t)n * 16;
+  return TCRT_CODE_OK;
+}
+
+static int32_t run(tcrt_frame_t *frame) {
+  int64_t n = frame->symbols[0];
+  args_t args = {frame->inputs[0], frame->inputs[1], frame->outputs[0], *(const float *)(frame->weights + 64)};
+  if (n > 0 && args.x[0] == 666.0f)
+    return refuse(frame, TCRT_CODE_REFUSED, messages[1]);
+  imports->launch(frame, 0, kernels[0], &args, n, 1);
+  float *found = imports->allocate(frame, (uint64_t)n * 16);
+  if (!found)
+    return TCRT_CODE_NO_MEMORY;
+  int64_t count = 0;
+  for (int64_t i = 0; i < 4 * n; ++i)
+    if (args.y[i] > 0)
+      found[count++] = args.y[i];
+  float *out = imports->output(frame, 1, &count);
+  if (!out)
+    return TCRT_CODE_NO_MEMORY;
+  for (int64_t i = 0; i < count; ++i)
+    out[i] = found[i];
+  imports->release(frame, found);
+  return TCRT_CODE_OK;
+}
+
+#elif defined(PROGRAM_STRESS)
+/* Input tasks i64 (1), output problems i64 (1): launches of all sizes up to tasks[0]; each task must be done once, with a
+ * worker number that no other thread uses at that time. The arena holds a mark per task and a line per worker. */
+typedef struct args_t {
+  uint8_t *marks;
+  int64_t *lines;
+  int64_t workers;
+  int64_t *problems;
+} args_t;
+
+static void kernel(const void *data, int64_t begin, int64_t end, int64_t worker) {
+  const args_t *args = data;
+  if (worker < 0 || worker >= args->workers) {
+    __atomic_fetch_add(args->problems, 1, __ATOMIC_RELAXED);
+    return;
+  }
+  int64_t *line = args->lines + 8 * worker;
+  if (__atomic_exchange_n(line, 1, __ATOMIC_RELAXED) != 0)
+    __atomic_fetch_add(args->problems, 1, __ATOMIC_RELAXED);
+  for (int64_t i = begin; i < end; ++i)
+    args->marks[i]++;
+  __atomic_store_n(line, 0, __ATOMIC_RELAXED);
+}
+
+static int32_t infer(tcrt_frame_t *frame) {
+  frame->output_dims[0] = 1;
+  frame->arena_size = 65536 + 64 * (uint64_t)frame->worker_count;
+  return TCRT_CODE_OK;
+}
+
+static int32_t run(tcrt_frame_t *frame) {
+  int64_t most = *(const int64_t *)frame->inputs[0];
+  int64_t *problems = frame->outputs[0];
+  *problems = 0;
+  args_t args = {frame->arena, (int64_t *)(frame->arena + 65536), frame->worker_count, problems};
+  for (int64_t i = 0; i < 8 * frame->worker_count; ++i)
+    args.lines[i] = 0;
+  for (int64_t tasks = 0; tasks <= most; tasks = tasks < 20 ? tasks + 1 : tasks + tasks / 3) {
+    for (int64_t i = 0; i < tasks; ++i)
+      *(volatile uint8_t *)&args.marks[i] = 0;
+    imports->launch(frame, 0, kernel, &args, tasks, 1 + tasks % 7);
+    for (int64_t i = 0; i < tasks; ++i)
+      if (args.marks[i] != 1)
+        ++*problems;
+  }
+  return TCRT_CODE_OK;
+}
+
+#elif defined(PROGRAM_MATHS)
+/* Input x f64 (21), output y f64 (21): one function of the import table per element. */
+static int32_t infer(tcrt_frame_t *frame) {
+  frame->output_dims[0] = 21;
+  return TCRT_CODE_OK;
+}
+
+static int32_t run(tcrt_frame_t *frame) {
+  const double *x = frame->inputs[0];
+  double *y = frame->outputs[0];
+  double (*const one[])(double) = {imports->exp_f64,   imports->log_f64,   imports->sin_f64,   imports->cos_f64,
+                                   imports->tan_f64,   imports->asin_f64,  imports->acos_f64,  imports->atan_f64,
+                                   imports->sinh_f64,  imports->cosh_f64,  imports->tanh_f64,  imports->asinh_f64,
+                                   imports->acosh_f64, imports->atanh_f64, imports->erf_f64,   imports->log1p_f64,
+                                   imports->expm1_f64, imports->cbrt_f64};
+  double (*const two[])(double, double) = {imports->pow_f64, imports->fmod_f64, imports->atan2_f64};
+  for (uint64_t i = 0; i < COUNT(one); ++i)
+    y[i] = one[i](x[i]);
+  for (uint64_t i = 0; i < COUNT(two); ++i)
+    y[18 + i] = two[i](x[18 + i], 2.5);
+  return TCRT_CODE_OK;
+}
+
+#elif defined(PROGRAM_OLD)
+/* Asks for a newer runtime. */
+static int32_t infer(tcrt_frame_t *frame) { return refuse(frame, TCRT_CODE_INTERNAL, "never called"); }
+static int32_t run(tcrt_frame_t *frame) { return infer(frame); }
+#endif
+
+static const tcrt_program_t program = {TCRT_ABI_VERSION, sizeof(tcrt_program_t), infer, run};
+
+__attribute__((visibility("default"))) const tcrt_program_t *tc_entry(const tcrt_imports_t *table) {
+  imports = table;
+#if defined(PROGRAM_OLD)
+  return 0;
+#else
+  if (table->abi_version != TCRT_ABI_VERSION || table->size < sizeof(tcrt_imports_t))
+    return 0;
+  return &program;
+#endif
+}

@@ -1,0 +1,518 @@
+//===- Api.cpp - The C API of libtcrt on a program written by hand ----------------------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------------------------------------------------===//
+#include "Programs/Programs.h"
+
+#include "tcrt/tcrt.h"
+
+#include <catch2/catch.hpp>
+
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+using namespace tc;
+using namespace tc::test;
+
+namespace {
+
+std::string makeArtifact(const artifact::ArtifactSpec &spec) {
+  llvm::Expected<std::string> bytes = artifact::writeArtifactToMemory(spec);
+  if (!bytes)
+    FAIL(llvm::toString(bytes.takeError()));
+  return *bytes;
+}
+
+tcrt_tensor_t floats(std::vector<float> &data, std::vector<int64_t> dims) {
+  tcrt_tensor_t tensor = {};
+  tensor.dtype = TCRT_DTYPE_F32;
+  tensor.rank = uint32_t(dims.size());
+  for (size_t i = 0; i < dims.size(); ++i)
+    tensor.dims[i] = dims[i];
+  tensor.data = data.data();
+  tensor.size_bytes = data.size() * sizeof(float);
+  return tensor;
+}
+
+bool says(const std::string &part) {
+  std::string text = tcrt_last_error();
+  INFO(text);
+  CHECK(text.find('\n') == std::string::npos);
+  if (text.find(part) == std::string::npos)
+    UNSCOPED_INFO("the error is: " << text);
+  return text.find(part) != std::string::npos;
+}
+
+struct Model {
+  std::string bytes;
+  tcrt_model_t *model = nullptr;
+
+  explicit Model(const artifact::ArtifactSpec &spec) : bytes(makeArtifact(spec)) {
+    REQUIRE(tcrt_model_open_memory(bytes.data(), bytes.size(), "m.bin", nullptr, &model) == TCRT_OK);
+  }
+  ~Model() { tcrt_model_close(model); }
+};
+
+struct Context {
+  tcrt_context_t *context = nullptr;
+
+  explicit Context(tcrt_model_t *model, tcrt_context_options_t options = {}) {
+    options.size = sizeof options;
+    tcrt_status_t status = tcrt_context_create(model, &options, &context);
+    INFO(tcrt_last_error());
+    REQUIRE(status == TCRT_OK);
+  }
+  ~Context() { tcrt_context_destroy(context); }
+  operator tcrt_context_t *() const { return context; }
+};
+
+tcrt_context_options_t withThreads(uint32_t threads) {
+  tcrt_context_options_t options = {};
+  options.threads = threads;
+  return options;
+}
+
+} // namespace
+
+TEST_CASE("the signature can be queried") {
+  Model m(basicSpec());
+  CHECK(tcrt_model_input_count(m.model) == 2);
+  CHECK(tcrt_model_output_count(m.model) == 2);
+  tcrt_value_info_t info;
+  REQUIRE(tcrt_model_input(m.model, 0, &info) == TCRT_OK);
+  CHECK(std::string(info.name) == "x");
+  CHECK(info.dtype == TCRT_DTYPE_F32);
+  CHECK(info.rank == 2);
+  CHECK(info.dims[0] == -1);
+  CHECK(info.symbols[0] == 0);
+  CHECK(info.dims[1] == 4);
+  CHECK(info.symbols[1] == -1);
+  tcrt_symbol_info_t symbol;
+  REQUIRE(tcrt_model_symbol(m.model, 0, &symbol) == TCRT_OK);
+  CHECK(symbol.max == 64);
+  tcrt_variant_info_t variant;
+  REQUIRE(tcrt_model_variant(m.model, 0, &variant) == TCRT_OK);
+  CHECK(!variant.usable);
+  CHECK(tcrt_model_variant(m.model, 2, &variant) == TCRT_ERROR_INVALID);
+  CHECK(says("m.bin: error: there is no variant 2; the model has 2"));
+  uint32_t index = 9;
+  CHECK(tcrt_model_find_input(m.model, "b", &index) == TCRT_OK);
+  CHECK(index == 1);
+  CHECK(tcrt_model_find_input(m.model, "z", &index) == TCRT_ERROR_REFUSED);
+  const char *text;
+  uint64_t size;
+  CHECK(tcrt_model_manifest(m.model, &text, &size) == TCRT_OK);
+  CHECK(std::string(text, size) == "{\"producer\": \"test\"}");
+}
+
+TEST_CASE("a model runs with several sizes, defaults, bound and own outputs") {
+  Model m(basicSpec());
+  for (uint32_t threads : {1u, 2u, 5u}) {
+    Context context(m.model, withThreads(threads));
+    CHECK(std::string(tcrt_context_variant(context)) == "x86-64-v2");
+    for (int64_t n : {3, 0, 1, 60, 7, 7}) {
+      std::vector<float> x(size_t(4 * n));
+      for (size_t i = 0; i < x.size(); ++i)
+        x[i] = float(i % 9) - 4;
+      tcrt_tensor_t tensor = floats(x, {n, 4});
+      REQUIRE(tcrt_context_set_input(context, 0, &tensor) == TCRT_OK);
+      REQUIRE(tcrt_context_run(context) == TCRT_OK);
+      tcrt_tensor_t y, p;
+      REQUIRE(tcrt_context_get_output(context, 0, &y) == TCRT_OK);
+      REQUIRE(tcrt_context_get_output(context, 1, &p) == TCRT_OK);
+      CHECK(y.dims[0] == n);
+      CHECK(y.dims[1] == 4);
+      std::vector<float> positive;
+      bool same = true;
+      for (size_t i = 0; i < x.size(); ++i) {
+        float expected = 2 * x[i] + float(i % 4 + 1);
+        same = same && static_cast<float *>(y.data)[i] == expected;
+        if (expected > 0)
+          positive.push_back(expected);
+      }
+      CHECK(same);
+      REQUIRE(p.dims[0] == int64_t(positive.size()));
+      CHECK((positive.empty() || std::memcmp(p.data, positive.data(), positive.size() * 4) == 0));
+    }
+    std::vector<float> x(8, 1), b(4, -10), y(8), p(8);
+    tcrt_tensor_t tx = floats(x, {2, 4}), tb = floats(b, {4}), ty = floats(y, {}), tp = floats(p, {});
+    REQUIRE(tcrt_context_set_input(context, 0, &tx) == TCRT_OK);
+    REQUIRE(tcrt_context_set_input(context, 1, &tb) == TCRT_OK);
+    REQUIRE(tcrt_context_set_output(context, 0, &ty) == TCRT_OK);
+    REQUIRE(tcrt_context_set_output(context, 1, &tp) == TCRT_OK);
+    REQUIRE(tcrt_context_run(context) == TCRT_OK);
+    CHECK(y[7] == -8);
+    tcrt_tensor_t out;
+    REQUIRE(tcrt_context_get_output(context, 1, &out) == TCRT_OK);
+    CHECK(out.dims[0] == 0);
+  }
+}
+
+TEST_CASE("inputs that do not fit are refused with a sentence") {
+  Model m(basicSpec());
+  Context context(m.model, withThreads(1));
+  std::vector<float> x(512, 1);
+  tcrt_tensor_t t = floats(x, {2, 5});
+  CHECK(tcrt_context_set_input(context, 0, &t) == TCRT_ERROR_REFUSED);
+  CHECK(says("m.bin: error: input \"x\": its dims are (2, 5), expected (n, 4)"));
+  t = floats(x, {2});
+  CHECK(tcrt_context_set_input(context, 0, &t) == TCRT_ERROR_REFUSED);
+  CHECK(says("input \"x\": its rank is 1, expected 2 with dims (n, 4)"));
+  t = floats(x, {2, 4});
+  t.dtype = TCRT_DTYPE_I32;
+  CHECK(tcrt_context_set_input(context, 0, &t) == TCRT_ERROR_REFUSED);
+  CHECK(says("input \"x\": its dtype is i32, expected f32"));
+  t = floats(x, {2, 4});
+  t.size_bytes = 31;
+  CHECK(tcrt_context_set_input(context, 0, &t) == TCRT_ERROR_INVALID);
+  CHECK(says("input \"x\": its buffer has 31 bytes, expected 32 for dims (2, 4)"));
+  t = floats(x, {INT64_MAX, 4});
+  CHECK(tcrt_context_set_input(context, 0, &t) == TCRT_ERROR_REFUSED);
+  t = floats(x, {-1, 4});
+  CHECK(tcrt_context_set_input(context, 0, &t) == TCRT_ERROR_REFUSED);
+  t = floats(x, {2, 4});
+  CHECK(tcrt_context_set_input(context, 7, &t) == TCRT_ERROR_REFUSED);
+  t.device = TCRT_DEVICE_CUDA;
+  CHECK(tcrt_context_set_input(context, 0, &t) == TCRT_ERROR_INVALID);
+  CHECK(tcrt_context_run(context) == TCRT_ERROR_REFUSED);
+  CHECK(says("input \"x\" is not given; expected f32 (n, 4)"));
+  t = floats(x, {65, 4});
+  CHECK(tcrt_context_set_input(context, 0, &t) == TCRT_OK);
+  CHECK(tcrt_context_run(context) == TCRT_ERROR_REFUSED);
+  CHECK(says("input \"x\": dim 0 (n) is 65, expected 0 to 64"));
+  t = floats(x, {61, 4});
+  CHECK(tcrt_context_set_input(context, 0, &t) == TCRT_OK);
+  CHECK(tcrt_context_infer(context) == TCRT_ERROR_REFUSED);
+  CHECK(says("m.bin: error: input \"x\": n is above 60"));
+  x[0] = 666;
+  t = floats(x, {6, 4});
+  CHECK(tcrt_context_set_input(context, 0, &t) == TCRT_OK);
+  CHECK(tcrt_context_run(context) == TCRT_ERROR_REFUSED);
+  CHECK(says("m.bin: error: the run is refused by value"));
+  tcrt_tensor_t out;
+  CHECK(tcrt_context_get_output(context, 0, &out) == TCRT_ERROR_INVALID);
+  x[0] = 1;
+  CHECK(tcrt_context_run(context) == TCRT_OK);
+}
+
+TEST_CASE("output buffers that are too small or overlap are refused") {
+  Model m(basicSpec());
+  Context context(m.model, withThreads(1));
+  std::vector<float> x(64, 1), y(64);
+  tcrt_tensor_t tx = floats(x, {4, 4}), ty = floats(y, {});
+  REQUIRE(tcrt_context_set_input(context, 0, &tx) == TCRT_OK);
+  ty.size_bytes = 63;
+  REQUIRE(tcrt_context_set_output(context, 0, &ty) == TCRT_OK);
+  CHECK(tcrt_context_run(context) == TCRT_ERROR_INVALID);
+  CHECK(says("output \"y\": its buffer has 63 bytes and needs 64; bind a larger one"));
+  tcrt_tensor_t shape;
+  REQUIRE(tcrt_context_output_shape(context, 0, &shape) == TCRT_OK);
+  CHECK(shape.size_bytes == 64);
+  REQUIRE(tcrt_context_output_shape(context, 1, &shape) == TCRT_OK);
+  CHECK(shape.dims[0] == -1);
+  CHECK(shape.size_bytes == 0);
+  // The size of p is only known inside the run.
+  ty.size_bytes = 64;
+  REQUIRE(tcrt_context_set_output(context, 0, &ty) == TCRT_OK);
+  tcrt_tensor_t tp = floats(y, {});
+  tp.data = y.data() + 16;
+  tp.size_bytes = 12;
+  REQUIRE(tcrt_context_set_output(context, 1, &tp) == TCRT_OK);
+  CHECK(tcrt_context_run(context) == TCRT_ERROR_INVALID);
+  CHECK(says("output \"p\": its buffer has 12 bytes and needs 64"));
+  REQUIRE(tcrt_context_output_shape(context, 1, &shape) == TCRT_OK);
+  CHECK(shape.dims[0] == 16);
+  tp.size_bytes = 64;
+  tp.data = y.data() + 15;
+  REQUIRE(tcrt_context_set_output(context, 1, &tp) == TCRT_OK);
+  CHECK(tcrt_context_run(context) == TCRT_ERROR_INVALID);
+  CHECK(says("the buffer of output \"p\" overlaps that of output \"y\""));
+  tp.data = x.data() + 15;
+  REQUIRE(tcrt_context_set_output(context, 1, &tp) == TCRT_OK);
+  CHECK(tcrt_context_run(context) == TCRT_ERROR_INVALID);
+  CHECK(says("the buffer of output \"p\" overlaps that of input \"x\""));
+  tp.data = y.data() + 16;
+  REQUIRE(tcrt_context_set_output(context, 1, &tp) == TCRT_OK);
+  CHECK(tcrt_context_run(context) == TCRT_OK);
+}
+
+TEST_CASE("a memory limit holds and leaves the context usable") {
+  Model m(basicSpec());
+  tcrt_context_options_t options = withThreads(1);
+  options.memory_limit = 1000;
+  Context context(m.model, options);
+  std::vector<float> x(240, 1);
+  tcrt_tensor_t t = floats(x, {60, 4});
+  REQUIRE(tcrt_context_set_input(context, 0, &t) == TCRT_OK);
+  CHECK(tcrt_context_run(context) == TCRT_ERROR_MACHINE);
+  CHECK(says("memory limit of 1000 bytes"));
+  t = floats(x, {10, 4});
+  REQUIRE(tcrt_context_set_input(context, 0, &t) == TCRT_OK);
+  CHECK(tcrt_context_run(context) == TCRT_OK);
+  tcrt_context_stats_t stats;
+  REQUIRE(tcrt_context_stats(context, &stats) == TCRT_OK);
+  CHECK(stats.runs == 1);
+  CHECK(stats.memory_bytes <= 1000);
+  CHECK(stats.peak_memory_bytes <= 1000);
+}
+
+TEST_CASE("variants are chosen by the machine or by name") {
+  Model m(basicSpec());
+  tcrt_context_t *context;
+  tcrt_context_options_t options = withThreads(1);
+  options.size = sizeof options;
+  options.variant = "future";
+  CHECK(tcrt_context_create(m.model, &options, &context) == TCRT_ERROR_MACHINE);
+  CHECK(says("variant \"future\" does not run on this machine; it needs CPU features that are missing: feature 63"));
+  CHECK(context == nullptr);
+  options.variant = "none";
+  CHECK(tcrt_context_create(m.model, &options, &context) == TCRT_ERROR_INVALID);
+  CHECK(says("the artifact has no variant \"none\"; it has future, x86-64-v2"));
+
+  artifact::ArtifactSpec spec = basicSpec();
+  spec.variants.pop_back();
+  Model future(spec);
+  CHECK(tcrt_context_create(future.model, nullptr, &context) == TCRT_ERROR_MACHINE);
+  CHECK(says("no variant of the artifact runs on this CPU"));
+
+  spec = basicSpec();
+  spec.variants[0].elf = programElf("old");
+  spec.variants[0].cpuFeatures = 0;
+  Model old(spec);
+  CHECK(tcrt_context_create(old.model, nullptr, &context) == TCRT_ERROR_INVALID);
+  CHECK(says("needs another libtcrt"));
+
+  tcrt_model_options_t cuda = {};
+  cuda.size = sizeof cuda;
+  cuda.device = TCRT_DEVICE_CUDA;
+  std::string bytes = makeArtifact(basicSpec());
+  tcrt_model_t *model;
+  REQUIRE(tcrt_model_open_memory(bytes.data(), bytes.size(), "m.bin", &cuda, &model) == TCRT_OK);
+  CHECK(tcrt_context_create(model, nullptr, &context) == TCRT_ERROR_MACHINE);
+  CHECK(says("the artifact has no code for device cuda"));
+  tcrt_model_close(model);
+}
+
+TEST_CASE("a GPU variant without a GPU says so") {
+  if (access("/dev/nvidiactl", F_OK) == 0)
+    return;
+  artifact::ArtifactSpec spec = basicSpec();
+  spec.variants.push_back({"cuda", TCRT_DEVICE_CUDA, 0, programElf("basic")});
+  spec.deviceKernels.push_back({"k", 128, 0});
+  spec.ptx.push_back({800, ".version 8.0"});
+  Model m(spec);
+  tcrt_context_options_t options = withThreads(1);
+  options.size = sizeof options;
+  options.variant = "cuda";
+  tcrt_context_t *context;
+  CHECK(tcrt_context_create(m.model, &options, &context) == TCRT_ERROR_MACHINE);
+  CHECK(says("variant \"cuda\" needs an NVIDIA GPU"));
+}
+
+TEST_CASE("each range runs once, from many contexts at a time") {
+  Model m(stressSpec());
+  std::atomic<int64_t> problems{0}, runs{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 6; ++t) {
+    threads.emplace_back([&, t] {
+      tcrt_context_options_t options = withThreads(uint32_t(1 + t));
+      options.size = sizeof options;
+      tcrt_context_t *context;
+      if (tcrt_context_create(m.model, &options, &context) != TCRT_OK) {
+        ++problems;
+        return;
+      }
+      int64_t tasks = 5000, result = 0;
+      tcrt_tensor_t in = {TCRT_DTYPE_I64, 1, {1}, &tasks, 8, 0};
+      tcrt_tensor_t out = {TCRT_DTYPE_I64, 1, {1}, &result, 8, 0};
+      if (tcrt_context_set_input(context, 0, &in) != TCRT_OK || tcrt_context_set_output(context, 0, &out) != TCRT_OK)
+        ++problems;
+      for (int i = 0; i < 20; ++i) {
+        if (tcrt_context_run(context) != TCRT_OK)
+          ++problems;
+        problems += result;
+        ++runs;
+      }
+      tcrt_context_destroy(context);
+    });
+  }
+  for (std::thread &thread : threads)
+    thread.join();
+  CHECK(problems == 0);
+  CHECK(runs == 120);
+}
+
+TEST_CASE("more contexts than the pool has slots still run") {
+  Model m(stressSpec());
+  std::atomic<int64_t> problems{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 80; ++t) {
+    threads.emplace_back([&] {
+      tcrt_context_options_t options = withThreads(2);
+      options.size = sizeof options;
+      tcrt_context_t *context;
+      if (tcrt_context_create(m.model, &options, &context) != TCRT_OK) {
+        ++problems;
+        return;
+      }
+      int64_t tasks = 300;
+      tcrt_tensor_t in = {TCRT_DTYPE_I64, 1, {1}, &tasks, 8, 0}, out;
+      tcrt_context_set_input(context, 0, &in);
+      for (int i = 0; i < 3; ++i) {
+        if (tcrt_context_run(context) != TCRT_OK || tcrt_context_get_output(context, 0, &out) != TCRT_OK)
+          ++problems;
+        else
+          problems += *static_cast<int64_t *>(out.data);
+      }
+      tcrt_context_destroy(context);
+    });
+  }
+  for (std::thread &thread : threads)
+    thread.join();
+  CHECK(problems == 0);
+}
+
+TEST_CASE("a context that is in use refuses other calls") {
+  Model m(stressSpec());
+  struct State {
+    tcrt_context_t *context = nullptr;
+    int busy = 0, calls = 0;
+  } state;
+  tcrt_executor_t executor = {&state, [](void *user, int64_t ranges, void (*task)(void *, int64_t, int64_t), void *data) {
+                                State &s = *static_cast<State *>(user);
+                                ++s.calls;
+                                std::thread([&] { s.busy += tcrt_context_run(s.context) == TCRT_ERROR_INVALID; }).join();
+                                for (int64_t i = 0; i < ranges; ++i)
+                                  task(data, i, i % 3);
+                              }};
+  tcrt_context_options_t options = withThreads(3);
+  options.executor = &executor;
+  Context context(m.model, options);
+  state.context = context;
+  int64_t tasks = 100;
+  tcrt_tensor_t in = {TCRT_DTYPE_I64, 1, {1}, &tasks, 8, 0}, out;
+  REQUIRE(tcrt_context_set_input(context, 0, &in) == TCRT_OK);
+  REQUIRE(tcrt_context_run(context) == TCRT_OK);
+  REQUIRE(tcrt_context_get_output(context, 0, &out) == TCRT_OK);
+  CHECK(*static_cast<int64_t *>(out.data) == 0);
+  CHECK(state.calls > 5);
+  CHECK(state.busy == state.calls);
+}
+
+TEST_CASE("a caller's allocator gets back what it gave") {
+  Model m(basicSpec());
+  int64_t held = 0;
+  tcrt_allocator_t allocator = {&held,
+                                [](void *user, uint64_t bytes, uint64_t alignment) -> void * {
+                                  *static_cast<int64_t *>(user) += int64_t(bytes);
+                                  void *data = nullptr;
+                                  return posix_memalign(&data, alignment, bytes) ? nullptr : data;
+                                },
+                                [](void *user, void *data, uint64_t bytes) {
+                                  *static_cast<int64_t *>(user) -= int64_t(bytes);
+                                  free(data);
+                                }};
+  {
+    tcrt_context_options_t options = withThreads(1);
+    options.allocator = &allocator;
+    Context context(m.model, options);
+    std::vector<float> x(40, 1);
+    for (int64_t n : {3, 10, 1}) {
+      tcrt_tensor_t t = floats(x, {n, 4});
+      REQUIRE(tcrt_context_set_input(context, 0, &t) == TCRT_OK);
+      REQUIRE(tcrt_context_run(context) == TCRT_OK);
+    }
+    CHECK(held > 0);
+  }
+  CHECK(held == 0);
+}
+
+TEST_CASE("kernels are profiled") {
+  Model m(basicSpec());
+  tcrt_context_options_t options = withThreads(2);
+  options.profile = 1;
+  Context context(m.model, options);
+  std::vector<float> x(40, 1);
+  tcrt_tensor_t t = floats(x, {10, 4});
+  REQUIRE(tcrt_context_set_input(context, 0, &t) == TCRT_OK);
+  for (int i = 0; i < 3; ++i)
+    REQUIRE(tcrt_context_run(context) == TCRT_OK);
+  REQUIRE(tcrt_context_profile_count(context) == 1);
+  tcrt_profile_entry_t entry;
+  REQUIRE(tcrt_context_profile(context, 0, &entry) == TCRT_OK);
+  CHECK(std::string(entry.kernel) == "k_axpb");
+  CHECK(std::string(entry.nodes) == "Mul#0+Add#1");
+  CHECK(entry.launches == 3);
+  REQUIRE(tcrt_context_profile_reset(context) == TCRT_OK);
+  REQUIRE(tcrt_context_profile(context, 0, &entry) == TCRT_OK);
+  CHECK(entry.launches == 0);
+}
+
+TEST_CASE("the maths of the import table") {
+  artifact::ArtifactSpec spec;
+  spec.inputs.push_back({"x", TCRT_DTYPE_F64, {artifact::Dim::fixed(21)}});
+  spec.outputs.push_back({"y", TCRT_DTYPE_F64, {artifact::Dim::fixed(21)}});
+  spec.variants.push_back({"any", TCRT_DEVICE_CPU, 0, programElf("maths")});
+  Model m(spec);
+  Context context(m.model, withThreads(1));
+  std::vector<double> x(21, 0.5);
+  x[12] = 1.5;
+  tcrt_tensor_t t = {TCRT_DTYPE_F64, 1, {21}, x.data(), 168, 0}, y;
+  REQUIRE(tcrt_context_set_input(context, 0, &t) == TCRT_OK);
+  REQUIRE(tcrt_context_run(context) == TCRT_OK);
+  REQUIRE(tcrt_context_get_output(context, 0, &y) == TCRT_OK);
+  const double h = 0.5;
+  double expected[21] = {exp(h),  log(h),  sin(h),   cos(h),     tan(h),   asin(h), acos(h),  atan(h),  sinh(h), cosh(h),
+                         tanh(h), asinh(h), acosh(1.5), atanh(h), erf(h), log1p(h), expm1(h), cbrt(h), pow(h, 2.5),
+                         fmod(h, 2.5), atan2(h, 2.5)};
+  for (int i = 0; i < 21; ++i)
+    CHECK(static_cast<double *>(y.data)[i] == expected[i]);
+}
+
+TEST_CASE("artifacts open from files and callbacks") {
+  std::string path = "/tmp/tc-unit-" + std::to_string(getpid()) + ".bin";
+  artifact::ArtifactSpec spec = basicSpec();
+  llvm::Error error = artifact::writeArtifact(spec, path);
+  REQUIRE(!error);
+  std::string bytes = readFile(path);
+  CHECK(bytes == makeArtifact(spec));
+  tcrt_model_options_t options = {};
+  options.size = sizeof options;
+  options.verify_weights = 1;
+  std::vector<float> x(40, 1);
+  tcrt_tensor_t t = floats(x, {10, 4}), y;
+  for (int kind = 0; kind < 2; ++kind) {
+    tcrt_model_t *model;
+    if (kind == 0) {
+      REQUIRE(tcrt_model_open_file(path.c_str(), &options, &model) == TCRT_OK);
+    } else {
+      tcrt_reader_t reader = {&bytes, bytes.size(), [](void *user, uint64_t offset, void *data, uint64_t size) {
+                                std::memcpy(data, static_cast<std::string *>(user)->data() + offset, size);
+                                return 0;
+                              }};
+      REQUIRE(tcrt_model_open_reader(&reader, "callback", &options, &model) == TCRT_OK);
+    }
+    {
+      Context context(model, withThreads(2));
+      REQUIRE(tcrt_context_set_input(context, 0, &t) == TCRT_OK);
+      REQUIRE(tcrt_context_run(context) == TCRT_OK);
+      REQUIRE(tcrt_context_get_output(context, 0, &y) == TCRT_OK);
+      CHECK(static_cast<float *>(y.data)[39] == 6);
+    }
+    tcrt_model_close(model);
+  }
+  unlink(path.c_str());
+  tcrt_model_t *model;
+  CHECK(tcrt_model_open_file(path.c_str(), nullptr, &model) == TCRT_ERROR_INVALID);
+  CHECK(says("the file cannot be read: No such file or directory"));
+  CHECK(tcrt_model_open_file("/tmp", nullptr, &model) == TCRT_ERROR_INVALID);
+  CHECK(tcrt_model_open_memory("", 0, nullptr, nullptr, &model) == TCRT_ERROR_INVALID);
+  CHECK(says("the file is empty"));
+  CHECK(tcrt_model_open_memory("hello, world", 12, nullptr, nullptr, &model) == TCRT_ERROR_INVALID);
+  CHECK(says("is not an artifact"));
+}
