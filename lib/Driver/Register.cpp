@@ -7,12 +7,15 @@
 #include "tc/Driver/Register.h"
 
 #include "tc/Codegen/CPU/Passes.h"
+#include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Conversion/Passes.h"
 #include "tc/Dialect/Graph/IR/Graph.h"
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/Kernel/IR/Kernel.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Dialect/TC/IR/TC.h"
+#include "tc/Target/Passes.h"
+#include "tc/Target/Target.h"
 #include "tc/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -42,5 +45,8 @@ void tc::driver::registerAllPasses() {
   mlir::registerTransformsPasses();
   transforms::registerTransformsPasses();
   codegen::cpu::registerCodegenCPUPasses();
+  hosttollvm::registerHostToLLVMPasses();
+  target::registerTargetPasses();
+  target::registerLLVMCPUBackend();
   conversion::registerConversionPasses();
 }

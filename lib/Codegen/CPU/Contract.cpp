@@ -36,8 +36,6 @@ using namespace tc::codegen::cpu;
 
 namespace {
 
-// The register files that a schedule is made for.
-const CpuInfo kCpus[] = {{256, 16}, {512, 32}};
 // Bytes of the tile of C, on the stack: half of a first-level cache.
 constexpr int64_t kTileBytes = 32 * 1024;
 // Rows of a task: enough to reuse a panel of B from the first-level cache.
@@ -311,46 +309,6 @@ std::optional<PackedInput> packedFilter(const Convolution &c, llvm::function_ref
 //===--- choosing
 //---------------------------------------------------------------------------------------------------===//
 
-struct Tile {
-  int64_t rows = 1, panels = 1;
-};
-
-/// Cycles per step of K of a rows x panels block cut into micro-kernels.
-double blockCycles(const CpuInfo &cpu, int64_t rows, int64_t panels, Tile tile) {
-  double cycles = 0;
-  int64_t restRows = rows % tile.rows, restPanels = panels % tile.panels;
-  auto addRows = [&](int64_t height, int64_t times) {
-    if (!times)
-      return;
-    cycles += times * (panels / tile.panels) * microKernelCycles(cpu, height, tile.panels);
-    if (restPanels)
-      cycles += times * microKernelCycles(cpu, height, restPanels);
-  };
-  addRows(tile.rows, rows / tile.rows);
-  if (restRows)
-    addRows(restRows, 1);
-  return cycles;
-}
-
-/// The micro-kernel for so many rows and panels; unknown extents count as a large number without remainder.
-Tile chooseTile(const CpuInfo &cpu, std::optional<int64_t> rows, std::optional<int64_t> panels, int64_t maxRows) {
-  Tile best;
-  double bestCost = std::numeric_limits<double>::infinity();
-  for (int64_t r = 1; r <= maxRows && (!rows || r <= std::max<int64_t>(1, *rows)); ++r)
-    for (int64_t p = 1; p <= 8 && (!panels || p <= std::max<int64_t>(1, *panels)); ++p) {
-      if (!fitsRegisters(cpu, r, p))
-        continue;
-      int64_t allRows = rows.value_or(8 * r), allPanels = panels.value_or(8 * p);
-      double cost = blockCycles(cpu, std::max<int64_t>(1, allRows), std::max<int64_t>(1, allPanels), {r, p}) /
-                    (double(std::max<int64_t>(1, allRows)) * std::max<int64_t>(1, allPanels));
-      if (cost < bestCost * 0.999) {
-        bestCost = cost;
-        best = {r, p};
-      }
-    }
-  return best;
-}
-
 int64_t roundUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
 int64_t ceilDiv(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
@@ -446,7 +404,7 @@ private:
     if (p.n)
       panels = ceilDiv(*p.n, kPanel);
     Tile wide;
-    for (const CpuInfo &cpu : kCpus) {
+    for (const CpuInfo &cpu : kScheduledCpus) {
       Tile tile = chooseTile(cpu, p.m, panels, cpu.vectorBits == 512 ? maxRows : std::min<int64_t>(maxRows, 6));
       params.set(suffixed("rows", cpu), tile.rows);
       params.set(suffixed("cols", cpu), tile.panels * kPanel);
@@ -691,7 +649,7 @@ private:
     tileH = c.h ? balanced(c.h, std::min(std::max<int64_t>(1, *c.h), tileH)) : std::min<int64_t>(tileH, 4);
 
     int64_t widePanels = 1;
-    for (const CpuInfo &cpu : kCpus) {
+    for (const CpuInfo &cpu : kScheduledCpus) {
       int64_t bestH = 1, bestW = 1, bestPanels = 1;
       double bestCost = std::numeric_limits<double>::infinity();
       // Unknown extents end in any number of rows: patches of one row keep the code small.

@@ -63,6 +63,7 @@ llvm::ArrayRef<const Generator *> allGenerators();
 const Generator *lookupGenerator(llvm::StringRef strategy);
 
 // One per file; listed in Generators.cpp.
+const Generator *attentionGenerator();
 const Generator *contractGenerator();
 const Generator *loopsGenerator();
 

@@ -33,7 +33,7 @@ public:
     accumulators = tap(0, k.a, k.b, accumulators);
     for (int64_t i = 0; i < k.rows(); ++i)
       for (int64_t j = 0; j < columns; ++j)
-        LLVM::StoreOp::create(b, loc, accumulators[i * columns + j], offsetBy(em, k.c, k.cOffsets[i] + j * em.width()),
+        LLVM::StoreOp::create(b, loc, accumulators[i * columns + j], offsetBy(em, k.c, cOffset(i, j)),
                               /*alignment=*/4);
   }
 
@@ -46,8 +46,12 @@ private:
     for (int64_t i = 0; i < k.rows(); ++i)
       for (int64_t j = 0; j < columns; ++j)
         result.push_back(
-            zero ? zero : LLVM::LoadOp::create(b, loc, vector, offsetBy(em, k.c, k.cOffsets[i] + j * em.width()), 4));
+            zero ? zero : LLVM::LoadOp::create(b, loc, vector, offsetBy(em, k.c, cOffset(i, j)), 4));
     return result;
+  }
+
+  int64_t cOffset(int64_t i, int64_t j) const {
+    return k.cOffsets[i] + j / vectorsPerPanel * k.cPanelStride + j % vectorsPerPanel * em.width();
   }
 
   // Not the emitter's arithmetic, which remembers values by scope: the loops here are no scopes.
@@ -101,10 +105,11 @@ private:
         panelPointers.push_back(p == 0 ? bPtr : offsetBy(em, panelPointers.back(), k.panelStride.value));
 
     auto steps = [&](Value position, int64_t count, SmallVector<Value> acc) {
-      Value aHere = rowPointers.empty() ? offsetBy(em, a, position) : Value();
+      Value positionA = k.depthStride == 1 ? position : mul(position, k.depthStride);
+      Value aHere = rowPointers.empty() ? offsetBy(em, a, positionA) : Value();
       SmallVector<Value> rowsHere;
       for (Value row : rowPointers)
-        rowsHere.push_back(offsetBy(em, row, position));
+        rowsHere.push_back(offsetBy(em, row, positionA));
       Value positionB = mul(position, kPanel);
       Value bHere = panelPointers.empty() ? offsetBy(em, bPtr, positionB) : Value();
       SmallVector<Value> panelsHere;
@@ -119,7 +124,8 @@ private:
           row.push_back(LLVM::LoadOp::create(b, loc, vector, address, 4));
         }
         for (int64_t i = 0; i < k.rows(); ++i) {
-          Value address = aHere ? offsetBy(em, aHere, k.rowOffsets[i] + u) : offsetBy(em, rowsHere[i], u);
+          Value address = aHere ? offsetBy(em, aHere, k.rowOffsets[i] + u * k.depthStride)
+                                : offsetBy(em, rowsHere[i], u * k.depthStride);
           Value scalar = LLVM::LoadOp::create(b, loc, f32, address, 4);
           Value lanes = vector::BroadcastOp::create(b, loc, vector, scalar);
           for (int64_t j = 0; j < columns; ++j) {
@@ -223,6 +229,63 @@ double tc::codegen::cpu::microKernelCycles(const CpuInfo &cpu, int64_t rows, int
   // level at 32 bytes a cycle.
   double second = panels * 2.0;
   return std::max({rows * vectors / 2, (rows + vectors) / 2, 4.0, second}) + second * 0.05;
+}
+
+double tc::codegen::cpu::blockCycles(const CpuInfo &cpu, int64_t rows, int64_t panels, Tile tile) {
+  double cycles = 0;
+  int64_t restRows = rows % tile.rows, restPanels = panels % tile.panels;
+  auto addRows = [&](int64_t height, int64_t times) {
+    if (!times)
+      return;
+    cycles += times * (panels / tile.panels) * microKernelCycles(cpu, height, tile.panels);
+    if (restPanels)
+      cycles += times * microKernelCycles(cpu, height, restPanels);
+  };
+  addRows(tile.rows, rows / tile.rows);
+  if (restRows)
+    addRows(restRows, 1);
+  return cycles;
+}
+
+Tile tc::codegen::cpu::chooseTile(const CpuInfo &cpu, std::optional<int64_t> rows, std::optional<int64_t> panels, int64_t maxRows) {
+  Tile best;
+  double bestCost = std::numeric_limits<double>::infinity();
+  for (int64_t r = 1; r <= maxRows && (!rows || r <= std::max<int64_t>(1, *rows)); ++r)
+    for (int64_t p = 1; p <= 8 && (!panels || p <= std::max<int64_t>(1, *panels)); ++p) {
+      if (!fitsRegisters(cpu, r, p))
+        continue;
+      int64_t allRows = rows.value_or(8 * r), allPanels = panels.value_or(8 * p);
+      double cost = blockCycles(cpu, std::max<int64_t>(1, allRows), std::max<int64_t>(1, allPanels), {r, p}) /
+                    (double(std::max<int64_t>(1, allRows)) * std::max<int64_t>(1, allPanels));
+      if (cost < bestCost * 0.999) {
+        bestCost = cost;
+        best = {r, p};
+      }
+    }
+  return best;
+}
+
+SmallVector<Value> tc::codegen::cpu::transposeLanes(Emitter &em, ArrayRef<Value> rows) {
+  // Butterfly: step s exchanges the lanes whose index has bit s set with those of the row whose index has it clear.
+  OpBuilder &b = em.builder();
+  int64_t n = em.width();
+  SmallVector<Value> now(rows.begin(), rows.end());
+  for (int64_t bit = n / 2; bit >= 1; bit /= 2) {
+    SmallVector<Value> next(n);
+    for (int64_t i = 0; i < n; ++i) {
+      if (i & bit)
+        continue;
+      SmallVector<int64_t> low, high;
+      for (int64_t lane = 0; lane < n; ++lane) {
+        low.push_back(lane & bit ? n + lane - bit : lane);
+        high.push_back(lane & bit ? n + lane : lane + bit);
+      }
+      next[i] = vector::ShuffleOp::create(b, em.loc(), now[i], now[i + bit], low);
+      next[i + bit] = vector::ShuffleOp::create(b, em.loc(), now[i], now[i + bit], high);
+    }
+    now = next;
+  }
+  return now;
 }
 
 Value tc::codegen::cpu::offsetBy(Emitter &em, Value pointer, int64_t elements) {

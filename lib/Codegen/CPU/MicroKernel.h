@@ -50,14 +50,16 @@ struct MicroKernel {
     Extent stride;
   };
   llvm::SmallVector<Tap> taps;
-  /// Innermost part of K, contiguous in A.
+  /// Innermost part of K, its elements `depthStride` apart in A.
   Extent depth;
+  int64_t depthStride = 1;
   /// Address of the first panel at k = 0; distance between panels.
   mlir::Value b;
   int64_t panels = 1;
   Extent panelStride;
-  /// Where the result goes: row i at c + cOffsets[i]. `accumulate`: adds to what is there.
+  /// Where the result goes: panel p of row i at c + cOffsets[i] + p * cPanelStride. `accumulate`: adds to what is there.
   mlir::Value c;
+  int64_t cPanelStride = kPanel;
   llvm::SmallVector<int64_t> cOffsets;
   bool accumulate = false;
 
@@ -79,6 +81,21 @@ void forRowBlocks(Emitter &em, Extent count, int64_t rows, std::optional<int64_t
 bool fitsRegisters(const CpuInfo &cpu, int64_t rows, int64_t panels);
 /// Estimated cycles for one step of K.
 double microKernelCycles(const CpuInfo &cpu, int64_t rows, int64_t panels);
+
+/// Transposes width() vectors of width() f32 lanes.
+llvm::SmallVector<mlir::Value> transposeLanes(Emitter &em, llvm::ArrayRef<mlir::Value> rows);
+
+/// The micro-kernel for so many rows and panels with at most `maxRows` rows; unknown extents count as a large number without
+/// remainder.
+struct Tile {
+  int64_t rows = 1, panels = 1;
+};
+Tile chooseTile(const CpuInfo &cpu, std::optional<int64_t> rows, std::optional<int64_t> panels, int64_t maxRows);
+/// Cycles per step of K of a rows x panels block cut into micro-kernels.
+double blockCycles(const CpuInfo &cpu, int64_t rows, int64_t panels, Tile tile);
+
+/// The register files that schedules are made for.
+inline constexpr CpuInfo kScheduledCpus[] = {{256, 16}, {512, 32}};
 
 /// ptr + offset f32 elements.
 mlir::Value offsetBy(Emitter &em, mlir::Value pointer, int64_t elements);

@@ -1,0 +1,33 @@
+//===- HostToLLVM.h - host program to the LLVM dialect --------------------------------------------------------*- C++ -*-===//
+//
+// The pass tc-convert-host-to-llvm (Passes.td) and what it shares with the artifact: which symbols are bound by what.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_CONVERSION_HOSTTOLLVM_HOSTTOLLVM_H
+#define TC_CONVERSION_HOSTTOLLVM_HOSTTOLLVM_H
+
+#include "tc/Dialect/Host/IR/Host.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Pass/Pass.h"
+
+namespace tc {
+
+#define GEN_PASS_DECL
+#include "tc/Conversion/HostToLLVM/Passes.h.inc"
+
+namespace hosttollvm {
+#define GEN_PASS_REGISTRATION
+#include "tc/Conversion/HostToLLVM/Passes.h.inc"
+} // namespace hosttollvm
+
+/// The model's function: @main, or the only function; null if there is none.
+mlir::func::FuncOp getMainFunction(mlir::ModuleOp module);
+
+} // namespace tc
+
+#endif // TC_CONVERSION_HOSTTOLLVM_HOSTTOLLVM_H

@@ -1,0 +1,73 @@
+//===- Target.h - from a variant's functions to object code ---------------------------------------------------*- C++ -*-===//
+//
+// A backend compiles the host.variant ops of its device. The work of a variant is cut into parts that any thread may compile;
+// how it is cut depends on the variant alone, never on the number of threads, so that the bytes are the same for any --jobs.
+//
+// Errors are sentences without a file name; the driver adds it.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_TARGET_TARGET_H
+#define TC_TARGET_TARGET_H
+
+#include "tc/Dialect/Host/IR/Host.h"
+
+#include "llvm/Support/Error.h"
+#include <memory>
+#include <string>
+
+namespace tc::target {
+
+/// How object code is made.
+struct ObjectOptions {
+  unsigned jobs = 0;    ///< threads; 0: as many as the machine has
+  std::string debugDir; ///< if not empty: LLVM IR and assembly of every part go there
+};
+
+/// A finished variant.
+struct Object {
+  std::string elf;
+  uint64_t requires_ = 0; ///< TCRT_CPU_* bits
+};
+
+/// One variant on its way. `compilePart` is called once per part, from any thread; then `finish` once.
+class VariantCompilation {
+public:
+  virtual ~VariantCompilation() = default;
+  virtual unsigned getPartCount() const = 0;
+  virtual llvm::Error compilePart(unsigned part) = 0;
+  virtual llvm::Expected<Object> finish() = 0;
+};
+
+/// Code generation for one device ("cpu", "cuda").
+class TargetBackend {
+public:
+  virtual ~TargetBackend() = default;
+  virtual llvm::StringRef getDevice() const = 0;
+  /// `variant` must stay until the compilation is destroyed.
+  virtual llvm::Expected<std::unique_ptr<VariantCompilation>> begin(host::VariantOp variant,
+                                                                    const ObjectOptions &options) = 0;
+};
+
+/// Adds a backend; a later one for the same device replaces the earlier. Not thread safe.
+void registerBackend(std::unique_ptr<TargetBackend> backend);
+/// Null if there is none.
+TargetBackend *lookupBackend(llvm::StringRef device);
+/// All devices with a backend, sorted.
+std::vector<llvm::StringRef> getDevices();
+
+/// Compiles all variants of `module` and replaces them by host.binary ops. Parts of all variants run side by side.
+llvm::Error compileVariants(mlir::ModuleOp module, const ObjectOptions &options);
+
+/// Checks that `elf` is what artifact_abi.h (part 2) allows: an x86-64 shared object with an entry point, no needed library,
+/// no undefined symbol, no relocation but R_X86_64_RELATIVE, no thread-local storage, no constructors.
+llvm::Error verifyObject(llvm::StringRef elf);
+
+/// Registers the CPU backend.
+void registerLLVMCPUBackend();
+
+} // namespace tc::target
+
+#endif // TC_TARGET_TARGET_H

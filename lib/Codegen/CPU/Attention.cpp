@@ -1,0 +1,450 @@
+//===- Attention.cpp - the "attention" strategy: tiled attention with an online softmax ----------------------------------===//
+//
+// A task is a block of queries of one batch element. It walks over blocks of keys and never holds more than one block of
+// scores. Everything is transposed: scores[s][t] and the result[e][t] have the queries along the lanes, so that
+//  - keys and values are the broadcast side of the micro-kernels (MicroKernel.h) and need no packing, only a copy of their rows that
+//    evaluates whatever stands before the anchor;
+//  - the queries are packed once per task, the scores are born in the layout that the second product wants;
+//  - maximum and sum of a row are lanes, not horizontal reductions.
+// At the end the result is divided by the sums, transposed back in registers, and goes through the epilogue.
+//
+// Rows with no visible key give NaN, as softmax does; without any key at all the result is 0.
+//
+// Source: Dao et al., "FlashAttention", section 3.1; the online softmax is Milakov and Gimelshein, "Online normalizer calculation
+// for softmax".
+//
+// Parameters:
+//   tileT, tileS                         queries of a task, a multiple of 16; keys of a block
+//   scoreRows256, scoreRows512           micro-kernel of the scores: keys; its queries are `panels256`, `panels512` times 16
+//   valueRows256, valueRows512           micro-kernel of the result: columns of the values
+//   grain                                least number of tasks for a thread
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Anchor.h"
+#include "Generators.h"
+#include "MicroKernel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen::cpu;
+
+namespace {
+
+int64_t roundUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
+
+struct Problem {
+  prim::AttentionOp op;
+  SmallVector<AffineExpr> batch;
+  AffineExpr T, S;
+  int64_t D, E;
+
+  /// Distance of copied rows: a multiple of 16, not of a cache way.
+  static int64_t stride(int64_t columns) { return roundUp(columns, 16) + 16; }
+};
+
+std::optional<Problem> analyze(kernel::RegionOp region) {
+  auto op = dyn_cast_or_null<prim::AttentionOp>(findAnchor(region));
+  if (!op)
+    return std::nullopt;
+  for (Value operand : op->getOperands())
+    if (!cast<RankedTensorType>(operand.getType()).getElementType().isF32())
+      return std::nullopt;
+  Problem p;
+  p.op = op;
+  auto query = prim::getSizes(op.getQuery()), key = prim::getSizes(op.getKey()), value = prim::getSizes(op.getValue());
+  unsigned rank = query.size();
+  auto d = prim::getConstantSize(query[rank - 1]), e = prim::getConstantSize(value[rank - 1]);
+  // Larger heads than these would not fit the caches as they are used here.
+  if (!d || !e || *e == 0 || *d > 1024 || *e > 1024)
+    return std::nullopt;
+  p.batch.assign(query.begin(), query.end() - 2);
+  p.T = query[rank - 2];
+  p.S = key[rank - 2];
+  p.D = *d;
+  p.E = *e;
+  return p;
+}
+
+/// Offsets in floats of the parts of a worker's scratch.
+struct Layout {
+  int64_t rowsQ, packedQ, keys, values, scores, result, end;
+
+  Layout(const Problem &p, int64_t tileT, int64_t tileS) {
+    int64_t next = 0;
+    auto take = [&](int64_t floats) {
+      int64_t start = next;
+      next += roundUp(floats, 16);
+      return start;
+    };
+    rowsQ = take(tileT * std::max(Problem::stride(p.D), Problem::stride(p.E))); // later the result's rows
+    packedQ = take(tileT * roundUp(p.D, 16));
+    keys = take(tileS * Problem::stride(p.D));
+    values = take(tileS * Problem::stride(p.E));
+    scores = take(tileS * tileT);
+    result = take(roundUp(p.E, 16) * tileT);
+    end = next + 64;
+  }
+};
+
+class AttentionGenerator final : public Generator {
+public:
+  StringRef strategy() const override { return "attention"; }
+
+  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+    std::optional<Problem> p = analyze(region);
+    if (!p)
+      return failure();
+    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, p->op->getResult(0));
+    if (failed(epilogue) || epilogue->roots().size() != region.getNumResults())
+      return failure();
+    MLIRContext *context = region.getContext();
+    auto t = prim::getConstantSize(p->T), s = prim::getConstantSize(p->S);
+    // Many queries amortise the copies of keys and values; few leave work for all cores.
+    int64_t tileT = t ? std::min<int64_t>(64, roundUp(std::max<int64_t>(*t, 1), kPanel)) : 32;
+    double batch = double(prim::getConstantSize(prim::product(context, p->batch)).value_or(16));
+    while (t && tileT > 16 && batch * std::ceil(double(*t) / double(tileT)) < 16)
+      tileT = roundUp(tileT / 2, kPanel);
+    int64_t tileS = s ? std::min<int64_t>(112, std::max<int64_t>(*s, 1)) : 112;
+    Builder b(context);
+    NamedAttrList params;
+    auto set = [&](StringRef name, int64_t value) { params.set(name, b.getI64IntegerAttr(value)); };
+    set("tileT", tileT);
+    set("tileS", tileS);
+    for (const CpuInfo &cpu : kScheduledCpus) {
+      std::string suffix = std::to_string(cpu.vectorBits);
+      int64_t maxRows = cpu.vectorBits == 512 ? 14 : 6;
+      Tile tile = chooseTile(cpu, tileS, tileT / kPanel, maxRows);
+      while (tileT / kPanel % tile.panels != 0) // whole groups of panels only
+        --tile.panels;
+      int64_t valueRows = 1;
+      double best = std::numeric_limits<double>::infinity();
+      for (int64_t rows = 1; rows <= maxRows; ++rows) {
+        double cost = blockCycles(cpu, p->E, tile.panels, {rows, tile.panels});
+        if (rows > p->E || !fitsRegisters(cpu, rows, tile.panels) || cost >= best * 0.999)
+          continue;
+        best = cost;
+        valueRows = rows;
+      }
+      set("panels" + suffix, tile.panels);
+      set("scoreRows" + suffix, tile.rows);
+      set("valueRows" + suffix, valueRows);
+    }
+    double flops = 2.0 * double(tileT) * double(s.value_or(128)) * double(p->D + p->E);
+    set("grain", std::max<int64_t>(1, int64_t(1e6 / std::max(flops, 1.0))));
+    return kernel::ScheduleAttr::get(context, strategy(), params.getDictionary(context));
+  }
+
+  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+    MLIRContext *context = region.getContext();
+    Problem p = *analyze(region);
+    Launch launch;
+    launch.tasks = prim::product(context, grid(p, schedule));
+    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+    Layout layout(p, getParam(schedule, "tileT"), getParam(schedule, "tileS"));
+    launch.scratch = getAffineConstantExpr(roundUp(layout.end * 4, 64), context);
+    launch.inPlace = Epilogue::analyze(region, p.op->getResult(0))->inPlace(region);
+    return {launch};
+  }
+
+  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
+            Value end) const override {
+    Problem p = *analyze(region);
+    Epilogue epilogue = *Epilogue::analyze(region, p.op->getResult(0));
+    em.loop(begin, end, 1, [&](Index task) { Task(p, schedule, em).run(task, epilogue); });
+  }
+
+private:
+  static SmallVector<AffineExpr> grid(const Problem &p, kernel::ScheduleAttr schedule) {
+    SmallVector<AffineExpr> sizes = p.batch;
+    sizes.push_back(prim::simplifySize(p.T.ceilDiv(getParam(schedule, "tileT"))));
+    return sizes;
+  }
+
+  class Task {
+  public:
+    Task(Problem &p, kernel::ScheduleAttr schedule, Emitter &em)
+        : p(p), schedule(schedule), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()),
+          vector(em.vectorOf(f32)), width(em.width()), tileT(getParam(schedule, "tileT")),
+          tileS(getParam(schedule, "tileS")), layout(p, tileT, tileS) {
+      std::string suffix = std::to_string(em.cpu().vectorBits);
+      panels = getParam(schedule, "panels" + suffix);
+      scoreRows = getParam(schedule, "scoreRows" + suffix);
+      valueRows = getParam(schedule, "valueRows" + suffix);
+    }
+
+    void run(Index task, const Epilogue &epilogue) {
+      SmallVector<Index> at = em.delinearize(task, grid(p, schedule));
+      t0 = em.mulIndex(at.pop_back_val(), em.i64(tileT), tileT);
+      batchAt = at;
+      Value base = em.scratch();
+      rowsQ = offsetBy(em, base, layout.rowsQ);
+      packedQ = offsetBy(em, base, layout.packedQ);
+      keys = offsetBy(em, base, layout.keys);
+      values = offsetBy(em, base, layout.values);
+      scores = offsetBy(em, base, layout.scores);
+      result = offsetBy(em, base, layout.result);
+      maxima = em.stackBuffer(f32, tileT);
+      sums = em.stackBuffer(f32, tileT);
+      T = em.size(p.T);
+      S = em.size(p.S);
+      countT = em.min(em.i64(tileT), em.sub(T, t0.base));
+
+      packQueries();
+      clear();
+      Value visible = S;
+      if (p.op.getCausal()) {
+        // Keys that the last query sees.
+        Value last = em.add(em.add(t0.base, countT), em.sub(S, T));
+        visible = em.min(S, arith::MaxSIOp::create(b, loc, last, em.i64(0)));
+      }
+      em.loop(em.i64(0), visible, tileS, [&](Index s0) {
+        Value countS = em.min(em.i64(tileS), em.sub(visible, s0.base));
+        copyRows(p.op.getKey(), s0, countS, false, p.D, keys);
+        multiplyScores(countS);
+        softmax(s0, countS);
+        copyRows(p.op.getValue(), s0, countS, false, p.E, values);
+        multiplyValues(countS);
+      });
+      finish(epilogue);
+      em.clearSources();
+    }
+
+  private:
+    Value zero() { return arith::ConstantOp::create(b, loc, vector, b.getZeroAttr(vector)); }
+    Value constant(float value) { return arith::ConstantOp::create(b, loc, vector, DenseElementsAttr::get(vector, value)); }
+    Value minusInfinity() { return constant(-std::numeric_limits<float>::infinity()); }
+    Value load(Value pointer, int64_t offset) {
+      return LLVM::LoadOp::create(b, loc, vector, offsetBy(em, pointer, offset), 4);
+    }
+    void store(Value value, Value pointer, int64_t offset) {
+      LLVM::StoreOp::create(b, loc, value, offsetBy(em, pointer, offset), 4);
+    }
+
+    /// Rows [from, from + count) of `tensor` to `to`; `clamp`: rows behind the last one repeat it.
+    void copyRows(Value tensor, Index from, Value count, bool clamp, int64_t columns, Value to) {
+      int64_t stride = Problem::stride(columns);
+      em.loop(em.i64(0), count, 1, [&](Index row) {
+        Index position = em.addIndex(from, row);
+        if (clamp)
+          position = em.uniform(em.min(position.base, em.sub(T, em.i64(1))));
+        Index start = em.mulIndex(row, em.i64(stride), stride);
+        em.laneLoop(em.i64(columns), columns, [&](Index lane) {
+          SmallVector<Index> at = batchAt;
+          at.push_back(position);
+          at.push_back(lane);
+          em.storeAt(em.emit(tensor, at), to, f32, em.addIndex(start, lane));
+        });
+      });
+    }
+
+    /// scale * query, as panels [t / 16][d][16].
+    void packQueries() {
+      copyRows(p.op.getQuery(), t0, em.i64(tileT), /*clamp=*/true, p.D, rowsQ);
+      Value scale = constant(float(p.op.getScale().convertToDouble()));
+      const int64_t stride = Problem::stride(p.D), panelFloats = roundUp(p.D, 16) * kPanel;
+      em.loop(em.i64(0), em.i64(tileT / width), 1, [&](Index block) {
+        Value from = offsetBy(em, rowsQ, em.mul(block.base, em.i64(width * stride)));
+        Value to = packedPanel(packedQ, block, panelFloats);
+        em.loop(em.i64(0), em.i64(roundUp(p.D, width) / width), 1, [&](Index d) {
+          Value fromHere = offsetBy(em, from, em.mul(d.base, em.i64(width)));
+          Value toHere = offsetBy(em, to, em.mul(d.base, em.i64(width * kPanel)));
+          SmallVector<Value> rows;
+          for (int64_t i = 0; i < width; ++i)
+            rows.push_back(arith::MulFOp::create(b, loc, load(fromHere, i * stride), scale));
+          for (auto [i, row] : llvm::enumerate(transposeLanes(em, rows)))
+            store(row, toHere, i * kPanel);
+        });
+      });
+    }
+
+    /// Address of the lanes of block `block` (width() lanes each) in panels of `panelFloats`.
+    Value packedPanel(Value pointer, Index block, int64_t panelFloats) {
+      if (width == kPanel)
+        return offsetBy(em, pointer, em.mul(block.base, em.i64(panelFloats)));
+      Value perPanel = em.i64(kPanel / width);
+      Value panel = em.divUnsigned(block.base, perPanel), part = em.remUnsigned(block.base, perPanel);
+      return offsetBy(em, pointer, em.add(em.mul(panel, em.i64(panelFloats)), em.mul(part, em.i64(width))));
+    }
+
+    void clear() {
+      em.loop(em.i64(0), em.i64(roundUp(p.E, 16) * tileT), width,
+              [&](Index i) { store(zero(), offsetBy(em, result, i.base), 0); });
+      em.loop(em.i64(0), em.i64(tileT), width, [&](Index i) {
+        store(minusInfinity(), offsetBy(em, maxima, i.base), 0);
+        store(zero(), offsetBy(em, sums, i.base), 0);
+      });
+    }
+
+    /// Panels of queries that are in use, a whole number of groups.
+    void forPanelGroups(llvm::function_ref<void(Index)> body) {
+      Value used = em.divUnsigned(em.add(countT, em.i64(kPanel - 1)), em.i64(kPanel));
+      em.loop(em.i64(0), used, panels, body);
+    }
+
+    /// scores[t / 16][s][16] = keys x queries.
+    void multiplyScores(Value countS) {
+      forPanelGroups([&](Index panel) {
+        Value query = offsetBy(em, packedQ, em.mul(panel.base, em.i64(roundUp(p.D, 16) * kPanel)));
+        Value to = offsetBy(em, scores, em.mul(panel.base, em.i64(tileS * kPanel)));
+        forRowBlocks(em, Extent(countS, constantS()), scoreRows, restS(scoreRows), [&](Value row, int64_t rows) {
+          MicroKernel kernel;
+          kernel.a = offsetBy(em, keys, em.mul(row, em.i64(Problem::stride(p.D))));
+          kernel.rowOffsets = uniformRows(rows, Problem::stride(p.D));
+          kernel.depth = Extent(p.D);
+          kernel.b = query;
+          kernel.panels = panels;
+          kernel.panelStride = Extent(roundUp(p.D, 16) * kPanel);
+          kernel.c = offsetBy(em, to, em.mul(row, em.i64(kPanel)));
+          kernel.cOffsets = uniformRows(rows, kPanel);
+          kernel.cPanelStride = tileS * kPanel;
+          emitMicroKernel(em, kernel);
+        });
+      });
+    }
+
+    /// Extent of a block of keys when code is made: all blocks equal.
+    std::optional<int64_t> constantS() {
+      auto s = prim::getConstantSize(p.S);
+      if (s && *s > 0 && *s % tileS == 0 && !p.op.getCausal())
+        return tileS;
+      return std::nullopt;
+    }
+    std::optional<int64_t> restS(int64_t rows) {
+      auto s = prim::getConstantSize(p.S);
+      if (s && !p.op.getCausal() && tileS % rows == 0)
+        return *s % rows;
+      return std::nullopt;
+    }
+
+    /// Masks the scores, makes them probabilities, updates maxima and sums and scales the result so far.
+    void softmax(Index s0, Value countS) {
+      Value mask = p.op.getMask();
+      em.laneLoop(countT, std::nullopt, [&](Index query) {
+        Index t = em.addIndex(t0, query);
+        Value block = em.divUnsigned(query.base, em.i64(width));
+        Value here = packedPanel(scores, em.uniform(block), tileS * kPanel);
+        Value oldMax = load(offsetBy(em, maxima, query.base), 0);
+        // First walk: mask and maximum.
+        SmallVector<Value> max = em.loop(em.i64(0), countS, 1, ValueRange{oldMax}, [&](Index row, ValueRange carried) {
+          Value at = offsetBy(em, here, em.mul(row.base, em.i64(kPanel)));
+          Value x = load(at, 0);
+          Index s = em.addIndex(s0, row);
+          if (mask) {
+            SmallVector<Index> position = batchAt;
+            position.push_back(t);
+            position.push_back(s);
+            x = arith::AddFOp::create(b, loc, x, em.broadcast(em.emit(mask, position)));
+          }
+          if (p.op.getCausal()) {
+            // Visible: s <= t + (S - T).
+            Value limit = em.materialize(em.addIndex(t, em.uniform(em.sub(S, T))));
+            Value hidden = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, em.broadcast(s.base), limit);
+            x = arith::SelectOp::create(b, loc, hidden, minusInfinity(), x);
+          }
+          if (mask || p.op.getCausal())
+            store(x, at, 0);
+          return SmallVector<Value>{arith::MaximumFOp::create(b, loc, carried[0], x)};
+        });
+        // Rows without any visible key so far keep probabilities of 0.
+        Value none = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, max[0], minusInfinity());
+        Value reference = arith::SelectOp::create(b, loc, none, zero(), max[0]);
+        Value correction = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, oldMax, reference));
+        SmallVector<Value> sum = em.loop(em.i64(0), countS, 1, ValueRange{zero()}, [&](Index row, ValueRange carried) {
+          Value at = offsetBy(em, here, em.mul(row.base, em.i64(kPanel)));
+          Value probability = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, load(at, 0), reference));
+          store(probability, at, 0);
+          return SmallVector<Value>{arith::AddFOp::create(b, loc, carried[0], probability)};
+        });
+        Value oldSum = load(offsetBy(em, sums, query.base), 0);
+        Value newSum = arith::AddFOp::create(b, loc, arith::MulFOp::create(b, loc, oldSum, correction), sum[0]);
+        store(newSum, offsetBy(em, sums, query.base), 0);
+        store(max[0], offsetBy(em, maxima, query.base), 0);
+        Value out = packedPanel(result, em.uniform(block), roundUp(p.E, 16) * kPanel);
+        em.loop(em.i64(0), em.i64(p.E), 1, [&](Index e) {
+          Value at = offsetBy(em, out, em.mul(e.base, em.i64(kPanel)));
+          store(arith::MulFOp::create(b, loc, load(at, 0), correction), at, 0);
+        });
+      });
+    }
+
+    /// result[t / 16][e][16] += values x probabilities.
+    void multiplyValues(Value countS) {
+      forPanelGroups([&](Index panel) {
+        Value probabilities = offsetBy(em, scores, em.mul(panel.base, em.i64(tileS * kPanel)));
+        Value to = offsetBy(em, result, em.mul(panel.base, em.i64(roundUp(p.E, 16) * kPanel)));
+        forRowBlocks(em, Extent(p.E), valueRows, std::nullopt, [&](Value row, int64_t rows) {
+          MicroKernel kernel;
+          kernel.a = offsetBy(em, values, row);
+          kernel.rowOffsets = uniformRows(rows, 1);
+          kernel.depth = Extent(countS, constantS());
+          kernel.depthStride = Problem::stride(p.E);
+          kernel.b = probabilities;
+          kernel.panels = panels;
+          kernel.panelStride = Extent(tileS * kPanel);
+          kernel.c = offsetBy(em, to, em.mul(row, em.i64(kPanel)));
+          kernel.cOffsets = uniformRows(rows, kPanel);
+          kernel.cPanelStride = roundUp(p.E, 16) * kPanel;
+          kernel.accumulate = true;
+          emitMicroKernel(em, kernel);
+        });
+      });
+    }
+
+    /// Divides by the sums, turns the result back to rows and stores it through the epilogue.
+    void finish(const Epilogue &epilogue) {
+      const int64_t stride = Problem::stride(p.E), panelFloats = roundUp(p.E, 16) * kPanel;
+      Value noKeys = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, S, em.i64(0));
+      em.loop(em.i64(0), em.i64(tileT / width), 1, [&](Index block) {
+        Value sum = load(offsetBy(em, sums, em.mul(block.base, em.i64(width))), 0);
+        sum = arith::SelectOp::create(b, loc, noKeys, constant(1), sum);
+        Value from = packedPanel(result, block, panelFloats);
+        Value to = offsetBy(em, rowsQ, em.mul(block.base, em.i64(width * stride)));
+        em.loop(em.i64(0), em.i64(roundUp(p.E, width) / width), 1, [&](Index e) {
+          Value fromHere = offsetBy(em, from, em.mul(e.base, em.i64(width * kPanel)));
+          Value toHere = offsetBy(em, to, em.mul(e.base, em.i64(width)));
+          SmallVector<Value> rows;
+          for (int64_t i = 0; i < width; ++i)
+            rows.push_back(arith::DivFOp::create(b, loc, load(fromHere, i * kPanel), sum));
+          for (auto [i, row] : llvm::enumerate(transposeLanes(em, rows)))
+            store(row, toHere, i * stride);
+        });
+      });
+      em.loop(em.i64(0), countT, 1, [&](Index row) {
+        Index start = em.mulIndex(row, em.i64(stride), stride);
+        Index t = em.addIndex(t0, row);
+        em.laneLoop(em.i64(p.E), p.E, [&](Index lane) {
+          SmallVector<Index> at = batchAt;
+          at.push_back(t);
+          at.push_back(lane);
+          epilogue.store(em, at, em.loadAt(rowsQ, f32, em.addIndex(start, lane)));
+        });
+      });
+    }
+
+    Problem &p;
+    kernel::ScheduleAttr schedule;
+    Emitter &em;
+    OpBuilder &b;
+    Location loc;
+    Type f32;
+    VectorType vector;
+    int64_t width, tileT, tileS, panels, scoreRows, valueRows;
+    Layout layout;
+    Index t0;
+    SmallVector<Index> batchAt;
+    Value rowsQ, packedQ, keys, values, scores, result, maxima, sums, T, S, countT;
+  };
+};
+
+} // namespace
+
+const Generator *tc::codegen::cpu::attentionGenerator() {
+  static const AttentionGenerator generator;
+  return &generator;
+}

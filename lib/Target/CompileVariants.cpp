@@ -1,0 +1,138 @@
+//===- CompileVariants.cpp - host.variant to host.binary on several threads -----------------------------------------===//
+//
+// The parts of all variants form one list that the threads work off. Which thread compiles a part has no influence on its
+// bytes, and results are put together in the order of the list.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "tc/Target/Passes.h"
+#include "tc/Target/Target.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/Support/thread.h"
+#include "llvm/Support/Threading.h"
+#include <atomic>
+#include <mutex>
+
+namespace tc::target {
+#define GEN_PASS_DEF_COMPILEVARIANTSPASS
+#define GEN_PASS_DEF_VERIFYOBJECTPASS
+#include "tc/Target/Passes.h.inc"
+} // namespace tc::target
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::target;
+
+llvm::Error tc::target::compileVariants(ModuleOp module, const ObjectOptions &options) {
+  struct Part {
+    VariantCompilation *compilation;
+    unsigned number;
+  };
+  SmallVector<host::VariantOp> variants = llvm::to_vector(module.getOps<host::VariantOp>());
+  std::vector<std::unique_ptr<VariantCompilation>> compilations;
+  std::vector<Part> parts;
+  for (host::VariantOp variant : variants) {
+    TargetBackend *backend = lookupBackend(variant.getDevice());
+    if (!backend)
+      return llvm::createStringError("this tc-compile has no code generator for device \"" + variant.getDevice() + "\"");
+    llvm::Expected<std::unique_ptr<VariantCompilation>> compilation = backend->begin(variant, options);
+    if (!compilation)
+      return compilation.takeError();
+    for (unsigned i = 0; i < (*compilation)->getPartCount(); ++i)
+      parts.push_back({compilation->get(), i});
+    compilations.push_back(std::move(*compilation));
+  }
+
+  std::atomic<size_t> next = 0;
+  std::mutex mutex;
+  std::vector<std::pair<size_t, std::string>> errors;
+  auto work = [&] {
+    for (size_t i = next++; i < parts.size(); i = next++)
+      if (llvm::Error error = parts[i].compilation->compilePart(parts[i].number)) {
+        std::lock_guard<std::mutex> lock(mutex);
+        errors.emplace_back(i, llvm::toString(std::move(error)));
+      }
+  };
+  unsigned jobs = options.jobs ? options.jobs : llvm::hardware_concurrency().compute_thread_count();
+  jobs = std::max<size_t>(1, std::min<size_t>(jobs, parts.size()));
+  std::vector<llvm::thread> threads;
+  for (unsigned i = 1; i < jobs; ++i)
+    // Code generation recurses over expressions: the stack is as large as a main thread's.
+    threads.emplace_back(std::optional<unsigned>(8u << 20), work);
+  work();
+  for (llvm::thread &thread : threads)
+    thread.join();
+  if (!errors.empty()) {
+    llvm::sort(errors);
+    return llvm::createStringError(errors.front().second);
+  }
+
+  OpBuilder builder(module.getContext());
+  for (auto [variant, compilation] : llvm::zip_equal(variants, compilations)) {
+    llvm::Expected<Object> object = compilation->finish();
+    if (!object)
+      return object.takeError();
+    builder.setInsertionPoint(variant);
+    auto type = RankedTensorType::get({int64_t(object->elf.size())}, builder.getI8Type());
+    AsmResourceBlob blob = HeapAsmResourceBlob::allocateAndCopyWithAlign(
+        ArrayRef<char>(object->elf.data(), object->elf.size()), /*align=*/64);
+    auto bytes = DenseI8ResourceElementsAttr::get(type, ("elf_" + variant.getSymName()).str(), std::move(blob));
+    host::BinaryOp::create(builder, variant.getLoc(), variant.getSymName(), variant.getDevice(), variant.getCpu(),
+                           variant.getFeatures(), object->requires_, cast<ElementsAttr>(Attribute(bytes)));
+    compilation.reset();
+    variant.erase();
+  }
+  return llvm::Error::success();
+}
+
+namespace {
+
+struct CompileVariants : public tc::target::impl::CompileVariantsPassBase<CompileVariants> {
+  using CompileVariantsPassBase::CompileVariantsPassBase;
+  void runOnOperation() override {
+    ObjectOptions options;
+    options.jobs = jobs;
+    options.debugDir = debugDir;
+    if (llvm::Error error = compileVariants(getOperation(), options)) {
+      getOperation().emitError() << llvm::toString(std::move(error));
+      signalPassFailure();
+    }
+  }
+};
+
+struct VerifyObject : public tc::target::impl::VerifyObjectPassBase<VerifyObject> {
+  void runOnOperation() override {
+    bool found = false;
+    for (Operation &op : *getOperation().getBody()) {
+      if (isa<host::VariantOp>(op)) {
+        op.emitError() << "a variant is left after phase object";
+        return signalPassFailure();
+      }
+      auto binary = dyn_cast<host::BinaryOp>(op);
+      if (!binary)
+        continue;
+      found = true;
+      auto bytes = dyn_cast<DenseI8ResourceElementsAttr>(binary.getObject());
+      std::optional<ArrayRef<int8_t>> data = bytes ? bytes.tryGetAsArrayRef() : std::nullopt;
+      if (!data) {
+        binary.emitError() << "the object's bytes are missing";
+        return signalPassFailure();
+      }
+      if (llvm::Error error = verifyObject(StringRef(reinterpret_cast<const char *>(data->data()), data->size()))) {
+        binary.emitError() << llvm::toString(std::move(error));
+        return signalPassFailure();
+      }
+    }
+    if (!found) {
+      getOperation().emitError() << "the module holds no object code";
+      signalPassFailure();
+    }
+  }
+};
+
+} // namespace

@@ -1,0 +1,339 @@
+//===- LLVMCPU.cpp - x86-64 object code through LLVM ------------------------------------------------------------------===//
+//
+// A variant is cut into parts of about equal size, in the order of its functions: the program and all globals, then the
+// kernels, then the code library. Each part becomes an LLVM module of its own context, is optimised and written as a
+// relocatable object; lld makes one shared object of them and drops what is not used.
+//
+// Kernels come vectorised; LLVM's vectorisers are off, as they would only widen scalar tails.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Internal.h"
+#include "tc/Target/Target.h"
+#include "tcrt/artifact_abi.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/AsmParser/Parser.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::target;
+
+namespace {
+
+/// Operations per part; small enough for the threads to share the work, large enough to amortise a module's cost.
+constexpr int64_t kPartOperations = 3000;
+/// Bytes of stack that a task may use (DESIGN: artifact rules).
+constexpr int64_t kMaxStackBytes = 64 * 1024;
+
+struct FeatureBit {
+  const char *name;
+  uint64_t bit;
+};
+constexpr FeatureBit kFeatures[] = {{"sse4.2", TCRT_CPU_SSE42},
+                                    {"avx", TCRT_CPU_AVX},
+                                    {"avx2", TCRT_CPU_AVX2},
+                                    {"fma", TCRT_CPU_FMA},
+                                    {"f16c", TCRT_CPU_F16C},
+                                    {"bmi2", TCRT_CPU_BMI2},
+                                    {"avx512f", TCRT_CPU_AVX512F},
+                                    {"avx512bw", TCRT_CPU_AVX512BW},
+                                    {"avx512cd", TCRT_CPU_AVX512CD},
+                                    {"avx512dq", TCRT_CPU_AVX512DQ},
+                                    {"avx512vl", TCRT_CPU_AVX512VL},
+                                    {"avx512vnni", TCRT_CPU_AVX512VNNI},
+                                    {"avx512bf16", TCRT_CPU_AVX512BF16},
+                                    {"avx512fp16", TCRT_CPU_AVX512FP16},
+                                    {"avxvnni", TCRT_CPU_AVXVNNI},
+                                    {"amx-tile", TCRT_CPU_AMX_TILE},
+                                    {"amx-bf16", TCRT_CPU_AMX_BF16},
+                                    {"amx-int8", TCRT_CPU_AMX_INT8},
+                                    {"avx512vbmi", TCRT_CPU_AVX512VBMI},
+                                    {"avx512ifma", TCRT_CPU_AVX512IFMA},
+                                    {"avx512vbmi2", TCRT_CPU_AVX512VBMI2},
+                                    {"avx512bitalg", TCRT_CPU_AVX512BITALG},
+                                    {"avx512vpopcntdq", TCRT_CPU_AVX512VPOPCNTDQ}};
+
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(StringRef cpu, StringRef features) {
+  static const bool initialized = [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser();
+    return true;
+  }();
+  (void)initialized;
+  llvm::Triple triple("x86_64-unknown-linux-gnu");
+  std::string error;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return llvm::createStringError("LLVM has no x86-64 code generator: " + error);
+  llvm::TargetOptions options;
+  options.FunctionSections = true;
+  options.DataSections = true;
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      triple, cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  if (!machine)
+    return llvm::createStringError("LLVM cannot generate code for CPU \"" + cpu + "\"");
+  return machine;
+}
+
+class Compilation : public VariantCompilation {
+public:
+  Compilation(host::VariantOp variant, std::string debugDir) : variant(variant), debugDir(std::move(debugDir)) {}
+
+  llvm::Error prepare();
+  unsigned getPartCount() const override { return parts.size() + 1; }
+  llvm::Error compilePart(unsigned part) override;
+  llvm::Expected<Object> finish() override;
+
+private:
+  std::unique_ptr<llvm::Module> translate(ArrayRef<Operation *> operations, llvm::LLVMContext &context);
+  llvm::Error generate(llvm::Module &module, llvm::TargetMachine &machine, unsigned part);
+
+  host::VariantOp variant;
+  std::string debugDir;
+  std::vector<SmallVector<Operation *>> parts; ///< definitions; part 0 holds the program and the globals
+  std::vector<std::string> objects;
+  std::string cpu, features;
+  uint64_t requires_ = 0;
+  bool wide = false;
+};
+
+llvm::Error Compilation::prepare() {
+  cpu = variant.getCpu().str();
+  features = variant.getFeatures().str();
+  auto machine = makeTargetMachine(cpu, features);
+  if (!machine)
+    return machine.takeError();
+  const llvm::MCSubtargetInfo &subtarget = *(*machine)->getMCSubtargetInfo();
+  if (!subtarget.isCPUStringValid(cpu))
+    return llvm::createStringError("LLVM knows no CPU \"" + cpu + "\"");
+  for (const FeatureBit &feature : kFeatures)
+    if (subtarget.checkFeatures((Twine("+") + feature.name).str()))
+      requires_ |= feature.bit;
+  wide = requires_ & TCRT_CPU_AVX512F;
+
+  parts.emplace_back();
+  int64_t operations = 0;
+  SmallVector<Operation *> kernels;
+  for (Operation &op : variant.getBody().front()) {
+    auto function = dyn_cast<LLVM::LLVMFuncOp>(op);
+    if (!function) {
+      parts[0].push_back(&op);
+      continue;
+    }
+    if (function.isExternal())
+      continue;
+    if (function.getName().starts_with("tc_"))
+      parts[0].push_back(&op);
+    else
+      kernels.push_back(&op);
+  }
+  for (Operation *kernel : kernels) {
+    int64_t count = 0;
+    kernel->walk([&](Operation *) { ++count; });
+    if (parts.size() == 1 || (operations > 0 && operations + count > kPartOperations)) {
+      parts.emplace_back();
+      operations = 0;
+    }
+    parts.back().push_back(kernel);
+    operations += count;
+  }
+  objects.resize(getPartCount());
+  return llvm::Error::success();
+}
+
+/// An LLVM module of `operations` and declarations of what they refer to.
+std::unique_ptr<llvm::Module> Compilation::translate(ArrayRef<Operation *> operations, llvm::LLVMContext &context) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(variant.getLoc());
+  OpBuilder builder(module->getBodyRegion());
+  llvm::SmallPtrSet<Operation *, 16> here(operations.begin(), operations.end()), declared;
+  auto declare = [&](StringRef name) {
+    Operation *op = SymbolTable::lookupSymbolIn(variant, name);
+    if (!op || here.contains(op) || !declared.insert(op).second)
+      return;
+    if (auto function = dyn_cast<LLVM::LLVMFuncOp>(op)) {
+      auto copy = LLVM::LLVMFuncOp::create(builder, function.getLoc(), name, function.getFunctionType());
+      copy.setVisibility_(LLVM::Visibility::Hidden);
+    } else if (auto global = dyn_cast<LLVM::GlobalOp>(op)) {
+      auto copy = LLVM::GlobalOp::create(builder, global.getLoc(), global.getGlobalType(), global.getConstant(),
+                                         LLVM::Linkage::External, name, Attribute(), global.getAlignment().value_or(0));
+      copy.setVisibility_(LLVM::Visibility::Hidden);
+    }
+  };
+  for (Operation *op : operations)
+    op->walk([&](Operation *inner) {
+      if (auto address = dyn_cast<LLVM::AddressOfOp>(inner))
+        declare(address.getGlobalName());
+      else if (auto call = dyn_cast<LLVM::CallOp>(inner))
+        if (std::optional<StringRef> callee = call.getCallee())
+          declare(*callee);
+    });
+  for (Operation *op : operations) {
+    Operation *copy = builder.clone(*op);
+    if (auto global = dyn_cast<LLVM::GlobalOp>(copy); global && global.getLinkage() == LLVM::Linkage::Internal) {
+      // Other parts may refer to it.
+      global.setLinkage(LLVM::Linkage::External);
+      global.setVisibility_(LLVM::Visibility::Hidden);
+    }
+  }
+  return translateModuleToLLVMIR(*module, context, variant.getSymName());
+}
+
+llvm::Error Compilation::generate(llvm::Module &module, llvm::TargetMachine &machine, unsigned part) {
+  module.setTargetTriple(machine.getTargetTriple());
+  module.setDataLayout(machine.createDataLayout());
+  module.setPICLevel(llvm::PICLevel::BigPIC);
+  module.setSourceFileName("tc");
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration()) {
+      function.setDSOLocal(!function.isIntrinsic());
+      continue;
+    }
+    function.addFnAttr("target-cpu", cpu);
+    if (!features.empty())
+      function.addFnAttr("target-features", features);
+    if (wide) {
+      // Some AVX-512 CPUs are tuned for 256 bits; kernels were made for 512.
+      function.addFnAttr("prefer-vector-width", "512");
+      function.addFnAttr("min-legal-vector-width", "512");
+    }
+    function.addFnAttr("frame-pointer", "none");
+    function.addFnAttr("warn-stack-size", std::to_string(kMaxStackBytes));
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+  }
+  std::string base;
+  if (!debugDir.empty()) {
+    SmallString<128> path(debugDir);
+    llvm::sys::path::append(path, variant.getSymName() + "." + Twine(part));
+    base = path.str().str();
+  }
+  auto dump = [&](StringRef suffix, auto &&print) {
+    std::error_code error;
+    llvm::raw_fd_ostream stream((base + suffix).str(), error);
+    if (!error)
+      print(stream);
+  };
+  if (!base.empty())
+    dump(".ll", [&](raw_ostream &stream) { module.print(stream, nullptr); });
+
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
+  tuning.LoopInterleaving = false;
+  llvm::PassBuilder passes(&machine, tuning);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graph;
+  llvm::ModuleAnalysisManager modules;
+  passes.registerModuleAnalyses(modules);
+  passes.registerCGSCCAnalyses(graph);
+  passes.registerFunctionAnalyses(functions);
+  passes.registerLoopAnalyses(loops);
+  passes.crossRegisterProxies(loops, functions, graph, modules);
+  passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
+
+  if (!base.empty()) {
+    dump(".opt.ll", [&](raw_ostream &stream) { module.print(stream, nullptr); });
+    dump(".s", [&](llvm::raw_fd_ostream &stream) {
+      llvm::SmallVector<char, 0> text;
+      llvm::raw_svector_ostream buffer(text);
+      llvm::legacy::PassManager codegen;
+      std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
+      if (!machine.addPassesToEmitFile(codegen, buffer, nullptr, llvm::CodeGenFileType::AssemblyFile))
+        codegen.run(*copy);
+      stream << StringRef(text.data(), text.size());
+    });
+  }
+  llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager codegen;
+  if (machine.addPassesToEmitFile(codegen, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+    return llvm::createStringError("LLVM cannot write x86-64 object files");
+  codegen.run(module);
+  objects[part].assign(object.data(), object.size());
+  return llvm::Error::success();
+}
+
+/// Turns what LLVM reports into an error of the part.
+struct Diagnostics : public llvm::DiagnosticHandler {
+  explicit Diagnostics(std::string &message) : message(message) {}
+  bool handleDiagnostics(const llvm::DiagnosticInfo &info) override {
+    bool tooMuchStack = info.getKind() == llvm::DK_StackSize;
+    if ((info.getSeverity() == llvm::DS_Error || tooMuchStack) && message.empty()) {
+      llvm::raw_string_ostream stream(message);
+      llvm::DiagnosticPrinterRawOStream printer(stream);
+      info.print(printer);
+    }
+    return true;
+  }
+  std::string &message;
+};
+
+llvm::Error Compilation::compilePart(unsigned part) {
+  auto machine = makeTargetMachine(cpu, features);
+  if (!machine)
+    return machine.takeError();
+  llvm::LLVMContext context;
+  std::string message;
+  context.setDiagnosticHandler(std::make_unique<Diagnostics>(message));
+  std::unique_ptr<llvm::Module> module;
+  if (part < parts.size()) {
+    module = translate(parts[part], context);
+    if (!module)
+      return llvm::createStringError("the code of variant \"" + variant.getSymName() + "\" cannot be translated to LLVM IR");
+  } else {
+    llvm::SMDiagnostic diagnostic;
+    module = llvm::parseAssemblyString(getCodeLibrary(), diagnostic, context);
+    if (!module)
+      return llvm::createStringError("the code library is wrong: line " + Twine(diagnostic.getLineNo()) + ": " +
+                                     diagnostic.getMessage());
+  }
+  if (llvm::Error error = generate(*module, **machine, part))
+    return error;
+  if (!message.empty())
+    return llvm::createStringError("variant \"" + variant.getSymName() + "\": " + message);
+  return llvm::Error::success();
+}
+
+llvm::Expected<Object> Compilation::finish() {
+  llvm::Expected<std::string> elf = linkObjects(objects);
+  if (!elf)
+    return elf.takeError();
+  return Object{std::move(*elf), requires_};
+}
+
+class LLVMCPUBackend : public TargetBackend {
+public:
+  llvm::StringRef getDevice() const override { return "cpu"; }
+  llvm::Expected<std::unique_ptr<VariantCompilation>> begin(host::VariantOp variant, const ObjectOptions &options) override {
+    auto compilation = std::make_unique<Compilation>(variant, options.debugDir);
+    if (llvm::Error error = compilation->prepare())
+      return std::move(error);
+    return compilation;
+  }
+};
+
+} // namespace
+
+void tc::target::registerLLVMCPUBackend() { registerBackend(std::make_unique<LLVMCPUBackend>()); }
