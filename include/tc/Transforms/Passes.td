@@ -9,6 +9,21 @@
 
 include "mlir/Pass/PassBase.td"
 
+def FusePass : Pass<"tc-fuse", "::mlir::func::FuncOp"> {
+  let summary = "Groups prim ops into kernel.region ops";
+  let description = [{
+    The rules stand in include/tc/Transforms/Fuse.h. Afterwards every primitive sits in a region, but for constants, reshapes
+    (views), control flow and bind_symbol with the sizes that it reads. `--logs fusion` prints every decision.
+  }];
+  let options = [
+    Option<"fuse", "fuse", "bool", "true", "false: one primitive per region, for the reference target">,
+    Option<"maxOps", "max-ops", "int64_t", "64", "Most ops of a region">,
+    Option<"maxBuffers", "max-buffers", "int64_t", "16", "Most inputs and outputs of a region">,
+    Option<"log", "log", "bool", "false", "Print the decisions of this run even if the channel is off">,
+  ];
+  let dependentDialects = ["::tc::kernel::KernelDialect", "::tc::prim::PrimDialect"];
+}
+
 def PlanMemoryPass : Pass<"tc-plan-memory", "::mlir::func::FuncOp"> {
   let summary = "Gives every value of the host program its place in memory";
   let description = [{
@@ -18,6 +33,10 @@ def PlanMemoryPass : Pass<"tc-plan-memory", "::mlir::func::FuncOp"> {
     share slots whose offsets are size expressions. Result: the attributes of Host.h.
   }];
   let dependentDialects = ["::tc::host::HostDialect", "::tc::prim::PrimDialect"];
+}
+
+def VerifyFusePass : Pass<"tc-verify-fuse", "::mlir::func::FuncOp"> {
+  let summary = "Checks what holds after tc-fuse: every primitive sits in a kernel.region";
 }
 
 #endif

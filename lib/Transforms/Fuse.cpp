@@ -1,0 +1,204 @@
+//===- Fuse.cpp - tc-fuse: prim ops become kernel.region ops
+//--------------------------------------------------------===//
+//
+// FusePlan decides; this file builds the regions of a plan, block by block, inner blocks first.
+//
+//   %1 = prim.add %x, %y : tensor<8xf32>
+//   %2 = prim.relu-like %1 ...
+// becomes
+//   %r = kernel.region(%a = %x : ..., %b = %y : ...) -> (tensor<8xf32>) attributes {cost = {...}, nodes = "add+relu"}
+//   {...}
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "FusePlan.h"
+
+#include "tc/Support/Logging.h"
+#include "tc/Transforms/Passes.h"
+#include "tc/Transforms/RegionInfo.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+namespace tc {
+#define GEN_PASS_DEF_FUSEPASS
+#include "tc/Transforms/Passes.h.inc"
+} // namespace tc
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::fuse;
+
+namespace {
+
+/// Builds the regions of one block. Ops that stay are moved to the block's end in their new order, regions are made
+/// between them, and the ops that were copied into regions are erased.
+class RegionBuilder {
+public:
+  RegionBuilder(Block &block, const Plan &plan) : block(block), plan(plan) {
+    for (Operation &op : block)
+      originals.push_back(&op);
+  }
+
+  void run() {
+    end = block.empty() ? nullptr : &block.back();
+    bool terminated = end && end->hasTrait<OpTrait::IsTerminator>();
+    // Constants first: they have no operands and anyone may read them.
+    for (Operation *op : originals)
+      if (isa<prim::ConstantOp>(op))
+        place(op);
+    for (int id : plan.schedule()) {
+      const Group &group = plan.group(id);
+      if (group.kind != Group::Function) {
+        build(id);
+        continue;
+      }
+      Operation *op = group.anchor();
+      if (isa<prim::ConstantOp>(op))
+        continue;
+      llvm::SetVector<Value> values(op->operand_begin(), op->operand_end());
+      getUsedValuesDefinedAbove(op->getRegions(), values);
+      for (Value value : values)
+        placeView(value);
+      if (!(terminated && op == end))
+        place(op);
+    }
+    for (Operation *op : llvm::reverse(originals))
+      if (!placed.contains(op) && op != end && op->use_empty())
+        op->erase();
+    for (Operation *op : llvm::reverse(originals))
+      if (placed.contains(op) && isa<prim::ConstantOp>(op) && op->use_empty())
+        op->erase();
+  }
+
+private:
+  void place(Operation *op) {
+    if (!placed.insert(op).second)
+      return;
+    if (end)
+      op->moveBefore(end);
+    else
+      op->moveBefore(&block, block.end());
+  }
+
+  /// Moves the reshapes (and sizes) that lead to `value` in front of what is built next.
+  void placeView(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || placed.contains(op) || !plan.isCopied(op) || !isa<prim::ReshapeOp, prim::SizesOp>(op))
+      return;
+    for (Value operand : op->getOperands())
+      placeView(operand);
+    place(op);
+  }
+
+  void build(int id) {
+    llvm::SetVector<Operation *> inside;
+    llvm::SetVector<Value> inputs;
+    SmallVector<Operation *> work(plan.group(id).ops);
+    while (!work.empty()) {
+      Operation *op = work.pop_back_val();
+      if (!inside.insert(op))
+        continue;
+      for (Value operand : op->getOperands()) {
+        Operation *def = operand.getDefiningOp();
+        bool copied = def && (isSmallConstant(def) || plan.groupOf(def) == id ||
+                              (plan.isCopied(def) && !plan.isView(operand, id)));
+        if (copied)
+          work.push_back(def);
+      }
+    }
+    SmallVector<Operation *> ops(inside.getArrayRef());
+    // Constants may come from outer blocks: those first, in the order in which they were met.
+    llvm::stable_sort(ops, [&](Operation *a, Operation *b) {
+      auto x = plan.orderOf(a), y = plan.orderOf(b);
+      return x && y ? *x < *y : bool(y) && !x;
+    });
+    SmallVector<Operation *> named;
+    for (Operation *op : ops) {
+      for (Value operand : op->getOperands())
+        if (!inside.contains(operand.getDefiningOp()))
+          inputs.insert(operand);
+      if (!isa<prim::ConstantOp, prim::SplatOp, prim::SizesOp>(op) || ops.size() == 1)
+        named.push_back(op);
+    }
+    for (Value input : inputs)
+      placeView(input);
+
+    MLIRContext *context = block.getParentOp()->getContext();
+    OpBuilder b(context);
+    if (end)
+      b.setInsertionPoint(end);
+    else
+      b.setInsertionPointToEnd(&block);
+    SmallVector<Location> locations;
+    for (Operation *op : named)
+      if (!llvm::is_contained(locations, op->getLoc()))
+        locations.push_back(op->getLoc());
+    Location loc = locations.size() == 1 ? locations.front() : FusedLoc::get(context, locations);
+    ArrayRef<Value> outputs = plan.outputs(id);
+    auto region =
+        kernel::RegionOp::create(b, loc, TypeRange(ValueRange(outputs)), inputs.getArrayRef(), nullptr, nullptr);
+    Block *body = b.createBlock(&region.getBody());
+    IRMapping mapping;
+    for (Value input : inputs)
+      mapping.map(input, body->addArgument(input.getType(), input.getLoc()));
+    for (Operation *op : ops)
+      b.clone(*op, mapping);
+    kernel::YieldOp::create(b, loc, llvm::map_to_vector(outputs, [&](Value value) { return mapping.lookup(value); }));
+    for (auto [old, result] : llvm::zip_equal(outputs, region.getOutputs())) {
+      Value value = old;
+      value.replaceAllUsesWith(result);
+    }
+    annotate(region, id, named);
+  }
+
+  void annotate(kernel::RegionOp region, int id, ArrayRef<Operation *> named) {
+    OpBuilder b(region);
+    RegionInfo info = RegionInfo::get(region);
+    SmallVector<Attribute> stopped;
+    for (const std::string &reason : plan.stopped(id))
+      stopped.push_back(b.getStringAttr(reason));
+    region.setCostAttr(b.getDictionaryAttr(
+        {b.getNamedAttr("flops", toAttribute(info.flops)), b.getNamedAttr("bytes", toAttribute(info.bytes)),
+         b.getNamedAttr("ops", b.getI64IntegerAttr(info.ops)), b.getNamedAttr("stopped", b.getArrayAttr(stopped))}));
+    if (std::string names = getNodeNames(named); !names.empty())
+      region->setAttr(kNodesAttr, b.getStringAttr(names));
+  }
+
+  Block &block;
+  const Plan &plan;
+  Operation *end = nullptr;
+  SmallVector<Operation *> originals;
+  llvm::DenseSet<Operation *> placed;
+};
+
+struct FusePass : tc::impl::FusePassBase<FusePass> {
+  using FusePassBase::FusePassBase;
+
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    for (Block &block : getOperation().getBody())
+      run(rewriter, block);
+  }
+
+  void run(IRRewriter &rewriter, Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (isOpTriviallyDead(&op))
+        rewriter.eraseOp(&op);
+    for (Operation &op : block)
+      if (isa<prim::IfOp, prim::WhileOp>(op))
+        for (Region &region : op.getRegions())
+          for (Block &inner : region)
+            run(rewriter, inner);
+    Limits limits;
+    limits.fuse = this->fuse;
+    limits.maxOps = this->maxOps;
+    limits.maxBuffers = this->maxBuffers;
+    Plan plan(block, limits, this->log || tc::log::isEnabled("fusion"));
+    RegionBuilder(block, plan).run();
+  }
+};
+
+} // namespace

@@ -1,0 +1,783 @@
+//===- FusePlan.cpp - which primitives of a block share a region
+//----------------------------------------------------===//
+//
+// Greedy, in program order, so that the result is a function of the program alone. The rules stand in Fuse.h.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "FusePlan.h"
+
+#include "tc/Support/Logging.h"
+
+#include "mlir/Transforms/RegionUtils.h"
+
+#include <queue>
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::fuse;
+
+Plan::Plan(Block &block, const Limits &limits, bool log) : limits(limits), log(log), lines(text) {
+  for (Operation &op : block) {
+    orderMap[&op] = ops.size();
+    ops.push_back(&op);
+    if (auto bind = dyn_cast<prim::BindSymbolOp>(op))
+      binders[int64_t(bind.getSymbol())] = bind;
+  }
+  pin();
+  assign();
+  if (limits.fuse) {
+    joinEpilogueChains();
+    copyProducers();
+    mergeGroups();
+  }
+  findOutputs();
+  sortGroups();
+  for (size_t id = 0; id < groups.size(); ++id)
+    stoppedOf.push_back(findStopped(int(id)));
+  if (log)
+    log::write("fusion", text);
+}
+
+std::optional<unsigned> Plan::orderOf(Operation *op) const {
+  if (!op)
+    return std::nullopt;
+  auto it = orderMap.find(op);
+  return it == orderMap.end() ? std::nullopt : std::optional<unsigned>(it->second);
+}
+int Plan::groupOf(Operation *op) const {
+  auto it = groupMap.find(op);
+  return it == groupMap.end() ? -1 : it->second;
+}
+
+bool Plan::isView(Value value, int reader) const {
+  Operation *op = value.getDefiningOp();
+  if (!isa_and_nonnull<prim::ReshapeOp>(op) || !isCopied(op))
+    return false;
+  while (isa_and_nonnull<prim::ReshapeOp>(op) && isCopied(op))
+    op = op->getOperand(0).getDefiningOp();
+  return !op || !orderOf(op) ? !isSmallConstant(op) : groupOf(op) >= 0 && groupOf(op) != reader && !isSmallConstant(op);
+}
+
+std::string Plan::describe(Operation *op) const {
+  std::string text = op->getName().stripDialect().str(), name = getNodeNames(op->getLoc());
+  return name.empty() ? text : text + " \"" + name + "\"";
+}
+
+void Plan::note(Operation *producer, Operation *reader, const std::string &reason) {
+  refusals.try_emplace({producer, reader}, reason);
+  if (log)
+    lines << describe(reader) << " does not join " << describe(producer) << ": " << reason << "\n";
+}
+
+//===--- which movement ops are needed in memory
+//--------------------------------------------------------------------===//
+
+void Plan::pinOperand(Operation *consumer, Value operand) {
+  bool function = getRole(consumer) == Role::Function;
+  Operation *op = operand.getDefiningOp();
+  while (op && orderOf(op) && getRole(op) == Role::Movement) {
+    if (function) {
+      // Views and the sizes that bind_symbol reads stay in the function.
+      if (isa<prim::SizesOp>(op) && isa<prim::BindSymbolOp>(consumer))
+        return;
+      if (!isa<prim::ReshapeOp>(op)) {
+        pinned.insert(op);
+        return;
+      }
+    } else if (!isPrologue(consumer, op)) {
+      pinned.insert(op);
+      return;
+    }
+    op = op->getNumOperands() ? op->getOperand(0).getDefiningOp() : nullptr;
+  }
+}
+
+void Plan::pin() {
+  // Movement ops with several operands multiply: past a bound, the value is made once.
+  constexpr int kMaxReads = 32;
+  llvm::DenseMap<Operation *, int> reads;
+  for (Operation *op : ops) {
+    if (getRole(op) != Role::Movement)
+      continue;
+    int count = 0;
+    for (Value operand : op->getOperands()) {
+      auto it = reads.find(operand.getDefiningOp());
+      count += it == reads.end() || pinned.contains(it->first) ? 1 : it->second;
+    }
+    reads[op] = std::max(count, 1);
+    if (count > kMaxReads && !isa<prim::ReshapeOp>(op))
+      pinned.insert(op);
+  }
+  for (Operation *op : ops) {
+    Role role = getRole(op);
+    if (!limits.fuse && role == Role::Movement && !isa<prim::ReshapeOp>(op) &&
+        !(isa<prim::SizesOp>(op) &&
+          llvm::all_of(op->getUsers(), [](Operation *user) { return isa<prim::BindSymbolOp>(user); })))
+      pinned.insert(op);
+    if (role == Role::Function) {
+      llvm::SetVector<Value> values(op->operand_begin(), op->operand_end());
+      getUsedValuesDefinedAbove(op->getRegions(), values);
+      for (Value value : values)
+        pinOperand(op, value);
+    } else if (role == Role::Contraction || role == Role::Window || role == Role::Alone) {
+      for (Value operand : op->getOperands())
+        pinOperand(op, operand);
+    }
+  }
+}
+
+//===--- traces
+//-----------------------------------------------------------------------------------------------------===//
+
+void Plan::trace(Value value, Value top, const DimMap &map, SmallVectorImpl<Operation *> &chain, Trace &trace) const {
+  // A value reached twice at one position through the same movement ops is one use: without this, chains of pointwise
+  // ops with two equal operands would take exponential time.
+  llvm::hash_code movement(0);
+  for (Operation *op : chain)
+    if (!op->hasTrait<prim::PointwiseTrait>())
+      movement = llvm::hash_combine(movement, op);
+  if (!trace.seen.insert({value.getAsOpaquePointer(), std::vector<int>(map.begin(), map.end()), size_t(movement)})
+           .second)
+    return;
+  Operation *op = value.getDefiningOp();
+  if (!op || !isCopied(op)) {
+    trace.uses.push_back({value, top, map, SmallVector<Operation *, 4>(chain.begin(), chain.end())});
+    return;
+  }
+  chain.push_back(op);
+  for (unsigned i = 0; i < op->getNumOperands(); ++i)
+    this->trace(op->getOperand(i), top, mapOperand(op, i, map), chain, trace);
+  chain.pop_back();
+}
+
+SmallVector<Use> Plan::usesOf(Operation *op) const {
+  Trace state;
+  SmallVector<Operation *, 4> chain;
+  Role role = getRole(op);
+  if (role == Role::Function) {
+    llvm::SetVector<Value> values(op->operand_begin(), op->operand_end());
+    getUsedValuesDefinedAbove(op->getRegions(), values);
+    for (Value value : values)
+      trace(value, value, isa<RankedTensorType>(value.getType()) ? identityMap(value) : DimMap(), chain, state);
+    return std::move(state.uses);
+  }
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    DimMap map;
+    if (role == Role::Reduce)
+      map = identityMap(operand);
+    else if (role == Role::Pointwise || role == Role::Movement)
+      map = mapOperand(op, i, identityMap(op->getResult(0)));
+    else
+      map.assign(cast<RankedTensorType>(operand.getType()).getRank(), kUnknown);
+    trace(operand, operand, map, chain, state);
+  }
+  return std::move(state.uses);
+}
+
+//===--- groups
+//-----------------------------------------------------------------------------------------------------===//
+
+int Plan::makeGroup(Group::Kind kind, Operation *op) {
+  int id = groups.size();
+  groups.emplace_back();
+  groups.back().kind = kind;
+  if (kind == Group::Loops)
+    groups.back().space = getSpace(op->getResult(0));
+  join(id, op);
+  return id;
+}
+
+void Plan::join(int id, Operation *op) {
+  if (log && !groups[id].ops.empty())
+    lines << describe(op) << " joins " << describe(groups[id].anchor()) << "\n";
+  groups[id].ops.push_back(op);
+  groupMap[op] = id;
+  addDeps(id, op);
+}
+
+llvm::SetVector<int> Plan::depsOf(Operation *op) const {
+  llvm::SetVector<int> deps;
+  auto depend = [&](Operation *on) {
+    if (int other = groupOf(on); other >= 0 && on != op)
+      deps.insert(other);
+  };
+  // Symbols that this block binds: whoever's sizes use them comes after.
+  auto dependOnSymbols = [&](AffineExpr expr) {
+    expr.walk([&](AffineExpr e) {
+      if (auto symbol = dyn_cast<AffineSymbolExpr>(e))
+        if (Operation *binder = binders.lookup(symbol.getPosition()))
+          depend(binder);
+    });
+  };
+  auto dependOnSizes = [&](Operation *of) {
+    if (binders.empty())
+      return;
+    of->walk([&](Operation *inner) {
+      for (Type type : inner->getResultTypes())
+        if (isa<RankedTensorType>(type))
+          llvm::for_each(prim::getSizes(type), dependOnSymbols);
+      for (NamedAttribute attr : inner->getAttrs())
+        if (auto map = dyn_cast<AffineMapAttr>(attr.getValue()))
+          llvm::for_each(map.getValue().getResults(), dependOnSymbols);
+    });
+  };
+  dependOnSizes(op);
+  for (const Use &use : usesOf(op)) {
+    if (Operation *def = use.leaf.getDefiningOp())
+      depend(def);
+    for (Operation *copied : use.chain)
+      dependOnSizes(copied);
+  }
+  return deps;
+}
+
+void Plan::addDeps(int id, Operation *op) {
+  for (int dep : depsOf(op))
+    if (dep != id)
+      groups[id].deps.insert(dep);
+}
+
+void Plan::recomputeDeps(int id) {
+  groups[id].deps.clear();
+  for (Operation *op : groups[id].ops)
+    addDeps(id, op);
+}
+
+bool Plan::dependsOn(int id, int on) const {
+  SmallVector<int> work{id};
+  llvm::SmallDenseSet<int> seen;
+  while (!work.empty()) {
+    int next = work.pop_back_val();
+    if (next == on)
+      return true;
+    if (seen.insert(next).second)
+      work.append(groups[next].deps.begin(), groups[next].deps.end());
+  }
+  return false;
+}
+
+int64_t Plan::countBuffers(ArrayRef<int> ids) const {
+  llvm::DenseSet<Value> inputs, results;
+  auto inside = [&](Operation *op) { return op && llvm::is_contained(ids, groupOf(op)) && groupOf(op) >= 0; };
+  for (int id : ids)
+    for (Operation *op : groups[id].ops) {
+      for (const Use &use : usesOf(op))
+        if (Operation *def = use.leaf.getDefiningOp(); !inside(def) && !isSmallConstant(def))
+          inputs.insert(use.leaf);
+      for (Value result : op->getResults())
+        if (llvm::any_of(result.getUsers(), [&](Operation *user) {
+              return !inside(user) && (groupOf(user) >= 0 || !orderOf(user) || getRole(user) == Role::Function);
+            }))
+          results.insert(result);
+    }
+  return inputs.size() + std::max<int64_t>(1, results.size());
+}
+
+std::string Plan::refuseCommon(int id, Operation *op, ArrayRef<Use> uses) {
+  Group &group = groups[id];
+  if (int64_t(group.ops.size()) + group.copied >= limits.maxOps)
+    return "the region has " + std::to_string(limits.maxOps) + " ops";
+  // op brings its other producers in front of the group: none of them may come after it.
+  for (int other : depsOf(op))
+    if (other != id && dependsOn(other, id))
+      return "a cycle through " + describe(groups[other].anchor());
+  groupMap[op] = id;
+  groups[id].ops.push_back(op);
+  int64_t buffers = countBuffers({id});
+  groups[id].ops.pop_back();
+  groupMap.erase(op);
+  if (buffers > limits.maxBuffers)
+    return std::to_string(buffers) + " buffers, at most " + std::to_string(limits.maxBuffers);
+  return {};
+}
+
+std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) {
+  Group &group = groups[id];
+  if (group.kind == Group::Function)
+    return "it stays in the function";
+  if (group.kind == Group::Alone)
+    return describe(group.anchor()) + " takes no epilogue";
+  Value result = op->getResult(0);
+  unsigned rank = getSpace(result).size();
+  if (group.kind == Group::Loops) {
+    Space space = getSpace(result);
+    bool full = space == group.space;
+    bool row =
+        !full && group.rowRank >= 0 && ArrayRef<AffineExpr>(space) == ArrayRef(group.space).take_front(group.rowRank);
+    if (!full && !row)
+      return "another space";
+    for (const Use &use : uses) {
+      Operation *def = use.leaf.getDefiningOp();
+      if (!def || groupOf(def) != id)
+        continue;
+      bool rowValue = rowOps.contains(def);
+      std::optional<unsigned> aligned = alignedRank(use.leaf, use.map, result);
+      unsigned expected = rowValue ? unsigned(group.rowRank) : unsigned(group.space.size());
+      if (!aligned || *aligned != expected || (row && !rowValue))
+        return "reads it at other positions";
+    }
+  } else {
+    if (getRole(op) == Role::Movement && !isBijection(op))
+      return "it is no transpose or reshape";
+    int found = -1;
+    for (const Use &use : uses) {
+      Operation *def = use.leaf.getDefiningOp();
+      if (!def || groupOf(def) != id)
+        continue;
+      std::optional<unsigned> aligned = alignedRank(use.leaf, use.map, result);
+      int next;
+      if (aligned && *aligned == rank && getSpace(use.leaf).size() == rank) {
+        next = frames.lookup(def);
+      } else if (llvm::all_of(use.chain, isBijection)) {
+        std::string key = std::to_string(frames.lookup(def));
+        llvm::raw_string_ostream stream(key);
+        SmallVector<Operation *> links(llvm::reverse(use.chain));
+        if (getRole(op) == Role::Movement)
+          links.push_back(op);
+        for (Operation *link : links) {
+          stream << "|" << link->getName() << link->getResult(0).getType();
+          if (auto transpose = dyn_cast<prim::TransposeOp>(link))
+            llvm::interleaveComma(transpose.getPermutation(), stream);
+        }
+        next = frameIds.try_emplace(key, int(frameIds.size()) + 1).first->second;
+      } else {
+        return "reads it at other positions";
+      }
+      if (found >= 0 && next != found)
+        return "reads it at two positions";
+      found = next;
+    }
+    frame = found;
+  }
+  return refuseCommon(id, op, uses);
+}
+
+std::string Plan::refuseReduce(int id, Operation *op, ArrayRef<Use> uses) {
+  Group &group = groups[id];
+  std::optional<unsigned> rowRank = getRowRank(op);
+  if (group.kind == Group::Contraction)
+    return "a reduction needs whole rows of " + describe(group.anchor());
+  if (group.kind != Group::Loops)
+    return describe(group.anchor()) + " takes no epilogue";
+  if (!rowRank)
+    return "it reduces other than trailing dims";
+  if (group.heavy)
+    return "the region's values are costly to compute again";
+  Value operand = op->getOperand(0);
+  if (getSpace(operand) != group.space)
+    return "another space";
+  if (group.rowRank >= 0 && group.rowRank != int(*rowRank))
+    return "the region reduces other dims";
+  for (const Use &use : uses) {
+    Operation *def = use.leaf.getDefiningOp();
+    if (!def || groupOf(def) != id)
+      continue;
+    std::optional<unsigned> aligned = alignedRank(use.leaf, use.map, operand);
+    if (!aligned || *aligned != (rowOps.contains(def) ? unsigned(group.rowRank) : unsigned(group.space.size())))
+      return "reads it at other positions";
+  }
+  return refuseCommon(id, op, uses);
+}
+
+bool Plan::tryGroups(Operation *op, ArrayRef<Use> uses) {
+  SmallVector<Operation *> producers;
+  for (const Use &use : uses)
+    if (Operation *def = use.leaf.getDefiningOp();
+        def && groupOf(def) >= 0 && getRole(def) != Role::Function && !llvm::is_contained(producers, def))
+      producers.push_back(def);
+  llvm::sort(producers, [&](Operation *a, Operation *b) { return orderMap[a] > orderMap[b]; });
+  bool joined = false;
+  for (Operation *producer : producers) {
+    int id = groupOf(producer);
+    if (joined) {
+      if (groupOf(op) != id)
+        note(producer, op, "it joined " + describe(groups[groupOf(op)].anchor()));
+      continue;
+    }
+    int frame = 0;
+    std::string reason = getRole(op) == Role::Reduce ? refuseReduce(id, op, uses) : refuse(id, op, uses, frame);
+    if (!reason.empty()) {
+      note(producer, op, reason);
+      continue;
+    }
+    Group &group = groups[id];
+    if (group.kind == Group::Contraction) {
+      frames[op] = frame;
+    } else if (getRole(op) == Role::Reduce) {
+      group.rowRank = *getRowRank(op);
+      rowOps.insert(op);
+    } else if (getSpace(op->getResult(0)) != group.space) {
+      rowOps.insert(op);
+    }
+    if (getRole(op) == Role::Movement)
+      group.pinned = true;
+    join(id, op);
+    joined = true;
+  }
+  return joined;
+}
+
+void Plan::assign() {
+  for (Operation *op : ops) {
+    Role role = getRole(op);
+    if (role == Role::Movement && !pinned.contains(op))
+      continue;
+    if (role == Role::Function) {
+      makeGroup(Group::Function, op);
+      continue;
+    }
+    if (!limits.fuse) {
+      makeGroup(Group::Alone, op);
+      continue;
+    }
+    SmallVector<Use> uses = usesOf(op);
+    switch (role) {
+    case Role::Pointwise:
+    case Role::Movement:
+      if (!tryGroups(op, uses)) {
+        int id = makeGroup(Group::Loops, op);
+        groups[id].pinned = role == Role::Movement;
+      }
+      break;
+    case Role::Reduce:
+      if (!tryGroups(op, uses)) {
+        int id = makeGroup(Group::Loops, op);
+        if (std::optional<unsigned> rowRank = getRowRank(op)) {
+          groups[id].space = getSpace(op->getOperand(0));
+          groups[id].rowRank = *rowRank;
+          rowOps.insert(op);
+        } else {
+          groups[id].heavy = true;
+        }
+      }
+      break;
+    case Role::Contraction:
+      frames[op] = 0;
+      makeGroup(Group::Contraction, op);
+      break;
+    case Role::Window:
+      groups[makeGroup(Group::Loops, op)].heavy = true;
+      break;
+    case Role::Alone:
+    case Role::Function:
+      makeGroup(Group::Alone, op);
+      break;
+    }
+  }
+}
+
+//===--- transposes after a contraction
+//-----------------------------------------------------------------------------===//
+
+void Plan::joinEpilogueChains() {
+  for (size_t id = 0; id < groups.size(); ++id) {
+    if (groups[id].kind != Group::Contraction)
+      continue;
+    for (size_t i = 0; i < groups[id].ops.size(); ++i) {
+      Operation *member = groups[id].ops[i];
+      if (member->getNumResults() != 1)
+        continue;
+      // The chain up to its last transpose; reshapes after that are views.
+      SmallVector<Operation *> chain, pending;
+      for (Value value = member->getResult(0); value.hasOneUse();) {
+        Operation *user = *value.getUsers().begin();
+        if (!orderOf(user) || !isCopied(user) || !isBijection(user))
+          break;
+        pending.push_back(user);
+        if (isa<prim::TransposeOp>(user)) {
+          chain.append(pending);
+          pending.clear();
+        }
+        value = user->getResult(0);
+      }
+      for (Operation *link : chain) {
+        frames[link] = -1; // nothing joins behind it
+        join(id, link);
+      }
+    }
+  }
+}
+
+//===--- pointwise groups copied into their readers
+//-----------------------------------------------------------------===//
+
+std::string Plan::refuseCopy(int producer, const SmallVector<std::pair<Operation *, Use>> &readers) {
+  Group &group = groups[producer];
+  bool cheap = group.ops.size() <= 4 && llvm::all_of(group.ops, isCheap);
+  bool onlyConvert = llvm::all_of(group.ops, [](Operation *op) { return isa<prim::ConvertOp>(op); });
+  llvm::SetVector<int> consumers;
+  for (auto &[op, use] : readers)
+    consumers.insert(groupOf(op));
+  if (consumers.size() > 1 && !cheap)
+    return std::to_string(consumers.size()) + " regions read it and it is costly to compute again";
+  for (auto &[op, use] : readers) {
+    Group &consumer = groups[groupOf(op)];
+    if (consumer.kind == Group::Function)
+      return op->hasTrait<OpTrait::IsTerminator>() ? "result of the function" : describe(op) + " reads it";
+    if (consumer.kind == Group::Alone)
+      return describe(op) + " reads it from memory";
+    if (getRole(op) == Role::Contraction || getRole(op) == Role::Window) {
+      bool readable = onlyConvert;
+      Operation *anchor = op;
+      for (Operation *member : group.ops)
+        for (const Use &inner : usesOf(member))
+          readable &= llvm::all_of(inner.chain, [&](Operation *link) { return isPrologue(anchor, link); });
+      if (!readable)
+        return describe(op) + " would compute it again and again";
+      continue;
+    }
+    // How often one element is computed.
+    std::optional<unsigned> aligned =
+        alignedRank(use.leaf, use.map, getRole(op) == Role::Reduce ? op->getOperand(0) : op->getResult(0));
+    AffineExpr read = prim::product(op->getContext(), prim::getSizes(use.top));
+    AffineExpr made = prim::product(op->getContext(), prim::getSizes(use.leaf));
+    auto readCount = prim::getConstantSize(read), madeCount = prim::getConstantSize(made);
+    bool once = read == made || aligned || (readCount && madeCount && *readCount <= *madeCount);
+    if (!once && !cheap)
+      return describe(op) + " would compute it several times";
+  }
+  if (consumers.size() > 1) {
+    // Full-size tensors read by every copy, against one write and the reads of its result.
+    llvm::DenseSet<Value> inputs;
+    for (Operation *op : group.ops)
+      for (const Use &use : usesOf(op))
+        if (Operation *def = use.leaf.getDefiningOp(); !(def && groupOf(def) == producer) && !isSmallConstant(def) &&
+                                                       getSpace(use.leaf).size() >= group.space.size())
+          inputs.insert(use.leaf);
+    size_t readersCount = consumers.size();
+    if (readersCount * inputs.size() > inputs.size() + 1 + readersCount)
+      return "computing it again reads more than its result";
+  }
+  return {};
+}
+
+void Plan::copyProducers() {
+  // Last groups first, so that chains collapse into their end.
+  for (int id = int(groups.size()) - 1; id >= 0; --id) {
+    Group &group = groups[id];
+    if (group.kind != Group::Loops || group.pinned || group.heavy || group.rowRank >= 0 || group.dead)
+      continue;
+    SmallVector<std::pair<Operation *, Use>> readers;
+    for (auto [other, reader] : llvm::enumerate(groups))
+      if (int(other) != id && !reader.dead && reader.deps.contains(id))
+        for (Operation *op : reader.ops)
+          for (const Use &use : usesOf(op))
+            if (Operation *def = use.leaf.getDefiningOp(); def && groupOf(def) == id)
+              readers.push_back({op, use});
+    if (readers.empty())
+      continue;
+    std::string reason = refuseCopy(id, readers);
+    llvm::SetVector<int> consumers;
+    for (auto &[op, use] : readers)
+      consumers.insert(groupOf(op));
+    if (reason.empty()) {
+      // Try it, and take it back if a region gets too many buffers or ops.
+      for (Operation *op : group.ops)
+        groupMap.erase(op);
+      for (int consumer : consumers) {
+        if (int64_t(groups[consumer].ops.size() + group.ops.size()) + groups[consumer].copied + group.copied >
+            limits.maxOps)
+          reason = "the region would have more than " + std::to_string(limits.maxOps) + " ops";
+        else if (countBuffers({consumer}) > limits.maxBuffers)
+          reason = "the region would have more than " + std::to_string(limits.maxBuffers) + " buffers";
+      }
+      if (!reason.empty())
+        for (Operation *op : group.ops)
+          groupMap[op] = id;
+    }
+    if (!reason.empty()) {
+      for (auto &[op, use] : readers)
+        note(use.leaf.getDefiningOp(), op, reason);
+      continue;
+    }
+    if (log)
+      for (int consumer : consumers)
+        lines << describe(group.anchor()) << " is computed inside " << describe(groups[consumer].anchor()) << "\n";
+    group.dead = true;
+    for (int consumer : consumers) {
+      groups[consumer].copied += group.ops.size() + group.copied;
+      recomputeDeps(consumer);
+    }
+  }
+}
+
+//===--- merging
+//----------------------------------------------------------------------------------------------------===//
+
+std::string Plan::refuseMerge(int a, int b) {
+  Group &first = groups[a], &second = groups[b];
+  if (first.space != second.space)
+    return "another space";
+  if (first.rowRank >= 0 && second.rowRank >= 0 && first.rowRank != second.rowRank)
+    return "other reduced dims";
+  if (int64_t(first.ops.size() + second.ops.size()) + first.copied + second.copied > limits.maxOps)
+    return "more than " + std::to_string(limits.maxOps) + " ops";
+  int rowRank = std::max(first.rowRank, second.rowRank);
+  for (auto [reader, producer] : {std::pair(b, a), std::pair(a, b)}) {
+    for (int dep : groups[reader].deps)
+      if (dep != producer && dependsOn(dep, producer))
+        return "a cycle through " + describe(groups[dep].anchor());
+    if (!groups[reader].deps.contains(producer))
+      continue;
+    for (Operation *op : groups[reader].ops)
+      for (const Use &use : usesOf(op)) {
+        Operation *def = use.leaf.getDefiningOp();
+        if (!def || groupOf(def) != producer)
+          continue;
+        Value at = getRole(op) == Role::Reduce ? op->getOperand(0) : op->getResult(0);
+        std::optional<unsigned> aligned = alignedRank(use.leaf, use.map, at);
+        bool rowValue = rowOps.contains(def);
+        if (!aligned || *aligned != (rowValue ? unsigned(rowRank) : unsigned(first.space.size())) ||
+            (rowOps.contains(op) && getRole(op) != Role::Reduce && !rowValue))
+          return "reads it at other positions";
+      }
+  }
+  if (countBuffers({a, b}) > limits.maxBuffers)
+    return "more than " + std::to_string(limits.maxBuffers) + " buffers";
+  return {};
+}
+
+void Plan::mergeGroups() {
+  // Pairs that share a tensor of their space, or where one reads the other, and that are near each other.
+  constexpr unsigned kFar = 64;
+  auto mergeable = [&](const Group &group) {
+    return group.kind == Group::Loops && !group.heavy && !group.dead && !group.space.empty();
+  };
+  auto inputsOf = [&](const Group &group) {
+    llvm::SetVector<Value> inputs;
+    for (Operation *op : group.ops)
+      for (const Use &use : usesOf(op))
+        if (Operation *def = use.leaf.getDefiningOp();
+            !isSmallConstant(def) && getSpace(use.leaf) == group.space &&
+            alignedRank(use.leaf, use.map, getRole(op) == Role::Reduce ? op->getOperand(0) : op->getResult(0)))
+          inputs.insert(use.leaf);
+    return inputs;
+  };
+  for (size_t b = 0; b < groups.size(); ++b) {
+    if (!mergeable(groups[b]))
+      continue;
+    for (int a = int(b) - 1; a >= 0 && mergeable(groups[b]); --a) {
+      if (!mergeable(groups[a]))
+        continue;
+      bool reads = groups[b].deps.contains(a) || groups[a].deps.contains(int(b));
+      if (!reads) {
+        if (groups[a].space != groups[b].space ||
+            orderMap[groups[b].ops.front()] > orderMap[groups[a].ops.back()] + kFar)
+          continue;
+        llvm::SetVector<Value> ours = inputsOf(groups[b]);
+        if (llvm::none_of(inputsOf(groups[a]), [&](Value value) { return ours.contains(value); }))
+          continue;
+      }
+      std::string reason = refuseMerge(a, int(b));
+      if (!reason.empty()) {
+        note(groups[a].ops.back(), groups[b].ops.front(), reason);
+        continue;
+      }
+      if (log)
+        lines << describe(groups[b].anchor()) << " merges with " << describe(groups[a].anchor()) << "\n";
+      Group &into = groups[a], &from = groups[b];
+      into.ops.append(from.ops.begin(), from.ops.end());
+      llvm::sort(into.ops, [&](Operation *x, Operation *y) { return orderMap[x] < orderMap[y]; });
+      into.rowRank = std::max(into.rowRank, from.rowRank);
+      into.pinned |= from.pinned;
+      into.copied += from.copied;
+      from.dead = true;
+      for (Operation *op : into.ops)
+        groupMap[op] = a;
+      recomputeDeps(a);
+      for (Group &other : groups)
+        if (other.deps.remove(int(b)) && &other != &into)
+          other.deps.insert(a);
+    }
+  }
+}
+
+//===--- results
+//----------------------------------------------------------------------------------------------------===//
+
+void Plan::findOutputs() {
+  llvm::DenseSet<Value> needed;
+  for (auto [id, group] : llvm::enumerate(groups)) {
+    if (group.dead)
+      continue;
+    for (Operation *op : group.ops)
+      for (const Use &use : usesOf(op))
+        if (Operation *def = use.leaf.getDefiningOp(); def && groupOf(def) >= 0 && groupOf(def) != int(id))
+          needed.insert(use.leaf);
+  }
+  outputsOf.resize(groups.size());
+  for (auto [id, group] : llvm::enumerate(groups))
+    if (!group.dead && group.kind != Group::Function) {
+      llvm::sort(group.ops, [&](Operation *x, Operation *y) { return orderMap[x] < orderMap[y]; });
+      for (Operation *op : group.ops)
+        for (Value result : op->getResults())
+          if (needed.contains(result))
+            outputsOf[id].push_back(result);
+    }
+}
+
+void Plan::sortGroups() {
+  // Ready groups run in the order of their last op; the block's terminator comes last.
+  std::vector<unsigned> waiting(groups.size());
+  std::vector<SmallVector<int>> readers(groups.size());
+  using Entry = std::pair<unsigned, int>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> ready;
+  auto key = [&](int id) {
+    unsigned last = 0;
+    for (Operation *op : groups[id].ops)
+      last = std::max(last, orderMap[op]);
+    return last;
+  };
+  for (auto [id, group] : llvm::enumerate(groups)) {
+    if (group.dead)
+      continue;
+    for (int dep : group.deps)
+      if (!groups[dep].dead) {
+        ++waiting[id];
+        readers[dep].push_back(id);
+      }
+  }
+  for (auto [id, group] : llvm::enumerate(groups))
+    if (!group.dead && !waiting[id])
+      ready.push({key(id), int(id)});
+  while (!ready.empty()) {
+    int id = ready.top().second;
+    ready.pop();
+    order.push_back(id);
+    for (int reader : readers[id])
+      if (--waiting[reader] == 0)
+        ready.push({key(reader), reader});
+  }
+}
+
+std::vector<std::string> Plan::findStopped(int id) const {
+  std::vector<std::string> reasons;
+  for (Value output : outputs(id)) {
+    Operation *producer = output.getDefiningOp();
+    for (auto [other, group] : llvm::enumerate(groups)) {
+      if (group.dead || int(other) == id || !group.deps.contains(id))
+        continue;
+      for (Operation *op : group.ops) {
+        if (llvm::none_of(usesOf(op), [&](const Use &use) { return use.leaf == output; }))
+          continue;
+        std::string reason = refusals.lookup({producer, op});
+        if (reason.empty() && op->hasTrait<OpTrait::IsTerminator>())
+          reason = "result of the function";
+        else if (reason.empty() && group.kind == Group::Contraction && op == group.anchor())
+          reason = "operand of a contraction";
+        else if (reason.empty() && group.kind == Group::Alone)
+          reason = "its reader takes nothing in";
+        else if (reason.empty() && group.kind == Group::Function)
+          reason = "its reader stays in the function";
+        else if (reason.empty())
+          reason = "its reader is in " + describe(group.anchor());
+        reasons.push_back(describe(producer) + " -> " + describe(op) + ": " + reason);
+        break;
+      }
+    }
+  }
+  return reasons;
+}

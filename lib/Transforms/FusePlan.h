@@ -1,0 +1,153 @@
+//===- FusePlan.h - which primitives of a block share a region ----------------------------------------*- C++ -*-===//
+//
+// The decisions of tc-fuse, made without changing the IR (FusePlan.cpp), and read by the part that builds the regions
+// (FuseApply.cpp). One plan per block; nested blocks have plans of their own.
+//
+// Example: conv, add, relu of one space are one group; transposes in front of them belong to no group (`groupOf` is -1)
+// and are copied into each group that reads through them.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_LIB_TRANSFORMS_FUSEPLAN_H
+#define TC_LIB_TRANSFORMS_FUSEPLAN_H
+
+#include "tc/Transforms/Fuse.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <map>
+#include <set>
+
+namespace tc::fuse {
+
+/// Limits of the plan; see the options of tc-fuse.
+struct Limits {
+  bool fuse = true;
+  int64_t maxOps = 64;
+  int64_t maxBuffers = 16;
+};
+
+/// A set of ops that becomes one region, or one op that stays in the function.
+struct Group {
+  enum Kind {
+    Function,    ///< one op that stays in the function
+    Loops,       ///< one space, with or without rows
+    Contraction, ///< an anchor with an epilogue
+    Alone        ///< one op that takes nothing in
+  };
+  Kind kind = Loops;
+  /// Members in the order in which they joined; what is copied in is not listed.
+  llvm::SmallVector<mlir::Operation *> ops;
+  /// Loops: the space, and the number of its leading dims that are kept by the group's reductions (-1: none yet).
+  Space space;
+  int rowRank = -1;
+  /// Values of the group must be computed once per element (windows, reductions over other than trailing dims).
+  bool heavy = false;
+  /// Holds a movement op whose result is needed in memory.
+  bool pinned = false;
+  bool dead = false;
+  /// Number of pointwise ops copied in (rule 5).
+  int64_t copied = 0;
+  /// Groups that must run before.
+  llvm::SetVector<int> deps;
+  mlir::Operation *anchor() const { return ops.front(); }
+};
+
+/// One operand of an op, traced through what is copied into its region to a value that some group computes, or that
+/// comes from outside of the block.
+struct Use {
+  mlir::Value leaf;
+  /// The operand that the trace started from.
+  mlir::Value top;
+  /// Position in `leaf` in terms of the space of the op that reads (its result; for reductions its operand).
+  DimMap map;
+  /// What was walked through, from the reader to the leaf.
+  llvm::SmallVector<mlir::Operation *, 4> chain;
+};
+
+class Plan {
+public:
+  Plan(mlir::Block &block, const Limits &limits, bool log);
+
+  /// Index in the original order of an op of the block; nullopt for others.
+  std::optional<unsigned> orderOf(mlir::Operation *op) const;
+  /// Group of an op of the block; -1 if it is copied into its readers or from elsewhere.
+  int groupOf(mlir::Operation *op) const;
+  /// Whether `op` is copied into the groups that read it.
+  bool isCopied(mlir::Operation *op) const { return orderOf(op) && groupOf(op) < 0; }
+  /// Whether `value` is a reshape (of a reshape ...) of a value in memory, seen from group `reader`: a view.
+  bool isView(mlir::Value value, int reader) const;
+
+  const Group &group(int id) const { return groups[id]; }
+  /// Living groups in the order in which they run.
+  llvm::ArrayRef<int> schedule() const { return order; }
+  /// Values that group `id` must write, in the order of its members.
+  llvm::ArrayRef<mlir::Value> outputs(int id) const { return outputsOf[id]; }
+  /// Why the readers of the outputs of group `id` are not in it: "<value> -> <reader>: reason".
+  llvm::ArrayRef<std::string> stopped(int id) const { return stoppedOf[id]; }
+
+private:
+  void pin();
+  void pinOperand(mlir::Operation *consumer, mlir::Value operand);
+  void assign();
+  void joinEpilogueChains();
+  void copyProducers();
+  void mergeGroups();
+  void findOutputs();
+  void sortGroups();
+  std::vector<std::string> findStopped(int id) const;
+
+  llvm::SmallVector<Use> usesOf(mlir::Operation *op) const;
+  struct Trace {
+    llvm::SmallVector<Use> uses;
+    std::set<std::tuple<void *, std::vector<int>, size_t>> seen;
+  };
+  void trace(mlir::Value value, mlir::Value top, const DimMap &map, llvm::SmallVectorImpl<mlir::Operation *> &chain,
+             Trace &trace) const;
+  int makeGroup(Group::Kind kind, mlir::Operation *op);
+  void join(int id, mlir::Operation *op);
+  /// Groups that must run before `op`, its own included if one of its members is read.
+  llvm::SetVector<int> depsOf(mlir::Operation *op) const;
+  void addDeps(int id, mlir::Operation *op);
+  void recomputeDeps(int id);
+  /// Whether `id` runs after `on` in any order.
+  bool dependsOn(int id, int on) const;
+  /// Empty if `op` may join, else why not. `frame`: for contractions, the frame that op gets.
+  std::string refuse(int id, mlir::Operation *op, llvm::ArrayRef<Use> uses, int &frame);
+  std::string refuseReduce(int id, mlir::Operation *op, llvm::ArrayRef<Use> uses);
+  std::string refuseCommon(int id, mlir::Operation *op, llvm::ArrayRef<Use> uses);
+  std::string refuseCopy(int producer, const llvm::SmallVector<std::pair<mlir::Operation *, Use>> &readers);
+  std::string refuseMerge(int a, int b);
+  bool tryGroups(mlir::Operation *op, llvm::ArrayRef<Use> uses);
+  int64_t countBuffers(llvm::ArrayRef<int> ids) const;
+  std::string describe(mlir::Operation *op) const;
+  void note(mlir::Operation *producer, mlir::Operation *reader, const std::string &reason);
+
+  Limits limits;
+  bool log;
+  std::string text;
+  llvm::raw_string_ostream lines;
+  llvm::SmallVector<mlir::Operation *> ops;
+  llvm::DenseMap<mlir::Operation *, unsigned> orderMap;
+  llvm::DenseMap<mlir::Operation *, int> groupMap;
+  llvm::DenseSet<mlir::Operation *> pinned;
+  /// Members whose result lies in the rows' space.
+  llvm::DenseSet<mlir::Operation *> rowOps;
+  /// Contractions: frame of a member's result: 0 the anchor's space, others reached through bijections.
+  llvm::DenseMap<mlir::Operation *, int> frames;
+  std::map<std::string, int> frameIds;
+  /// Position of a symbol -> the bind_symbol of this block that defines it.
+  llvm::DenseMap<int64_t, mlir::Operation *> binders;
+  std::vector<Group> groups;
+  std::vector<llvm::SmallVector<mlir::Value>> outputsOf;
+  std::vector<std::vector<std::string>> stoppedOf;
+  llvm::SmallVector<int> order;
+  llvm::DenseMap<std::pair<mlir::Operation *, mlir::Operation *>, std::string> refusals;
+};
+
+} // namespace tc::fuse
+
+#endif // TC_LIB_TRANSFORMS_FUSEPLAN_H

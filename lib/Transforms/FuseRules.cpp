@@ -1,0 +1,185 @@
+//===- FuseRules.cpp - what fusion knows of each primitive
+//----------------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "tc/Transforms/Fuse.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::fuse;
+
+Role tc::fuse::getRole(Operation *op) {
+  if (!isa_and_nonnull<prim::PrimDialect>(op->getDialect()))
+    return Role::Function;
+  if (isa<prim::ConstantOp, prim::BindSymbolOp, prim::IfOp, prim::WhileOp, prim::YieldOp>(op))
+    return Role::Function;
+  if (isa<prim::SplatOp, prim::IotaOp, prim::SizesOp, prim::ReshapeOp, prim::TransposeOp, prim::BroadcastOp,
+          prim::SliceOp, prim::DynamicSliceOp, prim::PadOp, prim::ConcatOp, prim::GatherOp, prim::GatherElementsOp,
+          prim::GatherNDOp>(op))
+    return Role::Movement;
+  if (op->hasTrait<prim::PointwiseTrait>())
+    return Role::Pointwise;
+  if (isa<prim::ReduceOp, prim::ArgReduceOp>(op))
+    return Role::Reduce;
+  if (isa<prim::DotGeneralOp, prim::ConvOp, prim::AttentionOp>(op))
+    return Role::Contraction;
+  if (isa<prim::WindowReduceOp>(op))
+    return Role::Window;
+  return op->getNumRegions() == 0 ? Role::Alone : Role::Function;
+}
+
+bool tc::fuse::isPrologue(Operation *consumer, Operation *op) {
+  if (isa<prim::DotGeneralOp, prim::ConvOp, prim::WindowReduceOp, prim::AttentionOp>(consumer))
+    return isa<prim::TransposeOp, prim::ReshapeOp, prim::BroadcastOp, prim::SliceOp, prim::SplatOp>(op);
+  if (isa<prim::RnnOp>(consumer))
+    return isa<prim::TransposeOp, prim::ReshapeOp, prim::BroadcastOp, prim::SplatOp>(op);
+  return true;
+}
+
+bool tc::fuse::isBijection(Operation *op) { return isa<prim::TransposeOp, prim::ReshapeOp>(op); }
+
+bool tc::fuse::isSmallConstant(Operation *op) {
+  auto constant = dyn_cast_or_null<prim::ConstantOp>(op);
+  if (!constant)
+    return false;
+  if (auto dense = dyn_cast<DenseElementsAttr>(constant.getValue()); dense && dense.isSplat())
+    return true;
+  auto type = cast<RankedTensorType>(constant.getType());
+  return type.hasStaticShape() && type.getNumElements() <= 64;
+}
+
+bool tc::fuse::isCheap(Operation *op) {
+  return getRole(op) == Role::Movement ||
+         (op->hasTrait<prim::PointwiseTrait>() &&
+          !isa<prim::ExpOp, prim::Expm1Op, prim::LogOp, prim::Log1pOp, prim::SinOp, prim::CosOp, prim::TanOp,
+               prim::AsinOp, prim::AcosOp, prim::AtanOp, prim::SinhOp, prim::CoshOp, prim::TanhOp, prim::AsinhOp,
+               prim::AcoshOp, prim::AtanhOp, prim::ErfOp, prim::LogisticOp, prim::PowOp, prim::Atan2Op, prim::RemOp>(
+              op));
+}
+
+SmallVector<int64_t> tc::fuse::getReducedDims(Operation *op) {
+  if (auto reduce = dyn_cast<prim::ReduceOp>(op))
+    return SmallVector<int64_t>(reduce.getDims());
+  return {int64_t(cast<prim::ArgReduceOp>(op).getAxis())};
+}
+
+namespace {
+bool isOne(AffineExpr size) { return prim::getConstantSize(size) == std::optional<int64_t>(1); }
+} // namespace
+
+Space tc::fuse::getSpace(Type type) {
+  Space space;
+  for (AffineExpr size : prim::getSizes(type))
+    if (!isOne(size))
+      space.push_back(size);
+  return space;
+}
+
+std::optional<unsigned> tc::fuse::getRowRank(Operation *reduce) {
+  SmallVector<int64_t> dims = getReducedDims(reduce);
+  unsigned kept = 0, reduced = 0;
+  for (auto [i, size] : llvm::enumerate(prim::getSizes(reduce->getOperand(0)))) {
+    if (isOne(size))
+      continue;
+    if (llvm::is_contained(dims, int64_t(i)))
+      ++reduced;
+    else if (reduced)
+      return std::nullopt;
+    else
+      ++kept;
+  }
+  if (!reduced)
+    return std::nullopt;
+  return kept;
+}
+
+DimMap tc::fuse::identityMap(Value value) {
+  DimMap map;
+  for (auto [i, size] : llvm::enumerate(prim::getSizes(value)))
+    map.push_back(isOne(size) ? int(kOrigin) : int(i));
+  return map;
+}
+
+DimMap tc::fuse::mapOperand(Operation *op, unsigned operand, ArrayRef<int> resultMap) {
+  Value value = op->getOperand(operand);
+  SmallVector<AffineExpr> sizes = prim::getSizes(value), result = prim::getSizes(op->getResult(0));
+  DimMap map(sizes.size(), kUnknown);
+  if (op->hasTrait<prim::PointwiseTrait>()) {
+    map.assign(resultMap.begin(), resultMap.end());
+  } else if (auto transpose = dyn_cast<prim::TransposeOp>(op)) {
+    for (auto [i, dim] : llvm::enumerate(transpose.getPermutation()))
+      map[dim] = resultMap[i];
+  } else if (auto broadcast = dyn_cast<prim::BroadcastOp>(op)) {
+    for (auto [i, dim] : llvm::enumerate(broadcast.getDims()))
+      if (sizes[i] == result[dim])
+        map[i] = resultMap[dim];
+  } else if (isa<prim::ReshapeOp>(op)) {
+    if (getSpace(value) == getSpace(op->getResult(0))) {
+      unsigned from = 0;
+      for (auto [i, size] : llvm::enumerate(sizes)) {
+        if (isOne(size))
+          continue;
+        while (isOne(result[from]))
+          ++from;
+        map[i] = resultMap[from++];
+      }
+    }
+  }
+  for (auto [i, size] : llvm::enumerate(sizes))
+    if (isOne(size))
+      map[i] = kOrigin;
+  return map;
+}
+
+std::optional<unsigned> tc::fuse::alignedRank(Value tensor, ArrayRef<int> map, Value spaceOf) {
+  SmallVector<AffineExpr> sizes = prim::getSizes(tensor), outer = prim::getSizes(spaceOf);
+  unsigned next = 0, count = 0;
+  for (auto [i, size] : llvm::enumerate(sizes)) {
+    if (isOne(size))
+      continue;
+    while (next < outer.size() && isOne(outer[next]))
+      ++next;
+    if (next >= outer.size() || map[i] != int(next))
+      return std::nullopt;
+    ++next;
+    ++count;
+  }
+  return count;
+}
+
+namespace {
+void collectNames(Location loc, llvm::SetVector<StringAttr> &names) {
+  if (auto name = dyn_cast<NameLoc>(loc)) {
+    if (!name.getName().empty())
+      names.insert(name.getName());
+  } else if (auto fused = dyn_cast<FusedLoc>(loc)) {
+    for (Location part : fused.getLocations())
+      collectNames(part, names);
+  } else if (auto call = dyn_cast<CallSiteLoc>(loc)) {
+    collectNames(call.getCallee(), names);
+  }
+}
+std::string join(const llvm::SetVector<StringAttr> &names) {
+  std::string text;
+  for (StringAttr name : names)
+    text += (text.empty() ? "" : "+") + name.str();
+  return text;
+}
+} // namespace
+
+std::string tc::fuse::getNodeNames(Location loc) {
+  llvm::SetVector<StringAttr> names;
+  collectNames(loc, names);
+  return join(names);
+}
+std::string tc::fuse::getNodeNames(ArrayRef<Operation *> ops) {
+  llvm::SetVector<StringAttr> names;
+  for (Operation *op : ops)
+    collectNames(op->getLoc(), names);
+  return join(names);
+}

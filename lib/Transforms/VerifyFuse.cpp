@@ -1,0 +1,36 @@
+//===- VerifyFuse.cpp - what holds after the fuse phase
+//-------------------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "tc/Transforms/Passes.h"
+
+namespace tc {
+#define GEN_PASS_DEF_VERIFYFUSEPASS
+#include "tc/Transforms/Passes.h.inc"
+} // namespace tc
+
+using namespace mlir;
+using namespace tc;
+
+namespace {
+struct VerifyFusePass : tc::impl::VerifyFusePassBase<VerifyFusePass> {
+  void runOnOperation() override {
+    WalkResult result = getOperation().walk([&](Operation *op) -> WalkResult {
+      if (!isa_and_nonnull<prim::PrimDialect>(op->getDialect()) || op->getParentOfType<kernel::RegionOp>())
+        return WalkResult::advance();
+      if (isa<prim::ConstantOp, prim::ReshapeOp, prim::BindSymbolOp, prim::IfOp, prim::WhileOp, prim::YieldOp>(op))
+        return WalkResult::advance();
+      if (isa<prim::SizesOp>(op) &&
+          llvm::all_of(op->getUsers(), [](Operation *user) { return isa<prim::BindSymbolOp, prim::ReshapeOp>(user); }))
+        return WalkResult::advance();
+      op->emitOpError("stands outside of a kernel.region after the fuse phase; run tc-fuse");
+      return WalkResult::interrupt();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+};
+} // namespace

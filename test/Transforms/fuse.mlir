@@ -1,0 +1,288 @@
+// Proves: which primitives share a region, and which do not, rule by rule (include/tc/Transforms/Fuse.h).
+// RUN: tc-opt %s --tc-fuse --tc-verify-fuse | FileCheck %s
+
+// Softmax and entropy over the same rows: one pass, one region; the small constant is inside.
+// CHECK-LABEL: func.func @entropy
+// CHECK: kernel.region(%{{[a-z0-9]+}} = %{{[a-z0-9]+}} : tensor<32x196x768xf32>) -> (tensor<32x196xf32>)
+// CHECK-SAME: flops = 43358336
+// CHECK-SAME: stopped = ["neg -> return: result of the function"]
+// CHECK-NOT: kernel.region
+func.func @entropy(%x: tensor<32x196x768xf32>) -> tensor<32x196xf32> {
+  %m = prim.reduce max %x [2] : tensor<32x196x768xf32> -> tensor<32x196xf32>
+  %mk = prim.reshape %m : tensor<32x196xf32> -> tensor<32x196x1xf32>
+  %mb = prim.broadcast %mk [0, 1, 2] : tensor<32x196x1xf32> -> tensor<32x196x768xf32>
+  %d = prim.sub %x, %mb : tensor<32x196x768xf32>
+  %e = prim.exp %d : tensor<32x196x768xf32>
+  %s = prim.reduce sum %e [2] : tensor<32x196x768xf32> -> tensor<32x196xf32>
+  %sb = prim.broadcast %s [0, 1] : tensor<32x196xf32> -> tensor<32x196x768xf32>
+  %p = prim.div %e, %sb : tensor<32x196x768xf32>
+  %c = prim.constant dense<9.99e-10> : tensor<f32>
+  %cb = prim.broadcast %c [] : tensor<f32> -> tensor<32x196x768xf32>
+  %pe = prim.add %p, %cb : tensor<32x196x768xf32>
+  %l = prim.log %pe : tensor<32x196x768xf32>
+  %pl = prim.mul %p, %l : tensor<32x196x768xf32>
+  %h = prim.reduce sum %pl [2] : tensor<32x196x768xf32> -> tensor<32x196xf32>
+  %n = prim.neg %h : tensor<32x196xf32>
+  return %n : tensor<32x196xf32>
+}
+
+// Rows with symbolic sizes are compared by size expression.
+// CHECK-LABEL: func.func @symbolic_norm
+// CHECK-COUNT-1: kernel.region
+// CHECK-NOT: kernel.region
+func.func @symbolic_norm(%x: tensor<?x768xf32, #prim.dims<affine_map<()[s0] -> (s0 * 2, 768)>>>)
+    -> tensor<?x768xf32, #prim.dims<affine_map<()[s0] -> (s0 * 2, 768)>>> attributes {prim.symbols = [#prim.symbol<"n", 1, 64, 1>]} {
+  %q = prim.mul %x, %x : tensor<?x768xf32, #prim.dims<affine_map<()[s0] -> (s0 * 2, 768)>>>
+  %s = prim.reduce sum %q [1] : tensor<?x768xf32, #prim.dims<affine_map<()[s0] -> (s0 * 2, 768)>>> -> tensor<?xf32, #prim.dims<affine_map<()[s0] -> (s0 * 2)>>>
+  %r = prim.rsqrt %s : tensor<?xf32, #prim.dims<affine_map<()[s0] -> (s0 * 2)>>>
+  %b = prim.broadcast %r [0] : tensor<?xf32, #prim.dims<affine_map<()[s0] -> (s0 * 2)>>> -> tensor<?x768xf32, #prim.dims<affine_map<()[s0] -> (s0 * 2, 768)>>>
+  %y = prim.mul %x, %b : tensor<?x768xf32, #prim.dims<affine_map<()[s0] -> (s0 * 2, 768)>>>
+  return %y : tensor<?x768xf32, #prim.dims<affine_map<()[s0] -> (s0 * 2, 768)>>>
+}
+
+// A row statistic that comes back as a column is no row of the same region.
+// CHECK-LABEL: func.func @column_of_rows
+// CHECK-COUNT-2: kernel.region
+// CHECK-NOT: kernel.region
+func.func @column_of_rows(%x: tensor<128x128xf32>) -> tensor<128x128xf32> {
+  %s = prim.reduce sum %x [1] : tensor<128x128xf32> -> tensor<128xf32>
+  %b = prim.broadcast %s [1] : tensor<128xf32> -> tensor<128x128xf32>
+  %y = prim.mul %x, %b : tensor<128x128xf32>
+  return %y : tensor<128x128xf32>
+}
+
+// Row sums, then their mean: the second reduction would serialise the first. Its constant factor joins it.
+// CHECK-LABEL: func.func @sum_then_mean
+// CHECK: kernel.region
+// CHECK-SAME: -> (tensor<2000xf32>)
+// CHECK-SAME: stopped = ["reduce -> reduce: another space"]
+// CHECK: kernel.region
+// CHECK-SAME: -> (tensor<f32>)
+// CHECK-NOT: kernel.region
+func.func @sum_then_mean(%x: tensor<2000x2000xf32>) -> tensor<f32> {
+  %g = prim.logistic %x : tensor<2000x2000xf32>
+  %p = prim.mul %g, %x : tensor<2000x2000xf32>
+  %s = prim.reduce sum %p [1] : tensor<2000x2000xf32> -> tensor<2000xf32>
+  %t = prim.reduce sum %s [0] : tensor<2000xf32> -> tensor<f32>
+  %c = prim.constant dense<5.0e-4> : tensor<f32>
+  %m = prim.mul %t, %c : tensor<f32>
+  return %m : tensor<f32>
+}
+
+// A reduction over leading dims takes its pointwise producer in.
+// CHECK-LABEL: func.func @column_sums
+// CHECK: kernel.region
+// CHECK: prim.exp
+// CHECK: prim.reduce
+// CHECK: prim.sqrt
+// CHECK-NOT: kernel.region
+func.func @column_sums(%x: tensor<512x64xf32>) -> tensor<64xf32> {
+  %e = prim.exp %x : tensor<512x64xf32>
+  %s = prim.reduce sum %e [0] : tensor<512x64xf32> -> tensor<64xf32>
+  %r = prim.sqrt %s : tensor<64xf32>
+  return %r : tensor<64xf32>
+}
+
+// Two contractions and a residual: the addition joins the later one, the other operand is read from memory.
+// CHECK-LABEL: func.func @residual
+// CHECK: %[[A:.*]] = kernel.region
+// CHECK: prim.dot_general
+// CHECK: prim.tanh
+// CHECK: kernel.region(%{{.*}} = %[[A]]
+// CHECK: prim.dot_general
+// CHECK: prim.add
+// CHECK-NOT: kernel.region
+func.func @residual(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>, %v: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %d = prim.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %t = prim.tanh %d : tensor<64x64xf32>
+  %e = prim.dot_general %t, %v batch [] x [] contract [1] x [0] : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %y = prim.add %t, %e : tensor<64x64xf32>
+  return %y : tensor<64x64xf32>
+}
+
+// exp may not join the region of the first dot: its other operand runs through a reduction of that region's result.
+// CHECK-LABEL: func.func @no_cycle
+// CHECK: kernel.region
+// CHECK: prim.dot_general
+// CHECK: kernel.yield
+// CHECK: kernel.region
+// CHECK: prim.reduce max
+// CHECK: prim.sub
+// CHECK-NOT: kernel.region
+func.func @no_cycle(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %d = prim.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %m = prim.reduce max %d [1] : tensor<64x64xf32> -> tensor<64xf32>
+  %b = prim.broadcast %m [0] : tensor<64xf32> -> tensor<64x64xf32>
+  %y = prim.sub %d, %b : tensor<64x64xf32>
+  return %y : tensor<64x64xf32>
+}
+
+// A value that others need too is a second output.
+// CHECK-LABEL: func.func @two_outputs
+// CHECK: %[[R:.*]]:2 = kernel.region
+// CHECK: return %[[R]]#0, %[[R]]#1
+func.func @two_outputs(%x: tensor<64x64xf32>, %y: tensor<64x64xf32>) -> (tensor<64x64xf32>, tensor<64xf32>) {
+  %a = prim.add %x, %y : tensor<64x64xf32>
+  %s = prim.reduce sum %a [1] : tensor<64x64xf32> -> tensor<64xf32>
+  return %a, %s : tensor<64x64xf32>, tensor<64xf32>
+}
+
+// Independent readers of one tensor share a region.
+// CHECK-LABEL: func.func @siblings
+// CHECK: kernel.region(%{{[a-z0-9]+}} = %{{[a-z0-9]+}} : tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>)
+// CHECK-NOT: kernel.region
+func.func @siblings(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) {
+  %a = prim.exp %x : tensor<1024xf32>
+  %b = prim.sin %x : tensor<1024xf32>
+  return %a, %b : tensor<1024xf32>, tensor<1024xf32>
+}
+
+// The heads are put back together by attention's epilogue; the reshape behind is a view. The products before it write heads.
+// CHECK-LABEL: func.func @attention
+// CHECK: kernel.region
+// CHECK: prim.dot_general
+// CHECK: prim.add
+// CHECK: prim.transpose
+// CHECK: kernel.yield %{{.*}} : tensor<3x4x12x128x64xf32>
+// CHECK: kernel.region
+// CHECK-COUNT-3: prim.slice
+// CHECK: prim.attention
+// CHECK: prim.transpose
+// CHECK: kernel.yield %{{.*}} : tensor<4x128x12x64xf32>
+// CHECK: prim.reshape
+// CHECK-SAME: tensor<4x128x768xf32>
+// CHECK: kernel.region
+// CHECK: prim.dot_general
+// CHECK: prim.add
+// CHECK-NOT: kernel.region
+func.func @attention(%x: tensor<4x128x768xf32>, %w: tensor<768x2304xf32>, %b: tensor<2304xf32>, %o: tensor<768x768xf32>) -> tensor<4x128x768xf32> {
+  %d = prim.dot_general %x, %w batch [] x [] contract [2] x [0] : (tensor<4x128x768xf32>, tensor<768x2304xf32>) -> tensor<4x128x2304xf32>
+  %bb = prim.broadcast %b [2] : tensor<2304xf32> -> tensor<4x128x2304xf32>
+  %qkv = prim.add %d, %bb : tensor<4x128x2304xf32>
+  %h = prim.reshape %qkv : tensor<4x128x2304xf32> -> tensor<4x128x3x12x64xf32>
+  %p = prim.transpose %h [2, 0, 3, 1, 4] : tensor<4x128x3x12x64xf32> -> tensor<3x4x12x128x64xf32>
+  %q0 = prim.slice %p from affine_map<() -> (0, 0, 0, 0, 0)> step [1, 1, 1, 1, 1] : tensor<3x4x12x128x64xf32> -> tensor<1x4x12x128x64xf32>
+  %k0 = prim.slice %p from affine_map<() -> (1, 0, 0, 0, 0)> step [1, 1, 1, 1, 1] : tensor<3x4x12x128x64xf32> -> tensor<1x4x12x128x64xf32>
+  %v0 = prim.slice %p from affine_map<() -> (2, 0, 0, 0, 0)> step [1, 1, 1, 1, 1] : tensor<3x4x12x128x64xf32> -> tensor<1x4x12x128x64xf32>
+  %q = prim.reshape %q0 : tensor<1x4x12x128x64xf32> -> tensor<4x12x128x64xf32>
+  %k = prim.reshape %k0 : tensor<1x4x12x128x64xf32> -> tensor<4x12x128x64xf32>
+  %v = prim.reshape %v0 : tensor<1x4x12x128x64xf32> -> tensor<4x12x128x64xf32>
+  %a = prim.attention %q, %k, %v scale 1.250000e-01 : (tensor<4x12x128x64xf32>, tensor<4x12x128x64xf32>, tensor<4x12x128x64xf32>) -> tensor<4x12x128x64xf32>
+  %t = prim.transpose %a [0, 2, 1, 3] : tensor<4x12x128x64xf32> -> tensor<4x128x12x64xf32>
+  %r = prim.reshape %t : tensor<4x128x12x64xf32> -> tensor<4x128x768xf32>
+  %e = prim.dot_general %r, %o batch [] x [] contract [2] x [0] : (tensor<4x128x768xf32>, tensor<768x768xf32>) -> tensor<4x128x768xf32>
+  %y = prim.add %x, %e : tensor<4x128x768xf32>
+  return %y : tensor<4x128x768xf32>
+}
+
+// A convolution's epilogue through a reshape and a transpose; its input's transpose is a prologue, its padding is made once.
+// CHECK-LABEL: func.func @conv
+// CHECK: kernel.region
+// CHECK: prim.pad
+// CHECK: kernel.yield
+// CHECK: kernel.region
+// CHECK: prim.transpose
+// CHECK: prim.conv
+// CHECK: prim.max
+// CHECK: prim.transpose
+// CHECK: kernel.yield
+// CHECK-NOT: kernel.region
+func.func @conv(%x: tensor<1x3x30x30xf32>, %f: tensor<3x3x3x8xf32>) -> tensor<1x8x30x30xf32> {
+  %z = prim.constant dense<0.0> : tensor<f32>
+  %p = prim.pad %x, %z low affine_map<() -> (0, 0, 1, 1)> : (tensor<1x3x30x30xf32>, tensor<f32>) -> tensor<1x3x32x32xf32>
+  %n = prim.transpose %p [0, 2, 3, 1] : tensor<1x3x32x32xf32> -> tensor<1x32x32x3xf32>
+  %c = prim.conv %n, %f strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x32x32x3xf32>, tensor<3x3x3x8xf32>) -> tensor<1x30x30x8xf32>
+  %b = prim.broadcast %z [] : tensor<f32> -> tensor<1x30x30x8xf32>
+  %r = prim.max %c, %b : tensor<1x30x30x8xf32>
+  %t = prim.transpose %r [0, 3, 1, 2] : tensor<1x30x30x8xf32> -> tensor<1x8x30x30xf32>
+  return %t : tensor<1x8x30x30xf32>
+}
+
+// Cheap pointwise ops are computed again by each reader, costly ones are not.
+// CHECK-LABEL: func.func @recompute
+// CHECK: kernel.region
+// CHECK: prim.exp
+// CHECK: kernel.yield
+// CHECK: kernel.region
+// CHECK: prim.neg
+// CHECK: prim.reduce
+// CHECK: kernel.region
+// CHECK: prim.neg
+// CHECK: prim.sin
+// CHECK-NOT: kernel.region
+func.func @recompute(%x: tensor<64x32xf32>) -> (tensor<32xf32>, tensor<32x64xf32>) {
+  %e = prim.exp %x : tensor<64x32xf32>
+  %n = prim.neg %x : tensor<64x32xf32>
+  %et = prim.transpose %e [1, 0] : tensor<64x32xf32> -> tensor<32x64xf32>
+  %nt = prim.transpose %n [1, 0] : tensor<64x32xf32> -> tensor<32x64xf32>
+  %es = prim.reduce sum %e [0] : tensor<64x32xf32> -> tensor<32xf32>
+  %ns = prim.reduce sum %n [0] : tensor<64x32xf32> -> tensor<32xf32>
+  %s = prim.mul %es, %ns : tensor<32xf32>
+  %m = prim.mul %et, %nt : tensor<32x64xf32>
+  %t = prim.sin %m : tensor<32x64xf32>
+  return %s, %t : tensor<32xf32>, tensor<32x64xf32>
+}
+
+// Control flow: inner blocks are fused on their own; outer values and constants cross.
+// CHECK-LABEL: func.func @branches
+// CHECK: %[[A:.*]] = kernel.region
+// CHECK: prim.if
+// CHECK: kernel.region(%{{.*}} = %[[A]]
+// CHECK: prim.yield
+// CHECK: else
+// CHECK: kernel.region(%{{.*}} = %[[A]]
+// CHECK: prim.yield
+func.func @branches(%c: tensor<i1>, %x: tensor<256xf32>) -> tensor<256xf32> {
+  %e = prim.exp %x : tensor<256xf32>
+  %one = prim.constant dense<1.0> : tensor<f32>
+  %ones = prim.broadcast %one [] : tensor<f32> -> tensor<256xf32>
+  %r = prim.if %c : tensor<i1> -> (tensor<256xf32>) {
+    %a = prim.add %e, %ones : tensor<256xf32>
+    prim.yield %a : tensor<256xf32>
+  } else {
+    %s = prim.sub %e, %e : tensor<256xf32>
+    %t = prim.tanh %s : tensor<256xf32>
+    prim.yield %t : tensor<256xf32>
+  }
+  return %r : tensor<256xf32>
+}
+
+// Who uses a size that depends on data comes after the op that defines it.
+// CHECK-LABEL: func.func @data_dependent
+// CHECK: kernel.region
+// CHECK: prim.bind_symbol
+// CHECK: kernel.region
+func.func @data_dependent(%x: tensor<64xf32>, %n: tensor<i64>) -> tensor<?xf32, #prim.dims<affine_map<()[s0] -> (s0)>>> attributes {prim.symbols = [#prim.symbol<"n", 0, 64, 1>]} {
+  %m = prim.add %n, %n : tensor<i64>
+  prim.bind_symbol %m to 0 : tensor<i64>
+  %s = prim.slice %x from affine_map<() -> (0)> step [1] : tensor<64xf32> -> tensor<?xf32, #prim.dims<affine_map<()[s0] -> (s0)>>>
+  %e = prim.exp %s : tensor<?xf32, #prim.dims<affine_map<()[s0] -> (s0)>>>
+  return %e : tensor<?xf32, #prim.dims<affine_map<()[s0] -> (s0)>>>
+}
+
+// What the function returns is in memory: movement ops and generators become regions, reshapes and constants stay.
+// CHECK-LABEL: func.func @results
+// CHECK: prim.constant
+// CHECK: kernel.region
+// CHECK: prim.transpose
+// CHECK: kernel.region
+// CHECK: prim.iota
+// CHECK: %[[V:.*]] = prim.reshape
+// CHECK: return %{{.*}}, %{{.*}}, %[[V]], %{{.*}}
+func.func @results(%x: tensor<4x6xf32>) -> (tensor<6x4xf32>, tensor<8xi64>, tensor<24xf32>, tensor<2xf32>) {
+  %t = prim.transpose %x [1, 0] : tensor<4x6xf32> -> tensor<6x4xf32>
+  %i = prim.iota axis = 0 : tensor<8xi64>
+  %v = prim.reshape %x : tensor<4x6xf32> -> tensor<24xf32>
+  %c = prim.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  return %t, %i, %v, %c : tensor<6x4xf32>, tensor<8xi64>, tensor<24xf32>, tensor<2xf32>
+}
+
+// The names of the model's nodes survive.
+// CHECK-LABEL: func.func @names
+// CHECK: kernel.region
+// CHECK-SAME: nodes = "/exp+/neg"
+func.func @names(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %e = prim.exp %x : tensor<8xf32> loc("/exp")
+  %n = prim.neg %e : tensor<8xf32> loc("/neg"("m.onnx":3:0))
+  return %n : tensor<8xf32>
+}
