@@ -11,7 +11,7 @@ using namespace tc;
 using namespace tc::codegen::cpu;
 
 llvm::ArrayRef<const Generator *> tc::codegen::cpu::allGenerators() {
-  static const Generator *const all[] = {attentionGenerator(), contractGenerator(), loopsGenerator()};
+  static const Generator *const all[] = {attentionGenerator(), rnnGenerator(), contractGenerator(), loopsGenerator()};
   return all;
 }
 

@@ -66,6 +66,7 @@ const Generator *lookupGenerator(llvm::StringRef strategy);
 const Generator *attentionGenerator();
 const Generator *contractGenerator();
 const Generator *loopsGenerator();
+const Generator *rnnGenerator();
 
 /// Integer parameter of a schedule.
 int64_t getParam(kernel::ScheduleAttr schedule, llvm::StringRef name, int64_t otherwise = 0);

@@ -1,0 +1,374 @@
+//===- Rnn.cpp - the "rnn" strategy: recurrent layers -----------------------------------------------------------------------===//
+//
+// A task is a block of batch rows: it walks over all steps with its state in the scratch. Each step multiplies the state by the
+// recurrent weights (panels of 16 columns, one set for each gate, packed when the artifact is made if they are constant), then
+// computes gates and new state on lanes along the hidden dim. The input's part of the gates is asked from the emitter, so that its
+// bias and reshapes cost no pass over memory.
+//
+// Parameters:
+//   rhs        number of the input that is packed; -1: every task packs the recurrent weights
+//   tileB      batch rows of a task
+//   rows256, cols256, rows512, cols512   micro-kernel
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Anchor.h"
+#include "Generators.h"
+#include "MicroKernel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen::cpu;
+
+namespace {
+
+int64_t roundUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
+
+struct Problem {
+  prim::RnnOp op;
+  AffineExpr T, B;
+  int64_t H, gates;
+
+  int64_t panels() const { return roundUp(H, kPanel) / kPanel; }
+  /// Distance of rows of state: whole panels fit, not a multiple of a cache way.
+  int64_t stride() const { return roundUp(H, kPanel) + kPanel; }
+  int64_t panelFloats() const { return H * kPanel; }
+  int64_t weightFloats() const { return gates * panels() * panelFloats(); }
+};
+
+std::optional<Problem> analyze(kernel::RegionOp region) {
+  auto op = dyn_cast_or_null<prim::RnnOp>(findAnchor(region));
+  if (!op)
+    return std::nullopt;
+  for (Value operand : op->getOperands().drop_back())
+    if (!cast<RankedTensorType>(operand.getType()).getElementType().isF32())
+      return std::nullopt;
+  Problem p;
+  p.op = op;
+  auto gates = prim::getSizes(op.getGates()), hidden = prim::getSizes(op.getInitialHidden());
+  auto h = prim::getConstantSize(hidden[1]);
+  if (!h || *h == 0)
+    return std::nullopt;
+  p.T = gates[0];
+  p.B = gates[1];
+  p.H = *h;
+  p.gates = op.getKind() == prim::RnnKind::LSTM ? 4 : op.getKind() == prim::RnnKind::GRU ? 3 : 1;
+  return p;
+}
+
+/// The epilogues of the three results; failure if outputs are not covered exactly once.
+FailureOr<SmallVector<Epilogue>> epiloguesOf(kernel::RegionOp region, prim::RnnOp op) {
+  SmallVector<Epilogue> epilogues;
+  SmallVector<unsigned> covered(region.getNumResults(), 0);
+  for (Value result : op->getResults()) {
+    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, result);
+    if (failed(epilogue))
+      return failure();
+    for (unsigned root : epilogue->roots())
+      ++covered[root];
+    epilogues.push_back(*epilogue);
+  }
+  if (llvm::any_of(covered, [](unsigned count) { return count != 1; }))
+    return failure();
+  return epilogues;
+}
+
+/// The packed weights: [gate][panel][k][16]. The last panel of a gate is filled with columns of the next one.
+std::optional<PackedInput> packedWeights(const Problem &p, llvm::function_ref<bool(unsigned)> isConstant) {
+  MLIRContext *context = p.T.getContext();
+  AffineExpr gate = getAffineDimExpr(0, context), panel = getAffineDimExpr(1, context), k = getAffineDimExpr(2, context),
+             c = getAffineDimExpr(3, context);
+  prim::RnnOp op = p.op;
+  std::optional<ConstantView> view =
+      traceConstant(op.getRecurrent(), isConstant, {k, gate * p.H + panel * kPanel + c});
+  if (!view)
+    return std::nullopt;
+  return PackedInput{view->input, AffineMap::get(4, 0, view->at, context),
+                     RankedTensorType::get({p.gates, p.panels(), p.H, kPanel}, Float32Type::get(context))};
+}
+
+/// Offsets in floats of the parts of a worker's scratch.
+struct Layout {
+  int64_t hidden, cell, reset, sums, weights, end;
+
+  Layout(const Problem &p, int64_t tileB, bool packHere) {
+    int64_t rows = tileB * p.stride();
+    hidden = 0;
+    cell = rows;
+    reset = 2 * rows;
+    sums = 3 * rows; // one block for each gate
+    weights = (3 + p.gates) * rows;
+    end = weights + (packHere ? p.weightFloats() : 0) + 64;
+  }
+};
+
+class Task {
+public:
+  Task(Problem &p, kernel::ScheduleAttr schedule, Emitter &em, ArrayRef<Epilogue> epilogues)
+      : p(p), schedule(schedule), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()),
+        vector(em.vectorOf(f32)), epilogues(epilogues), tileB(getParam(schedule, "tileB")),
+        rhs(getParam(schedule, "rhs", -1)), layout(p, tileB, rhs < 0) {
+    std::string suffix = std::to_string(em.cpu().vectorBits);
+    rows = getParam(schedule, "rows" + suffix);
+    panels = getParam(schedule, "cols" + suffix) / kPanel;
+  }
+
+  void run(Index task) {
+    b0 = em.mulIndex(task, em.i64(tileB), tileB);
+    auto batch = prim::getConstantSize(p.B);
+    count = batch && *batch % tileB == 0 ? Extent(tileB)
+            : batch && *batch < tileB    ? Extent(*batch)
+                                         : Extent(em.min(em.i64(tileB), em.sub(em.size(p.B), b0.base)));
+    if (batch && tileB % rows == 0)
+      rest = *batch % rows;
+    Value base = em.scratch();
+    hidden = offsetBy(em, base, layout.hidden);
+    cell = offsetBy(em, base, layout.cell);
+    reset = offsetBy(em, base, layout.reset);
+    sums = offsetBy(em, base, layout.sums);
+    if (rhs >= 0) {
+      weights = em.input(rhs);
+    } else {
+      weights = offsetBy(em, base, layout.weights);
+      packWeights();
+    }
+    forElements([&](Index row, Index j, Index at) {
+      SmallVector<Index> position{em.addIndex(b0, row), j};
+      em.storeAt(em.emit(p.op.getInitialHidden(), position), hidden, f32, at);
+      em.storeAt(em.emit(p.op.getInitialCell(), position), cell, f32, at);
+    });
+
+    Value steps = em.size(p.T);
+    em.loop(em.i64(0), steps, 1, [&](Index number) {
+      Index t = number;
+      if (p.op.getReverse())
+        t = em.uniform(em.sub(em.sub(steps, em.i64(1)), number.base));
+      step(t);
+    });
+
+    forElements([&](Index row, Index j, Index at) {
+      SmallVector<Index> position{em.addIndex(b0, row), j};
+      if (!epilogues[1].roots().empty())
+        epilogues[1].store(em, position, em.loadAt(hidden, f32, at));
+      if (!epilogues[2].roots().empty())
+        epilogues[2].store(em, position, em.loadAt(cell, f32, at));
+    });
+    em.clearSources();
+  }
+
+private:
+  Value one() { return arith::ConstantOp::create(b, loc, vector, DenseElementsAttr::get(vector, 1.0f)); }
+  Value add(Value x, Value y) { return arith::AddFOp::create(b, loc, em.broadcast(x), em.broadcast(y)); }
+  Value sub(Value x, Value y) { return arith::SubFOp::create(b, loc, em.broadcast(x), em.broadcast(y)); }
+  Value mul(Value x, Value y) { return arith::MulFOp::create(b, loc, em.broadcast(x), em.broadcast(y)); }
+  Value tanh(Value x) { return math::TanhOp::create(b, loc, x); }
+  Value logistic(Value x) {
+    Value e = math::ExpOp::create(b, loc, arith::NegFOp::create(b, loc, x));
+    return arith::DivFOp::create(b, loc, one(), add(one(), e));
+  }
+
+  /// Rows of the block, lanes along the hidden dim; `at` is the offset in a block of state.
+  void forElements(llvm::function_ref<void(Index, Index, Index)> body) {
+    em.loop(em.i64(0), count.get(em), 1, [&](Index row) {
+      Index start = em.mulIndex(row, em.i64(p.stride()), p.stride());
+      em.laneLoop(em.i64(p.H), p.H, [&](Index j) { body(row, j, em.addIndex(start, j)); });
+    });
+  }
+
+  void packWeights() {
+    em.loop(em.i64(0), em.i64(p.gates * p.panels()), 1, [&](Index number) {
+      SmallVector<Index> at = em.delinearize(
+          number, {getAffineConstantExpr(p.gates, b.getContext()), getAffineConstantExpr(p.panels(), b.getContext())});
+      Index column = em.mulIndex(at[1], em.i64(kPanel), kPanel);
+      Value left = em.min(em.i64(kPanel), em.sub(em.i64(p.H), column.base));
+      Index first = em.addIndex(em.mulIndex(at[0], em.i64(p.H), p.H), column);
+      Index panel = em.mulIndex(number, em.i64(p.panelFloats()), p.panelFloats());
+      em.loop(em.i64(0), em.i64(p.H), 1, [&](Index k) {
+        Index start = em.addIndex(panel, em.mulIndex(k, em.i64(kPanel), kPanel));
+        em.laneLoop(left, std::nullopt, [&](Index lane) {
+          Value value = em.emit(p.op.getRecurrent(), {k, em.addIndex(first, lane)});
+          em.storeAt(value, weights, f32, em.addIndex(start, lane));
+        });
+      });
+    });
+  }
+
+  /// sums of `gate` = state x recurrent weights of the gate.
+  void multiply(Value state, int64_t gate) {
+    Value to = offsetBy(em, sums, gate * tileB * p.stride());
+    Value from = offsetBy(em, weights, gate * p.panels() * p.panelFloats());
+    auto group = [&](Value panel, int64_t width) {
+      forRowBlocks(em, count, rows, rest, [&](Value row, int64_t height) {
+        MicroKernel kernel;
+        Value offset = em.mul(row, em.i64(p.stride()));
+        kernel.a = offsetBy(em, state, offset);
+        kernel.rowOffsets = kernel.cOffsets = uniformRows(height, p.stride());
+        kernel.depth = Extent(p.H);
+        kernel.b = offsetBy(em, from, em.mul(panel, em.i64(p.panelFloats())));
+        kernel.panels = width;
+        kernel.panelStride = Extent(p.panelFloats());
+        kernel.c = offsetBy(em, to, em.add(offset, em.mul(panel, em.i64(kPanel))));
+        emitMicroKernel(em, kernel);
+      });
+    };
+    int64_t main = p.panels() / panels * panels;
+    if (main)
+      em.loop(em.i64(0), em.i64(main), panels, [&](Index panel) { group(panel.base, panels); });
+    if (main < p.panels())
+      group(em.i64(main), p.panels() - main);
+  }
+
+  /// A gate before its activation: the input's part, the recurrent part and its bias.
+  Value input(Index t, Index row, Index j, int64_t gate) {
+    Index column = em.addIndex(em.constant(gate * p.H), j);
+    return em.emit(p.op.getGates(), {t, em.addIndex(b0, row), column});
+  }
+  Value recurrent(Index j, Index at, int64_t gate) {
+    Value sum = em.loadAt(offsetBy(em, sums, gate * tileB * p.stride()), f32, at);
+    return add(sum, em.emit(p.op.getRecurrentBias(), {em.addIndex(em.constant(gate * p.H), j)}));
+  }
+  Value gateSum(Index t, Index row, Index j, Index at, int64_t gate) {
+    return add(input(t, row, j, gate), recurrent(j, at, gate));
+  }
+  Value peephole(Index j, int64_t number) {
+    return em.emit(p.op.getPeephole(), {em.addIndex(em.constant(number * p.H), j)});
+  }
+
+  void step(Index t) {
+    bool gru = p.op.getKind() == prim::RnnKind::GRU;
+    bool resetFirst = gru && !p.op.getLinearBeforeReset();
+    for (int64_t gate = 0; gate < p.gates - (resetFirst ? 1 : 0); ++gate)
+      multiply(hidden, gate);
+    if (resetFirst) {
+      forElements([&](Index row, Index j, Index at) {
+        Value r = logistic(gateSum(t, row, j, at, 1));
+        em.storeAt(mul(r, em.loadAt(hidden, f32, at)), reset, f32, at);
+      });
+      multiply(reset, 2);
+    }
+    Value steps = t.base;
+    em.loop(em.i64(0), count.get(em), 1, [&](Index row) {
+      Index batch = em.addIndex(b0, row);
+      Value length = em.emit(p.op.getSequenceLengths(), {batch});
+      if (length.getType() != b.getI64Type())
+        length = arith::ExtSIOp::create(b, loc, b.getI64Type(), length);
+      Value on = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, steps, length);
+      Index start = em.mulIndex(row, em.i64(p.stride()), p.stride());
+      em.laneLoop(em.i64(p.H), p.H, [&](Index j) {
+        Index at = em.addIndex(start, j);
+        Value h = em.loadAt(hidden, f32, at), next;
+        switch (p.op.getKind()) {
+        case prim::RnnKind::LSTM: {
+          Value c = em.loadAt(cell, f32, at);
+          Value i = logistic(add(gateSum(t, row, j, at, 0), mul(peephole(j, 0), c)));
+          Value f = logistic(add(gateSum(t, row, j, at, 2), mul(peephole(j, 2), c)));
+          Value g = tanh(gateSum(t, row, j, at, 3));
+          Value newCell = add(mul(f, c), mul(i, g));
+          Value o = logistic(add(gateSum(t, row, j, at, 1), mul(peephole(j, 1), newCell)));
+          next = mul(o, tanh(newCell));
+          em.storeAt(arith::SelectOp::create(b, loc, on, newCell, c), cell, f32, at);
+          break;
+        }
+        case prim::RnnKind::GRU: {
+          Value z = logistic(gateSum(t, row, j, at, 0));
+          Value n = recurrent(j, at, 2);
+          if (p.op.getLinearBeforeReset())
+            n = mul(logistic(gateSum(t, row, j, at, 1)), n);
+          Value candidate = tanh(add(input(t, row, j, 2), n));
+          next = add(mul(sub(one(), z), candidate), mul(z, h));
+          break;
+        }
+        case prim::RnnKind::RNN:
+          next = tanh(gateSum(t, row, j, at, 0));
+          break;
+        }
+        em.storeAt(arith::SelectOp::create(b, loc, on, next, h), hidden, f32, at);
+        if (!epilogues[0].roots().empty()) {
+          Value zero = arith::ConstantOp::create(b, loc, vector, b.getZeroAttr(vector));
+          epilogues[0].store(em, {t, batch, j}, arith::SelectOp::create(b, loc, on, next, zero));
+        }
+      });
+    });
+  }
+
+  Problem &p;
+  kernel::ScheduleAttr schedule;
+  Emitter &em;
+  OpBuilder &b;
+  Location loc;
+  Type f32;
+  VectorType vector;
+  ArrayRef<Epilogue> epilogues;
+  int64_t tileB, rhs, rows, panels;
+  Layout layout;
+  Index b0;
+  Extent count;
+  std::optional<int64_t> rest;
+  Value hidden, cell, reset, sums, weights;
+};
+
+class RnnGenerator final : public Generator {
+public:
+  StringRef strategy() const override { return "rnn"; }
+
+  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
+                                         llvm::function_ref<bool(unsigned)> isConstant) const override {
+    std::optional<Problem> p = analyze(region);
+    if (!p || failed(epiloguesOf(region, p->op)))
+      return failure();
+    MLIRContext *context = region.getContext();
+    Builder b(context);
+    NamedAttrList params;
+    auto set = [&](StringRef name, int64_t value) { params.set(name, b.getI64IntegerAttr(value)); };
+    std::optional<PackedInput> packed = packedWeights(*p, isConstant);
+    set("rhs", packed ? int64_t(packed->input) : -1);
+    // Every task reads all weights in each step: many rows share them.
+    auto batch = prim::getConstantSize(p->B);
+    int64_t tileB = batch && *batch > 0 ? (*batch + (*batch + 11) / 12 - 1) / ((*batch + 11) / 12) : 8;
+    set("tileB", tileB);
+    for (const CpuInfo &cpu : kScheduledCpus) {
+      Tile tile = chooseTile(cpu, tileB, p->panels(), cpu.vectorBits == 512 ? 14 : 6);
+      set("rows" + std::to_string(cpu.vectorBits), tile.rows);
+      set("cols" + std::to_string(cpu.vectorBits), tile.panels * kPanel);
+    }
+    return kernel::ScheduleAttr::get(context, strategy(), params.getDictionary(context));
+  }
+
+  SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+    int64_t rhs = getParam(schedule, "rhs", -1);
+    if (rhs < 0)
+      return {};
+    std::optional<PackedInput> packed = packedWeights(*analyze(region), [&](unsigned i) { return int64_t(i) == rhs; });
+    return packed ? SmallVector<PackedInput>{*packed} : SmallVector<PackedInput>{};
+  }
+
+  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+    MLIRContext *context = region.getContext();
+    Problem p = *analyze(region);
+    Launch launch;
+    launch.tasks = prim::simplifySize(p.B.ceilDiv(getParam(schedule, "tileB")));
+    launch.grain = getAffineConstantExpr(1, context);
+    Layout layout(p, getParam(schedule, "tileB"), getParam(schedule, "rhs", -1) < 0);
+    launch.scratch = getAffineConstantExpr(roundUp(layout.end * 4, 64), context);
+    return {launch};
+  }
+
+  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
+            Value end) const override {
+    Problem p = *analyze(region);
+    FailureOr<SmallVector<Epilogue>> epilogues = epiloguesOf(region, p.op);
+    em.loop(begin, end, 1, [&](Index task) { Task(p, schedule, em, *epilogues).run(task); });
+  }
+};
+
+} // namespace
+
+const Generator *tc::codegen::cpu::rnnGenerator() {
+  static const RnnGenerator generator;
+  return &generator;
+}
