@@ -19,19 +19,21 @@ namespace {
 using namespace mlir;
 
 struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePass> {
+  using ChooseSchedulePassBase::ChooseSchedulePassBase;
+
   void runOnOperation() override {
     WalkResult result = getOperation().walk([&](kernel::RegionOp region) {
       if (region.getSchedule())
         return WalkResult::advance();
       auto isConstant = [&](unsigned i) { return region.getInputs()[i].getDefiningOp<prim::ConstantOp>() != nullptr; };
-      for (const Generator *generator : allGenerators()) {
+      for (const Generator *generator : allGenerators(device)) {
         FailureOr<kernel::ScheduleAttr> schedule = generator->choose(region, isConstant);
         if (succeeded(schedule)) {
           region.setScheduleAttr(*schedule);
           return WalkResult::advance();
         }
       }
-      region.emitError("no CPU code generator takes this region");
+      region.emitError("no code generator takes this region");
       return WalkResult::interrupt();
     });
     if (result.wasInterrupted())

@@ -582,9 +582,16 @@ namespace {
 unsigned alignmentOf(Type memory) { return std::max(1u, memory.getIntOrFloatBitWidth() / 8); }
 } // namespace
 
+unsigned Emitter::alignmentAt(Type memory, const Index &offset) const {
+  unsigned natural = alignmentOf(memory);
+  if (!alignedBuffers || offset.lanes || offset.step != 1 || offset.multiple % width() != 0)
+    return natural;
+  return std::min<unsigned>(16, natural * width());
+}
+
 Value Emitter::loadAt(Value pointer, Type elementType, const Index &offset) {
   Type memory = memoryType(elementType);
-  unsigned align = alignmentOf(memory);
+  unsigned align = alignmentAt(memory, offset);
   Value result;
   if (offset.isUniform()) {
     result = LLVM::LoadOp::create(b, location, memory, address(pointer, memory, offset.base), align);
@@ -616,7 +623,7 @@ Value Emitter::loadAt(Value pointer, Type elementType, const Index &offset) {
 
 void Emitter::storeAt(Value value, Value pointer, Type elementType, const Index &offset) {
   Type memory = memoryType(elementType);
-  unsigned align = alignmentOf(memory);
+  unsigned align = alignmentAt(memory, offset);
   if (!offset.isUniform())
     value = broadcast(value);
   if (elementType.isInteger(1)) {
@@ -884,7 +891,7 @@ Value Emitter::andMask(Value x, Value y) {
   return arith::AndIOp::create(b, location, broadcast(x), broadcast(y));
 }
 
-Value Emitter::emitGuarded(Value condition, Type elementType, Value otherwise, int depth,
+Value Emitter::emitGuarded(Value condition, Type elementType, Value otherwise, bool lanes,
                            llvm::function_ref<Value()> inside) {
   if (auto known = constantOf(condition))
     return *known ? inside() : otherwise;
@@ -907,7 +914,6 @@ Value Emitter::emitGuarded(Value condition, Type elementType, Value otherwise, i
   }
   // One condition for all lanes: branch. The type of the value is known only once it is emitted: always make it a
   // vector where lanes are in play, i.e. where a mask or a lane loop is open; a scalar is broadcast at no cost.
-  bool lanes = depth < 0;
   Type resultType = lanes ? Type(vectorOf(type)) : type;
   auto ifOp = scf::IfOp::create(b, location, TypeRange{resultType}, condition, /*withElseRegion=*/true);
   {
@@ -963,10 +969,10 @@ Value Emitter::emitPad(prim::PadOp op, ArrayRef<Index> at) {
   Type element = elementOf(op.getResult());
   auto load = [&] { return emit(op.getOperand(), inner); };
   auto lanesGuarded = [&]() -> Value {
-    return laneCondition ? emitGuarded(laneCondition, element, otherwise, 0, load) : load();
+    return laneCondition ? emitGuarded(laneCondition, element, otherwise, true, load) : load();
   };
   if (scalarCondition)
-    return emitGuarded(scalarCondition, element, otherwise, anyLanes(at) ? -1 : 0, lanesGuarded);
+    return emitGuarded(scalarCondition, element, otherwise, anyLanes(at), lanesGuarded);
   return lanesGuarded();
 }
 
@@ -1004,7 +1010,7 @@ Value Emitter::emitConcat(prim::ConcatOp op, ArrayRef<Index> at) {
       Value rest = i + 1 == op.getInputs().size()
                        ? Value(arith::ConstantOp::create(b, location, b.getZeroAttr(vectorOf(valueType(element)))))
                        : pick(i + 1);
-      return emitGuarded(hit, element, rest, 0, read);
+      return emitGuarded(hit, element, rest, true, read);
     }
     Value hit = arith::CmpIOp::create(b, location, arith::CmpIPredicate::slt, position, end);
     bool lanes = anyLanes(at);
@@ -1136,12 +1142,6 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
     return arith::ExtFOp::create(b, location, wide, value);
   };
   Type accumulator = narrow ? Type(b.getF32Type()) : elementType;
-  bool vectorAcc = lanes;
-  if (!lanes) {
-    // Whether the element is a vector is known only once it is emitted; anyLanes of the caller's positions says it.
-    vectorAcc = false;
-  }
-  (void)vectorAcc;
   constexpr int64_t kUnroll = 4;
   std::function<SmallVector<Value>(unsigned, SmallVector<Index>, SmallVector<Value>)> nest =
       [&](unsigned dim, SmallVector<Index> at, SmallVector<Value> acc) -> SmallVector<Value> {
@@ -1159,6 +1159,26 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
         inner.push_back(iv);
         return nest(dim + 1, inner, llvm::to_vector(carried));
       });
+    if (team) { // every member takes each team->size-th vector
+      int64_t w = width();
+      bool whole = prim::getConstantSize(extents[dim]).value_or(1) % w == 0;
+      Value start = mul(team->member, i64(w));
+      return loop(
+          start, extent, w * team->size, acc,
+          [&](Index iv, ValueRange carried) {
+            Value on = whole ? Value() : tailMask(*this, sub(extent, iv.base));
+            scopes.back().mask = on;
+            SmallVector<Index> inner = at;
+            inner.push_back(contiguous(iv));
+            Value value = broadcast(widen(element(inner)));
+            if (on)
+              value = arith::SelectOp::create(b, location, on, value, broadcast(neutral(kind, elementType)));
+            SmallVector<Value> next = llvm::to_vector(carried);
+            next[0] = combine(kind, accumulator, carried[0], value);
+            return next;
+          },
+          w);
+    }
     // Innermost, vectorised: blocks of kUnroll vectors with an accumulator each, then single masked vectors.
     int64_t w = width(), block = w * kUnroll;
     Value blocks = mul(divUnsigned(extent, i64(block)), i64(block));
@@ -1203,6 +1223,8 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
     total = combine(kind, accumulator, combine(kind, accumulator, result[0], result[1]),
                     combine(kind, accumulator, result[2], result[3]));
     total = reduceLanes(kind, accumulator, total);
+    if (team)
+      total = team->across(kind, accumulator, total);
   }
   if (narrow)
     total = arith::TruncFOp::create(
@@ -1460,7 +1482,7 @@ Value Emitter::emitConv(prim::ConvOp op, ArrayRef<Index> at) {
                                            : arith::MulIOp::create(b, location, x, y);
       };
       Value zero = neutral(prim::ReduceKind::Sum, accumulator);
-      Value value = inside ? emitGuarded(inside, accumulator, zero, lanes ? -1 : 0, product) : product();
+      Value value = inside ? emitGuarded(inside, accumulator, zero, lanes, product) : product();
       return combine(prim::ReduceKind::Sum, accumulator, acc, value);
     }
     if (auto known = prim::getConstantSize(extents[dim]); known && *known <= 7) { // small: unrolled
@@ -1526,7 +1548,7 @@ Value Emitter::emitWindow(prim::WindowReduceOp op, ArrayRef<Index> at) {
           value = arith::ExtFOp::create(b, location, lanes ? Type(vectorOf(accumulator)) : accumulator, value);
         return value;
       };
-      Value value = inside ? emitGuarded(inside, accumulator, nothing, lanes ? -1 : 0, read) : read();
+      Value value = inside ? emitGuarded(inside, accumulator, nothing, lanes, read) : read();
       return combine(op.getKind(), accumulator, acc, value);
     }
     if (op.getWindow()[dim] <= 7) {

@@ -175,8 +175,25 @@ public:
   /// Lanes that are on; null: all. Set for a scope with a masked tail.
   mlir::Value mask() const;
 
+  /// Threads that compute one task together (a GPU's block): reductions at uniform positions are shared out among them. All
+  /// members must reach such a reduction.
+  struct Team {
+    mlir::Value member; // i64 in [0, size)
+    int64_t size = 1;
+    /// Combines the members' values; every member gets the same result.
+    std::function<mlir::Value(prim::ReduceKind, mlir::Type elementType, mlir::Value)> across;
+  };
+  std::optional<Team> team;
+  /// Buffers are aligned to at least 16 bytes: accesses whose position allows it claim their natural vector alignment.
+  bool alignedBuffers = false;
+
   /// A failure to generate code: the region holds an op that has no code generator. First one wins.
   std::optional<std::string> error;
+
+  /// The value of `inside` where `condition` (i1 or vector of i1) holds, else `otherwise`; `inside` reads no memory where it does
+  /// not hold. `lanes`: the result is a vector even if the condition is not.
+  mlir::Value emitGuarded(mlir::Value condition, mlir::Type elementType, mlir::Value otherwise, bool lanes,
+                          llvm::function_ref<mlir::Value()> inside);
 
   /// Neutral element and combination of a reduction on the value type of `elementType`.
   mlir::Value neutral(prim::ReduceKind kind, mlir::Type elementType);
@@ -218,6 +235,7 @@ private:
   mlir::Value atEntry(llvm::function_ref<mlir::Value()> fn);
   mlir::Value constantTable(mlir::DenseElementsAttr values);
   mlir::Value laneOffsets(int64_t step);
+  unsigned alignmentAt(mlir::Type memory, const Index &offset) const;
   mlir::Value fail(llvm::Twine message, mlir::Type elementType);
 
   kernel::RegionOp regionOp;

@@ -10,15 +10,19 @@
 using namespace tc;
 using namespace tc::codegen::cpu;
 
-llvm::ArrayRef<const Generator *> tc::codegen::cpu::allGenerators() {
-  static const Generator *const all[] = {attentionGenerator(), rnnGenerator(), contractGenerator(), loopsGenerator()};
-  return all;
+llvm::ArrayRef<const Generator *> tc::codegen::cpu::allGenerators(llvm::StringRef device) {
+  static const Generator *const cpu[] = {attentionGenerator(), rnnGenerator(), contractGenerator(), loopsGenerator()};
+  static const Generator *const cuda[] = {gpuContractGenerator(), gpuRowsGenerator(), gpuFlatGenerator()};
+  if (device == "cuda")
+    return cuda;
+  return cpu;
 }
 
 const Generator *tc::codegen::cpu::lookupGenerator(llvm::StringRef strategy) {
-  for (const Generator *generator : allGenerators())
-    if (generator->strategy() == strategy)
-      return generator;
+  for (llvm::StringRef device : {"cpu", "cuda"})
+    for (const Generator *generator : allGenerators(device))
+      if (generator->strategy() == strategy)
+        return generator;
   return nullptr;
 }
 

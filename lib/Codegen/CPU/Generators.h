@@ -38,6 +38,8 @@ struct Launch {
   /// (input, output) pairs, flattened, that may share memory.
   llvm::SmallVector<int64_t> inPlace;
   llvm::SmallVector<mlir::RankedTensorType> temporaries;
+  /// GPU kernels: {block = threads, smem = bytes}; the grid is `tasks` blocks. Null: a CPU kernel.
+  mlir::DictionaryAttr device;
 };
 
 class Generator {
@@ -58,8 +60,8 @@ public:
                     mlir::Value begin, mlir::Value end) const = 0;
 };
 
-/// All generators, in the order in which they are asked.
-llvm::ArrayRef<const Generator *> allGenerators();
+/// All generators of a device (cpu, cuda), in the order in which they are asked.
+llvm::ArrayRef<const Generator *> allGenerators(llvm::StringRef device);
 const Generator *lookupGenerator(llvm::StringRef strategy);
 
 // One per file; listed in Generators.cpp.
@@ -67,6 +69,9 @@ const Generator *attentionGenerator();
 const Generator *contractGenerator();
 const Generator *loopsGenerator();
 const Generator *rnnGenerator();
+const Generator *gpuRowsGenerator();
+const Generator *gpuFlatGenerator();
+const Generator *gpuContractGenerator();
 
 /// Integer parameter of a schedule.
 int64_t getParam(kernel::ScheduleAttr schedule, llvm::StringRef name, int64_t otherwise = 0);

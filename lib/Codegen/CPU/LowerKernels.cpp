@@ -10,25 +10,11 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "Generators.h"
+#include "LowerToLLVM.h"
 #include "tc/Codegen/CPU/Passes.h"
 
-#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
-#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
-#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
-#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
-#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
-#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
-#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
-#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
-#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
-#include "mlir/Transforms/CSE.h"
-#include "mlir/Transforms/DialectConversion.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
-#include "mlir/Transforms/RegionUtils.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/TargetParser/Host.h"
 
@@ -41,6 +27,8 @@ std::optional<CpuVariant> resolveCpuVariant(llvm::StringRef name) {
     return CpuVariant{"x86-64-v3", "x86-64-v3", ""};
   if (name == "x86-64-v4")
     return CpuVariant{"x86-64-v4", "x86-64-v4", ""};
+  if (llvm::StringRef chip = name; chip.consume_front("cuda-"))
+    return CpuVariant{name.str(), chip.str(), "", "cuda"};
   if (name == "native") {
     CpuVariant variant{"native", llvm::sys::getHostCPUName().str(), ""};
     // Sorted, so that the list is the same on every run.
@@ -59,6 +47,8 @@ namespace {
 using namespace mlir;
 
 CpuInfo infoOf(const CpuVariant &variant) {
+  if (variant.device == "cuda")
+    return CpuInfo{/*vectorBits=*/128, /*vectorRegisters=*/32}; // 16 bytes a thread and access
   bool wide = variant.cpu == "x86-64-v4" || StringRef(variant.features).contains("+avx512f");
   CpuInfo info;
   info.vectorBits = wide ? 512 : 256;
@@ -101,102 +91,6 @@ SmallVector<int64_t> symbolsOf(kernel::RegionOp region, ArrayRef<Launch> launche
   SmallVector<int64_t> sorted(found.begin(), found.end());
   llvm::sort(sorted);
   return sorted;
-}
-
-/// f64 transcendentals and the few f32 functions without an inlined polynomial are calls of one lane each, resolved in
-/// the code library that is linked into every variant.
-struct ScalarCallPattern : public RewritePattern {
-  ScalarCallPattern(MLIRContext *context, StringRef opName, StringRef function, bool f32Too)
-      : RewritePattern(opName, 1, context), function(function), f32Too(f32Too) {}
-
-  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
-    Type type = op->getResult(0).getType(), element = getElementTypeOrSelf(type);
-    if (!element.isF64() && !(f32Too && element.isF32()))
-      return rewriter.notifyMatchFailure(op, "has an inlined form");
-    std::string name = (function + (element.isF32() ? "_f32" : "_f64")).str();
-    Operation *parent = op->getParentOfType<LLVM::LLVMFuncOp>()->getParentOp();
-    auto callee = dyn_cast_or_null<LLVM::LLVMFuncOp>(SymbolTable::lookupSymbolIn(parent, name));
-    if (!callee) {
-      OpBuilder::InsertionGuard guard(rewriter);
-      rewriter.setInsertionPointToStart(&parent->getRegion(0).front());
-      SmallVector<Type> arguments(op->getNumOperands(), element);
-      callee = LLVM::LLVMFuncOp::create(rewriter, op->getLoc(), name, LLVM::LLVMFunctionType::get(element, arguments));
-    }
-    auto call = [&](ValueRange operands) -> Value {
-      return LLVM::CallOp::create(rewriter, op->getLoc(), callee, operands).getResult();
-    };
-    auto vectorType = dyn_cast<VectorType>(type);
-    if (!vectorType) {
-      rewriter.replaceOp(op, call(op->getOperands()));
-      return success();
-    }
-    Value result = LLVM::PoisonOp::create(rewriter, op->getLoc(), type);
-    for (int64_t lane = 0; lane < vectorType.getNumElements(); ++lane) {
-      SmallVector<Value> operands;
-      for (Value operand : op->getOperands())
-        operands.push_back(vector::ExtractOp::create(rewriter, op->getLoc(), operand, ArrayRef<int64_t>{lane}));
-      result = vector::InsertOp::create(rewriter, op->getLoc(), call(operands), result, ArrayRef<int64_t>{lane});
-    }
-    rewriter.replaceOp(op, result);
-    return success();
-  }
-  StringRef function;
-  bool f32Too;
-};
-
-/// Kernel bodies to the LLVM dialect.
-LogicalResult lowerToLLVM(host::VariantOp variant) {
-  MLIRContext *context = variant.getContext();
-  IRRewriter rewriter(context);
-  DominanceInfo dominance(variant);
-  eliminateCommonSubExpressions(rewriter, dominance, variant);
-  {
-    RewritePatternSet patterns(context);
-    struct Call {
-      StringRef op, function;
-      bool f32Too;
-    };
-    static const Call calls[] = {
-        {"math.exp", "tc_exp", false},     {"math.log", "tc_log", false},     {"math.sin", "tc_sin", false},
-        {"math.cos", "tc_cos", false},     {"math.asin", "tc_asin", false},   {"math.acos", "tc_acos", false},
-        {"math.atan", "tc_atan", false},   {"math.tanh", "tc_tanh", false},   {"math.erf", "tc_erf", false},
-        {"math.log1p", "tc_log1p", false}, {"math.expm1", "tc_expm1", false}, {"math.atan2", "tc_atan2", false},
-        {"arith.remf", "tc_fmod", true}};
-    for (const Call &call : calls)
-      patterns.add<ScalarCallPattern>(context, call.op, call.function, call.f32Too);
-    MathPolynomialApproximationOptions options;
-    options.enableAvx2 = false;
-    populateMathPolynomialApproximationPatterns(patterns, options);
-    math::populateExpansionPatterns(patterns, {"tan", "copysign"});
-    vector::populateVectorBitCastLoweringPatterns(patterns);
-    vector::populateVectorBroadcastLoweringPatterns(patterns);
-    vector::populateVectorShapeCastLoweringPatterns(patterns);
-    if (failed(applyPatternsGreedily(variant, std::move(patterns))))
-      return failure();
-  }
-  {
-    RewritePatternSet patterns(context);
-    populateSCFToControlFlowConversionPatterns(patterns);
-    ConversionTarget target(*context);
-    target.addIllegalDialect<scf::SCFDialect>();
-    target.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-    if (failed(applyPartialConversion(variant, target, std::move(patterns))))
-      return failure();
-  }
-  LLVMTypeConverter converter(context);
-  RewritePatternSet patterns(context);
-  LLVMConversionTarget target(*context);
-  target.addLegalOp<host::VariantOp>();
-  arith::populateCeilFloorDivExpandOpsPatterns(patterns);
-  arith::populateArithToLLVMConversionPatterns(converter, patterns);
-  populateMathToLLVMConversionPatterns(converter, patterns);
-  cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
-  index::populateIndexToLLVMConversionPatterns(converter, patterns);
-  ub::populateUBToLLVMConversionPatterns(converter, patterns);
-  populateVectorToLLVMConversionPatterns(converter, patterns);
-  if (failed(applyFullConversion(variant, target, std::move(patterns))))
-    return failure();
-  return success();
 }
 
 struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
@@ -286,7 +180,7 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     OpBuilder builder(context);
     builder.setInsertionPointToEnd(module.getBody());
     for (const CpuVariant &cpu : cpus) {
-      auto variant = host::VariantOp::create(builder, module.getLoc(), cpu.name, "cpu", cpu.cpu, cpu.features);
+      auto variant = host::VariantOp::create(builder, module.getLoc(), cpu.name, cpu.device, cpu.cpu, cpu.features);
       OpBuilder::InsertionGuard guard(builder);
       builder.createBlock(&variant.getBody());
       for (Kernel &kernel : kernels)
@@ -334,7 +228,7 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
           builder, region.getLoc(), outputs, FlatSymbolRefAttr::get(context, kernel.name + launch.suffix), inputs,
           builder.getDenseI64ArrayAttr(kernel.symbols), mapOf(launch.tasks), mapOf(launch.grain),
           launch.scratch ? mapOf(launch.scratch) : AffineMapAttr(),
-          launch.inPlace.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(launch.inPlace), DictionaryAttr(),
+          launch.inPlace.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(launch.inPlace), launch.device,
           last ? region.getCostAttr() : DictionaryAttr());
       if (auto nodes = region->getAttr("nodes"))
         op->setAttr("nodes", nodes);
@@ -352,24 +246,46 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     MLIRContext *context = &getContext();
     Launch &launch = kernel.launches[number];
     Location loc = kernel.region.getLoc();
-    auto pointer = LLVM::LLVMPointerType::get(context);
-    Type i64 = builder.getI64Type();
-    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), {pointer, i64, i64, i64});
-    auto function = LLVM::LLVMFuncOp::create(builder, loc, kernel.name + launch.suffix, type);
-    Block *entry = function.addEntryBlock(builder);
-    builder.setInsertionPointToStart(entry);
     unsigned inputs = kernel.region.getInputs().size(), outputs = 0;
     for (unsigned i = 0; i < number; ++i)
       inputs += kernel.launches[i].temporaries.size();
     bool last = number + 1 == kernel.launches.size();
     outputs = last ? kernel.region.getOutputs().size() : launch.temporaries.size();
+    unsigned words = inputs + outputs + (launch.scratch ? 1 : 0) + kernel.symbols.size();
+    bool isDevice = bool(launch.device);
+
+    auto pointer = LLVM::LLVMPointerType::get(context);
+    Type i64 = builder.getI64Type();
+    SmallVector<Type> parameters{pointer, i64, i64, i64};
+    if (isDevice)
+      parameters.resize(1);
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), parameters);
+    auto function = LLVM::LLVMFuncOp::create(builder, loc, kernel.name + launch.suffix, type);
+    Block *entry = function.addEntryBlock(builder);
+    builder.setInsertionPointToStart(entry);
+    Value begin, end;
+    if (isDevice) {
+      // The argument words are the kernel's only parameter, by value; a block does the task of its number.
+      int32_t threads = launch.device.getAs<IntegerAttr>("block").getInt();
+      function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+      function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), builder.getDenseI32ArrayAttr({threads}));
+      function.setArgAttr(0, LLVM::LLVMDialect::getByValAttrName(),
+                          TypeAttr::get(LLVM::LLVMArrayType::get(i64, std::max(1u, words))));
+      function.setArgAttr(0, LLVM::LLVMDialect::getAlignAttrName(), builder.getI64IntegerAttr(8));
+      function.setArgAttr(0, NVVM::NVVMDialect::getGridConstantAttrName(), builder.getUnitAttr());
+      Value block = NVVM::BlockIdXOp::create(builder, loc, builder.getI32Type());
+      begin = LLVM::ZExtOp::create(builder, loc, i64, block);
+      end = LLVM::AddOp::create(builder, loc, begin, LLVM::ConstantOp::create(builder, loc, i64, 1));
+    } else {
+      begin = entry->getArgument(1);
+      end = entry->getArgument(2);
+    }
     {
       Emitter emitter(kernel.region, info, builder, loc, entry->getArgument(0), inputs, outputs, kernel.symbols,
                       bool(launch.scratch));
       if (launch.scratch)
         emitter.setWorker(entry->getArgument(3), launch.scratch);
-      kernel.generator->emit(kernel.region, kernel.region.getScheduleAttr(), number, emitter, entry->getArgument(1),
-                             entry->getArgument(2));
+      kernel.generator->emit(kernel.region, kernel.region.getScheduleAttr(), number, emitter, begin, end);
       if (emitter.error)
         return kernel.region.emitError() << *emitter.error;
     }

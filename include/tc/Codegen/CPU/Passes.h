@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -21,11 +22,12 @@
 
 namespace tc::codegen::cpu {
 
-/// A CPU variant of the artifact: its name, and what LLVM calls the CPU and its features.
+/// A variant of the artifact: its name, and what LLVM calls the processor and its features.
 struct CpuVariant {
   std::string name, cpu, features;
+  std::string device = "cpu";
 };
-/// Resolves x86-64-v3, x86-64-v4 and native (the compiling machine, as a named feature list); nullopt: unknown name.
+/// Resolves x86-64-v3, x86-64-v4, native (the compiling machine, as a named feature list) and cuda-sm_<N>; nullopt: unknown.
 std::optional<CpuVariant> resolveCpuVariant(llvm::StringRef name);
 
 #define GEN_PASS_DECL

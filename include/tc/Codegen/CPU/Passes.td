@@ -11,6 +11,7 @@ include "mlir/Pass/PassBase.td"
 
 def ChooseSchedulePass : Pass<"tc-choose-schedule", "::mlir::ModuleOp"> {
   let summary = "Write the schedule attribute of every kernel.region: all decisions, none of the code";
+  let options = [Option<"device", "device", "std::string", "\"cpu\"", "cpu or cuda">];
   let dependentDialects = ["::tc::kernel::KernelDialect"];
 }
 
@@ -25,7 +26,7 @@ def LowerKernelsPass : Pass<"tc-lower-kernels", "::mlir::ModuleOp"> {
     ListOption<"variants", "variants", "std::string", "CPU variants, best last: x86-64-v3, x86-64-v4, native">
   ];
   let dependentDialects = ["::tc::host::HostDialect", "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect",
-    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::vector::VectorDialect", "::mlir::cf::ControlFlowDialect"];
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::vector::VectorDialect", "::mlir::NVVM::NVVMDialect", "::mlir::cf::ControlFlowDialect"];
 }
 
 #endif

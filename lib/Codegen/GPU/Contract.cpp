@@ -1,0 +1,228 @@
+//===- Contract.cpp - "gpu-contract": matrix products on tensor cores, f32 in and out --------------------------------===//
+//
+// result[b, m, n] = sum over k of lhs[b, m, k] rhs[b, k, n]. A block of 128 threads computes 64 x 64 results: both operands' slices of 16
+// k go through shared memory (whatever stands before the product is evaluated there, once), four warps each multiply 32 x 32 with
+// mma.sync m16n8k8. The tensor cores take TF32, 11 significant bits; f32 accuracy comes from splitting x = hi + lo and
+// adding hi hi + hi lo + lo hi (Ootomo and Yokota, "Recovering single precision accuracy from Tensor Cores", section 3). The epilogue
+// runs on the accumulators.
+//
+// Parameters: none; tiles are fixed until the GPU issue brings a cost model.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "../CPU/Anchor.h"
+#include "Gpu.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen::gpu;
+
+namespace {
+
+constexpr int64_t kTile = 64, kDepth = 16, kThreads = 128;
+// Rows of the shared slices are padded so that the fragments' accesses fall into different banks.
+constexpr int64_t kRowA = kDepth + 4, kRowB = kTile + 8;
+
+struct Dims {
+  SmallVector<AffineExpr> batch, rows, columns, depth;
+};
+
+Dims dimsOf(prim::DotGeneralOp dot) {
+  Dims dims;
+  auto lhs = prim::getSizes(dot.getLhs()), rhs = prim::getSizes(dot.getRhs());
+  for (int64_t dim : dot.getLhsBatch())
+    dims.batch.push_back(lhs[dim]);
+  for (int64_t dim : dot.getLhsContract())
+    dims.depth.push_back(lhs[dim]);
+  for (size_t i = 0; i < lhs.size(); ++i)
+    if (!llvm::is_contained(dot.getLhsBatch(), int64_t(i)) && !llvm::is_contained(dot.getLhsContract(), int64_t(i)))
+      dims.rows.push_back(lhs[i]);
+  for (size_t i = 0; i < rhs.size(); ++i)
+    if (!llvm::is_contained(dot.getRhsBatch(), int64_t(i)) && !llvm::is_contained(dot.getRhsContract(), int64_t(i)))
+      dims.columns.push_back(rhs[i]);
+  return dims;
+}
+
+/// Position in an operand of rank `rank`.
+SmallVector<Index> place(unsigned rank, ArrayRef<int64_t> batchDims, ArrayRef<int64_t> contractDims,
+                         ArrayRef<Index> batch, ArrayRef<Index> free, ArrayRef<Index> depth) {
+  SmallVector<Index> at(rank);
+  unsigned next = 0;
+  for (unsigned i = 0; i < rank; ++i) {
+    const auto *b = llvm::find(batchDims, int64_t(i)), *c = llvm::find(contractDims, int64_t(i));
+    if (b != batchDims.end())
+      at[i] = batch[b - batchDims.begin()];
+    else if (c != contractDims.end())
+      at[i] = depth[c - contractDims.begin()];
+    else
+      at[i] = free[next++];
+  }
+  return at;
+}
+
+prim::DotGeneralOp anchorOf(kernel::RegionOp region) { return dyn_cast_or_null<prim::DotGeneralOp>(findAnchor(region)); }
+
+class GpuContractGenerator final : public Generator {
+public:
+  StringRef strategy() const override { return "gpu-contract"; }
+
+  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+    prim::DotGeneralOp dot = anchorOf(region);
+    auto isF32 = [](Value v) { return cast<RankedTensorType>(v.getType()).getElementType().isF32(); };
+    if (!dot || !isF32(dot.getLhs()) || !isF32(dot.getRhs()) || !isF32(dot.getResult()))
+      return failure();
+    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, dot.getResult());
+    if (failed(epilogue) || epilogue->roots().size() != region.getOutputs().size())
+      return failure();
+    Builder b(region.getContext());
+    return kernel::ScheduleAttr::get(region.getContext(), strategy(), b.getDictionaryAttr({}));
+  }
+
+  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr) const override {
+    MLIRContext *context = region.getContext();
+    Launch launch;
+    launch.tasks = prim::product(context, grid(context, dimsOf(anchorOf(region))));
+    launch.grain = getAffineConstantExpr(1, context);
+    launch.device = deviceAttr(context, kThreads);
+    return {launch};
+  }
+
+  void emit(kernel::RegionOp region, kernel::ScheduleAttr, unsigned, Emitter &e, Value begin, Value) const override {
+    OpBuilder &b = e.builder();
+    Location loc = e.loc();
+    prim::DotGeneralOp dot = anchorOf(region);
+    Epilogue epilogue = *Epilogue::analyze(region, dot.getResult());
+    Dims dims = dimsOf(dot);
+    MLIRContext *context = region.getContext();
+    e.alignedBuffers = true;
+    Type f32 = b.getF32Type();
+    SmallVector<Index> block = e.delinearize(e.uniform(begin), grid(context, dims));
+    SmallVector<Index> batch = e.delinearize(block[0], dims.batch);
+    Value rowBase = e.mul(block[1].base, e.i64(kTile)), columnBase = e.mul(block[2].base, e.i64(kTile));
+    Value M = e.sizeProduct(dims.rows), N = e.sizeProduct(dims.columns), K = e.sizeProduct(dims.depth);
+    Value thread = threadIndex(e);
+    Value a = sharedArray(e, "a", f32, kTile * kRowA), w = sharedArray(e, "b", f32, kDepth * kRowB);
+    Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
+
+    Value lane = e.remUnsigned(thread, e.i64(32)), warp = e.divUnsigned(thread, e.i64(32));
+    Value group = e.divUnsigned(lane, e.i64(4)), inGroup = e.remUnsigned(lane, e.i64(4));
+    Value warpRow = e.mul(e.divUnsigned(warp, e.i64(2)), e.i64(32)), warpColumn = e.mul(e.remUnsigned(warp, e.i64(2)), e.i64(32));
+
+    auto less = [&](Value x, Value y) -> Value {
+      return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x, y);
+    };
+    unsigned lhsRank = prim::getSizes(dot.getLhs()).size(), rhsRank = prim::getSizes(dot.getRhs()).size();
+    auto at = [&](Value pointer, Value row, int64_t rowOffset, int64_t pitch, Value column, int64_t columnOffset) -> Value {
+      Value offset = e.add(e.mul(e.add(row, e.i64(rowOffset)), e.i64(pitch)), e.add(column, e.i64(columnOffset)));
+      return e.loadAt(pointer, f32, e.uniform(offset));
+    };
+    // x = hi + lo: hi has the bits that TF32 keeps, lo is exact.
+    auto split = [&](Value x) -> std::pair<Value, Value> {
+      Value bits = LLVM::BitcastOp::create(b, loc, b.getI32Type(), x);
+      Value keep = arith::ConstantIntOp::create(b, loc, b.getI32Type(), int32_t(0xffffe000));
+      Value high = arith::AndIOp::create(b, loc, bits, keep);
+      Value rest = arith::SubFOp::create(b, loc, x, LLVM::BitcastOp::create(b, loc, f32, high));
+      return {high, LLVM::BitcastOp::create(b, loc, b.getI32Type(), rest)};
+    };
+    auto multiply = [&](ArrayRef<Value> x, ArrayRef<Value> y, MutableArrayRef<Value> c) {
+      SmallVector<Value> operands(x);
+      operands.append(y.begin(), y.end());
+      operands.append(c.begin(), c.end());
+      auto result = LLVM::LLVMStructType::getLiteral(context, SmallVector<Type>(4, f32));
+      Value d = LLVM::CallIntrinsicOp::create(b, loc, result, b.getStringAttr("llvm.nvvm.mma.m16n8k8.row.col.tf32"),
+                                              operands)
+                    .getResult(0);
+      for (int64_t i = 0; i < 4; ++i)
+        c[i] = LLVM::ExtractValueOp::create(b, loc, d, ArrayRef<int64_t>{i});
+    };
+
+    SmallVector<Value> sums(2 * 4 * 4, zero);
+    sums = e.loop(e.i64(0), K, kDepth, sums, [&](Index k0, ValueRange carried) {
+      barrier(e); // the slices of the step before have been read
+      for (int64_t i = 0; i < kTile * kDepth / kThreads; ++i) {
+        Value linear = e.add(thread, e.i64(i * kThreads));
+        Value row = e.divUnsigned(linear, e.i64(kDepth)), k = e.remUnsigned(linear, e.i64(kDepth));
+        Value m = e.add(rowBase, row), depth = e.add(k0.base, k);
+        Value inside = arith::AndIOp::create(b, loc, less(m, M), less(depth, K));
+        Value value = e.emitGuarded(inside, f32, zero, /*lanes=*/false, [&]() -> Value {
+          return e.emit(dot.getLhs(),
+                        place(lhsRank, dot.getLhsBatch(), dot.getLhsContract(), batch,
+                              e.delinearize(e.uniform(m), dims.rows), e.delinearize(e.uniform(depth), dims.depth)));
+        });
+        e.storeAt(value, a, f32, e.uniform(e.add(e.mul(row, e.i64(kRowA)), k)));
+      }
+      for (int64_t i = 0; i < kTile * kDepth / kThreads; ++i) {
+        Value linear = e.add(thread, e.i64(i * kThreads));
+        Value k = e.divUnsigned(linear, e.i64(kTile)), column = e.remUnsigned(linear, e.i64(kTile));
+        Value n = e.add(columnBase, column), depth = e.add(k0.base, k);
+        Value inside = arith::AndIOp::create(b, loc, less(n, N), less(depth, K));
+        Value value = e.emitGuarded(inside, f32, zero, /*lanes=*/false, [&]() -> Value {
+          return e.emit(dot.getRhs(),
+                        place(rhsRank, dot.getRhsBatch(), dot.getRhsContract(), batch,
+                              e.delinearize(e.uniform(n), dims.columns), e.delinearize(e.uniform(depth), dims.depth)));
+        });
+        e.storeAt(value, w, f32, e.uniform(e.add(e.mul(k, e.i64(kRowB)), column)));
+      }
+      barrier(e);
+      SmallVector<Value> c(carried.begin(), carried.end());
+      for (int64_t step = 0; step < kDepth; step += 8) {
+        // Fragments as in the PTX ISA, "Matrix fragments for mma.m16n8k8": a row is group (+8), a column inGroup (+4).
+        SmallVector<Value> bHigh, bLow;
+        for (int64_t j = 0; j < 4; ++j)
+          for (int64_t half = 0; half < 2; ++half) {
+            auto [high, low] = split(at(w, inGroup, step + 4 * half, kRowB, e.add(warpColumn, group), 8 * j));
+            bHigh.push_back(high);
+            bLow.push_back(low);
+          }
+        for (int64_t i = 0; i < 2; ++i) {
+          SmallVector<Value> aHigh, aLow;
+          for (int64_t part = 0; part < 4; ++part) {
+            auto [high, low] = split(
+                at(a, e.add(warpRow, group), 16 * i + 8 * (part % 2), kRowA, inGroup, step + 4 * (part / 2)));
+            aHigh.push_back(high);
+            aLow.push_back(low);
+          }
+          for (int64_t j = 0; j < 4; ++j) {
+            MutableArrayRef<Value> sum = MutableArrayRef<Value>(c).slice((i * 4 + j) * 4, 4);
+            multiply(aLow, ArrayRef(bHigh).slice(2 * j, 2), sum);
+            multiply(aHigh, ArrayRef(bLow).slice(2 * j, 2), sum);
+            multiply(aHigh, ArrayRef(bHigh).slice(2 * j, 2), sum);
+          }
+        }
+      }
+      return c;
+    });
+
+    for (int64_t i = 0; i < 2; ++i)
+      for (int64_t j = 0; j < 4; ++j)
+        for (int64_t part = 0; part < 4; ++part) {
+          Value m = e.add(e.add(rowBase, warpRow), e.add(group, e.i64(16 * i + 8 * (part / 2))));
+          Value n = e.add(e.add(columnBase, warpColumn), e.add(e.mul(inGroup, e.i64(2)), e.i64(8 * j + part % 2)));
+          Value inside = arith::AndIOp::create(b, loc, less(m, M), less(n, N));
+          e.ifThen(inside, [&] {
+            SmallVector<Index> position(batch);
+            llvm::append_range(position, e.delinearize(e.uniform(m), dims.rows));
+            llvm::append_range(position, e.delinearize(e.uniform(n), dims.columns));
+            epilogue.store(e, position, sums[(i * 4 + j) * 4 + part]);
+          });
+          e.clearSources();
+        }
+  }
+
+private:
+  static SmallVector<AffineExpr> grid(MLIRContext *context, const Dims &dims) {
+    return {prim::product(context, dims.batch), prim::simplifySize(prim::product(context, dims.rows).ceilDiv(kTile)),
+            prim::simplifySize(prim::product(context, dims.columns).ceilDiv(kTile))};
+  }
+};
+
+} // namespace
+
+const Generator *tc::codegen::cpu::gpuContractGenerator() {
+  static const GpuContractGenerator generator;
+  return &generator;
+}

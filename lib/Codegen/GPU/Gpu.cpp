@@ -1,0 +1,108 @@
+//===- Gpu.cpp - what the GPU generators share -----------------------------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Gpu.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen::gpu;
+
+Value tc::codegen::gpu::threadIndex(Emitter &e) {
+  OpBuilder &b = e.builder();
+  Value id = NVVM::ThreadIdXOp::create(b, e.loc(), b.getI32Type());
+  return arith::ExtUIOp::create(b, e.loc(), b.getI64Type(), id);
+}
+
+void tc::codegen::gpu::barrier(Emitter &e) { NVVM::Barrier0Op::create(e.builder(), e.loc()); }
+
+Value tc::codegen::gpu::sharedArray(Emitter &e, StringRef name, Type element, int64_t count) {
+  OpBuilder &b = e.builder();
+  Operation *function = b.getInsertionBlock()->getParentOp();
+  while (!isa<LLVM::LLVMFuncOp>(function))
+    function = function->getParentOp();
+  std::string symbol = (cast<LLVM::LLVMFuncOp>(function).getSymName() + "_" + name).str();
+  auto array = LLVM::LLVMArrayType::get(element, count);
+  auto global = dyn_cast_or_null<LLVM::GlobalOp>(SymbolTable::lookupSymbolIn(function->getParentOp(), symbol));
+  if (!global) {
+    OpBuilder top(function);
+    global = LLVM::GlobalOp::create(top, e.loc(), array, /*isConstant=*/false, LLVM::Linkage::Internal, symbol,
+                                    Attribute(), /*alignment=*/16, /*addrSpace=*/3);
+  }
+  Value address = LLVM::AddressOfOp::create(b, e.loc(), global);
+  return LLVM::AddrSpaceCastOp::create(b, e.loc(), LLVM::LLVMPointerType::get(b.getContext()), address);
+}
+
+DictionaryAttr tc::codegen::gpu::deviceAttr(MLIRContext *context, int64_t threads) {
+  Builder b(context);
+  return b.getDictionaryAttr({b.getNamedAttr("block", b.getI64IntegerAttr(threads)),
+                              b.getNamedAttr("smem", b.getI64IntegerAttr(0))});
+}
+
+namespace {
+/// The value of the lane whose number differs by `mask`, for any type of up to 64 bits.
+Value shuffle(Emitter &e, Value value, int32_t mask) {
+  OpBuilder &b = e.builder();
+  Location loc = e.loc();
+  Type i32 = b.getI32Type();
+  Type type = value.getType();
+  auto one = [&](Value word) -> Value {
+    Value all = arith::ConstantIntOp::create(b, loc, i32, -1), lanes = arith::ConstantIntOp::create(b, loc, i32, 31);
+    Value offset = arith::ConstantIntOp::create(b, loc, i32, mask);
+    return NVVM::ShflOp::create(b, loc, i32, all, word, offset, lanes, NVVM::ShflKind::bfly, UnitAttr());
+  };
+  unsigned bits = type.getIntOrFloatBitWidth();
+  Type integer = b.getIntegerType(bits);
+  Value raw = isa<FloatType>(type) ? Value(LLVM::BitcastOp::create(b, loc, integer, value)) : value;
+  if (bits <= 32) {
+    if (bits < 32)
+      raw = arith::ExtUIOp::create(b, loc, i32, raw);
+    raw = one(raw);
+    if (bits < 32)
+      raw = arith::TruncIOp::create(b, loc, integer, raw);
+  } else {
+    Value shift = arith::ConstantIntOp::create(b, loc, integer, 32);
+    Value low = one(arith::TruncIOp::create(b, loc, i32, raw));
+    Value high = one(arith::TruncIOp::create(b, loc, i32, arith::ShRUIOp::create(b, loc, raw, shift)));
+    Value wideHigh = arith::ShLIOp::create(b, loc, arith::ExtUIOp::create(b, loc, integer, high), shift);
+    raw = arith::OrIOp::create(b, loc, arith::ExtUIOp::create(b, loc, integer, low), wideHigh);
+  }
+  return isa<FloatType>(type) ? Value(LLVM::BitcastOp::create(b, loc, type, raw)) : raw;
+}
+} // namespace
+
+void tc::codegen::gpu::makeTeam(Emitter &e, int64_t threads) {
+  Emitter::Team team;
+  team.member = threadIndex(e);
+  team.size = threads;
+  Value member = team.member;
+  team.across = [&e, member, threads](prim::ReduceKind kind, Type elementType, Value value) -> Value {
+    OpBuilder &b = e.builder();
+    for (int32_t mask = 16; mask >= 1; mask /= 2)
+      value = e.combine(kind, elementType, value, shuffle(e, value, mask));
+    int64_t warps = threads / 32;
+    if (warps == 1)
+      return value;
+    // One word a warp through shared memory; everybody combines them in the same order.
+    Type memory = Emitter::memoryType(elementType);
+    std::string name = "across" + std::to_string(memory.getIntOrFloatBitWidth()) + (isa<FloatType>(memory) ? "f" : "i");
+    Value words = sharedArray(e, name, memory, warps);
+    Value warp = arith::ShRUIOp::create(b, e.loc(), member, e.i64(5));
+    barrier(e); // the words of an earlier reduction have been read
+    Value lane = arith::AndIOp::create(b, e.loc(), member, e.i64(31));
+    Value leads = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::eq, lane, e.i64(0));
+    e.ifThen(leads, [&] { e.storeAt(value, words, elementType, e.uniform(warp)); });
+    barrier(e);
+    Value total = e.loadAt(words, elementType, e.constant(0));
+    for (int64_t i = 1; i < warps; ++i)
+      total = e.combine(kind, elementType, total, e.loadAt(words, elementType, e.constant(i)));
+    return total;
+  };
+  e.team = team;
+  e.alignedBuffers = true;
+}

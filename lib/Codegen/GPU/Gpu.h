@@ -1,0 +1,26 @@
+//===- Gpu.h - what the GPU generators share --------------------------------------------------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_LIB_CODEGEN_GPU_GPU_H
+#define TC_LIB_CODEGEN_GPU_GPU_H
+
+#include "../CPU/Generators.h"
+
+namespace tc::codegen::gpu {
+using namespace tc::codegen::cpu;
+
+/// threadIdx.x as i64.
+mlir::Value threadIndex(Emitter &e);
+/// bar.sync of the whole block.
+void barrier(Emitter &e);
+/// A shared array of the kernel, as a generic pointer; `name` is unique within the kernel.
+mlir::Value sharedArray(Emitter &e, llvm::StringRef name, mlir::Type element, int64_t count);
+/// Makes the block's `threads` threads the emitter's team.
+void makeTeam(Emitter &e, int64_t threads);
+mlir::DictionaryAttr deviceAttr(mlir::MLIRContext *context, int64_t threads);
+} // namespace tc::codegen::gpu
+
+#endif // TC_LIB_CODEGEN_GPU_GPU_H

@@ -1,0 +1,227 @@
+//===- Loops.cpp - "gpu-rows" and "gpu-flat": memory-bound GPU kernels -----------------------------------------------===//
+//
+// gpu-rows: a block per row of the largest output. Reductions along the row are shared out among the block's threads and
+// combined by warp shuffles and one exchange through shared memory; the row's elements are then computed 4 a thread and
+// access. A row is read from memory once and comes from L1 afterwards.
+// gpu-flat: no reduction along rows; a thread computes 4 neighbouring elements of the output.
+//
+// Parameters: space (number of the output that spans the grid), block (threads).
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Gpu.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen::gpu;
+
+namespace {
+
+kernel::YieldOp yieldOf(kernel::RegionOp region) {
+  return cast<kernel::YieldOp>(region.getBody().front().getTerminator());
+}
+Type elementOf(Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); }
+
+/// The output with the most elements; symbolic sizes count 64.
+unsigned largestOutput(kernel::RegionOp region) {
+  auto values = yieldOf(region).getValues();
+  unsigned best = 0;
+  double most = -1;
+  for (unsigned i = 0; i < values.size(); ++i) {
+    double count = 1;
+    for (AffineExpr size : prim::getSizes(values[i]))
+      count *= double(prim::getConstantSize(size).value_or(64));
+    if (count > most) {
+      most = count;
+      best = i;
+    }
+  }
+  return best;
+}
+
+/// Length of the longest reduction along a last dim in the region; 0: there is none.
+int64_t rowLength(kernel::RegionOp region) {
+  int64_t length = 0;
+  region.walk([&](prim::ReduceOp reduce) {
+    auto in = prim::getSizes(reduce.getOperand());
+    if (llvm::is_contained(reduce.getDims(), int64_t(in.size()) - 1))
+      length = std::max(length, std::max<int64_t>(1, prim::getConstantSize(in.back()).value_or(1024)));
+  });
+  return length;
+}
+
+kernel::ScheduleAttr makeSchedule(kernel::RegionOp region, StringRef strategy, int64_t threads) {
+  Builder b(region.getContext());
+  return kernel::ScheduleAttr::get(
+      region.getContext(), strategy,
+      b.getDictionaryAttr({b.getNamedAttr("block", b.getI64IntegerAttr(threads)),
+                           b.getNamedAttr("space", b.getI64IntegerAttr(largestOutput(region)))}));
+}
+
+/// Writes outputs other than the spanning one element by element, shared out among `threads` threads of the first block.
+void writeOthers(Emitter &e, ValueRange values, unsigned space, Value first, Value thread, int64_t threads) {
+  bool any = values.size() > 1;
+  if (!any)
+    return;
+  e.ifThen(first, [&] {
+    for (unsigned o = 0; o < values.size(); ++o) {
+      Value value = values[o];
+      SmallVector<AffineExpr> own = prim::getSizes(value);
+      if (o == space || own == prim::getSizes(values[space]))
+        continue;
+      AffineExpr count = prim::product(e.builder().getContext(), own);
+      e.loop(thread, e.size(count), threads, [&](Index linear) {
+        SmallVector<Index> at = e.delinearize(linear, own);
+        e.store(e.emit(value, at), e.output(o), elementOf(value), own, at);
+      });
+    }
+  });
+}
+
+class RowsGenerator final : public Generator {
+public:
+  StringRef strategy() const override { return "gpu-rows"; }
+
+  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+    int64_t length = rowLength(region);
+    if (length == 0 || yieldOf(region).getValues().size() != 1)
+      return failure();
+    // All threads of a block must meet in every shared reduction: each lies along the rows of the grid, or is the grid's point.
+    auto sizes = prim::getSizes(yieldOf(region).getValues()[0]);
+    WalkResult walk = region.walk([&](prim::ReduceOp reduce) {
+      auto in = prim::getSizes(reduce.getOperand()), out = prim::getSizes(reduce.getResult());
+      for (auto [i, dim] : llvm::enumerate(reduce.getDims()))
+        if (dim != int64_t(in.size() - reduce.getDims().size() + i))
+          return WalkResult::interrupt();
+      bool alongRow = in == sizes && reduce.getDims().size() == 1;
+      return alongRow || out == sizes ? WalkResult::advance() : WalkResult::interrupt();
+    });
+    if (walk.wasInterrupted())
+      return failure();
+    // 4 elements a thread; a warp for short rows, at most 256 threads.
+    int64_t threads = std::min<int64_t>(256, std::max<int64_t>(32, int64_t(llvm::PowerOf2Ceil(length / 4))));
+    return makeSchedule(region, strategy(), threads);
+  }
+
+  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+    MLIRContext *context = region.getContext();
+    Launch launch;
+    SmallVector<AffineExpr> rows = rowDims(region, schedule);
+    launch.tasks = prim::product(context, rows);
+    launch.grain = getAffineConstantExpr(1, context);
+    launch.device = deviceAttr(context, getParam(schedule, "block"));
+    return {launch};
+  }
+
+  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &e, Value begin,
+            Value) const override {
+    Value root = yieldOf(region).getValues()[0];
+    int64_t threads = getParam(schedule, "block");
+    makeTeam(e, threads);
+    SmallVector<AffineExpr> sizes = prim::getSizes(root), rows = rowDims(region, schedule);
+    SmallVector<Index> at = e.delinearize(e.uniform(begin), rows);
+    if (rows.size() == sizes.size()) { // the output has one element a row
+      Value value = e.emit(root, at);
+      Value leads = arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::eq, e.team->member, e.i64(0));
+      e.ifThen(leads, [&] { e.store(value, e.output(0), elementOf(root), sizes, at); });
+      return;
+    }
+    AffineExpr last = sizes.back();
+    int64_t width = e.width();
+    auto write = [&](const Index &position) {
+      SmallVector<Index> full = at;
+      full.push_back(position);
+      e.store(e.emit(root, full), e.output(0), elementOf(root), sizes, full);
+    };
+    if (prim::getConstantSize(last).value_or(1) % width == 0) {
+      e.loop(e.mul(e.team->member, e.i64(width)), e.size(last), width * threads,
+             [&](Index iv) { write(e.contiguous(iv)); }, width);
+    } else {
+      e.loop(e.team->member, e.size(last), threads, [&](Index iv) { write(iv); });
+    }
+  }
+
+private:
+  /// The output's dims that number the blocks: all but the last where the region computes whole rows, else all.
+  static SmallVector<AffineExpr> rowDims(kernel::RegionOp region, kernel::ScheduleAttr) {
+    Value root = yieldOf(region).getValues()[0];
+    SmallVector<AffineExpr> sizes = prim::getSizes(root);
+    bool spansRow = false;
+    region.walk([&](prim::ReduceOp reduce) {
+      auto in = prim::getSizes(reduce.getOperand());
+      if (llvm::is_contained(reduce.getDims(), int64_t(in.size()) - 1) && in == sizes)
+        spansRow = true;
+    });
+    if (spansRow)
+      sizes.pop_back();
+    return sizes;
+  }
+};
+
+class FlatGenerator final : public Generator {
+public:
+  StringRef strategy() const override { return "gpu-flat"; }
+
+  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+    return makeSchedule(region, strategy(), 256);
+  }
+
+  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+    MLIRContext *context = region.getContext();
+    Launch launch;
+    Value root = yieldOf(region).getValues()[getParam(schedule, "space")];
+    int64_t perBlock = getParam(schedule, "block") * lanesOf(root);
+    launch.tasks = prim::simplifySize(prim::product(context, prim::getSizes(root)).ceilDiv(perBlock));
+    launch.grain = getAffineConstantExpr(1, context);
+    launch.device = deviceAttr(context, getParam(schedule, "block"));
+    return {launch};
+  }
+
+  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &e, Value begin,
+            Value) const override {
+    auto values = yieldOf(region).getValues();
+    unsigned space = getParam(schedule, "space");
+    int64_t threads = getParam(schedule, "block");
+    Value root = values[space];
+    SmallVector<AffineExpr> sizes = prim::getSizes(root);
+    int64_t lanes = lanesOf(root);
+    e.alignedBuffers = true;
+    Value thread = threadIndex(e);
+    Value start = e.mul(e.add(e.mul(begin, e.i64(threads)), thread), e.i64(lanes));
+    Value count = e.sizeProduct(sizes);
+    // A loop of at most one turn: the guard of the last block.
+    e.loop(start, e.min(count, e.add(start, e.i64(lanes))), lanes, [&](Index iv) {
+      SmallVector<Index> at = e.delinearize(lanes == 1 ? iv : e.contiguous(iv), sizes);
+      for (unsigned o = 0; o < values.size(); ++o)
+        if (prim::getSizes(values[o]) == sizes)
+          e.store(e.emit(values[o], at), e.output(o), elementOf(values[o]), sizes, at);
+    }, lanes);
+    Value first = arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::eq, begin, e.i64(0));
+    writeOthers(e, values, space, first, thread, threads);
+  }
+
+private:
+  /// 4 where rows split into whole groups of 4, so that a group never crosses rows; else 1.
+  static int64_t lanesOf(Value root) {
+    SmallVector<AffineExpr> sizes = prim::getSizes(root);
+    if (sizes.empty())
+      return 1;
+    auto last = prim::getConstantSize(sizes.back());
+    return last && *last > 0 && *last % 4 == 0 ? 4 : 1;
+  }
+};
+
+} // namespace
+
+const Generator *tc::codegen::cpu::gpuRowsGenerator() {
+  static const RowsGenerator generator;
+  return &generator;
+}
+const Generator *tc::codegen::cpu::gpuFlatGenerator() {
+  static const FlatGenerator generator;
+  return &generator;
+}
