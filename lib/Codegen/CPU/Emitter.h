@@ -175,8 +175,8 @@ public:
   /// Lanes that are on; null: all. Set for a scope with a masked tail.
   mlir::Value mask() const;
 
-  /// Threads that compute one task together (a GPU's block): reductions at uniform positions are shared out among them. All
-  /// members must reach such a reduction.
+  /// Threads that compute one task together (a GPU's block): reductions at uniform positions are shared out among them.
+  /// All members must reach such a reduction.
   struct Team {
     mlir::Value member; // i64 in [0, size)
     int64_t size = 1;
@@ -190,8 +190,8 @@ public:
   /// A failure to generate code: the region holds an op that has no code generator. First one wins.
   std::optional<std::string> error;
 
-  /// The value of `inside` where `condition` (i1 or vector of i1) holds, else `otherwise`; `inside` reads no memory where it does
-  /// not hold. `lanes`: the result is a vector even if the condition is not.
+  /// The value of `inside` where `condition` (i1 or vector of i1) holds, else `otherwise`; `inside` reads no memory
+  /// where it does not hold. `lanes`: the result is a vector even if the condition is not.
   mlir::Value emitGuarded(mlir::Value condition, mlir::Type elementType, mlir::Value otherwise, bool lanes,
                           llvm::function_ref<mlir::Value()> inside);
 

@@ -1,4 +1,5 @@
-//===- LowerToLLVM.cpp - kernel bodies to the LLVM dialect -------------------------------------------------------------===//
+//===- LowerToLLVM.cpp - kernel bodies to the LLVM dialect
+//-------------------------------------------------------------===//
 //
 // Polynomials for the f32 functions, calls into the code library for what has none, then upstream's conversions.
 //
@@ -9,7 +10,6 @@
 #include "LowerToLLVM.h"
 
 #include "tc/Codegen/CPU/Passes.h"
-
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -130,4 +130,3 @@ LogicalResult tc::codegen::cpu::lowerToLLVM(host::VariantOp variant) {
     return failure();
   return success();
 }
-

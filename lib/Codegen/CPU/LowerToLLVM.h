@@ -1,4 +1,5 @@
-//===- LowerToLLVM.h - kernel bodies to the LLVM dialect ---------------------------------------------------------*- C++ -*-===//
+//===- LowerToLLVM.h - kernel bodies to the LLVM dialect ---------------------------------------------------------*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,10 +1,11 @@
-//===- Contract.cpp - "gpu-contract": matrix products on tensor cores, f32 in and out --------------------------------===//
+//===- Contract.cpp - "gpu-contract": matrix products on tensor cores, f32 in and out
+//--------------------------------===//
 //
-// result[b, m, n] = sum over k of lhs[b, m, k] rhs[b, k, n]. A block of 128 threads computes 64 x 64 results: both operands' slices of 16
-// k go through shared memory (whatever stands before the product is evaluated there, once), four warps each multiply 32 x 32 with
-// mma.sync m16n8k8. The tensor cores take TF32, 11 significant bits; f32 accuracy comes from splitting x = hi + lo and
-// adding hi hi + hi lo + lo hi (Ootomo and Yokota, "Recovering single precision accuracy from Tensor Cores", section 3). The epilogue
-// runs on the accumulators.
+// result[b, m, n] = sum over k of lhs[b, m, k] rhs[b, k, n]. A block of 128 threads computes 64 x 64 results: both
+// operands' slices of 16 k go through shared memory (whatever stands before the product is evaluated there, once), four
+// warps each multiply 32 x 32 with mma.sync m16n8k8. The tensor cores take TF32, 11 significant bits; f32 accuracy
+// comes from splitting x = hi + lo and adding hi hi + hi lo + lo hi (Ootomo and Yokota, "Recovering single precision
+// accuracy from Tensor Cores", section 3). The epilogue runs on the accumulators.
 //
 // Parameters: none; tiles are fixed until the GPU issue brings a cost model.
 //
@@ -64,7 +65,9 @@ SmallVector<Index> place(unsigned rank, ArrayRef<int64_t> batchDims, ArrayRef<in
   return at;
 }
 
-prim::DotGeneralOp anchorOf(kernel::RegionOp region) { return dyn_cast_or_null<prim::DotGeneralOp>(findAnchor(region)); }
+prim::DotGeneralOp anchorOf(kernel::RegionOp region) {
+  return dyn_cast_or_null<prim::DotGeneralOp>(findAnchor(region));
+}
 
 class GpuContractGenerator final : public Generator {
 public:
@@ -110,13 +113,15 @@ public:
 
     Value lane = e.remUnsigned(thread, e.i64(32)), warp = e.divUnsigned(thread, e.i64(32));
     Value group = e.divUnsigned(lane, e.i64(4)), inGroup = e.remUnsigned(lane, e.i64(4));
-    Value warpRow = e.mul(e.divUnsigned(warp, e.i64(2)), e.i64(32)), warpColumn = e.mul(e.remUnsigned(warp, e.i64(2)), e.i64(32));
+    Value warpRow = e.mul(e.divUnsigned(warp, e.i64(2)), e.i64(32)),
+          warpColumn = e.mul(e.remUnsigned(warp, e.i64(2)), e.i64(32));
 
     auto less = [&](Value x, Value y) -> Value {
       return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x, y);
     };
     unsigned lhsRank = prim::getSizes(dot.getLhs()).size(), rhsRank = prim::getSizes(dot.getRhs()).size();
-    auto at = [&](Value pointer, Value row, int64_t rowOffset, int64_t pitch, Value column, int64_t columnOffset) -> Value {
+    auto at = [&](Value pointer, Value row, int64_t rowOffset, int64_t pitch, Value column,
+                  int64_t columnOffset) -> Value {
       Value offset = e.add(e.mul(e.add(row, e.i64(rowOffset)), e.i64(pitch)), e.add(column, e.i64(columnOffset)));
       return e.loadAt(pointer, f32, e.uniform(offset));
     };
@@ -133,9 +138,9 @@ public:
       operands.append(y.begin(), y.end());
       operands.append(c.begin(), c.end());
       auto result = LLVM::LLVMStructType::getLiteral(context, SmallVector<Type>(4, f32));
-      Value d = LLVM::CallIntrinsicOp::create(b, loc, result, b.getStringAttr("llvm.nvvm.mma.m16n8k8.row.col.tf32"),
-                                              operands)
-                    .getResult(0);
+      Value d =
+          LLVM::CallIntrinsicOp::create(b, loc, result, b.getStringAttr("llvm.nvvm.mma.m16n8k8.row.col.tf32"), operands)
+              .getResult(0);
       for (int64_t i = 0; i < 4; ++i)
         c[i] = LLVM::ExtractValueOp::create(b, loc, d, ArrayRef<int64_t>{i});
     };
@@ -181,8 +186,8 @@ public:
         for (int64_t i = 0; i < 2; ++i) {
           SmallVector<Value> aHigh, aLow;
           for (int64_t part = 0; part < 4; ++part) {
-            auto [high, low] = split(
-                at(a, e.add(warpRow, group), 16 * i + 8 * (part % 2), kRowA, inGroup, step + 4 * (part / 2)));
+            auto [high, low] =
+                split(at(a, e.add(warpRow, group), 16 * i + 8 * (part % 2), kRowA, inGroup, step + 4 * (part / 2)));
             aHigh.push_back(high);
             aLow.push_back(low);
           }

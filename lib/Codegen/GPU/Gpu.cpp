@@ -1,4 +1,5 @@
-//===- Gpu.cpp - what the GPU generators share -----------------------------------------------------------------------===//
+//===- Gpu.cpp - what the GPU generators share
+//-----------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -40,8 +41,8 @@ Value tc::codegen::gpu::sharedArray(Emitter &e, StringRef name, Type element, in
 
 DictionaryAttr tc::codegen::gpu::deviceAttr(MLIRContext *context, int64_t threads) {
   Builder b(context);
-  return b.getDictionaryAttr({b.getNamedAttr("block", b.getI64IntegerAttr(threads)),
-                              b.getNamedAttr("smem", b.getI64IntegerAttr(0))});
+  return b.getDictionaryAttr(
+      {b.getNamedAttr("block", b.getI64IntegerAttr(threads)), b.getNamedAttr("smem", b.getI64IntegerAttr(0))});
 }
 
 namespace {

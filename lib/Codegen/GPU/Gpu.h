@@ -1,4 +1,5 @@
-//===- Gpu.h - what the GPU generators share --------------------------------------------------------------------*- C++ -*-===//
+//===- Gpu.h - what the GPU generators share --------------------------------------------------------------------*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

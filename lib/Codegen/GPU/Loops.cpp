@@ -1,9 +1,10 @@
-//===- Loops.cpp - "gpu-rows" and "gpu-flat": memory-bound GPU kernels -----------------------------------------------===//
+//===- Loops.cpp - "gpu-rows" and "gpu-flat": memory-bound GPU kernels
+//-----------------------------------------------===//
 //
-// gpu-rows: a block per row of the largest output. Reductions along the row are shared out among the block's threads and
-// combined by warp shuffles and one exchange through shared memory; the row's elements are then computed 4 a thread and
-// access. A row is read from memory once and comes from L1 afterwards.
-// gpu-flat: no reduction along rows; a thread computes 4 neighbouring elements of the output.
+// gpu-rows: a block per row of the largest output. Reductions along the row are shared out among the block's threads
+// and combined by warp shuffles and one exchange through shared memory; the row's elements are then computed 4 a thread
+// and access. A row is read from memory once and comes from L1 afterwards. gpu-flat: no reduction along rows; a thread
+// computes 4 neighbouring elements of the output.
 //
 // Parameters: space (number of the output that spans the grid), block (threads).
 //
@@ -62,7 +63,8 @@ kernel::ScheduleAttr makeSchedule(kernel::RegionOp region, StringRef strategy, i
                            b.getNamedAttr("space", b.getI64IntegerAttr(largestOutput(region)))}));
 }
 
-/// Writes outputs other than the spanning one element by element, shared out among `threads` threads of the first block.
+/// Writes outputs other than the spanning one element by element, shared out among `threads` threads of the first
+/// block.
 void writeOthers(Emitter &e, ValueRange values, unsigned space, Value first, Value thread, int64_t threads) {
   bool any = values.size() > 1;
   if (!any)
@@ -90,7 +92,8 @@ public:
     int64_t length = rowLength(region);
     if (length == 0 || yieldOf(region).getValues().size() != 1)
       return failure();
-    // All threads of a block must meet in every shared reduction: each lies along the rows of the grid, or is the grid's point.
+    // All threads of a block must meet in every shared reduction: each lies along the rows of the grid, or is the
+    // grid's point.
     auto sizes = prim::getSizes(yieldOf(region).getValues()[0]);
     WalkResult walk = region.walk([&](prim::ReduceOp reduce) {
       auto in = prim::getSizes(reduce.getOperand()), out = prim::getSizes(reduce.getResult());
@@ -138,8 +141,9 @@ public:
       e.store(e.emit(root, full), e.output(0), elementOf(root), sizes, full);
     };
     if (prim::getConstantSize(last).value_or(1) % width == 0) {
-      e.loop(e.mul(e.team->member, e.i64(width)), e.size(last), width * threads,
-             [&](Index iv) { write(e.contiguous(iv)); }, width);
+      e.loop(
+          e.mul(e.team->member, e.i64(width)), e.size(last), width * threads,
+          [&](Index iv) { write(e.contiguous(iv)); }, width);
     } else {
       e.loop(e.team->member, e.size(last), threads, [&](Index iv) { write(iv); });
     }
@@ -194,12 +198,15 @@ public:
     Value start = e.mul(e.add(e.mul(begin, e.i64(threads)), thread), e.i64(lanes));
     Value count = e.sizeProduct(sizes);
     // A loop of at most one turn: the guard of the last block.
-    e.loop(start, e.min(count, e.add(start, e.i64(lanes))), lanes, [&](Index iv) {
-      SmallVector<Index> at = e.delinearize(lanes == 1 ? iv : e.contiguous(iv), sizes);
-      for (unsigned o = 0; o < values.size(); ++o)
-        if (prim::getSizes(values[o]) == sizes)
-          e.store(e.emit(values[o], at), e.output(o), elementOf(values[o]), sizes, at);
-    }, lanes);
+    e.loop(
+        start, e.min(count, e.add(start, e.i64(lanes))), lanes,
+        [&](Index iv) {
+          SmallVector<Index> at = e.delinearize(lanes == 1 ? iv : e.contiguous(iv), sizes);
+          for (unsigned o = 0; o < values.size(); ++o)
+            if (prim::getSizes(values[o]) == sizes)
+              e.store(e.emit(values[o], at), e.output(o), elementOf(values[o]), sizes, at);
+        },
+        lanes);
     Value first = arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::eq, begin, e.i64(0));
     writeOthers(e, values, space, first, thread, threads);
   }

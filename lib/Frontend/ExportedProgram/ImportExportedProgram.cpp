@@ -1,0 +1,564 @@
+//===- ImportExportedProgram.cpp - torch.export archives (.pt2) to graph
+//----------------------------------------------===//
+//
+// The archive is a zip of stored members: <root>/models/<name>.json has the program (torch/_export/serde/schema.py,
+// schema 8), <root>/data/weights/ the parameters with a JSON index. Nothing is interpreted here.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "tc/Frontend/ExportedProgram.h"
+
+#include "tc/Dialect/Graph/IR/Graph.h"
+#include "tc/Support/ZipArchive.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Path.h"
+
+#include <nlohmann/json.hpp>
+
+using namespace mlir;
+using namespace tc;
+using nlohmann::json;
+
+namespace {
+
+constexpr int64_t kSchemaMajor = 8;
+// Deeper JSON than any exported program has; the parser recurses.
+constexpr int kMaxNesting = 200;
+
+/// json accessors that never throw: a member of the wrong kind reads as absent.
+const json *member(const json &object, const char *name) {
+  if (!object.is_object())
+    return nullptr;
+  auto found = object.find(name);
+  return found == object.end() || found->is_null() ? nullptr : &*found;
+}
+StringRef text(const json *value) {
+  return value && value->is_string() ? StringRef(value->get_ref<const std::string &>()) : StringRef();
+}
+std::optional<int64_t> integer(const json *value) {
+  if (value && value->is_number_integer())
+    return value->get<int64_t>();
+  return std::nullopt;
+}
+bool tooDeep(StringRef source) {
+  int depth = 0;
+  bool inString = false;
+  for (size_t i = 0; i < source.size(); ++i) {
+    char c = source[i];
+    if (inString) {
+      if (c == '\\')
+        ++i;
+      else if (c == '"')
+        inString = false;
+    } else if (c == '"') {
+      inString = true;
+    } else if (c == '{' || c == '[') {
+      if (++depth > kMaxNesting)
+        return true;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return false;
+}
+
+class Importer {
+public:
+  Importer(MLIRContext *context, StringRef path)
+      : context(context), path(path), builder(context), unknown(builder.getUnknownLoc()) {}
+
+  llvm::Expected<OwningOpRef<ModuleOp>> run();
+
+private:
+  llvm::Error error(const Twine &what) { return llvm::createStringError(path + ": error: " + what); }
+  llvm::Error nodeError(StringRef node, const Twine &what) { return error("node \"" + node + "\": " + what); }
+  llvm::Expected<json> readJson(StringRef name);
+  Type elementType(int64_t code);
+  /// Tensor type of a tensor_meta; `names`, if given, receives the symbolic dims' names.
+  llvm::Expected<RankedTensorType> tensorType(StringRef name, const json &meta, SmallVectorImpl<StringRef> *names);
+  llvm::Expected<Type> typeOf(StringRef name, SmallVectorImpl<StringRef> *names = nullptr);
+  llvm::Error readWeights(const char *folder, const char *index);
+  llvm::Expected<Value> valueOf(StringRef node, StringRef name);
+  llvm::Error importNode(const json &node, int64_t number);
+  /// One argument: appends operands and their names, or an attribute.
+  llvm::Error importArgument(StringRef node, StringRef name, const json &argument, SmallVectorImpl<Value> &operands,
+                             SmallVectorImpl<StringRef> &names, NamedAttrList &attributes);
+
+  MLIRContext *context;
+  StringRef path;
+  OpBuilder builder;
+  Location unknown;
+  StringRef blob;
+  ZipArchive archive;
+  std::string root;
+  json tensorValues, symIntValues;
+  int64_t opset = 1;
+  llvm::StringMap<tc::base::DataAttr> constants; // by parameter name
+  llvm::StringMap<Value> values;
+  llvm::BumpPtrAllocator allocator;
+  llvm::StringSaver saver{allocator};
+};
+
+llvm::Expected<json> Importer::readJson(StringRef name) {
+  const ZipArchive::Member *found = archive.find(name);
+  if (!found)
+    return error("not a torch.export archive: member \"" + name + "\" is missing");
+  StringRef source = archive.contents(*found);
+  if (tooDeep(source))
+    return error("member \"" + name + "\" is nested too deeply");
+  json parsed = json::parse(source.begin(), source.end(), nullptr, /*allow_exceptions=*/false);
+  if (parsed.is_discarded() || !parsed.is_object())
+    return error("member \"" + name + "\" is not valid JSON; the archive is damaged");
+  return parsed;
+}
+
+// Numbers of torch/_export/serde/schema.py, ScalarType.
+Type Importer::elementType(int64_t code) {
+  switch (code) {
+  case 1:
+    return builder.getIntegerType(8, /*isSigned=*/false);
+  case 2:
+    return builder.getI8Type();
+  case 3:
+    return builder.getI16Type();
+  case 4:
+    return builder.getI32Type();
+  case 5:
+    return builder.getI64Type();
+  case 6:
+    return builder.getF16Type();
+  case 7:
+    return builder.getF32Type();
+  case 8:
+    return builder.getF64Type();
+  case 10:
+    return ComplexType::get(builder.getF32Type());
+  case 11:
+    return ComplexType::get(builder.getF64Type());
+  case 12:
+    return builder.getI1Type();
+  case 13:
+    return builder.getBF16Type();
+  case 28:
+    return builder.getIntegerType(16, /*isSigned=*/false);
+  case 29:
+    return Float8E4M3FNType::get(context);
+  case 30:
+    return Float8E5M2Type::get(context);
+  case 31:
+    return Float8E4M3FNUZType::get(context);
+  case 32:
+    return Float8E5M2FNUZType::get(context);
+  default:
+    return {};
+  }
+}
+
+llvm::Expected<RankedTensorType> Importer::tensorType(StringRef name, const json &meta,
+                                                      SmallVectorImpl<StringRef> *names) {
+  std::optional<int64_t> code = integer(member(meta, "dtype"));
+  Type element = code ? elementType(*code) : Type();
+  const json *sizes = member(meta, "sizes");
+  if (!element)
+    return error("tensor \"" + name + "\" has element type number " + Twine(code.value_or(-1)) +
+                 ", which tc does not know; supported are integers, bool, float8, float16, bfloat16, float32, float64 "
+                 "and complex");
+  if (!sizes || !sizes->is_array())
+    return error("tensor \"" + name + "\" has no sizes; the archive is damaged");
+  SmallVector<int64_t> shape;
+  for (const json &size : *sizes) {
+    if (std::optional<int64_t> constant = integer(member(size, "as_int"))) {
+      if (*constant < 0)
+        return error("tensor \"" + name + "\" has a negative size");
+      shape.push_back(*constant);
+      if (names)
+        names->push_back("");
+      continue;
+    }
+    shape.push_back(ShapedType::kDynamic);
+    const json *expr = member(size, "as_expr");
+    StringRef symbol = expr ? text(member(*expr, "expr_str")) : StringRef();
+    bool plain = !symbol.empty() && llvm::all_of(symbol, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+    if (names)
+      names->push_back(plain ? symbol : "");
+  }
+  return RankedTensorType::get(shape, element);
+}
+
+llvm::Expected<Type> Importer::typeOf(StringRef name, SmallVectorImpl<StringRef> *names) {
+  if (const json *meta = member(tensorValues, name.str().c_str())) {
+    llvm::Expected<RankedTensorType> type = tensorType(name, *meta, names);
+    if (!type)
+      return type.takeError();
+    return Type(*type);
+  }
+  if (member(symIntValues, name.str().c_str()))
+    return Type(RankedTensorType::get({}, builder.getI64Type()));
+  return error("value \"" + name + "\" has no type in the archive");
+}
+
+llvm::Error Importer::readWeights(const char *folder, const char *index) {
+  std::string name = root + "data/" + folder + "/" + index;
+  if (!archive.find(name))
+    return llvm::Error::success();
+  llvm::Expected<json> file = readJson(name);
+  if (!file)
+    return file.takeError();
+  const json *config = member(*file, "config");
+  if (!config || !config->is_object())
+    return error("member \"" + name + "\" lists no tensors; the archive is damaged");
+  for (auto entry = config->begin(); entry != config->end(); ++entry) {
+    const json *meta = member(entry.value(), "tensor_meta"), *pickled = member(entry.value(), "use_pickle");
+    std::string data = root + "data/" + folder + "/" + text(member(entry.value(), "path_name")).str();
+    const ZipArchive::Member *found = archive.find(data);
+    if (!meta || !found)
+      return error("tensor \"" + entry.key() + "\": its data \"" + data + "\" is missing");
+    if (pickled && pickled->is_boolean() && pickled->get<bool>())
+      return error("tensor \"" + entry.key() +
+                   "\" is stored as a Python pickle, which tc does not read; make it a plain dense tensor before "
+                   "torch.export.save");
+    llvm::Expected<RankedTensorType> type = tensorType(entry.key(), *meta, nullptr);
+    if (!type)
+      return type.takeError();
+    std::optional<uint64_t> bytes = tc::base::getPackedSizeBytes(*type);
+    // Row-major and dense, from the start of the stored bytes.
+    int64_t expected = 1;
+    bool dense = integer(member(meta->value("storage_offset", json()), "as_int")).value_or(0) == 0;
+    const json *strides = member(*meta, "strides");
+    for (int64_t i = type->getRank() - 1; dense && strides && strides->is_array() && i >= 0; --i) {
+      if (size_t(i) < strides->size() && type->getDimSize(i) != 1)
+        dense = integer(member((*strides)[i], "as_int")).value_or(-1) == expected;
+      expected *= std::max<int64_t>(1, type->getDimSize(i));
+    }
+    if (!dense)
+      return error("tensor \"" + entry.key() +
+                   "\" is stored with strides; call .contiguous() on it before torch.export.save");
+    if (!bytes || *bytes > found->size)
+      return error("tensor \"" + entry.key() + "\" needs " + Twine(bytes.value_or(0)) + " bytes but its data has " +
+                   Twine(found->size));
+    constants[entry.key()] = tc::base::makeData(*type, blob, found->offset, *bytes);
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<Value> Importer::valueOf(StringRef node, StringRef name) {
+  auto found = values.find(name);
+  if (found == values.end())
+    return nodeError(node, "reads \"" + name + "\", which no earlier node defines");
+  return found->second;
+}
+
+llvm::Error Importer::importArgument(StringRef node, StringRef name, const json &argument,
+                                     SmallVectorImpl<Value> &operands, SmallVectorImpl<StringRef> &names,
+                                     NamedAttrList &attributes) {
+  auto addOperand = [&](StringRef operandName, StringRef valueName) -> llvm::Error {
+    llvm::Expected<Value> value = valueOf(node, valueName);
+    if (!value)
+      return value.takeError();
+    operands.push_back(*value);
+    names.push_back(saver.save(operandName));
+    return llvm::Error::success();
+  };
+  if (!argument.is_object() || argument.empty())
+    return nodeError(node, "argument \"" + name + "\" is not readable; the archive is damaged");
+  const std::string &kind = argument.begin().key();
+  const json &value = argument.begin().value();
+  if (kind == "as_none")
+    return llvm::Error::success();
+  if (kind == "as_tensor")
+    return addOperand(name, text(member(value, "name")));
+  if (kind == "as_tensors" || kind == "as_optional_tensors") {
+    for (size_t i = 0; value.is_array() && i < value.size(); ++i) {
+      const json *tensor = kind == "as_tensors" ? &value[i] : member(value[i], "as_tensor");
+      if (!tensor)
+        continue; // an absent entry of an optional list; its number is missing from the names
+      if (llvm::Error e = addOperand((name + "." + Twine(i)).str(), text(member(*tensor, "name"))))
+        return e;
+    }
+    attributes.set((name + ".count").str(), builder.getI64IntegerAttr(value.is_array() ? value.size() : 0));
+    return llvm::Error::success();
+  }
+  auto symbolic = [&](const json &entry, StringRef operandName) -> llvm::Expected<Attribute> {
+    if (std::optional<int64_t> constant = integer(member(entry, "as_int")))
+      return Attribute(builder.getI64IntegerAttr(*constant));
+    if (llvm::Error e = addOperand(operandName, text(member(entry, "as_name"))))
+      return std::move(e);
+    return Attribute(builder.getStringAttr(operandName));
+  };
+  if (kind == "as_sym_int") {
+    llvm::Expected<Attribute> attr = symbolic(value, name);
+    if (!attr)
+      return attr.takeError();
+    attributes.set(name, *attr);
+  } else if (kind == "as_sym_ints" && value.is_array()) {
+    SmallVector<Attribute> entries;
+    for (size_t i = 0; i < value.size(); ++i) {
+      llvm::Expected<Attribute> attr = symbolic(value[i], (name + "." + Twine(i)).str());
+      if (!attr)
+        return attr.takeError();
+      entries.push_back(*attr);
+    }
+    attributes.set(name, builder.getArrayAttr(entries));
+  } else if (kind == "as_int" && value.is_number_integer()) {
+    attributes.set(name, builder.getI64IntegerAttr(value.get<int64_t>()));
+  } else if (kind == "as_ints" && value.is_array()) {
+    SmallVector<int64_t> ints;
+    for (const json &entry : value)
+      ints.push_back(integer(&entry).value_or(0));
+    attributes.set(name, builder.getDenseI64ArrayAttr(ints));
+  } else if (kind == "as_float") {
+    // JSON has no infinities: they are strings.
+    double number = value.is_number() ? value.get<double>() : 0;
+    StringRef word = text(&value);
+    if (word == "Infinity" || word == "-Infinity")
+      number = word.starts_with("-") ? -INFINITY : INFINITY;
+    else if (word == "NaN")
+      number = NAN;
+    attributes.set(name, builder.getF64FloatAttr(number));
+  } else if (kind == "as_floats" && value.is_array()) {
+    SmallVector<double> floats;
+    for (const json &entry : value)
+      floats.push_back(entry.is_number() ? entry.get<double>() : 0);
+    attributes.set(name, builder.getDenseF64ArrayAttr(floats));
+  } else if (kind == "as_bool" && value.is_boolean()) {
+    attributes.set(name, builder.getBoolAttr(value.get<bool>()));
+  } else if (kind == "as_bools" && value.is_array()) {
+    SmallVector<bool> bools;
+    for (const json &entry : value)
+      bools.push_back(entry.is_boolean() && entry.get<bool>());
+    attributes.set(name, builder.getDenseBoolArrayAttr(bools));
+  } else if (kind == "as_string" && value.is_string()) {
+    attributes.set(name, builder.getStringAttr(text(&value)));
+  } else if (kind == "as_scalar_type" && value.is_number_integer()) {
+    Type type = elementType(value.get<int64_t>());
+    if (!type)
+      return nodeError(node, "argument \"" + name + "\" is an element type that tc does not know");
+    attributes.set(name, TypeAttr::get(type));
+  } else {
+    // Device, layout, memory format: where a value lives is the target's affair. Kept by name for messages.
+    attributes.set(name, builder.getStringAttr(kind));
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error Importer::importNode(const json &node, int64_t number) {
+  StringRef target = text(member(node, "target"));
+  StringRef name = text(member(node, "name"));
+  std::string fallback = target.str() + "#" + std::to_string(number);
+  if (name.empty())
+    name = saver.save(fallback);
+  const json *inputs = member(node, "inputs"), *outputs = member(node, "outputs");
+  if (target.empty() || !inputs || !inputs->is_array() || !outputs || !outputs->is_array())
+    return nodeError(name, "is not readable; the archive is damaged");
+  StringRef domain = "torch", type = target;
+  if (type.consume_front("torch.ops."))
+    std::tie(domain, type) = type.split('.');
+
+  SmallVector<Value> operands;
+  SmallVector<StringRef> names;
+  NamedAttrList attributes;
+  for (const json &input : *inputs) {
+    const json *argument = member(input, "arg");
+    StringRef argumentName = text(member(input, "name"));
+    if (!argument)
+      return nodeError(name, "has an argument without a value; the archive is damaged");
+    if (argumentName.empty())
+      argumentName = saver.save("arg" + std::to_string(names.size()));
+    if (llvm::Error e = importArgument(name, argumentName, *argument, operands, names, attributes))
+      return e;
+  }
+  attributes.set("arg_names", builder.getStrArrayAttr(names));
+
+  SmallVector<Type> types;
+  SmallVector<StringRef> resultNames;
+  auto addResult = [&](StringRef resultName) -> llvm::Error {
+    llvm::Expected<Type> resultType = typeOf(resultName);
+    if (!resultType)
+      return resultType.takeError();
+    types.push_back(*resultType);
+    resultNames.push_back(resultName);
+    return llvm::Error::success();
+  };
+  for (const json &output : *outputs) {
+    if (const json *tensor = member(output, "as_tensor")) {
+      if (llvm::Error e = addResult(text(member(*tensor, "name"))))
+        return e;
+    } else if (const json *tensors = member(output, "as_tensors"); tensors && tensors->is_array()) {
+      for (const json &entry : *tensors)
+        if (llvm::Error e = addResult(text(member(entry, "name"))))
+          return e;
+    } else if (const json *symInt = member(output, "as_sym_int")) {
+      if (llvm::Error e = addResult(text(member(*symInt, "as_name"))))
+        return e;
+    } else if (!member(output, "as_none")) {
+      return nodeError(name, Twine("gives a value that is neither a tensor nor an integer; supported are tensors, "
+                                   "lists of tensors and sizes"));
+    }
+  }
+  Location loc = NameLoc::get(builder.getStringAttr(name),
+                              FileLineColLoc::get(context, llvm::sys::path::filename(path), number, 0));
+  auto op = graph::NodeOp::create(builder, loc, domain, type, opset, types, operands, attributes);
+  for (auto [result, resultName] : llvm::zip_equal(op.getOutputs(), resultNames))
+    values[resultName] = result;
+  return llvm::Error::success();
+}
+
+llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
+  context->loadDialect<graph::GraphDialect, tc::base::TCDialect>();
+  BlobStore &store = tc::base::getBlobStore(context);
+  llvm::Expected<StringRef> key = store.addFile(path);
+  if (!key)
+    return key.takeError();
+  blob = *key;
+  ArrayRef<char> bytes = *store.lookup(blob);
+  llvm::Expected<ZipArchive> opened = ZipArchive::open(StringRef(bytes.data(), bytes.size()));
+  if (!opened)
+    return error(llvm::toString(opened.takeError()));
+  archive = std::move(*opened);
+  StringRef format = archive.findSuffix("archive_format");
+  if (format.empty() || archive.contents(*archive.find(format)).trim() != "pt2")
+    return error("a zip archive, but no torch.export archive (.pt2): it has no archive_format \"pt2\"");
+  root = format.drop_back(StringRef("archive_format").size()).str();
+  StringRef program = archive.findSuffix("models/model.json");
+  if (program.empty())
+    return error("a torch.export archive without a program named \"model\"");
+  llvm::Expected<json> file = readJson(program);
+  if (!file)
+    return file.takeError();
+  const json *version = member(*file, "schema_version");
+  int64_t major = version ? integer(member(*version, "major")).value_or(0) : 0;
+  if (major != kSchemaMajor)
+    return error("schema version " + Twine(major) +
+                 " of the torch.export archive is not supported; supported is version " + Twine(kSchemaMajor) +
+                 ": save it again with PyTorch 2.9 or later");
+  if (const json *versions = member(*file, "opset_version"))
+    opset = std::max<int64_t>(1, integer(member(*versions, "aten")).value_or(1));
+  const json *module = member(*file, "graph_module");
+  const json *graph = module ? member(*module, "graph") : nullptr;
+  const json *signature = module ? member(*module, "signature") : nullptr;
+  const json *nodes = graph ? member(*graph, "nodes") : nullptr;
+  const json *inputSpecs = signature ? member(*signature, "input_specs") : nullptr;
+  const json *outputSpecs = signature ? member(*signature, "output_specs") : nullptr;
+  if (!nodes || !nodes->is_array() || !inputSpecs || !inputSpecs->is_array() || !outputSpecs ||
+      !outputSpecs->is_array())
+    return error("the program has no graph or no signature; the archive is damaged");
+  tensorValues = graph->value("tensor_values", json::object());
+  symIntValues = graph->value("sym_int_values", json::object());
+  if (llvm::Error e = readWeights("weights", "model_weights_config.json"))
+    return std::move(e);
+  if (llvm::Error e = readWeights("constants", "model_constants_config.json"))
+    return std::move(e);
+
+  // The signature: user inputs are arguments, all others constants.
+  struct Input {
+    StringRef value;
+    tc::base::DataAttr constant;
+  };
+  SmallVector<Input> inputs;
+  SmallVector<Type> argumentTypes;
+  SmallVector<DictionaryAttr> argumentAttrs;
+  auto describe = [&](StringRef name, ArrayRef<StringRef> dims) {
+    return builder.getDictionaryAttr({builder.getNamedAttr(graph::kNameAttr, builder.getStringAttr(name)),
+                                      builder.getNamedAttr(graph::kDimsAttr, builder.getStrArrayAttr(dims))});
+  };
+  for (const json &spec : *inputSpecs) {
+    if (const json *user = member(spec, "user_input")) {
+      const json *argument = member(*user, "arg");
+      const json *tensor = argument ? member(*argument, "as_tensor") : nullptr;
+      if (!tensor)
+        return error("an input of the program is no tensor; supported are tensor inputs");
+      StringRef name = text(member(*tensor, "name"));
+      SmallVector<StringRef> dims;
+      llvm::Expected<Type> type = typeOf(name, &dims);
+      if (!type)
+        return type.takeError();
+      inputs.push_back({name, {}});
+      argumentTypes.push_back(*type);
+      argumentAttrs.push_back(describe(name, dims));
+      continue;
+    }
+    static const std::pair<const char *, const char *> kinds[] = {
+        {"parameter", "parameter_name"}, {"buffer", "buffer_name"}, {"tensor_constant", "tensor_constant_name"}};
+    bool known = false;
+    for (auto [kind, nameKey] : kinds)
+      if (const json *held = member(spec, kind)) {
+        StringRef name = text(member(*held, nameKey));
+        const json *argument = member(*held, "arg");
+        auto found = constants.find(name);
+        if (!argument || found == constants.end())
+          return error(Twine(kind) + " \"" + name + "\" has no data in the archive");
+        inputs.push_back({text(member(*argument, "name")), found->second});
+        known = true;
+      }
+    if (!known)
+      return error("an input of the program is of a kind that tc does not know; supported are tensors, parameters, "
+                   "buffers and constants");
+  }
+
+  OwningOpRef<ModuleOp> result = ModuleOp::create(unknown);
+  builder.setInsertionPointToEnd(result->getBody());
+  auto function = graph::FuncOp::create(builder, unknown, "main", builder.getFunctionType(argumentTypes, {}));
+  function.setOpsetsAttr(builder.getDictionaryAttr(builder.getNamedAttr("aten", builder.getI64IntegerAttr(opset))));
+  Block *body = &function.getBody().emplaceBlock();
+  builder.setInsertionPointToEnd(body);
+  for (auto [i, type] : llvm::enumerate(argumentTypes))
+    body->addArgument(type, unknown);
+  unsigned next = 0;
+  for (const Input &input : inputs) {
+    if (!input.constant) {
+      values[input.value] = body->getArgument(next++);
+      continue;
+    }
+    Location loc = NameLoc::get(builder.getStringAttr(input.value));
+    values[input.value] = graph::ConstantOp::create(builder, loc, input.constant.getType(), input.constant);
+  }
+  int64_t number = 0;
+  for (const json &node : *nodes)
+    if (llvm::Error e = importNode(node, ++number))
+      return std::move(e);
+
+  SmallVector<Value> outputs;
+  SmallVector<Type> outputTypes;
+  SmallVector<DictionaryAttr> outputAttrs;
+  for (const json &spec : *outputSpecs) {
+    const json *user = member(spec, "user_output");
+    if (!user)
+      return error("the program updates a buffer or an input; supported are programs without mutation: export the "
+                   "model in eval mode");
+    const json *argument = member(*user, "arg");
+    if (argument && member(*argument, "as_none"))
+      continue;
+    const json *tensor = argument ? member(*argument, "as_tensor") : nullptr;
+    if (!tensor)
+      return error("an output of the program is no tensor; supported are tensor outputs");
+    StringRef name = text(member(*tensor, "name"));
+    llvm::Expected<Value> value = valueOf("output", name);
+    if (!value)
+      return value.takeError();
+    SmallVector<StringRef> dims;
+    if (llvm::Expected<Type> type = typeOf(name, &dims); !type)
+      return type.takeError();
+    outputs.push_back(*value);
+    outputTypes.push_back(value->getType());
+    outputAttrs.push_back(describe("output_" + std::to_string(outputs.size() - 1), dims));
+  }
+  graph::YieldOp::create(builder, unknown, outputs);
+  function.setFunctionTypeAttr(TypeAttr::get(builder.getFunctionType(argumentTypes, outputTypes)));
+  function.setAllArgAttrs(argumentAttrs);
+  function.setAllResultAttrs(outputAttrs);
+  StringRef producer = text(member(*file, "torch_version"));
+  (*result)->setAttr(graph::kProducerAttr, builder.getStringAttr(("PyTorch " + producer).str()));
+  if (failed(result->verify()))
+    return error("the program is not well-formed");
+  return result;
+}
+
+} // namespace
+
+llvm::Expected<OwningOpRef<ModuleOp>> tc::importExportedProgram(MLIRContext *context, StringRef path) {
+  return Importer(context, path).run();
+}
