@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # The only functions that define targets.
 
 add_library(tc_options INTERFACE)

@@ -1,2 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # What `ninja install` puts where.
 include(GNUInstallDirs)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # ONNX's C++ library (proto classes, schemas, checker, shape inference) as the static library `onnx`, from the unpacked
 # source archive of its Python package. Debian's package is too old: it stops at opset 17.
 if(TC_ONNX_SOURCE_DIR STREQUAL "")

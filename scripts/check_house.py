@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Check the rules that hold for every tracked file; prints one line per breach. The ctest entry "house" runs it.
+
+usage: check_house.py
+
+- Sources, scripts and TableGen files name the licence (SPDX) in the comment at their head.
+- No file, binary ones included, names a folder of somebody's machine.
+- Text files end with a newline, and no line ends with a blank.
+"""
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+LICENSED = (".h", ".c", ".cpp", ".cu", ".td", ".py", ".sh", ".cmake")
+SPDX = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
+# Split, so that this file does not name them itself. A path in a URL or below another folder is not meant.
+MACHINE_PATH = re.compile(rb"(?<![\w.:/<>$}-])/(?:ho" rb"me|ro" rb"ot|op" rb"t|wo" rb"rk|Us" rb"ers|mn" rb"t)/[A-Za-z]")
+HEADER_LINES = 80  # a header may begin with a long explanation
+BINARY = (".onnx", ".pt", ".pt2", ".npz", ".bin", ".png")
+
+
+def tracked_files():
+    listing = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    return [name for name in listing.stdout.decode().split("\0") if name and os.path.isfile(os.path.join(ROOT, name))]
+
+
+def breaches(name, data):
+    for match in MACHINE_PATH.finditer(data):
+        line = data.count(b"\n", 0, match.start()) + 1
+        yield line, f"names a folder of a machine: {match.group().decode()}..."
+    if name.endswith(BINARY):
+        return
+    lines = data.split(b"\n")
+    if name.endswith(LICENSED) and not any(SPDX.encode() in line for line in lines[:HEADER_LINES]):
+        yield 1, f'the header lacks "{SPDX}"'
+    if data and not data.endswith(b"\n"):
+        yield len(lines), "the file does not end with a newline"
+    if name != "LICENSE":
+        for number, line in enumerate(lines, 1):
+            if line.endswith((b" ", b"\t", b"\r")):
+                yield number, "the line ends with a blank"
+
+
+def main():
+    count = 0
+    files = tracked_files()
+    for name in files:
+        with open(os.path.join(ROOT, name), "rb") as f:
+            for line, text in breaches(name, f.read()):
+                print(f"{name}:{line}: error: {text}")
+                count += 1
+    print(f"{len(files)} files, {count} breaches")
+    return 1 if count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
