@@ -301,7 +301,6 @@ std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) 
   if (group.kind == Group::Alone)
     return describe(group.anchor()) + " takes no epilogue";
   Value result = op->getResult(0);
-  unsigned rank = getSpace(result).size();
   if (group.kind == Group::Loops) {
     Space space = getSpace(result);
     bool full = space == group.space;
@@ -327,25 +326,15 @@ std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) 
       Operation *def = use.leaf.getDefiningOp();
       if (!def || groupOf(def) != id)
         continue;
-      std::optional<unsigned> aligned = alignedRank(use.leaf, use.map, result);
-      int next;
-      if (aligned && *aligned == rank && getSpace(use.leaf).size() == rank) {
-        next = frames.lookup(def);
-      } else if (llvm::all_of(use.chain, isBijection)) {
-        std::string key = std::to_string(frames.lookup(def));
-        llvm::raw_string_ostream stream(key);
-        SmallVector<Operation *> links(llvm::reverse(use.chain));
-        if (getRole(op) == Role::Movement)
-          links.push_back(op);
-        for (Operation *link : links) {
-          stream << "|" << link->getName() << link->getResult(0).getType();
-          if (auto transpose = dyn_cast<prim::TransposeOp>(link))
-            llvm::interleaveComma(transpose.getPermutation(), stream);
-        }
-        next = frameIds.try_emplace(key, int(frameIds.size()) + 1).first->second;
-      } else {
+      SmallVector<Operation *> links(llvm::reverse(use.chain));
+      if (getRole(op) == Role::Movement)
+        links.push_back(op);
+      if (!llvm::all_of(links, isBijection))
         return "reads it at other positions";
-      }
+      // Code generation follows the very ops that move the result: two paths are two positions, even if they are equal.
+      int next = frames.lookup(def);
+      for (Operation *link : links)
+        next = frameIds.try_emplace({next, orderMap[link]}, int(frameIds.size()) + 1).first->second;
       if (found >= 0 && next != found)
         return "reads it at two positions";
       found = next;

@@ -138,7 +138,7 @@ private:
   llvm::DenseSet<mlir::Operation *> rowOps;
   /// Contractions: frame of a member's result: 0 the anchor's space, others reached through bijections.
   llvm::DenseMap<mlir::Operation *, int> frames;
-  std::map<std::string, int> frameIds;
+  std::map<std::pair<int, unsigned>, int> frameIds;
   /// Position of a symbol -> the bind_symbol of this block that defines it.
   llvm::DenseMap<int64_t, mlir::Operation *> binders;
   std::vector<Group> groups;

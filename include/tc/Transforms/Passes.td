@@ -9,6 +9,11 @@
 
 include "mlir/Pass/PassBase.td"
 
+def CollapseDimsPass : Pass<"tc-collapse-dims", "::mlir::func::FuncOp"> {
+  let summary = "Merges dims that every op of a region treats alike, by views at the region's edges";
+  let dependentDialects = ["::tc::kernel::KernelDialect", "::tc::prim::PrimDialect"];
+}
+
 def FusePass : Pass<"tc-fuse", "::mlir::func::FuncOp"> {
   let summary = "Groups prim ops into kernel.region ops";
   let description = [{

@@ -1,0 +1,61 @@
+// Proves: dims that a region's ops treat alike merge by views at its edges; those that differ stay.
+// RUN: tc-opt %s --tc-fuse --tc-collapse-dims --tc-verify-fuse | FileCheck %s
+
+// An instance norm: batch and channels are the rows, height and width what is reduced.
+// CHECK-LABEL: func.func @instance_norm
+// CHECK: prim.reshape %{{.*}} : tensor<4x8x28x28xf32> -> tensor<32x784xf32>
+// CHECK: kernel.region
+// CHECK: prim.reduce sum %{{.*}} [1] : tensor<32x784xf32> -> tensor<32xf32>
+// CHECK: prim.broadcast %{{.*}} [0] : tensor<32xf32> -> tensor<32x784xf32>
+// CHECK: kernel.yield %{{.*}} : tensor<32x784xf32>
+// CHECK: prim.reshape %{{.*}} : tensor<32x784xf32> -> tensor<4x8x28x28xf32>
+func.func @instance_norm(%x: tensor<4x8x28x28xf32>) -> tensor<4x8x28x28xf32> {
+  %s = prim.reduce sum %x [2, 3] : tensor<4x8x28x28xf32> -> tensor<4x8xf32>
+  %k = prim.reshape %s : tensor<4x8xf32> -> tensor<4x8x1x1xf32>
+  %b = prim.broadcast %k [0, 1, 2, 3] : tensor<4x8x1x1xf32> -> tensor<4x8x28x28xf32>
+  %y = prim.sub %x, %b : tensor<4x8x28x28xf32>
+  return %y : tensor<4x8x28x28xf32>
+}
+
+// A scale per channel keeps the channels apart; symbolic sizes multiply.
+// CHECK-LABEL: func.func @channel_scale
+// CHECK: kernel.region
+// CHECK: prim.broadcast %{{.*}} [1] : tensor<8xf32> -> tensor<?x8x784xf32,
+// CHECK-NOT: prim.reshape{{.*}}tensor<8xf32>
+func.func @channel_scale(%x: tensor<?x8x28x28xf32, #prim.dims<affine_map<()[s0] -> (s0, 8, 28, 28)>>>, %w: tensor<8xf32>)
+    -> tensor<?x8x28x28xf32, #prim.dims<affine_map<()[s0] -> (s0, 8, 28, 28)>>> attributes {prim.symbols = [#prim.symbol<"n", 1, 64, 1>]} {
+  %b = prim.broadcast %w [1] : tensor<8xf32> -> tensor<?x8x28x28xf32, #prim.dims<affine_map<()[s0] -> (s0, 8, 28, 28)>>>
+  %y = prim.mul %x, %b : tensor<?x8x28x28xf32, #prim.dims<affine_map<()[s0] -> (s0, 8, 28, 28)>>>
+  return %y : tensor<?x8x28x28xf32, #prim.dims<affine_map<()[s0] -> (s0, 8, 28, 28)>>>
+}
+
+// Pointwise chains are one dim, constants follow, a last dim of size 1 vanishes.
+// CHECK-LABEL: func.func @flat
+// CHECK: kernel.region
+// CHECK: prim.broadcast %{{.*}} [] : tensor<f32> -> tensor<512xf32>
+// CHECK: kernel.yield %{{.*}} : tensor<512xf32>
+func.func @flat(%x: tensor<4x128x1xf32>) -> tensor<4x128x1xf32> {
+  %c = prim.constant dense<2.0> : tensor<1xf32>
+  %b = prim.broadcast %c [2] : tensor<1xf32> -> tensor<4x128x1xf32>
+  %y = prim.mul %x, %b : tensor<4x128x1xf32>
+  return %y : tensor<4x128x1xf32>
+}
+
+// What moves together stays together: a transpose of two pairs of dims becomes one of two dims.
+// CHECK-LABEL: func.func @pairs
+// CHECK: prim.transpose %{{.*}} [1, 0] : tensor<15x8xf32> -> tensor<8x15xf32>
+func.func @pairs(%x: tensor<3x5x2x4xf32>) -> tensor<2x4x3x5xf32> {
+  %t = prim.transpose %x [2, 3, 0, 1] : tensor<3x5x2x4xf32> -> tensor<2x4x3x5xf32>
+  %y = prim.exp %t : tensor<2x4x3x5xf32>
+  return %y : tensor<2x4x3x5xf32>
+}
+
+// A transposed sum of a square matrix relates both dims: nothing merges.
+// CHECK-LABEL: func.func @square
+// CHECK-NOT: prim.reshape
+// CHECK: return
+func.func @square(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %t = prim.transpose %x [1, 0] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %y = prim.add %x, %t : tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}
