@@ -13,6 +13,7 @@
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/Kernel/IR/Kernel.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Target/Passes.h"
 #include "tc/Target/Target.h"
@@ -43,6 +44,7 @@ void tc::driver::registerAllDialects(mlir::DialectRegistry &registry) {
 
 void tc::driver::registerAllPasses() {
   mlir::registerTransformsPasses();
+  prim::registerPrimTransformsPasses();
   transforms::registerTransformsPasses();
   codegen::cpu::registerCodegenCPUPasses();
   hosttollvm::registerHostToLLVMPasses();

@@ -1,0 +1,28 @@
+//===- Passes.h - passes inside prim ----------------------------------------------------------------------*- C++
+//-*-===//
+//
+// Constructors and registration of the passes in Passes.td.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_DIALECT_PRIM_TRANSFORMS_PASSES_H
+#define TC_DIALECT_PRIM_TRANSFORMS_PASSES_H
+
+#include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Dialect/TC/IR/TC.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace tc::prim {
+
+#define GEN_PASS_DECL
+#include "tc/Dialect/Prim/Transforms/Passes.h.inc"
+#define GEN_PASS_REGISTRATION
+#include "tc/Dialect/Prim/Transforms/Passes.h.inc"
+
+} // namespace tc::prim
+
+#endif // TC_DIALECT_PRIM_TRANSFORMS_PASSES_H

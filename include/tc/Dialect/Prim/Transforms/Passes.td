@@ -1,0 +1,28 @@
+//===- Passes.td - passes inside prim ---------------------------------------------------------------------*- tablegen -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_DIALECT_PRIM_TRANSFORMS_PASSES
+#define TC_DIALECT_PRIM_TRANSFORMS_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def FoldConstantsPass : Pass<"tc-fold-constants", "::mlir::func::FuncOp"> {
+  let summary = "Evaluates what is known at compile time";
+  let description = [{
+    A result that depends on constants only becomes a constant where it is at most `max-bytes` large or no larger than the
+    constants that it is made of; larger results stay and are computed at run time. Only values that something unknown reads
+    are stored; what lies between is evaluated and dropped. Splats stay symbolic (prim.splat, also under dynamic sizes), as do
+    iotas and broadcasts that enlarge a constant. A prim.if with a known condition is replaced by the branch that it takes.
+    Every element keeps its bits, NaN and -0.0 included.
+  }];
+  let options = [
+    Option<"maxBytes", "max-bytes", "int64_t", "65536", "Largest result that is stored although its inputs are smaller">,
+    Option<"maxWork", "max-work", "int64_t", "8589934592", "Most multiplications, or bytes, that one folded value may cost">,
+  ];
+  let dependentDialects = ["::tc::base::TCDialect", "::tc::prim::PrimDialect"];
+}
+
+#endif

@@ -1,0 +1,333 @@
+//===- FoldConstants.cpp - evaluate what is known at compile time
+//---------------------------------------------------===//
+//
+//   %w = prim.constant #tc.data<...> : tensor<768x3072xf32>        %t = prim.constant #tc.data<...> :
+//   tensor<3072x768xf32> %0 = prim.transpose %w [1, 0] : ...                      => %t = prim.mul %0, %scale :
+//   tensor<3072x768xf32>
+//
+// In three steps. (1) Symbolic: results that are uniform because their operands are become prim.splat, whatever their
+// sizes. (2) Plan: an op is `known` if its value can be computed from constants, and `stored` if the result is small
+// enough to become a constant. (3) Apply: stored ops with a reader that is not stored itself are evaluated, recursively
+// through known operands, and replaced. So a chain of folds over a large weight makes one copy, not one per op.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "tc/Dialect/Prim/Interpreter/Interpreter.h"
+#include "tc/Dialect/Prim/Transforms/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#define DEBUG_TYPE "tc-fold-constants"
+
+namespace tc::prim {
+#define GEN_PASS_DEF_FOLDCONSTANTSPASS
+#include "tc/Dialect/Prim/Transforms/Passes.h.inc"
+} // namespace tc::prim
+
+using namespace mlir;
+using namespace tc::prim;
+
+namespace {
+
+constexpr int64_t kMaxUniformCheck = 64;
+
+//===--- uniform values
+//---------------------------------------------------------------------------------------------===//
+
+/// The element that all elements of the attribute are equal to.
+TypedAttr getUniformElement(Attribute attribute) {
+  auto dense = dyn_cast_or_null<DenseElementsAttr>(attribute);
+  if (!dense || dense.empty())
+    return {};
+  if (!dense.isSplat()) {
+    if (dense.getNumElements() > kMaxUniformCheck)
+      return {};
+    std::optional<Tensor> tensor = fromAttribute(dense);
+    dense = tensor ? dyn_cast<DenseElementsAttr>(toAttribute(*tensor)) : DenseElementsAttr();
+    if (!dense || !dense.isSplat())
+      return {};
+  }
+  return dyn_cast<TypedAttr>(dense.getSplatValue<Attribute>());
+}
+
+TypedAttr getUniformElement(Value value) {
+  if (auto splat = value.getDefiningOp<SplatOp>())
+    return splat.getValue();
+  return {};
+}
+
+/// The element that an elementwise op makes of uniform operands.
+TypedAttr evaluateElement(Operation *op, ArrayRef<TypedAttr> elements) {
+  auto scalar = [](Type type) { return RankedTensorType::get({}, cast<RankedTensorType>(type).getElementType()); };
+  SmallVector<Tensor> operands;
+  for (TypedAttr element : elements) {
+    std::optional<Tensor> tensor = fromAttribute(DenseElementsAttr::get(RankedTensorType::get({}, element.getType()),
+                                                                        ArrayRef<Attribute>(cast<Attribute>(element))));
+    if (!tensor)
+      return {};
+    operands.push_back(std::move(*tensor));
+  }
+  // The same op on 0-D tensors. The interpreter reads operands from the tensors only.
+  OperationState state(op->getLoc(), op->getName(), op->getOperands(), scalar(op->getResult(0).getType()),
+                       op->getAttrs());
+  Operation *element = Operation::create(state);
+  TypedAttr result;
+  if (auto values = interpretOp(element, operands))
+    result = getUniformElement(cast<Attribute>(toAttribute(values->front())));
+  else
+    llvm::consumeError(values.takeError());
+  element->destroy();
+  return result;
+}
+
+/// Whether all elements of the result are elements of the first operand.
+bool onlySelects(Operation *op) {
+  return isa<ReshapeOp, TransposeOp, BroadcastOp, SliceOp, DynamicSliceOp, GatherOp, GatherElementsOp, GatherNDOp>(op);
+}
+
+/// The element that all elements of the op's result are equal to, whatever its sizes.
+TypedAttr inferUniform(Operation *op) {
+  if (auto constant = dyn_cast<ConstantOp>(op))
+    return getUniformElement(constant.getValueAttr());
+  if (op->getNumResults() != 1 || op->getNumOperands() == 0)
+    return {};
+  TypedAttr first = getUniformElement(op->getOperand(0));
+  if (onlySelects(op))
+    return first;
+  SmallVector<TypedAttr> elements =
+      llvm::map_to_vector(op->getOperands(), [](Value v) { return getUniformElement(v); });
+  if (isa<ConcatOp, PadOp>(op))
+    return llvm::all_equal(elements) ? first : TypedAttr();
+  if (auto select = dyn_cast<SelectOp>(op); select && elements[1] && elements[1] == elements[2])
+    return elements[1];
+  if (op->hasTrait<PointwiseTrait>() && llvm::all_of(elements, [](TypedAttr e) { return bool(e); }))
+    return evaluateElement(op, elements);
+  return {};
+}
+
+//===--- known values
+//-----------------------------------------------------------------------------------------------===//
+
+int64_t getBytes(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return countElements(type.getShape()) * getElementBytes(type.getElementType());
+}
+
+/// Multiplications of a contraction, else 0.
+int64_t getMultiplications(Operation *op) {
+  int64_t sums = op->getNumResults() ? countElements(cast<RankedTensorType>(op->getResult(0).getType()).getShape()) : 0;
+  if (auto dot = dyn_cast<DotGeneralOp>(op))
+    for (int64_t dim : dot.getLhsContract())
+      sums *= std::max<int64_t>(cast<RankedTensorType>(dot.getLhs().getType()).getDimSize(dim), 1);
+  else if (auto conv = dyn_cast<ConvOp>(op))
+    sums *= countElements(cast<RankedTensorType>(conv.getFilter().getType()).getShape().drop_back());
+  else
+    return 0;
+  return sums;
+}
+
+/// What is known about one op whose results can be computed.
+struct Known {
+  /// Bytes of the constants that it is made of.
+  int64_t sourceBytes = 0;
+  /// Bytes and multiplications that evaluating it costs, what it is made of included.
+  int64_t work = 0;
+  /// Results become constants.
+  bool stored = false;
+};
+
+class Folder {
+public:
+  Folder(func::FuncOp func, int64_t maxBytes, int64_t maxWork) : func(func), maxBytes(maxBytes), maxWork(maxWork) {}
+
+  void run() {
+    makeUniform();
+    inlineKnownBranches();
+    plan();
+    apply();
+    eraseDead();
+  }
+
+private:
+  void makeUniform() {
+    func.walk([&](Operation *op) {
+      TypedAttr element = inferUniform(op);
+      if (!element || isa<SplatOp>(op))
+        return;
+      OpBuilder builder(op);
+      op->getResult(0).replaceAllUsesWith(
+          SplatOp::create(builder, op->getLoc(), op->getResult(0).getType(), element).getResult());
+    });
+  }
+
+  void inlineKnownBranches() {
+    SmallVector<IfOp> candidates;
+    func.walk([&](IfOp op) { candidates.push_back(op); });
+    for (IfOp op : candidates) {
+      auto condition = dyn_cast_or_null<IntegerAttr>(getUniformElement(op.getCondition()));
+      if (!condition)
+        continue;
+      Block &block = (condition.getValue().isZero() ? op.getElseRegion() : op.getThenRegion()).front();
+      Operation *yield = block.getTerminator();
+      // Results whose sizes are symbols that the branches define stay.
+      if (TypeRange(yield->getOperandTypes()) != TypeRange(op->getResultTypes()))
+        continue;
+      op->replaceAllUsesWith(yield->getOperands());
+      op->getBlock()->getOperations().splice(Block::iterator(op), block.getOperations(), block.begin(),
+                                             Block::iterator(yield));
+      op->erase();
+    }
+  }
+
+  void plan() {
+    func.walk([&](Operation *op) {
+      if (!canInterpretOp(op))
+        return;
+      Known entry;
+      for (Value operand : op->getOperands()) {
+        auto it = known.find(operand.getDefiningOp());
+        if (!operand.getDefiningOp() || it == known.end())
+          return;
+        entry.sourceBytes += it->second.sourceBytes;
+        entry.work += it->second.work;
+      }
+      int64_t bytes = 0;
+      for (Value result : op->getResults())
+        bytes += getBytes(result);
+      if (isa<ConstantOp>(op))
+        entry.sourceBytes = bytes;
+      else
+        entry.work += bytes + getMultiplications(op);
+      // Sizes that mention symbols are no constants.
+      if (auto sizes = dyn_cast<SizesOp>(op); sizes && llvm::any_of(sizes.getMap().getResults(), [](AffineExpr expr) {
+                                                return !getConstantSize(expr).has_value();
+                                              }))
+        return;
+      if (auto slice = dyn_cast<SliceOp>(op); slice && !isConstantMap(slice.getStarts()))
+        return;
+      if (auto pad = dyn_cast<PadOp>(op); pad && !isConstantMap(pad.getLow()))
+        return;
+      if (entry.work > maxWork)
+        return;
+      bool symbolic = isa<ConstantOp, SplatOp, IotaOp>(op) || isEnlarging(op);
+      entry.stored = !symbolic && bytes <= std::max(maxBytes, entry.sourceBytes);
+      known[op] = entry;
+      order.push_back(op);
+    });
+  }
+
+  static bool isConstantMap(AffineMap map) {
+    return llvm::all_of(map.getResults(), [](AffineExpr expr) { return getConstantSize(expr).has_value(); });
+  }
+
+  /// A broadcast costs nothing where it is read, its copies cost memory.
+  static bool isEnlarging(Operation *op) {
+    return isa<BroadcastOp>(op) && getBytes(op->getResult(0)) > getBytes(op->getOperand(0));
+  }
+
+  bool isStored(Operation *op) const {
+    auto it = known.find(op);
+    return it != known.end() && it->second.stored;
+  }
+
+  void apply() {
+    for (Operation *op : order) {
+      if (!isStored(op) || llvm::all_of(op->getUsers(), [&](Operation *user) { return isStored(user); }))
+        continue;
+      std::optional<std::vector<Tensor>> tensors = evaluate(op);
+      temporary.clear();
+      if (!tensors)
+        continue;
+      OpBuilder builder(op);
+      for (auto [result, tensor] : llvm::zip_equal(op->getResults(), *tensors)) {
+        TypedAttr value = makeAttribute(op, tensor);
+        Value folded;
+        if (TypedAttr element = getUniformElement(cast<Attribute>(value)))
+          folded = SplatOp::create(builder, op->getLoc(), result.getType(), element).getResult();
+        else
+          folded = ConstantOp::create(builder, op->getLoc(), result.getType(), value).getResult();
+        replacements.push_back({result, folded});
+      }
+    }
+    // Not before: the plan is about the ops as they were.
+    for (auto [from, to] : replacements)
+      from.replaceAllUsesWith(to);
+  }
+
+  /// The constant's attribute; a reshaped constant shares the bytes.
+  static TypedAttr makeAttribute(Operation *op, const Tensor &tensor) {
+    Value source = op->getResult(0);
+    while (auto reshape = source.getDefiningOp<ReshapeOp>())
+      source = reshape.getOperand();
+    if (auto constant = source.getDefiningOp<ConstantOp>())
+      if (auto data = dyn_cast<tc::base::DataAttr>(constant.getValue()))
+        return tc::base::withType(data, tensor.getType());
+    return toAttribute(tensor);
+  }
+
+  /// The results of a known op. Values between live until the fold is done.
+  std::optional<std::vector<Tensor>> evaluate(Operation *root) {
+    // Operands first, without recursion: chains may be long.
+    SmallVector<Operation *> stack{root};
+    while (!stack.empty()) {
+      Operation *op = stack.back();
+      if (temporary.contains(op)) {
+        stack.pop_back();
+        continue;
+      }
+      SmallVector<Tensor> operands;
+      bool ready = true;
+      for (OpOperand &operand : op->getOpOperands()) {
+        Operation *producer = operand.get().getDefiningOp();
+        auto it = temporary.find(producer);
+        if (it == temporary.end()) {
+          stack.push_back(producer);
+          ready = false;
+        } else if (ready) {
+          operands.push_back(it->second[cast<OpResult>(operand.get()).getResultNumber()]);
+        }
+      }
+      if (!ready)
+        continue;
+      auto results = interpretOp(op, operands);
+      if (!results) {
+        // For instance a constant whose bytes are missing: the next phase that needs them says so.
+        llvm::consumeError(results.takeError());
+        return std::nullopt;
+      }
+      temporary[op] = std::move(*results);
+      stack.pop_back();
+    }
+    return std::move(temporary[root]);
+  }
+
+  void eraseDead() {
+    SmallVector<Operation *> ops;
+    // Reversed, this order has users before what they use and what is inside of an op before it.
+    func.walk<WalkOrder::PreOrder>([&](Operation *op) { ops.push_back(op); });
+    for (Operation *op : llvm::reverse(ops))
+      if (op != func && isOpTriviallyDead(op))
+        op->erase();
+  }
+
+  func::FuncOp func;
+  int64_t maxBytes, maxWork;
+  DenseMap<Operation *, Known> known;
+  SmallVector<Operation *> order;
+  SmallVector<std::pair<Value, Value>> replacements;
+  DenseMap<Operation *, std::vector<Tensor>> temporary;
+};
+
+struct FoldConstants : tc::prim::impl::FoldConstantsPassBase<FoldConstants> {
+  using FoldConstantsPassBase::FoldConstantsPassBase;
+
+  void runOnOperation() override {
+    if (!getOperation().isExternal())
+      Folder(getOperation(), maxBytes, maxWork).run();
+  }
+};
+
+} // namespace

@@ -1,0 +1,149 @@
+// What tc-fold-constants stores, what it leaves, and that bits survive.
+// RUN: tc-opt %s --tc-fold-constants --split-input-file | FileCheck %s
+// RUN: tc-opt %s --tc-fold-constants=max-bytes=16 --split-input-file | FileCheck %s --check-prefix=SMALL
+
+// Values are computed once; only the last of the chain is stored.
+// CHECK-LABEL: func @chain
+// CHECK-NEXT:    %[[C:.*]] = prim.constant dense<{{\[\[}}2.000000e+00, 6.000000e+00], [4.000000e+00, 8.000000e+00]]> : tensor<2x2xf32>
+// CHECK-NEXT:    return %[[C]]
+func.func @chain() -> tensor<2x2xf32> {
+  %0 = prim.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>
+  %1 = prim.transpose %0 [1, 0] : tensor<2x2xf32> -> tensor<2x2xf32>
+  %2 = prim.splat 2.0 : f32 : tensor<2x2xf32>
+  %3 = prim.mul %1, %2 : tensor<2x2xf32>
+  return %3 : tensor<2x2xf32>
+}
+
+// -----
+
+// The sign of zero and the payload of a NaN survive movement; sums that are NaN stay NaN.
+// CHECK-LABEL: func @bits
+// CHECK-DAG:     prim.constant dense<[0x7FC12345, -0.000000e+00, 0.000000e+00]> : tensor<3xf32>
+// CHECK-DAG:     prim.constant dense<[0x7FC12345, 0.000000e+00, -0.000000e+00]> : tensor<3xf32>
+func.func @bits() -> (tensor<3xf32>, tensor<3xf32>) {
+  %0 = prim.constant dense<[0.0, -0.0, 0x7FC12345]> : tensor<3xf32>
+  %1 = prim.slice %0 from affine_map<() -> (2)> step [-1] : tensor<3xf32> -> tensor<3xf32>
+  %2 = prim.neg %1 : tensor<3xf32>
+  %3 = prim.abs %2 : tensor<3xf32>
+  %4 = prim.neg %3 : tensor<3xf32>
+  %5 = prim.constant dense<[0, 2, 1]> : tensor<3xi64>
+  %6 = prim.gather %1[%5] axis = 0 : (tensor<3xf32>, tensor<3xi64>) -> tensor<3xf32>
+  return %1, %6 : tensor<3xf32>, tensor<3xf32>
+}
+
+// -----
+
+// Uniform values stay symbolic under symbolic sizes.
+// CHECK-LABEL: func @uniform
+// CHECK:         %[[S:.*]] = prim.splat 5.000000e-01 : f32 : tensor<?x3xf32, #prim.dims<#{{.*}}>>
+// CHECK-NEXT:    return %[[S]]
+!t = tensor<?x3xf32, #prim.dims<affine_map<()[s0] -> (s0, 3)>>>
+func.func @uniform(%x: !t) -> !t attributes {prim.symbols = [#prim.symbol<"n", 0, 100, 1>]} {
+  %0 = prim.constant dense<2.0> : tensor<f32>
+  %1 = prim.broadcast %0 [] : tensor<f32> -> !t
+  %2 = prim.reciprocal %1 : !t
+  return %2 : !t
+}
+
+// -----
+
+// Iota and enlarging broadcasts stay, but what is computed from them folds if it is small.
+// CHECK-LABEL: func @symbolic
+// CHECK-DAG:     prim.iota axis = 0 : tensor<100000xi64>
+// CHECK-DAG:     prim.constant dense<{{.*}}3, 4, 5{{.*}}> : tensor<6xi64>
+// CHECK-DAG:     %[[C:.*]] = prim.constant dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf32>
+// CHECK-DAG:     prim.broadcast %[[C]] [1]
+// CHECK-DAG:     prim.add %{{.*}}, %{{.*}} : tensor<100000xi64>
+// CHECK-NOT:     prim.reduce
+func.func @symbolic() -> (tensor<100000xi64>, tensor<6xi64>, tensor<64x2xf32>, tensor<100000xi64>, tensor<f32>) {
+  %0 = prim.iota axis = 0 : tensor<100000xi64>
+  %1 = prim.iota axis = 0 : tensor<6xi64>
+  %2 = prim.add %1, %1 : tensor<6xi64>
+  %3 = prim.sub %2, %1 : tensor<6xi64>
+  %4 = prim.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %5 = prim.broadcast %4 [1] : tensor<2xf32> -> tensor<64x2xf32>
+  %6 = prim.add %0, %0 : tensor<100000xi64>
+  %7 = prim.reduce sum %5 [0, 1] : tensor<64x2xf32> -> tensor<f32>
+  return %0, %3, %5, %6, %7 : tensor<100000xi64>, tensor<6xi64>, tensor<64x2xf32>, tensor<100000xi64>, tensor<f32>
+}
+
+// -----
+
+// Size arithmetic with constants folds, with symbols it stays.
+// CHECK-LABEL: func @sizes
+// CHECK-DAG:     prim.constant dense<[3, 8]> : tensor<2xi64>
+// CHECK-DAG:     prim.sizes #{{.*}} : tensor<2xi64>
+func.func @sizes(%x: tensor<?xf32, #prim.dims<affine_map<()[s0] -> (s0)>>>) -> (tensor<2xi64>, tensor<2xi64>)
+    attributes {prim.symbols = [#prim.symbol<"n", 0, 100, 1>]} {
+  %0 = prim.sizes affine_map<() -> (3, 8)> : tensor<2xi64>
+  %1 = prim.sizes affine_map<()[s0] -> (s0, 8)> : tensor<2xi64>
+  %2 = prim.add %1, %0 : tensor<2xi64>
+  %3 = prim.sub %2, %0 : tensor<2xi64>
+  return %0, %3 : tensor<2xi64>, tensor<2xi64>
+}
+
+// -----
+
+// More than max-bytes is stored only if it is no larger than the constants that it is made of.
+// SMALL-LABEL: func @large
+// SMALL:         prim.constant dense<[4.000000e+00, 3.000000e+00, 2.000000e+00, 1.000000e+00, 0.000000e+00]>
+// SMALL:         %[[A:.*]] = prim.concat
+// SMALL:         return %{{.*}}, %[[A]]
+func.func @large() -> (tensor<5xf32>, tensor<15xf32>) {
+  %0 = prim.constant dense<[0.0, 1.0, 2.0, 3.0, 4.0]> : tensor<5xf32>
+  %1 = prim.slice %0 from affine_map<() -> (4)> step [-1] : tensor<5xf32> -> tensor<5xf32>
+  %2 = prim.iota axis = 0 : tensor<10xf32>
+  %3 = prim.concat %0, %2 axis = 0 : (tensor<5xf32>, tensor<10xf32>) -> tensor<15xf32>
+  return %1, %3 : tensor<5xf32>, tensor<15xf32>
+}
+
+// -----
+
+// More than 64 elements go to the BlobStore.
+// CHECK-LABEL: func @blob
+// CHECK:         prim.constant #tc.data<{{.*}}> : tensor<65xf32>
+func.func @blob() -> tensor<65xf32> {
+  %0 = prim.iota axis = 0 : tensor<65xf32>
+  %1 = prim.sqrt %0 : tensor<65xf32>
+  return %1 : tensor<65xf32>
+}
+
+// -----
+
+// A known condition takes its branch.
+// CHECK-LABEL: func @branch
+// CHECK-NOT:     prim.if
+// CHECK:         %[[E:.*]] = prim.exp
+// CHECK-NEXT:    return %[[E]]
+func.func @branch(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = prim.constant dense<1> : tensor<i64>
+  %1 = prim.constant dense<2> : tensor<i64>
+  %2 = prim.compare lt %0, %1 : tensor<i64> -> tensor<i1>
+  %3 = prim.if %2 : tensor<i1> -> (tensor<4xf32>) {
+    %4 = prim.exp %x : tensor<4xf32>
+    prim.yield %4 : tensor<4xf32>
+  } else {
+    %4 = prim.log %x : tensor<4xf32>
+    prim.yield %4 : tensor<4xf32>
+  }
+  return %3 : tensor<4xf32>
+}
+
+// -----
+
+// What depends on inputs stays, also inside of a loop; constants in it fold.
+// CHECK-LABEL: func @loop
+// CHECK:         prim.while
+// CHECK:           %[[C:.*]] = prim.constant dense<[1.000000e+00, 4.000000e+00]> : tensor<2xf32>
+// CHECK:           prim.add %{{.*}}, %[[C]]
+func.func @loop(%x: tensor<2xf32>, %n: tensor<i64>) -> tensor<2xf32> {
+  %c = prim.splat true : tensor<i1>
+  %0 = prim.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %1 = prim.while %n, %c carry %x : (tensor<i64>, tensor<i1>, tensor<2xf32>) -> tensor<2xf32> {
+  ^bb0(%i: tensor<i64>, %v: tensor<2xf32>):
+    %2 = prim.mul %0, %0 : tensor<2xf32>
+    %3 = prim.add %v, %2 : tensor<2xf32>
+    prim.yield %c, %3 : tensor<i1>, tensor<2xf32>
+  }
+  return %1 : tensor<2xf32>
+}
