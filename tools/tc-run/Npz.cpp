@@ -1,0 +1,336 @@
+//===- Npz.cpp - NumPy's .npy and .npz files ------------------------------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------------------------------------------------===//
+#include "Npz.h"
+
+#include <algorithm>
+#include <cstring>
+#include <zlib.h>
+
+using namespace tc::run;
+
+namespace {
+
+[[noreturn]] void corrupt(const std::string &where, const std::string &what) {
+  throw Failure{1, where + ": error: " + what};
+}
+
+struct Bytes {
+  const uint8_t *data;
+  uint64_t size;
+};
+
+template <typename T> T load(Bytes bytes, uint64_t offset) {
+  T value;
+  std::memcpy(&value, bytes.data + offset, sizeof value);
+  return value;
+}
+
+bool inRange(uint64_t offset, uint64_t size, uint64_t limit) { return offset <= limit && size <= limit - offset; }
+
+/// The Python literal after 'key': in a .npy header.
+std::string field(const std::string &header, const std::string &key, const std::string &where) {
+  size_t at = header.find("'" + key + "'");
+  at = at == std::string::npos ? at : header.find(':', at);
+  if (at == std::string::npos)
+    corrupt(where, "the array's header has no \"" + key + "\"");
+  at = header.find_first_not_of(' ', at + 1);
+  if (at == std::string::npos)
+    corrupt(where, "the array's header is cut off");
+  char open = header[at];
+  size_t end = open == '(' ? header.find(')', at) : open == '\'' ? header.find('\'', at + 1) : header.find_first_of(",}", at);
+  if (open == '[')
+    corrupt(where, "arrays of records are not supported; write one array per member");
+  if (end == std::string::npos)
+    corrupt(where, "the array's header is cut off");
+  return open == '(' || open == '\'' ? header.substr(at + 1, end - at - 1) : header.substr(at, end - at);
+}
+
+void setType(Tensor &tensor, const std::string &descr, const std::string &where) {
+  static const struct {
+    const char *code;
+    tcrt_dtype_t dtype;
+  } types[] = {{"b1", TCRT_DTYPE_BOOL}, {"i1", TCRT_DTYPE_I8},  {"u1", TCRT_DTYPE_U8},  {"i2", TCRT_DTYPE_I16},
+               {"u2", TCRT_DTYPE_U16},  {"i4", TCRT_DTYPE_I32}, {"u4", TCRT_DTYPE_U32}, {"i8", TCRT_DTYPE_I64},
+               {"u8", TCRT_DTYPE_U64},  {"f2", TCRT_DTYPE_F16}, {"f4", TCRT_DTYPE_F32}, {"f8", TCRT_DTYPE_F64},
+               {"c8", TCRT_DTYPE_C64},  {"c16", TCRT_DTYPE_C128}};
+  std::string code = descr.size() > 1 ? descr.substr(1) : "";
+  for (const auto &type : types)
+    if (code == type.code) {
+      tensor.dtype = type.dtype;
+      return;
+    }
+  if (code == "V1" || code == "V2") {
+    tensor.rawBytes = uint32_t(code[1] - '0');
+    return;
+  }
+  corrupt(where, "arrays of NumPy type \"" + descr + "\" are not supported; numbers and booleans are, and strings as .pb");
+}
+
+Tensor parseNpy(Bytes file, const std::string &where) {
+  if (file.size < 10 || std::memcmp(file.data, "\x93NUMPY", 6) != 0)
+    corrupt(where, "this is not a .npy array");
+  uint8_t major = file.data[6];
+  if (major < 1 || major > 3)
+    corrupt(where, "version " + std::to_string(major) + " of .npy is not supported; 1 to 3 are");
+  uint64_t start = major == 1 ? 10 : 12;
+  if (file.size < start)
+    corrupt(where, "the array is cut off");
+  uint64_t length = major == 1 ? load<uint16_t>(file, 8) : load<uint32_t>(file, 8);
+  if (!inRange(start, length, file.size))
+    corrupt(where, "the array's header is cut off");
+  std::string header(reinterpret_cast<const char *>(file.data) + start, length);
+  Tensor tensor;
+  std::string descr = field(header, "descr", where);
+  setType(tensor, descr, where);
+  bool isFortran = field(header, "fortran_order", where).find("True") == 0;
+  std::string shape = field(header, "shape", where);
+  for (size_t at = 0; at < shape.size();) {
+    size_t end = std::min(shape.find(',', at), shape.size());
+    std::string text = shape.substr(at, end - at);
+    text.erase(0, text.find_first_not_of(" "));
+    text.erase(text.find_last_not_of(" L") + 1);
+    at = end + 1;
+    if (text.empty())
+      continue;
+    if (text.size() > 18 || text.find_first_not_of("0123456789") != std::string::npos)
+      corrupt(where, "the array's shape (" + shape + ") is not valid");
+    tensor.dims.push_back(std::stoll(text));
+  }
+  if (tensor.dims.size() > TCRT_MAX_RANK)
+    corrupt(where, "the array has rank " + std::to_string(tensor.dims.size()) + "; at most 16 is supported");
+  uint32_t element = tensor.rawBytes ? tensor.rawBytes : tcrt_dtype_bits(tensor.dtype) / 8;
+  uint64_t size;
+  if (!tcrt_tensor_size(TCRT_DTYPE_I8, uint32_t(tensor.dims.size()), tensor.dims.data(), &size) ||
+      __builtin_mul_overflow(size, uint64_t(element), &size))
+    corrupt(where, "the array's shape (" + shape + ") is too large");
+  if (file.size - start - length < size)
+    corrupt(where, "the array is cut off: it has " + std::to_string(file.size - start - length) + " of " + std::to_string(size) +
+                       " bytes");
+  const uint8_t *data = file.data + start + length;
+  tensor.data.assign(data, data + size);
+  if (descr[0] == '>') {
+    uint32_t unit = tensor.dtype == TCRT_DTYPE_C64 || tensor.dtype == TCRT_DTYPE_C128 ? element / 2 : element;
+    for (uint64_t i = 0; i < size; i += unit)
+      std::reverse(tensor.data.begin() + long(i), tensor.data.begin() + long(i + unit));
+  }
+  if (isFortran && tensor.dims.size() > 1 && size) {
+    std::vector<uint8_t> source = tensor.data;
+    std::vector<int64_t> index(tensor.dims.size());
+    for (uint64_t i = 0; i < size / element; ++i) {
+      uint64_t from = 0;
+      for (size_t d = tensor.dims.size(); d-- > 0;)
+        from = from * uint64_t(tensor.dims[d]) + uint64_t(index[d]);
+      std::memcpy(&tensor.data[i * element], &source[from * element], element);
+      for (size_t d = tensor.dims.size(); d-- > 0 && ++index[d] == tensor.dims[d];)
+        index[d] = 0;
+    }
+  }
+  return tensor;
+}
+
+std::vector<uint8_t> inflateMember(Bytes packed, uint64_t size, const std::string &where) {
+  // Deflate packs at most 1032 to 1, so a larger claim is a lie that would cost memory.
+  if (size / 1040 > packed.size)
+    corrupt(where, "the compressed array is not valid");
+  std::vector<uint8_t> result(size);
+  z_stream stream = {};
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
+    corrupt(where, "there is no memory to decompress the array");
+  uint64_t in = 0, out = 0;
+  int status = Z_OK;
+  while (status == Z_OK) {
+    // zlib counts in 32 bits.
+    stream.next_in = const_cast<uint8_t *>(packed.data + in);
+    stream.avail_in = uInt(std::min<uint64_t>(packed.size - in, 1u << 30));
+    uint8_t none;
+    stream.next_out = out < size ? result.data() + out : &none;
+    stream.avail_out = uInt(std::min<uint64_t>(size - out, 1u << 30));
+    uInt inBefore = stream.avail_in, outBefore = stream.avail_out;
+    status = inflate(&stream, Z_NO_FLUSH);
+    in += inBefore - stream.avail_in;
+    out += outBefore - stream.avail_out;
+    if (status == Z_OK && inBefore == stream.avail_in && outBefore == stream.avail_out)
+      break;
+  }
+  inflateEnd(&stream);
+  if (status != Z_STREAM_END || out != size)
+    corrupt(where, "the compressed array is not valid");
+  return result;
+}
+
+uint32_t checksum(const uint8_t *data, uint64_t size) { return uint32_t(crc32_z(0, data, size)); }
+
+/// Takes the 64-bit values of a Zip64 extra field for those that are all ones in the record.
+void applyZip64(Bytes extra, uint64_t *const *values, int count) {
+  for (uint64_t at = 0; at + 4 <= extra.size;) {
+    uint16_t id = load<uint16_t>(extra, at), size = load<uint16_t>(extra, at + 2);
+    at += 4;
+    if (!inRange(at, size, extra.size))
+      return;
+    if (id == 1) {
+      uint64_t position = at;
+      for (int i = 0; i < count; ++i) {
+        if (*values[i] != 0xffffffffu || position + 8 > at + size)
+          continue;
+        *values[i] = load<uint64_t>(extra, position);
+        position += 8;
+      }
+    }
+    at += size;
+  }
+}
+
+NamedTensors parseNpz(Bytes file, const std::string &path) {
+  // The end record is the last one, before a comment of at most 65535 bytes.
+  const uint64_t endSize = 22;
+  if (file.size < endSize || std::memcmp(file.data, "PK", 2) != 0)
+    corrupt(path, "this is not a .npz archive");
+  uint64_t end = file.size - endSize;
+  while (load<uint32_t>(file, end) != 0x06054b50) {
+    if (end == 0 || file.size - end > 65535 + endSize)
+      corrupt(path, "the .npz archive is cut off");
+    --end;
+  }
+  uint64_t count = load<uint16_t>(file, end + 10), directory = load<uint32_t>(file, end + 16);
+  if (end >= 20 && load<uint32_t>(file, end - 20) == 0x07064b50) {
+    uint64_t end64 = load<uint64_t>(file, end - 12);
+    if (!inRange(end64, 56, file.size) || load<uint32_t>(file, end64) != 0x06064b50)
+      corrupt(path, "the .npz archive is not valid");
+    count = load<uint64_t>(file, end64 + 32);
+    directory = load<uint64_t>(file, end64 + 48);
+  }
+  NamedTensors result;
+  for (uint64_t i = 0; i < count; ++i) {
+    if (!inRange(directory, 46, file.size) || load<uint32_t>(file, directory) != 0x02014b50)
+      corrupt(path, "the .npz archive's directory is not valid");
+    uint16_t flags = load<uint16_t>(file, directory + 8), method = load<uint16_t>(file, directory + 10);
+    uint32_t crc = load<uint32_t>(file, directory + 16);
+    uint64_t packed = load<uint32_t>(file, directory + 20), size = load<uint32_t>(file, directory + 24);
+    uint64_t nameSize = load<uint16_t>(file, directory + 28), extraSize = load<uint16_t>(file, directory + 30);
+    uint64_t commentSize = load<uint16_t>(file, directory + 32), local = load<uint32_t>(file, directory + 42);
+    if (!inRange(directory + 46, nameSize + extraSize + commentSize, file.size))
+      corrupt(path, "the .npz archive's directory is not valid");
+    std::string name(reinterpret_cast<const char *>(file.data) + directory + 46, nameSize);
+    uint64_t *const values[] = {&size, &packed, &local};
+    applyZip64({file.data + directory + 46 + nameSize, extraSize}, values, 3);
+    directory += 46 + nameSize + extraSize + commentSize;
+    if (name.size() > 4 && name.compare(name.size() - 4, 4, ".npy") == 0)
+      name.resize(name.size() - 4);
+    std::string where = path + "(" + name + ")";
+    if (flags & 1)
+      corrupt(where, "encrypted archives are not supported");
+    if (!inRange(local, 30, file.size) || load<uint32_t>(file, local) != 0x04034b50)
+      corrupt(where, "the .npz archive is not valid");
+    uint64_t start = local + 30 + load<uint16_t>(file, local + 26) + load<uint16_t>(file, local + 28);
+    if (!inRange(start, packed, file.size))
+      corrupt(where, "the array is cut off");
+    Bytes member = {file.data + start, packed};
+    std::vector<uint8_t> unpacked;
+    if (method == 8) {
+      unpacked = inflateMember(member, size, where);
+      member = {unpacked.data(), unpacked.size()};
+    } else if (method != 0) {
+      corrupt(where, "compression method " + std::to_string(method) + " is not supported; stored and deflated members are");
+    } else if (size != packed) {
+      corrupt(where, "the .npz archive is not valid");
+    }
+    if (checksum(member.data, member.size) != crc)
+      corrupt(where, "the array is damaged: its checksum does not match");
+    result.emplace_back(name, parseNpy(member, where));
+  }
+  return result;
+}
+
+template <typename T> void put(std::vector<uint8_t> &bytes, T value) {
+  const uint8_t *at = reinterpret_cast<const uint8_t *>(&value);
+  bytes.insert(bytes.end(), at, at + sizeof value);
+}
+
+std::vector<uint8_t> makeNpy(const Tensor &tensor) {
+  const char *descr = "";
+  switch (tensor.dtype) {
+  case TCRT_DTYPE_BOOL: descr = "|b1"; break;
+  case TCRT_DTYPE_I8: descr = "|i1"; break;
+  case TCRT_DTYPE_U8: descr = "|u1"; break;
+  case TCRT_DTYPE_I16: descr = "<i2"; break;
+  case TCRT_DTYPE_U16: descr = "<u2"; break;
+  case TCRT_DTYPE_I32: descr = "<i4"; break;
+  case TCRT_DTYPE_U32: descr = "<u4"; break;
+  case TCRT_DTYPE_I64: descr = "<i8"; break;
+  case TCRT_DTYPE_U64: descr = "<u8"; break;
+  case TCRT_DTYPE_F16: descr = "<f2"; break;
+  case TCRT_DTYPE_F32: descr = "<f4"; break;
+  case TCRT_DTYPE_F64: descr = "<f8"; break;
+  case TCRT_DTYPE_C64: descr = "<c8"; break;
+  case TCRT_DTYPE_C128: descr = "<c16"; break;
+  default: return makeNpy(convert(tensor, numpyDtype(tensor.dtype)));
+  }
+  std::string header = std::string("{'descr': '") + descr + "', 'fortran_order': False, 'shape': (";
+  for (int64_t dim : tensor.dims)
+    header += std::to_string(dim) + ",";
+  header += "), }";
+  header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 10 - 1, ' ');
+  header += '\n';
+  std::vector<uint8_t> bytes = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0};
+  put(bytes, uint16_t(header.size()));
+  bytes.insert(bytes.end(), header.begin(), header.end());
+  bytes.insert(bytes.end(), tensor.data.begin(), tensor.data.end());
+  return bytes;
+}
+
+} // namespace
+
+tcrt_dtype_t tc::run::numpyDtype(tcrt_dtype_t dtype) {
+  if (isSmallFloat(dtype) && dtype != TCRT_DTYPE_F16)
+    return TCRT_DTYPE_F32;
+  if (dtype == TCRT_DTYPE_I4 || dtype == TCRT_DTYPE_I2)
+    return TCRT_DTYPE_I8;
+  if (dtype == TCRT_DTYPE_U4 || dtype == TCRT_DTYPE_U2)
+    return TCRT_DTYPE_U8;
+  return dtype;
+}
+
+Tensor tc::run::readNpy(const std::string &path) {
+  std::vector<uint8_t> bytes = readFile(path);
+  return parseNpy({bytes.data(), bytes.size()}, path);
+}
+
+NamedTensors tc::run::readNpz(const std::string &path) {
+  std::vector<uint8_t> bytes = readFile(path);
+  return parseNpz({bytes.data(), bytes.size()}, path);
+}
+
+void tc::run::writeNpz(const std::string &path, const NamedTensors &tensors) {
+  std::vector<uint8_t> bytes, directory;
+  // Date 1980-01-01: same outputs, same bytes.
+  const uint16_t version = 20, utf8 = 0x800, time = 0, date = 0x21;
+  for (const auto &[name, tensor] : tensors) {
+    std::vector<uint8_t> member = makeNpy(tensor);
+    std::string file = name + ".npy";
+    if (bytes.size() + member.size() > 0xf0000000u || file.size() > 65535)
+      throw Failure{1, path + ": error: the outputs are too large for an .npz archive; use --output-dir"};
+    uint32_t offset = uint32_t(bytes.size()), crc = checksum(member.data(), member.size());
+    auto common = [&](std::vector<uint8_t> &to) {
+      put(to, version), put(to, utf8), put(to, uint16_t(0)), put(to, time), put(to, date), put(to, crc);
+      put(to, uint32_t(member.size())), put(to, uint32_t(member.size())), put(to, uint16_t(file.size())), put(to, uint16_t(0));
+    };
+    put(bytes, uint32_t(0x04034b50));
+    common(bytes);
+    bytes.insert(bytes.end(), file.begin(), file.end());
+    bytes.insert(bytes.end(), member.begin(), member.end());
+    put(directory, uint32_t(0x02014b50));
+    put(directory, version);
+    common(directory);
+    put(directory, uint16_t(0)), put(directory, uint16_t(0)), put(directory, uint16_t(0)), put(directory, uint32_t(0));
+    put(directory, offset);
+    directory.insert(directory.end(), file.begin(), file.end());
+  }
+  uint32_t start = uint32_t(bytes.size());
+  bytes.insert(bytes.end(), directory.begin(), directory.end());
+  put(bytes, uint32_t(0x06054b50));
+  put(bytes, uint32_t(0)), put(bytes, uint16_t(tensors.size())), put(bytes, uint16_t(tensors.size()));
+  put(bytes, uint32_t(directory.size())), put(bytes, start), put(bytes, uint16_t(0));
+  writeFile(path, bytes);
+}

@@ -1,0 +1,168 @@
+//===- Options.cpp - tc-run's command line --------------------------------------------------------------------------===//
+//
+// Written out rather than with a library, because an optional value (--benchmark, --random-inputs) is given with '=' only and
+// the word after such an option must not be taken for it.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------------------------------------------------===//
+#include "Options.h"
+
+#include "Tensor.h"
+
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+
+using namespace tc::run;
+
+const char *const tc::run::usage = R"(usage: tc-run ARTIFACT [options]
+
+Runs a compiled model and compares, writes, times or profiles what it computes.
+
+inputs
+  --inputs F.npz           arrays named after the model's inputs, or input_0, input_1, ... by position
+  --input NAME=F           one input from a .npy file or a .pb file (ONNX TensorProto); can be repeated
+  --random-inputs[=SEED]   floats N(0,1), integers in the range that the model implies, else 0 or 1; same seed, same bytes
+  --dim NAME=SIZE          size of a symbolic dim for --random-inputs; can be repeated
+outputs
+  --outputs F.npz          write the outputs under the model's names
+  --output-dir DIR         write output_<i>.pb (ONNX TensorProto)
+  --expect F.npz           compare all outputs; exit code 3 if they differ
+    --max-rel R            max|a-b| <= R*max|b| per output (default 1e-5)
+    --rtol R --atol A      instead: |a-b| <= A+R*|b| per element
+machine
+  --threads N              default: one per usable core; 1 makes no thread
+  --device cpu|cuda[:I]    default: cpu
+  --variant NAME           run this variant whatever the machine's best
+  --verify-weights         check the weights' hash, too
+measuring
+  --benchmark[=SECONDS]    time runs for about SECONDS (default 2) after a warm-up
+  --json F                 write the benchmark's numbers as JSON ("-": to stdout)
+  --profile                time each kernel
+other
+  --help, --version
+
+exit codes: 0 done; 1 wrong use, unreadable or corrupt file; 3 outputs differ from --expect; 4 inputs refused; 5 this machine
+cannot run it; 6 internal error
+)";
+
+namespace {
+
+[[noreturn]] void fail(const std::string &what) { throw Failure{1, "tc-run: error: " + what + "; see tc-run --help"}; }
+
+double parseNumber(const std::string &option, const std::string &text) {
+  char *end;
+  errno = 0;
+  double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end || errno == ERANGE || !std::isfinite(value) || value < 0)
+    fail(option + " takes a number that is not negative, not \"" + text + "\"");
+  return value;
+}
+
+uint64_t parseInteger(const std::string &option, const std::string &text, uint64_t most) {
+  if (text.empty() || text.size() > 19 || text.find_first_not_of("0123456789") != std::string::npos ||
+      std::strtoull(text.c_str(), nullptr, 10) > most)
+    fail(option + " takes a whole number up to " + std::to_string(most) + ", not \"" + text + "\"");
+  return std::strtoull(text.c_str(), nullptr, 10);
+}
+
+} // namespace
+
+Options tc::run::parseOptions(int argc, char **argv) {
+  Options options;
+  bool onlyNames = false;
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    if (onlyNames || word == "-" || word.compare(0, 1, "-") != 0) {
+      if (!options.artifact.empty())
+        fail("only one artifact can be run, and \"" + word + "\" is another");
+      options.artifact = word;
+      continue;
+    }
+    if (word == "--") {
+      onlyNames = true;
+      continue;
+    }
+    size_t equals = word.find('=');
+    std::string name = word.substr(0, equals);
+    bool hasValue = equals != std::string::npos;
+    std::string inlineValue = hasValue ? word.substr(equals + 1) : "";
+    auto value = [&] {
+      if (hasValue)
+        return inlineValue;
+      if (i + 1 >= argc)
+        fail(name + " needs a value");
+      return std::string(argv[++i]);
+    };
+    auto flag = [&] {
+      if (hasValue)
+        fail(name + " takes no value");
+      return true;
+    };
+    if (name == "--inputs") {
+      options.inputs = value();
+    } else if (name == "--input") {
+      options.input.push_back(value());
+    } else if (name == "--random-inputs") {
+      options.randomSeed = hasValue ? parseInteger(name, inlineValue, uint64_t(INT64_MAX)) : 0;
+    } else if (name == "--dim") {
+      std::string text = value();
+      size_t at = text.rfind('=');
+      if (at == std::string::npos || at == 0)
+        fail("--dim takes NAME=SIZE, not \"" + text + "\"");
+      options.dims.emplace_back(text.substr(0, at), int64_t(parseInteger(name, text.substr(at + 1), uint64_t(INT64_MAX))));
+    } else if (name == "--outputs") {
+      options.outputs = value();
+    } else if (name == "--output-dir") {
+      options.outputDir = value();
+    } else if (name == "--expect") {
+      options.expect = value();
+    } else if (name == "--max-rel") {
+      options.maxRel = parseNumber(name, value());
+    } else if (name == "--rtol") {
+      options.rtol = parseNumber(name, value());
+    } else if (name == "--atol") {
+      options.atol = parseNumber(name, value());
+    } else if (name == "--threads") {
+      options.threads = uint32_t(parseInteger(name, value(), 1024));
+      if (options.threads == 0)
+        fail("--threads takes a number from 1 on");
+    } else if (name == "--device") {
+      std::string text = value();
+      if (text.compare(0, 5, "cuda:") == 0)
+        options.deviceIndex = int32_t(parseInteger(name, text.substr(5), 1023));
+      else if (text != "cpu" && text != "cuda")
+        fail("--device takes cpu, cuda or cuda:INDEX, not \"" + text + "\"");
+      options.isCuda = text != "cpu";
+    } else if (name == "--variant") {
+      options.variant = value();
+    } else if (name == "--benchmark") {
+      options.benchmarkSeconds = hasValue ? parseNumber(name, inlineValue) : 2.0;
+    } else if (name == "--json") {
+      options.json = value();
+    } else if (name == "--profile") {
+      options.profile = flag();
+    } else if (name == "--verify-weights") {
+      options.verifyWeights = flag();
+    } else if (name == "--tune") {
+      fail("--tune is not available in this version");
+    } else if (name == "--help" || name == "-h") {
+      options.help = flag();
+    } else if (name == "--version") {
+      options.version = flag();
+    } else {
+      fail("there is no option " + name);
+    }
+  }
+  if (options.help || options.version)
+    return options;
+  if (options.artifact.empty())
+    fail("no artifact is given");
+  if (options.maxRel && (options.rtol || options.atol))
+    fail("--max-rel and --rtol/--atol exclude each other");
+  if ((options.maxRel || options.rtol || options.atol) && options.expect.empty())
+    fail("--max-rel, --rtol and --atol need --expect");
+  if (!options.json.empty() && !options.benchmarkSeconds)
+    fail("--json needs --benchmark");
+  return options;
+}

@@ -1,0 +1,45 @@
+//===- Options.h - tc-run's command line ------------------------------------------------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------------------------------------------------===//
+#ifndef TC_TOOLS_TC_RUN_OPTIONS_H
+#define TC_TOOLS_TC_RUN_OPTIONS_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tc::run {
+
+struct Options {
+  std::string artifact;
+  std::string inputs;                             ///< .npz
+  std::vector<std::string> input;                 ///< NAME=FILE, not split: names may hold '='
+  std::optional<uint64_t> randomSeed;             ///< --random-inputs
+  std::vector<std::pair<std::string, int64_t>> dims;
+  std::string outputs;                            ///< .npz
+  std::string outputDir;
+  std::string expect;                             ///< .npz
+  std::optional<double> maxRel, rtol, atol;
+  uint32_t threads = 0;
+  bool isCuda = false;
+  int32_t deviceIndex = 0;
+  std::string variant;
+  std::optional<double> benchmarkSeconds;
+  std::string json;
+  bool profile = false;
+  bool verifyWeights = false;
+  bool help = false;
+  bool version = false;
+};
+
+/// Throws a Failure with code 1.
+Options parseOptions(int argc, char **argv);
+
+extern const char *const usage;
+
+} // namespace tc::run
+
+#endif // TC_TOOLS_TC_RUN_OPTIONS_H

@@ -1,0 +1,65 @@
+//===- Tensor.h - A tensor in host memory and its element types -------------------------------------------*- C++ -*-===//
+//
+// What tc-run reads, converts, compares and writes. Errors are thrown as Failure, whose code is the process's exit code.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------------------------------------------------===//
+#ifndef TC_TOOLS_TC_RUN_TENSOR_H
+#define TC_TOOLS_TC_RUN_TENSOR_H
+
+#include "tcrt/tcrt.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tc::run {
+
+/// An error: exit code and the sentence for stderr.
+struct Failure {
+  int code;
+  std::string message;
+};
+
+/// A dense row-major tensor. An invalid dtype means raw elements of `rawBytes` bytes (NumPy's void types).
+struct Tensor {
+  tcrt_dtype_t dtype = TCRT_DTYPE_INVALID;
+  uint32_t rawBytes = 0;
+  std::vector<int64_t> dims;
+  std::vector<uint8_t> data;
+
+  int64_t count() const;
+};
+
+/// Bytes of a tensor; throws a Failure (code 4) that starts with `where` if the size overflows or a dim is negative.
+uint64_t sizeOf(tcrt_dtype_t dtype, const std::vector<int64_t> &dims, const std::string &where);
+
+/// Floats of 8 or 16 bits and sub-byte integers, which NumPy cannot hold.
+bool isSmallFloat(tcrt_dtype_t dtype);
+bool isFloat(tcrt_dtype_t dtype);
+bool isInteger(tcrt_dtype_t dtype);
+bool isSigned(tcrt_dtype_t dtype);
+
+/// Element `index` as a number. Works for all real dtypes.
+double realAt(const Tensor &tensor, int64_t index);
+/// Element `index` of an integer or bool tensor.
+int64_t integerAt(const Tensor &tensor, int64_t index);
+/// Stores the nearest value (ties to even) at element `index` of a float tensor; 8-bit floats saturate as ONNX Cast does.
+void setReal(Tensor &tensor, int64_t index, double value);
+/// Stores the low bits of an integer.
+void setInteger(Tensor &tensor, int64_t index, int64_t value);
+
+/// Converts between float dtypes, and between equal-sized raw and typed elements.
+Tensor convert(const Tensor &tensor, tcrt_dtype_t dtype);
+
+/// "(2, 3)".
+std::string dimsText(const std::vector<int64_t> &dims);
+
+/// Reads a whole file. Throws a Failure with code 1.
+std::vector<uint8_t> readFile(const std::string &path);
+/// Writes through a temporary file and a rename, so that no partial file is left.
+void writeFile(const std::string &path, const std::vector<uint8_t> &bytes);
+
+} // namespace tc::run
+
+#endif // TC_TOOLS_TC_RUN_TENSOR_H
