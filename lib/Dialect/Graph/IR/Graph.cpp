@@ -57,6 +57,11 @@ static LogicalResult verifyValueAttr(Operation *op, NamedAttribute attr, bool is
       return success();
     return op->emitOpError() << "attribute " << name << " must be an array of strings";
   }
+  if (name == kDeclaredTypeAttr && isResult) {
+    if (isa<TypeAttr>(attr.getValue()))
+      return success();
+    return op->emitOpError() << "attribute " << name << " must be a type";
+  }
   if (name == kDefaultAttr && !isResult) {
     if (isa<TypedAttr>(attr.getValue()))
       return success();

@@ -39,8 +39,10 @@ inline constexpr llvm::StringLiteral kNameAttr = "graph.name";
 inline constexpr llvm::StringLiteral kDimsAttr = "graph.dims";
 inline constexpr llvm::StringLiteral kDefaultAttr = "graph.default";
 inline constexpr llvm::StringLiteral kDenotationAttr = "graph.denotation";
+inline constexpr llvm::StringLiteral kDeclaredTypeAttr = "graph.declared_type";
 /// Attributes of the module.
 inline constexpr llvm::StringLiteral kProducerAttr = "graph.producer";
+inline constexpr llvm::StringLiteral kGraphNameAttr = "graph.name";
 inline constexpr llvm::StringLiteral kIrVersionAttr = "graph.ir_version";
 inline constexpr llvm::StringLiteral kMetadataAttr = "graph.metadata";
 

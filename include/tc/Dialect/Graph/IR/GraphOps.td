@@ -29,9 +29,10 @@ def Graph_Dialect : Dialect {
     Integers without a sign are signed; `ui8` to `ui64` are unsigned; `i1` is bool. Other types are in the `tc` dialect.
 
     Attributes of the module: `graph.producer` (string), `graph.ir_version` (i64), `graph.metadata` (dictionary of strings:
-    metadata_props). Of a function's arguments and results: `graph.name` (string: the name in the model), `graph.dims`
+    metadata_props), `graph.name` (string). Of a function's arguments and results: `graph.name` (string: the name in the model), `graph.dims`
     (array of strings: the name of each symbolic dimension, "" for none; for sequences and optionals of the tensor inside),
-    `graph.denotation` (string). Of arguments: `graph.default` (constant that the caller may override).
+    `graph.denotation` (string). Of arguments: `graph.default` (constant that the caller may override). Of results:
+    `graph.declared_type` (type: what the file declares, where the value's type differs).
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasRegionArgAttrVerify = 1;
@@ -124,6 +125,7 @@ def Graph_ConstantOp : Graph_Op<"constant", [Pure, ConstantLike, AllTypesMatch<[
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$value attr-dict";
   let hasFolder = 1;
+  let builders = [OpBuilder<(ins "::mlir::TypedAttr":$value), [{ build($_builder, $_state, value.getType(), value); }]>];
 }
 
 def Graph_NodeOp : Graph_Op<"node", [OpAsmOpInterface, RecursivelySpeculatable]> {

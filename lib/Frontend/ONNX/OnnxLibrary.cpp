@@ -1,0 +1,159 @@
+//===- OnnxLibrary.cpp - the ONNX library behind functions that do not throw ----------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "OnnxLibrary.h"
+#include "tc/Frontend/ONNX.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "google/protobuf/stubs/logging.h"
+#include "onnx/defs/schema.h"
+#include "onnx/shape_inference/implementation.h"
+#include <algorithm>
+#include <exception>
+
+using namespace llvm;
+
+namespace tc {
+
+static std::string fromOnnxDomain(const std::string &domain) { return domain.empty() ? "ai.onnx" : domain; }
+
+std::string onnxfe::toOnnxDomain(StringRef domain) { return domain == "ai.onnx" ? "" : domain.str(); }
+
+// Opsets of other domains may be any 64-bit number; schemas count in int.
+static int clampOpset(int64_t opset) {
+  return static_cast<int>(std::clamp<int64_t>(opset, 0, std::numeric_limits<int>::max()));
+}
+
+static const onnx::OpSchema *findSchema(StringRef domain, StringRef type, int64_t opset) {
+  try {
+    return onnx::OpSchemaRegistry::Schema(type.str(), clampOpset(opset), onnxfe::toOnnxDomain(domain));
+  } catch (const std::exception &) {
+    return nullptr;
+  }
+}
+
+std::unique_ptr<onnx::ModelProto> onnxfe::parseModel(StringRef bytes) {
+  try {
+    // Protobuf prints what it dislikes; our sentence is the only one that a user sees.
+    static google::protobuf::LogHandler *previous = google::protobuf::SetLogHandler(nullptr);
+    (void)previous;
+    google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
+    google::protobuf::io::CodedInputStream input(&stream);
+    // Depth is bounded before: at most three messages per nested graph, two per nested type.
+    input.SetRecursionLimit(10000);
+    auto model = std::make_unique<onnx::ModelProto>();
+    if (!model->ParseFromCodedStream(&input) || !input.ConsumedEntireMessage())
+      return nullptr;
+    return model;
+  } catch (const std::exception &) {
+    return nullptr;
+  }
+}
+
+void onnxfe::inferShapes(onnx::ModelProto &model) {
+  try {
+    onnx::ShapeInferenceOptions options(/*check_type_val=*/false, /*strict_mode_val=*/0, /*data_prop_val=*/true);
+    onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(), options);
+  } catch (const std::exception &) {
+    // What was inferred until here stays.
+  }
+}
+
+std::optional<onnx::FunctionProto> onnxfe::getFunctionBody(const onnx::NodeProto &node, int opset,
+                                                           const std::vector<onnx::TypeProto> &inputTypes) {
+  const onnx::OpSchema *schema = findSchema(node.domain(), node.op_type(), opset);
+  if (!schema)
+    return std::nullopt;
+  try {
+    // A body that fits the node's types is the better one where a schema has both.
+    if (schema->HasContextDependentFunction()) {
+      onnx::FunctionBodyBuildContextImpl context(node, inputTypes);
+      onnx::FunctionProto function;
+      if (schema->BuildContextDependentFunction(context, function, opset))
+        return function;
+    }
+    if (schema->HasFunction())
+      if (const onnx::FunctionProto *function = schema->GetFunction(opset))
+        return *function;
+  } catch (const std::exception &) {
+  }
+  return std::nullopt;
+}
+
+std::optional<onnx::AttributeProto> onnxfe::getAttributeDefault(StringRef domain, StringRef type, int opset,
+                                                                StringRef attribute) {
+  const onnx::OpSchema *schema = findSchema(domain, type, opset);
+  if (!schema)
+    return std::nullopt;
+  auto it = schema->attributes().find(attribute.str());
+  if (it == schema->attributes().end() || it->second.default_value.name().empty())
+    return std::nullopt;
+  return it->second.default_value;
+}
+
+std::optional<int64_t> getOnnxSinceVersion(StringRef domain, StringRef type, int64_t opset) {
+  const onnx::OpSchema *schema = findSchema(domain, type, opset);
+  if (!schema)
+    return std::nullopt;
+  return schema->SinceVersion();
+}
+
+std::optional<OnnxSchema> getOnnxSchema(StringRef domain, StringRef type, int64_t opset) {
+  const onnx::OpSchema *schema = findSchema(domain, type, opset);
+  if (!schema)
+    return std::nullopt;
+  OnnxSchema result;
+  result.domain = domain.str();
+  result.type = type.str();
+  result.sinceVersion = schema->SinceVersion();
+  result.minInputs = schema->min_input();
+  result.maxInputs = schema->max_input();
+  result.minOutputs = schema->min_output();
+  result.maxOutputs = schema->max_output();
+  result.deprecated = schema->Deprecated();
+  result.hasFunctionBody = schema->HasFunction() || schema->HasContextDependentFunction();
+  auto convert = [](const std::vector<onnx::OpSchema::FormalParameter> &parameters) {
+    std::vector<OnnxParameter> converted;
+    for (const onnx::OpSchema::FormalParameter &parameter : parameters) {
+      OnnxParameter::Kind kind = parameter.GetOption() == onnx::OpSchema::Single     ? OnnxParameter::Single
+                                 : parameter.GetOption() == onnx::OpSchema::Optional ? OnnxParameter::Optional
+                                                                                     : OnnxParameter::Variadic;
+      converted.push_back({parameter.GetName(), kind});
+    }
+    return converted;
+  };
+  result.inputs = convert(schema->inputs());
+  result.outputs = convert(schema->outputs());
+  for (const auto &[name, attribute] : schema->attributes())
+    result.attributes.push_back({name, onnx::AttributeProto_AttributeType_Name(attribute.type), attribute.required,
+                                 !attribute.default_value.name().empty()});
+  std::sort(result.attributes.begin(), result.attributes.end(),
+            [](const OnnxAttribute &a, const OnnxAttribute &b) { return a.name < b.name; });
+  return result;
+}
+
+std::optional<std::pair<int64_t, int64_t>> getOnnxOpsetRange(StringRef domain) {
+  const auto &map = onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map();
+  auto it = map.find(onnxfe::toOnnxDomain(domain));
+  if (it == map.end())
+    return std::nullopt;
+  return std::make_pair<int64_t, int64_t>(it->second.first, it->second.second);
+}
+
+std::vector<OnnxOperator> getOnnxOperators() {
+  std::vector<OnnxOperator> operators;
+  try {
+    for (const onnx::OpSchema &schema : onnx::OpSchemaRegistry::get_all_schemas_with_history())
+      operators.push_back({fromOnnxDomain(schema.domain()), schema.Name(), schema.SinceVersion(), schema.Deprecated()});
+  } catch (const std::exception &) {
+  }
+  std::sort(operators.begin(), operators.end(), [](const OnnxOperator &a, const OnnxOperator &b) {
+    return std::tie(a.domain, a.type, a.sinceVersion) < std::tie(b.domain, b.type, b.sinceVersion);
+  });
+  return operators;
+}
+
+} // namespace tc

@@ -1,0 +1,41 @@
+//===- OnnxLibrary.h - the ONNX library behind functions that do not throw --------------------------------*- C++ -*-===//
+//
+// OnnxLibrary.cpp is the one file of tc that compiles with exceptions; nothing leaves it.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_LIB_FRONTEND_ONNX_ONNXLIBRARY_H
+#define TC_LIB_FRONTEND_ONNX_ONNXLIBRARY_H
+
+#include "onnx/onnx_pb.h"
+#include "llvm/ADT/StringRef.h"
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tc::onnxfe {
+
+/// Parses the bytes; null where they are no ModelProto.
+std::unique_ptr<onnx::ModelProto> parseModel(llvm::StringRef bytes);
+
+/// Adds inferred types to the value_info of all graphs. Stops silently at a contradiction, which the conversion reports.
+void inferShapes(onnx::ModelProto &model);
+
+/// The body of an operator at an opset of its domain ("" for ONNX's own), given a node and its operands' types (unset
+/// where unknown). nullopt where there is none.
+std::optional<onnx::FunctionProto> getFunctionBody(const onnx::NodeProto &node, int opset,
+                                                   const std::vector<onnx::TypeProto> &inputTypes);
+
+/// The default of an attribute; nullopt where there is none.
+std::optional<onnx::AttributeProto> getAttributeDefault(llvm::StringRef domain, llvm::StringRef type, int opset,
+                                                        llvm::StringRef attribute);
+
+/// "" for "ai.onnx", which is how ONNX stores it.
+std::string toOnnxDomain(llvm::StringRef domain);
+
+} // namespace tc::onnxfe
+
+#endif // TC_LIB_FRONTEND_ONNX_ONNXLIBRARY_H
