@@ -24,6 +24,8 @@ const OpEntry *OpRegistry::lookup(StringRef domain, StringRef type, int64_t opse
 const OpRegistry &OpRegistry::get() {
   static const OpRegistry registry = [] {
     OpRegistry r;
+    OpRegistrar aten(r, "aten");
+    populateATen(aten);
     OpRegistrar onnx(r, "ai.onnx");
     populateONNXContraction(onnx);
     populateONNXControlFlow(onnx);

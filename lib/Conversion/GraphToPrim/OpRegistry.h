@@ -57,6 +57,7 @@ private:
   std::string domain;
 };
 
+void populateATen(OpRegistrar &onOp);
 void populateONNXContraction(OpRegistrar &onOp);
 void populateONNXControlFlow(OpRegistrar &onOp);
 void populateONNXElementwise(OpRegistrar &onOp);

@@ -1,0 +1,464 @@
+//===- ATen.cpp - meaning of PyTorch's ATen operators
+//----------------------------------------------------------------===//
+//
+// The functional operators that torch.export leaves in a program. Operands carry the names of the operator's schema in
+// the attribute `arg_names`. Source: the native function schemas of PyTorch
+// (aten/src/ATen/native/native_functions.yaml).
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "OpRegistry.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::prim;
+
+namespace {
+
+/// Named access to the arguments of one call.
+class Call {
+public:
+  explicit Call(NodeContext &ctx) : ctx(ctx), b(ctx.b) {
+    if (auto names = dyn_cast_or_null<ArrayAttr>(ctx.attr("arg_names")))
+      for (auto [i, name] : llvm::enumerate(names.getAsRange<StringAttr>()))
+        positions[name.getValue()] = i;
+  }
+
+  /// Null if absent.
+  Value tensor(StringRef name) {
+    auto found = positions.find(name);
+    return found == positions.end() ? Value() : ctx.operand(found->second);
+  }
+  /// The tensors of a list argument, in order.
+  SmallVector<Value> tensors(StringRef name) {
+    SmallVector<Value> all;
+    for (int64_t i = 0, n = ctx.getInt((name + ".count").str(), 0); i < n; ++i)
+      if (Value value = tensor((name + "." + Twine(i)).str()))
+        all.push_back(value);
+    return all;
+  }
+  double number(StringRef name, double otherwise) {
+    Attribute attr = ctx.attr(name);
+    if (auto f = dyn_cast_or_null<FloatAttr>(attr))
+      return f.getValueAsDouble();
+    if (auto b = dyn_cast_or_null<BoolAttr>(attr))
+      return b.getValue();
+    if (auto i = dyn_cast_or_null<IntegerAttr>(attr))
+      return double(i.getInt());
+    return otherwise;
+  }
+  bool has(StringRef name) { return ctx.hasAttr(name) || tensor(name); }
+  bool flag(StringRef name, bool otherwise = false) { return number(name, otherwise) != 0; }
+  int64_t integer(StringRef name, int64_t otherwise) { return int64_t(number(name, double(otherwise))); }
+  /// Integers of a list argument; nullopt if it is absent or holds sizes that are no constants.
+  std::optional<SmallVector<int64_t>> integers(StringRef name) {
+    Attribute attr = ctx.attr(name);
+    if (auto dense = dyn_cast_or_null<DenseI64ArrayAttr>(attr))
+      return SmallVector<int64_t>(dense.asArrayRef());
+    auto array = dyn_cast_or_null<ArrayAttr>(attr);
+    if (!array)
+      return std::nullopt;
+    SmallVector<int64_t> all;
+    for (Attribute entry : array) {
+      auto constant = dyn_cast<IntegerAttr>(entry);
+      if (!constant)
+        return std::nullopt;
+      all.push_back(constant.getInt());
+    }
+    return all;
+  }
+  /// A list of sizes, entries may be symbolic; -1 stays -1.
+  FailureOr<Sizes> sizes(StringRef name) {
+    Attribute attr = ctx.attr(name);
+    Sizes all;
+    if (auto dense = dyn_cast_or_null<DenseI64ArrayAttr>(attr)) {
+      for (int64_t size : dense.asArrayRef())
+        all.push_back(b.size(size));
+      return all;
+    }
+    auto array = dyn_cast_or_null<ArrayAttr>(attr);
+    if (!array)
+      return ctx.invalid("argument \"" + name + "\" is missing");
+    for (Attribute entry : array) {
+      if (auto constant = dyn_cast<IntegerAttr>(entry)) {
+        all.push_back(b.size(constant.getInt()));
+        continue;
+      }
+      auto operand = dyn_cast<StringAttr>(entry);
+      Value value = operand ? tensor(operand.getValue()) : Value();
+      std::optional<Sizes> known = value ? ctx.intValues(value) : std::nullopt;
+      if (!known || known->size() != 1)
+        return ctx.unsupported("with a size that depends on data is not supported");
+      all.push_back((*known)[0]);
+    }
+    return all;
+  }
+  FailureOr<Value> required(StringRef name) {
+    if (Value value = tensor(name))
+      return value;
+    return ctx.invalid("argument \"" + name + "\" is missing");
+  }
+
+  NodeContext &ctx;
+  PrimBuilder &b;
+
+private:
+  llvm::StringMap<size_t> positions;
+};
+
+/// x w^T + bias.
+FailureOr<Value> linear(Call &c, Value x, Value w, Value bias) {
+  PrimBuilder &b = c.b;
+  int64_t rank = b.rankOf(x);
+  if (rank < 1 || b.rankOf(w) != 2 || b.elementOf(x) != b.elementOf(w) || getSizes(x).back() != getSizes(w)[1])
+    return c.ctx.invalid("operands " + describe(x) + " and " + describe(w) + " do not fit");
+  Value y = DotGeneralOp::create(b, x, w, ArrayRef<int64_t>{}, ArrayRef<int64_t>{}, ArrayRef<int64_t>{rank - 1},
+                                 ArrayRef<int64_t>{1});
+  return bias ? b.add(y, b.broadcastTo(bias, getSizes(y))) : y;
+}
+
+FailureOr<Value> matmul(Call &c, Value x, Value y) {
+  PrimBuilder &b = c.b;
+  int64_t rx = b.rankOf(x), ry = b.rankOf(y);
+  if (rx < 2 || ry < 2 || b.elementOf(x) != b.elementOf(y))
+    return c.ctx.unsupported("of " + describe(x) + " and " + describe(y) +
+                             " is not supported; supported are operands of rank 2 and more");
+  Sizes sx = getSizes(x), sy = getSizes(y);
+  if (sx[rx - 1] != sy[ry - 2])
+    return c.ctx.invalid("operands " + describe(x) + " and " + describe(y) + " do not fit");
+  if (ry == 2)
+    return Value(DotGeneralOp::create(b, x, y, ArrayRef<int64_t>{}, ArrayRef<int64_t>{}, ArrayRef<int64_t>{rx - 1},
+                                      ArrayRef<int64_t>{0}));
+  FailureOr<Sizes> batch = c.ctx.broadcastSizes({Sizes(sx.begin(), sx.end() - 2), Sizes(sy.begin(), sy.end() - 2)});
+  if (failed(batch))
+    return failure();
+  Sizes fullX(*batch), fullY(*batch);
+  fullX.append(sx.end() - 2, sx.end());
+  fullY.append(sy.end() - 2, sy.end());
+  int64_t n = batch->size();
+  SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, n));
+  return Value(DotGeneralOp::create(b, b.broadcastTo(x, fullX), b.broadcastTo(y, fullY), dims, dims,
+                                    ArrayRef<int64_t>{n + 1}, ArrayRef<int64_t>{n}));
+}
+
+/// An operand that is a tensor or a number, as a tensor of the other one's element type.
+template <typename Op> LogicalResult arithmetic(NodeContext &ctx) {
+  Call c(ctx);
+  FailureOr<Value> self = c.required("self");
+  if (failed(self))
+    return failure();
+  Value other = c.tensor("other");
+  if (!other)
+    other = ctx.b.scalar(ctx.b.elementOf(*self), c.number("other", 0));
+  if (ctx.b.elementOf(other) != ctx.b.elementOf(*self)) {
+    // A 0-D tensor takes the other's type; all else must agree, as torch.export has made conversions explicit.
+    if (ctx.b.rankOf(other) == 0)
+      other = ctx.b.convert(other, ctx.b.elementOf(*self));
+    else
+      return ctx.unsupported("of two element types is not supported: " + describe(*self) + " and " + describe(other));
+  }
+  if (double alpha = c.number("alpha", 1); alpha != 1)
+    other = ctx.b.binary<MulOp>(other, alpha);
+  Value operands[] = {*self, other};
+  if (failed(ctx.broadcastTogether(operands)))
+    return failure();
+  return ctx.result(ctx.b.binary<Op>(operands[0], operands[1]));
+}
+
+template <typename Op> LogicalResult unary(NodeContext &ctx) {
+  Call c(ctx);
+  FailureOr<Value> self = c.required("self");
+  return failed(self) ? failure() : ctx.result(ctx.b.unary<Op>(*self));
+}
+
+LogicalResult viewAs(NodeContext &ctx, StringRef name) {
+  Call c(ctx);
+  FailureOr<Value> self = c.required("self");
+  FailureOr<Sizes> sizes = c.sizes(name);
+  if (failed(self) || failed(sizes))
+    return failure();
+  AffineExpr known = ctx.b.size(1);
+  std::optional<size_t> inferred;
+  for (auto [i, size] : llvm::enumerate(*sizes)) {
+    if (getConstantSize(size) == -1)
+      inferred = i;
+    else
+      known = known * size;
+  }
+  if (inferred)
+    (*sizes)[*inferred] = ctx.divide(product(ctx.b.getContext(), getSizes(*self)), simplifySize(known));
+  return ctx.result(ctx.b.reshape(*self, *sizes));
+}
+
+LogicalResult swapDims(NodeContext &ctx, int64_t dim0, int64_t dim1) {
+  Call c(ctx);
+  FailureOr<Value> self = c.required("self");
+  if (failed(self))
+    return failure();
+  int64_t rank = ctx.b.rankOf(*self);
+  if (rank < 2)
+    return ctx.result(*self);
+  FailureOr<int64_t> a = ctx.axis(dim0, rank), z = ctx.axis(dim1, rank);
+  if (failed(a) || failed(z))
+    return failure();
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  std::swap(permutation[*a], permutation[*z]);
+  return ctx.result(ctx.b.transpose(*self, permutation));
+}
+
+template <ReduceKind kind, bool isMean> LogicalResult reduceDims(NodeContext &ctx) {
+  Call c(ctx);
+  FailureOr<Value> self = c.required("self");
+  if (failed(self))
+    return failure();
+  int64_t rank = ctx.b.rankOf(*self);
+  SmallVector<int64_t> dims = c.integers("dim").value_or(SmallVector<int64_t>{});
+  if (dims.empty())
+    dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  FailureOr<SmallVector<int64_t>> axes = ctx.axes(dims, rank);
+  if (failed(axes))
+    return failure();
+  bool keep = c.flag("keepdim");
+  return ctx.result(isMean ? ctx.b.mean(*self, *axes, keep) : ctx.b.reduce(kind, *self, *axes, keep));
+}
+
+LogicalResult softmax(NodeContext &ctx, bool log) {
+  Call c(ctx);
+  FailureOr<Value> self = c.required("self");
+  if (failed(self))
+    return failure();
+  FailureOr<int64_t> axis = ctx.axis(c.integer("dim", -1), ctx.b.rankOf(*self));
+  if (failed(axis))
+    return failure();
+  return ctx.result(SoftmaxOp::create(ctx.b, self->getType(), *self, *axis, log));
+}
+
+LogicalResult layerNorm(NodeContext &ctx) {
+  Call c(ctx);
+  FailureOr<Value> x = c.required("input");
+  std::optional<SmallVector<int64_t>> shape = c.integers("normalized_shape");
+  if (failed(x) || !shape || int64_t(shape->size()) > ctx.b.rankOf(*x))
+    return ctx.invalid("normalized_shape does not fit the input");
+  int64_t rank = ctx.b.rankOf(*x);
+  SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(rank - shape->size(), rank));
+  Value y = ctx.b.norm(*x, dims, c.number("eps", 1e-5), /*rms=*/false);
+  if (Value weight = c.tensor("weight"))
+    y = ctx.b.mul(y, ctx.b.broadcastTo(weight, getSizes(y)));
+  if (Value bias = c.tensor("bias"))
+    y = ctx.b.add(y, ctx.b.broadcastTo(bias, getSizes(y)));
+  return ctx.result(y);
+}
+
+LogicalResult gelu(NodeContext &ctx) {
+  Call c(ctx);
+  FailureOr<Value> self = c.required("self");
+  if (failed(self))
+    return failure();
+  PrimBuilder &b = ctx.b;
+  Value x = *self, inner;
+  if (ctx.getString("approximate", "none") == "tanh") {
+    Value cube = b.mul(b.mul(x, x), x);
+    inner = b.unary<TanhOp>(b.binary<MulOp>(b.add(x, b.binary<MulOp>(cube, 0.044715)), 0.79788456080286535588));
+  } else {
+    inner = b.unary<ErfOp>(b.binary<MulOp>(x, 0.70710678118654752440));
+  }
+  return ctx.result(b.mul(b.binary<MulOp>(x, 0.5), b.binary<AddOp>(inner, 1)));
+}
+
+LogicalResult attention(NodeContext &ctx) {
+  Call c(ctx);
+  Value q = c.tensor("query"), k = c.tensor("key"), v = c.tensor("value"), mask = c.tensor("attn_mask");
+  if (!q || !k || !v)
+    return ctx.invalid("needs query, key and value");
+  PrimBuilder &b = ctx.b;
+  int64_t rank = b.rankOf(q);
+  if (rank < 3 || b.rankOf(k) != rank || b.rankOf(v) != rank || c.flag("enable_gqa") || c.number("dropout_p", 0) != 0)
+    return ctx.unsupported("with grouped heads, dropout or operands of different ranks is not supported");
+  std::optional<int64_t> depth = getConstantSize(getSizes(q).back());
+  if (!depth)
+    return ctx.unsupported("with an unknown head size is not supported");
+  double scale = c.number("scale", 1 / std::sqrt(double(*depth)));
+  Sizes sizes = getSizes(q), scores = getSizes(q);
+  sizes.back() = getSizes(v).back();
+  scores.back() = getSizes(k)[rank - 2];
+  if (mask) {
+    if (b.elementOf(mask).isInteger(1)) {
+      Value none = b.splat(b.elementOf(q), getSizes(mask), -INFINITY),
+            zero = b.splat(b.elementOf(q), getSizes(mask), 0);
+      mask = b.select(mask, zero, none);
+    }
+    mask = b.broadcastTo(mask, scores);
+  }
+  return ctx.result(AttentionOp::create(b, makeType(b.elementOf(q), sizes), q, k, v, mask, b.getF64FloatAttr(scale),
+                                        c.flag("is_causal") ? b.getUnitAttr() : UnitAttr()));
+}
+
+LogicalResult unbind(NodeContext &ctx) {
+  Call c(ctx);
+  FailureOr<Value> self = c.required("self");
+  if (failed(self))
+    return failure();
+  FailureOr<int64_t> axis = ctx.axis(c.integer("dim", 0), ctx.b.rankOf(*self));
+  if (failed(axis))
+    return failure();
+  for (size_t i = 0; i < ctx.numResults(); ++i)
+    if (failed(ctx.set(i, ctx.b.take(*self, *axis, i))))
+      return failure();
+  return success();
+}
+
+LogicalResult cat(NodeContext &ctx) {
+  Call c(ctx);
+  SmallVector<Value> tensors = c.tensors("tensors");
+  if (tensors.empty())
+    return ctx.invalid("needs a tensor");
+  FailureOr<int64_t> axis = ctx.axis(c.integer("dim", 0), ctx.b.rankOf(tensors[0]));
+  return failed(axis) ? failure() : ctx.result(ctx.b.concat(tensors, *axis));
+}
+
+LogicalResult convert(NodeContext &ctx) {
+  Call c(ctx);
+  FailureOr<Value> self = c.required("self");
+  if (failed(self))
+    return failure();
+  auto type = dyn_cast_or_null<TypeAttr>(ctx.attr("dtype"));
+  return ctx.result(type ? ctx.b.convert(*self, type.getValue()) : *self);
+}
+
+LogicalResult same(NodeContext &ctx) {
+  Call c(ctx);
+  Value self = c.tensor("self") ? c.tensor("self") : c.tensor("input");
+  return self ? ctx.result(self) : ctx.invalid("needs an operand");
+}
+
+} // namespace
+
+void tc::populateATen(OpRegistrar &onOp) {
+  auto on = [&](StringRef type, NodeHandler handler, size_t minOperands = 1) {
+    onOp(type, /*sinceVersion=*/1, std::move(handler), minOperands);
+  };
+  on("add.Tensor", arithmetic<AddOp>);
+  on("add.Scalar", arithmetic<AddOp>);
+  on("sub.Tensor", arithmetic<SubOp>);
+  on("mul.Tensor", arithmetic<MulOp>);
+  on("mul.Scalar", arithmetic<MulOp>);
+  on("div.Tensor", arithmetic<DivOp>);
+  on("div.Scalar", arithmetic<DivOp>);
+  on("maximum.default", arithmetic<MaxOp>, 2);
+  on("minimum.default", arithmetic<MinOp>, 2);
+  on("abs.default", unary<AbsOp>);
+  on("neg.default", unary<NegOp>);
+  on("exp.default", unary<ExpOp>);
+  on("log.default", unary<LogOp>);
+  on("sqrt.default", unary<SqrtOp>);
+  on("rsqrt.default", unary<RsqrtOp>);
+  on("reciprocal.default", unary<ReciprocalOp>);
+  on("sigmoid.default", unary<LogisticOp>);
+  on("tanh.default", unary<TanhOp>);
+  on("erf.default", unary<ErfOp>);
+  on("sin.default", unary<SinOp>);
+  on("cos.default", unary<CosOp>);
+  on("floor.default", unary<FloorOp>);
+  on("ceil.default", unary<CeilOp>);
+  for (StringRef name : {"relu.default", "relu_.default"})
+    on(name, [](NodeContext &ctx) {
+      Call c(ctx);
+      FailureOr<Value> self = c.required("self");
+      return failed(self) ? failure() : ctx.result(ctx.b.binary<MaxOp>(*self, 0.0));
+    });
+  on("silu.default", [](NodeContext &ctx) {
+    Call c(ctx);
+    FailureOr<Value> self = c.required("self");
+    return failed(self) ? failure() : ctx.result(ctx.b.mul(*self, ctx.b.unary<LogisticOp>(*self)));
+  });
+  on("gelu.default", gelu);
+  on(
+      "linear.default",
+      [](NodeContext &ctx) -> LogicalResult {
+        Call c(ctx);
+        FailureOr<Value> x = c.required("input"), w = c.required("weight");
+        if (failed(x) || failed(w))
+          return failure();
+        FailureOr<Value> y = linear(c, *x, *w, c.tensor("bias"));
+        return failed(y) ? failure() : ctx.result(*y);
+      },
+      2);
+  for (StringRef name : {"matmul.default", "mm.default", "bmm.default"})
+    on(
+        name,
+        [](NodeContext &ctx) -> LogicalResult {
+          Call c(ctx);
+          Value x = c.tensor("self"), y = c.tensor("other") ? c.tensor("other") : c.tensor("mat2");
+          if (!x || !y)
+            return ctx.invalid("needs two operands");
+          FailureOr<Value> z = matmul(c, x, y);
+          return failed(z) ? failure() : ctx.result(*z);
+        },
+        2);
+  on("layer_norm.default", layerNorm);
+  on("softmax.int", [](NodeContext &ctx) { return softmax(ctx, /*log=*/false); });
+  on("_softmax.default", [](NodeContext &ctx) { return softmax(ctx, /*log=*/false); });
+  on("log_softmax.int", [](NodeContext &ctx) { return softmax(ctx, /*log=*/true); });
+  on("scaled_dot_product_attention.default", attention, 3);
+  for (StringRef name : {"view.default", "_unsafe_view.default"})
+    on(name, [](NodeContext &ctx) { return viewAs(ctx, "size"); });
+  on("reshape.default", [](NodeContext &ctx) { return viewAs(ctx, "shape"); });
+  on("permute.default", [](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    FailureOr<Value> self = c.required("self");
+    std::optional<SmallVector<int64_t>> dims = c.integers("dims");
+    if (failed(self) || !dims || int64_t(dims->size()) != ctx.b.rankOf(*self))
+      return ctx.invalid("dims do not fit the operand");
+    SmallVector<int64_t> permutation;
+    for (int64_t dim : *dims) {
+      FailureOr<int64_t> axis = ctx.axis(dim, dims->size());
+      if (failed(axis) || llvm::is_contained(permutation, *axis))
+        return ctx.invalid("dims are no permutation");
+      permutation.push_back(*axis);
+    }
+    return ctx.result(ctx.b.transpose(*self, permutation));
+  });
+  on("transpose.int", [](NodeContext &ctx) {
+    Call c(ctx);
+    return swapDims(ctx, c.integer("dim0", 0), c.integer("dim1", 1));
+  });
+  on("t.default", [](NodeContext &ctx) { return swapDims(ctx, 0, 1); });
+  on("unbind.int", unbind);
+  on("select.int", [](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    FailureOr<Value> self = c.required("self");
+    if (failed(self))
+      return failure();
+    FailureOr<int64_t> axis = ctx.axis(c.integer("dim", 0), ctx.b.rankOf(*self));
+    if (failed(axis))
+      return failure();
+    int64_t index = c.integer("index", 0);
+    std::optional<int64_t> size = getConstantSize(getSizes(*self)[*axis]);
+    if (!size)
+      return ctx.unsupported("along a dim of unknown size is not supported");
+    if (index < -*size || index >= *size)
+      return ctx.invalid("index " + Twine(index) + " is out of range for " + describe(*self));
+    return ctx.result(ctx.b.take(*self, *axis, index < 0 ? index + *size : index));
+  });
+  on("unsqueeze.default", [](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    FailureOr<Value> self = c.required("self");
+    if (failed(self))
+      return failure();
+    FailureOr<int64_t> axis = ctx.axis(c.integer("dim", 0), ctx.b.rankOf(*self) + 1);
+    return failed(axis) ? failure() : ctx.result(ctx.b.unsqueeze(*self, *axis));
+  });
+  on("cat.default", cat);
+  on("mean.dim", reduceDims<ReduceKind::Sum, true>);
+  on("mean.default", reduceDims<ReduceKind::Sum, true>);
+  on("sum.dim_IntList", reduceDims<ReduceKind::Sum, false>);
+  on("sum.default", reduceDims<ReduceKind::Sum, false>);
+  on("amax.default", reduceDims<ReduceKind::Max, false>);
+  on("amin.default", reduceDims<ReduceKind::Min, false>);
+  for (StringRef name : {"to.dtype", "_to_copy.default"})
+    on(name, convert);
+  for (StringRef name : {"contiguous.default", "clone.default", "alias.default", "detach.default", "dropout.default"})
+    on(name, same);
+}
