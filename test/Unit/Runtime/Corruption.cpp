@@ -1,0 +1,411 @@
+//===- Corruption.cpp - Damaged artifacts are refused without harm ----------------------------------------*- C++ -*-===//
+//
+// With hashes as they were, any damage in a hashed section must be found. With hashes made to fit, any file must be taken or
+// refused, but read within its bounds; nothing in it is called. The sanitizer build runs this, too.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------------------------------------------------===//
+#include "Programs/Programs.h"
+#include "Runtime/Internal.h"
+
+#include <catch2/catch.hpp>
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <dirent.h>
+#include <memory>
+#include <random>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace tc;
+using namespace tc::test;
+
+namespace {
+
+/// Bytes that end where their memory ends, so that a read past them is seen by ASan, at an alignment of 8.
+class Exact {
+public:
+  explicit Exact(const std::string &bytes) : size(bytes.size()), data(static_cast<uint8_t *>(std::malloc(size ? size : 1))) {
+    std::memcpy(data, bytes.data(), size);
+  }
+  ~Exact() { std::free(data); }
+  Exact(const Exact &) = delete;
+  Exact &operator=(const Exact &) = delete;
+
+  uint64_t size;
+  uint8_t *data;
+};
+
+std::string artifactBytes() {
+  llvm::Expected<std::string> bytes = artifact::writeArtifactToMemory(basicSpec());
+  if (!bytes)
+    FAIL(llvm::toString(bytes.takeError()));
+  return *bytes;
+}
+
+tcrt_status_t parse(const std::string &bytes, uint32_t flags) {
+  Exact exact(bytes);
+  tcrt_container_t container;
+  return tcrt_container_parse(exact.data, exact.size, "m.bin", flags, &container);
+}
+
+/// Makes all hashes fit again where sections are in the file.
+void rehash(std::string &bytes) {
+  tcrt_file_header_t header;
+  if (bytes.size() < sizeof header)
+    return;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  uint64_t tableSize = uint64_t(header.section_count) * sizeof(tcrt_section_t);
+  if (header.table_offset > bytes.size() || tableSize > bytes.size() - header.table_offset)
+    return;
+  for (uint32_t i = 0; i < header.section_count; ++i) {
+    tcrt_section_t section;
+    char *at = &bytes[header.table_offset + i * sizeof section];
+    std::memcpy(&section, at, sizeof section);
+    if (section.offset > bytes.size() || section.size > bytes.size() - section.offset)
+      continue;
+    tcrt_sha256(bytes.data() + section.offset, section.size, section.sha256);
+    std::memcpy(at, &section, sizeof section);
+  }
+  tcrt_sha256(bytes.data() + header.table_offset, tableSize, header.table_sha256);
+  std::memcpy(&bytes[0], &header, sizeof header);
+}
+
+std::vector<tcrt_section_t> sectionsOf(const std::string &bytes) {
+  tcrt_file_header_t header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  std::vector<tcrt_section_t> sections(header.section_count);
+  std::memcpy(sections.data(), bytes.data() + header.table_offset, sections.size() * sizeof(tcrt_section_t));
+  return sections;
+}
+
+/// Opens as users do, without running, and reads everything that can be asked.
+void openAndQuery(const std::string &bytes) {
+  tcrt_model_t *model;
+  if (tcrt_model_open_memory(bytes.data(), bytes.size(), "m.bin", nullptr, &model) != TCRT_OK) {
+    CHECK(std::strlen(tcrt_last_error()) > 0);
+    return;
+  }
+  uint64_t length = 0;
+  tcrt_value_info_t value;
+  for (uint32_t i = 0; i < tcrt_model_input_count(model); ++i)
+    if (tcrt_model_input(model, i, &value) == TCRT_OK)
+      length += std::strlen(value.name);
+  for (uint32_t i = 0; i < tcrt_model_output_count(model); ++i)
+    if (tcrt_model_output(model, i, &value) == TCRT_OK)
+      length += std::strlen(value.name);
+  tcrt_symbol_info_t symbol;
+  for (uint32_t i = 0; i < tcrt_model_symbol_count(model); ++i)
+    if (tcrt_model_symbol(model, i, &symbol) == TCRT_OK)
+      length += std::strlen(symbol.name);
+  tcrt_variant_info_t variant;
+  for (uint32_t i = 0; i < tcrt_model_variant_count(model); ++i)
+    if (tcrt_model_variant(model, i, &variant) == TCRT_OK)
+      length += std::strlen(variant.name);
+  CHECK(length < bytes.size() + 1);
+  tcrt_model_close(model);
+}
+
+bool loads(const std::string &elf) {
+  Exact exact(elf);
+  tcrt_elf_image_t image;
+  if (tcrt_elf_load(exact.data, exact.size, "m.bin", "v", -1, 0, &image) != TCRT_OK)
+    return false;
+  tcrt_elf_unload(&image);
+  return true;
+}
+
+} // namespace
+
+TEST_CASE("SHA-256 agrees with the standard's examples, with and without the CPU's instructions") {
+  const struct {
+    std::string text;
+    const char *digest;
+  } cases[] = {
+      {"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+      {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+      {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+       "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+      {std::string(1000000, 'a'), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"},
+  };
+  for (int hardware : {0, 1}) {
+    tcrt_sha256_allow_hardware(hardware);
+    for (const auto &item : cases) {
+      uint8_t digest[32], pieces[32];
+      tcrt_sha256(item.text.data(), item.text.size(), digest);
+      char text[65];
+      for (int i = 0; i < 32; ++i)
+        std::snprintf(text + 2 * i, 3, "%02x", digest[i]);
+      CHECK(std::string(text) == item.digest);
+      tcrt_sha256_t hash;
+      tcrt_sha256_init(&hash);
+      for (size_t at = 0, step = 1; at < item.text.size(); at += step, step = step % 150 + 1)
+        tcrt_sha256_update(&hash, item.text.data() + at, std::min(step, item.text.size() - at));
+      tcrt_sha256_final(&hash, pieces);
+      CHECK(std::memcmp(digest, pieces, 32) == 0);
+    }
+  }
+}
+
+TEST_CASE("truncated artifacts are refused") {
+  std::string bytes = artifactBytes();
+  REQUIRE(parse(bytes, TCRT_PARSE_ALL_HASHES) == TCRT_OK);
+  std::vector<uint64_t> cuts;
+  for (uint64_t i = 0; i < 512; ++i)
+    cuts.push_back(i);
+  for (const tcrt_section_t &section : sectionsOf(bytes))
+    for (uint64_t at : {section.offset, section.offset + section.size})
+      for (int64_t delta = -2; delta <= 2; ++delta)
+        if (at + uint64_t(delta) < bytes.size())
+          cuts.push_back(at + uint64_t(delta));
+  for (uint64_t cut : cuts) {
+    std::string shorter = bytes.substr(0, cut);
+    INFO("cut at " << cut);
+    CHECK(parse(shorter, TCRT_PARSE_HASHES) == TCRT_ERROR_INVALID);
+    // The header's size made to fit, too.
+    if (cut >= sizeof(tcrt_file_header_t)) {
+      std::memcpy(&shorter[offsetof(tcrt_file_header_t, file_size)], &cut, 8);
+      CHECK(parse(shorter, TCRT_PARSE_HASHES) == TCRT_ERROR_INVALID);
+      rehash(shorter);
+      parse(shorter, 0);
+    }
+  }
+  CHECK(parse(bytes + "x", TCRT_PARSE_HASHES) == TCRT_ERROR_INVALID);
+}
+
+TEST_CASE("flipped bytes are found by the hashes") {
+  std::string bytes = artifactBytes();
+  for (const tcrt_section_t &section : sectionsOf(bytes)) {
+    uint64_t step = section.size > 2000 ? 37 : 1;
+    for (uint64_t i = 0; i < section.size; i += step) {
+      std::string damaged = bytes;
+      damaged[section.offset + i] = char(damaged[section.offset + i] ^ (1 << (i % 8)));
+      CHECK(parse(damaged, TCRT_PARSE_ALL_HASHES) == TCRT_ERROR_INVALID);
+      // Weights are not looked at on opening.
+      if (section.kind == TCRT_SECTION_WEIGHTS)
+        CHECK(parse(damaged, TCRT_PARSE_HASHES) == TCRT_OK);
+      else
+        CHECK(parse(damaged, TCRT_PARSE_HASHES) == TCRT_ERROR_INVALID);
+    }
+  }
+  tcrt_file_header_t header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  for (uint64_t i = 0; i < header.table_offset + header.section_count * sizeof(tcrt_section_t); ++i) {
+    if (i == offsetof(tcrt_file_header_t, header_size))
+      i += 4; // a larger header of a newer writer is fine
+    std::string damaged = bytes;
+    damaged[i] = char(damaged[i] ^ (1 << (i % 8)));
+    INFO("byte " << i);
+    CHECK(parse(damaged, TCRT_PARSE_HASHES) == TCRT_ERROR_INVALID);
+  }
+}
+
+TEST_CASE("any mutation with fitting hashes is taken or refused, but read within bounds") {
+  const std::string bytes = artifactBytes();
+  std::mt19937 random(7);
+  const char *setting = std::getenv("TC_FUZZ_ROUNDS");
+  int rounds = setting ? std::atoi(setting) : 3000;
+  std::vector<tcrt_section_t> sections = sectionsOf(bytes);
+  const uint64_t interesting[] = {0, 1, 7, 8, 63, 64, 4095, 4096, 0x7fffffff, 0x80000000, 0xffffffff, uint64_t(1) << 63,
+                                  ~uint64_t(0), ~uint64_t(7), ~uint64_t(4095), bytes.size()};
+  for (int round = 0; round < rounds; ++round) {
+    std::string damaged = bytes;
+    for (uint32_t n = 1 + random() % 4; n--;) {
+      // Mostly the header, the section table and the signature, where the parsers are.
+      uint64_t start = 0, size = 80 + sections.size() * sizeof(tcrt_section_t);
+      if (random() % 2) {
+        start = sections[1].offset;
+        size = sections[1].size;
+      }
+      uint64_t at = start + random() % size;
+      switch (random() % 3) {
+      case 0:
+        damaged[at] = char(random());
+        break;
+      case 1: {
+        uint64_t value = interesting[random() % (sizeof interesting / sizeof *interesting)];
+        at = at / 4 * 4;
+        std::memcpy(&damaged[at], &value, std::min<uint64_t>(random() % 2 ? 4 : 8, damaged.size() - at));
+        break;
+      }
+      default:
+        damaged[at] = char(damaged[at] + (random() % 2 ? 1 : -1));
+        break;
+      }
+    }
+    if (random() % 16 == 0) {
+      damaged.resize(random() % (damaged.size() + 1));
+      uint64_t size = damaged.size();
+      if (size >= sizeof(tcrt_file_header_t))
+        std::memcpy(&damaged[offsetof(tcrt_file_header_t, file_size)], &size, 8);
+    }
+    rehash(damaged);
+    parse(damaged, 0);
+    openAndQuery(damaged);
+  }
+}
+
+TEST_CASE("any mutation of the code is mapped or refused") {
+  const std::string elf = programElf("basic");
+  REQUIRE(loads(elf));
+  std::mt19937 random(11);
+  const char *setting = std::getenv("TC_FUZZ_ROUNDS");
+  int rounds = setting ? std::atoi(setting) : 3000, taken = 0;
+  for (int round = 0; round < rounds; ++round) {
+    std::string damaged = elf;
+    for (uint32_t n = 1 + random() % 3; n--;) {
+      // ELF header and program headers, then the dynamic section and the relocations.
+      uint64_t at = random() % 2 ? random() % 512 : random() % damaged.size();
+      if (random() % 2) {
+        damaged[at] = char(random());
+      } else {
+        uint64_t value = random() % 2 ? ~uint64_t(0) << (random() % 64) : uint64_t(1) << (random() % 64);
+        at = at / 8 * 8;
+        std::memcpy(&damaged[at], &value, std::min<uint64_t>(8, damaged.size() - at));
+      }
+    }
+    if (random() % 16 == 0)
+      damaged.resize(random() % damaged.size());
+    taken += loads(damaged);
+  }
+  CHECK(taken > 0);
+}
+
+TEST_CASE("code that breaks the rules is refused by name") {
+  auto refused = [](std::string elf, const char *why) {
+    CHECK(!loads(elf));
+    INFO(tcrt_last_error());
+    CHECK(std::string(tcrt_last_error()).find(why) != std::string::npos);
+  };
+  std::string elf = programElf("basic");
+  refused("", "too short");
+  refused(elf.substr(0, 63), "too short");
+  refused(std::string(200, 'x'), "not an x86-64 shared object");
+  refused(elf.substr(0, 200), "program headers are out of bounds");
+  refused(elf.substr(0, 4096), "a segment is out of bounds");
+  std::string changed = elf;
+  changed[18] = 3; // e_machine: i386
+  refused(changed, "not an x86-64 shared object");
+  changed = elf;
+  std::memset(&changed[24], 0, 8); // e_entry: in the headers
+  refused(changed, "entry point");
+  // Program header flags stand 4 bytes into each record of 56.
+  for (int i = 0; i < elf[56]; ++i) {
+    size_t at = 64 + size_t(i) * 56;
+    if (elf[at] != 1)
+      continue;
+    changed = elf;
+    changed[at + 4] = 7;
+    refused(changed, "writable and executable");
+    changed[at + 4] = 0;
+    refused(changed, "not readable");
+    changed = elf;
+    changed[at] = 7; // PT_TLS
+    refused(changed, "thread-local");
+    break;
+  }
+}
+
+TEST_CASE("the writer refuses what the loader would") {
+  auto message = [](const artifact::ArtifactSpec &spec) {
+    llvm::Expected<std::string> bytes = artifact::writeArtifactToMemory(spec);
+    return bytes ? std::string("written") : llvm::toString(bytes.takeError());
+  };
+  artifact::ArtifactSpec spec = basicSpec();
+  spec.inputs[0].dims.assign(17, artifact::Dim::fixed(1));
+  CHECK(message(spec) == "(memory): error: input \"x\" has rank 17; at most 16 is supported");
+  spec = basicSpec();
+  spec.inputs[0].dims[0] = artifact::Dim::symbol(5);
+  CHECK(message(spec).find("a dim of an input or output is not valid") != std::string::npos);
+  spec = basicSpec();
+  spec.variants.clear();
+  CHECK(message(spec).find("there is no code") != std::string::npos);
+  spec = basicSpec();
+  spec.variants[0].elf = "not code";
+  CHECK(message(spec).find("the code of variant \"future\" is not valid") != std::string::npos);
+  spec = basicSpec();
+  spec.weights[1].offset = 60;
+  CHECK(message(spec) == "(memory): error: weights are not aligned or not in order");
+  spec = basicSpec();
+  spec.addWeights(artifact::Segment::callback(8, [](artifact::WeightSink sink) {
+    uint8_t bytes[4] = {};
+    return sink(bytes);
+  }));
+  CHECK(message(spec) == "(memory): error: a constant is shorter than announced");
+  spec = basicSpec();
+  spec.addWeights(artifact::Segment::file("/no/such/file", 0, 8));
+  CHECK(message(spec) == "/no/such/file: error: the file cannot be read: No such file or directory");
+  spec = basicSpec();
+  spec.kernels[0].nodes = std::string("a\xff\0b", 4);
+  CHECK(message(spec) == "written");
+
+  auto error = [](llvm::Error error) { return error ? llvm::toString(std::move(error)) : std::string("written"); };
+  CHECK(error(artifact::writeArtifact(basicSpec(), "/no/such/folder/m.bin")).find("/no/such/folder/m.bin: error: the file "
+                                                                                   "cannot be written") == 0);
+  CHECK(error(artifact::writeArtifact(basicSpec(), "/dev/null")) ==
+        "/dev/null: error: the output exists and is not a regular file; give another name");
+}
+
+TEST_CASE("a write that fails leaves nothing behind and an old file as it was") {
+  std::string folder = "/tmp/tc-unit-full-" + std::to_string(getpid()), path = folder + "/m.bin";
+  REQUIRE(mkdir(folder.c_str(), 0777) == 0);
+  auto files = [&] {
+    int count = 0;
+    DIR *directory = opendir(folder.c_str());
+    while (dirent *entry = readdir(directory))
+      count += entry->d_name[0] != '.';
+    closedir(directory);
+    return count;
+  };
+  // A limit on file sizes stands for a full disk.
+  struct rlimit before, low;
+  getrlimit(RLIMIT_FSIZE, &before);
+  low = before;
+  low.rlim_cur = 16384;
+  signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &low);
+  llvm::Error error = artifact::writeArtifact(basicSpec(), path);
+  setrlimit(RLIMIT_FSIZE, &before);
+  REQUIRE(bool(error));
+  CHECK(llvm::toString(std::move(error)) == path + ": error: the file cannot be written: File too large");
+  CHECK(files() == 0);
+  REQUIRE(!artifact::writeArtifact(basicSpec(), path));
+  std::string old = readFile(path);
+  setrlimit(RLIMIT_FSIZE, &low);
+  error = artifact::writeArtifact(basicSpec(), path);
+  setrlimit(RLIMIT_FSIZE, &before);
+  CHECK(bool(error));
+  llvm::consumeError(std::move(error));
+  CHECK(readFile(path) == old);
+  CHECK(files() == 1);
+  unlink(path.c_str());
+  rmdir(folder.c_str());
+}
+
+TEST_CASE("same spec, same bytes; segments by bytes, file and callback") {
+  CHECK(artifactBytes() == artifactBytes());
+  std::string path = std::string(TC_TEST_PROGRAMS) + "/basic.so", data = readFile(path);
+  std::string results[3];
+  for (int kind = 0; kind < 3; ++kind) {
+    artifact::ArtifactSpec spec = basicSpec();
+    uint64_t offset = spec.addWeights(
+        kind == 0   ? artifact::Segment::bytes(data)
+        : kind == 1 ? artifact::Segment::file(path, 0, data.size())
+                    : artifact::Segment::callback(data.size(), [&](artifact::WeightSink sink) -> llvm::Error {
+                        for (size_t at = 0; at < data.size(); at += 1000)
+                          if (llvm::Error error = sink({reinterpret_cast<const uint8_t *>(data.data()) + at,
+                                                        std::min<size_t>(1000, data.size() - at)}))
+                            return error;
+                        return llvm::Error::success();
+                      }));
+    CHECK(offset == 128);
+    llvm::Expected<std::string> bytes = artifact::writeArtifactToMemory(spec);
+    REQUIRE(bool(bytes));
+    results[kind] = *bytes;
+  }
+  CHECK(results[0] == results[1]);
+  CHECK(results[0] == results[2]);
+}

@@ -1,0 +1,250 @@
+//===- Main.cpp - tc-inspect: shows what is in an artifact ----------------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------------------------------------------------===//
+#include "tc/Artifact/Reader.h"
+#include "tcrt/tcrt.h"
+
+#include "../../lib/Runtime/Internal.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <string>
+
+using Json = nlohmann::ordered_json;
+using tc::artifact::Reader;
+
+namespace {
+
+/// Strings of an artifact are valid UTF-8 except in the manifest, which is parsed leniently.
+std::string text(llvm::StringRef string) { return string.str(); }
+
+std::string hex(const uint8_t *bytes, size_t size) {
+  std::string result;
+  char digits[3];
+  for (size_t i = 0; i < size; ++i) {
+    std::snprintf(digits, sizeof digits, "%02x", bytes[i]);
+    result += digits;
+  }
+  return result;
+}
+
+std::string features(uint64_t bits) {
+  char names[1024];
+  tcrt_cpu_feature_names(bits, names, sizeof names);
+  return names;
+}
+
+const char *deviceName(uint32_t device) { return device == TCRT_DEVICE_CUDA ? "cuda" : "cpu"; }
+
+/// "sm_90a" for 901.
+std::string smName(uint32_t arch) { return "sm_" + std::to_string(arch / 10) + (arch % 10 ? "a" : ""); }
+
+Json valueJson(const Reader &reader, const tcrt_sig_value_t &value) {
+  static const char *const kinds[] = {"tensor", "sequence", "optional"};
+  Json dims = Json::array();
+  for (const tcrt_sig_dim_t &dim : reader.dims(value)) {
+    if (dim.kind == TCRT_DIM_STATIC)
+      dims.push_back(dim.value);
+    else if (dim.kind == TCRT_DIM_SYMBOL)
+      dims.push_back(text(reader.name(reader.symbols()[dim.symbol].name)));
+    else
+      dims.push_back("?");
+  }
+  Json json = {{"name", text(reader.name(value.name))},
+               {"kind", kinds[value.kind]},
+               {"dtype", tcrt_dtype_name(tcrt_dtype_t(value.dtype))},
+               {"dims", dims}};
+  if (value.flags & TCRT_VALUE_FLAG_UNUSED)
+    json["unused"] = true;
+  if (value.flags & TCRT_VALUE_FLAG_DEFAULT)
+    json["default_offset"] = value.default_offset;
+  return json;
+}
+
+Json describe(const Reader &reader) {
+  Json json;
+  json["file"] = text(reader.path());
+  json["file_size"] = reader.fileSize();
+  json["format_version"] = TCRT_FORMAT_VERSION;
+  json["abi_version"] = TCRT_ABI_VERSION;
+  json["inputs"] = Json::array();
+  for (const tcrt_sig_value_t &value : reader.inputs())
+    json["inputs"].push_back(valueJson(reader, value));
+  json["outputs"] = Json::array();
+  for (const tcrt_sig_value_t &value : reader.outputs())
+    json["outputs"].push_back(valueJson(reader, value));
+  json["symbols"] = Json::array();
+  for (const tcrt_sig_symbol_t &symbol : reader.symbols())
+    json["symbols"].push_back(
+        {{"name", text(reader.name(symbol.name))}, {"min", symbol.min}, {"max", symbol.max}, {"divisor", symbol.divisor}});
+  json["variants"] = Json::array();
+  for (const tcrt_sig_variant_t &variant : reader.variants())
+    json["variants"].push_back({{"name", text(reader.name(variant.name))},
+                                {"device", deviceName(variant.device)},
+                                {"cpu_features", features(variant.cpu_features)},
+                                {"usable_here", (variant.cpu_features & ~tcrt_cpu_features()) == 0},
+                                {"section", variant.section},
+                                {"code_bytes", reader.sections()[variant.section].size},
+                                {"weights_bytes", variant.weights_size}});
+  json["sections"] = Json::array();
+  for (const tcrt_section_t &section : reader.sections()) {
+    Json entry = {{"kind", tcrt_section_kind_name(section.kind)}, {"offset", section.offset}, {"size", section.size}};
+    if (section.arch)
+      entry["arch"] = smName(section.arch);
+    entry["sha256"] = hex(section.sha256, sizeof section.sha256);
+    json["sections"].push_back(entry);
+  }
+  json["kernels"] = Json::array();
+  for (const tcrt_sig_kernel_t &kernel : reader.kernels())
+    json["kernels"].push_back({{"name", text(reader.name(kernel.name))},
+                               {"nodes", text(reader.name(kernel.nodes))},
+                               {"flops", kernel.flops},
+                               {"bytes", kernel.bytes}});
+  json["device_kernels"] = Json::array();
+  for (const tcrt_sig_device_kernel_t &kernel : reader.deviceKernels())
+    json["device_kernels"].push_back({{"name", text(reader.name(kernel.name))},
+                                      {"max_threads", kernel.max_threads},
+                                      {"dynamic_smem", kernel.dynamic_smem}});
+  llvm::StringRef manifest = reader.manifest();
+  Json parsed = Json::parse(manifest.begin(), manifest.end(), nullptr, /*allow_exceptions=*/false);
+  json["manifest"] = parsed.is_discarded() ? Json() : parsed;
+  return json;
+}
+
+std::string sizeText(uint64_t bytes) {
+  char result[64];
+  if (bytes < 10 * 1024)
+    std::snprintf(result, sizeof result, "%" PRIu64 " B", bytes);
+  else if (bytes < uint64_t(10) << 20)
+    std::snprintf(result, sizeof result, "%.1f KiB", double(bytes) / 1024);
+  else
+    std::snprintf(result, sizeof result, "%.1f MiB", double(bytes) / (1 << 20));
+  return result;
+}
+
+std::string shapeText(const Json &value) {
+  std::string result = value["dtype"].get<std::string>() + " (";
+  for (size_t i = 0; i < value["dims"].size(); ++i) {
+    const Json &dim = value["dims"][i];
+    result += (i ? ", " : "") + (dim.is_string() ? dim.get<std::string>() : std::to_string(dim.get<int64_t>()));
+  }
+  result += ")";
+  if (value["kind"] != "tensor")
+    result = value["kind"].get<std::string>() + " of " + result;
+  if (value.contains("unused"))
+    result += ", unused";
+  if (value.contains("default_offset"))
+    result += ", has a default";
+  return result;
+}
+
+/// One "key: value" line per leaf of a JSON object, indented.
+void printObject(const Json &json, int indent) {
+  for (const auto &[key, value] : json.items()) {
+    if (value.is_object()) {
+      std::printf("%*s%s\n", indent, "", key.c_str());
+      printObject(value, indent + 2);
+    } else if (value.is_string()) {
+      std::printf("%*s%-24s %s\n", indent, "", key.c_str(), value.get<std::string>().c_str());
+    } else if (!value.is_array()) {
+      std::printf("%*s%-24s %s\n", indent, "", key.c_str(), value.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+    } else {
+      std::printf("%*s%-24s %zu entries\n", indent, "", key.c_str(), value.size());
+    }
+  }
+}
+
+void printSummary(const Json &json, bool allKernels) {
+  std::printf("%s: artifact of format %" PRIu64 ", ABI %" PRIu64 ", %s\n", json["file"].get<std::string>().c_str(),
+              json["format_version"].get<uint64_t>(), json["abi_version"].get<uint64_t>(),
+              sizeText(json["file_size"].get<uint64_t>()).c_str());
+  for (const char *what : {"inputs", "outputs"}) {
+    std::printf("%s\n", what);
+    for (const Json &value : json[what])
+      std::printf("  %-24s %s\n", value["name"].get<std::string>().c_str(), shapeText(value).c_str());
+  }
+  if (!json["symbols"].empty())
+    std::printf("symbolic sizes\n");
+  for (const Json &symbol : json["symbols"]) {
+    int64_t min = symbol["min"], max = symbol["max"], divisor = symbol["divisor"];
+    std::string range = max == INT64_MAX ? "from " + std::to_string(min) : std::to_string(min) + " to " + std::to_string(max);
+    if (divisor > 1)
+      range += ", multiple of " + std::to_string(divisor);
+    std::printf("  %-24s %s\n", symbol["name"].get<std::string>().c_str(), range.c_str());
+  }
+  std::printf("variants\n");
+  for (const Json &variant : json["variants"])
+    std::printf("  %-24s %s, %s of host code, needs %s%s\n", variant["name"].get<std::string>().c_str(),
+                variant["device"].get<std::string>().c_str(), sizeText(variant["code_bytes"].get<uint64_t>()).c_str(),
+                variant["cpu_features"] == "" ? "any x86-64" : variant["cpu_features"].get<std::string>().c_str(),
+                variant["usable_here"].get<bool>() ? "" : " (not on this CPU)");
+  std::printf("sections\n");
+  for (const Json &section : json["sections"])
+    std::printf("  %-24s %12" PRIu64 " bytes at %" PRIu64 "%s%s\n", section["kind"].get<std::string>().c_str(),
+                section["size"].get<uint64_t>(), section["offset"].get<uint64_t>(), section.contains("arch") ? ", " : "",
+                section.contains("arch") ? section["arch"].get<std::string>().c_str() : "");
+  size_t count = json["kernels"].size(), shown = allKernels ? count : std::min<size_t>(count, 20);
+  std::printf("kernels: %zu\n", count);
+  for (size_t i = 0; i < shown; ++i) {
+    const Json &kernel = json["kernels"][i];
+    std::printf("  %-24s %12" PRIu64 " flops %12" PRIu64 " bytes  %s\n", kernel["name"].get<std::string>().c_str(),
+                kernel["flops"].get<uint64_t>(), kernel["bytes"].get<uint64_t>(),
+                kernel["nodes"].get<std::string>().c_str());
+  }
+  if (shown < count)
+    std::printf("  ... %zu more, shown with --kernels\n", count - shown);
+  if (json["manifest"].is_object()) {
+    std::printf("manifest\n");
+    printObject(json["manifest"], 2);
+  }
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  CLI::App app("Shows what is in an artifact.", "tc-inspect");
+  std::string path;
+  bool asJson = false, allKernels = false, verify = false;
+  app.add_option("artifact", path, "a file written by tc-compile");
+  app.add_flag("--json", asJson, "everything, as JSON");
+  app.add_flag("--kernels", allKernels, "all kernels, not only the first 20");
+  app.add_flag("--verify-weights", verify, "check the hashes of weights and device code, too");
+  app.set_version_flag("--version", std::string("tc-inspect ") + tcrt_version());
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success &success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError &error) {
+    std::fprintf(stderr, "tc-inspect: error: %s; see tc-inspect --help\n", error.what());
+    return 1;
+  }
+  if (path.empty()) {
+    std::fprintf(stderr, "tc-inspect: error: no artifact is given; see tc-inspect --help\n");
+    return 1;
+  }
+  llvm::Expected<std::unique_ptr<Reader>> reader = Reader::open(path, verify);
+  if (!reader) {
+    std::fprintf(stderr, "%s\n", llvm::toString(reader.takeError()).c_str());
+    return TCRT_ERROR_INVALID;
+  }
+  try {
+    Json json = describe(**reader);
+    if (asJson)
+      std::printf("%s\n", json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    else
+      printSummary(json, allKernels);
+  } catch (const std::exception &problem) {
+    std::fprintf(stderr, "%s: error: %s; please report this with the file\n", path.c_str(), problem.what());
+    return TCRT_ERROR_INTERNAL;
+  }
+  if (std::fflush(stdout) != 0) {
+    std::fprintf(stderr, "tc-inspect: error: standard output cannot be written\n");
+    return 1;
+  }
+  return 0;
+}
