@@ -1,0 +1,273 @@
+// What the verifiers of prim refuse. Numbers (C1) are those of the ops' descriptions.
+// RUN: tc-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @+1 {{#prim.dims has 1 sizes for a tensor of rank 2}}
+func.func private @dims_rank(tensor<?x4xf32, #prim.dims<affine_map<()[s0] -> (s0)>>>)
+
+// -----
+
+// expected-error @+1 {{#prim.dims contradicts the tensor's static sizes}}
+func.func private @dims_static(tensor<?x4xf32, #prim.dims<affine_map<()[s0] -> (s0, 5)>>>)
+
+// -----
+
+func.func @splat() {
+  // expected-error @+1 {{value and result differ in element type}}
+  %0 = prim.splat 1.0 : f32 : tensor<2xf64>
+  return
+}
+
+// -----
+
+func.func @iota() {
+  // expected-error @+1 {{axis is out of range}}
+  %0 = prim.iota axis = 1 : tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @sizes_c1() {
+  // expected-error @+1 {{(C1) needs as many expressions as the 0-D or 1-D i64 result has elements}}
+  %0 = prim.sizes affine_map<() -> (1, 2)> : tensor<3xi64>
+  return
+}
+
+// -----
+
+func.func @sizes_type() {
+  // expected-error @+1 {{(C1) needs as many expressions as the 0-D or 1-D i64 result has elements}}
+  %0 = prim.sizes affine_map<() -> (1, 2)> : tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @compare(%x: tensor<2xf32>) {
+  // expected-error @+1 {{result has type 'tensor<2xf32>', expected 'tensor<2xi1>'}}
+  %0 = prim.compare lt %x, %x : tensor<2xf32> -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @is_nan(%x: tensor<2xf32>) {
+  // expected-error @+1 {{result has type 'tensor<3xi1>', expected 'tensor<2xi1>'}}
+  %0 = prim.is_nan %x : tensor<2xf32> -> tensor<3xi1>
+  return
+}
+
+// -----
+
+func.func @select(%c: tensor<2xi8>, %x: tensor<2xf32>) {
+  // expected-error @+1 {{condition must be i1 of the result's sizes}}
+  %0 = prim.select %c, %x, %x : tensor<2xi8>, tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @convert(%x: tensor<2xf32>) {
+  // expected-error @+1 {{operand and result differ in sizes}}
+  %0 = prim.convert %x : tensor<2xf32> -> tensor<3xf16>
+  return
+}
+
+// -----
+
+func.func @reshape(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{changes the number of elements from 6 to 7}}
+  %0 = prim.reshape %x : tensor<2x3xf32> -> tensor<7xf32>
+  return
+}
+
+// -----
+
+func.func @reshape_type(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{operand and result differ in element type}}
+  %0 = prim.reshape %x : tensor<2x3xf32> -> tensor<6xi32>
+  return
+}
+
+// -----
+
+func.func @transpose(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{permutation must name each dim once}}
+  %0 = prim.transpose %x [0, 0] : tensor<2x3xf32> -> tensor<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast_c1(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{(C1) dims must be strictly increasing, in range, one per operand dim}}
+  %0 = prim.broadcast %x [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast_size(%x: tensor<2xf32>) {
+  // expected-error @+1 {{(C1) can't repeat size 2 to 4}}
+  %0 = prim.broadcast %x [0] : tensor<2xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @slice_step(%x: tensor<4xf32>) {
+  // expected-error @+1 {{step is 0}}
+  %0 = prim.slice %x from affine_map<() -> (0)> step [0] : tensor<4xf32> -> tensor<1xf32>
+  return
+}
+
+// -----
+
+func.func @slice_range(%x: tensor<4xf32>) {
+  // expected-error @+1 {{dim 0 reaches outside its operand}}
+  %0 = prim.slice %x from affine_map<() -> (2)> step [2] : tensor<4xf32> -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @slice_rank(%x: tensor<4xf32>) {
+  // expected-error @+1 {{needs a start and a step per dim}}
+  %0 = prim.slice %x from affine_map<() -> (2, 3)> step [1] : tensor<4xf32> -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @pad(%x: tensor<4xf32>, %v: tensor<1xf32>) {
+  // expected-error @+1 {{value must be 0-D of the operand's element type}}
+  %0 = prim.pad %x, %v low affine_map<() -> (1)> : (tensor<4xf32>, tensor<1xf32>) -> tensor<6xf32>
+  return
+}
+
+// -----
+
+func.func @concat(%x: tensor<4x2xf32>, %y: tensor<4x3xf32>) {
+  // expected-error @+1 {{inputs differ in dim 1}}
+  %0 = prim.concat %x, %y axis = 0 : (tensor<4x2xf32>, tensor<4x3xf32>) -> tensor<8x2xf32>
+  return
+}
+
+// -----
+
+func.func @concat_none() {
+  // expected-error @+1 {{needs an input}}
+  %0 = "prim.concat"() <{axis = 0 : i64}> : () -> tensor<8x2xf32>
+  return
+}
+
+// -----
+
+func.func @gather_c1(%x: tensor<4x2xf32>, %i: tensor<3xi64>) {
+  // expected-error @+1 {{(C1) axis is out of range}}
+  %0 = prim.gather %x[%i] axis = 2 : (tensor<4x2xf32>, tensor<3xi64>) -> tensor<4x3xf32>
+  return
+}
+
+// -----
+
+func.func @gather_c2(%x: tensor<4x2xf32>, %i: tensor<3xi64>) {
+  // expected-error @+1 {{result has type 'tensor<3x2xf64>', expected 'tensor<3x2xf32>'}}
+  %0 = prim.gather %x[%i] axis = 0 : (tensor<4x2xf32>, tensor<3xi64>) -> tensor<3x2xf64>
+  return
+}
+
+// -----
+
+func.func @gather_nd_c1(%x: tensor<4x2xf32>, %i: tensor<3x?xi64, #prim.dims<affine_map<()[s0] -> (3, s0)>>>) {
+  // expected-error @+1 {{(C1) the last dim of indices must be static}}
+  %0 = prim.gather_nd %x[%i] batch_dims = 0 : (tensor<4x2xf32>, tensor<3x?xi64, #prim.dims<affine_map<()[s0] -> (3, s0)>>>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @gather_nd_depth(%x: tensor<4x2xf32>, %i: tensor<3x3xi64>) {
+  // expected-error @+1 {{indices name more dims than the source has}}
+  %0 = prim.gather_nd %x[%i] batch_dims = 0 : (tensor<4x2xf32>, tensor<3x3xi64>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @reduce_c1(%x: tensor<4x2xf32>) {
+  // expected-error @+1 {{(C1) dims must be strictly increasing and in range}}
+  %0 = prim.reduce sum %x [1, 0] : tensor<4x2xf32> -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @dot_c1(%x: tensor<4x2xf32>, %y: tensor<3x2xf32>) {
+  // expected-error @+1 {{(C1) contracting dims differ in size}}
+  %0 = prim.dot_general %x, %y batch [] x [] contract [1] x [0] : (tensor<4x2xf32>, tensor<3x2xf32>) -> tensor<4x2xf32>
+  return
+}
+
+// -----
+
+func.func @dot_symbolic(%x: tensor<?x2xf32, #prim.dims<affine_map<()[s0] -> (s0, 2)>>>, %y: tensor<?x2xf32, #prim.dims<affine_map<()[s0] -> (s0 + 1, 2)>>>) {
+  // expected-error @+1 {{(C1) batch dims differ in size}}
+  %0 = prim.dot_general %x, %y batch [0] x [0] contract [1] x [1] : (tensor<?x2xf32, #prim.dims<affine_map<()[s0] -> (s0, 2)>>>, tensor<?x2xf32, #prim.dims<affine_map<()[s0] -> (s0 + 1, 2)>>>) -> tensor<?xf32, #prim.dims<affine_map<()[s0] -> (s0)>>>
+  return
+}
+
+// -----
+
+func.func @dot_dims(%x: tensor<4x2xf32>, %y: tensor<2x3xf32>) {
+  // expected-error @+1 {{(C1) batch and contracting dims must be disjoint, in range and equally many on both sides}}
+  %0 = prim.dot_general %x, %y batch [1] x [0] contract [1] x [0] : (tensor<4x2xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
+  return
+}
+
+// -----
+
+func.func @conv_c1(%x: tensor<1x8x4xf32>, %w: tensor<3x4x6xf32>) {
+  // expected-error @+1 {{(C1) needs a stride, dilation and pad per spatial dim}}
+  %0 = prim.conv %x, %w strides [1, 1] dilations [1] pads [0] [0] groups 1 : (tensor<1x8x4xf32>, tensor<3x4x6xf32>) -> tensor<1x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @conv_c2(%x: tensor<1x8x4xf32>, %w: tensor<3x4x6xf32>) {
+  // expected-error @+1 {{(C2) groups must divide input and output channels}}
+  %0 = prim.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 3 : (tensor<1x8x4xf32>, tensor<3x4x6xf32>) -> tensor<1x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @conv_stride(%x: tensor<1x8x4xf32>, %w: tensor<3x4x6xf32>) {
+  // expected-error @+1 {{strides and dilations must be positive}}
+  %0 = prim.conv %x, %w strides [0] dilations [1] pads [0] [0] groups 1 : (tensor<1x8x4xf32>, tensor<3x4x6xf32>) -> tensor<1x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @conv_size(%x: tensor<1x8x4xf32>, %w: tensor<3x4x6xf32>) {
+  // expected-error @+1 {{result has sizes that its operands do not imply: 'tensor<1x7x6xf32>', expected 'tensor<1x6x6xf32>'}}
+  %0 = prim.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x8x4xf32>, tensor<3x4x6xf32>) -> tensor<1x7x6xf32>
+  return
+}
+
+// -----
+
+func.func @window(%x: tensor<1x8x4xf32>) {
+  // expected-error @+1 {{needs a window, stride, dilation and pad per spatial dim}}
+  %0 = prim.window_reduce max %x window [2, 2] strides [1] dilations [1] low [0] : tensor<1x8x4xf32> -> tensor<1x7x4xf32>
+  return
+}
+
+// -----
+
+func.func @yield(%x: tensor<4xf32>) {
+  // expected-error @+1 {{expects parent op to be one of 'prim.if, prim.while'}}
+  prim.yield %x : tensor<4xf32>
+}
