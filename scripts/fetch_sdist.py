@@ -13,6 +13,7 @@ import html.parser
 import json
 import os
 import shutil
+import ssl
 import subprocess
 import sys
 import tarfile
@@ -49,7 +50,9 @@ def opener_for(url):
         passwords.add_password(None, url, urllib.parse.unquote(parts.username),
                                urllib.parse.unquote(parts.password or ""), is_authenticated=True)
         handlers.append(urllib.request.HTTPBasicAuthHandler(passwords))
-    return urllib.request.build_opener(*handlers), url
+    # As pip does, trust the certificates that the user names, for instance those of a company's proxy.
+    context = ssl.create_default_context(cafile=os.environ.get("PIP_CERT") or None)
+    return urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), *handlers), url
 
 
 def get(opener, url, accept="*/*", tries=4):
