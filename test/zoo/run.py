@@ -13,12 +13,14 @@ of one graph, each of which passes or fails by itself:
   outputs        tc-run with one thread agrees with the reference: max|a-b| <= 2e-5 max|b|
   threads        two threads give the same bits as one
   v3             --variant x86-64-v3 agrees with the reference
+  structure      --explain reports at most as many kernels as KERNELS allows, and an arena near the largest live bytes
   dims           the same artifact serves other sizes (models with dynamic sizes, not with --zoo)
 
 expected_failures.txt lists checks that do not pass yet, with reasons; one that passes all the same is a failure, so that the list stays
 true. Exit status 0: every check did what was expected.
 """
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -33,6 +35,10 @@ import fill
 HERE = os.path.dirname(os.path.abspath(__file__))
 MAX_REL = "2e-5"
 VARIANTS = 2  # of the default --cpu
+# Kernels allowed per model, of graph model.onnx.
+KERNELS = {"fusion_demo": 1, "pointwise_4096": 1, "info_scorer": 1, "reduction_2000": 2, "small_ops_b8": 20, "simple_net": 2,
+           "block768": 7, "resnet18": 23}
+ARENA_PER_LIVE = 1.3
 OTHER_DIMS = {"minilm": [(1, 1), (1, 7), (2, 65)], "block768_dyn": [(1, 1), (1, 7), (3, 200)]}
 
 
@@ -79,8 +85,21 @@ class Graph:
         run(self.runner, self.artifact, "--inputs", inputs or self.inputs, "--outputs", self.at(outputs),
             "--expect", expected or self.expected, "--max-rel", MAX_REL, *options)
 
+    def has_structure(self):
+        return self.graph == "model" and self.name in KERNELS
+
     def compile(self):
-        run(self.compiler, self.model, "-o", self.artifact)
+        explain = [f"--explain={self.at('explain.json')}"] if self.has_structure() else []
+        run(self.compiler, self.model, "-o", self.artifact, *explain)
+
+    def structure(self):
+        with open(self.at("explain.json")) as f:
+            report = json.load(f)
+        kernels, memory = report["kernel_count"], report["memory"]
+        if kernels > KERNELS[self.name]:
+            raise Failed(f"{kernels} kernels, {KERNELS[self.name]} are allowed")
+        if memory["arena_bytes"] > ARENA_PER_LIVE * max(memory["live_bytes"], 64):
+            raise Failed(f"an arena of {memory['arena_bytes']} bytes for at most {memory['live_bytes']} live ones")
 
     def deterministic(self):
         run(self.compiler, self.model, "-o", self.at("again.bin"))
@@ -121,6 +140,7 @@ class Graph:
         names = ["compile"]
         if os.path.getsize(self.model) <= 64 << 20:
             names.append("deterministic")
+        names += ["structure"] if self.has_structure() else []
         names += ["size", "outputs", "threads", "v3"]
         return names + (["dims"] if self.name in OTHER_DIMS and not zoo else [])
 
