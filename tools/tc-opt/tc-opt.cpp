@@ -1,19 +1,23 @@
 //===- tc-opt.cpp - mlir-opt with the dialects and passes of tc ------------------------------------------------------===//
 //
 // Where an input x.mlir has a file x.mlir.data beside it, that is where its constants are: tc-compile --compile-to
-// writes both. `tc-opt --import-onnx MODEL [--no-shapes] [-o OUT]` prints the graph of an ONNX file instead, or writes it
-// to OUT and OUT.data.
+// writes both. `tc-opt --import-onnx MODEL [--no-shapes] [--expand=TYPE] [-o OUT]` prints the graph of an ONNX file
+// instead, or writes it to OUT and OUT.data; with --expand nodes of that type are replaced by their schemas' bodies.
+// `tc-opt --import-onnx-each MODEL...` imports one after the other and prints "MODEL: ok" or the error of each.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "tc/Dialect/Graph/IR/Graph.h"
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Driver/Register.h"
 #include "tc/Frontend/ONNX.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
@@ -35,10 +39,12 @@ static void mapDataFile(mlir::MLIRContext *, tc::base::TCDialect *dialect) {
 
 static int importOnnx(int argc, char **argv) {
   tc::ImportOptions options;
-  llvm::StringRef output;
+  llvm::StringRef output, expand;
   for (int i = 3; i < argc; ++i) {
     if (llvm::StringRef(argv[i]) == "--no-shapes")
       options.inferShapes = false;
+    else if (llvm::StringRef(argv[i]).starts_with("--expand="))
+      expand = llvm::StringRef(argv[i]).substr(9);
     else if (llvm::StringRef(argv[i]) == "-o" && i + 1 < argc)
       output = argv[++i];
   }
@@ -47,6 +53,19 @@ static int importOnnx(int argc, char **argv) {
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> module = tc::importOnnx(&context, argv[2], options);
   llvm::Error error = module.takeError();
+  if (!error && !expand.empty()) {
+    mlir::IRRewriter rewriter(&context);
+    llvm::SmallVector<tc::graph::NodeOp> nodes;
+    (*module)->walk([&](tc::graph::NodeOp node) {
+      if (node.getOpType() == expand)
+        nodes.push_back(node);
+    });
+    for (tc::graph::NodeOp node : nodes)
+      if (mlir::failed(tc::expandOnnxFunction(node, rewriter)))
+        llvm::errs() << "node \"" << node.getNodeName() << "\" has no function body\n";
+    if (mlir::failed(mlir::verify(**module)))
+      return 1;
+  }
   if (!error && !output.empty())
     error = tc::base::writeModule(**module, output);
   if (error) {
@@ -58,9 +77,32 @@ static int importOnnx(int argc, char **argv) {
   return 0;
 }
 
+static int importEachOnnx(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  tc::registerOnnxDialects(registry);
+  for (int i = 2; i < argc; ++i) {
+    mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+    // Before the import, so that a crash tells where.
+    llvm::outs() << argv[i] << ": ";
+    llvm::outs().flush();
+    llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> module = tc::importOnnx(&context, argv[i]);
+    if (module) {
+      std::string text;
+      llvm::raw_string_ostream stream(text);
+      (*module)->print(stream);
+      llvm::outs() << "ok\n";
+    } else {
+      llvm::outs() << llvm::toString(module.takeError()) << "\n";
+    }
+  }
+  return 0;
+}
+
 int main(int argc, char **argv) {
   if (argc >= 3 && llvm::StringRef(argv[1]) == "--import-onnx")
     return importOnnx(argc, argv);
+  if (argc >= 2 && llvm::StringRef(argv[1]) == "--import-onnx-each")
+    return importEachOnnx(argc, argv);
   mlir::DialectRegistry registry;
   tc::driver::registerAllDialects(registry);
   tc::driver::registerAllPasses();

@@ -78,7 +78,7 @@ struct OnnxSchema {
   int64_t sinceVersion = 1;
   unsigned minInputs = 0, maxInputs = 0, minOutputs = 0, maxOutputs = 0;
   bool deprecated = false;
-  /// Whether expandOnnxFunction can replace it.
+  /// Whether expandOnnxFunction may replace it: some bodies exist only from a later opset on, or for some operands.
   bool hasFunctionBody = false;
   std::vector<OnnxParameter> inputs, outputs;
   std::vector<OnnxAttribute> attributes;

@@ -185,8 +185,9 @@ llvm::Expected<Attribute> GraphImporter::importExternal(const onnx::TensorProto 
   if (length != size) {
     std::string text;
     llvm::raw_string_ostream(text) << type;
-    return error((location == kSelfLocation ? where.str() : data) + ", of " + Twine(length) + " bytes; its type " + text +
-                 " needs " + Twine(size));
+    return error((location == kSelfLocation ? where.str() + " has " + Twine(length).str() + " bytes of raw data"
+                                            : data + ", of " + Twine(length).str() + " bytes") +
+                 "; its type " + text + " needs " + Twine(size));
   }
   BlobStore &store = base::getBlobStore(context);
   std::string blob = modelBlob;
