@@ -1,7 +1,7 @@
 //===- tc-interpret.cpp - evaluate prim IR on .npz files, for tests
 //-------------------------------------------------===//
 //
-//   tc-interpret FILE.mlir [--function NAME] [--inputs X.npz] [--outputs Y.npz] [--f64] [--print] [--trace]
+//   tc-interpret FILE.mlir [--passes LIST] [--function NAME] [--inputs X.npz] [--outputs Y.npz] [--f64] [--print] [--trace]
 //
 // Runs a function of prim or fused prim (any phase up to schedule) in the interpreter. Arrays are named after the
 // arguments' and results' attribute `tc.name`, or input_0, output_0, ... by position. bf16 and 8-bit floats are float32
@@ -20,6 +20,8 @@
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -32,7 +34,7 @@ using namespace tc::prim;
 namespace {
 
 struct Options {
-  std::string file, function, inputs, outputs;
+  std::string file, function, inputs, outputs, passes;
   bool inDouble = false, print = false, trace = false;
 };
 
@@ -129,6 +131,11 @@ llvm::Error run(const Options &options) {
   llvm::Expected<OwningOpRef<ModuleOp>> module = tc::base::readModule(&context, options.file);
   if (!module)
     return module.takeError();
+  if (!options.passes.empty()) {
+    PassManager manager(&context);
+    if (failed(parsePassPipeline(options.passes, manager)) || failed(manager.run(**module)))
+      return llvm::createStringError(options.file + ": error: the passes failed");
+  }
   func::FuncOp func;
   for (auto candidate : (*module)->getOps<func::FuncOp>())
     if (!func && !candidate.isExternal() && (options.function.empty() || candidate.getName() == options.function))
@@ -169,10 +176,12 @@ llvm::Error run(const Options &options) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  tc::driver::registerAllPasses();
   Options options;
   CLI::App app("Evaluates prim IR in the interpreter, for tests");
   app.add_option("file", options.file, "module of prim or fused prim")->required();
   app.add_option("--function", options.function, "function to run; default: the first");
+  app.add_option("--passes", options.passes, "passes to run before, as in --pass-pipeline without the outer parentheses");
   app.add_option("--inputs", options.inputs, ".npz with the inputs");
   app.add_option("--outputs", options.outputs, ".npz for the outputs");
   app.add_flag("--f64", options.inDouble, "hold every floating value as float64 and write float64 outputs");

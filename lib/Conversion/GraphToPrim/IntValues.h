@@ -12,7 +12,7 @@
 #ifndef TC_LIB_CONVERSION_GRAPHTOPRIM_INTVALUES_H
 #define TC_LIB_CONVERSION_GRAPHTOPRIM_INTVALUES_H
 
-#include "PrimBuilder.h"
+#include "tc/Dialect/Prim/Utils/PrimBuilder.h"
 
 namespace tc {
 

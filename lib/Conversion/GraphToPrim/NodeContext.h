@@ -20,7 +20,7 @@
 #define TC_LIB_CONVERSION_GRAPHTOPRIM_NODECONTEXT_H
 
 #include "IntValues.h"
-#include "PrimBuilder.h"
+#include "tc/Dialect/Prim/Utils/PrimBuilder.h"
 
 #include "tc/Dialect/Graph/IR/Graph.h"
 

@@ -9,6 +9,17 @@
 
 include "mlir/Pass/PassBase.td"
 
+def CanonicalizePrimPass : Pass<"tc-canonicalize-prim", "::mlir::func::FuncOp"> {
+  let summary = "Simpler prim: identities of arithmetic, and transposes moved towards the results until they cancel";
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
+def DecomposeCompositesPass : Pass<"tc-decompose-composites", "::mlir::func::FuncOp"> {
+  let summary = "Write softmax, norm and attention as reductions, products and elementwise ops";
+  let options = [ListOption<"keep", "keep", "std::string", "Composites that the target takes whole: softmax, norm, attention">];
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
 def FoldConstantsPass : Pass<"tc-fold-constants", "::mlir::func::FuncOp"> {
   let summary = "Evaluates what is known at compile time";
   let description = [{
@@ -23,6 +34,21 @@ def FoldConstantsPass : Pass<"tc-fold-constants", "::mlir::func::FuncOp"> {
     Option<"maxWork", "max-work", "int64_t", "8589934592", "Most multiplications, or bytes, that one folded value may cost">,
   ];
   let dependentDialects = ["::tc::base::TCDialect", "::tc::prim::PrimDialect"];
+}
+
+def FoldConvScalePass : Pass<"tc-fold-conv-scale", "::mlir::func::FuncOp"> {
+  let summary = "Multiply factors per channel, such as those of batch normalization, into the weights before them";
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
+def RecognizeCompositesPass : Pass<"tc-recognize-composites", "::mlir::func::FuncOp"> {
+  let summary = "Find attention written as two matrix products around a softmax";
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
+def VerifyPrimPass : Pass<"tc-verify-prim", "::mlir::func::FuncOp"> {
+  let summary = "Check what the phase prim promises";
+  let description = "Only prim ops; every tensor ranked with sizes known or symbolic; every symbol listed and defined.";
 }
 
 #endif

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "PrimBuilder.h"
+#include "tc/Dialect/Prim/Utils/PrimBuilder.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -1,15 +1,15 @@
 //===- PrimBuilder.h - short ways to write prim ---------------------------------------------------------------*- C++ -*-===//
 //
-// An op builder with the idioms that handlers need: broadcasting elementwise ops, constants, sizes, reductions that keep dims.
-// It builds at one insertion point with one location, both set by the conversion before each node. Callers pass operands that
-// fit (the handlers check what comes from a model).
+// An op builder with the idioms that conversions and patterns need: broadcasting elementwise ops, constants, sizes, reductions
+// that keep dims. It folds nothing but reshapes and broadcasts of splats and small constants. Callers pass operands that fit.
+// In a pattern: PrimBuilder b(rewriter, op) builds before `op`, with its location, and tells the rewriter.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#ifndef TC_LIB_CONVERSION_GRAPHTOPRIM_PRIMBUILDER_H
-#define TC_LIB_CONVERSION_GRAPHTOPRIM_PRIMBUILDER_H
+#ifndef TC_DIALECT_PRIM_UTILS_PRIMBUILDER_H
+#define TC_DIALECT_PRIM_UTILS_PRIMBUILDER_H
 
 #include "tc/Dialect/Prim/IR/Prim.h"
 
@@ -40,6 +40,12 @@ class PrimBuilder : public mlir::ImplicitLocOpBuilder {
 public:
   PrimBuilder(mlir::Location loc, mlir::MLIRContext *context, SymbolTableBuilder &symbols)
       : ImplicitLocOpBuilder(loc, context), symbols(symbols) {}
+  /// Builds before `op`. New symbols can't be made.
+  PrimBuilder(mlir::OpBuilder &rewriter, mlir::Operation *op)
+      : ImplicitLocOpBuilder(op->getLoc(), op->getContext(), rewriter.getListener()), ownSymbols(op->getContext()),
+        symbols(ownSymbols) {
+    setInsertionPoint(op);
+  }
 
   // --- types ---
   static mlir::RankedTensorType typeOf(mlir::Value v) { return mlir::cast<mlir::RankedTensorType>(v.getType()); }
@@ -107,6 +113,10 @@ public:
   mlir::Value norm(mlir::Value v, llvm::ArrayRef<int64_t> dims, double epsilon, bool rms);
   mlir::Value mean(mlir::Value v, llvm::ArrayRef<int64_t> dims, bool keepDims = false);
 
+private:
+  SymbolTableBuilder ownSymbols{getContext()};
+
+public:
   SymbolTableBuilder &symbols;
 };
 
@@ -115,4 +125,4 @@ std::optional<double> getSplatValue(mlir::Value v);
 
 } // namespace tc
 
-#endif // TC_LIB_CONVERSION_GRAPHTOPRIM_PRIMBUILDER_H
+#endif // TC_DIALECT_PRIM_UTILS_PRIMBUILDER_H

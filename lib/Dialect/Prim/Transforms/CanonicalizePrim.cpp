@@ -1,0 +1,446 @@
+//===- CanonicalizePrim.cpp - simpler prim, transposes at the edges -------------------------------------------------===//
+//
+// Transposes sink towards the results, through everything that does not care for the order of dims: elementwise ops, broadcasts,
+// reductions, pads, slices, concats, softmax, norms. Where two meet they compose, and cancel between the convolutions of a
+// channels-first model, which then computes channels-last from its first convolution to its last:
+//
+//   %a = prim.conv ...                               %a = prim.conv ...
+//   %b = prim.transpose %a [0, 3, 1, 2]              %c = prim.max %a, %zero
+//   %c = prim.max %b, %zero                    =>    %e = prim.conv %c, ...
+//   %d = prim.transpose %c [0, 2, 3, 1]
+//   %e = prim.conv %d, ...
+//
+// An elementwise op takes part if each operand is transposed alike or can be had in the other order for nothing (splats,
+// broadcasts of few dims, constants, iotas). Besides: identities of arithmetic that lose nothing, powers by small constants,
+// broadcasts without unit dims, reshapes around transposes of unit dims.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "tc/Dialect/Prim/Transforms/Passes.h"
+#include "tc/Dialect/Prim/Utils/PrimBuilder.h"
+
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+#include <cmath>
+
+namespace tc::prim {
+#define GEN_PASS_DEF_CANONICALIZEPRIMPASS
+#include "tc/Dialect/Prim/Transforms/Passes.h.inc"
+} // namespace tc::prim
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::prim;
+
+namespace {
+
+SmallVector<int64_t> invert(ArrayRef<int64_t> permutation) {
+  SmallVector<int64_t> inverse(permutation.size());
+  for (auto [i, p] : llvm::enumerate(permutation))
+    inverse[p] = i;
+  return inverse;
+}
+
+Sizes permuted(SizesRef sizes, ArrayRef<int64_t> permutation) {
+  Sizes result;
+  for (int64_t p : permutation)
+    result.push_back(sizes[p]);
+  return result;
+}
+
+//===--- arithmetic -------------------------------------------------------------------------------------------------===//
+
+bool isSplat(Value v, double value) { return getSplatValue(v) == value; }
+
+struct SimplifyBinary : RewritePattern {
+  explicit SimplifyBinary(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
+    if (op->getNumOperands() != 2 || !isa<AddOp, SubOp, MulOp, DivOp, PowOp, AndOp, OrOp>(op))
+      return failure();
+    Value a = op->getOperand(0), b = op->getOperand(1);
+    auto keep = [&](Value v) {
+      rewriter.replaceOp(op, v);
+      return success();
+    };
+    bool isBool = PrimBuilder::elementOf(a).isInteger(1);
+    if (isa<AddOp>(op) && isSplat(a, 0))
+      return keep(b);
+    if (isa<AddOp, SubOp>(op) && isSplat(b, 0))
+      return keep(a);
+    if (isa<MulOp>(op) && isSplat(a, 1))
+      return keep(b);
+    if (isa<MulOp, DivOp>(op) && isSplat(b, 1))
+      return keep(a);
+    if (isBool && isa<AndOp>(op) && (isSplat(a, 1) || isSplat(b, 0)))
+      return keep(b);
+    if (isBool && isa<AndOp>(op) && (isSplat(b, 1) || isSplat(a, 0)))
+      return keep(a);
+    if (isBool && isa<OrOp>(op) && (isSplat(a, 0) || isSplat(b, 1)))
+      return keep(b);
+    if (isBool && isa<OrOp>(op) && (isSplat(b, 0) || isSplat(a, 1)))
+      return keep(a);
+    PrimBuilder builder(rewriter, op);
+    std::optional<double> c = getSplatValue(b);
+    if (!c || !PrimBuilder::isFloat(a))
+      return failure();
+    if (isa<DivOp>(op)) {
+      // The reciprocal of a power of two is exact.
+      int exponent = 0;
+      if (std::abs(std::frexp(*c, &exponent)) != 0.5 || exponent < -13 || exponent > 14)
+        return failure();
+      return keep(builder.binary<MulOp>(a, 1 / *c));
+    }
+    if (isa<PowOp>(op)) {
+      if (*c == 1)
+        return keep(a);
+      if (*c == 2)
+        return keep(builder.mul(a, a));
+      if (*c == 3)
+        return keep(builder.mul(builder.mul(a, a), a));
+      if (*c == 0.5)
+        return keep(builder.unary<SqrtOp>(a));
+      if (*c == -0.5)
+        return keep(builder.unary<RsqrtOp>(a));
+      if (*c == -1)
+        return keep(builder.unary<ReciprocalOp>(a));
+    }
+    return failure();
+  }
+};
+
+/// not(not(x)), neg(neg(x)).
+template <typename Op> struct Involution : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    auto inner = op.getOperand().template getDefiningOp<Op>();
+    if (!inner)
+      return failure();
+    rewriter.replaceOp(op, inner.getOperand());
+    return success();
+  }
+};
+
+/// Whether each value of `from` is a value of `to`.
+bool isWidening(Type from, Type to) {
+  auto f = dyn_cast<FloatType>(from), g = dyn_cast<FloatType>(to);
+  if (f && g)
+    return APFloat::isRepresentableBy(f.getFloatSemantics(), g.getFloatSemantics());
+  auto i = dyn_cast<IntegerType>(from), j = dyn_cast<IntegerType>(to);
+  if (!i || !j || i.isUnsigned() != j.isUnsigned() || (i.getWidth() == 1) != (j.getWidth() == 1))
+    return false;
+  return i.getWidth() <= j.getWidth();
+}
+
+struct SimplifyConvert : OpRewritePattern<ConvertOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ConvertOp op, PatternRewriter &rewriter) const override {
+    Value x = op.getOperand();
+    if (x.getType() == op.getResult().getType()) {
+      rewriter.replaceOp(op, x);
+      return success();
+    }
+    auto inner = x.getDefiningOp<ConvertOp>();
+    if (!inner || !isWidening(PrimBuilder::elementOf(inner.getOperand()), PrimBuilder::elementOf(x)))
+      return rewriter.notifyMatchFailure(op, "no widening conversion before");
+    PrimBuilder b(rewriter, op);
+    rewriter.replaceOp(op, b.convert(inner.getOperand(), PrimBuilder::elementOf(op.getResult())));
+    return success();
+  }
+};
+
+struct SimplifySelect : OpRewritePattern<SelectOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(SelectOp op, PatternRewriter &rewriter) const override {
+    std::optional<double> condition = getSplatValue(op.getCondition());
+    if (op.getIfTrue() == op.getIfFalse())
+      condition = 1;
+    if (!condition)
+      return failure();
+    rewriter.replaceOp(op, *condition != 0 ? op.getIfTrue() : op.getIfFalse());
+    return success();
+  }
+};
+
+//===--- reshapes and broadcasts ------------------------------------------------------------------------------------===//
+
+/// A splat moved is a splat.
+struct MoveSplat : RewritePattern {
+  explicit MoveSplat(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
+    if (!isa<ReshapeOp, TransposeOp, BroadcastOp, SliceOp>(op))
+      return failure();
+    auto splat = op->getOperand(0).getDefiningOp<SplatOp>();
+    if (!splat)
+      return failure();
+    rewriter.replaceOpWithNewOp<SplatOp>(op, op->getResult(0).getType(), splat.getValue());
+    return success();
+  }
+};
+
+/// Unit dims of a broadcast's operand say nothing: they are dropped, so that its dims are those that it reads.
+struct DropBroadcastUnitDims : OpRewritePattern<BroadcastOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(BroadcastOp op, PatternRewriter &rewriter) const override {
+    Sizes kept;
+    SmallVector<int64_t> dims;
+    Sizes sizes = getSizes(op.getOperand());
+    for (auto [size, dim] : llvm::zip_equal(sizes, op.getDims()))
+      if (getConstantSize(size) != 1) {
+        kept.push_back(size);
+        dims.push_back(dim);
+      }
+    if (kept.size() == sizes.size())
+      return failure();
+    PrimBuilder b(rewriter, op);
+    Value narrow = b.reshape(op.getOperand(), kept);
+    rewriter.replaceOpWithNewOp<BroadcastOp>(op, op.getResult().getType(), narrow, dims);
+    return success();
+  }
+};
+
+/// A broadcast that only adds unit dims is a reshape.
+struct BroadcastToReshape : OpRewritePattern<BroadcastOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(BroadcastOp op, PatternRewriter &rewriter) const override {
+    Sizes in = getSizes(op.getOperand()), out = getSizes(op.getResult());
+    size_t next = 0;
+    for (auto [i, size] : llvm::enumerate(out)) {
+      if (next < in.size() && op.getDims()[next] == int64_t(i)) {
+        if (in[next++] != size)
+          return failure();
+      } else if (getConstantSize(size) != 1) {
+        return failure();
+      }
+    }
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getResult().getType(), op.getOperand());
+    return success();
+  }
+};
+
+/// reshape(transpose(x)) where the transpose moves unit dims only is reshape(x).
+struct ReshapeOfUnitTranspose : OpRewritePattern<ReshapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &rewriter) const override {
+    auto transpose = op.getOperand().getDefiningOp<TransposeOp>();
+    if (!transpose)
+      return failure();
+    Sizes sizes = getSizes(transpose.getOperand());
+    int64_t last = -1;
+    for (int64_t dim : transpose.getPermutation())
+      if (getConstantSize(sizes[dim]) != 1) {
+        if (dim < last)
+          return rewriter.notifyMatchFailure(op, "the transpose moves more than unit dims");
+        last = dim;
+      }
+    rewriter.modifyOpInPlace(op, [&] { op.getOperandMutable().assign(transpose.getOperand()); });
+    return success();
+  }
+};
+
+//===--- transposes -------------------------------------------------------------------------------------------------===//
+
+/// Transposed constants fold: they give no reason to move a transpose.
+bool isConstantTranspose(Value v) {
+  auto transpose = v.getDefiningOp<TransposeOp>();
+  return transpose && transpose.getOperand().getDefiningOp<prim::ConstantOp>();
+}
+
+/// `v` with its dims in another order, dim i of the new value being dim `order[i]` of v, if that costs nothing; else null.
+Value reorderFree(PrimBuilder &b, Value v, ArrayRef<int64_t> order) {
+  Operation *op = v.getDefiningOp();
+  if (!op)
+    return {};
+  Sizes sizes = permuted(getSizes(v), order);
+  SmallVector<int64_t> position = invert(order);
+  if (auto splat = dyn_cast<SplatOp>(op))
+    return SplatOp::create(b, makeType(b.elementOf(v), sizes), splat.getValue());
+  if (auto iota = dyn_cast<IotaOp>(op))
+    return IotaOp::create(b, makeType(b.elementOf(v), sizes), position[iota.getAxis()]);
+  if (isa<prim::ConstantOp>(op) || isConstantTranspose(v))
+    return b.transpose(v, order);
+  if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
+    SmallVector<int64_t> dims;
+    for (int64_t dim : broadcast.getDims())
+      dims.push_back(position[dim]);
+    if (!llvm::is_sorted(dims))
+      return {}; // the operand would have to be transposed
+    return b.broadcastInDims(broadcast.getOperand(), sizes, dims);
+  }
+  return {};
+}
+
+/// op(transpose(a), transpose(b), free..) -> transpose(op(a, b, free'..)) for elementwise ops.
+struct SinkThroughElementwise : RewritePattern {
+  explicit SinkThroughElementwise(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
+    if (!op->hasTrait<PointwiseTrait>() || op->getNumResults() != 1)
+      return failure();
+    TransposeOp first;
+    for (Value operand : op->getOperands()) {
+      auto transpose = operand.getDefiningOp<TransposeOp>();
+      if (!transpose || isConstantTranspose(operand))
+        continue;
+      if (first && first.getPermutation() != transpose.getPermutation())
+        return rewriter.notifyMatchFailure(op, "operands are transposed differently");
+      first = transpose;
+    }
+    if (!first)
+      return failure();
+    PrimBuilder b(rewriter, op);
+    SmallVector<int64_t> order = invert(first.getPermutation()), permutation(first.getPermutation());
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands()) {
+      if (auto transpose = operand.getDefiningOp<TransposeOp>(); transpose && !isConstantTranspose(operand))
+        operands.push_back(transpose.getOperand());
+      else if (Value other = reorderFree(b, operand, order))
+        operands.push_back(other);
+      else
+        return rewriter.notifyMatchFailure(op, "an operand is not transposed");
+    }
+    Type element = PrimBuilder::elementOf(op->getResult(0));
+    OperationState state(op->getLoc(), op->getName(), operands,
+                         makeType(element, permuted(getSizes(op->getResult(0)), order)), op->getAttrs());
+    Value result = b.create(state)->getResult(0);
+    rewriter.replaceOp(op, b.transpose(result, permutation));
+    return success();
+  }
+};
+
+struct SinkThroughReduce : OpRewritePattern<ReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReduceOp op, PatternRewriter &rewriter) const override {
+    auto transpose = op.getOperand().getDefiningOp<TransposeOp>();
+    if (!transpose)
+      return failure();
+    PrimBuilder b(rewriter, op);
+    ArrayRef<int64_t> p = transpose.getPermutation();
+    SmallVector<int64_t> dims, kept; // of the untransposed operand; kept in the result's order
+    for (int64_t i = 0, e = p.size(); i < e; ++i)
+      (llvm::is_contained(op.getDims(), i) ? dims : kept).push_back(p[i]);
+    SmallVector<int64_t> sorted(kept), permutation;
+    llvm::sort(sorted);
+    for (int64_t dim : kept)
+      permutation.push_back(llvm::find(sorted, dim) - sorted.begin());
+    rewriter.replaceOp(op, b.transpose(b.reduce(op.getKind(), transpose.getOperand(), dims), permutation));
+    return success();
+  }
+};
+
+/// One operand, same layout in and out: pad, slice, softmax, norm, scan. `remap` rebuilds the op on the untransposed operand.
+template <typename Op> struct SinkThroughUnary : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    auto transpose = op->getOperand(0).template getDefiningOp<TransposeOp>();
+    if (!transpose)
+      return failure();
+    PrimBuilder b(rewriter, op);
+    SmallVector<int64_t> p(transpose.getPermutation()), order = invert(p);
+    Value x = transpose.getOperand();
+    Type element = PrimBuilder::elementOf(op->getResult(0));
+    RankedTensorType type = makeType(element, permuted(getSizes(op->getResult(0)), order));
+    auto reordered = [&](AffineMap map) {
+      return makeSizeMap(b.getContext(), permuted(map.getResults(), order));
+    };
+    Value result;
+    if constexpr (std::is_same_v<Op, PadOp>) {
+      result = PadOp::create(b, type, x, op.getValue(), reordered(op.getLow()));
+    } else if constexpr (std::is_same_v<Op, SliceOp>) {
+      SmallVector<int64_t> steps;
+      for (int64_t dim : order)
+        steps.push_back(op.getSteps()[dim]);
+      result = SliceOp::create(b, type, x, reordered(op.getStarts()), steps);
+    } else if constexpr (std::is_same_v<Op, NormOp>) {
+      SmallVector<int64_t> dims;
+      for (int64_t dim : op.getDims())
+        dims.push_back(p[dim]);
+      llvm::sort(dims);
+      result = b.norm(x, dims, op.getEpsilon().convertToDouble(), op.getRms());
+    } else if constexpr (std::is_same_v<Op, SoftmaxOp>) {
+      result = SoftmaxOp::create(b, type, x, b.getI64IntegerAttr(p[op.getAxis()]), op.getLogAttr());
+    }
+    rewriter.replaceOp(op, b.transpose(result, p));
+    return success();
+  }
+};
+
+struct SinkThroughConcat : OpRewritePattern<ConcatOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ConcatOp op, PatternRewriter &rewriter) const override {
+    auto first = op.getInputs().front().getDefiningOp<TransposeOp>();
+    if (op.getInputs().size() == 1) {
+      rewriter.replaceOp(op, op.getInputs().front());
+      return success();
+    }
+    SmallVector<Value> inputs;
+    for (Value input : op.getInputs()) {
+      auto transpose = input.getDefiningOp<TransposeOp>();
+      if (!first || !transpose || transpose.getPermutation() != first.getPermutation())
+        return rewriter.notifyMatchFailure(op, "inputs are not transposed alike");
+      inputs.push_back(transpose.getOperand());
+    }
+    PrimBuilder b(rewriter, op);
+    SmallVector<int64_t> permutation(first.getPermutation());
+    rewriter.replaceOp(op, b.transpose(b.concat(inputs, permutation[op.getAxis()]), permutation));
+    return success();
+  }
+};
+
+/// dot_general(transpose(x), ..) -> dot_general(x, ..) with other dims, where batch dims stay in front and free dims in order.
+struct AbsorbIntoDot : OpRewritePattern<DotGeneralOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(DotGeneralOp op, PatternRewriter &rewriter) const override {
+    for (bool isRhs : {false, true}) {
+      auto transpose = (isRhs ? op.getRhs() : op.getLhs()).getDefiningOp<TransposeOp>();
+      if (!transpose)
+        continue;
+      ArrayRef<int64_t> p = transpose.getPermutation(), batch = isRhs ? op.getRhsBatch() : op.getLhsBatch(),
+                        contract = isRhs ? op.getRhsContract() : op.getLhsContract();
+      auto unmoved = [&](int64_t dim) { return p[dim] == dim; };
+      if (!llvm::all_of(batch, unmoved))
+        continue;
+      int64_t last = -1;
+      bool inOrder = true;
+      for (int64_t i = 0, e = p.size(); i < e; ++i)
+        if (!llvm::is_contained(batch, i) && !llvm::is_contained(contract, i)) {
+          inOrder &= p[i] > last;
+          last = p[i];
+        }
+      if (!inOrder)
+        continue;
+      SmallVector<int64_t> dims;
+      for (int64_t dim : contract)
+        dims.push_back(p[dim]);
+      PrimBuilder b(rewriter, op);
+      rewriter.modifyOpInPlace(op, [&] {
+        op->setOperand(isRhs ? 1 : 0, transpose.getOperand());
+        if (isRhs)
+          op.setRhsContract(dims);
+        else
+          op.setLhsContract(dims);
+      });
+      return success();
+    }
+    return failure();
+  }
+};
+
+struct CanonicalizePrimPass : public tc::prim::impl::CanonicalizePrimPassBase<CanonicalizePrimPass> {
+  using CanonicalizePrimPassBase::CanonicalizePrimPassBase;
+
+  void runOnOperation() override {
+    MLIRContext *context = &getContext();
+    RewritePatternSet patterns(context);
+    patterns.add<SimplifyBinary, Involution<NegOp>, Involution<NotOp>, SimplifyConvert, SimplifySelect, MoveSplat,
+                 DropBroadcastUnitDims, BroadcastToReshape, ReshapeOfUnitTranspose, SinkThroughElementwise,
+                 SinkThroughReduce, SinkThroughUnary<PadOp>, SinkThroughUnary<SliceOp>,
+                 SinkThroughUnary<NormOp>, SinkThroughUnary<SoftmaxOp>, SinkThroughConcat, AbsorbIntoDot>(context);
+    GreedyRewriteConfig config;
+    config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,131 @@
+//===- RecognizeComposites.cpp - attention in its written-out form --------------------------------------------------===//
+//
+//   softmax(dot(q * a, k * b) * c + mask) . v   ->   prim.attention q, k, v mask scale (a * b * c)
+//
+// Exporters write scaled dot product attention as two matrix products around a softmax, with the scale before the first product
+// (on q, on k, or its square root on both, as PyTorch does) or after it, by multiplication or division, and the mask added. Taken
+// whole, a target never holds the T x S scores. The order of scaling changes by this, within rounding.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "tc/Dialect/Prim/Transforms/Passes.h"
+#include "tc/Dialect/Prim/Utils/PrimBuilder.h"
+
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace tc::prim {
+#define GEN_PASS_DEF_RECOGNIZECOMPOSITESPASS
+#include "tc/Dialect/Prim/Transforms/Passes.h.inc"
+} // namespace tc::prim
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::prim;
+
+namespace {
+
+/// Takes a factor that all elements share off `v`: x * c gives x, and c goes into `scale`.
+Value stripScale(Value v, double &scale) {
+  while (Operation *op = v.getDefiningOp()) {
+    if (auto mul = dyn_cast<MulOp>(op)) {
+      if (auto c = getSplatValue(mul.getRhs())) {
+        scale *= *c;
+        v = mul.getLhs();
+        continue;
+      }
+      if (auto c = getSplatValue(mul.getLhs())) {
+        scale *= *c;
+        v = mul.getRhs();
+        continue;
+      }
+    } else if (auto div = dyn_cast<DivOp>(op)) {
+      if (auto c = getSplatValue(div.getRhs()); c && *c != 0) {
+        scale /= *c;
+        v = div.getLhs();
+        continue;
+      }
+    }
+    break;
+  }
+  return v;
+}
+
+bool isSequence(ArrayRef<int64_t> dims, int64_t count) {
+  return llvm::equal(dims, llvm::seq<int64_t>(0, count));
+}
+
+struct RecognizeAttention : OpRewritePattern<DotGeneralOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(DotGeneralOp op, PatternRewriter &rewriter) const override {
+    auto softmax = op.getLhs().getDefiningOp<SoftmaxOp>();
+    int64_t rank = PrimBuilder::rankOf(op.getLhs()), batch = rank - 2;
+    if (!softmax || softmax.getLog() || !softmax->hasOneUse() || int64_t(softmax.getAxis()) != rank - 1)
+      return rewriter.notifyMatchFailure(op, "left side is no softmax over its last dim, read here alone");
+    if (batch < 1 || PrimBuilder::rankOf(op.getRhs()) != rank || !isSequence(op.getLhsBatch(), batch) ||
+        !isSequence(op.getRhsBatch(), batch) || op.getLhsContract() != ArrayRef<int64_t>{rank - 1} ||
+        op.getResult().getType().getElementType() != PrimBuilder::elementOf(op.getRhs()))
+      return rewriter.notifyMatchFailure(op, "not [B.., T, S] x [B.., S, E]");
+    double scale = 1;
+    Value scores = softmax.getOperand(), mask;
+    auto dotOf = [&](Value v, double &factor) -> DotGeneralOp {
+      Value stripped = stripScale(v, factor);
+      auto dot = stripped.getDefiningOp<DotGeneralOp>();
+      return dot && v.hasOneUse() && stripped.hasOneUse() ? dot : DotGeneralOp();
+    };
+    DotGeneralOp dot = dotOf(scores, scale);
+    if (!dot)
+      if (auto add = scores.getDefiningOp<AddOp>(); add && scores.hasOneUse())
+        for (int64_t side : {0, 1}) {
+          double factor = 1;
+          if ((dot = dotOf(add->getOperand(side), factor))) {
+            scale = factor;
+            mask = add->getOperand(1 - side);
+            break;
+          }
+        }
+    if (!dot)
+      return rewriter.notifyMatchFailure(op, "scores are no scaled and masked product, read here alone");
+    if (PrimBuilder::rankOf(dot.getLhs()) != rank || PrimBuilder::rankOf(dot.getRhs()) != rank ||
+        !isSequence(dot.getLhsBatch(), batch) || !isSequence(dot.getRhsBatch(), batch) ||
+        dot.getLhsContract() != ArrayRef<int64_t>{rank - 1} || dot.getRhsContract().size() != 1)
+      return rewriter.notifyMatchFailure(op, "scores are not [B.., T, D] x [B.., S, D]");
+    PrimBuilder b(rewriter, op);
+    Value query = stripScale(dot.getLhs(), scale), key = stripScale(dot.getRhs(), scale), value = op.getRhs();
+    if (b.elementOf(query) != b.elementOf(op.getResult()))
+      return rewriter.notifyMatchFailure(op, "element types differ");
+    auto swapLast = [&](Value v) {
+      SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+      std::swap(permutation[rank - 1], permutation[rank - 2]);
+      return b.transpose(v, permutation);
+    };
+    if (dot.getRhsContract()[0] == rank - 2) {
+      // A key that was transposed for the product, before it was scaled.
+      if (auto transposed = key.getDefiningOp<TransposeOp>();
+          transposed && isSequence(transposed.getPermutation().take_front(batch), batch) &&
+          transposed.getPermutation()[batch] == rank - 1)
+        key = stripScale(transposed.getOperand(), scale);
+      else
+        key = swapLast(key);
+    }
+    if (op.getRhsContract()[0] == rank - 1)
+      value = swapLast(value);
+    rewriter.replaceOpWithNewOp<AttentionOp>(op, op.getResult().getType(), query, key, value, mask,
+                                             rewriter.getF64FloatAttr(scale), UnitAttr());
+    return success();
+  }
+};
+
+struct RecognizeCompositesPass : public tc::prim::impl::RecognizeCompositesPassBase<RecognizeCompositesPass> {
+  using RecognizeCompositesPassBase::RecognizeCompositesPassBase;
+
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<RecognizeAttention>(&getContext());
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace

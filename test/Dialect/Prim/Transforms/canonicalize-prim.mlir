@@ -1,0 +1,72 @@
+// Transposes sink and cancel; identities of arithmetic go.
+// RUN: tc-opt %s -tc-canonicalize-prim -cse | FileCheck %s
+
+// Between two convolutions of a channels-first model nothing is left, also with a residual sum and a bias per channel.
+// CHECK-LABEL: func.func @between_convs
+// CHECK: %[[A:.*]] = prim.conv %arg0
+// CHECK-NEXT: %[[B:.*]] = prim.broadcast %arg2 [3] : tensor<4xf32> -> tensor<1x8x8x4xf32>
+// CHECK-NEXT: %[[C:.*]] = prim.add %[[A]], %[[B]]
+// CHECK-NEXT: %[[D:.*]] = prim.add %[[C]], %[[A]]
+// CHECK-NEXT: %[[E:.*]] = prim.conv %[[D]]
+// CHECK-NEXT: return %[[E]]
+func.func @between_convs(%x: tensor<1x8x8x4xf32>, %w: tensor<1x1x4x4xf32>, %b: tensor<4xf32>) -> tensor<1x8x8x4xf32> {
+  %0 = prim.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x8x8x4xf32>, tensor<1x1x4x4xf32>) -> tensor<1x8x8x4xf32>
+  %1 = prim.transpose %0 [0, 3, 1, 2] : tensor<1x8x8x4xf32> -> tensor<1x4x8x8xf32>
+  %2 = prim.reshape %b : tensor<4xf32> -> tensor<1x4x1x1xf32>
+  %3 = prim.broadcast %2 [0, 1, 2, 3] : tensor<1x4x1x1xf32> -> tensor<1x4x8x8xf32>
+  %4 = prim.add %1, %3 : tensor<1x4x8x8xf32>
+  %5 = prim.add %4, %1 : tensor<1x4x8x8xf32>
+  %6 = prim.transpose %5 [0, 2, 3, 1] : tensor<1x4x8x8xf32> -> tensor<1x8x8x4xf32>
+  %7 = prim.conv %6, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x8x8x4xf32>, tensor<1x1x4x4xf32>) -> tensor<1x8x8x4xf32>
+  return %7 : tensor<1x8x8x4xf32>
+}
+
+// A value in the other order would need a transpose of its own: nothing moves.
+// CHECK-LABEL: func.func @other_operand_is_plain
+// CHECK: prim.transpose
+// CHECK-NEXT: prim.add
+func.func @other_operand_is_plain(%x: tensor<2x3xf32>, %y: tensor<3x2xf32>) -> tensor<3x2xf32> {
+  %0 = prim.transpose %x [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>
+  %1 = prim.add %0, %y : tensor<3x2xf32>
+  return %1 : tensor<3x2xf32>
+}
+
+// Reductions take a transpose in; the mean of a channels-first tensor reads it channels-last.
+// CHECK-LABEL: func.func @reduce
+// CHECK: prim.reduce sum %arg0 [1, 2] : tensor<2x8x8x4xf32> -> tensor<2x4xf32>
+// CHECK-NEXT: return
+func.func @reduce(%x: tensor<2x8x8x4xf32>) -> tensor<2x4xf32> {
+  %0 = prim.transpose %x [0, 3, 1, 2] : tensor<2x8x8x4xf32> -> tensor<2x4x8x8xf32>
+  %1 = prim.reduce sum %0 [2, 3] : tensor<2x4x8x8xf32> -> tensor<2x4xf32>
+  return %1 : tensor<2x4xf32>
+}
+
+// A transposed right side is another contracting dim.
+// CHECK-LABEL: func.func @dot
+// CHECK: prim.dot_general %arg0, %arg1 batch [0] x [0] contract [2] x [2]
+func.func @dot(%x: tensor<2x3x4xf32>, %y: tensor<2x5x4xf32>) -> tensor<2x3x5xf32> {
+  %0 = prim.transpose %y [0, 2, 1] : tensor<2x5x4xf32> -> tensor<2x4x5xf32>
+  %1 = prim.dot_general %x, %0 batch [0] x [0] contract [2] x [1] : (tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x3x5xf32>
+  return %1 : tensor<2x3x5xf32>
+}
+
+// Division by 4 is exact as a product, division by 3 is not; x^2 is a product.
+// CHECK-LABEL: func.func @arithmetic
+// CHECK: %[[Q:.*]] = prim.splat 2.500000e-01
+// CHECK: %[[A:.*]] = prim.mul %arg0, %[[Q]]
+// CHECK: %[[B:.*]] = prim.div %[[A]], %{{.*}}
+// CHECK: prim.mul %[[B]], %[[B]]
+// CHECK-NEXT: return
+func.func @arithmetic(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %four = prim.splat 4.0 : f32 : tensor<8xf32>
+  %three = prim.splat 3.0 : f32 : tensor<8xf32>
+  %two = prim.splat 2.0 : f32 : tensor<8xf32>
+  %one = prim.splat 1.0 : f32 : tensor<8xf32>
+  %zero = prim.splat 0.0 : f32 : tensor<8xf32>
+  %0 = prim.mul %x, %one : tensor<8xf32>
+  %1 = prim.add %0, %zero : tensor<8xf32>
+  %2 = prim.div %1, %four : tensor<8xf32>
+  %3 = prim.div %2, %three : tensor<8xf32>
+  %4 = prim.pow %3, %two : tensor<8xf32>
+  return %4 : tensor<8xf32>
+}
