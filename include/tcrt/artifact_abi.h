@@ -1,8 +1,9 @@
 /*
  * artifact_abi.h - the one contract between the compiler and the runtime.
  *
- * Part 1 describes the artifact file (container, signature tables); part 2 the calling convention between the native code
- * in an artifact and the runtime that runs it. lib/Artifact/README.md is the byte-level specification and version log.
+ * Part 1 describes the artifact file (container, signature tables); part 2 the calling convention between the native
+ * code in an artifact and the runtime that runs it. lib/Artifact/README.md is the byte-level specification and version
+ * log.
  *
  * Rules: everything is little-endian; records have fixed sizes and no implicit padding; a record only ever grows at its
  * end, and its size is stored, so that an older reader can skip what it does not know. This header includes nothing but
@@ -59,9 +60,9 @@ enum {
 /* One entry of the section table. 64 bytes. Sections do not overlap and are sorted by offset. */
 typedef struct tcrt_section_t {
   uint32_t kind; /* TCRT_SECTION_*; an unknown kind is ignored */
-  uint32_t arch; /* CUBIN, PTX: ten times the SM version, 900 for sm_90, plus 1 for architecture-specific code, 901 for sm_90a,
-                    which runs on exactly that version; a CUBIN else runs on its major version from its minor version on,
-                    PTX on any version from it on; other kinds: 0 */
+  uint32_t arch; /* CUBIN, PTX: ten times the SM version, 900 for sm_90, plus 1 for architecture-specific code, 901 for
+                    sm_90a, which runs on exactly that version; a CUBIN else runs on its major version from its minor
+                    version on, PTX on any version from it on; other kinds: 0 */
   uint64_t offset; /* from the start of the file, multiple of TCRT_SECTION_ALIGN */
   uint64_t size;   /* bytes, without padding */
   uint8_t sha256[32];
@@ -99,18 +100,19 @@ typedef enum tcrt_dtype_t {
   TCRT_DTYPE_I2 = 26
 } tcrt_dtype_t; /* numbers follow ONNX TensorProto.DataType */
 
-/* Start of the SIGNATURE section. Every *_offset counts from the start of the section and is a multiple of 8; the tables
- * hold `count` records of the sizes below. Names are (offset, length) in the string table, UTF-8 without NUL bytes, not NUL-terminated. */
+/* Start of the SIGNATURE section. Every *_offset counts from the start of the section and is a multiple of 8; the
+ * tables hold `count` records of the sizes below. Names are (offset, length) in the string table, UTF-8 without NUL
+ * bytes, not NUL-terminated. */
 typedef struct tcrt_signature_t {
-  uint32_t size; /* sizeof(tcrt_signature_t) of the writer */
+  uint32_t size;        /* sizeof(tcrt_signature_t) of the writer */
   uint32_t abi_version; /* TCRT_ABI_VERSION that the code in the file was compiled for */
   uint32_t input_count, output_count, dim_count, symbol_count, variant_count, kernel_count;
   uint32_t string_size; /* bytes */
   uint32_t device_kernel_count;
-  uint64_t input_offset;  /* tcrt_sig_value_t */
-  uint64_t output_offset; /* tcrt_sig_value_t */
-  uint64_t dim_offset;    /* tcrt_sig_dim_t */
-  uint64_t symbol_offset; /* tcrt_sig_symbol_t */
+  uint64_t input_offset;   /* tcrt_sig_value_t */
+  uint64_t output_offset;  /* tcrt_sig_value_t */
+  uint64_t dim_offset;     /* tcrt_sig_dim_t */
+  uint64_t symbol_offset;  /* tcrt_sig_symbol_t */
   uint64_t variant_offset; /* tcrt_sig_variant_t, best first within a device */
   uint64_t kernel_offset;  /* tcrt_sig_kernel_t, in the order of the ids that the program passes to `launch` */
   uint64_t string_offset;
@@ -159,9 +161,9 @@ typedef struct tcrt_sig_symbol_t {
 enum { TCRT_DEVICE_CPU = 0, TCRT_DEVICE_CUDA = 1 };
 
 typedef struct tcrt_sig_variant_t {
-  tcrt_sig_name_t name; /* "x86-64-v4", "cuda", "reference" */
-  uint32_t device;      /* TCRT_DEVICE_* */
-  uint32_t section;     /* index of its HOST_ELF section */
+  tcrt_sig_name_t name;  /* "x86-64-v4", "cuda", "reference" */
+  uint32_t device;       /* TCRT_DEVICE_* */
+  uint32_t section;      /* index of its HOST_ELF section */
   uint64_t cpu_features; /* required TCRT_CPU_* bits */
   uint64_t weights_size; /* bytes of WEIGHTS that it may read */
 } tcrt_sig_variant_t;
@@ -176,8 +178,8 @@ typedef struct tcrt_sig_kernel_t {
 /* A __global__ function in the CUBIN and PTX sections, in the order of the indices passed to `launch_device`. */
 typedef struct tcrt_sig_device_kernel_t {
   tcrt_sig_name_t name;
-  uint32_t max_threads;   /* per block */
-  uint32_t dynamic_smem;  /* bytes */
+  uint32_t max_threads;  /* per block */
+  uint32_t dynamic_smem; /* bytes */
 } tcrt_sig_device_kernel_t;
 
 /* CPU features that a variant may need. Bits are part of the format. */
@@ -186,7 +188,7 @@ typedef struct tcrt_sig_device_kernel_t {
 #define TCRT_CPU_AVX2 (UINT64_C(1) << 2)
 #define TCRT_CPU_FMA (UINT64_C(1) << 3)
 #define TCRT_CPU_F16C (UINT64_C(1) << 4)
-#define TCRT_CPU_BMI2 (UINT64_C(1) << 5)  /* BMI1, BMI2, LZCNT, MOVBE */
+#define TCRT_CPU_BMI2 (UINT64_C(1) << 5) /* BMI1, BMI2, LZCNT, MOVBE */
 #define TCRT_CPU_AVX512F (UINT64_C(1) << 6)
 #define TCRT_CPU_AVX512BW (UINT64_C(1) << 7)
 #define TCRT_CPU_AVX512CD (UINT64_C(1) << 8)
@@ -213,8 +215,9 @@ typedef struct tcrt_sig_device_kernel_t {
 
 struct tcrt_frame_t;
 
-/* A kernel: does tasks [begin, end) of one launch. `args` is an array of 8-byte words that the program filled: addresses
- * and sizes; its layout is private to the program. `worker` is in [0, frame->worker_count). At most 64 KiB of stack. */
+/* A kernel: does tasks [begin, end) of one launch. `args` is an array of 8-byte words that the program filled:
+ * addresses and sizes; its layout is private to the program. `worker` is in [0, frame->worker_count). At most 64 KiB of
+ * stack. */
 typedef void (*tcrt_kernel_fn)(const void *args, int64_t begin, int64_t end, int64_t worker);
 
 /* What native code may call. The table is the runtime's; entries are only ever added at the end. All functions may be
@@ -222,19 +225,24 @@ typedef void (*tcrt_kernel_fn)(const void *args, int64_t begin, int64_t end, int
 typedef struct tcrt_imports_t {
   uint32_t abi_version; /* TCRT_ABI_VERSION */
   uint32_t size;        /* bytes of the table */
-  /* Runs kernel `id` over [0, tasks) on the frame's pool in ranges of at least `grain` tasks, and waits. Which worker runs
-   * a range is not determined; the ranges' union is exact. tasks <= 0 does nothing. */
-  void (*launch)(struct tcrt_frame_t *frame, uint32_t id, tcrt_kernel_fn fn, const void *args, int64_t tasks, int64_t grain);
-  /* Enqueues device kernel `index` (GPU variants). `params` as for cuLaunchKernel. Non-zero: failed, `run` must return it. */
+  /* Runs kernel `id` over [0, tasks) on the frame's pool in ranges of at least `grain` tasks, and waits. Which worker
+   * runs a range is not determined; the ranges' union is exact. tasks <= 0 does nothing. */
+  void (*launch)(struct tcrt_frame_t *frame, uint32_t id, tcrt_kernel_fn fn, const void *args, int64_t tasks,
+                 int64_t grain);
+  /* Enqueues device kernel `index` (GPU variants). `params` as for cuLaunchKernel. Non-zero: failed, `run` must return
+   * it. */
   int32_t (*launch_device)(struct tcrt_frame_t *frame, uint32_t id, uint32_t index, const uint32_t grid[3],
                            const uint32_t block[3], uint32_t dynamic_smem, void **params);
-  /* Device copies on the frame's stream; host-to-device copies capture the source before they return. Non-zero: failed. */
+  /* Device copies on the frame's stream; host-to-device copies capture the source before they return. Non-zero: failed.
+   */
   int32_t (*copy)(struct tcrt_frame_t *frame, void *dst, const void *src, uint64_t bytes, uint32_t direction);
-  /* Memory of data-dependent size, TCRT_DATA_ALIGN aligned, freed by `release` or at the end of the run. NULL: the context's
-   * memory limit or the machine's memory is exceeded and the error is already set; `run` must return TCRT_CODE_NO_MEMORY. */
+  /* Memory of data-dependent size, TCRT_DATA_ALIGN aligned, freed by `release` or at the end of the run. NULL: the
+   * context's memory limit or the machine's memory is exceeded and the error is already set; `run` must return
+   * TCRT_CODE_NO_MEMORY. */
   void *(*allocate)(struct tcrt_frame_t *frame, uint64_t bytes);
   void (*release)(struct tcrt_frame_t *frame, void *data);
-  /* Gives output `index` its dims after the fact (TCRT_DIM_EXPR dims) and returns where to write it, or NULL as above. */
+  /* Gives output `index` its dims after the fact (TCRT_DIM_EXPR dims) and returns where to write it, or NULL as above.
+   */
   void *(*output)(struct tcrt_frame_t *frame, uint32_t index, const int64_t *dims);
   /* Records a one-line error message (copied) for code `code` and returns `code`. */
   int32_t (*fail)(struct tcrt_frame_t *frame, int32_t code, const char *message, uint64_t length);
@@ -251,7 +259,7 @@ enum { TCRT_COPY_HOST_TO_DEVICE = 0, TCRT_COPY_DEVICE_TO_HOST = 1, TCRT_COPY_DEV
 /* Return codes of the program's functions; 0 is success. */
 enum {
   TCRT_CODE_OK = 0,
-  TCRT_CODE_REFUSED = 4,   /* a guard over input sizes or values does not hold; message set through `fail` */
+  TCRT_CODE_REFUSED = 4, /* a guard over input sizes or values does not hold; message set through `fail` */
   TCRT_CODE_NO_MEMORY = 5,
   TCRT_CODE_INTERNAL = 6
 };
@@ -260,24 +268,24 @@ enum {
  * variants except `symbols`, `input_dims`, `output_dims` and the arrays of addresses themselves. */
 typedef struct tcrt_frame_t {
   const tcrt_imports_t *imports;
-  void *runtime;          /* the runtime's own */
-  const uint8_t *weights; /* start of the WEIGHTS section, aligned to TCRT_SECTION_ALIGN */
-  uint8_t *arena;         /* at least arena_size bytes, TCRT_DATA_ALIGN aligned */
-  const void *const *inputs;   /* [input_count] row-major, dense */
-  void *const *outputs;        /* [output_count]; NULL where the size is not known before the run */
-  const int64_t *input_dims;   /* all inputs' dims, one after the other, in signature order */
-  int64_t *output_dims;        /* likewise; written by `infer` (-1: known after the run) */
-  int64_t *symbols;            /* [symbol_count]; bound from the inputs by the runtime, derived ones written by `infer` */
-  int64_t worker_count;        /* upper bound of `worker` */
-  uint64_t arena_size;         /* bytes; written by `infer` */
+  void *runtime;             /* the runtime's own */
+  const uint8_t *weights;    /* start of the WEIGHTS section, aligned to TCRT_SECTION_ALIGN */
+  uint8_t *arena;            /* at least arena_size bytes, TCRT_DATA_ALIGN aligned */
+  const void *const *inputs; /* [input_count] row-major, dense */
+  void *const *outputs;      /* [output_count]; NULL where the size is not known before the run */
+  const int64_t *input_dims; /* all inputs' dims, one after the other, in signature order */
+  int64_t *output_dims;      /* likewise; written by `infer` (-1: known after the run) */
+  int64_t *symbols;          /* [symbol_count]; bound from the inputs by the runtime, derived ones written by `infer` */
+  int64_t worker_count;      /* upper bound of `worker` */
+  uint64_t arena_size;       /* bytes; written by `infer` */
 } tcrt_frame_t;
 
 /* What the entry point returns: a constant table in the code section. */
 typedef struct tcrt_program_t {
   uint32_t abi_version; /* TCRT_ABI_VERSION */
   uint32_t size;        /* sizeof(tcrt_program_t) */
-  /* Given input_dims and the bound symbols: checks the model's remaining guards, writes derived symbols, output_dims and
-   * arena_size. Called when input sizes change. Reads no tensor data. */
+  /* Given input_dims and the bound symbols: checks the model's remaining guards, writes derived symbols, output_dims
+   * and arena_size. Called when input sizes change. Reads no tensor data. */
   int32_t (*infer)(tcrt_frame_t *frame);
   /* Computes outputs from inputs. Called after an `infer` for the same sizes. */
   int32_t (*run)(tcrt_frame_t *frame);

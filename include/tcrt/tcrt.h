@@ -1,9 +1,9 @@
 /*
  * tcrt.h - the C API of libtcrt, which loads compiled models (artifacts) and runs them.
  *
- * A model (tcrt_model_t) is an opened artifact: checked, mapped, shared by all its contexts. A context (tcrt_context_t) is
- * what one run at a time needs: bound tensors, the arena, statistics. Contexts of a model share weights, code and one pool
- * of threads.
+ * A model (tcrt_model_t) is an opened artifact: checked, mapped, shared by all its contexts. A context (tcrt_context_t)
+ * is what one run at a time needs: bound tensors, the arena, statistics. Contexts of a model share weights, code and
+ * one pool of threads.
  *
  *   tcrt_model_t *model;
  *   tcrt_context_t *context;
@@ -17,13 +17,13 @@
  *
  * Errors: every fallible call returns a tcrt_status_t, whose value is also the exit code of tc's tools, and leaves a
  * one-line sentence for tcrt_last_error. Results come last and are zeroed on entry.
- * Ownership: create/open pairs with destroy/close; strings and tables that a model returns live until it is closed, tensors
- * that a context returns until its next run or its end. Input and output buffers belong to the caller.
- * Threads: a model may be used from any thread at any time, but for closing it; a context by one thread at a time, and
- * while it runs every other call on it is refused. Any number of contexts may run at once.
- * fork: a child must not use models and contexts that its parent opened (their threads are not there).
- * Trust: damaged or hostile files are refused without harm as long as their hashes are not made to fit; beyond that, an
- * artifact is native code and must be trusted like any library. A mapped file must not be truncated while it is open.
+ * Ownership: create/open pairs with destroy/close; strings and tables that a model returns live until it is closed,
+ * tensors that a context returns until its next run or its end. Input and output buffers belong to the caller. Threads:
+ * a model may be used from any thread at any time, but for closing it; a context by one thread at a time, and while it
+ * runs every other call on it is refused. Any number of contexts may run at once. fork: a child must not use models and
+ * contexts that its parent opened (their threads are not there). Trust: damaged or hostile files are refused without
+ * harm as long as their hashes are not made to fit; beyond that, an artifact is native code and must be trusted like
+ * any library. A mapped file must not be truncated while it is open.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
@@ -45,10 +45,10 @@ extern "C" {
 /** Result of a call. Values are the exit codes of the tools; 2 and 3 belong to the compiler and to comparisons. */
 typedef enum tcrt_status_t {
   TCRT_OK = 0,
-  TCRT_ERROR_INVALID = 1,  /**< wrong use, I/O error, not an artifact, corrupt, or of another version */
-  TCRT_ERROR_REFUSED = 4,  /**< an input has a dtype, rank, size or value that the model does not take */
-  TCRT_ERROR_MACHINE = 5,  /**< this machine cannot run it: CPU, GPU, driver, memory */
-  TCRT_ERROR_INTERNAL = 6  /**< a defect in tc */
+  TCRT_ERROR_INVALID = 1, /**< wrong use, I/O error, not an artifact, corrupt, or of another version */
+  TCRT_ERROR_REFUSED = 4, /**< an input has a dtype, rank, size or value that the model does not take */
+  TCRT_ERROR_MACHINE = 5, /**< this machine cannot run it: CPU, GPU, driver, memory */
+  TCRT_ERROR_INTERNAL = 6 /**< a defect in tc */
 } tcrt_status_t;
 
 /** The library's version, "major.minor.patch". */
@@ -88,19 +88,21 @@ enum { TCRT_LOG_INFO = 0, TCRT_LOG_WARNING = 1 };
 /** Options of opening a model. Set `size` to sizeof(tcrt_model_options_t) and the rest to 0 for the defaults. */
 typedef struct tcrt_model_options_t {
   size_t size;
-  int verify_weights;  /**< also check the hashes of weights and device code, which reads the whole file */
-  const char *variant; /**< run this variant, whatever is best on the machine; NULL: choose */
-  uint32_t device;     /**< TCRT_DEVICE_*: choose among variants for this device */
+  int verify_weights;   /**< also check the hashes of weights and device code, which reads the whole file */
+  const char *variant;  /**< run this variant, whatever is best on the machine; NULL: choose */
+  uint32_t device;      /**< TCRT_DEVICE_*: choose among variants for this device */
   int32_t device_index; /**< which GPU */
   void (*log)(void *user, int level, const char *message); /**< may be called from any thread that calls the library */
   void *log_user;
 } tcrt_model_options_t;
 
 /** Maps the artifact at `path`. `options` may be NULL. The caller closes the model. */
-TCRT_API tcrt_status_t tcrt_model_open_file(const char *path, const tcrt_model_options_t *options, tcrt_model_t **model);
+TCRT_API tcrt_status_t tcrt_model_open_file(const char *path, const tcrt_model_options_t *options,
+                                            tcrt_model_t **model);
 
-/** Opens an artifact in memory. `data` stays the caller's and must stay valid and unchanged until the model is closed; it
- * is used in place if it is aligned to TCRT_SECTION_ALIGN and copied if not. `name` stands for the path in messages. */
+/** Opens an artifact in memory. `data` stays the caller's and must stay valid and unchanged until the model is closed;
+ * it is used in place if it is aligned to TCRT_SECTION_ALIGN and copied if not. `name` stands for the path in messages.
+ */
 TCRT_API tcrt_status_t tcrt_model_open_memory(const void *data, uint64_t size_bytes, const char *name,
                                               const tcrt_model_options_t *options, tcrt_model_t **model);
 
@@ -125,8 +127,8 @@ typedef struct tcrt_value_info_t {
   tcrt_dtype_t dtype;
   uint32_t kind; /**< TCRT_VALUE_* */
   uint32_t rank;
-  uint32_t flags;                /**< TCRT_VALUE_FLAG_* */
-  int64_t dims[TCRT_MAX_RANK];   /**< size; -1 where symbolic or computed */
+  uint32_t flags;                 /**< TCRT_VALUE_FLAG_* */
+  int64_t dims[TCRT_MAX_RANK];    /**< size; -1 where symbolic or computed */
   int32_t symbols[TCRT_MAX_RANK]; /**< index of the dim's symbol, -1 without */
 } tcrt_value_info_t;
 
@@ -184,9 +186,10 @@ typedef struct tcrt_allocator_t {
 /** Options of a context. Set `size` to sizeof(tcrt_context_options_t) and the rest to 0 for the defaults. */
 typedef struct tcrt_context_options_t {
   size_t size;
-  uint32_t threads;      /**< that a run may use, the caller's included; 0: one per usable core; 1: no thread is made */
-  uint64_t memory_limit; /**< bytes of arena, data-dependent values and outputs that the context may hold; 0: no limit */
-  const char *variant;   /**< instead of the model's choice */
+  uint32_t threads; /**< that a run may use, the caller's included; 0: one per usable core; 1: no thread is made */
+  uint64_t
+      memory_limit;    /**< bytes of arena, data-dependent values and outputs that the context may hold; 0: no limit */
+  const char *variant; /**< instead of the model's choice */
   const tcrt_executor_t *executor;   /**< copied; NULL: the model's pool */
   const tcrt_allocator_t *allocator; /**< copied; NULL: the system's memory */
   int profile;                       /**< measure each kernel */
@@ -206,8 +209,8 @@ TCRT_API const char *tcrt_context_variant(const tcrt_context_t *context);
 /** How many threads a run may use. */
 TCRT_API uint32_t tcrt_context_threads(const tcrt_context_t *context);
 
-/** Binds an input to the caller's buffer, which is read by later runs and never written. Checks dtype, rank, static sizes
- * and the buffer's size. NULL unbinds it; an input with a default then takes the default. */
+/** Binds an input to the caller's buffer, which is read by later runs and never written. Checks dtype, rank, static
+ * sizes and the buffer's size. NULL unbinds it; an input with a default then takes the default. */
 TCRT_API tcrt_status_t tcrt_context_set_input(tcrt_context_t *context, uint32_t index, const tcrt_tensor_t *tensor);
 
 /** Binds an output to the caller's buffer of `size_bytes` bytes; rank and dims are not looked at. If it turns out too
@@ -234,7 +237,7 @@ typedef struct tcrt_context_stats_t {
   uint64_t memory_bytes;      /**< arena, data-dependent values and own outputs now */
   uint64_t peak_memory_bytes; /**< the most it was */
   uint64_t runs;
-  double device_us;           /**< GPU time of the last run, with `profile`; else 0 */
+  double device_us; /**< GPU time of the last run, with `profile`; else 0 */
 } tcrt_context_stats_t;
 
 TCRT_API tcrt_status_t tcrt_context_stats(tcrt_context_t *context, tcrt_context_stats_t *stats);

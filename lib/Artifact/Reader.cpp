@@ -1,4 +1,5 @@
-//===- Reader.cpp - Reads artifact files for tools ------------------------------------------------------------------===//
+//===- Reader.cpp - Reads artifact files for tools
+//------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
@@ -70,5 +71,7 @@ llvm::ArrayRef<tcrt_sig_device_kernel_t> Reader::deviceKernels() const {
 llvm::ArrayRef<tcrt_sig_dim_t> Reader::dims(const tcrt_sig_value_t &value) const {
   return {impl->container.dims + value.first_dim, value.rank};
 }
-llvm::StringRef Reader::name(tcrt_sig_name_t name) const { return {impl->container.strings + name.offset, name.length}; }
+llvm::StringRef Reader::name(tcrt_sig_name_t name) const {
+  return {impl->container.strings + name.offset, name.length};
+}
 uint64_t Reader::weightsSize() const { return impl->container.weights ? impl->container.weights->size : 0; }

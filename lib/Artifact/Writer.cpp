@@ -1,8 +1,9 @@
-//===- Writer.cpp - Writes artifact files ---------------------------------------------------------------------------===//
+//===- Writer.cpp - Writes artifact files
+//---------------------------------------------------------------------------===//
 //
-// Sections are written in file order and hashed on the way; header and section table, which hold the hashes, are written
-// last into the room left for them. What was written is then read back by the loader's own checks, and only then does the
-// file get its name.
+// Sections are written in file order and hashed on the way; header and section table, which hold the hashes, are
+// written last into the room left for them. What was written is then read back by the loader's own checks, and only
+// then does the file get its name.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
@@ -146,7 +147,8 @@ public:
                           std::min(variant.weightsSize, spec.weightsSize())});
     std::vector<tcrt_sig_kernel_t> kernels;
     for (const Kernel &kernel : spec.kernels)
-      kernels.push_back({makeName(printable(kernel.name)), makeName(printable(kernel.nodes)), kernel.flops, kernel.bytes});
+      kernels.push_back(
+          {makeName(printable(kernel.name)), makeName(printable(kernel.nodes)), kernel.flops, kernel.bytes});
     std::vector<tcrt_sig_device_kernel_t> deviceKernels;
     for (const DeviceKernel &kernel : spec.deviceKernels)
       deviceKernels.push_back({makeName(kernel.name), kernel.maxThreads, kernel.dynamicSmem});
@@ -252,7 +254,8 @@ public:
       if (found == codes.end())
         codes.push_back(&variant.elf);
     }
-    uint64_t sectionCount = firstCode + codes.size() + spec.cubins.size() + spec.ptx.size() + (spec.weights.empty() ? 0 : 1);
+    uint64_t sectionCount =
+        firstCode + codes.size() + spec.cubins.size() + spec.ptx.size() + (spec.weights.empty() ? 0 : 1);
     const uint64_t tableOffset = sizeof(tcrt_file_header_t);
     if (Error error = pad(tableOffset + sectionCount * sizeof(tcrt_section_t)))
       return error;
@@ -283,7 +286,8 @@ public:
     header.table_offset = tableOffset;
     header.section_count = uint32_t(sections.size());
     header.section_record_size = sizeof(tcrt_section_t);
-    ArrayRef<uint8_t> table(reinterpret_cast<const uint8_t *>(sections.data()), sections.size() * sizeof(tcrt_section_t));
+    ArrayRef<uint8_t> table(reinterpret_cast<const uint8_t *>(sections.data()),
+                            sections.size() * sizeof(tcrt_section_t));
     tcrt_sha256(table.data(), table.size(), header.table_sha256);
     if (Error error = output.overwrite(tableOffset, table))
       return error;
@@ -307,7 +311,8 @@ private:
         return error;
     uint64_t end = 0;
     for (const PlacedSegment &placed : spec.weights) {
-      if (placed.offset % TCRT_DATA_ALIGN != 0 || placed.offset < end || placed.segment.size > UINT64_MAX / 2 - placed.offset)
+      if (placed.offset % TCRT_DATA_ALIGN != 0 || placed.offset < end ||
+          placed.segment.size > UINT64_MAX / 2 - placed.offset)
         return fail(path, "weights are not aligned or not in order");
       end = placed.offset + placed.segment.size;
     }
@@ -412,8 +417,8 @@ private:
       if (got < 0)
         return fail(segment.path, llvm::Twine("the file cannot be read: ") + std::strerror(errno));
       if (got == 0)
-        return fail(segment.path, "the file is cut off; a constant ends at byte " +
-                                      llvm::Twine(segment.fileOffset + segment.size));
+        return fail(segment.path,
+                    "the file is cut off; a constant ends at byte " + llvm::Twine(segment.fileOffset + segment.size));
       if (Error error = put(ArrayRef<uint8_t>(buffer.data(), size_t(got)), true))
         return error;
       done += uint64_t(got);

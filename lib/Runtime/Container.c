@@ -1,8 +1,8 @@
 /*
  * Container.c - checks an artifact file before anything else looks at it.
  *
- * Whatever the bytes are, this returns a sentence or a container whose tables can be indexed without further checks. All
- * readers of artifacts go through here: the runtime, tc-inspect, the fuzzer.
+ * Whatever the bytes are, this returns a sentence or a container whose tables can be indexed without further checks.
+ * All readers of artifacts go through here: the runtime, tc-inspect, the fuzzer.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
@@ -19,8 +19,8 @@ const char *tcrt_section_kind_name(uint32_t kind) {
 }
 
 static tcrt_status_t corrupt(const tcrt_container_t *container, const char *what) {
-  return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the artifact is corrupt: %s; copy or compile it again", container->name,
-                   what);
+  return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the artifact is corrupt: %s; copy or compile it again",
+                   container->name, what);
 }
 
 tcrt_status_t tcrt_container_check_hash(const tcrt_container_t *container, const tcrt_section_t *section) {
@@ -28,9 +28,10 @@ tcrt_status_t tcrt_container_check_hash(const tcrt_container_t *container, const
   tcrt_sha256(container->data + section->offset, section->size, digest);
   if (memcmp(digest, section->sha256, sizeof digest) == 0)
     return TCRT_OK;
-  return tcrt_fail(TCRT_ERROR_INVALID,
-                   "%s: error: the artifact is corrupt: the hash of section %u (%s) does not match; copy or compile it again",
-                   container->name, (unsigned)(section - container->sections), tcrt_section_kind_name(section->kind));
+  return tcrt_fail(
+      TCRT_ERROR_INVALID,
+      "%s: error: the artifact is corrupt: the hash of section %u (%s) does not match; copy or compile it again",
+      container->name, (unsigned)(section - container->sections), tcrt_section_kind_name(section->kind));
 }
 
 /* Ten times the SM version, plus 1 for architecture-specific code. */
@@ -128,7 +129,8 @@ static int is_text(const char *text, uint32_t length) {
         return 0;
       code = code << 6 | (s[i + j] & 0x3f);
     }
-    if ((more == 2 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) || (more == 3 && (code < 0x10000 || code > 0x10ffff)))
+    if ((more == 2 && (code < 0x800 || (code >= 0xd800 && code < 0xe000))) ||
+        (more == 3 && (code < 0x10000 || code > 0x10ffff)))
       return 0;
     i += more + 1;
   }
@@ -154,9 +156,9 @@ static tcrt_status_t check_value(const tcrt_container_t *container, const tcrt_s
   int is_static = 1;
   for (uint32_t i = 0; i < value->rank; ++i) {
     const tcrt_sig_dim_t *dim = &container->dims[value->first_dim + i];
-    if (dim->kind == TCRT_DIM_STATIC ? dim->value < 0
-                                     : dim->kind == TCRT_DIM_SYMBOL ? dim->symbol >= signature->symbol_count
-                                                                    : dim->kind != TCRT_DIM_EXPR)
+    if (dim->kind == TCRT_DIM_STATIC   ? dim->value < 0
+        : dim->kind == TCRT_DIM_SYMBOL ? dim->symbol >= signature->symbol_count
+                                       : dim->kind != TCRT_DIM_EXPR)
       return corrupt(container, "a dim of an input or output is not valid");
     is_static &= dim->kind == TCRT_DIM_STATIC;
     dims[i] = dim->value;
@@ -176,10 +178,11 @@ static tcrt_status_t check_signature(tcrt_container_t *container, uint64_t secti
   const tcrt_signature_t *s = container->signature;
   const void *strings;
   if (s->abi_version != TCRT_ABI_VERSION)
-    return tcrt_fail(TCRT_ERROR_INVALID,
-                     "%s: error: the artifact's code has ABI version %u; this libtcrt (%s) runs version %u, so compile the "
-                     "model with the tc of the same release",
-                     container->name, s->abi_version, tcrt_version(), TCRT_ABI_VERSION);
+    return tcrt_fail(
+        TCRT_ERROR_INVALID,
+        "%s: error: the artifact's code has ABI version %u; this libtcrt (%s) runs version %u, so compile the "
+        "model with the tc of the same release",
+        container->name, s->abi_version, tcrt_version(), TCRT_ABI_VERSION);
   if (!find_table(container, section_size, s->string_offset, s->string_size, 1, &strings) ||
       !find_table(container, section_size, s->input_offset, s->input_count, sizeof(tcrt_sig_value_t),
                   (const void **)&container->inputs) ||
@@ -193,8 +196,8 @@ static tcrt_status_t check_signature(tcrt_container_t *container, uint64_t secti
                   (const void **)&container->variants) ||
       !find_table(container, section_size, s->kernel_offset, s->kernel_count, sizeof(tcrt_sig_kernel_t),
                   (const void **)&container->kernels) ||
-      !find_table(container, section_size, s->device_kernel_offset, s->device_kernel_count, sizeof(tcrt_sig_device_kernel_t),
-                  (const void **)&container->device_kernels))
+      !find_table(container, section_size, s->device_kernel_offset, s->device_kernel_count,
+                  sizeof(tcrt_sig_device_kernel_t), (const void **)&container->device_kernels))
     return corrupt(container, "a table of the signature reaches past its end");
   container->strings = strings;
   for (uint32_t i = 0; i < s->symbol_count; ++i) {
@@ -241,20 +244,22 @@ tcrt_status_t tcrt_container_parse(const void *data, uint64_t size_bytes, const 
     return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the file is empty; an artifact of tc-compile is expected", name);
   uint64_t magic_size = size_bytes < TCRT_MAGIC_SIZE ? size_bytes : TCRT_MAGIC_SIZE;
   if (memcmp(data, TCRT_MAGIC, magic_size) != 0)
-    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the file is not an artifact; a file written by tc-compile is expected",
-                     name);
+    return tcrt_fail(TCRT_ERROR_INVALID,
+                     "%s: error: the file is not an artifact; a file written by tc-compile is expected", name);
   if (size_bytes < sizeof *header)
     return corrupt(container, "the file is cut off");
   if (header->format_version != TCRT_FORMAT_VERSION)
-    return tcrt_fail(TCRT_ERROR_INVALID,
-                     "%s: error: the artifact has format version %u; this libtcrt (%s) reads version %u, so compile the "
-                     "model with the tc of the same release",
-                     name, header->format_version, tcrt_version(), TCRT_FORMAT_VERSION);
+    return tcrt_fail(
+        TCRT_ERROR_INVALID,
+        "%s: error: the artifact has format version %u; this libtcrt (%s) reads version %u, so compile the "
+        "model with the tc of the same release",
+        name, header->format_version, tcrt_version(), TCRT_FORMAT_VERSION);
   if (header->file_size != size_bytes)
-    return tcrt_fail(TCRT_ERROR_INVALID,
-                     "%s: error: the artifact is corrupt: the file has %llu bytes and should have %llu; copy or compile it "
-                     "again",
-                     name, (unsigned long long)size_bytes, (unsigned long long)header->file_size);
+    return tcrt_fail(
+        TCRT_ERROR_INVALID,
+        "%s: error: the artifact is corrupt: the file has %llu bytes and should have %llu; copy or compile it "
+        "again",
+        name, (unsigned long long)size_bytes, (unsigned long long)header->file_size);
   if (header->header_size < sizeof *header || header->flags != 0 || header->reserved != 0)
     return corrupt(container, "the header is not valid");
   if (header->section_count > MAX_SECTIONS || header->section_record_size != sizeof(tcrt_section_t) ||

@@ -1,9 +1,9 @@
 /*
  * Context.c - binding tensors, shapes, memory and running.
  *
- * A call on a context first takes its `busy` flag; so a second thread gets an error instead of a race. What was computed for
- * the bound sizes (symbols, output sizes, arena) is kept until a size changes: a run with unchanged sizes goes straight to
- * the program.
+ * A call on a context first takes its `busy` flag; so a second thread gets an error instead of a race. What was
+ * computed for the bound sizes (symbols, output sizes, arena) is kept until a size changes: a run with unchanged sizes
+ * goes straight to the program.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
@@ -68,10 +68,11 @@ int tcrt_context_charge(tcrt_context_t *context, uint64_t bytes, const char *wha
   uint64_t total;
   if (!tcrt_add(context->memory_bytes, bytes, &total) || (context->memory_limit && total > context->memory_limit)) {
     tcrt_fail(TCRT_ERROR_MACHINE,
-              "%s: error: the context's memory limit of %llu bytes is exceeded: it holds %llu and %s needs %llu; raise the limit "
+              "%s: error: the context's memory limit of %llu bytes is exceeded: it holds %llu and %s needs %llu; raise "
+              "the limit "
               "or use smaller inputs",
-              file_name(context), (unsigned long long)context->memory_limit, (unsigned long long)context->memory_bytes, what,
-              (unsigned long long)bytes);
+              file_name(context), (unsigned long long)context->memory_limit, (unsigned long long)context->memory_bytes,
+              what, (unsigned long long)bytes);
     return 0;
   }
   context->memory_bytes = total;
@@ -136,8 +137,8 @@ tcrt_status_t tcrt_context_create(tcrt_model_t *model, const tcrt_context_option
   if (!model)
     return tcrt_fail(TCRT_ERROR_INVALID, "error: no model is given; open one first");
   if (given && (given->size < offsetof(tcrt_context_options_t, variant) || given->size > 4096))
-    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the options' size is not set; set it to sizeof(tcrt_context_options_t)",
-                     model->name);
+    return tcrt_fail(TCRT_ERROR_INVALID,
+                     "%s: error: the options' size is not set; set it to sizeof(tcrt_context_options_t)", model->name);
   tcrt_context_options_t options = {0};
   if (given)
     memcpy(&options, given, given->size < sizeof options ? given->size : sizeof options);
@@ -260,7 +261,8 @@ static tcrt_status_t enter(tcrt_context_t *context) {
     return tcrt_fail(TCRT_ERROR_INVALID, "error: no context is given; create one first");
   if (__atomic_exchange_n(&context->busy, 1, __ATOMIC_ACQUIRE))
     return tcrt_fail(TCRT_ERROR_INVALID,
-                     "%s: error: the context is in use by another call; use one context per concurrent run", file_name(context));
+                     "%s: error: the context is in use by another call; use one context per concurrent run",
+                     file_name(context));
   return TCRT_OK;
 }
 
@@ -269,11 +271,11 @@ static tcrt_status_t leave(tcrt_context_t *context, tcrt_status_t status) {
   return status;
 }
 
-#define ENTER(context)                                                                                                       \
-  do {                                                                                                                       \
-    tcrt_status_t entered = enter(context);                                                                                  \
-    if (entered != TCRT_OK)                                                                                                  \
-      return entered;                                                                                                        \
+#define ENTER(context)                                                                                                 \
+  do {                                                                                                                 \
+    tcrt_status_t entered = enter(context);                                                                            \
+    if (entered != TCRT_OK)                                                                                            \
+      return entered;                                                                                                  \
   } while (0)
 
 const char *tcrt_context_variant(const tcrt_context_t *context) {
@@ -341,29 +343,31 @@ static tcrt_status_t set_input(tcrt_context_t *context, uint32_t index, const tc
   char expected[512], got[512];
   if (tensor->rank != value->rank) {
     print_expected(model, value, expected, sizeof expected);
-    return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: input \"%s\": its rank is %u, expected %u with dims %s", model->name, name,
-                     tensor->rank, value->rank, expected);
+    return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: input \"%s\": its rank is %u, expected %u with dims %s",
+                     model->name, name, tensor->rank, value->rank, expected);
   }
   for (uint32_t i = 0; i < value->rank; ++i) {
     const tcrt_sig_dim_t *dim = &c->dims[value->first_dim + i];
     if (tensor->dims[i] < 0 || (dim->kind == TCRT_DIM_STATIC && tensor->dims[i] != dim->value)) {
       print_expected(model, value, expected, sizeof expected);
       print_dims(tensor->dims, value->rank, got, sizeof got);
-      return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: input \"%s\": its dims are %s, expected %s", model->name, name, got,
-                       expected);
+      return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: input \"%s\": its dims are %s, expected %s", model->name, name,
+                       got, expected);
     }
   }
   uint64_t size_bytes;
   print_dims(tensor->dims, value->rank, got, sizeof got);
   if (!tcrt_tensor_size(tensor->dtype, tensor->rank, tensor->dims, &size_bytes))
-    return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: input \"%s\": the size of dims %s overflows", model->name, name, got);
+    return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: input \"%s\": the size of dims %s overflows", model->name, name,
+                     got);
   if (tensor->size_bytes < size_bytes || (size_bytes && !tensor->data))
-    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: input \"%s\": its buffer has %llu bytes, expected %llu for dims %s",
-                     model->name, name, (unsigned long long)(tensor->data ? tensor->size_bytes : 0),
-                     (unsigned long long)size_bytes, got);
+    return tcrt_fail(TCRT_ERROR_INVALID,
+                     "%s: error: input \"%s\": its buffer has %llu bytes, expected %llu for dims %s", model->name, name,
+                     (unsigned long long)(tensor->data ? tensor->size_bytes : 0), (unsigned long long)size_bytes, got);
   if (!is_device_usable(context, tensor))
-    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: input \"%s\": its device is %u, expected host memory or that of %s",
-                     model->name, name, tensor->device, context->driver->name);
+    return tcrt_fail(TCRT_ERROR_INVALID,
+                     "%s: error: input \"%s\": its device is %u, expected host memory or that of %s", model->name, name,
+                     tensor->device, context->driver->name);
   if (!bound->bound || memcmp(bound->tensor.dims, tensor->dims, value->rank * sizeof(int64_t)) != 0)
     context->shapes_are_known = context->shapes_are_known && has_static_inputs(model);
   if (!bound->bound || bound->tensor.data != tensor->data || !context->shapes_are_known)
@@ -394,13 +398,14 @@ static tcrt_status_t set_output(tcrt_context_t *context, uint32_t index, const t
   const tcrt_sig_value_t *value = &model->container.outputs[index];
   const char *name = tcrt_model_output_name(model, index);
   if (tensor->dtype != (tcrt_dtype_t)value->dtype)
-    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: output \"%s\": the buffer's dtype is %s, expected %s", model->name, name,
-                     tcrt_dtype_name(tensor->dtype), tcrt_dtype_name((tcrt_dtype_t)value->dtype));
+    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: output \"%s\": the buffer's dtype is %s, expected %s", model->name,
+                     name, tcrt_dtype_name(tensor->dtype), tcrt_dtype_name((tcrt_dtype_t)value->dtype));
   if (!tensor->data && tensor->size_bytes)
     return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: output \"%s\": the buffer's address is NULL", model->name, name);
   if (!is_device_usable(context, tensor))
-    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: output \"%s\": its device is %u, expected host memory or that of %s",
-                     model->name, name, tensor->device, context->driver->name);
+    return tcrt_fail(TCRT_ERROR_INVALID,
+                     "%s: error: output \"%s\": its device is %u, expected host memory or that of %s", model->name,
+                     name, tensor->device, context->driver->name);
   bound->tensor = *tensor;
   bound->bound = 1;
   return TCRT_OK;
@@ -463,10 +468,11 @@ static tcrt_status_t bind_symbols(tcrt_context_t *context) {
           for (uint32_t e = 0; e < c->inputs[j].rank; ++e) {
             const tcrt_sig_dim_t *other = &c->dims[c->inputs[j].first_dim + e];
             if (context->inputs[j].bound && other->kind == TCRT_DIM_SYMBOL && other->symbol == dim->symbol)
-              return tcrt_fail(TCRT_ERROR_REFUSED,
-                               "%s: error: input \"%s\": dim %u (%s) is %lld, expected %lld as in dim %u of input \"%s\"",
-                               model->name, tcrt_model_input_name(model, i), d, tcrt_model_symbol_name(model, dim->symbol),
-                               (long long)dims[d], (long long)*value, e, tcrt_model_input_name(model, j));
+              return tcrt_fail(
+                  TCRT_ERROR_REFUSED,
+                  "%s: error: input \"%s\": dim %u (%s) is %lld, expected %lld as in dim %u of input \"%s\"",
+                  model->name, tcrt_model_input_name(model, i), d, tcrt_model_symbol_name(model, dim->symbol),
+                  (long long)dims[d], (long long)*value, e, tcrt_model_input_name(model, j));
           }
       }
     }
@@ -504,7 +510,8 @@ static tcrt_status_t program_result(tcrt_context_t *context, int32_t code) {
   if (code == TCRT_CODE_OK)
     return TCRT_OK;
   if (code == TCRT_CODE_REFUSED)
-    return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: the model does not take inputs of these sizes", file_name(context));
+    return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: the model does not take inputs of these sizes",
+                     file_name(context));
   if (code == TCRT_CODE_NO_MEMORY)
     return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: no memory left for the run", file_name(context));
   return tcrt_fail(TCRT_ERROR_INTERNAL, "%s: error: the compiled program failed with code %d; please report this",
@@ -536,7 +543,8 @@ static tcrt_status_t infer(tcrt_context_t *context) {
     if (context->symbols[i] >= 0 && !meets_guard(&c->symbols[i], context->symbols[i])) {
       char guard[128];
       print_guard(&c->symbols[i], guard, sizeof guard);
-      return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: the size %s, which follows from the inputs' sizes, is %lld, expected %s",
+      return tcrt_fail(TCRT_ERROR_REFUSED,
+                       "%s: error: the size %s, which follows from the inputs' sizes, is %lld, expected %s",
                        model->name, tcrt_model_symbol_name(model, i), (long long)context->symbols[i], guard);
     }
   }
@@ -553,8 +561,8 @@ static tcrt_status_t infer(tcrt_context_t *context) {
                        model->name, tcrt_model_output_name(model, i));
   }
   if (context->frame.arena_size > (uint64_t)INT64_MAX)
-    return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: the run would need %llu bytes for inputs of these sizes", model->name,
-                     (unsigned long long)context->frame.arena_size);
+    return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: the run would need %llu bytes for inputs of these sizes",
+                     model->name, (unsigned long long)context->frame.arena_size);
   for (uint32_t i = 0; context->memory_limit && i < c->signature->output_count; ++i) {
     tcrt_bound_t *output = &context->outputs[i];
     context->driver->release(context, output->own, output->own_bytes);
@@ -584,9 +592,10 @@ tcrt_status_t tcrt_context_output_shape(tcrt_context_t *context, uint32_t index,
     return leave(context, tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there is no output %u; the model has %u",
                                     file_name(context), index, c->signature->output_count));
   if (!context->shapes_are_known)
-    return leave(context, tcrt_fail(TCRT_ERROR_INVALID,
-                                    "%s: error: the outputs' sizes are not known; call tcrt_context_infer after setting inputs",
-                                    file_name(context)));
+    return leave(context,
+                 tcrt_fail(TCRT_ERROR_INVALID,
+                           "%s: error: the outputs' sizes are not known; call tcrt_context_infer after setting inputs",
+                           file_name(context)));
   tensor->dtype = (tcrt_dtype_t)c->outputs[index].dtype;
   tensor->rank = c->outputs[index].rank;
   memcpy(tensor->dims, output_dims_of(context, index), tensor->rank * sizeof(int64_t));
@@ -616,9 +625,9 @@ tcrt_status_t tcrt_context_place_output(tcrt_context_t *context, uint32_t index)
   if (!tcrt_tensor_size((tcrt_dtype_t)value->dtype, value->rank, output_dims_of(context, index), &size_bytes))
     return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: output \"%s\" would be too large", file_name(context), name);
   if (output->bound && output->tensor.size_bytes < size_bytes)
-    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: output \"%s\": its buffer has %llu bytes and needs %llu; bind a larger one",
-                     file_name(context), name, (unsigned long long)output->tensor.size_bytes,
-                     (unsigned long long)size_bytes);
+    return tcrt_fail(
+        TCRT_ERROR_INVALID, "%s: error: output \"%s\": its buffer has %llu bytes and needs %llu; bind a larger one",
+        file_name(context), name, (unsigned long long)output->tensor.size_bytes, (unsigned long long)size_bytes);
   if (output->bound && output->tensor.device == context->driver->device) {
     context->output_data[index] = size_bytes ? output->tensor.data : nothing;
     return TCRT_OK;
@@ -654,15 +663,17 @@ static tcrt_status_t check_overlap(tcrt_context_t *context) {
     for (uint32_t j = 0; j < s->input_count; ++j)
       if (context->inputs[j].bound &&
           overlaps(&output->tensor, bytes, &context->inputs[j].tensor, context->inputs[j].tensor.size_bytes))
-        return tcrt_fail(TCRT_ERROR_INVALID,
-                         "%s: error: the buffer of output \"%s\" overlaps that of input \"%s\"; give them separate memory",
-                         model->name, tcrt_model_output_name(model, i), tcrt_model_input_name(model, j));
+        return tcrt_fail(
+            TCRT_ERROR_INVALID,
+            "%s: error: the buffer of output \"%s\" overlaps that of input \"%s\"; give them separate memory",
+            model->name, tcrt_model_output_name(model, i), tcrt_model_input_name(model, j));
     for (uint32_t j = 0; j < i; ++j)
       if (context->outputs[j].bound &&
           overlaps(&output->tensor, bytes, &context->outputs[j].tensor, written_bytes(context, j)))
-        return tcrt_fail(TCRT_ERROR_INVALID,
-                         "%s: error: the buffer of output \"%s\" overlaps that of output \"%s\"; give them separate memory",
-                         model->name, tcrt_model_output_name(model, i), tcrt_model_output_name(model, j));
+        return tcrt_fail(
+            TCRT_ERROR_INVALID,
+            "%s: error: the buffer of output \"%s\" overlaps that of output \"%s\"; give them separate memory",
+            model->name, tcrt_model_output_name(model, i), tcrt_model_output_name(model, j));
   }
   context->overlap_checked = 1;
   return TCRT_OK;
@@ -688,7 +699,8 @@ static tcrt_status_t place_inputs(tcrt_context_t *context) {
     } else if (input->tensor.device == context->driver->device) {
       context->input_data[i] = input->tensor.data;
     } else {
-      tcrt_status_t status = grow(context, &input->own, &input->own_bytes, input->tensor.size_bytes, "an input on the device");
+      tcrt_status_t status =
+          grow(context, &input->own, &input->own_bytes, input->tensor.size_bytes, "an input on the device");
       if (status == TCRT_OK)
         status = context->driver->copy(context, input->own, input->tensor.data, input->tensor.size_bytes,
                                        TCRT_COPY_HOST_TO_DEVICE);
@@ -744,7 +756,8 @@ static tcrt_status_t run(tcrt_context_t *context) {
   if (status == TCRT_OK) {
     status = place_inputs(context);
     int64_t *dims = context->output_dims;
-    for (uint32_t i = 0; status == TCRT_OK && i < s->output_count; dims += context->model->container.outputs[i].rank, ++i) {
+    for (uint32_t i = 0; status == TCRT_OK && i < s->output_count;
+         dims += context->model->container.outputs[i].rank, ++i) {
       context->outputs[i].is_set = 0;
       if (context->outputs[i].is_known) {
         status = tcrt_context_place_output(context, i);
@@ -766,8 +779,9 @@ static tcrt_status_t run(tcrt_context_t *context) {
     }
     for (uint32_t i = 0; status == TCRT_OK && i < s->output_count; ++i)
       if (!context->output_data[i])
-        status = tcrt_fail(TCRT_ERROR_INTERNAL, "%s: error: the compiled program did not deliver output \"%s\"; please report "
-                                                "this",
+        status = tcrt_fail(TCRT_ERROR_INTERNAL,
+                           "%s: error: the compiled program did not deliver output \"%s\"; please report "
+                           "this",
                            file_name(context), tcrt_model_output_name(context->model, i));
     if (status == TCRT_OK) {
       status = context->driver->run_end(context);
@@ -843,8 +857,8 @@ tcrt_status_t tcrt_context_profile(tcrt_context_t *context, uint32_t index, tcrt
   ENTER(context);
   const tcrt_model_t *model = context->model;
   if (index >= model->container.signature->kernel_count)
-    return leave(context, tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there is no kernel %u; the model has %u", model->name,
-                                    index, model->container.signature->kernel_count));
+    return leave(context, tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there is no kernel %u; the model has %u",
+                                    model->name, index, model->container.signature->kernel_count));
   entry->kernel = tcrt_model_kernel_name(model, index);
   entry->nodes = tcrt_model_kernel_nodes(model, index);
   entry->launches = context->profile_launches[index];

@@ -1,9 +1,9 @@
 /*
  * Elf.c - maps the freestanding shared objects that artifacts hold (System V ABI, chapters 4 and 5; x86-64 psABI).
  *
- * Only what part 2 of artifact_abi.h allows is accepted: no imports, no constructors, no TLS, only R_X86_64_RELATIVE, no page
- * both writable and executable. Every number in the file is checked before it is used; nothing in the object is called.
- * Relocated data that the linker marks PT_GNU_RELRO becomes read-only.
+ * Only what part 2 of artifact_abi.h allows is accepted: no imports, no constructors, no TLS, only R_X86_64_RELATIVE,
+ * no page both writable and executable. Every number in the file is checked before it is used; nothing in the object is
+ * called. Relocated data that the linker marks PT_GNU_RELRO becomes read-only.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
@@ -30,8 +30,9 @@ typedef struct loader_t {
 } loader_t;
 
 static tcrt_status_t corrupt(const loader_t *loader, const char *what) {
-  return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the code of variant \"%s\" is not valid: %s; compile the model again",
-                   loader->name, loader->variant, what);
+  return tcrt_fail(TCRT_ERROR_INVALID,
+                   "%s: error: the code of variant \"%s\" is not valid: %s; compile the model again", loader->name,
+                   loader->variant, what);
 }
 
 static uint64_t page_down(uint64_t x) { return x & ~(PAGE - 1); }
@@ -166,7 +167,8 @@ static tcrt_status_t relocate(const loader_t *loader, uint8_t *base, uint64_t sp
 }
 
 static int protection(const Elf64_Phdr *ph) {
-  return (ph->p_flags & PF_R ? PROT_READ : 0) | (ph->p_flags & PF_W ? PROT_WRITE : 0) | (ph->p_flags & PF_X ? PROT_EXEC : 0);
+  return (ph->p_flags & PF_R ? PROT_READ : 0) | (ph->p_flags & PF_W ? PROT_WRITE : 0) |
+         (ph->p_flags & PF_X ? PROT_EXEC : 0);
 }
 
 /* Puts a segment in place, its pages still writable where they are copies. */
@@ -176,7 +178,8 @@ static int map_segment(const loader_t *loader, const Elf64_Phdr *ph, uint8_t *ba
   uint64_t in_file = file_offset + ph->p_offset;
   /* Pages of the file serve as they are when they hold nothing else that the segment must see as zero. */
   if (fd >= 0 && !(ph->p_flags & PF_W) && in_file % PAGE == head && in_file >= head && ph->p_filesz == ph->p_memsz)
-    return mmap(base + start, length, protection(ph), MAP_PRIVATE | MAP_FIXED, fd, (off_t)(in_file - head)) != MAP_FAILED;
+    return mmap(base + start, length, protection(ph), MAP_PRIVATE | MAP_FIXED, fd, (off_t)(in_file - head)) !=
+           MAP_FAILED;
   if (mprotect(base + start, length, PROT_READ | PROT_WRITE) != 0)
     return 0;
   memcpy(base + ph->p_vaddr, loader->elf + ph->p_offset, ph->p_filesz);
@@ -223,7 +226,8 @@ tcrt_status_t tcrt_elf_load(const uint8_t *elf, uint64_t size_bytes, const char 
     /* Only whole pages: the rest of the last one may be ordinary data. */
     uint64_t start = page_up(loader.relro.p_vaddr), end = page_down(loader.relro.p_vaddr + loader.relro.p_memsz);
     if (start < end && mprotect(base + start, end - start, PROT_READ) != 0)
-      status = tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: the code's data cannot be protected: %s", name, strerror(errno));
+      status =
+          tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: the code's data cannot be protected: %s", name, strerror(errno));
   }
   if (status != TCRT_OK) {
     tcrt_elf_unload(image);

@@ -1,8 +1,9 @@
 /*
- * Internal.h - what the files of libtcrt share: errors, hashing, the checked container, the ELF loader, the pool, drivers.
+ * Internal.h - what the files of libtcrt share: errors, hashing, the checked container, the ELF loader, the pool,
+ * drivers.
  *
- * Nothing here is installed. The unit tests and lib/Artifact's reader use it too. Error texts are complete sentences that
- * start with the artifact's name.
+ * Nothing here is installed. The unit tests and lib/Artifact's reader use it too. Error texts are complete sentences
+ * that start with the artifact's name.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
@@ -87,8 +88,8 @@ typedef struct tcrt_elf_image_t {
   const void *entry;
 } tcrt_elf_image_t;
 
-/* Checks and maps the shared object at elf[0, size). With fd >= 0 its pages are mapped from that file, in which it starts
- * at file_offset; else they are copied. Calls nothing in it. */
+/* Checks and maps the shared object at elf[0, size). With fd >= 0 its pages are mapped from that file, in which it
+ * starts at file_offset; else they are copied. Calls nothing in it. */
 tcrt_status_t tcrt_elf_load(const uint8_t *elf, uint64_t size_bytes, const char *name, const char *variant, int fd,
                             uint64_t file_offset, tcrt_elf_image_t *image);
 void tcrt_elf_unload(tcrt_elf_image_t *image);
@@ -110,7 +111,8 @@ typedef void (*tcrt_range_fn)(void *data, int64_t range, int64_t worker);
 
 tcrt_pool_t *tcrt_pool_create(void);
 void tcrt_pool_destroy(tcrt_pool_t *pool);
-/* Makes sure that the pool has `helpers` threads beside callers. Returns how many it has (fewer if the system refuses). */
+/* Makes sure that the pool has `helpers` threads beside callers. Returns how many it has (fewer if the system refuses).
+ */
 uint32_t tcrt_pool_grow(tcrt_pool_t *pool, uint32_t helpers);
 /* Brackets a run: between these, helpers wait for work actively for a while. NULL: no slot is free, run serially. */
 tcrt_pool_slot_t *tcrt_pool_enter(tcrt_pool_t *pool);
@@ -134,8 +136,8 @@ typedef struct tcrt_loaded_variant_t {
   tcrt_elf_image_t image;
   const tcrt_program_t *program;
   const struct tcrt_driver_t *driver;
-  void *driver_state;       /* device code and weights */
-  const uint8_t *weights;   /* address that the program gets */
+  void *driver_state;     /* device code and weights */
+  const uint8_t *weights; /* address that the program gets */
 } tcrt_loaded_variant_t;
 
 struct tcrt_model_t {
@@ -146,8 +148,8 @@ struct tcrt_model_t {
   uint64_t mapping_bytes;
   int fd; /* -1: not a file */
   tcrt_model_options_t options;
-  uint32_t chosen; /* variant; UINT32_MAX: none on this machine */
-  void *lock;      /* pthread_mutex_t: loaded variants and the pool */
+  uint32_t chosen;                /* variant; UINT32_MAX: none on this machine */
+  void *lock;                     /* pthread_mutex_t: loaded variants and the pool */
   tcrt_loaded_variant_t **loaded; /* per variant, NULL: not yet */
   tcrt_pool_t *pool;
   uint32_t context_count; /* under lock */
@@ -180,8 +182,8 @@ typedef struct tcrt_driver_t {
   void (*context_close)(tcrt_context_t *context);
   void *(*allocate)(tcrt_context_t *context, uint64_t bytes); /* NULL: no memory */
   void (*release)(tcrt_context_t *context, void *data, uint64_t bytes);
-  /* Ordered with the launches of the context. A copy to the host waits; the source of a copy to the device must stay as it
-   * is until the run ends or `synchronize` returns. */
+  /* Ordered with the launches of the context. A copy to the host waits; the source of a copy to the device must stay as
+   * it is until the run ends or `synchronize` returns. */
   tcrt_status_t (*copy)(tcrt_context_t *context, void *dst, const void *src, uint64_t bytes, uint32_t direction);
   tcrt_status_t (*synchronize)(tcrt_context_t *context);
   tcrt_status_t (*launch)(tcrt_context_t *context, uint32_t id, uint32_t index, const uint32_t grid[3],
@@ -202,8 +204,8 @@ typedef struct tcrt_bound_t {
   uint64_t own_bytes;
   void *host; /* own output on the host, for GPU contexts */
   uint64_t host_bytes;
-  int is_known;  /* output: size known before the run */
-  int is_set;    /* output: delivered by the last run */
+  int is_known; /* output: size known before the run */
+  int is_set;   /* output: delivered by the last run */
 } tcrt_bound_t;
 
 typedef struct tcrt_block_t {

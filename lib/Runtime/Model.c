@@ -23,24 +23,26 @@ static tcrt_status_t no_memory(const char *name) {
 
 /* ---- names ---- */
 
-/* All names are copied once into one block with NULs. names: inputs, outputs, symbols, variants, kernels, kernels' nodes. */
+/* All names are copied once into one block with NULs. names: inputs, outputs, symbols, variants, kernels, kernels'
+ * nodes. */
 static tcrt_status_t copy_names(tcrt_model_t *model) {
   const tcrt_container_t *c = &model->container;
   const tcrt_signature_t *s = c->signature;
-  uint64_t count = (uint64_t)s->input_count + s->output_count + s->symbol_count + s->variant_count + 2 * (uint64_t)s->kernel_count;
+  uint64_t count =
+      (uint64_t)s->input_count + s->output_count + s->symbol_count + s->variant_count + 2 * (uint64_t)s->kernel_count;
   uint64_t bytes = 0;
   char *text = NULL;
   for (int pass = 0; pass < 2; ++pass) {
     uint64_t at = 0, index = 0;
-#define NAMES(records, n, member)                                                                                            \
-  for (uint32_t i = 0; i < (n); ++i) {                                                                                       \
-    tcrt_sig_name_t name = (records)[i].member;                                                                              \
-    if (pass) {                                                                                                              \
-      memcpy(text + at, c->strings + name.offset, name.length);                                                              \
-      text[at + name.length] = 0;                                                                                            \
-      model->names[index++] = text + at;                                                                                     \
-    }                                                                                                                        \
-    at += (uint64_t)name.length + 1;                                                                                         \
+#define NAMES(records, n, member)                                                                                      \
+  for (uint32_t i = 0; i < (n); ++i) {                                                                                 \
+    tcrt_sig_name_t name = (records)[i].member;                                                                        \
+    if (pass) {                                                                                                        \
+      memcpy(text + at, c->strings + name.offset, name.length);                                                        \
+      text[at + name.length] = 0;                                                                                      \
+      model->names[index++] = text + at;                                                                               \
+    }                                                                                                                  \
+    at += (uint64_t)name.length + 1;                                                                                   \
   }
     NAMES(c->inputs, s->input_count, name)
     NAMES(c->outputs, s->output_count, name)
@@ -50,7 +52,8 @@ static tcrt_status_t copy_names(tcrt_model_t *model) {
     NAMES(c->kernels, s->kernel_count, nodes)
 #undef NAMES
     if (pass == 0) {
-      /* A hostile file can let many records share one long name; copies of more than the file itself are no real model. */
+      /* A hostile file can let many records share one long name; copies of more than the file itself are no real model.
+       */
       bytes = at;
       if (bytes > c->size_bytes + count)
         return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the artifact is corrupt: its names overlap; compile it again",
@@ -97,7 +100,9 @@ void tcrt_model_log(const tcrt_model_t *model, int level, const char *format, ..
 
 /* ---- variants ---- */
 
-static int is_amx(uint64_t features) { return (features & (TCRT_CPU_AMX_TILE | TCRT_CPU_AMX_BF16 | TCRT_CPU_AMX_INT8)) != 0; }
+static int is_amx(uint64_t features) {
+  return (features & (TCRT_CPU_AMX_TILE | TCRT_CPU_AMX_BF16 | TCRT_CPU_AMX_INT8)) != 0;
+}
 
 static int is_usable(const tcrt_sig_variant_t *variant, uint64_t features) {
   return (variant->cpu_features & ~features) == 0 && (!is_amx(variant->cpu_features) || tcrt_request_amx());
@@ -128,15 +133,17 @@ tcrt_status_t tcrt_model_choose(const tcrt_model_t *model, const char *name, uin
         continue;
       if (!is_usable(&c->variants[i], features)) {
         tcrt_cpu_feature_names(c->variants[i].cpu_features & ~features, missing, sizeof missing);
-        return tcrt_fail(TCRT_ERROR_MACHINE,
-                         "%s: error: variant \"%s\" does not run on this machine; it needs CPU features that are missing: %s",
-                         model->name, name, missing[0] ? missing : "amx-tile (not allowed by the system)");
+        return tcrt_fail(
+            TCRT_ERROR_MACHINE,
+            "%s: error: variant \"%s\" does not run on this machine; it needs CPU features that are missing: %s",
+            model->name, name, missing[0] ? missing : "amx-tile (not allowed by the system)");
       }
       *index = i;
       return TCRT_OK;
     }
     list_variants(model, list, sizeof list);
-    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the artifact has no variant \"%s\"; it has %s", model->name, name, list);
+    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the artifact has no variant \"%s\"; it has %s", model->name, name,
+                     list);
   }
   uint32_t last = UINT32_MAX;
   for (uint32_t i = 0; i < c->signature->variant_count; ++i) {
@@ -153,10 +160,11 @@ tcrt_status_t tcrt_model_choose(const tcrt_model_t *model, const char *name, uin
     return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: the artifact has no code for device %s; it has %s", model->name,
                      device_name(model->options.device), list);
   tcrt_cpu_feature_names(c->variants[last].cpu_features & ~features, missing, sizeof missing);
-  return tcrt_fail(TCRT_ERROR_MACHINE,
-                   "%s: error: no variant of the artifact runs on this CPU (it has %s); \"%s\" needs %s, so compile the model "
-                   "with --cpu for this machine",
-                   model->name, list, tcrt_model_variant_name(model, last), missing[0] ? missing : "AMX");
+  return tcrt_fail(
+      TCRT_ERROR_MACHINE,
+      "%s: error: no variant of the artifact runs on this CPU (it has %s); \"%s\" needs %s, so compile the model "
+      "with --cpu for this machine",
+      model->name, list, tcrt_model_variant_name(model, last), missing[0] ? missing : "AMX");
 }
 
 tcrt_status_t tcrt_model_load_variant(tcrt_model_t *model, uint32_t index, tcrt_loaded_variant_t **result) {
@@ -182,10 +190,11 @@ tcrt_status_t tcrt_model_load_variant(tcrt_model_t *model, uint32_t index, tcrt_
   loaded->program = entry(&tcrt_imports);
   if (!loaded->program || loaded->program->abi_version != TCRT_ABI_VERSION ||
       loaded->program->size < sizeof(tcrt_program_t) || !loaded->program->infer || !loaded->program->run)
-    status = tcrt_fail(TCRT_ERROR_INVALID,
-                       "%s: error: the code of variant \"%s\" needs another libtcrt than %s; compile the model with the tc of "
-                       "the same release",
-                       model->name, name, tcrt_version());
+    status = tcrt_fail(
+        TCRT_ERROR_INVALID,
+        "%s: error: the code of variant \"%s\" needs another libtcrt than %s; compile the model with the tc of "
+        "the same release",
+        model->name, name, tcrt_version());
   else
     status = loaded->driver->variant_open(model, index, loaded);
   if (status != TCRT_OK) {
@@ -214,9 +223,10 @@ static tcrt_status_t check_supported(const tcrt_model_t *model) {
     int is_input = i < c->signature->input_count;
     const tcrt_sig_value_t *value = is_input ? &c->inputs[i] : &c->outputs[i - c->signature->input_count];
     if (value->kind != TCRT_VALUE_TENSOR || value->dtype == TCRT_DTYPE_STRING)
-      return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: %s \"%s\" is a %s; this libtcrt (%s) passes tensors of numbers only",
-                       model->name, is_input ? "input" : "output", model->names[i],
-                       value->kind == TCRT_VALUE_SEQUENCE ? "sequence"
+      return tcrt_fail(TCRT_ERROR_INVALID,
+                       "%s: error: %s \"%s\" is a %s; this libtcrt (%s) passes tensors of numbers only", model->name,
+                       is_input ? "input" : "output", model->names[i],
+                       value->kind == TCRT_VALUE_SEQUENCE   ? "sequence"
                        : value->kind == TCRT_VALUE_OPTIONAL ? "optional"
                                                             : "tensor of strings",
                        tcrt_version());
@@ -249,7 +259,8 @@ static tcrt_model_t *new_model(const char *name, const tcrt_model_options_t *opt
 
 static tcrt_status_t check_options(const char *name, const tcrt_model_options_t *options) {
   if (options && (options->size < offsetof(tcrt_model_options_t, device_index) || options->size > 4096))
-    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the options' size is not set; set it to sizeof(tcrt_model_options_t)",
+    return tcrt_fail(TCRT_ERROR_INVALID,
+                     "%s: error: the options' size is not set; set it to sizeof(tcrt_model_options_t)",
                      name ? name : "(memory)");
   return TCRT_OK;
 }
@@ -386,7 +397,8 @@ void tcrt_model_close(tcrt_model_t *model) {
   if (!model)
     return;
   if (model->context_count)
-    tcrt_model_log(model, TCRT_LOG_WARNING, "%s: closed while %u contexts are in use", model->name, model->context_count);
+    tcrt_model_log(model, TCRT_LOG_WARNING, "%s: closed while %u contexts are in use", model->name,
+                   model->context_count);
   tcrt_pool_destroy(model->pool);
   if (model->loaded) {
     for (uint32_t i = 0; i < model->container.signature->variant_count; ++i) {
@@ -420,10 +432,12 @@ uint32_t tcrt_model_symbol_count(const tcrt_model_t *model) { return model->cont
 uint32_t tcrt_model_variant_count(const tcrt_model_t *model) { return model->container.signature->variant_count; }
 
 static tcrt_status_t bad_index(const tcrt_model_t *model, const char *what, uint32_t index, uint32_t count) {
-  return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there is no %s %u; the model has %u", model->name, what, index, count);
+  return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there is no %s %u; the model has %u", model->name, what, index,
+                   count);
 }
 
-static void describe(const tcrt_model_t *model, const tcrt_sig_value_t *value, const char *name, tcrt_value_info_t *info) {
+static void describe(const tcrt_model_t *model, const tcrt_sig_value_t *value, const char *name,
+                     tcrt_value_info_t *info) {
   info->name = name;
   info->dtype = (tcrt_dtype_t)value->dtype;
   info->kind = value->kind;
@@ -485,8 +499,8 @@ tcrt_status_t tcrt_model_find_input(const tcrt_model_t *model, const char *name,
       return TCRT_OK;
     }
   }
-  return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: the model has no input \"%s\"; its first input is \"%s\"", model->name,
-                   name ? name : "", tcrt_model_input_count(model) ? tcrt_model_input_name(model, 0) : "");
+  return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: the model has no input \"%s\"; its first input is \"%s\"",
+                   model->name, name ? name : "", tcrt_model_input_count(model) ? tcrt_model_input_name(model, 0) : "");
 }
 
 tcrt_status_t tcrt_model_find_output(const tcrt_model_t *model, const char *name, uint32_t *index) {
@@ -497,8 +511,9 @@ tcrt_status_t tcrt_model_find_output(const tcrt_model_t *model, const char *name
       return TCRT_OK;
     }
   }
-  return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the model has no output \"%s\"; its first output is \"%s\"", model->name,
-                   name ? name : "", tcrt_model_output_count(model) ? tcrt_model_output_name(model, 0) : "");
+  return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the model has no output \"%s\"; its first output is \"%s\"",
+                   model->name, name ? name : "",
+                   tcrt_model_output_count(model) ? tcrt_model_output_name(model, 0) : "");
 }
 
 tcrt_status_t tcrt_model_manifest(const tcrt_model_t *model, const char **text, uint64_t *size_bytes) {

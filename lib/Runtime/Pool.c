@@ -1,16 +1,17 @@
 /*
  * Pool.c - the threads that contexts of a model share.
  *
- * Every run enters the pool and holds a slot until it leaves. A launch publishes its ranges in the slot; helpers join any
- * slot that is open, take ranges one at a time until none is left, and go on to the next slot, so that concurrent runs share
- * the helpers range by range. The launching thread works too, then closes the slot and waits for helpers still inside.
+ * Every run enters the pool and holds a slot until it leaves. A launch publishes its ranges in the slot; helpers join
+ * any slot that is open, take ranges one at a time until none is left, and go on to the next slot, so that concurrent
+ * runs share the helpers range by range. The launching thread works too, then closes the slot and waits for helpers
+ * still inside.
  *
- * A helper without work watches `epoch`, which each launch increments: actively for at most SPIN_NS while any run is inside
- * the pool, then in the kernel (futex). Contexts that are not running cost nothing.
+ * A helper without work watches `epoch`, which each launch increments: actively for at most SPIN_NS while any run is
+ * inside the pool, then in the kernel (futex). Contexts that are not running cost nothing.
  *
- * Slot word: bit 31 open, bit 30 the owner sleeps until the helpers are out, rest: helpers inside (or just looking). Only
- * those who saw the open bit when they counted themselves in may read the slot's fields, and the owner writes the fields
- * only while no one can have seen it, that is after it cleared the bit and the count fell to 0.
+ * Slot word: bit 31 open, bit 30 the owner sleeps until the helpers are out, rest: helpers inside (or just looking).
+ * Only those who saw the open bit when they counted themselves in may read the slot's fields, and the owner writes the
+ * fields only while no one can have seen it, that is after it cleared the bit and the count fell to 0.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
@@ -36,7 +37,7 @@
 
 struct tcrt_pool_slot_t {
   _Alignas(64) _Atomic uint32_t word;
-  _Atomic uint32_t joined; /* helpers so far: gives out worker numbers */
+  _Atomic uint32_t joined;         /* helpers so far: gives out worker numbers */
   _Atomic int64_t ranges, workers; /* atomic only because helpers peek at them before they join */
   tcrt_range_fn fn;
   void *data;
@@ -89,7 +90,8 @@ static void take_ranges(tcrt_pool_slot_t *slot, int64_t worker) {
 /* Joins the slot if it is open and has ranges left. Returns whether it did any work. */
 static int help(tcrt_pool_slot_t *slot) {
   if (!(atomic_load_explicit(&slot->word, memory_order_relaxed) & OPEN) ||
-      atomic_load_explicit(&slot->next, memory_order_relaxed) >= atomic_load_explicit(&slot->ranges, memory_order_relaxed) ||
+      atomic_load_explicit(&slot->next, memory_order_relaxed) >=
+          atomic_load_explicit(&slot->ranges, memory_order_relaxed) ||
       atomic_load_explicit(&slot->joined, memory_order_relaxed) + 1 >=
           (uint64_t)atomic_load_explicit(&slot->workers, memory_order_relaxed))
     return 0;
@@ -139,8 +141,8 @@ static void *helper_main(void *argument) {
     }
     if (is_new)
       continue;
-    /* A launch increments the epoch and then looks at `parked`; we do the reverse, both sequentially consistent, so one of
-     * the two sees the other. */
+    /* A launch increments the epoch and then looks at `parked`; we do the reverse, both sequentially consistent, so one
+     * of the two sees the other. */
     atomic_fetch_add(&pool->parked, 1);
     if (atomic_load(&pool->epoch) == epoch && !atomic_load(&pool->stopping))
       futex_wait(&pool->epoch, epoch);

@@ -1,4 +1,5 @@
-//===- Main.cpp - tc-inspect: shows what is in an artifact ----------------------------------------------------------===//
+//===- Main.cpp - tc-inspect: shows what is in an artifact
+//----------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
@@ -80,8 +81,10 @@ Json describe(const Reader &reader) {
     json["outputs"].push_back(valueJson(reader, value));
   json["symbols"] = Json::array();
   for (const tcrt_sig_symbol_t &symbol : reader.symbols())
-    json["symbols"].push_back(
-        {{"name", text(reader.name(symbol.name))}, {"min", symbol.min}, {"max", symbol.max}, {"divisor", symbol.divisor}});
+    json["symbols"].push_back({{"name", text(reader.name(symbol.name))},
+                               {"min", symbol.min},
+                               {"max", symbol.max},
+                               {"divisor", symbol.divisor}});
   json["variants"] = Json::array();
   for (const tcrt_sig_variant_t &variant : reader.variants())
     json["variants"].push_back({{"name", text(reader.name(variant.name))},
@@ -152,7 +155,8 @@ void printObject(const Json &json, int indent) {
     } else if (value.is_string()) {
       std::printf("%*s%-24s %s\n", indent, "", key.c_str(), value.get<std::string>().c_str());
     } else if (!value.is_array()) {
-      std::printf("%*s%-24s %s\n", indent, "", key.c_str(), value.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+      std::printf("%*s%-24s %s\n", indent, "", key.c_str(),
+                  value.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
     } else {
       std::printf("%*s%-24s %zu entries\n", indent, "", key.c_str(), value.size());
     }
@@ -172,7 +176,8 @@ void printSummary(const Json &json, bool allKernels) {
     std::printf("symbolic sizes\n");
   for (const Json &symbol : json["symbols"]) {
     int64_t min = symbol["min"], max = symbol["max"], divisor = symbol["divisor"];
-    std::string range = max == INT64_MAX ? "from " + std::to_string(min) : std::to_string(min) + " to " + std::to_string(max);
+    std::string range =
+        max == INT64_MAX ? "from " + std::to_string(min) : std::to_string(min) + " to " + std::to_string(max);
     if (divisor > 1)
       range += ", multiple of " + std::to_string(divisor);
     std::printf("  %-24s %s\n", symbol["name"].get<std::string>().c_str(), range.c_str());
@@ -186,7 +191,8 @@ void printSummary(const Json &json, bool allKernels) {
   std::printf("sections\n");
   for (const Json &section : json["sections"])
     std::printf("  %-24s %12" PRIu64 " bytes at %" PRIu64 "%s%s\n", section["kind"].get<std::string>().c_str(),
-                section["size"].get<uint64_t>(), section["offset"].get<uint64_t>(), section.contains("arch") ? ", " : "",
+                section["size"].get<uint64_t>(), section["offset"].get<uint64_t>(),
+                section.contains("arch") ? ", " : "",
                 section.contains("arch") ? section["arch"].get<std::string>().c_str() : "");
   size_t count = json["kernels"].size(), shown = allKernels ? count : std::min<size_t>(count, 20);
   std::printf("kernels: %zu\n", count);

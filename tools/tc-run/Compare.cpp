@@ -1,4 +1,5 @@
-//===- Compare.cpp - Compares outputs with expected values ----------------------------------------------------------===//
+//===- Compare.cpp - Compares outputs with expected values
+//----------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
@@ -78,7 +79,8 @@ Comparison compareFloats(const Tensor &actual, const Tensor &expected, const Tol
   std::string message = "max error " + number(worstError) + " at " + place(actual, worst) + ": " +
                         number(realAt(actual, worst)) + ", expected " + number(realAt(expected, worst));
   if (tolerance.maxRel && largest > 0)
-    message += "; relative to the largest value " + number(worstError / largest) + ", allowed " + number(*tolerance.maxRel);
+    message +=
+        "; relative to the largest value " + number(worstError / largest) + ", allowed " + number(*tolerance.maxRel);
   else
     message += "; " + number(worstBadness) + " of what is allowed";
   return {worstBadness <= 1, worstBadness, message};
@@ -88,7 +90,8 @@ Comparison compareFloats(const Tensor &actual, const Tensor &expected, const Tol
 
 Comparison tc::run::compare(const Tensor &actual, const Tensor &expected, const Tolerance &tolerance) {
   if (actual.dtype != expected.dtype && expected.dtype != numpyDtype(actual.dtype))
-    return different(std::string("dtype ") + tcrt_dtype_name(actual.dtype) + ", expected " + tcrt_dtype_name(expected.dtype));
+    return different(std::string("dtype ") + tcrt_dtype_name(actual.dtype) + ", expected " +
+                     tcrt_dtype_name(expected.dtype));
   if (actual.dims != expected.dims)
     return different("dims " + dimsText(actual.dims) + ", expected " + dimsText(expected.dims));
   if (isFloat(actual.dtype))

@@ -1,4 +1,5 @@
-//===- Compare.h - Compares outputs with expected values --------------------------------------------------*- C++ -*-===//
+//===- Compare.h - Compares outputs with expected values --------------------------------------------------*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
@@ -24,8 +25,8 @@ struct Comparison {
   std::string message; ///< the worst place, without the output's name
 };
 
-/// Dtypes and dims must be equal; integers, booleans and complex numbers are compared exactly; NaN equals NaN, infinities
-/// compare by sign. Dtypes that NumPy lacks compare with what writeNpz makes of them.
+/// Dtypes and dims must be equal; integers, booleans and complex numbers are compared exactly; NaN equals NaN,
+/// infinities compare by sign. Dtypes that NumPy lacks compare with what writeNpz makes of them.
 Comparison compare(const Tensor &actual, const Tensor &expected, const Tolerance &tolerance);
 
 } // namespace tc::run

@@ -1,4 +1,5 @@
-//===- Main.cpp - tc-run: runs a compiled model ---------------------------------------------------------------------===//
+//===- Main.cpp - tc-run: runs a compiled model
+//---------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
@@ -238,7 +239,9 @@ private:
       Tensor &tensor = inputs[i].emplace();
       tensor.dtype = info.dtype;
       for (uint32_t d = 0; d < info.rank; ++d)
-        tensor.dims.push_back(info.symbols[d] >= 0 ? symbols[size_t(info.symbols[d])] : info.dims[d] >= 0 ? info.dims[d] : 1);
+        tensor.dims.push_back(info.symbols[d] >= 0 ? symbols[size_t(info.symbols[d])]
+                              : info.dims[d] >= 0  ? info.dims[d]
+                                                   : 1);
       tensor.data.resize(sizeOf(tensor.dtype, tensor.dims, options.artifact));
       Random random(*options.randomSeed * 0x2545f4914f6cdd1du + i);
       int64_t low = ranges[i] ? ranges[i]->first : 0, high = ranges[i] ? ranges[i]->second : 2;
@@ -306,9 +309,9 @@ private:
             continue;
           check(tcrt_model_symbol(model.get(), uint32_t(inputInfo[i].symbols[d]), &info));
           if (name == info.name && inputs[i]->dims[d] != value)
-            throw Failure{4, options.artifact + ": error: input \"" + inputInfo[i].name + "\": dim " + std::to_string(d) + " (" +
-                                 name + ") is " + std::to_string(inputs[i]->dims[d]) + ", expected " + std::to_string(value) +
-                                 " as given by --dim"};
+            throw Failure{4, options.artifact + ": error: input \"" + inputInfo[i].name + "\": dim " +
+                                 std::to_string(d) + " (" + name + ") is " + std::to_string(inputs[i]->dims[d]) +
+                                 ", expected " + std::to_string(value) + " as given by --dim"};
         }
   }
 
@@ -347,8 +350,8 @@ private:
           if (!match && key == name)
             match = &tensor;
       if (!match)
-        throw Failure{1, options.expect + ": error: there is no array for output \"" + outputs[i].first + "\"; name it so or output_" +
-                             std::to_string(i)};
+        throw Failure{1, options.expect + ": error: there is no array for output \"" + outputs[i].first +
+                             "\"; name it so or output_" + std::to_string(i)};
       Comparison result = compare(outputs[i].second, *match, tolerance);
       std::string line = "output \"" + outputs[i].first + "\": " + result.message;
       if (!result.isEqual) {
@@ -359,8 +362,8 @@ private:
       if (result.badness > worstBadness)
         worstBadness = result.badness, worst = line;
     }
-    std::printf("%s: %zu of %zu outputs as expected; worst: %s\n", differing ? "FAILED" : "ok", outputs.size() - size_t(differing),
-                outputs.size(), outputs.empty() ? "none" : worst.c_str());
+    std::printf("%s: %zu of %zu outputs as expected; worst: %s\n", differing ? "FAILED" : "ok",
+                outputs.size() - size_t(differing), outputs.size(), outputs.empty() ? "none" : worst.c_str());
     return differing ? 3 : 0;
   }
 
@@ -372,7 +375,8 @@ private:
     if (::mkdir(options.outputDir.c_str(), 0777) != 0 && errno != EEXIST)
       throw Failure{1, options.outputDir + ": error: the folder cannot be made: " + std::strerror(errno)};
     for (size_t i = 0; i < outputs.size(); ++i)
-      writeFile(options.outputDir + "/output_" + std::to_string(i) + ".pb", tensorProto(outputs[i].first, outputs[i].second));
+      writeFile(options.outputDir + "/output_" + std::to_string(i) + ".pb",
+                tensorProto(outputs[i].first, outputs[i].second));
   }
 
   void printOutputs() {
@@ -432,9 +436,11 @@ private:
     uint8_t *flush = options.isCuda ? static_cast<uint8_t *>(deviceBuffer(2 * flushBytes)) : nullptr;
     auto flushCache = [&] {
       if (flush)
-        check(tcrt_context_device_copy(context.get(), flush, flush + flushBytes, flushBytes, TCRT_COPY_DEVICE_TO_DEVICE));
+        check(
+            tcrt_context_device_copy(context.get(), flush, flush + flushBytes, flushBytes, TCRT_COPY_DEVICE_TO_DEVICE));
     };
-    Clock::duration budget = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*options.benchmarkSeconds));
+    Clock::duration budget =
+        std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*options.benchmarkSeconds));
     Clock::time_point start = Clock::now();
     for (int i = 0; i < 3 || (i < 1000 && Clock::now() - start < budget / 5); ++i)
       check(tcrt_context_run(context.get()));
@@ -460,7 +466,8 @@ private:
     json["median_us"] = median;
     json["min_us"] = times.front();
     json["p90_us"] = p90;
-    json["gpu_us"] = deviceTimes.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(deviceTimes[deviceTimes.size() / 2]);
+    json["gpu_us"] =
+        deviceTimes.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(deviceTimes[deviceTimes.size() / 2]);
     json["runs"] = times.size();
     json["load_us"] = loadUs;
     json["peak_rss_bytes"] = uint64_t(usage.ru_maxrss) * 1024;
@@ -470,8 +477,9 @@ private:
       std::printf("%s\n", json.dump(2).c_str());
       return;
     }
-    std::printf("median %.2f us, min %.2f us, p90 %.2f us, %zu runs, %u threads, variant %s, load %.0f us\n", median, times.front(),
-                p90, times.size(), tcrt_context_threads(context.get()), tcrt_context_variant(context.get()), loadUs);
+    std::printf("median %.2f us, min %.2f us, p90 %.2f us, %zu runs, %u threads, variant %s, load %.0f us\n", median,
+                times.front(), p90, times.size(), tcrt_context_threads(context.get()),
+                tcrt_context_variant(context.get()), loadUs);
     if (!deviceTimes.empty())
       std::printf("gpu median %.2f us\n", deviceTimes[deviceTimes.size() / 2]);
     if (!options.json.empty()) {

@@ -1,4 +1,5 @@
-//===- Npz.cpp - NumPy's .npy and .npz files ------------------------------------------------------------------------===//
+//===- Npz.cpp - NumPy's .npy and .npz files
+//------------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
@@ -39,7 +40,9 @@ std::string field(const std::string &header, const std::string &key, const std::
   if (at == std::string::npos)
     corrupt(where, "the array's header is cut off");
   char open = header[at];
-  size_t end = open == '(' ? header.find(')', at) : open == '\'' ? header.find('\'', at + 1) : header.find_first_of(",}", at);
+  size_t end = open == '('    ? header.find(')', at)
+               : open == '\'' ? header.find('\'', at + 1)
+                              : header.find_first_of(",}", at);
   if (open == '[')
     corrupt(where, "arrays of records are not supported; write one array per member");
   if (end == std::string::npos)
@@ -51,9 +54,9 @@ void setType(Tensor &tensor, const std::string &descr, const std::string &where)
   static const struct {
     const char *code;
     tcrt_dtype_t dtype;
-  } types[] = {{"b1", TCRT_DTYPE_BOOL}, {"i1", TCRT_DTYPE_I8},  {"u1", TCRT_DTYPE_U8},  {"i2", TCRT_DTYPE_I16},
-               {"u2", TCRT_DTYPE_U16},  {"i4", TCRT_DTYPE_I32}, {"u4", TCRT_DTYPE_U32}, {"i8", TCRT_DTYPE_I64},
-               {"u8", TCRT_DTYPE_U64},  {"f2", TCRT_DTYPE_F16}, {"f4", TCRT_DTYPE_F32}, {"f8", TCRT_DTYPE_F64},
+  } types[] = {{"b1", TCRT_DTYPE_BOOL}, {"i1", TCRT_DTYPE_I8},   {"u1", TCRT_DTYPE_U8},  {"i2", TCRT_DTYPE_I16},
+               {"u2", TCRT_DTYPE_U16},  {"i4", TCRT_DTYPE_I32},  {"u4", TCRT_DTYPE_U32}, {"i8", TCRT_DTYPE_I64},
+               {"u8", TCRT_DTYPE_U64},  {"f2", TCRT_DTYPE_F16},  {"f4", TCRT_DTYPE_F32}, {"f8", TCRT_DTYPE_F64},
                {"c8", TCRT_DTYPE_C64},  {"c16", TCRT_DTYPE_C128}};
   std::string code = descr.size() > 1 ? descr.substr(1) : "";
   for (const auto &type : types)
@@ -65,7 +68,8 @@ void setType(Tensor &tensor, const std::string &descr, const std::string &where)
     tensor.rawBytes = uint32_t(code[1] - '0');
     return;
   }
-  corrupt(where, "arrays of NumPy type \"" + descr + "\" are not supported; numbers and booleans are, and strings as .pb");
+  corrupt(where,
+          "arrays of NumPy type \"" + descr + "\" are not supported; numbers and booleans are, and strings as .pb");
 }
 
 Tensor parseNpy(Bytes file, const std::string &where) {
@@ -106,8 +110,8 @@ Tensor parseNpy(Bytes file, const std::string &where) {
       __builtin_mul_overflow(size, uint64_t(element), &size))
     corrupt(where, "the array's shape (" + shape + ") is too large");
   if (file.size - start - length < size)
-    corrupt(where, "the array is cut off: it has " + std::to_string(file.size - start - length) + " of " + std::to_string(size) +
-                       " bytes");
+    corrupt(where, "the array is cut off: it has " + std::to_string(file.size - start - length) + " of " +
+                       std::to_string(size) + " bytes");
   const uint8_t *data = file.data + start + length;
   tensor.data.assign(data, data + size);
   if (descr[0] == '>') {
@@ -232,7 +236,8 @@ NamedTensors parseNpz(Bytes file, const std::string &path) {
       unpacked = inflateMember(member, size, where);
       member = {unpacked.data(), unpacked.size()};
     } else if (method != 0) {
-      corrupt(where, "compression method " + std::to_string(method) + " is not supported; stored and deflated members are");
+      corrupt(where,
+              "compression method " + std::to_string(method) + " is not supported; stored and deflated members are");
     } else if (size != packed) {
       corrupt(where, "the .npz archive is not valid");
     }
@@ -251,21 +256,50 @@ template <typename T> void put(std::vector<uint8_t> &bytes, T value) {
 std::vector<uint8_t> makeNpy(const Tensor &tensor) {
   const char *descr = "";
   switch (tensor.dtype) {
-  case TCRT_DTYPE_BOOL: descr = "|b1"; break;
-  case TCRT_DTYPE_I8: descr = "|i1"; break;
-  case TCRT_DTYPE_U8: descr = "|u1"; break;
-  case TCRT_DTYPE_I16: descr = "<i2"; break;
-  case TCRT_DTYPE_U16: descr = "<u2"; break;
-  case TCRT_DTYPE_I32: descr = "<i4"; break;
-  case TCRT_DTYPE_U32: descr = "<u4"; break;
-  case TCRT_DTYPE_I64: descr = "<i8"; break;
-  case TCRT_DTYPE_U64: descr = "<u8"; break;
-  case TCRT_DTYPE_F16: descr = "<f2"; break;
-  case TCRT_DTYPE_F32: descr = "<f4"; break;
-  case TCRT_DTYPE_F64: descr = "<f8"; break;
-  case TCRT_DTYPE_C64: descr = "<c8"; break;
-  case TCRT_DTYPE_C128: descr = "<c16"; break;
-  default: return makeNpy(convert(tensor, numpyDtype(tensor.dtype)));
+  case TCRT_DTYPE_BOOL:
+    descr = "|b1";
+    break;
+  case TCRT_DTYPE_I8:
+    descr = "|i1";
+    break;
+  case TCRT_DTYPE_U8:
+    descr = "|u1";
+    break;
+  case TCRT_DTYPE_I16:
+    descr = "<i2";
+    break;
+  case TCRT_DTYPE_U16:
+    descr = "<u2";
+    break;
+  case TCRT_DTYPE_I32:
+    descr = "<i4";
+    break;
+  case TCRT_DTYPE_U32:
+    descr = "<u4";
+    break;
+  case TCRT_DTYPE_I64:
+    descr = "<i8";
+    break;
+  case TCRT_DTYPE_U64:
+    descr = "<u8";
+    break;
+  case TCRT_DTYPE_F16:
+    descr = "<f2";
+    break;
+  case TCRT_DTYPE_F32:
+    descr = "<f4";
+    break;
+  case TCRT_DTYPE_F64:
+    descr = "<f8";
+    break;
+  case TCRT_DTYPE_C64:
+    descr = "<c8";
+    break;
+  case TCRT_DTYPE_C128:
+    descr = "<c16";
+    break;
+  default:
+    return makeNpy(convert(tensor, numpyDtype(tensor.dtype)));
   }
   std::string header = std::string("{'descr': '") + descr + "', 'fortran_order': False, 'shape': (";
   for (int64_t dim : tensor.dims)
@@ -314,7 +348,8 @@ void tc::run::writeNpz(const std::string &path, const NamedTensors &tensors) {
     uint32_t offset = uint32_t(bytes.size()), crc = checksum(member.data(), member.size());
     auto common = [&](std::vector<uint8_t> &to) {
       put(to, version), put(to, utf8), put(to, uint16_t(0)), put(to, time), put(to, date), put(to, crc);
-      put(to, uint32_t(member.size())), put(to, uint32_t(member.size())), put(to, uint16_t(file.size())), put(to, uint16_t(0));
+      put(to, uint32_t(member.size())), put(to, uint32_t(member.size())), put(to, uint16_t(file.size())),
+          put(to, uint16_t(0));
     };
     put(bytes, uint32_t(0x04034b50));
     common(bytes);

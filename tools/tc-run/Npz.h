@@ -1,8 +1,9 @@
-//===- Npz.h - NumPy's .npy and .npz files ----------------------------------------------------------------*- C++ -*-===//
+//===- Npz.h - NumPy's .npy and .npz files ----------------------------------------------------------------*- C++
+//-*-===//
 //
-// Reads .npy versions 1 to 3 (both byte orders and both element orders) and .npz archives with stored and deflated members;
-// writes .npz archives with stored members. Numbers and booleans only. Any byte string is safe to read; problems are Failures
-// with code 1. Format: numpy.lib.format; APPNOTE.TXT of PKWARE, sections 4.3 and 4.5.3 (Zip64).
+// Reads .npy versions 1 to 3 (both byte orders and both element orders) and .npz archives with stored and deflated
+// members; writes .npz archives with stored members. Numbers and booleans only. Any byte string is safe to read;
+// problems are Failures with code 1. Format: numpy.lib.format; APPNOTE.TXT of PKWARE, sections 4.3 and 4.5.3 (Zip64).
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//

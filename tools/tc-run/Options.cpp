@@ -1,7 +1,8 @@
-//===- Options.cpp - tc-run's command line --------------------------------------------------------------------------===//
+//===- Options.cpp - tc-run's command line
+//--------------------------------------------------------------------------===//
 //
-// Written out rather than with a library, because an optional value (--benchmark, --random-inputs) is given with '=' only and
-// the word after such an option must not be taken for it.
+// Written out rather than with a library, because an optional value (--benchmark, --random-inputs) is given with '='
+// only and the word after such an option must not be taken for it.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
@@ -110,7 +111,8 @@ Options tc::run::parseOptions(int argc, char **argv) {
       size_t at = text.rfind('=');
       if (at == std::string::npos || at == 0)
         fail("--dim takes NAME=SIZE, not \"" + text + "\"");
-      options.dims.emplace_back(text.substr(0, at), int64_t(parseInteger(name, text.substr(at + 1), uint64_t(INT64_MAX))));
+      options.dims.emplace_back(text.substr(0, at),
+                                int64_t(parseInteger(name, text.substr(at + 1), uint64_t(INT64_MAX))));
     } else if (name == "--outputs") {
       options.outputs = value();
     } else if (name == "--output-dir") {

@@ -1,4 +1,5 @@
-//===- Options.h - tc-run's command line ------------------------------------------------------------------*- C++ -*-===//
+//===- Options.h - tc-run's command line ------------------------------------------------------------------*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
@@ -15,13 +16,13 @@ namespace tc::run {
 
 struct Options {
   std::string artifact;
-  std::string inputs;                             ///< .npz
-  std::vector<std::string> input;                 ///< NAME=FILE, not split: names may hold '='
-  std::optional<uint64_t> randomSeed;             ///< --random-inputs
+  std::string inputs;                 ///< .npz
+  std::vector<std::string> input;     ///< NAME=FILE, not split: names may hold '='
+  std::optional<uint64_t> randomSeed; ///< --random-inputs
   std::vector<std::pair<std::string, int64_t>> dims;
-  std::string outputs;                            ///< .npz
+  std::string outputs; ///< .npz
   std::string outputDir;
-  std::string expect;                             ///< .npz
+  std::string expect; ///< .npz
   std::optional<double> maxRel, rtol, atol;
   uint32_t threads = 0;
   bool isCuda = false;

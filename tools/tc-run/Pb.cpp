@@ -1,4 +1,5 @@
-//===- Pb.cpp - ONNX TensorProto, SequenceProto and OptionalProto files ---------------------------------------------===//
+//===- Pb.cpp - ONNX TensorProto, SequenceProto and OptionalProto files
+//---------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
@@ -11,7 +12,9 @@ using namespace tc::run;
 
 namespace {
 
-[[noreturn]] void corrupt(const std::string &path, const std::string &what) { throw Failure{1, path + ": error: " + what}; }
+[[noreturn]] void corrupt(const std::string &path, const std::string &what) {
+  throw Failure{1, path + ": error: " + what};
+}
 
 /// One field of a message.
 struct Field {
@@ -171,7 +174,8 @@ Tensor parseTensor(const uint8_t *data, uint64_t size, const std::string &path) 
   if (!tcrt_tensor_size(tensor.dtype, uint32_t(tensor.dims.size()), tensor.dims.data(), &bytes))
     corrupt(path, "the tensor's dims " + dimsText(tensor.dims) + " are not valid");
   if (!hasRaw) {
-    // Every element of a typed field is one unit: an f32, an f64, or the low bits of an integer; complex numbers take two.
+    // Every element of a typed field is one unit: an f32, an f64, or the low bits of an integer; complex numbers take
+    // two.
     uint32_t bits = tcrt_dtype_bits(tensor.dtype);
     uint32_t unit = isFloatData ? 4 : isDoubleData ? 8 : bits >= 8 ? bits / 8 : 1;
     if (numbers.size() != (bytes + unit - 1) / unit || bytes % unit)
@@ -183,8 +187,8 @@ Tensor parseTensor(const uint8_t *data, uint64_t size, const std::string &path) 
     }
   }
   if (raw.size() != bytes)
-    corrupt(path, "the tensor has " + std::to_string(raw.size()) + " bytes, expected " + std::to_string(bytes) + " for dims " +
-                      dimsText(tensor.dims));
+    corrupt(path, "the tensor has " + std::to_string(raw.size()) + " bytes, expected " + std::to_string(bytes) +
+                      " for dims " + dimsText(tensor.dims));
   tensor.data = std::move(raw);
   return tensor;
 }

@@ -1,7 +1,9 @@
-//===- Pb.h - ONNX TensorProto, SequenceProto and OptionalProto files -------------------------------------*- C++ -*-===//
+//===- Pb.h - ONNX TensorProto, SequenceProto and OptionalProto files -------------------------------------*- C++
+//-*-===//
 //
-// A reader and a writer of the protobuf wire format (protobuf.dev, "Encoding") for just these messages (onnx.proto3 of ONNX
-// 1.23), so that tc-run needs no protobuf library. Any byte string is safe to read; problems are Failures with code 1.
+// A reader and a writer of the protobuf wire format (protobuf.dev, "Encoding") for just these messages (onnx.proto3 of
+// ONNX 1.23), so that tc-run needs no protobuf library. Any byte string is safe to read; problems are Failures with
+// code 1.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
@@ -15,8 +17,8 @@
 
 namespace tc::run {
 
-/// What a .pb file holds. The three messages do not say which they are: a file with tensors in field 3 and no tensor data of
-/// its own is a sequence or, with at most one of them, maybe an optional.
+/// What a .pb file holds. The three messages do not say which they are: a file with tensors in field 3 and no tensor
+/// data of its own is a sequence or, with at most one of them, maybe an optional.
 struct PbValue {
   bool isTensor = true;
   std::vector<Tensor> tensors;

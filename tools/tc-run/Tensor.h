@@ -1,6 +1,8 @@
-//===- Tensor.h - A tensor in host memory and its element types -------------------------------------------*- C++ -*-===//
+//===- Tensor.h - A tensor in host memory and its element types -------------------------------------------*- C++
+//-*-===//
 //
-// What tc-run reads, converts, compares and writes. Errors are thrown as Failure, whose code is the process's exit code.
+// What tc-run reads, converts, compares and writes. Errors are thrown as Failure, whose code is the process's exit
+// code.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
@@ -44,7 +46,8 @@ bool isSigned(tcrt_dtype_t dtype);
 double realAt(const Tensor &tensor, int64_t index);
 /// Element `index` of an integer or bool tensor.
 int64_t integerAt(const Tensor &tensor, int64_t index);
-/// Stores the nearest value (ties to even) at element `index` of a float tensor; 8-bit floats saturate as ONNX Cast does.
+/// Stores the nearest value (ties to even) at element `index` of a float tensor; 8-bit floats saturate as ONNX Cast
+/// does.
 void setReal(Tensor &tensor, int64_t index, double value);
 /// Stores the low bits of an integer.
 void setInteger(Tensor &tensor, int64_t index, int64_t value);

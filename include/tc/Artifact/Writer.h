@@ -1,4 +1,5 @@
-//===- Writer.h - Writes artifact files -------------------------------------------------------------------*- C++ -*-===//
+//===- Writer.h - Writes artifact files -------------------------------------------------------------------*- C++
+//-*-===//
 //
 // An artifact is described by an ArtifactSpec and written by writeArtifact. The byte-level format is fixed by
 // tcrt/artifact_abi.h and described in lib/Artifact/README.md.
@@ -6,8 +7,8 @@
 // Ownership: the spec owns its names and small tables; code and weights that it only refers to (StringRef, file ranges,
 // callbacks) must stay valid until the write returns. Weights are streamed and never held in memory as a whole.
 // Determinism: the bytes written depend on the spec alone: no time, path or address gets into the file.
-// Errors: one-line sentences that start with the output's path; an error leaves neither a partial file nor a changed old one.
-// Threads: no shared state.
+// Errors: one-line sentences that start with the output's path; an error leaves neither a partial file nor a changed
+// old one. Threads: no shared state.
 //
 // Example:
 //   ArtifactSpec spec;
@@ -37,8 +38,8 @@
 
 namespace tc::artifact {
 
-/// One dim of an input or output: a size, a symbol (index into ArtifactSpec::symbols), or an expression that the program
-/// evaluates (TCRT_DIM_EXPR).
+/// One dim of an input or output: a size, a symbol (index into ArtifactSpec::symbols), or an expression that the
+/// program evaluates (TCRT_DIM_EXPR).
 struct Dim {
   uint32_t kind = TCRT_DIM_EXPR;
   uint32_t symbolIndex = 0;
@@ -49,8 +50,8 @@ struct Dim {
   static Dim expr() { return {}; }
 };
 
-/// An input or output. With TCRT_VALUE_FLAG_DEFAULT all dims are fixed and the default's bytes stand at `defaultOffset` of
-/// the weights.
+/// An input or output. With TCRT_VALUE_FLAG_DEFAULT all dims are fixed and the default's bytes stand at `defaultOffset`
+/// of the weights.
 struct Value {
   std::string name;
   tcrt_dtype_t dtype = TCRT_DTYPE_INVALID;
@@ -69,12 +70,13 @@ struct Symbol {
   int64_t divisor = 1;
 };
 
-/// Code for one kind of machine. Variants stand best first within a device. Variants with equal `elf` bytes share a section.
+/// Code for one kind of machine. Variants stand best first within a device. Variants with equal `elf` bytes share a
+/// section.
 struct Variant {
   std::string name;
   uint32_t device = TCRT_DEVICE_CPU;
-  uint64_t cpuFeatures = 0; ///< TCRT_CPU_* that must be there
-  std::string elf;          ///< x86-64 ELF shared object, see part 2 of the ABI header
+  uint64_t cpuFeatures = 0;          ///< TCRT_CPU_* that must be there
+  std::string elf;                   ///< x86-64 ELF shared object, see part 2 of the ABI header
   uint64_t weightsSize = UINT64_MAX; ///< bytes of the weights that it may read; default: all
 };
 

@@ -5,8 +5,8 @@
  * libtcrt builds and links without CUDA. Device code is loaded, and weights are copied to the device, once per model; a
  * context has one stream. The program of a variant runs on the host and enqueues launches; run_end waits for them.
  *
- * Of the cubins the best for the device is taken, see tcrt_section_t::arch; if none fits, or the driver does not take it, PTX
- * is compiled by the driver.
+ * Of the cubins the best for the device is taken, see tcrt_section_t::arch; if none fits, or the driver does not take
+ * it, PTX is compiled by the driver.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
@@ -42,38 +42,38 @@ enum {
   CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6
 };
 
-#define CUDA_FUNCTIONS(X)                                                                                                    \
-  X(cuInit, "cuInit", (unsigned flags))                                                                                      \
-  X(cuGetErrorString, "cuGetErrorString", (CUresult error, const char **text))                                               \
-  X(cuDriverGetVersion, "cuDriverGetVersion", (int *version))                                                                \
-  X(cuDeviceGetCount, "cuDeviceGetCount", (int *count))                                                                      \
-  X(cuDeviceGet, "cuDeviceGet", (CUdevice * device, int ordinal))                                                            \
-  X(cuDeviceGetName, "cuDeviceGetName", (char *name, int size, CUdevice device))                                             \
-  X(cuDeviceGetAttribute, "cuDeviceGetAttribute", (int *value, int attribute, CUdevice device))                              \
-  X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext * context, CUdevice device))                            \
-  X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (CUdevice device))                                            \
-  X(cuCtxPushCurrent, "cuCtxPushCurrent_v2", (CUcontext context))                                                            \
-  X(cuCtxPopCurrent, "cuCtxPopCurrent_v2", (CUcontext * context))                                                            \
-  X(cuModuleLoadDataEx, "cuModuleLoadDataEx",                                                                                \
-    (CUmodule * module, const void *image, unsigned count, int *options, void **values))                                     \
-  X(cuModuleUnload, "cuModuleUnload", (CUmodule module))                                                                     \
-  X(cuModuleGetFunction, "cuModuleGetFunction", (CUfunction * function, CUmodule module, const char *name))                  \
-  X(cuFuncSetAttribute, "cuFuncSetAttribute", (CUfunction function, int attribute, int value))                               \
-  X(cuMemAlloc, "cuMemAlloc_v2", (CUdeviceptr * pointer, size_t bytes))                                                      \
-  X(cuMemFree, "cuMemFree_v2", (CUdeviceptr pointer))                                                                        \
-  X(cuMemcpyHtoD, "cuMemcpyHtoD_v2", (CUdeviceptr dst, const void *src, size_t bytes))                                       \
-  X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CUdeviceptr dst, const void *src, size_t bytes, CUstream stream))            \
-  X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *dst, CUdeviceptr src, size_t bytes, CUstream stream))                  \
-  X(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", (CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream))            \
-  X(cuStreamCreate, "cuStreamCreate", (CUstream * stream, unsigned flags))                                                   \
-  X(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream stream))                                                                \
-  X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream stream))                                                           \
-  X(cuEventCreate, "cuEventCreate", (CUevent * event, unsigned flags))                                                       \
-  X(cuEventDestroy, "cuEventDestroy_v2", (CUevent event))                                                                    \
-  X(cuEventRecord, "cuEventRecord", (CUevent event, CUstream stream))                                                        \
-  X(cuEventElapsedTime, "cuEventElapsedTime", (float *ms, CUevent start, CUevent end))                                       \
-  X(cuLaunchKernel, "cuLaunchKernel",                                                                                        \
-    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,             \
+#define CUDA_FUNCTIONS(X)                                                                                              \
+  X(cuInit, "cuInit", (unsigned flags))                                                                                \
+  X(cuGetErrorString, "cuGetErrorString", (CUresult error, const char **text))                                         \
+  X(cuDriverGetVersion, "cuDriverGetVersion", (int *version))                                                          \
+  X(cuDeviceGetCount, "cuDeviceGetCount", (int *count))                                                                \
+  X(cuDeviceGet, "cuDeviceGet", (CUdevice * device, int ordinal))                                                      \
+  X(cuDeviceGetName, "cuDeviceGetName", (char *name, int size, CUdevice device))                                       \
+  X(cuDeviceGetAttribute, "cuDeviceGetAttribute", (int *value, int attribute, CUdevice device))                        \
+  X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext * context, CUdevice device))                      \
+  X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (CUdevice device))                                      \
+  X(cuCtxPushCurrent, "cuCtxPushCurrent_v2", (CUcontext context))                                                      \
+  X(cuCtxPopCurrent, "cuCtxPopCurrent_v2", (CUcontext * context))                                                      \
+  X(cuModuleLoadDataEx, "cuModuleLoadDataEx",                                                                          \
+    (CUmodule * module, const void *image, unsigned count, int *options, void **values))                               \
+  X(cuModuleUnload, "cuModuleUnload", (CUmodule module))                                                               \
+  X(cuModuleGetFunction, "cuModuleGetFunction", (CUfunction * function, CUmodule module, const char *name))            \
+  X(cuFuncSetAttribute, "cuFuncSetAttribute", (CUfunction function, int attribute, int value))                         \
+  X(cuMemAlloc, "cuMemAlloc_v2", (CUdeviceptr * pointer, size_t bytes))                                                \
+  X(cuMemFree, "cuMemFree_v2", (CUdeviceptr pointer))                                                                  \
+  X(cuMemcpyHtoD, "cuMemcpyHtoD_v2", (CUdeviceptr dst, const void *src, size_t bytes))                                 \
+  X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CUdeviceptr dst, const void *src, size_t bytes, CUstream stream))      \
+  X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *dst, CUdeviceptr src, size_t bytes, CUstream stream))            \
+  X(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", (CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream))      \
+  X(cuStreamCreate, "cuStreamCreate", (CUstream * stream, unsigned flags))                                             \
+  X(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream stream))                                                          \
+  X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream stream))                                                     \
+  X(cuEventCreate, "cuEventCreate", (CUevent * event, unsigned flags))                                                 \
+  X(cuEventDestroy, "cuEventDestroy_v2", (CUevent event))                                                              \
+  X(cuEventRecord, "cuEventRecord", (CUevent event, CUstream stream))                                                  \
+  X(cuEventElapsedTime, "cuEventElapsedTime", (float *ms, CUevent start, CUevent end))                                 \
+  X(cuLaunchKernel, "cuLaunchKernel",                                                                                  \
+    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,       \
      unsigned block_z, unsigned smem, CUstream stream, void **params, void **extra))
 
 static struct {
@@ -99,14 +99,14 @@ static void load_cuda(void) {
     return;
   }
   /* Stays open: a driver does not survive being closed and opened again. */
-#define LOOK_UP(name, symbol, parameters)                                                                                    \
-  {                                                                                                                          \
-    void *address = dlsym(library, symbol);                                                                                  \
-    if (!address) {                                                                                                          \
-      snprintf(cuda.problem, sizeof cuda.problem, "the NVIDIA driver is too old: it has no %s", symbol);                     \
-      return;                                                                                                                \
-    }                                                                                                                        \
-    memcpy(&cuda.name, &address, sizeof address);                                                                            \
+#define LOOK_UP(name, symbol, parameters)                                                                              \
+  {                                                                                                                    \
+    void *address = dlsym(library, symbol);                                                                            \
+    if (!address) {                                                                                                    \
+      snprintf(cuda.problem, sizeof cuda.problem, "the NVIDIA driver is too old: it has no %s", symbol);               \
+      return;                                                                                                          \
+    }                                                                                                                  \
+    memcpy(&cuda.name, &address, sizeof address);                                                                      \
   }
   CUDA_FUNCTIONS(LOOK_UP)
 #undef LOOK_UP
@@ -144,8 +144,8 @@ typedef struct stream_state_t {
 static tcrt_status_t cuda_error(const char *name, const char *what, CUresult error) {
   if (error == CUDA_ERROR_OUT_OF_MEMORY)
     return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: the GPU has no memory left for %s", name, what);
-  return tcrt_fail(TCRT_ERROR_INTERNAL, "%s: error: the GPU failed at %s: %s (CUDA error %d); please report this", name, what,
-                   error_text(error), error);
+  return tcrt_fail(TCRT_ERROR_INTERNAL, "%s: error: the GPU failed at %s: %s (CUDA error %d); please report this", name,
+                   what, error_text(error), error);
 }
 
 static device_state_t *device_of(const tcrt_context_t *context) { return context->variant->driver_state; }
@@ -216,7 +216,8 @@ static tcrt_status_t load_module(tcrt_model_t *model, device_state_t *state, uin
     log[sizeof log - 1] = 0;
     if (error == CUDA_ERROR_OUT_OF_MEMORY)
       return cuda_error(model->name, "device code", error);
-    return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: the GPU's driver does not load the device code: %s%s%s; a newer driver may",
+    return tcrt_fail(TCRT_ERROR_MACHINE,
+                     "%s: error: the GPU's driver does not load the device code: %s%s%s; a newer driver may",
                      model->name, error_text(error), log[0] ? ": " : "", log);
   }
   state->functions = calloc(container->signature->device_kernel_count, sizeof *state->functions);
@@ -230,8 +231,8 @@ static tcrt_status_t load_module(tcrt_model_t *model, device_state_t *state, uin
       return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: no memory left for device code", model->name);
     error = cuda.cuModuleGetFunction(&state->functions[i], state->module, name);
     if (error != CUDA_SUCCESS)
-      tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the device code has no kernel \"%s\"; compile the model again", model->name,
-                name);
+      tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the device code has no kernel \"%s\"; compile the model again",
+                model->name, name);
     free(name);
     if (error != CUDA_SUCCESS)
       return TCRT_ERROR_INVALID;
@@ -289,8 +290,8 @@ static tcrt_status_t open_device(tcrt_model_t *model, uint32_t variant, tcrt_loa
     error = cuda.cuDevicePrimaryCtxRetain(&state->context, state->device);
   if (error != CUDA_SUCCESS) {
     state->context = NULL;
-    return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: GPU %d cannot be used: %s", model->name, model->options.device_index,
-                     error_text(error));
+    return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: GPU %d cannot be used: %s", model->name,
+                     model->options.device_index, error_text(error));
   }
   cuda.cuCtxPushCurrent(state->context);
   tcrt_status_t status = load_module(model, state, (uint32_t)(10 * major + minor), device_name);
@@ -444,7 +445,8 @@ static tcrt_status_t launch(tcrt_context_t *context, uint32_t id, uint32_t index
   device_state_t *device = device_of(context);
   stream_state_t *state = stream_of(context);
   if (index >= device->function_count)
-    return tcrt_fail(TCRT_ERROR_INTERNAL, "%s: error: the compiled program launches device kernel %u of %u; please report this",
+    return tcrt_fail(TCRT_ERROR_INTERNAL,
+                     "%s: error: the compiled program launches device kernel %u of %u; please report this",
                      context->model->name, index, device->function_count);
   /* An empty grid does nothing; CUDA would refuse it. */
   if (!grid[0] || !grid[1] || !grid[2])
@@ -453,8 +455,8 @@ static tcrt_status_t launch(tcrt_context_t *context, uint32_t id, uint32_t index
   timed_launch_t *timed = context->profile ? next_timed_launch(state, id) : NULL;
   if (timed)
     cuda.cuEventRecord(timed->start, state->stream);
-  CUresult error = cuda.cuLaunchKernel(device->functions[index], grid[0], grid[1], grid[2], block[0], block[1], block[2],
-                                       dynamic_smem, state->stream, params, NULL);
+  CUresult error = cuda.cuLaunchKernel(device->functions[index], grid[0], grid[1], grid[2], block[0], block[1],
+                                       block[2], dynamic_smem, state->stream, params, NULL);
   if (timed)
     cuda.cuEventRecord(timed->end, state->stream);
   pop(context);
@@ -464,8 +466,8 @@ static tcrt_status_t launch(tcrt_context_t *context, uint32_t id, uint32_t index
   char what[256];
   snprintf(what, sizeof what, "the launch of kernel \"%.*s\" (grid %u x %u x %u, block %u x %u x %u, %u bytes)",
            kernel->name.length > 100 ? 100 : (int)kernel->name.length,
-           context->model->container.strings + kernel->name.offset, grid[0], grid[1], grid[2], block[0], block[1], block[2],
-           dynamic_smem);
+           context->model->container.strings + kernel->name.offset, grid[0], grid[1], grid[2], block[0], block[1],
+           block[2], dynamic_smem);
   return cuda_error(context->model->name, what, error);
 }
 

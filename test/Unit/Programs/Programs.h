@@ -1,4 +1,5 @@
-//===- Programs.h - Artifacts made from the programs of this folder ---------------------------------------*- C++ -*-===//
+//===- Programs.h - Artifacts made from the programs of this folder ---------------------------------------*- C++
+//-*-===//
 //
 // The specs of the hand-written programs, for tests of the runtime, the artifact library and the tools.
 //
@@ -22,7 +23,9 @@ inline std::string readFile(const std::string &path) {
   return text.str();
 }
 
-inline std::string programElf(const std::string &name) { return readFile(std::string(TC_TEST_PROGRAMS) + "/" + name + ".so"); }
+inline std::string programElf(const std::string &name) {
+  return readFile(std::string(TC_TEST_PROGRAMS) + "/" + name + ".so");
+}
 
 /// x f32 (n, 4), b f32 (4) with default (1, 2, 3, 4); y = 2x + b, p = positive elements of y.
 inline artifact::ArtifactSpec basicSpec() {

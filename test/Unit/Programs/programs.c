@@ -73,8 +73,8 @@ static int32_t run(tcrt_frame_t *frame) {
 }
 
 #elif defined(PROGRAM_STRESS)
-/* Input tasks i64 (1), output problems i64 (1): launches of all sizes up to tasks[0]; each task must be done once, with a
- * worker number that no other thread uses at that time. The arena holds a mark per task and a line per worker. */
+/* Input tasks i64 (1), output problems i64 (1): launches of all sizes up to tasks[0]; each task must be done once, with
+ * a worker number that no other thread uses at that time. The arena holds a mark per task and a line per worker. */
 typedef struct args_t {
   uint8_t *marks;
   int64_t *lines;
@@ -130,10 +130,10 @@ static int32_t infer(tcrt_frame_t *frame) {
 static int32_t run(tcrt_frame_t *frame) {
   const double *x = frame->inputs[0];
   double *y = frame->outputs[0];
-  double (*const one[])(double) = {imports->exp_f64,   imports->log_f64,   imports->sin_f64,   imports->cos_f64,
-                                   imports->tan_f64,   imports->asin_f64,  imports->acos_f64,  imports->atan_f64,
-                                   imports->sinh_f64,  imports->cosh_f64,  imports->tanh_f64,  imports->asinh_f64,
-                                   imports->acosh_f64, imports->atanh_f64, imports->erf_f64,   imports->log1p_f64,
+  double (*const one[])(double) = {imports->exp_f64,   imports->log_f64,   imports->sin_f64,  imports->cos_f64,
+                                   imports->tan_f64,   imports->asin_f64,  imports->acos_f64, imports->atan_f64,
+                                   imports->sinh_f64,  imports->cosh_f64,  imports->tanh_f64, imports->asinh_f64,
+                                   imports->acosh_f64, imports->atanh_f64, imports->erf_f64,  imports->log1p_f64,
                                    imports->expm1_f64, imports->cbrt_f64};
   double (*const two[])(double, double) = {imports->pow_f64, imports->fmod_f64, imports->atan2_f64};
   for (uint64_t i = 0; i < COUNT(one); ++i)

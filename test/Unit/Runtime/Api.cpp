@@ -1,4 +1,5 @@
-//===- Api.cpp - The C API of libtcrt on a program written by hand ----------------------------------------*- C++ -*-===//
+//===- Api.cpp - The C API of libtcrt on a program written by hand ----------------------------------------*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
@@ -383,13 +384,14 @@ TEST_CASE("a context that is in use refuses other calls") {
     tcrt_context_t *context = nullptr;
     int busy = 0, calls = 0;
   } state;
-  tcrt_executor_t executor = {&state, [](void *user, int64_t ranges, void (*task)(void *, int64_t, int64_t), void *data) {
-                                State &s = *static_cast<State *>(user);
-                                ++s.calls;
-                                std::thread([&] { s.busy += tcrt_context_run(s.context) == TCRT_ERROR_INVALID; }).join();
-                                for (int64_t i = 0; i < ranges; ++i)
-                                  task(data, i, i % 3);
-                              }};
+  tcrt_executor_t executor = {
+      &state, [](void *user, int64_t ranges, void (*task)(void *, int64_t, int64_t), void *data) {
+        State &s = *static_cast<State *>(user);
+        ++s.calls;
+        std::thread([&] { s.busy += tcrt_context_run(s.context) == TCRT_ERROR_INVALID; }).join();
+        for (int64_t i = 0; i < ranges; ++i)
+          task(data, i, i % 3);
+      }};
   tcrt_context_options_t options = withThreads(3);
   options.executor = &executor;
   Context context(m.model, options);
@@ -467,9 +469,9 @@ TEST_CASE("the maths of the import table") {
   REQUIRE(tcrt_context_run(context) == TCRT_OK);
   REQUIRE(tcrt_context_get_output(context, 0, &y) == TCRT_OK);
   const double h = 0.5;
-  double expected[21] = {exp(h),  log(h),  sin(h),   cos(h),     tan(h),   asin(h), acos(h),  atan(h),  sinh(h), cosh(h),
-                         tanh(h), asinh(h), acosh(1.5), atanh(h), erf(h), log1p(h), expm1(h), cbrt(h), pow(h, 2.5),
-                         fmod(h, 2.5), atan2(h, 2.5)};
+  double expected[21] = {exp(h),  log(h),   sin(h),   cos(h),  tan(h),      asin(h),      acos(h),
+                         atan(h), sinh(h),  cosh(h),  tanh(h), asinh(h),    acosh(1.5),   atanh(h),
+                         erf(h),  log1p(h), expm1(h), cbrt(h), pow(h, 2.5), fmod(h, 2.5), atan2(h, 2.5)};
   for (int i = 0; i < 21; ++i)
     CHECK(static_cast<double *>(y.data)[i] == expected[i]);
 }

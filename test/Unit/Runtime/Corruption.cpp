@@ -1,7 +1,8 @@
-//===- Corruption.cpp - Damaged artifacts are refused without harm ----------------------------------------*- C++ -*-===//
+//===- Corruption.cpp - Damaged artifacts are refused without harm ----------------------------------------*- C++
+//-*-===//
 //
-// With hashes as they were, any damage in a hashed section must be found. With hashes made to fit, any file must be taken or
-// refused, but read within its bounds; nothing in it is called. The sanitizer build runs this, too.
+// With hashes as they were, any damage in a hashed section must be found. With hashes made to fit, any file must be
+// taken or refused, but read within its bounds; nothing in it is called. The sanitizer build runs this, too.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
@@ -28,7 +29,8 @@ namespace {
 /// Bytes that end where their memory ends, so that a read past them is seen by ASan, at an alignment of 8.
 class Exact {
 public:
-  explicit Exact(const std::string &bytes) : size(bytes.size()), data(static_cast<uint8_t *>(std::malloc(size ? size : 1))) {
+  explicit Exact(const std::string &bytes)
+      : size(bytes.size()), data(static_cast<uint8_t *>(std::malloc(size ? size : 1))) {
     std::memcpy(data, bytes.data(), size);
   }
   ~Exact() { std::free(data); }
@@ -209,8 +211,22 @@ TEST_CASE("any mutation with fitting hashes is taken or refused, but read within
   const char *setting = std::getenv("TC_FUZZ_ROUNDS");
   int rounds = setting ? std::atoi(setting) : 3000;
   std::vector<tcrt_section_t> sections = sectionsOf(bytes);
-  const uint64_t interesting[] = {0, 1, 7, 8, 63, 64, 4095, 4096, 0x7fffffff, 0x80000000, 0xffffffff, uint64_t(1) << 63,
-                                  ~uint64_t(0), ~uint64_t(7), ~uint64_t(4095), bytes.size()};
+  const uint64_t interesting[] = {0,
+                                  1,
+                                  7,
+                                  8,
+                                  63,
+                                  64,
+                                  4095,
+                                  4096,
+                                  0x7fffffff,
+                                  0x80000000,
+                                  0xffffffff,
+                                  uint64_t(1) << 63,
+                                  ~uint64_t(0),
+                                  ~uint64_t(7),
+                                  ~uint64_t(4095),
+                                  bytes.size()};
   for (int round = 0; round < rounds; ++round) {
     std::string damaged = bytes;
     for (uint32_t n = 1 + random() % 4; n--;) {
@@ -343,8 +359,9 @@ TEST_CASE("the writer refuses what the loader would") {
   CHECK(message(spec) == "written");
 
   auto error = [](llvm::Error error) { return error ? llvm::toString(std::move(error)) : std::string("written"); };
-  CHECK(error(artifact::writeArtifact(basicSpec(), "/no/such/folder/m.bin")).find("/no/such/folder/m.bin: error: the file "
-                                                                                   "cannot be written") == 0);
+  CHECK(error(artifact::writeArtifact(basicSpec(), "/no/such/folder/m.bin"))
+            .find("/no/such/folder/m.bin: error: the file "
+                  "cannot be written") == 0);
   CHECK(error(artifact::writeArtifact(basicSpec(), "/dev/null")) ==
         "/dev/null: error: the output exists and is not a regular file; give another name");
 }

@@ -1,0 +1,21 @@
+//===- MakeArtifact.cpp - Writes the artifacts of the hand-written programs, for tests of the tools
+//-----------------===//
+//
+// usage: tc-test-artifact basic|stress FILE
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------------------------------------------------===//
+#include "Programs/Programs.h"
+
+#include <cstdio>
+
+int main(int argc, char **argv) {
+  if (argc != 3)
+    return 1;
+  tc::artifact::ArtifactSpec spec = std::string(argv[1]) == "stress" ? tc::test::stressSpec() : tc::test::basicSpec();
+  llvm::Error error = tc::artifact::writeArtifact(spec, argv[2]);
+  if (!error)
+    return 0;
+  std::fprintf(stderr, "%s\n", llvm::toString(std::move(error)).c_str());
+  return 1;
+}
