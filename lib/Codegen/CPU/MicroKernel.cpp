@@ -16,8 +16,8 @@ using namespace tc::codegen::cpu;
 
 namespace {
 
-// K is unrolled so often: enough to hide the loop's own instructions.
-constexpr int64_t kUnroll = 4;
+// K is unrolled so often at most: enough to hide the loop's own instructions in small kernels.
+constexpr int64_t kMostUnroll = 4;
 
 class Assembler {
 public:
@@ -26,6 +26,10 @@ public:
     vector = em.vectorOf(f32);
     vectorsPerPanel = kPanel / em.width();
     columns = k.panels * vectorsPerPanel;
+    // LLVM groups the loads of a panel for all unrolled steps: they must fit beside the accumulators, or those spill.
+    int64_t limit = em.cpu().vectorRegisters == 32 ? 31 : em.cpu().vectorRegisters;
+    int64_t steps = (limit - 1 - k.rows() * columns) / columns;
+    unroll = steps >= kMostUnroll ? kMostUnroll : steps >= 2 ? 2 : 1;
   }
 
   void run() {
@@ -138,20 +142,22 @@ private:
     };
 
     if (std::optional<int64_t> depth = k.depth.constant) {
-      int64_t main = *depth / kUnroll * kUnroll;
-      if (main == kUnroll)
-        accumulators = steps(em.i64(0), kUnroll, accumulators);
+      int64_t main = *depth / unroll * unroll;
+      if (main == unroll)
+        accumulators = steps(em.i64(0), unroll, accumulators);
       else if (main > 0)
-        accumulators = loop(em.i64(0), em.i64(main), kUnroll, accumulators, false, [&](Value i, ValueRange carried) {
-          return steps(i, kUnroll, SmallVector<Value>(carried));
+        accumulators = loop(em.i64(0), em.i64(main), unroll, accumulators, false, [&](Value i, ValueRange carried) {
+          return steps(i, unroll, SmallVector<Value>(carried));
         });
       if (main < *depth)
         accumulators = steps(em.i64(main), *depth - main, accumulators);
       return accumulators;
     }
-    Value main = arith::AndIOp::create(b, loc, k.depth.value, em.i64(-kUnroll));
-    accumulators = loop(em.i64(0), main, kUnroll, accumulators, false,
-                        [&](Value i, ValueRange carried) { return steps(i, kUnroll, SmallVector<Value>(carried)); });
+    Value main = arith::AndIOp::create(b, loc, k.depth.value, em.i64(-unroll));
+    accumulators = loop(em.i64(0), main, unroll, accumulators, false,
+                        [&](Value i, ValueRange carried) { return steps(i, unroll, SmallVector<Value>(carried)); });
+    if (unroll == 1)
+      return accumulators;
     return loop(main, k.depth.value, 1, accumulators, false,
                 [&](Value i, ValueRange carried) { return steps(i, 1, SmallVector<Value>(carried)); });
   }
@@ -162,7 +168,7 @@ private:
   Location loc;
   Type f32;
   VectorType vector;
-  int64_t vectorsPerPanel, columns;
+  int64_t vectorsPerPanel, columns, unroll;
 };
 
 } // namespace

@@ -2,7 +2,7 @@
 //-*-===//
 //
 // C[rows][panels * 16] (+)= A[rows][K] B[K][panels * 16] in f32, all accumulators in registers: one vector each, a
-// scalar of A broadcast and multiplied into the vectors of a row of B, K unrolled 4 times. This form has no spills on
+// scalar of A broadcast and multiplied into the vectors of a row of B, K unrolled up to 4 times. This form has no spills on
 // any CPU model that was tried, other than forms with larger vectors or vector.contract.
 //
 // B lies in panels of 16 columns: B[panel][K][16]. A row of A is contiguous along the innermost part of K; the outer
