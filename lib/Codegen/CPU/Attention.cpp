@@ -1,8 +1,10 @@
-//===- Attention.cpp - the "attention" strategy: tiled attention with an online softmax ----------------------------------===//
+//===- Attention.cpp - the "attention" strategy: tiled attention with an online softmax
+//----------------------------------===//
 //
-// A task is a block of queries of one batch element. It walks over blocks of keys and never holds more than one block of
-// scores. Everything is transposed: scores[s][t] and the result[e][t] have the queries along the lanes, so that
-//  - keys and values are the broadcast side of the micro-kernels (MicroKernel.h) and need no packing, only a copy of their rows that
+// A task is a block of queries of one batch element. It walks over blocks of keys and never holds more than one block
+// of scores. Everything is transposed: scores[s][t] and the result[e][t] have the queries along the lanes, so that
+//  - keys and values are the broadcast side of the micro-kernels (MicroKernel.h) and need no packing, only a copy of
+//  their rows that
 //    evaluates whatever stands before the anchor;
 //  - the queries are packed once per task, the scores are born in the layout that the second product wants;
 //  - maximum and sum of a row are lanes, not horizontal reductions.
@@ -10,14 +12,14 @@
 //
 // Rows with no visible key give NaN, as softmax does; without any key at all the result is 0.
 //
-// Source: Dao et al., "FlashAttention", section 3.1; the online softmax is Milakov and Gimelshein, "Online normalizer calculation
-// for softmax".
+// Source: Dao et al., "FlashAttention", section 3.1; the online softmax is Milakov and Gimelshein, "Online normalizer
+// calculation for softmax".
 //
 // Parameters:
 //   tileT, tileS                         queries of a task, a multiple of 16; keys of a block
-//   scoreRows256, scoreRows512           micro-kernel of the scores: keys; its queries are `panels256`, `panels512` times 16
-//   valueRows256, valueRows512           micro-kernel of the result: columns of the values
-//   grain                                least number of tasks for a thread
+//   scoreRows256, scoreRows512           micro-kernel of the scores: keys; its queries are `panels256`, `panels512`
+//   times 16 valueRows256, valueRows512           micro-kernel of the result: columns of the values grain least number
+//   of tasks for a thread
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -217,7 +219,9 @@ private:
 
   private:
     Value zero() { return arith::ConstantOp::create(b, loc, vector, b.getZeroAttr(vector)); }
-    Value constant(float value) { return arith::ConstantOp::create(b, loc, vector, DenseElementsAttr::get(vector, value)); }
+    Value constant(float value) {
+      return arith::ConstantOp::create(b, loc, vector, DenseElementsAttr::get(vector, value));
+    }
     Value minusInfinity() { return constant(-std::numeric_limits<float>::infinity()); }
     Value load(Value pointer, int64_t offset) {
       return LLVM::LoadOp::create(b, loc, vector, offsetBy(em, pointer, offset), 4);

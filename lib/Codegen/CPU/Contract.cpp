@@ -25,6 +25,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "Anchor.h"
+#include "Convolution.h"
 #include "Generators.h"
 #include "MicroKernel.h"
 
@@ -204,85 +205,6 @@ std::optional<PackedInput> packedRhs(const Product &p, llvm::function_ref<bool(u
 
 //===--- convolutions
 //-----------------------------------------------------------------------------------------------===//
-
-/// A convolution with at least two spatial dims (a 1-D one gets a dim of 1 in front). `outer` are the spatial dims
-/// before the last two.
-struct Convolution {
-  prim::ConvOp op;
-  unsigned spatial;              // of the op
-  AffineExpr batch;              // N
-  SmallVector<AffineExpr> outer; // output sizes
-  SmallVector<int64_t> outerKernel;
-  AffineExpr outH, outW, inH, inW;
-  int64_t kernelH = 1, kernelW = 1, strideH = 1, strideW, dilationH = 1, dilationW, padH = 0, padW;
-  int64_t groups, channels, columns; // channels and columns of a group
-  std::optional<int64_t> h, w;       // outH, outW
-
-  int64_t taps() const {
-    int64_t count = kernelH * kernelW;
-    for (int64_t size : outerKernel)
-      count *= size;
-    return count;
-  }
-  int64_t depth() const { return taps() * channels; }
-  int64_t panels() const { return (columns + kPanel - 1) / kPanel; }
-  /// Whether kernel positions along the last dim and channels are contiguous in the copied rows.
-  bool merged() const { return dilationW == 1; }
-  int64_t haloW(int64_t tileW) const { return (tileW - 1) * strideW + (kernelW - 1) * dilationW + 1; }
-  int64_t haloH(int64_t tileH) const { return (tileH - 1) * strideH + (kernelH - 1) * dilationH + 1; }
-};
-
-std::optional<Convolution> asConvolution(Operation *anchor) {
-  auto op = dyn_cast<prim::ConvOp>(anchor);
-  if (!op)
-    return std::nullopt;
-  Convolution c;
-  c.op = op;
-  c.spatial = op.getStrides().size();
-  auto input = prim::getSizes(op.getInput()), filter = prim::getSizes(op.getFilter()),
-       out = prim::getSizes(op.getResult());
-  SmallVector<int64_t> kernel;
-  for (AffineExpr size : filter) {
-    auto constant = prim::getConstantSize(size);
-    if (!constant)
-      return std::nullopt;
-    kernel.push_back(*constant);
-  }
-  if (c.spatial < 1)
-    return std::nullopt;
-  MLIRContext *context = op.getContext();
-  AffineExpr one = getAffineConstantExpr(1, context);
-  c.batch = input[0];
-  c.groups = op.getGroups();
-  c.channels = kernel[c.spatial];
-  c.columns = kernel[c.spatial + 1] / c.groups;
-  unsigned last = c.spatial - 1;
-  c.kernelW = kernel[last];
-  c.strideW = op.getStrides()[last];
-  c.dilationW = op.getDilations()[last];
-  c.padW = op.getPadLow()[last];
-  c.inW = input[1 + last];
-  c.outW = out[1 + last];
-  if (c.kernelW == 1)
-    c.dilationW = 1;
-  if (c.spatial >= 2) {
-    c.kernelH = kernel[last - 1];
-    c.strideH = op.getStrides()[last - 1];
-    c.dilationH = op.getDilations()[last - 1];
-    c.padH = op.getPadLow()[last - 1];
-    c.inH = input[last];
-    c.outH = out[last];
-  } else {
-    c.inH = c.outH = one;
-  }
-  for (unsigned i = 0; i + 2 < c.spatial; ++i) {
-    c.outer.push_back(out[1 + i]);
-    c.outerKernel.push_back(kernel[i]);
-  }
-  c.h = prim::getConstantSize(c.outH);
-  c.w = prim::getConstantSize(c.outW);
-  return c;
-}
 
 /// The packed filter: [group][panel][k][16], without the group if it is 1. Columns of other groups fill the last panel.
 std::optional<PackedInput> packedFilter(const Convolution &c, llvm::function_ref<bool(unsigned)> isConstant) {
@@ -600,7 +522,8 @@ private:
     Value main = em.mul(em.divUnsigned(panels, em.i64(groupPanels)), em.i64(groupPanels));
     if (*n > groupPanels * kPanel)
       em.loop(em.i64(0), main, groupPanels, [&](Index panel) { body(panel, groupPanels, false); });
-    em.loop(main, panels, groupPanels, [&](Index panel) { body(panel, rest, true); }, groupPanels);
+    em.loop(
+        main, panels, groupPanels, [&](Index panel) { body(panel, rest, true); }, groupPanels);
   }
 
   /// Lanes along the innermost of the `depth` dims, loops over the others.

@@ -11,7 +11,8 @@ using namespace tc;
 using namespace tc::codegen::cpu;
 
 llvm::ArrayRef<const Generator *> tc::codegen::cpu::allGenerators(llvm::StringRef device) {
-  static const Generator *const cpu[] = {attentionGenerator(), rnnGenerator(), contractGenerator(), loopsGenerator()};
+  static const Generator *const cpu[] = {attentionGenerator(), rnnGenerator(), depthwiseGenerator(),
+                                         contractGenerator(), loopsGenerator()};
   static const Generator *const cuda[] = {gpuContractGenerator(), gpuRowsGenerator(), gpuFlatGenerator()};
   if (device == "cuda")
     return cuda;

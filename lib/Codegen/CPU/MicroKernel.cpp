@@ -49,8 +49,7 @@ private:
       zero = arith::ConstantOp::create(b, loc, vector, DenseElementsAttr::get(vector, 0.0f));
     for (int64_t i = 0; i < k.rows(); ++i)
       for (int64_t j = 0; j < columns; ++j)
-        result.push_back(
-            zero ? zero : LLVM::LoadOp::create(b, loc, vector, offsetBy(em, k.c, cOffset(i, j)), 4));
+        result.push_back(zero ? zero : LLVM::LoadOp::create(b, loc, vector, offsetBy(em, k.c, cOffset(i, j)), 4));
     return result;
   }
 
@@ -146,9 +145,8 @@ private:
       if (main == unroll)
         accumulators = steps(em.i64(0), unroll, accumulators);
       else if (main > 0)
-        accumulators = loop(em.i64(0), em.i64(main), unroll, accumulators, false, [&](Value i, ValueRange carried) {
-          return steps(i, unroll, SmallVector<Value>(carried));
-        });
+        accumulators = loop(em.i64(0), em.i64(main), unroll, accumulators, false,
+                            [&](Value i, ValueRange carried) { return steps(i, unroll, SmallVector<Value>(carried)); });
       if (main < *depth)
         accumulators = steps(em.i64(main), *depth - main, accumulators);
       return accumulators;
@@ -189,7 +187,8 @@ void tc::codegen::cpu::forRowBlocks(Emitter &em, Extent count, int64_t rows, std
     if (main == rows)
       body(em.i64(0), rows);
     else if (main > 0)
-      em.loop(em.i64(0), em.i64(main), rows, [&](Index i) { body(i.base, rows); }, 0);
+      em.loop(
+          em.i64(0), em.i64(main), rows, [&](Index i) { body(i.base, rows); }, 0);
     if (main < *count.constant)
       body(em.i64(main), *count.constant - main);
     return;
@@ -197,7 +196,8 @@ void tc::codegen::cpu::forRowBlocks(Emitter &em, Extent count, int64_t rows, std
   OpBuilder &b = em.builder();
   Location loc = em.loc();
   Value main = em.mul(em.divUnsigned(count.value, em.i64(rows)), em.i64(rows));
-  em.loop(em.i64(0), main, rows, [&](Index i) { body(i.base, rows); }, 0);
+  em.loop(
+      em.i64(0), main, rows, [&](Index i) { body(i.base, rows); }, 0);
   if (knownRest && *knownRest == 0)
     return;
   Value rest = em.sub(count.value, main);
@@ -253,7 +253,8 @@ double tc::codegen::cpu::blockCycles(const CpuInfo &cpu, int64_t rows, int64_t p
   return cycles;
 }
 
-Tile tc::codegen::cpu::chooseTile(const CpuInfo &cpu, std::optional<int64_t> rows, std::optional<int64_t> panels, int64_t maxRows) {
+Tile tc::codegen::cpu::chooseTile(const CpuInfo &cpu, std::optional<int64_t> rows, std::optional<int64_t> panels,
+                                  int64_t maxRows) {
   Tile best;
   double bestCost = std::numeric_limits<double>::infinity();
   for (int64_t r = 1; r <= maxRows && (!rows || r <= std::max<int64_t>(1, *rows)); ++r)

@@ -2,8 +2,8 @@
 //-*-===//
 //
 // C[rows][panels * 16] (+)= A[rows][K] B[K][panels * 16] in f32, all accumulators in registers: one vector each, a
-// scalar of A broadcast and multiplied into the vectors of a row of B, K unrolled up to 4 times. This form has no spills on
-// any CPU model that was tried, other than forms with larger vectors or vector.contract.
+// scalar of A broadcast and multiplied into the vectors of a row of B, K unrolled up to 4 times. This form has no
+// spills on any CPU model that was tried, other than forms with larger vectors or vector.contract.
 //
 // B lies in panels of 16 columns: B[panel][K][16]. A row of A is contiguous along the innermost part of K; the outer
 // parts are taps (kernel positions of a convolution) at their own strides. Rows of A lie at fixed offsets from the
@@ -57,7 +57,8 @@ struct MicroKernel {
   mlir::Value b;
   int64_t panels = 1;
   Extent panelStride;
-  /// Where the result goes: panel p of row i at c + cOffsets[i] + p * cPanelStride. `accumulate`: adds to what is there.
+  /// Where the result goes: panel p of row i at c + cOffsets[i] + p * cPanelStride. `accumulate`: adds to what is
+  /// there.
   mlir::Value c;
   int64_t cPanelStride = kPanel;
   llvm::SmallVector<int64_t> cOffsets;
@@ -85,8 +86,8 @@ double microKernelCycles(const CpuInfo &cpu, int64_t rows, int64_t panels);
 /// Transposes width() vectors of width() f32 lanes.
 llvm::SmallVector<mlir::Value> transposeLanes(Emitter &em, llvm::ArrayRef<mlir::Value> rows);
 
-/// The micro-kernel for so many rows and panels with at most `maxRows` rows; unknown extents count as a large number without
-/// remainder.
+/// The micro-kernel for so many rows and panels with at most `maxRows` rows; unknown extents count as a large number
+/// without remainder.
 struct Tile {
   int64_t rows = 1, panels = 1;
 };

@@ -1,9 +1,10 @@
-//===- Rnn.cpp - the "rnn" strategy: recurrent layers -----------------------------------------------------------------------===//
+//===- Rnn.cpp - the "rnn" strategy: recurrent layers
+//-----------------------------------------------------------------------===//
 //
-// A task is a block of batch rows: it walks over all steps with its state in the scratch. Each step multiplies the state by the
-// recurrent weights (panels of 16 columns, one set for each gate, packed when the artifact is made if they are constant), then
-// computes gates and new state on lanes along the hidden dim. The input's part of the gates is asked from the emitter, so that its
-// bias and reshapes cost no pass over memory.
+// A task is a block of batch rows: it walks over all steps with its state in the scratch. Each step multiplies the
+// state by the recurrent weights (panels of 16 columns, one set for each gate, packed when the artifact is made if they
+// are constant), then computes gates and new state on lanes along the hidden dim. The input's part of the gates is
+// asked from the emitter, so that its bias and reshapes cost no pass over memory.
 //
 // Parameters:
 //   rhs        number of the input that is packed; -1: every task packs the recurrent weights
@@ -81,11 +82,10 @@ FailureOr<SmallVector<Epilogue>> epiloguesOf(kernel::RegionOp region, prim::RnnO
 /// The packed weights: [gate][panel][k][16]. The last panel of a gate is filled with columns of the next one.
 std::optional<PackedInput> packedWeights(const Problem &p, llvm::function_ref<bool(unsigned)> isConstant) {
   MLIRContext *context = p.T.getContext();
-  AffineExpr gate = getAffineDimExpr(0, context), panel = getAffineDimExpr(1, context), k = getAffineDimExpr(2, context),
-             c = getAffineDimExpr(3, context);
+  AffineExpr gate = getAffineDimExpr(0, context), panel = getAffineDimExpr(1, context),
+             k = getAffineDimExpr(2, context), c = getAffineDimExpr(3, context);
   prim::RnnOp op = p.op;
-  std::optional<ConstantView> view =
-      traceConstant(op.getRecurrent(), isConstant, {k, gate * p.H + panel * kPanel + c});
+  std::optional<ConstantView> view = traceConstant(op.getRecurrent(), isConstant, {k, gate * p.H + panel * kPanel + c});
   if (!view)
     return std::nullopt;
   return PackedInput{view->input, AffineMap::get(4, 0, view->at, context),
@@ -110,9 +110,9 @@ struct Layout {
 class Task {
 public:
   Task(Problem &p, kernel::ScheduleAttr schedule, Emitter &em, ArrayRef<Epilogue> epilogues)
-      : p(p), schedule(schedule), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()),
-        vector(em.vectorOf(f32)), epilogues(epilogues), tileB(getParam(schedule, "tileB")),
-        rhs(getParam(schedule, "rhs", -1)), layout(p, tileB, rhs < 0) {
+      : p(p), schedule(schedule), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()), vector(em.vectorOf(f32)),
+        epilogues(epilogues), tileB(getParam(schedule, "tileB")), rhs(getParam(schedule, "rhs", -1)),
+        layout(p, tileB, rhs < 0) {
     std::string suffix = std::to_string(em.cpu().vectorBits);
     rows = getParam(schedule, "rows" + suffix);
     panels = getParam(schedule, "cols" + suffix) / kPanel;

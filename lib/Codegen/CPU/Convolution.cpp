@@ -1,0 +1,64 @@
+//===- Convolution.cpp - a convolution in one form for all numbers of spatial dims
+//----------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Convolution.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen::cpu;
+
+std::optional<Convolution> tc::codegen::cpu::asConvolution(Operation *anchor) {
+  auto op = dyn_cast<prim::ConvOp>(anchor);
+  if (!op)
+    return std::nullopt;
+  Convolution c;
+  c.op = op;
+  c.spatial = op.getStrides().size();
+  auto input = prim::getSizes(op.getInput()), filter = prim::getSizes(op.getFilter()),
+       out = prim::getSizes(op.getResult());
+  SmallVector<int64_t> kernel;
+  for (AffineExpr size : filter) {
+    auto constant = prim::getConstantSize(size);
+    if (!constant)
+      return std::nullopt;
+    kernel.push_back(*constant);
+  }
+  if (c.spatial < 1)
+    return std::nullopt;
+  MLIRContext *context = op.getContext();
+  AffineExpr one = getAffineConstantExpr(1, context);
+  c.batch = input[0];
+  c.groups = op.getGroups();
+  c.channels = kernel[c.spatial];
+  c.columns = kernel[c.spatial + 1] / c.groups;
+  unsigned last = c.spatial - 1;
+  c.kernelW = kernel[last];
+  c.strideW = op.getStrides()[last];
+  c.dilationW = op.getDilations()[last];
+  c.padW = op.getPadLow()[last];
+  c.inW = input[1 + last];
+  c.outW = out[1 + last];
+  if (c.kernelW == 1)
+    c.dilationW = 1;
+  if (c.spatial >= 2) {
+    c.kernelH = kernel[last - 1];
+    c.strideH = op.getStrides()[last - 1];
+    c.dilationH = op.getDilations()[last - 1];
+    c.padH = op.getPadLow()[last - 1];
+    c.inH = input[last];
+    c.outH = out[last];
+  } else {
+    c.inH = c.outH = one;
+  }
+  for (unsigned i = 0; i + 2 < c.spatial; ++i) {
+    c.outer.push_back(out[1 + i]);
+    c.outerKernel.push_back(kernel[i]);
+  }
+  c.h = prim::getConstantSize(c.outH);
+  c.w = prim::getConstantSize(c.outW);
+  return c;
+}

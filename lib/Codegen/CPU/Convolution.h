@@ -1,0 +1,49 @@
+//===- Convolution.h - a convolution in one form for all numbers of spatial dims -----------------------------------*-
+//C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_LIB_CODEGEN_CPU_CONVOLUTION_H
+#define TC_LIB_CODEGEN_CPU_CONVOLUTION_H
+
+#include "tc/Dialect/Prim/IR/Prim.h"
+
+namespace tc::codegen::cpu {
+
+/// A convolution with at least two spatial dims (a 1-D one gets a dim of 1 in front). `outer` are the spatial dims
+/// before the last two.
+struct Convolution {
+  prim::ConvOp op;
+  unsigned spatial;                          // of the op
+  mlir::AffineExpr batch;                    // N
+  llvm::SmallVector<mlir::AffineExpr> outer; // output sizes
+  llvm::SmallVector<int64_t> outerKernel;
+  mlir::AffineExpr outH, outW, inH, inW;
+  int64_t kernelH = 1, kernelW = 1, strideH = 1, strideW, dilationH = 1, dilationW, padH = 0, padW;
+  int64_t groups, channels, columns; // channels and columns of a group
+  std::optional<int64_t> h, w;       // outH, outW
+
+  int64_t taps() const {
+    int64_t count = kernelH * kernelW;
+    for (int64_t size : outerKernel)
+      count *= size;
+    return count;
+  }
+  int64_t depth() const { return taps() * channels; }
+  /// Of 16 columns, in a group.
+  int64_t panels() const { return (columns + 15) / 16; }
+  /// Whether kernel positions along the last dim and channels are contiguous in the copied rows.
+  bool merged() const { return dilationW == 1; }
+  /// Input rows and columns that a block of output pixels reads.
+  int64_t haloW(int64_t tileW) const { return (tileW - 1) * strideW + (kernelW - 1) * dilationW + 1; }
+  int64_t haloH(int64_t tileH) const { return (tileH - 1) * strideH + (kernelH - 1) * dilationH + 1; }
+};
+
+/// The convolution that `anchor` is; nullopt if it is none or its filter has unknown sizes.
+std::optional<Convolution> asConvolution(mlir::Operation *anchor);
+
+} // namespace tc::codegen::cpu
+
+#endif // TC_LIB_CODEGEN_CPU_CONVOLUTION_H

@@ -1,0 +1,241 @@
+//===- Depthwise.cpp - the "depthwise" strategy: convolutions with one input channel for each group
+//---------------------------===//
+//
+// Lanes run along the channels. A block of neighbouring output pixels of a row keeps one accumulator a pixel; each
+// input vector is loaded once for each kernel row and used for all kernel columns, and the epilogue takes the
+// accumulators as they are. Blocks whose window lies inside the input read it where it is; at the borders, and if
+// something stands before the anchor, the task first copies the block's window with its zeros.
+//
+// Parameters:
+//   pixels256, pixels512   output pixels of a block
+//   tileH                  output rows of a task
+//   grain                  least number of tasks for a thread
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Anchor.h"
+#include "Convolution.h"
+#include "Generators.h"
+#include "MicroKernel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen::cpu;
+
+namespace {
+
+std::optional<Convolution> analyze(kernel::RegionOp region) {
+  Operation *anchor = findAnchor(region);
+  std::optional<Convolution> c = anchor ? asConvolution(anchor) : std::nullopt;
+  // One output channel for each input channel, and few enough taps to write them all out.
+  if (!c || c->groups == 1 || c->channels != 1 || c->columns != 1 || !c->outer.empty() ||
+      c->kernelH * c->kernelW > 64 || c->kernelH * c->kernelW == 0)
+    return std::nullopt;
+  for (Value value : {anchor->getOperand(0), anchor->getOperand(1), Value(anchor->getResult(0))})
+    if (!cast<RankedTensorType>(value.getType()).getElementType().isF32())
+      return std::nullopt;
+  return c;
+}
+
+class DepthwiseGenerator final : public Generator {
+public:
+  StringRef strategy() const override { return "depthwise"; }
+
+  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+    std::optional<Convolution> c = analyze(region);
+    if (!c)
+      return failure();
+    prim::ConvOp op = c->op;
+    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, op.getResult());
+    if (failed(epilogue) || epilogue->roots().size() != region.getNumResults())
+      return failure();
+    MLIRContext *context = region.getContext();
+    Builder b(context);
+    NamedAttrList params;
+    auto set = [&](StringRef name, int64_t value) { params.set(name, b.getI64IntegerAttr(value)); };
+    for (const CpuInfo &cpu : kScheduledCpus) {
+      // Accumulators and the input vectors of one kernel row stay in registers, blocks of a row are equal.
+      int64_t most = cpu.vectorRegisters == 32 ? 8 : 4;
+      while (most > 1 && most * c->kernelW * c->kernelH > 256)
+        --most;
+      int64_t width = c->w.value_or(56), best = 1;
+      double bestCost = std::numeric_limits<double>::infinity();
+      for (int64_t pixels = 1; pixels <= std::min<int64_t>(most, std::max<int64_t>(1, width)); ++pixels) {
+        double cost = 0;
+        auto add = [&](int64_t count, int64_t times) { // loads of inputs and weights, multiply-adds, two a cycle
+          double loads = double(c->haloW(count) + c->kernelW) * c->kernelH;
+          cost += count ? times * std::max(loads, double(count * c->kernelW * c->kernelH)) + times * 8 : 0;
+        };
+        add(pixels, width / pixels);
+        add(width % pixels, 1);
+        if (cost < bestCost) {
+          bestCost = cost;
+          best = pixels;
+        }
+      }
+      set("pixels" + std::to_string(cpu.vectorBits), best);
+    }
+    double rowFlops = 2.0 * double(c->w.value_or(56)) * double(c->groups) * double(c->kernelH * c->kernelW);
+    // Rows of a task share input rows; several tasks for each of many cores.
+    int64_t tileH = std::max<int64_t>(1, std::min<int64_t>(8, c->h.value_or(56) / 16));
+    set("tileH", tileH);
+    // Memory moves more slowly than the arithmetic: threads are worth it for less work.
+    set("grain", std::max<int64_t>(1, int64_t(3e5 / std::max(1.0, rowFlops * double(tileH)))));
+    return kernel::ScheduleAttr::get(context, strategy(), params.getDictionary(context));
+  }
+
+  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+    MLIRContext *context = region.getContext();
+    Convolution c = *analyze(region);
+    Launch launch;
+    launch.tasks = prim::product(context, grid(c, schedule));
+    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+    int64_t pixels = std::max(getParam(schedule, "pixels256"), getParam(schedule, "pixels512"));
+    int64_t floats = c.kernelH * c.haloW(pixels) * c.groups + 64;
+    launch.scratch = getAffineConstantExpr((floats + 15) / 16 * 64, context);
+    launch.inPlace = Epilogue::analyze(region, findAnchor(region)->getResult(0))->inPlace(region);
+    return {launch};
+  }
+
+  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
+            Value end) const override {
+    Convolution c = *analyze(region);
+    prim::ConvOp op = c.op;
+    Epilogue epilogue = *Epilogue::analyze(region, op.getResult());
+    const int64_t tileH = getParam(schedule, "tileH");
+    const int64_t pixels = getParam(schedule, "pixels" + std::to_string(em.cpu().vectorBits));
+    std::optional<unsigned> direct = inputThroughReshapes(op.getInput());
+    auto sizes = prim::getSizes(op.getInput());
+
+    em.loop(begin, end, 1, [&](Index task) {
+      SmallVector<Index> at = em.delinearize(task, grid(c, schedule));
+      Index h0 = em.mulIndex(at[1], em.i64(tileH), tileH);
+      Value rows = em.min(em.i64(tileH), em.sub(em.size(c.outH), h0.base));
+      em.loop(em.i64(0), rows, 1, [&](Index row) {
+        Index h = em.addIndex(h0, row);
+        forRowBlocks(em, Extent(em.size(c.outW), c.w), pixels, std::nullopt, [&](Value column, int64_t count) {
+          block(c, direct, sizes, em, at[0], h, em.uniform(column), count, epilogue);
+        });
+      });
+      em.clearSources();
+    });
+  }
+
+private:
+  static SmallVector<AffineExpr> grid(const Convolution &c, kernel::ScheduleAttr schedule) {
+    return {c.batch, prim::simplifySize(c.outH.ceilDiv(getParam(schedule, "tileH")))};
+  }
+
+  /// `count` output pixels of row `h` from column `w` on.
+  static void block(const Convolution &c, std::optional<unsigned> direct, ArrayRef<AffineExpr> sizes, Emitter &em,
+                    Index n, Index h, Index w, int64_t count, const Epilogue &epilogue) {
+    OpBuilder &b = em.builder();
+    Location loc = em.loc();
+    prim::ConvOp op = c.op;
+    Type f32 = b.getF32Type();
+    const int64_t channels = c.groups, columns = c.haloW(count);
+    const int64_t windowRows = (c.kernelH - 1) * c.dilationH + 1;
+    // First input row and column of the window, maybe outside.
+    Value firstH = em.sub(em.mul(h.base, em.i64(c.strideH)), em.i64(c.padH));
+    Value firstW = em.sub(em.mul(w.base, em.i64(c.strideW)), em.i64(c.padW));
+    auto within = [&](Value first, int64_t extent, AffineExpr size) -> Value {
+      Value low = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, first, em.i64(0));
+      Value high =
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, em.add(first, em.i64(extent)), em.size(size));
+      return arith::AndIOp::create(b, loc, low, high);
+    };
+    Value copy = arith::ConstantIntOp::create(b, loc, b.getI1Type(), 1);
+    if (direct) {
+      Value inside = arith::AndIOp::create(b, loc, within(firstH, windowRows, c.inH), within(firstW, columns, c.inW));
+      copy = arith::XOrIOp::create(b, loc, inside, copy);
+    }
+    // The window in the scratch: the kernel's rows only, [kernelH][columns][channels].
+    em.ifThen(copy, [&] {
+      Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
+      em.loop(em.i64(0), em.i64(c.kernelH), 1, [&](Index row) {
+        Value y = em.add(firstH, em.mul(row.base, em.i64(c.dilationH)));
+        em.loop(em.i64(0), em.i64(columns), 1, [&](Index column) {
+          Value x = em.add(firstW, column.base);
+          Index pixel = em.addIndex(em.mulIndex(row, em.i64(columns), columns), column);
+          Index start = em.mulIndex(pixel, em.i64(channels), channels);
+          auto inside = [&](Value position, AffineExpr size) -> Value {
+            return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, position, em.size(size));
+          };
+          Value on = arith::AndIOp::create(b, loc, inside(y, c.inH), inside(x, c.inW));
+          Value off = arith::XOrIOp::create(b, loc, on, arith::ConstantIntOp::create(b, loc, b.getI1Type(), 1));
+          em.ifThen(on, [&] {
+            em.laneLoop(em.i64(channels), channels, [&](Index lane) {
+              SmallVector<Index> at{n};
+              if (c.spatial >= 2)
+                at.push_back(em.uniform(y));
+              at.append({em.uniform(x), lane});
+              em.storeAt(em.emit(op.getInput(), at), em.scratch(), f32, em.addIndex(start, lane));
+            });
+          });
+          em.ifThen(off, [&] {
+            em.laneLoop(em.i64(channels), channels,
+                        [&](Index lane) { em.storeAt(zero, em.scratch(), f32, em.addIndex(start, lane)); });
+          });
+        });
+      });
+    });
+
+    Value base = em.scratch(), pitch = em.i64(columns * channels); // pitch: from one kernel row to the next
+    if (direct) {
+      Value line = em.mul(em.size(c.inW), em.i64(channels));
+      Value image = em.add(em.mul(em.mul(n.base, em.size(c.inH)), line), em.mul(firstH, line));
+      Value inPlace = offsetBy(em, em.input(*direct), em.add(image, em.mul(firstW, em.i64(channels))));
+      base = arith::SelectOp::create(b, loc, copy, base, inPlace);
+      pitch = arith::SelectOp::create(b, loc, copy, pitch, em.mul(line, em.i64(c.dilationH)));
+    }
+    SmallVector<Value> lines;
+    for (int64_t y = 0; y < c.kernelH; ++y)
+      lines.push_back(y == 0 ? base : offsetBy(em, lines.back(), pitch));
+
+    em.laneLoop(em.i64(channels), channels, [&](Index lane) {
+      auto vector = em.vectorOf(f32);
+      SmallVector<Value> sums(count, arith::ConstantOp::create(b, loc, vector, b.getZeroAttr(vector)));
+      for (int64_t y = 0; y < c.kernelH; ++y) {
+        SmallVector<Value> weights;
+        for (int64_t x = 0; x < c.kernelW; ++x) {
+          SmallVector<Index> at;
+          if (c.spatial >= 2)
+            at.push_back(em.constant(y));
+          at.append({em.constant(x), em.constant(0), lane});
+          weights.push_back(em.emit(op.getFilter(), at));
+        }
+        // Each input column once, for all pixels that it counts for.
+        for (int64_t column = 0; column < columns; ++column) {
+          Value input;
+          for (int64_t pixel = 0; pixel < count; ++pixel) {
+            int64_t offset = column - pixel * c.strideW;
+            if (offset < 0 || offset % c.dilationW != 0 || offset / c.dilationW >= c.kernelW)
+              continue;
+            if (!input)
+              input = em.loadAt(offsetBy(em, lines[y], column * channels), f32, lane);
+            sums[pixel] = vector::FMAOp::create(b, loc, input, weights[offset / c.dilationW], sums[pixel]);
+          }
+        }
+      }
+      for (int64_t pixel = 0; pixel < count; ++pixel) {
+        SmallVector<Index> at{n};
+        if (c.spatial >= 2)
+          at.push_back(h);
+        at.append({em.addIndex(w, em.constant(pixel)), lane});
+        epilogue.store(em, at, sums[pixel]);
+      }
+    });
+  }
+};
+
+} // namespace
+
+const Generator *tc::codegen::cpu::depthwiseGenerator() {
+  static const DepthwiseGenerator generator;
+  return &generator;
+}
