@@ -79,8 +79,7 @@ Comparison compareFloats(const Tensor &actual, const Tensor &expected, const Tol
   std::string message = "max error " + number(worstError) + " at " + place(actual, worst) + ": " +
                         number(realAt(actual, worst)) + ", expected " + number(realAt(expected, worst));
   if (tolerance.maxRel && largest > 0)
-    message +=
-        "; relative to the largest value " + number(worstError / largest) + ", allowed " + number(*tolerance.maxRel);
+    message += "; " + number(worstError / largest) + " of the largest value, allowed " + number(*tolerance.maxRel);
   else
     message += "; " + number(worstBadness) + " of what is allowed";
   return {worstBadness <= 1, worstBadness, message};
