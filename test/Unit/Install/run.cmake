@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Installs the runtime into a fresh folder and builds the project beside this file against it, by CMake and by pkg-config.
 # cmake -DBUILD=<build> -DSOURCE=<source> -DWORK=<folder> -DARTIFACT=<tool> -DCC=<compiler> [-DPKG_CONFIG=<tool>] -P run.cmake
 function(run)
