@@ -7,6 +7,7 @@
 #include "tc/Driver/Register.h"
 
 #include "tc/Codegen/CPU/Passes.h"
+#include "tc/Conversion/GraphToPrim/GraphToPrim.h"
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Conversion/Passes.h"
 #include "tc/Dialect/Graph/IR/Graph.h"
@@ -15,6 +16,7 @@
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Dialect/TC/IR/TC.h"
+#include "tc/Frontend/ONNX.h"
 #include "tc/Target/Passes.h"
 #include "tc/Target/Target.h"
 #include "tc/Transforms/Passes.h"
@@ -45,10 +47,12 @@ void tc::driver::registerAllDialects(mlir::DialectRegistry &registry) {
 void tc::driver::registerAllPasses() {
   mlir::registerTransformsPasses();
   prim::registerPrimTransformsPasses();
+  prim::registerPrimPipeline();
   transforms::registerTransformsPasses();
   codegen::cpu::registerCodegenCPUPasses();
   hosttollvm::registerHostToLLVMPasses();
   target::registerTargetPasses();
   target::registerLLVMCPUBackend();
   conversion::registerConversionPasses();
+  setFunctionExpander(expandOnnxFunction);
 }

@@ -17,6 +17,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Iterators.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -397,10 +398,38 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
 
 } // namespace
 
+static FunctionExpander functionExpander = nullptr;
+
+void tc::setFunctionExpander(FunctionExpander expander) { functionExpander = expander; }
+
+/// Expands nodes without a handler by their operators' definitions, which may use operators without a handler in turn.
+static void expandFunctions(ModuleOp module) {
+  if (!functionExpander)
+    return;
+  IRRewriter rewriter(module.getContext());
+  llvm::DenseSet<Operation *> failed;
+  for (int64_t round = 0; round < 8; ++round) {
+    SmallVector<graph::NodeOp> nodes;
+    module.walk([&](graph::NodeOp node) {
+      if (!node.getCallee() && !failed.contains(node) &&
+          !OpRegistry::get().lookup(node.getDomain(), node.getOpType(), node.getOpset()))
+        nodes.push_back(node);
+    });
+    if (nodes.empty())
+      return;
+    for (graph::NodeOp node : nodes) {
+      rewriter.setInsertionPoint(node);
+      if (llvm::failed(functionExpander(node, rewriter)))
+        failed.insert(node);
+    }
+  }
+}
+
 LogicalResult tc::convertGraphToPrim(ModuleOp module, const GraphToPrimOptions &options, GraphToPrimReport *report) {
   GraphToPrimReport local;
   GraphToPrimReport &out = report ? *report : local;
   out = {};
+  expandFunctions(module);
   SmallVector<graph::FuncOp> sources(module.getOps<graph::FuncOp>());
   SmallVector<std::pair<graph::FuncOp, func::FuncOp>> converted;
   bool ok = true;

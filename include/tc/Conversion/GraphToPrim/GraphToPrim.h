@@ -16,6 +16,7 @@
 #define TC_CONVERSION_GRAPHTOPRIM_GRAPHTOPRIM_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/PatternMatch.h"
 
 #include <map>
 #include <string>
@@ -53,7 +54,13 @@ struct GraphToPrimReport {
   int64_t invalidCount = 0;
 };
 
-/// Converts all functions of `module`. On failure diagnostics were emitted and the module is unchanged.
+/// Replaces a node that has no handler by the nodes of its operator's definition; failure, without a diagnostic, where there is
+/// none. The front ends know such definitions; this library must not know the front ends, so the driver sets the function
+/// (expandOnnxFunction) once, before any conversion.
+using FunctionExpander = llvm::LogicalResult (*)(mlir::Operation *node, mlir::RewriterBase &rewriter);
+void setFunctionExpander(FunctionExpander expander);
+
+/// Converts all functions of `module`. On failure diagnostics were emitted and the module still is a graph.
 mlir::LogicalResult convertGraphToPrim(mlir::ModuleOp module, const GraphToPrimOptions &options = {},
                                        GraphToPrimReport *report = nullptr);
 

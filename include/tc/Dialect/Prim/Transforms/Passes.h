@@ -23,6 +23,13 @@ namespace tc::prim {
 #define GEN_PASS_REGISTRATION
 #include "tc/Dialect/Prim/Transforms/Passes.h.inc"
 
+
+/// Adds the passes that phase prim runs on each function after tc-convert-graph-to-prim, tc-verify-prim last. Their order has
+/// reasons, which stand in Pipeline.cpp.
+void buildPrimPipeline(mlir::OpPassManager &functions);
+/// Registers it as --tc-simplify-prim.
+void registerPrimPipeline();
+
 } // namespace tc::prim
 
 #endif // TC_DIALECT_PRIM_TRANSFORMS_PASSES_H

@@ -1,0 +1,35 @@
+//===- Pipeline.cpp - the order of the passes of phase prim ---------------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "tc/Dialect/Prim/Transforms/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void tc::prim::buildPrimPipeline(OpPassManager &functions) {
+  // Constants first: scalars that are computed from constants become splats, which the patterns see through.
+  functions.addPass(createFoldConstantsPass());
+  functions.addPass(createCanonicalizePrimPass());
+  // Transposes are out of the way now between a convolution and the factors after it.
+  functions.addPass(createFoldConvScalePass());
+  functions.addPass(createFoldConstantsPass());
+  functions.addPass(createCanonicalizePrimPass());
+  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createCSEPass());
+  functions.addPass(createRecognizeCompositesPass());
+  functions.addPass(createCanonicalizePrimPass());
+  functions.addPass(createFoldConstantsPass());
+  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createCSEPass());
+  functions.addPass(createVerifyPrimPass());
+}
+
+void tc::prim::registerPrimPipeline() {
+  PassPipelineRegistration<>("tc-simplify-prim", "What phase prim does after the conversion from graph",
+                             [](OpPassManager &manager) { buildPrimPipeline(manager.nest<func::FuncOp>()); });
+}
