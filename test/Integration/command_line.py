@@ -5,7 +5,8 @@
 usage: command_line.py BIN [--update] [CASE ...]
 
 Each case runs one command in a folder of its own and compares exit code and standard error with messages.txt, which holds
-both per case. Folders are written as $DIR. Besides, every failing command must print a message of the form
+both per case. Folders are written as $DIR, and computed
+numbers, whose last digits depend on the CPU, as #. Besides, every failing command must print a message of the form
 "<file or tool>: error: ...", and must not leave the file that it was to write. --update rewrites messages.txt from what the
 tools say; read the difference before committing it: a message is a complete sentence that names the file and the node.
 """
@@ -251,11 +252,6 @@ def mixed_types():
 
 
 @compile_case()
-def negative_size():
-    save([relu()], [info("x", [2, -3])], [info("y", [2, -3])])
-
-
-@compile_case()
 def deep_nesting():
     """If in If, 400 deep. Put together by hand, as protobuf's Python library refuses to."""
     def field(number, payload):
@@ -424,7 +420,8 @@ def execute(command, folder, file_limit=None):
                                 preexec_fn=limit, restore_signals=False)
     except subprocess.TimeoutExpired:
         return "none within 60 s", ""
-    return result.returncode, result.stderr.replace(os.path.realpath(folder), "$DIR").strip()
+    text = result.stderr.replace(os.path.realpath(folder), "$DIR").strip()
+    return result.returncode, re.sub(r"-?\d+\.\d{3,}(e[-+]?\d+)?", "#", text)
 
 
 def breach(code, text, leftovers):
@@ -485,7 +482,8 @@ def main():
         artifact = os.path.join(folder, "digits.bin")
         result = subprocess.run([os.path.join(tools, "tc-compile"), os.path.join(DIGITS, "model.onnx"), "-o", artifact])
         if result.returncode:
-            sys.exit("command_line.py: error: models/digits does not compile, so tc-run cannot be tested")
+            print("digits: FAILED: models/digits does not compile, so tc-run is not tested")
+            names, failed = [n for n in names if n in COMPILE], 1
         for name in names:
             code, text, wrong = run_one(tools, name, artifact)
             want = known.get(name, (None, ""))
@@ -497,7 +495,7 @@ def main():
                 failed += 1
             else:
                 passed += 1
-            known[name] = (code, text)
+                known[name] = (code, text)
     if options.update:
         with open(MESSAGES, "w") as f:
             f.write("Golden messages of command_line.py: exit code and standard error per case.\n\n")
