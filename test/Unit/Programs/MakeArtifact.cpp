@@ -1,7 +1,7 @@
 //===- MakeArtifact.cpp - Writes the artifacts of the hand-written programs, for tests of the tools
 //-----------------===//
 //
-// usage: tc-test-artifact basic|stress FILE
+// usage: tc-test-artifact basic|stress|device FILE
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
@@ -12,7 +12,10 @@
 int main(int argc, char **argv) {
   if (argc != 3)
     return 1;
-  tc::artifact::ArtifactSpec spec = std::string(argv[1]) == "stress" ? tc::test::stressSpec() : tc::test::basicSpec();
+  std::string program = argv[1];
+  tc::artifact::ArtifactSpec spec = program == "stress"   ? tc::test::stressSpec()
+                                    : program == "device" ? tc::test::deviceSpec()
+                                                          : tc::test::basicSpec();
   llvm::Error error = tc::artifact::writeArtifact(spec, argv[2]);
   if (!error)
     return 0;

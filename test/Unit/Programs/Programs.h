@@ -57,6 +57,56 @@ inline artifact::ArtifactSpec stressSpec() {
   return spec;
 }
 
+/// A GPU variant: x f32 (n); y = 3x, z = the first half of y.
+inline artifact::ArtifactSpec deviceSpec() {
+  using namespace artifact;
+  static const char ptx[] = R"(
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry scale(.param .u64 x, .param .u64 y, .param .u64 factor, .param .u64 n)
+{
+  .reg .pred %p;
+  .reg .f32 %f<3>;
+  .reg .b32 %r<4>;
+  .reg .b64 %d<8>;
+  ld.param.u64 %d0, [x];
+  ld.param.u64 %d1, [y];
+  ld.param.u64 %d2, [factor];
+  ld.param.u64 %d3, [n];
+  mov.u32 %r0, %ctaid.x;
+  mov.u32 %r1, %ntid.x;
+  mov.u32 %r2, %tid.x;
+  mad.lo.s32 %r3, %r0, %r1, %r2;
+  cvt.u64.u32 %d4, %r3;
+  setp.ge.u64 %p, %d4, %d3;
+  @%p bra done;
+  shl.b64 %d5, %d4, 2;
+  add.u64 %d6, %d0, %d5;
+  add.u64 %d7, %d1, %d5;
+  ld.global.f32 %f0, [%d6];
+  ld.global.f32 %f1, [%d2];
+  mul.f32 %f2, %f0, %f1;
+  st.global.f32 [%d7], %f2;
+done:
+  ret;
+}
+)";
+  static const float factor = 3;
+  ArtifactSpec spec;
+  spec.symbols.push_back({"n", 0, 1 << 20, 1});
+  spec.addWeights(Segment::bytes("unused"));
+  spec.addWeights(Segment::bytes({reinterpret_cast<const char *>(&factor), sizeof factor}));
+  spec.inputs.push_back({"x", TCRT_DTYPE_F32, {Dim::symbol(0)}});
+  spec.outputs.push_back({"y", TCRT_DTYPE_F32, {Dim::symbol(0)}});
+  spec.outputs.push_back({"z", TCRT_DTYPE_F32, {Dim::expr()}});
+  spec.kernels.push_back({"scale", "Mul#0", 1, 8});
+  spec.deviceKernels.push_back({"scale", 128, 0});
+  spec.ptx.push_back({700, ptx});
+  spec.variants.push_back({"cuda", TCRT_DEVICE_CUDA, 0, programElf("device")});
+  return spec;
+}
+
 } // namespace tc::test
 
 #endif // TC_TEST_UNIT_PROGRAMS_H

@@ -143,6 +143,49 @@ static int32_t run(tcrt_frame_t *frame) {
   return TCRT_CODE_OK;
 }
 
+#elif defined(PROGRAM_DEVICE)
+/* A GPU variant. Inputs x f32 (n), outputs y f32 (n) = factor * x and z f32 (?) = the first half of y. Weights: the
+ * factor at 64. Device kernel 0: y[i] = *factor * x[i] for i < n. */
+static int32_t infer(tcrt_frame_t *frame) {
+  frame->output_dims[0] = frame->symbols[0];
+  frame->output_dims[1] = -1;
+  frame->arena_size = 4 * (uint64_t)frame->symbols[0] + 64;
+  return TCRT_CODE_OK;
+}
+
+static int32_t run(tcrt_frame_t *frame) {
+  int64_t n = frame->symbols[0];
+  float first = 0;
+  int32_t code = n > 0 ? imports->copy(frame, &first, frame->inputs[0], sizeof first, TCRT_COPY_DEVICE_TO_HOST) : 0;
+  if (code)
+    return code;
+  if (first == 666.0f)
+    return refuse(frame, TCRT_CODE_REFUSED, "the run is refused by value");
+  /* Through memory of the run and the arena, so that every import is used. */
+  float *factor = imports->allocate(frame, sizeof(float)), host_factor = 0;
+  if (!factor)
+    return TCRT_CODE_NO_MEMORY;
+  code = imports->copy(frame, &host_factor, frame->weights + 64, sizeof host_factor, TCRT_COPY_DEVICE_TO_HOST);
+  if (!code)
+    code = imports->copy(frame, factor, &host_factor, sizeof host_factor, TCRT_COPY_HOST_TO_DEVICE);
+  host_factor = -1;
+  const void *x = frame->inputs[0], *arena = frame->arena;
+  void *params[] = {&x, &arena, &factor, &n};
+  const uint32_t grid[3] = {(uint32_t)((n + 127) / 128), 1, 1}, block[3] = {128, 1, 1};
+  if (!code)
+    code = imports->launch_device(frame, 0, 0, grid, block, 0, params);
+  if (!code)
+    code = imports->copy(frame, frame->outputs[0], frame->arena, 4 * (uint64_t)n, TCRT_COPY_DEVICE_TO_DEVICE);
+  int64_t half = n / 2;
+  void *z = code ? 0 : imports->output(frame, 1, &half);
+  if (!code && !z)
+    code = TCRT_CODE_NO_MEMORY;
+  if (!code)
+    code = imports->copy(frame, z, frame->arena, 4 * (uint64_t)half, TCRT_COPY_DEVICE_TO_DEVICE);
+  imports->release(frame, factor);
+  return code;
+}
+
 #elif defined(PROGRAM_OLD)
 /* Asks for a newer runtime. */
 static int32_t infer(tcrt_frame_t *frame) { return refuse(frame, TCRT_CODE_INTERNAL, "never called"); }

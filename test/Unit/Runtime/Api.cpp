@@ -299,20 +299,103 @@ TEST_CASE("variants are chosen by the machine or by name") {
   tcrt_model_close(model);
 }
 
-TEST_CASE("a GPU variant without a GPU says so") {
-  if (access("/dev/nvidiactl", F_OK) == 0)
-    return;
-  artifact::ArtifactSpec spec = basicSpec();
-  spec.variants.push_back({"cuda", TCRT_DEVICE_CUDA, 0, programElf("basic")});
-  spec.deviceKernels.push_back({"k", 128, 0});
-  spec.ptx.push_back({800, ".version 8.0"});
-  Model m(spec);
+TEST_CASE("a GPU variant runs on a GPU, and says so without one") {
+  std::string bytes = makeArtifact(deviceSpec());
+  tcrt_model_options_t modelOptions = {};
+  modelOptions.size = sizeof modelOptions;
+  modelOptions.device = TCRT_DEVICE_CUDA;
+  tcrt_model_t *model;
+  REQUIRE(tcrt_model_open_memory(bytes.data(), bytes.size(), "m.bin", &modelOptions, &model) == TCRT_OK);
   tcrt_context_options_t options = withThreads(1);
   options.size = sizeof options;
-  options.variant = "cuda";
+  options.profile = 1;
   tcrt_context_t *context;
-  CHECK(tcrt_context_create(m.model, &options, &context) == TCRT_ERROR_MACHINE);
-  CHECK(says("variant \"cuda\" needs an NVIDIA GPU"));
+  if (access("/dev/nvidiactl", F_OK) != 0) {
+    CHECK(tcrt_context_create(model, &options, &context) == TCRT_ERROR_MACHINE);
+    CHECK(says("variant \"cuda\" needs an NVIDIA GPU"));
+    tcrt_model_close(model);
+    return;
+  }
+  {
+    Context own(model, options);
+    for (int64_t n : {1000, 0, 1, 100000, 7}) {
+      std::vector<float> x(size_t(n) + 1);
+      for (size_t i = 0; i < x.size(); ++i)
+        x[i] = float(i) - 3;
+      tcrt_tensor_t t = floats(x, {n}), y, z;
+      REQUIRE(tcrt_context_set_input(own, 0, &t) == TCRT_OK);
+      tcrt_status_t status = tcrt_context_run(own);
+      INFO(tcrt_last_error());
+      REQUIRE(status == TCRT_OK);
+      REQUIRE(tcrt_context_get_output(own, 0, &y) == TCRT_OK);
+      REQUIRE(tcrt_context_get_output(own, 1, &z) == TCRT_OK);
+      CHECK(y.device == TCRT_DEVICE_CPU);
+      REQUIRE(y.dims[0] == n);
+      REQUIRE(z.dims[0] == n / 2);
+      bool same = true;
+      for (int64_t i = 0; i < n; ++i)
+        same = same && static_cast<float *>(y.data)[i] == 3 * x[size_t(i)];
+      for (int64_t i = 0; i < n / 2; ++i)
+        same = same && static_cast<float *>(z.data)[i] == 3 * x[size_t(i)];
+      CHECK(same);
+    }
+    std::vector<float> x(8, 666);
+    tcrt_tensor_t t = floats(x, {8});
+    REQUIRE(tcrt_context_set_input(own, 0, &t) == TCRT_OK);
+    CHECK(tcrt_context_run(own) == TCRT_ERROR_REFUSED);
+    CHECK(says("the run is refused by value"));
+    // Buffers on the device, in and out, and a bound buffer on the host.
+    x.assign(8, 2);
+    void *deviceX, *deviceY;
+    REQUIRE(tcrt_context_device_allocate(own, 32, &deviceX) == TCRT_OK);
+    REQUIRE(tcrt_context_device_allocate(own, 32, &deviceY) == TCRT_OK);
+    REQUIRE(tcrt_context_device_copy(own, deviceX, x.data(), 32, TCRT_COPY_HOST_TO_DEVICE) == TCRT_OK);
+    tcrt_tensor_t tx = floats(x, {8}), ty = floats(x, {8});
+    tx.data = deviceX, ty.data = deviceY;
+    tx.device = ty.device = TCRT_DEVICE_CUDA;
+    std::vector<float> y(8), z(8);
+    tcrt_tensor_t tz = floats(z, {});
+    REQUIRE(tcrt_context_set_input(own, 0, &tx) == TCRT_OK);
+    REQUIRE(tcrt_context_set_output(own, 0, &ty) == TCRT_OK);
+    REQUIRE(tcrt_context_set_output(own, 1, &tz) == TCRT_OK);
+    REQUIRE(tcrt_context_run(own) == TCRT_OK);
+    REQUIRE(tcrt_context_device_copy(own, y.data(), deviceY, 32, TCRT_COPY_DEVICE_TO_HOST) == TCRT_OK);
+    CHECK(y == std::vector<float>(8, 6));
+    CHECK(z[3] == 6);
+    CHECK(z[4] == 0);
+    tcrt_profile_entry_t entry;
+    tcrt_context_stats_t stats;
+    REQUIRE(tcrt_context_profile(own, 0, &entry) == TCRT_OK);
+    REQUIRE(tcrt_context_stats(own, &stats) == TCRT_OK);
+    CHECK(entry.launches > 0);
+    CHECK(entry.time_ns > 0);
+    CHECK(stats.device_us > 0);
+    tcrt_context_device_free(own, deviceX, 32);
+    tcrt_context_device_free(own, deviceY, 32);
+  }
+  // Contexts at once, each with its stream.
+  std::atomic<int> problems{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      tcrt_context_t *mine;
+      if (tcrt_context_create(model, &options, &mine) != TCRT_OK) {
+        ++problems;
+        return;
+      }
+      std::vector<float> x(1000, float(t)), y(1000);
+      tcrt_tensor_t tx = floats(x, {1000}), ty = floats(y, {});
+      tcrt_context_set_input(mine, 0, &tx);
+      tcrt_context_set_output(mine, 0, &ty);
+      for (int i = 0; i < 20; ++i)
+        problems += tcrt_context_run(mine) != TCRT_OK || y != std::vector<float>(1000, 3 * float(t));
+      tcrt_context_destroy(mine);
+    });
+  }
+  for (std::thread &thread : threads)
+    thread.join();
+  CHECK(problems == 0);
+  tcrt_model_close(model);
 }
 
 TEST_CASE("each range runs once, from many contexts at a time") {
