@@ -78,7 +78,11 @@ void Plan::note(Operation *producer, Operation *reader, const std::string &reaso
 void Plan::pinOperand(Operation *consumer, Value operand) {
   bool function = getRole(consumer) == Role::Function;
   Operation *op = operand.getDefiningOp();
-  while (op && orderOf(op) && getRole(op) == Role::Movement) {
+  // Where an op on the way must be made, the ops between it and the consumer are applied there too if nobody else reads
+  // in between: the consumer then reads a plain tensor. Not broadcasts, whose result is larger, and not the last
+  // reshapes, which are views.
+  Operation *best = nullptr;
+  while (op && orderOf(op) && getRole(op) == Role::Movement && !pinned.contains(op)) {
     if (function) {
       // Views and the sizes that bind_symbol reads stay in the function.
       if (isa<prim::SizesOp>(op) && isa<prim::BindSymbolOp>(consumer))
@@ -88,8 +92,14 @@ void Plan::pinOperand(Operation *consumer, Value operand) {
         return;
       }
     } else if (!isPrologue(consumer, op)) {
-      pinned.insert(op);
+      pinned.insert(best && op->hasOneUse() ? best : op);
       return;
+    } else if (isa<prim::BroadcastOp>(op)) {
+      best = nullptr;
+    } else if (best && !op->hasOneUse()) {
+      best = isa<prim::ReshapeOp>(op) ? nullptr : op;
+    } else if (!best && !isa<prim::ReshapeOp>(op)) {
+      best = op;
     }
     op = op->getNumOperands() ? op->getOperand(0).getDefiningOp() : nullptr;
   }
@@ -495,7 +505,11 @@ void Plan::joinEpilogueChains() {
 
 std::string Plan::refuseCopy(int producer, const SmallVector<std::pair<Operation *, Use>> &readers) {
   Group &group = groups[producer];
-  bool cheap = group.ops.size() <= 4 && llvm::all_of(group.ops, isCheap);
+  bool cheap = group.ops.size() <= 4 && llvm::all_of(group.ops, [&](Operation *op) {
+                 return isCheap(op) && llvm::all_of(usesOf(op), [](const Use &use) {
+                          return llvm::all_of(use.chain, [](Operation *link) { return isCheap(link); });
+                        });
+               });
   bool onlyConvert = llvm::all_of(group.ops, [](Operation *op) { return isa<prim::ConvertOp>(op); });
   llvm::SetVector<int> consumers;
   for (auto &[op, use] : readers)

@@ -175,13 +175,14 @@ func.func @attention(%x: tensor<4x128x768xf32>, %w: tensor<768x2304xf32>, %b: te
   return %y : tensor<4x128x768xf32>
 }
 
-// A convolution's epilogue through a reshape and a transpose; its input's transpose is a prologue, its padding is made once.
+// A convolution's epilogue through a transpose; its input's padding is made once, in the layout that it reads.
 // CHECK-LABEL: func.func @conv
 // CHECK: kernel.region
 // CHECK: prim.pad
+// CHECK: prim.transpose
 // CHECK: kernel.yield
 // CHECK: kernel.region
-// CHECK: prim.transpose
+// CHECK-NOT: prim.pad
 // CHECK: prim.conv
 // CHECK: prim.max
 // CHECK: prim.transpose
