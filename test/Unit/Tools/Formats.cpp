@@ -1,0 +1,172 @@
+//===- Formats.cpp - tc-run's element types and file formats ----------------------------------------------*- C++
+//-*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------------------------------------------------===//
+#include "tc-run/Compare.h"
+#include "tc-run/Npz.h"
+#include "tc-run/Pb.h"
+#include "tc-run/Tensor.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <random>
+#include <unistd.h>
+
+using namespace tc::run;
+
+namespace {
+
+Tensor make(tcrt_dtype_t dtype, std::vector<int64_t> dims) {
+  Tensor tensor;
+  tensor.dtype = dtype;
+  tensor.dims = dims;
+  tensor.data.resize(sizeOf(dtype, dims, "test"));
+  return tensor;
+}
+
+double rounded(tcrt_dtype_t dtype, double value) {
+  Tensor tensor = make(dtype, {1});
+  setReal(tensor, 0, value);
+  return realAt(tensor, 0);
+}
+
+std::string temporary(const char *name) { return "/tmp/tc-unit-" + std::to_string(getpid()) + "-" + name; }
+
+} // namespace
+
+TEST_CASE("every small float survives the way over f64") {
+  for (tcrt_dtype_t dtype : {TCRT_DTYPE_F16, TCRT_DTYPE_BF16, TCRT_DTYPE_F8E4M3FN, TCRT_DTYPE_F8E4M3FNUZ,
+                             TCRT_DTYPE_F8E5M2, TCRT_DTYPE_F8E5M2FNUZ, TCRT_DTYPE_F8E8M0, TCRT_DTYPE_F4E2M1}) {
+    uint32_t bits = tcrt_dtype_bits(dtype), differing = 0;
+    for (uint32_t code = 0; code < 1u << bits; ++code) {
+      Tensor from = make(dtype, {1}), to = make(dtype, {1});
+      setInteger(from, 0, code);
+      double value = realAt(from, 0);
+      if (std::isinf(value) && bits == 8)
+        continue; // becomes the largest number, as in ONNX Cast
+      setReal(to, 0, value);
+      // One NaN stands for all.
+      if (std::isnan(value) ? !std::isnan(realAt(to, 0)) : from.data != to.data)
+        ++differing;
+    }
+    INFO(tcrt_dtype_name(dtype));
+    CHECK(differing == 0);
+  }
+}
+
+TEST_CASE("small floats round to the nearest, ties to even") {
+  const double infinity = std::numeric_limits<double>::infinity();
+  CHECK(rounded(TCRT_DTYPE_F16, 1 + 0x1p-11) == 1);
+  CHECK(rounded(TCRT_DTYPE_F16, 1 + 3 * 0x1p-11) == 1 + 0x1p-9);
+  CHECK(rounded(TCRT_DTYPE_F16, 65519) == 65504);
+  CHECK(rounded(TCRT_DTYPE_F16, 65520) == infinity);
+  CHECK(rounded(TCRT_DTYPE_F16, -1e9) == -infinity);
+  CHECK(rounded(TCRT_DTYPE_F16, 0x1p-25) == 0);
+  CHECK(rounded(TCRT_DTYPE_F16, 0x1.8p-25) == 0x1p-24);
+  CHECK(rounded(TCRT_DTYPE_BF16, 1 + 0x1p-8) == 1);
+  CHECK(rounded(TCRT_DTYPE_BF16, 1 + 3 * 0x1p-8) == 1 + 0x1p-6);
+  CHECK(rounded(TCRT_DTYPE_BF16, 1e300) == infinity);
+  // ONNX Cast, saturate: values beyond the largest become the largest.
+  CHECK(rounded(TCRT_DTYPE_F8E4M3FN, 1e9) == 448);
+  CHECK(rounded(TCRT_DTYPE_F8E4M3FN, -infinity) == -448);
+  CHECK(rounded(TCRT_DTYPE_F8E4M3FNUZ, 1e9) == 240);
+  CHECK(rounded(TCRT_DTYPE_F8E5M2, 1e9) == 57344);
+  CHECK(rounded(TCRT_DTYPE_F8E5M2FNUZ, 1e9) == 57344);
+  CHECK(rounded(TCRT_DTYPE_F8E4M3FN, 1.0625) == 1);
+  CHECK(rounded(TCRT_DTYPE_F8E4M3FN, 1.1875) == 1.25);
+  CHECK(rounded(TCRT_DTYPE_F4E2M1, 2.5) == 2);
+  CHECK(rounded(TCRT_DTYPE_F4E2M1, 100) == 6);
+}
+
+TEST_CASE("packed integers keep sign and neighbours") {
+  Tensor tensor = make(TCRT_DTYPE_I4, {5});
+  CHECK(tensor.data.size() == 3);
+  for (int64_t i = 0; i < 5; ++i)
+    setInteger(tensor, i, i - 3);
+  for (int64_t i = 0; i < 5; ++i)
+    CHECK(integerAt(tensor, i) == i - 3);
+}
+
+TEST_CASE("comparison: NaN, infinities, dtypes, dims, tolerances") {
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  auto floats = [](std::vector<double> values) {
+    Tensor tensor = make(TCRT_DTYPE_F32, {int64_t(values.size())});
+    for (size_t i = 0; i < values.size(); ++i)
+      setReal(tensor, int64_t(i), values[i]);
+    return tensor;
+  };
+  Tolerance relative, absolute;
+  relative.maxRel = 0.01;
+  absolute.atol = 0.5;
+  CHECK(compare(floats({nan, infinity, 1}), floats({nan, infinity, 1}), relative).isEqual);
+  CHECK(!compare(floats({nan, 1}), floats({0, 1}), relative).isEqual);
+  CHECK(!compare(floats({infinity}), floats({-infinity}), absolute).isEqual);
+  CHECK(compare(floats({100, 0.9}), floats({100, 0}), relative).isEqual);
+  CHECK(!compare(floats({100, 1.1}), floats({100, 0}), relative).isEqual);
+  CHECK(compare(floats({5.5}), floats({5}), absolute).isEqual);
+  CHECK(!compare(floats({5.6}), floats({5}), absolute).isEqual);
+  CHECK(!compare(floats({1, 2}), floats({1}), absolute).isEqual);
+  CHECK(compare(floats({}), floats({}), relative).isEqual);
+  CHECK(!compare(make(TCRT_DTYPE_I32, {1}), make(TCRT_DTYPE_I64, {1}), absolute).isEqual);
+  Tensor one = make(TCRT_DTYPE_I64, {1}), two = one;
+  setInteger(two, 0, 1);
+  CHECK(!compare(one, two, absolute).isEqual);
+  CHECK(compare(make(TCRT_DTYPE_BF16, {3}), make(TCRT_DTYPE_F32, {3}), absolute).isEqual);
+}
+
+TEST_CASE("sequences and optionals as .pb") {
+  Tensor tensor = make(TCRT_DTYPE_F32, {2, 3});
+  setReal(tensor, 5, 7);
+  std::string path = temporary("value.pb");
+  auto readBack = [&](const std::vector<uint8_t> &bytes) {
+    writeFile(path, bytes);
+    PbValue value = readPb(path);
+    unlink(path.c_str());
+    return value;
+  };
+  CHECK(readBack(tensorProto("t", tensor)).isTensor);
+  CHECK(readBack(tensorProto("t", tensor)).tensors[0].data == tensor.data);
+  PbValue sequence = readBack(sequenceProto("s", {tensor, tensor}));
+  CHECK(!sequence.isTensor);
+  CHECK(sequence.tensors.size() == 2);
+  CHECK(sequence.tensors[1].dims == tensor.dims);
+  CHECK(readBack(optionalProto("o", &tensor)).tensors.size() == 1);
+}
+
+TEST_CASE("damaged .npz and .pb files are refused without harm") {
+  Tensor tensor = make(TCRT_DTYPE_F32, {4, 5});
+  for (int64_t i = 0; i < 20; ++i)
+    setReal(tensor, i, double(i));
+  std::string path = temporary("damaged");
+  writeNpz(path, {{"a", tensor}, {"b", make(TCRT_DTYPE_I64, {})}});
+  const std::vector<uint8_t> npz = readFile(path), pb = tensorProto("t", tensor);
+  REQUIRE(readNpz(path).size() == 2);
+  CHECK(readNpz(path)[0].second.data == tensor.data);
+  std::mt19937 random(3);
+  const char *setting = std::getenv("TC_FUZZ_ROUNDS");
+  int rounds = setting ? std::atoi(setting) : 2000, refused = 0;
+  for (int round = 0; round < rounds; ++round) {
+    bool isNpz = round % 2;
+    std::vector<uint8_t> bytes = isNpz ? npz : pb;
+    for (uint32_t n = 1 + random() % 3; n--;)
+      bytes[random() % bytes.size()] = random() % 4 ? uint8_t(random()) : random() % 2 ? 0xff : 0;
+    if (random() % 8 == 0)
+      bytes.resize(random() % bytes.size());
+    writeFile(path, bytes);
+    try {
+      if (isNpz)
+        readNpz(path);
+      else
+        readPb(path);
+    } catch (const Failure &failure) {
+      CHECK((failure.code == 1 && failure.message.find(": error: ") != std::string::npos));
+      ++refused;
+    }
+  }
+  CHECK(refused > rounds / 10);
+  unlink(path.c_str());
+}
