@@ -160,9 +160,13 @@ private:
     SmallVector<Attribute> stopped;
     for (const std::string &reason : plan.stopped(id))
       stopped.push_back(b.getStringAttr(reason));
+    SmallVector<Attribute> reads;
+    for (const RegionInput &input : info.inputs)
+      reads.push_back(b.getStringAttr(stringify(input.access)));
     region.setCostAttr(b.getDictionaryAttr(
-        {b.getNamedAttr("flops", toAttribute(info.flops)), b.getNamedAttr("bytes", toAttribute(info.bytes)),
-         b.getNamedAttr("ops", b.getI64IntegerAttr(info.ops)), b.getNamedAttr("stopped", b.getArrayAttr(stopped))}));
+        {b.getNamedAttr("reads", b.getArrayAttr(reads)), b.getNamedAttr("flops", toAttribute(info.flops)),
+         b.getNamedAttr("bytes", toAttribute(info.bytes)), b.getNamedAttr("ops", b.getI64IntegerAttr(info.ops)),
+         b.getNamedAttr("stopped", b.getArrayAttr(stopped))}));
     if (std::string names = getNodeNames(named); !names.empty())
       region->setAttr(kNodesAttr, b.getStringAttr(names));
   }

@@ -119,6 +119,9 @@ DimMap tc::fuse::mapOperand(Operation *op, unsigned operand, ArrayRef<int> resul
     for (auto [i, dim] : llvm::enumerate(broadcast.getDims()))
       if (sizes[i] == result[dim])
         map[i] = resultMap[dim];
+  } else if (auto gather = dyn_cast<prim::GatherOp>(op); gather && operand == 1) {
+    for (size_t i = 0; i < sizes.size(); ++i)
+      map[i] = resultMap[gather.getAxis() + i];
   } else if (isa<prim::ReshapeOp>(op)) {
     if (getSpace(value) == getSpace(op->getResult(0))) {
       unsigned from = 0;
