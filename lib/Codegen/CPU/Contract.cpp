@@ -334,8 +334,8 @@ private:
         wide = tile;
     }
     double depth = double(p.k.value_or(256));
-    int64_t tilePanels = std::max<int64_t>(wide.panels, int64_t(kPanelBytes / (64 * std::max(depth, 1.0))));
-    tilePanels = tilePanels / wide.panels * wide.panels;
+    int64_t tilePanels = std::max<int64_t>(8, int64_t(kPanelBytes / (64 * std::max(depth, 1.0))));
+    tilePanels = std::max<int64_t>(1, tilePanels / wide.panels) * wide.panels;
     if (panels)
       tilePanels = std::min(tilePanels, roundUp(std::max<int64_t>(1, *panels), wide.panels));
     else
@@ -351,14 +351,16 @@ private:
     auto flops = [&] {
       return 2.0 * depth * std::min(rows, double(tileM)) * std::min(columns, double(tilePanels * kPanel));
     };
+    // Copied rows are worth their copy for 128 columns: then it costs 3 % of the product.
+    int64_t leastPanels = copy ? std::min(tilePanels, roundUp(8, wide.panels)) : wide.panels;
+    // Panels of B come from the second-level cache or beyond for each block of rows.
+    int64_t leastRows = (copy ? 3 : 2) * wide.rows;
     while (tasks() < kTasks && flops() > kTaskFlops) {
-      if (tilePanels > wide.panels && (tilePanels * kPanel >= tileM || tileM <= wide.rows))
-        tilePanels = std::max(wide.panels, roundUp(tilePanels / 2, wide.panels));
-      else if (tileM > wide.rows)
-        tileM = std::max(wide.rows, roundUp(tileM / 2, wide.rows));
+      if (tilePanels > leastPanels && (tilePanels * kPanel >= tileM || tileM <= leastRows))
+        tilePanels = std::max(leastPanels, roundUp(tilePanels / 2, wide.panels));
+      else if (tileM > leastRows)
+        tileM = std::max(leastRows, roundUp(tileM / 2, wide.rows));
       else
-        break;
-      if (tilePanels > wide.panels && roundUp(tilePanels / 2, wide.panels) == tilePanels)
         break;
     }
     params.set("tileM", tileM);

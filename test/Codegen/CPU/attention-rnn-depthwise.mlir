@@ -1,0 +1,44 @@
+// Proves: attention, recurrent layers and depthwise convolutions have generators of their own, and refuse what they cannot take.
+// RUN: tc-opt %s --tc-choose-schedule | FileCheck %s
+// RUN: tc-opt %s --tc-choose-schedule --tc-lower-kernels=variants=x86-64-v4 | FileCheck %s --check-prefix=LOWER
+
+// The scratch holds blocks, never the whole matrix of scores: its size does not depend on the number of keys.
+// CHECK-LABEL: func.func @attention
+// CHECK: #kernel.schedule<"attention", {{.*}}tileS = 112 : i64, tileT = 32 : i64
+// LOWER-LABEL: func.func @attention
+// LOWER: host.launch {{.*}} scratch #{{map[0-9]*}}
+!q = tensor<?x?x64xf32, #prim.dims<affine_map<()[s0, s1] -> (s0, s1, 64)>>>
+func.func @attention(%x: !q) -> !q attributes {prim.symbols = [#prim.symbol<"b", 0, 64, 1>, #prim.symbol<"t", 0, 4096, 1>]} {
+  %r = kernel.region(%q = %x : !q) -> (!q) {
+    %0 = prim.attention %q, %q, %q scale 0.125 causal : (!q, !q, !q) -> !q
+    kernel.yield %0 : !q
+  }
+  return %r : !q
+}
+
+// One panel set for each gate.
+// CHECK-LABEL: func.func @lstm
+// CHECK: #kernel.schedule<"rnn", {{.*}}rhs = 1 : i64{{.*}}tileB = 4 : i64
+// LOWER-LABEL: func.func @lstm
+// LOWER: host.constant {{.*}} : tensor<4x2x20x16xf32>
+func.func @lstm(%x: tensor<5x4x80xf32>, %h: tensor<4x20xf32>, %c: tensor<4x20xf32>, %n: tensor<4xi32>) -> (tensor<5x4x20xf32>, tensor<4x20xf32>) {
+  %w = prim.constant dense<1.0> : tensor<20x80xf32>
+  %b = prim.constant dense<2.0> : tensor<80xf32>
+  %p = prim.constant dense<3.0> : tensor<60xf32>
+  %r:2 = kernel.region(%i0 = %x : tensor<5x4x80xf32>, %i1 = %w : tensor<20x80xf32>, %i2 = %b : tensor<80xf32>, %i3 = %h : tensor<4x20xf32>, %i4 = %c : tensor<4x20xf32>, %i5 = %p : tensor<60xf32>, %i6 = %n : tensor<4xi32>) -> (tensor<5x4x20xf32>, tensor<4x20xf32>) {
+    %y, %fh, %fc = prim.rnn lstm %i0, %i1, %i2, %i3, %i4, %i5, %i6 : (tensor<5x4x80xf32>, tensor<20x80xf32>, tensor<80xf32>, tensor<4x20xf32>, tensor<4x20xf32>, tensor<60xf32>, tensor<4xi32>) -> (tensor<5x4x20xf32>, tensor<4x20xf32>, tensor<4x20xf32>)
+    kernel.yield %y, %fc : tensor<5x4x20xf32>, tensor<4x20xf32>
+  }
+  return %r#0, %r#1 : tensor<5x4x20xf32>, tensor<4x20xf32>
+}
+
+// CHECK-LABEL: func.func @depthwise
+// CHECK: #kernel.schedule<"depthwise", {grain = {{[0-9]+}} : i64, pixels256 = 4 : i64, pixels512 = 7 : i64
+func.func @depthwise(%x: tensor<1x14x14x48xf32>) -> tensor<1x14x14x48xf32> {
+  %w = prim.constant dense<1.0> : tensor<3x3x1x48xf32>
+  %r = kernel.region(%i0 = %x : tensor<1x14x14x48xf32>, %i1 = %w : tensor<3x3x1x48xf32>) -> (tensor<1x14x14x48xf32>) {
+    %0 = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 48 : (tensor<1x14x14x48xf32>, tensor<3x3x1x48xf32>) -> tensor<1x14x14x48xf32>
+    kernel.yield %0 : tensor<1x14x14x48xf32>
+  }
+  return %r : tensor<1x14x14x48xf32>
+}

@@ -1,0 +1,106 @@
+// Proves: the contract generator takes products and convolutions, packs constant weights through views, and its kernels multiply in
+// registers.
+// RUN: tc-opt %s --split-input-file --tc-choose-schedule | FileCheck %s
+// RUN: tc-opt %s --split-input-file --tc-choose-schedule --tc-lower-kernels=variants=x86-64-v3,x86-64-v4 | FileCheck %s --check-prefix=LOWER
+
+// Weights in [N, K] order: packed as they are, panels of 16 columns, K-major. A dynamic number of rows; the epilogue is inside.
+// CHECK-LABEL: func.func @linear
+// CHECK: schedule = #kernel.schedule<"contract", {cols256 = 16 : i64, cols512 = 32 : i64
+// CHECK-SAME: lhsCopy = 0 : i64, rhs = 1 : i64
+// LOWER: #[[MAP:.*]] = affine_map<(d0, d1, d2) -> (d0 * 16 + d2, d1)>
+// LOWER-LABEL: func.func @linear
+// LOWER: host.constant dense<1.000000e+00> : tensor<200x96xf32> map #[[MAP]] : tensor<13x96x16xf32>
+// LOWER: host.launch @[[KERNEL:k0_dot_general[a-z_]*]](
+// LOWER-LABEL: host.variant @"x86-64-v3"
+// LOWER: llvm.func @[[KERNEL]](
+// LOWER: llvm.intr.fmuladd{{.*}}vector<8xf32>
+// LOWER-LABEL: host.variant @"x86-64-v4"
+// LOWER: llvm.func @[[KERNEL]](
+// LOWER: llvm.intr.fmuladd{{.*}}vector<16xf32>
+!x = tensor<?x96xf32, #prim.dims<affine_map<()[s0] -> (s0, 96)>>>
+!y = tensor<?x200xf32, #prim.dims<affine_map<()[s0] -> (s0, 200)>>>
+func.func @linear(%x: !x) -> !y attributes {prim.symbols = [#prim.symbol<"rows", 0, 1000000, 1>]} {
+  %w = prim.constant dense<1.0> : tensor<200x96xf32>
+  %b = prim.constant dense<2.0> : tensor<200xf32>
+  %r = kernel.region(%i0 = %x : !x, %i1 = %w : tensor<200x96xf32>, %i2 = %b : tensor<200xf32>) -> (!y) {
+    %t = prim.transpose %i1 [1, 0] : tensor<200x96xf32> -> tensor<96x200xf32>
+    %0 = prim.dot_general %i0, %t batch [] x [] contract [1] x [0] : (!x, tensor<96x200xf32>) -> !y
+    %1 = prim.broadcast %i2 [1] : tensor<200xf32> -> !y
+    %2 = prim.add %0, %1 : !y
+    kernel.yield %2 : !y
+  }
+  return %r : !y
+}
+
+// -----
+
+// Both operands at run time: the task packs the second one.
+// CHECK-LABEL: func.func @scores
+// CHECK: #kernel.schedule<"contract", {{.*}}rhs = -1 : i64
+// LOWER-LABEL: func.func @scores
+// LOWER: host.launch {{.*}} scratch
+func.func @scores(%q: tensor<2x3x20x16xf32>, %k: tensor<2x3x35x16xf32>) -> tensor<2x3x20x35xf32> {
+  %r = kernel.region(%i0 = %q : tensor<2x3x20x16xf32>, %i1 = %k : tensor<2x3x35x16xf32>) -> (tensor<2x3x20x35xf32>) {
+    %0 = prim.dot_general %i0, %i1 batch [0, 1] x [0, 1] contract [3] x [3] : (tensor<2x3x20x16xf32>, tensor<2x3x35x16xf32>) -> tensor<2x3x20x35xf32>
+    kernel.yield %0 : tensor<2x3x20x35xf32>
+  }
+  return %r : tensor<2x3x20x35xf32>
+}
+
+// -----
+
+// A padded convolution copies its rows; k runs over kernel rows, kernel columns and channels.
+// CHECK-LABEL: func.func @conv3x3
+// CHECK: #kernel.schedule<"contract", {cols256 = 16 : i64, cols512 = 32 : i64, grain = 1 : i64, lhsCopy = 1 : i64, patchH256
+// LOWER: #[[MAP:.*]] = affine_map<(d0, d1, d2) -> ((d1 floordiv 64) floordiv 3, (d1 floordiv 64) mod 3, d1 mod 64, d0 * 16 + d2)>
+// LOWER-LABEL: func.func @conv3x3
+// LOWER: host.constant {{.*}} map #[[MAP]] : tensor<4x576x16xf32>
+func.func @conv3x3(%x: tensor<1x14x14x64xf32>) -> tensor<1x14x14x64xf32> {
+  %w = prim.constant dense<1.0> : tensor<3x3x64x64xf32>
+  %r = kernel.region(%i0 = %x : tensor<1x14x14x64xf32>, %i1 = %w : tensor<3x3x64x64xf32>) -> (tensor<1x14x14x64xf32>) {
+    %0 = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x14x14x64xf32>, tensor<3x3x64x64xf32>) -> tensor<1x14x14x64xf32>
+    kernel.yield %0 : tensor<1x14x14x64xf32>
+  }
+  return %r : tensor<1x14x14x64xf32>
+}
+
+// -----
+
+// A residual that only the epilogue reads, at the output's own positions, may give its memory to the output.
+// CHECK-LABEL: func.func @residual
+// LOWER-LABEL: func.func @residual
+// LOWER: host.launch {{.*}} in_place [2, 0]
+func.func @residual(%x: tensor<8x32xf32>, %old: tensor<8x48xf32>) -> tensor<8x48xf32> {
+  %w = prim.constant dense<1.0> : tensor<32x48xf32>
+  %r = kernel.region(%i0 = %x : tensor<8x32xf32>, %i1 = %w : tensor<32x48xf32>, %i2 = %old : tensor<8x48xf32>) -> (tensor<8x48xf32>) {
+    %0 = prim.dot_general %i0, %i1 batch [] x [] contract [1] x [0] : (tensor<8x32xf32>, tensor<32x48xf32>) -> tensor<8x48xf32>
+    %1 = prim.add %0, %i2 : tensor<8x48xf32>
+    kernel.yield %1 : tensor<8x48xf32>
+  }
+  return %r : tensor<8x48xf32>
+}
+
+// -----
+
+// Negative: f64 products, and a value that is needed at two positions at once, go to the loops generator.
+// CHECK-LABEL: func.func @wide
+// CHECK: #kernel.schedule<"loops"
+func.func @wide(%x: tensor<8x8xf64>) -> tensor<8x8xf64> {
+  %r = kernel.region(%i0 = %x : tensor<8x8xf64>) -> (tensor<8x8xf64>) {
+    %0 = prim.dot_general %i0, %i0 batch [] x [] contract [1] x [0] : (tensor<8x8xf64>, tensor<8x8xf64>) -> tensor<8x8xf64>
+    kernel.yield %0 : tensor<8x8xf64>
+  }
+  return %r : tensor<8x8xf64>
+}
+
+// CHECK-LABEL: func.func @symmetric
+// CHECK: #kernel.schedule<"loops"
+func.func @symmetric(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %r = kernel.region(%i0 = %x : tensor<8x8xf32>) -> (tensor<8x8xf32>) {
+    %0 = prim.dot_general %i0, %i0 batch [] x [] contract [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+    %1 = prim.transpose %0 [1, 0] : tensor<8x8xf32> -> tensor<8x8xf32>
+    %2 = prim.add %0, %1 : tensor<8x8xf32>
+    kernel.yield %2 : tensor<8x8xf32>
+  }
+  return %r : tensor<8x8xf32>
+}
