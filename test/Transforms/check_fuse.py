@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Random prim functions: fusion and collapsing dims must not change their results.
 
-  check_fuse.py BIN [--functions N] [--seed S]
+  check_fuse.py [--bin FOLDER] [--functions N] [--seed S]
 
-BIN holds tc-opt and tc-interpret. Every function is interpreted as it is and after each pipeline; a difference, a verifier
+tc-opt and tc-interpret come from FOLDER, else from the path. Every function is interpreted as it is and after each pipeline; a difference, a verifier
 error or a crash fails, with the function's text in the message. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 import argparse, os, random, subprocess, sys, tempfile
@@ -147,7 +147,7 @@ def run(*command):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("bin")
+    parser.add_argument("--bin", default="")
     parser.add_argument("--functions", type=int, default=25)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
