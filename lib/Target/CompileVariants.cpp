@@ -78,12 +78,24 @@ llvm::Error tc::target::compileVariants(ModuleOp module, const ObjectOptions &op
     if (!object)
       return object.takeError();
     builder.setInsertionPoint(variant);
-    auto type = RankedTensorType::get({int64_t(object->elf.size())}, builder.getI8Type());
-    AsmResourceBlob blob = HeapAsmResourceBlob::allocateAndCopyWithAlign(
-        ArrayRef<char>(object->elf.data(), object->elf.size()), /*align=*/64);
-    auto bytes = DenseI8ResourceElementsAttr::get(type, ("elf_" + variant.getSymName()).str(), std::move(blob));
-    host::BinaryOp::create(builder, variant.getLoc(), variant.getSymName(), variant.getDevice(), variant.getCpu(),
-                           variant.getFeatures(), object->requires_, cast<ElementsAttr>(Attribute(bytes)));
+    auto resource = [&](StringRef bytes, const Twine &name) {
+      auto type = RankedTensorType::get({int64_t(bytes.size())}, builder.getI8Type());
+      AsmResourceBlob blob =
+          HeapAsmResourceBlob::allocateAndCopyWithAlign(ArrayRef<char>(bytes.data(), bytes.size()), /*align=*/64);
+      return cast<ElementsAttr>(Attribute(DenseI8ResourceElementsAttr::get(type, name.str(), std::move(blob))));
+    };
+    auto binary = host::BinaryOp::create(builder, variant.getLoc(), variant.getSymName(), variant.getDevice(),
+                                         variant.getCpu(), variant.getFeatures(), object->requires_,
+                                         resource(object->elf, "elf_" + variant.getSymName()));
+    SmallVector<Attribute> deviceCode;
+    for (auto [kind, list] : {std::make_pair("cubin", &object->cubins), std::make_pair("ptx", &object->ptx)})
+      for (const DeviceObject &code : *list)
+        deviceCode.push_back(builder.getDictionaryAttr(
+            {builder.getNamedAttr("kind", builder.getStringAttr(kind)),
+             builder.getNamedAttr("arch", builder.getI64IntegerAttr(code.arch)),
+             builder.getNamedAttr("object", resource(code.bytes, Twine(kind) + Twine(code.arch) + "_" + variant.getSymName()))}));
+    if (!deviceCode.empty())
+      binary->setAttr(host::kDeviceCodeAttr, builder.getArrayAttr(deviceCode));
     compilation.reset();
     variant.erase();
   }

@@ -17,6 +17,7 @@
 #include "llvm/Support/Error.h"
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace tc::target {
 
@@ -26,10 +27,17 @@ struct ObjectOptions {
   std::string debugDir; ///< if not empty: LLVM IR and assembly of every part go there
 };
 
+/// Code for a GPU. `arch` as in tcrt_section_t::arch.
+struct DeviceObject {
+  unsigned arch;
+  std::string bytes;
+};
+
 /// A finished variant.
 struct Object {
   std::string elf;
   uint64_t requires_ = 0; ///< TCRT_CPU_* bits
+  std::vector<DeviceObject> cubins, ptx;
 };
 
 /// One variant on its way. `compilePart` is called once per part, from any thread; then `finish` once.
@@ -67,6 +75,8 @@ llvm::Error verifyObject(llvm::StringRef elf);
 
 /// Registers the CPU backend.
 void registerLLVMCPUBackend();
+/// Registers the backend of NVIDIA GPUs ("cuda"), which needs the CPU backend too, and ptxas when it compiles.
+void registerNVPTXBackend();
 
 } // namespace tc::target
 

@@ -38,7 +38,7 @@ struct Launch {
   /// (input, output) pairs, flattened, that may share memory.
   llvm::SmallVector<int64_t> inPlace;
   llvm::SmallVector<mlir::RankedTensorType> temporaries;
-  /// GPU kernels: {block = threads, smem = bytes}; the grid is `tasks` blocks. Null: a CPU kernel.
+  /// GPU kernels: {block = [threads, 1, 1], smem = bytes}; the grid is `tasks` blocks. Null: a CPU kernel.
   mlir::DictionaryAttr device;
 };
 

@@ -199,6 +199,17 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     });
   }
 
+  /// The launch's device attribute with its grid: as many blocks along x as there are tasks.
+  static DictionaryAttr deviceWithGrid(const Launch &launch) {
+    if (!launch.device)
+      return {};
+    MLIRContext *context = launch.device.getContext();
+    AffineExpr one = getAffineConstantExpr(1, context);
+    NamedAttrList attributes(launch.device);
+    attributes.set("grid", AffineMapAttr::get(prim::makeSizeMap(context, {launch.tasks, one, one})));
+    return attributes.getDictionary(context);
+  }
+
   void replaceByLaunches(kernel::RegionOp region, Kernel &kernel) {
     OpBuilder builder(region);
     MLIRContext *context = &getContext();
@@ -228,7 +239,8 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
           builder, region.getLoc(), outputs, FlatSymbolRefAttr::get(context, kernel.name + launch.suffix), inputs,
           builder.getDenseI64ArrayAttr(kernel.symbols), mapOf(launch.tasks), mapOf(launch.grain),
           launch.scratch ? mapOf(launch.scratch) : AffineMapAttr(),
-          launch.inPlace.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(launch.inPlace), launch.device,
+          launch.inPlace.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(launch.inPlace),
+          deviceWithGrid(launch),
           last ? region.getCostAttr() : DictionaryAttr());
       if (auto nodes = region->getAttr("nodes"))
         op->setAttr("nodes", nodes);
@@ -266,7 +278,7 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     Value begin, end;
     if (isDevice) {
       // The argument words are the kernel's only parameter, by value; a block does the task of its number.
-      int32_t threads = launch.device.getAs<IntegerAttr>("block").getInt();
+      int32_t threads = launch.device.getAs<DenseI64ArrayAttr>("block")[0];
       function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
       function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), builder.getDenseI32ArrayAttr({threads}));
       function.setArgAttr(0, LLVM::LLVMDialect::getByValAttrName(),

@@ -529,10 +529,10 @@ LogicalResult ProgramBuilder::emitLaunch(LaunchOp launch) {
     return launch.emitError() << "a launch on a device needs device = {grid = map of 3 sizes, block = 3 numbers, smem}";
   auto smem = device.getAs<IntegerAttr>("smem");
   unsigned index = deviceKernels.try_emplace(launch.getKernel(), deviceKernels.size()).first->second;
-  // cuLaunchKernel takes an array of the parameters' addresses. An empty grid is no launch.
-  Value parameters = stack(std::max<int64_t>(word, 1)), gridWords = stack(2), blockWords = stack(2);
-  for (int64_t i = 0; i < word; ++i)
-    store(at(args, 8 * i), at(parameters, 8 * i));
+  // cuLaunchKernel takes an array of the parameters' addresses; there is one parameter, the argument words by value. An
+  // empty grid is no launch.
+  Value parameters = stack(1), gridWords = stack(2), blockWords = stack(2);
+  store(args, parameters);
   Value empty = LLVM::ConstantOp::create(b, loc, i1, b.getBoolAttr(false));
   for (int64_t i = 0; i < 3; ++i) {
     Value count = size(grid.getValue().getResult(i));

@@ -320,7 +320,7 @@ llvm::Expected<Object> Compilation::finish() {
   llvm::Expected<std::string> elf = linkObjects(objects);
   if (!elf)
     return elf.takeError();
-  return Object{std::move(*elf), requires_};
+  return Object{std::move(*elf), requires_, {}, {}};
 }
 
 class LLVMCPUBackend : public TargetBackend {

@@ -1,0 +1,223 @@
+//===- NVPTX.cpp - GPU variants: PTX and cubin beside a host program ---------------------------------------------------===//
+//
+// A cuda variant holds the kernels (llvm.func with nvvm.kernel) and the program that launches them. The program goes through the
+// CPU backend, for the oldest CPU that tc supports; the kernels become one LLVM module, PTX, and with ptxas a cubin for
+// the GPU that was asked for. The PTX stays in the artifact as a floor: the driver compiles it for newer GPUs.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "tc/Target/Target.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::target;
+
+namespace {
+
+/// Lowest GPU that the PTX runs on, and the PTX version that has all instructions which kernels use.
+constexpr llvm::StringLiteral kFloor = "sm_80", kPtxFeature = "+ptx80";
+
+/// ptxas: $CUDA_PATH/bin, $CUDA_HOME/bin, $PATH, then the toolkit's usual place.
+llvm::ErrorOr<std::string> findPtxas() {
+  SmallVector<std::string> folders;
+  for (const char *variable : {"CUDA_PATH", "CUDA_HOME"})
+    if (std::optional<std::string> value = llvm::sys::Process::GetEnv(variable))
+      folders.push_back(*value + "/bin");
+  SmallVector<StringRef> paths(folders.begin(), folders.end());
+  if (auto found = llvm::sys::findProgramByName("ptxas", paths))
+    return found;
+  if (auto found = llvm::sys::findProgramByName("ptxas"))
+    return found;
+  return llvm::sys::findProgramByName("ptxas", {"/usr/local/cuda/bin"});
+}
+
+llvm::Expected<std::string> assemble(StringRef ptx, StringRef chip) {
+  llvm::ErrorOr<std::string> ptxas = findPtxas();
+  if (!ptxas)
+    return llvm::createStringError("ptxas was not found; building GPU artifacts needs the CUDA toolkit: set CUDA_PATH to it");
+  SmallString<128> source, cubin, log;
+  if (llvm::sys::fs::createTemporaryFile("tc", "ptx", source) || llvm::sys::fs::createTemporaryFile("tc", "cubin", cubin) ||
+      llvm::sys::fs::createTemporaryFile("tc", "log", log))
+    return llvm::createStringError("cannot create a temporary file for ptxas");
+  llvm::FileRemover removeSource(source), removeCubin(cubin), removeLog(log);
+  {
+    std::error_code error;
+    llvm::raw_fd_ostream stream(source, error);
+    stream << ptx;
+    stream.close();
+    if (error || stream.has_error())
+      return llvm::createStringError("cannot write a temporary file for ptxas");
+  }
+  std::string arch = ("-arch=" + chip).str();
+  std::optional<StringRef> redirects[] = {StringRef(), log.str(), log.str()};
+  int status = llvm::sys::ExecuteAndWait(*ptxas, {*ptxas, arch, "-O3", source, "-o", cubin}, std::nullopt, redirects);
+  if (status != 0) {
+    auto text = llvm::MemoryBuffer::getFile(log);
+    StringRef first = text ? (*text)->getBuffer().split('\n').first : StringRef("no message");
+    return llvm::createStringError("ptxas refused a kernel for " + chip + ": " + first);
+  }
+  auto bytes = llvm::MemoryBuffer::getFile(cubin, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!bytes)
+    return llvm::createStringError("ptxas wrote no cubin");
+  return (*bytes)->getBuffer().str();
+}
+
+class Compilation : public VariantCompilation {
+public:
+  llvm::Error prepare(host::VariantOp variant, const ObjectOptions &options);
+  unsigned getPartCount() const override { return program->getPartCount() + 1; }
+  llvm::Error compilePart(unsigned part) override {
+    return part + 1 == getPartCount() ? compileKernels() : program->compilePart(part);
+  }
+  llvm::Expected<Object> finish() override;
+
+private:
+  llvm::Error compileKernels();
+
+  host::VariantOp variant;
+  OwningOpRef<ModuleOp> holder; // the program without the kernels
+  std::unique_ptr<VariantCompilation> program;
+  std::string ptx, cubin;
+};
+
+bool isDevice(Operation &op) {
+  if (auto function = dyn_cast<LLVM::LLVMFuncOp>(op))
+    return function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName());
+  if (auto global = dyn_cast<LLVM::GlobalOp>(op))
+    return global.getAddrSpace() == 3;
+  return false;
+}
+
+llvm::Error Compilation::prepare(host::VariantOp cuda, const ObjectOptions &options) {
+  variant = cuda;
+  TargetBackend *cpu = lookupBackend("cpu");
+  if (!cpu)
+    return llvm::createStringError("GPU variants need the CPU backend for their host program");
+  holder = ModuleOp::create(variant.getLoc());
+  OpBuilder builder(holder->getBodyRegion());
+  auto copy = cast<host::VariantOp>(builder.clone(*variant));
+  for (Operation &op : llvm::make_early_inc_range(copy.getBody().front()))
+    if (isDevice(op))
+      op.erase();
+  copy.setCpu("x86-64-v2");
+  copy.setFeatures("");
+  auto begun = cpu->begin(copy, options);
+  if (!begun)
+    return begun.takeError();
+  program = std::move(*begun);
+  return llvm::Error::success();
+}
+
+llvm::Error Compilation::compileKernels() {
+  static const bool initialized = [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    return true;
+  }();
+  (void)initialized;
+  OwningOpRef<ModuleOp> module = ModuleOp::create(variant.getLoc());
+  OpBuilder builder(module->getBodyRegion());
+  bool any = false;
+  for (Operation &op : variant.getBody().front()) {
+    auto function = dyn_cast<LLVM::LLVMFuncOp>(op);
+    bool table = isa<LLVM::GlobalOp>(op) && cast<LLVM::GlobalOp>(op).getSymName().starts_with("table_");
+    if (isDevice(op) || table)
+      builder.clone(op);
+    any |= function && isDevice(op);
+  }
+  if (!any)
+    return llvm::Error::success();
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> llvmModule = translateModuleToLLVMIR(*module, context, variant.getSymName());
+  if (!llvmModule)
+    return llvm::createStringError("the kernels of variant \"" + variant.getSymName() + "\" cannot be translated to LLVM IR");
+  llvm::Triple triple("nvptx64-nvidia-cuda");
+  std::string error;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return llvm::createStringError("LLVM has no NVPTX code generator: " + error);
+  std::unique_ptr<llvm::TargetMachine> machine(
+      target->createTargetMachine(triple, kFloor, kPtxFeature, {}, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  if (!machine)
+    return llvm::createStringError("LLVM cannot generate PTX");
+  llvmModule->setTargetTriple(triple);
+  llvmModule->setDataLayout(machine->createDataLayout());
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = tuning.SLPVectorization = false;
+  llvm::PassBuilder passes(machine.get(), tuning);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager graph;
+  llvm::ModuleAnalysisManager modules;
+  passes.registerModuleAnalyses(modules);
+  passes.registerCGSCCAnalyses(graph);
+  passes.registerFunctionAnalyses(functions);
+  passes.registerLoopAnalyses(loops);
+  passes.crossRegisterProxies(loops, functions, graph, modules);
+  passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(*llvmModule, modules);
+  llvm::SmallVector<char, 0> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager codegen;
+  if (machine->addPassesToEmitFile(codegen, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
+    return llvm::createStringError("LLVM cannot write PTX");
+  codegen.run(*llvmModule);
+  ptx.assign(text.data(), text.size());
+  llvm::Expected<std::string> assembled = assemble(ptx, variant.getCpu());
+  if (!assembled)
+    return assembled.takeError();
+  cubin = std::move(*assembled);
+  return llvm::Error::success();
+}
+
+llvm::Expected<Object> Compilation::finish() {
+  llvm::Expected<Object> object = program->finish();
+  if (!object)
+    return object;
+  // sm_90 is 900; sm_90a, whose code runs on no other GPU, 901.
+  StringRef chip = variant.getCpu();
+  chip.consume_front("sm_");
+  bool exact = chip.consume_back("a");
+  unsigned number = 0;
+  if (chip.getAsInteger(10, number))
+    return llvm::createStringError("\"" + variant.getCpu() + "\" is no GPU name; expected for instance sm_90");
+  if (!cubin.empty())
+    object->cubins.push_back({number * 10 + exact, std::move(cubin)});
+  if (!ptx.empty())
+    object->ptx.push_back({800, std::move(ptx)});
+  return object;
+}
+
+class NVPTXBackend : public TargetBackend {
+public:
+  llvm::StringRef getDevice() const override { return "cuda"; }
+  llvm::Expected<std::unique_ptr<VariantCompilation>> begin(host::VariantOp variant, const ObjectOptions &options) override {
+    auto compilation = std::make_unique<Compilation>();
+    if (llvm::Error error = compilation->prepare(variant, options))
+      return std::move(error);
+    return compilation;
+  }
+};
+
+} // namespace
+
+void tc::target::registerNVPTXBackend() { registerBackend(std::make_unique<NVPTXBackend>()); }
