@@ -17,6 +17,7 @@
 #include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Frontend/ONNX.h"
+#include "tc/Driver/Phases.h"
 #include "tc/Target/Passes.h"
 #include "tc/Target/Target.h"
 #include "tc/Transforms/Passes.h"
@@ -55,4 +56,5 @@ void tc::driver::registerAllPasses() {
   target::registerLLVMCPUBackend();
   conversion::registerConversionPasses();
   setFunctionExpander(expandOnnxFunction);
+  registerPhases();
 }

@@ -1,0 +1,60 @@
+//===- Phases.h - the phases and their pipelines ---------------------------------------------------------------*- C++ -*-===//
+//
+// A phase is a name, a pipeline that takes a module from the end of the phase before to its own end, and a pass
+// tc-verify-<phase> that says what holds then. `tc-compile --compile-to=<phase>` stops at one, tc-opt runs one with
+// --tc-phase-<phase>, and both start from the text of any.
+//
+// To add a pass to a phase: one line in its build function in Phases.cpp.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_DRIVER_PHASES_H
+#define TC_DRIVER_PHASES_H
+
+#include "tc/Conversion/GraphToPrim/GraphToPrim.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassOptions.h"
+
+#include <optional>
+
+namespace tc::driver {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "tc/Driver/Passes.h.inc"
+
+/// In order.
+enum class Phase { Import, Prim, Fuse, Schedule, Kernel, Host, Object, Artifact };
+inline constexpr unsigned kPhaseCount = 8;
+
+llvm::StringRef getName(Phase phase);
+std::optional<Phase> parsePhase(llvm::StringRef name);
+/// The phase whose end `module` stands at, from what it holds.
+Phase detectPhase(mlir::ModuleOp module);
+
+/// What the pipelines of the phases can be told.
+struct PhaseOptions : public mlir::PassPipelineOptions<PhaseOptions> {
+  ListOption<std::string> dims{*this, "dim", llvm::cl::desc("sizes of named dims: batch=1 or batch=1..64 (prim)")};
+  ListOption<std::string> shapes{*this, "shape", llvm::cl::desc("sizes of inputs: x=1x3x224x224 (prim)")};
+  Option<bool> fuse{*this, "fuse", llvm::cl::desc("false: one primitive per kernel (fuse)"), llvm::cl::init(true)};
+  ListOption<std::string> variants{*this, "variants", llvm::cl::desc("CPU variants, best last (kernel)")};
+  Option<unsigned> jobs{*this, "jobs", llvm::cl::desc("threads, 0: all (object)"), llvm::cl::init(0)};
+  Option<std::string> debugDir{*this, "debug-dir", llvm::cl::desc("folder for LLVM IR and assembly (object)"), llvm::cl::init("")};
+  /// If set: filled by the conversion from graph to prim.
+  GraphToPrimReport *report = nullptr;
+};
+
+/// Appends the passes of a phase, without its verifier. Import and Artifact have no passes.
+void buildPhasePipeline(Phase phase, mlir::OpPassManager &manager, const PhaseOptions &options);
+/// Appends tc-verify-<phase>; none for Artifact.
+void addPhaseVerifier(Phase phase, mlir::OpPassManager &manager);
+/// Registers --tc-phase-<name> for all phases and the passes of Passes.td. Once per process.
+void registerPhases();
+
+} // namespace tc::driver
+
+#endif // TC_DRIVER_PHASES_H

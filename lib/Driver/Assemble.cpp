@@ -1,0 +1,370 @@
+//===- Assemble.cpp - signature, manifest, weights --------------------------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "tc/Driver/Assemble.h"
+
+#include "tc/Conversion/HostToLLVM/HostToLLVM.h"
+#include "tc/Dialect/Host/IR/Host.h"
+#include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Dialect/TC/IR/TC.h"
+#include "tc/Driver/Version.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/Support/JSON.h"
+#include <map>
+
+using namespace mlir;
+using namespace tc;
+using tc::artifact::ArtifactSpec;
+using tc::artifact::Dim;
+using tc::artifact::Kernel;
+using tc::artifact::Segment;
+using tc::artifact::Symbol;
+using tc::artifact::Variant;
+using tc::artifact::WeightSink;
+
+namespace {
+
+tcrt_dtype_t toDtype(Type type) {
+  if (type.isF32())
+    return TCRT_DTYPE_F32;
+  if (type.isF64())
+    return TCRT_DTYPE_F64;
+  if (type.isF16())
+    return TCRT_DTYPE_F16;
+  if (type.isBF16())
+    return TCRT_DTYPE_BF16;
+  if (isa<Float8E4M3FNType>(type))
+    return TCRT_DTYPE_F8E4M3FN;
+  if (isa<Float8E4M3FNUZType>(type))
+    return TCRT_DTYPE_F8E4M3FNUZ;
+  if (isa<Float8E5M2Type>(type))
+    return TCRT_DTYPE_F8E5M2;
+  if (isa<Float8E5M2FNUZType>(type))
+    return TCRT_DTYPE_F8E5M2FNUZ;
+  if (isa<Float4E2M1FNType>(type))
+    return TCRT_DTYPE_F4E2M1;
+  if (isa<Float8E8M0FNUType>(type))
+    return TCRT_DTYPE_F8E8M0;
+  if (auto complex = dyn_cast<ComplexType>(type))
+    return complex.getElementType().isF32()   ? TCRT_DTYPE_C64
+           : complex.getElementType().isF64() ? TCRT_DTYPE_C128
+                                              : TCRT_DTYPE_INVALID;
+  auto integer = dyn_cast<IntegerType>(type);
+  if (!integer)
+    return TCRT_DTYPE_INVALID;
+  bool isUnsigned = integer.isUnsigned();
+  switch (integer.getWidth()) {
+  case 1:
+    return TCRT_DTYPE_BOOL;
+  case 2:
+    return isUnsigned ? TCRT_DTYPE_U2 : TCRT_DTYPE_I2;
+  case 4:
+    return isUnsigned ? TCRT_DTYPE_U4 : TCRT_DTYPE_I4;
+  case 8:
+    return isUnsigned ? TCRT_DTYPE_U8 : TCRT_DTYPE_I8;
+  case 16:
+    return isUnsigned ? TCRT_DTYPE_U16 : TCRT_DTYPE_I16;
+  case 32:
+    return isUnsigned ? TCRT_DTYPE_U32 : TCRT_DTYPE_I32;
+  case 64:
+    return isUnsigned ? TCRT_DTYPE_U64 : TCRT_DTYPE_I64;
+  default:
+    return TCRT_DTYPE_INVALID;
+  }
+}
+
+std::string toText(AffineExpr expr) {
+  std::string text;
+  llvm::raw_string_ostream(text) << expr;
+  return text;
+}
+
+/// Number, or the expression as text.
+llvm::json::Value toJson(AffineExpr expr) {
+  if (auto constant = prim::getConstantSize(expr))
+    return *constant;
+  return toText(expr);
+}
+
+llvm::json::Value typeToJson(StringRef name, Type type) {
+  llvm::json::Array dims;
+  for (AffineExpr expr : prim::getSizes(type))
+    dims.push_back(toJson(expr));
+  std::string element;
+  llvm::raw_string_ostream(element) << cast<RankedTensorType>(type).getElementType();
+  return llvm::json::Object{{"name", name}, {"dtype", element}, {"shape", std::move(dims)}};
+}
+
+class Assembler {
+public:
+  Assembler(ModuleOp module, const driver::AssembleOptions &options) : module(module), options(options) {}
+  llvm::Expected<ArtifactSpec> run();
+
+private:
+  llvm::Error addSignature();
+  llvm::Error addVariants();
+  llvm::Error addWeights();
+  llvm::Error addDefaults();
+  void addKernels();
+  void addManifest();
+  llvm::Expected<ArrayRef<char>> bytesOf(Attribute data);
+
+  ModuleOp module;
+  func::FuncOp main;
+  const driver::AssembleOptions &options;
+  ArtifactSpec spec;
+};
+
+llvm::Error Assembler::addSignature() {
+  ArrayAttr symbols = main->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);
+  llvm::SmallDenseSet<unsigned> bound;
+  if (symbols)
+    for (Attribute attr : symbols) {
+      auto symbol = cast<prim::SymbolAttr>(attr);
+      spec.symbols.push_back({symbol.getName().str(), symbol.getMin(), symbol.getMax(), symbol.getDivisor()});
+    }
+  auto add = [&](Type type, StringAttr name, StringRef kind, unsigned number, std::vector<artifact::Value> &values, bool isInput) -> llvm::Error {
+    artifact::Value value;
+    value.name = name && !name.getValue().empty() ? name.str() : (kind + "_" + Twine(number)).str();
+    value.dtype = toDtype(cast<RankedTensorType>(type).getElementType());
+    if (value.dtype == TCRT_DTYPE_INVALID || value.dtype == TCRT_DTYPE_STRING) {
+      std::string text;
+      llvm::raw_string_ostream(text) << type;
+      return llvm::createStringError("%s \"%s\" has the type %s, which artifacts cannot hold", kind.str().c_str(),
+                                     value.name.c_str(), text.c_str());
+    }
+    for (AffineExpr expr : prim::getSizes(type)) {
+      auto symbol = dyn_cast<AffineSymbolExpr>(expr);
+      if (auto constant = prim::getConstantSize(expr))
+        value.dims.push_back(Dim::fixed(*constant));
+      else if (symbol && (isInput || bound.contains(symbol.getPosition())))
+        value.dims.push_back(Dim::symbol(symbol.getPosition()));
+      else
+        value.dims.push_back(Dim::expr());
+      if (symbol && isInput)
+        bound.insert(symbol.getPosition());
+    }
+    values.push_back(std::move(value));
+    return llvm::Error::success();
+  };
+  for (BlockArgument argument : main.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    if (llvm::Error error = add(argument.getType(), main.getArgAttrOfType<StringAttr>(number, "tc.name"), "input", number,
+                                spec.inputs, true))
+      return error;
+    if (argument.use_empty())
+      spec.inputs.back().flags |= TCRT_VALUE_FLAG_UNUSED;
+  }
+  for (auto [number, type] : llvm::enumerate(main.getResultTypes()))
+    if (llvm::Error error =
+            add(type, main.getResultAttrOfType<StringAttr>(number, "tc.name"), "output", number, spec.outputs, false))
+      return error;
+  return llvm::Error::success();
+}
+
+llvm::Error Assembler::addVariants() {
+  for (auto binary : module.getOps<host::BinaryOp>()) {
+    auto bytes = dyn_cast<DenseI8ResourceElementsAttr>(binary.getObject());
+    std::optional<ArrayRef<int8_t>> data = bytes ? bytes.tryGetAsArrayRef() : std::nullopt;
+    if (!data)
+      return llvm::createStringError("the object code of variant \"" + binary.getSymName() + "\" is missing");
+    Variant variant;
+    variant.name = binary.getSymName().str();
+    variant.device = binary.getDevice() == "cuda" ? TCRT_DEVICE_CUDA : TCRT_DEVICE_CPU;
+    variant.cpuFeatures = binary.getRequires();
+    variant.elf.assign(reinterpret_cast<const char *>(data->data()), data->size());
+    spec.variants.push_back(std::move(variant));
+  }
+  if (spec.variants.empty())
+    return llvm::createStringError("the module holds no object code");
+  // Best first: the more a variant asks of the machine, the better it is.
+  llvm::stable_sort(spec.variants, [](const Variant &a, const Variant &b) {
+    if (a.device != b.device)
+      return a.device > b.device;
+    return llvm::popcount(a.cpuFeatures) > llvm::popcount(b.cpuFeatures);
+  });
+  return llvm::Error::success();
+}
+
+void Assembler::addKernels() {
+  main.walk<WalkOrder::PreOrder>([&](host::LaunchOp launch) {
+    Kernel kernel;
+    kernel.name = launch.getKernel().str();
+    if (auto nodes = launch->getAttrOfType<StringAttr>("nodes"))
+      kernel.nodes = nodes.str();
+    else
+      kernel.nodes = llvm::join(host::getNodeNames(launch.getLoc()), "+");
+    if (DictionaryAttr cost = launch.getCostAttr()) {
+      if (auto flops = cost.getAs<IntegerAttr>("flops"))
+        kernel.flops = flops.getInt();
+      if (auto bytes = cost.getAs<IntegerAttr>("bytes"))
+        kernel.bytes = bytes.getInt();
+    }
+    spec.kernels.push_back(std::move(kernel));
+  });
+}
+
+llvm::Expected<ArrayRef<char>> Assembler::bytesOf(Attribute data) {
+  auto reference = dyn_cast<base::DataAttr>(data);
+  if (!reference)
+    if (auto dense = dyn_cast<DenseElementsAttr>(data))
+      reference = base::fromDense(dense);
+  FailureOr<ArrayRef<char>> bytes = failure();
+  if (reference)
+    bytes = base::getBytes(reference);
+  if (failed(bytes))
+    return llvm::createStringError("the bytes of a constant are missing; the .data file belongs beside the .mlir file");
+  return *bytes;
+}
+
+llvm::Error Assembler::addWeights() {
+  struct Constant {
+    Attribute data;
+    AffineMap map;
+    RankedTensorType type;
+  };
+  std::map<int64_t, Constant> constants; // by offset; equal ones share it
+  main.walk([&](Operation *op) {
+    Attribute data;
+    AffineMap map;
+    if (auto constant = dyn_cast<host::ConstantOp>(op)) {
+      data = constant.getData();
+      map = constant.getMap().value_or(AffineMap());
+    } else if (auto constant = dyn_cast<prim::ConstantOp>(op)) {
+      data = constant.getValue();
+    }
+    if (!data)
+      return;
+    auto place = cast<host::PlaceAttr>(op->getAttrOfType<ArrayAttr>(host::kPlacesAttr)[0]);
+    int64_t offset = cast<AffineConstantExpr>(place.getOffset().getValue().getResult(0)).getValue();
+    constants.insert({offset, {data, map, cast<RankedTensorType>(op->getResult(0).getType())}});
+  });
+  for (auto &[offset, constant] : constants) {
+    llvm::Expected<ArrayRef<char>> bytes = bytesOf(constant.data);
+    if (!bytes)
+      return bytes.takeError();
+    auto dataType = cast<RankedTensorType>(cast<TypedAttr>(constant.data).getType());
+    int64_t size = cast<AffineConstantExpr>(host::getSizeBytes(constant.type)).getValue();
+    if (size == 0)
+      continue;
+    Segment segment;
+    if (!constant.map || constant.map.isIdentity()) {
+      if (int64_t(bytes->size()) != size)
+        return llvm::createStringError("a constant without a map changes its size");
+      segment = Segment::bytes(StringRef(bytes->data(), bytes->size()));
+    } else {
+      unsigned bits = host::getElementBits(dataType.getElementType());
+      if (bits % 8 != 0)
+        return llvm::createStringError("a constant of %u-bit elements cannot be rearranged", bits);
+      if (constant.map.getNumDims() != constant.type.getRank() || constant.map.getNumSymbols() != 0 ||
+          constant.map.getNumResults() != dataType.getRank())
+        return llvm::createStringError("the map of a constant does not fit its type");
+      segment = Segment::callback(size, [bytes = *bytes, dataType, bits, constant = constant, jobs = options.jobs](WeightSink sink) {
+        return driver::rearrange(bytes, dataType.getShape(), bits / 8, constant.map, constant.type.getShape(), jobs, sink);
+      });
+    }
+    spec.weights.push_back({uint64_t(offset), std::move(segment)});
+  }
+  return llvm::Error::success();
+}
+
+/// Inputs with a default value: their bytes follow the constants.
+llvm::Error Assembler::addDefaults() {
+  for (BlockArgument argument : main.getArguments()) {
+    Attribute data = main.getArgAttr(argument.getArgNumber(), "tc.default");
+    if (!data)
+      continue;
+    llvm::Expected<ArrayRef<char>> bytes = bytesOf(data);
+    if (!bytes)
+      return bytes.takeError();
+    artifact::Value &input = spec.inputs[argument.getArgNumber()];
+    input.flags |= TCRT_VALUE_FLAG_DEFAULT;
+    input.defaultOffset = spec.addWeights(Segment::bytes(StringRef(bytes->data(), bytes->size())));
+  }
+  return llvm::Error::success();
+}
+
+void Assembler::addManifest() {
+  using llvm::json::Array;
+  using llvm::json::Object;
+  Array inputs, outputs, symbols, variants, kernels, flags;
+  for (auto [value, argument] : llvm::zip_equal(spec.inputs, main.getArguments()))
+    inputs.push_back(typeToJson(value.name, argument.getType()));
+  for (auto [value, type] : llvm::zip_equal(spec.outputs, main.getResultTypes()))
+    outputs.push_back(typeToJson(value.name, type));
+  for (const Symbol &symbol : spec.symbols) {
+    Object object{{"name", symbol.name}, {"min", symbol.min}, {"divisor", symbol.divisor}};
+    if (symbol.max != INT64_MAX)
+      object["max"] = symbol.max;
+    symbols.push_back(std::move(object));
+  }
+  for (auto binary : module.getOps<host::BinaryOp>())
+    variants.push_back(Object{{"name", binary.getSymName()},
+                              {"device", binary.getDevice()},
+                              {"cpu", binary.getCpu()},
+                              {"features", binary.getFeatures()},
+                              {"requires", int64_t(binary.getRequires())}});
+  for (const Kernel &kernel : spec.kernels)
+    kernels.push_back(Object{{"name", kernel.name}, {"nodes", kernel.nodes}, {"flops", int64_t(kernel.flops)}, {"bytes", int64_t(kernel.bytes)}});
+  for (const std::string &flag : options.flags)
+    flags.push_back(flag);
+  Array scratch;
+  for (AffineExpr expr : main->getAttrOfType<AffineMapAttr>(host::kScratchAttr).getValue().getResults())
+    scratch.push_back(toJson(expr));
+  Object memory{{"arena_bytes", toJson(main->getAttrOfType<AffineMapAttr>(host::kArenaAttr).getValue().getResult(0))},
+                {"scratch_bytes_per_worker", std::move(scratch)},
+                {"weights_bytes", int64_t(spec.weightsSize())}};
+  if (auto live = main->getAttrOfType<IntegerAttr>(host::kLiveAttr))
+    memory["live_bytes"] = live.getInt();
+  Object model;
+  if (!options.sourceHash.empty())
+    model["hash"] = options.sourceHash;
+  if (auto producer = module->getAttrOfType<StringAttr>("tc.producer"))
+    model["producer"] = producer.getValue();
+  if (auto metadata = module->getAttrOfType<DictionaryAttr>("tc.metadata")) {
+    Object entries;
+    for (NamedAttribute entry : metadata)
+      if (auto text = dyn_cast<StringAttr>(entry.getValue()))
+        entries[llvm::json::fixUTF8(entry.getName().strref())] = llvm::json::fixUTF8(text.getValue());
+    model["metadata"] = std::move(entries);
+  }
+  Object manifest{{"producer", Object{{"name", "tc"}, {"version", TC_VERSION_STRING}}},
+                  {"model", std::move(model)},
+                  {"inputs", std::move(inputs)},
+                  {"outputs", std::move(outputs)},
+                  {"symbols", std::move(symbols)},
+                  {"variants", std::move(variants)},
+                  {"kernels", std::move(kernels)},
+                  {"memory", std::move(memory)},
+                  {"flags", std::move(flags)}};
+  // Keys are printed in sorted order.
+  spec.manifest = llvm::formatv("{0:2}", llvm::json::Value(std::move(manifest))).str();
+}
+
+llvm::Expected<ArtifactSpec> Assembler::run() {
+  main = getMainFunction(module);
+  if (!main || main.isExternal() || !main->hasAttr(host::kArenaAttr) || !main->hasAttr(host::kScratchAttr))
+    return llvm::createStringError("the module has no function with a memory plan; it is not at the end of phase object");
+  if (llvm::Error error = addSignature())
+    return std::move(error);
+  if (llvm::Error error = addVariants())
+    return std::move(error);
+  if (llvm::Error error = addWeights())
+    return std::move(error);
+  if (llvm::Error error = addDefaults())
+    return std::move(error);
+  addKernels();
+  addManifest();
+  return std::move(spec);
+}
+
+} // namespace
+
+llvm::Expected<ArtifactSpec> tc::driver::assembleArtifact(ModuleOp module, const AssembleOptions &options) {
+  return Assembler(module, options).run();
+}

@@ -1,0 +1,154 @@
+//===- Explain.cpp - what the compiler did and why --------------------------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Explain.h"
+
+#include "tc/Conversion/HostToLLVM/HostToLLVM.h"
+#include "tc/Dialect/Host/IR/Host.h"
+#include "tc/Dialect/Kernel/IR/Kernel.h"
+#include "tc/Dialect/Prim/IR/Prim.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace tc;
+using llvm::json::Array;
+using llvm::json::Object;
+
+/// A number, or a size expression with the symbols' names.
+static llvm::json::Value costToJson(Attribute attr, ArrayAttr symbols) {
+  if (auto number = dyn_cast_or_null<IntegerAttr>(attr))
+    return number.getInt();
+  auto map = dyn_cast_or_null<AffineMapAttr>(attr);
+  if (!map || map.getValue().getNumResults() != 1)
+    return nullptr;
+  AffineExpr expr = map.getValue().getResult(0);
+  if (auto constant = prim::getConstantSize(expr))
+    return *constant;
+  std::string text;
+  llvm::raw_string_ostream(text) << expr;
+  for (unsigned i = symbols ? symbols.size() : 0; i-- > 0;) {
+    std::string from = "s" + std::to_string(i), to = cast<prim::SymbolAttr>(symbols[i]).getName().str();
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+      text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+void driver::Explanation::addKernels(ModuleOp module) {
+  kernels.clear();
+  module.walk([&](kernel::RegionOp region) {
+    auto function = region->getParentOfType<func::FuncOp>();
+    ArrayAttr symbols = function ? function->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr) : ArrayAttr();
+    Array operators, stopped;
+    for (Operation &op : region.getBody().front().without_terminator())
+      operators.push_back(op.getName().stripDialect());
+    Object kernel{{"operators", std::move(operators)}};
+    if (auto nodes = region->getAttrOfType<StringAttr>("nodes"))
+      kernel["nodes"] = llvm::json::fixUTF8(nodes.getValue());
+    else
+      kernel["nodes"] = llvm::json::fixUTF8(llvm::join(host::getNodeNames(region.getLoc()), "+"));
+    if (DictionaryAttr cost = region.getCostAttr()) {
+      kernel["flops"] = costToJson(cost.get("flops"), symbols);
+      kernel["bytes"] = costToJson(cost.get("bytes"), symbols);
+      if (auto reasons = cost.getAs<ArrayAttr>("stopped"))
+        for (Attribute reason : reasons)
+          if (auto text = dyn_cast<StringAttr>(reason))
+            stopped.push_back(llvm::json::fixUTF8(text.getValue()));
+    }
+    kernel["stopped"] = std::move(stopped);
+    kernels.push_back(std::move(kernel));
+  });
+}
+
+void driver::Explanation::addMemory(ModuleOp module) {
+  func::FuncOp main = getMainFunction(module);
+  if (!main)
+    return;
+  ArrayAttr symbols = main->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);
+  memory["arena_bytes"] = costToJson(main->getAttr(host::kArenaAttr), symbols);
+  if (auto live = main->getAttrOfType<IntegerAttr>(host::kLiveAttr))
+    memory["live_bytes"] = live.getInt();
+  if (auto weights = main->getAttrOfType<IntegerAttr>(host::kWeightsAttr))
+    memory["weights_bytes"] = weights.getInt();
+  launches = 0;
+  main.walk([&](host::LaunchOp) { ++launches; });
+}
+
+std::string driver::Explanation::toJson(llvm::StringRef model) const {
+  Array unsupported;
+  for (const UnsupportedNode &node : report.unsupported)
+    unsupported.push_back(Object{{"node", llvm::json::fixUTF8(node.name)},
+                                 {"domain", llvm::json::fixUTF8(node.domain)},
+                                 {"type", llvm::json::fixUTF8(node.type)},
+                                 {"opset", node.opset},
+                                 {"reason", llvm::json::fixUTF8(node.reason)},
+                                 {"count", node.count}});
+  Object object{{"model", llvm::json::fixUTF8(model)},
+                {"supported", report.unsupported.empty()},
+                {"unsupported", std::move(unsupported)},
+                {"kernel_count", int64_t(kernels.size())},
+                {"kernels", Array(kernels)}};
+  if (launches >= 0) {
+    object["launch_count"] = launches;
+    object["memory"] = Object(memory);
+  }
+  return llvm::formatv("{0:2}\n", llvm::json::Value(std::move(object))).str();
+}
+
+std::string driver::Explanation::toText(llvm::StringRef model) const {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (!report.unsupported.empty()) {
+    int64_t count = 0;
+    for (const UnsupportedNode &node : report.unsupported)
+      count += node.count;
+    stream << model << ": " << count << (count == 1 ? " node is" : " nodes are") << " not supported\n";
+    for (const UnsupportedNode &node : report.unsupported)
+      stream << llvm::formatv("  {0,4} x {1}{2} (opset {3}): {4}; first: \"{5}\"\n", node.count,
+                              node.domain == "ai.onnx" || node.domain.empty() ? "" : node.domain + ".", node.type, node.opset,
+                              node.reason, node.name);
+    return text;
+  }
+  stream << model << ": " << kernels.size() << (kernels.size() == 1 ? " kernel\n" : " kernels\n");
+  unsigned number = 0;
+  for (const llvm::json::Value &value : kernels) {
+    const Object &kernel = *value.getAsObject();
+    stream << llvm::formatv("  {0,4}  ", number++);
+    llvm::interleave(*kernel.getArray("operators"), stream, [&](const llvm::json::Value &op) { stream << *op.getAsString(); }, " ");
+    auto print = [&](StringRef name, StringRef unit) {
+      const llvm::json::Value *cost = kernel.get(name);
+      if (!cost || cost->getAsNull())
+        return;
+      stream << "; ";
+      if (auto expr = cost->getAsString())
+        stream << *expr;
+      else
+        stream << cost->getAsInteger().value_or(0);
+      stream << " " << unit;
+    };
+    print("flops", "flops");
+    print("bytes", "bytes");
+    stream << "\n";
+    if (auto nodes = kernel.getString("nodes"); nodes && !nodes->empty())
+      stream << "        nodes: " << *nodes << "\n";
+    for (const llvm::json::Value &reason : *kernel.getArray("stopped"))
+      stream << "        stopped: " << *reason.getAsString() << "\n";
+  }
+  if (launches >= 0) {
+    stream << "  " << launches << " launches";
+    for (StringRef key : {"arena_bytes", "live_bytes", "weights_bytes"})
+      if (const llvm::json::Value *bytes = memory.get(key)) {
+        stream << ", " << key << " ";
+        if (auto expr = bytes->getAsString())
+          stream << *expr;
+        else
+          stream << bytes->getAsInteger().value_or(0);
+      }
+    stream << "\n";
+  }
+  return text;
+}

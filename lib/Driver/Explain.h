@@ -1,0 +1,33 @@
+//===- Explain.h - what the compiler did and why ---------------------------------------------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_LIB_DRIVER_EXPLAIN_H
+#define TC_LIB_DRIVER_EXPLAIN_H
+
+#include "tc/Conversion/GraphToPrim/GraphToPrim.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/JSON.h"
+#include <string>
+
+namespace tc::driver {
+
+/// Gathered while the phases run, printed at the end.
+struct Explanation {
+  GraphToPrimReport report;
+  llvm::json::Array kernels;   ///< one object per kernel.region, after phase fuse
+  llvm::json::Object memory;   ///< after phase host
+  int64_t launches = -1;
+
+  void addKernels(mlir::ModuleOp module);
+  void addMemory(mlir::ModuleOp module);
+  std::string toJson(llvm::StringRef model) const;
+  std::string toText(llvm::StringRef model) const;
+};
+
+} // namespace tc::driver
+
+#endif // TC_LIB_DRIVER_EXPLAIN_H

@@ -1,0 +1,218 @@
+//===- Rearrange.cpp - constants as kernels read them -----------------------------------------------------------------===//
+//
+// Packing at compile time. A map without divisions is a linear form: along the innermost dim of the result the position in
+// the data then moves by a fixed stride, and the part of a row that lies inside the data is an interval. Maps with divisions
+// (interleaved pairs, for instance) are evaluated element by element. Rows are independent, so threads share them; a few
+// megabytes are made at a time.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "tc/Driver/Assemble.h"
+
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/Threading.h"
+#include <cstring>
+#include <thread>
+
+using namespace mlir;
+
+namespace {
+
+constexpr int64_t kPieceBytes = 8 << 20;
+
+struct LinearForm {
+  int64_t constant = 0;
+  SmallVector<int64_t> factors;
+};
+
+/// `expr` as constant + sum of factors * dims.
+bool toLinear(AffineExpr expr, LinearForm &form, int64_t scale) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+    form.constant += scale * constant.getValue();
+    return true;
+  }
+  if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+    form.factors[dim.getPosition()] += scale;
+    return true;
+  }
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return false;
+  if (expr.getKind() == AffineExprKind::Add)
+    return toLinear(binary.getLHS(), form, scale) && toLinear(binary.getRHS(), form, scale);
+  if (expr.getKind() == AffineExprKind::Mul)
+    if (auto factor = dyn_cast<AffineConstantExpr>(binary.getRHS()))
+      return toLinear(binary.getLHS(), form, scale * factor.getValue());
+  return false;
+}
+
+int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> dims) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return constant.getValue();
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return dims[dim.getPosition()];
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  int64_t x = evaluate(binary.getLHS(), dims), y = evaluate(binary.getRHS(), dims);
+  switch (expr.getKind()) {
+  case AffineExprKind::Add:
+    return x + y;
+  case AffineExprKind::Mul:
+    return x * y;
+  case AffineExprKind::FloorDiv:
+    return llvm::divideFloorSigned(x, y);
+  case AffineExprKind::CeilDiv:
+    return llvm::divideCeilSigned(x, y);
+  default:
+    return llvm::mod(x, y);
+  }
+}
+
+class Arranger {
+public:
+  Arranger(ArrayRef<char> data, ArrayRef<int64_t> dataShape, int64_t elementBytes, AffineMap map,
+           ArrayRef<int64_t> resultShape)
+      : data(data), dataShape(dataShape), elementBytes(elementBytes), map(map), resultShape(resultShape) {
+    strides.assign(dataShape.size(), 1);
+    for (int64_t i = int64_t(dataShape.size()) - 2; i >= 0; --i)
+      strides[i] = strides[i + 1] * dataShape[i + 1];
+    isLinear = true;
+    for (AffineExpr expr : map.getResults()) {
+      LinearForm form;
+      form.factors.assign(resultShape.size(), 0);
+      isLinear &= toLinear(expr, form, 1);
+      forms.push_back(std::move(form));
+    }
+  }
+
+  /// Rows [begin, end) of the result, rows being runs along its innermost dim.
+  void rows(int64_t begin, int64_t end, char *out) const {
+    int64_t length = resultShape.empty() ? 1 : resultShape.back();
+    SmallVector<int64_t> at(resultShape.size(), 0);
+    for (int64_t row = begin; row < end; ++row, out += length * elementBytes) {
+      int64_t rest = row;
+      for (int64_t i = int64_t(resultShape.size()) - 2; i >= 0; --i) {
+        at[i] = rest % resultShape[i];
+        rest /= resultShape[i];
+      }
+      if (isLinear)
+        linearRow(at, length, out);
+      else
+        anyRow(at, length, out);
+    }
+  }
+
+private:
+  template <typename T>
+  static void copyStrided(const char *from, int64_t stride, char *to, int64_t count) {
+    for (int64_t i = 0; i < count; ++i)
+      std::memcpy(to + i * sizeof(T), from + i * stride * int64_t(sizeof(T)), sizeof(T));
+  }
+
+  void linearRow(ArrayRef<int64_t> at, int64_t length, char *out) const {
+    int64_t low = 0, high = length, base = 0, step = 0;
+    for (auto [d, form] : llvm::enumerate(forms)) {
+      int64_t start = form.constant, slope = form.factors.empty() ? 0 : form.factors.back();
+      for (size_t i = 0; i + 1 < at.size(); ++i)
+        start += form.factors[i] * at[i];
+      base += start * strides[d];
+      step += slope * strides[d];
+      // 0 <= start + slope * j < size
+      int64_t size = dataShape[d];
+      if (slope == 0) {
+        if (start < 0 || start >= size)
+          high = 0;
+      } else if (slope > 0) {
+        low = std::max(low, llvm::divideCeilSigned(-start, slope));
+        high = std::min(high, llvm::divideFloorSigned(size - 1 - start, slope) + 1);
+      } else {
+        low = std::max(low, llvm::divideCeilSigned(start - (size - 1), -slope));
+        high = std::min(high, llvm::divideFloorSigned(start, -slope) + 1);
+      }
+    }
+    if (low >= high) {
+      std::memset(out, 0, length * elementBytes);
+      return;
+    }
+    std::memset(out, 0, low * elementBytes);
+    std::memset(out + high * elementBytes, 0, (length - high) * elementBytes);
+    const char *from = data.data() + (base + step * low) * elementBytes;
+    char *to = out + low * elementBytes;
+    int64_t count = high - low;
+    if (step == 1 || count == 1)
+      std::memcpy(to, from, count * elementBytes);
+    else if (elementBytes == 4)
+      copyStrided<uint32_t>(from, step, to, count);
+    else if (elementBytes == 2)
+      copyStrided<uint16_t>(from, step, to, count);
+    else if (elementBytes == 1)
+      copyStrided<uint8_t>(from, step, to, count);
+    else
+      for (int64_t i = 0; i < count; ++i)
+        std::memcpy(to + i * elementBytes, from + i * step * elementBytes, elementBytes);
+  }
+
+  void anyRow(SmallVectorImpl<int64_t> &at, int64_t length, char *out) const {
+    for (int64_t j = 0; j < length; ++j, out += elementBytes) {
+      if (!at.empty())
+        at.back() = j;
+      int64_t offset = 0;
+      bool inside = true;
+      for (auto [d, expr] : llvm::enumerate(map.getResults())) {
+        int64_t position = evaluate(expr, at);
+        inside &= position >= 0 && position < dataShape[d];
+        offset += position * strides[d];
+      }
+      if (inside)
+        std::memcpy(out, data.data() + offset * elementBytes, elementBytes);
+      else
+        std::memset(out, 0, elementBytes);
+    }
+  }
+
+  ArrayRef<char> data;
+  ArrayRef<int64_t> dataShape;
+  int64_t elementBytes;
+  AffineMap map;
+  ArrayRef<int64_t> resultShape;
+  SmallVector<int64_t> strides;
+  SmallVector<LinearForm> forms;
+  bool isLinear;
+};
+
+} // namespace
+
+llvm::Error tc::driver::rearrange(ArrayRef<char> data, ArrayRef<int64_t> dataShape, int64_t elementBytes, AffineMap map,
+                                  ArrayRef<int64_t> resultShape, unsigned jobs, artifact::WeightSink sink) {
+  Arranger arranger(data, dataShape, elementBytes, map, resultShape);
+  int64_t rows = 1, length = resultShape.empty() ? 1 : resultShape.back();
+  for (int64_t size : resultShape.empty() ? resultShape : resultShape.drop_back())
+    rows *= size;
+  if (rows == 0 || length == 0)
+    return llvm::Error::success();
+  int64_t rowBytes = length * elementBytes;
+  int64_t rowsPerPiece = std::max<int64_t>(1, kPieceBytes / rowBytes);
+  if (jobs == 0)
+    jobs = llvm::hardware_concurrency().compute_thread_count();
+  std::vector<char> piece(std::min(rows, rowsPerPiece) * rowBytes);
+  for (int64_t first = 0; first < rows; first += rowsPerPiece) {
+    int64_t count = std::min(rowsPerPiece, rows - first);
+    // A thread costs about as much as arranging 100 KB.
+    int64_t threads = std::min<int64_t>({int64_t(jobs), count, 1 + count * rowBytes / (1 << 18)});
+    auto work = [&](int64_t number) {
+      int64_t begin = count * number / threads, end = count * (number + 1) / threads;
+      arranger.rows(first + begin, first + end, piece.data() + begin * rowBytes);
+    };
+    std::vector<std::thread> others;
+    for (int64_t i = 1; i < threads; ++i)
+      others.emplace_back(work, i);
+    work(0);
+    for (std::thread &thread : others)
+      thread.join();
+    if (llvm::Error error =
+            sink(ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(piece.data()), count * rowBytes)))
+      return error;
+  }
+  return llvm::Error::success();
+}

@@ -1,0 +1,148 @@
+//===- VerifyPhases.cpp - what each phase may contain -----------------------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "tc/Driver/Phases.h"
+
+#include "tc/Dialect/Graph/IR/Graph.h"
+#include "tc/Dialect/Host/IR/Host.h"
+#include "tc/Dialect/Kernel/IR/Kernel.h"
+#include "tc/Dialect/Prim/IR/Prim.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/SymbolTable.h"
+
+namespace tc::driver {
+#define GEN_PASS_DEF_VERIFYHOSTPASS
+#define GEN_PASS_DEF_VERIFYIMPORTPASS
+#define GEN_PASS_DEF_VERIFYKERNELPASS
+#define GEN_PASS_DEF_VERIFYSCHEDULEPASS
+#include "tc/Driver/Passes.h.inc"
+} // namespace tc::driver
+
+using namespace mlir;
+using namespace tc;
+
+namespace {
+
+/// An error at `op` that names the phase.
+WalkResult refuse(Operation *op, StringRef phase, const Twine &what) {
+  op->emitError() << "phase " << phase << ": " << what;
+  return WalkResult::interrupt();
+}
+
+/// Ops of the host program, as phase kernel leaves them.
+bool isHostOp(Operation *op) {
+  return isa<host::ConstantOp, host::LaunchOp, host::CopyOp, prim::ConstantOp, prim::SplatOp, prim::IotaOp, prim::SizesOp,
+             prim::ReshapeOp, prim::BindSymbolOp, prim::IfOp, prim::WhileOp, prim::YieldOp, func::FuncOp, func::ReturnOp>(op);
+}
+
+bool hasRankedTypes(Operation *op) {
+  return llvm::all_of(op->getResultTypes(), [](Type type) { return isa<RankedTensorType>(type); });
+}
+
+struct VerifyImport : public driver::impl::VerifyImportPassBase<VerifyImport> {
+  void runOnOperation() override {
+    unsigned publicCount = 0;
+    WalkResult result = getOperation().walk([&](Operation *op) -> WalkResult {
+      if (isa<ModuleOp>(op))
+        return WalkResult::advance();
+      if (!isa_and_nonnull<graph::GraphDialect>(op->getDialect()))
+        return refuse(op, "import", "holds an op of another dialect than graph");
+      if (auto function = dyn_cast<graph::FuncOp>(op))
+        publicCount += !function.isPrivate();
+      return WalkResult::advance();
+    });
+    if (!result.wasInterrupted() && publicCount != 1)
+      result = refuse(getOperation(), "import", "needs exactly one public function");
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+};
+
+struct VerifySchedule : public driver::impl::VerifySchedulePassBase<VerifySchedule> {
+  void runOnOperation() override {
+    WalkResult result = getOperation().walk([&](kernel::RegionOp region) -> WalkResult {
+      if (!region.getScheduleAttr())
+        return refuse(region, "schedule", "a region has no schedule");
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+};
+
+/// What kernel and host have in common: the program's ops, the variants' ops, every launched kernel.
+WalkResult verifyProgram(ModuleOp module, StringRef phase) {
+  SmallVector<host::VariantOp> variants = llvm::to_vector(module.getOps<host::VariantOp>());
+  if (variants.empty())
+    return refuse(module, phase, "the module has no variant");
+  for (Operation &op : *module.getBody()) {
+    if (auto variant = dyn_cast<host::VariantOp>(op)) {
+      if (variant.getDevice() != "cpu")
+        continue;
+      for (Operation &inner : variant.getBody().front())
+        if (!isa_and_nonnull<LLVM::LLVMDialect>(inner.getDialect()))
+          return refuse(&inner, phase, "a variant holds an op of another dialect than llvm");
+      continue;
+    }
+    auto function = dyn_cast<func::FuncOp>(op);
+    if (!function)
+      return refuse(&op, phase, "the module holds something that is neither function nor variant");
+    WalkResult result = function.walk([&](Operation *inner) -> WalkResult {
+      if (!isHostOp(inner))
+        return refuse(inner, phase, "the host program holds an op that it may not hold");
+      if (!hasRankedTypes(inner))
+        return refuse(inner, phase, "a value is no ranked tensor");
+      if (auto launch = dyn_cast<host::LaunchOp>(inner))
+        for (host::VariantOp variant : variants)
+          if (variant.getDevice() == "cpu" && !SymbolTable::lookupSymbolIn(variant, launch.getKernel()))
+            return refuse(launch, phase, "variant @" + variant.getSymName() + " lacks the kernel @" + launch.getKernel());
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return result;
+  }
+  return WalkResult::advance();
+}
+
+struct VerifyKernel : public driver::impl::VerifyKernelPassBase<VerifyKernel> {
+  void runOnOperation() override {
+    if (verifyProgram(getOperation(), "kernel").wasInterrupted())
+      signalPassFailure();
+  }
+};
+
+struct VerifyHost : public driver::impl::VerifyHostPassBase<VerifyHost> {
+  void runOnOperation() override {
+    WalkResult result = verifyProgram(getOperation(), "host");
+    if (!result.wasInterrupted())
+      result = getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) -> WalkResult {
+        if (auto variant = dyn_cast<host::VariantOp>(op)) {
+          for (StringRef name : {"tc_entry", "tc_infer", "tc_run"})
+            if (!SymbolTable::lookupSymbolIn(variant, name))
+              return refuse(op, "host", "a variant lacks @" + name);
+          return WalkResult::skip();
+        }
+        if (auto function = dyn_cast<func::FuncOp>(op)) {
+          if (!function->hasAttr(host::kArenaAttr) || !function->hasAttr(host::kScratchAttr))
+            return refuse(op, "host", "the function has no memory plan");
+          return WalkResult::advance();
+        }
+        if (op->getNumResults() == 0)
+          return WalkResult::advance();
+        auto places = op->getAttrOfType<ArrayAttr>(host::kPlacesAttr);
+        if (!places || places.size() != op->getNumResults() ||
+            !llvm::all_of(places, [](Attribute place) { return isa<host::PlaceAttr>(place); }))
+          return refuse(op, "host", "a value has no place in memory");
+        return WalkResult::advance();
+      });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+};
+
+} // namespace

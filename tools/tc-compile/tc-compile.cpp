@@ -1,0 +1,129 @@
+//===- tc-compile.cpp - a model to an artifact --------------------------------------------------------------------------===//
+//
+// Reads the command line and calls the driver.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "tc/Driver/Compile.h"
+#include "tc/Driver/Register.h"
+#include "tc/Driver/Version.h"
+
+#include "llvm/Support/Signals.h"
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <unistd.h>
+
+namespace {
+
+std::string crashMessage;
+
+/// A crash is a defect in any case: say so, with what reproduces it, and leave no temporary file.
+void onCrash(int) {
+  std::signal(SIGSEGV, SIG_DFL);
+  std::signal(SIGABRT, SIG_DFL);
+  ssize_t written = write(STDERR_FILENO, crashMessage.data(), crashMessage.size());
+  (void)written;
+  llvm::sys::RunInterruptHandlers();
+  _exit(tc::driver::kInternal);
+}
+
+void installCrashHandler() {
+  // A stack of its own: recursion that is too deep leaves none.
+  static char stack[64 * 1024];
+  stack_t alternate = {};
+  alternate.ss_sp = stack;
+  alternate.ss_size = sizeof(stack);
+  sigaltstack(&alternate, nullptr);
+  struct sigaction action = {};
+  action.sa_handler = onCrash;
+  action.sa_flags = SA_ONSTACK | SA_RESETHAND;
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+    sigaction(signal, &action, nullptr);
+}
+
+std::string quote(const char *argument) {
+  std::string text = argument;
+  if (!text.empty() && text.find_first_of(" \t\n\"'\\$`*?[](){}<>|&;#~!") == std::string::npos)
+    return text;
+  std::string quoted = "'";
+  for (char c : text)
+    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  tc::driver::CompileRequest request;
+  for (int i = 0; i < argc; ++i)
+    request.commandLine += (i ? " " : "") + quote(argv[i]);
+
+  CLI::App app{"Compiles a model to an artifact of native code.", "tc-compile"};
+  std::string compileTo;
+  std::vector<std::string> cpus, gpus, targets;
+  app.add_option("MODEL", request.model, "ONNX file, .pt2 archive, or .mlir of any phase")->required();
+  app.add_option("-o", request.output, "the artifact to write");
+  app.add_option("--target", targets, "cpu (default), cuda, reference")->delimiter(',');
+  app.add_option("--cpu", cpus, "CPU variants: x86-64-v3,x86-64-v4 (default), native")->delimiter(',');
+  app.add_option("--gpu", gpus, "GPU architectures: sm_80,sm_90a")->delimiter(',');
+  app.add_option("--dim", request.dims, "size of a named dim: batch=1, or a range: batch=1..64")->allow_extra_args(false);
+  app.add_option("--shape", request.shapes, "sizes of an input: x=1,3,224,224")->allow_extra_args(false);
+  app.add_option("--mode", request.mode, "default, reduce-overhead, max-autotune, max-autotune-no-cudagraphs");
+  app.add_option("--precision", request.precision, "f32 (default), tf32, bf16, f16");
+  app.add_option("--compile-to", compileTo, "stop after a phase: import, prim, fuse, schedule, kernel, host, object, artifact");
+  CLI::Option *explain = app.add_flag("--explain{}", request.explainFile, "say what is not supported, or what was fused and why not more; =FILE.json");
+  app.add_flag("--fullgraph", request.fullGraph, "the whole model must compile (always so)");
+  app.add_option("--debug-dir", request.debugDir, "folder for the IR after each phase, LLVM IR and assembly");
+  app.add_option("--logs", request.logs, "channels to print: fusion,memory,...");
+  app.add_flag("--verify", request.verify, "compare with the oracle");
+  app.add_flag("--external-weights", request.externalWeights, "weights in a file of their own");
+  app.add_flag("--allow-libs", request.allowLibs, "vendor libraries as candidates");
+  app.add_option("--custom-op", request.customOp, "library with custom operators");
+  app.add_option("--print-ir-after", request.printIrAfter, "print the IR after a pass, for instance tc-fuse")->delimiter(',')->allow_extra_args(false);
+  app.add_flag("--check-bounds", request.checkBounds, "trap indices out of range");
+  app.add_option("--jobs", request.jobs, "threads (default: all)");
+  app.add_flag("-v", request.verbose, "phase times and memory");
+  app.set_version_flag("--version", std::string("tc-compile ") + TC_VERSION_STRING);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp &e) {
+    return app.exit(e);
+  } catch (const CLI::CallForVersion &e) {
+    return app.exit(e);
+  } catch (const CLI::ParseError &e) {
+    std::cerr << "tc-compile: error: " << e.what() << "; tc-compile --help lists the options\n";
+    return tc::driver::kWrongUse;
+  }
+  request.explain = explain->count() > 0;
+  if (request.explainFile == "true")
+    request.explainFile.clear();
+  if (!targets.empty())
+    request.targets = targets;
+  if (!cpus.empty())
+    request.cpus = cpus;
+  request.gpus = gpus;
+  if (!compileTo.empty()) {
+    std::optional<tc::driver::Phase> phase = tc::driver::parsePhase(compileTo);
+    if (!phase) {
+      std::cerr << "tc-compile: error: --compile-to=" << compileTo
+                << " is no phase; phases: import, prim, fuse, schedule, kernel, host, object, artifact\n";
+      return tc::driver::kWrongUse;
+    }
+    request.compileTo = *phase;
+    request.stopAtPhase = true;
+  }
+  crashMessage = request.model + ": error: internal error: tc-compile crashed; this is a defect of tc, please report it with the "
+                                 "model and this command: " + request.commandLine + "\n";
+  installCrashHandler();
+  tc::driver::registerAllPasses();
+  int code = tc::driver::compile(request, llvm::errs());
+  llvm::errs().flush();
+  llvm::outs().flush();
+  // Nothing is left to do that needs the destructors of a few hundred megabytes of IR.
+  _exit(code);
+}
