@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Iterators.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -60,6 +61,7 @@ private:
   void reportInvalid(Location loc, const Twine &message);
   void checkSkipped(graph::NodeOp node);
   Value foldIntegers(Value v);
+  Value refine(Value v, Type declared);
   /// Whether `v` is the result of something that failed.
   bool isPoisoned(Value v) const { return !values.count(v); }
 
@@ -75,6 +77,8 @@ private:
   llvm::StringMap<AffineExpr> namedSizes;
   DictionaryAttr parameters;
   int64_t failedNodes = 0, callDepth = 0;
+  /// Symbols from this one on depend on data.
+  unsigned inputSymbols = 0;
   /// Position of a reason in report.unsupported, and where it was met first.
   llvm::StringMap<std::pair<size_t, Location>> reasons;
 
@@ -108,6 +112,8 @@ void Converter::emitUnsupported() {
   for (const UnsupportedNode &entry : report.unsupported) {
     std::string type = (entry.domain == "ai.onnx" ? "" : entry.domain + ".") + entry.type;
     auto it = reasons.find((type + " " + Twine(entry.opset) + " " + entry.reason).str());
+    if (it == reasons.end())
+      continue; // of an input: emitted when it was met
     InFlightDiagnostic error = emitError(it->second.second);
     error << "node \"" << entry.name << "\": " << type << " (opset " << entry.opset << ") " << entry.reason;
     if (entry.count > 1)
@@ -123,6 +129,28 @@ void Converter::checkSkipped(graph::NodeOp node) {
     if (!inner.getCallee() && !OpRegistry::get().lookup(inner.getDomain(), inner.getOpType(), inner.getOpset()))
       reportUnsupported(inner, "is not supported");
   });
+}
+
+/// Takes the static sizes that the front end inferred where the conversion has only a symbol that depends on data.
+Value Converter::refine(Value v, Type declared) {
+  auto type = dyn_cast_or_null<RankedTensorType>(v ? v.getType() : Type());
+  auto known = dyn_cast<RankedTensorType>(declared);
+  if (!type || !known || type.hasStaticShape() || known.getRank() != type.getRank())
+    return v;
+  Sizes sizes = getSizes(v);
+  bool changed = false;
+  for (auto [i, size] : llvm::enumerate(sizes)) {
+    bool ofData = false;
+    size.walk([&](AffineExpr e) {
+      auto symbol = dyn_cast<AffineSymbolExpr>(e);
+      ofData |= symbol && symbol.getPosition() >= inputSymbols;
+    });
+    if (ofData && !known.isDynamicDim(i)) {
+      size = builder.size(known.getDimSize(i));
+      changed = true;
+    }
+  }
+  return changed ? builder.reshape(v, sizes) : v;
 }
 
 /// Small integer tensors that are known become constants or prim.sizes: what computed them is dead.
@@ -183,7 +211,7 @@ void Converter::convertNode(graph::NodeOp node) {
       reportUnsupported(node, ("with result " + Twine(i) + " is not supported").str());
       continue;
     }
-    values[result] = foldIntegers(v);
+    values[result] = foldIntegers(refine(v, result.getType()));
   }
 }
 
@@ -280,7 +308,6 @@ FailureOr<RankedTensorType> Converter::argumentType(graph::FuncOp source, unsign
                    << " is not supported; supported: tensors of integers or floats with a known rank";
     ++failedNodes;
     report.unsupported.push_back(entry);
-    reasons.try_emplace("input " + name.str(), report.unsupported.size() - 1, loc);
     return failure();
   }
   ArrayAttr dims = source.getArgDims(index);
@@ -353,6 +380,11 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
                                          "\", which no input of the model has");
   auto function = func::FuncOp::create(source.getLoc(), source.getSymName(), b.getFunctionType({}, {}));
   OwningOpRef<func::FuncOp> owner(function);
+  // Before the function goes on failure: regions that were given up use its values.
+  auto dropRegions = llvm::make_scope_exit([&] {
+    for (auto &region : regions)
+      region->dropAllReferences();
+  });
   Block *block = new Block();
   function.getBody().push_back(block);
   builder.setInsertionPointToEnd(block);
@@ -360,6 +392,7 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
     if (inputs[i])
       values[source.getBody().getArgument(i)] =
           block->addArgument(inputs[i], source.getBody().getArgument(i).getLoc());
+  inputSymbols = symbols.size();
   FailureOr<SmallVector<Value>> results = convertBody(source.getBody().front());
   emitUnsupported();
   if (failed(results) || failedNodes > 0) {

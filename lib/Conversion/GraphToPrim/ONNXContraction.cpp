@@ -187,7 +187,8 @@ LogicalResult convTranspose(NodeContext &ctx) {
         return ctx.unsupported("with output_shape and sizes that are not known at compile time is not supported");
       int64_t full = dilations[i] * (kernel[i] - 1) + 1 + extra[i] - strides[i]; // beyond size * stride
       int64_t total = outputShape ? *size * strides[i] + full - (*outputShape)[i] : std::max<int64_t>(full, 0);
-      int64_t small = total / 2, large = total - small;
+      // A result larger than the products reach is filled up at its end.
+      int64_t shared = std::max<int64_t>(total, 0), small = shared / 2, large = shared - small;
       pads[i] = autoPad == "SAME_UPPER" ? small : large;
       pads[i + spatial] = total - pads[i];
     }

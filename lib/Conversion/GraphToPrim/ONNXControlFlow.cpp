@@ -141,6 +141,7 @@ LogicalResult loop(NodeContext &ctx) {
     Block *block = nullptr;
     SmallVector<Value> values;
     bool stable = true;
+    unsigned outerSymbols = b.symbols.size();
     {
       OpBuilder::InsertionGuard guard(b);
       block = b.createBlock(&body);
@@ -200,6 +201,8 @@ LogicalResult loop(NodeContext &ctx) {
         for (auto [d, size] : llvm::enumerate(llvm::drop_begin(sizes))) {
           bool outer = true; // sizes of a scan element must be known before the loop
           size.walk([&](AffineExpr e) {
+            if (auto symbol = dyn_cast<AffineSymbolExpr>(e))
+              outer &= symbol.getPosition() < outerSymbols;
             for (const auto &[each, flags] : llvm::zip_equal(carried, fresh))
               for (auto [c, flag] : llvm::zip_equal(each, flags))
                 outer &= !(flag && c == e);

@@ -211,8 +211,6 @@ LogicalResult mod(NodeContext &ctx) {
   Value a = (*v)[0], b = (*v)[1], rest = ctx.b.binary<RemOp>(a, b);
   if (ctx.getInt("fmod", 0))
     return ctx.result(rest);
-  if (ctx.b.isFloat(a))
-    return ctx.invalid("fmod must be 1 for float operands");
   if (ctx.b.elementOf(a).isUnsignedInteger())
     return ctx.result(rest);
   // The sign of the divisor: where the remainder's differs, one divisor more.
@@ -268,7 +266,13 @@ LogicalResult castNode(NodeContext &ctx) {
   FailureOr<Type> to = readElementType(ctx, "to", /*defaultType=*/0);
   if (failed(to))
     return failure();
-  return ctx.result(ctx.b.convert(ctx.operand(0), *to));
+  Value x = ctx.operand(0);
+  auto narrow = dyn_cast<FloatType>(*to), wide = dyn_cast<FloatType>(ctx.b.elementOf(x));
+  if (narrow && wide && narrow.getWidth() == 8 && wide.getWidth() > 8 && ctx.getInt("saturate", 1)) {
+    double largest = APFloat::getLargest(narrow.getFloatSemantics()).convertToDouble();
+    x = ctx.b.binary<MinOp>(ctx.b.binary<MaxOp>(x, -largest), largest);
+  }
+  return ctx.result(ctx.b.convert(x, *to));
 }
 
 LogicalResult castLike(NodeContext &ctx) {

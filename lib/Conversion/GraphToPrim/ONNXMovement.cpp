@@ -36,11 +36,25 @@ LogicalResult reshape(NodeContext &ctx) {
         Value zero = b.compare(CompareKind::EQ, element, 0);
         element = b.convert(element, b.getI64Type());
         Value copied = i < int64_t(in.size()) ? b.sizeValue(in[i]) : b.scalar(b.getI64Type(), 0);
-        out.push_back(b.bindSymbol("reshape", b.select(zero, copied, element)));
+        data.push_back(ctx.getInt("allowzero", 0) ? element : Value(b.select(zero, copied, element)));
       } else {
-        out.push_back(known->front());
+        AffineExpr size = known->front();
+        if (getConstantSize(size) == 0 && !ctx.getInt("allowzero", 0) && i < int64_t(in.size()))
+          size = in[i];
+        data.push_back(b.sizeValue(size));
       }
     }
+    // -1 is what the others leave of the operand.
+    Value others = b.scalar(b.getI64Type(), 1);
+    for (Value v : data)
+      others = b.mul(others, b.select(b.compare(CompareKind::EQ, v, -1), b.splatLike(v, 1), v));
+    Value rest = b.div(b.sizeValue(total), others);
+    for (Value v : data)
+      if (std::optional<Sizes> known = ctx.intValues(v); known && getConstantSize(known->front()) != -1)
+        out.push_back(known->front());
+      else
+        out.push_back(b.bindSymbol("reshape", b.select(b.compare(CompareKind::EQ, v, -1), rest, v)));
+    return ctx.result(b.reshape(x, out));
   }
   bool allowZero = ctx.getInt("allowzero", 0);
   std::optional<size_t> inferred;

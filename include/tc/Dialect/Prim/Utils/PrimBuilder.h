@@ -29,6 +29,7 @@ public:
   mlir::AffineExpr add(llvm::StringRef name, int64_t min = 0, int64_t max = INT64_MAX);
   /// Lowers the upper bound of a symbol.
   void refineMax(unsigned position, int64_t max);
+  unsigned size() const { return symbols.size(); }
   mlir::ArrayAttr getAttr() const { return mlir::ArrayAttr::get(context, symbols); }
 
 private:
