@@ -1,11 +1,15 @@
-//===- tc-interpret.cpp - evaluate prim IR on .npz files, for tests
-//-------------------------------------------------===//
+//===- tc-interpret.cpp - evaluate prim IR on .npz files, for tests -----------------------------------------------===//
 //
-//   tc-interpret FILE.mlir [--passes LIST] [--function NAME] [--inputs X.npz] [--outputs Y.npz] [--f64] [--print] [--trace]
+//   tc-interpret FILE.mlir [--passes LIST] [--function NAME]
+//     [--inputs X.npz | --random-inputs SEED [--dim NAME=SIZE]...] [--outputs Y.npz] [--f64] [--print] [--trace]
+//     [--against REFERENCE.mlir | --verify] [--max-rel R]
 //
 // Runs a function of prim or fused prim (any phase up to schedule) in the interpreter. Arrays are named after the
 // arguments' and results' attribute `tc.name`, or input_0, output_0, ... by position. bf16 and 8-bit floats are float32
 // arrays in files. A test's tool: it is not installed.
+//
+// --against compares the outputs with those of another phase of the same function, evaluated in float64; --verify
+// compares with float64 evaluation of the file itself and names the first node that is off.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -15,6 +19,7 @@
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Driver/Register.h"
 #include "tc/Support/Npz.h"
+#include "tc/Target/Reference.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"
@@ -34,8 +39,11 @@ using namespace tc::prim;
 namespace {
 
 struct Options {
-  std::string file, function, inputs, outputs, passes;
-  bool inDouble = false, print = false, trace = false;
+  std::string file, function, inputs, outputs, passes, against;
+  std::vector<std::string> dims;
+  std::optional<uint64_t> seed;
+  double maxRel = 1e-5;
+  bool inDouble = false, print = false, trace = false, verify = false;
 };
 
 Type getElementType(const std::string &dtype, MLIRContext *context) {
@@ -103,6 +111,17 @@ std::string getName(DictionaryAttr attributes, StringRef fallback, unsigned inde
 }
 
 llvm::Expected<std::vector<Tensor>> readInputs(func::FuncOp func, const Options &options) {
+  if (options.seed) {
+    llvm::StringMap<int64_t> sizes;
+    for (StringRef dim : options.dims) {
+      auto [name, text] = dim.split('=');
+      int64_t size;
+      if (text.getAsInteger(10, size))
+        return llvm::createStringError("--dim takes NAME=SIZE");
+      sizes[name] = size;
+    }
+    return tc::target::makeRandomInputs(func, sizes, *options.seed);
+  }
   std::vector<tc::npz::Array> arrays;
   std::string error;
   if (!options.inputs.empty() && !tc::npz::readNpz(options.inputs, arrays, error))
@@ -124,6 +143,48 @@ llvm::Expected<std::vector<Tensor>> readInputs(func::FuncOp func, const Options 
   return inputs;
 }
 
+func::FuncOp findFunction(ModuleOp module, StringRef name) {
+  for (auto candidate : module.getOps<func::FuncOp>())
+    if (!candidate.isExternal() && (name.empty() || candidate.getName() == name))
+      return candidate;
+  return {};
+}
+
+/// Compares the file's function with a reference in float64.
+llvm::Error compare(func::FuncOp func, ArrayRef<Tensor> inputs, const Options &options) {
+  if (options.verify) {
+    auto finding = tc::target::verify(func, inputs, options.maxRel,
+                                      [&](ModuleOp probe) { return interpret(findFunction(probe, ""), inputs); });
+    if (!finding)
+      return finding.takeError();
+    if (*finding)
+      return llvm::createStringError((*finding)->what);
+    llvm::outs() << "all outputs agree\n";
+    return llvm::Error::success();
+  }
+  auto module = tc::base::readModule(func.getContext(), options.against);
+  if (!module)
+    return module.takeError();
+  func::FuncOp reference = findFunction(**module, options.function);
+  if (!reference)
+    return llvm::createStringError(options.against + " has no function to run");
+  InterpretOptions inDouble;
+  inDouble.evaluateInDouble = true;
+  llvm::Expected<std::vector<Tensor>> want = interpret(reference, inputs, inDouble);
+  if (!want)
+    return want.takeError();
+  llvm::Expected<std::vector<Tensor>> got = interpret(func, inputs);
+  if (!got)
+    return got.takeError();
+  if (got->size() != want->size())
+    return llvm::createStringError("the functions differ in the number of outputs");
+  for (size_t i = 0; i < want->size(); ++i)
+    if (std::string what = tc::target::compareTensors((*got)[i], (*want)[i], options.maxRel); !what.empty())
+      return llvm::createStringError("output " + std::to_string(i) + ": " + what);
+  llvm::outs() << "all outputs agree\n";
+  return llvm::Error::success();
+}
+
 llvm::Error run(const Options &options) {
   DialectRegistry registry;
   tc::driver::registerAllDialects(registry);
@@ -136,15 +197,17 @@ llvm::Error run(const Options &options) {
     if (failed(parsePassPipeline(options.passes, manager)) || failed(manager.run(**module)))
       return llvm::createStringError(options.file + ": error: the passes failed");
   }
-  func::FuncOp func;
-  for (auto candidate : (*module)->getOps<func::FuncOp>())
-    if (!func && !candidate.isExternal() && (options.function.empty() || candidate.getName() == options.function))
-      func = candidate;
+  func::FuncOp func = findFunction(**module, options.function);
   if (!func)
     return llvm::createStringError(options.file + ": error: there is no function to run");
   llvm::Expected<std::vector<Tensor>> inputs = readInputs(func, options);
   if (!inputs)
     return llvm::createStringError(options.file + ": error: " + llvm::toString(inputs.takeError()));
+  if (options.verify || !options.against.empty()) {
+    if (llvm::Error error = compare(func, *inputs, options))
+      return llvm::createStringError(options.file + ": error: " + llvm::toString(std::move(error)));
+    return llvm::Error::success();
+  }
   InterpretOptions interpretOptions;
   interpretOptions.evaluateInDouble = options.inDouble;
   AsmState names(func);
@@ -181,8 +244,14 @@ int main(int argc, char **argv) {
   CLI::App app("Evaluates prim IR in the interpreter, for tests");
   app.add_option("file", options.file, "module of prim or fused prim")->required();
   app.add_option("--function", options.function, "function to run; default: the first");
-  app.add_option("--passes", options.passes, "passes to run before, as in --pass-pipeline without the outer parentheses");
+  app.add_option("--passes", options.passes,
+                 "passes to run before, as in --pass-pipeline without the outer parentheses");
   app.add_option("--inputs", options.inputs, ".npz with the inputs");
+  app.add_option("--random-inputs", options.seed, "make inputs from this seed");
+  app.add_option("--dim", options.dims, "NAME=SIZE of a symbol for --random-inputs");
+  app.add_option("--against", options.against, "compare with this file's function in float64");
+  app.add_flag("--verify", options.verify, "compare with float64 and name the first node that is off");
+  app.add_option("--max-rel", options.maxRel, "error relative to the largest value that is allowed");
   app.add_option("--outputs", options.outputs, ".npz for the outputs");
   app.add_flag("--f64", options.inDouble, "hold every floating value as float64 and write float64 outputs");
   app.add_flag("--print", options.print, "print the outputs even where --outputs is given");

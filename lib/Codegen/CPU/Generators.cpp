@@ -14,8 +14,12 @@ llvm::ArrayRef<const Generator *> tc::codegen::cpu::allGenerators(llvm::StringRe
   static const Generator *const cpu[] = {attentionGenerator(), rnnGenerator(), depthwiseGenerator(),
                                          contractGenerator(), loopsGenerator()};
   static const Generator *const cuda[] = {gpuContractGenerator(), gpuRowsGenerator(), gpuFlatGenerator()};
+  // Plain loops for everything but what only its own generator can say: nothing packed or rearranged.
+  static const Generator *const reference[] = {attentionGenerator(), rnnGenerator(), loopsGenerator()};
   if (device == "cuda")
     return cuda;
+  if (device == "reference")
+    return reference;
   return cpu;
 }
 

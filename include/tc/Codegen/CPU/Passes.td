@@ -11,7 +11,7 @@ include "mlir/Pass/PassBase.td"
 
 def ChooseSchedulePass : Pass<"tc-choose-schedule", "::mlir::ModuleOp"> {
   let summary = "Write the schedule attribute of every kernel.region: all decisions, none of the code";
-  let options = [Option<"device", "device", "std::string", "\"cpu\"", "cpu or cuda">];
+  let options = [Option<"device", "device", "std::string", "\"cpu\"", "cpu, cuda, or reference (CPU code of plain loops)">];
   let dependentDialects = ["::tc::kernel::KernelDialect"];
 }
 
