@@ -5,10 +5,10 @@
 usage: command_line.py BIN [--update] [CASE ...]
 
 Each case runs one command in a folder of its own and compares exit code and standard error with messages.txt, which holds
-both per case. Folders are written as $DIR, and computed
-numbers, whose last digits depend on the CPU, as #. Besides, every failing command must print a message of the form
-"<file or tool>: error: ...", and must not leave the file that it was to write. --update rewrites messages.txt from what the
-tools say; read the difference before committing it: a message is a complete sentence that names the file and the node.
+both per case. Folders are written as $DIR, and computed numbers, whose last digits depend on the CPU, as #. Besides, every
+failing command must print a message of the form "<file or tool>: error: ...", and must not leave the file that it was to
+write. --update rewrites messages.txt from what the tools say; read the difference before committing it: a message is a
+complete sentence that names the file and the node.
 """
 import argparse
 import difflib
@@ -28,6 +28,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 DIGITS = os.path.join(HERE, "..", "..", "models", "digits")
 MESSAGES = os.path.join(HERE, "messages.txt")
 FLOAT = TensorProto.FLOAT
+# Cases that the tools do not refuse as they should yet, with reasons; one that passes all the same is a failure.
+KNOWN_DEFECTS = {
+    "output_shape_contradicts": "declared types of outputs are not compared with what the nodes compute",
+    "output_type_contradicts": "declared types of outputs are not compared with what the nodes compute",
+    "disk_full": "a temporary object file that cannot be written is reported as an internal error",
+}
 COMPILE = {}  # name: (function that writes model.onnx into the current folder, further arguments)
 RUN = {}      # name: function that returns tc-run's arguments, in a folder with digits.bin and inputs.npz
 
@@ -490,7 +496,13 @@ def main():
             if not wrong and not options.update and (code, text) != want:
                 wrong = "\n".join(difflib.unified_diff([f"exit {want[0]}", *want[1].splitlines()],
                                                        [f"exit {code}", *text.splitlines()], "expected", "got", lineterm=""))
-            if wrong:
+            if name in KNOWN_DEFECTS and wrong:
+                print(f"{name}: fails as expected: {KNOWN_DEFECTS[name]}", flush=True)
+                passed += 1
+            elif name in KNOWN_DEFECTS:
+                print(f"{name}: FAILED: passes, but is listed in KNOWN_DEFECTS", flush=True)
+                failed += 1
+            elif wrong:
                 print(f"{name}: FAILED: {wrong}\n  exit {code}\n  {text}", flush=True)
                 failed += 1
             else:
