@@ -11,6 +11,8 @@
 #include "OnnxFile.h"
 #include "OnnxLibrary.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include <limits>
 
 using namespace mlir;

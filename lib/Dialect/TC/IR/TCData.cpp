@@ -265,9 +265,25 @@ static llvm::Error fileError(StringRef path, const Twine &what) {
   return llvm::createStringError(std::make_error_code(std::errc::io_error), path + ": error: " + what);
 }
 
-// Writes a file through a temporary one beside it, so that no partial file is left.
+// Writes a file through a temporary one beside it, so that no partial file is left. Devices and pipes are written to as
+// they are: the rename would put a file in their place. A link keeps its target.
 static llvm::Error writeFile(StringRef path, llvm::function_ref<void(raw_ostream &)> write) {
-  llvm::Expected<llvm::sys::fs::TempFile> temp = llvm::sys::fs::TempFile::create(path + ".%%%%%%.tmp");
+  llvm::sys::fs::file_status status;
+  if (!llvm::sys::fs::status(path, status) && !llvm::sys::fs::is_regular_file(status)) {
+    std::error_code error;
+    llvm::raw_fd_ostream stream(path, error);
+    if (!error) {
+      write(stream);
+      stream.flush();
+      error = stream.error();
+      stream.clear_error();
+    }
+    return error ? fileError(path, "cannot write the file: " + error.message()) : llvm::Error::success();
+  }
+  SmallString<256> target;
+  if (llvm::sys::fs::real_path(path, target))
+    target = path;
+  llvm::Expected<llvm::sys::fs::TempFile> temp = llvm::sys::fs::TempFile::create(target + ".%%%%%%.tmp");
   if (!temp)
     return fileError(path, "cannot write the file: " + llvm::toString(temp.takeError()));
   llvm::raw_fd_ostream stream(temp->FD, /*shouldClose=*/false);
@@ -278,7 +294,7 @@ static llvm::Error writeFile(StringRef path, llvm::function_ref<void(raw_ostream
     llvm::consumeError(temp->discard());
     return fileError(path, "cannot write the file: " + error.message());
   }
-  if (llvm::Error error = temp->keep(path))
+  if (llvm::Error error = temp->keep(target))
     return fileError(path, "cannot write the file: " + llvm::toString(std::move(error)));
   return llvm::Error::success();
 }
@@ -304,9 +320,11 @@ llvm::Error base::writeBlobs(Operation *root, StringRef path) {
   if (!missing.empty())
     return fileError(path, "the bytes of constant blob \"" + missing + "\" are missing");
   llvm::Error error = writeFile(path, [&](raw_ostream &stream) {
+    uint64_t written = 0;
     for (auto &[hash, entry] : entries) {
-      stream.write_zeros(entry.offset - stream.tell());
+      stream.write_zeros(entry.offset - written);
       stream.write(entry.bytes.data(), entry.bytes.size());
+      written = entry.offset + entry.bytes.size();
     }
   });
   if (error)
@@ -362,10 +380,14 @@ llvm::Error base::writeModule(ModuleOp module, StringRef path) {
   if (hasData)
     if (llvm::Error error = writeBlobs(*copy, (path + ".data").str()))
       return error;
-  return writeFile(path, [&](raw_ostream &stream) {
+  llvm::Error error = writeFile(path, [&](raw_ostream &stream) {
     copy->print(stream, OpPrintingFlags().enableDebugInfo());
     stream << "\n";
   });
+  // Constants without their module are a partial output.
+  if (error && hasData)
+    llvm::sys::fs::remove(path + ".data");
+  return error;
 }
 
 llvm::Expected<OwningOpRef<ModuleOp>> base::readModule(MLIRContext *context, StringRef path) {
