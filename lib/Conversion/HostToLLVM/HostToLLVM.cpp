@@ -80,6 +80,9 @@ private:
   Value at(Value base, int64_t offset) {
     if (offset == 0)
       return base;
+    // A constant index of a GEPArg has 29 bits and wraps silently beyond them: weights are larger than that.
+    if (!llvm::isInt<28>(offset))
+      return at(base, LLVM::ConstantOp::create(b, loc, b.getI64Type(), offset));
     return LLVM::GEPOp::create(b, loc, ptr, i8, base, ArrayRef<LLVM::GEPArg>{int32_t(offset)});
   }
   Value at(Value base, Value offset) {
