@@ -14,6 +14,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
 #include <map>
 
@@ -179,6 +180,22 @@ llvm::Error Assembler::addVariants() {
     variant.cpuFeatures = binary.getRequires();
     variant.elf.assign(reinterpret_cast<const char *>(data->data()), data->size());
     spec.variants.push_back(std::move(variant));
+    auto deviceCode = binary->getAttrOfType<ArrayAttr>(host::kDeviceCodeAttr);
+    if (!deviceCode)
+      continue;
+    for (auto code : deviceCode.getAsRange<DictionaryAttr>()) {
+      auto object = dyn_cast_or_null<DenseI8ResourceElementsAttr>(code.get("object"));
+      std::optional<ArrayRef<int8_t>> raw = object ? object.tryGetAsArrayRef() : std::nullopt;
+      auto kind = code.getAs<StringAttr>("kind");
+      auto arch = code.getAs<IntegerAttr>("arch");
+      if (!raw || !kind || !arch)
+        return llvm::createStringError("the device code of variant \"" + binary.getSymName() + "\" is missing");
+      std::string text(reinterpret_cast<const char *>(raw->data()), raw->size());
+      if (kind.getValue() == "cubin")
+        spec.cubins.push_back({uint32_t(arch.getInt()), std::move(text)});
+      else
+        spec.ptx.push_back({uint32_t(arch.getInt()), std::move(text)});
+    }
   }
   if (spec.variants.empty())
     return llvm::createStringError("the module holds no object code");
@@ -192,7 +209,19 @@ llvm::Error Assembler::addVariants() {
 }
 
 void Assembler::addKernels() {
+  // Device kernels are numbered by their first launch, as tc-convert-host-to-llvm does.
+  llvm::StringSet<> deviceKernels;
   main.walk<WalkOrder::PreOrder>([&](host::LaunchOp launch) {
+    if (DictionaryAttr device = launch.getDeviceAttr(); device && deviceKernels.insert(launch.getKernel()).second) {
+      artifact::DeviceKernel kernel;
+      kernel.name = launch.getKernel().str();
+      kernel.maxThreads = 1;
+      for (int64_t threads : device.getAs<DenseI64ArrayAttr>("block").asArrayRef())
+        kernel.maxThreads *= threads;
+      if (auto smem = device.getAs<IntegerAttr>("smem"))
+        kernel.dynamicSmem = smem.getInt();
+      spec.deviceKernels.push_back(std::move(kernel));
+    }
     Kernel kernel;
     kernel.name = launch.getKernel().str();
     if (auto nodes = launch->getAttrOfType<StringAttr>("nodes"))

@@ -20,6 +20,7 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
@@ -72,9 +73,9 @@ int Compiler::checkRequest() {
     return wrong("no output file is given; add -o OUT");
   for (const std::string &target : request.targets) {
     if (target == "aarch64")
-      return wrong("--target aarch64 is not supported yet; supported: cpu, reference");
-    if (target != "cpu" && target != "reference")
-      return wrong("--target " + target + " is not supported; supported: cpu, reference");
+      return wrong("--target aarch64 is not supported yet; supported: cpu, cuda, reference");
+    if (target != "cpu" && target != "cuda" && target != "reference")
+      return wrong("--target " + target + " is not supported; supported: cpu, cuda, reference");
   }
   if (request.targets.size() > 1)
     return wrong("several targets in one artifact are not supported yet; give one --target");
@@ -85,8 +86,16 @@ int Compiler::checkRequest() {
     if (!codegen::cpu::resolveCpuVariant(cpu))
       return wrong("--cpu " + cpu + " is not known; known: x86-64-v3, x86-64-v4, native");
   }
-  if (!request.gpus.empty())
+  if (!request.gpus.empty() && request.targets.front() != "cuda")
     return wrong("--gpu belongs to --target cuda");
+  for (const std::string &gpu : request.gpus) {
+    StringRef number = gpu;
+    unsigned version = 0;
+    bool known = number.consume_front("sm_");
+    number.consume_back("a");
+    if (!known || number.getAsInteger(10, version) || version < 80)
+      return wrong("--gpu " + gpu + " is not known; expected sm_80 or newer, for instance sm_90");
+  }
   if (request.mode != "default" && request.mode != "reduce-overhead")
     return wrong("--mode " + request.mode + " is not supported yet; supported: default, reduce-overhead");
   if (request.precision != "f32")
@@ -336,7 +345,10 @@ int Compiler::run() {
   options.shapes = ArrayRef<std::string>(request.shapes);
   options.fuse = request.targets.front() != "reference";
   // The passes take the best variant last.
+  options.device = request.targets.front();
   SmallVector<std::string> variants(request.cpus.begin(), request.cpus.end());
+  if (request.targets.front() == "cuda")
+    variants = {"cuda-" + (request.gpus.empty() ? std::string("sm_90") : llvm::join(request.gpus, "+"))};
   llvm::stable_sort(variants, [](StringRef a, StringRef b) {
     auto rank = [](StringRef name) { return name == "native" ? 2 : name == "x86-64-v4" ? 1 : 0; };
     return rank(a) < rank(b);

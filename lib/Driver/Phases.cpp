@@ -111,18 +111,23 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
   case Phase::Fuse: {
     // The CPU code generator takes attention whole; the others are fused as primitives.
     prim::DecomposeCompositesPassOptions decompose;
-    if (options.fuse)
+    if (options.device == "cpu" && options.fuse)
       decompose.keep = {"attention"};
     manager.addNestedPass<func::FuncOp>(prim::createDecomposeCompositesPass(decompose));
     manager.addPass(createCSEPass());
     FusePassOptions fuse;
     fuse.fuse = options.fuse;
     manager.addNestedPass<func::FuncOp>(createFusePass(fuse));
+    if (options.fuse)
+      manager.addNestedPass<func::FuncOp>(createCollapseDimsPass());
     return;
   }
-  case Phase::Schedule:
-    manager.addPass(codegen::cpu::createChooseSchedulePass());
+  case Phase::Schedule: {
+    codegen::cpu::ChooseSchedulePassOptions choose;
+    choose.device = options.device;
+    manager.addPass(codegen::cpu::createChooseSchedulePass(choose));
     return;
+  }
   case Phase::Kernel: {
     codegen::cpu::LowerKernelsPassOptions lower;
     lower.variants = list(options.variants);

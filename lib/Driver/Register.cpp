@@ -34,6 +34,7 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Transforms/Passes.h"
 
 void tc::driver::registerAllDialects(mlir::DialectRegistry &registry) {
@@ -43,6 +44,7 @@ void tc::driver::registerAllDialects(mlir::DialectRegistry &registry) {
                   mlir::vector::VectorDialect>();
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);
+  mlir::registerNVVMDialectTranslation(registry);
 }
 
 void tc::driver::registerAllPasses() {
@@ -54,6 +56,7 @@ void tc::driver::registerAllPasses() {
   hosttollvm::registerHostToLLVMPasses();
   target::registerTargetPasses();
   target::registerLLVMCPUBackend();
+  target::registerNVPTXBackend();
   conversion::registerConversionPasses();
   setFunctionExpander(expandOnnxFunction);
   registerPhases();

@@ -41,7 +41,8 @@ struct PhaseOptions : public mlir::PassPipelineOptions<PhaseOptions> {
   ListOption<std::string> dims{*this, "dim", llvm::cl::desc("sizes of named dims: batch=1 or batch=1..64 (prim)")};
   ListOption<std::string> shapes{*this, "shape", llvm::cl::desc("sizes of inputs: x=1x3x224x224 (prim)")};
   Option<bool> fuse{*this, "fuse", llvm::cl::desc("false: one primitive per kernel (fuse)"), llvm::cl::init(true)};
-  ListOption<std::string> variants{*this, "variants", llvm::cl::desc("CPU variants, best last (kernel)")};
+  ListOption<std::string> variants{*this, "variants", llvm::cl::desc("variants, best last (kernel)")};
+  Option<std::string> device{*this, "device", llvm::cl::desc("cpu, cuda or reference (fuse, schedule)"), llvm::cl::init("cpu")};
   Option<unsigned> jobs{*this, "jobs", llvm::cl::desc("threads, 0: all (object)"), llvm::cl::init(0)};
   Option<std::string> debugDir{*this, "debug-dir", llvm::cl::desc("folder for LLVM IR and assembly (object)"), llvm::cl::init("")};
   /// If set: filled by the conversion from graph to prim.

@@ -27,8 +27,11 @@ std::optional<CpuVariant> resolveCpuVariant(llvm::StringRef name) {
     return CpuVariant{"x86-64-v3", "x86-64-v3", ""};
   if (name == "x86-64-v4")
     return CpuVariant{"x86-64-v4", "x86-64-v4", ""};
-  if (llvm::StringRef chip = name; chip.consume_front("cuda-"))
-    return CpuVariant{name.str(), chip.str(), "", "cuda"};
+  if (llvm::StringRef chips = name; chips.consume_front("cuda-")) { // cuda-sm_80+sm_90a
+    std::string list = chips.str();
+    std::replace(list.begin(), list.end(), '+', ',');
+    return CpuVariant{"cuda", list, "", "cuda"};
+  }
   if (name == "native") {
     CpuVariant variant{"native", llvm::sys::getHostCPUName().str(), ""};
     // Sorted, so that the list is the same on every run.

@@ -19,6 +19,7 @@
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
@@ -95,7 +96,8 @@ private:
   host::VariantOp variant;
   OwningOpRef<ModuleOp> holder; // the program without the kernels
   std::unique_ptr<VariantCompilation> program;
-  std::string ptx, cubin;
+  std::string ptx;
+  std::vector<DeviceObject> cubins;
 };
 
 bool isDevice(Operation &op) {
@@ -182,10 +184,20 @@ llvm::Error Compilation::compileKernels() {
     return llvm::createStringError("LLVM cannot write PTX");
   codegen.run(*llvmModule);
   ptx.assign(text.data(), text.size());
-  llvm::Expected<std::string> assembled = assemble(ptx, variant.getCpu());
-  if (!assembled)
-    return assembled.takeError();
-  cubin = std::move(*assembled);
+  SmallVector<StringRef> chips;
+  variant.getCpu().split(chips, ',', -1, /*KeepEmpty=*/false);
+  for (StringRef chip : chips) {
+    // sm_90 is 900; sm_90a, whose code runs on no other GPU, 901.
+    StringRef digits = chip;
+    bool exact = digits.consume_back("a");
+    unsigned number = 0;
+    if (!digits.consume_front("sm_") || digits.getAsInteger(10, number))
+      return llvm::createStringError("\"" + chip + "\" is no GPU name; expected for instance sm_90");
+    llvm::Expected<std::string> assembled = assemble(ptx, chip);
+    if (!assembled)
+      return assembled.takeError();
+    cubins.push_back({number * 10 + exact, std::move(*assembled)});
+  }
   return llvm::Error::success();
 }
 
@@ -193,15 +205,7 @@ llvm::Expected<Object> Compilation::finish() {
   llvm::Expected<Object> object = program->finish();
   if (!object)
     return object;
-  // sm_90 is 900; sm_90a, whose code runs on no other GPU, 901.
-  StringRef chip = variant.getCpu();
-  chip.consume_front("sm_");
-  bool exact = chip.consume_back("a");
-  unsigned number = 0;
-  if (chip.getAsInteger(10, number))
-    return llvm::createStringError("\"" + variant.getCpu() + "\" is no GPU name; expected for instance sm_90");
-  if (!cubin.empty())
-    object->cubins.push_back({number * 10 + exact, std::move(cubin)});
+  object->cubins = std::move(cubins);
   if (!ptx.empty())
     object->ptx.push_back({800, std::move(ptx)});
   return object;
