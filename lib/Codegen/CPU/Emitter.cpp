@@ -727,7 +727,62 @@ Value Emitter::constantTable(DenseElementsAttr values) {
   return atEntry([&]() -> Value { return LLVM::AddressOfOp::create(b, location, global); });
 }
 
+namespace {
+/// `expr` as outer * factor + inner, or as outer alone (factor 1, no inner).
+struct SplitDim {
+  unsigned outer = 0;
+  int64_t factor = 1;
+  std::optional<unsigned> inner;
+};
+std::optional<SplitDim> splitDim(AffineExpr expr) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return SplitDim{dim.getPosition(), 1, std::nullopt};
+  auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!sum || sum.getKind() != AffineExprKind::Add)
+    return std::nullopt;
+  auto product = dyn_cast<AffineBinaryOpExpr>(sum.getLHS());
+  auto inner = dyn_cast<AffineDimExpr>(sum.getRHS());
+  if (!product || !inner || product.getKind() != AffineExprKind::Mul)
+    return std::nullopt;
+  auto outer = dyn_cast<AffineDimExpr>(product.getLHS());
+  auto factor = dyn_cast<AffineConstantExpr>(product.getRHS());
+  if (!outer || !factor || factor.getValue() < 1)
+    return std::nullopt;
+  return SplitDim{outer.getPosition(), factor.getValue(), inner.getPosition()};
+}
+} // namespace
+
+bool tc::codegen::cpu::isReadableLayout(AffineMap map) {
+  SmallVector<bool> seen(map.getNumDims(), false);
+  auto mark = [&](unsigned dim) {
+    bool fresh = !seen[dim];
+    seen[dim] = true;
+    return fresh;
+  };
+  for (AffineExpr expr : map.getResults()) {
+    std::optional<SplitDim> split = splitDim(expr);
+    if (!split || !mark(split->outer) || (split->inner && !mark(*split->inner)))
+      return false;
+  }
+  return llvm::all_of(seen, [](bool used) { return used; });
+}
+
+void Emitter::setLayout(unsigned number, AffineMap map, RankedTensorType packed) { layouts[number] = {map, packed}; }
+
 Value Emitter::emitUncached(Value tensor, ArrayRef<Index> at) {
+  if (auto argument = dyn_cast<BlockArgument>(tensor); argument && layouts.contains(argument.getArgNumber())) {
+    auto [map, packed] = layouts[argument.getArgNumber()];
+    SmallVector<Index> place(packed.getRank());
+    for (auto [index, expr] : llvm::zip_equal(at, map.getResults())) {
+      SplitDim split = *splitDim(expr);
+      if (split.inner)
+        std::tie(place[split.outer], place[*split.inner]) =
+            divide(index, getAffineConstantExpr(split.factor, b.getContext()));
+      else
+        place[split.outer] = index;
+    }
+    return load(input(argument.getArgNumber()), elementOf(tensor), prim::getSizes(packed), place);
+  }
   if (auto argument = dyn_cast<BlockArgument>(tensor))
     return load(input(argument.getArgNumber()), elementOf(tensor), prim::getSizes(tensor), at);
   Operation *op = tensor.getDefiningOp();

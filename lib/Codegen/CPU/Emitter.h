@@ -158,6 +158,9 @@ public:
   /// Makes `emit(tensor, anything)` use `at`: for values on the path from an anchor to its roots, whose position is
   /// known.
   void setPosition(mlir::Value tensor, llvm::ArrayRef<Index> at);
+  /// The region's input `number` is stored rearranged: packed[i..] = input[map(i..)], of the type `packed` (see
+  /// isReadableLayout).
+  void setLayout(unsigned number, mlir::AffineMap map, mlir::RankedTensorType packed);
   /// Forgets all sources and positions, and what was remembered of values.
   void clearSources();
   /// Position in the result of the movement op `op` of the element at `at` of its operand; empty if `op` is no
@@ -253,11 +256,16 @@ private:
   llvm::DenseMap<int64_t, mlir::Value> laneOffsetVectors;
   llvm::DenseMap<mlir::AffineExpr, mlir::Value> sizeValues;
   llvm::DenseMap<unsigned, mlir::Value> bufferValues;
+  llvm::DenseMap<unsigned, std::pair<mlir::AffineMap, mlir::RankedTensorType>> layouts;
   llvm::DenseMap<mlir::Value, Source> sources;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Index>> positions;
   llvm::ArrayRef<int64_t> symbolPositions;
   std::vector<Scope> scopes;
 };
+
+/// Whether an element's place in the packed form can be told from its position: every result of the map is a dim, or a
+/// dim times a constant plus a dim, and each dim occurs once.
+bool isReadableLayout(mlir::AffineMap map);
 
 /// Code of one pointwise op on scalars or vectors. `elementTypes`: the operands' element types in prim, for signedness.
 using PointwiseEmitter = mlir::Value (*)(mlir::OpBuilder &, mlir::Location, mlir::Operation *, mlir::ValueRange);

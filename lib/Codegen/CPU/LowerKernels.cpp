@@ -105,7 +105,23 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     const Generator *generator;
     SmallVector<Launch> launches;
     SmallVector<int64_t> symbols;
+    SmallVector<PackedInput> layouts; // inputs that are read from another region's packed form
   };
+
+  /// Constants from this size on are stored in one layout only.
+  static constexpr int64_t kSharedBytes = 64 * 1024;
+
+  /// Inputs of `region` that another region has packed, so that its kernel reads that form.
+  static SmallVector<PackedInput> sharedLayouts(kernel::RegionOp region, const Generator *generator,
+                                                const DenseMap<Value, PackedInput> &packed) {
+    SmallVector<PackedInput> layouts;
+    if (generator->strategy() != "loops")
+      return layouts;
+    for (auto [i, input] : llvm::enumerate(region.getInputs()))
+      if (auto found = packed.find(input); found != packed.end())
+        layouts.push_back({unsigned(i), found->second.map, found->second.type});
+    return layouts;
+  }
 
   /// A short readable name: the ops, without movement.
   static std::string describe(kernel::RegionOp region) {
@@ -159,6 +175,20 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     SmallVector<kernel::RegionOp> regions;
     module.walk([&](kernel::RegionOp region) { regions.push_back(region); });
     SmallVector<kernel::RegionOp> done;
+    DenseMap<Value, PackedInput> packed;
+    for (kernel::RegionOp region : regions) {
+      auto schedule = region.getScheduleAttr();
+      const Generator *generator = schedule ? lookupGenerator(schedule.getStrategy()) : nullptr;
+      if (!generator)
+        continue;
+      for (const PackedInput &input : generator->packing(region, schedule)) {
+        Value constant = region.getInputs()[input.input];
+        auto type = cast<RankedTensorType>(constant.getType());
+        if (constant.getDefiningOp<prim::ConstantOp>() && isReadableLayout(input.map) && type.hasStaticShape() &&
+            type.getNumElements() * type.getElementTypeBitWidth() / 8 >= kSharedBytes)
+          packed.try_emplace(constant, input);
+      }
+    }
     for (kernel::RegionOp region : regions) {
       auto schedule = region.getScheduleAttr();
       const Generator *generator = schedule ? lookupGenerator(schedule.getStrategy()) : nullptr;
@@ -166,7 +196,13 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
         region.emitError("region has no schedule that a CPU code generator knows");
         return signalPassFailure();
       }
-      auto [entry, isNew] = known.try_emplace(keyOf(region), kernels.size());
+      SmallVector<PackedInput> layouts = sharedLayouts(region, generator, packed);
+      std::string key = keyOf(region);
+      for (const PackedInput &layout : layouts) {
+        llvm::raw_string_ostream os(key);
+        os << layout.input << ' ' << layout.map << ' ' << layout.type << '\n';
+      }
+      auto [entry, isNew] = known.try_emplace(key, kernels.size());
       if (isNew) {
         Kernel kernel;
         kernel.name = "k" + std::to_string(kernels.size()) + describe(region);
@@ -174,6 +210,7 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
         kernel.generator = generator;
         kernel.launches = generator->launches(region, schedule);
         kernel.symbols = symbolsOf(region, kernel.launches);
+        kernel.layouts = layouts;
         kernels.push_back(std::move(kernel));
       }
       replaceByLaunches(region, kernels[entry->second]);
@@ -220,6 +257,8 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     llvm::SmallDenseMap<unsigned, PackedInput> packed;
     for (PackedInput &input : kernel.generator->packing(region, region.getScheduleAttr()))
       packed[input.input] = input;
+    for (PackedInput &input : kernel.layouts)
+      packed[input.input] = input;
     for (auto [i, input] : llvm::enumerate(region.getInputs())) {
       if (auto constant = input.getDefiningOp<prim::ConstantOp>()) {
         auto found = packed.find(i);
@@ -243,8 +282,7 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
           builder.getDenseI64ArrayAttr(kernel.symbols), mapOf(launch.tasks), mapOf(launch.grain),
           launch.scratch ? mapOf(launch.scratch) : AffineMapAttr(),
           launch.inPlace.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(launch.inPlace),
-          deviceWithGrid(launch),
-          last ? region.getCostAttr() : DictionaryAttr());
+          deviceWithGrid(launch), last ? region.getCostAttr() : DictionaryAttr());
       if (auto nodes = region->getAttr("nodes"))
         op->setAttr("nodes", nodes);
       if (last)
@@ -298,6 +336,8 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     {
       Emitter emitter(kernel.region, info, builder, loc, entry->getArgument(0), inputs, outputs, kernel.symbols,
                       bool(launch.scratch));
+      for (const PackedInput &layout : kernel.layouts)
+        emitter.setLayout(layout.input, layout.map, layout.type);
       if (launch.scratch)
         emitter.setWorker(entry->getArgument(3), launch.scratch);
       kernel.generator->emit(kernel.region, kernel.region.getScheduleAttr(), number, emitter, begin, end);

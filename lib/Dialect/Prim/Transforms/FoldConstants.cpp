@@ -212,7 +212,7 @@ private:
         return;
       if (entry.work > maxWork)
         return;
-      bool symbolic = isa<ConstantOp, SplatOp, IotaOp>(op) || isEnlarging(op);
+      bool symbolic = isa<ConstantOp, SplatOp, IotaOp>(op) || isEnlarging(op) || isSecondCopy(op, bytes);
       entry.stored = !symbolic && bytes <= std::max(maxBytes, entry.sourceBytes);
       known[op] = entry;
       order.push_back(op);
@@ -226,6 +226,13 @@ private:
   /// A broadcast costs nothing where it is read, its copies cost memory.
   static bool isEnlarging(Operation *op) {
     return isa<BroadcastOp>(op) && getBytes(op->getResult(0)) > getBytes(op->getOperand(0));
+  }
+
+  /// A transposed copy of a large constant that is read as it is too (an embedding that is also the head): readers of
+  /// the transpose follow an index map, and one copy serves both.
+  bool isSecondCopy(Operation *op, int64_t bytes) const {
+    return isa<TransposeOp>(op) && bytes > maxBytes && op->getOperand(0).getDefiningOp<ConstantOp>() &&
+           !op->getOperand(0).hasOneUse();
   }
 
   bool isStored(Operation *op) const {
