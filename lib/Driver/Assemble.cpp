@@ -1,4 +1,5 @@
-//===- Assemble.cpp - signature, manifest, weights --------------------------------------------------------------------===//
+//===- Assemble.cpp - signature, manifest, weights
+//--------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -129,7 +130,8 @@ llvm::Error Assembler::addSignature() {
       auto symbol = cast<prim::SymbolAttr>(attr);
       spec.symbols.push_back({symbol.getName().str(), symbol.getMin(), symbol.getMax(), symbol.getDivisor()});
     }
-  auto add = [&](Type type, StringAttr name, StringRef kind, unsigned number, std::vector<artifact::Value> &values, bool isInput) -> llvm::Error {
+  auto add = [&](Type type, StringAttr name, StringRef kind, unsigned number, std::vector<artifact::Value> &values,
+                 bool isInput) -> llvm::Error {
     artifact::Value value;
     value.name = name && !name.getValue().empty() ? name.str() : (kind + "_" + Twine(number)).str();
     value.dtype = toDtype(cast<RankedTensorType>(type).getElementType());
@@ -155,8 +157,8 @@ llvm::Error Assembler::addSignature() {
   };
   for (BlockArgument argument : main.getArguments()) {
     unsigned number = argument.getArgNumber();
-    if (llvm::Error error = add(argument.getType(), main.getArgAttrOfType<StringAttr>(number, "tc.name"), "input", number,
-                                spec.inputs, true))
+    if (llvm::Error error = add(argument.getType(), main.getArgAttrOfType<StringAttr>(number, "tc.name"), "input",
+                                number, spec.inputs, true))
       return error;
     if (argument.use_empty())
       spec.inputs.back().flags |= TCRT_VALUE_FLAG_UNUSED;
@@ -293,9 +295,11 @@ llvm::Error Assembler::addWeights() {
       if (constant.map.getNumDims() != constant.type.getRank() || constant.map.getNumSymbols() != 0 ||
           constant.map.getNumResults() != dataType.getRank())
         return llvm::createStringError("the map of a constant does not fit its type");
-      segment = Segment::callback(size, [bytes = *bytes, dataType, bits, constant = constant, jobs = options.jobs](WeightSink sink) {
-        return driver::rearrange(bytes, dataType.getShape(), bits / 8, constant.map, constant.type.getShape(), jobs, sink);
-      });
+      segment = Segment::callback(
+          size, [bytes = *bytes, dataType, bits, constant = constant, jobs = options.jobs](WeightSink sink) {
+            return driver::rearrange(bytes, dataType.getShape(), bits / 8, constant.map, constant.type.getShape(), jobs,
+                                     sink);
+          });
     }
     spec.weights.push_back({uint64_t(offset), std::move(segment)});
   }
@@ -339,7 +343,10 @@ void Assembler::addManifest() {
                               {"features", binary.getFeatures()},
                               {"requires", int64_t(binary.getRequires())}});
   for (const Kernel &kernel : spec.kernels)
-    kernels.push_back(Object{{"name", kernel.name}, {"nodes", kernel.nodes}, {"flops", int64_t(kernel.flops)}, {"bytes", int64_t(kernel.bytes)}});
+    kernels.push_back(Object{{"name", kernel.name},
+                             {"nodes", kernel.nodes},
+                             {"flops", int64_t(kernel.flops)},
+                             {"bytes", int64_t(kernel.bytes)}});
   for (const std::string &flag : options.flags)
     flags.push_back(flag);
   Array scratch;
@@ -378,7 +385,8 @@ void Assembler::addManifest() {
 llvm::Expected<ArtifactSpec> Assembler::run() {
   main = getMainFunction(module);
   if (!main || main.isExternal() || !main->hasAttr(host::kArenaAttr) || !main->hasAttr(host::kScratchAttr))
-    return llvm::createStringError("the module has no function with a memory plan; it is not at the end of phase object");
+    return llvm::createStringError(
+        "the module has no function with a memory plan; it is not at the end of phase object");
   if (llvm::Error error = addSignature())
     return std::move(error);
   if (llvm::Error error = addVariants())

@@ -1,4 +1,5 @@
-//===- Compile.cpp - the compiler as a function -----------------------------------------------------------------------===//
+//===- Compile.cpp - the compiler as a function
+//-----------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -81,7 +82,8 @@ int Compiler::checkRequest() {
     return wrong("several targets in one artifact are not supported yet; give one --target");
   for (const std::string &cpu : request.cpus) {
     StringRef name = cpu;
-    if (name.starts_with("aarch64") || name.starts_with("armv") || name.starts_with("neoverse") || name.starts_with("apple"))
+    if (name.starts_with("aarch64") || name.starts_with("armv") || name.starts_with("neoverse") ||
+        name.starts_with("apple"))
       return wrong("--cpu " + cpu + ": AArch64 is not supported yet; supported: x86-64-v3, x86-64-v4, native");
     if (!codegen::cpu::resolveCpuVariant(cpu))
       return wrong("--cpu " + cpu + " is not known; known: x86-64-v3, x86-64-v4, native");
@@ -161,8 +163,9 @@ void Compiler::report(Diagnostic &diagnostic) {
 }
 
 int Compiler::internalError(StringRef what) {
-  errors << request.model << ": error: internal error: " << what << "; this is a defect of tc, please report it with the model and this command: "
-         << request.commandLine << "\n";
+  errors << request.model << ": error: internal error: " << what
+         << "; this is a defect of tc, please report it with the model and this command: " << request.commandLine
+         << "\n";
   return kInternal;
 }
 
@@ -183,8 +186,9 @@ void Compiler::endStep(StringRef name) {
     progressShown = false;
   }
   if (request.verbose)
-    errors << llvm::formatv("{0,-10} {1,8:f1} ms\n", name,
-                            std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - stepStart).count());
+    errors << llvm::formatv(
+        "{0,-10} {1,8:f1} ms\n", name,
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - stepStart).count());
 }
 
 bool Compiler::runPasses(ModuleOp module, llvm::function_ref<void(PassManager &)> build) {
@@ -192,7 +196,9 @@ bool Compiler::runPasses(ModuleOp module, llvm::function_ref<void(PassManager &)
   PassManager manager(module->getName());
   build(manager);
   if (!request.printIrAfter.empty()) {
-    auto wanted = [&](Pass *pass, Operation *) { return llvm::is_contained(request.printIrAfter, pass->getArgument()); };
+    auto wanted = [&](Pass *pass, Operation *) {
+      return llvm::is_contained(request.printIrAfter, pass->getArgument());
+    };
     manager.enableIRPrinting([](Pass *, Operation *) { return false; }, wanted, /*printModuleScope=*/false,
                              /*printAfterOnlyOnChange=*/false, /*printAfterOnlyOnFailure=*/false, errors);
   }
@@ -200,8 +206,8 @@ bool Compiler::runPasses(ModuleOp module, llvm::function_ref<void(PassManager &)
 }
 
 int Compiler::runPhase(ModuleOp module, Phase phase) {
-  // The text goes through report(); errors of passes that work on what a user wrote are shown as they come, others as the
-  // reason of an internal error.
+  // The text goes through report(); errors of passes that work on what a user wrote are shown as they come, others as
+  // the reason of an internal error.
   bool ofUser = phase == Phase::Prim || phase == Phase::Schedule || phase == Phase::Kernel || phase == Phase::Host;
   quiet = !ofUser;
   if (!runPasses(module, [&](PassManager &manager) { buildPhasePipeline(phase, manager, options); })) {
@@ -316,7 +322,8 @@ int Compiler::writeExplanation() {
     return llvm::Error::success();
   });
   if (error)
-    return fail(kWrongUse, request.explainFile + ": error: cannot write the explanation: " + llvm::toString(std::move(error)));
+    return fail(kWrongUse,
+                request.explainFile + ": error: cannot write the explanation: " + llvm::toString(std::move(error)));
   return kDone;
 }
 

@@ -1,4 +1,5 @@
-//===- Explain.cpp - what the compiler did and why --------------------------------------------------------------------===//
+//===- Explain.cpp - what the compiler did and why
+//--------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -109,8 +110,8 @@ std::string driver::Explanation::toText(llvm::StringRef model) const {
     stream << model << ": " << count << (count == 1 ? " node is" : " nodes are") << " not supported\n";
     for (const UnsupportedNode &node : report.unsupported)
       stream << llvm::formatv("  {0,4} x {1}{2} (opset {3}): {4}; first: \"{5}\"\n", node.count,
-                              node.domain == "ai.onnx" || node.domain.empty() ? "" : node.domain + ".", node.type, node.opset,
-                              node.reason, node.name);
+                              node.domain == "ai.onnx" || node.domain.empty() ? "" : node.domain + ".", node.type,
+                              node.opset, node.reason, node.name);
     return text;
   }
   stream << model << ": " << kernels.size() << (kernels.size() == 1 ? " kernel\n" : " kernels\n");
@@ -118,7 +119,8 @@ std::string driver::Explanation::toText(llvm::StringRef model) const {
   for (const llvm::json::Value &value : kernels) {
     const Object &kernel = *value.getAsObject();
     stream << llvm::formatv("  {0,4}  ", number++);
-    llvm::interleave(*kernel.getArray("operators"), stream, [&](const llvm::json::Value &op) { stream << *op.getAsString(); }, " ");
+    llvm::interleave(
+        *kernel.getArray("operators"), stream, [&](const llvm::json::Value &op) { stream << *op.getAsString(); }, " ");
     auto print = [&](StringRef name, StringRef unit) {
       const llvm::json::Value *cost = kernel.get(name);
       if (!cost || cost->getAsNull())

@@ -1,4 +1,5 @@
-//===- Explain.h - what the compiler did and why ---------------------------------------------------------------*- C++ -*-===//
+//===- Explain.h - what the compiler did and why ---------------------------------------------------------------*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -18,8 +19,8 @@ namespace tc::driver {
 /// Gathered while the phases run, printed at the end.
 struct Explanation {
   GraphToPrimReport report;
-  llvm::json::Array kernels;   ///< one object per kernel.region, after phase fuse
-  llvm::json::Object memory;   ///< after phase host
+  llvm::json::Array kernels; ///< one object per kernel.region, after phase fuse
+  llvm::json::Object memory; ///< after phase host
   int64_t launches = -1;
 
   void addKernels(mlir::ModuleOp module);

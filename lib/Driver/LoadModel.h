@@ -1,4 +1,5 @@
-//===- LoadModel.h - a model's file to a module -----------------------------------------------------------------*- C++ -*-===//
+//===- LoadModel.h - a model's file to a module -----------------------------------------------------------------*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -13,9 +14,10 @@
 
 namespace tc::driver {
 
-/// Reads a model by its content: a zip archive is torch.export's, text with the ending .mlir is a module of any phase, all else
-/// is ONNX. The error is a sentence that starts with the path. `isMlir`: the module may stand at any phase.
-llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> loadModel(mlir::MLIRContext *context, llvm::StringRef path, bool &isMlir);
+/// Reads a model by its content: a zip archive is torch.export's, text with the ending .mlir is a module of any phase,
+/// all else is ONNX. The error is a sentence that starts with the path. `isMlir`: the module may stand at any phase.
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> loadModel(mlir::MLIRContext *context, llvm::StringRef path,
+                                                            bool &isMlir);
 
 } // namespace tc::driver
 

@@ -1,4 +1,5 @@
-//===- Phases.cpp - the phases and their pipelines --------------------------------------------------------------------===//
+//===- Phases.cpp - the phases and their pipelines
+//--------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -23,15 +24,17 @@ using namespace mlir;
 using namespace tc;
 using namespace tc::driver;
 
-static constexpr StringRef kNames[kPhaseCount] = {"import", "prim", "fuse", "schedule", "kernel", "host", "object", "artifact"};
-static constexpr StringRef kMeanings[kPhaseCount] = {"the model's file, nothing interpreted yet",
-                                                     "tensor primitives with symbolic sizes",
-                                                     "every primitive in a fused region",
-                                                     "every region with its schedule",
-                                                     "regions as functions of each variant, launched by the host program",
-                                                     "memory plan and native host program",
-                                                     "object code of each variant",
-                                                     "the artifact"};
+static constexpr StringRef kNames[kPhaseCount] = {"import", "prim", "fuse",   "schedule",
+                                                  "kernel", "host", "object", "artifact"};
+static constexpr StringRef kMeanings[kPhaseCount] = {
+    "the model's file, nothing interpreted yet",
+    "tensor primitives with symbolic sizes",
+    "every primitive in a fused region",
+    "every region with its schedule",
+    "regions as functions of each variant, launched by the host program",
+    "memory plan and native host program",
+    "object code of each variant",
+    "the artifact"};
 
 StringRef tc::driver::getName(Phase phase) { return kNames[unsigned(phase)]; }
 
@@ -69,7 +72,8 @@ namespace {
 /// tc-convert-graph-to-prim for the driver, which wants to know what failed.
 struct ConvertWithReport : public PassWrapper<ConvertWithReport, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertWithReport)
-  ConvertWithReport(const conversion::ConvertGraphToPrimPassOptions &pass, GraphToPrimReport &report) : report(&report) {
+  ConvertWithReport(const conversion::ConvertGraphToPrimPassOptions &pass, GraphToPrimReport &report)
+      : report(&report) {
     for (const std::string &text : pass.dims)
       parseDimOption(text, options);
     for (const std::string &text : pass.shapes)
@@ -90,7 +94,9 @@ struct ConvertWithReport : public PassWrapper<ConvertWithReport, OperationPass<M
 } // namespace
 
 void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const PhaseOptions &options) {
-  auto list = [](const auto &values) { return llvm::to_vector(llvm::map_range(values, [](const std::string &s) { return s; })); };
+  auto list = [](const auto &values) {
+    return llvm::to_vector(llvm::map_range(values, [](const std::string &s) { return s; }));
+  };
   switch (phase) {
   case Phase::Import:
   case Phase::Artifact:
@@ -177,9 +183,10 @@ void tc::driver::registerPhases() {
       continue;
     static std::array<std::string, kPhaseCount> flags;
     flags[i] = ("tc-phase-" + kNames[i]).str();
-    PassPipelineRegistration<PhaseOptions>(flags[i], kMeanings[i], [phase](OpPassManager &manager, const PhaseOptions &options) {
-      buildPhasePipeline(phase, manager, options);
-      addPhaseVerifier(phase, manager);
-    });
+    PassPipelineRegistration<PhaseOptions>(flags[i], kMeanings[i],
+                                           [phase](OpPassManager &manager, const PhaseOptions &options) {
+                                             buildPhasePipeline(phase, manager, options);
+                                             addPhaseVerifier(phase, manager);
+                                           });
   }
 }

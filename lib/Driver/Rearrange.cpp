@@ -1,9 +1,10 @@
-//===- Rearrange.cpp - constants as kernels read them -----------------------------------------------------------------===//
+//===- Rearrange.cpp - constants as kernels read them
+//-----------------------------------------------------------------===//
 //
-// Packing at compile time. A map without divisions is a linear form: along the innermost dim of the result the position in
-// the data then moves by a fixed stride, and the part of a row that lies inside the data is an interval. Maps with divisions
-// (interleaved pairs, for instance) are evaluated element by element. Rows are independent, so threads share them; a few
-// megabytes are made at a time.
+// Packing at compile time. A map without divisions is a linear form: along the innermost dim of the result the position
+// in the data then moves by a fixed stride, and the part of a row that lies inside the data is an interval. Maps with
+// divisions (interleaved pairs, for instance) are evaluated element by element. Rows are independent, so threads share
+// them; a few megabytes are made at a time.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -104,8 +105,7 @@ public:
   }
 
 private:
-  template <typename T>
-  static void copyStrided(const char *from, int64_t stride, char *to, int64_t count) {
+  template <typename T> static void copyStrided(const char *from, int64_t stride, char *to, int64_t count) {
     for (int64_t i = 0; i < count; ++i)
       std::memcpy(to + i * sizeof(T), from + i * stride * int64_t(sizeof(T)), sizeof(T));
   }
@@ -210,8 +210,7 @@ llvm::Error tc::driver::rearrange(ArrayRef<char> data, ArrayRef<int64_t> dataSha
     work(0);
     for (std::thread &thread : others)
       thread.join();
-    if (llvm::Error error =
-            sink(ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(piece.data()), count * rowBytes)))
+    if (llvm::Error error = sink(ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(piece.data()), count * rowBytes)))
       return error;
   }
   return llvm::Error::success();

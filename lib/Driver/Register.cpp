@@ -1,4 +1,5 @@
-//===- Register.cpp - all dialects and passes of tc ------------------------------------------------------------------===//
+//===- Register.cpp - all dialects and passes of tc
+//------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -16,8 +17,8 @@
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Dialect/TC/IR/TC.h"
-#include "tc/Frontend/ONNX.h"
 #include "tc/Driver/Phases.h"
+#include "tc/Frontend/ONNX.h"
 #include "tc/Target/Passes.h"
 #include "tc/Target/Target.h"
 #include "tc/Transforms/Passes.h"

@@ -1,4 +1,5 @@
-//===- VerifyPhases.cpp - what each phase may contain -----------------------------------------------------------------===//
+//===- VerifyPhases.cpp - what each phase may contain
+//-----------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -36,8 +37,9 @@ WalkResult refuse(Operation *op, StringRef phase, const Twine &what) {
 
 /// Ops of the host program, as phase kernel leaves them.
 bool isHostOp(Operation *op) {
-  return isa<host::ConstantOp, host::LaunchOp, host::CopyOp, prim::ConstantOp, prim::SplatOp, prim::IotaOp, prim::SizesOp,
-             prim::ReshapeOp, prim::BindSymbolOp, prim::IfOp, prim::WhileOp, prim::YieldOp, func::FuncOp, func::ReturnOp>(op);
+  return isa<host::ConstantOp, host::LaunchOp, host::CopyOp, prim::ConstantOp, prim::SplatOp, prim::IotaOp,
+             prim::SizesOp, prim::ReshapeOp, prim::BindSymbolOp, prim::IfOp, prim::WhileOp, prim::YieldOp, func::FuncOp,
+             func::ReturnOp>(op);
 }
 
 bool hasRankedTypes(Operation *op) {
@@ -100,7 +102,8 @@ WalkResult verifyProgram(ModuleOp module, StringRef phase) {
       if (auto launch = dyn_cast<host::LaunchOp>(inner))
         for (host::VariantOp variant : variants)
           if (variant.getDevice() == "cpu" && !SymbolTable::lookupSymbolIn(variant, launch.getKernel()))
-            return refuse(launch, phase, "variant @" + variant.getSymName() + " lacks the kernel @" + launch.getKernel());
+            return refuse(launch, phase,
+                          "variant @" + variant.getSymName() + " lacks the kernel @" + launch.getKernel());
       return WalkResult::advance();
     });
     if (result.wasInterrupted())

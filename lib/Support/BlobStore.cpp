@@ -1,4 +1,5 @@
-//===- BlobStore.cpp - the bytes of constants -----------------------------------------------------------------------===//
+//===- BlobStore.cpp - the bytes of constants
+//-----------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -14,7 +15,8 @@ using namespace llvm;
 
 Expected<std::unique_ptr<MemoryBuffer>> tc::mapFile(StringRef path) {
   auto fail = [&](const Twine &reason) {
-    return createStringError(std::make_error_code(std::errc::io_error), path + ": error: cannot read the file: " + reason);
+    return createStringError(std::make_error_code(std::errc::io_error),
+                             path + ": error: cannot read the file: " + reason);
   };
   sys::fs::file_status status;
   if (std::error_code error = sys::fs::status(path, status))

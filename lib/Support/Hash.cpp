@@ -1,4 +1,5 @@
-//===- Hash.cpp - content hashes ------------------------------------------------------------------------------------===//
+//===- Hash.cpp - content hashes
+//------------------------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -9,8 +10,8 @@
 #include "llvm/Support/xxhash.h"
 
 std::string tc::contentHash(llvm::ArrayRef<char> bytes) {
-  llvm::XXH128_hash_t hash = llvm::xxh3_128bits(
-      llvm::ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
+  llvm::XXH128_hash_t hash =
+      llvm::xxh3_128bits(llvm::ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
   return llvm::utohexstr(hash.high64, /*LowerCase=*/true, /*Width=*/16) +
          llvm::utohexstr(hash.low64, /*LowerCase=*/true, /*Width=*/16);
 }

@@ -1,7 +1,8 @@
-//===- CompileVariants.cpp - host.variant to host.binary on several threads -----------------------------------------===//
+//===- CompileVariants.cpp - host.variant to host.binary on several threads
+//-----------------------------------------===//
 //
-// The parts of all variants form one list that the threads work off. Which thread compiles a part has no influence on its
-// bytes, and results are put together in the order of the list.
+// The parts of all variants form one list that the threads work off. Which thread compiles a part has no influence on
+// its bytes, and results are put together in the order of the list.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -13,8 +14,8 @@
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
-#include "llvm/Support/thread.h"
 #include "llvm/Support/Threading.h"
+#include "llvm/Support/thread.h"
 #include <atomic>
 #include <mutex>
 
@@ -39,7 +40,8 @@ llvm::Error tc::target::compileVariants(ModuleOp module, const ObjectOptions &op
   for (host::VariantOp variant : variants) {
     TargetBackend *backend = lookupBackend(variant.getDevice());
     if (!backend)
-      return llvm::createStringError("this tc-compile has no code generator for device \"" + variant.getDevice() + "\"");
+      return llvm::createStringError("this tc-compile has no code generator for device \"" + variant.getDevice() +
+                                     "\"");
     llvm::Expected<std::unique_ptr<VariantCompilation>> compilation = backend->begin(variant, options);
     if (!compilation)
       return compilation.takeError();
@@ -93,7 +95,8 @@ llvm::Error tc::target::compileVariants(ModuleOp module, const ObjectOptions &op
         deviceCode.push_back(builder.getDictionaryAttr(
             {builder.getNamedAttr("kind", builder.getStringAttr(kind)),
              builder.getNamedAttr("arch", builder.getI64IntegerAttr(code.arch)),
-             builder.getNamedAttr("object", resource(code.bytes, Twine(kind) + Twine(code.arch) + "_" + variant.getSymName()))}));
+             builder.getNamedAttr("object",
+                                  resource(code.bytes, Twine(kind) + Twine(code.arch) + "_" + variant.getSymName()))}));
     if (!deviceCode.empty())
       binary->setAttr(host::kDeviceCodeAttr, builder.getArrayAttr(deviceCode));
     compilation.reset();

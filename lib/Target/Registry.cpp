@@ -1,4 +1,5 @@
-//===- Registry.cpp - the backends by device ------------------------------------------------------------------------===//
+//===- Registry.cpp - the backends by device
+//------------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

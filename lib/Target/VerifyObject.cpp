@@ -1,7 +1,8 @@
-//===- VerifyObject.cpp - what an object may hold ---------------------------------------------------------------------===//
+//===- VerifyObject.cpp - what an object may hold
+//---------------------------------------------------------------------===//
 //
-// The rules of artifact_abi.h, part 2. The runtime's loader checks them again on every load; here a violation is a defect of
-// the compiler, and the sentence names the symbol.
+// The rules of artifact_abi.h, part 2. The runtime's loader checks them again on every load; here a violation is a
+// defect of the compiler, and the sentence names the symbol.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

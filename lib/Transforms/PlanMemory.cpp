@@ -1,16 +1,17 @@
-//===- PlanMemory.cpp - where every value of the host program lives --------------------------------------------------===//
+//===- PlanMemory.cpp - where every value of the host program lives
+//--------------------------------------------------===//
 //
-// The host program runs in the order in which it is written, so liveness is an interval of op numbers. A buffer is a set of
-// values that share memory: a value, its views, and what is computed in place of it.
+// The host program runs in the order in which it is written, so liveness is an interval of op numbers. A buffer is a
+// set of values that share memory: a value, its views, and what is computed in place of it.
 //
 //   %a = host.launch @k0(%x) ...              a: [0, 1]        arena + 0
 //   %b = host.launch @k1(%a) in_place [0, 0]  b joins a: [0, 2]
 //   %c = host.launch @k2(%b)                  c is returned: written to the caller's buffer
 //
-// Static buffers are placed greedily by falling size, each at the lowest gap among the placed buffers that are live at the
-// same time (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", greedy by size). Symbolic
-// sizes k * e with an equal expression e form a group that is planned in the same way in multiples of e: a transformer's
-// activations are all multiples of batch * sequence. The groups stand one after the other.
+// Static buffers are placed greedily by falling size, each at the lowest gap among the placed buffers that are live at
+// the same time (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", greedy by size).
+// Symbolic sizes k * e with an equal expression e form a group that is planned in the same way in multiples of e: a
+// transformer's activations are all multiples of batch * sequence. The groups stand one after the other.
 //
 // Sizes that depend on data (symbols of prim.bind_symbol) are allocated when the value is defined.
 //
@@ -20,9 +21,9 @@
 
 #include "tc/Transforms/Passes.h"
 
+#include "mlir/IR/Builders.h"
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tcrt/artifact_abi.h"
-#include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -123,15 +124,16 @@ private:
   int64_t weightsBytes = 0;
 };
 
-/// A loop's next values are copied to their places one by one: a yielded value that is itself carried (at any place) would be
-/// read after it was overwritten, so it is copied first.
+/// A loop's next values are copied to their places one by one: a yielded value that is itself carried (at any place)
+/// would be read after it was overwritten, so it is copied first.
 void Planner::breakCarryHazards() {
   func.walk([&](prim::WhileOp loop) {
     auto yield = cast<prim::YieldOp>(loop.getBody().front().getTerminator());
     OpBuilder builder(yield);
     for (OpOperand &operand : yield->getOpOperands().drop_front()) {
       auto argument = dyn_cast<BlockArgument>(root(operand.get()));
-      if (argument && argument.getOwner() == &loop.getBody().front() && argument.getArgNumber() != operand.getOperandNumber())
+      if (argument && argument.getOwner() == &loop.getBody().front() &&
+          argument.getArgNumber() != operand.getOperandNumber())
         operand.set(CopyOp::create(builder, yield.getLoc(), operand.get().getType(), operand.get()));
     }
   });
@@ -221,7 +223,8 @@ void Planner::computeUses() {
       int64_t use = numbers[op];
       // A loop's body runs again: values from outside stay until it ends.
       Region *home = value.getParentRegion();
-      for (Operation *parent = op->getParentOp(); parent && parent->getParentRegion() && home->isAncestor(parent->getParentRegion());
+      for (Operation *parent = op->getParentOp();
+           parent && parent->getParentRegion() && home->isAncestor(parent->getParentRegion());
            parent = parent->getParentOp())
         if (isa<prim::WhileOp>(parent))
           use = std::max(use, ends[parent]);
@@ -354,8 +357,8 @@ void Planner::place() {
 void Planner::annotate() {
   Builder builder(context);
   auto places = [&](ValueRange values) {
-    return builder.getArrayAttr(llvm::map_to_vector(
-        values, [&](Value value) -> Attribute { return buffers[bufferOf(value)].place; }));
+    return builder.getArrayAttr(
+        llvm::map_to_vector(values, [&](Value value) -> Attribute { return buffers[bufferOf(value)].place; }));
   };
   func->setAttr(kPlacesAttr, places(func.getArguments()));
   SetVector<AffineExpr> scratch;

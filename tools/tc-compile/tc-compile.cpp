@@ -1,4 +1,5 @@
-//===- tc-compile.cpp - a model to an artifact --------------------------------------------------------------------------===//
+//===- tc-compile.cpp - a model to an artifact
+//--------------------------------------------------------------------------===//
 //
 // Reads the command line and calls the driver.
 //
@@ -71,12 +72,15 @@ int main(int argc, char **argv) {
   app.add_option("--target", targets, "cpu (default), cuda, reference")->delimiter(',');
   app.add_option("--cpu", cpus, "CPU variants: x86-64-v3,x86-64-v4 (default), native")->delimiter(',');
   app.add_option("--gpu", gpus, "GPU architectures: sm_80,sm_90a")->delimiter(',');
-  app.add_option("--dim", request.dims, "size of a named dim: batch=1, or a range: batch=1..64")->allow_extra_args(false);
+  app.add_option("--dim", request.dims, "size of a named dim: batch=1, or a range: batch=1..64")
+      ->allow_extra_args(false);
   app.add_option("--shape", request.shapes, "sizes of an input: x=1,3,224,224")->allow_extra_args(false);
   app.add_option("--mode", request.mode, "default, reduce-overhead, max-autotune, max-autotune-no-cudagraphs");
   app.add_option("--precision", request.precision, "f32 (default), tf32, bf16, f16");
-  app.add_option("--compile-to", compileTo, "stop after a phase: import, prim, fuse, schedule, kernel, host, object, artifact");
-  CLI::Option *explain = app.add_flag("--explain{}", request.explainFile, "say what is not supported, or what was fused and why not more; =FILE.json");
+  app.add_option("--compile-to", compileTo,
+                 "stop after a phase: import, prim, fuse, schedule, kernel, host, object, artifact");
+  CLI::Option *explain = app.add_flag("--explain{}", request.explainFile,
+                                      "say what is not supported, or what was fused and why not more; =FILE.json");
   app.add_flag("--fullgraph", request.fullGraph, "the whole model must compile (always so)");
   app.add_option("--debug-dir", request.debugDir, "folder for the IR after each phase, LLVM IR and assembly");
   app.add_option("--logs", request.logs, "channels to print: fusion,memory,...");
@@ -84,7 +88,9 @@ int main(int argc, char **argv) {
   app.add_flag("--external-weights", request.externalWeights, "weights in a file of their own");
   app.add_flag("--allow-libs", request.allowLibs, "vendor libraries as candidates");
   app.add_option("--custom-op", request.customOp, "library with custom operators");
-  app.add_option("--print-ir-after", request.printIrAfter, "print the IR after a pass, for instance tc-fuse")->delimiter(',')->allow_extra_args(false);
+  app.add_option("--print-ir-after", request.printIrAfter, "print the IR after a pass, for instance tc-fuse")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_flag("--check-bounds", request.checkBounds, "trap indices out of range");
   app.add_option("--jobs", request.jobs, "threads (default: all)");
   app.add_flag("-v", request.verbose, "phase times and memory");
@@ -117,8 +123,10 @@ int main(int argc, char **argv) {
     request.compileTo = *phase;
     request.stopAtPhase = true;
   }
-  crashMessage = request.model + ": error: internal error: tc-compile crashed; this is a defect of tc, please report it with the "
-                                 "model and this command: " + request.commandLine + "\n";
+  crashMessage = request.model +
+                 ": error: internal error: tc-compile crashed; this is a defect of tc, please report it with the "
+                 "model and this command: " +
+                 request.commandLine + "\n";
   installCrashHandler();
   tc::driver::registerAllPasses();
   int code = tc::driver::compile(request, llvm::errs());

@@ -1,4 +1,5 @@
-//===- Passes.h - conversions between dialects ----------------------------------------------------------------*- C++ -*-===//
+//===- Passes.h - conversions between dialects ----------------------------------------------------------------*- C++
+//-*-===//
 //
 // Constructors and registration of the passes in Passes.td.
 //

@@ -1,7 +1,8 @@
-//===- Assemble.h - from object code to the artifact file ------------------------------------------------------*- C++ -*-===//
+//===- Assemble.h - from object code to the artifact file ------------------------------------------------------*- C++
+//-*-===//
 //
-// Reads a module at the end of phase object (the model's function with its memory plan, and host.binary ops) and describes the
-// artifact: signature, kernels, variants, manifest, and weights that are made while the file is written.
+// Reads a module at the end of phase object (the model's function with its memory plan, and host.binary ops) and
+// describes the artifact: signature, kernels, variants, manifest, and weights that are made while the file is written.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -25,13 +26,15 @@ struct AssembleOptions {
   unsigned jobs = 0;              ///< threads that arrange weights; 0: as many as the machine has
 };
 
-/// The artifact of `module`, which must stay alive until the artifact is written. Errors are sentences without a file name.
+/// The artifact of `module`, which must stay alive until the artifact is written. Errors are sentences without a file
+/// name.
 llvm::Expected<artifact::ArtifactSpec> assembleArtifact(mlir::ModuleOp module, const AssembleOptions &options);
 
 /// Writes the bytes of a host.constant to `sink` piece by piece: result[i..] = data[map(i..)], 0 outside of data.
 /// `elementBytes` divides nothing: types packed below a byte have no map.
-llvm::Error rearrange(llvm::ArrayRef<char> data, llvm::ArrayRef<int64_t> dataShape, int64_t elementBytes, mlir::AffineMap map,
-                      llvm::ArrayRef<int64_t> resultShape, unsigned jobs, artifact::WeightSink sink);
+llvm::Error rearrange(llvm::ArrayRef<char> data, llvm::ArrayRef<int64_t> dataShape, int64_t elementBytes,
+                      mlir::AffineMap map, llvm::ArrayRef<int64_t> resultShape, unsigned jobs,
+                      artifact::WeightSink sink);
 
 } // namespace tc::driver
 

@@ -1,9 +1,12 @@
-//===- Compile.h - the compiler as a function ------------------------------------------------------------------*- C++ -*-===//
+//===- Compile.h - the compiler as a function ------------------------------------------------------------------*- C++
+//-*-===//
 //
-// What tc-compile does once its command line is read: load the model (by its content, not its name), run the phases, write the
-// result. All messages go to the given stream as sentences; the return value is the exit code of the contract:
+// What tc-compile does once its command line is read: load the model (by its content, not its name), run the phases,
+// write the result. All messages go to the given stream as sentences; the return value is the exit code of the
+// contract:
 //
-//   0 done; 1 wrong use, unreadable or ill-formed input, I/O error; 2 a valid model needs what tc lacks; 6 internal error.
+//   0 done; 1 wrong use, unreadable or ill-formed input, I/O error; 2 a valid model needs what tc lacks; 6 internal
+//   error.
 //
 // An error leaves no partial file. Not thread safe (LLVM's and lld's globals).
 //
@@ -27,9 +30,9 @@ enum ExitCode { kDone = 0, kWrongUse = 1, kUnsupported = 2, kDiffers = 3, kInter
 /// The command line of tc-compile.
 struct CompileRequest {
   std::string model;
-  std::string output;                                          ///< empty: only with explain or compileTo = artifact
-  std::vector<std::string> targets = {"cpu"};                  ///< cpu, cuda, reference
-  std::vector<std::string> cpus = {"x86-64-v3", "x86-64-v4"};  ///< names of variants
+  std::string output;                                         ///< empty: only with explain or compileTo = artifact
+  std::vector<std::string> targets = {"cpu"};                 ///< cpu, cuda, reference
+  std::vector<std::string> cpus = {"x86-64-v3", "x86-64-v4"}; ///< names of variants
   std::vector<std::string> gpus;
   std::vector<std::string> dims, shapes;
   std::string mode = "default";
@@ -40,7 +43,8 @@ struct CompileRequest {
   std::string explainFile; ///< JSON; empty: text on standard output
   std::string debugDir, customOp, logs;
   std::vector<std::string> printIrAfter;
-  bool fullGraph = false, verify = false, externalWeights = false, allowLibs = false, checkBounds = false, verbose = false;
+  bool fullGraph = false, verify = false, externalWeights = false, allowLibs = false, checkBounds = false,
+       verbose = false;
   unsigned jobs = 0;
   /// As it was typed, for the reproducer of an internal error.
   std::string commandLine;

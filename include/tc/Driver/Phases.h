@@ -1,4 +1,5 @@
-//===- Phases.h - the phases and their pipelines ---------------------------------------------------------------*- C++ -*-===//
+//===- Phases.h - the phases and their pipelines ---------------------------------------------------------------*- C++
+//-*-===//
 //
 // A phase is a name, a pipeline that takes a module from the end of the phase before to its own end, and a pass
 // tc-verify-<phase> that says what holds then. `tc-compile --compile-to=<phase>` stops at one, tc-opt runs one with
@@ -42,9 +43,11 @@ struct PhaseOptions : public mlir::PassPipelineOptions<PhaseOptions> {
   ListOption<std::string> shapes{*this, "shape", llvm::cl::desc("sizes of inputs: x=1x3x224x224 (prim)")};
   Option<bool> fuse{*this, "fuse", llvm::cl::desc("false: one primitive per kernel (fuse)"), llvm::cl::init(true)};
   ListOption<std::string> variants{*this, "variants", llvm::cl::desc("variants, best last (kernel)")};
-  Option<std::string> device{*this, "device", llvm::cl::desc("cpu, cuda or reference (fuse, schedule)"), llvm::cl::init("cpu")};
+  Option<std::string> device{*this, "device", llvm::cl::desc("cpu, cuda or reference (fuse, schedule)"),
+                             llvm::cl::init("cpu")};
   Option<unsigned> jobs{*this, "jobs", llvm::cl::desc("threads, 0: all (object)"), llvm::cl::init(0)};
-  Option<std::string> debugDir{*this, "debug-dir", llvm::cl::desc("folder for LLVM IR and assembly (object)"), llvm::cl::init("")};
+  Option<std::string> debugDir{*this, "debug-dir", llvm::cl::desc("folder for LLVM IR and assembly (object)"),
+                               llvm::cl::init("")};
   /// If set: filled by the conversion from graph to prim.
   GraphToPrimReport *report = nullptr;
 };

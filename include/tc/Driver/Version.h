@@ -1,4 +1,5 @@
-//===- Version.h - the version of tc ---------------------------------------------------------------------------*- C++ -*-===//
+//===- Version.h - the version of tc ---------------------------------------------------------------------------*- C++
+//-*-===//
 //
 // From the project's version in CMakeLists.txt; part of the manifest and of --version.
 //

@@ -1,9 +1,10 @@
-//===- ONNX.h - ONNX files to the graph dialect, and what ONNX's schemas say ------------------------------*- C++ -*-===//
+//===- ONNX.h - ONNX files to the graph dialect, and what ONNX's schemas say ------------------------------*- C++
+//-*-===//
 //
-// importOnnx turns a file into a module of the graph dialect: graph.func @main, and one private graph.func per model-local
-// function. Weights stay in the mapped file (#tc.data). Import is total: it interprets nothing, and refuses only files
-// that are not valid ONNX or of versions that the ONNX library does not know. No header of ONNX or protobuf is needed to
-// use this one, and nothing here throws.
+// importOnnx turns a file into a module of the graph dialect: graph.func @main, and one private graph.func per
+// model-local function. Weights stay in the mapped file (#tc.data). Import is total: it interprets nothing, and refuses
+// only files that are not valid ONNX or of versions that the ONNX library does not know. No header of ONNX or protobuf
+// is needed to use this one, and nothing here throws.
 //
 // Errors are one sentence: `<file>: error: node "<name>": <what is wrong>; <what to do>`, the node where there is one.
 //
@@ -104,8 +105,8 @@ struct OnnxOperator {
 std::vector<OnnxOperator> getOnnxOperators();
 
 /// Replaces a graph.node by the nodes of the function body that its ONNX schema has at the node's opset (also of bodies
-/// that depend on operand types). Types of the new inner values are !tc.unknown; results keep their types. New nodes are
-/// named "<node>/<type>". Failure, with the node left alone and no diagnostic, where the schema has no body for it.
+/// that depend on operand types). Types of the new inner values are !tc.unknown; results keep their types. New nodes
+/// are named "<node>/<type>". Failure, with the node left alone and no diagnostic, where the schema has no body for it.
 llvm::LogicalResult expandOnnxFunction(mlir::Operation *node, mlir::RewriterBase &rewriter);
 
 } // namespace tc

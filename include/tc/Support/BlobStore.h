@@ -1,7 +1,7 @@
 //===- BlobStore.h - the bytes of constants ------------------------------------------------------------*- C++ -*-===//
 //
-// Constants of a model are hundreds of megabytes and never become attribute bytes: an attribute (#tc.data) names a blob,
-// an offset and a length, and the store has the bytes. A blob is a mapped file (the model, its external data, a
+// Constants of a model are hundreds of megabytes and never become attribute bytes: an attribute (#tc.data) names a
+// blob, an offset and a length, and the store has the bytes. A blob is a mapped file (the model, its external data, a
 // .mlir.data file) or a buffer that the compiler made (a folded constant). Blobs live as long as the store, which lives
 // as long as the MLIRContext; there is no eviction. Bytes of mapped files have any alignment: read them with memcpy.
 //

@@ -1,7 +1,9 @@
-//===- Target.h - from a variant's functions to object code ---------------------------------------------------*- C++ -*-===//
+//===- Target.h - from a variant's functions to object code ---------------------------------------------------*- C++
+//-*-===//
 //
-// A backend compiles the host.variant ops of its device. The work of a variant is cut into parts that any thread may compile;
-// how it is cut depends on the variant alone, never on the number of threads, so that the bytes are the same for any --jobs.
+// A backend compiles the host.variant ops of its device. The work of a variant is cut into parts that any thread may
+// compile; how it is cut depends on the variant alone, never on the number of threads, so that the bytes are the same
+// for any --jobs.
 //
 // Errors are sentences without a file name; the driver adds it.
 //
@@ -69,8 +71,8 @@ std::vector<llvm::StringRef> getDevices();
 /// Compiles all variants of `module` and replaces them by host.binary ops. Parts of all variants run side by side.
 llvm::Error compileVariants(mlir::ModuleOp module, const ObjectOptions &options);
 
-/// Checks that `elf` is what artifact_abi.h (part 2) allows: an x86-64 shared object with an entry point, no needed library,
-/// no undefined symbol, no relocation but R_X86_64_RELATIVE, no thread-local storage, no constructors.
+/// Checks that `elf` is what artifact_abi.h (part 2) allows: an x86-64 shared object with an entry point, no needed
+/// library, no undefined symbol, no relocation but R_X86_64_RELATIVE, no thread-local storage, no constructors.
 llvm::Error verifyObject(llvm::StringRef elf);
 
 /// Registers the CPU backend.

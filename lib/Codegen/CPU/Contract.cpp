@@ -524,8 +524,7 @@ private:
     Value main = em.mul(em.divUnsigned(panels, em.i64(groupPanels)), em.i64(groupPanels));
     if (*n > groupPanels * kPanel)
       em.loop(em.i64(0), main, groupPanels, [&](Index panel) { body(panel, groupPanels, false); });
-    em.loop(
-        main, panels, groupPanels, [&](Index panel) { body(panel, rest, true); }, groupPanels);
+    em.loop(main, panels, groupPanels, [&](Index panel) { body(panel, rest, true); }, groupPanels);
   }
 
   /// Lanes along the innermost of the `depth` dims, loops over the others.

@@ -1,5 +1,5 @@
 //===- Convolution.h - a convolution in one form for all numbers of spatial dims -----------------------------------*-
-//C++ -*-===//
+// C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

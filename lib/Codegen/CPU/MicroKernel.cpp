@@ -187,8 +187,7 @@ void tc::codegen::cpu::forRowBlocks(Emitter &em, Extent count, int64_t rows, std
     if (main == rows)
       body(em.i64(0), rows);
     else if (main > 0)
-      em.loop(
-          em.i64(0), em.i64(main), rows, [&](Index i) { body(i.base, rows); }, 0);
+      em.loop(em.i64(0), em.i64(main), rows, [&](Index i) { body(i.base, rows); }, 0);
     if (main < *count.constant)
       body(em.i64(main), *count.constant - main);
     return;
@@ -196,8 +195,7 @@ void tc::codegen::cpu::forRowBlocks(Emitter &em, Extent count, int64_t rows, std
   OpBuilder &b = em.builder();
   Location loc = em.loc();
   Value main = em.mul(em.divUnsigned(count.value, em.i64(rows)), em.i64(rows));
-  em.loop(
-      em.i64(0), main, rows, [&](Index i) { body(i.base, rows); }, 0);
+  em.loop(em.i64(0), main, rows, [&](Index i) { body(i.base, rows); }, 0);
   if (knownRest && *knownRest == 0)
     return;
   Value rest = em.sub(count.value, main);

@@ -41,8 +41,8 @@ Value tc::codegen::gpu::sharedArray(Emitter &e, StringRef name, Type element, in
 
 DictionaryAttr tc::codegen::gpu::deviceAttr(MLIRContext *context, int64_t threads) {
   Builder b(context);
-  return b.getDictionaryAttr(
-      {b.getNamedAttr("block", b.getDenseI64ArrayAttr({threads, 1, 1})), b.getNamedAttr("smem", b.getI64IntegerAttr(0))});
+  return b.getDictionaryAttr({b.getNamedAttr("block", b.getDenseI64ArrayAttr({threads, 1, 1})),
+                              b.getNamedAttr("smem", b.getI64IntegerAttr(0))});
 }
 
 namespace {

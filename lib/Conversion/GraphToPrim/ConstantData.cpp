@@ -1,4 +1,5 @@
-//===- ConstantData.cpp - reading and making constants --------------------------------------------------------------===//
+//===- ConstantData.cpp - reading and making constants
+//--------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,4 +1,5 @@
-//===- ConstantData.h - reading and making constants ----------------------------------------------------------*- C++ -*-===//
+//===- ConstantData.h - reading and making constants ----------------------------------------------------------*- C++
+//-*-===//
 //
 // A constant is a dense attribute (splats and up to 64 elements) or #tc.data.
 //

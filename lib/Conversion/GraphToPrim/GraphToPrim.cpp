@@ -1,8 +1,9 @@
-//===- GraphToPrim.cpp - the walk over a graph ----------------------------------------------------------------------===//
+//===- GraphToPrim.cpp - the walk over a graph
+//----------------------------------------------------------------------===//
 //
-// Gives each node to its handler, in order, and collects what fails. A node whose operands failed is skipped, but still checked
-// for a handler, so that one run names all operators that tc lacks. The new function is built beside the old one, which goes only
-// if all went well.
+// Gives each node to its handler, in order, and collects what fails. A node whose operands failed is skipped, but still
+// checked for a handler, so that one run names all operators that tc lacks. The new function is built beside the old
+// one, which goes only if all went well.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -165,8 +166,8 @@ Value Converter::foldIntegers(Value v) {
   SmallVector<Attribute> constants;
   for (AffineExpr e : *known)
     if (auto c = getConstantSize(e))
-      constants.push_back(IntegerAttr::get(
-          type.getElementType(), APInt(64, uint64_t(*c)).zextOrTrunc(type.getElementTypeBitWidth())));
+      constants.push_back(
+          IntegerAttr::get(type.getElementType(), APInt(64, uint64_t(*c)).zextOrTrunc(type.getElementTypeBitWidth())));
   if (constants.size() == known->size())
     return prim::ConstantOp::create(builder, cast<TypedAttr>(DenseElementsAttr::get(type, constants)));
   if (type.getRank() > 1 || type.getElementTypeBitWidth() < 32)
@@ -376,8 +377,8 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
                     "--shape names the input \"" + Twine(entry.first) + "\", which the model does not have");
   for (const auto &entry : options.dims)
     if (!namedSizes.count(entry.first))
-      reportInvalid(source.getLoc(), "--dim names the dimension \"" + Twine(entry.first) +
-                                         "\", which no input of the model has");
+      reportInvalid(source.getLoc(),
+                    "--dim names the dimension \"" + Twine(entry.first) + "\", which no input of the model has");
   auto function = func::FuncOp::create(source.getLoc(), source.getSymName(), b.getFunctionType({}, {}));
   OwningOpRef<func::FuncOp> owner(function);
   // Before the function goes on failure: regions that were given up use its values.
@@ -390,8 +391,7 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
   builder.setInsertionPointToEnd(block);
   for (unsigned i = 0; i < count; ++i)
     if (inputs[i])
-      values[source.getBody().getArgument(i)] =
-          block->addArgument(inputs[i], source.getBody().getArgument(i).getLoc());
+      values[source.getBody().getArgument(i)] = block->addArgument(inputs[i], source.getBody().getArgument(i).getLoc());
   inputSymbols = symbols.size();
   FailureOr<SmallVector<Value>> results = convertBody(source.getBody().front());
   emitUnsupported();
@@ -485,8 +485,9 @@ LogicalResult tc::convertGraphToPrim(ModuleOp module, const GraphToPrimOptions &
   for (graph::FuncOp source : sources)
     source.erase();
   // The model's metadata stays on the module.
-  for (auto [from, to] : {std::pair(graph::kProducerAttr, "tc.producer"), std::pair(graph::kMetadataAttr, "tc.metadata"),
-                          std::pair(graph::kIrVersionAttr, "tc.ir_version")})
+  for (auto [from, to] :
+       {std::pair(graph::kProducerAttr, "tc.producer"), std::pair(graph::kMetadataAttr, "tc.metadata"),
+        std::pair(graph::kIrVersionAttr, "tc.ir_version")})
     if (Attribute value = module->removeAttr(from))
       module->setAttr(to, value);
   return success();

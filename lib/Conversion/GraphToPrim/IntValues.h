@@ -1,9 +1,10 @@
-//===- IntValues.h - integer tensors as size expressions ------------------------------------------------------*- C++ -*-===//
+//===- IntValues.h - integer tensors as size expressions ------------------------------------------------------*- C++
+//-*-===//
 //
-// Shape arithmetic of a model runs on small integer tensors: Shape, Gather, Concat, Mul, ... This evaluates such chains of prim
-// ops to one expression per element over the function's symbols. Example: concat(gather(sizes (s0, s1, 768), 0), constant 12)
-// gives {s0, 12}. An element that can't be expressed (it depends on data, or on a comparison that the symbols' ranges leave
-// open) makes the whole tensor unknown.
+// Shape arithmetic of a model runs on small integer tensors: Shape, Gather, Concat, Mul, ... This evaluates such chains
+// of prim ops to one expression per element over the function's symbols. Example: concat(gather(sizes (s0, s1, 768),
+// 0), constant 12) gives {s0, 12}. An element that can't be expressed (it depends on data, or on a comparison that the
+// symbols' ranges leave open) makes the whole tensor unknown.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

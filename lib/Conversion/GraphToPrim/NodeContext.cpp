@@ -1,4 +1,5 @@
-//===- NodeContext.cpp - what a handler sees of one node ------------------------------------------------------------===//
+//===- NodeContext.cpp - what a handler sees of one node
+//------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -241,7 +242,8 @@ LogicalResult NodeContext::broadcastTogether(MutableArrayRef<Value> values) {
 FailureOr<Value> NodeContext::castSizes(Value v, SizesRef sizes) {
   Sizes have = getSizes(v);
   if (have.size() != sizes.size())
-    return invalid("a tensor of rank " + Twine(have.size()) + " stands where rank " + Twine(sizes.size()) + " is needed");
+    return invalid("a tensor of rank " + Twine(have.size()) + " stands where rank " + Twine(sizes.size()) +
+                   " is needed");
   for (auto [x, y] : llvm::zip_equal(have, sizes)) {
     auto cx = getConstantSize(x), cy = getConstantSize(y);
     if (cx && cy && *cx != *cy)

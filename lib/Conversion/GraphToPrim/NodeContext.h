@@ -1,4 +1,5 @@
-//===- NodeContext.h - what a handler sees of one node --------------------------------------------------------*- C++ -*-===//
+//===- NodeContext.h - what a handler sees of one node --------------------------------------------------------*- C++
+//-*-===//
 //
 // The handlers' API: operands as prim values, attributes with defaults, a builder, errors in one form. Example:
 //
@@ -9,8 +10,8 @@
 //                                    ctx.b.binary<MulOp>(x, ctx.getFloat("alpha", 0.01))));
 //   }
 //
-// A handler returns failure only after unsupported() (tc lacks it) or invalid() (the model contradicts itself). Helpers that
-// return FailureOr have called invalid() or unsupported() themselves.
+// A handler returns failure only after unsupported() (tc lacks it) or invalid() (the model contradicts itself). Helpers
+// that return FailureOr have called invalid() or unsupported() themselves.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -30,11 +31,12 @@ namespace tc {
 class RegionConverter {
 public:
   virtual ~RegionConverter() = default;
-  /// Emits the region's nodes at the builder's insertion point with its arguments replaced by `arguments`; returns what its
-  /// terminator yields.
+  /// Emits the region's nodes at the builder's insertion point with its arguments replaced by `arguments`; returns what
+  /// its terminator yields.
   virtual mlir::FailureOr<llvm::SmallVector<mlir::Value>> convertRegion(mlir::Region &region,
                                                                         mlir::ValueRange arguments) = 0;
-  /// An empty region to build in. What is not moved into an op is kept until the conversion ends, as values are remembered.
+  /// An empty region to build in. What is not moved into an op is kept until the conversion ends, as values are
+  /// remembered.
   virtual mlir::Region &newRegion() = 0;
 };
 
@@ -86,8 +88,8 @@ public:
   llvm::ArrayRef<mlir::Value> results() const { return produced; }
 
   // --- errors: one line without the node's name, which is put in front ---
-  /// A valid node that tc lacks. `what` reads on from "<Type> (opset N)", for instance "with mode \"wrap\" is not supported;
-  /// supported modes: constant, edge".
+  /// A valid node that tc lacks. `what` reads on from "<Type> (opset N)", for instance "with mode \"wrap\" is not
+  /// supported; supported modes: constant, edge".
   mlir::LogicalResult unsupported(const llvm::Twine &what);
   /// The model contradicts itself or its operator's definition.
   mlir::LogicalResult invalid(const llvm::Twine &what);
@@ -102,8 +104,8 @@ public:
   std::optional<llvm::SmallVector<int64_t>> constantInts(mlir::Value v);
   /// One element as a double where it is a known constant.
   std::optional<double> constantScalar(mlir::Value v);
-  /// Elements of a 1-D integer tensor as sizes: what can't be expressed gets a fresh symbol, computed from the data. Fails if
-  /// the tensor's rank or element count isn't fixed.
+  /// Elements of a 1-D integer tensor as sizes: what can't be expressed gets a fresh symbol, computed from the data.
+  /// Fails if the tensor's rank or element count isn't fixed.
   mlir::FailureOr<Sizes> requireSizes(mlir::Value v, llvm::StringRef what);
   /// Constant integers of attribute `name`, or else of operand i; nullopt within if neither is there.
   mlir::FailureOr<std::optional<llvm::SmallVector<int64_t>>> intsOf(llvm::StringRef name, size_t i);
@@ -112,8 +114,8 @@ public:
   mlir::FailureOr<llvm::SmallVector<int64_t>> axes(llvm::ArrayRef<int64_t> axes, int64_t rank);
 
   // --- shapes ---
-  /// NumPy broadcasting of sizes. Unequal unknown sizes give a fresh symbol (the one that is not 1 at run time); an unknown
-  /// size against a static one other than 1 gives the static one, with prim.broadcast deciding at run time.
+  /// NumPy broadcasting of sizes. Unequal unknown sizes give a fresh symbol (the one that is not 1 at run time); an
+  /// unknown size against a static one other than 1 gives the static one, with prim.broadcast deciding at run time.
   mlir::FailureOr<Sizes> broadcastSizes(llvm::ArrayRef<Sizes> all);
   /// Broadcasts all to common sizes.
   mlir::LogicalResult broadcastTogether(llvm::MutableArrayRef<mlir::Value> values);

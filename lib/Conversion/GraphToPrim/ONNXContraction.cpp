@@ -1,7 +1,8 @@
-//===- ONNXContraction.cpp - matrix products and convolutions of ONNX -----------------------------------------------===//
+//===- ONNXContraction.cpp - matrix products and convolutions of ONNX
+//-----------------------------------------------===//
 //
-// ONNX is channels-first, prim channels-last: convolutions stand between two transposes, which tc-canonicalize-prim cancels
-// between layers. Filters are constants as a rule, so that their transposes fold.
+// ONNX is channels-first, prim channels-last: convolutions stand between two transposes, which tc-canonicalize-prim
+// cancels between layers. Filters are constants as a rule, so that their transposes fold.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -160,7 +161,8 @@ LogicalResult convTranspose(NodeContext &ctx) {
       return ctx.unsupported("with a filter of unknown size is not supported");
     kernel.push_back(*getConstantSize(size));
   }
-  auto inputs = getConstantSize(in[1]), filterInputs = getConstantSize(filter[0]), perGroup = getConstantSize(filter[1]);
+  auto inputs = getConstantSize(in[1]), filterInputs = getConstantSize(filter[0]),
+       perGroup = getConstantSize(filter[1]);
   if (!filterInputs || !perGroup)
     return ctx.unsupported("with a filter of unknown size is not supported");
   if (groups < 1 || (inputs && *inputs != *filterInputs) || *filterInputs % groups != 0)

@@ -1,4 +1,5 @@
-//===- ONNXControlFlow.cpp - If and Loop of ONNX --------------------------------------------------------------------===//
+//===- ONNXControlFlow.cpp - If and Loop of ONNX
+//--------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -21,8 +22,8 @@ FailureOr<Value> scalarCondition(NodeContext &ctx, Value v) {
   return ctx.b.reshape(v, {});
 }
 
-/// States, at the builder's position, that symbol expressions `symbols` have the sizes of `v` where the target type says so,
-/// and gives `v` that type.
+/// States, at the builder's position, that symbol expressions `symbols` have the sizes of `v` where the target type
+/// says so, and gives `v` that type.
 Value rebind(PrimBuilder &b, Value v, SizesRef target, ArrayRef<bool> isNew) {
   Sizes have = getSizes(v);
   for (auto [i, fresh] : llvm::enumerate(isNew))
@@ -127,8 +128,9 @@ LogicalResult loop(NodeContext &ctx) {
   if (scanCount < 0 || int64_t(ctx.numResults()) > carriedCount + scanCount)
     return ctx.invalid("the body yields too few values");
 
-  // Sizes of carried values that change between iterations get symbols of their own. Which ones do is found by trial: convert
-  // the body with the initial types and see what it yields. Scan results are carried too, growing by one along dim 0.
+  // Sizes of carried values that change between iterations get symbols of their own. Which ones do is found by trial:
+  // convert the body with the initial types and see what it yields. Scan results are carried too, growing by one along
+  // dim 0.
   SmallVector<Sizes> carried = llvm::map_to_vector(inits, [](Value v) { return getSizes(v); });
   SmallVector<SmallVector<bool>> fresh;
   for (const Sizes &sizes : carried)
@@ -164,7 +166,8 @@ LogicalResult loop(NodeContext &ctx) {
     for (int64_t i = 0; i < carriedCount; ++i) {
       Value next = values[i + 1];
       if (b.elementOf(next) != b.elementOf(inits[i]))
-        return ctx.invalid("carried value " + Twine(i) + " changes from " + describe(inits[i]) + " to " + describe(next));
+        return ctx.invalid("carried value " + Twine(i) + " changes from " + describe(inits[i]) + " to " +
+                           describe(next));
       if (b.rankOf(next) != b.rankOf(inits[i]))
         return ctx.unsupported("with a carried value whose rank changes is not supported");
       for (auto [d, size] : llvm::enumerate(getSizes(next)))

@@ -1,4 +1,5 @@
-//===- ONNXElementwise.cpp - arithmetic, activations, comparisons, casts of ONNX ------------------------------------===//
+//===- ONNXElementwise.cpp - arithmetic, activations, comparisons, casts of ONNX
+//------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -118,8 +119,8 @@ Value selu(NodeContext &ctx, Value x) {
 }
 Value clampUnit(NodeContext &ctx, Value x) { return ctx.b.binary<MinOp>(ctx.b.binary<MaxOp>(x, 0), 1); }
 Value hardSigmoid(NodeContext &ctx, Value x) {
-  return clampUnit(ctx, ctx.b.binary<AddOp>(ctx.b.binary<MulOp>(x, ctx.getFloat("alpha", 0.2)),
-                                            ctx.getFloat("beta", 0.5)));
+  return clampUnit(ctx,
+                   ctx.b.binary<AddOp>(ctx.b.binary<MulOp>(x, ctx.getFloat("alpha", 0.2)), ctx.getFloat("beta", 0.5)));
 }
 Value hardSwish(NodeContext &ctx, Value x) {
   return ctx.b.mul(x, clampUnit(ctx, ctx.b.binary<AddOp>(ctx.b.binary<MulOp>(x, 1.0 / 6), 0.5)));
@@ -129,9 +130,7 @@ Value softplus(NodeContext &ctx, Value x) {
   Value tail = ctx.b.unary<Log1pOp>(ctx.b.unary<ExpOp>(ctx.b.unary<NegOp>(ctx.b.unary<AbsOp>(x))));
   return ctx.b.add(ctx.b.binary<MaxOp>(x, 0), tail);
 }
-Value softsign(NodeContext &ctx, Value x) {
-  return ctx.b.div(x, ctx.b.binary<AddOp>(ctx.b.unary<AbsOp>(x), 1));
-}
+Value softsign(NodeContext &ctx, Value x) { return ctx.b.div(x, ctx.b.binary<AddOp>(ctx.b.unary<AbsOp>(x), 1)); }
 Value mish(NodeContext &ctx, Value x) { return ctx.b.mul(x, ctx.b.unary<TanhOp>(softplus(ctx, x))); }
 Value swish(NodeContext &ctx, Value x) {
   return ctx.b.mul(x, ctx.b.unary<LogisticOp>(ctx.b.binary<MulOp>(x, ctx.getFloat("alpha", 1))));
@@ -180,8 +179,8 @@ LogicalResult prelu(NodeContext &ctx) {
     return failure();
   if (*both != sizes)
     return ctx.invalid("slope " + describe(slope) + " can't be broadcast to the operand " + describe(x));
-  return ctx.result(ctx.b.select(ctx.b.compare(CompareKind::GE, x, 0), x,
-                                 ctx.b.mul(x, ctx.b.broadcastTo(slope, sizes))));
+  return ctx.result(
+      ctx.b.select(ctx.b.compare(CompareKind::GE, x, 0), x, ctx.b.mul(x, ctx.b.broadcastTo(slope, sizes))));
 }
 
 LogicalResult clip(NodeContext &ctx) {
@@ -288,9 +287,7 @@ LogicalResult bitShift(NodeContext &ctx) {
   return ctx.invalid("direction is \"" + direction + "\"; it may be LEFT or RIGHT");
 }
 
-LogicalResult identity(NodeContext &ctx) {
-  return ctx.result(ctx.operand(0));
-}
+LogicalResult identity(NodeContext &ctx) { return ctx.result(ctx.operand(0)); }
 
 LogicalResult dropout(NodeContext &ctx) {
   bool training = ctx.opset() < 7 ? !ctx.getInt("is_test", 0) && ctx.opset() < 7 : false;

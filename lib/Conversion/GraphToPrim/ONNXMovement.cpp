@@ -1,4 +1,5 @@
-//===- ONNXMovement.cpp - reshapes, slices, gathers and scatters of ONNX --------------------------------------------===//
+//===- ONNXMovement.cpp - reshapes, slices, gathers and scatters of ONNX
+//--------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -166,8 +167,7 @@ LogicalResult transpose(NodeContext &ctx) {
 LogicalResult concat(NodeContext &ctx) {
   SmallVector<Value> inputs(ctx.allOperands());
   for (Value v : inputs)
-    if (!v || ctx.b.rankOf(v) != ctx.b.rankOf(inputs.front()) ||
-        ctx.b.elementOf(v) != ctx.b.elementOf(inputs.front()))
+    if (!v || ctx.b.rankOf(v) != ctx.b.rankOf(inputs.front()) || ctx.b.elementOf(v) != ctx.b.elementOf(inputs.front()))
       return ctx.invalid("operands differ in rank or element type");
   FailureOr<int64_t> axis = ctx.axis(ctx.getInt("axis", 1), ctx.b.rankOf(inputs.front()));
   if (failed(axis))
@@ -274,8 +274,8 @@ AffineExpr clampBound(NodeContext &ctx, const SliceBound &bound, AffineExpr exte
 FailureOr<SliceDim> resolveSlice(NodeContext &ctx, Value source, AffineExpr extent, SliceBound start, SliceBound end,
                                  int64_t step) {
   PrimBuilder &b = ctx.b;
-  // A table of fixed size cut to the length of an input (position ids): beyond the table the model is wrong anyway, so the
-  // table's size bounds the input instead of a clamp that would make two lengths of one.
+  // A table of fixed size cut to the length of an input (position ids): beyond the table the model is wrong anyway, so
+  // the table's size bounds the input instead of a clamp that would make two lengths of one.
   if (step == 1 && source.getDefiningOp<prim::ConstantOp>() && getConstantSize(extent) && end.expr)
     if (auto symbol = dyn_cast<AffineSymbolExpr>(end.expr); symbol && b.bounds(end.expr).first >= 0)
       b.symbols.refineMax(symbol.getPosition(), *getConstantSize(extent));
@@ -402,7 +402,8 @@ LogicalResult gatherND(NodeContext &ctx) {
   if (!depth)
     return ctx.unsupported("with indices whose last size is unknown is not supported");
   if (batch < 0 || batch >= rank || batch + *depth > b.rankOf(source))
-    return ctx.invalid("indices " + describe(indices) + " name more dims than the operand " + describe(source) + " has");
+    return ctx.invalid("indices " + describe(indices) + " name more dims than the operand " + describe(source) +
+                       " has");
   Sizes in = getSizes(source), of = getSizes(indices), out(of.begin(), of.end() - 1);
   out.append(in.begin() + batch + *depth, in.end());
   return ctx.result(GatherNDOp::create(b, makeType(b.elementOf(source), out), source, indices, batch));
@@ -464,8 +465,7 @@ LogicalResult scatterElements(NodeContext &ctx) {
   FailureOr<Value> same = ctx.castSizes(updates, getSizes(indices));
   if (failed(same))
     return failure();
-  return ctx.result(
-      ScatterElementsOp::create(b, source.getType(), source, indices, *same, *axis, asAttr(ctx, *kind)));
+  return ctx.result(ScatterElementsOp::create(b, source.getType(), source, indices, *same, *axis, asAttr(ctx, *kind)));
 }
 
 LogicalResult expand(NodeContext &ctx) {

@@ -1,4 +1,5 @@
-//===- ONNXNorm.cpp - softmax and normalizations of ONNX ------------------------------------------------------------===//
+//===- ONNXNorm.cpp - softmax and normalizations of ONNX
+//------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -51,8 +52,8 @@ LogicalResult hardmax(NodeContext &ctx) {
   dropped.erase(dropped.begin() + *axis);
   Value best = ArgReduceOp::create(b, makeType(b.getI64Type(), dropped), ReduceKind::Max, b.reshape(x, flat), *axis,
                                    /*lastIndex=*/false);
-  Value hot = b.compare(CompareKind::EQ, b.iota(b.getI64Type(), flat, *axis),
-                        b.broadcastTo(b.unsqueeze(best, *axis), flat));
+  Value hot =
+      b.compare(CompareKind::EQ, b.iota(b.getI64Type(), flat, *axis), b.broadcastTo(b.unsqueeze(best, *axis), flat));
   return ctx.result(b.reshape(b.convert(hot, b.elementOf(x)), sizes));
 }
 
@@ -125,8 +126,7 @@ LogicalResult batchNorm(NodeContext &ctx) {
       return failure();
     *v = *same;
   }
-  Value factor =
-      b.div(scale, b.unary<SqrtOp>(b.binary<AddOp>(variance, ctx.getFloat("epsilon", 1e-5))));
+  Value factor = b.div(scale, b.unary<SqrtOp>(b.binary<AddOp>(variance, ctx.getFloat("epsilon", 1e-5))));
   Value shift = b.sub(bias, b.mul(mean, factor));
   FailureOr<Value> wideFactor = broadcastAlong(ctx, b.convert(factor, b.elementOf(x)), 1, getSizes(x));
   FailureOr<Value> wideShift = broadcastAlong(ctx, b.convert(shift, b.elementOf(x)), 1, getSizes(x));

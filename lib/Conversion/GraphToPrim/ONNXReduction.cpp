@@ -1,4 +1,5 @@
-//===- ONNXReduction.cpp - reductions, arg-reductions, cumulative sums of ONNX --------------------------------------===//
+//===- ONNXReduction.cpp - reductions, arg-reductions, cumulative sums of ONNX
+//--------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,7 +1,8 @@
-//===- ONNXRnn.cpp - recurrent layers of ONNX -----------------------------------------------------------------------===//
+//===- ONNXRnn.cpp - recurrent layers of ONNX
+//-----------------------------------------------------------------------===//
 //
-// LSTM, GRU and RNN become one prim.rnn per direction. The input's part of all gates is one matrix product over all steps, with
-// the biases added; what is left for prim.rnn is the recurrence.
+// LSTM, GRU and RNN become one prim.rnn per direction. The input's part of all gates is one matrix product over all
+// steps, with the biases added; what is left for prim.rnn is the recurrence.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -45,7 +46,8 @@ NodeHandler recurrent(RnnKind kind) {
       return ctx.invalid("X, W and R must be float tensors of three dims, but are " + describe(x) + ", " + describe(w) +
                          " and " + describe(r));
     Sizes sizesW = getSizes(w), sizesR = getSizes(r);
-    auto directions = getConstantSize(sizesW[0]), gateSize = getConstantSize(sizesW[1]), hiddenSize = getConstantSize(sizesR[2]);
+    auto directions = getConstantSize(sizesW[0]), gateSize = getConstantSize(sizesW[1]),
+         hiddenSize = getConstantSize(sizesR[2]);
     if (!directions || !gateSize || !hiddenSize)
       return ctx.unsupported("with weights of unknown size is not supported");
     std::string direction = StringRef(ctx.getString("direction", "forward")).lower();
@@ -76,8 +78,7 @@ NodeHandler recurrent(RnnKind kind) {
         !fits(w, {b.size(d), b.size(gateCount * h), getSizes(x)[2]}) ||
         !fits(r, {b.size(d), b.size(gateCount * h), b.size(h)}) ||
         !fits(ctx.operand(3), {b.size(d), b.size(2 * gateCount * h)}) || !fits(initialHidden, state) ||
-        !fits(initialCell, state) ||
-        (kind == RnnKind::LSTM && !fits(ctx.operand(7), {b.size(d), b.size(3 * h)})))
+        !fits(initialCell, state) || (kind == RnnKind::LSTM && !fits(ctx.operand(7), {b.size(d), b.size(3 * h)})))
       return ctx.invalid("the sizes of the operands do not fit X " + describe(ctx.operand(0)) + ", W " + describe(w) +
                          ", R " + describe(r) + " and direction " + direction);
     if (failed(checkActivations(ctx, kind, d)))
@@ -127,8 +128,8 @@ NodeHandler recurrent(RnnKind kind) {
         Sizes sizes{batch, b.size(h)};
         return given ? b.reshape(b.take(given, 0, i), sizes) : b.splat(type, sizes, 0);
       };
-      Value peephole = kind == RnnKind::LSTM && ctx.has(7) ? b.take(ctx.operand(7), 0, i)
-                                                            : b.splat(type, {b.size(3 * h)}, 0);
+      Value peephole =
+          kind == RnnKind::LSTM && ctx.has(7) ? b.take(ctx.operand(7), 0, i) : b.splat(type, {b.size(3 * h)}, 0);
       auto stateType = makeType(type, {batch, b.size(h)});
       auto rnn = RnnOp::create(b, makeType(type, {steps, batch, b.size(h)}), stateType, stateType, kind, gates,
                                b.transpose(ri, {1, 0}), recurrentBias, initial(initialHidden), initial(initialCell),

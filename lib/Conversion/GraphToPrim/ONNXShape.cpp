@@ -1,4 +1,5 @@
-//===- ONNXShape.cpp - constants, sizes and ranges of ONNX ----------------------------------------------------------===//
+//===- ONNXShape.cpp - constants, sizes and ranges of ONNX
+//----------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -117,7 +118,8 @@ LogicalResult range(NodeContext &ctx) {
       // Truncation rounds a positive quotient down: one more where a remainder is left.
       Value rest = b.compare(CompareKind::NE, b.binary<RemOp>(span, d), 0);
       n = b.add(quotient, b.convert(rest, b.getI64Type()));
-      Value sameSign = b.compare(CompareKind::EQ, b.compare(CompareKind::GT, span, 0), b.compare(CompareKind::GT, d, 0));
+      Value sameSign =
+          b.compare(CompareKind::EQ, b.compare(CompareKind::GT, span, 0), b.compare(CompareKind::GT, d, 0));
       n = b.select(sameSign, n, b.splatLike(n, 0));
     }
     count = b.bindSymbol("range", b.binary<MaxOp>(n, 0));

@@ -1,4 +1,5 @@
-//===- ONNXSupport.cpp - what the ONNX handlers share ---------------------------------------------------------------===//
+//===- ONNXSupport.cpp - what the ONNX handlers share
+//---------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -76,9 +77,10 @@ FailureOr<Type> tc::readElementType(NodeContext &ctx, StringRef name, int64_t de
   if (!type) {
     if (number < 1 || number > 26)
       return ctx.invalid(name + " is " + Twine(number) + ", which is no data type");
-    return ctx.unsupported("with " + name + " of data type " + Twine(number) +
-                           " is not supported; supported: bool, integers of 8 to 64 bits, f16, bf16, f32, f64, f8E4M3FN, "
-                           "f8E5M2");
+    return ctx.unsupported(
+        "with " + name + " of data type " + Twine(number) +
+        " is not supported; supported: bool, integers of 8 to 64 bits, f16, bf16, f32, f64, f8E4M3FN, "
+        "f8E5M2");
   }
   return type;
 }

@@ -1,4 +1,5 @@
-//===- ONNXSupport.h - what the ONNX handlers share -----------------------------------------------------------*- C++ -*-===//
+//===- ONNXSupport.h - what the ONNX handlers share -----------------------------------------------------------*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,4 +1,5 @@
-//===- OpRegistry.cpp - which handler gives a node its meaning ------------------------------------------------------===//
+//===- OpRegistry.cpp - which handler gives a node its meaning
+//------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,14 +1,17 @@
-//===- HostToLLVM.cpp - the host program in the LLVM dialect ---------------------------------------------------------===//
+//===- HostToLLVM.cpp - the host program in the LLVM dialect
+//---------------------------------------------------------===//
 //
-// For each host.variant: tc_entry, tc_infer and tc_run as artifact_abi.h (part 2) wants them. All decisions stand in the IR
-// already: the memory plan says where values live, launches say how much work there is. What is emitted here is loads of the
-// frame, size arithmetic, stores of argument words, calls and control flow.
+// For each host.variant: tc_entry, tc_infer and tc_run as artifact_abi.h (part 2) wants them. All decisions stand in
+// the IR already: the memory plan says where values live, launches say how much work there is. What is emitted here is
+// loads of the frame, size arithmetic, stores of argument words, calls and control flow.
 //
-//   %y = host.launch @k(%x) symbols [0] tasks (s0) ...        args[0] = inputs[0]; args[1] = arena + 64; args[2] = symbols[0];
+//   %y = host.launch @k(%x) symbols [0] tasks (s0) ...        args[0] = inputs[0]; args[1] = arena + 64; args[2] =
+//   symbols[0];
 //        {host.places = [arena + 64]}                   -->   imports->launch(frame, 0, &k, args, symbols[0], 1)
 //
-// Size arithmetic in tc_infer is checked for overflow; tc_run evaluates the same expressions, or parts of them, for the same
-// symbols, and does not check again. Values that only exist once the program runs (prim.bind_symbol) are checked there.
+// Size arithmetic in tc_infer is checked for overflow; tc_run evaluates the same expressions, or parts of them, for the
+// same symbols, and does not check again. Values that only exist once the program runs (prim.bind_symbol) are checked
+// there.
 //
 // Memory of GPU variants is not the host's: what the host reads or writes goes through imports->copy.
 //
@@ -73,7 +76,8 @@ public:
   LogicalResult build();
 
 private:
-  //===--- small helpers ------------------------------------------------------------------------------------------------===//
+  //===--- small helpers
+  //------------------------------------------------------------------------------------------------===//
   Value c64(int64_t value) { return LLVM::ConstantOp::create(b, loc, i64, b.getI64IntegerAttr(value)); }
   Value c32(int64_t value) { return LLVM::ConstantOp::create(b, loc, i32, b.getI32IntegerAttr(value)); }
   Value null() { return LLVM::ZeroOp::create(b, loc, ptr); }
@@ -121,7 +125,8 @@ private:
   /// Returns the non-zero `code` of a call, else goes on.
   void returnIfFailed(Value code);
 
-  //===--- size expressions ---------------------------------------------------------------------------------------------===//
+  //===--- size expressions
+  //---------------------------------------------------------------------------------------------===//
   Value size(AffineExpr expr);
   Value size(AffineMap map) { return size(map.getResult(0)); }
   Value arithmetic(AffineExprKind kind, Value x, Value y);
@@ -134,7 +139,8 @@ private:
   }
   void checkSymbol(unsigned symbol, Value value, StringRef what);
 
-  //===--- memory -------------------------------------------------------------------------------------------------------===//
+  //===--- memory
+  //-------------------------------------------------------------------------------------------------------===//
   Value address(Value value);
   /// Makes the memory of values whose size depends on data. Called where they are defined.
   void allocate(Value value);
@@ -143,7 +149,8 @@ private:
   void hostStore(Value value, Value address);
   void copy(Value to, Value from, Value bytes);
 
-  //===--- the functions ------------------------------------------------------------------------------------------------===//
+  //===--- the functions
+  //------------------------------------------------------------------------------------------------===//
   LLVM::LLVMFuncOp beginFunction(StringRef name, Type result, ArrayRef<Type> arguments);
   void loadFrame(Value frame);
   LogicalResult buildInfer();
@@ -258,8 +265,8 @@ void ProgramBuilder::checkSymbol(unsigned symbol, Value value, StringRef what) {
   }
   Value bad = LLVM::OrOp::create(b, loc, compare(LLVM::ICmpPredicate::slt, value, c64(min)),
                                  compare(LLVM::ICmpPredicate::sgt, value, c64(max)));
-  std::string range = max == INT64_MAX ? llvm::formatv("at least {0}", min).str()
-                                       : llvm::formatv("in [{0}, {1}]", min, max).str();
+  std::string range =
+      max == INT64_MAX ? llvm::formatv("at least {0}", min).str() : llvm::formatv("in [{0}, {1}]", min, max).str();
   if (divisor > 1) {
     Value rest = LLVM::SRemOp::create(b, loc, value, c64(divisor));
     bad = LLVM::OrOp::create(b, loc, bad, compare(LLVM::ICmpPredicate::ne, rest, c64(0)));
@@ -355,8 +362,9 @@ void ProgramBuilder::copy(Value to, Value from, Value bytes) {
 Value ProgramBuilder::hostLoad(Type type, Value address) {
   if (!isCpu) {
     Value slot = stack(1);
-    returnIfFailed(callIndirect(i32, {ptr, ptr, ptr, i64, i32}, import(offsetof(tcrt_imports_t, copy)),
-                                {frame, slot, address, c64(type.getIntOrFloatBitWidth() / 8), c32(TCRT_COPY_DEVICE_TO_HOST)}));
+    returnIfFailed(
+        callIndirect(i32, {ptr, ptr, ptr, i64, i32}, import(offsetof(tcrt_imports_t, copy)),
+                     {frame, slot, address, c64(type.getIntOrFloatBitWidth() / 8), c32(TCRT_COPY_DEVICE_TO_HOST)}));
     address = slot;
   }
   return load(type, address);
@@ -367,12 +375,13 @@ void ProgramBuilder::hostStore(Value value, Value address) {
     return store(value, address);
   Value slot = stack(1);
   store(value, slot);
-  returnIfFailed(callIndirect(i32, {ptr, ptr, ptr, i64, i32}, import(offsetof(tcrt_imports_t, copy)),
-                              {frame, address, slot, c64(value.getType().getIntOrFloatBitWidth() / 8),
-                               c32(TCRT_COPY_HOST_TO_DEVICE)}));
+  returnIfFailed(callIndirect(
+      i32, {ptr, ptr, ptr, i64, i32}, import(offsetof(tcrt_imports_t, copy)),
+      {frame, address, slot, c64(value.getType().getIntOrFloatBitWidth() / 8), c32(TCRT_COPY_HOST_TO_DEVICE)}));
 }
 
-//===--- the functions --------------------------------------------------------------------------------------------------===//
+//===--- the functions
+//--------------------------------------------------------------------------------------------------===//
 
 LLVM::LLVMFuncOp ProgramBuilder::beginFunction(StringRef name, Type result, ArrayRef<Type> arguments) {
   b.setInsertionPointToEnd(&variant.getBody().front());
@@ -422,7 +431,8 @@ LogicalResult ProgramBuilder::buildInfer() {
         continue;
       unsigned symbol = unknown.front();
       auto evaluateAt = [&](int64_t value) {
-        return prim::simplifySize(derived.expr.replace(getAffineSymbolExpr(symbol, context), getAffineConstantExpr(value, context)));
+        return prim::simplifySize(
+            derived.expr.replace(getAffineSymbolExpr(symbol, context), getAffineConstantExpr(value, context)));
       };
       auto slope = prim::getConstantSize(prim::simplifySize(evaluateAt(1) - evaluateAt(0)));
       auto next = prim::getConstantSize(prim::simplifySize(evaluateAt(3) - evaluateAt(2)));
@@ -546,8 +556,9 @@ LogicalResult ProgramBuilder::emitLaunch(LaunchOp launch) {
   Block *run = newBlock(), *next = newBlock();
   condBranch(empty, next, run);
   b.setInsertionPointToStart(run);
-  returnIfFailed(callIndirect(i32, {ptr, i32, i32, ptr, ptr, i32, ptr}, import(offsetof(tcrt_imports_t, launch_device)),
-                              {frame, c32(id), c32(index), gridWords, blockWords, c32(smem ? smem.getInt() : 0), parameters}));
+  returnIfFailed(
+      callIndirect(i32, {ptr, i32, i32, ptr, ptr, i32, ptr}, import(offsetof(tcrt_imports_t, launch_device)),
+                   {frame, c32(id), c32(index), gridWords, blockWords, c32(smem ? smem.getInt() : 0), parameters}));
   branch(next);
   b.setInsertionPointToStart(next);
   return success();
@@ -640,9 +651,9 @@ void ProgramBuilder::emitWhile(prim::WhileOp op, LogicalResult &result) {
   branch(header, {c64(0), condition});
   b.setInsertionPointToStart(header);
   Value trip = header->getArgument(0);
-  Value go = LLVM::AndOp::create(
-      b, loc, compare(LLVM::ICmpPredicate::slt, trip, maxTrips),
-      compare(LLVM::ICmpPredicate::ne, header->getArgument(1), LLVM::ConstantOp::create(b, loc, i8, b.getI8IntegerAttr(0))));
+  Value go = LLVM::AndOp::create(b, loc, compare(LLVM::ICmpPredicate::slt, trip, maxTrips),
+                                 compare(LLVM::ICmpPredicate::ne, header->getArgument(1),
+                                         LLVM::ConstantOp::create(b, loc, i8, b.getI8IntegerAttr(0))));
   condBranch(go, loop, next);
   b.setInsertionPointToStart(loop);
   hostStore(trip, address(body.getArgument(0)));
@@ -704,7 +715,8 @@ LogicalResult ProgramBuilder::buildRun() {
   int64_t words = 1;
   for (auto &[op, id] : launchIds) {
     auto launch = cast<LaunchOp>(op);
-    words = std::max<int64_t>(words, launch.getInputs().size() + launch.getOutputs().size() + launch.getSymbols().size() + 1);
+    words = std::max<int64_t>(words,
+                              launch.getInputs().size() + launch.getOutputs().size() + launch.getSymbols().size() + 1);
   }
   args = stack(words);
   if (failed(emit(main.front())))
@@ -717,7 +729,8 @@ LogicalResult ProgramBuilder::buildRun() {
 void ProgramBuilder::buildEntry() {
   b.setInsertionPointToStart(&variant.getBody().front());
   // Read by the code library; hidden, so that it is addressed without a table.
-  auto table = LLVM::GlobalOp::create(b, loc, ptr, /*isConstant=*/false, LLVM::Linkage::External, "tc_imports", Attribute());
+  auto table =
+      LLVM::GlobalOp::create(b, loc, ptr, /*isConstant=*/false, LLVM::Linkage::External, "tc_imports", Attribute());
   table.setVisibility_(LLVM::Visibility::Hidden);
   {
     OpBuilder::InsertionGuard guard(b);
@@ -725,12 +738,14 @@ void ProgramBuilder::buildEntry() {
     LLVM::ReturnOp::create(b, loc, null());
   }
   auto type = LLVM::LLVMStructType::getLiteral(context, {i32, i32, ptr, ptr});
-  auto program = LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, "tc_program", Attribute());
+  auto program =
+      LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, "tc_program", Attribute());
   {
     OpBuilder::InsertionGuard guard(b);
     b.createBlock(&program.getInitializerRegion());
     Value value = LLVM::UndefOp::create(b, loc, type);
-    Value fields[] = {c32(TCRT_ABI_VERSION), c32(sizeof(tcrt_program_t)), LLVM::AddressOfOp::create(b, loc, ptr, "tc_infer"),
+    Value fields[] = {c32(TCRT_ABI_VERSION), c32(sizeof(tcrt_program_t)),
+                      LLVM::AddressOfOp::create(b, loc, ptr, "tc_infer"),
                       LLVM::AddressOfOp::create(b, loc, ptr, "tc_run")};
     for (auto [i, field] : llvm::enumerate(fields))
       value = LLVM::InsertValueOp::create(b, loc, value, field, ArrayRef<int64_t>{int64_t(i)});

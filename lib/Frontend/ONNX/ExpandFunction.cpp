@@ -1,4 +1,5 @@
-//===- ExpandFunction.cpp - a graph.node to the function body of its ONNX schema ------------------------------------===//
+//===- ExpandFunction.cpp - a graph.node to the function body of its ONNX schema
+//------------------------------------===//
 //
 // The node goes back to a NodeProto (schemas of bodies that depend on the node want one), its tensors by reference, and
 // the body's nodes are imported in its place.
@@ -115,8 +116,8 @@ public:
       proto.add_dims(dim);
     FailureOr<ArrayRef<char>> bytes = base::getBytes(data);
     // Small tensors by value: builders of bodies read them.
-    if (succeeded(bytes) && bytes->size() <= kMaxSkeletonTensor && !isa<base::StringType>(data.getType().getElementType()) &&
-        !data.getType().getElementType().isFloat(6)) {
+    if (succeeded(bytes) && bytes->size() <= kMaxSkeletonTensor &&
+        !isa<base::StringType>(data.getType().getElementType()) && !data.getType().getElementType().isFloat(6)) {
       proto.set_raw_data(bytes->data(), bytes->size());
       return success();
     }
@@ -271,7 +272,8 @@ LogicalResult expandOnnxFunction(Operation *op, RewriterBase &rewriter) {
 
   // Attribute parameters: the node's, then the function's own defaults, then the schema's.
   for (const OnnxAttribute &attribute : schema->attributes)
-    if (Attribute value = getOnnxAttributeDefault(op->getContext(), node.getDomain(), node.getOpType(), opset, attribute.name))
+    if (Attribute value =
+            getOnnxAttributeDefault(op->getContext(), node.getDomain(), node.getOpType(), opset, attribute.name))
       importer.parameters[attribute.name] = value;
   for (const onnx::AttributeProto &attribute : function->attribute_proto()) {
     GraphImporter::AttrResult value = importer.importAttribute(attribute, "");

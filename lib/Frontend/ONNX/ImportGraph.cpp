@@ -1,4 +1,5 @@
-//===- ImportGraph.cpp - ONNX nodes and graphs to ops of the graph dialect ------------------------------------------===//
+//===- ImportGraph.cpp - ONNX nodes and graphs to ops of the graph dialect
+//------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -74,8 +75,8 @@ Error GraphImporter::setOpsets(const google::protobuf::RepeatedPtrField<onnx::Op
       return error("opset " + Twine(version) + " of domain " + quote(domain) + " is not valid; versions count from 1");
     auto [it, isNew] = opsets.try_emplace(domain, version);
     if (!isNew && it->second != version)
-      return error("domain " + quote(domain) + " is imported with opsets " + Twine(it->second) + " and " + Twine(version) +
-                   "; a model has one opset per domain");
+      return error("domain " + quote(domain) + " is imported with opsets " + Twine(it->second) + " and " +
+                   Twine(version) + "; a model has one opset per domain");
   }
   return Error::success();
 }
@@ -91,7 +92,8 @@ void GraphImporter::declareTypes(Scope &scope, const google::protobuf::RepeatedP
   }
 }
 
-//===--- nodes ------------------------------------------------------------------------------------------------------===//
+//===--- nodes
+//------------------------------------------------------------------------------------------------------===//
 
 const OnnxSchema *GraphImporter::getSchema(StringRef domain, StringRef type, int64_t opset) {
   auto [it, isNew] = schemas.try_emplace((domain + ":" + type + ":" + Twine(opset)).str());
@@ -144,12 +146,14 @@ Error GraphImporter::checkNode(const onnx::NodeProto &node, StringRef name, Stri
   auto range = [](unsigned min, unsigned max) {
     if (min == max)
       return std::to_string(min);
-    return max == static_cast<unsigned>(std::numeric_limits<int>::max()) ? std::to_string(min) + " or more"
-                                                                        : std::to_string(min) + " to " + std::to_string(max);
+    return max == static_cast<unsigned>(std::numeric_limits<int>::max())
+               ? std::to_string(min) + " or more"
+               : std::to_string(min) + " to " + std::to_string(max);
   };
   unsigned inputs = node.input_size(), outputs = node.output_size();
   if (inputs < schema->minInputs || inputs > schema->maxInputs)
-    return nodeError(name, op + " has " + Twine(inputs) + " inputs; it takes " + range(schema->minInputs, schema->maxInputs));
+    return nodeError(name,
+                     op + " has " + Twine(inputs) + " inputs; it takes " + range(schema->minInputs, schema->maxInputs));
   if (outputs < schema->minOutputs || outputs > schema->maxOutputs)
     return nodeError(name, op + " has " + Twine(outputs) + " outputs; it gives " +
                                range(schema->minOutputs, schema->maxOutputs));
@@ -168,8 +172,8 @@ Error GraphImporter::checkNode(const onnx::NodeProto &node, StringRef name, Stri
     }
     std::string kind = onnx::AttributeProto_AttributeType_Name(getAttributeKind(attribute));
     if (attribute.ref_attr_name().empty() && kind != known->kind && kind != "UNDEFINED")
-      return nodeError(name, "attribute " + quote(attribute.name()) + " of " + op + " is of kind " + kind + "; it must be " +
-                                 known->kind);
+      return nodeError(name, "attribute " + quote(attribute.name()) + " of " + op + " is of kind " + kind +
+                                 "; it must be " + known->kind);
   }
   for (const OnnxAttribute &attribute : schema->attributes)
     if (attribute.required && !given.contains(attribute.name))
@@ -188,8 +192,9 @@ Error GraphImporter::undefinedValue(StringRef value, StringRef node, int index) 
   if (producer == scope.producers.end()) {
     for (const std::unique_ptr<Scope> &outer : scopes)
       if (outer->producers.count(value))
-        return nodeError(node, "it uses the value " + quote(value) +
-                                   ", which a node of an outer graph makes only later; nodes must be in topological order");
+        return nodeError(node,
+                         "it uses the value " + quote(value) +
+                             ", which a node of an outer graph makes only later; nodes must be in topological order");
     return nodeError(node, "it uses the value " + quote(value) +
                                ", which no node, input or initializer of the graph defines");
   }
@@ -221,7 +226,8 @@ Error GraphImporter::undefinedValue(StringRef value, StringRef node, int index) 
       cycle += " -> " + quote(nameOf(current));
   if (shown > 6)
     cycle += " -> ... (" + std::to_string(shown) + " nodes)";
-  return nodeError(node, "it is part of the cycle " + cycle + " -> " + quote(nameOf(index)) + "; a graph has no cycles");
+  return nodeError(node,
+                   "it is part of the cycle " + cycle + " -> " + quote(nameOf(index)) + "; a graph has no cycles");
 }
 
 Error GraphImporter::importNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes) {
@@ -265,7 +271,7 @@ Error GraphImporter::importNode(const onnx::NodeProto &node, int index) {
   SmallVector<Type> outputs;
   for (const std::string &output : node.output()) {
     auto type = scopes.back()->types.find(output);
-    outputs.push_back(output.empty()                         ? Type(builder.getNoneType())
+    outputs.push_back(output.empty()                       ? Type(builder.getNoneType())
                       : type == scopes.back()->types.end() ? Type(base::UnknownType::get(context))
                                                            : type->second);
   }
@@ -393,7 +399,8 @@ Error GraphImporter::importInitializers(const onnx::GraphProto &graph, const llv
   return Error::success();
 }
 
-//===--- attributes -------------------------------------------------------------------------------------------------===//
+//===--- attributes
+//-------------------------------------------------------------------------------------------------===//
 
 GraphImporter::AttrResult GraphImporter::importAttribute(const onnx::AttributeProto &attribute, StringRef node) {
   using A = onnx::AttributeProto;
@@ -437,9 +444,11 @@ GraphImporter::AttrResult GraphImporter::importAttribute(const onnx::AttributePr
   case A::FLOATS:
     return builder.getDenseF32ArrayAttr(SmallVector<float>(attribute.floats().begin(), attribute.floats().end()));
   case A::STRINGS:
-    return list(attribute.strings_size(), [&](int i) -> AttrResult { return builder.getStringAttr(attribute.strings(i)); });
+    return list(attribute.strings_size(),
+                [&](int i) -> AttrResult { return builder.getStringAttr(attribute.strings(i)); });
   case A::TENSORS:
-    return list(attribute.tensors_size(), [&](int i) { return importTensor(attribute.tensors(i), node, attribute.name()); });
+    return list(attribute.tensors_size(),
+                [&](int i) { return importTensor(attribute.tensors(i), node, attribute.name()); });
   case A::SPARSE_TENSORS:
     return list(attribute.sparse_tensors_size(),
                 [&](int i) { return importSparse(attribute.sparse_tensors(i), node, attribute.name()); });

@@ -1,4 +1,5 @@
-//===- ImportGraph.h - ONNX protos to ops of the graph dialect --------------------------------------------*- C++ -*-===//
+//===- ImportGraph.h - ONNX protos to ops of the graph dialect --------------------------------------------*- C++
+//-*-===//
 //
 // GraphImporter makes ops from nodes, for a whole file (ImportOnnx.cpp) and for one function body of a schema
 // (ExpandFunction.cpp). The two differ in where values, types and constants come from, which are its public fields.
@@ -10,10 +11,10 @@
 #ifndef TC_LIB_FRONTEND_ONNX_IMPORTGRAPH_H
 #define TC_LIB_FRONTEND_ONNX_IMPORTGRAPH_H
 
+#include "mlir/IR/Builders.h"
+#include "onnx/onnx_pb.h"
 #include "tc/Dialect/Graph/IR/Graph.h"
 #include "tc/Frontend/ONNX.h"
-#include "onnx/onnx_pb.h"
-#include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 #include <memory>
@@ -54,7 +55,8 @@ public:
   std::string namePrefix;
   mlir::OpBuilder builder;
 
-  //===--- scopes --------------------------------------------------------------------------------------------------===//
+  //===--- scopes
+  //--------------------------------------------------------------------------------------------------===//
 
   struct Scope {
     llvm::StringMap<mlir::Value> values;
@@ -69,7 +71,8 @@ public:
   void popScope() { scopes.pop_back(); }
   mlir::Value lookup(llvm::StringRef name) const;
 
-  //===--- import --------------------------------------------------------------------------------------------------===//
+  //===--- import
+  //--------------------------------------------------------------------------------------------------===//
 
   llvm::Error error(const llvm::Twine &what) const;
   llvm::Error nodeError(llvm::StringRef node, const llvm::Twine &what) const;
@@ -104,7 +107,8 @@ private:
 };
 
 /// Location of external data that stands for GraphImporter::tensorAttrs, followed by the index.
-inline constexpr llvm::StringLiteral kAttrLocation = "\x01" "attr";
+inline constexpr llvm::StringLiteral kAttrLocation = "\x01"
+                                                     "attr";
 
 } // namespace tc::onnxfe
 

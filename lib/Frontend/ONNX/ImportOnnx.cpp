@@ -1,4 +1,5 @@
-//===- ImportOnnx.cpp - an ONNX file to a module of the graph dialect -----------------------------------------------===//
+//===- ImportOnnx.cpp - an ONNX file to a module of the graph dialect
+//-----------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -57,7 +58,8 @@ DictionaryAttr getValueAttrs(OpBuilder &builder, const onnx::ValueInfoProto &inf
 
 class FileImporter {
 public:
-  FileImporter(MLIRContext *context, StringRef path, const ImportOptions &options) : context(context), importer(context) {
+  FileImporter(MLIRContext *context, StringRef path, const ImportOptions &options)
+      : context(context), importer(context) {
     importer.path = path.str();
     importer.fileName = llvm::sys::path::filename(path).str();
     importer.options = options;
@@ -140,7 +142,8 @@ Error FileImporter::collectFunctions() {
     SmallVector<const onnx::FunctionProto *> result;
     auto visit = [&](auto &self, const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes) -> void {
       for (const onnx::NodeProto &node : nodes) {
-        if (auto it = functionOf.find(functionKey(node.domain(), node.op_type(), node.overload())); it != functionOf.end())
+        if (auto it = functionOf.find(functionKey(node.domain(), node.op_type(), node.overload()));
+            it != functionOf.end())
           result.push_back(it->second);
         for (const onnx::AttributeProto &attribute : node.attribute()) {
           self(self, attribute.g().node());
@@ -166,7 +169,8 @@ Error FileImporter::collectFunctions() {
       }
       const onnx::FunctionProto *next = stack.back().second.pop_back_val();
       if (state[next] == Open)
-        return importer.error("the function " + quote(next->name()) + " calls itself, directly or through others; "
+        return importer.error("the function " + quote(next->name()) +
+                              " calls itself, directly or through others; "
                               "functions must not be recursive");
       if (!state[next]) {
         state[next] = Open;
@@ -186,7 +190,8 @@ std::optional<uint64_t> FileImporter::countExpanded(uint64_t limit) {
     uint64_t total = 0;
     for (const onnx::NodeProto &node : nodes) {
       ++total;
-      if (auto it = functionOf.find(functionKey(node.domain(), node.op_type(), node.overload())); it != functionOf.end()) {
+      if (auto it = functionOf.find(functionKey(node.domain(), node.op_type(), node.overload()));
+          it != functionOf.end()) {
         auto [entry, isNew] = known.try_emplace(it->second, 0);
         if (isNew) {
           uint64_t inner = self(self, it->second->node());
@@ -299,8 +304,8 @@ Error FileImporter::importMain() {
 Error FileImporter::importFunction(const onnx::FunctionProto &function, StringRef symbol) {
   OpBuilder &builder = importer.builder;
   builder.setInsertionPointToEnd(module->getBody());
-  auto func = graph::FuncOp::create(builder, importer.getLocation(function.name(), 0), symbol,
-                                    builder.getFunctionType({}, {}));
+  auto func =
+      graph::FuncOp::create(builder, importer.getLocation(function.name(), 0), symbol, builder.getFunctionType({}, {}));
   func.setPrivate();
   func.setDomain(function.domain().empty() ? "ai.onnx" : StringRef(function.domain()));
   func.setOpType(StringRef(function.name()));

@@ -1,4 +1,5 @@
-//===- ImportTensor.cpp - ONNX types and tensors to types and constants ---------------------------------------------===//
+//===- ImportTensor.cpp - ONNX types and tensors to types and constants
+//---------------------------------------------===//
 //
 // Raw data in the model's file or in external files is referenced where it lies; all else becomes an owned blob in the
 // layout of #tc.data.
@@ -19,7 +20,8 @@ using llvm::Twine;
 
 namespace tc::onnxfe {
 
-//===--- types ------------------------------------------------------------------------------------------------------===//
+//===--- types
+//------------------------------------------------------------------------------------------------------===//
 
 llvm::Expected<Type> GraphImporter::importElementType(int dataType, StringRef what) const {
   using T = onnx::TensorProto;
@@ -143,7 +145,8 @@ llvm::Expected<Type> GraphImporter::importType(const onnx::TypeProto &type, Stri
   return base::UnknownType::get(context);
 }
 
-//===--- external data ----------------------------------------------------------------------------------------------===//
+//===--- external data
+//----------------------------------------------------------------------------------------------===//
 
 // Whether `path` is inside `folder`; both real paths.
 static bool isInside(StringRef path, StringRef folder) {
@@ -193,9 +196,8 @@ llvm::Expected<Attribute> GraphImporter::importExternal(const onnx::TensorProto 
   std::string blob = modelBlob;
   if (location != kSelfLocation) {
     StringRef stop = "; external data must stay in the folder of the model";
-    if (llvm::sys::path::is_absolute(location) || llvm::is_contained(llvm::make_range(llvm::sys::path::begin(location),
-                                                                                     llvm::sys::path::end(location)),
-                                                                     ".."))
+    if (llvm::sys::path::is_absolute(location) ||
+        llvm::is_contained(llvm::make_range(llvm::sys::path::begin(location), llvm::sys::path::end(location)), ".."))
       return error(data + stop);
     if (location.find('\0') != std::string::npos)
       return error(data + ", which is not a path");
@@ -207,7 +209,8 @@ llvm::Expected<Attribute> GraphImporter::importExternal(const onnx::TensorProto 
     // Caches of models are folders of links to files elsewhere: a link is followed where the model is one as well and
     // its target lies beside the data's.
     StringRef folder = llvm::sys::path::parent_path(path);
-    if (llvm::sys::fs::real_path(folder.empty() ? "." : folder, realFolder) || llvm::sys::fs::real_path(path, realModel))
+    if (llvm::sys::fs::real_path(folder.empty() ? "." : folder, realFolder) ||
+        llvm::sys::fs::real_path(path, realModel))
       return error("cannot find the folder of the model");
     if (!isInside(realFile, realFolder) && !isInside(realFile, llvm::sys::path::parent_path(realModel)))
       return error(data + ", which is a link to elsewhere" + stop);
@@ -222,14 +225,15 @@ llvm::Expected<Attribute> GraphImporter::importExternal(const onnx::TensorProto 
   }
   std::optional<ArrayRef<char>> bytes = store.bytes(blob, offset, length);
   if (!bytes)
-    return error(data + ", which is too short: bytes " + Twine(offset) + " to " + Twine(offset) + " + " + Twine(length) +
-                 " are needed; copy the file again");
+    return error(data + ", which is too short: bytes " + Twine(offset) + " to " + Twine(offset) + " + " +
+                 Twine(length) + " are needed; copy the file again");
   if (packed6)
     return nullptr;
   return base::makeData(type, blob, offset, length);
 }
 
-//===--- tensors ----------------------------------------------------------------------------------------------------===//
+//===--- tensors
+//----------------------------------------------------------------------------------------------------===//
 
 // Six-bit floats: four to three bytes in files, one to a byte in #tc.data.
 static std::vector<char> unpack6(StringRef packed, uint64_t count) {
@@ -257,7 +261,8 @@ template <typename Numbers> static std::vector<char> gatherLow(const Numbers &nu
 
 GraphImporter::AttrResult GraphImporter::importTensor(const onnx::TensorProto &tensor, StringRef node, StringRef name) {
   using T = onnx::TensorProto;
-  std::string where = node.empty() ? "initializer " + quote(name) : "node " + quote(node) + ": attribute " + quote(name);
+  std::string where =
+      node.empty() ? "initializer " + quote(name) : "node " + quote(node) + ": attribute " + quote(name);
   llvm::Expected<Type> element = importElementType(tensor.data_type(), name);
   if (!element) {
     llvm::consumeError(element.takeError());

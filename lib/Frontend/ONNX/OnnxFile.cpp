@@ -1,4 +1,5 @@
-//===- OnnxFile.cpp - a bounded look at an ONNX file before protobuf parses it --------------------------------------===//
+//===- OnnxFile.cpp - a bounded look at an ONNX file before protobuf parses it
+//--------------------------------------===//
 //
 // Field numbers: onnx/onnx-ml.proto of ONNX 1.23. Wire format: protobuf's encoding guide.
 //
@@ -15,7 +16,20 @@ using namespace llvm;
 namespace tc::onnxfe {
 namespace {
 
-enum class Message { Model, Graph, Node, Attribute, Tensor, SparseTensor, Function, Training, ValueInfo, Type, Nested, Leaf };
+enum class Message {
+  Model,
+  Graph,
+  Node,
+  Attribute,
+  Tensor,
+  SparseTensor,
+  Function,
+  Training,
+  ValueInfo,
+  Type,
+  Nested,
+  Leaf
+};
 
 // The message that a field holds; Leaf for those that pass through.
 Message getChild(Message parent, uint32_t field) {
@@ -26,9 +40,9 @@ Message getChild(Message parent, uint32_t field) {
            : field == 25 ? Message::Function
                          : Message::Leaf;
   case Message::Graph:
-    return field == 1    ? Message::Node
-           : field == 5  ? Message::Tensor
-           : field == 15 ? Message::SparseTensor
+    return field == 1                     ? Message::Node
+           : field == 5                   ? Message::Tensor
+           : field == 15                  ? Message::SparseTensor
            : (field >= 11 && field <= 13) ? Message::ValueInfo
                                           : Message::Leaf;
   case Message::Node:
@@ -42,7 +56,10 @@ Message getChild(Message parent, uint32_t field) {
   case Message::SparseTensor:
     return field == 1 || field == 2 ? Message::Tensor : Message::Leaf;
   case Message::Function:
-    return field == 7 ? Message::Node : field == 11 ? Message::Attribute : field == 12 ? Message::ValueInfo : Message::Leaf;
+    return field == 7    ? Message::Node
+           : field == 11 ? Message::Attribute
+           : field == 12 ? Message::ValueInfo
+                         : Message::Leaf;
   case Message::Training:
     return field == 1 || field == 2 ? Message::Graph : Message::Leaf;
   case Message::ValueInfo:
@@ -62,9 +79,9 @@ Message getChild(Message parent, uint32_t field) {
 struct Field {
   uint32_t number = 0;
   unsigned wire = 0;
-  uint64_t value = 0;        // varint
-  ArrayRef<char> whole;      // with tag
-  ArrayRef<char> payload;    // of a length-delimited field
+  uint64_t value = 0;     // varint
+  ArrayRef<char> whole;   // with tag
+  ArrayRef<char> payload; // of a length-delimited field
 };
 
 void appendVarint(std::string &out, uint64_t value) {
@@ -88,7 +105,8 @@ public:
   // False where something is wrong; `problem` says what.
   bool walk(Message message, ArrayRef<char> bytes, unsigned depth, std::string &out) {
     if (depth > limits.maxDepth) {
-      problem = "its graphs or types are nested more than " + std::to_string(limits.maxDepth) + " deep; flatten the model";
+      problem =
+          "its graphs or types are nested more than " + std::to_string(limits.maxDepth) + " deep; flatten the model";
       return false;
     }
     if (message == Message::Tensor)

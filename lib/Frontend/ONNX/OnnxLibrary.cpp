@@ -1,16 +1,17 @@
-//===- OnnxLibrary.cpp - the ONNX library behind functions that do not throw ----------------------------------------===//
+//===- OnnxLibrary.cpp - the ONNX library behind functions that do not throw
+//----------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "OnnxLibrary.h"
-#include "tc/Frontend/ONNX.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/stubs/logging.h"
 #include "onnx/defs/schema.h"
 #include "onnx/shape_inference/implementation.h"
+#include "tc/Frontend/ONNX.h"
 #include <algorithm>
 #include <exception>
 

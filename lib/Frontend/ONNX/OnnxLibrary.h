@@ -1,4 +1,5 @@
-//===- OnnxLibrary.h - the ONNX library behind functions that do not throw --------------------------------*- C++ -*-===//
+//===- OnnxLibrary.h - the ONNX library behind functions that do not throw --------------------------------*- C++
+//-*-===//
 //
 // OnnxLibrary.cpp is the one file of tc that compiles with exceptions; nothing leaves it.
 //
@@ -21,7 +22,8 @@ namespace tc::onnxfe {
 /// Parses the bytes; null where they are no ModelProto.
 std::unique_ptr<onnx::ModelProto> parseModel(llvm::StringRef bytes);
 
-/// Adds inferred types to the value_info of all graphs. Stops silently at a contradiction, which the conversion reports.
+/// Adds inferred types to the value_info of all graphs. Stops silently at a contradiction, which the conversion
+/// reports.
 void inferShapes(onnx::ModelProto &model);
 
 /// The body of an operator at an opset of its domain ("" for ONNX's own), given a node and its operands' types (unset

@@ -1,7 +1,9 @@
-//===- CodeLibrary.cpp - functions that compiled code may call --------------------------------------------------------===//
+//===- CodeLibrary.cpp - functions that compiled code may call
+//--------------------------------------------------------===//
 //
-// Artifacts are freestanding. LLVM may turn loops and intrinsics into calls of the C library and of compiler-rt, and the
-// CPU code generator calls tc_<function>_f64 where it has no inlined form; all of these are defined here, in LLVM IR:
+// Artifacts are freestanding. LLVM may turn loops and intrinsics into calls of the C library and of compiler-rt, and
+// the CPU code generator calls tc_<function>_f64 where it has no inlined form; all of these are defined here, in LLVM
+// IR:
 //
 //   memcpy, memmove, memset, memcmp, bcmp        string instructions, so that LLVM finds no loop to replace by a call
 //   f16, bf16 conversions, 128-bit divisions     integer arithmetic; results are correctly rounded
@@ -253,12 +255,12 @@ struct Import {
   int arguments;
 };
 #define TC_IMPORT(name, arguments) {#name, offsetof(tcrt_imports_t, name##_f64), arguments}
-constexpr Import kImports[] = {
-    TC_IMPORT(exp, 1),   TC_IMPORT(log, 1),   TC_IMPORT(sin, 1),   TC_IMPORT(cos, 1),   TC_IMPORT(tan, 1),
-    TC_IMPORT(asin, 1),  TC_IMPORT(acos, 1),  TC_IMPORT(atan, 1),  TC_IMPORT(sinh, 1),  TC_IMPORT(cosh, 1),
-    TC_IMPORT(tanh, 1),  TC_IMPORT(asinh, 1), TC_IMPORT(acosh, 1), TC_IMPORT(atanh, 1), TC_IMPORT(erf, 1),
-    TC_IMPORT(log1p, 1), TC_IMPORT(expm1, 1), TC_IMPORT(cbrt, 1),  TC_IMPORT(pow, 2),   TC_IMPORT(fmod, 2),
-    TC_IMPORT(atan2, 2)};
+constexpr Import kImports[] = {TC_IMPORT(exp, 1),   TC_IMPORT(log, 1),   TC_IMPORT(sin, 1),  TC_IMPORT(cos, 1),
+                               TC_IMPORT(tan, 1),   TC_IMPORT(asin, 1),  TC_IMPORT(acos, 1), TC_IMPORT(atan, 1),
+                               TC_IMPORT(sinh, 1),  TC_IMPORT(cosh, 1),  TC_IMPORT(tanh, 1), TC_IMPORT(asinh, 1),
+                               TC_IMPORT(acosh, 1), TC_IMPORT(atanh, 1), TC_IMPORT(erf, 1),  TC_IMPORT(log1p, 1),
+                               TC_IMPORT(expm1, 1), TC_IMPORT(cbrt, 1),  TC_IMPORT(pow, 2),  TC_IMPORT(fmod, 2),
+                               TC_IMPORT(atan2, 2)};
 
 /// `ret name(...) = callee(...)` for one type, converting through f64 for f32.
 std::string forward(StringRef name, StringRef callee, int arguments, bool f32) {

@@ -1,4 +1,5 @@
-//===- Internal.h - pieces of the CPU backend ------------------------------------------------------------------*- C++ -*-===//
+//===- Internal.h - pieces of the CPU backend ------------------------------------------------------------------*- C++
+//-*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -14,11 +15,12 @@
 
 namespace tc::target {
 
-/// LLVM IR text of the functions that compiled code may call: memory, conversions, f64 mathematics through the runtime's
-/// import table. Every function is hidden; what is not used is dropped by the linker.
+/// LLVM IR text of the functions that compiled code may call: memory, conversions, f64 mathematics through the
+/// runtime's import table. Every function is hidden; what is not used is dropped by the linker.
 std::string getCodeLibrary();
 
-/// Links relocatable objects to a shared object with entry point tc_entry. Takes no symbol from anywhere else. Serialised.
+/// Links relocatable objects to a shared object with entry point tc_entry. Takes no symbol from anywhere else.
+/// Serialised.
 llvm::Expected<std::string> linkObjects(llvm::ArrayRef<std::string> objects);
 
 } // namespace tc::target

@@ -1,4 +1,5 @@
-//===- LLVMCPU.cpp - x86-64 object code through LLVM ------------------------------------------------------------------===//
+//===- LLVMCPU.cpp - x86-64 object code through LLVM
+//------------------------------------------------------------------===//
 //
 // A variant is cut into parts of about equal size, in the order of its functions: the program and all globals, then the
 // kernels, then the code library. Each part becomes an LLVM module of its own context, is optimised and written as a
@@ -301,7 +302,8 @@ llvm::Error Compilation::compilePart(unsigned part) {
   if (part < parts.size()) {
     module = translate(parts[part], context);
     if (!module)
-      return llvm::createStringError("the code of variant \"" + variant.getSymName() + "\" cannot be translated to LLVM IR");
+      return llvm::createStringError("the code of variant \"" + variant.getSymName() +
+                                     "\" cannot be translated to LLVM IR");
   } else {
     llvm::SMDiagnostic diagnostic;
     module = llvm::parseAssemblyString(getCodeLibrary(), diagnostic, context);
@@ -326,7 +328,8 @@ llvm::Expected<Object> Compilation::finish() {
 class LLVMCPUBackend : public TargetBackend {
 public:
   llvm::StringRef getDevice() const override { return "cpu"; }
-  llvm::Expected<std::unique_ptr<VariantCompilation>> begin(host::VariantOp variant, const ObjectOptions &options) override {
+  llvm::Expected<std::unique_ptr<VariantCompilation>> begin(host::VariantOp variant,
+                                                            const ObjectOptions &options) override {
     auto compilation = std::make_unique<Compilation>(variant, options.debugDir);
     if (llvm::Error error = compilation->prepare())
       return std::move(error);

@@ -1,4 +1,5 @@
-//===- Link.cpp - lld in process --------------------------------------------------------------------------------------===//
+//===- Link.cpp - lld in process
+//--------------------------------------------------------------------------------------===//
 //
 // lld reads and writes files only, so the objects pass through a temporary folder that is removed in any case.
 //
@@ -31,11 +32,25 @@ Expected<std::string> tc::target::linkObjects(ArrayRef<std::string> objects) {
   if (std::error_code error = sys::fs::createUniqueDirectory("tc-link", folder))
     return createStringError("cannot make a temporary folder: " + error.message());
   auto removeFolder = make_scope_exit([&] { sys::fs::remove_directories(folder); });
-  std::vector<std::string> arguments = {"ld.lld",          "-shared",           "-nostdlib",       "--no-undefined",
-                                        "-z",              "now",               "-z",              "separate-code",
-                                        "-z",              "norelro",           "--hash-style=gnu", "--build-id=none",
-                                        "--gc-sections",   "--threads=1",       "-e",              "tc_entry",
-                                        "--no-dynamic-linker", "--pack-dyn-relocs=none", "-o"};
+  std::vector<std::string> arguments = {"ld.lld",
+                                        "-shared",
+                                        "-nostdlib",
+                                        "--no-undefined",
+                                        "-z",
+                                        "now",
+                                        "-z",
+                                        "separate-code",
+                                        "-z",
+                                        "norelro",
+                                        "--hash-style=gnu",
+                                        "--build-id=none",
+                                        "--gc-sections",
+                                        "--threads=1",
+                                        "-e",
+                                        "tc_entry",
+                                        "--no-dynamic-linker",
+                                        "--pack-dyn-relocs=none",
+                                        "-o"};
   SmallString<128> output = folder;
   sys::path::append(output, "out.so");
   arguments.push_back(output.str().str());

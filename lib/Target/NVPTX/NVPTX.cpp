@@ -1,8 +1,10 @@
-//===- NVPTX.cpp - GPU variants: PTX and cubin beside a host program ---------------------------------------------------===//
+//===- NVPTX.cpp - GPU variants: PTX and cubin beside a host program
+//---------------------------------------------------===//
 //
-// A cuda variant holds the kernels (llvm.func with nvvm.kernel) and the program that launches them. The program goes through the
-// CPU backend, for the oldest CPU that tc supports; the kernels become one LLVM module, PTX, and with ptxas a cubin for
-// the GPU that was asked for. The PTX stays in the artifact as a floor: the driver compiles it for newer GPUs.
+// A cuda variant holds the kernels (llvm.func with nvvm.kernel) and the program that launches them. The program goes
+// through the CPU backend, for the oldest CPU that tc supports; the kernels become one LLVM module, PTX, and with ptxas
+// a cubin for the GPU that was asked for. The PTX stays in the artifact as a floor: the driver compiles it for newer
+// GPUs.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -53,10 +55,11 @@ llvm::ErrorOr<std::string> findPtxas() {
 llvm::Expected<std::string> assemble(StringRef ptx, StringRef chip) {
   llvm::ErrorOr<std::string> ptxas = findPtxas();
   if (!ptxas)
-    return llvm::createStringError("ptxas was not found; building GPU artifacts needs the CUDA toolkit: set CUDA_PATH to it");
+    return llvm::createStringError(
+        "ptxas was not found; building GPU artifacts needs the CUDA toolkit: set CUDA_PATH to it");
   SmallString<128> source, cubin, log;
-  if (llvm::sys::fs::createTemporaryFile("tc", "ptx", source) || llvm::sys::fs::createTemporaryFile("tc", "cubin", cubin) ||
-      llvm::sys::fs::createTemporaryFile("tc", "log", log))
+  if (llvm::sys::fs::createTemporaryFile("tc", "ptx", source) ||
+      llvm::sys::fs::createTemporaryFile("tc", "cubin", cubin) || llvm::sys::fs::createTemporaryFile("tc", "log", log))
     return llvm::createStringError("cannot create a temporary file for ptxas");
   llvm::FileRemover removeSource(source), removeCubin(cubin), removeLog(log);
   {
@@ -152,14 +155,15 @@ llvm::Error Compilation::compileKernels() {
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> llvmModule = translateModuleToLLVMIR(*module, context, variant.getSymName());
   if (!llvmModule)
-    return llvm::createStringError("the kernels of variant \"" + variant.getSymName() + "\" cannot be translated to LLVM IR");
+    return llvm::createStringError("the kernels of variant \"" + variant.getSymName() +
+                                   "\" cannot be translated to LLVM IR");
   llvm::Triple triple("nvptx64-nvidia-cuda");
   std::string error;
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target)
     return llvm::createStringError("LLVM has no NVPTX code generator: " + error);
-  std::unique_ptr<llvm::TargetMachine> machine(
-      target->createTargetMachine(triple, kFloor, kPtxFeature, {}, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      triple, kFloor, kPtxFeature, {}, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
   if (!machine)
     return llvm::createStringError("LLVM cannot generate PTX");
   llvmModule->setTargetTriple(triple);
@@ -214,7 +218,8 @@ llvm::Expected<Object> Compilation::finish() {
 class NVPTXBackend : public TargetBackend {
 public:
   llvm::StringRef getDevice() const override { return "cuda"; }
-  llvm::Expected<std::unique_ptr<VariantCompilation>> begin(host::VariantOp variant, const ObjectOptions &options) override {
+  llvm::Expected<std::unique_ptr<VariantCompilation>> begin(host::VariantOp variant,
+                                                            const ObjectOptions &options) override {
     auto compilation = std::make_unique<Compilation>();
     if (llvm::Error error = compilation->prepare(variant, options))
       return std::move(error);

@@ -27,7 +27,8 @@ struct CpuVariant {
   std::string name, cpu, features;
   std::string device = "cpu";
 };
-/// Resolves x86-64-v3, x86-64-v4, native (the compiling machine, as a named feature list) and cuda-sm_<N>; nullopt: unknown.
+/// Resolves x86-64-v3, x86-64-v4, native (the compiling machine, as a named feature list) and cuda-sm_<N>; nullopt:
+/// unknown.
 std::optional<CpuVariant> resolveCpuVariant(llvm::StringRef name);
 
 #define GEN_PASS_DECL

@@ -1,12 +1,13 @@
-//===- GraphToPrim.h - meaning of front-end nodes: graph to prim ----------------------------------------------------===//
+//===- GraphToPrim.h - meaning of front-end nodes: graph to prim
+//----------------------------------------------------===//
 //
-// Rewrites every function of `graph.node` ops into `prim` ops. One forward walk; each node is given to the handler that the
-// registry (OpRegistry.h) holds for its domain, type and opset. Sizes are exact expressions over the function's symbols from
-// the start: a symbolic dim of an input becomes a symbol, shape arithmetic is folded into expressions, and a size that depends
-// on data gets a fresh symbol with prim.bind_symbol.
+// Rewrites every function of `graph.node` ops into `prim` ops. One forward walk; each node is given to the handler that
+// the registry (OpRegistry.h) holds for its domain, type and opset. Sizes are exact expressions over the function's
+// symbols from the start: a symbolic dim of an input becomes a symbol, shape arithmetic is folded into expressions, and
+// a size that depends on data gets a fresh symbol with prim.bind_symbol.
 //
-// Errors: all nodes that can't be converted are reported in one run as diagnostics on their locations and in the report.
-// Nothing here asserts on what a model contains.
+// Errors: all nodes that can't be converted are reported in one run as diagnostics on their locations and in the
+// report. Nothing here asserts on what a model contains.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -26,7 +27,8 @@ namespace tc {
 
 /// What the user said about sizes.
 struct GraphToPrimOptions {
-  /// `--dim batch=1` is {"batch", {1, 1}}; `--dim batch=1..64` is {"batch", {1, 64}}. An equal pair makes the dim static.
+  /// `--dim batch=1` is {"batch", {1, 1}}; `--dim batch=1..64` is {"batch", {1, 64}}. An equal pair makes the dim
+  /// static.
   std::map<std::string, std::pair<int64_t, int64_t>> dims;
   /// `--shape x=1,3,224,224`: the sizes of the input of that name; -1 leaves a dim as the model has it.
   std::map<std::string, std::vector<int64_t>> shapes;
@@ -54,9 +56,9 @@ struct GraphToPrimReport {
   int64_t invalidCount = 0;
 };
 
-/// Replaces a node that has no handler by the nodes of its operator's definition; failure, without a diagnostic, where there is
-/// none. The front ends know such definitions; this library must not know the front ends, so the driver sets the function
-/// (expandOnnxFunction) once, before any conversion.
+/// Replaces a node that has no handler by the nodes of its operator's definition; failure, without a diagnostic, where
+/// there is none. The front ends know such definitions; this library must not know the front ends, so the driver sets
+/// the function (expandOnnxFunction) once, before any conversion.
 using FunctionExpander = llvm::LogicalResult (*)(mlir::Operation *node, mlir::RewriterBase &rewriter);
 void setFunctionExpander(FunctionExpander expander);
 

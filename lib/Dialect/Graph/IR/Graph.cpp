@@ -1,4 +1,5 @@
-//===- Graph.cpp - ops and attributes of the graph dialect ----------------------------------------------------------===//
+//===- Graph.cpp - ops and attributes of the graph dialect
+//----------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -33,7 +34,8 @@ void GraphDialect::initialize() {
 }
 
 bool tc::graph::isGraphType(Type type) {
-  return isa<TensorType, NoneType, base::SeqType, base::OptType, base::MapType, base::SparseType, base::UnknownType>(type);
+  return isa<TensorType, NoneType, base::SeqType, base::OptType, base::MapType, base::SparseType, base::UnknownType>(
+      type);
 }
 
 StringRef tc::graph::getNodeName(Location loc) {
@@ -42,7 +44,8 @@ StringRef tc::graph::getNodeName(Location loc) {
   return "";
 }
 
-//===--- attributes of arguments and results ------------------------------------------------------------------------===//
+//===--- attributes of arguments and results
+//------------------------------------------------------------------------===//
 
 static LogicalResult verifyValueAttr(Operation *op, NamedAttribute attr, bool isResult) {
   StringRef name = attr.getName();
@@ -67,7 +70,8 @@ static LogicalResult verifyValueAttr(Operation *op, NamedAttribute attr, bool is
       return success();
     return op->emitOpError() << "attribute " << name << " must be a constant";
   }
-  return op->emitOpError() << "attribute " << name << (isResult ? " is unknown on results" : " is unknown on arguments");
+  return op->emitOpError() << "attribute " << name
+                           << (isResult ? " is unknown on results" : " is unknown on arguments");
 }
 
 LogicalResult GraphDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned, NamedAttribute attr) {
@@ -77,7 +81,8 @@ LogicalResult GraphDialect::verifyRegionResultAttribute(Operation *op, unsigned,
   return verifyValueAttr(op, attr, /*isResult=*/true);
 }
 
-//===--- #graph.sparse ----------------------------------------------------------------------------------------------===//
+//===--- #graph.sparse
+//----------------------------------------------------------------------------------------------===//
 
 Attribute SparseAttr::parse(AsmParser &parser, Type type) {
   SMLoc loc = parser.getCurrentLocation();
@@ -108,7 +113,8 @@ LogicalResult SparseAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
   return success();
 }
 
-//===--- graph.func -------------------------------------------------------------------------------------------------===//
+//===--- graph.func
+//-------------------------------------------------------------------------------------------------===//
 
 void FuncOp::build(OpBuilder &builder, OperationState &state, StringRef name, FunctionType type) {
   state.addAttribute(getSymNameAttrName(state.name), builder.getStringAttr(name));
@@ -119,9 +125,8 @@ void FuncOp::build(OpBuilder &builder, OperationState &state, StringRef name, Fu
 
 ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &result) {
   auto buildType = [](Builder &builder, ArrayRef<Type> arguments, ArrayRef<Type> results,
-                      function_interface_impl::VariadicFlag, std::string &) {
-    return builder.getFunctionType(arguments, results);
-  };
+                      function_interface_impl::VariadicFlag,
+                      std::string &) { return builder.getFunctionType(arguments, results); };
   if (function_interface_impl::parseFunctionOp(parser, result, /*allowVariadic=*/false,
                                                getFunctionTypeAttrName(result.name), buildType,
                                                getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name)))
@@ -164,11 +169,13 @@ ArrayAttr FuncOp::getArgDims(unsigned index) { return getArgAttrOf<ArrayAttr>(*t
 ArrayAttr FuncOp::getResultDims(unsigned index) { return getResultAttrOfType<ArrayAttr>(index, kDimsAttr); }
 TypedAttr FuncOp::getArgDefault(unsigned index) { return dyn_cast_or_null<TypedAttr>(getArgAttr(index, kDefaultAttr)); }
 
-//===--- graph.constant ---------------------------------------------------------------------------------------------===//
+//===--- graph.constant
+//---------------------------------------------------------------------------------------------===//
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 
-//===--- graph.node -------------------------------------------------------------------------------------------------===//
+//===--- graph.node
+//-------------------------------------------------------------------------------------------------===//
 
 void NodeOp::build(OpBuilder &builder, OperationState &state, StringRef domain, StringRef opType, int64_t opset,
                    TypeRange outputs, ValueRange inputs, ArrayRef<NamedAttribute> attrs,
@@ -220,7 +227,8 @@ ParseResult NodeOp::parse(OpAsmParser &parser, OperationState &result) {
       std::string name;
       SmallVector<OpAsmParser::Argument> arguments;
       if (parser.parseString(&name) ||
-          parser.parseArgumentList(arguments, OpAsmParser::Delimiter::Paren, /*allowType=*/true, /*allowAttrs=*/false) ||
+          parser.parseArgumentList(arguments, OpAsmParser::Delimiter::Paren, /*allowType=*/true,
+                                   /*allowAttrs=*/false) ||
           parser.parseRegion(*result.addRegion(), arguments))
         return failure();
       regionNames.push_back(builder.getStringAttr(name));
@@ -251,7 +259,8 @@ void NodeOp::print(OpAsmPrinter &printer) {
     llvm::interleaveComma(llvm::zip(getRegionNames(), getGraphs()), printer, [&](auto pair) {
       auto [name, region] = pair;
       printer << name << "(";
-      llvm::interleaveComma(region.getArguments(), printer, [&](BlockArgument arg) { printer.printRegionArgument(arg); });
+      llvm::interleaveComma(region.getArguments(), printer,
+                            [&](BlockArgument arg) { printer.printRegionArgument(arg); });
       printer << ") ";
       printer.printRegion(region, /*printEntryBlockArgs=*/false);
     });
@@ -269,7 +278,8 @@ LogicalResult NodeOp::verify() {
   if (static_cast<int64_t>(getOpset()) < 1)
     return emitOpError() << "(C1) has opset " << static_cast<int64_t>(getOpset()) << ", which is below 1";
   if (getRegionNames().size() != getGraphs().size())
-    return emitOpError() << "(C2) has " << getGraphs().size() << " subgraphs and " << getRegionNames().size() << " names of them";
+    return emitOpError() << "(C2) has " << getGraphs().size() << " subgraphs and " << getRegionNames().size()
+                         << " names of them";
   llvm::StringSet<> names;
   for (Attribute name : getRegionNames()) {
     StringRef text = cast<StringAttr>(name).getValue();
@@ -281,7 +291,8 @@ LogicalResult NodeOp::verify() {
       return emitOpError() << "(C3) subgraph " << name << " must be one block that ends with graph.yield";
     for (Type type : region.getArgumentTypes())
       if (!isGraphType(type))
-        return emitOpError() << "(C4) subgraph " << name << " has an input of type " << type << ", which is no type of a graph";
+        return emitOpError() << "(C4) subgraph " << name << " has an input of type " << type
+                             << ", which is no type of a graph";
   }
   for (Type type : llvm::concat<const Type>(getOperandTypes(), getResultTypes()))
     if (!isGraphType(type))

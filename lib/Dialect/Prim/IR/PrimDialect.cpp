@@ -60,8 +60,9 @@ unsigned countSymbols(ArrayRef<AffineExpr> exprs) {
 
 namespace {
 
-// Normal form of a size: a sum of products of atoms (symbols and quotients), products ordered by their atoms. MLIR's own
-// simplifier leaves s0 * s1 and s1 * s0 apart and does not multiply sums out, so that equal sizes of reshapes would differ.
+// Normal form of a size: a sum of products of atoms (symbols and quotients), products ordered by their atoms. MLIR's
+// own simplifier leaves s0 * s1 and s1 * s0 apart and does not multiply sums out, so that equal sizes of reshapes would
+// differ.
 
 /// A total order of expressions that does not depend on addresses.
 int compareExprs(AffineExpr a, AffineExpr b) {
@@ -137,8 +138,8 @@ Polynomial normalizeQuotient(Polynomial numerator, const Polynomial &denominator
     Polynomial rest;
     for (const auto &[termAtoms, termCoefficient] : numerator) {
       Atoms remaining;
-      bool divides = coefficient != 0 && (coefficient != -1 || termCoefficient != INT64_MIN) &&
-                     termCoefficient % coefficient == 0;
+      bool divides =
+          coefficient != 0 && (coefficient != -1 || termCoefficient != INT64_MIN) && termCoefficient % coefficient == 0;
       size_t used = 0;
       for (AffineExpr atom : termAtoms)
         if (used < atoms.size() && atoms[used] == atom)
@@ -165,7 +166,8 @@ Polynomial normalizeQuotient(Polynomial numerator, const Polynomial &denominator
     if (alone && coefficient == 1 && atoms.size() == 1 && atoms[0].getKind() == AffineExprKind::FloorDiv) {
       auto inner = cast<AffineBinaryOpExpr>(atoms[0]);
       auto innerDivisor = dyn_cast<AffineConstantExpr>(inner.getRHS());
-      if (innerDivisor && innerDivisor.getValue() > 0 && innerDivisor.getValue() <= INT32_MAX && *divisor <= INT32_MAX) {
+      if (innerDivisor && innerDivisor.getValue() > 0 && innerDivisor.getValue() <= INT32_MAX &&
+          *divisor <= INT32_MAX) {
         int64_t k = numerator.size() == 2 ? std::next(numerator.begin())->second : 0;
         Polynomial merged = normalize(inner.getLHS());
         addTerm(merged, {}, wrapMul(k, innerDivisor.getValue()));
@@ -177,8 +179,8 @@ Polynomial normalizeQuotient(Polynomial numerator, const Polynomial &denominator
       }
     }
   }
-  AffineExpr quotient = getAffineBinaryOpExpr(AffineExprKind::FloorDiv, build(numerator, context),
-                                              build(denominator, context));
+  AffineExpr quotient =
+      getAffineBinaryOpExpr(AffineExprKind::FloorDiv, build(numerator, context), build(denominator, context));
   addTerm(result, {quotient}, 1);
   return result;
 }

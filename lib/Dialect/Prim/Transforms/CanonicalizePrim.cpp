@@ -1,8 +1,9 @@
-//===- CanonicalizePrim.cpp - simpler prim, transposes at the edges -------------------------------------------------===//
+//===- CanonicalizePrim.cpp - simpler prim, transposes at the edges
+//-------------------------------------------------===//
 //
-// Transposes sink towards the results, through everything that does not care for the order of dims: elementwise ops, broadcasts,
-// reductions, pads, slices, concats, softmax, norms. Where two meet they compose, and cancel between the convolutions of a
-// channels-first model, which then computes channels-last from its first convolution to its last:
+// Transposes sink towards the results, through everything that does not care for the order of dims: elementwise ops,
+// broadcasts, reductions, pads, slices, concats, softmax, norms. Where two meet they compose, and cancel between the
+// convolutions of a channels-first model, which then computes channels-last from its first convolution to its last:
 //
 //   %a = prim.conv ...                               %a = prim.conv ...
 //   %b = prim.transpose %a [0, 3, 1, 2]              %c = prim.max %a, %zero
@@ -10,9 +11,9 @@
 //   %d = prim.transpose %c [0, 2, 3, 1]
 //   %e = prim.conv %d, ...
 //
-// An elementwise op takes part if each operand is transposed alike or can be had in the other order for nothing (splats,
-// broadcasts of few dims, constants, iotas). Besides: identities of arithmetic that lose nothing, powers by small constants,
-// broadcasts without unit dims, reshapes around transposes of unit dims.
+// An elementwise op takes part if each operand is transposed alike or can be had in the other order for nothing
+// (splats, broadcasts of few dims, constants, iotas). Besides: identities of arithmetic that lose nothing, powers by
+// small constants, broadcasts without unit dims, reshapes around transposes of unit dims.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -50,7 +51,8 @@ Sizes permuted(SizesRef sizes, ArrayRef<int64_t> permutation) {
   return result;
 }
 
-//===--- arithmetic -------------------------------------------------------------------------------------------------===//
+//===--- arithmetic
+//-------------------------------------------------------------------------------------------------===//
 
 bool isSplat(Value v, double value) { return getSplatValue(v) == value; }
 
@@ -163,7 +165,8 @@ struct SimplifySelect : OpRewritePattern<SelectOp> {
   }
 };
 
-//===--- reshapes and broadcasts ------------------------------------------------------------------------------------===//
+//===--- reshapes and broadcasts
+//------------------------------------------------------------------------------------===//
 
 /// A splat moved is a splat.
 struct MoveSplat : RewritePattern {
@@ -239,7 +242,8 @@ struct ReshapeOfUnitTranspose : OpRewritePattern<ReshapeOp> {
   }
 };
 
-//===--- transposes -------------------------------------------------------------------------------------------------===//
+//===--- transposes
+//-------------------------------------------------------------------------------------------------===//
 
 /// Transposed constants fold: they give no reason to move a transpose.
 bool isConstantTranspose(Value v) {
@@ -247,7 +251,8 @@ bool isConstantTranspose(Value v) {
   return transpose && transpose.getOperand().getDefiningOp<prim::ConstantOp>();
 }
 
-/// `v` with its dims in another order, dim i of the new value being dim `order[i]` of v, if that costs nothing; else null.
+/// `v` with its dims in another order, dim i of the new value being dim `order[i]` of v, if that costs nothing; else
+/// null.
 Value reorderFree(PrimBuilder &b, Value v, ArrayRef<int64_t> order) {
   Operation *op = v.getDefiningOp();
   if (!op)
@@ -328,7 +333,8 @@ struct SinkThroughReduce : OpRewritePattern<ReduceOp> {
   }
 };
 
-/// One operand, same layout in and out: pad, slice, softmax, norm, scan. `remap` rebuilds the op on the untransposed operand.
+/// One operand, same layout in and out: pad, slice, softmax, norm, scan. `remap` rebuilds the op on the untransposed
+/// operand.
 template <typename Op> struct SinkThroughUnary : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
   LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
@@ -340,9 +346,7 @@ template <typename Op> struct SinkThroughUnary : OpRewritePattern<Op> {
     Value x = transpose.getOperand();
     Type element = PrimBuilder::elementOf(op->getResult(0));
     RankedTensorType type = makeType(element, permuted(getSizes(op->getResult(0)), order));
-    auto reordered = [&](AffineMap map) {
-      return makeSizeMap(b.getContext(), permuted(map.getResults(), order));
-    };
+    auto reordered = [&](AffineMap map) { return makeSizeMap(b.getContext(), permuted(map.getResults(), order)); };
     Value result;
     if constexpr (std::is_same_v<Op, PadOp>) {
       result = PadOp::create(b, type, x, op.getValue(), reordered(op.getLow()));
@@ -387,7 +391,8 @@ struct SinkThroughConcat : OpRewritePattern<ConcatOp> {
   }
 };
 
-/// dot_general(transpose(x), ..) -> dot_general(x, ..) with other dims, where batch dims stay in front and free dims in order.
+/// dot_general(transpose(x), ..) -> dot_general(x, ..) with other dims, where batch dims stay in front and free dims in
+/// order.
 struct AbsorbIntoDot : OpRewritePattern<DotGeneralOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(DotGeneralOp op, PatternRewriter &rewriter) const override {
@@ -434,8 +439,8 @@ struct CanonicalizePrimPass : public tc::prim::impl::CanonicalizePrimPassBase<Ca
     RewritePatternSet patterns(context);
     patterns.add<SimplifyBinary, Involution<NegOp>, Involution<NotOp>, SimplifyConvert, SimplifySelect, MoveSplat,
                  DropBroadcastUnitDims, BroadcastToReshape, ReshapeOfUnitTranspose, SinkThroughElementwise,
-                 SinkThroughReduce, SinkThroughUnary<PadOp>, SinkThroughUnary<SliceOp>,
-                 SinkThroughUnary<NormOp>, SinkThroughUnary<SoftmaxOp>, SinkThroughConcat, AbsorbIntoDot>(context);
+                 SinkThroughReduce, SinkThroughUnary<PadOp>, SinkThroughUnary<SliceOp>, SinkThroughUnary<NormOp>,
+                 SinkThroughUnary<SoftmaxOp>, SinkThroughConcat, AbsorbIntoDot>(context);
     GreedyRewriteConfig config;
     config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))

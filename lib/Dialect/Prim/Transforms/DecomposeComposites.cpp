@@ -1,7 +1,8 @@
-//===- DecomposeComposites.cpp - composites as reductions and elementwise ops ---------------------------------------===//
+//===- DecomposeComposites.cpp - composites as reductions and elementwise ops
+//---------------------------------------===//
 //
-// prim.softmax, prim.norm and prim.attention in the form that loses least: softmax with its maximum taken out, norm in two
-// passes over the row (mean first, then the squares of what is left), both in f32 for narrower elements.
+// prim.softmax, prim.norm and prim.attention in the form that loses least: softmax with its maximum taken out, norm in
+// two passes over the row (mean first, then the squares of what is left), both in f32 for narrower elements.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,11 +1,12 @@
-//===- FoldConvScale.cpp - per-channel factors into weights ---------------------------------------------------------===//
+//===- FoldConvScale.cpp - per-channel factors into weights
+//---------------------------------------------------------===//
 //
 //   conv(x, w) * s[channel]           ->  conv(x, w * s)              batch normalization after a convolution
 //   (conv(x, w) + b[channel]) * s     ->  conv(x, w * s) + b * s
 //
-// where w, b and s come from constants, so that the products fold, and the convolution has no other reader. The same for
-// dot_general with a constant right side. Run tc-fold-constants before and after. The result differs from the unfolded one by
-// the rounding of one product per weight.
+// where w, b and s come from constants, so that the products fold, and the convolution has no other reader. The same
+// for dot_general with a constant right side. Run tc-fold-constants before and after. The result differs from the
+// unfolded one by the rounding of one product per weight.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -99,7 +100,8 @@ struct FoldScale : OpRewritePattern<MulOp> {
       rewriter.replaceOp(op, result);
       return success();
     }
-    return rewriter.notifyMatchFailure(op, "no product with constant weights, read here alone, times a factor per channel");
+    return rewriter.notifyMatchFailure(op,
+                                       "no product with constant weights, read here alone, times a factor per channel");
   }
 };
 

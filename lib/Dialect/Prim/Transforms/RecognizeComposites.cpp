@@ -1,10 +1,12 @@
-//===- RecognizeComposites.cpp - attention in its written-out form --------------------------------------------------===//
+//===- RecognizeComposites.cpp - attention in its written-out form
+//--------------------------------------------------===//
 //
 //   softmax(dot(q * a, k * b) * c + mask) . v   ->   prim.attention q, k, v mask scale (a * b * c)
 //
-// Exporters write scaled dot product attention as two matrix products around a softmax, with the scale before the first product
-// (on q, on k, or its square root on both, as PyTorch does) or after it, by multiplication or division, and the mask added. Taken
-// whole, a target never holds the T x S scores. The order of scaling changes by this, within rounding.
+// Exporters write scaled dot product attention as two matrix products around a softmax, with the scale before the first
+// product (on q, on k, or its square root on both, as PyTorch does) or after it, by multiplication or division, and the
+// mask added. Taken whole, a target never holds the T x S scores. The order of scaling changes by this, within
+// rounding.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -52,9 +54,7 @@ Value stripScale(Value v, double &scale) {
   return v;
 }
 
-bool isSequence(ArrayRef<int64_t> dims, int64_t count) {
-  return llvm::equal(dims, llvm::seq<int64_t>(0, count));
-}
+bool isSequence(ArrayRef<int64_t> dims, int64_t count) { return llvm::equal(dims, llvm::seq<int64_t>(0, count)); }
 
 struct RecognizeAttention : OpRewritePattern<DotGeneralOp> {
   using OpRewritePattern::OpRewritePattern;

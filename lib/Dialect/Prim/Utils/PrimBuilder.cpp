@@ -1,4 +1,5 @@
-//===- PrimBuilder.cpp - short ways to write prim -------------------------------------------------------------------===//
+//===- PrimBuilder.cpp - short ways to write prim
+//-------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -25,8 +26,8 @@ AffineExpr SymbolTableBuilder::add(StringRef name, int64_t min, int64_t max) {
 
 void SymbolTableBuilder::refineMax(unsigned position, int64_t max) {
   auto symbol = cast<SymbolAttr>(symbols[position]);
-  symbols[position] = SymbolAttr::get(context, symbol.getName(), symbol.getMin(), std::min(symbol.getMax(), max),
-                                      symbol.getDivisor());
+  symbols[position] =
+      SymbolAttr::get(context, symbol.getName(), symbol.getMin(), std::min(symbol.getMax(), max), symbol.getDivisor());
 }
 
 Sizes PrimBuilder::sizes(ArrayRef<int64_t> ns) {

@@ -1,14 +1,15 @@
-//===- TCData.cpp - making, reading and storing constants -----------------------------------------------------------===//
+//===- TCData.cpp - making, reading and storing constants
+//-----------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "tc/Dialect/TC/IR/TC.h"
-#include "tc/Support/Hash.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
+#include "tc/Dialect/TC/IR/TC.h"
+#include "tc/Support/Hash.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/Endian.h"
@@ -137,7 +138,8 @@ DataAttr base::withType(DataAttr attr, RankedTensorType type) {
   return DataAttr::get(attr.getContext(), attr.getBlob(), attr.getOffset(), attr.getLength(), attr.getHash(), type);
 }
 
-//===--- builtin dense attributes -----------------------------------------------------------------------------------===//
+//===--- builtin dense attributes
+//-----------------------------------------------------------------------------------===//
 
 // Whether the elements go through APInts of their bit width, byte for byte.
 static bool isPlainElement(Type type) {
@@ -165,7 +167,8 @@ DenseElementsAttr base::toDense(DataAttr attr) {
   Type element = type.getElementType();
   auto complexType = dyn_cast<ComplexType>(element);
   Type part = complexType ? complexType.getElementType() : element;
-  if (failed(bytes) || !isPlainElement(part) || *getPackedBitWidth(part) != llvm::divideCeil(part.getIntOrFloatBitWidth(), 8) * 8)
+  if (failed(bytes) || !isPlainElement(part) ||
+      *getPackedBitWidth(part) != llvm::divideCeil(part.getIntOrFloatBitWidth(), 8) * 8)
     return {};
   unsigned width = part.getIntOrFloatBitWidth(), size = llvm::divideCeil(width, 8);
   uint64_t count = *getNumElements(type) * (complexType ? 2 : 1);
@@ -220,7 +223,8 @@ DataAttr base::fromDense(DenseElementsAttr attr) {
   return makeData(type, std::move(bytes));
 }
 
-//===--- files ------------------------------------------------------------------------------------------------------===//
+//===--- files
+//------------------------------------------------------------------------------------------------------===//
 
 // Calls `fn` for every constant under `root`, with the op that holds it.
 static void walkData(Operation *root, llvm::function_ref<void(Operation *, DataAttr)> fn) {
@@ -235,9 +239,8 @@ static void walkData(Operation *root, llvm::function_ref<void(Operation *, DataA
 
 static void replaceData(Operation *root, llvm::function_ref<DataAttr(DataAttr)> fn) {
   AttrTypeReplacer replacer;
-  replacer.addReplacement([&](DataAttr attr) -> std::pair<Attribute, WalkResult> {
-    return {fn(attr), WalkResult::skip()};
-  });
+  replacer.addReplacement(
+      [&](DataAttr attr) -> std::pair<Attribute, WalkResult> { return {fn(attr), WalkResult::skip()}; });
   replacer.recursivelyReplaceElementsIn(root, /*replaceAttrs=*/true, /*replaceLocs=*/false, /*replaceTypes=*/false);
 }
 

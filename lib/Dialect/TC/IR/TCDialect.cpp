@@ -1,15 +1,16 @@
-//===- TCDialect.cpp - types, attributes and resources of the base dialect ------------------------------------------===//
+//===- TCDialect.cpp - types, attributes and resources of the base dialect
+//------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "tc/Dialect/TC/IR/TC.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/OpImplementation.h"
+#include "tc/Dialect/TC/IR/TC.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"

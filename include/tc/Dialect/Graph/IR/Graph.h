@@ -1,4 +1,5 @@
-//===- Graph.h - the graph dialect ------------------------------------------------------------------------*- C++ -*-===//
+//===- Graph.h - the graph dialect ------------------------------------------------------------------------*- C++
+//-*-===//
 //
 // A model as its file says it, and the contract between front ends and the conversion to `prim`. GraphOps.td has the
 // meaning of ops and attributes. Every op has the location NameLoc("<node name>") around a line of the model's file,
@@ -11,7 +12,6 @@
 #ifndef TC_DIALECT_GRAPH_IR_GRAPH_H
 #define TC_DIALECT_GRAPH_IR_GRAPH_H
 
-#include "tc/Dialect/TC/IR/TC.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -23,6 +23,7 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tc/Dialect/TC/IR/TC.h"
 #include <optional>
 #include <string>
 

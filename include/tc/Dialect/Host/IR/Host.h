@@ -12,9 +12,9 @@
 #ifndef TC_DIALECT_HOST_IR_HOST_H
 #define TC_DIALECT_HOST_IR_HOST_H
 
+#include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/AffineMap.h"
-#include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
@@ -32,7 +32,8 @@
 
 namespace tc::host {
 
-/// Module attribute: ArrayAttr of DictionaryAttr {name, device, cpu, features}, the target variants to compile for, best first.
+/// Module attribute: ArrayAttr of DictionaryAttr {name, device, cpu, features}, the target variants to compile for,
+/// best first.
 inline constexpr llvm::StringLiteral kTargetsAttr = "host.targets";
 
 // The memory plan (tc-plan-memory) as attributes.
@@ -42,15 +43,16 @@ inline constexpr llvm::StringLiteral kPlacesAttr = "host.places";
 inline constexpr llvm::StringLiteral kArenaAttr = "host.arena";
 /// On the function: AffineMapAttr, bytes of scratch per worker; the greatest result counts. Scratch follows the arena.
 inline constexpr llvm::StringLiteral kScratchAttr = "host.scratch";
-/// On the function: IntegerAttr i64, the most bytes of values of static size that are live at once (lower bound of the arena).
+/// On the function: IntegerAttr i64, the most bytes of values of static size that are live at once (lower bound of the
+/// arena).
 inline constexpr llvm::StringLiteral kLiveAttr = "host.live";
 /// On the function: IntegerAttr i64, bytes of the weights section.
 inline constexpr llvm::StringLiteral kWeightsAttr = "host.weights";
 /// On host.binary of a GPU variant: array of {kind = "cubin" or "ptx", arch = tcrt_section_t::arch, object = bytes}.
 inline constexpr llvm::StringLiteral kDeviceCodeAttr = "host.device_code";
 
-/// Bytes of one element in memory as numerator over `elementsPerGroup`: i1 takes a byte, 4-bit and 2-bit types are packed.
-/// Returns bits per element (8 for i1); 0 for types without a size.
+/// Bytes of one element in memory as numerator over `elementsPerGroup`: i1 takes a byte, 4-bit and 2-bit types are
+/// packed. Returns bits per element (8 for i1); 0 for types without a size.
 unsigned getElementBits(mlir::Type elementType);
 /// Bytes of a tensor, not rounded.
 mlir::AffineExpr getSizeBytes(mlir::Type tensorType);

@@ -23,9 +23,8 @@ namespace tc::prim {
 #define GEN_PASS_REGISTRATION
 #include "tc/Dialect/Prim/Transforms/Passes.h.inc"
 
-
-/// Adds the passes that phase prim runs on each function after tc-convert-graph-to-prim, tc-verify-prim last. Their order has
-/// reasons, which stand in Pipeline.cpp.
+/// Adds the passes that phase prim runs on each function after tc-convert-graph-to-prim, tc-verify-prim last. Their
+/// order has reasons, which stand in Pipeline.cpp.
 void buildPrimPipeline(mlir::OpPassManager &functions);
 /// Registers it as --tc-simplify-prim.
 void registerPrimPipeline();

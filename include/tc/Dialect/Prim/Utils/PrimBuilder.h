@@ -1,8 +1,10 @@
-//===- PrimBuilder.h - short ways to write prim ---------------------------------------------------------------*- C++ -*-===//
+//===- PrimBuilder.h - short ways to write prim ---------------------------------------------------------------*- C++
+//-*-===//
 //
-// An op builder with the idioms that conversions and patterns need: broadcasting elementwise ops, constants, sizes, reductions
-// that keep dims. It folds nothing but reshapes and broadcasts of splats and small constants. Callers pass operands that fit.
-// In a pattern: PrimBuilder b(rewriter, op) builds before `op`, with its location, and tells the rewriter.
+// An op builder with the idioms that conversions and patterns need: broadcasting elementwise ops, constants, sizes,
+// reductions that keep dims. It folds nothing but reshapes and broadcasts of splats and small constants. Callers pass
+// operands that fit. In a pattern: PrimBuilder b(rewriter, op) builds before `op`, with its location, and tells the
+// rewriter.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,4 +1,5 @@
-//===- TC.h - the base dialect: constants by reference, shared types ---------------------------------------*- C++ -*-===//
+//===- TC.h - the base dialect: constants by reference, shared types ---------------------------------------*- C++
+//-*-===//
 //
 // The attribute #tc.data (TC.td says how its bytes are laid out), the types !tc.string, !tc.seq, !tc.opt, and the
 // functions to make and read constants. Example, a folded constant:
@@ -14,13 +15,13 @@
 #ifndef TC_DIALECT_TC_IR_TC_H
 #define TC_DIALECT_TC_IR_TC_H
 
-#include "tc/Support/BlobStore.h"
 #include "mlir/IR/BuiltinAttributeInterfaces.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "tc/Support/BlobStore.h"
 #include <cstring>
 #include <memory>
 
@@ -67,8 +68,8 @@ template <typename T> T readElement(llvm::ArrayRef<char> bytes, uint64_t index) 
   return value;
 }
 
-/// Emits an error at every op with a constant whose blob is missing or too short. With `hashes`, also where bytes differ
-/// from their hash (reads all bytes).
+/// Emits an error at every op with a constant whose blob is missing or too short. With `hashes`, also where bytes
+/// differ from their hash (reads all bytes).
 llvm::LogicalResult verifyBlobs(mlir::Operation *root, bool hashes);
 
 /// Writes the bytes of all constants under `root` to a file, each content once and aligned to 64 bytes, and points the
