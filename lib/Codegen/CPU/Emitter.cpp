@@ -694,8 +694,6 @@ Value Emitter::constantTable(DenseElementsAttr values) {
   Operation *function = b.getInsertionBlock()->getParentOp();
   while (!isa<LLVM::LLVMFuncOp>(function))
     function = function->getParentOp();
-  ArrayRef<char> raw = values.getRawData();
-  std::string text;
   Type element = values.getElementType();
   int64_t count = values.getNumElements();
   SmallVector<Attribute> elements;
@@ -706,7 +704,6 @@ Value Emitter::constantTable(DenseElementsAttr values) {
       attr = IntegerAttr::get(memory, integer.getValue().zextOrTrunc(memory.getIntOrFloatBitWidth()));
     elements.push_back(attr);
   }
-  (void)raw;
   auto type = RankedTensorType::get({count}, memory);
   auto dense = DenseElementsAttr::get(type, elements);
   auto array = LLVM::LLVMArrayType::get(memory, count);

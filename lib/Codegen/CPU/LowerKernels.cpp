@@ -141,9 +141,6 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
   static std::string keyOf(kernel::RegionOp region) {
     std::string key;
     llvm::raw_string_ostream os(key);
-    auto clone = cast<kernel::RegionOp>(region->cloneWithoutRegions());
-    (void)clone;
-    clone->erase();
     os << region.getScheduleAttr() << '\n';
     for (Type type : region.getOperandTypes())
       os << type << ',';
