@@ -1,5 +1,4 @@
-//===- Writer.cpp - Writes artifact files
-//---------------------------------------------------------------------------===//
+//===- Writer.cpp - Writes artifact files -------------------------------------------------------------------------===//
 //
 // Sections are written in file order and hashed on the way; header and section table, which hold the hashes, are
 // written last into the room left for them. What was written is then read back by the loader's own checks, and only

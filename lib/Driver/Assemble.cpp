@@ -1,5 +1,4 @@
-//===- Assemble.cpp - signature, manifest, weights
-//--------------------------------------------------------------------===//
+//===- Assemble.cpp - signature, manifest, weights ----------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

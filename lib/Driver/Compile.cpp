@@ -1,5 +1,4 @@
-//===- Compile.cpp - the compiler as a function
-//-----------------------------------------------------------------------===//
+//===- Compile.cpp - the compiler as a function -------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -9,7 +8,7 @@
 
 #include "Explain.h"
 #include "LoadModel.h"
-#include "tc/Codegen/CPU/Passes.h"
+#include "tc/Codegen/Passes.h"
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/TC/IR/TC.h"
@@ -85,7 +84,7 @@ int Compiler::checkRequest() {
     if (name.starts_with("aarch64") || name.starts_with("armv") || name.starts_with("neoverse") ||
         name.starts_with("apple"))
       return wrong("--cpu " + cpu + ": AArch64 is not supported yet; supported: x86-64-v3, x86-64-v4, native");
-    if (!codegen::cpu::resolveCpuVariant(cpu))
+    if (!codegen::resolveCpuVariant(cpu))
       return wrong("--cpu " + cpu + " is not known; known: x86-64-v3, x86-64-v4, native");
   }
   if (!request.gpus.empty() && request.targets.front() != "cuda")

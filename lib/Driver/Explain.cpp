@@ -1,5 +1,4 @@
-//===- Explain.cpp - what the compiler did and why
-//--------------------------------------------------------------------===//
+//===- Explain.cpp - what the compiler did and why ----------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- Explain.h - what the compiler did and why ---------------------------------------------------------------*- C++
-//-*-===//
+//===- Explain.h - what the compiler did and why --------------------------------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- LoadModel.cpp - a model's file to a module
-//---------------------------------------------------------------------===//
+//===- LoadModel.cpp - a model's file to a module -----------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

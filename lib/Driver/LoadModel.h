@@ -1,5 +1,4 @@
-//===- LoadModel.h - a model's file to a module -----------------------------------------------------------------*- C++
-//-*-===//
+//===- LoadModel.h - a model's file to a module ---------------------------------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

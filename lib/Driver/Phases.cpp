@@ -1,5 +1,4 @@
-//===- Phases.cpp - the phases and their pipelines
-//--------------------------------------------------------------------===//
+//===- Phases.cpp - the phases and their pipelines ----------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -7,7 +6,7 @@
 
 #include "tc/Driver/Phases.h"
 
-#include "tc/Codegen/CPU/Passes.h"
+#include "tc/Codegen/Passes.h"
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Conversion/Passes.h"
 #include "tc/Dialect/Graph/IR/Graph.h"
@@ -129,15 +128,15 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     return;
   }
   case Phase::Schedule: {
-    codegen::cpu::ChooseSchedulePassOptions choose;
+    codegen::ChooseSchedulePassOptions choose;
     choose.device = options.device;
-    manager.addPass(codegen::cpu::createChooseSchedulePass(choose));
+    manager.addPass(codegen::createChooseSchedulePass(choose));
     return;
   }
   case Phase::Kernel: {
-    codegen::cpu::LowerKernelsPassOptions lower;
+    codegen::LowerKernelsPassOptions lower;
     lower.variants = list(options.variants);
-    manager.addPass(codegen::cpu::createLowerKernelsPass(lower));
+    manager.addPass(codegen::createLowerKernelsPass(lower));
     return;
   }
   case Phase::Host:

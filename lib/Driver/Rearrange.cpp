@@ -1,5 +1,4 @@
-//===- Rearrange.cpp - constants as kernels read them
-//-----------------------------------------------------------------===//
+//===- Rearrange.cpp - constants as kernels read them -------------------------------------------------------------===//
 //
 // Packing at compile time. A map without divisions is a linear form: along the innermost dim of the result the position
 // in the data then moves by a fixed stride, and the part of a row that lies inside the data is an interval. Maps with

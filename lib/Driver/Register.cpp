@@ -1,5 +1,4 @@
-//===- Register.cpp - all dialects and passes of tc
-//------------------------------------------------------------------===//
+//===- Register.cpp - all dialects and passes of tc ---------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -7,7 +6,7 @@
 
 #include "tc/Driver/Register.h"
 
-#include "tc/Codegen/CPU/Passes.h"
+#include "tc/Codegen/Passes.h"
 #include "tc/Conversion/GraphToPrim/GraphToPrim.h"
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Conversion/Passes.h"
@@ -53,7 +52,7 @@ void tc::driver::registerAllPasses() {
   prim::registerPrimTransformsPasses();
   prim::registerPrimPipeline();
   transforms::registerTransformsPasses();
-  codegen::cpu::registerCodegenCPUPasses();
+  codegen::registerCodegenPasses();
   hosttollvm::registerHostToLLVMPasses();
   target::registerTargetPasses();
   target::registerLLVMCPUBackend();

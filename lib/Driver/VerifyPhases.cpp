@@ -1,5 +1,4 @@
-//===- VerifyPhases.cpp - what each phase may contain
-//-----------------------------------------------------------------===//
+//===- VerifyPhases.cpp - what each phase may contain -------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

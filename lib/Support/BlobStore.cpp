@@ -1,5 +1,4 @@
-//===- BlobStore.cpp - the bytes of constants
-//-----------------------------------------------------------------------===//
+//===- BlobStore.cpp - the bytes of constants ---------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

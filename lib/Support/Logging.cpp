@@ -1,5 +1,4 @@
-//===- Logging.cpp - named log channels
-//-----------------------------------------------------------------------------===//
+//===- Logging.cpp - named log channels ---------------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- Npz.cpp - read and write .npy and .npz files
-//-----------------------------------------------------------------===//
+//===- Npz.cpp - read and write .npy and .npz files ---------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -78,8 +77,7 @@ bool writeFile(const std::string &path, const std::vector<char> &bytes, std::str
   return ok;
 }
 
-//===--- inflate (RFC 1951)
-//-----------------------------------------------------------------------------------------===//
+//===--- inflate (RFC 1951) ---------------------------------------------------------------------------------------===//
 
 /// Canonical Huffman code, decoded bit by bit: `counts[n]` codes of n bits, `symbols` in code order.
 struct Huffman {
@@ -251,8 +249,7 @@ private:
   bool ok = true;
 };
 
-//===--- npy
-//--------------------------------------------------------------------------------------------------------===//
+//===--- npy ------------------------------------------------------------------------------------------------------===//
 
 /// The text after `'key':` of a Python dictionary, up to its end.
 std::string findValue(const std::string &header, const std::string &key) {
@@ -376,8 +373,7 @@ std::vector<char> formatNpy(const Array &array) {
   return result;
 }
 
-//===--- zip
-//--------------------------------------------------------------------------------------------------------===//
+//===--- zip ------------------------------------------------------------------------------------------------------===//
 
 uint32_t crc32(const std::vector<char> &bytes) {
   static const std::vector<uint32_t> table = [] {

@@ -1,5 +1,4 @@
-//===- ZipArchive.cpp - read-only view of a stored zip archive
-//--------------------------------------------------------===//
+//===- ZipArchive.cpp - read-only view of a stored zip archive ----------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

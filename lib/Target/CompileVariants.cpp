@@ -1,5 +1,4 @@
-//===- CompileVariants.cpp - host.variant to host.binary on several threads
-//-----------------------------------------===//
+//===- CompileVariants.cpp - host.variant to host.binary on several threads ---------------------------------------===//
 //
 // The parts of all variants form one list that the threads work off. Which thread compiles a part has no influence on
 // its bytes, and results are put together in the order of the list.

@@ -1,5 +1,4 @@
-//===- Registry.cpp - the backends by device
-//------------------------------------------------------------------------===//
+//===- Registry.cpp - the backends by device ----------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

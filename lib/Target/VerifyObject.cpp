@@ -1,5 +1,4 @@
-//===- VerifyObject.cpp - what an object may hold
-//---------------------------------------------------------------------===//
+//===- VerifyObject.cpp - what an object may hold -----------------------------------------------------------------===//
 //
 // The rules of artifact_abi.h, part 2. The runtime's loader checks them again on every load; here a violation is a
 // defect of the compiler, and the sentence names the symbol.

@@ -1,5 +1,4 @@
-//===- CollapseDims.cpp - tc-collapse-dims: fewer, longer dims inside a region
-//-------------------------------------===//
+//===- CollapseDims.cpp - tc-collapse-dims: fewer, longer dims inside a region ------------------------------------===//
 //
 // Dims that every op of a region treats alike become one, so that loops are long and rows are whole:
 //

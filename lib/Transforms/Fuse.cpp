@@ -1,5 +1,4 @@
-//===- Fuse.cpp - tc-fuse: prim ops become kernel.region ops
-//--------------------------------------------------------===//
+//===- Fuse.cpp - tc-fuse: prim ops become kernel.region ops ------------------------------------------------------===//
 //
 // FusePlan decides; this file builds the regions of a plan, block by block, inner blocks first.
 //

@@ -1,5 +1,4 @@
-//===- FusePlan.cpp - which primitives of a block share a region
-//----------------------------------------------------===//
+//===- FusePlan.cpp - which primitives of a block share a region --------------------------------------------------===//
 //
 // Greedy, in program order, so that the result is a function of the program alone. The rules stand in Fuse.h.
 //
@@ -72,8 +71,7 @@ void Plan::note(Operation *producer, Operation *reader, const std::string &reaso
     lines << describe(reader) << " does not join " << describe(producer) << ": " << reason << "\n";
 }
 
-//===--- which movement ops are needed in memory
-//--------------------------------------------------------------------===//
+//===--- which movement ops are needed in memory ------------------------------------------------------------------===//
 
 void Plan::pinOperand(Operation *consumer, Value operand) {
   bool function = getRole(consumer) == Role::Function;
@@ -139,8 +137,7 @@ void Plan::pin() {
   }
 }
 
-//===--- traces
-//-----------------------------------------------------------------------------------------------------===//
+//===--- traces ---------------------------------------------------------------------------------------------------===//
 
 void Plan::trace(Value value, Value top, const DimMap &map, SmallVectorImpl<Operation *> &chain, Trace &trace) const {
   // A value reached twice at one position through the same movement ops is one use: without this, chains of pointwise
@@ -187,8 +184,7 @@ SmallVector<Use> Plan::usesOf(Operation *op) const {
   return std::move(state.uses);
 }
 
-//===--- groups
-//-----------------------------------------------------------------------------------------------------===//
+//===--- groups ---------------------------------------------------------------------------------------------------===//
 
 int Plan::makeGroup(Group::Kind kind, Operation *op) {
   int id = groups.size();
@@ -468,8 +464,7 @@ void Plan::assign() {
   }
 }
 
-//===--- transposes after a contraction
-//-----------------------------------------------------------------------------===//
+//===--- transposes after a contraction ---------------------------------------------------------------------------===//
 
 void Plan::joinEpilogueChains() {
   for (size_t id = 0; id < groups.size(); ++id) {
@@ -500,8 +495,7 @@ void Plan::joinEpilogueChains() {
   }
 }
 
-//===--- pointwise groups copied into their readers
-//-----------------------------------------------------------------===//
+//===--- pointwise groups copied into their readers ---------------------------------------------------------------===//
 
 std::string Plan::refuseCopy(int producer, const SmallVector<std::pair<Operation *, Use>> &readers) {
   Group &group = groups[producer];
@@ -607,8 +601,7 @@ void Plan::copyProducers() {
   }
 }
 
-//===--- merging
-//----------------------------------------------------------------------------------------------------===//
+//===--- merging --------------------------------------------------------------------------------------------------===//
 
 std::string Plan::refuseMerge(int a, int b) {
   Group &first = groups[a], &second = groups[b];
@@ -698,8 +691,7 @@ void Plan::mergeGroups() {
   }
 }
 
-//===--- results
-//----------------------------------------------------------------------------------------------------===//
+//===--- results --------------------------------------------------------------------------------------------------===//
 
 void Plan::findOutputs() {
   llvm::DenseSet<Value> needed;

@@ -1,5 +1,4 @@
-//===- FuseRules.cpp - what fusion knows of each primitive
-//----------------------------------------------------------===//
+//===- FuseRules.cpp - what fusion knows of each primitive --------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

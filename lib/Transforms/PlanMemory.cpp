@@ -1,5 +1,4 @@
-//===- PlanMemory.cpp - where every value of the host program lives
-//--------------------------------------------------===//
+//===- PlanMemory.cpp - where every value of the host program lives -----------------------------------------------===//
 //
 // The host program runs in the order in which it is written, so liveness is an interval of op numbers. A buffer is a
 // set of values that share memory: a value, its views, and what is computed in place of it.

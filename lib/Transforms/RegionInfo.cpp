@@ -1,5 +1,4 @@
-//===- RegionInfo.cpp - what a fused region does
-//--------------------------------------------------------------------===//
+//===- RegionInfo.cpp - what a fused region does ------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- VerifyFuse.cpp - what holds after the fuse phase
-//-------------------------------------------------------------===//
+//===- VerifyFuse.cpp - what holds after the fuse phase -----------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

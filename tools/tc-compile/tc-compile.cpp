@@ -1,5 +1,4 @@
-//===- tc-compile.cpp - a model to an artifact
-//--------------------------------------------------------------------------===//
+//===- tc-compile.cpp - a model to an artifact --------------------------------------------------------------------===//
 //
 // Reads the command line and calls the driver.
 //

@@ -1,5 +1,4 @@
-//===- tc-opt.cpp - mlir-opt with the dialects and passes of tc
-//------------------------------------------------------===//
+//===- tc-opt.cpp - mlir-opt with the dialects and passes of tc ---------------------------------------------------===//
 //
 // Where an input x.mlir has a file x.mlir.data beside it, that is where its constants are: tc-compile --compile-to
 // writes both. `tc-opt --import-onnx MODEL [--no-shapes] [--expand=TYPE] [-o OUT]` prints the graph of an ONNX file

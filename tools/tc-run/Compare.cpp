@@ -1,5 +1,4 @@
-//===- Compare.cpp - Compares outputs with expected values
-//----------------------------------------------------------===//
+//===- Compare.cpp - Compares outputs with expected values --------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//

@@ -1,5 +1,4 @@
-//===- Compare.h - Compares outputs with expected values --------------------------------------------------*- C++
-//-*-===//
+//===- Compare.h - Compares outputs with expected values ------------------------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//

@@ -1,5 +1,4 @@
-//===- Npz.h - NumPy's .npy and .npz files ----------------------------------------------------------------*- C++
-//-*-===//
+//===- Npz.h - NumPy's .npy and .npz files --------------------------------------------------------------*- C++ -*-===//
 //
 // Reads .npy versions 1 to 3 (both byte orders and both element orders) and .npz archives with stored and deflated
 // members; writes .npz archives with stored members. Numbers and booleans only. Any byte string is safe to read;

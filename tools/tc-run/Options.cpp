@@ -1,5 +1,4 @@
-//===- Options.cpp - tc-run's command line
-//--------------------------------------------------------------------------===//
+//===- Options.cpp - tc-run's command line ------------------------------------------------------------------------===//
 //
 // Written out rather than with a library, because an optional value (--benchmark, --random-inputs) is given with '='
 // only and the word after such an option must not be taken for it.

@@ -1,5 +1,4 @@
-//===- Pb.cpp - ONNX TensorProto, SequenceProto and OptionalProto files
-//---------------------------------------------===//
+//===- Pb.cpp - ONNX TensorProto, SequenceProto and OptionalProto files -------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//

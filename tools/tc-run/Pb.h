@@ -1,5 +1,4 @@
-//===- Pb.h - ONNX TensorProto, SequenceProto and OptionalProto files -------------------------------------*- C++
-//-*-===//
+//===- Pb.h - ONNX TensorProto, SequenceProto and OptionalProto files -----------------------------------*- C++ -*-===//
 //
 // A reader and a writer of the protobuf wire format (protobuf.dev, "Encoding") for just these messages (onnx.proto3 of
 // ONNX 1.23), so that tc-run needs no protobuf library. Any byte string is safe to read; problems are Failures with

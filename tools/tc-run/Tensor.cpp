@@ -1,5 +1,4 @@
-//===- Tensor.cpp - A tensor in host memory and its element types
-//---------------------------------------------------===//
+//===- Tensor.cpp - A tensor in host memory and its element types -------------------------------------------------===//
 //
 // Small floats: IEEE 754 binary16, bfloat16, the 8-bit formats of the OCP 8-bit Floating Point Specification (and their
 // FNUZ forms), E8M0 and E2M1 of the OCP Microscaling Formats. The 8- and 4-bit ones are converted by a table of their

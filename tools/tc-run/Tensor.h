@@ -1,5 +1,4 @@
-//===- Tensor.h - A tensor in host memory and its element types -------------------------------------------*- C++
-//-*-===//
+//===- Tensor.h - A tensor in host memory and its element types -----------------------------------------*- C++ -*-===//
 //
 // What tc-run reads, converts, compares and writes. Errors are thrown as Failure, whose code is the process's exit
 // code.

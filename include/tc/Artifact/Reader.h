@@ -1,5 +1,4 @@
-//===- Reader.h - Reads artifact files for tools ----------------------------------------------------------*- C++
-//-*-===//
+//===- Reader.h - Reads artifact files for tools --------------------------------------------------------*- C++ -*-===//
 //
 // Opens an artifact with the checks of the runtime's loader (bounds, hashes) without running anything in it, and gives
 // access to its tables. References stay valid as long as the Reader lives. Any byte string is safe.

@@ -1,5 +1,4 @@
-//===- Writer.h - Writes artifact files -------------------------------------------------------------------*- C++
-//-*-===//
+//===- Writer.h - Writes artifact files -----------------------------------------------------------------*- C++ -*-===//
 //
 // An artifact is described by an ArtifactSpec and written by writeArtifact. The byte-level format is fixed by
 // tcrt/artifact_abi.h and described in lib/Artifact/README.md.

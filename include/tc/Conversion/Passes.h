@@ -1,5 +1,4 @@
-//===- Passes.h - conversions between dialects ----------------------------------------------------------------*- C++
-//-*-===//
+//===- Passes.h - conversions between dialects ----------------------------------------------------------*- C++ -*-===//
 //
 // Constructors and registration of the passes in Passes.td.
 //

@@ -1,5 +1,4 @@
-//===- Assemble.h - from object code to the artifact file ------------------------------------------------------*- C++
-//-*-===//
+//===- Assemble.h - from object code to the artifact file -----------------------------------------------*- C++ -*-===//
 //
 // Reads a module at the end of phase object (the model's function with its memory plan, and host.binary ops) and
 // describes the artifact: signature, kernels, variants, manifest, and weights that are made while the file is written.

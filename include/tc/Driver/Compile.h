@@ -1,5 +1,4 @@
-//===- Compile.h - the compiler as a function ------------------------------------------------------------------*- C++
-//-*-===//
+//===- Compile.h - the compiler as a function -----------------------------------------------------------*- C++ -*-===//
 //
 // What tc-compile does once its command line is read: load the model (by its content, not its name), run the phases,
 // write the result. All messages go to the given stream as sentences; the return value is the exit code of the

@@ -1,5 +1,4 @@
-//===- Phases.h - the phases and their pipelines ---------------------------------------------------------------*- C++
-//-*-===//
+//===- Phases.h - the phases and their pipelines --------------------------------------------------------*- C++ -*-===//
 //
 // A phase is a name, a pipeline that takes a module from the end of the phase before to its own end, and a pass
 // tc-verify-<phase> that says what holds then. `tc-compile --compile-to=<phase>` stops at one, tc-opt runs one with

@@ -1,5 +1,4 @@
-//===- Register.h - all dialects and passes of tc ------------------------------------------------------------*- C++
-//-*-===//
+//===- Register.h - all dialects and passes of tc -------------------------------------------------------*- C++ -*-===//
 //
 // The one list of what the tools know. A new dialect or pass library adds its line in Register.cpp.
 //

@@ -1,5 +1,4 @@
-//===- Version.h - the version of tc ---------------------------------------------------------------------------*- C++
-//-*-===//
+//===- Version.h - the version of tc --------------------------------------------------------------------*- C++ -*-===//
 //
 // From the project's version in CMakeLists.txt; part of the manifest and of --version.
 //

@@ -1,5 +1,4 @@
-//===- ExportedProgram.h - torch.export archives (.pt2) to graph ------------------------------------------------*- C++
-//-*-===//
+//===- ExportedProgram.h - torch.export archives (.pt2) to graph ----------------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

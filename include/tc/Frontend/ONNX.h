@@ -1,5 +1,4 @@
-//===- ONNX.h - ONNX files to the graph dialect, and what ONNX's schemas say ------------------------------*- C++
-//-*-===//
+//===- ONNX.h - ONNX files to the graph dialect, and what ONNX's schemas say ----------------------------*- C++ -*-===//
 //
 // importOnnx turns a file into a module of the graph dialect: graph.func @main, and one private graph.func per
 // model-local function. Weights stay in the mapped file (#tc.data). Import is total: it interprets nothing, and refuses

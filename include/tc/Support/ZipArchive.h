@@ -1,5 +1,4 @@
-//===- ZipArchive.h - read-only view of a stored zip archive ---------------------------------------------------*- C++
-//-*-===//
+//===- ZipArchive.h - read-only view of a stored zip archive --------------------------------------------*- C++ -*-===//
 //
 // PyTorch writes its archives (.pt, .pt2) as zip files whose members are stored without compression, so that tensors
 // can be mapped. This reader takes exactly such archives, from bytes that stay alive and unchanged as long as it does;

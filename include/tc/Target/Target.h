@@ -1,5 +1,4 @@
-//===- Target.h - from a variant's functions to object code ---------------------------------------------------*- C++
-//-*-===//
+//===- Target.h - from a variant's functions to object code ---------------------------------------------*- C++ -*-===//
 //
 // A backend compiles the host.variant ops of its device. The work of a variant is cut into parts that any thread may
 // compile; how it is cut depends on the variant alone, never on the number of threads, so that the bytes are the same

@@ -1,5 +1,4 @@
-//===- Passes.h - passes across dialects ----------------------------------------------------------------------*- C++
-//-*-===//
+//===- Passes.h - passes across dialects ----------------------------------------------------------------*- C++ -*-===//
 //
 // Constructors and registration of the passes in Passes.td.
 //

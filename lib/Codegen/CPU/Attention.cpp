@@ -1,5 +1,4 @@
-//===- Attention.cpp - the "attention" strategy: tiled attention with an online softmax
-//----------------------------------===//
+//===- Attention.cpp - the "attention" strategy: tiled attention with an online softmax ---------------------------===//
 //
 // A task is a block of queries of one batch element. It walks over blocks of keys and never holds more than one block
 // of scores. Everything is transposed: scores[s][t] and the result[e][t] have the queries along the lanes, so that
@@ -25,16 +24,16 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Anchor.h"
-#include "Generators.h"
-#include "MicroKernel.h"
+#include "CPU/MicroKernel.h"
+#include "Common/Anchor.h"
+#include "Common/Generators.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace tc;
-using namespace tc::codegen::cpu;
+using namespace tc::codegen;
 
 namespace {
 
@@ -448,7 +447,7 @@ private:
 
 } // namespace
 
-const Generator *tc::codegen::cpu::attentionGenerator() {
+const Generator *tc::codegen::attentionGenerator() {
   static const AttentionGenerator generator;
   return &generator;
 }

@@ -1,5 +1,4 @@
-//===- Contract.cpp - the "contract" strategy: matrix products and convolutions
-//-----------------------------------------===//
+//===- Contract.cpp - the "contract" strategy: matrix products and convolutions -----------------------------------===//
 //
 // Every anchor is seen as result[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, k, n], in f32. A task is a block of
 // rows times a block of columns of one batch element. B is read in panels of 16 columns, packed when the artifact is
@@ -24,16 +23,16 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Anchor.h"
-#include "Convolution.h"
-#include "Generators.h"
-#include "MicroKernel.h"
+#include "CPU/Convolution.h"
+#include "CPU/MicroKernel.h"
+#include "Common/Anchor.h"
+#include "Common/Generators.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace tc;
-using namespace tc::codegen::cpu;
+using namespace tc::codegen;
 
 namespace {
 
@@ -203,8 +202,7 @@ std::optional<PackedInput> packedRhs(const Product &p, llvm::function_ref<bool(u
                      RankedTensorType::get(shape, Float32Type::get(context))};
 }
 
-//===--- convolutions
-//-----------------------------------------------------------------------------------------------===//
+//===--- convolutions ---------------------------------------------------------------------------------------------===//
 
 /// The packed filter: [group][panel][k][16], without the group if it is 1. Columns of other groups fill the last panel.
 std::optional<PackedInput> packedFilter(const Convolution &c, llvm::function_ref<bool(unsigned)> isConstant) {
@@ -228,8 +226,7 @@ std::optional<PackedInput> packedFilter(const Convolution &c, llvm::function_ref
                      RankedTensorType::get(shape, Float32Type::get(context))};
 }
 
-//===--- choosing
-//---------------------------------------------------------------------------------------------------===//
+//===--- choosing -------------------------------------------------------------------------------------------------===//
 
 int64_t roundUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
 int64_t ceilDiv(int64_t value, int64_t by) { return (value + by - 1) / by; }
@@ -312,8 +309,7 @@ public:
   }
 
 private:
-  //===--- products
-  //------------------------------------------------------------------------------------------------===//
+  //===--- products -----------------------------------------------------------------------------------------------===//
 
   void chooseProduct(const Product &p, llvm::function_ref<bool(unsigned)> isConstant, Params &params) const {
     std::optional<PackedInput> packed = packedRhs(p, isConstant);
@@ -551,8 +547,7 @@ private:
       em.loop(em.i64(0), em.size(outer), 1, inner);
   }
 
-  //===--- convolutions
-  //--------------------------------------------------------------------------------------------===//
+  //===--- convolutions -------------------------------------------------------------------------------------------===//
 
   static LogicalResult chooseConvolution(const Convolution &c, llvm::function_ref<bool(unsigned)> isConstant,
                                          Params &params) {
@@ -877,7 +872,7 @@ private:
 
 } // namespace
 
-const Generator *tc::codegen::cpu::contractGenerator() {
+const Generator *tc::codegen::contractGenerator() {
   static const ContractGenerator generator;
   return &generator;
 }

@@ -1,17 +1,16 @@
-//===- Convolution.cpp - a convolution in one form for all numbers of spatial dims
-//----------------------------------------===//
+//===- Convolution.cpp - a convolution in one form for all numbers of spatial dims --------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Convolution.h"
+#include "CPU/Convolution.h"
 
 using namespace mlir;
 using namespace tc;
-using namespace tc::codegen::cpu;
+using namespace tc::codegen;
 
-std::optional<Convolution> tc::codegen::cpu::asConvolution(Operation *anchor) {
+std::optional<Convolution> tc::codegen::asConvolution(Operation *anchor) {
   auto op = dyn_cast<prim::ConvOp>(anchor);
   if (!op)
     return std::nullopt;

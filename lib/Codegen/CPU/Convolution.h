@@ -1,16 +1,15 @@
-//===- Convolution.h - a convolution in one form for all numbers of spatial dims -----------------------------------*-
-// C++ -*-===//
+//===- Convolution.h - a convolution in one form for all numbers of spatial dims ------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#ifndef TC_LIB_CODEGEN_CPU_CONVOLUTION_H
-#define TC_LIB_CODEGEN_CPU_CONVOLUTION_H
+#ifndef TC_LIB_CODEGEN_CONVOLUTION_H
+#define TC_LIB_CODEGEN_CONVOLUTION_H
 
 #include "tc/Dialect/Prim/IR/Prim.h"
 
-namespace tc::codegen::cpu {
+namespace tc::codegen {
 
 /// A convolution with at least two spatial dims (a 1-D one gets a dim of 1 in front). `outer` are the spatial dims
 /// before the last two.
@@ -44,6 +43,6 @@ struct Convolution {
 /// The convolution that `anchor` is; nullopt if it is none or its filter has unknown sizes.
 std::optional<Convolution> asConvolution(mlir::Operation *anchor);
 
-} // namespace tc::codegen::cpu
+} // namespace tc::codegen
 
-#endif // TC_LIB_CODEGEN_CPU_CONVOLUTION_H
+#endif // TC_LIB_CODEGEN_CONVOLUTION_H

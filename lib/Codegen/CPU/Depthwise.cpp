@@ -1,5 +1,4 @@
-//===- Depthwise.cpp - the "depthwise" strategy: convolutions with one input channel for each group
-//---------------------------===//
+//===- Depthwise.cpp - the "depthwise" strategy: convolutions with one input channel for each group ---------------===//
 //
 // Lanes run along the channels. A block of neighbouring output pixels of a row keeps one accumulator a pixel; each
 // input vector is loaded once for each kernel row and used for all kernel columns, and the epilogue takes the
@@ -15,17 +14,17 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Anchor.h"
-#include "Convolution.h"
-#include "Generators.h"
-#include "MicroKernel.h"
+#include "CPU/Convolution.h"
+#include "CPU/MicroKernel.h"
+#include "Common/Anchor.h"
+#include "Common/Generators.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace tc;
-using namespace tc::codegen::cpu;
+using namespace tc::codegen;
 
 namespace {
 
@@ -235,7 +234,7 @@ private:
 
 } // namespace
 
-const Generator *tc::codegen::cpu::depthwiseGenerator() {
+const Generator *tc::codegen::depthwiseGenerator() {
   static const DepthwiseGenerator generator;
   return &generator;
 }

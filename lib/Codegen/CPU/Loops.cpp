@@ -1,5 +1,4 @@
-//===- Loops.cpp - the "loops" strategy: pointwise chains, reductions, windows, anything
-//-----------------------------===//
+//===- Loops.cpp - the "loops" strategy: pointwise chains, reductions, windows, anything --------------------------===//
 //
 // Every output is written by rows: a task is a row (all dims but the last of the largest output, flattened), or a piece
 // of `chunk` elements of one. Within a row lanes run along the last dim. Reductions over trailing dims become loops at
@@ -18,13 +17,13 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Generators.h"
+#include "Common/Generators.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace tc;
-using namespace tc::codegen::cpu;
+using namespace tc::codegen;
 
 namespace {
 
@@ -257,7 +256,7 @@ private:
 
 } // namespace
 
-const Generator *tc::codegen::cpu::loopsGenerator() {
+const Generator *tc::codegen::loopsGenerator() {
   static const LoopsGenerator generator;
   return &generator;
 }

@@ -1,18 +1,17 @@
-//===- MicroKernel.cpp - the innermost loops of matrix products
-//---------------------------------------------------------===//
+//===- MicroKernel.cpp - the innermost loops of matrix products ---------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "MicroKernel.h"
+#include "CPU/MicroKernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
-using namespace tc::codegen::cpu;
+using namespace tc::codegen;
 
 namespace {
 
@@ -171,17 +170,17 @@ private:
 
 } // namespace
 
-void tc::codegen::cpu::emitMicroKernel(Emitter &em, const MicroKernel &kernel) { Assembler(em, kernel).run(); }
+void tc::codegen::emitMicroKernel(Emitter &em, const MicroKernel &kernel) { Assembler(em, kernel).run(); }
 
-SmallVector<int64_t> tc::codegen::cpu::uniformRows(int64_t rows, int64_t stride) {
+SmallVector<int64_t> tc::codegen::uniformRows(int64_t rows, int64_t stride) {
   SmallVector<int64_t> offsets;
   for (int64_t i = 0; i < rows; ++i)
     offsets.push_back(i * stride);
   return offsets;
 }
 
-void tc::codegen::cpu::forRowBlocks(Emitter &em, Extent count, int64_t rows, std::optional<int64_t> knownRest,
-                                    llvm::function_ref<void(Value, int64_t)> body) {
+void tc::codegen::forRowBlocks(Emitter &em, Extent count, int64_t rows, std::optional<int64_t> knownRest,
+                               llvm::function_ref<void(Value, int64_t)> body) {
   if (count.constant) {
     int64_t main = *count.constant / rows * rows;
     if (main == rows)
@@ -219,7 +218,7 @@ void tc::codegen::cpu::forRowBlocks(Emitter &em, Extent count, int64_t rows, std
   }
 }
 
-bool tc::codegen::cpu::fitsRegisters(const CpuInfo &cpu, int64_t rows, int64_t panels) {
+bool tc::codegen::fitsRegisters(const CpuInfo &cpu, int64_t rows, int64_t panels) {
   int64_t vectors = panels * kPanel / cpu.width();
   // Accumulators, a row of B, one broadcast; 31 of 32 at most (LLVM spills at exactly 32). A single row takes B from
   // memory.
@@ -227,7 +226,7 @@ bool tc::codegen::cpu::fitsRegisters(const CpuInfo &cpu, int64_t rows, int64_t p
   return rows * vectors + vectors + 1 <= limit;
 }
 
-double tc::codegen::cpu::microKernelCycles(const CpuInfo &cpu, int64_t rows, int64_t panels) {
+double tc::codegen::microKernelCycles(const CpuInfo &cpu, int64_t rows, int64_t panels) {
   double vectors = double(panels * kPanel) / cpu.width();
   // Two multiply-adds and two loads a cycle; a chain of multiply-adds advances every 4 cycles; B comes from the second
   // level at 32 bytes a cycle.
@@ -235,7 +234,7 @@ double tc::codegen::cpu::microKernelCycles(const CpuInfo &cpu, int64_t rows, int
   return std::max({rows * vectors / 2, (rows + vectors) / 2, 4.0, second}) + second * 0.05;
 }
 
-double tc::codegen::cpu::blockCycles(const CpuInfo &cpu, int64_t rows, int64_t panels, Tile tile) {
+double tc::codegen::blockCycles(const CpuInfo &cpu, int64_t rows, int64_t panels, Tile tile) {
   double cycles = 0;
   int64_t restRows = rows % tile.rows, restPanels = panels % tile.panels;
   auto addRows = [&](int64_t height, int64_t times) {
@@ -251,8 +250,8 @@ double tc::codegen::cpu::blockCycles(const CpuInfo &cpu, int64_t rows, int64_t p
   return cycles;
 }
 
-Tile tc::codegen::cpu::chooseTile(const CpuInfo &cpu, std::optional<int64_t> rows, std::optional<int64_t> panels,
-                                  int64_t maxRows) {
+Tile tc::codegen::chooseTile(const CpuInfo &cpu, std::optional<int64_t> rows, std::optional<int64_t> panels,
+                             int64_t maxRows) {
   Tile best;
   double bestCost = std::numeric_limits<double>::infinity();
   for (int64_t r = 1; r <= maxRows && (!rows || r <= std::max<int64_t>(1, *rows)); ++r)
@@ -270,7 +269,7 @@ Tile tc::codegen::cpu::chooseTile(const CpuInfo &cpu, std::optional<int64_t> row
   return best;
 }
 
-SmallVector<Value> tc::codegen::cpu::transposeLanes(Emitter &em, ArrayRef<Value> rows) {
+SmallVector<Value> tc::codegen::transposeLanes(Emitter &em, ArrayRef<Value> rows) {
   // Butterfly: step s exchanges the lanes whose index has bit s set with those of the row whose index has it clear.
   OpBuilder &b = em.builder();
   int64_t n = em.width();
@@ -293,7 +292,7 @@ SmallVector<Value> tc::codegen::cpu::transposeLanes(Emitter &em, ArrayRef<Value>
   return now;
 }
 
-Value tc::codegen::cpu::offsetBy(Emitter &em, Value pointer, int64_t elements) {
+Value tc::codegen::offsetBy(Emitter &em, Value pointer, int64_t elements) {
   if (elements == 0)
     return pointer;
   OpBuilder &b = em.builder();
@@ -301,7 +300,7 @@ Value tc::codegen::cpu::offsetBy(Emitter &em, Value pointer, int64_t elements) {
                              ArrayRef<LLVM::GEPArg>{int32_t(elements)});
 }
 
-Value tc::codegen::cpu::offsetBy(Emitter &em, Value pointer, Value elements) {
+Value tc::codegen::offsetBy(Emitter &em, Value pointer, Value elements) {
   OpBuilder &b = em.builder();
   return LLVM::GEPOp::create(b, em.loc(), pointer.getType(), b.getF32Type(), pointer, ArrayRef<LLVM::GEPArg>{elements});
 }

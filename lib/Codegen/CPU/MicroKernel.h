@@ -1,5 +1,4 @@
-//===- MicroKernel.h - the innermost loops of matrix products ---------------------------------------------------*- C++
-//-*-===//
+//===- MicroKernel.h - the innermost loops of matrix products -------------------------------------------*- C++ -*-===//
 //
 // C[rows][panels * 16] (+)= A[rows][K] B[K][panels * 16] in f32, all accumulators in registers: one vector each, a
 // scalar of A broadcast and multiplied into the vectors of a row of B, K unrolled up to 4 times. This form has no
@@ -16,12 +15,12 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#ifndef TC_LIB_CODEGEN_CPU_MICROKERNEL_H
-#define TC_LIB_CODEGEN_CPU_MICROKERNEL_H
+#ifndef TC_LIB_CODEGEN_MICROKERNEL_H
+#define TC_LIB_CODEGEN_MICROKERNEL_H
 
-#include "Emitter.h"
+#include "Common/Emitter.h"
 
-namespace tc::codegen::cpu {
+namespace tc::codegen {
 
 /// Columns of a panel of B: 64 bytes of f32, two vectors of AVX2 or one of AVX-512.
 inline constexpr int64_t kPanel = 16;
@@ -102,6 +101,6 @@ inline constexpr CpuInfo kScheduledCpus[] = {{256, 16}, {512, 32}};
 mlir::Value offsetBy(Emitter &em, mlir::Value pointer, int64_t elements);
 mlir::Value offsetBy(Emitter &em, mlir::Value pointer, mlir::Value elements);
 
-} // namespace tc::codegen::cpu
+} // namespace tc::codegen
 
-#endif // TC_LIB_CODEGEN_CPU_MICROKERNEL_H
+#endif // TC_LIB_CODEGEN_MICROKERNEL_H

@@ -1,5 +1,4 @@
-//===- Rnn.cpp - the "rnn" strategy: recurrent layers
-//-----------------------------------------------------------------------===//
+//===- Rnn.cpp - the "rnn" strategy: recurrent layers -------------------------------------------------------------===//
 //
 // A task is a block of batch rows: it walks over all steps with its state in the scratch. Each step multiplies the
 // state by the recurrent weights (panels of 16 columns, one set for each gate, packed when the artifact is made if they
@@ -15,16 +14,16 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Anchor.h"
-#include "Generators.h"
-#include "MicroKernel.h"
+#include "CPU/MicroKernel.h"
+#include "Common/Anchor.h"
+#include "Common/Generators.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace tc;
-using namespace tc::codegen::cpu;
+using namespace tc::codegen;
 
 namespace {
 
@@ -368,7 +367,7 @@ public:
 
 } // namespace
 
-const Generator *tc::codegen::cpu::rnnGenerator() {
+const Generator *tc::codegen::rnnGenerator() {
   static const RnnGenerator generator;
   return &generator;
 }

@@ -1,5 +1,4 @@
-//===- Contract.cpp - "gpu-contract": matrix products on tensor cores, f32 in and out
-//--------------------------------===//
+//===- Contract.cpp - "gpu-contract": matrix products on tensor cores, f32 in and out -----------------------------===//
 //
 // result[b, m, n] = sum over k of lhs[b, m, k] rhs[b, k, n]. A block of 128 threads computes 64 x 64 results: both
 // operands' slices of 16 k go through shared memory (whatever stands before the product is evaluated there, once), four
@@ -13,8 +12,8 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "../CPU/Anchor.h"
-#include "Gpu.h"
+#include "Common/Anchor.h"
+#include "GPU/Gpu.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -227,7 +226,7 @@ private:
 
 } // namespace
 
-const Generator *tc::codegen::cpu::gpuContractGenerator() {
+const Generator *tc::codegen::gpuContractGenerator() {
   static const GpuContractGenerator generator;
   return &generator;
 }

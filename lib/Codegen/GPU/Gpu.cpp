@@ -1,11 +1,10 @@
-//===- Gpu.cpp - what the GPU generators share
-//-----------------------------------------------------------------------===//
+//===- Gpu.cpp - what the GPU generators share --------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Gpu.h"
+#include "GPU/Gpu.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

@@ -1,5 +1,4 @@
-//===- Gpu.h - what the GPU generators share --------------------------------------------------------------------*- C++
-//-*-===//
+//===- Gpu.h - what the GPU generators share ------------------------------------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -8,10 +7,10 @@
 #ifndef TC_LIB_CODEGEN_GPU_GPU_H
 #define TC_LIB_CODEGEN_GPU_GPU_H
 
-#include "../CPU/Generators.h"
+#include "Common/Generators.h"
 
 namespace tc::codegen::gpu {
-using namespace tc::codegen::cpu;
+using namespace tc::codegen;
 
 /// threadIdx.x as i64.
 mlir::Value threadIndex(Emitter &e);

@@ -1,5 +1,4 @@
-//===- Loops.cpp - "gpu-rows" and "gpu-flat": memory-bound GPU kernels
-//-----------------------------------------------===//
+//===- Loops.cpp - "gpu-rows" and "gpu-flat": memory-bound GPU kernels --------------------------------------------===//
 //
 // gpu-rows: a block per row of the largest output. Reductions along the row are shared out among the block's threads
 // and combined by warp shuffles and one exchange through shared memory; the row's elements are then computed 4 a thread
@@ -12,7 +11,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Gpu.h"
+#include "GPU/Gpu.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -224,11 +223,11 @@ private:
 
 } // namespace
 
-const Generator *tc::codegen::cpu::gpuRowsGenerator() {
+const Generator *tc::codegen::gpuRowsGenerator() {
   static const RowsGenerator generator;
   return &generator;
 }
-const Generator *tc::codegen::cpu::gpuFlatGenerator() {
+const Generator *tc::codegen::gpuFlatGenerator() {
   static const FlatGenerator generator;
   return &generator;
 }

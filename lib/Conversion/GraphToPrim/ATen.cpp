@@ -1,5 +1,4 @@
-//===- ATen.cpp - meaning of PyTorch's ATen operators
-//----------------------------------------------------------------===//
+//===- ATen.cpp - meaning of PyTorch's ATen operators -------------------------------------------------------------===//
 //
 // The functional operators that torch.export leaves in a program. Operands carry the names of the operator's schema in
 // the attribute `arg_names`. Source: the native function schemas of PyTorch

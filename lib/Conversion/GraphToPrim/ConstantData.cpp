@@ -1,5 +1,4 @@
-//===- ConstantData.cpp - reading and making constants
-//--------------------------------------------------------------===//
+//===- ConstantData.cpp - reading and making constants ------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

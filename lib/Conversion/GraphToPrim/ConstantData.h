@@ -1,5 +1,4 @@
-//===- ConstantData.h - reading and making constants ----------------------------------------------------------*- C++
-//-*-===//
+//===- ConstantData.h - reading and making constants ----------------------------------------------------*- C++ -*-===//
 //
 // A constant is a dense attribute (splats and up to 64 elements) or #tc.data.
 //

@@ -1,5 +1,4 @@
-//===- ConvertGraphToPrim.cpp - the pass tc-convert-graph-to-prim
-//---------------------------------------------------===//
+//===- ConvertGraphToPrim.cpp - the pass tc-convert-graph-to-prim -------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

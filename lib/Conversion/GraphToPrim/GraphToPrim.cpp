@@ -1,5 +1,4 @@
-//===- GraphToPrim.cpp - the walk over a graph
-//----------------------------------------------------------------------===//
+//===- GraphToPrim.cpp - the walk over a graph --------------------------------------------------------------------===//
 //
 // Gives each node to its handler, in order, and collects what fails. A node whose operands failed is skipped, but still
 // checked for a handler, so that one run names all operators that tc lacks. The new function is built beside the old

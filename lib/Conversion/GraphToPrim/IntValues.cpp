@@ -1,5 +1,4 @@
-//===- IntValues.cpp - integer tensors as size expressions
-//----------------------------------------------------------===//
+//===- IntValues.cpp - integer tensors as size expressions --------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- IntValues.h - integer tensors as size expressions ------------------------------------------------------*- C++
-//-*-===//
+//===- IntValues.h - integer tensors as size expressions ------------------------------------------------*- C++ -*-===//
 //
 // Shape arithmetic of a model runs on small integer tensors: Shape, Gather, Concat, Mul, ... This evaluates such chains
 // of prim ops to one expression per element over the function's symbols. Example: concat(gather(sizes (s0, s1, 768),

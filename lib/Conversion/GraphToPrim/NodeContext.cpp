@@ -1,5 +1,4 @@
-//===- NodeContext.cpp - what a handler sees of one node
-//------------------------------------------------------------===//
+//===- NodeContext.cpp - what a handler sees of one node ----------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- NodeContext.h - what a handler sees of one node --------------------------------------------------------*- C++
-//-*-===//
+//===- NodeContext.h - what a handler sees of one node --------------------------------------------------*- C++ -*-===//
 //
 // The handlers' API: operands as prim values, attributes with defaults, a builder, errors in one form. Example:
 //

@@ -1,5 +1,4 @@
-//===- ONNXContraction.cpp - matrix products and convolutions of ONNX
-//-----------------------------------------------===//
+//===- ONNXContraction.cpp - matrix products and convolutions of ONNX ---------------------------------------------===//
 //
 // ONNX is channels-first, prim channels-last: convolutions stand between two transposes, which tc-canonicalize-prim
 // cancels between layers. Filters are constants as a rule, so that their transposes fold.

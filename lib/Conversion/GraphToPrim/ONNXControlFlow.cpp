@@ -1,5 +1,4 @@
-//===- ONNXControlFlow.cpp - If and Loop of ONNX
-//--------------------------------------------------------------------===//
+//===- ONNXControlFlow.cpp - If and Loop of ONNX ------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- ONNXElementwise.cpp - arithmetic, activations, comparisons, casts of ONNX
-//------------------------------------===//
+//===- ONNXElementwise.cpp - arithmetic, activations, comparisons, casts of ONNX ----------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- ONNXMovement.cpp - reshapes, slices, gathers and scatters of ONNX
-//--------------------------------------------===//
+//===- ONNXMovement.cpp - reshapes, slices, gathers and scatters of ONNX ------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- ONNXNorm.cpp - softmax and normalizations of ONNX
-//------------------------------------------------------------===//
+//===- ONNXNorm.cpp - softmax and normalizations of ONNX ----------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- ONNXPooling.cpp - pools of ONNX
-//------------------------------------------------------------------------------===//
+//===- ONNXPooling.cpp - pools of ONNX ----------------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- ONNXReduction.cpp - reductions, arg-reductions, cumulative sums of ONNX
-//--------------------------------------===//
+//===- ONNXReduction.cpp - reductions, arg-reductions, cumulative sums of ONNX ------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

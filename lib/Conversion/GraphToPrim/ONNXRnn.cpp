@@ -1,5 +1,4 @@
-//===- ONNXRnn.cpp - recurrent layers of ONNX
-//-----------------------------------------------------------------------===//
+//===- ONNXRnn.cpp - recurrent layers of ONNX ---------------------------------------------------------------------===//
 //
 // LSTM, GRU and RNN become one prim.rnn per direction. The input's part of all gates is one matrix product over all
 // steps, with the biases added; what is left for prim.rnn is the recurrence.

@@ -1,5 +1,4 @@
-//===- ONNXShape.cpp - constants, sizes and ranges of ONNX
-//----------------------------------------------------------===//
+//===- ONNXShape.cpp - constants, sizes and ranges of ONNX --------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- ONNXSupport.cpp - what the ONNX handlers share
-//---------------------------------------------------------------===//
+//===- ONNXSupport.cpp - what the ONNX handlers share -------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- ONNXSupport.h - what the ONNX handlers share -----------------------------------------------------------*- C++
-//-*-===//
+//===- ONNXSupport.h - what the ONNX handlers share -----------------------------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

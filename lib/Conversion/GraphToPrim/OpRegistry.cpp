@@ -1,5 +1,4 @@
-//===- OpRegistry.cpp - which handler gives a node its meaning
-//------------------------------------------------------===//
+//===- OpRegistry.cpp - which handler gives a node its meaning ----------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- OpRegistry.h - which handler gives a node its meaning --------------------------------------------------*- C++
-//-*-===//
+//===- OpRegistry.h - which handler gives a node its meaning --------------------------------------------*- C++ -*-===//
 //
 // Handlers are keyed by domain, type and the first opset that they are for; a node takes the handler with the greatest
 // such opset not above its own. Each family file has one populate function that OpRegistry::get() calls once. Nothing

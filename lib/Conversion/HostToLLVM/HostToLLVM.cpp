@@ -1,5 +1,4 @@
-//===- HostToLLVM.cpp - the host program in the LLVM dialect
-//---------------------------------------------------------===//
+//===- HostToLLVM.cpp - the host program in the LLVM dialect ------------------------------------------------------===//
 //
 // For each host.variant: tc_entry, tc_infer and tc_run as artifact_abi.h (part 2) wants them. All decisions stand in
 // the IR already: the memory plan says where values live, launches say how much work there is. What is emitted here is
@@ -76,8 +75,7 @@ public:
   LogicalResult build();
 
 private:
-  //===--- small helpers
-  //------------------------------------------------------------------------------------------------===//
+  //===--- small helpers ------------------------------------------------------------------------------------------===//
   Value c64(int64_t value) { return LLVM::ConstantOp::create(b, loc, i64, b.getI64IntegerAttr(value)); }
   Value c32(int64_t value) { return LLVM::ConstantOp::create(b, loc, i32, b.getI32IntegerAttr(value)); }
   Value null() { return LLVM::ZeroOp::create(b, loc, ptr); }
@@ -125,8 +123,7 @@ private:
   /// Returns the non-zero `code` of a call, else goes on.
   void returnIfFailed(Value code);
 
-  //===--- size expressions
-  //---------------------------------------------------------------------------------------------===//
+  //===--- size expressions ---------------------------------------------------------------------------------------===//
   Value size(AffineExpr expr);
   Value size(AffineMap map) { return size(map.getResult(0)); }
   Value arithmetic(AffineExprKind kind, Value x, Value y);
@@ -139,8 +136,7 @@ private:
   }
   void checkSymbol(unsigned symbol, Value value, StringRef what);
 
-  //===--- memory
-  //-------------------------------------------------------------------------------------------------------===//
+  //===--- memory -------------------------------------------------------------------------------------------------===//
   Value address(Value value);
   /// Makes the memory of values whose size depends on data. Called where they are defined.
   void allocate(Value value);
@@ -149,8 +145,7 @@ private:
   void hostStore(Value value, Value address);
   void copy(Value to, Value from, Value bytes);
 
-  //===--- the functions
-  //------------------------------------------------------------------------------------------------===//
+  //===--- the functions ------------------------------------------------------------------------------------------===//
   LLVM::LLVMFuncOp beginFunction(StringRef name, Type result, ArrayRef<Type> arguments);
   void loadFrame(Value frame);
   LogicalResult buildInfer();
@@ -380,8 +375,7 @@ void ProgramBuilder::hostStore(Value value, Value address) {
       {frame, address, slot, c64(value.getType().getIntOrFloatBitWidth() / 8), c32(TCRT_COPY_HOST_TO_DEVICE)}));
 }
 
-//===--- the functions
-//--------------------------------------------------------------------------------------------------===//
+//===--- the functions --------------------------------------------------------------------------------------------===//
 
 LLVM::LLVMFuncOp ProgramBuilder::beginFunction(StringRef name, Type result, ArrayRef<Type> arguments) {
   b.setInsertionPointToEnd(&variant.getBody().front());

@@ -1,5 +1,4 @@
-//===- ImportExportedProgram.cpp - torch.export archives (.pt2) to graph
-//----------------------------------------------===//
+//===- ImportExportedProgram.cpp - torch.export archives (.pt2) to graph ------------------------------------------===//
 //
 // The archive is a zip of stored members: <root>/models/<name>.json has the program (torch/_export/serde/schema.py,
 // schema 8), <root>/data/weights/ the parameters with a JSON index. Nothing is interpreted here.

@@ -1,5 +1,4 @@
-//===- ExpandFunction.cpp - a graph.node to the function body of its ONNX schema
-//------------------------------------===//
+//===- ExpandFunction.cpp - a graph.node to the function body of its ONNX schema ----------------------------------===//
 //
 // The node goes back to a NodeProto (schemas of bodies that depend on the node want one), its tensors by reference, and
 // the body's nodes are imported in its place.

@@ -1,5 +1,4 @@
-//===- ImportGraph.cpp - ONNX nodes and graphs to ops of the graph dialect
-//------------------------------------------===//
+//===- ImportGraph.cpp - ONNX nodes and graphs to ops of the graph dialect ----------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -92,8 +91,7 @@ void GraphImporter::declareTypes(Scope &scope, const google::protobuf::RepeatedP
   }
 }
 
-//===--- nodes
-//------------------------------------------------------------------------------------------------------===//
+//===--- nodes ----------------------------------------------------------------------------------------------------===//
 
 const OnnxSchema *GraphImporter::getSchema(StringRef domain, StringRef type, int64_t opset) {
   auto [it, isNew] = schemas.try_emplace((domain + ":" + type + ":" + Twine(opset)).str());
@@ -399,8 +397,7 @@ Error GraphImporter::importInitializers(const onnx::GraphProto &graph, const llv
   return Error::success();
 }
 
-//===--- attributes
-//-------------------------------------------------------------------------------------------------===//
+//===--- attributes -----------------------------------------------------------------------------------------------===//
 
 GraphImporter::AttrResult GraphImporter::importAttribute(const onnx::AttributeProto &attribute, StringRef node) {
   using A = onnx::AttributeProto;

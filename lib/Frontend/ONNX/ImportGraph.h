@@ -1,5 +1,4 @@
-//===- ImportGraph.h - ONNX protos to ops of the graph dialect --------------------------------------------*- C++
-//-*-===//
+//===- ImportGraph.h - ONNX protos to ops of the graph dialect ------------------------------------------*- C++ -*-===//
 //
 // GraphImporter makes ops from nodes, for a whole file (ImportOnnx.cpp) and for one function body of a schema
 // (ExpandFunction.cpp). The two differ in where values, types and constants come from, which are its public fields.
@@ -55,8 +54,7 @@ public:
   std::string namePrefix;
   mlir::OpBuilder builder;
 
-  //===--- scopes
-  //--------------------------------------------------------------------------------------------------===//
+  //===--- scopes -------------------------------------------------------------------------------------------------===//
 
   struct Scope {
     llvm::StringMap<mlir::Value> values;
@@ -71,8 +69,7 @@ public:
   void popScope() { scopes.pop_back(); }
   mlir::Value lookup(llvm::StringRef name) const;
 
-  //===--- import
-  //--------------------------------------------------------------------------------------------------===//
+  //===--- import -------------------------------------------------------------------------------------------------===//
 
   llvm::Error error(const llvm::Twine &what) const;
   llvm::Error nodeError(llvm::StringRef node, const llvm::Twine &what) const;

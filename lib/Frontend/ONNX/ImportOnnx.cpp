@@ -1,5 +1,4 @@
-//===- ImportOnnx.cpp - an ONNX file to a module of the graph dialect
-//-----------------------------------------------===//
+//===- ImportOnnx.cpp - an ONNX file to a module of the graph dialect ---------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

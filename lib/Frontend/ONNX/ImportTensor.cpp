@@ -1,5 +1,4 @@
-//===- ImportTensor.cpp - ONNX types and tensors to types and constants
-//---------------------------------------------===//
+//===- ImportTensor.cpp - ONNX types and tensors to types and constants -------------------------------------------===//
 //
 // Raw data in the model's file or in external files is referenced where it lies; all else becomes an owned blob in the
 // layout of #tc.data.
@@ -20,8 +19,7 @@ using llvm::Twine;
 
 namespace tc::onnxfe {
 
-//===--- types
-//------------------------------------------------------------------------------------------------------===//
+//===--- types ----------------------------------------------------------------------------------------------------===//
 
 llvm::Expected<Type> GraphImporter::importElementType(int dataType, StringRef what) const {
   using T = onnx::TensorProto;
@@ -145,8 +143,7 @@ llvm::Expected<Type> GraphImporter::importType(const onnx::TypeProto &type, Stri
   return base::UnknownType::get(context);
 }
 
-//===--- external data
-//----------------------------------------------------------------------------------------------===//
+//===--- external data --------------------------------------------------------------------------------------------===//
 
 // Whether `path` is inside `folder`; both real paths.
 static bool isInside(StringRef path, StringRef folder) {
@@ -232,8 +229,7 @@ llvm::Expected<Attribute> GraphImporter::importExternal(const onnx::TensorProto 
   return base::makeData(type, blob, offset, length);
 }
 
-//===--- tensors
-//----------------------------------------------------------------------------------------------------===//
+//===--- tensors --------------------------------------------------------------------------------------------------===//
 
 // Six-bit floats: four to three bytes in files, one to a byte in #tc.data.
 static std::vector<char> unpack6(StringRef packed, uint64_t count) {

@@ -1,5 +1,4 @@
-//===- OnnxFile.cpp - a bounded look at an ONNX file before protobuf parses it
-//--------------------------------------===//
+//===- OnnxFile.cpp - a bounded look at an ONNX file before protobuf parses it ------------------------------------===//
 //
 // Field numbers: onnx/onnx-ml.proto of ONNX 1.23. Wire format: protobuf's encoding guide.
 //

@@ -1,5 +1,4 @@
-//===- OnnxFile.h - a bounded look at an ONNX file before protobuf parses it ------------------------------*- C++
-//-*-===//
+//===- OnnxFile.h - a bounded look at an ONNX file before protobuf parses it ----------------------------*- C++ -*-===//
 //
 // Protobuf copies every byte of a message, has a limit of 2 GB, and says nothing about what is wrong. So the file's
 // wire format is walked first: message bounds, depth and number of nodes are checked, and large raw tensor data is left

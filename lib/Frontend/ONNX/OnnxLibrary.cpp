@@ -1,5 +1,4 @@
-//===- OnnxLibrary.cpp - the ONNX library behind functions that do not throw
-//----------------------------------------===//
+//===- OnnxLibrary.cpp - the ONNX library behind functions that do not throw --------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

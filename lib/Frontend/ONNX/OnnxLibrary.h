@@ -1,5 +1,4 @@
-//===- OnnxLibrary.h - the ONNX library behind functions that do not throw --------------------------------*- C++
-//-*-===//
+//===- OnnxLibrary.h - the ONNX library behind functions that do not throw ------------------------------*- C++ -*-===//
 //
 // OnnxLibrary.cpp is the one file of tc that compiles with exceptions; nothing leaves it.
 //

@@ -1,5 +1,4 @@
-//===- CodeLibrary.cpp - functions that compiled code may call
-//--------------------------------------------------------===//
+//===- CodeLibrary.cpp - functions that compiled code may call ----------------------------------------------------===//
 //
 // Artifacts are freestanding. LLVM may turn loops and intrinsics into calls of the C library and of compiler-rt, and
 // the CPU code generator calls tc_<function>_f64 where it has no inlined form; all of these are defined here, in LLVM

@@ -1,5 +1,4 @@
-//===- Internal.h - pieces of the CPU backend ------------------------------------------------------------------*- C++
-//-*-===//
+//===- Internal.h - pieces of the CPU backend -----------------------------------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- LLVMCPU.cpp - x86-64 object code through LLVM
-//------------------------------------------------------------------===//
+//===- LLVMCPU.cpp - x86-64 object code through LLVM --------------------------------------------------------------===//
 //
 // A variant is cut into parts of about equal size, in the order of its functions: the program and all globals, then the
 // kernels, then the code library. Each part becomes an LLVM module of its own context, is optimised and written as a

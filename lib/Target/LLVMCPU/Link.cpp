@@ -1,5 +1,4 @@
-//===- Link.cpp - lld in process
-//--------------------------------------------------------------------------------------===//
+//===- Link.cpp - lld in process ----------------------------------------------------------------------------------===//
 //
 // lld reads and writes files only, so the objects pass through a temporary folder that is removed in any case.
 //

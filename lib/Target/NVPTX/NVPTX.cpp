@@ -1,5 +1,4 @@
-//===- NVPTX.cpp - GPU variants: PTX and cubin beside a host program
-//---------------------------------------------------===//
+//===- NVPTX.cpp - GPU variants: PTX and cubin beside a host program ----------------------------------------------===//
 //
 // A cuda variant holds the kernels (llvm.func with nvvm.kernel) and the program that launches them. The program goes
 // through the CPU backend, for the oldest CPU that tc supports; the kernels become one LLVM module, PTX, and with ptxas

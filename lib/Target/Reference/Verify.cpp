@@ -1,5 +1,4 @@
-//===- Verify.cpp - compare what targets compute with the oracle
-//----------------------------------------------------===//
+//===- Verify.cpp - compare what targets compute with the oracle --------------------------------------------------===//
 //
 // The first value that is off is found by bisection with many arms: each round exposes up to 64 values, evenly spaced
 // in program order, as outputs of a copy of the function, and goes on between the last good and the first bad one. A

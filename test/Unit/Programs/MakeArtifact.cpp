@@ -1,5 +1,4 @@
-//===- MakeArtifact.cpp - Writes the artifacts of the hand-written programs, for tests of the tools
-//-----------------===//
+//===- MakeArtifact.cpp - Writes the artifacts of the hand-written programs, for tests of the tools ---------------===//
 //
 // usage: tc-test-artifact basic|stress|device FILE
 //

@@ -1,5 +1,4 @@
-//===- Programs.h - Artifacts made from the programs of this folder ---------------------------------------*- C++
-//-*-===//
+//===- Programs.h - Artifacts made from the programs of this folder -------------------------------------*- C++ -*-===//
 //
 // The specs of the hand-written programs, for tests of the runtime, the artifact library and the tools.
 //

@@ -1,5 +1,4 @@
-//===- Api.cpp - The C API of libtcrt on a program written by hand ----------------------------------------*- C++
-//-*-===//
+//===- Api.cpp - The C API of libtcrt on a program written by hand --------------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//

@@ -1,5 +1,4 @@
-//===- Corruption.cpp - Damaged artifacts are refused without harm ----------------------------------------*- C++
-//-*-===//
+//===- Corruption.cpp - Damaged artifacts are refused without harm --------------------------------------*- C++ -*-===//
 //
 // With hashes as they were, any damage in a hashed section must be found. With hashes made to fit, any file must be
 // taken or refused, but read within its bounds; nothing in it is called. The sanitizer build runs this, too.

@@ -1,5 +1,4 @@
-//===- Formats.cpp - tc-run's element types and file formats ----------------------------------------------*- C++
-//-*-===//
+//===- Formats.cpp - tc-run's element types and file formats --------------------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//

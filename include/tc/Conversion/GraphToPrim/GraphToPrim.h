@@ -1,5 +1,4 @@
-//===- GraphToPrim.h - meaning of front-end nodes: graph to prim
-//----------------------------------------------------===//
+//===- GraphToPrim.h - meaning of front-end nodes: graph to prim --------------------------------------------------===//
 //
 // Rewrites every function of `graph.node` ops into `prim` ops. One forward walk; each node is given to the handler that
 // the registry (OpRegistry.h) holds for its domain, type and opset. Sizes are exact expressions over the function's

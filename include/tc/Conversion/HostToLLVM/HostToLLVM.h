@@ -1,5 +1,4 @@
-//===- HostToLLVM.h - host program to the LLVM dialect --------------------------------------------------------*- C++
-//-*-===//
+//===- HostToLLVM.h - host program to the LLVM dialect --------------------------------------------------*- C++ -*-===//
 //
 // The pass tc-convert-host-to-llvm (Passes.td) and what it shares with the artifact: which symbols are bound by what.
 //

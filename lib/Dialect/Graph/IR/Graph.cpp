@@ -1,5 +1,4 @@
-//===- Graph.cpp - ops and attributes of the graph dialect
-//----------------------------------------------------------===//
+//===- Graph.cpp - ops and attributes of the graph dialect --------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -44,8 +43,7 @@ StringRef tc::graph::getNodeName(Location loc) {
   return "";
 }
 
-//===--- attributes of arguments and results
-//------------------------------------------------------------------------===//
+//===--- attributes of arguments and results ----------------------------------------------------------------------===//
 
 static LogicalResult verifyValueAttr(Operation *op, NamedAttribute attr, bool isResult) {
   StringRef name = attr.getName();
@@ -81,8 +79,7 @@ LogicalResult GraphDialect::verifyRegionResultAttribute(Operation *op, unsigned,
   return verifyValueAttr(op, attr, /*isResult=*/true);
 }
 
-//===--- #graph.sparse
-//----------------------------------------------------------------------------------------------===//
+//===--- #graph.sparse --------------------------------------------------------------------------------------------===//
 
 Attribute SparseAttr::parse(AsmParser &parser, Type type) {
   SMLoc loc = parser.getCurrentLocation();
@@ -113,8 +110,7 @@ LogicalResult SparseAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
   return success();
 }
 
-//===--- graph.func
-//-------------------------------------------------------------------------------------------------===//
+//===--- graph.func -----------------------------------------------------------------------------------------------===//
 
 void FuncOp::build(OpBuilder &builder, OperationState &state, StringRef name, FunctionType type) {
   state.addAttribute(getSymNameAttrName(state.name), builder.getStringAttr(name));
@@ -169,13 +165,11 @@ ArrayAttr FuncOp::getArgDims(unsigned index) { return getArgAttrOf<ArrayAttr>(*t
 ArrayAttr FuncOp::getResultDims(unsigned index) { return getResultAttrOfType<ArrayAttr>(index, kDimsAttr); }
 TypedAttr FuncOp::getArgDefault(unsigned index) { return dyn_cast_or_null<TypedAttr>(getArgAttr(index, kDefaultAttr)); }
 
-//===--- graph.constant
-//---------------------------------------------------------------------------------------------===//
+//===--- graph.constant -------------------------------------------------------------------------------------------===//
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 
-//===--- graph.node
-//-------------------------------------------------------------------------------------------------===//
+//===--- graph.node -----------------------------------------------------------------------------------------------===//
 
 void NodeOp::build(OpBuilder &builder, OperationState &state, StringRef domain, StringRef opType, int64_t opset,
                    TypeRange outputs, ValueRange inputs, ArrayRef<NamedAttribute> attrs,

@@ -1,5 +1,4 @@
-//===- Kernel.cpp - the kernel dialect
-//-------------------------------------------------------------------------------===//
+//===- Kernel.cpp - the kernel dialect ----------------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- PrimDialect.cpp - the prim dialect and its size expressions
-//---------------------------------------------------===//
+//===- PrimDialect.cpp - the prim dialect and its size expressions ------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

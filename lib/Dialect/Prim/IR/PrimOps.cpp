@@ -1,5 +1,4 @@
-//===- PrimOps.cpp - builders, verifiers and folds of prim
-//-----------------------------------------------------------===//
+//===- PrimOps.cpp - builders, verifiers and folds of prim --------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -46,8 +45,7 @@ LogicalResult checkSizes(Operation *op, Value value, ArrayRef<AffineExpr> expect
 
 } // namespace
 
-//===--- constants and sizes
-//----------------------------------------------------------------------------------------===//
+//===--- constants and sizes --------------------------------------------------------------------------------------===//
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 
@@ -71,8 +69,7 @@ LogicalResult SizesOp::verify() {
   return success();
 }
 
-//===--- elementwise
-//------------------------------------------------------------------------------------------------===//
+//===--- elementwise ----------------------------------------------------------------------------------------------===//
 
 void CompareOp::build(OpBuilder &builder, OperationState &state, CompareKind kind, Value lhs, Value rhs) {
   build(builder, state, withElementType(lhs.getType(), builder.getI1Type()), kind, lhs, rhs);
@@ -100,8 +97,7 @@ LogicalResult ConvertOp::verify() {
   return success();
 }
 
-//===--- movement
-//---------------------------------------------------------------------------------------------------===//
+//===--- movement -------------------------------------------------------------------------------------------------===//
 
 LogicalResult ReshapeOp::verify() {
   if (tensorType(getOperand()).getElementType() != tensorType(getResult()).getElementType())
@@ -271,8 +267,7 @@ LogicalResult GatherNDOp::verify() {
   return checkResult(*this, makeType(tensorType(getSource()).getElementType(), sizes));
 }
 
-//===--- reductions
-//-------------------------------------------------------------------------------------------------===//
+//===--- reductions -----------------------------------------------------------------------------------------------===//
 
 namespace {
 SmallVector<AffineExpr> dropDims(ArrayRef<AffineExpr> sizes, ArrayRef<int64_t> dims) {
@@ -296,8 +291,7 @@ LogicalResult ReduceOp::verify() {
                      makeType(tensorType(getOperand()).getElementType(), dropDims(getSizes(getOperand()), getDims())));
 }
 
-//===--- contractions and windows
-//-----------------------------------------------------------------------------------===//
+//===--- contractions and windows ---------------------------------------------------------------------------------===//
 
 namespace {
 SmallVector<AffineExpr> dotSizes(Value lhs, Value rhs, ArrayRef<int64_t> lhsBatch, ArrayRef<int64_t> rhsBatch,

@@ -118,8 +118,7 @@ void addContractionHandlers(Registry &registry);
 void addCompositeHandlers(Registry &registry);
 void addControlFlowHandlers(Registry &registry);
 
-//===--- helpers for handlers
-//---------------------------------------------------------------------------------------===//
+//===--- helpers for handlers -------------------------------------------------------------------------------------===//
 
 /// Row-major strides in elements.
 Shape getStrides(llvm::ArrayRef<int64_t> shape);

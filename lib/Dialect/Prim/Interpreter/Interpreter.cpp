@@ -36,8 +36,7 @@ llvm::Error Call::fail(const Twine &what) const {
   return makeError("node \"{0}\": {1}: {2}", describeNode(op), op->getName().getStringRef(), what.str());
 }
 
-//===--- registry
-//---------------------------------------------------------------------------------------------------===//
+//===--- registry -------------------------------------------------------------------------------------------------===//
 
 const Registry &Registry::get() {
   static const Registry registry = [] {
@@ -70,8 +69,7 @@ std::vector<std::string> Registry::names() const {
 
 std::vector<std::string> tc::prim::getInterpretedOps() { return Registry::get().names(); }
 
-//===--- sizes
-//------------------------------------------------------------------------------------------------------===//
+//===--- sizes ----------------------------------------------------------------------------------------------------===//
 
 Type Frame::getHeldType(Type elementType) const {
   auto real = dyn_cast<FloatType>(elementType);
@@ -177,8 +175,7 @@ llvm::Error Frame::bindSizes(Type type, ArrayRef<int64_t> shape, bool rebind) {
   return llvm::Error::success();
 }
 
-//===--- running
-//----------------------------------------------------------------------------------------------------===//
+//===--- running --------------------------------------------------------------------------------------------------===//
 
 Results tc::prim::interpreter::runHandler(Operation *op, ArrayRef<Tensor> operands, Frame &frame) {
   const Handler *handler = Registry::get().find(op->getName().getStringRef());

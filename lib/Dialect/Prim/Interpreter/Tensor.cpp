@@ -54,8 +54,7 @@ Tensor tc::prim::allocateTensor(Type elementType, ArrayRef<int64_t> shape, char 
   return tensor;
 }
 
-//===--- floats narrower than 32 bits
-//-------------------------------------------------------------------------------===//
+//===--- floats narrower than 32 bits -----------------------------------------------------------------------------===//
 
 namespace {
 
@@ -144,8 +143,7 @@ template <typename To, typename From> void storeAll(ArrayRef<From> values, char 
 
 } // namespace
 
-//===--- whole tensors
-//----------------------------------------------------------------------------------------------===//
+//===--- whole tensors --------------------------------------------------------------------------------------------===//
 
 std::vector<double> tc::prim::toDoubles(const Tensor &tensor) {
   Type type = tensor.elementType;
@@ -244,8 +242,7 @@ Tensor tc::prim::convertFloats(const Tensor &tensor, Type elementType) {
   return fromDoubles(elementType, tensor.shape, toDoubles(tensor));
 }
 
-//===--- attributes
-//-------------------------------------------------------------------------------------------------===//
+//===--- attributes -----------------------------------------------------------------------------------------------===//
 
 namespace {
 

@@ -1,5 +1,4 @@
-//===- CanonicalizePrim.cpp - simpler prim, transposes at the edges
-//-------------------------------------------------===//
+//===- CanonicalizePrim.cpp - simpler prim, transposes at the edges -----------------------------------------------===//
 //
 // Transposes sink towards the results, through everything that does not care for the order of dims: elementwise ops,
 // broadcasts, reductions, pads, slices, concats, softmax, norms. Where two meet they compose, and cancel between the
@@ -51,8 +50,7 @@ Sizes permuted(SizesRef sizes, ArrayRef<int64_t> permutation) {
   return result;
 }
 
-//===--- arithmetic
-//-------------------------------------------------------------------------------------------------===//
+//===--- arithmetic -----------------------------------------------------------------------------------------------===//
 
 bool isSplat(Value v, double value) { return getSplatValue(v) == value; }
 
@@ -165,8 +163,7 @@ struct SimplifySelect : OpRewritePattern<SelectOp> {
   }
 };
 
-//===--- reshapes and broadcasts
-//------------------------------------------------------------------------------------===//
+//===--- reshapes and broadcasts ----------------------------------------------------------------------------------===//
 
 /// A splat moved is a splat.
 struct MoveSplat : RewritePattern {
@@ -242,8 +239,7 @@ struct ReshapeOfUnitTranspose : OpRewritePattern<ReshapeOp> {
   }
 };
 
-//===--- transposes
-//-------------------------------------------------------------------------------------------------===//
+//===--- transposes -----------------------------------------------------------------------------------------------===//
 
 /// Transposed constants fold: they give no reason to move a transpose.
 bool isConstantTranspose(Value v) {

@@ -1,5 +1,4 @@
-//===- DecomposeComposites.cpp - composites as reductions and elementwise ops
-//---------------------------------------===//
+//===- DecomposeComposites.cpp - composites as reductions and elementwise ops -------------------------------------===//
 //
 // prim.softmax, prim.norm and prim.attention in the form that loses least: softmax with its maximum taken out, norm in
 // two passes over the row (mean first, then the squares of what is left), both in f32 for narrower elements.

@@ -1,5 +1,4 @@
-//===- FoldConstants.cpp - evaluate what is known at compile time
-//---------------------------------------------------===//
+//===- FoldConstants.cpp - evaluate what is known at compile time -------------------------------------------------===//
 //
 //   %w = prim.constant #tc.data<...> : tensor<768x3072xf32>        %t = prim.constant #tc.data<...> :
 //   tensor<3072x768xf32> %0 = prim.transpose %w [1, 0] : ...                      => %t = prim.mul %0, %scale :
@@ -34,8 +33,7 @@ namespace {
 
 constexpr int64_t kMaxUniformCheck = 64;
 
-//===--- uniform values
-//---------------------------------------------------------------------------------------------===//
+//===--- uniform values -------------------------------------------------------------------------------------------===//
 
 /// The element that all elements of the attribute are equal to.
 TypedAttr getUniformElement(Attribute attribute) {
@@ -108,8 +106,7 @@ TypedAttr inferUniform(Operation *op) {
   return {};
 }
 
-//===--- known values
-//-----------------------------------------------------------------------------------------------===//
+//===--- known values ---------------------------------------------------------------------------------------------===//
 
 int64_t getBytes(Value value) {
   auto type = cast<RankedTensorType>(value.getType());

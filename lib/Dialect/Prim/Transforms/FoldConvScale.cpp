@@ -1,5 +1,4 @@
-//===- FoldConvScale.cpp - per-channel factors into weights
-//---------------------------------------------------------===//
+//===- FoldConvScale.cpp - per-channel factors into weights -------------------------------------------------------===//
 //
 //   conv(x, w) * s[channel]           ->  conv(x, w * s)              batch normalization after a convolution
 //   (conv(x, w) + b[channel]) * s     ->  conv(x, w * s) + b * s

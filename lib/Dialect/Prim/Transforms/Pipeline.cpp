@@ -1,5 +1,4 @@
-//===- Pipeline.cpp - the order of the passes of phase prim
-//---------------------------------------------------------===//
+//===- Pipeline.cpp - the order of the passes of phase prim -------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

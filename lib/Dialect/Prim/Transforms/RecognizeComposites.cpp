@@ -1,5 +1,4 @@
-//===- RecognizeComposites.cpp - attention in its written-out form
-//--------------------------------------------------===//
+//===- RecognizeComposites.cpp - attention in its written-out form ------------------------------------------------===//
 //
 //   softmax(dot(q * a, k * b) * c + mask) . v   ->   prim.attention q, k, v mask scale (a * b * c)
 //

@@ -1,5 +1,4 @@
-//===- VerifyPrim.cpp - what is true at the end of the phase prim
-//---------------------------------------------------===//
+//===- VerifyPrim.cpp - what is true at the end of the phase prim -------------------------------------------------===//
 //
 // Only prim ops in func.func; every tensor is ranked and each unknown size is an expression; every symbol is listed,
 // and defined: by a dim of an argument or by prim.bind_symbol. A failure here is a defect of the compiler, not of a

@@ -1,5 +1,4 @@
-//===- PrimBuilder.cpp - short ways to write prim
-//-------------------------------------------------------------------===//
+//===- PrimBuilder.cpp - short ways to write prim -----------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- TCData.cpp - making, reading and storing constants
-//-----------------------------------------------------------===//
+//===- TCData.cpp - making, reading and storing constants ---------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -138,8 +137,7 @@ DataAttr base::withType(DataAttr attr, RankedTensorType type) {
   return DataAttr::get(attr.getContext(), attr.getBlob(), attr.getOffset(), attr.getLength(), attr.getHash(), type);
 }
 
-//===--- builtin dense attributes
-//-----------------------------------------------------------------------------------===//
+//===--- builtin dense attributes ---------------------------------------------------------------------------------===//
 
 // Whether the elements go through APInts of their bit width, byte for byte.
 static bool isPlainElement(Type type) {
@@ -223,8 +221,7 @@ DataAttr base::fromDense(DenseElementsAttr attr) {
   return makeData(type, std::move(bytes));
 }
 
-//===--- files
-//------------------------------------------------------------------------------------------------------===//
+//===--- files ----------------------------------------------------------------------------------------------------===//
 
 // Calls `fn` for every constant under `root`, with the op that holds it.
 static void walkData(Operation *root, llvm::function_ref<void(Operation *, DataAttr)> fn) {

@@ -1,5 +1,4 @@
-//===- TCDialect.cpp - types, attributes and resources of the base dialect
-//------------------------------------------===//
+//===- TCDialect.cpp - types, attributes and resources of the base dialect ----------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -1,5 +1,4 @@
-//===- Graph.h - the graph dialect ------------------------------------------------------------------------*- C++
-//-*-===//
+//===- Graph.h - the graph dialect ----------------------------------------------------------------------*- C++ -*-===//
 //
 // A model as its file says it, and the contract between front ends and the conversion to `prim`. GraphOps.td has the
 // meaning of ops and attributes. Every op has the location NameLoc("<node name>") around a line of the model's file,

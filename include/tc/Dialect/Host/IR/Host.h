@@ -1,5 +1,4 @@
-//===- Host.h - the host dialect -----------------------------------------------------------------------------*- C++
-//-*-===//
+//===- Host.h - the host dialect ------------------------------------------------------------------------*- C++ -*-===//
 //
 // The program around the kernels (HostOps.td). At the end of the kernel phase the model's function holds host.constant,
 // host.launch, prim.reshape (a view), prim.sizes, prim.bind_symbol and control flow; beside it stands one host.variant

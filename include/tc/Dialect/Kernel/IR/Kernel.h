@@ -1,5 +1,4 @@
-//===- Kernel.h - the kernel dialect -------------------------------------------------------------------------*- C++
-//-*-===//
+//===- Kernel.h - the kernel dialect --------------------------------------------------------------------*- C++ -*-===//
 //
 // Fused regions of prim ops and the schedule attribute (KernelOps.td).
 //

@@ -1,5 +1,4 @@
-//===- Prim.h - the prim dialect ------------------------------------------------------------------------------*- C++
-//-*-===//
+//===- Prim.h - the prim dialect ------------------------------------------------------------------------*- C++ -*-===//
 //
 // Tensor primitives (PrimOps.td) and the size expressions of their types.
 //

@@ -1,5 +1,4 @@
-//===- Passes.h - passes inside prim ----------------------------------------------------------------------*- C++
-//-*-===//
+//===- Passes.h - passes inside prim --------------------------------------------------------------------*- C++ -*-===//
 //
 // Constructors and registration of the passes in Passes.td.
 //

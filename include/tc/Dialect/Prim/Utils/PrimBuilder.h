@@ -1,5 +1,4 @@
-//===- PrimBuilder.h - short ways to write prim ---------------------------------------------------------------*- C++
-//-*-===//
+//===- PrimBuilder.h - short ways to write prim ---------------------------------------------------------*- C++ -*-===//
 //
 // An op builder with the idioms that conversions and patterns need: broadcasting elementwise ops, constants, sizes,
 // reductions that keep dims. It folds nothing but reshapes and broadcasts of splats and small constants. Callers pass

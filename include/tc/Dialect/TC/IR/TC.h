@@ -1,5 +1,4 @@
-//===- TC.h - the base dialect: constants by reference, shared types ---------------------------------------*- C++
-//-*-===//
+//===- TC.h - the base dialect: constants by reference, shared types ------------------------------------*- C++ -*-===//
 //
 // The attribute #tc.data (TC.td says how its bytes are laid out), the types !tc.string, !tc.seq, !tc.opt, and the
 // functions to make and read constants. Example, a folded constant:

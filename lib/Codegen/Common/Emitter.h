@@ -1,5 +1,4 @@
-//===- Emitter.h - scalar and vector code for the values of a fused region -------------------------------------*- C++
-//-*-===//
+//===- Emitter.h - scalar and vector code for the values of a fused region ------------------------------*- C++ -*-===//
 //
 // A kernel is written by asking for values: `emit(x, at)` gives the IR value of tensor `x` of the region at the
 // position `at`, one lane or `width()` lanes at a time, by walking from x back to the region's inputs. Movement ops
@@ -21,8 +20,8 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#ifndef TC_LIB_CODEGEN_CPU_EMITTER_H
-#define TC_LIB_CODEGEN_CPU_EMITTER_H
+#ifndef TC_LIB_CODEGEN_EMITTER_H
+#define TC_LIB_CODEGEN_EMITTER_H
 
 #include "tc/Dialect/Kernel/IR/Kernel.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
@@ -33,7 +32,7 @@
 
 #include <functional>
 
-namespace tc::codegen::cpu {
+namespace tc::codegen {
 
 /// What code generation needs to know of a CPU.
 struct CpuInfo {
@@ -72,8 +71,7 @@ public:
   Emitter(kernel::RegionOp region, const CpuInfo &cpu, mlir::OpBuilder &builder, mlir::Location loc, mlir::Value args,
           unsigned inputs, unsigned outputs, llvm::ArrayRef<int64_t> symbols, bool hasScratch);
 
-  //===--- basics
-  //--------------------------------------------------------------------------------------------------===//
+  //===--- basics -------------------------------------------------------------------------------------------------===//
 
   mlir::OpBuilder &builder() { return b; }
   mlir::Location loc() const { return location; }
@@ -110,8 +108,7 @@ public:
   /// `value` as a vector of width() lanes.
   mlir::Value broadcast(mlir::Value value);
 
-  //===--- positions
-  //-----------------------------------------------------------------------------------------------===//
+  //===--- positions ----------------------------------------------------------------------------------------------===//
 
   Index constant(int64_t position);
   /// A scalar position defined in the current scope.
@@ -130,8 +127,7 @@ public:
   llvm::SmallVector<Index> reshapeIndex(llvm::ArrayRef<Index> at, llvm::ArrayRef<mlir::AffineExpr> from,
                                         llvm::ArrayRef<mlir::AffineExpr> to);
 
-  //===--- scopes
-  //--------------------------------------------------------------------------------------------------===//
+  //===--- scopes -------------------------------------------------------------------------------------------------===//
 
   /// for (i = lower; i < upper; i += step) body(i). `multiple`: lower is a multiple of it (0: lower is 0).
   void loop(mlir::Value lower, mlir::Value upper, int64_t step, llvm::function_ref<void(Index)> body,
@@ -147,8 +143,7 @@ public:
   /// if (condition) then(); in a scope of its own. condition: i1.
   void ifThen(mlir::Value condition, llvm::function_ref<void()> then);
 
-  //===--- values
-  //--------------------------------------------------------------------------------------------------===//
+  //===--- values -------------------------------------------------------------------------------------------------===//
 
   /// The value of `tensor` (block argument or op result of the region) at `at`: a scalar if all positions are uniform,
   /// else a vector of width() lanes. Lanes that the mask switches off are unspecified.
@@ -272,6 +267,6 @@ using PointwiseEmitter = mlir::Value (*)(mlir::OpBuilder &, mlir::Location, mlir
 /// The registered emitter of a pointwise op; null if there is none.
 PointwiseEmitter lookupPointwise(mlir::Operation *op);
 
-} // namespace tc::codegen::cpu
+} // namespace tc::codegen
 
-#endif // TC_LIB_CODEGEN_CPU_EMITTER_H
+#endif // TC_LIB_CODEGEN_EMITTER_H

@@ -1,16 +1,15 @@
-//===- Generators.cpp - the list of CPU code generators
-//--------------------------------------------------------------===//
+//===- Generators.cpp - the list of CPU code generators -----------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Generators.h"
+#include "Common/Generators.h"
 
 using namespace tc;
-using namespace tc::codegen::cpu;
+using namespace tc::codegen;
 
-llvm::ArrayRef<const Generator *> tc::codegen::cpu::allGenerators(llvm::StringRef device) {
+llvm::ArrayRef<const Generator *> tc::codegen::allGenerators(llvm::StringRef device) {
   static const Generator *const cpu[] = {attentionGenerator(), rnnGenerator(), depthwiseGenerator(),
                                          contractGenerator(), loopsGenerator()};
   static const Generator *const cuda[] = {gpuContractGenerator(), gpuRowsGenerator(), gpuFlatGenerator()};
@@ -23,7 +22,7 @@ llvm::ArrayRef<const Generator *> tc::codegen::cpu::allGenerators(llvm::StringRe
   return cpu;
 }
 
-const Generator *tc::codegen::cpu::lookupGenerator(llvm::StringRef strategy) {
+const Generator *tc::codegen::lookupGenerator(llvm::StringRef strategy) {
   for (llvm::StringRef device : {"cpu", "cuda"})
     for (const Generator *generator : allGenerators(device))
       if (generator->strategy() == strategy)
@@ -31,7 +30,7 @@ const Generator *tc::codegen::cpu::lookupGenerator(llvm::StringRef strategy) {
   return nullptr;
 }
 
-int64_t tc::codegen::cpu::getParam(kernel::ScheduleAttr schedule, llvm::StringRef name, int64_t otherwise) {
+int64_t tc::codegen::getParam(kernel::ScheduleAttr schedule, llvm::StringRef name, int64_t otherwise) {
   if (auto attr = schedule.getParams().getAs<mlir::IntegerAttr>(name))
     return attr.getInt();
   return otherwise;

@@ -1,5 +1,4 @@
-//===- Pointwise.cpp - code of one pointwise prim op
-//-----------------------------------------------------------------===//
+//===- Pointwise.cpp - code of one pointwise prim op --------------------------------------------------------------===//
 //
 // A registry from op name to a function that emits the op for scalars or vectors. Elements arrive in the value type:
 // floats, signless integers, i1; the prim op still has the signed and unsigned types. Narrow floats are widened to f32
@@ -9,7 +8,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Emitter.h"
+#include "Common/Emitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -17,7 +16,7 @@
 
 using namespace mlir;
 using namespace tc;
-using namespace tc::codegen::cpu;
+using namespace tc::codegen;
 
 namespace {
 
@@ -361,6 +360,6 @@ Value emitThroughTable(OpBuilder &b, Location loc, Operation *op, ValueRange ope
 
 } // namespace
 
-PointwiseEmitter tc::codegen::cpu::lookupPointwise(Operation *op) {
+PointwiseEmitter tc::codegen::lookupPointwise(Operation *op) {
   return table().contains(op->getName().getStringRef()) ? emitThroughTable : nullptr;
 }

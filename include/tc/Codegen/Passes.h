@@ -1,12 +1,11 @@
-//===- Passes.h - CPU scheduling and code generation -----------------------------------------------------------*- C++
-//-*-===//
+//===- Passes.h - CPU scheduling and code generation ----------------------------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#ifndef TC_CODEGEN_CPU_PASSES_H
-#define TC_CODEGEN_CPU_PASSES_H
+#ifndef TC_CODEGEN_PASSES_H
+#define TC_CODEGEN_PASSES_H
 
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/Kernel/IR/Kernel.h"
@@ -20,7 +19,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/Pass.h"
 
-namespace tc::codegen::cpu {
+namespace tc::codegen {
 
 /// A variant of the artifact: its name, and what LLVM calls the processor and its features.
 struct CpuVariant {
@@ -33,8 +32,8 @@ std::optional<CpuVariant> resolveCpuVariant(llvm::StringRef name);
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
-#include "tc/Codegen/CPU/Passes.h.inc"
+#include "tc/Codegen/Passes.h.inc"
 
-} // namespace tc::codegen::cpu
+} // namespace tc::codegen
 
-#endif // TC_CODEGEN_CPU_PASSES_H
+#endif // TC_CODEGEN_PASSES_H

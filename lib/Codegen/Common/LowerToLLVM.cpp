@@ -1,5 +1,4 @@
-//===- LowerToLLVM.cpp - kernel bodies to the LLVM dialect
-//-------------------------------------------------------------===//
+//===- LowerToLLVM.cpp - kernel bodies to the LLVM dialect --------------------------------------------------------===//
 //
 // Polynomials for the f32 functions, calls into the code library for what has none, then upstream's conversions.
 //
@@ -7,9 +6,9 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "LowerToLLVM.h"
+#include "Common/LowerToLLVM.h"
 
-#include "tc/Codegen/CPU/Passes.h"
+#include "tc/Codegen/Passes.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -76,7 +75,7 @@ struct ScalarCallPattern : public RewritePattern {
 
 } // namespace
 
-LogicalResult tc::codegen::cpu::lowerToLLVM(host::VariantOp variant) {
+LogicalResult tc::codegen::lowerToLLVM(host::VariantOp variant) {
   MLIRContext *context = variant.getContext();
   IRRewriter rewriter(context);
   DominanceInfo dominance(variant);

@@ -1,5 +1,4 @@
-//===- ChooseSchedule.cpp - decide how each region runs
-//--------------------------------------------------------------===//
+//===- ChooseSchedule.cpp - decide how each region runs -----------------------------------------------------------===//
 //
 // Asks the code generators in order; the first that accepts a region writes the schedule attribute. Regions that have
 // one already (from tuning or a test) keep it.
@@ -8,12 +7,12 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Generators.h"
-#include "tc/Codegen/CPU/Passes.h"
+#include "Common/Generators.h"
+#include "tc/Codegen/Passes.h"
 
-namespace tc::codegen::cpu {
+namespace tc::codegen {
 #define GEN_PASS_DEF_CHOOSESCHEDULEPASS
-#include "tc/Codegen/CPU/Passes.h.inc"
+#include "tc/Codegen/Passes.h.inc"
 
 namespace {
 using namespace mlir;
@@ -41,4 +40,4 @@ struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePa
   }
 };
 } // namespace
-} // namespace tc::codegen::cpu
+} // namespace tc::codegen

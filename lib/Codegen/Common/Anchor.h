@@ -1,5 +1,4 @@
-//===- Anchor.h - what stands around the op that a kernel is built for -------------------------------------------*- C++
-//-*-===//
+//===- Anchor.h - what stands around the op that a kernel is built for ----------------------------------*- C++ -*-===//
 //
 // The anchor of a region is its one op that is worth a generator of its own: dot_general, conv, attention, rnn. What it
 // reads is asked from the emitter; what follows it, the epilogue, is computed where its result is at hand: pointwise
@@ -9,12 +8,12 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#ifndef TC_LIB_CODEGEN_CPU_ANCHOR_H
-#define TC_LIB_CODEGEN_CPU_ANCHOR_H
+#ifndef TC_LIB_CODEGEN_ANCHOR_H
+#define TC_LIB_CODEGEN_ANCHOR_H
 
-#include "Emitter.h"
+#include "Common/Emitter.h"
 
-namespace tc::codegen::cpu {
+namespace tc::codegen {
 
 /// The anchor; null if the region has none or several.
 mlir::Operation *findAnchor(kernel::RegionOp region);
@@ -56,6 +55,6 @@ std::optional<ConstantView> traceConstant(mlir::Value value, llvm::function_ref<
 /// Row-major split of a linear position as expressions; sizes are static. The first position is not reduced.
 llvm::SmallVector<mlir::AffineExpr> delinearizeExpr(mlir::AffineExpr linear, llvm::ArrayRef<mlir::AffineExpr> sizes);
 
-} // namespace tc::codegen::cpu
+} // namespace tc::codegen
 
-#endif // TC_LIB_CODEGEN_CPU_ANCHOR_H
+#endif // TC_LIB_CODEGEN_ANCHOR_H

@@ -1,5 +1,4 @@
-//===- Generators.h - how a scheduled region becomes kernels ---------------------------------------------------*- C++
-//-*-===//
+//===- Generators.h - how a scheduled region becomes kernels --------------------------------------------*- C++ -*-===//
 //
 // A generator stands for one strategy of the schedule attribute. `choose` holds its heuristics and writes all decisions
 // into the attribute; everything else obeys it. tc-choose-schedule asks the generators in order and takes the first
@@ -9,14 +8,14 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#ifndef TC_LIB_CODEGEN_CPU_GENERATORS_H
-#define TC_LIB_CODEGEN_CPU_GENERATORS_H
+#ifndef TC_LIB_CODEGEN_GENERATORS_H
+#define TC_LIB_CODEGEN_GENERATORS_H
 
-#include "Emitter.h"
+#include "Common/Emitter.h"
 
 #include "mlir/IR/AffineMap.h"
 
-namespace tc::codegen::cpu {
+namespace tc::codegen {
 
 /// A constant input that the kernel wants in another layout: host.constant with `map`, result type `type`.
 struct PackedInput {
@@ -77,6 +76,6 @@ const Generator *gpuContractGenerator();
 /// Integer parameter of a schedule.
 int64_t getParam(kernel::ScheduleAttr schedule, llvm::StringRef name, int64_t otherwise = 0);
 
-} // namespace tc::codegen::cpu
+} // namespace tc::codegen
 
-#endif // TC_LIB_CODEGEN_CPU_GENERATORS_H
+#endif // TC_LIB_CODEGEN_GENERATORS_H

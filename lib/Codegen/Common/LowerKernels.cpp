@@ -1,5 +1,4 @@
-//===- LowerKernels.cpp - scheduled regions to functions
-//-------------------------------------------------------------===//
+//===- LowerKernels.cpp - scheduled regions to functions ----------------------------------------------------------===//
 //
 // For each distinct region (printed without locations, with its schedule) and each CPU variant: a function made by the
 // region's generator, then lowered to the LLVM dialect with upstream's conversions. In the model's function a
@@ -9,18 +8,18 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Generators.h"
-#include "LowerToLLVM.h"
-#include "tc/Codegen/CPU/Passes.h"
+#include "Common/Generators.h"
+#include "Common/LowerToLLVM.h"
+#include "tc/Codegen/Passes.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/TargetParser/Host.h"
 
-namespace tc::codegen::cpu {
+namespace tc::codegen {
 #define GEN_PASS_DEF_LOWERKERNELSPASS
-#include "tc/Codegen/CPU/Passes.h.inc"
+#include "tc/Codegen/Passes.h.inc"
 
 std::optional<CpuVariant> resolveCpuVariant(llvm::StringRef name) {
   if (name == "x86-64-v3")
@@ -346,4 +345,4 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
   }
 };
 } // namespace
-} // namespace tc::codegen::cpu
+} // namespace tc::codegen

@@ -1,17 +1,16 @@
-//===- Anchor.cpp - what stands around the op that a kernel is built for
-//------------------------------------------------===//
+//===- Anchor.cpp - what stands around the op that a kernel is built for ------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Anchor.h"
+#include "Common/Anchor.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 using namespace tc;
-using namespace tc::codegen::cpu;
+using namespace tc::codegen;
 
 static bool isPointwise(Operation *op) { return op->hasTrait<prim::PointwiseTrait>(); }
 static bool isBijection(Operation *op) { return isa<prim::ReshapeOp, prim::TransposeOp>(op); }
@@ -19,7 +18,7 @@ static kernel::YieldOp yieldOf(kernel::RegionOp region) {
   return cast<kernel::YieldOp>(region.getBody().front().getTerminator());
 }
 
-Operation *tc::codegen::cpu::findAnchor(kernel::RegionOp region) {
+Operation *tc::codegen::findAnchor(kernel::RegionOp region) {
   Operation *anchor = nullptr;
   for (Operation &op : region.getBody().front()) {
     if (!isa<prim::DotGeneralOp, prim::ConvOp, prim::AttentionOp, prim::RnnOp>(op))
@@ -125,7 +124,7 @@ SmallVector<int64_t> Epilogue::inPlace(kernel::RegionOp region) const {
   return pairs;
 }
 
-std::optional<unsigned> tc::codegen::cpu::inputThroughReshapes(Value value) {
+std::optional<unsigned> tc::codegen::inputThroughReshapes(Value value) {
   while (auto reshape = value.getDefiningOp<prim::ReshapeOp>())
     value = reshape.getOperand();
   if (auto argument = dyn_cast<BlockArgument>(value))
@@ -133,7 +132,7 @@ std::optional<unsigned> tc::codegen::cpu::inputThroughReshapes(Value value) {
   return std::nullopt;
 }
 
-SmallVector<AffineExpr> tc::codegen::cpu::delinearizeExpr(AffineExpr linear, ArrayRef<AffineExpr> sizes) {
+SmallVector<AffineExpr> tc::codegen::delinearizeExpr(AffineExpr linear, ArrayRef<AffineExpr> sizes) {
   SmallVector<AffineExpr> at(sizes.size());
   for (size_t i = sizes.size(); i-- > 0;) {
     int64_t size = std::max<int64_t>(1, *prim::getConstantSize(sizes[i]));
@@ -143,8 +142,8 @@ SmallVector<AffineExpr> tc::codegen::cpu::delinearizeExpr(AffineExpr linear, Arr
   return at;
 }
 
-std::optional<ConstantView> tc::codegen::cpu::traceConstant(Value value, llvm::function_ref<bool(unsigned)> isConstant,
-                                                            SmallVector<AffineExpr> at) {
+std::optional<ConstantView> tc::codegen::traceConstant(Value value, llvm::function_ref<bool(unsigned)> isConstant,
+                                                       SmallVector<AffineExpr> at) {
   auto isStatic = [](Value tensor) {
     return llvm::all_of(prim::getSizes(tensor),
                         [](AffineExpr size) { return prim::getConstantSize(size).has_value(); });

@@ -1,5 +1,4 @@
-//===- Emitter.cpp - scalar and vector code for the values of a fused region
-//-----------------------------------------===//
+//===- Emitter.cpp - scalar and vector code for the values of a fused region --------------------------------------===//
 //
 // See Emitter.h for the idea.
 //
@@ -7,7 +6,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Emitter.h"
+#include "Common/Emitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -18,7 +17,7 @@
 
 using namespace mlir;
 using namespace tc;
-using namespace tc::codegen::cpu;
+using namespace tc::codegen;
 
 namespace {
 Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
@@ -35,8 +34,7 @@ bool same(const Index &a, const Index &b) { return a.base == b.base && a.step ==
 enum Kind : unsigned { kAdd, kSub, kMul, kDiv, kRem, kMin };
 } // namespace
 
-//===--- basics
-//-----------------------------------------------------------------------------------------------------===//
+//===--- basics ---------------------------------------------------------------------------------------------------===//
 
 Emitter::Emitter(kernel::RegionOp region, const CpuInfo &cpu, OpBuilder &builder, Location loc, Value args,
                  unsigned inputs, unsigned outputs, ArrayRef<int64_t> symbols, bool hasScratch)
@@ -249,8 +247,7 @@ Value Emitter::fail(Twine message, Type elementType) {
   return LLVM::UndefOp::create(b, location, valueType(elementType));
 }
 
-//===--- scopes
-//-----------------------------------------------------------------------------------------------------===//
+//===--- scopes ---------------------------------------------------------------------------------------------------===//
 
 int Emitter::depthOf(ArrayRef<Index> at) const {
   int depth = 0;
@@ -365,8 +362,7 @@ void Emitter::ifThen(Value condition, llvm::function_ref<void()> then) {
   scopes.pop_back();
 }
 
-//===--- positions
-//--------------------------------------------------------------------------------------------------===//
+//===--- positions ------------------------------------------------------------------------------------------------===//
 
 Index Emitter::constant(int64_t position) {
   Index index;
@@ -574,8 +570,7 @@ Index Emitter::dataIndex(Value position, AffineExpr sizeExpr, int depth) {
   return result;
 }
 
-//===--- memory
-//-----------------------------------------------------------------------------------------------------===//
+//===--- memory ---------------------------------------------------------------------------------------------------===//
 
 namespace {
 /// Natural alignment in bytes of an element in memory.
@@ -655,8 +650,7 @@ void Emitter::store(Value value, Value pointer, Type elementType, ArrayRef<Affin
   storeAt(value, pointer, elementType, linearize(at, sizes));
 }
 
-//===--- values
-//-----------------------------------------------------------------------------------------------------===//
+//===--- values ---------------------------------------------------------------------------------------------------===//
 
 void Emitter::setSource(Value tensor, Source source) { sources[tensor] = std::move(source); }
 void Emitter::setPosition(Value tensor, ArrayRef<Index> at) { positions[tensor] = llvm::to_vector(at); }
@@ -749,7 +743,7 @@ std::optional<SplitDim> splitDim(AffineExpr expr) {
 }
 } // namespace
 
-bool tc::codegen::cpu::isReadableLayout(AffineMap map) {
+bool tc::codegen::isReadableLayout(AffineMap map) {
   SmallVector<bool> seen(map.getNumDims(), false);
   auto mark = [&](unsigned dim) {
     bool fresh = !seen[dim];
@@ -1099,8 +1093,7 @@ SmallVector<Index> Emitter::forward(Operation *op, ArrayRef<Index> at) {
   return {};
 }
 
-//===--- reductions
-//-------------------------------------------------------------------------------------------------===//
+//===--- reductions -----------------------------------------------------------------------------------------------===//
 
 namespace {
 bool isNarrow(Type type) {
@@ -1384,8 +1377,7 @@ Value Emitter::emitArgReduce(prim::ArgReduceOp op, ArrayRef<Index> at) {
   return results[1];
 }
 
-//===--- contractions and windows, element by element: any type, any layout
-//--------------------------------------------===//
+//===--- contractions and windows, element by element: any type, any layout ---------------------------------------===//
 
 namespace {
 /// Type in which products of `element` accumulate, as a prim element type.

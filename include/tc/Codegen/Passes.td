@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#ifndef TC_CODEGEN_CPU_PASSES
-#define TC_CODEGEN_CPU_PASSES
+#ifndef TC_CODEGEN_PASSES
+#define TC_CODEGEN_PASSES
 
 include "mlir/Pass/PassBase.td"
 
