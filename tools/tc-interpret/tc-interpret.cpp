@@ -18,7 +18,7 @@
 #include "tc/Dialect/Prim/Interpreter/Interpreter.h"
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Driver/Register.h"
-#include "tc/Support/Npz.h"
+#include "tc/Run/Npz.h"
 #include "tc/Target/Reference.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -46,48 +46,62 @@ struct Options {
   bool inDouble = false, print = false, trace = false, verify = false;
 };
 
-Type getElementType(const std::string &dtype, MLIRContext *context) {
-  unsigned bits = 8 * (dtype[1] - '0');
-  if (dtype[0] == 'b')
+/// The element type of an array; null where prim has none.
+Type getElementType(tcrt_dtype_t dtype, MLIRContext *context) {
+  if (dtype == TCRT_DTYPE_BOOL)
     return IntegerType::get(context, 1);
-  if (dtype[0] == 'i')
-    return IntegerType::get(context, bits);
-  if (dtype[0] == 'u')
-    return IntegerType::get(context, bits, IntegerType::Unsigned);
-  if (dtype == "f2")
+  if (dtype == TCRT_DTYPE_F16)
     return Float16Type::get(context);
-  if (dtype == "f4")
+  if (dtype == TCRT_DTYPE_F32)
     return Float32Type::get(context);
-  return dtype == "f8" ? Type(Float64Type::get(context)) : Type();
+  if (dtype == TCRT_DTYPE_F64)
+    return Float64Type::get(context);
+  if (!tc::run::isInteger(dtype))
+    return Type();
+  return IntegerType::get(context, tcrt_dtype_bits(dtype),
+                          tc::run::isSigned(dtype) ? IntegerType::Signless : IntegerType::Unsigned);
 }
 
-/// NumPy's dtype for an element type; "" where there is none.
-std::string getDtype(Type type) {
+/// The dtype that holds values of an element type in a file.
+tcrt_dtype_t getDtype(Type type) {
   unsigned bits = type.getIntOrFloatBitWidth();
   if (type.isInteger(1))
-    return "b1";
-  if (type.isBF16() || (isa<FloatType>(type) && bits <= 8))
-    return "f4";
-  return (isa<FloatType>(type) ? "f" : isUnsignedElement(type) ? "u" : "i") + std::to_string(std::max(bits / 8, 1u));
+    return TCRT_DTYPE_BOOL;
+  if (isa<FloatType>(type))
+    return type.isF64() ? TCRT_DTYPE_F64 : type.isF16() ? TCRT_DTYPE_F16 : TCRT_DTYPE_F32;
+  bool isUnsigned = isUnsignedElement(type);
+  switch (std::max(bits, 8u)) {
+  case 8:
+    return isUnsigned ? TCRT_DTYPE_U8 : TCRT_DTYPE_I8;
+  case 16:
+    return isUnsigned ? TCRT_DTYPE_U16 : TCRT_DTYPE_I16;
+  case 32:
+    return isUnsigned ? TCRT_DTYPE_U32 : TCRT_DTYPE_I32;
+  default:
+    return isUnsigned ? TCRT_DTYPE_U64 : TCRT_DTYPE_I64;
+  }
 }
 
-llvm::Expected<Tensor> toTensor(const tc::npz::Array &array, Type expected) {
+llvm::Expected<Tensor> toTensor(const std::string &name, const tc::run::Tensor &array, Type expected) {
   Type type = getElementType(array.dtype, expected.getContext());
   if (!type)
-    return llvm::createStringError("array \"" + array.name + "\" has dtype " + array.dtype +
+    return llvm::createStringError("array \"" + name + "\" has dtype " + tcrt_dtype_name(array.dtype) +
                                    ", which is not supported");
   char *bytes;
-  Tensor tensor = allocateTensor(type, array.shape, bytes);
+  Tensor tensor = allocateTensor(type, array.dims, bytes);
   std::memcpy(bytes, array.data.data(), array.data.size());
   // Integers narrower than a byte are bytes in files.
   if (isa<IntegerType>(type) && isa<IntegerType>(expected) && expected.getIntOrFloatBitWidth() < 8)
-    return fromInts(expected, array.shape, toInts(tensor));
+    return fromInts(expected, array.dims, toInts(tensor));
   return tensor;
 }
 
-tc::npz::Array toArray(const std::string &name, const Tensor &tensor) {
-  tc::npz::Array array{name, getDtype(tensor.elementType), {tensor.shape.begin(), tensor.shape.end()}, {}};
-  Tensor held = array.dtype == "f4" ? convertFloats(tensor, Float32Type::get(tensor.elementType.getContext())) : tensor;
+tc::run::Tensor toArray(const Tensor &tensor) {
+  tc::run::Tensor array;
+  array.dtype = getDtype(tensor.elementType);
+  array.dims.assign(tensor.shape.begin(), tensor.shape.end());
+  Tensor held =
+      array.dtype == TCRT_DTYPE_F32 ? convertFloats(tensor, Float32Type::get(tensor.elementType.getContext())) : tensor;
   array.data.assign(held.bytes.get(), held.bytes.get() + held.sizeBytes());
   return array;
 }
@@ -122,20 +136,19 @@ llvm::Expected<std::vector<Tensor>> readInputs(func::FuncOp func, const Options 
     }
     return tc::target::makeRandomInputs(func, sizes, *options.seed);
   }
-  std::vector<tc::npz::Array> arrays;
-  std::string error;
-  if (!options.inputs.empty() && !tc::npz::readNpz(options.inputs, arrays, error))
-    return llvm::createStringError(error);
+  tc::run::NamedTensors arrays;
+  if (!options.inputs.empty())
+    arrays = tc::run::readNpz(options.inputs);
   std::vector<Tensor> inputs;
   for (auto [i, type] : llvm::enumerate(func.getArgumentTypes())) {
     std::string name = getName(func.getArgAttrDict(i), "input", i), position = "input_" + std::to_string(i);
-    auto it = llvm::find_if(arrays, [&](const auto &array) { return array.name == name || array.name == position; });
+    auto it = llvm::find_if(arrays, [&](const auto &array) { return array.first == name || array.first == position; });
     if (it == arrays.end())
       return llvm::createStringError("no array for input \"" + name + "\" in \"" + options.inputs + "\"");
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor)
       return llvm::createStringError("input \"" + name + "\" is no ranked tensor");
-    llvm::Expected<Tensor> input = toTensor(*it, tensor.getElementType());
+    llvm::Expected<Tensor> input = toTensor(it->first, it->second, tensor.getElementType());
     if (!input)
       return input.takeError();
     inputs.push_back(std::move(*input));
@@ -222,16 +235,15 @@ llvm::Error run(const Options &options) {
   llvm::Expected<std::vector<Tensor>> outputs = interpret(func, *inputs, interpretOptions);
   if (!outputs)
     return llvm::createStringError(options.file + ": error: " + llvm::toString(outputs.takeError()));
-  std::vector<tc::npz::Array> arrays;
+  tc::run::NamedTensors arrays;
   for (auto [i, output] : llvm::enumerate(*outputs)) {
     std::string name = getName(func.getResultAttrDict(i), "output", i);
     if (options.print || options.outputs.empty())
       printTensor(name, output);
-    arrays.push_back(toArray(name, output));
+    arrays.emplace_back(name, toArray(output));
   }
-  std::string error;
-  if (!options.outputs.empty() && !tc::npz::writeNpz(options.outputs, arrays, error))
-    return llvm::createStringError(error);
+  if (!options.outputs.empty())
+    tc::run::writeNpz(options.outputs, arrays);
   return llvm::Error::success();
 }
 
@@ -257,9 +269,14 @@ int main(int argc, char **argv) {
   app.add_flag("--print", options.print, "print the outputs even where --outputs is given");
   app.add_flag("--trace", options.trace, "print every value");
   CLI11_PARSE(app, argc, argv);
-  if (llvm::Error error = run(options)) {
-    llvm::errs() << llvm::toString(std::move(error)) << "\n";
-    return 1;
+  try {
+    if (llvm::Error error = run(options)) {
+      llvm::errs() << llvm::toString(std::move(error)) << "\n";
+      return 1;
+    }
+  } catch (const tc::run::Failure &failure) {
+    llvm::errs() << failure.message << "\n";
+    return failure.code;
   }
   return 0;
 }

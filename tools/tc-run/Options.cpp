@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "Options.h"
 
-#include "Tensor.h"
+#include "tc/Run/Tensor.h"
 
 #include <cerrno>
 #include <cmath>

@@ -6,10 +6,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
-#ifndef TC_TOOLS_TC_RUN_NPZ_H
-#define TC_TOOLS_TC_RUN_NPZ_H
+#ifndef TC_RUN_NPZ_H
+#define TC_RUN_NPZ_H
 
-#include "Tensor.h"
+#include "tc/Run/Tensor.h"
 
 #include <string>
 #include <utility>
@@ -30,4 +30,4 @@ tcrt_dtype_t numpyDtype(tcrt_dtype_t dtype);
 
 } // namespace tc::run
 
-#endif // TC_TOOLS_TC_RUN_NPZ_H
+#endif // TC_RUN_NPZ_H

@@ -6,7 +6,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
-#include "Tensor.h"
+#include "tc/Run/Tensor.h"
 
 #include <cerrno>
 #include <cmath>

@@ -6,10 +6,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
-#ifndef TC_TOOLS_TC_RUN_PB_H
-#define TC_TOOLS_TC_RUN_PB_H
+#ifndef TC_RUN_PB_H
+#define TC_RUN_PB_H
 
-#include "Tensor.h"
+#include "tc/Run/Tensor.h"
 
 #include <string>
 #include <vector>
@@ -34,4 +34,4 @@ std::vector<uint8_t> optionalProto(const std::string &name, const Tensor *tensor
 
 } // namespace tc::run
 
-#endif // TC_TOOLS_TC_RUN_PB_H
+#endif // TC_RUN_PB_H

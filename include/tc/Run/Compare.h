@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
-#ifndef TC_TOOLS_TC_RUN_COMPARE_H
-#define TC_TOOLS_TC_RUN_COMPARE_H
+#ifndef TC_RUN_COMPARE_H
+#define TC_RUN_COMPARE_H
 
-#include "Tensor.h"
+#include "tc/Run/Tensor.h"
 
 #include <optional>
 #include <string>
@@ -30,4 +30,4 @@ Comparison compare(const Tensor &actual, const Tensor &expected, const Tolerance
 
 } // namespace tc::run
 
-#endif // TC_TOOLS_TC_RUN_COMPARE_H
+#endif // TC_RUN_COMPARE_H

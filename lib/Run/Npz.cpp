@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
-#include "Npz.h"
+#include "tc/Run/Npz.h"
 
 #include <algorithm>
 #include <cstring>
@@ -337,34 +337,46 @@ NamedTensors tc::run::readNpz(const std::string &path) {
 
 void tc::run::writeNpz(const std::string &path, const NamedTensors &tensors) {
   std::vector<uint8_t> bytes, directory;
-  // Date 1980-01-01: same outputs, same bytes.
-  const uint16_t version = 20, utf8 = 0x800, time = 0, date = 0x21;
+  // Date 1980-01-01: same outputs, same bytes. Sizes always in Zip64 fields, as NumPy writes them, so that archives
+  // over 4 GiB need no path of their own.
+  const uint16_t version = 45, utf8 = 0x800, stored = 0, time = 0, date = 0x21, zip64 = 1;
+  const uint32_t inZip64 = 0xffffffff;
   for (const auto &[name, tensor] : tensors) {
     std::vector<uint8_t> member = makeNpy(tensor);
     std::string file = name + ".npy";
-    if (bytes.size() + member.size() > 0xf0000000u || file.size() > 65535)
-      throw Failure{1, path + ": error: the outputs are too large for an .npz archive; use --output-dir"};
-    uint32_t offset = uint32_t(bytes.size()), crc = checksum(member.data(), member.size());
-    auto common = [&](std::vector<uint8_t> &to) {
-      put(to, version), put(to, utf8), put(to, uint16_t(0)), put(to, time), put(to, date), put(to, crc);
-      put(to, uint32_t(member.size())), put(to, uint32_t(member.size())), put(to, uint16_t(file.size())),
-          put(to, uint16_t(0));
+    if (file.size() > 65535)
+      throw Failure{1, path + ": error: the name of output \"" + name.substr(0, 40) +
+                           "...\" is too long for an .npz archive; use --output-dir"};
+    uint64_t offset = bytes.size(), size = member.size();
+    uint32_t crc = checksum(member.data(), member.size());
+    auto common = [&](std::vector<uint8_t> &to, uint16_t extraSize) {
+      put(to, version), put(to, utf8), put(to, stored), put(to, time), put(to, date), put(to, crc);
+      put(to, inZip64), put(to, inZip64), put(to, uint16_t(file.size())), put(to, extraSize);
     };
     put(bytes, uint32_t(0x04034b50));
-    common(bytes);
+    common(bytes, 20);
     bytes.insert(bytes.end(), file.begin(), file.end());
+    put(bytes, zip64), put(bytes, uint16_t(16)), put(bytes, size), put(bytes, size);
     bytes.insert(bytes.end(), member.begin(), member.end());
     put(directory, uint32_t(0x02014b50));
     put(directory, version);
-    common(directory);
+    common(directory, 28);
+    // Comment, disk, internal and external attributes.
     put(directory, uint16_t(0)), put(directory, uint16_t(0)), put(directory, uint16_t(0)), put(directory, uint32_t(0));
-    put(directory, offset);
+    put(directory, inZip64);
     directory.insert(directory.end(), file.begin(), file.end());
+    put(directory, zip64), put(directory, uint16_t(24)), put(directory, size), put(directory, size);
+    put(directory, offset);
   }
-  uint32_t start = uint32_t(bytes.size());
+  uint64_t start = bytes.size(), size = directory.size(), end = start + size, count = tensors.size();
   bytes.insert(bytes.end(), directory.begin(), directory.end());
+  put(bytes, uint32_t(0x06064b50));
+  put(bytes, uint64_t(44)), put(bytes, version), put(bytes, version), put(bytes, uint64_t(0));
+  put(bytes, count), put(bytes, count), put(bytes, size), put(bytes, start);
+  put(bytes, uint32_t(0x07064b50));
+  put(bytes, uint32_t(0)), put(bytes, end), put(bytes, uint32_t(1));
   put(bytes, uint32_t(0x06054b50));
-  put(bytes, uint32_t(0)), put(bytes, uint16_t(tensors.size())), put(bytes, uint16_t(tensors.size()));
-  put(bytes, uint32_t(directory.size())), put(bytes, start), put(bytes, uint16_t(0));
+  put(bytes, uint32_t(0)), put(bytes, uint16_t(0xffff)), put(bytes, uint16_t(0xffff));
+  put(bytes, inZip64), put(bytes, inZip64), put(bytes, uint16_t(0));
   writeFile(path, bytes);
 }

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
-#include "Pb.h"
+#include "tc/Run/Pb.h"
 
 #include <cstring>
 #include <functional>

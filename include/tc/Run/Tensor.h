@@ -5,8 +5,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
-#ifndef TC_TOOLS_TC_RUN_TENSOR_H
-#define TC_TOOLS_TC_RUN_TENSOR_H
+#ifndef TC_RUN_TENSOR_H
+#define TC_RUN_TENSOR_H
 
 #include "tcrt/tcrt.h"
 
@@ -64,4 +64,4 @@ void writeFile(const std::string &path, const std::vector<uint8_t> &bytes);
 
 } // namespace tc::run
 
-#endif // TC_TOOLS_TC_RUN_TENSOR_H
+#endif // TC_RUN_TENSOR_H

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
-#include "tc-run/Compare.h"
-#include "tc-run/Npz.h"
-#include "tc-run/Pb.h"
-#include "tc-run/Tensor.h"
+#include "tc/Run/Compare.h"
+#include "tc/Run/Npz.h"
+#include "tc/Run/Pb.h"
+#include "tc/Run/Tensor.h"
 
 #include <catch2/catch.hpp>
 

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
-#include "Compare.h"
+#include "tc/Run/Compare.h"
 
-#include "Npz.h"
+#include "tc/Run/Npz.h"
 
 #include <cmath>
 #include <cstdio>

@@ -1,0 +1,108 @@
+//===- Session.h - an opened artifact with one context and its tensors ----------------------------------*- C++ -*-===//
+//
+// What the tools that run artifacts share: opening, inputs from files or at random, buffers of the caller's own,
+// outputs. Errors are thrown as Failure; those of libtcrt keep its sentence and its status as the exit code.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------------------------------------------------===//
+#ifndef TC_RUN_SESSION_H
+#define TC_RUN_SESSION_H
+
+#include "tc/Run/Npz.h"
+#include "tc/Run/Tensor.h"
+#include "tcrt/tcrt.h"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tc::run {
+
+using Clock = std::chrono::steady_clock;
+inline double microseconds(Clock::duration duration) {
+  return std::chrono::duration<double, std::micro>(duration).count();
+}
+
+/// Throws what libtcrt says if `status` is not TCRT_OK.
+void check(tcrt_status_t status);
+
+struct SessionOptions {
+  std::string artifact;
+  std::string variant;  ///< empty: the best one for this machine
+  uint32_t threads = 0; ///< 0: one per usable core
+  bool isCuda = false;
+  int32_t deviceIndex = 0;
+  bool verifyWeights = false;
+  bool profile = false; ///< measure each kernel in every run
+  /// Sizes of symbolic dims for random inputs; inputs from files must agree with them.
+  std::vector<std::pair<std::string, int64_t>> dims;
+};
+
+/// Not copyable: contexts and device buffers belong to it.
+class Session {
+public:
+  /// Opens the artifact and makes the context. `options` are copied.
+  explicit Session(SessionOptions options);
+  Session(const Session &) = delete;
+  ~Session();
+
+  tcrt_model_t *model() const { return opened.get(); }
+  tcrt_context_t *context() const { return created.get(); }
+  const std::vector<tcrt_value_info_t> &inputInfo() const { return inputValues; }
+  const std::vector<tcrt_value_info_t> &outputInfo() const { return outputValues; }
+  /// Microseconds from the file to a context that is ready to run; complete after firstRun.
+  double loadUs() const { return loadTimeUs; }
+
+  /// Gives an input; float32 is converted for smaller floats, bytes for integers below a byte.
+  void setInput(uint32_t index, const Tensor &tensor);
+  /// All arrays of an .npz file, by name or as input_<index>.
+  void readInputs(const std::string &path);
+  /// NAME=FILE with a .npy or .pb file. `tool` begins the message where `text` is of another form.
+  void readInput(const std::string &text, const std::string &tool);
+  /// Makes every input that is neither given nor has a default: floats N(0,1); integers uniform in the range that the
+  /// manifest implies, else [0,2). The same seed gives the same bytes.
+  void makeRandomInputs(uint64_t seed);
+  /// The inputs given so far, by index.
+  const std::vector<std::optional<Tensor>> &inputs() const { return inputTensors; }
+
+  /// Binds the inputs, checks sizes, runs once and keeps the outputs.
+  void firstRun();
+  /// Of firstRun, under the model's names and in its order.
+  const NamedTensors &outputs() const { return outputTensors; }
+  /// Binds buffers of our own for inputs and outputs, on the device that computes, so that a run copies nothing.
+  void bindBuffers();
+  /// Memory of the context's device, freed with the session.
+  void *deviceBuffer(uint64_t bytes);
+
+private:
+  struct CloseModel {
+    void operator()(tcrt_model_t *model) const { tcrt_model_close(model); }
+  };
+  struct DestroyContext {
+    void operator()(tcrt_context_t *context) const { tcrt_context_destroy(context); }
+  };
+
+  uint32_t findInput(const std::string &name) const;
+  std::vector<std::optional<std::pair<int64_t, int64_t>>> inputRanges() const;
+  void checkDimNames() const;
+  void checkDims() const;
+  void readOutputs();
+
+  const SessionOptions options;
+  std::unique_ptr<tcrt_model_t, CloseModel> opened;
+  std::unique_ptr<tcrt_context_t, DestroyContext> created;
+  double loadTimeUs = 0;
+  std::vector<tcrt_value_info_t> inputValues, outputValues;
+  std::vector<std::optional<Tensor>> inputTensors;
+  NamedTensors outputTensors;
+  std::vector<std::vector<uint8_t>> outputBuffers;
+  std::vector<std::pair<void *, uint64_t>> deviceBuffers;
+};
+
+} // namespace tc::run
+
+#endif // TC_RUN_SESSION_H

@@ -1,0 +1,325 @@
+//===- Session.cpp - an opened artifact with one context and its tensors ------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------------------------------------------------===//
+#include "tc/Run/Session.h"
+
+#include "tc/Run/Pb.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+using namespace tc::run;
+
+void tc::run::check(tcrt_status_t status) {
+  if (status != TCRT_OK)
+    throw Failure{int(status), tcrt_last_error()};
+}
+
+namespace {
+
+bool endsWith(const std::string &text, const char *end) {
+  size_t length = std::strlen(end);
+  return text.size() >= length && text.compare(text.size() - length, length, end) == 0;
+}
+
+/// Small, fast and the same everywhere (Steele et al., "Fast splittable pseudorandom number generators", SplitMix64).
+class Random {
+public:
+  explicit Random(uint64_t seed) : state(seed) {}
+  uint64_t next() {
+    uint64_t z = state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+  }
+  /// In (0, 1].
+  double uniform() { return double((next() >> 11) + 1) * 0x1p-53; }
+  /// N(0, 1) after Box and Muller.
+  double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(6.283185307179586 * uniform()); }
+
+private:
+  uint64_t state;
+};
+
+/// Index of the value that an array's name means: its name, or <prefix>_<index>.
+std::optional<uint32_t> find(const std::vector<tcrt_value_info_t> &values, const char *prefix,
+                             const std::string &name) {
+  for (uint32_t i = 0; i < values.size(); ++i)
+    if (name == values[i].name)
+      return i;
+  for (uint32_t i = 0; i < values.size(); ++i)
+    if (name == prefix + std::to_string(i))
+      return i;
+  return std::nullopt;
+}
+
+tcrt_tensor_t describe(Tensor &tensor) {
+  tcrt_tensor_t result = {};
+  result.dtype = tensor.dtype;
+  result.rank = uint32_t(tensor.dims.size());
+  std::copy(tensor.dims.begin(), tensor.dims.end(), result.dims);
+  result.data = tensor.data.data();
+  result.size_bytes = tensor.data.size();
+  return result;
+}
+
+} // namespace
+
+Session::Session(SessionOptions given) : options(std::move(given)) {
+  tcrt_model_options_t modelOptions = {};
+  modelOptions.size = sizeof modelOptions;
+  modelOptions.verify_weights = options.verifyWeights;
+  modelOptions.device = options.isCuda ? TCRT_DEVICE_CUDA : TCRT_DEVICE_CPU;
+  modelOptions.device_index = options.deviceIndex;
+  modelOptions.variant = options.variant.empty() ? nullptr : options.variant.c_str();
+  Clock::time_point start = Clock::now();
+  tcrt_model_t *model;
+  check(tcrt_model_open_file(options.artifact.c_str(), &modelOptions, &model));
+  opened.reset(model);
+  tcrt_context_options_t contextOptions = {};
+  contextOptions.size = sizeof contextOptions;
+  contextOptions.threads = options.threads;
+  contextOptions.profile = options.profile;
+  tcrt_context_t *context;
+  check(tcrt_context_create(model, &contextOptions, &context));
+  created.reset(context);
+  loadTimeUs = microseconds(Clock::now() - start);
+  inputTensors.resize(tcrt_model_input_count(model));
+  for (uint32_t i = 0; i < inputTensors.size(); ++i) {
+    inputValues.emplace_back();
+    check(tcrt_model_input(model, i, &inputValues.back()));
+  }
+  for (uint32_t i = 0; i < tcrt_model_output_count(model); ++i) {
+    outputValues.emplace_back();
+    check(tcrt_model_output(model, i, &outputValues.back()));
+  }
+  checkDimNames();
+}
+
+Session::~Session() {
+  for (auto [data, bytes] : deviceBuffers)
+    tcrt_context_device_free(created.get(), data, bytes);
+}
+
+// ---- inputs ----
+
+uint32_t Session::findInput(const std::string &name) const {
+  if (std::optional<uint32_t> index = find(inputValues, "input_", name))
+    return *index;
+  std::string names;
+  for (size_t i = 0; i < inputValues.size() && i < 8; ++i)
+    names += (i ? ", \"" : "\"") + std::string(inputValues[i].name) + "\"";
+  throw Failure{4, options.artifact + ": error: the model has no input \"" + name + "\"; its inputs are " + names +
+                       (inputValues.size() > 8 ? ", ..." : "")};
+}
+
+void Session::setInput(uint32_t index, const Tensor &tensor) {
+  const tcrt_value_info_t &info = inputValues[index];
+  Tensor &target = inputTensors[index].emplace();
+  bool convertible = tensor.dtype == TCRT_DTYPE_F32 && isSmallFloat(info.dtype);
+  bool isRaw = tensor.dtype == TCRT_DTYPE_INVALID && tcrt_dtype_bits(info.dtype) == 8 * tensor.rawBytes;
+  // NumPy has no integers below a byte.
+  bool isPacked = tcrt_dtype_bits(info.dtype) < 8 && isInteger(info.dtype) &&
+                  tensor.dtype == (isSigned(info.dtype) ? TCRT_DTYPE_I8 : TCRT_DTYPE_U8);
+  target = convertible || isRaw || isPacked ? convert(tensor, info.dtype) : tensor;
+  if (target.dtype == TCRT_DTYPE_INVALID)
+    throw Failure{4, options.artifact + ": error: input \"" + info.name + "\": its elements are " +
+                         std::to_string(tensor.rawBytes) + " raw bytes, expected " + tcrt_dtype_name(info.dtype)};
+}
+
+void Session::readInputs(const std::string &path) {
+  for (const auto &[name, tensor] : readNpz(path))
+    setInput(findInput(name), tensor);
+}
+
+void Session::readInput(const std::string &text, const std::string &tool) {
+  // NAME=FILE, where names may hold '=': the longest prefix that is an input wins.
+  std::optional<uint32_t> index;
+  std::string path;
+  for (size_t at = text.find('='); at != std::string::npos; at = text.find('=', at + 1)) {
+    if (std::optional<uint32_t> found = find(inputValues, "input_", text.substr(0, at))) {
+      index = found;
+      path = text.substr(at + 1);
+    }
+  }
+  if (!index) {
+    size_t at = text.find('=');
+    if (at == std::string::npos)
+      throw Failure{1, tool + ": error: --input takes NAME=FILE, not \"" + text + "\"; see " + tool + " --help"};
+    findInput(text.substr(0, at));
+  }
+  if (endsWith(path, ".pb")) {
+    PbValue value = readPb(path);
+    if (value.tensors.size() != 1)
+      throw Failure{4, options.artifact + ": error: input \"" + inputValues[*index].name + "\": " + path +
+                           " holds a sequence or an optional, expected a tensor"};
+    setInput(*index, value.tensors[0]);
+  } else if (endsWith(path, ".npy")) {
+    setInput(*index, readNpy(path));
+  } else {
+    throw Failure{1, path + ": error: the file's kind is not known by its name; .npy and .pb are"};
+  }
+}
+
+/// What the manifest says about the values of integer inputs: [low, high) by input.
+std::vector<std::optional<std::pair<int64_t, int64_t>>> Session::inputRanges() const {
+  std::vector<std::optional<std::pair<int64_t, int64_t>>> ranges(inputValues.size());
+  const char *text;
+  uint64_t size;
+  check(tcrt_model_manifest(model(), &text, &size));
+  auto manifest = nlohmann::json::parse(text, text + size, nullptr, /*allow_exceptions=*/false);
+  if (!manifest.is_object() || !manifest.contains("inputs") || !manifest["inputs"].is_array())
+    return ranges;
+  for (const auto &entry : manifest["inputs"]) {
+    if (!entry.is_object() || !entry.contains("name") || !entry["name"].is_string() || !entry.contains("range"))
+      continue;
+    const auto &range = entry["range"];
+    if (!range.is_array() || range.size() != 2 || !range[0].is_number_integer() || !range[1].is_number_integer())
+      continue;
+    for (size_t i = 0; i < inputValues.size(); ++i)
+      if (entry["name"].get<std::string>() == inputValues[i].name && range[0].get<int64_t>() < range[1].get<int64_t>())
+        ranges[i] = std::make_pair(range[0].get<int64_t>(), range[1].get<int64_t>());
+  }
+  return ranges;
+}
+
+void Session::makeRandomInputs(uint64_t seed) {
+  std::vector<int64_t> symbols(tcrt_model_symbol_count(model()));
+  for (uint32_t i = 0; i < symbols.size(); ++i) {
+    tcrt_symbol_info_t info;
+    check(tcrt_model_symbol(model(), i, &info));
+    // The smallest size from 1 on that the guard allows.
+    int64_t size = std::max<int64_t>(info.min, 1);
+    symbols[i] = size > INT64_MAX - info.divisor ? size : (size + info.divisor - 1) / info.divisor * info.divisor;
+    for (const auto &[name, value] : options.dims)
+      if (name == info.name)
+        symbols[i] = value;
+  }
+  auto ranges = inputRanges();
+  for (uint32_t i = 0; i < inputTensors.size(); ++i) {
+    const tcrt_value_info_t &info = inputValues[i];
+    if (inputTensors[i] || (info.flags & TCRT_VALUE_FLAG_DEFAULT))
+      continue;
+    Tensor &tensor = inputTensors[i].emplace();
+    tensor.dtype = info.dtype;
+    for (uint32_t d = 0; d < info.rank; ++d)
+      tensor.dims.push_back(info.symbols[d] >= 0 ? symbols[size_t(info.symbols[d])]
+                            : info.dims[d] >= 0  ? info.dims[d]
+                                                 : 1);
+    tensor.data.resize(sizeOf(tensor.dtype, tensor.dims, options.artifact));
+    Random random(seed * 0x2545f4914f6cdd1du + i);
+    int64_t low = ranges[i] ? ranges[i]->first : 0, high = ranges[i] ? ranges[i]->second : 2;
+    int64_t count = tensor.count();
+    if (tensor.dtype == TCRT_DTYPE_C64 || tensor.dtype == TCRT_DTYPE_C128) {
+      Tensor parts;
+      parts.dtype = tensor.dtype == TCRT_DTYPE_C64 ? TCRT_DTYPE_F32 : TCRT_DTYPE_F64;
+      parts.data.resize(tensor.data.size());
+      for (int64_t j = 0; j < 2 * count; ++j)
+        setReal(parts, j, random.normal());
+      tensor.data = parts.data;
+    } else if (isFloat(tensor.dtype)) {
+      for (int64_t j = 0; j < count; ++j)
+        setReal(tensor, j, random.normal());
+    } else {
+      uint64_t span = tensor.dtype == TCRT_DTYPE_BOOL ? 2 : uint64_t(high) - uint64_t(low);
+      for (int64_t j = 0; j < count; ++j)
+        setInteger(tensor, j, (tensor.dtype == TCRT_DTYPE_BOOL ? 0 : low) + int64_t(random.next() % span));
+    }
+  }
+}
+
+void Session::checkDimNames() const {
+  for (const auto &[name, value] : options.dims) {
+    bool known = false;
+    for (uint32_t i = 0; i < tcrt_model_symbol_count(model()); ++i) {
+      tcrt_symbol_info_t info;
+      check(tcrt_model_symbol(model(), i, &info));
+      known |= name == info.name;
+    }
+    if (!known)
+      throw Failure{4, options.artifact + ": error: the model has no symbolic dim \"" + name + "\""};
+  }
+}
+
+/// --dim must not contradict the inputs' sizes.
+void Session::checkDims() const {
+  for (const auto &[name, value] : options.dims)
+    for (size_t i = 0; i < inputValues.size(); ++i)
+      for (uint32_t d = 0; inputTensors[i] && d < inputValues[i].rank; ++d) {
+        tcrt_symbol_info_t info;
+        if (inputValues[i].symbols[d] < 0)
+          continue;
+        check(tcrt_model_symbol(model(), uint32_t(inputValues[i].symbols[d]), &info));
+        if (name == info.name && inputTensors[i]->dims[d] != value)
+          throw Failure{4, options.artifact + ": error: input \"" + inputValues[i].name + "\": dim " +
+                               std::to_string(d) + " (" + name + ") is " + std::to_string(inputTensors[i]->dims[d]) +
+                               ", expected " + std::to_string(value) + " as given by --dim"};
+      }
+}
+
+// ---- running ----
+
+void Session::firstRun() {
+  for (uint32_t i = 0; i < inputTensors.size(); ++i) {
+    if (!inputTensors[i])
+      continue;
+    tcrt_tensor_t tensor = describe(*inputTensors[i]);
+    check(tcrt_context_set_input(context(), i, &tensor));
+  }
+  Clock::time_point start = Clock::now();
+  check(tcrt_context_infer(context()));
+  loadTimeUs += microseconds(Clock::now() - start);
+  checkDims();
+  check(tcrt_context_run(context()));
+  readOutputs();
+}
+
+void Session::readOutputs() {
+  for (uint32_t i = 0; i < outputValues.size(); ++i) {
+    tcrt_tensor_t tensor;
+    check(tcrt_context_get_output(context(), i, &tensor));
+    Tensor output;
+    output.dtype = tensor.dtype;
+    output.dims.assign(tensor.dims, tensor.dims + tensor.rank);
+    const uint8_t *data = static_cast<const uint8_t *>(tensor.data);
+    if (tensor.size_bytes)
+      output.data.assign(data, data + tensor.size_bytes);
+    outputTensors.emplace_back(outputValues[i].name, std::move(output));
+  }
+}
+
+void *Session::deviceBuffer(uint64_t bytes) {
+  void *data;
+  check(tcrt_context_device_allocate(context(), bytes, &data));
+  deviceBuffers.emplace_back(data, bytes);
+  return data;
+}
+
+void Session::bindBuffers() {
+  for (uint32_t i = 0; options.isCuda && i < inputTensors.size(); ++i) {
+    if (!inputTensors[i])
+      continue;
+    tcrt_tensor_t tensor = describe(*inputTensors[i]);
+    tensor.data = deviceBuffer(tensor.size_bytes);
+    check(tcrt_context_device_copy(context(), tensor.data, inputTensors[i]->data.data(), tensor.size_bytes,
+                                   TCRT_COPY_HOST_TO_DEVICE));
+    tensor.device = TCRT_DEVICE_CUDA;
+    check(tcrt_context_set_input(context(), i, &tensor));
+  }
+  outputBuffers.resize(outputTensors.size());
+  for (uint32_t i = 0; i < outputTensors.size(); ++i) {
+    tcrt_tensor_t tensor = describe(outputTensors[i].second);
+    if (options.isCuda) {
+      tensor.data = deviceBuffer(tensor.size_bytes);
+      tensor.device = TCRT_DEVICE_CUDA;
+    } else {
+      outputBuffers[i].resize(outputTensors[i].second.data.size());
+      tensor.data = outputBuffers[i].data();
+    }
+    check(tcrt_context_set_output(context(), i, &tensor));
+  }
+}
