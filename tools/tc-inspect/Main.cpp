@@ -3,9 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "tc/Artifact/Reader.h"
+#include "tc/Driver/Operators.h"
 #include "tcrt/tcrt.h"
 
 #include "../../lib/Runtime/Internal.h"
+
+#include "llvm/Support/raw_ostream.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -212,12 +215,15 @@ void printSummary(const Json &json, bool allKernels) {
 } // namespace
 
 int main(int argc, char **argv) {
-  CLI::App app("Shows what is in an artifact.", "tc-inspect");
+  CLI::App app("Shows what is in an artifact, or which operators tc takes.", "tc-inspect");
   std::string path;
+  std::string operatorFormat;
   bool asJson = false, allKernels = false, verify = false;
   app.add_option("artifact", path, "a file written by tc-compile");
   app.add_flag("--json", asJson, "everything, as JSON");
   app.add_flag("--kernels", allKernels, "all kernels, not only the first 20");
+  CLI::Option *operators =
+      app.add_flag("--operators{text}", operatorFormat, "the operators that tc takes, instead of an artifact; =json");
   app.add_flag("--verify-weights", verify, "check the hashes of weights and device code, too");
   app.set_version_flag("--version", std::string("tc-inspect ") + tcrt_version());
   try {
@@ -227,6 +233,20 @@ int main(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     std::fprintf(stderr, "tc-inspect: error: %s; see tc-inspect --help\n", error.what());
     return 1;
+  }
+  if (operators->count()) {
+    if (!path.empty() || (operatorFormat != "text" && operatorFormat != "json")) {
+      std::fprintf(stderr, "tc-inspect: error: --operators takes no artifact, and no value but json; see tc-inspect "
+                           "--help\n");
+      return 1;
+    }
+    std::vector<tc::driver::OperatorEntry> table = tc::driver::getOperatorTable();
+    if (operatorFormat == "json")
+      tc::driver::printOperatorsJson(llvm::outs(), table);
+    else
+      tc::driver::printOperators(llvm::outs(), table);
+    llvm::outs().flush();
+    return 0;
   }
   if (path.empty()) {
     std::fprintf(stderr, "tc-inspect: error: no artifact is given; see tc-inspect --help\n");

@@ -82,6 +82,8 @@ struct OnnxSchema {
   bool hasFunctionBody = false;
   std::vector<OnnxParameter> inputs, outputs;
   std::vector<OnnxAttribute> attributes;
+  /// Element types that some operand or result may have, as ONNX names them (float, int64, ...), in alphabetical order.
+  std::vector<std::string> elementTypes;
 };
 
 /// The schema of an operator at an opset of its domain; nullopt where ONNX has none.
@@ -102,6 +104,11 @@ struct OnnxOperator {
 };
 /// All versions of all operators, ordered by domain, type, version.
 std::vector<OnnxOperator> getOnnxOperators();
+/// The operators in the function body that an operator has at an opset, those of subgraphs too, each once and with the
+/// version that the body takes it at. A body that depends on its node is that of a node without attributes whose
+/// operands are of the first element type allowed. nullopt where there is none.
+std::optional<std::vector<OnnxOperator>> getOnnxBodyOperators(llvm::StringRef domain, llvm::StringRef type,
+                                                              int64_t opset);
 
 /// Replaces a graph.node by the nodes of the function body that its ONNX schema has at the node's opset (also of bodies
 /// that depend on operand types). Types of the new inner values are !tc.unknown; results keep their types. New nodes

@@ -6,6 +6,8 @@
 
 #include "OpRegistry.h"
 
+#include "tc/Conversion/GraphToPrim/GraphToPrim.h"
+
 using namespace mlir;
 using namespace tc;
 
@@ -39,4 +41,18 @@ const OpRegistry &OpRegistry::get() {
     return r;
   }();
   return registry;
+}
+
+std::vector<HandledOperator> tc::getHandledOperators() {
+  std::vector<HandledOperator> operators;
+  for (const auto &[key, versions] : OpRegistry::get().entries()) {
+    operators.push_back({key.first, key.second, {}});
+    for (const auto &[version, entry] : versions)
+      operators.back().sinceVersions.push_back(version);
+  }
+  return operators;
+}
+
+bool tc::hasHandler(StringRef domain, StringRef type, int64_t opset) {
+  return OpRegistry::get().lookup(domain, type, opset) != nullptr;
 }

@@ -293,7 +293,6 @@ LogicalResult expandOnnxFunction(Operation *op, RewriterBase &rewriter) {
   }
   // Bodies that were built for the node's opset may leave their own out.
   importer.opsets.try_emplace(node.getDomain(), opset);
-  importer.opsets.try_emplace("ai.onnx", opset);
 
   // Outer values that the node's subgraphs use keep the names that the exporter gave them.
   GraphImporter::Scope &outer = importer.pushScope();

@@ -13,6 +13,8 @@
 #include "tc/Frontend/ONNX.h"
 #include <algorithm>
 #include <exception>
+#include <map>
+#include <set>
 
 using namespace llvm;
 
@@ -67,20 +69,30 @@ std::optional<onnx::FunctionProto> onnxfe::getFunctionBody(const onnx::NodeProto
   const onnx::OpSchema *schema = findSchema(node.domain(), node.op_type(), opset);
   if (!schema)
     return std::nullopt;
+  std::optional<onnx::FunctionProto> body;
   try {
     // A body that fits the node's types is the better one where a schema has both.
     if (schema->HasContextDependentFunction()) {
       onnx::FunctionBodyBuildContextImpl context(node, inputTypes);
       onnx::FunctionProto function;
       if (schema->BuildContextDependentFunction(context, function, opset))
-        return function;
+        body = function;
     }
-    if (schema->HasFunction())
+    if (!body && schema->HasFunction())
       if (const onnx::FunctionProto *function = schema->GetFunction(opset))
-        return *function;
+        body = *function;
   } catch (const std::exception &) {
   }
-  return std::nullopt;
+  // A body may leave out which of ONNX's own operators it means. That is the version asked for where the operator is
+  // one of them, and else the library's newest, for which its bodies are written.
+  if (body && std::none_of(body->opset_import().begin(), body->opset_import().end(),
+                           [](const onnx::OperatorSetIdProto &import) { return import.domain().empty(); })) {
+    std::optional<std::pair<int64_t, int64_t>> range = getOnnxOpsetRange("ai.onnx");
+    onnx::OperatorSetIdProto *import = body->add_opset_import();
+    import->set_domain("");
+    import->set_version(schema->domain().empty() || !range ? opset : range->second);
+  }
+  return body;
 }
 
 std::optional<onnx::AttributeProto> onnxfe::getAttributeDefault(StringRef domain, StringRef type, int opset,
@@ -132,7 +144,92 @@ std::optional<OnnxSchema> getOnnxSchema(StringRef domain, StringRef type, int64_
                                  !attribute.default_value.name().empty()});
   std::sort(result.attributes.begin(), result.attributes.end(),
             [](const OnnxAttribute &a, const OnnxAttribute &b) { return a.name < b.name; });
+  std::set<std::string> elementTypes;
+  auto addElementTypes = [&](StringRef text) { // "seq(tensor(float))", "map(int64, string)"
+    SmallVector<StringRef> names;
+    text.rsplit('(').second.take_until([](char c) { return c == ')'; }).split(names, ',');
+    for (StringRef name : names)
+      elementTypes.insert(name.trim().str());
+  };
+  for (const onnx::OpSchema::TypeConstraintParam &constraint : schema->typeConstraintParams())
+    for (const std::string &text : constraint.allowed_type_strs)
+      addElementTypes(text);
+  for (const auto *parameters : {&schema->inputs(), &schema->outputs()})
+    for (const onnx::OpSchema::FormalParameter &parameter : *parameters)
+      if (StringRef(parameter.GetTypeStr()).contains('('))
+        addElementTypes(parameter.GetTypeStr());
+  elementTypes.erase("");
+  result.elementTypes.assign(elementTypes.begin(), elementTypes.end());
   return result;
+}
+
+/// A node of the operator with operands of the first tensor type that each may have: all that are named, or only those
+/// that must be there.
+static onnx::NodeProto makePlainNode(const onnx::OpSchema &schema, bool withOptional,
+                                     std::vector<onnx::TypeProto> &inputTypes) {
+  onnx::NodeProto node;
+  node.set_domain(schema.domain());
+  node.set_op_type(schema.Name());
+  for (const onnx::OpSchema::FormalParameter &parameter : schema.inputs()) {
+    if (parameter.GetOption() == onnx::OpSchema::Optional && !withOptional)
+      break;
+    node.add_input("operand" + std::to_string(node.input_size()));
+    std::vector<std::string> texts;
+    for (onnx::DataType text : parameter.GetTypes())
+      texts.push_back(*text);
+    // The set has no order of its own.
+    std::sort(texts.begin(), texts.end(), [](const std::string &a, const std::string &b) {
+      return std::make_pair(a != "tensor(float)", a) < std::make_pair(b != "tensor(float)", b);
+    });
+    inputTypes.push_back(
+        texts.empty() ? onnx::TypeProto()
+                      : onnx::Utils::DataTypeUtils::ToTypeProto(onnx::Utils::DataTypeUtils::ToType(texts.front())));
+  }
+  for (size_t i = 0; i < schema.outputs().size(); ++i)
+    node.add_output("result" + std::to_string(i));
+  return node;
+}
+
+std::optional<std::vector<OnnxOperator>> getOnnxBodyOperators(StringRef domain, StringRef type, int64_t opset) {
+  const onnx::OpSchema *schema = findSchema(domain, type, opset);
+  if (!schema)
+    return std::nullopt;
+  std::optional<onnx::FunctionProto> body;
+  try {
+    for (bool withOptional : {false, true}) {
+      if (body)
+        break;
+      std::vector<onnx::TypeProto> inputTypes;
+      onnx::NodeProto node = makePlainNode(*schema, withOptional, inputTypes);
+      body = onnxfe::getFunctionBody(node, clampOpset(opset), inputTypes);
+    }
+  } catch (const std::exception &) {
+  }
+  if (!body)
+    return std::nullopt;
+  std::map<std::string, int64_t> opsets;
+  for (const onnx::OperatorSetIdProto &import : body->opset_import())
+    opsets[fromOnnxDomain(import.domain())] = import.version();
+  std::map<std::pair<std::string, std::string>, int64_t> found;
+  std::vector<const google::protobuf::RepeatedPtrField<onnx::NodeProto> *> lists = {&body->node()};
+  while (!lists.empty()) {
+    const auto *nodes = lists.back();
+    lists.pop_back();
+    for (const onnx::NodeProto &node : *nodes) {
+      std::string inner = fromOnnxDomain(node.domain());
+      found[{inner, node.op_type()}] = opsets.count(inner) ? opsets[inner] : opset;
+      for (const onnx::AttributeProto &attribute : node.attribute()) {
+        if (attribute.has_g())
+          lists.push_back(&attribute.g().node());
+        for (const onnx::GraphProto &graph : attribute.graphs())
+          lists.push_back(&graph.node());
+      }
+    }
+  }
+  std::vector<OnnxOperator> operators;
+  for (const auto &[key, version] : found)
+    operators.push_back({key.first, key.second, version, /*deprecated=*/false});
+  return operators;
 }
 
 std::optional<std::pair<int64_t, int64_t>> getOnnxOpsetRange(StringRef domain) {

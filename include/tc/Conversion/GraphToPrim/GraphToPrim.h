@@ -61,6 +61,16 @@ struct GraphToPrimReport {
 using FunctionExpander = llvm::LogicalResult (*)(mlir::Operation *node, mlir::RewriterBase &rewriter);
 void setFunctionExpander(FunctionExpander expander);
 
+/// An operator that has a handler, and the opsets from which on it has one or another.
+struct HandledOperator {
+  std::string domain, type;
+  std::vector<int64_t> sinceVersions;
+};
+/// All of them, in order of domain and type.
+std::vector<HandledOperator> getHandledOperators();
+/// Whether nodes of this operator at this opset have a handler.
+bool hasHandler(llvm::StringRef domain, llvm::StringRef type, int64_t opset);
+
 /// Converts all functions of `module`. On failure diagnostics were emitted and the module still is a graph.
 mlir::LogicalResult convertGraphToPrim(mlir::ModuleOp module, const GraphToPrimOptions &options = {},
                                        GraphToPrimReport *report = nullptr);

@@ -111,6 +111,9 @@ def good():
     save("expand", model([node("MeanVarianceNormalization", ["x"], ["y"], "mvn", axes=[0])]))
     save("expand_context", model([node("Clip", ["x", "lo"], ["c"], "clip"), node("Softmax", ["c"], ["y"], "soft", axis=1)],
                                  inputs=[vi("x"), vi("lo", [])]))
+    heads = [vi(name, [1, 2, 3, 4]) for name in "qkv"]
+    save("expand_preview", model([h.make_node("FlexAttention", ["q", "k", "v"], ["y"], name="flex", domain="ai.onnx.preview")],
+                                 inputs=heads, outputs=[vi("y", [1, 2, 3, 4])], opset=26, ir=13, domains={"ai.onnx.preview": 1}))
     seq_body = h.make_graph([node("Add", ["e", "x"], ["r"], "in_body")], "body", [vi("e")], [vi("r")])
     seq_of = h.make_sequence_type_proto(h.make_tensor_type_proto(F, ["n", 3]))
     save("expand_graph", model([node("SequenceMap", ["s"], ["y"], "map", body=seq_body)],
