@@ -19,7 +19,7 @@ install(FILES ${CMAKE_BINARY_DIR}/tcConfig.cmake ${CMAKE_BINARY_DIR}/tcConfigVer
   ${CMAKE_CURRENT_LIST_DIR}/TcAddModel.cmake DESTINATION ${TC_CMAKE_DIR} COMPONENT runtime)
 install(FILES ${CMAKE_BINARY_DIR}/tcrt.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT runtime)
 
-foreach(tool tc-compile tc-run tc-inspect tc-opt)
+foreach(tool tc-compile tc-run tc-bench tc-inspect tc-opt)
   if(TARGET ${tool})
     install(TARGETS ${tool} COMPONENT tools)
   endif()

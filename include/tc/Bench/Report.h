@@ -1,0 +1,86 @@
+//===- Report.h - what tc-bench found, and how it is shown ----------------------------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------------------------------------------------===//
+#ifndef TC_BENCH_REPORT_H
+#define TC_BENCH_REPORT_H
+
+#include "tc/Bench/Roofline.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tc::bench {
+
+/// Wall times of runs, in microseconds.
+struct Times {
+  double medianUs = 0, minUs = 0, p90Us = 0;
+  double spread = 0; ///< (90th percentile - 10th percentile) / median
+  size_t runs = 0;
+
+  /// Of at least one time; sorts `us`.
+  static Times of(std::vector<double> us);
+};
+
+struct EngineResult {
+  std::string name;    ///< tc, ort, openvino, torch, inductor
+  std::string version; ///< empty where the engine did not load
+  /// Why there are no times: it is not installed, does not read the model, or failed. Empty where there are.
+  std::string problem;
+  bool isAbsent = false; ///< not installed, or no file for it; no failure
+  double loadSeconds = 0;
+  Times times;
+  /// This engine's time over tc's: the median of the ratios of the rounds' medians.
+  double ratio = 0;
+  /// max|tc - peer| / max|peer| of the worst output; nothing where they cannot be compared.
+  std::optional<double> maxRelError;
+  std::string difference; ///< why they cannot be compared
+};
+
+struct KernelResult {
+  std::string name, nodes;
+  double calls = 0;              ///< per run
+  double us = 0;                 ///< per run
+  uint64_t flops = 0, bytes = 0; ///< of one call; 0 where not known
+  /// 1e9 per second; 0 where not known.
+  double gflops() const { return us > 0 ? double(flops) * calls / us / 1000 : 0; }
+  double gbs() const { return us > 0 ? double(bytes) * calls / us / 1000 : 0; }
+};
+
+struct ModelResult {
+  std::string model;
+  std::string variant;
+  uint32_t threads = 0;
+  std::string inputs;                   ///< the inputs' shapes, for people
+  std::optional<double> compileSeconds; ///< nothing where an artifact was given
+  uint64_t artifactBytes = 0, arenaBytes = 0, peakMemoryBytes = 0;
+  double loadUs = 0;
+  std::vector<EngineResult> engines; ///< tc first
+  std::vector<KernelResult> kernels; ///< by time, longest first
+};
+
+struct Report {
+  std::string version;             ///< of tc
+  std::vector<Roofline> rooflines; ///< the last is that of the runs' thread count
+  std::vector<ModelResult> models;
+
+  const Roofline &roofline() const { return rooflines.back(); }
+  /// Percent of the roofline that a kernel reaches; 0 where its operations and bytes are not known.
+  double percentOfRoofline(const KernelResult &kernel) const;
+};
+
+/// The roofline's line of text.
+std::string rooflineText(const Roofline &roofline);
+/// Tables of engines and of the kernels that take most of the time.
+std::string modelText(const Report &report, const ModelResult &model);
+/// All of it; lib/Bench/README.md has the keys.
+std::string toJson(const Report &report);
+/// A page without outside references: per model the table of engines, the roofline as a plot, and the table of kernels.
+std::string toHtml(const Report &report);
+
+} // namespace tc::bench
+
+#endif // TC_BENCH_REPORT_H

@@ -1,0 +1,275 @@
+//===- Benchmark.cpp - measures one model with tc and its peers ---------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------------------------------------------------===//
+#include "tc/Bench/Benchmark.h"
+
+#include "tc/Bench/Peers.h"
+#include "tc/Run/Session.h"
+#include "tcrt/artifact_abi.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace tc::bench;
+using namespace tc::run;
+
+namespace {
+
+constexpr int kRounds = 5;
+
+bool isArtifact(const std::string &path) {
+  char magic[TCRT_MAGIC_SIZE] = {};
+  std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
+  return std::memcmp(magic, TCRT_MAGIC, sizeof magic) == 0;
+}
+
+void compile(const std::string &model, const std::string &artifact, const BenchmarkOptions &options) {
+  std::vector<std::string> words = {options.compiler, model, "-o", artifact, "--cpu", options.cpu};
+  for (size_t i = 0; options.isStatic && i < options.dims.size(); ++i) {
+    words.push_back("--dim");
+    words.push_back(options.dims[i].first + "=" + std::to_string(options.dims[i].second));
+  }
+  std::vector<char *> arguments;
+  for (std::string &word : words)
+    arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t process;
+  int error = ::posix_spawn(&process, options.compiler.c_str(), nullptr, nullptr, arguments.data(), environ);
+  if (error)
+    throw Failure{1, options.compiler + ": error: tc-compile cannot be started: " + std::strerror(error) +
+                         "; it belongs beside tc-bench"};
+  int status;
+  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFSIGNALED(status))
+    throw Failure{6, model + ": error: tc-compile was ended by signal " + std::to_string(WTERMSIG(status)) +
+                         "; please report this with the model"};
+  // tc-compile has said why.
+  if (WEXITSTATUS(status) != 0)
+    throw Failure{WEXITSTATUS(status), ""};
+}
+
+/// The session's inputs as peers take them, by position.
+void writeInputs(const Session &session, const std::string &path) {
+  NamedTensors inputs;
+  for (size_t i = 0; i < session.inputs().size(); ++i)
+    if (session.inputs()[i])
+      inputs.emplace_back("input_" + std::to_string(i), *session.inputs()[i]);
+  writeNpz(path, inputs);
+}
+
+std::string inputsText(const Session &session) {
+  std::string text;
+  for (size_t i = 0; i < session.inputs().size(); ++i)
+    if (const auto &input = session.inputs()[i])
+      text += (text.empty() ? "" : ", ") + std::string(session.inputInfo()[i].name) + " " +
+              tcrt_dtype_name(input->dtype) + " " + dimsText(input->dims);
+  return text;
+}
+
+/// Fills maxRelError or says why there is none.
+void compareOutputs(const NamedTensors &actual, const NamedTensors &expected, EngineResult &result) {
+  if (actual.size() != expected.size()) {
+    result.difference = std::to_string(expected.size()) + " outputs, tc has " + std::to_string(actual.size());
+    return;
+  }
+  double worst = 0;
+  for (size_t i = 0; i < actual.size(); ++i) {
+    const Tensor &a = actual[i].second, &b = expected[i].second;
+    if (a.dims != b.dims) {
+      result.difference =
+          "output \"" + actual[i].first + "\" is of size " + dimsText(b.dims) + ", tc's of " + dimsText(a.dims);
+      return;
+    }
+    auto isReal = [](const Tensor &t) { return isFloat(t.dtype) || isInteger(t.dtype) || t.dtype == TCRT_DTYPE_BOOL; };
+    if (!isReal(a) || !isReal(b)) {
+      result.difference = "output \"" + actual[i].first + "\" is not of real numbers";
+      return;
+    }
+    double largest = 0, difference = 0;
+    for (int64_t j = 0, n = a.count(); j < n; ++j) {
+      double x = realAt(a, j), y = realAt(b, j);
+      if (std::isnan(x) != std::isnan(y) || ((std::isinf(x) || std::isinf(y)) && x != y)) {
+        result.difference = "output \"" + actual[i].first + "\" has NaN or infinity where tc's has not, or tc's has";
+        return;
+      }
+      if (!std::isfinite(x))
+        continue;
+      largest = std::max(largest, std::fabs(y));
+      difference = std::max(difference, std::fabs(x - y));
+    }
+    worst = std::max(worst, largest > 0 ? difference / largest : difference);
+  }
+  result.maxRelError = worst;
+}
+
+std::vector<double> measure(Session &session, double seconds) {
+  const auto budget = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  for (int i = 0; i < 3; ++i)
+    check(tcrt_context_run(session.context()));
+  std::vector<double> times;
+  for (Clock::time_point end = Clock::now() + budget;
+       times.size() < 5 || (Clock::now() < end && times.size() < 1000000);) {
+    Clock::time_point before = Clock::now();
+    check(tcrt_context_run(session.context()));
+    times.push_back(microseconds(Clock::now() - before));
+  }
+  return times;
+}
+
+double medianOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+/// The time of each kernel, from a context that measures them. It is not the one that is timed as a whole.
+std::vector<KernelResult> profile(const std::string &artifact, const Session &timed, const SessionOptions &given,
+                                  double seconds) {
+  SessionOptions sessionOptions = given;
+  sessionOptions.artifact = artifact;
+  sessionOptions.profile = true;
+  Session session(sessionOptions);
+  for (uint32_t i = 0; i < timed.inputs().size(); ++i)
+    if (timed.inputs()[i])
+      session.setInput(i, *timed.inputs()[i]);
+  session.firstRun();
+  session.bindBuffers();
+  measure(session, 0);
+  // The median over windows of some runs each: a mean would hold what else the machine did.
+  const auto budget = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  const uint32_t count = tcrt_context_profile_count(session.context());
+  std::vector<std::vector<double>> windows(count);
+  std::vector<KernelResult> all(count);
+  Clock::time_point end = Clock::now() + budget;
+  for (int window = 0; window < 5 || (window < 1000 && Clock::now() < end); ++window) {
+    check(tcrt_context_profile_reset(session.context()));
+    double runs = 0;
+    for (Clock::time_point until = Clock::now() + budget / 50; runs < 1 || Clock::now() < until; ++runs)
+      check(tcrt_context_run(session.context()));
+    for (uint32_t i = 0; i < count; ++i) {
+      tcrt_profile_entry_t entry;
+      check(tcrt_context_profile(session.context(), i, &entry));
+      windows[i].push_back(double(entry.time_ns) / 1000 / runs);
+      all[i] = {entry.kernel, entry.nodes, double(entry.launches) / runs, 0, entry.flops, entry.bytes};
+    }
+  }
+  std::vector<KernelResult> kernels;
+  for (uint32_t i = 0; i < count; ++i) {
+    all[i].us = medianOf(windows[i]);
+    if (all[i].calls > 0)
+      kernels.push_back(all[i]);
+  }
+  std::sort(kernels.begin(), kernels.end(),
+            [](const KernelResult &a, const KernelResult &b) { return a.us != b.us ? a.us > b.us : a.name < b.name; });
+  return kernels;
+}
+
+/// Times of one engine, round by round.
+struct Rounds {
+  std::vector<double> all, medians;
+  void add(const std::vector<double> &times) {
+    all.insert(all.end(), times.begin(), times.end());
+    medians.push_back(medianOf(times));
+  }
+};
+
+} // namespace
+
+ModelResult tc::bench::benchmark(const std::string &model, const BenchmarkOptions &options) {
+  TemporaryFolder folder;
+  ModelResult result;
+  result.model = model;
+  SessionOptions sessionOptions;
+  sessionOptions.artifact = model;
+  sessionOptions.threads = options.threads;
+  sessionOptions.dims = options.dims;
+  if (!isArtifact(model)) {
+    options.progress(model + ": compiling");
+    sessionOptions.artifact = folder.path() + "/model.bin";
+    Clock::time_point start = Clock::now();
+    compile(model, sessionOptions.artifact, options);
+    if (options.isStatic)
+      sessionOptions.dims.clear(); // the artifact has them no more
+    result.compileSeconds = microseconds(Clock::now() - start) * 1e-6;
+  }
+  Session session(sessionOptions);
+  if (!options.inputs.empty())
+    session.readInputs(options.inputs);
+  session.makeRandomInputs(options.seed);
+  session.firstRun();
+  session.bindBuffers();
+  struct stat info;
+  result.artifactBytes = ::stat(sessionOptions.artifact.c_str(), &info) == 0 ? uint64_t(info.st_size) : 0;
+  result.variant = tcrt_context_variant(session.context());
+  result.threads = tcrt_context_threads(session.context());
+  result.inputs = inputsText(session);
+  result.loadUs = session.loadUs();
+
+  EngineResult own;
+  own.name = "tc";
+  own.version = tcrt_version();
+  own.loadSeconds = result.loadUs * 1e-6;
+  result.engines.push_back(own);
+  std::string inputsFile = folder.path() + "/inputs.npz";
+  writeInputs(session, inputsFile);
+  std::vector<std::unique_ptr<Peer>> peers;
+  for (const std::string &name : options.peers) {
+    options.progress(model + ": loading " + name);
+    EngineResult engine;
+    engine.name = name;
+    std::string file = peerModel(name, model, engine.problem);
+    peers.push_back(file.empty()
+                        ? nullptr
+                        : std::make_unique<Peer>(name, options.python, file, inputsFile, folder, result.threads));
+    engine.isAbsent = file.empty();
+    if (Peer *peer = peers.back().get()) {
+      engine.version = peer->version();
+      engine.problem = peer->problem();
+      engine.isAbsent = peer->isAbsent();
+      engine.loadSeconds = peer->loadSeconds();
+      if (engine.problem.empty())
+        compareOutputs(session.outputs(), peer->outputs(), engine);
+    }
+    result.engines.push_back(engine);
+  }
+
+  std::vector<Rounds> rounds(result.engines.size());
+  for (int round = 0; round < kRounds; ++round) {
+    options.progress(model + ": round " + std::to_string(round + 1) + " of " + std::to_string(kRounds));
+    rounds[0].add(measure(session, options.seconds / kRounds));
+    for (size_t i = 0; i < peers.size(); ++i) {
+      EngineResult &engine = result.engines[i + 1];
+      if (!engine.problem.empty())
+        continue;
+      std::vector<double> times = peers[i]->measure(options.seconds / kRounds);
+      engine.problem = peers[i]->problem();
+      if (engine.problem.empty())
+        rounds[i + 1].add(times);
+    }
+  }
+  for (size_t i = 0; i < result.engines.size(); ++i) {
+    if (!result.engines[i].problem.empty())
+      continue;
+    result.engines[i].times = Times::of(rounds[i].all);
+    std::vector<double> ratios;
+    for (int round = 0; round < kRounds; ++round)
+      ratios.push_back(rounds[i].medians[size_t(round)] / rounds[0].medians[size_t(round)]);
+    result.engines[i].ratio = medianOf(ratios);
+  }
+  tcrt_context_stats_t stats;
+  check(tcrt_context_stats(session.context(), &stats));
+  result.arenaBytes = stats.arena_bytes;
+  result.peakMemoryBytes = stats.peak_memory_bytes;
+  options.progress(model + ": profiling");
+  result.kernels = profile(sessionOptions.artifact, session, sessionOptions, std::min(options.seconds / kRounds, 1.0));
+  return result;
+}
