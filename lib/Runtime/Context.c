@@ -317,6 +317,14 @@ static void print_expected(const tcrt_model_t *model, const tcrt_sig_value_t *va
     snprintf(text + used, size - used, ")");
 }
 
+static tcrt_status_t not_given(const tcrt_model_t *model, uint32_t input) {
+  const tcrt_sig_value_t *value = &model->container.inputs[input];
+  char expected[512];
+  print_expected(model, value, expected, sizeof expected);
+  return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: input \"%s\" is not given; expected %s %s", model->name,
+                   tcrt_model_input_name(model, input), tcrt_dtype_name((tcrt_dtype_t)value->dtype), expected);
+}
+
 static int is_device_usable(const tcrt_context_t *context, const tcrt_tensor_t *tensor) {
   return tensor->device == TCRT_DEVICE_CPU || tensor->device == context->driver->device;
 }
@@ -484,12 +492,8 @@ static tcrt_status_t bind_symbols(tcrt_context_t *context) {
       const tcrt_sig_dim_t *dim = &c->dims[c->inputs[i].first_dim + d];
       if (dims[d] >= 0)
         continue;
-      if (!(c->inputs[i].flags & TCRT_VALUE_FLAG_UNUSED)) {
-        char expected[512];
-        print_expected(model, &c->inputs[i], expected, sizeof expected);
-        return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: input \"%s\" is not given; expected %s %s", model->name,
-                         tcrt_model_input_name(model, i), tcrt_dtype_name((tcrt_dtype_t)c->inputs[i].dtype), expected);
-      }
+      if (!(c->inputs[i].flags & TCRT_VALUE_FLAG_UNUSED))
+        return not_given(model, i);
       if (dim->kind == TCRT_DIM_SYMBOL) {
         int64_t *value = &context->symbols[dim->symbol];
         if (*value < 0)
@@ -584,23 +588,34 @@ tcrt_status_t tcrt_context_infer(tcrt_context_t *context) {
   return leave(context, infer(context));
 }
 
+/* Refuses an output that is not there. */
+static tcrt_status_t check_output(const tcrt_context_t *context, uint32_t index) {
+  uint32_t count = context->model->container.signature->output_count;
+  return index < count ? TCRT_OK
+                       : tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there is no output %u; the model has %u",
+                                   file_name(context), index, count);
+}
+
+/* Dtype, dims and size of an output. */
+static void describe_output(const tcrt_context_t *context, uint32_t index, tcrt_tensor_t *tensor) {
+  const tcrt_sig_value_t *value = &context->model->container.outputs[index];
+  tensor->dtype = (tcrt_dtype_t)value->dtype;
+  tensor->rank = value->rank;
+  memcpy(tensor->dims, output_dims_of(context, index), tensor->rank * sizeof(int64_t));
+  tcrt_tensor_size(tensor->dtype, tensor->rank, tensor->dims, &tensor->size_bytes);
+}
+
 tcrt_status_t tcrt_context_output_shape(tcrt_context_t *context, uint32_t index, tcrt_tensor_t *tensor) {
   memset(tensor, 0, sizeof *tensor);
   ENTER(context);
-  const tcrt_container_t *c = &context->model->container;
-  if (index >= c->signature->output_count)
-    return leave(context, tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there is no output %u; the model has %u",
-                                    file_name(context), index, c->signature->output_count));
-  if (!context->shapes_are_known)
-    return leave(context,
-                 tcrt_fail(TCRT_ERROR_INVALID,
-                           "%s: error: the outputs' sizes are not known; call tcrt_context_infer after setting inputs",
-                           file_name(context)));
-  tensor->dtype = (tcrt_dtype_t)c->outputs[index].dtype;
-  tensor->rank = c->outputs[index].rank;
-  memcpy(tensor->dims, output_dims_of(context, index), tensor->rank * sizeof(int64_t));
-  tcrt_tensor_size(tensor->dtype, tensor->rank, tensor->dims, &tensor->size_bytes);
-  return leave(context, TCRT_OK);
+  tcrt_status_t status = check_output(context, index);
+  if (status == TCRT_OK && !context->shapes_are_known)
+    status = tcrt_fail(TCRT_ERROR_INVALID,
+                       "%s: error: the outputs' sizes are not known; call tcrt_context_infer after setting inputs",
+                       file_name(context));
+  if (status == TCRT_OK)
+    describe_output(context, index, tensor);
+  return leave(context, status);
 }
 
 /* ---- running ---- */
@@ -689,12 +704,8 @@ static tcrt_status_t place_inputs(tcrt_context_t *context) {
     if (!input->bound && (value->flags & TCRT_VALUE_FLAG_DEFAULT)) {
       context->input_data[i] = context->frame.weights + value->default_offset;
     } else if (!input->bound) {
-      if (!(value->flags & TCRT_VALUE_FLAG_UNUSED)) {
-        char expected[512];
-        print_expected(model, value, expected, sizeof expected);
-        return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: input \"%s\" is not given; expected %s %s", model->name,
-                         tcrt_model_input_name(model, i), tcrt_dtype_name((tcrt_dtype_t)value->dtype), expected);
-      }
+      if (!(value->flags & TCRT_VALUE_FLAG_UNUSED))
+        return not_given(model, i);
       context->input_data[i] = NULL;
     } else if (input->tensor.device == context->driver->device) {
       context->input_data[i] = input->tensor.data;
@@ -811,18 +822,14 @@ tcrt_status_t tcrt_context_run(tcrt_context_t *context) {
 tcrt_status_t tcrt_context_get_output(tcrt_context_t *context, uint32_t index, tcrt_tensor_t *tensor) {
   memset(tensor, 0, sizeof *tensor);
   ENTER(context);
-  const tcrt_container_t *c = &context->model->container;
-  if (index >= c->signature->output_count)
-    return leave(context, tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there is no output %u; the model has %u",
-                                    file_name(context), index, c->signature->output_count));
+  tcrt_status_t status = check_output(context, index);
+  if (status == TCRT_OK && (!context->has_run || !context->outputs[index].is_set))
+    status =
+        tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there are no outputs; run the context first", file_name(context));
+  if (status != TCRT_OK)
+    return leave(context, status);
   const tcrt_bound_t *output = &context->outputs[index];
-  if (!context->has_run || !output->is_set)
-    return leave(context, tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there are no outputs; run the context first",
-                                    file_name(context)));
-  tensor->dtype = (tcrt_dtype_t)c->outputs[index].dtype;
-  tensor->rank = c->outputs[index].rank;
-  memcpy(tensor->dims, output_dims_of(context, index), tensor->rank * sizeof(int64_t));
-  tcrt_tensor_size(tensor->dtype, tensor->rank, tensor->dims, &tensor->size_bytes);
+  describe_output(context, index, tensor);
   if (output->bound) {
     tensor->data = output->tensor.data;
     tensor->device = output->tensor.device;

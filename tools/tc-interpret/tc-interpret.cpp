@@ -17,6 +17,7 @@
 
 #include "tc/Dialect/Prim/Interpreter/Interpreter.h"
 #include "tc/Dialect/TC/IR/TC.h"
+#include "tc/Driver/Dtypes.h"
 #include "tc/Driver/Register.h"
 #include "tc/Run/Npz.h"
 #include "tc/Target/Reference.h"
@@ -62,26 +63,6 @@ Type getElementType(tcrt_dtype_t dtype, MLIRContext *context) {
                           tc::run::isSigned(dtype) ? IntegerType::Signless : IntegerType::Unsigned);
 }
 
-/// The dtype that holds values of an element type in a file.
-tcrt_dtype_t getDtype(Type type) {
-  unsigned bits = type.getIntOrFloatBitWidth();
-  if (type.isInteger(1))
-    return TCRT_DTYPE_BOOL;
-  if (isa<FloatType>(type))
-    return type.isF64() ? TCRT_DTYPE_F64 : type.isF16() ? TCRT_DTYPE_F16 : TCRT_DTYPE_F32;
-  bool isUnsigned = isUnsignedElement(type);
-  switch (std::max(bits, 8u)) {
-  case 8:
-    return isUnsigned ? TCRT_DTYPE_U8 : TCRT_DTYPE_I8;
-  case 16:
-    return isUnsigned ? TCRT_DTYPE_U16 : TCRT_DTYPE_I16;
-  case 32:
-    return isUnsigned ? TCRT_DTYPE_U32 : TCRT_DTYPE_I32;
-  default:
-    return isUnsigned ? TCRT_DTYPE_U64 : TCRT_DTYPE_I64;
-  }
-}
-
 llvm::Expected<Tensor> toTensor(const std::string &name, const tc::run::Tensor &array, Type expected) {
   Type type = getElementType(array.dtype, expected.getContext());
   if (!type)
@@ -98,7 +79,7 @@ llvm::Expected<Tensor> toTensor(const std::string &name, const tc::run::Tensor &
 
 tc::run::Tensor toArray(const Tensor &tensor) {
   tc::run::Tensor array;
-  array.dtype = getDtype(tensor.elementType);
+  array.dtype = tc::run::numpyDtype(tc::driver::getDtype(tensor.elementType));
   array.dims.assign(tensor.shape.begin(), tensor.shape.end());
   Tensor held =
       array.dtype == TCRT_DTYPE_F32 ? convertFloats(tensor, Float32Type::get(tensor.elementType.getContext())) : tensor;
