@@ -39,6 +39,7 @@ void compile(const std::string &model, const std::string &artifact, const Benchm
     words.push_back(options.dims[i].first + "=" + std::to_string(options.dims[i].second));
   }
   std::vector<char *> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string &word : words)
     arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -62,8 +63,8 @@ void compile(const std::string &model, const std::string &artifact, const Benchm
 void writeInputs(const Session &session, const std::string &path) {
   NamedTensors inputs;
   for (size_t i = 0; i < session.inputs().size(); ++i)
-    if (session.inputs()[i])
-      inputs.emplace_back("input_" + std::to_string(i), *session.inputs()[i]);
+    if (const std::optional<Tensor> &input = session.inputs()[i])
+      inputs.emplace_back("input_" + std::to_string(i), *input);
   writeNpz(path, inputs);
 }
 
@@ -139,8 +140,8 @@ std::vector<KernelResult> profile(const std::string &artifact, const Session &ti
   sessionOptions.profile = true;
   Session session(sessionOptions);
   for (uint32_t i = 0; i < timed.inputs().size(); ++i)
-    if (timed.inputs()[i])
-      session.setInput(i, *timed.inputs()[i]);
+    if (const std::optional<Tensor> &input = timed.inputs()[i])
+      session.setInput(i, *input);
   session.firstRun();
   session.bindBuffers();
   measure(session, 0);
@@ -152,14 +153,14 @@ std::vector<KernelResult> profile(const std::string &artifact, const Session &ti
   Clock::time_point end = Clock::now() + budget;
   for (int window = 0; window < 5 || (window < 1000 && Clock::now() < end); ++window) {
     check(tcrt_context_profile_reset(session.context()));
-    double runs = 0;
+    uint32_t runs = 0;
     for (Clock::time_point until = Clock::now() + budget / 50; runs < 1 || Clock::now() < until; ++runs)
       check(tcrt_context_run(session.context()));
     for (uint32_t i = 0; i < count; ++i) {
       tcrt_profile_entry_t entry;
       check(tcrt_context_profile(session.context(), i, &entry));
-      windows[i].push_back(double(entry.time_ns) / 1000 / runs);
-      all[i] = {entry.kernel, entry.nodes, double(entry.launches) / runs, 0, entry.flops, entry.bytes};
+      windows[i].push_back(double(entry.time_ns) / 1000 / double(runs));
+      all[i] = {entry.kernel, entry.nodes, double(entry.launches) / double(runs), 0, entry.flops, entry.bytes};
     }
   }
   std::vector<KernelResult> kernels;
@@ -261,6 +262,7 @@ ModelResult tc::bench::benchmark(const std::string &model, const BenchmarkOption
       continue;
     result.engines[i].times = Times::of(rounds[i].all);
     std::vector<double> ratios;
+    ratios.reserve(kRounds);
     for (int round = 0; round < kRounds; ++round)
       ratios.push_back(rounds[i].medians[size_t(round)] / rounds[0].medians[size_t(round)]);
     result.engines[i].ratio = medianOf(ratios);

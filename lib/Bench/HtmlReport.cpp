@@ -121,12 +121,12 @@ private:
   void drawAxes(std::string &svg) const {
     const double foot = kHeight - kBottom;
     const int step = right - left > 14 ? 2 : 1;
-    for (double at = left; at <= right; at += step) {
+    for (int at = int(left); at <= int(right); at += step) {
       svg += format("<line class=\"grid\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>", x(at), kTop, x(at), foot);
       svg += format("<text class=\"soft\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n", x(at), foot + 18,
                     at < 0 ? format("1/%.0f", std::exp2(-at)).c_str() : format("%.0f", std::exp2(at)).c_str());
     }
-    for (double at = bottom; at <= top; at += 1) {
+    for (int at = int(bottom); at <= int(top); ++at) {
       double gflops = std::pow(10, at);
       svg += format("<line class=\"grid\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>", kLeft, y(gflops),
                     kWidth - kRight, y(gflops));

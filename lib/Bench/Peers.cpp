@@ -17,7 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern const char tc_bench_peer_script[];
+namespace tc::bench {
+extern const char peerScript[];
+}
 
 using namespace tc::bench;
 using Json = nlohmann::json;
@@ -84,7 +86,7 @@ Peer::Peer(const std::string &name, const std::string &python, const std::string
            const TemporaryFolder &folder, uint32_t threads)
     : peer(name), outputsFile(folder.path() + "/" + name + ".npz") {
   std::string script = folder.path() + "/peer.py", threadsText = std::to_string(threads);
-  run::writeFile(script, {tc_bench_peer_script, tc_bench_peer_script + std::strlen(tc_bench_peer_script)});
+  run::writeFile(script, {peerScript, peerScript + std::strlen(peerScript)});
   int to[2], from[2];
   if (::pipe2(to, O_CLOEXEC) != 0)
     throw run::Failure{5, "tc-bench: error: no pipe can be made: " + std::string(std::strerror(errno))};

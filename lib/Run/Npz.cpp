@@ -92,7 +92,7 @@ Tensor parseNpy(Bytes file, const std::string &where) {
   for (size_t at = 0; at < shape.size();) {
     size_t end = std::min(shape.find(',', at), shape.size());
     std::string text = shape.substr(at, end - at);
-    text.erase(0, text.find_first_not_of(" "));
+    text.erase(0, text.find_first_not_of(' '));
     text.erase(text.find_last_not_of(" L") + 1);
     at = end + 1;
     if (text.empty())
