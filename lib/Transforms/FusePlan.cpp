@@ -282,7 +282,7 @@ int64_t Plan::countBuffers(ArrayRef<int> ids) const {
   return inputs.size() + std::max<int64_t>(1, results.size());
 }
 
-std::string Plan::refuseCommon(int id, Operation *op, ArrayRef<Use> uses) {
+std::string Plan::refuseCommon(int id, Operation *op) {
   Group &group = groups[id];
   if (int64_t(group.ops.size()) + group.copied >= limits.maxOps)
     return "the region has " + std::to_string(limits.maxOps) + " ops";
@@ -347,7 +347,7 @@ std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) 
     }
     frame = found;
   }
-  return refuseCommon(id, op, uses);
+  return refuseCommon(id, op);
 }
 
 std::string Plan::refuseReduce(int id, Operation *op, ArrayRef<Use> uses) {
@@ -374,7 +374,7 @@ std::string Plan::refuseReduce(int id, Operation *op, ArrayRef<Use> uses) {
     if (!aligned || *aligned != (rowOps.contains(def) ? unsigned(group.rowRank) : unsigned(group.space.size())))
       return "reads it at other positions";
   }
-  return refuseCommon(id, op, uses);
+  return refuseCommon(id, op);
 }
 
 bool Plan::tryGroups(Operation *op, ArrayRef<Use> uses) {

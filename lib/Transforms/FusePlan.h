@@ -118,7 +118,7 @@ private:
   /// Empty if `op` may join, else why not. `frame`: for contractions, the frame that op gets.
   std::string refuse(int id, mlir::Operation *op, llvm::ArrayRef<Use> uses, int &frame);
   std::string refuseReduce(int id, mlir::Operation *op, llvm::ArrayRef<Use> uses);
-  std::string refuseCommon(int id, mlir::Operation *op, llvm::ArrayRef<Use> uses);
+  std::string refuseCommon(int id, mlir::Operation *op);
   std::string refuseCopy(int producer, const llvm::SmallVector<std::pair<mlir::Operation *, Use>> &readers);
   std::string refuseMerge(int a, int b);
   bool tryGroups(mlir::Operation *op, llvm::ArrayRef<Use> uses);

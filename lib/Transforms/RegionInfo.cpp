@@ -161,10 +161,9 @@ private:
     for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
       Operation *next = through;
       // The data operand of a gather is read at positions that are data; its indices are not.
-      if (role == Role::Movement && i == 0 && !isa<prim::TransposeOp, prim::BroadcastOp>(op) &&
-          !(isa<prim::ReshapeOp>(op) && getSpace(operand) == getSpace(op->getResult(0))))
-        next = op;
-      else if (isa<prim::ConcatOp>(op))
+      bool isElsewhere = role == Role::Movement && i == 0 && !isa<prim::TransposeOp, prim::BroadcastOp>(op) &&
+                         !(isa<prim::ReshapeOp>(op) && getSpace(operand) == getSpace(op->getResult(0)));
+      if (isElsewhere || isa<prim::ConcatOp>(op))
         next = op;
       trace(operand, mapOperand(op, i, map), at, next, anchorOperand);
     }
