@@ -21,6 +21,7 @@
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 
 #include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Dialect/TC/IR/ErrorKind.h"
 #include "tcrt/artifact_abi.h"
 
 #include "mlir/IR/Builders.h"
@@ -134,7 +135,7 @@ private:
   StringRef symbolName(unsigned symbol) {
     return symbols && symbol < symbols.size() ? cast<prim::SymbolAttr>(symbols[symbol]).getName() : "?";
   }
-  void checkSymbol(unsigned symbol, Value value, StringRef what);
+  void checkSymbol(unsigned symbol, Value value, std::optional<StringRef> message = std::nullopt);
 
   //===--- memory -------------------------------------------------------------------------------------------------===//
   Value address(Value value);
@@ -250,7 +251,7 @@ Value ProgramBuilder::size(AffineExpr expr) {
 }
 
 /// The guards of a symbol that the runtime does not bind.
-void ProgramBuilder::checkSymbol(unsigned symbol, Value value, StringRef what) {
+void ProgramBuilder::checkSymbol(unsigned symbol, Value value, std::optional<StringRef> message) {
   int64_t min = 0, max = INT64_MAX, divisor = 1;
   if (symbols && symbol < symbols.size()) {
     auto attr = cast<prim::SymbolAttr>(symbols[symbol]);
@@ -260,14 +261,16 @@ void ProgramBuilder::checkSymbol(unsigned symbol, Value value, StringRef what) {
   }
   Value bad = LLVM::OrOp::create(b, loc, compare(LLVM::ICmpPredicate::slt, value, c64(min)),
                                  compare(LLVM::ICmpPredicate::sgt, value, c64(max)));
-  std::string range =
-      max == INT64_MAX ? llvm::formatv("at least {0}", min).str() : llvm::formatv("in [{0}, {1}]", min, max).str();
+  std::string range = max == INT64_MAX ? llvm::formatv("at least {0}", min).str()
+                      : min == max     ? std::to_string(min)
+                                       : llvm::formatv("in [{0}, {1}]", min, max).str();
   if (divisor > 1) {
     Value rest = LLVM::SRemOp::create(b, loc, value, c64(divisor));
     bad = LLVM::OrOp::create(b, loc, bad, compare(LLVM::ICmpPredicate::ne, rest, c64(0)));
     range += llvm::formatv(" and a multiple of {0}", divisor);
   }
-  failIf(bad, TCRT_CODE_REFUSED, llvm::formatv("{0} \"{1}\" must be {2}", what, symbolName(symbol), range));
+  failIf(bad, TCRT_CODE_REFUSED,
+         message ? message->str() : llvm::formatv("the size \"{0}\" must be {1}", symbolName(symbol), range).str());
 }
 
 PlaceAttr ProgramBuilder::placeOf(Value value) {
@@ -435,7 +438,7 @@ LogicalResult ProgramBuilder::buildInfer() {
       Value dim = load(i64, at(inputDims, 8 * derived.number));
       Value solved = floorDiv(LLVM::SubOp::create(b, loc, dim, size(evaluateAt(0))), c64(*slope));
       store(solved, at(frameSymbols, 8 * int64_t(symbol)));
-      checkSymbol(symbol, solved, "the size");
+      checkSymbol(symbol, solved);
       known.insert(symbol);
       changed = true;
     }
@@ -567,7 +570,7 @@ LogicalResult ProgramBuilder::emitFill(Operation *op) {
   Type element = type.getElementType();
   unsigned bits = getElementBits(element);
   if (bits % 8 != 0 || bits > 64)
-    return op->emitError() << "filling a tensor of " << element << " on the host is not supported";
+    return base::emitUnsupported(op) << "filling a tensor of " << element << " on the host is not supported";
   Type word = b.getIntegerType(bits);
   auto convert = [&](Value value) -> Value {
     if (isa<FloatType>(element)) {
@@ -589,7 +592,7 @@ LogicalResult ProgramBuilder::emitFill(Operation *op) {
     else if (auto number = dyn_cast<IntegerAttr>(splat.getValue()))
       value = number.getValue().zextOrTrunc(bits);
     else
-      return op->emitError() << "filling a tensor of " << element << " on the host is not supported";
+      return base::emitUnsupported(op) << "filling a tensor of " << element << " on the host is not supported";
     constant = LLVM::ConstantOp::create(b, loc, word, b.getIntegerAttr(word, value));
   } else {
     auto iota = cast<prim::IotaOp>(op);
@@ -682,7 +685,7 @@ LogicalResult ProgramBuilder::emit(Block &block) {
       copy(address(copyOp.getResult()), address(copyOp.getInput()), size(getSizeBytes(copyOp.getResult().getType())));
     } else if (auto bind = dyn_cast<prim::BindSymbolOp>(op)) {
       Value value = hostLoad(i64, address(bind.getValue()));
-      checkSymbol(bind.getSymbol(), value, "the size");
+      checkSymbol(bind.getSymbol(), value, bind.getMessage());
       store(value, at(frameSymbols, 8 * bind.getSymbol()));
     } else if (auto branchOp = dyn_cast<prim::IfOp>(op)) {
       emitIf(branchOp, result);

@@ -58,7 +58,16 @@ llvm::Expected<Tensor> evalSizes(SizesOp op, const Call &call) {
 }
 
 Results evalBindSymbol(const Call &call) {
-  call.frame.bindSymbol(cast<BindSymbolOp>(call.op).getSymbol(), toInts(call.operands[0])[0]);
+  auto bind = cast<BindSymbolOp>(call.op);
+  int64_t value = toInts(call.operands[0])[0];
+  auto function = bind->getParentOfType<func::FuncOp>();
+  auto symbols = function ? function->getAttrOfType<ArrayAttr>(kSymbolsAttr) : ArrayAttr();
+  auto [min, max] = getSizeBounds(getAffineSymbolExpr(bind.getSymbol(), bind.getContext()), symbols);
+  bool isListed = symbols && uint64_t(bind.getSymbol()) < symbols.size();
+  if (isListed && (value < min || value > max))
+    return call.fail(bind.getMessage() ? bind.getMessage()->str()
+                                       : llvm::formatv("the size {0} is not in [{1}, {2}]", value, min, max).str());
+  call.frame.bindSymbol(bind.getSymbol(), value);
   return std::vector<Tensor>();
 }
 

@@ -11,7 +11,7 @@
 
 using namespace mlir;
 
-void tc::prim::buildPrimPipeline(OpPassManager &functions) {
+void tc::prim::buildPrimPipeline(OpPassManager &functions, bool checkBounds) {
   // Constants first: scalars that are computed from constants become splats, which the patterns see through.
   functions.addPass(createFoldConstantsPass());
   functions.addPass(createCanonicalizePrimPass());
@@ -26,6 +26,9 @@ void tc::prim::buildPrimPipeline(OpPassManager &functions) {
   functions.addPass(createFoldConstantsPass());
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
+  functions.addPass(createInferInputRangesPass());
+  if (checkBounds)
+    functions.addPass(createCheckBoundsPass());
   functions.addPass(createVerifyPrimPass());
 }
 

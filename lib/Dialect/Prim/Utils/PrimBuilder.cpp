@@ -92,6 +92,12 @@ AffineExpr PrimBuilder::bindSymbol(StringRef name, Value value, int64_t min, int
   return symbol;
 }
 
+void PrimBuilder::guard(Value value, int64_t expected, const Twine &message) {
+  auto symbol = cast<AffineSymbolExpr>(symbols.add("guard", expected, expected));
+  auto bind = BindSymbolOp::create(*this, reshape(convert(value, getI64Type()), {}), symbol.getPosition());
+  bind.setMessage(message.str());
+}
+
 Value PrimBuilder::reshape(Value v, SizesRef sizes) {
   RankedTensorType type = makeType(elementOf(v), sizes);
   if (type == v.getType())

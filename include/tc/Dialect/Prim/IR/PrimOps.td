@@ -47,8 +47,15 @@ def Prim_SizesOp : Prim_Op<"sizes", [Pure]> {
   let hasVerifier = 1;
 }
 def Prim_BindSymbolOp : Prim_Op<"bind_symbol"> {
-  let summary = "Defines symbol `symbol` from a 0-D i64 tensor: a size that depends on data";
-  let arguments = (ins AnyRankedTensor:$value, I64Attr:$symbol);
+  let summary = "Defines symbol `symbol` from a 0-D i64 tensor: a size that depends on data, or a guard";
+  let description = [{
+    A run in which the value is not in the symbol's range fails with `message`, a sentence without a file name; where it is
+    absent, with one that names the symbol. A symbol with one possible value is a guard: nothing need read it.
+  }];
+  let arguments = (ins AnyRankedTensor:$value, I64Attr:$symbol, OptionalAttr<StrAttr>:$message);
+  let builders = [OpBuilder<(ins "::mlir::Value":$value, "int64_t":$symbol), [{
+    build($_builder, $_state, value, $_builder.getI64IntegerAttr(symbol), ::mlir::StringAttr());
+  }]>];
   let assemblyFormat = "$value `to` $symbol attr-dict `:` type($value)";
 }
 

@@ -22,9 +22,13 @@ namespace tc::prim {
 #define GEN_PASS_REGISTRATION
 #include "tc/Dialect/Prim/Transforms/Passes.h.inc"
 
+/// Of a function's argument: its integers lie in [low, high), as an array<i64: low, high>.
+inline constexpr llvm::StringLiteral kRangeAttr = "tc.range";
+
 /// Adds the passes that phase prim runs on each function after tc-convert-graph-to-prim, tc-verify-prim last. Their
 /// order has reasons, which stand in Pipeline.cpp.
-void buildPrimPipeline(mlir::OpPassManager &functions);
+/// `checkBounds`: adds tc-check-bounds.
+void buildPrimPipeline(mlir::OpPassManager &functions, bool checkBounds = false);
 /// Registers it as --tc-simplify-prim.
 void registerPrimPipeline();
 

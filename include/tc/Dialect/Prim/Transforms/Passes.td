@@ -14,6 +14,11 @@ def CanonicalizePrimPass : Pass<"tc-canonicalize-prim", "::mlir::func::FuncOp"> 
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
+def CheckBoundsPass : Pass<"tc-check-bounds", "::mlir::func::FuncOp"> {
+  let summary = "Make a run fail where an index is out of range, instead of clamping it";
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
 def DecomposeCompositesPass : Pass<"tc-decompose-composites", "::mlir::func::FuncOp"> {
   let summary = "Write softmax, norm and attention as reductions, products and elementwise ops";
   let options = [ListOption<"keep", "keep", "std::string", "Composites that the target takes whole: softmax, norm, attention">];
@@ -39,6 +44,10 @@ def FoldConstantsPass : Pass<"tc-fold-constants", "::mlir::func::FuncOp"> {
 def FoldConvScalePass : Pass<"tc-fold-conv-scale", "::mlir::func::FuncOp"> {
   let summary = "Multiply factors per channel, such as those of batch normalization, into the weights before them";
   let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
+def InferInputRangesPass : Pass<"tc-infer-input-ranges", "::mlir::func::FuncOp"> {
+  let summary = "Write on integer inputs which values make sense, from the dims that they select from";
 }
 
 def RecognizeCompositesPass : Pass<"tc-recognize-composites", "::mlir::func::FuncOp"> {

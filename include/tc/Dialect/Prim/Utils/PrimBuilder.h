@@ -26,6 +26,11 @@ using SizesRef = llvm::ArrayRef<mlir::AffineExpr>;
 class SymbolTableBuilder {
 public:
   explicit SymbolTableBuilder(mlir::MLIRContext *context) : context(context) {}
+  /// Goes on with the symbols of a function; `known` may be null.
+  SymbolTableBuilder(mlir::MLIRContext *context, mlir::ArrayAttr known) : context(context) {
+    if (known)
+      symbols.append(known.begin(), known.end());
+  }
   /// A new symbol; the name is made unique.
   mlir::AffineExpr add(llvm::StringRef name, int64_t min = 0, int64_t max = INT64_MAX);
   /// Lowers the upper bound of a symbol.
@@ -75,6 +80,8 @@ public:
   mlir::Value sizeValue(mlir::AffineExpr expr);
   /// A fresh symbol whose value is computed from data: `value` is a tensor of one i64 element.
   mlir::AffineExpr bindSymbol(llvm::StringRef name, mlir::Value value, int64_t min = 0, int64_t max = INT64_MAX);
+  /// A run where the element of `value`, an integer, is not `expected` fails with the sentence.
+  void guard(mlir::Value value, int64_t expected, const llvm::Twine &message);
 
   // --- movement ---
   mlir::Value reshape(mlir::Value v, SizesRef sizes);
