@@ -62,6 +62,7 @@ private:
   void checkSkipped(graph::NodeOp node);
   Value foldIntegers(Value v);
   Value refine(Value v, Type declared);
+  void checkOutput(graph::FuncOp source, unsigned index, Value v);
   /// Whether `v` is the result of something that failed.
   bool isPoisoned(Value v) const { return !values.count(v); }
 
@@ -146,6 +147,9 @@ Value Converter::refine(Value v, Type declared) {
       ofData |= symbol && symbol.getPosition() >= inputSymbols;
     });
     if (ofData && !known.isDynamicDim(i)) {
+      builder.guard(builder.sizeValue(size), known.getDimSize(i),
+                    "node \"" + graph::getNodeName(builder.getLoc()) + "\": dim " + Twine(i) +
+                        " of its result is not " + Twine(known.getDimSize(i)) + ", as the model declares");
       size = builder.size(known.getDimSize(i));
       changed = true;
     }
@@ -357,6 +361,35 @@ FailureOr<RankedTensorType> Converter::argumentType(graph::FuncOp source, unsign
   return makeType(tensor.getElementType(), sizes);
 }
 
+/// Holds a computed output against what the file declares: element type, rank and sizes that are known on both sides
+/// must agree; a declared size of a dim that is not known yet becomes a guard.
+void Converter::checkOutput(graph::FuncOp source, unsigned index, Value v) {
+  Type declared = source.getResultTypes()[index];
+  if (auto attr = source.getResultAttrOfType<TypeAttr>(index, graph::kDeclaredTypeAttr))
+    declared = attr.getValue();
+  auto type = dyn_cast<RankedTensorType>(v.getType());
+  auto tensor = dyn_cast<TensorType>(declared);
+  if (!type || isa<base::UnknownType, NoneType>(declared))
+    return;
+  auto ranked = dyn_cast<RankedTensorType>(declared);
+  bool agrees = tensor && tensor.getElementType() == type.getElementType() &&
+                (!ranked || succeeded(verifyCompatibleShape(ranked.getShape(), type.getShape())));
+  StringRef name = source.getResultName(index);
+  if (!agrees) {
+    std::string text;
+    llvm::raw_string_ostream(text) << declared;
+    return reportInvalid(v.getDefiningOp() ? v.getLoc() : UnknownLoc::get(v.getContext()),
+                         "output \"" + name + "\": the model declares it as " + text + ", but its nodes compute " +
+                             describe(v) + "; correct the declaration, or the nodes");
+  }
+  if (ranked)
+    for (auto [i, size] : llvm::enumerate(getSizes(v)))
+      if (type.isDynamicDim(i) && !ranked.isDynamicDim(i))
+        builder.guard(builder.sizeValue(size), ranked.getDimSize(i),
+                      "output \"" + name + "\": dim " + Twine(i) + " is not " + Twine(ranked.getDimSize(i)) +
+                          ", as the model declares");
+}
+
 FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
   MLIRContext *context = module.getContext();
   Builder b(context);
@@ -372,11 +405,11 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
       }
   for (const auto &entry : options.shapes)
     if (llvm::none_of(llvm::seq<unsigned>(0, count), [&](unsigned i) { return source.getArgName(i) == entry.first; }))
-      reportInvalid(source.getLoc(),
+      reportInvalid(UnknownLoc::get(context),
                     "--shape names the input \"" + Twine(entry.first) + "\", which the model does not have");
   for (const auto &entry : options.dims)
     if (!namedSizes.count(entry.first))
-      reportInvalid(source.getLoc(),
+      reportInvalid(UnknownLoc::get(context),
                     "--dim names the dimension \"" + Twine(entry.first) + "\", which no input of the model has");
   auto function = func::FuncOp::create(source.getLoc(), source.getSymName(), b.getFunctionType({}, {}));
   OwningOpRef<func::FuncOp> owner(function);
@@ -406,6 +439,10 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
       return failure();
     }
   builder.setLoc(source.getLoc());
+  for (auto [i, v] : llvm::enumerate(*results))
+    checkOutput(source, i, v);
+  if (failedNodes > 0)
+    return failure();
   func::ReturnOp::create(builder, *results);
   function.setFunctionType(b.getFunctionType(inputs, ValueRange(*results).getTypes()));
   function->setAttr(kSymbolsAttr, symbols.getAttr());
