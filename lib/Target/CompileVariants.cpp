@@ -7,6 +7,8 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "tc/Dialect/TC/IR/ErrorKind.h"
+#include "tc/Support/Progress.h"
 #include "tc/Target/Passes.h"
 #include "tc/Target/Target.h"
 
@@ -51,12 +53,18 @@ llvm::Error tc::target::compileVariants(ModuleOp module, const ObjectOptions &op
 
   std::atomic<size_t> next = 0;
   std::mutex mutex;
-  std::vector<std::pair<size_t, std::string>> errors;
+  size_t firstFailed = parts.size();
+  llvm::Error firstError = llvm::Error::success();
+  progress::setCount(parts.size());
   auto work = [&] {
-    for (size_t i = next++; i < parts.size(); i = next++)
+    for (size_t i = next++; i < parts.size(); i = next++, progress::advance())
       if (llvm::Error error = parts[i].compilation->compilePart(parts[i].number)) {
         std::lock_guard<std::mutex> lock(mutex);
-        errors.emplace_back(i, llvm::toString(std::move(error)));
+        if (i < firstFailed) {
+          firstFailed = i;
+          std::swap(firstError, error);
+        }
+        llvm::consumeError(std::move(error));
       }
   };
   unsigned jobs = options.jobs ? options.jobs : llvm::hardware_concurrency().compute_thread_count();
@@ -68,10 +76,8 @@ llvm::Error tc::target::compileVariants(ModuleOp module, const ObjectOptions &op
   work();
   for (llvm::thread &thread : threads)
     thread.join();
-  if (!errors.empty()) {
-    llvm::sort(errors);
-    return llvm::createStringError(errors.front().second);
-  }
+  if (firstError)
+    return firstError;
 
   OpBuilder builder(module.getContext());
   for (auto [variant, compilation] : llvm::zip_equal(variants, compilations)) {
@@ -112,10 +118,16 @@ struct CompileVariants : public tc::target::impl::CompileVariantsPassBase<Compil
     ObjectOptions options;
     options.jobs = jobs;
     options.debugDir = debugDir;
-    if (llvm::Error error = compileVariants(getOperation(), options)) {
-      getOperation().emitError() << llvm::toString(std::move(error));
-      signalPassFailure();
-    }
+    llvm::Error failed =
+        llvm::handleErrors(compileVariants(getOperation(), options), [&](const llvm::ErrorInfoBase &error) {
+          bool ofSystem = error.convertToErrorCode().category() == std::generic_category();
+          // No node is to blame.
+          base::emitError(UnknownLoc::get(&getContext()),
+                          ofSystem ? base::ErrorKind::Environment : base::ErrorKind::Internal)
+              << error.message();
+          signalPassFailure();
+        });
+    llvm::consumeError(std::move(failed));
   }
 };
 

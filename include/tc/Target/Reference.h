@@ -25,9 +25,9 @@
 
 namespace tc::target {
 
-/// Inputs for a function of prim: floats N(0, 1), bools and integers 0 or 1; the same seed gives the same bytes.
-/// `sizes`: values of symbols by name; others get the least size in their range that is at least 2 and a multiple of
-/// their divisor.
+/// Inputs for a function of prim: floats N(0, 1), bools and integers 0 or 1, or in tc.range; the same seed gives the
+/// same bytes. `sizes`: values of symbols by name; others get the least size in their range that is at least 2 and a
+/// multiple of their divisor.
 llvm::Expected<std::vector<prim::Tensor>> makeRandomInputs(mlir::func::FuncOp func,
                                                            const llvm::StringMap<int64_t> &sizes, uint64_t seed);
 

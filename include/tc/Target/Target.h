@@ -41,7 +41,8 @@ struct Object {
   std::vector<DeviceObject> cubins, ptx;
 };
 
-/// One variant on its way. `compilePart` is called once per part, from any thread; then `finish` once.
+/// One variant on its way. `compilePart` is called once per part, from any thread; then `finish` once. An error with a
+/// code of std::errc means that a file, a tool or memory is not there; others are defects of tc.
 class VariantCompilation {
 public:
   virtual ~VariantCompilation() = default;

@@ -55,19 +55,29 @@ llvm::Expected<std::string> assemble(StringRef ptx, StringRef chip) {
   llvm::ErrorOr<std::string> ptxas = findPtxas();
   if (!ptxas)
     return llvm::createStringError(
+        std::make_error_code(std::errc::no_such_file_or_directory),
         "ptxas was not found; building GPU artifacts needs the CUDA toolkit: set CUDA_PATH to it");
   SmallString<128> source, cubin, log;
-  if (llvm::sys::fs::createTemporaryFile("tc", "ptx", source) ||
-      llvm::sys::fs::createTemporaryFile("tc", "cubin", cubin) || llvm::sys::fs::createTemporaryFile("tc", "log", log))
-    return llvm::createStringError("cannot create a temporary file for ptxas");
+  auto create = [](StringRef suffix, SmallString<128> &path) {
+    return llvm::sys::fs::createTemporaryFile("tc", suffix, path);
+  };
+  std::error_code failed = create("ptx", source);
+  failed = failed ? failed : create("cubin", cubin);
+  failed = failed ? failed : create("log", log);
+  if (failed)
+    return llvm::createStringError(failed, "cannot make a temporary file for ptxas: " + failed.message());
   llvm::FileRemover removeSource(source), removeCubin(cubin), removeLog(log);
   {
     std::error_code error;
     llvm::raw_fd_ostream stream(source, error);
-    stream << ptx;
-    stream.close();
-    if (error || stream.has_error())
-      return llvm::createStringError("cannot write a temporary file for ptxas");
+    if (!error) {
+      stream << ptx;
+      stream.close();
+      error = stream.error();
+      stream.clear_error();
+    }
+    if (error)
+      return llvm::createStringError(error, "cannot write a temporary file for ptxas: " + error.message());
   }
   std::string arch = ("-arch=" + chip).str();
   std::optional<StringRef> redirects[] = {StringRef(), log.str(), log.str()};

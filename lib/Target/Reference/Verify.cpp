@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Target/Reference.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -137,9 +138,14 @@ llvm::Expected<std::vector<Tensor>> tc::target::makeRandomInputs(func::FuncOp fu
       inputs.push_back(fromDoubles(tensor.getElementType(), shape, elements));
       continue;
     }
+    int64_t low = 0, high = 2;
+    if (auto range = func.getArgAttrOfType<DenseI64ArrayAttr>(i, kRangeAttr); range && range.size() == 2) {
+      low = range[0];
+      high = std::max(range[1], low + 1);
+    }
     std::vector<int64_t> elements(count);
     for (int64_t &element : elements)
-      element = int64_t(random() >> 63);
+      element = low + int64_t((random() >> 1) % uint64_t(high - low));
     inputs.push_back(fromInts(tensor.getElementType(), shape, elements));
   }
   return inputs;
