@@ -49,12 +49,14 @@ typedef struct tcrt_file_header_t {
 } tcrt_file_header_t;
 
 enum {
-  TCRT_SECTION_MANIFEST = 1,  /* JSON, for tools only */
-  TCRT_SECTION_SIGNATURE = 2, /* tcrt_signature_t and its tables */
-  TCRT_SECTION_HOST_ELF = 3,  /* x86-64 ELF shared object: host program, and kernels of a CPU variant */
-  TCRT_SECTION_CUBIN = 4,     /* device code for one SM version */
-  TCRT_SECTION_PTX = 5,       /* device code that the driver can compile for newer GPUs, NUL-terminated */
-  TCRT_SECTION_WEIGHTS = 6    /* constants, each aligned to TCRT_DATA_ALIGN */
+  TCRT_SECTION_MANIFEST = 1,     /* JSON, for tools only */
+  TCRT_SECTION_SIGNATURE = 2,    /* tcrt_signature_t and its tables */
+  TCRT_SECTION_HOST_ELF = 3,     /* x86-64 ELF shared object: host program, and kernels of a CPU variant */
+  TCRT_SECTION_CUBIN = 4,        /* device code for one SM version */
+  TCRT_SECTION_PTX = 5,          /* device code that the driver can compile for newer GPUs, NUL-terminated */
+  TCRT_SECTION_WEIGHTS = 6,      /* constants, each aligned to TCRT_DATA_ALIGN */
+  TCRT_SECTION_WEIGHTS_FILE = 7, /* instead of WEIGHTS: tcrt_weights_file_t, the constants are in a file of their own */
+  TCRT_SECTION_ARTIFACT = 8      /* a whole artifact with the code for another device, TCRT_DEVICE_* in `arch` */
 };
 
 /* One entry of the section table. 64 bytes. Sections do not overlap and are sorted by offset. */
@@ -62,12 +64,29 @@ typedef struct tcrt_section_t {
   uint32_t kind; /* TCRT_SECTION_*; an unknown kind is ignored */
   uint32_t arch; /* CUBIN, PTX: ten times the SM version, 900 for sm_90, plus 1 for architecture-specific code, 901 for
                     sm_90a, which runs on exactly that version; a CUBIN else runs on its major version from its minor
-                    version on, PTX on any version from it on; other kinds: 0 */
-  uint64_t offset; /* from the start of the file, multiple of TCRT_SECTION_ALIGN */
-  uint64_t size;   /* bytes, without padding */
-  uint8_t sha256[32];
+                    version on, PTX on any version from it on; ARTIFACT: the device; other kinds: 0 */
+  uint64_t offset;    /* from the start of the file, multiple of TCRT_SECTION_ALIGN */
+  uint64_t size;      /* bytes, without padding */
+  uint8_t sha256[32]; /* ARTIFACT: zero, what is inside has hashes of its own */
   uint64_t reserved;
 } tcrt_section_t;
+
+/* The file with the constants of artifact FILE is FILE.weights: a tcrt_weights_header_t, zeros up to
+ * TCRT_SECTION_ALIGN, then what would be the WEIGHTS section. */
+#define TCRT_WEIGHTS_MAGIC "tcwts\r\n\x1a"
+
+/* What an artifact says about that file. */
+typedef struct tcrt_weights_file_t {
+  uint64_t size; /* bytes of constants */
+  uint8_t sha256[32];
+} tcrt_weights_file_t;
+
+/* At the start of that file; `weights` is what the artifact says, too, so that files of different compiles are told
+ * apart without reading them. */
+typedef struct tcrt_weights_header_t {
+  uint8_t magic[TCRT_MAGIC_SIZE];
+  tcrt_weights_file_t weights;
+} tcrt_weights_header_t;
 
 /* Element types. Values are part of the format. Sub-byte types are packed low bits first, rounded up to a byte. */
 typedef enum tcrt_dtype_t {

@@ -73,4 +73,4 @@ llvm::ArrayRef<tcrt_sig_dim_t> Reader::dims(const tcrt_sig_value_t &value) const
 llvm::StringRef Reader::name(tcrt_sig_name_t name) const {
   return {impl->container.strings + name.offset, name.length};
 }
-uint64_t Reader::weightsSize() const { return impl->container.weights ? impl->container.weights->size : 0; }
+uint64_t Reader::weightsSize() const { return impl->container.weights_size; }

@@ -65,8 +65,12 @@ uint64_t ArtifactSpec::addWeights(Segment segment) {
 
 namespace {
 
-Error fail(StringRef path, const llvm::Twine &what) {
-  return llvm::createStringError((path + ": error: " + what).str());
+/// What the caller of the writer did wrong, a defect of tc.
+Error fail(StringRef path, const llvm::Twine &what) { return llvm::createStringError(path + ": error: " + what); }
+
+/// A file that cannot be read or written.
+Error failFile(StringRef path, const llvm::Twine &what) {
+  return llvm::createStringError(std::make_error_code(std::errc::io_error), path + ": error: " + what);
 }
 
 /// Where the bytes go.
@@ -107,7 +111,8 @@ public:
       if (written < 0 && errno == EINTR)
         continue;
       if (written <= 0)
-        return fail(path, llvm::Twine("the file cannot be written: ") + std::strerror(written < 0 ? errno : ENOSPC));
+        return failFile(path,
+                        llvm::Twine("the file cannot be written: ") + std::strerror(written < 0 ? errno : ENOSPC));
       data = data.drop_front(size_t(written));
       offset += uint64_t(written);
     }
@@ -238,7 +243,27 @@ private:
 /// Writes sections one after the other and collects their records.
 class FileBuilder {
 public:
-  FileBuilder(const ArtifactSpec &spec, StringRef path, Output &output) : spec(spec), path(path), output(output) {}
+  /// `base`: where the artifact starts in the output. `weightsFile`: where the weights are, if they are external.
+  FileBuilder(const ArtifactSpec &spec, StringRef path, Output &output, uint64_t base = 0,
+              const tcrt_weights_file_t *weightsFile = nullptr)
+      : spec(spec), path(path), output(output), base(base), weightsFile(weightsFile) {}
+
+  /// The file of external weights.
+  llvm::Expected<tcrt_weights_file_t> writeWeightsFile() {
+    if (Error error = checkSpec())
+      return std::move(error);
+    if (Error error = pad(sizeof(tcrt_weights_header_t)))
+      return std::move(error);
+    if (Error error = addWeights())
+      return std::move(error);
+    tcrt_weights_header_t header = {};
+    std::memcpy(header.magic, TCRT_WEIGHTS_MAGIC, TCRT_MAGIC_SIZE);
+    header.weights.size = sections.back().size;
+    std::memcpy(header.weights.sha256, sections.back().sha256, sizeof header.weights.sha256);
+    if (Error error = output.overwrite(0, asBytes(header)))
+      return std::move(error);
+    return header.weights;
+  }
 
   Error write() {
     if (Error error = checkSpec())
@@ -253,8 +278,8 @@ public:
       if (found == codes.end())
         codes.push_back(&variant.elf);
     }
-    uint64_t sectionCount =
-        firstCode + codes.size() + spec.cubins.size() + spec.ptx.size() + (spec.weights.empty() ? 0 : 1);
+    uint64_t sectionCount = firstCode + codes.size() + spec.cubins.size() + spec.ptx.size() +
+                            (spec.weights.empty() ? 0 : 1) + spec.others.size();
     const uint64_t tableOffset = sizeof(tcrt_file_header_t);
     if (Error error = pad(tableOffset + sectionCount * sizeof(tcrt_section_t)))
       return error;
@@ -274,7 +299,13 @@ public:
       if (Error error = addSection(TCRT_SECTION_PTX, ptx.arch, {ptx.text, StringRef("\0", 1)}))
         return error;
     if (!spec.weights.empty())
-      if (Error error = addWeights())
+      if (Error error = weightsFile
+                            ? addSection(TCRT_SECTION_WEIGHTS_FILE, 0,
+                                         {StringRef(reinterpret_cast<const char *>(weightsFile), sizeof *weightsFile)})
+                            : addWeights())
+        return error;
+    for (const ArtifactSpec &other : spec.others)
+      if (Error error = addArtifact(other))
         return error;
 
     tcrt_file_header_t header = {};
@@ -288,9 +319,9 @@ public:
     ArrayRef<uint8_t> table(reinterpret_cast<const uint8_t *>(sections.data()),
                             sections.size() * sizeof(tcrt_section_t));
     tcrt_sha256(table.data(), table.size(), header.table_sha256);
-    if (Error error = output.overwrite(tableOffset, table))
+    if (Error error = output.overwrite(base + tableOffset, table))
       return error;
-    return output.overwrite(0, asBytes(header));
+    return output.overwrite(base, asBytes(header));
   }
 
 private:
@@ -375,6 +406,20 @@ private:
     return Error::success();
   }
 
+  Error addArtifact(const ArtifactSpec &other) {
+    if (other.variants.empty() || other.externalWeights || !other.others.empty())
+      return fail(path, "a part for another device is not well-formed");
+    if (Error error = beginSection(TCRT_SECTION_ARTIFACT, other.variants.front().device))
+      return error;
+    FileBuilder builder(other, path, output, base + size);
+    if (Error error = builder.write())
+      return error;
+    size += builder.size;
+    endSection();
+    std::memset(sections.back().sha256, 0, sizeof sections.back().sha256);
+    return Error::success();
+  }
+
   Error addSegment(const Segment &segment) {
     switch (segment.source) {
     case Segment::Source::Bytes:
@@ -405,7 +450,7 @@ private:
       fd = ::open(segment.path.c_str(), O_RDONLY | O_CLOEXEC);
     while (fd < 0 && errno == EINTR);
     if (fd < 0)
-      return fail(segment.path, llvm::Twine("the file cannot be read: ") + std::strerror(errno));
+      return failFile(segment.path, llvm::Twine("the file cannot be read: ") + std::strerror(errno));
     llvm::scope_exit close([&] { ::close(fd); });
     std::vector<uint8_t> buffer(std::min<uint64_t>(segment.size, uint64_t(1) << 20));
     for (uint64_t done = 0; done < segment.size;) {
@@ -414,10 +459,10 @@ private:
       if (got < 0 && errno == EINTR)
         continue;
       if (got < 0)
-        return fail(segment.path, llvm::Twine("the file cannot be read: ") + std::strerror(errno));
+        return failFile(segment.path, llvm::Twine("the file cannot be read: ") + std::strerror(errno));
       if (got == 0)
-        return fail(segment.path,
-                    "the file is cut off; a constant ends at byte " + llvm::Twine(segment.fileOffset + segment.size));
+        return failFile(segment.path, "the file is cut off; a constant ends at byte " +
+                                          llvm::Twine(segment.fileOffset + segment.size));
       if (Error error = put(ArrayRef<uint8_t>(buffer.data(), size_t(got)), true))
         return error;
       done += uint64_t(got);
@@ -428,6 +473,8 @@ private:
   const ArtifactSpec &spec;
   StringRef path;
   Output &output;
+  uint64_t base;
+  const tcrt_weights_file_t *weightsFile;
   uint64_t size = 0;
   tcrt_sha256_t hash = {};
   std::vector<tcrt_section_t> sections;
@@ -438,55 +485,97 @@ Error readBack(const ArtifactSpec &spec, StringRef path, const void *data, uint6
   std::string name = path.str();
   tcrt_container_t container;
   if (tcrt_container_parse(data, size, name.c_str(), 0, &container) != TCRT_OK)
-    return llvm::createStringError(tcrt_last_error());
+    return llvm::createStringError(llvm::Twine(tcrt_last_error()));
   for (const Variant &variant : spec.variants) {
     tcrt_elf_image_t image;
     if (tcrt_elf_load(reinterpret_cast<const uint8_t *>(variant.elf.data()), variant.elf.size(), name.c_str(),
                       variant.name.c_str(), -1, 0, &image) != TCRT_OK)
-      return llvm::createStringError(tcrt_last_error());
+      return llvm::createStringError(llvm::Twine(tcrt_last_error()));
     tcrt_elf_unload(&image);
   }
+  return Error::success();
+}
+
+/// A file that takes its name only when it is finished.
+class PendingFile {
+public:
+  ~PendingFile() {
+    if (temporary)
+      llvm::consumeError(temporary->discard());
+  }
+  Error open(StringRef path);
+  int fd() const { return temporary->FD; }
+  StringRef target() const { return name; }
+  Error keep() {
+    Error renamed = temporary->keep(name);
+    temporary.reset();
+    return renamed ? failFile(path, "the file cannot be written: " + llvm::toString(std::move(renamed)))
+                   : Error::success();
+  }
+
+private:
+  std::string path;
+  llvm::SmallString<256> name;
+  std::optional<llvm::sys::fs::TempFile> temporary;
+};
+
+Error PendingFile::open(StringRef output) {
+  path = output.str();
+  // A link keeps being one: what it names is replaced.
+  llvm::SmallString<256> &target = name;
+  target = output;
+  llvm::sys::fs::file_status status;
+  if (!llvm::sys::fs::status(path, status) && llvm::sys::fs::exists(status)) {
+    if (!llvm::sys::fs::is_regular_file(status))
+      return failFile(path, "the output exists and is not a regular file; give another name");
+    if (llvm::sys::fs::real_path(path, target))
+      target = path;
+    if (::access(target.c_str(), W_OK) != 0)
+      return failFile(path, llvm::Twine("the file cannot be written: ") + std::strerror(errno));
+  }
+  llvm::Expected<llvm::sys::fs::TempFile> created = llvm::sys::fs::TempFile::create(target + ".%%%%%%%%.tmp");
+  if (!created)
+    return failFile(path, "the file cannot be written: " + llvm::toString(created.takeError()));
+  temporary = std::move(*created);
   return Error::success();
 }
 
 } // namespace
 
 Error tc::artifact::writeArtifact(const ArtifactSpec &spec, StringRef path) {
-  // A link keeps being one: what it names is replaced.
-  llvm::SmallString<256> target(path);
-  llvm::sys::fs::file_status status;
-  if (!llvm::sys::fs::status(path, status) && llvm::sys::fs::exists(status)) {
-    if (!llvm::sys::fs::is_regular_file(status))
-      return fail(path, "the output exists and is not a regular file; give another name");
-    if (llvm::sys::fs::real_path(path, target))
-      target = path;
-    if (::access(target.c_str(), W_OK) != 0)
-      return fail(path, llvm::Twine("the file cannot be written: ") + std::strerror(errno));
+  PendingFile file, weightsFile;
+  std::optional<tcrt_weights_file_t> weights;
+  if (spec.externalWeights && !spec.weights.empty()) {
+    std::string weightsPath = (path + ".weights").str();
+    if (Error error = weightsFile.open(weightsPath))
+      return error;
+    FileOutput output(weightsFile.fd(), weightsPath);
+    llvm::Expected<tcrt_weights_file_t> written = FileBuilder(spec, weightsPath, output).writeWeightsFile();
+    if (!written)
+      return written.takeError();
+    weights = *written;
   }
-  llvm::Expected<llvm::sys::fs::TempFile> temporary = llvm::sys::fs::TempFile::create(target + ".%%%%%%%%.tmp");
-  if (!temporary)
-    return fail(path, "the file cannot be written: " + llvm::toString(temporary.takeError()));
-  FileOutput output(temporary->FD, path);
-  Error error = FileBuilder(spec, path, output).write();
-  if (!error) {
-    auto buffer = llvm::MemoryBuffer::getOpenFile(llvm::sys::fs::convertFDToNativeFile(temporary->FD), target,
-                                                  /*FileSize=*/-1, /*RequiresNullTerminator=*/false);
-    if (!buffer)
-      error = fail(path, "the file cannot be read back: " + buffer.getError().message());
-    else
-      error = readBack(spec, path, (*buffer)->getBufferStart(), (*buffer)->getBufferSize());
-  }
-  if (error) {
-    llvm::consumeError(temporary->discard());
+  if (Error error = file.open(path))
     return error;
-  }
-  if (Error renamed = temporary->keep(target))
-    return fail(path, "the file cannot be written: " + llvm::toString(std::move(renamed)));
-  return Error::success();
+  FileOutput output(file.fd(), path);
+  if (Error error = FileBuilder(spec, path, output, 0, weights ? &*weights : nullptr).write())
+    return error;
+  auto buffer = llvm::MemoryBuffer::getOpenFile(llvm::sys::fs::convertFDToNativeFile(file.fd()), file.target(),
+                                                /*FileSize=*/-1, /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return failFile(path, "the file cannot be read back: " + buffer.getError().message());
+  if (Error error = readBack(spec, path, (*buffer)->getBufferStart(), (*buffer)->getBufferSize()))
+    return error;
+  if (weights)
+    if (Error error = weightsFile.keep())
+      return error;
+  return file.keep();
 }
 
 llvm::Expected<std::string> tc::artifact::writeArtifactToMemory(const ArtifactSpec &spec) {
   MemoryOutput output;
+  if (spec.externalWeights)
+    return fail("(memory)", "an artifact in memory has no file of its own for weights");
   if (Error error = FileBuilder(spec, "(memory)", output).write())
     return std::move(error);
   if (Error error = readBack(spec, "(memory)", output.bytes.data(), output.bytes.size()))

@@ -14,7 +14,8 @@
 #define MAX_RECORDS (1u << 24)
 
 const char *tcrt_section_kind_name(uint32_t kind) {
-  static const char *const names[] = {"unknown", "manifest", "signature", "host code", "cubin", "PTX", "weights"};
+  static const char *const names[] = {"unknown", "manifest", "signature",    "host code", "cubin",
+                                      "PTX",     "weights",  "weights file", "artifact"};
   return kind < sizeof names / sizeof names[0] ? names[kind] : names[0];
 }
 
@@ -40,6 +41,7 @@ static int is_arch(uint32_t arch) { return arch >= 100 && arch < 100000 && arch 
 static tcrt_status_t check_sections(tcrt_container_t *container, uint32_t flags) {
   uint64_t end = 0;
   const tcrt_section_t *signature = NULL;
+  int has_weights = 0;
   for (uint32_t i = 0; i < container->section_count; ++i) {
     const tcrt_section_t *section = &container->sections[i];
     if (section->offset % TCRT_SECTION_ALIGN != 0)
@@ -61,9 +63,21 @@ static tcrt_status_t check_sections(tcrt_container_t *container, uint32_t flags)
       signature = section;
       break;
     case TCRT_SECTION_WEIGHTS:
-      if (container->weights)
+    case TCRT_SECTION_WEIGHTS_FILE:
+      if (has_weights)
         return corrupt(container, "there are two weights sections");
-      container->weights = section;
+      has_weights = 1;
+      container->weights_size = section->size;
+      container->weights = container->data + section->offset;
+      if (section->kind == TCRT_SECTION_WEIGHTS)
+        break;
+      if (section->size != sizeof(tcrt_weights_file_t))
+        return corrupt(container, "what it says about the file with its weights is not valid");
+      container->weights_file = (const tcrt_weights_file_t *)(container->data + section->offset);
+      container->weights_size = container->weights_file->size;
+      container->weights = NULL;
+      if (container->weights_size > UINT64_MAX / 2)
+        return corrupt(container, "what it says about the file with its weights is not valid");
       break;
     case TCRT_SECTION_CUBIN:
       if (!is_arch(section->arch))
@@ -85,8 +99,8 @@ static tcrt_status_t check_sections(tcrt_container_t *container, uint32_t flags)
     for (uint32_t i = 0; i < container->section_count; ++i) {
       const tcrt_section_t *section = &container->sections[i];
       int is_cheap = section->kind == TCRT_SECTION_MANIFEST || section->kind == TCRT_SECTION_SIGNATURE ||
-                     section->kind == TCRT_SECTION_HOST_ELF;
-      if (!is_cheap && !(flags & TCRT_PARSE_ALL_HASHES))
+                     section->kind == TCRT_SECTION_HOST_ELF || section->kind == TCRT_SECTION_WEIGHTS_FILE;
+      if ((!is_cheap && !(flags & TCRT_PARSE_ALL_HASHES)) || section->kind == TCRT_SECTION_ARTIFACT)
         continue;
       tcrt_status_t status = tcrt_container_check_hash(container, section);
       if (status != TCRT_OK)
@@ -167,8 +181,8 @@ static tcrt_status_t check_value(const tcrt_container_t *container, const tcrt_s
   if (is_static && !tcrt_tensor_size((tcrt_dtype_t)value->dtype, value->rank, dims, &size_bytes))
     return corrupt(container, "the size of an input or output overflows");
   if (value->flags & TCRT_VALUE_FLAG_DEFAULT) {
-    if (!is_input || !is_static || !container->weights || value->default_offset % TCRT_DATA_ALIGN != 0 ||
-        !tcrt_in_range(value->default_offset, size_bytes, container->weights->size))
+    if (!is_input || !is_static || value->default_offset % TCRT_DATA_ALIGN != 0 ||
+        !tcrt_in_range(value->default_offset, size_bytes, container->weights_size))
       return corrupt(container, "the default value of an input is not valid");
   }
   return TCRT_OK;
@@ -221,7 +235,7 @@ static tcrt_status_t check_signature(tcrt_container_t *container, uint64_t secti
     if (variant->section >= container->section_count ||
         container->sections[variant->section].kind != TCRT_SECTION_HOST_ELF)
       return corrupt(container, "a variant has no code");
-    if (variant->weights_size > (container->weights ? container->weights->size : 0))
+    if (variant->weights_size > container->weights_size)
       return corrupt(container, "a variant reads past the weights");
   }
   for (uint32_t i = 0; i < s->kernel_count; ++i)

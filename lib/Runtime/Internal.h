@@ -58,7 +58,9 @@ typedef struct tcrt_container_t {
   const tcrt_section_t *sections;
   uint32_t section_count;
   const tcrt_section_t *manifest; /* may be NULL */
-  const tcrt_section_t *weights;  /* may be NULL */
+  const uint8_t *weights;         /* NULL: none, or in a file that is not mapped yet */
+  uint64_t weights_size;
+  const tcrt_weights_file_t *weights_file; /* NULL: weights are in this file */
   const tcrt_signature_t *signature;
   const tcrt_sig_value_t *inputs, *outputs;
   const tcrt_sig_dim_t *dims;
@@ -146,6 +148,8 @@ struct tcrt_model_t {
   char **names; /* NUL-terminated copies of the signature's names: inputs, outputs, symbols, variants, kernels, nodes */
   void *mapping; /* of the file, or an own copy */
   uint64_t mapping_bytes;
+  void *weights_mapping; /* of the file with the weights, or NULL */
+  uint64_t weights_mapping_bytes;
   int fd; /* -1: not a file */
   tcrt_model_options_t options;
   uint32_t chosen;                /* variant; UINT32_MAX: none on this machine */

@@ -179,8 +179,9 @@ tcrt_status_t tcrt_model_load_variant(tcrt_model_t *model, uint32_t index, tcrt_
   if (!loaded)
     return no_memory(model->name);
   loaded->driver = variant->device == TCRT_DEVICE_CUDA ? &tcrt_cuda_driver : &tcrt_cpu_driver;
-  tcrt_status_t status = tcrt_elf_load(c->data + section->offset, section->size, model->name, name, model->fd,
-                                       section->offset, &loaded->image);
+  tcrt_status_t status =
+      tcrt_elf_load(c->data + section->offset, section->size, model->name, name, model->fd,
+                    (uint64_t)(c->data - (const uint8_t *)model->mapping) + section->offset, &loaded->image);
   if (status != TCRT_OK) {
     free(loaded);
     return status;
@@ -265,10 +266,88 @@ static tcrt_status_t check_options(const char *name, const tcrt_model_options_t 
   return TCRT_OK;
 }
 
+/* Maps FILE.weights and checks that it belongs to the artifact. */
+static tcrt_status_t map_weights(tcrt_model_t *model) {
+  tcrt_container_t *c = &model->container;
+  if (!c->weights_file)
+    return TCRT_OK;
+  if (model->fd < 0)
+    return tcrt_fail(TCRT_ERROR_INVALID,
+                     "%s: error: the artifact's weights are in a file of their own; open the artifact by its path",
+                     model->name);
+  size_t length = strlen(model->name);
+  char *path = malloc(length + sizeof ".weights");
+  if (!path)
+    return no_memory(model->name);
+  memcpy(path, model->name, length);
+  memcpy(path + length, ".weights", sizeof ".weights");
+  tcrt_status_t status = TCRT_OK;
+  struct stat info;
+  uint64_t bytes = TCRT_SECTION_ALIGN + c->weights_size;
+  int fd;
+  do
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+  while (fd < 0 && errno == EINTR);
+  if (fd < 0 || fstat(fd, &info) != 0) {
+    status =
+        tcrt_fail(TCRT_ERROR_INVALID,
+                  "%s: error: the file with the artifact's weights cannot be read: %s; keep it beside the artifact",
+                  path, strerror(errno));
+  } else if (!S_ISREG(info.st_mode) || (uint64_t)info.st_size != bytes) {
+    status = tcrt_fail(TCRT_ERROR_INVALID,
+                       "%s: error: the file does not hold the weights of %s: it has %lld bytes and should have %llu; "
+                       "copy or compile both again",
+                       path, model->name, (long long)info.st_size, (unsigned long long)bytes);
+  } else {
+    void *mapping = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (mapping == MAP_FAILED) {
+      status = tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: the file cannot be mapped: %s", path, strerror(errno));
+    } else {
+      model->weights_mapping = mapping;
+      model->weights_mapping_bytes = bytes;
+      c->weights = (const uint8_t *)mapping + TCRT_SECTION_ALIGN;
+      const tcrt_weights_header_t *header = mapping;
+      uint8_t digest[32];
+      int fits = memcmp(header->magic, TCRT_WEIGHTS_MAGIC, TCRT_MAGIC_SIZE) == 0 &&
+                 memcmp(&header->weights, c->weights_file, sizeof header->weights) == 0;
+      if (fits && model->options.verify_weights) {
+        tcrt_sha256(c->weights, c->weights_size, digest);
+        fits = memcmp(digest, c->weights_file->sha256, sizeof digest) == 0;
+      }
+      if (!fits)
+        status = tcrt_fail(TCRT_ERROR_INVALID,
+                           "%s: error: the file does not hold the weights of %s; copy or compile both again", path,
+                           model->name);
+    }
+  }
+  if (fd >= 0)
+    close(fd);
+  free(path);
+  return status;
+}
+
+/* Goes on with the artifact inside that is for the device which was asked for, if there is one. */
+static tcrt_status_t choose_part(tcrt_model_t *model, uint32_t flags) {
+  const tcrt_container_t *c = &model->container;
+  for (uint32_t i = 0; i < c->signature->variant_count; ++i)
+    if (c->variants[i].device == model->options.device)
+      return TCRT_OK;
+  for (uint32_t i = 0; i < c->section_count; ++i) {
+    const tcrt_section_t *section = &c->sections[i];
+    if (section->kind == TCRT_SECTION_ARTIFACT && section->arch == model->options.device)
+      return tcrt_container_parse(c->data + section->offset, section->size, model->name, flags, &model->container);
+  }
+  return TCRT_OK;
+}
+
 /* Checks the bytes and finishes `model`, which is closed on failure. */
 static tcrt_status_t finish(tcrt_model_t *model, const void *data, uint64_t size_bytes, tcrt_model_t **result) {
   uint32_t flags = TCRT_PARSE_HASHES | (model->options.verify_weights ? TCRT_PARSE_ALL_HASHES : 0);
   tcrt_status_t status = tcrt_container_parse(data, size_bytes, model->name, flags, &model->container);
+  if (status == TCRT_OK)
+    status = choose_part(model, flags);
+  if (status == TCRT_OK)
+    status = map_weights(model);
   if (status == TCRT_OK)
     status = copy_names(model);
   if (status == TCRT_OK)
@@ -414,6 +493,8 @@ void tcrt_model_close(tcrt_model_t *model) {
   free(model->names);
   if (model->mapping)
     munmap(model->mapping, model->mapping_bytes);
+  if (model->weights_mapping)
+    munmap(model->weights_mapping, model->weights_mapping_bytes);
   if (model->fd >= 0)
     close(model->fd);
   if (model->lock)

@@ -99,7 +99,9 @@ Json describe(const Reader &reader) {
   json["sections"] = Json::array();
   for (const tcrt_section_t &section : reader.sections()) {
     Json entry = {{"kind", tcrt_section_kind_name(section.kind)}, {"offset", section.offset}, {"size", section.size}};
-    if (section.arch)
+    if (section.kind == TCRT_SECTION_ARTIFACT)
+      entry["device"] = deviceName(section.arch);
+    else if (section.arch)
       entry["arch"] = smName(section.arch);
     entry["sha256"] = hex(section.sha256, sizeof section.sha256);
     json["sections"].push_back(entry);

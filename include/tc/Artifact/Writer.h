@@ -7,7 +7,7 @@
 // callbacks) must stay valid until the write returns. Weights are streamed and never held in memory as a whole.
 // Determinism: the bytes written depend on the spec alone: no time, path or address gets into the file.
 // Errors: one-line sentences that start with the output's path; an error leaves neither a partial file nor a changed
-// old one. Threads: no shared state.
+// old one. Files that cannot be read or written give a code of std::errc, a wrong spec none. Threads: no shared state.
 //
 // Example:
 //   ArtifactSpec spec;
@@ -145,6 +145,10 @@ struct ArtifactSpec {
   std::vector<Cubin> cubins;
   std::vector<Ptx> ptx;
   std::vector<PlacedSegment> weights; ///< ascending, not overlapping
+  bool externalWeights = false;       ///< the weights go to a file of their own, <path>.weights
+  /// The model for other devices, each with variants of one device. They have no parts of their own, and their weights
+  /// are not external.
+  std::vector<ArtifactSpec> others;
 
   /// Appends a segment to the weights at the next multiple of TCRT_DATA_ALIGN and returns its offset.
   uint64_t addWeights(Segment segment);
@@ -156,7 +160,7 @@ struct ArtifactSpec {
 /// check the file, so that what was written can be loaded.
 llvm::Error writeArtifact(const ArtifactSpec &spec, llvm::StringRef path);
 
-/// The same bytes in memory, for tests and for opening from memory.
+/// The same bytes in memory, for tests and for opening from memory. The weights must not be external.
 llvm::Expected<std::string> writeArtifactToMemory(const ArtifactSpec &spec);
 
 } // namespace tc::artifact

@@ -9,8 +9,7 @@
 
 static tcrt_status_t variant_open(tcrt_model_t *model, uint32_t variant, tcrt_loaded_variant_t *loaded) {
   (void)variant;
-  const tcrt_section_t *weights = model->container.weights;
-  loaded->weights = weights ? model->container.data + weights->offset : NULL;
+  loaded->weights = model->container.weights;
   return TCRT_OK;
 }
 

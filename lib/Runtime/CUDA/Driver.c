@@ -301,7 +301,7 @@ static tcrt_status_t open_device(tcrt_model_t *model, uint32_t variant, tcrt_loa
     if (error != CUDA_SUCCESS)
       state->weights = 0;
     else
-      error = cuda.cuMemcpyHtoD(state->weights, model->container.data + model->container.weights->offset, weights_size);
+      error = cuda.cuMemcpyHtoD(state->weights, model->container.weights, weights_size);
     if (error != CUDA_SUCCESS)
       status = cuda_error(model->name, "the weights", error);
     loaded->weights = (const uint8_t *)(uintptr_t)state->weights;
