@@ -31,5 +31,7 @@ for feature in ("avx2", "avx512f", "avx512_bf16", "avx512_vnni", "amx_tile"):
         config.available_features.add(feature)
 if os.path.exists("/dev/nvidiactl"):
     config.available_features.add("cuda")
+if any(os.access(os.path.join(folder, "ptxas"), os.X_OK) for folder in (*os.environ.get("PATH", "").split(os.pathsep), "/usr/local/cuda/bin")):
+    config.available_features.add("ptxas")
 if config.tc_sanitize:
     config.available_features.add("sanitizer")

@@ -9,6 +9,7 @@
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Driver/Dtypes.h"
 #include "tc/Driver/Version.h"
@@ -89,8 +90,8 @@ llvm::Error Assembler::addSignature() {
     if (value.dtype == TCRT_DTYPE_INVALID || value.dtype == TCRT_DTYPE_STRING) {
       std::string text;
       llvm::raw_string_ostream(text) << type;
-      return llvm::createStringError("%s \"%s\" has the type %s, which artifacts cannot hold", kind.str().c_str(),
-                                     value.name.c_str(), text.c_str());
+      return llvm::createStringError(std::errc::not_supported, "%s \"%s\" has the type %s, which artifacts cannot hold",
+                                     kind.str().c_str(), value.name.c_str(), text.c_str());
     }
     for (AffineExpr expr : prim::getSizes(type)) {
       auto symbol = dyn_cast<AffineSymbolExpr>(expr);
@@ -200,7 +201,8 @@ llvm::Expected<ArrayRef<char>> Assembler::bytesOf(Attribute data) {
   if (reference)
     bytes = base::getBytes(reference);
   if (failed(bytes))
-    return llvm::createStringError("the bytes of a constant are missing; the .data file belongs beside the .mlir file");
+    return llvm::createStringError(std::make_error_code(std::errc::no_such_file_or_directory),
+                                   "the bytes of a constant are missing; the .data file belongs beside the .mlir file");
   return *bytes;
 }
 
@@ -242,7 +244,8 @@ llvm::Error Assembler::addWeights() {
     } else {
       unsigned bits = host::getElementBits(dataType.getElementType());
       if (bits % 8 != 0)
-        return llvm::createStringError("a constant of %u-bit elements cannot be rearranged", bits);
+        return llvm::createStringError(std::errc::not_supported, "a constant of %u-bit elements cannot be rearranged",
+                                       bits);
       if (constant.map.getNumDims() != constant.type.getRank() || constant.map.getNumSymbols() != 0 ||
           constant.map.getNumResults() != dataType.getRank())
         return llvm::createStringError("the map of a constant does not fit its type");
@@ -277,8 +280,12 @@ void Assembler::addManifest() {
   using llvm::json::Array;
   using llvm::json::Object;
   Array inputs, outputs, symbols, variants, kernels, flags;
-  for (auto [value, argument] : llvm::zip_equal(spec.inputs, main.getArguments()))
-    inputs.push_back(typeToJson(value.name, argument.getType()));
+  for (auto [value, argument] : llvm::zip_equal(spec.inputs, main.getArguments())) {
+    llvm::json::Value input = typeToJson(value.name, argument.getType());
+    if (auto range = main.getArgAttrOfType<DenseI64ArrayAttr>(argument.getArgNumber(), prim::kRangeAttr))
+      (*input.getAsObject())["range"] = Array(range.asArrayRef());
+    inputs.push_back(std::move(input));
+  }
   for (auto [value, type] : llvm::zip_equal(spec.outputs, main.getResultTypes()))
     outputs.push_back(typeToJson(value.name, type));
   for (const Symbol &symbol : spec.symbols) {

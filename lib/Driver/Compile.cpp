@@ -8,22 +8,27 @@
 
 #include "Explain.h"
 #include "LoadModel.h"
+#include "RunArtifact.h"
 #include "tc/Codegen/Passes.h"
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Dialect/Host/IR/Host.h"
+#include "tc/Dialect/TC/IR/ErrorKind.h"
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Driver/Assemble.h"
 #include "tc/Driver/Register.h"
+#include "tc/Driver/Reproducer.h"
 #include "tc/Support/Hash.h"
 #include "tc/Support/Logging.h"
+#include "tc/Support/Progress.h"
+#include "tc/Target/Reference.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/Process.h"
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include <chrono>
@@ -36,34 +41,47 @@ namespace {
 
 class Compiler {
 public:
-  Compiler(const CompileRequest &request, raw_ostream &errors) : request(request), errors(errors) {}
+  Compiler(const CompileRequest &request, raw_ostream &errors)
+      : request(request), errors(errors), reproducer(request), bar(!request.verbose) {}
   int run();
 
 private:
   int checkRequest();
-  int runPhases(ModuleOp module, Phase from, bool isMlir);
+  void setTarget(StringRef target);
+  int runPhases(SmallVectorImpl<OwningOpRef<ModuleOp>> &modules, Phase from, bool isMlir);
+  int runPhases(ModuleOp module, Phase from, Phase last);
   int runPhase(ModuleOp module, Phase phase);
   int writeModule(ModuleOp module);
-  int writeArtifact(ModuleOp module);
+  int writeArtifact(ArrayRef<OwningOpRef<ModuleOp>> modules);
   int writeExplanation();
+  int verifyArtifact();
+  int verifyTarget(StringRef target);
+  llvm::Expected<std::vector<prim::Tensor>> runProbe(ModuleOp probe, const std::string &variant,
+                                                     ArrayRef<prim::Tensor> inputs);
   bool runPasses(ModuleOp module, llvm::function_ref<void(PassManager &)> build);
   void report(Diagnostic &diagnostic);
   int internalError(StringRef what);
   int fail(ExitCode code, const Twine &sentence) {
+    progress::clear();
     errors << sentence << "\n";
     return code;
   }
-  void beginStep(StringRef name);
-  void endStep(StringRef name);
+  int fail(llvm::Error error, StringRef prefix);
+  int failedPasses(StringRef what);
+  void beginStep(Phase phase);
+  void endStep(Phase phase);
 
   const CompileRequest &request;
   raw_ostream &errors;
+  std::vector<std::string> targets; ///< in the order in which they stand in the artifact
   PhaseOptions options;
   Explanation explanation;
-  std::string firstError; ///< of the passes run last
-  bool quiet = false;     ///< collect errors only
-  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now(), stepStart;
-  bool progressShown = false;
+  OwningOpRef<ModuleOp> reference; ///< the module at the end of phase prim, for --verify
+  Reproducer reproducer;
+  progress::Bar bar;
+  std::vector<std::pair<base::ErrorKind, std::string>> failures; ///< errors of the passes run last, with their notes
+  bool quiet = false;                                            ///< collect errors only
+  std::chrono::steady_clock::time_point stepStart;
 };
 
 /// Says what cannot be done before anything is done.
@@ -77,8 +95,13 @@ int Compiler::checkRequest() {
     if (target != "cpu" && target != "cuda" && target != "reference")
       return wrong("--target " + target + " is not supported; supported: cpu, cuda, reference");
   }
-  if (request.targets.size() > 1)
-    return wrong("several targets in one artifact are not supported yet; give one --target");
+  bool several = llvm::any_of(request.targets, [&](const std::string &t) { return t != request.targets.front(); });
+  if (several && llvm::is_contained(request.targets, "reference"))
+    return wrong("--target reference stands alone in an artifact; give one --target");
+  if (several && request.stopAtPhase && request.compileTo > Phase::Prim)
+    return wrong("--compile-to=" + getName(request.compileTo) + " shows one target; give one --target");
+  if (several && request.externalWeights)
+    return wrong("--external-weights is not supported with several targets yet; give one --target");
   for (const std::string &cpu : request.cpus) {
     StringRef name = cpu;
     if (name.starts_with("aarch64") || name.starts_with("armv") || name.starts_with("neoverse") ||
@@ -87,7 +110,7 @@ int Compiler::checkRequest() {
     if (!codegen::resolveCpuVariant(cpu))
       return wrong("--cpu " + cpu + " is not known; known: x86-64-v3, x86-64-v4, native");
   }
-  if (!request.gpus.empty() && request.targets.front() != "cuda")
+  if (!request.gpus.empty() && !llvm::is_contained(request.targets, "cuda"))
     return wrong("--gpu belongs to --target cuda");
   for (const std::string &gpu : request.gpus) {
     StringRef number = gpu;
@@ -101,14 +124,12 @@ int Compiler::checkRequest() {
     return wrong("--mode " + request.mode + " is not supported yet; supported: default, reduce-overhead");
   if (request.precision != "f32")
     return wrong("--precision " + request.precision + " is not supported yet; supported: f32");
-  if (request.verify)
-    return wrong("--verify is not supported yet; compare with tc-run --expect");
-  if (request.externalWeights)
-    return wrong("--external-weights is not supported yet; weights are part of the artifact");
-  if (request.checkBounds)
-    return wrong("--check-bounds is not supported yet; indices out of range are clamped");
+  if (request.verify && (request.output.empty() || request.stopAtPhase))
+    return wrong("--verify runs the artifact; give -o OUT and no --compile-to");
   if (!request.customOp.empty())
     return wrong("--custom-op is not supported yet");
+  if (std::string unknown = log::enable(request.logs); !unknown.empty())
+    return wrong("--logs " + unknown + " is not known; known: all, " + llvm::join(log::getChannels(), ", "));
   for (const std::string &name : request.printIrAfter)
     if (!PassInfo::lookup(name))
       return wrong("--print-ir-after: there is no pass " + name + "; tc-opt --help lists them");
@@ -150,48 +171,71 @@ void Compiler::report(Diagnostic &diagnostic) {
     line += ("node \"" + names.front() + "\": ").str();
   // One line: what MLIR appends (the op's text) is for developers.
   line += StringRef(text).split('\n').first;
-  if (diagnostic.getSeverity() == DiagnosticSeverity::Error && firstError.empty())
-    firstError = line;
+  for (Diagnostic &note : diagnostic.getNotes()) {
+    std::string noteText = note.str();
+    line += "\n" + request.model + ": note: " + StringRef(noteText).split('\n').first.str();
+  }
+  if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+    failures.emplace_back(base::getErrorKind(diagnostic), line);
   if (!quiet) {
+    progress::clear();
     errors << line << "\n";
-    for (Diagnostic &note : diagnostic.getNotes()) {
-      std::string noteText = note.str();
-      errors << request.model << ": note: " << StringRef(noteText).split('\n').first << "\n";
-    }
   }
 }
 
 int Compiler::internalError(StringRef what) {
-  errors << request.model << ": error: internal error: " << what
+  progress::clear();
+  what.consume_front(request.model + ": error: ");
+  errors << request.model << ": error: internal error: " << what.split('\n').first
          << "; this is a defect of tc, please report it with the model and this command: " << request.commandLine
          << "\n";
+  errors.flush();
+  if (reproducer.write())
+    errors << request.model << ": note: the module before that phase is in " << reproducer.getPath() << "\n";
   return kInternal;
 }
 
-void Compiler::beginStep(StringRef name) {
-  stepStart = std::chrono::steady_clock::now();
-  // Only where somebody watches, and only once it takes long.
-  if (request.verbose || !llvm::sys::Process::StandardErrIsDisplayed() || stepStart - start < std::chrono::seconds(1))
-    return;
-  errors << "\r\033[K" << name << " ...";
-  errors.flush();
-  progressShown = true;
+/// Errors of assembly and of the writer: std::errc::not_supported is what tc lacks, other codes of std::errc are files.
+int Compiler::fail(llvm::Error error, StringRef prefix) {
+  std::error_code code;
+  std::string what;
+  llvm::handleAllErrors(std::move(error), [&](const llvm::ErrorInfoBase &info) {
+    code = info.convertToErrorCode();
+    what = info.message();
+  });
+  if (code.category() != std::generic_category())
+    return internalError(what);
+  return fail(code == std::errc::not_supported ? kUnsupported : kWrongUse, prefix + what);
 }
 
-void Compiler::endStep(StringRef name) {
-  if (progressShown) {
-    errors << "\r\033[K";
-    errors.flush();
-    progressShown = false;
-  }
+/// Passes failed that are not about what the user wrote: what they said decides whose defect it is.
+int Compiler::failedPasses(StringRef what) {
+  if (failures.empty())
+    return internalError(what);
+  base::ErrorKind kind = failures.front().first;
+  if (kind == base::ErrorKind::Internal)
+    return internalError(failures.front().second);
+  for (const auto &[other, line] : failures)
+    if (other == kind)
+      fail(kDone, line);
+  return kind == base::ErrorKind::Unsupported ? kUnsupported : kWrongUse;
+}
+
+void Compiler::beginStep(Phase phase) {
+  stepStart = std::chrono::steady_clock::now();
+  reproducer.setPhase(phase);
+  progress::beginStage(getName(phase), unsigned(phase), kPhaseCount);
+}
+
+void Compiler::endStep(Phase phase) {
   if (request.verbose)
     errors << llvm::formatv(
-        "{0,-10} {1,8:f1} ms\n", name,
+        "{0,-10} {1,8:f1} ms\n", getName(phase),
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - stepStart).count());
 }
 
 bool Compiler::runPasses(ModuleOp module, llvm::function_ref<void(PassManager &)> build) {
-  firstError.clear();
+  failures.clear();
   PassManager manager(module->getName());
   build(manager);
   if (!request.printIrAfter.empty()) {
@@ -205,49 +249,86 @@ bool Compiler::runPasses(ModuleOp module, llvm::function_ref<void(PassManager &)
 }
 
 int Compiler::runPhase(ModuleOp module, Phase phase) {
-  // The text goes through report(); errors of passes that work on what a user wrote are shown as they come, others as
-  // the reason of an internal error.
-  bool ofUser = phase == Phase::Prim || phase == Phase::Schedule || phase == Phase::Kernel || phase == Phase::Host;
-  quiet = !ofUser;
-  if (!runPasses(module, [&](PassManager &manager) { buildPhasePipeline(phase, manager, options); })) {
-    quiet = false;
+  // Only the errors of phase prim are about what a user wrote, and shown as they come.
+  quiet = phase != Phase::Prim;
+  bool passed = runPasses(module, [&](PassManager &manager) { buildPhasePipeline(phase, manager, options); });
+  quiet = false;
+  if (!passed) {
     if (phase == Phase::Prim) {
-      if (explanation.report.invalidCount > 0 || (explanation.report.unsupported.empty() && !firstError.empty()))
+      if (explanation.report.invalidCount > 0)
         return kWrongUse;
       if (!explanation.report.unsupported.empty())
         return kUnsupported;
-    } else if (ofUser && !firstError.empty()) {
-      return kUnsupported;
     }
-    return internalError(firstError.empty() ? ("phase " + getName(phase) + " failed").str() : firstError);
+    return failedPasses(("phase " + getName(phase) + " failed").str());
   }
   quiet = true;
   bool valid = runPasses(module, [&](PassManager &manager) { addPhaseVerifier(phase, manager); });
   quiet = false;
-  if (!valid)
-    return internalError(firstError);
-  return kDone;
+  return valid ? int(kDone) : failedPasses(("the verifier of phase " + getName(phase) + " failed").str());
 }
 
-int Compiler::runPhases(ModuleOp module, Phase from, bool isMlir) {
+/// What the passes are told for one target. They take the best variant last.
+void Compiler::setTarget(StringRef target) {
+  options.device = target.str();
+  options.fuse = target != "reference";
+  SmallVector<std::string> variants(request.cpus.begin(), request.cpus.end());
+  if (target == "cuda")
+    variants = {"cuda-" + (request.gpus.empty() ? std::string("sm_90") : llvm::join(request.gpus, "+"))};
+  llvm::stable_sort(variants, [](StringRef a, StringRef b) {
+    auto rank = [](StringRef name) { return name == "native" ? 2 : name == "x86-64-v4" ? 1 : 0; };
+    return rank(a) < rank(b);
+  });
+  variants.erase(std::unique(variants.begin(), variants.end()), variants.end());
+  options.variants = ArrayRef<std::string>(variants);
+  reproducer.setTarget(target);
+}
+
+/// Checks what was loaded, and runs the phases for each target: modules.front() is for the first, and so on.
+int Compiler::runPhases(SmallVectorImpl<OwningOpRef<ModuleOp>> &modules, Phase from, bool isMlir) {
+  ModuleOp module = *modules.front();
   quiet = isMlir;
   bool valid = runPasses(module, [&](PassManager &manager) { addPhaseVerifier(from, manager); });
   quiet = false;
   if (!valid)
-    return isMlir ? fail(kWrongUse, firstError) : internalError(firstError);
-  if (from == Phase::Fuse || from == Phase::Schedule)
-    explanation.addKernels(module);
+    return isMlir && !failures.empty() ? fail(kWrongUse, failures.front().second) : failedPasses("the import failed");
   Phase last = request.compileTo;
   if (request.explain && request.output.empty() && !request.stopAtPhase)
     last = Phase::Fuse;
+  std::string where = (request.model + ": error: the module stands at the end of phase " + getName(from)).str();
   if (unsigned(last) < unsigned(from))
-    return fail(kWrongUse, request.model + ": error: the module stands at the end of phase " + getName(from) +
-                               ", which is after phase " + getName(last));
+    return fail(kWrongUse, where + ", which is after phase " + getName(last));
+  if (unsigned(from) > unsigned(Phase::Prim) && (request.verify || targets.size() > 1))
+    return fail(kWrongUse, where + (request.verify ? "; --verify needs a model or a module of phase import or prim"
+                                                   : ", which is for one target; give one --target"));
+  if (unsigned(from) > unsigned(Phase::Import) && request.checkBounds)
+    return fail(kWrongUse, where + "; --check-bounds needs a model or a module of phase import");
+  setTarget(targets.front());
+  if (from == Phase::Fuse || from == Phase::Schedule)
+    explanation.addKernels(module);
+  // Up to prim all targets are the same.
+  Phase common = std::min(std::max(from, Phase::Prim), last);
+  if (int code = runPhases(module, from, common))
+    return code;
+  if (request.verify)
+    reference = module.clone();
+  for (size_t i = 1; i < targets.size(); ++i)
+    modules.push_back(module.clone());
+  // The first target last: it is what the explanation is about.
+  for (size_t i = targets.size(); i-- > 0;) {
+    setTarget(targets[i]);
+    if (int code = runPhases(*modules[i], common, last))
+      return code;
+  }
+  return kDone;
+}
+
+int Compiler::runPhases(ModuleOp module, Phase from, Phase last) {
   for (unsigned i = unsigned(from) + 1; i <= unsigned(last) && i < unsigned(Phase::Artifact); ++i) {
     Phase phase = Phase(i);
-    beginStep(getName(phase));
+    beginStep(phase);
     int code = runPhase(module, phase);
-    endStep(getName(phase));
+    endStep(phase);
     if (code != kDone)
       return code;
     if (phase == Phase::Fuse)
@@ -256,7 +337,8 @@ int Compiler::runPhases(ModuleOp module, Phase from, bool isMlir) {
       explanation.addMemory(module);
     if (!request.debugDir.empty()) {
       SmallString<128> path(request.debugDir);
-      llvm::sys::path::append(path, Twine(i) + "-" + getName(phase) + ".mlir");
+      std::string target = targets.size() > 1 && phase > Phase::Prim ? "-" + options.device.getValue() : "";
+      llvm::sys::path::append(path, Twine(i) + "-" + getName(phase) + target + ".mlir");
       if (llvm::Error error = base::writeModule(module, path))
         return fail(kWrongUse, llvm::toString(std::move(error)));
     }
@@ -273,33 +355,129 @@ int Compiler::writeModule(ModuleOp module) {
   return kDone;
 }
 
-int Compiler::writeArtifact(ModuleOp module) {
+int Compiler::writeArtifact(ArrayRef<OwningOpRef<ModuleOp>> modules) {
+  beginStep(Phase::Artifact);
   AssembleOptions assemble;
   assemble.jobs = request.jobs;
   for (const std::string &dim : request.dims)
     assemble.flags.push_back("--dim " + dim);
   for (const std::string &shape : request.shapes)
     assemble.flags.push_back("--shape " + shape);
-  if (request.targets.front() != "cpu")
-    assemble.flags.push_back("--target " + request.targets.front());
+  if (request.checkBounds)
+    assemble.flags.push_back("--check-bounds");
   if (auto file = mapFile(request.model))
     assemble.sourceHash = contentHash(ArrayRef<char>((*file)->getBufferStart(), (*file)->getBufferSize()));
   else
     llvm::consumeError(file.takeError());
-  llvm::Expected<artifact::ArtifactSpec> spec = assembleArtifact(module, assemble);
-  if (!spec)
-    return fail(kUnsupported, request.model + ": error: " + llvm::toString(spec.takeError()));
+  artifact::ArtifactSpec spec;
+  for (auto [i, module] : llvm::enumerate(modules)) {
+    AssembleOptions ofTarget = assemble;
+    if (targets[i] != "cpu")
+      ofTarget.flags.push_back("--target " + targets[i]);
+    llvm::Expected<artifact::ArtifactSpec> part = assembleArtifact(*module, ofTarget);
+    if (!part)
+      return fail(part.takeError(), request.model + ": error: ");
+    if (i == 0)
+      spec = std::move(*part);
+    else
+      spec.others.push_back(std::move(*part));
+  }
+  spec.externalWeights = request.externalWeights;
   if (!request.output.empty()) {
-    beginStep("artifact");
-    llvm::Error error = artifact::writeArtifact(*spec, request.output);
-    endStep("artifact");
+    llvm::Error error = artifact::writeArtifact(spec, request.output);
+    endStep(Phase::Artifact);
     if (error)
-      return fail(kWrongUse, llvm::toString(std::move(error)));
+      return fail(std::move(error), "");
   }
   if (request.stopAtPhase) {
-    llvm::outs() << spec->manifest << "\n";
+    llvm::outs() << spec.manifest << "\n";
     llvm::outs().flush();
   }
+  return kDone;
+}
+
+/// What errors relative to the largest value a chain of operations in the narrowest float type of `func` may make.
+static double getTolerance(func::FuncOp func) {
+  double tolerance = 2e-5;
+  func.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (auto element = dyn_cast<FloatType>(getElementTypeOrSelf(type)); element && element.getWidth() < 32)
+        // Eight units in the last place.
+        tolerance = std::max(tolerance, std::ldexp(8.0, -int(element.getFPMantissaWidth())));
+  });
+  return tolerance;
+}
+
+/// Compiles `probe`, a module of phase prim, for one variant and runs it.
+llvm::Expected<std::vector<prim::Tensor>> Compiler::runProbe(ModuleOp probe, const std::string &variant,
+                                                             ArrayRef<prim::Tensor> inputs) {
+  SmallVector<Type> results = llvm::to_vector(getMainFunction(probe).getResultTypes());
+  PhaseOptions ofProbe;
+  ofProbe.copyOptionValuesFrom(options);
+  ofProbe.variants = ArrayRef<std::string>(variant);
+  quiet = true;
+  bool compiled = true;
+  for (Phase phase : {Phase::Fuse, Phase::Schedule, Phase::Kernel, Phase::Host, Phase::Object})
+    compiled = compiled && runPasses(probe, [&](PassManager &m) { buildPhasePipeline(phase, m, ofProbe); });
+  quiet = false;
+  if (!compiled)
+    return llvm::createStringError("a part of the model cannot be compiled on its own: " +
+                                   (failures.empty() ? "no reason is given" : failures.front().second));
+  llvm::Expected<artifact::ArtifactSpec> spec = assembleArtifact(probe, AssembleOptions());
+  if (!spec)
+    return spec.takeError();
+  llvm::Expected<std::string> bytes = artifact::writeArtifactToMemory(*spec);
+  if (!bytes)
+    return bytes.takeError();
+  llvm::Expected<OpenedArtifact> opened =
+      OpenedArtifact::openMemory(*bytes, request.model, variant, options.device == "cuda");
+  return opened ? opened->run(inputs, results) : opened.takeError();
+}
+
+int Compiler::verifyArtifact() {
+  progress::beginStage("verify", kPhaseCount - 1, kPhaseCount);
+  for (const std::string &target : targets)
+    if (int code = verifyTarget(target))
+      return code;
+  return kDone;
+}
+
+/// Runs each variant that this machine can run on seeded inputs and compares with the interpreter.
+int Compiler::verifyTarget(StringRef target) {
+  setTarget(target);
+  bool onGpu = target == "cuda";
+  func::FuncOp main = getMainFunction(*reference);
+  StringRef prefix = "--verify: ";
+  auto inputs = target::makeRandomInputs(main, llvm::StringMap<int64_t>(), /*seed=*/0);
+  if (!inputs)
+    return fail(kWrongUse, request.model + ": error: " + prefix + llvm::toString(inputs.takeError()));
+  auto any = OpenedArtifact::openFile(request.output, "", onGpu);
+  if (!any)
+    return fail(kMachine, llvm::toString(any.takeError()));
+  std::vector<std::string> variants = any->getUsableVariants();
+  for (const std::string &variant : variants) {
+    auto opened = OpenedArtifact::openFile(request.output, variant, onGpu);
+    if (!opened)
+      return fail(kMachine, llvm::toString(opened.takeError()));
+    bool isWhole = true;
+    auto run = [&](ModuleOp probe) {
+      return std::exchange(isWhole, false) ? opened->run(*inputs, getMainFunction(probe).getResultTypes())
+                                           : runProbe(probe, variant, *inputs);
+    };
+    auto finding = target::verify(main, *inputs, getTolerance(main), run);
+    if (!finding)
+      return fail(kWrongUse, request.model + ": error: " + prefix + llvm::toString(finding.takeError()));
+    if (*finding) {
+      // What computes something else is no artifact.
+      llvm::sys::fs::remove(request.output);
+      if (request.externalWeights)
+        llvm::sys::fs::remove(request.output + ".weights");
+      return fail(kDiffers, request.model + ": error: " + (*finding)->what + "; variant " + variant +
+                                " differs from the reference in float64, and no artifact is left");
+    }
+  }
+  if (request.verbose)
+    errors << "verified   " << llvm::join(variants, ", ") << "\n";
   return kDone;
 }
 
@@ -329,11 +507,10 @@ int Compiler::writeExplanation() {
 int Compiler::run() {
   if (int code = checkRequest())
     return code;
-  if (!request.logs.empty())
-    log::enable(request.logs);
   DialectRegistry registry;
   registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  auto release = llvm::make_scope_exit([&] { reference = nullptr; }); // before the context
   std::unique_ptr<llvm::DefaultThreadPool> pool;
   unsigned jobs = request.jobs ? request.jobs : llvm::hardware_concurrency().compute_thread_count();
   if (jobs > 1) {
@@ -349,46 +526,46 @@ int Compiler::run() {
 
   options.dims = ArrayRef<std::string>(request.dims);
   options.shapes = ArrayRef<std::string>(request.shapes);
-  options.fuse = request.targets.front() != "reference";
-  // The passes take the best variant last.
-  options.device = request.targets.front();
-  SmallVector<std::string> variants(request.cpus.begin(), request.cpus.end());
-  if (request.targets.front() == "cuda")
-    variants = {"cuda-" + (request.gpus.empty() ? std::string("sm_90") : llvm::join(request.gpus, "+"))};
-  llvm::stable_sort(variants, [](StringRef a, StringRef b) {
-    auto rank = [](StringRef name) { return name == "native" ? 2 : name == "x86-64-v4" ? 1 : 0; };
-    return rank(a) < rank(b);
-  });
-  variants.erase(std::unique(variants.begin(), variants.end()), variants.end());
-  options.variants = ArrayRef<std::string>(variants);
+  options.checkBounds = request.checkBounds;
   options.jobs = jobs;
   options.debugDir = request.debugDir;
   options.report = &explanation.report;
+  // What runs everywhere comes first in an artifact.
+  targets = request.targets;
+  llvm::stable_sort(targets, [](StringRef a, StringRef b) { return (a == "cuda") < (b == "cuda"); });
+  targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
 
-  beginStep("import");
+  beginStep(Phase::Import);
   bool isMlir = false;
   quiet = true;
   llvm::Expected<OwningOpRef<ModuleOp>> module = loadModel(&context, request.model, isMlir);
   quiet = false;
-  endStep("import");
+  endStep(Phase::Import);
   if (!module)
     return fail(kWrongUse, llvm::toString(module.takeError()));
-  int code = runPhases(**module, isMlir ? detectPhase(**module) : Phase::Import, isMlir);
-  if (code == kDone) {
-    bool onlyExplain = request.explain && request.output.empty() && !request.stopAtPhase;
-    if (request.compileTo == Phase::Artifact && !onlyExplain)
-      code = writeArtifact(**module);
-    else if (request.stopAtPhase && !request.output.empty())
-      code = writeModule(**module);
+  Phase from = isMlir ? detectPhase(**module) : Phase::Import;
+  SmallVector<OwningOpRef<ModuleOp>> modules;
+  modules.push_back(std::move(*module));
+  int code = runPhases(modules, from, isMlir);
+  bool onlyExplain = request.explain && request.output.empty() && !request.stopAtPhase;
+  if (code == kDone && !onlyExplain) {
+    if (request.compileTo != Phase::Artifact)
+      code = writeModule(*modules.front());
+    else
+      code = writeArtifact(modules);
+    if (code == kDone && request.verify)
+      code = verifyArtifact();
   }
-  if (request.verbose && code == kDone)
-    if (func::FuncOp main = getMainFunction(**module))
-      if (auto arena = main->getAttrOfType<AffineMapAttr>(host::kArenaAttr)) {
-        errors << "arena      " << arena.getValue().getResult(0) << " bytes";
-        if (auto weights = main->getAttrOfType<IntegerAttr>(host::kWeightsAttr))
-          errors << ", weights " << weights.getInt() << " bytes";
-        errors << "\n";
-      }
+  for (auto [target, module] : llvm::zip(targets, modules)) {
+    func::FuncOp main = request.verbose && code == kDone ? getMainFunction(*module) : func::FuncOp();
+    auto arena = main ? main->getAttrOfType<AffineMapAttr>(host::kArenaAttr) : AffineMapAttr();
+    if (!arena)
+      continue;
+    errors << "arena      " << arena.getValue().getResult(0) << " bytes";
+    if (auto weights = main->getAttrOfType<IntegerAttr>(host::kWeightsAttr))
+      errors << ", weights " << weights.getInt() << " bytes";
+    errors << (targets.size() > 1 ? " (" + target + ")" : "") << "\n";
+  }
   if (request.explain && (code == kDone || code == kUnsupported))
     if (int explained = writeExplanation())
       return explained;

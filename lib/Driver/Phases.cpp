@@ -110,7 +110,7 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
       manager.addPass(conversion::createConvertGraphToPrimPass(convert));
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
-    prim::buildPrimPipeline(manager.nest<func::FuncOp>());
+    prim::buildPrimPipeline(manager.nest<func::FuncOp>(), options.checkBounds);
     return;
   }
   case Phase::Fuse: {

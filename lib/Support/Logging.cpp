@@ -25,14 +25,24 @@ State &state() {
 }
 } // namespace
 
-void tc::log::enable(llvm::StringRef list) {
+llvm::ArrayRef<llvm::StringRef> tc::log::getChannels() {
+  static const llvm::StringRef channels[] = {"fusion", "schedule", "kernel", "memory"};
+  return channels;
+}
+
+std::string tc::log::enable(llvm::StringRef list) {
   llvm::SmallVector<llvm::StringRef> names;
   list.split(names, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
-  for (llvm::StringRef name : names)
-    if (name.trim() == "all")
+  for (llvm::StringRef name : names) {
+    name = name.trim();
+    if (name == "all")
       state().all = true;
+    else if (llvm::is_contained(getChannels(), name))
+      state().channels.insert(name);
     else
-      state().channels.insert(name.trim());
+      return name.str();
+  }
+  return "";
 }
 
 bool tc::log::isEnabled(llvm::StringRef channel) { return state().all || state().channels.contains(channel); }

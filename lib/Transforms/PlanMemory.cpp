@@ -21,9 +21,12 @@
 #include "tc/Transforms/Passes.h"
 
 #include "mlir/IR/Builders.h"
+#include "tc/Dialect/TC/IR/ErrorKind.h"
 #include "tc/Dialect/TC/IR/TC.h"
+#include "tc/Support/Logging.h"
 #include "tcrt/artifact_abi.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace tc {
@@ -80,6 +83,7 @@ private:
   void shareInPlace();
   void place();
   void annotate();
+  void logPlaces();
 
   /// The value whose memory `value` is a view of.
   Value root(Value value) const {
@@ -380,6 +384,34 @@ void Planner::annotate() {
   func->setAttr(kWeightsAttr, builder.getI64IntegerAttr(weightsBytes));
 }
 
+/// A line per value in program order, then the sums.
+void Planner::logPlaces() {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::DenseMap<unsigned, std::string> owners;
+  func.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    for (Value value : op == func ? ValueRange(func.getArguments()) : ValueRange(op->getResults())) {
+      unsigned id = bufferOf(value);
+      const Buffer &buffer = buffers[id];
+      if (!buffer.place)
+        continue;
+      std::string name = llvm::join(getNodeNames(value.getLoc()), "+");
+      if (name.empty())
+        name = op->getName().getStringRef().str();
+      auto [owner, isNew] = owners.try_emplace(id, name);
+      if (!isNew) {
+        os << name << ": shares the memory of " << owner->second << "\n";
+        continue;
+      }
+      os << name << ": " << stringifyPlaceKind(buffer.place.getKind()) << " + "
+         << buffer.place.getOffset().getValue().getResult(0) << ", " << buffer.bytes << " bytes, live from "
+         << buffer.first << " to " << buffer.last << "\n";
+    }
+  });
+  os << "arena " << arena << " bytes, most live at once " << liveBytes << ", weights " << weightsBytes << "\n";
+  log::write("memory", text);
+}
+
 LogicalResult Planner::run() {
   // Planning again starts over.
   func.walk([&](CopyOp copy) {
@@ -402,7 +434,8 @@ LogicalResult Planner::run() {
       for (Value value : loop.getResults())
         for (unsigned symbol : getSymbols(getSizeBytes(value.getType())))
           if (symbol < boundByData.size() && boundByData[symbol])
-            return loop.emitError() << "a loop that carries a value whose size depends on data is not supported";
+            return base::emitUnsupported(loop)
+                   << "a loop that carries a value whose size depends on data is not supported";
     return WalkResult::advance();
   });
   if (result.wasInterrupted())
@@ -415,6 +448,8 @@ LogicalResult Planner::run() {
   shareInPlace();
   place();
   annotate();
+  if (log::isEnabled("memory"))
+    logPlaces();
   return success();
 }
 

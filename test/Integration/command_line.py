@@ -28,12 +28,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 DIGITS = os.path.join(HERE, "..", "..", "models", "digits")
 MESSAGES = os.path.join(HERE, "messages.txt")
 FLOAT = TensorProto.FLOAT
-# Cases that the tools do not refuse as they should yet, with reasons; one that passes all the same is a failure.
-KNOWN_DEFECTS = {
-    "output_shape_contradicts": "declared types of outputs are not compared with what the nodes compute",
-    "output_type_contradicts": "declared types of outputs are not compared with what the nodes compute",
-    "disk_full": "a temporary object file that cannot be written is reported as an internal error",
-}
 COMPILE = {}  # name: (function that writes model.onnx into the current folder, further arguments)
 RUN = {}      # name: function that returns tc-run's arguments, in a folder with digits.bin and inputs.npz
 
@@ -244,6 +238,16 @@ def axis_out_of_range():
 @compile_case()
 def output_shape_contradicts():
     save([relu()], [info("x", [2, 3])], [info("y", [7, 7])])
+
+
+@compile_case()
+def output_rank_contradicts():
+    save([relu()], [info("x", ["n", 3])], [info("y", ["n", 3, 1])])
+
+
+@compile_case()
+def output_that_is_an_input_contradicts():
+    save([relu()], [info("x", [2, 3])], [info("y", [2, 3]), info("x", [3, 2])])
 
 
 @compile_case()
@@ -496,13 +500,7 @@ def main():
             if not wrong and not options.update and (code, text) != want:
                 wrong = "\n".join(difflib.unified_diff([f"exit {want[0]}", *want[1].splitlines()],
                                                        [f"exit {code}", *text.splitlines()], "expected", "got", lineterm=""))
-            if name in KNOWN_DEFECTS and wrong:
-                print(f"{name}: fails as expected: {KNOWN_DEFECTS[name]}", flush=True)
-                passed += 1
-            elif name in KNOWN_DEFECTS:
-                print(f"{name}: FAILED: passes, but is listed in KNOWN_DEFECTS", flush=True)
-                failed += 1
-            elif wrong:
+            if wrong:
                 print(f"{name}: FAILED: {wrong}\n  exit {code}\n  {text}", flush=True)
                 failed += 1
             else:

@@ -8,43 +8,15 @@
 
 #include "tc/Driver/Compile.h"
 #include "tc/Driver/Register.h"
+#include "tc/Driver/Reproducer.h"
 #include "tc/Driver/Version.h"
 
-#include "llvm/Support/Signals.h"
+#include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
-#include <csignal>
-#include <cstdlib>
-#include <cstring>
 #include <iostream>
 #include <unistd.h>
 
 namespace {
-
-std::string crashMessage;
-
-/// A crash is a defect in any case: say so, with what reproduces it, and leave no temporary file.
-void onCrash(int) {
-  std::signal(SIGSEGV, SIG_DFL);
-  std::signal(SIGABRT, SIG_DFL);
-  ssize_t written = write(STDERR_FILENO, crashMessage.data(), crashMessage.size());
-  (void)written;
-  llvm::sys::RunInterruptHandlers();
-  _exit(tc::driver::kInternal);
-}
-
-void installCrashHandler() {
-  // A stack of its own: recursion that is too deep leaves none.
-  static char stack[64 * 1024];
-  stack_t alternate = {};
-  alternate.ss_sp = stack;
-  alternate.ss_size = sizeof(stack);
-  sigaltstack(&alternate, nullptr);
-  struct sigaction action = {};
-  action.sa_handler = onCrash;
-  action.sa_flags = SA_ONSTACK | SA_RESETHAND;
-  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
-    sigaction(signal, &action, nullptr);
-}
 
 std::string quote(const char *argument) {
   std::string text = argument;
@@ -82,7 +54,7 @@ int main(int argc, char **argv) {
                                       "say what is not supported, or what was fused and why not more; =FILE.json");
   app.add_flag("--fullgraph", request.fullGraph, "the whole model must compile (always so)");
   app.add_option("--debug-dir", request.debugDir, "folder for the IR after each phase, LLVM IR and assembly");
-  app.add_option("--logs", request.logs, "channels to print: fusion,memory,...");
+  app.add_option("--logs", request.logs, "channels to print: fusion,schedule,kernel,memory, or all");
   app.add_flag("--verify", request.verify, "compare with the oracle");
   app.add_flag("--external-weights", request.externalWeights, "weights in a file of their own");
   app.add_flag("--allow-libs", request.allowLibs, "vendor libraries as candidates");
@@ -122,11 +94,8 @@ int main(int argc, char **argv) {
     request.compileTo = *phase;
     request.stopAtPhase = true;
   }
-  crashMessage = request.model +
-                 ": error: internal error: tc-compile crashed; this is a defect of tc, please report it with the "
-                 "model and this command: " +
-                 request.commandLine + "\n";
-  installCrashHandler();
+  request.executable = "/proc/self/exe";
+  tc::driver::installCrashHandler();
   tc::driver::registerAllPasses();
   int code = tc::driver::compile(request, llvm::errs());
   llvm::errs().flush();

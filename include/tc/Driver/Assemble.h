@@ -26,7 +26,8 @@ struct AssembleOptions {
 };
 
 /// The artifact of `module`, which must stay alive until the artifact is written. Errors are sentences without a file
-/// name.
+/// name. An error with the code std::errc::not_supported is something that tc lacks, other codes of std::errc are
+/// missing files; errors without a code are defects of tc.
 llvm::Expected<artifact::ArtifactSpec> assembleArtifact(mlir::ModuleOp module, const AssembleOptions &options);
 
 /// Writes the bytes of a host.constant to `sink` piece by piece: result[i..] = data[map(i..)], 0 outside of data.

@@ -4,8 +4,8 @@
 // write the result. All messages go to the given stream as sentences; the return value is the exit code of the
 // contract:
 //
-//   0 done; 1 wrong use, unreadable or ill-formed input, I/O error; 2 a valid model needs what tc lacks; 6 internal
-//   error.
+//   0 done; 1 wrong use, unreadable or ill-formed input, I/O error; 2 a valid model needs what tc lacks; 3 --verify
+//   found a difference; 5 this machine cannot run what --verify is to run; 6 internal error.
 //
 // An error leaves no partial file. Not thread safe (LLVM's and lld's globals).
 //
@@ -24,7 +24,7 @@
 
 namespace tc::driver {
 
-enum ExitCode { kDone = 0, kWrongUse = 1, kUnsupported = 2, kDiffers = 3, kInternal = 6 };
+enum ExitCode { kDone = 0, kWrongUse = 1, kUnsupported = 2, kDiffers = 3, kMachine = 5, kInternal = 6 };
 
 /// The command line of tc-compile.
 struct CompileRequest {
@@ -45,8 +45,10 @@ struct CompileRequest {
   bool fullGraph = false, verify = false, externalWeights = false, allowLibs = false, checkBounds = false,
        verbose = false;
   unsigned jobs = 0;
-  /// As it was typed, for the reproducer of an internal error.
+  /// As it was typed, for the report of an internal error.
   std::string commandLine;
+  /// tc-compile itself, to write the reproducer of an internal error; empty: none is written.
+  std::string executable;
 };
 
 /// Runs the compiler. Passes must be registered (registerAllPasses).

@@ -1,7 +1,13 @@
 //===- Logging.h - named log channels -----------------------------------------------------------------*- C++ -*-===//
 //
-// What `--logs fusion,memory` prints. A channel is a name; nothing is printed, and no text is built, unless it was
-// enabled:
+// What `--logs fusion,memory` prints. A channel is a name:
+//
+//   fusion     each decision of fusion, and each refusal with its reason
+//   schedule   the strategy and its parameters that each region got
+//   kernel     which kernel computes which nodes, and which share one
+//   memory     the place and lifetime of each value, and what they add up to
+//
+// Nothing is printed, and no text is built, unless the channel was enabled:
 //
 //   if (log::isEnabled("fusion"))
 //     log::write("fusion", "relu joins conv");
@@ -15,13 +21,18 @@
 #ifndef TC_SUPPORT_LOGGING_H
 #define TC_SUPPORT_LOGGING_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/raw_ostream.h"
+#include <string>
 
 namespace tc::log {
 
-/// Enables the channels named in `list`, separated by commas; `all` enables every channel.
-void enable(llvm::StringRef list);
+/// The channels that there are.
+llvm::ArrayRef<llvm::StringRef> getChannels();
+/// Enables the channels named in `list`, separated by commas; `all` enables every channel. The first name that is no
+/// channel; empty where all are.
+std::string enable(llvm::StringRef list);
 /// Whether lines of `channel` are wanted.
 bool isEnabled(llvm::StringRef channel);
 /// Prints each line of `text` with "<channel>: " in front.

@@ -9,6 +9,10 @@
 
 #include "Common/Generators.h"
 #include "tc/Codegen/Passes.h"
+#include "tc/Dialect/TC/IR/ErrorKind.h"
+#include "tc/Support/Logging.h"
+
+#include "llvm/ADT/StringExtras.h"
 
 namespace tc::codegen {
 #define GEN_PASS_DEF_CHOOSESCHEDULEPASS
@@ -29,10 +33,16 @@ struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePa
         FailureOr<kernel::ScheduleAttr> schedule = generator->choose(region, isConstant);
         if (succeeded(schedule)) {
           region.setScheduleAttr(*schedule);
+          if (log::isEnabled("schedule")) {
+            std::string text;
+            llvm::raw_string_ostream(text) << llvm::join(host::getNodeNames(region.getLoc()), "+") << ": "
+                                           << schedule->getStrategy() << " " << schedule->getParams();
+            log::write("schedule", text);
+          }
           return WalkResult::advance();
         }
       }
-      region.emitError("no code generator takes this region");
+      base::emitUnsupported(region) << "no code generator takes this region";
       return WalkResult::interrupt();
     });
     if (result.wasInterrupted())

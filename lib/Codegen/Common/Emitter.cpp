@@ -913,6 +913,7 @@ Value Emitter::emitUncached(Value tensor, ArrayRef<Index> at) {
       .Case<prim::ConvOp>([&](auto conv) { return emitConv(conv, at); })
       .Case<prim::WindowReduceOp>([&](auto window) { return emitWindow(window, at); })
       .Default([&](Operation *other) {
+        isUnsupported = !error;
         return fail("no CPU code generator takes " + other->getName().getStringRef() + " inside a fused region",
                     element);
       });

@@ -187,6 +187,8 @@ public:
 
   /// A failure to generate code: the region holds an op that has no code generator. First one wins.
   std::optional<std::string> error;
+  /// Whether `error` is an operator that tc lacks.
+  bool isUnsupported = false;
 
   /// The value of `inside` where `condition` (i1 or vector of i1) holds, else `otherwise`; `inside` reads no memory
   /// where it does not hold. `lanes`: the result is a vector even if the condition is not.

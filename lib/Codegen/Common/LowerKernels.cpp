@@ -11,6 +11,8 @@
 #include "Common/Generators.h"
 #include "Common/LowerToLLVM.h"
 #include "tc/Codegen/Passes.h"
+#include "tc/Dialect/TC/IR/ErrorKind.h"
+#include "tc/Support/Logging.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/StringExtras.h"
@@ -209,6 +211,9 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
         kernel.layouts = layouts;
         kernels.push_back(std::move(kernel));
       }
+      if (log::isEnabled("kernel"))
+        log::write("kernel", kernels[entry->second].name + (isNew ? " computes " : " is shared by ") +
+                                 llvm::join(host::getNodeNames(region.getLoc()), "+"));
       replaceByLaunches(region, kernels[entry->second]);
       done.push_back(region);
     }
@@ -338,7 +343,9 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
         emitter.setWorker(entry->getArgument(3), launch.scratch);
       kernel.generator->emit(kernel.region, kernel.region.getScheduleAttr(), number, emitter, begin, end);
       if (emitter.error)
-        return kernel.region.emitError() << *emitter.error;
+        return base::emitError(kernel.region.getLoc(),
+                               emitter.isUnsupported ? base::ErrorKind::Unsupported : base::ErrorKind::Internal)
+               << *emitter.error;
     }
     LLVM::ReturnOp::create(builder, loc, ValueRange{});
     return success();

@@ -1,0 +1,134 @@
+//===- Reproducer.cpp - what a defect of tc leaves behind ---------------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "tc/Driver/Reproducer.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Signals.h"
+#include <csignal>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace llvm;
+using namespace tc::driver;
+
+namespace {
+
+/// Longest time that writing a reproducer may take.
+constexpr unsigned kSeconds = 120;
+
+const Reproducer *active = nullptr;
+
+void print(const std::string &text) {
+  ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+  (void)written;
+}
+
+void onCrash(int) {
+  if (const Reproducer *reproducer = active)
+    reproducer->reportCrash();
+  else
+    print("tc-compile: error: internal error: tc-compile crashed outside of any phase; this is a defect of tc, please "
+          "report it with the model and the command\n");
+  sys::RunInterruptHandlers();
+  _exit(kInternal);
+}
+
+} // namespace
+
+void tc::driver::installCrashHandler() {
+  // A stack of its own: recursion that is too deep leaves none.
+  static char stack[64 * 1024];
+  stack_t alternate = {};
+  alternate.ss_sp = stack;
+  alternate.ss_size = sizeof(stack);
+  sigaltstack(&alternate, nullptr);
+  struct sigaction action = {};
+  action.sa_handler = onCrash;
+  action.sa_flags = SA_ONSTACK | SA_RESETHAND;
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+    sigaction(signal, &action, nullptr);
+}
+
+Reproducer::Reproducer(const CompileRequest &request) : request(request), target(request.targets.front()) {
+  SmallString<128> file(request.debugDir);
+  if (!request.debugDir.empty())
+    sys::path::append(file, "reproducer.mlir");
+  else
+    file = (request.output.empty() ? sys::path::filename(request.model) : StringRef(request.output)).str() +
+           ".reproducer.mlir";
+  path = file.str().str();
+  note = request.model + ": note: the module before that phase is in " + path + "\n";
+  active = this;
+}
+
+Reproducer::~Reproducer() { active = nullptr; }
+
+void Reproducer::setTarget(StringRef name) { target = name.str(); }
+
+// Everything that a signal handler needs is made here.
+void Reproducer::setPhase(Phase phase) {
+  canWrite = false;
+  crashed = request.model + ": error: internal error: tc-compile crashed in phase " + getName(phase).str() +
+            "; this is a defect of tc, please report it with the model and this command: " + request.commandLine + "\n";
+  if (phase == Phase::Import || request.executable.empty())
+    return;
+  command = {"tc-compile", request.model, "-o", path, "--mode", request.mode, "--precision", request.precision};
+  auto add = [&](StringRef option, ArrayRef<std::string> values) {
+    for (const std::string &value : values)
+      command.insert(command.end(), {option.str(), value});
+  };
+  add("--target", {target});
+  if (target == "cuda")
+    add("--gpu", request.gpus);
+  add("--cpu", request.cpus);
+  add("--dim", request.dims);
+  add("--shape", request.shapes);
+  add("--jobs", {std::to_string(request.jobs)});
+  if (request.checkBounds)
+    command.push_back("--check-bounds");
+  command.push_back("--compile-to=" + getName(Phase(unsigned(phase) - 1)).str());
+  argv.clear();
+  for (const std::string &word : command)
+    argv.push_back(word.c_str());
+  argv.push_back(nullptr);
+  canWrite = true;
+}
+
+bool Reproducer::write() const {
+  if (!canWrite)
+    return false;
+  // Not fork: its handlers may take locks that a crash left taken.
+  pid_t child = _Fork();
+  if (child < 0)
+    return false;
+  if (child == 0) {
+    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+      std::signal(signal, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    alarm(kSeconds);
+    int null = open("/dev/null", O_RDWR);
+    for (int fd = 0; fd < 3; ++fd)
+      dup2(null, fd);
+    execv(request.executable.c_str(), const_cast<char *const *>(argv.data()));
+    _exit(127);
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR)
+      return false;
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+void Reproducer::reportCrash() const {
+  print(crashed);
+  if (write())
+    print(note);
+}

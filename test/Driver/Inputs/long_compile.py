@@ -1,0 +1,83 @@
+"""What takes a while: a crash in the middle of it, and the progress bar. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+usage: long_compile.py crash|bar FOLDER
+
+The model is a chain of products that all differ in size, which no two kernels share.
+"""
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+
+def write_model(path, layers):
+    sizes = [16 + 3 * i for i in range(layers + 1)]
+    weights = [numpy_helper.from_array(np.ones(shape, np.float32), f"w{i}") for i, shape in enumerate(zip(sizes, sizes[1:]))]
+    nodes = []
+    for i in range(layers):
+        nodes += [helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"m{i}"]), helper.make_node("Softmax", [f"m{i}"], [f"x{i + 1}"])]
+    info = lambda name, size: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", size])
+    graph = helper.make_graph(nodes, "g", [info("x0", sizes[0])], [info(f"x{layers}", sizes[-1])], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10), path)
+
+
+def crash():
+    """A signal after phase fuse was done: exit code 6, the phase, the module before it."""
+    process = subprocess.Popen(["tc-compile", "model.onnx", "-o", "out.bin", "-v", "--jobs", "1", "--cpu", "x86-64-v3"], stderr=subprocess.PIPE, text=True)
+    seen = ""
+    for line in process.stderr:
+        seen += line
+        if line.startswith("fuse"):
+            process.send_signal(signal.SIGSEGV)
+            break
+    seen += process.stderr.read()
+    code = process.wait()
+    assert code == 6, (code, seen)
+    crashed = re.search(r"model.onnx: error: internal error: tc-compile crashed in phase (\w+); this is a defect of tc", seen)
+    assert crashed and crashed.group(1) in ("fuse", "schedule", "kernel", "host", "object", "artifact"), seen
+    assert "model.onnx: note: the module before that phase is in out.bin.reproducer.mlir" in seen, seen
+    assert not os.path.exists("out.bin")
+    subprocess.run(["tc-compile", "out.bin.reproducer.mlir", "--compile-to=schedule", "-o", "again.mlir"], check=True)
+
+
+def on_terminal(**environment):
+    """What tc-compile writes to a terminal."""
+    main, terminal = pty.openpty()
+    base = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
+    process = subprocess.Popen(["tc-compile", "model.onnx", "-o", "out.bin", "--jobs", "1", "--cpu", "x86-64-v3"], stderr=terminal,
+                               env={**base, "TERM": "xterm", **environment})
+    os.close(terminal)
+    text = b""
+    while True:
+        try:
+            part = os.read(main, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        text += part
+    assert process.wait() == 0, text
+    return text.decode()
+
+
+def bar():
+    """A bar on a terminal, with colours or without; nothing on a dumb terminal or in a pipe; nothing is left of it."""
+    text = on_terminal()
+    assert re.search(r"\r\x1b\[K\[\x1b\[32m=+ *\x1b\[0m\] object \d+/\d+, \d+ s", text), repr(text)
+    assert text.endswith("\r\x1b[K"), repr(text)
+    assert re.search(r"\[=+ *\] \w+", on_terminal(NO_COLOR="1"))
+    assert on_terminal(TERM="dumb") == ""
+    piped = subprocess.run(["tc-compile", "model.onnx", "-o", "out.bin", "--cpu", "x86-64-v3"], capture_output=True, check=True)
+    assert piped.stderr == b"" and piped.stdout == b"", piped
+
+
+os.makedirs(sys.argv[2], exist_ok=True)
+os.chdir(sys.argv[2])
+write_model("model.onnx", 30)
+{"crash": crash, "bar": bar}[sys.argv[1]]()
