@@ -2,9 +2,10 @@
 //
 // Every anchor is seen as result[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, k, n], in f32. A task is a block of
 // rows times a block of columns of one batch element. B is read in panels of 16 columns, packed when the artifact is
-// made if it is constant, else by the task itself. A is read where it lies if its rows are contiguous, else the task
-// first copies its rows, evaluating whatever stands before the anchor. Micro-kernels (MicroKernel.h) write a small tile
-// of C; the epilogue runs over it while it is in the first-level cache.
+// made if it is constant, else by a launch of its own, or by the task itself where no other task reads the same panels.
+// A is read where it lies if its rows are contiguous, else the task first copies its rows, evaluating whatever stands
+// before the anchor. Micro-kernels (MicroKernel.h) write a small tile of C; the epilogue runs over it while it is in
+// the first-level cache.
 //
 // A convolution is the same with taps: k runs over (kernel positions, input channels), channels last, so that along the
 // last spatial dim the kernel positions and channels of one output pixel are contiguous in the input. The task copies
@@ -13,7 +14,9 @@
 // section 3.
 //
 // Parameters (columns are multiples of 16; the suffixes 256 and 512 name the vector width in bits):
-//   rhs              number of the input that is packed; -1: the task packs it
+//   rhs              number of the input that is packed when the artifact is made; -1: packed at run time
+//   rhsLaunch        1: packed at run time by a launch of its own
+//   rhsTransposed    1: packed at run time from rows of K, turned in registers
 //   lhsCopy          1: the task copies the rows of A
 //   tileM, tileN     rows and columns of a task (convolutions: tileH, tileW output pixels, tileN)
 //   rows256, cols256, rows512, cols512   micro-kernel (convolutions: patchH256 x patchW256 ... for the rows)
@@ -44,6 +47,8 @@ constexpr int64_t kTaskRows = 112;
 constexpr int64_t kPanelBytes = 512 * 1024;
 // Work of a task below which more tasks are not worth it, and what a thread should get at least.
 constexpr double kTaskFlops = 4e6, kGrainFlops = 1e6;
+// What a thread should pack at least.
+constexpr int64_t kPackGrainBytes = 128 * 1024;
 // Tasks that keep many cores busy evenly.
 constexpr int64_t kTasks = 48;
 
@@ -75,6 +80,8 @@ struct Product {
     k = prim::getConstantSize(K);
   }
   AffineExpr panels() const { return prim::simplifySize(N.ceilDiv(kPanel)); }
+  /// Distance of two panels packed at run time: whole blocks of 16 steps of K are written.
+  AffineExpr runtimePanelFloats() const { return prim::simplifySize(K.ceilDiv(16) * (16 * kPanel)); }
 
   template <typename T>
   static SmallVector<T> place(ArrayRef<DimRef> dims, ArrayRef<T> batch, ArrayRef<T> rows, ArrayRef<T> columns,
@@ -175,6 +182,38 @@ bool isRowMajor(const Product &p) {
   for (unsigned i = 0; i < p.depth.size(); ++i)
     expected.push_back({DimRef::Depth, i});
   return llvm::equal(expected, p.lhsDims, [](DimRef a, DimRef b) { return a.kind == b.kind && a.index == b.index; });
+}
+
+/// Whether dim `dim` of `value` is contiguous in memory, as far as movement and pointwise ops tell.
+bool isInnermost(Value value, int64_t dim) {
+  for (;;) {
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return dim + 1 == cast<RankedTensorType>(value.getType()).getRank();
+    if (auto transpose = dyn_cast<prim::TransposeOp>(op)) {
+      dim = transpose.getPermutation()[dim];
+    } else if (auto reshape = dyn_cast<prim::ReshapeOp>(op)) {
+      auto to = prim::getSizes(value), from = prim::getSizes(reshape.getOperand());
+      if (dim + 1 != int64_t(to.size()) || from.empty() || to.back() != from.back())
+        return false;
+      dim = int64_t(from.size()) - 1;
+    } else if (!op->hasTrait<prim::PointwiseTrait>() || op->getNumOperands() == 0) {
+      return false;
+    }
+    value = op->getOperand(0);
+  }
+}
+
+/// Whether the last part of K is contiguous in the memory of B, and not the columns.
+bool isDepthInnermost(const Product &p) {
+  auto innermost = [&](DimRef::Kind kind, size_t index) {
+    for (auto [i, dim] : llvm::enumerate(p.rhsDims))
+      if (dim.kind == kind && dim.index == index)
+        return isInnermost(p.rhs, i);
+    return false;
+  };
+  return !p.depth.empty() && !p.columns.empty() && innermost(DimRef::Depth, p.depth.size() - 1) &&
+         !innermost(DimRef::Column, p.columns.size() - 1);
 }
 
 /// The packed form of B: [batch][panel][k][16], without the batch if it is 1.
@@ -279,10 +318,13 @@ public:
   SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
     MLIRContext *context = region.getContext();
     Operation *anchor = findAnchor(region);
+    SmallVector<Launch> launches;
     Launch launch;
     SmallVector<AffineExpr> grid;
     AffineExpr floats; // of scratch
     if (std::optional<Product> p = asProduct(anchor)) {
+      if (getParam(schedule, "rhsLaunch"))
+        launches.push_back(packingLaunch(*p, schedule));
       grid = productGrid(*p, schedule);
       floats = prim::simplifySize(packedFloats(*p, schedule) + copyFloats(*p, schedule));
     } else {
@@ -295,12 +337,15 @@ public:
     if (prim::getConstantSize(floats) != 0) // 64 bytes more: full vectors may be stored at the end
       launch.scratch = prim::simplifySize((floats.ceilDiv(16) + 4) * 64);
     launch.inPlace = Epilogue::analyze(region, anchor->getResult(0))->inPlace(region);
-    return {launch};
+    launches.push_back(launch);
+    return launches;
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
+  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned number, Emitter &em, Value begin,
             Value end) const override {
     Operation *anchor = findAnchor(region);
+    if (number + 1 < launches(region, schedule).size())
+      return emitPacking(*asProduct(anchor), schedule, em, begin, end);
     Epilogue epilogue = *Epilogue::analyze(region, anchor->getResult(0));
     if (std::optional<Product> p = asProduct(anchor))
       emitProduct(*p, schedule, epilogue, em, begin, end);
@@ -313,11 +358,12 @@ private:
 
   void chooseProduct(const Product &p, llvm::function_ref<bool(unsigned)> isConstant, Params &params) const {
     std::optional<PackedInput> packed = packedRhs(p, isConstant);
-    // A read in place: rows contiguous and at a fixed distance, unless many rows would share the sets of the cache.
+    // A is read in place if its rows are contiguous and at a fixed distance.
     bool contiguous = isRowMajor(p) && inputThroughReshapes(p.lhs);
-    bool aliases = p.k && *p.k % 512 == 0 && !(p.m && *p.m <= 8);
-    bool copy = !contiguous || aliases;
-    int64_t maxRows = p.k ? 14 : 6;
+    bool aliases = p.k && *p.k % 512 == 0;
+    bool copy = !contiguous;
+    // Rows at a distance of 2 KiB share few sets of the first-level cache: more than 8 evict each other.
+    int64_t maxRows = p.k && !(aliases && contiguous) ? 14 : p.k ? 8 : 6;
     std::optional<int64_t> panels;
     if (p.n)
       panels = ceilDiv(*p.n, kPanel);
@@ -363,6 +409,10 @@ private:
     params.set("tileN", tilePanels * kPanel);
     params.set("lhsCopy", copy);
     params.set("rhs", packed ? int64_t(packed->input) : -1);
+    if (!packed) {
+      params.set("rhsLaunch", !p.m || *p.m > tileM);
+      params.set("rhsTransposed", isDepthInnermost(p));
+    }
     params.set("grain", std::max<int64_t>(1, int64_t(kGrainFlops / std::max(flops(), 1.0))));
   }
 
@@ -372,15 +422,99 @@ private:
   }
   /// Floats of the scratch: first the packed panels, then the copied rows.
   static AffineExpr packedFloats(const Product &p, kernel::ScheduleAttr schedule) {
-    if (getParam(schedule, "rhs", -1) >= 0)
+    if (getParam(schedule, "rhs", -1) >= 0 || getParam(schedule, "rhsLaunch"))
       return getAffineConstantExpr(0, p.K.getContext());
-    return prim::simplifySize(p.K * getParam(schedule, "tileN"));
+    return prim::simplifySize(p.runtimePanelFloats() * (getParam(schedule, "tileN") / kPanel));
+  }
+  /// Panels of B for each batch element when a launch of its own packs them: whole blocks of `tileN` columns.
+  static AffineExpr launchPanels(const Product &p, kernel::ScheduleAttr schedule) {
+    int64_t tileN = getParam(schedule, "tileN");
+    return prim::simplifySize(p.N.ceilDiv(tileN) * (tileN / kPanel));
   }
   static AffineExpr copyStride(const Product &p) { return prim::simplifySize(p.K.ceilDiv(16) * 16 + 16); }
   static AffineExpr copyFloats(const Product &p, kernel::ScheduleAttr schedule) {
     if (!getParam(schedule, "lhsCopy"))
       return getAffineConstantExpr(0, p.K.getContext());
     return prim::simplifySize(copyStride(p) * getParam(schedule, "tileM"));
+  }
+
+  /// Tasks: blocks of `tileN` columns of a batch element.
+  static Launch packingLaunch(const Product &p, kernel::ScheduleAttr schedule) {
+    Launch launch;
+    launch.suffix = "_pack";
+    SmallVector<AffineExpr> grid = productGrid(p, schedule);
+    launch.tasks = prim::product(p.K.getContext(), ArrayRef(grid).drop_back());
+    const int64_t bytes = p.k.value_or(256) * getParam(schedule, "tileN") * 4;
+    launch.grain =
+        getAffineConstantExpr(std::max<int64_t>(1, kPackGrainBytes / std::max<int64_t>(bytes, 1)), p.K.getContext());
+    launch.temporaries = {
+        prim::makeType(Float32Type::get(p.K.getContext()), {p.B, launchPanels(p, schedule), p.runtimePanelFloats()})};
+    return launch;
+  }
+
+  static void emitPacking(const Product &p, kernel::ScheduleAttr schedule, Emitter &em, Value begin, Value end) {
+    const int64_t tileN = getParam(schedule, "tileN");
+    SmallVector<AffineExpr> grid = productGrid(p, schedule);
+    em.loop(begin, end, 1, [&](Index task) {
+      SmallVector<Index> at = em.delinearize(task, ArrayRef(grid).drop_back());
+      Value panel =
+          em.add(em.mul(at[0].base, em.size(launchPanels(p, schedule))), em.mul(at[1].base, em.i64(tileN / kPanel)));
+      Value to = offsetBy(em, em.output(0), em.mul(panel, em.size(p.runtimePanelFloats())));
+      packPanels(p, schedule, em, em.delinearize(at[0], p.batch), em.mulIndex(at[1], em.i64(tileN), tileN), to);
+    });
+  }
+
+  /// Packs the panels of up to `tileN` columns from column n0 on.
+  static void packPanels(const Product &p, kernel::ScheduleAttr schedule, Emitter &em, ArrayRef<Index> batchAt,
+                         Index n0, Value to) {
+    const Type f32 = em.builder().getF32Type();
+    const int64_t tileN = getParam(schedule, "tileN"), width = em.width();
+    const Value N = em.size(p.N), K = em.size(p.K), panelFloats = em.size(p.runtimePanelFloats());
+    std::optional<int64_t> constantCount;
+    if (p.n && (*p.n % tileN == 0 || *p.n < tileN))
+      constantCount = std::min(*p.n, tileN);
+    const Value count = constantCount ? em.i64(*constantCount) : em.min(em.i64(tileN), em.sub(N, n0.base));
+    // Offset of column `column` (a multiple of the width) at k = 0.
+    auto columnOffset = [&](Value column) {
+      return em.add(em.mul(em.divUnsigned(column, em.i64(kPanel)), panelFloats),
+                    em.remUnsigned(column, em.i64(kPanel)));
+    };
+    auto element = [&](Index k, ArrayRef<Index> depthAt, Index n) {
+      SmallVector<Index> at =
+          Product::place<Index>(p.rhsDims, batchAt, {}, em.delinearize(n, p.columns), depthAt, em.constant(0));
+      return em.emit(p.rhs, at);
+    };
+    if (getParam(schedule, "rhsTransposed")) {
+      em.loop(
+          em.i64(0), count, width,
+          [&](Index column) {
+            Value toHere = offsetBy(em, to, columnOffset(column.base));
+            SmallVector<Index> columns; // the last ones repeat: nobody reads their products
+            for (int64_t i = 0; i < width; ++i)
+              columns.push_back(
+                  em.uniform(em.min(em.add(em.add(n0.base, column.base), em.i64(i)), em.sub(N, em.i64(1)))));
+            copyLanes(em, p.depth, [&](Index k, ArrayRef<Index> depthAt) {
+              SmallVector<Value> rows;
+              for (Index n : columns)
+                rows.push_back(element(k, depthAt, n));
+              Value block = offsetBy(em, toHere, em.mul(k.base, em.i64(kPanel)));
+              for (auto [i, row] : llvm::enumerate(transposeLanes(em, rows)))
+                LLVM::StoreOp::create(em.builder(), em.loc(), row, offsetBy(em, block, int64_t(i) * kPanel), 4);
+            });
+          },
+          0);
+      return;
+    }
+    em.loop(em.i64(0), K, 1, [&](Index k) {
+      SmallVector<Index> depthAt = em.delinearize(k, p.depth);
+      Value start = em.mul(k.base, em.i64(kPanel));
+      if (p.columns.empty())
+        return em.storeAt(element(k, depthAt, em.constant(0)), to, f32, em.uniform(start));
+      em.laneLoop(count, constantCount, [&](Index lane) {
+        Index at = em.contiguous(em.uniform(em.add(columnOffset(lane.base), start)));
+        em.storeAt(element(k, depthAt, em.addIndex(n0, lane)), to, f32, at);
+      });
+    });
   }
 
   static void emitProduct(const Product &p, kernel::ScheduleAttr schedule, const Epilogue &epilogue, Emitter &em,
@@ -392,9 +526,11 @@ private:
     const int64_t groupPanels = cols / kPanel;
     const int64_t rhsInput = getParam(schedule, "rhs", -1);
     const bool lhsCopy = getParam(schedule, "lhsCopy"), rhsPacked = rhsInput >= 0;
-    const Value tile = em.stackBuffer(f32, tileM * cols);
+    const bool rhsLaunch = getParam(schedule, "rhsLaunch");
+    const Value tile = em.stackBuffer(f32, rows * cols);
     const Value M = em.size(p.M), N = em.size(p.N), K = em.size(p.K);
-    const Value panelFloats = em.mul(K, em.i64(kPanel));
+    const AffineExpr panelStride = rhsPacked ? prim::simplifySize(p.K * kPanel) : p.runtimePanelFloats();
+    const Value panelFloats = em.size(panelStride);
 
     em.loop(begin, end, 1, [&](Index task) {
       SmallVector<Index> grid = em.delinearize(task, productGrid(p, schedule));
@@ -431,67 +567,54 @@ private:
 
       // Panels of B.
       Value b;
-      Value panelsHere =
-          em.min(em.i64(tileN / kPanel), em.sub(em.size(p.panels()), em.mul(grid[1].base, em.i64(tileN / kPanel))));
-      if (rhsPacked) {
-        b = em.input(rhsInput);
-        Value first = em.add(em.mul(batch.base, em.size(p.panels())), em.mul(grid[1].base, em.i64(tileN / kPanel)));
+      const Value blockPanels = em.i64(tileN / kPanel);
+      Value panelsHere = em.min(blockPanels, em.sub(em.size(p.panels()), em.mul(grid[1].base, blockPanels)));
+      if (rhsPacked || rhsLaunch) {
+        b = em.input(rhsPacked ? rhsInput : em.region().getNumOperands());
+        Value perBatch = em.size(rhsPacked ? p.panels() : launchPanels(p, schedule));
+        Value first = em.add(em.mul(batch.base, perBatch), em.mul(grid[1].base, blockPanels));
         b = offsetBy(em, b, em.mul(first, panelFloats));
       } else {
         b = em.scratch();
-        em.loop(em.i64(0), panelsHere, 1, [&](Index panel) {
-          Index n = em.addIndex(n0, em.mulIndex(panel, em.i64(kPanel), kPanel));
-          Value left = p.n && *p.n % kPanel == 0 ? em.i64(kPanel) : em.min(em.i64(kPanel), em.sub(N, n.base));
-          std::optional<int64_t> constantLeft;
-          if (p.n && *p.n % kPanel == 0)
-            constantLeft = kPanel;
-          Index panelStart = em.mulIndex(panel, panelFloats, p.k ? std::optional(*p.k * kPanel) : std::nullopt);
-          em.loop(em.i64(0), K, 1, [&](Index k) {
-            SmallVector<Index> depthAt = em.delinearize(k, p.depth);
-            Index start = em.addIndex(panelStart, em.mulIndex(k, em.i64(kPanel), kPanel));
-            em.laneLoop(left, constantLeft, [&](Index lane) {
-              SmallVector<Index> columnAt = em.delinearize(em.addIndex(n, lane), p.columns);
-              SmallVector<Index> at = Product::place<Index>(p.rhsDims, batchAt, {}, columnAt, depthAt, em.constant(0));
-              em.storeAt(em.emit(p.rhs, at), b, f32, em.addIndex(start, lane));
-            });
-          });
-        });
+        packPanels(p, schedule, em, batchAt, n0, b);
       }
 
-      // One group of panels: all rows, then the epilogue.
+      // One group of panels. The epilogue follows each block of rows: its stores drain while the next block computes.
       auto group = [&](Index panel, int64_t panels, Value columns, std::optional<int64_t> constantColumns) {
         Value bHere = offsetBy(em, b, em.mul(panel.base, panelFloats));
-        forRowBlocks(em, count, rows, rest, [&](Value row, int64_t height) {
-          MicroKernel kernel;
-          kernel.a = offsetBy(em, a, em.mul(row, rowStride.get(em)));
-          kernel.rowOffsets = uniformRows(height, rowStride.constant.value_or(0));
-          if (!rowStride.constant)
-            kernel.rowStride = rowStride.value;
-          kernel.depth = Extent(K, p.k);
-          kernel.b = bHere;
-          kernel.panels = panels;
-          kernel.panelStride = Extent(panelFloats, p.k ? std::optional(*p.k * kPanel) : std::nullopt);
-          kernel.c = offsetBy(em, tile, em.mul(row, em.i64(cols)));
-          kernel.cOffsets = uniformRows(height, cols);
-          emitMicroKernel(em, kernel);
-        });
         Index n = em.addIndex(n0, em.mulIndex(panel, em.i64(kPanel), kPanel));
-        em.loop(em.i64(0), count.get(em), 1, [&](Index row) {
-          SmallVector<Index> rowAt = em.delinearize(em.addIndex(m0, row), p.rows);
-          Index start = em.mulIndex(row, em.i64(cols), cols);
-          if (p.columns.empty()) { // one column, no dim for it
-            SmallVector<Index> at = batchAt;
-            llvm::append_range(at, rowAt);
-            return epilogue.store(em, at, em.loadAt(tile, f32, start));
-          }
-          em.laneLoop(columns, constantColumns, [&](Index lane) {
-            SmallVector<Index> at = batchAt;
-            llvm::append_range(at, rowAt);
-            llvm::append_range(at, em.delinearize(em.addIndex(n, lane), p.columns));
-            epilogue.store(em, at, em.loadAt(tile, f32, em.addIndex(start, lane)));
+        forTiles(em, count, rows, rest, [&](Index first, Extent height, std::optional<int64_t> restHere) {
+          forRowBlocks(em, height, rows, restHere, [&](Value row, int64_t blockRows) {
+            MicroKernel kernel;
+            kernel.a = offsetBy(em, a, em.mul(em.add(first.base, row), rowStride.get(em)));
+            kernel.rowOffsets = uniformRows(blockRows, rowStride.constant.value_or(0));
+            if (!rowStride.constant)
+              kernel.rowStride = rowStride.value;
+            kernel.depth = Extent(K, p.k);
+            kernel.b = bHere;
+            kernel.panels = panels;
+            kernel.panelStride = Extent(panelFloats, prim::getConstantSize(panelStride));
+            kernel.c = offsetBy(em, tile, em.mul(row, em.i64(cols)));
+            kernel.cOffsets = uniformRows(blockRows, cols);
+            emitMicroKernel(em, kernel);
           });
+          em.loop(em.i64(0), height.get(em), 1, [&](Index row) {
+            SmallVector<Index> rowAt = em.delinearize(em.addIndex(m0, em.addIndex(first, row)), p.rows);
+            Index start = em.mulIndex(row, em.i64(cols), cols);
+            if (p.columns.empty()) { // one column, no dim for it
+              SmallVector<Index> at = batchAt;
+              llvm::append_range(at, rowAt);
+              return epilogue.store(em, at, em.loadAt(tile, f32, start));
+            }
+            em.laneLoop(columns, constantColumns, [&](Index lane) {
+              SmallVector<Index> at = batchAt;
+              llvm::append_range(at, rowAt);
+              llvm::append_range(at, em.delinearize(em.addIndex(n, lane), p.columns));
+              epilogue.store(em, at, em.loadAt(tile, f32, em.addIndex(start, lane)));
+            });
+          });
+          em.clearSources();
         });
-        em.clearSources();
       };
       forGroups(em, panelsHere, groupPanels, p.n, rhsPacked, [&](Index panel, int64_t panels, bool last) {
         std::optional<int64_t> constantColumns;
@@ -506,6 +629,23 @@ private:
         group(panel, panels, columns, constantColumns);
       });
     });
+  }
+
+  /// Cuts `count` rows into tiles of `rows` and calls body(first row, rows of the tile, remainder) for each; the
+  /// remainder is that of the last tile if it is known.
+  static void forTiles(Emitter &em, Extent count, int64_t rows, std::optional<int64_t> rest,
+                       llvm::function_ref<void(Index, Extent, std::optional<int64_t>)> body) {
+    if (count.constant && *count.constant <= rows)
+      return body(em.constant(0), count, std::nullopt);
+    if (count.constant)
+      rest = *count.constant % rows;
+    em.loop(
+        em.i64(0), count.get(em), rows,
+        [&](Index first) {
+          Extent height = rest == 0 ? Extent(rows) : Extent(em.min(em.i64(rows), em.sub(count.get(em), first.base)));
+          body(first, height, rest);
+        },
+        0);
   }
 
   /// Calls body for each group of `groupPanels` panels of [0, panels). If no more panels than these can be read
@@ -758,7 +898,7 @@ private:
     const int64_t pixel = copy ? c.channels : c.channels * c.groups;
     const int64_t pitch = copy ? c.haloW(tileW) * c.channels : *prim::getConstantSize(c.inW) * pixel;
     const int64_t panelFloats = c.depth() * kPanel;
-    const Value tile = em.stackBuffer(f32, tileH * tileW * cols);
+    const Value tile = em.stackBuffer(f32, patchH * patchW * cols);
     auto inputSizes = prim::getSizes(op.getInput());
     auto extentOf = [&](AffineExpr size, Value start, int64_t tileSize) {
       auto constant = prim::getConstantSize(size);
@@ -823,22 +963,6 @@ private:
       forGroups(em, panelsHere, cols / kPanel, c.columns, /*exact=*/true, [&](Index panel, int64_t panels, bool last) {
         kernel.b = offsetBy(em, b, em.mul(panel.base, em.i64(panelFloats)));
         kernel.panels = panels;
-        forRowBlocks(em, task.countH, patchH, restOf(c.h, tileH, patchH), [&](Value row, int64_t height) {
-          forRowBlocks(em, task.countW, patchW, restOf(c.w, tileW, patchW), [&](Value column, int64_t width) {
-            kernel.a = offsetBy(
-                em, a, em.add(em.mul(row, em.i64(c.strideH * pitch)), em.mul(column, em.i64(c.strideW * pixel))));
-            kernel.c = offsetBy(em, tile, em.mul(em.add(em.mul(row, em.i64(tileW)), column), em.i64(cols)));
-            kernel.rowOffsets.clear();
-            kernel.cOffsets.clear();
-            for (int64_t i = 0; i < height; ++i)
-              for (int64_t j = 0; j < width; ++j) {
-                kernel.rowOffsets.push_back(i * c.strideH * pitch + j * c.strideW * pixel);
-                kernel.cOffsets.push_back((i * tileW + j) * cols);
-              }
-            emitMicroKernel(em, kernel);
-          });
-        });
-
         std::optional<int64_t> constantColumns;
         if (last)
           constantColumns = c.columns - c.panels() / (cols / kPanel) * cols;
@@ -848,23 +972,51 @@ private:
         Value columns =
             constantColumns ? em.i64(*constantColumns) : em.min(em.i64(cols), em.sub(em.i64(c.columns), n.base));
         Index column0 = em.addIndex(em.mulIndex(task.group, em.i64(c.columns), c.columns), n);
-        em.loop(em.i64(0), task.countH.get(em), 1, [&](Index row) {
-          Index h = em.addIndex(task.h0, row);
-          em.loop(em.i64(0), task.countW.get(em), 1, [&](Index column) {
-            Index w = em.addIndex(task.w0, column);
-            Index start = em.mulIndex(em.addIndex(em.mulIndex(row, em.i64(tileW), tileW), column), em.i64(cols), cols);
-            em.laneLoop(columns, constantColumns, [&](Index lane) {
-              SmallVector<Index> at{task.batch};
-              llvm::append_range(at, task.outer);
-              if (c.spatial >= 2)
-                at.push_back(h);
-              at.push_back(w);
-              at.push_back(em.addIndex(column0, lane));
-              epilogue.store(em, at, em.loadAt(tile, f32, em.addIndex(start, lane)));
+        // The epilogue follows each patch: its stores drain while the next one computes.
+        auto patch = [&](Index row0, Extent height, std::optional<int64_t> restH, Index w0, Extent width,
+                         std::optional<int64_t> restW) {
+          forRowBlocks(em, height, patchH, restH, [&](Value row, int64_t blockH) {
+            forRowBlocks(em, width, patchW, restW, [&](Value column, int64_t blockW) {
+              Value h = em.add(row0.base, row), w = em.add(w0.base, column);
+              kernel.a =
+                  offsetBy(em, a, em.add(em.mul(h, em.i64(c.strideH * pitch)), em.mul(w, em.i64(c.strideW * pixel))));
+              kernel.c = offsetBy(em, tile, em.mul(em.add(em.mul(row, em.i64(patchW)), column), em.i64(cols)));
+              kernel.rowOffsets.clear();
+              kernel.cOffsets.clear();
+              for (int64_t i = 0; i < blockH; ++i)
+                for (int64_t j = 0; j < blockW; ++j) {
+                  kernel.rowOffsets.push_back(i * c.strideH * pitch + j * c.strideW * pixel);
+                  kernel.cOffsets.push_back((i * patchW + j) * cols);
+                }
+              emitMicroKernel(em, kernel);
             });
           });
-        });
-        em.clearSources();
+          em.loop(em.i64(0), height.get(em), 1, [&](Index row) {
+            Index h = em.addIndex(task.h0, em.addIndex(row0, row));
+            em.loop(em.i64(0), width.get(em), 1, [&](Index column) {
+              Index w = em.addIndex(task.w0, em.addIndex(w0, column));
+              Index start =
+                  em.mulIndex(em.addIndex(em.mulIndex(row, em.i64(patchW), patchW), column), em.i64(cols), cols);
+              em.laneLoop(columns, constantColumns, [&](Index lane) {
+                SmallVector<Index> at{task.batch};
+                llvm::append_range(at, task.outer);
+                if (c.spatial >= 2)
+                  at.push_back(h);
+                at.push_back(w);
+                at.push_back(em.addIndex(column0, lane));
+                epilogue.store(em, at, em.loadAt(tile, f32, em.addIndex(start, lane)));
+              });
+            });
+          });
+          em.clearSources();
+        };
+        forTiles(em, task.countH, patchH, restOf(c.h, tileH, patchH),
+                 [&](Index row0, Extent height, std::optional<int64_t> restH) {
+                   forTiles(em, task.countW, patchW, restOf(c.w, tileW, patchW),
+                            [&](Index column0, Extent width, std::optional<int64_t> restW) {
+                              patch(row0, height, restH, column0, width, restW);
+                            });
+                 });
       });
     });
   }

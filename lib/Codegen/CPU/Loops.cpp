@@ -12,6 +12,8 @@
 //            lanes: for results of reductions over contiguous dims
 //   chunk    elements of the last dim per task, a multiple of every vector width; 0: the whole row
 //   grain    least number of tasks for a thread
+//   keep     number, in the region's body, of a value that is kept in scratch for the row when a reduction first needs
+//            it, because computing it again costs more; -1: none
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -20,12 +22,16 @@
 #include "Common/Generators.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace tc;
 using namespace tc::codegen;
 
 namespace {
+
+// Elements of a row that are kept at most: with the row itself they stay in the second-level cache.
+constexpr int64_t kMostKept = 64 * 1024;
 
 /// Rough scalar operations per element of `value`, reductions multiplied by their extents (symbolic ones count 64).
 double costOf(Value value, DenseMap<Value, double> &known) {
@@ -61,6 +67,83 @@ double costOf(Value value, DenseMap<Value, double> &known) {
     cost = (inner + (heavy ? 12 : 1)) * factor;
   }
   return known[value] = std::min(cost, 1e15);
+}
+
+/// What is computed from one value, as far as it stays in the value's row (its last dim).
+class RowUses {
+public:
+  explicit RowUses(Value value) : row(prim::getSizes(value)) { local = !row.empty() && follow(value, /*reads=*/true); }
+
+  /// Whether everything is read at the row that it is computed in.
+  bool isLocal() const { return local; }
+  /// Passes over the row that read the value: reductions of it, and the output.
+  size_t passes() const { return reductions.size() + reachesOutput; }
+  /// The first of the reductions; null: none.
+  Value firstReduction() const {
+    auto first = llvm::min_element(reductions, [](auto a, auto b) { return a->isBeforeInBlock(b); });
+    return first == reductions.end() ? Value() : (*first)->getResult(0);
+  }
+
+private:
+  /// `reads`: `value` is made of the followed value's element, not only of its reductions.
+  bool follow(Value value, bool reads) {
+    if (!seen.insert({value, reads}).second)
+      return true;
+    SmallVector<AffineExpr> sizes = prim::getSizes(value);
+    const bool full = sizes == row;
+    const auto last = int64_t(row.size()) - 1;
+    return llvm::all_of(value.getUsers(), [&](Operation *user) {
+      if (isa<kernel::YieldOp>(user)) {
+        reachesOutput |= full && reads;
+        return true;
+      }
+      Value result = user->getResult(0);
+      if (auto reduce = dyn_cast<prim::ReduceOp>(user)) {
+        if (!full || reduce.getDims() != ArrayRef<int64_t>{last})
+          return false;
+        if (reads)
+          reductions.insert(reduce);
+        return follow(result, /*reads=*/false);
+      }
+      if (isa<prim::ReshapeOp>(user)) { // of a row's result: 1s at the end come and go
+        SmallVector<AffineExpr> to = prim::getSizes(result);
+        if (!to.empty() && prim::getConstantSize(to.back()) == 1)
+          to.pop_back();
+        return !full && ArrayRef(to) == ArrayRef(row).drop_back() && follow(result, reads);
+      }
+      if (auto broadcast = dyn_cast<prim::BroadcastOp>(user))
+        return !full && prim::getSizes(result) == row &&
+               llvm::equal(broadcast.getDims(), llvm::seq<int64_t>(0, sizes.size())) && follow(result, reads);
+      return lookupPointwise(user) && follow(result, reads);
+    });
+  }
+
+  SmallVector<AffineExpr> row;
+  bool local = false, reachesOutput = false;
+  llvm::SmallSetVector<Operation *, 4> reductions;
+  DenseSet<std::pair<Value, unsigned>> seen;
+};
+
+/// The value that is worth keeping for a row of `root`; null: none.
+Value chooseKept(Value root, Block &block, bool lanes) {
+  SmallVector<AffineExpr> sizes = prim::getSizes(root);
+  for (Operation &op : block) {
+    // What the element costs by itself: an exponential is worth a store and a load.
+    if (!isa<prim::ExpOp, prim::LogOp, prim::ErfOp, prim::TanhOp, prim::LogisticOp, prim::PowOp, prim::SinOp,
+             prim::CosOp, prim::Expm1Op, prim::Log1pOp>(op))
+      continue;
+    Value value = op.getResult(0);
+    SmallVector<AffineExpr> own = prim::getSizes(value);
+    if (own.empty() || (lanes ? own != sizes : ArrayRef(own).drop_back() != ArrayRef(sizes)))
+      continue;
+    if (prim::getConstantSize(own.back()).value_or(0) > kMostKept)
+      continue;
+    RowUses uses(value);
+    if (!uses.isLocal() || !uses.firstReduction() || uses.passes() < 2)
+      continue;
+    return value;
+  }
+  return {};
 }
 
 class LoopsGenerator final : public Generator {
@@ -119,6 +202,10 @@ public:
     params.set("lanes", b.getI64IntegerAttr(lanes));
     params.set("chunk", b.getI64IntegerAttr(chunk));
     params.set("grain", b.getI64IntegerAttr(grain));
+    int64_t keep = -1;
+    if (Value kept = (lanes && chunk) || sizes.empty() ? Value() : chooseKept(root, block, lanes))
+      keep = std::distance(block.begin(), kept.getDefiningOp()->getIterator());
+    params.set("keep", b.getI64IntegerAttr(keep));
     return kernel::ScheduleAttr::get(region.getContext(), "loops", params.getDictionary(region.getContext()));
   }
 
@@ -132,6 +219,10 @@ public:
       rows = prim::simplifySize(rows * sizes.back().ceilDiv(chunk));
     launch.tasks = rows;
     launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+    if (Kept kept = getKept(region, schedule); kept.value) {
+      int64_t bytes = cast<RankedTensorType>(kept.value.getType()).getElementTypeBitWidth() / 8;
+      launch.scratch = prim::simplifySize((prim::getSizes(kept.value).back() * bytes).ceilDiv(64) * 64 + 64);
+    }
     // In place: every use of an input is pointwise at the output's own position.
     for (auto [i, argument] : llvm::enumerate(region.getBody().getArguments()))
       for (auto [o, value] : llvm::enumerate(yield.getValues()))
@@ -150,6 +241,7 @@ public:
     bool lanes = getParam(schedule, "lanes");
     int64_t chunk = getParam(schedule, "chunk");
     SmallVector<AffineExpr> sizes = prim::getSizes(yield.getValues()[space]);
+    const Kept kept = getKept(region, schedule);
     if (sizes.empty()) {
       e.loop(begin, end, 1, [&](Index) {
         for (auto [o, value] : llvm::enumerate(yield.getValues()))
@@ -178,9 +270,13 @@ public:
         }
       }
       SmallVector<Index> at = outer.empty() ? SmallVector<Index>{} : e.delinearize(row, outer);
+      if (kept.value && lanes)
+        e.keepRow(kept.value, kept.reduction, at, e.scratch());
       auto write = [&](Index position) {
         SmallVector<Index> full = at;
         full.push_back(position);
+        if (kept.value && !lanes)
+          e.keepRow(kept.value, kept.reduction, full, e.scratch());
         for (auto [o, value] : llvm::enumerate(yield.getValues())) {
           SmallVector<AffineExpr> own = prim::getSizes(value);
           if (own != sizes)
@@ -219,6 +315,18 @@ public:
   }
 
 private:
+  /// A value that several passes over a row need, and the reduction of the first pass.
+  struct Kept {
+    Value value, reduction;
+  };
+  static Kept getKept(kernel::RegionOp region, kernel::ScheduleAttr schedule) {
+    int64_t number = getParam(schedule, "keep", -1);
+    if (number < 0)
+      return {};
+    Value value = std::next(region.getBody().front().begin(), number)->getResult(0);
+    return {value, RowUses(value).firstReduction()};
+  }
+
   /// Position of a row's element in an output whose sizes are the rows' outer dims, with 1s anywhere; nullopt: other
   /// sizes.
   static std::optional<SmallVector<Index>> rowPosition(Emitter &e, ArrayRef<Index> at, ArrayRef<AffineExpr> sizes,

@@ -683,6 +683,17 @@ Value Emitter::emit(Value tensor, ArrayRef<Index> at) {
   });
 }
 
+void Emitter::keepRow(Value tensor, Value user, ArrayRef<Index> at, Value buffer) {
+  Type element = elementOf(tensor);
+  sources[tensor] = [=](ArrayRef<Index> position) {
+    Value value = emitUncached(tensor, position);
+    storeAt(value, buffer, element, position.back());
+    return value;
+  };
+  emit(user, at);
+  sources[tensor] = [=](ArrayRef<Index> position) { return loadAt(buffer, element, position.back()); };
+}
+
 Value Emitter::constantTable(DenseElementsAttr values) {
   // A small table in the code: one internal global per distinct content.
   Operation *function = b.getInsertionBlock()->getParentOp();

@@ -153,6 +153,9 @@ public:
   /// Makes `emit(tensor, anything)` use `at`: for values on the path from an anchor to its roots, whose position is
   /// known.
   void setPosition(mlir::Value tensor, llvm::ArrayRef<Index> at);
+  /// Emits `user`, a value that reads every element of `tensor` along its last dim, at `at`, and stores those elements
+  /// to `buffer` on the way; until clearSources, `tensor` is read from there, whatever its other positions.
+  void keepRow(mlir::Value tensor, mlir::Value user, llvm::ArrayRef<Index> at, mlir::Value buffer);
   /// The region's input `number` is stored rearranged: packed[i..] = input[map(i..)], of the type `packed` (see
   /// isReadableLayout).
   void setLayout(unsigned number, mlir::AffineMap map, mlir::RankedTensorType packed);

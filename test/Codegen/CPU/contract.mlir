@@ -34,9 +34,9 @@ func.func @linear(%x: !x) -> !y attributes {prim.symbols = [#prim.symbol<"rows",
 
 // -----
 
-// Both operands at run time: the task packs the second one.
+// Both operands at run time: the task packs the second one, which lies along K, by transposing.
 // CHECK-LABEL: func.func @scores
-// CHECK: #kernel.schedule<"contract", {{.*}}rhs = -1 : i64
+// CHECK: #kernel.schedule<"contract", {{.*}}rhs = -1 : i64, rhsLaunch = 0 : i64, rhsTransposed = 1 : i64
 // LOWER-LABEL: func.func @scores
 // LOWER: host.launch {{.*}} scratch
 func.func @scores(%q: tensor<2x3x20x16xf32>, %k: tensor<2x3x35x16xf32>) -> tensor<2x3x20x35xf32> {
@@ -45,6 +45,22 @@ func.func @scores(%q: tensor<2x3x20x16xf32>, %k: tensor<2x3x35x16xf32>) -> tenso
     kernel.yield %0 : tensor<2x3x20x35xf32>
   }
   return %r : tensor<2x3x20x35xf32>
+}
+
+// -----
+
+// Many tasks read the same panels: a launch of its own packs them, once, into a temporary.
+// CHECK-LABEL: func.func @many_rows
+// CHECK: #kernel.schedule<"contract", {{.*}}rhs = -1 : i64, rhsLaunch = 1 : i64, rhsTransposed = 0 : i64
+// LOWER-LABEL: func.func @many_rows
+// LOWER: %[[PACKED:.*]] = host.launch @[[PACK:k[0-9]+[a-z_]*_pack]](%{{.*}}) {{.*}}-> {{.*}}tensor<1x{{[0-9]+}}x1024xf32>
+// LOWER: host.launch {{.*}}%[[PACKED]]
+func.func @many_rows(%x: tensor<1000x64xf32>, %y: tensor<64x80xf32>) -> tensor<1000x80xf32> {
+  %r = kernel.region(%i0 = %x : tensor<1000x64xf32>, %i1 = %y : tensor<64x80xf32>) -> (tensor<1000x80xf32>) {
+    %0 = prim.dot_general %i0, %i1 batch [] x [] contract [1] x [0] : (tensor<1000x64xf32>, tensor<64x80xf32>) -> tensor<1000x80xf32>
+    kernel.yield %0 : tensor<1000x80xf32>
+  }
+  return %r : tensor<1000x80xf32>
 }
 
 // -----

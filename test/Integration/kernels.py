@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Matrix products, convolutions and rows of odd sizes, compiled and run, against float64.
+
+usage: kernels.py BIN [CASE ...]
+
+Each case is a small ONNX model, compiled once and run with both CPU variants (those that this machine has) and with one and
+two threads; several sizes run on one artifact where dims are dynamic. Prints a line per failure and a count.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+CASES = {}
+
+
+def info(name, dims):
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+
+
+def case(name, nodes, inputs, outputs, reference, shapes, constants=(), tolerance=2e-6):
+    """`inputs`: declared dims by name; `shapes`: dicts of real shapes; `reference`: from float64 arrays to float64 arrays."""
+    CASES[name] = (nodes, inputs, outputs, reference, shapes, dict(constants), tolerance)
+
+
+def matmul(trans_a=False, trans_b=False):
+    def nodes():
+        out = []
+        names = ["a", "b"]
+        for i, transposed in enumerate((trans_a, trans_b)):
+            if transposed:
+                out.append(helper.make_node("Transpose", [names[i]], [names[i] + "t"], perm=[0, 2, 1]))
+                names[i] += "t"
+        return out + [helper.make_node("MatMul", names, ["y"])]
+
+    def reference(v):
+        a, b = (v[n].transpose(0, 2, 1) if t else v[n] for n, t in (("a", trans_a), ("b", trans_b)))
+        return [a @ b]
+    return nodes(), reference
+
+
+def random(shape, seed):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def build_cases():
+    # Both operands at run time: packed by the task, by a launch of its own, from rows or from columns.
+    sizes = [(1, 1, 1), (3, 0, 5), (0, 4, 5), (5, 7, 0), (17, 33, 65), (130, 64, 31), (300, 100, 200), (7, 512, 40), (230, 513, 97)]
+    for ta in (False, True):
+        for tb in (False, True):
+            nodes, reference = matmul(ta, tb)
+            kind = ("t" if ta else "n") + ("t" if tb else "n")
+            def shapes_of(batch, m, k, n, ta=ta, tb=tb):
+                return {"a": (batch, k, m) if ta else (batch, m, k), "b": (batch, n, k) if tb else (batch, k, n)}
+            dynamic = {"a": ["B", "K", "M"] if ta else ["B", "M", "K"], "b": ["B", "N", "K"] if tb else ["B", "K", "N"]}
+            case(f"matmul_{kind}_dynamic", nodes, dynamic, {"y": ["B", "M", "N"]}, reference,
+                 [shapes_of(2, *size) for size in sizes])
+            for batch, (m, k, n) in ((1, (300, 100, 200)), (2, (17, 33, 65)), (3, (5, 7, 1)), (1, (9, 512, 70)), (1, (260, 48, 48))):
+                shapes = shapes_of(batch, m, k, n)
+                case(f"matmul_{kind}_{batch}x{m}x{k}x{n}", nodes, {name: list(s) for name, s in shapes.items()},
+                     {"y": [batch, m, n]}, reference, [shapes])
+    # Constant weights, dynamic rows; K of multiples of 512 stays in place.
+    for k, n in ((96, 200), (512, 33), (1024, 64), (1, 17), (5, 1)):
+        w = random((k, n), 1)
+        case(f"linear_{k}x{n}", [helper.make_node("MatMul", ["a", "w"], ["z"]), helper.make_node("Relu", ["z"], ["y"])],
+             {"a": ["M", k]}, {"y": ["M", n]}, lambda v, w=w: [np.maximum(v["a"] @ w.astype(np.float64), 0)],
+             [{"a": (m, k)} for m in (0, 1, 2, 7, 8, 13, 15, 100, 225)], {"w": w})
+    # Values that several passes over a row need are kept; those needed at other rows are not.
+    def softmax(x, axis=-1):
+        e = np.exp(x - x.max(axis, keepdims=True, initial=-np.inf))
+        return e / e.sum(axis, keepdims=True)
+    rows = [{"x": s} for s in ((3, 5), (1, 1), (4, 16), (2, 1000), (7, 33), (0, 3))]
+    case("softmax", [helper.make_node("Softmax", ["x"], ["y"], axis=-1)], {"x": ["R", "C"]}, {"y": ["R", "C"]},
+         lambda v: [softmax(v["x"])], rows)
+    case("softmax_max", [helper.make_node("Softmax", ["x"], ["s"], axis=-1),
+                         helper.make_node("ReduceMax", ["s"], ["y"], keepdims=0, axes=[-1])],
+         {"x": ["R", "C"]}, {"y": ["R"]}, lambda v: [softmax(v["x"]).max(-1)], rows)
+    case("entropy", [helper.make_node("Softmax", ["x"], ["s"], axis=-1), helper.make_node("Log", ["s"], ["l"]),
+                     helper.make_node("Mul", ["s", "l"], ["m"]),
+                     helper.make_node("ReduceMean", ["m"], ["y"], keepdims=1, axes=[-1])],
+         {"x": ["R", "C"]}, {"y": ["R", 1]},
+         lambda v: [(softmax(v["x"]) * np.log(softmax(v["x"]))).mean(-1, keepdims=True)], rows[:5])
+    case("sums_of_other_rows", [helper.make_node("Exp", ["x"], ["e"]),
+                                helper.make_node("ReduceSum", ["e", "axis"], ["s"], keepdims=0),
+                                helper.make_node("Div", ["e", "s"], ["y"])],
+         {"x": [9, 9]}, {"y": [9, 9]}, lambda v: [np.exp(v["x"]) / np.exp(v["x"]).sum(-1)], [{"x": (9, 9)}],
+         {"axis": np.array([-1], np.int64)})
+    # Convolutions: patches, remainders, strides, groups.
+    def conv(x, w, stride, pad, groups):
+        x = np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
+        n, c, h, wd = x.shape
+        o, cg, kh, kw = w.shape
+        oh, ow = (h - kh) // stride + 1, (wd - kw) // stride + 1
+        y = np.zeros((n, o, oh, ow))
+        for g in range(groups):
+            for i in range(kh):
+                for j in range(kw):
+                    part = x[:, g * cg:(g + 1) * cg, i:i + oh * stride:stride, j:j + ow * stride:stride]
+                    y[:, g * o // groups:(g + 1) * o // groups] += np.einsum("nchw,oc->nohw", part, w[g * o // groups:(g + 1) * o // groups, :, i, j])
+        return y
+    for c, o, size, kernel, stride, pad, groups in ((3, 20, 19, 3, 1, 1, 1), (16, 33, 9, 1, 1, 0, 1), (8, 16, 23, 3, 2, 1, 2),
+                                                    (5, 7, 8, 5, 3, 2, 1), (32, 64, 7, 1, 2, 0, 1), (4, 4, 11, 3, 1, 1, 4)):
+        w = random((o, c // groups, kernel, kernel), 2)
+        case(f"conv_{c}x{o}_{size}_k{kernel}s{stride}g{groups}",
+             [helper.make_node("Conv", ["x", "w"], ["z"], strides=[stride] * 2, pads=[pad] * 4, group=groups),
+              helper.make_node("Relu", ["z"], ["y"])],
+             {"x": ["N", c, "H", "W"]}, {"y": ["N", o, "P", "Q"]},
+             lambda v, w=w, a=(stride, pad, groups): [np.maximum(conv(v["x"], w.astype(np.float64), *a), 0)],
+             [{"x": (n, c, h, size)} for n, h in ((1, size), (2, size + 4), (0, size))], {"w": w})
+
+
+def variants():
+    with open("/proc/cpuinfo") as f:
+        flags = next((line.split() for line in f if line.startswith("flags")), [])
+    return ["x86-64-v3"] + (["x86-64-v4"] if "avx512vl" in flags else [])
+
+
+def run_case(bin_dir, name, folder):
+    nodes, inputs, outputs, reference, shapes, constants, tolerance = CASES[name]
+    graph = helper.make_graph(nodes, name, [info(n, d) for n, d in inputs.items()], [info(n, d) for n, d in outputs.items()],
+                              [numpy_helper.from_array(v, n) for n, v in constants.items()])
+    model, artifact = os.path.join(folder, "model.onnx"), os.path.join(folder, "model.bin")
+    with open(model, "wb") as f:
+        f.write(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString())
+    made = subprocess.run([f"{bin_dir}/tc-compile", model, "-o", artifact], capture_output=True, text=True)
+    if made.returncode:
+        return [f"{name}: tc-compile exit {made.returncode}: {made.stderr.strip()}"]
+    failures = []
+    for seed, shape in enumerate(shapes):
+        values = {n: random(s, [seed, i]) for i, (n, s) in enumerate(shape.items())}
+        expected = reference({n: v.astype(np.float64) for n, v in values.items()})
+        np.savez(f"{folder}/in.npz", **values)
+        np.savez(f"{folder}/out.npz", **{n: v.astype(np.float32) for n, v in zip(outputs, expected)})
+        for variant in variants():
+            for threads in (1, 2):
+                ran = subprocess.run([f"{bin_dir}/tc-run", artifact, "--inputs", f"{folder}/in.npz", "--expect", f"{folder}/out.npz",
+                                      "--max-rel", str(tolerance), "--variant", variant, "--threads", str(threads)],
+                                     capture_output=True, text=True)
+                if ran.returncode:
+                    failures.append(f"{name} {shape} {variant} {threads} threads: exit {ran.returncode}: {(ran.stdout + ran.stderr).strip()}")
+    return failures
+
+
+def main():
+    build_cases()
+    bin_dir, names = sys.argv[1], sys.argv[2:] or list(CASES)
+    failed = 0
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            failures = run_case(bin_dir, name, folder)
+        failed += bool(failures)
+        for line in failures:
+            print(line, flush=True)
+    print(f"{len(names) - failed} of {len(names)} cases passed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
