@@ -403,7 +403,7 @@ void Planner::logPlaces() {
         os << name << ": shares the memory of " << owner->second << "\n";
         continue;
       }
-      os << name << ": " << stringifyPlaceKind(buffer.place.getKind()) << " + "
+      os << name << ": " << stringifyPlaceKind(buffer.place.getKind()) << " " << buffer.place.getIndex() << " + "
          << buffer.place.getOffset().getValue().getResult(0) << ", " << buffer.bytes << " bytes, live from "
          << buffer.first << " to " << buffer.last << "\n";
     }

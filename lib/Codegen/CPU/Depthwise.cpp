@@ -206,7 +206,9 @@ private:
           if (c.spatial >= 2)
             at.push_back(em.constant(y));
           at.append({em.constant(x), em.constant(0), lane});
-          weights.push_back(em.emit(op.getFilter(), at));
+          Value weight = em.emit(op.getFilter(), at);
+          // One value for all channels comes as a scalar.
+          weights.push_back(isa<VectorType>(weight.getType()) ? weight : em.broadcast(weight));
         }
         // Each input column once, for all pixels that it counts for.
         for (int64_t column = 0; column < columns; ++column) {

@@ -277,13 +277,13 @@ public:
         full.push_back(position);
         if (kept.value && !lanes)
           e.keepRow(kept.value, kept.reduction, full, e.scratch());
-        for (auto [o, value] : llvm::enumerate(yield.getValues())) {
-          SmallVector<AffineExpr> own = prim::getSizes(value);
-          if (own != sizes)
-            continue;
-          Type element = cast<RankedTensorType>(value.getType()).getElementType();
-          e.store(e.emit(value, full), e.output(o), element, own, full);
-        }
+        // All values before all stores: an output may lie on an input.
+        SmallVector<std::pair<unsigned, Value>> values;
+        for (auto [o, value] : llvm::enumerate(yield.getValues()))
+          if (prim::getSizes(value) == sizes)
+            values.emplace_back(o, e.emit(value, full));
+        for (auto [o, value] : values)
+          e.store(value, e.output(o), getElementTypeOrSelf(yield.getValues()[o].getType()), sizes, full);
       };
       if (lanes)
         e.laneLoop(to, constantTo, write, from);
