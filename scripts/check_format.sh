@@ -16,6 +16,10 @@ command -v "$tool" >/dev/null || die "$tool is not here; run scripts/setup.sh"
 files=("$@")
 if [ $# -eq 0 ]; then
   mapfile -t files < <(git -c safe.directory='*' ls-files '*.h' '*.c' '*.cpp')
+  if [ ${#files[@]} -eq 0 ]; then
+    echo "check_format.sh: error: git lists no sources here; run it in a checkout" >&2
+    exit 1
+  fi
 fi
 if [ $fix = yes ]; then
   exec "$tool" -i "${files[@]}"

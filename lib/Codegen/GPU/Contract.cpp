@@ -124,13 +124,22 @@ public:
       Value offset = e.add(e.mul(e.add(row, e.i64(rowOffset)), e.i64(pitch)), e.add(column, e.i64(columnOffset)));
       return e.loadAt(pointer, f32, e.uniform(offset));
     };
-    // x = hi + lo: hi has the bits that TF32 keeps, lo is exact.
-    auto split = [&](Value x) -> std::pair<Value, Value> {
+    // x = high + low: high has the bits that TF32 keeps, low is exact. An infinite or NaN x is all in high, and
+    // `factor`, which stands for high where the other operand's low is multiplied, is 0 then: infinity times a low part
+    // of 0 must not give NaN.
+    struct Split {
+      Value high, factor, low;
+    };
+    const Value zeroBits = arith::ConstantIntOp::create(b, loc, b.getI32Type(), 0);
+    auto split = [&](Value x) -> Split {
       Value bits = LLVM::BitcastOp::create(b, loc, b.getI32Type(), x);
       Value keep = arith::ConstantIntOp::create(b, loc, b.getI32Type(), int32_t(0xffffe000));
-      Value high = arith::AndIOp::create(b, loc, bits, keep);
-      Value rest = arith::SubFOp::create(b, loc, x, LLVM::BitcastOp::create(b, loc, f32, high));
-      return {high, LLVM::BitcastOp::create(b, loc, b.getI32Type(), rest)};
+      Value masked = arith::AndIOp::create(b, loc, bits, keep);
+      Value rest = arith::SubFOp::create(b, loc, x, LLVM::BitcastOp::create(b, loc, f32, masked));
+      Value finite = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, rest, rest);
+      return {arith::SelectOp::create(b, loc, finite, masked, bits),
+              arith::SelectOp::create(b, loc, finite, masked, zeroBits),
+              arith::SelectOp::create(b, loc, finite, LLVM::BitcastOp::create(b, loc, b.getI32Type(), rest), zeroBits)};
     };
     auto multiply = [&](ArrayRef<Value> x, ArrayRef<Value> y, MutableArrayRef<Value> c) {
       SmallVector<Value> operands(x);
@@ -175,26 +184,34 @@ public:
       SmallVector<Value> c(carried.begin(), carried.end());
       for (int64_t step = 0; step < kDepth; step += 8) {
         // Fragments as in the PTX ISA, "Matrix fragments for mma.m16n8k8": a row is group (+8), a column inGroup (+4).
-        SmallVector<Value> bHigh, bLow;
+        SmallVector<Value> bHigh, bFactor, bLow;
         for (int64_t j = 0; j < 4; ++j)
           for (int64_t half = 0; half < 2; ++half) {
-            auto [high, low] = split(at(w, inGroup, step + 4 * half, kRowB, e.add(warpColumn, group), 8 * j));
-            bHigh.push_back(high);
-            bLow.push_back(low);
+            Split parts = split(at(w, inGroup, step + 4 * half, kRowB, e.add(warpColumn, group), 8 * j));
+            bHigh.push_back(parts.high);
+            bFactor.push_back(parts.factor);
+            bLow.push_back(parts.low);
           }
         for (int64_t i = 0; i < 2; ++i) {
-          SmallVector<Value> aHigh, aLow;
+          SmallVector<Value> aHigh, aFactor, aLow;
           for (int64_t part = 0; part < 4; ++part) {
-            auto [high, low] =
+            Split parts =
                 split(at(a, e.add(warpRow, group), 16 * i + 8 * (part % 2), kRowA, inGroup, step + 4 * (part / 2)));
-            aHigh.push_back(high);
-            aLow.push_back(low);
+            aHigh.push_back(parts.high);
+            aFactor.push_back(parts.factor);
+            aLow.push_back(parts.low);
           }
           for (int64_t j = 0; j < 4; ++j) {
-            MutableArrayRef<Value> sum = MutableArrayRef<Value>(c).slice((i * 4 + j) * 4, 4);
-            multiply(aLow, ArrayRef(bHigh).slice(2 * j, 2), sum);
-            multiply(aHigh, ArrayRef(bLow).slice(2 * j, 2), sum);
-            multiply(aHigh, ArrayRef(bHigh).slice(2 * j, 2), sum);
+            // Tensor cores round sums toward zero: they add up 8 products, the rest is added in f32 (Ootomo and Yokota,
+            // section 4).
+            SmallVector<Value> part(4, zero);
+            multiply(aLow, ArrayRef(bFactor).slice(2 * j, 2), part);
+            multiply(aFactor, ArrayRef(bLow).slice(2 * j, 2), part);
+            multiply(aHigh, ArrayRef(bHigh).slice(2 * j, 2), part);
+            for (int64_t n = 0; n < 4; ++n) {
+              Value &sum = c[(i * 4 + j) * 4 + n];
+              sum = arith::AddFOp::create(b, loc, sum, part[n]);
+            }
           }
         }
       }
