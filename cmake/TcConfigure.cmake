@@ -51,8 +51,8 @@ if(TC_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${TC_CCACHE})
 endif()
 
-# Sanitizers are for the runtime, the artifact library, their tools and tests: ninja tc-unit-runtime tc-run tc-inspect. LLVM is
-# not instrumented, so checks that need type information from it are off.
+# Sanitizers are for the runtime, the artifact library, their tools and tests: ninja tc-unit-runtime tc-unit-run tc-run
+# tc-bench. LLVM is not instrumented, so checks that need type information from it are off.
 if(TC_SANITIZE)
   add_compile_options(-fsanitize=${TC_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${TC_SANITIZE})

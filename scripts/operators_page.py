@@ -1,27 +1,55 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Write docs/operators.md from what tc-inspect --operators says.
+"""Write docs/operators.md from what tc-inspect --operators and the conformance tests say.
 
 usage: operators_page.py BIN [--check]      BIN: folder with tc-inspect; --check: fail if the page is not up to date
 """
+import collections
+import contextlib
+import io
 import json
 import os
 import subprocess
 import sys
+import warnings
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+CONFORMANCE = os.path.join(ROOT, "test", "Conformance")
+# The ways of test/Conformance whose failures expected_failures.txt lists: a way that it leaves out would look perfect.
+WAYS = {"static": "cases"}
 PAGE = os.path.join(ROOT, "docs", "operators.md")
 HEAD = """# Operators
 
-Made by scripts/operators_page.py from `tc-inspect --operators=json`; the tests fail when it is out of date.
+Made by scripts/operators_page.py from `tc-inspect --operators=json` and test/Conformance; the tests fail when it is out of date.
 
 An operator is supported by a handler of its own, or by expansion: ONNX defines it by a function body, whose operators are all
 supported. Versions are the opsets of the domain that brought them; those in brackets are not supported. Element types are
-those that ONNX allows for the newest version. What a particular node lacks, `tc-compile MODEL --explain` says.
+those that ONNX allows for the newest version. Cases are those of ONNX's backend tests for the operator that pass, of all there
+are; test/Conformance/expected_failures.txt has the reasons for the others. What a particular node lacks,
+`tc-compile MODEL --explain` says.
 """
 
 
-def row(entry):
+def count_cases():
+    """{(domain, type): {way: [passing, all]}} of the backend's node cases, without those that write out function bodies."""
+    sys.path.insert(0, CONFORMANCE)
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        from onnx.backend.test.case.node import collect_testcases
+        from run import expected_failures
+
+        cases = [case for case in collect_testcases(None) if "_expanded" not in case.name]
+    failing = expected_failures(os.path.join(CONFORMANCE, "expected_failures.txt"))
+    counts = collections.defaultdict(lambda: {way: [0, 0] for way in WAYS})
+    for case in cases:
+        for key in {(node.domain or "ai.onnx", node.op_type) for node in case.model.graph.node}:
+            for way in WAYS:
+                counts[key][way][0] += f"{way} {case.kind}/{case.name}" not in failing
+                counts[key][way][1] += 1
+    return counts
+
+
+def row(entry, cases):
     versions = [str(v["version"]) if v["support"] != "none" else f"({v['version']})" for v in entry["versions"]]
     newest = entry["versions"][-1]
     support = {"none": "no", "handler": "yes", "expansion": "by expansion"}[newest["support"]]
@@ -29,10 +57,11 @@ def row(entry):
         support += ", its body needs " + ", ".join(newest["missing"])
     if newest["deprecated"]:
         support += "; deprecated"
-    return f"| {entry['type']} | {', '.join(versions)} | {support} | {' '.join(entry['dtypes'])} |"
+    tested = [f"{passing} of {count}" if count else "" for passing, count in (cases[way] for way in WAYS)]
+    return "| " + " | ".join([entry["type"], ", ".join(versions), support, *tested, " ".join(entry["dtypes"])]) + " |"
 
 
-def page(table):
+def page(table, cases):
     lines = [HEAD]
     for domain in sorted({entry["domain"] for entry in table}):
         entries = [entry for entry in table if entry["domain"] == domain]
@@ -41,8 +70,9 @@ def page(table):
         lines.append(f"## {domain}\n")
         if any(entry["dtypes"] for entry in entries):
             lines.append(f"{len(supported)} of {len(current)} operators, the deprecated ones not counted.\n")
-            lines += ["| operator | versions | supported | element types |", "|---|---|---|---|"]
-            lines += [row(entry) for entry in entries]
+            lines.append("| operator | versions | supported | " + " | ".join(WAYS.values()) + " | element types |")
+            lines.append("|---|---|---|" + "---|" * len(WAYS) + "---|")
+            lines += [row(entry, cases[entry["domain"], entry["type"]]) for entry in entries]
         else:  # no schemas: the names are all there is to say
             lines.append(f"{len(entries)} operators have handlers: " + ", ".join(f"`{entry['type']}`" for entry in entries) + ".")
         lines.append("")
@@ -51,7 +81,7 @@ def page(table):
 
 def main(tools, *options):
     command = [os.path.join(tools, "tc-inspect"), "--operators=json"]
-    text = page(json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout))
+    text = page(json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout), count_cases())
     if "--check" in options:
         with open(PAGE) as f:
             if f.read() == text:

@@ -105,8 +105,9 @@ struct OnnxOperator {
 /// All versions of all operators, ordered by domain, type, version.
 std::vector<OnnxOperator> getOnnxOperators();
 /// The operators in the function body that an operator has at an opset, those of subgraphs too, each once and with the
-/// version that the body takes it at. A body that depends on its node is that of a node without attributes whose
-/// operands are of the first element type allowed. nullopt where there is none.
+/// version that the body takes it at. A body that depends on its node is that of a plain one: operands of the first
+/// element type allowed, the rank and the optional operands that a body needs, no attributes that may be left out.
+/// nullopt where there is none.
 std::optional<std::vector<OnnxOperator>> getOnnxBodyOperators(llvm::StringRef domain, llvm::StringRef type,
                                                               int64_t opset);
 

@@ -164,10 +164,17 @@ std::optional<OnnxSchema> getOnnxSchema(StringRef domain, StringRef type, int64_
 }
 
 /// A node of the operator with operands of the first tensor type that each may have: all that are named, or only those
-/// that must be there.
-static onnx::NodeProto makePlainNode(const onnx::OpSchema &schema, bool withOptional,
+/// that must be there; of this rank, or of an unknown one (0). Integers that must be given are 1.
+static onnx::NodeProto makePlainNode(const onnx::OpSchema &schema, bool withOptional, int rank,
                                      std::vector<onnx::TypeProto> &inputTypes) {
   onnx::NodeProto node;
+  for (const auto &[name, attribute] : schema.attributes())
+    if (attribute.required && attribute.type == onnx::AttributeProto::INT) {
+      onnx::AttributeProto *given = node.add_attribute();
+      given->set_name(name);
+      given->set_type(attribute.type);
+      given->set_i(1);
+    }
   node.set_domain(schema.domain());
   node.set_op_type(schema.Name());
   for (const onnx::OpSchema::FormalParameter &parameter : schema.inputs()) {
@@ -181,9 +188,11 @@ static onnx::NodeProto makePlainNode(const onnx::OpSchema &schema, bool withOpti
     std::sort(texts.begin(), texts.end(), [](const std::string &a, const std::string &b) {
       return std::make_pair(a != "tensor(float)", a) < std::make_pair(b != "tensor(float)", b);
     });
-    inputTypes.push_back(
-        texts.empty() ? onnx::TypeProto()
-                      : onnx::Utils::DataTypeUtils::ToTypeProto(onnx::Utils::DataTypeUtils::ToType(texts.front())));
+    onnx::TypeProto &type = inputTypes.emplace_back();
+    if (!texts.empty())
+      type = onnx::Utils::DataTypeUtils::ToTypeProto(onnx::Utils::DataTypeUtils::ToType(texts.front()));
+    for (int i = 0; type.has_tensor_type() && i < rank; ++i)
+      type.mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(4);
   }
   for (size_t i = 0; i < schema.outputs().size(); ++i)
     node.add_output("result" + std::to_string(i));
@@ -196,13 +205,14 @@ std::optional<std::vector<OnnxOperator>> getOnnxBodyOperators(StringRef domain, 
     return std::nullopt;
   std::optional<onnx::FunctionProto> body;
   try {
-    for (bool withOptional : {false, true}) {
-      if (body)
-        break;
-      std::vector<onnx::TypeProto> inputTypes;
-      onnx::NodeProto node = makePlainNode(*schema, withOptional, inputTypes);
-      body = onnxfe::getFunctionBody(node, clampOpset(opset), inputTypes);
-    }
+    for (bool withOptional : {false, true})
+      for (int rank : {0, 3, 4}) {
+        if (body)
+          break;
+        std::vector<onnx::TypeProto> inputTypes;
+        onnx::NodeProto node = makePlainNode(*schema, withOptional, rank, inputTypes);
+        body = onnxfe::getFunctionBody(node, clampOpset(opset), inputTypes);
+      }
   } catch (const std::exception &) {
   }
   if (!body)
