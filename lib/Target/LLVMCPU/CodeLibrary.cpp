@@ -302,3 +302,12 @@ std::string tc::target::getCodeLibrary() {
     text += forward((Twine(name) + "f").str(), name, 1, /*f32=*/true);
   return text;
 }
+
+bool tc::target::isInCodeLibrary(StringRef library, StringRef name) {
+  // Calls carry the same mark.
+  std::string mark = ("@" + name + "(").str();
+  for (size_t at = library.find(mark); at != StringRef::npos; at = library.find(mark, at + 1))
+    if (library.substr(library.rfind('\n', at) + 1).starts_with("define "))
+      return true;
+  return false;
+}

@@ -11,12 +11,19 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <string>
+#include <vector>
 
 namespace tc::target {
 
 /// LLVM IR text of the functions that compiled code may call: memory, conversions, f64 mathematics through the
-/// runtime's import table. Every function is hidden; what is not used is dropped by the linker.
+/// runtime's import table. Every function is hidden.
 std::string getCodeLibrary();
+
+/// Whether `library`, the text of getCodeLibrary, defines a function of this name.
+bool isInCodeLibrary(llvm::StringRef library, llvm::StringRef name);
+
+/// Names of the symbols that a relocatable object refers to and does not define.
+llvm::Expected<std::vector<std::string>> getUndefinedSymbols(llvm::StringRef object);
 
 /// Links relocatable objects to a shared object with entry point tc_entry. Takes no symbol from anywhere else.
 /// Serialised.

@@ -1,8 +1,8 @@
 //===- LLVMCPU.cpp - x86-64 object code through LLVM --------------------------------------------------------------===//
 //
 // A variant is cut into parts of about equal size, in the order of its functions: the program and all globals, then the
-// kernels, then the code library. Each part becomes an LLVM module of its own context, is optimised and written as a
-// relocatable object; lld makes one shared object of them and drops what is not used.
+// kernels. Each part becomes an LLVM module of its own context, is optimised and written as a relocatable object. What
+// these need of the code library is generated last, and lld makes one shared object of all.
 //
 // Kernels come vectorised; LLVM's vectorisers are off, as they would only widen scalar tails.
 //
@@ -17,6 +17,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/DiagnosticInfo.h"
@@ -102,13 +103,17 @@ public:
   Compilation(host::VariantOp variant, std::string debugDir) : variant(variant), debugDir(std::move(debugDir)) {}
 
   llvm::Error prepare();
-  unsigned getPartCount() const override { return parts.size() + 1; }
+  unsigned getPartCount() const override { return parts.size(); }
   llvm::Error compilePart(unsigned part) override;
   llvm::Expected<Object> finish() override;
 
 private:
   std::unique_ptr<llvm::Module> translate(ArrayRef<Operation *> operations, llvm::LLVMContext &context);
-  llvm::Error generate(llvm::Module &module, llvm::TargetMachine &machine, unsigned part);
+  llvm::Expected<std::string> generate(llvm::Module &module, llvm::TargetMachine &machine, const Twine &part);
+  llvm::Expected<std::string>
+  compileModule(const Twine &part,
+                llvm::function_ref<llvm::Expected<std::unique_ptr<llvm::Module>>(llvm::LLVMContext &)> make);
+  llvm::Error addLibrary();
 
   host::VariantOp variant;
   std::string debugDir;
@@ -152,7 +157,7 @@ llvm::Error Compilation::prepare() {
   for (Operation *kernel : kernels) {
     int64_t count = 0;
     kernel->walk([&](Operation *) { ++count; });
-    if (parts.size() == 1 || (operations > 0 && operations + count > kPartOperations)) {
+    if (operations > 0 && operations + count > kPartOperations) {
       parts.emplace_back();
       operations = 0;
     }
@@ -200,7 +205,8 @@ std::unique_ptr<llvm::Module> Compilation::translate(ArrayRef<Operation *> opera
   return translateModuleToLLVMIR(*module, context, variant.getSymName());
 }
 
-llvm::Error Compilation::generate(llvm::Module &module, llvm::TargetMachine &machine, unsigned part) {
+llvm::Expected<std::string> Compilation::generate(llvm::Module &module, llvm::TargetMachine &machine,
+                                                  const Twine &part) {
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
   module.setPICLevel(llvm::PICLevel::BigPIC);
@@ -225,7 +231,7 @@ llvm::Error Compilation::generate(llvm::Module &module, llvm::TargetMachine &mac
   std::string base;
   if (!debugDir.empty()) {
     SmallString<128> path(debugDir);
-    llvm::sys::path::append(path, variant.getSymName() + "." + Twine(part));
+    llvm::sys::path::append(path, variant.getSymName() + "." + part);
     base = path.str().str();
   }
   auto dump = [&](StringRef suffix, auto &&print) {
@@ -271,8 +277,7 @@ llvm::Error Compilation::generate(llvm::Module &module, llvm::TargetMachine &mac
   if (machine.addPassesToEmitFile(codegen, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
     return llvm::createStringError("LLVM cannot write x86-64 object files");
   codegen.run(module);
-  objects[part].assign(object.data(), object.size());
-  return llvm::Error::success();
+  return std::string(object.data(), object.size());
 }
 
 /// Turns what LLVM reports into an error of the part.
@@ -290,34 +295,86 @@ struct Diagnostics : public llvm::DiagnosticHandler {
   std::string &message;
 };
 
-llvm::Error Compilation::compilePart(unsigned part) {
+llvm::Expected<std::string> Compilation::compileModule(
+    const Twine &part, llvm::function_ref<llvm::Expected<std::unique_ptr<llvm::Module>>(llvm::LLVMContext &)> make) {
   auto machine = makeTargetMachine(cpu, features);
   if (!machine)
     return machine.takeError();
   llvm::LLVMContext context;
   std::string message;
   context.setDiagnosticHandler(std::make_unique<Diagnostics>(message));
-  std::unique_ptr<llvm::Module> module;
-  if (part < parts.size()) {
-    module = translate(parts[part], context);
-    if (!module)
-      return llvm::createStringError("the code of variant \"" + variant.getSymName() +
-                                     "\" cannot be translated to LLVM IR");
-  } else {
+  auto module = make(context);
+  if (!module)
+    return module.takeError();
+  llvm::Expected<std::string> object = generate(**module, **machine, part);
+  if (object && !message.empty())
+    return llvm::createStringError("variant \"" + variant.getSymName() + "\": " + message);
+  return object;
+}
+
+llvm::Error Compilation::compilePart(unsigned part) {
+  auto make = [&](llvm::LLVMContext &context) -> llvm::Expected<std::unique_ptr<llvm::Module>> {
+    if (std::unique_ptr<llvm::Module> module = translate(parts[part], context))
+      return module;
+    return llvm::createStringError("the code of variant \"" + variant.getSymName() +
+                                   "\" cannot be translated to LLVM IR");
+  };
+  llvm::Expected<std::string> object = compileModule(Twine(part), make);
+  if (!object)
+    return object.takeError();
+  objects[part] = std::move(*object);
+  return llvm::Error::success();
+}
+
+/// The functions of the code library that the objects refer to, as one more object. Code generation may itself call a
+/// function of the library (a conversion, memcpy), so that this goes on until nothing is missing.
+llvm::Error Compilation::addLibrary() {
+  const std::string text = getCodeLibrary();
+  llvm::StringSet<> wanted;
+  bool complete = true;
+  auto want = [&](StringRef object) -> llvm::Error {
+    llvm::Expected<std::vector<std::string>> names = getUndefinedSymbols(object);
+    if (!names)
+      return names.takeError();
+    for (const std::string &name : *names)
+      if (isInCodeLibrary(text, name) && wanted.insert(name).second)
+        complete = false;
+    return llvm::Error::success();
+  };
+  for (const std::string &object : objects)
+    if (llvm::Error error = want(object))
+      return error;
+  if (complete)
+    return llvm::Error::success();
+  auto make = [&](llvm::LLVMContext &context) -> llvm::Expected<std::unique_ptr<llvm::Module>> {
     llvm::SMDiagnostic diagnostic;
-    module = llvm::parseAssemblyString(getCodeLibrary(), diagnostic, context);
+    std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, diagnostic, context);
     if (!module)
       return llvm::createStringError("the code library is wrong: line " + Twine(diagnostic.getLineNo()) + ": " +
                                      diagnostic.getMessage());
+    for (llvm::Function &function : *module)
+      if (!function.isDeclaration() && !wanted.contains(function.getName())) {
+        function.setVisibility(llvm::GlobalValue::DefaultVisibility);
+        function.setLinkage(llvm::GlobalValue::InternalLinkage);
+      }
+    return module;
+  };
+  objects.emplace_back();
+  while (!complete) {
+    llvm::Expected<std::string> object = compileModule("library", make);
+    if (!object)
+      return object.takeError();
+    complete = true;
+    if (llvm::Error error = want(*object))
+      return error;
+    objects.back() = std::move(*object);
   }
-  if (llvm::Error error = generate(*module, **machine, part))
-    return error;
-  if (!message.empty())
-    return llvm::createStringError("variant \"" + variant.getSymName() + "\": " + message);
   return llvm::Error::success();
 }
 
 llvm::Expected<Object> Compilation::finish() {
+  if (llvm::Error error = addLibrary())
+    return std::move(error);
   llvm::Expected<std::string> elf = linkObjects(objects);
   if (!elf)
     return elf.takeError();

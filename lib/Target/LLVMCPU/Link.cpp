@@ -11,6 +11,7 @@
 
 #include "lld/Common/CommonLinkerContext.h"
 #include "lld/Common/Driver.h"
+#include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cerrno>
 #include <fcntl.h>
@@ -79,6 +80,26 @@ void readAll(int fd, std::string &bytes) {
 }
 
 } // namespace
+
+Expected<std::vector<std::string>> tc::target::getUndefinedSymbols(StringRef bytes) {
+  std::vector<std::string> names;
+  auto object = object::ObjectFile::createELFObjectFile(MemoryBufferRef(bytes, "part"));
+  if (!object)
+    return object.takeError();
+  for (const object::SymbolRef &symbol : (*object)->symbols()) {
+    Expected<uint32_t> flags = symbol.getFlags();
+    if (!flags)
+      return flags.takeError();
+    if (!(*flags & object::SymbolRef::SF_Undefined))
+      continue;
+    Expected<StringRef> name = symbol.getName();
+    if (!name)
+      return name.takeError();
+    if (!name->empty())
+      names.push_back(name->str());
+  }
+  return names;
+}
 
 Expected<std::string> tc::target::linkObjects(ArrayRef<std::string> objects) {
   // lld keeps its state in globals.
