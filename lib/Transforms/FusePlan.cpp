@@ -231,6 +231,15 @@ llvm::SetVector<int> Plan::depsOf(Operation *op) const {
     });
   };
   dependOnSizes(op);
+  // Sources without operands, such as prim.sizes, are copied but are no uses.
+  SmallVector<Operation *> work{op};
+  llvm::SmallDenseSet<Operation *> seen;
+  while (!binders.empty() && !work.empty())
+    for (Value operand : work.pop_back_val()->getOperands())
+      if (Operation *def = operand.getDefiningOp(); def && isCopied(def) && seen.insert(def).second) {
+        dependOnSizes(def);
+        work.push_back(def);
+      }
   for (const Use &use : usesOf(op)) {
     if (Operation *def = use.leaf.getDefiningOp())
       depend(def);

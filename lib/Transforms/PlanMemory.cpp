@@ -252,6 +252,9 @@ void Planner::shareInPlace() {
       Value in = launch.getInputs()[(*pairs)[i]], out = launch.getOutputs()[(*pairs)[i + 1]];
       unsigned from = bufferOf(out), to = bufferOf(in);
       Buffer &target = buffers[to], &source = buffers[from];
+      // One input at most: two of them in one memory would overwrite each other.
+      if (source.first != numbers[launch])
+        continue;
       if (from == to || target.fixed || target.last != numbers[launch] || target.first == target.last)
         continue;
       if (target.bytes != source.bytes || (target.output >= 0 && source.output >= 0))

@@ -287,3 +287,21 @@ func.func @names(%x: tensor<8xf32>) -> tensor<8xf32> {
   %n = prim.neg %e : tensor<8xf32> loc("/neg"("m.onnx":3:0))
   return %n : tensor<8xf32>
 }
+
+// A size that data decides is not read before it is bound, although both regions read the same tensor.
+// CHECK-LABEL: func.func @bound_size
+// CHECK:      kernel.region
+// CHECK-NOT:  prim.sizes
+// CHECK:      prim.bind_symbol
+// CHECK:      kernel.region
+// CHECK:      prim.sizes
+func.func @bound_size(%x: tensor<3xi64>) -> tensor<3xi64> attributes {prim.symbols = [#prim.symbol<"n", 0, 64, 1>]} {
+  %zero = prim.splat 0 : i64 : tensor<3xi64>
+  %hit = prim.max %x, %zero : tensor<3xi64>
+  %n = prim.reduce prod %hit [0] : tensor<3xi64> -> tensor<i64>
+  prim.bind_symbol %n to 0 : tensor<i64>
+  %size = prim.sizes affine_map<()[s0] -> (s0)> : tensor<i64>
+  %all = prim.broadcast %size [] : tensor<i64> -> tensor<3xi64>
+  %y = prim.add %all, %hit : tensor<3xi64>
+  return %y : tensor<3xi64>
+}

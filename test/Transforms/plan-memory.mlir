@@ -63,6 +63,19 @@ func.func @twice(%x: tensor<64xf32>) -> tensor<64xf32> attributes {prim.symbols 
   return %b : tensor<64xf32>
 }
 
+// Two inputs that end here: the output takes the memory of one of them, and they stay apart.
+// CHECK-LABEL: func.func @two_inputs
+// CHECK-SAME: host.arena = #[[M3]]
+func.func @two_inputs(%x: tensor<64xf32>) -> tensor<64xf32> attributes {prim.symbols = []} {
+  // CHECK: host.launch @a{{.*}}#host.place<arena[0], #[[M1]]>
+  %a = host.launch @a(%x) symbols [] tasks #one grain #one : (tensor<64xf32>) -> tensor<64xf32>
+  // CHECK: host.launch @b{{.*}}#host.place<arena[0], #[[M4]]>
+  %b = host.launch @b(%x) symbols [] tasks #one grain #one : (tensor<64xf32>) -> tensor<64xf32>
+  %c = host.launch @c(%a, %b) symbols [] tasks #one grain #one in_place [0, 0, 1, 0] : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %d = host.launch @d(%c) symbols [] tasks #one grain #one : (tensor<64xf32>) -> tensor<64xf32>
+  return %d : tensor<64xf32>
+}
+
 // Views: reading the view keeps the memory; a view is returned without a copy.
 // CHECK-LABEL: func.func @views
 // CHECK-SAME: host.arena = #[[M3]]

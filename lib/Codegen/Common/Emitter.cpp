@@ -1012,7 +1012,7 @@ Value Emitter::emitPad(prim::PadOp op, ArrayRef<Index> at) {
     if (auto known = prim::getConstantSize(low))
       offset = constant(-*known);
     else
-      offset.base = sub(i64(0), size(low));
+      offset.base = size(low * -1); // at the entry, as its depth says
     Index shifted = addIndex(index, offset);
     shifted.multiple = 1; // may be negative: no claim about multiples
     inner.push_back(shifted);
