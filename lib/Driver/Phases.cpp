@@ -119,6 +119,7 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     if (options.device == "cpu" && options.fuse)
       decompose.keep = {"attention"};
     manager.addNestedPass<func::FuncOp>(prim::createDecomposeCompositesPass(decompose));
+    manager.addNestedPass<func::FuncOp>(prim::createExpandNarrowTypesPass());
     manager.addPass(createCSEPass());
     FusePassOptions fuse;
     fuse.fuse = options.fuse;

@@ -87,8 +87,8 @@ private:
 
   /// The value whose memory `value` is a view of.
   Value root(Value value) const {
-    while (auto reshape = value.getDefiningOp<prim::ReshapeOp>())
-      value = reshape.getOperand();
+    while (prim::isView(value.getDefiningOp()))
+      value = value.getDefiningOp()->getOperand(0);
     return value;
   }
   /// Buffers are merged by pointing to each other; the last one of the chain counts.

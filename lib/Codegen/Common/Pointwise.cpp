@@ -158,8 +158,8 @@ Value emitDiv(const Context &c) {
   return integerDivision<arith::DivSIOp, arith::DivUIOp, false>(c);
 }
 Value emitRem(const Context &c) {
-  if (c.isFloat())
-    return c.make<arith::RemFOp>(c[0], c[1]);
+  if (c.isFloat()) // LLVM's frem may lose the sign of a zero
+    return c.make<math::CopySignOp>(c.make<arith::RemFOp>(c[0], c[1]), c[0]);
   return integerDivision<arith::RemSIOp, arith::RemUIOp, true>(c);
 }
 /// x^y. Floats: |x|^y by exp and log with the cases of C's pow; integers: by squaring (32 or 64 steps at most, unrolled
@@ -277,6 +277,11 @@ Value emitConvert(const Context &c) {
   return c.make<arith::ExtSIOp>(target, x);
 }
 
+Value emitBitcast(const Context &c) {
+  Type target = c.like(c[0], Emitter::valueType(c.resultElement()));
+  return c[0].getType() == target ? c[0] : c.make<arith::BitcastOp>(target, c[0]);
+}
+
 const llvm::StringMap<Fn> &table() {
   static const llvm::StringMap<Fn> map = {
       {"prim.abs", emitAbs},
@@ -327,6 +332,7 @@ const llvm::StringMap<Fn> &table() {
       {"prim.is_inf", emitIsInf},
       {"prim.select", emitSelect},
       {"prim.convert", emitConvert},
+      {"prim.bitcast", emitBitcast},
   };
   return map;
 }
@@ -340,7 +346,7 @@ bool isNarrowFloat(Type type) {
 Value emitThroughTable(OpBuilder &b, Location loc, Operation *op, ValueRange operands) {
   Fn fn = table().lookup(op->getName().getStringRef());
   Context context{b, loc, op, operands};
-  if (isa<prim::ConvertOp, prim::SelectOp>(op))
+  if (isa<prim::ConvertOp, prim::BitcastOp, prim::SelectOp>(op))
     return fn(context);
   SmallVector<Value> wide;
   bool widened = false;

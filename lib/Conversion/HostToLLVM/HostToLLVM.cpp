@@ -293,8 +293,8 @@ PlaceAttr ProgramBuilder::placeOf(Value value) {
 }
 
 Value ProgramBuilder::address(Value value) {
-  while (auto reshape = value.getDefiningOp<prim::ReshapeOp>())
-    value = reshape.getOperand();
+  while (prim::isView(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
   PlaceAttr place = placeOf(value);
   Value base;
   switch (place.getKind()) {
@@ -693,7 +693,8 @@ LogicalResult ProgramBuilder::emit(Block &block) {
       emitWhile(loop, result);
     } else if (isa<prim::SizesOp, prim::SplatOp, prim::IotaOp>(op)) {
       result = emitFill(&op);
-    } else if (!isa<ConstantOp, prim::ConstantOp, prim::ReshapeOp, prim::YieldOp, func::ReturnOp>(op)) {
+    } else if (!isa<ConstantOp, prim::ConstantOp, prim::ReshapeOp, prim::StorageOp, prim::YieldOp, func::ReturnOp>(
+                   op)) {
       return op.emitError() << "op is not allowed in the host program";
     }
     if (failed(result))

@@ -216,6 +216,24 @@ def integers():
     family.check()
 
 
+def bits():
+    family = Family("bits")
+    for source, target in [("f4", "u4"), ("f8", "i8"), ("f2", "i2"), ("i4", "f4"), ("u8", "f8"), ("i1", "u1")]:
+        x = floats((3, 7), source, special=True) if source in FLOATS else ints((3, 7), source, low=0 if target in FLOATS else None)
+        value, t = family.arg(x)
+        to = ty(x.shape, MLIR[target])
+        family.op(f"prim.bitcast {value} : {t} -> {to}", [to], [x.view(target)])
+    # f8E4M3FN 1.0, -2.0; i4 elements from the low bits on.
+    codes, _ = family.arg(np.array([0x38, 0xC0], "u1"))
+    family.op(f"prim.convert %f8 : tensor<2xf8E4M3FN> -> tensor<2xf32>", ["tensor<2xf32>"], [np.float32([1, -2])])
+    family.body.insert(-1, f"%f8 = prim.storage {codes} : tensor<2xui8> -> tensor<2xf8E4M3FN>")
+    packed, _ = family.arg(np.array([0x71, 0x0F], "u1"))
+    family.op("prim.convert %i4 : tensor<3xi4> -> tensor<3xi32>", ["tensor<3xi32>"], [np.int32([1, 7, -1])])
+    family.body.insert(-1, f"%i4 = prim.storage {packed} : tensor<2xui8> -> tensor<3xi4>")
+    family.op("prim.storage %i4 : tensor<3xi4> -> tensor<2xui8>", ["tensor<2xui8>"], [np.array([0x71, 0x0F], "u1")])
+    family.check()
+
+
 def convert():
     family = Family("convert")
     for source in FLOATS + INTS + ["b1"]:
@@ -531,6 +549,6 @@ def composite():
 
 
 np.seterr(all="ignore")
-for check in (elementwise, integers, convert, movement, gather, reduction, contraction, composite):
+for check in (elementwise, integers, bits, convert, movement, gather, reduction, contraction, composite):
     check()
 print("all equal")

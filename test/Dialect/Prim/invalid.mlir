@@ -271,3 +271,35 @@ func.func @yield(%x: tensor<4xf32>) {
   // expected-error @+1 {{expects parent op to be one of 'prim.if, prim.while'}}
   prim.yield %x : tensor<4xf32>
 }
+
+// -----
+
+func.func @bitcast(%x: tensor<4xf32>) {
+  // expected-error @+1 {{(C1) needs element types of the same number of bits}}
+  %0 = prim.bitcast %x : tensor<4xf32> -> tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @bitcast_bool(%x: tensor<4xi1>) {
+  // expected-error @+1 {{(C1) needs element types of the same number of bits}}
+  %0 = prim.bitcast %x : tensor<4xi1> -> tensor<4xi1>
+  return
+}
+
+// -----
+
+func.func @storage_type(%x: tensor<4xi8>) {
+  // expected-error @+1 {{(C1) needs a tensor of narrow elements and one of ui8}}
+  %0 = prim.storage %x : tensor<4xi8> -> tensor<4xui8>
+  return
+}
+
+// -----
+
+func.func @storage_size(%x: tensor<5xi4>) {
+  // expected-error @+1 {{(C2) the sizes of the ui8 tensor must be those of 'tensor<3xui8>'}}
+  %0 = prim.storage %x : tensor<5xi4> -> tensor<2xui8>
+  return
+}

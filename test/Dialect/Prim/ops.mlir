@@ -242,3 +242,12 @@ func.func @control_flow(%c: tensor<i1>, %n: tensor<i64>, %x: tensor<4xf32>) -> t
   }
   return %2 : tensor<4xf32>
 }
+
+// CHECK-LABEL: func @bits
+func.func @bits(%x: tensor<2x3xf32>, %n: tensor<5xi4>) -> (tensor<2x3xui32>, tensor<3xui8>) {
+  // CHECK: prim.bitcast %{{.*}} : tensor<2x3xf32> -> tensor<2x3xui32>
+  %0 = prim.bitcast %x : tensor<2x3xf32> -> tensor<2x3xui32>
+  // CHECK: prim.storage %{{.*}} : tensor<5xi4> -> tensor<3xui8>
+  %1 = prim.storage %n : tensor<5xi4> -> tensor<3xui8>
+  return %0, %1 : tensor<2x3xui32>, tensor<3xui8>
+}

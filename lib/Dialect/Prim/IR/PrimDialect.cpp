@@ -280,6 +280,19 @@ RankedTensorType tc::prim::withElementType(Type type, Type elementType) {
   return RankedTensorType::get(tensor.getShape(), elementType, tensor.getEncoding());
 }
 
+bool tc::prim::isNarrowElement(Type elementType) {
+  unsigned width = elementType.isIntOrFloat() ? elementType.getIntOrFloatBitWidth() : 64;
+  return isa<FloatType>(elementType) ? width <= 8 : width == 2 || width == 4;
+}
+
+RankedTensorType tc::prim::getStorageType(Type narrow) {
+  auto bytes = IntegerType::get(narrow.getContext(), 8, IntegerType::Unsigned);
+  int64_t perByte = 8 / cast<RankedTensorType>(narrow).getElementTypeBitWidth();
+  if (perByte == 1)
+    return withElementType(narrow, bytes);
+  return makeType(bytes, {product(narrow.getContext(), getSizes(narrow)).ceilDiv(perByte)});
+}
+
 AffineExpr tc::prim::product(MLIRContext *context, ArrayRef<AffineExpr> sizes) {
   AffineExpr result = getAffineConstantExpr(1, context);
   for (AffineExpr size : sizes)

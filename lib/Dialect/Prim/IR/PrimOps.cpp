@@ -96,8 +96,30 @@ LogicalResult ConvertOp::verify() {
     return emitOpError("operand and result differ in sizes");
   return success();
 }
+void BitcastOp::build(OpBuilder &builder, OperationState &state, Value operand, Type elementType) {
+  build(builder, state, withElementType(operand.getType(), elementType), operand);
+}
+LogicalResult BitcastOp::verify() {
+  Type from = tensorType(getOperand()).getElementType(), to = tensorType(getResult()).getElementType();
+  if (!sameSizes(getOperand().getType(), getResult().getType()))
+    return emitOpError("operand and result differ in sizes");
+  if (from.isInteger(1) || to.isInteger(1) || from.getIntOrFloatBitWidth() != to.getIntOrFloatBitWidth())
+    return emitOpError("(C1) needs element types of the same number of bits");
+  return success();
+}
 
 //===--- movement -------------------------------------------------------------------------------------------------===//
+
+LogicalResult StorageOp::verify() {
+  auto narrow = tensorType(getOperand()), bytes = tensorType(getResult());
+  if (!isNarrowElement(narrow.getElementType()))
+    std::swap(narrow, bytes);
+  if (!isNarrowElement(narrow.getElementType()) || !bytes.getElementType().isUnsignedInteger(8))
+    return emitOpError("(C1) needs a tensor of narrow elements and one of ui8");
+  if (bytes != getStorageType(narrow))
+    return emitOpError("(C2) the sizes of the ui8 tensor must be those of ") << getStorageType(narrow);
+  return success();
+}
 
 LogicalResult ReshapeOp::verify() {
   if (tensorType(getOperand()).getElementType() != tensorType(getResult()).getElementType())

@@ -216,6 +216,16 @@ Tensor evalConvert(ConvertOp op, const Call &call) {
   return call.makeInts(result);
 }
 
+Tensor evalBitcast(BitcastOp op, const Call &call) {
+  // Double evaluation holds floats in f64: the bits are those of the declared type.
+  auto elementOf = [](Value v) { return cast<RankedTensorType>(v.getType()).getElementType(); };
+  Tensor tensor = call.operands[0];
+  if (call.isFloat(0))
+    tensor = convertFloats(tensor, elementOf(op.getOperand()));
+  tensor.elementType = elementOf(op.getResult());
+  return isa<FloatType>(tensor.elementType) ? convertFloats(tensor, call.elementTypes[0]) : tensor;
+}
+
 void addUnaryHandlers(Registry &r) {
   auto same = [](int64_t v, IntKind) { return v; };
   addUnary<AbsOp>(
@@ -294,4 +304,5 @@ void tc::prim::interpreter::addElementwiseHandlers(Registry &registry) {
   addTest<IsInfOp>(registry, [](double v) { return std::isinf(v); });
   registry.add<SelectOp>(evalSelect);
   registry.add<ConvertOp>(evalConvert);
+  registry.add<BitcastOp>(evalBitcast);
 }

@@ -61,6 +61,10 @@ llvm::Expected<Tensor> evalReshape(ReshapeOp op, const Call &call) {
   return call.operands[0].withShape(call.shapes[0]);
 }
 
+Tensor evalStorage(StorageOp op, const Call &call) {
+  return changeStorage(call.operands[0], call.elementTypes[0], call.shapes[0]);
+}
+
 Tensor evalTranspose(TransposeOp op, const Call &call) {
   Shape strides = getStrides(call.operands[0].shape), permuted;
   for (int64_t dim : op.getPermutation())
@@ -164,6 +168,7 @@ llvm::Expected<Tensor> evalConcat(ConcatOp op, const Call &call) {
 
 void tc::prim::interpreter::addMovementHandlers(Registry &registry) {
   registry.add<ReshapeOp>(evalReshape);
+  registry.add<StorageOp>(evalStorage);
   registry.add<TransposeOp>(evalTranspose);
   registry.add<BroadcastOp>(evalBroadcast);
   registry.add<SliceOp>(evalSlice);

@@ -10,6 +10,7 @@
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/ADT/APFloat.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -107,6 +108,17 @@ template <int exponentBits, int mantissaBits> double decodeHalf(uint16_t bits) {
 }
 
 uint8_t encodeSmall(double value, const llvm::fltSemantics &semantics) {
+  // Formats of finite numbers only: overflow gives the largest one, NaN gives -0.
+  if (!APFloat::semanticsHasNaN(semantics)) {
+    double largest = APFloat::getLargest(semantics).convertToDouble();
+    value = std::isnan(value) ? -0.0 : std::clamp(value, -largest, largest);
+  }
+  // Powers of two: what has no exponent is NaN but for 0, which is the least of them.
+  if (!APFloat::semanticsHasSignedRepr(semantics)) {
+    if (!(value >= 0 && std::isfinite(value)))
+      return uint8_t(APFloat::getNaN(semantics).bitcastToAPInt().getZExtValue());
+    value = std::max(value, APFloat::getSmallest(semantics).convertToDouble());
+  }
   APFloat exact(value);
   bool loses;
   exact.convert(semantics, APFloat::rmNearestTiesToEven, &loses);
@@ -242,18 +254,50 @@ Tensor tc::prim::convertFloats(const Tensor &tensor, Type elementType) {
   return fromDoubles(elementType, tensor.shape, toDoubles(tensor));
 }
 
-//===--- attributes -----------------------------------------------------------------------------------------------===//
+//===--- elements of 2 and 4 bits ---------------------------------------------------------------------------------===//
 
-namespace {
-
-bool isPacked(Type type) { return type.getIntOrFloatBitWidth() == 4 || type.getIntOrFloatBitWidth() == 2; }
+static bool isPacked(Type type) { return type.getIntOrFloatBitWidth() == 4 || type.getIntOrFloatBitWidth() == 2; }
 
 /// The value of `width` low bits as one byte, as a Tensor holds it.
-char extend(Type type, unsigned bits) {
+static char extend(Type type, unsigned bits) {
   unsigned width = type.getIntOrFloatBitWidth();
   bool negative = isa<IntegerType>(type) && !isUnsignedElement(type) && (bits >> (width - 1) & 1);
   return char(negative ? int(bits) - (1 << width) : int(bits));
 }
+
+static void unpackElements(Type type, const char *packed, char *bytes, int64_t count) {
+  unsigned width = type.getIntOrFloatBitWidth();
+  for (int64_t i = 0, perByte = 8 / width; i < count; ++i)
+    bytes[i] = extend(type, uint8_t(packed[i / perByte]) >> (i % perByte * width) & ((1u << width) - 1));
+}
+
+static std::vector<char> packElements(const Tensor &tensor) {
+  unsigned width = tensor.elementType.getIntOrFloatBitWidth(), perByte = 8 / width;
+  int64_t count = tensor.numElements();
+  std::vector<char> packed((count + perByte - 1) / perByte, 0);
+  for (int64_t i = 0; i < count; ++i)
+    packed[i / perByte] |= char((uint8_t(tensor.bytes.get()[i]) & ((1u << width) - 1)) << (i % perByte * width));
+  return packed;
+}
+
+Tensor tc::prim::changeStorage(const Tensor &tensor, Type elementType, ArrayRef<int64_t> shape) {
+  if (isPacked(elementType)) {
+    char *bytes;
+    Tensor result = allocateTensor(elementType, shape, bytes);
+    unpackElements(elementType, tensor.bytes.get(), bytes, result.numElements());
+    return result;
+  }
+  if (!isPacked(tensor.elementType))
+    return {elementType, llvm::to_vector(shape), tensor.bytes};
+  char *bytes;
+  Tensor result = allocateTensor(elementType, shape, bytes);
+  llvm::copy(packElements(tensor), bytes);
+  return result;
+}
+
+//===--- attributes -----------------------------------------------------------------------------------------------===//
+
+namespace {
 
 std::optional<Tensor> fromDense(DenseElementsAttr dense) {
   Type type = dense.getElementType();
@@ -283,8 +327,8 @@ std::optional<Tensor> fromDense(DenseElementsAttr dense) {
 std::optional<Tensor> fromBytes(RankedTensorType type, ArrayRef<char> raw) {
   Type elementType = type.getElementType();
   int64_t count = countElements(type.getShape()), elementBytes = getElementBytes(elementType);
-  unsigned width = elementType.getIntOrFloatBitWidth();
   bool packed = isPacked(elementType);
+  unsigned width = elementType.getIntOrFloatBitWidth();
   if (count < 0 || int64_t(raw.size()) != (packed ? (count * width + 7) / 8 : count * elementBytes))
     return std::nullopt;
   if (!packed && uintptr_t(raw.data()) % elementBytes == 0)
@@ -294,8 +338,8 @@ std::optional<Tensor> fromBytes(RankedTensorType type, ArrayRef<char> raw) {
   Tensor tensor = allocateTensor(elementType, type.getShape(), bytes);
   if (!packed)
     std::memcpy(bytes, raw.data(), raw.size());
-  for (int64_t i = 0, perByte = 8 / width; i < count && packed; ++i)
-    bytes[i] = extend(elementType, uint8_t(raw[i / perByte]) >> (i % perByte * width) & ((1u << width) - 1));
+  else
+    unpackElements(elementType, raw.data(), bytes, count);
   return tensor;
 }
 
@@ -349,9 +393,5 @@ TypedAttr tc::prim::toAttribute(const Tensor &tensor) {
     return toDense(tensor, splat);
   if (!isPacked(tensor.elementType))
     return base::makeData(tensor.getType(), std::vector<char>(bytes, bytes + tensor.sizeBytes()));
-  unsigned width = tensor.elementType.getIntOrFloatBitWidth(), perByte = 8 / width;
-  std::vector<char> packed((count + perByte - 1) / perByte, 0);
-  for (int64_t i = 0; i < count; ++i)
-    packed[i / perByte] |= char((uint8_t(bytes[i]) & ((1u << width) - 1)) << (i % perByte * width));
-  return base::makeData(tensor.getType(), std::move(packed));
+  return base::makeData(tensor.getType(), packElements(tensor));
 }

@@ -55,6 +55,11 @@ mlir::RankedTensorType makeType(mlir::Type elementType, llvm::ArrayRef<mlir::Aff
 /// The same sizes with another element type.
 mlir::RankedTensorType withElementType(mlir::Type type, mlir::Type elementType);
 
+/// Floats of at most 8 bits and integers of 2 and 4 bits: element types that code generators see as bytes only.
+bool isNarrowElement(mlir::Type elementType);
+/// The type of the bytes that hold a tensor of narrow elements (prim.storage).
+mlir::RankedTensorType getStorageType(mlir::Type narrow);
+
 /// Canonical form of a size expression over any number of symbols.
 mlir::AffineExpr simplifySize(mlir::AffineExpr expr);
 /// Product of sizes, simplified; 1 for none.
@@ -67,6 +72,9 @@ mlir::AffineMap makeSizeMap(mlir::MLIRContext *context, llvm::ArrayRef<mlir::Aff
 inline bool sameSizes(mlir::Type a, mlir::Type b) { return getSizes(a) == getSizes(b); }
 /// Inclusive bounds of a size expression given the symbols of `func` (nullopt: none known).
 std::pair<int64_t, int64_t> getSizeBounds(mlir::AffineExpr expr, mlir::ArrayAttr symbols);
+
+/// Whether `op` only gives its operand's memory another type.
+inline bool isView(mlir::Operation *op) { return mlir::isa_and_nonnull<ReshapeOp, StorageOp>(op); }
 
 } // namespace tc::prim
 

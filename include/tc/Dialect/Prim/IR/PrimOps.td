@@ -143,6 +143,18 @@ def Prim_ConvertOp : Prim_Op<"convert", [Pure, Prim_Elementwise]> {
   let hasVerifier = 1;
 }
 
+def Prim_BitcastOp : Prim_Op<"bitcast", [Pure, Prim_Elementwise]> {
+  let summary = "Read the bits of each element as another element type of the same width";
+  let description = [{
+    (C1) Both element types have the same number of bits, and neither is i1. Source: ONNX BitCast-26.
+  }];
+  let arguments = (ins AnyRankedTensor:$operand);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let builders = [OpBuilder<(ins "::mlir::Value":$operand, "::mlir::Type":$elementType)>];
+  let hasVerifier = 1;
+}
+
 //===--- movement ---------------------------------------------------------------------------------------------------===//
 
 def Prim_ReshapeOp : Prim_Op<"reshape", [Pure]> {
@@ -152,6 +164,20 @@ def Prim_ReshapeOp : Prim_Op<"reshape", [Pure]> {
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
+}
+def Prim_StorageOp : Prim_Op<"storage", [Pure]> {
+  let summary = "A view: a tensor of narrow elements, and the bytes that hold it in an artifact";
+  let description = [{
+    Narrow element types are the floats of at most 8 bits and the integers of 2 and 4 bits. One side has such a type, the other is
+    ui8: for 8 bits of the same sizes; for 4 and 2 bits 1-D, the elements in row-major order from each byte's low bits on, unused
+    bits 0.
+    (C1) One side is narrow and the other ui8. (C2) The sizes fit. Made by tc-expand-narrow-types; stands in the function, never in a
+    fused region.
+  }];
+  let arguments = (ins AnyRankedTensor:$operand);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
 }
 def Prim_TransposeOp : Prim_Op<"transpose", [Pure]> {
   let summary = "result dim i is operand dim permutation[i]";

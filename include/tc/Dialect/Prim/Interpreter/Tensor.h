@@ -62,6 +62,9 @@ Tensor fromInts(mlir::Type elementType, llvm::ArrayRef<int64_t> shape, llvm::Arr
 /// Float tensors of one type as another float type, rounded to nearest even; the same tensor where nothing changes.
 Tensor convertFloats(const Tensor &tensor, mlir::Type elementType);
 
+/// The tensor between narrow elements and their bytes (prim.storage); `elementType` and `shape` are the result's.
+Tensor changeStorage(const Tensor &tensor, mlir::Type elementType, llvm::ArrayRef<int64_t> shape);
+
 /// The tensor of a constant's attribute: #tc.data, builtin dense, dense_resource. nullopt where it is none of these,
 /// where its bytes are missing, or where its element type is not supported. Aligned bytes are shared, not copied.
 std::optional<Tensor> fromAttribute(mlir::Attribute attribute);

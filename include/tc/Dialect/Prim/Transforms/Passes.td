@@ -25,6 +25,15 @@ def DecomposeCompositesPass : Pass<"tc-decompose-composites", "::mlir::func::Fun
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
+def ExpandNarrowTypesPass : Pass<"tc-expand-narrow-types", "::mlir::func::FuncOp"> {
+  let summary = "Floats of at most 8 bits and integers of 2 and 4 bits as bytes, so that fused code has no such elements";
+  let description = [{
+    Signatures keep their types: prim.storage stands between them and the bytes. Arithmetic on narrow floats is done in f32.
+    Reductions, products and composites of narrow elements are refused with an error.
+  }];
+  let dependentDialects = ["::tc::base::TCDialect", "::tc::prim::PrimDialect"];
+}
+
 def FoldConstantsPass : Pass<"tc-fold-constants", "::mlir::func::FuncOp"> {
   let summary = "Evaluates what is known at compile time";
   let description = [{
