@@ -34,7 +34,9 @@ LogicalResult unify(NodeContext &ctx, Value &a, int64_t da, Value &b, int64_t db
   return success();
 }
 
-FailureOr<Value> emitMatMul(NodeContext &ctx, Value lhs, Value rhs) {
+} // namespace
+
+FailureOr<Value> tc::emitMatMul(NodeContext &ctx, Value lhs, Value rhs) {
   PrimBuilder &b = ctx.b;
   int64_t ra = b.rankOf(lhs), rb = b.rankOf(rhs);
   if (ra < 1 || rb < 1)
@@ -70,6 +72,8 @@ FailureOr<Value> emitMatMul(NodeContext &ctx, Value lhs, Value rhs) {
   return result;
 }
 
+namespace {
+
 LogicalResult matMul(NodeContext &ctx) {
   FailureOr<Value> result = emitMatMul(ctx, ctx.operand(0), ctx.operand(1));
   return failed(result) ? failure() : ctx.result(*result);
@@ -104,9 +108,10 @@ LogicalResult gemm(NodeContext &ctx) {
   return ctx.result(result);
 }
 
-LogicalResult conv(NodeContext &ctx) {
+} // namespace
+
+FailureOr<Value> tc::emitConv(NodeContext &ctx, Value x, Value w, Value bias) {
   PrimBuilder &b = ctx.b;
-  Value x = ctx.operand(0), w = ctx.operand(1);
   int64_t rank = b.rankOf(x), groups = ctx.getInt("group", 1);
   if (rank < 3 || b.rankOf(w) != rank || b.elementOf(x) != b.elementOf(w))
     return ctx.invalid("operands must be [N, C, ..] and [O, C / group, ..] of one element type, but are " +
@@ -136,13 +141,20 @@ LogicalResult conv(NodeContext &ctx) {
   filterLast.append({1, 0});
   Value result = ConvOp::create(b, b.transpose(x, toChannelsLast(rank)), b.transpose(w, filterLast), window->strides,
                                 window->dilations, window->padLow, window->padHigh, groups);
-  if (Value bias = ctx.operand(2)) {
+  if (bias) {
     FailureOr<Value> wide = broadcastAlong(ctx, bias, rank - 1, getSizes(result));
     if (failed(wide))
       return failure();
     result = b.add(result, *wide);
   }
-  return ctx.result(b.transpose(result, toChannelsFirst(rank)));
+  return b.transpose(result, toChannelsFirst(rank));
+}
+
+namespace {
+
+LogicalResult conv(NodeContext &ctx) {
+  FailureOr<Value> result = emitConv(ctx, ctx.operand(0), ctx.operand(1), ctx.operand(2));
+  return failed(result) ? failure() : ctx.result(*result);
 }
 
 /// A transposed convolution is a convolution of the operand, spread out by the strides, with the flipped filter.

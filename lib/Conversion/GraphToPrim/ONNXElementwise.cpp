@@ -1,4 +1,4 @@
-//===- ONNXElementwise.cpp - arithmetic, activations, comparisons, casts of ONNX ----------------------------------===//
+//===- ONNXElementwise.cpp - arithmetic, activations, comparisons of ONNX -----------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -214,7 +214,12 @@ LogicalResult mod(NodeContext &ctx) {
   // The sign of the divisor: where the remainder's differs, one divisor more.
   Value nonZero = ctx.b.compare(CompareKind::NE, rest, 0);
   Value differ = ctx.b.binary<XorOp>(ctx.b.compare(CompareKind::LT, rest, 0), ctx.b.compare(CompareKind::LT, b, 0));
-  return ctx.result(ctx.b.select(ctx.b.binary<AndOp>(nonZero, differ), ctx.b.add(rest, b), rest));
+  Value result = ctx.b.select(ctx.b.binary<AndOp>(nonZero, differ), ctx.b.add(rest, b), rest);
+  if (ctx.b.isFloat(a)) { // zeros have the divisor's sign, too
+    Value zero = ctx.b.select(ctx.b.compare(CompareKind::LT, b, 0), ctx.b.splatLike(b, -0.0), ctx.b.splatLike(b, 0.0));
+    result = ctx.b.select(ctx.b.compare(CompareKind::EQ, rest, 0), zero, result);
+  }
+  return ctx.result(result);
 }
 
 LogicalResult power(NodeContext &ctx) {
@@ -258,23 +263,6 @@ LogicalResult isNan(NodeContext &ctx) {
   if (!ctx.b.isFloat(x))
     return ctx.invalid("operand must have a float element type");
   return ctx.result(IsNanOp::create(ctx.b, withElementType(x.getType(), ctx.b.getI1Type()), x));
-}
-
-LogicalResult castNode(NodeContext &ctx) {
-  FailureOr<Type> to = readElementType(ctx, "to", /*defaultType=*/0);
-  if (failed(to))
-    return failure();
-  Value x = ctx.operand(0);
-  auto narrow = dyn_cast<FloatType>(*to), wide = dyn_cast<FloatType>(ctx.b.elementOf(x));
-  if (narrow && wide && narrow.getWidth() == 8 && wide.getWidth() > 8 && ctx.getInt("saturate", 1)) {
-    double largest = APFloat::getLargest(narrow.getFloatSemantics()).convertToDouble();
-    x = ctx.b.binary<MinOp>(ctx.b.binary<MaxOp>(x, -largest), largest);
-  }
-  return ctx.result(ctx.b.convert(x, *to));
-}
-
-LogicalResult castLike(NodeContext &ctx) {
-  return ctx.result(ctx.b.convert(ctx.operand(0), ctx.b.elementOf(ctx.operand(1))));
 }
 
 LogicalResult bitShift(NodeContext &ctx) {
@@ -381,8 +369,6 @@ void tc::populateONNXElementwise(OpRegistrar &onOp) {
   onOp("Shrink", 1, activation(shrink));
   onOp("Gelu", 20, gelu);
   onOp("Clip", 1, clip);
-  onOp("Cast", 1, castNode);
-  onOp("CastLike", 1, castLike, 2);
   onOp("Identity", 1, identity);
   onOp("Dropout", 1, dropout);
 }

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "AxisList.h"
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
 
@@ -101,9 +102,20 @@ LogicalResult flatten(NodeContext &ctx) {
       x, {product(context, SizesRef(in).take_front(axis)), product(context, SizesRef(in).drop_front(axis))}));
 }
 
+/// Whether operand i is a list of axes that only the run knows.
+bool hasUnknownAxes(NodeContext &ctx, size_t i) { return ctx.has(i) && !ctx.constantInts(ctx.operand(i)); }
+
 LogicalResult squeeze(NodeContext &ctx) {
   Value x = ctx.operand(0);
   Sizes in = getSizes(x), out;
+  if (hasUnknownAxes(ctx, 1)) {
+    FailureOr<AxisList> list = AxisList::get(ctx, ctx.operand(1), in.size());
+    if (failed(list))
+      return failure();
+    if (int64_t(in.size()) > list->count())
+      out = bindSizes(ctx.b, "kept", list->dropListed(ctx.b.sizesValue(in)), {0, INT64_MAX});
+    return ctx.result(ctx.b.reshape(x, out));
+  }
   auto given = ctx.intsOf("axes", 1);
   if (failed(given))
     return failure();
@@ -135,6 +147,16 @@ LogicalResult squeeze(NodeContext &ctx) {
 LogicalResult unsqueeze(NodeContext &ctx) {
   Value x = ctx.operand(0);
   Sizes in = getSizes(x), out;
+  if (hasUnknownAxes(ctx, 1)) {
+    auto type = ctx.b.typeOf(ctx.operand(1));
+    int64_t added = type.getRank() == 1 && type.hasStaticShape() ? type.getDimSize(0) : 0;
+    FailureOr<AxisList> list = AxisList::get(ctx, ctx.operand(1), in.size() + added);
+    if (failed(list))
+      return failure();
+    Value extents = in.empty() ? Value() : ctx.b.sizesValue(in);
+    out = extents ? bindSizes(ctx.b, "size", list->insertOnes(extents), {0, INT64_MAX}) : Sizes(added, ctx.b.size(1));
+    return ctx.result(ctx.b.reshape(x, out));
+  }
   auto given = ctx.intsOf("axes", 1);
   if (failed(given))
     return failure();
@@ -301,11 +323,50 @@ FailureOr<SliceDim> resolveSlice(NodeContext &ctx, Value source, AffineExpr exte
   return dim;
 }
 
+/// Slice with axes or steps that only the run knows: each dim is read at start + i * step, whatever they are.
+LogicalResult sliceByData(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  Sizes sizes = getSizes(x);
+  int64_t rank = sizes.size();
+  auto type = b.typeOf(ctx.operand(1));
+  if (rank == 0 || type.getRank() != 1 || !type.hasStaticShape() || type.getDimSize(0) > rank)
+    return ctx.invalid("starts must be a 1-D tensor with one element for each axis, but is " +
+                       describe(ctx.operand(1)));
+  Value axes = ctx.has(3) ? ctx.operand(3) : b.constantI64s(llvm::to_vector(llvm::seq<int64_t>(0, type.getDimSize(0))));
+  FailureOr<AxisList> list = AxisList::get(ctx, axes, rank);
+  if (failed(list))
+    return failure();
+  for (size_t i : {1, 2, 4})
+    if (ctx.has(i) && b.typeOf(ctx.operand(i)).getShape() != ArrayRef<int64_t>{list->count()})
+      return ctx.invalid("starts, ends, axes and steps differ in length");
+  Value extent = b.sizesValue(sizes), zero = b.splatLike(extent, 0), one = b.splatLike(extent, 1);
+  Value step = ctx.has(4) ? list->spread(ctx.operand(4), one) : one;
+  Value isBackward = b.compare(CompareKind::LT, step, 0), minusOne = b.splatLike(extent, -1);
+  Value last = b.add(extent, b.select(isBackward, minusOne, zero));
+  auto clamp = [&](Value v, Value low) {
+    v = b.select(b.compare(CompareKind::LT, v, 0), b.add(v, extent), v);
+    return b.min(b.max(v, low), last);
+  };
+  Value start = clamp(list->spread(ctx.operand(1), zero), zero);
+  Value end = clamp(list->spread(ctx.operand(2), extent), b.select(isBackward, minusOne, zero));
+  Value sign = b.select(isBackward, minusOne, one);
+  Value count = b.max(b.div(b.sub(b.add(b.sub(end, start), step), sign), step), zero);
+  for (int64_t i = 0; i < rank; ++i) {
+    AffineExpr size = b.bindSymbol("slice", b.take(count, 0, i), 0, b.bounds(sizes[i]).second);
+    auto all = [&](Value v) { return b.broadcastTo(b.take(v, 0, i), {size}); };
+    x = GatherOp::create(b, x, b.add(all(start), b.mul(b.iota(b.getI64Type(), {size}, 0), all(step))), i);
+  }
+  return ctx.result(x);
+}
+
 LogicalResult slice(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value x = ctx.operand(0);
   Sizes sizes = getSizes(x);
   int64_t rank = sizes.size();
+  if (ctx.opset() >= 10 && ctx.has(2) && (hasUnknownAxes(ctx, 3) || hasUnknownAxes(ctx, 4)))
+    return sliceByData(ctx);
   SmallVector<SliceBound> starts, ends;
   SmallVector<int64_t> axes, steps;
   if (ctx.opset() < 10) {
@@ -543,7 +604,19 @@ LogicalResult pad(NodeContext &ctx) {
   } else {
     if (!ctx.has(1))
       return ctx.invalid("pads are missing");
-    if (ctx.has(3)) {
+    Value amounts = ctx.operand(1);
+    if (hasUnknownAxes(ctx, 3) && rank > 0) {
+      FailureOr<AxisList> list = AxisList::get(ctx, ctx.operand(3), rank);
+      if (failed(list))
+        return failure();
+      if (b.typeOf(amounts).getShape() != ArrayRef<int64_t>{2 * list->count()})
+        return ctx.invalid("pads must have two elements for each axis, but are " + describe(amounts));
+      Value none = b.constantI64s(SmallVector<int64_t>(rank, 0));
+      auto half = [&](int64_t from) {
+        return list->spread(b.sliceDim(amounts, 0, b.size(from), b.size(list->count())), none);
+      };
+      amounts = b.concat({half(0), half(list->count())}, 0);
+    } else if (ctx.has(3)) {
       auto given = ctx.intsOf("axes", 3);
       if (failed(given))
         return failure();
@@ -552,7 +625,7 @@ LogicalResult pad(NodeContext &ctx) {
         return failure();
       axes = *normal;
     }
-    FailureOr<Sizes> given = ctx.requireSizes(ctx.operand(1), "pads");
+    FailureOr<Sizes> given = ctx.requireSizes(amounts, "pads");
     if (failed(given))
       return failure();
     pads = *given;

@@ -106,8 +106,6 @@ LogicalResult batchNorm(NodeContext &ctx) {
   Value x = ctx.operand(0);
   int64_t rank = b.rankOf(x);
   bool training = ctx.opset() >= 14 ? ctx.getInt("training_mode", 0) : ctx.opset() < 7 && !ctx.getInt("is_test", 0);
-  if (training)
-    return ctx.unsupported("in training mode is not supported; supported: inference");
   if (!ctx.getInt("spatial", 1))
     return ctx.unsupported("with spatial 0 is not supported; supported: 1");
   if (rank < 2 || !b.isFloat(x))
@@ -125,6 +123,33 @@ LogicalResult batchNorm(NodeContext &ctx) {
       return failure();
     *v = *same;
   }
+  if (training) {
+    // Statistics of this batch, and the running ones moved towards them.
+    SmallVector<int64_t> dims{0};
+    for (int64_t i = 2; i < rank; ++i)
+      dims.push_back(i);
+    Value wide = b.convert(x, b.accumulatorOf(compute)), batchMean = b.mean(wide, dims);
+    FailureOr<Value> spread = broadcastAlong(ctx, batchMean, 1, getSizes(x));
+    if (failed(spread))
+      return failure();
+    Value centred = b.sub(wide, *spread), batchVariance = b.mean(b.mul(centred, centred), dims);
+    double momentum = ctx.getFloat("momentum", 0.9);
+    auto move = [&](Value running, Value batch) {
+      return b.add(b.binary<MulOp>(running, momentum), b.binary<MulOp>(batch, 1 - momentum));
+    };
+    FailureOr<Value> ofBatch[] = {ctx.castSizes(b.convert(batchMean, compute), getSizes(variance)),
+                                  ctx.castSizes(b.convert(batchVariance, compute), getSizes(variance))};
+    if (failed(ofBatch[0]) || failed(ofBatch[1]))
+      return failure();
+    Value running[] = {move(mean, *ofBatch[0]), move(variance, *ofBatch[1])};
+    for (size_t i = 0; i < 2; ++i) {
+      (void)ctx.set(i + 1, running[i]);
+      if (i + 3 < ctx.numResults()) // before opset 14
+        (void)ctx.set(i + 3, *ofBatch[i]);
+    }
+    mean = *ofBatch[0];
+    variance = *ofBatch[1];
+  }
   Value factor = b.div(scale, b.unary<SqrtOp>(b.binary<AddOp>(variance, ctx.getFloat("epsilon", 1e-5))));
   Value shift = b.sub(bias, b.mul(mean, factor));
   FailureOr<Value> wideFactor = broadcastAlong(ctx, b.convert(factor, b.elementOf(x)), 1, getSizes(x));
@@ -132,6 +157,27 @@ LogicalResult batchNorm(NodeContext &ctx) {
   if (failed(wideFactor) || failed(wideShift))
     return failure();
   return ctx.result(b.add(b.mul(x, *wideFactor), *wideShift));
+}
+
+/// x / (bias + alpha / size * s)^beta, where s sums the squares of `size` channels around each one.
+LogicalResult localResponseNorm(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  int64_t rank = b.rankOf(x), size = ctx.getInt("size", 0);
+  if (rank < 2 || !b.isFloat(x) || size < 1)
+    return ctx.invalid("needs a float operand [N, C, ..] and a size of 1 or more, but has " + describe(x) + " and " +
+                       Twine(size));
+  Value wide = b.convert(x, b.accumulatorOf(b.elementOf(x))), squares = b.mul(wide, wide);
+  // window_reduce has its channels last: here, what follows C.
+  Sizes sizes = getSizes(x);
+  MLIRContext *context = b.getContext();
+  squares = b.reshape(squares, {sizes[0], sizes[1], product(context, SizesRef(sizes).drop_front(2))});
+  Value sum = WindowReduceOp::create(b, squares.getType(), ReduceKind::Sum, squares, ArrayRef<int64_t>{size},
+                                     ArrayRef<int64_t>{1}, ArrayRef<int64_t>{1}, ArrayRef<int64_t>{(size - 1) / 2});
+  Value base = b.binary<AddOp>(b.binary<MulOp>(b.reshape(sum, sizes), ctx.getFloat("alpha", 1e-4) / double(size)),
+                               ctx.getFloat("bias", 1));
+  Value y = b.div(wide, b.binary<PowOp>(base, ctx.getFloat("beta", 0.75)));
+  return ctx.result(b.convert(y, b.elementOf(x)));
 }
 
 LogicalResult instanceNorm(NodeContext &ctx) {
@@ -205,4 +251,5 @@ void tc::populateONNXNorm(OpRegistrar &onOp) {
   onOp("InstanceNormalization", 6, instanceNorm, 3);
   onOp("GroupNormalization", 18, groupNorm, 3);
   onOp("LpNormalization", 1, lpNorm);
+  onOp("LRN", 1, localResponseNorm);
 }

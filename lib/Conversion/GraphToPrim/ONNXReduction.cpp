@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "AxisList.h"
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
 
@@ -13,30 +14,62 @@ using namespace tc::prim;
 
 namespace {
 
-/// Axes of a Reduce node, all if none are given; empty with `noop` where the node does nothing.
-struct ReduceAxes {
-  SmallVector<int64_t> axes;
-  bool noop = false, keepDims = true;
+/// What a Reduce node reduces: `dims` of `operand` (all if none are given), to `result`; nothing with `noop`.
+struct Reduction {
+  Value operand;
+  SmallVector<int64_t> dims;
+  Sizes result;
+  bool noop = false;
+
+  Value reduce(PrimBuilder &b, ReduceKind kind, Value v) const {
+    return noop ? v : b.reshape(b.reduce(kind, v, dims), result);
+  }
 };
 
-FailureOr<ReduceAxes> readAxes(NodeContext &ctx) {
-  int64_t rank = ctx.b.rankOf(ctx.operand(0));
-  auto given = ctx.intsOf("axes", 1);
-  if (failed(given))
-    return failure();
-  ReduceAxes result;
-  result.keepDims = ctx.getInt("keepdims", 1);
-  if (*given && !(*given)->empty()) {
-    FailureOr<SmallVector<int64_t>> axes = ctx.axes(**given, rank);
+FailureOr<Reduction> readReduction(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Reduction r{ctx.operand(0), {}, {}};
+  Sizes sizes = getSizes(r.operand);
+  int64_t rank = sizes.size();
+  bool keepDims = ctx.getInt("keepdims", 1);
+  std::optional<SmallVector<int64_t>> given = ctx.getInts("axes");
+  if (ctx.has(1)) {
+    given = ctx.constantInts(ctx.operand(1));
+    if (ctx.b.typeOf(ctx.operand(1)).getShape() == ArrayRef<int64_t>{0})
+      given.emplace();
+    if (!given) {
+      FailureOr<AxisList> list = AxisList::get(ctx, ctx.operand(1), rank);
+      if (failed(list))
+        return failure();
+      r.operand = splitListed(b, r.operand, *list);
+      Sizes split = getSizes(r.operand);
+      for (int64_t i = 0; i < rank; ++i) {
+        r.dims.push_back(2 * i + 1);
+        r.result.push_back(split[2 * i]);
+      }
+      if (!keepDims && rank > list->count())
+        r.result = bindSizes(b, "kept", list->dropListed(b.sizesValue(sizes)), {0, INT64_MAX});
+      else if (!keepDims)
+        r.result.clear();
+      return r;
+    }
+  }
+  if (given && !given->empty()) {
+    FailureOr<SmallVector<int64_t>> axes = ctx.axes(*given, rank);
     if (failed(axes))
       return failure();
-    result.axes = *axes;
+    r.dims = *axes;
   } else if (ctx.getInt("noop_with_empty_axes", 0)) {
-    result.noop = true;
+    r.noop = true;
   } else {
-    result.axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+    r.dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   }
-  return result;
+  for (int64_t i = 0; i < rank; ++i)
+    if (!llvm::is_contained(r.dims, i))
+      r.result.push_back(sizes[i]);
+    else if (keepDims)
+      r.result.push_back(b.size(1));
+  return r;
 }
 
 using Prepare = Value (*)(PrimBuilder &, Value);
@@ -50,58 +83,47 @@ Value logarithm(PrimBuilder &b, Value v) { return b.unary<LogOp>(v); }
 /// before, reduce, after: each a cheap elementwise step.
 NodeHandler reduce(ReduceKind kind, Prepare before = same, Prepare after = same, bool floatOnly = false) {
   return [=](NodeContext &ctx) -> LogicalResult {
-    FailureOr<ReduceAxes> axes = readAxes(ctx);
-    if (failed(axes))
+    FailureOr<Reduction> r = readReduction(ctx);
+    if (failed(r))
       return failure();
-    Value x = ctx.operand(0);
+    Value x = r->operand;
     Type type = ctx.b.elementOf(x);
-    if (type.isInteger(1) && (kind == ReduceKind::Max || kind == ReduceKind::Min)) {
-      ReduceKind logical = kind == ReduceKind::Max ? ReduceKind::Or : ReduceKind::And;
-      return ctx.result(axes->noop ? x : ctx.b.reduce(logical, x, axes->axes, axes->keepDims));
-    }
+    if (type.isInteger(1) && (kind == ReduceKind::Max || kind == ReduceKind::Min))
+      return ctx.result(r->reduce(ctx.b, kind == ReduceKind::Max ? ReduceKind::Or : ReduceKind::And, x));
     // Integers under a function of floats (ReduceL2 of i32) are computed in f32 or f64 and converted back.
     Type compute = type;
     if (floatOnly && !isa<FloatType>(type))
       compute = type.getIntOrFloatBitWidth() > 16 ? Type(ctx.b.getF64Type()) : Type(ctx.b.getF32Type());
     else if (floatOnly)
       compute = ctx.b.accumulatorOf(type);
-    x = before(ctx.b, ctx.b.convert(x, compute));
-    if (!axes->noop)
-      x = ctx.b.reduce(kind, x, axes->axes, axes->keepDims);
+    x = r->reduce(ctx.b, kind, before(ctx.b, ctx.b.convert(x, compute)));
     return ctx.result(ctx.b.convert(after(ctx.b, x), type));
   };
 }
 
 LogicalResult reduceMean(NodeContext &ctx) {
-  FailureOr<ReduceAxes> axes = readAxes(ctx);
-  if (failed(axes))
+  FailureOr<Reduction> r = readReduction(ctx);
+  if (failed(r))
     return failure();
-  return ctx.result(axes->noop ? ctx.operand(0) : ctx.b.mean(ctx.operand(0), axes->axes, axes->keepDims));
+  return ctx.result(r->noop ? r->operand : ctx.b.reshape(ctx.b.mean(r->operand, r->dims), r->result));
 }
 
 /// log(sum(exp(x))) with the maximum taken out, so that exp can't overflow; infinite maxima are left in.
 LogicalResult reduceLogSumExp(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
-  FailureOr<ReduceAxes> axes = readAxes(ctx);
-  if (failed(axes))
+  FailureOr<Reduction> r = readReduction(ctx);
+  if (failed(r))
     return failure();
-  Value x = ctx.operand(0);
+  Value x = r->operand;
   Type type = b.elementOf(x);
-  if (axes->noop)
+  if (r->noop)
     return ctx.result(x);
   x = b.convert(x, isa<FloatType>(type) ? b.accumulatorOf(type) : Type(b.getF64Type()));
-  Value max = b.reduce(ReduceKind::Max, x, axes->axes, /*keepDims=*/true);
+  Value max = b.reduce(ReduceKind::Max, x, r->dims, /*keepDims=*/true);
   Value inf = IsInfOp::create(b, withElementType(max.getType(), b.getI1Type()), max);
   max = b.select(inf, b.splatLike(max, 0), max);
-  Value sum = b.reduce(ReduceKind::Sum, b.unary<ExpOp>(b.sub(x, b.broadcastTo(max, getSizes(x)))), axes->axes, true);
-  Value result = b.add(b.unary<LogOp>(sum), max);
-  if (!axes->keepDims) {
-    Sizes kept;
-    for (auto [i, size] : llvm::enumerate(getSizes(x)))
-      if (!llvm::is_contained(axes->axes, int64_t(i)))
-        kept.push_back(size);
-    result = b.reshape(result, kept);
-  }
+  Value sum = b.reduce(ReduceKind::Sum, b.unary<ExpOp>(b.sub(x, b.broadcastTo(max, getSizes(x)))), r->dims, true);
+  Value result = b.reshape(b.add(b.unary<LogOp>(sum), max), r->result);
   return ctx.result(b.convert(result, type));
 }
 

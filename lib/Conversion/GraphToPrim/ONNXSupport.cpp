@@ -45,8 +45,24 @@ Type tc::elementTypeOfONNX(MLIRContext *context, int64_t dataType) {
     return b.getBF16Type();
   case 17:
     return Float8E4M3FNType::get(context);
+  case 18:
+    return Float8E4M3FNUZType::get(context);
   case 19:
     return Float8E5M2Type::get(context);
+  case 20:
+    return Float8E5M2FNUZType::get(context);
+  case 21:
+    return natural(4);
+  case 22:
+    return integer(4);
+  case 23:
+    return Float4E2M1FNType::get(context);
+  case 24:
+    return Float8E8M0FNUType::get(context);
+  case 25:
+    return natural(2);
+  case 26:
+    return integer(2);
   default:
     return {};
   }

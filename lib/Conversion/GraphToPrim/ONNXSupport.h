@@ -31,6 +31,16 @@ mlir::FailureOr<Window> readWindow(NodeContext &ctx, llvm::ArrayRef<int64_t> ker
 /// `v` [C] added to (or multiplied with) the dim `axis` of a tensor of these sizes: broadcast there.
 mlir::FailureOr<mlir::Value> broadcastAlong(NodeContext &ctx, mlir::Value v, int64_t axis, SizesRef sizes);
 
+/// `x` as elements of type `to`, as Cast says: with `saturate`, floats beyond the range of an 8-bit float become its
+/// largest number; `roundMode` (up, down, nearest) is for f8E8M0FNU.
+mlir::Value castElements(PrimBuilder &b, mlir::Value x, mlir::Type to, bool saturate = true,
+                         llvm::StringRef roundMode = "up");
+
+/// The product as MatMul says, of operands of one element type.
+mlir::FailureOr<mlir::Value> emitMatMul(NodeContext &ctx, mlir::Value lhs, mlir::Value rhs);
+/// The convolution [N, C, ..] x [O, C / group, ..] that the node's attributes say; `bias` [O] may be null.
+mlir::FailureOr<mlir::Value> emitConv(NodeContext &ctx, mlir::Value x, mlir::Value w, mlir::Value bias);
+
 } // namespace tc
 
 #endif // TC_LIB_CONVERSION_GRAPHTOPRIM_ONNXSUPPORT_H

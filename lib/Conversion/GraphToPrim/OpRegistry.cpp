@@ -32,12 +32,18 @@ const OpRegistry &OpRegistry::get() {
     populateONNXContraction(onnx);
     populateONNXControlFlow(onnx);
     populateONNXElementwise(onnx);
+    populateONNXLoss(onnx);
     populateONNXMovement(onnx);
     populateONNXNorm(onnx);
     populateONNXPooling(onnx);
+    populateONNXQuantization(onnx);
     populateONNXReduction(onnx);
     populateONNXRnn(onnx);
     populateONNXShape(onnx);
+    populateONNXSpectral(onnx);
+    populateONNXTfIdf(onnx);
+    OpRegistrar training(r, "ai.onnx.preview.training");
+    populateONNXTraining(training);
     return r;
   }();
   return registry;

@@ -62,12 +62,17 @@ void populateATen(OpRegistrar &onOp);
 void populateONNXContraction(OpRegistrar &onOp);
 void populateONNXControlFlow(OpRegistrar &onOp);
 void populateONNXElementwise(OpRegistrar &onOp);
+void populateONNXLoss(OpRegistrar &onOp);
 void populateONNXMovement(OpRegistrar &onOp);
 void populateONNXNorm(OpRegistrar &onOp);
 void populateONNXPooling(OpRegistrar &onOp);
+void populateONNXQuantization(OpRegistrar &onOp);
 void populateONNXReduction(OpRegistrar &onOp);
 void populateONNXRnn(OpRegistrar &onOp);
 void populateONNXShape(OpRegistrar &onOp);
+void populateONNXSpectral(OpRegistrar &onOp);
+void populateONNXTfIdf(OpRegistrar &onOp);
+void populateONNXTraining(OpRegistrar &onOp);
 
 } // namespace tc
 

@@ -1,0 +1,108 @@
+//===- ONNXTraining.cpp - optimisers of ai.onnx.preview.training --------------------------------------------------===//
+//
+// One node updates any number of tensors: operands are the learning rate R, the update count T, then for each kind of
+// tensor (value, gradient, state...) all tensors in turn; results are the new values, then the new states.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "ONNXSupport.h"
+#include "OpRegistry.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::prim;
+
+namespace {
+
+/// New values for one tensor: value, then states. `v` are value, gradient and states; scalars are already broadcast.
+using Update = llvm::function_ref<SmallVector<Value>(ArrayRef<Value> v, Value rate, Value count)>;
+
+LogicalResult updateAll(NodeContext &ctx, size_t kinds, Update update) {
+  PrimBuilder &b = ctx.b;
+  size_t given = ctx.numOperands() - 2;
+  if (given % kinds != 0)
+    return ctx.invalid("needs R, T and " + Twine(kinds) + " operands for each tensor, but has " +
+                       Twine(ctx.numOperands()));
+  size_t tensors = given / kinds;
+  for (size_t i = 0; i < tensors; ++i) {
+    SmallVector<Value> values;
+    for (size_t kind = 0; kind < kinds; ++kind) {
+      Value v = ctx.operand(2 + kind * tensors + i);
+      if (!v || !b.isFloat(v) || b.elementOf(v) != b.elementOf(ctx.operand(2 + i)))
+        return ctx.invalid("the operands of one tensor must be floats of one element type");
+      FailureOr<Value> fitting = ctx.castSizes(v, getSizes(ctx.operand(2 + i)));
+      if (failed(fitting))
+        return failure();
+      values.push_back(*fitting);
+    }
+    auto scalar = [&](size_t operand) {
+      Value v = b.convert(b.reshape(ctx.operand(operand), {}), b.elementOf(values[0]));
+      return b.broadcastTo(v, getSizes(values[0]));
+    };
+    for (auto [kind, v] : llvm::enumerate(update(values, scalar(0), scalar(1))))
+      if (kind * tensors + i < ctx.numResults())
+        (void)ctx.set(kind * tensors + i, v);
+  }
+  return success();
+}
+
+/// The gradient with that of norm_coefficient / 2 * |x|^2.
+Value regularized(NodeContext &ctx, Value x, Value gradient) {
+  return ctx.b.add(ctx.b.binary<MulOp>(x, ctx.getFloat("norm_coefficient", 0)), gradient);
+}
+
+LogicalResult adagrad(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  return updateAll(ctx, 3, [&](ArrayRef<Value> v, Value rate, Value count) -> SmallVector<Value> {
+    Value r = b.div(rate, b.binary<AddOp>(b.binary<MulOp>(count, ctx.getFloat("decay_factor", 0)), 1));
+    Value gradient = regularized(ctx, v[0], v[1]);
+    Value squares = b.add(v[2], b.mul(gradient, gradient));
+    Value adaptive = b.binary<AddOp>(b.unary<SqrtOp>(squares), ctx.getFloat("epsilon", 1e-6));
+    return {b.sub(v[0], b.div(b.mul(r, gradient), adaptive)), squares};
+  });
+}
+
+LogicalResult adam(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  double alpha = ctx.getFloat("alpha", 0.9), beta = ctx.getFloat("beta", 0.999);
+  return updateAll(ctx, 4, [&](ArrayRef<Value> v, Value rate, Value count) -> SmallVector<Value> {
+    Value gradient = regularized(ctx, v[0], v[1]);
+    auto average = [&](Value old, Value fresh, double keep) {
+      return b.add(b.binary<MulOp>(old, keep), b.binary<MulOp>(fresh, 1 - keep));
+    };
+    auto left = [&](double keep) { // 1 - keep^T
+      return b.sub(b.splatLike(count, 1), b.binary<PowOp>(b.splatLike(count, keep), count));
+    };
+    Value mean = average(v[2], gradient, alpha), squares = average(v[3], b.mul(gradient, gradient), beta);
+    Value adjusted = b.div(b.mul(rate, b.unary<SqrtOp>(left(beta))), left(alpha));
+    adjusted = b.select(b.compare(CompareKind::GT, count, 0), adjusted, rate);
+    Value root = b.binary<AddOp>(b.unary<SqrtOp>(squares), ctx.getFloat("epsilon", 1e-6));
+    Value x = b.sub(v[0], b.div(b.mul(adjusted, mean), root));
+    return {b.binary<MulOp>(x, 1 - ctx.getFloat("norm_coefficient_post", 0)), mean, squares};
+  });
+}
+
+LogicalResult momentum(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  std::string mode = ctx.getString("mode", "");
+  if (mode != "standard" && mode != "nesterov")
+    return ctx.invalid("mode is \"" + mode + "\"; it may be standard or nesterov");
+  double alpha = ctx.getFloat("alpha", 0), beta = ctx.getFloat("beta", 1);
+  return updateAll(ctx, 3, [&](ArrayRef<Value> v, Value rate, Value count) -> SmallVector<Value> {
+    Value gradient = regularized(ctx, v[0], v[1]);
+    Value scale = b.select(b.compare(CompareKind::GT, count, 0), b.splatLike(count, beta), b.splatLike(count, 1));
+    Value velocity = b.add(b.binary<MulOp>(v[2], alpha), b.mul(scale, gradient));
+    Value step = mode == "standard" ? velocity : b.add(gradient, b.binary<MulOp>(velocity, alpha));
+    return {b.sub(v[0], b.mul(rate, step)), velocity};
+  });
+}
+
+} // namespace
+
+void tc::populateONNXTraining(OpRegistrar &onOp) {
+  onOp("Adagrad", 1, adagrad, 2);
+  onOp("Adam", 1, adam, 2);
+  onOp("Momentum", 1, momentum, 2);
+}
