@@ -596,6 +596,11 @@ private:
             kernel.panelStride = Extent(panelFloats, prim::getConstantSize(panelStride));
             kernel.c = offsetBy(em, tile, em.mul(row, em.i64(cols)));
             kernel.cOffsets = uniformRows(blockRows, cols);
+            if (p.k && blockRows == rows) {
+              kernel.prefetch = offsetBy(em, bHere, em.mul(em.i64(groupPanels), panelFloats));
+              kernel.prefetchPart = em.divUnsigned(first.base, em.i64(rows));
+              kernel.prefetchParts = std::max<int64_t>(1, std::min(tileM, p.m.value_or(tileM)) / rows);
+            }
             emitMicroKernel(em, kernel);
           });
           em.loop(em.i64(0), height.get(em), 1, [&](Index row) {
@@ -988,6 +993,15 @@ private:
                   kernel.rowOffsets.push_back(i * c.strideH * pitch + j * c.strideW * pixel);
                   kernel.cOffsets.push_back((i * patchW + j) * cols);
                 }
+              kernel.prefetch = Value();
+              if (blockH == patchH && blockW == patchW) {
+                const int64_t across = std::max<int64_t>(1, std::min(tileW, c.w.value_or(tileW)) / patchW);
+                const int64_t down = std::max<int64_t>(1, std::min(tileH, c.h.value_or(tileH)) / patchH);
+                kernel.prefetch = offsetBy(em, kernel.b, panels * panelFloats);
+                kernel.prefetchPart = em.add(em.mul(em.divUnsigned(row0.base, em.i64(patchH)), em.i64(across)),
+                                             em.divUnsigned(w0.base, em.i64(patchW)));
+                kernel.prefetchParts = across * down;
+              }
               emitMicroKernel(em, kernel);
             });
           });

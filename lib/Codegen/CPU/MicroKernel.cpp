@@ -29,11 +29,19 @@ public:
     int64_t limit = em.cpu().vectorRegisters == 32 ? 31 : em.cpu().vectorRegisters;
     int64_t steps = (limit - 1 - k.rows() * columns) / columns;
     unroll = steps >= kMostUnroll ? kMostUnroll : steps >= 2 ? 2 : 1;
+    // A step of K has one line of 64 bytes for each panel; panels are contiguous.
+    fetchedLines = k.prefetch ? (unroll * k.panels + k.prefetchParts - 1) / k.prefetchParts : 0;
   }
 
   void run() {
     SmallVector<Value> accumulators = init();
-    accumulators = tap(0, k.a, k.b, accumulators);
+    if (fetchedLines) {
+      int64_t depth = *k.depth.constant;
+      for (const MicroKernel::Tap &tap : k.taps)
+        depth *= tap.count;
+      fetchFrom = offsetBy(em, k.prefetch, mul(k.prefetchPart, depth / unroll * fetchedLines * kPanel));
+    }
+    accumulators = tap(0, k.a, k.b, Value(), accumulators);
     for (int64_t i = 0; i < k.rows(); ++i)
       for (int64_t j = 0; j < columns; ++j)
         LLVM::StoreOp::create(b, loc, accumulators[i * columns + j], offsetBy(em, k.c, cOffset(i, j)),
@@ -77,12 +85,13 @@ private:
     return SmallVector<Value>(op.getResults());
   }
 
-  SmallVector<Value> tap(unsigned level, Value a, Value bPtr, SmallVector<Value> accumulators) {
+  /// `done`: steps of K before this position, for the prefetch; null: none.
+  SmallVector<Value> tap(unsigned level, Value a, Value bPtr, Value done, SmallVector<Value> accumulators) {
     if (level == k.taps.size())
-      return inner(a, bPtr, accumulators);
+      return inner(a, bPtr, done, accumulators);
     const MicroKernel::Tap &here = k.taps[level];
     if (here.count == 1)
-      return tap(level + 1, a, bPtr, accumulators);
+      return tap(level + 1, a, bPtr, done, accumulators);
     // Depth of one position at this level.
     int64_t outer = 1;
     for (unsigned i = level + 1; i < k.taps.size(); ++i)
@@ -90,12 +99,19 @@ private:
     Value stepB = k.depth.constant ? em.i64(*k.depth.constant * outer * kPanel) : mul(k.depth.value, outer * kPanel);
     Value strideA = here.stride.get(em);
     return loop(em.i64(0), em.i64(here.count), 1, accumulators, /*unrollable=*/false, [&](Value i, ValueRange carried) {
+      Value doneHere;
+      if (fetchedLines) {
+        doneHere = mul(i, *k.depth.constant * outer);
+        if (done)
+          doneHere = arith::AddIOp::create(b, loc, done, doneHere);
+      }
       return tap(level + 1, offsetBy(em, a, Value(arith::MulIOp::create(b, loc, i, strideA))),
-                 offsetBy(em, bPtr, Value(arith::MulIOp::create(b, loc, i, stepB))), SmallVector<Value>(carried));
+                 offsetBy(em, bPtr, Value(arith::MulIOp::create(b, loc, i, stepB))), doneHere,
+                 SmallVector<Value>(carried));
     });
   }
 
-  SmallVector<Value> inner(Value a, Value bPtr, SmallVector<Value> accumulators) {
+  SmallVector<Value> inner(Value a, Value bPtr, Value done, SmallVector<Value> accumulators) {
     // Rows at a stride that only the run knows: one address each, made once.
     SmallVector<Value> rowPointers;
     if (k.rowStride)
@@ -117,6 +133,12 @@ private:
       SmallVector<Value> panelsHere;
       for (Value panel : panelPointers)
         panelsHere.push_back(offsetBy(em, panel, positionB));
+      if (fetchedLines && count == unroll) {
+        Value step = done ? Value(arith::AddIOp::create(b, loc, done, position)) : position;
+        Value from = offsetBy(em, fetchFrom, mul(step, fetchedLines * kPanel / unroll));
+        for (int64_t line = 0; line < fetchedLines; ++line)
+          LLVM::Prefetch::create(b, loc, offsetBy(em, from, line * kPanel), /*rw=*/0, /*hint=*/2, /*cache=*/1);
+      }
       for (int64_t u = 0; u < count; ++u) {
         SmallVector<Value> row;
         for (int64_t j = 0; j < columns; ++j) {
@@ -165,7 +187,8 @@ private:
   Location loc;
   Type f32;
   VectorType vector;
-  int64_t vectorsPerPanel, columns, unroll;
+  int64_t vectorsPerPanel, columns, unroll, fetchedLines;
+  Value fetchFrom;
 };
 
 } // namespace

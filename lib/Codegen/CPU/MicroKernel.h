@@ -62,6 +62,10 @@ struct MicroKernel {
   int64_t cPanelStride = kPanel;
   llvm::SmallVector<int64_t> cOffsets;
   bool accumulate = false;
+  /// If set: of the panels that lie there, as many and as long as those at `b`, this call fetches part `prefetchPart`
+  /// of `prefetchParts` to the second-level cache, for the calls that follow. Needs a constant depth.
+  mlir::Value prefetch, prefetchPart;
+  int64_t prefetchParts = 1;
 
   int64_t rows() const { return rowOffsets.size(); }
 };
