@@ -119,6 +119,8 @@ public:
   mlir::Value materialize(const Index &index);
   Index addIndex(const Index &a, const Index &b);
   Index mulIndex(const Index &a, mlir::Value factor, std::optional<int64_t> constantFactor, int depth = 0);
+  /// A position that is data: negative ones count from the end of a dim of this size, what is still outside is clamped.
+  Index dataIndex(mlir::Value position, mlir::AffineExpr size, int depth);
   /// Row-major linear position over `sizes`.
   Index linearize(llvm::ArrayRef<Index> at, llvm::ArrayRef<mlir::AffineExpr> sizes);
   llvm::SmallVector<Index> delinearize(const Index &linear, llvm::ArrayRef<mlir::AffineExpr> sizes);
@@ -228,7 +230,6 @@ private:
   /// there.
   mlir::Value emitGuarded(mlir::Value condition, mlir::Type elementType, mlir::Value otherwise, int depth,
                           llvm::function_ref<mlir::Value()> inside);
-  Index dataIndex(mlir::Value position, mlir::AffineExpr size, int depth);
   mlir::Value andMask(mlir::Value a, mlir::Value b);
   /// Runs `fn` with code inserted at the end of scope `depth`, before the loop of the next inner scope.
   mlir::Value inScope(int depth, llvm::function_ref<mlir::Value()> fn);
