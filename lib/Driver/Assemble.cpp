@@ -80,7 +80,9 @@ llvm::Error Assembler::addSignature() {
   if (symbols)
     for (Attribute attr : symbols) {
       auto symbol = cast<prim::SymbolAttr>(attr);
-      spec.symbols.push_back({symbol.getName().str(), symbol.getMin(), symbol.getMax(), symbol.getDivisor()});
+      // A symbol of an offset may be negative, but then it is bound by the program, which checks it.
+      spec.symbols.push_back(
+          {symbol.getName().str(), std::max<int64_t>(symbol.getMin(), 0), symbol.getMax(), symbol.getDivisor()});
     }
   auto add = [&](Type type, StringAttr name, StringRef kind, unsigned number, std::vector<artifact::Value> &values,
                  bool isInput) -> llvm::Error {

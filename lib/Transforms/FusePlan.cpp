@@ -22,8 +22,13 @@ Plan::Plan(Block &block, const Limits &limits, bool log) : limits(limits), log(l
   for (Operation &op : block) {
     orderMap[&op] = ops.size();
     ops.push_back(&op);
-    if (auto bind = dyn_cast<prim::BindSymbolOp>(op))
-      binders[int64_t(bind.getSymbol())] = bind;
+    for (int64_t symbol : prim::getBoundSymbols(&op))
+      binders[symbol] = &op;
+    if (auto guard = dyn_cast<prim::GuardOp>(op))
+      guard.getSizes().walkExprs([&](AffineExpr e) {
+        if (auto symbol = dyn_cast<AffineSymbolExpr>(e))
+          guards[symbol.getPosition()].push_back(&op);
+      });
   }
   pin();
   assign();
@@ -210,16 +215,22 @@ llvm::SetVector<int> Plan::depsOf(Operation *op) const {
     if (int other = groupOf(on); other >= 0 && on != op)
       deps.insert(other);
   };
-  // Symbols that this block binds: whoever's sizes use them comes after.
+  // Symbols that this block binds: whoever's sizes use them comes after. Likewise what followed a guard.
   auto dependOnSymbols = [&](AffineExpr expr) {
     expr.walk([&](AffineExpr e) {
-      if (auto symbol = dyn_cast<AffineSymbolExpr>(e))
-        if (Operation *binder = binders.lookup(symbol.getPosition()))
-          depend(binder);
+      auto symbol = dyn_cast<AffineSymbolExpr>(e);
+      if (!symbol)
+        return;
+      if (Operation *binder = binders.lookup(symbol.getPosition()))
+        depend(binder);
+      if (auto found = guards.find(symbol.getPosition()); found != guards.end())
+        for (Operation *guard : found->second)
+          if (orderMap.lookup(guard) < orderMap.lookup(op))
+            depend(guard);
     });
   };
   auto dependOnSizes = [&](Operation *of) {
-    if (binders.empty())
+    if (binders.empty() && guards.empty())
       return;
     of->walk([&](Operation *inner) {
       for (Type type : inner->getResultTypes())

@@ -139,8 +139,10 @@ private:
   /// Contractions: frame of a member's result: 0 the anchor's space, others reached through bijections.
   llvm::DenseMap<mlir::Operation *, int> frames;
   std::map<std::pair<int, unsigned>, int> frameIds;
-  /// Position of a symbol -> the bind_symbol of this block that defines it.
+  /// Position of a symbol -> the op of this block that defines it by data.
   llvm::DenseMap<int64_t, mlir::Operation *> binders;
+  /// Position of a symbol -> the guards of this block on it.
+  llvm::DenseMap<int64_t, llvm::SmallVector<mlir::Operation *>> guards;
   std::vector<Group> groups;
   std::vector<llvm::SmallVector<mlir::Value>> outputsOf;
   std::vector<std::vector<std::string>> stoppedOf;

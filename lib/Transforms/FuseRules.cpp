@@ -15,7 +15,8 @@ using namespace tc::fuse;
 Role tc::fuse::getRole(Operation *op) {
   if (!isa_and_nonnull<prim::PrimDialect>(op->getDialect()))
     return Role::Function;
-  if (isa<prim::ConstantOp, prim::StorageOp, prim::BindSymbolOp, prim::IfOp, prim::WhileOp, prim::YieldOp>(op))
+  if (isa<prim::ConstantOp, prim::StorageOp, prim::BindSymbolOp, prim::GuardOp, prim::IfOp, prim::WhileOp,
+          prim::YieldOp>(op))
     return Role::Function;
   if (isa<prim::SplatOp, prim::IotaOp, prim::SizesOp, prim::ReshapeOp, prim::TransposeOp, prim::BroadcastOp,
           prim::SliceOp, prim::DynamicSliceOp, prim::PadOp, prim::ConcatOp, prim::GatherOp, prim::GatherElementsOp,

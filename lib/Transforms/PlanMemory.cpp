@@ -12,7 +12,8 @@
 // Symbolic sizes k * e with an equal expression e form a group that is planned in the same way in multiples of e: a
 // transformer's activations are all multiples of batch * sequence. The groups stand one after the other.
 //
-// Sizes that depend on data (symbols of prim.bind_symbol) are allocated when the value is defined.
+// Sizes that depend on data (getBoundSymbols) are allocated when the value is defined: of a branch's result where the
+// branch ends, of a carried value in each iteration.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -98,6 +99,9 @@ private:
       id = parent[id];
     return id;
   }
+  bool dependsOnData(AffineExpr expr) const {
+    return llvm::any_of(getSymbols(expr), [&](unsigned s) { return s < boundByData.size() && boundByData[s]; });
+  }
   bool ownsMemory(Operation *op) const {
     return isa<LaunchOp, CopyOp, prim::IfOp, prim::WhileOp, prim::SizesOp, prim::SplatOp, prim::IotaOp>(op);
   }
@@ -149,7 +153,9 @@ void Planner::chooseOutputs() {
   for (OpOperand &operand : terminator->getOpOperands()) {
     Value value = root(operand.get());
     Operation *def = value.getDefiningOp();
-    if (!def || !ownsMemory(def) || !taken.insert(value).second) {
+    // A carried value whose size changes has new memory in each iteration, but the caller's buffer is given once.
+    bool grows = isa_and_nonnull<prim::WhileOp>(def) && dependsOnData(getSizeBytes(value.getType()));
+    if (!def || !ownsMemory(def) || grows || !taken.insert(value).second) {
       auto copy = CopyOp::create(builder, operand.get().getLoc(), operand.get().getType(), operand.get());
       operand.set(copy);
       taken.insert(copy.getResult());
@@ -259,6 +265,9 @@ void Planner::shareInPlace() {
         continue;
       if (target.bytes != source.bytes || (target.output >= 0 && source.output >= 0))
         continue;
+      // Memory made at the definition belongs to one value.
+      if (dependsOnData(target.bytes))
+        continue;
       // Every operand in this memory must be one that this output may overwrite.
       bool allowed = true;
       for (auto [number, input] : llvm::enumerate(launch.getInputs())) {
@@ -325,13 +334,12 @@ void Planner::place() {
   for (auto [id, buffer] : llvm::enumerate(buffers)) {
     if (parent[id] != id || buffer.place)
       continue;
-    bool dependsOnData =
-        llvm::any_of(getSymbols(buffer.bytes), [&](unsigned s) { return s < boundByData.size() && boundByData[s]; });
+    bool late = dependsOnData(buffer.bytes);
     if (buffer.output >= 0) {
-      buffer.place = makePlace(dependsOnData ? PlaceKind::LateOutput : PlaceKind::Output, buffer.output, constant(0));
+      buffer.place = makePlace(late ? PlaceKind::LateOutput : PlaceKind::Output, buffer.output, constant(0));
       continue;
     }
-    if (dependsOnData) {
+    if (late) {
       buffer.place = makePlace(PlaceKind::Heap, heapCount++, constant(0));
       continue;
     }
@@ -421,9 +429,11 @@ LogicalResult Planner::run() {
     copy.getResult().replaceAllUsesWith(copy.getInput());
     copy.erase();
   });
-  func.walk([&](prim::BindSymbolOp bind) {
-    boundByData.resize(std::max<size_t>(boundByData.size(), bind.getSymbol() + 1), false);
-    boundByData[bind.getSymbol()] = true;
+  func.walk([&](Operation *op) {
+    for (int64_t symbol : prim::getBoundSymbols(op)) {
+      boundByData.resize(std::max<size_t>(boundByData.size(), symbol + 1), false);
+      boundByData[symbol] = true;
+    }
   });
   WalkResult result = func.walk([&](Operation *op) -> WalkResult {
     for (Value value : op->getResults()) {
@@ -433,12 +443,6 @@ LogicalResult Planner::run() {
       if (isa<ConstantOp, prim::ConstantOp>(op) && !tensor.hasStaticShape())
         return op->emitError() << "a constant needs a static shape";
     }
-    if (auto loop = dyn_cast<prim::WhileOp>(op))
-      for (Value value : loop.getResults())
-        for (unsigned symbol : getSymbols(getSizeBytes(value.getType())))
-          if (symbol < boundByData.size() && boundByData[symbol])
-            return base::emitUnsupported(loop)
-                   << "a loop that carries a value whose size depends on data is not supported";
     return WalkResult::advance();
   });
   if (result.wasInterrupted())

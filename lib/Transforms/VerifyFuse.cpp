@@ -20,8 +20,8 @@ struct VerifyFusePass : tc::impl::VerifyFusePassBase<VerifyFusePass> {
     WalkResult result = getOperation().walk([&](Operation *op) -> WalkResult {
       if (!isa_and_nonnull<prim::PrimDialect>(op->getDialect()) || op->getParentOfType<kernel::RegionOp>())
         return WalkResult::advance();
-      if (isa<prim::ConstantOp, prim::ReshapeOp, prim::StorageOp, prim::BindSymbolOp, prim::IfOp, prim::WhileOp,
-              prim::YieldOp>(op))
+      if (isa<prim::ConstantOp, prim::ReshapeOp, prim::StorageOp, prim::BindSymbolOp, prim::GuardOp, prim::IfOp,
+              prim::WhileOp, prim::YieldOp>(op))
         return WalkResult::advance();
       if (isa<prim::SizesOp>(op) &&
           llvm::all_of(op->getUsers(), [](Operation *user) { return isa<prim::BindSymbolOp, prim::ReshapeOp>(user); }))

@@ -121,6 +121,9 @@ std::optional<SmallVector<std::string>> NodeContext::getStrings(StringRef name) 
 }
 
 std::optional<SmallVector<int64_t>> NodeContext::constantInts(Value v) {
+  if (auto type = dyn_cast<RankedTensorType>(v.getType());
+      type && type.hasStaticShape() && type.getNumElements() == 0 && isa<IntegerType>(type.getElementType()))
+    return SmallVector<int64_t>();
   std::optional<Sizes> values = ints.get(v);
   if (!values)
     return std::nullopt;
@@ -145,7 +148,7 @@ std::optional<double> NodeContext::constantScalar(Value v) {
   return std::nullopt;
 }
 
-FailureOr<Sizes> NodeContext::requireSizes(Value v, StringRef what) {
+FailureOr<Sizes> NodeContext::requireSizes(Value v, StringRef what, int64_t min) {
   auto type = cast<RankedTensorType>(v.getType());
   if (!isa<IntegerType>(type.getElementType()) || type.getRank() > 1)
     return invalid(what + " must be a 1-D integer tensor, but is " + describe(v));
@@ -161,7 +164,7 @@ FailureOr<Sizes> NodeContext::requireSizes(Value v, StringRef what) {
     if (std::optional<Sizes> one = ints.get(element))
       result.push_back(one->front());
     else
-      result.push_back(b.bindSymbol("data", element));
+      result.push_back(b.bindSymbol("data", element, min));
   }
   return result;
 }
@@ -210,22 +213,49 @@ FailureOr<Sizes> NodeContext::broadcastSizes(ArrayRef<Sizes> all) {
         continue;
       if (cx == 1) {
         x = y;
-      } else if (cx && cy) {
+        continue;
+      }
+      if (cx && cy)
         return invalid("sizes " + Twine(*cx) + " and " + Twine(*cy) + " can't be broadcast together");
-      } else if (cx || cy) {
-        x = cx ? x : y;
-      } else if (b.bounds(x).first >= 2) {
-        // y is equal or 1.
-      } else if (b.bounds(y).first >= 2) {
-        x = y;
-      } else {
+      AffineExpr other = y; // equal to x, or 1
+      if (cy || (!cx && b.bounds(x).first < 2 && b.bounds(y).first >= 2)) {
+        std::swap(x, other);
+      } else if (!cx && b.bounds(x).first < 2) {
         Value vx = b.sizeValue(x), vy = b.sizeValue(y);
         Value isOne = b.compare(CompareKind::EQ, vx, 1);
         x = b.bindSymbol("broadcast", b.select(isOne, vy, vx));
       }
+      if (failed(require(CompareKind::EQ, other, x,
+                         "sizes that are equal or 1 in dim " + Twine(result.size() - sizes.size() + i),
+                         /*orOne=*/true)))
+        return failure();
     }
   }
   return result;
+}
+
+LogicalResult NodeContext::require(CompareKind kind, AffineExpr x, AffineExpr y, const Twine &what, bool orOne) {
+  x = simplifySize(x);
+  y = simplifySize(y);
+  auto [low, high] = b.bounds(simplifySize(x - y));
+  bool equal = kind == CompareKind::EQ;
+  if ((equal ? low == 0 && high == 0 : high <= 0) || (orOne && getConstantSize(x) == 1))
+    return success();
+  bool maybeOne = orOne && b.bounds(x).first <= 1 && b.bounds(x).second >= 1;
+  if ((low > 0 || (equal && high < 0)) && !maybeOne) {
+    auto cx = getConstantSize(x), cy = getConstantSize(y);
+    std::string found;
+    if (cx && cy)
+      found = (" (" + Twine(*cx) + " against " + Twine(*cy) + ")").str();
+    return invalid("needs " + what + found);
+  }
+  AffineMap map = makeSizeMap(b.getContext(), {x, y});
+  for (Operation &earlier : *b.getInsertionBlock())
+    if (auto guard = dyn_cast<GuardOp>(earlier);
+        guard && guard.getKind() == kind && guard.getSizes() == map && guard.getOrOne() == orOne)
+      return success();
+  GuardOp::create(b, kind, map, (op.getOpType() + " needs " + what).str(), orOne);
+  return success();
 }
 
 LogicalResult NodeContext::broadcastTogether(MutableArrayRef<Value> values) {
@@ -243,10 +273,26 @@ FailureOr<Value> NodeContext::castSizes(Value v, SizesRef sizes) {
   if (have.size() != sizes.size())
     return invalid("a tensor of rank " + Twine(have.size()) + " stands where rank " + Twine(sizes.size()) +
                    " is needed");
-  for (auto [x, y] : llvm::zip_equal(have, sizes)) {
-    auto cx = getConstantSize(x), cy = getConstantSize(y);
-    if (cx && cy && *cx != *cy)
-      return invalid("size " + Twine(*cx) + " stands where " + Twine(*cy) + " is needed");
-  }
+  for (auto [i, x, y] : llvm::enumerate(have, sizes))
+    if (failed(requireEqual(x, y, "equal sizes in dim " + Twine(i))))
+      return failure();
+  return b.reshape(v, sizes);
+}
+
+FailureOr<Value> NodeContext::broadcastOnto(Value v, SizesRef sizes) {
+  Sizes have = getSizes(v);
+  if (have.size() > sizes.size())
+    return invalid(describe(v) + " can't be broadcast to rank " + Twine(sizes.size()));
+  for (size_t i = 0; i < have.size(); ++i)
+    if (failed(require(CompareKind::EQ, have[i], sizes[sizes.size() - have.size() + i],
+                       "an operand that can be broadcast to the other in dim " + Twine(i), /*orOne=*/true)))
+      return failure();
+  return b.broadcastTo(v, sizes);
+}
+
+FailureOr<Value> NodeContext::reshape(Value v, SizesRef sizes) {
+  if (failed(requireEqual(product(b.getContext(), getSizes(v)), product(b.getContext(), sizes),
+                          "as many elements after as before")))
+    return failure();
   return b.reshape(v, sizes);
 }

@@ -105,7 +105,8 @@ public:
   std::optional<double> constantScalar(mlir::Value v);
   /// Elements of a 1-D integer tensor as sizes: what can't be expressed gets a fresh symbol, computed from the data.
   /// Fails if the tensor's rank or element count isn't fixed.
-  mlir::FailureOr<Sizes> requireSizes(mlir::Value v, llvm::StringRef what);
+  /// `min`: what values that are data may be at least.
+  mlir::FailureOr<Sizes> requireSizes(mlir::Value v, llvm::StringRef what, int64_t min = 0);
   /// Constant integers of attribute `name`, or else of operand i; nullopt within if neither is there.
   mlir::FailureOr<std::optional<llvm::SmallVector<int64_t>>> intsOf(llvm::StringRef name, size_t i);
   /// An axis in [0, rank), from one that may be negative.
@@ -118,8 +119,19 @@ public:
   mlir::FailureOr<Sizes> broadcastSizes(llvm::ArrayRef<Sizes> all);
   /// Broadcasts all to common sizes.
   mlir::LogicalResult broadcastTogether(llvm::MutableArrayRef<mlir::Value> values);
-  /// States that `v` has `sizes` (same rank): where they are not provably equal, by a reshape.
+  /// States that sizes compare like this (EQ or LE), or (`orOne`) that the first is 1: where it can't be told, by a
+  /// guard that is checked at run time. `what` completes the message "<Type> needs <what>".
+  mlir::LogicalResult require(prim::CompareKind kind, mlir::AffineExpr a, mlir::AffineExpr b, const llvm::Twine &what,
+                              bool orOne = false);
+  mlir::LogicalResult requireEqual(mlir::AffineExpr a, mlir::AffineExpr b, const llvm::Twine &what) {
+    return require(prim::CompareKind::EQ, a, b, what);
+  }
+  /// States that `v` has `sizes` (same rank): where they are not provably equal, by guards and a reshape.
   mlir::FailureOr<mlir::Value> castSizes(mlir::Value v, SizesRef sizes);
+  /// Broadcasts `v`, aligned on the right, to `sizes`, which it must not enlarge.
+  mlir::FailureOr<mlir::Value> broadcastOnto(mlir::Value v, SizesRef sizes);
+  /// A reshape that the operator's definition asks for: sizes that are not provably as many elements get a guard.
+  mlir::FailureOr<mlir::Value> reshape(mlir::Value v, SizesRef sizes);
   /// a / b for sizes, exact where b divides a.
   mlir::AffineExpr divide(mlir::AffineExpr a, mlir::AffineExpr b) { return prim::simplifySize(a.floorDiv(b)); }
 

@@ -24,6 +24,8 @@ LogicalResult unify(NodeContext &ctx, Value &a, int64_t da, Value &b, int64_t db
   auto ca = getConstantSize(sa[da]), cb = getConstantSize(sb[db]);
   if (ca && cb)
     return ctx.invalid(what + " of " + describe(a) + " and " + describe(b) + " differ");
+  if (failed(ctx.requireEqual(sa[da], sb[db], "equal " + what)))
+    return failure();
   if (cb) {
     sa[da] = sb[db];
     a = ctx.b.reshape(a, sa);
@@ -96,14 +98,12 @@ LogicalResult gemm(NodeContext &ctx) {
   if (Value c = ctx.operand(2)) {
     if (b.elementOf(c) != b.elementOf(result) || b.rankOf(c) > 2)
       return ctx.invalid("C " + describe(c) + " can't be added to " + describe(result));
-    FailureOr<Sizes> sizes = ctx.broadcastSizes({getSizes(result), getSizes(c)});
-    if (failed(sizes))
-      return failure();
-    if (*sizes != getSizes(result))
-      return ctx.invalid("C " + describe(c) + " can't be broadcast to " + describe(result));
     if (beta != 1)
       c = b.binary<MulOp>(c, beta);
-    result = b.add(result, b.broadcastTo(c, *sizes));
+    FailureOr<Value> wide = ctx.broadcastOnto(c, getSizes(result));
+    if (failed(wide))
+      return failure();
+    result = b.add(result, *wide);
   }
   return ctx.result(result);
 }
@@ -126,6 +126,8 @@ FailureOr<Value> tc::emitConv(NodeContext &ctx, Value x, Value w, Value bias) {
   auto inputs = getConstantSize(in[1]), perGroup = getConstantSize(filter[1]), outputs = getConstantSize(filter[0]);
   if (groups < 1 || (inputs && perGroup && *inputs != *perGroup * groups) || (outputs && *outputs % groups != 0))
     return ctx.invalid("group " + Twine(groups) + " does not fit the operands " + describe(x) + " and " + describe(w));
+  if (failed(ctx.requireEqual(in[1], filter[1] * groups, "the filter's channels, times group, in dim 1")))
+    return failure();
   if (auto given = ctx.getInts("kernel_shape"); given && *given != kernel)
     return ctx.invalid("kernel_shape differs from the filter " + describe(w));
   FailureOr<Window> window = readWindow(ctx, kernel, SizesRef(in).drop_front(2));
@@ -178,6 +180,8 @@ LogicalResult convTranspose(NodeContext &ctx) {
     return ctx.unsupported("with a filter of unknown size is not supported");
   if (groups < 1 || (inputs && *inputs != *filterInputs) || *filterInputs % groups != 0)
     return ctx.invalid("group " + Twine(groups) + " does not fit the operands " + describe(x) + " and " + describe(w));
+  if (failed(ctx.requireEqual(in[1], filter[0], "the filter's channels in dim 1")))
+    return failure();
   SmallVector<int64_t> extra = ctx.getInts("output_padding").value_or(SmallVector<int64_t>(spatial, 0));
   std::string autoPad = ctx.getString("auto_pad", "NOTSET");
   auto outputShape = ctx.getInts("output_shape");

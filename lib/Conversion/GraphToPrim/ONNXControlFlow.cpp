@@ -21,14 +21,21 @@ FailureOr<Value> scalarCondition(NodeContext &ctx, Value v) {
   return ctx.b.reshape(v, {});
 }
 
-/// States, at the builder's position, that symbol expressions `symbols` have the sizes of `v` where the target type
-/// says so, and gives `v` that type.
-Value rebind(PrimBuilder &b, Value v, SizesRef target, ArrayRef<bool> isNew) {
-  Sizes have = getSizes(v);
-  for (auto [i, fresh] : llvm::enumerate(isNew))
-    if (fresh)
-      BindSymbolOp::create(b, b.sizeValue(have[i]), cast<AffineSymbolExpr>(target[i]).getPosition());
-  return b.reshape(v, target);
+/// A new symbol that control flow binds.
+AffineExpr addBoundSymbol(PrimBuilder &b, StringRef name, SmallVectorImpl<int64_t> &binds) {
+  AffineExpr symbol = b.symbols.add(name);
+  binds.push_back(cast<AffineSymbolExpr>(symbol).getPosition());
+  return symbol;
+}
+
+/// Whether `size` mentions a symbol made since there were `count`.
+bool dependsOnSymbolsFrom(AffineExpr size, unsigned count) {
+  bool found = false;
+  size.walk([&](AffineExpr e) {
+    auto symbol = dyn_cast<AffineSymbolExpr>(e);
+    found |= symbol && symbol.getPosition() >= count;
+  });
+  return found;
 }
 
 LogicalResult ifNode(NodeContext &ctx) {
@@ -49,6 +56,7 @@ LogicalResult ifNode(NodeContext &ctx) {
     return success();
   }
   Region &thenRegion = ctx.newRegion(), &elseRegion = ctx.newRegion();
+  unsigned outerSymbols = b.symbols.size();
   SmallVector<SmallVector<Value>> yielded;
   for (auto [source, target] : {std::pair(thenGraph, &thenRegion), std::pair(elseGraph, &elseRegion)}) {
     OpBuilder::InsertionGuard guard(b);
@@ -61,7 +69,7 @@ LogicalResult ifNode(NodeContext &ctx) {
   if (yielded[0].size() != yielded[1].size() || yielded[0].size() != ctx.numResults())
     return ctx.invalid("the branches differ in their number of results");
   SmallVector<Type> types;
-  SmallVector<std::pair<Sizes, SmallVector<bool>>> targets;
+  SmallVector<int64_t> binds;
   for (auto [x, y] : llvm::zip_equal(yielded[0], yielded[1])) {
     if (!x || !y)
       return ctx.invalid("a branch has an absent result");
@@ -70,24 +78,17 @@ LogicalResult ifNode(NodeContext &ctx) {
     if (b.rankOf(x) != b.rankOf(y))
       return ctx.unsupported("with branches whose results differ in rank is not supported");
     Sizes sizes = getSizes(x);
-    SmallVector<bool> fresh(sizes.size(), false);
     for (auto [i, other] : llvm::enumerate(getSizes(y)))
-      if (sizes[i] != other) {
-        sizes[i] = b.symbols.add("branch");
-        fresh[i] = true;
-      }
+      if (sizes[i] != other || dependsOnSymbolsFrom(other, outerSymbols))
+        sizes[i] = addBoundSymbol(b, "branch", binds);
     types.push_back(makeType(b.elementOf(x), sizes));
-    targets.push_back({sizes, fresh});
   }
   for (auto [region, values] : {std::pair(&thenRegion, &yielded[0]), std::pair(&elseRegion, &yielded[1])}) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(&region->front());
-    SmallVector<Value> results;
-    for (auto [v, target] : llvm::zip_equal(*values, targets))
-      results.push_back(rebind(b, v, target.first, target.second));
-    prim::YieldOp::create(b, results);
+    prim::YieldOp::create(b, *values);
   }
-  auto op = prim::IfOp::create(b, types, *condition);
+  auto op = prim::IfOp::create(b, types, *condition, binds);
   op.getThenRegion().takeBody(thenRegion);
   op.getElseRegion().takeBody(elseRegion);
   for (auto [i, v] : llvm::enumerate(op.getResults()))
@@ -131,37 +132,27 @@ LogicalResult loop(NodeContext &ctx) {
   // convert the body with the initial types and see what it yields. Scan results are carried too, growing by one along
   // dim 0.
   SmallVector<Sizes> carried = llvm::map_to_vector(inits, [](Value v) { return getSizes(v); });
-  SmallVector<SmallVector<bool>> fresh;
-  for (const Sizes &sizes : carried)
-    fresh.emplace_back(sizes.size(), false);
-  SmallVector<AffineExpr> scanLength;
-  for (int64_t i = 0; i < scanCount; ++i)
-    scanLength.push_back(b.symbols.add("scan"));
-  for (int64_t attempt = 0; attempt < 8; ++attempt) {
+  SmallVector<int64_t> binds;
+  for (int64_t attempt = 0; attempt < 64; ++attempt) {
     Region &body = ctx.newRegion();
-    Block *block = nullptr;
     SmallVector<Value> values;
-    bool stable = true;
     unsigned outerSymbols = b.symbols.size();
-    {
-      OpBuilder::InsertionGuard guard(b);
-      block = b.createBlock(&body);
-      Value iteration = block->addArgument(RankedTensorType::get({}, i64), b.getLoc());
-      SmallVector<Value> arguments;
-      for (auto [v, sizes] : llvm::zip_equal(inits, carried))
-        arguments.push_back(block->addArgument(makeType(b.elementOf(v), sizes), b.getLoc()));
-      SmallVector<Value> all{iteration, b.scalar(b.getI1Type(), 1)};
-      for (auto [v, given] : llvm::zip_equal(all, graph->front().getArguments()))
-        if (auto type = dyn_cast<RankedTensorType>(given.getType()); type && type.getRank() == 1)
-          v = b.reshape(v, {b.size(1)});
-      llvm::append_range(all, arguments);
-      auto converted = ctx.convertRegion(*graph, all);
-      if (failed(converted))
-        return failure();
-      values = *converted;
-    }
+    OpBuilder::InsertionGuard guard(b);
+    Block *before = b.getInsertionBlock(), *block = b.createBlock(&body);
+    Value iteration = block->addArgument(RankedTensorType::get({}, i64), b.getLoc());
+    SmallVector<Value> all{iteration, b.scalar(b.getI1Type(), 1)};
+    for (auto [v, given] : llvm::zip_equal(all, graph->front().getArguments().take_front(2)))
+      if (auto type = dyn_cast<RankedTensorType>(given.getType()); type && type.getRank() == 1)
+        v = b.reshape(v, {b.size(1)});
+    for (auto [v, sizes] : llvm::zip_equal(inits, carried))
+      all.push_back(block->addArgument(makeType(b.elementOf(v), sizes), b.getLoc()));
+    auto converted = ctx.convertRegion(*graph, all);
+    if (failed(converted))
+      return failure();
+    values = *converted;
     if (llvm::is_contained(values, Value()))
       return ctx.invalid("the body yields an absent value");
+    bool stable = true;
     for (int64_t i = 0; i < carriedCount; ++i) {
       Value next = values[i + 1];
       if (b.elementOf(next) != b.elementOf(inits[i]))
@@ -169,64 +160,55 @@ LogicalResult loop(NodeContext &ctx) {
                            describe(next));
       if (b.rankOf(next) != b.rankOf(inits[i]))
         return ctx.unsupported("with a carried value whose rank changes is not supported");
-      for (auto [d, size] : llvm::enumerate(getSizes(next)))
-        if (!fresh[i][d] && size != carried[i][d]) {
-          carried[i][d] = b.symbols.add("carried");
-          fresh[i][d] = true;
-          stable = false;
-        }
+      for (auto [size, now] : llvm::zip_equal(getSizes(next), carried[i])) {
+        auto own = dyn_cast<AffineSymbolExpr>(now);
+        if (size == now || (own && llvm::is_contained(binds, int64_t(own.getPosition()))))
+          continue;
+        now = addBoundSymbol(b, "carried", binds);
+        stable = false;
+      }
     }
     if (!stable)
       continue;
-    // The loop for real: initial values bound, scan results carried from empty.
-    SmallVector<Value> starts;
+    FailureOr<Value> next = scalarCondition(ctx, values[0]);
+    if (failed(next))
+      return failure();
+    SmallVector<Value> results{*next}, starts(inits);
     SmallVector<Type> types;
     for (int64_t i = 0; i < carriedCount; ++i) {
-      starts.push_back(rebind(b, inits[i], carried[i], fresh[i]));
-      types.push_back(starts.back().getType());
-    }
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToEnd(block);
-      FailureOr<Value> next = scalarCondition(ctx, values[0]);
-      if (failed(next))
-        return failure();
-      SmallVector<Value> results{*next};
-      for (int64_t i = 0; i < carriedCount; ++i)
-        results.push_back(rebind(b, values[i + 1], carried[i], fresh[i]));
-      for (int64_t i = 0; i < scanCount; ++i) {
-        Value element = b.unsqueeze(values[1 + carriedCount + i], 0);
-        Sizes sizes = getSizes(element);
-        sizes[0] = scanLength[i];
-        SmallVector<bool> isNew(sizes.size(), false);
-        isNew[0] = true;
-        for (auto [d, size] : llvm::enumerate(llvm::drop_begin(sizes))) {
-          bool outer = true; // sizes of a scan element must be known before the loop
-          size.walk([&](AffineExpr e) {
-            if (auto symbol = dyn_cast<AffineSymbolExpr>(e))
-              outer &= symbol.getPosition() < outerSymbols;
-            for (const auto &[each, flags] : llvm::zip_equal(carried, fresh))
-              for (auto [c, flag] : llvm::zip_equal(each, flags))
-                outer &= !(flag && c == e);
-          });
-          if (!outer)
-            return ctx.unsupported("with a scan result whose elements change their size is not supported");
-        }
-        Value grown = block->addArgument(makeType(b.elementOf(element), sizes), b.getLoc());
-        results.push_back(rebind(b, b.concat({grown, element}, 0), sizes, isNew));
-        types.push_back(grown.getType());
-      }
-      prim::YieldOp::create(b, results);
+      results.push_back(values[i + 1]);
+      types.push_back(block->getArgument(i + 1).getType());
     }
     for (int64_t i = 0; i < scanCount; ++i) {
-      auto type = cast<RankedTensorType>(types[carriedCount + i]);
-      Sizes sizes = getSizes(type), empty = sizes;
+      Value element = b.unsqueeze(values[1 + carriedCount + i], 0);
+      // A size that is known only inside the loop is 0 before the first iteration, then that of all elements.
+      Sizes sizes = getSizes(element), empty = sizes;
+      AffineExpr length = sizes[0] = addBoundSymbol(b, "scan", binds);
       empty[0] = b.size(0);
-      SmallVector<bool> isNew(sizes.size(), false);
-      isNew[0] = true;
-      starts.push_back(rebind(b, b.splat(type.getElementType(), empty, 0), sizes, isNew));
+      for (auto [size, start] : llvm::drop_begin(llvm::zip_equal(sizes, empty))) {
+        bool isCarried = false;
+        for (int64_t symbol : binds)
+          isCarried |= size.isFunctionOfSymbol(symbol);
+        if (!isCarried && !dependsOnSymbolsFrom(size, outerSymbols))
+          continue;
+        start = b.size(0);
+        size = addBoundSymbol(b, "scan", binds);
+      }
+      Value grown = block->addArgument(makeType(b.elementOf(element), sizes), b.getLoc());
+      types.push_back(grown.getType());
+      Sizes same = getSizes(element);
+      for (auto [d, size] : llvm::drop_begin(llvm::enumerate(sizes)))
+        if (failed(ctx.requireEqual(length * size, length * same[d], "elements of equal sizes in each iteration")))
+          return failure();
+      same[0] = length;
+      results.push_back(b.concat({b.reshape(grown, same), element}, 0));
+      OpBuilder::InsertionGuard outside(b);
+      b.setInsertionPointToEnd(before);
+      starts.push_back(b.splat(b.elementOf(element), empty, 0));
     }
-    auto op = prim::WhileOp::create(b, types, maxTrips, condition, starts);
+    prim::YieldOp::create(b, results);
+    b.setInsertionPointToEnd(before);
+    auto op = prim::WhileOp::create(b, types, maxTrips, condition, starts, binds);
     op.getBody().takeBody(body);
     for (auto [i, v] : llvm::enumerate(op.getResults()))
       (void)ctx.set(i, v);

@@ -173,13 +173,10 @@ LogicalResult prelu(NodeContext &ctx) {
   }
   if (ctx.b.elementOf(x) != ctx.b.elementOf(slope))
     return ctx.invalid("operands differ in element type");
-  FailureOr<Sizes> both = ctx.broadcastSizes({sizes, getSizes(slope)});
-  if (failed(both))
+  FailureOr<Value> wide = ctx.broadcastOnto(slope, sizes);
+  if (failed(wide))
     return failure();
-  if (*both != sizes)
-    return ctx.invalid("slope " + describe(slope) + " can't be broadcast to the operand " + describe(x));
-  return ctx.result(
-      ctx.b.select(ctx.b.compare(CompareKind::GE, x, 0), x, ctx.b.mul(x, ctx.b.broadcastTo(slope, sizes))));
+  return ctx.result(ctx.b.select(ctx.b.compare(CompareKind::GE, x, 0), x, ctx.b.mul(x, *wide)));
 }
 
 LogicalResult clip(NodeContext &ctx) {

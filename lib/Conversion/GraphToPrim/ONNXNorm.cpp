@@ -61,13 +61,10 @@ FailureOr<Value> scaleAndShift(NodeContext &ctx, Value x, Value scale, Value bia
   PrimBuilder &b = ctx.b;
   for (Value v : {scale, bias})
     if (v) {
-      FailureOr<Sizes> sizes = ctx.broadcastSizes({getSizes(x), getSizes(v)});
-      if (failed(sizes))
+      FailureOr<Value> wide = ctx.broadcastOnto(b.convert(v, b.elementOf(x)), getSizes(x));
+      if (failed(wide))
         return failure();
-      if (*sizes != getSizes(x))
-        return ctx.invalid(describe(v) + " can't be broadcast to the operand " + describe(x));
-      Value wide = b.broadcastTo(b.convert(v, b.elementOf(x)), getSizes(x));
-      x = v == scale ? b.mul(x, wide) : b.add(x, wide);
+      x = v == scale ? b.mul(x, *wide) : b.add(x, *wide);
     }
   return x;
 }
@@ -206,7 +203,10 @@ LogicalResult groupNorm(NodeContext &ctx) {
     return ctx.invalid("num_groups " + Twine(groups) + " does not divide the channels of " + describe(x));
   Sizes grouped{sizes[0], b.size(groups), simplifySize(sizes[1].floorDiv(groups))};
   grouped.append(sizes.begin() + 2, sizes.end());
-  Value split = b.reshape(x, grouped);
+  FailureOr<Value> groupsOfX = ctx.reshape(x, grouped);
+  if (failed(groupsOfX))
+    return failure();
+  Value split = *groupsOfX;
   Value norm = b.norm(split, llvm::to_vector(llvm::seq<int64_t>(2, rank + 1)), ctx.getFloat("epsilon", 1e-5),
                       /*rms=*/false);
   // Scale and bias are per group before opset 21, per channel since.

@@ -125,14 +125,20 @@ NodeHandler recurrent(RnnKind kind) {
       }
       auto initial = [&](Value given) -> Value {
         Sizes sizes{batch, b.size(h)};
-        return given ? b.reshape(b.take(given, 0, i), sizes) : b.splat(type, sizes, 0);
+        if (!given)
+          return b.splat(type, sizes, 0);
+        FailureOr<Value> same = ctx.castSizes(b.take(given, 0, i), sizes);
+        return failed(same) ? Value() : *same;
       };
+      Value startHidden = initial(initialHidden), startCell = initial(initialCell);
+      if (!startHidden || !startCell)
+        return failure();
       Value peephole =
           kind == RnnKind::LSTM && ctx.has(7) ? b.take(ctx.operand(7), 0, i) : b.splat(type, {b.size(3 * h)}, 0);
       auto stateType = makeType(type, {batch, b.size(h)});
       auto rnn = RnnOp::create(b, makeType(type, {steps, batch, b.size(h)}), stateType, stateType, kind, gates,
-                               b.transpose(ri, {1, 0}), recurrentBias, initial(initialHidden), initial(initialCell),
-                               peephole, lengths, reverse, linearBeforeReset);
+                               b.transpose(ri, {1, 0}), recurrentBias, startHidden, startCell, peephole, lengths,
+                               reverse, linearBeforeReset);
       hidden.push_back(b.unsqueeze(rnn.getHidden(), 1));
       finalHidden.push_back(b.unsqueeze(rnn.getFinalHidden(), 0));
       finalCell.push_back(b.unsqueeze(rnn.getFinalCell(), 0));

@@ -165,5 +165,7 @@ FailureOr<Value> tc::broadcastAlong(NodeContext &ctx, Value v, int64_t axis, Siz
   if (own.size() != 1 || (have && want && *have != *want))
     return ctx.invalid(describe(v) + " must have one element for each of the " +
                        (want ? Twine(*want) : Twine("unknown")) + " channels");
+  if (failed(ctx.requireEqual(own[0], sizes[axis], "one element for each channel")))
+    return failure();
   return ctx.b.broadcastInDims(v, sizes, {axis});
 }

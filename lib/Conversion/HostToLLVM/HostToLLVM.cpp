@@ -141,6 +141,23 @@ private:
   Value address(Value value);
   /// Makes the memory of values whose size depends on data. Called where they are defined.
   void allocate(Value value);
+  bool hasDynamicMemory(Value value) {
+    PlaceAttr place = placeOf(value);
+    return place && (place.getKind() == PlaceKind::Heap || place.getKind() == PlaceKind::LateOutput);
+  }
+  Value allocateBytes(Value bytes);
+  void returnIfNull(Value memory);
+  void release(Value memory);
+  /// Releases what the ops of a block allocated, but not `kept`.
+  void releaseMemoryOf(Block &block, ArrayRef<Value> kept);
+  /// Gives the symbols that `op` binds the sizes of `values`, which become its results.
+  void bindResultSymbols(Operation *op, ValueRange values);
+  void emitGuard(prim::GuardOp guard);
+  /// Whether a guard always runs and depends on the inputs' sizes alone: tc_infer checks it, before any kernel.
+  bool isCheckedByInfer(prim::GuardOp guard) {
+    return guard->getParentOp() == main &&
+           !llvm::any_of(guard.getSizes().getResults(), [&](AffineExpr e) { return isBoundByData(e); });
+  }
   PlaceAttr placeOf(Value value);
   Value hostLoad(Type type, Value address);
   void hostStore(Value value, Value address);
@@ -319,9 +336,9 @@ Value ProgramBuilder::address(Value value) {
 }
 
 void ProgramBuilder::allocate(Value value) {
-  PlaceAttr place = placeOf(value);
-  if (place.getKind() != PlaceKind::Heap && place.getKind() != PlaceKind::LateOutput)
+  if (!hasDynamicMemory(value))
     return;
+  PlaceAttr place = placeOf(value);
   Value memory;
   if (place.getKind() == PlaceKind::Heap) {
     overflow = LLVM::ConstantOp::create(b, loc, i1, b.getBoolAttr(false));
@@ -329,9 +346,7 @@ void ProgramBuilder::allocate(Value value) {
     Value bad = LLVM::OrOp::create(b, loc, overflow, compare(LLVM::ICmpPredicate::slt, bytes, c64(0)));
     overflow = Value();
     failIf(bad, TCRT_CODE_NO_MEMORY, "a value whose size depends on data is too large");
-    // An empty value has an address too.
-    bytes = select(compare(LLVM::ICmpPredicate::eq, bytes, c64(0)), c64(1), bytes);
-    memory = callIndirect(ptr, {ptr, i64}, import(offsetof(tcrt_imports_t, allocate)), {frame, bytes});
+    memory = allocateBytes(bytes);
   } else {
     SmallVector<AffineExpr> sizes = prim::getSizes(main.getResultTypes()[place.getIndex()]);
     Value dims = stack(std::max<int64_t>(sizes.size(), 1));
@@ -339,13 +354,64 @@ void ProgramBuilder::allocate(Value value) {
       store(size(expr), at(dims, 8 * int64_t(i)));
     memory = callIndirect(ptr, {ptr, i32, ptr}, import(offsetof(tcrt_imports_t, output)),
                           {frame, c32(place.getIndex()), dims});
+    returnIfNull(memory);
   }
+  dynamicMemory[value] = memory;
+}
+
+Value ProgramBuilder::allocateBytes(Value bytes) {
+  // An empty value has an address too.
+  bytes = select(compare(LLVM::ICmpPredicate::eq, bytes, c64(0)), c64(1), bytes);
+  Value memory = callIndirect(ptr, {ptr, i64}, import(offsetof(tcrt_imports_t, allocate)), {frame, bytes});
+  returnIfNull(memory);
+  return memory;
+}
+
+void ProgramBuilder::returnIfNull(Value memory) {
   Block *failing = newBlock(), *next = newBlock();
   condBranch(compare(LLVM::ICmpPredicate::eq, memory, null()), failing, next);
   b.setInsertionPointToStart(failing);
   LLVM::ReturnOp::create(b, loc, c32(TCRT_CODE_NO_MEMORY));
   b.setInsertionPointToStart(next);
-  dynamicMemory[value] = memory;
+}
+
+void ProgramBuilder::release(Value memory) {
+  callIndirect(LLVM::LLVMVoidType::get(context), {ptr, ptr}, import(offsetof(tcrt_imports_t, release)),
+               {frame, memory});
+}
+
+void ProgramBuilder::releaseMemoryOf(Block &block, ArrayRef<Value> kept) {
+  for (Operation &op : block)
+    for (Value value : op.getResults())
+      if (auto memory = dynamicMemory.find(value); memory != dynamicMemory.end())
+        if (placeOf(value).getKind() == PlaceKind::Heap && !llvm::is_contained(kept, memory->second))
+          release(memory->second);
+}
+
+void ProgramBuilder::bindResultSymbols(Operation *op, ValueRange values) {
+  // All sizes first: those of one value may be computed from a symbol that another value changes.
+  SmallVector<std::pair<int64_t, Value>> sizes;
+  for (int64_t symbol : prim::getBoundSymbols(op)) {
+    auto [result, dim] = prim::getBoundDim(op, symbol);
+    sizes.push_back({symbol, size(prim::getSizes(values[result])[dim])});
+  }
+  for (auto [symbol, value] : sizes)
+    store(value, at(frameSymbols, 8 * symbol));
+}
+
+void ProgramBuilder::emitGuard(prim::GuardOp guard) {
+  AffineExpr x = guard.getSizes().getResult(0), y = guard.getSizes().getResult(1);
+  Value first = size(x);
+  bool equal = guard.getKind() == prim::CompareKind::EQ;
+  Value bad = compare(equal ? LLVM::ICmpPredicate::ne : LLVM::ICmpPredicate::sgt, first, size(y));
+  if (guard.getOrOne())
+    bad = LLVM::AndOp::create(b, loc, bad, compare(LLVM::ICmpPredicate::ne, first, c64(1)));
+  std::string node = llvm::join(getNodeNames(guard.getLoc()), "+");
+  if (!node.empty())
+    node = "node \"" + node + "\": ";
+  failIf(bad, TCRT_CODE_REFUSED,
+         llvm::formatv("{0}{1}; {2} {3} {4} for these inputs", node, guard.getWhat(), describe(x, symbols),
+                       equal ? "is not" : "is greater than", describe(y, symbols)));
 }
 
 void ProgramBuilder::copy(Value to, Value from, Value bytes) {
@@ -469,6 +535,9 @@ LogicalResult ProgramBuilder::buildInfer() {
            llvm::formatv("input \"{0}\": dim {1} must be {2}", name ? name.getValue() : "?", derived.dim,
                          describe(derived.expr, symbols)));
   }
+  for (auto guard : main.getOps<prim::GuardOp>())
+    if (isCheckedByInfer(guard))
+      emitGuard(guard);
   // Sizes that can become negative for some inputs.
   llvm::SetVector<AffineExpr> sizes;
   auto addSizes = [&](TypeRange types) {
@@ -618,10 +687,12 @@ LogicalResult ProgramBuilder::emitFill(Operation *op) {
 }
 
 void ProgramBuilder::emitIf(prim::IfOp op, LogicalResult &result) {
+  SmallVector<Value> dynamic;
   for (Value value : op.getResults())
-    allocate(value);
+    if (hasDynamicMemory(value))
+      dynamic.push_back(value);
   Value condition = hostLoad(i8, address(op.getCondition()));
-  Block *blocks[2] = {newBlock(), newBlock()}, *next = newBlock();
+  Block *blocks[2] = {newBlock(), newBlock()}, *next = newBlock(SmallVector<Type>(dynamic.size(), ptr));
   condBranch(compare(LLVM::ICmpPredicate::ne, condition, LLVM::ConstantOp::create(b, loc, i8, b.getI8IntegerAttr(0))),
              blocks[0], blocks[1]);
   for (int side = 0; side < 2; ++side) {
@@ -629,25 +700,46 @@ void ProgramBuilder::emitIf(prim::IfOp op, LogicalResult &result) {
     b.setInsertionPointToStart(blocks[side]);
     if (failed(emit(body)))
       result = failure();
-    for (auto [to, from] : llvm::zip_equal(op.getResults(), body.getTerminator()->getOperands()))
+    ValueRange yielded = body.getTerminator()->getOperands();
+    bindResultSymbols(op, yielded);
+    // Sizes are known only here. Each branch makes the memory of its results.
+    for (auto [to, from] : llvm::zip_equal(op.getResults(), yielded)) {
+      allocate(to);
       copy(address(to), address(from), size(getSizeBytes(to.getType())));
-    branch(next);
+    }
+    releaseMemoryOf(body, {});
+    branch(next, llvm::map_to_vector(dynamic, [&](Value value) { return dynamicMemory.lookup(value); }));
   }
   b.setInsertionPointToStart(next);
+  for (auto [i, value] : llvm::enumerate(dynamic))
+    dynamicMemory[value] = next->getArgument(i);
 }
 
 void ProgramBuilder::emitWhile(prim::WhileOp op, LogicalResult &result) {
   Block &body = op.getBody().front();
-  for (Value value : op.getResults())
-    allocate(value);
-  for (auto [to, from] : llvm::zip_equal(op.getResults(), op.getInits()))
-    copy(address(to), address(from), size(getSizeBytes(to.getType())));
+  // Values whose size changes: their memory is carried by the header's arguments.
+  SmallVector<unsigned> dynamic;
+  for (auto [i, value] : llvm::enumerate(op.getResults()))
+    if (hasDynamicMemory(value))
+      dynamic.push_back(i);
   Value maxTrips = hostLoad(i64, address(op.getMaxTrips()));
   Value condition = hostLoad(i8, address(op.getCondition()));
-  Block *header = newBlock({i64, i8}), *loop = newBlock(), *next = newBlock();
-  branch(header, {c64(0), condition});
+  bindResultSymbols(op, op.getInits());
+  for (auto [to, from] : llvm::zip_equal(op.getResults(), op.getInits())) {
+    allocate(to);
+    copy(address(to), address(from), size(getSizeBytes(to.getType())));
+  }
+  SmallVector<Type> carried{i64, i8};
+  carried.append(dynamic.size(), ptr);
+  Block *header = newBlock(carried), *loop = newBlock(), *next = newBlock();
+  SmallVector<Value> initial{c64(0), condition};
+  for (unsigned i : dynamic)
+    initial.push_back(dynamicMemory.lookup(op.getResult(i)));
+  branch(header, initial);
   b.setInsertionPointToStart(header);
   Value trip = header->getArgument(0);
+  for (auto [n, i] : llvm::enumerate(dynamic))
+    dynamicMemory[op.getResult(i)] = dynamicMemory[body.getArgument(i + 1)] = header->getArgument(n + 2);
   Value go = LLVM::AndOp::create(b, loc, compare(LLVM::ICmpPredicate::slt, trip, maxTrips),
                                  compare(LLVM::ICmpPredicate::ne, header->getArgument(1),
                                          LLVM::ConstantOp::create(b, loc, i8, b.getI8IntegerAttr(0))));
@@ -656,21 +748,39 @@ void ProgramBuilder::emitWhile(prim::WhileOp op, LogicalResult &result) {
   hostStore(trip, address(body.getArgument(0)));
   if (failed(emit(body)))
     result = failure();
-  Operation *yield = body.getTerminator();
-  Value again = hostLoad(i8, address(yield->getOperand(0)));
-  for (auto [to, from] : llvm::zip_equal(op.getResults(), yield->getOperands().drop_front()))
+  ValueRange yielded = body.getTerminator()->getOperands();
+  Value again = hostLoad(i8, address(yielded.front()));
+  yielded = yielded.drop_front();
+  for (auto [to, from] : llvm::zip_equal(op.getResults(), yielded))
     // A value that is carried on unchanged is there already.
-    if (placeOf(to) != placeOf(from) || isa<OpResult>(from))
+    if (!hasDynamicMemory(to) && (placeOf(to) != placeOf(from) || isa<OpResult>(from)))
       copy(address(to), address(from), size(getSizeBytes(to.getType())));
-  // What the iteration allocated ends with it.
-  for (Operation &inner : body)
-    for (Value value : inner.getResults()) {
-      auto memory = dynamicMemory.find(value);
-      if (memory != dynamicMemory.end() && placeOf(value).getKind() == PlaceKind::Heap)
-        callIndirect(LLVM::LLVMVoidType::get(context), {ptr, ptr}, import(offsetof(tcrt_imports_t, release)),
-                     {frame, memory->second});
+  SmallVector<Value> memory;
+  for (unsigned i : dynamic) {
+    Value from = yielded[i];
+    while (auto reshape = from.getDefiningOp<prim::ReshapeOp>())
+      from = reshape.getOperand();
+    bool local = from.getParentBlock() == &body && (isa<OpResult>(from) || from == body.getArgument(i + 1));
+    Value own = local ? dynamicMemory.lookup(from) : Value();
+    // What the iteration made for this value alone is handed on; anything else is copied.
+    if (own && hasDynamicMemory(from) && placeOf(from).getKind() == PlaceKind::Heap &&
+        !llvm::is_contained(memory, own)) {
+      memory.push_back(own);
+      continue;
     }
-  branch(header, {Value(LLVM::AddOp::create(b, loc, trip, c64(1))), again});
+    Value source = address(from), bytes = size(getSizeBytes(yielded[i].getType()));
+    memory.push_back(allocateBytes(bytes));
+    copy(memory.back(), source, bytes);
+  }
+  bindResultSymbols(op, yielded);
+  // What the iteration allocated ends with it.
+  releaseMemoryOf(body, memory);
+  for (auto [n, i] : llvm::enumerate(dynamic))
+    if (Value old = header->getArgument(n + 2); !llvm::is_contained(memory, old))
+      release(old);
+  SmallVector<Value> following{LLVM::AddOp::create(b, loc, trip, c64(1)), again};
+  llvm::append_range(following, memory);
+  branch(header, following);
   b.setInsertionPointToStart(next);
 }
 
@@ -687,6 +797,9 @@ LogicalResult ProgramBuilder::emit(Block &block) {
       Value value = hostLoad(i64, address(bind.getValue()));
       checkSymbol(bind.getSymbol(), value, bind.getMessage());
       store(value, at(frameSymbols, 8 * bind.getSymbol()));
+    } else if (auto guard = dyn_cast<prim::GuardOp>(op)) {
+      if (!isCheckedByInfer(guard))
+        emitGuard(guard);
     } else if (auto branchOp = dyn_cast<prim::IfOp>(op)) {
       emitIf(branchOp, result);
     } else if (auto loop = dyn_cast<prim::WhileOp>(op)) {
@@ -765,7 +878,10 @@ LogicalResult ProgramBuilder::build() {
     return variant.emitError() << "variant has a host program already";
   for (auto function : variant.getBody().getOps<LLVM::LLVMFuncOp>())
     function.setVisibility_(LLVM::Visibility::Hidden);
-  main.walk([&](prim::BindSymbolOp bind) { boundByData.insert(bind.getSymbol()); });
+  main.walk([&](Operation *op) {
+    for (int64_t symbol : prim::getBoundSymbols(op))
+      boundByData.insert(symbol);
+  });
   main.walk<WalkOrder::PreOrder>([&](LaunchOp launch) { launchIds.insert({launch, launchIds.size()}); });
   buildEntry();
   if (failed(buildInfer()))

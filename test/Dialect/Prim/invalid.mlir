@@ -267,6 +267,71 @@ func.func @window(%x: tensor<1x8x4xf32>) {
 
 // -----
 
+// C1
+func.func @if_results(%c: tensor<i1>, %x: tensor<4xf32>, %y: tensor<4xi32>) -> tensor<4xf32> {
+  // expected-error @+1 {{yielded values have type 'tensor<4xi32>' where a result has 'tensor<4xf32>'}}
+  %0 = prim.if %c : tensor<i1> -> (tensor<4xf32>) {
+    prim.yield %x : tensor<4xf32>
+  } else {
+    prim.yield %y : tensor<4xi32>
+  }
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// C2
+func.func @if_binds(%c: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{binds symbol 3, which is no dim of a result}}
+  %0 = prim.if %c binds [3] : tensor<i1> -> (tensor<4xf32>) {
+    prim.yield %x : tensor<4xf32>
+  } else {
+    prim.yield %x : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// C1
+func.func @while_arguments(%n: tensor<i64>, %c: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{carried arguments of the body and results differ in type}}
+  %0 = prim.while %n, %c carry %x : (tensor<i64>, tensor<i1>, tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%i: tensor<i64>, %v: tensor<5xf32>):
+    prim.yield %c, %x : tensor<i1>, tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// C1
+func.func @guard() {
+  // expected-error @+1 {{sizes must be a map with two results}}
+  prim.guard eq affine_map<() -> (1)> "one"
+  return
+}
+
+// -----
+
+// C2
+func.func @guard_kind() {
+  // expected-error @+1 {{kind must be eq or le}}
+  prim.guard gt affine_map<() -> (1, 2)> "one"
+  return
+}
+
+// -----
+
+// C1
+func.func @arg_sort(%x: tensor<2x5x1xf32>) -> tensor<3x5xi64> {
+  // expected-error @+1 {{operand and result differ in their leading sizes}}
+  %0 = prim.arg_sort %x : tensor<2x5x1xf32> -> tensor<3x5xi64>
+  return %0 : tensor<3x5xi64>
+}
+
+// -----
+
 func.func @yield(%x: tensor<4xf32>) {
   // expected-error @+1 {{expects parent op to be one of 'prim.if, prim.while'}}
   prim.yield %x : tensor<4xf32>

@@ -222,6 +222,31 @@ func.func @composites(%x: tensor<2x3x4xf32>, %k: tensor<2x5x4xf32>, %v: tensor<2
   return
 }
 
+// CHECK-LABEL: func @bound_by_control_flow
+!bound = tensor<?xf32, #prim.dims<affine_map<()[s0] -> (s0)>>>
+func.func @bound_by_control_flow(%c: tensor<i1>, %n: tensor<i64>, %x: tensor<4xf32>) -> !bound
+    attributes {prim.symbols = [#prim.symbol<"n", 0, 100, 1>]} {
+  %one = prim.slice %x from affine_map<() -> (0)> step [1] : tensor<4xf32> -> tensor<1xf32>
+  // CHECK: prim.if %{{.*}} binds [0] : tensor<i1>
+  %0 = prim.if %c binds [0] : tensor<i1> -> (!bound) {
+    prim.yield %x : tensor<4xf32>
+  } else {
+    prim.yield %one : tensor<1xf32>
+  }
+  // CHECK: prim.guard le {{.*}} "test needs few elements"
+  prim.guard le affine_map<()[s0] -> (s0, 4)> "test needs few elements"
+  // CHECK: prim.guard eq {{.*}} or_one "test needs one or four elements"
+  prim.guard eq affine_map<()[s0] -> (s0, 4)> or_one "test needs one or four elements"
+  return %0 : !bound
+}
+
+// CHECK-LABEL: func @arg_sort
+func.func @arg_sort(%x: tensor<2x5x1xf32>) -> tensor<2x3xi64> {
+  // CHECK: prim.arg_sort %{{.*}} descending : tensor<2x5x1xf32> -> tensor<2x3xi64>
+  %0 = prim.arg_sort %x descending : tensor<2x5x1xf32> -> tensor<2x3xi64>
+  return %0 : tensor<2x3xi64>
+}
+
 // CHECK-LABEL: func @control_flow
 func.func @control_flow(%c: tensor<i1>, %n: tensor<i64>, %x: tensor<4xf32>) -> tensor<4xf32> {
   // CHECK: prim.if %{{.*}} : tensor<i1> -> (tensor<4xf32>) {

@@ -39,20 +39,18 @@ func.func @power() -> tensor<i64> {
 
 // A carried value that doubles in size has a symbol of its own, rebound in each iteration; so has the result.
 // GROW: output_0: tensor<8xi32> [7, 7, 7, 7, 7, 7, 7, 7]
-!before = tensor<?xi32, #prim.dims<affine_map<()[s0] -> (s0)>>>
+!carried = tensor<?xi32, #prim.dims<affine_map<()[s0] -> (s0)>>>
 !after = tensor<?xi32, #prim.dims<affine_map<()[s0] -> (s0 * 2)>>>
-!result = tensor<?xi32, #prim.dims<affine_map<()[s0, s1] -> (s1)>>>
-func.func @grow() -> !result
-    attributes {prim.symbols = [#prim.symbol<"carried", 0, 1000, 1>, #prim.symbol<"result", 0, 1000, 1>]} {
+func.func @grow() -> !carried attributes {prim.symbols = [#prim.symbol<"carried", 0, 1000, 1>]} {
   %n = prim.constant dense<3> : tensor<i64>
   %c = prim.splat true : tensor<i1>
   %x = prim.constant dense<7> : tensor<1xi32>
-  %0 = prim.while %n, %c carry %x : (tensor<i64>, tensor<i1>, tensor<1xi32>) -> !result {
-  ^bb0(%i: tensor<i64>, %v: !before):
-    %1 = prim.concat %v, %v axis = 0 : (!before, !before) -> !after
+  %0 = prim.while %n, %c carry %x binds [0] : (tensor<i64>, tensor<i1>, tensor<1xi32>) -> !carried {
+  ^bb0(%i: tensor<i64>, %v: !carried):
+    %1 = prim.concat %v, %v axis = 0 : (!carried, !carried) -> !after
     prim.yield %c, %1 : tensor<i1>, !after
   }
-  return %0 : !result
+  return %0 : !carried
 }
 
 // FUSED: output_0: tensor<3xf32> [4, 5, 6]

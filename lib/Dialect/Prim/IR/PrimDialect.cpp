@@ -306,6 +306,24 @@ std::optional<int64_t> tc::prim::getConstantSize(AffineExpr expr) {
   return std::nullopt;
 }
 
+SmallVector<int64_t> tc::prim::getBoundSymbols(Operation *op) {
+  if (auto bind = dyn_cast<BindSymbolOp>(op))
+    return {int64_t(bind.getSymbol())};
+  if (auto branch = dyn_cast<IfOp>(op))
+    return llvm::to_vector(branch.getBinds());
+  if (auto loop = dyn_cast<WhileOp>(op))
+    return llvm::to_vector(loop.getBinds());
+  return {};
+}
+
+std::pair<unsigned, unsigned> tc::prim::getBoundDim(Operation *op, int64_t symbol) {
+  for (auto [i, type] : llvm::enumerate(op->getResultTypes()))
+    for (auto [d, size] : llvm::enumerate(getSizes(type)))
+      if (auto alone = dyn_cast<AffineSymbolExpr>(size); alone && alone.getPosition() == symbol)
+        return {i, d};
+  llvm_unreachable("the verifier checks that every bound symbol is a dim of a result");
+}
+
 std::pair<int64_t, int64_t> tc::prim::getSizeBounds(AffineExpr expr, ArrayAttr symbols) {
   constexpr int64_t kMax = INT64_MAX;
   auto saturate = [](__int128 v) -> int64_t { return v > kMax ? kMax : v < INT64_MIN ? INT64_MIN : int64_t(v); };

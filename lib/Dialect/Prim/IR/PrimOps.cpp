@@ -404,3 +404,74 @@ LogicalResult WindowReduceOp::verify() {
     return emitOpError("needs a window, stride, dilation and pad per spatial dim");
   return success();
 }
+
+LogicalResult ArgSortOp::verify() {
+  SmallVector<AffineExpr> in = getSizes(getOperand()), out = getSizes(getResult());
+  if (in.size() < 2 || out.size() + 1 != in.size() || !tensorType(getResult()).getElementType().isSignlessInteger(64))
+    return emitOpError("needs an operand [B.., N, M] and a result [B.., K] of i64");
+  if (ArrayRef(in).drop_back(2) != ArrayRef(out).drop_back(1))
+    return emitOpError("operand and result differ in their leading sizes");
+  return success();
+}
+
+//===--- control flow ---------------------------------------------------------------------------------------------===//
+
+LogicalResult GuardOp::verify() {
+  if (getSizes().getNumResults() != 2)
+    return emitOpError("sizes must be a map with two results");
+  if (getKind() != CompareKind::EQ && getKind() != CompareKind::LE)
+    return emitOpError("kind must be eq or le");
+  return success();
+}
+
+namespace {
+
+LogicalResult checkBinds(Operation *op, ArrayRef<int64_t> binds) {
+  for (int64_t symbol : binds) {
+    bool found = false;
+    for (Type type : op->getResultTypes())
+      for (AffineExpr size : getSizes(type))
+        if (auto alone = dyn_cast<AffineSymbolExpr>(size))
+          found |= int64_t(alone.getPosition()) == symbol;
+    if (!found)
+      return op->emitOpError() << "binds symbol " << symbol << ", which is no dim of a result";
+  }
+  return success();
+}
+
+/// Values that become results: as many, of their element types and ranks.
+LogicalResult checkValues(Operation *op, ValueRange values, StringRef what) {
+  if (values.size() != op->getNumResults())
+    return op->emitOpError() << what << " are " << values.size() << ", results " << op->getNumResults();
+  for (auto [value, type] : llvm::zip_equal(values, op->getResultTypes())) {
+    auto from = tensorType(value), to = cast<RankedTensorType>(type);
+    if (from.getElementType() != to.getElementType() || from.getRank() != to.getRank())
+      return op->emitOpError() << what << " have type " << from << " where a result has " << to;
+  }
+  return success();
+}
+
+ValueRange yieldedBy(Region &region) { return region.front().getTerminator()->getOperands(); }
+
+} // namespace
+
+LogicalResult IfOp::verify() {
+  for (Region &region : (*this)->getRegions())
+    if (failed(checkValues(*this, yieldedBy(region), "yielded values")))
+      return failure();
+  return checkBinds(*this, getBinds());
+}
+
+LogicalResult WhileOp::verify() {
+  Block &body = getBody().front();
+  ValueRange yielded = yieldedBy(getBody());
+  if (body.getNumArguments() != getNumResults() + 1 || yielded.empty())
+    return emitOpError(
+        "the body must take the iteration number and the carried values, and yield a condition and them");
+  if (TypeRange(body.getArgumentTypes()).drop_front() != (*this)->getResultTypes())
+    return emitOpError("carried arguments of the body and results differ in type");
+  if (failed(checkValues(*this, getInits(), "initial values")) ||
+      failed(checkValues(*this, yielded.drop_front(), "yielded values")))
+    return failure();
+  return checkBinds(*this, getBinds());
+}

@@ -197,9 +197,45 @@ llvm::Expected<Tensor> evalScan(ScanOp op, const Call &call) {
   return call.makeInts(values);
 }
 
+/// Whether key a stands before key b in rising order, NaN last.
+bool isBelow(double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); }
+
+template <typename T, typename Below>
+Tensor argSort(const Call &call, ArgSortOp op, const std::vector<T> &keys, Below below) {
+  const Shape &shape = call.operands[0].shape;
+  int64_t columns = shape.back(), rows = shape[shape.size() - 2], count = call.shapes[0].back();
+  int64_t batches = countElements(ArrayRef(shape).drop_back(2));
+  std::vector<int64_t> result, order(rows);
+  for (int64_t batch = 0; batch < batches; ++batch) {
+    const T *base = keys.data() + batch * rows * columns;
+    for (int64_t i = 0; i < rows; ++i)
+      order[i] = i;
+    llvm::stable_sort(order, [&](int64_t x, int64_t y) {
+      if (op.getDescending())
+        std::swap(x, y);
+      return std::lexicographical_compare(base + x * columns, base + (x + 1) * columns, base + y * columns,
+                                          base + (y + 1) * columns, below);
+    });
+    result.insert(result.end(), order.begin(), order.begin() + count);
+  }
+  return call.makeInts(result);
+}
+
+llvm::Expected<Tensor> evalArgSort(ArgSortOp op, const Call &call) {
+  const Shape &shape = call.operands[0].shape;
+  if (call.shapes[0].back() > shape[shape.size() - 2])
+    return call.fail("asks for more rows than there are");
+  if (call.isFloat(0))
+    return argSort(call, op, toDoubles(call.operands[0]), isBelow);
+  if (isUnsignedElement(call.operands[0].elementType))
+    return argSort(call, op, toInts(call.operands[0]), [](int64_t a, int64_t b) { return uint64_t(a) < uint64_t(b); });
+  return argSort(call, op, toInts(call.operands[0]), std::less<int64_t>());
+}
+
 } // namespace
 
 void tc::prim::interpreter::addReductionHandlers(Registry &registry) {
+  registry.add<ArgSortOp>(evalArgSort);
   registry.add<ReduceOp>(evalReduce);
   registry.add<ArgReduceOp>(evalArgReduce);
   registry.add<ScanOp>(evalScan);

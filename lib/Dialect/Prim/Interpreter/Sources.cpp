@@ -71,6 +71,17 @@ Results evalBindSymbol(const Call &call) {
   return std::vector<Tensor>();
 }
 
+Results evalGuard(const Call &call) {
+  auto guard = cast<GuardOp>(call.op);
+  llvm::Expected<Shape> sizes = call.frame.evaluate(guard.getSizes());
+  if (!sizes)
+    return call.fail(llvm::toString(sizes.takeError()));
+  int64_t x = (*sizes)[0], y = (*sizes)[1];
+  if (!(guard.getKind() == CompareKind::EQ ? x == y : x <= y) && !(guard.getOrOne() && x == 1))
+    return call.fail(guard.getWhat() + ", but they are " + Twine(x) + " and " + Twine(y));
+  return std::vector<Tensor>();
+}
+
 } // namespace
 
 void tc::prim::interpreter::addSourceHandlers(Registry &registry) {
@@ -79,4 +90,5 @@ void tc::prim::interpreter::addSourceHandlers(Registry &registry) {
   registry.add<IotaOp>(evalIota);
   registry.add<SizesOp>(evalSizes);
   registry.add(BindSymbolOp::getOperationName(), evalBindSymbol);
+  registry.add(GuardOp::getOperationName(), evalGuard);
 }

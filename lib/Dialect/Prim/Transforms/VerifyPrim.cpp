@@ -1,8 +1,8 @@
 //===- VerifyPrim.cpp - what is true at the end of the phase prim -------------------------------------------------===//
 //
 // Only prim ops in func.func; every tensor is ranked and each unknown size is an expression; every symbol is listed,
-// and defined: by a dim of an argument or by prim.bind_symbol. A failure here is a defect of the compiler, not of a
-// model.
+// and defined: by a dim of an argument, by prim.bind_symbol, or by control flow. A failure here is a defect of the
+// compiler, not of a model.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -69,8 +69,9 @@ struct VerifyPrimPass : public tc::prim::impl::VerifyPrimPassBase<VerifyPrimPass
       }
       for (Value result : op->getResults())
         check(op, result);
-      if (auto bind = dyn_cast<BindSymbolOp>(op); bind && uint64_t(bind.getSymbol()) < count)
-        defined.set(bind.getSymbol());
+      for (int64_t symbol : getBoundSymbols(op))
+        if (uint64_t(symbol) < count)
+          defined.set(symbol);
     });
     used.reset(defined);
     for (unsigned i : used.set_bits()) {

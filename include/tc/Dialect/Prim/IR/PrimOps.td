@@ -58,6 +58,17 @@ def Prim_BindSymbolOp : Prim_Op<"bind_symbol"> {
   }]>];
   let assemblyFormat = "$value `to` $symbol attr-dict `:` type($value)";
 }
+def Prim_GuardOp : Prim_Op<"guard"> {
+  let summary = "Refuses the run unless two sizes compare as `kind` says; with `orOne`, also where the first is 1";
+  let description = [{
+    `sizes` is a map with two results. What follows in the block may rely on it: whoever mentions one of its symbols runs after it.
+    `what` reads on from the node's name in the message: "Concat needs equal sizes in dim 1".
+    (C1) the map has two results. (C2) kind is eq or le.
+  }];
+  let arguments = (ins Prim_CompareKind:$kind, AffineMapAttr:$sizes, StrAttr:$what, UnitAttr:$orOne);
+  let assemblyFormat = "$kind $sizes (`or_one` $orOne^)? $what attr-dict";
+  let hasVerifier = 1;
+}
 
 //===--- elementwise ------------------------------------------------------------------------------------------------===//
 
@@ -305,6 +316,19 @@ def Prim_ScanOp : Prim_Op<"scan", [Pure]> {
   let assemblyFormat = "$kind $operand `axis` `=` $axis (`exclusive` $exclusive^)? (`reverse` $reverse^)? attr-dict `:` type($operand) `->` type($result)";
 }
 
+def Prim_ArgSortOp : Prim_Op<"arg_sort", [Pure]> {
+  let summary = "Positions of the first rows in lexicographic order";
+  let description = [{
+    operand [B.., N, M], result [B.., K] of i64, K <= N: for each b the numbers of the first K of the N rows of M keys, in rising
+    order, or falling order with `descending`; equal rows in the order of their numbers either way. NaN is above all numbers, -0
+    equals 0. (C1) the result has the operand's leading sizes B and one dim more.
+  }];
+  let arguments = (ins AnyRankedTensor:$operand, UnitAttr:$descending);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$operand (`descending` $descending^)? attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 //===--- contractions and windows -----------------------------------------------------------------------------------===//
 
 def Prim_DotGeneralOp : Prim_Op<"dot_general", [Pure]> {
@@ -397,21 +421,33 @@ def Prim_RnnOp : Prim_Op<"rnn", [Pure]> {
 
 def Prim_IfOp : Prim_Op<"if", [SingleBlock, RecursiveMemoryEffects]> {
   let summary = "Runs one region by a 0-D bool; regions see outer values";
-  let arguments = (ins AnyRankedTensor:$condition);
+  let description = [{
+    `binds` lists the symbols that the op defines: each stands alone as a dim of a result, and takes the size of what the
+    branch yields there. All other sizes of a yielded value equal those of the result.
+    (C1) both branches yield as many values as there are results, of their element types and ranks.
+    (C2) each symbol of `binds` is a dim of a result.
+  }];
+  let arguments = (ins AnyRankedTensor:$condition, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$binds);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region SizedRegion<1>:$thenRegion, SizedRegion<1>:$elseRegion);
-  let assemblyFormat = "$condition `:` type($condition) `->` `(` type($results) `)` $thenRegion `else` $elseRegion attr-dict";
+  let assemblyFormat = "$condition (`binds` $binds^)? `:` type($condition) `->` `(` type($results) `)` $thenRegion `else` $elseRegion attr-dict";
+  let hasVerifier = 1;
 }
 def Prim_WhileOp : Prim_Op<"while", [SingleBlock, RecursiveMemoryEffects]> {
   let summary = "Runs `body` while its first yielded value (0-D bool) is true, at most `maxTrips` times; carries tensors";
   let description = [{
     Operands: initial condition, then carried values. The body's arguments: iteration number (0-D i64), carried values; it yields the
-    next condition, then the next carried values. Carried sizes that change have symbols of their own, rebound each time.
+    next condition, then the next carried values. `binds` lists the symbols of carried sizes that change: each stands alone as a
+    dim of a result, and takes the size of the initial value, then that of what the body yields, once an iteration ends.
+    (C1) arguments of the body and results are the carried values, of equal types; initial and yielded values have their element
+    types and ranks. (C2) each symbol of `binds` is a dim of a result.
   }];
-  let arguments = (ins AnyRankedTensor:$maxTrips, AnyRankedTensor:$condition, Variadic<AnyRankedTensor>:$inits);
+  let arguments = (ins AnyRankedTensor:$maxTrips, AnyRankedTensor:$condition, Variadic<AnyRankedTensor>:$inits,
+                   DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$binds);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$maxTrips `,` $condition (`carry` $inits^)? `:` functional-type(operands, results) $body attr-dict";
+  let assemblyFormat = "$maxTrips `,` $condition (`carry` $inits^)? (`binds` $binds^)? `:` functional-type(operands, results) $body attr-dict";
+  let hasVerifier = 1;
 }
 def Prim_YieldOp : Prim_Op<"yield", [Pure, Terminator, ParentOneOf<["IfOp", "WhileOp"]>]> {
   let arguments = (ins Variadic<AnyRankedTensor>:$values);
