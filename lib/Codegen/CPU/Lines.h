@@ -1,0 +1,74 @@
+//===- Lines.h - tensors as independent lines along an axis ---------------------------------------------*- C++ -*-===//
+//
+// What scans and scatters share: a tensor [O.., length, I..] is a set of O * I lines. A task is one position in O and a
+// block of `block` neighbouring positions in I.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_LIB_CODEGEN_CPU_LINES_H
+#define TC_LIB_CODEGEN_CPU_LINES_H
+
+#include "Common/Generators.h"
+
+namespace tc::codegen {
+
+/// The op of type `OpTy` whose result is the region's only output; null if there is none.
+template <typename OpTy> OpTy findYielded(kernel::RegionOp region) {
+  auto yield = llvm::cast<kernel::YieldOp>(region.getBody().front().getTerminator());
+  return yield.getValues().size() == 1 ? yield.getValues()[0].getDefiningOp<OpTy>() : OpTy();
+}
+
+/// A line, or one for each lane.
+struct LinePosition {
+  Index outer, inner;
+};
+
+struct Lines {
+  llvm::SmallVector<mlir::AffineExpr> outer, inner;
+  mlir::AffineExpr length;
+
+  Lines(mlir::Value tensor, int64_t axis) {
+    llvm::SmallVector<mlir::AffineExpr> sizes = prim::getSizes(tensor);
+    outer.assign(sizes.begin(), sizes.begin() + axis);
+    length = sizes[axis];
+    inner.assign(sizes.begin() + axis + 1, sizes.end());
+  }
+
+  mlir::AffineExpr innerCount() const { return prim::product(length.getContext(), inner); }
+  mlir::AffineExpr tasks(int64_t block) const {
+    return prim::simplifySize(prim::product(length.getContext(), outer) * innerCount().ceilDiv(block));
+  }
+
+  /// The tensor's position of a line's element.
+  llvm::SmallVector<Index> at(Emitter &e, const LinePosition &line, const Index &position) const {
+    llvm::SmallVector<Index> result;
+    if (!outer.empty())
+      result = e.delinearize(line.outer, outer);
+    result.push_back(position);
+    if (!inner.empty())
+      llvm::append_range(result, e.delinearize(line.inner, inner));
+    return result;
+  }
+
+  /// Calls body for the lines of a task.
+  void forEachOfTask(Emitter &e, Index task, int64_t block, bool lanes,
+                     llvm::function_ref<void(LinePosition)> body) const {
+    mlir::AffineExpr blocks = prim::simplifySize(innerCount().ceilDiv(block));
+    llvm::SmallVector<mlir::AffineExpr> grid{prim::product(length.getContext(), outer), blocks};
+    llvm::SmallVector<Index> at = e.delinearize(task, grid);
+    mlir::Value count = e.size(innerCount());
+    if (inner.empty())
+      return body({at[0], e.constant(0)});
+    mlir::Value from = e.mul(at[1].base, e.i64(block)), to = e.min(e.add(from, e.i64(block)), count);
+    if (lanes)
+      e.laneLoop(to, std::nullopt, [&](Index position) { body({at[0], position}); }, from);
+    else
+      e.loop(from, to, 1, [&](Index position) { body({at[0], position}); });
+  }
+};
+
+} // namespace tc::codegen
+
+#endif // TC_LIB_CODEGEN_CPU_LINES_H

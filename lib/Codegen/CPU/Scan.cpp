@@ -1,0 +1,92 @@
+//===- Scan.cpp - the "scan" strategy: cumulative sums and their like ---------------------------------------------===//
+//
+// A line is what one running value walks along; lines are independent. A task is a block of neighbouring lines, which
+// are the lanes where the scanned dim is not the last.
+//
+// Parameters:
+//   lanes   1: neighbouring lines are computed as lanes; 0: one by one
+//   block   lines of a task, along the dims after the scanned one
+//   grain   least number of tasks for a thread
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "CPU/Lines.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen;
+
+namespace {
+
+class ScanGenerator final : public Generator {
+public:
+  StringRef strategy() const override { return "scan"; }
+
+  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+    auto op = findYielded<prim::ScanOp>(region);
+    if (!op)
+      return failure();
+    Lines lines(op.getOperand(), op.getAxis());
+    double length = double(prim::getConstantSize(lines.length).value_or(64));
+    double inner = double(prim::getConstantSize(lines.innerCount()).value_or(64));
+    int64_t block = inner >= 64 ? 64 : std::max<int64_t>(int64_t(inner), 1);
+    Builder b(region.getContext());
+    NamedAttrList params;
+    params.set("lanes", b.getI64IntegerAttr(inner >= 8));
+    params.set("block", b.getI64IntegerAttr(block));
+    params.set("grain", b.getI64IntegerAttr(std::max<int64_t>(1, int64_t(30000 / (1 + length * double(block))))));
+    return kernel::ScheduleAttr::get(region.getContext(), strategy(), params.getDictionary(region.getContext()));
+  }
+
+  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+    auto op = findYielded<prim::ScanOp>(region);
+    Launch launch;
+    launch.tasks = Lines(op.getOperand(), op.getAxis()).tasks(getParam(schedule, "block"));
+    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), region.getContext());
+    return {launch};
+  }
+
+  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &e, Value begin,
+            Value end) const override {
+    auto op = findYielded<prim::ScanOp>(region);
+    Lines lines(op.getOperand(), op.getAxis());
+    Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
+    auto narrow = dyn_cast<FloatType>(element);
+    bool widened = narrow && narrow.getWidth() < 32;
+    Type accumulator = widened ? Type(e.builder().getF32Type()) : element;
+    e.loop(begin, end, 1, [&](Index task) {
+      lines.forEachOfTask(e, task, getParam(schedule, "block"), getParam(schedule, "lanes"), [&](LinePosition line) {
+        bool isVector = !line.inner.isUniform();
+        Value length = e.size(lines.length), last = e.sub(length, e.i64(1));
+        Value start = e.neutral(op.getKind(), element);
+        e.loop(e.i64(0), length, 1, isVector ? e.broadcast(start) : start, [&](Index k, ValueRange carried) {
+          Index position = op.getReverse() ? e.uniform(e.sub(last, k.base)) : k;
+          SmallVector<Index> at = lines.at(e, line, position);
+          auto typed = [&](Type type) { return isVector ? Type(e.vectorOf(type)) : type; };
+          Value value = e.emit(op.getOperand(), at);
+          if (isVector)
+            value = e.broadcast(value);
+          if (widened)
+            value = arith::ExtFOp::create(e.builder(), e.loc(), typed(accumulator), value);
+          Value sum = e.combine(op.getKind(), accumulator, carried[0], value);
+          Value out = op.getExclusive() ? carried[0] : sum;
+          if (widened)
+            out = arith::TruncFOp::create(e.builder(), e.loc(), typed(element), out);
+          e.store(out, e.output(0), element, prim::getSizes(op.getResult()), at);
+          return SmallVector<Value>{sum};
+        });
+      });
+    });
+  }
+};
+
+} // namespace
+
+const Generator *tc::codegen::scanGenerator() {
+  static const ScanGenerator generator;
+  return &generator;
+}

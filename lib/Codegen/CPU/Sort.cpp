@@ -1,0 +1,201 @@
+//===- Sort.cpp - the "sort" strategy: prim.arg_sort --------------------------------------------------------------===//
+//
+// Two launches. The first sorts: a task is one set of rows. It copies the keys, so that they are contiguous, and merges
+// runs of 1, 2, 4, ... row numbers from one half of a buffer to the other and back (bottom-up merge sort: stable,
+// n log n, no branch that depends on data inside a merge). The second writes the first K numbers.
+//
+// Buffers are temporaries, not scratch, as the number of rows may depend on data.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "CPU/Lines.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen;
+
+namespace {
+
+struct Problem {
+  mutable prim::ArgSortOp op; // accessors of ops are not const
+  SmallVector<AffineExpr> batch;
+  AffineExpr rows, keys, count; // N, M, K
+
+  Type element() const { return cast<RankedTensorType>(op.getOperand().getType()).getElementType(); }
+  AffineExpr batches() const { return prim::product(op->getContext(), batch); }
+};
+
+std::optional<Problem> analyze(kernel::RegionOp region) {
+  auto op = findYielded<prim::ArgSortOp>(region);
+  if (!op)
+    return std::nullopt;
+  SmallVector<AffineExpr> in = prim::getSizes(op.getOperand());
+  Problem p{op, SmallVector<AffineExpr>(in.begin(), in.end() - 2), in[in.size() - 2], in.back(),
+            prim::getSizes(op.getResult()).back()};
+  return p;
+}
+
+class SortGenerator final : public Generator {
+public:
+  StringRef strategy() const override { return "sort"; }
+
+  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+    std::optional<Problem> p = analyze(region);
+    if (!p)
+      return failure();
+    Builder b(region.getContext());
+    double rows = double(prim::getConstantSize(p->rows).value_or(1024));
+    NamedAttrList params;
+    params.set("grain", b.getI64IntegerAttr(std::max<int64_t>(1, int64_t(2000 / (rows + 1)))));
+    return kernel::ScheduleAttr::get(region.getContext(), strategy(), params.getDictionary(region.getContext()));
+  }
+
+  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+    Problem p = *analyze(region);
+    MLIRContext *context = region.getContext();
+    AffineExpr two = getAffineConstantExpr(2, context);
+    Launch sort, take;
+    sort.suffix = "_sort";
+    sort.tasks = take.tasks = p.batches();
+    sort.grain = take.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+    sort.temporaries = {prim::makeType(IntegerType::get(context, 64), {p.batches(), two, p.rows}),
+                        prim::makeType(p.element(), {p.batches(), p.rows, p.keys})};
+    return {sort, take};
+  }
+
+  void emit(kernel::RegionOp region, kernel::ScheduleAttr, unsigned number, Emitter &e, Value begin,
+            Value end) const override {
+    Problem p = *analyze(region);
+    unsigned inputs = region.getInputs().size();
+    OpBuilder &b = e.builder();
+    Type i64 = b.getI64Type();
+    Value rows = e.size(p.rows);
+    if (number == 1) {
+      e.loop(begin, end, 1, [&](Index task) {
+        Value from = e.address(e.input(inputs), i64, finalOffset(e, p, task.base));
+        Value to = e.address(e.output(0), i64, e.mul(task.base, e.size(p.count)));
+        e.laneLoop(e.size(p.count), prim::getConstantSize(p.count),
+                   [&](Index i) { e.storeAt(e.loadAt(from, i64, i), to, i64, i); });
+      });
+      return;
+    }
+    e.loop(begin, end, 1, [&](Index task) {
+      SmallVector<AffineExpr> matrix{p.rows, p.keys};
+      SmallVector<Index> batch = p.batch.empty() ? SmallVector<Index>{} : e.delinearize(task, p.batch);
+      AffineExpr perBatch = prim::product(region.getContext(), matrix);
+      Value keys = e.address(e.output(1), Emitter::memoryType(p.element()), e.mul(task.base, e.size(perBatch)));
+      e.laneLoop(e.size(perBatch), prim::getConstantSize(perBatch), [&](Index i) {
+        SmallVector<Index> at(batch);
+        llvm::append_range(at, e.delinearize(i, matrix));
+        e.storeAt(e.emit(p.op.getOperand(), at), keys, p.element(), i);
+      });
+      Value half = e.mul(e.mul(task.base, e.i64(2)), rows);
+      Value numbers = e.address(e.output(0), i64, half);
+      e.laneLoop(rows, prim::getConstantSize(p.rows), [&](Index i) { e.storeAt(e.materialize(i), numbers, i64, i); });
+      SmallVector<Value> state{e.i64(1), e.i64(0)}; // length of the runs, offset of the half that they are in
+      e.loop(e.i64(0), passes(e, rows), 1, state, [&](Index, ValueRange carried) {
+        Value run = carried[0], from = carried[1], to = arith::SubIOp::create(b, e.loc(), rows, from);
+        Value pair = arith::AddIOp::create(b, e.loc(), run, run);
+        Value pairs = arith::CeilDivUIOp::create(b, e.loc(), rows, pair);
+        Value source = e.address(numbers, i64, from), target = e.address(numbers, i64, to);
+        e.loop(e.i64(0), pairs, 1, [&](Index number) { merge(e, p, keys, source, target, number.base, run, rows); });
+        return SmallVector<Value>{pair, to};
+      });
+    });
+  }
+
+private:
+  /// Number of merging passes: the runs have `rows` elements after them.
+  static Value passes(Emitter &e, Value rows) {
+    OpBuilder &b = e.builder();
+    Value one = e.i64(1);
+    Value most = arith::MaxSIOp::create(b, e.loc(), arith::SubIOp::create(b, e.loc(), rows, one), e.i64(0));
+    Value zeros = math::CountLeadingZerosOp::create(b, e.loc(), most);
+    return arith::SubIOp::create(b, e.loc(), e.i64(64), zeros);
+  }
+
+  /// Offset of a batch's sorted numbers in the buffer: after an odd number of passes they are in the second half.
+  static Value finalOffset(Emitter &e, const Problem &p, Value batch) {
+    OpBuilder &b = e.builder();
+    Value rows = e.size(p.rows);
+    Value odd = arith::AndIOp::create(b, e.loc(), passes(e, rows), e.i64(1));
+    Value halves = arith::AddIOp::create(b, e.loc(), arith::MulIOp::create(b, e.loc(), batch, e.i64(2)), odd);
+    return arith::MulIOp::create(b, e.loc(), halves, rows);
+  }
+
+  /// Merges the runs [2 * number * run, + run) and the one after it.
+  static void merge(Emitter &e, const Problem &p, Value keys, Value source, Value target, Value number, Value run,
+                    Value rows) {
+    OpBuilder &b = e.builder();
+    Location loc = e.loc();
+    Type i64 = b.getI64Type();
+    auto min = [&](Value x, Value y) -> Value { return arith::MinSIOp::create(b, loc, x, y); };
+    auto add = [&](Value x, Value y) -> Value { return arith::AddIOp::create(b, loc, x, y); };
+    auto test = [&](arith::CmpIPredicate predicate, Value x, Value y) -> Value {
+      return arith::CmpIOp::create(b, loc, predicate, x, y);
+    };
+    Value begin = arith::MulIOp::create(b, loc, number, add(run, run));
+    Value middle = min(add(begin, run), rows), end = min(add(middle, run), rows), last = e.sub(rows, e.i64(1));
+    e.loop(begin, end, 1, {begin, middle}, [&](Index to, ValueRange heads) {
+      Value left = heads[0], right = heads[1];
+      auto numberAt = [&](Value i) { return e.loadAt(source, i64, e.uniform(min(i, last))); };
+      Value x = numberAt(left), y = numberAt(right);
+      // The left one unless the right one comes strictly before it.
+      Value rightFirst = comesBefore(e, p, keys, y, x);
+      Value hasRight = test(arith::CmpIPredicate::slt, right, end);
+      Value noLeft = test(arith::CmpIPredicate::sge, left, middle);
+      Value takeRight = arith::AndIOp::create(b, loc, hasRight, arith::OrIOp::create(b, loc, noLeft, rightFirst));
+      e.storeAt(arith::SelectOp::create(b, loc, takeRight, y, x), target, i64, to);
+      Value one = e.i64(1);
+      return SmallVector<Value>{arith::SelectOp::create(b, loc, takeRight, left, add(left, one)),
+                                arith::SelectOp::create(b, loc, takeRight, add(right, one), right)};
+    });
+  }
+
+  /// Whether row x stands strictly before row y.
+  static Value comesBefore(Emitter &e, const Problem &p, Value keys, Value x, Value y) {
+    OpBuilder &b = e.builder();
+    Location loc = e.loc();
+    Value columns = e.size(p.keys);
+    Value baseX = arith::MulIOp::create(b, loc, x, columns), baseY = arith::MulIOp::create(b, loc, y, columns);
+    auto keyAt = [&](Value base, Value column) {
+      return e.loadAt(keys, p.element(), e.uniform(arith::AddIOp::create(b, loc, base, column)));
+    };
+    auto less = [&](Value s, Value t) -> Value {
+      if (p.op.getDescending())
+        std::swap(s, t);
+      if (isa<FloatType>(p.element())) {
+        Value below = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OLT, s, t);
+        Value isNumber = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, s, s);
+        Value isNaN = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, t, t);
+        return arith::OrIOp::create(b, loc, below, arith::AndIOp::create(b, loc, isNumber, isNaN));
+      }
+      bool isUnsigned = p.element().isUnsignedInteger() || p.element().isInteger(1);
+      return arith::CmpIOp::create(b, loc, isUnsigned ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt, s, t);
+    };
+    if (prim::getConstantSize(p.keys) == std::optional<int64_t>(1))
+      return less(keyAt(baseX, e.i64(0)), keyAt(baseY, e.i64(0)));
+    // The first column where the rows differ decides.
+    Value no = arith::ConstantOp::create(b, loc, b.getBoolAttr(false));
+    return e.loop(e.i64(0), columns, 1, {no, no}, [&](Index column, ValueRange known) {
+      Value s = keyAt(baseX, column.base), t = keyAt(baseY, column.base);
+      Value below = less(s, t), above = less(t, s);
+      Value open = arith::XOrIOp::create(b, loc, known[1], arith::ConstantOp::create(b, loc, b.getBoolAttr(true)));
+      Value before = arith::OrIOp::create(b, loc, known[0], arith::AndIOp::create(b, loc, open, below));
+      Value decided = arith::OrIOp::create(b, loc, known[1], arith::OrIOp::create(b, loc, below, above));
+      return SmallVector<Value>{before, decided};
+    })[0];
+  }
+};
+
+} // namespace
+
+const Generator *tc::codegen::sortGenerator() {
+  static const SortGenerator generator;
+  return &generator;
+}
