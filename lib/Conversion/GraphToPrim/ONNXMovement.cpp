@@ -55,7 +55,8 @@ LogicalResult reshape(NodeContext &ctx) {
         out.push_back(known->front());
       else
         out.push_back(b.bindSymbol("reshape", b.select(b.compare(CompareKind::EQ, v, -1), rest, v)));
-    return ctx.result(b.reshape(x, out));
+    FailureOr<Value> result = ctx.reshape(x, out);
+    return failed(result) ? failure() : ctx.result(*result);
   }
   bool allowZero = ctx.getInt("allowzero", 0);
   std::optional<size_t> inferred;
@@ -86,7 +87,8 @@ LogicalResult reshape(NodeContext &ctx) {
     return ctx.invalid("the shape has " + Twine(*knownConstant) + " elements, the operand " + describe(x) + " has " +
                        Twine(*totalConstant));
   }
-  return ctx.result(b.reshape(x, out));
+  FailureOr<Value> result = ctx.reshape(x, out);
+  return failed(result) ? failure() : ctx.result(*result);
 }
 
 LogicalResult flatten(NodeContext &ctx) {
@@ -128,6 +130,9 @@ LogicalResult squeeze(NodeContext &ctx) {
     for (int64_t axis : axes)
       if (auto size = getConstantSize(in[axis]); size && *size != 1)
         return ctx.invalid("dim " + Twine(axis) + " of the operand " + describe(x) + " is not 1");
+    for (int64_t axis : axes)
+      if (failed(ctx.requireEqual(in[axis], ctx.b.size(1), "size 1 in dim " + Twine(axis))))
+        return failure();
   } else {
     for (auto [i, size] : llvm::enumerate(in)) {
       auto [low, high] = ctx.b.bounds(size);
@@ -242,6 +247,8 @@ LogicalResult split(NodeContext &ctx) {
   }
   if (getConstantSize(sum) && getConstantSize(extent) && sum != extent)
     return ctx.invalid("the split sizes do not add up to dim " + Twine(*axis) + " of " + describe(x));
+  if (failed(ctx.requireEqual(sum, extent, "parts that add up to dim " + Twine(*axis))))
+    return failure();
   for (auto [i, part] : llvm::enumerate(parts)) {
     (void)ctx.set(i, b.sliceDim(x, *axis, start, part));
     start = simplifySize(start + part);
@@ -448,6 +455,11 @@ LogicalResult gatherElements(NodeContext &ctx) {
   FailureOr<int64_t> axis = ctx.axis(ctx.getInt("axis", 0), ctx.b.rankOf(source));
   if (failed(axis))
     return failure();
+  Sizes in = getSizes(source), of = getSizes(indices);
+  for (size_t i = 0; i < in.size(); ++i)
+    if (int64_t(i) != *axis &&
+        failed(ctx.require(CompareKind::LE, of[i], in[i], "indices that are no larger in dim " + Twine(i))))
+      return failure();
   return ctx.result(GatherElementsOp::create(ctx.b, withElementType(indices.getType(), ctx.b.elementOf(source)), source,
                                              indices, *axis));
 }
@@ -465,6 +477,9 @@ LogicalResult gatherND(NodeContext &ctx) {
     return ctx.invalid("indices " + describe(indices) + " name more dims than the operand " + describe(source) +
                        " has");
   Sizes in = getSizes(source), of = getSizes(indices), out(of.begin(), of.end() - 1);
+  for (int64_t i = 0; i < batch; ++i)
+    if (failed(ctx.requireEqual(of[i], in[i], "equal sizes in batch dim " + Twine(i))))
+      return failure();
   out.append(in.begin() + batch + *depth, in.end());
   return ctx.result(GatherNDOp::create(b, makeType(b.elementOf(source), out), source, indices, batch));
 }
@@ -522,7 +537,12 @@ LogicalResult scatterElements(NodeContext &ctx) {
     return failure();
   if (b.rankOf(source) != b.rankOf(indices) || !isIndex(ctx, indices) || b.elementOf(updates) != b.elementOf(source))
     return ctx.invalid("indices must be i32 or i64 of the operand's rank, updates of its element type");
-  FailureOr<Value> same = ctx.castSizes(updates, getSizes(indices));
+  Sizes in = getSizes(source), of = getSizes(indices);
+  for (size_t i = 0; i < in.size(); ++i)
+    if (int64_t(i) != *axis &&
+        failed(ctx.require(CompareKind::LE, of[i], in[i], "indices that are no larger in dim " + Twine(i))))
+      return failure();
+  FailureOr<Value> same = ctx.castSizes(updates, of);
   if (failed(same))
     return failure();
   return ctx.result(ScatterElementsOp::create(b, source.getType(), source, indices, *same, *axis, asAttr(ctx, *kind)));
@@ -588,11 +608,40 @@ Value padByIndex(NodeContext &ctx, Value x, int64_t axis, AffineExpr low, Affine
   return GatherOp::create(b, x, index, axis);
 }
 
+/// The padded operand; low and high have one entry for each dim.
+FailureOr<Value> emitPad(NodeContext &ctx, SizesRef low, SizesRef high, Value value, StringRef mode) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap")
+    return ctx.invalid("mode is \"" + mode + "\"; it may be constant, edge, reflect or wrap");
+  Sizes sizes = getSizes(x);
+  for (size_t axis = 0; axis < sizes.size(); ++axis) {
+    AffineExpr size = simplifySize(sizes[axis] + low[axis] + high[axis]);
+    if (getConstantSize(size).value_or(0) < 0)
+      return ctx.invalid("pads cut more of dim " + Twine(axis) + " than there is");
+    if (mode != "constant" && (getConstantSize(low[axis]) != 0 || size != sizes[axis]))
+      x = padByIndex(ctx, x, axis, low[axis], size, mode);
+    sizes[axis] = size;
+  }
+  return mode == "constant" ? b.pad(x, value, low, sizes) : x;
+}
+
+/// The pad value of Pad-11 and later, a 0-D tensor.
+FailureOr<Value> padValue(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Type type = b.elementOf(ctx.operand(0));
+  Value value = ctx.has(2) ? ctx.operand(2) : b.scalar(type, 0);
+  auto given = b.typeOf(value);
+  if (!given.hasStaticShape() || given.getNumElements() != 1 || given.getElementType() != type)
+    return ctx.invalid("the pad value must be a scalar of the operand's element type");
+  return b.reshape(value, {});
+}
+
 LogicalResult pad(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value x = ctx.operand(0), value;
-  Sizes sizes = getSizes(x), pads;
-  int64_t rank = sizes.size();
+  Sizes pads;
+  int64_t rank = b.rankOf(x);
   std::string mode = ctx.getString("mode", "constant");
   SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   if (ctx.opset() < 11) {
@@ -625,31 +674,22 @@ LogicalResult pad(NodeContext &ctx) {
         return failure();
       axes = *normal;
     }
-    FailureOr<Sizes> given = ctx.requireSizes(amounts, "pads");
-    if (failed(given))
+    FailureOr<Sizes> given = ctx.requireSizes(amounts, "pads", INT32_MIN);
+    FailureOr<Value> scalar = padValue(ctx);
+    if (failed(given) || failed(scalar))
       return failure();
     pads = *given;
-    value = ctx.has(2) ? ctx.operand(2) : b.scalar(b.elementOf(x), 0);
-    auto type = b.typeOf(value);
-    if (!type.hasStaticShape() || type.getNumElements() != 1 || type.getElementType() != b.elementOf(x))
-      return ctx.invalid("the pad value must be a scalar of the operand's element type");
-    value = b.reshape(value, {});
+    value = *scalar;
   }
   if (pads.size() != 2 * axes.size())
     return ctx.invalid("pads has " + Twine(pads.size()) + " elements for " + Twine(axes.size()) + " axes");
-  if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap")
-    return ctx.invalid("mode is \"" + mode + "\"; it may be constant, edge, reflect or wrap");
-  Sizes low(rank, b.size(0));
+  Sizes low(rank, b.size(0)), high(rank, b.size(0));
   for (auto [i, axis] : llvm::enumerate(axes)) {
-    AffineExpr size = simplifySize(sizes[axis] + pads[i] + pads[i + axes.size()]);
-    if (getConstantSize(size).value_or(0) < 0)
-      return ctx.invalid("pads cut more of dim " + Twine(axis) + " than there is");
-    if (mode != "constant" && size != sizes[axis])
-      x = padByIndex(ctx, x, axis, pads[i], size, mode);
     low[axis] = pads[i];
-    sizes[axis] = size;
+    high[axis] = pads[i + axes.size()];
   }
-  return ctx.result(mode == "constant" ? b.pad(x, value, low, sizes) : x);
+  FailureOr<Value> result = emitPad(ctx, low, high, value, mode);
+  return failed(result) ? failure() : ctx.result(*result);
 }
 
 LogicalResult depthToSpace(NodeContext &ctx) {
@@ -663,9 +703,14 @@ LogicalResult depthToSpace(NodeContext &ctx) {
   if (channels && *channels % (block * block) != 0)
     return ctx.invalid("blocksize does not divide the " + Twine(*channels) + " channels");
   AffineExpr c = simplifySize(s[1].floorDiv(block * block)), k = b.size(block);
-  bool dcr = ctx.getString("mode", "DCR") == "DCR";
-  Value split = b.reshape(x, dcr ? Sizes{s[0], k, k, c, s[2], s[3]} : Sizes{s[0], c, k, k, s[2], s[3]});
-  Value moved = b.transpose(split, dcr ? ArrayRef<int64_t>{0, 3, 4, 1, 5, 2} : ArrayRef<int64_t>{0, 1, 4, 2, 5, 3});
+  std::string mode = ctx.getString("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD")
+    return ctx.invalid("mode is \"" + mode + "\"; it may be DCR or CRD");
+  bool dcr = mode == "DCR";
+  FailureOr<Value> split = ctx.reshape(x, dcr ? Sizes{s[0], k, k, c, s[2], s[3]} : Sizes{s[0], c, k, k, s[2], s[3]});
+  if (failed(split))
+    return failure();
+  Value moved = b.transpose(*split, dcr ? ArrayRef<int64_t>{0, 3, 4, 1, 5, 2} : ArrayRef<int64_t>{0, 1, 4, 2, 5, 3});
   return ctx.result(b.reshape(moved, {s[0], c, s[2] * block, s[3] * block}));
 }
 
@@ -680,7 +725,16 @@ LogicalResult spaceToDepth(NodeContext &ctx) {
     if (auto size = getConstantSize(s[i]); size && *size % block != 0)
       return ctx.invalid("blocksize does not divide dim " + Twine(i) + " of " + describe(x));
   AffineExpr h = simplifySize(s[2].floorDiv(block)), w = simplifySize(s[3].floorDiv(block)), k = b.size(block);
-  Value moved = b.transpose(b.reshape(x, {s[0], s[1], h, k, w, k}), {0, 3, 5, 1, 2, 4});
+  for (auto [i, part] : {std::pair(2, h), std::pair(3, w)})
+    if (failed(ctx.requireEqual(part * block, s[i], "a blocksize that divides dim " + Twine(i))))
+      return failure();
+  Value split = b.reshape(x, {s[0], s[1], h, k, w, k});
+  // DCR: the block's offset varies slowest in the channels. CRD: fastest.
+  std::string mode = ctx.getString("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD")
+    return ctx.invalid("mode is \"" + mode + "\"; it may be DCR or CRD");
+  Value moved =
+      b.transpose(split, mode == "DCR" ? ArrayRef<int64_t>{0, 3, 5, 1, 2, 4} : ArrayRef<int64_t>{0, 1, 3, 5, 2, 4});
   return ctx.result(b.reshape(moved, {s[0], s[1] * (block * block), h, w}));
 }
 

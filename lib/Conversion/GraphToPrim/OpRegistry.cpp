@@ -39,6 +39,7 @@ const OpRegistry &OpRegistry::get() {
     populateONNXQuantization(onnx);
     populateONNXReduction(onnx);
     populateONNXRnn(onnx);
+    populateONNXSelect(onnx);
     populateONNXShape(onnx);
     populateONNXSpectral(onnx);
     populateONNXTfIdf(onnx);

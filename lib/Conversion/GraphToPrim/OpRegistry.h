@@ -69,6 +69,7 @@ void populateONNXPooling(OpRegistrar &onOp);
 void populateONNXQuantization(OpRegistrar &onOp);
 void populateONNXReduction(OpRegistrar &onOp);
 void populateONNXRnn(OpRegistrar &onOp);
+void populateONNXSelect(OpRegistrar &onOp);
 void populateONNXShape(OpRegistrar &onOp);
 void populateONNXSpectral(OpRegistrar &onOp);
 void populateONNXTfIdf(OpRegistrar &onOp);

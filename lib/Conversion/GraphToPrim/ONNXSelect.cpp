@@ -1,0 +1,355 @@
+//===- ONNXSelect.cpp - sorting and choosing elements by their values in ONNX -------------------------------------===//
+//
+// How many elements are chosen is data: the count is bound at run time (compact), bounded by what there is.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "ONNXSupport.h"
+#include "OpRegistry.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::prim;
+
+namespace {
+
+/// Numbers of the true elements of the 1-D bool tensor `mask`, in order: [count], where `count` is bound to their
+/// number.
+Value compact(PrimBuilder &b, Value mask) {
+  AffineExpr length = getSizes(mask)[0];
+  Value ones = b.convert(mask, b.getI64Type());
+  Value before = ScanOp::create(b, ones.getType(), ReduceKind::Sum, ones, 0, /*exclusive=*/true, /*reverse=*/false);
+  AffineExpr count = b.bindSymbol("found", b.reduce(ReduceKind::Sum, ones, {0}), 0, b.bounds(length).second);
+  // False elements go to a place of their own at the end.
+  Value nowhere = b.broadcastTo(b.sizeValue(length), {length});
+  Value target = b.select(mask, before, nowhere);
+  Value numbers = b.iota(b.getI64Type(), {length}, 0);
+  Sizes longer{simplifySize(length + 1)};
+  Value found = ScatterElementsOp::create(b, makeType(b.getI64Type(), longer), b.splat(b.getI64Type(), longer, 0),
+                                          target, numbers, 0, ReduceKindAttr());
+  return b.sliceDim(found, 0, b.size(0), count);
+}
+
+/// The permutation that moves dim `axis` to the end (or, inverted, back).
+SmallVector<int64_t> axisLast(int64_t rank, int64_t axis, bool inverse = false) {
+  SmallVector<int64_t> order;
+  for (int64_t d = 0; d < rank; ++d)
+    if (d != axis)
+      order.push_back(d);
+  order.push_back(axis);
+  if (!inverse)
+    return order;
+  SmallVector<int64_t> back(rank);
+  for (auto [i, d] : llvm::enumerate(order))
+    back[d] = i;
+  return back;
+}
+
+/// Positions along `axis` of the first `count` elements in order: as `v`, but with `count` elements along the axis.
+Value argSort(PrimBuilder &b, Value v, int64_t axis, AffineExpr count, bool descending) {
+  int64_t rank = b.rankOf(v);
+  Value keys = b.unsqueeze(b.transpose(v, axisLast(rank, axis)), rank);
+  Sizes sizes = getSizes(keys);
+  sizes.pop_back();
+  sizes.back() = count;
+  Value order = ArgSortOp::create(b, makeType(b.getI64Type(), sizes), keys, descending);
+  return b.transpose(order, axisLast(rank, axis, /*inverse=*/true));
+}
+
+Value gatherElements(PrimBuilder &b, Value source, Value indices, int64_t axis) {
+  return GatherElementsOp::create(b, withElementType(indices.getType(), b.elementOf(source)), source, indices, axis);
+}
+
+/// out[i] = 0, and 1 where `numbers` name i, and so on: kind combines what meets. `length` elements.
+Value scatterInto(PrimBuilder &b, AffineExpr length, Value numbers, Value updates, std::optional<ReduceKind> kind) {
+  Type type = makeType(b.elementOf(updates), {length});
+  Value zeros = b.splat(b.elementOf(updates), {length}, 0);
+  auto attr = kind ? ReduceKindAttr::get(b.getContext(), *kind) : ReduceKindAttr();
+  return ScatterElementsOp::create(b, type, zeros, numbers, updates, 0, attr);
+}
+
+Value flatten(PrimBuilder &b, Value v) { return b.reshape(v, {product(b.getContext(), getSizes(v))}); }
+
+LogicalResult topK(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  Sizes sizes = getSizes(x);
+  FailureOr<int64_t> axis = ctx.axis(ctx.getInt("axis", -1), sizes.size());
+  if (failed(axis))
+    return failure();
+  AffineExpr count;
+  if (ctx.opset() < 10) {
+    count = b.size(ctx.getInt("k", 0));
+  } else {
+    if (!ctx.has(1))
+      return ctx.invalid("k is missing");
+    FailureOr<Sizes> k = ctx.requireSizes(ctx.operand(1), "k");
+    if (failed(k))
+      return failure();
+    if (k->size() != 1)
+      return ctx.invalid("k must be one integer, but is " + describe(ctx.operand(1)));
+    count = k->front();
+  }
+  if (getConstantSize(count).value_or(0) < 0)
+    return ctx.invalid("k is negative");
+  if (failed(ctx.require(CompareKind::LE, count, sizes[*axis], "no more elements than there are along its axis")))
+    return failure();
+  Value order = argSort(b, x, *axis, count, ctx.opset() < 11 || ctx.getInt("largest", 1));
+  (void)ctx.set(1, order);
+  return ctx.set(0, gatherElements(b, x, order, *axis));
+}
+
+/// [rank, count]: coordinates of the flat positions `numbers` in a tensor of `sizes`.
+Value coordinates(PrimBuilder &b, Value numbers, SizesRef sizes) {
+  AffineExpr stride = b.size(1);
+  SmallVector<Value> rows;
+  for (AffineExpr size : llvm::reverse(sizes)) {
+    auto wide = [&](AffineExpr e) { return b.broadcastTo(b.sizeValue(e), getSizes(numbers)); };
+    rows.push_back(b.unsqueeze(b.binary<RemOp>(b.div(numbers, wide(stride)), wide(size)), 0));
+    stride = simplifySize(stride * size);
+  }
+  std::reverse(rows.begin(), rows.end());
+  return b.concat(rows, 0);
+}
+
+LogicalResult nonZero(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  Value flat = flatten(b, x);
+  Value mask = b.elementOf(x).isInteger(1) ? flat : b.compare(CompareKind::NE, flat, 0);
+  Value found = compact(b, mask);
+  if (b.rankOf(x) == 0) // coordinates of no dim
+    return ctx.result(b.splat(b.getI64Type(), {b.size(0), getSizes(found)[0]}, 0));
+  return ctx.result(coordinates(b, found, getSizes(x)));
+}
+
+LogicalResult compress(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0), condition = ctx.operand(1);
+  int64_t axis = 0;
+  if (ctx.hasAttr("axis")) {
+    FailureOr<int64_t> given = ctx.axis(ctx.getInt("axis", 0), b.rankOf(x));
+    if (failed(given))
+      return failure();
+    axis = *given;
+  } else {
+    x = flatten(b, x);
+  }
+  if (b.rankOf(condition) != 1 || !b.elementOf(condition).isInteger(1))
+    return ctx.invalid("the condition must be a 1-D bool tensor, but is " + describe(condition));
+  if (failed(ctx.require(CompareKind::LE, getSizes(condition)[0], getSizes(x)[axis],
+                         "a condition that is no longer than the operand's axis")))
+    return failure();
+  return ctx.result(GatherOp::create(b, x, compact(b, condition), axis));
+}
+
+/// Rows are sorted; equal ones are neighbours then and form a group.
+LogicalResult unique(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Type i64 = b.getI64Type();
+  Value x = ctx.operand(0);
+  bool flat = !ctx.hasAttr("axis");
+  if (flat)
+    x = flatten(b, x);
+  FailureOr<int64_t> axis = ctx.axis(ctx.getInt("axis", 0), b.rankOf(x));
+  if (failed(axis))
+    return failure();
+  Sizes sizes = getSizes(x), rest = sizes;
+  rest.erase(rest.begin() + *axis);
+  AffineExpr n = sizes[*axis];
+  SmallVector<int64_t> first{*axis};
+  for (int64_t d = 0; d < int64_t(sizes.size()); ++d)
+    if (d != *axis)
+      first.push_back(d);
+  Value rows = b.reshape(b.transpose(x, first), {n, product(b.getContext(), rest)});
+  Value order = ArgSortOp::create(b, makeType(i64, {n}), rows, /*descending=*/false);
+  Value number = b.iota(i64, {n}, 0);
+  Value before = GatherOp::create(b, order, b.binary<MaxOp>(b.binary<SubOp>(number, 1), 0), 0);
+  Value here = GatherOp::create(b, rows, order, 0), previous = GatherOp::create(b, rows, before, 0);
+  Value differ = b.compare(CompareKind::NE, here, previous);
+  if (b.isFloat(here)) { // NaN equals NaN here
+    auto isNaN = [&](Value v) { return IsNanOp::create(b, differ.getType(), v); };
+    differ = b.binary<AndOp>(differ, b.unary<NotOp>(b.binary<AndOp>(isNaN(here), isNaN(previous))));
+  }
+  Value starts = b.binary<OrOp>(b.reduce(ReduceKind::Or, differ, {1}), b.compare(CompareKind::EQ, number, 0));
+  Value ones = b.convert(starts, i64);
+  Value group = ScanOp::create(b, ones.getType(), ReduceKind::Sum, ones, 0, /*exclusive=*/false, /*reverse=*/false);
+  group = b.binary<SubOp>(group, 1);
+  // The sort is stable: the first row of a group is its first occurrence.
+  Value occurrence = GatherOp::create(b, order, compact(b, starts), 0);
+  AffineExpr groups = getSizes(occurrence)[0];
+  Value counts = scatterInto(b, groups, group, b.splat(i64, {n}, 1), ReduceKind::Sum);
+  if (!ctx.getInt("sorted", 1)) { // groups in order of their first occurrence
+    Value byOccurrence = argSort(b, occurrence, 0, groups, /*descending=*/false);
+    Value rank = scatterInto(b, groups, byOccurrence, b.iota(i64, {groups}, 0), std::nullopt);
+    group = GatherOp::create(b, rank, group, 0);
+    counts = GatherOp::create(b, counts, byOccurrence, 0);
+    occurrence = GatherOp::create(b, occurrence, byOccurrence, 0);
+  }
+  (void)ctx.set(0, GatherOp::create(b, x, occurrence, *axis));
+  (void)ctx.set(1, occurrence);
+  (void)ctx.set(2, scatterInto(b, n, order, group, std::nullopt));
+  return ctx.set(3, counts);
+}
+
+/// Corners (low, high) of boxes [.., 4] in two dims, as four tensors [..].
+struct Corners {
+  Value y1, x1, y2, x2;
+};
+Corners readBoxes(PrimBuilder &b, Value boxes, bool center) {
+  int64_t last = b.rankOf(boxes) - 1;
+  auto part = [&](int64_t i) { return b.take(boxes, last, i); };
+  if (center) { // x, y, width, height
+    Value halfWidth = b.binary<DivOp>(part(2), 2), halfHeight = b.binary<DivOp>(part(3), 2);
+    return {b.sub(part(1), halfHeight), b.sub(part(0), halfWidth), b.add(part(1), halfHeight),
+            b.add(part(0), halfWidth)};
+  }
+  return {b.min(part(0), part(2)), b.min(part(1), part(3)), b.max(part(0), part(2)), b.max(part(1), part(3))};
+}
+
+/// Greedy: boxes in the order of their scores; each one that is still alive is kept and ends all later ones that
+/// overlap it too much. The loop is over boxes, all batches and classes side by side.
+LogicalResult nonMaxSuppression(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Type i64 = b.getI64Type(), i1 = b.getI1Type();
+  Value boxes = ctx.operand(0), scores = ctx.operand(1);
+  Sizes s = getSizes(scores), boxSizes = getSizes(boxes);
+  if (s.size() != 3 || boxSizes.size() != 3 || !b.isFloat(boxes) || !b.isFloat(scores) ||
+      getConstantSize(boxSizes[2]) != 4)
+    return ctx.invalid("needs boxes [batch, number, 4] and scores [batch, class, number], but has " + describe(boxes) +
+                       " and " + describe(scores));
+  if (failed(ctx.requireEqual(boxSizes[0], s[0], "as many batches of boxes as of scores")) ||
+      failed(ctx.requireEqual(boxSizes[1], s[2], "as many boxes as scores")))
+    return failure();
+  auto scalar = [&](size_t i, Type type, double otherwise) -> FailureOr<Value> {
+    if (!ctx.has(i))
+      return b.scalar(type, otherwise);
+    auto given = b.typeOf(ctx.operand(i));
+    if (!given.hasStaticShape() || given.getNumElements() != 1)
+      return ctx.invalid("operand " + Twine(i) + " must be a scalar, but is " + describe(ctx.operand(i)));
+    return b.reshape(b.convert(ctx.operand(i), type), {});
+  };
+  Type type = b.elementOf(boxes);
+  FailureOr<Value> most = scalar(2, i64, 0), overlap = scalar(3, type, 0), least = scalar(4, type, 0);
+  if (failed(most) || failed(overlap) || failed(least))
+    return failure();
+
+  Value order = argSort(b, scores, 2, s[2], /*descending=*/true);
+  Value alive = ctx.has(4) ? b.compare(CompareKind::GT, gatherElements(b, scores, order, 2),
+                                       b.broadcastTo(b.convert(*least, b.elementOf(scores)), s))
+                           : b.splat(i1, s, 1);
+  // Boxes in each class's order: [batch, class, number, 4].
+  Sizes wide{s[0], s[1], s[2], b.size(4)};
+  Value index = b.broadcastInDims(order, wide, {0, 1, 2});
+  Value sorted = gatherElements(b, b.broadcastInDims(boxes, wide, {0, 2, 3}), index, 2);
+  Corners all = readBoxes(b, sorted, ctx.getInt("center_point_box", 0));
+  auto areaOf = [&](const Corners &c) { return b.mul(b.sub(c.y2, c.y1), b.sub(c.x2, c.x1)); };
+  Value area = areaOf(all), number = b.iota(i64, s, 2);
+  Sizes perClass{s[0], s[1]}, one{s[0], s[1], b.size(1)};
+
+  // Carried: alive [batch, class, number], kept [..], how many are kept [batch, class].
+  Region &body = ctx.newRegion();
+  SmallVector<Value> inits{alive, b.splat(i1, s, 0), b.splat(i64, perClass, 0)};
+  SmallVector<Type> types(ValueRange(inits).getTypes());
+  Value go = b.scalar(i1, 1);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    Block *block = b.createBlock(&body);
+    Value step = block->addArgument(RankedTensorType::get({}, i64), b.getLoc());
+    for (Type carried : types)
+      block->addArgument(carried, b.getLoc());
+    Value live = block->getArgument(1), kept = block->getArgument(2), count = block->getArgument(3);
+    Value zero = b.scalar(i64, 0);
+    auto at = [&](Value v) { // [batch, class, number] -> [batch, class]
+      Value slice = DynamicSliceOp::create(b, makeType(b.elementOf(v), one), v, ValueRange{zero, zero, step});
+      return b.reshape(slice, perClass);
+    };
+    Value room = b.compare(CompareKind::LT, count, b.broadcastTo(*most, perClass));
+    Value take = b.binary<AndOp>(at(live), room);
+    auto along = [&](Value v) { return b.broadcastInDims(v, s, {0, 1}); };
+    Corners now{at(all.y1), at(all.x1), at(all.y2), at(all.x2)};
+    auto length = [&](Value low, Value lows, Value high, Value highs) {
+      return b.binary<MaxOp>(b.sub(b.min(along(high), highs), b.max(along(low), lows)), 0);
+    };
+    Value shared = b.mul(length(now.y1, all.y1, now.y2, all.y2), length(now.x1, all.x1, now.x2, all.x2));
+    Value together = b.sub(b.add(area, along(areaOf(now))), shared);
+    // shared / together > overlap, also where a box is empty
+    Value exceeds = b.compare(CompareKind::GT, shared, b.mul(together, b.broadcastTo(*overlap, s)));
+    Value here = b.compare(CompareKind::EQ, number, b.broadcastTo(step, s));
+    Value ends = b.binary<AndOp>(along(take), b.binary<OrOp>(exceeds, here));
+    Value nextLive = b.binary<AndOp>(live, b.unary<NotOp>(ends));
+    Value nextKept = b.binary<OrOp>(kept, b.binary<AndOp>(along(take), here));
+    prim::YieldOp::create(b, ValueRange{b.scalar(i1, 1), nextLive, nextKept, b.add(count, b.convert(take, i64))});
+  }
+  auto loop = prim::WhileOp::create(b, types, b.sizeValue(s[2]), go, inits, ArrayRef<int64_t>{});
+  loop.getBody().takeBody(body);
+
+  Value found = compact(b, flatten(b, loop.getResult(1)));
+  Value where = coordinates(b, found, s); // batch, class, place in the order
+  Value box = GatherOp::create(b, flatten(b, order), found, 0);
+  Value rows = b.concat({b.sliceDim(where, 0, b.size(0), b.size(2)), b.unsqueeze(box, 0)}, 0);
+  return ctx.result(b.transpose(rows, {1, 0}));
+}
+
+LogicalResult reverseSequence(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0), lengths = ctx.operand(1);
+  Sizes sizes = getSizes(x);
+  int64_t batch = ctx.getInt("batch_axis", 1), time = ctx.getInt("time_axis", 0);
+  if (sizes.size() < 2 || batch + time != 1 || (batch != 0 && batch != 1) || b.rankOf(lengths) != 1)
+    return ctx.invalid("needs an operand of rank 2 or more, lengths of rank 1, and time and batch as axes 0 and 1");
+  if (failed(ctx.requireEqual(getSizes(lengths)[0], sizes[batch], "one length for each batch")))
+    return failure();
+  Value length = b.broadcastInDims(b.reshape(lengths, {sizes[batch]}), sizes, {batch});
+  Value step = b.iota(b.getI64Type(), sizes, time);
+  length = b.convert(length, b.getI64Type());
+  Value mirrored = b.sub(b.binary<SubOp>(length, 1), step);
+  Value index = b.select(b.compare(CompareKind::LT, step, length), mirrored, step);
+  return ctx.result(gatherElements(b, x, index, time));
+}
+
+/// A cache [B, .., S, ..] with an update at each batch's own position.
+LogicalResult tensorScatter(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value cache = ctx.operand(0), update = ctx.operand(1);
+  Sizes sizes = getSizes(cache), of = getSizes(update);
+  FailureOr<int64_t> axis = ctx.axis(ctx.getInt("axis", -2), sizes.size());
+  if (failed(axis))
+    return failure();
+  std::string mode = ctx.getString("mode", "linear");
+  if (mode != "linear" && mode != "circular")
+    return ctx.invalid("mode is \"" + mode + "\"; it may be linear or circular");
+  if (of.size() != sizes.size() || *axis == 0 || b.elementOf(cache) != b.elementOf(update))
+    return ctx.invalid("needs an update of the cache's rank and element type, and an axis other than the batch");
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (int64_t(d) != *axis &&
+        failed(ctx.requireEqual(of[d], sizes[d], "an update of the cache's size in dim " + Twine(d))))
+      return failure();
+  Sizes same = sizes;
+  same[*axis] = of[*axis];
+  update = b.reshape(update, same);
+  Value index = b.iota(b.getI64Type(), same, *axis);
+  if (Value start = ctx.operand(2)) {
+    if (b.rankOf(start) != 1 || failed(ctx.requireEqual(getSizes(start)[0], sizes[0], "one position for each batch")))
+      return ctx.isInvalid() ? failure() : ctx.invalid("write_indices must be a 1-D tensor");
+    start = b.reshape(b.convert(start, b.getI64Type()), {sizes[0]});
+    index = b.add(index, b.broadcastInDims(start, same, {0}));
+  }
+  if (mode == "circular")
+    index = b.binary<RemOp>(index, b.broadcastTo(b.sizeValue(sizes[*axis]), same));
+  return ctx.result(ScatterElementsOp::create(b, cache.getType(), cache, index, update, *axis, ReduceKindAttr()));
+}
+
+} // namespace
+
+void tc::populateONNXSelect(OpRegistrar &onOp) {
+  onOp("TopK", 1, topK);
+  onOp("NonZero", 9, nonZero);
+  onOp("Compress", 9, compress, 2);
+  onOp("Unique", 11, unique);
+  onOp("NonMaxSuppression", 10, nonMaxSuppression, 2);
+  onOp("ReverseSequence", 10, reverseSequence, 2);
+  onOp("TensorScatter", 24, tensorScatter, 2);
+}
