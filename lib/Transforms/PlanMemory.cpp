@@ -22,7 +22,6 @@
 #include "tc/Transforms/Passes.h"
 
 #include "mlir/IR/Builders.h"
-#include "tc/Dialect/TC/IR/ErrorKind.h"
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Support/Logging.h"
 #include "tcrt/artifact_abi.h"
