@@ -144,15 +144,31 @@ NodeHandler argReduce(ReduceKind kind) {
 
 NodeHandler cumulate(ReduceKind kind) {
   return [kind](NodeContext &ctx) -> LogicalResult {
+    PrimBuilder &b = ctx.b;
     Value x = ctx.operand(0);
-    std::optional<SmallVector<int64_t>> given = ctx.constantInts(ctx.operand(1));
-    if (!given || given->size() != 1)
-      return ctx.unsupported("with an axis that is not known at compile time is not supported");
-    FailureOr<int64_t> axis = ctx.axis(given->front(), ctx.b.rankOf(x));
-    if (failed(axis))
+    const int64_t rank = b.rankOf(x);
+    auto along = [&](int64_t axis) -> Value {
+      return ScanOp::create(b, x.getType(), kind, x, axis, ctx.getInt("exclusive", 0) != 0,
+                            ctx.getInt("reverse", 0) != 0);
+    };
+    auto type = b.typeOf(ctx.operand(1));
+    if (!type.hasStaticShape() || type.getNumElements() != 1 || !isa<IntegerType>(type.getElementType()))
+      return ctx.invalid("axis must be one integer, but is " + describe(ctx.operand(1)));
+    if (std::optional<SmallVector<int64_t>> given = ctx.constantInts(ctx.operand(1))) {
+      FailureOr<int64_t> axis = ctx.axis(given->front(), rank);
+      return failed(axis) ? failure() : ctx.result(along(*axis));
+    }
+    // An axis that only the run knows: every one is computed, its own is taken.
+    FailureOr<AxisList> list = AxisList::get(ctx, b.reshape(ctx.operand(1), {b.size(1)}), rank);
+    if (failed(list))
       return failure();
-    return ctx.result(ScanOp::create(ctx.b, x.getType(), kind, x, *axis, ctx.getInt("exclusive", 0) != 0,
-                                     ctx.getInt("reverse", 0) != 0));
+    Value isAxis = list->spread(b.constantI64s({1}), b.constantI64s(SmallVector<int64_t>(rank, 0)));
+    Value result = x;
+    for (int64_t d = 0; d < rank; ++d) {
+      Value here = b.compare(CompareKind::NE, b.take(isAxis, 0, d), 0);
+      result = b.select(b.broadcastTo(here, getSizes(x)), along(d), result);
+    }
+    return ctx.result(result);
   };
 }
 
