@@ -217,9 +217,118 @@ LogicalResult loop(NodeContext &ctx) {
   return ctx.unsupported("whose carried sizes do not settle is not supported");
 }
 
+/// One entry of `name` for each of `count` values, `otherwise` where the attribute is absent.
+FailureOr<SmallVector<int64_t>> intsFor(NodeContext &ctx, StringRef name, int64_t count, int64_t otherwise) {
+  SmallVector<int64_t> values = ctx.getInts(name).value_or(SmallVector<int64_t>(count, otherwise));
+  if (int64_t(values.size()) != count)
+    return ctx.invalid(name + " has " + Twine(values.size()) + " entries for " + Twine(count) + " values");
+  return values;
+}
+
+/// A loop over the slices of its scan inputs; what it yields for each becomes a slice of a result.
+LogicalResult scan(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Type i64 = b.getI64Type(), i1 = b.getI1Type();
+  Region *graph = ctx.region("body");
+  int64_t inputCount = ctx.getInt("num_scan_inputs", 0), operandCount = ctx.numOperands();
+  int64_t stateCount = operandCount - inputCount;
+  if (ctx.opset() < 9)
+    return ctx.unsupported("is not supported; supported: opset 9 and later");
+  if (!graph || inputCount < 1 || stateCount < 0 || int64_t(graph->front().getNumArguments()) != operandCount)
+    return ctx.invalid("the body does not take the operands' states and slices");
+  int64_t outputCount = int64_t(graph->front().getTerminator()->getNumOperands()) - stateCount;
+  if (outputCount < 0)
+    return ctx.invalid("the body yields too few values");
+  auto inputAxes = intsFor(ctx, "scan_input_axes", inputCount, 0),
+       inputDirections = intsFor(ctx, "scan_input_directions", inputCount, 0),
+       outputAxes = intsFor(ctx, "scan_output_axes", outputCount, 0),
+       outputDirections = intsFor(ctx, "scan_output_directions", outputCount, 0);
+  if (failed(inputAxes) || failed(inputDirections) || failed(outputAxes) || failed(outputDirections))
+    return failure();
+  SmallVector<Value> states(ctx.allOperands().take_front(stateCount)), inputs;
+  AffineExpr length;
+  for (int64_t i = 0; i < inputCount; ++i) {
+    Value v = ctx.operand(stateCount + i);
+    FailureOr<int64_t> axis = ctx.axis((*inputAxes)[i], b.rankOf(v));
+    if (failed(axis))
+      return failure();
+    (*inputAxes)[i] = *axis;
+    AffineExpr size = getSizes(v)[*axis];
+    if (!length)
+      length = size;
+    if (failed(ctx.requireEqual(size, length, "scan inputs of equal lengths")))
+      return failure();
+    inputs.push_back(v);
+  }
+
+  Region &body = ctx.newRegion();
+  SmallVector<Value> starts(states);
+  SmallVector<Type> types(ValueRange(states).getTypes());
+  {
+    OpBuilder::InsertionGuard guard(b);
+    Block *before = b.getInsertionBlock(), *block = b.createBlock(&body);
+    unsigned outerSymbols = b.symbols.size();
+    Value step = block->addArgument(RankedTensorType::get({}, i64), b.getLoc()), zero = b.scalar(i64, 0);
+    Value last = b.sizeValue(simplifySize(length - 1)), mirrored = b.sub(last, step);
+    SmallVector<Value> arguments;
+    for (Value state : states)
+      arguments.push_back(block->addArgument(state.getType(), b.getLoc()));
+    for (auto [v, axis, reverse] : llvm::zip_equal(inputs, *inputAxes, *inputDirections)) {
+      Sizes sizes = getSizes(v), rest = sizes;
+      sizes[axis] = b.size(1);
+      rest.erase(rest.begin() + axis);
+      SmallVector<Value> from(sizes.size(), zero);
+      from[axis] = reverse ? mirrored : step;
+      arguments.push_back(b.reshape(DynamicSliceOp::create(b, makeType(b.elementOf(v), sizes), v, from), rest));
+    }
+    auto values = ctx.convertRegion(*graph, arguments);
+    if (failed(values))
+      return failure();
+    SmallVector<Value> results{b.scalar(i1, 1)};
+    for (int64_t i = 0; i < stateCount; ++i) {
+      FailureOr<Value> next = ctx.castSizes((*values)[i], getSizes(states[i]));
+      if (failed(next))
+        return failure();
+      if (next->getType() != types[i])
+        return ctx.invalid("state " + Twine(i) + " changes from " + describe(states[i]) + " to " + describe(*next));
+      results.push_back(*next);
+    }
+    for (int64_t i = 0; i < outputCount; ++i) {
+      Value element = b.unsqueeze((*values)[stateCount + i], 0);
+      Sizes sizes = getSizes(element);
+      if (llvm::any_of(sizes, [&](AffineExpr size) { return dependsOnSymbolsFrom(size, outerSymbols); }))
+        return ctx.unsupported("with a scan result whose elements' sizes depend on data is not supported");
+      sizes[0] = length;
+      Value all = block->addArgument(makeType(b.elementOf(element), sizes), b.getLoc());
+      Value at = b.reshape((*outputDirections)[i] ? mirrored : step, {b.size(1), b.size(1)});
+      results.push_back(ScatterNDOp::create(b, all.getType(), all, at, element, ReduceKindAttr()));
+      types.push_back(all.getType());
+      OpBuilder::InsertionGuard outside(b);
+      b.setInsertionPointToEnd(before);
+      starts.push_back(b.splat(b.elementOf(element), sizes, 0));
+    }
+    prim::YieldOp::create(b, results);
+  }
+  auto op = prim::WhileOp::create(b, types, b.sizeValue(length), b.scalar(i1, 1), starts, ArrayRef<int64_t>{});
+  op.getBody().takeBody(body);
+  for (int64_t i = 0; i < stateCount; ++i)
+    (void)ctx.set(i, op.getResult(i));
+  for (int64_t i = 0; i < outputCount; ++i) {
+    Value all = op.getResult(stateCount + i);
+    FailureOr<int64_t> axis = ctx.axis((*outputAxes)[i], b.rankOf(all));
+    if (failed(axis))
+      return failure();
+    SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(1, b.rankOf(all)));
+    permutation.insert(permutation.begin() + *axis, 0);
+    (void)ctx.set(stateCount + i, b.transpose(all, permutation));
+  }
+  return success();
+}
+
 } // namespace
 
 void tc::populateONNXControlFlow(OpRegistrar &onOp) {
   onOp("If", 1, ifNode);
   onOp("Loop", 1, loop, 0);
+  onOp("Scan", 8, scan, 0);
 }
