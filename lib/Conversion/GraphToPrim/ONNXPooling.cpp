@@ -111,6 +111,30 @@ LogicalResult averagePool(NodeContext &ctx) {
   return ctx.result(b.transpose(b.convert(b.div(sum, divisor), type), toChannelsFirst(rank)));
 }
 
+/// v as |v|^p, and back.
+Value power(PrimBuilder &b, Value v, double p) {
+  v = b.unary<AbsOp>(v);
+  return p == 1 ? v : p == 2 ? b.mul(v, v) : b.binary<PowOp>(v, p);
+}
+Value root(PrimBuilder &b, Value v, double p) {
+  return p == 1 ? v : p == 2 ? b.unary<SqrtOp>(v) : b.binary<PowOp>(v, 1 / p);
+}
+
+/// The p-norm of each window; p is a float before opset 2.
+double normOf(NodeContext &ctx) { return ctx.opset() < 2 ? ctx.getFloat("p", 2) : double(ctx.getInt("p", 2)); }
+
+LogicalResult lpPool(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  FailureOr<Pool> pool = readPool(ctx);
+  if (failed(pool))
+    return failure();
+  Type type = b.elementOf(ctx.operand(0));
+  int64_t rank = b.rankOf(ctx.operand(0));
+  Value x = b.convert(b.transpose(ctx.operand(0), toChannelsLast(rank)), b.accumulatorOf(type));
+  Value sum = windowReduce(ctx, ReduceKind::Sum, power(b, x, normOf(ctx)), *pool, pool->window.padLow);
+  return ctx.result(b.transpose(b.convert(root(b, sum, normOf(ctx)), type), toChannelsFirst(rank)));
+}
+
 FailureOr<SmallVector<int64_t>> spatialDims(NodeContext &ctx) {
   int64_t rank = ctx.b.rankOf(ctx.operand(0));
   if (rank < 3)
@@ -128,11 +152,24 @@ LogicalResult globalMaxPool(NodeContext &ctx) {
   return failed(dims) ? failure() : ctx.result(ctx.b.reduce(ReduceKind::Max, ctx.operand(0), *dims, true));
 }
 
+LogicalResult globalLpPool(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  FailureOr<SmallVector<int64_t>> dims = spatialDims(ctx);
+  if (failed(dims))
+    return failure();
+  Type type = b.elementOf(ctx.operand(0));
+  Value x = b.convert(ctx.operand(0), b.accumulatorOf(type));
+  Value sum = b.reduce(ReduceKind::Sum, power(b, x, normOf(ctx)), *dims, /*keepDims=*/true);
+  return ctx.result(b.convert(root(b, sum, normOf(ctx)), type));
+}
+
 } // namespace
 
 void tc::populateONNXPooling(OpRegistrar &onOp) {
   onOp("MaxPool", 1, maxPool);
   onOp("AveragePool", 1, averagePool);
   onOp("GlobalAveragePool", 1, globalAveragePool);
+  onOp("GlobalLpPool", 1, globalLpPool);
   onOp("GlobalMaxPool", 1, globalMaxPool);
+  onOp("LpPool", 1, lpPool);
 }

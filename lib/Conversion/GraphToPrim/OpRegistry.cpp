@@ -31,6 +31,7 @@ const OpRegistry &OpRegistry::get() {
     OpRegistrar onnx(r, "ai.onnx");
     populateONNXContraction(onnx);
     populateONNXControlFlow(onnx);
+    populateONNXEinsum(onnx);
     populateONNXElementwise(onnx);
     populateONNXLoss(onnx);
     populateONNXMovement(onnx);
@@ -38,7 +39,9 @@ const OpRegistry &OpRegistry::get() {
     populateONNXPooling(onnx);
     populateONNXQuantization(onnx);
     populateONNXReduction(onnx);
+    populateONNXResize(onnx);
     populateONNXRnn(onnx);
+    populateONNXSample(onnx);
     populateONNXSelect(onnx);
     populateONNXShape(onnx);
     populateONNXSpectral(onnx);

@@ -61,6 +61,7 @@ private:
 void populateATen(OpRegistrar &onOp);
 void populateONNXContraction(OpRegistrar &onOp);
 void populateONNXControlFlow(OpRegistrar &onOp);
+void populateONNXEinsum(OpRegistrar &onOp);
 void populateONNXElementwise(OpRegistrar &onOp);
 void populateONNXLoss(OpRegistrar &onOp);
 void populateONNXMovement(OpRegistrar &onOp);
@@ -68,7 +69,9 @@ void populateONNXNorm(OpRegistrar &onOp);
 void populateONNXPooling(OpRegistrar &onOp);
 void populateONNXQuantization(OpRegistrar &onOp);
 void populateONNXReduction(OpRegistrar &onOp);
+void populateONNXResize(OpRegistrar &onOp);
 void populateONNXRnn(OpRegistrar &onOp);
+void populateONNXSample(OpRegistrar &onOp);
 void populateONNXSelect(OpRegistrar &onOp);
 void populateONNXShape(OpRegistrar &onOp);
 void populateONNXSpectral(OpRegistrar &onOp);

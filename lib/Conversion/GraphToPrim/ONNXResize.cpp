@@ -1,0 +1,364 @@
+//===- ONNXResize.cpp - Resize and Upsample of ONNX ---------------------------------------------------------------===//
+//
+// Interpolation is separable: one dim after the other. Along a dim, each result position has a coordinate in the
+// operand; around it stand a few taps (nearest 1, linear 2, cubic 4), each a gather and a weight. Antialiasing has as
+// many taps as the scale asks for, which may be data: there the weights are a matrix, and the dim is contracted with
+// it.
+//
+// Coordinates and weights are computed in f64, values in f32 (f64 stays).
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "ConstantData.h"
+#include "ONNXSupport.h"
+#include "OpRegistry.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::prim;
+
+namespace {
+
+struct Options {
+  std::string mode, coordinates, nearest;
+  double cubicA = -0.75, extrapolation = 0;
+  bool excludeOutside = false, antialias = false;
+};
+
+/// One dim that is resized. `scale` is 0-D f64; `roi` its start and end in [0, 1], for tf_crop_and_resize.
+struct Axis {
+  int64_t dim = 0;
+  AffineExpr in, out;
+  Value scale, roiStart, roiEnd;
+};
+
+class Resizer {
+public:
+  Resizer(PrimBuilder &b, const Options &options) : b(b), options(options), f64(b.getF64Type()) {}
+
+  Value run(Value x, ArrayRef<Axis> axes) {
+    Type type = b.elementOf(x);
+    bool nearest = options.mode == "nearest";
+    Type compute = isa<FloatType>(type) ? b.accumulatorOf(type) : Type(b.getF32Type());
+    if (!nearest)
+      x = b.convert(x, compute);
+    for (const Axis &axis : axes) {
+      Value at = coordinate(axis);
+      if (nearest)
+        x = GatherOp::create(b, x, clampIndex(round(at), axis), axis.dim);
+      else if (options.antialias)
+        x = contract(x, axis, matrix(at, axis));
+      else
+        x = interpolate(x, axis, at);
+      if (options.coordinates == "tf_crop_and_resize") {
+        Value outside = b.binary<OrOp>(b.compare(CompareKind::LT, at, 0),
+                                       b.compare(CompareKind::GT, at, wide(b.binary<SubOp>(size(axis.in), 1), axis)));
+        Value all = b.broadcastInDims(outside, getSizes(x), {axis.dim});
+        x = b.select(all, b.splatLike(x, options.extrapolation), x);
+      }
+    }
+    if (!isa<FloatType>(type) && !nearest)
+      x = b.unary<RoundOp>(x);
+    return b.convert(x, type);
+  }
+
+private:
+  Value size(AffineExpr expr) { return b.convert(b.sizeValue(expr), f64); }
+  Value wide(Value scalar, const Axis &axis) { return b.broadcastTo(scalar, {axis.out}); }
+
+  /// [out] f64: where in the operand each result position lies.
+  Value coordinate(const Axis &axis) {
+    Value position = b.iota(f64, {axis.out}, 0), in = size(axis.in), width = b.mul(axis.scale, in);
+    Value one = b.compare(CompareKind::EQ, width, 1);
+    auto orElse = [&](Value whenOne, Value otherwise) {
+      return b.select(b.broadcastTo(one, getSizes(otherwise)), whenOne, otherwise);
+    };
+    const std::string &mode = options.coordinates;
+    if (mode == "asymmetric")
+      return b.div(position, wide(axis.scale, axis));
+    if (mode == "align_corners" || mode == "tf_crop_and_resize") {
+      Value inSpan = b.binary<SubOp>(in, 1), outSpan = b.binary<SubOp>(width, 1);
+      if (mode == "align_corners")
+        return orElse(b.splatLike(position, 0), b.div(b.mul(position, wide(inSpan, axis)), wide(outSpan, axis)));
+      Value extent = b.mul(b.sub(axis.roiEnd, axis.roiStart), inSpan);
+      Value step = b.div(b.mul(position, wide(extent, axis)), wide(outSpan, axis));
+      step = orElse(wide(b.binary<MulOp>(extent, 0.5), axis), step);
+      return b.add(step, wide(b.mul(axis.roiStart, inSpan), axis));
+    }
+    Value half = b.binary<SubOp>(b.div(b.binary<AddOp>(position, 0.5), wide(axis.scale, axis)), 0.5);
+    if (mode == "tf_half_pixel_for_nn") // Resize-11
+      return b.binary<AddOp>(half, 0.5);
+    if (mode == "pytorch_half_pixel")
+      return orElse(b.splatLike(position, -0.5), half);
+    if (mode == "half_pixel_symmetric") {
+      Value adjustment = b.div(size(axis.out), width);
+      Value offset = b.mul(b.binary<MulOp>(in, 0.5), b.sub(b.splatLike(adjustment, 1), adjustment));
+      return b.add(half, wide(offset, axis));
+    }
+    return half;
+  }
+
+  Value round(Value at) {
+    if (options.nearest == "floor")
+      return b.unary<FloorOp>(at);
+    if (options.nearest == "ceil")
+      return b.unary<CeilOp>(at);
+    if (options.nearest == "round_prefer_ceil")
+      return b.unary<FloorOp>(b.binary<AddOp>(at, 0.5));
+    return b.unary<CeilOp>(b.binary<SubOp>(at, 0.5));
+  }
+
+  Value clampIndex(Value at, const Axis &axis) {
+    Value index = b.convert(at, b.getI64Type());
+    Value last = b.broadcastTo(b.sizeValue(simplifySize(axis.in - 1)), getSizes(index));
+    return b.min(b.binary<MaxOp>(index, 0), last);
+  }
+
+  /// The interpolation kernel at a distance.
+  Value kernel(Value distance) {
+    Value x = b.unary<AbsOp>(distance);
+    if (options.mode == "linear")
+      return b.binary<MaxOp>(b.sub(b.splatLike(x, 1), x), 0);
+    double a = options.cubicA;
+    auto polynomial = [&](double c3, double c2, double c1, double c0) {
+      Value v = b.binary<AddOp>(b.binary<MulOp>(x, c3), c2);
+      v = b.binary<AddOp>(b.mul(v, x), c1);
+      return b.binary<AddOp>(b.mul(v, x), c0);
+    };
+    Value inner = polynomial(a + 2, -(a + 3), 0, 1), outer = polynomial(a, -5 * a, 8 * a, -4 * a);
+    Value rest = b.select(b.compare(CompareKind::LT, x, 2), outer, b.splatLike(x, 0));
+    return b.select(b.compare(CompareKind::LE, x, 1), inner, rest);
+  }
+
+  Value isInside(Value at, const Axis &axis) {
+    Value in = b.broadcastTo(size(axis.in), getSizes(at));
+    return b.binary<AndOp>(b.compare(CompareKind::GE, at, 0), b.compare(CompareKind::LT, at, in));
+  }
+
+  Value interpolate(Value x, const Axis &axis, Value at) {
+    Value base = b.unary<FloorOp>(at), total;
+    SmallVector<std::pair<Value, Value>> taps; // position, weight
+    int64_t last = options.mode == "linear" ? 1 : 2;
+    for (int64_t offset = 1 - last; offset <= last; ++offset) {
+      Value position = b.binary<AddOp>(base, double(offset)), weight = kernel(b.sub(at, position));
+      if (options.excludeOutside) {
+        weight = b.select(isInside(position, axis), weight, b.splatLike(weight, 0));
+        total = total ? b.add(total, weight) : weight;
+      }
+      taps.push_back({position, weight});
+    }
+    Value sum;
+    for (auto [position, weight] : taps) {
+      if (total)
+        weight = b.div(weight, total);
+      Value value = GatherOp::create(b, x, clampIndex(position, axis), axis.dim);
+      value = b.mul(value, b.broadcastInDims(b.convert(weight, b.elementOf(x)), getSizes(value), {axis.dim}));
+      sum = sum ? b.add(sum, value) : value;
+    }
+    return sum;
+  }
+
+  /// [out, in]: weights of all operand positions; what lies outside counts for the nearest one inside.
+  Value matrix(Value at, const Axis &axis) {
+    AffineExpr border = simplifySize(axis.in * 2 + 2);
+    Sizes sizes{axis.out, simplifySize(axis.in + border * 2)}, inner{axis.out, axis.in};
+    Value shift = b.broadcastTo(size(border), sizes);
+    Value position = b.sub(b.iota(f64, sizes, 1), shift);
+    Value scale = b.binary<MinOp>(axis.scale, 1);
+    Value distance = b.mul(b.sub(position, b.broadcastInDims(at, sizes, {0})), b.broadcastTo(scale, sizes));
+    Value weight = kernel(distance);
+    if (options.excludeOutside)
+      weight = b.select(isInside(position, axis), weight, b.splatLike(weight, 0));
+    weight = b.div(weight, b.broadcastInDims(b.reduce(ReduceKind::Sum, weight, {1}), sizes, {0}));
+    auto part = [&](AffineExpr start, AffineExpr count) { return b.sliceDim(weight, 1, start, count); };
+    Value middle = part(border, axis.in), column = b.iota(b.getI64Type(), inner, 1);
+    auto addTo = [&](AffineExpr place, Value outside) {
+      Value sum = b.broadcastInDims(b.reduce(ReduceKind::Sum, outside, {1}), inner, {0});
+      Value here = b.compare(CompareKind::EQ, column, b.broadcastTo(b.sizeValue(place), inner));
+      middle = b.add(middle, b.select(here, sum, b.splatLike(sum, 0)));
+    };
+    addTo(b.size(0), part(b.size(0), border));
+    addTo(simplifySize(axis.in - 1), part(simplifySize(border + axis.in), border));
+    return middle;
+  }
+
+  Value contract(Value x, const Axis &axis, Value weights) {
+    int64_t rank = b.rankOf(x);
+    Value y = DotGeneralOp::create(b, x, b.convert(weights, b.elementOf(x)), ArrayRef<int64_t>{}, ArrayRef<int64_t>{},
+                                   ArrayRef<int64_t>{axis.dim}, ArrayRef<int64_t>{1});
+    SmallVector<int64_t> back = llvm::to_vector(llvm::seq<int64_t>(0, rank - 1));
+    back.insert(back.begin() + axis.dim, rank - 1);
+    return b.transpose(y, back);
+  }
+
+  PrimBuilder &b;
+  Options options;
+  Type f64;
+};
+
+/// Element i of the 1-D float tensor `v`, as a number where it is constant.
+struct Scale {
+  std::optional<double> known;
+  Value value; // 0-D f64
+};
+Scale elementOf(NodeContext &ctx, Value v, int64_t i) {
+  PrimBuilder &b = ctx.b;
+  if (auto constant = v.getDefiningOp<prim::ConstantOp>())
+    if (std::optional<SmallVector<double>> all = readFloats(constant.getValue()); all && i < int64_t(all->size()))
+      return {(*all)[i], b.scalar(b.getF64Type(), (*all)[i])};
+  return {std::nullopt, b.convert(b.take(v, 0, i), b.getF64Type())};
+}
+
+/// The size that `scale` makes of `in`, rounded as `Rounding` says.
+template <typename Rounding> AffineExpr scaledSize(NodeContext &ctx, AffineExpr in, const Scale &scale, double add) {
+  PrimBuilder &b = ctx.b;
+  if (scale.known && getConstantSize(in))
+    return b.size(int64_t(std::floor(double(*getConstantSize(in)) * *scale.known + add)));
+  if (scale.known && add == 0 && *scale.known >= 1 && *scale.known == std::floor(*scale.known) && *scale.known < 1e6)
+    return simplifySize(in * int64_t(*scale.known));
+  Value size = b.mul(b.convert(b.sizeValue(in), b.getF64Type()), scale.value);
+  if (add != 0)
+    size = b.binary<AddOp>(size, add);
+  return b.bindSymbol("resized", b.convert(b.unary<Rounding>(size), b.getI64Type()));
+}
+
+LogicalResult resizeBy(NodeContext &ctx, const Options &options, Value scales, Value sizes, Value roi) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  Sizes in = getSizes(x);
+  int64_t rank = in.size();
+  SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  if (auto given = ctx.getInts("axes")) {
+    FailureOr<SmallVector<int64_t>> normal = ctx.axes(*given, rank);
+    if (failed(normal))
+      return failure();
+    dims = *normal;
+  }
+  int64_t count = dims.size();
+  Value list = scales ? scales : sizes;
+  auto type = b.typeOf(list);
+  if (type.getRank() != 1 || !type.hasStaticShape() || type.getDimSize(0) != count)
+    return ctx.invalid("needs one scale or size for each of " + Twine(count) + " dims, but has " + describe(list));
+  std::string policy = ctx.getString("keep_aspect_ratio_policy", "stretch");
+  if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
+    return ctx.invalid("keep_aspect_ratio_policy is \"" + policy + "\"; it may be stretch, not_larger or not_smaller");
+  SmallVector<Scale> factors;
+  Sizes targets;
+  if (sizes) {
+    FailureOr<Sizes> given = ctx.requireSizes(sizes, "sizes");
+    if (failed(given))
+      return failure();
+    targets = *given;
+    for (auto [i, dim] : llvm::enumerate(dims)) {
+      auto out = getConstantSize(targets[i]), from = getConstantSize(in[dim]);
+      auto number = [&](AffineExpr e) { return b.convert(b.sizeValue(e), b.getF64Type()); };
+      if (out && from && *from > 0)
+        factors.push_back({double(*out) / double(*from), b.scalar(b.getF64Type(), double(*out) / double(*from))});
+      else
+        factors.push_back({std::nullopt, b.div(number(targets[i]), number(in[dim]))});
+    }
+    if (policy != "stretch") {
+      Scale common = factors.front();
+      for (const Scale &other : llvm::drop_begin(factors)) {
+        bool smaller = policy == "not_larger";
+        common.value = smaller ? b.min(common.value, other.value) : b.max(common.value, other.value);
+        if (common.known && other.known)
+          common.known = smaller ? std::min(*common.known, *other.known) : std::max(*common.known, *other.known);
+        else
+          common.known = std::nullopt;
+      }
+      if (common.known)
+        common.value = b.scalar(b.getF64Type(), *common.known);
+      for (auto [i, dim] : llvm::enumerate(dims)) {
+        factors[i] = common;
+        targets[i] = scaledSize<FloorOp>(ctx, in[dim], common, 0.5);
+      }
+    }
+  } else {
+    for (auto [i, dim] : llvm::enumerate(dims)) {
+      factors.push_back(elementOf(ctx, scales, i));
+      targets.push_back(scaledSize<FloorOp>(ctx, in[dim], factors.back(), 0));
+    }
+  }
+  bool crop = options.coordinates == "tf_crop_and_resize";
+  if (crop && (!roi || b.rankOf(roi) != 1 || b.typeOf(roi).getDimSize(0) != 2 * count))
+    return ctx.invalid("tf_crop_and_resize needs a roi with start and end of each dim");
+  SmallVector<Axis> axes;
+  for (auto [i, dim] : llvm::enumerate(dims)) {
+    Axis axis{dim, in[dim], targets[i], factors[i].value, {}, {}};
+    if (crop) {
+      axis.roiStart = elementOf(ctx, roi, i).value;
+      axis.roiEnd = elementOf(ctx, roi, i + count).value;
+    } else if (axis.in == axis.out && (!scales || factors[i].known == 1.0)) {
+      continue;
+    }
+    axes.push_back(axis);
+  }
+  return ctx.result(Resizer(b, options).run(x, axes));
+}
+
+LogicalResult resize(NodeContext &ctx) {
+  Options options;
+  options.mode = ctx.getString("mode", "nearest");
+  options.coordinates = ctx.getString("coordinate_transformation_mode", "half_pixel");
+  options.nearest = ctx.getString("nearest_mode", "round_prefer_floor");
+  options.cubicA = ctx.getFloat("cubic_coeff_a", -0.75);
+  options.extrapolation = ctx.getFloat("extrapolation_value", 0);
+  options.excludeOutside = ctx.getInt("exclude_outside", 0);
+  options.antialias = ctx.getInt("antialias", 0);
+  for (auto [name, value, allowed] :
+       {std::tuple("mode", &options.mode, ArrayRef<StringRef>{"nearest", "linear", "cubic"}),
+        std::tuple("coordinate_transformation_mode", &options.coordinates,
+                   ArrayRef<StringRef>{"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+                                       "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"}),
+        std::tuple("nearest_mode", &options.nearest,
+                   ArrayRef<StringRef>{"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})})
+    if (!llvm::is_contained(allowed, StringRef(*value)))
+      return ctx.invalid(Twine(name) + " is \"" + *value + "\"; it may be " + llvm::join(allowed, ", "));
+  auto given = [&](size_t i) -> Value { // an empty tensor stands for an absent one
+    Value v = ctx.operand(i);
+    return v && getConstantSize(product(ctx.b.getContext(), getSizes(v))) != 0 ? v : Value();
+  };
+  if (bool(given(2)) == bool(given(3)))
+    return ctx.invalid("needs either scales or sizes");
+  return resizeBy(ctx, options, given(2), given(3), given(1));
+}
+
+/// Resize-10 and Upsample: coordinates are position / scale, nearest is the one below.
+LogicalResult upsample(NodeContext &ctx) {
+  Options options;
+  options.mode = ctx.getString("mode", "nearest");
+  if (options.mode == "bilinear") // Upsample-1
+    options.mode = "linear";
+  if (options.mode != "nearest" && options.mode != "linear")
+    return ctx.invalid("mode is \"" + options.mode + "\"; it may be nearest or linear");
+  options.coordinates = "asymmetric";
+  options.nearest = "floor";
+  PrimBuilder &b = ctx.b;
+  Value scales = ctx.operand(1);
+  if (ctx.opset() < 9) {
+    SmallVector<double> list;
+    if (ctx.hasAttr("height_scale"))
+      list = {1, 1, ctx.getFloat("height_scale", 1), ctx.getFloat("width_scale", 1)};
+    else
+      list = ctx.getFloats("scales").value_or(SmallVector<double>());
+    SmallVector<float> narrow(list.begin(), list.end());
+    auto type = RankedTensorType::get({int64_t(narrow.size())}, b.getF32Type());
+    scales = prim::ConstantOp::create(b, cast<TypedAttr>(DenseElementsAttr::get(type, ArrayRef(narrow))));
+  }
+  if (!scales)
+    return ctx.invalid("scales are missing");
+  return resizeBy(ctx, options, scales, {}, {});
+}
+
+} // namespace
+
+void tc::populateONNXResize(OpRegistrar &onOp) {
+  onOp("Resize", 10, upsample, 2);
+  onOp("Resize", 11, resize);
+  onOp("Upsample", 1, upsample);
+}
