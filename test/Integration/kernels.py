@@ -48,6 +48,20 @@ def random(shape, seed):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
+def convolve(x, w, stride, pad, groups):
+    x = np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
+    n, c, h, wd = x.shape
+    o, cg, kh, kw = w.shape
+    oh, ow = (h - kh) // stride + 1, (wd - kw) // stride + 1
+    y = np.zeros((n, o, oh, ow))
+    for g in range(groups):
+        for i in range(kh):
+            for j in range(kw):
+                part = x[:, g * cg:(g + 1) * cg, i:i + oh * stride:stride, j:j + ow * stride:stride]
+                y[:, g * o // groups:(g + 1) * o // groups] += np.einsum("nchw,oc->nohw", part, w[g * o // groups:(g + 1) * o // groups, :, i, j])
+    return y
+
+
 def build_cases():
     # Both operands at run time: packed by the task, by a launch of its own, from rows or from columns.
     sizes = [(1, 1, 1), (3, 0, 5), (0, 4, 5), (5, 7, 0), (17, 33, 65), (130, 64, 31), (300, 100, 200), (7, 512, 40), (230, 513, 97)]
@@ -70,6 +84,20 @@ def build_cases():
         case(f"linear_{k}x{n}", [helper.make_node("MatMul", ["a", "w"], ["z"]), helper.make_node("Relu", ["z"], ["y"])],
              {"a": ["M", k]}, {"y": ["M", n]}, lambda v, w=w: [np.maximum(v["a"] @ w.astype(np.float64), 0)],
              [{"a": (m, k)} for m in (0, 1, 2, 7, 8, 13, 15, 100, 225)], {"w": w})
+    # One column, its dim dropped before more is computed.
+    last = np.array([-1], np.int64)
+    case("matvec_squeezed", [helper.make_node("MatMul", ["a", "b"], ["p"]), helper.make_node("Squeeze", ["p", "last"], ["s"]),
+                             helper.make_node("Sub", ["c", "s"], ["y"])],
+         {"a": ["B", "M", "K"], "b": ["B", "K", 1], "c": ["B", "M"]}, {"y": ["B", "M"]},
+         lambda v: [v["c"] - (v["a"] @ v["b"])[..., 0]],
+         [{"a": (2, m, k), "b": (2, k, 1), "c": (2, m)} for m, k in ((8, 8), (1, 5), (33, 17))], {"last": last})
+    filters = random((1, 5, 3, 3), 3)
+    case("conv_to_one_channel_squeezed",
+         [helper.make_node("Conv", ["x", "w"], ["p"], pads=[1] * 4), helper.make_node("Squeeze", ["p", "one"], ["s"]),
+          helper.make_node("Sub", ["c", "s"], ["y"])],
+         {"x": [2, 5, 9, 7], "c": [2, 9, 7]}, {"y": [2, 9, 7]},
+         lambda v: [v["c"] - convolve(v["x"], filters.astype(np.float64), 1, 1, 1)[:, 0]],
+         [{"x": (2, 5, 9, 7), "c": (2, 9, 7)}], {"w": filters, "one": np.array([1], np.int64)})
     # Values that several passes over a row need are kept; those needed at other rows are not.
     def softmax(x, axis=-1):
         e = np.exp(x - x.max(axis, keepdims=True, initial=-np.inf))
@@ -91,18 +119,6 @@ def build_cases():
          {"x": [9, 9]}, {"y": [9, 9]}, lambda v: [np.exp(v["x"]) / np.exp(v["x"]).sum(-1)], [{"x": (9, 9)}],
          {"axis": np.array([-1], np.int64)})
     # Convolutions: patches, remainders, strides, groups.
-    def conv(x, w, stride, pad, groups):
-        x = np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
-        n, c, h, wd = x.shape
-        o, cg, kh, kw = w.shape
-        oh, ow = (h - kh) // stride + 1, (wd - kw) // stride + 1
-        y = np.zeros((n, o, oh, ow))
-        for g in range(groups):
-            for i in range(kh):
-                for j in range(kw):
-                    part = x[:, g * cg:(g + 1) * cg, i:i + oh * stride:stride, j:j + ow * stride:stride]
-                    y[:, g * o // groups:(g + 1) * o // groups] += np.einsum("nchw,oc->nohw", part, w[g * o // groups:(g + 1) * o // groups, :, i, j])
-        return y
     for c, o, size, kernel, stride, pad, groups in ((3, 20, 19, 3, 1, 1, 1), (16, 33, 9, 1, 1, 0, 1), (8, 16, 23, 3, 2, 1, 2),
                                                     (5, 7, 8, 5, 3, 2, 1), (32, 64, 7, 1, 2, 0, 1), (4, 4, 11, 3, 1, 1, 4)):
         w = random((o, c // groups, kernel, kernel), 2)
@@ -110,7 +126,7 @@ def build_cases():
              [helper.make_node("Conv", ["x", "w"], ["z"], strides=[stride] * 2, pads=[pad] * 4, group=groups),
               helper.make_node("Relu", ["z"], ["y"])],
              {"x": ["N", c, "H", "W"]}, {"y": ["N", o, "P", "Q"]},
-             lambda v, w=w, a=(stride, pad, groups): [np.maximum(conv(v["x"], w.astype(np.float64), *a), 0)],
+             lambda v, w=w, a=(stride, pad, groups): [np.maximum(convolve(v["x"], w.astype(np.float64), *a), 0)],
              [{"x": (n, c, h, size)} for n, h in ((1, size), (2, size + 4), (0, size))], {"w": w})
 
 

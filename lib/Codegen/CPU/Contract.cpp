@@ -606,9 +606,10 @@ private:
           em.loop(em.i64(0), height.get(em), 1, [&](Index row) {
             SmallVector<Index> rowAt = em.delinearize(em.addIndex(m0, em.addIndex(first, row)), p.rows);
             Index start = em.mulIndex(row, em.i64(cols), cols);
-            if (p.columns.empty()) { // one column, no dim for it
+            if (p.n == 1) { // no lanes: what follows may drop the dim
               SmallVector<Index> at = batchAt;
               llvm::append_range(at, rowAt);
+              llvm::append_range(at, em.delinearize(em.constant(0), p.columns));
               return epilogue.store(em, at, em.loadAt(tile, f32, start));
             }
             em.laneLoop(columns, constantColumns, [&](Index lane) {
@@ -1011,15 +1012,19 @@ private:
               Index w = em.addIndex(task.w0, em.addIndex(w0, column));
               Index start =
                   em.mulIndex(em.addIndex(em.mulIndex(row, em.i64(patchW), patchW), column), em.i64(cols), cols);
-              em.laneLoop(columns, constantColumns, [&](Index lane) {
+              auto store = [&](Index channel, Index offset) {
                 SmallVector<Index> at{task.batch};
                 llvm::append_range(at, task.outer);
                 if (c.spatial >= 2)
                   at.push_back(h);
                 at.push_back(w);
-                at.push_back(em.addIndex(column0, lane));
-                epilogue.store(em, at, em.loadAt(tile, f32, em.addIndex(start, lane)));
-              });
+                at.push_back(channel);
+                epilogue.store(em, at, em.loadAt(tile, f32, offset));
+              };
+              if (c.columns == 1) // no lanes: what follows may drop the dim
+                return store(column0, start);
+              em.laneLoop(columns, constantColumns,
+                          [&](Index lane) { store(em.addIndex(column0, lane), em.addIndex(start, lane)); });
             });
           });
           em.clearSources();
