@@ -20,40 +20,29 @@ namespace {
 
 llvm::Error lastError() { return llvm::createStringError(llvm::Twine(tcrt_last_error())); }
 
-/// Bits of an integer element that the runtime packs into bytes, low bits first; 0 where the layouts are the same. The
-/// interpreter has a byte for each.
-unsigned getPackedBits(Type type) {
+/// Bytes that `count` elements take in the runtime, where elements of 2 and 4 bits are packed.
+int64_t getPackedBytes(Type type, int64_t count) {
   unsigned bits = type.getIntOrFloatBitWidth();
-  return bits < 8 && bits > 1 ? bits : 0;
+  return bits == 1 ? count : llvm::divideCeil(count * bits, 8);
 }
 
-std::vector<char> pack(const prim::Tensor &tensor) {
-  const char *bytes = tensor.bytes.get();
-  unsigned bits = getPackedBits(tensor.elementType);
-  if (bits == 0)
-    return std::vector<char>(bytes, bytes + tensor.sizeBytes());
-  std::vector<char> packed(llvm::divideCeil(tensor.numElements() * bits, 8));
-  for (int64_t i = 0; i < tensor.numElements(); ++i)
-    packed[i * bits / 8] |= char((bytes[i] & ((1 << bits) - 1)) << (i * bits % 8));
-  return packed;
+Type getByteType(Type type) { return IntegerType::get(type.getContext(), 8, IntegerType::Unsigned); }
+
+/// The tensor's bytes as the runtime takes them.
+prim::Tensor pack(const prim::Tensor &tensor) {
+  return prim::changeStorage(tensor, getByteType(tensor.elementType),
+                             {getPackedBytes(tensor.elementType, tensor.numElements())});
 }
 
+/// A copy of a tensor of the runtime.
 prim::Tensor unpack(const tcrt_tensor_t &from, Type type) {
+  ArrayRef<int64_t> shape(from.dims, from.rank);
+  int64_t size = getPackedBytes(type, prim::countElements(shape));
   char *bytes;
-  prim::Tensor tensor = prim::allocateTensor(type, ArrayRef<int64_t>(from.dims, from.rank), bytes);
-  unsigned bits = getPackedBits(type);
-  const char *data = static_cast<const char *>(from.data);
-  if (bits == 0) {
-    if (tensor.sizeBytes() > 0)
-      std::memcpy(bytes, data, tensor.sizeBytes());
-    return tensor;
-  }
-  bool isSigned = isa<IntegerType>(type) && !prim::isUnsignedElement(type);
-  for (int64_t i = 0; i < tensor.numElements(); ++i) {
-    int value = (data[i * bits / 8] >> (i * bits % 8)) & ((1 << bits) - 1);
-    bytes[i] = char(isSigned && (value >> (bits - 1)) ? value - (1 << bits) : value);
-  }
-  return tensor;
+  prim::Tensor raw = prim::allocateTensor(getByteType(type), {size}, bytes);
+  if (size > 0)
+    std::memcpy(bytes, from.data, size);
+  return prim::changeStorage(raw, type, shape);
 }
 
 } // namespace
@@ -92,7 +81,7 @@ llvm::Expected<std::vector<prim::Tensor>> OpenedArtifact::run(ArrayRef<prim::Ten
   if (tcrt_context_create(model, nullptr, &context) != TCRT_OK)
     return lastError();
   auto destroy = llvm::make_scope_exit([&] { tcrt_context_destroy(context); });
-  std::vector<std::vector<char>> buffers;
+  std::vector<prim::Tensor> buffers;
   for (auto [i, input] : llvm::enumerate(inputs)) {
     buffers.push_back(pack(input));
     tcrt_value_info_t info;
@@ -102,8 +91,8 @@ llvm::Expected<std::vector<prim::Tensor>> OpenedArtifact::run(ArrayRef<prim::Ten
     tensor.dtype = info.dtype;
     tensor.rank = input.shape.size();
     llvm::copy(input.shape, tensor.dims);
-    tensor.data = buffers.back().data();
-    tensor.size_bytes = buffers.back().size();
+    tensor.data = const_cast<char *>(buffers.back().bytes.get());
+    tensor.size_bytes = buffers.back().sizeBytes();
     if (tcrt_context_set_input(context, i, &tensor) != TCRT_OK)
       return lastError();
   }

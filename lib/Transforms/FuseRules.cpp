@@ -56,11 +56,7 @@ bool tc::fuse::isSmallConstant(Operation *op) {
 bool tc::fuse::isCheap(Operation *op) {
   if (getRole(op) == Role::Movement)
     return !isa<prim::GatherOp, prim::GatherElementsOp, prim::GatherNDOp, prim::ConcatOp, prim::PadOp>(op);
-  return (
-      op->hasTrait<prim::PointwiseTrait>() &&
-      !isa<prim::ExpOp, prim::Expm1Op, prim::LogOp, prim::Log1pOp, prim::SinOp, prim::CosOp, prim::TanOp, prim::AsinOp,
-           prim::AcosOp, prim::AtanOp, prim::SinhOp, prim::CoshOp, prim::TanhOp, prim::AsinhOp, prim::AcoshOp,
-           prim::AtanhOp, prim::ErfOp, prim::LogisticOp, prim::PowOp, prim::Atan2Op, prim::RemOp>(op));
+  return op->hasTrait<prim::PointwiseTrait>() && !prim::isTranscendental(op) && !isa<prim::RemOp>(op);
 }
 
 SmallVector<int64_t> tc::fuse::getReducedDims(Operation *op) {

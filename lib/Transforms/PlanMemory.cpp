@@ -86,11 +86,7 @@ private:
   void logPlaces();
 
   /// The value whose memory `value` is a view of.
-  Value root(Value value) const {
-    while (prim::isView(value.getDefiningOp()))
-      value = value.getDefiningOp()->getOperand(0);
-    return value;
-  }
+  Value root(Value value) const { return prim::getViewSource(value); }
   /// Buffers are merged by pointing to each other; the last one of the chain counts.
   unsigned bufferOf(Value value) const {
     unsigned id = ids.lookup(root(value));

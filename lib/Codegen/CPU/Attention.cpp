@@ -37,8 +37,6 @@ using namespace tc::codegen;
 
 namespace {
 
-int64_t roundUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
-
 struct Problem {
   prim::AttentionOp op;
   SmallVector<AffineExpr> batch;

@@ -39,8 +39,6 @@ using namespace tc::codegen;
 
 namespace {
 
-// Bytes of the tile of C, on the stack: half of a first-level cache.
-constexpr int64_t kTileBytes = 32 * 1024;
 // Rows of a task: enough to reuse a panel of B from the first-level cache.
 constexpr int64_t kTaskRows = 112;
 // Columns of a task take this many bytes of B: they stay in the second-level cache.
@@ -267,9 +265,6 @@ std::optional<PackedInput> packedFilter(const Convolution &c, llvm::function_ref
 
 //===--- choosing -------------------------------------------------------------------------------------------------===//
 
-int64_t roundUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
-int64_t ceilDiv(int64_t value, int64_t by) { return (value + by - 1) / by; }
-
 /// The parameters of a schedule in the making.
 struct Params {
   Builder b;
@@ -344,7 +339,7 @@ public:
   void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned number, Emitter &em, Value begin,
             Value end) const override {
     Operation *anchor = findAnchor(region);
-    if (number + 1 < launches(region, schedule).size())
+    if (number == 0 && getParam(schedule, "rhsLaunch"))
       return emitPacking(*asProduct(anchor), schedule, em, begin, end);
     Epilogue epilogue = *Epilogue::analyze(region, anchor->getResult(0));
     if (std::optional<Product> p = asProduct(anchor))
@@ -382,8 +377,7 @@ private:
       tilePanels = std::min(tilePanels, roundUp(std::max<int64_t>(1, *panels), wide.panels));
     else
       tilePanels = std::min<int64_t>(tilePanels, roundUp(8, wide.panels));
-    int64_t mostRows = std::min(kTaskRows, kTileBytes / (wide.panels * kPanel * 4));
-    int64_t tileM = std::max<int64_t>(1, mostRows / wide.rows) * wide.rows;
+    int64_t tileM = std::max<int64_t>(1, kTaskRows / wide.rows) * wide.rows;
     if (p.m && *p.m > 0) // blocks of equal size
       tileM = std::min(tileM, roundUp(ceilDiv(*p.m, ceilDiv(*p.m, tileM)), wide.rows));
     // More tasks, as long as each is worth it.
@@ -721,7 +715,7 @@ private:
       for (int64_t h = 1; h <= (c.h && c.w ? tileH : 1); ++h)
         for (int64_t w = 1; w <= tileW && h * w <= 14; ++w)
           for (int64_t n = 1; n <= std::min<int64_t>(c.panels(), 8); ++n) {
-            if (!fitsRegisters(cpu, h * w, n) || tileH * tileW * n * kPanel * 4 > kTileBytes)
+            if (!fitsRegisters(cpu, h * w, n))
               continue;
             double cost = 0;
             auto add = [&](int64_t height, int64_t width, int64_t times) {

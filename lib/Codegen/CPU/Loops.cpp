@@ -62,9 +62,7 @@ double costOf(Value value, DenseMap<Value, double> &known) {
       for (int64_t size : window.getWindow())
         factor *= double(size);
     }
-    bool heavy = isa<prim::ExpOp, prim::LogOp, prim::ErfOp, prim::TanhOp, prim::LogisticOp, prim::PowOp, prim::SinOp,
-                     prim::CosOp>(op);
-    cost = (inner + (heavy ? 12 : 1)) * factor;
+    cost = (inner + (prim::isTranscendental(op) ? 12 : 1)) * factor;
   }
   return known[value] = std::min(cost, 1e15);
 }
@@ -129,8 +127,7 @@ Value chooseKept(Value root, Block &block, bool lanes) {
   SmallVector<AffineExpr> sizes = prim::getSizes(root);
   for (Operation &op : block) {
     // What the element costs by itself: an exponential is worth a store and a load.
-    if (!isa<prim::ExpOp, prim::LogOp, prim::ErfOp, prim::TanhOp, prim::LogisticOp, prim::PowOp, prim::SinOp,
-             prim::CosOp, prim::Expm1Op, prim::Log1pOp>(op))
+    if (!prim::isTranscendental(&op))
       continue;
     Value value = op.getResult(0);
     SmallVector<AffineExpr> own = prim::getSizes(value);

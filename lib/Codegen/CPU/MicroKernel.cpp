@@ -30,7 +30,7 @@ public:
     int64_t steps = (limit - 1 - k.rows() * columns) / columns;
     unroll = steps >= kMostUnroll ? kMostUnroll : steps >= 2 ? 2 : 1;
     // A step of K has one line of 64 bytes for each panel; panels are contiguous.
-    fetchedLines = k.prefetch ? (unroll * k.panels + k.prefetchParts - 1) / k.prefetchParts : 0;
+    fetchedLines = k.prefetch ? ceilDiv(unroll * k.panels, k.prefetchParts) : 0;
   }
 
   void run() {

@@ -25,6 +25,9 @@ namespace tc::codegen {
 /// Columns of a panel of B: 64 bytes of f32, two vectors of AVX2 or one of AVX-512.
 inline constexpr int64_t kPanel = 16;
 
+inline int64_t ceilDiv(int64_t value, int64_t by) { return (value + by - 1) / by; }
+inline int64_t roundUp(int64_t value, int64_t to) { return ceilDiv(value, to) * to; }
+
 /// A number that may be known when code is made.
 struct Extent {
   Extent() = default;

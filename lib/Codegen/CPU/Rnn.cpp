@@ -27,8 +27,6 @@ using namespace tc::codegen;
 
 namespace {
 
-int64_t roundUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
-
 struct Problem {
   prim::RnnOp op;
   AffineExpr T, B;

@@ -14,8 +14,6 @@
 
 #include "CPU/Lines.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-
 using namespace mlir;
 using namespace tc;
 using namespace tc::codegen;
@@ -55,9 +53,7 @@ public:
     auto op = findYielded<prim::ScanOp>(region);
     Lines lines(op.getOperand(), op.getAxis());
     Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
-    auto narrow = dyn_cast<FloatType>(element);
-    bool widened = narrow && narrow.getWidth() < 32;
-    Type accumulator = widened ? Type(e.builder().getF32Type()) : element;
+    const Type accumulator = e.accumulatorOf(element);
     e.loop(begin, end, 1, [&](Index task) {
       lines.forEachOfTask(e, task, getParam(schedule, "block"), getParam(schedule, "lanes"), [&](LinePosition line) {
         bool isVector = !line.inner.isUniform();
@@ -66,16 +62,11 @@ public:
         e.loop(e.i64(0), length, 1, isVector ? e.broadcast(start) : start, [&](Index k, ValueRange carried) {
           Index position = op.getReverse() ? e.uniform(e.sub(last, k.base)) : k;
           SmallVector<Index> at = lines.at(e, line, position);
-          auto typed = [&](Type type) { return isVector ? Type(e.vectorOf(type)) : type; };
           Value value = e.emit(op.getOperand(), at);
           if (isVector)
             value = e.broadcast(value);
-          if (widened)
-            value = arith::ExtFOp::create(e.builder(), e.loc(), typed(accumulator), value);
-          Value sum = e.combine(op.getKind(), accumulator, carried[0], value);
-          Value out = op.getExclusive() ? carried[0] : sum;
-          if (widened)
-            out = arith::TruncFOp::create(e.builder(), e.loc(), typed(element), out);
+          Value sum = e.combine(op.getKind(), accumulator, carried[0], e.toAccumulator(value));
+          Value out = e.fromAccumulator(op.getExclusive() ? carried[0] : sum, element);
           e.store(out, e.output(0), element, prim::getSizes(op.getResult()), at);
           return SmallVector<Value>{sum};
         });

@@ -100,17 +100,8 @@ private:
       value = e.broadcast(value);
     if (p.kind) {
       Value old = e.loadAt(e.output(0), p.element(), offset);
-      auto narrow = dyn_cast<FloatType>(p.element());
-      bool widened = narrow && narrow.getWidth() < 32;
-      auto typed = [&](Type type) { return isa<VectorType>(value.getType()) ? Type(e.vectorOf(type)) : type; };
-      Type accumulator = widened ? Type(b.getF32Type()) : p.element();
-      if (widened) {
-        old = arith::ExtFOp::create(b, e.loc(), typed(accumulator), old);
-        value = arith::ExtFOp::create(b, e.loc(), typed(accumulator), value);
-      }
-      value = e.combine(*p.kind, accumulator, old, value);
-      if (widened)
-        value = arith::TruncFOp::create(b, e.loc(), typed(p.element()), value);
+      Value sum = e.combine(*p.kind, e.accumulatorOf(p.element()), e.toAccumulator(old), e.toAccumulator(value));
+      value = e.fromAccumulator(sum, p.element());
     }
     e.storeAt(value, e.output(0), p.element(), offset);
   }

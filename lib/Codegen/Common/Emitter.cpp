@@ -1114,8 +1114,25 @@ bool isNarrow(Type type) {
 }
 } // namespace
 
+Type Emitter::accumulatorOf(Type elementType) { return isNarrow(elementType) ? Type(b.getF32Type()) : elementType; }
+
+Value Emitter::toAccumulator(Value value) {
+  Type type = value.getType();
+  if (!isNarrow(getElementTypeOrSelf(type)))
+    return value;
+  Type wide = isa<VectorType>(type) ? Type(vectorOf(b.getF32Type())) : b.getF32Type();
+  return arith::ExtFOp::create(b, location, wide, value);
+}
+
+Value Emitter::fromAccumulator(Value value, Type elementType) {
+  if (!isNarrow(elementType))
+    return value;
+  Type narrow = isa<VectorType>(value.getType()) ? Type(vectorOf(elementType)) : elementType;
+  return arith::TruncFOp::create(b, location, narrow, value);
+}
+
 Value Emitter::neutral(prim::ReduceKind kind, Type elementType) {
-  Type type = isNarrow(elementType) ? Type(b.getF32Type()) : valueType(elementType);
+  Type type = valueType(accumulatorOf(elementType));
   TypedAttr attr;
   if (auto f = dyn_cast<FloatType>(type)) {
     double value = kind == prim::ReduceKind::Sum    ? 0.0
@@ -1190,20 +1207,13 @@ Value Emitter::reduceLanes(prim::ReduceKind kind, Type elementType, Value vector
 
 Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<AffineExpr> extents, bool lanes,
                              llvm::function_ref<Value(ArrayRef<Index>)> element) {
-  bool narrow = isNarrow(elementType);
-  Value start = neutral(kind, elementType);
-  auto widen = [&](Value value) -> Value {
-    if (!narrow)
-      return value;
-    Type wide = isa<VectorType>(value.getType()) ? Type(vectorOf(b.getF32Type())) : b.getF32Type();
-    return arith::ExtFOp::create(b, location, wide, value);
-  };
-  Type accumulator = narrow ? Type(b.getF32Type()) : elementType;
+  const Value start = neutral(kind, elementType);
+  const Type accumulator = accumulatorOf(elementType);
   constexpr int64_t kUnroll = 4;
   std::function<SmallVector<Value>(unsigned, SmallVector<Index>, SmallVector<Value>)> nest =
       [&](unsigned dim, SmallVector<Index> at, SmallVector<Value> acc) -> SmallVector<Value> {
     if (dim == extents.size()) {
-      Value value = widen(element(at));
+      Value value = toAccumulator(element(at));
       if (isa<VectorType>(acc[0].getType()))
         value = broadcast(value);
       acc[0] = combine(kind, accumulator, acc[0], value);
@@ -1227,7 +1237,7 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
             scopes.back().mask = on;
             SmallVector<Index> inner = at;
             inner.push_back(contiguous(iv));
-            Value value = broadcast(widen(element(inner)));
+            Value value = broadcast(toAccumulator(element(inner)));
             if (on)
               value = arith::SelectOp::create(b, location, on, value, broadcast(neutral(kind, elementType)));
             SmallVector<Value> next = llvm::to_vector(carried);
@@ -1247,7 +1257,7 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
         for (int64_t u = 0; u < kUnroll; ++u) {
           SmallVector<Index> inner = at;
           inner.push_back(contiguous(addIndex(iv, constant(u * w))));
-          next.push_back(combine(kind, accumulator, carried[u], broadcast(widen(element(inner)))));
+          next.push_back(combine(kind, accumulator, carried[u], broadcast(toAccumulator(element(inner)))));
         }
         return next;
       });
@@ -1261,7 +1271,7 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
           scopes.back().mask = on;
           SmallVector<Index> inner = at;
           inner.push_back(contiguous(iv));
-          Value value = broadcast(widen(element(inner)));
+          Value value = broadcast(toAccumulator(element(inner)));
           value = arith::SelectOp::create(b, location, on, value, broadcast(start));
           SmallVector<Value> next = llvm::to_vector(carried);
           next[0] = combine(kind, accumulator, carried[0], value);
@@ -1283,10 +1293,7 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
     if (team)
       total = team->across(kind, accumulator, total);
   }
-  if (narrow)
-    total = arith::TruncFOp::create(
-        b, location, isa<VectorType>(total.getType()) ? Type(vectorOf(elementType)) : elementType, total);
-  return total;
+  return fromAccumulator(total, elementType);
 }
 
 Value Emitter::emitReduce(prim::ReduceOp op, ArrayRef<Index> at) {
@@ -1307,8 +1314,7 @@ Value Emitter::emitReduce(prim::ReduceOp op, ArrayRef<Index> at) {
     return emitReduction(op.getKind(), element, extents, /*lanes=*/true,
                          [&](ArrayRef<Index> reduced) { return emit(op.getOperand(), position(reduced)); });
   // Lanes lie along a kept dim: one accumulator vector, plain loops over the reduced dims.
-  bool narrow = isNarrow(element);
-  Type accumulator = narrow ? Type(b.getF32Type()) : element;
+  const Type accumulator = accumulatorOf(element);
   Value start = neutral(op.getKind(), element);
   if (lanesOutside)
     start = broadcast(start);
@@ -1318,9 +1324,7 @@ Value Emitter::emitReduce(prim::ReduceOp op, ArrayRef<Index> at) {
       Value value = emit(op.getOperand(), position(reduced));
       if (lanesOutside)
         value = broadcast(value);
-      if (narrow)
-        value = arith::ExtFOp::create(b, location, lanesOutside ? Type(vectorOf(accumulator)) : accumulator, value);
-      return combine(op.getKind(), accumulator, acc, value);
+      return combine(op.getKind(), accumulator, acc, toAccumulator(value));
     }
     return loop(i64(0), size(extents[dim]), 1, ValueRange{acc}, [&](Index iv, ValueRange carried) {
       SmallVector<Index> inner = reduced;
@@ -1328,10 +1332,7 @@ Value Emitter::emitReduce(prim::ReduceOp op, ArrayRef<Index> at) {
       return SmallVector<Value>{nest(dim + 1, inner, carried[0])};
     })[0];
   };
-  Value total = nest(0, {}, start);
-  if (narrow)
-    total = arith::TruncFOp::create(b, location, lanesOutside ? Type(vectorOf(element)) : element, total);
-  return total;
+  return fromAccumulator(nest(0, {}, start), element);
 }
 
 Value Emitter::emitArgReduce(prim::ArgReduceOp op, ArrayRef<Index> at) {
@@ -1346,15 +1347,10 @@ Value Emitter::emitArgReduce(prim::ArgReduceOp op, ArrayRef<Index> at) {
     full.insert(full.begin() + axis, index);
     return full;
   };
-  auto widen = [&](Value value) -> Value {
-    if (!isNarrow(element))
-      return value;
-    return arith::ExtFOp::create(b, location, lanes ? Type(vectorOf(b.getF32Type())) : b.getF32Type(), value);
-  };
   bool isMax = op.getKind() == prim::ReduceKind::Max;
-  Value first = widen(shape(emit(op.getOperand(), position(constant(0)))));
+  Value first = toAccumulator(shape(emit(op.getOperand(), position(constant(0)))));
   auto results = loop(i64(1), size(in[axis]), 1, ValueRange{first, shape(i64(0))}, [&](Index iv, ValueRange carried) {
-    Value value = widen(shape(emit(op.getOperand(), position(iv))));
+    Value value = toAccumulator(shape(emit(op.getOperand(), position(iv))));
     Value better;
     if (isa<FloatType>(element)) {
       // An unordered comparison also replaces by a NaN; a NaN held stays unless the last index is wanted.
@@ -1565,8 +1561,8 @@ Value Emitter::emitWindow(prim::WindowReduceOp op, ArrayRef<Index> at) {
   auto in = prim::getSizes(op.getOperand());
   unsigned spatial = op.getWindow().size();
   Type element = elementOf(op.getResult());
-  bool narrow = isNarrow(element), lanes = anyLanes(at);
-  Type accumulator = narrow ? Type(b.getF32Type()) : element;
+  const bool lanes = anyLanes(at);
+  const Type accumulator = accumulatorOf(element);
   Value nothing = neutral(op.getKind(), element);
   Value start = lanes ? broadcast(nothing) : nothing;
   std::function<Value(unsigned, SmallVector<Index>, Value)> nest = [&](unsigned dim, SmallVector<Index> taps,
@@ -1598,11 +1594,7 @@ Value Emitter::emitWindow(prim::WindowReduceOp op, ArrayRef<Index> at) {
       source.push_back(at.back());
       auto read = [&]() -> Value {
         Value value = emit(op.getOperand(), source);
-        if (lanes)
-          value = broadcast(value);
-        if (narrow)
-          value = arith::ExtFOp::create(b, location, lanes ? Type(vectorOf(accumulator)) : accumulator, value);
-        return value;
+        return toAccumulator(lanes ? broadcast(value) : value);
       };
       Value value = inside ? emitGuarded(inside, accumulator, nothing, lanes, read) : read();
       return combine(op.getKind(), accumulator, acc, value);
@@ -1621,8 +1613,5 @@ Value Emitter::emitWindow(prim::WindowReduceOp op, ArrayRef<Index> at) {
       return SmallVector<Value>{nest(dim + 1, inner, carried[0])};
     })[0];
   };
-  Value total = nest(0, {}, start);
-  if (narrow)
-    total = arith::TruncFOp::create(b, location, lanes ? Type(vectorOf(element)) : element, total);
-  return total;
+  return fromAccumulator(nest(0, {}, start), element);
 }

@@ -203,6 +203,11 @@ public:
   /// Neutral element and combination of a reduction on the value type of `elementType`.
   mlir::Value neutral(prim::ReduceKind kind, mlir::Type elementType);
   mlir::Value combine(prim::ReduceKind kind, mlir::Type elementType, mlir::Value a, mlir::Value b);
+  /// The type that values of `elementType` are combined in: f32 for narrower floats.
+  mlir::Type accumulatorOf(mlir::Type elementType);
+  /// A value (scalar or vector) as its accumulator, and back as an `elementType`.
+  mlir::Value toAccumulator(mlir::Value value);
+  mlir::Value fromAccumulator(mlir::Value value, mlir::Type elementType);
   /// Combines the lanes of a vector.
   mlir::Value reduceLanes(prim::ReduceKind kind, mlir::Type elementType, mlir::Value vector);
 

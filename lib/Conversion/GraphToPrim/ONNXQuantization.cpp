@@ -113,25 +113,20 @@ Value saturateTo(PrimBuilder &b, Value q, Value zeroPoint, Type to) {
   return b.convert(b.convert(q, b.getI32Type()), to);
 }
 
+/// The element type that attribute `name` tells; `otherwise` where it is absent or 0.
+FailureOr<Type> elementTypeOr(NodeContext &ctx, StringRef name, Type otherwise) {
+  return ctx.getInt(name, 0) ? readElementType(ctx, name, 0) : FailureOr<Type>(otherwise);
+}
+
 LogicalResult quantizeLinear(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value x = ctx.operand(0), scale = ctx.operand(1), zeroPoint = ctx.operand(2);
-  Type to = b.getIntegerType(8, /*isSigned=*/false);
-  if (zeroPoint)
-    to = b.elementOf(zeroPoint);
-  else if (ctx.getInt("output_dtype", 0)) {
-    FailureOr<Type> given = readElementType(ctx, "output_dtype", 0);
-    if (failed(given))
-      return failure();
-    to = *given;
-  }
-  Type compute = arithmeticType(b, b.elementOf(scale));
-  if (ctx.getInt("precision", 0)) {
-    FailureOr<Type> given = readElementType(ctx, "precision", 0);
-    if (failed(given))
-      return failure();
-    compute = *given;
-  }
+  FailureOr<Type> target = zeroPoint ? FailureOr<Type>(b.elementOf(zeroPoint))
+                                     : elementTypeOr(ctx, "output_dtype", b.getIntegerType(8, /*isSigned=*/false)),
+                  precision = elementTypeOr(ctx, "precision", arithmeticType(b, b.elementOf(scale)));
+  if (failed(target) || failed(precision))
+    return failure();
+  const Type to = *target, compute = *precision;
   if (!isa<FloatType>(compute))
     return ctx.invalid("y_scale must have a float element type, but is " + describe(scale));
   FailureOr<Value> spread = spreadParameter(ctx, scale, getSizes(x)), offset = Value();
@@ -158,13 +153,10 @@ Value subtractZeroPoint(PrimBuilder &b, Value x, Value zeroPoint) {
 LogicalResult dequantizeLinear(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value x = ctx.operand(0), scale = ctx.operand(1), zeroPoint = ctx.operand(2);
-  Type to = arithmeticType(b, b.elementOf(scale));
-  if (ctx.getInt("output_dtype", 0)) {
-    FailureOr<Type> given = readElementType(ctx, "output_dtype", 0);
-    if (failed(given))
-      return failure();
-    to = *given;
-  }
+  FailureOr<Type> target = elementTypeOr(ctx, "output_dtype", arithmeticType(b, b.elementOf(scale)));
+  if (failed(target))
+    return failure();
+  const Type to = *target;
   if (!isa<FloatType>(to))
     return ctx.invalid("x_scale must have a float element type, but is " + describe(scale));
   FailureOr<Value> spread = spreadParameter(ctx, scale, getSizes(x)), offset = Value();

@@ -146,29 +146,30 @@ NodeHandler cumulate(ReduceKind kind) {
   return [kind](NodeContext &ctx) -> LogicalResult {
     PrimBuilder &b = ctx.b;
     Value x = ctx.operand(0);
-    const int64_t rank = b.rankOf(x);
-    auto along = [&](int64_t axis) -> Value {
-      return ScanOp::create(b, x.getType(), kind, x, axis, ctx.getInt("exclusive", 0) != 0,
+    auto along = [&](Value v, int64_t axis) -> Value {
+      return ScanOp::create(b, v.getType(), kind, v, axis, ctx.getInt("exclusive", 0) != 0,
                             ctx.getInt("reverse", 0) != 0);
     };
     auto type = b.typeOf(ctx.operand(1));
     if (!type.hasStaticShape() || type.getNumElements() != 1 || !isa<IntegerType>(type.getElementType()))
       return ctx.invalid("axis must be one integer, but is " + describe(ctx.operand(1)));
     if (std::optional<SmallVector<int64_t>> given = ctx.constantInts(ctx.operand(1))) {
-      FailureOr<int64_t> axis = ctx.axis(given->front(), rank);
-      return failed(axis) ? failure() : ctx.result(along(*axis));
+      FailureOr<int64_t> axis = ctx.axis(given->front(), b.rankOf(x));
+      return failed(axis) ? failure() : ctx.result(along(x, *axis));
     }
-    // An axis that only the run knows: every one is computed, its own is taken.
-    FailureOr<AxisList> list = AxisList::get(ctx, b.reshape(ctx.operand(1), {b.size(1)}), rank);
-    if (failed(list))
-      return failure();
-    Value isAxis = list->spread(b.constantI64s({1}), b.constantI64s(SmallVector<int64_t>(rank, 0)));
-    Value result = x;
-    for (int64_t d = 0; d < rank; ++d) {
-      Value here = b.compare(CompareKind::NE, b.take(isAxis, 0, d), 0);
-      result = b.select(b.broadcastTo(here, getSizes(x)), along(d), result);
+    // An axis that only the run knows: the dims before it, its own, those after it.
+    Sizes sizes = getSizes(x), split;
+    if (sizes.empty())
+      return ctx.invalid("has no axis to go along, as its operand is " + describe(x));
+    Value extents = b.sizesValue(sizes), dims = b.iota(b.getI64Type(), getSizes(extents), 0);
+    Value axis = b.reshape(b.convert(ctx.operand(1), b.getI64Type()), {});
+    axis = b.select(b.compare(CompareKind::LT, axis, 0), b.binary<AddOp>(axis, b.rankOf(x)), axis);
+    axis = b.broadcastTo(axis, getSizes(dims));
+    for (CompareKind part : {CompareKind::LT, CompareKind::EQ, CompareKind::GT}) {
+      Value own = b.select(b.compare(part, dims, axis), extents, b.splatLike(extents, 1));
+      split.push_back(b.bindSymbol("axis", b.reduce(ReduceKind::Prod, own, {0}), 0, INT64_MAX));
     }
-    return ctx.result(result);
+    return ctx.result(b.reshape(along(b.reshape(x, split), 1), sizes));
   };
 }
 

@@ -49,7 +49,7 @@ public:
     for (const Axis &axis : axes) {
       Value at = coordinate(axis);
       if (nearest)
-        x = GatherOp::create(b, x, clampIndex(round(at), axis), axis.dim);
+        x = GatherOp::create(b, x, emitClampedIndex(b, round(at), axis.in), axis.dim);
       else if (options.antialias)
         x = contract(x, axis, matrix(at, axis));
       else
@@ -112,24 +112,12 @@ private:
     return b.unary<CeilOp>(b.binary<SubOp>(at, 0.5));
   }
 
-  Value clampIndex(Value at, const Axis &axis) {
-    Value index = b.convert(at, b.getI64Type());
-    Value last = b.broadcastTo(b.sizeValue(simplifySize(axis.in - 1)), getSizes(index));
-    return b.min(b.binary<MaxOp>(index, 0), last);
-  }
-
   /// The interpolation kernel at a distance.
   Value kernel(Value distance) {
     Value x = b.unary<AbsOp>(distance);
     if (options.mode == "linear")
       return b.binary<MaxOp>(b.sub(b.splatLike(x, 1), x), 0);
-    double a = options.cubicA;
-    auto polynomial = [&](double c3, double c2, double c1, double c0) {
-      Value v = b.binary<AddOp>(b.binary<MulOp>(x, c3), c2);
-      v = b.binary<AddOp>(b.mul(v, x), c1);
-      return b.binary<AddOp>(b.mul(v, x), c0);
-    };
-    Value inner = polynomial(a + 2, -(a + 3), 0, 1), outer = polynomial(a, -5 * a, 8 * a, -4 * a);
+    Value inner = emitCubicWeight(b, x, options.cubicA, true), outer = emitCubicWeight(b, x, options.cubicA, false);
     Value rest = b.select(b.compare(CompareKind::LT, x, 2), outer, b.splatLike(x, 0));
     return b.select(b.compare(CompareKind::LE, x, 1), inner, rest);
   }
@@ -155,7 +143,7 @@ private:
     for (auto [position, weight] : taps) {
       if (total)
         weight = b.div(weight, total);
-      Value value = GatherOp::create(b, x, clampIndex(position, axis), axis.dim);
+      Value value = GatherOp::create(b, x, emitClampedIndex(b, position, axis.in), axis.dim);
       value = b.mul(value, b.broadcastInDims(b.convert(weight, b.elementOf(x)), getSizes(value), {axis.dim}));
       sum = sum ? b.add(sum, value) : value;
     }

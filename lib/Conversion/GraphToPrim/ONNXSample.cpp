@@ -57,12 +57,7 @@ private:
   Value kernel(Value x, int64_t offset) {
     if (mode == "linear")
       return b.sub(b.splatLike(x, 1), x);
-    constexpr double a = -0.75; // Keys, "Cubic convolution interpolation for digital image processing"
-    bool inner = offset == 0 || offset == 1;
-    double c3 = inner ? a + 2 : a, c2 = inner ? -(a + 3) : -5 * a, c1 = inner ? 0 : 8 * a, c0 = inner ? 1 : -4 * a;
-    Value v = b.binary<AddOp>(b.binary<MulOp>(x, c3), c2);
-    v = b.binary<AddOp>(b.mul(v, x), c1);
-    return b.binary<AddOp>(b.mul(v, x), c0);
+    return emitCubicWeight(b, x, /*a=*/-0.75, /*inner=*/offset == 0 || offset == 1);
   }
 
   /// Mirrored at the borders until it lies between them.
@@ -86,9 +81,7 @@ private:
     if (padding == "zeros")
       tap.inside = b.binary<AndOp>(b.compare(CompareKind::GE, position, 0),
                                    b.compare(CompareKind::LT, position, like(position, size)));
-    Value index = b.convert(position, b.getI64Type());
-    Value last = b.broadcastTo(b.sizeValue(simplifySize(size - 1)), getSizes(index));
-    tap.index = b.min(b.binary<MaxOp>(index, 0), last);
+    tap.index = emitClampedIndex(b, position, size);
     return tap;
   }
 

@@ -169,3 +169,16 @@ FailureOr<Value> tc::broadcastAlong(NodeContext &ctx, Value v, int64_t axis, Siz
     return failure();
   return ctx.b.broadcastInDims(v, sizes, {axis});
 }
+
+Value tc::emitClampedIndex(PrimBuilder &b, Value at, AffineExpr size) {
+  Value index = b.convert(at, b.getI64Type());
+  Value last = b.broadcastTo(b.sizeValue(simplifySize(size - 1)), getSizes(index));
+  return b.min(b.binary<MaxOp>(index, 0), last);
+}
+
+Value tc::emitCubicWeight(PrimBuilder &b, Value distance, double a, bool inner) {
+  const double c3 = inner ? a + 2 : a, c2 = inner ? -(a + 3) : -5 * a, c1 = inner ? 0 : 8 * a, c0 = inner ? 1 : -4 * a;
+  Value v = b.binary<AddOp>(b.binary<MulOp>(distance, c3), c2);
+  v = b.binary<AddOp>(b.mul(v, distance), c1);
+  return b.binary<AddOp>(b.mul(v, distance), c0);
+}

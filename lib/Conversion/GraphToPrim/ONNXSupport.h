@@ -36,6 +36,12 @@ mlir::FailureOr<mlir::Value> broadcastAlong(NodeContext &ctx, mlir::Value v, int
 mlir::Value castElements(PrimBuilder &b, mlir::Value x, mlir::Type to, bool saturate = true,
                          llvm::StringRef roundMode = "up");
 
+/// The numbers `at` as i64 indices into a dim of `size`, the nearest one inside for those outside.
+mlir::Value emitClampedIndex(PrimBuilder &b, mlir::Value at, mlir::AffineExpr size);
+/// Cubic convolution's weight at `distance` >= 0: in [0, 1] with `inner`, else in [1, 2]. Source: Keys, "Cubic
+/// convolution interpolation for digital image processing", with the coefficient `a`.
+mlir::Value emitCubicWeight(PrimBuilder &b, mlir::Value distance, double a, bool inner);
+
 /// The product as MatMul says, of operands of one element type.
 mlir::FailureOr<mlir::Value> emitMatMul(NodeContext &ctx, mlir::Value lhs, mlir::Value rhs);
 /// The convolution [N, C, ..] x [O, C / group, ..] that the node's attributes say; `bias` [O] may be null.

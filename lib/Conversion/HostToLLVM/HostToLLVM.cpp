@@ -310,8 +310,7 @@ PlaceAttr ProgramBuilder::placeOf(Value value) {
 }
 
 Value ProgramBuilder::address(Value value) {
-  while (prim::isView(value.getDefiningOp()))
-    value = value.getDefiningOp()->getOperand(0);
+  value = prim::getViewSource(value);
   PlaceAttr place = placeOf(value);
   Value base;
   switch (place.getKind()) {
@@ -757,9 +756,7 @@ void ProgramBuilder::emitWhile(prim::WhileOp op, LogicalResult &result) {
       copy(address(to), address(from), size(getSizeBytes(to.getType())));
   SmallVector<Value> memory;
   for (unsigned i : dynamic) {
-    Value from = yielded[i];
-    while (auto reshape = from.getDefiningOp<prim::ReshapeOp>())
-      from = reshape.getOperand();
+    Value from = prim::getViewSource(yielded[i]);
     bool local = from.getParentBlock() == &body && (isa<OpResult>(from) || from == body.getArgument(i + 1));
     Value own = local ? dynamicMemory.lookup(from) : Value();
     // What the iteration made for this value alone is handed on; anything else is copied.

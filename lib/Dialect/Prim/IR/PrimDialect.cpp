@@ -280,6 +280,11 @@ RankedTensorType tc::prim::withElementType(Type type, Type elementType) {
   return RankedTensorType::get(tensor.getShape(), elementType, tensor.getEncoding());
 }
 
+bool tc::prim::isTranscendental(Operation *op) {
+  return isa<ExpOp, Expm1Op, LogOp, Log1pOp, SinOp, CosOp, TanOp, AsinOp, AcosOp, AtanOp, SinhOp, CoshOp, TanhOp,
+             AsinhOp, AcoshOp, AtanhOp, ErfOp, LogisticOp, PowOp, Atan2Op>(op);
+}
+
 bool tc::prim::isNarrowElement(Type elementType) {
   unsigned width = elementType.isIntOrFloat() ? elementType.getIntOrFloatBitWidth() : 64;
   return isa<FloatType>(elementType) ? width <= 8 : width == 2 || width == 4;

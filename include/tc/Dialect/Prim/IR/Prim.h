@@ -80,6 +80,15 @@ std::pair<int64_t, int64_t> getSizeBounds(mlir::AffineExpr expr, mlir::ArrayAttr
 
 /// Whether `op` only gives its operand's memory another type.
 inline bool isView(mlir::Operation *op) { return mlir::isa_and_nonnull<ReshapeOp, StorageOp>(op); }
+/// The value whose memory `value` is, through any number of views.
+inline mlir::Value getViewSource(mlir::Value value) {
+  while (isView(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
+/// Whether an element of the pointwise op is a function of the operands that takes tens of instructions.
+bool isTranscendental(mlir::Operation *op);
 
 } // namespace tc::prim
 
