@@ -114,11 +114,11 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     return;
   }
   case Phase::Fuse: {
-    // The CPU code generator takes attention whole; the others are fused as primitives.
-    prim::DecomposeCompositesPassOptions decompose;
-    if (options.device == "cpu" && options.fuse)
-      decompose.keep = {"attention"};
-    manager.addNestedPass<func::FuncOp>(prim::createDecomposeCompositesPass(decompose));
+    // Without fusion, attention is compared in its parts.
+    auto takesWhole = [device = std::string(options.device), fuse = bool(options.fuse)](Operation *op) {
+      return (fuse || !isa<prim::AttentionOp>(op)) && codegen::takesWhole(device, op);
+    };
+    manager.addNestedPass<func::FuncOp>(prim::createDecomposeCompositesPass(takesWhole));
     manager.addNestedPass<func::FuncOp>(prim::createExpandNarrowTypesPass());
     manager.addPass(createCSEPass());
     FusePassOptions fuse;

@@ -23,7 +23,7 @@ WAYS = ["static", "dynamic", "constant"]
 
 # Inputs whose length fixes a rank, an axis list or a count of outputs: (operator, operand number).
 RANK_OPERANDS = {
-    ("AffineGrid", 1), ("CenterCropPad", 1), ("Col2Im", 1), ("Col2Im", 2), ("ConstantOfShape", 0), ("DFT", 2), ("Expand", 1), ("Pad", 1), ("Pad", 3),
+    ("AffineGrid", 1), ("CenterCropPad", 1), ("Col2Im", 1), ("Col2Im", 2), ("ConstantOfShape", 0), ("DFT", 2), ("Expand", 1), ("MaxUnpool", 2), ("Pad", 1), ("Pad", 3),
     ("Reshape", 1), ("Resize", 1), ("Resize", 2), ("Resize", 3), ("Slice", 1), ("Slice", 2), ("Slice", 3), ("Slice", 4), ("Split", 1),
     ("Squeeze", 1), ("Tile", 1), ("Unsqueeze", 1), ("Upsample", 1),
     *((f"Reduce{kind}", 1) for kind in ["L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"]),

@@ -30,6 +30,9 @@ struct CpuVariant {
 /// unknown.
 std::optional<CpuVariant> resolveCpuVariant(llvm::StringRef name);
 
+/// Whether a code generator of `device` has code for this composite op of prim, with its element types and sizes.
+bool takesWhole(llvm::StringRef device, mlir::Operation *composite);
+
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "tc/Codegen/Passes.h.inc"

@@ -47,10 +47,7 @@ struct Problem {
   static int64_t stride(int64_t columns) { return roundUp(columns, 16) + 16; }
 };
 
-std::optional<Problem> analyze(kernel::RegionOp region) {
-  auto op = dyn_cast_or_null<prim::AttentionOp>(findAnchor(region));
-  if (!op)
-    return std::nullopt;
+std::optional<Problem> analyze(prim::AttentionOp op) {
   for (Value operand : op->getOperands())
     if (!cast<RankedTensorType>(operand.getType()).getElementType().isF32())
       return std::nullopt;
@@ -68,6 +65,11 @@ std::optional<Problem> analyze(kernel::RegionOp region) {
   p.D = *d;
   p.E = *e;
   return p;
+}
+
+std::optional<Problem> analyze(kernel::RegionOp region) {
+  auto op = dyn_cast_or_null<prim::AttentionOp>(findAnchor(region));
+  return op ? analyze(op) : std::nullopt;
 }
 
 /// Offsets in floats of the parts of a worker's scratch.
@@ -94,6 +96,11 @@ struct Layout {
 class AttentionGenerator final : public Generator {
 public:
   StringRef strategy() const override { return "attention"; }
+
+  bool takesWhole(Operation *composite) const override {
+    auto op = dyn_cast<prim::AttentionOp>(composite);
+    return op && analyze(op).has_value();
+  }
 
   FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
     std::optional<Problem> p = analyze(region);

@@ -39,10 +39,7 @@ struct Problem {
   int64_t weightFloats() const { return gates * panels() * panelFloats(); }
 };
 
-std::optional<Problem> analyze(kernel::RegionOp region) {
-  auto op = dyn_cast_or_null<prim::RnnOp>(findAnchor(region));
-  if (!op)
-    return std::nullopt;
+std::optional<Problem> analyze(prim::RnnOp op) {
   for (Value operand : op->getOperands().drop_back())
     if (!cast<RankedTensorType>(operand.getType()).getElementType().isF32())
       return std::nullopt;
@@ -57,6 +54,11 @@ std::optional<Problem> analyze(kernel::RegionOp region) {
   p.H = *h;
   p.gates = op.getKind() == prim::RnnKind::LSTM ? 4 : op.getKind() == prim::RnnKind::GRU ? 3 : 1;
   return p;
+}
+
+std::optional<Problem> analyze(kernel::RegionOp region) {
+  auto op = dyn_cast_or_null<prim::RnnOp>(findAnchor(region));
+  return op ? analyze(op) : std::nullopt;
 }
 
 /// The epilogues of the three results; failure if outputs are not covered exactly once.
@@ -312,6 +314,11 @@ private:
 class RnnGenerator final : public Generator {
 public:
   StringRef strategy() const override { return "rnn"; }
+
+  bool takesWhole(Operation *composite) const override {
+    auto op = dyn_cast<prim::RnnOp>(composite);
+    return op && analyze(op).has_value();
+  }
 
   FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
                                          llvm::function_ref<bool(unsigned)> isConstant) const override {

@@ -6,6 +6,8 @@
 
 #include "Common/Generators.h"
 
+#include "tc/Codegen/Passes.h"
+
 using namespace tc;
 using namespace tc::codegen;
 
@@ -30,6 +32,10 @@ const Generator *tc::codegen::lookupGenerator(llvm::StringRef strategy) {
       if (generator->strategy() == strategy)
         return generator;
   return nullptr;
+}
+
+bool tc::codegen::takesWhole(llvm::StringRef device, mlir::Operation *composite) {
+  return llvm::any_of(allGenerators(device), [&](const Generator *g) { return g->takesWhole(composite); });
 }
 
 int64_t tc::codegen::getParam(kernel::ScheduleAttr schedule, llvm::StringRef name, int64_t otherwise) {

@@ -45,6 +45,8 @@ class Generator {
 public:
   virtual ~Generator() = default;
   virtual llvm::StringRef strategy() const = 0;
+  /// Whether it has code for this composite op, as an anchor of a region; others are decomposed before.
+  virtual bool takesWhole(mlir::Operation *composite) const { return false; }
   /// The schedule for this region, or failure if this strategy can't take it. `isConstant(i)`: input i is a constant.
   virtual mlir::FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
                                                        llvm::function_ref<bool(unsigned)> isConstant) const = 0;

@@ -50,6 +50,7 @@ public:
     regions.push_back(std::make_unique<Region>());
     return *regions.back();
   }
+  int64_t takeStream() override { return streams++; }
   bool hasFailed() const { return failedNodes > 0; }
 
 private:
@@ -77,7 +78,7 @@ private:
   llvm::DenseMap<Value, Value> values;
   llvm::StringMap<AffineExpr> namedSizes;
   DictionaryAttr parameters;
-  int64_t failedNodes = 0, callDepth = 0;
+  int64_t failedNodes = 0, callDepth = 0, streams = 0;
   /// Symbols from this one on depend on data.
   unsigned inputSymbols = 0;
   /// Position of a reason in report.unsupported, and where it was met first.

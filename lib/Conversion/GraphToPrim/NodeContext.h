@@ -37,6 +37,8 @@ public:
   /// An empty region to build in. What is not moved into an op is kept until the conversion ends, as values are
   /// remembered.
   virtual mlir::Region &newRegion() = 0;
+  /// A number that no other node of the model gets: 0, 1, ... in the order of conversion.
+  virtual int64_t takeStream() = 0;
 };
 
 class NodeContext {
@@ -66,6 +68,7 @@ public:
   /// The subgraph of this name, or null.
   mlir::Region *region(llvm::StringRef name) { return op.getGraph(name); }
   mlir::Region &newRegion() { return regions.newRegion(); }
+  int64_t takeStream() { return regions.takeStream(); }
   mlir::FailureOr<llvm::SmallVector<mlir::Value>> convertRegion(mlir::Region &region, mlir::ValueRange arguments) {
     return regions.convertRegion(region, arguments);
   }

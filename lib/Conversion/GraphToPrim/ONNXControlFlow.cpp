@@ -225,55 +225,35 @@ FailureOr<SmallVector<int64_t>> intsFor(NodeContext &ctx, StringRef name, int64_
   return values;
 }
 
-/// A loop over the slices of its scan inputs; what it yields for each becomes a slice of a result.
-LogicalResult scan(NodeContext &ctx) {
+/// What a Scan loops over: slices of its inputs along dims of their own, from the first or the last on.
+struct ScanLoop {
+  Region *graph;
+  SmallVector<Value> states, inputs;
+  SmallVector<int64_t> inputAxes, inputDirections, outputDirections;
+  AffineExpr length;
+  /// 0-D i64: how many slices to take, at most `length`; null: all.
+  Value trips;
+};
+
+/// The final states, then each output with its slices along dim 0.
+FailureOr<SmallVector<Value>> emitScan(NodeContext &ctx, const ScanLoop &scan) {
   PrimBuilder &b = ctx.b;
   Type i64 = b.getI64Type(), i1 = b.getI1Type();
-  Region *graph = ctx.region("body");
-  int64_t inputCount = ctx.getInt("num_scan_inputs", 0), operandCount = ctx.numOperands();
-  int64_t stateCount = operandCount - inputCount;
-  if (ctx.opset() < 9)
-    return ctx.unsupported("is not supported; supported: opset 9 and later");
-  if (!graph || inputCount < 1 || stateCount < 0 || int64_t(graph->front().getNumArguments()) != operandCount)
-    return ctx.invalid("the body does not take the operands' states and slices");
-  int64_t outputCount = int64_t(graph->front().getTerminator()->getNumOperands()) - stateCount;
-  if (outputCount < 0)
-    return ctx.invalid("the body yields too few values");
-  auto inputAxes = intsFor(ctx, "scan_input_axes", inputCount, 0),
-       inputDirections = intsFor(ctx, "scan_input_directions", inputCount, 0),
-       outputAxes = intsFor(ctx, "scan_output_axes", outputCount, 0),
-       outputDirections = intsFor(ctx, "scan_output_directions", outputCount, 0);
-  if (failed(inputAxes) || failed(inputDirections) || failed(outputAxes) || failed(outputDirections))
-    return failure();
-  SmallVector<Value> states(ctx.allOperands().take_front(stateCount)), inputs;
-  AffineExpr length;
-  for (int64_t i = 0; i < inputCount; ++i) {
-    Value v = ctx.operand(stateCount + i);
-    FailureOr<int64_t> axis = ctx.axis((*inputAxes)[i], b.rankOf(v));
-    if (failed(axis))
-      return failure();
-    (*inputAxes)[i] = *axis;
-    AffineExpr size = getSizes(v)[*axis];
-    if (!length)
-      length = size;
-    if (failed(ctx.requireEqual(size, length, "scan inputs of equal lengths")))
-      return failure();
-    inputs.push_back(v);
-  }
-
+  int64_t stateCount = scan.states.size(), outputCount = scan.outputDirections.size();
   Region &body = ctx.newRegion();
-  SmallVector<Value> starts(states);
-  SmallVector<Type> types(ValueRange(states).getTypes());
+  SmallVector<Value> starts(scan.states);
+  SmallVector<Type> types(ValueRange(scan.states).getTypes());
   {
     OpBuilder::InsertionGuard guard(b);
     Block *before = b.getInsertionBlock(), *block = b.createBlock(&body);
     unsigned outerSymbols = b.symbols.size();
     Value step = block->addArgument(RankedTensorType::get({}, i64), b.getLoc()), zero = b.scalar(i64, 0);
-    Value last = b.sizeValue(simplifySize(length - 1)), mirrored = b.sub(last, step);
+    Value last = scan.trips ? b.binary<SubOp>(scan.trips, 1) : b.sizeValue(simplifySize(scan.length - 1));
+    Value mirrored = b.sub(last, step);
     SmallVector<Value> arguments;
-    for (Value state : states)
+    for (Value state : scan.states)
       arguments.push_back(block->addArgument(state.getType(), b.getLoc()));
-    for (auto [v, axis, reverse] : llvm::zip_equal(inputs, *inputAxes, *inputDirections)) {
+    for (auto [v, axis, reverse] : llvm::zip_equal(scan.inputs, scan.inputAxes, scan.inputDirections)) {
       Sizes sizes = getSizes(v), rest = sizes;
       sizes[axis] = b.size(1);
       rest.erase(rest.begin() + axis);
@@ -281,16 +261,17 @@ LogicalResult scan(NodeContext &ctx) {
       from[axis] = reverse ? mirrored : step;
       arguments.push_back(b.reshape(DynamicSliceOp::create(b, makeType(b.elementOf(v), sizes), v, from), rest));
     }
-    auto values = ctx.convertRegion(*graph, arguments);
+    auto values = ctx.convertRegion(*scan.graph, arguments);
     if (failed(values))
       return failure();
     SmallVector<Value> results{b.scalar(i1, 1)};
     for (int64_t i = 0; i < stateCount; ++i) {
-      FailureOr<Value> next = ctx.castSizes((*values)[i], getSizes(states[i]));
+      FailureOr<Value> next = ctx.castSizes((*values)[i], getSizes(scan.states[i]));
       if (failed(next))
         return failure();
       if (next->getType() != types[i])
-        return ctx.invalid("state " + Twine(i) + " changes from " + describe(states[i]) + " to " + describe(*next));
+        return ctx.invalid("state " + Twine(i) + " changes from " + describe(scan.states[i]) + " to " +
+                           describe(*next));
       results.push_back(*next);
     }
     for (int64_t i = 0; i < outputCount; ++i) {
@@ -298,9 +279,9 @@ LogicalResult scan(NodeContext &ctx) {
       Sizes sizes = getSizes(element);
       if (llvm::any_of(sizes, [&](AffineExpr size) { return dependsOnSymbolsFrom(size, outerSymbols); }))
         return ctx.unsupported("with a scan result whose elements' sizes depend on data is not supported");
-      sizes[0] = length;
+      sizes[0] = scan.length;
       Value all = block->addArgument(makeType(b.elementOf(element), sizes), b.getLoc());
-      Value at = b.reshape((*outputDirections)[i] ? mirrored : step, {b.size(1), b.size(1)});
+      Value at = b.reshape(scan.outputDirections[i] ? mirrored : step, {b.size(1), b.size(1)});
       results.push_back(ScatterNDOp::create(b, all.getType(), all, at, element, ReduceKindAttr()));
       types.push_back(all.getType());
       OpBuilder::InsertionGuard outside(b);
@@ -309,12 +290,64 @@ LogicalResult scan(NodeContext &ctx) {
     }
     prim::YieldOp::create(b, results);
   }
-  auto op = prim::WhileOp::create(b, types, b.sizeValue(length), b.scalar(i1, 1), starts, ArrayRef<int64_t>{});
+  auto op = prim::WhileOp::create(b, types, scan.trips ? scan.trips : b.sizeValue(scan.length), b.scalar(i1, 1), starts,
+                                  ArrayRef<int64_t>{});
   op.getBody().takeBody(body);
+  return SmallVector<Value>(op.getResults());
+}
+
+/// The length of dim `axis` that all of `inputs` share.
+FailureOr<AffineExpr> commonSize(NodeContext &ctx, ValueRange inputs, ArrayRef<int64_t> axes, const Twine &what) {
+  AffineExpr length;
+  for (auto [v, axis] : llvm::zip_equal(inputs, axes)) {
+    AffineExpr size = getSizes(v)[axis];
+    if (!length)
+      length = size;
+    if (failed(ctx.requireEqual(size, length, what)))
+      return failure();
+  }
+  return length;
+}
+
+/// A loop over the slices of its scan inputs; what it yields for each becomes a slice of a result.
+LogicalResult scan(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  ScanLoop loop;
+  loop.graph = ctx.region("body");
+  int64_t inputCount = ctx.getInt("num_scan_inputs", 0), operandCount = ctx.numOperands();
+  int64_t stateCount = operandCount - inputCount;
+  if (!loop.graph || inputCount < 1 || stateCount < 0 || int64_t(loop.graph->front().getNumArguments()) != operandCount)
+    return ctx.invalid("the body does not take the operands' states and slices");
+  int64_t outputCount = int64_t(loop.graph->front().getTerminator()->getNumOperands()) - stateCount;
+  if (outputCount < 0)
+    return ctx.invalid("the body yields too few values");
+  auto inputAxes = intsFor(ctx, "scan_input_axes", inputCount, 0),
+       inputDirections = intsFor(ctx, "scan_input_directions", inputCount, 0),
+       outputAxes = intsFor(ctx, "scan_output_axes", outputCount, 0),
+       outputDirections = intsFor(ctx, "scan_output_directions", outputCount, 0);
+  if (failed(inputAxes) || failed(inputDirections) || failed(outputAxes) || failed(outputDirections))
+    return failure();
+  loop.states.assign(ctx.allOperands().begin(), ctx.allOperands().begin() + stateCount);
+  loop.inputs.assign(ctx.allOperands().begin() + stateCount, ctx.allOperands().end());
+  for (auto [v, axis] : llvm::zip_equal(loop.inputs, *inputAxes)) {
+    FailureOr<int64_t> normal = ctx.axis(axis, b.rankOf(v));
+    if (failed(normal))
+      return failure();
+    loop.inputAxes.push_back(*normal);
+  }
+  loop.inputDirections = *inputDirections;
+  loop.outputDirections = *outputDirections;
+  FailureOr<AffineExpr> length = commonSize(ctx, loop.inputs, loop.inputAxes, "scan inputs of equal lengths");
+  if (failed(length))
+    return failure();
+  loop.length = *length;
+  FailureOr<SmallVector<Value>> results = emitScan(ctx, loop);
+  if (failed(results))
+    return failure();
   for (int64_t i = 0; i < stateCount; ++i)
-    (void)ctx.set(i, op.getResult(i));
+    (void)ctx.set(i, (*results)[i]);
   for (int64_t i = 0; i < outputCount; ++i) {
-    Value all = op.getResult(stateCount + i);
+    Value all = (*results)[stateCount + i];
     FailureOr<int64_t> axis = ctx.axis((*outputAxes)[i], b.rankOf(all));
     if (failed(axis))
       return failure();
@@ -325,10 +358,95 @@ LogicalResult scan(NodeContext &ctx) {
   return success();
 }
 
+/// Scan-8: a loop for each element of a batch, in dim 0 of all operands and results; slices are along dim 1. Operand 0
+/// may give each element a length of its own; what lies beyond in a result is 0.
+LogicalResult batchedScan(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Type i64 = b.getI64Type(), i1 = b.getI1Type();
+  ScanLoop inner;
+  inner.graph = ctx.region("body");
+  int64_t inputCount = ctx.getInt("num_scan_inputs", 0), operandCount = int64_t(ctx.numOperands()) - 1;
+  int64_t stateCount = operandCount - inputCount;
+  if (!inner.graph || inputCount < 1 || stateCount < 0 ||
+      int64_t(inner.graph->front().getNumArguments()) != operandCount)
+    return ctx.invalid("the body does not take the operands' states and slices");
+  int64_t outputCount = int64_t(inner.graph->front().getTerminator()->getNumOperands()) - stateCount;
+  if (outputCount < 0)
+    return ctx.invalid("the body yields too few values");
+  auto directions = intsFor(ctx, "directions", inputCount, 0);
+  if (failed(directions))
+    return failure();
+  ArrayRef<Value> operands = ctx.allOperands().drop_front();
+  for (auto [i, v] : llvm::enumerate(operands))
+    if (!v || b.rankOf(v) < (int64_t(i) < stateCount ? 1 : 2))
+      return ctx.invalid("operand " + Twine(i + 1) + " is missing or lacks the dims of batch and sequence");
+  FailureOr<AffineExpr> batch =
+      commonSize(ctx, operands, SmallVector<int64_t>(operandCount, 0), "batches of equal sizes");
+  FailureOr<AffineExpr> length = commonSize(ctx, operands.drop_front(stateCount), SmallVector<int64_t>(inputCount, 1),
+                                            "scan inputs of equal lengths");
+  if (failed(batch) || failed(length))
+    return failure();
+  Value lengths;
+  if (ctx.has(0)) {
+    FailureOr<Value> fitting = ctx.castSizes(ctx.operand(0), {*batch});
+    if (failed(fitting))
+      return failure();
+    Value most = b.broadcastTo(b.sizeValue(*length), {*batch});
+    lengths = b.min(b.convert(*fitting, i64), most);
+  }
+  inner.length = *length;
+  inner.inputAxes.assign(inputCount, 0);
+  inner.inputDirections = *directions;
+  inner.outputDirections.assign(outputCount, 0);
+
+  Region &body = ctx.newRegion();
+  SmallVector<Value> starts;
+  SmallVector<Type> types;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    Block *before = b.getInsertionBlock(), *block = b.createBlock(&body);
+    Value number = block->addArgument(RankedTensorType::get({}, i64), b.getLoc()), zero = b.scalar(i64, 0);
+    auto ofBatch = [&](Value v) { // the element of the batch, without its dim
+      Sizes sizes = getSizes(v), rest(sizes.begin() + 1, sizes.end());
+      sizes[0] = b.size(1);
+      SmallVector<Value> from(sizes.size(), zero);
+      from[0] = number;
+      return b.reshape(DynamicSliceOp::create(b, makeType(b.elementOf(v), sizes), v, from), rest);
+    };
+    for (auto [i, v] : llvm::enumerate(operands))
+      (int64_t(i) < stateCount ? inner.states : inner.inputs).push_back(ofBatch(v));
+    if (lengths)
+      inner.trips = ofBatch(lengths);
+    FailureOr<SmallVector<Value>> values = emitScan(ctx, inner);
+    if (failed(values))
+      return failure();
+    SmallVector<Value> results{b.scalar(i1, 1)};
+    for (Value v : *values) {
+      Value element = b.unsqueeze(v, 0);
+      Sizes sizes = getSizes(element);
+      sizes[0] = *batch;
+      Value all = block->addArgument(makeType(b.elementOf(v), sizes), b.getLoc());
+      Value at = b.reshape(number, {b.size(1), b.size(1)});
+      results.push_back(ScatterNDOp::create(b, all.getType(), all, at, element, ReduceKindAttr()));
+      types.push_back(all.getType());
+      OpBuilder::InsertionGuard outside(b);
+      b.setInsertionPointToEnd(before);
+      starts.push_back(b.splat(b.elementOf(v), sizes, 0));
+    }
+    prim::YieldOp::create(b, results);
+  }
+  auto op = prim::WhileOp::create(b, types, b.sizeValue(*batch), b.scalar(i1, 1), starts, ArrayRef<int64_t>{});
+  op.getBody().takeBody(body);
+  for (auto [i, v] : llvm::enumerate(op.getResults()))
+    (void)ctx.set(i, v);
+  return success();
+}
+
 } // namespace
 
 void tc::populateONNXControlFlow(OpRegistrar &onOp) {
   onOp("If", 1, ifNode);
   onOp("Loop", 1, loop, 0);
-  onOp("Scan", 8, scan, 0);
+  onOp("Scan", 8, batchedScan, 0);
+  onOp("Scan", 9, scan, 0);
 }

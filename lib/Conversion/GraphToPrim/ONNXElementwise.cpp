@@ -273,26 +273,6 @@ LogicalResult bitShift(NodeContext &ctx) {
 
 LogicalResult identity(NodeContext &ctx) { return ctx.result(ctx.operand(0)); }
 
-LogicalResult dropout(NodeContext &ctx) {
-  bool training = ctx.opset() < 7 ? !ctx.getInt("is_test", 0) && ctx.opset() < 7 : false;
-  double ratio = ctx.getFloat("ratio", 0.5);
-  if (ctx.opset() >= 12) {
-    ratio = 0.5;
-    if (ctx.has(1))
-      ratio = ctx.constantScalar(ctx.operand(1)).value_or(0.5);
-    if (ctx.has(2)) {
-      std::optional<double> mode = ctx.constantScalar(ctx.operand(2));
-      training = !mode || *mode != 0;
-    }
-  }
-  if (training && ratio != 0)
-    return ctx.unsupported("in training mode is not supported; supported: inference");
-  Value x = ctx.operand(0);
-  if (ctx.numResults() > 1)
-    (void)ctx.set(1, ctx.opset() >= 10 ? ctx.b.splat(ctx.b.getI1Type(), getSizes(x), 1) : ctx.b.splatLike(x, 1));
-  return ctx.result(x);
-}
-
 } // namespace
 
 void tc::populateONNXElementwise(OpRegistrar &onOp) {
@@ -367,5 +347,4 @@ void tc::populateONNXElementwise(OpRegistrar &onOp) {
   onOp("Gelu", 20, gelu);
   onOp("Clip", 1, clip);
   onOp("Identity", 1, identity);
-  onOp("Dropout", 1, dropout);
 }

@@ -107,6 +107,24 @@ LogicalResult flatten(NodeContext &ctx) {
 /// Whether operand i is a list of axes that only the run knows.
 bool hasUnknownAxes(NodeContext &ctx, size_t i) { return ctx.has(i) && !ctx.constantInts(ctx.operand(i)); }
 
+/// The `count` of sizes that are not 1, in order; a run in which they are more or fewer is refused.
+Sizes sizesOtherThanOne(NodeContext &ctx, SizesRef sizes, int64_t count) {
+  PrimBuilder &b = ctx.b;
+  Type i64 = b.getI64Type();
+  Value extents = b.sizesValue(sizes), kept = b.compare(CompareKind::NE, extents, 1), ones = b.convert(kept, i64);
+  b.guard(b.reduce(ReduceKind::Sum, ones, {0}), count,
+          "node \"" + ctx.node().getNodeName() + "\": Squeeze without axes does not give the declared rank " +
+              Twine(count) + "; give axes, or fix sizes by --dim or --shape");
+  if (count == 0)
+    return {};
+  Value before = ScanOp::create(b, ones.getType(), ReduceKind::Sum, ones, 0, /*exclusive=*/true, /*reverse=*/false);
+  Sizes grid{b.size(count), b.size(sizes.size())};
+  auto wide = [&](Value v) { return b.broadcastTo(v, grid); };
+  Value here = b.binary<AndOp>(wide(kept), b.compare(CompareKind::EQ, b.iota(i64, grid, 0), wide(before)));
+  Value found = b.select(here, wide(extents), b.splat(i64, grid, 0));
+  return bindSizes(b, "kept", b.reduce(ReduceKind::Sum, found, {1}), {0, INT64_MAX});
+}
+
 LogicalResult squeeze(NodeContext &ctx) {
   Value x = ctx.operand(0);
   Sizes in = getSizes(x), out;
@@ -134,13 +152,34 @@ LogicalResult squeeze(NodeContext &ctx) {
       if (failed(ctx.requireEqual(in[axis], ctx.b.size(1), "size 1 in dim " + Twine(axis))))
         return failure();
   } else {
+    // The result's rank is fixed here. What the model declares decides; else a size that only the run knows stays, and
+    // a run in which it is 1 is refused.
+    SmallVector<int64_t> open;
     for (auto [i, size] : llvm::enumerate(in)) {
       auto [low, high] = ctx.b.bounds(size);
       if (low == 1 && high == 1)
         axes.push_back(i);
       else if (low <= 1 && high >= 1)
-        return ctx.unsupported("without axes and with sizes that may be 1 is not supported; supported: axes, or fixed "
-                               "sizes by --dim or --shape");
+        open.push_back(i);
+    }
+    auto declared = dyn_cast<RankedTensorType>(ctx.node().getOutputs()[0].getType());
+    int64_t toDrop = declared ? int64_t(in.size()) - declared.getRank() - int64_t(axes.size()) : 0;
+    if (toDrop < 0 || toDrop > int64_t(open.size()))
+      return ctx.invalid("the model declares a result of rank " + Twine(declared.getRank()) + " for the operand " +
+                         describe(x));
+    if (toDrop > 0 && toDrop < int64_t(open.size()))
+      return ctx.result(ctx.b.reshape(x, sizesOtherThanOne(ctx, in, declared.getRank())));
+    for (int64_t axis : open) {
+      if (toDrop == 0) {
+        ctx.b.guard(ctx.b.compare(CompareKind::EQ, ctx.b.sizeValue(in[axis]), 1), 0,
+                    "node \"" + ctx.node().getNodeName() +
+                        "\": Squeeze without axes was compiled for sizes other than 1 in dim " + Twine(axis) +
+                        "; give axes, or fix the size by --dim or --shape");
+        continue;
+      }
+      if (failed(ctx.requireEqual(in[axis], ctx.b.size(1), "size 1 in dim " + Twine(axis))))
+        return failure();
+      axes.push_back(axis);
     }
   }
   for (auto [i, size] : llvm::enumerate(in))
@@ -225,7 +264,10 @@ LogicalResult split(NodeContext &ctx) {
   if (auto given = ctx.getInts("split")) {
     parts = b.sizes(*given);
   } else if (ctx.has(1)) {
-    FailureOr<Sizes> sizes = ctx.requireSizes(ctx.operand(1), "split");
+    Value given = ctx.operand(1);
+    if (b.isFloat(given)) // Split-1
+      given = b.convert(given, b.getI64Type());
+    FailureOr<Sizes> sizes = ctx.requireSizes(given, "split");
     if (failed(sizes))
       return failure();
     parts = *sizes;
@@ -562,12 +604,24 @@ LogicalResult expand(NodeContext &ctx) {
 LogicalResult tile(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value x = ctx.operand(0);
-  if (ctx.opset() < 6)
-    return ctx.unsupported("is not supported; supported: opset 6 and later");
-  FailureOr<Sizes> repeats = ctx.requireSizes(ctx.operand(1), "repeats");
+  Sizes in = getSizes(x);
+  Value counts = ctx.operand(1);
+  if (ctx.opset() < 6) { // a number of copies, and the axis along which they stand
+    Type i64 = b.getI64Type();
+    Value axis = ctx.operand(2);
+    for (Value *v : {&counts, &axis}) {
+      auto type = *v ? b.typeOf(*v) : RankedTensorType();
+      if (!type || !type.hasStaticShape() || type.getNumElements() != 1 || in.empty())
+        return ctx.invalid("needs an operand with a dim, and tiles and axis of one element each");
+      *v = b.broadcastTo(b.reshape(b.convert(*v, i64), {}), {b.size(in.size())});
+    }
+    axis = b.select(b.compare(CompareKind::LT, axis, 0), b.binary<AddOp>(axis, double(in.size())), axis);
+    Value isAxis = b.compare(CompareKind::EQ, b.iota(i64, getSizes(axis), 0), axis);
+    counts = b.select(isAxis, counts, b.splatLike(counts, 1));
+  }
+  FailureOr<Sizes> repeats = ctx.requireSizes(counts, "repeats");
   if (failed(repeats))
     return failure();
-  Sizes in = getSizes(x);
   if (repeats->size() != in.size())
     return ctx.invalid("repeats has " + Twine(repeats->size()) + " elements for rank " + Twine(in.size()));
   // [d] as [1, d], repeated to [r, d], read as [r * d].
@@ -747,7 +801,7 @@ void tc::populateONNXMovement(OpRegistrar &onOp) {
   onOp("Unsqueeze", 1, unsqueeze);
   onOp("Transpose", 1, transpose);
   onOp("Concat", 1, concat);
-  onOp("Split", 2, split);
+  onOp("Split", 1, split);
   onOp("Slice", 1, slice);
   onOp("Gather", 1, gather, 2);
   onOp("GatherElements", 11, gatherElements, 2);
@@ -756,7 +810,7 @@ void tc::populateONNXMovement(OpRegistrar &onOp) {
   onOp("ScatterElements", 11, scatterElements, 3);
   onOp("ScatterND", 11, scatterND, 3);
   onOp("Expand", 8, expand, 2);
-  onOp("Tile", 6, tile, 2);
+  onOp("Tile", 1, tile, 2);
   onOp("Pad", 1, pad);
   onOp("DepthToSpace", 1, depthToSpace);
   onOp("SpaceToDepth", 1, spaceToDepth);

@@ -103,13 +103,20 @@ LogicalResult batchNorm(NodeContext &ctx) {
   Value x = ctx.operand(0);
   int64_t rank = b.rankOf(x);
   bool training = ctx.opset() >= 14 ? ctx.getInt("training_mode", 0) : ctx.opset() < 7 && !ctx.getInt("is_test", 0);
-  if (!ctx.getInt("spatial", 1))
-    return ctx.unsupported("with spatial 0 is not supported; supported: 1");
+  // From opset 7 to 13 a node in training has more results than Y.
+  for (size_t i = 1; i < 5; ++i)
+    training |= ctx.opset() >= 7 && ctx.opset() < 14 && ctx.isResultUsed(i);
+  // Statistics are per channel; before opset 9 also, with spatial 0, per element of what follows N.
+  bool perChannel = ctx.getInt("spatial", 1);
   if (rank < 2 || !b.isFloat(x))
     return ctx.invalid("needs a float operand [N, C, ..], but has " + describe(x));
   for (size_t i = 1; i < 5; ++i)
-    if (b.rankOf(ctx.operand(i)) != 1)
-      return ctx.invalid("operand " + Twine(i) + " must have one element for each channel");
+    if (b.rankOf(ctx.operand(i)) != (perChannel ? 1 : rank - 1))
+      return ctx.invalid("operand " + Twine(i) + " must have one element for each " +
+                         (perChannel ? "channel" : "element of a batch"));
+  auto spreadStatistic = [&](Value v) -> FailureOr<Value> {
+    return perChannel ? broadcastAlong(ctx, v, 1, getSizes(x)) : ctx.broadcastOnto(v, getSizes(x));
+  };
   // scale / sqrt(var + epsilon) and bias - mean * that: constants as a rule, which fold into a convolution.
   Type compute = b.elementOf(ctx.operand(4));
   Value scale = b.convert(ctx.operand(1), compute), bias = b.convert(ctx.operand(2), compute);
@@ -123,10 +130,10 @@ LogicalResult batchNorm(NodeContext &ctx) {
   if (training) {
     // Statistics of this batch, and the running ones moved towards them.
     SmallVector<int64_t> dims{0};
-    for (int64_t i = 2; i < rank; ++i)
+    for (int64_t i = 2; i < rank && perChannel; ++i)
       dims.push_back(i);
     Value wide = b.convert(x, b.accumulatorOf(compute)), batchMean = b.mean(wide, dims);
-    FailureOr<Value> spread = broadcastAlong(ctx, batchMean, 1, getSizes(x));
+    FailureOr<Value> spread = spreadStatistic(batchMean);
     if (failed(spread))
       return failure();
     Value centred = b.sub(wide, *spread), batchVariance = b.mean(b.mul(centred, centred), dims);
@@ -149,8 +156,8 @@ LogicalResult batchNorm(NodeContext &ctx) {
   }
   Value factor = b.div(scale, b.unary<SqrtOp>(b.binary<AddOp>(variance, ctx.getFloat("epsilon", 1e-5))));
   Value shift = b.sub(bias, b.mul(mean, factor));
-  FailureOr<Value> wideFactor = broadcastAlong(ctx, b.convert(factor, b.elementOf(x)), 1, getSizes(x));
-  FailureOr<Value> wideShift = broadcastAlong(ctx, b.convert(shift, b.elementOf(x)), 1, getSizes(x));
+  FailureOr<Value> wideFactor = spreadStatistic(b.convert(factor, b.elementOf(x)));
+  FailureOr<Value> wideShift = spreadStatistic(b.convert(shift, b.elementOf(x)));
   if (failed(wideFactor) || failed(wideShift))
     return failure();
   return ctx.result(b.add(b.mul(x, *wideFactor), *wideShift));
@@ -248,7 +255,7 @@ void tc::populateONNXNorm(OpRegistrar &onOp) {
   onOp("SimplifiedLayerNormalization", 1, layerNorm(/*rms=*/true), 2);
   onOp("RMSNormalization", 23, layerNorm(/*rms=*/true), 2);
   onOp("BatchNormalization", 1, batchNorm, 5);
-  onOp("InstanceNormalization", 6, instanceNorm, 3);
+  onOp("InstanceNormalization", 1, instanceNorm, 3);
   onOp("GroupNormalization", 18, groupNorm, 3);
   onOp("LpNormalization", 1, lpNorm);
   onOp("LRN", 1, localResponseNorm);

@@ -38,15 +38,19 @@ FailureOr<Pool> readPool(NodeContext &ctx) {
       return ctx.invalid("the kernel is larger than dim " + Twine(i + 2) + " of the padded operand " + describe(x));
     AffineExpr size = simplifySize(span.floorDiv(stride) + 1);
     if (ctx.getInt("ceil_mode", 0) && stride > 1) {
-      auto known = getConstantSize(spatial[i]);
-      if (!known)
-        return ctx.unsupported("with ceil_mode and a size that is not known at compile time is not supported; "
-                               "supported: a fixed size by --dim or --shape");
-      int64_t count = (*getConstantSize(span) + stride - 1) / stride + 1;
-      // A window must start inside the operand or its low pad.
-      if ((count - 1) * stride >= *known + window->padLow[i])
-        --count;
-      size = ctx.b.size(count);
+      // As many windows as reach to the end, but each must start inside the operand or its low pad. Where neither bound
+      // is always the smaller one, the size at run time decides.
+      PrimBuilder &b = ctx.b;
+      AffineExpr reaching = simplifySize(span.ceilDiv(stride) + 1);
+      AffineExpr starting = simplifySize((spatial[i] + window->padLow[i]).ceilDiv(stride));
+      int64_t rest = extent - window->padHigh[i];
+      auto x = getConstantSize(reaching), y = getConstantSize(starting);
+      if (x && y)
+        size = b.size(std::min(*x, *y));
+      else if (rest >= stride || rest <= 1)
+        size = rest >= stride ? reaching : starting;
+      else
+        size = b.bindSymbol("pool", b.min(b.sizeValue(reaching), b.sizeValue(starting)));
     }
     pool.sizes.push_back(size);
   }
@@ -61,18 +65,111 @@ Value windowReduce(NodeContext &ctx, ReduceKind kind, Value v, const Pool &pool,
                                 pool.window.strides, pool.window.dilations, padLow);
 }
 
+/// Where in spatial dim `i` element `k` of window `t` (i64, equal types) lies. Elements outside the operand stand for
+/// the nearest one of their window that is inside.
+Value placeInside(PrimBuilder &b, const Window &window, size_t i, AffineExpr size, Value t, Value k) {
+  double dilation = double(window.dilations[i]);
+  Value start = b.binary<SubOp>(b.binary<MulOp>(t, double(window.strides[i])), double(window.padLow[i]));
+  Value extent = b.broadcastTo(b.sizeValue(size), getSizes(t));
+  Value missing = b.binary<MaxOp>(b.sub(b.splatLike(start, dilation - 1), start), 0);
+  Value first = b.binary<DivOp>(missing, dilation);
+  Value last = b.binary<DivOp>(b.binary<SubOp>(b.sub(extent, start), 1), dilation);
+  return b.add(start, b.binary<MulOp>(b.min(b.max(k, first), last), dilation));
+}
+
+/// For each window the position of its first largest element in the whole operand, counted in row-major order, or with
+/// storage_order 1 with the first spatial dim fastest.
+Value indicesOfMax(NodeContext &ctx, const Pool &pool) {
+  PrimBuilder &b = ctx.b;
+  Type i64 = b.getI64Type();
+  Value windows = ctx.operand(0);
+  const Window &window = pool.window;
+  Sizes in = getSizes(windows), out{in[0], in[1]};
+  size_t n = pool.sizes.size();
+  llvm::append_range(out, pool.sizes);
+  // The elements of all windows: [N, C, T0, K0, T1, K1, ..]. Standing for each other, elements inside keep their order,
+  // so that the first largest one is found where it was.
+  int64_t volume = 1;
+  SmallVector<int64_t> order{0, 1};
+  for (size_t i = 0; i < n; ++i) {
+    Sizes grid{pool.sizes[i], b.size(window.kernel[i])};
+    Value at = placeInside(b, window, i, in[i + 2], b.iota(i64, grid, 0), b.iota(i64, grid, 1));
+    windows = GatherOp::create(b, windows, at, 2 + 2 * i);
+    order.push_back(2 + 2 * i);
+    volume *= window.kernel[i];
+  }
+  for (size_t i = 0; i < n; ++i)
+    order.push_back(3 + 2 * i);
+  Sizes flat = out;
+  flat.push_back(b.size(volume));
+  windows = b.reshape(b.transpose(windows, order), flat);
+  Value found = ArgReduceOp::create(b, makeType(i64, out), ReduceKind::Max, windows, n + 2, /*lastIndex=*/false);
+  auto scaled = [&](Value v, AffineExpr factor) { return b.mul(v, b.broadcastTo(b.sizeValue(factor), out)); };
+  MLIRContext *context = b.getContext();
+  SizesRef spatial = SizesRef(in).drop_front(2);
+  Value place = b.add(scaled(b.iota(i64, out, 0), in[1]), b.iota(i64, out, 1));
+  place = scaled(place, product(context, spatial));
+  for (size_t i = 0; i < n; ++i) {
+    volume /= window.kernel[i];
+    Value k = b.binary<RemOp>(b.binary<DivOp>(found, double(volume)), double(window.kernel[i]));
+    Value at = placeInside(b, window, i, spatial[i], b.iota(i64, out, i + 2), k);
+    SizesRef faster = ctx.getInt("storage_order", 0) ? spatial.take_front(i) : spatial.drop_front(i + 1);
+    place = b.add(place, scaled(at, product(context, faster)));
+  }
+  return place;
+}
+
 LogicalResult maxPool(NodeContext &ctx) {
-  if (ctx.isResultUsed(1))
-    return ctx.unsupported("with the result Indices is not supported; supported: the result Y alone");
-  if (ctx.getInt("storage_order", 0))
-    return ctx.unsupported("with storage_order 1 is not supported; supported: 0");
   FailureOr<Pool> pool = readPool(ctx);
   if (failed(pool))
     return failure();
   int64_t rank = ctx.b.rankOf(ctx.operand(0));
+  if (ctx.isResultUsed(1))
+    (void)ctx.set(1, indicesOfMax(ctx, *pool));
   Value x = ctx.b.transpose(ctx.operand(0), toChannelsLast(rank));
   Value result = windowReduce(ctx, ReduceKind::Max, x, *pool, pool->window.padLow);
   return ctx.result(ctx.b.transpose(result, toChannelsFirst(rank)));
+}
+
+/// The reverse of MaxPool: elements go to the places that its Indices name, the rest is 0. Indices count in the size
+/// that kernel, strides and pads say; an output_shape that differs pads or crops at the end.
+LogicalResult maxUnpool(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  Type type = b.elementOf(x);
+  Sizes in = getSizes(x);
+  auto kernel = ctx.getInts("kernel_shape");
+  if (in.size() < 3 || !kernel || kernel->size() != in.size() - 2 || !isa<IntegerType>(b.elementOf(ctx.operand(1))))
+    return ctx.invalid(
+        "needs an operand [N, C, ..], integer indices, and a kernel_shape with an entry for each spatial "
+        "dim, but has " +
+        describe(x) + " and " + describe(ctx.operand(1)));
+  FailureOr<Window> window = readWindow(ctx, *kernel, SizesRef(in).drop_front(2));
+  FailureOr<Value> indices = ctx.castSizes(ctx.operand(1), in);
+  if (failed(window) || failed(indices))
+    return failure();
+  Sizes out{in[0], in[1]};
+  for (size_t i = 0; i < kernel->size(); ++i) {
+    int64_t more = window->kernel[i] - window->padLow[i] - window->padHigh[i];
+    out.push_back(simplifySize((in[i + 2] - 1) * window->strides[i] + more));
+    if (getConstantSize(out.back()).value_or(0) < 0)
+      return ctx.invalid("pads leave nothing of dim " + Twine(i + 2));
+  }
+  AffineExpr count = product(b.getContext(), in), all = product(b.getContext(), out);
+  Value result = ScatterElementsOp::create(b, makeType(type, {all}), b.splat(type, {all}, 0),
+                                           b.convert(b.reshape(*indices, {count}), b.getI64Type()),
+                                           b.reshape(x, {count}), 0, ReduceKindAttr());
+  result = b.reshape(result, out);
+  if (ctx.has(2)) {
+    FailureOr<Sizes> wanted = ctx.requireSizes(ctx.operand(2), "output_shape");
+    if (failed(wanted))
+      return failure();
+    if (wanted->size() != in.size())
+      return ctx.invalid("output_shape has " + Twine(wanted->size()) + " sizes for an operand of rank " +
+                         Twine(in.size()));
+    result = b.pad(result, b.scalar(type, 0), Sizes(in.size(), b.size(0)), *wanted);
+  }
+  return ctx.result(result);
 }
 
 LogicalResult averagePool(NodeContext &ctx) {
@@ -172,4 +269,5 @@ void tc::populateONNXPooling(OpRegistrar &onOp) {
   onOp("GlobalLpPool", 1, globalLpPool);
   onOp("GlobalMaxPool", 1, globalMaxPool);
   onOp("LpPool", 1, lpPool);
+  onOp("MaxUnpool", 9, maxUnpool, 2);
 }

@@ -1,7 +1,8 @@
 //===- ONNXRnn.cpp - recurrent layers of ONNX ---------------------------------------------------------------------===//
 //
 // LSTM, GRU and RNN become one prim.rnn per direction. The input's part of all gates is one matrix product over all
-// steps, with the biases added; what is left for prim.rnn is the recurrence.
+// steps, with the biases added; what is left for prim.rnn is the recurrence. Forms that prim.rnn has not, with other
+// activations, clipping or coupled gates, become loops.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -9,6 +10,8 @@
 
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
+
+#include "tc/Dialect/Prim/Utils/Recurrence.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -18,10 +21,48 @@ using namespace tc::prim;
 
 namespace {
 
-LogicalResult checkActivations(NodeContext &ctx, RnnKind kind, int64_t directions) {
-  auto given = ctx.getStrings("activations");
-  if (!given || given->empty())
-    return success();
+/// Alpha and beta of ONNX's activations that have them, where a node gives none.
+struct ActivationDefaults {
+  StringRef name;
+  std::optional<double> alpha, beta;
+};
+constexpr auto kNone = std::nullopt;
+const ActivationDefaults kActivations[] = {
+    {"sigmoid", kNone, kNone},       {"tanh", kNone, kNone},   {"relu", kNone, kNone},   {"softsign", kNone, kNone},
+    {"softplus", kNone, kNone},      {"affine", 1.0, 0.0},     {"elu", 1.0, kNone},      {"leakyrelu", 0.01, kNone},
+    {"thresholdedrelu", 1.0, kNone}, {"scaledtanh", 1.0, 1.0}, {"hardsigmoid", 0.2, 0.5}};
+
+Value activate(PrimBuilder &b, StringRef name, double alpha, double beta, Value x) {
+  Value zero = b.splatLike(x, 0), isPositive = b.compare(CompareKind::GT, x, 0);
+  auto affine = [&](Value v, double factor, double offset) {
+    return b.binary<AddOp>(b.binary<MulOp>(v, factor), offset);
+  };
+  if (name == "sigmoid")
+    return b.unary<LogisticOp>(x);
+  if (name == "tanh")
+    return b.unary<TanhOp>(x);
+  if (name == "relu")
+    return b.max(x, zero);
+  if (name == "softsign")
+    return b.div(x, b.binary<AddOp>(b.unary<AbsOp>(x), 1));
+  if (name == "softplus")
+    return b.add(b.max(x, zero), b.unary<Log1pOp>(b.unary<ExpOp>(b.unary<NegOp>(b.unary<AbsOp>(x)))));
+  if (name == "affine")
+    return affine(x, alpha, beta);
+  if (name == "elu")
+    return b.select(isPositive, x, b.binary<MulOp>(b.unary<Expm1Op>(x), alpha));
+  if (name == "leakyrelu")
+    return b.select(isPositive, x, b.binary<MulOp>(x, alpha));
+  if (name == "thresholdedrelu")
+    return b.select(b.compare(CompareKind::GT, x, alpha), x, zero);
+  if (name == "scaledtanh")
+    return b.binary<MulOp>(b.unary<TanhOp>(b.binary<MulOp>(x, beta)), alpha);
+  return b.binary<MinOp>(b.max(affine(x, alpha, beta), zero), 1);
+}
+
+/// The activations of each direction; empty where all are the default ones. Alphas and betas are given in order, for
+/// those activations that have them.
+FailureOr<SmallVector<SmallVector<Activation>>> readActivations(NodeContext &ctx, RnnKind kind, int64_t directions) {
   SmallVector<StringRef> defaults;
   if (kind == RnnKind::LSTM)
     defaults = {"sigmoid", "tanh", "tanh"};
@@ -29,10 +70,31 @@ LogicalResult checkActivations(NodeContext &ctx, RnnKind kind, int64_t direction
     defaults = {"sigmoid", "tanh"};
   else
     defaults = {"tanh"};
-  for (auto [i, name] : llvm::enumerate(*given))
-    if (StringRef(name).lower() != defaults[i % defaults.size()])
-      return ctx.unsupported("with activation " + name + " is not supported; supported: the default activations");
-  return success();
+  SmallVector<SmallVector<Activation>> result(directions);
+  auto given = ctx.getStrings("activations");
+  if (!given || given->empty())
+    return result;
+  if (given->size() != defaults.size() * directions)
+    return ctx.invalid("has " + Twine(given->size()) + " activations; it takes " + Twine(defaults.size()) +
+                       " for each direction");
+  auto alphas = ctx.getFloats("activation_alpha").value_or(SmallVector<double>()),
+       betas = ctx.getFloats("activation_beta").value_or(SmallVector<double>());
+  size_t nextAlpha = 0, nextBeta = 0;
+  bool usual = true;
+  for (auto [i, text] : llvm::enumerate(*given)) {
+    std::string name = StringRef(text).lower();
+    const auto *entry = llvm::find_if(kActivations, [&](const ActivationDefaults &a) { return a.name == name; });
+    if (entry == std::end(kActivations))
+      return ctx.invalid("activation \"" + text + "\" is not one of ONNX's");
+    auto take = [](std::optional<double> otherwise, ArrayRef<double> list, size_t &next) {
+      return !otherwise ? 0 : next < list.size() ? list[next++] : *otherwise;
+    };
+    double alpha = take(entry->alpha, alphas, nextAlpha), beta = take(entry->beta, betas, nextBeta);
+    usual &= name == defaults[i % defaults.size()];
+    result[i / defaults.size()].push_back(
+        [name = entry->name, alpha, beta](PrimBuilder &b, Value v) { return activate(b, name, alpha, beta, v); });
+  }
+  return usual ? SmallVector<SmallVector<Activation>>(directions) : result;
 }
 
 NodeHandler recurrent(RnnKind kind) {
@@ -80,12 +142,11 @@ NodeHandler recurrent(RnnKind kind) {
         !fits(initialCell, state) || (kind == RnnKind::LSTM && !fits(ctx.operand(7), {b.size(d), b.size(3 * h)})))
       return ctx.invalid("the sizes of the operands do not fit X " + describe(ctx.operand(0)) + ", W " + describe(w) +
                          ", R " + describe(r) + " and direction " + direction);
-    if (failed(checkActivations(ctx, kind, d)))
+    FailureOr<SmallVector<SmallVector<Activation>>> activations = readActivations(ctx, kind, d);
+    if (failed(activations))
       return failure();
-    if (ctx.hasAttr("clip"))
-      return ctx.unsupported("with clip is not supported");
-    if (ctx.getInt("input_forget", 0))
-      return ctx.unsupported("with input_forget 1 is not supported; supported: 0");
+    double clip = ctx.getFloat("clip", 0);
+    bool coupled = kind == RnnKind::LSTM && ctx.getInt("input_forget", 0);
     bool linearBeforeReset = kind == RnnKind::GRU && ctx.getInt("linear_before_reset", 0);
 
     Value lengths;
@@ -135,13 +196,25 @@ NodeHandler recurrent(RnnKind kind) {
         return failure();
       Value peephole =
           kind == RnnKind::LSTM && ctx.has(7) ? b.take(ctx.operand(7), 0, i) : b.splat(type, {b.size(3 * h)}, 0);
-      auto stateType = makeType(type, {batch, b.size(h)});
-      auto rnn = RnnOp::create(b, makeType(type, {steps, batch, b.size(h)}), stateType, stateType, kind, gates,
-                               b.transpose(ri, {1, 0}), recurrentBias, startHidden, startCell, peephole, lengths,
-                               reverse, linearBeforeReset);
-      hidden.push_back(b.unsqueeze(rnn.getHidden(), 1));
-      finalHidden.push_back(b.unsqueeze(rnn.getFinalHidden(), 0));
-      finalCell.push_back(b.unsqueeze(rnn.getFinalCell(), 0));
+      RecurrenceResults layer;
+      if (clip > 0 || coupled || !(*activations)[i].empty()) {
+        Type wide = b.accumulatorOf(type);
+        auto widen = [&](Value v) { return b.convert(v, wide); };
+        layer = emitRecurrence(b, {kind, widen(gates), widen(b.transpose(ri, {1, 0})), widen(recurrentBias),
+                                   widen(startHidden), widen(startCell), widen(peephole), lengths, reverse,
+                                   linearBeforeReset, coupled, clip, (*activations)[i]});
+        for (Value *v : {&layer.hidden, &layer.finalHidden, &layer.finalCell})
+          *v = b.convert(*v, type);
+      } else {
+        auto stateType = makeType(type, {batch, b.size(h)});
+        auto rnn = RnnOp::create(b, makeType(type, {steps, batch, b.size(h)}), stateType, stateType, kind, gates,
+                                 b.transpose(ri, {1, 0}), recurrentBias, startHidden, startCell, peephole, lengths,
+                                 reverse, linearBeforeReset);
+        layer = {rnn.getHidden(), rnn.getFinalHidden(), rnn.getFinalCell()};
+      }
+      hidden.push_back(b.unsqueeze(layer.hidden, 1));
+      finalHidden.push_back(b.unsqueeze(layer.finalHidden, 0));
+      finalCell.push_back(b.unsqueeze(layer.finalCell, 0));
     }
     // Y [T, D, B, H], Y_h and Y_c [D, B, H]; batch first with layout 1.
     auto emit = [&](size_t i, Value v, ArrayRef<int64_t> permutation) {
@@ -160,6 +233,6 @@ NodeHandler recurrent(RnnKind kind) {
 
 void tc::populateONNXRnn(OpRegistrar &onOp) {
   onOp("LSTM", 1, recurrent(RnnKind::LSTM), 3);
-  onOp("GRU", 3, recurrent(RnnKind::GRU), 3);
+  onOp("GRU", 1, recurrent(RnnKind::GRU), 3);
   onOp("RNN", 1, recurrent(RnnKind::RNN), 3);
 }

@@ -7,6 +7,8 @@
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace tc;
 using namespace tc::prim;
@@ -91,6 +93,39 @@ private:
   AffineExpr size;
 };
 
+/// The sum over every combination of the dims' taps (each [B.., P..]) of what `source` [B.., D.., C] holds there, times
+/// its weights: [B.., P.., C].
+Value sampleTaps(PrimBuilder &b, Value source, ArrayRef<SmallVector<Tap>> taps, int64_t batchDims, Type compute) {
+  Sizes points = getSizes(taps.front().front().index), out = points;
+  out.push_back(getSizes(source).back());
+  int64_t rank = points.size(), combinations = 1;
+  SmallVector<int64_t> pointDims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  Value sum;
+  for (const auto &list : taps)
+    combinations *= list.size();
+  for (int64_t n = 0; n < combinations; ++n) {
+    SmallVector<Value> indices;
+    Value weight, inside;
+    int64_t rest = n;
+    for (const auto &list : taps) {
+      const Tap &tap = list[rest % list.size()];
+      rest /= list.size();
+      indices.push_back(b.unsqueeze(tap.index, rank));
+      if (tap.weight)
+        weight = weight ? b.mul(weight, tap.weight) : tap.weight;
+      if (tap.inside)
+        inside = inside ? b.binary<AndOp>(inside, tap.inside) : tap.inside;
+    }
+    Value value = GatherNDOp::create(b, makeType(b.elementOf(source), out), source, b.concat(indices, rank), batchDims);
+    if (inside)
+      value = b.select(b.broadcastInDims(inside, out, pointDims), value, b.splatLike(value, 0));
+    if (weight)
+      value = b.mul(b.convert(value, compute), b.broadcastInDims(b.convert(weight, compute), out, pointDims));
+    sum = sum ? b.add(sum, value) : value;
+  }
+  return sum;
+}
+
 LogicalResult gridSample(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value x = ctx.operand(0), grid = ctx.operand(1);
@@ -116,35 +151,7 @@ LogicalResult gridSample(NodeContext &ctx) {
   for (int64_t i = 0; i < spatial; ++i) // the grid names the last dim first
     taps.push_back(DimSampler(b, mode, padding, ctx.getInt("align_corners", 0), in[i + 2])
                        .run(b.take(grid, spatial + 1, spatial - 1 - i)));
-  Value source = b.transpose(x, toChannelsLast(in.size()));
-  Sizes points(of.begin(), of.end() - 1), out = points;
-  out.push_back(in[1]);
-  SmallVector<int64_t> pointDims = llvm::to_vector(llvm::seq<int64_t>(0, points.size()));
-  // Every combination of the dims' taps.
-  Value sum;
-  int64_t combinations = 1;
-  for (const auto &list : taps)
-    combinations *= list.size();
-  for (int64_t n = 0; n < combinations; ++n) {
-    SmallVector<Value> indices;
-    Value weight, inside;
-    int64_t rest = n;
-    for (const auto &list : taps) {
-      const Tap &tap = list[rest % list.size()];
-      rest /= list.size();
-      indices.push_back(b.unsqueeze(tap.index, points.size()));
-      if (tap.weight)
-        weight = weight ? b.mul(weight, tap.weight) : tap.weight;
-      if (tap.inside)
-        inside = inside ? b.binary<AndOp>(inside, tap.inside) : tap.inside;
-    }
-    Value value = GatherNDOp::create(b, makeType(type, out), source, b.concat(indices, points.size()), 1);
-    if (inside)
-      value = b.select(b.broadcastInDims(inside, out, pointDims), value, b.splatLike(value, 0));
-    if (weight)
-      value = b.mul(b.convert(value, compute), b.broadcastInDims(b.convert(weight, compute), out, pointDims));
-    sum = sum ? b.add(sum, value) : value;
-  }
+  Value sum = sampleTaps(b, b.transpose(x, toChannelsLast(in.size())), taps, /*batchDims=*/1, compute);
   return ctx.result(b.transpose(b.convert(sum, type), toChannelsFirst(in.size())));
 }
 
@@ -199,9 +206,328 @@ LogicalResult col2Im(NodeContext &ctx) {
   return ctx.result(b.slice(b.reshape(sum, whole), from, SmallVector<int64_t>(out.size(), 1), out));
 }
 
+/// Bilinear taps of DeformConv along one dim: the two elements around each position, weights 0 outside.
+SmallVector<Tap> tapsAround(PrimBuilder &b, Value at, AffineExpr size) {
+  Value base = b.unary<FloorOp>(at), ratio = b.sub(at, base);
+  Value extent = b.broadcastTo(b.convert(b.sizeValue(size), b.elementOf(at)), getSizes(at));
+  SmallVector<Tap> taps;
+  for (double offset : {0, 1}) {
+    Value position = b.binary<AddOp>(base, offset);
+    Value inside =
+        b.binary<AndOp>(b.compare(CompareKind::GE, position, 0), b.compare(CompareKind::LT, position, extent));
+    Value weight = offset ? ratio : b.sub(b.splatLike(ratio, 1), ratio);
+    taps.push_back({emitClampedIndex(b, position, size), weight, inside});
+  }
+  return taps;
+}
+
+/// A convolution that reads each element of its window at a place of its own, given by offsets that are data, and
+/// interpolated between neighbours. The elements read become a matrix, which is multiplied with the filter.
+LogicalResult deformConv(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0), w = ctx.operand(1), offset = ctx.operand(2), mask = ctx.operand(4);
+  Type type = b.elementOf(x), compute = b.accumulatorOf(type);
+  Sizes in = getSizes(x), filter = getSizes(w), of = getSizes(offset);
+  int64_t rank = in.size(), spatial = rank - 2, groups = ctx.getInt("group", 1),
+          offsetGroups = ctx.getInt("offset_group", 1);
+  if (rank < 3 || !b.isFloat(x) || int64_t(filter.size()) != rank || int64_t(of.size()) != rank ||
+      (mask && b.rankOf(mask) != rank) || groups < 1 || offsetGroups < 1)
+    return ctx.invalid(
+        "needs operands [N, C, D..], [O, C / group, K..], offsets (and a mask) [N, .., T..] of equal ranks, "
+        "and positive groups, but has " +
+        describe(x) + ", " + describe(w) + " and " + describe(offset));
+  if (spatial > 3)
+    return ctx.unsupported("with " + Twine(spatial) + " spatial dims is not supported; supported: 1 to 3");
+  SmallVector<int64_t> kernel;
+  int64_t volume = 1;
+  for (AffineExpr size : llvm::drop_begin(filter, 2)) {
+    if (!getConstantSize(size))
+      return ctx.unsupported("with a filter of unknown size is not supported");
+    kernel.push_back(*getConstantSize(size));
+    volume *= kernel.back();
+  }
+  FailureOr<Window> window = readWindow(ctx, kernel, SizesRef(in).drop_front(2));
+  if (failed(window) ||
+      failed(ctx.requireEqual(in[1], filter[1] * groups, "the filter's channels, times group, in dim 1")) ||
+      failed(ctx.requireEqual(filter[0], filter[0].floorDiv(groups) * groups, "a group that divides the filters")) ||
+      failed(ctx.requireEqual(in[1], in[1].floorDiv(offsetGroups) * offsetGroups,
+                              "an offset_group that divides the channels")) ||
+      failed(ctx.requireEqual(of[0], in[0], "offsets for each batch")) ||
+      failed(ctx.requireEqual(of[1], b.size(offsetGroups * volume * spatial), "an offset for each element and dim")))
+    return failure();
+  Sizes out;
+  for (int64_t i = 0; i < spatial; ++i) {
+    int64_t more = window->padLow[i] + window->padHigh[i] - window->dilations[i] * (kernel[i] - 1) - 1;
+    out.push_back(simplifySize((in[i + 2] + more).floorDiv(window->strides[i]) + 1));
+    if (failed(ctx.requireEqual(of[i + 2], out[i], "offsets for each result in dim " + Twine(i + 2))))
+      return failure();
+  }
+  // Positions and samples: [N, G, K, T.., ..].
+  AffineExpr perGroup = ctx.divide(in[1], b.size(offsetGroups)), count = product(b.getContext(), out);
+  Sizes points{in[0], b.size(offsetGroups), b.size(volume)}, source{in[0], b.size(offsetGroups), perGroup};
+  Sizes offsets{in[0], b.size(offsetGroups), b.size(volume), b.size(spatial)};
+  llvm::append_range(points, out);
+  llvm::append_range(offsets, out);
+  source.append(in.begin() + 2, in.end());
+  offset = b.convert(b.reshape(offset, offsets), compute);
+  SmallVector<SmallVector<Tap>> taps;
+  for (int64_t i = 0, block = volume; i < spatial; ++i) {
+    block /= kernel[i];
+    Value k = b.binary<RemOp>(b.binary<DivOp>(b.iota(b.getI64Type(), points, 2), double(block)), double(kernel[i]));
+    Value at = b.add(b.binary<MulOp>(k, double(window->dilations[i])),
+                     b.binary<MulOp>(b.iota(b.getI64Type(), points, 3 + i), double(window->strides[i])));
+    at = b.convert(b.binary<SubOp>(at, double(window->padLow[i])), compute);
+    taps.push_back(tapsAround(b, b.add(at, b.take(offset, 3, i)), in[i + 2]));
+  }
+  SmallVector<int64_t> last{0, 1};
+  for (int64_t i = 0; i < spatial; ++i)
+    last.push_back(i + 3);
+  last.push_back(2);
+  Value values = sampleTaps(b, b.transpose(b.reshape(x, source), last), taps, /*batchDims=*/2, compute);
+  SmallVector<int64_t> pointDims = llvm::to_vector(llvm::seq<int64_t>(0, points.size()));
+  if (mask) {
+    Sizes sizes{in[0], b.size(offsetGroups * volume)};
+    llvm::append_range(sizes, out);
+    FailureOr<Value> fitting = ctx.castSizes(mask, sizes);
+    if (failed(fitting))
+      return failure();
+    Value factor = b.convert(b.reshape(*fitting, points), compute);
+    values = b.mul(values, b.broadcastInDims(factor, getSizes(values), pointDims));
+  }
+  // [N, G, K, T.., C / G] -> [N, group, C / group * K, T]
+  SmallVector<int64_t> channelsFirst{0, 1, spatial + 3};
+  llvm::append_range(channelsFirst, llvm::seq<int64_t>(2, spatial + 3));
+  AffineExpr inner = simplifySize(filter[1] * volume), filters = ctx.divide(filter[0], b.size(groups));
+  Value columns = b.reshape(b.transpose(values, channelsFirst), {in[0], b.size(groups), inner, count});
+  Value matrix = b.reshape(b.convert(w, compute), {b.size(groups), filters, inner});
+  Value dot = DotGeneralOp::create(b, matrix, columns, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1}, ArrayRef<int64_t>{2},
+                                   ArrayRef<int64_t>{2}); // [group, O / group, N, T]
+  Sizes result{in[0], filter[0]};
+  llvm::append_range(result, out);
+  Value y = b.reshape(b.transpose(dot, {2, 0, 1, 3}), result);
+  if (Value bias = ctx.operand(3)) {
+    FailureOr<Value> wide = broadcastAlong(ctx, b.convert(bias, compute), 1, result);
+    if (failed(wide))
+      return failure();
+    y = b.add(y, *wide);
+  }
+  return ctx.result(b.convert(y, type));
+}
+
+/// Positions of a grid: each the product of its matrix theta [N, D, D + 1] with (x, y, .., 1), in [-1, 1] over the
+/// image.
+LogicalResult affineGrid(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value theta = ctx.operand(0);
+  Type type = b.elementOf(theta), compute = b.accumulatorOf(type);
+  FailureOr<Sizes> size = ctx.requireSizes(ctx.operand(1), "size");
+  if (failed(size))
+    return failure();
+  int64_t spatial = int64_t(size->size()) - 2;
+  if (!b.isFloat(theta) || b.rankOf(theta) != 3 || (spatial != 2 && spatial != 3))
+    return ctx.invalid(
+        "needs a float operand [N, D, D + 1] and a size [N, C, ..] with D = 2 or 3 sizes more, but has " +
+        describe(theta) + " and " + describe(ctx.operand(1)));
+  FailureOr<Value> matrix = ctx.castSizes(theta, {(*size)[0], b.size(spatial), b.size(spatial + 1)});
+  if (failed(matrix))
+    return failure();
+  Sizes out{(*size)[0]};
+  llvm::append_range(out, llvm::drop_begin(*size, 2));
+  out.push_back(b.size(spatial));
+  // [N, D] -> [N, D.., D]: column i of the matrices
+  auto column = [&](int64_t i) {
+    return b.broadcastInDims(b.convert(b.take(*matrix, 2, i), compute), out, {0, spatial + 1});
+  };
+  Value sum = column(spatial);
+  for (int64_t i = 0; i < spatial; ++i) { // x, the last dim, comes first
+    int64_t dim = spatial - i;
+    Value index = b.iota(compute, out, dim), extent = b.convert(b.sizeValue(out[dim]), compute), at;
+    auto wide = [&](Value v) { return b.broadcastTo(v, out); };
+    if (ctx.getInt("align_corners", 0))
+      at = b.div(b.binary<MulOp>(index, 2), wide(b.binary<MaxOp>(b.binary<SubOp>(extent, 1), 1)));
+    else
+      at = b.div(b.binary<AddOp>(b.binary<MulOp>(index, 2), 1), wide(extent));
+    sum = b.add(sum, b.mul(column(i), b.binary<SubOp>(at, 1)));
+  }
+  return ctx.result(b.convert(sum, type));
+}
+
+/// What both poolings over regions need: [R, 4] corners (x1, y1, x2, y2) and which image [R] each lies in.
+struct Regions {
+  Value corners, batch;
+
+  Value corner(PrimBuilder &b, int64_t i) const { return b.take(corners, 1, i); }
+};
+
+/// Maximum over the elements of each bin of each region; bins begin and end at whole elements, and may be empty (0). A
+/// maximum over a rectangle is one over its rows of that over its columns.
+LogicalResult maxRoiPool(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0), rois = ctx.operand(1);
+  Type type = b.elementOf(x), compute = b.accumulatorOf(type);
+  Sizes in = getSizes(x), of = getSizes(rois);
+  auto pooled = ctx.getInts("pooled_shape");
+  if (in.size() != 4 || of.size() != 2 || !b.isFloat(x) || !b.isFloat(rois) || !pooled || pooled->size() != 2 ||
+      llvm::any_of(*pooled, [](int64_t p) { return p < 1 || p > INT32_MAX; }))
+    return ctx.invalid(
+        "needs an operand [N, C, H, W], regions [R, 5] and two positive sizes in pooled_shape, but has " + describe(x) +
+        " and " + describe(rois));
+  if (failed(ctx.requireEqual(of[1], b.size(5), "regions of 5 numbers")))
+    return failure();
+  rois = b.convert(b.reshape(rois, {of[0], b.size(5)}), compute);
+  Regions regions{b.sliceDim(rois, 1, b.size(1), b.size(4)), b.convert(b.take(rois, 1, 0), b.getI64Type())};
+  double scale = ctx.getFloat("spatial_scale", 1);
+  // Half away from zero.
+  auto round = [&](Value v) {
+    v = b.binary<MulOp>(v, scale);
+    return b.select(b.compare(CompareKind::LT, v, 0), b.unary<CeilOp>(b.binary<SubOp>(v, 0.5)),
+                    b.unary<FloorOp>(b.binary<AddOp>(v, 0.5)));
+  };
+  Value values = GatherOp::create(b, x, regions.batch, 0), filled; // [R, C, H, W]
+  for (int64_t dim : {0, 1}) {
+    int64_t axis = dim + 2;
+    Sizes bins{of[0], b.size((*pooled)[dim])}, grid{bins[0], bins[1], in[axis]};
+    Value start = round(regions.corner(b, 1 - dim)), end = round(regions.corner(b, 3 - dim));
+    Value extent = b.binary<MaxOp>(b.binary<AddOp>(b.sub(end, start), 1), 1);
+    Value step = b.broadcastInDims(b.binary<DivOp>(extent, double((*pooled)[dim])), bins, {0});
+    Value number = b.iota(compute, bins, 1), first = b.broadcastInDims(start, bins, {0});
+    Value limit = b.broadcastTo(b.convert(b.sizeValue(in[axis]), compute), bins);
+    auto clamp = [&](Value v) { return b.min(b.binary<MaxOp>(b.add(v, first), 0), limit); };
+    Value low = clamp(b.unary<FloorOp>(b.mul(number, step)));
+    Value high = clamp(b.unary<CeilOp>(b.mul(b.binary<AddOp>(number, 1), step)));
+    Value at = b.iota(compute, grid, 2);
+    Value inside = b.binary<AndOp>(b.compare(CompareKind::GE, at, b.broadcastInDims(low, grid, {0, 1})),
+                                   b.compare(CompareKind::LT, at, b.broadcastInDims(high, grid, {0, 1})));
+    // [R, C, H, W] -> [R, C, bins, H, W], then the next dim
+    Sizes sizes = getSizes(values);
+    SmallVector<int64_t> kept;
+    for (int64_t d = 0; d <= 4; ++d)
+      if (d != axis)
+        kept.push_back(d);
+    sizes.insert(sizes.begin() + axis, bins[1]);
+    Value wide = b.broadcastInDims(values, sizes, kept);
+    wide = b.select(b.broadcastInDims(inside, sizes, {0, axis, axis + 1}), wide,
+                    b.splatLike(wide, -std::numeric_limits<double>::infinity()));
+    values = b.reduce(ReduceKind::Max, wide, {axis + 1});
+    Sizes out{of[0], in[1], b.size((*pooled)[0]), b.size((*pooled)[1])};
+    Value some = b.broadcastInDims(b.compare(CompareKind::LT, low, high), out, {0, axis});
+    filled = filled ? b.binary<AndOp>(filled, some) : some;
+  }
+  return ctx.result(b.select(filled, values, b.splatLike(values, 0)));
+}
+
+/// Samples of RoiAlign along one dim, [R, P, G]: two taps each, and which of the G samples a region has.
+struct Samples {
+  SmallVector<Tap> taps;
+  Value isSample;
+  Value count; // [R] floats
+};
+
+/// `start` and `extent` [R] of the regions in elements.
+Samples samplesAlong(PrimBuilder &b, Value start, Value extent, int64_t bins, int64_t ratio, AffineExpr size) {
+  Type type = b.elementOf(start);
+  AffineExpr regions = getSizes(start)[0], most = b.size(ratio);
+  Value step = b.binary<DivOp>(extent, double(bins)), count;
+  if (ratio > 0) {
+    count = b.splatLike(step, double(ratio));
+  } else { // about one sample for each element; the region that needs most decides for all
+    count = b.binary<MaxOp>(b.unary<CeilOp>(step), 0);
+    most =
+        b.bindSymbol("samples", b.binary<MaxOp>(b.convert(b.reduce(ReduceKind::Max, count, {0}), b.getI64Type()), 0));
+  }
+  Sizes grid{regions, b.size(bins), most};
+  auto wide = [&](Value v) { return b.broadcastInDims(v, grid, {0}); };
+  Value number = b.iota(type, grid, 2), isSample = b.compare(CompareKind::LT, number, wide(count));
+  Value inBin = b.div(b.mul(b.binary<AddOp>(number, 0.5), wide(step)), wide(count));
+  Value at = b.add(b.add(wide(start), b.mul(b.iota(type, grid, 1), wide(step))), inBin);
+  Value extentOf = b.broadcastTo(b.convert(b.sizeValue(size), type), grid);
+  Value inside = b.binary<AndOp>(b.compare(CompareKind::GE, at, -1), b.compare(CompareKind::LE, at, extentOf));
+  // Beyond the middle of the last element nothing is interpolated.
+  at = b.min(b.binary<MaxOp>(at, 0), b.binary<SubOp>(extentOf, 1));
+  Value base = b.unary<FloorOp>(at), ratioOf = b.sub(at, base), zero = b.splatLike(at, 0);
+  auto tap = [&](double offset, Value weight) {
+    return Tap{emitClampedIndex(b, b.binary<AddOp>(base, offset), size), b.select(inside, weight, zero), {}};
+  };
+  return {{tap(0, b.sub(b.splatLike(at, 1), ratioOf)), tap(1, ratioOf)}, isSample, count};
+}
+
+/// Mean or maximum over interpolated samples of each bin of each region. As in the operator's first implementation, the
+/// maximum is over the weighted neighbours of the samples.
+LogicalResult roiAlign(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0), rois = ctx.operand(1), batch = ctx.operand(2);
+  Type type = b.elementOf(x), compute = b.accumulatorOf(type);
+  Sizes in = getSizes(x), of = getSizes(rois);
+  std::string mode = StringRef(ctx.getString("mode", "avg")).lower();
+  std::string transform = ctx.opset() < 16 ? std::string("output_half_pixel")
+                                           : ctx.getString("coordinate_transformation_mode", "half_pixel");
+  int64_t bins[] = {ctx.getInt("output_height", 1), ctx.getInt("output_width", 1)};
+  int64_t ratio = ctx.getInt("sampling_ratio", 0);
+  if (mode != "avg" && mode != "max")
+    return ctx.invalid("mode is \"" + mode + "\"; it may be avg or max");
+  if (transform != "half_pixel" && transform != "output_half_pixel")
+    return ctx.invalid("coordinate_transformation_mode is \"" + transform +
+                       "\"; it may be half_pixel or output_half_pixel");
+  if (in.size() != 4 || of.size() != 2 || b.rankOf(batch) != 1 || !b.isFloat(x) || !b.isFloat(rois) ||
+      !isa<IntegerType>(b.elementOf(batch)) || bins[0] < 1 || bins[1] < 1 || bins[0] > INT32_MAX ||
+      bins[1] > INT32_MAX || ratio < 0 || ratio > INT32_MAX)
+    return ctx.invalid(
+        "needs an operand [N, C, H, W], regions [R, 4], batch_indices [R] and positive output sizes, but "
+        "has " +
+        describe(x) + ", " + describe(rois) + " and " + describe(batch));
+  FailureOr<Value> images = ctx.castSizes(batch, {of[0]});
+  if (failed(images) || failed(ctx.requireEqual(of[1], b.size(4), "regions of 4 numbers")))
+    return failure();
+  Regions regions{b.convert(b.reshape(rois, {of[0], b.size(4)}), compute), b.convert(*images, b.getI64Type())};
+  bool halfPixel = transform == "half_pixel";
+  double scale = ctx.getFloat("spatial_scale", 1);
+  auto corner = [&](int64_t i) {
+    return b.binary<SubOp>(b.binary<MulOp>(regions.corner(b, i), scale), halfPixel ? 0.5 : 0);
+  };
+  SmallVector<Samples> along;
+  for (int64_t dim : {0, 1}) {
+    Value start = corner(1 - dim), extent = b.sub(corner(3 - dim), start);
+    if (!halfPixel)
+      extent = b.binary<MaxOp>(extent, 1);
+    along.push_back(samplesAlong(b, start, extent, bins[dim], ratio, in[dim + 2]));
+  }
+  // [R, PH, PW, GH, GW]
+  Sizes sizeH = getSizes(along[0].isSample), sizeW = getSizes(along[1].isSample);
+  Sizes points{of[0], sizeH[1], sizeW[1], sizeH[2], sizeW[2]}, all = points;
+  all.push_back(in[1]);
+  SmallVector<int64_t> dims[] = {{0, 1, 3}, {0, 2, 4}}, pointDims{0, 1, 2, 3, 4};
+  auto spread = [&](Value v, int64_t dim) { return b.broadcastInDims(v, points, dims[dim]); };
+  Value isSample = b.binary<AndOp>(spread(along[0].isSample, 0), spread(along[1].isSample, 1));
+  isSample = b.broadcastInDims(isSample, all, pointDims);
+  Value source = b.transpose(x, toChannelsLast(4)), image = b.broadcastInDims(regions.batch, points, {0}), result;
+  for (const Tap &row : along[0].taps)
+    for (const Tap &column : along[1].taps) {
+      SmallVector<Value> place{b.unsqueeze(image, 5), b.unsqueeze(spread(row.index, 0), 5),
+                               b.unsqueeze(spread(column.index, 1), 5)};
+      Value value = GatherNDOp::create(b, makeType(type, all), source, b.concat(place, 5), 0);
+      Value weight = b.mul(spread(row.weight, 0), spread(column.weight, 1));
+      value = b.mul(b.convert(value, compute), b.broadcastInDims(weight, all, pointDims));
+      result = !result ? value : mode == "avg" ? b.add(result, value) : b.max(result, value);
+    }
+  Value count = b.broadcastInDims(b.mul(along[0].count, along[1].count), {of[0], sizeH[1], sizeW[1], in[1]}, {0});
+  if (mode == "avg") {
+    result = b.reduce(ReduceKind::Sum, b.select(isSample, result, b.splatLike(result, 0)), {3, 4});
+    result = b.div(result, b.binary<MaxOp>(count, 1));
+  } else {
+    Value lowest = b.splatLike(result, -std::numeric_limits<double>::infinity());
+    result = b.reduce(ReduceKind::Max, b.select(isSample, result, lowest), {3, 4});
+    result = b.select(b.compare(CompareKind::GT, count, 0), result, b.splatLike(result, 0));
+  }
+  return ctx.result(b.convert(b.transpose(result, toChannelsFirst(4)), type));
+}
+
 } // namespace
 
 void tc::populateONNXSample(OpRegistrar &onOp) {
   onOp("GridSample", 16, gridSample, 2);
   onOp("Col2Im", 18, col2Im, 3);
+  onOp("AffineGrid", 20, affineGrid, 2);
+  onOp("DeformConv", 19, deformConv, 3);
+  onOp("MaxRoiPool", 1, maxRoiPool, 2);
+  onOp("RoiAlign", 10, roiAlign, 3);
 }

@@ -1,7 +1,7 @@
-//===- ONNXTraining.cpp - optimisers of ai.onnx.preview.training --------------------------------------------------===//
+//===- ONNXTraining.cpp - gradients and optimisers of ai.onnx.preview.training ------------------------------------===//
 //
-// One node updates any number of tensors: operands are the learning rate R, the update count T, then for each kind of
-// tensor (value, gradient, state...) all tensors in turn; results are the new values, then the new states.
+// An optimiser's node updates any number of tensors: operands are the learning rate R, the update count T, then for
+// each kind of tensor (value, gradient, state...) all tensors in turn; results are the new values, then the new states.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -9,6 +9,8 @@
 
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
+
+#include "tc/Dialect/Prim/Utils/Differentiate.h"
 
 using namespace mlir;
 using namespace tc;
@@ -99,10 +101,47 @@ LogicalResult momentum(NodeContext &ctx) {
   });
 }
 
+/// Operands: values for the tensors that `xs` and `zs` name; behind them the importer puts these tensors themselves,
+/// and the one that `y` names. Where a value is another one than its tensor, y is computed again from it.
+LogicalResult gradient(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  auto xs = ctx.getStrings("xs"), zs = ctx.getStrings("zs");
+  size_t xCount = xs ? xs->size() : 0, count = xCount + (zs ? zs->size() : 0);
+  if (xCount == 0 || ctx.numOperands() != 2 * count + 1)
+    return ctx.invalid("needs an operand for each of xs and zs");
+  SmallVector<Value> given(ctx.allOperands().take_front(count)), named(ctx.allOperands().slice(count, count));
+  Value y = ctx.operand(2 * count);
+  if (!b.isFloat(y))
+    return ctx.invalid("y must have a float element type, but is " + describe(y));
+  for (size_t i = 0; i < count; ++i) {
+    if (!given[i] || (i < xCount && !b.isFloat(given[i])))
+      return ctx.invalid("operand " + Twine(i) + " is missing, or of xs and not of a float element type");
+    if (given[i] == named[i])
+      continue;
+    FailureOr<Value> fitting = ctx.castSizes(given[i], getSizes(named[i]));
+    if (failed(fitting))
+      return failure();
+    if (fitting->getType() != named[i].getType())
+      return ctx.invalid("operand " + Twine(i) + " is " + describe(given[i]) + ", but its tensor is " +
+                         describe(named[i]));
+    given[i] = *fitting;
+  }
+  if (given != named)
+    y = emitSubstituted(b, y, named, given);
+  std::string why;
+  auto gradients = emitGradients(b, y, ValueRange(given).take_front(xCount), ValueRange(given).drop_front(xCount), why);
+  if (failed(gradients))
+    return ctx.unsupported("with a gradient " + why + " is not supported");
+  for (auto [i, g] : llvm::enumerate(*gradients))
+    (void)ctx.set(i, g);
+  return success();
+}
+
 } // namespace
 
 void tc::populateONNXTraining(OpRegistrar &onOp) {
   onOp("Adagrad", 1, adagrad, 2);
   onOp("Adam", 1, adam, 2);
+  onOp("Gradient", 1, gradient);
   onOp("Momentum", 1, momentum, 2);
 }

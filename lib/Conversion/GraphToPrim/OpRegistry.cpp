@@ -31,6 +31,7 @@ const OpRegistry &OpRegistry::get() {
     OpRegistrar onnx(r, "ai.onnx");
     populateONNXContraction(onnx);
     populateONNXControlFlow(onnx);
+    populateONNXDeterminant(onnx);
     populateONNXEinsum(onnx);
     populateONNXElementwise(onnx);
     populateONNXLoss(onnx);
@@ -38,6 +39,7 @@ const OpRegistry &OpRegistry::get() {
     populateONNXNorm(onnx);
     populateONNXPooling(onnx);
     populateONNXQuantization(onnx);
+    populateONNXRandom(onnx);
     populateONNXReduction(onnx);
     populateONNXResize(onnx);
     populateONNXRnn(onnx);

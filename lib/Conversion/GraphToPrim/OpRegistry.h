@@ -61,6 +61,7 @@ private:
 void populateATen(OpRegistrar &onOp);
 void populateONNXContraction(OpRegistrar &onOp);
 void populateONNXControlFlow(OpRegistrar &onOp);
+void populateONNXDeterminant(OpRegistrar &onOp);
 void populateONNXEinsum(OpRegistrar &onOp);
 void populateONNXElementwise(OpRegistrar &onOp);
 void populateONNXLoss(OpRegistrar &onOp);
@@ -68,6 +69,7 @@ void populateONNXMovement(OpRegistrar &onOp);
 void populateONNXNorm(OpRegistrar &onOp);
 void populateONNXPooling(OpRegistrar &onOp);
 void populateONNXQuantization(OpRegistrar &onOp);
+void populateONNXRandom(OpRegistrar &onOp);
 void populateONNXReduction(OpRegistrar &onOp);
 void populateONNXResize(OpRegistrar &onOp);
 void populateONNXRnn(OpRegistrar &onOp);

@@ -266,6 +266,21 @@ Error GraphImporter::importNode(const onnx::NodeProto &node, int index) {
       return undefinedValue(input, name, index);
     inputs.push_back(value);
   }
+  // Gradient names tensors in its attributes: they become operands, as values of the graph dialect have no names.
+  if (domain == "ai.onnx.preview.training" && node.op_type() == "Gradient")
+    for (StringRef list : {"xs", "zs", "y"})
+      for (const onnx::AttributeProto &attribute : node.attribute()) {
+        if (attribute.name() != list)
+          continue;
+        SmallVector<std::string> names(attribute.strings().begin(), attribute.strings().end());
+        if (list == "y")
+          names = {attribute.s()};
+        for (const std::string &tensor : names) {
+          inputs.push_back(lookup(tensor));
+          if (!inputs.back())
+            return undefinedValue(tensor, name, index);
+        }
+      }
   SmallVector<Type> outputs;
   for (const std::string &output : node.output()) {
     auto type = scopes.back()->types.find(output);

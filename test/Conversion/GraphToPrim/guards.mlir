@@ -57,3 +57,23 @@ graph.func @space_to_depth(%x: tensor<1x3x?x8xf32> {graph.name = "x", graph.dims
   %z = graph.node "ai.onnx":"SpaceToDepth" opset 28(%x) {blocksize = 2 : i64, mode = "CRD"} : (tensor<1x3x?x8xf32>) -> !tc.unknown
   graph.yield %z : !tc.unknown
 }
+
+// -----
+
+// Without axes the result's rank is that of sizes other than 1, unless the model declares another one.
+// CHECK-LABEL: func.func @squeeze_all
+// CHECK: prim.bind_symbol {{.*}}Squeeze without axes was compiled for sizes other than 1 in dim 0
+// CHECK: return %{{.*}} : tensor<?x3xf32
+graph.func @squeeze_all(%x: tensor<?x1x3xf32> {graph.name = "x", graph.dims = ["n", "", ""]}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 17 : i64}} {
+  %z = graph.node "ai.onnx":"Squeeze" opset 17(%x) : (tensor<?x1x3xf32>) -> !tc.unknown
+  graph.yield %z : !tc.unknown
+}
+
+// -----
+
+// CHECK-LABEL: func.func @squeeze_declared
+// CHECK: prim.bind_symbol {{.*}}does not give the declared rank 1
+graph.func @squeeze_declared(%x: tensor<?x?xf32> {graph.name = "x", graph.dims = ["n", "m"]}) -> (tensor<?xf32>) attributes {opsets = {ai.onnx = 17 : i64}} {
+  %z = graph.node "ai.onnx":"Squeeze" opset 17(%x) : (tensor<?x?xf32>) -> tensor<?xf32>
+  graph.yield %z : tensor<?xf32>
+}

@@ -1,4 +1,5 @@
-// Resize, GridSample, Col2Im, Einsum and Scan as gathers, weights, products and loops. Their numbers: test/Conformance.
+// Resize, GridSample, Col2Im, Einsum, Scan, pools over regions as gathers, weights, products and loops. Their numbers: test/Conformance and
+// test/Integration/operators.py.
 // RUN: tc-opt %s -tc-convert-graph-to-prim -split-input-file | FileCheck %s
 
 // Dims of scale 1 are left alone; a size that follows from constants is one.
@@ -56,5 +57,56 @@ graph.func @scan(%s: tensor<2xf32> {graph.name = "s"}, %x: tensor<3x2xf32> {grap
     %sum = graph.node "ai.onnx":"Add" opset 19(%state, %slice) : (tensor<2xf32>, tensor<2xf32>) -> !tc.unknown
     graph.yield %sum, %sum : !tc.unknown, !tc.unknown
   } : (tensor<2xf32>, tensor<3x2xf32>) -> (!tc.unknown, !tc.unknown)
+  graph.yield %a, %b : !tc.unknown, !tc.unknown
+}
+
+// -----
+
+// The windows' elements, the number of the largest in each window, its place.
+// CHECK-LABEL: func.func @indices
+// CHECK-COUNT-2: prim.gather
+// CHECK: prim.arg_reduce max
+// CHECK: prim.window_reduce max
+graph.func @indices(%x: tensor<1x2x6x6xf32> {graph.name = "x"}) -> (!tc.unknown, !tc.unknown) attributes {opsets = {ai.onnx = 12 : i64}} {
+  %y, %i = graph.node "ai.onnx":"MaxPool" opset 12(%x) {kernel_shape = array<i64: 2, 2>} : (tensor<1x2x6x6xf32>) -> (!tc.unknown, !tc.unknown)
+  graph.yield %y, %i : !tc.unknown, !tc.unknown
+}
+
+// -----
+
+// Without a sampling ratio the region that needs most samples decides how many are taken.
+// CHECK-LABEL: func.func @roialign
+// CHECK: prim.symbol<"samples"
+// CHECK-COUNT-2: prim.bind_symbol
+// CHECK-COUNT-4: prim.gather_nd
+// CHECK: prim.reduce sum {{.*}} [3, 4]
+graph.func @roialign(%x: tensor<1x2x6x6xf32> {graph.name = "x"}, %r: tensor<3x4xf32> {graph.name = "r"}, %b: tensor<3xi64> {graph.name = "b"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 16 : i64}} {
+  %y = graph.node "ai.onnx":"RoiAlign" opset 16(%x, %r, %b) {output_height = 2 : i64, output_width = 2 : i64} : (tensor<1x2x6x6xf32>, tensor<3x4xf32>, tensor<3xi64>) -> !tc.unknown
+  graph.yield %y : !tc.unknown
+}
+
+// -----
+
+// CHECK-LABEL: func.func @deform
+// CHECK-COUNT-4: prim.gather_nd
+// CHECK-NOT: prim.gather_nd
+// CHECK: prim.dot_general
+graph.func @deform(%x: tensor<1x2x6x6xf32> {graph.name = "x"}, %w: tensor<3x2x2x2xf32> {graph.name = "w"}, %o: tensor<1x8x5x5xf32> {graph.name = "o"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 19 : i64}} {
+  %y = graph.node "ai.onnx":"DeformConv" opset 19(%x, %w, %o) : (tensor<1x2x6x6xf32>, tensor<3x2x2x2xf32>, tensor<1x8x5x5xf32>) -> !tc.unknown
+  graph.yield %y : !tc.unknown
+}
+
+// -----
+
+// Scan-8: a loop over the batch around one over the slices.
+// CHECK-LABEL: func.func @batched_scan
+// CHECK: prim.while
+// CHECK: prim.while
+graph.func @batched_scan(%s: tensor<3x2xf32> {graph.name = "s"}, %x: tensor<3x5x2xf32> {graph.name = "x"}) -> (!tc.unknown, !tc.unknown) attributes {opsets = {ai.onnx = 8 : i64}} {
+  %none = graph.none : none
+  %a, %b = graph.node "ai.onnx":"Scan" opset 8(%none, %s, %x) {num_scan_inputs = 1 : i64} graphs "body"(%state: tensor<2xf32>, %slice: tensor<2xf32>) {
+    %sum = graph.node "ai.onnx":"Add" opset 8(%state, %slice) : (tensor<2xf32>, tensor<2xf32>) -> !tc.unknown
+    graph.yield %sum, %sum : !tc.unknown, !tc.unknown
+  } : (none, tensor<3x2xf32>, tensor<3x5x2xf32>) -> (!tc.unknown, !tc.unknown)
   graph.yield %a, %b : !tc.unknown, !tc.unknown
 }

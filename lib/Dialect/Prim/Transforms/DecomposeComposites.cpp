@@ -1,7 +1,8 @@
 //===- DecomposeComposites.cpp - composites as reductions and elementwise ops -------------------------------------===//
 //
-// prim.softmax, prim.norm and prim.attention in the form that loses least: softmax with its maximum taken out, norm in
-// two passes over the row (mean first, then the squares of what is left), both in f32 for narrower elements.
+// prim.softmax, prim.norm, prim.attention and prim.rnn in the form that loses least: softmax with its maximum taken
+// out, norm in two passes over the row (mean first, then the squares of what is left), all in f32 for narrower
+// elements. Attention and rnn of narrower elements first become their f32 forms, which a target may take whole.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -9,6 +10,7 @@
 
 #include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
+#include "tc/Dialect/Prim/Utils/Recurrence.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -65,9 +67,46 @@ struct DecomposeNorm : OpRewritePattern<NormOp> {
   }
 };
 
-struct DecomposeAttention : OpRewritePattern<AttentionOp> {
-  using OpRewritePattern::OpRewritePattern;
+/// A composite that a target takes whole stays.
+template <typename Op> struct DecomposeUnlessTaken : OpRewritePattern<Op> {
+  DecomposeUnlessTaken(MLIRContext *context, const TakesWhole &takesWhole)
+      : OpRewritePattern<Op>(context), takesWhole(takesWhole) {}
+
+  /// The op with floats of 32 bits in place of narrower ones; failure where there are none.
+  static LogicalResult widen(Op op, PatternRewriter &rewriter) {
+    auto isNarrow = [](Type type) {
+      auto f = dyn_cast<FloatType>(cast<RankedTensorType>(type).getElementType());
+      return f && f.getWidth() < 32;
+    };
+    if (llvm::none_of(op->getOperandTypes(), isNarrow))
+      return failure();
+    PrimBuilder b(rewriter, op);
+    Type f32 = b.getF32Type();
+    OperationState state(op.getLoc(), op->getName());
+    for (Value v : op->getOperands())
+      state.operands.push_back(isNarrow(v.getType()) ? b.convert(v, f32) : v);
+    for (Type type : op->getResultTypes())
+      state.types.push_back(isNarrow(type) ? withElementType(type, f32) : type);
+    state.attributes = op->getAttrs();
+    state.propertiesAttr = op->getPropertiesAsAttribute();
+    Operation *wide = b.create(state);
+    SmallVector<Value> results;
+    for (auto [narrow, v] : llvm::zip_equal(op->getResultTypes(), wide->getResults()))
+      results.push_back(b.convert(v, cast<RankedTensorType>(narrow).getElementType()));
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+
+  const TakesWhole &takesWhole;
+};
+
+struct DecomposeAttention : DecomposeUnlessTaken<AttentionOp> {
+  using DecomposeUnlessTaken::DecomposeUnlessTaken;
   LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
+    if (takesWhole(op))
+      return rewriter.notifyMatchFailure(op, "the target takes it whole");
+    if (succeeded(widen(op, rewriter)))
+      return success();
     PrimBuilder b(rewriter, op);
     Value query = op.getQuery(), key = op.getKey(), value = op.getValue();
     int64_t batchRank = b.rankOf(query) - 2;
@@ -97,8 +136,34 @@ struct DecomposeAttention : OpRewritePattern<AttentionOp> {
   }
 };
 
+struct DecomposeRnn : DecomposeUnlessTaken<RnnOp> {
+  using DecomposeUnlessTaken::DecomposeUnlessTaken;
+  LogicalResult matchAndRewrite(RnnOp op, PatternRewriter &rewriter) const override {
+    if (takesWhole(op))
+      return rewriter.notifyMatchFailure(op, "the target takes it whole");
+    if (succeeded(widen(op, rewriter)))
+      return success();
+    PrimBuilder b(rewriter, op);
+    Recurrence layer;
+    layer.kind = op.getKind();
+    layer.gates = op.getGates();
+    layer.recurrent = op.getRecurrent();
+    layer.recurrentBias = op.getRecurrentBias();
+    layer.initialHidden = op.getInitialHidden();
+    layer.initialCell = op.getInitialCell();
+    layer.peephole = op.getPeephole();
+    layer.sequenceLengths = op.getSequenceLengths();
+    layer.reverse = op.getReverse();
+    layer.linearBeforeReset = op.getLinearBeforeReset();
+    RecurrenceResults results = emitRecurrence(b, layer);
+    rewriter.replaceOp(op, {results.hidden, results.finalHidden, results.finalCell});
+    return success();
+  }
+};
+
 struct DecomposeCompositesPass : public tc::prim::impl::DecomposeCompositesPassBase<DecomposeCompositesPass> {
   using DecomposeCompositesPassBase::DecomposeCompositesPassBase;
+  DecomposeCompositesPass(TakesWhole takesWhole) : takesWhole(std::move(takesWhole)) {}
 
   void runOnOperation() override {
     auto wanted = [&](StringRef name) { return llvm::none_of(keep, [&](StringRef k) { return k == name; }); };
@@ -108,10 +173,19 @@ struct DecomposeCompositesPass : public tc::prim::impl::DecomposeCompositesPassB
     if (wanted("norm"))
       patterns.add<DecomposeNorm>(&getContext());
     if (wanted("attention"))
-      patterns.add<DecomposeAttention>(&getContext());
+      patterns.add<DecomposeAttention>(&getContext(), takesWhole);
+    if (wanted("rnn"))
+      patterns.add<DecomposeRnn>(&getContext(), takesWhole);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }
+
+private:
+  TakesWhole takesWhole = [](Operation *) { return false; };
 };
 
 } // namespace
+
+std::unique_ptr<Pass> tc::prim::createDecomposeCompositesPass(TakesWhole takesWhole) {
+  return std::make_unique<DecomposeCompositesPass>(std::move(takesWhole));
+}

@@ -35,3 +35,28 @@ func.func @attention(%q: tensor<2x8x64xf32>, %k: tensor<2x16x64xf32>, %v: tensor
   %0 = prim.attention %q, %k, %v scale 0.125 causal : (tensor<2x8x64xf32>, tensor<2x16x64xf32>, tensor<2x16x64xf32>) -> tensor<2x8x64xf32>
   return %0 : tensor<2x8x64xf32>
 }
+
+// Narrow elements are computed in f32.
+// CHECK-LABEL: func.func @attention_f16
+// CHECK: prim.convert %arg0 : tensor<2x8x64xf16> -> tensor<2x8x64xf32>
+// CHECK: prim.dot_general {{.*}} -> tensor<2x8x16xf32>
+// CHECK: prim.dot_general {{.*}} -> tensor<2x8x64xf32>
+// CHECK: prim.convert {{.*}} : tensor<2x8x64xf32> -> tensor<2x8x64xf16>
+func.func @attention_f16(%q: tensor<2x8x64xf16>, %k: tensor<2x16x64xf16>, %v: tensor<2x16x64xf16>) -> tensor<2x8x64xf16> {
+  %0 = prim.attention %q, %k, %v scale 0.125 : (tensor<2x8x64xf16>, tensor<2x16x64xf16>, tensor<2x16x64xf16>) -> tensor<2x8x64xf16>
+  return %0 : tensor<2x8x64xf16>
+}
+
+// A recurrent layer is a loop over its steps: the gates' part of the state, the cell, and what a step beyond a sequence's end keeps.
+// CHECK-LABEL: func.func @gru
+// CHECK: prim.while %{{.*}} carry %{{.*}}, %arg3, %arg4
+// CHECK: prim.dynamic_slice %arg0
+// CHECK-COUNT-3: prim.dot_general
+// CHECK: prim.compare lt
+// CHECK: prim.scatter_nd
+// CHECK: prim.yield
+func.func @gru(%gates: tensor<5x2x9xf64>, %r: tensor<3x9xf64>, %b: tensor<9xf64>, %h: tensor<2x3xf64>, %c: tensor<2x3xf64>, %p: tensor<9xf64>, %l: tensor<2xi32>)
+    -> (tensor<5x2x3xf64>, tensor<2x3xf64>, tensor<2x3xf64>) {
+  %0:3 = prim.rnn gru %gates, %r, %b, %h, %c, %p, %l : (tensor<5x2x9xf64>, tensor<3x9xf64>, tensor<9xf64>, tensor<2x3xf64>, tensor<2x3xf64>, tensor<9xf64>, tensor<2xi32>) -> (tensor<5x2x3xf64>, tensor<2x3xf64>, tensor<2x3xf64>)
+  return %0#0, %0#1, %0#2 : tensor<5x2x3xf64>, tensor<2x3xf64>, tensor<2x3xf64>
+}

@@ -15,12 +15,19 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 
+#include <functional>
+
 namespace tc::prim {
 
 #define GEN_PASS_DECL
 #include "tc/Dialect/Prim/Transforms/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "tc/Dialect/Prim/Transforms/Passes.h.inc"
+
+/// Whether the target has code for this composite op, with its element types and sizes, as it stands.
+using TakesWhole = std::function<bool(mlir::Operation *)>;
+/// tc-decompose-composites that leaves what `takesWhole` says.
+std::unique_ptr<mlir::Pass> createDecomposeCompositesPass(TakesWhole takesWhole);
 
 /// Of a function's argument: its integers lie in [low, high), as an array<i64: low, high>.
 inline constexpr llvm::StringLiteral kRangeAttr = "tc.range";

@@ -20,8 +20,12 @@ def CheckBoundsPass : Pass<"tc-check-bounds", "::mlir::func::FuncOp"> {
 }
 
 def DecomposeCompositesPass : Pass<"tc-decompose-composites", "::mlir::func::FuncOp"> {
-  let summary = "Write softmax, norm and attention as reductions, products and elementwise ops";
-  let options = [ListOption<"keep", "keep", "std::string", "Composites that the target takes whole: softmax, norm, attention">];
+  let summary = "Write softmax, norm, attention and rnn as reductions, products, elementwise ops and loops";
+  let description = [{
+    In a pipeline the target says for each op whether it takes it whole. Attention and rnn of floats below 32 bits become
+    their f32 forms between conversions.
+  }];
+  let options = [ListOption<"keep", "keep", "std::string", "Composites that stay: softmax, norm, attention, rnn">];
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 

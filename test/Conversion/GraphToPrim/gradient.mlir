@@ -1,0 +1,26 @@
+// Gradients by the rules of prim's ops; behind a Gradient node's operands stand the tensors that its attributes name. Numbers:
+// test/Integration/operators.py.
+// RUN: tc-opt %s -tc-convert-graph-to-prim -split-input-file -verify-diagnostics | FileCheck %s
+
+// y = x w: what reaches w is x^T times the gradient.
+// CHECK-LABEL: func.func @linear
+// CHECK: %[[Y:.*]] = prim.dot_general %arg0, %arg1
+// CHECK: %[[T:.*]] = prim.tanh %[[Y]]
+// CHECK: prim.mul %[[T]], %[[T]]
+// CHECK: %[[D:.*]] = prim.dot_general %{{.*}}, %arg0 batch [] x [] contract [0] x [0]
+// CHECK: prim.transpose %[[D]] [1, 0]
+graph.func @linear(%x: tensor<2x3xf32> {graph.name = "x"}, %w: tensor<3x4xf32> {graph.name = "w"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 13 : i64, ai.onnx.preview.training = 1 : i64}} {
+  %p = graph.node "ai.onnx":"MatMul" opset 13(%x, %w) : (tensor<2x3xf32>, tensor<3x4xf32>) -> !tc.unknown
+  %y = graph.node "ai.onnx":"Tanh" opset 13(%p) : (!tc.unknown) -> !tc.unknown
+  %dw = graph.node "ai.onnx.preview.training":"Gradient" opset 1(%w, %x, %w, %x, %y) {xs = ["w"], zs = ["x"], y = "y"} : (tensor<3x4xf32>, tensor<2x3xf32>, tensor<3x4xf32>, tensor<2x3xf32>, !tc.unknown) -> !tc.unknown
+  graph.yield %dw : !tc.unknown
+}
+
+// -----
+
+graph.func @no_rule(%x: tensor<1x1x4xf32> {graph.name = "x"}, %w: tensor<1x1x2xf32> {graph.name = "w"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 13 : i64, ai.onnx.preview.training = 1 : i64}} {
+  %y = graph.node "ai.onnx":"Conv" opset 13(%x, %w) : (tensor<1x1x4xf32>, tensor<1x1x2xf32>) -> !tc.unknown
+  // expected-error @+1 {{ai.onnx.preview.training.Gradient (opset 1) with a gradient through prim.conv is not supported}}
+  %dx = graph.node "ai.onnx.preview.training":"Gradient" opset 1(%x, %x, %y) {xs = ["x"], y = "y"} : (tensor<1x1x4xf32>, tensor<1x1x4xf32>, !tc.unknown) -> !tc.unknown
+  graph.yield %dx : !tc.unknown
+}

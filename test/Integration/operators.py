@@ -1,0 +1,560 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operators in forms that the conformance cases leave out: old versions, element types, attributes, sizes that only the run knows.
+
+usage: operators.py BIN [REGEX]
+
+Each case is a small ONNX model, compiled with its sizes and, where it says so, with all sizes unknown, run, and compared with NumPy or
+with ONNX's reference evaluator. Gradients are held against differences of the function's own values. Prints a line per failure and a count.
+"""
+import itertools
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+CASES = {}
+TYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.float64): TensorProto.DOUBLE, np.dtype(np.float16): TensorProto.FLOAT16,
+         np.dtype(np.int64): TensorProto.INT64, np.dtype(np.int32): TensorProto.INT32, np.dtype(np.uint8): TensorProto.UINT8,
+         np.dtype(np.int8): TensorProto.INT8, np.dtype(bool): TensorProto.BOOL}  # fmt: skip
+
+
+def case(name, nodes, inputs, expected, opset, *, dynamic=True, constants=None, tolerance=2e-6, domains=(), types=None):
+    """`inputs`: arrays by name; `expected`: by output, or None to ask the reference evaluator for y; `types`: ONNX types that NumPy lacks."""
+    CASES[name] = (nodes, inputs, expected, opset, dynamic, constants or {}, tolerance, domains, types or {})
+
+
+def random(*shape, seed=0, dtype=np.float32):
+    return np.random.default_rng([seed, *shape]).standard_normal(shape).astype(dtype)
+
+
+def make_model(name, nodes, inputs, outputs, opset, constants, domains, types, dynamic):
+    def info(n, v, is_input):
+        dims = [None if dynamic else d for d in v.shape]
+        return helper.make_tensor_value_info(n, types.get(n, TYPES[v.dtype]), dims if is_input else [None] * v.ndim)
+
+    graph = helper.make_graph(nodes, name, [info(n, v, True) for n, v in inputs.items()], [info(n, v, False) for n, v in outputs.items()],
+                              [numpy_helper.from_array(v, n) for n, v in constants.items()])
+    imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(d, 1) for d in domains)]
+    return helper.make_model(graph, opset_imports=imports, ir_version=8)
+
+
+class Artifact:
+    """A compiled model in a folder."""
+
+    def __init__(self, bin_dir, model, folder):
+        self.bin_dir, self.folder = bin_dir, folder
+        onnx.save(model, f"{folder}/model.onnx")
+        made = subprocess.run([f"{bin_dir}/tc-compile", f"{folder}/model.onnx", "-o", f"{folder}/m.bin", "--cpu", "x86-64-v3", "--jobs", "1"],
+                              capture_output=True, text=True)
+        self.error = f"tc-compile exit {made.returncode}: {made.stderr.strip()}" if made.returncode else None
+
+    def run(self, inputs, *flags):
+        np.savez(f"{self.folder}/in.npz", **inputs)
+        given = ["--inputs", f"{self.folder}/in.npz"] if inputs else []
+        ran = subprocess.run([f"{self.bin_dir}/tc-run", f"{self.folder}/m.bin", *given, *flags], capture_output=True, text=True)
+        return f"tc-run exit {ran.returncode}: {(ran.stdout + ran.stderr).strip()}" if ran.returncode else None
+
+    def outputs(self, inputs, *flags):
+        error = self.run(inputs, "--outputs", f"{self.folder}/out.npz", *flags)
+        if error:
+            raise RuntimeError(error)
+        with np.load(f"{self.folder}/out.npz") as f:
+            return dict(f)
+
+
+def run_case(bin_dir, name):
+    nodes, inputs, expected, opset, dynamic, constants, tolerance, domains, types = CASES[name]
+    failures = []
+    for unknown in ([False, True] if dynamic else [False]):
+        with tempfile.TemporaryDirectory() as folder:
+            if expected is None:
+                outputs = {n: np.zeros(0, np.float32) for n in nodes[-1].output}
+                model = make_model(name, nodes, inputs, outputs, opset, constants, domains, types, False)
+                expected = dict(zip(outputs, ReferenceEvaluator(model).run(None, inputs)))
+            artifact = Artifact(bin_dir, make_model(name, nodes, inputs, expected, opset, constants, domains, types, unknown), folder)
+            np.savez(f"{folder}/expected.npz", **expected)
+            error = artifact.error or artifact.run(inputs, "--expect", f"{folder}/expected.npz", "--max-rel", str(tolerance))
+            if error:
+                failures.append(f"{name}{' with unknown sizes' if unknown else ''}: {error}")
+    return failures
+
+
+#===--- pools and regions -------------------------------------------------------------------------------------------===#
+
+
+def pool_size(size, kernel, stride, low, high, dilation, ceil):
+    extent = dilation * (kernel - 1) + 1
+    count = (size + low + high - extent) / stride
+    count = (math.ceil(count) if ceil else math.floor(count)) + 1
+    return count - 1 if ceil and (count - 1) * stride >= size + low else count
+
+
+def max_pool(x, kernel, strides, pads, dilations, ceil, column_major):
+    n = len(kernel)
+    out = [pool_size(x.shape[i + 2], kernel[i], strides[i], pads[i], pads[i + n], dilations[i], ceil) for i in range(n)]
+    y, found = np.zeros((*x.shape[:2], *out), x.dtype), np.zeros((*x.shape[:2], *out), np.int64)
+    for at in np.ndindex(*y.shape):
+        best = None
+        for k in np.ndindex(*kernel):
+            place = [at[i + 2] * strides[i] - pads[i] + k[i] * dilations[i] for i in range(n)]
+            if all(0 <= p < s for p, s in zip(place, x.shape[2:])):
+                value = x[(*at[:2], *place)]
+                if best is None or value > best[0]:
+                    spatial = np.ravel_multi_index(place, x.shape[2:], order="F" if column_major else "C")
+                    best = value, (at[0] * x.shape[1] + at[1]) * math.prod(x.shape[2:]) + spatial
+        y[at], found[at] = best
+    return y, found
+
+
+def add_pools():
+    forms = [((9,), (3,), (2,), (1, 1), (1,), 0), ((7, 8), (2, 3), (2, 1), (0, 1, 1, 1), (1, 1), 0), ((8, 7), (3, 2), (2, 2), (1, 0, 1, 1), (2, 1), 1),
+             ((5, 6, 4), (2, 2, 2), (2, 2, 1), (0,) * 6, (1, 2, 1), 1), ((4, 4), (1, 1), (1, 1), (0,) * 4, (1, 1), 0)]  # fmt: skip
+    for (shape, kernel, strides, pads, dilations, ceil), order in itertools.product(forms, (0, 1)):
+        for dtype in (np.float32, np.float16, np.int8) if len(shape) == 2 else (np.float32,):
+            x = np.round(random(2, 3, *shape) * 3).astype(dtype)  # with ties
+            y, found = max_pool(x, kernel, strides, pads, dilations, ceil, order)
+            node = helper.make_node("MaxPool", ["x"], ["y", "i"], kernel_shape=kernel, strides=strides, pads=pads, dilations=dilations, ceil_mode=ceil, storage_order=order)
+            name = f"MaxPool_{'x'.join(map(str, shape))}_k{'x'.join(map(str, kernel))}_{np.dtype(dtype).name}{'_columns' if order else ''}"
+            case(name, [node], {"x": x}, {"y": y, "i": found}, 12)
+    x = np.full((1, 1, 4, 4), -np.inf, np.float32)
+    y, found = max_pool(x, (2, 2), (1, 1), (1, 1, 1, 1), (1, 1), 0, 0)
+    case("MaxPool_of_infinities", [helper.make_node("MaxPool", ["x"], ["y", "i"], kernel_shape=[2, 2], pads=[1] * 4)], {"x": x}, {"y": y, "i": found}, 12)
+    for ceil_kernel, pads in (((3,), (0, 0)), ((4,), (0, 2)), ((5,), (1, 1))):
+        x = random(1, 2, 11)
+        y, _ = max_pool(x, ceil_kernel, (3,), pads, (1,), 1, 0)
+        case(f"MaxPool_ceil_k{ceil_kernel[0]}", [helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=ceil_kernel, strides=[3], pads=pads, ceil_mode=1)], {"x": x}, {"y": y}, 12)
+    x = random(2, 3, 6, 8)
+    y, found = max_pool(x, (2, 2), (2, 2), (0,) * 4, (1, 1), 0, 0)
+    back = np.zeros_like(x)
+    back.reshape(-1)[found.reshape(-1)] = y.reshape(-1)
+    for opset in (9, 11, 22):
+        case(f"MaxUnpool_{opset}", [helper.make_node("MaxUnpool", ["x", "i"], ["y"], kernel_shape=[2, 2], strides=[2, 2])], {"x": y, "i": found}, {"y": back}, opset)
+    larger = np.pad(back, ((0, 0), (0, 0), (0, 1), (0, 2)))
+    case("MaxUnpool_to_size", [helper.make_node("MaxUnpool", ["x", "i", "s"], ["y"], kernel_shape=[2, 2], strides=[2, 2])], {"x": y, "i": found}, {"y": larger}, 11,
+         constants={"s": np.array(larger.shape, np.int64)})
+
+
+def max_roi_pool(x, rois, pooled, scale):
+    y = np.zeros((len(rois), x.shape[1], *pooled), x.dtype)
+    for r, roi in enumerate(rois):
+        corners = [math.floor(abs(float(v) * scale) + 0.5) * (1 if v >= 0 else -1) for v in roi[1:]]
+        start, size = (corners[1], corners[0]), (max(corners[3] - corners[1] + 1, 1), max(corners[2] - corners[0] + 1, 1))
+        for c, ph, pw in np.ndindex(*y.shape[1:]):
+            low, high = [], []
+            for p, s, n, limit, d in zip((ph, pw), start, size, pooled, (2, 3)):
+                step = np.float32(n) / np.float32(limit)
+                low.append(min(max(math.floor(p * step) + s, 0), x.shape[d]))
+                high.append(min(max(math.ceil((p + 1) * step) + s, 0), x.shape[d]))
+            part = x[int(roi[0]), c, low[0]:high[0], low[1]:high[1]]
+            y[r, c, ph, pw] = part.max() if part.size else 0
+    return y
+
+
+def add_regions():
+    x = random(2, 3, 12, 10)
+    rois = np.array([[0, 0, 0, 9, 11], [1, 2, 3, 7, 8], [1, -3, 4, 2, 30], [0, 20, 20, 25, 25], [0, 5, 5, 4, 4]], np.float32)
+    for scale, pooled in ((1.0, (3, 2)), (0.5, (7, 7)), (0.25, (1, 1))):
+        case(f"MaxRoiPool_{scale}", [helper.make_node("MaxRoiPool", ["x", "r"], ["y"], pooled_shape=pooled, spatial_scale=scale)], {"x": x, "r": rois},
+             {"y": max_roi_pool(x, rois, pooled, scale)}, 1)
+    half = rois.astype(np.float16)
+    case("MaxRoiPool_f16", [helper.make_node("MaxRoiPool", ["x", "r"], ["y"], pooled_shape=[3, 3])], {"x": x.astype(np.float16), "r": half},
+         {"y": max_roi_pool(x.astype(np.float16), half, (3, 3), 1.0)}, 22)
+    boxes, batch = np.array([[0, 0, 9, 11], [2.5, 3.5, 7, 8], [-3, 4, 2, 30], [20, 20, 25, 25], [5, 5, 5, 5]], np.float32), np.array([0, 1, 1, 0, 1], np.int64)
+    for opset, mode, ratio, transform in itertools.product((10, 16, 22), ("avg", "max"), (0, 2), ("half_pixel", "output_half_pixel")):
+        extra = {} if opset < 16 else {"coordinate_transformation_mode": transform}
+        if opset < 16 and transform == "half_pixel":
+            continue
+        node = helper.make_node("RoiAlign", ["x", "r", "b"], ["y"], mode=mode, output_height=3, output_width=2, sampling_ratio=ratio, spatial_scale=0.7, **extra)
+        inputs = {"x": x, "r": boxes, "b": batch}
+        # Before opset 16 there was no shift, which the evaluator knows by the later name only.
+        later = helper.make_node("RoiAlign", ["x", "r", "b"], ["y"], mode=mode, output_height=3, output_width=2, sampling_ratio=ratio, spatial_scale=0.7, coordinate_transformation_mode=transform)
+        model = make_model("reference", [later], inputs, {"y": x}, 16, {}, (), {}, False)
+        case(f"RoiAlign_{opset}_{mode}_{ratio}_{transform}", [node], inputs, dict(zip("y", ReferenceEvaluator(model).run(None, inputs))), opset)
+
+
+#===--- sampling and matrices ---------------------------------------------------------------------------------------===#
+
+
+def deform_conv(x, w, offset, mask, bias, stride, pad, dilation, groups, offset_groups):
+    """Over any number of dims, stride, pad and dilation the same in all."""
+    n, c = x.shape[:2]
+    o, per_group, kernel = w.shape[0], w.shape[1], w.shape[2:]
+    dims, volume, out = len(kernel), math.prod(kernel), offset.shape[2:]
+    offset = offset.reshape(n, offset_groups, volume, dims, *out)
+    mask = np.ones((n, offset_groups, volume, *out)) if mask is None else mask.reshape(n, offset_groups, volume, *out)
+    y = np.zeros((n, o, *out)) + (0 if bias is None else bias.reshape(1, -1, *[1] * dims))
+    for b, i, (k, place), at in itertools.product(range(n), range(c), enumerate(np.ndindex(*kernel)), np.ndindex(*out)):
+        g = i // (c // offset_groups)
+        p = [at[d] * stride - pad + place[d] * dilation + offset[(b, g, k, d, *at)] for d in range(dims)]
+        value = 0
+        for corner in itertools.product((0, 1), repeat=dims):
+            q = [math.floor(v) + s for v, s in zip(p, corner)]
+            if all(0 <= v < s for v, s in zip(q, x.shape[2:])):
+                value += x[(b, i, *q)] * math.prod(1 - abs(v - u) for v, u in zip(p, q))
+        value *= mask[(b, g, k, *at)]
+        first = (i // per_group) * (o // groups)
+        for j in range(first, first + o // groups):
+            y[(b, j, *at)] += w[(j, i % per_group, *place)] * value
+    return y
+
+
+def add_sampling():
+    for name, size, kernel, stride, pad, dilation, groups, offset_groups in (("1d", (9,), (3,), 2, 1, 1, 1, 2), ("2d", (6, 5), (3, 2), 1, 1, 1, 2, 1), ("2d_dilated", (7, 7), (2, 2), 2, 1, 2, 1, 2),
+                                                                            ("3d", (3, 4, 3), (2, 1, 2), 1, 0, 1, 2, 4)):  # fmt: skip
+        out = [(s + 2 * pad - dilation * (k - 1) - 1) // stride + 1 for s, k in zip(size, kernel)]
+        x, w = random(2, 4, *size), random(6, 4 // groups, *kernel)
+        offset, mask, bias = random(2, offset_groups * math.prod(kernel) * len(size), *out), random(2, offset_groups * math.prod(kernel), *out), random(6)
+        attributes = {"strides": [stride] * len(size), "pads": [pad] * 2 * len(size), "dilations": [dilation] * len(size), "group": groups, "offset_group": offset_groups}
+        y = deform_conv(*(v.astype(np.float64) for v in (x, w, offset, mask, bias)), stride, pad, dilation, groups, offset_groups)
+        case(f"DeformConv_{name}", [helper.make_node("DeformConv", ["x", "w", "o", "b", "m"], ["y"], **attributes)], {"x": x, "o": offset, "m": mask}, {"y": y.astype(np.float32)}, 19,
+             constants={"w": w, "b": bias})
+        y = deform_conv(*(v.astype(np.float64) for v in (x, w, offset)), None, None, stride, pad, dilation, groups, offset_groups)
+        case(f"DeformConv_{name}_f64", [helper.make_node("DeformConv", ["x", "w", "o"], ["y"], **attributes)], {"x": x.astype(np.float64), "o": offset.astype(np.float64)},
+             {"y": y}, 22, constants={"w": w.astype(np.float64)}, tolerance=1e-12)
+    for spatial, align in itertools.product(((3, 4), (1, 5), (2, 3, 4)), (0, 1)):
+        d = len(spatial)
+        theta, size = random(2, d, d + 1), np.array([2, 3, *spatial], np.int64)
+        axes = [-1 + 2 * np.arange(s) / max(s - 1, 1) if align else (2 * np.arange(s) + 1) / s - 1 for s in spatial]
+        grid = np.stack([*reversed(np.meshgrid(*axes, indexing="ij")), np.ones(spatial)], axis=-1)
+        y = np.einsum("nij,...j->n...i", theta.astype(np.float64), grid).astype(np.float32)
+        case(f"AffineGrid_{'x'.join(map(str, spatial))}_{align}", [helper.make_node("AffineGrid", ["t", "s"], ["y"], align_corners=align)], {"t": theta, "s": size}, {"y": y}, 20, dynamic=False)
+    for size, dtype in itertools.product((0, 1, 2, 5, 17), (np.float32, np.float64)):
+        x = random(2, 3, size, size, dtype=dtype)
+        if size == 5:
+            x[0, 0, 3] = 2 * x[0, 0, 1]  # singular
+            x[0, 1, 0, 0] = 0
+        case(f"Det_{size}_{np.dtype(dtype).name}", [helper.make_node("Det", ["x"], ["y"])], {"x": x}, {"y": np.linalg.det(x.astype(np.float64)).astype(dtype)}, 11,
+             tolerance=1e-5 if dtype == np.float32 else 1e-12)
+    x = random(4, 4).astype(np.float16)
+    case("Det_f16", [helper.make_node("Det", ["x"], ["y"])], {"x": x}, {"y": np.array(np.linalg.det(x.astype(np.float64)), np.float16)}, 22, tolerance=1e-3)
+    for dims, axis in (((3, 4), None), ((1, 3, 1, 4), None)):
+        x = random(*dims)
+        case(f"Squeeze_{len(dims)}", [helper.make_node("Squeeze", ["x"], ["y"])], {"x": x}, {"y": x.squeeze()}, 13)
+
+
+#===--- loops and recurrent layers ----------------------------------------------------------------------------------===#
+
+
+def add_scans():
+    body = helper.make_graph([helper.make_node("Add", ["s", "x"], ["t"]), helper.make_node("Identity", ["t"], ["o"])], "body",
+                             [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2]) for n in "sx"], [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2]) for n in "to"])
+    s, x, lengths = random(3, 2), random(3, 5, 2), np.array([5, 2, 0], np.int64)
+    for name, given, reverse in (("whole", False, 0), ("lengths", True, 0), ("reverse", True, 1)):
+        y, end = np.zeros_like(x), s.copy()
+        for b in range(3):
+            n = lengths[b] if given else 5
+            for t in reversed(range(n)) if reverse else range(n):
+                end[b] = end[b] + x[b, t]
+                y[b, n - 1 - t if reverse else t] = end[b]
+        node = helper.make_node("Scan", ["l" if given else "", "s", "x"], ["e", "y"], num_scan_inputs=1, body=body, directions=[reverse])
+        case(f"Scan_8_{name}", [node], {**({"l": lengths} if given else {}), "s": s, "x": x}, {"e": end, "y": y}, 8, dynamic=False)
+
+
+ACTIVATIONS = {"sigmoid": lambda v: 1 / (1 + np.exp(-v)), "tanh": np.tanh, "relu": lambda v: np.maximum(v, 0), "softsign": lambda v: v / (1 + abs(v)),
+               "softplus": lambda v: np.log1p(np.exp(v)), "leakyrelu": lambda v: np.where(v > 0, v, 0.3 * v), "hardsigmoid": lambda v: np.clip(0.2 * v + 0.5, 0, 1),
+               "elu": lambda v: np.where(v > 0, v, np.expm1(v)), "affine": lambda v: 0.5 * v + 0.1, "scaledtanh": lambda v: 0.7 * np.tanh(0.9 * v),
+               "thresholdedrelu": lambda v: np.where(v > 0.2, v, 0)}  # fmt: skip
+
+
+def recurrence(kind, x, w, r, bias, lengths, activations, clip=None, coupled=False, linear=False, peephole=None):
+    """One forward direction in float64: all hidden states, the last one, the last cell."""
+    gates, h = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind], r.shape[1]
+    f = [lambda v, a=ACTIVATIONS[a]: a(np.clip(v, -clip, clip) if clip else v) for a in activations]
+    wb, rb = np.split(bias, 2)
+    state, cell, hidden = np.zeros((x.shape[1], h)), np.zeros((x.shape[1], h)), np.zeros((*x.shape[:2], h))
+    p = np.zeros((3, h)) if peephole is None else peephole.reshape(3, h)
+    for t in range(len(x)):
+        inputs = np.split(x[t] @ w.T + wb, gates, axis=1)
+        own = np.split(state @ r.T + rb, gates, axis=1)
+        if kind == "RNN":
+            new, next_cell = f[0](inputs[0] + own[0]), cell
+        elif kind == "GRU":
+            z, reset = f[0](inputs[0] + own[0]), f[0](inputs[1] + own[1])
+            part = reset * own[2] if linear else (reset * state) @ r[2 * h:].T + rb[2 * h:]
+            new, next_cell = (1 - z) * f[1](inputs[2] + part) + z * state, cell
+        else:
+            i = f[0](inputs[0] + own[0] + p[0] * cell)
+            forget = 1 - i if coupled else f[0](inputs[2] + own[2] + p[2] * cell)
+            next_cell = forget * cell + i * f[1](inputs[3] + own[3])
+            new = f[0](inputs[1] + own[1] + p[1] * next_cell) * f[2](next_cell)
+        active = (t < lengths)[:, None]
+        state, cell, hidden[t] = np.where(active, new, state), np.where(active, next_cell, cell), np.where(active, new, 0)
+    return hidden, state, cell
+
+
+def add_recurrent():
+    defaults = {"LSTM": ["sigmoid", "tanh", "tanh"], "GRU": ["sigmoid", "tanh"], "RNN": ["tanh"]}
+    forms = [(kind, dtype, {}) for kind in defaults for dtype in ("f32", "f16", "bf16", "f64")]
+    forms += [("GRU", dtype, {"linear_before_reset": 1}) for dtype in ("f64", "f16")]
+    forms += [("RNN", "f32", {"activations": [a]}) for a in ACTIVATIONS]
+    forms += [("LSTM", "f32", {"clip": 0.3}), ("LSTM", "f32", {"input_forget": 1}), ("LSTM", "f16", {"activations": ["hardsigmoid", "relu", "softsign"]}),
+              ("GRU", "f32", {"activations": ["hardsigmoid", "relu"], "linear_before_reset": 1})]  # fmt: skip
+    for kind, dtype, extra in forms:
+        gates, h, inputs, steps, batch = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind], 5, 3, 4, 2
+        storage = {"f32": np.float32, "f16": np.float16, "bf16": np.float32, "f64": np.float64}[dtype]
+
+        def make(*shape, seed):
+            v = (random(*shape, seed=seed) * 0.5).astype(np.float32)
+            if dtype == "bf16":
+                v = (v.view(np.uint32) & 0xFFFF0000).view(np.float32)
+            return v.astype(storage)
+
+        x, w, r, bias = make(steps, batch, inputs, seed=1), make(1, gates * h, inputs, seed=2), make(1, gates * h, h, seed=3), make(1, 2 * gates * h, seed=4)
+        values, names = {"x": x, "w": w, "r": r, "b": bias, "l": np.array([steps, 2], np.int32)}, ["x", "w", "r", "b", "l"]
+        peephole = None
+        if kind == "LSTM":
+            peephole = make(1, 3 * h, seed=5)
+            values["p"], names = peephole, names + ["", "", "p"]
+        hidden, state, cell = recurrence(kind, *(v.astype(np.float64) for v in (x, w[0], r[0], bias[0])), values["l"], extra.get("activations", defaults[kind]), extra.get("clip"),
+                                         bool(extra.get("input_forget")), bool(extra.get("linear_before_reset")), None if peephole is None else peephole[0].astype(np.float64))
+        expected = {"y": hidden[:, None], "h": state[None], **({"c": cell[None]} if kind == "LSTM" else {})}
+        attributes = dict(extra)
+        for activation in extra.get("activations", []):
+            alpha, beta = {"leakyrelu": (0.3, None), "hardsigmoid": (0.2, 0.5), "elu": (1.0, None), "affine": (0.5, 0.1), "scaledtanh": (0.7, 0.9), "thresholdedrelu": (0.2, None)}.get(activation, (None, None))
+            if alpha is not None:
+                attributes["activation_alpha"] = [alpha]
+            if beta is not None:
+                attributes["activation_beta"] = [beta]
+        node = helper.make_node(kind, names, list(expected), hidden_size=h, **attributes)
+        floats = [n for n in (*values, *expected) if n != "l"]
+        types = {n: TensorProto.BFLOAT16 for n in floats} if dtype == "bf16" else {}
+        name = "_".join([kind, dtype, *(f"{k}_{'_'.join(v) if isinstance(v, list) else v}" for k, v in extra.items())])
+        # Layers have weights of fixed sizes.
+        weights = {n: values.pop(n) for n in ("w", "r", "b", "p") if n in values and dtype == "f64"}
+        case(name, [node], values, {n: v.astype(storage) for n, v in expected.items()}, 22, dynamic=dtype == "f64", types=types, constants=weights,
+             tolerance={"f32": 2e-6, "f16": 2e-3, "bf16": 2e-2, "f64": 1e-13}[dtype])
+    constant = {n: random(*s, seed=7) for n, s in (("w", (1, 6, 3)), ("r", (1, 6, 2)))}
+    hidden, state, _ = recurrence("GRU", random(3, 2, 3).astype(np.float64), constant["w"][0], constant["r"][0], np.zeros(12), np.array([3, 3]), defaults["GRU"])
+    case("GRU_1", [helper.make_node("GRU", ["x", "w", "r"], ["y", "h"], hidden_size=2)], {"x": random(3, 2, 3)},
+         {"y": hidden[:, None].astype(np.float32), "h": state[None].astype(np.float32)}, 1, constants=constant)
+
+
+def add_attention():
+    for dtype, size in itertools.product((np.float64, np.float16), (4, 7)):
+        q, k, v = (random(2, 3, n, size, seed=i, dtype=dtype) for i, n in enumerate((5, 6, 6)))
+        scores = q.astype(np.float64) @ k.astype(np.float64).swapaxes(-1, -2) * 0.25
+        e = np.exp(scores - scores.max(-1, keepdims=True))
+        y = (e / e.sum(-1, keepdims=True) @ v.astype(np.float64)).astype(dtype)
+        case(f"Attention_{np.dtype(dtype).name}_{size}", [helper.make_node("Attention", ["q", "k", "v"], ["y"], scale=0.25)], {"q": q, "k": k, "v": v}, {"y": y}, 23,
+             tolerance=2e-3 if dtype == np.float16 else 1e-13)
+
+
+#===--- old versions ------------------------------------------------------------------------------------------------===#
+
+
+def add_old_versions():
+    x = random(2, 3, 4, 5)
+
+    def one(name, op, expected, opset, inputs=("x",), constants=None, dynamic=True, **attributes):
+        outputs = list(expected)
+        case(f"{name}_{opset}", [helper.make_node(op, list(inputs), outputs, **attributes)], {"x": x}, expected, opset, constants=constants, dynamic=dynamic)
+
+    scale, bias, mean, variance = (random(3, seed=i) for i in range(4))
+    variance = abs(variance) + 0.5
+    spread = lambda v: v.reshape(-1, 1, 1).astype(np.float64)
+    normal = ((x - spread(mean)) / np.sqrt(spread(variance) + 1e-5) * spread(scale) + spread(bias)).astype(np.float32)
+    statistics = {"s": scale, "b": bias, "m": mean, "v": variance}
+    for opset, extra in ((1, {"is_test": 1, "consumed_inputs": [0] * 5}), (6, {"is_test": 1}), (7, {}), (9, {}), (14, {}), (15, {})):
+        one("BatchNormalization", "BatchNormalization", {"y": normal}, opset, ("x", *statistics), statistics, **extra)
+    own = {n: random(3, 4, 5, seed=i) for i, n in enumerate("sbmv")}
+    own["v"] = abs(own["v"]) + 0.5
+    each = ((x - own["m"].astype(np.float64)) / np.sqrt(own["v"] + 1e-5) * own["s"] + own["b"]).astype(np.float32)
+    for opset, extra in ((1, {"is_test": 1, "consumed_inputs": [0] * 5}), (6, {"is_test": 1}), (7, {})):
+        one("BatchNormalization_per_element", "BatchNormalization", {"y": each}, opset, ("x", *own), own, spatial=0, **extra)
+    batch_mean, batch_variance = x.mean((0, 2, 3), dtype=np.float64), x.var((0, 2, 3), dtype=np.float64)
+    trained = ((x - spread(batch_mean)) / np.sqrt(spread(batch_variance) + 1e-5) * spread(scale) + spread(bias)).astype(np.float32)
+    moved = [(0.9 * old + 0.1 * new).astype(np.float32) for old, new in ((mean, batch_mean), (variance, batch_variance))]
+    for opset in (7, 9):
+        one("BatchNormalization_training", "BatchNormalization", {"y": trained, "nm": moved[0], "nv": moved[1]}, opset, ("x", *statistics), statistics)
+    one("InstanceNormalization", "InstanceNormalization", {"y": ((x - x.mean((2, 3), keepdims=True)) / np.sqrt(x.var((2, 3), keepdims=True) + 1e-5) * spread(scale) + spread(bias)).astype(np.float32)},
+        1, ("x", "s", "b"), {"s": scale, "b": bias})
+    one("Tile", "Tile", {"y": np.tile(x, (1, 1, 3, 1))}, 1, ("x", "t", "a"), {"t": np.array([3], np.float32), "a": np.array([2], np.float32)}, dynamic=False)
+    one("Split", "Split", dict(zip("yz", np.split(x, [1], axis=1))), 1, axis=1, split=[1, 2])
+    one("Split_operand", "Split", dict(zip("yz", np.split(x, [3], axis=3))), 1, ("x", "n"), {"n": np.array([3, 2], np.float32)}, axis=3, dynamic=False)
+    one("Split", "Split", dict(zip("yz", np.split(x, 2, axis=2))), 2, axis=2, dynamic=False)
+    one("Reshape", "Reshape", {"y": x.reshape(2, 12, 5)}, 1, shape=[0, -1, 5], dynamic=False)
+    one("Cast", "Cast", {"y": x.astype(np.int32)}, 1, to="INT32")
+    one("Cast", "Cast", {"y": x.astype(np.float64)}, 6, to=TensorProto.DOUBLE)
+    one("Pad", "Pad", {"y": np.pad(x, ((0, 0), (0, 0), (1, 2), (0, 3)), constant_values=1.5)}, 1, paddings=[0, 0, 1, 0, 0, 0, 2, 3], value=1.5)
+    one("Pad", "Pad", {"y": np.pad(x, ((0, 0), (0, 0), (1, 2), (0, 3)), mode="reflect")}, 2, pads=[0, 0, 1, 0, 0, 0, 2, 3], mode="reflect")
+    doubled = x.repeat(2, axis=2).repeat(3, axis=3)
+    one("Upsample", "Upsample", {"y": doubled}, 1, height_scale=2.0, width_scale=3.0, mode="nearest")
+    one("Upsample", "Upsample", {"y": doubled}, 7, scales=[1.0, 1.0, 2.0, 3.0], mode="nearest")
+    one("Upsample", "Upsample", {"y": doubled}, 9, ("x", "s"), {"s": np.array([1, 1, 2, 3], np.float32)}, mode="nearest")
+    ones = np.ones_like(x)
+    one("Dropout_test", "Dropout", {"y": x, "m": ones}, 1, is_test=1, consumed_inputs=[0])
+    one("Dropout_test", "Dropout", {"y": x, "m": ones}, 6, is_test=1)
+    one("Dropout", "Dropout", {"y": x, "m": ones}, 7, ratio=0.9)
+    one("Dropout", "Dropout", {"y": x, "m": ones.astype(bool)}, 10, ratio=0.9)
+    one("Concat", "Concat", {"y": np.concatenate([x, x], axis=1)}, 1, ("x", "x"))
+    one("Clip", "Clip", {"y": np.clip(x, -0.5, 0.5)}, 1, min=-0.5, max=0.5, consumed_inputs=[0])
+    one("Clip", "Clip", {"y": np.clip(x, -0.5, 0.5)}, 6, min=-0.5, max=0.5)
+    row = random(5)
+    one("Add_broadcast", "Add", {"y": x + scale.reshape(1, 3, 1, 1)}, 1, ("x", "s"), {"s": scale}, broadcast=1, axis=1, consumed_inputs=[0, 0])
+    one("Add_broadcast", "Add", {"y": x + row}, 6, ("x", "r"), {"r": row}, broadcast=1)
+    one("PRelu", "PRelu", {"y": np.where(x >= 0, x, x * scale.reshape(1, 3, 1, 1))}, 6, ("x", "s"), {"s": scale})
+    one("ReduceSum", "ReduceSum", {"y": x.sum((1, 3))}, 1, axes=[1, 3], keepdims=0)
+    one("Softmax", "Softmax", {"y": (lambda e: e / e.sum(-1, keepdims=True))(np.exp(x.reshape(2, -1))).reshape(x.shape)}, 1)
+    one("Slice", "Slice", {"y": x[:, 1:3, :, -2:]}, 1, axes=[1, 3], starts=[1, -2], ends=[3, 100], dynamic=False)
+    one("Unsqueeze", "Unsqueeze", {"y": x[:, None, ..., None]}, 1, axes=[1, 5])
+    one("TopK", "TopK", {"y": -np.sort(-x, axis=1)[:, :2], "i": np.argsort(-x, axis=1, kind="stable")[:, :2]}, 1, axis=1, k=2)
+    one("Gather", "Gather", {"y": x[:, [2, 0]]}, 1, ("x", "i"), {"i": np.array([2, 0], np.int64)}, axis=1)
+    one("GlobalLpPool", "GlobalLpPool", {"y": np.sqrt((x.astype(np.float64) ** 2).sum((2, 3), keepdims=True)).astype(np.float32)}, 1, p=2.0)
+
+
+#===--- random numbers ----------------------------------------------------------------------------------------------===#
+
+
+def check_random(bin_dir):
+    """Distributions by their moments, and that numbers depend on the seed and the node alone."""
+    failures, rows = [], 40000
+    nodes = [helper.make_node("RandomUniform", [], ["u"], shape=[rows], low=-1.0, high=3.0, seed=7.0), helper.make_node("RandomNormal", [], ["n"], shape=[rows], mean=2.0, scale=0.5, seed=7.0),
+             helper.make_node("RandomNormal", [], ["d"], shape=[rows], dtype=TensorProto.DOUBLE), helper.make_node("RandomNormal", [], ["e"], shape=[rows]), helper.make_node("RandomNormal", [], ["f"], shape=[rows]),
+             helper.make_node("RandomUniformLike", ["x"], ["l"]), helper.make_node("RandomUniform", [], ["h"], shape=[rows], dtype=TensorProto.FLOAT16),
+             helper.make_node("Bernoulli", ["p"], ["b"], dtype=TensorProto.INT64), helper.make_node("Multinomial", ["w"], ["m"], sample_size=rows, dtype=TensorProto.INT64),
+             helper.make_node("Dropout", ["x", "ratio", "training"], ["dy", "dm"], seed=3)]  # fmt: skip
+    inputs = {"x": np.full((rows, 1), 2, np.float32), "p": np.full(rows, 0.3, np.float32), "w": np.log(np.array([[0.1, 0, 0.6, 0.3, 0]]) + 1e-300).astype(np.float32),
+              "ratio": np.array(0.25, np.float32), "training": np.array(True)}  # fmt: skip
+    outputs = {n: np.zeros(rows, t) for n, t in (("u", np.float32), ("n", np.float32), ("d", np.float64), ("e", np.float32), ("f", np.float32), ("h", np.float16), ("b", np.int64))}
+    outputs |= {n: np.zeros((1, 1), t) for n, t in (("l", np.float32), ("m", np.int64), ("dy", np.float32), ("dm", bool))}
+    with tempfile.TemporaryDirectory() as folder:
+        artifact = Artifact(bin_dir, make_model("random", nodes, inputs, outputs, 22, {}, (), {}, True), folder)
+        if artifact.error:
+            return [f"random: {artifact.error}"]
+        first, second = artifact.outputs(inputs, "--threads", "1"), artifact.outputs(inputs, "--threads", "2")
+        other = artifact.outputs({**inputs, "training": np.array(False)})
+
+    def check(what, holds):
+        if not holds:
+            failures.append(f"random: {what}")
+
+    for n in first:
+        check(f"{n} differs between runs with one and two threads", np.array_equal(first[n], second[n]))
+    deviations = lambda n, mean, deviation: abs(first[n].astype(np.float64).mean() - mean) / (deviation / math.sqrt(rows))
+    for n, mean, deviation in (("u", 1, 4 / math.sqrt(12)), ("n", 2, 0.5), ("d", 0, 1), ("e", 0, 1), ("l", 0.5, 1 / math.sqrt(12)), ("h", 0.5, 1 / math.sqrt(12)), ("b", 0.3, math.sqrt(0.21)),
+                               ("dm", 0.75, math.sqrt(0.1875))):  # fmt: skip
+        check(f"the mean of {n} is {deviations(n, mean, deviation):.1f} standard errors off", deviations(n, mean, deviation) < 5)
+        spread = first[n].astype(np.float64).std()
+        check(f"the deviation of {n} is {spread}, expected {deviation}", abs(spread / deviation - 1) < 0.03)
+    for n, low, high in (("u", -1, 3), ("l", 0, 1), ("h", 0, 1)):
+        values = first[n].astype(np.float64).reshape(-1)
+        check(f"{n} leaves [{low}, {high})", values.min() >= low and values.max() < high)
+        counts = np.histogram(values, 16, (low, high))[0]
+        check(f"{n} is not uniform: {counts}", ((counts - rows / 16) ** 2 / (rows / 16)).sum() < 50)  # chi-square of 15 degrees of freedom
+    inside = np.mean(abs(first["d"]) < 1)
+    check(f"{inside} of a normal distribution lies within one deviation", abs(inside - 0.6827) < 0.01)
+    for a, b in (("e", "f"), ("d", "e")):
+        check(f"{a} and {b} are correlated", abs(np.corrcoef(first[a], first[b])[0, 1]) < 0.03)
+    check("neighbours are correlated", abs(np.corrcoef(first["e"][:-1], first["e"][1:])[0, 1]) < 0.03)
+    share = np.bincount(first["m"].reshape(-1), minlength=5) / rows
+    check(f"Multinomial draws {share}", np.allclose(share, [0.1, 0, 0.6, 0.3, 0], atol=0.015) and share[1] == share[4] == 0)
+    check("Dropout does not scale what it keeps", np.allclose(first["dy"], np.where(first["dm"], 2 / 0.75, 0)))
+    check("Dropout drops although it is not training", other["dm"].all() and np.array_equal(other["dy"], inputs["x"]))
+    return failures
+
+
+#===--- gradients ---------------------------------------------------------------------------------------------------===#
+
+
+def gradient_models():
+    """Functions of x [3, 4] and w [4, 5], as nodes that end in y."""
+    n = helper.make_node
+    unary = ["Exp", "Log", "Sqrt", "Tanh", "Sigmoid", "Erf", "Sin", "Cos", "Tan", "Atan", "Sinh", "Cosh", "Asinh", "Abs", "Neg", "Reciprocal", "Softplus", "Relu", "Gelu", "Softsign", "Elu"]
+    for op in unary:
+        yield op.lower(), [n("Abs", ["x"], ["p"]), n("Mul", ["p", "half"], ["q"]), n(op, ["q"], ["y"])]
+    for op in ("Asin", "Acos", "Atanh"):
+        yield op.lower(), [n("Tanh", ["x"], ["p"]), n("Mul", ["p", "half"], ["q"]), n(op, ["q"], ["y"])]
+    yield "acosh", [n("Exp", ["x"], ["p"]), n("Add", ["p", "one"], ["q"]), n("Acosh", ["q"], ["y"])]
+    yield "linear", [n("MatMul", ["x", "w"], ["p"]), n("Tanh", ["p"], ["y"])]
+    yield "gemm", [n("Gemm", ["w", "x"], ["p"], transA=1, transB=1, alpha=0.5), n("Mul", ["p", "p"], ["y"])]
+    yield "batched", [n("Reshape", ["x", "s34"], ["a"]), n("Transpose", ["a"], ["t"], perm=[0, 2, 1]), n("MatMul", ["a", "t"], ["p"]), n("Exp", ["p"], ["q"]), n("MatMul", ["q", "a"], ["y"])]
+    yield "softmax", [n("Softmax", ["x"], ["p"], axis=1), n("MatMul", ["p", "w"], ["q"]), n("LogSoftmax", ["q"], ["y"], axis=0)]
+    yield "norm", [n("LayerNormalization", ["x", "row"], ["p"]), n("Mul", ["p", "x"], ["y"])]
+    yield "rms", [n("RMSNormalization", ["x", "row"], ["p"]), n("Mul", ["p", "x"], ["y"])]
+    yield "reduce", [n("ReduceMean", ["x"], ["a"], keepdims=1), n("ReduceMax", ["x", "axis"], ["b"], keepdims=1), n("ReduceMin", ["x", "axis"], ["d"], keepdims=1),
+                     n("ReduceProd", ["x", "axis"], ["c"], keepdims=1), n("ReduceLogSumExp", ["x", "axis"], ["e"], keepdims=1), n("Sum", ["a", "b", "c", "d", "e"], ["y"])]  # fmt: skip
+    yield "movement", [n("Concat", ["x", "x"], ["a"], axis=0), n("Slice", ["a", "from", "to", "axes", "steps"], ["b"]), n("Pad", ["b", "pads"], ["c"]),
+                       n("Transpose", ["c"], ["d"]), n("Expand", ["d", "wide"], ["e"]), n("Exp", ["e"], ["y"])]  # fmt: skip
+    yield "gather", [n("Gather", ["x", "rows"], ["a"], axis=0), n("Gather", ["x", "columns"], ["b"], axis=1), n("GatherElements", ["x", "pick"], ["c"], axis=1),
+                     n("ReduceSum", ["a"], ["d"]), n("ReduceSumSquare", ["b"], ["e"]), n("Mul", ["d", "e"], ["f"]), n("Mul", ["f", "c"], ["y"])]  # fmt: skip
+    yield "choose", [n("Max", ["x", "half"], ["a"]), n("Min", ["a", "one"], ["b"]), n("Greater", ["x", "half"], ["c"]), n("Where", ["c", "b", "x"], ["d"]), n("Pow", ["d", "three"], ["e"]), n("Div", ["e", "one_more"], ["y"])]
+    yield "cumulative", [n("CumSum", ["x", "axis0"], ["a"], reverse=1, exclusive=1), n("Mul", ["a", "x"], ["y"])]
+    yield "convert", [n("Cast", ["x"], ["a"], to=TensorProto.FLOAT), n("Cast", ["a"], ["b"], to=TensorProto.DOUBLE), n("Floor", ["b"], ["c"]), n("Add", ["b", "c"], ["d"]), n("Mul", ["d", "x"], ["y"])]
+
+
+def check_gradients(bin_dir, pattern):
+    f64 = np.float64
+    constants = {"half": np.array(0.5), "one": np.array(1.0), "three": np.array(3.0), "one_more": np.array(2.5), "row": random(4, dtype=f64), "axis": np.array([1], np.int64), "axis0": np.array(0, np.int64),
+                 "s34": np.array([3, 2, 2], np.int64), "from": np.array([5, 0], np.int64), "to": np.array([-100, 3], np.int64), "axes": np.array([0, 1], np.int64), "steps": np.array([-2, 1], np.int64),
+                 "pads": np.array([0, 1, 0, -1], np.int64), "wide": np.array([2, 3, 3], np.int64), "rows": np.array([[2, 0], [-1, 2]], np.int64), "columns": np.array([1, 1, -4], np.int64),
+                 "pick": np.array([[0, -1], [1, 1], [3, 0]], np.int64)}  # fmt: skip
+    failures, count, step = [], 0, 1e-5
+    values = {"x": random(3, 4, dtype=f64), "w": random(4, 5, dtype=f64)}
+    for name, nodes in gradient_models():
+        if not re.search(pattern, "gradient_" + name):
+            continue
+        count += 1
+        read = {i for node in nodes for i in node.input}
+        xs = [v for v in "xw" if v in read]
+        inputs = {v: values[v] for v in xs}
+        total = helper.make_node("ReduceSum", ["y"], ["total"], keepdims=0)
+        node = helper.make_node("Gradient", xs, ["d" + v + "_" for v in xs], domain="ai.onnx.preview.training", xs=xs, y="y")
+        outputs = {"total": np.zeros((), f64), **{f"d{v}_": values[v] for v in xs}}
+        with tempfile.TemporaryDirectory() as folder:
+            used = {n: v for n, v in constants.items() if n in read}
+            artifact = Artifact(bin_dir, make_model(name, [*nodes, total, node], inputs, outputs, 23, used, ["ai.onnx.preview.training"], {}, False), folder)
+            if artifact.error:
+                failures.append(f"gradient_{name}: {artifact.error}")
+                continue
+            actual = artifact.outputs(inputs)
+            tolerance, h = (2e-3, 2e-3) if name == "convert" else (1e-6, step)
+            for v in xs:
+                for at in np.ndindex(*values[v].shape):
+                    if sum(at) % 2:  # every second element will do
+                        continue
+                    moved = []
+                    for sign in (h, -h):
+                        changed = {k: a.copy() for k, a in inputs.items()}
+                        changed[v][at] += sign
+                        moved.append(artifact.outputs(changed)["total"])
+                    expected = (moved[0] - moved[1]) / (2 * h)
+                    if abs(actual[f"d{v}_"][at] - expected) > tolerance * max(1, abs(expected)):
+                        failures.append(f"gradient_{name}: d/d{v}{list(at)} is {actual[f'd{v}_'][at]}, expected {expected}")
+    # At other values than those that the graph computes with, and of a gradient.
+    n, domain = helper.make_node, "ai.onnx.preview.training"
+    nodes = [n("Mul", ["x", "x"], ["s"]), n("Mul", ["s", "w"], ["y"]), n("Gradient", ["a", "b"], ["dx"], domain=domain, xs=["x"], zs=["w"], y="y"),
+             n("Gradient", ["x"], ["g"], domain=domain, xs=["x"], y="y"), n("Gradient", ["x"], ["gg"], domain=domain, xs=["x"], y="g")]  # fmt: skip
+    x, w, a, b = (random(3, seed=i) for i in range(4))
+    case("gradient_elsewhere", nodes, {"x": x, "w": w, "a": a, "b": b}, {"dx": 2 * a * b, "g": 2 * x * w, "gg": 2 * w}, 13, domains=[domain], dynamic=False)
+    return failures, count
+
+
+def main():
+    bin_dir, pattern = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
+    for add in (add_pools, add_regions, add_sampling, add_scans, add_recurrent, add_attention, add_old_versions):
+        add()
+    failures, count = check_gradients(bin_dir, pattern)
+    failed = len({line.split(":")[0] for line in failures})
+    if re.search(pattern, "random"):
+        found = check_random(bin_dir)
+        failures, failed, count = failures + found, failed + bool(found), count + 1
+    names = [name for name in CASES if re.search(pattern, name)]
+    for name in names:
+        found = run_case(bin_dir, name)
+        failures, failed = failures + found, failed + bool(found)
+    for line in failures:
+        print(line, flush=True)
+    print(f"{count + len(names) - failed} of {count + len(names)} cases passed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
