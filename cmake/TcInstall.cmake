@@ -7,6 +7,7 @@ include(CMakePackageConfigHelpers)
 set(TC_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/tc)
 install(TARGETS tcrt tcrt_shared EXPORT tcTargets COMPONENT runtime)
 install(FILES ${CMAKE_SOURCE_DIR}/include/tcrt/tcrt.h ${CMAKE_SOURCE_DIR}/include/tcrt/artifact_abi.h
+              ${CMAKE_SOURCE_DIR}/include/tcrt/function.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tcrt COMPONENT runtime)
 install(EXPORT tcTargets NAMESPACE tc:: DESTINATION ${TC_CMAKE_DIR} COMPONENT runtime)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/tcConfig.cmake.in ${CMAKE_BINARY_DIR}/tcConfig.cmake

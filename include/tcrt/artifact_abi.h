@@ -56,7 +56,8 @@ enum {
   TCRT_SECTION_PTX = 5,          /* device code that the driver can compile for newer GPUs, NUL-terminated */
   TCRT_SECTION_WEIGHTS = 6,      /* constants, each aligned to TCRT_DATA_ALIGN */
   TCRT_SECTION_WEIGHTS_FILE = 7, /* instead of WEIGHTS: tcrt_weights_file_t, the constants are in a file of their own */
-  TCRT_SECTION_ARTIFACT = 8      /* a whole artifact with the code for another device, TCRT_DEVICE_* in `arch` */
+  TCRT_SECTION_ARTIFACT = 8,     /* a whole artifact with the code for another device, TCRT_DEVICE_* in `arch` */
+  TCRT_SECTION_STRINGS = 9       /* the program's constant strings: tcrt_string_table_t */
 };
 
 /* One entry of the section table. 64 bytes. Sections do not overlap and are sorted by offset. */
@@ -87,6 +88,13 @@ typedef struct tcrt_weights_header_t {
   uint8_t magic[TCRT_MAGIC_SIZE];
   tcrt_weights_file_t weights;
 } tcrt_weights_header_t;
+
+/* Start of the STRINGS section: n strings of any bytes. String i is [offsets[i], offsets[i + 1]) of the characters,
+ * which follow the offsets; its id in the program is i. String 0 is empty. */
+typedef struct tcrt_string_table_t {
+  uint64_t count;     /* n, at least 1 */
+  uint64_t offsets[]; /* [n + 1], the first one 0 */
+} tcrt_string_table_t;
 
 /* Element types. Values are part of the format. Sub-byte types are packed low bits first, rounded up to a byte. */
 typedef enum tcrt_dtype_t {
@@ -136,13 +144,19 @@ typedef struct tcrt_signature_t {
   uint64_t kernel_offset;  /* tcrt_sig_kernel_t, in the order of the ids that the program passes to `launch` */
   uint64_t string_offset;
   uint64_t device_kernel_offset; /* tcrt_sig_device_kernel_t */
+  /* Since 0.2; a signature that ends before has no functions. */
+  uint64_t function_offset; /* tcrt_sig_name_t: host functions, in the order of tcrt_call_t::function */
+  uint32_t function_count;
+  uint32_t reserved;
 } tcrt_signature_t;
+/* Bytes of the signature of 0.1. */
+#define TCRT_SIGNATURE_SIZE_0_1 104u
 
 typedef struct tcrt_sig_name_t {
   uint32_t offset, length;
 } tcrt_sig_name_t;
 
-enum { TCRT_VALUE_TENSOR = 0, TCRT_VALUE_SEQUENCE = 1, TCRT_VALUE_OPTIONAL = 2 };
+enum { TCRT_VALUE_TENSOR = 0, TCRT_VALUE_SEQUENCE = 1, TCRT_VALUE_OPTIONAL = 2, TCRT_VALUE_MAP = 3 };
 enum {
   TCRT_VALUE_FLAG_UNUSED = 1u, /* the program does not read this input; it must still be well-formed if given */
   TCRT_VALUE_FLAG_DEFAULT = 2u /* input with a default value at default_offset of the weights section */
@@ -150,12 +164,13 @@ enum {
 
 typedef struct tcrt_sig_value_t {
   tcrt_sig_name_t name;
-  uint32_t kind;  /* TCRT_VALUE_* */
-  uint32_t dtype; /* tcrt_dtype_t */
-  uint32_t rank;
+  uint32_t kind;      /* TCRT_VALUE_* */
+  uint32_t dtype;     /* tcrt_dtype_t, of the tensors inside where it is no tensor itself, of a map's values */
+  uint32_t rank;      /* of a tensor; else 0 */
   uint32_t first_dim; /* index of the first of `rank` records of the dim table */
   uint32_t flags;
-  uint32_t reserved;
+  uint32_t inner; /* sequence, optional: bits 0-7 the kind inside, bits 8-15 the kind inside of that; map (also inside):
+                     bits 16-23 the keys' dtype */
   uint64_t default_offset; /* bytes into WEIGHTS, with TCRT_VALUE_FLAG_DEFAULT */
 } tcrt_sig_value_t;
 
@@ -233,6 +248,7 @@ typedef struct tcrt_sig_device_kernel_t {
 #define TCRT_ABI_VERSION 1u
 
 struct tcrt_frame_t;
+struct tcrt_call_t;
 
 /* A kernel: does tasks [begin, end) of one launch. `args` is an array of 8-byte words that the program filled:
  * addresses and sizes; its layout is private to the program. `worker` is in [0, frame->worker_count). At most 64 KiB of
@@ -271,7 +287,32 @@ typedef struct tcrt_imports_t {
   double (*tanh_f64)(double), (*asinh_f64)(double), (*acosh_f64)(double), (*atanh_f64)(double), (*erf_f64)(double);
   double (*log1p_f64)(double), (*expm1_f64)(double), (*cbrt_f64)(double);
   double (*pow_f64)(double, double), (*fmod_f64)(double, double), (*atan2_f64)(double, double);
+  /* Calls a host function (CPU variants). Non-zero: failed, the error is set, `run` must return it. */
+  int32_t (*call)(struct tcrt_frame_t *frame, const struct tcrt_call_t *call);
 } tcrt_imports_t;
+
+/* Values that are not tensors of numbers are 8-byte words in the program: an element of a string tensor is the string's
+ * id, equal for equal strings; a sequence, optional or map is a 0-D tensor of a handle, 0 for an absent optional. Ids
+ * and handles mean something to the context's run only. Strings and objects never change, so words are copied freely.
+ */
+
+/* A dense tensor that a host function reads or writes. */
+typedef struct tcrt_operand_t {
+  void *data;
+  const int64_t *dims;
+  uint32_t dtype; /* tcrt_dtype_t; STRING: ids. Handles: INVALID */
+  uint32_t rank;
+} tcrt_operand_t;
+
+typedef struct tcrt_call_t {
+  uint32_t function; /* index into the signature's functions */
+  uint32_t operand_count;
+  uint32_t result_count;
+  uint32_t node_length;
+  const char *node; /* name of the model's node, for messages */
+  const tcrt_operand_t *operands;
+  const tcrt_operand_t *results; /* to be filled; results do not overlap operands */
+} tcrt_call_t;
 
 enum { TCRT_COPY_HOST_TO_DEVICE = 0, TCRT_COPY_DEVICE_TO_HOST = 1, TCRT_COPY_DEVICE_TO_DEVICE = 2 };
 
@@ -290,7 +331,7 @@ typedef struct tcrt_frame_t {
   void *runtime;             /* the runtime's own */
   const uint8_t *weights;    /* start of the WEIGHTS section, aligned to TCRT_SECTION_ALIGN */
   uint8_t *arena;            /* at least arena_size bytes, TCRT_DATA_ALIGN aligned */
-  const void *const *inputs; /* [input_count] row-major, dense */
+  const void *const *inputs; /* [input_count] row-major, dense; strings and handles as words */
   void *const *outputs;      /* [output_count]; NULL where the size is not known before the run */
   const int64_t *input_dims; /* all inputs' dims, one after the other, in signature order */
   int64_t *output_dims;      /* likewise; written by `infer` (-1: known after the run) */

@@ -66,7 +66,13 @@ TCRT_API uint32_t tcrt_dtype_bits(tcrt_dtype_t dtype);
 /** The TCRT_CPU_* features of this machine that the operating system lets programs use. */
 TCRT_API uint64_t tcrt_cpu_features(void);
 
-/** A dense row-major tensor. Sub-byte elements are packed, low bits first. */
+/** A byte string, UTF-8 by convention. An element of a TCRT_DTYPE_STRING tensor's data. */
+typedef struct tcrt_string_t {
+  const char *data; /**< may be NULL where size_bytes is 0 */
+  uint64_t size_bytes;
+} tcrt_string_t;
+
+/** A dense row-major tensor. Sub-byte elements are packed, low bits first; strings are tcrt_string_t. */
 typedef struct tcrt_tensor_t {
   tcrt_dtype_t dtype;
   uint32_t rank;
@@ -75,6 +81,14 @@ typedef struct tcrt_tensor_t {
   uint64_t size_bytes;         /**< bytes at `data` */
   uint32_t device;             /**< TCRT_DEVICE_CPU or, for memory of the context's GPU, TCRT_DEVICE_CUDA */
 } tcrt_tensor_t;
+
+/** An input or output that may be a sequence, an optional or a map: a tree whose leaves are tensors. */
+typedef struct tcrt_value_t {
+  uint32_t kind;                       /**< TCRT_VALUE_* */
+  uint64_t count;                      /**< elements: of a sequence any number, of an optional 0 or 1, of a map 2 */
+  const struct tcrt_value_t *elements; /**< a map's: its keys and its values, 1-D tensors of equal length */
+  tcrt_tensor_t tensor;                /**< of a tensor; in host memory */
+} tcrt_value_t;
 
 /** Bytes that a tensor of this dtype and these dims takes. False if a dim is negative or the size overflows. */
 TCRT_API int tcrt_tensor_size(tcrt_dtype_t dtype, uint32_t rank, const int64_t *dims, uint64_t *size_bytes);
@@ -94,6 +108,8 @@ typedef struct tcrt_model_options_t {
   int32_t device_index; /**< which GPU */
   void (*log)(void *user, int level, const char *message); /**< may be called from any thread that calls the library */
   void *log_user;
+  const struct tcrt_function_t *functions; /**< custom operators' functions (tcrt/function.h); must outlive the model */
+  uint64_t function_count;
 } tcrt_model_options_t;
 
 /** Maps the artifact at `path`. `options` may be NULL. The caller closes the model. */
@@ -128,6 +144,7 @@ typedef struct tcrt_value_info_t {
   uint32_t kind; /**< TCRT_VALUE_* */
   uint32_t rank;
   uint32_t flags;                 /**< TCRT_VALUE_FLAG_* */
+  uint32_t inner;                 /**< what is inside: tcrt_sig_value_t::inner */
   int64_t dims[TCRT_MAX_RANK];    /**< size; -1 where symbolic or computed */
   int32_t symbols[TCRT_MAX_RANK]; /**< index of the dim's symbol, -1 without */
 } tcrt_value_info_t;
@@ -218,6 +235,10 @@ TCRT_API tcrt_status_t tcrt_context_set_input(tcrt_context_t *context, uint32_t 
  * context then owns the output's memory. */
 TCRT_API tcrt_status_t tcrt_context_set_output(tcrt_context_t *context, uint32_t index, const tcrt_tensor_t *tensor);
 
+/** As tcrt_context_set_input, for an input of any kind. The tree and its tensors stay the caller's, and must stay as
+ * they are until the input is bound anew. */
+TCRT_API tcrt_status_t tcrt_context_set_input_value(tcrt_context_t *context, uint32_t index, const tcrt_value_t *value);
+
 /** Checks the bound inputs' sizes against each other and the model's guards, and computes the outputs' sizes. */
 TCRT_API tcrt_status_t tcrt_context_infer(tcrt_context_t *context);
 
@@ -230,6 +251,9 @@ TCRT_API tcrt_status_t tcrt_context_run(tcrt_context_t *context);
 
 /** The output of the last run: the bound buffer, or the context's own until its next run. */
 TCRT_API tcrt_status_t tcrt_context_get_output(tcrt_context_t *context, uint32_t index, tcrt_tensor_t *tensor);
+
+/** As tcrt_context_get_output, for an output of any kind. */
+TCRT_API tcrt_status_t tcrt_context_get_output_value(tcrt_context_t *context, uint32_t index, tcrt_value_t *value);
 
 /** What a context holds and has done. */
 typedef struct tcrt_context_stats_t {

@@ -156,6 +156,9 @@ public:
     std::vector<tcrt_sig_device_kernel_t> deviceKernels;
     for (const DeviceKernel &kernel : spec.deviceKernels)
       deviceKernels.push_back({makeName(kernel.name), kernel.maxThreads, kernel.dynamicSmem});
+    std::vector<tcrt_sig_name_t> functions;
+    for (const std::string &name : spec.functions)
+      functions.push_back(makeName(name));
 
     tcrt_signature_t head = {};
     head.size = sizeof head;
@@ -168,6 +171,7 @@ public:
     head.kernel_count = uint32_t(kernels.size());
     head.string_size = uint32_t(strings.size());
     head.device_kernel_count = uint32_t(deviceKernels.size());
+    head.function_count = uint32_t(functions.size());
     std::string bytes(sizeof head, '\0');
     auto append = [&](const void *data, size_t size) {
       bytes.resize(llvm::alignTo(bytes.size(), 8), '\0');
@@ -184,6 +188,7 @@ public:
     head.variant_offset = table(variants);
     head.kernel_offset = table(kernels);
     head.device_kernel_offset = table(deviceKernels);
+    head.function_offset = table(functions);
     head.string_offset = append(strings.data(), strings.size());
     std::memcpy(bytes.data(), &head, sizeof head);
     return bytes;
@@ -200,6 +205,7 @@ private:
     tcrt_sig_value_t record = {};
     record.name = makeName(value.name);
     record.kind = value.kind;
+    record.inner = value.inner;
     record.dtype = value.dtype;
     record.rank = uint32_t(value.dims.size());
     record.first_dim = uint32_t(dims.size());
@@ -279,7 +285,7 @@ public:
         codes.push_back(&variant.elf);
     }
     uint64_t sectionCount = firstCode + codes.size() + spec.cubins.size() + spec.ptx.size() +
-                            (spec.weights.empty() ? 0 : 1) + spec.others.size();
+                            (spec.strings.empty() ? 0 : 1) + (spec.weights.empty() ? 0 : 1) + spec.others.size();
     const uint64_t tableOffset = sizeof(tcrt_file_header_t);
     if (Error error = pad(tableOffset + sectionCount * sizeof(tcrt_section_t)))
       return error;
@@ -297,6 +303,9 @@ public:
         return error;
     for (const Ptx &ptx : spec.ptx)
       if (Error error = addSection(TCRT_SECTION_PTX, ptx.arch, {ptx.text, StringRef("\0", 1)}))
+        return error;
+    if (!spec.strings.empty())
+      if (Error error = addSection(TCRT_SECTION_STRINGS, 0, {stringTable()}))
         return error;
     if (!spec.weights.empty())
       if (Error error = weightsFile
@@ -325,6 +334,17 @@ public:
   }
 
 private:
+  /// The STRINGS section (tcrt_string_table_t).
+  std::string stringTable() const {
+    std::vector<uint64_t> words{spec.strings.size(), 0};
+    std::string characters;
+    for (const std::string &text : spec.strings) {
+      characters += text;
+      words.push_back(characters.size());
+    }
+    return std::string(reinterpret_cast<const char *>(words.data()), words.size() * sizeof words[0]) + characters;
+  }
+
   /// What the read-back would not see or not explain.
   Error checkSpec() {
     auto checkValue = [&](const Value &value, const char *what) -> Error {

@@ -238,7 +238,7 @@ ModelResult tc::bench::benchmark(const std::string &model, const BenchmarkOption
       engine.isAbsent = peer->isAbsent();
       engine.loadSeconds = peer->loadSeconds();
       if (engine.problem.empty())
-        compareOutputs(session.outputs(), peer->outputs(), engine);
+        compareOutputs(session.tensorOutputs("tc-bench"), peer->outputs(), engine);
     }
     result.engines.push_back(engine);
   }

@@ -10,8 +10,8 @@
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
+#include "tc/Dialect/TC/IR/Dtypes.h"
 #include "tc/Dialect/TC/IR/TC.h"
-#include "tc/Driver/Dtypes.h"
 #include "tc/Driver/Version.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -54,6 +54,38 @@ llvm::json::Value typeToJson(StringRef name, Type type) {
   return llvm::json::Object{{"name", name}, {"dtype", element}, {"shape", std::move(dims)}};
 }
 
+tcrt_dtype_t dtypeOf(Type element) {
+  return isa<base::StringType>(element) ? TCRT_DTYPE_STRING : base::getDtype(element);
+}
+
+/// What a caller sees of a value that the program holds as words: kind, what is inside, dtype.
+void describeWords(Type type, artifact::Value &value) {
+  auto kindOf = [](Type type) {
+    return isa<base::SeqType>(type)   ? TCRT_VALUE_SEQUENCE
+           : isa<base::OptType>(type) ? TCRT_VALUE_OPTIONAL
+           : isa<base::MapType>(type) ? TCRT_VALUE_MAP
+                                      : TCRT_VALUE_TENSOR;
+  };
+  value.kind = kindOf(type);
+  for (unsigned level = 0;; ++level) {
+    if (level > 0)
+      value.inner |= uint32_t(kindOf(type)) << (8 * (level - 1));
+    if (auto sequence = dyn_cast<base::SeqType>(type)) {
+      type = sequence.getElementType();
+    } else if (auto optional = dyn_cast<base::OptType>(type)) {
+      type = optional.getElementType();
+    } else {
+      if (auto map = dyn_cast<base::MapType>(type)) {
+        value.inner |= uint32_t(dtypeOf(map.getKeyType())) << 16;
+        type = map.getValueType();
+      }
+      break;
+    }
+  }
+  auto tensor = dyn_cast<TensorType>(type);
+  value.dtype = dtypeOf(tensor ? tensor.getElementType() : type);
+}
+
 class Assembler {
 public:
   Assembler(ModuleOp module, const driver::AssembleOptions &options) : module(module), options(options) {}
@@ -84,14 +116,16 @@ llvm::Error Assembler::addSignature() {
       spec.symbols.push_back(
           {symbol.getName().str(), std::max<int64_t>(symbol.getMin(), 0), symbol.getMax(), symbol.getDivisor()});
     }
-  auto add = [&](Type type, StringAttr name, StringRef kind, unsigned number, std::vector<artifact::Value> &values,
-                 bool isInput) -> llvm::Error {
+  auto add = [&](Type type, TypeAttr seen, StringAttr name, StringRef kind, unsigned number,
+                 std::vector<artifact::Value> &values, bool isInput) -> llvm::Error {
     artifact::Value value;
     value.name = name && !name.getValue().empty() ? name.str() : (kind + "_" + Twine(number)).str();
-    value.dtype = driver::getDtype(cast<RankedTensorType>(type).getElementType());
-    if (value.dtype == TCRT_DTYPE_INVALID || value.dtype == TCRT_DTYPE_STRING) {
+    value.dtype = base::getDtype(cast<RankedTensorType>(type).getElementType());
+    if (seen)
+      describeWords(seen.getValue(), value);
+    if (value.dtype == TCRT_DTYPE_INVALID) {
       std::string text;
-      llvm::raw_string_ostream(text) << type;
+      llvm::raw_string_ostream(text) << (seen ? seen.getValue() : type);
       return llvm::createStringError(std::errc::not_supported, "%s \"%s\" has the type %s, which artifacts cannot hold",
                                      kind.str().c_str(), value.name.c_str(), text.c_str());
     }
@@ -111,15 +145,17 @@ llvm::Error Assembler::addSignature() {
   };
   for (BlockArgument argument : main.getArguments()) {
     unsigned number = argument.getArgNumber();
-    if (llvm::Error error = add(argument.getType(), main.getArgAttrOfType<StringAttr>(number, "tc.name"), "input",
-                                number, spec.inputs, true))
+    if (llvm::Error error =
+            add(argument.getType(), main.getArgAttrOfType<TypeAttr>(number, prim::kValueAttr),
+                main.getArgAttrOfType<StringAttr>(number, "tc.name"), "input", number, spec.inputs, true))
       return error;
     if (argument.use_empty())
       spec.inputs.back().flags |= TCRT_VALUE_FLAG_UNUSED;
   }
   for (auto [number, type] : llvm::enumerate(main.getResultTypes()))
     if (llvm::Error error =
-            add(type, main.getResultAttrOfType<StringAttr>(number, "tc.name"), "output", number, spec.outputs, false))
+            add(type, main.getResultAttrOfType<TypeAttr>(number, prim::kValueAttr),
+                main.getResultAttrOfType<StringAttr>(number, "tc.name"), "output", number, spec.outputs, false))
       return error;
   return llvm::Error::success();
 }
@@ -356,6 +392,11 @@ llvm::Expected<ArtifactSpec> Assembler::run() {
   if (llvm::Error error = addDefaults())
     return std::move(error);
   addKernels();
+  for (StringRef name : getHostFunctions(main))
+    spec.functions.push_back(name.str());
+  if (auto strings = main->getAttrOfType<ArrayAttr>(prim::kStringsAttr))
+    for (auto text : strings.getAsRange<StringAttr>())
+      spec.strings.push_back(text.str());
   addManifest();
   return std::move(spec);
 }

@@ -37,8 +37,8 @@ WalkResult refuse(Operation *op, StringRef phase, const Twine &what) {
 /// Ops of the host program, as phase kernel leaves them.
 bool isHostOp(Operation *op) {
   return isa<host::ConstantOp, host::LaunchOp, host::CopyOp, prim::ConstantOp, prim::SplatOp, prim::IotaOp,
-             prim::SizesOp, prim::ReshapeOp, prim::StorageOp, prim::BindSymbolOp, prim::GuardOp, prim::IfOp,
-             prim::WhileOp, prim::YieldOp, func::FuncOp, func::ReturnOp>(op);
+             prim::SizesOp, prim::ReshapeOp, prim::StorageOp, prim::BindSymbolOp, prim::GuardOp, prim::HostCallOp,
+             prim::IfOp, prim::WhileOp, prim::YieldOp, func::FuncOp, func::ReturnOp>(op);
 }
 
 bool hasRankedTypes(Operation *op) {

@@ -1,9 +1,10 @@
-//===- Pb.cpp - ONNX TensorProto, SequenceProto and OptionalProto files -------------------------------------------===//
+//===- Pb.cpp - ONNX TensorProto, SequenceProto, OptionalProto and MapProto files ---------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "tc/Run/Pb.h"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 
@@ -149,7 +150,10 @@ Tensor parseTensor(const uint8_t *data, uint64_t size, const std::string &path) 
       eachNumber(field, 1, path, append);
       break;
     case 6:
-      corrupt(path, "tensors of strings are not supported here; this libtcrt passes numbers only");
+      if (field.wire != 2)
+        corrupt(path, "the tensor's data is not valid");
+      tensor.strings.emplace_back(reinterpret_cast<const char *>(field.data), field.size);
+      break;
     case 9:
       if (field.wire != 2)
         corrupt(path, "the tensor's data is not valid");
@@ -164,14 +168,21 @@ Tensor parseTensor(const uint8_t *data, uint64_t size, const std::string &path) 
       break;
     }
   }
-  if (dtype <= 0 || dtype > TCRT_DTYPE_I2 || !tcrt_dtype_bits(tcrt_dtype_t(dtype)))
-    corrupt(path, "the tensor has data type " + std::to_string(dtype) + ", which is not a type of numbers");
+  if (dtype <= 0 || dtype > TCRT_DTYPE_I2)
+    corrupt(path, "the tensor has data type " + std::to_string(dtype) + ", which is not known");
   tensor.dtype = tcrt_dtype_t(dtype);
   if (tensor.dims.size() > TCRT_MAX_RANK)
     corrupt(path, "the tensor has rank " + std::to_string(tensor.dims.size()) + "; at most 16 is supported");
   uint64_t bytes;
   if (!tcrt_tensor_size(tensor.dtype, uint32_t(tensor.dims.size()), tensor.dims.data(), &bytes))
     corrupt(path, "the tensor's dims " + dimsText(tensor.dims) + " are not valid");
+  if (tensor.dtype == TCRT_DTYPE_STRING) {
+    if (int64_t(tensor.strings.size()) != tensor.count())
+      corrupt(path, "the tensor has " + std::to_string(tensor.strings.size()) + " strings, which do not fit dims " +
+                        dimsText(tensor.dims));
+    return tensor;
+  }
+  tensor.strings.clear();
   if (!hasRaw) {
     // Every element of a typed field is one unit: an f32, an f64, or the low bits of an integer; complex numbers take
     // two.
@@ -212,28 +223,83 @@ void putNumber(std::vector<uint8_t> &bytes, uint32_t number, uint64_t value) {
 
 } // namespace
 
-PbValue tc::run::readPb(const std::string &path) {
-  std::vector<uint8_t> bytes = readFile(path);
-  bool hasInner = false, hasData = false;
-  Message scan(bytes.data(), bytes.size(), path);
-  for (Field field; scan.next(field);) {
-    hasInner |= field.number == 3 && field.wire == 2;
-    hasData |= field.number >= 4 && field.number <= 11 && field.number != 8;
+namespace {
+
+/// Numbers of the fields with values, by kind: of a SequenceProto (repeated) or an OptionalProto.
+uint32_t fieldOf(uint32_t kind) {
+  return kind == TCRT_VALUE_TENSOR ? 3 : kind == TCRT_VALUE_SEQUENCE ? 5 : kind == TCRT_VALUE_MAP ? 6 : 7;
+}
+
+/// SequenceProto::DataType and OptionalProto::DataType.
+uint64_t elementTypeOf(uint32_t kind) {
+  return kind == TCRT_VALUE_TENSOR ? 1 : kind == TCRT_VALUE_SEQUENCE ? 3 : kind == TCRT_VALUE_MAP ? 4 : 5;
+}
+
+Value parseValue(const uint8_t *data, uint64_t size, uint32_t kinds, const std::string &path);
+
+/// A MapProto: keys and values become two 1-D tensors.
+Value parseMap(const uint8_t *data, uint64_t size, const std::string &path) {
+  Value map;
+  map.kind = TCRT_VALUE_MAP;
+  map.elements.resize(2);
+  Tensor &keys = map.elements[0].tensor, &values = map.elements[1].tensor;
+  Message message(data, size, path);
+  for (Field field; message.next(field);) {
+    if (field.number == 2 && field.wire == 0)
+      keys.dtype = tcrt_dtype_t(field.value);
+    if (field.number == 3)
+      eachNumber(field, 0, path, [&](uint64_t key) {
+        const uint8_t *at = reinterpret_cast<const uint8_t *>(&key);
+        keys.data.insert(keys.data.end(), at, at + 8);
+      });
+    if (field.number == 4 && field.wire == 2)
+      keys.strings.emplace_back(reinterpret_cast<const char *>(field.data), field.size);
+    if (field.number == 5 && field.wire == 2)
+      for (const Value &value : parseValue(field.data, field.size, TCRT_VALUE_SEQUENCE, path).elements) {
+        values.dtype = value.tensor.dtype;
+        values.data.insert(values.data.end(), value.tensor.data.begin(), value.tensor.data.end());
+        values.strings.insert(values.strings.end(), value.tensor.strings.begin(), value.tensor.strings.end());
+      }
   }
-  PbValue value;
-  if (!hasInner || hasData) {
-    value.tensors.push_back(parseTensor(bytes.data(), bytes.size(), path));
+  if (keys.dtype != TCRT_DTYPE_STRING)
+    keys.dtype = TCRT_DTYPE_I64;
+  for (Tensor *tensor : {&keys, &values})
+    tensor->dims = {tensor->dtype == TCRT_DTYPE_STRING
+                        ? int64_t(tensor->strings.size())
+                        : int64_t(tensor->data.size() * 8 / std::max(1u, tcrt_dtype_bits(tensor->dtype)))};
+  if (keys.dims != values.dims)
+    corrupt(path,
+            "a map has " + std::to_string(keys.dims[0]) + " keys and " + std::to_string(values.dims[0]) + " values");
+  return map;
+}
+
+Value parseValue(const uint8_t *data, uint64_t size, uint32_t kinds, const std::string &path) {
+  Value value;
+  value.kind = kinds & 0xff;
+  if (value.kind == TCRT_VALUE_TENSOR) {
+    value.tensor = parseTensor(data, size, path);
     return value;
   }
-  value.isTensor = false;
-  Message message(bytes.data(), bytes.size(), path);
+  if (value.kind == TCRT_VALUE_MAP)
+    return parseMap(data, size, path);
+  uint32_t inner = kinds >> 8;
+  Message message(data, size, path);
   for (Field field; message.next(field);) {
-    if (field.number == 2 && field.wire == 0 && field.value != 1)
-      corrupt(path, "only sequences and optionals of tensors are supported");
-    if (field.number == 3 && field.wire == 2)
-      value.tensors.push_back(parseTensor(field.data, field.size, path));
+    if (field.number == 2 && field.wire == 0 && field.value != 0 && field.value != elementTypeOf(inner & 0xff))
+      corrupt(path, "the values inside are of another kind than the model declares");
+    if (field.number == fieldOf(inner & 0xff) && field.wire == 2)
+      value.elements.push_back(parseValue(field.data, field.size, inner, path));
   }
+  if (value.kind == TCRT_VALUE_OPTIONAL && value.elements.size() > 1)
+    corrupt(path, "an optional has more than one value");
   return value;
+}
+
+} // namespace
+
+Value tc::run::readPb(const std::string &path, uint32_t kinds) {
+  std::vector<uint8_t> bytes = readFile(path);
+  return parseValue(bytes.data(), bytes.size(), kinds, path);
 }
 
 std::vector<uint8_t> tc::run::tensorProto(const std::string &name, const Tensor &tensor) {
@@ -245,28 +311,46 @@ std::vector<uint8_t> tc::run::tensorProto(const std::string &name, const Tensor 
   putNumber(bytes, 2, tensor.dtype);
   if (!name.empty())
     putBytes(bytes, 8, name.data(), name.size());
-  putBytes(bytes, 9, tensor.data.data(), tensor.data.size());
+  for (const std::string &text : tensor.strings)
+    putBytes(bytes, 6, text.data(), text.size());
+  if (tensor.dtype != TCRT_DTYPE_STRING)
+    putBytes(bytes, 9, tensor.data.data(), tensor.data.size());
   return bytes;
 }
 
-std::vector<uint8_t> tc::run::sequenceProto(const std::string &name, const std::vector<Tensor> &tensors) {
+std::vector<uint8_t> tc::run::valueProto(const std::string &name, const Value &value, uint32_t kinds) {
+  if (value.kind == TCRT_VALUE_TENSOR)
+    return tensorProto(name, value.tensor);
   std::vector<uint8_t> bytes;
   putBytes(bytes, 1, name.data(), name.size());
-  putNumber(bytes, 2, 1);
-  for (const Tensor &tensor : tensors) {
-    std::vector<uint8_t> inner = tensorProto("", tensor);
-    putBytes(bytes, 3, inner.data(), inner.size());
+  if (value.kind == TCRT_VALUE_MAP) {
+    const Tensor &keys = value.elements[0].tensor, &values = value.elements[1].tensor;
+    putNumber(bytes, 2, keys.dtype);
+    for (int64_t i = 0; i < int64_t(keys.data.size() / 8); ++i)
+      putNumber(bytes, 3, uint64_t(integerAt(keys, i)));
+    for (const std::string &key : keys.strings)
+      putBytes(bytes, 4, key.data(), key.size());
+    Value list;
+    list.kind = TCRT_VALUE_SEQUENCE;
+    for (int64_t i = 0, unit = tcrt_dtype_bits(values.dtype) / 8; i < values.count(); ++i) {
+      Tensor element;
+      element.dtype = values.dtype;
+      if (values.dtype == TCRT_DTYPE_STRING)
+        element.strings = {values.strings[size_t(i)]};
+      else
+        element.data.assign(values.data.begin() + i * unit, values.data.begin() + (i + 1) * unit);
+      list.elements.push_back({TCRT_VALUE_TENSOR, std::move(element), {}});
+    }
+    std::vector<uint8_t> inner = valueProto("", list, TCRT_VALUE_SEQUENCE);
+    putBytes(bytes, 5, inner.data(), inner.size());
+    return bytes;
   }
-  return bytes;
-}
-
-std::vector<uint8_t> tc::run::optionalProto(const std::string &name, const Tensor *tensor) {
-  std::vector<uint8_t> bytes;
-  putBytes(bytes, 1, name.data(), name.size());
-  putNumber(bytes, 2, tensor ? 1 : 0);
-  if (tensor) {
-    std::vector<uint8_t> inner = tensorProto("", *tensor);
-    putBytes(bytes, 3, inner.data(), inner.size());
+  uint32_t inside = kinds >> 8 & 0xff;
+  // An optional without a value says so by an undefined type.
+  putNumber(bytes, 2, value.kind == TCRT_VALUE_OPTIONAL && value.elements.empty() ? 0 : elementTypeOf(inside));
+  for (const Value &element : value.elements) {
+    std::vector<uint8_t> inner = valueProto("", element, kinds >> 8);
+    putBytes(bytes, fieldOf(inside), inner.data(), inner.size());
   }
   return bytes;
 }

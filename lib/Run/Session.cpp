@@ -57,14 +57,66 @@ std::optional<uint32_t> find(const std::vector<tcrt_value_info_t> &values, const
   return std::nullopt;
 }
 
-tcrt_tensor_t describe(Tensor &tensor) {
+/// A tree for the library, with the memory that it points to.
+struct Tree {
+  tcrt_value_t root = {};
+  std::vector<tcrt_value_t> elements;
+  std::vector<tcrt_string_t> strings;
+  std::vector<std::unique_ptr<Tree>> children;
+};
+
+tcrt_tensor_t describe(Tensor &tensor, std::vector<tcrt_string_t> &strings) {
   tcrt_tensor_t result = {};
   result.dtype = tensor.dtype;
   result.rank = uint32_t(tensor.dims.size());
   std::copy(tensor.dims.begin(), tensor.dims.end(), result.dims);
   result.data = tensor.data.data();
   result.size_bytes = tensor.data.size();
+  if (tensor.dtype == TCRT_DTYPE_STRING) {
+    for (const std::string &text : tensor.strings)
+      strings.push_back({text.data(), text.size()});
+    result.data = strings.data();
+    result.size_bytes = strings.size() * sizeof strings[0];
+  }
   return result;
+}
+
+std::unique_ptr<Tree> describe(Value &value) {
+  auto tree = std::make_unique<Tree>();
+  tree->root.kind = value.kind;
+  if (value.kind == TCRT_VALUE_TENSOR) {
+    tree->root.tensor = describe(value.tensor, tree->strings);
+    return tree;
+  }
+  for (Value &element : value.elements) {
+    tree->children.push_back(describe(element));
+    tree->elements.push_back(tree->children.back()->root);
+  }
+  tree->root.count = tree->elements.size();
+  tree->root.elements = tree->elements.data();
+  return tree;
+}
+
+/// A copy of what the library shows.
+Value copyOf(const tcrt_value_t &from) {
+  Value value;
+  value.kind = from.kind;
+  for (uint64_t i = 0; i < from.count; ++i)
+    value.elements.push_back(copyOf(from.elements[i]));
+  if (value.kind != TCRT_VALUE_TENSOR)
+    return value;
+  const tcrt_tensor_t &tensor = from.tensor;
+  value.tensor.dtype = tensor.dtype;
+  value.tensor.dims.assign(tensor.dims, tensor.dims + tensor.rank);
+  if (tensor.dtype == TCRT_DTYPE_STRING) {
+    const tcrt_string_t *strings = static_cast<const tcrt_string_t *>(tensor.data);
+    for (uint64_t i = 0; i < tensor.size_bytes / sizeof *strings; ++i)
+      value.tensor.strings.emplace_back(strings[i].data, strings[i].size_bytes);
+  } else if (tensor.size_bytes) {
+    const uint8_t *data = static_cast<const uint8_t *>(tensor.data);
+    value.tensor.data.assign(data, data + tensor.size_bytes);
+  }
+  return value;
 }
 
 } // namespace
@@ -89,6 +141,7 @@ Session::Session(SessionOptions given) : options(std::move(given)) {
   created.reset(context);
   loadTimeUs = microseconds(Clock::now() - start);
   inputTensors.resize(tcrt_model_input_count(model));
+  otherInputs.resize(inputTensors.size());
   for (uint32_t i = 0; i < inputTensors.size(); ++i) {
     inputValues.emplace_back();
     check(tcrt_model_input(model, i, &inputValues.back()));
@@ -117,8 +170,21 @@ uint32_t Session::findInput(const std::string &name) const {
                        (inputValues.size() > 8 ? ", ..." : "")};
 }
 
+void Session::setInput(uint32_t index, Value value) {
+  if (value.kind == TCRT_VALUE_TENSOR)
+    setInput(index, value.tensor);
+  else
+    otherInputs[index] = std::move(value);
+}
+
 void Session::setInput(uint32_t index, const Tensor &tensor) {
   const tcrt_value_info_t &info = inputValues[index];
+  if (info.kind != TCRT_VALUE_TENSOR || (info.dtype == TCRT_DTYPE_STRING) != (tensor.dtype == TCRT_DTYPE_STRING))
+    throw Failure{4, options.artifact + ": error: input \"" + info.name + "\" is " +
+                         (info.kind != TCRT_VALUE_TENSOR    ? "no tensor"
+                          : info.dtype == TCRT_DTYPE_STRING ? "a tensor of strings"
+                                                            : "a tensor of numbers") +
+                         "; give it as a .pb file of that kind"};
   Tensor &target = inputTensors[index].emplace();
   bool convertible = tensor.dtype == TCRT_DTYPE_F32 && isSmallFloat(info.dtype);
   bool isRaw = tensor.dtype == TCRT_DTYPE_INVALID && tcrt_dtype_bits(info.dtype) == 8 * tensor.rawBytes;
@@ -153,11 +219,7 @@ void Session::readInput(const std::string &text, const std::string &tool) {
     findInput(text.substr(0, at));
   }
   if (endsWith(path, ".pb")) {
-    PbValue value = readPb(path);
-    if (value.tensors.size() != 1)
-      throw Failure{4, options.artifact + ": error: input \"" + inputValues[*index].name + "\": " + path +
-                           " holds a sequence or an optional, expected a tensor"};
-    setInput(*index, value.tensors[0]);
+    setInput(*index, readPb(path, kindsOf(inputValues[*index])));
   } else if (endsWith(path, ".npy")) {
     setInput(*index, readNpy(path));
   } else {
@@ -202,8 +264,11 @@ void Session::makeRandomInputs(uint64_t seed) {
   auto ranges = inputRanges();
   for (uint32_t i = 0; i < inputTensors.size(); ++i) {
     const tcrt_value_info_t &info = inputValues[i];
-    if (inputTensors[i] || (info.flags & TCRT_VALUE_FLAG_DEFAULT))
+    if (inputTensors[i] || otherInputs[i] || (info.flags & TCRT_VALUE_FLAG_DEFAULT))
       continue;
+    if (info.kind != TCRT_VALUE_TENSOR || info.dtype == TCRT_DTYPE_STRING)
+      throw Failure{4, options.artifact + ": error: input \"" + info.name +
+                           "\" is no tensor of numbers and cannot be made at random; give it by --input"};
     Tensor &tensor = inputTensors[i].emplace();
     tensor.dtype = info.dtype;
     for (uint32_t d = 0; d < info.rank; ++d)
@@ -265,10 +330,16 @@ void Session::checkDims() const {
 
 void Session::firstRun() {
   for (uint32_t i = 0; i < inputTensors.size(); ++i) {
-    if (!inputTensors[i])
-      continue;
-    tcrt_tensor_t tensor = describe(*inputTensors[i]);
-    check(tcrt_context_set_input(context(), i, &tensor));
+    if (inputTensors[i]) {
+      auto strings = std::make_shared<std::vector<tcrt_string_t>>();
+      tcrt_tensor_t tensor = describe(*inputTensors[i], *strings);
+      check(tcrt_context_set_input(context(), i, &tensor));
+      bound.push_back(strings);
+    } else if (otherInputs[i]) {
+      std::shared_ptr<Tree> tree = describe(*otherInputs[i]);
+      check(tcrt_context_set_input_value(context(), i, &tree->root));
+      bound.push_back(tree);
+    }
   }
   Clock::time_point start = Clock::now();
   check(tcrt_context_infer(context()));
@@ -280,16 +351,21 @@ void Session::firstRun() {
 
 void Session::readOutputs() {
   for (uint32_t i = 0; i < outputValues.size(); ++i) {
-    tcrt_tensor_t tensor;
-    check(tcrt_context_get_output(context(), i, &tensor));
-    Tensor output;
-    output.dtype = tensor.dtype;
-    output.dims.assign(tensor.dims, tensor.dims + tensor.rank);
-    const uint8_t *data = static_cast<const uint8_t *>(tensor.data);
-    if (tensor.size_bytes)
-      output.data.assign(data, data + tensor.size_bytes);
-    outputTensors.emplace_back(outputValues[i].name, std::move(output));
+    tcrt_value_t value;
+    check(tcrt_context_get_output_value(context(), i, &value));
+    computed.emplace_back(outputValues[i].name, copyOf(value));
   }
+}
+
+NamedTensors Session::tensorOutputs(const std::string &purpose) const {
+  NamedTensors tensors;
+  for (const auto &[name, value] : computed) {
+    if (value.kind != TCRT_VALUE_TENSOR || value.tensor.dtype == TCRT_DTYPE_STRING)
+      throw Failure{1, options.artifact + ": error: output \"" + name + "\" is no tensor of numbers, which " + purpose +
+                           " cannot take; use --output-dir"};
+    tensors.emplace_back(name, value.tensor);
+  }
+  return tensors;
 }
 
 void *Session::deviceBuffer(uint64_t bytes) {
@@ -303,21 +379,26 @@ void Session::bindBuffers() {
   for (uint32_t i = 0; options.isCuda && i < inputTensors.size(); ++i) {
     if (!inputTensors[i])
       continue;
-    tcrt_tensor_t tensor = describe(*inputTensors[i]);
+    std::vector<tcrt_string_t> none;
+    tcrt_tensor_t tensor = describe(*inputTensors[i], none);
     tensor.data = deviceBuffer(tensor.size_bytes);
     check(tcrt_context_device_copy(context(), tensor.data, inputTensors[i]->data.data(), tensor.size_bytes,
                                    TCRT_COPY_HOST_TO_DEVICE));
     tensor.device = TCRT_DEVICE_CUDA;
     check(tcrt_context_set_input(context(), i, &tensor));
   }
-  outputBuffers.resize(outputTensors.size());
-  for (uint32_t i = 0; i < outputTensors.size(); ++i) {
-    tcrt_tensor_t tensor = describe(outputTensors[i].second);
+  outputBuffers.resize(computed.size());
+  for (uint32_t i = 0; i < computed.size(); ++i) {
+    Value &value = computed[i].second;
+    if (value.kind != TCRT_VALUE_TENSOR || value.tensor.dtype == TCRT_DTYPE_STRING)
+      continue; // the library makes these in memory of its own
+    std::vector<tcrt_string_t> none;
+    tcrt_tensor_t tensor = describe(value.tensor, none);
     if (options.isCuda) {
       tensor.data = deviceBuffer(tensor.size_bytes);
       tensor.device = TCRT_DEVICE_CUDA;
     } else {
-      outputBuffers[i].resize(outputTensors[i].second.data.size());
+      outputBuffers[i].resize(value.tensor.data.size());
       tensor.data = outputBuffers[i].data();
     }
     check(tcrt_context_set_output(context(), i, &tensor));

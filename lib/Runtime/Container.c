@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
-#include "Internal.h"
+#include "Store.h"
 
 #include <string.h>
 
@@ -37,6 +37,18 @@ tcrt_status_t tcrt_container_check_hash(const tcrt_container_t *container, const
 
 /* Ten times the SM version, plus 1 for architecture-specific code. */
 static int is_arch(uint32_t arch) { return arch >= 100 && arch < 100000 && arch % 10 <= 1; }
+
+static int is_string_table(const uint8_t *data, uint64_t size) {
+  const tcrt_string_table_t *table = (const tcrt_string_table_t *)data;
+  uint64_t head;
+  if (size < sizeof *table || table->count == 0 || table->count > size / 8 || !tcrt_mul(table->count + 2, 8, &head) ||
+      head > size || table->offsets[0] != 0 || table->offsets[table->count] != size - head || table->offsets[1] != 0)
+    return 0;
+  for (uint64_t i = 0; i < table->count; ++i)
+    if (table->offsets[i] > table->offsets[i + 1])
+      return 0;
+  return 1;
+}
 
 static tcrt_status_t check_sections(tcrt_container_t *container, uint32_t flags) {
   uint64_t end = 0;
@@ -79,6 +91,13 @@ static tcrt_status_t check_sections(tcrt_container_t *container, uint32_t flags)
       if (container->weights_size > UINT64_MAX / 2)
         return corrupt(container, "what it says about the file with its weights is not valid");
       break;
+    case TCRT_SECTION_STRINGS:
+      if (container->string_table)
+        return corrupt(container, "there are two tables of strings");
+      if (!is_string_table(container->data + section->offset, section->size))
+        return corrupt(container, "the table of strings is not valid");
+      container->string_table = (const tcrt_string_table_t *)(container->data + section->offset);
+      break;
     case TCRT_SECTION_CUBIN:
       if (!is_arch(section->arch))
         return corrupt(container, "device code is for an unknown SM version");
@@ -99,7 +118,8 @@ static tcrt_status_t check_sections(tcrt_container_t *container, uint32_t flags)
     for (uint32_t i = 0; i < container->section_count; ++i) {
       const tcrt_section_t *section = &container->sections[i];
       int is_cheap = section->kind == TCRT_SECTION_MANIFEST || section->kind == TCRT_SECTION_SIGNATURE ||
-                     section->kind == TCRT_SECTION_HOST_ELF || section->kind == TCRT_SECTION_WEIGHTS_FILE;
+                     section->kind == TCRT_SECTION_HOST_ELF || section->kind == TCRT_SECTION_WEIGHTS_FILE ||
+                     section->kind == TCRT_SECTION_STRINGS;
       if ((!is_cheap && !(flags & TCRT_PARSE_ALL_HASHES)) || section->kind == TCRT_SECTION_ARTIFACT)
         continue;
       tcrt_status_t status = tcrt_container_check_hash(container, section);
@@ -108,7 +128,7 @@ static tcrt_status_t check_sections(tcrt_container_t *container, uint32_t flags)
     }
   }
   container->signature = (const tcrt_signature_t *)(container->data + signature->offset);
-  return signature->size >= sizeof(tcrt_signature_t) && container->signature->size >= sizeof(tcrt_signature_t) &&
+  return signature->size >= TCRT_SIGNATURE_SIZE_0_1 && container->signature->size >= TCRT_SIGNATURE_SIZE_0_1 &&
                  container->signature->size <= signature->size
              ? TCRT_OK
              : corrupt(container, "the signature is too short");
@@ -160,7 +180,8 @@ static tcrt_status_t check_value(const tcrt_container_t *container, const tcrt_s
   const tcrt_signature_t *signature = container->signature;
   if (!is_name(container, value->name))
     return corrupt(container, "the name of an input or output is not valid");
-  if (value->kind > TCRT_VALUE_OPTIONAL || value->dtype == TCRT_DTYPE_INVALID || value->dtype > TCRT_DTYPE_I2)
+  if (value->kind > TCRT_VALUE_MAP || value->dtype == TCRT_DTYPE_INVALID || value->dtype > TCRT_DTYPE_I2 ||
+      (value->kind == TCRT_VALUE_TENSOR && value->inner != 0) || (value->kind != TCRT_VALUE_TENSOR && value->rank != 0))
     return corrupt(container, "the type of an input or output is not known");
   if (value->rank > TCRT_MAX_RANK || !tcrt_in_range(value->first_dim, value->rank, signature->dim_count))
     return corrupt(container, "the rank of an input or output is not valid");
@@ -178,7 +199,8 @@ static tcrt_status_t check_value(const tcrt_container_t *container, const tcrt_s
     dims[i] = dim->value;
   }
   uint64_t size_bytes = 0;
-  if (is_static && !tcrt_tensor_size((tcrt_dtype_t)value->dtype, value->rank, dims, &size_bytes))
+  tcrt_dtype_t word = tcrt_is_boxed(value) ? TCRT_DTYPE_I64 : (tcrt_dtype_t)value->dtype;
+  if (is_static && !tcrt_tensor_size(word, value->rank, dims, &size_bytes))
     return corrupt(container, "the size of an input or output overflows");
   if (value->flags & TCRT_VALUE_FLAG_DEFAULT) {
     if (!is_input || !is_static || value->default_offset % TCRT_DATA_ALIGN != 0 ||
@@ -214,6 +236,15 @@ static tcrt_status_t check_signature(tcrt_container_t *container, uint64_t secti
                   sizeof(tcrt_sig_device_kernel_t), (const void **)&container->device_kernels))
     return corrupt(container, "a table of the signature reaches past its end");
   container->strings = strings;
+  if (s->size >= offsetof(tcrt_signature_t, reserved) + sizeof s->reserved) {
+    container->function_count = s->function_count;
+    if (!find_table(container, section_size, s->function_offset, s->function_count, sizeof(tcrt_sig_name_t),
+                    (const void **)&container->functions))
+      return corrupt(container, "a table of the signature reaches past its end");
+    for (uint32_t i = 0; i < s->function_count; ++i)
+      if (!is_name(container, container->functions[i]))
+        return corrupt(container, "the name of a function is not valid");
+  }
   for (uint32_t i = 0; i < s->symbol_count; ++i) {
     const tcrt_sig_symbol_t *symbol = &container->symbols[i];
     if (!is_name(container, symbol->name) || symbol->min < 0 || symbol->max < symbol->min || symbol->divisor < 1)

@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
 #define _GNU_SOURCE
-#include "Internal.h"
+#include "Store.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -183,7 +183,13 @@ tcrt_status_t tcrt_context_create(tcrt_model_t *model, const tcrt_context_option
   }
   pthread_mutex_lock(model->lock);
   status = tcrt_model_load_variant(model, variant, &context->variant);
-  if (status == TCRT_OK)
+  int needs_store = model->container.function_count > 0;
+  for (uint32_t i = 0; i < s->input_count + s->output_count; ++i)
+    needs_store |=
+        tcrt_is_boxed(i < s->input_count ? &model->container.inputs[i] : &model->container.outputs[i - s->input_count]);
+  if (status == TCRT_OK && needs_store)
+    status = tcrt_model_find_functions(model);
+  if (context->variant)
     ++model->context_count;
   pthread_mutex_unlock(model->lock);
   if (status == TCRT_OK) {
@@ -191,6 +197,13 @@ tcrt_status_t tcrt_context_create(tcrt_model_t *model, const tcrt_context_option
     status = driver->context_open(context);
     if (status == TCRT_OK)
       context->driver = driver;
+  }
+  if (status == TCRT_OK && needs_store) {
+    context->store = calloc(1, sizeof *context->store);
+    if (context->store)
+      tcrt_store_init(context->store, context, model->container.string_table);
+    else
+      status = no_memory(context, "a context", sizeof *context->store);
   }
   if (status == TCRT_OK && context->threads > 1 && !context->has_executor) {
     uint32_t helpers = tcrt_pool_grow(model->pool, context->threads - 1);
@@ -225,6 +238,9 @@ void tcrt_context_destroy(tcrt_context_t *context) {
   if (!context)
     return;
   const tcrt_signature_t *s = context->model->container.signature;
+  if (context->store)
+    tcrt_store_destroy(context->store);
+  free(context->store);
   if (context->driver) {
     release_blocks(context);
     for (uint32_t i = 0; i < s->input_count; ++i)
@@ -329,6 +345,8 @@ static int is_device_usable(const tcrt_context_t *context, const tcrt_tensor_t *
   return tensor->device == TCRT_DEVICE_CPU || tensor->device == context->driver->device;
 }
 
+static const char *const kind_names[] = {"tensor", "sequence", "optional", "map"};
+
 static tcrt_status_t set_input(tcrt_context_t *context, uint32_t index, const tcrt_tensor_t *tensor) {
   tcrt_model_t *model = context->model;
   const tcrt_container_t *c = &model->container;
@@ -345,6 +363,9 @@ static tcrt_status_t set_input(tcrt_context_t *context, uint32_t index, const tc
   }
   const tcrt_sig_value_t *value = &c->inputs[index];
   const char *name = tcrt_model_input_name(model, index);
+  if (value->kind != TCRT_VALUE_TENSOR)
+    return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: input \"%s\" is a %s; give it by tcrt_context_set_input_value",
+                     model->name, name, kind_names[value->kind]);
   if (tensor->dtype != (tcrt_dtype_t)value->dtype)
     return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: input \"%s\": its dtype is %s, expected %s", model->name, name,
                      tcrt_dtype_name(tensor->dtype), tcrt_dtype_name((tcrt_dtype_t)value->dtype));
@@ -391,6 +412,26 @@ tcrt_status_t tcrt_context_set_input(tcrt_context_t *context, uint32_t index, co
   return leave(context, set_input(context, index, tensor));
 }
 
+tcrt_status_t tcrt_context_set_input_value(tcrt_context_t *context, uint32_t index, const tcrt_value_t *value) {
+  ENTER(context);
+  const tcrt_container_t *c = &context->model->container;
+  int is_tensor = index >= c->signature->input_count || c->inputs[index].kind == TCRT_VALUE_TENSOR;
+  if (value && is_tensor && value->kind == TCRT_VALUE_TENSOR)
+    return leave(context, set_input(context, index, &value->tensor));
+  if (!value || index >= c->signature->input_count)
+    return leave(context, set_input(context, index, NULL));
+  tcrt_status_t status = tcrt_values_check(context->model, index, value);
+  if (status != TCRT_OK)
+    return leave(context, status);
+  tcrt_bound_t *bound = &context->inputs[index];
+  memset(&bound->tensor, 0, sizeof bound->tensor);
+  bound->value = *value;
+  if (!bound->bound)
+    context->shapes_are_known = context->shapes_are_known && has_static_inputs(context->model);
+  bound->bound = 1;
+  return leave(context, TCRT_OK);
+}
+
 static tcrt_status_t set_output(tcrt_context_t *context, uint32_t index, const tcrt_tensor_t *tensor) {
   tcrt_model_t *model = context->model;
   if (index >= model->container.signature->output_count)
@@ -405,6 +446,9 @@ static tcrt_status_t set_output(tcrt_context_t *context, uint32_t index, const t
   }
   const tcrt_sig_value_t *value = &model->container.outputs[index];
   const char *name = tcrt_model_output_name(model, index);
+  if (value->kind != TCRT_VALUE_TENSOR)
+    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: output \"%s\" is a %s, which cannot be bound to a buffer",
+                     model->name, name, kind_names[value->kind]);
   if (tensor->dtype != (tcrt_dtype_t)value->dtype)
     return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: output \"%s\": the buffer's dtype is %s, expected %s", model->name,
                      name, tcrt_dtype_name(tensor->dtype), tcrt_dtype_name((tcrt_dtype_t)value->dtype));
@@ -643,10 +687,12 @@ tcrt_status_t tcrt_context_place_output(tcrt_context_t *context, uint32_t index)
     return tcrt_fail(
         TCRT_ERROR_INVALID, "%s: error: output \"%s\": its buffer has %llu bytes and needs %llu; bind a larger one",
         file_name(context), name, (unsigned long long)output->tensor.size_bytes, (unsigned long long)size_bytes);
-  if (output->bound && output->tensor.device == context->driver->device) {
+  if (output->bound && output->tensor.device == context->driver->device && !tcrt_is_boxed(value)) {
     context->output_data[index] = size_bytes ? output->tensor.data : nothing;
     return TCRT_OK;
   }
+  if (tcrt_is_boxed(value))
+    tcrt_words_size(TCRT_DTYPE_STRING, value->rank, output_dims_of(context, index), &size_bytes);
   tcrt_status_t status = grow(context, &output->own, &output->own_bytes, size_bytes, "an output");
   context->output_data[index] = output->own;
   return status;
@@ -694,6 +740,16 @@ static tcrt_status_t check_overlap(tcrt_context_t *context) {
   return TCRT_OK;
 }
 
+/* Puts the file's and the value's name before an error that has none. */
+static tcrt_status_t name_error(const tcrt_context_t *context, tcrt_status_t status, const char *what,
+                                const char *name) {
+  char text[1024];
+  snprintf(text, sizeof text, "%s", tcrt_last_error());
+  if (strncmp(text, file_name(context), strlen(file_name(context))) == 0)
+    return status;
+  return tcrt_fail(status, "%s: error: %s \"%s\": %s", file_name(context), what, name, text);
+}
+
 /* Addresses of the inputs for the program; copies to the device what is not there. */
 static tcrt_status_t place_inputs(tcrt_context_t *context) {
   const tcrt_model_t *model = context->model;
@@ -707,6 +763,16 @@ static tcrt_status_t place_inputs(tcrt_context_t *context) {
       if (!(value->flags & TCRT_VALUE_FLAG_UNUSED))
         return not_given(model, i);
       context->input_data[i] = NULL;
+    } else if (tcrt_is_boxed(value)) {
+      uint64_t bytes = 0;
+      tcrt_words_size(TCRT_DTYPE_STRING, value->rank, input->tensor.dims, &bytes);
+      tcrt_status_t status = grow(context, &input->own, &input->own_bytes, bytes, "an input");
+      if (status == TCRT_OK)
+        status = value->kind == TCRT_VALUE_TENSOR ? tcrt_values_intern(context->store, &input->tensor, input->own)
+                                                  : tcrt_values_box(context->store, &input->value, input->own);
+      if (status != TCRT_OK)
+        return name_error(context, status, "input", tcrt_model_input_name(model, i));
+      context->input_data[i] = input->own;
     } else if (input->tensor.device == context->driver->device) {
       context->input_data[i] = input->tensor.data;
     } else {
@@ -729,14 +795,15 @@ static tcrt_status_t deliver_outputs(tcrt_context_t *context) {
   for (uint32_t i = 0; i < c->signature->output_count; ++i) {
     tcrt_bound_t *output = &context->outputs[i];
     output->is_set = 1;
-    if (context->driver->device == TCRT_DEVICE_CPU)
+    int is_strings = c->outputs[i].kind == TCRT_VALUE_TENSOR && c->outputs[i].dtype == TCRT_DTYPE_STRING;
+    if (context->driver->device == TCRT_DEVICE_CPU && !is_strings)
       continue;
     uint64_t size_bytes;
     tcrt_tensor_size((tcrt_dtype_t)c->outputs[i].dtype, c->outputs[i].rank, output_dims_of(context, i), &size_bytes);
     void *target = NULL;
     if (output->bound && output->tensor.device == TCRT_DEVICE_CPU) {
       target = output->tensor.data;
-    } else if (!output->bound && !context->device_outputs) {
+    } else if (!output->bound && (!context->device_outputs || is_strings)) {
       if (!output->host || output->host_bytes < size_bytes) {
         tcrt_host_release(context, output->host, output->host_bytes);
         output->host_bytes = 0;
@@ -749,6 +816,10 @@ static tcrt_status_t deliver_outputs(tcrt_context_t *context) {
     }
     if (!target || !size_bytes)
       continue;
+    if (is_strings) {
+      tcrt_values_strings(context->store, output->own, size_bytes / sizeof(tcrt_string_t), target);
+      continue;
+    }
     tcrt_status_t status = context->driver->copy(context, target, output->own, size_bytes, TCRT_COPY_DEVICE_TO_HOST);
     if (status != TCRT_OK)
       return status;
@@ -759,6 +830,8 @@ static tcrt_status_t deliver_outputs(tcrt_context_t *context) {
 static tcrt_status_t run(tcrt_context_t *context) {
   const tcrt_signature_t *s = context->model->container.signature;
   context->has_run = 0;
+  if (context->store)
+    tcrt_store_reset(context->store);
   tcrt_status_t status = infer(context);
   if (status == TCRT_OK && !context->overlap_checked)
     status = check_overlap(context);
@@ -829,17 +902,39 @@ tcrt_status_t tcrt_context_get_output(tcrt_context_t *context, uint32_t index, t
   if (status != TCRT_OK)
     return leave(context, status);
   const tcrt_bound_t *output = &context->outputs[index];
+  const tcrt_sig_value_t *value = &context->model->container.outputs[index];
+  if (value->kind != TCRT_VALUE_TENSOR)
+    return leave(context,
+                 tcrt_fail(TCRT_ERROR_INVALID,
+                           "%s: error: output \"%s\" is a %s; get it by tcrt_context_get_output_value",
+                           file_name(context), tcrt_model_output_name(context->model, index), kind_names[value->kind]));
   describe_output(context, index, tensor);
   if (output->bound) {
     tensor->data = output->tensor.data;
     tensor->device = output->tensor.device;
-  } else if (context->driver->device == TCRT_DEVICE_CPU || context->device_outputs) {
+  } else if (!tcrt_is_boxed(value) && (context->driver->device == TCRT_DEVICE_CPU || context->device_outputs)) {
     tensor->data = output->own;
     tensor->device = context->driver->device;
   } else {
     tensor->data = output->host;
   }
   return leave(context, TCRT_OK);
+}
+
+tcrt_status_t tcrt_context_get_output_value(tcrt_context_t *context, uint32_t index, tcrt_value_t *value) {
+  memset(value, 0, sizeof *value);
+  const tcrt_container_t *c = context ? &context->model->container : NULL;
+  if (!c || index >= c->signature->output_count || c->outputs[index].kind == TCRT_VALUE_TENSOR)
+    return tcrt_context_get_output(context, index, &value->tensor);
+  ENTER(context);
+  if (!context->has_run || !context->outputs[index].is_set)
+    return leave(context, tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there are no outputs; run the context first",
+                                    file_name(context)));
+  const int64_t *handle = context->outputs[index].own;
+  tcrt_status_t status = tcrt_values_unbox(context->store, *handle, &c->outputs[index], value);
+  if (status != TCRT_OK)
+    name_error(context, status, "output", tcrt_model_output_name(context->model, index));
+  return leave(context, status);
 }
 
 /* ---- statistics ---- */

@@ -74,7 +74,8 @@ int tcrt_tensor_size(tcrt_dtype_t dtype, uint32_t rank, const int64_t *dims, uin
       return 0;
   /* Every size stays below 2^63, so that programs may compute with signed numbers. */
   uint64_t bits;
-  if (!tcrt_mul(count, tcrt_dtype_bits(dtype), &bits) || !tcrt_add(bits, 7, &bits))
+  uint32_t element = dtype == TCRT_DTYPE_STRING ? 8 * sizeof(tcrt_string_t) : tcrt_dtype_bits(dtype);
+  if (!tcrt_mul(count, element, &bits) || !tcrt_add(bits, 7, &bits))
     return 0;
   *size_bytes = bits / 8;
   return 1;

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
-#include "Internal.h"
+#include "Store.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -159,6 +159,29 @@ static int32_t fail(struct tcrt_frame_t *frame, int32_t code, const char *messag
   return code;
 }
 
+static int32_t call(struct tcrt_frame_t *frame, const tcrt_call_t *call) {
+  tcrt_context_t *context = context_of(frame);
+  const tcrt_model_t *model = context->model;
+  tcrt_status_t status;
+  if (call->function >= model->container.function_count || !context->store) {
+    tcrt_fail(TCRT_ERROR_INTERNAL, "%s: error: the compiled program calls function %u of %u; please report this",
+              model->name, call->function, model->container.function_count);
+    return keep_error(context, TCRT_ERROR_INTERNAL);
+  }
+  tcrt_function_fn function;
+  memcpy(&function, &model->functions[call->function], sizeof function);
+  status = function(&tcrt_services, context->store, call);
+  if (status == TCRT_OK)
+    return 0;
+  char what[1024];
+  snprintf(what, sizeof what, "%s", tcrt_last_error());
+  /* The context's memory limit says where it is exceeded. */
+  const char *begin = strncmp(what, model->name, strlen(model->name)) == 0 ? what : NULL;
+  if (!begin)
+    tcrt_fail(status, "%s: error: node \"%.*s\": %s", model->name, (int)call->node_length, call->node, what);
+  return keep_error(context, status);
+}
+
 const tcrt_imports_t tcrt_imports = {
     .abi_version = TCRT_ABI_VERSION,
     .size = sizeof(tcrt_imports_t),
@@ -190,4 +213,5 @@ const tcrt_imports_t tcrt_imports = {
     .pow_f64 = pow,
     .fmod_f64 = fmod,
     .atan2_f64 = atan2,
+    .call = call,
 };

@@ -68,6 +68,9 @@ typedef struct tcrt_container_t {
   const tcrt_sig_variant_t *variants;
   const tcrt_sig_kernel_t *kernels;
   const tcrt_sig_device_kernel_t *device_kernels;
+  const tcrt_sig_name_t *functions;
+  uint32_t function_count;
+  const tcrt_string_table_t *string_table; /* NULL: the program has no constant strings */
   const char *strings;
 } tcrt_container_t;
 
@@ -157,6 +160,8 @@ struct tcrt_model_t {
   tcrt_loaded_variant_t **loaded; /* per variant, NULL: not yet */
   tcrt_pool_t *pool;
   uint32_t context_count; /* under lock */
+  void **functions;       /* tcrt_function_fn per function of the signature */
+  void *function_library;
   uint32_t input_dim_count, output_dim_count;
 };
 
@@ -172,6 +177,9 @@ void tcrt_model_log(const tcrt_model_t *model, int level, const char *format, ..
 tcrt_status_t tcrt_model_choose(const tcrt_model_t *model, const char *variant, uint32_t *index);
 /* Loads code once. Needs the model's lock. */
 tcrt_status_t tcrt_model_load_variant(tcrt_model_t *model, uint32_t index, tcrt_loaded_variant_t **loaded);
+
+/* Finds the host functions that the program calls, once. Needs the model's lock. */
+tcrt_status_t tcrt_model_find_functions(tcrt_model_t *model);
 
 /* ---- drivers ---- */
 
@@ -204,9 +212,10 @@ extern const tcrt_driver_t tcrt_cuda_driver;
 typedef struct tcrt_bound_t {
   int bound; /* to a buffer of the caller */
   tcrt_tensor_t tensor;
-  void *own; /* device memory: staging copy or own output */
+  tcrt_value_t value; /* input that is no tensor */
+  void *own;          /* device memory: staging copy or own output */
   uint64_t own_bytes;
-  void *host; /* own output on the host, for GPU contexts */
+  void *host; /* own output on the host, for GPU contexts; strings for the caller */
   uint64_t host_bytes;
   int is_known; /* output: size known before the run */
   int is_set;   /* output: delivered by the last run */
@@ -246,7 +255,8 @@ struct tcrt_context_t {
   uint64_t memory_bytes, peak_bytes;
   uint64_t runs;
   double device_us;
-  tcrt_block_t *blocks; /* data-dependent memory of this run */
+  tcrt_block_t *blocks;       /* data-dependent memory of this run */
+  struct tcrt_store_t *store; /* strings and objects; NULL where the model has none */
   tcrt_status_t run_status;
   char *run_message;
   uint64_t *profile_ns, *profile_launches;

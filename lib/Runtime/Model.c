@@ -4,8 +4,9 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
 #define _GNU_SOURCE
-#include "Internal.h"
+#include "Store.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -217,21 +218,54 @@ static uint32_t count_dims(const tcrt_sig_value_t *values, uint32_t count) {
   return dims;
 }
 
-/* What the format can say but this library cannot run yet. */
-static tcrt_status_t check_supported(const tcrt_model_t *model) {
+/* Finds the functions that the program calls: the caller's, the library's own, then those of libtcrt-host, which is
+ * opened only for programs that need it. */
+tcrt_status_t tcrt_model_find_functions(tcrt_model_t *model) {
   const tcrt_container_t *c = &model->container;
-  for (uint32_t i = 0; i < c->signature->input_count + c->signature->output_count; ++i) {
-    int is_input = i < c->signature->input_count;
-    const tcrt_sig_value_t *value = is_input ? &c->inputs[i] : &c->outputs[i - c->signature->input_count];
-    if (value->kind != TCRT_VALUE_TENSOR || value->dtype == TCRT_DTYPE_STRING)
-      return tcrt_fail(TCRT_ERROR_INVALID,
-                       "%s: error: %s \"%s\" is a %s; this libtcrt (%s) passes tensors of numbers only", model->name,
-                       is_input ? "input" : "output", model->names[i],
-                       value->kind == TCRT_VALUE_SEQUENCE   ? "sequence"
-                       : value->kind == TCRT_VALUE_OPTIONAL ? "optional"
-                                                            : "tensor of strings",
-                       tcrt_version());
+  if (model->functions)
+    return TCRT_OK;
+  void **functions = calloc((size_t)c->function_count + 1, sizeof *functions);
+  if (!functions)
+    return no_memory(model->name);
+  const tcrt_function_t *library = NULL;
+  uint64_t library_count = 0;
+  const char *problem = "it does not export tcrt_library_functions";
+  for (uint32_t i = 0; i < c->function_count; ++i) {
+    const char *name = c->strings + c->functions[i].offset;
+    uint32_t length = c->functions[i].length;
+    tcrt_function_fn found = NULL;
+    for (uint64_t j = 0; !found && j < model->options.function_count; ++j) {
+      const tcrt_function_t *own = &model->options.functions[j];
+      if (own->name && strlen(own->name) == length && memcmp(own->name, name, length) == 0)
+        found = own->function;
+    }
+    if (!found)
+      found = tcrt_find_function(name, length);
+    if (!found && !model->function_library) {
+      model->function_library = dlopen("libtcrt-host.so." TCRT_VERSION_MAJOR, RTLD_NOW | RTLD_LOCAL);
+      tcrt_library_fn functions_of = NULL;
+      if (!model->function_library) {
+        problem = dlerror();
+      } else {
+        void *symbol = dlsym(model->function_library, "tcrt_library_functions");
+        memcpy(&functions_of, &symbol, sizeof functions_of);
+      }
+      if (functions_of)
+        library = functions_of(&library_count);
+    }
+    for (uint64_t j = 0; !found && j < library_count; ++j)
+      if (strlen(library[j].name) == length && memcmp(library[j].name, name, length) == 0)
+        found = library[j].function;
+    if (!found) {
+      free(functions);
+      return tcrt_fail(TCRT_ERROR_MACHINE,
+                       "%s: error: the model calls the function \"%.*s\", which is neither among those given to "
+                       "tcrt_model_options_t nor in libtcrt-host (%s); install libtcrt-host, or give the function",
+                       model->name, (int)length, name, model->function_library ? "which lacks it" : problem);
+    }
+    memcpy(&functions[i], &found, sizeof found);
   }
+  model->functions = functions;
   return TCRT_OK;
 }
 
@@ -350,8 +384,6 @@ static tcrt_status_t finish(tcrt_model_t *model, const void *data, uint64_t size
     status = map_weights(model);
   if (status == TCRT_OK)
     status = copy_names(model);
-  if (status == TCRT_OK)
-    status = check_supported(model);
   if (status == TCRT_OK && model->options.device > TCRT_DEVICE_CUDA)
     status = tcrt_fail(TCRT_ERROR_INVALID, "%s: error: device %u is not known", model->name, model->options.device);
   if (status == TCRT_OK) {
@@ -490,6 +522,9 @@ void tcrt_model_close(tcrt_model_t *model) {
     }
   }
   free(model->loaded);
+  free(model->functions);
+  if (model->function_library)
+    dlclose(model->function_library);
   free(model->names);
   if (model->mapping)
     munmap(model->mapping, model->mapping_bytes);
@@ -522,6 +557,7 @@ static void describe(const tcrt_model_t *model, const tcrt_sig_value_t *value, c
   info->name = name;
   info->dtype = (tcrt_dtype_t)value->dtype;
   info->kind = value->kind;
+  info->inner = value->inner;
   info->rank = value->rank;
   info->flags = value->flags;
   for (uint32_t i = 0; i < value->rank; ++i) {

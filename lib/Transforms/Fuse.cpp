@@ -85,7 +85,7 @@ private:
   /// Moves the reshapes (and sizes) that lead to `value` in front of what is built next.
   void placeView(Value value) {
     Operation *op = value.getDefiningOp();
-    if (!op || placed.contains(op) || !plan.isCopied(op) || !isa<prim::ReshapeOp, prim::SizesOp>(op))
+    if (!op || placed.contains(op) || !plan.isCopied(op) || !isa<prim::ReshapeOp, prim::SizesOp, prim::SplatOp>(op))
       return;
     for (Value operand : op->getOperands())
       placeView(operand);

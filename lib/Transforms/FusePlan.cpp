@@ -87,8 +87,8 @@ void Plan::pinOperand(Operation *consumer, Value operand) {
   Operation *best = nullptr;
   while (op && orderOf(op) && getRole(op) == Role::Movement && !pinned.contains(op)) {
     if (function) {
-      // Views and the sizes that bind_symbol reads stay in the function.
-      if (isa<prim::SizesOp>(op) && isa<prim::BindSymbolOp>(consumer))
+      // Views and what the host writes stay in the function.
+      if (isMadeByHost(op, consumer))
         return;
       if (!isa<prim::ReshapeOp>(op)) {
         pinned.insert(op);
@@ -127,8 +127,7 @@ void Plan::pin() {
   for (Operation *op : ops) {
     Role role = getRole(op);
     if (!limits.fuse && role == Role::Movement && !isa<prim::ReshapeOp>(op) &&
-        !(isa<prim::SizesOp>(op) &&
-          llvm::all_of(op->getUsers(), [](Operation *user) { return isa<prim::BindSymbolOp>(user); })))
+        !llvm::all_of(op->getUsers(), [&](Operation *user) { return isMadeByHost(op, user); }))
       pinned.insert(op);
     if (role == Role::Function) {
       llvm::SetVector<Value> values(op->operand_begin(), op->operand_end());

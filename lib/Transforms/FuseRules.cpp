@@ -15,8 +15,8 @@ using namespace tc::fuse;
 Role tc::fuse::getRole(Operation *op) {
   if (!isa_and_nonnull<prim::PrimDialect>(op->getDialect()))
     return Role::Function;
-  if (isa<prim::ConstantOp, prim::StorageOp, prim::BindSymbolOp, prim::GuardOp, prim::IfOp, prim::WhileOp,
-          prim::YieldOp>(op))
+  if (isa<prim::ConstantOp, prim::StorageOp, prim::BindSymbolOp, prim::GuardOp, prim::HostCallOp, prim::IfOp,
+          prim::WhileOp, prim::YieldOp>(op))
     return Role::Function;
   if (isa<prim::SplatOp, prim::IotaOp, prim::SizesOp, prim::ReshapeOp, prim::TransposeOp, prim::BroadcastOp,
           prim::SliceOp, prim::DynamicSliceOp, prim::PadOp, prim::ConcatOp, prim::GatherOp, prim::GatherElementsOp,
@@ -31,6 +31,18 @@ Role tc::fuse::getRole(Operation *op) {
   if (isa<prim::WindowReduceOp>(op))
     return Role::Window;
   return op->getNumRegions() == 0 ? Role::Alone : Role::Function;
+}
+
+bool tc::fuse::isMadeByHost(Operation *op, Operation *reader) {
+  constexpr int64_t kMaxElements = 16;
+  if (isa<prim::SizesOp>(op))
+    return isa<prim::BindSymbolOp, prim::HostCallOp>(reader);
+  auto splat = dyn_cast<prim::SplatOp>(op);
+  if (!splat || !isa<prim::HostCallOp, prim::IfOp, prim::WhileOp, prim::YieldOp>(reader))
+    return false;
+  auto type = cast<RankedTensorType>(splat.getType());
+  return type.hasStaticShape() && type.getNumElements() <= kMaxElements && type.getElementTypeBitWidth() <= 64 &&
+         !prim::isNarrowElement(type.getElementType());
 }
 
 bool tc::fuse::isPrologue(Operation *consumer, Operation *op) {

@@ -98,7 +98,16 @@ private:
     return llvm::any_of(getSymbols(expr), [&](unsigned s) { return s < boundByData.size() && boundByData[s]; });
   }
   bool ownsMemory(Operation *op) const {
-    return isa<LaunchOp, CopyOp, prim::IfOp, prim::WhileOp, prim::SizesOp, prim::SplatOp, prim::IotaOp>(op);
+    return isa<LaunchOp, CopyOp, prim::HostCallOp, prim::IfOp, prim::WhileOp, prim::SizesOp, prim::SplatOp,
+               prim::IotaOp>(op);
+  }
+  /// Whether the buffer's memory can only be made where the value is: its size depends on data, or the caller must be
+  /// told a dim that does (of an empty output, whose size does not).
+  bool isLate(const Buffer &buffer) {
+    if (dependsOnData(buffer.bytes))
+      return true;
+    return buffer.output >= 0 && llvm::any_of(prim::getSizes(func.getResultTypes()[buffer.output]),
+                                              [&](AffineExpr size) { return dependsOnData(size); });
   }
   unsigned addBuffer(int64_t first, AffineExpr bytes) {
     buffers.emplace_back();
@@ -149,7 +158,8 @@ void Planner::chooseOutputs() {
     Value value = root(operand.get());
     Operation *def = value.getDefiningOp();
     // A carried value whose size changes has new memory in each iteration, but the caller's buffer is given once.
-    bool grows = isa_and_nonnull<prim::WhileOp>(def) && dependsOnData(getSizeBytes(value.getType()));
+    bool grows = isa_and_nonnull<prim::WhileOp>(def) &&
+                 llvm::any_of(prim::getSizes(value.getType()), [&](AffineExpr size) { return dependsOnData(size); });
     if (!def || !ownsMemory(def) || grows || !taken.insert(value).second) {
       auto copy = CopyOp::create(builder, operand.get().getLoc(), operand.get().getType(), operand.get());
       operand.set(copy);
@@ -261,7 +271,7 @@ void Planner::shareInPlace() {
       if (target.bytes != source.bytes || (target.output >= 0 && source.output >= 0))
         continue;
       // Memory made at the definition belongs to one value.
-      if (dependsOnData(target.bytes))
+      if (isLate(target) || isLate(source))
         continue;
       // Every operand in this memory must be one that this output may overwrite.
       bool allowed = true;
@@ -329,7 +339,7 @@ void Planner::place() {
   for (auto [id, buffer] : llvm::enumerate(buffers)) {
     if (parent[id] != id || buffer.place)
       continue;
-    bool late = dependsOnData(buffer.bytes);
+    bool late = isLate(buffer);
     if (buffer.output >= 0) {
       buffer.place = makePlace(late ? PlaceKind::LateOutput : PlaceKind::Output, buffer.output, constant(0));
       continue;

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "tc/Transforms/Fuse.h"
 #include "tc/Transforms/Passes.h"
 
 namespace tc {
@@ -20,11 +21,14 @@ struct VerifyFusePass : tc::impl::VerifyFusePassBase<VerifyFusePass> {
     WalkResult result = getOperation().walk([&](Operation *op) -> WalkResult {
       if (!isa_and_nonnull<prim::PrimDialect>(op->getDialect()) || op->getParentOfType<kernel::RegionOp>())
         return WalkResult::advance();
-      if (isa<prim::ConstantOp, prim::ReshapeOp, prim::StorageOp, prim::BindSymbolOp, prim::GuardOp, prim::IfOp,
-              prim::WhileOp, prim::YieldOp>(op))
+      if (isa<prim::ConstantOp, prim::ReshapeOp, prim::StorageOp, prim::BindSymbolOp, prim::GuardOp, prim::HostCallOp,
+              prim::IfOp, prim::WhileOp, prim::YieldOp>(op))
         return WalkResult::advance();
-      if (isa<prim::SizesOp>(op) &&
-          llvm::all_of(op->getUsers(), [](Operation *user) { return isa<prim::BindSymbolOp, prim::ReshapeOp>(user); }))
+      // Kernels inside of a loop or branch may read what the host wrote before it.
+      if (isa<prim::SizesOp, prim::SplatOp>(op) && llvm::all_of(op->getUsers(), [&](Operation *user) {
+            return fuse::isMadeByHost(op, user) || isa<prim::ReshapeOp>(user) ||
+                   (isa<kernel::RegionOp>(user) && user->getBlock() != op->getBlock());
+          }))
         return WalkResult::advance();
       op->emitOpError("stands outside of a kernel.region after the fuse phase; run tc-fuse");
       return WalkResult::interrupt();

@@ -16,8 +16,8 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "tc/Dialect/Prim/Interpreter/Interpreter.h"
+#include "tc/Dialect/TC/IR/Dtypes.h"
 #include "tc/Dialect/TC/IR/TC.h"
-#include "tc/Driver/Dtypes.h"
 #include "tc/Driver/Register.h"
 #include "tc/Run/Npz.h"
 #include "tc/Target/Reference.h"
@@ -79,7 +79,7 @@ llvm::Expected<Tensor> toTensor(const std::string &name, const tc::run::Tensor &
 
 tc::run::Tensor toArray(const Tensor &tensor) {
   tc::run::Tensor array;
-  array.dtype = tc::run::numpyDtype(tc::driver::getDtype(tensor.elementType));
+  array.dtype = tc::run::numpyDtype(tc::base::getDtype(tensor.elementType));
   array.dims.assign(tensor.shape.begin(), tensor.shape.end());
   Tensor held =
       array.dtype == TCRT_DTYPE_F32 ? convertFloats(tensor, Float32Type::get(tensor.elementType.getContext())) : tensor;

@@ -72,7 +72,7 @@ private:
   // ---- outputs ----
 
   int compareOutputs() {
-    const NamedTensors &outputs = session.outputs();
+    const NamedTensors outputs = session.tensorOutputs("--expect");
     NamedTensors expected = readNpz(options.expect);
     Tolerance tolerance;
     if (options.rtol || options.atol) {
@@ -109,29 +109,52 @@ private:
   }
 
   void writeOutputs() {
-    const NamedTensors &outputs = session.outputs();
     if (!options.outputs.empty())
-      writeNpz(options.outputs, outputs);
+      writeNpz(options.outputs, session.tensorOutputs("--outputs"));
     if (options.outputDir.empty())
       return;
     if (::mkdir(options.outputDir.c_str(), 0777) != 0 && errno != EEXIST)
       throw Failure{1, options.outputDir + ": error: the folder cannot be made: " + std::strerror(errno)};
+    const NamedValues &outputs = session.outputs();
     for (size_t i = 0; i < outputs.size(); ++i)
       writeFile(options.outputDir + "/output_" + std::to_string(i) + ".pb",
-                tensorProto(outputs[i].first, outputs[i].second));
+                valueProto(outputs[i].first, outputs[i].second, kindsOf(session.outputInfo()[i])));
+  }
+
+  static void print(const Tensor &tensor) {
+    std::printf("%s %s", tcrt_dtype_name(tensor.dtype), dimsText(tensor.dims).c_str());
+    int64_t count = tensor.dtype == TCRT_DTYPE_C64 || tensor.dtype == TCRT_DTYPE_C128 ? 0 : tensor.count();
+    for (int64_t i = 0; i < count && i < 8; ++i) {
+      std::fputs(i ? ", " : " = ", stdout);
+      if (tensor.dtype == TCRT_DTYPE_STRING)
+        std::printf("\"%s\"", tensor.strings[size_t(i)].c_str());
+      else if (isFloat(tensor.dtype))
+        std::printf("%.6g", realAt(tensor, i));
+      else
+        std::printf("%lld", static_cast<long long>(integerAt(tensor, i)));
+    }
+    std::fputs(count > 8 ? ", ...\n" : "\n", stdout);
+  }
+
+  static void print(const Value &value, int depth) {
+    if (value.kind == TCRT_VALUE_TENSOR)
+      return print(value.tensor);
+    const char *kind = value.kind == TCRT_VALUE_SEQUENCE   ? "sequence"
+                       : value.kind == TCRT_VALUE_OPTIONAL ? "optional"
+                                                           : "map from keys to values";
+    std::printf("%s of %zu\n", kind, value.elements.size());
+    for (size_t i = 0; i < value.elements.size() && i < 8; ++i) {
+      std::printf("%*s", 2 * depth + 2, "");
+      print(value.elements[i], depth + 1);
+    }
+    if (value.elements.size() > 8)
+      std::printf("%*s...\n", 2 * depth + 2, "");
   }
 
   void printOutputs() {
-    for (const auto &[name, tensor] : session.outputs()) {
-      std::printf("%s: %s %s", name.c_str(), tcrt_dtype_name(tensor.dtype), dimsText(tensor.dims).c_str());
-      int64_t count = tensor.dtype == TCRT_DTYPE_C64 || tensor.dtype == TCRT_DTYPE_C128 ? 0 : tensor.count();
-      for (int64_t i = 0; i < count && i < 8; ++i) {
-        if (isFloat(tensor.dtype))
-          std::printf("%s%.6g", i ? ", " : " = ", realAt(tensor, i));
-        else
-          std::printf("%s%lld", i ? ", " : " = ", static_cast<long long>(integerAt(tensor, i)));
-      }
-      std::printf(count > 8 ? ", ...\n" : "\n");
+    for (const auto &[name, value] : session.outputs()) {
+      std::printf("%s: ", name.c_str());
+      print(value, 0);
     }
   }
 

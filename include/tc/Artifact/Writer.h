@@ -58,6 +58,7 @@ struct Value {
   uint32_t flags = 0; ///< TCRT_VALUE_FLAG_*
   uint64_t defaultOffset = 0;
   uint32_t kind = TCRT_VALUE_TENSOR;
+  uint32_t inner = 0; ///< what is inside, as in tcrt_sig_value_t
 };
 
 /// A symbol with its guard: min <= s <= max and s % divisor == 0. Symbols that no input dim binds are derived by the
@@ -142,6 +143,8 @@ struct ArtifactSpec {
   std::vector<Variant> variants;
   std::vector<Kernel> kernels;
   std::vector<DeviceKernel> deviceKernels;
+  std::vector<std::string> functions; ///< names of host functions, by their number in tcrt_call_t
+  std::vector<std::string> strings;   ///< constant strings by id, the first one empty; or none
   std::vector<Cubin> cubins;
   std::vector<Ptx> ptx;
   std::vector<PlacedSegment> weights; ///< ascending, not overlapping

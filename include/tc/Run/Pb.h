@@ -1,4 +1,4 @@
-//===- Pb.h - ONNX TensorProto, SequenceProto and OptionalProto files -----------------------------------*- C++ -*-===//
+//===- Pb.h - ONNX TensorProto, SequenceProto, OptionalProto and MapProto files -------------------------*- C++ -*-===//
 //
 // A reader and a writer of the protobuf wire format (protobuf.dev, "Encoding") for just these messages (onnx.proto3 of
 // ONNX 1.23), so that tc-run needs no protobuf library. Any byte string is safe to read; problems are Failures with
@@ -16,21 +16,14 @@
 
 namespace tc::run {
 
-/// What a .pb file holds. The three messages do not say which they are: a file with tensors in field 3 and no tensor
-/// data of its own is a sequence or, with at most one of them, maybe an optional.
-struct PbValue {
-  bool isTensor = true;
-  std::vector<Tensor> tensors;
-};
+/// Reads the message that a value of these kinds (kindsOf) is stored as: TensorProto, SequenceProto, OptionalProto, or
+/// MapProto, none of which says which it is.
+Value readPb(const std::string &path, uint32_t kinds = TCRT_VALUE_TENSOR);
 
-PbValue readPb(const std::string &path);
-
-/// A TensorProto with raw data.
+/// A TensorProto with raw data, or with strings.
 std::vector<uint8_t> tensorProto(const std::string &name, const Tensor &tensor);
-/// A SequenceProto of tensors.
-std::vector<uint8_t> sequenceProto(const std::string &name, const std::vector<Tensor> &tensors);
-/// An OptionalProto that holds a tensor, or nothing for NULL.
-std::vector<uint8_t> optionalProto(const std::string &name, const Tensor *tensor);
+/// The message of a value of these kinds.
+std::vector<uint8_t> valueProto(const std::string &name, const Value &value, uint32_t kinds);
 
 } // namespace tc::run
 

@@ -42,6 +42,8 @@ struct SessionOptions {
   std::vector<std::pair<std::string, int64_t>> dims;
 };
 
+using NamedValues = std::vector<std::pair<std::string, Value>>;
+
 /// Not copyable: contexts and device buffers belong to it.
 class Session {
 public:
@@ -59,6 +61,7 @@ public:
 
   /// Gives an input; float32 is converted for smaller floats, bytes for integers below a byte.
   void setInput(uint32_t index, const Tensor &tensor);
+  void setInput(uint32_t index, Value value);
   /// All arrays of an .npz file, by name or as input_<index>.
   void readInputs(const std::string &path);
   /// NAME=FILE with a .npy or .pb file. `tool` begins the message where `text` is of another form.
@@ -66,13 +69,15 @@ public:
   /// Makes every input that is neither given nor has a default: floats N(0,1); integers uniform in the range that the
   /// manifest implies, else [0,2). The same seed gives the same bytes.
   void makeRandomInputs(uint64_t seed);
-  /// The inputs given so far, by index.
+  /// The inputs given so far that are tensors, by index.
   const std::vector<std::optional<Tensor>> &inputs() const { return inputTensors; }
 
   /// Binds the inputs, checks sizes, runs once and keeps the outputs.
   void firstRun();
   /// Of firstRun, under the model's names and in its order.
-  const NamedTensors &outputs() const { return outputTensors; }
+  const NamedValues &outputs() const { return computed; }
+  /// Those outputs; a Failure where one is no tensor of numbers, which `purpose` ("--outputs") cannot take.
+  NamedTensors tensorOutputs(const std::string &purpose) const;
   /// Binds buffers of our own for inputs and outputs, on the device that computes, so that a run copies nothing.
   void bindBuffers();
   /// Memory of the context's device, freed with the session.
@@ -98,7 +103,9 @@ private:
   double loadTimeUs = 0;
   std::vector<tcrt_value_info_t> inputValues, outputValues;
   std::vector<std::optional<Tensor>> inputTensors;
-  NamedTensors outputTensors;
+  std::vector<std::optional<Value>> otherInputs; ///< that are no tensors
+  std::vector<std::shared_ptr<void>> bound;      ///< what the library reads of strings and trees
+  NamedValues computed;
   std::vector<std::vector<uint8_t>> outputBuffers;
   std::vector<std::pair<void *, uint64_t>> deviceBuffers;
 };

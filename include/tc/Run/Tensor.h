@@ -28,9 +28,20 @@ struct Tensor {
   uint32_t rawBytes = 0;
   std::vector<int64_t> dims;
   std::vector<uint8_t> data;
+  std::vector<std::string> strings; ///< instead of `data` where the dtype is string
 
   int64_t count() const;
 };
+
+/// What an input or output is: a tensor, or a sequence, optional or map of values (tcrt_value_t).
+struct Value {
+  uint32_t kind = TCRT_VALUE_TENSOR;
+  Tensor tensor;
+  std::vector<Value> elements;
+};
+
+/// The kinds of a value from the outside in, a byte each.
+inline uint32_t kindsOf(const tcrt_value_info_t &info) { return info.kind | (info.inner & 0xffff) << 8; }
 
 /// Bytes of a tensor; throws a Failure (code 4) that starts with `where` if the size overflows or a dim is negative.
 uint64_t sizeOf(tcrt_dtype_t dtype, const std::vector<int64_t> &dims, const std::string &where);

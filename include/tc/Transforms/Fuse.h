@@ -52,6 +52,8 @@ enum class Role {
 };
 Role getRole(mlir::Operation *op);
 
+/// Whether the host program writes the op's result itself, as it is small and `reader` is no kernel.
+bool isMadeByHost(mlir::Operation *op, mlir::Operation *reader);
 /// Whether a contraction, window or recurrent op `consumer` reads an operand through the movement op `op`.
 bool isPrologue(mlir::Operation *consumer, mlir::Operation *op);
 /// transpose or reshape: each element of the operand is one of the result.

@@ -56,6 +56,10 @@ std::optional<SmallVector<double>> tc::readFloats(TypedAttr value) {
 
 Value tc::makeConstant(PrimBuilder &b, TypedAttr value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (auto data = dyn_cast<base::DataAttr>(value); data && type && isa<base::StringType>(type.getElementType())) {
+    FailureOr<SmallVector<StringRef>> texts = base::getStrings(data);
+    return succeeded(texts) ? b.strings(*texts, type.getShape()) : Value();
+  }
   if (!type || !isa<IntegerType, FloatType>(type.getElementType()))
     return {};
   if (type.getNumElements() <= kMaxInlineElements) {
@@ -75,5 +79,6 @@ FailureOr<Value> tc::makeConstant(NodeContext &ctx, TypedAttr value) {
     return result;
   std::string type;
   llvm::raw_string_ostream(type) << value.getType();
-  return ctx.unsupported("with a constant of type " + type + " is not supported; supported: integers and floats");
+  return ctx.unsupported("with a constant of type " + type +
+                         " is not supported; supported: integers, floats and strings");
 }

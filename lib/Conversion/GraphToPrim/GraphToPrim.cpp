@@ -64,6 +64,8 @@ private:
   Value foldIntegers(Value v);
   Value refine(Value v, Type declared);
   void checkOutput(graph::FuncOp source, unsigned index, Value v);
+  TypedAttr defaultWords(TypedAttr value);
+  void eraseWordTypes(func::FuncOp function);
   /// Whether `v` is the result of something that failed.
   bool isPoisoned(Value v) const { return !values.count(v); }
 
@@ -162,7 +164,7 @@ Value Converter::refine(Value v, Type declared) {
 Value Converter::foldIntegers(Value v) {
   auto type = dyn_cast_or_null<RankedTensorType>(v ? v.getType() : Type());
   Operation *op = v ? v.getDefiningOp() : nullptr;
-  if (!type || !op || isa<prim::ConstantOp, SizesOp, SplatOp>(op))
+  if (!type || !op || isa<prim::ConstantOp, SizesOp, SplatOp>(op) || !isa<IntegerType>(type.getElementType()))
     return v;
   std::optional<Sizes> known = ints.get(v);
   if (!known || known->size() > 64)
@@ -269,7 +271,7 @@ FailureOr<SmallVector<Value>> Converter::convertBody(Block &block) {
         ++report.invalidCount;
         emitError(op.getLoc()) << "constant \"" << graph::getNodeName(op.getLoc()) << "\" of type "
                                << constant.getResult().getType()
-                               << " is not supported; supported: dense integers and floats";
+                               << " is not supported; supported: dense integers, floats and strings";
       }
     } else if (auto none = dyn_cast<graph::NoneOp>(op)) {
       values[none.getResult()] = Value();
@@ -302,15 +304,20 @@ FailureOr<RankedTensorType> Converter::argumentType(graph::FuncOp source, unsign
   Type type = source.getArgumentTypes()[index];
   StringRef name = source.getArgName(index);
   Location loc = source.getBody().getArgument(index).getLoc();
+  // A sequence, optional or map is a handle; any value may be inside.
+  if (isa<base::SeqType, base::OptType, base::MapType>(type))
+    return makeType(type, {});
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || !isa<IntegerType, FloatType>(tensor.getElementType())) {
+  if (!tensor || !isa<IntegerType, FloatType, base::StringType>(tensor.getElementType())) {
     UnsupportedNode entry;
     entry.name = name.str();
     entry.type = "input";
     llvm::raw_string_ostream(entry.reason) << "of type " << type << " is not supported";
     entry.count = 1;
-    emitError(loc) << "input \"" << name << "\": type " << type
-                   << " is not supported; supported: tensors of integers or floats with a known rank";
+    emitError(loc)
+        << "input \"" << name << "\": type " << type
+        << " is not supported; supported: tensors of integers, floats or strings with a known rank, sequences, "
+           "optionals and maps of them";
     ++failedNodes;
     report.unsupported.push_back(entry);
     return failure();
@@ -373,8 +380,14 @@ void Converter::checkOutput(graph::FuncOp source, unsigned index, Value v) {
   if (!type || isa<base::UnknownType, NoneType>(declared))
     return;
   auto ranked = dyn_cast<RankedTensorType>(declared);
-  bool agrees = tensor && tensor.getElementType() == type.getElementType() &&
-                (!ranked || succeeded(verifyCompatibleShape(ranked.getShape(), type.getShape())));
+  // What is inside of sequences and optionals is checked when it is taken out. A loop that starts with an optional may
+  // end with what is inside.
+  bool isHandle = isa<base::SeqType, base::OptType, base::MapType>(declared);
+  auto optional = dyn_cast<base::OptType>(type.getElementType());
+  Type inside = optional && !isa<base::OptType>(declared) ? optional.getElementType() : type.getElementType();
+  bool agrees = isHandle ? inside.getTypeID() == declared.getTypeID()
+                         : tensor && tensor.getElementType() == type.getElementType() &&
+                               (!ranked || succeeded(verifyCompatibleShape(ranked.getShape(), type.getShape())));
   StringRef name = source.getResultName(index);
   if (!agrees) {
     std::string text;
@@ -444,13 +457,21 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
     checkOutput(source, i, v);
   if (failedNodes > 0)
     return failure();
+  for (auto [i, v] : llvm::enumerate(*results)) {
+    // The caller sees what the model declares: an optional may be known to have a value here.
+    Type declared = source.getResultTypes()[i];
+    if (isa<base::SeqType, base::OptType, base::MapType>(declared))
+      v = builder.asWords(v, declared);
+  }
   func::ReturnOp::create(builder, *results);
   function.setFunctionType(b.getFunctionType(inputs, ValueRange(*results).getTypes()));
   function->setAttr(kSymbolsAttr, symbols.getAttr());
+  if (ArrayAttr strings = symbols.getStringsAttr())
+    function->setAttr(kStringsAttr, strings);
   for (unsigned i = 0; i < count; ++i) {
     function.setArgAttr(i, "tc.name", b.getStringAttr(source.getArgName(i)));
     if (TypedAttr value = source.getArgDefault(i))
-      function.setArgAttr(i, "tc.default", value);
+      function.setArgAttr(i, "tc.default", defaultWords(value));
   }
   for (unsigned i = 0; i < results->size(); ++i)
     function.setResultAttr(i, "tc.name", b.getStringAttr(source.getResultName(i)));
@@ -463,7 +484,63 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
     if (isOpTriviallyDead(op))
       op->erase();
   });
+  eraseWordTypes(function);
   return owner.release();
+}
+
+/// A default value as the program holds it: strings as their ids.
+TypedAttr Converter::defaultWords(TypedAttr value) {
+  auto data = dyn_cast<base::DataAttr>(value);
+  if (!data || !isa<base::StringType>(data.getType().getElementType()))
+    return value;
+  FailureOr<SmallVector<StringRef>> texts = base::getStrings(data);
+  SmallVector<int64_t> ids;
+  for (StringRef text : succeeded(texts) ? *texts : SmallVector<StringRef>())
+    ids.push_back(symbols.addString(text));
+  auto type = RankedTensorType::get(data.getType().getShape(), IntegerType::get(value.getContext(), 64));
+  return cast<TypedAttr>(base::fromDense(DenseElementsAttr::get(type, ArrayRef<int64_t>(ids))));
+}
+
+/// Strings and handles become i64; arguments and results remember what a caller sees.
+void Converter::eraseWordTypes(func::FuncOp function) {
+  auto isWord = [](Type element) {
+    return isa<base::StringType, base::SeqType, base::OptType, base::MapType>(element);
+  };
+  auto erase = [&](Type type) -> Type {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || !isWord(tensor.getElementType()))
+      return type;
+    return RankedTensorType::get(tensor.getShape(), builder.getI64Type(), tensor.getEncoding());
+  };
+  auto seen = [&](Type type) {
+    Type element = cast<RankedTensorType>(type).getElementType();
+    return isWord(element) ? TypeAttr::get(element) : TypeAttr();
+  };
+  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
+    if (TypeAttr attr = seen(type))
+      function.setArgAttr(i, kValueAttr, attr);
+  for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
+    if (TypeAttr attr = seen(type))
+      function.setResultAttr(i, kValueAttr, attr);
+  auto inputs = llvm::map_to_vector(function.getArgumentTypes(), erase);
+  auto results = llvm::map_to_vector(function.getResultTypes(), erase);
+  function.setFunctionType(FunctionType::get(function.getContext(), inputs, results));
+  SmallVector<Operation *> casts;
+  function.walk([&](Operation *op) {
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        for (BlockArgument argument : block.getArguments())
+          argument.setType(erase(argument.getType()));
+    for (Value result : op->getResults())
+      result.setType(erase(result.getType()));
+    if (isa<BitcastOp>(op))
+      casts.push_back(op);
+  });
+  for (Operation *op : casts)
+    if (op->getOperand(0).getType() == op->getResult(0).getType()) {
+      op->getResult(0).replaceAllUsesWith(op->getOperand(0));
+      op->erase();
+    }
 }
 
 } // namespace

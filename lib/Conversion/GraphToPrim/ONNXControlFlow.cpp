@@ -73,7 +73,8 @@ LogicalResult ifNode(NodeContext &ctx) {
   for (auto [x, y] : llvm::zip_equal(yielded[0], yielded[1])) {
     if (!x || !y)
       return ctx.invalid("a branch has an absent result");
-    if (b.elementOf(x) != b.elementOf(y))
+    Type element = joinElements(b.elementOf(x), b.elementOf(y));
+    if (!element)
       return ctx.invalid("the branches give " + describe(x) + " and " + describe(y));
     if (b.rankOf(x) != b.rankOf(y))
       return ctx.unsupported("with branches whose results differ in rank is not supported");
@@ -81,7 +82,7 @@ LogicalResult ifNode(NodeContext &ctx) {
     for (auto [i, other] : llvm::enumerate(getSizes(y)))
       if (sizes[i] != other || dependsOnSymbolsFrom(other, outerSymbols))
         sizes[i] = addBoundSymbol(b, "branch", binds);
-    types.push_back(makeType(b.elementOf(x), sizes));
+    types.push_back(makeType(element, sizes));
   }
   for (auto [region, values] : {std::pair(&thenRegion, &yielded[0]), std::pair(&elseRegion, &yielded[1])}) {
     OpBuilder::InsertionGuard guard(b);
@@ -132,6 +133,7 @@ LogicalResult loop(NodeContext &ctx) {
   // convert the body with the initial types and see what it yields. Scan results are carried too, growing by one along
   // dim 0.
   SmallVector<Sizes> carried = llvm::map_to_vector(inits, [](Value v) { return getSizes(v); });
+  SmallVector<Type> elements = llvm::map_to_vector(inits, [&](Value v) { return b.elementOf(v); });
   SmallVector<int64_t> binds;
   for (int64_t attempt = 0; attempt < 64; ++attempt) {
     Region &body = ctx.newRegion();
@@ -144,8 +146,8 @@ LogicalResult loop(NodeContext &ctx) {
     for (auto [v, given] : llvm::zip_equal(all, graph->front().getArguments().take_front(2)))
       if (auto type = dyn_cast<RankedTensorType>(given.getType()); type && type.getRank() == 1)
         v = b.reshape(v, {b.size(1)});
-    for (auto [v, sizes] : llvm::zip_equal(inits, carried))
-      all.push_back(block->addArgument(makeType(b.elementOf(v), sizes), b.getLoc()));
+    for (auto [element, sizes] : llvm::zip_equal(elements, carried))
+      all.push_back(block->addArgument(makeType(element, sizes), b.getLoc()));
     auto converted = ctx.convertRegion(*graph, all);
     if (failed(converted))
       return failure();
@@ -155,11 +157,16 @@ LogicalResult loop(NodeContext &ctx) {
     bool stable = true;
     for (int64_t i = 0; i < carriedCount; ++i) {
       Value next = values[i + 1];
-      if (b.elementOf(next) != b.elementOf(inits[i]))
+      Type joined = joinElements(elements[i], b.elementOf(next));
+      if (!joined)
         return ctx.invalid("carried value " + Twine(i) + " changes from " + describe(inits[i]) + " to " +
                            describe(next));
       if (b.rankOf(next) != b.rankOf(inits[i]))
         return ctx.unsupported("with a carried value whose rank changes is not supported");
+      if (joined != elements[i]) {
+        elements[i] = joined;
+        stable = false;
+      }
       for (auto [size, now] : llvm::zip_equal(getSizes(next), carried[i])) {
         auto own = dyn_cast<AffineSymbolExpr>(now);
         if (size == now || (own && llvm::is_contained(binds, int64_t(own.getPosition()))))

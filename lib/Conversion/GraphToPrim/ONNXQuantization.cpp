@@ -37,6 +37,10 @@ Value castToExponent(PrimBuilder &b, Value x, bool saturate, StringRef roundMode
 }
 
 LogicalResult castTo(NodeContext &ctx, Type to) {
+  if (isa<base::StringType>(to) || ctx.b.isString(ctx.operand(0))) {
+    FailureOr<Value> result = castStrings(ctx, ctx.operand(0), to);
+    return failed(result) ? failure() : ctx.result(*result);
+  }
   std::string roundMode = ctx.getString("round_mode", "up");
   if (roundMode != "up" && roundMode != "down" && roundMode != "nearest")
     return ctx.invalid("round_mode is \"" + roundMode + "\"; it may be up, down or nearest");
@@ -44,7 +48,7 @@ LogicalResult castTo(NodeContext &ctx, Type to) {
 }
 
 LogicalResult castNode(NodeContext &ctx) {
-  FailureOr<Type> to = readElementType(ctx, "to", /*defaultType=*/0);
+  FailureOr<Type> to = readElementType(ctx, "to", /*defaultType=*/0, /*orString=*/true);
   return failed(to) ? failure() : castTo(ctx, *to);
 }
 

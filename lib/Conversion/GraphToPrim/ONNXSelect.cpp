@@ -163,7 +163,8 @@ LogicalResult unique(NodeContext &ctx) {
   for (int64_t d = 0; d < int64_t(sizes.size()); ++d)
     if (d != *axis)
       first.push_back(d);
-  Value rows = b.reshape(b.transpose(x, first), {n, product(b.getContext(), rest)});
+  Value keys = b.isString(x) ? b.hostCall("string_rank", x, i64, sizes) : x; // strings in the order of their bytes
+  Value rows = b.reshape(b.transpose(keys, first), {n, product(b.getContext(), rest)});
   Value order = ArgSortOp::create(b, makeType(i64, {n}), rows, /*descending=*/false);
   Value number = b.iota(i64, {n}, 0);
   Value before = GatherOp::create(b, order, b.binary<MaxOp>(b.binary<SubOp>(number, 1), 0), 0);

@@ -68,7 +68,7 @@ Type tc::elementTypeOfONNX(MLIRContext *context, int64_t dataType) {
   }
 }
 
-FailureOr<Type> tc::readElementType(NodeContext &ctx, StringRef name, int64_t defaultType) {
+FailureOr<Type> tc::readElementType(NodeContext &ctx, StringRef name, int64_t defaultType, bool orString) {
   Attribute attr = ctx.attr(name);
   if (auto type = dyn_cast_or_null<TypeAttr>(attr))
     return type.getValue();
@@ -82,12 +82,15 @@ FailureOr<Type> tc::readElementType(NodeContext &ctx, StringRef name, int64_t de
                  .Case("INT16", 5)
                  .Case("INT32", 6)
                  .Case("INT64", 7)
+                 .Case("STRING", 8)
                  .Case("BOOL", 9)
                  .Case("FLOAT16", 10)
                  .Case("DOUBLE", 11)
                  .Case("UINT32", 12)
                  .Case("UINT64", 13)
                  .Default(0);
+  if (orString && number == 8)
+    return Type(base::StringType::get(ctx.b.getContext()));
   Type type = elementTypeOfONNX(ctx.b.getContext(), number);
   if (!type) {
     if (number < 1 || number > 26)
@@ -181,4 +184,37 @@ Value tc::emitCubicWeight(PrimBuilder &b, Value distance, double a, bool inner) 
   Value v = b.binary<AddOp>(b.binary<MulOp>(distance, c3), c2);
   v = b.binary<AddOp>(b.mul(v, distance), c1);
   return b.binary<AddOp>(b.mul(v, distance), c0);
+}
+
+/// What is inside of sequences: the tensor type that both are. An unranked one stands for elements that are not known
+/// yet; taking one out checks it.
+static Type joinInner(Type x, Type y) {
+  auto a = dyn_cast<TensorType>(x), b = dyn_cast<TensorType>(y);
+  if (!a || !b)
+    return joinElements(x, y);
+  if (a.getElementType() != b.getElementType())
+    return {};
+  if (!a.hasRank() || !b.hasRank())
+    return a.hasRank() ? a : b;
+  if (a.getRank() != b.getRank())
+    return UnrankedTensorType::get(a.getElementType());
+  SmallVector<int64_t> shape(a.getShape());
+  for (auto [size, other] : llvm::zip_equal(shape, b.getShape()))
+    size = size == other ? size : ShapedType::kDynamic;
+  return RankedTensorType::get(shape, a.getElementType());
+}
+
+Type tc::joinElements(Type x, Type y) {
+  if (x == y)
+    return x;
+  auto xs = dyn_cast<base::SeqType>(x), ys = dyn_cast<base::SeqType>(y);
+  auto xo = dyn_cast<base::OptType>(x), yo = dyn_cast<base::OptType>(y);
+  Type inner;
+  if (xs && ys)
+    inner = joinInner(xs.getElementType(), ys.getElementType());
+  else if (xo || yo)
+    inner = joinInner(xo ? xo.getElementType() : x, yo ? yo.getElementType() : y);
+  if (!inner)
+    return {};
+  return xs && ys ? Type(base::SeqType::get(x.getContext(), inner)) : Type(base::OptType::get(x.getContext(), inner));
 }

@@ -14,7 +14,8 @@ namespace tc {
 /// The element type of a TensorProto.DataType number; null for strings, complex and what tc does not compute with.
 mlir::Type elementTypeOfONNX(mlir::MLIRContext *context, int64_t dataType);
 /// The element type that attribute `name` tells (number, or name before opset 6); `defaultType` where it is absent.
-mlir::FailureOr<mlir::Type> readElementType(NodeContext &ctx, llvm::StringRef name, int64_t defaultType);
+mlir::FailureOr<mlir::Type> readElementType(NodeContext &ctx, llvm::StringRef name, int64_t defaultType,
+                                            bool orString = false);
 
 /// [0, 2, 3, .., 1]: channels-first to channels-last.
 llvm::SmallVector<int64_t> toChannelsLast(int64_t rank);
@@ -35,6 +36,17 @@ mlir::FailureOr<mlir::Value> broadcastAlong(NodeContext &ctx, mlir::Value v, int
 /// largest number; `roundMode` (up, down, nearest) is for f8E8M0FNU.
 mlir::Value castElements(PrimBuilder &b, mlir::Value x, mlir::Type to, bool saturate = true,
                          llvm::StringRef roundMode = "up");
+
+/// What is inside of an optional (or of an element of a sequence), which must be there: a tensor, whose sizes the run
+/// tells where `inside` does not, or the handle of a sequence or map.
+mlir::FailureOr<mlir::Value> takeOut(NodeContext &ctx, mlir::Value handle, mlir::Type inside);
+
+/// Cast where one of the element types is string.
+mlir::FailureOr<mlir::Value> castStrings(NodeContext &ctx, mlir::Value x, mlir::Type to);
+
+/// The element type of a value that is `x` or `y`: equal ones, or sequences and optionals of tensors whose sizes and
+/// ranks differ, or where one is of an empty sequence. Null where they do not fit.
+mlir::Type joinElements(mlir::Type x, mlir::Type y);
 
 /// The numbers `at` as i64 indices into a dim of `size`, the nearest one inside for those outside.
 mlir::Value emitClampedIndex(PrimBuilder &b, mlir::Value at, mlir::AffineExpr size);

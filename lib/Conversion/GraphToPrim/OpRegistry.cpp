@@ -45,8 +45,10 @@ const OpRegistry &OpRegistry::get() {
     populateONNXRnn(onnx);
     populateONNXSample(onnx);
     populateONNXSelect(onnx);
+    populateONNXSequence(onnx);
     populateONNXShape(onnx);
     populateONNXSpectral(onnx);
+    populateONNXString(onnx);
     populateONNXTfIdf(onnx);
     OpRegistrar training(r, "ai.onnx.preview.training");
     populateONNXTraining(training);

@@ -75,8 +75,10 @@ void populateONNXResize(OpRegistrar &onOp);
 void populateONNXRnn(OpRegistrar &onOp);
 void populateONNXSample(OpRegistrar &onOp);
 void populateONNXSelect(OpRegistrar &onOp);
+void populateONNXSequence(OpRegistrar &onOp);
 void populateONNXShape(OpRegistrar &onOp);
 void populateONNXSpectral(OpRegistrar &onOp);
+void populateONNXString(OpRegistrar &onOp);
 void populateONNXTfIdf(OpRegistrar &onOp);
 void populateONNXTraining(OpRegistrar &onOp);
 

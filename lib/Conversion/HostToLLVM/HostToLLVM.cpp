@@ -21,6 +21,7 @@
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 
 #include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Dialect/TC/IR/Dtypes.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
 #include "tcrt/artifact_abi.h"
 
@@ -43,6 +44,12 @@ func::FuncOp tc::getMainFunction(ModuleOp module) {
     return main;
   auto functions = llvm::to_vector(module.getOps<func::FuncOp>());
   return functions.size() == 1 ? functions.front() : func::FuncOp();
+}
+
+SmallVector<StringRef> tc::getHostFunctions(func::FuncOp main) {
+  llvm::SetVector<StringRef> names;
+  main.walk<WalkOrder::PreOrder>([&](prim::HostCallOp call) { names.insert(call.getCallee()); });
+  return names.takeVector();
 }
 
 namespace {
@@ -119,6 +126,8 @@ private:
     b.setInsertionPointToStart(&b.getInsertionBlock()->getParent()->front());
     return LLVM::AllocaOp::create(b, loc, ptr, i64, c64(words), /*alignment=*/16);
   }
+  /// The address of a constant text.
+  Value text(const std::string &message);
   /// Returns `code` with a message if `bad` holds, else goes on.
   void failIf(Value bad, int32_t code, const std::string &message);
   /// Returns the non-zero `code` of a call, else goes on.
@@ -172,6 +181,7 @@ private:
   LogicalResult emit(Block &block);
   LogicalResult emitLaunch(LaunchOp launch);
   LogicalResult emitFill(Operation *op);
+  LogicalResult emitHostCall(prim::HostCallOp op);
   void emitIf(prim::IfOp op, LogicalResult &result);
   void emitWhile(prim::WhileOp op, LogicalResult &result);
 
@@ -190,25 +200,29 @@ private:
   Value overflow; ///< if set, size arithmetic is checked and or-ed to it
   DenseMap<Value, Value> dynamicMemory;
   llvm::MapVector<Operation *, unsigned> launchIds;
+  llvm::StringMap<unsigned> functions; ///< numbers of host functions
   llvm::StringMap<unsigned> deviceKernels;
   unsigned messageCount = 0;
+  Value callRecord; ///< room for the largest host call's record
 };
 
-void ProgramBuilder::failIf(Value bad, int32_t code, const std::string &message) {
+Value ProgramBuilder::text(const std::string &message) {
   std::string name = "tc_message_" + std::to_string(messageCount++);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&variant.getBody().front());
-    auto global = LLVM::GlobalOp::create(b, loc, LLVM::LLVMArrayType::get(i8, message.size()), /*isConstant=*/true,
-                                         LLVM::Linkage::Internal, name, b.getStringAttr(message));
-    (void)global;
+    LLVM::GlobalOp::create(b, loc, LLVM::LLVMArrayType::get(i8, message.size()), /*isConstant=*/true,
+                           LLVM::Linkage::Internal, name, b.getStringAttr(message));
   }
+  return LLVM::AddressOfOp::create(b, loc, ptr, name);
+}
+
+void ProgramBuilder::failIf(Value bad, int32_t code, const std::string &message) {
   Block *failing = newBlock(), *next = newBlock();
   condBranch(bad, failing, next);
   b.setInsertionPointToStart(failing);
-  Value text = LLVM::AddressOfOp::create(b, loc, ptr, name);
   Value result = callIndirect(i32, {ptr, i32, ptr, i64}, import(offsetof(tcrt_imports_t, fail)),
-                              {frame, c32(code), text, c64(message.size())});
+                              {frame, c32(code), text(message), c64(message.size())});
   LLVM::ReturnOp::create(b, loc, result);
   b.setInsertionPointToStart(next);
 }
@@ -685,6 +699,54 @@ LogicalResult ProgramBuilder::emitFill(Operation *op) {
   return success();
 }
 
+/// Words that the record of a call takes: its head, operands and results, and their dims.
+static int64_t countRecordWords(prim::HostCallOp op) {
+  int64_t words = sizeof(tcrt_call_t) / 8;
+  for (TypeRange types : {TypeRange(op.getOperandTypes()), TypeRange(op.getResultTypes())})
+    for (Type type : types)
+      words += sizeof(tcrt_operand_t) / 8 + cast<RankedTensorType>(type).getRank();
+  return words;
+}
+
+LogicalResult ProgramBuilder::emitHostCall(prim::HostCallOp op) {
+  if (!isCpu)
+    return base::emitUnsupported(op) << "calling the function \"" << op.getCallee()
+                                     << "\" is not supported for this device; compile for the CPU";
+  for (Value result : op.getResults())
+    allocate(result);
+  SmallVector<Value> values(op.getOperands());
+  llvm::append_range(values, op.getResults());
+  constexpr int64_t kHead = sizeof(tcrt_call_t), kOperand = sizeof(tcrt_operand_t);
+  int64_t place = kHead, dimsPlace = kHead + int64_t(values.size()) * kOperand;
+  Value operands = at(callRecord, kHead), results = at(callRecord, kHead + int64_t(op.getNumOperands()) * kOperand);
+  for (auto [value, word] : llvm::zip_equal(values, op.getWords())) {
+    auto type = cast<RankedTensorType>(value.getType());
+    uint32_t dtype = word == 1   ? TCRT_DTYPE_STRING
+                     : word == 2 ? TCRT_DTYPE_INVALID
+                                 : base::getDtype(type.getElementType());
+    store(address(value), at(callRecord, place + int64_t(offsetof(tcrt_operand_t, data))));
+    store(at(callRecord, dimsPlace), at(callRecord, place + int64_t(offsetof(tcrt_operand_t, dims))));
+    store(c32(dtype), at(callRecord, place + int64_t(offsetof(tcrt_operand_t, dtype))));
+    store(c32(type.getRank()), at(callRecord, place + int64_t(offsetof(tcrt_operand_t, rank))));
+    for (AffineExpr expr : prim::getSizes(type)) {
+      store(size(expr), at(callRecord, dimsPlace));
+      dimsPlace += 8;
+    }
+    place += kOperand;
+  }
+  std::string node = llvm::join(getNodeNames(op.getLoc()), "+");
+  auto set = [&](Value value, size_t offset) { store(value, at(callRecord, int64_t(offset))); };
+  set(c32(functions.lookup(op.getCallee())), offsetof(tcrt_call_t, function));
+  set(c32(op.getNumOperands()), offsetof(tcrt_call_t, operand_count));
+  set(c32(op.getNumResults()), offsetof(tcrt_call_t, result_count));
+  set(c32(node.size()), offsetof(tcrt_call_t, node_length));
+  set(text(node), offsetof(tcrt_call_t, node));
+  set(operands, offsetof(tcrt_call_t, operands));
+  set(results, offsetof(tcrt_call_t, results));
+  returnIfFailed(callIndirect(i32, {ptr, ptr}, import(offsetof(tcrt_imports_t, call)), {frame, callRecord}));
+  return success();
+}
+
 void ProgramBuilder::emitIf(prim::IfOp op, LogicalResult &result) {
   SmallVector<Value> dynamic;
   for (Value value : op.getResults())
@@ -797,6 +859,8 @@ LogicalResult ProgramBuilder::emit(Block &block) {
     } else if (auto guard = dyn_cast<prim::GuardOp>(op)) {
       if (!isCheckedByInfer(guard))
         emitGuard(guard);
+    } else if (auto call = dyn_cast<prim::HostCallOp>(op)) {
+      result = emitHostCall(call);
     } else if (auto branchOp = dyn_cast<prim::IfOp>(op)) {
       emitIf(branchOp, result);
     } else if (auto loop = dyn_cast<prim::WhileOp>(op)) {
@@ -827,6 +891,10 @@ LogicalResult ProgramBuilder::buildRun() {
                               launch.getInputs().size() + launch.getOutputs().size() + launch.getSymbols().size() + 1);
   }
   args = stack(words);
+  int64_t recordWords = 0;
+  main.walk([&](prim::HostCallOp call) { recordWords = std::max(recordWords, countRecordWords(call)); });
+  if (recordWords > 0)
+    callRecord = stack(recordWords);
   if (failed(emit(main.front())))
     return failure();
   loc = variant.getLoc();
@@ -880,6 +948,8 @@ LogicalResult ProgramBuilder::build() {
       boundByData.insert(symbol);
   });
   main.walk<WalkOrder::PreOrder>([&](LaunchOp launch) { launchIds.insert({launch, launchIds.size()}); });
+  for (auto [i, name] : llvm::enumerate(getHostFunctions(main)))
+    functions[name] = i;
   buildEntry();
   if (failed(buildInfer()))
     return failure();

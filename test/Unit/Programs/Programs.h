@@ -46,6 +46,23 @@ inline artifact::ArtifactSpec basicSpec() {
   return spec;
 }
 
+/// Strings, sequences and optionals; calls the function "twice" of the caller.
+inline artifact::ArtifactSpec valuesSpec() {
+  using namespace artifact;
+  ArtifactSpec spec;
+  spec.symbols.push_back({"n", 0, 1 << 20, 1});
+  spec.inputs.push_back({"text", TCRT_DTYPE_STRING, {Dim::symbol(0)}});
+  spec.inputs.push_back({"parts", TCRT_DTYPE_F32, {}, 0, 0, TCRT_VALUE_SEQUENCE});
+  spec.inputs.push_back({"maybe", TCRT_DTYPE_F32, {}, 0, 0, TCRT_VALUE_OPTIONAL});
+  spec.outputs.push_back({"twice", TCRT_DTYPE_STRING, {Dim::symbol(0)}});
+  spec.outputs.push_back({"more", TCRT_DTYPE_F32, {}, 0, 0, TCRT_VALUE_SEQUENCE});
+  spec.outputs.push_back({"same", TCRT_DTYPE_F32, {}, 0, 0, TCRT_VALUE_OPTIONAL});
+  spec.functions = {"twice", "seq_insert"};
+  spec.strings = {"", "yes"};
+  spec.variants.push_back({"any", TCRT_DEVICE_CPU, 0, programElf("values")});
+  return spec;
+}
+
 inline artifact::ArtifactSpec stressSpec() {
   using namespace artifact;
   ArtifactSpec spec;

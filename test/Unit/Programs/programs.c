@@ -72,6 +72,46 @@ static int32_t run(tcrt_frame_t *frame) {
   return TCRT_CODE_OK;
 }
 
+#elif defined(PROGRAM_VALUES)
+/* Inputs text strings (n), parts a sequence of f32 tensors, maybe an optional f32 tensor. Outputs twice strings (n):
+ * each text by the function "twice" of the caller; more = parts and, at the end, an f32 tensor (n) of 1 where a text is
+ * the constant string 1, else 0; same = maybe. */
+static void describe(tcrt_operand_t *operand, void *data, uint32_t dtype, uint32_t rank, const int64_t *dims) {
+  operand->data = data;
+  operand->dims = dims;
+  operand->dtype = dtype;
+  operand->rank = rank;
+}
+
+static int32_t infer(tcrt_frame_t *frame) {
+  frame->output_dims[0] = frame->symbols[0];
+  frame->arena_size = 8 * (uint64_t)frame->symbols[0] + 8;
+  return TCRT_CODE_OK;
+}
+
+static int32_t run(tcrt_frame_t *frame) {
+  int64_t n = frame->symbols[0];
+  const int64_t *text = frame->inputs[0];
+  float *flags = (float *)frame->arena;
+  for (int64_t i = 0; i < n; ++i)
+    flags[i] = text[i] == 1;
+  tcrt_operand_t operands[2], results[1];
+  tcrt_call_t call = {0, 1, 1, 5, "node0", operands, results};
+  describe(&operands[0], (void *)frame->inputs[0], TCRT_DTYPE_STRING, 1, &n);
+  describe(&results[0], frame->outputs[0], TCRT_DTYPE_STRING, 1, &n);
+  int32_t code = imports->call(frame, &call);
+  if (code)
+    return code;
+  call.function = 1;
+  call.operand_count = 2;
+  describe(&operands[0], (void *)frame->inputs[1], TCRT_DTYPE_INVALID, 0, &n);
+  describe(&operands[1], flags, TCRT_DTYPE_F32, 1, &n);
+  describe(&results[0], frame->outputs[1], TCRT_DTYPE_INVALID, 0, &n);
+  code = imports->call(frame, &call);
+  *(int64_t *)frame->outputs[2] = *(const int64_t *)frame->inputs[2];
+  return code;
+}
+
 #elif defined(PROGRAM_STRESS)
 /* Input tasks i64 (1), output problems i64 (1): launches of all sizes up to tasks[0]; each task must be done once, with
  * a worker number that no other thread uses at that time. The arena holds a mark per task and a line per worker. */

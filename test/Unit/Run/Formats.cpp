@@ -117,23 +117,41 @@ TEST_CASE("comparison: NaN, infinities, dtypes, dims, tolerances") {
   CHECK(compare(make(TCRT_DTYPE_BF16, {3}), make(TCRT_DTYPE_F32, {3}), absolute).isEqual);
 }
 
-TEST_CASE("sequences and optionals as .pb") {
-  Tensor tensor = make(TCRT_DTYPE_F32, {2, 3});
+TEST_CASE("strings, sequences, optionals and maps as .pb") {
+  Tensor tensor = make(TCRT_DTYPE_F32, {2, 3}), text;
   setReal(tensor, 5, 7);
+  text.dtype = TCRT_DTYPE_STRING;
+  text.dims = {3};
+  text.strings = {"", std::string("a\0b", 3), "\xc3\xa9"};
   std::string path = temporary("value.pb");
-  auto readBack = [&](const std::vector<uint8_t> &bytes) {
-    writeFile(path, bytes);
-    PbValue value = readPb(path);
+  auto readBack = [&](const Value &value, uint32_t kinds) {
+    writeFile(path, valueProto("v", value, kinds));
+    Value result = readPb(path, kinds);
     unlink(path.c_str());
-    return value;
+    return result;
   };
-  CHECK(readBack(tensorProto("t", tensor)).isTensor);
-  CHECK(readBack(tensorProto("t", tensor)).tensors[0].data == tensor.data);
-  PbValue sequence = readBack(sequenceProto("s", {tensor, tensor}));
-  CHECK(!sequence.isTensor);
-  CHECK(sequence.tensors.size() == 2);
-  CHECK(sequence.tensors[1].dims == tensor.dims);
-  CHECK(readBack(optionalProto("o", &tensor)).tensors.size() == 1);
+  auto wrap = [](uint32_t kind, std::vector<Value> elements) { return Value{kind, {}, std::move(elements)}; };
+  const Value number{TCRT_VALUE_TENSOR, tensor, {}}, words{TCRT_VALUE_TENSOR, text, {}};
+  CHECK(readBack(number, TCRT_VALUE_TENSOR).tensor.data == tensor.data);
+  CHECK(readBack(words, TCRT_VALUE_TENSOR).tensor.strings == text.strings);
+  Value sequence = readBack(wrap(TCRT_VALUE_SEQUENCE, {number, words}), TCRT_VALUE_SEQUENCE);
+  REQUIRE(sequence.elements.size() == 2);
+  CHECK(sequence.elements[0].tensor.dims == tensor.dims);
+  CHECK(sequence.elements[1].tensor.strings == text.strings);
+  CHECK(readBack(wrap(TCRT_VALUE_SEQUENCE, {}), TCRT_VALUE_SEQUENCE).elements.empty());
+  CHECK(readBack(wrap(TCRT_VALUE_OPTIONAL, {number}), TCRT_VALUE_OPTIONAL).elements.size() == 1);
+  CHECK(readBack(wrap(TCRT_VALUE_OPTIONAL, {}), TCRT_VALUE_OPTIONAL).elements.empty());
+  const uint32_t nested = TCRT_VALUE_OPTIONAL | TCRT_VALUE_SEQUENCE << 8;
+  Value inner = readBack(wrap(TCRT_VALUE_OPTIONAL, {wrap(TCRT_VALUE_SEQUENCE, {number})}), nested);
+  REQUIRE(inner.elements.size() == 1);
+  CHECK(inner.elements[0].elements[0].tensor.data == tensor.data);
+  Tensor values = make(TCRT_DTYPE_F32, {3});
+  setReal(values, 2, -1.5);
+  const Value pair = wrap(TCRT_VALUE_MAP, {words, {TCRT_VALUE_TENSOR, values, {}}});
+  Value map = readBack(wrap(TCRT_VALUE_SEQUENCE, {pair}), TCRT_VALUE_SEQUENCE | TCRT_VALUE_MAP << 8);
+  REQUIRE(map.elements.size() == 1);
+  CHECK(map.elements[0].elements[0].tensor.strings == text.strings);
+  CHECK(map.elements[0].elements[1].tensor.data == values.data);
 }
 
 TEST_CASE("damaged .npz and .pb files are refused without harm") {
@@ -157,10 +175,12 @@ TEST_CASE("damaged .npz and .pb files are refused without harm") {
       bytes.resize(random() % bytes.size());
     writeFile(path, bytes);
     try {
+      // The bytes of a tensor read as every kind.
+      const uint32_t kinds[] = {TCRT_VALUE_TENSOR, TCRT_VALUE_SEQUENCE, TCRT_VALUE_OPTIONAL, TCRT_VALUE_MAP};
       if (isNpz)
         readNpz(path);
       else
-        readPb(path);
+        readPb(path, kinds[random() % 4]);
     } catch (const Failure &failure) {
       CHECK((failure.code == 1 && failure.message.find(": error: ") != std::string::npos));
       ++refused;

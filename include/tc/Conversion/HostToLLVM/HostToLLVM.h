@@ -28,6 +28,9 @@ namespace hosttollvm {
 /// The model's function: @main, or the only function; null if there is none.
 mlir::func::FuncOp getMainFunction(mlir::ModuleOp module);
 
+/// Names of the host functions that a program calls (prim.host_call), by their number in tcrt_call_t.
+llvm::SmallVector<llvm::StringRef> getHostFunctions(mlir::func::FuncOp main);
+
 } // namespace tc
 
 #endif // TC_CONVERSION_HOSTTOLLVM_HOSTTOLLVM_H

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Dialect/TC/IR/TC.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -103,7 +104,8 @@ LogicalResult BitcastOp::verify() {
   Type from = tensorType(getOperand()).getElementType(), to = tensorType(getResult()).getElementType();
   if (!sameSizes(getOperand().getType(), getResult().getType()))
     return emitOpError("operand and result differ in sizes");
-  if (from.isInteger(1) || to.isInteger(1) || from.getIntOrFloatBitWidth() != to.getIntOrFloatBitWidth())
+  auto bits = [](Type type) { return type.isIntOrFloat() ? type.getIntOrFloatBitWidth() : 64; }; // a word
+  if (from.isInteger(1) || to.isInteger(1) || bits(from) != bits(to))
     return emitOpError("(C1) needs element types of the same number of bits");
   return success();
 }
@@ -411,6 +413,24 @@ LogicalResult ArgSortOp::verify() {
     return emitOpError("needs an operand [B.., N, M] and a result [B.., K] of i64");
   if (ArrayRef(in).drop_back(2) != ArrayRef(out).drop_back(1))
     return emitOpError("operand and result differ in their leading sizes");
+  return success();
+}
+
+//===--- host values ----------------------------------------------------------------------------------------------===//
+
+LogicalResult HostCallOp::verify() {
+  SmallVector<Type> types(getOperandTypes());
+  llvm::append_range(types, getResultTypes());
+  if (getWords().size() != types.size())
+    return emitOpError("(C1) has ") << getWords().size() << " words for " << types.size() << " operands and results";
+  for (auto [word, type] : llvm::zip_equal(getWords(), types)) {
+    auto tensor = cast<RankedTensorType>(type);
+    Type element = tensor.getElementType();
+    bool isHandle = isa<tc::base::SeqType, tc::base::OptType, tc::base::MapType>(element);
+    bool isWord = element.isSignlessInteger(64) || (word == 1 ? isa<tc::base::StringType>(element) : isHandle);
+    if (word < 0 || word > 2 || (word && !isWord) || (word == 2 && tensor.getRank() != 0))
+      return emitOpError("(C1) word ") << word << " does not fit the type " << type;
+  }
   return success();
 }
 

@@ -90,12 +90,16 @@ public:
   /// Runs one op on values of the frame.
   llvm::Error runOp(mlir::Operation *op);
 
+  /// What prim.host_call keeps during a run.
+  std::shared_ptr<void> &hostState() { return host; }
+
 private:
   friend Results runHandler(mlir::Operation *, llvm::ArrayRef<Tensor>, Frame &);
   llvm::Error setValue(mlir::Value value, Tensor tensor);
   const llvm::SmallVector<mlir::Value> &lastUses(mlir::Operation *op);
 
   const InterpretOptions &options;
+  std::shared_ptr<void> host;
   llvm::DenseMap<unsigned, int64_t> symbols;
   llvm::DenseMap<mlir::Value, Tensor> values;
   /// Values of an op's block that no later op of the block reads.
@@ -117,6 +121,7 @@ void addReductionHandlers(Registry &registry);
 void addContractionHandlers(Registry &registry);
 void addCompositeHandlers(Registry &registry);
 void addControlFlowHandlers(Registry &registry);
+void addHostCallHandlers(Registry &registry);
 
 //===--- helpers for handlers -------------------------------------------------------------------------------------===//
 

@@ -49,6 +49,7 @@ const Registry &Registry::get() {
     addContractionHandlers(r);
     addCompositeHandlers(r);
     addControlFlowHandlers(r);
+    addHostCallHandlers(r);
     return r;
   }();
   return registry;
@@ -329,7 +330,8 @@ bool tc::prim::canInterpretOp(Operation *op) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     return tensor && tensor.hasStaticShape() && isSupportedElementType(tensor.getElementType());
   };
-  return op->getNumRegions() == 0 && op->getNumResults() > 0 && isMemoryEffectFree(op) &&
+  // Words mean something to one run alone.
+  return op->getNumRegions() == 0 && op->getNumResults() > 0 && isMemoryEffectFree(op) && !isa<HostCallOp>(op) &&
          llvm::all_of(op->getResultTypes(), supported) && llvm::all_of(op->getOperandTypes(), supported) &&
          Registry::get().find(op->getName().getStringRef());
 }

@@ -29,6 +29,22 @@ void SymbolTableBuilder::refineMax(unsigned position, int64_t max) {
       SymbolAttr::get(context, symbol.getName(), symbol.getMin(), std::min(symbol.getMax(), max), symbol.getDivisor());
 }
 
+int64_t SymbolTableBuilder::addString(StringRef text) {
+  if (strings.empty())
+    strings.push_back(StringAttr::get(context, ""));
+  auto attr = StringAttr::get(context, text);
+  if (text.empty())
+    return 0;
+  auto [it, isNew] = stringIds.try_emplace(attr, int64_t(strings.size()));
+  if (isNew)
+    strings.push_back(attr);
+  return it->second;
+}
+
+ArrayAttr SymbolTableBuilder::getStringsAttr() const {
+  return strings.size() > 1 ? ArrayAttr::get(context, strings) : ArrayAttr();
+}
+
 Sizes PrimBuilder::sizes(ArrayRef<int64_t> ns) {
   return llvm::map_to_vector(ns, [&](int64_t n) { return size(n); });
 }
@@ -51,13 +67,51 @@ TypedAttr PrimBuilder::scalarAttr(Type elementType, double value) {
   return IntegerAttr::get(elementType, APInt(64, uint64_t(integer)).zextOrTrunc(elementType.getIntOrFloatBitWidth()));
 }
 
+/// Elements that are words in the program, and have no constants of their own.
+static bool isWord(Type elementType) {
+  return isa<base::StringType, base::SeqType, base::OptType, base::MapType>(elementType);
+}
+
+Value PrimBuilder::asWords(Value v, Type elementType) {
+  return elementOf(v) == elementType ? v : BitcastOp::create(*this, v, elementType).getResult();
+}
+
+Value PrimBuilder::strings(ArrayRef<StringRef> texts, ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> ids;
+  for (StringRef text : texts)
+    ids.push_back(symbols.addString(text));
+  auto dense = DenseElementsAttr::get(RankedTensorType::get(shape, getI64Type()), ArrayRef<int64_t>(ids));
+  TypedAttr value = dense;
+  if (ids.size() > 64 && !dense.isSplat())
+    value = base::fromDense(dense);
+  return asWords(prim::ConstantOp::create(*this, value), base::StringType::get(getContext()));
+}
+
+ValueRange PrimBuilder::hostCall(StringRef callee, ValueRange operands, TypeRange results) {
+  SmallVector<int64_t> words;
+  for (TypeRange types : {TypeRange(operands), results})
+    for (Type type : types) {
+      Type element = cast<RankedTensorType>(type).getElementType();
+      words.push_back(isa<base::StringType>(element) ? 1 : isWord(element) ? 2 : 0);
+    }
+  return HostCallOp::create(*this, results, getStringAttr(callee), operands, words).getResults();
+}
+
+Value PrimBuilder::hostCall(StringRef callee, ValueRange operands, Type elementType, SizesRef sizes) {
+  return hostCall(callee, operands, TypeRange(makeType(elementType, sizes)))[0];
+}
+
 Value PrimBuilder::scalar(Type elementType, double value) {
+  if (isWord(elementType))
+    return asWords(scalar(getI64Type(), value), elementType);
   return prim::ConstantOp::create(
       *this, cast<TypedAttr>(DenseElementsAttr::get(RankedTensorType::get({}, elementType),
                                                     ArrayRef<Attribute>(scalarAttr(elementType, value)))));
 }
 
 Value PrimBuilder::splat(Type elementType, SizesRef sizes, double value) {
+  if (isWord(elementType))
+    return asWords(splat(getI64Type(), sizes, value), elementType);
   return SplatOp::create(*this, makeType(elementType, sizes), scalarAttr(elementType, value));
 }
 

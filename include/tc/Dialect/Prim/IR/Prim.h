@@ -45,6 +45,10 @@ namespace tc::prim {
 
 /// Name of the function attribute (ArrayAttr of SymbolAttr) that lists the symbols of its size expressions.
 inline constexpr llvm::StringLiteral kSymbolsAttr = "prim.symbols";
+/// On functions: the constant strings, by id; the first one is empty. Absent where there are none.
+inline constexpr llvm::StringLiteral kStringsAttr = "prim.strings";
+/// On arguments and results that are words: the type that a caller sees, such as !tc.string or !tc.seq<tensor<?xf32>>.
+inline constexpr llvm::StringLiteral kValueAttr = "prim.value";
 
 /// One size expression per dim of a ranked tensor type: constants for static dims.
 llvm::SmallVector<mlir::AffineExpr> getSizes(mlir::Type type);

@@ -417,6 +417,24 @@ def Prim_RnnOp : Prim_Op<"rnn", [Pure]> {
   let assemblyFormat = "$kind operands attr-dict `:` functional-type(operands, results)";
 }
 
+//===--- host values --------------------------------------------------------------------------------------------------===//
+
+def Prim_HostCallOp : Prim_Op<"host_call", [NoMemoryEffect]> {
+  let summary = "Calls a function of the runtime, which is no kernel: on strings, sequences, optionals, or a custom operator";
+  let description = [{
+    `callee` is a name that libtcrt, libtcrt-host or the caller of the runtime gives a function to (include/tcrt/function.h). Sizes of the
+    results are known before the call; what is not is returned as a handle, and asked for by object_dims and object_data.
+    `words` has for each operand, then each result: 0 for plain elements, 1 for ids of strings, 2 for a handle (both i64). While a graph is
+    converted, such elements have the types !tc.string, !tc.seq, !tc.opt and !tc.map instead; at the end of that they become i64.
+    Functions read nothing but their operands and write nothing but their results, but may refuse values: calls are not moved out of
+    branches. (C1) as many words as operands and results, each 0, 1 or 2; 1 and 2 are of i64, 2 is 0-D.
+  }];
+  let arguments = (ins StrAttr:$callee, Variadic<AnyRankedTensor>:$inputs, DenseI64ArrayAttr:$words);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = "$callee `(` $inputs `)` `words` $words attr-dict `:` functional-type($inputs, $results)";
+  let hasVerifier = 1;
+}
+
 //===--- control flow -----------------------------------------------------------------------------------------------===//
 
 def Prim_IfOp : Prim_Op<"if", [SingleBlock, RecursiveMemoryEffects]> {

@@ -13,6 +13,7 @@
 #define TC_DIALECT_PRIM_UTILS_PRIMBUILDER_H
 
 #include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Dialect/TC/IR/TC.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/DenseMap.h"
@@ -22,7 +23,7 @@ namespace tc {
 using Sizes = llvm::SmallVector<mlir::AffineExpr>;
 using SizesRef = llvm::ArrayRef<mlir::AffineExpr>;
 
-/// The symbols of the function under construction.
+/// The symbols, and the constant strings, of the function under construction.
 class SymbolTableBuilder {
 public:
   explicit SymbolTableBuilder(mlir::MLIRContext *context) : context(context) {}
@@ -37,10 +38,16 @@ public:
   void refineMax(unsigned position, int64_t max);
   unsigned size() const { return symbols.size(); }
   mlir::ArrayAttr getAttr() const { return mlir::ArrayAttr::get(context, symbols); }
+  /// The id of a constant string; 0 is the empty one.
+  int64_t addString(llvm::StringRef text);
+  /// By id; null where there is none but the empty one.
+  mlir::ArrayAttr getStringsAttr() const;
 
 private:
   mlir::MLIRContext *context;
   llvm::SmallVector<mlir::Attribute> symbols;
+  llvm::SmallVector<mlir::Attribute> strings;
+  llvm::DenseMap<mlir::Attribute, int64_t> stringIds;
 };
 
 class PrimBuilder : public mlir::ImplicitLocOpBuilder {
@@ -115,6 +122,18 @@ public:
   mlir::Value compare(prim::CompareKind kind, mlir::Value a, double b) { return compare(kind, a, splatLike(a, b)); }
   mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b);
   mlir::Value convert(mlir::Value v, mlir::Type elementType);
+
+  // --- words: strings and handles (prim.host_call) ---
+  /// i64 words as strings or handles, and back.
+  mlir::Value asWords(mlir::Value v, mlir::Type elementType);
+  /// Constant strings of these sizes.
+  mlir::Value strings(llvm::ArrayRef<llvm::StringRef> texts, llvm::ArrayRef<int64_t> shape);
+  mlir::Value string(llvm::StringRef text) { return strings(text, {}); }
+  static bool isString(mlir::Value v) { return mlir::isa<base::StringType>(elementOf(v)); }
+  /// Calls a function of the runtime.
+  mlir::ValueRange hostCall(llvm::StringRef callee, mlir::ValueRange operands, mlir::TypeRange results);
+  /// With one result.
+  mlir::Value hostCall(llvm::StringRef callee, mlir::ValueRange operands, mlir::Type elementType, SizesRef sizes);
 
   // --- reductions ---
   /// Drops `dims` (any order), or keeps them as 1.

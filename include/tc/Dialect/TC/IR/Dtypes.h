@@ -4,17 +4,17 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#ifndef TC_DRIVER_DTYPES_H
-#define TC_DRIVER_DTYPES_H
+#ifndef TC_DIALECT_TC_IR_DTYPES_H
+#define TC_DIALECT_TC_IR_DTYPES_H
 
 #include "mlir/IR/Types.h"
 #include "tcrt/artifact_abi.h"
 
-namespace tc::driver {
+namespace tc::base {
 
 /// The dtype of an element type; TCRT_DTYPE_INVALID where artifacts have none.
 tcrt_dtype_t getDtype(mlir::Type type);
 
-} // namespace tc::driver
+} // namespace tc::base
 
-#endif // TC_DRIVER_DTYPES_H
+#endif // TC_DIALECT_TC_IR_DTYPES_H

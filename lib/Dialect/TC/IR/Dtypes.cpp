@@ -4,13 +4,13 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "tc/Driver/Dtypes.h"
+#include "tc/Dialect/TC/IR/Dtypes.h"
 
 #include "mlir/IR/BuiltinTypes.h"
 
 using namespace mlir;
 
-tcrt_dtype_t tc::driver::getDtype(Type type) {
+tcrt_dtype_t tc::base::getDtype(Type type) {
   if (type.isF32())
     return TCRT_DTYPE_F32;
   if (type.isF64())

@@ -1,0 +1,98 @@
+/*
+ * Store.h - the strings and objects of a run, and the functions that compiled programs call on them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ */
+#ifndef TCRT_STORE_H
+#define TCRT_STORE_H
+
+#include "Internal.h"
+#include "tcrt/function.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tcrt_chunk_t tcrt_chunk_t;
+
+/* Elements of sequences and maps; the first `used` belong to some object and never change. */
+typedef struct tcrt_list_t {
+  uint64_t capacity, used;
+  int64_t items[]; /* handles */
+} tcrt_list_t;
+
+typedef struct tcrt_object_t {
+  uint32_t kind; /* TCRT_VALUE_TENSOR, _SEQUENCE or _MAP (of two tensors) */
+  uint32_t dtype, rank;
+  int64_t *dims;
+  void *data;
+  uint64_t bytes;
+  tcrt_list_t *list;
+  uint64_t count; /* elements of the list that are this object's */
+} tcrt_object_t;
+
+struct tcrt_store_t {
+  tcrt_context_t *context; /* NULL: memory is the system's */
+  const tcrt_string_table_t *constants;
+  int64_t *constant_table; /* of ids, by hash; made when first needed */
+  uint64_t constant_table_size;
+  tcrt_string_t *strings; /* of this run */
+  uint64_t string_count, string_capacity;
+  int64_t *table;
+  uint64_t table_size;
+  tcrt_object_t *objects;
+  uint64_t object_count, object_capacity;
+  tcrt_chunk_t *chunks;
+  char *text;
+  uint64_t text_left;
+};
+
+extern const tcrt_services_t tcrt_services;
+
+/* `constants` may be NULL: then there is the empty string alone. */
+void tcrt_store_init(tcrt_store_t *store, tcrt_context_t *context, const tcrt_string_table_t *constants);
+/* Forgets all but the constants. */
+void tcrt_store_reset(tcrt_store_t *store);
+void tcrt_store_destroy(tcrt_store_t *store);
+
+/* Memory until the next reset, aligned to TCRT_DATA_ALIGN. NULL: none left, the error is set. */
+void *tcrt_store_allocate(tcrt_store_t *store, uint64_t bytes);
+tcrt_string_t tcrt_store_string(const tcrt_store_t *store, int64_t id);
+int64_t tcrt_store_intern(tcrt_store_t *store, const char *data, uint64_t size_bytes);
+/* NULL for handles that are none; valid until an object is made. */
+const tcrt_object_t *tcrt_store_object(const tcrt_store_t *store, int64_t handle);
+tcrt_status_t tcrt_store_make_tensor(tcrt_store_t *store, uint32_t dtype, uint32_t rank, const int64_t *dims,
+                                     void **data, int64_t *handle);
+tcrt_status_t tcrt_store_get_tensor(const tcrt_store_t *store, int64_t handle, tcrt_operand_t *tensor);
+/* A sequence or map of these handles. */
+tcrt_status_t tcrt_store_make_list(tcrt_store_t *store, uint32_t kind, const int64_t *items, uint64_t count,
+                                   int64_t *handle);
+/* The sequence with one more element. */
+tcrt_status_t tcrt_store_append(tcrt_store_t *store, int64_t sequence, int64_t item, int64_t *handle);
+/* Bytes of a tensor as the program holds it: strings and handles are words. False: too large. */
+int tcrt_words_size(uint32_t dtype, uint32_t rank, const int64_t *dims, uint64_t *size_bytes);
+
+/* ---- Values.c ---- */
+
+/* Checks a tree that is given for an input. */
+tcrt_status_t tcrt_values_check(const tcrt_model_t *model, uint32_t input, const tcrt_value_t *value);
+/* The ids of a tensor of strings. */
+tcrt_status_t tcrt_values_intern(tcrt_store_t *store, const tcrt_tensor_t *tensor, int64_t *ids);
+/* The handle of a checked tree. */
+tcrt_status_t tcrt_values_box(tcrt_store_t *store, const tcrt_value_t *value, int64_t *handle);
+void tcrt_values_strings(const tcrt_store_t *store, const int64_t *ids, uint64_t count, tcrt_string_t *strings);
+/* The tree behind a handle, in the store's memory. */
+tcrt_status_t tcrt_values_unbox(tcrt_store_t *store, int64_t handle, const tcrt_sig_value_t *info, tcrt_value_t *value);
+/* Whether the program holds words for it. */
+static inline int tcrt_is_boxed(const tcrt_sig_value_t *value) {
+  return value->kind != TCRT_VALUE_TENSOR || value->dtype == TCRT_DTYPE_STRING;
+}
+
+/* The function of this name in the library itself, or NULL. */
+tcrt_function_fn tcrt_find_function(const char *name, uint64_t length);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TCRT_STORE_H */

@@ -1,0 +1,68 @@
+// Proves: sequences, optionals and strings are words that functions of the runtime work on; sequences whose elements are known are none.
+// RUN: tc-opt %s -tc-convert-graph-to-prim -split-input-file | FileCheck %s
+
+// Sizes of what is taken out are bound before its data is.
+// CHECK-LABEL: func.func @at
+// CHECK-SAME: %[[S:.*]]: tensor<i64> {prim.value = !tc.seq<tensor<?x3xf32>>, tc.name = "s"}
+// CHECK: %[[E:.*]] = prim.host_call "seq_at"(%[[S]], %{{.*}}) words [2, 0, 2]
+// CHECK: %[[D:.*]]:2 = prim.host_call "object_dims"(%[[E]]) words [2, 0, 0]
+// CHECK: prim.bind_symbol %[[D]]#0 to 0
+// CHECK: prim.host_call "object_data"(%[[E]]) words [2, 0] : (tensor<i64>) -> tensor<?x3xf32
+graph.func @at(%s: !tc.seq<tensor<?x3xf32>> {graph.name = "s"}, %i: tensor<i64> {graph.name = "i"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 18 : i64}} {
+  %y = graph.node "ai.onnx":"SequenceAt" opset 11(%s, %i) : (!tc.seq<tensor<?x3xf32>>, tensor<i64>) -> !tc.unknown
+  graph.yield %y : !tc.unknown
+}
+
+// -----
+
+// Split, take, concatenate with known lengths: slices and a concat.
+// CHECK-LABEL: func.func @known
+// CHECK-NOT: host_call
+// CHECK: prim.slice %arg0
+// CHECK: prim.concat
+graph.func @known(%x: tensor<6x2xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 18 : i64}} {
+  %n = graph.constant dense<4> : tensor<i64>
+  %i = graph.constant dense<-1> : tensor<i64>
+  %s = graph.node "ai.onnx":"SplitToSequence" opset 11(%x, %n) : (tensor<6x2xf32>, tensor<i64>) -> !tc.unknown
+  %y = graph.node "ai.onnx":"SequenceAt" opset 11(%s, %i) : (!tc.unknown, tensor<i64>) -> !tc.unknown
+  %t = graph.node "ai.onnx":"SequenceConstruct" opset 11(%y, %x) : (!tc.unknown, tensor<6x2xf32>) -> !tc.unknown
+  %z = graph.node "ai.onnx":"ConcatFromSequence" opset 11(%t) {axis = 0 : i64} : (!tc.unknown) -> !tc.unknown
+  graph.yield %z : !tc.unknown
+}
+
+// -----
+
+// Constant strings have fixed ids; comparing and moving strings is arithmetic on ids.
+// CHECK-LABEL: func.func @strings
+// CHECK-SAME: tensor<2xi64> {prim.value = !tc.string, tc.name = "x"}
+// CHECK-SAME: -> (tensor<2x?xi64{{.*}} {prim.value = !tc.string, tc.name = ""}, tensor<2xi1>
+// CHECK-SAME: prim.strings = ["", "-"]
+// CHECK: prim.compare eq %arg0, %arg1 : tensor<2xi64>
+// CHECK: %[[XY:.*]] = prim.host_call "string_concat"(%arg0, %arg1) words [1, 1, 1]
+// CHECK: %[[P:.*]]:2 = prim.host_call "string_split"(%[[XY]], %{{.*}}, %{{.*}}) words [1, 1, 0, 2, 0]
+// CHECK: prim.host_call "object_data"(%[[P]]#0) words [2, 1]
+graph.func @strings(%x: tensor<2x!tc.string> {graph.name = "x"}, %y: tensor<2x!tc.string> {graph.name = "y"}) -> (!tc.unknown, !tc.unknown) attributes {opsets = {ai.onnx = 20 : i64}} {
+  %e = graph.node "ai.onnx":"Equal" opset 19(%x, %y) : (tensor<2x!tc.string>, tensor<2x!tc.string>) -> !tc.unknown
+  %c = graph.node "ai.onnx":"StringConcat" opset 20(%x, %y) : (tensor<2x!tc.string>, tensor<2x!tc.string>) -> !tc.unknown
+  %p = graph.node "ai.onnx":"StringSplit" opset 20(%c) {delimiter = "-"} : (!tc.unknown) -> !tc.unknown
+  graph.yield %p, %e : !tc.unknown, !tc.unknown
+}
+
+// -----
+
+// A loop may start with an empty sequence: what is inside is known after its first iteration.
+// CHECK-LABEL: func.func @loop
+// CHECK: prim.host_call "seq_construct"() words [2]
+// CHECK: prim.while
+// CHECK: prim.host_call "seq_insert"
+// CHECK: prim.host_call "seq_concat_dims"
+graph.func @loop(%n: tensor<i64> {graph.name = "n"}, %x: tensor<2xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 18 : i64}} {
+  %none = graph.none : none
+  %s = graph.node "ai.onnx":"SequenceEmpty" opset 11() : () -> !tc.unknown
+  %r = graph.node "ai.onnx":"Loop" opset 16(%n, %none, %s) graphs "body"(%i: tensor<i64>, %c: tensor<i1>, %in: !tc.unknown) {
+    %out = graph.node "ai.onnx":"SequenceInsert" opset 11(%in, %x) : (!tc.unknown, tensor<2xf32>) -> !tc.unknown
+    graph.yield %c, %out : tensor<i1>, !tc.unknown
+  } : (tensor<i64>, none, !tc.unknown) -> !tc.unknown
+  %y = graph.node "ai.onnx":"ConcatFromSequence" opset 11(%r) {axis = 0 : i64} : (!tc.unknown) -> !tc.unknown
+  graph.yield %y : !tc.unknown
+}
