@@ -160,7 +160,12 @@ void Planner::chooseOutputs() {
     // A carried value whose size changes has new memory in each iteration, but the caller's buffer is given once.
     bool grows = isa_and_nonnull<prim::WhileOp>(def) &&
                  llvm::any_of(prim::getSizes(value.getType()), [&](AffineExpr size) { return dependsOnData(size); });
-    if (!def || !ownsMemory(def) || grows || !taken.insert(value).second) {
+    // A view of other sizes, which a check on data says to be equal: what is checked after the value is computed must
+    // not decide how much memory it has.
+    AffineExpr own = prim::product(context, prim::getSizes(value.getType())),
+               returned = prim::product(context, prim::getSizes(operand.get().getType()));
+    bool resized = own != returned && (dependsOnData(own) || dependsOnData(returned));
+    if (!def || !ownsMemory(def) || grows || resized || !taken.insert(value).second) {
       auto copy = CopyOp::create(builder, operand.get().getLoc(), operand.get().getType(), operand.get());
       operand.set(copy);
       taken.insert(copy.getResult());

@@ -131,6 +131,31 @@ def add_pools():
         x = random(1, 2, 11)
         y, _ = max_pool(x, ceil_kernel, (3,), pads, (1,), 1, 0)
         case(f"MaxPool_ceil_k{ceil_kernel[0]}", [helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=ceil_kernel, strides=[3], pads=pads, ceil_mode=1)], {"x": x}, {"y": y}, 12)
+    # Pads that sizes decide, which only the run may know.
+    for mode, size, kernel, stride, dilation in (("UPPER", 11, 3, 2, 1), ("LOWER", 10, 3, 2, 1), ("UPPER", 7, 2, 3, 1), ("LOWER", 9, 2, 2, 2), ("UPPER", 6, 1, 2, 1), ("UPPER", 8, 4, 3, 1)):
+        x, count = random(2, 3, size), -(-size // stride)
+        total = max((count - 1) * stride + dilation * (kernel - 1) + 1 - size, 0)
+        pads = (total // 2, total - total // 2) if mode == "UPPER" else (total - total // 2, total // 2)
+        attributes = {"auto_pad": f"SAME_{mode}", "kernel_shape": [kernel], "strides": [stride], "dilations": [dilation]}
+        name = f"{mode.lower()}_{size}k{kernel}s{stride}d{dilation}"
+        y, found = max_pool(x, (kernel,), (stride,), pads, (dilation,), 0, 0)
+        case(f"MaxPool_same_{name}", [helper.make_node("MaxPool", ["x"], ["y", "i"], **attributes)], {"x": x}, {"y": y, "i": found}, 12)
+        windows = np.stack([np.pad(x, ((0, 0), (0, 0), pads))[..., k * dilation:][..., :(count - 1) * stride + 1:stride] for k in range(kernel)], -1)
+        inside = np.stack([np.pad(np.ones(size), pads)[k * dilation:][:(count - 1) * stride + 1:stride] for k in range(kernel)], -1)
+        case(f"AveragePool_same_{name}", [helper.make_node("AveragePool", ["x"], ["y"], **attributes)], {"x": x}, {"y": (windows.sum(-1) / inside.sum(-1)).astype(np.float32)}, 19)
+        case(f"AveragePool_same_with_pads_{name}", [helper.make_node("AveragePool", ["x"], ["y"], count_include_pad=1, **attributes)], {"x": x}, {"y": windows.mean(-1, dtype=np.float32)}, 19)
+        case(f"LpPool_same_{name}", [helper.make_node("LpPool", ["x"], ["y"], **attributes)], {"x": x}, {"y": np.sqrt((windows.astype(np.float64) ** 2).sum(-1)).astype(np.float32)}, 18)
+        w = random(4, 3, kernel)
+        y = np.einsum("nctk,ock->not", windows.astype(np.float64), w).astype(np.float32)
+        case(f"Conv_same_{name}", [helper.make_node("Conv", ["x", "w"], ["y"], **attributes)], {"x": x}, {"y": y}, 11, constants={"w": w})
+        case(f"Conv_filter_of_unknown_size_{name}", [helper.make_node("Conv", ["x", "w"], ["y"], **attributes)], {"x": x, "w": w}, {"y": y}, 11)
+    x, w = random(1, 2, 5), random(2, 3, 3)
+    full = np.zeros((1, 3, 11))
+    for k, t in itertools.product(range(3), range(5)):
+        full[:, :, 2 * t + k] += np.einsum("nc,co->no", x[:, :, t].astype(np.float64), w[:, :, k])
+    for size, mode, cut in ((9, "SAME_UPPER", 1), (8, "NOTSET", 2), (8, "SAME_UPPER", 1), (13, "NOTSET", 0)):
+        y = np.pad(full, ((0, 0), (0, 0), (0, 4)))[:, :, cut:cut + size].astype(np.float32)
+        case(f"ConvTranspose_to_{size}_{mode}", [helper.make_node("ConvTranspose", ["x", "w"], ["y"], strides=[2], output_shape=[size], auto_pad=mode)], {"x": x}, {"y": y}, 11, constants={"w": w})
     x = random(2, 3, 6, 8)
     y, found = max_pool(x, (2, 2), (2, 2), (0,) * 4, (1, 1), 0, 0)
     back = np.zeros_like(x)
@@ -255,7 +280,10 @@ def add_scans():
                 end[b] = end[b] + x[b, t]
                 y[b, n - 1 - t if reverse else t] = end[b]
         node = helper.make_node("Scan", ["l" if given else "", "s", "x"], ["e", "y"], num_scan_inputs=1, body=body, directions=[reverse])
-        case(f"Scan_8_{name}", [node], {**({"l": lengths} if given else {}), "s": s, "x": x}, {"e": end, "y": y}, 8, dynamic=False)
+        case(f"Scan_8_{name}", [node], {**({"l": lengths} if given else {}), "s": s, "x": x}, {"e": end, "y": y}, 8)
+    y = np.cumsum(x[0][::-1], axis=0)[::-1]
+    node = helper.make_node("Scan", ["z", "x"], ["e", "y"], num_scan_inputs=1, body=body, scan_input_directions=[1], scan_output_directions=[1])
+    case("Scan_9_reverse", [node], {"z": np.zeros(2, np.float32), "x": x[0]}, {"e": x[0].sum(0), "y": y}, 9)
 
 
 ACTIVATIONS = {"sigmoid": lambda v: 1 / (1 + np.exp(-v)), "tanh": np.tanh, "relu": lambda v: np.maximum(v, 0), "softsign": lambda v: v / (1 + abs(v)),
@@ -327,8 +355,7 @@ def add_recurrent():
         floats = [n for n in (*values, *expected) if n != "l"]
         types = {n: TensorProto.BFLOAT16 for n in floats} if dtype == "bf16" else {}
         name = "_".join([kind, dtype, *(f"{k}_{'_'.join(v) if isinstance(v, list) else v}" for k, v in extra.items())])
-        # Layers have weights of fixed sizes.
-        weights = {n: values.pop(n) for n in ("w", "r", "b", "p") if n in values and dtype == "f64"}
+        weights = {} if extra else {n: values.pop(n) for n in ("w", "r", "b", "p") if n in values and dtype == "f64"}
         case(name, [node], values, {n: v.astype(storage) for n, v in expected.items()}, 22, dynamic=dtype == "f64", types=types, constants=weights,
              tolerance={"f32": 2e-6, "f16": 2e-3, "bf16": 2e-2, "f64": 1e-13}[dtype])
     constant = {n: random(*s, seed=7) for n, s in (("w", (1, 6, 3)), ("r", (1, 6, 2)))}
@@ -348,6 +375,35 @@ def add_attention():
 
 
 #===--- old versions ------------------------------------------------------------------------------------------------===#
+
+
+def add_unknown_lengths():
+    """Operands with one element, two or four, whose length the model does not say."""
+    node, x, i64 = helper.make_node, random(3, 5), np.int64
+    one = lambda v, t=i64: np.array([v], t)
+    case("TopK_11", [node("TopK", ["x", "k"], ["y", "i"])], {"x": x, "k": one(2)}, None, 11)
+    case("OneHot_11", [node("OneHot", ["i", "d", "v"], ["y"])], {"i": np.array([[1, 3], [0, -1]], i64), "d": one(4), "v": np.array([2, 5], np.float32)},
+         {"y": np.where(np.eye(4)[[[1, 3], [0, 3]]], 5, 2).astype(np.float32)}, 11)
+    case("Range_11", [node("Range", ["a", "b", "c"], ["y"])], {"a": np.array(2, i64), "b": np.array(9, i64), "c": np.array(3, i64)}, {"y": np.array([2, 5, 8])}, 11, dynamic=False)
+    case("CumSum_14", [node("CumSum", ["x", "a"], ["y"])], {"x": x, "a": one(1)}, {"y": np.cumsum(x, 1)}, 14)
+    case("Trilu_14", [node("Trilu", ["x", "k"], ["y"])], {"x": x, "k": one(1)}, {"y": np.triu(x, 1)}, 14)
+    grid = random(2, 3, 4, 2) * 0.7
+    case("GridSample_20", [node("GridSample", ["x", "g"], ["y"])], {"x": random(2, 3, 5, 6), "g": grid.astype(np.float32)}, None, 20, tolerance=1e-5)
+    boxes = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 10, 1, 11]]], np.float32)
+    case("NonMaxSuppression_11", [node("NonMaxSuppression", ["b", "s", "m", "o"], ["y"])],
+         {"b": boxes, "s": np.array([[[0.9, 0.8, 0.7]]], np.float32), "m": one(3), "o": one(0.5, np.float32)}, {"y": np.array([[0, 0, 0], [0, 0, 2]])}, 11)
+    case("If_16", [node("If", ["c"], ["y"], then_branch=helper.make_graph([node("Neg", ["x"], ["t"])], "t", [], [helper.make_tensor_value_info("t", 1, None)]),
+                        else_branch=helper.make_graph([node("Abs", ["x"], ["e"])], "e", [], [helper.make_tensor_value_info("e", 1, None)]))],
+         {"c": one(True, bool), "x": x}, {"y": -x}, 16)
+
+
+def add_sparse():
+    x, values = random(3, 4), np.array([1.5, -2, 4], np.float32)
+    dense = np.zeros((3, 4), np.float32)
+    dense.reshape(-1)[[1, 6, 11]] = values
+    for form, indices in (("flat", [1, 6, 11]), ("coordinates", [[0, 1], [1, 2], [2, 3]])):
+        sparse = helper.make_sparse_tensor(numpy_helper.from_array(values, ""), numpy_helper.from_array(np.array(indices, np.int64)), [3, 4])
+        case(f"Constant_sparse_{form}", [helper.make_node("Constant", [], ["c"], sparse_value=sparse), helper.make_node("Add", ["x", "c"], ["y"])], {"x": x}, {"y": x + dense}, 13)
 
 
 def add_old_versions():
@@ -485,6 +541,16 @@ def gradient_models():
                        n("Transpose", ["c"], ["d"]), n("Expand", ["d", "wide"], ["e"]), n("Exp", ["e"], ["y"])]  # fmt: skip
     yield "gather", [n("Gather", ["x", "rows"], ["a"], axis=0), n("Gather", ["x", "columns"], ["b"], axis=1), n("GatherElements", ["x", "pick"], ["c"], axis=1),
                      n("ReduceSum", ["a"], ["d"]), n("ReduceSumSquare", ["b"], ["e"]), n("Mul", ["d", "e"], ["f"]), n("Mul", ["f", "c"], ["y"])]  # fmt: skip
+    def reshape(to):
+        return [n("Reshape", ["x", "x_" + to], ["a"]), n("Reshape", ["w", "w_" + to], ["b"])]
+
+    yield "conv", [*reshape("conv"), n("Conv", ["a", "b"], ["p"], strides=[2], pads=[1, 2]), n("Tanh", ["p"], ["y"])]
+    yield "conv_groups", [*reshape("groups"), n("Conv", ["a", "b"], ["p"], group=2, dilations=[2], pads=[2, 0]), n("Tanh", ["p"], ["y"])]
+    yield "conv_2d", [*reshape("2d"), n("Conv", ["a", "b"], ["p"], strides=[1, 3], pads=[1, 0, 0, 1]), n("Tanh", ["p"], ["y"])]
+    yield "max_pool", [*reshape("2d")[:1], n("MaxPool", ["a"], ["p"], kernel_shape=[2, 3], pads=[1, 1, 0, 1], strides=[1, 2]), n("Mul", ["p", "p"], ["y"])]
+    yield "average_pool", [*reshape("2d")[:1], n("AveragePool", ["a"], ["p"], kernel_shape=[2, 2], pads=[1, 0, 0, 1], strides=[2, 1]), n("Exp", ["p"], ["y"])]
+    yield "gather_nd", [n("GatherND", ["x", "places"], ["a"]), n("Exp", ["a"], ["y"])]
+    yield "scatter", [n("ScatterND", ["x", "places", "three_numbers"], ["a"], reduction="add"), n("ScatterElements", ["a", "pick", "w_part"], ["b"], axis=1, reduction="add"), n("Exp", ["b"], ["y"])]
     yield "choose", [n("Max", ["x", "half"], ["a"]), n("Min", ["a", "one"], ["b"]), n("Greater", ["x", "half"], ["c"]), n("Where", ["c", "b", "x"], ["d"]), n("Pow", ["d", "three"], ["e"]), n("Div", ["e", "one_more"], ["y"])]
     yield "cumulative", [n("CumSum", ["x", "axis0"], ["a"], reverse=1, exclusive=1), n("Mul", ["a", "x"], ["y"])]
     yield "convert", [n("Cast", ["x"], ["a"], to=TensorProto.FLOAT), n("Cast", ["a"], ["b"], to=TensorProto.DOUBLE), n("Floor", ["b"], ["c"]), n("Add", ["b", "c"], ["d"]), n("Mul", ["d", "x"], ["y"])]
@@ -496,6 +562,9 @@ def check_gradients(bin_dir, pattern):
                  "s34": np.array([3, 2, 2], np.int64), "from": np.array([5, 0], np.int64), "to": np.array([-100, 3], np.int64), "axes": np.array([0, 1], np.int64), "steps": np.array([-2, 1], np.int64),
                  "pads": np.array([0, 1, 0, -1], np.int64), "wide": np.array([2, 3, 3], np.int64), "rows": np.array([[2, 0], [-1, 2]], np.int64), "columns": np.array([1, 1, -4], np.int64),
                  "pick": np.array([[0, -1], [1, 1], [3, 0]], np.int64)}  # fmt: skip
+    constants |= {"x_conv": np.array([1, 2, 6], np.int64), "w_conv": np.array([5, 2, 2], np.int64), "x_groups": np.array([1, 2, 6], np.int64), "w_groups": np.array([10, 1, 2], np.int64),
+                  "x_2d": np.array([1, 1, 3, 4], np.int64), "w_2d": np.array([5, 1, 2, 2], np.int64), "places": np.array([[0, 1], [-1, -2], [0, 1]], np.int64),
+                  "three_numbers": np.array([0.5, 1, 2]), "w_part": random(3, 2, dtype=f64)}  # fmt: skip
     failures, count, step = [], 0, 1e-5
     values = {"x": random(3, 4, dtype=f64), "w": random(4, 5, dtype=f64)}
     for name, nodes in gradient_models():
@@ -539,7 +608,7 @@ def check_gradients(bin_dir, pattern):
 
 def main():
     bin_dir, pattern = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    for add in (add_pools, add_regions, add_sampling, add_scans, add_recurrent, add_attention, add_old_versions):
+    for add in (add_pools, add_regions, add_sampling, add_scans, add_recurrent, add_attention, add_unknown_lengths, add_sparse, add_old_versions):
         add()
     failures, count = check_gradients(bin_dir, pattern)
     failed = len({line.split(":")[0] for line in failures})

@@ -143,3 +143,19 @@ func.func @loop(%x: tensor<64xf32>, %n: tensor<i64>, %go: tensor<i1>) -> (tensor
   // CHECK: host.places = [#host.place<output[0], {{.*}}, #host.place<output[1]
   return %p, %q : tensor<64xf32>, tensor<64xf32>
 }
+
+// A size that data says is checked after the value is computed: the value is not written to the caller's buffer, which may be smaller.
+// CHECK-LABEL: func.func @checked_after
+!n = tensor<?xf32, #prim.dims<affine_map<()[s0, s1] -> (s0)>>>
+func.func @checked_after(%x: tensor<4xf32>) -> tensor<3xf32> attributes {prim.symbols = [#prim.symbol<"n", 0, 10, 1>, #prim.symbol<"guard", 3, 3, 1>]} {
+  %count = host.launch @count(%x) symbols [] tasks #one grain #one : (tensor<4xf32>) -> tensor<i64>
+  prim.bind_symbol %count to 0 : tensor<i64>
+  // CHECK: host.launch @a
+  // CHECK-NOT: output[0]
+  %a = host.launch @a(%x) symbols [0] tasks #one grain #one : (tensor<4xf32>) -> !n
+  // CHECK: prim.bind_symbol
+  prim.bind_symbol %count to 1 {message = "dim 0 is not 3"} : tensor<i64>
+  %r = prim.reshape %a : !n -> tensor<3xf32>
+  // CHECK: host.copy %{{.*}}output[0]
+  return %r : tensor<3xf32>
+}

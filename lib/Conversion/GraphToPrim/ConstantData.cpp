@@ -54,7 +54,24 @@ std::optional<SmallVector<double>> tc::readFloats(TypedAttr value) {
   return result;
 }
 
+/// The listed elements put into zeros: folded where it is worth it, as the result of any op is.
+static Value makeSparse(PrimBuilder &b, graph::SparseAttr sparse) {
+  auto type = sparse.getType();
+  Value values = makeConstant(b, sparse.getValues()), indices = makeConstant(b, sparse.getIndices());
+  if (!values || !indices)
+    return {};
+  Sizes sizes = b.sizes(type.getShape()), flat{b.size(type.getNumElements())};
+  bool isFlat = b.rankOf(indices) == 1;
+  if (isFlat)
+    indices = b.unsqueeze(indices, 1);
+  Value zeros = b.splat(type.getElementType(), isFlat ? flat : sizes, 0);
+  Value dense = prim::ScatterNDOp::create(b, zeros.getType(), zeros, indices, values, prim::ReduceKindAttr());
+  return b.reshape(dense, sizes);
+}
+
 Value tc::makeConstant(PrimBuilder &b, TypedAttr value) {
+  if (auto sparse = dyn_cast<graph::SparseAttr>(value))
+    return makeSparse(b, sparse);
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (auto data = dyn_cast<base::DataAttr>(value); data && type && isa<base::StringType>(type.getElementType())) {
     FailureOr<SmallVector<StringRef>> texts = base::getStrings(data);

@@ -24,7 +24,7 @@ class PrimBuilder;
 std::optional<llvm::SmallVector<int64_t>> readInts(mlir::TypedAttr value);
 /// Elements of a float constant of at most 4096 elements.
 std::optional<llvm::SmallVector<double>> readFloats(mlir::TypedAttr value);
-/// prim.constant in its canonical form; null for what is no constant of numbers.
+/// prim.constant in its canonical form, a scatter for #graph.sparse; null for what is no constant of numbers.
 mlir::Value makeConstant(PrimBuilder &b, mlir::TypedAttr value);
 /// The same, with an error.
 mlir::FailureOr<mlir::Value> makeConstant(NodeContext &ctx, mlir::TypedAttr value);

@@ -149,7 +149,8 @@ Value Converter::refine(Value v, Type declared) {
       auto symbol = dyn_cast<AffineSymbolExpr>(e);
       ofData |= symbol && symbol.getPosition() >= inputSymbols;
     });
-    if (ofData && !known.isDynamicDim(i)) {
+    // ONNX's inference says 0 where it adds sizes that it does not know.
+    if (ofData && !known.isDynamicDim(i) && known.getDimSize(i) > 0) {
       builder.guard(builder.sizeValue(size), known.getDimSize(i),
                     "node \"" + graph::getNodeName(builder.getLoc()) + "\": dim " + Twine(i) +
                         " of its result is not " + Twine(known.getDimSize(i)) + ", as the model declares");

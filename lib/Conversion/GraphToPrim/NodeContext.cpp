@@ -279,6 +279,14 @@ FailureOr<Value> NodeContext::castSizes(Value v, SizesRef sizes) {
   return b.reshape(v, sizes);
 }
 
+FailureOr<Value> NodeContext::scalar(Value v, const Twine &what) {
+  Sizes ones(b.rankOf(v), b.size(1));
+  if (llvm::any_of(getSizes(v), [](AffineExpr size) { return getConstantSize(size).value_or(1) != 1; }))
+    return invalid(what + " must be a scalar, but is " + describe(v));
+  FailureOr<Value> one = castSizes(v, ones);
+  return failed(one) ? FailureOr<Value>(failure()) : b.reshape(*one, {});
+}
+
 FailureOr<Value> NodeContext::broadcastOnto(Value v, SizesRef sizes) {
   Sizes have = getSizes(v);
   if (have.size() > sizes.size())

@@ -131,6 +131,8 @@ public:
   }
   /// States that `v` has `sizes` (same rank): where they are not provably equal, by guards and a reshape.
   mlir::FailureOr<mlir::Value> castSizes(mlir::Value v, SizesRef sizes);
+  /// The element of a tensor that has one, 0-D; sizes that are not known to be 1 get a guard.
+  mlir::FailureOr<mlir::Value> scalar(mlir::Value v, const llvm::Twine &what);
   /// Broadcasts `v`, aligned on the right, to `sizes`, which it must not enlarge.
   mlir::FailureOr<mlir::Value> broadcastOnto(mlir::Value v, SizesRef sizes);
   /// A reshape that the operator's definition asks for: sizes that are not provably as many elements get a guard.

@@ -116,31 +116,30 @@ FailureOr<Value> tc::emitConv(NodeContext &ctx, Value x, Value w, Value bias) {
   if (rank < 3 || b.rankOf(w) != rank || b.elementOf(x) != b.elementOf(w))
     return ctx.invalid("operands must be [N, C, ..] and [O, C / group, ..] of one element type, but are " +
                        describe(x) + " and " + describe(w));
+  FailureOr<SmallVector<int64_t>> readSizes = readKernel(ctx, w);
+  if (failed(readSizes))
+    return failure();
+  SmallVector<int64_t> kernel = *readSizes;
   Sizes in = getSizes(x), filter = getSizes(w);
-  SmallVector<int64_t> kernel;
-  for (AffineExpr size : llvm::drop_begin(filter, 2)) {
-    if (!getConstantSize(size))
-      return ctx.unsupported("with a filter of unknown size is not supported");
-    kernel.push_back(*getConstantSize(size));
-  }
   auto inputs = getConstantSize(in[1]), perGroup = getConstantSize(filter[1]), outputs = getConstantSize(filter[0]);
   if (groups < 1 || (inputs && perGroup && *inputs != *perGroup * groups) || (outputs && *outputs % groups != 0))
     return ctx.invalid("group " + Twine(groups) + " does not fit the operands " + describe(x) + " and " + describe(w));
   if (failed(ctx.requireEqual(in[1], filter[1] * groups, "the filter's channels, times group, in dim 1")))
     return failure();
-  if (auto given = ctx.getInts("kernel_shape"); given && *given != kernel)
-    return ctx.invalid("kernel_shape differs from the filter " + describe(w));
   FailureOr<Window> window = readWindow(ctx, kernel, SizesRef(in).drop_front(2));
   if (failed(window))
     return failure();
-  for (size_t i = 0; i < kernel.size(); ++i)
-    if (auto size = getConstantSize(in[i + 2]);
-        size && *size + window->padLow[i] + window->padHigh[i] < window->dilations[i] * (kernel[i] - 1) + 1)
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    AffineExpr padded = in[i + 2] + window->low(b, i) + window->high(b, i);
+    auto rest = getConstantSize(simplifySize(padded - window->dilations[i] * (kernel[i] - 1)));
+    if (rest && *rest < 1)
       return ctx.invalid("the filter " + describe(w) + " is larger than the padded operand " + describe(x));
+  }
   SmallVector<int64_t> filterLast;
   for (int64_t i = 2; i < rank; ++i)
     filterLast.push_back(i);
   filterLast.append({1, 0});
+  x = emitPads(b, x, *window, b.scalar(b.elementOf(x), 0));
   Value result = ConvOp::create(b, b.transpose(x, toChannelsLast(rank)), b.transpose(w, filterLast), window->strides,
                                 window->dilations, window->padLow, window->padHigh, groups);
   if (bias) {
@@ -167,13 +166,11 @@ LogicalResult convTranspose(NodeContext &ctx) {
   if (rank < 3 || b.rankOf(w) != rank || b.elementOf(x) != b.elementOf(w))
     return ctx.invalid("operands must be [N, C, ..] and [C, O / group, ..] of one element type, but are " +
                        describe(x) + " and " + describe(w));
+  FailureOr<SmallVector<int64_t>> readSizes = readKernel(ctx, w);
+  if (failed(readSizes))
+    return failure();
+  SmallVector<int64_t> kernel = *readSizes;
   Sizes in = getSizes(x), filter = getSizes(w);
-  SmallVector<int64_t> kernel;
-  for (AffineExpr size : llvm::drop_begin(filter, 2)) {
-    if (!getConstantSize(size))
-      return ctx.unsupported("with a filter of unknown size is not supported");
-    kernel.push_back(*getConstantSize(size));
-  }
   auto inputs = getConstantSize(in[1]), filterInputs = getConstantSize(filter[0]),
        perGroup = getConstantSize(filter[1]);
   if (!filterInputs || !perGroup)
@@ -197,12 +194,23 @@ LogicalResult convTranspose(NodeContext &ctx) {
     outputShape->erase(outputShape->begin(), outputShape->begin() + 2);
   if (outputShape && int64_t(outputShape->size()) != spatial)
     return ctx.invalid("output_shape must have one entry for each spatial dim");
+  SmallVector<std::pair<AffineExpr, AffineExpr>> cropped; // what pads that are expressions take off; empty: nothing
   if (outputShape || autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER") {
     for (int64_t i = 0; i < spatial; ++i) {
       auto size = getConstantSize(in[i + 2]);
-      if (outputShape && !size)
-        return ctx.unsupported("with output_shape and sizes that are not known at compile time is not supported");
       int64_t full = dilations[i] * (kernel[i] - 1) + 1 + extra[i] - strides[i]; // beyond size * stride
+      if (outputShape && !size) {
+        // As below, for a size that only the run knows.
+        AffineExpr reach = simplifySize(in[i + 2] * strides[i] + (full - (*outputShape)[i])), shared = reach;
+        if (b.bounds(reach).first < 0)
+          shared = b.bindSymbol("pads", b.binary<MaxOp>(b.sizeValue(reach), 0));
+        AffineExpr small = simplifySize(shared.floorDiv(2)), large = simplifySize(shared - small);
+        AffineExpr low = autoPad == "SAME_UPPER" ? small : large;
+        cropped.resize(spatial, {b.size(0), b.size(0)});
+        cropped[i] = {low, simplifySize(reach - low)};
+        pads[i] = pads[i + spatial] = 0;
+        continue;
+      }
       int64_t total = outputShape ? *size * strides[i] + full - (*outputShape)[i] : std::max<int64_t>(full, 0);
       // A result larger than the products reach is filled up at its end.
       int64_t shared = std::max<int64_t>(total, 0), small = shared / 2, large = shared - small;
@@ -233,6 +241,16 @@ LogicalResult convTranspose(NodeContext &ctx) {
   if (strided) {
     Value zeros = b.pad(b.reshape(x, split), b.scalar(b.elementOf(x), 0), Sizes(split.size(), b.size(0)), spread);
     x = b.reshape(zeros, joined);
+  }
+  if (!cropped.empty()) { // all pads around the operand itself
+    Sizes low(rank, b.size(0)), padded = getSizes(x);
+    for (int64_t i = 0; i < spatial; ++i) {
+      low[i + 1] = simplifySize(padLow[i] - cropped[i].first);
+      padded[i + 1] = simplifySize(padded[i + 1] + padLow[i] + padHigh[i] - cropped[i].first - cropped[i].second);
+    }
+    x = b.pad(x, b.scalar(b.elementOf(x), 0), low, padded);
+    padLow.assign(spatial, 0);
+    padHigh.assign(spatial, 0);
   }
   // [C, O / g, K..] -> [K.., C / g, O], flipped along K.
   Sizes wide{b.size(groups), b.size(*filterInputs / groups), b.size(*perGroup)};

@@ -15,10 +15,9 @@ namespace {
 
 /// One 0-D bool of a tensor with one element.
 FailureOr<Value> scalarCondition(NodeContext &ctx, Value v) {
-  auto type = ctx.b.typeOf(v);
-  if (!type.getElementType().isInteger(1) || !type.hasStaticShape() || type.getNumElements() != 1)
+  if (!ctx.b.elementOf(v).isInteger(1))
     return ctx.invalid("the condition must be a bool scalar, but is " + describe(v));
-  return ctx.b.reshape(v, {});
+  return ctx.scalar(v, "the condition");
 }
 
 /// A new symbol that control flow binds.
@@ -105,10 +104,12 @@ LogicalResult loop(NodeContext &ctx) {
   Type i64 = b.getI64Type();
   Value maxTrips = b.scalar(i64, 0x1p63), condition = b.scalar(b.getI1Type(), 1);
   if (Value m = ctx.operand(0)) {
-    auto type = b.typeOf(m);
-    if (!type.getElementType().isInteger(64) || !type.hasStaticShape() || type.getNumElements() != 1)
+    if (!b.elementOf(m).isInteger(64))
       return ctx.invalid("the trip count must be an i64 scalar, but is " + describe(m));
-    maxTrips = b.reshape(m, {});
+    FailureOr<Value> given = ctx.scalar(m, "the trip count");
+    if (failed(given))
+      return failure();
+    maxTrips = *given;
   }
   if (Value c = ctx.operand(1)) {
     FailureOr<Value> scalar = scalarCondition(ctx, c);
@@ -248,6 +249,7 @@ FailureOr<SmallVector<Value>> emitScan(NodeContext &ctx, const ScanLoop &scan) {
   Type i64 = b.getI64Type(), i1 = b.getI1Type();
   int64_t stateCount = scan.states.size(), outputCount = scan.outputDirections.size();
   Region &body = ctx.newRegion();
+  SmallVector<int64_t> binds;
   SmallVector<Value> starts(scan.states);
   SmallVector<Type> types(ValueRange(scan.states).getTypes());
   {
@@ -283,22 +285,36 @@ FailureOr<SmallVector<Value>> emitScan(NodeContext &ctx, const ScanLoop &scan) {
     }
     for (int64_t i = 0; i < outputCount; ++i) {
       Value element = b.unsqueeze((*values)[stateCount + i], 0);
-      Sizes sizes = getSizes(element);
-      if (llvm::any_of(sizes, [&](AffineExpr size) { return dependsOnSymbolsFrom(size, outerSymbols); }))
-        return ctx.unsupported("with a scan result whose elements' sizes depend on data is not supported");
+      // A size that is known only inside the loop is 0 before the first iteration, then that of all elements.
+      Sizes sizes = getSizes(element), empty, same;
       sizes[0] = scan.length;
+      empty = same = sizes;
+      Value first = b.compare(CompareKind::EQ, step, 0);
+      for (auto [d, size] : llvm::drop_begin(llvm::enumerate(sizes))) {
+        if (!dependsOnSymbolsFrom(size, outerSymbols))
+          continue;
+        empty[d] = b.size(0);
+        size = addBoundSymbol(b, "scan", binds);
+        Value equal = b.compare(CompareKind::EQ, b.sizeValue(size), b.sizeValue(same[d]));
+        b.guard(b.binary<OrOp>(first, equal), 1,
+                "node \"" + ctx.node().getNodeName() + "\": Scan needs elements of equal sizes in each iteration");
+      }
       Value all = block->addArgument(makeType(b.elementOf(element), sizes), b.getLoc());
+      types.push_back(all.getType());
+      starts.push_back({});
+      {
+        OpBuilder::InsertionGuard outside(b);
+        b.setInsertionPointToEnd(before);
+        starts.back() = b.splat(b.elementOf(element), empty, 0);
+      }
+      all = b.pad(all, b.scalar(b.elementOf(element), 0), Sizes(sizes.size(), b.size(0)), same);
       Value at = b.reshape(scan.outputDirections[i] ? mirrored : step, {b.size(1), b.size(1)});
       results.push_back(ScatterNDOp::create(b, all.getType(), all, at, element, ReduceKindAttr()));
-      types.push_back(all.getType());
-      OpBuilder::InsertionGuard outside(b);
-      b.setInsertionPointToEnd(before);
-      starts.push_back(b.splat(b.elementOf(element), sizes, 0));
     }
     prim::YieldOp::create(b, results);
   }
   auto op = prim::WhileOp::create(b, types, scan.trips ? scan.trips : b.sizeValue(scan.length), b.scalar(i1, 1), starts,
-                                  ArrayRef<int64_t>{});
+                                  binds);
   op.getBody().takeBody(body);
   return SmallVector<Value>(op.getResults());
 }

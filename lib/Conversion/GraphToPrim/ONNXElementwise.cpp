@@ -190,10 +190,12 @@ LogicalResult clip(NodeContext &ctx) {
   }
   for (size_t i : {1, 2})
     if (Value bound = ctx.operand(i)) {
-      auto type = ctx.b.typeOf(bound);
-      if (type.getElementType() != ctx.b.elementOf(x) || !type.hasStaticShape() || type.getNumElements() != 1)
+      if (ctx.b.elementOf(bound) != ctx.b.elementOf(x))
         return ctx.invalid("bound " + describe(bound) + " is not a scalar of the operand's element type");
-      bound = ctx.b.broadcastTo(ctx.b.reshape(bound, {}), getSizes(x));
+      FailureOr<Value> one = ctx.scalar(bound, "a bound");
+      if (failed(one))
+        return failure();
+      bound = ctx.b.broadcastTo(*one, getSizes(x));
       x = i == 1 ? ctx.b.max(x, bound) : ctx.b.min(x, bound);
     }
   return ctx.result(x);

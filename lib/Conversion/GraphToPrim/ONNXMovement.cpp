@@ -610,10 +610,12 @@ LogicalResult tile(NodeContext &ctx) {
     Type i64 = b.getI64Type();
     Value axis = ctx.operand(2);
     for (Value *v : {&counts, &axis}) {
-      auto type = *v ? b.typeOf(*v) : RankedTensorType();
-      if (!type || !type.hasStaticShape() || type.getNumElements() != 1 || in.empty())
+      if (!*v || in.empty())
         return ctx.invalid("needs an operand with a dim, and tiles and axis of one element each");
-      *v = b.broadcastTo(b.reshape(b.convert(*v, i64), {}), {b.size(in.size())});
+      FailureOr<Value> one = ctx.scalar(*v, "tiles and axis");
+      if (failed(one))
+        return failure();
+      *v = b.broadcastTo(b.convert(*one, i64), {b.size(in.size())});
     }
     axis = b.select(b.compare(CompareKind::LT, axis, 0), b.binary<AddOp>(axis, double(in.size())), axis);
     Value isAxis = b.compare(CompareKind::EQ, b.iota(i64, getSizes(axis), 0), axis);
@@ -685,10 +687,9 @@ FailureOr<Value> padValue(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Type type = b.elementOf(ctx.operand(0));
   Value value = ctx.has(2) ? ctx.operand(2) : b.scalar(type, 0);
-  auto given = b.typeOf(value);
-  if (!given.hasStaticShape() || given.getNumElements() != 1 || given.getElementType() != type)
+  if (b.elementOf(value) != type)
     return ctx.invalid("the pad value must be a scalar of the operand's element type");
-  return b.reshape(value, {});
+  return ctx.scalar(value, "the pad value");
 }
 
 LogicalResult pad(NodeContext &ctx) {

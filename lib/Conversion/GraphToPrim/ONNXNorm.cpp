@@ -102,10 +102,10 @@ LogicalResult batchNorm(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value x = ctx.operand(0);
   int64_t rank = b.rankOf(x);
-  bool training = ctx.opset() >= 14 ? ctx.getInt("training_mode", 0) : ctx.opset() < 7 && !ctx.getInt("is_test", 0);
-  // From opset 7 to 13 a node in training has more results than Y.
+  // Before opset 14 a node in training has more results than Y.
+  bool training = ctx.getInt("training_mode", 0);
   for (size_t i = 1; i < 5; ++i)
-    training |= ctx.opset() >= 7 && ctx.opset() < 14 && ctx.isResultUsed(i);
+    training |= ctx.opset() < 14 && !ctx.getInt("is_test", 0) && ctx.isResultUsed(i);
   // Statistics are per channel; before opset 9 also, with spatial 0, per element of what follows N.
   bool perChannel = ctx.getInt("spatial", 1);
   if (rank < 2 || !b.isFloat(x))

@@ -7,6 +7,9 @@
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
 
+#include <cmath>
+#include <limits>
+
 using namespace mlir;
 using namespace tc;
 using namespace tc::prim;
@@ -33,7 +36,8 @@ FailureOr<Pool> readPool(NodeContext &ctx) {
   Pool pool{*window, {}};
   for (size_t i = 0; i < spatial.size(); ++i) {
     int64_t extent = window->dilations[i] * ((*kernel)[i] - 1) + 1, stride = window->strides[i];
-    AffineExpr span = simplifySize(spatial[i] + (window->padLow[i] + window->padHigh[i] - extent));
+    AffineExpr low = window->low(ctx.b, i), high = window->high(ctx.b, i);
+    AffineExpr span = simplifySize(spatial[i] + low + high - extent);
     if (auto known = getConstantSize(span); known && *known < 0)
       return ctx.invalid("the kernel is larger than dim " + Twine(i + 2) + " of the padded operand " + describe(x));
     AffineExpr size = simplifySize(span.floorDiv(stride) + 1);
@@ -42,19 +46,27 @@ FailureOr<Pool> readPool(NodeContext &ctx) {
       // is always the smaller one, the size at run time decides.
       PrimBuilder &b = ctx.b;
       AffineExpr reaching = simplifySize(span.ceilDiv(stride) + 1);
-      AffineExpr starting = simplifySize((spatial[i] + window->padLow[i]).ceilDiv(stride));
-      int64_t rest = extent - window->padHigh[i];
-      auto x = getConstantSize(reaching), y = getConstantSize(starting);
+      AffineExpr starting = simplifySize((spatial[i] + low).ceilDiv(stride));
+      auto rest = getConstantSize(simplifySize(extent - high)), x = getConstantSize(reaching),
+           y = getConstantSize(starting);
       if (x && y)
         size = b.size(std::min(*x, *y));
-      else if (rest >= stride || rest <= 1)
-        size = rest >= stride ? reaching : starting;
+      else if (rest && (*rest >= stride || *rest <= 1))
+        size = *rest >= stride ? reaching : starting;
       else
         size = b.bindSymbol("pool", b.min(b.sizeValue(reaching), b.sizeValue(starting)));
     }
     pool.sizes.push_back(size);
   }
   return pool;
+}
+
+/// The smallest value of a type, as a 0-D tensor.
+Value lowest(PrimBuilder &b, Type type) {
+  auto integer = dyn_cast<IntegerType>(type);
+  if (!integer)
+    return b.scalar(type, -std::numeric_limits<double>::infinity());
+  return b.scalar(type, integer.isUnsigned() ? 0 : -std::ldexp(1.0, int(integer.getWidth()) - 1));
 }
 
 Value windowReduce(NodeContext &ctx, ReduceKind kind, Value v, const Pool &pool, ArrayRef<int64_t> padLow) {
@@ -69,8 +81,8 @@ Value windowReduce(NodeContext &ctx, ReduceKind kind, Value v, const Pool &pool,
 /// the nearest one of their window that is inside.
 Value placeInside(PrimBuilder &b, const Window &window, size_t i, AffineExpr size, Value t, Value k) {
   double dilation = double(window.dilations[i]);
-  Value start = b.binary<SubOp>(b.binary<MulOp>(t, double(window.strides[i])), double(window.padLow[i]));
-  Value extent = b.broadcastTo(b.sizeValue(size), getSizes(t));
+  auto wide = [&](AffineExpr e) { return b.broadcastTo(b.sizeValue(e), getSizes(t)); };
+  Value start = b.sub(b.binary<MulOp>(t, double(window.strides[i])), wide(window.low(b, i))), extent = wide(size);
   Value missing = b.binary<MaxOp>(b.sub(b.splatLike(start, dilation - 1), start), 0);
   Value first = b.binary<DivOp>(missing, dilation);
   Value last = b.binary<DivOp>(b.binary<SubOp>(b.sub(extent, start), 1), dilation);
@@ -126,7 +138,9 @@ LogicalResult maxPool(NodeContext &ctx) {
   int64_t rank = ctx.b.rankOf(ctx.operand(0));
   if (ctx.isResultUsed(1))
     (void)ctx.set(1, indicesOfMax(ctx, *pool));
-  Value x = ctx.b.transpose(ctx.operand(0), toChannelsLast(rank));
+  Value x = ctx.operand(0);
+  x = emitPads(ctx.b, x, pool->window, lowest(ctx.b, ctx.b.elementOf(x)));
+  x = ctx.b.transpose(x, toChannelsLast(rank));
   Value result = windowReduce(ctx, ReduceKind::Max, x, *pool, pool->window.padLow);
   return ctx.result(ctx.b.transpose(result, toChannelsFirst(rank)));
 }
@@ -179,13 +193,14 @@ LogicalResult averagePool(NodeContext &ctx) {
     return failure();
   int64_t rank = b.rankOf(ctx.operand(0)), volume = 1;
   const Window &window = pool->window;
-  Value x = b.transpose(ctx.operand(0), toChannelsLast(rank));
-  Type type = b.elementOf(x), accumulator = b.accumulatorOf(type);
+  Type type = b.elementOf(ctx.operand(0)), accumulator = b.accumulatorOf(type);
+  Value x = emitPads(b, ctx.operand(0), window, b.scalar(type, 0));
+  x = b.transpose(x, toChannelsLast(rank));
   Value sum = windowReduce(ctx, ReduceKind::Sum, b.convert(x, accumulator), *pool, window.padLow);
   bool padded = false, countPads = ctx.getInt("count_include_pad", 0);
   for (size_t i = 0; i < window.kernel.size(); ++i) {
     volume *= window.kernel[i];
-    padded |= window.padLow[i] != 0 || window.padHigh[i] != 0;
+    padded |= getConstantSize(window.low(b, i)) != 0 || getConstantSize(window.high(b, i)) != 0;
   }
   bool ceil = ctx.getInt("ceil_mode", 0);
   Value divisor;
@@ -194,15 +209,18 @@ LogicalResult averagePool(NodeContext &ctx) {
   } else {
     // How many elements each window has: the same pool over ones. With count_include_pad, pads count, but not what lies
     // beyond them where ceil_mode reaches out.
-    Sizes ones = getSizes(x);
-    ones.front() = ones.back() = b.size(1);
+    Sizes ones = getSizes(ctx.operand(0));
+    ones[0] = ones[1] = b.size(1);
     SmallVector<int64_t> padLow = window.padLow;
     if (countPads)
       for (size_t i = 0; i < padLow.size(); ++i) {
-        ones[i + 1] = simplifySize(ones[i + 1] + (padLow[i] + window.padHigh[i]));
+        ones[i + 2] = simplifySize(ones[i + 2] + window.low(b, i) + window.high(b, i));
         padLow[i] = 0;
       }
-    Value count = windowReduce(ctx, ReduceKind::Sum, b.splat(accumulator, ones, 1), *pool, padLow);
+    Value elements = b.splat(accumulator, ones, 1);
+    if (!countPads)
+      elements = emitPads(b, elements, window, b.scalar(accumulator, 0));
+    Value count = windowReduce(ctx, ReduceKind::Sum, b.transpose(elements, toChannelsLast(rank)), *pool, padLow);
     divisor = b.broadcastTo(count, getSizes(sum));
   }
   return ctx.result(b.transpose(b.convert(b.div(sum, divisor), type), toChannelsFirst(rank)));
@@ -227,7 +245,8 @@ LogicalResult lpPool(NodeContext &ctx) {
     return failure();
   Type type = b.elementOf(ctx.operand(0));
   int64_t rank = b.rankOf(ctx.operand(0));
-  Value x = b.convert(b.transpose(ctx.operand(0), toChannelsLast(rank)), b.accumulatorOf(type));
+  Value x = emitPads(b, ctx.operand(0), pool->window, b.scalar(type, 0));
+  x = b.convert(b.transpose(x, toChannelsLast(rank)), b.accumulatorOf(type));
   Value sum = windowReduce(ctx, ReduceKind::Sum, power(b, x, normOf(ctx)), *pool, pool->window.padLow);
   return ctx.result(b.transpose(b.convert(root(b, sum, normOf(ctx)), type), toChannelsFirst(rank)));
 }

@@ -207,10 +207,7 @@ FailureOr<Value> scalarOperand(NodeContext &ctx, size_t i, Type type, double oth
   PrimBuilder &b = ctx.b;
   if (!ctx.has(i))
     return b.scalar(type, otherwise);
-  auto given = b.typeOf(ctx.operand(i));
-  if (!given.hasStaticShape() || given.getNumElements() != 1)
-    return ctx.invalid("operand " + Twine(i) + " must be a scalar, but is " + describe(ctx.operand(i)));
-  return b.convert(b.reshape(ctx.operand(i), {}), type);
+  return ctx.scalar(b.convert(ctx.operand(i), type), "operand " + Twine(i));
 }
 
 /// In training an element is dropped with probability `ratio`; what is left is scaled by 1 / (1 - ratio). Whether it is

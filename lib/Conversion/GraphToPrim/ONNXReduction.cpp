@@ -150,10 +150,12 @@ NodeHandler cumulate(ReduceKind kind) {
       return ScanOp::create(b, v.getType(), kind, v, axis, ctx.getInt("exclusive", 0) != 0,
                             ctx.getInt("reverse", 0) != 0);
     };
-    auto type = b.typeOf(ctx.operand(1));
-    if (!type.hasStaticShape() || type.getNumElements() != 1 || !isa<IntegerType>(type.getElementType()))
+    if (!isa<IntegerType>(b.elementOf(ctx.operand(1))))
       return ctx.invalid("axis must be one integer, but is " + describe(ctx.operand(1)));
-    if (std::optional<SmallVector<int64_t>> given = ctx.constantInts(ctx.operand(1))) {
+    FailureOr<Value> one = ctx.scalar(ctx.operand(1), "axis");
+    if (failed(one))
+      return failure();
+    if (std::optional<SmallVector<int64_t>> given = ctx.constantInts(*one)) {
       FailureOr<int64_t> axis = ctx.axis(given->front(), b.rankOf(x));
       return failed(axis) ? failure() : ctx.result(along(x, *axis));
     }
@@ -162,7 +164,7 @@ NodeHandler cumulate(ReduceKind kind) {
     if (sizes.empty())
       return ctx.invalid("has no axis to go along, as its operand is " + describe(x));
     Value extents = b.sizesValue(sizes), dims = b.iota(b.getI64Type(), getSizes(extents), 0);
-    Value axis = b.reshape(b.convert(ctx.operand(1), b.getI64Type()), {});
+    Value axis = b.convert(*one, b.getI64Type());
     axis = b.select(b.compare(CompareKind::LT, axis, 0), b.binary<AddOp>(axis, b.rankOf(x)), axis);
     axis = b.broadcastTo(axis, getSizes(dims));
     for (CompareKind part : {CompareKind::LT, CompareKind::EQ, CompareKind::GT}) {

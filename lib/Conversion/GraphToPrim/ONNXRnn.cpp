@@ -109,12 +109,27 @@ NodeHandler recurrent(RnnKind kind) {
     Sizes sizesW = getSizes(w), sizesR = getSizes(r);
     auto directions = getConstantSize(sizesW[0]), gateSize = getConstantSize(sizesW[1]),
          hiddenSize = getConstantSize(sizesR[2]);
-    if (!directions || !gateSize || !hiddenSize)
-      return ctx.unsupported("with weights of unknown size is not supported");
     std::string direction = StringRef(ctx.getString("direction", "forward")).lower();
     if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
       return ctx.invalid("direction is \"" + direction + "\"; it may be forward, reverse or bidirectional");
-    int64_t h = *hiddenSize, d = direction == "bidirectional" ? 2 : 1;
+    int64_t d = direction == "bidirectional" ? 2 : 1;
+    if (!hiddenSize && ctx.hasAttr("hidden_size"))
+      hiddenSize = ctx.getInt("hidden_size", 0);
+    if (!hiddenSize)
+      return ctx.unsupported("with weights of unknown size and without hidden_size is not supported");
+    int64_t h = *hiddenSize;
+    // Sizes that are not known have to be those that fit.
+    if (!directions || !gateSize || !getConstantSize(sizesR[2])) {
+      FailureOr<Value> fittingW = ctx.castSizes(w, {b.size(d), b.size(gateCount * h), sizesW[2]}),
+                       fittingR = ctx.castSizes(r, {b.size(d), b.size(gateCount * h), b.size(h)});
+      if (failed(fittingW) || failed(fittingR))
+        return failure();
+      w = *fittingW;
+      r = *fittingR;
+      directions = d;
+      gateSize = gateCount * h;
+      sizesW = getSizes(w);
+    }
     auto fits = [&](Value v, SizesRef expected) {
       if (!v)
         return true;
@@ -167,6 +182,15 @@ NodeHandler recurrent(RnnKind kind) {
       return failure();
     w = *sameInputs;
 
+    Value bias = ctx.operand(3), peepholes = kind == RnnKind::LSTM ? ctx.operand(7) : Value();
+    for (auto [v, count] : {std::pair(&bias, 2 * gateCount * h), std::pair(&peepholes, 3 * h)})
+      if (*v) {
+        FailureOr<Value> fitting = ctx.castSizes(*v, {b.size(d), b.size(count)});
+        if (failed(fitting))
+          return failure();
+        *v = *fitting;
+      }
+
     SmallVector<Value> hidden, finalHidden, finalCell;
     for (int64_t i = 0; i < d; ++i) {
       bool reverse = direction == "reverse" || i == 1;
@@ -174,7 +198,7 @@ NodeHandler recurrent(RnnKind kind) {
       Value gates = DotGeneralOp::create(b, x, wi, ArrayRef<int64_t>{}, ArrayRef<int64_t>{}, ArrayRef<int64_t>{2},
                                          ArrayRef<int64_t>{1});
       Value recurrentBias = b.splat(type, {b.size(gateCount * h)}, 0);
-      if (Value bias = ctx.operand(3)) {
+      if (bias) {
         Value both = b.take(bias, 0, i);
         Value inputBias = b.sliceDim(both, 0, b.size(0), b.size(gateCount * h));
         Value stateBias = b.sliceDim(both, 0, b.size(gateCount * h), b.size(gateCount * h));
@@ -194,8 +218,7 @@ NodeHandler recurrent(RnnKind kind) {
       Value startHidden = initial(initialHidden), startCell = initial(initialCell);
       if (!startHidden || !startCell)
         return failure();
-      Value peephole =
-          kind == RnnKind::LSTM && ctx.has(7) ? b.take(ctx.operand(7), 0, i) : b.splat(type, {b.size(3 * h)}, 0);
+      Value peephole = peepholes ? b.take(peepholes, 0, i) : b.splat(type, {b.size(3 * h)}, 0);
       RecurrenceResults layer;
       if (clip > 0 || coupled || !(*activations)[i].empty()) {
         Type wide = b.accumulatorOf(type);

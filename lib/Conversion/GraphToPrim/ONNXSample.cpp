@@ -138,13 +138,17 @@ LogicalResult gridSample(NodeContext &ctx) {
     return ctx.invalid("mode is \"" + mode + "\"; it may be linear, nearest or cubic");
   if (padding != "zeros" && padding != "border" && padding != "reflection")
     return ctx.invalid("padding_mode is \"" + padding + "\"; it may be zeros, border or reflection");
-  if (spatial < 1 || int64_t(of.size()) != spatial + 2 || !b.isFloat(grid) || getConstantSize(of.back()) != spatial)
+  if (spatial < 1 || int64_t(of.size()) != spatial + 2 || !b.isFloat(grid) ||
+      getConstantSize(of.back()).value_or(spatial) != spatial)
     return ctx.invalid("needs an operand [N, C, D..] and a grid [N, O.., number of D], but has " + describe(x) +
                        " and " + describe(grid));
   if (spatial > 3)
     return ctx.unsupported("with " + Twine(spatial) + " spatial dims is not supported; supported: 1 to 3");
-  if (failed(ctx.requireEqual(of[0], in[0], "as many grids as operands")))
+  if (failed(ctx.requireEqual(of[0], in[0], "as many grids as operands")) ||
+      failed(ctx.requireEqual(of.back(), b.size(spatial), "positions of as many numbers as dims")))
     return failure();
+  of.back() = b.size(spatial);
+  grid = b.reshape(grid, of);
   Type type = b.elementOf(x), compute = b.isFloat(x) ? b.accumulatorOf(type) : Type(b.getF32Type());
   grid = b.convert(grid, b.accumulatorOf(b.elementOf(grid)));
   SmallVector<SmallVector<Tap>> taps;
@@ -238,14 +242,13 @@ LogicalResult deformConv(NodeContext &ctx) {
         describe(x) + ", " + describe(w) + " and " + describe(offset));
   if (spatial > 3)
     return ctx.unsupported("with " + Twine(spatial) + " spatial dims is not supported; supported: 1 to 3");
-  SmallVector<int64_t> kernel;
+  FailureOr<SmallVector<int64_t>> readSizes = readKernel(ctx, w);
+  if (failed(readSizes))
+    return failure();
+  SmallVector<int64_t> kernel = *readSizes;
   int64_t volume = 1;
-  for (AffineExpr size : llvm::drop_begin(filter, 2)) {
-    if (!getConstantSize(size))
-      return ctx.unsupported("with a filter of unknown size is not supported");
-    kernel.push_back(*getConstantSize(size));
-    volume *= kernel.back();
-  }
+  for (int64_t size : kernel)
+    volume *= size;
   FailureOr<Window> window = readWindow(ctx, kernel, SizesRef(in).drop_front(2));
   if (failed(window) ||
       failed(ctx.requireEqual(in[1], filter[1] * groups, "the filter's channels, times group, in dim 1")) ||

@@ -85,11 +85,12 @@ LogicalResult topK(NodeContext &ctx) {
   } else {
     if (!ctx.has(1))
       return ctx.invalid("k is missing");
-    FailureOr<Sizes> k = ctx.requireSizes(ctx.operand(1), "k");
+    FailureOr<Value> one = ctx.scalar(ctx.operand(1), "k");
+    if (failed(one))
+      return failure();
+    FailureOr<Sizes> k = ctx.requireSizes(*one, "k");
     if (failed(k))
       return failure();
-    if (k->size() != 1)
-      return ctx.invalid("k must be one integer, but is " + describe(ctx.operand(1)));
     count = k->front();
   }
   if (getConstantSize(count).value_or(0) < 0)
@@ -218,19 +219,17 @@ LogicalResult nonMaxSuppression(NodeContext &ctx) {
   Value boxes = ctx.operand(0), scores = ctx.operand(1);
   Sizes s = getSizes(scores), boxSizes = getSizes(boxes);
   if (s.size() != 3 || boxSizes.size() != 3 || !b.isFloat(boxes) || !b.isFloat(scores) ||
-      getConstantSize(boxSizes[2]) != 4)
+      getConstantSize(boxSizes[2]).value_or(4) != 4)
     return ctx.invalid("needs boxes [batch, number, 4] and scores [batch, class, number], but has " + describe(boxes) +
                        " and " + describe(scores));
-  if (failed(ctx.requireEqual(boxSizes[0], s[0], "as many batches of boxes as of scores")) ||
+  if (failed(ctx.requireEqual(boxSizes[2], b.size(4), "boxes of 4 numbers")) ||
+      failed(ctx.requireEqual(boxSizes[0], s[0], "as many batches of boxes as of scores")) ||
       failed(ctx.requireEqual(boxSizes[1], s[2], "as many boxes as scores")))
     return failure();
   auto scalar = [&](size_t i, Type type, double otherwise) -> FailureOr<Value> {
     if (!ctx.has(i))
       return b.scalar(type, otherwise);
-    auto given = b.typeOf(ctx.operand(i));
-    if (!given.hasStaticShape() || given.getNumElements() != 1)
-      return ctx.invalid("operand " + Twine(i) + " must be a scalar, but is " + describe(ctx.operand(i)));
-    return b.reshape(b.convert(ctx.operand(i), type), {});
+    return ctx.scalar(b.convert(ctx.operand(i), type), "operand " + Twine(i));
   };
   Type type = b.elementOf(boxes);
   FailureOr<Value> most = scalar(2, i64, 0), overlap = scalar(3, type, 0), least = scalar(4, type, 0);

@@ -39,7 +39,11 @@ LogicalResult constant(NodeContext &ctx) {
     SmallVector<float> floats(values->begin(), values->end());
     return emit(DenseElementsAttr::get(RankedTensorType::get({int64_t(floats.size())}, f32), ArrayRef(floats)));
   }
-  return ctx.unsupported("with a string or sparse value is not supported; supported: dense tensors of numbers");
+  if (auto sparse = dyn_cast_or_null<TypedAttr>(ctx.attr("sparse_value"))) {
+    FailureOr<Value> result = makeConstant(ctx, sparse);
+    return failed(result) ? failure() : ctx.result(*result);
+  }
+  return ctx.unsupported("with a string value is not supported; supported: tensors of numbers");
 }
 
 LogicalResult constantOfShape(NodeContext &ctx) {
@@ -77,10 +81,12 @@ LogicalResult range(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value start = ctx.operand(0), limit = ctx.operand(1), delta = ctx.operand(2);
   for (Value &v : {std::ref(start), std::ref(limit), std::ref(delta)}) {
-    auto type = b.typeOf(v);
-    if (!type.hasStaticShape() || type.getNumElements() != 1 || type.getElementType() != b.elementOf(start))
+    if (b.elementOf(v) != b.elementOf(start))
       return ctx.invalid("start, limit and delta must be scalars of one element type");
-    v = b.reshape(v, {});
+    FailureOr<Value> one = ctx.scalar(v, "start, limit and delta");
+    if (failed(one))
+      return failure();
+    v = *one;
   }
   Type type = b.elementOf(start);
   AffineExpr count;
@@ -159,10 +165,10 @@ LogicalResult trilu(NodeContext &ctx) {
   Sizes matrix(sizes.end() - 2, sizes.end());
   Value row = b.iota(b.getI64Type(), matrix, 0), column = b.iota(b.getI64Type(), matrix, 1);
   if (Value k = ctx.operand(1)) {
-    auto type = b.typeOf(k);
-    if (!type.hasStaticShape() || type.getNumElements() != 1)
-      return ctx.invalid("k must be a scalar");
-    row = b.add(row, b.broadcastTo(b.reshape(b.convert(k, b.getI64Type()), {}), matrix));
+    FailureOr<Value> one = ctx.scalar(b.convert(k, b.getI64Type()), "k");
+    if (failed(one))
+      return failure();
+    row = b.add(row, b.broadcastTo(*one, matrix));
   }
   Value keep = b.compare(ctx.getInt("upper", 1) ? CompareKind::LE : CompareKind::GE, row, column);
   return ctx.result(b.select(b.broadcastTo(keep, sizes), x, b.splatLike(x, 0)));
@@ -171,12 +177,12 @@ LogicalResult trilu(NodeContext &ctx) {
 LogicalResult oneHot(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value indices = ctx.operand(0), depth = ctx.operand(1), values = ctx.operand(2);
-  auto depthType = b.typeOf(depth), valuesType = b.typeOf(values);
-  if (!depthType.hasStaticShape() || depthType.getNumElements() != 1)
-    return ctx.invalid("depth must be a scalar");
-  if (valuesType.getRank() != 1 || valuesType.getDimSize(0) != 2)
-    return ctx.invalid("values must be [off, on], but is " + describe(values));
-  depth = b.reshape(b.convert(depth, b.getI64Type()), {});
+  FailureOr<Value> one = ctx.scalar(b.convert(depth, b.getI64Type()), "depth"),
+                   pair = ctx.castSizes(values, {b.size(2)}); // off, on
+  if (failed(one) || failed(pair))
+    return failure();
+  depth = *one;
+  values = *pair;
   FailureOr<Sizes> count = ctx.requireSizes(depth, "depth");
   if (failed(count))
     return failure();

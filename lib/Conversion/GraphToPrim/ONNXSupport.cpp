@@ -141,25 +141,69 @@ FailureOr<Window> tc::readWindow(NodeContext &ctx, ArrayRef<int64_t> kernel, Siz
     window.padLow.assign(n, 0);
     window.padHigh.assign(n, 0);
   } else if (autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER") {
+    // The result has ceil(size / stride) elements. Pads of sizes that only the run knows are expressions.
+    bool emitted = false;
+    PrimBuilder &b = ctx.b;
     for (size_t i = 0; i < n; ++i) {
-      int64_t extent = window.dilations[i] * (kernel[i] - 1) + 1, total;
-      if (auto size = getConstantSize(spatial[i])) {
-        int64_t out = (*size + window.strides[i] - 1) / window.strides[i];
-        total = std::max<int64_t>((out - 1) * window.strides[i] + extent - *size, 0);
-      } else if (window.strides[i] == 1) {
-        total = extent - 1;
-      } else {
-        return ctx.unsupported("with auto_pad " + autoPad +
-                               ", strides and a size that is not known at compile time is not supported; supported: "
-                               "explicit pads, or a fixed size by --dim or --shape");
-      }
-      window.padLow[i] = autoPad == "SAME_UPPER" ? total / 2 : total - total / 2;
-      window.padHigh[i] = total - window.padLow[i];
+      int64_t extent = window.dilations[i] * (kernel[i] - 1) + 1, stride = window.strides[i];
+      AffineExpr total = simplifySize((spatial[i].ceilDiv(stride) - 1) * stride + extent - spatial[i]);
+      if (auto size = getConstantSize(spatial[i]))
+        total = b.size(std::max<int64_t>((*size + stride - 1) / stride * stride - stride + extent - *size, 0));
+      else if (stride == 1 || extent == 1)
+        total = b.size(extent - 1);
+      else if (extent < stride) // else it is never negative
+        total = b.bindSymbol("pads", b.binary<MaxOp>(b.sizeValue(total), 0));
+      AffineExpr half = simplifySize(total.floorDiv(2)), rest = simplifySize(total - half);
+      emitted |= !getConstantSize(total);
+      window.emittedLow.push_back(autoPad == "SAME_UPPER" ? half : rest);
+      window.emittedHigh.push_back(autoPad == "SAME_UPPER" ? rest : half);
+      window.padLow[i] = getConstantSize(window.emittedLow[i]).value_or(0);
+      window.padHigh[i] = getConstantSize(window.emittedHigh[i]).value_or(0);
+    }
+    if (emitted) {
+      window.padLow.assign(n, 0);
+      window.padHigh.assign(n, 0);
+    } else {
+      window.emittedLow.clear();
+      window.emittedHigh.clear();
     }
   } else if (autoPad != "NOTSET" && !autoPad.empty()) {
     return ctx.invalid("auto_pad is \"" + autoPad + "\"; it may be NOTSET, VALID, SAME_UPPER or SAME_LOWER");
   }
   return window;
+}
+
+Value tc::emitPads(PrimBuilder &b, Value x, const Window &window, Value value) {
+  if (window.emittedLow.empty())
+    return x;
+  Sizes low(2, b.size(0)), sizes = getSizes(x);
+  for (size_t i = 0; i < window.kernel.size(); ++i) {
+    low.push_back(window.emittedLow[i]);
+    sizes[i + 2] = simplifySize(sizes[i + 2] + window.emittedLow[i] + window.emittedHigh[i]);
+  }
+  return b.pad(x, value, low, sizes);
+}
+
+FailureOr<SmallVector<int64_t>> tc::readKernel(NodeContext &ctx, Value &w) {
+  Sizes sizes = getSizes(w);
+  auto given = ctx.getInts("kernel_shape");
+  if (given && given->size() + 2 != sizes.size())
+    return ctx.invalid("kernel_shape has " + Twine(given->size()) + " entries for the filter " + describe(w));
+  SmallVector<int64_t> kernel;
+  for (size_t i = 2; i < sizes.size(); ++i) {
+    auto known = getConstantSize(sizes[i]);
+    if (!known && !given)
+      return ctx.unsupported("with a filter of unknown size and without kernel_shape is not supported");
+    kernel.push_back(known ? *known : (*given)[i - 2]);
+    sizes[i] = ctx.b.size(kernel.back());
+  }
+  if (given && *given != kernel)
+    return ctx.invalid("kernel_shape differs from the filter " + describe(w));
+  FailureOr<Value> same = ctx.castSizes(w, sizes);
+  if (failed(same))
+    return failure();
+  w = *same;
+  return kernel;
 }
 
 FailureOr<Value> tc::broadcastAlong(NodeContext &ctx, Value v, int64_t axis, SizesRef sizes) {

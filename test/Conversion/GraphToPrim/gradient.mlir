@@ -18,9 +18,22 @@ graph.func @linear(%x: tensor<2x3xf32> {graph.name = "x"}, %w: tensor<3x4xf32> {
 
 // -----
 
-graph.func @no_rule(%x: tensor<1x1x4xf32> {graph.name = "x"}, %w: tensor<1x1x2xf32> {graph.name = "w"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 13 : i64, ai.onnx.preview.training = 1 : i64}} {
-  %y = graph.node "ai.onnx":"Conv" opset 13(%x, %w) : (tensor<1x1x4xf32>, tensor<1x1x2xf32>) -> !tc.unknown
-  // expected-error @+1 {{ai.onnx.preview.training.Gradient (opset 1) with a gradient through prim.conv is not supported}}
-  %dx = graph.node "ai.onnx.preview.training":"Gradient" opset 1(%x, %x, %y) {xs = ["x"], y = "y"} : (tensor<1x1x4xf32>, tensor<1x1x4xf32>, !tc.unknown) -> !tc.unknown
+graph.func @no_rule(%x: tensor<3x4xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 18 : i64, ai.onnx.preview.training = 1 : i64}} {
+  %y = graph.node "ai.onnx":"ReduceProd" opset 18(%x) : (tensor<3x4xf32>) -> !tc.unknown
+  // expected-error @+1 {{ai.onnx.preview.training.Gradient (opset 1) with a gradient through prim.reduce over more than one dim is not supported}}
+  %dx = graph.node "ai.onnx.preview.training":"Gradient" opset 1(%x, %x, %y) {xs = ["x"], y = "y"} : (tensor<3x4xf32>, tensor<3x4xf32>, !tc.unknown) -> !tc.unknown
   graph.yield %dx : !tc.unknown
+}
+
+// -----
+
+// The input's gradient is a convolution with the flipped filter, the filter's a product of the windows with it.
+// CHECK-LABEL: func.func @conv
+// CHECK: prim.conv
+// CHECK: prim.gather
+// CHECK: prim.dot_general
+graph.func @conv(%x: tensor<1x1x4xf32> {graph.name = "x"}, %w: tensor<2x1x2xf32> {graph.name = "w"}) -> (!tc.unknown, !tc.unknown) attributes {opsets = {ai.onnx = 13 : i64, ai.onnx.preview.training = 1 : i64}} {
+  %y = graph.node "ai.onnx":"Conv" opset 13(%x, %w) : (tensor<1x1x4xf32>, tensor<2x1x2xf32>) -> !tc.unknown
+  %dx, %dw = graph.node "ai.onnx.preview.training":"Gradient" opset 1(%x, %w, %x, %w, %y) {xs = ["x", "w"], y = "y"} : (tensor<1x1x4xf32>, tensor<2x1x2xf32>, tensor<1x1x4xf32>, tensor<2x1x2xf32>, !tc.unknown) -> (!tc.unknown, !tc.unknown)
+  graph.yield %dx, %dw : !tc.unknown, !tc.unknown
 }

@@ -77,3 +77,15 @@ graph.func @squeeze_declared(%x: tensor<?x?xf32> {graph.name = "x", graph.dims =
   %z = graph.node "ai.onnx":"Squeeze" opset 17(%x) : (tensor<?x?xf32>) -> tensor<?xf32>
   graph.yield %z : tensor<?xf32>
 }
+
+// -----
+
+// A size of 0 that inference gives is no promise.
+// CHECK-LABEL: func.func @inferred_zero
+// CHECK: prim.bind_symbol %{{.*}} to 0
+// CHECK-NOT: prim.bind_symbol
+graph.func @inferred_zero(%x: tensor<4xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 17 : i64}} {
+  %y = graph.node "ai.onnx":"NonZero" opset 17(%x) : (tensor<4xf32>) -> tensor<1x0xi64>
+  %z = graph.node "ai.onnx":"Neg" opset 17(%y) : (tensor<1x0xi64>) -> !tc.unknown
+  graph.yield %z : !tc.unknown
+}

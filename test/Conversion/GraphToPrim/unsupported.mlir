@@ -3,11 +3,11 @@
 
 // CHECK-DAG: error: {{.*}}node "a": NoSuchOp (opset 17) is not supported
 // CHECK-DAG: note: {{.*}}1 more node fails for the same reason; --explain lists them
-// CHECK-DAG: error: {{.*}}node "c": MaxPool (opset 17) with auto_pad SAME_UPPER, strides and a size that is not known at compile time is not supported; supported: explicit pads, or a fixed size by --dim or --shape
-graph.func @lacking(%x: tensor<1x3x?x8xf32> {graph.name = "x"}) -> (!tc.unknown, !tc.unknown) attributes {opsets = {ai.onnx = 17 : i64}} {
+// CHECK-DAG: error: {{.*}}node "c": Conv (opset 17) with a filter of unknown size and without kernel_shape is not supported
+graph.func @lacking(%x: tensor<1x3x?x8xf32> {graph.name = "x"}, %w: tensor<4x3x?x?xf32> {graph.name = "w"}) -> (!tc.unknown, !tc.unknown) attributes {opsets = {ai.onnx = 17 : i64}} {
   %a = graph.node "ai.onnx":"NoSuchOp" opset 17(%x) : (tensor<1x3x?x8xf32>) -> !tc.unknown loc("a")
   %b = graph.node "ai.onnx":"NoSuchOp" opset 17(%a) : (!tc.unknown) -> !tc.unknown loc("b")
-  %c = graph.node "ai.onnx":"MaxPool" opset 17(%x) {kernel_shape = array<i64: 2, 2>, strides = array<i64: 2, 2>, auto_pad = "SAME_UPPER"} : (tensor<1x3x?x8xf32>) -> !tc.unknown loc("c")
+  %c = graph.node "ai.onnx":"Conv" opset 17(%x, %w) : (tensor<1x3x?x8xf32>, tensor<4x3x?x?xf32>) -> !tc.unknown loc("c")
   graph.yield %b, %c : !tc.unknown, !tc.unknown
 }
 

@@ -1,7 +1,8 @@
 //===- Differentiate.cpp - gradients of computations in prim ------------------------------------------------------===//
 //
 // A table of rules, keyed by op. A rule sees the op and the gradient g of its result, and adds to the gradients of its
-// operands; operands that nothing asks for are skipped by add().
+// operands; operands that nothing asks for are skipped by add(). Pools are written as gathers and reductions, and
+// differentiated through these.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -15,6 +16,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 
 using namespace mlir;
 using namespace tc;
@@ -57,6 +59,13 @@ public:
 
   FailureOr<SmallVector<Value>> run(Value y, ValueRange xs, ValueRange constants, std::string &why);
 
+  /// As if the op at hand were what computes y, which was written for this from `operands`: g is y's gradient.
+  LogicalResult through(Value y, Value g, ValueRange operands) {
+    SmallVector<Operation *> ops = collectOps(y, llvm::DenseSet<Value>(operands.begin(), operands.end()));
+    activate(ops);
+    gradients[y] = g;
+    return propagate(ops);
+  }
   bool isActive(Value v) const { return active.contains(v) && PrimBuilder::isFloat(v); }
   /// Adds g to the gradient of v.
   void add(Value v, Value g) {
@@ -83,9 +92,12 @@ public:
   PrimBuilder &b;
 
 private:
+  void activate(ArrayRef<Operation *> ops);
+  LogicalResult propagate(ArrayRef<Operation *> ops);
+
   llvm::DenseSet<Value> active;
   llvm::DenseMap<Value, Value> gradients;
-  std::string reason;
+  std::string reason, sentence;
 };
 
 using Rule = std::function<LogicalResult(Differentiator &, Operation *, Value)>;
@@ -107,6 +119,7 @@ private:
   void addMovement();
   void addIndexed();
   void addReductions();
+  void addWindows();
 
   /// rule(d, op, g)
   template <typename Op> void on(std::function<LogicalResult(Differentiator &, Op, Value)> rule) {
@@ -134,6 +147,7 @@ Rules::Rules() {
   addMovement();
   addIndexed();
   addReductions();
+  addWindows();
 }
 
 //===--- elementwise ----------------------------------------------------------------------------------------------===//
@@ -362,6 +376,46 @@ void Rules::addIndexed() {
                                             ReduceKindAttr::get(d.b.getContext(), ReduceKind::Sum)));
     return success();
   });
+  on<GatherNDOp>([](Differentiator &d, GatherNDOp op, Value g) -> LogicalResult {
+    if (op.getBatchDims() != 0)
+      return d.fail("with batch dims");
+    PrimBuilder &b = d.b;
+    Value source = op.getSource(), indices = b.convert(op.getIndices(), b.getI64Type()), zeros = d.zero(source);
+    Sizes at = getSizes(indices), sizes = getSizes(source);
+    sizes.resize(*getConstantSize(at.back()));
+    Value wrapped = b.add(indices, b.broadcastTo(b.sizesValue(sizes), at));
+    indices = b.select(b.compare(CompareKind::LT, indices, 0), wrapped, indices);
+    d.add(source, ScatterNDOp::create(b, zeros.getType(), zeros, indices, g,
+                                      ReduceKindAttr::get(b.getContext(), ReduceKind::Sum)));
+    return success();
+  });
+  // Places that updates are put to keep nothing of the source; ONNX leaves open which of several updates of a place
+  // wins.
+  on<ScatterNDOp>([](Differentiator &d, ScatterNDOp op, Value g) -> LogicalResult {
+    if (op.getKind() && *op.getKind() != ReduceKind::Sum)
+      return d.fail("of another kind than sum");
+    PrimBuilder &b = d.b;
+    Value kept = g;
+    if (!op.getKind() && d.isActive(op.getSource()))
+      kept = ScatterNDOp::create(b, g.getType(), g, op.getIndices(), d.zero(op.getUpdates()), ReduceKindAttr());
+    d.add(op.getSource(), kept);
+    if (d.isActive(op.getUpdates()))
+      d.add(op.getUpdates(), GatherNDOp::create(b, op.getUpdates().getType(), g, op.getIndices(), 0));
+    return success();
+  });
+  on<ScatterElementsOp>([](Differentiator &d, ScatterElementsOp op, Value g) -> LogicalResult {
+    if (op.getKind() && *op.getKind() != ReduceKind::Sum)
+      return d.fail("of another kind than sum");
+    PrimBuilder &b = d.b;
+    Value kept = g;
+    if (!op.getKind() && d.isActive(op.getSource()))
+      kept = ScatterElementsOp::create(b, g.getType(), g, op.getIndices(), d.zero(op.getUpdates()), op.getAxis(),
+                                       ReduceKindAttr());
+    d.add(op.getSource(), kept);
+    if (d.isActive(op.getUpdates()))
+      d.add(op.getUpdates(), GatherElementsOp::create(b, op.getUpdates().getType(), g, op.getIndices(), op.getAxis()));
+    return success();
+  });
   on<DotGeneralOp>([](Differentiator &d, DotGeneralOp op, Value g) -> LogicalResult {
     PrimBuilder &b = d.b;
     struct Side {
@@ -466,10 +520,120 @@ void Rules::addReductions() {
   });
 }
 
-FailureOr<SmallVector<Value>> Differentiator::run(Value y, ValueRange xs, ValueRange constants, std::string &why) {
-  llvm::DenseSet<Value> leaves(xs.begin(), xs.end());
-  leaves.insert(constants.begin(), constants.end());
-  SmallVector<Operation *> ops = collectOps(y, leaves);
+//===--- convolutions and pools -----------------------------------------------------------------------------------===//
+
+/// The elements of all windows of x [N, S.., C]: [N, T0, K0, T1, K1, .., C], `fill` outside.
+Value windowsOf(PrimBuilder &b, Value x, double fill, ArrayRef<int64_t> kernel, ArrayRef<int64_t> strides,
+                ArrayRef<int64_t> dilations, ArrayRef<int64_t> padLow, SizesRef out) {
+  Sizes low(b.rankOf(x), b.size(0)), padded = getSizes(x);
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    low[i + 1] = b.size(padLow[i]);
+    padded[i + 1] = simplifySize((out[i] - 1) * strides[i] + (kernel[i] - 1) * dilations[i] + 1);
+  }
+  x = b.pad(x, b.scalar(b.elementOf(x), fill), low, padded);
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    Sizes grid{out[i], b.size(kernel[i])};
+    Value at = b.add(b.binary<MulOp>(b.iota(b.getI64Type(), grid, 0), double(strides[i])),
+                     b.binary<MulOp>(b.iota(b.getI64Type(), grid, 1), double(dilations[i])));
+    x = GatherOp::create(b, x, at, 2 * i + 1);
+  }
+  return x;
+}
+
+/// What reaches a convolution's input is g, spread out by the strides, convolved with the flipped filter.
+Value gradientOfInput(PrimBuilder &b, ConvOp op, Value g) {
+  Sizes input = getSizes(op.getInput()), filter = getSizes(op.getFilter()), out = getSizes(g);
+  size_t n = input.size() - 2;
+  int64_t groups = op.getGroups();
+  AffineExpr O = filter[n + 1], perGroup = filter[n];
+  Sizes split{out[0]}, spread{out[0]}, joined{out[0]}, low(n + 2, b.size(0)), padded = input, starts, window;
+  SmallVector<int64_t> ones(n, 1), zeros(n, 0), steps(n, -1), order;
+  padded.back() = O;
+  for (size_t i = 0; i < n; ++i) {
+    int64_t stride = op.getStrides()[i], kernel = *getConstantSize(filter[i]);
+    int64_t reach = op.getDilations()[i] * (kernel - 1);
+    split.append({out[i + 1], b.size(1)});
+    spread.append({out[i + 1], b.size(stride)});
+    joined.push_back(simplifySize(out[i + 1] * stride));
+    low[i + 1] = b.size(reach - op.getPadLow()[i]);
+    padded[i + 1] = simplifySize(input[i + 1] + reach);
+    starts.push_back(b.size(std::max<int64_t>(kernel - 1, 0)));
+    window.push_back(filter[i]);
+    order.push_back(i);
+  }
+  split.push_back(O);
+  spread.push_back(O);
+  joined.push_back(O);
+  Value zero = b.scalar(b.elementOf(g), 0);
+  g = b.reshape(b.pad(b.reshape(g, split), zero, Sizes(split.size(), b.size(0)), spread), joined);
+  g = b.pad(g, zero, low, padded);
+  // [K.., C / G, O] -> [K.., C / G, G, O / G] -> [K.., O / G, G, C / G], flipped along K
+  Sizes wide = window, flipped = window;
+  AffineExpr outputs = simplifySize(O.floorDiv(groups));
+  wide.append({perGroup, b.size(groups), outputs});
+  flipped.append({outputs, simplifySize(perGroup * groups)});
+  order.append({int64_t(n) + 2, int64_t(n) + 1, int64_t(n)});
+  starts.append(2, b.size(0));
+  steps.append(2, 1);
+  Value w = b.reshape(b.transpose(b.reshape(op.getFilter(), wide), order), flipped);
+  w = SliceOp::create(b, w.getType(), w, makeSizeMap(b.getContext(), starts), steps);
+  Value x = ConvOp::create(b, g, w, ones, op.getDilations(), zeros, zeros, groups);
+  return b.reshape(x, input);
+}
+
+/// What reaches a filter is the product of the windows' elements with g, over all windows.
+Value gradientOfFilter(PrimBuilder &b, ConvOp op, Value g) {
+  Sizes filter = getSizes(op.getFilter()), out = getSizes(g);
+  int64_t n = int64_t(filter.size()) - 2, groups = op.getGroups();
+  SmallVector<int64_t> kernel, all{0}, ofG{0}, order;
+  for (int64_t i = 0; i < n; ++i) {
+    kernel.push_back(*getConstantSize(filter[i]));
+    all.push_back(2 * i + 1);
+    ofG.push_back(i + 1);
+    order.push_back(i + 1);
+  }
+  Value x = windowsOf(b, op.getInput(), 0, kernel, op.getStrides(), op.getDilations(), op.getPadLow(),
+                      SizesRef(out).slice(1, n));
+  // Channels as [G, C / G] and [G, O / G].
+  Sizes split = getSizes(x), splitG = out;
+  AffineExpr outputs = simplifySize(out.back().floorDiv(groups));
+  split.back() = splitG.back() = b.size(groups);
+  split.push_back(filter[n]);
+  splitG.push_back(outputs);
+  Value product = DotGeneralOp::create(b, b.reshape(x, split), b.reshape(g, splitG), ArrayRef<int64_t>{2 * n + 1},
+                                       ArrayRef<int64_t>{n + 1}, all, ofG); // [G, K.., C / G, O / G]
+  order.append({n + 1, 0, n + 2});
+  return b.reshape(b.transpose(product, order), filter);
+}
+
+void Rules::addWindows() {
+  on<ConvOp>([](Differentiator &d, ConvOp op, Value g) -> LogicalResult {
+    for (AffineExpr size : SizesRef(getSizes(op.getFilter())).drop_back(2))
+      if (!getConstantSize(size))
+        return d.fail("with a filter of unknown size");
+    if (d.isActive(op.getInput()))
+      d.add(op.getInput(), gradientOfInput(d.b, op, g));
+    if (d.isActive(op.getFilter()))
+      d.add(op.getFilter(), gradientOfFilter(d.b, op, g));
+    return success();
+  });
+  on<WindowReduceOp>([](Differentiator &d, WindowReduceOp op, Value g) -> LogicalResult {
+    ReduceKind kind = op.getKind();
+    if (kind != ReduceKind::Sum && kind != ReduceKind::Max && kind != ReduceKind::Min)
+      return d.fail("of this kind");
+    double infinity = std::numeric_limits<double>::infinity();
+    double fill = kind == ReduceKind::Sum ? 0 : kind == ReduceKind::Max ? -infinity : infinity;
+    Sizes out = getSizes(op.getResult());
+    Value windows = windowsOf(d.b, op.getOperand(), fill, op.getWindow(), op.getStrides(), op.getDilations(),
+                              op.getPadLow(), SizesRef(out).drop_front().drop_back());
+    SmallVector<int64_t> dims;
+    for (size_t i = 0; i < op.getWindow().size(); ++i)
+      dims.push_back(2 * i + 2);
+    return d.through(d.b.reduce(kind, windows, dims), g, op.getOperand());
+  });
+}
+
+void Differentiator::activate(ArrayRef<Operation *> ops) {
   for (Operation *op : ops) {
     bool depends = false;
     op->walk([&](Operation *inner) {
@@ -479,16 +643,32 @@ FailureOr<SmallVector<Value>> Differentiator::run(Value y, ValueRange xs, ValueR
       for (Value v : op->getResults())
         active.insert(v);
   }
-  add(y, b.splatLike(y, 1));
+}
+
+LogicalResult Differentiator::propagate(ArrayRef<Operation *> ops) {
   for (Operation *op : llvm::reverse(ops)) {
     if (llvm::none_of(op->getResults(), [&](Value v) { return gradients.count(v); }))
       continue;
     const Rule *rule = Rules::get().lookup(op);
     reason.clear();
-    if (!rule || failed((*rule)(*this, op, gradients[op->getResult(0)]))) {
-      why = ("through " + op->getName().getStringRef() + (reason.empty() ? "" : " " + reason)).str();
-      return failure();
-    }
+    if (rule && succeeded((*rule)(*this, op, gradients[op->getResult(0)])))
+      continue;
+    if (sentence.empty())
+      sentence = ("through " + op->getName().getStringRef() + (reason.empty() ? "" : " " + reason)).str();
+    return failure();
+  }
+  return success();
+}
+
+FailureOr<SmallVector<Value>> Differentiator::run(Value y, ValueRange xs, ValueRange constants, std::string &why) {
+  llvm::DenseSet<Value> leaves(xs.begin(), xs.end());
+  leaves.insert(constants.begin(), constants.end());
+  SmallVector<Operation *> ops = collectOps(y, leaves);
+  activate(ops);
+  add(y, b.splatLike(y, 1));
+  if (failed(propagate(ops))) {
+    why = sentence;
+    return failure();
   }
   return llvm::map_to_vector(xs, [&](Value x) {
     Value g = gradients.lookup(x);
