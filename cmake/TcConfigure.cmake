@@ -21,6 +21,9 @@ set(CMAKE_SHARED_LINKER_FLAGS_DEVELOP "" CACHE STRING "")
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+# libtcrt opens libtcrt-host by its name, which looks where the program or library around libtcrt says. TcInstall.cmake says so
+# for installed ones.
+set(CMAKE_BUILD_RPATH "$ORIGIN/../lib")
 
 # MLIR's package file answers no version request, so the version is checked here.
 find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
@@ -51,7 +54,7 @@ if(TC_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${TC_CCACHE})
 endif()
 
-# Sanitizers are for the runtime, the artifact library, their tools and tests: ninja tc-unit-runtime tc-unit-run tc-run
+# Sanitizers are for the runtime, the artifact library, their tools and tests: ninja tc-unit-runtime tc-unit-host tc-unit-run tc-run
 # tc-bench. LLVM is not instrumented, so checks that need type information from it are off.
 if(TC_SANITIZE)
   add_compile_options(-fsanitize=${TC_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)

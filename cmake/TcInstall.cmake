@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # What `ninja install` puts where. Component "runtime" is what a program that runs artifacts needs: headers, libtcrt, tcrt.pc and
-# the CMake package tc; component "tools" the command-line tools.
+# the CMake package tc; component "host" is libtcrt-host, for models that need it; component "tools" the command-line tools.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(TC_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/tc)
+set_target_properties(tcrt_shared PROPERTIES INSTALL_RPATH "$ORIGIN")
 install(TARGETS tcrt tcrt_shared EXPORT tcTargets COMPONENT runtime)
 install(FILES ${CMAKE_SOURCE_DIR}/include/tcrt/tcrt.h ${CMAKE_SOURCE_DIR}/include/tcrt/artifact_abi.h
               ${CMAKE_SOURCE_DIR}/include/tcrt/function.h
@@ -20,8 +21,12 @@ install(FILES ${CMAKE_BINARY_DIR}/tcConfig.cmake ${CMAKE_BINARY_DIR}/tcConfigVer
   ${CMAKE_CURRENT_LIST_DIR}/TcAddModel.cmake DESTINATION ${TC_CMAKE_DIR} COMPONENT runtime)
 install(FILES ${CMAKE_BINARY_DIR}/tcrt.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT runtime)
 
+# Opened at run time, so that no package file names it.
+install(TARGETS tcrt_host tcrt_host_shared COMPONENT host)
+
 foreach(tool tc-compile tc-run tc-bench tc-inspect tc-opt)
   if(TARGET ${tool})
+    set_target_properties(${tool} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
     install(TARGETS ${tool} COMPONENT tools)
   endif()
 endforeach()

@@ -42,6 +42,8 @@ typedef struct tcrt_services_t {
   tcrt_status_t (*get_tensor)(const tcrt_store_t *store, int64_t handle, tcrt_operand_t *tensor);
   /** Sets the error, a sentence without a file's or node's name, and returns `status`. */
   tcrt_status_t (*fail)(tcrt_status_t status, const char *format, ...);
+  /** Gives a warning about the call's node to the model's log, likewise; the call goes on. */
+  void (*warn)(tcrt_store_t *store, const tcrt_call_t *call, const char *format, ...);
 } tcrt_services_t;
 
 typedef tcrt_status_t (*tcrt_function_fn)(const tcrt_services_t *services, tcrt_store_t *store,

@@ -6,6 +6,8 @@
 
 #include "tc/Driver/Assemble.h"
 
+#include "../Runtime/Store.h"
+
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
@@ -84,6 +86,17 @@ void describeWords(Type type, artifact::Value &value) {
   }
   auto tensor = dyn_cast<TensorType>(type);
   value.dtype = dtypeOf(tensor ? tensor.getElementType() : type);
+}
+
+/// Where the runtime finds a host function.
+StringRef libraryOf(StringRef function) {
+  if (tcrt_find_function(function.data(), function.size()))
+    return "libtcrt";
+#define TCRT_HOST_FUNCTION(name)                                                                                       \
+  if (function == #name)                                                                                               \
+    return "libtcrt-host";
+#include "../RuntimeHost/Functions.def"
+  return "custom";
 }
 
 class Assembler {
@@ -345,6 +358,9 @@ void Assembler::addManifest() {
                              {"bytes", int64_t(kernel.bytes)}});
   for (const std::string &flag : options.flags)
     flags.push_back(flag);
+  Array functions;
+  for (const std::string &name : spec.functions)
+    functions.push_back(Object{{"name", name}, {"library", libraryOf(name)}});
   Array scratch;
   for (AffineExpr expr : main->getAttrOfType<AffineMapAttr>(host::kScratchAttr).getValue().getResults())
     scratch.push_back(toJson(expr));
@@ -372,6 +388,7 @@ void Assembler::addManifest() {
                   {"symbols", std::move(symbols)},
                   {"variants", std::move(variants)},
                   {"kernels", std::move(kernels)},
+                  {"functions", std::move(functions)},
                   {"memory", std::move(memory)},
                   {"flags", std::move(flags)}};
   // Keys are printed in sorted order.

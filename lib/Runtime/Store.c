@@ -364,6 +364,19 @@ static tcrt_status_t fail(tcrt_status_t status, const char *format, ...) {
   return tcrt_fail(status, "%s", text);
 }
 
+static void warn(tcrt_store_t *store, const tcrt_call_t *call, const char *format, ...) {
+  if (!store->context)
+    return;
+  char text[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  const tcrt_model_t *model = store->context->model;
+  tcrt_model_log(model, TCRT_LOG_WARNING, "%s: warning: node \"%.*s\": %s", model->name, (int)call->node_length,
+                 call->node, text);
+}
+
 const tcrt_services_t tcrt_services = {
     .size = sizeof(tcrt_services_t),
     .string = tcrt_store_string,
@@ -371,4 +384,5 @@ const tcrt_services_t tcrt_services = {
     .make_tensor = tcrt_store_make_tensor,
     .get_tensor = tcrt_store_get_tensor,
     .fail = fail,
+    .warn = warn,
 };

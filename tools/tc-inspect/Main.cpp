@@ -48,7 +48,7 @@ const char *deviceName(uint32_t device) { return device == TCRT_DEVICE_CUDA ? "c
 std::string smName(uint32_t arch) { return "sm_" + std::to_string(arch / 10) + (arch % 10 ? "a" : ""); }
 
 Json valueJson(const Reader &reader, const tcrt_sig_value_t &value) {
-  static const char *const kinds[] = {"tensor", "sequence", "optional"};
+  static const char *const kinds[] = {"tensor", "sequence", "optional", "map"};
   Json dims = Json::array();
   for (const tcrt_sig_dim_t &dim : reader.dims(value)) {
     if (dim.kind == TCRT_DIM_STATIC)
@@ -208,9 +208,15 @@ void printSummary(const Json &json, bool allKernels) {
   }
   if (shown < count)
     std::printf("  ... %zu more, shown with --kernels\n", count - shown);
-  if (json["manifest"].is_object()) {
+  const Json &manifest = json["manifest"];
+  if (manifest.is_object() && manifest.contains("functions") && !manifest["functions"].empty()) {
+    std::printf("host functions\n");
+    for (const Json &function : manifest["functions"])
+      std::printf("  %-24s of %s\n", function.value("name", "").c_str(), function.value("library", "").c_str());
+  }
+  if (manifest.is_object()) {
     std::printf("manifest\n");
-    printObject(json["manifest"], 2);
+    printObject(manifest, 2);
   }
 }
 

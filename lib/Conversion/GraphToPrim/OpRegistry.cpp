@@ -34,6 +34,7 @@ const OpRegistry &OpRegistry::get() {
     populateONNXDeterminant(onnx);
     populateONNXEinsum(onnx);
     populateONNXElementwise(onnx);
+    populateONNXImage(onnx);
     populateONNXLoss(onnx);
     populateONNXMovement(onnx);
     populateONNXNorm(onnx);

@@ -64,6 +64,7 @@ void populateONNXControlFlow(OpRegistrar &onOp);
 void populateONNXDeterminant(OpRegistrar &onOp);
 void populateONNXEinsum(OpRegistrar &onOp);
 void populateONNXElementwise(OpRegistrar &onOp);
+void populateONNXImage(OpRegistrar &onOp);
 void populateONNXLoss(OpRegistrar &onOp);
 void populateONNXMovement(OpRegistrar &onOp);
 void populateONNXNorm(OpRegistrar &onOp);

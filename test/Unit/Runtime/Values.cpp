@@ -23,6 +23,8 @@ tcrt_status_t twice(const tcrt_services_t *services, tcrt_store_t *store, const 
   for (int64_t i = 0; i < call->operands[0].dims[0]; ++i) {
     tcrt_string_t text = services->string(store, x[i]);
     std::string all(text.data ? text.data : "", text.size_bytes);
+    if (all == "hm")
+      services->warn(store, call, "element %d is hm", int(i));
     if (all == "no")
       return services->fail(TCRT_ERROR_REFUSED, "element %d is no", int(i));
     all += all;
@@ -37,6 +39,7 @@ struct Fixture {
   std::string bytes;
   tcrt_model_t *model = nullptr;
   tcrt_context_t *context = nullptr;
+  std::vector<std::string> warnings;
   const tcrt_function_t functions[1] = {{"twice", twice}};
 
   explicit Fixture(uint64_t memoryLimit = 0) {
@@ -47,6 +50,11 @@ struct Fixture {
     options.size = sizeof options;
     options.functions = functions;
     options.function_count = 1;
+    options.log = [](void *user, int level, const char *message) {
+      if (level == TCRT_LOG_WARNING)
+        static_cast<Fixture *>(user)->warnings.push_back(message);
+    };
+    options.log_user = this;
     REQUIRE(tcrt_model_open_memory(bytes.data(), bytes.size(), "m.bin", &options, &model) == TCRT_OK);
     tcrt_context_options_t contextOptions = {};
     contextOptions.size = sizeof contextOptions;
@@ -152,9 +160,9 @@ TEST_CASE("values of another kind are refused") {
   CHECK(tcrt_context_set_input_value(f.context, 1, &mixed) == TCRT_ERROR_INVALID);
 }
 
-TEST_CASE("functions may refuse, and must be there") {
+TEST_CASE("functions may warn and refuse, and must be there") {
   Fixture f;
-  std::vector<tcrt_string_t> strings = {{"yes", 3}, {"no", 2}};
+  std::vector<tcrt_string_t> strings = {{"hm", 2}, {"no", 2}};
   tcrt_tensor_t text = stringTensor(strings);
   tcrt_value_t empty = {TCRT_VALUE_SEQUENCE, 0, nullptr, {}}, nothing = {TCRT_VALUE_OPTIONAL, 0, nullptr, {}};
   REQUIRE(tcrt_context_set_input(f.context, 0, &text) == TCRT_OK);
@@ -162,6 +170,7 @@ TEST_CASE("functions may refuse, and must be there") {
   REQUIRE(tcrt_context_set_input_value(f.context, 2, &nothing) == TCRT_OK);
   CHECK(tcrt_context_run(f.context) == TCRT_ERROR_REFUSED);
   CHECK(says("m.bin: error: node \"node0\": element 1 is no"));
+  CHECK(f.warnings == std::vector<std::string>{"m.bin: warning: node \"node0\": element 0 is hm"});
   tcrt_model_t *model;
   tcrt_context_t *context;
   REQUIRE(tcrt_model_open_memory(f.bytes.data(), f.bytes.size(), "m.bin", nullptr, &model) == TCRT_OK);
