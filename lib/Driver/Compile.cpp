@@ -126,8 +126,10 @@ int Compiler::checkRequest() {
     return wrong("--precision " + request.precision + " is not supported yet; supported: f32");
   if (request.verify && (request.output.empty() || request.stopAtPhase))
     return wrong("--verify runs the artifact; give -o OUT and no --compile-to");
-  if (!request.customOp.empty())
-    return wrong("--custom-op is not supported yet");
+  GraphToPrimOptions signatures;
+  for (const std::string &file : request.customOps)
+    if (llvm::Error error = readCustomOperators(file, signatures))
+      return fail(kWrongUse, llvm::toString(std::move(error)));
   if (std::string unknown = log::enable(request.logs); !unknown.empty())
     return wrong("--logs " + unknown + " is not known; known: all, " + llvm::join(log::getChannels(), ", "));
   for (const std::string &name : request.printIrAfter)
@@ -526,6 +528,7 @@ int Compiler::run() {
 
   options.dims = ArrayRef<std::string>(request.dims);
   options.shapes = ArrayRef<std::string>(request.shapes);
+  options.customOps = ArrayRef<std::string>(request.customOps);
   options.checkBounds = request.checkBounds;
   options.jobs = jobs;
   options.debugDir = request.debugDir;

@@ -77,6 +77,8 @@ struct ConvertWithReport : public PassWrapper<ConvertWithReport, OperationPass<M
       parseDimOption(text, options);
     for (const std::string &text : pass.shapes)
       parseShapeOption(text, options);
+    for (const std::string &path : pass.customOps)
+      llvm::consumeError(readCustomOperators(path, options)); // the request was checked
   }
   StringRef getArgument() const override { return "tc-convert-graph-to-prim"; }
   StringRef getName() const override { return "ConvertGraphToPrim"; }
@@ -104,6 +106,7 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     conversion::ConvertGraphToPrimPassOptions convert;
     convert.dims = list(options.dims);
     convert.shapes = list(options.shapes);
+    convert.customOps = list(options.customOps);
     if (options.report)
       manager.addPass(std::make_unique<ConvertWithReport>(convert, *options.report));
     else

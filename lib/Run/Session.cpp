@@ -10,7 +10,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
+#include <dlfcn.h>
 
 using namespace tc::run;
 
@@ -121,12 +123,39 @@ Value copyOf(const tcrt_value_t &from) {
 
 } // namespace
 
+static void printWarning(void *, int level, const char *message) {
+  if (level == TCRT_LOG_WARNING)
+    std::fprintf(stderr, "%s\n", message);
+}
+
+/// What a library of custom operators exports, added to `functions`.
+static void addFunctions(const std::string &path, std::vector<tcrt_function_t> &functions) {
+  // A name without a slash would be looked for among the system's libraries.
+  void *library = dlopen((path.find('/') == std::string::npos ? "./" + path : path).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    throw Failure{1, path + ": error: the library of custom operators cannot be opened: " + dlerror()};
+  tcrt_library_fn functionsOf = nullptr;
+  void *symbol = dlsym(library, "tcrt_library_functions");
+  std::memcpy(&functionsOf, &symbol, sizeof functionsOf);
+  uint64_t count = 0;
+  const tcrt_function_t *table = functionsOf ? functionsOf(&count) : nullptr;
+  if (!table)
+    throw Failure{1,
+                  path + ": error: the library does not export tcrt_library_functions, which tcrt/function.h declares"};
+  functions.insert(functions.end(), table, table + count);
+}
+
 Session::Session(SessionOptions given) : options(std::move(given)) {
   tcrt_model_options_t modelOptions = {};
   modelOptions.size = sizeof modelOptions;
   modelOptions.verify_weights = options.verifyWeights;
   modelOptions.device = options.isCuda ? TCRT_DEVICE_CUDA : TCRT_DEVICE_CPU;
   modelOptions.device_index = options.deviceIndex;
+  modelOptions.log = printWarning;
+  for (const std::string &path : options.customOps)
+    addFunctions(path, functions);
+  modelOptions.functions = functions.data();
+  modelOptions.function_count = functions.size();
   modelOptions.variant = options.variant.empty() ? nullptr : options.variant.c_str();
   Clock::time_point start = Clock::now();
   tcrt_model_t *model;

@@ -258,10 +258,12 @@ tcrt_status_t tcrt_model_find_functions(tcrt_model_t *model) {
         found = library[j].function;
     if (!found) {
       free(functions);
-      return tcrt_fail(TCRT_ERROR_MACHINE,
-                       "%s: error: the model calls the function \"%.*s\", which is neither among those given to "
-                       "tcrt_model_options_t nor in libtcrt-host (%s); install libtcrt-host, or give the function",
-                       model->name, (int)length, name, model->function_library ? "which lacks it" : problem);
+      return tcrt_fail(
+          TCRT_ERROR_MACHINE,
+          "%s: error: the model calls the function \"%.*s\", which is neither among those given to "
+          "tcrt_model_options_t nor in libtcrt-host (%s); install libtcrt-host, or give the function (tc-run "
+          "--custom-op LIB.so)",
+          model->name, (int)length, name, model->function_library ? "which lacks it" : problem);
     }
     memcpy(&functions[i], &found, sizeof found);
   }

@@ -58,7 +58,8 @@ int main(int argc, char **argv) {
   app.add_flag("--verify", request.verify, "compare with the oracle");
   app.add_flag("--external-weights", request.externalWeights, "weights in a file of their own");
   app.add_flag("--allow-libs", request.allowLibs, "vendor libraries as candidates");
-  app.add_option("--custom-op", request.customOp, "library with custom operators");
+  app.add_option("--custom-op", request.customOps, "JSON file with the signatures of custom operators")
+      ->allow_extra_args(false);
   app.add_option("--print-ir-after", request.printIrAfter, "print the IR after a pass, for instance tc-fuse")
       ->delimiter(',')
       ->allow_extra_args(false);

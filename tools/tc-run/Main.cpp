@@ -64,6 +64,7 @@ private:
     result.verifyWeights = options.verifyWeights;
     result.profile = options.profile || (options.isCuda && options.benchmarkSeconds);
     result.dims = options.dims;
+    result.customOps = options.customOps;
     return result;
   }
 

@@ -35,6 +35,7 @@ machine
   --device cpu|cuda[:I]    default: cpu
   --variant NAME           run this variant whatever the machine's best
   --verify-weights         check the weights' hash, too
+  --custom-op LIB.so       a library with functions of custom operators (tcrt/function.h); can be repeated
 measuring
   --benchmark[=SECONDS]    time runs for about SECONDS (default 2) after a warm-up
   --json F                 write the benchmark's numbers as JSON ("-": to stdout)
@@ -135,6 +136,8 @@ Options tc::run::parseOptions(int argc, char **argv) {
       else if (text != "cpu" && text != "cuda")
         fail("--device takes cpu, cuda or cuda:INDEX, not \"" + text + "\"");
       options.isCuda = text != "cpu";
+    } else if (name == "--custom-op") {
+      options.customOps.push_back(value());
     } else if (name == "--variant") {
       options.variant = value();
     } else if (name == "--benchmark") {

@@ -27,6 +27,7 @@ struct Options {
   bool isCuda = false;
   int32_t deviceIndex = 0;
   std::string variant;
+  std::vector<std::string> customOps; ///< libraries
   std::optional<double> benchmarkSeconds;
   std::string json;
   bool profile = false;

@@ -33,14 +33,14 @@ struct CompileRequest {
   std::vector<std::string> targets = {"cpu"};                 ///< cpu, cuda, reference
   std::vector<std::string> cpus = {"x86-64-v3", "x86-64-v4"}; ///< names of variants
   std::vector<std::string> gpus;
-  std::vector<std::string> dims, shapes;
+  std::vector<std::string> dims, shapes, customOps;
   std::string mode = "default";
   std::string precision = "f32";
   Phase compileTo = Phase::Artifact;
   bool stopAtPhase = false; ///< --compile-to was given
   bool explain = false;
   std::string explainFile; ///< JSON; empty: text on standard output
-  std::string debugDir, customOp, logs;
+  std::string debugDir, logs;
   std::vector<std::string> printIrAfter;
   bool fullGraph = false, verify = false, externalWeights = false, allowLibs = false, checkBounds = false,
        verbose = false;

@@ -40,6 +40,7 @@ Phase detectPhase(mlir::ModuleOp module);
 struct PhaseOptions : public mlir::PassPipelineOptions<PhaseOptions> {
   ListOption<std::string> dims{*this, "dim", llvm::cl::desc("sizes of named dims: batch=1 or batch=1..64 (prim)")};
   ListOption<std::string> shapes{*this, "shape", llvm::cl::desc("sizes of inputs: x=1x3x224x224 (prim)")};
+  ListOption<std::string> customOps{*this, "custom-op", llvm::cl::desc("JSON files of custom operators (prim)")};
   Option<bool> checkBounds{*this, "check-bounds", llvm::cl::desc("wild indices fail the run (prim)"),
                            llvm::cl::init(false)};
   Option<bool> fuse{*this, "fuse", llvm::cl::desc("false: one primitive per kernel (fuse)"), llvm::cl::init(true)};

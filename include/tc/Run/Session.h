@@ -10,6 +10,7 @@
 
 #include "tc/Run/Npz.h"
 #include "tc/Run/Tensor.h"
+#include "tcrt/function.h"
 #include "tcrt/tcrt.h"
 
 #include <chrono>
@@ -40,6 +41,7 @@ struct SessionOptions {
   bool profile = false; ///< measure each kernel in every run
   /// Sizes of symbolic dims for random inputs; inputs from files must agree with them.
   std::vector<std::pair<std::string, int64_t>> dims;
+  std::vector<std::string> customOps; ///< shared libraries with functions (tcrt/function.h); they stay loaded
 };
 
 using NamedValues = std::vector<std::pair<std::string, Value>>;
@@ -98,6 +100,7 @@ private:
   void readOutputs();
 
   const SessionOptions options;
+  std::vector<tcrt_function_t> functions; ///< of customOps; the model reads them
   std::unique_ptr<tcrt_model_t, CloseModel> opened;
   std::unique_ptr<tcrt_context_t, DestroyContext> created;
   double loadTimeUs = 0;

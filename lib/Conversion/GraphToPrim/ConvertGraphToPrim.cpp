@@ -65,6 +65,11 @@ struct ConvertGraphToPrimPass : public conversion::impl::ConvertGraphToPrimPassB
         getOperation().emitError() << "--shape " << text << " is not of the form INPUT=SIZE,SIZE,...";
         return signalPassFailure();
       }
+    for (const std::string &path : customOps)
+      if (llvm::Error error = readCustomOperators(path, conversionOptions)) {
+        getOperation().emitError() << llvm::toString(std::move(error));
+        return signalPassFailure();
+      }
     if (failed(convertGraphToPrim(getOperation(), conversionOptions)))
       signalPassFailure();
   }

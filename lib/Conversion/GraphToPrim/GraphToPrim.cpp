@@ -11,6 +11,7 @@
 #include "tc/Conversion/GraphToPrim/GraphToPrim.h"
 
 #include "ConstantData.h"
+#include "CustomOperator.h"
 #include "OpRegistry.h"
 
 #include "tc/Dialect/Graph/IR/Graph.h"
@@ -130,7 +131,8 @@ void Converter::emitUnsupported() {
 void Converter::checkSkipped(graph::NodeOp node) {
   ++failedNodes;
   node->walk([&](graph::NodeOp inner) {
-    if (!inner.getCallee() && !OpRegistry::get().lookup(inner.getDomain(), inner.getOpType(), inner.getOpset()))
+    if (!inner.getCallee() && !findCustomOperator(options, inner) &&
+        !OpRegistry::get().lookup(inner.getDomain(), inner.getOpType(), inner.getOpset()))
       reportUnsupported(inner, "is not supported");
   });
 }
@@ -194,17 +196,19 @@ void Converter::convertNode(graph::NodeOp node) {
   if (node.getCallee())
     if (auto callee = module.lookupSymbol<graph::FuncOp>(*node.getCallee()))
       return convertCall(node, callee, operands);
-  const OpEntry *entry = OpRegistry::get().lookup(node.getDomain(), node.getOpType(), node.getOpset());
-  if (!entry)
+  const CustomOperator *custom = findCustomOperator(options, node);
+  const OpEntry *entry =
+      custom ? nullptr : OpRegistry::get().lookup(node.getDomain(), node.getOpType(), node.getOpset());
+  if (!custom && !entry)
     return reportUnsupported(node, "is not supported");
   NodeContext ctx(node, builder, ints, *this, operands, parameters);
   std::string prefix =
       ("node \"" + node.getNodeName() + "\": " + fullType(node) + " (opset " + Twine(node.getOpset()) + "): ").str();
-  for (size_t i = 0; i < entry->minOperands; ++i)
+  for (size_t i = 0; entry && i < entry->minOperands; ++i)
     if (!ctx.has(i))
       return reportInvalid(node.getLoc(), prefix + "operand " + Twine(i) + " is missing");
   int64_t failedBefore = failedNodes;
-  if (failed(entry->handler(ctx))) {
+  if (failed(custom ? convertCustomOperator(ctx, *custom) : entry->handler(ctx))) {
     if (ctx.isInvalid())
       return reportInvalid(node.getLoc(), prefix + ctx.reason());
     if (ctx.isUnsupported())
@@ -551,7 +555,7 @@ static FunctionExpander functionExpander = nullptr;
 void tc::setFunctionExpander(FunctionExpander expander) { functionExpander = expander; }
 
 /// Expands nodes without a handler by their operators' definitions, which may use operators without a handler in turn.
-static void expandFunctions(ModuleOp module) {
+static void expandFunctions(ModuleOp module, const GraphToPrimOptions &options) {
   if (!functionExpander)
     return;
   IRRewriter rewriter(module.getContext());
@@ -559,7 +563,7 @@ static void expandFunctions(ModuleOp module) {
   for (int64_t round = 0; round < 8; ++round) {
     SmallVector<graph::NodeOp> nodes;
     module.walk([&](graph::NodeOp node) {
-      if (!node.getCallee() && !failed.contains(node) &&
+      if (!node.getCallee() && !failed.contains(node) && !findCustomOperator(options, node) &&
           !OpRegistry::get().lookup(node.getDomain(), node.getOpType(), node.getOpset()))
         nodes.push_back(node);
     });
@@ -577,7 +581,7 @@ LogicalResult tc::convertGraphToPrim(ModuleOp module, const GraphToPrimOptions &
   GraphToPrimReport local;
   GraphToPrimReport &out = report ? *report : local;
   out = {};
-  expandFunctions(module);
+  expandFunctions(module, options);
   SmallVector<graph::FuncOp> sources(module.getOps<graph::FuncOp>());
   SmallVector<std::pair<graph::FuncOp, func::FuncOp>> converted;
   bool ok = true;

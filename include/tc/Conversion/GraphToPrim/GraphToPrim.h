@@ -17,26 +17,34 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/Support/Error.h"
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace tc {
 
-/// What the user said about sizes.
+struct CustomOperator;
+
+/// What the user said.
 struct GraphToPrimOptions {
   /// `--dim batch=1` is {"batch", {1, 1}}; `--dim batch=1..64` is {"batch", {1, 64}}. An equal pair makes the dim
   /// static.
   std::map<std::string, std::pair<int64_t, int64_t>> dims;
   /// `--shape x=1,3,224,224`: the sizes of the input of that name; -1 leaves a dim as the model has it.
   std::map<std::string, std::vector<int64_t>> shapes;
+  /// Signatures of operators of the user's own, which go before tc's.
+  std::vector<std::shared_ptr<const CustomOperator>> customOperators;
 };
 
 /// Reads `batch=1` or `batch=1..64` into options.dims; false if it is of another form.
 bool parseDimOption(llvm::StringRef text, GraphToPrimOptions &options);
 /// Reads `x=1,3,224,224` (or with x between the sizes) into options.shapes; false if it is of another form.
 bool parseShapeOption(llvm::StringRef text, GraphToPrimOptions &options);
+/// Reads a JSON file of custom operators (examples/custom-op) into options.customOperators; errors name the file.
+llvm::Error readCustomOperators(llvm::StringRef path, GraphToPrimOptions &options);
 
 /// Nodes that fail for one reason.
 struct UnsupportedNode {
