@@ -243,10 +243,11 @@ Value parseMap(const uint8_t *data, uint64_t size, const std::string &path) {
   map.kind = TCRT_VALUE_MAP;
   map.elements.resize(2);
   Tensor &keys = map.elements[0].tensor, &values = map.elements[1].tensor;
+  keys.dtype = TCRT_DTYPE_I64; // as the proto holds all integers
   Message message(data, size, path);
   for (Field field; message.next(field);) {
-    if (field.number == 2 && field.wire == 0)
-      keys.dtype = tcrt_dtype_t(field.value);
+    if (field.number == 2 && field.wire == 0 && field.value == TCRT_DTYPE_STRING)
+      keys.dtype = TCRT_DTYPE_STRING;
     if (field.number == 3)
       eachNumber(field, 0, path, [&](uint64_t key) {
         const uint8_t *at = reinterpret_cast<const uint8_t *>(&key);
@@ -261,8 +262,6 @@ Value parseMap(const uint8_t *data, uint64_t size, const std::string &path) {
         values.strings.insert(values.strings.end(), value.tensor.strings.begin(), value.tensor.strings.end());
       }
   }
-  if (keys.dtype != TCRT_DTYPE_STRING)
-    keys.dtype = TCRT_DTYPE_I64;
   for (Tensor *tensor : {&keys, &values})
     tensor->dims = {tensor->dtype == TCRT_DTYPE_STRING
                         ? int64_t(tensor->strings.size())
