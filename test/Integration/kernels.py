@@ -24,7 +24,8 @@ def info(name, dims):
 
 
 def case(name, nodes, inputs, outputs, reference, shapes, constants=(), tolerance=2e-6):
-    """`inputs`: declared dims by name; `shapes`: dicts of real shapes; `reference`: from float64 arrays to float64 arrays."""
+    """`inputs`: declared dims by name; `shapes`: dicts of real shapes, or of values; `reference`: from float64 arrays to float64
+    arrays; `tolerance`: of the largest value, or a pair (rtol, atol) for each."""
     CASES[name] = (nodes, inputs, outputs, reference, shapes, dict(constants), tolerance)
 
 
@@ -118,6 +119,18 @@ def build_cases():
                                 helper.make_node("Div", ["e", "s"], ["y"])],
          {"x": [9, 9]}, {"y": [9, 9]}, lambda v: [np.exp(v["x"]) / np.exp(v["x"]).sum(-1)], [{"x": (9, 9)}],
          {"axis": np.array([-1], np.int64)})
+    # All of exp's range: overflow, what is below the normal numbers, NaN. Maxima and minima with NaN and infinities.
+    special = np.array([np.nan, np.inf, -np.inf, 0, -0.0, 1e-38, 88.72283, 88.7229, 89, 89.1, 128, 3e38, -87.3, -87.33, -88, -104, -3e38], np.float32)
+    wide = np.concatenate([special, np.linspace(-87.3, 88.7, 20011, dtype=np.float32), np.linspace(-1, 1, 5003, dtype=np.float32)])
+    case("exp_everywhere", [helper.make_node("Exp", ["x"], ["y"])], {"x": ["N"]}, {"y": ["N"]}, lambda v: [np.exp(v["x"])],
+         [{"x": wide}, {"x": special[:1]}, {"x": special[1:3]}], tolerance=(4e-7, 1.3e-38))
+    holes = random((40, 67), 7)
+    holes[3, 5], holes[7, 66], holes[9, :], holes[11, 0], holes[12, 31] = np.nan, np.nan, -np.inf, np.inf, -np.inf
+    for name, function in (("Max", np.max), ("Min", np.min)):
+        case(f"reduce_{name.lower()}_with_nan", [helper.make_node(f"Reduce{name}", ["x"], ["y"], keepdims=0, axes=[1])],
+             {"x": ["R", "C"]}, {"y": ["R"]}, lambda v, f=function: [f(v["x"], 1)], [{"x": holes}, {"x": holes[:, :5]}, {"x": holes[3:4]}])
+        case(f"{name.lower()}_with_nan", [helper.make_node(name, ["x", "y"], ["z"])], {"x": ["R", "C"], "y": ["R", "C"]}, {"z": ["R", "C"]},
+             lambda v, f={"Max": np.maximum, "Min": np.minimum}[name]: [f(v["x"], v["y"])], [{"x": holes, "y": holes[::-1].copy()}])
     # Convolutions: patches, remainders, strides, groups.
     for c, o, size, kernel, stride, pad, groups in ((3, 20, 19, 3, 1, 1, 1), (16, 33, 9, 1, 1, 0, 1), (8, 16, 23, 3, 2, 1, 2),
                                                     (5, 7, 8, 5, 3, 2, 1), (32, 64, 7, 1, 2, 0, 1), (4, 4, 11, 3, 1, 1, 4)):
@@ -147,15 +160,18 @@ def run_case(bin_dir, name, folder):
     if made.returncode:
         return [f"{name}: tc-compile exit {made.returncode}: {made.stderr.strip()}"]
     failures = []
+    limits = ["--rtol", str(tolerance[0]), "--atol", str(tolerance[1])] if isinstance(tolerance, tuple) else ["--max-rel", str(tolerance)]
     for seed, shape in enumerate(shapes):
-        values = {n: random(s, [seed, i]) for i, (n, s) in enumerate(shape.items())}
-        expected = reference({n: v.astype(np.float64) for n, v in values.items()})
+        values = {n: s if isinstance(s, np.ndarray) else random(s, [seed, i]) for i, (n, s) in enumerate(shape.items())}
+        shape = {n: v.shape for n, v in values.items()}
         np.savez(f"{folder}/in.npz", **values)
-        np.savez(f"{folder}/out.npz", **{n: v.astype(np.float32) for n, v in zip(outputs, expected)})
+        with np.errstate(all="ignore"):
+            expected = reference({n: v.astype(np.float64) for n, v in values.items()})
+            np.savez(f"{folder}/out.npz", **{n: v.astype(np.float32) for n, v in zip(outputs, expected)})
         for variant in variants():
             for threads in (1, 2):
                 ran = subprocess.run([f"{bin_dir}/tc-run", artifact, "--inputs", f"{folder}/in.npz", "--expect", f"{folder}/out.npz",
-                                      "--max-rel", str(tolerance), "--variant", variant, "--threads", str(threads)],
+                                      *limits, "--variant", variant, "--threads", str(threads)],
                                      capture_output=True, text=True)
                 if ran.returncode:
                     failures.append(f"{name} {shape} {variant} {threads} threads: exit {ran.returncode}: {(ran.stdout + ran.stderr).strip()}")

@@ -228,7 +228,7 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
         for (unsigned i = 0; i < kernel.launches.size(); ++i)
           if (failed(emitKernel(builder, variant, kernel, i, infoOf(cpu))))
             return signalPassFailure();
-      if (failed(lowerToLLVM(variant)))
+      if (failed(lowerToLLVM(variant, infoOf(cpu).vectorBits == 512)))
         return signalPassFailure();
     }
     for (kernel::RegionOp region : done)

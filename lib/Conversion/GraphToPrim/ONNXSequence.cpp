@@ -49,9 +49,10 @@ FailureOr<Type> sequenceElement(NodeContext &ctx, Value v) {
 
 FailureOr<Value> position(NodeContext &ctx, Value v) {
   auto type = PrimBuilder::typeOf(v);
-  if (!isa<IntegerType>(type.getElementType()) || !type.hasStaticShape() || type.getNumElements() != 1)
+  if (!isa<IntegerType>(type.getElementType()) || (type.hasStaticShape() && type.getNumElements() != 1))
     return ctx.invalid("the position must be one integer, but is " + describe(v));
-  return ctx.b.convert(ctx.b.reshape(v, {}), ctx.b.getI64Type());
+  FailureOr<Value> scalar = ctx.reshape(v, {});
+  return failed(scalar) ? scalar : ctx.b.convert(*scalar, ctx.b.getI64Type());
 }
 
 LogicalResult checkInside(NodeContext &ctx, Type inside) {

@@ -6,7 +6,8 @@
 // CHECK: prim.reduce max %arg0 [1]
 // CHECK: prim.exp
 // CHECK: prim.reduce sum
-// CHECK: prim.div
+// CHECK: prim.reciprocal
+// CHECK: prim.mul
 // KEEP: prim.softmax
 func.func @softmax(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %0 = prim.softmax %x axis = 1 : tensor<4x8xf32>
