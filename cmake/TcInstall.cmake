@@ -26,7 +26,8 @@ install(TARGETS tcrt_host tcrt_host_shared COMPONENT host)
 
 foreach(tool tc-compile tc-run tc-bench tc-inspect tc-opt)
   if(TARGET ${tool})
-    set_target_properties(${tool} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+    set_target_properties(${tool} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}"
+      INSTALL_RPATH_USE_LINK_PATH ON) # of LLVM
     install(TARGETS ${tool} COMPONENT tools)
   endif()
 endforeach()

@@ -6,12 +6,15 @@
 
 #include "tc/Driver/Compile.h"
 
+#include "../Runtime/Store.h"
+
 #include "Explain.h"
 #include "LoadModel.h"
 #include "RunArtifact.h"
 #include "tc/Codegen/Passes.h"
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Dialect/Host/IR/Host.h"
+#include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Driver/Assemble.h"
@@ -312,8 +315,20 @@ int Compiler::runPhases(SmallVectorImpl<OwningOpRef<ModuleOp>> &modules, Phase f
   Phase common = std::min(std::max(from, Phase::Prim), last);
   if (int code = runPhases(module, from, common))
     return code;
-  if (request.verify)
+  if (request.verify) {
+    prim::HostCallOp foreign;
+    module.walk([&](prim::HostCallOp call) {
+      if (!foreign && !tcrt_find_function(call.getCallee().data(), call.getCallee().size()))
+        foreign = call;
+    });
+    if (foreign)
+      return fail(kUnsupported, request.model + ": error: node \"" +
+                                    llvm::join(host::getNodeNames(foreign.getLoc()), "+") + "\": it calls \"" +
+                                    foreign.getCallee() +
+                                    "\", a function outside of libtcrt, which the oracle of --verify lacks; compile "
+                                    "without --verify");
     reference = module.clone();
+  }
   for (size_t i = 1; i < targets.size(); ++i)
     modules.push_back(module.clone());
   // The first target last: it is what the explanation is about.
