@@ -269,8 +269,10 @@ def add_sampling():
 
 
 def add_scans():
-    body = helper.make_graph([helper.make_node("Add", ["s", "x"], ["t"]), helper.make_node("Identity", ["t"], ["o"])], "body",
-                             [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2]) for n in "sx"], [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2]) for n in "to"])
+    def body_of(dims):
+        info = lambda names: [helper.make_tensor_value_info(n, TensorProto.FLOAT, dims) for n in names]
+        return helper.make_graph([helper.make_node("Add", ["s", "x"], ["t"]), helper.make_node("Identity", ["t"], ["o"])], "body", info("sx"), info("to"))
+
     s, x, lengths = random(3, 2), random(3, 5, 2), np.array([5, 2, 0], np.int64)
     for name, given, reverse in (("whole", False, 0), ("lengths", True, 0), ("reverse", True, 1)):
         y, end = np.zeros_like(x), s.copy()
@@ -279,11 +281,13 @@ def add_scans():
             for t in reversed(range(n)) if reverse else range(n):
                 end[b] = end[b] + x[b, t]
                 y[b, n - 1 - t if reverse else t] = end[b]
-        node = helper.make_node("Scan", ["l" if given else "", "s", "x"], ["e", "y"], num_scan_inputs=1, body=body, directions=[reverse])
-        case(f"Scan_8_{name}", [node], {**({"l": lengths} if given else {}), "s": s, "x": x}, {"e": end, "y": y}, 8)
+        for kind, dims in (("", [2]), ("_body_of_unknown_size", [None])):
+            node = helper.make_node("Scan", ["l" if given else "", "s", "x"], ["e", "y"], num_scan_inputs=1, body=body_of(dims), directions=[reverse])
+            case(f"Scan_8_{name}{kind}", [node], {**({"l": lengths} if given else {}), "s": s, "x": x}, {"e": end, "y": y}, 8)
     y = np.cumsum(x[0][::-1], axis=0)[::-1]
-    node = helper.make_node("Scan", ["z", "x"], ["e", "y"], num_scan_inputs=1, body=body, scan_input_directions=[1], scan_output_directions=[1])
-    case("Scan_9_reverse", [node], {"z": np.zeros(2, np.float32), "x": x[0]}, {"e": x[0].sum(0), "y": y}, 9)
+    for kind, dims in (("", [2]), ("_body_of_unknown_size", [None])):
+        node = helper.make_node("Scan", ["z", "x"], ["e", "y"], num_scan_inputs=1, body=body_of(dims), scan_input_directions=[1], scan_output_directions=[1])
+        case(f"Scan_9_reverse{kind}", [node], {"z": np.zeros(2, np.float32), "x": x[0]}, {"e": x[0].sum(0), "y": y}, 9)
 
 
 ACTIVATIONS = {"sigmoid": lambda v: 1 / (1 + np.exp(-v)), "tanh": np.tanh, "relu": lambda v: np.maximum(v, 0), "softsign": lambda v: v / (1 + abs(v)),

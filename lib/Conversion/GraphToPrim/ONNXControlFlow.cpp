@@ -243,19 +243,68 @@ struct ScanLoop {
   Value trips;
 };
 
+/// A loop under construction: what it carries, with the values before it, and what its body yields.
+struct LoopParts {
+  Block *before, *body;
+  unsigned outerSymbols; ///< how many symbols there were before the body
+  /// Rows whose sizes are 0 come from an inner loop without iterations, which knows none.
+  bool mayBeEmpty = false;
+  SmallVector<Value> starts, results;
+  SmallVector<Type> types;
+  SmallVector<int64_t> binds;
+};
+
+/// Carries a tensor of `length` rows, in which each iteration puts `value` at `row`. Sizes that are known only inside
+/// the loop are 0 before the first iteration, then those of all rows.
+void collectRows(NodeContext &ctx, LoopParts &loop, Value value, AffineExpr length, Value row) {
+  PrimBuilder &b = ctx.b;
+  Value element = b.unsqueeze(value, 0), step = loop.body->getArgument(0);
+  Sizes sizes = getSizes(element), empty, same;
+  sizes[0] = length;
+  empty = same = sizes;
+  for (auto [d, size] : llvm::drop_begin(llvm::enumerate(sizes))) {
+    if (!dependsOnSymbolsFrom(size, loop.outerSymbols))
+      continue;
+    empty[d] = b.size(0);
+    size = addBoundSymbol(b, "scan", loop.binds);
+    Value before = b.sizeValue(size), now = b.sizeValue(same[d]);
+    Value fits = b.binary<OrOp>(b.compare(CompareKind::EQ, step, 0), b.compare(CompareKind::EQ, before, now));
+    if (loop.mayBeEmpty) {
+      fits = b.binary<OrOp>(fits, b.compare(CompareKind::EQ, b.min(before, now), 0));
+      same[d] = b.bindSymbol("rows", b.max(before, now));
+    }
+    b.guard(fits, 1, "node \"" + ctx.node().getNodeName() + "\": Scan needs elements of equal sizes in each iteration");
+  }
+  Type type = b.elementOf(element);
+  Value all = loop.body->addArgument(makeType(type, sizes), b.getLoc());
+  loop.types.push_back(all.getType());
+  {
+    OpBuilder::InsertionGuard outside(b);
+    b.setInsertionPointToEnd(loop.before);
+    loop.starts.push_back(b.splat(type, empty, 0));
+  }
+  Sizes none(sizes.size(), b.size(0));
+  all = b.pad(all, b.scalar(type, 0), none, same);
+  same[0] = b.size(1);
+  element = b.pad(element, b.scalar(type, 0), none, same);
+  Value at = b.reshape(row, {b.size(1), b.size(1)});
+  loop.results.push_back(ScatterNDOp::create(b, all.getType(), all, at, element, ReduceKindAttr()));
+}
+
 /// The final states, then each output with its slices along dim 0.
 FailureOr<SmallVector<Value>> emitScan(NodeContext &ctx, const ScanLoop &scan) {
   PrimBuilder &b = ctx.b;
   Type i64 = b.getI64Type(), i1 = b.getI1Type();
   int64_t stateCount = scan.states.size(), outputCount = scan.outputDirections.size();
   Region &body = ctx.newRegion();
-  SmallVector<int64_t> binds;
-  SmallVector<Value> starts(scan.states);
-  SmallVector<Type> types(ValueRange(scan.states).getTypes());
+  LoopParts loop;
+  loop.starts = scan.states;
+  llvm::append_range(loop.types, ValueRange(scan.states).getTypes());
   {
     OpBuilder::InsertionGuard guard(b);
-    Block *before = b.getInsertionBlock(), *block = b.createBlock(&body);
-    unsigned outerSymbols = b.symbols.size();
+    loop.before = b.getInsertionBlock();
+    Block *block = loop.body = b.createBlock(&body);
+    loop.outerSymbols = b.symbols.size();
     Value step = block->addArgument(RankedTensorType::get({}, i64), b.getLoc()), zero = b.scalar(i64, 0);
     Value last = scan.trips ? b.binary<SubOp>(scan.trips, 1) : b.sizeValue(simplifySize(scan.length - 1));
     Value mirrored = b.sub(last, step);
@@ -273,48 +322,24 @@ FailureOr<SmallVector<Value>> emitScan(NodeContext &ctx, const ScanLoop &scan) {
     auto values = ctx.convertRegion(*scan.graph, arguments);
     if (failed(values))
       return failure();
-    SmallVector<Value> results{b.scalar(i1, 1)};
+    loop.results = {b.scalar(i1, 1)};
     for (int64_t i = 0; i < stateCount; ++i) {
       FailureOr<Value> next = ctx.castSizes((*values)[i], getSizes(scan.states[i]));
       if (failed(next))
         return failure();
-      if (next->getType() != types[i])
+      if (next->getType() != loop.types[i])
         return ctx.invalid("state " + Twine(i) + " changes from " + describe(scan.states[i]) + " to " +
                            describe(*next));
-      results.push_back(*next);
+      loop.results.push_back(*next);
     }
     for (int64_t i = 0; i < outputCount; ++i) {
-      Value element = b.unsqueeze((*values)[stateCount + i], 0);
-      // A size that is known only inside the loop is 0 before the first iteration, then that of all elements.
-      Sizes sizes = getSizes(element), empty, same;
-      sizes[0] = scan.length;
-      empty = same = sizes;
-      Value first = b.compare(CompareKind::EQ, step, 0);
-      for (auto [d, size] : llvm::drop_begin(llvm::enumerate(sizes))) {
-        if (!dependsOnSymbolsFrom(size, outerSymbols))
-          continue;
-        empty[d] = b.size(0);
-        size = addBoundSymbol(b, "scan", binds);
-        Value equal = b.compare(CompareKind::EQ, b.sizeValue(size), b.sizeValue(same[d]));
-        b.guard(b.binary<OrOp>(first, equal), 1,
-                "node \"" + ctx.node().getNodeName() + "\": Scan needs elements of equal sizes in each iteration");
-      }
-      Value all = block->addArgument(makeType(b.elementOf(element), sizes), b.getLoc());
-      types.push_back(all.getType());
-      starts.push_back({});
-      {
-        OpBuilder::InsertionGuard outside(b);
-        b.setInsertionPointToEnd(before);
-        starts.back() = b.splat(b.elementOf(element), empty, 0);
-      }
-      all = b.pad(all, b.scalar(b.elementOf(element), 0), Sizes(sizes.size(), b.size(0)), same);
-      Value at = b.reshape(scan.outputDirections[i] ? mirrored : step, {b.size(1), b.size(1)});
-      results.push_back(ScatterNDOp::create(b, all.getType(), all, at, element, ReduceKindAttr()));
+      Value row = scan.outputDirections[i] ? mirrored : step;
+      collectRows(ctx, loop, (*values)[stateCount + i], scan.length, row);
     }
-    prim::YieldOp::create(b, results);
+    prim::YieldOp::create(b, loop.results);
   }
-  auto op = prim::WhileOp::create(b, types, scan.trips ? scan.trips : b.sizeValue(scan.length), b.scalar(i1, 1), starts,
-                                  binds);
+  auto op = prim::WhileOp::create(b, loop.types, scan.trips ? scan.trips : b.sizeValue(scan.length), b.scalar(i1, 1),
+                                  loop.starts, loop.binds);
   op.getBody().takeBody(body);
   return SmallVector<Value>(op.getResults());
 }
@@ -423,12 +448,14 @@ LogicalResult batchedScan(NodeContext &ctx) {
   inner.outputDirections.assign(outputCount, 0);
 
   Region &body = ctx.newRegion();
-  SmallVector<Value> starts;
-  SmallVector<Type> types;
+  LoopParts loop;
+  loop.mayBeEmpty = true;
   {
     OpBuilder::InsertionGuard guard(b);
-    Block *before = b.getInsertionBlock(), *block = b.createBlock(&body);
-    Value number = block->addArgument(RankedTensorType::get({}, i64), b.getLoc()), zero = b.scalar(i64, 0);
+    loop.before = b.getInsertionBlock();
+    loop.body = b.createBlock(&body);
+    loop.outerSymbols = b.symbols.size();
+    Value number = loop.body->addArgument(RankedTensorType::get({}, i64), b.getLoc()), zero = b.scalar(i64, 0);
     auto ofBatch = [&](Value v) { // the element of the batch, without its dim
       Sizes sizes = getSizes(v), rest(sizes.begin() + 1, sizes.end());
       sizes[0] = b.size(1);
@@ -443,22 +470,12 @@ LogicalResult batchedScan(NodeContext &ctx) {
     FailureOr<SmallVector<Value>> values = emitScan(ctx, inner);
     if (failed(values))
       return failure();
-    SmallVector<Value> results{b.scalar(i1, 1)};
-    for (Value v : *values) {
-      Value element = b.unsqueeze(v, 0);
-      Sizes sizes = getSizes(element);
-      sizes[0] = *batch;
-      Value all = block->addArgument(makeType(b.elementOf(v), sizes), b.getLoc());
-      Value at = b.reshape(number, {b.size(1), b.size(1)});
-      results.push_back(ScatterNDOp::create(b, all.getType(), all, at, element, ReduceKindAttr()));
-      types.push_back(all.getType());
-      OpBuilder::InsertionGuard outside(b);
-      b.setInsertionPointToEnd(before);
-      starts.push_back(b.splat(b.elementOf(v), sizes, 0));
-    }
-    prim::YieldOp::create(b, results);
+    loop.results = {b.scalar(i1, 1)};
+    for (Value v : *values)
+      collectRows(ctx, loop, v, *batch, number);
+    prim::YieldOp::create(b, loop.results);
   }
-  auto op = prim::WhileOp::create(b, types, b.sizeValue(*batch), b.scalar(i1, 1), starts, ArrayRef<int64_t>{});
+  auto op = prim::WhileOp::create(b, loop.types, b.sizeValue(*batch), b.scalar(i1, 1), loop.starts, loop.binds);
   op.getBody().takeBody(body);
   for (auto [i, v] : llvm::enumerate(op.getResults()))
     (void)ctx.set(i, v);
