@@ -124,6 +124,10 @@ def build_cases():
     wide = np.concatenate([special, np.linspace(-87.3, 88.7, 20011, dtype=np.float32), np.linspace(-1, 1, 5003, dtype=np.float32)])
     case("exp_everywhere", [helper.make_node("Exp", ["x"], ["y"])], {"x": ["N"]}, {"y": ["N"]}, lambda v: [np.exp(v["x"])],
          [{"x": wide}, {"x": special[:1]}, {"x": special[1:3]}], tolerance=(4e-7, 1.3e-38))
+    case("sigmoid_everywhere", [helper.make_node("Sigmoid", ["x"], ["y"])], {"x": ["N"]}, {"y": ["N"]}, lambda v: [1 / (1 + np.exp(-v["x"]))],
+         [{"x": wide}, {"x": -wide}], tolerance=(4e-7, 1.3e-38))
+    case("tanh_everywhere", [helper.make_node("Tanh", ["x"], ["y"])], {"x": ["N"]}, {"y": ["N"]}, lambda v: [np.tanh(v["x"])],
+         [{"x": wide}, {"x": wide / 10}], tolerance=(6e-7, 0))
     holes = random((40, 67), 7)
     holes[3, 5], holes[7, 66], holes[9, :], holes[11, 0], holes[12, 31] = np.nan, np.nan, -np.inf, np.inf, -np.inf
     for name, function in (("Max", np.max), ("Min", np.min)):

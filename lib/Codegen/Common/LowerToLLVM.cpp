@@ -24,6 +24,7 @@
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -74,42 +75,123 @@ struct ScalarCallPattern : public RewritePattern {
   bool f32Too;
 };
 
-/// e^x of 16 lanes with AVX-512: x = n ln 2 + r, e^x = 2^n p(r), where vscalefps brings in 2^n with the right overflow.
-/// Half the instructions of the general form, which builds 2^n from bits and guards its range. Results below the
-/// smallest normal number are 0, as they are there. p: the minimax polynomial of S. Moshier, Cephes, single/expf.c; at
-/// most 1.1 units in the last place off.
-struct ExpAvx512Pattern : public OpRewritePattern<math::ExpOp> {
-  using OpRewritePattern::OpRewritePattern;
+/// Forms for one register of AVX-512, of 16 lanes of f32.
+template <typename Op> struct Avx512Pattern : public OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+
+  static bool isRegister(Type type) {
+    auto vector = dyn_cast<VectorType>(type);
+    return vector && vector.getShape() == ArrayRef<int64_t>{16} && vector.getElementType().isF32();
+  }
+};
+
+/// What the patterns below write with: the values are all of one type.
+struct LaneBuilder {
+  PatternRewriter &b;
+  Location loc;
+  VectorType type;
+
+  LaneBuilder(PatternRewriter &b, Operation *op)
+      : b(b), loc(op->getLoc()), type(cast<VectorType>(op->getResult(0).getType())) {}
+  Value constant(double value) const {
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, b.getF32FloatAttr(float(value))));
+  }
+  Value fma(Value x, Value y, Value z) const { return math::FmaOp::create(b, loc, x, y, z); }
+  Value mul(Value x, Value y) const { return arith::MulFOp::create(b, loc, x, y); }
+  Value select(arith::CmpFPredicate kind, Value x, Value y, Value yes, Value no) const {
+    return arith::SelectOp::create(b, loc, arith::CmpFOp::create(b, loc, kind, x, y), yes, no);
+  }
+  /// Horner's rule; the coefficient of the highest power first.
+  Value polynomial(Value x, ArrayRef<double> coefficients) const {
+    Value p = constant(coefficients.front());
+    for (double coefficient : coefficients.drop_front())
+      p = fma(p, x, constant(coefficient));
+    return p;
+  }
+  Value intrinsic(StringRef name, ValueRange operands) const {
+    return LLVM::CallIntrinsicOp::create(b, loc, Type(type), b.getStringAttr(name), operands).getResult(0);
+  }
+  /// 1 / x for x in [2^-120, 2^126], to a unit in the last place: one step of Newton's from 14 bits. A division takes
+  /// six times as long.
+  Value reciprocal(Value x) const {
+    Value all = LLVM::ConstantOp::create(b, loc, b.getI16IntegerAttr(-1));
+    Value r = intrinsic("llvm.x86.avx512.rcp14.ps.512", {x, constant(0), all});
+    return fma(fma(arith::NegFOp::create(b, loc, x), r, constant(1)), r, r);
+  }
+};
+
+/// e^x: x = n ln 2 + r, e^x = 2^n p(r), where vscalefps brings in 2^n with the right overflow. Half the instructions of
+/// the general form, which builds 2^n from bits and guards its range. Results below the smallest normal number are 0,
+/// as they are there. p: the minimax polynomial of S. Moshier, Cephes, single/expf.c.
+struct ExpAvx512Pattern : public Avx512Pattern<math::ExpOp> {
+  using Avx512Pattern::Avx512Pattern;
 
   LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &rewriter) const override {
-    auto type = dyn_cast<VectorType>(op.getType());
-    if (!type || type.getShape() != ArrayRef<int64_t>{16} || !type.getElementType().isF32())
+    if (!isRegister(op.getType()))
       return rewriter.notifyMatchFailure(op, "is not one register of f32");
-    Location loc = op.getLoc();
-    auto constant = [&](double value) -> Value {
-      return arith::ConstantOp::create(rewriter, loc,
-                                       DenseElementsAttr::get(type, rewriter.getF32FloatAttr(float(value))));
-    };
-    auto fma = [&](Value a, Value b, Value c) -> Value { return math::FmaOp::create(rewriter, loc, a, b, c); };
-    Value x = op.getOperand(), most = constant(89);
+    LaneBuilder e(rewriter, op);
+    Value x = op.getOperand(), most = e.constant(89);
     // NaN stays NaN; infinity would leave no remainder.
-    Value isMore = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OGT, x, most);
-    Value clamped = arith::SelectOp::create(rewriter, loc, isMore, most, x);
+    Value clamped = e.select(arith::CmpFPredicate::OGT, x, most, most, x);
     // Adding 1.5 * 2^23 rounds to an integer.
-    Value magic = constant(12582912);
-    Value n = arith::SubFOp::create(rewriter, loc, fma(clamped, constant(1.44269504088896341), magic), magic);
-    Value r = fma(n, constant(-0.693359375), clamped);
-    r = fma(n, constant(2.12194440e-4), r);
-    Value p = constant(1.9875691500e-4);
-    for (double coefficient :
-         {1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1.0, 1.0})
-      p = fma(p, r, constant(coefficient));
-    Value isNormal = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::UGE, x, constant(-87.336544));
-    Value mask = LLVM::BitcastOp::create(rewriter, loc, rewriter.getI16Type(), isNormal);
-    Value current = LLVM::ConstantOp::create(rewriter, loc, rewriter.getI32IntegerAttr(4)); // rounding as it is set
-    rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(op, Type(type),
-                                                       rewriter.getStringAttr("llvm.x86.avx512.mask.scalef.ps.512"),
-                                                       ValueRange{p, n, constant(0), mask, current});
+    Value magic = e.constant(12582912);
+    Value n = arith::SubFOp::create(rewriter, e.loc, e.fma(clamped, e.constant(1.44269504088896341), magic), magic);
+    Value r = e.fma(n, e.constant(-0.693359375), clamped);
+    r = e.fma(n, e.constant(2.12194440e-4), r);
+    Value p = e.polynomial(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1,
+                               5.0000001201e-1, 1.0, 1.0});
+    Value isNormal = arith::CmpFOp::create(rewriter, e.loc, arith::CmpFPredicate::UGE, x, e.constant(-87.336544));
+    Value mask = LLVM::BitcastOp::create(rewriter, e.loc, rewriter.getI16Type(), isNormal);
+    Value current = LLVM::ConstantOp::create(rewriter, e.loc, rewriter.getI32IntegerAttr(4)); // rounding as it is set
+    rewriter.replaceOp(op, e.intrinsic("llvm.x86.avx512.mask.scalef.ps.512", {p, n, e.constant(0), mask, current}));
+    return success();
+  }
+};
+
+/// 1 / (1 + e^t), the logistic function of -t, without the division.
+struct LogisticAvx512Pattern : public Avx512Pattern<arith::DivFOp> {
+  using Avx512Pattern::Avx512Pattern;
+
+  LogicalResult matchAndRewrite(arith::DivFOp op, PatternRewriter &rewriter) const override {
+    auto sum = op.getRhs().getDefiningOp<arith::AddFOp>();
+    if (!isRegister(op.getType()) || !matchPattern(op.getLhs(), m_OneFloat()) || !sum)
+      return rewriter.notifyMatchFailure(op, "is no logistic function");
+    Value x = sum.getLhs(), y = sum.getRhs();
+    if (matchPattern(y, m_OneFloat()))
+      std::swap(x, y);
+    auto exp = y.getDefiningOp<math::ExpOp>();
+    if (!exp || !matchPattern(x, m_OneFloat()))
+      return rewriter.notifyMatchFailure(op, "is no logistic function");
+    LaneBuilder e(rewriter, op);
+    // Beyond, the result is below the smallest normal number.
+    Value t = exp.getOperand(), most = e.constant(87.336544);
+    Value power = math::ExpOp::create(rewriter, e.loc, e.select(arith::CmpFPredicate::OGT, t, most, most, t));
+    Value result = e.reciprocal(arith::AddFOp::create(rewriter, e.loc, power, e.constant(1)));
+    rewriter.replaceOp(op, e.select(arith::CmpFPredicate::OGE, t, most, e.constant(0), result));
+    return success();
+  }
+};
+
+/// tanh x as a quotient of polynomials on [-8, 8], beyond which it is 1; coefficients: Eigen, generic fast tanh.
+struct TanhAvx512Pattern : public Avx512Pattern<math::TanhOp> {
+  using Avx512Pattern::Avx512Pattern;
+
+  LogicalResult matchAndRewrite(math::TanhOp op, PatternRewriter &rewriter) const override {
+    if (!isRegister(op.getType()))
+      return rewriter.notifyMatchFailure(op, "is not one register of f32");
+    LaneBuilder e(rewriter, op);
+    Value x = op.getOperand(), most = e.constant(7.99881172180175781), least = e.constant(-7.99881172180175781);
+    Value clamped = e.select(arith::CmpFPredicate::OGT, x, most, most, x);
+    clamped = e.select(arith::CmpFPredicate::OLT, clamped, least, least, clamped);
+    Value square = e.mul(clamped, clamped);
+    Value p =
+        e.polynomial(square, {-2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08,
+                              1.48572235717979e-05, 6.37261928875436e-04, 4.89352455891786e-03});
+    Value q =
+        e.polynomial(square, {1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03});
+    Value result = e.mul(e.mul(clamped, p), e.reciprocal(q));
+    Value magnitude = math::AbsFOp::create(rewriter, e.loc, x);
+    rewriter.replaceOp(op, e.select(arith::CmpFPredicate::OLT, magnitude, e.constant(0.0004), x, result));
     return success();
   }
 };
@@ -142,8 +224,14 @@ LogicalResult tc::codegen::lowerToLLVM(host::VariantOp variant, bool isAvx512) {
         {"arith.remf", "tc_fmod", true}};
     for (const Call &call : calls)
       patterns.add<ScalarCallPattern>(context, call.op, call.function, call.f32Too);
-    if (isAvx512)
-      patterns.add<ExpAvx512Pattern>(context, /*benefit=*/2);
+    if (isAvx512) {
+      // Before the exponential inside becomes something else.
+      RewritePatternSet first(context);
+      first.add<LogisticAvx512Pattern>(context);
+      if (failed(applyPatternsGreedily(variant, std::move(first))))
+        return failure();
+      patterns.add<ExpAvx512Pattern, TanhAvx512Pattern>(context, /*benefit=*/2);
+    }
     MathPolynomialApproximationOptions options;
     options.enableAvx2 = false;
     populateMathPolynomialApproximationPatterns(patterns, options);
