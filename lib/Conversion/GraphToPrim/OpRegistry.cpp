@@ -51,6 +51,10 @@ const OpRegistry &OpRegistry::get() {
     populateONNXSpectral(onnx);
     populateONNXString(onnx);
     populateONNXTfIdf(onnx);
+    OpRegistrar ml(r, "ai.onnx.ml");
+    populateONNXMLFeatures(ml);
+    populateONNXMLModels(ml);
+    populateONNXMLTrees(ml);
     OpRegistrar training(r, "ai.onnx.preview.training");
     populateONNXTraining(training);
     return r;

@@ -1,0 +1,298 @@
+//===- ONNXMLFeatures.cpp - feature operators of ai.onnx.ml -------------------------------------------------------===//
+//
+// What prepares the features of a model: all elementwise or gathers, so that they fuse with it.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "ONNXMLSupport.h"
+#include "OpRegistry.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::prim;
+
+namespace {
+
+LogicalResult arrayFeatureExtractor(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0), indices = ctx.operand(1);
+  if (b.rankOf(x) < 1 || !isa<IntegerType>(b.elementOf(indices)))
+    return ctx.invalid("needs an operand of one dim or more and integer indices, but has " + describe(x) + " and " +
+                       describe(indices));
+  if (b.rankOf(x) == 1)
+    x = b.unsqueeze(x, 0);
+  indices = b.reshape(indices, {product(b.getContext(), getSizes(indices))});
+  return ctx.result(GatherOp::create(b, x, indices, b.rankOf(x) - 1));
+}
+
+LogicalResult binarizer(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0), wide = x;
+  double threshold = ctx.getFloat("threshold", 0);
+  if (!b.isFloat(x)) {
+    // Integers above a fraction are those above its floor; none is above NaN.
+    constexpr double kLimit = double(int64_t(1) << 62);
+    wide = b.convert(x, b.getI64Type());
+    threshold = std::isnan(threshold) ? kLimit : std::clamp(std::floor(threshold), -kLimit, kLimit);
+  }
+  return ctx.result(b.convert(b.compare(CompareKind::GT, wide, threshold), b.elementOf(x)));
+}
+
+LogicalResult featureVectorizer(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  std::optional<SmallVector<int64_t>> widths = ctx.getInts("inputdimensions");
+  if (widths && widths->size() != ctx.numOperands())
+    return ctx.invalid("inputdimensions has " + Twine(widths->size()) + " entries for " + Twine(ctx.numOperands()) +
+                       " operands");
+  SmallVector<Value> parts;
+  AffineExpr rows;
+  for (auto [i, operand] : llvm::enumerate(ctx.allOperands())) {
+    Value x = operand;
+    if (!x || b.rankOf(x) < 1)
+      return ctx.invalid("needs operands of one dim or more");
+    // [C] is one row; dims beyond the second are columns.
+    Sizes sizes = getSizes(x);
+    if (sizes.size() == 1)
+      sizes.insert(sizes.begin(), b.size(1));
+    AffineExpr columns = product(b.getContext(), SizesRef(sizes).drop_front());
+    x = b.reshape(b.convert(x, b.getF32Type()), {sizes[0], columns});
+    if (!rows)
+      rows = sizes[0];
+    FailureOr<Value> fitting = ctx.castSizes(x, {rows, columns});
+    if (failed(fitting))
+      return failure();
+    // Wider operands are cut, narrower ones filled up with 0.
+    if (widths && (*widths)[i] < 0)
+      return ctx.invalid("an entry of inputdimensions is negative");
+    AffineExpr width = widths ? b.size((*widths)[i]) : columns;
+    parts.push_back(width == columns
+                        ? *fitting
+                        : b.pad(*fitting, b.scalar(b.getF32Type(), 0), {b.size(0), b.size(0)}, {rows, width}));
+  }
+  return ctx.result(b.concat(parts, 1));
+}
+
+LogicalResult imputer(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0), values, isMissing;
+  Sizes sizes = getSizes(x);
+  if (sizes.empty())
+    return ctx.invalid("needs an operand of one dim or more");
+  if (b.isFloat(x)) {
+    std::optional<SmallVector<double>> list = ctx.getFloats("imputed_value_floats");
+    if (!list || list->empty())
+      return ctx.invalid("needs imputed_value_floats for an operand of floats");
+    double replaced = ctx.getFloat("replaced_value_float", 0);
+    values = makeFloats(b, b.elementOf(x), *list);
+    isMissing = std::isnan(replaced) ? emitIsNan(b, x) : b.compare(CompareKind::EQ, x, replaced);
+  } else {
+    std::optional<SmallVector<int64_t>> list = ctx.getInts("imputed_value_int64s");
+    if (!list || list->empty())
+      return ctx.invalid("needs imputed_value_int64s for an operand of integers");
+    values = makeInts(b, b.elementOf(x), *list);
+    Value replaced = makeInts(b, b.elementOf(x), {ctx.getInt("replaced_value_int64", 0)});
+    isMissing = b.compare(CompareKind::EQ, x, b.broadcastTo(replaced, sizes));
+  }
+  // One value for all columns, or one for each.
+  FailureOr<Value> wide = getConstantSize(getSizes(values)[0]) == 1
+                              ? FailureOr<Value>(b.broadcastTo(values, sizes))
+                              : broadcastAlong(ctx, values, sizes.size() - 1, sizes);
+  return failed(wide) ? failure() : ctx.result(b.select(isMissing, *wide, x));
+}
+
+LogicalResult normalizer(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  std::string norm = ctx.getString("norm", "MAX");
+  if (norm != "MAX" && norm != "L1" && norm != "L2")
+    return ctx.invalid("norm is \"" + norm + "\"; it may be MAX, L1 or L2");
+  int64_t rank = b.rankOf(x);
+  if (rank < 1 || rank > 2)
+    return ctx.invalid("needs an operand [C] or [N, C], but has " + describe(x));
+  x = b.convert(x, b.elementOf(x).isF64() ? b.getF64Type() : Type(b.getF32Type()));
+  // The largest element, as the specification has it, not the largest magnitude, which ONNX's reference takes.
+  Value size = norm == "MAX" ? x : norm == "L1" ? b.unary<AbsOp>(x) : b.mul(x, x);
+  Value total = b.reduce(norm == "MAX" ? ReduceKind::Max : ReduceKind::Sum, size, {rank - 1}, /*keepDims=*/true);
+  if (norm == "L2")
+    total = b.unary<SqrtOp>(total);
+  Value divisor = b.select(b.compare(CompareKind::EQ, total, 0), b.splatLike(total, 1), total);
+  return ctx.result(b.convert(b.div(x, b.broadcastTo(divisor, getSizes(x))), b.getF32Type()));
+}
+
+LogicalResult scaler(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  Sizes sizes = getSizes(x);
+  if (sizes.empty())
+    return ctx.invalid("needs an operand of one dim or more");
+  x = b.convert(x, b.elementOf(x).isF64() ? b.getF64Type() : Type(b.getF32Type()));
+  for (StringRef name : {"offset", "scale"}) {
+    std::optional<SmallVector<double>> list = ctx.getFloats(name);
+    if (!list || list->empty())
+      continue;
+    Value values = makeFloats(b, b.elementOf(x), *list);
+    FailureOr<Value> wide = list->size() == 1 ? FailureOr<Value>(b.broadcastTo(values, sizes))
+                                              : broadcastAlong(ctx, values, sizes.size() - 1, sizes);
+    if (failed(wide))
+      return failure();
+    x = name == "offset" ? b.sub(x, *wide) : b.mul(x, *wide);
+  }
+  return ctx.result(b.convert(x, b.getF32Type()));
+}
+
+LogicalResult oneHotEncoder(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  FailureOr<Value> categories = readLabels(ctx, "cats_int64s", "cats_strings");
+  if (failed(categories))
+    return failure();
+  if (!*categories)
+    return ctx.invalid("needs cats_int64s or cats_strings");
+  Sizes sizes = getSizes(x);
+  sizes.push_back(getSizes(*categories)[0]);
+  int64_t last = sizes.size() - 1;
+  x = b.unsqueeze(b.convert(x, b.getI64Type()), last);
+  Value same = b.compare(CompareKind::EQ, b.broadcastTo(x, sizes), b.broadcastInDims(*categories, sizes, {last}));
+  if (!ctx.getInt("zeros", 1)) {
+    Value known = b.reduce(ReduceKind::Or, same, {last});
+    Value all = b.reduce(ReduceKind::And, known, llvm::to_vector(llvm::seq<int64_t>(0, last)));
+    b.guard(b.convert(all, b.getI64Type()), 1,
+            "node \"" + graph::getNodeName(b.getLoc()) +
+                "\": OneHotEncoder met a value that is none of cats_int64s, which zeros = 0 forbids");
+  }
+  return ctx.result(b.convert(same, b.getF32Type()));
+}
+
+//===--- LabelEncoder ---------------------------------------------------------------------------------------------===//
+
+/// Numbers that a LabelEncoder maps: keys, values or the default.
+struct LabelTable {
+  Type type;
+  std::vector<double> floats; // of floats
+  std::vector<int64_t> ints;  // of integers
+  size_t size() const { return isa<FloatType>(type) ? floats.size() : ints.size(); }
+  Value constant(PrimBuilder &b) const {
+    return isa<FloatType>(type) ? makeFloats(b, type, floats) : makeInts(b, type, ints);
+  }
+};
+
+/// One of `<name>_floats`, `<name>_int64s`, `<name>_tensor`.
+FailureOr<LabelTable> readTable(NodeContext &ctx, StringRef name) {
+  LabelTable table;
+  if (ctx.hasAttr((name + "_strings").str()))
+    return ctx.unsupported("with " + name + "_strings is not supported; supported: " + name + "_floats, " + name +
+                           "_int64s, " + name + "_tensor of numbers");
+  if (std::optional<SmallVector<double>> floats = ctx.getFloats((name + "_floats").str())) {
+    table.type = ctx.b.getF32Type();
+    table.floats.assign(floats->begin(), floats->end());
+  } else if (std::optional<SmallVector<int64_t>> ints = ctx.getInts((name + "_int64s").str())) {
+    table.type = ctx.b.getI64Type();
+    table.ints.assign(ints->begin(), ints->end());
+  } else {
+    FailureOr<Tensor> tensor = readTensor(ctx, (name + "_tensor").str());
+    if (failed(tensor))
+      return failure();
+    table.type = tensor->elementType;
+    if (isa<FloatType>(table.type))
+      table.floats = toDoubles(*tensor);
+    else
+      table.ints = toInts(*tensor);
+  }
+  return table;
+}
+
+/// Index of the key that equals each element of x, by bisection: `keys` [K] rise. Where none does, `isKnown` is false.
+Value searchKeys(PrimBuilder &b, Value x, Value keys, int64_t count, Value &isKnown) {
+  Sizes sizes = getSizes(x);
+  Value at = b.splat(b.getI32Type(), sizes, 0);
+  auto keyAt = [&](Value position) -> Value { return GatherOp::create(b, keys, position, 0); };
+  for (int64_t step = llvm::bit_floor(uint64_t(count)); step > 0; step /= 2) {
+    Value next = b.binary<AddOp>(at, double(step));
+    Value isInside = b.compare(CompareKind::LT, next, double(count));
+    Value isBelow = b.compare(CompareKind::LE, keyAt(next), x);
+    at = b.select(b.binary<AndOp>(isInside, isBelow), next, at);
+  }
+  isKnown = b.compare(CompareKind::EQ, keyAt(at), x);
+  return at;
+}
+
+LogicalResult labelEncoder(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  if (ctx.hasAttr("classes_strings"))
+    return ctx.unsupported("with classes_strings is not supported; supported: keys and values of numbers");
+  FailureOr<LabelTable> keys = readTable(ctx, "keys"), values = readTable(ctx, "values");
+  if (failed(keys) || failed(values))
+    return failure();
+  if (keys->size() != values->size())
+    return ctx.invalid("has " + Twine(keys->size()) + " keys and " + Twine(values->size()) + " values");
+  if (keys->type != b.elementOf(x))
+    return ctx.invalid("the keys' element type differs from that of the operand " + describe(x));
+  // What elements that are no key become.
+  Value other;
+  if (ctx.hasAttr("default_tensor")) {
+    FailureOr<Tensor> tensor = readTensor(ctx, "default_tensor");
+    if (failed(tensor))
+      return failure();
+    if (tensor->elementType != values->type || tensor->numElements() != 1)
+      return ctx.invalid("default_tensor must hold one element of the values' type");
+    other = prim::ConstantOp::create(b, toAttribute(*tensor));
+  } else if (isa<FloatType>(values->type)) {
+    other = b.scalar(values->type, ctx.getFloat("default_float", -0.0));
+  } else {
+    other = makeInts(b, values->type, {ctx.getInt("default_int64", -1)});
+  }
+  Value result = b.broadcastTo(b.reshape(other, {}), getSizes(x));
+
+  // Keys in rising order; of equal ones the first counts. A NaN equals no number and is met on its own.
+  SmallVector<int64_t> order;
+  std::optional<int64_t> nanKey;
+  for (int64_t i = 0; i < int64_t(keys->size()); ++i) {
+    if (isa<FloatType>(keys->type) && std::isnan(keys->floats[i]))
+      nanKey = nanKey.value_or(i);
+    else
+      order.push_back(i);
+  }
+  bool isFloat = isa<FloatType>(keys->type);
+  auto isLess = [&](int64_t i, int64_t j) {
+    return isFloat ? keys->floats[i] < keys->floats[j] : keys->ints[i] < keys->ints[j];
+  };
+  llvm::stable_sort(order, isLess);
+  order.erase(std::unique(order.begin(), order.end(), [&](int64_t i, int64_t j) { return !isLess(i, j); }),
+              order.end());
+  Value table = values->constant(b);
+  if (!order.empty()) {
+    LabelTable sorted{keys->type, {}, {}};
+    for (int64_t i : order) {
+      if (isFloat)
+        sorted.floats.push_back(keys->floats[i]);
+      else
+        sorted.ints.push_back(keys->ints[i]);
+    }
+    Value isKnown, position = searchKeys(b, x, sorted.constant(b), order.size(), isKnown);
+    Value sortedValues = GatherOp::create(b, table, makeInts(b, b.getI32Type(), order), 0);
+    result = b.select(isKnown, GatherOp::create(b, sortedValues, position, 0), result);
+  }
+  if (nanKey) {
+    Value ofNan = b.broadcastTo(b.take(table, 0, *nanKey), getSizes(x));
+    result = b.select(emitIsNan(b, x), ofNan, result);
+  }
+  return ctx.result(result);
+}
+
+} // namespace
+
+void tc::populateONNXMLFeatures(OpRegistrar &onOp) {
+  onOp("ArrayFeatureExtractor", 1, arrayFeatureExtractor, 2);
+  onOp("Binarizer", 1, binarizer);
+  onOp("FeatureVectorizer", 1, featureVectorizer);
+  onOp("Imputer", 1, imputer);
+  onOp("LabelEncoder", 1, labelEncoder);
+  onOp("Normalizer", 1, normalizer);
+  onOp("OneHotEncoder", 1, oneHotEncoder);
+  onOp("Scaler", 1, scaler);
+}

@@ -1,0 +1,42 @@
+// Attributes of trees that contradict each other are errors that name the attribute or the node.
+// RUN: not tc-opt %s -tc-convert-graph-to-prim -split-input-file 2>&1 | FileCheck %s
+
+// CHECK: node "loop": ai.onnx.ml.TreeEnsemble (opset 5): has a tree in which node 0 is reached twice
+graph.func @loop(%x: tensor<5x3xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 21 : i64, ai.onnx.ml = 5 : i64}} {
+  %y = graph.node "ai.onnx.ml":"TreeEnsemble" opset 5(%x) {
+    tree_roots = array<i64: 0>, nodes_featureids = array<i64: 0>, nodes_splits = dense<1.0> : tensor<1xf32>, nodes_modes = dense<0> : tensor<1xui8>,
+    nodes_trueleafs = array<i64: 1>, nodes_truenodeids = array<i64: 0>, nodes_falseleafs = array<i64: 0>, nodes_falsenodeids = array<i64: 0>,
+    leaf_targetids = array<i64: 0>, leaf_weights = dense<1.0> : tensor<1xf32>} : (tensor<5x3xf32>) -> !tc.unknown loc("loop")
+  graph.yield %y : !tc.unknown
+}
+
+// -----
+
+// CHECK: node "narrow": ai.onnx.ml.TreeEnsemble (opset 5): needs an operand with at least 5 features (5 against 3)
+graph.func @narrow(%x: tensor<5x3xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 21 : i64, ai.onnx.ml = 5 : i64}} {
+  %y = graph.node "ai.onnx.ml":"TreeEnsemble" opset 5(%x) {
+    tree_roots = array<i64: 0>, nodes_featureids = array<i64: 4>, nodes_splits = dense<1.0> : tensor<1xf32>, nodes_modes = dense<0> : tensor<1xui8>,
+    nodes_trueleafs = array<i64: 1>, nodes_truenodeids = array<i64: 0>, nodes_falseleafs = array<i64: 1>, nodes_falsenodeids = array<i64: 0>,
+    leaf_targetids = array<i64: 0>, leaf_weights = dense<1.0> : tensor<1xf32>} : (tensor<5x3xf32>) -> !tc.unknown loc("narrow")
+  graph.yield %y : !tc.unknown
+}
+
+// -----
+
+// CHECK: node "lost": ai.onnx.ml.TreeEnsembleRegressor (opset 3): node 0 of tree 0 leads to node 7, which the tree does not have
+graph.func @lost(%x: tensor<5x3xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 21 : i64, ai.onnx.ml = 3 : i64}} {
+  %y = graph.node "ai.onnx.ml":"TreeEnsembleRegressor" opset 3(%x) {
+    nodes_treeids = array<i64: 0, 0>, nodes_nodeids = array<i64: 0, 1>, nodes_featureids = array<i64: 1, 0>, nodes_values = array<f32: 2.0, 0.0>,
+    nodes_modes = ["BRANCH_LT", "LEAF"], nodes_truenodeids = array<i64: 1, 0>, nodes_falsenodeids = array<i64: 7, 0>,
+    target_treeids = array<i64: 0>, target_nodeids = array<i64: 1>, target_ids = array<i64: 0>, target_weights = array<f32: 1.0>}
+    : (tensor<5x3xf32>) -> !tc.unknown loc("lost")
+  graph.yield %y : !tc.unknown
+}
+
+// -----
+
+// CHECK: node "names": ai.onnx.ml.LabelEncoder (opset 4) with keys_strings is not supported; supported: keys_floats, keys_int64s, keys_tensor of numbers
+graph.func @names(%x: tensor<5xi64> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 21 : i64, ai.onnx.ml = 4 : i64}} {
+  %y = graph.node "ai.onnx.ml":"LabelEncoder" opset 4(%x) {keys_strings = ["a"], values_floats = array<f32: 1.0>} : (tensor<5xi64>) -> !tc.unknown loc("names")
+  graph.yield %y : !tc.unknown
+}

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Models of one node, compiled and run, against NumPy: what ml.py and microsoft.py share.
+
+A case is compiled twice, with the sizes of its operands and with sizes that only the run knows, and run once each.
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+CASES = {}
+VERSIONS = {"": 21, "ai.onnx.ml": 5, "com.microsoft": 1}
+
+
+def case(name, domain, op, operands, expected, fixed=(), constants=(), version=None, tolerance=2e-5, atol=1e-6, ways=("static", "dynamic"), **attrs):
+    """`operands`: arrays, or None where one is absent; `expected`: what the results must be (None: not compared).
+    `constants`: numbers of operands that are initializers; `fixed`: those whose sizes stay as they are."""
+    assert name not in CASES, name
+    CASES[name] = (domain, op, operands, expected, set(fixed), set(constants), version or VERSIONS[domain], tolerance, atol, ways, attrs)
+
+
+def element_type(array):
+    return helper.np_dtype_to_tensor_dtype(array.dtype)
+
+
+def make_model(name, way):
+    domain, op, operands, expected, fixed, constants, version, _, _, _, attrs = CASES[name]
+    inputs, initializers, names = [], [], []
+    for i, array in enumerate(operands):
+        names.append("" if array is None else f"x{i}")
+        if array is None:
+            continue
+        if i in constants:
+            initializers.append(numpy_helper.from_array(array, f"x{i}"))
+            continue
+        dims = [f"x{i}_{d}" if way == "dynamic" and i not in fixed else size for d, size in enumerate(array.shape)]
+        inputs.append(helper.make_tensor_value_info(f"x{i}", element_type(array), dims))
+    results = [f"y{i}" for i in range(len(expected))]
+    node = helper.make_node(op, names, results, domain=domain, **attrs)
+    outputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT if e is None else element_type(e), None)
+               for n, e in zip(results, expected)]
+    opsets = [helper.make_opsetid("", VERSIONS[""])] if domain else []
+    graph = helper.make_graph([node], name, inputs, outputs, initializers)
+    return helper.make_model(graph, opset_imports=opsets + [helper.make_opsetid(domain, version)], ir_version=10)
+
+
+def differs(actual, expected, tolerance, atol):
+    if actual.shape != expected.shape or actual.dtype != expected.dtype:
+        return f"is {actual.dtype}{list(actual.shape)}, expected {expected.dtype}{list(expected.shape)}"
+    if not np.issubdtype(expected.dtype, np.floating):
+        wrong = np.abs(actual.astype(np.int64) - expected.astype(np.int64)) > atol
+    else:
+        a, e = actual.astype(np.float64), expected.astype(np.float64)
+        # NaN and infinity must stand at the same places.
+        wrong = ~np.isclose(a, e, rtol=tolerance, atol=atol, equal_nan=True)
+    if not wrong.any():
+        return None
+    at = tuple(np.argwhere(wrong)[0])
+    return f"differs in {wrong.sum()} of {wrong.size} elements, first at {list(map(int, at))}: {actual[at]}, expected {expected[at]}"
+
+
+def run_case(bin_dir, name, way, folder):
+    _, _, operands, expected, _, constants, _, tolerance, atol, _, _ = CASES[name]
+    model, artifact = os.path.join(folder, "model.onnx"), os.path.join(folder, "model.bin")
+    with open(model, "wb") as f:
+        f.write(make_model(name, way).SerializeToString())
+    made = subprocess.run([f"{bin_dir}/tc-compile", model, "-o", artifact], capture_output=True, text=True)
+    if made.returncode:
+        return f"tc-compile exit {made.returncode}: {made.stderr.strip()}"
+    np.savez(f"{folder}/in.npz", **{f"x{i}": v for i, v in enumerate(operands) if v is not None and i not in constants})
+    ran = subprocess.run([f"{bin_dir}/tc-run", artifact, "--inputs", f"{folder}/in.npz", "--outputs", f"{folder}/out.npz"],
+                         capture_output=True, text=True)
+    if ran.returncode:
+        return f"tc-run exit {ran.returncode}: {(ran.stdout + ran.stderr).strip()}"
+    with np.load(f"{folder}/out.npz") as results:
+        for i, value in enumerate(expected):
+            if value is not None:
+                reason = differs(results[f"y{i}"], value, tolerance, atol)
+                if reason:
+                    return f"result {i} {reason}"
+    return None
+
+
+def main():
+    """usage: SCRIPT BIN [CASE ...]"""
+    bin_dir, names = sys.argv[1], sys.argv[2:] or list(CASES)
+    failed = 0
+    for name in names:
+        for way in CASES[name][9]:
+            with tempfile.TemporaryDirectory() as folder:
+                reason = run_case(bin_dir, name, way, folder)
+            if reason:
+                failed += 1
+                print(f"{name} ({way}): {reason}", flush=True)
+    print(f"{len(names)} cases, {failed} failures")
+    return 1 if failed else 0
