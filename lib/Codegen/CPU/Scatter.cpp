@@ -133,7 +133,7 @@ private:
         e.loop(e.i64(0), e.size(of[axis]), 1, [&](Index k) {
           at[axis] = k;
           SmallVector<Index> to(at);
-          to[axis] = e.dataIndex(e.emit(p.indices, at), lines.length, 0);
+          to[axis] = e.dataIndex(p.indices, e.emit(p.indices, at), lines.length, 0);
           update(e.linearize(to, sizes), at);
         });
       };
@@ -181,7 +181,7 @@ private:
       for (auto [d, size] : llvm::enumerate(p.named)) {
         SmallVector<Index> position(tuple);
         position.push_back(e.constant(d));
-        at.push_back(e.dataIndex(e.emit(p.indices, position), size, 0));
+        at.push_back(e.dataIndex(p.indices, e.emit(p.indices, position), size, 0));
       }
       forEachColumn([&](Index column) {
         SmallVector<Index> full(at), of(tuple), inner = columnsOf(column);

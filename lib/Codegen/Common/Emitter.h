@@ -119,8 +119,9 @@ public:
   mlir::Value materialize(const Index &index);
   Index addIndex(const Index &a, const Index &b);
   Index mulIndex(const Index &a, mlir::Value factor, std::optional<int64_t> constantFactor, int depth = 0);
-  /// A position that is data: negative ones count from the end of a dim of this size, what is still outside is clamped.
-  Index dataIndex(mlir::Value position, mlir::AffineExpr size, int depth);
+  /// A position that is data, the element of `tensor` that was emitted: negative ones count from the end of a dim of
+  /// this size, what is still outside is clamped.
+  Index dataIndex(mlir::Value tensor, mlir::Value position, mlir::AffineExpr size, int depth);
   /// Row-major linear position over `sizes`.
   Index linearize(llvm::ArrayRef<Index> at, llvm::ArrayRef<mlir::AffineExpr> sizes);
   llvm::SmallVector<Index> delinearize(const Index &linear, llvm::ArrayRef<mlir::AffineExpr> sizes);
