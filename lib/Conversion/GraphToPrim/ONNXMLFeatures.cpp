@@ -9,6 +9,8 @@
 #include "ONNXMLSupport.h"
 #include "OpRegistry.h"
 
+#include "tc/Dialect/TC/IR/TC.h"
+
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -152,40 +154,51 @@ LogicalResult oneHotEncoder(NodeContext &ctx) {
     return failure();
   if (!*categories)
     return ctx.invalid("needs cats_int64s or cats_strings");
+  if (b.isString(x) != b.isString(*categories))
+    return ctx.invalid("the categories' element type does not fit the operand " + describe(x));
   Sizes sizes = getSizes(x);
   sizes.push_back(getSizes(*categories)[0]);
   int64_t last = sizes.size() - 1;
-  x = b.unsqueeze(b.convert(x, b.getI64Type()), last);
+  x = b.unsqueeze(b.isString(x) ? x : b.convert(x, b.getI64Type()), last);
   Value same = b.compare(CompareKind::EQ, b.broadcastTo(x, sizes), b.broadcastInDims(*categories, sizes, {last}));
   if (!ctx.getInt("zeros", 1)) {
     Value known = b.reduce(ReduceKind::Or, same, {last});
     Value all = b.reduce(ReduceKind::And, known, llvm::to_vector(llvm::seq<int64_t>(0, last)));
     b.guard(b.convert(all, b.getI64Type()), 1,
             "node \"" + graph::getNodeName(b.getLoc()) +
-                "\": OneHotEncoder met a value that is none of cats_int64s, which zeros = 0 forbids");
+                "\": OneHotEncoder met a value that is no category, which zeros = 0 forbids");
   }
   return ctx.result(b.convert(same, b.getF32Type()));
 }
 
 //===--- LabelEncoder ---------------------------------------------------------------------------------------------===//
 
-/// Numbers that a LabelEncoder maps: keys, values or the default.
+/// What a LabelEncoder maps: keys, values or the default.
 struct LabelTable {
   Type type;
   std::vector<double> floats; // of floats
-  std::vector<int64_t> ints;  // of integers
+  std::vector<int64_t> ints;  // of integers, or the words of strings
   size_t size() const { return isa<FloatType>(type) ? floats.size() : ints.size(); }
   Value constant(PrimBuilder &b) const {
-    return isa<FloatType>(type) ? makeFloats(b, type, floats) : makeInts(b, type, ints);
+    if (isa<FloatType>(type))
+      return makeFloats(b, type, floats);
+    return isa<base::StringType>(type) ? b.asWords(makeInts(b, b.getI64Type(), ints), type) : makeInts(b, type, ints);
   }
 };
 
-/// One of `<name>_floats`, `<name>_int64s`, `<name>_tensor`.
+LabelTable makeTable(NodeContext &ctx, ArrayRef<std::string> texts) {
+  LabelTable table{base::StringType::get(ctx.b.getContext()), {}, {}};
+  for (const std::string &text : texts)
+    table.ints.push_back(ctx.b.symbols.addString(text));
+  return table;
+}
+
+/// One of `<name>_strings`, `<name>_floats`, `<name>_int64s`, `<name>_tensor`.
 FailureOr<LabelTable> readTable(NodeContext &ctx, StringRef name) {
   LabelTable table;
-  if (ctx.hasAttr((name + "_strings").str()))
-    return ctx.unsupported("with " + name + "_strings is not supported; supported: " + name + "_floats, " + name +
-                           "_int64s, " + name + "_tensor of numbers");
+  for (StringRef form : {"_strings", "_tensor"})
+    if (auto texts = readStrings(ctx, (name + form).str()))
+      return makeTable(ctx, *texts);
   if (std::optional<SmallVector<double>> floats = ctx.getFloats((name + "_floats").str())) {
     table.type = ctx.b.getF32Type();
     table.floats.assign(floats->begin(), floats->end());
@@ -223,18 +236,32 @@ Value searchKeys(PrimBuilder &b, Value x, Value keys, int64_t count, Value &isKn
 LogicalResult labelEncoder(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value x = ctx.operand(0);
-  if (ctx.hasAttr("classes_strings"))
-    return ctx.unsupported("with classes_strings is not supported; supported: keys and values of numbers");
-  FailureOr<LabelTable> keys = readTable(ctx, "keys"), values = readTable(ctx, "values");
-  if (failed(keys) || failed(values))
-    return failure();
+  FailureOr<LabelTable> keys = failure(), values = failure();
+  if (auto classes = readStrings(ctx, "classes_strings")) { // version 1: names to their numbers, or back
+    keys = makeTable(ctx, *classes);
+    values = LabelTable{b.getI64Type(), {}, {}};
+    for (int64_t i = 0; i < int64_t(classes->size()); ++i)
+      values->ints.push_back(i);
+    if (!b.isString(x))
+      std::swap(*keys, *values);
+  } else {
+    keys = readTable(ctx, "keys");
+    values = readTable(ctx, "values");
+    if (failed(keys) || failed(values))
+      return failure();
+  }
   if (keys->size() != values->size())
     return ctx.invalid("has " + Twine(keys->size()) + " keys and " + Twine(values->size()) + " values");
   if (keys->type != b.elementOf(x))
     return ctx.invalid("the keys' element type differs from that of the operand " + describe(x));
   // What elements that are no key become.
   Value other;
-  if (ctx.hasAttr("default_tensor")) {
+  if (isa<base::StringType>(values->type)) {
+    std::vector<std::string> text = readStrings(ctx, "default_tensor").value_or(std::vector<std::string>());
+    if (text.empty())
+      text.push_back(ctx.getString("default_string", "_Unused"));
+    other = b.string(text.front());
+  } else if (ctx.hasAttr("default_tensor")) {
     FailureOr<Tensor> tensor = readTensor(ctx, "default_tensor");
     if (failed(tensor))
       return failure();
@@ -264,16 +291,16 @@ LogicalResult labelEncoder(NodeContext &ctx) {
   llvm::stable_sort(order, isLess);
   order.erase(std::unique(order.begin(), order.end(), [&](int64_t i, int64_t j) { return !isLess(i, j); }),
               order.end());
-  Value table = values->constant(b);
+  Value table = values->constant(b), words = b.isString(x) ? b.asWords(x, b.getI64Type()) : x;
   if (!order.empty()) {
-    LabelTable sorted{keys->type, {}, {}};
+    LabelTable sorted{b.elementOf(words), {}, {}};
     for (int64_t i : order) {
       if (isFloat)
         sorted.floats.push_back(keys->floats[i]);
       else
         sorted.ints.push_back(keys->ints[i]);
     }
-    Value isKnown, position = searchKeys(b, x, sorted.constant(b), order.size(), isKnown);
+    Value isKnown, position = searchKeys(b, words, sorted.constant(b), order.size(), isKnown);
     Value sortedValues = GatherOp::create(b, table, makeInts(b, b.getI32Type(), order), 0);
     result = b.select(isKnown, GatherOp::create(b, sortedValues, position, 0), result);
   }

@@ -6,6 +6,8 @@
 
 #include "ONNXMLSupport.h"
 
+#include "tc/Dialect/TC/IR/TC.h"
+
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -62,9 +64,21 @@ FailureOr<Value> tc::readFeatures(NodeContext &ctx) {
   return b.convert(x, b.elementOf(x).isF64() ? b.getF64Type() : Type(b.getF32Type()));
 }
 
+std::optional<std::vector<std::string>> tc::readStrings(NodeContext &ctx, StringRef name) {
+  if (auto data = dyn_cast_or_null<base::DataAttr>(ctx.attr(name)))
+    if (FailureOr<SmallVector<StringRef>> texts = base::getStrings(data); succeeded(texts))
+      return std::vector<std::string>(texts->begin(), texts->end());
+  std::optional<SmallVector<std::string>> list = ctx.getStrings(name);
+  if (!list)
+    return std::nullopt;
+  return std::vector<std::string>(list->begin(), list->end());
+}
+
 FailureOr<Value> tc::readLabels(NodeContext &ctx, StringRef ints, StringRef strings) {
-  if (std::optional<SmallVector<std::string>> names = ctx.getStrings(strings); names && !names->empty())
-    return ctx.unsupported("with " + strings + " is not supported; supported: " + ints);
+  if (auto names = readStrings(ctx, strings); names && !names->empty()) {
+    SmallVector<StringRef> texts(names->begin(), names->end());
+    return ctx.b.strings(texts, {int64_t(texts.size())});
+  }
   std::optional<SmallVector<int64_t>> numbers = ctx.getInts(ints);
   if (!numbers || numbers->empty())
     return Value();

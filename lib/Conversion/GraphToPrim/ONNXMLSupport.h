@@ -33,8 +33,10 @@ mlir::FailureOr<std::optional<std::vector<double>>> readNumbers(NodeContext &ctx
 /// Operand 0 as rows of features [N, C], one row where it is 1-D. f64 stays, everything else becomes f32.
 mlir::FailureOr<mlir::Value> readFeatures(NodeContext &ctx);
 
-/// The labels of classes in the attribute `ints` as i64 [classes]; null where there are none. Labels in `strings` are
-/// refused.
+/// The strings in attribute `name`, a list or a tensor; nullopt where it is absent or of numbers.
+std::optional<std::vector<std::string>> readStrings(NodeContext &ctx, llvm::StringRef name);
+
+/// The labels of classes in the attribute `strings`, or else `ints`, as strings or i64 [classes]; null without labels.
 mlir::FailureOr<mlir::Value> readLabels(NodeContext &ctx, llvm::StringRef ints, llvm::StringRef strings);
 
 enum class PostTransform { None, Softmax, Logistic, SoftmaxZero, Probit };

@@ -226,6 +226,7 @@ Tables layOut(ArrayRef<Decision> decisions, ArrayRef<int64_t> roots) {
     tables.nanGoesTrue.push_back(false);
     return tables.size() - 1;
   };
+  grow(); // slot 0 is of no tree, so that each slot has one below it (see Walker)
   std::vector<int64_t> childrenOf(decisions.size(), -1);
   for (int64_t root : roots) {
     queue.assign(1, {root, grow()});
@@ -299,89 +300,125 @@ FailureOr<Tables> makeTables(NodeContext &ctx, const Ensemble &ensemble, bool is
 /// Emits the walk of x [N, C] down the trees.
 class Walker {
 public:
-  Walker(PrimBuilder &b, Value x, const Tables &tables) : b(b), x(x), tables(tables) {
-    int64_t features = 0;
-    bool some = false, all = true;
-    for (int64_t i = 0; i < tables.size(); ++i) {
-      features = std::max(features, tables.feature[i] + 1);
-      if (tables.child[i] == i)
-        continue;
-      some |= tables.nanGoesTrue[i];
-      all &= tables.nanGoesTrue[i];
-    }
-    missing = !some ? Missing::False : all ? Missing::True : Missing::Mixed;
-    childBits = llvm::Log2_64_Ceil(tables.size() + 1);
-    // The sign bit is where NaNs go.
-    isPacked = childBits + int64_t(llvm::Log2_64_Ceil(features + 1)) <= 31;
-  }
+  Walker(PrimBuilder &b, Value x, const Tables &tables);
 
   /// The position of each row in each tree once all are at a leaf: i32 [N, T].
   Value walk(NodeContext &ctx);
 
 private:
-  /// What each position of a table [M] holds at `position`.
+  /// A node as one number: from the low bits on its child, its feature, and whether NaNs go to the true side.
+  int64_t wordOf(int64_t at) const {
+    return child[at] | int64_t(tables.feature[at]) << childBits |
+           (missing == Missing::Mixed && tables.nanGoesTrue[at] ? int64_t(1) << (childBits + featureBits) : 0);
+  }
+  /// Of each element of `table` [M] those at `position` [N, T].
   Value lookUp(Value table, Value position) { return GatherOp::create(b, table, position, 0); }
+  /// The next position from what the nodes at [N, T] hold.
+  Value next(Value value, Value limit, Value child, Value nanGoesTrue);
   Value step(Value position);
+  Value firstStep();
 
   PrimBuilder &b;
   Value x;
   const Tables &tables;
-  enum class Missing { False, True, Mixed } missing;
-  int64_t childBits;
-  bool isPacked;
-  Value thresholds, packed, features, children, nans;
+  std::vector<int64_t> child;
+  enum class Missing { False, True, Mixed } missing = Missing::False;
+  int64_t childBits = 0, featureBits = 0;
+  bool isPacked = false;
+  Sizes space;
+  Value thresholds, words, features, children, nans;
 };
 
+Walker::Walker(PrimBuilder &b, Value x, const Tables &tables)
+    : b(b), x(x), tables(tables), child(tables.child), space{getSizes(x)[0], b.size(int64_t(tables.roots.size()))} {
+  int64_t featureCount = 1;
+  bool some = false, all = true;
+  for (int64_t i = 0; i < tables.size(); ++i) {
+    featureCount = std::max(featureCount, tables.feature[i] + 1);
+    if (tables.child[i] == i)
+      continue;
+    some |= tables.nanGoesTrue[i];
+    all &= tables.nanGoesTrue[i];
+  }
+  missing = !some ? Missing::False : all ? Missing::True : Missing::Mixed;
+  // Where all NaNs go to the true side, the test is "not greater", which is true for a leaf's threshold.
+  if (missing == Missing::True)
+    for (int64_t i = 1; i < tables.size(); ++i)
+      if (child[i] == i)
+        --child[i];
+  childBits = llvm::Log2_64_Ceil(tables.size() + 1);
+  featureBits = std::max<int64_t>(llvm::Log2_64_Ceil(featureCount), 1);
+  isPacked = childBits + featureBits + (missing == Missing::Mixed) <= 31;
+}
+
+Value Walker::next(Value value, Value limit, Value childOf, Value nanGoesTrue) {
+  Value isTrue = missing == Missing::True ? b.unary<NotOp>(b.compare(CompareKind::GT, value, limit))
+                                          : b.compare(CompareKind::LE, value, limit);
+  if (missing == Missing::Mixed)
+    isTrue = b.binary<OrOp>(isTrue, b.binary<AndOp>(emitIsNan(b, value), nanGoesTrue));
+  return b.add(childOf, b.convert(isTrue, b.getI32Type()));
+}
+
+/// All rows are at the roots: what these hold are constants.
+Value Walker::firstStep() {
+  std::vector<double> limits;
+  std::vector<int64_t> feature, childOf, nan;
+  for (int64_t root : tables.roots) {
+    limits.push_back(tables.threshold[root]);
+    feature.push_back(tables.feature[root]);
+    childOf.push_back(child[root]);
+    nan.push_back(tables.nanGoesTrue[root]);
+  }
+  auto spread = [&](Value v) { return b.broadcastInDims(v, space, {1}); };
+  Type i32 = b.getI32Type();
+  return next(GatherOp::create(b, x, makeInts(b, i32, feature), 1), spread(makeFloats(b, b.elementOf(x), limits)),
+              spread(makeInts(b, i32, childOf)), spread(makeInts(b, b.getI1Type(), nan)));
+}
+
 Value Walker::step(Value position) {
-  Value feature, child, nanGoesTrue;
+  Value feature, childOf, nanGoesTrue;
   if (isPacked) {
-    Value word = lookUp(packed, position);
-    if (missing == Missing::Mixed) {
-      nanGoesTrue = b.compare(CompareKind::LT, word, 0);
-      word = b.binary<AndOp>(word, double(INT32_MAX));
-    }
-    feature = b.binary<ShrOp>(word, double(childBits));
-    child = b.binary<AndOp>(word, double((int64_t(1) << childBits) - 1));
+    // Bits are masked even where there are none above them: it tells code generation that indices are not negative.
+    Value word = lookUp(words, position);
+    auto field = [&](int64_t from, int64_t bits) {
+      Value shifted = from ? b.binary<ShrOp>(word, double(from)) : word;
+      return b.binary<AndOp>(shifted, double((int64_t(1) << bits) - 1));
+    };
+    childOf = field(0, childBits);
+    feature = field(childBits, featureBits);
+    if (missing == Missing::Mixed)
+      nanGoesTrue = b.convert(field(childBits + featureBits, 1), b.getI1Type());
   } else {
     feature = lookUp(features, position);
-    child = lookUp(children, position);
+    childOf = lookUp(children, position);
     if (missing == Missing::Mixed)
       nanGoesTrue = lookUp(nans, position);
   }
   Value value =
       GatherElementsOp::create(b, makeType(b.elementOf(x), getSizes(position)), x, feature, b.getI64IntegerAttr(1));
-  Value limit = lookUp(thresholds, position);
-  Value isTrue = missing == Missing::True ? b.unary<NotOp>(b.compare(CompareKind::GT, value, limit))
-                                          : b.compare(CompareKind::LE, value, limit);
-  if (missing == Missing::Mixed)
-    isTrue = b.binary<OrOp>(isTrue, b.binary<AndOp>(emitIsNan(b, value), nanGoesTrue));
-  return b.add(child, b.convert(isTrue, b.getI32Type()));
+  return next(value, lookUp(thresholds, position), childOf, nanGoesTrue);
 }
 
 Value Walker::walk(NodeContext &ctx) {
   Type i32 = b.getI32Type();
+  if (tables.depth == 0)
+    return b.broadcastInDims(makeInts(b, i32, tables.roots), space, {1});
   thresholds = makeFloats(b, b.elementOf(x), tables.threshold);
-  // Where all NaNs go to the true side, the test is "not greater", which is true for a leaf's threshold.
-  std::vector<int64_t> child(tables.child), words;
-  for (int64_t i = 0; i < tables.size(); ++i) {
-    if (missing == Missing::True && child[i] == i)
-      --child[i];
-    words.push_back(tables.feature[i] << childBits | (child[i] & ((int64_t(1) << childBits) - 1)) |
-                    (tables.nanGoesTrue[i] && missing == Missing::Mixed ? int64_t(INT32_MIN) : 0));
-  }
   if (isPacked) {
-    packed = makeInts(b, i32, words);
+    std::vector<int64_t> numbers;
+    for (int64_t i = 0; i < tables.size(); ++i)
+      numbers.push_back(wordOf(i));
+    words = makeInts(b, i32, numbers);
   } else {
     features = makeInts(b, i32, tables.feature);
     children = makeInts(b, i32, child);
     nans = makeInts(b, b.getI1Type(), std::vector<int64_t>(tables.nanGoesTrue.begin(), tables.nanGoesTrue.end()));
   }
-  Sizes space{getSizes(x)[0], b.size(int64_t(tables.roots.size()))};
-  Value position = b.broadcastInDims(makeInts(b, i32, tables.roots), space, {1});
+  Value position = firstStep();
   // Steps up to this depth are written out one after the other; deeper trees loop over as many.
   constexpr int64_t kUnrolled = 16;
   if (tables.depth <= kUnrolled) {
-    for (int64_t i = 0; i < tables.depth; ++i)
+    for (int64_t i = 1; i < tables.depth; ++i)
       position = step(position);
     return position;
   }
@@ -711,7 +748,8 @@ LogicalResult treeEnsembleClassifier(NodeContext &ctx) {
     index = ArgReduceOp::create(b, makeType(b.getI64Type(), rows), ReduceKind::Max, scores, 1, /*lastIndex=*/false);
   }
   // One label: 1 where the score is positive, else 0, whatever the label.
-  Value label = classes == 1 ? index : GatherOp::create(b, *labels, index, 0).getResult();
+  Value names = classes > 1 ? *labels : b.isString(*labels) ? b.strings({"0", "1"}, {2}) : b.constantI64s({0, 1});
+  Value label = GatherOp::create(b, names, index, 0);
   (void)ctx.set(1, b.convert(emitPostTransform(b, scores, *transform, second), b.getF32Type()));
   return ctx.result(label);
 }

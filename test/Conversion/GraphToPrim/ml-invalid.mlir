@@ -35,8 +35,8 @@ graph.func @lost(%x: tensor<5x3xf32> {graph.name = "x"}) -> (!tc.unknown) attrib
 
 // -----
 
-// CHECK: node "names": ai.onnx.ml.LabelEncoder (opset 4) with keys_strings is not supported; supported: keys_floats, keys_int64s, keys_tensor of numbers
-graph.func @names(%x: tensor<5xi64> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 21 : i64, ai.onnx.ml = 4 : i64}} {
-  %y = graph.node "ai.onnx.ml":"LabelEncoder" opset 4(%x) {keys_strings = ["a"], values_floats = array<f32: 1.0>} : (tensor<5xi64>) -> !tc.unknown loc("names")
+// CHECK: node "kinds": ai.onnx.ml.LabelEncoder (opset 4): the keys' element type differs from that of the operand tensor<5xi64>
+graph.func @kinds(%x: tensor<5xi64> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 21 : i64, ai.onnx.ml = 4 : i64}} {
+  %y = graph.node "ai.onnx.ml":"LabelEncoder" opset 4(%x) {keys_strings = ["a"], values_floats = array<f32: 1.0>} : (tensor<5xi64>) -> !tc.unknown loc("kinds")
   graph.yield %y : !tc.unknown
 }

@@ -1,19 +1,18 @@
 // Proves: trees become steps of gathers, one for each level and three for each step, whatever the decisions are; labels are searched by bisection.
 // RUN: tc-opt %s -tc-convert-graph-to-prim -split-input-file | FileCheck %s
 
-// A stump with one decision of each kind that needs no second: x < 2 is x <= the number below 2, x > 2 is x <= 2 with the
-// children exchanged.
+// One decision of each kind that needs no second: x < 2 is x <= the number below 2, x > 2 is x <= 2 with the children
+// exchanged; a NaN, which is not above 2, then goes to the true side. Roots hold constants, so that the first step looks nothing up.
 // CHECK-LABEL: func.func @stumps
-// CHECK: %[[LIMIT:.*]] = prim.constant dense<[1.99999988, 0x7FC00000, 0x7FC00000, 2.000000e+00, 0x7FC00000, 0x7FC00000]> : tensor<6xf32>
-// CHECK: %[[ROOTS:.*]] = prim.constant dense<[0, 3]> : tensor<2xi32>
-// CHECK: %[[AT:.*]] = prim.broadcast %[[ROOTS]]
-// CHECK: %[[X:.*]] = prim.gather_elements %arg0
-// CHECK: %[[L:.*]] = prim.gather %[[LIMIT]][%[[AT]]]
-// CHECK: prim.compare le %[[X]], %[[L]]
-// A NaN is not above 2: it takes the side that the exchange made the true one.
+// CHECK: %[[FEATURES:.*]] = prim.constant dense<[1, 2]> : tensor<2xi32>
+// CHECK: %[[X:.*]] = prim.gather %arg0[%[[FEATURES]]] axis = 1
+// CHECK: prim.constant dense<[1.99999988, 2.000000e+00]> : tensor<2xf32>
+// CHECK: prim.constant dense<[2, 5]> : tensor<2xi32>
+// CHECK: prim.constant dense<[false, true]> : tensor<2xi1>
+// CHECK: prim.compare le %[[X]]
 // CHECK: prim.is_nan %[[X]]
 // CHECK-NOT: prim.gather_elements
-// CHECK: %[[WEIGHT:.*]] = prim.constant dense<[{{.*}}, 2.000000e+00, 1.000000e+00, {{.*}}, 3.000000e+00, 4.000000e+00]> : tensor<6xf32>
+// CHECK: %[[WEIGHT:.*]] = prim.constant dense<[{{.*}}, {{.*}}, 2.000000e+00, 1.000000e+00, {{.*}}, 3.000000e+00, 4.000000e+00]> : tensor<7xf32>
 // CHECK: prim.gather %[[WEIGHT]]
 // CHECK: prim.reduce sum
 graph.func @stumps(%x: tensor<5x3xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 21 : i64, ai.onnx.ml = 3 : i64}} {
