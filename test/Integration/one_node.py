@@ -16,11 +16,13 @@ CASES = {}
 VERSIONS = {"": 21, "ai.onnx.ml": 5, "com.microsoft": 1}
 
 
-def case(name, domain, op, operands, expected, fixed=(), constants=(), version=None, tolerance=2e-5, atol=1e-6, ways=("static", "dynamic"), **attrs):
+def case(name, domain, op, operands, expected, fixed=(), constants=(), version=None, tolerance=2e-5, atol=1e-6, ways=("static", "dynamic"), max_bytes=None,
+         **attrs):
     """`operands`: arrays, or None where one is absent; `expected`: what the results must be (None: not compared).
-    `constants`: numbers of operands that are initializers; `fixed`: those whose sizes stay as they are."""
+    `constants`: numbers of operands that are initializers; `fixed`: those whose sizes stay as they are.
+    `max_bytes`: what the artifact may take."""
     assert name not in CASES, name
-    CASES[name] = (domain, op, operands, expected, set(fixed), set(constants), version or VERSIONS[domain], tolerance, atol, ways, attrs)
+    CASES[name] = (domain, op, operands, expected, set(fixed), set(constants), version or VERSIONS[domain], tolerance, atol, ways, attrs, max_bytes)
 
 
 def element_type(array):
@@ -28,7 +30,7 @@ def element_type(array):
 
 
 def make_model(name, way):
-    domain, op, operands, expected, fixed, constants, version, _, _, _, attrs = CASES[name]
+    domain, op, operands, expected, fixed, constants, version, _, _, _, attrs, _ = CASES[name]
     inputs, initializers, names = [], [], []
     for i, array in enumerate(operands):
         names.append("" if array is None else f"x{i}")
@@ -64,13 +66,15 @@ def differs(actual, expected, tolerance, atol):
 
 
 def run_case(bin_dir, name, way, folder):
-    _, _, operands, expected, _, constants, _, tolerance, atol, _, _ = CASES[name]
+    _, _, operands, expected, _, constants, _, tolerance, atol, _, _, max_bytes = CASES[name]
     model, artifact = os.path.join(folder, "model.onnx"), os.path.join(folder, "model.bin")
     with open(model, "wb") as f:
         f.write(make_model(name, way).SerializeToString())
     made = subprocess.run([f"{bin_dir}/tc-compile", model, "-o", artifact], capture_output=True, text=True)
     if made.returncode:
         return f"tc-compile exit {made.returncode}: {made.stderr.strip()}"
+    if max_bytes and os.path.getsize(artifact) > max_bytes:
+        return f"the artifact has {os.path.getsize(artifact)} bytes, more than {max_bytes}"
     np.savez(f"{folder}/in.npz", **{f"x{i}": v for i, v in enumerate(operands) if v is not None and i not in constants})
     ran = subprocess.run([f"{bin_dir}/tc-run", artifact, "--inputs", f"{folder}/in.npz", "--outputs", f"{folder}/out.npz"],
                          capture_output=True, text=True)

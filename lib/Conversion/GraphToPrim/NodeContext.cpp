@@ -7,6 +7,7 @@
 #include "NodeContext.h"
 
 #include "ConstantData.h"
+#include "OpRegistry.h"
 
 using namespace mlir;
 using namespace tc;
@@ -36,6 +37,18 @@ LogicalResult NodeContext::set(size_t i, Value value) {
   return success();
 }
 
+FailureOr<Value> NodeContext::emitAs(StringRef type, int64_t opset, ArrayRef<Value> values) {
+  const OpEntry *entry = OpRegistry::get().lookup("ai.onnx", type, opset);
+  assert(entry && "handlers name operators that have one");
+  NodeContext other(op, b, ints, regions, values, parameters);
+  other.asOpset = opset;
+  if (succeeded(entry->handler(other)))
+    return other.results().front();
+  unsupportedReason = other.unsupportedReason;
+  invalidReason = other.invalidReason;
+  return failure();
+}
+
 LogicalResult NodeContext::unsupported(const Twine &what) {
   if (unsupportedReason.empty())
     unsupportedReason = what.str();
@@ -46,6 +59,13 @@ LogicalResult NodeContext::invalid(const Twine &what) {
   if (invalidReason.empty())
     invalidReason = what.str();
   return failure();
+}
+
+LogicalResult NodeContext::requireOperands(ArrayRef<size_t> required) {
+  for (size_t i : required)
+    if (!has(i))
+      return invalid("operand " + Twine(i) + " is missing");
+  return success();
 }
 
 int64_t NodeContext::getInt(StringRef name, int64_t defaultValue) const {

@@ -55,7 +55,7 @@ public:
 
   // --- the node ---
   graph::NodeOp node() const { return op; }
-  int64_t opset() const { return graph::NodeOp(op).getOpset(); }
+  int64_t opset() const { return asOpset.value_or(graph::NodeOp(op).getOpset()); }
   /// Operands without trailing absent ones.
   size_t numOperands() const { return operands.size(); }
   bool has(size_t i) const { return i < operands.size() && operands[i]; }
@@ -72,6 +72,9 @@ public:
   mlir::FailureOr<llvm::SmallVector<mlir::Value>> convertRegion(mlir::Region &region, mlir::ValueRange arguments) {
     return regions.convertRegion(region, arguments);
   }
+
+  /// The first result of ai.onnx's operator `type` on other operands, with this node's attributes.
+  mlir::FailureOr<mlir::Value> emitAs(llvm::StringRef type, int64_t opset, llvm::ArrayRef<mlir::Value> operands);
 
   // --- attributes; a wrong kind reads as absent ---
   mlir::Attribute attr(llvm::StringRef name) const;
@@ -95,6 +98,8 @@ public:
   mlir::LogicalResult unsupported(const llvm::Twine &what);
   /// The model contradicts itself or its operator's definition.
   mlir::LogicalResult invalid(const llvm::Twine &what);
+  /// Refuses a node that lacks one of these operands.
+  mlir::LogicalResult requireOperands(llvm::ArrayRef<size_t> required);
   bool isUnsupported() const { return !unsupportedReason.empty(); }
   bool isInvalid() const { return !invalidReason.empty(); }
   llvm::StringRef reason() const { return isInvalid() ? invalidReason : unsupportedReason; }
@@ -147,6 +152,8 @@ private:
   llvm::SmallVector<mlir::Value> operands, produced;
   mlir::DictionaryAttr parameters;
   std::string unsupportedReason, invalidReason;
+  /// Where the node stands for another operator: that one's opset.
+  std::optional<int64_t> asOpset;
 };
 
 /// "tensor<2x?xf32>" without encodings, for messages.

@@ -105,8 +105,9 @@ FailureOr<Value> spreadParameter(NodeContext &ctx, Value v, SizesRef sizes) {
 /// The type of arithmetic with a scale of this type: narrow floats only hold scales.
 Type arithmeticType(PrimBuilder &b, Type scale) { return isNarrowFloat(scale) ? Type(b.getF32Type()) : scale; }
 
-/// round(q) + zeroPoint, saturated. `zeroPoint` may be null.
-Value saturateTo(PrimBuilder &b, Value q, Value zeroPoint, Type to) {
+} // namespace
+
+Value tc::saturateTo(PrimBuilder &b, Value q, Value zeroPoint, Type to) {
   q = b.convert(b.unary<RoundOp>(q), b.accumulatorOf(b.elementOf(q)));
   if (zeroPoint)
     q = b.add(q, b.convert(zeroPoint, b.elementOf(q)));
@@ -116,6 +117,14 @@ Value saturateTo(PrimBuilder &b, Value q, Value zeroPoint, Type to) {
   q = b.min(b.max(q, b.splatLike(q, low)), b.splatLike(q, high));
   return b.convert(b.convert(q, b.getI32Type()), to);
 }
+
+Value tc::subtractZeroPoint(PrimBuilder &b, Value x, Value zeroPoint) {
+  if (isa<IntegerType>(b.elementOf(x)))
+    x = b.convert(x, b.getI32Type());
+  return zeroPoint ? b.sub(x, b.convert(zeroPoint, b.elementOf(x))) : x;
+}
+
+namespace {
 
 /// The element type that attribute `name` tells; `otherwise` where it is absent or 0.
 FailureOr<Type> elementTypeOr(NodeContext &ctx, StringRef name, Type otherwise) {
@@ -145,13 +154,6 @@ LogicalResult quantizeLinear(NodeContext &ctx) {
   if (*offset && to.getIntOrFloatBitWidth() < 8)
     q = b.add(q, b.convert(*offset, compute));
   return ctx.result(castElements(b, q, to, ctx.getInt("saturate", 1)));
-}
-
-/// x - zeroPoint: exact in i32 for integers.
-Value subtractZeroPoint(PrimBuilder &b, Value x, Value zeroPoint) {
-  if (isa<IntegerType>(b.elementOf(x)))
-    x = b.convert(x, b.getI32Type());
-  return zeroPoint ? b.sub(x, b.convert(zeroPoint, b.elementOf(x))) : x;
 }
 
 LogicalResult dequantizeLinear(NodeContext &ctx) {

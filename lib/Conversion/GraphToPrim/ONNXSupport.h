@@ -69,8 +69,18 @@ mlir::Value emitClampedIndex(PrimBuilder &b, mlir::Value at, mlir::AffineExpr si
 /// convolution interpolation for digital image processing", with the coefficient `a`.
 mlir::Value emitCubicWeight(PrimBuilder &b, mlir::Value distance, double a, bool inner);
 
+/// round(q) + zeroPoint, saturated to the integer type `to`. `zeroPoint`, of q's sizes, may be null.
+mlir::Value saturateTo(PrimBuilder &b, mlir::Value q, mlir::Value zeroPoint, mlir::Type to);
+/// x - zeroPoint: exact in i32 for integers. `zeroPoint`, of x's sizes, may be null.
+mlir::Value subtractZeroPoint(PrimBuilder &b, mlir::Value x, mlir::Value zeroPoint);
+
 /// The product as MatMul says, of operands of one element type.
 mlir::FailureOr<mlir::Value> emitMatMul(NodeContext &ctx, mlir::Value lhs, mlir::Value rhs);
+/// The product of quantised matrices as floats: (lhs - lhsZero)(rhs - rhsZero) lhsScale rhsScale + bias. Parameters of
+/// the left side are one number, those of the right one or one for each column; zero points and `bias` may be null.
+mlir::FailureOr<mlir::Value> emitScaledProduct(NodeContext &ctx, mlir::Value lhs, mlir::Value lhsScale,
+                                               mlir::Value lhsZero, mlir::Value rhs, mlir::Value rhsScale,
+                                               mlir::Value rhsZero, mlir::Value bias);
 /// The convolution [N, C, ..] x [O, C / group, ..] that the node's attributes say; `bias` [O] may be null.
 mlir::FailureOr<mlir::Value> emitConv(NodeContext &ctx, mlir::Value x, mlir::Value w, mlir::Value bias);
 

@@ -55,6 +55,10 @@ const OpRegistry &OpRegistry::get() {
     populateONNXMLFeatures(ml);
     populateONNXMLModels(ml);
     populateONNXMLTrees(ml);
+    OpRegistrar microsoft(r, "com.microsoft");
+    populateMicrosoftAttention(microsoft);
+    populateMicrosoftFused(microsoft);
+    populateMicrosoftQuantization(microsoft);
     OpRegistrar training(r, "ai.onnx.preview.training");
     populateONNXTraining(training);
     return r;

@@ -59,6 +59,9 @@ private:
 };
 
 void populateATen(OpRegistrar &onOp);
+void populateMicrosoftAttention(OpRegistrar &onOp);
+void populateMicrosoftFused(OpRegistrar &onOp);
+void populateMicrosoftQuantization(OpRegistrar &onOp);
 void populateONNXContraction(OpRegistrar &onOp);
 void populateONNXControlFlow(OpRegistrar &onOp);
 void populateONNXDeterminant(OpRegistrar &onOp);

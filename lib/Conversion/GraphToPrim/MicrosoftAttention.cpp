@@ -1,0 +1,587 @@
+//===- MicrosoftAttention.cpp - attention operators of com.microsoft ----------------------------------------------===//
+//
+// All forms end in prim.attention over [B, heads, T, D]; what differs is where queries, keys and values come from, and
+// the mask. Letters: B batch, N heads, T positions of queries, S of keys, P of past keys, D elements of a head.
+// Source: ONNX Runtime, docs/ContribOperators.md.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "ONNXSupport.h"
+#include "OpRegistry.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::prim;
+
+namespace {
+
+/// [B, T, N * D] as [B, N, T, D].
+FailureOr<Value> splitHeads(NodeContext &ctx, Value x, int64_t heads) {
+  PrimBuilder &b = ctx.b;
+  Sizes sizes = getSizes(x);
+  if (sizes.size() != 3 || heads < 1)
+    return ctx.invalid("needs [B, T, heads * D] and at least one head, but has " + describe(x) + " and " +
+                       Twine(heads));
+  AffineExpr depth = ctx.divide(sizes[2], b.size(heads));
+  if (failed(ctx.requireEqual(depth * heads, sizes[2], "a hidden size that the heads divide")))
+    return failure();
+  return b.transpose(b.reshape(x, {sizes[0], sizes[1], b.size(heads), depth}), {0, 2, 1, 3});
+}
+
+/// [B, N, T, D] as [B, T, N * D].
+Value mergeHeads(PrimBuilder &b, Value x) {
+  Sizes sizes = getSizes(x);
+  return b.reshape(b.transpose(x, {0, 2, 1, 3}), {sizes[0], sizes[2], simplifySize(sizes[1] * sizes[3])});
+}
+
+/// Queries [B, N, T, D], keys and values [B, N, S, D].
+struct Heads {
+  Value query, key, value;
+};
+
+/// What is added to the scores [B, N, T, S].
+struct Masks {
+  /// Integers: keys to leave out (see addPadding); null if none.
+  Value padding;
+  /// Floats that broadcast to the scores; null if none.
+  Value bias;
+  double filter = -10000;
+};
+
+/// Keys that padding leaves out, as floats of the element type of `like` that broadcast to `scores` [B, N, T, S]:
+/// `filter` there, else 0. `padding` is [B, S] or [B, T, S] with 0 for what is left out, [B, 1, M, M] of which the
+/// part at the last T of S positions counts, [B] with the numbers of keys, or [2 * B] with where keys end and begin.
+FailureOr<Value> emitPadding(NodeContext &ctx, Value padding, SizesRef scores, double filter, Type type) {
+  PrimBuilder &b = ctx.b;
+  AffineExpr batch = scores[0], rows = scores[2], keys = scores[3];
+  Sizes sizes = getSizes(padding);
+  Value isHidden;
+  if (!isa<IntegerType>(b.elementOf(padding)))
+    return ctx.invalid("a mask of keys must be integers, but is " + describe(padding));
+  if (sizes.size() == 1) {
+    Sizes grid{batch, keys};
+    Value at = b.iota(b.getI64Type(), grid, 1);
+    auto limits = [&](AffineExpr from) {
+      Value part = b.convert(b.sliceDim(padding, 0, from, batch), b.getI64Type());
+      return b.broadcastInDims(part, grid, {0});
+    };
+    if (sizes[0] == simplifySize(batch * 3 + 2))
+      return ctx.unsupported("with a mask of 3 * B + 2 numbers is not supported; supported: [B], [2 * B], [B, S], "
+                             "[B, T, S], [B, 1, M, M]");
+    bool hasStarts = sizes[0] == simplifySize(batch * 2);
+    if (!hasStarts && failed(ctx.requireEqual(sizes[0], batch, "a number of keys for each entry of the batch")))
+      return failure();
+    isHidden = b.compare(CompareKind::GE, at, limits(b.size(0)));
+    if (hasStarts)
+      isHidden = b.binary<OrOp>(isHidden, b.compare(CompareKind::LT, at, limits(batch)));
+    isHidden = b.reshape(isHidden, {batch, b.size(1), b.size(1), keys});
+  } else {
+    Sizes wanted{batch, b.size(1), b.size(1), keys};
+    Value shaped = padding;
+    if (sizes.size() == 2) {
+      shaped = b.reshape(padding, {sizes[0], b.size(1), b.size(1), sizes[1]});
+    } else if (sizes.size() == 3) {
+      shaped = b.unsqueeze(padding, 1);
+      wanted[2] = rows;
+    } else if (sizes.size() == 4) {
+      // The positions before the queries are the past.
+      AffineExpr past = simplifySize(keys - rows);
+      if (failed(ctx.require(CompareKind::LE, keys, sizes[2], "a mask of at least as many positions as keys")) ||
+          failed(ctx.require(CompareKind::LE, keys, sizes[3], "a mask of at least as many positions as keys")))
+        return failure();
+      shaped = b.sliceDim(b.sliceDim(padding, 2, past, rows), 3, b.size(0), keys);
+      wanted[2] = rows;
+    } else {
+      return ctx.invalid("a mask of keys must have 1 to 4 dims, but is " + describe(padding));
+    }
+    FailureOr<Value> fitting = ctx.castSizes(shaped, wanted);
+    if (failed(fitting))
+      return failure();
+    isHidden = b.compare(CompareKind::LE, *fitting, 0);
+  }
+  Sizes own = getSizes(isHidden);
+  return b.select(isHidden, b.splat(type, own, filter), b.splat(type, own, 0));
+}
+
+/// softmax(scale * q k^T + masks) v, as [B, T, N * D].
+FailureOr<Value> emitAttention(NodeContext &ctx, const Heads &heads, const Masks &masks, double scale, bool causal) {
+  PrimBuilder &b = ctx.b;
+  Sizes q = getSizes(heads.query), k = getSizes(heads.key), v = getSizes(heads.value);
+  if (!b.isFloat(heads.query))
+    return ctx.invalid("operands must have a float element type, but the query is " + describe(heads.query));
+  FailureOr<Value> key = ctx.castSizes(heads.key, {q[0], q[1], k[2], q[3]}),
+                   value = ctx.castSizes(heads.value, {q[0], q[1], k[2], v[3]});
+  if (failed(key) || failed(value))
+    return failure();
+  Type type = b.elementOf(heads.query);
+  Sizes scores{q[0], q[1], q[2], k[2]}, result{q[0], q[1], q[2], v[3]};
+  Value mask;
+  auto add = [&](FailureOr<Value> term) -> LogicalResult {
+    if (failed(term))
+      return failure();
+    FailureOr<Value> wide = ctx.broadcastOnto(b.convert(*term, type), scores);
+    if (failed(wide))
+      return failure();
+    mask = mask ? b.add(mask, *wide) : *wide;
+    return success();
+  };
+  if (masks.padding && failed(add(emitPadding(ctx, masks.padding, scores, masks.filter, type))))
+    return failure();
+  if (masks.bias && failed(add(masks.bias)))
+    return failure();
+  if (scale == 0) {
+    auto depth = getConstantSize(q[3]);
+    if (!depth || *depth == 0)
+      return ctx.unsupported("with a head size that is not known at compile time and no scale is not supported");
+    scale = 1 / std::sqrt(double(*depth));
+  }
+  Value y = AttentionOp::create(b, makeType(type, result), heads.query, *key, *value, mask, b.getF64FloatAttr(scale),
+                                causal ? b.getUnitAttr() : UnitAttr());
+  return mergeHeads(b, y);
+}
+
+/// Past and new positions one after the other, along dim 2 of [B, N, .., D].
+FailureOr<Value> appendToPast(NodeContext &ctx, Value past, Value fresh) {
+  if (!past)
+    return fresh;
+  Sizes wanted = getSizes(fresh), own = getSizes(past);
+  if (own.size() != 4)
+    return ctx.invalid("a past must be [B, heads, P, D], but is " + describe(past));
+  wanted[2] = own[2];
+  FailureOr<Value> fitting = ctx.castSizes(past, wanted);
+  return failed(fitting) ? FailureOr<Value>(failure()) : FailureOr<Value>(ctx.b.concat({*fitting, fresh}, 2));
+}
+
+//===--- Attention and QAttention ---------------------------------------------------------------------------------===//
+
+/// From projected [B, T, all hidden sizes]: splits off queries, keys and values, appends them to the past [2, B, N, P,
+/// D] and sets the results output and present.
+LogicalResult attendProjected(NodeContext &ctx, Value projected, ArrayRef<AffineExpr> hidden, Value padding, Value past,
+                              Value bias) {
+  PrimBuilder &b = ctx.b;
+  const int64_t count = ctx.getInt("num_heads", 0);
+  if (ctx.getInt("do_rotary", 0) || ctx.getInt("past_present_share_buffer", 0))
+    return ctx.unsupported("with do_rotary or past_present_share_buffer is not supported; supported: neither");
+  Heads heads;
+  AffineExpr from = b.size(0);
+  for (auto [part, size] : llvm::zip_equal(SmallVector<Value *>{&heads.query, &heads.key, &heads.value}, hidden)) {
+    FailureOr<Value> split = splitHeads(ctx, b.sliceDim(projected, 2, from, size), count);
+    if (failed(split))
+      return failure();
+    *part = *split;
+    from = simplifySize(from + size);
+  }
+  if (past) {
+    if (b.rankOf(past) != 5)
+      return ctx.invalid("past must be [2, B, heads, P, D], but is " + describe(past));
+    FailureOr<Value> key = appendToPast(ctx, b.take(past, 0, 0), heads.key),
+                     value = appendToPast(ctx, b.take(past, 0, 1), heads.value);
+    if (failed(key) || failed(value))
+      return failure();
+    heads.key = *key;
+    heads.value = *value;
+  }
+  if (ctx.isResultUsed(1)) {
+    FailureOr<Value> value = ctx.castSizes(heads.value, getSizes(heads.key));
+    if (failed(value))
+      return failure();
+    (void)ctx.set(1, b.concat({b.unsqueeze(heads.key, 0), b.unsqueeze(*value, 0)}, 0));
+  }
+  FailureOr<Value> y = emitAttention(ctx, heads, {padding, bias, ctx.getFloat("mask_filter_value", -10000)},
+                                     ctx.getFloat("scale", 0), ctx.getInt("unidirectional", 0));
+  return failed(y) ? failure() : ctx.result(*y);
+}
+
+/// The hidden sizes of queries, keys and values in weights with `columns` columns.
+FailureOr<Sizes> hiddenSizes(NodeContext &ctx, AffineExpr columns) {
+  PrimBuilder &b = ctx.b;
+  if (auto given = ctx.getInts("qkv_hidden_sizes"); given && !given->empty()) {
+    if (given->size() != 3 || (*given)[0] != (*given)[1])
+      return ctx.invalid("qkv_hidden_sizes needs three entries, of which the first two are equal");
+    Sizes sizes = b.sizes(*given);
+    if (failed(ctx.requireEqual(columns, sizes[0] + sizes[1] + sizes[2], "as many columns as qkv_hidden_sizes says")))
+      return failure();
+    return sizes;
+  }
+  AffineExpr each = ctx.divide(columns, b.size(3));
+  if (failed(ctx.requireEqual(each * 3, columns, "columns for queries, keys and values")))
+    return failure();
+  return Sizes(3, each);
+}
+
+LogicalResult attention(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0), weights = ctx.operand(1);
+  if (b.rankOf(x) != 3 || b.rankOf(weights) != 2)
+    return ctx.invalid("needs [B, T, hidden] and weights [hidden, ..], but has " + describe(x) + " and " +
+                       describe(weights));
+  FailureOr<Value> projected = emitMatMul(ctx, x, weights);
+  if (failed(projected))
+    return failure();
+  FailureOr<Sizes> hidden = hiddenSizes(ctx, getSizes(*projected)[2]);
+  if (failed(hidden))
+    return failure();
+  if (Value bias = ctx.operand(2)) {
+    FailureOr<Value> wide = broadcastAlong(ctx, bias, 2, getSizes(*projected));
+    if (failed(wide))
+      return failure();
+    projected = b.add(*projected, *wide);
+  }
+  return attendProjected(ctx, *projected, *hidden, ctx.operand(3), ctx.operand(4), ctx.operand(5));
+}
+
+/// Attention of integers: input, weights, bias, two scales, mask, two zero points, past.
+LogicalResult qAttention(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0), weights = ctx.operand(1);
+  if (b.rankOf(x) != 3 || b.rankOf(weights) != 2)
+    return ctx.invalid("needs [B, T, hidden] and weights [hidden, ..], but has " + describe(x) + " and " +
+                       describe(weights));
+  FailureOr<Value> projected = emitScaledProduct(ctx, x, ctx.operand(3), ctx.operand(6), weights, ctx.operand(4),
+                                                 ctx.operand(7), ctx.operand(2));
+  if (failed(projected))
+    return failure();
+  FailureOr<Sizes> hidden = hiddenSizes(ctx, getSizes(*projected)[2]);
+  if (failed(hidden))
+    return failure();
+  return attendProjected(ctx, *projected, *hidden, ctx.operand(5), ctx.operand(8), Value());
+}
+
+//===--- MultiHeadAttention ---------------------------------------------------------------------------------------===//
+
+LogicalResult multiHeadAttention(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value query = ctx.operand(0), key = ctx.operand(1), value = ctx.operand(2), bias = ctx.operand(3);
+  const int64_t count = ctx.getInt("num_heads", 0);
+  if (ctx.has(8) || ctx.has(9))
+    return ctx.unsupported("with past_sequence_length or cache_indirection is not supported; supported: past_key and "
+                           "past_value of their own sizes");
+  Heads heads;
+  // One operand of several parts: [B, T, N, parts, D].
+  auto takePart = [&](Value packed, int64_t part) { return b.transpose(b.take(packed, 3, part), {0, 2, 1, 3}); };
+  if (b.rankOf(query) == 5) {
+    heads = {takePart(query, 0), takePart(query, 1), takePart(query, 2)};
+  } else {
+    if (!key)
+      return ctx.invalid("needs a key, or a query [B, T, heads, 3, D], but has " + describe(query));
+    FailureOr<Value> q = splitHeads(ctx, query, count), k = key, v = value;
+    if (b.rankOf(key) == 5) {
+      k = takePart(key, 0);
+      v = takePart(key, 1);
+    } else {
+      if (!value)
+        return ctx.invalid("needs a value, or a key [B, S, heads, 2, D], but has " + describe(key));
+      k = b.rankOf(key) == 4 ? k : splitHeads(ctx, key, count);
+      v = b.rankOf(value) == 4 ? v : splitHeads(ctx, value, count);
+    }
+    if (failed(q) || failed(k) || failed(v))
+      return failure();
+    heads = {*q, *k, *v};
+  }
+  if (bias) { // of the three projections, one behind the other; a key [B, N, S, D] is projected already
+    AffineExpr from = b.size(0);
+    size_t i = 0;
+    for (Value *part : {&heads.query, &heads.key, &heads.value}) {
+      Sizes sizes = getSizes(*part);
+      AffineExpr hidden = simplifySize(sizes[1] * sizes[3]);
+      Value own = b.sliceDim(bias, 0, from, hidden);
+      from = simplifySize(from + hidden);
+      Value original = i < ctx.numOperands() ? ctx.operand(i) : Value();
+      if (i++ == 0 || !original || b.rankOf(original) != 4)
+        *part = b.add(*part, b.broadcastInDims(b.reshape(own, {sizes[1], sizes[3]}), sizes, {1, 3}));
+    }
+    if (failed(ctx.requireEqual(getSizes(bias)[0], from, "a bias for queries, keys and values")))
+      return failure();
+  }
+  FailureOr<Value> k = appendToPast(ctx, ctx.operand(6), heads.key), v = appendToPast(ctx, ctx.operand(7), heads.value);
+  if (failed(k) || failed(v))
+    return failure();
+  heads.key = *k;
+  heads.value = *v;
+  (void)ctx.set(1, heads.key);
+  (void)ctx.set(2, heads.value);
+  FailureOr<Value> y =
+      emitAttention(ctx, heads, {ctx.operand(4), ctx.operand(5), ctx.getFloat("mask_filter_value", -10000)},
+                    ctx.getFloat("scale", 0), ctx.getInt("unidirectional", 0));
+  return failed(y) ? failure() : ctx.result(*y);
+}
+
+//===--- rotary embeddings ----------------------------------------------------------------------------------------===//
+
+/// x [B, N, T, D] with its first 2 H elements rotated by the angles whose cosines and sines [.., H] stand at
+/// `positions` [B, T]. Pairs are element i and H + i, or with `interleaved` 2 i and 2 i + 1.
+FailureOr<Value> rotate(NodeContext &ctx, Value x, Value positions, Value cosines, Value sines, bool interleaved) {
+  PrimBuilder &b = ctx.b;
+  Sizes sizes = getSizes(x);
+  auto half = b.rankOf(cosines) == 2 ? getConstantSize(getSizes(cosines)[1]) : std::nullopt;
+  if (!half || b.rankOf(sines) != 2)
+    return ctx.unsupported("with caches " + describe(cosines) + " and " + describe(sines) +
+                           " is not supported; supported: [positions, H] with H known at compile time");
+  const int64_t width = 2 * *half;
+  if (failed(ctx.require(CompareKind::LE, b.size(width), sizes[3], "heads of at least twice the caches' columns")))
+    return failure();
+  FailureOr<Value> sine = ctx.castSizes(sines, getSizes(cosines));
+  if (failed(sine))
+    return failure();
+  Sizes part = sizes;
+  part[3] = b.size(*half);
+  auto angles = [&](Value cache) -> FailureOr<Value> {
+    Value found = GatherOp::create(b, b.convert(cache, b.elementOf(x)), positions, 0); // [B, T, H]
+    FailureOr<Value> fitting = ctx.castSizes(found, {sizes[0], sizes[2], b.size(*half)});
+    return failed(fitting) ? FailureOr<Value>(failure())
+                           : FailureOr<Value>(b.broadcastInDims(*fitting, part, {0, 2, 3}));
+  };
+  FailureOr<Value> c = angles(cosines), s = angles(*sine);
+  if (failed(c) || failed(s))
+    return failure();
+  Value first, second;
+  if (interleaved) {
+    auto every = [&](int64_t start) -> Value {
+      Sizes starts(4, b.size(0));
+      starts[3] = b.size(start);
+      return b.slice(x, starts, {1, 1, 1, 2}, part);
+    };
+    first = every(0);
+    second = every(1);
+  } else {
+    first = b.sliceDim(x, 3, b.size(0), b.size(*half));
+    second = b.sliceDim(x, 3, b.size(*half), b.size(*half));
+  }
+  Value real = b.sub(b.mul(first, *c), b.mul(second, *s)), imaginary = b.add(b.mul(second, *c), b.mul(first, *s));
+  SmallVector<Value> parts;
+  if (interleaved) {
+    Sizes whole = part;
+    whole[3] = b.size(width);
+    parts.push_back(b.reshape(b.concat({b.unsqueeze(real, 4), b.unsqueeze(imaginary, 4)}, 4), whole));
+  } else {
+    parts = {real, imaginary};
+  }
+  AffineExpr rest = simplifySize(sizes[3] - width);
+  if (getConstantSize(rest) != 0)
+    parts.push_back(b.sliceDim(x, 3, b.size(width), rest));
+  return ctx.castSizes(parts.size() == 1 ? parts.front() : b.concat(parts, 3), sizes);
+}
+
+LogicalResult rotaryEmbedding(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0), positions = ctx.operand(1), cosines = ctx.operand(2);
+  const int64_t rank = b.rankOf(x);
+  if (!b.isFloat(x) || (rank != 3 && rank != 4) || b.rankOf(cosines) != 2)
+    return ctx.invalid("needs floats [B, T, hidden] or [B, heads, T, D] and caches [positions, H], but has " +
+                       describe(x) + " and " + describe(cosines));
+  if (ctx.getInt("is_packed_batching", 0))
+    return ctx.unsupported("with is_packed_batching is not supported");
+  Value heads = x;
+  if (rank == 3) {
+    int64_t count = ctx.getInt("num_heads", 0);
+    auto hidden = getConstantSize(getSizes(x)[2]), half = getConstantSize(getSizes(cosines)[1]);
+    if (count == 0) {
+      if (!hidden || !half || *half == 0)
+        return ctx.unsupported("with sizes that are not known at compile time and no num_heads is not supported");
+      count = *hidden / (2 * *half);
+    }
+    FailureOr<Value> split = splitHeads(ctx, x, count);
+    if (failed(split))
+      return failure();
+    heads = *split;
+  }
+  Sizes sizes = getSizes(heads), grid{sizes[0], sizes[2]};
+  positions = b.convert(positions, b.getI64Type());
+  if (b.rankOf(positions) < 2) { // one number: the position of the first row
+    FailureOr<Value> first = ctx.reshape(positions, {});
+    if (failed(first))
+      return failure();
+    positions = b.add(b.broadcastTo(*first, grid), b.iota(b.getI64Type(), grid, 1));
+  } else {
+    FailureOr<Value> fitting = ctx.castSizes(positions, grid);
+    if (failed(fitting))
+      return failure();
+    positions = *fitting;
+  }
+  FailureOr<Value> y = rotate(ctx, heads, positions, cosines, ctx.operand(3), ctx.getInt("interleaved", 0));
+  if (failed(y))
+    return failure();
+  if (double scale = ctx.getFloat("scale", 1); scale != 1)
+    y = b.binary<MulOp>(*y, scale);
+  return ctx.result(rank == 3 ? mergeHeads(b, *y) : *y);
+}
+
+//===--- GroupQueryAttention --------------------------------------------------------------------------------------===//
+
+/// The cache after this step, [B, G, L, D]: what `past` [B, G, P, D] held before each entry's number of past positions
+/// `counts` [B], then the rows of `fresh` [B, G, T, D]; behind them what the past's buffer held, or 0.
+FailureOr<Value> updateCache(NodeContext &ctx, Value past, Value fresh, Value counts, AffineExpr length) {
+  PrimBuilder &b = ctx.b;
+  Sizes sizes = getSizes(fresh), wanted = sizes, before = sizes;
+  AffineExpr rows = sizes[2];
+  wanted[2] = length;
+  Value old = b.splat(b.elementOf(fresh), wanted, 0);
+  if (past) {
+    before[2] = getSizes(past)[2];
+    FailureOr<Value> fitting = ctx.castSizes(past, before);
+    if (failed(fitting))
+      return failure();
+    old = b.pad(*fitting, b.scalar(b.elementOf(fresh), 0), Sizes(4, b.size(0)), wanted);
+  }
+  // Row l of an entry is row l - count of what is new.
+  Value row = b.sub(b.iota(b.getI64Type(), wanted, 2), b.broadcastInDims(counts, wanted, {0}));
+  Value limit = b.broadcastTo(b.sizeValue(rows), wanted);
+  Value isNew = b.binary<AndOp>(b.compare(CompareKind::GE, row, 0), b.compare(CompareKind::LT, row, limit));
+  Value found = GatherElementsOp::create(b, makeType(b.elementOf(fresh), wanted), fresh, emitClampedIndex(b, row, rows),
+                                         b.getI64IntegerAttr(2));
+  return b.select(isNew, found, old);
+}
+
+LogicalResult groupQueryAttention(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  if (failed(ctx.requireOperands({5, 6})))
+    return failure();
+  Value query = ctx.operand(0), key = ctx.operand(1), value = ctx.operand(2), pastKey = ctx.operand(3),
+        pastValue = ctx.operand(4);
+  const int64_t count = ctx.getInt("num_heads", 0), groups = ctx.getInt("kv_num_heads", 0),
+                window = ctx.getInt("local_window_size", -1);
+  if (ctx.hasAttr("kv_cache_bit_width") || ctx.getInt("sliding_window_cache", 0) || ctx.getInt("smooth_softmax", 0) ||
+      ctx.getInt("qk_output", 0) || ctx.has(11) || ctx.has(12) || ctx.has(13) || ctx.has(14) || ctx.has(15))
+    return ctx.unsupported(
+        "with a quantised cache, sliding_window_cache, smooth_softmax, head_sink, qk_output or norms of queries is not "
+        "supported; supported: causal attention with rotation, softcap, local_window_size and attention_bias");
+  if (count < 1 || groups < 1 || count % groups != 0)
+    return ctx.invalid("needs num_heads that kv_num_heads divides, but has " + Twine(count) + " and " + Twine(groups));
+  if (b.rankOf(query) != 3 || !b.isFloat(query))
+    return ctx.invalid("needs a query of floats [B, T, hidden], but has " + describe(query));
+  if (!key) { // queries, keys and values side by side
+    auto columns = getConstantSize(getSizes(query)[2]);
+    if (!columns || *columns % (count + 2 * groups) != 0)
+      return ctx.unsupported("with packed queries " + describe(query) +
+                             " is not supported; supported: a hidden size that is known and that the heads divide");
+    int64_t depth = *columns / (count + 2 * groups);
+    key = b.sliceDim(query, 2, b.size(count * depth), b.size(groups * depth));
+    value = b.sliceDim(query, 2, b.size((count + groups) * depth), b.size(groups * depth));
+    query = b.sliceDim(query, 2, b.size(0), b.size(count * depth));
+  } else if (!value) {
+    return ctx.invalid("has a key without a value");
+  }
+  FailureOr<Value> q = splitHeads(ctx, query, count), k = splitHeads(ctx, key, groups),
+                   v = splitHeads(ctx, value, groups);
+  if (failed(q) || failed(k) || failed(v))
+    return failure();
+  Sizes sizes = getSizes(*q);
+  AffineExpr batch = sizes[0], rows = sizes[2], depth = sizes[3];
+  Sizes fresh{batch, b.size(groups), rows, depth};
+  k = ctx.castSizes(*k, fresh);
+  v = ctx.castSizes(*v, fresh);
+  if (failed(k) || failed(v))
+    return failure();
+
+  // seqlens_k holds the number of keys, less one; the new ones are the last of them, or all where there are fewer.
+  Type i64 = b.getI64Type();
+  FailureOr<Value> last = ctx.reshape(b.convert(ctx.operand(5), i64), {batch});
+  FailureOr<Value> totalValue = ctx.reshape(b.convert(ctx.operand(6), i64), {});
+  if (failed(last) || failed(totalValue))
+    return failure();
+  Value counts = b.binary<AddOp>(*last, 1);
+  counts = b.binary<MaxOp>(b.sub(counts, b.broadcastTo(b.sizeValue(rows), {batch})), 0);
+  FailureOr<Sizes> given = ctx.requireSizes(*totalValue, "total_sequence_length");
+  if (failed(given))
+    return failure();
+  AffineExpr total = given->front(), length = total;
+  if (pastKey) {
+    if (b.rankOf(pastKey) != 4 || !pastValue || b.rankOf(pastValue) != 4 ||
+        b.elementOf(pastKey) != b.elementOf(query) || b.elementOf(pastValue) != b.elementOf(query))
+      return ctx.invalid("needs past_key and past_value [B, groups, P, D] of the query's element type");
+    // The buffer, or what is longer.
+    AffineExpr before = getSizes(pastKey)[2];
+    if (b.bounds(simplifySize(total - before)).second <= 0)
+      length = before;
+    else if (b.bounds(simplifySize(total - before)).first < 0)
+      length = b.bindSymbol("present", b.max(b.sizeValue(before), b.sizeValue(total)));
+  }
+
+  if (ctx.getInt("do_rotary", 0)) {
+    if (!ctx.has(7) || !ctx.has(8))
+      return ctx.invalid("has do_rotary without cos_cache and sin_cache");
+    Sizes grid{batch, rows};
+    Value positions = b.add(b.broadcastInDims(counts, grid, {0}), b.iota(i64, grid, 1));
+    if (Value own = ctx.operand(9)) {
+      FailureOr<Value> fitting = ctx.castSizes(b.convert(own, i64), grid);
+      if (failed(fitting))
+        return failure();
+      positions = *fitting;
+    }
+    bool interleaved = ctx.getInt("rotary_interleaved", 0);
+    q = rotate(ctx, *q, positions, ctx.operand(7), ctx.operand(8), interleaved);
+    k = rotate(ctx, *k, positions, ctx.operand(7), ctx.operand(8), interleaved);
+    if (failed(q) || failed(k))
+      return failure();
+  }
+  FailureOr<Value> keys = updateCache(ctx, pastKey, *k, counts, length),
+                   values = updateCache(ctx, pastValue, *v, counts, length);
+  if (failed(keys) || failed(values))
+    return failure();
+  (void)ctx.set(1, *keys);
+  (void)ctx.set(2, *values);
+
+  // The heads of one group are rows of one attention: [B, groups, heads of a group * T, D].
+  const int64_t each = count / groups;
+  Sizes grouped{batch, b.size(groups), simplifySize(rows * each), depth};
+  Value queries = b.reshape(*q, grouped);
+  FailureOr<Value> seenKeys =
+                       ctx.castSizes(b.sliceDim(*keys, 2, b.size(0), total), {batch, b.size(groups), total, depth}),
+                   seenValues =
+                       ctx.castSizes(b.sliceDim(*values, 2, b.size(0), total), {batch, b.size(groups), total, depth});
+  if (failed(seenKeys) || failed(seenValues))
+    return failure();
+  // Query t of an entry stands at count + t; it sees keys up to there, at most `window` of them.
+  Type type = b.elementOf(query);
+  Sizes grid{batch, rows, total}, scores{batch, b.size(groups), b.size(each), rows, total};
+  Value mask = b.splat(type, grid, 0);
+  if (ctx.getInt("causal", 1)) {
+    Value at = b.add(b.broadcastInDims(counts, grid, {0}), b.iota(i64, grid, 1)), other = b.iota(i64, grid, 2);
+    Value isSeen = b.compare(CompareKind::LE, other, at);
+    if (window >= 0)
+      isSeen = b.binary<AndOp>(isSeen, b.compare(CompareKind::GT, other, b.binary<SubOp>(at, double(window))));
+    mask = b.select(isSeen, mask, b.splat(type, grid, -INFINITY));
+  }
+  mask = b.broadcastInDims(mask, scores, {0, 3, 4});
+  if (Value bias = ctx.operand(10)) { // [B or 1, N or 1, T, S]
+    FailureOr<Value> wide = ctx.broadcastOnto(b.convert(bias, type), {batch, b.size(count), rows, total});
+    if (failed(wide))
+      return failure();
+    mask = b.add(mask, b.reshape(*wide, scores));
+  }
+  Sizes flat{batch, b.size(groups), simplifySize(rows * each), total};
+  mask = b.reshape(mask, flat);
+  double scale = ctx.getFloat("scale", 0), cap = ctx.getFloat("softcap", 0);
+  if (scale == 0) {
+    auto known = getConstantSize(depth);
+    if (!known || *known == 0)
+      return ctx.unsupported("with a head size that is not known at compile time and no scale is not supported");
+    scale = 1 / std::sqrt(double(*known));
+  }
+  Value y;
+  if (cap == 0) {
+    y = AttentionOp::create(b, makeType(type, grouped), queries, *seenKeys, *seenValues, mask, b.getF64FloatAttr(scale),
+                            UnitAttr());
+  } else { // cap * tanh(scores / cap) before the mask
+    const int64_t batches[] = {0, 1};
+    Value product =
+        DotGeneralOp::create(b, queries, *seenKeys, batches, batches, ArrayRef<int64_t>{3}, ArrayRef<int64_t>{3});
+    Value capped = b.binary<MulOp>(b.unary<TanhOp>(b.binary<MulOp>(product, scale / cap)), cap);
+    Value sum = b.add(capped, mask);
+    Value weights = SoftmaxOp::create(b, sum.getType(), sum, 3, /*log=*/false);
+    y = DotGeneralOp::create(b, weights, *seenValues, batches, batches, ArrayRef<int64_t>{3}, ArrayRef<int64_t>{2});
+  }
+  return ctx.result(mergeHeads(b, b.reshape(y, sizes)));
+}
+
+} // namespace
+
+void tc::populateMicrosoftAttention(OpRegistrar &onOp) {
+  onOp("Attention", 1, attention, 2);
+  onOp("QAttention", 1, qAttention, 5);
+  onOp("MultiHeadAttention", 1, multiHeadAttention);
+  onOp("RotaryEmbedding", 1, rotaryEmbedding, 4);
+  onOp("GroupQueryAttention", 1, groupQueryAttention);
+}
