@@ -82,6 +82,32 @@ def features():
              values_tensor=tensor("v", to), default_tensor=tensor("d", np.array([-7], np.int16)))
 
 
+def strings():
+    """Labels, keys and categories that are strings."""
+    def words(*values):
+        return np.array(values, object)
+    x = words("b", "", "ü", "zz", "a", "b").reshape(2, 3)
+    table = {"a": 1.5, "zz": 2.5, "": 3.5, "ü": 4.5}
+    case("labels_string_float", ML, "LabelEncoder", [x], [np.array([table.get(v, -1) for v in x.ravel()], np.float32).reshape(2, 3)],
+         keys_strings=list(table), values_floats=list(table.values()), default_float=-1.0)
+    case("labels_string_string", ML, "LabelEncoder", [x], [words(*(f"<{v}>" if v in table else "_Unused" for v in x.ravel())).reshape(2, 3)],
+         keys_strings=list(table), values_strings=[f"<{k}>" for k in table])
+    case("labels_int_string", ML, "LabelEncoder", [np.array([3, 1, 2])], [words("x", "b", "a")], keys_int64s=[2, 1], values_strings=["a", "b"],
+         default_string="x")
+    case("labels_1_string", ML, "LabelEncoder", [x], [np.array([[0, -1, -1], [1, -1, 0]])], version=1, classes_strings=["b", "zz"])
+    case("labels_1_int", ML, "LabelEncoder", [np.array([1, 5, 0])], [words("zz", "_Unused", "b")], version=1, classes_strings=["b", "zz"])
+    case("one_hot_string", ML, "OneHotEncoder", [x], [(x[..., None] == words("a", "b")).astype(np.float32)], cats_strings=["a", "b"])
+    case("extract_string", ML, "ArrayFeatureExtractor", [x, np.array([2, 0])], [x[:, [2, 0]]], fixed=[1])
+    v, w = rng(20).standard_normal((5, 4)).astype(np.float32), rng(21).standard_normal((3, 4)).astype(np.float32)
+    scores = v.astype(np.float64) @ w.T
+    case("classifier_string", ML, "LinearClassifier", [v], [words("no", "yes", "")[scores.argmax(1)], scores.astype(np.float32)],
+         coefficients=floats(w), intercepts=[0.0] * 3, classlabels_strings=["no", "yes", ""])
+    ensemble, x = grow(22, 5, 3, 4, targets=3), rows(23, 9, 4)
+    scores = aggregate(ensemble, x, 3)
+    case("tree_classifier_string", ML, "TreeEnsembleClassifier", [x], [words("u", "v", "w")[scores.argmax(1)], scores.astype(np.float32)], version=3,
+         tolerance=1e-4, atol=1e-5, classlabels_strings=["u", "v", "w"], **numbered(ensemble, "class"))
+
+
 #===--- linear models and support vector machines ----------------------------------------------------------------------------===#
 
 def logistic(v):
@@ -403,6 +429,7 @@ def rounded(tree, kind):
 
 if __name__ == "__main__":
     features()
+    strings()
     models()
     trees()
     sys.exit(main())

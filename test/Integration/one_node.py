@@ -26,6 +26,8 @@ def case(name, domain, op, operands, expected, fixed=(), constants=(), version=N
 
 
 def element_type(array):
+    if array.dtype == object:
+        return TensorProto.STRING
     return helper.np_dtype_to_tensor_dtype(array.dtype)
 
 
@@ -53,7 +55,9 @@ def make_model(name, way):
 def differs(actual, expected, tolerance, atol):
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
         return f"is {actual.dtype}{list(actual.shape)}, expected {expected.dtype}{list(expected.shape)}"
-    if not np.issubdtype(expected.dtype, np.floating):
+    if expected.dtype == object:
+        wrong = actual != expected
+    elif not np.issubdtype(expected.dtype, np.floating):
         wrong = np.abs(actual.astype(np.int64) - expected.astype(np.int64)) > atol
     else:
         a, e = actual.astype(np.float64), expected.astype(np.float64)
@@ -75,17 +79,25 @@ def run_case(bin_dir, name, way, folder):
         return f"tc-compile exit {made.returncode}: {made.stderr.strip()}"
     if max_bytes and os.path.getsize(artifact) > max_bytes:
         return f"the artifact has {os.path.getsize(artifact)} bytes, more than {max_bytes}"
-    np.savez(f"{folder}/in.npz", **{f"x{i}": v for i, v in enumerate(operands) if v is not None and i not in constants})
-    ran = subprocess.run([f"{bin_dir}/tc-run", artifact, "--inputs", f"{folder}/in.npz", "--outputs", f"{folder}/out.npz"],
-                         capture_output=True, text=True)
+    inputs = []
+    for i, value in enumerate(operands):
+        if value is not None and i not in constants:
+            with open(f"{folder}/x{i}.pb", "wb") as f:
+                f.write(numpy_helper.from_array(np.asarray(value)).SerializeToString())
+            inputs += ["--input", f"x{i}={folder}/x{i}.pb"]
+    ran = subprocess.run([f"{bin_dir}/tc-run", artifact, *inputs, "--output-dir", folder], capture_output=True, text=True)
     if ran.returncode:
         return f"tc-run exit {ran.returncode}: {(ran.stdout + ran.stderr).strip()}"
-    with np.load(f"{folder}/out.npz") as results:
-        for i, value in enumerate(expected):
-            if value is not None:
-                reason = differs(results[f"y{i}"], value, tolerance, atol)
-                if reason:
-                    return f"result {i} {reason}"
+    for i, value in enumerate(expected):
+        if value is not None:
+            with open(f"{folder}/output_{i}.pb", "rb") as f:
+                tensor = TensorProto.FromString(f.read())
+            result = numpy_helper.to_array(tensor)
+            if tensor.data_type == TensorProto.STRING:
+                result = np.array([text.decode() for text in tensor.string_data], object).reshape(tuple(tensor.dims))
+            reason = differs(result, value, tolerance, atol)
+            if reason:
+                return f"result {i} {reason}"
     return None
 
 
