@@ -715,7 +715,14 @@ void Emitter::storeAt(Value value, Value pointer, Type elementType, const Index 
 }
 
 Value Emitter::load(Value pointer, Type elementType, ArrayRef<AffineExpr> sizes, ArrayRef<Index> at) {
-  return loadAt(pointer, elementType, linearize(at, sizes));
+  if (llvm::none_of(at, [](const Index &index) { return bool(index.lanes); }))
+    return loadAt(pointer, elementType, linearize(at, sizes));
+  // A gather: what all lanes share goes into the address, so that 32-bit indices of the others stay such.
+  SmallVector<Index> shared(at), own(at);
+  for (auto [index, common, rest] : llvm::zip_equal(at, shared, own))
+    (index.isUniform() ? rest : common) = constant(0);
+  Value start = address(pointer, memoryType(elementType), linearize(shared, sizes).base);
+  return loadAt(start, elementType, linearize(own, sizes));
 }
 void Emitter::store(Value value, Value pointer, Type elementType, ArrayRef<AffineExpr> sizes, ArrayRef<Index> at) {
   storeAt(value, pointer, elementType, linearize(at, sizes));
