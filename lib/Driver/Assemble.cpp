@@ -277,6 +277,9 @@ llvm::Error Assembler::addWeights() {
       return;
     auto place = cast<host::PlaceAttr>(op->getAttrOfType<ArrayAttr>(host::kPlacesAttr)[0]);
     int64_t offset = cast<AffineConstantExpr>(place.getOffset().getValue().getResult(0)).getValue();
+    // An empty constant stands where the next one does.
+    if (cast<RankedTensorType>(op->getResult(0).getType()).getNumElements() == 0)
+      return;
     constants.insert({offset, {data, map, cast<RankedTensorType>(op->getResult(0).getType())}});
   });
   for (auto &[offset, constant] : constants) {
@@ -285,8 +288,6 @@ llvm::Error Assembler::addWeights() {
       return bytes.takeError();
     auto dataType = cast<RankedTensorType>(cast<TypedAttr>(constant.data).getType());
     int64_t size = cast<AffineConstantExpr>(host::getSizeBytes(constant.type)).getValue();
-    if (size == 0)
-      continue;
     Segment segment;
     if (!constant.map || constant.map.isIdentity()) {
       if (int64_t(bytes->size()) != size)

@@ -76,6 +76,7 @@ public:
 
 private:
   void breakCarryHazards();
+  bool isSizedLater(Value view, Value source) const;
   void chooseOutputs();
   void number(Block &block);
   void makeBuffers();
@@ -150,6 +151,23 @@ void Planner::breakCarryHazards() {
   });
 }
 
+/// Whether the sizes that the result `view` of the function has by its type are known, or known to fit, only after
+/// `source`, which it is a view of, was computed: the caller's buffer is asked for with these sizes.
+bool Planner::isSizedLater(Value view, Value source) const {
+  AffineExpr bytes = getSizeBytes(view.getType()), sourceBytes = getSizeBytes(source.getType());
+  if (bytes != sourceBytes && (dependsOnData(bytes) || dependsOnData(sourceBytes)))
+    return true;
+  llvm::SmallDenseSet<unsigned> known;
+  for (AffineExpr size : prim::getSizes(source.getType()))
+    for (unsigned symbol : getSymbols(size))
+      known.insert(symbol);
+  return llvm::any_of(prim::getSizes(view.getType()), [&](AffineExpr size) {
+    return llvm::any_of(getSymbols(size), [&](unsigned symbol) {
+      return symbol < boundByData.size() && boundByData[symbol] && !known.contains(symbol);
+    });
+  });
+}
+
 void Planner::chooseOutputs() {
   Operation *terminator = func.front().getTerminator();
   OpBuilder builder(terminator);
@@ -160,12 +178,7 @@ void Planner::chooseOutputs() {
     // A carried value whose size changes has new memory in each iteration, but the caller's buffer is given once.
     bool grows = isa_and_nonnull<prim::WhileOp>(def) &&
                  llvm::any_of(prim::getSizes(value.getType()), [&](AffineExpr size) { return dependsOnData(size); });
-    // A view of other sizes, which a check on data says to be equal: what is checked after the value is computed must
-    // not decide how much memory it has.
-    AffineExpr own = prim::product(context, prim::getSizes(value.getType())),
-               returned = prim::product(context, prim::getSizes(operand.get().getType()));
-    bool resized = own != returned && (dependsOnData(own) || dependsOnData(returned));
-    if (!def || !ownsMemory(def) || grows || resized || !taken.insert(value).second) {
+    if (!def || !ownsMemory(def) || grows || isSizedLater(operand.get(), value) || !taken.insert(value).second) {
       auto copy = CopyOp::create(builder, operand.get().getLoc(), operand.get().getType(), operand.get());
       operand.set(copy);
       taken.insert(copy.getResult());

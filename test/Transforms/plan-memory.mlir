@@ -159,3 +159,19 @@ func.func @checked_after(%x: tensor<4xf32>) -> tensor<3xf32> attributes {prim.sy
   // CHECK: host.copy %{{.*}}output[0]
   return %r : tensor<3xf32>
 }
+
+// A result whose sizes are known after the value that it is a view of: a buffer of its own, copied at the end. Also without
+// elements the caller is told sizes that depend on data.
+// CHECK-LABEL: func.func @sized_later
+func.func @sized_later(%x: tensor<i64>) -> (tensor<?x2xf32, #prim.dims<affine_map<()[s0, s1] -> (s1, 2)>>>, tensor<?x0xf32, #prim.dims<affine_map<()[s0] -> (s0, 0)>>>)
+    attributes {prim.symbols = [#prim.symbol<"n", 0, 100, 1>, #prim.symbol<"m", 0, 100, 1>]} {
+  prim.bind_symbol %x to 0 : tensor<i64>
+  // CHECK: host.launch @a{{.*}}host.places = [#host.place<heap[0]
+  %a = host.launch @a() symbols [0] tasks #one grain #one : () -> tensor<?xf32, #prim.dims<affine_map<()[s0] -> (s0)>>>
+  // CHECK: host.launch @b{{.*}}host.places = [#host.place<late_output[1]
+  %b = host.launch @b() symbols [0] tasks #one grain #one : () -> tensor<?x0xf32, #prim.dims<affine_map<()[s0] -> (s0, 0)>>>
+  prim.bind_symbol %x to 1 : tensor<i64>
+  %c = prim.reshape %a : tensor<?xf32, #prim.dims<affine_map<()[s0] -> (s0)>>> -> tensor<?x2xf32, #prim.dims<affine_map<()[s0, s1] -> (s1, 2)>>>
+  // CHECK: host.copy {{.*}}#host.place<late_output[0]
+  return %c, %b : tensor<?x2xf32, #prim.dims<affine_map<()[s0, s1] -> (s1, 2)>>>, tensor<?x0xf32, #prim.dims<affine_map<()[s0] -> (s0, 0)>>>
+}

@@ -221,7 +221,7 @@ LogicalResult tc::codegen::lowerToLLVM(host::VariantOp variant, bool isAvx512) {
         {"math.cos", "tc_cos", false},     {"math.asin", "tc_asin", false},   {"math.acos", "tc_acos", false},
         {"math.atan", "tc_atan", false},   {"math.tanh", "tc_tanh", false},   {"math.erf", "tc_erf", false},
         {"math.log1p", "tc_log1p", false}, {"math.expm1", "tc_expm1", false}, {"math.atan2", "tc_atan2", false},
-        {"arith.remf", "tc_fmod", true}};
+        {"math.powf", "tc_pow", false},    {"arith.remf", "tc_fmod", true}};
     for (const Call &call : calls)
       patterns.add<ScalarCallPattern>(context, call.op, call.function, call.f32Too);
     if (isAvx512) {

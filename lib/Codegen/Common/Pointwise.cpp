@@ -10,8 +10,12 @@
 
 #include "Common/Emitter.h"
 
+#include "tc/Dialect/Host/IR/Host.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -95,18 +99,118 @@ Value emitLogistic(const Context &c) {
   Value one = c.constant(c[0], 1);
   return c.make<arith::DivFOp>(one, c.make<arith::AddFOp>(one, c.make<math::ExpOp>(c.make<arith::NegFOp>(c[0]))));
 }
-Value emitTan(const Context &c) { return c.make<arith::DivFOp>(c.make<math::SinOp>(c[0]), c.make<math::CosOp>(c[0])); }
+/// A polynomial by Horner's rule, the coefficient of the highest power first.
+Value emitPolynomial(const Context &c, Value x, ArrayRef<double> coefficients) {
+  Value sum = c.constant(x, coefficients.front());
+  for (double coefficient : coefficients.drop_front())
+    sum = c.make<math::FmaOp>(sum, x, c.constant(x, coefficient));
+  return sum;
+}
+
+// Sine, cosine and tangent of f32. The argument is reduced to r in [-pi/4, pi/4] and a quadrant in f64, where k pi/2 is
+// exact enough up to |x| = 2^30; beyond, C's functions do it, which few models ever ask for. Minimax polynomials of sin
+// and cos: S. Moshier, Cephes, single/sinf.c.
+enum class Trig { Sin, Cos, Tan };
+Value emitTrig(const Context &c, Trig kind) {
+  Value x = c[0];
+  Type wide = c.like(x, c.b.getF64Type());
+  auto inDouble = [&]() -> Value {
+    Value full = getElementTypeOrSelf(x.getType()).isF64() ? x : c.make<arith::ExtFOp>(wide, x);
+    if (kind == Trig::Tan)
+      return c.make<arith::DivFOp>(c.make<math::SinOp>(full), c.make<math::CosOp>(full));
+    return kind == Trig::Sin ? c.make<math::SinOp>(full) : c.make<math::CosOp>(full);
+  };
+  if (getElementTypeOrSelf(x.getType()).isF64())
+    return inDouble();
+  Value full = c.make<arith::ExtFOp>(wide, x);
+  // Adding 1.5 * 2^52 rounds to an integer, which then stands in the low bits.
+  Value magic = c.constant(full, 6755399441055744.0);
+  Value shifted = c.make<math::FmaOp>(full, c.constant(full, 0.63661977236758134308), magic);
+  Value k = c.make<arith::SubFOp>(shifted, magic);
+  Value r = c.make<math::FmaOp>(k, c.constant(full, -1.5707963267948965580), full);
+  r = c.make<math::FmaOp>(k, c.constant(full, -6.1232339957367660e-17), r);
+  r = c.make<arith::TruncFOp>(x.getType(), r);
+  Type i64 = c.like(x, c.b.getI64Type()), i32 = c.like(x, c.b.getI32Type());
+  Value quadrant = c.make<arith::TruncIOp>(i32, c.make<arith::BitcastOp>(i64, shifted));
+  Value one = c.constant(quadrant, 1), zero = c.constant(quadrant, 0), z = c.make<arith::MulFOp>(r, r);
+  Value sine = emitPolynomial(c, z, {-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1});
+  sine = c.make<math::FmaOp>(c.make<arith::MulFOp>(sine, z), r, r);
+  Value cosine = emitPolynomial(c, z, {2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2, -0.5, 1.0});
+  auto isOdd = [&](Value n) { return c.compare(arith::CmpIPredicate::ne, c.make<arith::AndIOp>(n, one), zero); };
+  Value odd = isOdd(quadrant), result;
+  if (kind == Trig::Tan) {
+    result = c.make<arith::DivFOp>(c.select(odd, cosine, sine), c.select(odd, sine, cosine));
+    result = c.select(odd, c.make<arith::NegFOp>(result), result);
+  } else {
+    if (kind == Trig::Cos) // a quadrant further
+      quadrant = c.make<arith::AddIOp>(quadrant, one);
+    odd = isOdd(quadrant);
+    result = c.select(odd, cosine, sine);
+    Value negative = isOdd(c.make<arith::ShRUIOp>(quadrant, one));
+    result = c.select(negative, c.make<arith::NegFOp>(result), result);
+  }
+  // sin and tan of a zero keep its sign.
+  if (kind != Trig::Cos)
+    result = c.select(c.compare(arith::CmpFPredicate::OEQ, x, c.constant(x, 0)), x, result);
+  Value isFar = c.compare(arith::CmpFPredicate::UGT, c.make<math::AbsFOp>(x), c.constant(x, 1073741824.0));
+  auto variant = c.b.getInsertionBlock()->getParentOp()->getParentOfType<host::VariantOp>();
+  if (!variant || variant.getDevice() != "cpu")
+    return c.select(isFar, c.constant(x, std::nan("")), result);
+  Value anyFar = isFar;
+  if (isa<VectorType>(isFar.getType()))
+    anyFar = c.make<vector::ReductionOp>(vector::CombiningKind::OR, isFar);
+  auto choice = scf::IfOp::create(c.b, c.loc, TypeRange{x.getType()}, anyFar, /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard guard(c.b);
+    c.b.setInsertionPointToStart(choice.thenBlock());
+    Value far = c.make<arith::TruncFOp>(x.getType(), inDouble());
+    scf::YieldOp::create(c.b, c.loc, c.select(isFar, far, result));
+    c.b.setInsertionPointToStart(choice.elseBlock());
+    scf::YieldOp::create(c.b, c.loc, result);
+  }
+  return choice.getResult(0);
+}
+template <Trig kind> Value emitTrig(const Context &c) { return emitTrig(c, kind); }
+
+// atan of f32: |x| is brought to [0, tan pi/8] by atan x = pi/2 - atan 1/x and pi/4 + atan (x - 1)/(x + 1). Polynomial:
+// S. Moshier, Cephes, single/atanf.c.
+Value emitAtan(const Context &c) {
+  Value x = c[0];
+  if (getElementTypeOrSelf(x.getType()).isF64())
+    return c.make<math::AtanOp>(x);
+  Value a = c.make<math::AbsFOp>(x), one = c.constant(x, 1);
+  Value large = c.compare(arith::CmpFPredicate::OGT, a, c.constant(x, 2.414213562373095));
+  Value medium = c.compare(arith::CmpFPredicate::OGT, a, c.constant(x, 0.4142135623730950));
+  Value numerator = c.select(large, c.constant(x, -1), c.select(medium, Value(c.make<arith::SubFOp>(a, one)), a));
+  Value denominator = c.select(large, a, c.select(medium, Value(c.make<arith::AddFOp>(a, one)), one));
+  Value base = c.select(large, c.constant(x, 1.5707963267948966),
+                        c.select(medium, c.constant(x, 0.78539816339744831), c.constant(x, 0)));
+  Value t = c.make<arith::DivFOp>(numerator, denominator), z = c.make<arith::MulFOp>(t, t);
+  Value sum = emitPolynomial(c, z, {8.05374449538e-2, -1.38776856032e-1, 1.99777106478e-1, -3.33329491539e-1});
+  Value small = c.make<math::FmaOp>(c.make<arith::MulFOp>(sum, z), t, t);
+  return c.make<math::CopySignOp>(Value(c.make<arith::AddFOp>(base, small)), x);
+}
+
+// From here on e^|x| may be infinite where half of it is not, and e^-|x| does not count.
+double getFarExponent(Value x) { return getElementTypeOrSelf(x.getType()).isF64() ? 700 : 80; }
+// e^|x| / 2, as the square of e^(|x| / 2).
+Value emitHalfExp(const Context &c, Value magnitude) {
+  Value half = c.constant(magnitude, 0.5), e = c.make<math::ExpOp>(c.make<arith::MulFOp>(magnitude, half));
+  return c.make<arith::MulFOp>(c.make<arith::MulFOp>(half, e), e);
+}
 // sinh x = sign(x) (e - e / (e + 1) ... )/2 written with expm1, exact near 0: u = expm1|x|; (u + u / (u + 1)) / 2.
 Value emitSinh(const Context &c) {
   Value magnitude = c.make<math::AbsFOp>(c[0]), u = c.make<math::ExpM1Op>(magnitude), one = c.constant(c[0], 1);
   Value ratio = c.make<arith::DivFOp>(u, c.make<arith::AddFOp>(u, one));
-  Value safe = c.select(c.compare(arith::CmpFPredicate::OEQ, u, c.constant(c[0], INFINITY)), one, ratio);
-  Value half = c.make<arith::MulFOp>(c.constant(c[0], 0.5), c.make<arith::AddFOp>(u, safe));
-  return c.make<math::CopySignOp>(half, c[0]);
+  Value near = c.make<arith::MulFOp>(c.constant(c[0], 0.5), c.make<arith::AddFOp>(u, ratio));
+  Value isFar = c.compare(arith::CmpFPredicate::OGT, magnitude, c.constant(c[0], getFarExponent(c[0])));
+  return c.make<math::CopySignOp>(c.select(isFar, emitHalfExp(c, magnitude), near), c[0]);
 }
 Value emitCosh(const Context &c) {
-  Value e = c.make<math::ExpOp>(c.make<math::AbsFOp>(c[0])), half = c.constant(c[0], 0.5);
-  return c.make<arith::AddFOp>(c.make<arith::MulFOp>(half, e), c.make<arith::DivFOp>(half, e));
+  Value magnitude = c.make<math::AbsFOp>(c[0]), e = c.make<math::ExpOp>(magnitude), half = c.constant(c[0], 0.5);
+  Value near = c.make<arith::AddFOp>(c.make<arith::MulFOp>(half, e), c.make<arith::DivFOp>(half, e));
+  Value isFar = c.compare(arith::CmpFPredicate::OGT, magnitude, c.constant(c[0], getFarExponent(c[0])));
+  return c.select(isFar, emitHalfExp(c, magnitude), near);
 }
 // asinh x = sign(x) log1p(|x| + x^2 / (1 + sqrt(1 + x^2))); for |x| > 2^20, log|x| + log 2.
 Value emitAsinh(const Context &c) {
@@ -124,7 +228,8 @@ Value emitAcosh(const Context &c) {
       c.make<arith::AddFOp>(c.make<arith::MulFOp>(c.constant(c[0], 2), t), c.make<arith::MulFOp>(t, t)));
   Value near = c.make<math::Log1pOp>(c.make<arith::AddFOp>(t, root));
   Value far = c.make<arith::AddFOp>(c.make<math::LogOp>(c[0]), c.constant(c[0], 0.69314718055994530942));
-  return c.select(c.compare(arith::CmpFPredicate::OGT, c[0], c.constant(c[0], 1048576)), far, near);
+  Value result = c.select(c.compare(arith::CmpFPredicate::OGT, c[0], c.constant(c[0], 1048576)), far, near);
+  return c.select(c.compare(arith::CmpFPredicate::OLT, c[0], one), c.constant(c[0], std::nan("")), result);
 }
 Value emitAtanh(const Context &c) {
   Value one = c.constant(c[0], 1), a = c.make<math::AbsFOp>(c[0]);
@@ -162,8 +267,42 @@ Value emitRem(const Context &c) {
     return c.make<math::CopySignOp>(c.make<arith::RemFOp>(c[0], c[1]), c[0]);
   return integerDivision<arith::RemSIOp, arith::RemUIOp, true>(c);
 }
-/// x^y. Floats: |x|^y by exp and log with the cases of C's pow; integers: by squaring (32 or 64 steps at most, unrolled
-/// by bits of the exponent), a negative exponent gives 0 but for bases 1 and -1.
+/// |x|^y of f32 as 2^(y log2 |x|) in f64, as the logarithm's error counts y times: with |x| = m 2^e and m in
+/// [sqrt 1/2, sqrt 2], log2 |x| = e + 2 / ln 2 artanh((m - 1) / (m + 1)). Both series end below 2^-32.
+Value emitMagnitudePower(const Context &c, Value magnitude, Value y) {
+  Type wide = c.like(magnitude, c.b.getF64Type()), i64 = c.like(magnitude, c.b.getI64Type());
+  Value x = c.make<arith::ExtFOp>(wide, magnitude), bits = c.make<arith::BitcastOp>(i64, x);
+  Value exponent = c.make<arith::SubIOp>(c.make<arith::ShRUIOp>(bits, c.constant(bits, 52)), c.constant(bits, 1023));
+  Value e = c.make<arith::SIToFPOp>(wide, exponent);
+  Value mantissa = c.make<arith::SubIOp>(bits, c.make<arith::ShLIOp>(exponent, c.constant(bits, 52)));
+  Value m = c.make<arith::BitcastOp>(wide, mantissa), one = c.constant(x, 1);
+  Value upper = c.compare(arith::CmpFPredicate::OGT, m, c.constant(x, 1.4142135623730951));
+  m = c.select(upper, c.make<arith::MulFOp>(m, c.constant(x, 0.5)), m);
+  e = c.select(upper, c.make<arith::AddFOp>(e, one), e);
+  Value s = c.make<arith::DivFOp>(c.make<arith::SubFOp>(m, one), c.make<arith::AddFOp>(m, one));
+  Value series = emitPolynomial(c, c.make<arith::MulFOp>(s, s),
+                                {1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3, 1.0});
+  Value log2 = c.make<math::FmaOp>(c.make<arith::MulFOp>(s, series), c.constant(x, 2.8853900817779268), e);
+  Value inf = c.constant(x, INFINITY);
+  log2 = c.select(c.compare(arith::CmpFPredicate::OEQ, x, c.constant(x, 0)), c.constant(x, -INFINITY), log2);
+  log2 = c.select(c.compare(arith::CmpFPredicate::OEQ, x, inf), inf, log2);
+  Value power = c.make<arith::MulFOp>(c.make<arith::ExtFOp>(wide, y), log2);
+  power = c.make<arith::MinimumFOp>(c.make<arith::MaximumFOp>(power, c.constant(x, -200)), c.constant(x, 200));
+  // Adding 1.5 * 2^52 rounds to an integer, which then stands in the low bits.
+  Value magic = c.constant(x, 6755399441055744.0), shifted = c.make<arith::AddFOp>(power, magic);
+  Value r = c.make<arith::MulFOp>(c.make<arith::SubFOp>(power, c.make<arith::SubFOp>(shifted, magic)),
+                                  c.constant(x, 0.69314718055994530942));
+  Value fraction =
+      emitPolynomial(c, r, {1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 1.0 / 2, 1.0, 1.0});
+  Value scale = c.make<arith::AddIOp>(c.make<arith::BitcastOp>(i64, shifted), c.constant(bits, 1023));
+  scale = c.make<arith::BitcastOp>(wide, c.make<arith::ShLIOp>(scale, c.constant(bits, 52)));
+  Value result = c.make<arith::MulFOp>(fraction, scale);
+  result = c.select(c.compare(arith::CmpFPredicate::UNO, x, x), x, result);
+  return c.make<arith::TruncFOp>(magnitude.getType(), result);
+}
+
+/// x^y. f64: C's pow; other floats: |x|^y with the cases of C's pow; integers: by squaring (32 or 64 steps
+/// at most, unrolled by bits of the exponent), a negative exponent gives 0 but for bases 1 and -1.
 Value emitPow(const Context &c) {
   Value x = c[0], y = c[1];
   if (!c.isFloat()) {
@@ -183,9 +322,11 @@ Value emitPow(const Context &c) {
     }
     return result;
   }
+  if (getElementTypeOrSelf(x.getType()).isF64())
+    return c.make<math::PowFOp>(x, y);
   Value zero = c.constant(x, 0), one = c.constant(x, 1), inf = c.constant(x, INFINITY);
   Value magnitude = c.make<math::AbsFOp>(x);
-  Value power = c.make<math::ExpOp>(c.make<arith::MulFOp>(y, c.make<math::LogOp>(magnitude)));
+  Value power = emitMagnitudePower(c, magnitude, y);
   // log 0 = -inf and log inf = inf give the right limits; y = 0 and x = 1 give 1 even for NaN.
   Value whole = c.compare(arith::CmpFPredicate::OEQ, c.make<math::FloorOp>(y), y);
   Value halfY = c.make<arith::MulFOp>(y, c.constant(x, 0.5));
@@ -298,12 +439,12 @@ const llvm::StringMap<Fn> &table() {
       {"prim.expm1", unaryMath<math::ExpM1Op>},
       {"prim.log", unaryMath<math::LogOp>},
       {"prim.log1p", unaryMath<math::Log1pOp>},
-      {"prim.sin", unaryMath<math::SinOp>},
-      {"prim.cos", unaryMath<math::CosOp>},
-      {"prim.tan", emitTan},
+      {"prim.sin", emitTrig<Trig::Sin>},
+      {"prim.cos", emitTrig<Trig::Cos>},
+      {"prim.tan", emitTrig<Trig::Tan>},
       {"prim.asin", unaryMath<math::AsinOp>},
       {"prim.acos", unaryMath<math::AcosOp>},
-      {"prim.atan", unaryMath<math::AtanOp>},
+      {"prim.atan", emitAtan},
       {"prim.sinh", emitSinh},
       {"prim.cosh", emitCosh},
       {"prim.tanh", unaryMath<math::TanhOp>},

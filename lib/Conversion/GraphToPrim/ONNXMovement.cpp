@@ -327,7 +327,10 @@ AffineExpr clampBound(NodeContext &ctx, const SliceBound &bound, AffineExpr exte
       e = {};
     if (e) {
       bool aboveLow = b.bounds(simplifySize(e - low)).first >= 0, belowTop = b.bounds(simplifySize(top - e)).first >= 0;
-      if (b.bounds(simplifySize(e - low)).second <= 0)
+      // In an empty dim the top may be below the low end, and counts.
+      if (e == top || b.bounds(simplifySize(top - low)).second < 0)
+        return top;
+      if (b.bounds(simplifySize(e - low)).second <= 0 && b.bounds(simplifySize(top - low)).first >= 0)
         return b.size(low);
       if (aboveLow && belowTop)
         return e;
@@ -338,7 +341,7 @@ AffineExpr clampBound(NodeContext &ctx, const SliceBound &bound, AffineExpr exte
   Value v = bound.expr ? b.sizeValue(bound.expr) : b.reshape(b.convert(bound.value, b.getI64Type()), {});
   v = b.select(b.compare(CompareKind::LT, v, 0), b.add(v, b.sizeValue(extent)), v);
   v = b.min(b.binary<MaxOp>(v, double(low)), b.sizeValue(top));
-  return b.bindSymbol("slice", v, std::min<int64_t>(low, 0), b.bounds(top).second);
+  return b.bindSymbol("slice", v, std::min({low, int64_t(0), b.bounds(top).first}), b.bounds(top).second);
 }
 
 FailureOr<SliceDim> resolveSlice(NodeContext &ctx, Value source, AffineExpr extent, SliceBound start, SliceBound end,

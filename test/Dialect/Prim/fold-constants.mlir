@@ -147,3 +147,17 @@ func.func @loop(%x: tensor<2xf32>, %n: tensor<i64>) -> tensor<2xf32> {
   }
   return %1 : tensor<2xf32>
 }
+
+// -----
+
+// What has no elements is not computed, and a reduction of it is its neutral element, also beside unknown sizes.
+// CHECK-LABEL: func @empty
+// CHECK-NOT:     prim.exp
+// CHECK-DAG:     %[[E:.*]] = prim.splat 0.000000e+00 : f32 : tensor<0x3xf32>
+// CHECK-DAG:     %[[S:.*]] = prim.splat 0.000000e+00 : f32 : tensor<3xf32>
+// CHECK:         return %[[E]], %[[S]]
+func.func @empty(%x: tensor<0x3xf32>) -> (tensor<0x3xf32>, tensor<3xf32>) {
+  %0 = prim.exp %x : tensor<0x3xf32>
+  %1 = prim.reduce sum %0 [0] : tensor<0x3xf32> -> tensor<3xf32>
+  return %0, %1 : tensor<0x3xf32>, tensor<3xf32>
+}

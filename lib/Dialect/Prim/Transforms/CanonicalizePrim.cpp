@@ -110,6 +110,40 @@ struct SimplifyBinary : RewritePattern {
   }
 };
 
+/// A product that contracts nothing is elementwise, and one that contracts no elements is zero.
+struct SimplifyDot : OpRewritePattern<DotGeneralOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(DotGeneralOp op, PatternRewriter &rewriter) const override {
+    PrimBuilder b(rewriter, op);
+    auto type = cast<RankedTensorType>(op.getResult().getType());
+    Sizes sizes = getSizes(type), lhsSizes = getSizes(op.getLhs().getType());
+    if (llvm::any_of(op.getLhsContract(), [&](int64_t dim) { return getConstantSize(lhsSizes[dim]) == 0; })) {
+      rewriter.replaceOp(op, b.splat(type.getElementType(), sizes, 0));
+      return success();
+    }
+    if (!op.getLhsContract().empty())
+      return failure();
+    // Where the dims of each operand are in the result: batch dims, then the other ones, lhs before rhs.
+    int64_t next = op.getLhsBatch().size();
+    auto place = [&](Value operand, ArrayRef<int64_t> batch) {
+      SmallVector<int64_t> dims(cast<RankedTensorType>(operand.getType()).getRank(), -1);
+      for (auto [i, dim] : llvm::enumerate(batch))
+        dims[dim] = i;
+      for (int64_t &dim : dims)
+        if (dim < 0)
+          dim = next++;
+      SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, dims.size()));
+      llvm::sort(order, [&](int64_t x, int64_t y) { return dims[x] < dims[y]; });
+      llvm::sort(dims);
+      return b.broadcastInDims(b.transpose(b.convert(operand, type.getElementType()), order), sizes, dims);
+    };
+    Value lhs = place(op.getLhs(), op.getLhsBatch());
+    Value rhs = place(op.getRhs(), op.getRhsBatch());
+    rewriter.replaceOp(op, b.mul(lhs, rhs));
+    return success();
+  }
+};
+
 /// not(not(x)), neg(neg(x)).
 template <typename Op> struct Involution : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
@@ -433,8 +467,8 @@ struct CanonicalizePrimPass : public tc::prim::impl::CanonicalizePrimPassBase<Ca
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
-    patterns.add<SimplifyBinary, Involution<NegOp>, Involution<NotOp>, SimplifyConvert, SimplifySelect, MoveSplat,
-                 DropBroadcastUnitDims, BroadcastToReshape, ReshapeOfUnitTranspose, SinkThroughElementwise,
+    patterns.add<SimplifyBinary, SimplifyDot, Involution<NegOp>, Involution<NotOp>, SimplifyConvert, SimplifySelect,
+                 MoveSplat, DropBroadcastUnitDims, BroadcastToReshape, ReshapeOfUnitTranspose, SinkThroughElementwise,
                  SinkThroughReduce, SinkThroughUnary<PadOp>, SinkThroughUnary<SliceOp>, SinkThroughUnary<NormOp>,
                  SinkThroughUnary<SoftmaxOp>, SinkThroughConcat, AbsorbIntoDot>(context);
     GreedyRewriteConfig config;

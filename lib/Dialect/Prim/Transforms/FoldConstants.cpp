@@ -86,8 +86,19 @@ bool onlySelects(Operation *op) {
   return isa<ReshapeOp, TransposeOp, BroadcastOp, SliceOp, DynamicSliceOp, GatherOp, GatherElementsOp, GatherNDOp>(op);
 }
 
+/// Whether the op computes one tensor that has no elements, and nothing else.
+bool isEmpty(Operation *op) {
+  if (op->getNumResults() != 1 || op->getNumRegions() != 0 || !isMemoryEffectFree(op))
+    return false;
+  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  return type && llvm::is_contained(type.getShape(), 0) && type.getElementType().isIntOrFloat();
+}
+
 /// The element that all elements of the op's result are equal to, whatever its sizes.
 TypedAttr inferUniform(Operation *op) {
+  // What would compute no elements is not computed: any element stands for them, and what is made of it folds, too.
+  if (isEmpty(op))
+    return Builder(op->getContext()).getZeroAttr(cast<RankedTensorType>(op->getResult(0).getType()).getElementType());
   if (auto constant = dyn_cast<ConstantOp>(op))
     return getUniformElement(constant.getValueAttr());
   if (op->getNumResults() != 1 || op->getNumOperands() == 0)

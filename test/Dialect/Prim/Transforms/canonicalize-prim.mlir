@@ -70,3 +70,25 @@ func.func @arithmetic(%x: tensor<8xf32>) -> tensor<8xf32> {
   %4 = prim.pow %3, %two : tensor<8xf32>
   return %4 : tensor<8xf32>
 }
+
+// A product that contracts nothing is elementwise: of an outer product, and of batches only, in another order.
+// CHECK-LABEL: func @dot_without_contraction
+// CHECK:         %[[A:.*]] = prim.broadcast %arg0 [0] : tensor<2xf32> -> tensor<2x3xf32>
+// CHECK:         %[[B:.*]] = prim.broadcast %arg1 [1] : tensor<3xf32> -> tensor<2x3xf32>
+// CHECK:         prim.mul %[[A]], %[[B]] : tensor<2x3xf32>
+// CHECK:         prim.mul %arg2, %arg2
+// CHECK-NOT:     prim.dot_general
+func.func @dot_without_contraction(%x: tensor<2xf32>, %y: tensor<3xf32>, %z: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<3x2xf32>) {
+  %0 = prim.dot_general %x, %y batch [] x [] contract [] x [] : (tensor<2xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  %1 = prim.dot_general %z, %z batch [1, 0] x [1, 0] contract [] x [] : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<3x2xf32>
+  return %0, %1 : tensor<2x3xf32>, tensor<3x2xf32>
+}
+
+// A product that contracts no elements is zero.
+// CHECK-LABEL: func @dot_of_nothing
+// CHECK:         prim.splat 0.000000e+00 : f32 : tensor<2x3xf32>
+// CHECK-NOT:     prim.dot_general
+func.func @dot_of_nothing(%x: tensor<2x0xf32>, %y: tensor<0x3xf32>) -> tensor<2x3xf32> {
+  %0 = prim.dot_general %x, %y batch [] x [] contract [1] x [0] : (tensor<2x0xf32>, tensor<0x3xf32>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}
