@@ -126,8 +126,8 @@ llvm::Error Assembler::addSignature() {
     for (Attribute attr : symbols) {
       auto symbol = cast<prim::SymbolAttr>(attr);
       // A symbol of an offset may be negative, but then it is bound by the program, which checks it.
-      spec.symbols.push_back(
-          {symbol.getName().str(), std::max<int64_t>(symbol.getMin(), 0), symbol.getMax(), symbol.getDivisor()});
+      spec.symbols.push_back({symbol.getName().str(), std::max<int64_t>(symbol.getMin(), 0),
+                              std::max<int64_t>(symbol.getMax(), 0), symbol.getDivisor()});
     }
   auto add = [&](Type type, TypeAttr seen, StringAttr name, StringRef kind, unsigned number,
                  std::vector<artifact::Value> &values, bool isInput) -> llvm::Error {

@@ -123,6 +123,8 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     };
     manager.addNestedPass<func::FuncOp>(prim::createDecomposeCompositesPass(takesWhole));
     manager.addNestedPass<func::FuncOp>(prim::createExpandNarrowTypesPass());
+    // Packing of constants of narrow types.
+    manager.addNestedPass<func::FuncOp>(prim::createFoldConstantsPass());
     manager.addPass(createCSEPass());
     FusePassOptions fuse;
     fuse.fuse = options.fuse;

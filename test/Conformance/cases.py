@@ -29,6 +29,9 @@ RANK_OPERANDS = {
     *((f"Reduce{kind}", 1) for kind in ["L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"]),
 }  # fmt: skip
 
+# Operands whose last size is a rank or a count of dims, while the other sizes may vary.
+RANK_LAST_DIMS = {("GatherND", 1), ("ScatterND", 1)}
+
 
 class NoMeaning(Exception):
     """A way that a case does not have, with the reason."""
@@ -121,14 +124,9 @@ def write_corpus(corpus):
     return sorted(f"{kind}/{name}" for kind in KINDS for name in os.listdir(os.path.join(corpus, kind)))
 
 
-def rank_inputs(graph):
-    """Names of the inputs that RANK_OPERANDS lists."""
-    names = set()
-    for node in graph.node:
-        for i, name in enumerate(node.input):
-            if (node.op_type, i) in RANK_OPERANDS:
-                names.add(name)
-    return names
+def inputs_among(graph, operands):
+    """Names of what the nodes take as one of these operands."""
+    return {name for node in graph.node for i, name in enumerate(node.input) if (node.op_type, i) in operands}
 
 
 def forget_sizes(value_type):
@@ -154,11 +152,14 @@ def forget_sizes_of_graph(graph):
 
 def make_dynamic(model, inputs):
     """All sizes of all inputs unknown, each for itself, but for the lengths that fix a rank."""
-    kept = rank_inputs(model.graph)
+    kept, kept_last = inputs_among(model.graph, RANK_OPERANDS), inputs_among(model.graph, RANK_LAST_DIMS)
     given = model.graph.input[: len(inputs)]
     before = [value.type.SerializeToString() for value in given]
     for value in given:
-        if value.name not in kept:
+        if value.name in kept_last:
+            for dim in value.type.tensor_type.shape.dim[:-1]:
+                dim.Clear()
+        elif value.name not in kept:
             forget_sizes(value.type)
     if before == [value.type.SerializeToString() for value in given]:
         raise NoMeaning("no input has a size that may vary")

@@ -6,7 +6,8 @@ usage: run.py BIN [--way static|dynamic|constant]... [--filter RE] [--jobs N] [-
 
 BIN is the folder of tc-compile and tc-run. Ways: the model as it is (static); all sizes unknown but the lengths that fix a rank (dynamic);
 all inputs constant, where no kernel may be left (constant). Results are kept in FOLDER (default BIN/../conformance) and repeated only when
-the tools, the case or these scripts changed. --third K takes every third case, from K modulo 3 on, in the ways other than static.
+the tools, the case or these scripts changed. --third K takes every third case, from K modulo 3 on, in the ways other than static;
+with "commit" as K another third for each commit.
 
 expected_failures.txt lists what does not pass yet, with reasons; a case that passes all the same is a failure, so that the list stays
 true. Exit status 0: every case did what was expected.
@@ -259,13 +260,21 @@ class Store:
         os.replace(f.name, self.path)
 
 
+def third(text):
+    """A number; "commit" is one that changes with each commit, 0 where there is no checkout."""
+    if text != "commit":
+        return int(text)
+    head = subprocess.run(["git", "-C", HERE, "rev-parse", "HEAD"], capture_output=True, text=True)
+    return int(head.stdout[:8], 16) if head.returncode == 0 else 0
+
+
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bin")
     parser.add_argument("--way", nargs="+", action="extend", choices=cases.WAYS)
     parser.add_argument("--filter", help="regular expression that a case's <kind>/<name> must contain")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--third", type=int, help="a number: only every third case in the ways dynamic and constant")
+    parser.add_argument("--third", type=third, help="a number, or commit: only every third case in the ways dynamic and constant")
     parser.add_argument("--work", help="folder of cases and results")
     parser.add_argument("--again", action="store_true", help="repeat what is up to date, too")
     parser.add_argument("--summary", help="file for the summary of failures (default: standard output)")

@@ -31,7 +31,7 @@ import numpy as np
 import onnx
 from opinion import Value, evaluate
 
-TIMEOUT = 120
+TIMEOUT = 60
 TARGETS = ["cpu", "reference"]
 
 

@@ -84,7 +84,8 @@ def unary(g):
     op, since = g.choice(UNARY)
     if g.opset < since:
         raise NoFit
-    x = g.pick(types_of(g, op))
+    # The body of HardSwish has constants of f32.
+    x = g.pick(types_of(g, op) - ({np.dtype(np.float64)} if op == "HardSwish" else set()))
     if op == "Neg" and not is_float(g[x].dtype) and g[x].array.size and np.iinfo(g[x].dtype).min == g[x].array.min():
         raise NoFit
     # ReferenceEvaluator's Erf is a polynomial with errors of 1e-7.
@@ -101,7 +102,8 @@ def unary_with_attributes(g):
                                  ("Swish", ["alpha"], 24), ("Gelu", [], 20)])  # fmt: skip
     if g.opset < since:
         raise NoFit
-    x = g.pick(types_of(g, op, among=FLOAT_TYPES))
+    # Gelu's body has constants of f32.
+    x = g.pick(types_of(g, op, among=FLOAT_TYPES - ({np.dtype(np.float64)} if op == "Gelu" else set())))
     # Defaults that f32 rounds are doubles in ReferenceEvaluator.
     rounded = op in ("LeakyRelu", "HardSigmoid", "Selu")
     attributes = {n: g.choice([0.25, 0.5, 1.0, 1.5]) for n in names if rounded or g.chance(0.6)}
@@ -238,7 +240,8 @@ def clip(g):
 def prelu(g):
     x = g.pick(types_of(g, "PRelu", among=FLOAT_TYPES))
     slope = tuple(1 if g.chance(0.4) else s for s in g[x].shape)[g.integer(0, g[x].array.ndim):]
-    g.add("PRelu", [x, g.leaf(g[x].dtype, slope)], [g[x].dtype])
+    # ReferenceEvaluator multiplies zeros, too: by an infinity, say.
+    g.add("PRelu", [x, g.leaf(g[x].dtype, slope)], [g[x].dtype], lambda a, s: [np.where(a < 0, a * s, a)])
 
 
 @operator(weight=5)
@@ -434,7 +437,9 @@ def unsqueeze(g):
     if g.opset >= 13:
         g.add("Unsqueeze", [x, g.ints(axes)], [g[x].dtype])
     else:
-        g.add("Unsqueeze", [x], [g[x].dtype], axes=axes)
+        # ReferenceEvaluator inserts one dim after the other, with what negative axes are then.
+        target = tuple(np.expand_dims(np.empty(g[x].shape), tuple(axes)).shape)
+        g.add("Unsqueeze", [x], [g[x].dtype], lambda a: [a.reshape(target)], axes=axes)
 
 
 @operator(since=8, weight=2)
@@ -864,7 +869,9 @@ def conv(g):
             raise NoFit
         if g.chance(0.3):
             attributes["output_padding"] = [g.integer(0, max(s, d) - 1) for s, d in zip(strides, dilations)]
-    inputs = [x, w] + ([g.leaf(g[x].dtype, (filters,), "normal")] if g.chance(0.6) else [])
+    # ReferenceEvaluator adds the first group's bias to all groups of a transposed convolution.
+    has_bias = g.chance(0.6) and (op == "Conv" or groups == 1)
+    inputs = [x, w] + ([g.leaf(g[x].dtype, (filters,), "normal")] if has_bias else [])
     g.add(op, inputs, [g[x].dtype], **attributes)
 
 

@@ -22,6 +22,9 @@
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/MCSubtargetInfo.h"
@@ -168,6 +171,38 @@ llvm::Error Compilation::prepare() {
   return llvm::Error::success();
 }
 
+/// Masked stores with a constant mask of one lane become stores of one element. With AVX-512, LLVM 22 makes of such a
+/// store of truncated elements one of the element before it was truncated: four bytes where one belongs, beyond the end
+/// of a buffer.
+void storeOneLane(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
+      auto *call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+      if (!call || call->getIntrinsicID() != llvm::Intrinsic::masked_store)
+        continue;
+      auto *mask = llvm::dyn_cast<llvm::Constant>(call->getArgOperand(2));
+      auto *type = llvm::dyn_cast<llvm::FixedVectorType>(call->getArgOperand(0)->getType());
+      if (!mask || !type)
+        continue;
+      unsigned count = 0, last = 0;
+      for (unsigned lane = 0; lane < type->getNumElements(); ++lane) {
+        auto *bit = llvm::dyn_cast_or_null<llvm::ConstantInt>(mask->getAggregateElement(lane));
+        if (!bit || bit->isOne()) {
+          count += bit ? 1 : 2;
+          last = lane;
+        }
+      }
+      if (count != 1)
+        continue;
+      llvm::IRBuilder<> b(call);
+      uint64_t bytes = module.getDataLayout().getTypeStoreSize(type->getElementType());
+      llvm::Align align = llvm::commonAlignment(call->getParamAlign(1).valueOrOne(), last * bytes);
+      b.CreateAlignedStore(b.CreateExtractElement(call->getArgOperand(0), last),
+                           b.CreateConstGEP1_32(type->getElementType(), call->getArgOperand(1), last), align);
+      call->eraseFromParent();
+    }
+}
+
 /// An LLVM module of `operations` and declarations of what they refer to.
 std::unique_ptr<llvm::Module> Compilation::translate(ArrayRef<Operation *> operations, llvm::LLVMContext &context) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(variant.getLoc());
@@ -258,6 +293,7 @@ llvm::Expected<std::string> Compilation::generate(llvm::Module &module, llvm::Ta
   passes.registerLoopAnalyses(loops);
   passes.crossRegisterProxies(loops, functions, graph, modules);
   passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
+  storeOneLane(module);
 
   if (!base.empty()) {
     dump(".opt.ll", [&](raw_ostream &stream) { module.print(stream, nullptr); });

@@ -47,7 +47,7 @@ func.func @uniform(%x: !t) -> !t attributes {prim.symbols = [#prim.symbol<"n", 0
 
 // -----
 
-// Iota and enlarging broadcasts stay, but what is computed from them folds if it is small.
+// Large iotas and enlarging broadcasts stay, but what is computed from them folds if it is small.
 // CHECK-LABEL: func @symbolic
 // CHECK-DAG:     prim.iota axis = 0 : tensor<100000xi64>
 // CHECK-DAG:     prim.constant dense<{{.*}}3, 4, 5{{.*}}> : tensor<6xi64>
@@ -55,16 +55,16 @@ func.func @uniform(%x: !t) -> !t attributes {prim.symbols = [#prim.symbol<"n", 0
 // CHECK-DAG:     prim.broadcast %[[C]] [1]
 // CHECK-DAG:     prim.add %{{.*}}, %{{.*}} : tensor<100000xi64>
 // CHECK-NOT:     prim.reduce
-func.func @symbolic() -> (tensor<100000xi64>, tensor<6xi64>, tensor<64x2xf32>, tensor<100000xi64>, tensor<f32>) {
+func.func @symbolic() -> (tensor<100000xi64>, tensor<6xi64>, tensor<20000x2xf32>, tensor<100000xi64>, tensor<f32>) {
   %0 = prim.iota axis = 0 : tensor<100000xi64>
   %1 = prim.iota axis = 0 : tensor<6xi64>
   %2 = prim.add %1, %1 : tensor<6xi64>
   %3 = prim.sub %2, %1 : tensor<6xi64>
   %4 = prim.constant dense<[1.0, 2.0]> : tensor<2xf32>
-  %5 = prim.broadcast %4 [1] : tensor<2xf32> -> tensor<64x2xf32>
+  %5 = prim.broadcast %4 [1] : tensor<2xf32> -> tensor<20000x2xf32>
   %6 = prim.add %0, %0 : tensor<100000xi64>
-  %7 = prim.reduce sum %5 [0, 1] : tensor<64x2xf32> -> tensor<f32>
-  return %0, %3, %5, %6, %7 : tensor<100000xi64>, tensor<6xi64>, tensor<64x2xf32>, tensor<100000xi64>, tensor<f32>
+  %7 = prim.reduce sum %5 [0, 1] : tensor<20000x2xf32> -> tensor<f32>
+  return %0, %3, %5, %6, %7 : tensor<100000xi64>, tensor<6xi64>, tensor<20000x2xf32>, tensor<100000xi64>, tensor<f32>
 }
 
 // -----
@@ -153,11 +153,47 @@ func.func @loop(%x: tensor<2xf32>, %n: tensor<i64>) -> tensor<2xf32> {
 // What has no elements is not computed, and a reduction of it is its neutral element, also beside unknown sizes.
 // CHECK-LABEL: func @empty
 // CHECK-NOT:     prim.exp
-// CHECK-DAG:     %[[E:.*]] = prim.splat 0.000000e+00 : f32 : tensor<0x3xf32>
-// CHECK-DAG:     %[[S:.*]] = prim.splat 0.000000e+00 : f32 : tensor<3xf32>
+// CHECK-DAG:     %[[E:.*]] = prim.constant dense<> : tensor<0x3xf32>
+// CHECK-DAG:     %[[S:.*]] = prim.constant dense<0.000000e+00> : tensor<3xf32>
 // CHECK:         return %[[E]], %[[S]]
 func.func @empty(%x: tensor<0x3xf32>) -> (tensor<0x3xf32>, tensor<3xf32>) {
   %0 = prim.exp %x : tensor<0x3xf32>
   %1 = prim.reduce sum %0 [0] : tensor<0x3xf32> -> tensor<3xf32>
   return %0, %1 : tensor<0x3xf32>, tensor<3xf32>
+}
+
+// -----
+
+// A function without inputs computes its results now: sizes that depend on data, loops, small splats.
+// CHECK-LABEL: func @whole() -> (tensor<2xi64>, tensor<i64>, tensor<3xf32>)
+// CHECK-DAG:     %[[A:.*]] = prim.constant dense<[0, 1]> : tensor<2xi64>
+// CHECK-DAG:     %[[B:.*]] = prim.constant dense<8> : tensor<i64>
+// CHECK-DAG:     %[[C:.*]] = prim.constant dense<1.500000e+00> : tensor<3xf32>
+// CHECK-NOT:     prim.while
+// CHECK-NOT:     prim.bind_symbol
+// CHECK:         return %[[A]], %[[B]], %[[C]]
+func.func @whole() -> (tensor<?xi64, #prim.dims<affine_map<()[s0] -> (s0)>>>, tensor<i64>, tensor<3xf32>) attributes {prim.symbols = [#prim.symbol<"n", 0, 10, 1>]} {
+  %two = prim.constant dense<2> : tensor<i64>
+  prim.bind_symbol %two to 0 : tensor<i64>
+  %0 = prim.iota axis = 0 : tensor<?xi64, #prim.dims<affine_map<()[s0] -> (s0)>>>
+  %c = prim.splat true : tensor<i1>
+  %1 = prim.while %two, %c carry %two : (tensor<i64>, tensor<i1>, tensor<i64>) -> tensor<i64> {
+  ^bb0(%i: tensor<i64>, %v: tensor<i64>):
+    %2 = prim.mul %v, %two : tensor<i64>
+    prim.yield %c, %2 : tensor<i1>, tensor<i64>
+  }
+  %3 = prim.splat 1.5 : f32 : tensor<3xf32>
+  return %0, %1, %3 : tensor<?xi64, #prim.dims<affine_map<()[s0] -> (s0)>>>, tensor<i64>, tensor<3xf32>
+}
+
+// -----
+
+// A small result that is uniform is stored where there are inputs, too: no kernel writes it.
+// CHECK-LABEL: func @uniform_result
+// CHECK:         %[[C:.*]] = prim.constant dense<0.000000e+00> : tensor<4xf32>
+// CHECK:         return %{{.*}}, %[[C]]
+func.func @uniform_result(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = prim.exp %x : tensor<4xf32>
+  %1 = prim.splat 0.0 : f32 : tensor<4xf32>
+  return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }

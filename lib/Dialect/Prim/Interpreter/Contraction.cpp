@@ -53,8 +53,12 @@ Shape concat(ArrayRef<int64_t> a, ArrayRef<int64_t> b, ArrayRef<int64_t> c) {
   return all;
 }
 
+/// Whether sums of this many products of such integers are exact as doubles.
 bool isExactInDouble(const Tensor &tensor, int64_t products) {
-  return tensor.elementType.getIntOrFloatBitWidth() <= 16 && products < (int64_t(1) << 21);
+  if (products >= (int64_t(1) << 21))
+    return false;
+  return tensor.elementType.getIntOrFloatBitWidth() <= 16 ||
+         llvm::all_of(toInts(tensor), [](int64_t v) { return v > -65536 && v < 65536; });
 }
 
 /// Sums of products that were made as doubles, in the result's type.
@@ -131,7 +135,7 @@ llvm::Expected<Tensor> evalConv(ConvOp op, const Call &call) {
   int64_t kernel = countElements(windows.kernel), positions = countElements(windows.output);
   int64_t inputPositions = countElements(windows.input), groupOutputs = outputs / groups;
   if (!call.isFloat(0) && !(isExactInDouble(input, kernel * perGroup) && isExactInDouble(filter, kernel * perGroup)))
-    return call.fail("integers of more than 16 bits are not supported");
+    return call.fail("integers beyond 16 bits are not supported");
   std::vector<double> x = toDoubles(input), w = toDoubles(filter), y(batch * positions * outputs, 0);
 
   if (perGroup == 1) {

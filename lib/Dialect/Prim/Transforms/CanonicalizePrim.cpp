@@ -281,12 +281,22 @@ bool isConstantTranspose(Value v) {
   return transpose && transpose.getOperand().getDefiningOp<prim::ConstantOp>();
 }
 
-/// `v` with its dims in another order, dim i of the new value being dim `order[i]` of v, if that costs nothing; else
-/// null.
-Value reorderFree(PrimBuilder &b, Value v, ArrayRef<int64_t> order) {
+/// Whether reorderFree has a value. Patterns ask before they make anything: one that fails after it made an op runs
+/// again and again.
+bool canReorderFree(Value v, ArrayRef<int64_t> order) {
   Operation *op = v.getDefiningOp();
   if (!op)
-    return {};
+    return false;
+  if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
+    SmallVector<int64_t> position = invert(order);
+    return llvm::is_sorted(llvm::map_to_vector(broadcast.getDims(), [&](int64_t dim) { return position[dim]; }));
+  }
+  return isa<SplatOp, IotaOp, prim::ConstantOp>(op) || isConstantTranspose(v);
+}
+
+/// `v` with its dims in another order, dim i of the new value being dim `order[i]` of v, where canReorderFree.
+Value reorderFree(PrimBuilder &b, Value v, ArrayRef<int64_t> order) {
+  Operation *op = v.getDefiningOp();
   Sizes sizes = permuted(getSizes(v), order);
   SmallVector<int64_t> position = invert(order);
   if (auto splat = dyn_cast<SplatOp>(op))
@@ -295,15 +305,9 @@ Value reorderFree(PrimBuilder &b, Value v, ArrayRef<int64_t> order) {
     return IotaOp::create(b, makeType(b.elementOf(v), sizes), position[iota.getAxis()]);
   if (isa<prim::ConstantOp>(op) || isConstantTranspose(v))
     return b.transpose(v, order);
-  if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
-    SmallVector<int64_t> dims;
-    for (int64_t dim : broadcast.getDims())
-      dims.push_back(position[dim]);
-    if (!llvm::is_sorted(dims))
-      return {}; // the operand would have to be transposed
-    return b.broadcastInDims(broadcast.getOperand(), sizes, dims);
-  }
-  return {};
+  auto broadcast = cast<BroadcastOp>(op);
+  SmallVector<int64_t> dims = llvm::map_to_vector(broadcast.getDims(), [&](int64_t dim) { return position[dim]; });
+  return b.broadcastInDims(broadcast.getOperand(), sizes, dims);
 }
 
 /// op(transpose(a), transpose(b), free..) -> transpose(op(a, b, free'..)) for elementwise ops.
@@ -325,15 +329,13 @@ struct SinkThroughElementwise : RewritePattern {
       return failure();
     PrimBuilder b(rewriter, op);
     SmallVector<int64_t> order = invert(first.getPermutation()), permutation(first.getPermutation());
+    auto isTransposed = [](Value v) { return v.getDefiningOp<TransposeOp>() && !isConstantTranspose(v); };
+    if (!llvm::all_of(op->getOperands(), [&](Value v) { return isTransposed(v) || canReorderFree(v, order); }))
+      return rewriter.notifyMatchFailure(op, "an operand is not transposed");
     SmallVector<Value> operands;
-    for (Value operand : op->getOperands()) {
-      if (auto transpose = operand.getDefiningOp<TransposeOp>(); transpose && !isConstantTranspose(operand))
-        operands.push_back(transpose.getOperand());
-      else if (Value other = reorderFree(b, operand, order))
-        operands.push_back(other);
-      else
-        return rewriter.notifyMatchFailure(op, "an operand is not transposed");
-    }
+    for (Value operand : op->getOperands())
+      operands.push_back(isTransposed(operand) ? operand.getDefiningOp<TransposeOp>().getOperand()
+                                               : reorderFree(b, operand, order));
     Type element = PrimBuilder::elementOf(op->getResult(0));
     OperationState state(op->getLoc(), op->getName(), operands,
                          makeType(element, permuted(getSizes(op->getResult(0)), order)), op->getAttrs());

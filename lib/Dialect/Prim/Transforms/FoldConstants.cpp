@@ -152,16 +152,109 @@ public:
   Folder(func::FuncOp func, int64_t maxBytes, int64_t maxWork) : func(func), maxBytes(maxBytes), maxWork(maxWork) {}
 
   void run() {
+    if (foldWhole())
+      return;
     makeUniform();
     inlineKnownBranches();
     plan();
     apply();
+    storeResults();
     eraseDead();
   }
 
 private:
+  /// A function without inputs computes its results now: loops and sizes that depend on data, too.
+  bool foldWhole() {
+    Operation *terminator = func.front().getTerminator();
+    if (func.getNumArguments() != 0 ||
+        llvm::all_of(terminator->getOperands(), [](Value v) { return isa_and_nonnull<ConstantOp>(v.getDefiningOp()); }))
+      return false;
+    int64_t sourceBytes = 0, work = 0;
+    WalkResult walked = func.walk([&](Operation *op) {
+      if (isa<func::FuncOp, func::ReturnOp, YieldOp, IfOp, WhileOp, BindSymbolOp, GuardOp>(op))
+        return WalkResult::advance();
+      // Words of the host program mean something to one run alone; packed results are stored as bytes.
+      if (!isMemoryEffectFree(op) || isa<HostCallOp, StorageOp>(op) ||
+          !llvm::all_of(op->getResultTypes(), [](Type type) {
+            auto tensor = dyn_cast<RankedTensorType>(type);
+            return tensor && tensor.getElementType().isIntOrFloat();
+          }))
+        return WalkResult::interrupt();
+      if (isa<ConstantOp>(op))
+        sourceBytes += getBytes(op->getResult(0));
+      work += getWork(op);
+      return WalkResult::advance();
+    });
+    if (walked.wasInterrupted() || work > maxWork)
+      return false;
+    // What loops cost shows as they run.
+    work = 0;
+    InterpretOptions options;
+    options.onValue = [&](Value value, const Tensor &tensor) -> llvm::Error {
+      work += tensor.numElements() + (value.getDefiningOp() ? getWork(value.getDefiningOp()) : 0);
+      return work > maxWork ? llvm::createStringError("too much work") : llvm::Error::success();
+    };
+    auto results = interpret(func, {}, options);
+    if (!results) {
+      llvm::consumeError(results.takeError());
+      return false;
+    }
+    int64_t bytes = 0;
+    for (const Tensor &tensor : *results)
+      bytes += countElements(tensor.getType().getShape()) * getElementBytes(tensor.getType().getElementType());
+    if (bytes > std::max(maxBytes, sourceBytes))
+      return false;
+    SmallVector<Operation *> effects;
+    OpBuilder builder(terminator);
+    for (auto [operand, tensor] : llvm::zip_equal(terminator->getOpOperands(), *results))
+      operand.set(ConstantOp::create(builder, operand.get().getLoc(), tensor.getType(), toAttribute(tensor)));
+    func.setFunctionType(FunctionType::get(func.getContext(), {}, terminator->getOperandTypes()));
+    func.walk([&](Operation *op) {
+      if (isa<BindSymbolOp, GuardOp, IfOp, WhileOp>(op) && op->getParentOp() == func)
+        effects.push_back(op);
+    });
+    for (Operation *op : llvm::reverse(effects)) {
+      op->dropAllUses();
+      op->erase();
+    }
+    eraseDead();
+    return true;
+  }
+
+  static int64_t getWork(Operation *op) {
+    bool isStatic =
+        llvm::all_of(op->getResultTypes(), [](Type type) { return cast<RankedTensorType>(type).hasStaticShape(); }) &&
+        llvm::all_of(op->getOperandTypes(), [](Type type) { return cast<RankedTensorType>(type).hasStaticShape(); });
+    return isStatic ? getMultiplications(op) : 0;
+  }
+
+  /// Small results that would be written by a kernel of their own, element by element, are stored.
+  void storeResults() {
+    known.clear();
+    order.clear();
+    plan();
+    for (OpOperand &result : func.front().getTerminator()->getOpOperands()) {
+      auto packed = result.get().getDefiningOp<StorageOp>();
+      OpOperand &operand = packed ? packed->getOpOperand(0) : result;
+      Operation *op = operand.get().getDefiningOp();
+      if (!op || isa<ConstantOp>(op) || !known.contains(op) || getBytes(operand.get()) > maxBytes)
+        continue;
+      std::optional<std::vector<Tensor>> tensors = evaluate(op);
+      temporary.clear();
+      if (!tensors)
+        continue;
+      OpBuilder builder(operand.getOwner());
+      TypedAttr value = toAttribute((*tensors)[cast<OpResult>(operand.get()).getResultNumber()]);
+      operand.set(ConstantOp::create(builder, op->getLoc(), operand.get().getType(), value));
+    }
+  }
+
   void makeUniform() {
     func.walk([&](Operation *op) {
+      // A constant that is only returned is stored as it is.
+      if (isa<ConstantOp>(op) &&
+          llvm::all_of(op->getUsers(), [](Operation *user) { return isa<func::ReturnOp>(user); }))
+        return;
       TypedAttr element = inferUniform(op);
       if (!element || isa<SplatOp>(op))
         return;
@@ -192,7 +285,8 @@ private:
 
   void plan() {
     func.walk([&](Operation *op) {
-      if (!canInterpretOp(op))
+      // A view that ends at a packed result; what it is of folds.
+      if (!canInterpretOp(op) || isa<StorageOp>(op))
         return;
       Known entry;
       for (Value operand : op->getOperands()) {
