@@ -59,10 +59,11 @@ def call(*command):
     return time.perf_counter() - start
 
 
-def comparable(values):
-    """Element types that NumPy cannot promote with Python's float, in float32: it holds all their values."""
+def comparable(values, nested=False):
+    """Element types that NumPy cannot promote with Python's float, in float32: it holds all their values. The package's rule takes an element
+    of a sequence for a list of tensors: each is put into one, so that its shape and dtype count, and 0-D elements are no error."""
     if isinstance(values, (list, tuple)):
-        return [comparable(v) for v in values]
+        return [[comparable(v)] if isinstance(v, np.ndarray) and nested else comparable(v, True) for v in values]
     if isinstance(values, np.ndarray) and values.dtype.kind == "V" and values.dtype.name != "bfloat16":
         return values.astype(np.float32)
     return values
