@@ -15,7 +15,7 @@
 
 const char *tcrt_section_kind_name(uint32_t kind) {
   static const char *const names[] = {"unknown", "manifest", "signature",    "host code", "cubin",
-                                      "PTX",     "weights",  "weights file", "artifact"};
+                                      "PTX",     "weights",  "weights file", "artifact",  "strings"};
   return kind < sizeof names / sizeof names[0] ? names[kind] : names[0];
 }
 
