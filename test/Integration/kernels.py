@@ -99,6 +99,11 @@ def build_cases():
          {"x": [2, 5, 9, 7], "c": [2, 9, 7]}, {"y": [2, 9, 7]},
          lambda v: [v["c"] - convolve(v["x"], filters.astype(np.float64), 1, 1, 1)[:, 0]],
          [{"x": (2, 5, 9, 7), "c": (2, 9, 7)}], {"w": filters, "one": np.array([1], np.int64)})
+    # A product of vectors has no dims, and neither has what follows it.
+    for name, dims in (("vectors", ([5], [5])), ("one_by_one", ([1, 5], [5, 1]))):
+        case(f"product_of_{name}_leaky", [helper.make_node("MatMul", ["a", "b"], ["c"]), helper.make_node("LeakyRelu", ["c"], ["y"], alpha=0.1)],
+             {"a": dims[0], "b": dims[1]}, {"y": [1, 1] if len(dims[0]) == 2 else []},
+             lambda v: [np.where(v["a"] @ v["b"] < 0, 0.1 * (v["a"] @ v["b"]), v["a"] @ v["b"])], [{"a": tuple(dims[0]), "b": tuple(dims[1])}])
     # Values that several passes over a row need are kept; those needed at other rows are not.
     def softmax(x, axis=-1):
         e = np.exp(x - x.max(axis, keepdims=True, initial=-np.inf))

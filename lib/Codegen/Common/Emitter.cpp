@@ -739,6 +739,19 @@ void Emitter::clearSources() {
     scope.known.clear();
 }
 
+bool Emitter::readsSource(Value tensor) const {
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  SmallVector<Value> work{tensor};
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    if (sources.contains(value))
+      return true;
+    if (Operation *op = value.getDefiningOp(); op && seen.insert(op).second)
+      llvm::append_range(work, op->getOperands());
+  }
+  return false;
+}
+
 Value Emitter::emit(Value tensor, ArrayRef<Index> at) {
   SmallVector<Index> exact;
   if (auto found = positions.find(tensor); found != positions.end()) {
@@ -747,7 +760,9 @@ Value Emitter::emit(Value tensor, ArrayRef<Index> at) {
   }
   if (auto found = sources.find(tensor); found != sources.end())
     return found->second(at);
-  return inScope(depthOf(at), [&]() -> Value {
+  // What has no position stands at the entry, but for what is made of a source, which is known only here.
+  int depth = at.empty() && readsSource(tensor) ? int(scopes.size()) - 1 : depthOf(at);
+  return inScope(depth, [&]() -> Value {
     // Also in outer scopes: what they know of this position dominates.
     for (Scope &scope : scopes)
       for (auto &[position, value] : scope.known[tensor])

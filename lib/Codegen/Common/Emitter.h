@@ -264,6 +264,9 @@ private:
   llvm::DenseMap<mlir::AffineExpr, mlir::Value> sizeValues;
   llvm::DenseMap<unsigned, mlir::Value> bufferValues;
   llvm::DenseMap<unsigned, std::pair<mlir::AffineMap, mlir::RankedTensorType>> layouts;
+  /// Whether a source is among the values that `tensor` is computed from.
+  bool readsSource(mlir::Value tensor) const;
+
   llvm::DenseMap<mlir::Value, Source> sources;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Index>> positions;
   llvm::ArrayRef<int64_t> symbolPositions;
