@@ -345,8 +345,6 @@ static int is_device_usable(const tcrt_context_t *context, const tcrt_tensor_t *
   return tensor->device == TCRT_DEVICE_CPU || tensor->device == context->driver->device;
 }
 
-static const char *const kind_names[] = {"tensor", "sequence", "optional", "map"};
-
 static tcrt_status_t set_input(tcrt_context_t *context, uint32_t index, const tcrt_tensor_t *tensor) {
   tcrt_model_t *model = context->model;
   const tcrt_container_t *c = &model->container;
@@ -364,8 +362,8 @@ static tcrt_status_t set_input(tcrt_context_t *context, uint32_t index, const tc
   const tcrt_sig_value_t *value = &c->inputs[index];
   const char *name = tcrt_model_input_name(model, index);
   if (value->kind != TCRT_VALUE_TENSOR)
-    return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: input \"%s\" is a %s; give it by tcrt_context_set_input_value",
-                     model->name, name, kind_names[value->kind]);
+    return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: input \"%s\" is %s; give it by tcrt_context_set_input_value",
+                     model->name, name, tcrt_kind_name(value->kind));
   if (tensor->dtype != (tcrt_dtype_t)value->dtype)
     return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: input \"%s\": its dtype is %s, expected %s", model->name, name,
                      tcrt_dtype_name(tensor->dtype), tcrt_dtype_name((tcrt_dtype_t)value->dtype));
@@ -447,8 +445,8 @@ static tcrt_status_t set_output(tcrt_context_t *context, uint32_t index, const t
   const tcrt_sig_value_t *value = &model->container.outputs[index];
   const char *name = tcrt_model_output_name(model, index);
   if (value->kind != TCRT_VALUE_TENSOR)
-    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: output \"%s\" is a %s, which cannot be bound to a buffer",
-                     model->name, name, kind_names[value->kind]);
+    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: output \"%s\" is %s, which cannot be bound to a buffer",
+                     model->name, name, tcrt_kind_name(value->kind));
   if (tensor->dtype != (tcrt_dtype_t)value->dtype)
     return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: output \"%s\": the buffer's dtype is %s, expected %s", model->name,
                      name, tcrt_dtype_name(tensor->dtype), tcrt_dtype_name((tcrt_dtype_t)value->dtype));
@@ -740,14 +738,18 @@ static tcrt_status_t check_overlap(tcrt_context_t *context) {
   return TCRT_OK;
 }
 
-/* Puts the file's and the value's name before an error that has none. */
-static tcrt_status_t name_error(const tcrt_context_t *context, tcrt_status_t status, const char *what,
-                                const char *name) {
+tcrt_status_t tcrt_context_name_error(const tcrt_context_t *context, tcrt_status_t status, const char *what,
+                                      const char *name, uint64_t length) {
   char text[1024];
   snprintf(text, sizeof text, "%s", tcrt_last_error());
   if (strncmp(text, file_name(context), strlen(file_name(context))) == 0)
     return status;
-  return tcrt_fail(status, "%s: error: %s \"%s\": %s", file_name(context), what, name, text);
+  return tcrt_fail(status, "%s: error: %s \"%.*s\": %s", file_name(context), what, (int)length, name, text);
+}
+
+static tcrt_status_t name_error(const tcrt_context_t *context, tcrt_status_t status, const char *what,
+                                const char *name) {
+  return tcrt_context_name_error(context, status, what, name, strlen(name));
 }
 
 /* Addresses of the inputs for the program; copies to the device what is not there. */
@@ -904,10 +906,10 @@ tcrt_status_t tcrt_context_get_output(tcrt_context_t *context, uint32_t index, t
   const tcrt_bound_t *output = &context->outputs[index];
   const tcrt_sig_value_t *value = &context->model->container.outputs[index];
   if (value->kind != TCRT_VALUE_TENSOR)
-    return leave(context,
-                 tcrt_fail(TCRT_ERROR_INVALID,
-                           "%s: error: output \"%s\" is a %s; get it by tcrt_context_get_output_value",
-                           file_name(context), tcrt_model_output_name(context->model, index), kind_names[value->kind]));
+    return leave(context, tcrt_fail(TCRT_ERROR_INVALID,
+                                    "%s: error: output \"%s\" is %s; get it by tcrt_context_get_output_value",
+                                    file_name(context), tcrt_model_output_name(context->model, index),
+                                    tcrt_kind_name(value->kind)));
   describe_output(context, index, tensor);
   if (output->bound) {
     tensor->data = output->tensor.data;

@@ -173,12 +173,7 @@ static int32_t call(struct tcrt_frame_t *frame, const tcrt_call_t *call) {
   status = function(&tcrt_services, context->store, call);
   if (status == TCRT_OK)
     return 0;
-  char what[1024];
-  snprintf(what, sizeof what, "%s", tcrt_last_error());
-  /* The context's memory limit says where it is exceeded. */
-  const char *begin = strncmp(what, model->name, strlen(model->name)) == 0 ? what : NULL;
-  if (!begin)
-    tcrt_fail(status, "%s: error: node \"%.*s\": %s", model->name, (int)call->node_length, call->node, what);
+  tcrt_context_name_error(context, status, "node", call->node, call->node_length);
   return keep_error(context, status);
 }
 

@@ -272,6 +272,9 @@ int tcrt_context_charge(tcrt_context_t *context, uint64_t bytes, const char *wha
 void tcrt_context_discharge(tcrt_context_t *context, uint64_t bytes);
 /* Records a failure of the run; the first one stays. */
 int32_t tcrt_context_set_failure(tcrt_context_t *context, tcrt_status_t status, const char *message, uint64_t length);
+/* Puts the file's name, and that of a value or node, before the error that is set, if it has none. */
+tcrt_status_t tcrt_context_name_error(const tcrt_context_t *context, tcrt_status_t status, const char *what,
+                                      const char *name, uint64_t length);
 /* Gives output `index` its memory for the dims in context->output_dims. */
 tcrt_status_t tcrt_context_place_output(tcrt_context_t *context, uint32_t index);
 

@@ -355,15 +355,6 @@ tcrt_status_t tcrt_store_append(tcrt_store_t *store, int64_t sequence, int64_t i
 
 /* ---- services ---- */
 
-static tcrt_status_t fail(tcrt_status_t status, const char *format, ...) {
-  char text[1024];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  return tcrt_fail(status, "%s", text);
-}
-
 static void warn(tcrt_store_t *store, const tcrt_call_t *call, const char *format, ...) {
   if (!store->context)
     return;
@@ -383,6 +374,6 @@ const tcrt_services_t tcrt_services = {
     .intern = tcrt_store_intern,
     .make_tensor = tcrt_store_make_tensor,
     .get_tensor = tcrt_store_get_tensor,
-    .fail = fail,
+    .fail = tcrt_fail,
     .warn = warn,
 };

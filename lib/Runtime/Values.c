@@ -11,7 +11,7 @@
 
 #define MAX_DEPTH 4
 
-static const char *kind_name(uint32_t kind) {
+const char *tcrt_kind_name(uint32_t kind) {
   return kind == TCRT_VALUE_TENSOR     ? "a tensor"
          : kind == TCRT_VALUE_SEQUENCE ? "a sequence"
          : kind == TCRT_VALUE_OPTIONAL ? "an optional"
@@ -31,7 +31,8 @@ static tcrt_status_t check_tree(const tcrt_model_t *model, const char *name, con
                                 uint32_t dtype, uint32_t key_dtype, int depth) {
   uint32_t kind = kinds & 0xff;
   if (value->kind != kind || depth > MAX_DEPTH)
-    return refuse(model, name, depth ? "a value inside" : "the value", kind_name(value->kind), kind_name(kind));
+    return refuse(model, name, depth ? "a value inside" : "the value", tcrt_kind_name(value->kind),
+                  tcrt_kind_name(kind));
   if (kind == TCRT_VALUE_TENSOR) {
     const tcrt_tensor_t *tensor = &value->tensor;
     uint64_t bytes;
@@ -47,7 +48,7 @@ static tcrt_status_t check_tree(const tcrt_model_t *model, const char *name, con
   if ((kind == TCRT_VALUE_OPTIONAL && value->count > 1) || (kind == TCRT_VALUE_MAP && value->count != 2) ||
       (value->count && !value->elements))
     return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: input \"%s\": %s has no elements that fit its kind", model->name,
-                     name, kind_name(kind));
+                     name, tcrt_kind_name(kind));
   for (uint64_t i = 0; i < value->count; ++i) {
     uint32_t inner = kind == TCRT_VALUE_MAP ? TCRT_VALUE_TENSOR : kinds >> 8;
     tcrt_status_t status = check_tree(model, name, &value->elements[i], inner,
@@ -147,7 +148,7 @@ static tcrt_status_t unbox(tcrt_store_t *store, int64_t handle, uint32_t kinds, 
   const tcrt_object_t *object = tcrt_store_object(store, handle);
   if (!object || object->kind != value->kind)
     return tcrt_fail(TCRT_ERROR_REFUSED, "the value is %s, but the model declares %s",
-                     object ? kind_name(object->kind) : "absent", kind_name(value->kind));
+                     object ? tcrt_kind_name(object->kind) : "absent", tcrt_kind_name(value->kind));
   if (value->kind != TCRT_VALUE_TENSOR) {
     elements = tcrt_store_allocate(store, object->count * sizeof *elements);
     if (!elements)

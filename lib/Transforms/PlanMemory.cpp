@@ -98,6 +98,9 @@ private:
   bool dependsOnData(AffineExpr expr) const {
     return llvm::any_of(getSymbols(expr), [&](unsigned s) { return s < boundByData.size() && boundByData[s]; });
   }
+  bool hasSizeOfData(Type type) const {
+    return llvm::any_of(prim::getSizes(type), [&](AffineExpr size) { return dependsOnData(size); });
+  }
   bool ownsMemory(Operation *op) const {
     return isa<LaunchOp, CopyOp, prim::HostCallOp, prim::IfOp, prim::WhileOp, prim::SizesOp, prim::SplatOp,
                prim::IotaOp>(op);
@@ -105,10 +108,7 @@ private:
   /// Whether the buffer's memory can only be made where the value is: its size depends on data, or the caller must be
   /// told a dim that does (of an empty output, whose size does not).
   bool isLate(const Buffer &buffer) {
-    if (dependsOnData(buffer.bytes))
-      return true;
-    return buffer.output >= 0 && llvm::any_of(prim::getSizes(func.getResultTypes()[buffer.output]),
-                                              [&](AffineExpr size) { return dependsOnData(size); });
+    return dependsOnData(buffer.bytes) || (buffer.output >= 0 && hasSizeOfData(func.getResultTypes()[buffer.output]));
   }
   unsigned addBuffer(int64_t first, AffineExpr bytes) {
     buffers.emplace_back();
@@ -176,8 +176,7 @@ void Planner::chooseOutputs() {
     Value value = root(operand.get());
     Operation *def = value.getDefiningOp();
     // A carried value whose size changes has new memory in each iteration, but the caller's buffer is given once.
-    bool grows = isa_and_nonnull<prim::WhileOp>(def) &&
-                 llvm::any_of(prim::getSizes(value.getType()), [&](AffineExpr size) { return dependsOnData(size); });
+    bool grows = isa_and_nonnull<prim::WhileOp>(def) && hasSizeOfData(value.getType());
     if (!def || !ownsMemory(def) || grows || isSizedLater(operand.get(), value) || !taken.insert(value).second) {
       auto copy = CopyOp::create(builder, operand.get().getLoc(), operand.get().getType(), operand.get());
       operand.set(copy);

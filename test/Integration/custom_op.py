@@ -8,31 +8,18 @@ usage: custom_op.py BIN LIBRARY
 import copy
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 import onnx
+from checks import check, run, verdict
 from onnx import TensorProto, helper, numpy_helper
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 EXAMPLE = os.path.join(ROOT, "examples", "custom-op")
 sys.path.insert(0, EXAMPLE)
 from make_model import make_model  # noqa: E402
-
-failures = 0
-
-
-def check(what, ok, detail=""):
-    global failures
-    if not ok:
-        failures += 1
-        print(f"FAILED {what}: {detail}")
-
-
-def run(*words):
-    return subprocess.run(words, capture_output=True, text=True, timeout=120)
 
 
 def main(folder, bin_folder, library):
@@ -148,8 +135,7 @@ def main(folder, bin_folder, library):
             file.write(data)
         done = run(compiler, path("m.onnx"), "-o", path("c.bin"), "--custom-op", path(name))
         check(name, done.returncode == 1 and name in done.stderr, done.stderr)
-    print("custom operators:", "ok" if failures == 0 else f"{failures} failures")
-    return 1 if failures else 0
+    return verdict("custom operators")
 
 
 if __name__ == "__main__":

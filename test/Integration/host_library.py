@@ -8,29 +8,16 @@ usage: host_library.py BIN
 import glob
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 import onnx
+from checks import check, run, verdict
 from onnx import TensorProto, helper, numpy_helper
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 IMAGES = os.path.join(ROOT, "test", "Unit", "RuntimeHost", "images")
-
-failures = 0
-
-
-def check(what, ok, detail=""):
-    global failures
-    if not ok:
-        failures += 1
-        print(f"FAILED {what}: {detail}")
-
-
-def run(*words):
-    return subprocess.run(words, capture_output=True, text=True, timeout=120)
 
 
 def save(path, nodes, inputs, outputs):
@@ -117,8 +104,7 @@ def main(folder, bin_folder):
             check(f"regex {pattern}", np.load(path("m.npz"))["y"].tolist() == expected)
         else:
             check(f"regex {pattern}", "is no regular expression" in done.stderr, done.stderr)
-    print("libtcrt-host:", "ok" if failures == 0 else f"{failures} failures")
-    return 1 if failures else 0
+    return verdict("libtcrt-host")
 
 
 if __name__ == "__main__":

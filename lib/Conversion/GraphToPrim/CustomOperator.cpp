@@ -432,7 +432,7 @@ LogicalResult tc::convertCustomOperator(NodeContext &ctx, const CustomOperator &
     if (!v)
       return ctx.invalid("operand " + Twine(i) + " (" + operand.name + ") is absent");
     Type element = b.elementOf(v);
-    if (isa<base::SeqType, base::OptType, base::MapType>(element) || isNarrowElement(element))
+    if (base::isHandle(element) || isNarrowElement(element))
       return ctx.unsupported("with operand " + operand.name + " of type " + describe(v) +
                              " is not supported; custom operators take tensors of elements of 8 bits and more, and of "
                              "strings");

@@ -310,7 +310,7 @@ FailureOr<RankedTensorType> Converter::argumentType(graph::FuncOp source, unsign
   StringRef name = source.getArgName(index);
   Location loc = source.getBody().getArgument(index).getLoc();
   // A sequence, optional or map is a handle; any value may be inside.
-  if (isa<base::SeqType, base::OptType, base::MapType>(type))
+  if (base::isHandle(type))
     return makeType(type, {});
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || !isa<IntegerType, FloatType, base::StringType>(tensor.getElementType())) {
@@ -387,7 +387,7 @@ void Converter::checkOutput(graph::FuncOp source, unsigned index, Value v) {
   auto ranked = dyn_cast<RankedTensorType>(declared);
   // What is inside of sequences and optionals is checked when it is taken out. A loop that starts with an optional may
   // end with what is inside.
-  bool isHandle = isa<base::SeqType, base::OptType, base::MapType>(declared);
+  bool isHandle = base::isHandle(declared);
   auto optional = dyn_cast<base::OptType>(type.getElementType());
   Type inside = optional && !isa<base::OptType>(declared) ? optional.getElementType() : type.getElementType();
   bool agrees = isHandle ? inside.getTypeID() == declared.getTypeID()
@@ -465,7 +465,7 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
   for (auto [i, v] : llvm::enumerate(*results)) {
     // The caller sees what the model declares: an optional may be known to have a value here.
     Type declared = source.getResultTypes()[i];
-    if (isa<base::SeqType, base::OptType, base::MapType>(declared))
+    if (base::isHandle(declared))
       v = builder.asWords(v, declared);
   }
   func::ReturnOp::create(builder, *results);
@@ -508,18 +508,15 @@ TypedAttr Converter::defaultWords(TypedAttr value) {
 
 /// Strings and handles become i64; arguments and results remember what a caller sees.
 void Converter::eraseWordTypes(func::FuncOp function) {
-  auto isWord = [](Type element) {
-    return isa<base::StringType, base::SeqType, base::OptType, base::MapType>(element);
-  };
   auto erase = [&](Type type) -> Type {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor || !isWord(tensor.getElementType()))
+    if (!tensor || !base::isWord(tensor.getElementType()))
       return type;
     return RankedTensorType::get(tensor.getShape(), builder.getI64Type(), tensor.getEncoding());
   };
   auto seen = [&](Type type) {
     Type element = cast<RankedTensorType>(type).getElementType();
-    return isWord(element) ? TypeAttr::get(element) : TypeAttr();
+    return base::isWord(element) ? TypeAttr::get(element) : TypeAttr();
   };
   for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
     if (TypeAttr attr = seen(type))

@@ -211,12 +211,19 @@ FailureOr<Sizes> hiddenSizes(NodeContext &ctx, AffineExpr columns) {
   return Sizes(3, each);
 }
 
-LogicalResult attention(NodeContext &ctx) {
+LogicalResult checkProjection(NodeContext &ctx, Value x, Value weights) {
   PrimBuilder &b = ctx.b;
-  Value x = ctx.operand(0), weights = ctx.operand(1);
   if (b.rankOf(x) != 3 || b.rankOf(weights) != 2)
     return ctx.invalid("needs [B, T, hidden] and weights [hidden, ..], but has " + describe(x) + " and " +
                        describe(weights));
+  return success();
+}
+
+LogicalResult attention(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0), weights = ctx.operand(1);
+  if (failed(checkProjection(ctx, x, weights)))
+    return failure();
   FailureOr<Value> projected = emitMatMul(ctx, x, weights);
   if (failed(projected))
     return failure();
@@ -234,11 +241,9 @@ LogicalResult attention(NodeContext &ctx) {
 
 /// Attention of integers: input, weights, bias, two scales, mask, two zero points, past.
 LogicalResult qAttention(NodeContext &ctx) {
-  PrimBuilder &b = ctx.b;
   Value x = ctx.operand(0), weights = ctx.operand(1);
-  if (b.rankOf(x) != 3 || b.rankOf(weights) != 2)
-    return ctx.invalid("needs [B, T, hidden] and weights [hidden, ..], but has " + describe(x) + " and " +
-                       describe(weights));
+  if (failed(checkProjection(ctx, x, weights)))
+    return failure();
   FailureOr<Value> projected = emitScaledProduct(ctx, x, ctx.operand(3), ctx.operand(6), weights, ctx.operand(4),
                                                  ctx.operand(7), ctx.operand(2));
   if (failed(projected))

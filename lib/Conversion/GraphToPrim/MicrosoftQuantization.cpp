@@ -171,16 +171,21 @@ FailureOr<Value> spreadColumns(NodeContext &ctx, Value v, SizesRef sizes) {
   return ctx.broadcastOnto(v, sizes);
 }
 
+/// The product of integers less their zero points.
+FailureOr<Value> emitIntegerProduct(NodeContext &ctx, Value lhs, Value lhsZero, Value rhs, Value rhsZero) {
+  FailureOr<Value> lhsOffset = spreadScalar(ctx, lhsZero, getSizes(lhs)),
+                   rhsOffset = spreadColumns(ctx, rhsZero, getSizes(rhs));
+  if (failed(lhsOffset) || failed(rhsOffset))
+    return failure();
+  return emitMatMul(ctx, subtractZeroPoint(ctx.b, lhs, *lhsOffset), subtractZeroPoint(ctx.b, rhs, *rhsOffset));
+}
+
 } // namespace
 
 FailureOr<Value> tc::emitScaledProduct(NodeContext &ctx, Value lhs, Value lhsScale, Value lhsZero, Value rhs,
                                        Value rhsScale, Value rhsZero, Value bias) {
   PrimBuilder &b = ctx.b;
-  FailureOr<Value> lhsOffset = spreadScalar(ctx, lhsZero, getSizes(lhs)),
-                   rhsOffset = spreadColumns(ctx, rhsZero, getSizes(rhs));
-  if (failed(lhsOffset) || failed(rhsOffset))
-    return failure();
-  FailureOr<Value> sum = emitMatMul(ctx, subtractZeroPoint(b, lhs, *lhsOffset), subtractZeroPoint(b, rhs, *rhsOffset));
+  FailureOr<Value> sum = emitIntegerProduct(ctx, lhs, lhsZero, rhs, rhsZero);
   if (failed(sum))
     return failure();
   Sizes sizes = getSizes(*sum);
@@ -243,11 +248,7 @@ LogicalResult qGemm(NodeContext &ctx) {
     lhs = b.transpose(lhs, {1, 0});
   if (ctx.getInt("transB", 0))
     rhs = b.transpose(rhs, {1, 0});
-  FailureOr<Value> lhsOffset = spreadScalar(ctx, ctx.operand(2), getSizes(lhs)),
-                   rhsOffset = spreadColumns(ctx, ctx.operand(5), getSizes(rhs));
-  if (failed(lhsOffset) || failed(rhsOffset))
-    return failure();
-  FailureOr<Value> sum = emitMatMul(ctx, subtractZeroPoint(b, lhs, *lhsOffset), subtractZeroPoint(b, rhs, *rhsOffset));
+  FailureOr<Value> sum = emitIntegerProduct(ctx, lhs, ctx.operand(2), rhs, ctx.operand(5));
   if (failed(sum))
     return failure();
   Sizes sizes = getSizes(*sum);

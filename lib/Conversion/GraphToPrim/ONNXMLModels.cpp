@@ -59,41 +59,41 @@ Value argMax(PrimBuilder &b, Value scores) {
 }
 
 LogicalResult linearRegressor(NodeContext &ctx) {
-  FailureOr<Value> x = readFeatures(ctx);
-  FailureOr<PostTransform> transform = readPostTransform(ctx);
-  if (failed(x) || failed(transform))
+  FailureOr<ScoreModel> model = readScoreModel(ctx);
+  if (failed(model))
     return failure();
-  FailureOr<Value> scores = timesRows(ctx, *x, floatsOf(ctx, "coefficients"), ctx.getInt("targets", 1), "coefficients");
+  FailureOr<Value> scores =
+      timesRows(ctx, model->x, floatsOf(ctx, "coefficients"), ctx.getInt("targets", 1), "coefficients");
   if (failed(scores))
     return failure();
   scores = addToColumns(ctx, *scores, floatsOf(ctx, "intercepts"), "intercepts");
   if (failed(scores))
     return failure();
-  return ctx.result(ctx.b.convert(emitPostTransform(ctx.b, *scores, *transform), ctx.b.getF32Type()));
+  return ctx.result(ctx.b.convert(emitPostTransform(ctx.b, *scores, model->transform), ctx.b.getF32Type()));
 }
 
 LogicalResult linearClassifier(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
-  FailureOr<Value> x = readFeatures(ctx), labels = readLabels(ctx, "classlabels_ints", "classlabels_strings");
-  FailureOr<PostTransform> transform = readPostTransform(ctx);
-  if (failed(x) || failed(labels) || failed(transform))
+  FailureOr<ScoreModel> model = readScoreModel(ctx, "classlabels_ints");
+  if (failed(model))
     return failure();
+  auto [x, labels, transform] = *model;
   SmallVector<double> coefficients = floatsOf(ctx, "coefficients"), intercepts = floatsOf(ctx, "intercepts");
-  int64_t labelCount = *labels ? *getConstantSize(getSizes(*labels)[0]) : 0;
+  int64_t labelCount = labels ? *getConstantSize(getSizes(labels)[0]) : 0;
   // As many rows of coefficients as intercepts; without any, as the operand's columns or the labels say.
   int64_t classes = intercepts.size();
   if (classes == 0) {
-    auto columns = getConstantSize(getSizes(*x)[1]);
+    auto columns = getConstantSize(getSizes(x)[1]);
     classes = columns && *columns > 0 ? int64_t(coefficients.size()) / *columns : labelCount;
   }
-  FailureOr<Value> product = timesRows(ctx, *x, coefficients, classes, "coefficients");
+  FailureOr<Value> product = timesRows(ctx, x, coefficients, classes, "coefficients");
   if (failed(product))
     return failure();
   FailureOr<Value> scores = addToColumns(ctx, *product, intercepts, "intercepts");
   if (failed(scores))
     return failure();
   bool isBinary = classes == 1;
-  if (*labels && labelCount != (isBinary ? 2 : classes))
+  if (labels && labelCount != (isBinary ? 2 : classes))
     return ctx.invalid("classlabels_ints has " + Twine(labelCount) + " entries for " + Twine(classes) +
                        " rows of coefficients");
   Value index;
@@ -101,8 +101,8 @@ LogicalResult linearClassifier(NodeContext &ctx) {
     index = b.convert(b.compare(CompareKind::GT, b.reshape(*scores, {getSizes(*scores)[0]}), 0), b.getI64Type());
   else
     index = argMax(b, *scores);
-  (void)ctx.set(1, b.convert(emitPostTransform(b, *scores, *transform, SecondClass::Complement), b.getF32Type()));
-  return ctx.result(pickLabels(b, *labels, index));
+  (void)ctx.set(1, b.convert(emitPostTransform(b, *scores, transform, SecondClass::Complement), b.getF32Type()));
+  return ctx.result(pickLabels(b, labels, index));
 }
 
 //===--- support vector machines ----------------------------------------------------------------------------------===//
@@ -140,9 +140,8 @@ FailureOr<Value> emitKernel(NodeContext &ctx, Value x, ArrayRef<double> vectors,
 
 LogicalResult svmRegressor(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
-  FailureOr<Value> x = readFeatures(ctx);
-  FailureOr<PostTransform> transform = readPostTransform(ctx);
-  if (failed(x) || failed(transform))
+  FailureOr<ScoreModel> model = readScoreModel(ctx);
+  if (failed(model))
     return failure();
   SmallVector<double> coefficients = floatsOf(ctx, "coefficients"), rho = floatsOf(ctx, "rho");
   if (rho.empty())
@@ -151,19 +150,19 @@ LogicalResult svmRegressor(NodeContext &ctx) {
   FailureOr<Value> scores = failure();
   if (supports > 0) {
     FailureOr<Value> kernel =
-        emitKernel(ctx, *x, floatsOf(ctx, "support_vectors"), supports, ctx.getString("kernel_type", "LINEAR"));
+        emitKernel(ctx, model->x, floatsOf(ctx, "support_vectors"), supports, ctx.getString("kernel_type", "LINEAR"));
     if (failed(kernel))
       return failure();
     scores = timesRows(ctx, *kernel, coefficients, 1, "coefficients");
   } else {
-    scores = emitKernel(ctx, *x, coefficients, 1, "LINEAR");
+    scores = emitKernel(ctx, model->x, coefficients, 1, "LINEAR");
   }
   if (failed(scores))
     return failure();
   scores = addToColumns(ctx, *scores, ArrayRef(rho).take_front(1), "rho");
   if (failed(scores))
     return failure();
-  Value result = emitPostTransform(b, *scores, *transform);
+  Value result = emitPostTransform(b, *scores, model->transform);
   if (ctx.getInt("one_class", 0))
     result = b.select(b.compare(CompareKind::GT, *scores, 0), b.splatLike(result, 1), b.splatLike(result, -1));
   return ctx.result(b.convert(result, b.getF32Type()));
@@ -319,20 +318,20 @@ FailureOr<Value> emitProbabilities(NodeContext &ctx, Value scores, int64_t class
 
 LogicalResult svmClassifier(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
-  FailureOr<Value> x = readFeatures(ctx), labels = readLabels(ctx, "classlabels_ints", "classlabels_strings");
-  FailureOr<PostTransform> transform = readPostTransform(ctx);
-  if (failed(x) || failed(labels) || failed(transform))
+  FailureOr<ScoreModel> model = readScoreModel(ctx, "classlabels_ints");
+  if (failed(model))
     return failure();
-  if (!*labels)
+  auto [x, labels, transform] = *model;
+  if (!labels)
     return ctx.invalid("needs classlabels_ints or classlabels_strings");
-  int64_t classes = *getConstantSize(getSizes(*labels)[0]);
+  int64_t classes = *getConstantSize(getSizes(labels)[0]);
   SmallVector<int64_t> vectorsPerClass = ctx.getInts("vectors_per_class").value_or(SmallVector<int64_t>());
   SmallVector<double> coefficients = floatsOf(ctx, "coefficients"), rho = floatsOf(ctx, "rho");
   Value scores, index;
   SecondClass second = SecondClass::None;
   if (vectorsPerClass.empty()) {
     // A linear model: one row of coefficients for each class.
-    FailureOr<Value> product = emitKernel(ctx, *x, coefficients, classes, "LINEAR");
+    FailureOr<Value> product = emitKernel(ctx, x, coefficients, classes, "LINEAR");
     if (failed(product))
       return failure();
     if (rho.empty())
@@ -346,7 +345,7 @@ LogicalResult svmClassifier(NodeContext &ctx) {
     if (int64_t(vectorsPerClass.size()) != classes || classes < 2)
       return ctx.invalid("has " + Twine(classes) + " labels and " + Twine(vectorsPerClass.size()) +
                          " entries of vectors_per_class; it needs as many, and at least 2");
-    FailureOr<PairScores> pairs = emitPairScores(ctx, *x, vectorsPerClass);
+    FailureOr<PairScores> pairs = emitPairScores(ctx, x, vectorsPerClass);
     if (failed(pairs))
       return failure();
     index = argMax(b, pairs->votes);
@@ -359,8 +358,8 @@ LogicalResult svmClassifier(NodeContext &ctx) {
       scores = *probabilities;
     }
   }
-  (void)ctx.set(1, b.convert(emitPostTransform(b, scores, *transform, second), b.getF32Type()));
-  return ctx.result(pickLabels(b, *labels, index));
+  (void)ctx.set(1, b.convert(emitPostTransform(b, scores, transform, second), b.getF32Type()));
+  return ctx.result(pickLabels(b, labels, index));
 }
 
 } // namespace

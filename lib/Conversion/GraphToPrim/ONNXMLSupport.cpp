@@ -99,6 +99,16 @@ FailureOr<PostTransform> tc::readPostTransform(NodeContext &ctx) {
   return *transform;
 }
 
+FailureOr<ScoreModel> tc::readScoreModel(NodeContext &ctx, StringRef intLabels) {
+  FailureOr<Value> x = readFeatures(ctx), labels = Value();
+  if (!intLabels.empty())
+    labels = readLabels(ctx, intLabels, "classlabels_strings");
+  FailureOr<PostTransform> transform = readPostTransform(ctx);
+  if (failed(x) || failed(labels) || failed(transform))
+    return failure();
+  return ScoreModel{*x, *labels, *transform};
+}
+
 namespace {
 
 /// Softmax along the last dim in which scores near 0 count 0.

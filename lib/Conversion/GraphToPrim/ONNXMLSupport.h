@@ -43,6 +43,15 @@ enum class PostTransform { None, Softmax, Logistic, SoftmaxZero, Probit };
 /// Attribute post_transform, a name.
 mlir::FailureOr<PostTransform> readPostTransform(NodeContext &ctx);
 
+/// What all models of scores begin with.
+struct ScoreModel {
+  mlir::Value x;      ///< readFeatures
+  mlir::Value labels; ///< readLabels; null without labels
+  PostTransform transform;
+};
+/// `intLabels`: the attribute with labels that are integers; empty for models without labels.
+mlir::FailureOr<ScoreModel> readScoreModel(NodeContext &ctx, llvm::StringRef intLabels = "");
+
 /// What becomes of the one score s of two classes: it stays alone, or two columns are made of it, which are
 /// [1 - s, s] or [-s, s] where the transform is none.
 enum class SecondClass { None, Complement, Negation };

@@ -653,11 +653,16 @@ FailureOr<Ensemble> readNumberedTrees(NodeContext &ctx, StringRef prefix) {
   return ensemble;
 }
 
+/// scores [N, E] plus base values, one for each column or one for all.
+FailureOr<Value> addBase(NodeContext &ctx, Value scores, ArrayRef<double> base) {
+  FailureOr<Value> wide = ctx.broadcastOnto(makeFloats(ctx.b, ctx.b.elementOf(scores), base), getSizes(scores));
+  return failed(wide) ? wide : ctx.b.add(scores, *wide);
+}
+
 LogicalResult treeEnsembleRegressor(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
-  FailureOr<Value> x = readFeatures(ctx);
-  FailureOr<PostTransform> transform = readPostTransform(ctx);
-  if (failed(x) || failed(transform))
+  FailureOr<ScoreModel> model = readScoreModel(ctx);
+  if (failed(model))
     return failure();
   FailureOr<Ensemble> ensemble = readNumberedTrees(ctx, "target");
   auto base = readNumbers(ctx, "base_values");
@@ -680,33 +685,31 @@ LogicalResult treeEnsembleRegressor(NodeContext &ctx) {
   ensemble->targets = ctx.getInt("n_targets", targets);
   if (ensemble->targets < 1)
     return ctx.invalid("n_targets is " + Twine(ensemble->targets));
-  FailureOr<Value> scores = emitScores(ctx, *x, std::move(*ensemble));
+  FailureOr<Value> scores = emitScores(ctx, model->x, std::move(*ensemble));
   if (failed(scores))
     return failure();
   if (*base && !(**base).empty()) {
-    Value values = makeFloats(b, b.elementOf(*scores), **base);
-    FailureOr<Value> wide = ctx.broadcastOnto(values, getSizes(*scores));
-    if (failed(wide))
+    scores = addBase(ctx, *scores, **base);
+    if (failed(scores))
       return failure();
-    scores = b.add(*scores, *wide);
   }
-  return ctx.result(b.convert(emitPostTransform(b, *scores, *transform), b.getF32Type()));
+  return ctx.result(b.convert(emitPostTransform(b, *scores, model->transform), b.getF32Type()));
 }
 
 LogicalResult treeEnsembleClassifier(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
-  FailureOr<Value> x = readFeatures(ctx), labels = readLabels(ctx, "classlabels_int64s", "classlabels_strings");
-  FailureOr<PostTransform> transform = readPostTransform(ctx);
-  if (failed(x) || failed(labels) || failed(transform))
+  FailureOr<ScoreModel> model = readScoreModel(ctx, "classlabels_int64s");
+  if (failed(model))
     return failure();
-  if (!*labels)
+  auto [x, labels, transform] = *model;
+  if (!labels)
     return ctx.invalid("needs classlabels_int64s or classlabels_strings");
   FailureOr<Ensemble> ensemble = readNumberedTrees(ctx, "class");
   auto base = readNumbers(ctx, "base_values");
   if (failed(ensemble) || failed(base))
     return failure();
   std::vector<double> baseValues = base->value_or(std::vector<double>());
-  const int64_t classes = *getConstantSize(getSizes(*labels)[0]);
+  const int64_t classes = *getConstantSize(getSizes(labels)[0]);
   int64_t lowest = INT64_MAX, highest = 0;
   bool isPositive = true;
   for (const auto &leaf : ensemble->leaves)
@@ -722,7 +725,7 @@ LogicalResult treeEnsembleClassifier(NodeContext &ctx) {
       for (Weight &weight : leaf)
         weight.target = 0;
   ensemble->targets = isSingle ? 1 : classes;
-  FailureOr<Value> found = emitScores(ctx, *x, std::move(*ensemble));
+  FailureOr<Value> found = emitScores(ctx, x, std::move(*ensemble));
   if (failed(found))
     return failure();
   Value scores = *found, index;
@@ -730,10 +733,10 @@ LogicalResult treeEnsembleClassifier(NodeContext &ctx) {
   const bool isSecond = isSingle && classes == 2 && lowest == 1;
   if (!baseValues.empty() && !isSecond) {
     baseValues.resize(std::max<size_t>(baseValues.size(), ensemble->targets), 0);
-    FailureOr<Value> wide = ctx.broadcastOnto(makeFloats(b, b.elementOf(scores), baseValues), getSizes(scores));
-    if (failed(wide))
+    FailureOr<Value> sum = addBase(ctx, scores, baseValues);
+    if (failed(sum))
       return failure();
-    scores = b.add(scores, *wide);
+    scores = *sum;
   }
   SecondClass second = SecondClass::None;
   Sizes rows{getSizes(scores)[0]};
@@ -748,9 +751,9 @@ LogicalResult treeEnsembleClassifier(NodeContext &ctx) {
     index = ArgReduceOp::create(b, makeType(b.getI64Type(), rows), ReduceKind::Max, scores, 1, /*lastIndex=*/false);
   }
   // One label: 1 where the score is positive, else 0, whatever the label.
-  Value names = classes > 1 ? *labels : b.isString(*labels) ? b.strings({"0", "1"}, {2}) : b.constantI64s({0, 1});
+  Value names = classes > 1 ? labels : b.isString(labels) ? b.strings({"0", "1"}, {2}) : b.constantI64s({0, 1});
   Value label = GatherOp::create(b, names, index, 0);
-  (void)ctx.set(1, b.convert(emitPostTransform(b, scores, *transform, second), b.getF32Type()));
+  (void)ctx.set(1, b.convert(emitPostTransform(b, scores, transform, second), b.getF32Type()));
   return ctx.result(label);
 }
 

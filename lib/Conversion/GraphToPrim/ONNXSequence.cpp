@@ -28,7 +28,7 @@ namespace {
 /// The type of `v` as the inside of a sequence or optional: sizes that are no numbers are forgotten.
 Type insideOf(Value v) {
   Type element = PrimBuilder::elementOf(v);
-  if (isa<base::SeqType, base::OptType, base::MapType>(element))
+  if (base::isHandle(element))
     return element;
   return RankedTensorType::get(PrimBuilder::typeOf(v).getShape(), element);
 }
@@ -53,6 +53,16 @@ FailureOr<Value> position(NodeContext &ctx, Value v) {
     return ctx.invalid("the position must be one integer, but is " + describe(v));
   FailureOr<Value> scalar = ctx.reshape(v, {});
   return failed(scalar) ? scalar : ctx.b.convert(*scalar, ctx.b.getI64Type());
+}
+
+/// Adds operand i, a position, to a call's operands, if it is there.
+LogicalResult appendPosition(NodeContext &ctx, size_t i, SmallVectorImpl<Value> &operands) {
+  if (!ctx.has(i))
+    return success();
+  FailureOr<Value> at = position(ctx, ctx.operand(i));
+  if (succeeded(at))
+    operands.push_back(*at);
+  return at;
 }
 
 LogicalResult checkInside(NodeContext &ctx, Type inside) {
@@ -152,12 +162,8 @@ LogicalResult sequenceInsert(NodeContext &ctx) {
     }
   }
   SmallVector<Value> operands{sequence, x};
-  if (ctx.has(2)) {
-    FailureOr<Value> at = position(ctx, ctx.operand(2));
-    if (failed(at))
-      return failure();
-    operands.push_back(*at);
-  }
+  if (failed(appendPosition(ctx, 2, operands)))
+    return failure();
   return ctx.result(b.hostCall("seq_insert", operands, joined, {}));
 }
 
@@ -176,12 +182,8 @@ LogicalResult sequenceErase(NodeContext &ctx) {
     }
   }
   SmallVector<Value> operands{sequence};
-  if (ctx.has(1)) {
-    FailureOr<Value> at = position(ctx, ctx.operand(1));
-    if (failed(at))
-      return failure();
-    operands.push_back(*at);
-  }
+  if (failed(appendPosition(ctx, 1, operands)))
+    return failure();
   return ctx.result(b.hostCall("seq_erase", operands, b.elementOf(sequence), {}));
 }
 

@@ -721,9 +721,7 @@ LogicalResult ProgramBuilder::emitHostCall(prim::HostCallOp op) {
   Value operands = at(callRecord, kHead), results = at(callRecord, kHead + int64_t(op.getNumOperands()) * kOperand);
   for (auto [value, word] : llvm::zip_equal(values, op.getWords())) {
     auto type = cast<RankedTensorType>(value.getType());
-    uint32_t dtype = word == 1   ? TCRT_DTYPE_STRING
-                     : word == 2 ? TCRT_DTYPE_INVALID
-                                 : base::getDtype(type.getElementType());
+    tcrt_dtype_t dtype = base::getOperandDtype(type.getElementType(), word);
     store(address(value), at(callRecord, place + int64_t(offsetof(tcrt_operand_t, data))));
     store(at(callRecord, dimsPlace), at(callRecord, place + int64_t(offsetof(tcrt_operand_t, dims))));
     store(c32(dtype), at(callRecord, place + int64_t(offsetof(tcrt_operand_t, dtype))));

@@ -426,8 +426,8 @@ LogicalResult HostCallOp::verify() {
   for (auto [word, type] : llvm::zip_equal(getWords(), types)) {
     auto tensor = cast<RankedTensorType>(type);
     Type element = tensor.getElementType();
-    bool isHandle = isa<tc::base::SeqType, tc::base::OptType, tc::base::MapType>(element);
-    bool isWord = element.isSignlessInteger(64) || (word == 1 ? isa<tc::base::StringType>(element) : isHandle);
+    bool isWord =
+        element.isSignlessInteger(64) || (word == 1 ? isa<tc::base::StringType>(element) : tc::base::isHandle(element));
     if (word < 0 || word > 2 || (word && !isWord) || (word == 2 && tensor.getRank() != 0))
       return emitOpError("(C1) word ") << word << " does not fit the type " << type;
   }

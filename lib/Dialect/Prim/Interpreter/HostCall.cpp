@@ -60,8 +60,7 @@ Results evalHostCall(const Call &call) {
   SmallVector<tcrt_operand_t> operands, outputs;
   ArrayRef<int64_t> words = op.getWords();
   auto describe = [&](Type element, ArrayRef<int64_t> shape, const void *data) {
-    int64_t word = words[operands.size() + outputs.size()];
-    uint32_t dtype = word == 1 ? TCRT_DTYPE_STRING : word == 2 ? TCRT_DTYPE_INVALID : base::getDtype(element);
+    uint32_t dtype = base::getOperandDtype(element, words[operands.size() + outputs.size()]);
     return tcrt_operand_t{const_cast<void *>(data), shape.data(), dtype, uint32_t(shape.size())};
   };
   for (const Tensor &operand : call.operands)

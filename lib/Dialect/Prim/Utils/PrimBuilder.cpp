@@ -67,11 +67,6 @@ TypedAttr PrimBuilder::scalarAttr(Type elementType, double value) {
   return IntegerAttr::get(elementType, APInt(64, uint64_t(integer)).zextOrTrunc(elementType.getIntOrFloatBitWidth()));
 }
 
-/// Elements that are words in the program, and have no constants of their own.
-static bool isWord(Type elementType) {
-  return isa<base::StringType, base::SeqType, base::OptType, base::MapType>(elementType);
-}
-
 Value PrimBuilder::asWords(Value v, Type elementType) {
   return elementOf(v) == elementType ? v : BitcastOp::create(*this, v, elementType).getResult();
 }
@@ -92,7 +87,7 @@ ValueRange PrimBuilder::hostCall(StringRef callee, ValueRange operands, TypeRang
   for (TypeRange types : {TypeRange(operands), results})
     for (Type type : types) {
       Type element = cast<RankedTensorType>(type).getElementType();
-      words.push_back(isa<base::StringType>(element) ? 1 : isWord(element) ? 2 : 0);
+      words.push_back(isa<base::StringType>(element) ? 1 : base::isHandle(element) ? 2 : 0);
     }
   return HostCallOp::create(*this, results, getStringAttr(callee), operands, words).getResults();
 }
@@ -102,7 +97,7 @@ Value PrimBuilder::hostCall(StringRef callee, ValueRange operands, Type elementT
 }
 
 Value PrimBuilder::scalar(Type elementType, double value) {
-  if (isWord(elementType))
+  if (base::isWord(elementType)) // has no constants of its own
     return asWords(scalar(getI64Type(), value), elementType);
   return prim::ConstantOp::create(
       *this, cast<TypedAttr>(DenseElementsAttr::get(RankedTensorType::get({}, elementType),
@@ -110,7 +105,7 @@ Value PrimBuilder::scalar(Type elementType, double value) {
 }
 
 Value PrimBuilder::splat(Type elementType, SizesRef sizes, double value) {
-  if (isWord(elementType))
+  if (base::isWord(elementType)) // has no constants of its own
     return asWords(splat(getI64Type(), sizes, value), elementType);
   return SplatOp::create(*this, makeType(elementType, sizes), scalarAttr(elementType, value));
 }

@@ -58,3 +58,7 @@ tcrt_dtype_t tc::base::getDtype(Type type) {
     return TCRT_DTYPE_INVALID;
   }
 }
+
+tcrt_dtype_t tc::base::getOperandDtype(Type type, int64_t word) {
+  return word == 1 ? TCRT_DTYPE_STRING : word == 2 ? TCRT_DTYPE_INVALID : getDtype(type);
+}

@@ -32,6 +32,11 @@
 
 namespace tc::base {
 
+/// Whether values of this type are objects of the runtime: sequences, optionals, maps.
+inline bool isHandle(mlir::Type type) { return mlir::isa<SeqType, OptType, MapType>(type); }
+/// Whether the program holds an element of this type as a word: a string's id, or an object's handle.
+inline bool isWord(mlir::Type type) { return mlir::isa<StringType>(type) || isHandle(type); }
+
 /// The store of the context; loads the dialect if need be (not from inside a pass: declare the dialect there).
 BlobStore &getBlobStore(mlir::MLIRContext *context);
 
