@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Write docs/operators.md from what tc-inspect --operators and the conformance tests say.
 
-usage: operators_page.py BIN [--check]      BIN: folder with tc-inspect; --check: fail if the page is not up to date
+usage: operators_page.py BIN [--check]      BIN: folder with tc-inspect; --check: fail if the page is not up to date, or if a version of an
+operator that the installed onnx package knows is not supported
 """
 import collections
 import contextlib
@@ -49,6 +50,15 @@ def count_cases():
     return counts
 
 
+def unsupported_versions(table):
+    """Versions of operators that ONNX defines and tc does not take."""
+    import onnx
+
+    supported = {(entry["domain"], entry["type"], version["version"]) for entry in table for version in entry["versions"] if version["support"] != "none"}
+    known = {(schema.domain or "ai.onnx", schema.name, schema.since_version) for schema in onnx.defs.get_all_schemas_with_history()}
+    return sorted(known - supported)
+
+
 def row(entry, cases):
     versions = [str(v["version"]) if v["support"] != "none" else f"({v['version']})" for v in entry["versions"]]
     newest = entry["versions"][-1]
@@ -81,11 +91,15 @@ def page(table, cases):
 
 def main(tools, *options):
     command = [os.path.join(tools, "tc-inspect"), "--operators=json"]
-    text = page(json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout), count_cases())
+    table = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    text = page(table, count_cases())
     if "--check" in options:
+        missing = unsupported_versions(table)
+        for domain, operator, version in missing:
+            print(f"{domain}: error: {operator} (opset {version}) is not supported; give it a handler")
         with open(PAGE) as f:
             if f.read() == text:
-                return 0
+                return 1 if missing else 0
         print("docs/operators.md: error: the page is not what the compiler says; scripts/operators_page.py BIN writes it anew")
         return 1
     os.makedirs(os.path.dirname(PAGE), exist_ok=True)

@@ -318,6 +318,30 @@ FUNCTION(seq_split) {
   return status;
 }
 
+/* zip_map(keys [C], x [N, C]) -> handle of a sequence of N maps from the keys to the row's numbers. ai.onnx.ml ZipMap.
+ */
+FUNCTION(zip_map) {
+  const tcrt_operand_t *x = &call->operands[1];
+  int64_t rows = x->dims[0], pair[2], handle = 0;
+  uint64_t row_bytes = (uint64_t)x->dims[1] * (word_bits(x->dtype) / 8);
+  tcrt_status_t status = box_operand(store, &call->operands[0], &pair[0]); /* all maps share the keys */
+  int64_t *items = tcrt_store_allocate(store, (uint64_t)rows * sizeof *items);
+  if (!items)
+    return TCRT_ERROR_MACHINE;
+  for (int64_t i = 0; status == TCRT_OK && i < rows; ++i) {
+    void *data;
+    status = services->make_tensor(store, x->dtype, 1, &x->dims[1], &data, &pair[1]);
+    if (status != TCRT_OK)
+      break;
+    memcpy(data, (const uint8_t *)x->data + (uint64_t)i * row_bytes, row_bytes);
+    status = tcrt_store_make_list(store, TCRT_VALUE_MAP, pair, 2, &items[i]);
+  }
+  if (status == TCRT_OK)
+    status = tcrt_store_make_list(store, TCRT_VALUE_SEQUENCE, items, (uint64_t)rows, &handle);
+  set_handle(&call->results[0], handle);
+  return status;
+}
+
 /* seq_concat_dims(sequence, axis, new_axis) -> each dim, i64 */
 FUNCTION(seq_concat_dims) {
   const tcrt_object_t *sequence = sequence_of(services, store, &call->operands[0]);
@@ -688,14 +712,16 @@ static int print_number(double x, int is_single, char *text, size_t size) {
   return snprintf(text, size, "%.*g", most, x);
 }
 
-/* print_f64(x, single) -> strings */
+enum { PRINT_DOUBLE = 0, PRINT_SINGLE = 1, PRINT_FIXED = 2 };
+
+/* print_f64(x, form) -> strings: the shortest text for float64 or float32, or six decimals, as printf("%f") has it. */
 FUNCTION(print_f64) {
   const double *x = call->operands[0].data;
-  int is_single = int_at(&call->operands[1], 0) != 0;
-  int64_t *y = call->results[0].data;
+  int64_t form = int_at(&call->operands[1], 0), *y = call->results[0].data;
   for (int64_t i = 0; i < count_of(&call->operands[0]); ++i) {
-    char text[64];
-    int size = print_number(x[i], is_single, text, sizeof text);
+    char text[512];
+    int size = form == PRINT_FIXED ? snprintf(text, sizeof text, "%f", x[i])
+                                   : print_number(x[i], form == PRINT_SINGLE, text, sizeof text);
     if ((y[i] = services->intern(store, text, (uint64_t)size)) < 0)
       return TCRT_ERROR_MACHINE;
   }
@@ -771,6 +797,7 @@ static const tcrt_function_t functions[] = {
     {"string_normalize", string_normalize},
     {"string_rank", string_rank},
     {"string_split", string_split},
+    {"zip_map", zip_map},
 };
 
 tcrt_function_fn tcrt_find_function(const char *name, uint64_t length) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operators of ai.onnx.ml against references in NumPy, which say what the specification does, or ONNX Runtime where it is silent.
+"""Operators of ai.onnx.ml, and TfIdfVectorizer, against references in NumPy, which say what the specification does, or ONNX Runtime where it is silent.
 
 usage: ml.py BIN [CASE ...]
 """
@@ -96,6 +96,10 @@ def strings():
          default_string="x")
     case("labels_1_string", ML, "LabelEncoder", [x], [np.array([[0, -1, -1], [1, -1, 0]])], version=1, classes_strings=["b", "zz"])
     case("labels_1_int", ML, "LabelEncoder", [np.array([1, 5, 0])], [words("zz", "_Unused", "b")], version=1, classes_strings=["b", "zz"])
+    case("category_string", ML, "CategoryMapper", [x], [np.array([[4, 5, 5], [7, 5, 4]])], cats_strings=["b", "zz"], cats_int64s=[4, 7], default_int64=5)
+    case("category_int", ML, "CategoryMapper", [np.array([[7, 5, 4]])], [words("zz", "?", "b")[None]], cats_strings=["b", "zz"], cats_int64s=[4, 7],
+         default_string="?")
+    case("category_none", ML, "CategoryMapper", [np.array([7, 5])], [words("_Unused", "_Unused")])
     case("one_hot_string", ML, "OneHotEncoder", [x], [(x[..., None] == words("a", "b")).astype(np.float32)], cats_strings=["a", "b"])
     case("extract_string", ML, "ArrayFeatureExtractor", [x, np.array([2, 0])], [x[:, [2, 0]]], fixed=[1])
     v, w = rng(20).standard_normal((5, 4)).astype(np.float32), rng(21).standard_normal((3, 4)).astype(np.float32)
@@ -106,6 +110,106 @@ def strings():
     scores = aggregate(ensemble, x, 3)
     case("tree_classifier_string", ML, "TreeEnsembleClassifier", [x], [words("u", "v", "w")[scores.argmax(1)], scores.astype(np.float32)], version=3,
          tolerance=1e-4, atol=1e-5, classlabels_strings=["u", "v", "w"], **numbered(ensemble, "class"))
+
+
+#===--- maps -----------------------------------------------------------------------------------------------------------------===#
+
+def maps():
+    """Their results are one row, as in ONNX Runtime."""
+    kinds = {"float32": np.float32, "float64": np.float64, "int64": np.int64, "string": str}
+    for key, words in (("int64", [5, 4, -1]), ("string", ["c", "", "ü"])):
+        for kind, make in kinds.items():
+            zero, type_ = ("", object) if kind == "string" else (make(0), make)
+            # Not all words of the vocabulary are keys, nor the other way round; a word may come twice.
+            table = {words[0]: make(3), words[2]: make(7), (9 if key == "int64" else "other"): make(1)}
+            if key == "int64":
+                table = {np.int64(k): v for k, v in table.items()}
+            expected = np.array([[table.get(w, zero) for w in [*words, words[0]]]], type_)
+            case(f"dict_{key}_{kind}", ML, "DictVectorizer", [table], [expected], **{f"{key}_vocabulary": [*words, words[0]]})
+    numbers = {np.int64(k): np.float32(v) for k, v in ((7, 1.5), (0, -2.75), (3, 1e6), (2, 0.1))}
+    texts = {k: f"{v:g}" for k, v in numbers.items()}
+    casts = {"TO_FLOAT": (np.float32, np.float32(0)), "TO_INT64": (lambda v: np.int64(float(v)), np.int64(0)), "TO_STRING": (str, "0.f")}
+    for kind, table in (("float", numbers), ("string", texts)):
+        for to, (cast, pad) in casts.items():
+            if (kind, to) == ("float", "TO_STRING"):
+                cast = "{:f}".format
+            type_ = object if to == "TO_STRING" else None
+            dense = np.array([[cast(table[k]) for k in sorted(table)]], type_)
+            case(f"cast_map_{kind}_{to}", ML, "CastMap", [table], [dense], cast_to=to)
+            # Keys from max_map on are dropped.
+            sparse = np.array([[cast(table[k]) if k in table else pad for k in range(5)]], type_)
+            case(f"cast_map_{kind}_{to}_sparse", ML, "CastMap", [table], [sparse], cast_to=to, map_form="SPARSE", max_map=5)
+    below = {np.int64(-3): np.float32(1), np.int64(-5): np.float32(2)}
+    case("cast_map_negative", ML, "CastMap", [below], [np.array([[2, 1]], np.float32)])
+    case("cast_map_no_room", ML, "CastMap", [numbers], [np.zeros((1, 0), np.float32)], map_form="SPARSE", max_map=0)
+
+    x = rng(30).standard_normal((3, 3)).astype(np.float32)
+    x[1] = NAN, INF, -INF
+    for key, labels in (("int64s", [5, -3, 9]), ("strings", ["b", "", "ü"])):
+        rows = [dict(zip(labels, row)) for row in x]
+        rows[1][labels[0]] = Same(NAN)
+        case(f"zip_{key}", ML, "ZipMap", [x], [rows], **{f"classlabels_{key}": labels})
+        case(f"zip_row_{key}", ML, "ZipMap", [x[0]], [rows[:1]], **{f"classlabels_{key}": labels})
+    case("zip_twice", ML, "ZipMap", [x[2:]], [[{5: x[2, 2], 1: x[2, 1]}]], classlabels_int64s=[5, 1, 5])
+
+
+class Same(np.float32):
+    """A NaN that equals all others."""
+    def __eq__(self, other):
+        return bool(np.isnan(other))
+    __hash__ = None
+
+
+#===--- text -----------------------------------------------------------------------------------------------------------------===#
+
+def tf_idf(x, grams, columns, weights, mode, shortest, longest, skips):
+    """Weighted counts of `grams` (tuples) in the rows of x, with equal distances of 1 to skips + 1 between their elements."""
+    result = np.zeros((len(x), max(columns) + 1), np.float32)
+    for row, out in zip(x, result):
+        for gram, column in zip(grams, columns):
+            if shortest <= len(gram) <= longest:
+                for distance in range(1, skips + 2 if len(gram) > 1 else 2):
+                    reach = distance * (len(gram) - 1)
+                    out[column] += sum(tuple(row[i:i + reach + 1:distance]) == gram for i in range(len(row) - reach))
+    if mode == "IDF":
+        result = np.minimum(result, 1)
+    if mode != "TF" and weights is not None:
+        factors = np.zeros(result.shape[1], np.float32)
+        factors[columns] = weights
+        result *= factors
+    return result
+
+
+def text():
+    r = rng(31)
+    alphabet = ["a", "", "ü", "the", "x y", "b"]
+    for kind in ("string", "int32", "int64"):
+        def element(i):
+            return alphabet[i] if kind == "string" else i - 2
+        grams = [tuple(map(element, g)) for n in (1, 2, 3) for g in sorted({tuple(r.integers(0, 4, n)) for _ in range(3 * n)})]
+        columns = [int(c) for c in r.permutation(len(grams) + 2)[:len(grams)]]
+        weights = floats(r.standard_normal(len(grams)))
+        starts = [sum(len(g) for g in grams if len(g) < n) for n in (1, 2, 3)]
+        pool = [e for g in grams for e in g]
+        x = np.array([[element(i) for i in row] for row in r.integers(0, 6, (4, 23))], object if kind == "string" else kind)
+
+        def add(name, x, mode, shortest, longest, skips, columns=columns, weights=weights):
+            expected = tf_idf(np.atleast_2d(x), grams, columns, weights, mode, shortest, longest, skips)
+            attrs = {} if weights is None else dict(weights=weights)
+            case(f"tf_idf_{kind}_{name}", "", "TfIdfVectorizer", [x], [expected[0] if x.ndim == 1 else expected], mode=mode,
+                 ngram_counts=starts, ngram_indexes=columns, min_gram_length=shortest, max_gram_length=longest, max_skip_count=skips,
+                 **{"pool_strings" if kind == "string" else "pool_int64s": pool}, **attrs)
+        add("row", x[0], "TFIDF", 1, 2, 1)
+        if kind != "string":
+            continue
+        for mode in ("TF", "IDF", "TFIDF"):
+            for shortest, longest, skips in ((1, 1, 0), (1, 3, 0), (2, 3, 2), (3, 3, 1), (2, 2, 40)):
+                add(f"{mode}_{shortest}{longest}{skips}", x, mode, shortest, longest, skips)
+        add("short", x[:, :1], "TF", 1, 3, 1)
+        add("none", x[:, :0], "TFIDF", 1, 3, 1)
+        add("no_rows", x[:0], "TF", 1, 3, 1)
+        add("plain", x, "TFIDF", 1, 3, 0, weights=None)
+        add("shared", x, "IDF", 1, 3, 0, columns=[c % 5 for c in columns], weights=None)
 
 
 #===--- linear models and support vector machines ----------------------------------------------------------------------------===#
@@ -430,6 +534,8 @@ def rounded(tree, kind):
 if __name__ == "__main__":
     features()
     strings()
+    maps()
+    text()
     models()
     trees()
     sys.exit(main())

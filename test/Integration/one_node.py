@@ -18,7 +18,8 @@ VERSIONS = {"": 21, "ai.onnx.ml": 5, "com.microsoft": 1}
 
 def case(name, domain, op, operands, expected, fixed=(), constants=(), version=None, tolerance=2e-5, atol=1e-6, ways=("static", "dynamic"), max_bytes=None,
          **attrs):
-    """`operands`: arrays, or None where one is absent; `expected`: what the results must be (None: not compared).
+    """`operands`: arrays, dictionaries (maps from and to NumPy scalars or strings), or None where one is absent; `expected`:
+    what the results must be, arrays or lists of dictionaries (None: not compared).
     `constants`: numbers of operands that are initializers; `fixed`: those whose sizes stay as they are.
     `max_bytes`: what the artifact may take."""
     assert name not in CASES, name
@@ -31,6 +32,27 @@ def element_type(array):
     return helper.np_dtype_to_tensor_dtype(array.dtype)
 
 
+def map_parts(table):
+    """Keys and values as arrays."""
+    return [np.array(part, object if isinstance(part[0], str) else None) for part in (list(table), list(table.values()))]
+
+
+def map_proto(table):
+    # numpy_helper.from_dict takes strings for the names of types.
+    keys, values = map_parts(table)
+    named = {"string_keys": [key.encode() for key in keys]} if keys.dtype == object else {"keys": keys.tolist()}
+    return onnx.MapProto(key_type=element_type(keys), values=numpy_helper.from_list([np.asarray(v, values.dtype) for v in values]), **named)
+
+
+def type_proto(value, dims):
+    if isinstance(value, list):
+        return helper.make_sequence_type_proto(type_proto(value[0], dims))
+    if isinstance(value, dict):
+        keys, values = map_parts(value)
+        return helper.make_map_type_proto(element_type(keys), helper.make_tensor_type_proto(element_type(values), []))
+    return helper.make_tensor_type_proto(element_type(value), dims)
+
+
 def make_model(name, way):
     domain, op, operands, expected, fixed, constants, version, _, _, _, attrs, _ = CASES[name]
     inputs, initializers, names = [], [], []
@@ -41,18 +63,22 @@ def make_model(name, way):
         if i in constants:
             initializers.append(numpy_helper.from_array(array, f"x{i}"))
             continue
-        dims = [f"x{i}_{d}" if way == "dynamic" and i not in fixed else size for d, size in enumerate(array.shape)]
-        inputs.append(helper.make_tensor_value_info(f"x{i}", element_type(array), dims))
+        shape = () if isinstance(array, dict) else array.shape
+        dims = [f"x{i}_{d}" if way == "dynamic" and i not in fixed else size for d, size in enumerate(shape)]
+        inputs.append(helper.make_value_info(f"x{i}", type_proto(array, dims)))
     results = [f"y{i}" for i in range(len(expected))]
     node = helper.make_node(op, names, results, domain=domain, **attrs)
-    outputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT if e is None else element_type(e), None)
-               for n, e in zip(results, expected)]
+    outputs = [helper.make_value_info(n, type_proto(np.float32(0) if e is None else e, None)) for n, e in zip(results, expected)]
     opsets = [helper.make_opsetid("", VERSIONS[""])] if domain else []
     graph = helper.make_graph([node], name, inputs, outputs, initializers)
     return helper.make_model(graph, opset_imports=opsets + [helper.make_opsetid(domain, version)], ir_version=10)
 
 
 def differs(actual, expected, tolerance, atol):
+    if isinstance(expected, list):
+        actual = [{key.decode() if isinstance(key, bytes) else key: value[()] for key, value in table.items()}
+                  for table in numpy_helper.to_list(actual)]
+        return None if actual == expected else f"is {actual}, expected {expected}"
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
         return f"is {actual.dtype}{list(actual.shape)}, expected {expected.dtype}{list(expected.shape)}"
     if expected.dtype == object:
@@ -83,7 +109,8 @@ def run_case(bin_dir, name, way, folder):
     for i, value in enumerate(operands):
         if value is not None and i not in constants:
             with open(f"{folder}/x{i}.pb", "wb") as f:
-                f.write(numpy_helper.from_array(np.asarray(value)).SerializeToString())
+                proto = map_proto(value) if isinstance(value, dict) else numpy_helper.from_array(np.asarray(value))
+                f.write(proto.SerializeToString())
             inputs += ["--input", f"x{i}={folder}/x{i}.pb"]
     ran = subprocess.run([f"{bin_dir}/tc-run", artifact, *inputs, "--output-dir", folder], capture_output=True, text=True)
     if ran.returncode:
@@ -91,9 +118,9 @@ def run_case(bin_dir, name, way, folder):
     for i, value in enumerate(expected):
         if value is not None:
             with open(f"{folder}/output_{i}.pb", "rb") as f:
-                tensor = TensorProto.FromString(f.read())
-            result = numpy_helper.to_array(tensor)
-            if tensor.data_type == TensorProto.STRING:
+                tensor = (onnx.SequenceProto if isinstance(value, list) else TensorProto).FromString(f.read())
+            result = tensor if isinstance(value, list) else numpy_helper.to_array(tensor)
+            if not isinstance(value, list) and tensor.data_type == TensorProto.STRING:
                 result = np.array([text.decode() for text in tensor.string_data], object).reshape(tuple(tensor.dims))
             reason = differs(result, value, tolerance, atol)
             if reason:

@@ -171,7 +171,7 @@ LogicalResult oneHotEncoder(NodeContext &ctx) {
   return ctx.result(b.convert(same, b.getF32Type()));
 }
 
-//===--- LabelEncoder ---------------------------------------------------------------------------------------------===//
+//===--- LabelEncoder, CategoryMapper -----------------------------------------------------------------------------===//
 
 /// What a LabelEncoder maps: keys, values or the default.
 struct LabelTable {
@@ -218,19 +218,43 @@ FailureOr<LabelTable> readTable(NodeContext &ctx, StringRef name) {
   return table;
 }
 
-/// Index of the key that equals each element of x, by bisection: `keys` [K] rise. Where none does, `isKnown` is false.
-Value searchKeys(PrimBuilder &b, Value x, Value keys, int64_t count, Value &isKnown) {
-  Sizes sizes = getSizes(x);
-  Value at = b.splat(b.getI32Type(), sizes, 0);
-  auto keyAt = [&](Value position) -> Value { return GatherOp::create(b, keys, position, 0); };
-  for (int64_t step = llvm::bit_floor(uint64_t(count)); step > 0; step /= 2) {
-    Value next = b.binary<AddOp>(at, double(step));
-    Value isInside = b.compare(CompareKind::LT, next, double(count));
-    Value isBelow = b.compare(CompareKind::LE, keyAt(next), x);
-    at = b.select(b.binary<AndOp>(isInside, isBelow), next, at);
+/// x with each element that is a key replaced by the value of the same number, all others by `other` (0-D).
+Value mapKeys(PrimBuilder &b, Value x, const LabelTable &keys, const LabelTable &values, Value other) {
+  Value result = b.broadcastTo(b.reshape(other, {}), getSizes(x));
+  // Keys in rising order; of equal ones the first counts. A NaN equals no number and is met on its own.
+  SmallVector<int64_t> order;
+  std::optional<int64_t> nanKey;
+  for (int64_t i = 0; i < int64_t(keys.size()); ++i) {
+    if (isa<FloatType>(keys.type) && std::isnan(keys.floats[i]))
+      nanKey = nanKey.value_or(i);
+    else
+      order.push_back(i);
   }
-  isKnown = b.compare(CompareKind::EQ, keyAt(at), x);
-  return at;
+  bool isFloat = isa<FloatType>(keys.type);
+  auto isLess = [&](int64_t i, int64_t j) {
+    return isFloat ? keys.floats[i] < keys.floats[j] : keys.ints[i] < keys.ints[j];
+  };
+  llvm::stable_sort(order, isLess);
+  order.erase(std::unique(order.begin(), order.end(), [&](int64_t i, int64_t j) { return !isLess(i, j); }),
+              order.end());
+  Value table = values.constant(b), words = b.isString(x) ? b.asWords(x, b.getI64Type()) : x;
+  if (!order.empty()) {
+    LabelTable sorted{b.elementOf(words), {}, {}};
+    for (int64_t i : order) {
+      if (isFloat)
+        sorted.floats.push_back(keys.floats[i]);
+      else
+        sorted.ints.push_back(keys.ints[i]);
+    }
+    Value isKnown, position = searchKeys(b, words, sorted.constant(b), order.size(), isKnown);
+    Value sortedValues = GatherOp::create(b, table, makeInts(b, b.getI32Type(), order), 0);
+    result = b.select(isKnown, GatherOp::create(b, sortedValues, position, 0), result);
+  }
+  if (nanKey) {
+    Value ofNan = b.broadcastTo(b.take(table, 0, *nanKey), getSizes(x));
+    result = b.select(emitIsNan(b, x), ofNan, result);
+  }
+  return result;
 }
 
 LogicalResult labelEncoder(NodeContext &ctx) {
@@ -273,42 +297,24 @@ LogicalResult labelEncoder(NodeContext &ctx) {
   } else {
     other = makeInts(b, values->type, {ctx.getInt("default_int64", -1)});
   }
-  Value result = b.broadcastTo(b.reshape(other, {}), getSizes(x));
+  return ctx.result(mapKeys(b, x, *keys, *values, other));
+}
 
-  // Keys in rising order; of equal ones the first counts. A NaN equals no number and is met on its own.
-  SmallVector<int64_t> order;
-  std::optional<int64_t> nanKey;
-  for (int64_t i = 0; i < int64_t(keys->size()); ++i) {
-    if (isa<FloatType>(keys->type) && std::isnan(keys->floats[i]))
-      nanKey = nanKey.value_or(i);
-    else
-      order.push_back(i);
-  }
-  bool isFloat = isa<FloatType>(keys->type);
-  auto isLess = [&](int64_t i, int64_t j) {
-    return isFloat ? keys->floats[i] < keys->floats[j] : keys->ints[i] < keys->ints[j];
-  };
-  llvm::stable_sort(order, isLess);
-  order.erase(std::unique(order.begin(), order.end(), [&](int64_t i, int64_t j) { return !isLess(i, j); }),
-              order.end());
-  Value table = values->constant(b), words = b.isString(x) ? b.asWords(x, b.getI64Type()) : x;
-  if (!order.empty()) {
-    LabelTable sorted{b.elementOf(words), {}, {}};
-    for (int64_t i : order) {
-      if (isFloat)
-        sorted.floats.push_back(keys->floats[i]);
-      else
-        sorted.ints.push_back(keys->ints[i]);
-    }
-    Value isKnown, position = searchKeys(b, words, sorted.constant(b), order.size(), isKnown);
-    Value sortedValues = GatherOp::create(b, table, makeInts(b, b.getI32Type(), order), 0);
-    result = b.select(isKnown, GatherOp::create(b, sortedValues, position, 0), result);
-  }
-  if (nanKey) {
-    Value ofNan = b.broadcastTo(b.take(table, 0, *nanKey), getSizes(x));
-    result = b.select(emitIsNan(b, x), ofNan, result);
-  }
-  return ctx.result(result);
+LogicalResult categoryMapper(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  std::vector<std::string> names = readStrings(ctx, "cats_strings").value_or(std::vector<std::string>());
+  SmallVector<int64_t> numbers = ctx.getInts("cats_int64s").value_or(SmallVector<int64_t>());
+  if (names.size() != numbers.size())
+    return ctx.invalid("has " + Twine(names.size()) + " cats_strings and " + Twine(numbers.size()) + " cats_int64s");
+  LabelTable ofNames = makeTable(ctx, names), ofNumbers{b.getI64Type(), {}, {}};
+  ofNumbers.ints.assign(numbers.begin(), numbers.end());
+  if (b.isString(x))
+    return ctx.result(
+        mapKeys(b, x, ofNames, ofNumbers, makeInts(b, b.getI64Type(), {ctx.getInt("default_int64", -1)})));
+  if (!b.elementOf(x).isInteger(64))
+    return ctx.invalid("needs strings or int64 numbers, but has " + describe(x));
+  return ctx.result(mapKeys(b, x, ofNumbers, ofNames, b.string(ctx.getString("default_string", "_Unused"))));
 }
 
 } // namespace
@@ -316,6 +322,7 @@ LogicalResult labelEncoder(NodeContext &ctx) {
 void tc::populateONNXMLFeatures(OpRegistrar &onOp) {
   onOp("ArrayFeatureExtractor", 1, arrayFeatureExtractor, 2);
   onOp("Binarizer", 1, binarizer);
+  onOp("CategoryMapper", 1, categoryMapper);
   onOp("FeatureVectorizer", 1, featureVectorizer);
   onOp("Imputer", 1, imputer);
   onOp("LabelEncoder", 1, labelEncoder);

@@ -253,6 +253,11 @@ Type tc::joinElements(Type x, Type y) {
     return x;
   auto xs = dyn_cast<base::SeqType>(x), ys = dyn_cast<base::SeqType>(y);
   auto xo = dyn_cast<base::OptType>(x), yo = dyn_cast<base::OptType>(y);
+  auto xm = dyn_cast<base::MapType>(x), ym = dyn_cast<base::MapType>(y);
+  if (xm && ym) {
+    Type value = xm.getKeyType() == ym.getKeyType() ? joinInner(xm.getValueType(), ym.getValueType()) : Type();
+    return value ? base::MapType::get(x.getContext(), xm.getKeyType(), value) : Type();
+  }
   Type inner;
   if (xs && ys)
     inner = joinInner(xs.getElementType(), ys.getElementType());
@@ -261,4 +266,18 @@ Type tc::joinElements(Type x, Type y) {
   if (!inner)
     return {};
   return xs && ys ? Type(base::SeqType::get(x.getContext(), inner)) : Type(base::OptType::get(x.getContext(), inner));
+}
+
+Value tc::searchKeys(PrimBuilder &b, Value x, Value keys, int64_t count, Value &isKnown) {
+  Sizes sizes = getSizes(x);
+  Value at = b.splat(b.getI32Type(), sizes, 0);
+  auto keyAt = [&](Value position) -> Value { return GatherOp::create(b, keys, position, 0); };
+  for (int64_t step = llvm::bit_floor(uint64_t(count)); step > 0; step /= 2) {
+    Value next = b.binary<AddOp>(at, double(step));
+    Value isInside = b.compare(CompareKind::LT, next, double(count));
+    Value isBelow = b.compare(CompareKind::LE, keyAt(next), x);
+    at = b.select(b.binary<AndOp>(isInside, isBelow), next, at);
+  }
+  isKnown = b.compare(CompareKind::EQ, keyAt(at), x);
+  return at;
 }

@@ -63,6 +63,10 @@ mlir::FailureOr<mlir::Value> castStrings(NodeContext &ctx, mlir::Value x, mlir::
 /// ranks differ, or where one is of an empty sequence. Null where they do not fit.
 mlir::Type joinElements(mlir::Type x, mlir::Type y);
 
+/// The i32 position in `keys` [count], which rise, of the key that equals each element of x, by bisection; any
+/// position, and false in `isKnown`, where none does. `count` > 0.
+mlir::Value searchKeys(PrimBuilder &b, mlir::Value x, mlir::Value keys, int64_t count, mlir::Value &isKnown);
+
 /// The numbers `at` as i64 indices into a dim of `size`, the nearest one inside for those outside.
 mlir::Value emitClampedIndex(PrimBuilder &b, mlir::Value at, mlir::AffineExpr size);
 /// Cubic convolution's weight at `distance` >= 0: in [0, 1] with `inner`, else in [1, 2]. Source: Keys, "Cubic

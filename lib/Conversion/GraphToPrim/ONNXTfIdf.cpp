@@ -1,16 +1,21 @@
 //===- ONNXTfIdf.cpp - TfIdfVectorizer of ONNX --------------------------------------------------------------------===//
 //
-// The n-grams of the pool are constants: each position of the operand is compared with all of them at once, and the
-// hits are summed along the positions.
+// The elements of the pool get numbers in rising order, and so do the beginnings of its n-grams: a beginning of k
+// elements is the number of the one of k - 1 elements and that of its last element. So the n-grams at all positions of
+// the operand are found by a bisection for each of their elements, whatever the size of the pool; what is not in the
+// pool has the number behind the last one, and no beginning goes on from there. For the pool [a b, a c, b c]:
+//
+//   elements    a = 0, b = 1, c = 2, others 3
+//   beginnings  a b = (0, 1) = 0, a c = (0, 2) = 1, b c = (1, 2) = 2, others 3
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "ONNXSupport.h"
+#include "ONNXMLSupport.h"
 #include "OpRegistry.h"
 
-#include "tc/Dialect/Prim/Interpreter/Tensor.h"
+#include <set>
 
 using namespace mlir;
 using namespace tc;
@@ -18,43 +23,101 @@ using namespace tc::prim;
 
 namespace {
 
-Value constantInts(PrimBuilder &b, ArrayRef<int64_t> values) {
-  return prim::ConstantOp::create(b, toAttribute(fromInts(b.getI64Type(), {int64_t(values.size())}, values)));
+/// An n-gram of the pool and the column that counts it.
+struct Gram {
+  ArrayRef<int64_t> elements;
+  int64_t column;
+  int64_t beginning = 0; ///< number of its first elements
+};
+
+/// The keys in rising order, each once.
+SmallVector<int64_t> makeTable(SmallVector<int64_t> keys) {
+  llvm::sort(keys);
+  keys.erase(llvm::unique(keys), keys.end());
+  return keys;
 }
 
-/// How often each n-gram of `pool` (grams one after the other, `length` elements each) occurs in the rows of x [N, C],
-/// with elements `distance` apart: i64 [N, grams].
-Value countGrams(PrimBuilder &b, Value x, ArrayRef<int64_t> pool, int64_t length, int64_t distance) {
-  int64_t grams = pool.size() / length, reach = (length - 1) * distance;
-  Sizes sizes = getSizes(x), space{sizes[0], sizes[1], b.size(grams)};
-  // Positions whose gram would end outside do not count; what they read is filled up.
-  Value filled =
-      b.pad(x, b.scalar(b.elementOf(x), 0), {b.size(0), b.size(0)}, {sizes[0], simplifySize(sizes[1] + reach)});
-  Value end = b.add(b.iota(b.getI64Type(), space, 1), b.splat(b.getI64Type(), space, double(reach)));
-  Value hit = b.compare(CompareKind::LT, end, b.broadcastTo(b.sizeValue(sizes[1]), space));
-  for (int64_t i = 0; i < length; ++i) {
-    SmallVector<int64_t> wanted;
-    for (int64_t gram = 0; gram < grams; ++gram)
-      wanted.push_back(pool[gram * length + i]);
-    Value element = b.broadcastInDims(b.sliceDim(filled, 1, b.size(i * distance), sizes[1]), space, {0, 1});
-    Value same = b.compare(CompareKind::EQ, element, b.broadcastInDims(constantInts(b, wanted), space, {2}));
-    hit = b.binary<AndOp>(hit, same);
+int64_t indexIn(ArrayRef<int64_t> table, int64_t key) { return llvm::lower_bound(table, key) - table.begin(); }
+
+/// The numbers of x's elements in `table`, which is not empty; its size for those that are not there.
+Value emitFind(PrimBuilder &b, Value x, ArrayRef<int64_t> table) {
+  int64_t count = table.size();
+  Value isKnown, at = searchKeys(b, x, makeInts(b, b.getI64Type(), table), count, isKnown);
+  return b.convert(b.select(isKnown, at, b.splatLike(at, double(count))), b.getI64Type());
+}
+
+/// The columns of the n-grams that begin at each position of x [N, C], with elements up to `skips` + 1 apart: a list of
+/// i64 [N, C] with `width` where there is none. The grams have `shortest` elements or more.
+SmallVector<Value> findGrams(PrimBuilder &b, Value x, MutableArrayRef<Gram> grams, int64_t shortest, int64_t skips,
+                             int64_t width) {
+  SmallVector<int64_t> elements;
+  size_t longest = 0;
+  for (const Gram &gram : grams) {
+    llvm::append_range(elements, gram.elements);
+    longest = std::max(longest, gram.elements.size());
   }
-  return b.reduce(ReduceKind::Sum, b.convert(hit, b.getI64Type()), {1});
+  elements = makeTable(std::move(elements));
+  int64_t radix = elements.size() + 1;
+  // Beginnings of each length, and the columns of the n-grams that are complete with them.
+  SmallVector<SmallVector<int64_t>> tables, columns;
+  for (size_t length = 1; length <= longest; ++length) {
+    SmallVector<int64_t> keys;
+    if (length == 1) // every element may begin something, so that they keep their numbers
+      keys.assign(llvm::seq<int64_t>(0, elements.size()).begin(), llvm::seq<int64_t>(0, elements.size()).end());
+    for (Gram &gram : grams)
+      if (gram.elements.size() >= length) {
+        int64_t element = indexIn(elements, gram.elements[length - 1]);
+        gram.beginning = gram.beginning * radix + element;
+        keys.push_back(gram.beginning);
+      }
+    tables.push_back(makeTable(std::move(keys)));
+    columns.emplace_back(tables.back().size() + 1, width);
+    for (Gram &gram : grams)
+      if (gram.elements.size() >= length) {
+        gram.beginning = indexIn(tables.back(), gram.beginning);
+        if (gram.elements.size() == length)
+          columns.back()[gram.beginning] = gram.column;
+      }
+  }
+
+  Sizes sizes = getSizes(x);
+  Value first = emitFind(b, x, elements);
+  SmallVector<Value> found;
+  for (int64_t distance = 1; distance <= skips + 1; ++distance) {
+    // Grams that would end outside meet an element that is none.
+    AffineExpr length = simplifySize(sizes[1] + int64_t(longest - 1) * distance);
+    Value filled = b.pad(first, b.sizeValue(b.size(radix - 1)), {b.size(0), b.size(0)}, {sizes[0], length});
+    Value at = first;
+    for (int64_t k = 1; k <= int64_t(longest); ++k) {
+      if (k > 1) {
+        Value element = b.sliceDim(filled, 1, b.size((k - 1) * distance), sizes[1]);
+        at = emitFind(b, b.add(b.binary<MulOp>(at, double(radix)), element), tables[k - 1]);
+      }
+      // A gram of one element has no distance.
+      if (k >= shortest && (k > 1 || distance == 1))
+        found.push_back(GatherOp::create(b, makeInts(b, b.getI64Type(), columns[k - 1]), at, 0));
+    }
+  }
+  return found;
 }
 
 LogicalResult tfIdfVectorizer(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value x = ctx.operand(0);
-  if (!ctx.hasAttr("pool_int64s"))
-    return ctx.unsupported("with a pool of strings is not supported; supported: pool_int64s");
   int64_t rank = b.rankOf(x);
-  if (rank < 1 || rank > 2 || !isa<IntegerType>(b.elementOf(x)))
-    return ctx.invalid("needs an integer operand [C] or [N, C], but has " + describe(x));
+  auto texts = readStrings(ctx, "pool_strings");
+  bool isString = texts && !texts->empty();
+  if (rank < 1 || rank > 2 || b.isString(x) != isString || (!isString && !isa<IntegerType>(b.elementOf(x))))
+    return ctx.invalid("needs " + Twine(isString ? "strings" : "integers") + " [C] or [N, C], but has " + describe(x));
   std::string mode = ctx.getString("mode", "");
   if (mode != "TF" && mode != "IDF" && mode != "TFIDF")
     return ctx.invalid("mode is \"" + mode + "\"; it may be TF, IDF or TFIDF");
   SmallVector<int64_t> pool = ctx.getInts("pool_int64s").value_or(SmallVector<int64_t>());
+  if (isString) {
+    pool.clear();
+    for (const std::string &text : *texts)
+      pool.push_back(b.symbols.addString(text));
+  }
   SmallVector<int64_t> starts = ctx.getInts("ngram_counts").value_or(SmallVector<int64_t>());
   SmallVector<int64_t> columns = ctx.getInts("ngram_indexes").value_or(SmallVector<int64_t>());
   int64_t shortest = ctx.getInt("min_gram_length", 1), longest = ctx.getInt("max_gram_length", 1);
@@ -62,51 +125,51 @@ LogicalResult tfIdfVectorizer(NodeContext &ctx) {
   if (shortest < 1 || longest < shortest || skips < 0 || longest > int64_t(starts.size()))
     return ctx.invalid("min_gram_length, max_gram_length, max_skip_count and ngram_counts do not fit together");
 
-  Sizes sizes = getSizes(x);
-  Sizes rows = rank == 1 ? Sizes{b.size(1), sizes[0]} : sizes;
-  x = b.convert(b.reshape(x, rows), b.getI64Type());
-  // Counts of all grams of the pool, in its order; lengths outside [shortest, longest] count 0.
-  SmallVector<Value> counts;
   int64_t total = 0;
+  SmallVector<Gram> grams; // of the lengths that count
+  std::set<ArrayRef<int64_t>, bool (*)(ArrayRef<int64_t>, ArrayRef<int64_t>)> seen(
+      [](ArrayRef<int64_t> a, ArrayRef<int64_t> b) { return a.size() != b.size() ? a.size() < b.size() : a < b; });
   for (int64_t length = 1; length <= int64_t(starts.size()); ++length) {
     int64_t from = starts[length - 1], to = length < int64_t(starts.size()) ? starts[length] : int64_t(pool.size());
     if (from < 0 || to < from || to > int64_t(pool.size()) || (to - from) % length != 0)
       return ctx.invalid("ngram_counts do not divide the pool");
-    int64_t grams = (to - from) / length;
-    total += grams;
-    if (grams == 0)
-      continue;
-    Value sum = b.splat(b.getI64Type(), {rows[0], b.size(grams)}, 0);
-    // Elements of a gram of one element have no distance.
-    int64_t distances = length < shortest || length > longest ? 0 : length == 1 ? 1 : skips + 1;
-    for (int64_t distance = 1; distance <= distances; ++distance)
-      sum = b.add(sum, countGrams(b, x, ArrayRef<int64_t>(pool).slice(from, to - from), length, distance));
-    counts.push_back(sum);
+    for (int64_t at = from; at < to; at += length, ++total) {
+      ArrayRef<int64_t> elements = ArrayRef<int64_t>(pool).slice(at, length);
+      if (!seen.insert(elements).second)
+        return ctx.invalid("the pool holds an n-gram of " + Twine(length) + " elements twice, at " + Twine(at));
+      if (length >= shortest && length <= longest && total < int64_t(columns.size()))
+        grams.push_back({elements, columns[total]});
+    }
   }
   if (total == 0 || int64_t(columns.size()) != total)
     return ctx.invalid("ngram_indexes has " + Twine(columns.size()) + " entries for " + Twine(total) + " n-grams");
-  Value all = b.convert(b.concat(counts, 1), b.getF32Type());
-  Sizes table = getSizes(all);
-  if (mode == "IDF")
-    all = b.min(all, b.splatLike(all, 1));
-  if (auto weights = ctx.getFloats("weights"); weights && mode != "TF") {
-    if (int64_t(weights->size()) != total)
-      return ctx.invalid("weights has " + Twine(weights->size()) + " entries for " + Twine(total) + " n-grams");
-    Value factor = prim::ConstantOp::create(b, toAttribute(fromDoubles(b.getF32Type(), {total}, *weights)));
-    all = b.mul(all, b.broadcastInDims(factor, table, {1}));
-  }
-  // Column c of the result is gram source[c]; one more column of zeros stands for those of no gram.
   int64_t width = *llvm::max_element(columns) + 1;
   if (*llvm::min_element(columns) < 0 || width > int64_t(1) << 24)
     return ctx.invalid("an entry of ngram_indexes is negative or above 2^24");
-  SmallVector<int64_t> source(width, total);
-  for (auto [gram, column] : llvm::enumerate(columns)) {
-    if (source[column] != total)
-      return ctx.invalid("ngram_indexes names " + Twine(column) + " twice");
-    source[column] = gram;
+
+  Sizes sizes = getSizes(x);
+  Sizes rows = rank == 1 ? Sizes{b.size(1), sizes[0]} : sizes;
+  x = b.reshape(b.isString(x) ? b.asWords(x, b.getI64Type()) : b.convert(x, b.getI64Type()), rows);
+  Sizes wide{rows[0], b.size(width + 1)};
+  Value counts = b.splat(b.getI64Type(), wide, 0);
+  if (!grams.empty()) {
+    Value found = b.concat(findGrams(b, x, grams, shortest, skips, width), 1);
+    counts = ScatterElementsOp::create(b, counts.getType(), counts, found, b.splatLike(found, 1), 1,
+                                       ReduceKindAttr::get(b.getContext(), ReduceKind::Sum));
   }
-  all = b.concat({all, b.splat(b.getF32Type(), {table[0], b.size(1)}, 0)}, 1);
-  Value result = GatherOp::create(b, all, constantInts(b, source), 1);
+  Value result = b.convert(b.sliceDim(counts, 1, b.size(0), b.size(width)), b.getF32Type());
+  if (mode == "IDF")
+    result = b.min(result, b.splatLike(result, 1));
+  if (auto weights = ctx.getFloats("weights"); weights && mode != "TF") {
+    if (int64_t(weights->size()) != total)
+      return ctx.invalid("weights has " + Twine(weights->size()) + " entries for " + Twine(total) + " n-grams");
+    if (makeTable(columns).size() < columns.size())
+      return ctx.unsupported("with weights is not supported where n-grams share an entry of ngram_indexes");
+    SmallVector<double> factors(width, 0);
+    for (auto [column, weight] : llvm::zip_equal(columns, *weights))
+      factors[column] = weight;
+    result = b.mul(result, b.broadcastInDims(makeFloats(b, b.getF32Type(), factors), getSizes(result), {1}));
+  }
   return ctx.result(rank == 1 ? b.reshape(result, {b.size(width)}) : result);
 }
 

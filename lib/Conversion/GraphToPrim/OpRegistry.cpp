@@ -53,6 +53,7 @@ const OpRegistry &OpRegistry::get() {
     populateONNXTfIdf(onnx);
     OpRegistrar ml(r, "ai.onnx.ml");
     populateONNXMLFeatures(ml);
+    populateONNXMLMaps(ml);
     populateONNXMLModels(ml);
     populateONNXMLTrees(ml);
     OpRegistrar microsoft(r, "com.microsoft");

@@ -70,6 +70,7 @@ void populateONNXElementwise(OpRegistrar &onOp);
 void populateONNXImage(OpRegistrar &onOp);
 void populateONNXLoss(OpRegistrar &onOp);
 void populateONNXMLFeatures(OpRegistrar &onOp);
+void populateONNXMLMaps(OpRegistrar &onOp);
 void populateONNXMLModels(OpRegistrar &onOp);
 void populateONNXMLTrees(OpRegistrar &onOp);
 void populateONNXMovement(OpRegistrar &onOp);

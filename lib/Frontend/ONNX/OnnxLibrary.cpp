@@ -164,7 +164,8 @@ std::optional<OnnxSchema> getOnnxSchema(StringRef domain, StringRef type, int64_
 }
 
 /// A node of the operator with operands of the first tensor type that each may have: all that are named, or only those
-/// that must be there; of this rank, or of an unknown one (0). Integers that must be given are 1.
+/// that must be there; of this rank, or of an unknown one (0). Integers that must be given are 1, graphs return their
+/// operand.
 static onnx::NodeProto makePlainNode(const onnx::OpSchema &schema, bool withOptional, int rank,
                                      std::vector<onnx::TypeProto> &inputTypes) {
   onnx::NodeProto node;
@@ -174,6 +175,14 @@ static onnx::NodeProto makePlainNode(const onnx::OpSchema &schema, bool withOpti
       given->set_name(name);
       given->set_type(attribute.type);
       given->set_i(1);
+    } else if (attribute.required && attribute.type == onnx::AttributeProto::GRAPH) {
+      onnx::AttributeProto *given = node.add_attribute();
+      given->set_name(name);
+      given->set_type(attribute.type);
+      given->mutable_g()->add_input()->set_name("x");
+      onnx::ValueInfoProto *output = given->mutable_g()->add_output();
+      output->set_name("x");
+      output->mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
     }
   node.set_domain(schema.domain());
   node.set_op_type(schema.Name());

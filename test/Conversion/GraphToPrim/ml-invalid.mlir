@@ -40,3 +40,37 @@ graph.func @kinds(%x: tensor<5xi64> {graph.name = "x"}) -> (!tc.unknown) attribu
   %y = graph.node "ai.onnx.ml":"LabelEncoder" opset 4(%x) {keys_strings = ["a"], values_floats = array<f32: 1.0>} : (tensor<5xi64>) -> !tc.unknown loc("kinds")
   graph.yield %y : !tc.unknown
 }
+
+// -----
+
+// CHECK: node "words": ai.onnx.ml.DictVectorizer (opset 1): needs int64_vocabulary for a map with int64 keys
+graph.func @words(%x: !tc.map<i64, tensor<f32>> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 21 : i64, ai.onnx.ml = 1 : i64}} {
+  %y = graph.node "ai.onnx.ml":"DictVectorizer" opset 1(%x) {string_vocabulary = ["a"]} : (!tc.map<i64, tensor<f32>>) -> !tc.unknown loc("words")
+  graph.yield %y : !tc.unknown
+}
+
+// -----
+
+// CHECK: node "columns": ai.onnx.ml.ZipMap (opset 1): needs as many columns as there are labels (3 against 2)
+graph.func @columns(%x: tensor<5x3xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 21 : i64, ai.onnx.ml = 1 : i64}} {
+  %y = graph.node "ai.onnx.ml":"ZipMap" opset 1(%x) {classlabels_int64s = array<i64: 5, 3>} : (tensor<5x3xf32>) -> !tc.unknown loc("columns")
+  graph.yield %y : !tc.unknown
+}
+
+// -----
+
+// CHECK: node "tensor": ai.onnx.ml.CastMap (opset 1): needs a map, but its operand is tensor<5xf32>
+graph.func @tensor(%x: tensor<5xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 21 : i64, ai.onnx.ml = 1 : i64}} {
+  %y = graph.node "ai.onnx.ml":"CastMap" opset 1(%x) : (tensor<5xf32>) -> !tc.unknown loc("tensor")
+  graph.yield %y : !tc.unknown
+}
+
+// -----
+
+// CHECK: node "twice": TfIdfVectorizer (opset 9): the pool holds an n-gram of 1 elements twice, at 2
+graph.func @twice(%x: tensor<5x!tc.string> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 21 : i64}} {
+  %y = graph.node "ai.onnx":"TfIdfVectorizer" opset 9(%x) {mode = "TF", pool_strings = ["a", "b", "a"], ngram_counts = array<i64: 0>,
+    ngram_indexes = array<i64: 0, 1, 2>, min_gram_length = 1 : i64, max_gram_length = 1 : i64, max_skip_count = 0 : i64}
+    : (tensor<5x!tc.string>) -> !tc.unknown loc("twice")
+  graph.yield %y : !tc.unknown
+}
