@@ -150,9 +150,11 @@ def forget_sizes_of_graph(graph):
                 forget_sizes_of_graph(inner)
 
 
-def make_dynamic(model, inputs):
+def make_dynamic(model, inputs, whole):
     """All sizes of all inputs unknown, each for itself, but for the lengths that fix a rank."""
-    kept, kept_last = inputs_among(model.graph, RANK_OPERANDS), inputs_among(model.graph, RANK_LAST_DIMS)
+    graphs = [model.graph, whole.graph] if whole else [model.graph]
+    kept = set().union(*(inputs_among(graph, RANK_OPERANDS) for graph in graphs))
+    kept_last = set().union(*(inputs_among(graph, RANK_LAST_DIMS) for graph in graphs))
     given = model.graph.input[: len(inputs)]
     before = [value.type.SerializeToString() for value in given]
     for value in given:
@@ -181,9 +183,12 @@ def make_constant(model, inputs):
     model.ir_version = max(model.ir_version, 4)
 
 
-def apply_way(model, way, inputs):
-    """Changes `model`. `inputs` are the bytes of the first data set's values; inputs beyond have initializers as defaults."""
+def apply_way(model, way, inputs, whole=None):
+    """
+    Changes `model`. `inputs` are the bytes of the first data set's values; inputs beyond have initializers as defaults.
+    `whole` is the model whose operator is expanded in this one, if any: its inputs mean the same.
+    """
     if way == "dynamic":
-        make_dynamic(model, inputs)
+        make_dynamic(model, inputs, whole)
     elif way == "constant":
         make_constant(model, inputs)

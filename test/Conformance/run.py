@@ -133,12 +133,14 @@ def run_case(options, name, way):
     """Returns {"status", "reason", "ops", "seconds"}; status: passed, failed or none (the case does not have the way)."""
     folder = os.path.join(options.work, "cases", name)
     model = onnx.load(os.path.join(folder, "model.onnx"))
+    whole = os.path.join(options.work, "cases", name.split("_expanded")[0], "model.onnx")
+    whole = onnx.load(whole) if "_expanded" in name and os.path.exists(whole) else None
     with open(os.path.join(folder, "case.json")) as f:
         meta = json.load(f)
     result = {"status": "passed", "reason": "", "ops": operators_of(model)}
     scratch = tempfile.mkdtemp(prefix="tc-conformance-")
     try:
-        cases.apply_way(model, way, values_in(os.path.join(folder, "set0"), "input"))
+        cases.apply_way(model, way, values_in(os.path.join(folder, "set0"), "input"), whole)
         path = os.path.join(scratch, "model.onnx")
         onnx.save(model, path)
         explain = os.path.join(scratch, "explain.json")

@@ -13,6 +13,7 @@
 #include "ConstantData.h"
 #include "CustomOperator.h"
 #include "OpRegistry.h"
+#include "VaryingRank.h"
 
 #include "tc/Dialect/Graph/IR/Graph.h"
 
@@ -58,6 +59,7 @@ private:
   FailureOr<RankedTensorType> argumentType(graph::FuncOp source, unsigned index);
   FailureOr<SmallVector<Value>> convertBody(Block &block);
   void convertNode(graph::NodeOp node);
+  void convertVarying(graph::NodeOp node, ArrayRef<unsigned> varying);
   void convertCall(graph::NodeOp node, graph::FuncOp callee, ArrayRef<Value> operands);
   void reportUnsupported(graph::NodeOp node, StringRef reason);
   void reportInvalid(Location loc, const Twine &message);
@@ -81,6 +83,9 @@ private:
   llvm::DenseMap<Value, Value> values;
   llvm::StringMap<AffineExpr> namedSizes;
   DictionaryAttr parameters;
+  /// Values of varying rank that a branch yields: the terminator, and the operands' numbers.
+  Operation *leavingFrom = nullptr;
+  SmallVector<unsigned> leaving;
   int64_t failedNodes = 0, callDepth = 0, streams = 0;
   /// Symbols from this one on depend on data.
   unsigned inputSymbols = 0;
@@ -209,6 +214,14 @@ void Converter::convertNode(graph::NodeOp node) {
       return reportInvalid(node.getLoc(), prefix + "operand " + Twine(i) + " is missing");
   int64_t failedBefore = failedNodes;
   if (failed(custom ? convertCustomOperator(ctx, *custom) : entry->handler(ctx))) {
+    SmallVector<unsigned> varying(ctx.resultsOfVaryingRank());
+    if (leavingFrom && leavingFrom->getParentOp() == node) {
+      varying = std::exchange(leaving, {});
+      leavingFrom = nullptr;
+      failedNodes = failedBefore;
+    }
+    if (!varying.empty())
+      return convertVarying(node, varying);
     if (ctx.isInvalid())
       return reportInvalid(node.getLoc(), prefix + ctx.reason());
     if (ctx.isUnsupported())
@@ -225,6 +238,19 @@ void Converter::convertNode(graph::NodeOp node) {
     }
     values[result] = foldIntegers(refine(v, result.getType()));
   }
+}
+
+/// `node` is an If whose branches give these results different ranks, or one that yields such results of a node inside.
+void Converter::convertVarying(graph::NodeOp node, ArrayRef<unsigned> varying) {
+  if (succeeded(moveUserIntoBranches(node, varying)))
+    return convertNode(node); // the rest of its results; the new node comes later in the block
+  auto parent = dyn_cast<graph::NodeOp>(node->getParentOp());
+  if (!parent || parent.getOpType() != "If" || parent.getDomain() != node.getDomain())
+    return reportUnsupported(node, "with branches whose results differ in rank, up to an output of the graph, is not "
+                                   "supported");
+  leaving = yieldedAs(node, varying);
+  leavingFrom = node->getBlock()->getTerminator();
+  ++failedNodes;
 }
 
 /// Inlines a function that the model brings along.

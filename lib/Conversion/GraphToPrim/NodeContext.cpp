@@ -55,6 +55,11 @@ LogicalResult NodeContext::unsupported(const Twine &what) {
   return failure();
 }
 
+LogicalResult NodeContext::ranksVary(ArrayRef<unsigned> results) {
+  varying.assign(results.begin(), results.end());
+  return failure();
+}
+
 LogicalResult NodeContext::invalid(const Twine &what) {
   if (invalidReason.empty())
     invalidReason = what.str();

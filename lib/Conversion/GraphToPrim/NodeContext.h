@@ -100,6 +100,9 @@ public:
   mlir::LogicalResult invalid(const llvm::Twine &what);
   /// Refuses a node that lacks one of these operands.
   mlir::LogicalResult requireOperands(llvm::ArrayRef<size_t> required);
+  /// Branches of the node give these results different ranks: what reads them must be converted inside the branches.
+  mlir::LogicalResult ranksVary(llvm::ArrayRef<unsigned> results);
+  llvm::ArrayRef<unsigned> resultsOfVaryingRank() const { return varying; }
   bool isUnsupported() const { return !unsupportedReason.empty(); }
   bool isInvalid() const { return !invalidReason.empty(); }
   llvm::StringRef reason() const { return isInvalid() ? invalidReason : unsupportedReason; }
@@ -152,6 +155,7 @@ private:
   llvm::SmallVector<mlir::Value> operands, produced;
   mlir::DictionaryAttr parameters;
   std::string unsupportedReason, invalidReason;
+  llvm::SmallVector<unsigned> varying;
   /// Where the node stands for another operator: that one's opset.
   std::optional<int64_t> asOpset;
 };

@@ -116,25 +116,29 @@ FailureOr<Value> tc::emitConv(NodeContext &ctx, Value x, Value w, Value bias) {
   if (rank < 3 || b.rankOf(w) != rank || b.elementOf(x) != b.elementOf(w))
     return ctx.invalid("operands must be [N, C, ..] and [O, C / group, ..] of one element type, but are " +
                        describe(x) + " and " + describe(w));
-  FailureOr<SmallVector<int64_t>> readSizes = readKernel(ctx, w);
-  if (failed(readSizes))
+  FailureOr<Sizes> kernel = readKernel(ctx, w);
+  if (failed(kernel))
     return failure();
-  SmallVector<int64_t> kernel = *readSizes;
   Sizes in = getSizes(x), filter = getSizes(w);
   auto inputs = getConstantSize(in[1]), perGroup = getConstantSize(filter[1]), outputs = getConstantSize(filter[0]);
   if (groups < 1 || (inputs && perGroup && *inputs != *perGroup * groups) || (outputs && *outputs % groups != 0))
     return ctx.invalid("group " + Twine(groups) + " does not fit the operands " + describe(x) + " and " + describe(w));
   if (failed(ctx.requireEqual(in[1], filter[1] * groups, "the filter's channels, times group, in dim 1")))
     return failure();
-  FailureOr<Window> window = readWindow(ctx, kernel, SizesRef(in).drop_front(2));
+  FailureOr<Window> window = readWindow(ctx, *kernel, SizesRef(in).drop_front(2));
   if (failed(window))
     return failure();
-  for (size_t i = 0; i < kernel.size(); ++i) {
-    AffineExpr padded = in[i + 2] + window->low(b, i) + window->high(b, i);
-    auto rest = getConstantSize(simplifySize(padded - window->dilations[i] * (kernel[i] - 1)));
-    if (rest && *rest < 1)
+  for (size_t i = 0; i < kernel->size(); ++i) {
+    AffineExpr padded = in[i + 2] + window->low(b, i) + window->high(b, i),
+               extent = getExtent(*window, i, (*kernel)[i]);
+    auto rest = getConstantSize(simplifySize(padded - extent));
+    if (rest && *rest < 0)
       return ctx.invalid("the filter " + describe(w) + " is larger than the padded operand " + describe(x));
+    if (failed(ctx.require(CompareKind::LE, extent, padded, "a padded operand that the filter fits into")))
+      return failure();
   }
+  if (failed(ctx.requireEqual(filter[0], filter[0].floorDiv(groups) * groups, "a group that divides the filters")))
+    return failure();
   SmallVector<int64_t> filterLast;
   for (int64_t i = 2; i < rank; ++i)
     filterLast.push_back(i);
@@ -166,16 +170,13 @@ LogicalResult convTranspose(NodeContext &ctx) {
   if (rank < 3 || b.rankOf(w) != rank || b.elementOf(x) != b.elementOf(w))
     return ctx.invalid("operands must be [N, C, ..] and [C, O / group, ..] of one element type, but are " +
                        describe(x) + " and " + describe(w));
-  FailureOr<SmallVector<int64_t>> readSizes = readKernel(ctx, w);
-  if (failed(readSizes))
+  FailureOr<Sizes> kernel = readKernel(ctx, w);
+  if (failed(kernel))
     return failure();
-  SmallVector<int64_t> kernel = *readSizes;
   Sizes in = getSizes(x), filter = getSizes(w);
-  auto inputs = getConstantSize(in[1]), filterInputs = getConstantSize(filter[0]),
-       perGroup = getConstantSize(filter[1]);
-  if (!filterInputs || !perGroup)
-    return ctx.unsupported("with a filter of unknown size is not supported");
-  if (groups < 1 || (inputs && *inputs != *filterInputs) || *filterInputs % groups != 0)
+  auto inputs = getConstantSize(in[1]), filterInputs = getConstantSize(filter[0]);
+  if (groups < 1 || (inputs && filterInputs && *inputs != *filterInputs) ||
+      (filterInputs && *filterInputs % groups != 0))
     return ctx.invalid("group " + Twine(groups) + " does not fit the operands " + describe(x) + " and " + describe(w));
   if (failed(ctx.requireEqual(in[1], filter[0], "the filter's channels in dim 1")))
     return failure();
@@ -194,46 +195,45 @@ LogicalResult convTranspose(NodeContext &ctx) {
     outputShape->erase(outputShape->begin(), outputShape->begin() + 2);
   if (outputShape && int64_t(outputShape->size()) != spatial)
     return ctx.invalid("output_shape must have one entry for each spatial dim");
-  SmallVector<std::pair<AffineExpr, AffineExpr>> cropped; // what pads that are expressions take off; empty: nothing
-  if (outputShape || autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER") {
-    for (int64_t i = 0; i < spatial; ++i) {
-      auto size = getConstantSize(in[i + 2]);
-      int64_t full = dilations[i] * (kernel[i] - 1) + 1 + extra[i] - strides[i]; // beyond size * stride
-      if (outputShape && !size) {
-        // As below, for a size that only the run knows.
-        AffineExpr reach = simplifySize(in[i + 2] * strides[i] + (full - (*outputShape)[i])), shared = reach;
-        if (b.bounds(reach).first < 0)
-          shared = b.bindSymbol("pads", b.binary<MaxOp>(b.sizeValue(reach), 0));
-        AffineExpr small = simplifySize(shared.floorDiv(2)), large = simplifySize(shared - small);
-        AffineExpr low = autoPad == "SAME_UPPER" ? small : large;
-        cropped.resize(spatial, {b.size(0), b.size(0)});
-        cropped[i] = {low, simplifySize(reach - low)};
-        pads[i] = pads[i + spatial] = 0;
-        continue;
-      }
-      int64_t total = outputShape ? *size * strides[i] + full - (*outputShape)[i] : std::max<int64_t>(full, 0);
+  // What the pads take off the full result, of size * stride + reach + output_padding + 1 - stride elements.
+  Sizes low(spatial), high(spatial), reach(spatial);
+  auto atLeast0 = [&](AffineExpr size) {
+    if (auto known = getConstantSize(size))
+      return b.size(std::max<int64_t>(*known, 0));
+    return b.bounds(size).first >= 0 ? size : b.bindSymbol("pads", b.binary<MaxOp>(b.sizeValue(size), 0));
+  };
+  for (int64_t i = 0; i < spatial; ++i) {
+    if (failed(ctx.require(CompareKind::LE, b.size(1), (*kernel)[i], "a kernel of one element or more")))
+      return failure();
+    reach[i] = simplifySize(((*kernel)[i] - 1) * dilations[i]);
+    low[i] = b.size(pads[i]);
+    high[i] = b.size(pads[i + spatial]);
+    if (outputShape || autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER") {
+      AffineExpr beyond = simplifySize(reach[i] + (1 + extra[i] - strides[i])); // size * stride
+      AffineExpr total =
+          outputShape ? simplifySize(in[i + 2] * strides[i] + beyond - (*outputShape)[i]) : atLeast0(beyond);
       // A result larger than the products reach is filled up at its end.
-      int64_t shared = std::max<int64_t>(total, 0), small = shared / 2, large = shared - small;
-      pads[i] = autoPad == "SAME_UPPER" ? small : large;
-      pads[i + spatial] = total - pads[i];
+      AffineExpr shared = atLeast0(total), small = simplifySize(shared.floorDiv(2));
+      low[i] = autoPad == "SAME_UPPER" ? small : simplifySize(shared - small);
+      high[i] = simplifySize(total - low[i]);
     }
   }
-  SmallVector<int64_t> padLow, padHigh, ones(spatial, 1);
+  SmallVector<int64_t> padLow(spatial, 0), padHigh(spatial, 0), ones(spatial, 1);
   x = b.transpose(x, toChannelsLast(rank));
   // [N, S, C] -> [N, S, 1, C] -> zeros after each element -> [N, S * stride, C]
-  Sizes sizes = getSizes(x), split{sizes[0]}, spread{sizes[0]}, joined{sizes[0]};
-  bool strided = false;
+  Sizes sizes = getSizes(x), split{sizes[0]}, spread{sizes[0]}, joined{sizes[0]}, starts(rank, b.size(0));
+  bool strided = false, emitted = false;
   for (int64_t i = 0; i < spatial; ++i) {
     split.append({sizes[i + 1], b.size(1)});
     spread.append({sizes[i + 1], b.size(strides[i])});
     joined.push_back(simplifySize(sizes[i + 1] * strides[i]));
     strided |= strides[i] != 1;
-    int64_t reach = dilations[i] * (kernel[i] - 1);
-    padLow.push_back(reach - pads[i]);
-    padHigh.push_back(reach - pads[i + spatial] + extra[i] + 1 - strides[i]);
-    if (auto size = getConstantSize(sizes[i + 1]);
-        size && *size * strides[i] + padLow.back() + padHigh.back() < reach + 1)
-      return ctx.invalid("pads leave nothing of dim " + Twine(i + 2));
+    low[i] = simplifySize(reach[i] - low[i]);
+    high[i] = simplifySize(reach[i] - high[i] + (extra[i] + 1 - strides[i]));
+    emitted |= !getConstantSize(low[i]) || !getConstantSize(high[i]);
+    if (failed(ctx.require(CompareKind::LE, reach[i] + 1, joined.back() + low[i] + high[i],
+                           "pads that leave something of dim " + Twine(i + 2))))
+      return failure();
   }
   split.push_back(sizes.back());
   spread.push_back(sizes.back());
@@ -242,32 +242,37 @@ LogicalResult convTranspose(NodeContext &ctx) {
     Value zeros = b.pad(b.reshape(x, split), b.scalar(b.elementOf(x), 0), Sizes(split.size(), b.size(0)), spread);
     x = b.reshape(zeros, joined);
   }
-  if (!cropped.empty()) { // all pads around the operand itself
-    Sizes low(rank, b.size(0)), padded = getSizes(x);
-    for (int64_t i = 0; i < spatial; ++i) {
-      low[i + 1] = simplifySize(padLow[i] - cropped[i].first);
-      padded[i + 1] = simplifySize(padded[i + 1] + padLow[i] + padHigh[i] - cropped[i].first - cropped[i].second);
+  Sizes padded = joined;
+  for (int64_t i = 0; i < spatial; ++i) {
+    if (emitted) { // all pads around the operand itself
+      starts[i + 1] = low[i];
+      padded[i + 1] = simplifySize(joined[i + 1] + low[i] + high[i]);
+    } else {
+      padLow[i] = *getConstantSize(low[i]);
+      padHigh[i] = *getConstantSize(high[i]);
     }
-    x = b.pad(x, b.scalar(b.elementOf(x), 0), low, padded);
-    padLow.assign(spatial, 0);
-    padHigh.assign(spatial, 0);
   }
+  if (emitted)
+    x = b.pad(x, b.scalar(b.elementOf(x), 0), starts, padded);
   // [C, O / g, K..] -> [K.., C / g, O], flipped along K.
-  Sizes wide{b.size(groups), b.size(*filterInputs / groups), b.size(*perGroup)};
-  wide.append(filter.begin() + 2, filter.end());
-  SmallVector<int64_t> permutation, steps(rank, 1);
-  Sizes flipped, starts(rank, b.size(0));
+  AffineExpr perGroup = ctx.divide(filter[0], b.size(groups));
+  Sizes wide{b.size(groups), perGroup, filter[1]}, flipped = *kernel, ends;
+  llvm::append_range(wide, *kernel);
+  SmallVector<int64_t> permutation, steps(spatial, -1);
   for (int64_t i = 0; i < spatial; ++i) {
     permutation.push_back(i + 3);
-    flipped.push_back(b.size(kernel[i]));
-    starts[i] = b.size(std::max<int64_t>(kernel[i] - 1, 0));
-    steps[i] = -1;
+    ends.push_back(simplifySize((*kernel)[i] - 1));
   }
   permutation.append({1, 0, 2});
-  flipped.append({b.size(*filterInputs / groups), b.size(*perGroup * groups)});
-  w = b.reshape(b.transpose(b.reshape(w, wide), permutation), flipped);
-  if (llvm::any_of(kernel, [](int64_t k) { return k > 1; }))
-    w = SliceOp::create(b, w.getType(), w, makeSizeMap(b.getContext(), starts), steps);
+  flipped.append({perGroup, simplifySize(filter[1] * groups)});
+  ends.append(2, b.size(0));
+  steps.append(2, 1);
+  FailureOr<Value> grouped = ctx.reshape(w, wide);
+  if (failed(grouped))
+    return failure();
+  w = b.reshape(b.transpose(*grouped, permutation), flipped);
+  if (llvm::any_of(*kernel, [](AffineExpr size) { return getConstantSize(size) != 1; }))
+    w = SliceOp::create(b, w.getType(), w, makeSizeMap(b.getContext(), ends), steps);
   Value result = ConvOp::create(b, x, w, ones, dilations, padLow, padHigh, groups);
   if (Value bias = ctx.operand(2)) {
     FailureOr<Value> wideBias = broadcastAlong(ctx, bias, rank - 1, getSizes(result));
@@ -278,9 +283,64 @@ LogicalResult convTranspose(NodeContext &ctx) {
   return ctx.result(b.transpose(result, toChannelsFirst(rank)));
 }
 
+/// A depthwise convolution over time that sees no later positions: before the operand stand the last positions of the
+/// step before, or zeros. Results: the convolution, and the last k - 1 positions for the next step.
+LogicalResult causalConvWithState(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0), w = ctx.operand(1), bias = ctx.operand(2), past = ctx.operand(3);
+  if (b.rankOf(x) != 3 || b.rankOf(w) != 3 || b.elementOf(x) != b.elementOf(w) ||
+      (past && (b.rankOf(past) != 3 || b.elementOf(past) != b.elementOf(x))))
+    return ctx.invalid("operands must be [B, C, L], [C, 1, K] and (past_state) [B, C, K - 1] of one element type, "
+                       "but are " +
+                       describe(x) + ", " + describe(w) + (past ? " and " + describe(past) : std::string()));
+  std::string activation = ctx.getString("activation", "none");
+  if (activation != "none" && activation != "silu" && activation != "swish")
+    return ctx.invalid("activation is \"" + activation + "\"; it may be none, silu or swish");
+  Sizes in = getSizes(x), filter = getSizes(w);
+  AffineExpr kernel = filter[2], before = simplifySize(kernel - 1), length = simplifySize(in[2] + before);
+  if (failed(ctx.require(CompareKind::LE, b.size(1), kernel, "a kernel of one element or more")))
+    return failure();
+  FailureOr<Value> taps = ctx.castSizes(w, {in[1], b.size(1), kernel});
+  if (failed(taps))
+    return failure();
+  Value padded;
+  if (past) {
+    FailureOr<Value> fitting = ctx.castSizes(past, {in[0], in[1], before});
+    if (failed(fitting))
+      return failure();
+    padded = b.reshape(b.concat({*fitting, x}, 2), {in[0], in[1], length});
+  } else {
+    padded = b.pad(x, b.scalar(b.elementOf(x), 0), {b.size(0), b.size(0), before}, {in[0], in[1], length});
+  }
+  Value y;
+  if (auto channels = getConstantSize(in[1])) {
+    const int64_t one = 1, zero = 0;
+    y = ConvOp::create(b, b.transpose(padded, toChannelsLast(3)), b.transpose(*taps, {2, 1, 0}), one, one, zero, zero,
+                       *channels);
+    y = b.transpose(b.reshape(y, {in[0], in[2], in[1]}), toChannelsFirst(3));
+  } else { // prim.conv has a fixed number of groups
+    Sizes grid{in[2], kernel}, windows{in[0], in[1], in[2], kernel};
+    Value at = b.add(b.iota(b.getI64Type(), grid, 0), b.iota(b.getI64Type(), grid, 1));
+    Type compute = b.accumulatorOf(b.elementOf(x));
+    Value factors = b.broadcastInDims(b.convert(b.reshape(*taps, {in[1], kernel}), compute), windows, {1, 3});
+    Value elements = b.reshape(GatherOp::create(b, padded, at, 2), windows);
+    y = b.convert(b.reduce(ReduceKind::Sum, b.mul(b.convert(elements, compute), factors), {3}), b.elementOf(x));
+  }
+  if (bias) {
+    FailureOr<Value> wide = broadcastAlong(ctx, bias, 1, in);
+    if (failed(wide))
+      return failure();
+    y = b.add(y, *wide);
+  }
+  if (activation != "none")
+    y = b.mul(y, b.unary<LogisticOp>(y));
+  return success(succeeded(ctx.set(0, y)) && succeeded(ctx.set(1, b.sliceDim(padded, 2, in[2], before))));
+}
+
 } // namespace
 
 void tc::populateONNXContraction(OpRegistrar &onOp) {
+  onOp("CausalConvWithState", 27, causalConvWithState, 2);
   onOp("MatMul", 1, matMul, 2);
   onOp("Gemm", 1, gemm, 2);
   onOp("Conv", 1, conv, 2);

@@ -67,16 +67,28 @@ LogicalResult ifNode(NodeContext &ctx) {
   }
   if (yielded[0].size() != yielded[1].size() || yielded[0].size() != ctx.numResults())
     return ctx.invalid("the branches differ in their number of results");
+  SmallVector<unsigned> used, varying;
+  for (unsigned i = 0; i < ctx.numResults(); ++i) {
+    if (!ctx.isResultUsed(i))
+      continue;
+    if (!yielded[0][i] || !yielded[1][i])
+      return ctx.invalid("a branch has an absent result");
+    used.push_back(i);
+    if (b.rankOf(yielded[0][i]) != b.rankOf(yielded[1][i]))
+      varying.push_back(i);
+  }
+  if (!varying.empty())
+    return ctx.ranksVary(varying);
+  if (used.empty())
+    return success();
+  for (SmallVector<Value> &values : yielded)
+    values = llvm::map_to_vector(used, [&](unsigned i) { return values[i]; });
   SmallVector<Type> types;
   SmallVector<int64_t> binds;
   for (auto [x, y] : llvm::zip_equal(yielded[0], yielded[1])) {
-    if (!x || !y)
-      return ctx.invalid("a branch has an absent result");
     Type element = joinElements(b.elementOf(x), b.elementOf(y));
     if (!element)
       return ctx.invalid("the branches give " + describe(x) + " and " + describe(y));
-    if (b.rankOf(x) != b.rankOf(y))
-      return ctx.unsupported("with branches whose results differ in rank is not supported");
     Sizes sizes = getSizes(x);
     for (auto [i, other] : llvm::enumerate(getSizes(y)))
       if (sizes[i] != other || dependsOnSymbolsFrom(other, outerSymbols))
@@ -91,7 +103,7 @@ LogicalResult ifNode(NodeContext &ctx) {
   auto op = prim::IfOp::create(b, types, *condition, binds);
   op.getThenRegion().takeBody(thenRegion);
   op.getElseRegion().takeBody(elseRegion);
-  for (auto [i, v] : llvm::enumerate(op.getResults()))
+  for (auto [i, v] : llvm::zip_equal(used, op.getResults()))
     (void)ctx.set(i, v);
   return success();
 }

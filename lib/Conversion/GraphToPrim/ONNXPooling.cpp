@@ -19,6 +19,7 @@ namespace {
 /// A pool's window and the spatial sizes of its result.
 struct Pool {
   Window window;
+  SmallVector<int64_t> kernel;
   Sizes sizes;
 };
 
@@ -30,10 +31,10 @@ FailureOr<Pool> readPool(NodeContext &ctx) {
     return ctx.invalid("needs an operand [N, C, ..], but has " + describe(x) +
                        ", and a kernel_shape with an entry for each spatial dim");
   Sizes in = getSizes(x), spatial(in.begin() + 2, in.end());
-  FailureOr<Window> window = readWindow(ctx, *kernel, spatial);
+  FailureOr<Window> window = readWindow(ctx, ctx.b.sizes(*kernel), spatial);
   if (failed(window))
     return failure();
-  Pool pool{*window, {}};
+  Pool pool{*window, *kernel, {}};
   for (size_t i = 0; i < spatial.size(); ++i) {
     int64_t extent = window->dilations[i] * ((*kernel)[i] - 1) + 1, stride = window->strides[i];
     AffineExpr low = window->low(ctx.b, i), high = window->high(ctx.b, i);
@@ -73,8 +74,8 @@ Value windowReduce(NodeContext &ctx, ReduceKind kind, Value v, const Pool &pool,
   Sizes in = getSizes(v), out{in.front()};
   llvm::append_range(out, pool.sizes);
   out.push_back(in.back());
-  return WindowReduceOp::create(ctx.b, makeType(ctx.b.elementOf(v), out), kind, v, pool.window.kernel,
-                                pool.window.strides, pool.window.dilations, padLow);
+  return WindowReduceOp::create(ctx.b, makeType(ctx.b.elementOf(v), out), kind, v, pool.kernel, pool.window.strides,
+                                pool.window.dilations, padLow);
 }
 
 /// Where in spatial dim `i` element `k` of window `t` (i64, equal types) lies. Elements outside the operand stand for
@@ -104,11 +105,11 @@ Value indicesOfMax(NodeContext &ctx, const Pool &pool) {
   int64_t volume = 1;
   SmallVector<int64_t> order{0, 1};
   for (size_t i = 0; i < n; ++i) {
-    Sizes grid{pool.sizes[i], b.size(window.kernel[i])};
+    Sizes grid{pool.sizes[i], b.size(pool.kernel[i])};
     Value at = placeInside(b, window, i, in[i + 2], b.iota(i64, grid, 0), b.iota(i64, grid, 1));
     windows = GatherOp::create(b, windows, at, 2 + 2 * i);
     order.push_back(2 + 2 * i);
-    volume *= window.kernel[i];
+    volume *= pool.kernel[i];
   }
   for (size_t i = 0; i < n; ++i)
     order.push_back(3 + 2 * i);
@@ -122,8 +123,8 @@ Value indicesOfMax(NodeContext &ctx, const Pool &pool) {
   Value place = b.add(scaled(b.iota(i64, out, 0), in[1]), b.iota(i64, out, 1));
   place = scaled(place, product(context, spatial));
   for (size_t i = 0; i < n; ++i) {
-    volume /= window.kernel[i];
-    Value k = b.binary<RemOp>(b.binary<DivOp>(found, double(volume)), double(window.kernel[i]));
+    volume /= pool.kernel[i];
+    Value k = b.binary<RemOp>(b.binary<DivOp>(found, double(volume)), double(pool.kernel[i]));
     Value at = placeInside(b, window, i, spatial[i], b.iota(i64, out, i + 2), k);
     SizesRef faster = ctx.getInt("storage_order", 0) ? spatial.take_front(i) : spatial.drop_front(i + 1);
     place = b.add(place, scaled(at, product(context, faster)));
@@ -158,13 +159,13 @@ LogicalResult maxUnpool(NodeContext &ctx) {
         "needs an operand [N, C, ..], integer indices, and a kernel_shape with an entry for each spatial "
         "dim, but has " +
         describe(x) + " and " + describe(ctx.operand(1)));
-  FailureOr<Window> window = readWindow(ctx, *kernel, SizesRef(in).drop_front(2));
+  FailureOr<Window> window = readWindow(ctx, b.sizes(*kernel), SizesRef(in).drop_front(2));
   FailureOr<Value> indices = ctx.castSizes(ctx.operand(1), in);
   if (failed(window) || failed(indices))
     return failure();
   Sizes out{in[0], in[1]};
   for (size_t i = 0; i < kernel->size(); ++i) {
-    int64_t more = window->kernel[i] - window->padLow[i] - window->padHigh[i];
+    int64_t more = (*kernel)[i] - window->padLow[i] - window->padHigh[i];
     out.push_back(simplifySize((in[i + 2] - 1) * window->strides[i] + more));
     if (getConstantSize(out.back()).value_or(0) < 0)
       return ctx.invalid("pads leave nothing of dim " + Twine(i + 2));
@@ -198,8 +199,8 @@ LogicalResult averagePool(NodeContext &ctx) {
   x = b.transpose(x, toChannelsLast(rank));
   Value sum = windowReduce(ctx, ReduceKind::Sum, b.convert(x, accumulator), *pool, window.padLow);
   bool padded = false, countPads = ctx.getInt("count_include_pad", 0);
-  for (size_t i = 0; i < window.kernel.size(); ++i) {
-    volume *= window.kernel[i];
+  for (size_t i = 0; i < pool->kernel.size(); ++i) {
+    volume *= pool->kernel[i];
     padded |= getConstantSize(window.low(b, i)) != 0 || getConstantSize(window.high(b, i)) != 0;
   }
   bool ceil = ctx.getInt("ceil_mode", 0);

@@ -102,6 +102,16 @@ FailureOr<Value> spreadParameter(NodeContext &ctx, Value v, SizesRef sizes) {
   return ctx.castSizes(v, sizes);
 }
 
+/// As spreadParameter, for the zero point beside `scale`: if that is one for all, a vector of unknown size is so too.
+FailureOr<Value> spreadZeroPoint(NodeContext &ctx, Value v, Value scale, SizesRef sizes) {
+  if (ctx.b.rankOf(scale) != 0 || ctx.b.rankOf(v) != 1 || getConstantSize(getSizes(v)[0]))
+    return spreadParameter(ctx, v, sizes);
+  FailureOr<Value> only = ctx.scalar(v, "the zero point of a scalar scale");
+  if (failed(only))
+    return failure();
+  return ctx.b.broadcastTo(*only, sizes);
+}
+
 /// The type of arithmetic with a scale of this type: narrow floats only hold scales.
 Type arithmeticType(PrimBuilder &b, Type scale) { return isNarrowFloat(scale) ? Type(b.getF32Type()) : scale; }
 
@@ -144,7 +154,7 @@ LogicalResult quantizeLinear(NodeContext &ctx) {
     return ctx.invalid("y_scale must have a float element type, but is " + describe(scale));
   FailureOr<Value> spread = spreadParameter(ctx, scale, getSizes(x)), offset = Value();
   if (zeroPoint)
-    offset = spreadParameter(ctx, zeroPoint, getSizes(x));
+    offset = spreadZeroPoint(ctx, zeroPoint, scale, getSizes(x));
   if (failed(spread) || failed(offset))
     return failure();
   Value q = b.div(b.convert(x, compute), b.convert(*spread, compute));
@@ -167,7 +177,7 @@ LogicalResult dequantizeLinear(NodeContext &ctx) {
     return ctx.invalid("x_scale must have a float element type, but is " + describe(scale));
   FailureOr<Value> spread = spreadParameter(ctx, scale, getSizes(x)), offset = Value();
   if (zeroPoint && !isa<FloatType>(b.elementOf(x)))
-    offset = spreadParameter(ctx, zeroPoint, getSizes(x));
+    offset = spreadZeroPoint(ctx, zeroPoint, scale, getSizes(x));
   if (failed(spread) || failed(offset))
     return failure();
   Type compute = b.accumulatorOf(to);

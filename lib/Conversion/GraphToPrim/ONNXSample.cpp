@@ -242,14 +242,19 @@ LogicalResult deformConv(NodeContext &ctx) {
         describe(x) + ", " + describe(w) + " and " + describe(offset));
   if (spatial > 3)
     return ctx.unsupported("with " + Twine(spatial) + " spatial dims is not supported; supported: 1 to 3");
-  FailureOr<SmallVector<int64_t>> readSizes = readKernel(ctx, w);
-  if (failed(readSizes))
+  FailureOr<Sizes> kernelSizes = readKernel(ctx, w);
+  if (failed(kernelSizes))
     return failure();
-  SmallVector<int64_t> kernel = *readSizes;
   int64_t volume = 1;
-  for (int64_t size : kernel)
-    volume *= size;
-  FailureOr<Window> window = readWindow(ctx, kernel, SizesRef(in).drop_front(2));
+  SmallVector<int64_t> kernel;
+  for (AffineExpr size : *kernelSizes) {
+    auto known = getConstantSize(size);
+    if (!known)
+      return ctx.unsupported("with a filter of unknown size and without kernel_shape is not supported");
+    kernel.push_back(*known);
+    volume *= *known;
+  }
+  FailureOr<Window> window = readWindow(ctx, *kernelSizes, SizesRef(in).drop_front(2));
   if (failed(window) ||
       failed(ctx.requireEqual(in[1], filter[1] * groups, "the filter's channels, times group, in dim 1")) ||
       failed(ctx.requireEqual(filter[0], filter[0].floorDiv(groups) * groups, "a group that divides the filters")) ||

@@ -118,10 +118,9 @@ SmallVector<int64_t> tc::toChannelsFirst(int64_t rank) {
   return permutation;
 }
 
-FailureOr<Window> tc::readWindow(NodeContext &ctx, ArrayRef<int64_t> kernel, SizesRef spatial) {
+FailureOr<Window> tc::readWindow(NodeContext &ctx, SizesRef kernel, SizesRef spatial) {
   size_t n = spatial.size();
   Window window;
-  window.kernel.assign(kernel.begin(), kernel.end());
   window.strides = ctx.getInts("strides").value_or(SmallVector<int64_t>(n, 1));
   window.dilations = ctx.getInts("dilations").value_or(SmallVector<int64_t>(n, 1));
   SmallVector<int64_t> pads = ctx.getInts("pads").value_or(SmallVector<int64_t>(2 * n, 0));
@@ -129,9 +128,12 @@ FailureOr<Window> tc::readWindow(NodeContext &ctx, ArrayRef<int64_t> kernel, Siz
     return ctx.invalid("kernel, strides, dilations and pads must have one entry (pads two) for each of " + Twine(n) +
                        " spatial dims");
   auto positive = [](int64_t v) { return v >= 1 && v <= INT32_MAX; };
-  if (!llvm::all_of(kernel, positive) || !llvm::all_of(window.strides, positive) ||
-      !llvm::all_of(window.dilations, positive))
+  if (!llvm::all_of(kernel, [&](AffineExpr size) { return positive(getConstantSize(size).value_or(1)); }) ||
+      !llvm::all_of(window.strides, positive) || !llvm::all_of(window.dilations, positive))
     return ctx.invalid("kernel sizes, strides and dilations must be positive");
+  for (AffineExpr size : kernel)
+    if (failed(ctx.require(CompareKind::LE, ctx.b.size(1), size, "a kernel of one element or more")))
+      return failure();
   if (llvm::any_of(pads, [](int64_t p) { return p < -INT32_MAX || p > INT32_MAX; }))
     return ctx.invalid("a pad is out of range");
   window.padLow.assign(pads.begin(), pads.begin() + n);
@@ -145,13 +147,15 @@ FailureOr<Window> tc::readWindow(NodeContext &ctx, ArrayRef<int64_t> kernel, Siz
     bool emitted = false;
     PrimBuilder &b = ctx.b;
     for (size_t i = 0; i < n; ++i) {
-      int64_t extent = window.dilations[i] * (kernel[i] - 1) + 1, stride = window.strides[i];
+      int64_t stride = window.strides[i];
+      AffineExpr extent = getExtent(window, i, kernel[i]);
       AffineExpr total = simplifySize((spatial[i].ceilDiv(stride) - 1) * stride + extent - spatial[i]);
-      if (auto size = getConstantSize(spatial[i]))
-        total = b.size(std::max<int64_t>((*size + stride - 1) / stride * stride - stride + extent - *size, 0));
-      else if (stride == 1 || extent == 1)
-        total = b.size(extent - 1);
-      else if (extent < stride) // else it is never negative
+      auto known = getConstantSize(total), knownExtent = getConstantSize(extent);
+      if (known)
+        total = b.size(std::max<int64_t>(*known, 0));
+      else if (stride == 1 || knownExtent == 1)
+        total = simplifySize(extent - 1);
+      else if (!knownExtent || *knownExtent < stride) // else it is never negative
         total = b.bindSymbol("pads", b.binary<MaxOp>(b.sizeValue(total), 0));
       AffineExpr half = simplifySize(total.floorDiv(2)), rest = simplifySize(total - half);
       emitted |= !getConstantSize(total);
@@ -177,33 +181,29 @@ Value tc::emitPads(PrimBuilder &b, Value x, const Window &window, Value value) {
   if (window.emittedLow.empty())
     return x;
   Sizes low(2, b.size(0)), sizes = getSizes(x);
-  for (size_t i = 0; i < window.kernel.size(); ++i) {
+  for (size_t i = 0; i < window.emittedLow.size(); ++i) {
     low.push_back(window.emittedLow[i]);
     sizes[i + 2] = simplifySize(sizes[i + 2] + window.emittedLow[i] + window.emittedHigh[i]);
   }
   return b.pad(x, value, low, sizes);
 }
 
-FailureOr<SmallVector<int64_t>> tc::readKernel(NodeContext &ctx, Value &w) {
+FailureOr<Sizes> tc::readKernel(NodeContext &ctx, Value &w) {
   Sizes sizes = getSizes(w);
   auto given = ctx.getInts("kernel_shape");
   if (given && given->size() + 2 != sizes.size())
     return ctx.invalid("kernel_shape has " + Twine(given->size()) + " entries for the filter " + describe(w));
-  SmallVector<int64_t> kernel;
-  for (size_t i = 2; i < sizes.size(); ++i) {
-    auto known = getConstantSize(sizes[i]);
-    if (!known && !given)
-      return ctx.unsupported("with a filter of unknown size and without kernel_shape is not supported");
-    kernel.push_back(known ? *known : (*given)[i - 2]);
-    sizes[i] = ctx.b.size(kernel.back());
+  for (size_t i = 2; given && i < sizes.size(); ++i) {
+    AffineExpr size = ctx.b.size((*given)[i - 2]);
+    if (getConstantSize(sizes[i]) && sizes[i] != size)
+      return ctx.invalid("kernel_shape differs from the filter " + describe(w));
+    sizes[i] = size;
   }
-  if (given && *given != kernel)
-    return ctx.invalid("kernel_shape differs from the filter " + describe(w));
   FailureOr<Value> same = ctx.castSizes(w, sizes);
   if (failed(same))
     return failure();
   w = *same;
-  return kernel;
+  return Sizes(sizes.begin() + 2, sizes.end());
 }
 
 FailureOr<Value> tc::broadcastAlong(NodeContext &ctx, Value v, int64_t axis, SizesRef sizes) {

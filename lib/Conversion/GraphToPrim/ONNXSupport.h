@@ -24,7 +24,7 @@ llvm::SmallVector<int64_t> toChannelsFirst(int64_t rank);
 
 /// Strides, dilations and pads of a convolution or pool, defaults and auto_pad resolved.
 struct Window {
-  llvm::SmallVector<int64_t> kernel, strides, dilations, padLow, padHigh;
+  llvm::SmallVector<int64_t> strides, dilations, padLow, padHigh;
   /// Pads that depend on sizes which only the run knows (auto_pad), one for each dim: emitPads puts them around the
   /// operand, and padLow and padHigh are 0. Empty: there are none.
   Sizes emittedLow, emittedHigh;
@@ -37,12 +37,16 @@ struct Window {
   }
 };
 /// `spatial` are the input's spatial sizes, `kernel` the window.
-mlir::FailureOr<Window> readWindow(NodeContext &ctx, llvm::ArrayRef<int64_t> kernel, SizesRef spatial);
+mlir::FailureOr<Window> readWindow(NodeContext &ctx, SizesRef kernel, SizesRef spatial);
+/// How many elements a window of `kernel` elements in spatial dim `i` spans.
+inline mlir::AffineExpr getExtent(const Window &window, size_t i, mlir::AffineExpr kernel) {
+  return prim::simplifySize((kernel - 1) * window.dilations[i] + 1);
+}
 /// `x` [N, C, ..] with the window's emitted pads, filled with `value` (0-D).
 mlir::Value emitPads(PrimBuilder &b, mlir::Value x, const Window &window, mlir::Value value);
-/// The spatial sizes of the filter `w` [O, C, ..]; those that are not known are what kernel_shape says, and `w` has
-/// them then.
-mlir::FailureOr<llvm::SmallVector<int64_t>> readKernel(NodeContext &ctx, mlir::Value &w);
+/// The spatial sizes of the filter `w` [O, C, ..]; those that are not known are what kernel_shape says, if it is there,
+/// and `w` has them then.
+mlir::FailureOr<Sizes> readKernel(NodeContext &ctx, mlir::Value &w);
 
 /// `v` [C] added to (or multiplied with) the dim `axis` of a tensor of these sizes: broadcast there.
 mlir::FailureOr<mlir::Value> broadcastAlong(NodeContext &ctx, mlir::Value v, int64_t axis, SizesRef sizes);

@@ -36,3 +36,15 @@ graph.func @matmul(%x: tensor<2x4x8xf32>, %w: tensor<8x16xf32>, %v: tensor<2x16x
   %z = graph.node "ai.onnx":"MatMul" opset 17(%y, %v) : (!tc.unknown, tensor<2x16x3xf32>) -> !tc.unknown
   graph.yield %z : !tc.unknown
 }
+
+// -----
+
+// A filter whose sizes only the run knows: what does not fit is refused there.
+// CHECK-LABEL: func.func @conv_of_unknown_size
+// CHECK: prim.guard le {{.*}} "Conv needs a kernel of one element or more"
+// CHECK: prim.guard le {{.*}} "Conv needs a padded operand that the filter fits into"
+// CHECK: prim.conv {{.*}} -> tensor<1x?x5xf32
+graph.func @conv_of_unknown_size(%x: tensor<1x3x?xf32> {graph.name = "x"}, %w: tensor<5x3x?xf32> {graph.name = "w"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 17 : i64}} {
+  %y = graph.node "ai.onnx":"Conv" opset 17(%x, %w) : (tensor<1x3x?xf32>, tensor<5x3x?xf32>) -> !tc.unknown
+  graph.yield %y : !tc.unknown
+}
