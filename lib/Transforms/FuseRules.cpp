@@ -26,7 +26,7 @@ Role tc::fuse::getRole(Operation *op) {
     return Role::Pointwise;
   if (isa<prim::ReduceOp, prim::ArgReduceOp>(op))
     return Role::Reduce;
-  if (isa<prim::DotGeneralOp, prim::ConvOp, prim::AttentionOp>(op))
+  if (isa<prim::DotGeneralOp, prim::ConvOp, prim::AttentionOp, prim::BlockDotOp>(op))
     return Role::Contraction;
   if (isa<prim::WindowReduceOp>(op))
     return Role::Window;
@@ -48,6 +48,8 @@ bool tc::fuse::isMadeByHost(Operation *op, Operation *reader) {
 bool tc::fuse::isPrologue(Operation *consumer, Operation *op) {
   if (isa<prim::DotGeneralOp, prim::ConvOp, prim::WindowReduceOp, prim::AttentionOp>(consumer))
     return isa<prim::TransposeOp, prim::ReshapeOp, prim::BroadcastOp, prim::SliceOp, prim::SplatOp>(op);
+  if (isa<prim::BlockDotOp>(consumer))
+    return isa<prim::ReshapeOp>(op);
   if (isa<prim::RnnOp>(consumer))
     return isa<prim::TransposeOp, prim::ReshapeOp, prim::BroadcastOp, prim::SplatOp>(op);
   return true;

@@ -67,6 +67,8 @@ AffineExpr tc::getFlops(Operation *op) {
     SmallVector<AffineExpr> lhs = prim::getSizes(dot.getLhs());
     for (int64_t dim : dot.getLhsContract())
       flops = flops * lhs[dim];
+  } else if (auto dot = dyn_cast<prim::BlockDotOp>(op)) {
+    flops = elements(dot.getResult()) * prim::getSizes(dot.getLhs()).back() * 2;
   } else if (auto conv = dyn_cast<prim::ConvOp>(op)) {
     flops = elements(conv.getResult()) * 2;
     for (AffineExpr size : ArrayRef(prim::getSizes(conv.getFilter())).drop_back())

@@ -21,7 +21,7 @@ static kernel::YieldOp yieldOf(kernel::RegionOp region) {
 Operation *tc::codegen::findAnchor(kernel::RegionOp region) {
   Operation *anchor = nullptr;
   for (Operation &op : region.getBody().front()) {
-    if (!isa<prim::DotGeneralOp, prim::ConvOp, prim::AttentionOp, prim::RnnOp>(op))
+    if (!isa<prim::DotGeneralOp, prim::ConvOp, prim::AttentionOp, prim::RnnOp, prim::BlockDotOp>(op))
       continue;
     if (anchor)
       return nullptr;

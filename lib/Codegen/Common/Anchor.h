@@ -1,6 +1,7 @@
 //===- Anchor.h - what stands around the op that a kernel is built for ----------------------------------*- C++ -*-===//
 //
-// The anchor of a region is its one op that is worth a generator of its own: dot_general, conv, attention, rnn. What it
+// The anchor of a region is its one op that is worth a generator of its own: dot_general, block_dot, conv,
+// attention, rnn. What it
 // reads is asked from the emitter; what follows it, the epilogue, is computed where its result is at hand: pointwise
 // ops, transposes and reshapes, up to the region's outputs.
 //

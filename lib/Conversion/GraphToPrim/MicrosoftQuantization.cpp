@@ -11,6 +11,7 @@
 
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
+#include "tc/Dialect/Prim/Utils/BlockWeights.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -274,25 +275,13 @@ LogicalResult qGemm(NodeContext &ctx) {
 
 //===--- weights of few bits --------------------------------------------------------------------------------------===//
 
-/// Bytes [.., n] as their numbers of `bits` bits [.., n * 8 / bits], from the low bits of each byte on.
-Value unpackBits(PrimBuilder &b, Value bytes, int64_t bits) {
-  if (bits == 8)
-    return bytes;
-  Sizes sizes = getSizes(bytes), wide = sizes;
-  int64_t last = sizes.size() - 1, each = 8 / bits;
-  wide.push_back(b.size(each));
-  sizes[last] = simplifySize(sizes[last] * each);
-  Value spread = b.broadcastInDims(bytes, wide, llvm::to_vector(llvm::seq<int64_t>(0, last + 1)));
-  Value shift = b.binary<MulOp>(b.iota(b.elementOf(bytes), wide, last + 1), double(bits));
-  Value numbers = b.binary<AndOp>(b.binary<ShrOp>(spread, shift), double((1 << bits) - 1));
-  return b.reshape(numbers, sizes);
-}
-
-/// The weights [N, K] in f32 of MatMulNBits: operands 1 to 4.
-FailureOr<Value> readBlockWeights(NodeContext &ctx) {
+LogicalResult matMulNBits(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Type f32 = b.getF32Type();
-  Value packed = ctx.operand(1), scales = ctx.operand(2), zeros = ctx.operand(3), groups = ctx.operand(4);
+  Value x = ctx.operand(0), packed = ctx.operand(1), scales = ctx.operand(2), zeros = ctx.operand(3),
+        groups = ctx.operand(4);
+  if (!b.isFloat(x) || b.rankOf(x) < 1)
+    return ctx.invalid("A must be floats of one dim or more, but is " + describe(x));
   const int64_t n = ctx.getInt("N", 0), k = ctx.getInt("K", 0), bits = ctx.getInt("bits", 4),
                 block = ctx.getInt("block_size", 0);
   if (ctx.getInt("weight_prepacked", 0))
@@ -302,68 +291,39 @@ FailureOr<Value> readBlockWeights(NodeContext &ctx) {
   if (n < 0 || k < 0 || block < 16 || !llvm::isPowerOf2_64(block))
     return ctx.invalid("needs N, K, and a block_size that is a power of 2 of 16 or more, but has " + Twine(n) + ", " +
                        Twine(k) + " and " + Twine(block));
-  const int64_t blocks = llvm::divideCeil(k, block);
+  const int64_t blocks = llvm::divideCeil(k, block), zeroBytes = llvm::divideCeil(blocks * bits, 8);
   if (!b.elementOf(packed).isUnsignedInteger(8) || !b.isFloat(scales))
     return ctx.invalid("B must be of uint8 and scales of floats, but they are " + describe(packed) + " and " +
                        describe(scales));
-  FailureOr<Value> bytes = ctx.reshape(packed, b.sizes({n, blocks, block * bits / 8}));
-  FailureOr<Value> factors = ctx.reshape(scales, b.sizes({n, blocks}));
-  if (failed(bytes) || failed(factors))
-    return failure();
-  Value weights = b.convert(unpackBits(b, *bytes, bits), f32);
-  // Which block's scale and zero point a row of K takes: its own, or with g_idx what that says.
-  Sizes space = b.sizes({n, blocks, block}), flat = b.sizes({n, blocks * block}), wanted = b.sizes({n, k});
-  auto cut = [&](Value v) { return b.sliceDim(b.reshape(v, flat), 1, b.size(0), b.size(k)); };
-  auto spread = [&](Value v) -> FailureOr<Value> { // from [N, blocks] to [N, K]
-    v = b.convert(v, f32);
-    if (!groups)
-      return cut(b.broadcastInDims(v, space, {0, 1}));
-    Value first = b.sliceDim(b.reshape(groups, {product(b.getContext(), getSizes(groups))}), 0, b.size(0), b.size(k));
-    return ctx.castSizes(GatherOp::create(b, v, first, 1), wanted);
-  };
-  Value numbers = cut(weights);
-  FailureOr<Value> factor = spread(*factors), offset = b.splat(f32, wanted, double(1 << (bits - 1)));
-  if (zeros) {
-    Value table = zeros;
-    if (b.elementOf(zeros).isUnsignedInteger(8)) {
-      int64_t rowBytes = llvm::divideCeil(blocks * bits, 8);
-      FailureOr<Value> rows = ctx.reshape(zeros, b.sizes({n, rowBytes}));
-      if (failed(rows))
-        return failure();
-      table = b.sliceDim(unpackBits(b, *rows, bits), 1, b.size(0), b.size(blocks));
-    } else if (!b.isFloat(zeros)) {
-      return ctx.invalid("zero_points must be of uint8 or floats, but are " + describe(zeros));
-    } else {
-      FailureOr<Value> rows = ctx.reshape(zeros, b.sizes({n, blocks}));
-      if (failed(rows))
-        return failure();
-      table = *rows;
-    }
-    offset = spread(table);
-  }
-  if (failed(factor) || failed(offset))
-    return failure();
-  return b.mul(b.sub(numbers, *offset), *factor);
-}
-
-LogicalResult matMulNBits(NodeContext &ctx) {
-  PrimBuilder &b = ctx.b;
-  Value x = ctx.operand(0);
-  if (!b.isFloat(x) || b.rankOf(x) < 1)
-    return ctx.invalid("A must be floats of one dim or more, but is " + describe(x));
-  FailureOr<Value> weights = readBlockWeights(ctx);
-  if (failed(weights))
-    return failure();
+  if (zeros && !b.elementOf(zeros).isUnsignedInteger(8) && !b.isFloat(zeros))
+    return ctx.invalid("zero_points must be of uint8 or floats, but are " + describe(zeros));
   Sizes sizes = getSizes(x);
-  sizes.back() = getSizes(*weights)[1];
-  FailureOr<Value> rows = ctx.castSizes(b.convert(x, b.getF32Type()), sizes);
-  if (failed(rows))
+  sizes.back() = b.size(k);
+  FailureOr<Value> rows = ctx.castSizes(b.convert(x, f32), sizes),
+                   bytes = ctx.reshape(packed, b.sizes({n, blocks * block * bits / 8})),
+                   factors = ctx.reshape(scales, b.sizes({n, blocks})), offsets = Value();
+  if (zeros)
+    offsets = ctx.reshape(zeros, b.sizes({n, b.isFloat(zeros) ? blocks : zeroBytes}));
+  if (failed(rows) || failed(bytes) || failed(factors) || failed(offsets))
     return failure();
-  int64_t last = sizes.size() - 1;
-  Value y = DotGeneralOp::create(b, *rows, *weights, ArrayRef<int64_t>{}, ArrayRef<int64_t>{}, ArrayRef<int64_t>{last},
-                                 ArrayRef<int64_t>{1});
+  const int64_t last = sizes.size() - 1;
+  Value y;
+  if (groups) {
+    // g_idx names the block whose scale and zero point a row of K takes.
+    Value first = b.sliceDim(b.reshape(groups, {product(b.getContext(), getSizes(groups))}), 0, b.size(0), b.size(k));
+    FailureOr<Value> checked = ctx.castSizes(first, {b.size(k)});
+    if (failed(checked))
+      return failure();
+    Value weights = emitBlockWeights(b, {*bytes, *factors, *offsets, bits, block}, b.size(k),
+                                     [&](Value v) -> Value { return GatherOp::create(b, v, *checked, 1); });
+    y = DotGeneralOp::create(b, *rows, weights, ArrayRef<int64_t>{}, ArrayRef<int64_t>{}, ArrayRef<int64_t>{last},
+                             ArrayRef<int64_t>{1});
+  } else {
+    sizes.back() = b.size(n);
+    y = BlockDotOp::create(b, makeType(f32, sizes), *rows, *bytes, *factors, *offsets, bits, block);
+  }
   if (Value bias = ctx.operand(5)) {
-    FailureOr<Value> wide = broadcastAlong(ctx, b.convert(bias, b.getF32Type()), last, getSizes(y));
+    FailureOr<Value> wide = broadcastAlong(ctx, b.convert(bias, f32), last, getSizes(y));
     if (failed(wide))
       return failure();
     y = b.add(y, *wide);
@@ -395,7 +355,7 @@ LogicalResult gatherBlockQuantized(NodeContext &ctx) {
   const int64_t axis = *quantizeAxis < *gatherAxis ? *quantizeAxis : *quantizeAxis + b.rankOf(indices) - 1;
   Value numbers = pick(data);
   if (isPacked)
-    numbers = unpackBits(b, numbers, bits);
+    numbers = b.unpackBits(numbers, bits);
   Sizes sizes = getSizes(numbers);
   // One number for each block, spread along the axis.
   auto spread = [&](Value v) -> FailureOr<Value> {
@@ -416,7 +376,7 @@ LogicalResult gatherBlockQuantized(NodeContext &ctx) {
   if (zeros) {
     Value table = zeros;
     if (isPacked) { // rows are filled up to whole bytes
-      table = unpackBits(b, zeros, bits);
+      table = b.unpackBits(zeros, bits);
       table = b.sliceDim(table, rank - 1, b.size(0), getSizes(scales)[rank - 1]);
     }
     offset = spread(table);

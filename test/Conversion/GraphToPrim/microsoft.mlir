@@ -1,12 +1,10 @@
-// Proves: weights of few bits are unpacked by prim ops; grouped queries share one attention per group; operators of ai.onnx
+// Proves: weights of few bits stay as they are stored; grouped queries share one attention per group; operators of ai.onnx
 // stand behind quantised ones.
 // RUN: tc-opt %s -tc-convert-graph-to-prim -split-input-file | FileCheck %s
 
 // CHECK-LABEL: func.func @bits
-// CHECK: prim.shr {{.*}} : tensor<512x16x16x2xui8>
-// CHECK: prim.and {{.*}} : tensor<512x16x16x2xui8>
-// CHECK: prim.convert {{.*}} : tensor<512x16x32xui8> -> tensor<512x16x32xf32>
-// CHECK: prim.dot_general {{.*}} contract [1] x [1] {{.*}} (tensor<3x512xf32>, tensor<512x512xf32>) -> tensor<3x512xf32>
+// CHECK: %[[BYTES:.*]] = prim.reshape {{.*}} : tensor<512x16x16xui8> -> tensor<512x256xui8>
+// CHECK: prim.block_dot %{{.*}}, %[[BYTES]], %{{.*}} bits = 4 block = 32 : (tensor<3x512xf32>, tensor<512x256xui8>, tensor<512x16xf32>) -> tensor<3x512xf32>
 graph.func @bits(%x: tensor<3x512xf32> {graph.name = "x"}, %w: tensor<512x16x16xui8> {graph.name = "w"}, %s: tensor<512x16xf32> {graph.name = "s"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 21 : i64, com.microsoft = 1 : i64}} {
   %y = graph.node "com.microsoft":"MatMulNBits" opset 1(%x, %w, %s) {K = 512 : i64, N = 512 : i64, bits = 4 : i64, block_size = 32 : i64} : (tensor<3x512xf32>, tensor<512x16x16xui8>, tensor<512x16xf32>) -> !tc.unknown
   graph.yield %y : !tc.unknown

@@ -512,6 +512,17 @@ def composite():
             to = ty(want.shape, element)
             family.op(f"prim.attention {qv}, {kv}, {vv} " + (f"mask {mv} " if mask else "") + "scale 2.5e-1 " +
                       "causal " * causal + f": ({', '.join([qt, kt, vt] + [mt] * mask)}) -> {to}", [to], [want], slack=4 * slack)
+        for bits, zeros in itertools.product((2, 4, 8), (False, True)):
+            q, z = rng.integers(0, 2 ** bits, (5, 3, 16)), rng.integers(0, 2 ** bits, (5, 3))
+            x, s = floats((2, 40), kind), floats((5, 3), kind, low=0.1, high=1)
+            pack = lambda a: np.bitwise_or.reduce(np.pad(a.astype("u1"), ((0, 0), (0, -a.shape[1] % (8 // bits)))).reshape(5, -1, 8 // bits) <<
+                                                  (np.arange(8 // bits, dtype="u1") * bits).astype("u1"), -1).astype("u1")
+            args = [family.arg(x, element), family.arg(pack(q.reshape(5, -1))), family.arg(s, element)] + [family.arg(pack(z))] * zeros
+            centre = z[..., None].astype("f8") if zeros else 2 ** (bits - 1)
+            w = ((q.astype("f8") - centre) * s[..., None].astype("f8")).reshape(5, -1)[:, :40]
+            to = ty((2, 5), element)
+            family.op(f"prim.block_dot {', '.join(a for a, _ in args[:3])} " + (f"zeros {args[3][0]} " if zeros else "") +
+                      f"bits = {bits} block = 16 : ({', '.join(t for _, t in args)}) -> {to}", [to], [x.astype("f8") @ w.T], slack=64 * slack)
         for cell, gates in (("lstm", 4), ("gru", 3), ("rnn", 1)):
             for reverse, linear in itertools.product((False, True), (False, True) if cell == "gru" else (False,)):
                 steps, batch, hidden = 5, 3, 4

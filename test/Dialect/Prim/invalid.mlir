@@ -368,3 +368,19 @@ func.func @storage_size(%x: tensor<5xi4>) {
   %0 = prim.storage %x : tensor<5xi4> -> tensor<2xui8>
   return
 }
+
+// -----
+
+func.func @block_dot_bits(%x: tensor<3x40xf32>, %w: tensor<7x24xui8>, %s: tensor<7x2xf32>) {
+  // expected-error @+1 {{(C1) bits must be 2, 4 or 8, and block a power of 2 of at least 16}}
+  %0 = prim.block_dot %x, %w, %s bits = 3 block = 32 : (tensor<3x40xf32>, tensor<7x24xui8>, tensor<7x2xf32>) -> tensor<3x7xf32>
+  return
+}
+
+// -----
+
+func.func @block_dot_sizes(%x: tensor<3x40xf32>, %w: tensor<7x20xui8>, %s: tensor<7x2xf32>) {
+  // expected-error @+1 {{(C2) the operands' sizes do not fit each other}}
+  %0 = prim.block_dot %x, %w, %s bits = 4 block = 32 : (tensor<3x40xf32>, tensor<7x20xui8>, tensor<7x2xf32>) -> tensor<3x7xf32>
+  return
+}

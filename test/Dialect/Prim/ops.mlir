@@ -222,6 +222,16 @@ func.func @composites(%x: tensor<2x3x4xf32>, %k: tensor<2x5x4xf32>, %v: tensor<2
   return
 }
 
+// CHECK-LABEL: func @block_dot
+func.func @block_dot(%x: tensor<3x5x40xf32>, %w: tensor<7x32xui8>, %s: tensor<7x2xf16>, %z: tensor<7x1xui8>, %f: tensor<7x2xf32>) {
+  // CHECK: prim.block_dot %{{.*}}, %{{.*}}, %{{.*}} bits = 4 block = 32 : (tensor<3x5x40xf32>, tensor<7x32xui8>, tensor<7x2xf16>) -> tensor<3x5x7xf32>
+  %0 = prim.block_dot %x, %w, %s bits = 4 block = 32 : (tensor<3x5x40xf32>, tensor<7x32xui8>, tensor<7x2xf16>) -> tensor<3x5x7xf32>
+  // CHECK: prim.block_dot %{{.*}}, %{{.*}}, %{{.*}} zeros %{{.*}} bits = 4
+  %1 = prim.block_dot %x, %w, %s zeros %z bits = 4 block = 32 : (tensor<3x5x40xf32>, tensor<7x32xui8>, tensor<7x2xf16>, tensor<7x1xui8>) -> tensor<3x5x7xf32>
+  %2 = prim.block_dot %x, %w, %s zeros %f bits = 4 block = 32 : (tensor<3x5x40xf32>, tensor<7x32xui8>, tensor<7x2xf16>, tensor<7x2xf32>) -> tensor<3x5x7xf32>
+  return
+}
+
 // CHECK-LABEL: func @bound_by_control_flow
 !bound = tensor<?xf32, #prim.dims<affine_map<()[s0] -> (s0)>>>
 func.func @bound_by_control_flow(%c: tensor<i1>, %n: tensor<i64>, %x: tensor<4xf32>) -> !bound

@@ -398,6 +398,26 @@ LogicalResult ConvOp::verify() {
                         .getResults());
 }
 
+LogicalResult BlockDotOp::verify() {
+  if ((getBits() != 2 && getBits() != 4 && getBits() != 8) || getBlock() < 16 || !llvm::isPowerOf2_64(getBlock()))
+    return emitOpError("(C1) bits must be 2, 4 or 8, and block a power of 2 of at least 16");
+  SmallVector<AffineExpr> lhs = getSizes(getLhs()), packed = getSizes(getPacked()), scales = getSizes(getScales());
+  if (lhs.empty() || packed.size() != 2 || scales.size() != 2)
+    return emitOpError("(C2) lhs needs a dim, packed and scales two");
+  const int64_t bits = getBits(), block = getBlock();
+  AffineExpr n = packed[0], blocks = simplifySize(lhs.back().ceilDiv(block));
+  bool fits = packed[1] == simplifySize(blocks * (block * bits / 8)) && scales[0] == n && scales[1] == blocks;
+  if (Value zeros = getZeros()) {
+    bool isPacked = tensorType(zeros).getElementType().isUnsignedInteger(8);
+    SmallVector<AffineExpr> sizes = getSizes(zeros);
+    fits &= sizes.size() == 2 && sizes[0] == n &&
+            sizes[1] == (isPacked ? simplifySize((blocks * bits).ceilDiv(8)) : blocks);
+  }
+  if (!fits)
+    return emitOpError("(C2) the operands' sizes do not fit each other");
+  lhs.back() = n;
+  return checkSizes(*this, getResult(), lhs);
+}
 LogicalResult WindowReduceOp::verify() {
   size_t spatial = getWindow().size();
   if (getStrides().size() != spatial || getDilations().size() != spatial || getPadLow().size() != spatial ||

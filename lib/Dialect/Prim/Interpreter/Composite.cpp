@@ -1,4 +1,4 @@
-//===- Composite.cpp - softmax, norm, attention, rnn --------------------------------------------------------------===//
+//===- Composite.cpp - softmax, norm, attention, products, rnn ----------------------------------------------------===//
 //
 // Evaluated by their definitions, in double throughout; only the results are rounded.
 //
@@ -113,6 +113,39 @@ llvm::Expected<Tensor> evalAttention(AttentionOp op, const Call &call) {
   return call.makeDoubles(result);
 }
 
+/// Number `i` of `bits` bits of a row of bytes.
+double numberAt(const double *bytes, int64_t bits, int64_t i) {
+  int64_t each = 8 / bits;
+  return double((int64_t(bytes[i / each]) >> (i % each * bits)) & ((int64_t(1) << bits) - 1));
+}
+
+llvm::Expected<Tensor> evalBlockDot(BlockDotOp op, const Call &call) {
+  const Tensor &lhs = call.operands[0];
+  const int64_t bits = op.getBits(), block = op.getBlock();
+  const int64_t k = lhs.shape.back(), n = call.operands[1].shape[0], rowBytes = call.operands[1].shape[1],
+                blocks = call.operands[2].shape[1];
+  if (!call.isFloat(0) || call.isFloat(1) || !call.isFloat(2))
+    return call.fail("needs floats, packed integers and floats");
+  std::vector<double> x = toDoubles(lhs), packed = toDoubles(call.operands[1]), scales = toDoubles(call.operands[2]),
+                      zeros, weights(k * n);
+  if (op.getZeros())
+    zeros = toDoubles(call.operands[3]);
+  const bool isPacked = op.getZeros() && !call.isFloat(3);
+  const int64_t zeroRow = op.getZeros() ? call.operands[3].shape[1] : 0;
+  for (int64_t row = 0; row < n; ++row)
+    for (int64_t i = 0; i < k; ++i) {
+      int64_t of = i / block;
+      double zero = zeros.empty() ? double(int64_t(1) << (bits - 1))
+                    : isPacked    ? numberAt(zeros.data() + row * zeroRow, bits, of)
+                                  : zeros[row * zeroRow + of];
+      weights[i * n + row] = (numberAt(packed.data() + row * rowBytes, bits, i) - zero) * scales[row * blocks + of];
+    }
+  const int64_t m = countElements(ArrayRef(lhs.shape).drop_back());
+  std::vector<double> result(m * n, 0);
+  multiply(m, n, k, x.data(), k, weights.data(), n, result.data(), n);
+  return call.makeDoubles(result);
+}
+
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
 /// One direction of a recurrent layer; see prim.rnn for shapes and gate orders.
@@ -218,5 +251,6 @@ void tc::prim::interpreter::addCompositeHandlers(Registry &registry) {
   registry.add<SoftmaxOp>(evalSoftmax);
   registry.add<NormOp>(evalNorm);
   registry.add<AttentionOp>(evalAttention);
+  registry.add<BlockDotOp>(evalBlockDot);
   registry.add(RnnOp::getOperationName(), evalRnn);
 }

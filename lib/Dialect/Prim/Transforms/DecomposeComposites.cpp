@@ -1,14 +1,16 @@
 //===- DecomposeComposites.cpp - composites as reductions and elementwise ops -------------------------------------===//
 //
-// prim.softmax, prim.norm, prim.attention and prim.rnn in the form that loses least: softmax with its maximum taken
-// out, norm in two passes over the row (mean first, then the squares of what is left), all in f32 for narrower
-// elements. Attention and rnn of narrower elements first become their f32 forms, which a target may take whole.
+// prim.softmax, prim.norm, prim.attention, prim.rnn and prim.block_dot in the form that loses least: softmax with its
+// maximum taken out, norm in two passes over the row (mean first, then the squares of what is left), all in f32 for
+// narrower elements. Attention and rnn of narrower elements first become their f32 forms, which a target may take
+// whole.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "tc/Dialect/Prim/Transforms/Passes.h"
+#include "tc/Dialect/Prim/Utils/BlockWeights.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
 #include "tc/Dialect/Prim/Utils/Recurrence.h"
 
@@ -164,6 +166,24 @@ struct DecomposeRnn : DecomposeUnlessTaken<RnnOp> {
   }
 };
 
+struct DecomposeBlockDot : DecomposeUnlessTaken<BlockDotOp> {
+  using DecomposeUnlessTaken::DecomposeUnlessTaken;
+  LogicalResult matchAndRewrite(BlockDotOp op, PatternRewriter &rewriter) const override {
+    if (takesWhole(op))
+      return rewriter.notifyMatchFailure(op, "the target takes it whole");
+    PrimBuilder b(rewriter, op);
+    Value lhs = b.convert(op.getLhs(), b.getF32Type());
+    int64_t last = b.rankOf(lhs) - 1;
+    Value weights = emitBlockWeights(
+        b, {op.getPacked(), op.getScales(), op.getZeros(), int64_t(op.getBits()), int64_t(op.getBlock())},
+        getSizes(lhs)[last]);
+    Value y = DotGeneralOp::create(b, lhs, weights, ArrayRef<int64_t>{}, ArrayRef<int64_t>{}, ArrayRef<int64_t>{last},
+                                   ArrayRef<int64_t>{1});
+    rewriter.replaceOp(op, b.convert(y, b.elementOf(op.getResult())));
+    return success();
+  }
+};
+
 struct DecomposeCompositesPass : public tc::prim::impl::DecomposeCompositesPassBase<DecomposeCompositesPass> {
   using DecomposeCompositesPassBase::DecomposeCompositesPassBase;
   DecomposeCompositesPass(TakesWhole takesWhole) : takesWhole(std::move(takesWhole)) {}
@@ -179,6 +199,8 @@ struct DecomposeCompositesPass : public tc::prim::impl::DecomposeCompositesPassB
       patterns.add<DecomposeAttention>(&getContext(), takesWhole);
     if (wanted("rnn"))
       patterns.add<DecomposeRnn>(&getContext(), takesWhole);
+    if (wanted("block_dot"))
+      patterns.add<DecomposeBlockDot>(&getContext(), takesWhole);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -255,6 +255,19 @@ Value PrimBuilder::convert(Value v, Type elementType) {
   return ConvertOp::create(*this, v, elementType);
 }
 
+Value PrimBuilder::unpackBits(Value bytes, int64_t bits) {
+  if (bits == 8)
+    return bytes;
+  Sizes sizes = getSizes(bytes), wide = sizes;
+  int64_t last = sizes.size() - 1, each = 8 / bits;
+  wide.push_back(size(each));
+  sizes[last] = simplifySize(sizes[last] * each);
+  Value spread = broadcastInDims(bytes, wide, llvm::to_vector(llvm::seq<int64_t>(0, last + 1)));
+  Value shift = binary<MulOp>(iota(elementOf(bytes), wide, last + 1), double(bits));
+  Value numbers = binary<AndOp>(binary<ShrOp>(spread, shift), double((1 << bits) - 1));
+  return reshape(numbers, sizes);
+}
+
 Value PrimBuilder::norm(Value v, ArrayRef<int64_t> dims, double epsilon, bool rms) {
   return NormOp::create(*this, v.getType(), v, getDenseI64ArrayAttr(dims), getF64FloatAttr(epsilon),
                         rms ? getUnitAttr() : UnitAttr());

@@ -401,6 +401,21 @@ def Prim_AttentionOp : Prim_Op<"attention", [Pure]> {
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$query `,` $key `,` $value (`mask` $mask^)? `scale` $scale (`causal` $causal^)? attr-dict `:` functional-type(operands, results)";
 }
+def Prim_BlockDotOp : Prim_Op<"block_dot", [Pure]> {
+  let summary = "Product with a matrix of numbers of few bits that share scales in blocks along K";
+  let description = [{
+    result[r.., n] = sum over k of lhs[r.., k] * (number[n, k] - zero[n, k / block]) * scales[n, k / block], accumulated in f32.
+    lhs [R.., K] floats; packed [N, J * block * bits / 8] ui8 with J = ceil(K / block): numbers of `bits` bits, the low bits of a byte
+    first; scales [N, J] floats; zeros: ui8 [N, ceil(J * bits / 8)], packed likewise, or floats [N, J]; without them 2^(bits - 1).
+    (C1) bits is 2, 4 or 8; block is a power of 2 and at least 16. (C2) the operands have these sizes, the result [R.., N].
+    Source: MatMulNBits of com.microsoft.
+  }];
+  let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$packed, AnyRankedTensor:$scales, Optional<AnyRankedTensor>:$zeros,
+                   I64Attr:$bits, I64Attr:$block);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$lhs `,` $packed `,` $scales (`zeros` $zeros^)? `bits` `=` $bits `block` `=` $block attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
 def Prim_RnnOp : Prim_Op<"rnn", [Pure]> {
   let summary = "One direction of a recurrent layer over time";
   let description = [{

@@ -122,6 +122,8 @@ public:
   mlir::Value compare(prim::CompareKind kind, mlir::Value a, double b) { return compare(kind, a, splatLike(a, b)); }
   mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b);
   mlir::Value convert(mlir::Value v, mlir::Type elementType);
+  /// Bytes [.., n] as their numbers of `bits` bits [.., n * 8 / bits], from the low bits of each byte on.
+  mlir::Value unpackBits(mlir::Value bytes, int64_t bits);
 
   // --- words: strings and handles (prim.host_call) ---
   /// i64 words as strings or handles, and back.

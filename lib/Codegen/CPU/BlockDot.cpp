@@ -1,0 +1,677 @@
+//===- BlockDot.cpp - the "block-dot" strategy: products with weights of few bits ---------------------------------===//
+//
+// prim.block_dot: result[m, n] = sum over k of lhs[m, k] * (number[n, k] - zero[n, k / block]) * scale[n, k / block].
+// The weights are read as they are stored and become floats in registers. When the artifact is made, they are packed in
+// panels of 16 columns, [panel][word][16]: a word is 32 bits of a column, 8 numbers of 4 bits, so that one vector load
+// brings the same steps of K of all columns; scales and zeros become [panel][block][16].
+//
+// Few rows read memory at its speed: a word's numbers are shifted down, looked up in a table of 16 floats (AVX-512:
+// vpermps, which sees the low 4 bits of a lane only), and multiplied with the broadcast elements of A. The sum of a
+// block is scaled once: scale * (sum of a * (q - centre) - (zero - centre) * sum of a). The sums of A over blocks are
+// made once a task, and not at all without zeros. Where one is not finite, rows go the way of many rows.
+//
+// More rows than `rows`: the task makes f32 panels of some depth in its scratch, once for all its rows, and the
+// micro-kernel of f32 (MicroKernel.h) adds their product to a tile of the result.
+//
+// Parameters (columns are multiples of 16; the suffixes 256 and 512 name the vector width in bits):
+//   weights, scales, zeros     numbers of the inputs; zeros -1: none
+//   lhsCopy                    1: the task copies the rows of A, evaluating what stands before the product
+//   tileM, tileN               rows and columns of a task
+//   rows256, rows512           most rows that read the weights as they are stored
+//   cols256, cols512           columns that they compute at once
+//   panelRows256, panelCols256, panelRows512, panelCols512   micro-kernel for more rows
+//   depth                      steps of K of a panel in f32
+//   grain                      least number of tasks for a thread
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "CPU/MicroKernel.h"
+#include "Common/Anchor.h"
+#include "Common/Generators.h"
+#include "tc/Transforms/Fuse.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen;
+
+namespace {
+
+// Rows of a task that share panels in f32: making these takes 3 % of the product then.
+constexpr int64_t kTaskRows = 112;
+// Steps of K of a panel in f32: 64 columns of them stay in the second-level cache.
+constexpr int64_t kDepth = 512;
+// Columns of a task: enough to make its sums of A and its copy of rows cheap.
+constexpr int64_t kTaskColumns = 128;
+constexpr double kGrainFlops = 1e6;
+// Sums that a multiply-add every cycle or two keeps busy.
+constexpr int64_t kChains = 8;
+// How far ahead weights and scales are fetched, in words and blocks: 2 KiB of each panel. The hardware stops at the end
+// of a page (64000 columns out of memory: 9.5 to 14 GB/s, what this machine has).
+constexpr int64_t kFetchWords = 32, kFetchBlocks = 8;
+
+std::string suffixed(StringRef name, const CpuInfo &cpu) { return (name + Twine(cpu.vectorBits)).str(); }
+
+/// Most accumulators of the kernel for few rows; the rest holds decoded weights, the table and the words.
+int64_t accumulators(const CpuInfo &cpu) { return cpu.vectorRegisters == 32 ? 16 : 4; }
+
+struct Problem {
+  prim::BlockDotOp op;
+  AffineExpr M;
+  std::optional<int64_t> m;
+  int64_t n, k, bits, block, blocks;
+  bool packedZeros = false, floatZeros = false;
+
+  int64_t panels() const { return ceilDiv(n, kPanel); }
+  int64_t blockWords() const { return block * bits / 32; }
+  int64_t words() const { return blocks * blockWords(); }
+  int64_t wordSteps() const { return 32 / bits; }
+  int64_t zeroBytes() const { return ceilDiv(blocks * bits, 8); }
+  double centre() const { return double(int64_t(1) << (bits - 1)); }
+  /// Rows end within a block: the task copies them and fills the block with zeros.
+  bool isPadded() const { return k % block != 0; }
+  int64_t rowFloats() const { return isPadded() ? blocks * block : k; }
+  /// Numbers come out of a table less the centre.
+  bool hasTable(const CpuInfo &cpu) const { return cpu.vectorBits == 512 && bits <= 4; }
+  bool hasZeros() const { return packedZeros || floatZeros; }
+  bool needsSums(const CpuInfo &cpu) const { return hasZeros() || !hasTable(cpu); }
+};
+
+bool isF32(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType().isF32(); }
+
+std::optional<Problem> analyze(Operation *anchor) {
+  auto op = dyn_cast_or_null<prim::BlockDotOp>(anchor);
+  if (!op || !isF32(op.getLhs()) || !isF32(op.getResult()))
+    return std::nullopt;
+  auto lhs = prim::getSizes(op.getLhs());
+  auto k = prim::getConstantSize(lhs.back()), n = prim::getConstantSize(prim::getSizes(op.getPacked())[0]);
+  if (!k || !n || *k == 0 || *n == 0)
+    return std::nullopt;
+  Problem p;
+  p.op = op;
+  p.M = prim::product(op.getContext(), ArrayRef(lhs).drop_back());
+  p.m = prim::getConstantSize(p.M);
+  p.n = *n;
+  p.k = *k;
+  p.bits = op.getBits();
+  p.block = op.getBlock();
+  p.blocks = ceilDiv(*k, p.block);
+  if (Value zeros = op.getZeros())
+    (cast<RankedTensorType>(zeros.getType()).getElementType().isInteger() ? p.packedZeros : p.floatZeros) = true;
+  return p;
+}
+
+/// [panel][i][16 columns][bytes] of a table [N, i * bytes], without the last dim if bytes is 1.
+std::optional<PackedInput> packedTable(const Problem &p, Value table, int64_t count, int64_t bytes,
+                                       llvm::function_ref<bool(unsigned)> isConstant) {
+  MLIRContext *context = table.getContext();
+  AffineExpr row = getAffineDimExpr(0, context) * kPanel + getAffineDimExpr(2, context),
+             i = getAffineDimExpr(1, context);
+  SmallVector<int64_t> shape{p.panels(), count, kPanel};
+  if (bytes > 1) {
+    i = i * bytes + getAffineDimExpr(3, context);
+    shape.push_back(bytes);
+  }
+  std::optional<ConstantView> view = traceConstant(table, isConstant, {row, i});
+  if (!view)
+    return std::nullopt;
+  return PackedInput{view->input, AffineMap::get(shape.size(), 0, view->at, context),
+                     RankedTensorType::get(shape, cast<RankedTensorType>(table.getType()).getElementType())};
+}
+
+/// Weights, scales and zeros, in this order; nullopt if one is no constant.
+std::optional<SmallVector<PackedInput>> packedInputs(const Problem &p, llvm::function_ref<bool(unsigned)> isConstant) {
+  prim::BlockDotOp op = p.op;
+  SmallVector<PackedInput> inputs;
+  auto add = [&](Value table, int64_t count, int64_t bytes) {
+    std::optional<PackedInput> packed = packedTable(p, table, count, bytes, isConstant);
+    if (packed)
+      inputs.push_back(*packed);
+    return packed.has_value();
+  };
+  if (!add(op.getPacked(), p.words(), 4) || !add(op.getScales(), p.blocks, 1) ||
+      (p.hasZeros() && !add(op.getZeros(), p.packedZeros ? p.zeroBytes() : p.blocks, 1)))
+    return std::nullopt;
+  return inputs;
+}
+
+//===--- one task -------------------------------------------------------------------------------------------------===//
+
+class Task {
+public:
+  Task(const Problem &p, kernel::ScheduleAttr schedule, const Epilogue &epilogue, Emitter &em)
+      : p(p), schedule(schedule), epilogue(epilogue), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()),
+        vector(em.vectorOf(f32)), words(em.vectorOf(b.getI32Type())), perPanel(kPanel / em.width()),
+        tileM(getParam(schedule, "tileM")), tileN(getParam(schedule, "tileN")),
+        rows(getParam(schedule, suffixed("rows", em.cpu()))), lhsCopy(getParam(schedule, "lhsCopy")),
+        layout(p, schedule, em.cpu()) {
+    cols = getParam(schedule, suffixed("cols", em.cpu()));
+    tile = em.stackBuffer(f32, rows * cols);
+  }
+
+  static SmallVector<AffineExpr> grid(const Problem &p, kernel::ScheduleAttr schedule) {
+    return {getAffineConstantExpr(ceilDiv(p.n, getParam(schedule, "tileN")), p.M.getContext()),
+            prim::simplifySize(p.M.ceilDiv(getParam(schedule, "tileM")))};
+  }
+
+  /// Offsets in floats of the parts of a worker's scratch.
+  struct Layout {
+    int64_t copy, sums, panels, result, end;
+    Layout(const Problem &p, kernel::ScheduleAttr schedule, const CpuInfo &cpu) {
+      int64_t rows = getParam(schedule, suffixed("rows", cpu)), tileM = getParam(schedule, "tileM"),
+              columns = getParam(schedule, suffixed("panelCols", cpu));
+      int64_t copied = getParam(schedule, "lhsCopy") ? tileM : p.isPadded() ? rows : 0;
+      copy = 0;
+      sums = copy + copied * roundUp(p.rowFloats(), kPanel);
+      panels = sums + (p.needsSums(cpu) ? roundUp(rows * p.blocks, kPanel) : 0);
+      bool many = tileM > rows || p.needsSums(cpu);
+      result = panels + (many ? columns * getParam(schedule, "depth") : 0);
+      end = result + (many ? tileM * columns : 0);
+    }
+  };
+
+  void run(Index number) {
+    SmallVector<Index> at = em.delinearize(number, grid(p, schedule));
+    n0 = em.mulIndex(at[0], em.i64(tileN), tileN);
+    m0 = em.mulIndex(at[1], em.i64(tileM), tileM);
+    count = p.m && *p.m % tileM == 0 ? Extent(tileM)
+            : p.m && *p.m < tileM    ? Extent(*p.m)
+                                     : Extent(em.min(em.i64(tileM), em.sub(em.size(p.M), m0.base)));
+    if (lhsCopy) {
+      copyRows();
+    } else {
+      stride = p.k;
+      a = offsetBy(em, em.input(*inputThroughReshapes(prim::BlockDotOp(p.op).getLhs())), em.mul(m0.base, em.i64(p.k)));
+    }
+    if (count.constant) {
+      *count.constant <= rows ? few() : many();
+    } else if (tileM <= rows) {
+      few();
+    } else {
+      auto isFew = [&](arith::CmpIPredicate predicate) {
+        return arith::CmpIOp::create(b, loc, predicate, count.value, em.i64(rows));
+      };
+      Value yes = isFew(arith::CmpIPredicate::sle), no = isFew(arith::CmpIPredicate::sgt);
+      em.ifThen(yes, [&] { few(); });
+      em.ifThen(no, [&] { many(); });
+    }
+  }
+
+private:
+  //===--- weights ------------------------------------------------------------------------------------------------===//
+
+  Value splat(double value) {
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(vector, b.getF32FloatAttr(float(value))));
+  }
+  Value splatWord(int64_t value) {
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(words, b.getI32IntegerAttr(int32_t(value))));
+  }
+  Value loadVector(Value address, VectorType type, int64_t alignment) {
+    return LLVM::LoadOp::create(b, loc, type, address, alignment);
+  }
+
+  /// Vector `part` of entry `i` of a table [panel][count][16] of elements of `type`.
+  Value loadEntry(Value table, Type type, int64_t count, Value panel, Value i, int64_t part) {
+    Value entry = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, panel, em.i64(count)), i);
+    Value offset = arith::MulIOp::create(b, loc, entry, em.i64(kPanel));
+    if (part)
+      offset = arith::AddIOp::create(b, loc, offset, em.i64(part * em.width()));
+    return loadVector(em.address(table, type, offset), em.vectorOf(type), type.getIntOrFloatBitWidth() / 8);
+  }
+
+  /// Fetches entry i + `ahead` of such a table.
+  void fetch(Value table, Type type, int64_t count, Value panel, Value i, int64_t ahead) {
+    Value entry = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, panel, em.i64(count)), i);
+    Value offset = arith::MulIOp::create(b, loc, entry, em.i64(kPanel));
+    offset = arith::AddIOp::create(b, loc, offset, em.i64(ahead * kPanel));
+    LLVM::Prefetch::create(b, loc, em.address(table, type, offset), /*rw=*/0, /*hint=*/3, /*cache=*/1);
+  }
+
+  Value scale(Value panel, Value of, int64_t part) {
+    Type type = cast<RankedTensorType>(prim::BlockDotOp(p.op).getScales().getType()).getElementType();
+    return toF32(loadEntry(em.input(getParam(schedule, "scales")), type, p.blocks, panel, of, part));
+  }
+
+  /// What the numbers, as `decode` gives them, are off by; null: nothing.
+  Value zero(Value panel, Value of, int64_t part) {
+    const double centre = p.hasTable(em.cpu()) ? p.centre() : 0;
+    if (!p.hasZeros())
+      return p.centre() == centre ? Value() : splat(p.centre());
+    Value table = em.input(getParam(schedule, "zeros"));
+    Value value;
+    if (p.floatZeros) {
+      Type type = cast<RankedTensorType>(prim::BlockDotOp(p.op).getZeros().getType()).getElementType();
+      value = toF32(loadEntry(table, type, p.blocks, panel, of, part));
+    } else {
+      const int64_t each = 8 / p.bits;
+      Value byte = arith::DivUIOp::create(b, loc, of, em.i64(each));
+      Value lanes = loadEntry(table, b.getI8Type(), p.zeroBytes(), panel, byte, part);
+      lanes = arith::ExtUIOp::create(b, loc, words, lanes);
+      if (each > 1) {
+        Value shift = arith::MulIOp::create(b, loc, arith::RemUIOp::create(b, loc, of, em.i64(each)), em.i64(p.bits));
+        shift = em.broadcast(arith::TruncIOp::create(b, loc, b.getI32Type(), shift));
+        lanes =
+            arith::AndIOp::create(b, loc, arith::ShRUIOp::create(b, loc, lanes, shift), splatWord((1 << p.bits) - 1));
+      }
+      value = arith::SIToFPOp::create(b, loc, vector, lanes);
+    }
+    return centre == 0 ? value : Value(arith::SubFOp::create(b, loc, value, splat(centre)));
+  }
+
+  Value toF32(Value value) {
+    return value.getType() == vector ? value : Value(arith::ExtFOp::create(b, loc, vector, value));
+  }
+
+  Value word(Value panel, Value number, int64_t part) {
+    return loadEntry(em.input(getParam(schedule, "weights")), b.getI32Type(), p.words(), panel, number, part);
+  }
+
+  /// The number of step `step` of a word as floats: less the centre from a table, else as it is.
+  Value decode(Value lanes, int64_t step) {
+    if (step)
+      lanes = arith::ShRUIOp::create(b, loc, lanes, splatWord(step * p.bits));
+    if (p.hasTable(em.cpu())) {
+      SmallVector<float> values;
+      for (int64_t i = 0; i < 16; ++i)
+        values.push_back(float(i % (1 << p.bits)) - float(p.centre()));
+      Value table = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(vector, ArrayRef<float>(values)));
+      return LLVM::CallIntrinsicOp::create(b, loc, Type(vector), b.getStringAttr("llvm.x86.avx512.permvar.sf.512"),
+                                           ValueRange{table, lanes})
+          .getResult(0);
+    }
+    if (step + 1 < p.wordSteps())
+      lanes = arith::AndIOp::create(b, loc, lanes, splatWord((1 << p.bits) - 1));
+    return arith::SIToFPOp::create(b, loc, vector, lanes);
+  }
+
+  //===--- few rows -----------------------------------------------------------------------------------------------===//
+
+  void few() {
+    const Value from = a;
+    const int64_t fromStride = stride;
+    if (p.isPadded() && !lhsCopy)
+      copyRows();
+    if (p.needsSums(em.cpu())) {
+      // What is no number, less itself, is no number: such rows go through the weights written out.
+      Value finite = sumBlocks();
+      Value on = arith::ConstantIntOp::create(b, loc, b.getI1Type(), 1);
+      Value other = arith::XOrIOp::create(b, loc, finite, on);
+      em.ifThen(finite, [&] { fewRows(); });
+      em.ifThen(other, [&] { many(); });
+    } else {
+      fewRows();
+    }
+    a = from;
+    stride = fromStride;
+  }
+
+  /// Copies the rows of the task to the scratch, the last block filled up with zeros.
+  void copyRows() {
+    Value lhs = prim::BlockDotOp(p.op).getLhs();
+    auto sizes = prim::getSizes(lhs);
+    a = em.scratch(layout.copy * 4);
+    stride = roundUp(p.rowFloats(), kPanel);
+    em.loop(em.i64(0), count.get(em), 1, [&](Index row) {
+      SmallVector<Index> rowAt = em.delinearize(em.addIndex(m0, row), ArrayRef(sizes).drop_back());
+      Value target = offsetBy(em, a, em.mul(row.base, em.i64(stride)));
+      em.loop(em.i64(p.k / em.width() * em.width()), em.i64(p.rowFloats()), em.width(),
+              [&](Index i) { LLVM::StoreOp::create(b, loc, splat(0), offsetBy(em, target, i.base), 4); });
+      em.laneLoop(em.i64(p.k), p.k, [&](Index lane) {
+        SmallVector<Index> at = rowAt;
+        at.push_back(lane);
+        em.storeAt(em.emit(lhs, at), target, f32, lane);
+      });
+    });
+  }
+
+  /// Writes the sums of A over blocks, [row][block]; whether all are finite (i1).
+  Value sumBlocks() {
+    const Value sums = em.scratch(layout.sums * 4);
+    Value yes = arith::ConstantIntOp::create(b, loc, b.getI1Type(), 1);
+    return em.loop(em.i64(0), count.get(em), 1, ValueRange{yes}, [&](Index row, ValueRange outer) {
+      Value source = offsetBy(em, a, em.mul(row.base, em.i64(stride)));
+      return em.loop(em.i64(0), em.i64(p.blocks), 1, outer, [&](Index of, ValueRange carried) {
+        Value start = offsetBy(em, source, em.mul(of.base, em.i64(p.block)));
+        auto addUp = [&](Value sum, int64_t from, int64_t to) {
+          for (int64_t i = from; i < to; i += em.width())
+            sum = arith::AddFOp::create(b, loc, sum, loadVector(offsetBy(em, start, i), vector, 4));
+          return sum;
+        };
+        constexpr int64_t kMostUnrolled = 256;
+        Value sum = addUp(splat(0), 0, std::min(p.block, kMostUnrolled));
+        if (p.block > kMostUnrolled)
+          sum = em.loop(em.i64(kMostUnrolled), em.i64(p.block), em.width(), ValueRange{sum},
+                        [&](Index i, ValueRange inner) {
+                          Value next = loadVector(offsetBy(em, start, i.base), vector, 4);
+                          return SmallVector<Value>{arith::AddFOp::create(b, loc, inner[0], next)};
+                        })[0];
+        Value total = em.reduceLanes(prim::ReduceKind::Sum, f32, sum);
+        Value at = em.add(em.mul(row.base, em.i64(p.blocks)), of.base);
+        LLVM::StoreOp::create(b, loc, total, offsetBy(em, sums, at), 4);
+        Value rest = arith::SubFOp::create(b, loc, total, total);
+        Value isFinite = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, rest, rest);
+        return SmallVector<Value>{arith::AndIOp::create(b, loc, carried[0], isFinite)};
+      });
+    })[0];
+  }
+
+  void fewRows() {
+    forPanels(cols / kPanel,
+              [&](Value panel, int64_t panels, Index column, Value columns, std::optional<int64_t> constantColumns) {
+                forRowBlocks(em, count, rows, p.m && tileM % rows == 0 ? std::optional(*p.m % rows) : std::nullopt,
+                             [&](Value row, int64_t height) {
+                               fewKernel(panel, panels, row, height);
+                               store(tile, cols, em.addIndex(m0, em.uniform(row)), Extent(height), column, columns,
+                                     constantColumns);
+                             });
+              });
+  }
+
+  /// tile[height][panels * 16] = the rows from `row` on times the panels from `panel` on.
+  void fewKernel(Value panel, int64_t panels, Value row, int64_t height) {
+    const int64_t vectors = panels * perPanel, sums = height * vectors;
+    const int64_t ways = std::min<int64_t>(std::max<int64_t>(1, kChains / sums), p.wordSteps());
+    Value aHere = offsetBy(em, a, em.mul(row, em.i64(stride)));
+    auto tileAt = [&](int64_t i, int64_t j) { return offsetBy(em, tile, i * cols + j * em.width()); };
+    SmallVector<Value> panelNumbers;
+    for (int64_t q = 0; q < panels; ++q)
+      panelNumbers.push_back(em.add(panel, em.i64(q)));
+    for (int64_t i = 0; i < height; ++i)
+      for (int64_t j = 0; j < vectors; ++j)
+        LLVM::StoreOp::create(b, loc, splat(0), tileAt(i, j), 4);
+    em.loop(em.i64(0), em.i64(p.blocks), 1, [&](Index of) {
+      // All products of a word; [way][row][vector].
+      auto oneWord = [&](Value inBlock, SmallVector<Value> acc) {
+        Value number =
+            arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, of.base, em.i64(p.blockWords())), inBlock);
+        Value aWord = offsetBy(em, aHere, Value(arith::MulIOp::create(b, loc, number, em.i64(p.wordSteps()))));
+        SmallVector<Value> loaded;
+        for (Value here : panelNumbers)
+          fetch(em.input(getParam(schedule, "weights")), b.getI32Type(), p.words(), here, number, kFetchWords);
+        for (int64_t j = 0; j < vectors; ++j)
+          loaded.push_back(word(panelNumbers[j / perPanel], number, j % perPanel));
+        for (int64_t step = 0; step < p.wordSteps(); ++step) {
+          SmallVector<Value> decoded;
+          for (int64_t j = 0; j < vectors; ++j)
+            decoded.push_back(decode(loaded[j], step));
+          for (int64_t i = 0; i < height; ++i) {
+            Value x = LLVM::LoadOp::create(b, loc, f32, offsetBy(em, aWord, i * stride + step), 4);
+            Value lanes = vector::BroadcastOp::create(b, loc, vector, x);
+            for (int64_t j = 0; j < vectors; ++j) {
+              Value &sum = acc[step % ways * sums + i * vectors + j];
+              sum = vector::FMAOp::create(b, loc, lanes, decoded[j], sum);
+            }
+          }
+        }
+        return acc;
+      };
+      SmallVector<Value> acc(ways * sums, splat(0));
+      constexpr int64_t kMostUnrolled = 4;
+      if (p.blockWords() <= kMostUnrolled)
+        for (int64_t i = 0; i < p.blockWords(); ++i)
+          acc = oneWord(em.i64(i), acc);
+      else
+        acc = em.loop(em.i64(0), em.i64(p.blockWords()), 1, acc,
+                      [&](Index i, ValueRange carried) { return oneWord(i.base, SmallVector<Value>(carried)); });
+      prim::BlockDotOp op = p.op;
+      Type scaleType = cast<RankedTensorType>(op.getScales().getType()).getElementType();
+      for (Value here : panelNumbers)
+        fetch(em.input(getParam(schedule, "scales")), scaleType, p.blocks, here, of.base, kFetchBlocks);
+      for (int64_t j = 0; j < vectors; ++j) {
+        Value here = panelNumbers[j / perPanel];
+        Value factor = scale(here, of.base, j % perPanel), offset = zero(here, of.base, j % perPanel);
+        for (int64_t i = 0; i < height; ++i) {
+          Value sum = acc[i * vectors + j];
+          for (int64_t way = 1; way < ways; ++way)
+            sum = arith::AddFOp::create(b, loc, sum, acc[way * sums + i * vectors + j]);
+          if (offset) {
+            Value at = em.add(em.mul(em.add(row, em.i64(i)), em.i64(p.blocks)), of.base);
+            Value x = LLVM::LoadOp::create(b, loc, f32, offsetBy(em, em.scratch(layout.sums * 4), at), 4);
+            Value minus = arith::NegFOp::create(b, loc, offset);
+            sum = vector::FMAOp::create(b, loc, vector::BroadcastOp::create(b, loc, vector, x), minus, sum);
+          }
+          Value total = loadVector(tileAt(i, j), vector, 4);
+          LLVM::StoreOp::create(b, loc, vector::FMAOp::create(b, loc, factor, sum, total), tileAt(i, j), 4);
+        }
+      }
+    });
+  }
+
+  //===--- many rows ----------------------------------------------------------------------------------------------===//
+
+  void many() {
+    const int64_t height = getParam(schedule, suffixed("panelRows", em.cpu()));
+    const int64_t columnsAtOnce = getParam(schedule, suffixed("panelCols", em.cpu()));
+    const int64_t depth = getParam(schedule, "depth");
+    const Value f32Panels = em.scratch(layout.panels * 4), result = em.scratch(layout.result * 4);
+    forPanels(columnsAtOnce / kPanel, [&](Value panel, int64_t panels, Index column, Value columns,
+                                          std::optional<int64_t> constantColumns) {
+      // Steps [k0, k0 + steps) of K.
+      auto chunk = [&](Value k0, int64_t steps, bool accumulate) {
+        em.loop(em.i64(0), em.i64(panels), 1, [&](Index q) {
+          decodePanel(em.add(panel, q.base), k0, ceilDiv(steps, p.block),
+                      offsetBy(em, f32Panels, em.mul(q.base, em.i64(depth * kPanel))));
+        });
+        forRowBlocks(em, count, height, p.m && tileM % height == 0 ? std::optional(*p.m % height) : std::nullopt,
+                     [&](Value row, int64_t blockRows) {
+                       MicroKernel kernel;
+                       kernel.a = offsetBy(em, a, em.add(em.mul(row, em.i64(stride)), k0));
+                       kernel.rowOffsets = uniformRows(blockRows, stride);
+                       kernel.depth = Extent(steps);
+                       kernel.b = f32Panels;
+                       kernel.panels = panels;
+                       kernel.panelStride = Extent(depth * kPanel);
+                       kernel.c = offsetBy(em, result, em.mul(row, em.i64(columnsAtOnce)));
+                       kernel.cOffsets = uniformRows(blockRows, columnsAtOnce);
+                       kernel.accumulate = accumulate;
+                       emitMicroKernel(em, kernel);
+                     });
+      };
+      const int64_t first = std::min(p.k, depth), full = p.k / depth * depth;
+      chunk(em.i64(0), first, /*accumulate=*/false);
+      if (full > depth)
+        em.loop(em.i64(depth), em.i64(full), depth, [&](Index k0) { chunk(k0.base, depth, true); });
+      if (full && full < p.k)
+        chunk(em.i64(full), p.k - full, true);
+      store(result, columnsAtOnce, m0, count, column, columns, constantColumns);
+    });
+  }
+
+  /// Writes the weights of `blocks` blocks of a panel in f32, from step k0 on: [k][16].
+  void decodePanel(Value panel, Value k0, int64_t blocks, Value to) {
+    Value first = em.divUnsigned(k0, em.i64(p.block));
+    em.loop(em.i64(0), em.i64(blocks), 1, [&](Index i) {
+      Value of = em.add(first, i.base);
+      SmallVector<Value> factors, offsets;
+      for (int64_t part = 0; part < perPanel; ++part) {
+        factors.push_back(scale(panel, of, part));
+        offsets.push_back(zero(panel, of, part));
+      }
+      em.loop(em.i64(0), em.i64(p.blockWords()), 1, [&](Index inBlock) {
+        Value number = em.add(em.mul(of, em.i64(p.blockWords())), inBlock.base);
+        Value step0 = em.add(em.mul(i.base, em.i64(p.block)), em.mul(inBlock.base, em.i64(p.wordSteps())));
+        Value toHere = offsetBy(em, to, em.mul(step0, em.i64(kPanel)));
+        for (int64_t part = 0; part < perPanel; ++part) {
+          Value lanes = word(panel, number, part);
+          for (int64_t step = 0; step < p.wordSteps(); ++step) {
+            Value q = decode(lanes, step);
+            if (offsets[part])
+              q = arith::SubFOp::create(b, loc, q, offsets[part]);
+            Value weight = arith::MulFOp::create(b, loc, q, factors[part]);
+            LLVM::StoreOp::create(b, loc, weight, offsetBy(em, toHere, step * kPanel + part * em.width()), 4);
+          }
+        }
+      });
+    });
+  }
+
+  //===--- both ---------------------------------------------------------------------------------------------------===//
+
+  /// body(first panel, panels, first column, columns, columns if known) for groups of panels of the task; the last
+  /// panels of the matrix make a smaller group.
+  void forPanels(int64_t group, llvm::function_ref<void(Value, int64_t, Index, Value, std::optional<int64_t>)> body) {
+    const int64_t all = p.panels(), rest = all % group;
+    Value first = em.divUnsigned(n0.base, em.i64(kPanel));
+    Value here = em.min(em.i64(tileN / kPanel), em.sub(em.i64(all), first));
+    auto call = [&](Index panel, int64_t panels, bool last) {
+      Index column = em.addIndex(n0, em.mulIndex(panel, em.i64(kPanel), kPanel));
+      std::optional<int64_t> constantColumns;
+      if (last)
+        constantColumns = p.n - all / group * group * kPanel;
+      else if (rest || p.n % kPanel == 0)
+        constantColumns = panels * kPanel;
+      Value columns = constantColumns ? em.i64(*constantColumns)
+                                      : em.min(em.i64(panels * kPanel), em.sub(em.i64(p.n), column.base));
+      body(em.add(first, panel.base), panels, column, columns, constantColumns);
+      em.clearSources();
+    };
+    Value main = rest ? em.mul(em.divUnsigned(here, em.i64(group)), em.i64(group)) : here;
+    if (all >= group)
+      em.loop(em.i64(0), main, group, [&](Index panel) { call(panel, group, false); });
+    if (rest)
+      em.loop(main, here, group, [&](Index panel) { call(panel, rest, true); }, group);
+  }
+
+  /// The epilogue for `height` rows of a tile in memory.
+  void store(Value from, int64_t stride, Index row0, Extent height, Index column, Value columns,
+             std::optional<int64_t> constantColumns) {
+    auto lhs = prim::getSizes(prim::BlockDotOp(p.op).getLhs());
+    em.loop(em.i64(0), height.get(em), 1, [&](Index row) {
+      SmallVector<Index> rowAt = em.delinearize(em.addIndex(row0, row), ArrayRef(lhs).drop_back());
+      Index start = em.mulIndex(row, em.i64(stride), stride);
+      auto element = [&](Index n, Index offset) {
+        SmallVector<Index> at = rowAt;
+        at.push_back(n);
+        epilogue.store(em, at, em.loadAt(from, f32, offset));
+      };
+      if (p.n == 1) // no lanes: what follows may drop the dim
+        return element(em.constant(0), start);
+      em.laneLoop(columns, constantColumns,
+                  [&](Index lane) { element(em.addIndex(column, lane), em.addIndex(start, lane)); });
+    });
+    em.clearSources();
+  }
+
+  const Problem &p;
+  kernel::ScheduleAttr schedule;
+  const Epilogue &epilogue;
+  Emitter &em;
+  OpBuilder &b;
+  Location loc;
+  Type f32;
+  VectorType vector, words;
+  int64_t perPanel, tileM, tileN, rows, cols, stride = 0; // stride: floats between rows of `a`
+  bool lhsCopy;
+  Layout layout;
+  Value tile, a;
+  Index n0, m0;
+  Extent count;
+};
+
+//===--- the generator --------------------------------------------------------------------------------------------===//
+
+class BlockDotGenerator final : public Generator {
+public:
+  StringRef strategy() const override { return "block-dot"; }
+
+  /// Weights that are constants of their own: packing needs the whole matrix.
+  bool takesWhole(Operation *composite) const override {
+    if (!analyze(composite))
+      return false;
+    return llvm::all_of(composite->getOperands().drop_front(), [](Value table) {
+      while (auto reshape = table.getDefiningOp<prim::ReshapeOp>())
+        table = reshape.getOperand();
+      Operation *op = table.getDefiningOp();
+      return isa_and_nonnull<prim::ConstantOp>(op) && !fuse::isSmallConstant(op);
+    });
+  }
+
+  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
+                                         llvm::function_ref<bool(unsigned)> isConstant) const override {
+    std::optional<Problem> p = analyze(findAnchor(region));
+    if (!p)
+      return failure();
+    std::optional<SmallVector<PackedInput>> packed = packedInputs(*p, isConstant);
+    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, p->op.getResult());
+    if (!packed || failed(epilogue) || epilogue->roots().size() != region.getNumResults())
+      return failure();
+    Builder b(region.getContext());
+    NamedAttrList list;
+    auto set = [&](StringRef name, int64_t value) { list.set(name, b.getI64IntegerAttr(value)); };
+    set("lhsCopy", !inputThroughReshapes(p->op.getLhs()));
+    set("weights", (*packed)[0].input);
+    set("scales", (*packed)[1].input);
+    set("zeros", p->hasZeros() ? int64_t((*packed)[2].input) : -1);
+    const int64_t m = std::max<int64_t>(1, p->m.value_or(kTaskRows));
+    int64_t mostRows = 1;
+    Tile wide;
+    for (const CpuInfo &cpu : kScheduledCpus) {
+      // Beyond these rows the multiply-adds of the f32 micro-kernel make up for writing the panels.
+      int64_t rows = std::min<int64_t>(m, cpu.vectorBits == 512 ? 8 : 4);
+      mostRows = std::max(mostRows, rows);
+      int64_t panels = std::clamp<int64_t>(accumulators(cpu) / (rows * kPanel / cpu.width()), 1, 4);
+      set(suffixed("rows", cpu), rows);
+      // Groups of columns end where tasks do.
+      set(suffixed("cols", cpu), int64_t(llvm::bit_floor(uint64_t(std::min(panels, p->panels())))) * kPanel);
+      Tile tile = chooseTile(cpu, p->m, p->panels(), cpu.vectorBits == 512 ? 14 : 6);
+      tile.panels = int64_t(llvm::bit_floor(uint64_t(tile.panels)));
+      set(suffixed("panelRows", cpu), tile.rows);
+      set(suffixed("panelCols", cpu), tile.panels * kPanel);
+      if (cpu.vectorBits == 512)
+        wide = tile;
+    }
+    int64_t tileM = std::max<int64_t>(1, kTaskRows / wide.rows) * wide.rows;
+    if (p->m) // blocks of equal size
+      tileM = std::min(tileM, m <= mostRows ? m : roundUp(ceilDiv(m, ceilDiv(m, tileM)), wide.rows));
+    const int64_t tileN = kTaskColumns;
+    set("tileM", tileM);
+    set("tileN", tileN);
+    set("depth", std::max(kDepth, p->block));
+    const double flops = 2.0 * double(p->k) * double(std::min(tileN, p->n)) * double(std::min(tileM, m));
+    set("grain", std::max<int64_t>(1, int64_t(kGrainFlops / flops)));
+    return kernel::ScheduleAttr::get(region.getContext(), strategy(), list.getDictionary(region.getContext()));
+  }
+
+  SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+    auto isPacked = [&](unsigned i) {
+      return llvm::any_of(ArrayRef<StringRef>{"weights", "scales", "zeros"},
+                          [&](StringRef name) { return getParam(schedule, name, -1) == int64_t(i); });
+    };
+    return *packedInputs(*analyze(findAnchor(region)), isPacked);
+  }
+
+  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+    MLIRContext *context = region.getContext();
+    Problem p = *analyze(findAnchor(region));
+    Launch launch;
+    launch.tasks = prim::product(context, Task::grid(p, schedule));
+    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+    int64_t floats = 0;
+    for (const CpuInfo &cpu : kScheduledCpus)
+      floats = std::max(floats, Task::Layout(p, schedule, cpu).end);
+    if (floats)
+      launch.scratch = getAffineConstantExpr(roundUp(floats * 4, 64) + 64, context);
+    launch.inPlace = Epilogue::analyze(region, p.op.getResult())->inPlace(region);
+    return {launch};
+  }
+
+  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned number, Emitter &em, Value begin,
+            Value end) const override {
+    Problem p = *analyze(findAnchor(region));
+    Epilogue epilogue = *Epilogue::analyze(region, p.op.getResult());
+    Task task(p, schedule, epilogue, em);
+    em.loop(begin, end, 1, [&](Index i) { task.run(i); });
+  }
+};
+
+} // namespace
+
+const Generator *tc::codegen::blockDotGenerator() {
+  static const BlockDotGenerator generator;
+  return &generator;
+}
