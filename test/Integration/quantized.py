@@ -62,7 +62,47 @@ def few_bits():
          block_size=32, constants=[1, 2], tolerance=1e-5, atol=1e-4)
 
 
+#===--- 8-bit integers -------------------------------------------------------------------------------------------------------===#
+
+def integers(seed, kind, *shape):
+    info = np.iinfo(kind)
+    return rng(seed).integers(info.min, info.max + 1, shape).astype(kind)
+
+
+def bytes_by_bytes():
+    # Rows, K, N; K and N end within blocks of 4 and 16; zero points: none, one, one a column. The largest sums of all kinds.
+    for (m, k, n), left, right in (((1, 64, 48), "uint8", "int8"), ((0, 40, 20), "uint8", "uint8"), ((5, 33, 17), "int8", "int8"),
+                                   ((130, 401, 70), "int8", "uint8"), ((29, 256, 200), "uint8", "int8"), ((4, 300, 1), "uint8", "uint8")):
+        x, w = integers(10, left, m, k), integers(11, right, k, n)
+        if m:
+            x[0], w[:, 0] = np.iinfo(left).max, np.iinfo(right).max
+        for zeros in ("none", "scalar", "columns"):
+            xz, wz = integers(12, left), integers(13, right, *([n] if zeros == "columns" else []))
+            # A matrix and one more dim; constant weights and others.
+            name = f"integer_{left}_{right}_{m}x{k}x{n}_{zeros}"
+            operands = [x, w] if zeros == "none" else [x, w, xz, wz]
+            a, b = (x.astype(np.int64), w.astype(np.int64)) if zeros == "none" else (x.astype(np.int64) - int(xz), w.astype(np.int64) - wz)
+            expected = (a @ b).astype(np.int32)
+            case(name, "", "MatMulInteger", operands, [expected], constants=[1, 2, 3], version=10)
+            if zeros != "columns":
+                case(name + "_operands", "", "MatMulInteger", operands, [expected], version=10, ways=("static",))
+        scales = [F(0.02), np.abs(normal(14, n)) * F(0.01) + F(0.001), F(m + 0.5)]
+        yz = np.array(3, left)
+        y = ((x.astype(np.int64) - int(xz)) @ (w.astype(np.int64) - wz)) * (scales[0] * scales[1]).astype(np.float64)
+        info = np.iinfo(left)
+        y = np.clip(np.rint(y / scales[2]) + 3, info.min, info.max).astype(left)
+        # Rounding of a half may go either way.
+        case(f"qlinear_{left}_{right}_{m}x{k}x{n}", "", "QLinearMatMul", [x, scales[0], xz, w, scales[1], wz, scales[2], yz], [y],
+             constants=[1, 2, 3, 4, 5, 6, 7], atol=1)
+    # Batches of both operands.
+    x, w = integers(15, "uint8", 3, 2, 9, 50), integers(16, "int8", 2, 50, 33)
+    case("integer_batches", "", "MatMulInteger", [x, w, np.uint8(7)], [((x.astype(np.int64) - 7) @ w.astype(np.int64)).astype(np.int32)], version=10)
+    case("integer_batches_constant", "", "MatMulInteger", [x, w, np.uint8(7)], [((x.astype(np.int64) - 7) @ w.astype(np.int64)).astype(np.int32)],
+         constants=[1, 2], version=10, ways=("static",))
+
+
 few_bits()
+bytes_by_bytes()
 
 if __name__ == "__main__":
-    sys.exit(main(variants=("x86-64-v3", "x86-64-v4")))
+    sys.exit(main(variants=("x86-64-v3", "x86-64-v4", "x86-64-v4-vnni")))

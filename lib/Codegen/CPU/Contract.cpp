@@ -28,6 +28,7 @@
 
 #include "CPU/Convolution.h"
 #include "CPU/MicroKernel.h"
+#include "CPU/Product.h"
 #include "Common/Anchor.h"
 #include "Common/Generators.h"
 
@@ -54,132 +55,8 @@ std::string suffixed(StringRef name, const CpuInfo &cpu) { return (name + Twine(
 
 bool isF32(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType().isF32(); }
 
-/// Position of a tensor's dim in the canonical index spaces.
-struct DimRef {
-  enum Kind { Batch, Row, Column, Depth, Zero } kind;
-  unsigned index = 0;
-};
-
-/// The canonical form of a matrix product.
-struct Product {
-  Value lhs, rhs, result;
-  SmallVector<AffineExpr> batch, rows, columns, depth; // sizes
-  SmallVector<DimRef> lhsDims, rhsDims;
-  AffineExpr B, M, N, K;
-  std::optional<int64_t> m, n, k;
-
-  void finish(MLIRContext *context) {
-    B = prim::product(context, batch);
-    M = prim::product(context, rows);
-    N = prim::product(context, columns);
-    K = prim::product(context, depth);
-    m = prim::getConstantSize(M);
-    n = prim::getConstantSize(N);
-    k = prim::getConstantSize(K);
-  }
-  AffineExpr panels() const { return prim::simplifySize(N.ceilDiv(kPanel)); }
-  /// Distance of two panels packed at run time: whole blocks of 16 steps of K are written.
-  AffineExpr runtimePanelFloats() const { return prim::simplifySize(K.ceilDiv(16) * (16 * kPanel)); }
-
-  template <typename T>
-  static SmallVector<T> place(ArrayRef<DimRef> dims, ArrayRef<T> batch, ArrayRef<T> rows, ArrayRef<T> columns,
-                              ArrayRef<T> depth, const T &zero) {
-    SmallVector<T> at;
-    for (DimRef dim : dims) {
-      switch (dim.kind) {
-      case DimRef::Batch:
-        at.push_back(batch[dim.index]);
-        break;
-      case DimRef::Row:
-        at.push_back(rows[dim.index]);
-        break;
-      case DimRef::Column:
-        at.push_back(columns[dim.index]);
-        break;
-      case DimRef::Depth:
-        at.push_back(depth[dim.index]);
-        break;
-      case DimRef::Zero:
-        at.push_back(zero);
-        break;
-      }
-    }
-    return at;
-  }
-};
-
 bool allEqual(ArrayRef<int64_t> values, int64_t what) {
   return llvm::all_of(values, [&](int64_t value) { return value == what; });
-}
-
-/// dot_general, or a convolution that only mixes channels.
-std::optional<Product> asProduct(Operation *anchor) {
-  Product p;
-  if (auto dot = dyn_cast<prim::DotGeneralOp>(anchor)) {
-    p.lhs = dot.getLhs();
-    p.rhs = dot.getRhs();
-    p.result = dot.getResult();
-    auto describe = [](Value tensor, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract, DimRef::Kind freeKind,
-                       SmallVector<AffineExpr> &freeSizes) {
-      SmallVector<DimRef> dims;
-      for (auto [i, size] : llvm::enumerate(prim::getSizes(tensor))) {
-        const int64_t dim = i;
-        if (const auto *found = llvm::find(batch, dim); found != batch.end()) {
-          dims.push_back({DimRef::Batch, unsigned(found - batch.begin())});
-        } else if (const auto *found = llvm::find(contract, dim); found != contract.end()) {
-          dims.push_back({DimRef::Depth, unsigned(found - contract.begin())});
-        } else {
-          dims.push_back({freeKind, unsigned(freeSizes.size())});
-          freeSizes.push_back(size);
-        }
-      }
-      return dims;
-    };
-    p.lhsDims = describe(dot.getLhs(), dot.getLhsBatch(), dot.getLhsContract(), DimRef::Row, p.rows);
-    p.rhsDims = describe(dot.getRhs(), dot.getRhsBatch(), dot.getRhsContract(), DimRef::Column, p.columns);
-    auto sizes = prim::getSizes(dot.getLhs());
-    for (int64_t dim : dot.getLhsBatch())
-      p.batch.push_back(sizes[dim]);
-    for (int64_t dim : dot.getLhsContract())
-      p.depth.push_back(sizes[dim]);
-  } else if (auto conv = dyn_cast<prim::ConvOp>(anchor)) {
-    auto filter = prim::getSizes(conv.getFilter());
-    for (AffineExpr size : ArrayRef(filter).drop_back(2))
-      if (prim::getConstantSize(size) != 1)
-        return std::nullopt;
-    if (conv.getGroups() != 1 || !allEqual(conv.getStrides(), 1) || !allEqual(conv.getPadLow(), 0) ||
-        !allEqual(conv.getPadHigh(), 0))
-      return std::nullopt;
-    p.lhs = conv.getInput();
-    p.rhs = conv.getFilter();
-    p.result = conv.getResult();
-    auto input = prim::getSizes(conv.getInput());
-    p.rows.assign(input.begin(), input.end() - 1);
-    p.depth = {input.back()};
-    p.columns = {filter.back()};
-    for (unsigned i = 0; i + 1 < input.size(); ++i)
-      p.lhsDims.push_back({DimRef::Row, i});
-    p.lhsDims.push_back({DimRef::Depth, 0});
-    p.rhsDims.append(filter.size() - 2, {DimRef::Zero, 0});
-    p.rhsDims.push_back({DimRef::Depth, 0});
-    p.rhsDims.push_back({DimRef::Column, 0});
-  } else {
-    return std::nullopt;
-  }
-  p.finish(anchor->getContext());
-  return p;
-}
-
-/// Whether the dims of A are batch, rows, depth in order: a row-major matrix.
-bool isRowMajor(const Product &p) {
-  SmallVector<DimRef> expected;
-  for (unsigned i = 0; i < p.batch.size(); ++i)
-    expected.push_back({DimRef::Batch, i});
-  for (unsigned i = 0; i < p.rows.size(); ++i)
-    expected.push_back({DimRef::Row, i});
-  for (unsigned i = 0; i < p.depth.size(); ++i)
-    expected.push_back({DimRef::Depth, i});
-  return llvm::equal(expected, p.lhsDims, [](DimRef a, DimRef b) { return a.kind == b.kind && a.index == b.index; });
 }
 
 /// Whether dim `dim` of `value` is contiguous in memory, as far as movement and pointwise ops tell.

@@ -40,6 +40,8 @@ struct CpuInfo {
   int64_t vectorBits = 256;
   /// Number of vector registers: 16 or 32.
   int64_t vectorRegisters = 16;
+  /// Has vpdpbusd on these registers.
+  bool hasVnni = false;
   /// f32 lanes of a register; every kernel computes this many lanes of whatever type at a time.
   int64_t width() const { return vectorBits / 32; }
 };

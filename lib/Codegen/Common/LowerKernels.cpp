@@ -28,6 +28,8 @@ std::optional<CpuVariant> resolveCpuVariant(llvm::StringRef name) {
     return CpuVariant{"x86-64-v3", "x86-64-v3", ""};
   if (name == "x86-64-v4")
     return CpuVariant{"x86-64-v4", "x86-64-v4", ""};
+  if (name == "x86-64-v4-vnni")
+    return CpuVariant{"x86-64-v4-vnni", "x86-64-v4", "+avx512vnni"};
   if (llvm::StringRef chips = name; chips.consume_front("cuda-")) { // cuda-sm_80+sm_90a
     std::string list = chips.str();
     std::replace(list.begin(), list.end(), '+', ',');
@@ -57,6 +59,7 @@ CpuInfo infoOf(const CpuVariant &variant) {
   CpuInfo info;
   info.vectorBits = wide ? 512 : 256;
   info.vectorRegisters = wide ? 32 : 16;
+  info.hasVnni = wide && StringRef(variant.features).contains("+avx512vnni");
   return info;
 }
 
@@ -155,19 +158,6 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     MLIRContext *context = &getContext();
-    SmallVector<std::string> names(variants.begin(), variants.end());
-    if (names.empty())
-      names = {"x86-64-v3", "x86-64-v4"};
-    SmallVector<CpuVariant> cpus;
-    for (const std::string &name : names) {
-      auto variant = resolveCpuVariant(name);
-      if (!variant) {
-        module.emitError() << "unknown CPU variant '" << name << "'; known are x86-64-v3, x86-64-v4 and native";
-        return signalPassFailure();
-      }
-      cpus.push_back(*variant);
-    }
-
     llvm::StringMap<unsigned> known;
     std::vector<Kernel> kernels;
     SmallVector<kernel::RegionOp> regions;
@@ -216,6 +206,25 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
                                  llvm::join(host::getNodeNames(region.getLoc()), "+"));
       replaceByLaunches(region, kernels[entry->second]);
       done.push_back(region);
+    }
+
+    SmallVector<std::string> names(variants.begin(), variants.end());
+    if (names.empty())
+      names = {"x86-64-v3", "x86-64-v4"};
+    // The default variants and those that a kernel gains from.
+    if (ArrayRef<std::string>(names) == ArrayRef<std::string>{"x86-64-v3", "x86-64-v4"})
+      for (const Kernel &kernel : kernels)
+        if (StringRef extra = kernel.generator->extraVariant(); !extra.empty() && !llvm::is_contained(names, extra))
+          names.push_back(extra.str());
+    SmallVector<CpuVariant> cpus;
+    for (const std::string &name : names) {
+      auto variant = resolveCpuVariant(name);
+      if (!variant) {
+        module.emitError() << "unknown CPU variant '" << name
+                           << "'; known are x86-64-v3, x86-64-v4, x86-64-v4-vnni and native";
+        return signalPassFailure();
+      }
+      cpus.push_back(*variant);
     }
 
     OpBuilder builder(context);

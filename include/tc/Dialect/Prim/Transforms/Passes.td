@@ -63,6 +63,11 @@ def InferInputRangesPass : Pass<"tc-infer-input-ranges", "::mlir::func::FuncOp">
   let summary = "Write on integer inputs which values make sense, from the dims that they select from";
 }
 
+def NarrowProductsPass : Pass<"tc-narrow-products", "::mlir::func::FuncOp"> {
+  let summary = "Products of 8-bit integers less zero points as products of the bytes, with the zero points' share after them";
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
 def RecognizeCompositesPass : Pass<"tc-recognize-composites", "::mlir::func::FuncOp"> {
   let summary = "Find attention written as two matrix products around a softmax";
   let dependentDialects = ["::tc::prim::PrimDialect"];

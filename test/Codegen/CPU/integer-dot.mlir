@@ -1,0 +1,46 @@
+// Proves: the integer-dot generator packs constant bytes in fours along K, others by a launch of their own, and uses what each CPU
+// variant has; without variants given there is one with VNNI.
+// RUN: tc-opt %s --split-input-file --tc-choose-schedule | FileCheck %s
+// RUN: tc-opt %s --split-input-file --tc-choose-schedule --tc-lower-kernels | FileCheck %s --check-prefix=LOWER
+
+// CHECK-LABEL: func.func @constant
+// CHECK: schedule = #kernel.schedule<"integer-dot", {cols256 = 16 : i64, cols512 = 32 : i64, colsVnni = 32 : i64
+// CHECK-SAME: lhsCopy = 0 : i64, rhs = 1 : i64, rows256 = 3 : i64, rows512 = 6 : i64, rowsVnni = 14 : i64
+// LOWER: #[[MAP:.*]] = affine_map<(d0, d1, d2, d3) -> (d1 * 4 + d3, d0 * 16 + d2)>
+// LOWER-LABEL: func.func @constant
+// LOWER: host.constant dense<1> : tensor<64x200xi8> map #[[MAP]] : tensor<13x16x16x4xi8>
+// LOWER: host.launch @[[KERNEL:k0_dot_general[a-z_]*]](
+// LOWER-LABEL: host.variant @"x86-64-v3"
+// LOWER: llvm.func @[[KERNEL]](
+// LOWER: llvm.x86.avx2.pmadd.wd
+// LOWER-LABEL: host.variant @"x86-64-v4"
+// LOWER: llvm.func @[[KERNEL]](
+// LOWER: llvm.x86.avx512.pmaddw.d.512
+// LOWER-LABEL: host.variant @"x86-64-v4-vnni"
+// LOWER: llvm.func @[[KERNEL]](
+// LOWER: llvm.x86.avx512.vpdpbusd.512
+func.func @constant(%x: tensor<140x64xui8>) -> tensor<140x200xf32> {
+  %w = prim.constant dense<1> : tensor<64x200xi8>
+  %r = kernel.region(%i0 = %x : tensor<140x64xui8>, %i1 = %w : tensor<64x200xi8>) -> (tensor<140x200xf32>) {
+    %0 = prim.dot_general %i0, %i1 batch [] x [] contract [1] x [0] : (tensor<140x64xui8>, tensor<64x200xi8>) -> tensor<140x200xi32>
+    %1 = prim.convert %0 : tensor<140x200xi32> -> tensor<140x200xf32>
+    kernel.yield %1 : tensor<140x200xf32>
+  }
+  return %r : tensor<140x200xf32>
+}
+
+// -----
+
+// K that is no multiple of 4: rows are copied.
+// CHECK-LABEL: func.func @operands
+// CHECK: lhsCopy = 1 : i64, rhs = -1 : i64
+// LOWER-LABEL: func.func @operands
+// LOWER: %[[PACKED:.*]] = host.launch @{{.*}}_pack({{.*}}tensor<1x2x1088xi8>
+// LOWER: host.launch {{.*}}%[[PACKED]]
+func.func @operands(%x: tensor<9x65xui8>, %w: tensor<65x20xi8>) -> tensor<9x20xi32> {
+  %r = kernel.region(%i0 = %x : tensor<9x65xui8>, %i1 = %w : tensor<65x20xi8>) -> (tensor<9x20xi32>) {
+    %0 = prim.dot_general %i0, %i1 batch [] x [] contract [1] x [0] : (tensor<9x65xui8>, tensor<65x20xi8>) -> tensor<9x20xi32>
+    kernel.yield %0 : tensor<9x20xi32>
+  }
+  return %r : tensor<9x20xi32>
+}
