@@ -104,6 +104,18 @@ def build_cases():
         case(f"product_of_{name}_leaky", [helper.make_node("MatMul", ["a", "b"], ["c"]), helper.make_node("LeakyRelu", ["c"], ["y"], alpha=0.1)],
              {"a": dims[0], "b": dims[1]}, {"y": [1, 1] if len(dims[0]) == 2 else []},
              lambda v: [np.where(v["a"] @ v["b"] < 0, 0.1 * (v["a"] @ v["b"]), v["a"] @ v["b"])], [{"a": tuple(dims[0]), "b": tuple(dims[1])}])
+    # The only row of a softmax is kept for the norm behind it.
+    norm = lambda s: s / np.sqrt((s * s).sum(-1, keepdims=True))  # noqa: E731
+    for dims in (["N"], [40], [1, 40]):
+        case(f"softmax_lp_normalization_{'x'.join(map(str, dims))}",
+             [helper.make_node("Softmax", ["a"], ["s"], axis=-1), helper.make_node("LpNormalization", ["s"], ["y"], axis=-1, p=2)],
+             {"a": dims}, {"y": dims},
+             lambda v: [norm(np.exp(v["a"] - v["a"].max()) / np.exp(v["a"] - v["a"].max()).sum())], [{"a": (1,) * (len(dims) - 1) + (40,)}])
+    # Products of one element: all positions in them are constants.
+    case("product_of_ones_quantized", [helper.make_node("MatMul", ["a", "b"], ["p"]), helper.make_node("QuantizeLinear", ["p", "s", "z"], ["q"]),
+                                       helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"])],
+         {"a": [1], "b": [1, 1]}, {"y": [1]}, lambda v: [np.clip(np.rint(v["a"] @ v["b"] * 2), -128, 127) / 2],
+         [{"a": (1,), "b": (1, 1)}], {"s": np.float32(0.5), "z": np.int8(0)})
     # Values that several passes over a row need are kept; those needed at other rows are not.
     def softmax(x, axis=-1):
         e = np.exp(x - x.max(axis, keepdims=True, initial=-np.inf))

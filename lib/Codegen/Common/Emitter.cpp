@@ -730,26 +730,31 @@ void Emitter::store(Value value, Value pointer, Type elementType, ArrayRef<Affin
 
 //===--- values ---------------------------------------------------------------------------------------------------===//
 
-void Emitter::setSource(Value tensor, Source source) { sources[tensor] = std::move(source); }
+void Emitter::setSource(Value tensor, Source source) {
+  sources[tensor] = {std::move(source), int(scopes.size()) - 1};
+  sourceDepths.clear();
+}
 void Emitter::setPosition(Value tensor, ArrayRef<Index> at) { positions[tensor] = llvm::to_vector(at); }
 void Emitter::clearSources() {
   sources.clear();
+  sourceDepths.clear();
   positions.clear();
   for (Scope &scope : scopes)
     scope.known.clear();
 }
 
-bool Emitter::readsSource(Value tensor) const {
-  llvm::SmallPtrSet<Operation *, 16> seen;
-  SmallVector<Value> work{tensor};
-  while (!work.empty()) {
-    Value value = work.pop_back_val();
-    if (sources.contains(value))
-      return true;
-    if (Operation *op = value.getDefiningOp(); op && seen.insert(op).second)
-      llvm::append_range(work, op->getOperands());
-  }
-  return false;
+int Emitter::sourceDepthOf(Value tensor) {
+  if (sources.empty())
+    return 0;
+  if (auto found = sourceDepths.find(tensor); found != sourceDepths.end())
+    return found->second;
+  int depth = 0;
+  if (auto found = sources.find(tensor); found != sources.end())
+    depth = found->second.depth;
+  else if (Operation *op = tensor.getDefiningOp())
+    for (Value operand : op->getOperands())
+      depth = std::max(depth, sourceDepthOf(operand));
+  return sourceDepths[tensor] = depth;
 }
 
 Value Emitter::emit(Value tensor, ArrayRef<Index> at) {
@@ -759,9 +764,9 @@ Value Emitter::emit(Value tensor, ArrayRef<Index> at) {
     at = exact;
   }
   if (auto found = sources.find(tensor); found != sources.end())
-    return found->second(at);
-  // What has no position stands at the entry, but for what is made of a source, which is known only here.
-  int depth = at.empty() && readsSource(tensor) ? int(scopes.size()) - 1 : depthOf(at);
+    return found->second.function(at);
+  // A position of constants, or none, is known at the entry, but what is made of a source only where that is.
+  int depth = std::max(depthOf(at), sourceDepthOf(tensor));
   return inScope(depth, [&]() -> Value {
     // Also in outer scopes: what they know of this position dominates.
     for (Scope &scope : scopes)
@@ -778,13 +783,13 @@ Value Emitter::emit(Value tensor, ArrayRef<Index> at) {
 
 void Emitter::keepRow(Value tensor, Value user, ArrayRef<Index> at, Value buffer) {
   Type element = elementOf(tensor);
-  sources[tensor] = [=](ArrayRef<Index> position) {
+  setSource(tensor, [=](ArrayRef<Index> position) {
     Value value = emitUncached(tensor, position);
     storeAt(value, buffer, element, position.back());
     return value;
-  };
+  });
   emit(user, at);
-  sources[tensor] = [=](ArrayRef<Index> position) { return loadAt(buffer, element, position.back()); };
+  setSource(tensor, [=](ArrayRef<Index> position) { return loadAt(buffer, element, position.back()); });
 }
 
 Value Emitter::constantTable(DenseElementsAttr values) {

@@ -266,10 +266,16 @@ private:
   llvm::DenseMap<mlir::AffineExpr, mlir::Value> sizeValues;
   llvm::DenseMap<unsigned, mlir::Value> bufferValues;
   llvm::DenseMap<unsigned, std::pair<mlir::AffineMap, mlir::RankedTensorType>> layouts;
-  /// Whether a source is among the values that `tensor` is computed from.
-  bool readsSource(mlir::Value tensor) const;
+  /// A source, and the depth of the scope that it was set in: it means nothing outside.
+  struct PlacedSource {
+    Source function;
+    int depth = 0;
+  };
+  /// The depth of the innermost scope that a source of `tensor`, or of what it is computed from, was set in; 0: none.
+  int sourceDepthOf(mlir::Value tensor);
 
-  llvm::DenseMap<mlir::Value, Source> sources;
+  llvm::DenseMap<mlir::Value, PlacedSource> sources;
+  llvm::DenseMap<mlir::Value, int> sourceDepths; // remembered until sources change
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Index>> positions;
   llvm::ArrayRef<int64_t> symbolPositions;
   std::vector<Scope> scopes;
