@@ -51,3 +51,24 @@ func.func @swap(%n: tensor<i64>, %x: tensor<1xf32>, %y: tensor<1xf32>) -> (!s0, 
   }
   return %0, %1 : !s0, !s1
 }
+
+// Sizes that are used where the values are not: what defines them stays.
+// CASE: i64[]<6 i1[] f32[3]
+func.func @sizes_alone(%n: tensor<i64>, %c: tensor<i1>, %x: tensor<3xf32>) -> (tensor<i64>, tensor<i64>)
+    attributes {prim.symbols = [#prim.symbol<"n", 0, 100000, 1>, #prim.symbol<"m", 0, 100, 1>]} {
+  %go = prim.splat true : tensor<i1>
+  %0 = prim.while %n, %go carry %x binds [0] : (tensor<i64>, tensor<i1>, tensor<3xf32>) -> !s0 {
+  ^bb0(%i: tensor<i64>, %v: !s0):
+    %4 = prim.concat %v, %v axis = 0 : (!s0, !s0) -> !s0x2
+    prim.yield %go, %4 : tensor<i1>, !s0x2
+  }
+  %1 = prim.if %c binds [1] : tensor<i1> -> (!s1) {
+    prim.yield %x : tensor<3xf32>
+  } else {
+    %4 = prim.slice %x from affine_map<() -> (1)> step [1] : tensor<3xf32> -> tensor<2xf32>
+    prim.yield %4 : tensor<2xf32>
+  }
+  %2 = prim.sizes affine_map<()[s0] -> (s0)> : tensor<i64>
+  %3 = prim.sizes affine_map<()[s0, s1] -> (s1)> : tensor<i64>
+  return %2, %3 : tensor<i64>, tensor<i64>
+}

@@ -491,9 +491,20 @@ LogicalResult checkValues(Operation *op, ValueRange values, StringRef what) {
   return success();
 }
 
+using Effects = SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>;
+
+/// Symbols that other sizes may be made of: an effect, by which the op outlives its results.
+void addBindEffects(ArrayRef<int64_t> binds, Effects &effects) {
+  if (!binds.empty())
+    effects.emplace_back(MemoryEffects::Write::get());
+}
+
 ValueRange yieldedBy(Region &region) { return region.front().getTerminator()->getOperands(); }
 
 } // namespace
+
+void IfOp::getEffects(Effects &effects) { addBindEffects(getBinds(), effects); }
+void WhileOp::getEffects(Effects &effects) { addBindEffects(getBinds(), effects); }
 
 LogicalResult IfOp::verify() {
   for (Region &region : (*this)->getRegions())

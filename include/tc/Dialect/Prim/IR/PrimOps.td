@@ -452,13 +452,14 @@ def Prim_HostCallOp : Prim_Op<"host_call", [NoMemoryEffect]> {
 
 //===--- control flow -----------------------------------------------------------------------------------------------===//
 
-def Prim_IfOp : Prim_Op<"if", [SingleBlock, RecursiveMemoryEffects]> {
+def Prim_IfOp
+    : Prim_Op<"if", [SingleBlock, RecursiveMemoryEffects, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Runs one region by a 0-D bool; regions see outer values";
   let description = [{
     `binds` lists the symbols that the op defines: each stands alone as a dim of a result, and takes the size of what the
     branch yields there. All other sizes of a yielded value equal those of the result.
     (C1) both branches yield as many values as there are results, of their element types and ranks.
-    (C2) each symbol of `binds` is a dim of a result.
+    (C2) each symbol of `binds` is a dim of a result. An op that binds symbols stays, whether its results are used or not.
   }];
   let arguments = (ins AnyRankedTensor:$condition, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$binds);
   let results = (outs Variadic<AnyRankedTensor>:$results);
@@ -466,14 +467,15 @@ def Prim_IfOp : Prim_Op<"if", [SingleBlock, RecursiveMemoryEffects]> {
   let assemblyFormat = "$condition (`binds` $binds^)? `:` type($condition) `->` `(` type($results) `)` $thenRegion `else` $elseRegion attr-dict";
   let hasVerifier = 1;
 }
-def Prim_WhileOp : Prim_Op<"while", [SingleBlock, RecursiveMemoryEffects]> {
+def Prim_WhileOp
+    : Prim_Op<"while", [SingleBlock, RecursiveMemoryEffects, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Runs `body` while its first yielded value (0-D bool) is true, at most `maxTrips` times; carries tensors";
   let description = [{
     Operands: initial condition, then carried values. The body's arguments: iteration number (0-D i64), carried values; it yields the
     next condition, then the next carried values. `binds` lists the symbols of carried sizes that change: each stands alone as a
     dim of a result, and takes the size of the initial value, then that of what the body yields, once an iteration ends.
     (C1) arguments of the body and results are the carried values, of equal types; initial and yielded values have their element
-    types and ranks. (C2) each symbol of `binds` is a dim of a result.
+    types and ranks. (C2) each symbol of `binds` is a dim of a result. An op that binds symbols stays, as IfOp does.
   }];
   let arguments = (ins AnyRankedTensor:$maxTrips, AnyRankedTensor:$condition, Variadic<AnyRankedTensor>:$inits,
                    DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$binds);
