@@ -23,14 +23,46 @@ std::optional<Sizes> IntValues::get(Value value) {
   if (it != cache.end())
     return it->second;
   std::optional<Sizes> result = compute(value);
-  if (result)
-    for (AffineExpr &expr : *result)
-      expr = simplifySize(expr);
+  if (result && !llvm::all_of(*result, [&](AffineExpr &expr) { return fit(expr, type.getElementType()); }))
+    result = std::nullopt;
   cache[value] = result;
   return result;
 }
 
+/// Constants wrap around as in their type. False for what an expression, whose arithmetic is that of int64, cannot say.
+bool IntValues::fit(AffineExpr &expr, Type elementType) {
+  expr = simplifySize(expr);
+  std::optional<int64_t> value = getConstantSize(expr);
+  if (!value)
+    return true;
+  auto type = cast<IntegerType>(elementType);
+  APInt wrapped = APInt(64, uint64_t(*value)).trunc(type.getWidth());
+  bool isUnsigned = type.isUnsigned() || type.getWidth() == 1;
+  int64_t kept = isUnsigned ? int64_t(wrapped.getZExtValue()) : wrapped.getSExtValue();
+  if (isUnsigned && kept < 0)
+    return false;
+  if (kept != *value)
+    expr = getAffineConstantExpr(kept, expr.getContext());
+  return true;
+}
+
 std::optional<bool> IntValues::compare(CompareKind kind, AffineExpr a, AffineExpr b) {
+  auto x = getConstantSize(a), y = getConstantSize(b);
+  if (x && y) // data as well as sizes: a difference may overflow
+    switch (kind) {
+    case CompareKind::EQ:
+      return *x == *y;
+    case CompareKind::NE:
+      return *x != *y;
+    case CompareKind::LT:
+      return *x < *y;
+    case CompareKind::LE:
+      return *x <= *y;
+    case CompareKind::GT:
+      return *x > *y;
+    case CompareKind::GE:
+      return *x >= *y;
+    }
   AffineExpr difference = simplifySize(a - b);
   auto [low, high] = getSizeBounds(difference, symbols.getAttr());
   bool equal = low == 0 && high == 0, differ = low > 0 || high < 0;
@@ -162,10 +194,7 @@ std::optional<Sizes> IntValues::compute(Value value) {
         if (!truth)
           return std::nullopt;
         e = constant(*truth);
-      } else if (auto v = getConstantSize(e)) {
-        APInt wrapped = APInt(64, uint64_t(*v)).zextOrTrunc(to.getWidth());
-        e = constant(to.isUnsigned() ? wrapped.getZExtValue() : wrapped.getSExtValue());
-      } else if (to.getWidth() < 32) {
+      } else if (!getConstantSize(e) && to.getWidth() < 32) {
         return std::nullopt; // sizes fit 32 bits wherever a model says so
       }
     }

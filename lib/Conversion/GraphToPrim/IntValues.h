@@ -26,6 +26,7 @@ public:
 private:
   std::optional<Sizes> compute(mlir::Value value);
   std::optional<mlir::AffineExpr> binary(mlir::Operation *op, mlir::AffineExpr a, mlir::AffineExpr b);
+  bool fit(mlir::AffineExpr &expr, mlir::Type elementType);
   std::optional<bool> compare(prim::CompareKind kind, mlir::AffineExpr a, mlir::AffineExpr b);
 
   SymbolTableBuilder &symbols;

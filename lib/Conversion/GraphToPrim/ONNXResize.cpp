@@ -92,8 +92,10 @@ private:
     Value half = b.binary<SubOp>(b.div(b.binary<AddOp>(position, 0.5), wide(axis.scale, axis)), 0.5);
     if (mode == "tf_half_pixel_for_nn") // Resize-11
       return b.binary<AddOp>(half, 0.5);
-    if (mode == "pytorch_half_pixel")
-      return orElse(b.splatLike(position, -0.5), half);
+    if (mode == "pytorch_half_pixel") { // ReferenceEvaluator gives an only sample the place -0.5, the specification 0
+      Value single = b.compare(CompareKind::EQ, size(axis.out), 1);
+      return b.select(b.broadcastTo(single, getSizes(half)), b.splatLike(half, 0), half);
+    }
     if (mode == "half_pixel_symmetric") {
       Value adjustment = b.div(size(axis.out), width);
       Value offset = b.mul(b.binary<MulOp>(in, 0.5), b.sub(b.splatLike(adjustment, 1), adjustment));
