@@ -232,6 +232,12 @@ def deform_conv(x, w, offset, mask, bias, stride, pad, dilation, groups, offset_
 
 
 def add_sampling():
+    # The only sample of a dim lies at 0 (ReferenceEvaluator: -0.5), which only wide kernels tell.
+    x, scales = random(4, 2), np.array([1, 0.5], np.float32)
+    for mode, weights in (("linear", [0.75, 0.25]), ("cubic", [1, 0])):
+        y = x @ np.array(weights, np.float32)
+        case(f"Resize_to_one_{mode}", [helper.make_node("Resize", ["x", "", "s"], ["y"], mode=mode, antialias=int(mode == "linear"),
+                                                        coordinate_transformation_mode="pytorch_half_pixel")], {"x": x}, {"y": y[:, None]}, 18, constants={"s": scales})
     for name, size, kernel, stride, pad, dilation, groups, offset_groups in (("1d", (9,), (3,), 2, 1, 1, 1, 2), ("2d", (6, 5), (3, 2), 1, 1, 1, 2, 1), ("2d_dilated", (7, 7), (2, 2), 2, 1, 2, 1, 2),
                                                                             ("3d", (3, 4, 3), (2, 1, 2), 1, 0, 1, 2, 4)):  # fmt: skip
         out = [(s + 2 * pad - dilation * (k - 1) - 1) // stride + 1 for s, k in zip(size, kernel)]
@@ -399,6 +405,12 @@ def add_unknown_lengths():
     case("If_16", [node("If", ["c"], ["y"], then_branch=helper.make_graph([node("Neg", ["x"], ["t"])], "t", [], [helper.make_tensor_value_info("t", 1, None)]),
                         else_branch=helper.make_graph([node("Abs", ["x"], ["e"])], "e", [], [helper.make_tensor_value_info("e", 1, None)]))],
          {"c": one(True, bool), "x": x}, {"y": -x}, 16)
+
+
+def add_untyped():
+    """ONNX's inference knows nothing of what a Normalizer gives, and its EyeLike asked for that without a look."""
+    nodes = [helper.make_node("Normalizer", ["x"], ["n"], domain="ai.onnx.ml", norm="L2"), helper.make_node("EyeLike", ["n"], ["y"], dtype=int(TensorProto.INT64), k=1)]
+    case("EyeLike_of_unknown_type", nodes, {"x": random(3, 4)}, {"y": np.eye(3, 4, 1, np.int64)}, 13, domains=["ai.onnx.ml"])
 
 
 def add_sparse():
@@ -612,7 +624,7 @@ def check_gradients(bin_dir, pattern):
 
 def main():
     bin_dir, pattern = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    for add in (add_pools, add_regions, add_sampling, add_scans, add_recurrent, add_attention, add_unknown_lengths, add_sparse, add_old_versions):
+    for add in (add_pools, add_regions, add_sampling, add_scans, add_recurrent, add_attention, add_unknown_lengths, add_untyped, add_sparse, add_old_versions):
         add()
     failures, count = check_gradients(bin_dir, pattern)
     failed = len({line.split(":")[0] for line in failures})

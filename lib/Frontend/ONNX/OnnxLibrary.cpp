@@ -55,10 +55,35 @@ std::unique_ptr<onnx::ModelProto> onnxfe::parseModel(StringRef bytes) {
   }
 }
 
+namespace {
+/// ONNX's schemas, with an EyeLike whose inference looks before it reads: that of ONNX 1.23.2 follows a null pointer
+/// where the type of its operand is unknown, as behind most operators of ai.onnx.ml.
+class GuardedRegistry final : public onnx::ISchemaRegistry {
+public:
+  const onnx::OpSchema *GetSchema(const std::string &type, int opset, const std::string &domain) const override {
+    const onnx::OpSchema *schema = onnx::OpSchemaRegistry::Instance()->GetSchema(type, opset, domain);
+    if (!schema || !domain.empty() || type != "EyeLike")
+      return schema;
+    auto [it, added] = guarded.try_emplace(schema->SinceVersion(), *schema);
+    if (added)
+      it->second.TypeAndShapeInferenceFunction(
+          [infer = schema->GetTypeAndShapeInferenceFunction()](onnx::InferenceContext &context) {
+            if (context.getInputType(0))
+              infer(context);
+          });
+    return &it->second;
+  }
+
+private:
+  mutable std::map<int, onnx::OpSchema> guarded;
+};
+} // namespace
+
 void onnxfe::inferShapes(onnx::ModelProto &model) {
   try {
+    GuardedRegistry registry;
     onnx::ShapeInferenceOptions options(/*check_type_val=*/false, /*strict_mode_val=*/0, /*data_prop_val=*/true);
-    onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(), options);
+    onnx::shape_inference::InferShapes(model, &registry, options);
   } catch (const std::exception &) {
     // What was inferred until here stays.
   }
