@@ -4,18 +4,23 @@
 evaluator in float64 (opinion.py).
 
 usage: fuzz.py BIN --graphs FOLDER
-       fuzz.py BIN [--count N | --seconds S] [--seed S] [--jobs J] [--batch B] [--keep FOLDER] [--only SEED]
+       fuzz.py BIN [--count N] [--seconds S] [--seed S] [--jobs J] [--batch B] [--keep FOLDER] [--report FILE] [--only SEED]
 
 Graph k of a run has the seed SEED + k and is the same in every run. Graphs share a model, --batch of them at a time, as starting a compiler
 costs more than compiling a small graph; a batch that fails is taken apart. A graph that fails is made smaller while it still fails,
 and written to FOLDER (default BIN/../fuzz): model.onnx, inputs.npz, graph.txt with what is wrong and how to repeat it. Nodes that tc
 refuses as not supported are counted and listed by reason; they are no failures.
 
+--report writes what came out as JSON, and anew after every batch: a run that was ended goes on where it stood if it is started again with
+the same tools, seeds and generator. --seconds ends a run before all of --count is done.
+
 Exit status 0: no graph failed.
 """
 import argparse
 import collections
 import copy
+import hashlib
+import json
 import multiprocessing
 import os
 import re
@@ -26,10 +31,13 @@ import sys
 import tempfile
 import time
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # a process per core
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import generate
 import numpy as np
 import onnx
-from opinion import Value, evaluate
+from opinion import Value
 
 TIMEOUT = 60
 TARGETS = ["cpu", "reference"]
@@ -44,6 +52,11 @@ class Outcome:
     @property
     def failed(self):
         return self.kind in ("crash", "error", "wrong")
+
+
+def flags_of(target, cpu):
+    """The reference target is compiled for one CPU, too: by default it is for two."""
+    return ["--target", "reference", "--cpu", "x86-64-v3"] if target == "reference" else ["--cpu", cpu]
 
 
 class Session:
@@ -66,7 +79,7 @@ class Session:
         model, artifact = os.path.join(self.scratch, "model.onnx"), os.path.join(self.scratch, "m.bin")
         while rest:
             onnx.save(generate.make_model(rest, opset), model)
-            flags = ["--target", "reference"] if target == "reference" else ["--cpu", cpu]
+            flags = flags_of(target, cpu)
             code, text = self.call("tc-compile", model, "-o", artifact, "--jobs", "1", *flags)
             if code == 0:
                 break
@@ -118,14 +131,6 @@ def first_error(text):
 
 # --- making failures small
 
-def reevaluate(graph, opset, rng):
-    for node in graph.nodes:
-        reads, dtypes, implementation = graph.calls[node.name]
-        values = evaluate(node, opset, {n: graph.values[n] for n in reads}, dtypes, rng, implementation)
-        for name, value in zip([n for n in node.output if n], values):
-            graph.values[name] = value
-
-
 def candidates(graph, output):
     """Smaller graphs: fewer outputs, then each node's results as inputs."""
     if len(graph.outputs) > 1:
@@ -144,13 +149,13 @@ def candidates(graph, output):
     # A value between as the output.
     for node in reversed(graph.nodes):
         for name in node.output:
-            if name and name not in graph.outputs and graph.values[name].dtype.kind != "V":
+            if name and name not in graph.outputs and graph.values[name].is_storable:
                 smaller = copied(graph)
                 smaller.outputs = [name]
                 yield smaller
     for node in graph.nodes:
         results = [n for n in node.output if n]
-        if any(n in graph.outputs or graph.values[n].dtype.kind == "V" for n in results):
+        if any(n in graph.outputs or not graph.values[n].is_storable for n in results):
             continue
         smaller = copied(graph)
         smaller.nodes = [n for n in smaller.nodes if n.name != node.name]
@@ -201,7 +206,7 @@ def minimize(session, graphs, prefix, opset, target, cpu, threads, outcome, limi
                 break
             generate.prune(smaller)
             try:
-                reevaluate(smaller, opset, np.random.default_rng(0))
+                generate.reevaluate(smaller, np.random.default_rng(0))
             except Exception:
                 continue
             result = session.try_graphs([smaller], opset, target, cpu, threads)[prefix]
@@ -218,7 +223,7 @@ def write_reproducer(folder, session, graph, opset, target, cpu, threads, outcom
     onnx.save(model, os.path.join(folder, "model.onnx"))
     np.savez(os.path.join(folder, "inputs.npz"), **{n: graph.values[n].stored() for n in graph.inputs})
     np.savez(os.path.join(folder, "expected.npz"), **{n: graph.values[n].stored() for n in graph.outputs})
-    flags = "--target reference" if target == "reference" else f"--cpu {cpu}"
+    flags = " ".join(flags_of(target, cpu))
     with open(os.path.join(folder, "graph.txt"), "w") as f:
         f.write(f"seed {seed}, opset {opset}, target {target}\n{outcome.kind}: {outcome.detail}\n\n"
                 f"tc-compile model.onnx -o m.bin {flags} && tc-run m.bin --inputs inputs.npz --outputs out.npz --threads {threads}\n\n"
@@ -230,11 +235,14 @@ def write_reproducer(folder, session, graph, opset, target, cpu, threads, outcom
 # --- a run
 
 def fuzz_batch(job):
-    """Returns [(seed, target, kind, detail)] of the graphs of one model, and how many of each operator they have."""
+    """Of the graphs of one model: the first seed, how many, [(seed, target, kind, detail)], how many nodes of each operator, and the seconds
+    that each stage took."""
     options, first, count = job
     rng = np.random.default_rng([options.seed, first, 7])
     opset = int(generate.OPSETS[rng.integers(len(generate.OPSETS))])
     cpu, threads = ["x86-64-v3", "native"][rng.integers(2)], int(rng.integers(1, 3))
+    times = collections.Counter()
+    began = time.perf_counter()
     graphs, seeds, results, operators = [], {}, [], collections.Counter()
     for seed in range(first, first + count):
         graph = generate.make_graph(seed, opset, f"g{seed}_")
@@ -251,10 +259,12 @@ def fuzz_batch(job):
         graphs.append(graph)
         seeds[graph.prefix] = seed
         operators.update(node.op_type for node in graph.nodes)
+    times["generate"] += time.perf_counter() - began
     scratch = tempfile.mkdtemp(prefix="tc-fuzz-")
     session = Session(options.bin, scratch)
     try:
         for target in TARGETS:
+            began = time.perf_counter()
             for prefix, outcome in session.try_graphs(graphs, opset, target, cpu, threads).items():
                 detail = outcome.detail
                 if outcome.failed:
@@ -263,9 +273,10 @@ def fuzz_batch(job):
                     write_reproducer(folder, session, small, opset, target, cpu, threads, outcome, seeds[prefix])
                     detail = f"{[n.op_type for n in small.nodes]} {outcome.detail}"
                 results.append((seeds[prefix], target, outcome.kind, detail))
+            times[target] += time.perf_counter() - began
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    return results, operators
+    return first, count, results, operators, times
 
 
 def check_graphs(options):
@@ -290,63 +301,125 @@ def generalize(reason):
     return re.sub(r"\b\d+\b", "N", re.sub(r'node "[^"]*": |tensor<[^>]*>', "", reason))[:150]
 
 
+class Report:
+    """What came out of a run, as JSON; and what is done already of one that was ended."""
+
+    FAILURES = ("crash", "error", "wrong")
+
+    def __init__(self, options):
+        self.path = options.report
+        tool = os.path.join(options.bin, "tc-compile")
+        files = sorted(os.path.join(os.path.dirname(os.path.abspath(__file__)), f) for f in os.listdir(os.path.dirname(os.path.abspath(__file__))) if f.endswith(".py"))
+        self.data = {"tools": digest([tool, os.path.join(options.bin, "tc-run")]), "generator": digest(files), "seed": options.seed, "batch": options.batch,
+                     "onnx": onnx.__version__, "batches": [], "seconds": 0.0, "stages": {}, "graphs": 0, "clean": 0, "outcomes": {}, "operators": {},
+                     "refused": {}, "unevaluated": {}, "invalid": {}, "failures": []}  # fmt: skip
+        self.earlier = 0.0
+        if self.path and os.path.exists(self.path):
+            with open(self.path) as f:
+                data = json.load(f)
+            if all(data.get(k) == self.data[k] for k in ("tools", "generator", "seed", "batch", "onnx")):
+                self.data, self.earlier = data, data["seconds"]
+        self.done = set(self.data["batches"])
+
+    def take(self, first, count, results, operators, times, seconds):
+        """The results of one batch."""
+        data = self.data
+        data["batches"].append(first)
+        add(data["operators"], operators)
+        add(data["stages"], {stage: round(t, 2) for stage, t in times.items()})
+        data["graphs"] += count
+        clean = collections.defaultdict(set)
+        for seed, target, kind, detail in results:
+            add(data["outcomes"], {f"{target} {kind}".strip(): 1})
+            if kind in ("unevaluated", "invalid", "refused"):
+                add(data[kind], {generalize(detail): 1})
+            if kind in self.FAILURES:
+                data["failures"].append({"seed": seed, "target": target, "kind": kind, "detail": detail[:400]})
+                print(f"seed {seed} {target} {kind}: {detail[:400]}", flush=True)
+            elif kind == "clean":
+                clean[seed].add(target)
+        data["clean"] += sum(targets == set(TARGETS) for targets in clean.values())
+        data["seconds"] = round(self.earlier + seconds, 1)
+        if self.path:
+            with open(self.path + ".new", "w") as f:
+                json.dump(data, f, indent=1)
+            os.replace(self.path + ".new", self.path)
+
+    def show(self):
+        data = self.data
+        for kind in "unevaluated", "invalid", "refused":
+            if data[kind]:
+                print(f"\n# {kind}")
+                for reason, count in sorted(data[kind].items(), key=lambda item: -item[1])[:40]:
+                    print(f"{count:6} {reason}")
+        print("\n# operators\n" + " ".join(f"{op}:{n}" for op, n in sorted(data["operators"].items(), key=lambda item: -item[1])))
+        print("\n# seconds of all processes: " + ", ".join(f"{stage} {t:.0f}" for stage, t in data["stages"].items()))
+        print(", ".join(f"{kind} {n}" for kind, n in sorted(data["outcomes"].items())))
+        failed = len({f["seed"] for f in data["failures"]})
+        print(f"{data['graphs']} graphs of {len(data['operators'])} operators in {data['seconds']:.0f} s ({data['graphs'] / max(data['seconds'], 1):.1f}/s), "
+              f"{data['clean']} clean through both targets, {failed} failed")  # fmt: skip
+
+
+def digest(paths):
+    result = hashlib.sha256()
+    for path in paths:
+        with open(path, "rb") as f:
+            result.update(f.read())
+    return result.hexdigest()[:16]
+
+
+def add(totals, counts):
+    for key, count in counts.items():
+        totals[key] = totals.get(key, 0) + count
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bin")
-    parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--seconds", type=float, help="go on for so long, whatever --count says")
+    parser.add_argument("--count", type=int, help="how many graphs (200; with --seconds as many as that allows)")
+    parser.add_argument("--seconds", type=float, help="start no batch after so long")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="the batch of this seed only")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--batch", type=int, default=20)
     parser.add_argument("--graphs", help="instead: check the graphs of the text files in this folder")
     parser.add_argument("--keep", help="folder of reproducers")
+    parser.add_argument("--report", help="file for the outcome, as JSON")
     options = parser.parse_args()
     options.bin = os.path.abspath(options.bin)
     if options.graphs:
         return 1 if check_graphs(options) else 0
     options.keep = os.path.abspath(options.keep or os.path.join(options.bin, "..", "fuzz"))
-    start = time.perf_counter()
+    count = options.count or (10**9 if options.seconds else 200)
+    start, report = time.perf_counter(), Report(options)
 
     def batches():
-        first = options.seed
-        while time.perf_counter() - start < options.seconds if options.seconds else first < options.seed + options.count:
-            last = first + options.batch if options.seconds else min(first + options.batch, options.seed + options.count)
-            if options.only is None or first <= options.only < last:
-                yield options, first, last - first
-            first = last
-
-    kinds, reasons, operators, failed = collections.Counter(), collections.defaultdict(collections.Counter), collections.Counter(), set()
-    seen = set()
-
-    def take(answer):
-        results, counts = answer
-        operators.update(counts)
-        for seed, target, kind, detail in results:
-            seen.add(seed)
-            kinds[target, kind] += 1
-            reasons[kind][generalize(detail)] += 1
-            if kind in ("crash", "error", "wrong"):
-                failed.add(seed)
-                print(f"seed {seed} {target} {kind}: {detail[:400]}", flush=True)
+        for first in range(options.seed, options.seed + count, options.batch):
+            last = min(first + options.batch, options.seed + count)
+            if options.only is not None and not first <= options.only < last or first in report.done:
+                continue
+            if options.seconds and time.perf_counter() - start > options.seconds:
+                return
+            yield options, first, last - first
 
     if options.jobs == 1:
         for job in batches():
-            take(fuzz_batch(job))
+            report.take(*fuzz_batch(job), time.perf_counter() - start)
     else:
+        jobs = batches()
         with multiprocessing.Pool(options.jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
-            for answer in pool.imap_unordered(fuzz_batch, batches()):
-                take(answer)
-    seconds = time.perf_counter() - start
-    for kind in "unevaluated", "invalid", "refused":
-        if reasons[kind]:
-            print(f"\n# {kind}")
-            for reason, count in reasons[kind].most_common(40):
-                print(f"{count:6} {reason}")
-    print("\n# operators\n" + " ".join(f"{op}:{n}" for op, n in operators.most_common()))
-    print("\n" + ", ".join(f"{target} {kind} {n}".strip() for (target, kind), n in sorted(kinds.items())))
-    print(f"{len(seen)} graphs in {seconds:.0f} s ({len(seen) / seconds:.1f}/s), {len(failed)} failed")
-    return 1 if failed else 0
+            # Not all at once: what has been handed to the pool cannot be taken back when time is over.
+            running = collections.deque(pool.apply_async(fuzz_batch, (job,)) for _, job in zip(range(options.jobs + 2), jobs))
+            while running:
+                ready = next((r for r in running if r.ready()), None)
+                if not ready:
+                    running[0].wait(0.05)
+                    continue
+                running.remove(ready)
+                report.take(*ready.get(), time.perf_counter() - start)
+                running.extend(pool.apply_async(fuzz_batch, (job,)) for _, job in zip(range(1), jobs))
+    report.show()
+    return 1 if report.data["failures"] else 0
 
 
 if __name__ == "__main__":

@@ -6,19 +6,29 @@ A graph starts with a few tensors. Each step draws an operator of operators.py, 
 makes new ones of the shape and type that it needs, adds its node, and has it evaluated at once. Nodes whose meaning ONNX leaves open
 for these very values are not made.
 """
+import re
+
 import ml_dtypes
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from opinion import BFLOAT16, Undecided, Value, evaluate, is_float, onnx_type
+from opinion import STRING, Sequence, SequenceOf, Undecided, Value, evaluate, is_float, onnx_type, opset_imports
 
 MAX_ELEMENTS = 3000
 SIZES = [0, 1, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 16, 17, 19, 24, 31, 33, 40]
 DTYPES = {np.float32: 50, np.float64: 8, np.float16: 9, ml_dtypes.bfloat16: 5, np.int64: 10, np.int32: 9, np.bool_: 5, np.int8: 3, np.uint8: 4,
-          np.int16: 2, np.uint16: 1, np.uint32: 1, np.uint64: 1}  # fmt: skip
-OPSETS = [7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26]
-TYPE_NAMES = {"float": np.float32, "double": np.float64, "bool": np.bool_, "bfloat16": ml_dtypes.bfloat16}
+          np.int16: 2, np.uint16: 1, np.uint32: 1, np.uint64: 1, ml_dtypes.float8_e4m3fn: 1, ml_dtypes.float8_e5m2: 1,
+          ml_dtypes.float8_e4m3fnuz: 0.5, ml_dtypes.float8_e5m2fnuz: 0.5, ml_dtypes.float4_e2m1fn: 0.5, ml_dtypes.int4: 1, ml_dtypes.uint4: 1,
+          ml_dtypes.int2: 0.5, ml_dtypes.uint2: 0.5}  # fmt: skip
+FIRST_OPSETS = {ml_dtypes.bfloat16: 13, ml_dtypes.float8_e4m3fn: 19, ml_dtypes.float8_e5m2: 19, ml_dtypes.float8_e4m3fnuz: 19,
+                ml_dtypes.float8_e5m2fnuz: 19, ml_dtypes.float4_e2m1fn: 23, ml_dtypes.int4: 21, ml_dtypes.uint4: 21, ml_dtypes.int2: 25,
+                ml_dtypes.uint2: 25}  # fmt: skip
+OPSETS = [7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28]
+TYPE_NAMES = {"float": np.float32, "double": np.float64, "bool": np.bool_, "bfloat16": ml_dtypes.bfloat16, "float8e4m3fn": ml_dtypes.float8_e4m3fn,
+              "float8e5m2": ml_dtypes.float8_e5m2, "float8e4m3fnuz": ml_dtypes.float8_e4m3fnuz, "float8e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
+              "float4e2m1": ml_dtypes.float4_e2m1fn, "int4": ml_dtypes.int4, "uint4": ml_dtypes.uint4, "int2": ml_dtypes.int2,
+              "uint2": ml_dtypes.uint2}  # fmt: skip
 
 
 class NoFit(Exception):
@@ -33,7 +43,7 @@ def allowed_types(op, opset, operand):
     for text in formal.types:
         if text.startswith("tensor("):
             name = text[7:-1]
-            types.add(np.dtype(TYPE_NAMES[name]) if name in TYPE_NAMES else np.dtype(name) if hasattr(np, name) and name != "string" else None)
+            types.add(np.dtype(TYPE_NAMES[name]) if name in TYPE_NAMES else np.dtype(name) if re.fullmatch(r"float16|u?int(8|16|32|64)", name) else None)
     return types - {None}
 
 
@@ -53,6 +63,7 @@ class Graph:
         self.model = None  # the model of a graph that was read from a file
         self.hidden = set()  # values that are no operands of further nodes
         self.unevaluated = []  # why ReferenceEvaluator failed
+        self.is_body = False  # of an If, Loop or Scan: it has no inputs of its own
         self.declares_sizes = self.chance(0.5)  # whether the model says what sizes its outputs have
         self.count = 0
 
@@ -69,7 +80,7 @@ class Graph:
         return int(self.rng.integers(low, high + 1))
 
     def dtype(self, among=None):
-        types = [np.dtype(t) for t in DTYPES if t is not ml_dtypes.bfloat16 or self.opset >= 13]
+        types = [np.dtype(t) for t in DTYPES if self.opset >= FIRST_OPSETS.get(t, 0)]
         weights = np.array([DTYPES[t.type] if among is None or t in among else 0 for t in types], float)
         if not weights.sum():
             raise NoFit
@@ -89,7 +100,9 @@ class Graph:
         if dtype == np.bool_:
             return rng.random(shape) < 0.5
         if not is_float(dtype):
-            info = np.iinfo(dtype)
+            info = ml_dtypes.iinfo(dtype)
+            if dtype.isbuiltin != 1:
+                return rng.integers(int(info.min) if kind != "positive" else 1, int(info.max), shape, endpoint=True).astype(dtype)
             low = 0 if info.min == 0 else -9
             if kind == "positive":
                 low = 1
@@ -131,20 +144,29 @@ class Graph:
     def leaf(self, dtype, shape, kind=None, constant=None):
         """A new graph input, or an initializer."""
         array = np.asarray(self.numbers(dtype, shape, kind))
-        if self.chance(0.4) if constant is None else constant:
+        if self.is_body or (self.chance(0.4) if constant is None else constant):
             return self.constant(array)
-        if array.dtype == BFLOAT16:
+        if array.dtype.isbuiltin != 1:
             # NumPy's files have no such type: the model's input is wider, and exact.
-            return self.add("Cast", [self.leaf(np.float32, shape, kind, False)], [BFLOAT16], to=onnx.TensorProto.BFLOAT16)
+            wide = np.float32 if is_float(array.dtype) else np.int32
+            return self.add("Cast", [self.input(array.astype(wide))], [array.dtype], lambda a: [a.astype(array.dtype)], to=onnx_type(array.dtype))
         name = self.name("x")
         self.values[name] = Value.leaf(array)
+        self.inputs.append(name)
+        return name
+
+    def input(self, array):
+        """A graph input of a value of its own, that no other node reads."""
+        name = self.name("x")
+        self.values[name] = Value.leaf(np.asarray(array))
+        self.hidden.add(name)
         self.inputs.append(name)
         return name
 
     def ints(self, numbers, p_input=0.15):
         """Sizes, axes and the like as an operand: an initializer, sometimes a graph input or a node's result."""
         array = np.asarray(numbers, np.int64)
-        if self.chance(p_input) and array.size:
+        if self.chance(p_input) and array.size and not self.is_body:
             name = self.name("x")
             self.values[name] = Value.leaf(array)
             self.inputs.append(name)
@@ -155,8 +177,8 @@ class Graph:
 
     def pick(self, types=None, fits=lambda v: True, make=None, rank=None, least_rank=0, kind=None, p_new=0.2):
         """The name of a value that fits, or of a new one."""
-        names = [n for n, v in self.values.items() if (types is None or v.dtype in types) and v.array.ndim >= least_rank
-                 and (rank is None or v.array.ndim == rank) and n not in self.hidden and fits(v)]  # fmt: skip
+        names = [n for n, v in self.values.items() if n not in self.hidden and (types is None or v.dtype in types)
+                 and v.array.ndim >= least_rank and (rank is None or v.array.ndim == rank) and fits(v)]  # fmt: skip
         if names and not self.chance(p_new):
             # Later values more often: graphs become deep.
             weights = np.arange(1, len(names) + 1, dtype=float)
@@ -184,32 +206,39 @@ class Graph:
             names.pop()
         node = helper.make_node(op, list(inputs), names, name=self.name(op), **attributes)
         present = {n: self.values[n] for n in [*inputs, *subgraph_inputs] if n}
-        if sum(v.array.size for v in present.values()) > 20 * MAX_ELEMENTS:
+        if sum(v.size for v in present.values()) > 20 * MAX_ELEMENTS:
             raise NoFit
-        kept = [np.dtype(t) for name, t in zip(names, dtypes) if name]
+        kept = [t if isinstance(t, SequenceOf) else np.dtype(t) for name, t in zip(names, dtypes) if name]
         try:
             values = evaluate(node, self.opset, present, kept, self.rng, implementation)
         except Undecided:
             raise NoFit from None
         except Exception as error:
             raise NoEvaluation(f"{op}: {type(error).__name__}: {error}") from error
-        if any(v.array.size > MAX_ELEMENTS for v in values) or check and not check(values):
+        if any(v.size > MAX_ELEMENTS for v in values) or check and not check(values):
             raise NoFit
         self.nodes.append(node)
         self.calls[node.name] = (present.keys(), kept, implementation)
         for name, value in zip([n for n in names if n], values):
             self.values[name] = value
+            if isinstance(value, Sequence) or value.dtype == STRING:
+                self.hidden.add(name)  # for the few operators that know of them
         return names[0]
 
     def finish(self):
         """Choose outputs and drop what none of them needs."""
         made = [n for node in self.nodes for n in node.output if n]
         used = {n for node in self.nodes for n in node_reads(node)}
-        self.outputs = [n for n in made if n not in used or self.chance(0.15)]
-        for name in list(self.outputs):
-            if self.values[name].dtype == BFLOAT16:
-                self.outputs.remove(name)
-                self.outputs.append(self.add("Cast", [name], [np.float32], to=onnx.TensorProto.FLOAT))
+        chosen = [n for n in made if n not in used or self.chance(0.15)]
+        for name in chosen:
+            value = self.values[name]
+            if value.is_storable:
+                self.outputs.append(name)
+            elif value.dtype == STRING and self.opset >= 19:
+                self.outputs.append(self.add("Equal", [name, self.constant(value.array)], [np.bool_]))
+            elif not isinstance(value, Sequence) and value.dtype != STRING:
+                wide = np.dtype(np.float32 if is_float(value.dtype) else np.int32)
+                self.outputs.append(self.add("Cast", [name], [wide], lambda a: [a.astype(np.float64 if wide.kind == "f" else wide)], to=onnx_type(wide)))
         prune(self)
         if self.chance(0.25):
             self.declares_sizes = False
@@ -231,6 +260,23 @@ def node_reads(node):
     return names
 
 
+def reevaluate(graph, rng):
+    """Compute all values again from those of the inputs and initializers."""
+    for node in graph.nodes:
+        reads, dtypes, implementation = graph.calls[node.name]
+        values = evaluate(node, graph.opset, {n: graph.values[n] for n in reads}, dtypes, rng, implementation)
+        for name, value in zip([n for n in node.output if n], values):
+            graph.values[name] = value
+
+
+def domains(node):
+    """The domains of a node and of those within it."""
+    yield node.domain
+    for attribute in node.attribute:
+        for inner in attribute.g.node:
+            yield from domains(inner)
+
+
 def prune(graph):
     """Drop the nodes and leaves that no output needs."""
     needed = set(graph.outputs)
@@ -247,7 +293,7 @@ def prune(graph):
 
 def make_graph(seed, opset, prefix):
     """A graph of a few nodes, the same for the same arguments."""
-    import operators
+    import families
 
     rng = np.random.default_rng(seed)
     graph = Graph(rng, opset, prefix)
@@ -258,7 +304,7 @@ def make_graph(seed, opset, prefix):
         tries += 1
         before = len(graph.nodes)
         try:
-            graph.choice(operators.enabled(opset))(graph)
+            graph.choice(families.enabled(opset))(graph)
         except NoFit as reason:
             if isinstance(reason, NoEvaluation):
                 graph.unevaluated.append(str(reason))
@@ -284,8 +330,9 @@ def make_model(graphs, opset):
         nodes, "fuzz", [type_of(g, n) for g in graphs for n in g.inputs],
         [type_of(g, n, g.declares_sizes) for g in graphs for n in g.outputs],
         [numpy_helper.from_array(g.values[n].stored(), n) for g in graphs for n in g.initializers])  # fmt: skip
-    model = helper.make_model(proto, opset_imports=[helper.make_opsetid("", opset)])
-    model.ir_version = 10
+    used = {d for n in nodes for d in domains(n)} | {""}
+    model = helper.make_model(proto, opset_imports=[o for o in opset_imports(opset) if o.domain in used])
+    model.ir_version = 10 if opset < 25 else 14
     return model
 
 

@@ -13,18 +13,21 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from generate import NoFit, allowed_types
-from opinion import is_float, onnx_type
+from generate import FIRST_OPSETS, NoFit, allowed_types
+from opinion import NARROW_FLOATS, Value, is_float, onnx_type
 
 TEMPLATES = []  # (function, first opset, last opset, weight)
+REPEATABLE = set()  # functions whose nodes mean something for other operands of the same types and sizes, too
 FLOAT_TYPES = {np.dtype(t) for t in (np.float64, np.float32, np.float16, ml_dtypes.bfloat16)}
 INTEGER_TYPES = {np.dtype(t) for t in (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)}
 BOOL = {np.dtype(np.bool_)}
 
 
-def operator(since=7, until=99, weight=1):
+def operator(since=7, until=99, weight=1, repeatable=False):
     def mark(function):
         TEMPLATES.append((function, since, until, weight))
+        if repeatable:
+            REPEATABLE.add(function)
         return function
 
     return mark
@@ -79,7 +82,7 @@ UNARY = [("Abs", 7), ("Neg", 7), ("Ceil", 7), ("Floor", 7), ("Sqrt", 7), ("Exp",
          ("HardSwish", 14), ("Mish", 18)]  # fmt: skip
 
 
-@operator(weight=6)
+@operator(weight=6, repeatable=True)
 def unary(g):
     op, since = g.choice(UNARY)
     if g.opset < since:
@@ -95,7 +98,7 @@ def unary(g):
 erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
-@operator(weight=3)
+@operator(weight=3, repeatable=True)
 def unary_with_attributes(g):
     op, names, since = g.choice([("Elu", ["alpha"], 7), ("Selu", ["alpha", "gamma"], 7), ("Celu", ["alpha"], 12), ("LeakyRelu", ["alpha"], 7),
                                  ("HardSigmoid", ["alpha", "beta"], 7), ("ThresholdedRelu", ["alpha"], 10), ("Shrink", ["bias", "lambd"], 9),
@@ -123,7 +126,7 @@ def classify_floats(g):
     g.add(op, [x], [np.bool_], **attributes)
 
 
-@operator(weight=6)
+@operator(weight=6, repeatable=True)
 def arithmetic(g):
     op = g.choice(["Add", "Sub", "Mul", "Div"])
     x = g.pick(types_of(g, op))
@@ -164,7 +167,7 @@ def modulo(g):
     g.add("Mod", [x, y], [g[x].dtype], fmod=1 if floats else g.integer(0, 1))
 
 
-@operator(since=8, weight=3)
+@operator(since=8, weight=3, repeatable=True)
 def variadic(g):
     op = g.choice(["Max", "Min", "Sum", "Mean"])
     x = g.pick(types_of(g, op))
@@ -183,7 +186,7 @@ def variadic(g):
     g.add(op, names, [g[x].dtype])
 
 
-@operator(weight=3)
+@operator(weight=3, repeatable=True)
 def compare(g):
     op = g.choice(["Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"])
     if op.endswith("OrEqual") and g.opset < 12:
@@ -192,14 +195,14 @@ def compare(g):
     g.add(op, [x, alike(g, x)], [np.bool_])
 
 
-@operator(weight=2)
+@operator(weight=2, repeatable=True)
 def logic(g):
     op = g.choice(["And", "Or", "Xor", "Not"])
     x = g.pick(BOOL)
     g.add(op, [x] if op == "Not" else [x, alike(g, x)], [np.bool_])
 
 
-@operator(since=18)
+@operator(since=18, repeatable=True)
 def bitwise(g):
     op = g.choice(["BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"])
     x = g.pick(types_of(g, op))
@@ -213,7 +216,7 @@ def shift(g):
     g.add("BitShift", [x, amount], [g[x].dtype], direction=g.choice(["LEFT", "RIGHT"]))
 
 
-@operator(since=9, weight=2)
+@operator(since=9, weight=2, repeatable=True)
 def where(g):
     x = g.pick(types_of(g, "Where", 1))
     y = alike(g, x)
@@ -222,7 +225,7 @@ def where(g):
     g.add("Where", [condition, x, y], [g[x].dtype])
 
 
-@operator(weight=2)
+@operator(weight=2, repeatable=True)
 def clip(g):
     x = g.pick(types_of(g, "Clip"))
     if g[x].has_nan():
@@ -236,7 +239,7 @@ def clip(g):
     g.add("Clip", [x, bound(low), bound(high)], [g[x].dtype])
 
 
-@operator()
+@operator(repeatable=True)
 def prelu(g):
     x = g.pick(types_of(g, "PRelu", among=FLOAT_TYPES))
     slope = tuple(1 if g.chance(0.4) else s for s in g[x].shape)[g.integer(0, g[x].array.ndim):]
@@ -246,17 +249,45 @@ def prelu(g):
 
 @operator(weight=5)
 def cast(g):
-    x = g.pick(types_of(g, "Cast"))
-    to = g.dtype(types_of(g, "Cast"))
-    value = g[x]
+    types = types_of(g, "Cast")
+    x = g.pick(types)
+    to = g.dtype(types) if g.chance(0.7) else g.choice([t for t in sorted(types, key=str) if g.opset >= FIRST_OPSETS.get(t.type, 0)])
+    function, saturate = conversion(g, g[x], to)
+    if is_float(to) and to in NARROW_FLOATS and g.opset >= 19 and g.chance(0.5) and to != np.dtype(ml_dtypes.float4_e2m1fn):
+        saturate = False
+        function, _ = conversion(g, g[x], to, False)
+        g.add("Cast", [x], [to], function, to=onnx_type(to), saturate=0)
+        return
+    if g.opset >= 15 and g.chance(0.2) and to in types_of(g, "CastLike", 1):
+        g.add("CastLike", [x, g.leaf(to, ())], [to], function)
+    else:
+        g.add("Cast", [x], [to], function, to=onnx_type(to))
+
+
+def conversion(g, value, to, saturate=True):
+    """How `value` is converted: a function, or NoFit where ONNX leaves it open."""
     if not is_float(to) and to != np.bool_:
-        info = np.iinfo(to)
+        info = ml_dtypes.iinfo(to)
         if value.dtype != np.bool_:
-            low, high = (float(info.min), float(info.max))
+            low, high = float(info.min), float(info.max)
             if any(not np.isfinite(r.astype(np.float64)).all() or r.size and (r.min() < low or r.max() > high * (1 - 2.0**-50)) for r in value.runs):
                 raise NoFit
+    if to in NARROW_FLOATS:
+        limit = float(ml_dtypes.finfo(to).max)
+
+        def narrow(a, _=None):
+            a = np.asarray(a).astype(np.float64)
+            if saturate:
+                a = np.where(np.isnan(a), a, np.clip(a, -limit, limit))
+            # What lies beyond the largest number rounds to it or is no number, as the type has infinities or not.
+            return [np.where(np.isnan(a) & (to == np.dtype(ml_dtypes.float4_e2m1fn)), 0, a).astype(to)]
+
+        # What NaN is in a type without it is open.
+        if to == np.dtype(ml_dtypes.float4_e2m1fn) and value.has_nan():
+            raise NoFit
+        return narrow, saturate
     kind = np.dtype(np.float64) if is_float(to) else to
-    g.add("Cast", [x], [to], lambda a: [np.asarray(a).astype(kind)], to=onnx_type(to))
+    return (lambda a, _=None: [np.asarray(a).astype(kind)]), saturate
 
 
 # --- reductions
@@ -268,7 +299,7 @@ def draw_axes(g, rank, least=0):
     return [a - rank if g.opset >= 11 and g.chance(0.3) else a for a in axes]
 
 
-@operator(weight=6)
+@operator(weight=6, repeatable=True)
 def reduction(g):
     op = g.choice(["Sum", "Sum", "Mean", "Mean", "Max", "Min", "L1", "L2", "LogSum", "LogSumExp", "Prod", "SumSquare"])
     name = "Reduce" + op
@@ -302,7 +333,7 @@ def reduction(g):
     g.add(name, inputs, [value.dtype], **attributes)
 
 
-@operator(weight=2)
+@operator(weight=2, repeatable=True)
 def arg_reduction(g):
     op = g.choice(["ArgMax", "ArgMin"])
     x = g.pick(types_of(g, op), least_rank=1)
@@ -316,7 +347,7 @@ def arg_reduction(g):
     g.add(op, [x], [np.int64], **attributes)
 
 
-@operator(since=11)
+@operator(since=11, repeatable=True)
 def cumulative(g):
     op = "CumProd" if g.opset >= 26 and g.chance(0.5) else "CumSum"
     x = g.pick(types_of(g, op), least_rank=1)
@@ -325,7 +356,7 @@ def cumulative(g):
     g.add(op, [x, g.constant(np.asarray(axis, g.choice([np.int32, np.int64])))], [g[x].dtype], exclusive=g.integer(0, 1), reverse=g.integer(0, 1))
 
 
-@operator(weight=2)
+@operator(weight=2, repeatable=True)
 def top_k(g):
     types = types_of(g, "TopK") & ({np.dtype(t) for t in (np.float32, np.float64, np.float16, np.int64, np.int32)})
     x = g.pick(types, least_rank=1)
@@ -364,7 +395,7 @@ def stable_order(array, axis, largest):
 
 # --- movement
 
-@operator(weight=3)
+@operator(weight=3, repeatable=True)
 def transpose(g):
     x = g.pick(types_of(g, "Transpose"))
     rank = g[x].array.ndim
@@ -372,7 +403,7 @@ def transpose(g):
     g.add("Transpose", [x], [g[x].dtype], **attributes)
 
 
-@operator(weight=4)
+@operator(weight=4, repeatable=True)
 def reshape(g):
     x = g.pick(types_of(g, "Reshape"))
     shape, size = list(g[x].shape), g[x].array.size
@@ -406,14 +437,17 @@ def reshape(g):
     g.add("Reshape", [x, g.ints(target)], [g[x].dtype])
 
 
-@operator()
+@operator(repeatable=True)
 def flatten(g):
     x = g.pick(types_of(g, "Flatten"))
     rank = g[x].array.ndim
-    g.add("Flatten", [x], [g[x].dtype], axis=g.integer(-rank if g.opset >= 11 else 0, rank))
+    axis = g.integer(-rank if g.opset >= 11 else 0, rank)
+    rows = math.prod(g[x].shape[:axis] if axis else ())
+    # ReferenceEvaluator leaves the other size to NumPy, which finds none for an empty array.
+    g.add("Flatten", [x], [g[x].dtype], lambda a: [a.reshape(rows, a.size // rows if rows else math.prod(a.shape[axis:]))], axis=axis)
 
 
-@operator(weight=2)
+@operator(weight=2, repeatable=True)
 def squeeze(g):
     x = g.pick(types_of(g, "Squeeze"), lambda v: 1 in v.shape)
     rank = g[x].array.ndim
@@ -427,7 +461,7 @@ def squeeze(g):
         g.add("Squeeze", [x], [g[x].dtype], axes=axes)
 
 
-@operator(weight=2)
+@operator(weight=2, repeatable=True)
 def unsqueeze(g):
     x = g.pick(types_of(g, "Unsqueeze"), lambda v: v.array.ndim < 5)
     rank = g[x].array.ndim + g.integer(1, 2)
@@ -442,7 +476,7 @@ def unsqueeze(g):
         g.add("Unsqueeze", [x], [g[x].dtype], lambda a: [a.reshape(target)], axes=axes)
 
 
-@operator(since=8, weight=2)
+@operator(since=8, weight=2, repeatable=True)
 def expand(g):
     x = g.pick(types_of(g, "Expand"), lambda v: v.array.size < 500)
     target = [g.integer(1, 5) if s == 1 and g.chance(0.7) else (1 if g.chance(0.3) else s) for s in g[x].shape]
@@ -453,13 +487,13 @@ def expand(g):
     g.add("Expand", [x, g.ints(target)], [g[x].dtype])
 
 
-@operator()
+@operator(repeatable=True)
 def tile(g):
     x = g.pick(types_of(g, "Tile"), lambda v: v.array.size < 500)
     g.add("Tile", [x, g.ints([g.choice([0, 1, 1, 2, 2, 3]) for _ in g[x].shape])], [g[x].dtype])
 
 
-@operator(weight=4)
+@operator(weight=4, repeatable=True)
 def concat(g):
     x = g.pick(types_of(g, "Concat"), least_rank=1)
     shape, axis = g[x].shape, g.integer(0, g[x].array.ndim - 1)
@@ -473,7 +507,7 @@ def concat(g):
     g.add("Concat", names, [g[x].dtype], axis=axis - len(shape) if g.opset >= 11 and g.chance(0.3) else axis)
 
 
-@operator(weight=3)
+@operator(weight=3, repeatable=True)
 def split(g):
     x = g.pick(types_of(g, "Split"), least_rank=1)
     axis = g.integer(0, g[x].array.ndim - 1)
@@ -496,7 +530,7 @@ def split(g):
     g.add("Split", inputs, [g[x].dtype] * count, **attributes)
 
 
-@operator(weight=5)
+@operator(weight=5, repeatable=True)
 def slice_(g):
     x = g.pick(types_of(g, "Slice"), least_rank=1)
     shape, rank = g[x].shape, g[x].array.ndim
@@ -519,7 +553,7 @@ def slice_(g):
     g.add("Slice", [x, g.ints(starts), g.ints(ends), g.ints(axes, 0), g.ints(steps, 0)], [g[x].dtype])
 
 
-@operator(weight=3)
+@operator(weight=3, repeatable=True)
 def pad(g):
     mode = g.choice(["constant"] * 3 + ["reflect", "edge"] + (["wrap"] if g.opset >= 19 else []))
     types = types_of(g, "Pad") if g.opset >= 11 else FLOAT_TYPES & types_of(g, "Pad")
@@ -547,18 +581,16 @@ def indices(g, size, shape, negative=True):
         raise NoFit
     low = -size if negative and g.opset >= 11 and g.chance(0.4) else 0
     array = np.asarray(g.rng.integers(low, max(size, low + 1), shape)).astype(g.choice([np.int32, np.int64]))
-    if g.chance(0.5):
+    if g.is_body or g.chance(0.5):
         return g.constant(array)
     name = g.name("x")
-    from opinion import Value
-
     g.values[name] = Value.leaf(array)
     g.hidden.add(name)  # values of its own: another reader might need others
     g.inputs.append(name)
     return name
 
 
-@operator(weight=4)
+@operator(weight=4, repeatable=True)
 def gather(g):
     x = g.pick(types_of(g, "Gather"), least_rank=1)
     rank = g[x].array.ndim
@@ -567,7 +599,7 @@ def gather(g):
     g.add("Gather", [x, i], [g[x].dtype], axis=axis - rank if g.opset >= 11 and g.chance(0.3) else axis)
 
 
-@operator(since=11, weight=2)
+@operator(since=11, weight=2, repeatable=True)
 def gather_elements(g):
     x = g.pick(types_of(g, "GatherElements"), least_rank=1)
     axis = g.integer(0, g[x].array.ndim - 1)
@@ -582,7 +614,7 @@ def gather_elements(g):
     g.add("GatherElements", [x, indices(g, g[x].shape[axis], shape)], [g[x].dtype], take, axis=axis)
 
 
-@operator(since=11, weight=2)
+@operator(since=11, weight=2, repeatable=True)
 def gather_nd(g):
     x = g.pick(types_of(g, "GatherND"), lambda v: 0 not in v.shape, least_rank=1)
     shape = g[x].shape
@@ -601,7 +633,7 @@ def reduction_mode(g, dtype):
     return g.choice(modes if dtype != np.bool_ else ["none"])
 
 
-@operator(since=11, weight=2)
+@operator(since=11, weight=2, repeatable=True)
 def scatter_elements(g):
     x = g.pick(types_of(g, "ScatterElements"), least_rank=1)
     value = g[x]
@@ -625,7 +657,7 @@ def scatter_elements(g):
     g.add("ScatterElements", [x, i, updates], [value.dtype], axis=axis, **({"reduction": mode} if mode != "none" or g.opset >= 16 and g.chance(0.5) else {}))
 
 
-@operator(since=11, weight=2)
+@operator(since=11, weight=2, repeatable=True)
 def scatter_nd(g):
     x = g.pick(types_of(g, "ScatterND"), lambda v: 0 not in v.shape, least_rank=1)
     value = g[x]
@@ -653,7 +685,7 @@ def space_and_depth(g):
         g.add("SpaceToDepth", [x], [g[x].dtype], blocksize=block)
 
 
-@operator(since=14)
+@operator(since=14, repeatable=True)
 def trilu(g):
     x = g.pick(types_of(g, "Trilu"), least_rank=2)
     inputs = [x] + ([g.constant(np.asarray(g.integer(-3, 3), np.int64))] if g.chance(0.7) else [])
@@ -694,13 +726,20 @@ def non_zero(g):
 def unique(g):
     x = g.pick(types_of(g, "Unique") - {np.dtype(ml_dtypes.bfloat16)}, lambda v: 0 < v.array.size < 300 and not v.has_nan(), least_rank=1)
     attributes = {"sorted": g.integer(0, 1)}
-    # Not sorted, ReferenceEvaluator mixes up the axes.
-    if attributes["sorted"] and g.chance(0.4):
-        attributes["axis"] = g.integer(0, g[x].array.ndim - 1)
-    g.add("Unique", [x], [g[x].dtype, np.int64, np.int64, np.int64], **attributes)
+    axis = g.integer(0, g[x].array.ndim - 1) if g.chance(0.4) else None
+    if axis is not None:
+        attributes["axis"] = axis
+    # In order of occurrence, ReferenceEvaluator mixes up the axes, and the indices.
+    def collect(array):
+        values, first, inverse, counts = np.unique(array, True, True, True, axis=axis)
+        order = np.arange(len(first)) if attributes["sorted"] else np.argsort(first)
+        places = np.argsort(order)
+        return [np.take(values, order, axis or 0), first[order], places[inverse.reshape(-1)], counts[order]]
+
+    g.add("Unique", [x], [g[x].dtype, np.int64, np.int64, np.int64], collect, **attributes)
 
 
-@operator()
+@operator(repeatable=True)
 def shape_(g):
     op = g.choice(["Shape", "Shape", "Size"])
     x = g.pick(types_of(g, op))
@@ -711,7 +750,7 @@ def shape_(g):
     g.add(op, [x], [np.int64], **attributes)
 
 
-@operator()
+@operator(repeatable=True)
 def shape_arithmetic(g):
     """Reshape or Expand to a shape that is computed from the shape of another value, as exporters write it."""
     x = g.pick(None, lambda v: v.array.ndim >= 2 and 0 not in v.shape)
@@ -778,7 +817,7 @@ def center_crop_pad(g):
 
 # --- products
 
-@operator(weight=5)
+@operator(weight=5, repeatable=True)
 def mat_mul(g):
     types = types_of(g, "MatMul", among=FLOAT_TYPES | {np.dtype(np.int32), np.dtype(np.int64)})
     x = g.pick(types, least_rank=1)
@@ -805,7 +844,7 @@ def mat_mul(g):
 SMALL = [0, 1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33]
 
 
-@operator(weight=3)
+@operator(weight=3, repeatable=True)
 def gemm(g):
     x = g.pick(types_of(g, "Gemm", among=FLOAT_TYPES), rank=2)
     ta, tb = g.integer(0, 1), g.integer(0, 1)
@@ -821,7 +860,7 @@ def gemm(g):
     g.add("Gemm", inputs, [g[x].dtype], **attributes)
 
 
-@operator(since=10)
+@operator(since=10, repeatable=True)
 def mat_mul_integer(g):
     x = g.pick({np.dtype(np.uint8), np.dtype(np.int8)}, least_rank=2)
     k, n = g[x].shape[-1], g.choice(SMALL)
@@ -841,7 +880,26 @@ def window(g, spatial):
     return kernel, strides, dilations, pads
 
 
-@operator(weight=3)
+def transposed_convolution(groups, strides, dilations, pads, output_padding):
+    """ConvTranspose. ReferenceEvaluator adds the first group's bias to all groups, and takes one spatial dim for two."""
+    def compute(array, weights, bias=None):
+        n, rank = array.shape[0], array.ndim - 2
+        kernel, per_group = weights.shape[2:], weights.shape[1]
+        full = [(s - 1) * t + (k - 1) * d + 1 + o for s, t, k, d, o in zip(array.shape[2:], strides, kernel, dilations, output_padding)]
+        result = np.zeros((n, groups * per_group, *full))
+        channels = array.shape[1] // groups
+        for at in np.ndindex(*kernel):
+            to = tuple(slice(a * d, a * d + (s - 1) * t + 1, t) for a, d, s, t in zip(at, dilations, array.shape[2:], strides))
+            for i in range(groups):
+                part = np.einsum("nc...,cf->nf...", array[:, i * channels : (i + 1) * channels], weights[(slice(i * channels, (i + 1) * channels), slice(None), *at)])
+                result[(slice(None), slice(i * per_group, (i + 1) * per_group), *to)] += part
+        result = result[(..., *(slice(pads[i], f - pads[i + rank]) for i, f in enumerate(full)))]
+        return [result if bias is None else result + bias.reshape(1, -1, *[1] * rank)]
+
+    return compute
+
+
+@operator(weight=3, repeatable=True)
 def conv(g):
     op = g.choice(["Conv", "Conv", "ConvTranspose"])
     types = types_of(g, op, among=FLOAT_TYPES)
@@ -869,13 +927,14 @@ def conv(g):
             raise NoFit
         if g.chance(0.3):
             attributes["output_padding"] = [g.integer(0, max(s, d) - 1) for s, d in zip(strides, dilations)]
-    # ReferenceEvaluator adds the first group's bias to all groups of a transposed convolution.
-    has_bias = g.chance(0.6) and (op == "Conv" or groups == 1)
-    inputs = [x, w] + ([g.leaf(g[x].dtype, (filters,), "normal")] if has_bias else [])
-    g.add(op, inputs, [g[x].dtype], **attributes)
+    inputs = [x, w] + ([g.leaf(g[x].dtype, (filters,), "normal")] if g.chance(0.6) else [])
+    function = None
+    if op == "ConvTranspose":
+        function = transposed_convolution(groups, strides, dilations, pads, attributes.get("output_padding", [0] * len(kernel)))
+    g.add(op, inputs, [g[x].dtype], function, **attributes)
 
 
-@operator(weight=2)
+@operator(weight=2, repeatable=True)
 def pool(g):
     op = g.choice(["MaxPool", "AveragePool", "LpPool"])
     types = types_of(g, op, among=FLOAT_TYPES)
@@ -912,7 +971,7 @@ def pool(g):
     g.add(op, [x], [g[x].dtype], reduce_windows, **attributes)
 
 
-@operator()
+@operator(repeatable=True)
 def global_pool(g):
     op = g.choice(["GlobalMaxPool", "GlobalAveragePool"])
     x = g.pick(types_of(g, op, among=FLOAT_TYPES), lambda v: v.array.ndim >= 3 and 0 not in v.shape and not v.has_nan(),
@@ -937,7 +996,7 @@ def einsum(g):
 
 # --- norms
 
-@operator(weight=3)
+@operator(weight=3, repeatable=True)
 def softmax(g):
     op = g.choice(["Softmax", "Softmax", "LogSoftmax", "Hardmax"])
     x = g.pick(types_of(g, op, among=FLOAT_TYPES), lambda v: v.is_finite() and 0 not in v.shape, least_rank=1)
@@ -964,7 +1023,7 @@ def normalize(array, axes, epsilon, center=True):
     return array / np.sqrt((array * array).mean(axes, keepdims=True) + epsilon)
 
 
-@operator(since=17, weight=3)
+@operator(since=17, weight=3, repeatable=True)
 def layer_normalization(g):
     op = g.choice(["LayerNormalization", "RMSNormalization"]) if g.opset >= 23 else "LayerNormalization"
     x = g.pick(types_of(g, op, among=FLOAT_TYPES), lambda v: v.is_finite() and 0 not in v.shape, least_rank=1)
@@ -1072,6 +1131,47 @@ def dequantize(g):
     g.add("DequantizeLinear", [x, scale, zero], [np.float32], scale_up, **({"axis": axis} if per_axis else {}))
 
 
+def resize_function(mode, transform, target, scales, axes, a=-0.75, exclude_outside=0, antialias=0):
+    """Resize with linear or cubic weights, one axis after the other. ReferenceEvaluator's cubic weights are f32 and do not add up to 1."""
+    def kernel(x):
+        x = np.abs(x)
+        if mode == "linear":
+            return np.maximum(1 - x, 0)
+        return np.where(x < 1, ((a + 2) * x - (a + 3)) * x * x + 1, np.where(x < 2, ((a * x - 5 * a) * x + 8 * a) * x - 4 * a, 0))
+
+    def weights(n, count, scale):
+        """A matrix from n elements to `count`."""
+        i = np.arange(count)
+        if transform == "align_corners":
+            x = i * (n - 1) / (count - 1) if count > 1 else i * 0.0
+        elif transform == "asymmetric":
+            x = i / scale
+        else:
+            x = (i + 0.5) / scale - 0.5
+            if transform == "pytorch_half_pixel" and count == 1:
+                x = i * 0.0
+            if transform == "half_pixel_symmetric":
+                x = x + n / 2 * (1 - count / (scale * n))
+        stretch = min(scale, 1.0) if antialias else 1.0
+        reach = (1 if mode == "linear" else 2) / stretch
+        result = np.zeros((count, n))
+        for row, center in enumerate(x):
+            for tap in range(int(np.floor(center - reach)), int(np.ceil(center + reach)) + 1):
+                if not exclude_outside or 0 <= tap < n:
+                    result[row, min(max(tap, 0), n - 1)] += kernel((tap - center) * stretch)
+        if exclude_outside or antialias:
+            result /= result.sum(1, keepdims=True)
+        return result
+
+    def compute(array, *_):
+        for axis, count, scale in zip(axes, target, scales):
+            if scale != 1 or count != array.shape[axis]:
+                array = np.moveaxis(np.tensordot(weights(array.shape[axis], count, scale), array, (1, axis)), 0, axis)
+        return [array]
+
+    return compute
+
+
 @operator(since=13)
 def resize(g):
     # Numbers of one magnitude: the weights have rounding errors, too, those of f32 whatever the type.
@@ -1087,50 +1187,7 @@ def resize(g):
         attributes["coordinate_transformation_mode"] = "asymmetric"
         if attributes["nearest_mode"].startswith("round"):
             attributes["nearest_mode"] = "floor"
-    g.add("Resize", [x, "", "", g.ints(target, 0)], [g[x].dtype], **attributes)
-
-
-# --- control flow
-
-@operator(since=11)
-def branch(g):
-    """If with a branch of a unary node each, on the same outer value."""
-    x = g.pick({np.dtype(np.float32), np.dtype(np.float64)})
-    condition = g.leaf(np.bool_, ())
-    graphs = []
-    for kind in "then", "else":
-        name = g.name(kind)
-        nodes = [helper.make_node(g.choice(["Neg", "Abs", "Identity", "Floor"]), [x], [name + "_a"], name=name + "_1"),
-                 helper.make_node(g.choice(["Ceil", "Neg", "Relu"]), [name + "_a"], [name], name=name + "_2")]  # fmt: skip
-        out = helper.make_tensor_value_info(name, onnx_type(g[x].dtype), [None] * g[x].array.ndim)
-        graphs.append(helper.make_graph(nodes, name, [], [out]))
-    g.add("If", [condition], [g[x].dtype], then_branch=graphs[0], else_branch=graphs[1], subgraph_inputs=[x])
-
-
-@operator(since=11)
-def loop(g):
-    """A loop of a fixed number of iterations that carries one value and stacks another."""
-    x = g.pick({np.dtype(np.float32), np.dtype(np.int64)}, lambda v: v.array.size < 500)
-    trips = g.integer(0, 4)
-    dtype, rank = g[x].dtype, g[x].array.ndim
-    step = numpy_helper.from_array(np.asarray(2, dtype), g.name("two"))
-    p = g.name("body")
-    op = g.choice(["Add", "Sub", "Mul"])
-    nodes = [helper.make_node(op, [p + "_in", step.name], [p + "_out"], name=p + "_1"),
-             helper.make_node("Identity", [p + "_cond"], [p + "_cond_out"], name=p + "_2"),
-             helper.make_node("Neg", [p + "_out"], [p + "_scan"], name=p + "_3")]  # fmt: skip
-    info = lambda n, t, s: helper.make_tensor_value_info(n, t, s)  # noqa: E731
-    body = helper.make_graph(
-        nodes, p, [info(p + "_i", TensorProto.INT64, []), info(p + "_cond", TensorProto.BOOL, []), info(p + "_in", onnx_type(dtype), [None] * rank)],
-        [info(p + "_cond_out", TensorProto.BOOL, []), info(p + "_out", onnx_type(dtype), [None] * rank), info(p + "_scan", onnx_type(dtype), [None] * rank)],
-        [step])  # fmt: skip
-
-    def iterate(_, __, array):
-        # ReferenceEvaluator concatenates scan results; ONNX stacks them.
-        rows = np.zeros((trips, *array.shape), array.dtype)
-        for i in range(trips):
-            array = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply}[op](array, np.asarray(2, array.dtype))
-            rows[i] = -array
-        return [array, rows]
-
-    g.add("Loop", [g.constant(np.asarray(trips, np.int64)), g.constant(np.asarray(True)), x], [dtype, dtype], iterate, body=body)
+        function = None
+    else:
+        function = resize_function(mode, attributes["coordinate_transformation_mode"], target, [t / s for t, s in zip(target, shape)], range(4))
+    g.add("Resize", [x, "", "", g.ints(target, 0)], [g[x].dtype], function, **attributes)

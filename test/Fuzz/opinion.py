@@ -9,6 +9,7 @@ stochastic arithmetic (Vignes, "A stochastic arithmetic for reliable scientific 
 arithmetic of each node.
 """
 import warnings
+from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -21,14 +22,20 @@ NOISE = 4  # units of half an ulp by which a result is moved
 SLACK = 4  # allowed error over distance of the runs
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-FLOATS = {np.dtype(t): ml_dtypes.finfo(t) for t in (np.float64, np.float32, np.float16, ml_dtypes.bfloat16)}
+# Types that are stored and converted, but not computed with: the operator that makes them rounds them itself.
+NARROW_FLOATS = {np.dtype(t) for t in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2, ml_dtypes.float8_e5m2fnuz,
+                                       ml_dtypes.float4_e2m1fn)}  # fmt: skip
+FLOATS = {np.dtype(t): ml_dtypes.finfo(t) for t in (np.float64, np.float32, np.float16, ml_dtypes.bfloat16, *NARROW_FLOATS)}
+STRING = np.dtype(object)
 
 # Results are operands, chosen or compared: nothing is rounded.
 EXACT = set(
     """Identity Abs Neg Ceil Floor Round Sign Max Min Relu Clip Where Reshape Flatten Squeeze Unsqueeze Transpose Expand Tile Concat Split
     Slice Pad Gather GatherElements GatherND ScatterElements ScatterND Scatter DepthToSpace SpaceToDepth Trilu ReverseSequence Compress
     CenterCropPad OneHot ConstantOfShape EyeLike MaxPool GlobalMaxPool ReduceMax ReduceMin TopK Constant Dropout NonZero Shape Size ArgMax
-    ArgMin IsNaN IsInf Equal Less Greater LessOrEqual GreaterOrEqual Hardmax If Loop Unique Upsample""".split())  # fmt: skip
+    ArgMin IsNaN IsInf Equal Less Greater LessOrEqual GreaterOrEqual Hardmax Unique BitCast TensorScatter MaxUnpool MaxRoiPool
+    Imputer Binarizer ArrayFeatureExtractor FeatureVectorizer LabelEncoder SequenceMap OptionalGetElement
+    SequenceConstruct SequenceInsert SequenceErase SequenceAt SplitToSequence ConcatFromSequence ReverseSequence""".split())  # fmt: skip
 # Many roundings before one result, or a decision on a rounded number: operands are moved too.
 SUMS = set(
     """ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceProd ReduceSumSquare MatMul Gemm Conv ConvTranspose
@@ -36,11 +43,57 @@ SUMS = set(
     InstanceNormalization GroupNormalization RMSNormalization LpNormalization LRN MeanVarianceNormalization Resize GridSample Sum Mean Mod
     QuantizeLinear DynamicQuantizeLinear DequantizeLinear QLinearMatMul QLinearConv Gelu Mish Softplus Celu Elu Selu Sigmoid Tanh HardSwish
     HardSigmoid Det ScatterElements+ ScatterND+ SoftmaxCrossEntropyLoss NegativeLogLikelihoodLoss RNN GRU LSTM DFT STFT Col2Im
-    Swish Attention RotaryEmbedding Range""".split())  # fmt: skip
+    Swish SwiGLU Attention LinearAttention CausalConvWithState RotaryEmbedding Range DeformConv RoiAlign AffineGrid BiasGelu FastGelu QuickGelu
+    FusedMatMul SkipLayerNormalization SkipSimplifiedLayerNormalization QLinearAdd QLinearMul QLinearSigmoid QLinearLeakyRelu QLinearConcat
+    QLinearGlobalAveragePool MatMulIntegerToFloat LinearRegressor Scaler Normalizer TreeEnsembleRegressor""".split())  # fmt: skip
 
-# Differences of numbers of this size, with their error.
-LEAST = {"LogSoftmax": 1.0, "ReduceLogSumExp": 1.0, "SoftmaxCrossEntropyLoss": 1.0, "Gelu": 1.0, "Resize": 4.0, "LayerNormalization": 8.0, "LpNormalization": 4.0,
-         "RMSNormalization": 8.0, "BatchNormalization": 8.0, "InstanceNormalization": 8.0, "GroupNormalization": 8.0}  # fmt: skip
+# Magnitudes whose rounding error a result has, however small it is itself. Only what is neither an operand nor a result, and rounded all the
+# same, needs one; u is the rounding error of 1, and a move of a result is at least SLACK * 0.3 * NOISE * u = 4.8 u times the magnitude.
+#   LogSoftmax, ReduceLogSumExp, SoftmaxCrossEntropyLoss: log(s) of a sum s >= 1 of exponentials. Rounding s changes log(s) by u, also where
+#     that is nearly 0.
+#   Gelu, BiasGelu, FastGelu: x / 2 (1 + f), f = -1 + tiny where x < 0. Rounding f changes the result by |x| u / 2; from |x| = 6 on it is 0 in f32: 3 u.
+#   HannWindow, HammingWindow, BlackmanWindow: sums of constants and cosines of up to 1/2, which cancel.
+#   TreeEnsembleRegressor: up to three leaves of about 1 and a base of up to 2 are added, none of which is an operand.
+LEAST = {"LogSoftmax": 1.0, "ReduceLogSumExp": 1.0, "SoftmaxCrossEntropyLoss": 1.0, "Gelu": 1.0, "BiasGelu": 1.0, "FastGelu": 1.0,
+         "TreeEnsembleRegressor": 4.0, "HannWindow": 1.0, "HammingWindow": 1.0, "BlackmanWindow": 1.0}  # fmt: skip
+
+
+def least_of(node, operands, results):
+    """The magnitude of LEAST for these values."""
+    op = node.op_type
+    if op not in ("Resize", "DFT", "STFT", "RNN", "GRU", "LSTM"):
+        return LEAST.get(op, 0.0)
+    x = operands[0]
+    if op in ("RNN", "GRU", "LSTM"):
+        # A new state is a sum of products of gates, which may cancel: (1 - z) n + z h. Each term is at most as large as a state, or 1, and is rounded.
+        return max([1.0, *[np.abs(r).max(initial=0) for r in results]])
+    largest = np.abs(x).max(initial=0)
+    if op == "Resize":
+        # A place between two elements is computed with an error of up to 2 u times itself, which is at most the longer side n, and a result
+        # changes by at most 3 max |x| from one element to the next (cubic): 6 n u max |x|.
+        return 1.25 * float(largest * max(*x.shape, *results[0].shape, 1))
+    # Each of n terms is multiplied by a rounded sine: n u max |x|, times the window's largest.
+    window = np.abs(operands[2]).max(initial=0) if op == "STFT" and operands[2] is not None else 1.0
+    return float(largest * window * max(results[0].shape[-2], *x.shape, 1) / 4)
+
+
+def summands(node, operands, result):
+    """How many numbers a sum in this node has, about. Added one by one they are off by up to the square root of that times u times the sum of their
+    magnitudes (Higham and Mary, "A new approach to probabilistic rounding error analysis", 2019, theorem 3.1, of probability near 1)."""
+    op, x = node.op_type, np.asarray(operands[0])
+    if op.startswith(("Reduce", "Global")) or op in ("Det",):
+        return x.size // max(result.size, 1)
+    if op in ("Conv", "ConvTranspose") and operands[1].ndim > 2:
+        return operands[1].size // max(operands[1].shape[op == "ConvTranspose"], 1)
+    if op in ("InstanceNormalization", "GroupNormalization"):
+        return int(np.prod(x.shape[2 if op[0] == "I" else 1 :]))
+    if op in ("LayerNormalization", "RMSNormalization"):
+        return operands[1].size  # the scale has the shape of what is normalised
+    if op == "MeanVarianceNormalization":
+        return x.size
+    if op in ("MatMul", "Gemm", "Einsum", "Softmax", "LogSoftmax", "CumSum", "CumProd", "LpNormalization", "DFT", "STFT"):
+        return max(x.shape, default=1)
+    return 1
 
 
 class Undecided(Exception):
@@ -72,6 +125,15 @@ class Value:
     @property
     def shape(self):
         return self.runs[0].shape
+
+    @property
+    def size(self):
+        return self.runs[0].size
+
+    @property
+    def is_storable(self):
+        """Whether NumPy's files can hold the value."""
+        return self.dtype.isbuiltin == 1 and self.dtype != STRING
 
     def run(self, i):
         return self.runs[i if len(self.runs) > 1 else 0]
@@ -123,9 +185,42 @@ class Value:
         return f"{int(wrong.sum())} of {wrong.size} elements, first at {list(where)}: {got!r}, expected {want!r}{detail}"
 
 
-def move(array, dtype, run, rng, least=0.0):
+class SequenceOf(NamedTuple):
+    """The type of a sequence of tensors."""
+
+    dtype: np.dtype
+
+
+class Sequence:
+    """A sequence of the model."""
+
+    is_storable = False
+
+    def __init__(self, dtype, values):
+        self.dtype, self.values = dtype, values
+
+    @property
+    def runs(self):
+        return [self.run(i) for i in range(max([len(v.runs) for v in self.values], default=1))]
+
+    @property
+    def size(self):
+        return sum(v.size for v in self.values)
+
+    def run(self, i):
+        return [v.run(i) for v in self.values]
+
+
+class Composite:
+    """What a node with subgraphs computes. `function`: from the values that it reads, by name, and a generator, to the list of its results."""
+
+    def __init__(self, function):
+        self.function = function
+
+
+def move(array, dtype, run, rng, least=0.0, units=NOISE):
     """`array` as a machine may have rounded it: by sign in the first two runs, at random in the others. `least` is a magnitude whose
-    rounding error every element has."""
+    rounding error every element has, `units` how many halves of an ulp an element is moved by."""
     info = FLOATS[dtype]
     with np.errstate(all="ignore"):
         signs = np.ones(array.shape) if run == 1 else -np.ones(array.shape) if run == 2 else rng.choice([-1.0, 1.0], array.shape)
@@ -133,14 +228,16 @@ def move(array, dtype, run, rng, least=0.0):
         signs = signs * rng.uniform(0.3, 1.0, array.shape)
         # Functions may flush what is below the normal numbers; f16 is computed in f32.
         tiny = float(info.smallest_subnormal if dtype == np.float16 else info.smallest_normal)
-        step = np.maximum(np.maximum(np.abs(array), least) * (float(info.eps) / 2 * NOISE), tiny)
-        moved = np.where((array == 0) | ~np.isfinite(array), array, array + signs * step)
+        step = np.maximum(np.maximum(np.abs(array), least) * (float(info.eps) / 2 * units), tiny)
+        moved = np.where((array == 0) & (least == 0) | ~np.isfinite(array), array, array + signs * step)
         return np.asarray(moved)
 
 
 def settle(array, dtype, run, rng):
     """A result in its own type's range; zeros of either sign."""
     with np.errstate(all="ignore"):
+        if dtype in NARROW_FLOATS:
+            return array.astype(dtype).astype(np.float64)
         limit = float(FLOATS[dtype].max) * (1 + float(FLOATS[dtype].eps) / 4)
         array = np.where(np.abs(array) > limit, np.copysign(np.inf, array), array)
         if run:
@@ -169,18 +266,22 @@ def in_double(node):
     return copy
 
 
+def opset_imports(opset):
+    return [helper.make_opsetid(domain, version) for domain, version in [("", opset), ("ai.onnx.ml", 3), ("com.microsoft", 1)]]
+
+
 def evaluator(node, opset, inputs, outputs):
     """onnx's evaluator of one node on float64."""
     def info(name, dtype):
         return helper.make_tensor_value_info(name, onnx.TensorProto.DOUBLE if is_float(dtype) else onnx_type(dtype), None)
 
     graph = helper.make_graph([in_double(node)], "node", [info(n, v.dtype) for n, v in inputs.items()], [info(n, t) for n, t in outputs])
-    return ReferenceEvaluator(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)]))
+    return ReferenceEvaluator(helper.make_model(graph, opset_imports=opset_imports(opset)))
 
 
 def may_overflow(value):
     """Whether products and sums of such numbers may leave the range of their type, whatever the result."""
-    if not is_float(value.dtype):
+    if isinstance(value, Sequence) or not is_float(value.dtype) or value.dtype in NARROW_FLOATS:
         return False
     finite = np.abs(value.array[np.isfinite(value.array)])
     return finite.size > 0 and finite.max() > float(FLOATS[value.dtype].max) ** 0.4
@@ -188,10 +289,13 @@ def may_overflow(value):
 
 def evaluate(node, opset, inputs, dtypes, rng, implementation=None):
     """The values of the node's outputs. `inputs`: name to Value (also of what its subgraphs read), `dtypes`: of the outputs.
-    `implementation` replaces onnx's where that one is wrong or absent: a function of the float64 operands that returns a list."""
+    `implementation` replaces onnx's where that one is wrong or absent: a function of the float64 operands that returns a list, of lists for
+    sequences."""
+    if isinstance(implementation, Composite):
+        return implementation.function(inputs, rng)
     moves_operands = node.op_type in SUMS or node.op_type + "+" in SUMS and any(a.name == "reduction" and a.s != b"none" for a in node.attribute)
     rounds = moves_operands or node.op_type not in EXACT
-    makes_floats = any(is_float(t) for t in dtypes)
+    makes_floats = any(is_float(element_type(t)) for t in dtypes)
     reads_floats = any(is_float(v.dtype) for v in inputs.values())
     exact = all(len(v.runs) == 1 for v in inputs.values()) and not (rounds and (makes_floats or reads_floats)) and not makes_floats
     if moves_operands and any(may_overflow(v) for v in inputs.values()):
@@ -199,34 +303,59 @@ def evaluate(node, opset, inputs, dtypes, rng, implementation=None):
     names = [name for name in node.output if name]
     if not implementation:
         onnx_evaluator = evaluator(node, opset, inputs, list(zip(names, dtypes)))
-    results = []
+    results, units = [], NOISE
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for run in range(1 if exact else RUNS + 1):
             operands = {}
             for name, value in inputs.items():
                 array = value.run(run)
-                operands[name] = move(array, value.dtype, run, rng) if run and moves_operands and is_float(value.dtype) else array
-            if implementation:
-                outputs = implementation(*[operands[n] if n else None for n in node.input])
-            else:
-                outputs = onnx_evaluator.run(names, operands)
+                moves = run and moves_operands and is_float(value.dtype) and value.dtype not in NARROW_FLOATS
+                operands[name] = move(array, value.dtype, run, rng, units=units) if moves else array
+            listed = [operands[n] if n else None for n in node.input]
+            outputs = implementation(*listed) if implementation else onnx_evaluator.run(names, operands)
+            if run == 0 and moves_operands:
+                units = max(NOISE, summands(node, listed, np.asarray(outputs[0])) ** 0.5)
+            least = least_of(node, listed, outputs)
             arrays = []
             for array, dtype in zip(outputs, dtypes):
-                array = np.asarray(array)
-                if is_float(dtype):
-                    array = array.astype(np.float64)
-                    if run and rounds:
-                        array = move(array, dtype, run, rng, LEAST.get(node.op_type, 0.0))
-                    array = settle(array, dtype, run, rng)
-                elif array.dtype != dtype:
-                    raise Undecided(f"{node.op_type} gives {array.dtype} in ReferenceEvaluator, expected {dtype}")
-                arrays.append(array)
+                if isinstance(dtype, SequenceOf):
+                    arrays.append([result_of(node, a, dtype.dtype, run, rng, rounds, least) for a in array])
+                else:
+                    arrays.append(result_of(node, array, dtype, run, rng, rounds, least))
             results.append(arrays)
     values = []
     for i, dtype in enumerate(dtypes):
         runs = [arrays[i] for arrays in results]
-        if any(r.shape != runs[0].shape for r in runs):
-            raise Undecided("the shape depends on rounding")
-        values.append(Value(dtype, runs))
+        if not isinstance(dtype, SequenceOf):
+            values.append(value_of(dtype, runs))
+        elif any(len(r) != len(runs[0]) for r in runs):
+            raise Undecided("the length depends on rounding")
+        else:
+            values.append(Sequence(dtype.dtype, [value_of(dtype.dtype, list(elements)) for elements in zip(*runs)]))
     return values
+
+
+def element_type(kind):
+    return kind.dtype if isinstance(kind, SequenceOf) else kind
+
+
+def result_of(node, array, dtype, run, rng, rounds, least):
+    """A result of the node in one run, as a machine may have rounded it."""
+    array = np.asarray(array)
+    if not is_float(dtype):
+        if dtype == STRING:
+            return array.astype(object)
+        if array.dtype != dtype:
+            raise Undecided(f"{node.op_type} gives {array.dtype} in ReferenceEvaluator, expected {dtype}")
+        return array
+    array = array.astype(np.float64)
+    if run and rounds and dtype not in NARROW_FLOATS:
+        array = move(array, dtype, run, rng, least)
+    return settle(array, dtype, run, rng)
+
+
+def value_of(dtype, runs):
+    if any(r.shape != runs[0].shape for r in runs):
+        raise Undecided("the shape depends on rounding")
+    return Value(dtype, runs)
