@@ -471,6 +471,8 @@ private:
               kernel.prefetch = offsetBy(em, bHere, em.mul(em.i64(groupPanels), panelFloats));
               kernel.prefetchPart = em.divUnsigned(first.base, em.i64(rows));
               kernel.prefetchParts = std::max<int64_t>(1, std::min(tileM, p.m.value_or(tileM)) / rows);
+              if (!lhsCopy)
+                kernel.nextRows = offsetBy(em, kernel.a, em.mul(em.i64(rows), K));
             }
             emitMicroKernel(em, kernel);
           });

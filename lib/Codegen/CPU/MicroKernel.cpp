@@ -139,6 +139,11 @@ private:
         for (int64_t line = 0; line < fetchedLines; ++line)
           LLVM::Prefetch::create(b, loc, offsetBy(em, from, line * kPanel), /*rw=*/0, /*hint=*/2, /*cache=*/1);
       }
+      if (k.nextRows && count == unroll) {
+        Value from = offsetBy(em, k.nextRows, mul(position, k.rows()));
+        for (int64_t line = 0; line < ceilDiv(unroll * k.rows(), kPanel); ++line)
+          LLVM::Prefetch::create(b, loc, offsetBy(em, from, line * kPanel), /*rw=*/0, /*hint=*/2, /*cache=*/1);
+      }
       for (int64_t u = 0; u < count; ++u) {
         SmallVector<Value> row;
         for (int64_t j = 0; j < columns; ++j) {

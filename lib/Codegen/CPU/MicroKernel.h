@@ -69,6 +69,9 @@ struct MicroKernel {
   /// of `prefetchParts` to the second-level cache, for the calls that follow. Needs a constant depth.
   mlir::Value prefetch, prefetchPart;
   int64_t prefetchParts = 1;
+  /// If set: the rows of A that the next call reads, as many as these and without gaps, which this call fetches to the
+  /// second-level cache. Needs no taps and a depthStride of 1.
+  mlir::Value nextRows;
 
   int64_t rows() const { return rowOffsets.size(); }
 };
