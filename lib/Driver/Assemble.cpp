@@ -262,14 +262,18 @@ llvm::Error Assembler::addWeights() {
     Attribute data;
     AffineMap map;
     RankedTensorType type;
+    SmallVector<double> transform;
   };
   std::map<int64_t, Constant> constants; // by offset; equal ones share it
   main.walk([&](Operation *op) {
     Attribute data;
     AffineMap map;
+    SmallVector<double> transform;
     if (auto constant = dyn_cast<host::ConstantOp>(op)) {
       data = constant.getData();
       map = constant.getMap().value_or(AffineMap());
+      if (DenseElementsAttr matrix = constant.getTransformAttr())
+        llvm::append_range(transform, matrix.getValues<double>());
     } else if (auto constant = dyn_cast<prim::ConstantOp>(op)) {
       data = constant.getValue();
     }
@@ -280,7 +284,7 @@ llvm::Error Assembler::addWeights() {
     // An empty constant stands where the next one does.
     if (cast<RankedTensorType>(op->getResult(0).getType()).getNumElements() == 0)
       return;
-    constants.insert({offset, {data, map, cast<RankedTensorType>(op->getResult(0).getType())}});
+    constants.insert({offset, {data, map, cast<RankedTensorType>(op->getResult(0).getType()), transform}});
   });
   for (auto &[offset, constant] : constants) {
     llvm::Expected<ArrayRef<char>> bytes = bytesOf(constant.data);
@@ -301,8 +305,14 @@ llvm::Error Assembler::addWeights() {
       if (constant.map.getNumDims() != constant.type.getRank() || constant.map.getNumSymbols() != 0 ||
           constant.map.getNumResults() != dataType.getRank())
         return llvm::createStringError("the map of a constant does not fit its type");
+      if (!constant.transform.empty() &&
+          (!dataType.getElementType().isF32() || constant.transform.size() % constant.type.getDimSize(0) != 0))
+        return llvm::createStringError("the transform of a constant does not fit its type");
       segment = Segment::callback(
           size, [bytes = *bytes, dataType, bits, constant = constant, jobs = options.jobs](WeightSink sink) {
+            if (!constant.transform.empty())
+              return driver::rearrangeTransformed(bytes, dataType.getShape(), constant.map, constant.type.getShape(),
+                                                  constant.transform, jobs, sink);
             return driver::rearrange(bytes, dataType.getShape(), bits / 8, constant.map, constant.type.getShape(), jobs,
                                      sink);
           });

@@ -214,3 +214,36 @@ llvm::Error tc::driver::rearrange(ArrayRef<char> data, ArrayRef<int64_t> dataSha
   }
   return llvm::Error::success();
 }
+
+llvm::Error tc::driver::rearrangeTransformed(ArrayRef<char> data, ArrayRef<int64_t> dataShape, AffineMap map,
+                                             ArrayRef<int64_t> resultShape, ArrayRef<double> transform, unsigned jobs,
+                                             artifact::WeightSink sink) {
+  const int64_t rows = resultShape[0], terms = int64_t(transform.size()) / rows;
+  SmallVector<int64_t> sourceShape(resultShape);
+  sourceShape[0] = terms;
+  std::vector<float> source;
+  auto keep = [&](ArrayRef<uint8_t> bytes) -> llvm::Error {
+    const float *from = reinterpret_cast<const float *>(bytes.data());
+    source.insert(source.end(), from, from + bytes.size() / sizeof(float));
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = rearrange(data, dataShape, sizeof(float), map, sourceShape, jobs, keep))
+    return error;
+  const int64_t count = int64_t(source.size()) / terms;
+  constexpr int64_t kPiece = 1 << 16;
+  std::vector<float> piece;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t first = 0; first < count; first += kPiece) {
+      const int64_t here = std::min(kPiece, count - first);
+      std::vector<double> sums(here, 0.0);
+      for (int64_t t = 0; t < terms; ++t)
+        if (const double factor = transform[row * terms + t]; factor != 0)
+          for (int64_t i = 0; i < here; ++i)
+            sums[i] += factor * source[t * count + first + i];
+      piece.assign(sums.begin(), sums.end());
+      if (llvm::Error error =
+              sink(ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(piece.data()), here * sizeof(float))))
+        return error;
+    }
+  return llvm::Error::success();
+}

@@ -203,12 +203,13 @@ void Planner::makeBuffers() {
     ids[argument] = id;
   }
   // Equal constants are stored once.
-  llvm::MapVector<std::tuple<Attribute, Attribute, Type>, PlaceAttr> weights;
+  llvm::MapVector<std::tuple<Attribute, Attribute, Attribute, Type>, PlaceAttr> weights;
   func.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    Attribute data, map;
+    Attribute data, map, transform;
     if (auto constantOp = dyn_cast<ConstantOp>(op)) {
       data = constantOp.getData();
       map = constantOp.getMapAttr();
+      transform = constantOp.getTransformAttr();
     } else if (auto constantOp = dyn_cast<prim::ConstantOp>(op)) {
       data = constantOp.getValue();
     }
@@ -218,7 +219,7 @@ void Planner::makeBuffers() {
         data = StringAttr::get(reference.getHash(), reference.getType());
       Type type = op->getResult(0).getType();
       AffineExpr bytes = getSizeBytes(type);
-      PlaceAttr &place = weights[{data, map, type}];
+      PlaceAttr &place = weights[{data, map, transform, type}];
       if (!place) {
         place = makePlace(PlaceKind::Weights, 0, constant(weightsBytes));
         weightsBytes += llvm::alignTo(cast<AffineConstantExpr>(bytes).getValue(), kAlign);

@@ -162,6 +162,21 @@ def build_cases():
              {"x": ["N", c, "H", "W"]}, {"y": ["N", o, "P", "Q"]},
              lambda v, w=w, a=(stride, pad, groups): [np.maximum(convolve(v["x"], w.astype(np.float64), *a), 0)],
              [{"x": (n, c, h, size)} for n, h in ((1, size), (2, size + 4), (0, size))], {"w": w})
+    # 3x3 filters by Winograd's algorithm, which reads what another convolution has made: tiles that end outside of the image, uneven
+    # pads, channels that fill no vector, no images at all; a sum and a bound follow.
+    for c, o, h, wd, pads in ((64, 64, 24, 28, (1, 1, 1, 1)), (48, 40, 21, 18, (0, 1, 2, 0)), (128, 96, 13, 31, (1, 2, 1, 0))):
+        first, second = random((c, 8, 1, 1), 4), random((o, c, 3, 3), 5) / np.float32(3 * np.sqrt(c))
+        out = (h + pads[0] + pads[2] - 2, wd + pads[1] + pads[3] - 2)
+
+        def reference(v, first=first, second=second, pads=pads):
+            x = np.pad(convolve(v["x"], first.astype(np.float64), 1, 0, 1), ((0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])))
+            return [np.maximum(convolve(x, second.astype(np.float64), 1, 0, 1) + v["r"], 0)]
+
+        case(f"winograd_{c}x{o}_{h}x{wd}",
+             [helper.make_node("Conv", ["x", "first"], ["z"]), helper.make_node("Conv", ["z", "second"], ["s"], pads=pads),
+              helper.make_node("Add", ["s", "r"], ["t"]), helper.make_node("Relu", ["t"], ["y"])],
+             {"x": ["N", 8, h, wd], "r": ["N", o, *out]}, {"y": ["N", o, *out]}, reference,
+             [{"x": (n, 8, h, wd), "r": (n, o, *out)} for n in (1, 3, 0)], {"first": first, "second": second})
 
 
 def variants():

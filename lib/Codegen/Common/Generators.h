@@ -17,11 +17,13 @@
 
 namespace tc::codegen {
 
-/// A constant input that the kernel wants in another layout: host.constant with `map`, result type `type`.
+/// A constant input that the kernel wants in another layout: host.constant with `map` and, if not null, `transform`,
+/// result type `type`.
 struct PackedInput {
   unsigned input;
   mlir::AffineMap map;
   mlir::RankedTensorType type;
+  mlir::DenseElementsAttr transform = {};
 };
 
 /// One host.launch. Its inputs are the region's inputs, then the temporaries of the launches before it; its outputs are
@@ -78,6 +80,7 @@ const Generator *rnnGenerator();
 const Generator *scanGenerator();
 const Generator *scatterGenerator();
 const Generator *sortGenerator();
+const Generator *winogradGenerator();
 const Generator *gpuRowsGenerator();
 const Generator *gpuFlatGenerator();
 const Generator *gpuContractGenerator();

@@ -172,8 +172,8 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
       for (const PackedInput &input : generator->packing(region, schedule)) {
         Value constant = region.getInputs()[input.input];
         auto type = cast<RankedTensorType>(constant.getType());
-        if (constant.getDefiningOp<prim::ConstantOp>() && isReadableLayout(input.map) && type.hasStaticShape() &&
-            type.getNumElements() * type.getElementTypeBitWidth() / 8 >= kSharedBytes)
+        if (constant.getDefiningOp<prim::ConstantOp>() && !input.transform && isReadableLayout(input.map) &&
+            type.hasStaticShape() && type.getNumElements() * type.getElementTypeBitWidth() / 8 >= kSharedBytes)
           packed.try_emplace(constant, input);
       }
     }
@@ -274,7 +274,11 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
         auto found = packed.find(i);
         AffineMapAttr map = found == packed.end() ? AffineMapAttr() : AffineMapAttr::get(found->second.map);
         Type type = found == packed.end() ? input.getType() : Type(found->second.type);
-        inputs.push_back(host::ConstantOp::create(builder, constant.getLoc(), type, constant.getValue(), map));
+        DenseElementsAttr transform;
+        if (found != packed.end())
+          transform = found->second.transform;
+        inputs.push_back(
+            host::ConstantOp::create(builder, constant.getLoc(), type, constant.getValue(), map, transform));
       } else {
         inputs.push_back(input);
       }

@@ -74,7 +74,7 @@ func.func @many_rows(%x: tensor<1000x64xf32>, %y: tensor<64x80xf32>) -> tensor<1
 func.func @conv3x3(%x: tensor<1x14x14x64xf32>) -> tensor<1x14x14x64xf32> {
   %w = prim.constant dense<1.0> : tensor<3x3x64x64xf32>
   %r = kernel.region(%i0 = %x : tensor<1x14x14x64xf32>, %i1 = %w : tensor<3x3x64x64xf32>) -> (tensor<1x14x14x64xf32>) {
-    %0 = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x14x14x64xf32>, tensor<3x3x64x64xf32>) -> tensor<1x14x14x64xf32>
+    %0 = prim.conv %i0, %i1 strides [1, 1] dilations [2, 2] pads [2, 2] [2, 2] groups 1 : (tensor<1x14x14x64xf32>, tensor<3x3x64x64xf32>) -> tensor<1x14x14x64xf32>
     kernel.yield %0 : tensor<1x14x14x64xf32>
   }
   return %r : tensor<1x14x14x64xf32>

@@ -48,10 +48,14 @@ def Host_ConstantOp : Op<Host_Dialect, "constant", [Pure]> {
     result[i..] = data[map(i..)], and 0 where map(i..) lies outside of data. Without `map`: the data as it is. The bytes are made
     when the artifact is written; equal constants are stored once. Example, 16-column panels of a [K, N] matrix:
     `map = affine_map<(p, k, c) -> (k, p * 16 + c)>`, result tensor<?xKx16xf32>.
+
+    `transform` is a matrix of as many rows as the result's first size, for f32 data: then
+    result[r, i..] = sum over t of transform[r, t] * data[map(t, i..)], in double.
   }];
-  let arguments = (ins TypedAttrInterface:$data, OptionalAttr<AffineMapAttr>:$map);
+  let arguments = (ins TypedAttrInterface:$data, OptionalAttr<AffineMapAttr>:$map,
+                   OptionalAttr<F64ElementsAttr>:$transform);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$data (`map` $map^)? attr-dict `:` type($result)";
+  let assemblyFormat = "$data (`map` $map^)? (`transform` $transform^)? attr-dict `:` type($result)";
 }
 
 def Host_LaunchOp : Op<Host_Dialect, "launch", []> {

@@ -1,0 +1,455 @@
+//===- Winograd.cpp - the "winograd" strategy: 3x3 convolutions with fewer multiplications ------------------------===//
+//
+// F(4x4, 3x3): sixteen output pixels of one channel pair cost 36 multiplications instead of 144. A tile of 6 x 6 input
+// pixels d and a filter g give the output pixels Y = A^T ((G g G^T) * (B^T d B)) A; the products are summed over the
+// input channels, which makes 36 matrix products of [tiles, channels] x [channels, output channels]. G g G^T is made
+// when the artifact is written. Interpolation points 0, +-3/4, +-3/2 and infinity: all factors are exact in f32, and
+// the error is 1.8 times that of direct summation in the mean square (256 channels, normal data), where 0, +-1, +-2
+// give 3.3 times.
+//
+// A task is a block of tiles (of all images, in row-major order) times a block of output channels: transform the tiles
+// to scratch, multiply by micro-kernels, transform back, epilogue.
+//
+// Sources: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", section 4; the points are among those
+// of Barabasz et al., "Error Analysis and Improving the Accuracy of Winograd Convolution for Deep Neural Networks",
+// section 6.
+//
+// Parameters (the suffixes 256 and 512 name the vector width in bits):
+//   rhs              number of the input that is the filter
+//   tiles, tileN     tiles and output channels of a task
+//   rows256, cols256, rows512, cols512   micro-kernel
+//   grain            least number of tasks for a thread
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "CPU/Convolution.h"
+#include "CPU/MicroKernel.h"
+#include "Common/Anchor.h"
+#include "Common/Generators.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen;
+
+namespace {
+
+// Output pixels of a tile along a dim, input pixels, and both of them in a plane.
+constexpr int64_t kOut = 4, kIn = 6, kOutPixels = kOut * kOut, kInPixels = kIn * kIn;
+// The points p and q of 0, +-p, +-q, infinity.
+constexpr double kP = 0.75, kQ = 1.5;
+// Bytes of scratch that stay in the second-level cache beside the filter that streams through, and of a filter that
+// stays there.
+constexpr int64_t kScratchBytes = 1280 * 1024, kFilterBytes = 768 * 1024;
+// Bytes a cycle from the third-level cache, and of the two transforms, cycles for 16 channels of a tile.
+constexpr double kFarBytes = 5, kTransformCycles = 130;
+// Share of the multiply-add peak that direct convolution reaches, and the gain that makes another algorithm worth it.
+constexpr double kDirectShare = 0.9, kLeastGain = 1.15;
+// Cycles of a task that is worth a thread.
+constexpr double kGrainCycles = 32e3;
+
+/// What of a convolution this strategy takes.
+struct Problem {
+  Convolution c;
+  unsigned input; // of the region, read as [N, H, W, C]
+  int64_t inH, inW, outH, outW;
+
+  int64_t tilesH() const { return ceilDiv(outH, kOut); }
+  int64_t tilesW() const { return ceilDiv(outW, kOut); }
+  /// Of all images.
+  AffineExpr tiles() const { return prim::simplifySize(c.batch * (tilesH() * tilesW())); }
+  /// Distance of a tile's transformed channels from the next one's, in floats: not a multiple of 2 KiB.
+  int64_t pitch() const { return roundUp(c.channels, 16) + (c.channels % 512 == 0 ? 16 : 0); }
+};
+
+std::optional<Problem> asProblem(Operation *anchor) {
+  auto op = dyn_cast_or_null<prim::ConvOp>(anchor);
+  std::optional<Convolution> c = op ? asConvolution(op) : std::nullopt;
+  if (!c || c->spatial != 2 || c->groups != 1 || c->kernelH != 3 || c->kernelW != 3 ||
+      !llvm::all_of(op.getStrides(), [](int64_t s) { return s == 1; }) ||
+      !llvm::all_of(op.getDilations(), [](int64_t d) { return d == 1; }))
+    return std::nullopt;
+  auto h = prim::getConstantSize(c->inH), w = prim::getConstantSize(c->inW);
+  std::optional<unsigned> input = inputThroughReshapes(op.getInput());
+  if (!h || !w || !c->h || !c->w || !input || *c->h < 1 || *c->w < 1 || c->channels < 1 || c->columns < 1)
+    return std::nullopt;
+  return Problem{*c, *input, *h, *w, *c->h, *c->w};
+}
+
+/// [36][panel][channel][16] of G g G^T.
+std::optional<PackedInput> packedFilter(const Problem &p, llvm::function_ref<bool(unsigned)> isConstant) {
+  MLIRContext *context = p.c.batch.getContext();
+  AffineExpr tap = getAffineDimExpr(0, context), panel = getAffineDimExpr(1, context),
+             channel = getAffineDimExpr(2, context), column = getAffineDimExpr(3, context);
+  std::optional<ConstantView> view = traceConstant(prim::ConvOp(p.c.op).getFilter(), isConstant,
+                                                   {tap.floorDiv(3), tap % 3, channel, panel * kPanel + column});
+  if (!view)
+    return std::nullopt;
+  // Rows of G: p^i / product of the differences from the other points.
+  const double points[] = {0, kP, -kP, kQ, -kQ};
+  double g[kIn][3] = {};
+  for (int64_t i = 0; i < kIn - 1; ++i) {
+    double divisor = 1;
+    for (double other : points)
+      if (other != points[i])
+        divisor *= points[i] - other;
+    g[i][0] = 1 / divisor;
+    g[i][1] = points[i] / divisor;
+    g[i][2] = points[i] * points[i] / divisor;
+  }
+  g[kIn - 1][2] = 1;
+  PackedInput packed{view->input,
+                     AffineMap::get(4, 0, view->at, context),
+                     RankedTensorType::get({kInPixels, p.c.panels(), p.c.channels, kPanel}, Float32Type::get(context)),
+                     {}};
+  SmallVector<double> matrix;
+  for (int64_t i = 0; i < kIn; ++i)
+    for (int64_t j = 0; j < kIn; ++j)
+      for (int64_t t = 0; t < 9; ++t)
+        matrix.push_back(g[i][t / 3] * g[j][t % 3]);
+  packed.transform = DenseElementsAttr::get(RankedTensorType::get({kInPixels, 9}, Float64Type::get(context)),
+                                            ArrayRef<double>(matrix));
+  return packed;
+}
+
+/// B^T x for six values.
+SmallVector<Value> transformInput(Emitter &em, ArrayRef<Value> x) {
+  OpBuilder &b = em.builder();
+  auto scaled = [&](Value v, double factor) -> Value {
+    TypedAttr attr = b.getF32FloatAttr(float(factor));
+    if (auto vector = dyn_cast<VectorType>(v.getType()))
+      attr = DenseElementsAttr::get(vector, float(factor));
+    return arith::MulFOp::create(b, em.loc(), v, arith::ConstantOp::create(b, em.loc(), attr));
+  };
+  auto add = [&](Value u, Value v) -> Value { return arith::AddFOp::create(b, em.loc(), u, v); };
+  auto sub = [&](Value u, Value v) -> Value { return arith::SubFOp::create(b, em.loc(), u, v); };
+  const double pp = kP * kP, qq = kQ * kQ;
+  // (x^2 - p^2)(x^2 - q^2) at both ends; (x +- p)(x^2 - q^2) x and (x +- q)(x^2 - p^2) x between.
+  auto outer = [&](Value low, Value middle, Value high) {
+    return add(sub(scaled(low, pp * qq), scaled(middle, pp + qq)), high);
+  };
+  Value evenP = sub(x[4], scaled(x[2], qq)), oddP = scaled(sub(x[3], scaled(x[1], qq)), kP);
+  Value evenQ = sub(x[4], scaled(x[2], pp)), oddQ = scaled(sub(x[3], scaled(x[1], pp)), kQ);
+  return {outer(x[0], x[2], x[4]), add(evenP, oddP), sub(evenP, oddP),
+          add(evenQ, oddQ),        sub(evenQ, oddQ), outer(x[1], x[3], x[5])};
+}
+
+/// A^T x for six values.
+SmallVector<Value> transformOutput(Emitter &em, ArrayRef<Value> x) {
+  OpBuilder &b = em.builder();
+  auto scaled = [&](Value v, double factor) -> Value {
+    TypedAttr attr = b.getF32FloatAttr(float(factor));
+    if (auto vector = dyn_cast<VectorType>(v.getType()))
+      attr = DenseElementsAttr::get(vector, float(factor));
+    return arith::MulFOp::create(b, em.loc(), v, arith::ConstantOp::create(b, em.loc(), attr));
+  };
+  auto add = [&](Value u, Value v) -> Value { return arith::AddFOp::create(b, em.loc(), u, v); };
+  Value sumP = add(x[1], x[2]), sumQ = add(x[3], x[4]);
+  Value differenceP = arith::SubFOp::create(b, em.loc(), x[1], x[2]),
+        differenceQ = arith::SubFOp::create(b, em.loc(), x[3], x[4]);
+  return {add(add(x[0], sumP), sumQ), add(scaled(differenceP, kP), scaled(differenceQ, kQ)),
+          add(scaled(sumP, kP * kP), scaled(sumQ, kQ * kQ)),
+          add(add(scaled(differenceP, kP * kP * kP), scaled(differenceQ, kQ * kQ * kQ)), x[5])};
+}
+
+/// Transforms the columns, then the rows of a plane of 6 x 6 values: f^T x f.
+SmallVector<Value> transformPlane(Emitter &em, ArrayRef<Value> x, int64_t results,
+                                  llvm::function_ref<SmallVector<Value>(Emitter &, ArrayRef<Value>)> f) {
+  SmallVector<SmallVector<Value>> columns;
+  for (int64_t j = 0; j < kIn; ++j) {
+    SmallVector<Value> column;
+    for (int64_t i = 0; i < kIn; ++i)
+      column.push_back(x[i * kIn + j]);
+    columns.push_back(f(em, column));
+  }
+  SmallVector<Value> all;
+  for (int64_t i = 0; i < results; ++i)
+    llvm::append_range(all, f(em, llvm::map_to_vector(columns, [&](ArrayRef<Value> column) { return column[i]; })));
+  return all;
+}
+
+class WinogradGenerator final : public Generator {
+public:
+  StringRef strategy() const override { return "winograd"; }
+
+  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
+                                         llvm::function_ref<bool(unsigned)> isConstant) const override {
+    Operation *anchor = findAnchor(region);
+    std::optional<Problem> p = asProblem(anchor);
+    if (!p)
+      return failure();
+    auto isF32 = [](Value v) { return cast<RankedTensorType>(v.getType()).getElementType().isF32(); };
+    if (!isF32(anchor->getOperand(0)) || !isF32(anchor->getOperand(1)) || !isF32(anchor->getResult(0)))
+      return failure();
+    std::optional<PackedInput> packed = packedFilter(*p, isConstant);
+    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, anchor->getResult(0));
+    if (!packed || failed(epilogue) || epilogue->roots().size() != region.getNumResults())
+      return failure();
+
+    // Cycles of all tasks for a machine of AVX-512, by tiles and panels of a task.
+    const CpuInfo &wide = *llvm::max_element(
+        kScheduledCpus, [](const CpuInfo &x, const CpuInfo &y) { return x.vectorBits < y.vectorBits; });
+    const int64_t images = prim::getConstantSize(p->c.batch).value_or(8);
+    const int64_t all = images * p->tilesH() * p->tilesW(), panels = p->c.panels();
+    const double channels = double(p->c.channels), chunks = double(ceilDiv(p->c.channels, kPanel));
+    double bestCycles = std::numeric_limits<double>::infinity(), bestTask = 0;
+    int64_t bestTiles = 0, bestPanels = 0;
+    for (int64_t taskPanels = 1; taskPanels <= panels; ++taskPanels) {
+      if (panels % taskPanels != 0)
+        continue;
+      Tile tile = microTile(wide, all, taskPanels);
+      for (int64_t tiles = tile.rows; tiles < 8 * 14; tiles += tile.rows) {
+        double blocks = double(ceilDiv(all, tiles)), here = double(std::min(all, tiles));
+        double product = kInPixels * channels * blockCycles(wide, int64_t(here), taskPanels, tile);
+        double filter = kInPixels * channels * double(taskPanels) * kPanel * 4;
+        double whole = filter * double(panels / taskPanels);
+        if (whole > kFilterBytes)
+          product = std::max(product, filter / kFarBytes);
+        double transforms = here * (chunks + double(taskPanels)) * kTransformCycles;
+        double scratch = double(scratchFloats(*p, tiles, taskPanels)) * 4;
+        if (scratch > kScratchBytes)
+          transforms += scratch / kFarBytes * 2;
+        double task = product + transforms, count = blocks * double(panels / taskPanels);
+        // A few threads should be busy to the end.
+        double cycles = task * count * (std::ceil(count / 4) * 4 / count);
+        if (cycles < bestCycles * 0.99) {
+          bestCycles = cycles;
+          bestTask = task;
+          bestTiles = tiles;
+          bestPanels = taskPanels;
+        }
+        if (tiles >= all)
+          break;
+      }
+    }
+    double direct = double(images * p->outH * p->outW) * 9 * channels * double(panels * kPanel) /
+                    (2 * double(wide.width()) * kDirectShare);
+    direct = std::max(direct, 9 * channels * double(panels * kPanel) * 4 / kFarBytes);
+    if (!bestTiles || bestCycles * kLeastGain > direct)
+      return failure();
+    Builder b(region.getContext());
+    NamedAttrList params;
+    auto set = [&](const Twine &name, int64_t value) { params.set(name.str(), b.getI64IntegerAttr(value)); };
+    set("rhs", packed->input);
+    set("tiles", bestTiles);
+    set("tileN", bestPanels * kPanel);
+    for (const CpuInfo &cpu : kScheduledCpus) {
+      Tile tile = microTile(cpu, bestTiles, bestPanels);
+      set("rows" + Twine(cpu.vectorBits), tile.rows);
+      set("cols" + Twine(cpu.vectorBits), tile.panels * kPanel);
+    }
+    set("grain", std::max<int64_t>(1, int64_t(kGrainCycles / bestTask)));
+    return kernel::ScheduleAttr::get(region.getContext(), strategy(), params.getDictionary(region.getContext()));
+  }
+
+  SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+    return {*packedFilter(*asProblem(findAnchor(region)),
+                          [&](unsigned i) { return int64_t(i) == getParam(schedule, "rhs"); })};
+  }
+
+  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+    MLIRContext *context = region.getContext();
+    Operation *anchor = findAnchor(region);
+    Problem p = *asProblem(anchor);
+    Launch launch;
+    launch.tasks = prim::product(context, grid(p, schedule));
+    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+    int64_t floats = scratchFloats(p, getParam(schedule, "tiles"), getParam(schedule, "tileN") / kPanel);
+    launch.scratch = getAffineConstantExpr(roundUp(floats * 4, 64) + 64, context);
+    launch.inPlace = Epilogue::analyze(region, anchor->getResult(0))->inPlace(region);
+    return {launch};
+  }
+
+  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned number, Emitter &em, Value begin,
+            Value end) const override {
+    Operation *anchor = findAnchor(region);
+    Problem p = *asProblem(anchor);
+    Epilogue epilogue = *Epilogue::analyze(region, anchor->getResult(0));
+    const int64_t tiles = getParam(schedule, "tiles"), tileN = getParam(schedule, "tileN");
+    SmallVector<AffineExpr> space = grid(p, schedule);
+    std::optional<int64_t> all = prim::getConstantSize(p.tiles());
+    em.loop(begin, end, 1, [&](Index task) {
+      SmallVector<Index> at = em.delinearize(task, space);
+      Task t;
+      t.panel0 = em.mul(at[0].base, em.i64(tileN / kPanel));
+      t.first = em.mulIndex(at[1], em.i64(tiles), tiles);
+      t.count = all && *all % tiles == 0 ? Extent(tiles)
+                : all && *all < tiles    ? Extent(*all)
+                                         : Extent(em.min(em.i64(tiles), em.sub(em.size(p.tiles()), t.first.base)));
+      t.transformed = em.scratch();
+      t.products = offsetBy(em, t.transformed, kInPixels * tiles * p.pitch());
+      t.pixels = offsetBy(em, t.products, kInPixels * tiles * tileN);
+      t.zeros = offsetBy(em, t.pixels, kOutPixels * tileN);
+      transformTiles(p, schedule, t, em);
+      multiply(p, schedule, t, em);
+      transformBack(p, schedule, t, epilogue, em);
+    });
+  }
+
+private:
+  struct Task {
+    Value panel0;
+    Index first; // tile
+    Extent count;
+    /// Scratch: [36][tile][pitch], [36][tile][tileN], [16][tileN], [pitch].
+    Value transformed, products, pixels, zeros;
+  };
+
+  /// The best micro-kernel whose columns divide `panels`.
+  static Tile microTile(const CpuInfo &cpu, int64_t rows, int64_t panels) {
+    Tile best;
+    double bestCost = std::numeric_limits<double>::infinity();
+    for (int64_t r = 1; r <= std::min<int64_t>(14, rows); ++r)
+      for (int64_t n = 1; n <= std::min<int64_t>(8, panels); ++n) {
+        if (panels % n != 0 || !fitsRegisters(cpu, r, n))
+          continue;
+        double cost = blockCycles(cpu, rows, panels, {r, n});
+        if (cost < bestCost * 0.999) {
+          bestCost = cost;
+          best = {r, n};
+        }
+      }
+    return best;
+  }
+
+  static int64_t scratchFloats(const Problem &p, int64_t tiles, int64_t panels) {
+    return kInPixels * tiles * (p.pitch() + panels * kPanel) + kOutPixels * panels * kPanel + p.pitch();
+  }
+
+  static SmallVector<AffineExpr> grid(const Problem &p, kernel::ScheduleAttr schedule) {
+    return {getAffineConstantExpr(p.c.panels() / (getParam(schedule, "tileN") / kPanel), p.c.batch.getContext()),
+            prim::simplifySize(p.tiles().ceilDiv(getParam(schedule, "tiles")))};
+  }
+
+  /// Image and first output pixel of a tile.
+  static SmallVector<Index> positionOf(const Problem &p, Index tile, Emitter &em) {
+    MLIRContext *context = p.c.batch.getContext();
+    SmallVector<Index> at = em.delinearize(
+        tile, {p.c.batch, getAffineConstantExpr(p.tilesH(), context), getAffineConstantExpr(p.tilesW(), context)});
+    return {at[0], em.mulIndex(at[1], em.i64(kOut), kOut), em.mulIndex(at[2], em.i64(kOut), kOut)};
+  }
+
+  static void transformTiles(const Problem &p, kernel::ScheduleAttr schedule, const Task &t, Emitter &em) {
+    OpBuilder &b = em.builder();
+    Location loc = em.loc();
+    const Type f32 = b.getF32Type();
+    const int64_t plane = getParam(schedule, "tiles") * p.pitch();
+    Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
+    em.laneLoop(em.i64(p.c.channels), p.c.channels, [&](Index lane) { em.storeAt(zero, t.zeros, f32, lane); });
+    em.loop(em.i64(0), t.count.get(em), 1, [&](Index tile) {
+      SmallVector<Index> at = positionOf(p, em.addIndex(t.first, tile), em);
+      Value image = em.mul(at[0].base, em.i64(p.inH * p.inW * p.c.channels));
+      Value base = offsetBy(em, em.input(p.input), image);
+      // Pixels outside of the image are read from the zeros.
+      auto positions = [&](Value first, int64_t pad, int64_t size, SmallVectorImpl<Value> &inside) {
+        SmallVector<Value> all;
+        for (int64_t i = 0; i < kIn; ++i) {
+          all.push_back(em.add(first, em.i64(i - pad)));
+          inside.push_back(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, all.back(), em.i64(size)));
+        }
+        return all;
+      };
+      SmallVector<Value> rowInside, columnInside;
+      SmallVector<Value> rows = positions(at[1].base, p.c.padH, p.inH, rowInside);
+      SmallVector<Value> columns = positions(at[2].base, p.c.padW, p.inW, columnInside);
+      SmallVector<Value> pixels;
+      for (int64_t i = 0; i < kIn; ++i)
+        for (int64_t j = 0; j < kIn; ++j) {
+          Value offset = em.mul(em.add(em.mul(rows[i], em.i64(p.inW)), columns[j]), em.i64(p.c.channels));
+          Value inside = arith::AndIOp::create(b, loc, rowInside[i], columnInside[j]);
+          pixels.push_back(LLVM::SelectOp::create(b, loc, inside, offsetBy(em, base, offset), t.zeros));
+        }
+      Value to = offsetBy(em, t.transformed, em.mul(tile.base, em.i64(p.pitch())));
+      em.laneLoop(em.i64(p.c.channels), p.c.channels, [&](Index lane) {
+        SmallVector<Value> values =
+            llvm::map_to_vector(pixels, [&](Value pixel) { return em.loadAt(pixel, f32, lane); });
+        for (auto [i, value] : llvm::enumerate(transformPlane(em, values, kIn, transformInput)))
+          em.storeAt(value, offsetBy(em, to, int64_t(i) * plane), f32, lane);
+      });
+    });
+  }
+
+  static void multiply(const Problem &p, kernel::ScheduleAttr schedule, const Task &t, Emitter &em) {
+    const int64_t tiles = getParam(schedule, "tiles"), tileN = getParam(schedule, "tileN"), taskPanels = tileN / kPanel;
+    const int64_t rows = getParam(schedule, ("rows" + Twine(em.cpu().vectorBits)).str());
+    const int64_t panels = getParam(schedule, ("cols" + Twine(em.cpu().vectorBits)).str()) / kPanel;
+    const int64_t panelFloats = p.c.channels * kPanel;
+    std::optional<int64_t> all = prim::getConstantSize(p.tiles()), rest;
+    if (all && tiles % rows == 0)
+      rest = *all % rows;
+    em.loop(em.i64(0), em.i64(kInPixels), 1, [&](Index pixel) {
+      Value a = offsetBy(em, t.transformed, em.mul(pixel.base, em.i64(tiles * p.pitch())));
+      Value c = offsetBy(em, t.products, em.mul(pixel.base, em.i64(tiles * tileN)));
+      Value panel = em.add(em.mul(pixel.base, em.i64(p.c.panels())), t.panel0);
+      Value from = offsetBy(em, em.input(getParam(schedule, "rhs")), em.mul(panel, em.i64(panelFloats)));
+      em.loop(em.i64(0), em.i64(taskPanels), panels, [&](Index group) {
+        forRowBlocks(em, t.count, rows, rest, [&](Value row, int64_t height) {
+          MicroKernel kernel;
+          kernel.a = offsetBy(em, a, em.mul(row, em.i64(p.pitch())));
+          kernel.rowOffsets = uniformRows(height, p.pitch());
+          kernel.depth = Extent(p.c.channels);
+          kernel.b = offsetBy(em, from, em.mul(group.base, em.i64(panelFloats)));
+          kernel.panels = panels;
+          kernel.panelStride = Extent(panelFloats);
+          kernel.c = offsetBy(em, c, em.add(em.mul(row, em.i64(tileN)), em.mul(group.base, em.i64(kPanel))));
+          kernel.cOffsets = uniformRows(height, tileN);
+          if (height == rows || tiles < rows) {
+            kernel.prefetch = offsetBy(em, kernel.b, panels * panelFloats);
+            kernel.prefetchPart = em.divUnsigned(row, em.i64(rows));
+            kernel.prefetchParts = std::max<int64_t>(1, std::min(tiles, all.value_or(tiles)) / rows);
+          }
+          emitMicroKernel(em, kernel);
+        });
+      });
+    });
+  }
+
+  static void transformBack(const Problem &p, kernel::ScheduleAttr schedule, const Task &t, const Epilogue &epilogue,
+                            Emitter &em) {
+    const Type f32 = em.builder().getF32Type();
+    const int64_t tileN = getParam(schedule, "tileN"), plane = getParam(schedule, "tiles") * tileN;
+    std::optional<int64_t> known;
+    if (p.c.columns % tileN == 0 || p.c.columns < tileN)
+      known = std::min(p.c.columns, tileN);
+    Value n0 = em.mul(t.panel0, em.i64(kPanel));
+    Value columns = known ? em.i64(*known) : em.min(em.i64(tileN), em.sub(em.i64(p.c.columns), n0));
+    Index column0 = em.uniform(n0, kPanel);
+    em.loop(em.i64(0), t.count.get(em), 1, [&](Index tile) {
+      SmallVector<Index> at = positionOf(p, em.addIndex(t.first, tile), em);
+      Value from = offsetBy(em, t.products, em.mul(tile.base, em.i64(tileN)));
+      em.laneLoop(columns, known, [&](Index lane) {
+        SmallVector<Value> values;
+        for (int64_t i = 0; i < kInPixels; ++i)
+          values.push_back(em.loadAt(offsetBy(em, from, i * plane), f32, lane));
+        for (auto [i, value] : llvm::enumerate(transformPlane(em, values, kOut, transformOutput)))
+          em.storeAt(value, offsetBy(em, t.pixels, int64_t(i) * tileN), f32, lane);
+      });
+      auto extent = [&](int64_t size, Index first) {
+        return size % kOut == 0 ? em.i64(kOut) : em.min(em.i64(kOut), em.sub(em.i64(size), first.base));
+      };
+      em.loop(em.i64(0), extent(p.outH, at[1]), 1, [&](Index row) {
+        em.loop(em.i64(0), extent(p.outW, at[2]), 1, [&](Index column) {
+          Index start = em.mulIndex(em.addIndex(em.mulIndex(row, em.i64(kOut), kOut), column), em.i64(tileN), tileN);
+          auto store = [&](Index channel, Index offset) {
+            epilogue.store(em, {at[0], em.addIndex(at[1], row), em.addIndex(at[2], column), channel},
+                           em.loadAt(t.pixels, f32, offset));
+          };
+          if (p.c.columns == 1) // no lanes: what follows may drop the dim
+            return store(column0, start);
+          em.laneLoop(columns, known, [&](Index lane) { store(em.addIndex(column0, lane), em.addIndex(start, lane)); });
+        });
+      });
+      em.clearSources();
+    });
+  }
+};
+
+} // namespace
+
+const Generator *tc::codegen::winogradGenerator() {
+  static const WinogradGenerator generator;
+  return &generator;
+}

@@ -1,0 +1,49 @@
+// Proves: 3x3 convolutions over an input that lies as it is read take Winograd's algorithm where the cost model says that it wins, with
+// the filter transformed when the artifact is made; others stay direct.
+// RUN: tc-opt %s --split-input-file --tc-choose-schedule | FileCheck %s
+// RUN: tc-opt %s --split-input-file --tc-choose-schedule --tc-lower-kernels=variants=x86-64-v4 | FileCheck %s --check-prefix=LOWER
+
+// CHECK-LABEL: func.func @wide
+// CHECK: schedule = #kernel.schedule<"winograd", {{{.*}}rhs = 1 : i64{{.*}}tileN = {{.*}}tiles =
+// LOWER: #[[MAP:.*]] = affine_map<(d0, d1, d2, d3) -> (d0 floordiv 3, d0 mod 3, d2, d1 * 16 + d3)>
+// LOWER-LABEL: func.func @wide
+// LOWER: host.constant dense<1.000000e+00> : tensor<3x3x64x64xf32> map #[[MAP]] transform dense<{{.*}}> : tensor<36x9xf64> : tensor<36x4x64x16xf32>
+// LOWER: llvm.intr.prefetch
+// LOWER: llvm.intr.fmuladd{{.*}}vector<16xf32>
+func.func @wide(%x: tensor<1x56x56x64xf32>, %b: tensor<64xf32>) -> tensor<1x56x56x64xf32> attributes {prim.symbols = []} {
+  %w = prim.constant dense<1.0> : tensor<3x3x64x64xf32>
+  %r = kernel.region(%i0 = %x : tensor<1x56x56x64xf32>, %i1 = %w : tensor<3x3x64x64xf32>, %i2 = %b : tensor<64xf32>) -> (tensor<1x56x56x64xf32>) {
+    %0 = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x56x56x64xf32>, tensor<3x3x64x64xf32>) -> tensor<1x56x56x64xf32>
+    %1 = prim.broadcast %i2 [3] : tensor<64xf32> -> tensor<1x56x56x64xf32>
+    %2 = prim.add %0, %1 : tensor<1x56x56x64xf32>
+    kernel.yield %2 : tensor<1x56x56x64xf32>
+  }
+  return %r : tensor<1x56x56x64xf32>
+}
+
+// -----
+
+// The transformed filter of many channels is four times as large, which a few pixels do not pay for.
+// CHECK-LABEL: func.func @few_pixels
+// CHECK: schedule = #kernel.schedule<"contract"
+func.func @few_pixels(%x: tensor<1x4x4x512xf32>) -> tensor<1x4x4x512xf32> attributes {prim.symbols = []} {
+  %w = prim.constant dense<1.0> : tensor<3x3x512x512xf32>
+  %r = kernel.region(%i0 = %x : tensor<1x4x4x512xf32>, %i1 = %w : tensor<3x3x512x512xf32>) -> (tensor<1x4x4x512xf32>) {
+    %0 = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x4x4x512xf32>, tensor<3x3x512x512xf32>) -> tensor<1x4x4x512xf32>
+    kernel.yield %0 : tensor<1x4x4x512xf32>
+  }
+  return %r : tensor<1x4x4x512xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @strided
+// CHECK: schedule = #kernel.schedule<"contract"
+func.func @strided(%x: tensor<1x56x56x64xf32>) -> tensor<1x28x28x64xf32> attributes {prim.symbols = []} {
+  %w = prim.constant dense<1.0> : tensor<3x3x64x64xf32>
+  %r = kernel.region(%i0 = %x : tensor<1x56x56x64xf32>, %i1 = %w : tensor<3x3x64x64xf32>) -> (tensor<1x28x28x64xf32>) {
+    %0 = prim.conv %i0, %i1 strides [2, 2] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x56x56x64xf32>, tensor<3x3x64x64xf32>) -> tensor<1x28x28x64xf32>
+    kernel.yield %0 : tensor<1x28x28x64xf32>
+  }
+  return %r : tensor<1x28x28x64xf32>
+}
