@@ -264,7 +264,8 @@ def merge(x):
     return x.transpose(0, 2, 1, 3).reshape(b, t, n * d)
 
 
-def attend(q, k, v, scale=None, mask=0.0, causal=False, cap=0.0):
+def attend(q, k, v, scale=None, mask=0.0, causal=False, cap=0.0, sink=None, shown=None):
+    """`sink` [N]: one more key of value 0 has these scores; `shown`: a list that takes the scores and the weights."""
     q, k, v = (a.astype(np.float64) for a in (q, k, v))
     scores = q @ k.swapaxes(-1, -2) * (scale or 1 / math.sqrt(q.shape[-1]))
     if cap:
@@ -273,8 +274,12 @@ def attend(q, k, v, scale=None, mask=0.0, causal=False, cap=0.0):
     t, s = scores.shape[-2:]
     if causal:
         scores = np.where(np.arange(s) <= np.arange(t)[:, None] + (s - t), scores, -np.inf)
-    e = np.exp(scores - scores.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True) @ v
+    top = scores.max(-1, keepdims=True)
+    e = np.exp(scores - top)
+    weights = e / (e.sum(-1, keepdims=True) + (0 if sink is None else np.exp(sink[:, None, None] - top)))
+    if shown is not None:
+        shown += [np.where(np.isneginf(scores), 0, scores), weights]
+    return weights @ v
 
 
 def rotate(x, at, cos, sin, interleaved=False):
@@ -383,13 +388,21 @@ def attention():
             ("ragged_step", 3, 1, 6, [7, 4, 1], {}), ("chunk", 1, 4, 6, [10], {}), ("buffer", 2, 1, 12, [7, 5], {}),
             ("rotary", 2, 5, 0, [5, 5], dict(do_rotary=1)), ("rotary_step", 2, 1, 6, [7, 3], dict(do_rotary=1, rotary_interleaved=1)),
             ("window", 1, 6, 4, [10], dict(local_window_size=3)), ("softcap", 1, 6, 4, [10], dict(softcap=2.0)),
-            ("packed", 2, 5, 0, [5, 5], dict(do_rotary=1)), ("scale", 1, 6, 4, [10], dict(scale=0.5))):
+            ("packed", 2, 5, 0, [5, 5], dict(do_rotary=1)), ("scale", 1, 6, 4, [10], dict(scale=0.5)),
+            ("smooth", 2, 5, 0, [5, 3], dict(smooth_softmax=1)), ("sink", 1, 6, 4, [10], dict(local_window_size=3)),
+            ("sink_cap", 2, 1, 6, [7, 4], dict(softcap=2.0)), ("scores", 1, 6, 4, [10], dict(qk_output=1, softcap=3.0, local_window_size=4)),
+            ("weights", 2, 1, 6, [7, 7], dict(qk_output=2, smooth_softmax=1)),
+            ("norms", 2, 5, 0, [5, 5], dict(do_rotary=1, qk_norm_epsilon=1e-3))):
         q, k, v = normal(87, batch, rows, n * d), normal(88, batch, rows, g * d), normal(89, batch, rows, g * d)
         pk, pv = normal(90, batch, g, before, d), normal(91, batch, g, before, d)
         total = max(lengths)
         counts = np.maximum(np.array(lengths) - rows, 0)
         at = counts[:, None] + np.arange(rows)
         Q, K, V = split(q, n).astype(np.float64), split(k, g).astype(np.float64), split(v, g)
+        sink = normal(92, n) if "sink" in name else np.zeros(n) if "smooth_softmax" in attrs else None
+        norms = [normal(93, d), normal(94, d)] if name == "norms" else []
+        if norms:
+            Q, K = (a / np.sqrt((a * a).mean(-1, keepdims=True) + attrs["qk_norm_epsilon"]) * w for a, w in zip((Q, K), norms))
         if "do_rotary" in attrs:
             Q, K = (rotate(a, at, cos, sin, attrs.get("rotary_interleaved", 0)) for a in (Q, K))
         size = max(before, total)
@@ -403,7 +416,10 @@ def attention():
         if "local_window_size" in attrs:
             seen &= other > at[..., None] - attrs["local_window_size"]
         spread = [np.repeat(c[:, :, :total], n // g, 1) for c in (keys, values)]
-        result = attend(Q, *spread, mask=np.where(seen, 0, -np.inf)[:, None], scale=attrs.get("scale"), cap=attrs.get("softcap", 0))
+        shown = []
+        bias = normal(95, 1, n, rows, total) if name == "scores" else 0
+        result = attend(Q, *spread, mask=np.where(seen, 0, -np.inf)[:, None] + bias, scale=attrs.get("scale"), cap=attrs.get("softcap", 0),
+                        sink=sink, shown=shown)
         operands = [q, k, v, pk, pv]
         if name == "packed":
             operands = [np.concatenate([q, k, v], -1), None, None, None, None]
@@ -412,11 +428,28 @@ def attention():
         operands += [np.array(lengths, np.int32) - 1, np.array(total, np.int32)]
         if "do_rotary" in attrs:
             operands += [cos, sin]
+        for i, more in ((10, bias if name == "scores" else None), (11, sink if "sink" in name else None), *zip((14, 15), norms)):
+            if more is not None:
+                operands += [None] * (i - len(operands)) + [more]
+        expected = [merge(result).astype(F), keys.astype(F), values.astype(F)]
+        if "qk_output" in attrs:
+            expected.append(shown[attrs["qk_output"] - 1].astype(F))
         # The number of positions may be known, or come at run time.
         for known in (True, False):
             case(f"gqa_{name}_{'known' if known else 'data'}", MS, "GroupQueryAttention", operands,
-                 [merge(result).astype(F), keys.astype(F), values.astype(F)], num_heads=n, kv_num_heads=g, ways=("static",),
-                 constants=[6] if known else [], **tolerance, **attrs)
+                 expected, num_heads=n, kv_num_heads=g, ways=("static",), constants=[6] if known else [],
+                 **tolerance, **attrs)
+
+
+def inverses():
+    for kind, tolerance in (("float32", 1e-3), ("float64", 1e-9), ("float16", 2e-2)):
+        for shape in ((3, 3), (2, 3, 5, 5), (1, 1), (4, 0, 0), (0, 3, 3), (2, 16, 16)):
+            x = rng(96).standard_normal(shape)
+            if shape[-1] > 1:
+                x[..., 0, 0] = 0  # rows must change places
+            x = (x if kind != "float16" else x + 3 * np.eye(shape[-1])[::-1]).astype(kind)
+            case(f"inverse_{kind}_{'x'.join(map(str, shape))}", MS, "Inverse", [x], [np.linalg.inv(x.astype(np.float64)).astype(kind)],
+                 tolerance=tolerance, atol=tolerance)
 
 
 if __name__ == "__main__":
@@ -424,4 +457,5 @@ if __name__ == "__main__":
     few_bits()
     fused()
     attention()
+    inverses()
     sys.exit(main())

@@ -447,11 +447,9 @@ LogicalResult groupQueryAttention(NodeContext &ctx) {
         pastValue = ctx.operand(4);
   const int64_t count = ctx.getInt("num_heads", 0), groups = ctx.getInt("kv_num_heads", 0),
                 window = ctx.getInt("local_window_size", -1);
-  if (ctx.hasAttr("kv_cache_bit_width") || ctx.getInt("sliding_window_cache", 0) || ctx.getInt("smooth_softmax", 0) ||
-      ctx.getInt("qk_output", 0) || ctx.has(11) || ctx.has(12) || ctx.has(13) || ctx.has(14) || ctx.has(15))
-    return ctx.unsupported(
-        "with a quantised cache, sliding_window_cache, smooth_softmax, head_sink, qk_output or norms of queries is not "
-        "supported; supported: causal attention with rotation, softcap, local_window_size and attention_bias");
+  if (ctx.getInt("kv_cache_bit_width", 0) || ctx.has(12) || ctx.has(13) || ctx.getInt("sliding_window_cache", 0))
+    return ctx.unsupported("with a quantised cache or sliding_window_cache is not supported; supported: caches of the "
+                           "query's element type with a row for each position");
   if (count < 1 || groups < 1 || count % groups != 0)
     return ctx.invalid("needs num_heads that kv_num_heads divides, but has " + Twine(count) + " and " + Twine(groups));
   if (b.rankOf(query) != 3 || !b.isFloat(query))
@@ -479,6 +477,18 @@ LogicalResult groupQueryAttention(NodeContext &ctx) {
   v = ctx.castSizes(*v, fresh);
   if (failed(k) || failed(v))
     return failure();
+
+  if (ctx.has(14) != ctx.has(15))
+    return ctx.invalid("needs both q_norm_weight and k_norm_weight, or neither");
+  for (auto [i, rows] : {std::pair(14, &q), std::pair(15, &k)})
+    if (Value weight = ctx.operand(i)) {
+      Sizes wide = getSizes(**rows);
+      FailureOr<Value> fitting = ctx.castSizes(weight, {depth});
+      if (failed(fitting))
+        return failure();
+      Value normal = b.norm(**rows, {3}, ctx.getFloat("qk_norm_epsilon", 1e-6), /*rms=*/true);
+      *rows = b.mul(normal, b.broadcastInDims(b.convert(*fitting, b.elementOf(query)), wide, {3}));
+    }
 
   // seqlens_k holds the number of keys, less one; the new ones are the last of them, or all where there are fewer.
   Type i64 = b.getI64Type();
@@ -565,20 +575,44 @@ LogicalResult groupQueryAttention(NodeContext &ctx) {
       return ctx.unsupported("with a head size that is not known at compile time and no scale is not supported");
     scale = 1 / std::sqrt(double(*known));
   }
-  Value y;
-  if (cap == 0) {
-    y = AttentionOp::create(b, makeType(type, grouped), queries, *seenKeys, *seenValues, mask, b.getF64FloatAttr(scale),
-                            UnitAttr());
-  } else { // cap * tanh(scores / cap) before the mask
-    const int64_t batches[] = {0, 1};
-    Value product =
-        DotGeneralOp::create(b, queries, *seenKeys, batches, batches, ArrayRef<int64_t>{3}, ArrayRef<int64_t>{3});
-    Value capped = b.binary<MulOp>(b.unary<TanhOp>(b.binary<MulOp>(product, scale / cap)), cap);
-    Value sum = b.add(capped, mask);
-    Value weights = SoftmaxOp::create(b, sum.getType(), sum, 3, /*log=*/false);
-    y = DotGeneralOp::create(b, weights, *seenValues, batches, batches, ArrayRef<int64_t>{3}, ArrayRef<int64_t>{2});
+  // What one more key of a value 0 weighs in the softmax: 0, or a number for each head.
+  Value sink = ctx.operand(11);
+  if (!sink && ctx.getInt("smooth_softmax", 0))
+    sink = b.splat(type, {b.size(count)}, 0);
+  const int64_t shown = ctx.getInt("qk_output", 0);
+  if (cap == 0 && !sink && shown == 0) {
+    Value y = AttentionOp::create(b, makeType(type, grouped), queries, *seenKeys, *seenValues, mask,
+                                  b.getF64FloatAttr(scale), UnitAttr());
+    return ctx.result(mergeHeads(b, b.reshape(y, sizes)));
   }
-  return ctx.result(mergeHeads(b, b.reshape(y, sizes)));
+  const int64_t batches[] = {0, 1};
+  Type wide = b.accumulatorOf(type);
+  Value values32 = b.convert(*seenValues, wide);
+  Value product = DotGeneralOp::create(b, b.convert(queries, wide), b.convert(*seenKeys, wide), batches, batches,
+                                       ArrayRef<int64_t>{3}, ArrayRef<int64_t>{3});
+  product = b.binary<MulOp>(product, scale);
+  if (cap != 0) // before the mask
+    product = b.binary<MulOp>(b.unary<TanhOp>(b.binary<MulOp>(product, 1 / cap)), cap);
+  Value sum = b.add(product, b.convert(mask, wide)), weights;
+  if (sink) {
+    FailureOr<Value> fitting = ctx.castSizes(sink, {b.size(count)});
+    if (failed(fitting))
+      return failure();
+    Value heads = b.reshape(b.convert(*fitting, wide), {b.size(groups), b.size(each)});
+    Sizes column{batch, b.size(groups), b.size(each), rows, b.size(1)}, narrow = flat;
+    narrow[3] = b.size(1);
+    Value all = b.concat({sum, b.reshape(b.broadcastInDims(heads, column, {1, 2}), narrow)}, 3);
+    weights = b.sliceDim(SoftmaxOp::create(b, all.getType(), all, 3, /*log=*/false), 3, b.size(0), total);
+  } else {
+    weights = SoftmaxOp::create(b, sum.getType(), sum, 3, /*log=*/false);
+  }
+  if (shown != 0) { // 0 for keys that are not seen, in both forms
+    Value isHidden = b.compare(CompareKind::EQ, sum, -INFINITY);
+    Value scoresSeen = shown == 1 ? b.select(isHidden, b.splatLike(sum, 0), sum) : weights;
+    (void)ctx.set(3, b.reshape(b.convert(scoresSeen, type), {batch, b.size(count), rows, total}));
+  }
+  Value y = DotGeneralOp::create(b, weights, values32, batches, batches, ArrayRef<int64_t>{3}, ArrayRef<int64_t>{2});
+  return ctx.result(mergeHeads(b, b.reshape(b.convert(y, type), sizes)));
 }
 
 } // namespace

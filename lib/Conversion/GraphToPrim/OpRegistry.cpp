@@ -59,6 +59,7 @@ const OpRegistry &OpRegistry::get() {
     OpRegistrar microsoft(r, "com.microsoft");
     populateMicrosoftAttention(microsoft);
     populateMicrosoftFused(microsoft);
+    populateMicrosoftInverse(microsoft);
     populateMicrosoftQuantization(microsoft);
     OpRegistrar training(r, "ai.onnx.preview.training");
     populateONNXTraining(training);

@@ -61,6 +61,7 @@ private:
 void populateATen(OpRegistrar &onOp);
 void populateMicrosoftAttention(OpRegistrar &onOp);
 void populateMicrosoftFused(OpRegistrar &onOp);
+void populateMicrosoftInverse(OpRegistrar &onOp);
 void populateMicrosoftQuantization(OpRegistrar &onOp);
 void populateONNXContraction(OpRegistrar &onOp);
 void populateONNXControlFlow(OpRegistrar &onOp);
