@@ -23,7 +23,7 @@ from onnx.reference import ReferenceEvaluator
 CASES = {}
 TYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.float64): TensorProto.DOUBLE, np.dtype(np.float16): TensorProto.FLOAT16,
          np.dtype(np.int64): TensorProto.INT64, np.dtype(np.int32): TensorProto.INT32, np.dtype(np.uint8): TensorProto.UINT8,
-         np.dtype(np.int8): TensorProto.INT8, np.dtype(bool): TensorProto.BOOL}  # fmt: skip
+         np.dtype(np.int8): TensorProto.INT8, np.dtype(np.int16): TensorProto.INT16, np.dtype(bool): TensorProto.BOOL}  # fmt: skip
 
 
 def case(name, nodes, inputs, expected, opset, *, dynamic=True, constants=None, tolerance=2e-6, domains=(), types=None):
@@ -422,6 +422,28 @@ def add_sparse():
         case(f"Constant_sparse_{form}", [helper.make_node("Constant", [], ["c"], sparse_value=sparse), helper.make_node("Add", ["x", "c"], ["y"])], {"x": x}, {"y": x + dense}, 13)
 
 
+def add_types():
+    """Element types that the conformance cases leave out."""
+    n = helper.make_node
+    x = np.array([-7, -2, -1, 0, 1, 2, 9], np.float32)
+    for kind in ("int8", "int16", "int32", "int64", "uint8", "float64"):
+        v = (abs(x) if kind[0] == "u" else x).astype(kind)
+        w = v.astype(np.float64)
+        expected = np.where(w < -1.25, w + 0.75, np.where(w > 1.25, w - 0.75, 0)).astype(kind)
+        case(f"Shrink_{kind}", [n("Shrink", ["x"], ["y"], lambd=1.25, bias=0.75)], {"x": v}, {"y": expected}, 9)
+    v = random(3, 5, dtype=np.float64)
+    mean, scale = v.mean(1, keepdims=True), 1 / np.sqrt(v.var(1, keepdims=True) + 1e-5)
+    case("LayerNormalization_float64", [n("LayerNormalization", ["x", "s"], ["y", "m", "d"])], {"x": v, "s": np.ones(5)},
+         {"y": (v - mean) * scale, "m": mean.astype(np.float32), "d": scale.astype(np.float32)}, 17)
+    case("QuantizeLinear_int32_scale", [n("QuantizeLinear", ["x", "s", "z"], ["y"])], {"x": x, "s": np.int32(2), "z": np.int8(3)},
+         {"y": (np.rint(x / 2) + 3).astype(np.int8)}, 21)
+    a, b = np.array([[1, -2, 0.5], [4, 0, -1]], np.float32), np.array([[2, 1], [-1, 0.5], [8, 3]], np.float32)
+    e4m3 = TensorProto.FLOAT8E4M3FN
+    operands = {"a": a, "sa": np.float32(0.5), "za": np.float32(0), "b": b, "sb": np.float32(2), "zb": np.float32(0), "sy": np.float32(0.25), "zy": np.float32(0)}
+    case("QLinearMatMul_float8", [n("QLinearMatMul", list(operands), ["y"])], operands, {"y": a @ b * 4}, 21,
+         types={"a": e4m3, "za": e4m3, "b": e4m3, "zb": e4m3, "zy": e4m3, "y": e4m3})
+
+
 def add_old_versions():
     x = random(2, 3, 4, 5)
 
@@ -624,7 +646,7 @@ def check_gradients(bin_dir, pattern):
 
 def main():
     bin_dir, pattern = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    for add in (add_pools, add_regions, add_sampling, add_scans, add_recurrent, add_attention, add_unknown_lengths, add_untyped, add_sparse, add_old_versions):
+    for add in (add_pools, add_regions, add_sampling, add_scans, add_recurrent, add_attention, add_unknown_lengths, add_untyped, add_sparse, add_types, add_old_versions):
         add()
     failures, count = check_gradients(bin_dir, pattern)
     failed = len({line.split(":")[0] for line in failures})

@@ -339,7 +339,8 @@ FailureOr<RankedTensorType> Converter::argumentType(graph::FuncOp source, unsign
   if (base::isHandle(type))
     return makeType(type, {});
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || !isa<IntegerType, FloatType, base::StringType>(tensor.getElementType())) {
+  if (!tensor || !isa<IntegerType, FloatType, base::StringType>(tensor.getElementType()) ||
+      isa<Float6E2M3FNType, Float6E3M2FNType>(tensor.getElementType())) {
     UnsupportedNode entry;
     entry.name = name.str();
     entry.type = "input";

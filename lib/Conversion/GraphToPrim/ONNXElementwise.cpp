@@ -137,11 +137,17 @@ Value swish(NodeContext &ctx, Value x) {
 Value thresholdedRelu(NodeContext &ctx, Value x) {
   return ctx.b.select(ctx.b.compare(CompareKind::GT, x, ctx.getFloat("alpha", 1)), x, ctx.b.splatLike(x, 0));
 }
-Value shrink(NodeContext &ctx, Value x) {
+/// Of integers too: computed in floats that hold them, and cut to integers.
+LogicalResult shrink(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Type type = b.elementOf(ctx.operand(0));
+  bool isWide = isa<IntegerType>(type) && type.getIntOrFloatBitWidth() > 16;
+  Value x =
+      isa<FloatType>(type) ? ctx.operand(0) : b.convert(ctx.operand(0), isWide ? Type(b.getF64Type()) : b.getF32Type());
   double lambda = ctx.getFloat("lambd", 0.5), bias = ctx.getFloat("bias", 0);
-  Value low = ctx.b.compare(CompareKind::LT, x, -lambda), high = ctx.b.compare(CompareKind::GT, x, lambda);
-  return ctx.b.select(low, ctx.b.binary<AddOp>(x, bias),
-                      ctx.b.select(high, ctx.b.binary<SubOp>(x, bias), ctx.b.splatLike(x, 0)));
+  Value low = b.compare(CompareKind::LT, x, -lambda), high = b.compare(CompareKind::GT, x, lambda);
+  Value y = b.select(low, b.binary<AddOp>(x, bias), b.select(high, b.binary<SubOp>(x, bias), b.splatLike(x, 0)));
+  return ctx.result(b.convert(y, type));
 }
 
 LogicalResult gelu(NodeContext &ctx) {
@@ -345,7 +351,7 @@ void tc::populateONNXElementwise(OpRegistrar &onOp) {
   onOp("Mish", 1, activation(mish));
   onOp("Swish", 1, activation(swish));
   onOp("ThresholdedRelu", 1, activation(thresholdedRelu));
-  onOp("Shrink", 1, activation(shrink));
+  onOp("Shrink", 1, shrink);
   onOp("Gelu", 20, gelu);
   onOp("Clip", 1, clip);
   onOp("Identity", 1, identity);

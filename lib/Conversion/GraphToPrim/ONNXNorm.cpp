@@ -91,8 +91,11 @@ NodeHandler layerNorm(bool rms) {
       Value mean = b.mean(wide, dims, /*keepDims=*/true);
       Value centred = b.sub(wide, b.broadcastTo(mean, getSizes(wide)));
       Value variance = b.mean(b.mul(centred, centred), dims, /*keepDims=*/true);
-      (void)ctx.set(1, mean);
-      (void)ctx.set(2, b.unary<RsqrtOp>(b.binary<AddOp>(variance, epsilon)));
+      FailureOr<Type> stash = readElementType(ctx, "stash_type", /*defaultType=*/1);
+      if (failed(stash))
+        return failure();
+      (void)ctx.set(1, b.convert(mean, *stash));
+      (void)ctx.set(2, b.convert(b.unary<RsqrtOp>(b.binary<AddOp>(variance, epsilon)), *stash));
     }
     return ctx.result(*y);
   };

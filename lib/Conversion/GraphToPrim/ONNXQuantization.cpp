@@ -146,7 +146,10 @@ LogicalResult quantizeLinear(NodeContext &ctx) {
   Value x = ctx.operand(0), scale = ctx.operand(1), zeroPoint = ctx.operand(2);
   FailureOr<Type> target = zeroPoint ? FailureOr<Type>(b.elementOf(zeroPoint))
                                      : elementTypeOr(ctx, "output_dtype", b.getIntegerType(8, /*isSigned=*/false)),
-                  precision = elementTypeOr(ctx, "precision", arithmeticType(b, b.elementOf(scale)));
+                  precision =
+                      elementTypeOr(ctx, "precision",
+                                    isa<IntegerType>(b.elementOf(scale)) ? Type(b.getF32Type())
+                                                                         : arithmeticType(b, b.elementOf(scale)));
   if (failed(target) || failed(precision))
     return failure();
   const Type to = *target, compute = *precision;
@@ -200,9 +203,12 @@ FailureOr<Value> spreadOverMatrix(NodeContext &ctx, Value v, SizesRef sizes, boo
   return b.broadcastTo(b.reshape(v, own), sizes);
 }
 
-FailureOr<Value> centred(NodeContext &ctx, size_t operand, size_t zeroPoint, bool isLeft) {
+/// An operand without its zero point: i32, or f32 where it is of floats, which QLinearMatMul takes.
+FailureOr<Value> centred(NodeContext &ctx, size_t operand, size_t zeroPoint, bool isLeft, bool orFloat = false) {
   Value x = ctx.operand(operand), offset = ctx.operand(zeroPoint);
-  if (!isa<IntegerType>(ctx.b.elementOf(x)))
+  if (orFloat && ctx.b.isFloat(x))
+    x = ctx.b.convert(x, ctx.b.getF32Type());
+  else if (!isa<IntegerType>(ctx.b.elementOf(x)))
     return ctx.invalid("operand must have an integer element type, but is " + describe(x));
   if (offset) {
     FailureOr<Value> spread = spreadOverMatrix(ctx, offset, getSizes(x), isLeft);
@@ -221,19 +227,27 @@ LogicalResult matMulInteger(NodeContext &ctx) {
   return failed(result) ? failure() : ctx.result(*result);
 }
 
-/// acc * xScale * wScale / yScale, rounded and saturated to the type of yZero. Parameters have the sizes of `acc`.
+/// acc * xScale * wScale / yScale + yZero, rounded and saturated to the type of yZero. Parameters have the sizes of
+/// `acc`.
 LogicalResult requantize(NodeContext &ctx, Value acc, Value factors, Value yScale, Value yZero) {
   PrimBuilder &b = ctx.b;
   Value y = b.mul(b.convert(acc, b.getF32Type()), factors);
   y = b.div(y, b.convert(yScale, b.getF32Type()));
+  if (Type to = b.elementOf(yZero); isa<FloatType>(to))
+    return ctx.result(castElements(b, b.add(y, b.convert(yZero, b.getF32Type())), to));
   return ctx.result(saturateTo(b, y, yZero, b.elementOf(yZero)));
 }
 
 LogicalResult qLinearMatMul(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
-  FailureOr<Value> lhs = centred(ctx, 0, 2, /*isLeft=*/true), rhs = centred(ctx, 3, 5, /*isLeft=*/false);
+  FailureOr<Value> lhs = centred(ctx, 0, 2, /*isLeft=*/true, /*orFloat=*/true),
+                   rhs = centred(ctx, 3, 5, /*isLeft=*/false, /*orFloat=*/true);
   if (failed(lhs) || failed(rhs))
     return failure();
+  if (b.isFloat(*lhs) != b.isFloat(*rhs)) {
+    lhs = b.convert(*lhs, b.getF32Type());
+    rhs = b.convert(*rhs, b.getF32Type());
+  }
   FailureOr<Value> acc = emitMatMul(ctx, *lhs, *rhs);
   if (failed(acc))
     return failure();

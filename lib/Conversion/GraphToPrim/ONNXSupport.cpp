@@ -93,7 +93,7 @@ FailureOr<Type> tc::readElementType(NodeContext &ctx, StringRef name, int64_t de
     return Type(base::StringType::get(ctx.b.getContext()));
   Type type = elementTypeOfONNX(ctx.b.getContext(), number);
   if (!type) {
-    if (number < 1 || number > 26)
+    if (number < 1 || number > 28) // TensorProto.DataType of ONNX 1.23
       return ctx.invalid(name + " is " + Twine(number) + ", which is no data type");
     return ctx.unsupported(
         "with " + name + " of data type " + Twine(number) +

@@ -18,3 +18,19 @@ graph.func @contradiction(%x: tensor<3xf32> {graph.name = "x"}, %y: tensor<4xf32
   %z = graph.node "ai.onnx":"Add" opset 17(%x, %y) : (tensor<3xf32>, tensor<4xf32>) -> !tc.unknown loc("sum")
   graph.yield %z : !tc.unknown
 }
+
+// -----
+
+// CHECK: error: {{.*}}input "six": type 'tensor<4xf6E2M3FN>' is not supported
+graph.func @six(%x: tensor<4xf6E2M3FN> {graph.name = "six"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 28 : i64}} {
+  %z = graph.node "ai.onnx":"Cast" opset 28(%x) {to = 1 : i64} : (tensor<4xf6E2M3FN>) -> !tc.unknown
+  graph.yield %z : !tc.unknown
+}
+
+// -----
+
+// CHECK: error: {{.*}}node "to": Cast (opset 28) with to of data type 27 is not supported
+graph.func @to_six(%x: tensor<4xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 28 : i64}} {
+  %z = graph.node "ai.onnx":"Cast" opset 28(%x) {to = 27 : i64} : (tensor<4xf32>) -> !tc.unknown loc("to")
+  graph.yield %z : !tc.unknown
+}
