@@ -20,12 +20,13 @@ import argparse
 import collections
 import copy
 import hashlib
+import itertools
 import json
 import multiprocessing
+import multiprocessing.connection
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -301,10 +302,32 @@ def generalize(reason):
     return re.sub(r"\b\d+\b", "N", re.sub(r'node "[^"]*": |tensor<[^>]*>', "", reason))[:150]
 
 
+def in_processes(jobs, count):
+    """The answers of fuzz_batch, by `count` processes at a time, one for each batch: onnx itself may fall over a graph."""
+    context, running = multiprocessing.get_context("fork"), {}
+    while True:
+        for job in itertools.islice(jobs, count - len(running)):
+            reader, writer = context.Pipe(False)
+            process = context.Process(target=lambda job=job, writer=writer: writer.send(fuzz_batch(job)))
+            process.start()
+            writer.close()
+            running[reader] = process, job
+        if not running:
+            return
+        for reader in multiprocessing.connection.wait(running):
+            process, (_, first, size) = running.pop(reader)
+            try:
+                yield reader.recv()
+            except EOFError:
+                process.join()
+                yield first, size, [(first, "", "lost", f"the batch's process ended with {process.exitcode}")], {}, {}
+            process.join()
+
+
 class Report:
     """What came out of a run, as JSON; and what is done already of one that was ended."""
 
-    FAILURES = ("crash", "error", "wrong")
+    FAILURES = ("crash", "error", "wrong", "lost")
 
     def __init__(self, options):
         self.path = options.report
@@ -390,34 +413,21 @@ def main():
     if options.graphs:
         return 1 if check_graphs(options) else 0
     options.keep = os.path.abspath(options.keep or os.path.join(options.bin, "..", "fuzz"))
-    count = options.count or (10**9 if options.seconds else 200)
+    count = options.count or (10**9 if options.seconds or options.only is not None else 200)
     start, report = time.perf_counter(), Report(options)
 
     def batches():
-        for first in range(options.seed, options.seed + count, options.batch):
+        firsts = range(options.seed, options.seed + count, options.batch)
+        for first in firsts if options.only is None else [firsts[(options.only - options.seed) // options.batch]]:
             last = min(first + options.batch, options.seed + count)
-            if options.only is not None and not first <= options.only < last or first in report.done:
+            if first in report.done:
                 continue
             if options.seconds and time.perf_counter() - start > options.seconds:
                 return
             yield options, first, last - first
 
-    if options.jobs == 1:
-        for job in batches():
-            report.take(*fuzz_batch(job), time.perf_counter() - start)
-    else:
-        jobs = batches()
-        with multiprocessing.Pool(options.jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
-            # Not all at once: what has been handed to the pool cannot be taken back when time is over.
-            running = collections.deque(pool.apply_async(fuzz_batch, (job,)) for _, job in zip(range(options.jobs + 2), jobs))
-            while running:
-                ready = next((r for r in running if r.ready()), None)
-                if not ready:
-                    running[0].wait(0.05)
-                    continue
-                running.remove(ready)
-                report.take(*ready.get(), time.perf_counter() - start)
-                running.extend(pool.apply_async(fuzz_batch, (job,)) for _, job in zip(range(1), jobs))
+    for answer in in_processes(batches(), options.jobs):
+        report.take(*answer, time.perf_counter() - start)
     report.show()
     return 1 if report.data["failures"] else 0
 

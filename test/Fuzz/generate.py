@@ -321,6 +321,12 @@ def type_of(graph, name, sizes=True):
     return helper.make_tensor_value_info(name, onnx_type(value.dtype), shape)
 
 
+def untyped(graph):
+    """The types of what nodes of other domains give, which onnx does not infer: its EyeLike and others fall over what they do not know."""
+    names = [n for node in graph.nodes if node.domain for n in node.output if n and n not in graph.outputs]
+    return [type_of(graph, n, False) for n in names if isinstance(graph.values[n], Value)]
+
+
 def make_model(graphs, opset):
     """One model of several graphs, none of which knows of the others."""
     if graphs[0].model:
@@ -329,7 +335,8 @@ def make_model(graphs, opset):
     proto = helper.make_graph(
         nodes, "fuzz", [type_of(g, n) for g in graphs for n in g.inputs],
         [type_of(g, n, g.declares_sizes) for g in graphs for n in g.outputs],
-        [numpy_helper.from_array(g.values[n].stored(), n) for g in graphs for n in g.initializers])  # fmt: skip
+        [numpy_helper.from_array(g.values[n].stored(), n) for g in graphs for n in g.initializers],
+        value_info=[info for g in graphs for info in untyped(g)])  # fmt: skip
     used = {d for n in nodes for d in domains(n)} | {""}
     model = helper.make_model(proto, opset_imports=[o for o in opset_imports(opset) if o.domain in used])
     model.ir_version = 10 if opset < 25 else 14

@@ -6,7 +6,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 import operators
-from generate import Graph, NoEvaluation, NoFit, node_reads, reevaluate
+from generate import Graph, NoEvaluation, NoFit, node_reads, reevaluate, untyped
 from opinion import Composite, Sequence, Undecided, Value, onnx_type
 from operators import operator
 
@@ -64,7 +64,8 @@ class Body:
             return helper.make_tensor_value_info(name, onnx_type(value.dtype), [None] * value.array.ndim)
 
         return helper.make_graph(graph.nodes, self.name, [info(n) for n in self.arguments], [info(n) for n in outputs],
-                                 [numpy_helper.from_array(graph.values[n].stored(), n) for n in graph.initializers])  # fmt: skip
+                                 [numpy_helper.from_array(graph.values[n].stored(), n) for n in graph.initializers],
+                                 value_info=[i for i in untyped(graph) if i.name not in outputs])  # fmt: skip
 
     def run(self, outside, arguments, outputs, rng):
         """The values of the outputs for these values from outside and arguments."""
