@@ -101,7 +101,7 @@ def recurrent(g):
                         i = act[0](bound(xs[0] + hr[0] + rs[0] + p[0] * c))
                         f = 1 - i if forget else act[0](bound(xs[2] + hr[2] + rs[2] + p[2] * c))
                         c = f * c + i * act[1](bound(xs[3] + hr[3] + rs[3]))
-                        h = act[0](bound(xs[1] + hr[1] + rs[1] + p[1] * c)) * act[2](c)
+                        h = act[0](bound(xs[1] + hr[1] + rs[1] + p[1] * c)) * act[2](bound(c))
                     y[t, d, n] = h
                 hs[d, n], cs[d, n] = h, c
         if layout:
