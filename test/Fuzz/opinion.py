@@ -40,7 +40,7 @@ EXACT = set(
 SUMS = set(
     """ReduceSum ReduceMean ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceProd ReduceSumSquare MatMul Gemm Conv ConvTranspose
     CumSum CumProd Einsum AveragePool GlobalAveragePool LpPool GlobalLpPool Softmax LogSoftmax LayerNormalization BatchNormalization
-    InstanceNormalization GroupNormalization RMSNormalization LpNormalization LRN MeanVarianceNormalization Resize GridSample Sum Mean Mod
+    InstanceNormalization GroupNormalization RMSNormalization LpNormalization LRN MeanVarianceNormalization Resize Upsample GridSample Sum Mean Mod
     QuantizeLinear DynamicQuantizeLinear DequantizeLinear QLinearMatMul QLinearConv Gelu Mish Softplus Celu Elu Selu Sigmoid Tanh HardSwish
     HardSigmoid Det ScatterElements+ ScatterND+ SoftmaxCrossEntropyLoss NegativeLogLikelihoodLoss RNN GRU LSTM DFT STFT Col2Im
     Swish SwiGLU Attention LinearAttention CausalConvWithState RotaryEmbedding Range DeformConv RoiAlign AffineGrid BiasGelu FastGelu QuickGelu
@@ -61,14 +61,14 @@ LEAST = {"LogSoftmax": 1.0, "ReduceLogSumExp": 1.0, "SoftmaxCrossEntropyLoss": 1
 def least_of(node, operands, results):
     """The magnitude of LEAST for these values."""
     op = node.op_type
-    if op not in ("Resize", "DFT", "STFT", "RNN", "GRU", "LSTM"):
+    if op not in ("Resize", "Upsample", "DFT", "STFT", "RNN", "GRU", "LSTM"):
         return LEAST.get(op, 0.0)
     x = operands[0]
     if op in ("RNN", "GRU", "LSTM"):
         # A new state is a sum of products of gates, which may cancel: (1 - z) n + z h. Each term is at most as large as a state, or 1, and is rounded.
         return max([1.0, *[np.abs(r).max(initial=0) for r in results]])
     largest = np.abs(x).max(initial=0)
-    if op == "Resize":
+    if op in ("Resize", "Upsample"):
         # A place between two elements is computed with an error of up to 2 u times itself, which is at most the longer side n, and a result
         # changes by at most 3 max |x| from one element to the next (cubic): 6 n u max |x|.
         return 1.25 * float(largest * max(*x.shape, *results[0].shape, 1))
