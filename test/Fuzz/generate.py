@@ -277,17 +277,22 @@ def domains(node):
             yield from domains(inner)
 
 
-def prune(graph):
-    """Drop the nodes and leaves that no output needs."""
-    needed = set(graph.outputs)
-    kept = []
+def keep_needed(graph, outputs):
+    """Drop the nodes and initializers that these outputs do not need; the names of the needed values."""
+    needed, kept = set(outputs), []
     for node in reversed(graph.nodes):
         if any(n in needed for n in node.output):
             needed |= set(node_reads(node))
             kept.append(node)
     graph.nodes = kept[::-1]
-    graph.inputs = [n for n in graph.inputs if n in needed]
     graph.initializers = [n for n in graph.initializers if n in needed]
+    return needed
+
+
+def prune(graph):
+    """Drop the nodes and leaves that no output needs."""
+    needed = keep_needed(graph, graph.outputs)
+    graph.inputs = [n for n in graph.inputs if n in needed]
     graph.dynamic &= set(graph.inputs)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 import operators
-from generate import Graph, NoEvaluation, NoFit, node_reads, reevaluate, untyped
+from generate import Graph, NoEvaluation, NoFit, keep_needed, reevaluate, untyped
 from opinion import Composite, Sequence, Undecided, Value, onnx_type
 from operators import operator
 
@@ -50,13 +50,7 @@ class Body:
     def close(self, outputs):
         """Drop what the outputs, names of made values, do not need; the GraphProto. An output is the result of a node of the body."""
         graph = self.graph
-        needed, kept = set(outputs), []
-        for node in reversed(graph.nodes):
-            if any(n in needed for n in node.output):
-                needed |= set(node_reads(node))
-                kept.append(node)
-        graph.nodes = kept[::-1]
-        graph.initializers = [n for n in graph.initializers if n in needed]
+        needed = keep_needed(graph, outputs)
         self.captured = [n for n in self.outside if n in needed]
 
         def info(name):

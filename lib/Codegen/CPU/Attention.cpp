@@ -16,9 +16,10 @@
 //
 // Parameters:
 //   tileT, tileS                         queries of a task, a multiple of 16; keys of a block
-//   scoreRows256, scoreRows512           micro-kernel of the scores: keys; its queries are `panels256`, `panels512`
-//   times 16 valueRows256, valueRows512           micro-kernel of the result: columns of the values grain least number
-//   of tasks for a thread
+//   scoreRows256, scoreRows512           micro-kernel of the scores: keys
+//   panels256, panels512                 its queries, times 16
+//   valueRows256, valueRows512           micro-kernel of the result: columns of the values
+//   grain                                least number of tasks for a thread
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -49,7 +50,7 @@ struct Problem {
 
 std::optional<Problem> analyze(prim::AttentionOp op) {
   for (Value operand : op->getOperands())
-    if (!cast<RankedTensorType>(operand.getType()).getElementType().isF32())
+    if (!isF32(operand))
       return std::nullopt;
   Problem p;
   p.op = op;
@@ -117,13 +118,10 @@ public:
     while (t && tileT > 16 && batch * std::ceil(double(*t) / double(tileT)) < 16)
       tileT = roundUp(tileT / 2, kPanel);
     int64_t tileS = s ? std::min<int64_t>(112, std::max<int64_t>(*s, 1)) : 112;
-    Builder b(context);
-    NamedAttrList params;
-    auto set = [&](StringRef name, int64_t value) { params.set(name, b.getI64IntegerAttr(value)); };
-    set("tileT", tileT);
-    set("tileS", tileS);
+    Params params(region);
+    params.set("tileT", tileT);
+    params.set("tileS", tileS);
     for (const CpuInfo &cpu : kScheduledCpus) {
-      std::string suffix = std::to_string(cpu.vectorBits);
       int64_t maxRows = cpu.vectorBits == 512 ? 14 : 6;
       Tile tile = chooseTile(cpu, tileS, tileT / kPanel, maxRows);
       while (tileT / kPanel % tile.panels != 0) // whole groups of panels only
@@ -137,13 +135,13 @@ public:
         best = cost;
         valueRows = rows;
       }
-      set("panels" + suffix, tile.panels);
-      set("scoreRows" + suffix, tile.rows);
-      set("valueRows" + suffix, valueRows);
+      params.set(suffixed("panels", cpu), tile.panels);
+      params.set(suffixed("scoreRows", cpu), tile.rows);
+      params.set(suffixed("valueRows", cpu), valueRows);
     }
     double flops = 2.0 * double(tileT) * double(s.value_or(128)) * double(p->D + p->E);
-    set("grain", std::max<int64_t>(1, int64_t(1e6 / std::max(flops, 1.0))));
-    return kernel::ScheduleAttr::get(context, strategy(), params.getDictionary(context));
+    params.set("grain", std::max<int64_t>(1, int64_t(1e6 / std::max(flops, 1.0))));
+    return params.schedule(strategy());
   }
 
   SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
@@ -178,10 +176,9 @@ private:
         : p(p), schedule(schedule), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()),
           vector(em.vectorOf(f32)), width(em.width()), tileT(getParam(schedule, "tileT")),
           tileS(getParam(schedule, "tileS")), layout(p, tileT, tileS) {
-      std::string suffix = std::to_string(em.cpu().vectorBits);
-      panels = getParam(schedule, "panels" + suffix);
-      scoreRows = getParam(schedule, "scoreRows" + suffix);
-      valueRows = getParam(schedule, "valueRows" + suffix);
+      panels = getParam(schedule, suffixed("panels", em.cpu()));
+      scoreRows = getParam(schedule, suffixed("scoreRows", em.cpu()));
+      valueRows = getParam(schedule, suffixed("valueRows", em.cpu()));
     }
 
     void run(Index task, const Epilogue &epilogue) {
@@ -324,10 +321,7 @@ private:
       return std::nullopt;
     }
     std::optional<int64_t> restS(int64_t rows) {
-      auto s = prim::getConstantSize(p.S);
-      if (s && !p.op.getCausal() && tileS % rows == 0)
-        return *s % rows;
-      return std::nullopt;
+      return p.op.getCausal() ? std::nullopt : blockRest(prim::getConstantSize(p.S), tileS, rows);
     }
 
     /// Masks the scores, makes them probabilities, updates maxima and sums and scales the result so far.

@@ -55,8 +55,6 @@ constexpr int64_t kChains = 8;
 // of a page (64000 columns out of memory: 9.5 to 14 GB/s, what this machine has).
 constexpr int64_t kFetchWords = 32, kFetchBlocks = 8;
 
-std::string suffixed(StringRef name, const CpuInfo &cpu) { return (name + Twine(cpu.vectorBits)).str(); }
-
 /// Most accumulators of the kernel for few rows; the rest holds decoded weights, the table and the words.
 int64_t accumulators(const CpuInfo &cpu) { return cpu.vectorRegisters == 32 ? 16 : 4; }
 
@@ -81,8 +79,6 @@ struct Problem {
   bool hasZeros() const { return packedZeros || floatZeros; }
   bool needsSums(const CpuInfo &cpu) const { return hasZeros() || !hasTable(cpu); }
 };
-
-bool isF32(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType().isF32(); }
 
 std::optional<Problem> analyze(Operation *anchor) {
   auto op = dyn_cast_or_null<prim::BlockDotOp>(anchor);
@@ -179,9 +175,7 @@ public:
     SmallVector<Index> at = em.delinearize(number, grid(p, schedule));
     n0 = em.mulIndex(at[0], em.i64(tileN), tileN);
     m0 = em.mulIndex(at[1], em.i64(tileM), tileM);
-    count = p.m && *p.m % tileM == 0 ? Extent(tileM)
-            : p.m && *p.m < tileM    ? Extent(*p.m)
-                                     : Extent(em.min(em.i64(tileM), em.sub(em.size(p.M), m0.base)));
+    count = blockExtent(em, p.M, m0.base, tileM);
     if (lhsCopy) {
       copyRows();
     } else {
@@ -361,15 +355,12 @@ private:
   }
 
   void fewRows() {
-    forPanels(cols / kPanel,
-              [&](Value panel, int64_t panels, Index column, Value columns, std::optional<int64_t> constantColumns) {
-                forRowBlocks(em, count, rows, p.m && tileM % rows == 0 ? std::optional(*p.m % rows) : std::nullopt,
-                             [&](Value row, int64_t height) {
-                               fewKernel(panel, panels, row, height);
-                               store(tile, cols, em.addIndex(m0, em.uniform(row)), Extent(height), column, columns,
-                                     constantColumns);
-                             });
-              });
+    forPanels(cols / kPanel, [&](Value panel, int64_t panels, Index column, Extent columns) {
+      forRowBlocks(em, count, rows, blockRest(p.m, tileM, rows), [&](Value row, int64_t height) {
+        fewKernel(panel, panels, row, height);
+        store(tile, cols, em.addIndex(m0, em.uniform(row)), Extent(height), column, columns);
+      });
+    });
   }
 
   /// tile[height][panels * 16] = the rows from `row` on times the panels from `panel` on.
@@ -449,28 +440,26 @@ private:
     const int64_t columnsAtOnce = getParam(schedule, suffixed("panelCols", em.cpu()));
     const int64_t depth = getParam(schedule, "depth");
     const Value f32Panels = em.scratch(layout.panels * 4), result = em.scratch(layout.result * 4);
-    forPanels(columnsAtOnce / kPanel, [&](Value panel, int64_t panels, Index column, Value columns,
-                                          std::optional<int64_t> constantColumns) {
+    forPanels(columnsAtOnce / kPanel, [&](Value panel, int64_t panels, Index column, Extent columns) {
       // Steps [k0, k0 + steps) of K.
       auto chunk = [&](Value k0, int64_t steps, bool accumulate) {
         em.loop(em.i64(0), em.i64(panels), 1, [&](Index q) {
           decodePanel(em.add(panel, q.base), k0, ceilDiv(steps, p.block),
                       offsetBy(em, f32Panels, em.mul(q.base, em.i64(depth * kPanel))));
         });
-        forRowBlocks(em, count, height, p.m && tileM % height == 0 ? std::optional(*p.m % height) : std::nullopt,
-                     [&](Value row, int64_t blockRows) {
-                       MicroKernel kernel;
-                       kernel.a = offsetBy(em, a, em.add(em.mul(row, em.i64(stride)), k0));
-                       kernel.rowOffsets = uniformRows(blockRows, stride);
-                       kernel.depth = Extent(steps);
-                       kernel.b = f32Panels;
-                       kernel.panels = panels;
-                       kernel.panelStride = Extent(depth * kPanel);
-                       kernel.c = offsetBy(em, result, em.mul(row, em.i64(columnsAtOnce)));
-                       kernel.cOffsets = uniformRows(blockRows, columnsAtOnce);
-                       kernel.accumulate = accumulate;
-                       emitMicroKernel(em, kernel);
-                     });
+        forRowBlocks(em, count, height, blockRest(p.m, tileM, height), [&](Value row, int64_t blockRows) {
+          MicroKernel kernel;
+          kernel.a = offsetBy(em, a, em.add(em.mul(row, em.i64(stride)), k0));
+          kernel.rowOffsets = uniformRows(blockRows, stride);
+          kernel.depth = Extent(steps);
+          kernel.b = f32Panels;
+          kernel.panels = panels;
+          kernel.panelStride = Extent(depth * kPanel);
+          kernel.c = offsetBy(em, result, em.mul(row, em.i64(columnsAtOnce)));
+          kernel.cOffsets = uniformRows(blockRows, columnsAtOnce);
+          kernel.accumulate = accumulate;
+          emitMicroKernel(em, kernel);
+        });
       };
       const int64_t first = std::min(p.k, depth), full = p.k / depth * depth;
       chunk(em.i64(0), first, /*accumulate=*/false);
@@ -478,7 +467,7 @@ private:
         em.loop(em.i64(depth), em.i64(full), depth, [&](Index k0) { chunk(k0.base, depth, true); });
       if (full && full < p.k)
         chunk(em.i64(full), p.k - full, true);
-      store(result, columnsAtOnce, m0, count, column, columns, constantColumns);
+      store(result, columnsAtOnce, m0, count, column, columns);
     });
   }
 
@@ -512,22 +501,22 @@ private:
 
   //===--- both ---------------------------------------------------------------------------------------------------===//
 
-  /// body(first panel, panels, first column, columns, columns if known) for groups of panels of the task; the last
-  /// panels of the matrix make a smaller group.
-  void forPanels(int64_t group, llvm::function_ref<void(Value, int64_t, Index, Value, std::optional<int64_t>)> body) {
+  /// body(first panel, panels, first column, columns) for groups of panels of the task; the last panels of the matrix
+  /// make a smaller group.
+  void forPanels(int64_t group, llvm::function_ref<void(Value, int64_t, Index, Extent)> body) {
     const int64_t all = p.panels(), rest = all % group;
     Value first = em.divUnsigned(n0.base, em.i64(kPanel));
     Value here = em.min(em.i64(tileN / kPanel), em.sub(em.i64(all), first));
     auto call = [&](Index panel, int64_t panels, bool last) {
-      Index column = em.addIndex(n0, em.mulIndex(panel, em.i64(kPanel), kPanel));
-      std::optional<int64_t> constantColumns;
+      Index column = p.n == 1 ? em.constant(0) : em.addIndex(n0, em.mulIndex(panel, em.i64(kPanel), kPanel));
+      Extent columns;
       if (last)
-        constantColumns = p.n - all / group * group * kPanel;
+        columns = Extent(p.n - all / group * group * kPanel);
       else if (rest || p.n % kPanel == 0)
-        constantColumns = panels * kPanel;
-      Value columns = constantColumns ? em.i64(*constantColumns)
-                                      : em.min(em.i64(panels * kPanel), em.sub(em.i64(p.n), column.base));
-      body(em.add(first, panel.base), panels, column, columns, constantColumns);
+        columns = Extent(panels * kPanel);
+      else
+        columns = Extent(em.min(em.i64(panels * kPanel), em.sub(em.i64(p.n), column.base)));
+      body(em.add(first, panel.base), panels, column, columns);
       em.clearSources();
     };
     Value main = rest ? em.mul(em.divUnsigned(here, em.i64(group)), em.i64(group)) : here;
@@ -538,21 +527,16 @@ private:
   }
 
   /// The epilogue for `height` rows of a tile in memory.
-  void store(Value from, int64_t stride, Index row0, Extent height, Index column, Value columns,
-             std::optional<int64_t> constantColumns) {
+  void store(Value from, int64_t stride, Index row0, Extent height, Index column, Extent columns) {
     auto lhs = prim::getSizes(prim::BlockDotOp(p.op).getLhs());
     em.loop(em.i64(0), height.get(em), 1, [&](Index row) {
       SmallVector<Index> rowAt = em.delinearize(em.addIndex(row0, row), ArrayRef(lhs).drop_back());
       Index start = em.mulIndex(row, em.i64(stride), stride);
-      auto element = [&](Index n, Index offset) {
+      forColumns(em, p.n == 1, column, start, columns, [&](Index n, Index offset) {
         SmallVector<Index> at = rowAt;
         at.push_back(n);
         epilogue.store(em, at, em.loadAt(from, f32, offset));
-      };
-      if (p.n == 1) // no lanes: what follows may drop the dim
-        return element(em.constant(0), start);
-      em.laneLoop(columns, constantColumns,
-                  [&](Index lane) { element(em.addIndex(column, lane), em.addIndex(start, lane)); });
+      });
     });
     em.clearSources();
   }
@@ -600,13 +584,11 @@ public:
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, p->op.getResult());
     if (!packed || failed(epilogue) || epilogue->roots().size() != region.getNumResults())
       return failure();
-    Builder b(region.getContext());
-    NamedAttrList list;
-    auto set = [&](StringRef name, int64_t value) { list.set(name, b.getI64IntegerAttr(value)); };
-    set("lhsCopy", !inputThroughReshapes(p->op.getLhs()));
-    set("weights", (*packed)[0].input);
-    set("scales", (*packed)[1].input);
-    set("zeros", p->hasZeros() ? int64_t((*packed)[2].input) : -1);
+    Params params(region);
+    params.set("lhsCopy", !inputThroughReshapes(p->op.getLhs()));
+    params.set("weights", (*packed)[0].input);
+    params.set("scales", (*packed)[1].input);
+    params.set("zeros", p->hasZeros() ? int64_t((*packed)[2].input) : -1);
     const int64_t m = std::max<int64_t>(1, p->m.value_or(kTaskRows));
     int64_t mostRows = 1;
     Tile wide;
@@ -615,13 +597,13 @@ public:
       int64_t rows = std::min<int64_t>(m, cpu.vectorBits == 512 ? 8 : 4);
       mostRows = std::max(mostRows, rows);
       int64_t panels = std::clamp<int64_t>(accumulators(cpu) / (rows * kPanel / cpu.width()), 1, 4);
-      set(suffixed("rows", cpu), rows);
+      params.set(suffixed("rows", cpu), rows);
       // Groups of columns end where tasks do.
-      set(suffixed("cols", cpu), int64_t(llvm::bit_floor(uint64_t(std::min(panels, p->panels())))) * kPanel);
+      params.set(suffixed("cols", cpu), int64_t(llvm::bit_floor(uint64_t(std::min(panels, p->panels())))) * kPanel);
       Tile tile = chooseTile(cpu, p->m, p->panels(), cpu.vectorBits == 512 ? 14 : 6);
       tile.panels = int64_t(llvm::bit_floor(uint64_t(tile.panels)));
-      set(suffixed("panelRows", cpu), tile.rows);
-      set(suffixed("panelCols", cpu), tile.panels * kPanel);
+      params.set(suffixed("panelRows", cpu), tile.rows);
+      params.set(suffixed("panelCols", cpu), tile.panels * kPanel);
       if (cpu.vectorBits == 512)
         wide = tile;
     }
@@ -629,12 +611,12 @@ public:
     if (p->m) // blocks of equal size
       tileM = std::min(tileM, m <= mostRows ? m : roundUp(ceilDiv(m, ceilDiv(m, tileM)), wide.rows));
     const int64_t tileN = kTaskColumns;
-    set("tileM", tileM);
-    set("tileN", tileN);
-    set("depth", std::max(kDepth, p->block));
+    params.set("tileM", tileM);
+    params.set("tileN", tileN);
+    params.set("depth", std::max(kDepth, p->block));
     const double flops = 2.0 * double(p->k) * double(std::min(tileN, p->n)) * double(std::min(tileM, m));
-    set("grain", std::max<int64_t>(1, int64_t(kGrainFlops / flops)));
-    return kernel::ScheduleAttr::get(region.getContext(), strategy(), list.getDictionary(region.getContext()));
+    params.set("grain", std::max<int64_t>(1, int64_t(kGrainFlops / flops)));
+    return params.schedule(strategy());
   }
 
   SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {

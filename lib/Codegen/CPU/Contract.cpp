@@ -51,14 +51,6 @@ constexpr int64_t kPackGrainBytes = 128 * 1024;
 // Tasks that keep many cores busy evenly.
 constexpr int64_t kTasks = 48;
 
-std::string suffixed(StringRef name, const CpuInfo &cpu) { return (name + Twine(cpu.vectorBits)).str(); }
-
-bool isF32(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType().isF32(); }
-
-bool allEqual(ArrayRef<int64_t> values, int64_t what) {
-  return llvm::all_of(values, [&](int64_t value) { return value == what; });
-}
-
 /// Whether dim `dim` of `value` is contiguous in memory, as far as movement and pointwise ops tell.
 bool isInnermost(Value value, int64_t dim) {
   for (;;) {
@@ -91,31 +83,6 @@ bool isDepthInnermost(const Product &p) {
          !innermost(DimRef::Column, p.columns.size() - 1);
 }
 
-/// The packed form of B: [batch][panel][k][16], without the batch if it is 1.
-std::optional<PackedInput> packedRhs(const Product &p, llvm::function_ref<bool(unsigned)> isConstant) {
-  MLIRContext *context = p.lhs.getContext();
-  auto batchCount = prim::getConstantSize(p.B);
-  if (!p.n || !p.k || !batchCount)
-    return std::nullopt;
-  unsigned dim = 0;
-  bool batched = *batchCount != 1;
-  AffineExpr zero = getAffineConstantExpr(0, context);
-  AffineExpr b = batched ? getAffineDimExpr(dim++, context) : zero;
-  AffineExpr panel = getAffineDimExpr(dim++, context), k = getAffineDimExpr(dim++, context);
-  AffineExpr n = panel * kPanel + getAffineDimExpr(dim++, context);
-  SmallVector<AffineExpr> at = Product::place<AffineExpr>(
-      p.rhsDims, delinearizeExpr(b, p.batch), {}, delinearizeExpr(n, p.columns), delinearizeExpr(k, p.depth), zero);
-  std::optional<ConstantView> view = traceConstant(p.rhs, isConstant, at);
-  if (!view)
-    return std::nullopt;
-  SmallVector<int64_t> shape;
-  if (batched)
-    shape.push_back(*batchCount);
-  shape.append({(*p.n + kPanel - 1) / kPanel, *p.k, kPanel});
-  return PackedInput{view->input, AffineMap::get(dim, 0, view->at, context),
-                     RankedTensorType::get(shape, Float32Type::get(context))};
-}
-
 //===--- convolutions ---------------------------------------------------------------------------------------------===//
 
 /// The packed filter: [group][panel][k][16], without the group if it is 1. Columns of other groups fill the last panel.
@@ -142,13 +109,6 @@ std::optional<PackedInput> packedFilter(const Convolution &c, llvm::function_ref
 
 //===--- choosing -------------------------------------------------------------------------------------------------===//
 
-/// The parameters of a schedule in the making.
-struct Params {
-  Builder b;
-  NamedAttrList list;
-  void set(StringRef name, int64_t value) { list.set(name, b.getI64IntegerAttr(value)); }
-};
-
 class ContractGenerator final : public Generator {
 public:
   StringRef strategy() const override { return "contract"; }
@@ -162,7 +122,7 @@ public:
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, anchor->getResult(0));
     if (failed(epilogue) || epilogue->roots().size() != region.getNumResults())
       return failure();
-    Params params{Builder(region.getContext()), {}};
+    Params params(region);
     if (std::optional<Product> p = asProduct(anchor))
       chooseProduct(*p, isConstant, params);
     else if (std::optional<Convolution> c = asConvolution(anchor)) {
@@ -170,7 +130,7 @@ public:
         return failure();
     } else
       return failure();
-    return kernel::ScheduleAttr::get(region.getContext(), strategy(), params.list.getDictionary(region.getContext()));
+    return params.schedule(strategy());
   }
 
   SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
@@ -341,10 +301,7 @@ private:
     const Type f32 = em.builder().getF32Type();
     const int64_t tileN = getParam(schedule, "tileN"), width = em.width();
     const Value N = em.size(p.N), K = em.size(p.K), panelFloats = em.size(p.runtimePanelFloats());
-    std::optional<int64_t> constantCount;
-    if (p.n && (*p.n % tileN == 0 || *p.n < tileN))
-      constantCount = std::min(*p.n, tileN);
-    const Value count = constantCount ? em.i64(*constantCount) : em.min(em.i64(tileN), em.sub(N, n0.base));
+    const Extent count = blockExtent(em, p.N, n0.base, tileN);
     // Offset of column `column` (a multiple of the width) at k = 0.
     auto columnOffset = [&](Value column) {
       return em.add(em.mul(em.divUnsigned(column, em.i64(kPanel)), panelFloats),
@@ -357,7 +314,7 @@ private:
     };
     if (getParam(schedule, "rhsTransposed")) {
       em.loop(
-          em.i64(0), count, width,
+          em.i64(0), count.get(em), width,
           [&](Index column) {
             Value toHere = offsetBy(em, to, columnOffset(column.base));
             SmallVector<Index> columns; // the last ones repeat: nobody reads their products
@@ -381,7 +338,7 @@ private:
       Value start = em.mul(k.base, em.i64(kPanel));
       if (p.columns.empty())
         return em.storeAt(element(k, depthAt, em.constant(0)), to, f32, em.uniform(start));
-      em.laneLoop(count, constantCount, [&](Index lane) {
+      em.laneLoop(count.get(em), count.constant, [&](Index lane) {
         Index at = em.contiguous(em.uniform(em.add(columnOffset(lane.base), start)));
         em.storeAt(element(k, depthAt, em.addIndex(n0, lane)), to, f32, at);
       });
@@ -408,13 +365,8 @@ private:
       Index batch = grid[0];
       SmallVector<Index> batchAt = em.delinearize(batch, p.batch);
       Index m0 = em.mulIndex(grid[2], em.i64(tileM), tileM), n0 = em.mulIndex(grid[1], em.i64(tileN), tileN);
-      Extent count = p.m && *p.m % tileM == 0 ? Extent(tileM)
-                     : p.m && *p.m < tileM    ? Extent(*p.m)
-                                              : Extent(em.min(em.i64(tileM), em.sub(M, m0.base)));
-      // What remains of a block after whole micro-kernels, if it is the same for all blocks or 0.
-      std::optional<int64_t> rest;
-      if (p.m && tileM % rows == 0)
-        rest = *p.m % rows;
+      Extent count = blockExtent(em, p.M, m0.base, tileM);
+      std::optional<int64_t> rest = blockRest(p.m, tileM, rows);
 
       // Rows of A.
       Value a;
@@ -451,9 +403,9 @@ private:
       }
 
       // One group of panels. The epilogue follows each block of rows: its stores drain while the next block computes.
-      auto group = [&](Index panel, int64_t panels, Value columns, std::optional<int64_t> constantColumns) {
+      auto group = [&](Index panel, int64_t panels, Extent columns) {
         Value bHere = offsetBy(em, b, em.mul(panel.base, panelFloats));
-        Index n = em.addIndex(n0, em.mulIndex(panel, em.i64(kPanel), kPanel));
+        Index n = p.n == 1 ? em.constant(0) : em.addIndex(n0, em.mulIndex(panel, em.i64(kPanel), kPanel));
         forTiles(em, count, rows, rest, [&](Index first, Extent height, std::optional<int64_t> restHere) {
           forRowBlocks(em, height, rows, restHere, [&](Value row, int64_t blockRows) {
             MicroKernel kernel;
@@ -479,33 +431,26 @@ private:
           em.loop(em.i64(0), height.get(em), 1, [&](Index row) {
             SmallVector<Index> rowAt = em.delinearize(em.addIndex(m0, em.addIndex(first, row)), p.rows);
             Index start = em.mulIndex(row, em.i64(cols), cols);
-            if (p.n == 1) { // no lanes: what follows may drop the dim
+            forColumns(em, p.n == 1, n, start, columns, [&](Index column, Index offset) {
               SmallVector<Index> at = batchAt;
               llvm::append_range(at, rowAt);
-              llvm::append_range(at, em.delinearize(em.constant(0), p.columns));
-              return epilogue.store(em, at, em.loadAt(tile, f32, start));
-            }
-            em.laneLoop(columns, constantColumns, [&](Index lane) {
-              SmallVector<Index> at = batchAt;
-              llvm::append_range(at, rowAt);
-              llvm::append_range(at, em.delinearize(em.addIndex(n, lane), p.columns));
-              epilogue.store(em, at, em.loadAt(tile, f32, em.addIndex(start, lane)));
+              llvm::append_range(at, em.delinearize(column, p.columns));
+              epilogue.store(em, at, em.loadAt(tile, f32, offset));
             });
           });
           em.clearSources();
         });
       };
       forGroups(em, panelsHere, groupPanels, p.n, rhsPacked, [&](Index panel, int64_t panels, bool last) {
-        std::optional<int64_t> constantColumns;
+        Extent columns;
         int64_t all = p.n.value_or(0);
         if (p.n && last)
-          constantColumns = all - ceilDiv(all, kPanel) / groupPanels * cols;
+          columns = Extent(all - ceilDiv(all, kPanel) / groupPanels * cols);
         else if (p.n && (all % cols == 0 || (rhsPacked && ceilDiv(all, kPanel) % groupPanels != 0)))
-          constantColumns = panels * kPanel;
-        Value columns = constantColumns
-                            ? em.i64(*constantColumns)
-                            : em.min(em.i64(cols), em.sub(N, em.add(n0.base, em.mul(panel.base, em.i64(kPanel)))));
-        group(panel, panels, columns, constantColumns);
+          columns = Extent(panels * kPanel);
+        else
+          columns = Extent(em.min(em.i64(cols), em.sub(N, em.add(n0.base, em.mul(panel.base, em.i64(kPanel))))));
+        group(panel, panels, columns);
       });
     });
   }
@@ -575,8 +520,7 @@ private:
     if (!packed || (c.groups > 1 && c.channels == 1) || c.depth() == 0 || c.columns == 0)
       return failure();
     prim::ConvOp op = c.op;
-    auto noPadding = [](ArrayRef<int64_t> pads) { return llvm::all_of(pads, [](int64_t pad) { return pad == 0; }); };
-    bool direct = inputThroughReshapes(op.getInput()) && noPadding(op.getPadLow()) && noPadding(op.getPadHigh()) &&
+    bool direct = inputThroughReshapes(op.getInput()) && allEqual(op.getPadLow(), 0) && allEqual(op.getPadHigh(), 0) &&
                   prim::getConstantSize(c.inW) && allEqual(c.outerKernel, 1) && (c.groups == 1 || c.kernelW == 1);
     // Blocks of equal size.
     auto balanced = [](std::optional<int64_t> extent, int64_t most) {
@@ -779,19 +723,6 @@ private:
     const int64_t panelFloats = c.depth() * kPanel;
     const Value tile = em.stackBuffer(f32, patchH * patchW * cols);
     auto inputSizes = prim::getSizes(op.getInput());
-    auto extentOf = [&](AffineExpr size, Value start, int64_t tileSize) {
-      auto constant = prim::getConstantSize(size);
-      if (constant && *constant % tileSize == 0)
-        return Extent(tileSize);
-      if (constant && *constant < tileSize)
-        return Extent(*constant);
-      return Extent(em.min(em.i64(tileSize), em.sub(em.size(size), start)));
-    };
-    auto restOf = [](std::optional<int64_t> size, int64_t tileSize, int64_t patch) -> std::optional<int64_t> {
-      if (size && tileSize % patch == 0)
-        return *size % patch;
-      return std::nullopt;
-    };
 
     em.loop(begin, end, 1, [&](Index number) {
       SmallVector<Index> grid = em.delinearize(number, convolutionGrid(c, schedule));
@@ -803,8 +734,8 @@ private:
       Index n0 = em.mulIndex(grid[outer + 2], em.i64(tileN), tileN);
       task.h0 = em.mulIndex(grid[outer + 3], em.i64(tileH), tileH);
       task.w0 = em.mulIndex(grid[outer + 4], em.i64(tileW), tileW);
-      task.countH = extentOf(c.outH, task.h0.base, tileH);
-      task.countW = extentOf(c.outW, task.w0.base, tileW);
+      task.countH = blockExtent(em, c.outH, task.h0.base, tileH);
+      task.countW = blockExtent(em, c.outW, task.w0.base, tileW);
 
       Value a;
       if (copy) {
@@ -842,14 +773,14 @@ private:
       forGroups(em, panelsHere, cols / kPanel, c.columns, /*exact=*/true, [&](Index panel, int64_t panels, bool last) {
         kernel.b = offsetBy(em, b, em.mul(panel.base, em.i64(panelFloats)));
         kernel.panels = panels;
-        std::optional<int64_t> constantColumns;
-        if (last)
-          constantColumns = c.columns - c.panels() / (cols / kPanel) * cols;
-        else if (c.columns % cols == 0 || c.panels() % (cols / kPanel) != 0)
-          constantColumns = panels * kPanel;
         Index n = em.addIndex(n0, em.mulIndex(panel, em.i64(kPanel), kPanel));
-        Value columns =
-            constantColumns ? em.i64(*constantColumns) : em.min(em.i64(cols), em.sub(em.i64(c.columns), n.base));
+        Extent columns;
+        if (last)
+          columns = Extent(c.columns - c.panels() / (cols / kPanel) * cols);
+        else if (c.columns % cols == 0 || c.panels() % (cols / kPanel) != 0)
+          columns = Extent(panels * kPanel);
+        else
+          columns = Extent(em.min(em.i64(cols), em.sub(em.i64(c.columns), n.base)));
         Index column0 = em.addIndex(em.mulIndex(task.group, em.i64(c.columns), c.columns), n);
         // The epilogue follows each patch: its stores drain while the next one computes.
         auto patch = [&](Index row0, Extent height, std::optional<int64_t> restH, Index w0, Extent width,
@@ -885,7 +816,7 @@ private:
               Index w = em.addIndex(task.w0, em.addIndex(w0, column));
               Index start =
                   em.mulIndex(em.addIndex(em.mulIndex(row, em.i64(patchW), patchW), column), em.i64(cols), cols);
-              auto store = [&](Index channel, Index offset) {
+              forColumns(em, c.columns == 1, column0, start, columns, [&](Index channel, Index offset) {
                 SmallVector<Index> at{task.batch};
                 llvm::append_range(at, task.outer);
                 if (c.spatial >= 2)
@@ -893,18 +824,14 @@ private:
                 at.push_back(w);
                 at.push_back(channel);
                 epilogue.store(em, at, em.loadAt(tile, f32, offset));
-              };
-              if (c.columns == 1) // no lanes: what follows may drop the dim
-                return store(column0, start);
-              em.laneLoop(columns, constantColumns,
-                          [&](Index lane) { store(em.addIndex(column0, lane), em.addIndex(start, lane)); });
+              });
             });
           });
           em.clearSources();
         };
-        forTiles(em, task.countH, patchH, restOf(c.h, tileH, patchH),
+        forTiles(em, task.countH, patchH, blockRest(c.h, tileH, patchH),
                  [&](Index row0, Extent height, std::optional<int64_t> restH) {
-                   forTiles(em, task.countW, patchW, restOf(c.w, tileW, patchW),
+                   forTiles(em, task.countW, patchW, blockRest(c.w, tileW, patchW),
                             [&](Index column0, Extent width, std::optional<int64_t> restW) {
                               patch(row0, height, restH, column0, width, restW);
                             });

@@ -10,6 +10,10 @@ using namespace mlir;
 using namespace tc;
 using namespace tc::codegen;
 
+bool tc::codegen::allEqual(ArrayRef<int64_t> values, int64_t what) {
+  return llvm::all_of(values, [&](int64_t value) { return value == what; });
+}
+
 std::optional<Convolution> tc::codegen::asConvolution(Operation *anchor) {
   auto op = dyn_cast<prim::ConvOp>(anchor);
   if (!op)

@@ -40,6 +40,9 @@ struct Convolution {
   int64_t haloH(int64_t tileH) const { return (tileH - 1) * strideH + (kernelH - 1) * dilationH + 1; }
 };
 
+/// Whether all strides, dilations or pads are `what`.
+bool allEqual(llvm::ArrayRef<int64_t> values, int64_t what);
+
 /// The convolution that `anchor` is; nullopt if it is none or its filter has unknown sizes.
 std::optional<Convolution> asConvolution(mlir::Operation *anchor);
 

@@ -36,7 +36,7 @@ std::optional<Convolution> analyze(kernel::RegionOp region) {
       c->kernelH * c->kernelW > 64 || c->kernelH * c->kernelW == 0)
     return std::nullopt;
   for (Value value : {anchor->getOperand(0), anchor->getOperand(1), Value(anchor->getResult(0))})
-    if (!cast<RankedTensorType>(value.getType()).getElementType().isF32())
+    if (!isF32(value))
       return std::nullopt;
   return c;
 }
@@ -53,10 +53,7 @@ public:
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, op.getResult());
     if (failed(epilogue) || epilogue->roots().size() != region.getNumResults())
       return failure();
-    MLIRContext *context = region.getContext();
-    Builder b(context);
-    NamedAttrList params;
-    auto set = [&](StringRef name, int64_t value) { params.set(name, b.getI64IntegerAttr(value)); };
+    Params params(region);
     for (const CpuInfo &cpu : kScheduledCpus) {
       // Accumulators and the input vectors of one kernel row stay in registers, blocks of a row are equal.
       int64_t most = cpu.vectorRegisters == 32 ? 8 : 4;
@@ -77,15 +74,15 @@ public:
           best = pixels;
         }
       }
-      set("pixels" + std::to_string(cpu.vectorBits), best);
+      params.set(suffixed("pixels", cpu), best);
     }
     double rowFlops = 2.0 * double(c->w.value_or(56)) * double(c->groups) * double(c->kernelH * c->kernelW);
     // Rows of a task share input rows; several tasks for each of many cores.
     int64_t tileH = std::max<int64_t>(1, std::min<int64_t>(8, c->h.value_or(56) / 16));
-    set("tileH", tileH);
+    params.set("tileH", tileH);
     // Memory moves more slowly than the arithmetic: threads are worth it for less work.
-    set("grain", std::max<int64_t>(1, int64_t(3e5 / std::max(1.0, rowFlops * double(tileH)))));
-    return kernel::ScheduleAttr::get(context, strategy(), params.getDictionary(context));
+    params.set("grain", std::max<int64_t>(1, int64_t(3e5 / std::max(1.0, rowFlops * double(tileH)))));
+    return params.schedule(strategy());
   }
 
   SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
@@ -107,7 +104,7 @@ public:
     prim::ConvOp op = c.op;
     Epilogue epilogue = *Epilogue::analyze(region, op.getResult());
     const int64_t tileH = getParam(schedule, "tileH");
-    const int64_t pixels = getParam(schedule, "pixels" + std::to_string(em.cpu().vectorBits));
+    const int64_t pixels = getParam(schedule, suffixed("pixels", em.cpu()));
     std::optional<unsigned> direct = inputThroughReshapes(op.getInput());
     auto sizes = prim::getSizes(op.getInput());
 

@@ -62,31 +62,6 @@ std::optional<Product> asIntegerProduct(Operation *anchor) {
 
 int64_t quads(const Product &p) { return ceilDiv(*p.k, kQuad); }
 
-/// The packed form of B: [batch][panel][k / 4][16][4], without the batch if it is 1.
-std::optional<PackedInput> packedQuads(const Product &p, llvm::function_ref<bool(unsigned)> isConstant) {
-  MLIRContext *context = p.lhs.getContext();
-  auto batchCount = prim::getConstantSize(p.B);
-  if (!p.n || !batchCount)
-    return std::nullopt;
-  unsigned dim = 0;
-  const bool batched = *batchCount != 1;
-  AffineExpr zero = getAffineConstantExpr(0, context);
-  AffineExpr b = batched ? getAffineDimExpr(dim++, context) : zero;
-  AffineExpr panel = getAffineDimExpr(dim++, context), quad = getAffineDimExpr(dim++, context);
-  AffineExpr n = panel * kPanel + getAffineDimExpr(dim++, context), k = quad * kQuad + getAffineDimExpr(dim++, context);
-  SmallVector<AffineExpr> at = Product::place<AffineExpr>(
-      p.rhsDims, delinearizeExpr(b, p.batch), {}, delinearizeExpr(n, p.columns), delinearizeExpr(k, p.depth), zero);
-  std::optional<ConstantView> view = traceConstant(p.rhs, isConstant, at);
-  if (!view)
-    return std::nullopt;
-  SmallVector<int64_t> shape;
-  if (batched)
-    shape.push_back(*batchCount);
-  shape.append({ceilDiv(*p.n, kPanel), quads(p), kPanel, kQuad});
-  return PackedInput{view->input, AffineMap::get(dim, 0, view->at, context),
-                     RankedTensorType::get(shape, IntegerType::get(context, 8))};
-}
-
 //===--- the micro-kernel -----------------------------------------------------------------------------------------===//
 
 struct IntegerKernel {
@@ -113,9 +88,7 @@ public:
     const int64_t unroll = isVnni ? 2 : 1, main = k.quads / unroll * unroll;
     if (main) {
       auto op = scf::ForOp::create(b, loc, em.i64(0), em.i64(main), em.i64(unroll), acc);
-      auto disable = LLVM::LoopUnrollAttr::get(b.getContext(), b.getBoolAttr(true), {}, {}, {}, {}, {}, {});
-      op->setAttr("llvm.loop_annotation", LLVM::LoopAnnotationAttr::get(b.getContext(), {}, {}, {}, disable, {}, {}, {},
-                                                                        {}, {}, {}, {}, {}, {}, {}, {}));
+      disableUnrolling(op);
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(op.getBody());
       SmallVector<Value> next(op.getRegionIterArgs());
@@ -224,10 +197,8 @@ public:
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, p->result);
     if (failed(epilogue) || epilogue->roots().size() != region.getNumResults())
       return failure();
-    Builder b(region.getContext());
-    NamedAttrList list;
-    auto set = [&](const Twine &name, int64_t value) { list.set(name.str(), b.getI64IntegerAttr(value)); };
-    std::optional<PackedInput> packed = packedQuads(*p, isConstant);
+    Params params(region);
+    std::optional<PackedInput> packed = packedRhs(*p, isConstant, kQuad);
     const bool copy = !isRowMajor(*p) || !inputThroughReshapes(p->lhs) || *p->k % kQuad != 0;
     const int64_t m = std::max<int64_t>(1, p->m.value_or(1024)), n = std::max<int64_t>(1, p->n.value_or(1024));
     const int64_t allPanels = ceilDiv(n, kPanel);
@@ -240,8 +211,8 @@ public:
     const std::pair<StringRef, Tile> tiles[] = {
         {"256", {std::min<int64_t>(m, 3), 1}}, {"512", {std::min<int64_t>(m, 6), 2}}, {"Vnni", wide}};
     for (auto [kind, tile] : tiles) {
-      set("rows" + kind, tile.rows);
-      set("cols" + kind, std::min<int64_t>(tile.panels, int64_t(llvm::bit_floor(uint64_t(allPanels)))) * kPanel);
+      params.set("rows" + kind, tile.rows);
+      params.set("cols" + kind, std::min<int64_t>(tile.panels, int64_t(llvm::bit_floor(uint64_t(allPanels)))) * kPanel);
     }
     int64_t tilePanels = std::max<int64_t>(8, kPanelBytes / (quads(*p) * kQuadBytes)) / 4 * 4;
     tilePanels = std::min(tilePanels, roundUp(allPanels, 4));
@@ -264,19 +235,19 @@ public:
       else
         break;
     }
-    set("tileM", tileM);
-    set("tileN", tilePanels * kPanel);
-    set("lhsCopy", copy);
-    set("rhs", packed ? int64_t(packed->input) : -1);
-    set("grain", std::max<int64_t>(1, int64_t(kGrainProducts / products())));
-    return kernel::ScheduleAttr::get(region.getContext(), strategy(), list.getDictionary(region.getContext()));
+    params.set("tileM", tileM);
+    params.set("tileN", tilePanels * kPanel);
+    params.set("lhsCopy", copy);
+    params.set("rhs", packed ? int64_t(packed->input) : -1);
+    params.set("grain", std::max<int64_t>(1, int64_t(kGrainProducts / products())));
+    return params.schedule(strategy());
   }
 
   SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
     int64_t rhs = getParam(schedule, "rhs", -1);
     if (rhs < 0)
       return {};
-    return {*packedQuads(*asIntegerProduct(findAnchor(region)), [&](unsigned i) { return int64_t(i) == rhs; })};
+    return {*packedRhs(*asIntegerProduct(findAnchor(region)), [&](unsigned i) { return int64_t(i) == rhs; }, kQuad)};
   }
 
   SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
@@ -375,9 +346,7 @@ private:
     SmallVector<Index> at = em.delinearize(task, grid(p, schedule));
     SmallVector<Index> batchAt = em.delinearize(at[0], p.batch);
     Index n0 = em.mulIndex(at[1], em.i64(tileN), tileN), m0 = em.mulIndex(at[2], em.i64(tileM), tileM);
-    Extent count = p.m && *p.m % tileM == 0 ? Extent(tileM)
-                   : p.m && *p.m < tileM    ? Extent(*p.m)
-                                            : Extent(em.min(em.i64(tileM), em.sub(em.size(p.M), m0.base)));
+    Extent count = blockExtent(em, p.M, m0.base, tileM);
 
     // Rows of A.
     Value a;
@@ -415,35 +384,27 @@ private:
     right = byteOffset(em, right, em.mul(em.add(em.mul(at[0].base, em.size(p.panels())), first), em.i64(panelBytes)));
 
     auto block = [&](Index panel, int64_t panels) {
-      Index n = em.addIndex(n0, em.mulIndex(panel, em.i64(kPanel), kPanel));
-      std::optional<int64_t> constantColumns;
-      if (p.n && *p.n % kPanel == 0)
-        constantColumns = panels * kPanel;
-      Value columns =
-          constantColumns ? em.i64(*constantColumns) : em.min(em.i64(panels * kPanel), em.sub(em.size(p.N), n.base));
+      Index n = p.n == 1 ? em.constant(0) : em.addIndex(n0, em.mulIndex(panel, em.i64(kPanel), kPanel));
+      Extent columns = p.n && *p.n % kPanel == 0
+                           ? Extent(panels * kPanel)
+                           : Extent(em.min(em.i64(panels * kPanel), em.sub(em.size(p.N), n.base)));
       Value from = byteOffset(em, right, em.mul(panel.base, em.i64(panelBytes)));
-      forRowBlocks(
-          em, count, rows, p.m && tileM % rows == 0 ? std::optional(*p.m % rows) : std::nullopt,
-          [&](Value row, int64_t height) {
-            IntegerKernel kernel{
-                byteOffset(em, a, em.mul(row, em.i64(stride))), from, tile, height, panels, quads(p), stride, cols};
-            IntegerAssembler(em, kernel).run();
-            em.loop(em.i64(0), em.i64(height), 1, [&](Index i) {
-              SmallVector<Index> rowAt = em.delinearize(em.addIndex(m0, em.addIndex(em.uniform(row), i)), p.rows);
-              Index start = em.mulIndex(i, em.i64(cols), cols);
-              auto element = [&](Index column, Index offset) {
-                SmallVector<Index> where = batchAt;
-                llvm::append_range(where, rowAt);
-                llvm::append_range(where, em.delinearize(column, p.columns));
-                epilogue.store(em, where, em.loadAt(tile, i32, offset));
-              };
-              if (p.n == 1) // no lanes: what follows may drop the dim
-                return element(em.constant(0), start);
-              em.laneLoop(columns, constantColumns,
-                          [&](Index lane) { element(em.addIndex(n, lane), em.addIndex(start, lane)); });
-            });
-            em.clearSources();
+      forRowBlocks(em, count, rows, blockRest(p.m, tileM, rows), [&](Value row, int64_t height) {
+        IntegerKernel kernel{
+            byteOffset(em, a, em.mul(row, em.i64(stride))), from, tile, height, panels, quads(p), stride, cols};
+        IntegerAssembler(em, kernel).run();
+        em.loop(em.i64(0), em.i64(height), 1, [&](Index i) {
+          SmallVector<Index> rowAt = em.delinearize(em.addIndex(m0, em.addIndex(em.uniform(row), i)), p.rows);
+          Index start = em.mulIndex(i, em.i64(cols), cols);
+          forColumns(em, p.n == 1, n, start, columns, [&](Index column, Index offset) {
+            SmallVector<Index> where = batchAt;
+            llvm::append_range(where, rowAt);
+            llvm::append_range(where, em.delinearize(column, p.columns));
+            epilogue.store(em, where, em.loadAt(tile, i32, offset));
           });
+        });
+        em.clearSources();
+      });
     };
     if (group == 1)
       return em.loop(em.i64(0), here, 1, [&](Index panel) { block(panel, 1); });

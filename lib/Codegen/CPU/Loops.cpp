@@ -193,17 +193,16 @@ public:
     double perTask = perElement * (chunk ? double(chunk) : last);
     int64_t grain = std::max<int64_t>(1, int64_t(30000 / std::max(perTask, 1.0)));
 
-    Builder b(region.getContext());
-    NamedAttrList params;
-    params.set("space", b.getI64IntegerAttr(space));
-    params.set("lanes", b.getI64IntegerAttr(lanes));
-    params.set("chunk", b.getI64IntegerAttr(chunk));
-    params.set("grain", b.getI64IntegerAttr(grain));
+    Params params(region);
+    params.set("space", space);
+    params.set("lanes", lanes);
+    params.set("chunk", chunk);
+    params.set("grain", grain);
     int64_t keep = -1;
     if (Value kept = (lanes && chunk) || sizes.empty() ? Value() : chooseKept(root, block, lanes))
       keep = std::distance(block.begin(), kept.getDefiningOp()->getIterator());
-    params.set("keep", b.getI64IntegerAttr(keep));
-    return kernel::ScheduleAttr::get(region.getContext(), "loops", params.getDictionary(region.getContext()));
+    params.set("keep", keep);
+    return params.schedule("loops");
   }
 
   SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
+using namespace tc;
 using namespace tc::codegen;
 
 namespace {
@@ -71,11 +72,8 @@ private:
   SmallVector<Value> loop(Value lower, Value upper, int64_t step, ValueRange inits, bool unrollable,
                           llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
     auto op = scf::ForOp::create(b, loc, lower, upper, em.i64(step), inits);
-    if (!unrollable) {
-      auto disable = LLVM::LoopUnrollAttr::get(b.getContext(), b.getBoolAttr(true), {}, {}, {}, {}, {}, {});
-      op->setAttr("llvm.loop_annotation", LLVM::LoopAnnotationAttr::get(b.getContext(), {}, {}, {}, disable, {}, {}, {},
-                                                                        {}, {}, {}, {}, {}, {}, {}, {}));
-    }
+    if (!unrollable)
+      disableUnrolling(op);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(op.getBody());
     SmallVector<Value> next = body(op.getInductionVar(), op.getRegionIterArgs());
@@ -198,6 +196,19 @@ private:
 
 } // namespace
 
+Extent tc::codegen::blockExtent(Emitter &em, AffineExpr size, Value start, int64_t block) {
+  std::optional<int64_t> constant = prim::getConstantSize(size);
+  if (constant && *constant % block == 0)
+    return Extent(block);
+  if (constant && *constant < block)
+    return Extent(*constant);
+  return Extent(em.min(em.i64(block), em.sub(em.size(size), start)));
+}
+
+std::optional<int64_t> tc::codegen::blockRest(std::optional<int64_t> size, int64_t block, int64_t piece) {
+  return size && block % piece == 0 ? std::optional(*size % piece) : std::nullopt;
+}
+
 void tc::codegen::emitMicroKernel(Emitter &em, const MicroKernel &kernel) { Assembler(em, kernel).run(); }
 
 SmallVector<int64_t> tc::codegen::uniformRows(int64_t rows, int64_t stride) {
@@ -244,6 +255,14 @@ void tc::codegen::forRowBlocks(Emitter &em, Extent count, int64_t rows, std::opt
     Value start = em.add(main, above);
     em.ifThen(on, [&] { body(start, block); });
   }
+}
+
+void tc::codegen::forColumns(Emitter &em, bool isSingle, Index first, Index start, Extent columns,
+                             llvm::function_ref<void(Index, Index)> store) {
+  if (isSingle)
+    return store(first, start);
+  em.laneLoop(columns.get(em), columns.constant,
+              [&](Index lane) { store(em.addIndex(first, lane), em.addIndex(start, lane)); });
 }
 
 bool tc::codegen::fitsRegisters(const CpuInfo &cpu, int64_t rows, int64_t panels) {
@@ -318,6 +337,15 @@ SmallVector<Value> tc::codegen::transposeLanes(Emitter &em, ArrayRef<Value> rows
     now = next;
   }
   return now;
+}
+
+std::string tc::codegen::suffixed(StringRef name, const CpuInfo &cpu) { return (name + Twine(cpu.vectorBits)).str(); }
+
+void tc::codegen::disableUnrolling(Operation *loop) {
+  MLIRContext *context = loop->getContext();
+  auto disable = LLVM::LoopUnrollAttr::get(context, BoolAttr::get(context, true), {}, {}, {}, {}, {}, {});
+  loop->setAttr("llvm.loop_annotation", LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, disable, {}, {}, {}, {}, {},
+                                                                      {}, {}, {}, {}, {}, {}));
 }
 
 Value tc::codegen::offsetBy(Emitter &em, Value pointer, int64_t elements) {

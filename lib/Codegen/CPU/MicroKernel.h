@@ -39,6 +39,13 @@ struct Extent {
   mlir::Value get(Emitter &em) const { return value ? value : em.i64(*constant); }
 };
 
+/// How many of `size` elements the block of `block` elements has that starts at `start`, a multiple of `block`: known
+/// if all blocks are full or there is one only.
+Extent blockExtent(Emitter &em, mlir::AffineExpr size, mlir::Value start, int64_t block);
+/// What remains of a block of `block` of `size` elements, cut into pieces of `piece`, if it is 0 or the same for all
+/// blocks that have a remainder.
+std::optional<int64_t> blockRest(std::optional<int64_t> size, int64_t block, int64_t piece);
+
 /// One micro-kernel. Offsets and strides in elements.
 struct MicroKernel {
   /// Address of row 0 at k = 0, and the offsets of all rows from it; `rowStride` replaces the offsets when not
@@ -87,6 +94,11 @@ llvm::SmallVector<int64_t> uniformRows(int64_t rows, int64_t stride);
 void forRowBlocks(Emitter &em, Extent count, int64_t rows, std::optional<int64_t> rest,
                   llvm::function_ref<void(mlir::Value, int64_t)> body);
 
+/// Calls store(column, offset in the tile) for a row of a tile, `columns` from the column `first` on, whose elements
+/// lie from `start` on. On lanes, unless the matrix has a single column: what follows may drop the dim.
+void forColumns(Emitter &em, bool isSingle, Index first, Index start, Extent columns,
+                llvm::function_ref<void(Index, Index)> store);
+
 /// Whether the accumulators of rows x panels stay in registers.
 bool fitsRegisters(const CpuInfo &cpu, int64_t rows, int64_t panels);
 /// Estimated cycles for one step of K.
@@ -106,6 +118,11 @@ double blockCycles(const CpuInfo &cpu, int64_t rows, int64_t panels, Tile tile);
 
 /// The register files that schedules are made for.
 inline constexpr CpuInfo kScheduledCpus[] = {{256, 16}, {512, 32}};
+/// The name of a parameter of the schedule for this vector width.
+std::string suffixed(llvm::StringRef name, const CpuInfo &cpu);
+
+/// LLVM is not to unroll this loop.
+void disableUnrolling(mlir::Operation *loop);
 
 /// ptr + offset f32 elements.
 mlir::Value offsetBy(Emitter &em, mlir::Value pointer, int64_t elements);

@@ -6,13 +6,12 @@
 
 #include "CPU/Product.h"
 
+#include "CPU/Convolution.h"
+#include "Common/Anchor.h"
+
 using namespace mlir;
 using namespace tc;
 using namespace tc::codegen;
-
-static bool areAll(ArrayRef<int64_t> values, int64_t what) {
-  return llvm::all_of(values, [&](int64_t value) { return value == what; });
-}
 
 std::optional<Product> tc::codegen::asProduct(Operation *anchor) {
   Product p;
@@ -48,8 +47,8 @@ std::optional<Product> tc::codegen::asProduct(Operation *anchor) {
     for (AffineExpr size : ArrayRef(filter).drop_back(2))
       if (prim::getConstantSize(size) != 1)
         return std::nullopt;
-    if (conv.getGroups() != 1 || !areAll(conv.getStrides(), 1) || !areAll(conv.getPadLow(), 0) ||
-        !areAll(conv.getPadHigh(), 0))
+    if (conv.getGroups() != 1 || !allEqual(conv.getStrides(), 1) || !allEqual(conv.getPadLow(), 0) ||
+        !allEqual(conv.getPadHigh(), 0))
       return std::nullopt;
     p.lhs = conv.getInput();
     p.rhs = conv.getFilter();
@@ -80,4 +79,33 @@ bool tc::codegen::isRowMajor(const Product &p) {
   for (unsigned i = 0; i < p.depth.size(); ++i)
     expected.push_back({DimRef::Depth, i});
   return llvm::equal(expected, p.lhsDims, [](DimRef a, DimRef b) { return a.kind == b.kind && a.index == b.index; });
+}
+
+std::optional<PackedInput> tc::codegen::packedRhs(const Product &p, llvm::function_ref<bool(unsigned)> isConstant,
+                                                  int64_t neighbours) {
+  MLIRContext *context = p.lhs.getContext();
+  auto batchCount = prim::getConstantSize(p.B);
+  if (!p.n || !p.k || !batchCount)
+    return std::nullopt;
+  unsigned dim = 0;
+  bool batched = *batchCount != 1;
+  AffineExpr zero = getAffineConstantExpr(0, context);
+  AffineExpr b = batched ? getAffineDimExpr(dim++, context) : zero;
+  AffineExpr panel = getAffineDimExpr(dim++, context), k = getAffineDimExpr(dim++, context);
+  AffineExpr n = panel * kPanel + getAffineDimExpr(dim++, context);
+  if (neighbours > 1)
+    k = k * neighbours + getAffineDimExpr(dim++, context);
+  SmallVector<AffineExpr> at = Product::place<AffineExpr>(
+      p.rhsDims, delinearizeExpr(b, p.batch), {}, delinearizeExpr(n, p.columns), delinearizeExpr(k, p.depth), zero);
+  std::optional<ConstantView> view = traceConstant(p.rhs, isConstant, at);
+  if (!view)
+    return std::nullopt;
+  SmallVector<int64_t> shape;
+  if (batched)
+    shape.push_back(*batchCount);
+  shape.append({ceilDiv(*p.n, kPanel), ceilDiv(*p.k, neighbours), kPanel});
+  if (neighbours > 1)
+    shape.push_back(neighbours);
+  return PackedInput{view->input, AffineMap::get(dim, 0, view->at, context),
+                     cast<RankedTensorType>(p.rhs.getType()).clone(shape)};
 }

@@ -10,6 +10,7 @@
 #define TC_LIB_CODEGEN_CPU_PRODUCT_H
 
 #include "CPU/MicroKernel.h"
+#include "Common/Generators.h"
 
 namespace tc::codegen {
 
@@ -71,6 +72,11 @@ struct Product {
 std::optional<Product> asProduct(mlir::Operation *anchor);
 /// Whether the dims of A are batch, rows, depth in order: a row-major matrix.
 bool isRowMajor(const Product &p);
+
+/// The packed form of a constant B: [batch][panel][k][16], without the batch if it is 1; with `neighbours` > 1 steps of
+/// K side by side [batch][panel][k / neighbours][16][neighbours].
+std::optional<PackedInput> packedRhs(const Product &p, llvm::function_ref<bool(unsigned)> isConstant,
+                                     int64_t neighbours = 1);
 
 } // namespace tc::codegen
 

@@ -41,7 +41,7 @@ struct Problem {
 
 std::optional<Problem> analyze(prim::RnnOp op) {
   for (Value operand : op->getOperands().drop_back())
-    if (!cast<RankedTensorType>(operand.getType()).getElementType().isF32())
+    if (!isF32(operand))
       return std::nullopt;
   Problem p;
   p.op = op;
@@ -112,19 +112,14 @@ public:
       : p(p), schedule(schedule), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()), vector(em.vectorOf(f32)),
         epilogues(epilogues), tileB(getParam(schedule, "tileB")), rhs(getParam(schedule, "rhs", -1)),
         layout(p, tileB, rhs < 0) {
-    std::string suffix = std::to_string(em.cpu().vectorBits);
-    rows = getParam(schedule, "rows" + suffix);
-    panels = getParam(schedule, "cols" + suffix) / kPanel;
+    rows = getParam(schedule, suffixed("rows", em.cpu()));
+    panels = getParam(schedule, suffixed("cols", em.cpu())) / kPanel;
   }
 
   void run(Index task) {
     b0 = em.mulIndex(task, em.i64(tileB), tileB);
-    auto batch = prim::getConstantSize(p.B);
-    count = batch && *batch % tileB == 0 ? Extent(tileB)
-            : batch && *batch < tileB    ? Extent(*batch)
-                                         : Extent(em.min(em.i64(tileB), em.sub(em.size(p.B), b0.base)));
-    if (batch && tileB % rows == 0)
-      rest = *batch % rows;
+    count = blockExtent(em, p.B, b0.base, tileB);
+    rest = blockRest(prim::getConstantSize(p.B), tileB, rows);
     Value base = em.scratch();
     hidden = offsetBy(em, base, layout.hidden);
     cell = offsetBy(em, base, layout.cell);
@@ -325,22 +320,19 @@ public:
     std::optional<Problem> p = analyze(region);
     if (!p || failed(epiloguesOf(region, p->op)))
       return failure();
-    MLIRContext *context = region.getContext();
-    Builder b(context);
-    NamedAttrList params;
-    auto set = [&](StringRef name, int64_t value) { params.set(name, b.getI64IntegerAttr(value)); };
+    Params params(region);
     std::optional<PackedInput> packed = packedWeights(*p, isConstant);
-    set("rhs", packed ? int64_t(packed->input) : -1);
+    params.set("rhs", packed ? int64_t(packed->input) : -1);
     // Every task reads all weights in each step: many rows share them.
     auto batch = prim::getConstantSize(p->B);
     int64_t tileB = batch && *batch > 0 ? (*batch + (*batch + 11) / 12 - 1) / ((*batch + 11) / 12) : 8;
-    set("tileB", tileB);
+    params.set("tileB", tileB);
     for (const CpuInfo &cpu : kScheduledCpus) {
       Tile tile = chooseTile(cpu, tileB, p->panels(), cpu.vectorBits == 512 ? 14 : 6);
-      set("rows" + std::to_string(cpu.vectorBits), tile.rows);
-      set("cols" + std::to_string(cpu.vectorBits), tile.panels * kPanel);
+      params.set(suffixed("rows", cpu), tile.rows);
+      params.set(suffixed("cols", cpu), tile.panels * kPanel);
     }
-    return kernel::ScheduleAttr::get(context, strategy(), params.getDictionary(context));
+    return params.schedule(strategy());
   }
 
   SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {

@@ -32,12 +32,11 @@ public:
     double length = double(prim::getConstantSize(lines.length).value_or(64));
     double inner = double(prim::getConstantSize(lines.innerCount()).value_or(64));
     int64_t block = inner >= 64 ? 64 : std::max<int64_t>(int64_t(inner), 1);
-    Builder b(region.getContext());
-    NamedAttrList params;
-    params.set("lanes", b.getI64IntegerAttr(inner >= 8));
-    params.set("block", b.getI64IntegerAttr(block));
-    params.set("grain", b.getI64IntegerAttr(std::max<int64_t>(1, int64_t(30000 / (1 + length * double(block))))));
-    return kernel::ScheduleAttr::get(region.getContext(), strategy(), params.getDictionary(region.getContext()));
+    Params params(region);
+    params.set("lanes", inner >= 8);
+    params.set("block", block);
+    params.set("grain", std::max<int64_t>(1, int64_t(30000 / (1 + length * double(block)))));
+    return params.schedule(strategy());
   }
 
   SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {

@@ -208,12 +208,11 @@ public:
     std::optional<Problem> p = analyze(region);
     if (!p)
       return failure();
-    Builder b(region.getContext());
     AffineExpr across = p->lines ? p->lines->innerCount() : p->columns();
     int64_t count = prim::getConstantSize(across).value_or(1024);
-    NamedAttrList params;
-    params.set("block", b.getI64IntegerAttr(count > 256 ? 256 : std::max<int64_t>(count, 1)));
-    return kernel::ScheduleAttr::get(region.getContext(), strategy(), params.getDictionary(region.getContext()));
+    Params params(region);
+    params.set("block", count > 256 ? 256 : std::max<int64_t>(count, 1));
+    return params.schedule(strategy());
   }
 
   SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {

@@ -48,11 +48,10 @@ public:
     std::optional<Problem> p = analyze(region);
     if (!p)
       return failure();
-    Builder b(region.getContext());
     double rows = double(prim::getConstantSize(p->rows).value_or(1024));
-    NamedAttrList params;
-    params.set("grain", b.getI64IntegerAttr(std::max<int64_t>(1, int64_t(2000 / (rows + 1)))));
-    return kernel::ScheduleAttr::get(region.getContext(), strategy(), params.getDictionary(region.getContext()));
+    Params params(region);
+    params.set("grain", std::max<int64_t>(1, int64_t(2000 / (rows + 1))));
+    return params.schedule(strategy());
   }
 
   SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {

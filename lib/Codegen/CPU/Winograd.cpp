@@ -68,9 +68,8 @@ struct Problem {
 std::optional<Problem> asProblem(Operation *anchor) {
   auto op = dyn_cast_or_null<prim::ConvOp>(anchor);
   std::optional<Convolution> c = op ? asConvolution(op) : std::nullopt;
-  if (!c || c->spatial != 2 || c->groups != 1 || c->kernelH != 3 || c->kernelW != 3 ||
-      !llvm::all_of(op.getStrides(), [](int64_t s) { return s == 1; }) ||
-      !llvm::all_of(op.getDilations(), [](int64_t d) { return d == 1; }))
+  if (!c || c->spatial != 2 || c->groups != 1 || c->kernelH != 3 || c->kernelW != 3 || !allEqual(op.getStrides(), 1) ||
+      !allEqual(op.getDilations(), 1))
     return std::nullopt;
   auto h = prim::getConstantSize(c->inH), w = prim::getConstantSize(c->inW);
   std::optional<unsigned> input = inputThroughReshapes(op.getInput());
@@ -115,61 +114,71 @@ std::optional<PackedInput> packedFilter(const Problem &p, llvm::function_ref<boo
   return packed;
 }
 
-/// B^T x for six values.
-SmallVector<Value> transformInput(Emitter &em, ArrayRef<Value> x) {
-  OpBuilder &b = em.builder();
-  auto scaled = [&](Value v, double factor) -> Value {
-    TypedAttr attr = b.getF32FloatAttr(float(factor));
-    if (auto vector = dyn_cast<VectorType>(v.getType()))
-      attr = DenseElementsAttr::get(vector, float(factor));
-    return arith::MulFOp::create(b, em.loc(), v, arith::ConstantOp::create(b, em.loc(), attr));
-  };
-  auto add = [&](Value u, Value v) -> Value { return arith::AddFOp::create(b, em.loc(), u, v); };
-  auto sub = [&](Value u, Value v) -> Value { return arith::SubFOp::create(b, em.loc(), u, v); };
-  const double pp = kP * kP, qq = kQ * kQ;
-  // (x^2 - p^2)(x^2 - q^2) at both ends; (x +- p)(x^2 - q^2) x and (x +- q)(x^2 - p^2) x between.
-  auto outer = [&](Value low, Value middle, Value high) {
-    return add(sub(scaled(low, pp * qq), scaled(middle, pp + qq)), high);
-  };
-  Value evenP = sub(x[4], scaled(x[2], qq)), oddP = scaled(sub(x[3], scaled(x[1], qq)), kP);
-  Value evenQ = sub(x[4], scaled(x[2], pp)), oddQ = scaled(sub(x[3], scaled(x[1], pp)), kQ);
-  return {outer(x[0], x[2], x[4]), add(evenP, oddP), sub(evenP, oddP),
-          add(evenQ, oddQ),        sub(evenQ, oddQ), outer(x[1], x[3], x[5])};
-}
+/// The transforms of a plane of 6 x 6 values in f32, scalars or vectors.
+class Transform {
+public:
+  explicit Transform(Emitter &em) : b(em.builder()), loc(em.loc()) {}
 
-/// A^T x for six values.
-SmallVector<Value> transformOutput(Emitter &em, ArrayRef<Value> x) {
-  OpBuilder &b = em.builder();
-  auto scaled = [&](Value v, double factor) -> Value {
-    TypedAttr attr = b.getF32FloatAttr(float(factor));
-    if (auto vector = dyn_cast<VectorType>(v.getType()))
-      attr = DenseElementsAttr::get(vector, float(factor));
-    return arith::MulFOp::create(b, em.loc(), v, arith::ConstantOp::create(b, em.loc(), attr));
-  };
-  auto add = [&](Value u, Value v) -> Value { return arith::AddFOp::create(b, em.loc(), u, v); };
-  Value sumP = add(x[1], x[2]), sumQ = add(x[3], x[4]);
-  Value differenceP = arith::SubFOp::create(b, em.loc(), x[1], x[2]),
-        differenceQ = arith::SubFOp::create(b, em.loc(), x[3], x[4]);
-  return {add(add(x[0], sumP), sumQ), add(scaled(differenceP, kP), scaled(differenceQ, kQ)),
-          add(scaled(sumP, kP * kP), scaled(sumQ, kQ * kQ)),
-          add(add(scaled(differenceP, kP * kP * kP), scaled(differenceQ, kQ * kQ * kQ)), x[5])};
-}
-
-/// Transforms the columns, then the rows of a plane of 6 x 6 values: f^T x f.
-SmallVector<Value> transformPlane(Emitter &em, ArrayRef<Value> x, int64_t results,
-                                  llvm::function_ref<SmallVector<Value>(Emitter &, ArrayRef<Value>)> f) {
-  SmallVector<SmallVector<Value>> columns;
-  for (int64_t j = 0; j < kIn; ++j) {
-    SmallVector<Value> column;
-    for (int64_t i = 0; i < kIn; ++i)
-      column.push_back(x[i * kIn + j]);
-    columns.push_back(f(em, column));
+  /// B^T x B: 6 x 6 values.
+  SmallVector<Value> input(ArrayRef<Value> x) {
+    return plane(x, kIn, [&](ArrayRef<Value> line) { return inputLine(line); });
   }
-  SmallVector<Value> all;
-  for (int64_t i = 0; i < results; ++i)
-    llvm::append_range(all, f(em, llvm::map_to_vector(columns, [&](ArrayRef<Value> column) { return column[i]; })));
-  return all;
-}
+  /// A^T x A: 4 x 4 values.
+  SmallVector<Value> output(ArrayRef<Value> x) {
+    return plane(x, kOut, [&](ArrayRef<Value> line) { return outputLine(line); });
+  }
+
+private:
+  Value add(Value x, Value y) { return arith::AddFOp::create(b, loc, x, y); }
+  Value sub(Value x, Value y) { return arith::SubFOp::create(b, loc, x, y); }
+  Value scaled(Value x, double factor) {
+    TypedAttr attr = b.getF32FloatAttr(float(factor));
+    if (auto vector = dyn_cast<VectorType>(x.getType()))
+      attr = DenseElementsAttr::get(vector, float(factor));
+    return arith::MulFOp::create(b, loc, x, arith::ConstantOp::create(b, loc, attr));
+  }
+
+  /// B^T x for six values.
+  SmallVector<Value> inputLine(ArrayRef<Value> x) {
+    const double pp = kP * kP, qq = kQ * kQ;
+    // (x^2 - p^2)(x^2 - q^2) at both ends; (x +- p)(x^2 - q^2) x and (x +- q)(x^2 - p^2) x between.
+    auto outer = [&](Value low, Value middle, Value high) {
+      return add(sub(scaled(low, pp * qq), scaled(middle, pp + qq)), high);
+    };
+    Value evenP = sub(x[4], scaled(x[2], qq)), oddP = scaled(sub(x[3], scaled(x[1], qq)), kP);
+    Value evenQ = sub(x[4], scaled(x[2], pp)), oddQ = scaled(sub(x[3], scaled(x[1], pp)), kQ);
+    return {outer(x[0], x[2], x[4]), add(evenP, oddP), sub(evenP, oddP),
+            add(evenQ, oddQ),        sub(evenQ, oddQ), outer(x[1], x[3], x[5])};
+  }
+
+  /// A^T x for six values.
+  SmallVector<Value> outputLine(ArrayRef<Value> x) {
+    Value sumP = add(x[1], x[2]), sumQ = add(x[3], x[4]);
+    Value differenceP = sub(x[1], x[2]), differenceQ = sub(x[3], x[4]);
+    return {add(add(x[0], sumP), sumQ), add(scaled(differenceP, kP), scaled(differenceQ, kQ)),
+            add(scaled(sumP, kP * kP), scaled(sumQ, kQ * kQ)),
+            add(add(scaled(differenceP, kP * kP * kP), scaled(differenceQ, kQ * kQ * kQ)), x[5])};
+  }
+
+  /// Transforms the columns, then the rows, which then have `results` values.
+  static SmallVector<Value> plane(ArrayRef<Value> x, int64_t results,
+                                  llvm::function_ref<SmallVector<Value>(ArrayRef<Value>)> line) {
+    SmallVector<SmallVector<Value>> columns;
+    for (int64_t j = 0; j < kIn; ++j) {
+      SmallVector<Value> column;
+      for (int64_t i = 0; i < kIn; ++i)
+        column.push_back(x[i * kIn + j]);
+      columns.push_back(line(column));
+    }
+    SmallVector<Value> all;
+    for (int64_t i = 0; i < results; ++i)
+      llvm::append_range(all, line(llvm::map_to_vector(columns, [&](ArrayRef<Value> column) { return column[i]; })));
+    return all;
+  }
+
+  OpBuilder &b;
+  Location loc;
+};
 
 class WinogradGenerator final : public Generator {
 public:
@@ -181,7 +190,6 @@ public:
     std::optional<Problem> p = asProblem(anchor);
     if (!p)
       return failure();
-    auto isF32 = [](Value v) { return cast<RankedTensorType>(v.getType()).getElementType().isF32(); };
     if (!isF32(anchor->getOperand(0)) || !isF32(anchor->getOperand(1)) || !isF32(anchor->getResult(0)))
       return failure();
     std::optional<PackedInput> packed = packedFilter(*p, isConstant);
@@ -230,19 +238,17 @@ public:
     direct = std::max(direct, 9 * channels * double(panels * kPanel) * 4 / kFarBytes);
     if (!bestTiles || bestCycles * kLeastGain > direct)
       return failure();
-    Builder b(region.getContext());
-    NamedAttrList params;
-    auto set = [&](const Twine &name, int64_t value) { params.set(name.str(), b.getI64IntegerAttr(value)); };
-    set("rhs", packed->input);
-    set("tiles", bestTiles);
-    set("tileN", bestPanels * kPanel);
+    Params params(region);
+    params.set("rhs", packed->input);
+    params.set("tiles", bestTiles);
+    params.set("tileN", bestPanels * kPanel);
     for (const CpuInfo &cpu : kScheduledCpus) {
       Tile tile = microTile(cpu, bestTiles, bestPanels);
-      set("rows" + Twine(cpu.vectorBits), tile.rows);
-      set("cols" + Twine(cpu.vectorBits), tile.panels * kPanel);
+      params.set(suffixed("rows", cpu), tile.rows);
+      params.set(suffixed("cols", cpu), tile.panels * kPanel);
     }
-    set("grain", std::max<int64_t>(1, int64_t(kGrainCycles / bestTask)));
-    return kernel::ScheduleAttr::get(region.getContext(), strategy(), params.getDictionary(region.getContext()));
+    params.set("grain", std::max<int64_t>(1, int64_t(kGrainCycles / bestTask)));
+    return params.schedule(strategy());
   }
 
   SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
@@ -270,15 +276,12 @@ public:
     Epilogue epilogue = *Epilogue::analyze(region, anchor->getResult(0));
     const int64_t tiles = getParam(schedule, "tiles"), tileN = getParam(schedule, "tileN");
     SmallVector<AffineExpr> space = grid(p, schedule);
-    std::optional<int64_t> all = prim::getConstantSize(p.tiles());
     em.loop(begin, end, 1, [&](Index task) {
       SmallVector<Index> at = em.delinearize(task, space);
       Task t;
       t.panel0 = em.mul(at[0].base, em.i64(tileN / kPanel));
       t.first = em.mulIndex(at[1], em.i64(tiles), tiles);
-      t.count = all && *all % tiles == 0 ? Extent(tiles)
-                : all && *all < tiles    ? Extent(*all)
-                                         : Extent(em.min(em.i64(tiles), em.sub(em.size(p.tiles()), t.first.base)));
+      t.count = blockExtent(em, p.tiles(), t.first.base, tiles);
       t.transformed = em.scratch();
       t.products = offsetBy(em, t.transformed, kInPixels * tiles * p.pitch());
       t.pixels = offsetBy(em, t.products, kInPixels * tiles * tileN);
@@ -366,7 +369,7 @@ private:
       em.laneLoop(em.i64(p.c.channels), p.c.channels, [&](Index lane) {
         SmallVector<Value> values =
             llvm::map_to_vector(pixels, [&](Value pixel) { return em.loadAt(pixel, f32, lane); });
-        for (auto [i, value] : llvm::enumerate(transformPlane(em, values, kIn, transformInput)))
+        for (auto [i, value] : llvm::enumerate(Transform(em).input(values)))
           em.storeAt(value, offsetBy(em, to, int64_t(i) * plane), f32, lane);
       });
     });
@@ -374,12 +377,10 @@ private:
 
   static void multiply(const Problem &p, kernel::ScheduleAttr schedule, const Task &t, Emitter &em) {
     const int64_t tiles = getParam(schedule, "tiles"), tileN = getParam(schedule, "tileN"), taskPanels = tileN / kPanel;
-    const int64_t rows = getParam(schedule, ("rows" + Twine(em.cpu().vectorBits)).str());
-    const int64_t panels = getParam(schedule, ("cols" + Twine(em.cpu().vectorBits)).str()) / kPanel;
+    const int64_t rows = getParam(schedule, suffixed("rows", em.cpu()));
+    const int64_t panels = getParam(schedule, suffixed("cols", em.cpu())) / kPanel;
     const int64_t panelFloats = p.c.channels * kPanel;
-    std::optional<int64_t> all = prim::getConstantSize(p.tiles()), rest;
-    if (all && tiles % rows == 0)
-      rest = *all % rows;
+    std::optional<int64_t> all = prim::getConstantSize(p.tiles()), rest = blockRest(all, tiles, rows);
     em.loop(em.i64(0), em.i64(kInPixels), 1, [&](Index pixel) {
       Value a = offsetBy(em, t.transformed, em.mul(pixel.base, em.i64(tiles * p.pitch())));
       Value c = offsetBy(em, t.products, em.mul(pixel.base, em.i64(tiles * tileN)));
@@ -411,20 +412,17 @@ private:
                             Emitter &em) {
     const Type f32 = em.builder().getF32Type();
     const int64_t tileN = getParam(schedule, "tileN"), plane = getParam(schedule, "tiles") * tileN;
-    std::optional<int64_t> known;
-    if (p.c.columns % tileN == 0 || p.c.columns < tileN)
-      known = std::min(p.c.columns, tileN);
     Value n0 = em.mul(t.panel0, em.i64(kPanel));
-    Value columns = known ? em.i64(*known) : em.min(em.i64(tileN), em.sub(em.i64(p.c.columns), n0));
+    Extent columns = blockExtent(em, getAffineConstantExpr(p.c.columns, p.c.batch.getContext()), n0, tileN);
     Index column0 = em.uniform(n0, kPanel);
     em.loop(em.i64(0), t.count.get(em), 1, [&](Index tile) {
       SmallVector<Index> at = positionOf(p, em.addIndex(t.first, tile), em);
       Value from = offsetBy(em, t.products, em.mul(tile.base, em.i64(tileN)));
-      em.laneLoop(columns, known, [&](Index lane) {
+      em.laneLoop(columns.get(em), columns.constant, [&](Index lane) {
         SmallVector<Value> values;
         for (int64_t i = 0; i < kInPixels; ++i)
           values.push_back(em.loadAt(offsetBy(em, from, i * plane), f32, lane));
-        for (auto [i, value] : llvm::enumerate(transformPlane(em, values, kOut, transformOutput)))
+        for (auto [i, value] : llvm::enumerate(Transform(em).output(values)))
           em.storeAt(value, offsetBy(em, t.pixels, int64_t(i) * tileN), f32, lane);
       });
       auto extent = [&](int64_t size, Index first) {
@@ -433,13 +431,10 @@ private:
       em.loop(em.i64(0), extent(p.outH, at[1]), 1, [&](Index row) {
         em.loop(em.i64(0), extent(p.outW, at[2]), 1, [&](Index column) {
           Index start = em.mulIndex(em.addIndex(em.mulIndex(row, em.i64(kOut), kOut), column), em.i64(tileN), tileN);
-          auto store = [&](Index channel, Index offset) {
+          forColumns(em, p.c.columns == 1, column0, start, columns, [&](Index channel, Index offset) {
             epilogue.store(em, {at[0], em.addIndex(at[1], row), em.addIndex(at[2], column), channel},
                            em.loadAt(t.pixels, f32, offset));
-          };
-          if (p.c.columns == 1) // no lanes: what follows may drop the dim
-            return store(column0, start);
-          em.laneLoop(columns, known, [&](Index lane) { store(em.addIndex(column0, lane), em.addIndex(start, lane)); });
+          });
         });
       });
       em.clearSources();

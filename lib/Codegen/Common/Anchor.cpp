@@ -30,6 +30,8 @@ Operation *tc::codegen::findAnchor(kernel::RegionOp region) {
   return anchor;
 }
 
+bool tc::codegen::isF32(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType().isF32(); }
+
 FailureOr<Epilogue> Epilogue::analyze(kernel::RegionOp region, Value result) {
   Epilogue epilogue;
   epilogue.result = result;

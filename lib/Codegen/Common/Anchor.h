@@ -1,9 +1,8 @@
 //===- Anchor.h - what stands around the op that a kernel is built for ----------------------------------*- C++ -*-===//
 //
-// The anchor of a region is its one op that is worth a generator of its own: dot_general, block_dot, conv,
-// attention, rnn. What it
-// reads is asked from the emitter; what follows it, the epilogue, is computed where its result is at hand: pointwise
-// ops, transposes and reshapes, up to the region's outputs.
+// The anchor of a region is its one op that is worth a generator of its own: dot_general, block_dot, conv, attention,
+// rnn. What it reads is asked from the emitter; what follows it, the epilogue, is computed where its result is at hand:
+// pointwise ops, transposes and reshapes, up to the region's outputs.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -18,6 +17,9 @@ namespace tc::codegen {
 
 /// The anchor; null if the region has none or several.
 mlir::Operation *findAnchor(kernel::RegionOp region);
+
+/// Whether the elements of a tensor are f32.
+bool isF32(mlir::Value tensor);
 
 /// What the region computes from one result of its anchor.
 class Epilogue {

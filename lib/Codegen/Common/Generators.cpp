@@ -44,3 +44,11 @@ int64_t tc::codegen::getParam(kernel::ScheduleAttr schedule, llvm::StringRef nam
     return attr.getInt();
   return otherwise;
 }
+
+void tc::codegen::Params::set(const llvm::Twine &name, int64_t value) {
+  list.set(name.str(), mlir::IntegerAttr::get(mlir::IntegerType::get(context, 64), value));
+}
+
+kernel::ScheduleAttr tc::codegen::Params::schedule(llvm::StringRef strategy) const {
+  return kernel::ScheduleAttr::get(context, strategy, list.getDictionary(context));
+}

@@ -88,6 +88,18 @@ const Generator *gpuContractGenerator();
 /// Integer parameter of a schedule.
 int64_t getParam(kernel::ScheduleAttr schedule, llvm::StringRef name, int64_t otherwise = 0);
 
+/// The integer parameters of a schedule in the making.
+class Params {
+public:
+  explicit Params(kernel::RegionOp region) : context(region.getContext()) {}
+  void set(const llvm::Twine &name, int64_t value);
+  kernel::ScheduleAttr schedule(llvm::StringRef strategy) const;
+
+private:
+  mlir::MLIRContext *context;
+  mlir::NamedAttrList list;
+};
+
 } // namespace tc::codegen
 
 #endif // TC_LIB_CODEGEN_GENERATORS_H

@@ -74,14 +74,12 @@ public:
 
   FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
     prim::DotGeneralOp dot = anchorOf(region);
-    auto isF32 = [](Value v) { return cast<RankedTensorType>(v.getType()).getElementType().isF32(); };
     if (!dot || !isF32(dot.getLhs()) || !isF32(dot.getRhs()) || !isF32(dot.getResult()))
       return failure();
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, dot.getResult());
     if (failed(epilogue) || epilogue->roots().size() != region.getOutputs().size())
       return failure();
-    Builder b(region.getContext());
-    return kernel::ScheduleAttr::get(region.getContext(), strategy(), b.getDictionaryAttr({}));
+    return Params(region).schedule(strategy());
   }
 
   SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr) const override {

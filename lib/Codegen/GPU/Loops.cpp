@@ -55,11 +55,10 @@ int64_t rowLength(kernel::RegionOp region) {
 }
 
 kernel::ScheduleAttr makeSchedule(kernel::RegionOp region, StringRef strategy, int64_t threads) {
-  Builder b(region.getContext());
-  return kernel::ScheduleAttr::get(
-      region.getContext(), strategy,
-      b.getDictionaryAttr({b.getNamedAttr("block", b.getI64IntegerAttr(threads)),
-                           b.getNamedAttr("space", b.getI64IntegerAttr(largestOutput(region)))}));
+  Params params(region);
+  params.set("block", threads);
+  params.set("space", largestOutput(region));
+  return params.schedule(strategy);
 }
 
 /// Writes outputs other than the spanning one element by element, shared out among `threads` threads of the first

@@ -197,11 +197,6 @@ LogicalResult convTranspose(NodeContext &ctx) {
     return ctx.invalid("output_shape must have one entry for each spatial dim");
   // What the pads take off the full result, of size * stride + reach + output_padding + 1 - stride elements.
   Sizes low(spatial), high(spatial), reach(spatial);
-  auto atLeast0 = [&](AffineExpr size) {
-    if (auto known = getConstantSize(size))
-      return b.size(std::max<int64_t>(*known, 0));
-    return b.bounds(size).first >= 0 ? size : b.bindSymbol("pads", b.binary<MaxOp>(b.sizeValue(size), 0));
-  };
   for (int64_t i = 0; i < spatial; ++i) {
     if (failed(ctx.require(CompareKind::LE, b.size(1), (*kernel)[i], "a kernel of one element or more")))
       return failure();
@@ -211,9 +206,9 @@ LogicalResult convTranspose(NodeContext &ctx) {
     if (outputShape || autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER") {
       AffineExpr beyond = simplifySize(reach[i] + (1 + extra[i] - strides[i])); // size * stride
       AffineExpr total =
-          outputShape ? simplifySize(in[i + 2] * strides[i] + beyond - (*outputShape)[i]) : atLeast0(beyond);
+          outputShape ? simplifySize(in[i + 2] * strides[i] + beyond - (*outputShape)[i]) : atLeast0(b, beyond);
       // A result larger than the products reach is filled up at its end.
-      AffineExpr shared = atLeast0(total), small = simplifySize(shared.floorDiv(2));
+      AffineExpr shared = atLeast0(b, total), small = simplifySize(shared.floorDiv(2));
       low[i] = autoPad == "SAME_UPPER" ? small : simplifySize(shared - small);
       high[i] = simplifySize(total - low[i]);
     }

@@ -118,6 +118,12 @@ SmallVector<int64_t> tc::toChannelsFirst(int64_t rank) {
   return permutation;
 }
 
+AffineExpr tc::atLeast0(PrimBuilder &b, AffineExpr size) {
+  if (auto known = getConstantSize(size))
+    return b.size(std::max<int64_t>(*known, 0));
+  return b.bounds(size).first >= 0 ? size : b.bindSymbol("pads", b.binary<MaxOp>(b.sizeValue(size), 0));
+}
+
 FailureOr<Window> tc::readWindow(NodeContext &ctx, SizesRef kernel, SizesRef spatial) {
   size_t n = spatial.size();
   Window window;
@@ -150,13 +156,11 @@ FailureOr<Window> tc::readWindow(NodeContext &ctx, SizesRef kernel, SizesRef spa
       int64_t stride = window.strides[i];
       AffineExpr extent = getExtent(window, i, kernel[i]);
       AffineExpr total = simplifySize((spatial[i].ceilDiv(stride) - 1) * stride + extent - spatial[i]);
-      auto known = getConstantSize(total), knownExtent = getConstantSize(extent);
-      if (known)
-        total = b.size(std::max<int64_t>(*known, 0));
-      else if (stride == 1 || knownExtent == 1)
+      auto knownExtent = getConstantSize(extent);
+      if (stride == 1 || knownExtent == 1)
         total = simplifySize(extent - 1);
       else if (!knownExtent || *knownExtent < stride) // else it is never negative
-        total = b.bindSymbol("pads", b.binary<MaxOp>(b.sizeValue(total), 0));
+        total = atLeast0(b, total);
       AffineExpr half = simplifySize(total.floorDiv(2)), rest = simplifySize(total - half);
       emitted |= !getConstantSize(total);
       window.emittedLow.push_back(autoPad == "SAME_UPPER" ? half : rest);

@@ -22,6 +22,9 @@ llvm::SmallVector<int64_t> toChannelsLast(int64_t rank);
 /// [0, rank - 1, 1, 2, ..]: channels-last to channels-first.
 llvm::SmallVector<int64_t> toChannelsFirst(int64_t rank);
 
+/// `size`, or 0 where it is negative.
+mlir::AffineExpr atLeast0(PrimBuilder &b, mlir::AffineExpr size);
+
 /// Strides, dilations and pads of a convolution or pool, defaults and auto_pad resolved.
 struct Window {
   llvm::SmallVector<int64_t> strides, dilations, padLow, padHigh;
