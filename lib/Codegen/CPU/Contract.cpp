@@ -423,7 +423,7 @@ private:
               kernel.prefetch = offsetBy(em, bHere, em.mul(em.i64(groupPanels), panelFloats));
               kernel.prefetchPart = em.divUnsigned(first.base, em.i64(rows));
               kernel.prefetchParts = std::max<int64_t>(1, std::min(tileM, p.m.value_or(tileM)) / rows);
-              if (!lhsCopy)
+              if (!lhsCopy && (!p.m || *p.m > rows)) // else no block follows
                 kernel.nextRows = offsetBy(em, kernel.a, em.mul(em.i64(rows), K));
             }
             emitMicroKernel(em, kernel);

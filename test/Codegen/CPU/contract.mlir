@@ -120,3 +120,19 @@ func.func @symmetric(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
   }
   return %r : tensor<8x8xf32>
 }
+
+// -----
+
+// One block of rows: the micro-kernel fetches its share of the next panels, a line for each step of K, and no rows after its own.
+// LOWER-LABEL: func.func @few_rows
+// LOWER-LABEL: host.variant @"x86-64-v4"
+// LOWER-COUNT-4: llvm.intr.prefetch
+// LOWER-NOT: llvm.intr.prefetch
+func.func @few_rows(%x: tensor<5x96xf32>) -> tensor<5x16xf32> {
+  %w = prim.constant dense<1.0> : tensor<96x16xf32>
+  %r = kernel.region(%i0 = %x : tensor<5x96xf32>, %i1 = %w : tensor<96x16xf32>) -> (tensor<5x16xf32>) {
+    %0 = prim.dot_general %i0, %i1 batch [] x [] contract [1] x [0] : (tensor<5x96xf32>, tensor<96x16xf32>) -> tensor<5x16xf32>
+    kernel.yield %0 : tensor<5x16xf32>
+  }
+  return %r : tensor<5x16xf32>
+}
