@@ -124,7 +124,9 @@ typedef enum tcrt_dtype_t {
   TCRT_DTYPE_F4E2M1 = 23,
   TCRT_DTYPE_F8E8M0 = 24,
   TCRT_DTYPE_U2 = 25,
-  TCRT_DTYPE_I2 = 26
+  TCRT_DTYPE_I2 = 26,
+  TCRT_DTYPE_F6E2M3 = 27, /* six-bit floats have a byte each, in its low bits */
+  TCRT_DTYPE_F6E3M2 = 28
 } tcrt_dtype_t; /* numbers follow ONNX TensorProto.DataType */
 
 /* Start of the SIGNATURE section. Every *_offset counts from the start of the section and is a multiple of 8; the

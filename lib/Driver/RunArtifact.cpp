@@ -6,6 +6,8 @@
 
 #include "RunArtifact.h"
 
+#include "tc/Dialect/TC/IR/TC.h"
+
 #include "mlir/IR/TypeUtilities.h"
 #include "tcrt/tcrt.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -22,8 +24,7 @@ llvm::Error lastError() { return llvm::createStringError(llvm::Twine(tcrt_last_e
 
 /// Bytes that `count` elements take in the runtime, where elements of 2 and 4 bits are packed.
 int64_t getPackedBytes(Type type, int64_t count) {
-  unsigned bits = type.getIntOrFloatBitWidth();
-  return bits == 1 ? count : llvm::divideCeil(count * bits, 8);
+  return llvm::divideCeil(count * base::getPackedBitWidth(type).value_or(0), 8);
 }
 
 Type getByteType(Type type) { return IntegerType::get(type.getContext(), 8, IntegerType::Unsigned); }

@@ -120,6 +120,27 @@ void eachNumber(const Field &field, uint32_t wire, const std::string &path, cons
   }
 }
 
+std::vector<uint8_t> unpackSixBits(const std::vector<uint8_t> &packed, uint64_t count) {
+  std::vector<uint8_t> elements(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t at = 6 * i / 8;
+    uint32_t window = packed[at] | (at + 1 < packed.size() ? uint32_t(packed[at + 1]) << 8 : 0);
+    elements[i] = uint8_t(window >> (6 * i % 8) & 0x3f);
+  }
+  return elements;
+}
+
+std::vector<uint8_t> packSixBits(const std::vector<uint8_t> &elements) {
+  std::vector<uint8_t> packed(elements.size() / 4 * 3 + elements.size() % 4, 0);
+  for (uint64_t i = 0; i < elements.size(); ++i) {
+    uint32_t bits = uint32_t(elements[i] & 0x3f) << (6 * i % 8);
+    packed[6 * i / 8] |= uint8_t(bits);
+    if (bits > 0xff)
+      packed[6 * i / 8 + 1] |= uint8_t(bits >> 8);
+  }
+  return packed;
+}
+
 Tensor parseTensor(const uint8_t *data, uint64_t size, const std::string &path) {
   Tensor tensor;
   std::vector<uint8_t> raw;
@@ -168,7 +189,7 @@ Tensor parseTensor(const uint8_t *data, uint64_t size, const std::string &path) 
       break;
     }
   }
-  if (dtype <= 0 || dtype > TCRT_DTYPE_I2)
+  if (dtype <= 0 || dtype > TCRT_DTYPE_F6E3M2)
     corrupt(path, "the tensor has data type " + std::to_string(dtype) + ", which is not known");
   tensor.dtype = tcrt_dtype_t(dtype);
   if (tensor.dims.size() > TCRT_MAX_RANK)
@@ -196,10 +217,14 @@ Tensor parseTensor(const uint8_t *data, uint64_t size, const std::string &path) 
       raw.insert(raw.end(), at, at + std::min(unit, 8u));
     }
   }
+  // Raw data has four six-bit elements in three bytes, tensors one in each.
+  bool isPacked = hasRaw && isSixBits(tensor.dtype);
+  if (isPacked)
+    bytes = bytes / 4 * 3 + bytes % 4;
   if (raw.size() != bytes)
     corrupt(path, "the tensor has " + std::to_string(raw.size()) + " bytes, expected " + std::to_string(bytes) +
                       " for dims " + dimsText(tensor.dims));
-  tensor.data = std::move(raw);
+  tensor.data = isPacked ? unpackSixBits(raw, uint64_t(tensor.count())) : std::move(raw);
   return tensor;
 }
 
@@ -312,8 +337,10 @@ std::vector<uint8_t> tc::run::tensorProto(const std::string &name, const Tensor 
     putBytes(bytes, 8, name.data(), name.size());
   for (const std::string &text : tensor.strings)
     putBytes(bytes, 6, text.data(), text.size());
+  std::vector<uint8_t> packed = isSixBits(tensor.dtype) ? packSixBits(tensor.data) : std::vector<uint8_t>();
+  const std::vector<uint8_t> &raw = isSixBits(tensor.dtype) ? packed : tensor.data;
   if (tensor.dtype != TCRT_DTYPE_STRING)
-    putBytes(bytes, 9, tensor.data.data(), tensor.data.size());
+    putBytes(bytes, 9, raw.data(), raw.size());
   return bytes;
 }
 

@@ -36,8 +36,10 @@ uint64_t tc::run::sizeOf(tcrt_dtype_t dtype, const std::vector<int64_t> &dims, c
 bool tc::run::isSmallFloat(tcrt_dtype_t dtype) {
   return dtype == TCRT_DTYPE_F16 || dtype == TCRT_DTYPE_BF16 ||
          (dtype >= TCRT_DTYPE_F8E4M3FN && dtype <= TCRT_DTYPE_F8E5M2FNUZ) || dtype == TCRT_DTYPE_F4E2M1 ||
-         dtype == TCRT_DTYPE_F8E8M0;
+         dtype == TCRT_DTYPE_F8E8M0 || isSixBits(dtype);
 }
+
+bool tc::run::isSixBits(tcrt_dtype_t dtype) { return dtype == TCRT_DTYPE_F6E2M3 || dtype == TCRT_DTYPE_F6E3M2; }
 
 bool tc::run::isFloat(tcrt_dtype_t dtype) {
   return dtype == TCRT_DTYPE_F32 || dtype == TCRT_DTYPE_F64 || isSmallFloat(dtype);
@@ -91,6 +93,10 @@ double decode(tcrt_dtype_t dtype, uint32_t bits) {
     return bits == 0xff ? nan : std::ldexp(1.0, int(bits) - 127);
   case TCRT_DTYPE_F4E2M1:
     return decodeBits(bits, 2, 1, 1);
+  case TCRT_DTYPE_F6E2M3:
+    return decodeBits(bits, 2, 3, 1);
+  case TCRT_DTYPE_F6E3M2:
+    return decodeBits(bits, 3, 2, 3);
   default:
     return nan;
   }
@@ -118,7 +124,7 @@ uint32_t encode16(double value, int exponentBits, int mantissaBits) {
   return sign | std::min(bits, infinity);
 }
 
-/// Nearest 8- or 4-bit float, ties to even, saturating.
+/// Nearest float of at most 8 bits, ties to even, saturating; the NaN of a format of numbers only is -0.
 uint32_t encode8(tcrt_dtype_t dtype, double value) {
   if (dtype == TCRT_DTYPE_F8E8M0) {
     if (std::isnan(value))
@@ -131,10 +137,10 @@ uint32_t encode8(tcrt_dtype_t dtype, double value) {
     return uint32_t(std::min(std::max(rounded + 127, 0), 254));
   }
   bool isFnuz = dtype == TCRT_DTYPE_F8E4M3FNUZ || dtype == TCRT_DTYPE_F8E5M2FNUZ;
-  uint32_t signBit = dtype == TCRT_DTYPE_F4E2M1 ? 0x8 : 0x80;
+  uint32_t signBit = dtype == TCRT_DTYPE_F4E2M1 ? 0x8 : isSixBits(dtype) ? 0x20 : 0x80;
   uint32_t sign = std::signbit(value) ? signBit : 0;
   if (std::isnan(value))
-    return isFnuz ? 0x80 : dtype == TCRT_DTYPE_F4E2M1 ? 0x7 : 0x7f;
+    return isFnuz || signBit != 0x80 ? signBit : 0x7f;
   double magnitude = std::fabs(value);
   uint32_t best = 0;
   for (uint32_t code = 1; code < signBit; ++code) {

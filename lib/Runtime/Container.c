@@ -180,7 +180,7 @@ static tcrt_status_t check_value(const tcrt_container_t *container, const tcrt_s
   const tcrt_signature_t *signature = container->signature;
   if (!is_name(container, value->name))
     return corrupt(container, "the name of an input or output is not valid");
-  if (value->kind > TCRT_VALUE_MAP || value->dtype == TCRT_DTYPE_INVALID || value->dtype > TCRT_DTYPE_I2 ||
+  if (value->kind > TCRT_VALUE_MAP || value->dtype == TCRT_DTYPE_INVALID || value->dtype > TCRT_DTYPE_F6E3M2 ||
       (value->kind == TCRT_VALUE_TENSOR && value->inner != 0) || (value->kind != TCRT_VALUE_TENSOR && value->rank != 0))
     return corrupt(container, "the type of an input or output is not known");
   if (value->rank > TCRT_MAX_RANK || !tcrt_in_range(value->first_dim, value->rank, signature->dim_count))

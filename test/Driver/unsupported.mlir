@@ -3,10 +3,10 @@
 // RUN: %python %S/Inputs/status.py 2 tc-compile %t/type.mlir -o %t/out.bin 2>&1 | FileCheck %s --check-prefix=TYPE
 // RUN: not ls %t/out.bin
 // RUN: not ls %t/out.bin.reproducer.mlir
-// TYPE: type.mlir: error: input "input_0" has the type tensor<4xf6E2M3FN>, which artifacts cannot hold
+// TYPE: type.mlir: error: input "input_0" has the type tensor<4xf80>, which artifacts cannot hold
 // TYPE-NOT: note
 
 //--- type.mlir
-func.func @main(%x: tensor<4xf6E2M3FN>) -> tensor<4xf6E2M3FN> {
-  return %x : tensor<4xf6E2M3FN>
+func.func @main(%x: tensor<4xf80>) -> tensor<4xf80> {
+  return %x : tensor<4xf80>
 }

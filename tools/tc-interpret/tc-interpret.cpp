@@ -57,6 +57,8 @@ Type getElementType(tcrt_dtype_t dtype, MLIRContext *context) {
     return Float32Type::get(context);
   if (dtype == TCRT_DTYPE_F64)
     return Float64Type::get(context);
+  if (dtype == TCRT_DTYPE_C64 || dtype == TCRT_DTYPE_C128)
+    return ComplexType::get(getElementType(dtype == TCRT_DTYPE_C64 ? TCRT_DTYPE_F32 : TCRT_DTYPE_F64, context));
   if (!tc::run::isInteger(dtype))
     return Type();
   return IntegerType::get(context, tcrt_dtype_bits(dtype),
@@ -89,7 +91,10 @@ tc::run::Tensor toArray(const Tensor &tensor) {
 
 void printTensor(StringRef name, const Tensor &tensor) {
   llvm::outs() << name << ": " << tensor.getType() << " [";
-  if (isa<FloatType>(tensor.elementType))
+  if (isa<ComplexType>(tensor.elementType))
+    llvm::interleaveComma(toDoubles(asParts(tensor)), llvm::outs(),
+                          [](double v) { llvm::outs() << llvm::format("%.9g", v); });
+  else if (isa<FloatType>(tensor.elementType))
     llvm::interleaveComma(toDoubles(tensor), llvm::outs(), [](double v) { llvm::outs() << llvm::format("%.9g", v); });
   else if (tensor.elementType.isUnsignedInteger(64))
     llvm::interleaveComma(toInts(tensor), llvm::outs(), [](int64_t v) { llvm::outs() << uint64_t(v); });

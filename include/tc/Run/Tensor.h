@@ -48,6 +48,8 @@ uint64_t sizeOf(tcrt_dtype_t dtype, const std::vector<int64_t> &dims, const std:
 
 /// Floats of 8 or 16 bits and sub-byte integers, which NumPy cannot hold.
 bool isSmallFloat(tcrt_dtype_t dtype);
+/// Floats of six bits, which have a byte each.
+bool isSixBits(tcrt_dtype_t dtype);
 bool isFloat(tcrt_dtype_t dtype);
 bool isInteger(tcrt_dtype_t dtype);
 bool isSigned(tcrt_dtype_t dtype);

@@ -77,6 +77,12 @@ Value tc::makeConstant(PrimBuilder &b, TypedAttr value) {
     FailureOr<SmallVector<StringRef>> texts = base::getStrings(data);
     return succeeded(texts) ? b.strings(*texts, type.getShape()) : Value();
   }
+  if (auto complex = type ? dyn_cast<ComplexType>(type.getElementType()) : ComplexType()) {
+    auto dense = dyn_cast<DenseElementsAttr>(value);
+    auto data = dense ? base::fromDense(dense) : dyn_cast<base::DataAttr>(value);
+    Value parts = data ? makeConstant(b, base::withType(data, prim::getStorageType(type))) : Value();
+    return parts ? b.asComplex(parts) : Value();
+  }
   if (!type || !isa<IntegerType, FloatType>(type.getElementType()))
     return {};
   if (type.getNumElements() <= kMaxInlineElements) {
@@ -97,5 +103,5 @@ FailureOr<Value> tc::makeConstant(NodeContext &ctx, TypedAttr value) {
   std::string type;
   llvm::raw_string_ostream(type) << value.getType();
   return ctx.unsupported("with a constant of type " + type +
-                         " is not supported; supported: integers, floats and strings");
+                         " is not supported; supported: integers, floats, complex numbers and strings");
 }

@@ -212,8 +212,14 @@ void Converter::convertNode(graph::NodeOp node) {
   for (size_t i = 0; entry && i < entry->minOperands; ++i)
     if (!ctx.has(i))
       return reportInvalid(node.getLoc(), prefix + "operand " + Twine(i) + " is missing");
+  bool hasComplex = llvm::any_of(operands, [&](Value v) { return v && builder.isComplex(v); });
+  ComplexUse complexUse = entry && hasComplex ? entry->complexUse : ComplexUse::Moved;
+  if (complexUse == ComplexUse::None)
+    return reportUnsupported(node, "on complex numbers is not supported");
   int64_t failedBefore = failedNodes;
-  if (failed(custom ? convertCustomOperator(ctx, *custom) : entry->handler(ctx))) {
+  if (failed(custom                              ? convertCustomOperator(ctx, *custom)
+             : complexUse == ComplexUse::ByParts ? ctx.emitByParts(entry->handler)
+                                                 : entry->handler(ctx))) {
     SmallVector<unsigned> varying(ctx.resultsOfVaryingRank());
     if (leavingFrom && leavingFrom->getParentOp() == node) {
       varying = std::exchange(leaving, {});
@@ -302,7 +308,7 @@ FailureOr<SmallVector<Value>> Converter::convertBody(Block &block) {
         ++report.invalidCount;
         emitError(op.getLoc()) << "constant \"" << graph::getNodeName(op.getLoc()) << "\" of type "
                                << constant.getResult().getType()
-                               << " is not supported; supported: dense integers, floats and strings";
+                               << " is not supported; supported: dense integers, floats, complex numbers and strings";
       }
     } else if (auto none = dyn_cast<graph::NoneOp>(op)) {
       values[none.getResult()] = Value();
@@ -339,8 +345,7 @@ FailureOr<RankedTensorType> Converter::argumentType(graph::FuncOp source, unsign
   if (base::isHandle(type))
     return makeType(type, {});
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || !isa<IntegerType, FloatType, base::StringType>(tensor.getElementType()) ||
-      isa<Float6E2M3FNType, Float6E3M2FNType>(tensor.getElementType())) {
+  if (!tensor || !isa<IntegerType, FloatType, ComplexType, base::StringType>(tensor.getElementType())) {
     UnsupportedNode entry;
     entry.name = name.str();
     entry.type = "input";
@@ -348,8 +353,8 @@ FailureOr<RankedTensorType> Converter::argumentType(graph::FuncOp source, unsign
     entry.count = 1;
     emitError(loc)
         << "input \"" << name << "\": type " << type
-        << " is not supported; supported: tensors of integers, floats or strings with a known rank, sequences, "
-           "optionals and maps of them";
+        << " is not supported; supported: tensors of integers, floats, complex numbers or strings with a known rank, "
+           "sequences, optionals and maps of them";
     ++failedNodes;
     report.unsupported.push_back(entry);
     return failure();

@@ -49,6 +49,29 @@ FailureOr<Value> NodeContext::emitAs(StringRef type, int64_t opset, ArrayRef<Val
   return failure();
 }
 
+LogicalResult NodeContext::emitByParts(llvm::function_ref<LogicalResult(NodeContext &)> handler) {
+  SmallVector<Value> parts;
+  for (int64_t part : {0, 1}) {
+    SmallVector<Value> values(operands);
+    for (Value &v : values)
+      if (v && b.isComplex(v))
+        v = b.take(b.asParts(v), b.rankOf(v), part);
+    NodeContext other(op, b, ints, regions, values, parameters);
+    other.asOpset = asOpset;
+    other.imaginary = part == 1;
+    FailureOr<Value> result = failure();
+    if (succeeded(handler(other))) // sizes that are data have symbols of their own in each part
+      result = parts.empty() ? other.results().front() : other.castSizes(other.results().front(), getSizes(parts[0]));
+    unsupportedReason = other.unsupportedReason;
+    invalidReason = other.invalidReason;
+    if (failed(result))
+      return failure();
+    parts.push_back(*result);
+  }
+  int64_t rank = b.rankOf(parts[0]);
+  return this->result(b.asComplex(b.concat({b.unsqueeze(parts[0], rank), b.unsqueeze(parts[1], rank)}, rank)));
+}
+
 LogicalResult NodeContext::unsupported(const Twine &what) {
   if (unsupportedReason.empty())
     unsupportedReason = what.str();

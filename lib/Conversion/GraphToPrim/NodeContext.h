@@ -76,6 +76,11 @@ public:
   /// The first result of ai.onnx's operator `type` on other operands, with this node's attributes.
   mlir::FailureOr<mlir::Value> emitAs(llvm::StringRef type, int64_t opset, llvm::ArrayRef<mlir::Value> operands);
 
+  /// Runs `handler` once for the real and once for the imaginary parts of complex operands, for result 0.
+  mlir::LogicalResult emitByParts(llvm::function_ref<mlir::LogicalResult(NodeContext &)> handler);
+  /// Whether the operands are imaginary parts: numbers in attributes are real, and 0 here.
+  bool isImaginary() const { return imaginary; }
+
   // --- attributes; a wrong kind reads as absent ---
   mlir::Attribute attr(llvm::StringRef name) const;
   bool hasAttr(llvm::StringRef name) const { return bool(attr(name)); }
@@ -158,6 +163,7 @@ private:
   llvm::SmallVector<unsigned> varying;
   /// Where the node stands for another operator: that one's opset.
   std::optional<int64_t> asOpset;
+  bool imaginary = false;
 };
 
 /// "tensor<2x?xf32>" without encodings, for messages.

@@ -501,4 +501,5 @@ void tc::populateONNXControlFlow(OpRegistrar &onOp) {
   onOp("Loop", 1, loop, 0);
   onOp("Scan", 8, batchedScan, 0);
   onOp("Scan", 9, scan, 0);
+  onOp.takeComplex(ComplexUse::Moved, {"Loop", "Scan"});
 }

@@ -355,4 +355,5 @@ void tc::populateONNXElementwise(OpRegistrar &onOp) {
   onOp("Gelu", 20, gelu);
   onOp("Clip", 1, clip);
   onOp("Identity", 1, identity);
+  onOp.takeComplex(ComplexUse::Moved, {"Where", "Identity"});
 }

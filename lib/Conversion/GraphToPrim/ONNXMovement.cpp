@@ -537,6 +537,9 @@ FailureOr<std::optional<ReduceKind>> readReduction(NodeContext &ctx) {
     return Kind();
   if (reduction == "add")
     return Kind(ReduceKind::Sum);
+  if (ctx.b.isComplex(ctx.operand(0)) && llvm::is_contained({"mul", "max", "min"}, reduction))
+    return ctx.unsupported("with reduction \"" + reduction +
+                           "\" of complex numbers is not supported; supported: none, add");
   if (reduction == "mul")
     return Kind(ReduceKind::Prod);
   if (reduction == "max")
@@ -818,4 +821,7 @@ void tc::populateONNXMovement(OpRegistrar &onOp) {
   onOp("Pad", 1, pad);
   onOp("DepthToSpace", 1, depthToSpace);
   onOp("SpaceToDepth", 1, spaceToDepth);
+  onOp.takeComplex(ComplexUse::Moved, {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Concat", "Split",
+                                       "Slice", "Gather", "GatherElements", "GatherND", "Scatter", "ScatterElements",
+                                       "ScatterND", "Expand", "Tile", "Pad", "DepthToSpace", "SpaceToDepth"});
 }

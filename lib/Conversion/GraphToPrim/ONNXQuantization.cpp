@@ -55,11 +55,16 @@ LogicalResult castNode(NodeContext &ctx) {
 LogicalResult castLike(NodeContext &ctx) { return castTo(ctx, ctx.b.elementOf(ctx.operand(1))); }
 
 LogicalResult bitCast(NodeContext &ctx) {
-  FailureOr<Type> to = readElementType(ctx, "to", /*defaultType=*/0);
+  FailureOr<Type> to = readElementType(ctx, "to", /*defaultType=*/0, /*orString=*/false, /*orComplex=*/true);
   if (failed(to))
     return failure();
   Value x = ctx.operand(0);
-  auto bitsOf = [](Type type) { return type.isInteger(1) ? 8 : type.getIntOrFloatBitWidth(); };
+  auto bitsOf = [](Type type) {
+    auto complex = dyn_cast<ComplexType>(type);
+    return type.isInteger(1) ? 8
+           : complex         ? 2 * complex.getElementType().getIntOrFloatBitWidth()
+                             : type.getIntOrFloatBitWidth();
+  };
   if (bitsOf(*to) != bitsOf(ctx.b.elementOf(x)))
     return ctx.invalid("an element of the operand " + describe(x) +
                        " has another number of bits than one of the result");
@@ -339,4 +344,5 @@ void tc::populateONNXQuantization(OpRegistrar &onOp) {
   onOp("QLinearMatMul", 10, qLinearMatMul, 8);
   onOp("ConvInteger", 10, convInteger, 2);
   onOp("QLinearConv", 10, qLinearConv, 8);
+  onOp.takeComplex(ComplexUse::Moved, {"BitCast"});
 }

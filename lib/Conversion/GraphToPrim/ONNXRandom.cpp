@@ -146,6 +146,8 @@ NodeHandler randomLike(bool isNormal) {
         return failure();
       type = *given;
     }
+    if (!isa<FloatType>(type))
+      return ctx.invalid("needs a dtype for the operand " + describe(x) + ": random numbers are floats");
     return emitRandom(ctx, getSizes(x), type, isNormal);
   };
 }
@@ -254,6 +256,7 @@ void tc::populateONNXRandom(OpRegistrar &onOp) {
   onOp("RandomNormalLike", 1, randomLike(/*isNormal=*/true));
   onOp("RandomUniform", 1, random(/*isNormal=*/false), 0);
   onOp("RandomUniformLike", 1, randomLike(/*isNormal=*/false));
+  onOp.takeComplex(ComplexUse::Moved, {"RandomNormalLike", "RandomUniformLike"});
   onOp("Bernoulli", 15, bernoulli);
   onOp("Multinomial", 7, multinomial);
   onOp("Dropout", 1, dropout);

@@ -297,7 +297,7 @@ LogicalResult resize(NodeContext &ctx) {
   options.coordinates = ctx.getString("coordinate_transformation_mode", "half_pixel");
   options.nearest = ctx.getString("nearest_mode", "round_prefer_floor");
   options.cubicA = ctx.getFloat("cubic_coeff_a", -0.75);
-  options.extrapolation = ctx.getFloat("extrapolation_value", 0);
+  options.extrapolation = ctx.isImaginary() ? 0 : ctx.getFloat("extrapolation_value", 0);
   options.excludeOutside = ctx.getInt("exclude_outside", 0);
   options.antialias = ctx.getInt("antialias", 0);
   for (auto [name, value, allowed] :
@@ -351,4 +351,5 @@ void tc::populateONNXResize(OpRegistrar &onOp) {
   onOp("Resize", 10, upsample, 2);
   onOp("Resize", 11, resize);
   onOp("Upsample", 1, upsample);
+  onOp.takeComplex(ComplexUse::ByParts, {"Resize", "Upsample"});
 }

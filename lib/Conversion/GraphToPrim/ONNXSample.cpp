@@ -534,6 +534,7 @@ LogicalResult roiAlign(NodeContext &ctx) {
 void tc::populateONNXSample(OpRegistrar &onOp) {
   onOp("GridSample", 16, gridSample, 2);
   onOp("Col2Im", 18, col2Im, 3);
+  onOp.takeComplex(ComplexUse::ByParts, {"GridSample", "Col2Im"});
   onOp("AffineGrid", 20, affineGrid, 2);
   onOp("DeformConv", 19, deformConv, 3);
   onOp("MaxRoiPool", 1, maxRoiPool, 2);

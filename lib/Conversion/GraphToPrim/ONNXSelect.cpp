@@ -146,6 +146,22 @@ LogicalResult compress(NodeContext &ctx) {
   return ctx.result(GatherOp::create(b, x, compact(b, condition), axis));
 }
 
+/// Floats along a last dim that stand for complex numbers, to sort them and to tell them apart: in the order of their
+/// real, then of their imaginary parts; behind them those with a NaN, first in the imaginary part, then in the real,
+/// then in both, which all are the same. Source: NumPy's sort and unique.
+std::pair<Value, Value> complexKeys(PrimBuilder &b, Value x) {
+  Value parts = b.asParts(x);
+  int64_t rank = b.rankOf(x);
+  Value isNaN = IsNanOp::create(b, withElementType(parts.getType(), b.getI1Type()), parts);
+  Value real = b.take(isNaN, rank, 0), imaginary = b.take(isNaN, rank, 1);
+  Type element = b.elementOf(parts);
+  Value kind = b.add(b.binary<MulOp>(b.convert(real, element), 2), b.convert(imaginary, element));
+  SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  Value any = b.broadcastInDims(b.binary<OrOp>(real, imaginary), getSizes(parts), dims);
+  Value nan = b.splatLike(parts, std::numeric_limits<double>::quiet_NaN());
+  return {b.concat({b.unsqueeze(kind, rank), parts}, rank), b.select(any, nan, parts)};
+}
+
 /// Rows are sorted; equal ones are neighbours then and form a group.
 LogicalResult unique(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
@@ -157,16 +173,26 @@ LogicalResult unique(NodeContext &ctx) {
   FailureOr<int64_t> axis = ctx.axis(ctx.getInt("axis", 0), b.rankOf(x));
   if (failed(axis))
     return failure();
-  Sizes sizes = getSizes(x), rest = sizes;
-  rest.erase(rest.begin() + *axis);
+  Sizes sizes = getSizes(x);
   AffineExpr n = sizes[*axis];
   SmallVector<int64_t> first{*axis};
   for (int64_t d = 0; d < int64_t(sizes.size()); ++d)
     if (d != *axis)
       first.push_back(d);
   Value keys = b.isString(x) ? b.hostCall("string_rank", x, i64, sizes) : x; // strings in the order of their bytes
-  Value rows = b.reshape(b.transpose(keys, first), {n, product(b.getContext(), rest)});
-  Value order = ArgSortOp::create(b, makeType(i64, {n}), rows, /*descending=*/false);
+  Value sortKeys = keys;
+  if (b.isComplex(x)) {
+    std::tie(sortKeys, keys) = complexKeys(b, x);
+    first.push_back(sizes.size());
+  }
+  auto toRows = [&](Value v) {
+    Sizes all = getSizes(v);
+    all.erase(all.begin() + *axis);
+    return b.reshape(b.transpose(v, first), {n, product(b.getContext(), all)});
+  };
+  Value rows = toRows(keys);
+  Value order =
+      ArgSortOp::create(b, makeType(i64, {n}), sortKeys == keys ? rows : toRows(sortKeys), /*descending=*/false);
   Value number = b.iota(i64, {n}, 0);
   Value before = GatherOp::create(b, order, b.binary<MaxOp>(b.binary<SubOp>(number, 1), 0), 0);
   Value here = GatherOp::create(b, rows, order, 0), previous = GatherOp::create(b, rows, before, 0);
@@ -352,4 +378,5 @@ void tc::populateONNXSelect(OpRegistrar &onOp) {
   onOp("NonMaxSuppression", 10, nonMaxSuppression, 2);
   onOp("ReverseSequence", 10, reverseSequence, 2);
   onOp("TensorScatter", 24, tensorScatter, 2);
+  onOp.takeComplex(ComplexUse::Moved, {"NonZero", "Compress", "Unique", "ReverseSequence", "TensorScatter"});
 }

@@ -103,8 +103,6 @@ FailureOr<Value> tc::takeOut(NodeContext &ctx, Value handle, Type inside) {
   auto ranked = dyn_cast<RankedTensorType>(tensor);
   if (!ranked)
     return ctx.unsupported("of tensors whose rank the model does not tell is not supported; declare their shape");
-  if (failed(checkInside(ctx, inside)))
-    return failure();
   Type scalar = RankedTensorType::get({}, b.getI64Type());
   Sizes sizes;
   if (ranked.hasStaticShape()) {
@@ -123,7 +121,7 @@ namespace {
 //--------------------------------------------------------------------------------------------------===//
 
 LogicalResult sequenceEmpty(NodeContext &ctx) {
-  FailureOr<Type> element = readElementType(ctx, "dtype", /*defaultType=*/1, /*orString=*/true);
+  FailureOr<Type> element = readElementType(ctx, "dtype", /*defaultType=*/1, /*orString=*/true, /*orComplex=*/true);
   if (failed(element))
     return failure();
   return ctx.result(construct(ctx.b, {}, UnrankedTensorType::get(*element)));
@@ -311,6 +309,8 @@ LogicalResult concatFromSequence(NodeContext &ctx) {
   auto ranked = dyn_cast<RankedTensorType>(*inside);
   if (!ranked)
     return ctx.unsupported("of tensors whose rank the model does not tell is not supported; declare their shape");
+  if (failed(checkInside(ctx, *inside)))
+    return failure();
   int64_t rank = ranked.getRank() + isNew;
   FailureOr<int64_t> axis = ctx.axis(ctx.getInt("axis", 0), rank);
   if (failed(axis))
@@ -335,8 +335,6 @@ LogicalResult optional(NodeContext &ctx) {
     return ctx.result(b.scalar(optionalOf(type.getValue()), 0));
   }
   Value x = ctx.operand(0);
-  if (failed(checkInside(ctx, insideOf(x))))
-    return failure();
   if (isa<base::SeqType, base::MapType>(b.elementOf(x)))
     return ctx.result(b.asWords(x, optionalOf(b.elementOf(x))));
   return ctx.result(b.hostCall("box", x, optionalOf(insideOf(x)), {}));
@@ -380,4 +378,6 @@ void tc::populateONNXSequence(OpRegistrar &onOp) {
   onOp("Optional", 15, optional, 0);
   onOp("OptionalHasElement", 15, optionalHasElement, 0);
   onOp("OptionalGetElement", 15, optionalGetElement);
+  onOp.takeComplex(ComplexUse::Moved, {"SequenceConstruct", "SequenceInsert", "SplitToSequence", "Optional",
+                                       "OptionalHasElement", "OptionalGetElement"});
 }

@@ -214,4 +214,5 @@ void tc::populateONNXShape(OpRegistrar &onOp) {
   onOp("EyeLike", 9, eyeLike);
   onOp("Trilu", 14, trilu);
   onOp("OneHot", 9, oneHot, 3);
+  onOp.takeComplex(ComplexUse::Moved, {"Shape", "Size", "Trilu", "OneHot"});
 }

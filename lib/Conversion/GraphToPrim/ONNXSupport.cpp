@@ -63,12 +63,17 @@ Type tc::elementTypeOfONNX(MLIRContext *context, int64_t dataType) {
     return natural(2);
   case 26:
     return integer(2);
+  case 27:
+    return Float6E2M3FNType::get(context);
+  case 28:
+    return Float6E3M2FNType::get(context);
   default:
     return {};
   }
 }
 
-FailureOr<Type> tc::readElementType(NodeContext &ctx, StringRef name, int64_t defaultType, bool orString) {
+FailureOr<Type> tc::readElementType(NodeContext &ctx, StringRef name, int64_t defaultType, bool orString,
+                                    bool orComplex) {
   Attribute attr = ctx.attr(name);
   if (auto type = dyn_cast_or_null<TypeAttr>(attr))
     return type.getValue();
@@ -91,6 +96,8 @@ FailureOr<Type> tc::readElementType(NodeContext &ctx, StringRef name, int64_t de
                  .Default(0);
   if (orString && number == 8)
     return Type(base::StringType::get(ctx.b.getContext()));
+  if (orComplex && (number == 14 || number == 15))
+    return Type(ComplexType::get(number == 14 ? Type(ctx.b.getF32Type()) : ctx.b.getF64Type()));
   Type type = elementTypeOfONNX(ctx.b.getContext(), number);
   if (!type) {
     if (number < 1 || number > 28) // TensorProto.DataType of ONNX 1.23

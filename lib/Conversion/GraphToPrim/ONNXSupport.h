@@ -15,7 +15,7 @@ namespace tc {
 mlir::Type elementTypeOfONNX(mlir::MLIRContext *context, int64_t dataType);
 /// The element type that attribute `name` tells (number, or name before opset 6); `defaultType` where it is absent.
 mlir::FailureOr<mlir::Type> readElementType(NodeContext &ctx, llvm::StringRef name, int64_t defaultType,
-                                            bool orString = false);
+                                            bool orString = false, bool orComplex = false);
 
 /// [0, 2, 3, .., 1]: channels-first to channels-last.
 llvm::SmallVector<int64_t> toChannelsLast(int64_t rank);

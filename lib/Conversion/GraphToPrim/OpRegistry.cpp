@@ -12,7 +12,14 @@ using namespace mlir;
 using namespace tc;
 
 void OpRegistry::add(StringRef domain, StringRef type, int64_t sinceVersion, NodeHandler handler, size_t minOperands) {
-  table[{domain.str(), type.str()}][sinceVersion] = {std::move(handler), minOperands};
+  table[{domain.str(), type.str()}][sinceVersion] = {std::move(handler), minOperands, ComplexUse::None};
+}
+
+void OpRegistry::setComplexUse(StringRef domain, StringRef type, ComplexUse use) {
+  auto versions = table.find({domain.str(), type.str()});
+  assert(versions != table.end() && "an operator is registered first");
+  for (auto &[version, entry] : versions->second)
+    entry.complexUse = use;
 }
 
 const OpEntry *OpRegistry::lookup(StringRef domain, StringRef type, int64_t opset) const {

@@ -23,10 +23,18 @@ namespace tc {
 /// Emits prim for one node and sets the node's results, or returns failure after ctx.unsupported or ctx.invalid.
 using NodeHandler = std::function<mlir::LogicalResult(NodeContext &)>;
 
+/// What a handler does with complex operands.
+enum class ComplexUse {
+  None,   ///< it does not take them
+  Moved,  ///< it moves elements, or compares for equality: it is one handler for all types
+  ByParts ///< what it computes is linear in its operand: it runs once for the real and once for the imaginary part
+};
+
 struct OpEntry {
   NodeHandler handler;
   /// Operands that must be present; the conversion checks it before the handler runs.
   size_t minOperands = 0;
+  ComplexUse complexUse = ComplexUse::None;
 };
 
 class OpRegistry {
@@ -35,6 +43,8 @@ public:
   static const OpRegistry &get();
 
   void add(llvm::StringRef domain, llvm::StringRef type, int64_t sinceVersion, NodeHandler handler, size_t minOperands);
+  /// For all versions that were added.
+  void setComplexUse(llvm::StringRef domain, llvm::StringRef type, ComplexUse use);
   /// Null if there is none.
   const OpEntry *lookup(llvm::StringRef domain, llvm::StringRef type, int64_t opset) const;
   /// (domain, type) -> since-versions, in order: the table of supported operators.
@@ -51,6 +61,11 @@ public:
   OpRegistrar(OpRegistry &registry, llvm::StringRef domain) : registry(registry), domain(domain.str()) {}
   void operator()(llvm::StringRef type, int64_t sinceVersion, NodeHandler handler, size_t minOperands = 1) {
     registry.add(domain, type, sinceVersion, std::move(handler), minOperands);
+  }
+  /// Says of operators that were registered what they do with complex operands.
+  void takeComplex(ComplexUse use, llvm::ArrayRef<llvm::StringRef> types) {
+    for (llvm::StringRef type : types)
+      registry.setComplexUse(domain, type, use);
   }
 
 private:

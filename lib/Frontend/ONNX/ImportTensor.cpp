@@ -145,6 +145,19 @@ llvm::Expected<Type> GraphImporter::importType(const onnx::TypeProto &type, Stri
 
 //===--- external data --------------------------------------------------------------------------------------------===//
 
+// Six-bit floats: four to three bytes in files, one to a byte in #tc.data.
+static std::vector<char> unpack6(StringRef packed, uint64_t count) {
+  std::vector<char> bytes(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t bit = 6 * i;
+    unsigned window = static_cast<uint8_t>(packed[bit / 8]);
+    if (bit / 8 + 1 < packed.size())
+      window |= static_cast<unsigned>(static_cast<uint8_t>(packed[bit / 8 + 1])) << 8;
+    bytes[i] = static_cast<char>((window >> (bit % 8)) & 0x3f);
+  }
+  return bytes;
+}
+
 // Whether `path` is inside `folder`; both real paths.
 static bool isInside(StringRef path, StringRef folder) {
   if (folder == "/")
@@ -225,24 +238,11 @@ llvm::Expected<Attribute> GraphImporter::importExternal(const onnx::TensorProto 
     return error(data + ", which is too short: bytes " + Twine(offset) + " to " + Twine(offset) + " + " +
                  Twine(length) + " are needed; copy the file again");
   if (packed6)
-    return nullptr;
+    return base::makeData(type, unpack6(StringRef(bytes->data(), bytes->size()), *base::getNumElements(type)));
   return base::makeData(type, blob, offset, length);
 }
 
 //===--- tensors --------------------------------------------------------------------------------------------------===//
-
-// Six-bit floats: four to three bytes in files, one to a byte in #tc.data.
-static std::vector<char> unpack6(StringRef packed, uint64_t count) {
-  std::vector<char> bytes(count);
-  for (uint64_t i = 0; i < count; ++i) {
-    uint64_t bit = 6 * i;
-    unsigned window = static_cast<uint8_t>(packed[bit / 8]);
-    if (bit / 8 + 1 < packed.size())
-      window |= static_cast<unsigned>(static_cast<uint8_t>(packed[bit / 8 + 1])) << 8;
-    bytes[i] = static_cast<char>((window >> (bit % 8)) & 0x3f);
-  }
-  return bytes;
-}
 
 // The low `width` bytes of each number, one after the other.
 template <typename Numbers> static std::vector<char> gatherLow(const Numbers &numbers, size_t width) {
@@ -277,12 +277,8 @@ GraphImporter::AttrResult GraphImporter::importTensor(const onnx::TensorProto &t
     return error(where + " has more elements than a 64-bit size can count");
   bool packed6 = element->isFloat(6);
 
-  if (tensor.data_location() == T::EXTERNAL) {
-    AttrResult attr = importExternal(tensor, type, where);
-    if (!attr || *attr)
-      return attr;
-    return error(where + " has 6-bit floats in external data, which is not supported");
-  }
+  if (tensor.data_location() == T::EXTERNAL)
+    return importExternal(tensor, type, where);
 
   if (isString) {
     if (tensor.has_raw_data())

@@ -131,11 +131,15 @@ llvm::Expected<std::vector<Tensor>> tc::target::makeRandomInputs(func::FuncOp fu
     int64_t count = countElements(shape);
     if (count < 0)
       return llvm::createStringError("the sizes of input " + std::to_string(i) + " are unknown, negative or too large");
-    if (isa<FloatType>(tensor.getElementType())) {
-      std::vector<double> elements(count);
+    auto complex = dyn_cast<ComplexType>(tensor.getElementType());
+    if (complex || isa<FloatType>(tensor.getElementType())) {
+      std::vector<double> elements(complex ? 2 * count : count);
       for (double &element : elements)
         element = nextNormal(random);
-      inputs.push_back(fromDoubles(tensor.getElementType(), shape, elements));
+      if (complex)
+        shape.push_back(2);
+      Tensor floats = fromDoubles(complex ? complex.getElementType() : tensor.getElementType(), shape, elements);
+      inputs.push_back(complex ? asComplex(floats) : floats);
       continue;
     }
     int64_t low = 0, high = 2;
@@ -156,6 +160,8 @@ std::string tc::target::compareTensors(const Tensor &got, const Tensor &want, do
     return llvm::formatv("the shape is [{0:$[, ]}], expected [{1:$[, ]}]",
                          llvm::make_range(got.shape.begin(), got.shape.end()),
                          llvm::make_range(want.shape.begin(), want.shape.end()));
+  if (isa<ComplexType>(want.elementType) && isa<ComplexType>(got.elementType))
+    return compareTensors(asParts(got), asParts(want), maxRel);
   bool isFloat = isa<FloatType>(want.elementType);
   if (isFloat != isa<FloatType>(got.elementType))
     return "floats and integers are mixed up";

@@ -21,16 +21,27 @@ graph.func @contradiction(%x: tensor<3xf32> {graph.name = "x"}, %y: tensor<4xf32
 
 // -----
 
-// CHECK: error: {{.*}}input "six": type 'tensor<4xf6E2M3FN>' is not supported
-graph.func @six(%x: tensor<4xf6E2M3FN> {graph.name = "six"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 28 : i64}} {
-  %z = graph.node "ai.onnx":"Cast" opset 28(%x) {to = 1 : i64} : (tensor<4xf6E2M3FN>) -> !tc.unknown
+// CHECK: error: {{.*}}input "any": type 'tensor<*xf32>' is not supported
+graph.func @unranked(%x: tensor<*xf32> {graph.name = "any"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 28 : i64}} {
+  %z = graph.node "ai.onnx":"Cast" opset 28(%x) {to = 1 : i64} : (tensor<*xf32>) -> !tc.unknown
   graph.yield %z : !tc.unknown
 }
 
 // -----
 
-// CHECK: error: {{.*}}node "to": Cast (opset 28) with to of data type 27 is not supported
-graph.func @to_six(%x: tensor<4xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 28 : i64}} {
-  %z = graph.node "ai.onnx":"Cast" opset 28(%x) {to = 27 : i64} : (tensor<4xf32>) -> !tc.unknown loc("to")
+// CHECK: error: {{.*}}node "to": Cast (opset 28) with to of data type 14 is not supported
+graph.func @to_complex(%x: tensor<4xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 28 : i64}} {
+  %z = graph.node "ai.onnx":"Cast" opset 28(%x) {to = 14 : i64} : (tensor<4xf32>) -> !tc.unknown loc("to")
   graph.yield %z : !tc.unknown
+}
+
+// -----
+
+// Operators say which of them take complex numbers.
+// CHECK-DAG: error: {{.*}}node "sum": Add (opset 17) on complex numbers is not supported
+// CHECK-DAG: error: {{.*}}node "product": ScatterND (opset 18) with reduction "mul" of complex numbers is not supported; supported: none, add
+graph.func @complex(%x: tensor<3xcomplex<f32>> {graph.name = "x"}, %i: tensor<3x1xi64> {graph.name = "i"}) -> (!tc.unknown, !tc.unknown) attributes {opsets = {ai.onnx = 18 : i64}} {
+  %y = graph.node "ai.onnx":"Add" opset 17(%x, %x) : (tensor<3xcomplex<f32>>, tensor<3xcomplex<f32>>) -> !tc.unknown loc("sum")
+  %z = graph.node "ai.onnx":"ScatterND" opset 18(%x, %i, %x) {reduction = "mul"} : (tensor<3xcomplex<f32>>, tensor<3x1xi64>, tensor<3xcomplex<f32>>) -> !tc.unknown loc("product")
+  graph.yield %y, %z : !tc.unknown, !tc.unknown
 }

@@ -355,6 +355,22 @@ func.func @bitcast_bool(%x: tensor<4xi1>) {
 
 // -----
 
+func.func @storage_parts(%x: tensor<4xcomplex<f32>>) {
+  // expected-error @+1 {{(C1) needs a tensor of complex elements and one of their floats}}
+  %0 = prim.storage %x : tensor<4xcomplex<f32>> -> tensor<4x2xf64>
+  return
+}
+
+// -----
+
+func.func @storage_pairs(%x: tensor<4xcomplex<f32>>) {
+  // expected-error @+1 {{(C2) the sizes of the floats must be those of}}
+  %0 = prim.storage %x : tensor<4xcomplex<f32>> -> tensor<8xf32>
+  return
+}
+
+// -----
+
 func.func @storage_type(%x: tensor<4xi8>) {
   // expected-error @+1 {{(C1) needs a tensor of narrow elements and one of ui8}}
   %0 = prim.storage %x : tensor<4xi8> -> tensor<4xui8>

@@ -38,9 +38,10 @@ std::string temporary(const char *name) { return "/tmp/tc-unit-" + std::to_strin
 } // namespace
 
 TEST_CASE("every small float survives the way over f64") {
-  for (tcrt_dtype_t dtype : {TCRT_DTYPE_F16, TCRT_DTYPE_BF16, TCRT_DTYPE_F8E4M3FN, TCRT_DTYPE_F8E4M3FNUZ,
-                             TCRT_DTYPE_F8E5M2, TCRT_DTYPE_F8E5M2FNUZ, TCRT_DTYPE_F8E8M0, TCRT_DTYPE_F4E2M1}) {
-    uint32_t bits = tcrt_dtype_bits(dtype), differing = 0;
+  for (tcrt_dtype_t dtype :
+       {TCRT_DTYPE_F16, TCRT_DTYPE_BF16, TCRT_DTYPE_F8E4M3FN, TCRT_DTYPE_F8E4M3FNUZ, TCRT_DTYPE_F8E5M2,
+        TCRT_DTYPE_F8E5M2FNUZ, TCRT_DTYPE_F8E8M0, TCRT_DTYPE_F4E2M1, TCRT_DTYPE_F6E2M3, TCRT_DTYPE_F6E3M2}) {
+    uint32_t bits = isSixBits(dtype) ? 6 : tcrt_dtype_bits(dtype), differing = 0;
     for (uint32_t code = 0; code < 1u << bits; ++code) {
       Tensor from = make(dtype, {1}), to = make(dtype, {1});
       setInteger(from, 0, code);
@@ -79,6 +80,9 @@ TEST_CASE("small floats round to the nearest, ties to even") {
   CHECK(rounded(TCRT_DTYPE_F8E4M3FN, 1.1875) == 1.25);
   CHECK(rounded(TCRT_DTYPE_F4E2M1, 2.5) == 2);
   CHECK(rounded(TCRT_DTYPE_F4E2M1, 100) == 6);
+  CHECK(rounded(TCRT_DTYPE_F6E2M3, 100) == 7.5);
+  CHECK(rounded(TCRT_DTYPE_F6E2M3, 0.0625) == 0);
+  CHECK(rounded(TCRT_DTYPE_F6E3M2, -infinity) == -28);
 }
 
 TEST_CASE("packed integers keep sign and neighbours") {

@@ -7,6 +7,7 @@
 #include "tc/Dialect/Host/IR/Host.h"
 
 #include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Dialect/TC/IR/TC.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -34,13 +35,7 @@ void HostDialect::initialize() {
       >();
 }
 
-unsigned tc::host::getElementBits(Type elementType) {
-  if (elementType.isInteger(1))
-    return 8;
-  if (auto complex = dyn_cast<ComplexType>(elementType))
-    return 2 * getElementBits(complex.getElementType());
-  return elementType.isIntOrFloat() ? elementType.getIntOrFloatBitWidth() : 0;
-}
+unsigned tc::host::getElementBits(Type elementType) { return base::getPackedBitWidth(elementType).value_or(0); }
 
 AffineExpr tc::host::getSizeBytes(Type tensorType) {
   SmallVector<AffineExpr> sizes = prim::getSizes(tensorType);

@@ -291,6 +291,11 @@ bool tc::prim::isNarrowElement(Type elementType) {
 }
 
 RankedTensorType tc::prim::getStorageType(Type narrow) {
+  if (auto complex = dyn_cast<ComplexType>(cast<RankedTensorType>(narrow).getElementType())) {
+    SmallVector<AffineExpr> sizes = getSizes(narrow);
+    sizes.push_back(getAffineConstantExpr(2, narrow.getContext()));
+    return makeType(complex.getElementType(), sizes);
+  }
   auto bytes = IntegerType::get(narrow.getContext(), 8, IntegerType::Unsigned);
   int64_t perByte = 8 / cast<RankedTensorType>(narrow).getElementTypeBitWidth();
   if (perByte == 1)

@@ -104,7 +104,11 @@ LogicalResult BitcastOp::verify() {
   Type from = tensorType(getOperand()).getElementType(), to = tensorType(getResult()).getElementType();
   if (!sameSizes(getOperand().getType(), getResult().getType()))
     return emitOpError("operand and result differ in sizes");
-  auto bits = [](Type type) { return type.isIntOrFloat() ? type.getIntOrFloatBitWidth() : 64; }; // a word
+  auto bits = [](Type type) -> unsigned {
+    if (auto complex = dyn_cast<ComplexType>(type))
+      return 2 * complex.getElementType().getIntOrFloatBitWidth();
+    return type.isIntOrFloat() ? type.getIntOrFloatBitWidth() : 64; // a word
+  };
   if (from.isInteger(1) || to.isInteger(1) || bits(from) != bits(to))
     return emitOpError("(C1) needs element types of the same number of bits");
   return success();
@@ -114,8 +118,18 @@ LogicalResult BitcastOp::verify() {
 
 LogicalResult StorageOp::verify() {
   auto narrow = tensorType(getOperand()), bytes = tensorType(getResult());
-  if (!isNarrowElement(narrow.getElementType()))
+  auto isHeld = [](RankedTensorType type) {
+    return isNarrowElement(type.getElementType()) || isa<ComplexType>(type.getElementType());
+  };
+  if (!isHeld(narrow))
     std::swap(narrow, bytes);
+  if (auto complex = dyn_cast<ComplexType>(narrow.getElementType())) {
+    if (bytes.getElementType() != complex.getElementType())
+      return emitOpError("(C1) needs a tensor of complex elements and one of their floats");
+    if (bytes != getStorageType(narrow))
+      return emitOpError("(C2) the sizes of the floats must be those of ") << getStorageType(narrow);
+    return success();
+  }
   if (!isNarrowElement(narrow.getElementType()) || !bytes.getElementType().isUnsignedInteger(8))
     return emitOpError("(C1) needs a tensor of narrow elements and one of ui8");
   if (bytes != getStorageType(narrow))

@@ -73,6 +73,8 @@ std::vector<std::string> tc::prim::getInterpretedOps() { return Registry::get().
 //===--- sizes ----------------------------------------------------------------------------------------------------===//
 
 Type Frame::getHeldType(Type elementType) const {
+  if (auto complex = dyn_cast<ComplexType>(elementType))
+    return ComplexType::get(getHeldType(complex.getElementType()));
   auto real = dyn_cast<FloatType>(elementType);
   if (options.evaluateInDouble && real && real.getWidth() > 8)
     return Float64Type::get(elementType.getContext());
@@ -312,7 +314,8 @@ llvm::Expected<std::vector<Tensor>> tc::prim::interpret(func::FuncOp func, Array
     if (!type || !isSupportedElementType(type.getElementType()))
       return makeError("input {0} has a type that can't be interpreted", i);
     Type held = frame.getHeldType(type.getElementType());
-    if (input.elementType != held && !(isa<FloatType>(input.elementType) && isa<FloatType>(held)))
+    if (input.elementType != held && !(isa<FloatType>(input.elementType) && isa<FloatType>(held)) &&
+        !(isa<ComplexType>(input.elementType) && isa<ComplexType>(held)))
       return makeError("input {0} has element type {1}, expected {2}", i, input.elementType, held);
     converted.push_back(convertFloats(input, held));
     if (llvm::Error error = frame.bindSizes(type, input.shape, /*rebind=*/false))

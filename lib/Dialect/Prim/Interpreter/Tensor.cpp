@@ -21,6 +21,8 @@ int64_t Tensor::numElements() const { return countElements(shape); }
 int64_t Tensor::sizeBytes() const { return numElements() * getElementBytes(elementType); }
 
 bool tc::prim::isSupportedElementType(Type type) {
+  if (auto complex = dyn_cast<ComplexType>(type))
+    return complex.getElementType().isF32() || complex.getElementType().isF64();
   if (auto integer = dyn_cast<IntegerType>(type))
     return integer.getWidth() >= 1 && integer.getWidth() <= 64 &&
            (integer.getWidth() < 8 || llvm::isPowerOf2_32(integer.getWidth()));
@@ -28,7 +30,11 @@ bool tc::prim::isSupportedElementType(Type type) {
   return real && (real.getWidth() <= 8 || real.getWidth() == 16 || real.getWidth() == 32 || real.getWidth() == 64);
 }
 
-int64_t tc::prim::getElementBytes(Type type) { return std::max<int64_t>(type.getIntOrFloatBitWidth() / 8, 1); }
+int64_t tc::prim::getElementBytes(Type type) {
+  if (auto complex = dyn_cast<ComplexType>(type))
+    return 2 * getElementBytes(complex.getElementType());
+  return std::max<int64_t>(type.getIntOrFloatBitWidth() / 8, 1);
+}
 
 bool tc::prim::isUnsignedElement(Type type) { return type.isUnsignedInteger() || type.isInteger(1); }
 
@@ -248,15 +254,33 @@ Tensor tc::prim::fromInts(Type type, ArrayRef<int64_t> shape, ArrayRef<int64_t> 
   return tensor;
 }
 
+Tensor tc::prim::asParts(const Tensor &tensor) {
+  Tensor parts = tensor;
+  parts.elementType = cast<ComplexType>(tensor.elementType).getElementType();
+  parts.shape.push_back(2);
+  return parts;
+}
+
+Tensor tc::prim::asComplex(const Tensor &parts) {
+  Tensor tensor = parts;
+  tensor.elementType = ComplexType::get(parts.elementType);
+  tensor.shape.pop_back();
+  return tensor;
+}
+
 Tensor tc::prim::convertFloats(const Tensor &tensor, Type elementType) {
   if (tensor.elementType == elementType)
     return tensor;
+  if (isa<ComplexType>(elementType))
+    return asComplex(convertFloats(asParts(tensor), cast<ComplexType>(elementType).getElementType()));
   return fromDoubles(elementType, tensor.shape, toDoubles(tensor));
 }
 
 //===--- elements of 2 and 4 bits ---------------------------------------------------------------------------------===//
 
-static bool isPacked(Type type) { return type.getIntOrFloatBitWidth() == 4 || type.getIntOrFloatBitWidth() == 2; }
+static bool isPacked(Type type) {
+  return type.isIntOrFloat() && (type.getIntOrFloatBitWidth() == 4 || type.getIntOrFloatBitWidth() == 2);
+}
 
 /// The value of `width` low bits as one byte, as a Tensor holds it.
 static char extend(Type type, unsigned bits) {
@@ -368,8 +392,8 @@ DenseElementsAttr toDense(const Tensor &tensor, bool splat) {
 std::optional<Tensor> tc::prim::fromAttribute(Attribute attribute) {
   auto typed = dyn_cast_or_null<TypedAttr>(attribute);
   auto type = typed ? dyn_cast<RankedTensorType>(typed.getType()) : RankedTensorType();
-  if (!type || !type.hasStaticShape() || !isSupportedElementType(type.getElementType()) ||
-      countElements(type.getShape()) < 0)
+  if (!type || !type.hasStaticShape() || !type.getElementType().isIntOrFloat() ||
+      !isSupportedElementType(type.getElementType()) || countElements(type.getShape()) < 0)
     return std::nullopt;
   if (auto dense = dyn_cast<DenseElementsAttr>(attribute))
     return fromDense(dense);

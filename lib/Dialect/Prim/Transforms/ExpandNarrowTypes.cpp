@@ -69,7 +69,7 @@ Value bitPositions(PrimBuilder &b, Type element, SizesRef sizes, unsigned width)
 /// One byte per element from the storage of a tensor of `sizes`.
 Value unpack(PrimBuilder &b, Value storage, Type narrow, SizesRef sizes) {
   unsigned width = narrow.getIntOrFloatBitWidth();
-  if (width == 8)
+  if (width > 4)
     return storage;
   AffineExpr bytes = getSizes(storage).front();
   Sizes split{bytes, b.size(8 / width)};
@@ -84,7 +84,7 @@ Value unpack(PrimBuilder &b, Value storage, Type narrow, SizesRef sizes) {
 
 Value pack(PrimBuilder &b, Value v, Type narrow) {
   unsigned width = narrow.getIntOrFloatBitWidth();
-  if (width == 8)
+  if (width > 4)
     return v;
   auto storage = getStorageType(withElementType(v.getType(), narrow));
   AffineExpr bytes = getSizes(storage).front();
@@ -118,6 +118,8 @@ Value decode(PrimBuilder &b, Value v, FloatType type) {
     value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &lost);
     values[code] = value.convertToDouble();
   }
+  if (type.getWidth() < 8) // what a caller leaves in the other bits does not count
+    v = withBits<AndOp>(b, v, count - 1);
   Value table = prim::ConstantOp::create(b, toAttribute(fromDoubles(b.getF32Type(), {int64_t(count)}, values)));
   return GatherOp::create(b, table, b.convert(v, b.getI32Type()), 0);
 }
@@ -202,15 +204,9 @@ private:
     Block &entry = func.front();
     if (entry.empty())
       return;
-    for (BlockArgument argument : entry.getArguments()) {
-      if (!isNarrow(argument) || argument.use_empty())
-        continue;
-      PrimBuilder b(builderBefore(&entry.front()));
-      auto storage = StorageOp::create(b, getStorageType(argument.getType()), argument);
-      Value bytes = unpack(b, storage, elementOf(argument), getSizes(argument));
-      narrow[bytes] = elementOf(argument);
-      argument.replaceAllUsesExcept(bytes, storage);
-    }
+    for (BlockArgument argument : entry.getArguments())
+      if (isNarrow(argument))
+        replaceByBytes(argument, &entry.front());
   }
 
   PrimBuilder builderBefore(Operation *op) {
@@ -241,6 +237,8 @@ private:
   }
 
   LogicalResult expand(Operation *op) {
+    if (isa<StorageOp>(op)) // of an earlier run of the pass
+      return success();
     if (auto constant = dyn_cast<prim::ConstantOp>(op))
       return expandConstant(constant);
     if (auto splat = dyn_cast<SplatOp>(op))
@@ -249,8 +247,8 @@ private:
       return expandConvert(convert);
     if (auto bitcast = dyn_cast<BitcastOp>(op))
       return expandBitcast(bitcast);
-    if (isa<func::ReturnOp>(op)) {
-      expandResults(op);
+    if (isa<func::ReturnOp, HostCallOp>(op)) {
+      keepPacked(op);
       return success();
     }
     bool any = llvm::any_of(op->getResults(), isNarrow) ||
@@ -368,15 +366,31 @@ private:
     replace(op, isResultNarrow ? fromNumber(b, result, element) : result, isResultNarrow ? element : Type());
   }
 
-  void expandResults(Operation *terminator) {
-    for (OpOperand &operand : terminator->getOpOperands()) {
+  /// What leaves the program, and what the runtime's functions take and give, is as a caller sees it.
+  void keepPacked(Operation *op) {
+    for (OpOperand &operand : op->getOpOperands()) {
       Type element = narrowOf(operand.get());
       if (!element)
         continue;
-      PrimBuilder b(builderBefore(terminator));
+      PrimBuilder b(builderBefore(op));
       Type type = withElementType(operand.get().getType(), element);
       operand.set(StorageOp::create(b, type, pack(b, operand.get(), element)));
     }
+    for (Value result : op->getResults())
+      if (isNarrow(result))
+        replaceByBytes(result, op->getNextNode());
+  }
+
+  /// Takes a packed tensor apart before `op`.
+  void replaceByBytes(Value packed, Operation *op) {
+    auto readsNumbers = [](Operation *user) { return !isa<StorageOp>(user); };
+    if (llvm::none_of(packed.getUsers(), readsNumbers))
+      return;
+    PrimBuilder b(builderBefore(op));
+    auto storage = StorageOp::create(b, getStorageType(packed.getType()), packed);
+    Value bytes = unpack(b, storage, elementOf(packed), getSizes(packed));
+    narrow[bytes] = elementOf(packed);
+    packed.replaceUsesWithIf(bytes, [&](OpOperand &use) { return readsNumbers(use.getOwner()); });
   }
 
   func::FuncOp func;

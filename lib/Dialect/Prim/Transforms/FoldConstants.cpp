@@ -166,19 +166,21 @@ private:
   /// A function without inputs computes its results now: loops and sizes that depend on data, too.
   bool foldWhole() {
     Operation *terminator = func.front().getTerminator();
-    if (func.getNumArguments() != 0 ||
-        llvm::all_of(terminator->getOperands(), [](Value v) { return isa_and_nonnull<ConstantOp>(v.getDefiningOp()); }))
+    auto isStored = [](Value v) {
+      auto view = v.getDefiningOp<StorageOp>();
+      return isa_and_nonnull<ConstantOp>((view ? view.getOperand() : v).getDefiningOp());
+    };
+    if (func.getNumArguments() != 0 || llvm::all_of(terminator->getOperands(), isStored))
       return false;
     int64_t sourceBytes = 0, work = 0;
     WalkResult walked = func.walk([&](Operation *op) {
       if (isa<func::FuncOp, func::ReturnOp, YieldOp, IfOp, WhileOp, BindSymbolOp, GuardOp>(op))
         return WalkResult::advance();
       // Words of the host program mean something to one run alone; packed results are stored as bytes.
-      if (!isMemoryEffectFree(op) || isa<HostCallOp, StorageOp>(op) ||
-          !llvm::all_of(op->getResultTypes(), [](Type type) {
-            auto tensor = dyn_cast<RankedTensorType>(type);
-            return tensor && tensor.getElementType().isIntOrFloat();
-          }))
+      auto isPacked = [](Type type) { return isNarrowElement(cast<RankedTensorType>(type).getElementType()); };
+      if (!isMemoryEffectFree(op) || isa<HostCallOp>(op) ||
+          !llvm::all_of(op->getResultTypes(), [](Type type) { return isa<RankedTensorType>(type); }) ||
+          (isa<StorageOp>(op) && (isPacked(op->getResult(0).getType()) || isPacked(op->getOperand(0).getType()))))
         return WalkResult::interrupt();
       if (isa<ConstantOp>(op))
         sourceBytes += getBytes(op->getResult(0));
@@ -206,8 +208,13 @@ private:
       return false;
     SmallVector<Operation *> effects;
     OpBuilder builder(terminator);
-    for (auto [operand, tensor] : llvm::zip_equal(terminator->getOpOperands(), *results))
-      operand.set(ConstantOp::create(builder, operand.get().getLoc(), tensor.getType(), toAttribute(tensor)));
+    for (auto [operand, tensor] : llvm::zip_equal(terminator->getOpOperands(), *results)) {
+      bool isComplex = isa<ComplexType>(tensor.elementType);
+      Tensor held = isComplex ? asParts(tensor) : tensor;
+      Location loc = operand.get().getLoc();
+      Value constant = ConstantOp::create(builder, loc, held.getType(), toAttribute(held));
+      operand.set(isComplex ? StorageOp::create(builder, loc, tensor.getType(), constant) : constant);
+    }
     func.setFunctionType(FunctionType::get(func.getContext(), {}, terminator->getOperandTypes()));
     func.walk([&](Operation *op) {
       if (isa<BindSymbolOp, GuardOp, IfOp, WhileOp>(op) && op->getParentOp() == func)

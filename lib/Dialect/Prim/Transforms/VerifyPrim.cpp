@@ -44,7 +44,9 @@ struct VerifyPrimPass : public tc::prim::impl::VerifyPrimPassBase<VerifyPrimPass
     };
     auto check = [&](Operation *op, Value value) {
       auto type = dyn_cast<RankedTensorType>(value.getType());
-      if (!type || !isa<IntegerType, FloatType>(type.getElementType()) ||
+      // Complex tensors are only what comes from outside and goes there.
+      bool isComplex = type && isa<ComplexType>(type.getElementType()) && isa<func::FuncOp, StorageOp, HostCallOp>(op);
+      if (!type || (!isComplex && !isa<IntegerType, FloatType>(type.getElementType())) ||
           (!type.hasStaticShape() && !isa_and_nonnull<DimsAttr>(type.getEncoding()))) {
         ok = false;
         op->emitError() << "a value of type " << value.getType() << " has no place in prim";

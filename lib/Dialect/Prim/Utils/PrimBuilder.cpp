@@ -96,7 +96,26 @@ Value PrimBuilder::hostCall(StringRef callee, ValueRange operands, Type elementT
   return hostCall(callee, operands, TypeRange(makeType(elementType, sizes)))[0];
 }
 
+Value PrimBuilder::asParts(Value v) {
+  if (auto view = v.getDefiningOp<StorageOp>())
+    return view.getOperand();
+  return StorageOp::create(*this, getStorageType(v.getType()), v);
+}
+
+Value PrimBuilder::asComplex(Value parts) {
+  if (auto view = parts.getDefiningOp<StorageOp>(); view && isComplex(view.getOperand()))
+    return view.getOperand();
+  Sizes sizes = getSizes(parts);
+  sizes.pop_back();
+  return StorageOp::create(*this, makeType(ComplexType::get(elementOf(parts)), sizes), parts);
+}
+
 Value PrimBuilder::scalar(Type elementType, double value) {
+  if (auto complex = dyn_cast<ComplexType>(elementType)) {
+    auto type = RankedTensorType::get({2}, complex.getElementType());
+    Attribute pair[] = {scalarAttr(complex.getElementType(), value), scalarAttr(complex.getElementType(), 0)};
+    return asComplex(prim::ConstantOp::create(*this, cast<TypedAttr>(DenseElementsAttr::get(type, ArrayRef(pair)))));
+  }
   if (base::isWord(elementType)) // has no constants of its own
     return asWords(scalar(getI64Type(), value), elementType);
   return prim::ConstantOp::create(
@@ -105,6 +124,8 @@ Value PrimBuilder::scalar(Type elementType, double value) {
 }
 
 Value PrimBuilder::splat(Type elementType, SizesRef sizes, double value) {
+  if (isa<ComplexType>(elementType))
+    return broadcastTo(scalar(elementType, value), sizes);
   if (base::isWord(elementType)) // has no constants of its own
     return asWords(splat(getI64Type(), sizes, value), elementType);
   return SplatOp::create(*this, makeType(elementType, sizes), scalarAttr(elementType, value));

@@ -27,6 +27,10 @@ tcrt_dtype_t tc::base::getDtype(Type type) {
     return TCRT_DTYPE_F8E5M2;
   if (isa<Float8E5M2FNUZType>(type))
     return TCRT_DTYPE_F8E5M2FNUZ;
+  if (isa<Float6E2M3FNType>(type))
+    return TCRT_DTYPE_F6E2M3;
+  if (isa<Float6E3M2FNType>(type))
+    return TCRT_DTYPE_F6E3M2;
   if (isa<Float4E2M1FNType>(type))
     return TCRT_DTYPE_F4E2M1;
   if (isa<Float8E8M0FNUType>(type))

@@ -1,5 +1,7 @@
 // Narrow elements stay in signatures only; inside there are bytes.
 // RUN: tc-opt %s -tc-expand-narrow-types -split-input-file -verify-diagnostics | FileCheck %s
+// A model whose fused form has no regions goes through it again.
+// RUN: tc-opt %s -tc-expand-narrow-types -tc-expand-narrow-types -split-input-file -verify-diagnostics | FileCheck %s
 
 // CHECK-LABEL: func @int4_to_float
 // CHECK-SAME: tensor<5xi4>
@@ -80,4 +82,22 @@ func.func @sum(%x: tensor<4xi4>) -> tensor<i4> {
   // expected-error @+1 {{element type 'i4' is not supported by prim.reduce; convert the operand to f32 or i8 before}}
   %0 = prim.reduce sum %x [0] : tensor<4xi4> -> tensor<i4>
   return %0 : tensor<i4>
+}
+
+// -----
+
+// The runtime's functions take elements as they are packed, and give them so. Six bits have a byte.
+// CHECK-LABEL: func @host_call
+// CHECK: %[[B:.*]] = prim.storage %arg0 : tensor<4xf6E2M3FN> -> tensor<4xui8>
+// CHECK: %[[R:.*]] = prim.slice %[[B]]
+// CHECK: %[[X:.*]] = prim.storage %[[R]] : tensor<4xui8> -> tensor<4xf6E2M3FN>
+// CHECK: prim.host_call "box"(%[[X]])
+// CHECK: %[[D:.*]] = prim.host_call "object_data"
+// CHECK: prim.storage %[[D]] : tensor<5xi4> -> tensor<3xui8>
+func.func @host_call(%x: tensor<4xf6E2M3FN>, %h: tensor<i64>) -> (tensor<i64>, tensor<5xi8>) {
+  %0 = prim.slice %x from affine_map<() -> (3)> step [-1] : tensor<4xf6E2M3FN> -> tensor<4xf6E2M3FN>
+  %1 = prim.host_call "box"(%0) words [0, 2] : (tensor<4xf6E2M3FN>) -> tensor<i64>
+  %2 = prim.host_call "object_data"(%h) words [2, 0] : (tensor<i64>) -> tensor<5xi4>
+  %3 = prim.convert %2 : tensor<5xi4> -> tensor<5xi8>
+  return %1, %3 : tensor<i64>, tensor<5xi8>
 }

@@ -177,13 +177,14 @@ def Prim_ReshapeOp : Prim_Op<"reshape", [Pure]> {
   let hasFolder = 1;
 }
 def Prim_StorageOp : Prim_Op<"storage", [Pure]> {
-  let summary = "A view: a tensor of narrow elements, and the bytes that hold it in an artifact";
+  let summary = "A view: a tensor of narrow or complex elements, and what holds it in an artifact";
   let description = [{
     Narrow element types are the floats of at most 8 bits and the integers of 2 and 4 bits. One side has such a type, the other is
-    ui8: for 8 bits of the same sizes; for 4 and 2 bits 1-D, the elements in row-major order from each byte's low bits on, unused
-    bits 0.
-    (C1) One side is narrow and the other ui8. (C2) The sizes fit. Made by tc-expand-narrow-types; stands in the function, never in a
-    fused region.
+    ui8: for 8 and 6 bits of the same sizes; for 4 and 2 bits 1-D, the elements in row-major order from each byte's low bits on,
+    unused bits 0. A tensor of complex elements is one of their floats with a last dim of 2, real and imaginary part.
+    (C1) One side is narrow and the other ui8, or one is complex and the other of its floats. (C2) The sizes fit. Stands in the
+    function, never in a fused region; but for views of complex elements while a graph is converted, made by tc-expand-narrow-types
+    and tc-expand-complex.
   }];
   let arguments = (ins AnyRankedTensor:$operand);
   let results = (outs AnyRankedTensor:$result);

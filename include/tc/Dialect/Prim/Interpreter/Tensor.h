@@ -3,9 +3,9 @@
 // A dense row-major tensor on the host, and its conversion from and to C++ numbers.
 //
 // Bytes of one element: floats of 16 to 64 bits and integers of 8 to 64 bits as they are, little endian; i1 is one
-// byte, 0 or 1; integers and floats of fewer than 8 bits take one byte each (signed integers sign-extended). Tensors
-// are never written once they are built, and copies share the bytes, so that views (reshape) and mapped constants cost
-// nothing.
+// byte, 0 or 1; integers and floats of fewer than 8 bits take one byte each (signed integers sign-extended); complex
+// numbers are their real, then their imaginary part. Tensors are never written once they are built, and copies share
+// the bytes, so that views (reshape) and mapped constants cost nothing.
 //
 // Not thread safe while being built; afterwards any number of threads may read.
 //
@@ -39,7 +39,8 @@ struct Tensor {
   mlir::RankedTensorType getType() const { return mlir::RankedTensorType::get(shape, elementType); }
 };
 
-/// Whether tensors of this element type can be held: any float of up to 64 bits, any integer of up to 64 bits.
+/// Whether tensors of this element type can be held: any float of up to 64 bits, any integer of up to 64 bits, and
+/// complex numbers of f32 and f64, which no op but prim.storage takes.
 bool isSupportedElementType(mlir::Type type);
 /// Bytes of one element as a Tensor holds it.
 int64_t getElementBytes(mlir::Type type);
@@ -59,7 +60,11 @@ std::vector<int64_t> toInts(const Tensor &tensor);
 Tensor fromDoubles(mlir::Type elementType, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<double> values);
 /// An integer tensor; values wrap to the width.
 Tensor fromInts(mlir::Type elementType, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> values);
-/// Float tensors of one type as another float type, rounded to nearest even; the same tensor where nothing changes.
+/// A complex tensor as floats with a last dim of 2, real and imaginary part, and back: the same bytes.
+Tensor asParts(const Tensor &tensor);
+Tensor asComplex(const Tensor &parts);
+/// Float (or complex) tensors of one type as another such type, rounded to nearest even; the same tensor where nothing
+/// changes.
 Tensor convertFloats(const Tensor &tensor, mlir::Type elementType);
 
 /// The tensor between narrow elements and their bytes (prim.storage); `elementType` and `shape` are the result's.

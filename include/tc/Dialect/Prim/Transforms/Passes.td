@@ -29,6 +29,15 @@ def DecomposeCompositesPass : Pass<"tc-decompose-composites", "::mlir::func::Fun
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
+def ExpandComplexPass : Pass<"tc-expand-complex", "::mlir::func::FuncOp"> {
+  let summary = "Complex elements as pairs of floats, real and imaginary part, along a last dim";
+  let description = [{
+    Signatures and calls of the runtime's functions keep their types: prim.storage stands between them and the pairs. Arithmetic
+    is refused with an error, but for sums of scatters.
+  }];
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
 def ExpandNarrowTypesPass : Pass<"tc-expand-narrow-types", "::mlir::func::FuncOp"> {
   let summary = "Floats of at most 8 bits and integers of 2 and 4 bits as bytes, so that fused code has no such elements";
   let description = [{

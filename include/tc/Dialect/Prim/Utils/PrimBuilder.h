@@ -125,6 +125,12 @@ public:
   /// Bytes [.., n] as their numbers of `bits` bits [.., n * 8 / bits], from the low bits of each byte on.
   mlir::Value unpackBits(mlir::Value bytes, int64_t bits);
 
+  // --- complex elements; they have no constants of their own ---
+  static bool isComplex(mlir::Value v) { return mlir::isa<mlir::ComplexType>(elementOf(v)); }
+  /// A complex tensor as floats with a last dim of 2, real and imaginary part, and back.
+  mlir::Value asParts(mlir::Value v);
+  mlir::Value asComplex(mlir::Value parts);
+
   // --- words: strings and handles (prim.host_call) ---
   /// i64 words as strings or handles, and back.
   mlir::Value asWords(mlir::Value v, mlir::Type elementType);
