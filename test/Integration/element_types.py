@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Complex numbers and six-bit floats in all operators that take them; optionals of narrow elements.
+"""Complex numbers and six-bit floats in all operators that take them; optionals of narrow elements; operands of mixed types.
 
 usage: element_types.py BIN [REGEX]
 
@@ -412,6 +412,49 @@ def six_bit_constants(form):
 
 case("constant_packed", SIX_BITS, six_bit_constants("packed"))
 case("constant_typed", SIX_BITS, six_bit_constants("typed"))
+
+
+#===--- small ones ------------------------------------------------------------------------------------------------------===#
+
+
+def crop_and_pad(*sizes, axes=None):
+    """The shape as int32, which the operator's function body does not take."""
+
+    def make(dtype):
+        value, shape = numbers(dtype, 5, 2, 4), np.array(sizes, np.int32)
+        attributes = {} if axes is None else {"axes": axes}
+        return [helper.make_node("CenterCropPad", ["x0", "x1"], ["y"], **attributes)], {"x0": value, "x1": shape}, None
+
+    return make
+
+
+case("crop_and_pad", (np.float32,), crop_and_pad(2, 5, 4), fixed=["x1"])
+case("crop_and_pad_axes", (np.int16,), crop_and_pad(7, 1, axes=[-1, 0]), fixed=["x1"])
+case("crop_and_pad_to_nothing", (np.float64,), crop_and_pad(0, 3, 3), fixed=["x1"])
+
+
+def mixed_attention(values):
+    """Queries and keys of one type, values of another."""
+
+    def make(dtype):
+        rng = np.random.default_rng(4)
+        q, k, past_k = (rng.standard_normal(s).astype(dtype) for s in ((2, 3, 5, 8), (2, 3, 6, 8), (2, 3, 2, 8)))
+        v, past_v = (rng.standard_normal(s).astype(values) for s in ((2, 3, 6, 4), (2, 3, 2, 4)))
+        keys, all_values = np.concatenate([past_k, k], 2), np.concatenate([past_v, v], 2)
+        scores = q.astype(np.float64) @ keys.astype(np.float64).swapaxes(-1, -2) / np.sqrt(8)
+        e = np.exp(scores - scores.max(-1, keepdims=True))
+        y = (e / e.sum(-1, keepdims=True)) @ all_values.astype(np.float64)
+        node = helper.make_node("Attention", ["x0", "x1", "x2", "", "x4", "x5"], ["y", "y1", "y2"])
+        inputs = {"x0": q, "x1": k, "x2": v, "x4": past_k, "x5": past_v}
+        return [node], inputs, [y.astype(dtype), keys, all_values]
+
+    return make
+
+
+for version in (23, 24, 25):
+    case(f"attention_{version}_narrow_values", (np.float32,), mixed_attention(np.float16), tolerance=1e-5, opset=version, ways=("static", "dynamic"))
+case("attention_wide_values", (np.float16,), mixed_attention(np.float64), tolerance=2e-3, ways=("static", "dynamic"))
+case("attention_other_values", (np.float16,), mixed_attention(ml_dtypes.bfloat16), tolerance=2e-3, ways=("static", "dynamic"))
 
 
 #===--- running ---------------------------------------------------------------------------------------------------------===#

@@ -12,6 +12,7 @@
 
 #include "ConstantData.h"
 #include "CustomOperator.h"
+#include "MixedAttention.h"
 #include "OpRegistry.h"
 #include "VaryingRank.h"
 
@@ -599,6 +600,7 @@ static void expandFunctions(ModuleOp module, const GraphToPrimOptions &options) 
     if (nodes.empty())
       return;
     for (graph::NodeOp node : nodes) {
+      node = unifyAttention(node);
       rewriter.setInsertionPoint(node);
       if (llvm::failed(functionExpander(node, rewriter)))
         failed.insert(node);

@@ -753,6 +753,35 @@ LogicalResult pad(NodeContext &ctx) {
   return failed(result) ? failure() : ctx.result(*result);
 }
 
+/// The middle of the operand, or the operand in the middle of zeros, in each of the axes.
+LogicalResult centerCropPad(NodeContext &ctx) {
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  Sizes sizes = getSizes(x), low(sizes.size(), b.size(0));
+  FailureOr<Sizes> targets = ctx.requireSizes(ctx.operand(1), "the shape");
+  SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, sizes.size()));
+  FailureOr<SmallVector<int64_t>> axes = ctx.axes(ctx.getInts("axes").value_or(all), sizes.size());
+  if (failed(targets) || failed(axes))
+    return failure();
+  if (targets->size() != axes->size())
+    return ctx.invalid("the shape has " + Twine(targets->size()) + " elements for " + Twine(axes->size()) + " axes");
+  for (auto [axis, target] : llvm::zip_equal(*axes, *targets)) {
+    if (getConstantSize(target).value_or(0) < 0)
+      return ctx.invalid("the shape has the size " + Twine(*getConstantSize(target)));
+    // Half of what is added or cut, rounded towards zero.
+    AffineExpr more = simplifySize(target - sizes[axis]), fewer = simplifySize(sizes[axis] - target);
+    if (b.bounds(more).first >= 0)
+      low[axis] = simplifySize(more.floorDiv(2));
+    else if (b.bounds(fewer).first >= 0)
+      low[axis] = simplifySize(-fewer.floorDiv(2));
+    else
+      low[axis] =
+          b.bindSymbol("pad", b.binary<DivOp>(b.sub(b.sizeValue(target), b.sizeValue(sizes[axis])), 2), INT64_MIN);
+    sizes[axis] = target;
+  }
+  return ctx.result(b.pad(x, b.scalar(b.elementOf(x), 0), low, sizes));
+}
+
 LogicalResult depthToSpace(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value x = ctx.operand(0);
@@ -819,9 +848,11 @@ void tc::populateONNXMovement(OpRegistrar &onOp) {
   onOp("Expand", 8, expand, 2);
   onOp("Tile", 1, tile, 2);
   onOp("Pad", 1, pad);
+  onOp("CenterCropPad", 18, centerCropPad, 2);
   onOp("DepthToSpace", 1, depthToSpace);
   onOp("SpaceToDepth", 1, spaceToDepth);
-  onOp.takeComplex(ComplexUse::Moved, {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Concat", "Split",
-                                       "Slice", "Gather", "GatherElements", "GatherND", "Scatter", "ScatterElements",
-                                       "ScatterND", "Expand", "Tile", "Pad", "DepthToSpace", "SpaceToDepth"});
+  onOp.takeComplex(ComplexUse::Moved, {"Reshape",  "Flatten", "Squeeze",         "Unsqueeze",    "Transpose",
+                                       "Concat",   "Split",   "Slice",           "Gather",       "GatherElements",
+                                       "GatherND", "Scatter", "ScatterElements", "ScatterND",    "Expand",
+                                       "Tile",     "Pad",     "CenterCropPad",   "DepthToSpace", "SpaceToDepth"});
 }
