@@ -58,6 +58,6 @@ void tc::driver::registerAllPasses() {
   target::registerLLVMCPUBackend();
   target::registerNVPTXBackend();
   conversion::registerConversionPasses();
-  setFunctionExpander(expandOnnxFunction);
+  setFunctionExpander(expandOnnxFunction, hasOnnxFunction);
   registerPhases();
 }

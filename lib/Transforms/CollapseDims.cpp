@@ -57,14 +57,13 @@ public:
   /// Per dim of the collapsed value the dims of `value` that it stands for.
   SmallVector<SmallVector<int64_t>> groups(Value value) const {
     SmallVector<SmallVector<int64_t>> result;
-    int last = -1;
     for (auto [dim, id] : llvm::enumerate(ids.find(value)->second)) {
       if (id < 0)
         continue;
-      int leader = leaders[classOf(id)];
-      if (leader != last || result.empty())
+      // What does not lead a run stands behind the class before it wherever it occurs. A class may follow itself: one
+      // value, broadcast along two dims.
+      if (leaders[classOf(id)] == classOf(id) || result.empty())
         result.emplace_back();
-      last = leader;
       result.back().push_back(dim);
     }
     return result;

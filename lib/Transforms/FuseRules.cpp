@@ -38,7 +38,7 @@ bool tc::fuse::isMadeByHost(Operation *op, Operation *reader) {
   if (isa<prim::SizesOp>(op))
     return isa<prim::BindSymbolOp, prim::HostCallOp>(reader);
   auto splat = dyn_cast<prim::SplatOp>(op);
-  if (!splat || !isa<prim::HostCallOp, prim::IfOp, prim::WhileOp, prim::YieldOp>(reader))
+  if (!splat || !isa<prim::BindSymbolOp, prim::HostCallOp, prim::IfOp, prim::WhileOp, prim::YieldOp>(reader))
     return false;
   auto type = cast<RankedTensorType>(splat.getType());
   return type.hasStaticShape() && type.getNumElements() <= kMaxElements && type.getElementTypeBitWidth() <= 64 &&

@@ -51,19 +51,54 @@ SUMS = set(
 # same, needs one; u is the rounding error of 1, and a move of a result is at least SLACK * 0.3 * NOISE * u = 4.8 u times the magnitude.
 #   LogSoftmax, ReduceLogSumExp, SoftmaxCrossEntropyLoss: log(s) of a sum s >= 1 of exponentials. Rounding s changes log(s) by u, also where
 #     that is nearly 0.
-#   Gelu, BiasGelu, FastGelu: x / 2 (1 + f), f = -1 + tiny where x < 0. Rounding f changes the result by |x| u / 2; from |x| = 6 on it is 0 in f32: 3 u.
 #   HannWindow, HammingWindow, BlackmanWindow: sums of constants and cosines of up to 1/2, which cancel.
 #   TreeEnsembleRegressor: up to three leaves of about 1 and a base of up to 2 are added, none of which is an operand.
-LEAST = {"LogSoftmax": 1.0, "ReduceLogSumExp": 1.0, "SoftmaxCrossEntropyLoss": 1.0, "Gelu": 1.0, "BiasGelu": 1.0, "FastGelu": 1.0,
-         "TreeEnsembleRegressor": 4.0, "HannWindow": 1.0, "HammingWindow": 1.0, "BlackmanWindow": 1.0}  # fmt: skip
+LEAST = {"LogSoftmax": 1.0, "ReduceLogSumExp": 1.0, "SoftmaxCrossEntropyLoss": 1.0, "TreeEnsembleRegressor": 4.0, "HannWindow": 1.0,
+         "HammingWindow": 1.0, "BlackmanWindow": 1.0}  # fmt: skip
+
+
+def largest_of_mean(node, x):
+    """Along the dims whose mean a node subtracts: the largest |x|, and the standard deviation. None for other nodes."""
+    attribute = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    groups = x
+    if node.op_type == "InstanceNormalization":
+        axes = tuple(range(2, x.ndim))
+    elif node.op_type == "GroupNormalization":
+        groups, axes = x.reshape(x.shape[0], attribute["num_groups"], -1), (2,)
+    elif node.op_type == "LayerNormalization":
+        axes = tuple(range(attribute.get("axis", -1) % max(x.ndim, 1), x.ndim))
+    elif node.op_type == "MeanVarianceNormalization":
+        axes = tuple(attribute.get("axes", (0, 2, 3)))
+    else:
+        return None
+    if x.size == 0:
+        return None
+    largest = np.abs(groups).max(axis=axes, keepdims=True)
+    deviation = np.sqrt(groups.var(axis=axes, keepdims=True) + attribute.get("epsilon", 1e-9))
+    return tuple(np.broadcast_to(v, groups.shape).reshape(x.shape) for v in (largest, deviation))
 
 
 def least_of(node, operands, results):
-    """The magnitude of LEAST for these values."""
+    """The magnitude of LEAST for these values, of all or of each."""
     op = node.op_type
+    x = operands[0]
+    if op in ("Gelu", "BiasGelu", "FastGelu"):
+        # x / 2 (1 + f), f = -1 + tiny where x < 0. Rounding f, also by two units, changes the result by |x| u; it may become 0.
+        return np.maximum(1.0, np.abs(x if len(operands) < 2 else x + operands[1]))
+    if (means := largest_of_mean(node, x)) is not None:
+        # The mean is rounded before it is subtracted: u times the largest |x|, over the deviation, times the scale.
+        largest, deviation = means
+        scale = np.abs(operands[1]) if len(operands) > 1 else np.ones(())
+        if op in ("InstanceNormalization", "GroupNormalization"):
+            scale = scale.max(initial=0)
+        return np.broadcast_to(largest / deviation * scale, x.shape)
+    if op == "DeformConv":
+        # As for Resize: a place is computed with an error of u times itself, along each of the dims; products with the weights are summed.
+        mask = np.abs(operands[4]).max(initial=0) if len(operands) > 4 and operands[4] is not None else 1.0
+        weights = np.abs(operands[1]).reshape(operands[1].shape[0], -1).sum(axis=1).max(initial=0)
+        return 1.25 * float(np.abs(x).max(initial=0) * max(*x.shape[2:], 1) * weights * mask)
     if op not in ("Resize", "Upsample", "DFT", "STFT", "RNN", "GRU", "LSTM"):
         return LEAST.get(op, 0.0)
-    x = operands[0]
     if op in ("RNN", "GRU", "LSTM"):
         # A new state is a sum of products of gates, which may cancel: (1 - z) n + z h. Each term is at most as large as a state, or 1, and is rounded.
         return max([1.0, *[np.abs(r).max(initial=0) for r in results]])
@@ -311,7 +346,10 @@ def evaluate(node, opset, inputs, dtypes, rng, implementation=None):
             for name, value in inputs.items():
                 array = value.run(run)
                 moves = run and moves_operands and is_float(value.dtype) and value.dtype not in NARROW_FLOATS
-                operands[name] = move(array, value.dtype, run, rng, units=units) if moves else array
+                dtype = value.dtype
+                if dtype == np.float64 and node.op_type == "Attention" and name == node.input[0]:
+                    dtype = np.dtype(np.float32)  # ONNX's definition computes the scale of queries in f32
+                operands[name] = move(array, dtype, run, rng, units=units) if moves else array
             listed = [operands[n] if n else None for n in node.input]
             outputs = implementation(*listed) if implementation else onnx_evaluator.run(names, operands)
             if run == 0 and moves_operands:
@@ -351,7 +389,8 @@ def result_of(node, array, dtype, run, rng, rounds, least):
         return array
     array = array.astype(np.float64)
     if run and rounds and dtype not in NARROW_FLOATS:
-        array = move(array, dtype, run, rng, least)
+        # Magnitudes of each element are those of the first result.
+        array = move(array, dtype, run, rng, least if np.ndim(least) == 0 or np.shape(least) == array.shape else 0.0)
     return settle(array, dtype, run, rng)
 
 

@@ -59,3 +59,14 @@ func.func @square(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %y = prim.add %x, %t : tensor<8x8xf32>
   return %y : tensor<8x8xf32>
 }
+
+// One value along two dims: they are of one class, and remain two dims beside the last of size 1, which vanishes.
+// CHECK-LABEL: func.func @outer
+// CHECK: prim.broadcast %{{.*}} [1] : tensor<8xf32> -> tensor<8x8xf32>
+// CHECK: prim.broadcast %{{.*}} [0] : tensor<8xf32> -> tensor<8x8xf32>
+func.func @outer(%x: tensor<8xf32>) -> tensor<8x8x1xf32> {
+  %a = prim.broadcast %x [1] : tensor<8xf32> -> tensor<8x8x1xf32>
+  %b = prim.broadcast %x [0] : tensor<8xf32> -> tensor<8x8x1xf32>
+  %y = prim.add %a, %b : tensor<8x8x1xf32>
+  return %y : tensor<8x8x1xf32>
+}

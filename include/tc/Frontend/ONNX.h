@@ -113,8 +113,12 @@ std::optional<std::vector<OnnxOperator>> getOnnxBodyOperators(llvm::StringRef do
 
 /// Replaces a graph.node by the nodes of the function body that its ONNX schema has at the node's opset (also of bodies
 /// that depend on operand types). Types of the new inner values are !tc.unknown; results keep their types. New nodes
-/// are named "<node>/<type>". Failure, with the node left alone and no diagnostic, where the schema has no body for it.
+/// are named "<node>/<type>". Failure, with the node left alone and no diagnostic, where the schema has no body for it,
+/// or one that depends on operand types of which some are unknown.
 llvm::LogicalResult expandOnnxFunction(mlir::Operation *node, mlir::RewriterBase &rewriter);
+
+/// Whether `node`, a graph.node that calls no model-local function, has a function body in its ONNX schema.
+bool hasOnnxFunction(mlir::Operation *node);
 
 } // namespace tc
 

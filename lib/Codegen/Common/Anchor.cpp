@@ -38,7 +38,7 @@ FailureOr<Epilogue> Epilogue::analyze(kernel::RegionOp region, Value result) {
   // Two values stand at the same position of the result when the same movements lead to them.
   llvm::DenseMap<Value, SmallVector<Operation *, 2>> moves;
   moves[result] = {};
-  for (Operation &op : region.getBody().front()) {
+  for (Operation &op : region.getBody().front().without_terminator()) { // outputs may stand at positions of their own
     std::optional<unsigned> first;
     for (OpOperand &operand : op.getOpOperands()) {
       if (!moves.contains(operand.get()))
@@ -50,9 +50,7 @@ FailureOr<Epilogue> Epilogue::analyze(kernel::RegionOp region, Value result) {
     }
     if (!first)
       continue;
-    if (auto yield = dyn_cast<kernel::YieldOp>(op)) {
-      continue;
-    } else if (isPointwise(&op)) {
+    if (isPointwise(&op)) {
       SmallVector<Operation *, 2> path = moves[op.getOperand(*first)];
       moves[op.getResult(0)] = path;
     } else if (isBijection(&op)) {

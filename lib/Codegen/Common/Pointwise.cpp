@@ -212,14 +212,15 @@ Value emitCosh(const Context &c) {
   Value isFar = c.compare(arith::CmpFPredicate::OGT, magnitude, c.constant(c[0], getFarExponent(c[0])));
   return c.select(isFar, emitHalfExp(c, magnitude), near);
 }
-// asinh x = sign(x) log1p(|x| + x^2 / (1 + sqrt(1 + x^2))); for |x| > 2^20, log|x| + log 2.
+// asinh x = sign(x) log1p(|x| + x^2 / (1 + sqrt(1 + x^2))). From 2^28 on it is log|x| + log 2 within 2^-58, and x^2
+// would leave the range of f32 later; acosh likewise.
 Value emitAsinh(const Context &c) {
   Value a = c.make<math::AbsFOp>(c[0]), one = c.constant(c[0], 1), square = c.make<arith::MulFOp>(a, a);
   Value root = c.make<math::SqrtOp>(c.make<arith::AddFOp>(one, square));
   Value near =
       c.make<math::Log1pOp>(c.make<arith::AddFOp>(a, c.make<arith::DivFOp>(square, c.make<arith::AddFOp>(one, root))));
   Value far = c.make<arith::AddFOp>(c.make<math::LogOp>(a), c.constant(c[0], 0.69314718055994530942));
-  Value big = c.compare(arith::CmpFPredicate::OGT, a, c.constant(c[0], 1048576));
+  Value big = c.compare(arith::CmpFPredicate::OGT, a, c.constant(c[0], 268435456));
   return c.make<math::CopySignOp>(c.select(big, far, near), c[0]);
 }
 Value emitAcosh(const Context &c) {
@@ -228,7 +229,7 @@ Value emitAcosh(const Context &c) {
       c.make<arith::AddFOp>(c.make<arith::MulFOp>(c.constant(c[0], 2), t), c.make<arith::MulFOp>(t, t)));
   Value near = c.make<math::Log1pOp>(c.make<arith::AddFOp>(t, root));
   Value far = c.make<arith::AddFOp>(c.make<math::LogOp>(c[0]), c.constant(c[0], 0.69314718055994530942));
-  Value result = c.select(c.compare(arith::CmpFPredicate::OGT, c[0], c.constant(c[0], 1048576)), far, near);
+  Value result = c.select(c.compare(arith::CmpFPredicate::OGT, c[0], c.constant(c[0], 268435456)), far, near);
   return c.select(c.compare(arith::CmpFPredicate::OLT, c[0], one), c.constant(c[0], std::nan("")), result);
 }
 Value emitAtanh(const Context &c) {

@@ -19,6 +19,7 @@
 #include "tc/Dialect/Graph/IR/Graph.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Iterators.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -36,6 +37,9 @@ std::string fullType(graph::NodeOp node) {
     type = (node.getDomain() + "." + type).str();
   return type;
 }
+
+FunctionExpander functionExpander = nullptr;
+DefinitionQuery hasDefinition = nullptr;
 
 class Converter : public RegionConverter {
 public:
@@ -60,6 +64,7 @@ private:
   FailureOr<RankedTensorType> argumentType(graph::FuncOp source, unsigned index);
   FailureOr<SmallVector<Value>> convertBody(Block &block);
   void convertNode(graph::NodeOp node);
+  bool convertDefinition(graph::NodeOp node, ArrayRef<Value> operands);
   void convertVarying(graph::NodeOp node, ArrayRef<unsigned> varying);
   void convertCall(graph::NodeOp node, graph::FuncOp callee, ArrayRef<Value> operands);
   void reportUnsupported(graph::NodeOp node, StringRef reason);
@@ -80,6 +85,8 @@ private:
   PrimBuilder builder;
   IntValues ints;
   std::vector<std::unique_ptr<Region>> regions;
+  /// Hold the definitions of nodes, whose values are keys of `values`.
+  std::vector<OwningOpRef<graph::FuncOp>> definitions;
   /// Of graph values; null where an optional value is absent.
   llvm::DenseMap<Value, Value> values;
   llvm::StringMap<AffineExpr> namedSizes;
@@ -138,7 +145,8 @@ void Converter::checkSkipped(graph::NodeOp node) {
   ++failedNodes;
   node->walk([&](graph::NodeOp inner) {
     if (!inner.getCallee() && !findCustomOperator(options, inner) &&
-        !OpRegistry::get().lookup(inner.getDomain(), inner.getOpType(), inner.getOpset()))
+        !OpRegistry::get().lookup(inner.getDomain(), inner.getOpType(), inner.getOpset()) &&
+        !(hasDefinition && hasDefinition(inner)))
       reportUnsupported(inner, "is not supported");
   });
 }
@@ -205,8 +213,11 @@ void Converter::convertNode(graph::NodeOp node) {
   const CustomOperator *custom = findCustomOperator(options, node);
   const OpEntry *entry =
       custom ? nullptr : OpRegistry::get().lookup(node.getDomain(), node.getOpType(), node.getOpset());
-  if (!custom && !entry)
-    return reportUnsupported(node, "is not supported");
+  if (!custom && !entry) {
+    if (!convertDefinition(node, operands))
+      reportUnsupported(node, "is not supported");
+    return;
+  }
   NodeContext ctx(node, builder, ints, *this, operands, parameters);
   std::string prefix =
       ("node \"" + node.getNodeName() + "\": " + fullType(node) + " (opset " + Twine(node.getOpset()) + "): ").str();
@@ -245,6 +256,43 @@ void Converter::convertNode(graph::NodeOp node) {
     }
     values[result] = foldIntegers(refine(v, result.getType()));
   }
+}
+
+/// Expands a node that expandFunctions left, as its definition depends on types that the front end did not know. The
+/// node itself stays: the function that it is part of may be converted again, with operands of other types.
+bool Converter::convertDefinition(graph::NodeOp node, ArrayRef<Value> operands) {
+  if (!functionExpander)
+    return false;
+  OpBuilder b(node.getContext());
+  graph::FuncOp function =
+      graph::FuncOp::create(b, node.getLoc(), "definition", FunctionType::get(node.getContext(), {}, {}));
+  definitions.emplace_back(function);
+  Block &block = function.getBody().emplaceBlock();
+  b.setInsertionPointToEnd(&block);
+  IRMapping mapping;
+  for (auto [input, operand] : llvm::zip_equal(node.getInputs(), operands)) {
+    if (mapping.contains(input))
+      continue;
+    Type type = b.getNoneType();
+    if (operand) {
+      auto tensor = cast<RankedTensorType>(operand.getType());
+      Type element = tensor.getElementType();
+      type = base::isHandle(element) ? element : RankedTensorType::get(tensor.getShape(), element);
+    }
+    Value argument = block.addArgument(type, node.getLoc());
+    mapping.map(input, argument);
+    values[argument] = operand;
+  }
+  Operation *copy = b.clone(*node, mapping);
+  graph::YieldOp::create(b, node.getLoc(), copy->getResults());
+  IRRewriter rewriter(copy);
+  if (failed(functionExpander(copy, rewriter)))
+    return false;
+  FailureOr<SmallVector<Value>> results = convertBody(block);
+  if (succeeded(results)) // else what failed in it is reported
+    for (auto [result, value] : llvm::zip_equal(node.getOutputs(), *results))
+      values[result] = refine(value, result.getType());
+  return true;
 }
 
 /// `node` is an If whose branches give these results different ranks, or one that yields such results of a node inside.
@@ -580,9 +628,10 @@ void Converter::eraseWordTypes(func::FuncOp function) {
 
 } // namespace
 
-static FunctionExpander functionExpander = nullptr;
-
-void tc::setFunctionExpander(FunctionExpander expander) { functionExpander = expander; }
+void tc::setFunctionExpander(FunctionExpander expander, DefinitionQuery query) {
+  functionExpander = expander;
+  hasDefinition = query;
+}
 
 /// Expands nodes without a handler by their operators' definitions, which may use operators without a handler in turn.
 static void expandFunctions(ModuleOp module, const GraphToPrimOptions &options) {

@@ -36,7 +36,7 @@ public:
     if (mode == "nearest")
       x = b.unary<RoundOp>(x);
     if (padding == "border")
-      x = b.min(b.binary<MaxOp>(x, 0), b.binary<SubOp>(extent, 1));
+      x = clampToBorder(x, extent);
     else if (padding == "reflection")
       x = reflect(x);
     if (mode == "nearest")
@@ -60,6 +60,16 @@ private:
     if (mode == "linear")
       return b.sub(b.splatLike(x, 1), x);
     return emitCubicWeight(b, x, /*a=*/-0.75, /*inner=*/offset == 0 || offset == 1);
+  }
+
+  /// The nearest element, from the border on; between the last element and the border the taps outside repeat it.
+  Value clampToBorder(Value x, Value extent) {
+    Value clamped = b.min(b.binary<MaxOp>(x, 0), b.binary<SubOp>(extent, 1));
+    if (align || mode != "cubic") // else the same
+      return clamped;
+    Value isOutside = b.binary<OrOp>(b.compare(CompareKind::LT, x, -0.5),
+                                     b.compare(CompareKind::GT, x, b.binary<SubOp>(extent, 0.5)));
+    return b.select(isOutside, clamped, x);
   }
 
   /// Mirrored at the borders until it lies between them.

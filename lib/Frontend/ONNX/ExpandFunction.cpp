@@ -240,16 +240,21 @@ private:
 
 } // namespace
 
+static std::optional<OnnxSchema> getFunctionSchema(graph::NodeOp node) {
+  if (!node || node.getCallee() || node.getOpset() > std::numeric_limits<int>::max())
+    return std::nullopt;
+  std::optional<OnnxSchema> schema = getOnnxSchema(node.getDomain(), node.getOpType(), node.getOpset());
+  return schema && schema->hasFunctionBody ? schema : std::nullopt;
+}
+
+bool hasOnnxFunction(Operation *node) { return getFunctionSchema(dyn_cast<graph::NodeOp>(node)).has_value(); }
+
 LogicalResult expandOnnxFunction(Operation *op, RewriterBase &rewriter) {
   auto node = dyn_cast<graph::NodeOp>(op);
-  if (!node || node.getCallee())
+  std::optional<OnnxSchema> schema = getFunctionSchema(node);
+  if (!schema)
     return failure();
   int64_t opset = node.getOpset();
-  if (opset > std::numeric_limits<int>::max())
-    return failure();
-  std::optional<OnnxSchema> schema = getOnnxSchema(node.getDomain(), node.getOpType(), opset);
-  if (!schema || !schema->hasFunctionBody)
-    return failure();
 
   GraphImporter importer(op->getContext());
   importer.path = importer.fileName = "function";

@@ -94,10 +94,16 @@ std::optional<onnx::FunctionProto> onnxfe::getFunctionBody(const onnx::NodeProto
   const onnx::OpSchema *schema = findSchema(node.domain(), node.op_type(), opset);
   if (!schema)
     return std::nullopt;
+  // Some builders of bodies read the types of their operands without asking whether they are known.
+  auto isUnknown = [&](int i) {
+    return !node.input(i).empty() &&
+           (size_t(i) >= inputTypes.size() || inputTypes[i].value_case() == onnx::TypeProto::VALUE_NOT_SET);
+  };
+  bool typesAreKnown = llvm::none_of(llvm::seq<int>(0, node.input_size()), isUnknown);
   std::optional<onnx::FunctionProto> body;
   try {
     // A body that fits the node's types is the better one where a schema has both.
-    if (schema->HasContextDependentFunction()) {
+    if (schema->HasContextDependentFunction() && typesAreKnown) {
       onnx::FunctionBodyBuildContextImpl context(node, inputTypes);
       onnx::FunctionProto function;
       if (schema->BuildContextDependentFunction(context, function, opset))

@@ -203,6 +203,20 @@ void storeOneLane(llvm::Module &module) {
     }
 }
 
+/// Comparisons of bf16 become comparisons of f32. LLVM narrows what the generators compare as f32, and where bf16
+/// vectors are legal (AVX512-BF16) LLVM 22 cannot select every comparison of them.
+void widenComparisons(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function)) {
+      llvm::Type *type = llvm::isa<llvm::FCmpInst>(instruction) ? instruction.getOperand(0)->getType() : nullptr;
+      if (!type || !type->getScalarType()->isBFloatTy())
+        continue;
+      llvm::IRBuilder<> b(&instruction);
+      for (llvm::Use &operand : instruction.operands())
+        operand.set(b.CreateFPExt(operand, type->getWithNewType(b.getFloatTy())));
+    }
+}
+
 /// An LLVM module of `operations` and declarations of what they refer to.
 std::unique_ptr<llvm::Module> Compilation::translate(ArrayRef<Operation *> operations, llvm::LLVMContext &context) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(variant.getLoc());
@@ -294,6 +308,7 @@ llvm::Expected<std::string> Compilation::generate(llvm::Module &module, llvm::Ta
   passes.crossRegisterProxies(loops, functions, graph, modules);
   passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
   storeOneLane(module);
+  widenComparisons(module);
 
   if (!base.empty()) {
     dump(".opt.ll", [&](raw_ostream &stream) { module.print(stream, nullptr); });

@@ -66,3 +66,20 @@ graph.func @loop(%n: tensor<i64> {graph.name = "n"}, %x: tensor<2xf32> {graph.na
   %y = graph.node "ai.onnx":"ConcatFromSequence" opset 11(%r) {axis = 0 : i64} : (!tc.unknown) -> !tc.unknown
   graph.yield %y : !tc.unknown
 }
+
+// -----
+
+// The definition of SequenceMap depends on what its operand is, which only the conversion finds out here.
+// CHECK-LABEL: func.func @map
+// CHECK: %[[A:.*]] = prim.abs %{{.*}} : tensor<3xf32>
+graph.func @map(%x: tensor<3xf32> {graph.name = "x"}, %b: tensor<3xf32> {graph.name = "b"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 24 : i64, com.microsoft = 1 : i64}} {
+  %i = graph.constant dense<0> : tensor<i64>
+  %g = graph.node "com.microsoft":"FastGelu" opset 1(%x, %b) : (tensor<3xf32>, tensor<3xf32>) -> !tc.unknown
+  %s = graph.node "ai.onnx":"SequenceConstruct" opset 24(%g, %g) : (!tc.unknown, !tc.unknown) -> !tc.unknown
+  %m = graph.node "ai.onnx":"SequenceMap" opset 24(%s) graphs "body"(%e: tensor<?xf32>) {
+    %r = graph.node "ai.onnx":"Abs" opset 24(%e) : (tensor<?xf32>) -> tensor<?xf32>
+    graph.yield %r : tensor<?xf32>
+  } : (!tc.unknown) -> !tc.unknown
+  %y = graph.node "ai.onnx":"SequenceAt" opset 24(%m, %i) : (!tc.unknown, tensor<i64>) -> !tc.unknown
+  graph.yield %y : !tc.unknown
+}

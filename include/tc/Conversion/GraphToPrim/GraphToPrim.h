@@ -67,7 +67,9 @@ struct GraphToPrimReport {
 /// there is none. The front ends know such definitions; this library must not know the front ends, so the driver sets
 /// the function (expandOnnxFunction) once, before any conversion.
 using FunctionExpander = llvm::LogicalResult (*)(mlir::Operation *node, mlir::RewriterBase &rewriter);
-void setFunctionExpander(FunctionExpander expander);
+/// Whether a node's operator has a definition, for some operands at least.
+using DefinitionQuery = bool (*)(mlir::Operation *node);
+void setFunctionExpander(FunctionExpander expander, DefinitionQuery hasDefinition);
 
 /// An operator that has a handler, and the opsets from which on it has one or another.
 struct HandledOperator {
