@@ -1,5 +1,4 @@
-//===- Regex.cpp - regular expressions of RE2
-//-------------------------------------------------------------------------===//
+//===- Regex.cpp - regular expressions of RE2 ---------------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

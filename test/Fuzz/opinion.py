@@ -97,6 +97,9 @@ def least_of(node, operands, results):
         mask = np.abs(operands[4]).max(initial=0) if len(operands) > 4 and operands[4] is not None else 1.0
         weights = np.abs(operands[1]).reshape(operands[1].shape[0], -1).sum(axis=1).max(initial=0)
         return 1.25 * float(np.abs(x).max(initial=0) * max(*x.shape[2:], 1) * weights * mask)
+    if op == "GridSample":
+        # As for Resize, along each of the dims; taps have no weights of their own.
+        return 1.25 * float(np.abs(x).max(initial=0) * max(*x.shape[2:], 1))
     if op not in ("Resize", "Upsample", "DFT", "STFT", "RNN", "GRU", "LSTM"):
         return LEAST.get(op, 0.0)
     if op in ("RNN", "GRU", "LSTM"):
@@ -349,7 +352,11 @@ def evaluate(node, opset, inputs, dtypes, rng, implementation=None):
                 dtype = value.dtype
                 if dtype == np.float64 and node.op_type == "Attention" and name == node.input[0]:
                     dtype = np.dtype(np.float32)  # ONNX's definition computes the scale of queries in f32
-                operands[name] = move(array, dtype, run, rng, units=units) if moves else array
+                array = move(array, dtype, run, rng, units=units) if moves else array
+                if run == RUNS and is_float(value.dtype) and not isinstance(value, Sequence):
+                    # As it is stored: what differs in float64 may be equal.
+                    array = array.astype(value.dtype).astype(np.float64)
+                operands[name] = array
             listed = [operands[n] if n else None for n in node.input]
             outputs = implementation(*listed) if implementation else onnx_evaluator.run(names, operands)
             if run == 0 and moves_operands:

@@ -1,5 +1,4 @@
-//===- CustomOperator.cpp - operators of the user's own
-//---------------------------------------------------------------===//
+//===- CustomOperator.cpp - operators of the user's own -----------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -22,8 +21,7 @@ using llvm::json::Object;
 
 namespace {
 
-//===--- reading
-//------------------------------------------------------------------------------------------------------===//
+//===--- reading --------------------------------------------------------------------------------------------------===//
 
 /// Reads one signature. Each function returns whether all was well, and else has set `problem`.
 class Reader {
@@ -289,8 +287,7 @@ bool Reader::read(const Object &object) {
          (!op.results.empty() || fail("it has no results"));
 }
 
-//===--- converting
-//---------------------------------------------------------------------------------------------------===//
+//===--- converting -----------------------------------------------------------------------------------------------===//
 
 FailureOr<AffineExpr> evaluate(NodeContext &ctx, const CustomOperator::Expression &steps) {
   using Step = CustomOperator::Step;

@@ -8,6 +8,7 @@
 #include "OpRegistry.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace tc;
@@ -188,10 +189,12 @@ LogicalResult prelu(NodeContext &ctx) {
 LogicalResult clip(NodeContext &ctx) {
   Value x = ctx.operand(0);
   if (ctx.opset() < 11) {
-    if (ctx.hasAttr("min"))
-      x = ctx.b.binary<MaxOp>(x, ctx.getFloat("min", 0));
-    if (ctx.hasAttr("max"))
-      x = ctx.b.binary<MinOp>(x, ctx.getFloat("max", 0));
+    // From Clip-6 on, absent bounds are the ends of f32: infinities become finite.
+    constexpr double kEnd = std::numeric_limits<float>::max();
+    if (ctx.hasAttr("min") || ctx.opset() >= 6)
+      x = ctx.b.binary<MaxOp>(x, ctx.getFloat("min", -kEnd));
+    if (ctx.hasAttr("max") || ctx.opset() >= 6)
+      x = ctx.b.binary<MinOp>(x, ctx.getFloat("max", kEnd));
     return ctx.result(x);
   }
   for (size_t i : {1, 2})

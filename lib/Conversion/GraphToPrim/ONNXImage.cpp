@@ -1,5 +1,4 @@
-//===- ONNXImage.cpp - images from their files' bytes
-//----------------------------------------------------------------===//
+//===- ONNXImage.cpp - images from their files' bytes -------------------------------------------------------------===//
 //
 // libtcrt-host decodes (lib/RuntimeHost).
 //

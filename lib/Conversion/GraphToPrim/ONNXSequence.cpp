@@ -1,5 +1,4 @@
-//===- ONNXSequence.cpp - sequences and optionals
-//-------------------------------------------------------------------===//
+//===- ONNXSequence.cpp - sequences and optionals -----------------------------------------------------------------===//
 //
 // A sequence or an optional is a handle to an object of the runtime: a 0-D tensor whose element type says what is
 // inside, until the end of the conversion makes words of all of them. Tensors go in by value; taking one out asks the
@@ -22,8 +21,7 @@ using namespace tc::prim;
 
 namespace {
 
-//===--- types
-//------------------------------------------------------------------------------------------------------===//
+//===--- types ----------------------------------------------------------------------------------------------------===//
 
 /// The type of `v` as the inside of a sequence or optional: sizes that are no numbers are forgotten.
 Type insideOf(Value v) {
@@ -84,6 +82,20 @@ Value construct(PrimBuilder &b, ValueRange elements, Type inside) {
   return b.hostCall("seq_construct", elements, sequenceOf(inside), {});
 }
 
+/// A sequence of these elements, of which there is one at least; null if they differ in element type.
+Value construct(PrimBuilder &b, ArrayRef<Value> elements) {
+  Type inside = insideOf(elements.front());
+  for (Value element : elements.drop_front()) {
+    Type joined = joinElements(sequenceOf(inside), sequenceOf(insideOf(element)));
+    if (!joined)
+      return {};
+    // Of different ranks: the next element does not make it one of that rank.
+    auto tensor = dyn_cast<UnrankedTensorType>(inside);
+    inside = tensor ? tensor : cast<base::SeqType>(joined).getElementType();
+  }
+  return construct(b, elements, inside);
+}
+
 /// A known position among `count` elements, from the front.
 std::optional<int64_t> knownPosition(NodeContext &ctx, Value v, int64_t count, int64_t last) {
   std::optional<SmallVector<int64_t>> given = ctx.constantInts(v);
@@ -117,8 +129,7 @@ FailureOr<Value> tc::takeOut(NodeContext &ctx, Value handle, Type inside) {
 
 namespace {
 
-//===--- sequences
-//--------------------------------------------------------------------------------------------------===//
+//===--- sequences ------------------------------------------------------------------------------------------------===//
 
 LogicalResult sequenceEmpty(NodeContext &ctx) {
   FailureOr<Type> element = readElementType(ctx, "dtype", /*defaultType=*/1, /*orString=*/true, /*orComplex=*/true);
@@ -128,18 +139,13 @@ LogicalResult sequenceEmpty(NodeContext &ctx) {
 }
 
 LogicalResult sequenceConstruct(NodeContext &ctx) {
-  Type inside;
-  for (Value v : ctx.allOperands()) {
-    if (!v)
-      return ctx.invalid("has an absent operand");
-    Type joined = inside ? joinElements(sequenceOf(inside), sequenceOf(insideOf(v))) : sequenceOf(insideOf(v));
-    if (!joined)
-      return ctx.invalid("its operands differ in element type");
-    inside = cast<base::SeqType>(joined).getElementType();
-  }
-  if (failed(checkInside(ctx, inside)))
+  SmallVector<Value> elements(ctx.allOperands());
+  if (elements.empty() || llvm::is_contained(elements, Value()))
+    return ctx.invalid("has an absent operand");
+  if (failed(checkInside(ctx, insideOf(elements.front()))))
     return failure();
-  return ctx.result(construct(ctx.b, ctx.allOperands(), inside));
+  Value sequence = construct(ctx.b, elements);
+  return sequence ? ctx.result(sequence) : ctx.invalid("its operands differ in element type");
 }
 
 LogicalResult sequenceInsert(NodeContext &ctx) {
@@ -156,7 +162,7 @@ LogicalResult sequenceInsert(NodeContext &ctx) {
                                            : std::optional<int64_t>(known->size());
     if (at) {
       known->insert(known->begin() + *at, x);
-      return ctx.result(construct(b, *known, cast<base::SeqType>(joined).getElementType()));
+      return ctx.result(construct(b, *known));
     }
   }
   SmallVector<Value> operands{sequence, x};
@@ -176,7 +182,10 @@ LogicalResult sequenceErase(NodeContext &ctx) {
     std::optional<int64_t> at = ctx.has(1) ? knownPosition(ctx, ctx.operand(1), known->size(), last) : last;
     if (at) {
       known->erase(known->begin() + *at);
-      return ctx.result(construct(b, *known, *inside));
+      auto tensor = dyn_cast<TensorType>(*inside);
+      if (known->empty()) // what comes into it says what it holds
+        return ctx.result(construct(b, {}, tensor ? UnrankedTensorType::get(tensor.getElementType()) : *inside));
+      return ctx.result(construct(b, *known));
     }
   }
   SmallVector<Value> operands{sequence};
@@ -323,8 +332,7 @@ LogicalResult concatFromSequence(NodeContext &ctx) {
   return ctx.result(b.hostCall("seq_concat", {sequence, where, flag}, ranked.getElementType(), sizes));
 }
 
-//===--- optionals
-//--------------------------------------------------------------------------------------------------===//
+//===--- optionals ------------------------------------------------------------------------------------------------===//
 
 LogicalResult optional(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;

@@ -1,5 +1,4 @@
-//===- ONNXString.cpp - tensors of strings
-//--------------------------------------------------------------------------===//
+//===- ONNXString.cpp - tensors of strings ------------------------------------------------------------------------===//
 //
 // Elements of string tensors are ids, equal for equal strings, so that all operators that move or compare elements work
 // on them as they are. What looks into strings calls the runtime.

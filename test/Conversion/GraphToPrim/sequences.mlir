@@ -83,3 +83,18 @@ graph.func @map(%x: tensor<3xf32> {graph.name = "x"}, %b: tensor<3xf32> {graph.n
   %y = graph.node "ai.onnx":"SequenceAt" opset 24(%m, %i) : (!tc.unknown, tensor<i64>) -> !tc.unknown
   graph.yield %y : !tc.unknown
 }
+
+// -----
+
+// An erased element says nothing of what is inserted later; elements of one rank and different sizes are taken out with sizes of the run.
+// CHECK-LABEL: func.func @refilled
+// CHECK: prim.host_call "seq_construct"(%arg0, %arg1)
+// CHECK: prim.host_call "object_data"(%{{.*}}) words [2, 0] : (tensor<i64>) -> tensor<?x?xf64
+graph.func @refilled(%x: tensor<9x11xf64> {graph.name = "x"}, %y: tensor<11x1xf64> {graph.name = "y"}, %z: tensor<1x6x1xf64> {graph.name = "z"}, %i: tensor<i32> {graph.name = "i"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 18 : i64}} {
+  %s = graph.node "ai.onnx":"SequenceConstruct" opset 18(%z) : (tensor<1x6x1xf64>) -> !tc.unknown
+  %e = graph.node "ai.onnx":"SequenceErase" opset 18(%s) : (!tc.unknown) -> !tc.unknown
+  %a = graph.node "ai.onnx":"SequenceInsert" opset 18(%e, %x) : (!tc.unknown, tensor<9x11xf64>) -> !tc.unknown
+  %b = graph.node "ai.onnx":"SequenceInsert" opset 18(%a, %y) : (!tc.unknown, tensor<11x1xf64>) -> !tc.unknown
+  %r = graph.node "ai.onnx":"SequenceAt" opset 18(%b, %i) : (!tc.unknown, tensor<i32>) -> !tc.unknown
+  graph.yield %r : !tc.unknown
+}

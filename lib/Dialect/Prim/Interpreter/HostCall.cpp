@@ -1,5 +1,4 @@
-//===- HostCall.cpp - functions of the runtime, on a store of the interpreter's own
-//---------------------------------===//
+//===- HostCall.cpp - functions of the runtime, on a store of the interpreter's own -------------------------------===//
 //
 // The runtime's own code computes, so that there is one meaning of a string's or a sequence's operation.
 //
