@@ -133,6 +133,8 @@ def loop(g):
     index, condition, carried = p + "_i", p + "_c", p + "_x"
     zero = Value.leaf(np.asarray(0, np.int64))
     body, state, stacks = draw_repeated(g, x, {index: zero, condition: Value.leaf(np.asarray(True)), carried: value}, carried)
+    if trips == 0:  # ONNX does not say which sizes a result has whose elements were never computed
+        stacks = [n for n in stacks if body.graph.values[n].shape == ()]
     if early:
         goes_on = body.graph.add("Less", [index, body.graph.constant(np.asarray(last, np.int64))], [np.bool_])
     else:

@@ -90,7 +90,7 @@ def finish(g, name, element):
     shapes = [v.shape for v in values]
     if values and len(set(shapes)) == 1 and element in types_of(g, "Concat"):
         ways += ["stack"] * 2
-    for way in {g.choice(ways) for _ in range(2)}:
+    for way in dict.fromkeys(g.choice(ways) for _ in range(2)):  # a set has no order of its own
         if way == "length":
             g.add("SequenceLength", [name], [np.int64], lambda s: [np.asarray(len(s), np.int64)])
         elif way == "at":

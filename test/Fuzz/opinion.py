@@ -2,8 +2,8 @@
 """What a node computes, and how well a machine of finite precision can be expected to compute it.
 
 Every float is a float64 here, whatever its type in the model, and is computed RUNS times beside: in each of these runs every result that a
-machine rounds is moved by a few units in the last place of its own type, and so is every operand of a sum. Where the runs agree the
-value is well conditioned and an implementation has to meet it; where they do not, rounding decides (a difference of nearly equal
+machine rounds is moved by a few units in the last place of its own type, and so is every operand of a sum; in the last run it is rounded to
+that type instead, so that what cancels or is equal there does so here. Where the runs agree the value is well conditioned and an implementation has to meet it; where they do not, rounding decides (a difference of nearly equal
 numbers, a floor at an integer, the order of two equal maxima) and the distance of the runs says how much it decides. This is
 stochastic arithmetic (Vignes, "A stochastic arithmetic for reliable scientific computation", 1993) with onnx's ReferenceEvaluator as the
 arithmetic of each node.
@@ -17,7 +17,7 @@ import onnx
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-RUNS = 12
+RUNS = 24
 NOISE = 4  # units of half an ulp by which a result is moved
 SLACK = 4  # allowed error over distance of the runs
 
@@ -129,7 +129,11 @@ def summands(node, operands, result):
         return operands[1].size  # the scale has the shape of what is normalised
     if op == "MeanVarianceNormalization":
         return x.size
-    if op in ("MatMul", "Gemm", "Einsum", "Softmax", "LogSoftmax", "CumSum", "CumProd", "LpNormalization", "DFT", "STFT"):
+    if op in ("Softmax", "LogSoftmax"):
+        # Each sum has 1 as result. Before opset 13 it is over all dims from the axis on.
+        rows = np.nansum(result if op == "Softmax" else np.exp(result))
+        return x.size // max(round(float(rows)), 1)
+    if op in ("MatMul", "Gemm", "Einsum", "CumSum", "CumProd", "LpNormalization", "DFT", "STFT"):
         return max(x.shape, default=1)
     return 1
 
@@ -317,12 +321,14 @@ def evaluator(node, opset, inputs, outputs):
     return ReferenceEvaluator(helper.make_model(graph, opset_imports=opset_imports(opset)))
 
 
+def small_enough(array, dtype):
+    """Whether products and sums of such numbers stay in the range of their type, whatever the result."""
+    finite = np.abs(array[np.isfinite(array)])
+    return finite.size == 0 or finite.max() <= float(FLOATS[dtype].max) ** 0.4
+
+
 def may_overflow(value):
-    """Whether products and sums of such numbers may leave the range of their type, whatever the result."""
-    if isinstance(value, Sequence) or not is_float(value.dtype) or value.dtype in NARROW_FLOATS:
-        return False
-    finite = np.abs(value.array[np.isfinite(value.array)])
-    return finite.size > 0 and finite.max() > float(FLOATS[value.dtype].max) ** 0.4
+    return not isinstance(value, Sequence) and is_float(value.dtype) and value.dtype not in NARROW_FLOATS and not small_enough(value.array, value.dtype)
 
 
 def evaluate(node, opset, inputs, dtypes, rng, implementation=None):
@@ -348,17 +354,15 @@ def evaluate(node, opset, inputs, dtypes, rng, implementation=None):
             operands = {}
             for name, value in inputs.items():
                 array = value.run(run)
-                moves = run and moves_operands and is_float(value.dtype) and value.dtype not in NARROW_FLOATS
+                moves = 0 < run < RUNS and moves_operands and is_float(value.dtype) and value.dtype not in NARROW_FLOATS
                 dtype = value.dtype
                 if dtype == np.float64 and node.op_type == "Attention" and name == node.input[0]:
                     dtype = np.dtype(np.float32)  # ONNX's definition computes the scale of queries in f32
-                array = move(array, dtype, run, rng, units=units) if moves else array
-                if run == RUNS and is_float(value.dtype) and not isinstance(value, Sequence):
-                    # As it is stored: what differs in float64 may be equal.
-                    array = array.astype(value.dtype).astype(np.float64)
-                operands[name] = array
+                operands[name] = move(array, dtype, run, rng, units=units) if moves else array
             listed = [operands[n] if n else None for n in node.input]
             outputs = implementation(*listed) if implementation else onnx_evaluator.run(names, operands)
+            if run == 0 and node.op_type in ("RNN", "GRU", "LSTM") and any(not small_enough(o, t) for o, t in zip(outputs, dtypes)):
+                raise Undecided("a state may overflow on the way")
             if run == 0 and moves_operands:
                 units = max(NOISE, summands(node, listed, np.asarray(outputs[0])) ** 0.5)
             least = least_of(node, listed, outputs)
@@ -395,6 +399,8 @@ def result_of(node, array, dtype, run, rng, rounds, least):
             raise Undecided(f"{node.op_type} gives {array.dtype} in ReferenceEvaluator, expected {dtype}")
         return array
     array = array.astype(np.float64)
+    if run == RUNS:
+        return array.astype(dtype).astype(np.float64)
     if run and rounds and dtype not in NARROW_FLOATS:
         # Magnitudes of each element are those of the first result.
         array = move(array, dtype, run, rng, least if np.ndim(least) == 0 or np.shape(least) == array.shape else 0.0)

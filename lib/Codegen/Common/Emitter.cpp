@@ -464,6 +464,9 @@ std::pair<Index, Index> Emitter::divide(const Index &x, AffineExpr by) {
   Index quotient, remainder;
   quotient.depth = remainder.depth = x.depth;
   Value d = size(by);
+  // A value of no elements has no position, but positions in it are computed where lanes read another part of a concat.
+  if (!divisor)
+    d = atEntry([&]() -> Value { return arith::MaxSIOp::create(b, location, d, i64(1)); });
   if (!x.lanes) {
     int64_t block = divisor ? std::gcd(x.multiple, *divisor) : 1; // base % divisor is a multiple of block
     bool within = divisor && x.step >= 0 && (width() - 1) * x.step < block;

@@ -239,13 +239,15 @@ LogicalResult lpNorm(NodeContext &ctx) {
   int64_t p = ctx.getInt("p", 2);
   if (p != 1 && p != 2)
     return ctx.invalid("p is " + Twine(p) + "; it may be 1 or 2");
+  Type type = b.elementOf(x);
+  x = b.convert(x, b.accumulatorOf(type)); // small numbers have no square in f16
   Value powers = p == 1 ? b.unary<AbsOp>(x) : b.mul(x, x);
   Value norm = b.reduce(ReduceKind::Sum, powers, {*axis}, /*keepDims=*/true);
   if (p == 2)
     norm = b.unary<SqrtOp>(norm);
   Value zero = b.compare(CompareKind::EQ, norm, 0);
   norm = b.select(zero, b.splatLike(norm, 1), norm); // 0 / 0 is 0 here
-  return ctx.result(b.div(x, b.broadcastTo(norm, getSizes(x))));
+  return ctx.result(b.convert(b.div(x, b.broadcastTo(norm, getSizes(x))), type));
 }
 
 } // namespace
