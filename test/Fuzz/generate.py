@@ -20,15 +20,22 @@ SIZES = [0, 1, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 16, 17, 19, 24, 3
 DTYPES = {np.float32: 50, np.float64: 8, np.float16: 9, ml_dtypes.bfloat16: 5, np.int64: 10, np.int32: 9, np.bool_: 5, np.int8: 3, np.uint8: 4,
           np.int16: 2, np.uint16: 1, np.uint32: 1, np.uint64: 1, ml_dtypes.float8_e4m3fn: 1, ml_dtypes.float8_e5m2: 1,
           ml_dtypes.float8_e4m3fnuz: 0.5, ml_dtypes.float8_e5m2fnuz: 0.5, ml_dtypes.float4_e2m1fn: 0.5, ml_dtypes.int4: 1, ml_dtypes.uint4: 1,
-          ml_dtypes.int2: 0.5, ml_dtypes.uint2: 0.5}  # fmt: skip
+          ml_dtypes.int2: 0.5, ml_dtypes.uint2: 0.5, ml_dtypes.float6_e2m3fn: 0.5, ml_dtypes.float6_e3m2fn: 0.5, np.complex64: 4,
+          np.complex128: 2}  # fmt: skip
 FIRST_OPSETS = {ml_dtypes.bfloat16: 13, ml_dtypes.float8_e4m3fn: 19, ml_dtypes.float8_e5m2: 19, ml_dtypes.float8_e4m3fnuz: 19,
                 ml_dtypes.float8_e5m2fnuz: 19, ml_dtypes.float4_e2m1fn: 23, ml_dtypes.int4: 21, ml_dtypes.uint4: 21, ml_dtypes.int2: 25,
-                ml_dtypes.uint2: 25}  # fmt: skip
+                ml_dtypes.uint2: 25, ml_dtypes.float6_e2m3fn: 28, ml_dtypes.float6_e3m2fn: 28}  # fmt: skip
 OPSETS = [7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28]
 TYPE_NAMES = {"float": np.float32, "double": np.float64, "bool": np.bool_, "bfloat16": ml_dtypes.bfloat16, "float8e4m3fn": ml_dtypes.float8_e4m3fn,
               "float8e5m2": ml_dtypes.float8_e5m2, "float8e4m3fnuz": ml_dtypes.float8_e4m3fnuz, "float8e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
               "float4e2m1": ml_dtypes.float4_e2m1fn, "int4": ml_dtypes.int4, "uint4": ml_dtypes.uint4, "int2": ml_dtypes.int2,
-              "uint2": ml_dtypes.uint2}  # fmt: skip
+              "uint2": ml_dtypes.uint2, "float6e2m3": ml_dtypes.float6_e2m3fn, "float6e3m2": ml_dtypes.float6_e3m2fn,
+              "complex64": np.complex64, "complex128": np.complex128}  # fmt: skip
+COMPLEX = {np.dtype(np.complex64), np.dtype(np.complex128)}
+# Operators that only move elements; what others do with complex numbers is for test/Integration/element_types.py.
+MOVES_COMPLEX = {"CenterCropPad", "Compress", "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "NonZero", "Pad",
+                 "Reshape", "ReverseSequence", "Shape", "Size", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze",
+                 "Where"}  # fmt: skip
 
 
 class NoFit(Exception):
@@ -44,7 +51,7 @@ def allowed_types(op, opset, operand):
         if text.startswith("tensor("):
             name = text[7:-1]
             types.add(np.dtype(TYPE_NAMES[name]) if name in TYPE_NAMES else np.dtype(name) if re.fullmatch(r"float16|u?int(8|16|32|64)", name) else None)
-    return types - {None}
+    return types - {None} - (set() if op in MOVES_COMPLEX else COMPLEX)
 
 
 class NoEvaluation(NoFit):
@@ -99,6 +106,9 @@ class Graph:
         dtype, rng = np.dtype(dtype), self.rng
         if dtype == np.bool_:
             return rng.random(shape) < 0.5
+        if dtype in COMPLEX:
+            real = np.float32 if dtype == np.complex64 else np.float64
+            return np.stack([self.numbers(real, shape, kind), self.numbers(real, shape, kind)], -1).view(dtype)[..., 0]
         if not is_float(dtype):
             info = ml_dtypes.iinfo(dtype)
             if dtype.isbuiltin != 1:

@@ -14,7 +14,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from generate import FIRST_OPSETS, NoFit, allowed_types
-from opinion import NARROW_FLOATS, Value, is_float, onnx_type
+from opinion import FINITE_FLOATS, NARROW_FLOATS, Value, is_float, onnx_type
 
 TEMPLATES = []  # (function, first opset, last opset, weight)
 REPEATABLE = set()  # functions whose nodes mean something for other operands of the same types and sizes, too
@@ -253,7 +253,7 @@ def cast(g):
     x = g.pick(types)
     to = g.dtype(types) if g.chance(0.7) else g.choice([t for t in sorted(types, key=str) if g.opset >= FIRST_OPSETS.get(t.type, 0)])
     function, saturate = conversion(g, g[x], to)
-    if is_float(to) and to in NARROW_FLOATS and g.opset >= 19 and g.chance(0.5) and to != np.dtype(ml_dtypes.float4_e2m1fn):
+    if is_float(to) and to in NARROW_FLOATS and g.opset >= 19 and g.chance(0.5) and to not in FINITE_FLOATS:
         saturate = False
         function, _ = conversion(g, g[x], to, False)
         g.add("Cast", [x], [to], function, to=onnx_type(to), saturate=0)
@@ -280,10 +280,10 @@ def conversion(g, value, to, saturate=True):
             if saturate:
                 a = np.where(np.isnan(a), a, np.clip(a, -limit, limit))
             # What lies beyond the largest number rounds to it or is no number, as the type has infinities or not.
-            return [np.where(np.isnan(a) & (to == np.dtype(ml_dtypes.float4_e2m1fn)), 0, a).astype(to)]
+            return [np.where(np.isnan(a) & (to in FINITE_FLOATS), 0, a).astype(to)]
 
         # What NaN is in a type without it is open.
-        if to == np.dtype(ml_dtypes.float4_e2m1fn) and value.has_nan():
+        if to in FINITE_FLOATS and value.has_nan():
             raise NoFit
         return narrow, saturate
     kind = np.dtype(np.float64) if is_float(to) else to

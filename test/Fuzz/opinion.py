@@ -24,7 +24,9 @@ SLACK = 4  # allowed error over distance of the runs
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 # Types that are stored and converted, but not computed with: the operator that makes them rounds them itself.
 NARROW_FLOATS = {np.dtype(t) for t in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2, ml_dtypes.float8_e5m2fnuz,
-                                       ml_dtypes.float4_e2m1fn)}  # fmt: skip
+                                       ml_dtypes.float4_e2m1fn, ml_dtypes.float6_e2m3fn, ml_dtypes.float6_e3m2fn)}  # fmt: skip
+# Those without NaN and infinity.
+FINITE_FLOATS = {np.dtype(t) for t in (ml_dtypes.float4_e2m1fn, ml_dtypes.float6_e2m3fn, ml_dtypes.float6_e3m2fn)}
 FLOATS = {np.dtype(t): ml_dtypes.finfo(t) for t in (np.float64, np.float32, np.float16, ml_dtypes.bfloat16, *NARROW_FLOATS)}
 STRING = np.dtype(object)
 
