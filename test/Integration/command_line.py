@@ -126,6 +126,11 @@ def opset_of_the_future():
 
 
 @compile_case()
+def element_type_not_taken():
+    save([relu()], [info("x", [2], TensorProto.COMPLEX64)], [info("y", [2], TensorProto.COMPLEX64)])
+
+
+@compile_case()
 def unknown_attribute():
     save([relu(frobnication=3)], [info("x", [2])], [info("y", [2])])
 

@@ -134,7 +134,8 @@ LogicalResult squeeze(NodeContext &ctx) {
       return failure();
     if (int64_t(in.size()) > list->count())
       out = bindSizes(ctx.b, "kept", list->dropListed(ctx.b.sizesValue(in)), {0, INT64_MAX});
-    return ctx.result(ctx.b.reshape(x, out));
+    FailureOr<Value> result = ctx.reshape(x, out);
+    return failed(result) ? failure() : ctx.result(*result);
   }
   auto given = ctx.intsOf("axes", 1);
   if (failed(given))

@@ -41,48 +41,6 @@ public:
     return it->second;
   }
 
-  static int getDataType(Type type) {
-    using T = onnx::TensorProto;
-    if (auto integer = dyn_cast<IntegerType>(type)) {
-      bool isUnsigned = integer.isUnsigned();
-      switch (integer.getWidth()) {
-      case 1:
-        return T::BOOL;
-      case 2:
-        return isUnsigned ? T::UINT2 : T::INT2;
-      case 4:
-        return isUnsigned ? T::UINT4 : T::INT4;
-      case 8:
-        return isUnsigned ? T::UINT8 : T::INT8;
-      case 16:
-        return isUnsigned ? T::UINT16 : T::INT16;
-      case 32:
-        return isUnsigned ? T::UINT32 : T::INT32;
-      case 64:
-        return isUnsigned ? T::UINT64 : T::INT64;
-      default:
-        return T::UNDEFINED;
-      }
-    }
-    if (auto complexType = dyn_cast<ComplexType>(type))
-      return complexType.getElementType().isF32() ? T::COMPLEX64 : T::COMPLEX128;
-    return llvm::TypeSwitch<Type, int>(type)
-        .Case([](Float32Type) { return T::FLOAT; })
-        .Case([](Float64Type) { return T::DOUBLE; })
-        .Case([](Float16Type) { return T::FLOAT16; })
-        .Case([](BFloat16Type) { return T::BFLOAT16; })
-        .Case([](base::StringType) { return T::STRING; })
-        .Case([](Float8E4M3FNType) { return T::FLOAT8E4M3FN; })
-        .Case([](Float8E4M3FNUZType) { return T::FLOAT8E4M3FNUZ; })
-        .Case([](Float8E5M2Type) { return T::FLOAT8E5M2; })
-        .Case([](Float8E5M2FNUZType) { return T::FLOAT8E5M2FNUZ; })
-        .Case([](Float8E8M0FNUType) { return T::FLOAT8E8M0; })
-        .Case([](Float4E2M1FNType) { return T::FLOAT4E2M1; })
-        .Case([](Float6E2M3FNType) { return T::FLOAT6E2M3; })
-        .Case([](Float6E3M2FNType) { return T::FLOAT6E3M2; })
-        .Default([](Type) { return T::UNDEFINED; });
-  }
-
   // Leaves the proto unset for unknown types.
   void exportType(Type type, onnx::TypeProto &proto) {
     auto fill = [&](TensorType tensor, auto *out) {

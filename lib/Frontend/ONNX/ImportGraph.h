@@ -94,6 +94,8 @@ private:
   llvm::Error importNode(const onnx::NodeProto &node, int index);
   llvm::Error importSubgraph(const onnx::GraphProto &graph, mlir::Region &region, llvm::StringRef node);
   llvm::Error checkNode(const onnx::NodeProto &node, llvm::StringRef name, llvm::StringRef domain, int64_t opset);
+  llvm::Error checkElements(llvm::ArrayRef<mlir::Value> inputs, llvm::StringRef name, llvm::StringRef domain,
+                            llvm::StringRef type, int64_t opset);
   llvm::Error undefinedValue(llvm::StringRef value, llvm::StringRef node, int index);
   llvm::Expected<mlir::Attribute> importExternal(const onnx::TensorProto &tensor, mlir::RankedTensorType type,
                                                  const llvm::Twine &where);
@@ -102,6 +104,9 @@ private:
   mlir::MLIRContext *context;
   llvm::StringMap<std::optional<OnnxSchema>> schemas;
 };
+
+/// The TensorProto.DataType of an element type; UNDEFINED where there is none.
+int getDataType(mlir::Type type);
 
 /// Location of external data that stands for GraphImporter::tensorAttrs, followed by the index.
 inline constexpr llvm::StringLiteral kAttrLocation = "\x01"

@@ -45,3 +45,11 @@ graph.func @complex(%x: tensor<3xcomplex<f32>> {graph.name = "x"}, %i: tensor<3x
   %z = graph.node "ai.onnx":"ScatterND" opset 18(%x, %i, %x) {reduction = "mul"} : (tensor<3xcomplex<f32>>, tensor<3x1xi64>, tensor<3xcomplex<f32>>) -> !tc.unknown loc("product")
   graph.yield %y, %z : !tc.unknown, !tc.unknown
 }
+
+// -----
+
+// CHECK: error: {{.*}}node "both": Squeeze (opset 23): {{.*}}as many elements after as before
+graph.func @squeeze(%x: tensor<2x2xf32> {graph.name = "x"}, %a: tensor<2xi64> {graph.name = "a"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 23 : i64}} {
+  %y = graph.node "ai.onnx":"Squeeze" opset 23(%x, %a) : (tensor<2x2xf32>, tensor<2xi64>) -> !tc.unknown loc("both")
+  graph.yield %y : !tc.unknown
+}
