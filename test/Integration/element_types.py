@@ -110,6 +110,18 @@ case("size", COMPLEX, on("Size", x(2, 3)))
 case("scatter_elements", COMPLEX, on("ScatterElements", x(3, 3), np.array([[1, 0, 2], [0, 2, 1]]), x(2, 3, seed=1), axis=0))
 case("scatter_nd", COMPLEX, on("ScatterND", x(4, 3), np.array([[2], [0]]), x(2, 3, seed=1)), fixed=["x1"])
 case("scatter_elements_add", COMPLEX, on("ScatterElements", lambda t: tame(t, 3), ints(1, 1, 0), lambda t: tame(t, 3, seed=1), reduction="add"), tolerance=1e-6)
+for kind in ("mul", "max", "min"):
+    case(f"scatter_elements_{kind}", COMPLEX, on("ScatterElements", lambda t: tame(t, 3, 2), np.array([[1, 1], [1, 0], [-2, -1]]), lambda t: tame(t, 3, 2, seed=1), axis=0,
+                                                 reduction=kind), tolerance=1e-5)
+    case(f"scatter_nd_{kind}", COMPLEX, on("ScatterND", lambda t: tame(t, 3, 4, 2), np.array([[1, 3], [-1, 0], [1, -1]]), lambda t: tame(t, 3, 2, seed=1), reduction=kind),
+         1e-5, fixed=["x1"])
+for kind in ("max", "min"):
+    # Real parts that are equal, and NaN.
+    values = [1 + 2j, 1 - 2j, complex(0, np.nan), 3 + 3j, 2]
+    updates = [1 + 1j, 1 + 5j, 7, complex(np.nan, 1), complex(1, np.nan)]
+    case(f"scatter_ties_{kind}", COMPLEX, on("ScatterND", lambda t, v=values: np.array(v, t), ints(0, 1, 2, 3, 4)[:, None], lambda t, v=updates: np.array(v, t), reduction=kind),
+         fixed=["x1"])
+case("scatter_nothing", COMPLEX, on("ScatterND", lambda t: tame(t, 3), np.zeros((0, 1), np.int64), lambda t: tame(t, 0), reduction="mul"), fixed=["x1"])
 case("scatter_nd_add", COMPLEX, on("ScatterND", lambda t: tame(t, 3), np.array([[1], [1]]), lambda t: tame(t, 2, seed=1), reduction="add"), 1e-6, fixed=["x1"])
 case("tensor_scatter", COMPLEX, on("TensorScatter", x(2, 5, 3), x(2, 2, 3, seed=1), ints(0, 3), axis=1))
 case("non_zero", COMPLEX, on("NonZero", lambda t: np.array([[0, 1j, 0], [1, -0.0, complex(0, np.nan)]], t)))
@@ -371,11 +383,6 @@ case("cast_to_six_bits", SIX_BITS, cast_to)
 case("cast_between", SIX_BITS, cast_between)
 
 
-def cast_like(dtype):
-    value = np.array([1.1, -2.4, 0.3], np.float32)
-    return [helper.make_node("CastLike", ["x0", "x1"], ["y"])], {"x0": value, "x1": np.zeros(1, dtype)}, [value.astype(dtype)]
-
-
 def quantize(dtype):
     value, scale = numbers(np.float32, 3, 4), np.array([0.5, 0.1, 2, 0.02], np.float32)
     return [helper.make_node("QuantizeLinear", ["x0", "x1"], ["y"], axis=1, output_dtype=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))], {"x0": value, "x1": scale}, None
@@ -389,7 +396,6 @@ def dequantize(dtype):
     return [helper.make_node("DequantizeLinear", ["x0", "x1"], ["y"], axis=0)], {"x0": numbers(dtype, 3, 5), "x1": np.array([0.5, 3, 0.1], np.float32)}, None
 
 
-case("cast_like", SIX_BITS, cast_like)
 case("quantize", SIX_BITS, quantize, fixed=["x1"])
 case("quantize_like", SIX_BITS, quantize_like)
 case("dequantize", SIX_BITS, dequantize, fixed=["x1"])

@@ -71,7 +71,7 @@ bool Reader::readText(const Object &object, StringRef key, std::string &text, co
 
 bool Reader::readDtype(StringRef text, int64_t &dtype) {
   for (int64_t i = TCRT_DTYPE_F32; i <= TCRT_DTYPE_BF16; ++i)
-    if (text == tcrt_dtype_name(tcrt_dtype_t(i)) && i != TCRT_DTYPE_C64 && i != TCRT_DTYPE_C128) {
+    if (text == tcrt_dtype_name(tcrt_dtype_t(i))) {
       dtype = i;
       return true;
     }
@@ -313,6 +313,8 @@ FailureOr<AffineExpr> evaluate(NodeContext &ctx, const CustomOperator::Expressio
 }
 
 Type elementTypeOf(NodeContext &ctx, int64_t dtype) {
+  if (dtype == TCRT_DTYPE_C64 || dtype == TCRT_DTYPE_C128)
+    return ComplexType::get(dtype == TCRT_DTYPE_C64 ? Type(ctx.b.getF32Type()) : ctx.b.getF64Type());
   return dtype == TCRT_DTYPE_STRING ? Type(base::StringType::get(ctx.b.getContext()))
                                     : elementTypeOfONNX(ctx.b.getContext(), dtype);
 }

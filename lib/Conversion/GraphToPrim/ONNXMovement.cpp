@@ -538,9 +538,6 @@ FailureOr<std::optional<ReduceKind>> readReduction(NodeContext &ctx) {
     return Kind();
   if (reduction == "add")
     return Kind(ReduceKind::Sum);
-  if (ctx.b.isComplex(ctx.operand(0)) && llvm::is_contained({"mul", "max", "min"}, reduction))
-    return ctx.unsupported("with reduction \"" + reduction +
-                           "\" of complex numbers is not supported; supported: none, add");
   if (reduction == "mul")
     return Kind(ReduceKind::Prod);
   if (reduction == "max")
@@ -548,6 +545,26 @@ FailureOr<std::optional<ReduceKind>> readReduction(NodeContext &ctx) {
   if (reduction == "min")
     return Kind(ReduceKind::Min);
   return ctx.invalid("reduction is \"" + reduction + "\"; it may be none, add, mul, max or min");
+}
+
+/// Whether a scatter of complex numbers is more than one of their parts.
+bool mixesParts(NodeContext &ctx, std::optional<ReduceKind> kind) {
+  return kind && *kind != ReduceKind::Sum && ctx.b.isComplex(ctx.operand(0));
+}
+
+/// The places in row-major order of elements at `indices`, one tensor for each of the dims with `sizes`; negative
+/// indices count from the end.
+Value emitPlaces(PrimBuilder &b, ArrayRef<Value> indices, SizesRef sizes, SizesRef of) {
+  Value place = b.splat(b.getI64Type(), of, 0);
+  AffineExpr stride = b.size(1);
+  auto wide = [&](AffineExpr e) { return b.broadcastTo(b.sizeValue(e), of); };
+  for (size_t i = sizes.size(); i-- > 0;) {
+    Value index = b.convert(indices[i], b.getI64Type());
+    index = b.select(b.compare(CompareKind::LT, index, 0), b.add(index, wide(sizes[i])), index);
+    place = b.add(place, b.mul(index, wide(stride)));
+    stride = simplifySize(stride * sizes[i]);
+  }
+  return place;
 }
 
 ReduceKindAttr asAttr(NodeContext &ctx, std::optional<ReduceKind> kind) {
@@ -574,6 +591,19 @@ LogicalResult scatterND(NodeContext &ctx) {
   FailureOr<Value> same = ctx.castSizes(updates, expected);
   if (failed(same))
     return failure();
+  if (mixesParts(ctx, *kind)) {
+    MLIRContext *context = b.getContext();
+    AffineExpr count = product(context, SizesRef(expected).take_front(rank - 1));
+    AffineExpr length = product(context, SizesRef(in).drop_front(*depth));
+    Value list = b.reshape(indices, {count, b.size(*depth)});
+    SmallVector<Value> parts;
+    for (int64_t i = 0; i < *depth; ++i)
+      parts.push_back(b.take(list, 1, i));
+    SizesRef named = SizesRef(in).take_front(*depth);
+    Value result = emitComplexScatter(ctx, **kind, b.reshape(source, {product(context, named), length}),
+                                      emitPlaces(b, parts, named, {count}), b.reshape(*same, {count, length}));
+    return ctx.result(b.reshape(result, in));
+  }
   return ctx.result(ScatterNDOp::create(b, source.getType(), source, indices, *same, asAttr(ctx, *kind)));
 }
 
@@ -594,6 +624,16 @@ LogicalResult scatterElements(NodeContext &ctx) {
   FailureOr<Value> same = ctx.castSizes(updates, of);
   if (failed(same))
     return failure();
+  if (mixesParts(ctx, *kind)) {
+    SmallVector<Value> parts;
+    for (int64_t i = 0; i < int64_t(in.size()); ++i)
+      parts.push_back(i == *axis ? indices : b.iota(b.getI64Type(), of, i));
+    AffineExpr count = product(b.getContext(), of), all = product(b.getContext(), in);
+    Value places = b.reshape(emitPlaces(b, parts, in, of), {count});
+    Value result = emitComplexScatter(ctx, **kind, b.reshape(source, {all, b.size(1)}), places,
+                                      b.reshape(*same, {count, b.size(1)}));
+    return ctx.result(b.reshape(result, in));
+  }
   return ctx.result(ScatterElementsOp::create(b, source.getType(), source, indices, *same, *axis, asAttr(ctx, *kind)));
 }
 

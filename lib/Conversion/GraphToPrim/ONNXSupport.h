@@ -74,6 +74,11 @@ mlir::Type joinElements(mlir::Type x, mlir::Type y);
 /// position, and false in `isKnown`, where none does. `count` > 0.
 mlir::Value searchKeys(PrimBuilder &b, mlir::Value x, mlir::Value keys, int64_t count, mlir::Value &isKnown);
 
+/// Complex rows `updates` [U, K] combined by product, maximum or minimum with those of `source` [N, K] that `at` [U]
+/// names (i64), one after the other.
+mlir::Value emitComplexScatter(NodeContext &ctx, prim::ReduceKind kind, mlir::Value source, mlir::Value at,
+                               mlir::Value updates);
+
 /// The numbers `at` as i64 indices into a dim of `size`, the nearest one inside for those outside.
 mlir::Value emitClampedIndex(PrimBuilder &b, mlir::Value at, mlir::AffineExpr size);
 /// Cubic convolution's weight at `distance` >= 0: in [0, 1] with `inner`, else in [1, 2]. Source: Keys, "Cubic

@@ -28,3 +28,16 @@ graph.func @by_parts(%x: tensor<1x1x4x4xcomplex<f32>> {graph.name = "x"}) -> (!t
   %y = graph.node "ai.onnx":"Resize" opset 19(%x, %none, %s) {mode = "linear"} : (tensor<1x1x4x4xcomplex<f32>>, none, tensor<4xf32>) -> !tc.unknown
   graph.yield %y : !tc.unknown
 }
+
+// -----
+
+// Products mix the parts: updates are taken one by one.
+// CHECK-LABEL: func.func @product
+// CHECK: prim.while {{.*}} carry %{{.*}} : (tensor<i64>, tensor<i1>, tensor<3x1x2xf32>) -> tensor<3x1x2xf32>
+// CHECK: prim.gather
+// CHECK-COUNT-4: prim.mul
+// CHECK: prim.scatter_nd
+graph.func @product(%x: tensor<3xcomplex<f32>> {graph.name = "x"}, %i: tensor<4x1xi64> {graph.name = "i"}, %u: tensor<4xcomplex<f32>> {graph.name = "u"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 18 : i64}} {
+  %y = graph.node "ai.onnx":"ScatterND" opset 18(%x, %i, %u) {reduction = "mul"} : (tensor<3xcomplex<f32>>, tensor<4x1xi64>, tensor<4xcomplex<f32>>) -> !tc.unknown
+  graph.yield %y : !tc.unknown
+}

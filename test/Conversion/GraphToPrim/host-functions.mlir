@@ -39,3 +39,12 @@ graph.func @custom(%x: tensor<?x3xf32> {graph.name = "x"}) -> (!tc.unknown, !tc.
   %y:2 = graph.node "org.me":"Mine" opset 3(%x) {ks = array<i64: 1, 2>} : (tensor<?x3xf32>) -> (!tc.unknown, !tc.unknown)
   graph.yield %y#0, %y#1 : !tc.unknown, !tc.unknown
 }
+
+// -----
+
+// CHECK-LABEL: func.func @custom_complex
+// CHECK: prim.host_call "waves"(%arg0) words [0, 0] : (tensor<3xcomplex<f32>>) -> tensor<3xcomplex<f64>>
+graph.func @custom_complex(%x: tensor<3xcomplex<f32>> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {org.me = 3 : i64}} {
+  %y = graph.node "org.me":"Waves" opset 3(%x) : (tensor<3xcomplex<f32>>) -> !tc.unknown
+  graph.yield %y : !tc.unknown
+}
