@@ -83,7 +83,7 @@ def largest_of_mean(node, x):
 def least_of(node, operands, results):
     """The magnitude of LEAST for these values, of all or of each."""
     op = node.op_type
-    x = operands[0]
+    x = operands[0] if operands else None  # Constant has none
     if op in ("Gelu", "BiasGelu", "FastGelu"):
         # x / 2 (1 + f), f = -1 + tiny where x < 0. Rounding f, also by two units, changes the result by |x| u; it may become 0.
         return np.maximum(1.0, np.abs(x if len(operands) < 2 else x + operands[1]))
