@@ -5,6 +5,7 @@ import numpy as np
 
 from generate import FIRST_OPSETS, NoFit
 from operators import SMALL, operator, types_of, window
+from opinion import between
 
 F32 = np.dtype(np.float32)
 BYTES = [np.dtype(np.uint8), np.dtype(np.int8)]
@@ -42,7 +43,7 @@ def requantized(real, scale, zero, dtype, axis=0):
     """round(real / scale) + zero in the range of the type, halves to even."""
     info = ml_dtypes.iinfo(dtype)
     shift = 0 if zero is None else np.asarray(along(zero, real.ndim, axis)).astype(np.float64)
-    return np.clip(np.rint(real / along(scale, real.ndim, axis)) + shift, int(info.min), int(info.max)).astype(dtype)
+    return np.clip(np.rint(between(real / along(scale, real.ndim, axis))) + shift, int(info.min), int(info.max)).astype(dtype)
 
 
 @operator(since=10, weight=2)

@@ -99,6 +99,10 @@ def least_of(node, operands, results):
         mask = np.abs(operands[4]).max(initial=0) if len(operands) > 4 and operands[4] is not None else 1.0
         weights = np.abs(operands[1]).reshape(operands[1].shape[0], -1).sum(axis=1).max(initial=0)
         return 1.25 * float(np.abs(x).max(initial=0) * max(*x.shape[2:], 1) * weights * mask)
+    if op in ("Softmax", "LogSoftmax"):
+        # Rounding sums of equal numbers errs in one direction: some u more for each lane's part of the sum.
+        share = summands(node, operands, np.asarray(results[0])) / 20
+        return np.abs(results[0]) * share if op == "Softmax" else max(1.0, share)
     if op == "GridSample":
         # As for Resize, along each of the dims; taps have no weights of their own.
         return 1.25 * float(np.abs(x).max(initial=0) * max(*x.shape[2:], 1))
@@ -138,6 +142,14 @@ def summands(node, operands, result):
     if op in ("MatMul", "Gemm", "Einsum", "CumSum", "CumProd", "LpNormalization", "DFT", "STFT"):
         return max(x.shape, default=1)
     return 1
+
+
+_between = None
+
+
+def between(array):
+    """For implementations: a f32 that is rounded on the way to a result which is not itself a float, element by element."""
+    return _between(array) if _between else array
 
 
 class Undecided(Exception):
@@ -337,6 +349,7 @@ def evaluate(node, opset, inputs, dtypes, rng, implementation=None):
     """The values of the node's outputs. `inputs`: name to Value (also of what its subgraphs read), `dtypes`: of the outputs.
     `implementation` replaces onnx's where that one is wrong or absent: a function of the float64 operands that returns a list, of lists for
     sequences."""
+    global _between
     if isinstance(implementation, Composite):
         return implementation.function(inputs, rng)
     moves_operands = node.op_type in SUMS or node.op_type + "+" in SUMS and any(a.name == "reduction" and a.s != b"none" for a in node.attribute)
@@ -362,7 +375,12 @@ def evaluate(node, opset, inputs, dtypes, rng, implementation=None):
                     dtype = np.dtype(np.float32)  # ONNX's definition computes the scale of queries in f32
                 operands[name] = move(array, dtype, run, rng, units=units) if moves else array
             listed = [operands[n] if n else None for n in node.input]
+            _between = (lambda array, run=run: move(array, np.dtype(np.float32), run, rng)) if 0 < run < RUNS else None
             outputs = implementation(*listed) if implementation else onnx_evaluator.run(names, operands)
+            if run == 0 and node.op_type in ("ReduceProd", "CumProd") and is_float(dtypes[0]):
+                largest = np.abs(listed[0][np.isfinite(listed[0])]).max(initial=1)
+                if np.log(max(largest, 1)) * summands(node, listed, np.asarray(outputs[0])) > np.log(float(FLOATS[dtypes[0]].max)):
+                    raise Undecided("a product may overflow on the way")
             if run == 0 and node.op_type in ("RNN", "GRU", "LSTM") and any(not small_enough(o, t) for o, t in zip(outputs, dtypes)):
                 raise Undecided("a state may overflow on the way")
             if run == 0 and moves_operands:

@@ -728,6 +728,9 @@ Value Emitter::load(Value pointer, Type elementType, ArrayRef<AffineExpr> sizes,
   return loadAt(start, elementType, linearize(own, sizes));
 }
 void Emitter::store(Value value, Value pointer, Type elementType, ArrayRef<AffineExpr> sizes, ArrayRef<Index> at) {
+  // Lanes along a dim of size 1 that a reshape dropped: the first one is on.
+  if (isa<VectorType>(value.getType()) && llvm::all_of(at, [](const Index &index) { return index.isUniform(); }))
+    value = vector::ExtractOp::create(b, location, value, 0);
   storeAt(value, pointer, elementType, linearize(at, sizes));
 }
 

@@ -13,6 +13,7 @@
 #include "ConstantData.h"
 #include "CustomOperator.h"
 #include "MixedAttention.h"
+#include "ONNXSupport.h"
 #include "OpRegistry.h"
 #include "VaryingRank.h"
 
@@ -546,8 +547,12 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
   for (auto [i, v] : llvm::enumerate(*results)) {
     // The caller sees what the model declares: an optional may be known to have a value here.
     Type declared = source.getResultTypes()[i];
+    auto sequence = dyn_cast<base::SeqType>(PrimBuilder::elementOf(v));
     if (base::isHandle(declared))
       v = builder.asWords(v, declared);
+    else if (sequence && isInsideOfEmpty(sequence.getElementType()))
+      v = builder.asWords(
+          v, base::SeqType::get(v.getContext(), cast<base::OptType>(sequence.getElementType()).getElementType()));
   }
   func::ReturnOp::create(builder, *results);
   function.setFunctionType(b.getFunctionType(inputs, ValueRange(*results).getTypes()));

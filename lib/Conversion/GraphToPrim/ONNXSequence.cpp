@@ -89,9 +89,7 @@ Value construct(PrimBuilder &b, ArrayRef<Value> elements) {
     Type joined = joinElements(sequenceOf(inside), sequenceOf(insideOf(element)));
     if (!joined)
       return {};
-    // Of different ranks: the next element does not make it one of that rank.
-    auto tensor = dyn_cast<UnrankedTensorType>(inside);
-    inside = tensor ? tensor : cast<base::SeqType>(joined).getElementType();
+    inside = cast<base::SeqType>(joined).getElementType();
   }
   return construct(b, elements, inside);
 }
@@ -135,7 +133,7 @@ LogicalResult sequenceEmpty(NodeContext &ctx) {
   FailureOr<Type> element = readElementType(ctx, "dtype", /*defaultType=*/1, /*orString=*/true, /*orComplex=*/true);
   if (failed(element))
     return failure();
-  return ctx.result(construct(ctx.b, {}, UnrankedTensorType::get(*element)));
+  return ctx.result(construct(ctx.b, {}, insideOfEmpty(*element)));
 }
 
 LogicalResult sequenceConstruct(NodeContext &ctx) {
@@ -184,7 +182,7 @@ LogicalResult sequenceErase(NodeContext &ctx) {
       known->erase(known->begin() + *at);
       auto tensor = dyn_cast<TensorType>(*inside);
       if (known->empty()) // what comes into it says what it holds
-        return ctx.result(construct(b, {}, tensor ? UnrankedTensorType::get(tensor.getElementType()) : *inside));
+        return ctx.result(construct(b, {}, tensor ? insideOfEmpty(tensor.getElementType()) : *inside));
       return ctx.result(construct(b, *known));
     }
   }
@@ -203,6 +201,8 @@ LogicalResult sequenceAt(NodeContext &ctx) {
   if (auto known = knownElements(sequence); known && !known->empty())
     if (auto at = knownPosition(ctx, ctx.operand(1), known->size(), known->size() - 1))
       return ctx.result((*known)[*at]);
+  if (isInsideOfEmpty(*inside)) // in the first conversion of a loop's body
+    inside = cast<base::OptType>(*inside).getElementType();
   // The front end may know more than the sequence's type.
   if (auto declared = dyn_cast<RankedTensorType>(ctx.node()->getResult(0).getType()))
     if (isa<UnrankedTensorType>(*inside))

@@ -241,16 +241,28 @@ Value tc::emitCubicWeight(PrimBuilder &b, Value distance, double a, bool inner) 
   return b.binary<AddOp>(b.mul(v, distance), c0);
 }
 
-/// What is inside of sequences: the tensor type that both are. An unranked one stands for elements that are not known
-/// yet; taking one out checks it.
+Type tc::insideOfEmpty(Type element) {
+  return base::OptType::get(element.getContext(), UnrankedTensorType::get(element));
+}
+
+bool tc::isInsideOfEmpty(Type inside) { return isa<base::OptType>(inside); }
+
+/// What is inside of sequences: the tensor type that both are, unranked where they differ in rank.
 static Type joinInner(Type x, Type y) {
+  // Nothing yet takes the type of what comes.
+  for (auto [empty, other] : {std::pair(x, y), std::pair(y, x)})
+    if (auto inside = dyn_cast<base::OptType>(empty)) {
+      auto tensor = dyn_cast<TensorType>(inside.getElementType()), with = dyn_cast<TensorType>(other);
+      if (tensor && with)
+        return tensor.getElementType() == with.getElementType() ? other : Type();
+    }
   auto a = dyn_cast<TensorType>(x), b = dyn_cast<TensorType>(y);
   if (!a || !b)
     return joinElements(x, y);
   if (a.getElementType() != b.getElementType())
     return {};
   if (!a.hasRank() || !b.hasRank())
-    return a.hasRank() ? a : b;
+    return a.hasRank() ? b : a;
   if (a.getRank() != b.getRank())
     return UnrankedTensorType::get(a.getElementType());
   SmallVector<int64_t> shape(a.getShape());

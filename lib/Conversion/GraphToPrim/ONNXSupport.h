@@ -66,6 +66,11 @@ mlir::FailureOr<mlir::Value> takeOut(NodeContext &ctx, mlir::Value handle, mlir:
 /// Cast where one of the element types is string.
 mlir::FailureOr<mlir::Value> castStrings(NodeContext &ctx, mlir::Value x, mlir::Type to);
 
+/// What is inside of a sequence that has no elements yet, of tensors of `element`: joined with a type, it is that type.
+/// An unranked tensor type stands for tensors of any rank instead.
+mlir::Type insideOfEmpty(mlir::Type element);
+bool isInsideOfEmpty(mlir::Type inside);
+
 /// The element type of a value that is `x` or `y`: equal ones, or sequences and optionals of tensors whose sizes and
 /// ranks differ, or where one is of an empty sequence. Null where they do not fit.
 mlir::Type joinElements(mlir::Type x, mlir::Type y);

@@ -42,3 +42,21 @@ func.func @depthwise(%x: tensor<1x14x14x48xf32>) -> tensor<1x14x14x48xf32> {
   }
   return %r : tensor<1x14x14x48xf32>
 }
+
+// A head of size 1 whose dim a reshape drops: one element is stored, not a vector.
+// LOWER: llvm.func @k3_attention
+// LOWER: %[[FIRST:.*]] = llvm.extractelement %{{.*}}[%{{.*}} : i64] : vector<16xf32>
+// LOWER: llvm.store %[[FIRST]], %{{.*}} : f32, !llvm.ptr
+// LOWER-NOT: llvm.store
+// LOWER: llvm.return
+func.func @one_column(%x: tensor<1x6x4x2xf32>, %v: tensor<1x4x7x1xf32>) -> tensor<1x6x4xf32> {
+  %r = kernel.region(%q = %x : tensor<1x6x4x2xf32>, %w = %v : tensor<1x4x7x1xf32>) -> (tensor<1x6x4xf32>) {
+    %k = prim.splat 0.5 : f32 : tensor<1x4x7x2xf32>
+    %t = prim.transpose %q [0, 2, 1, 3] : tensor<1x6x4x2xf32> -> tensor<1x4x6x2xf32>
+    %0 = prim.attention %t, %k, %w scale 1.0 : (tensor<1x4x6x2xf32>, tensor<1x4x7x2xf32>, tensor<1x4x7x1xf32>) -> tensor<1x4x6x1xf32>
+    %1 = prim.transpose %0 [0, 2, 1, 3] : tensor<1x4x6x1xf32> -> tensor<1x6x4x1xf32>
+    %2 = prim.reshape %1 : tensor<1x6x4x1xf32> -> tensor<1x6x4xf32>
+    kernel.yield %2 : tensor<1x6x4xf32>
+  }
+  return %r : tensor<1x6x4xf32>
+}
