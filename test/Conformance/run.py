@@ -9,8 +9,9 @@ all inputs constant, where no kernel may be left (constant). Results are kept in
 the tools, the case or these scripts changed. --third K takes every third case, from K modulo 3 on, in the ways other than static;
 with "commit" as K another third for each commit.
 
-expected_failures.txt lists what does not pass yet, with reasons; a case that passes all the same is a failure, so that the list stays
-true. Where the reason begins with "wrong in ONNX", the case is evaluated by onnx's ReferenceEvaluator in float64, which must fail it, too. Exit status 0: every case did what was expected.
+expected_failures.txt lists what does not pass yet, with reasons; a case that passes all the same is a failure, so that the list stays true.
+Where the reason begins with "wrong in ONNX", the case is evaluated by onnx's ReferenceEvaluator in float64, which must fail it, too. Exit
+status 0: every case did what was expected.
 """
 import argparse
 import collections

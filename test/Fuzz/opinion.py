@@ -3,10 +3,10 @@
 
 Every float is a float64 here, whatever its type in the model, and is computed RUNS times beside: in each of these runs every result that a
 machine rounds is moved by a few units in the last place of its own type, and so is every operand of a sum; in the last run it is rounded to
-that type instead, so that what cancels or is equal there does so here. Where the runs agree the value is well conditioned and an implementation has to meet it; where they do not, rounding decides (a difference of nearly equal
-numbers, a floor at an integer, the order of two equal maxima) and the distance of the runs says how much it decides. This is
-stochastic arithmetic (Vignes, "A stochastic arithmetic for reliable scientific computation", 1993) with onnx's ReferenceEvaluator as the
-arithmetic of each node.
+that type instead, so that what cancels or is equal there does so here. Where the runs agree the value is well conditioned and an
+implementation has to meet it; where they do not, rounding decides (a difference of nearly equal numbers, a floor at an integer, the order
+of two equal maxima) and the distance of the runs says how much it decides. This is stochastic arithmetic (Vignes, "A stochastic arithmetic
+for reliable scientific computation", 1993) with onnx's ReferenceEvaluator as the arithmetic of each node.
 """
 import warnings
 from typing import NamedTuple
@@ -51,12 +51,12 @@ SUMS = set(
 
 # Magnitudes whose rounding error a result has, however small it is itself. Only what is neither an operand nor a result, and rounded all the
 # same, needs one; u is the rounding error of 1, and a move of a result is at least SLACK * 0.3 * NOISE * u = 4.8 u times the magnitude.
-#   LogSoftmax, ReduceLogSumExp, SoftmaxCrossEntropyLoss: log(s) of a sum s >= 1 of exponentials. Rounding s changes log(s) by u, also where
-#     that is nearly 0.
+#   ReduceLogSumExp, SoftmaxCrossEntropyLoss, and LogSoftmax in least_of: log(s) of a sum s >= 1 of exponentials. Rounding s
+#     changes log(s) by u, also where that is nearly 0.
 #   HannWindow, HammingWindow, BlackmanWindow: sums of constants and cosines of up to 1/2, which cancel.
 #   TreeEnsembleRegressor: up to three leaves of about 1 and a base of up to 2 are added, none of which is an operand.
-LEAST = {"LogSoftmax": 1.0, "ReduceLogSumExp": 1.0, "SoftmaxCrossEntropyLoss": 1.0, "TreeEnsembleRegressor": 4.0, "HannWindow": 1.0,
-         "HammingWindow": 1.0, "BlackmanWindow": 1.0}  # fmt: skip
+LEAST = {"ReduceLogSumExp": 1.0, "SoftmaxCrossEntropyLoss": 1.0, "TreeEnsembleRegressor": 4.0, "HannWindow": 1.0, "HammingWindow": 1.0,
+         "BlackmanWindow": 1.0}  # fmt: skip
 
 
 def largest_of_mean(node, x):
