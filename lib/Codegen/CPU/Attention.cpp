@@ -108,7 +108,7 @@ public:
     if (!p)
       return failure();
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, p->op->getResult(0));
-    if (failed(epilogue) || epilogue->roots().size() != region.getNumResults())
+    if (failed(epilogue) || !epilogue->yieldsAll(region))
       return failure();
     MLIRContext *context = region.getContext();
     auto t = prim::getConstantSize(p->T), s = prim::getConstantSize(p->S);

@@ -582,7 +582,7 @@ public:
       return failure();
     std::optional<SmallVector<PackedInput>> packed = packedInputs(*p, isConstant);
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, p->op.getResult());
-    if (!packed || failed(epilogue) || epilogue->roots().size() != region.getNumResults())
+    if (!packed || failed(epilogue) || !epilogue->yieldsAll(region))
       return failure();
     Params params(region);
     params.set("lhsCopy", !inputThroughReshapes(p->op.getLhs()));

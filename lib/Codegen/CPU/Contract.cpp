@@ -120,7 +120,7 @@ public:
         !isF32(anchor->getOperand(1)) || !isF32(anchor->getResult(0)))
       return failure();
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, anchor->getResult(0));
-    if (failed(epilogue) || epilogue->roots().size() != region.getNumResults())
+    if (failed(epilogue) || !epilogue->yieldsAll(region))
       return failure();
     Params params(region);
     if (std::optional<Product> p = asProduct(anchor))

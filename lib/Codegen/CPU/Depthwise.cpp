@@ -51,7 +51,7 @@ public:
       return failure();
     prim::ConvOp op = c->op;
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, op.getResult());
-    if (failed(epilogue) || epilogue->roots().size() != region.getNumResults())
+    if (failed(epilogue) || !epilogue->yieldsAll(region))
       return failure();
     Params params(region);
     for (const CpuInfo &cpu : kScheduledCpus) {

@@ -195,7 +195,7 @@ public:
     if (!p)
       return failure();
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, p->result);
-    if (failed(epilogue) || epilogue->roots().size() != region.getNumResults())
+    if (failed(epilogue) || !epilogue->yieldsAll(region))
       return failure();
     Params params(region);
     std::optional<PackedInput> packed = packedRhs(*p, isConstant, kQuad);

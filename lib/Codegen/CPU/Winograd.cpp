@@ -194,7 +194,7 @@ public:
       return failure();
     std::optional<PackedInput> packed = packedFilter(*p, isConstant);
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, anchor->getResult(0));
-    if (!packed || failed(epilogue) || epilogue->roots().size() != region.getNumResults())
+    if (!packed || failed(epilogue) || !epilogue->yieldsAll(region))
       return failure();
 
     // Cycles of all tasks for a machine of AVX-512, by tiles and panels of a task.

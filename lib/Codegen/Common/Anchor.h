@@ -30,6 +30,8 @@ public:
 
   /// Numbers of the outputs that depend on the result.
   llvm::ArrayRef<unsigned> roots() const { return outputs; }
+  /// Whether every output of `region` depends on the result.
+  bool yieldsAll(kernel::RegionOp region) const { return outputs.size() == region.getNumResults(); }
   /// Computes and stores the outputs' elements that depend on `value`, the result's element at `at`. Call clearSources
   /// on the emitter when the loops around are closed.
   void store(Emitter &em, llvm::ArrayRef<Index> at, mlir::Value value) const;

@@ -77,7 +77,7 @@ public:
     if (!dot || !isF32(dot.getLhs()) || !isF32(dot.getRhs()) || !isF32(dot.getResult()))
       return failure();
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, dot.getResult());
-    if (failed(epilogue) || epilogue->roots().size() != region.getOutputs().size())
+    if (failed(epilogue) || !epilogue->yieldsAll(region))
       return failure();
     return Params(region).schedule(strategy());
   }

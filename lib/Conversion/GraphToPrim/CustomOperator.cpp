@@ -313,8 +313,6 @@ FailureOr<AffineExpr> evaluate(NodeContext &ctx, const CustomOperator::Expressio
 }
 
 Type elementTypeOf(NodeContext &ctx, int64_t dtype) {
-  if (dtype == TCRT_DTYPE_C64 || dtype == TCRT_DTYPE_C128)
-    return ComplexType::get(dtype == TCRT_DTYPE_C64 ? Type(ctx.b.getF32Type()) : ctx.b.getF64Type());
   return dtype == TCRT_DTYPE_STRING ? Type(base::StringType::get(ctx.b.getContext()))
                                     : elementTypeOfONNX(ctx.b.getContext(), dtype);
 }

@@ -42,6 +42,15 @@ std::string fullType(graph::NodeOp node) {
 FunctionExpander functionExpander = nullptr;
 DefinitionQuery hasDefinition = nullptr;
 
+/// Replaces `node` by its operator's definition. Fails where there is none for the types that `node` has by now.
+LogicalResult expandNode(graph::NodeOp &node, IRRewriter &rewriter) {
+  if (!functionExpander)
+    return failure();
+  node = unifyAttention(node);
+  rewriter.setInsertionPoint(node);
+  return functionExpander(node, rewriter);
+}
+
 class Converter : public RegionConverter {
 public:
   Converter(ModuleOp module, const GraphToPrimOptions &options, GraphToPrimReport &report)
@@ -262,8 +271,6 @@ void Converter::convertNode(graph::NodeOp node) {
 /// Expands a node that expandFunctions left, as its definition depends on types that the front end did not know. The
 /// node itself stays: the function that it is part of may be converted again, with operands of other types.
 bool Converter::convertDefinition(graph::NodeOp node, ArrayRef<Value> operands) {
-  if (!functionExpander)
-    return false;
   OpBuilder b(node.getContext());
   graph::FuncOp function =
       graph::FuncOp::create(b, node.getLoc(), "definition", FunctionType::get(node.getContext(), {}, {}));
@@ -284,10 +291,10 @@ bool Converter::convertDefinition(graph::NodeOp node, ArrayRef<Value> operands) 
     mapping.map(input, argument);
     values[argument] = operand;
   }
-  Operation *copy = b.clone(*node, mapping);
+  auto copy = cast<graph::NodeOp>(b.clone(*node, mapping));
   graph::YieldOp::create(b, node.getLoc(), copy->getResults());
   IRRewriter rewriter(copy);
-  if (failed(functionExpander(copy, rewriter)))
+  if (failed(expandNode(copy, rewriter)))
     return false;
   FailureOr<SmallVector<Value>> results = convertBody(block);
   if (succeeded(results)) // else what failed in it is reported
@@ -551,8 +558,7 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
     if (base::isHandle(declared))
       v = builder.asWords(v, declared);
     else if (sequence && isInsideOfEmpty(sequence.getElementType()))
-      v = builder.asWords(
-          v, base::SeqType::get(v.getContext(), cast<base::OptType>(sequence.getElementType()).getElementType()));
+      v = builder.asWords(v, base::SeqType::get(v.getContext(), forgetEmpty(sequence.getElementType())));
   }
   func::ReturnOp::create(builder, *results);
   function.setFunctionType(b.getFunctionType(inputs, ValueRange(*results).getTypes()));
@@ -653,12 +659,9 @@ static void expandFunctions(ModuleOp module, const GraphToPrimOptions &options) 
     });
     if (nodes.empty())
       return;
-    for (graph::NodeOp node : nodes) {
-      node = unifyAttention(node);
-      rewriter.setInsertionPoint(node);
-      if (llvm::failed(functionExpander(node, rewriter)))
+    for (graph::NodeOp node : nodes)
+      if (llvm::failed(expandNode(node, rewriter)))
         failed.insert(node);
-    }
   }
 }
 

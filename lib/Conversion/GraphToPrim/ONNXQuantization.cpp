@@ -59,13 +59,7 @@ LogicalResult bitCast(NodeContext &ctx) {
   if (failed(to))
     return failure();
   Value x = ctx.operand(0);
-  auto bitsOf = [](Type type) {
-    auto complex = dyn_cast<ComplexType>(type);
-    return type.isInteger(1) ? 8
-           : complex         ? 2 * complex.getElementType().getIntOrFloatBitWidth()
-                             : type.getIntOrFloatBitWidth();
-  };
-  if (bitsOf(*to) != bitsOf(ctx.b.elementOf(x)))
+  if (getElementBits(*to) != getElementBits(ctx.b.elementOf(x)))
     return ctx.invalid("an element of the operand " + describe(x) +
                        " has another number of bits than one of the result");
   // bool is a byte that holds 0 or 1.

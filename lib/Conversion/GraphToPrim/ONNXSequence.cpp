@@ -160,7 +160,7 @@ LogicalResult sequenceInsert(NodeContext &ctx) {
                                            : std::optional<int64_t>(known->size());
     if (at) {
       known->insert(known->begin() + *at, x);
-      return ctx.result(construct(b, *known));
+      return ctx.result(construct(b, *known, cast<base::SeqType>(joined).getElementType()));
     }
   }
   SmallVector<Value> operands{sequence, x};
@@ -201,8 +201,7 @@ LogicalResult sequenceAt(NodeContext &ctx) {
   if (auto known = knownElements(sequence); known && !known->empty())
     if (auto at = knownPosition(ctx, ctx.operand(1), known->size(), known->size() - 1))
       return ctx.result((*known)[*at]);
-  if (isInsideOfEmpty(*inside)) // in the first conversion of a loop's body
-    inside = cast<base::OptType>(*inside).getElementType();
+  inside = forgetEmpty(*inside); // in the first conversion of a loop's body
   // The front end may know more than the sequence's type.
   if (auto declared = dyn_cast<RankedTensorType>(ctx.node()->getResult(0).getType()))
     if (isa<UnrankedTensorType>(*inside))

@@ -41,6 +41,10 @@ Type tc::elementTypeOfONNX(MLIRContext *context, int64_t dataType) {
     return natural(32);
   case 13:
     return natural(64);
+  case 14:
+    return ComplexType::get(b.getF32Type());
+  case 15:
+    return ComplexType::get(b.getF64Type());
   case 16:
     return b.getBF16Type();
   case 17:
@@ -96,10 +100,8 @@ FailureOr<Type> tc::readElementType(NodeContext &ctx, StringRef name, int64_t de
                  .Default(0);
   if (orString && number == 8)
     return Type(base::StringType::get(ctx.b.getContext()));
-  if (orComplex && (number == 14 || number == 15))
-    return Type(ComplexType::get(number == 14 ? Type(ctx.b.getF32Type()) : ctx.b.getF64Type()));
   Type type = elementTypeOfONNX(ctx.b.getContext(), number);
-  if (!type) {
+  if (!type || (isa<ComplexType>(type) && !orComplex)) {
     if (number < 1 || number > 28) // TensorProto.DataType of ONNX 1.23
       return ctx.invalid(name + " is " + Twine(number) + ", which is no data type");
     return ctx.unsupported(
@@ -246,6 +248,10 @@ Type tc::insideOfEmpty(Type element) {
 }
 
 bool tc::isInsideOfEmpty(Type inside) { return isa<base::OptType>(inside); }
+
+Type tc::forgetEmpty(Type inside) {
+  return isInsideOfEmpty(inside) ? cast<base::OptType>(inside).getElementType() : inside;
+}
 
 /// What is inside of sequences: the tensor type that both are, unranked where they differ in rank.
 static Type joinInner(Type x, Type y) {

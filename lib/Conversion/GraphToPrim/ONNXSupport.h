@@ -11,7 +11,7 @@
 
 namespace tc {
 
-/// The element type of a TensorProto.DataType number; null for strings, complex and what tc does not compute with.
+/// The element type of a TensorProto.DataType number; null for strings and what tc does not compute with.
 mlir::Type elementTypeOfONNX(mlir::MLIRContext *context, int64_t dataType);
 /// The element type that attribute `name` tells (number, or name before opset 6); `defaultType` where it is absent.
 mlir::FailureOr<mlir::Type> readElementType(NodeContext &ctx, llvm::StringRef name, int64_t defaultType,
@@ -70,6 +70,8 @@ mlir::FailureOr<mlir::Value> castStrings(NodeContext &ctx, mlir::Value x, mlir::
 /// An unranked tensor type stands for tensors of any rank instead.
 mlir::Type insideOfEmpty(mlir::Type element);
 bool isInsideOfEmpty(mlir::Type inside);
+/// `inside`, or tensors of any rank where it is that of an empty sequence.
+mlir::Type forgetEmpty(mlir::Type inside);
 
 /// The element type of a value that is `x` or `y`: equal ones, or sequences and optionals of tensors whose sizes and
 /// ranks differ, or where one is of an empty sequence. Null where they do not fit.

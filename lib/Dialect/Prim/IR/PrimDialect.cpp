@@ -285,8 +285,16 @@ bool tc::prim::isTranscendental(Operation *op) {
              AsinhOp, AcoshOp, AtanhOp, ErfOp, LogisticOp, PowOp, Atan2Op>(op);
 }
 
+unsigned tc::prim::getElementBits(Type elementType) {
+  if (auto complex = dyn_cast<ComplexType>(elementType))
+    return 2 * complex.getElementType().getIntOrFloatBitWidth();
+  if (!elementType.isIntOrFloat())
+    return 64; // a word
+  return elementType.isInteger(1) ? 8 : elementType.getIntOrFloatBitWidth();
+}
+
 bool tc::prim::isNarrowElement(Type elementType) {
-  unsigned width = elementType.isIntOrFloat() ? elementType.getIntOrFloatBitWidth() : 64;
+  unsigned width = getElementBits(elementType);
   return isa<FloatType>(elementType) ? width <= 8 : width == 2 || width == 4;
 }
 

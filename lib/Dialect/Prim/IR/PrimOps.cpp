@@ -104,12 +104,7 @@ LogicalResult BitcastOp::verify() {
   Type from = tensorType(getOperand()).getElementType(), to = tensorType(getResult()).getElementType();
   if (!sameSizes(getOperand().getType(), getResult().getType()))
     return emitOpError("operand and result differ in sizes");
-  auto bits = [](Type type) -> unsigned {
-    if (auto complex = dyn_cast<ComplexType>(type))
-      return 2 * complex.getElementType().getIntOrFloatBitWidth();
-    return type.isIntOrFloat() ? type.getIntOrFloatBitWidth() : 64; // a word
-  };
-  if (from.isInteger(1) || to.isInteger(1) || bits(from) != bits(to))
+  if (from.isInteger(1) || to.isInteger(1) || getElementBits(from) != getElementBits(to))
     return emitOpError("(C1) needs element types of the same number of bits");
   return success();
 }

@@ -31,11 +31,6 @@ using namespace tc::prim;
 
 namespace {
 
-bool isComplex(Value v) {
-  auto type = dyn_cast<RankedTensorType>(v.getType());
-  return type && isa<ComplexType>(type.getElementType());
-}
-
 class Expander {
 public:
   explicit Expander(func::FuncOp func) : func(func) {}
@@ -48,7 +43,7 @@ public:
     });
     Block &entry = func.front();
     for (BlockArgument argument : entry.getArguments())
-      if (isComplex(argument) && !argument.use_empty())
+      if (PrimBuilder::isComplex(argument) && !argument.use_empty())
         parts[argument] = builderBefore(&entry.front()).asParts(argument);
     for (Operation *op : ops)
       if (failed(expand(op)))
@@ -71,11 +66,11 @@ private:
   }
   /// The type of what stands for `v`.
   static RankedTensorType typeOf(Value v) {
-    return isComplex(v) ? getStorageType(v.getType()) : cast<RankedTensorType>(v.getType());
+    return PrimBuilder::isComplex(v) ? getStorageType(v.getType()) : cast<RankedTensorType>(v.getType());
   }
 
   void replace(Operation *op, Value value) {
-    if (isComplex(op->getResult(0)))
+    if (PrimBuilder::isComplex(op->getResult(0)))
       parts[op->getResult(0)] = value;
     else
       op->getResult(0).replaceAllUsesWith(value);
@@ -101,7 +96,7 @@ private:
       keepWhole(op);
       return success();
     }
-    bool any = llvm::any_of(op->getResults(), isComplex) ||
+    bool any = llvm::any_of(op->getResults(), PrimBuilder::isComplex) ||
                llvm::any_of(op->getOperands(), [&](Value v) { return parts.contains(v); });
     if (op->getNumRegions() || isa<prim::YieldOp>(op)) {
       expandRegions(op);
@@ -169,7 +164,7 @@ private:
         operand.set(builderBefore(op).asComplex(pair));
     rewriter.setInsertionPointAfter(op);
     for (Value result : op->getResults())
-      if (isComplex(result))
+      if (PrimBuilder::isComplex(result))
         parts[result] = StorageOp::create(rewriter, op->getLoc(), getStorageType(result.getType()), result);
   }
 
@@ -177,7 +172,7 @@ private:
     for (OpOperand &operand : op->getOpOperands())
       operand.set(of(operand.get()));
     auto retype = [&](Value v) {
-      if (!isComplex(v))
+      if (!PrimBuilder::isComplex(v))
         return;
       v.setType(typeOf(v));
       parts[v] = v;
@@ -215,7 +210,7 @@ private:
   Value expandBitcast(PrimBuilder &b, BitcastOp op, Value operand) {
     auto natural = [&](unsigned width) { return b.getIntegerType(width, /*isSigned=*/false); };
     auto cast = [&](Value v, Type to) { return b.elementOf(v) == to ? v : BitcastOp::create(b, v, to).getResult(); };
-    if (!isComplex(op.getResult())) {
+    if (!PrimBuilder::isComplex(op.getResult())) {
       int64_t last = b.rankOf(operand) - 1;
       if (!b.elementOf(operand).isF32())
         return {};
@@ -223,7 +218,7 @@ private:
       Value high = b.binary<ShlOp>(b.take(wide, last, 1), 32);
       return cast(b.binary<OrOp>(b.take(wide, last, 0), high), b.elementOf(op));
     }
-    if (isComplex(op.getOperand())) // the same type
+    if (PrimBuilder::isComplex(op.getOperand())) // the same type
       return operand;
     Value bits = cast(operand, natural(64));
     Value high = b.convert(b.binary<ShrOp>(bits, 32), natural(32)), low = b.convert(bits, natural(32));

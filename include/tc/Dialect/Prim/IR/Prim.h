@@ -59,6 +59,8 @@ mlir::RankedTensorType makeType(mlir::Type elementType, llvm::ArrayRef<mlir::Aff
 /// The same sizes with another element type.
 mlir::RankedTensorType withElementType(mlir::Type type, mlir::Type elementType);
 
+/// Bits of an element: bool takes a byte, a complex number those of both parts, a string or handle a word.
+unsigned getElementBits(mlir::Type elementType);
 /// Floats of at most 8 bits and integers of 2 and 4 bits: element types that code generators see as bytes only.
 bool isNarrowElement(mlir::Type elementType);
 /// The type of the bytes that hold a tensor of narrow elements (prim.storage).

@@ -126,7 +126,7 @@ public:
   mlir::Value unpackBits(mlir::Value bytes, int64_t bits);
 
   // --- complex elements; they have no constants of their own ---
-  static bool isComplex(mlir::Value v) { return mlir::isa<mlir::ComplexType>(elementOf(v)); }
+  static bool isComplex(mlir::Value v) { return mlir::isa<mlir::ComplexType>(getElementTypeOrSelf(v)); }
   /// A complex tensor as floats with a last dim of 2, real and imaginary part, and back.
   mlir::Value asParts(mlir::Value v);
   mlir::Value asComplex(mlir::Value parts);
