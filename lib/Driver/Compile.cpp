@@ -109,10 +109,12 @@ int Compiler::checkRequest() {
     StringRef name = cpu;
     if (name.starts_with("aarch64") || name.starts_with("armv") || name.starts_with("neoverse") ||
         name.starts_with("apple"))
-      return wrong("--cpu " + cpu +
-                   ": AArch64 is not supported yet; supported: x86-64-v3, x86-64-v4, x86-64-v4-vnni, native");
+      return wrong(
+          "--cpu " + cpu +
+          ": AArch64 is not supported yet; supported: x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-amx, native");
     if (!codegen::resolveCpuVariant(cpu))
-      return wrong("--cpu " + cpu + " is not known; known: x86-64-v3, x86-64-v4, x86-64-v4-vnni, native");
+      return wrong("--cpu " + cpu +
+                   " is not known; known: x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-amx, native");
   }
   if (!request.gpus.empty() && !llvm::is_contained(request.targets, "cuda"))
     return wrong("--gpu belongs to --target cuda");
@@ -283,7 +285,11 @@ void Compiler::setTarget(StringRef target) {
     variants = {"cuda-" + (request.gpus.empty() ? std::string("sm_90") : llvm::join(request.gpus, "+"))};
   llvm::stable_sort(variants, [](StringRef a, StringRef b) {
     auto rank = [](StringRef name) {
-      return name == "native" ? 3 : name == "x86-64-v4-vnni" ? 2 : name == "x86-64-v4" ? 1 : 0;
+      return name == "native"           ? 4
+             : name == "x86-64-v4-amx"  ? 3
+             : name == "x86-64-v4-vnni" ? 2
+             : name == "x86-64-v4"      ? 1
+                                        : 0;
     };
     return rank(a) < rank(b);
   });

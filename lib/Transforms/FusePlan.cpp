@@ -31,6 +31,8 @@ Plan::Plan(Block &block, const Limits &limits, bool log) : limits(limits), log(l
       });
   }
   pin();
+  if (limits.fuse)
+    findWidening();
   assign();
   if (limits.fuse) {
     joinEpilogueChains();
@@ -139,6 +141,30 @@ void Plan::pin() {
         pinOperand(op, operand);
     }
   }
+}
+
+void Plan::findWidening() {
+  auto isByte = [](Value v) {
+    Type type = cast<RankedTensorType>(v.getType()).getElementType();
+    return type.isSignlessInteger(8) || type.isUnsignedInteger(8);
+  };
+  for (Operation *op : ops) {
+    if (getRole(op) != Role::Pointwise || !isCheap(op) || isByte(op->getResult(0)))
+      continue;
+    Operation *from = op->getOperand(0).getDefiningOp();
+    bool isWidening = isByte(op->getOperand(0)) ? isa<prim::ConvertOp>(op) : from && widening.contains(from);
+    for (Value other : op->getOperands().drop_front())
+      isWidening &= isa_and_nonnull<prim::SplatOp>(other.getDefiningOp());
+    if (isWidening)
+      widening.insert(op);
+  }
+  // Last ops first: a value that is needed in memory needs what it is computed from once only.
+  for (Operation *op : llvm::reverse(ops))
+    if (widening.contains(op) && !llvm::all_of(op->getUsers(), [&](Operation *user) {
+          return orderOf(user) &&
+                 (widening.contains(user) || getRole(user) == Role::Pointwise || getRole(user) == Role::Reduce);
+        }))
+      widening.erase(op);
 }
 
 //===--- traces ---------------------------------------------------------------------------------------------------===//
@@ -351,7 +377,9 @@ std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) 
       Operation *def = use.leaf.getDefiningOp();
       if (!def || groupOf(def) != id)
         continue;
-      SmallVector<Operation *> links(llvm::reverse(use.chain));
+      SmallVector<Operation *> links;
+      llvm::copy_if(llvm::reverse(use.chain), std::back_inserter(links),
+                    [&](Operation *link) { return !widening.contains(link); });
       if (getRole(op) == Role::Movement)
         links.push_back(op);
       if (!llvm::all_of(links, isBijection))
@@ -437,7 +465,7 @@ bool Plan::tryGroups(Operation *op, ArrayRef<Use> uses) {
 void Plan::assign() {
   for (Operation *op : ops) {
     Role role = getRole(op);
-    if (role == Role::Movement && !pinned.contains(op))
+    if ((role == Role::Movement && !pinned.contains(op)) || widening.contains(op))
       continue;
     if (role == Role::Function) {
       makeGroup(Group::Function, op);

@@ -91,6 +91,7 @@ public:
 
 private:
   void pin();
+  void findWidening();
   void pinOperand(mlir::Operation *consumer, mlir::Value operand);
   void assign();
   void joinEpilogueChains();
@@ -134,6 +135,8 @@ private:
   llvm::DenseMap<mlir::Operation *, unsigned> orderMap;
   llvm::DenseMap<mlir::Operation *, int> groupMap;
   llvm::DenseSet<mlir::Operation *> pinned;
+  /// Widen bytes for pointwise readers, each of which does it again: the bytes are what stands in memory.
+  llvm::DenseSet<mlir::Operation *> widening;
   /// Members whose result lies in the rows' space.
   llvm::DenseSet<mlir::Operation *> rowOps;
   /// Contractions: frame of a member's result: 0 the anchor's space, others reached through bijections.

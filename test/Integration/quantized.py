@@ -101,8 +101,69 @@ def bytes_by_bytes():
          constants=[1, 2], version=10, ways=("static",))
 
 
+def convolve(x, w, strides, pads, dilations, groups):
+    """x and w less their zero points, of int64, or dequantised."""
+    rank, filters = x.ndim - 2, w.shape[0]
+    x = np.pad(x, [(0, 0), (0, 0), *zip(pads[:rank], pads[rank:])])
+    count = [(s - (k - 1) * d - 1) // t + 1 for s, k, d, t in zip(x.shape[2:], w.shape[2:], dilations, strides)]
+    y = np.zeros((x.shape[0], filters, *count), np.result_type(x, w))
+    fg, cg = filters // groups, x.shape[1] // groups
+    for at in np.ndindex(*w.shape[2:]):
+        part = x[(slice(None), slice(None), *(slice(a * d, a * d + (n - 1) * s + 1, s) for a, d, n, s in zip(at, dilations, count, strides)))]
+        for i in range(groups):
+            y[:, i * fg : (i + 1) * fg] += np.einsum("nc...,fc->nf...", part[:, i * cg : (i + 1) * cg], w[(slice(i * fg, (i + 1) * fg), slice(None), *at)])
+    return y
+
+
+# Name, input, filter, strides, pads, dilations, groups: lines that are copied whole and not, at the borders and beyond; channels and
+# filters that end within blocks; a few rows and many; no batch.
+CONVOLUTIONS = (("3x3", (2, 5, 9, 11), (18, 5, 3, 3), [1, 1], [1, 1, 1, 1], [1, 1], 1),
+                ("first", (1, 3, 30, 30), (32, 3, 7, 7), [2, 2], [3, 3, 3, 3], [1, 1], 1),
+                ("1x1", (1, 64, 6, 7), (40, 64, 1, 1), [1, 1], [0, 0, 0, 0], [1, 1], 1),
+                ("1x1_strided", (2, 20, 9, 9), (17, 20, 1, 1), [2, 2], [0, 0, 0, 0], [1, 1], 1),
+                ("dilated", (1, 6, 12, 13), (16, 6, 3, 2), [1, 2], [2, 0, 1, 3], [2, 3], 1),
+                ("groups", (1, 12, 8, 8), (20, 3, 3, 3), [1, 1], [1, 0, 0, 1], [1, 1], 4),
+                ("depthwise", (2, 37, 9, 10), (37, 1, 3, 3), [1, 1], [1, 1, 1, 1], [1, 1], 37),
+                ("depthwise_strided", (1, 16, 12, 11), (16, 1, 5, 3), [2, 1], [2, 1, 2, 1], [1, 2], 16),
+                ("multiplier", (1, 4, 7, 7), (8, 1, 3, 3), [1, 1], [1, 1, 1, 1], [1, 1], 4),
+                ("line", (3, 7, 40), (9, 7, 5), [1], [2, 2], [1], 1),
+                ("volume", (1, 4, 5, 6, 7), (6, 4, 3, 2, 3), [1, 1, 2], [1, 0, 1, 1, 1, 1], [1, 2, 1], 1),
+                ("long", (1, 600, 5, 5), (33, 600, 3, 3), [1, 1], [1, 1, 1, 1], [1, 1], 1),
+                ("none", (0, 4, 5, 5), (6, 4, 3, 3), [1, 1], [1, 1, 1, 1], [1, 1], 1),
+                ("one", (1, 1, 1, 1), (1, 1, 3, 3), [1, 1], [1, 1, 1, 1], [1, 1], 1))
+
+
+def convolutions():
+    for name, shape, filters, strides, pads, dilations, groups in CONVOLUTIONS:
+        attrs = dict(strides=strides, pads=pads, dilations=dilations, group=groups)
+        kinds = [("uint8", "int8")]
+        if name in ("3x3", "line", "groups", "depthwise"):
+            kinds += [("int8", "uint8"), ("uint8", "uint8"), ("int8", "int8")]
+        for left, right in kinds:
+            x, w = integers(20, left, *shape), integers(21, right, *filters)
+            if x.size:
+                x[:, :, 0] = np.iinfo(left).max
+            xz, wz = integers(22, left), integers(23, right)
+            expected = convolve(x.astype(np.int64) - int(xz), w.astype(np.int64) - int(wz), strides, pads, dilations, groups).astype(np.int32)
+            # Sizes of images and batches, and the zero point, only the run knows; channels it may not change here.
+            case(f"conv_{name}_{left}_{right}", "", "ConvInteger", [x, w, xz, wz], [expected], constants=[1, 3], version=10,
+                 ways=("static", "dynamic") if left == "uint8" else ("static",), **attrs)
+            if (left, right) == ("uint8", "int8"):
+                expected = convolve(x.astype(np.int64), w.astype(np.int64), strides, pads, dilations, groups).astype(np.int32)
+                case(f"conv_{name}_operands", "", "ConvInteger", [x, w], [expected], version=10, ways=("static",), **attrs)
+        x, w = integers(24, "uint8", *shape), integers(25, "int8", *filters)
+        scales = [F(0.02), np.abs(normal(26, filters[0])) * F(0.01) + F(0.001), F(0.9)]
+        bias, xz, yz = integers(27, "int16", filters[0]).astype(np.int32), np.uint8(100), np.uint8(60)
+        y = convolve(x.astype(np.int64) - 100, w.astype(np.int64), strides, pads, dilations, groups)
+        spread = (slice(None),) + (None,) * (len(shape) - 2)
+        y = np.rint((y + bias[spread]) * (scales[0] * scales[1]).astype(np.float64)[spread] / scales[2]) + 60
+        case(f"qlinearconv_{name}", "", "QLinearConv", [x, scales[0], xz, w, scales[1], np.zeros(filters[0], np.int8), scales[2], yz, bias],
+             [np.clip(y, 0, 255).astype(np.uint8)], constants=[1, 2, 3, 4, 5, 6, 7, 8], atol=1, **attrs)
+
+
 few_bits()
 bytes_by_bytes()
+convolutions()
 
 if __name__ == "__main__":
-    sys.exit(main(variants=("x86-64-v3", "x86-64-v4", "x86-64-v4-vnni")))
+    sys.exit(main(variants=("x86-64-v3", "x86-64-v4", "x86-64-v4-vnni", "x86-64-v4-amx")))

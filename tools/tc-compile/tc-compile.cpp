@@ -41,7 +41,8 @@ int main(int argc, char **argv) {
   app.add_option("MODEL", request.model, "ONNX file, .pt2 archive, or .mlir of any phase")->required();
   app.add_option("-o", request.output, "the artifact to write");
   app.add_option("--target", targets, "cpu (default), cuda, reference")->delimiter(',');
-  app.add_option("--cpu", cpus, "CPU variants: x86-64-v3,x86-64-v4 (default), x86-64-v4-vnni, native")->delimiter(',');
+  app.add_option("--cpu", cpus, "CPU variants: x86-64-v3,x86-64-v4 (default), x86-64-v4-vnni, x86-64-v4-amx, native")
+      ->delimiter(',');
   app.add_option("--gpu", gpus, "GPU architectures: sm_80,sm_90a")->delimiter(',');
   app.add_option("--dim", request.dims, "size of a named dim: batch=1, or a range: batch=1..64")
       ->allow_extra_args(false);

@@ -25,6 +25,7 @@
 //     also through transposes and reshapes, which is where a chain of them with one use goes too.
 //  5. Regions of pointwise ops only are copied into the regions that read them if there is one reader, or recomputing
 //  is cheap.
+//     Bytes that are widened for pointwise readers are widened by each of them.
 //  6. Regions of one space that read the same tensor or each other's values merge if no cycle arises.
 //
 // Spaces are compared without their dims of size 1, by size expression.

@@ -82,7 +82,7 @@ bool tc::codegen::isRowMajor(const Product &p) {
 }
 
 std::optional<PackedInput> tc::codegen::packedRhs(const Product &p, llvm::function_ref<bool(unsigned)> isConstant,
-                                                  int64_t neighbours) {
+                                                  int64_t neighbours, int64_t steps) {
   MLIRContext *context = p.lhs.getContext();
   auto batchCount = prim::getConstantSize(p.B);
   if (!p.n || !p.k || !batchCount)
@@ -103,7 +103,7 @@ std::optional<PackedInput> tc::codegen::packedRhs(const Product &p, llvm::functi
   SmallVector<int64_t> shape;
   if (batched)
     shape.push_back(*batchCount);
-  shape.append({ceilDiv(*p.n, kPanel), ceilDiv(*p.k, neighbours), kPanel});
+  shape.append({ceilDiv(*p.n, kPanel), std::max(steps, ceilDiv(*p.k, neighbours)), kPanel});
   if (neighbours > 1)
     shape.push_back(neighbours);
   return PackedInput{view->input, AffineMap::get(dim, 0, view->at, context),

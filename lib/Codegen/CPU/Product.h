@@ -74,9 +74,9 @@ std::optional<Product> asProduct(mlir::Operation *anchor);
 bool isRowMajor(const Product &p);
 
 /// The packed form of a constant B: [batch][panel][k][16], without the batch if it is 1; with `neighbours` > 1 steps of
-/// K side by side [batch][panel][k / neighbours][16][neighbours].
+/// K side by side [batch][panel][k / neighbours][16][neighbours], at least `steps` of k / neighbours.
 std::optional<PackedInput> packedRhs(const Product &p, llvm::function_ref<bool(unsigned)> isConstant,
-                                     int64_t neighbours = 1);
+                                     int64_t neighbours = 1, int64_t steps = 0);
 
 } // namespace tc::codegen
 

@@ -1596,13 +1596,16 @@ Value Emitter::emitConv(prim::ConvOp op, ArrayRef<Index> at) {
   Value start = neutral(prim::ReduceKind::Sum, accumulator);
   if (lanes)
     start = broadcast(start);
-  auto widen = [&](Value value) -> Value {
+  auto widen = [&](Value value, Type from) -> Value {
     Type type = valueType(accumulator);
     Type target = isa<VectorType>(value.getType()) ? Type(vectorOf(type)) : type;
     if (value.getType() == target)
       return value;
-    return isa<FloatType>(type) ? Value(arith::ExtFOp::create(b, location, target, value))
-                                : arith::ExtSIOp::create(b, location, target, value);
+    if (isa<FloatType>(type))
+      return arith::ExtFOp::create(b, location, target, value);
+    if (from.isUnsignedInteger())
+      return arith::ExtUIOp::create(b, location, target, value);
+    return arith::ExtSIOp::create(b, location, target, value);
   };
   SmallVector<AffineExpr> extents(filter.begin(), filter.begin() + spatial);
   extents.push_back(perGroup);
@@ -1631,7 +1634,8 @@ Value Emitter::emitConv(prim::ConvOp op, ArrayRef<Index> at) {
       source.push_back(addIndex(firstChannel, taps[spatial]));
       weight.push_back(at.back());
       auto product = [&]() -> Value {
-        Value x = widen(emit(op.getInput(), source)), y = widen(emit(op.getFilter(), weight));
+        Value x = widen(emit(op.getInput(), source), elementOf(op.getInput())),
+              y = widen(emit(op.getFilter(), weight), elementOf(op.getFilter()));
         if (lanes) {
           x = broadcast(x);
           y = broadcast(y);

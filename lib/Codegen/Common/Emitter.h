@@ -42,6 +42,8 @@ struct CpuInfo {
   int64_t vectorRegisters = 16;
   /// Has vpdpbusd on these registers.
   bool hasVnni = false;
+  /// Has AMX tiles with tdpbusd.
+  bool hasAmxInt8 = false;
   /// f32 lanes of a register; every kernel computes this many lanes of whatever type at a time.
   int64_t width() const { return vectorBits / 32; }
 };

@@ -52,8 +52,8 @@ public:
   /// The schedule for this region, or failure if this strategy can't take it. `isConstant(i)`: input i is a constant.
   virtual mlir::FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
                                                        llvm::function_ref<bool(unsigned)> isConstant) const = 0;
-  /// A CPU variant, besides the default ones, that its kernels gain from; empty: none.
-  virtual llvm::StringRef extraVariant() const { return ""; }
+  /// CPU variants, besides the default ones, that its kernels gain from, the best last.
+  virtual llvm::SmallVector<llvm::StringRef> extraVariants() const { return {}; }
   /// Constant inputs to pack. The packed layout is the same for all CPU variants.
   virtual llvm::SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const {
     return {};

@@ -30,6 +30,8 @@ std::optional<CpuVariant> resolveCpuVariant(llvm::StringRef name) {
     return CpuVariant{"x86-64-v4", "x86-64-v4", ""};
   if (name == "x86-64-v4-vnni")
     return CpuVariant{"x86-64-v4-vnni", "x86-64-v4", "+avx512vnni"};
+  if (name == "x86-64-v4-amx")
+    return CpuVariant{"x86-64-v4-amx", "x86-64-v4", "+avx512vnni,+amx-tile,+amx-int8"};
   if (llvm::StringRef chips = name; chips.consume_front("cuda-")) { // cuda-sm_80+sm_90a
     std::string list = chips.str();
     std::replace(list.begin(), list.end(), '+', ',');
@@ -60,6 +62,7 @@ CpuInfo infoOf(const CpuVariant &variant) {
   info.vectorBits = wide ? 512 : 256;
   info.vectorRegisters = wide ? 32 : 16;
   info.hasVnni = wide && StringRef(variant.features).contains("+avx512vnni");
+  info.hasAmxInt8 = info.hasVnni && StringRef(variant.features).contains("+amx-int8");
   return info;
 }
 
@@ -214,14 +217,15 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     // The default variants and those that a kernel gains from.
     if (ArrayRef<std::string>(names) == ArrayRef<std::string>{"x86-64-v3", "x86-64-v4"})
       for (const Kernel &kernel : kernels)
-        if (StringRef extra = kernel.generator->extraVariant(); !extra.empty() && !llvm::is_contained(names, extra))
-          names.push_back(extra.str());
+        for (StringRef extra : kernel.generator->extraVariants())
+          if (!llvm::is_contained(names, extra))
+            names.push_back(extra.str());
     SmallVector<CpuVariant> cpus;
     for (const std::string &name : names) {
       auto variant = resolveCpuVariant(name);
       if (!variant) {
         module.emitError() << "unknown CPU variant '" << name
-                           << "'; known are x86-64-v3, x86-64-v4, x86-64-v4-vnni and native";
+                           << "'; known are x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-amx and native";
         return signalPassFailure();
       }
       cpus.push_back(*variant);

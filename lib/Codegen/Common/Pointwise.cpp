@@ -378,6 +378,28 @@ Value emitIsInf(const Context &c) {
 }
 Value emitSelect(const Context &c) { return c.select(c[0], c[1], c[2]); }
 
+/// Vectors of f32 to i32. What LLVM has for it (llvm.fptosi.sat) goes lane by lane.
+Value emitVectorToI32(const Context &c) {
+  Value x = c[0], zero = c.constant(x, 0);
+  Type target = c.like(x, c.b.getI32Type());
+  constexpr double kEnd = 2147483648.0;
+  // Held in the range before, as numbers to quantise are: only NaN is left.
+  auto bound = [](Value v) {
+    auto splat = v.getDefiningOp<prim::SplatOp>();
+    auto attr = splat ? dyn_cast<FloatAttr>(splat.getValue()) : FloatAttr();
+    return attr ? attr.getValueAsDouble() : std::nan("");
+  };
+  auto min = c.op->getOperand(0).getDefiningOp<prim::MinOp>();
+  auto max = min ? min.getLhs().getDefiningOp<prim::MaxOp>() : prim::MaxOp();
+  if (max && bound(min.getRhs()) < kEnd && bound(max.getRhs()) >= -kEnd)
+    return c.make<arith::FPToSIOp>(target, c.select(c.compare(arith::CmpFPredicate::ORD, x, x), x, zero));
+  Value end = c.constant(x, kEnd), fits = c.compare(arith::CmpFPredicate::OLT, x, end);
+  Value held = c.select(fits, c.make<arith::MaximumFOp>(x, c.constant(x, -kEnd)), zero);
+  Value result = c.make<arith::FPToSIOp>(target, held);
+  Value isBeyond = c.compare(arith::CmpFPredicate::OGE, x, end);
+  return c.select(isBeyond, c.constant(result, INT32_MAX), result);
+}
+
 Value emitConvert(const Context &c) {
   Type from = c.primElement(), to = c.resultElement();
   Value x = c[0];
@@ -401,6 +423,8 @@ Value emitConvert(const Context &c) {
     return c.make<arith::TruncFOp>(target, wide);
   }
   if (isa<FloatType>(from)) {
+    if (isa<VectorType>(x.getType()) && from.isF32() && to.isSignlessInteger(32))
+      return emitVectorToI32(c);
     StringRef name = to.isUnsignedInteger() ? "llvm.fptoui.sat" : "llvm.fptosi.sat";
     return LLVM::CallIntrinsicOp::create(c.b, c.loc, target, c.b.getStringAttr(name), ValueRange{x}).getResult(0);
   }

@@ -73,6 +73,8 @@ struct SimplifyBinary : RewritePattern {
       return keep(b);
     if (isa<MulOp, DivOp>(op) && isSplat(b, 1))
       return keep(a);
+    if (isa<MulOp>(op) && !PrimBuilder::isFloat(a) && !PrimBuilder::isComplex(a) && (isSplat(a, 0) || isSplat(b, 0)))
+      return keep(isSplat(a, 0) ? a : b);
     if (isBool && isa<AndOp>(op) && (isSplat(a, 1) || isSplat(b, 0)))
       return keep(b);
     if (isBool && isa<AndOp>(op) && (isSplat(b, 1) || isSplat(a, 0)))

@@ -7,12 +7,15 @@
 // the other kinds are moved by 128, and their zero points with them. With constant weights, their sums fold, and so do
 // zero points of 128.
 //
+// Convolutions become the same, with padding by x's zero point: then x counts as padded, and the sums of w are those of
+// whole filters. One with an input channel for each filter is computed in f32, which is exact for bytes.
+//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "Dequantised.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
-#include "tc/Dialect/Prim/Utils/PrimBuilder.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -32,11 +35,6 @@ struct Spread {
   Value value;
   SmallVector<int64_t> dims;
 };
-
-bool isByte(Value v) {
-  Type type = PrimBuilder::elementOf(v);
-  return type.isSignlessInteger(8) || type.isUnsignedInteger(8);
-}
 
 /// A zero point: a number, or what a broadcast spreads.
 struct Zero {
@@ -79,28 +77,42 @@ std::optional<Zero> traceZero(Value v, ArrayRef<int64_t> depth) {
 struct Side {
   Value bytes;
   std::optional<Zero> traced;
-  std::optional<Spread> zero; ///< of `traced`, when it is written
+  std::optional<Dequantised> moved; ///< instead of the two, where something is moved in between
+  std::optional<Spread> zero;       ///< of `traced`, when it is written
 };
 
 std::optional<Side> traceSide(Value v, ArrayRef<int64_t> depth) {
   Side side;
-  if (auto sub = v.getDefiningOp<SubOp>()) {
+  Value from = v;
+  auto sub = v.getDefiningOp<SubOp>();
+  if (sub) {
     side.traced = traceZero(sub.getRhs(), depth);
-    if (!side.traced)
-      return std::nullopt;
-    v = sub.getLhs();
+    from = sub.getLhs();
   }
-  auto convert = v.getDefiningOp<ConvertOp>();
-  if (!convert || !isByte(convert.getOperand()))
+  auto convert = from.getDefiningOp<ConvertOp>();
+  if (convert && isByte(convert.getOperand()) && (!sub || side.traced)) {
+    side.bytes = convert.getOperand();
+    return side;
+  }
+  side.traced.reset();
+  side.moved = traceCentred(v);
+  if (!side.moved || llvm::is_contained(depth, side.moved->zero.dim))
     return std::nullopt;
-  side.bytes = convert.getOperand();
   return side;
 }
 
 /// The bytes with the top bit turned, as the other kind of integers, and the zero point moved alike.
 void emitBytes(PrimBuilder &b, Side &side, Type type, double by) {
-  if (side.traced)
+  if (side.moved) {
+    side.moved->materialise(b);
+    side.bytes = side.moved->bytes;
+    const Parameter &zero = side.moved->zero;
+    side.zero = Spread{zero.flat(b, b.getI32Type()), {}};
+    if (!zero.isUniform())
+      side.zero->dims.push_back(zero.dim);
+  } else if (side.traced) {
     side.zero = side.traced->emit(b);
+  }
   if (b.elementOf(side.bytes) == type)
     return;
   double top = b.elementOf(side.bytes).isUnsignedInteger(8) ? 128 : -128;
@@ -194,12 +206,85 @@ struct NarrowProduct : OpRewritePattern<DotGeneralOp> {
   }
 };
 
+struct NarrowConvolution : OpRewritePattern<ConvOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ConvOp op, PatternRewriter &rewriter) const override {
+    PrimBuilder b(rewriter, op);
+    const Type i32 = b.getI32Type();
+    if (b.elementOf(op.getInput()) != i32 || b.elementOf(op.getFilter()) != i32 || b.elementOf(op.getResult()) != i32)
+      return rewriter.notifyMatchFailure(op, "no convolution of i32");
+    std::optional<Dequantised> x = traceCentred(op.getInput()), w = traceCentred(op.getFilter());
+    const Sizes filterSizes = getSizes(op.getFilter()), sizes = getSizes(op.getResult());
+    const int64_t last = sizes.size() - 1, columns = filterSizes.size() - 1;
+    if (!x || !w || !x->isUniform() || (!w->isUniform() && w->zero.dim != columns))
+      return rewriter.notifyMatchFailure(op, "an operand is no 8-bit integer less a zero point");
+    if (isExactDepthwise(op)) {
+      x->materialise(b);
+      w->materialise(b);
+      rewriter.replaceOp(op, b.convert(emitExactDepthwise(b, op, *x, *w), i32));
+      return success();
+    }
+    Side input, filter;
+    input.moved = x;
+    filter.moved = w;
+    emitBytes(b, input, b.getIntegerType(8, /*isSigned=*/false), 128);
+    emitBytes(b, filter, b.getIntegerType(8), -128);
+    SmallVector<int64_t> low(op.getPadLow()), high(op.getPadHigh());
+    const Value zero = input.zero->value;
+    input.bytes = emitZeroPads(b, input.bytes, Parameter{getSplatValue(zero), zero, -1}, low, high);
+    Value y = ConvOp::create(b, makeType(i32, sizes), input.bytes, filter.bytes, op.getStrides(), op.getDilations(),
+                             low, high, op.getGroups());
+    SmallVector<int64_t> summed = llvm::to_vector(llvm::seq<int64_t>(0, columns));
+    auto perColumn = [&](const Spread &spread) {
+      return spread.dims.empty() ? b.broadcastInDims(spread.value, {sizes[last]}, {}) : spread.value;
+    };
+    if (!isZero(input.zero)) {
+      Value sums = b.reduce(ReduceKind::Sum, b.convert(filter.bytes, i32), summed);
+      if (!isZero(filter.zero)) {
+        Value count = b.convert(b.sizeValue(product(b.getContext(), SizesRef(filterSizes).drop_back())), i32);
+        sums = b.sub(sums, b.mul(perColumn(*filter.zero), b.broadcastInDims(count, {sizes[last]}, {})));
+      }
+      y = b.sub(y, b.broadcastInDims(b.mul(sums, perColumn(*input.zero)), sizes, {last}));
+    }
+    if (!isZero(filter.zero))
+      y = b.sub(y, b.mul(emitWindowSums(b, op, input.bytes, low, high),
+                         b.broadcastInDims(perColumn(*filter.zero), sizes, {last})));
+    rewriter.replaceOp(op, y);
+    return success();
+  }
+
+private:
+  /// For each output the sum of the inputs in its window, in i32.
+  static Value emitWindowSums(PrimBuilder &b, ConvOp op, Value input, ArrayRef<int64_t> low, ArrayRef<int64_t> high) {
+    Sizes sizes = getSizes(input), out = getSizes(op.getResult()), filter = getSizes(op.getFilter());
+    const AffineExpr groups = b.size(op.getGroups()), columns = out.back();
+    // Channels of a group first, then positions.
+    sizes.back() = groups;
+    sizes.push_back(filter[filter.size() - 2]);
+    Value sums = b.convert(b.reshape(input, sizes), b.getI32Type());
+    sums = b.reduce(ReduceKind::Sum, sums, {int64_t(sizes.size()) - 1});
+    Value ones = b.splat(
+        b.getI32Type(),
+        [&] {
+          Sizes ones(filter.begin(), filter.end() - 2);
+          ones.append({b.size(1), groups});
+          return ones;
+        }(),
+        1);
+    sums = ConvOp::create(b, sums, ones, op.getStrides(), op.getDilations(), low, high, op.getGroups());
+    // Each sum for all columns of its group.
+    Sizes wide(out.begin(), out.end() - 1);
+    wide.append({groups, simplifySize(columns.floorDiv(op.getGroups()))});
+    return b.reshape(b.broadcastInDims(sums, wide, llvm::to_vector(llvm::seq<int64_t>(0, out.size()))), out);
+  }
+};
+
 struct NarrowProductsPass : public tc::prim::impl::NarrowProductsPassBase<NarrowProductsPass> {
   using NarrowProductsPassBase::NarrowProductsPassBase;
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<NarrowProduct>(&getContext());
+    patterns.add<NarrowProduct, NarrowConvolution>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -14,7 +14,8 @@ using namespace mlir;
 void tc::prim::buildPrimPipeline(OpPassManager &functions, bool checkBounds) {
   // First: nothing else knows complex elements.
   functions.addPass(createExpandComplexPass());
-  // Before constants fold, as weights widened to i32 would be kept so.
+  // Before constants fold, as dequantised weights, and those widened to i32, would be kept so.
+  functions.addPass(createSinkDequantizePass());
   functions.addPass(createNarrowProductsPass());
   // Constants first: scalars that are computed from constants become splats, which the patterns see through.
   functions.addPass(createFoldConstantsPass());

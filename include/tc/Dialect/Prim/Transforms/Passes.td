@@ -82,6 +82,11 @@ def RecognizeCompositesPass : Pass<"tc-recognize-composites", "::mlir::func::Fun
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
+def SinkDequantizePass : Pass<"tc-sink-dequantize", "::mlir::func::FuncOp"> {
+  let summary = "Products, moves and maxima of dequantised bytes as those of the bytes, dequantised after";
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
 def VerifyPrimPass : Pass<"tc-verify-prim", "::mlir::func::FuncOp"> {
   let summary = "Check what the phase prim promises";
   let description = "Only prim ops; every tensor ranked with sizes known or symbolic; every symbol listed and defined.";

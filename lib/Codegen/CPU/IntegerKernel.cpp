@@ -1,0 +1,209 @@
+//===- IntegerKernel.cpp - the innermost loops of products of bytes -----------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "CPU/IntegerKernel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen;
+
+namespace {
+
+class IntegerAssembler {
+public:
+  IntegerAssembler(Emitter &em, const IntegerKernel &kernel) : em(em), k(kernel), b(em.builder()), loc(em.loc()) {
+    sums = em.vectorOf(b.getI32Type());
+    isVnni = em.cpu().hasVnni;
+    // Vectors of sums of a panel: 16 columns, or 16 columns of two halves each.
+    perPanel = (isVnni ? kPanel : 2 * kPanel) / em.width();
+    columns = k.panels * perPanel;
+  }
+
+  void run() {
+    Value zero = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(sums, b.getI32IntegerAttr(0)));
+    SmallVector<Value> acc(k.rows * columns, zero);
+    const int64_t quads = ceilDiv(k.depth, kQuad), unroll = isVnni ? 2 : 1, main = quads / unroll * unroll;
+    if (main) {
+      auto op = scf::ForOp::create(b, loc, em.i64(0), em.i64(main), em.i64(unroll), acc);
+      disableUnrolling(op);
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(op.getBody());
+      SmallVector<Value> next(op.getRegionIterArgs());
+      Value a = at(k.a, mul(op.getInductionVar(), stepBytes())), panel = at(k.b, mul(op.getInductionVar(), kQuadBytes));
+      for (int64_t u = 0; u < unroll; ++u)
+        step(at(a, u * stepBytes()), at(panel, u * kQuadBytes), next);
+      scf::YieldOp::create(b, loc, next);
+      acc.assign(op.getResults().begin(), op.getResults().end());
+    }
+    for (int64_t quad = main; quad < quads; ++quad)
+      step(at(k.a, quad * stepBytes()), at(k.b, quad * kQuadBytes), acc);
+    store(acc);
+  }
+
+private:
+  int64_t stepBytes() const { return isVnni ? kQuad : 2 * kQuad; }
+  Value mul(Value x, int64_t factor) { return arith::MulIOp::create(b, loc, x, em.i64(factor)); }
+  Value at(Value pointer, int64_t bytes) {
+    return LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer,
+                               ArrayRef<LLVM::GEPArg>{int32_t(bytes)});
+  }
+  Value at(Value pointer, Value bytes) {
+    return LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer, ArrayRef<LLVM::GEPArg>{bytes});
+  }
+  Value load(Value address, Type type, int64_t alignment) {
+    return LLVM::LoadOp::create(b, loc, type, address, alignment);
+  }
+  /// One element of `type`, repeated, as a vector of other elements.
+  Value repeat(Value address, Type type, VectorType as) {
+    const int64_t count = as.getNumElements() * as.getElementTypeBitWidth() / type.getIntOrFloatBitWidth();
+    Value lanes = vector::BroadcastOp::create(b, loc, VectorType::get({count}, type), load(address, type, 1));
+    return LLVM::BitcastOp::create(b, loc, as, lanes);
+  }
+  Value call(StringRef name, ValueRange operands) {
+    return LLVM::CallIntrinsicOp::create(b, loc, Type(sums), b.getStringAttr(name), operands).getResult(0);
+  }
+
+  /// Four steps of K.
+  void step(Value a, Value panel, SmallVector<Value> &acc) {
+    const int64_t w = em.width();
+    auto bytes = VectorType::get({4 * w}, b.getI8Type()), words = VectorType::get({2 * w}, b.getI16Type());
+    SmallVector<Value> right;
+    for (int64_t j = 0; j < columns; ++j) {
+      Value from = at(panel, j / perPanel * panelBytes(k.depth) + j % perPanel * (kQuadBytes / perPanel));
+      if (isVnni)
+        right.push_back(load(from, bytes, 1));
+      else
+        right.push_back(arith::ExtSIOp::create(b, loc, words, load(from, VectorType::get({2 * w}, b.getI8Type()), 1)));
+    }
+    for (int64_t i = 0; i < k.rows; ++i) {
+      Value from = at(a, i * k.rowBytes);
+      Value left = isVnni ? repeat(from, b.getI32Type(), bytes) : repeat(from, b.getI64Type(), words);
+      for (int64_t j = 0; j < columns; ++j) {
+        Value &sum = acc[i * columns + j];
+        if (isVnni)
+          sum = call("llvm.x86.avx512.vpdpbusd.512", {sum, left, right[j]});
+        else
+          sum = arith::AddIOp::create(
+              b, loc, sum, call(w == 16 ? "llvm.x86.avx512.pmaddw.d.512" : "llvm.x86.avx2.pmadd.wd", {left, right[j]}));
+      }
+    }
+  }
+
+  void store(ArrayRef<Value> acc) {
+    const int64_t w = em.width();
+    SmallVector<int64_t> even, odd;
+    for (int64_t lane = 0; lane < w; ++lane) {
+      even.push_back(2 * lane);
+      odd.push_back(2 * lane + 1);
+    }
+    for (int64_t i = 0; i < k.rows; ++i)
+      for (int64_t j = 0; j < columns; j += isVnni ? 1 : 2) {
+        Value value = acc[i * columns + j];
+        if (!isVnni) {
+          Value other = acc[i * columns + j + 1];
+          value = arith::AddIOp::create(b, loc, vector::ShuffleOp::create(b, loc, value, other, even),
+                                        vector::ShuffleOp::create(b, loc, value, other, odd));
+        }
+        int64_t column = isVnni ? j * w : j / 2 * w;
+        LLVM::StoreOp::create(b, loc, value, at(k.c, (i * k.tileColumns + column) * 4), 4);
+      }
+  }
+
+  Emitter &em;
+  const IntegerKernel &k;
+  OpBuilder &b;
+  Location loc;
+  VectorType sums;
+  bool isVnni;
+  int64_t perPanel, columns;
+};
+
+} // namespace
+
+void tc::codegen::emitIntegerKernel(Emitter &em, const IntegerKernel &kernel) { IntegerAssembler(em, kernel).run(); }
+
+//===--- AMX ------------------------------------------------------------------------------------------------------===//
+
+// Numbers of tiles: sums of the upper and lower rows for two panels, rows of A, panels of B.
+static constexpr int64_t kSums = 0, kLeft = 4, kRight = 6;
+
+static void callTile(Emitter &em, StringRef name, ArrayRef<int64_t> tiles, ValueRange operands = {}) {
+  OpBuilder &b = em.builder();
+  SmallVector<Value> all;
+  for (int64_t tile : tiles)
+    all.push_back(LLVM::ConstantOp::create(b, em.loc(), b.getI8IntegerAttr(tile)));
+  llvm::append_range(all, operands);
+  LLVM::CallIntrinsicOp::create(b, em.loc(), b.getStringAttr("llvm.x86." + name.str()), all);
+}
+
+void tc::codegen::emitTileConfiguration(Emitter &em, Value buffer, Value height) {
+  // Intel SDM volume 2, LDTILECFG: palette 1; bytes of a row from byte 16 on, two bytes a tile; rows from byte 48 on.
+  OpBuilder &b = em.builder();
+  const Location loc = em.loc();
+  constexpr int64_t kTiles = 8;
+  SmallVector<int8_t> bytes(64, 0);
+  bytes[0] = 1;
+  for (int64_t tile = 0; tile < kTiles; ++tile) {
+    bytes[16 + 2 * tile] = kTileQuads * kQuad;
+    bytes[48 + tile] = kTileRows;
+  }
+  auto type = VectorType::get({64}, b.getI8Type());
+  LLVM::StoreOp::create(
+      b, loc, arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, ArrayRef<int8_t>(bytes))), buffer, 1);
+  if (height) {
+    Value upper = em.min(height, em.i64(kTileRows));
+    // A tile needs a row: an empty lower one computes what nobody reads.
+    Value lower = arith::MaxSIOp::create(b, loc, em.sub(height, em.i64(kTileRows)), em.i64(1));
+    for (int64_t tile : {0, 1, 2, 3, 4, 5}) {
+      bool isLower = tile == kSums + 2 || tile == kSums + 3 || tile == kLeft + 1;
+      Value rows = arith::TruncIOp::create(b, loc, b.getI8Type(), isLower ? lower : upper);
+      LLVM::StoreOp::create(b, loc, rows, em.address(buffer, b.getI8Type(), em.i64(48 + tile)), 1);
+    }
+  }
+  callTile(em, "ldtilecfg", {}, buffer);
+}
+
+void tc::codegen::emitTileRelease(Emitter &em) { callTile(em, "tilerelease", {}); }
+
+void tc::codegen::emitTileKernel(Emitter &em, const IntegerKernel &k) {
+  OpBuilder &b = em.builder();
+  const Location loc = em.loc();
+  const int64_t blocks = ceilDiv(k.rows, kTileRows), bytes = panelBytes(k.depth);
+  auto at = [&](Value pointer, Value offset) -> Value {
+    return LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer, ArrayRef<LLVM::GEPArg>{offset});
+  };
+  auto ahead = [&](Value pointer, int64_t offset) -> Value {
+    return LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer,
+                               ArrayRef<LLVM::GEPArg>{int32_t(offset)});
+  };
+  auto sum = [](int64_t i, int64_t j) { return kSums + 2 * i + j; };
+  for (int64_t i = 0; i < blocks; ++i)
+    for (int64_t j = 0; j < k.panels; ++j)
+      callTile(em, "tilezero", {sum(i, j)});
+  auto op = scf::ForOp::create(b, loc, em.i64(0), em.i64(bytes / (kTileQuads * kQuadBytes)), em.i64(1));
+  disableUnrolling(op);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(op.getBody());
+    auto scaled = [&](int64_t by) -> Value { return arith::MulIOp::create(b, loc, op.getInductionVar(), em.i64(by)); };
+    Value left = at(k.a, scaled(kTileQuads * kQuad)), right = at(k.b, scaled(kTileQuads * kQuadBytes));
+    for (int64_t i = 0; i < blocks; ++i)
+      callTile(em, "tileloadd64", {kLeft + i}, {ahead(left, i * kTileRows * k.rowBytes), em.i64(k.rowBytes)});
+    for (int64_t j = 0; j < k.panels; ++j)
+      callTile(em, "tileloadd64", {kRight + j}, {ahead(right, j * bytes), em.i64(kQuadBytes)});
+    for (int64_t j = 0; j < k.panels; ++j)
+      for (int64_t i = 0; i < blocks; ++i)
+        callTile(em, "tdpbusd", {sum(i, j), kLeft + i, kRight + j});
+  }
+  for (int64_t i = 0; i < blocks; ++i)
+    for (int64_t j = 0; j < k.panels; ++j)
+      callTile(em, "tilestored64", {sum(i, j)},
+               {ahead(k.c, (i * kTileRows * k.tileColumns + j * kPanel) * 4), em.i64(k.tileColumns * 4)});
+}

@@ -1,0 +1,240 @@
+//===- Patches.cpp - the rows of a convolution of bytes as a matrix product ---------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "CPU/Patches.h"
+
+#include "CPU/IntegerKernel.h"
+#include "Common/Anchor.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen;
+
+std::optional<Patches> tc::codegen::asPatches(Operation *anchor) {
+  auto op = dyn_cast_or_null<prim::ConvOp>(anchor);
+  if (!op)
+    return std::nullopt;
+  Patches patches;
+  patches.op = op;
+  patches.source = op.getInput();
+  patches.low.assign(op.getPadLow().begin(), op.getPadLow().end());
+  SmallVector<int64_t> filter;
+  for (AffineExpr size : prim::getSizes(op.getFilter())) {
+    auto constant = prim::getConstantSize(size);
+    if (!constant)
+      return std::nullopt;
+    filter.push_back(*constant);
+  }
+  const size_t spatial = op.getStrides().size();
+  patches.kernel.assign(filter.begin(), filter.begin() + spatial);
+  patches.groups = op.getGroups();
+  patches.channels = filter[spatial];
+  patches.columns = filter[spatial + 1] / patches.groups;
+  auto isNone = [](int64_t pad) { return pad == 0; };
+  if (auto pad = op.getInput().getDefiningOp<prim::PadOp>();
+      pad && llvm::all_of(op.getPadLow(), isNone) && llvm::all_of(op.getPadHigh(), isNone)) {
+    SmallVector<int64_t> low;
+    for (AffineExpr size : pad.getLow().getResults())
+      if (auto constant = dyn_cast<AffineConstantExpr>(size))
+        low.push_back(constant.getValue());
+    auto from = prim::getSizes(pad.getOperand()), to = prim::getSizes(pad.getResult());
+    if (low.size() == to.size() && low.front() == 0 && low.back() == 0 && from.front() == to.front() &&
+        from.back() == to.back()) {
+      patches.source = pad.getOperand();
+      patches.padding = pad.getValue();
+      patches.low.assign(low.begin() + 1, low.end() - 1);
+    }
+  }
+  MLIRContext *context = op.getContext();
+  auto size = [&](int64_t n) { return getAffineConstantExpr(n, context); };
+  Product &p = patches.product;
+  p.lhs = op.getInput();
+  p.rhs = op.getFilter();
+  p.result = op.getResult();
+  auto out = prim::getSizes(op.getResult());
+  p.batch = {size(patches.groups)};
+  p.rows.assign(out.begin(), out.end() - 1);
+  p.columns = {size(patches.columns)};
+  for (int64_t count : patches.kernel)
+    p.depth.push_back(size(count));
+  p.depth.push_back(size(patches.channels));
+  p.finish(context);
+  return patches;
+}
+
+std::optional<PackedInput>
+tc::codegen::packedPatchFilter(const Patches &patches, llvm::function_ref<bool(unsigned)> isConstant, int64_t quads) {
+  const Product &p = patches.product;
+  MLIRContext *context = p.K.getContext();
+  unsigned dim = 0;
+  AffineExpr group = patches.groups > 1 ? getAffineDimExpr(dim++, context) : getAffineConstantExpr(0, context);
+  AffineExpr panel = getAffineDimExpr(dim++, context), quad = getAffineDimExpr(dim++, context);
+  AffineExpr n = group * patches.columns + panel * kPanel + getAffineDimExpr(dim++, context);
+  SmallVector<AffineExpr> at = delinearizeExpr(quad * kQuad + getAffineDimExpr(dim++, context), p.depth);
+  at.push_back(n);
+  std::optional<ConstantView> view = traceConstant(p.rhs, isConstant, at);
+  if (!view)
+    return std::nullopt;
+  SmallVector<int64_t> shape;
+  if (patches.groups > 1)
+    shape.push_back(patches.groups);
+  shape.append({ceilDiv(patches.columns, kPanel), quads, kPanel, kQuad});
+  return PackedInput{view->input, AffineMap::get(dim, 0, view->at, context),
+                     cast<RankedTensorType>(p.rhs.getType()).clone(shape)};
+}
+
+//===--- rows -----------------------------------------------------------------------------------------------------===//
+
+namespace {
+
+class PatchWriter {
+public:
+  PatchWriter(Emitter &em, const Patches &patches, bool widen)
+      : em(em), p(patches), b(em.builder()), loc(em.loc()), widen(widen) {}
+
+  void run(Index group, ArrayRef<Index> row, Value to) {
+    prim::ConvOp op = p.op;
+    const unsigned spatial = p.kernel.size(), last = spatial - 1;
+    auto sizes = prim::getSizes(p.source);
+    const int64_t line = p.kernel[last] * p.channels;
+    std::optional<unsigned> plain = inputThroughReshapes(p.source);
+    const bool merged = plain && p.groups == 1 && (op.getDilations()[last] == 1 || p.kernel[last] == 1);
+    Value firstChannel = em.mul(group.base, em.i64(p.channels));
+    // The first input position of the patch, maybe outside.
+    SmallVector<Value> first;
+    for (unsigned i = 0; i < spatial; ++i)
+      first.push_back(em.sub(em.mul(row[1 + i].base, em.i64(op.getStrides()[i])), em.i64(p.low[i])));
+    SmallVector<AffineExpr> outerTaps;
+    int64_t outerCount = 1;
+    for (unsigned i = 0; i < last; ++i) {
+      outerTaps.push_back(getAffineConstantExpr(p.kernel[i], b.getContext()));
+      outerCount *= p.kernel[i];
+    }
+    auto lineAt = [&](Index tap) {
+      SmallVector<Index> tapAt = em.delinearize(tap, outerTaps);
+      SmallVector<Index> position{row[0]};
+      Value inside = yes();
+      for (unsigned i = 0; i < last; ++i) {
+        Value at = em.add(first[i], em.mul(tapAt[i].base, em.i64(op.getDilations()[i])));
+        inside = conjunction(inside, within(at, sizes[1 + i]));
+        position.push_back(em.uniform(at));
+      }
+      Value target = at(to, em.mul(tap.base, em.i64(line)));
+      auto offset = [&](Value x) { // of the group's first channel in the source
+        SmallVector<Index> full = position;
+        full.push_back(em.uniform(x));
+        full.push_back(em.uniform(firstChannel));
+        return em.linearize(full, sizes).base;
+      };
+      auto pixels = [&] {
+        em.loop(em.i64(0), em.i64(p.kernel[last]), 1, [&](Index k) {
+          Value x = em.add(first[last], em.mul(k.base, em.i64(op.getDilations()[last])));
+          Value ok = conjunction(inside, within(x, sizes[spatial]));
+          Value pixel = at(target, em.mul(k.base, em.i64(p.channels)));
+          em.ifThen(ok, [&] {
+            if (plain)
+              return copy(source(*plain, offset(x)), pixel, p.channels);
+            em.laneLoop(em.i64(p.channels), p.channels, [&](Index lane) {
+              SmallVector<Index> full = position;
+              full.push_back(em.uniform(x));
+              full.push_back(em.addIndex(em.uniform(firstChannel), lane));
+              Value value = em.broadcast(em.emit(p.source, full));
+              if (widen)
+                value = arith::ExtUIOp::create(b, loc, em.vectorOf(b.getI16Type()), value);
+              em.storeAt(value, pixel, widen ? b.getI16Type() : b.getI8Type(), lane);
+            });
+          });
+          em.ifThen(negation(ok), [&] { fill(pixel, p.channels); });
+        });
+      };
+      if (!merged)
+        return pixels();
+      Value full = conjunction(inside, conjunction(notNegative(first[last]),
+                                                   arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
+                                                                         em.add(first[last], em.i64(p.kernel[last])),
+                                                                         em.size(sizes[spatial]))));
+      em.ifThen(full, [&] { copy(source(*plain, offset(first[last])), target, line); });
+      em.ifThen(negation(full), pixels);
+    };
+    if (outerCount == 1)
+      return lineAt(em.constant(0));
+    em.loop(em.i64(0), em.i64(outerCount), 1, lineAt);
+  }
+
+private:
+  Value yes() { return arith::ConstantIntOp::create(b, loc, b.getI1Type(), 1); }
+  Value conjunction(Value x, Value y) { return arith::AndIOp::create(b, loc, x, y); }
+  Value negation(Value x) { return arith::XOrIOp::create(b, loc, x, yes()); }
+  Value notNegative(Value x) { return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, x, em.i64(0)); }
+  Value within(Value x, AffineExpr size) {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, x, em.size(size));
+  }
+  Value source(unsigned input, Value offset) { return em.address(em.input(input), b.getI8Type(), offset); }
+  /// Elements of a row, of one or two bytes.
+  Value at(Value row, Value element) { return em.address(row, widen ? b.getI16Type() : b.getI8Type(), element); }
+  Value ahead(Value pointer, int64_t elements, int64_t bytes) {
+    return LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer,
+                               ArrayRef<LLVM::GEPArg>{int32_t(elements * bytes)});
+  }
+
+  /// Calls body(first element, elements) for vectors that cover `count` elements, none of them more.
+  void cover(int64_t count, llvm::function_ref<void(Value, int64_t, int64_t)> body) {
+    const int64_t most = em.cpu().vectorBits / 8 / (widen ? 2 : 1);
+    constexpr int64_t kMostVectors = 16;
+    int64_t done = 0;
+    if (count > kMostVectors * most) {
+      const int64_t step = 4 * most;
+      done = count / step * step;
+      em.loop(em.i64(0), em.i64(done), step, [&](Index start) {
+        for (int64_t i = 0; i < step; i += most)
+          body(start.base, i, most);
+      });
+    }
+    for (int64_t size = most; size; size /= 2)
+      for (; count - done >= size; done += size)
+        body(Value(), done, size);
+  }
+  void copy(Value from, Value to, int64_t count) {
+    cover(count, [&](Value start, int64_t offset, int64_t size) {
+      Value source = from, target = to;
+      if (start) {
+        source = em.address(from, b.getI8Type(), start);
+        target = at(to, start);
+      }
+      Value value = LLVM::LoadOp::create(b, loc, VectorType::get({size}, b.getI8Type()), ahead(source, offset, 1), 1);
+      if (widen)
+        value = arith::ExtUIOp::create(b, loc, VectorType::get({size}, b.getI16Type()), value);
+      LLVM::StoreOp::create(b, loc, value, ahead(target, offset, widen ? 2 : 1), 1);
+    });
+  }
+  void fill(Value to, int64_t count) {
+    Value byte = arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(0));
+    if (p.padding)
+      byte = em.emit(p.padding, {});
+    if (widen)
+      byte = arith::ExtUIOp::create(b, loc, b.getI16Type(), byte);
+    cover(count, [&](Value start, int64_t offset, int64_t size) {
+      Value value = vector::BroadcastOp::create(b, loc, VectorType::get({size}, byte.getType()), byte);
+      LLVM::StoreOp::create(b, loc, value, ahead(start ? at(to, start) : to, offset, widen ? 2 : 1), 1);
+    });
+  }
+
+  Emitter &em;
+  const Patches &p;
+  OpBuilder &b;
+  Location loc;
+  bool widen;
+};
+
+} // namespace
+
+void tc::codegen::emitPatch(Emitter &em, const Patches &patches, Index group, ArrayRef<Index> row, Value to,
+                            bool widen) {
+  PatchWriter(em, patches, widen).run(group, row, to);
+}
