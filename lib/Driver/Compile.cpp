@@ -11,6 +11,7 @@
 #include "Explain.h"
 #include "LoadModel.h"
 #include "RunArtifact.h"
+#include "tc/Autotune/Tune.h"
 #include "tc/Codegen/Passes.h"
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Dialect/Host/IR/Host.h"
@@ -54,6 +55,10 @@ private:
   int runPhases(SmallVectorImpl<OwningOpRef<ModuleOp>> &modules, Phase from, bool isMlir);
   int runPhases(ModuleOp module, Phase from, Phase last);
   int runPhase(ModuleOp module, Phase phase);
+  /// Whether --mode asks for measurements.
+  bool measures() const { return StringRef(request.mode).starts_with("max-autotune"); }
+  int tune(ModuleOp module);
+  llvm::Expected<std::string> buildProbe(ModuleOp probe, Phase from, ArrayRef<std::string> variants);
   int writeModule(ModuleOp module);
   int writeArtifact(ArrayRef<OwningOpRef<ModuleOp>> modules);
   int writeExplanation();
@@ -126,8 +131,17 @@ int Compiler::checkRequest() {
     if (!known || number.getAsInteger(10, version) || version < 80)
       return wrong("--gpu " + gpu + " is not known; expected sm_80 or newer, for instance sm_90");
   }
-  if (request.mode != "default" && request.mode != "reduce-overhead")
-    return wrong("--mode " + request.mode + " is not supported yet; supported: default, reduce-overhead");
+  if (!llvm::is_contained({"default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"}, request.mode))
+    return wrong("--mode " + request.mode +
+                 " is not known; known: default, reduce-overhead, max-autotune, max-autotune-no-cudagraphs");
+  if ((measures() || !request.tuningDb.empty()) && !llvm::is_contained(request.targets, "cpu"))
+    return wrong((measures() ? "--mode " + request.mode : std::string("--tuning-db")) +
+                 " is supported for --target cpu only yet; add that target, or leave the option out");
+  if (request.tuningThreads && !measures() && request.tuningDb.empty())
+    return wrong("--tuning-threads belongs to --mode max-autotune or --tuning-db");
+  if (!request.tuningMachine.empty() && (measures() || request.tuningDb.empty()))
+    return wrong("--tuning-machine names records of --tuning-db, and measuring gives those of this machine only; " +
+                 std::string(measures() ? "leave --mode out" : "add --tuning-db FILE"));
   if (request.precision != "f32")
     return wrong("--precision " + request.precision + " is not supported yet; supported: f32");
   if (request.verify && (request.output.empty() || request.stopAtPhase))
@@ -353,7 +367,9 @@ int Compiler::runPhases(ModuleOp module, Phase from, Phase last) {
   for (unsigned i = unsigned(from) + 1; i <= unsigned(last) && i < unsigned(Phase::Artifact); ++i) {
     Phase phase = Phase(i);
     beginStep(phase);
-    int code = runPhase(module, phase);
+    int code = phase == Phase::Schedule ? tune(module) : int(kDone);
+    if (code == kDone)
+      code = runPhase(module, phase);
     endStep(phase);
     if (code != kDone)
       return code;
@@ -434,25 +450,61 @@ static double getTolerance(func::FuncOp func) {
   return tolerance;
 }
 
-/// Compiles `probe`, a module of phase prim, for one variant and runs it.
-llvm::Expected<std::vector<prim::Tensor>> Compiler::runProbe(ModuleOp probe, const std::string &variant,
-                                                             ArrayRef<prim::Tensor> inputs) {
-  SmallVector<Type> results = llvm::to_vector(getMainFunction(probe).getResultTypes());
+/// Schedules for the regions that the tuning database, or a measurement, knows better ones for than the generators.
+int Compiler::tune(ModuleOp module) {
+  if (options.device != "cpu" || (!measures() && request.tuningDb.empty()))
+    return kDone;
+  autotune::TuneOptions tuning;
+  tuning.measure = measures();
+  tuning.database = request.tuningDb;
+  tuning.machine = request.tuningMachine;
+  tuning.threads = request.tuningThreads;
+  tuning.variants.assign(options.variants.begin(), options.variants.end());
+  auto build = [&](ModuleOp probe, ArrayRef<std::string> variants) {
+    return buildProbe(probe, Phase::Kernel, variants);
+  };
+  llvm::Expected<autotune::TuneReport> report = autotune::tuneSchedules(module, tuning, build);
+  if (!report) {
+    std::error_code code;
+    std::string what;
+    llvm::handleAllErrors(report.takeError(), [&](const llvm::ErrorInfoBase &info) {
+      code = info.convertToErrorCode();
+      what = info.message();
+    });
+    if (code.category() == std::generic_category())
+      return fail(kWrongUse, what);
+    return fail(kMachine,
+                request.model + ": error: --mode " + request.mode + ": a kernel cannot be measured here: " + what);
+  }
+  for (const std::string &note : report->notes)
+    fail(kDone, note);
+  explanation.addTuning(report->regions);
+  return kDone;
+}
+
+/// The artifact of a module at the end of the phase before `from`.
+llvm::Expected<std::string> Compiler::buildProbe(ModuleOp probe, Phase from, ArrayRef<std::string> variants) {
   PhaseOptions ofProbe;
   ofProbe.copyOptionValuesFrom(options);
-  ofProbe.variants = ArrayRef<std::string>(variant);
+  ofProbe.variants = variants;
+  ofProbe.debugDir = "";
   quiet = true;
   bool compiled = true;
-  for (Phase phase : {Phase::Fuse, Phase::Schedule, Phase::Kernel, Phase::Host, Phase::Object})
-    compiled = compiled && runPasses(probe, [&](PassManager &m) { buildPhasePipeline(phase, m, ofProbe); });
+  for (unsigned i = unsigned(from); i <= unsigned(Phase::Object); ++i)
+    compiled = compiled && runPasses(probe, [&](PassManager &m) { buildPhasePipeline(Phase(i), m, ofProbe); });
   quiet = false;
   if (!compiled)
     return llvm::createStringError("a part of the model cannot be compiled on its own: " +
                                    (failures.empty() ? "no reason is given" : failures.front().second));
   llvm::Expected<artifact::ArtifactSpec> spec = assembleArtifact(probe, AssembleOptions());
-  if (!spec)
-    return spec.takeError();
-  llvm::Expected<std::string> bytes = artifact::writeArtifactToMemory(*spec);
+  return spec ? artifact::writeArtifactToMemory(*spec) : spec.takeError();
+}
+
+/// Compiles `probe`, a module of phase prim, for one variant and runs it.
+llvm::Expected<std::vector<prim::Tensor>> Compiler::runProbe(ModuleOp probe, const std::string &variant,
+                                                             ArrayRef<prim::Tensor> inputs) {
+  SmallVector<Type> results = llvm::to_vector(getMainFunction(probe).getResultTypes());
+  llvm::Expected<std::string> bytes = buildProbe(probe, Phase::Fuse, variant);
   if (!bytes)
     return bytes.takeError();
   llvm::Expected<OpenedArtifact> opened =

@@ -64,6 +64,19 @@ void driver::Explanation::addKernels(ModuleOp module) {
   });
 }
 
+void driver::Explanation::addTuning(ArrayRef<autotune::Outcome> regions) {
+  for (auto [value, outcome] : llvm::zip(kernels, regions)) {
+    if (outcome.text.empty())
+      continue;
+    Object tuning{{"what", outcome.text}};
+    if (outcome.us) {
+      tuning["us"] = outcome.us;
+      tuning["default_us"] = outcome.defaultUs;
+    }
+    (*value.getAsObject())["tuning"] = std::move(tuning);
+  }
+}
+
 void driver::Explanation::addMemory(ModuleOp module) {
   func::FuncOp main = getMainFunction(module);
   if (!main)
@@ -136,6 +149,8 @@ std::string driver::Explanation::toText(llvm::StringRef model) const {
     stream << "\n";
     if (auto nodes = kernel.getString("nodes"); nodes && !nodes->empty())
       stream << "        nodes: " << *nodes << "\n";
+    if (const Object *tuning = kernel.getObject("tuning"))
+      stream << "        " << *tuning->getString("what") << "\n";
     for (const llvm::json::Value &reason : *kernel.getArray("stopped"))
       stream << "        stopped: " << *reason.getAsString() << "\n";
   }

@@ -7,6 +7,7 @@
 #ifndef TC_LIB_DRIVER_EXPLAIN_H
 #define TC_LIB_DRIVER_EXPLAIN_H
 
+#include "tc/Autotune/Tune.h"
 #include "tc/Conversion/GraphToPrim/GraphToPrim.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -23,6 +24,8 @@ struct Explanation {
   int64_t launches = -1;
 
   void addKernels(mlir::ModuleOp module);
+  /// Afterwards, in the order of the kernels.
+  void addTuning(llvm::ArrayRef<autotune::Outcome> regions);
   void addMemory(mlir::ModuleOp module);
   std::string toJson(llvm::StringRef model) const;
   std::string toText(llvm::StringRef model) const;

@@ -48,6 +48,11 @@ int main(int argc, char **argv) {
       ->allow_extra_args(false);
   app.add_option("--shape", request.shapes, "sizes of an input: x=1,3,224,224")->allow_extra_args(false);
   app.add_option("--mode", request.mode, "default, reduce-overhead, max-autotune, max-autotune-no-cudagraphs");
+  app.add_option("--tuning-db", request.tuningDb,
+                 "file of measured schedules: used, and with --mode max-autotune extended");
+  app.add_option("--tuning-machine", request.tuningMachine,
+                 "use the records of this machine, by its name in the file (default: of this one)");
+  app.add_option("--tuning-threads", request.tuningThreads, "threads that a run will use (default: all cores)");
   app.add_option("--precision", request.precision, "f32 (default), tf32, bf16, f16");
   app.add_option("--compile-to", compileTo,
                  "stop after a phase: import, prim, fuse, schedule, kernel, host, object, artifact");

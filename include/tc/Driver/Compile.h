@@ -35,6 +35,9 @@ struct CompileRequest {
   std::vector<std::string> gpus;
   std::vector<std::string> dims, shapes, customOps;
   std::string mode = "default";
+  std::string tuningDb;      ///< file of the tuning database; empty: none
+  std::string tuningMachine; ///< whose records of it; empty: those of this machine
+  unsigned tuningThreads = 0;
   std::string precision = "f32";
   Phase compileTo = Phase::Artifact;
   bool stopAtPhase = false; ///< --compile-to was given

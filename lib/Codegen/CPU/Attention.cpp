@@ -110,38 +110,25 @@ public:
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, p->op->getResult(0));
     if (failed(epilogue) || !epilogue->yieldsAll(region))
       return failure();
-    MLIRContext *context = region.getContext();
-    auto t = prim::getConstantSize(p->T), s = prim::getConstantSize(p->S);
-    // Many queries amortise the copies of keys and values; few leave work for all cores.
-    int64_t tileT = t ? std::min<int64_t>(64, roundUp(std::max<int64_t>(*t, 1), kPanel)) : 32;
-    double batch = double(prim::getConstantSize(prim::product(context, p->batch)).value_or(16));
-    while (t && tileT > 16 && batch * std::ceil(double(*t) / double(tileT)) < 16)
-      tileT = roundUp(tileT / 2, kPanel);
-    int64_t tileS = s ? std::min<int64_t>(112, std::max<int64_t>(*s, 1)) : 112;
-    Params params(region);
-    params.set("tileT", tileT);
-    params.set("tileS", tileS);
-    for (const CpuInfo &cpu : kScheduledCpus) {
-      int64_t maxRows = cpu.vectorBits == 512 ? 14 : 6;
-      Tile tile = chooseTile(cpu, tileS, tileT / kPanel, maxRows);
-      while (tileT / kPanel % tile.panels != 0) // whole groups of panels only
-        --tile.panels;
-      int64_t valueRows = 1;
-      double best = std::numeric_limits<double>::infinity();
-      for (int64_t rows = 1; rows <= maxRows; ++rows) {
-        double cost = blockCycles(cpu, p->E, tile.panels, {rows, tile.panels});
-        if (rows > p->E || !fitsRegisters(cpu, rows, tile.panels) || cost >= best * 0.999)
-          continue;
-        best = cost;
-        valueRows = rows;
-      }
-      params.set(suffixed("panels", cpu), tile.panels);
-      params.set(suffixed("scoreRows", cpu), tile.rows);
-      params.set(suffixed("valueRows", cpu), valueRows);
-    }
-    double flops = 2.0 * double(tileT) * double(s.value_or(128)) * double(p->D + p->E);
-    params.set("grain", std::max<int64_t>(1, int64_t(1e6 / std::max(flops, 1.0))));
-    return params.schedule(strategy());
+    auto [tileT, tileS] = chooseTiles(*p);
+    return scheduleFor(*p, region, tileT, tileS);
+  }
+
+  SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
+                                                 const CpuInfo &) const override {
+    if (failed(choose(region, isConstant)))
+      return {};
+    Problem p = *analyze(region);
+    auto [tileT, tileS] = chooseTiles(p);
+    auto t = prim::getConstantSize(p.T), s = prim::getConstantSize(p.S);
+    SmallVector<kernel::ScheduleAttr> all;
+    for (int64_t other : {tileT / 2, tileT * 2})
+      if (other >= kPanel && other <= 128 && other % kPanel == 0 && (!t || other <= roundUp(*t, kPanel)))
+        all.push_back(scheduleFor(p, region, other, tileS));
+    for (int64_t other : {56, 168, 224})
+      if (!s || other <= *s)
+        all.push_back(scheduleFor(p, region, tileT, other));
+    return all;
   }
 
   SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
@@ -164,6 +151,44 @@ public:
   }
 
 private:
+  /// Queries and keys of a block.
+  static std::pair<int64_t, int64_t> chooseTiles(const Problem &p) {
+    auto t = prim::getConstantSize(p.T), s = prim::getConstantSize(p.S);
+    // Many queries amortise the copies of keys and values; few leave work for all cores.
+    int64_t tileT = t ? std::min<int64_t>(64, roundUp(std::max<int64_t>(*t, 1), kPanel)) : 32;
+    double batch = double(prim::getConstantSize(prim::product(p.T.getContext(), p.batch)).value_or(16));
+    while (t && tileT > 16 && batch * std::ceil(double(*t) / double(tileT)) < 16)
+      tileT = roundUp(tileT / 2, kPanel);
+    return {tileT, s ? std::min<int64_t>(112, std::max<int64_t>(*s, 1)) : 112};
+  }
+
+  kernel::ScheduleAttr scheduleFor(const Problem &p, kernel::RegionOp region, int64_t tileT, int64_t tileS) const {
+    Params params(region);
+    params.set("tileT", tileT);
+    params.set("tileS", tileS);
+    for (const CpuInfo &cpu : kScheduledCpus) {
+      int64_t maxRows = cpu.vectorBits == 512 ? 14 : 6;
+      Tile tile = chooseTile(cpu, tileS, tileT / kPanel, maxRows);
+      while (tileT / kPanel % tile.panels != 0) // whole groups of panels only
+        --tile.panels;
+      int64_t valueRows = 1;
+      double best = std::numeric_limits<double>::infinity();
+      for (int64_t rows = 1; rows <= maxRows; ++rows) {
+        double cost = blockCycles(cpu, p.E, tile.panels, {rows, tile.panels});
+        if (rows > p.E || !fitsRegisters(cpu, rows, tile.panels) || cost >= best * 0.999)
+          continue;
+        best = cost;
+        valueRows = rows;
+      }
+      params.set(suffixed("panels", cpu), tile.panels);
+      params.set(suffixed("scoreRows", cpu), tile.rows);
+      params.set(suffixed("valueRows", cpu), valueRows);
+    }
+    double flops = 2.0 * double(tileT) * double(prim::getConstantSize(p.S).value_or(128)) * double(p.D + p.E);
+    params.set("grain", std::max<int64_t>(1, int64_t(1e6 / std::max(flops, 1.0))));
+    return params.schedule(strategy());
+  }
+
   static SmallVector<AffineExpr> grid(const Problem &p, kernel::ScheduleAttr schedule) {
     SmallVector<AffineExpr> sizes = p.batch;
     sizes.push_back(prim::simplifySize(p.T.ceilDiv(getParam(schedule, "tileT"))));

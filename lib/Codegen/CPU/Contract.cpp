@@ -133,6 +133,17 @@ public:
     return params.schedule(strategy());
   }
 
+  SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
+                                                 const CpuInfo &cpu) const override {
+    FailureOr<kernel::ScheduleAttr> chosen = choose(region, isConstant);
+    if (failed(chosen))
+      return {};
+    Operation *anchor = findAnchor(region);
+    if (std::optional<Product> p = asProduct(anchor))
+      return productAlternatives(*p, *chosen, cpu);
+    return convolutionAlternatives(*asConvolution(anchor), *chosen, cpu);
+  }
+
   SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
     int64_t rhs = getParam(schedule, "rhs", -1);
     if (rhs < 0)
@@ -207,7 +218,7 @@ private:
       if (cpu.vectorBits == 512)
         wide = tile;
     }
-    double depth = double(p.k.value_or(256));
+    const double depth = double(p.k.value_or(256));
     int64_t tilePanels = std::max<int64_t>(8, int64_t(kPanelBytes / (64 * std::max(depth, 1.0))));
     tilePanels = std::max<int64_t>(1, tilePanels / wide.panels) * wide.panels;
     if (panels)
@@ -221,9 +232,7 @@ private:
     double batch = double(prim::getConstantSize(p.B).value_or(8)), rows = double(p.m.value_or(128)),
            columns = double(panels.value_or(16)) * kPanel;
     auto tasks = [&] { return batch * std::ceil(rows / tileM) * std::ceil(columns / double(tilePanels * kPanel)); };
-    auto flops = [&] {
-      return 2.0 * depth * std::min(rows, double(tileM)) * std::min(columns, double(tilePanels * kPanel));
-    };
+    auto flops = [&] { return taskFlops(p, tileM, tilePanels * kPanel); };
     // Copied rows are worth their copy for 128 columns: then it costs 3 % of the product.
     int64_t leastPanels = copy ? std::min(tilePanels, roundUp(8, wide.panels)) : wide.panels;
     // Panels of B come from the second-level cache or beyond for each block of rows.
@@ -244,7 +253,58 @@ private:
       params.set("rhsLaunch", !p.m || *p.m > tileM);
       params.set("rhsTransposed", isDepthInnermost(p));
     }
-    params.set("grain", std::max<int64_t>(1, int64_t(kGrainFlops / std::max(flops(), 1.0))));
+    params.set("grain", grainFor(flops()));
+  }
+
+  static double taskFlops(const Product &p, int64_t tileM, int64_t tileN) {
+    return 2.0 * double(p.k.value_or(256)) * std::min(double(p.m.value_or(128)), double(tileM)) *
+           std::min(double(p.n ? roundUp(*p.n, kPanel) : 16 * kPanel), double(tileN));
+  }
+  /// Least number of tasks of `flops` for a thread.
+  static int64_t grainFor(double flops) { return std::max<int64_t>(1, int64_t(kGrainFlops / std::max(flops, 1.0))); }
+
+  static SmallVector<kernel::ScheduleAttr> productAlternatives(const Product &p, kernel::ScheduleAttr chosen,
+                                                               const CpuInfo &cpu) {
+    SmallVector<kernel::ScheduleAttr> all;
+    // A schedule with the parameters so far and about these tiles: whole blocks of rows, whole groups of panels.
+    auto add = [&](Params params, int64_t tileM, int64_t tileN) {
+      kernel::ScheduleAttr schedule = params.schedule(chosen.getStrategy());
+      const int64_t rows = getParam(schedule, suffixed("rows", cpu)), group = commonPanels(schedule) * kPanel;
+      tileM = std::max(rows, std::min(roundUp(tileM, rows), p.m ? roundUp(*p.m, rows) : tileM));
+      tileN = std::max(group, std::min(roundUp(tileN, group), p.n ? roundUp(*p.n, group) : tileN));
+      params.set("tileM", tileM);
+      params.set("tileN", tileN);
+      params.set("grain", grainFor(taskFlops(p, tileM, tileN)));
+      all.push_back(params.schedule(chosen.getStrategy()));
+    };
+    const int64_t tileM = getParam(chosen, "tileM"), tileN = getParam(chosen, "tileN");
+    for (auto [m, n] : {std::pair(tileM, tileN * 2), std::pair(tileM * 2, tileN), std::pair(tileM, tileN / 2),
+                        std::pair(tileM / 2, tileN), std::pair(tileM / 2, tileN * 2), std::pair(tileM * 2, tileN / 2)})
+      add(Params(chosen), m, n);
+    std::optional<int64_t> panels;
+    if (p.n)
+      panels = ceilDiv(*p.n, kPanel);
+    auto addTile = [&](Params params, Tile tile) {
+      params.set(suffixed("rows", cpu), tile.rows);
+      params.set(suffixed("cols", cpu), tile.panels * kPanel);
+      add(params, tileM, tileN);
+    };
+    const int64_t mostRows = cpu.vectorBits == 512 ? 14 : 6;
+    const bool copy = getParam(chosen, "lhsCopy");
+    Tile tile{getParam(chosen, suffixed("rows", cpu)), getParam(chosen, suffixed("cols", cpu)) / kPanel};
+    for (Tile other : otherTiles(cpu, p.m, panels, copy ? mostRows : std::max(tile.rows, mostRows / 2), tile, 2))
+      addTile(Params(chosen), other);
+    if (!copy) {
+      Params params(chosen);
+      params.set("lhsCopy", 1);
+      addTile(params, chooseTile(cpu, p.m, panels, mostRows));
+    }
+    if (getParam(chosen, "rhs", -1) < 0) {
+      Params params(chosen);
+      params.set("rhsLaunch", !getParam(chosen, "rhsLaunch"));
+      add(params, tileM, tileN);
+    }
+    return all;
   }
 
   static SmallVector<AffineExpr> productGrid(const Product &p, kernel::ScheduleAttr schedule) {
@@ -513,6 +573,39 @@ private:
 
   //===--- convolutions -------------------------------------------------------------------------------------------===//
 
+  /// Output pixels and panels of a micro-kernel, and the cycles of a task per step of K.
+  struct Patch {
+    int64_t height = 1, width = 1, panels = 1;
+    double cost = std::numeric_limits<double>::infinity();
+
+    void set(Params &params, const CpuInfo &cpu) const {
+      params.set(suffixed("patchH", cpu), height);
+      params.set(suffixed("patchW", cpu), width);
+      params.set(suffixed("cols", cpu), panels * kPanel);
+    }
+  };
+  static SmallVector<Patch> possiblePatches(const Convolution &c, const CpuInfo &cpu, int64_t tileH, int64_t tileW) {
+    SmallVector<Patch> patches;
+    // Unknown extents end in any number of rows: patches of one row keep the code small.
+    for (int64_t h = 1; h <= (c.h && c.w ? tileH : 1); ++h)
+      for (int64_t w = 1; w <= tileW && h * w <= 14; ++w)
+        for (int64_t n = 1; n <= std::min<int64_t>(c.panels(), 8); ++n) {
+          if (!fitsRegisters(cpu, h * w, n))
+            continue;
+          double cost = 0;
+          auto add = [&](int64_t height, int64_t width, int64_t times) {
+            if (height * width * times)
+              cost += times * blockCycles(cpu, height * width, c.panels(), {height * width, n});
+          };
+          add(h, w, (tileH / h) * (tileW / w));
+          add(tileH % h, w, tileW / w);
+          add(h, tileW % w, tileH / h);
+          add(tileH % h, tileW % w, 1);
+          patches.push_back({h, w, n, cost});
+        }
+    return patches;
+  }
+
   static LogicalResult chooseConvolution(const Convolution &c, llvm::function_ref<bool(unsigned)> isConstant,
                                          Params &params) {
     std::optional<PackedInput> packed = packedFilter(c, isConstant);
@@ -532,42 +625,20 @@ private:
 
     int64_t widePanels = 1;
     for (const CpuInfo &cpu : kScheduledCpus) {
-      int64_t bestH = 1, bestW = 1, bestPanels = 1;
-      double bestCost = std::numeric_limits<double>::infinity();
-      // Unknown extents end in any number of rows: patches of one row keep the code small.
-      for (int64_t h = 1; h <= (c.h && c.w ? tileH : 1); ++h)
-        for (int64_t w = 1; w <= tileW && h * w <= 14; ++w)
-          for (int64_t n = 1; n <= std::min<int64_t>(c.panels(), 8); ++n) {
-            if (!fitsRegisters(cpu, h * w, n))
-              continue;
-            double cost = 0;
-            auto add = [&](int64_t height, int64_t width, int64_t times) {
-              if (height * width * times)
-                cost += times * blockCycles(cpu, height * width, c.panels(), {height * width, n});
-            };
-            add(h, w, (tileH / h) * (tileW / w));
-            add(tileH % h, w, tileW / w);
-            add(h, tileW % w, tileH / h);
-            add(tileH % h, tileW % w, 1);
-            if (cost < bestCost * 0.999) {
-              bestCost = cost;
-              bestH = h, bestW = w, bestPanels = n;
-            }
-          }
-      params.set(suffixed("patchH", cpu), bestH);
-      params.set(suffixed("patchW", cpu), bestW);
-      params.set(suffixed("cols", cpu), bestPanels * kPanel);
+      Patch best;
+      for (const Patch &patch : possiblePatches(c, cpu, tileH, tileW))
+        if (patch.cost < best.cost * 0.999)
+          best = patch;
+      best.set(params, cpu);
       if (cpu.vectorBits == 512)
-        widePanels = bestPanels;
+        widePanels = best.panels;
     }
     int64_t tilePanels = roundUp(c.panels(), widePanels);
     double spatial = double(prim::getConstantSize(c.batch).value_or(1)) * std::ceil(double(c.h.value_or(56)) / tileH) *
                      std::ceil(double(c.w.value_or(56)) / tileW) * c.groups;
     for (AffineExpr size : c.outer)
       spatial *= double(prim::getConstantSize(size).value_or(8));
-    auto flops = [&] {
-      return 2.0 * c.depth() * tileH * tileW * std::min<double>(c.columns, double(tilePanels * kPanel));
-    };
+    auto flops = [&] { return taskFlops(c, tileH, tileW, tilePanels * kPanel); };
     while (spatial * std::ceil(double(c.panels()) / tilePanels) < kTasks && flops() > kTaskFlops &&
            roundUp(tilePanels / 2, widePanels) < tilePanels && tilePanels > widePanels)
       tilePanels = std::max(widePanels, roundUp(tilePanels / 2, widePanels));
@@ -576,8 +647,54 @@ private:
     params.set("tileN", tilePanels * kPanel);
     params.set("lhsCopy", !direct);
     params.set("rhs", packed->input);
-    params.set("grain", std::max<int64_t>(1, int64_t(kGrainFlops / flops())));
+    params.set("grain", grainFor(flops()));
     return success();
+  }
+
+  static double taskFlops(const Convolution &c, int64_t tileH, int64_t tileW, int64_t tileN) {
+    return 2.0 * c.depth() * tileH * tileW * std::min<double>(c.columns, double(tileN));
+  }
+
+  static SmallVector<kernel::ScheduleAttr> convolutionAlternatives(const Convolution &c, kernel::ScheduleAttr chosen,
+                                                                   const CpuInfo &cpu) {
+    SmallVector<kernel::ScheduleAttr> all;
+    auto add = [&](Params params, int64_t tileH, int64_t tileW, int64_t tileN) {
+      kernel::ScheduleAttr schedule = params.schedule(chosen.getStrategy());
+      const int64_t group = commonPanels(schedule) * kPanel;
+      int64_t leastH = 1, leastW = 1;
+      for (const CpuInfo &each : kScheduledCpus) {
+        leastH = std::max(leastH, getParam(schedule, suffixed("patchH", each)));
+        leastW = std::max(leastW, getParam(schedule, suffixed("patchW", each)));
+      }
+      tileH = std::max(leastH, std::min(tileH, c.h.value_or(tileH)));
+      tileW = std::max(leastW, std::min(tileW, c.w.value_or(tileW)));
+      tileN = std::max(group, std::min(roundUp(tileN, group), roundUp(c.columns, group)));
+      params.set("tileH", tileH);
+      params.set("tileW", tileW);
+      params.set("tileN", tileN);
+      params.set("grain", grainFor(taskFlops(c, tileH, tileW, tileN)));
+      all.push_back(params.schedule(chosen.getStrategy()));
+    };
+    const int64_t tileH = getParam(chosen, "tileH"), tileW = getParam(chosen, "tileW"),
+                  tileN = getParam(chosen, "tileN");
+    add(Params(chosen), tileH, tileW, tileN / 2);
+    add(Params(chosen), tileH, tileW, tileN * 2);
+    add(Params(chosen), tileH * 2, tileW, tileN);
+    add(Params(chosen), tileH / 2, tileW, tileN);
+    add(Params(chosen), tileH, ceilDiv(tileW, 2), tileN);
+    SmallVector<Patch> patches = possiblePatches(c, cpu, tileH, tileW);
+    llvm::stable_sort(patches, [](const Patch &x, const Patch &y) { return x.cost < y.cost; });
+    for (const Patch &patch : ArrayRef(patches).take_front(3)) {
+      Params params(chosen);
+      patch.set(params, cpu);
+      add(params, tileH, tileW, tileN);
+    }
+    if (!getParam(chosen, "lhsCopy")) {
+      Params params(chosen);
+      params.set("lhsCopy", 1);
+      add(params, tileH, tileW, tileN);
+    }
+    return all;
   }
 
   static SmallVector<AffineExpr> convolutionGrid(const Convolution &c, kernel::ScheduleAttr schedule) {

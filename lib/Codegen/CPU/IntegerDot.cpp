@@ -133,9 +133,7 @@ public:
       return double(prim::getConstantSize(p->B).value_or(8)) * double(ceilDiv(m, tileM)) *
              double(ceilDiv(allPanels, tilePanels));
     };
-    auto products = [&] {
-      return double(*p->k) * double(std::min(m, tileM)) * double(std::min(n, tilePanels * kPanel));
-    };
+    auto products = [&] { return taskProducts(*p, tileM, tilePanels * kPanel); };
     // Copied rows are worth their copy for 128 columns.
     const int64_t leastPanels = std::min<int64_t>(tilePanels, copy ? 8 : 4);
     while (tasks() < kTasks && products() > kTaskProducts) {
@@ -153,6 +151,45 @@ public:
     params.set("rhs", packed ? int64_t(packed->input) : -1);
     params.set("grain", std::max<int64_t>(1, int64_t(kGrainProducts / products())));
     return params.schedule(strategy());
+  }
+
+  SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
+                                                 const CpuInfo &cpu) const override {
+    FailureOr<kernel::ScheduleAttr> chosen = choose(region, isConstant);
+    if (failed(chosen))
+      return {};
+    IntegerProduct p = *asIntegerProduct(findAnchor(region));
+    SmallVector<kernel::ScheduleAttr> all;
+    const std::string rows = "rows" + kindOf(cpu), cols = "cols" + kindOf(cpu);
+    auto add = [&](Params params, int64_t tileM, int64_t tileN) {
+      kernel::ScheduleAttr schedule = params.schedule(strategy());
+      const bool tiles = cpu.hasAmxInt8 && getParam(schedule, "tiles");
+      const int64_t block = tiles ? kTileBlockRows : getParam(schedule, rows), group = 4 * kPanel;
+      tileM = std::max(block, std::min(roundUp(tileM, block), p.m ? roundUp(*p.m, block) : tileM));
+      tileN = std::max(group, std::min(roundUp(tileN, group), p.n ? roundUp(*p.n, group) : tileN));
+      params.set("tileM", tileM);
+      params.set("tileN", tileN);
+      params.set("grain", std::max<int64_t>(1, int64_t(kGrainProducts / taskProducts(p, tileM, tileN))));
+      all.push_back(params.schedule(strategy()));
+    };
+    const int64_t tileM = getParam(*chosen, "tileM"), tileN = getParam(*chosen, "tileN");
+    for (auto [m, n] : {std::pair(tileM, tileN * 2), std::pair(tileM * 2, tileN), std::pair(tileM, tileN / 2),
+                        std::pair(tileM / 2, tileN)})
+      add(Params(*chosen), m, n);
+    if (cpu.hasAmxInt8) {
+      Params params(*chosen);
+      params.set("tiles", !getParam(*chosen, "tiles"));
+      add(params, tileM, tileN);
+    }
+    if (cpu.hasVnni && !(cpu.hasAmxInt8 && getParam(*chosen, "tiles")))
+      for (Tile tile : {Tile{14, 2}, Tile{12, 2}, Tile{6, 4}, Tile{5, 4}})
+        if ((!p.m || tile.rows <= *p.m) && (!p.n || tile.panels * kPanel <= roundUp(*p.n, kPanel))) {
+          Params params(*chosen);
+          params.set(rows, tile.rows);
+          params.set(cols, tile.panels * kPanel);
+          add(params, tileM, tileN);
+        }
+    return all;
   }
 
   SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
@@ -195,6 +232,10 @@ public:
   }
 
 private:
+  static double taskProducts(const Product &p, int64_t tileM, int64_t tileN) {
+    return double(*p.k) * double(std::min(std::max<int64_t>(1, p.m.value_or(1024)), tileM)) *
+           double(std::min(std::max<int64_t>(1, p.n.value_or(1024)), tileN));
+  }
   static SmallVector<AffineExpr> grid(const Product &p, kernel::ScheduleAttr schedule) {
     return {p.B, prim::simplifySize(p.N.ceilDiv(getParam(schedule, "tileN"))),
             prim::simplifySize(p.M.ceilDiv(getParam(schedule, "tileM")))};

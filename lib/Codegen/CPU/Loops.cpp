@@ -19,6 +19,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "CPU/MicroKernel.h"
 #include "Common/Generators.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -203,6 +204,29 @@ public:
       keep = std::distance(block.begin(), kept.getDefiningOp()->getIterator());
     params.set("keep", keep);
     return params.schedule("loops");
+  }
+
+  /// Other pieces of rows; what is kept is computed again.
+  SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
+                                                 const CpuInfo &) const override {
+    FailureOr<kernel::ScheduleAttr> chosen = choose(region, isConstant);
+    if (failed(chosen))
+      return {};
+    SmallVector<kernel::ScheduleAttr> all;
+    auto add = [&](StringRef name, int64_t value) {
+      Params params(*chosen);
+      params.set(name, value);
+      all.push_back(params.schedule(strategy()));
+    };
+    if (int64_t chunk = getParam(*chosen, "chunk"); chunk && getParam(*chosen, "lanes")) {
+      if (chunk > 64)
+        add("chunk", roundUp(chunk / 2, 64));
+      add("chunk", chunk * 2);
+      add("chunk", 0);
+    }
+    if (getParam(*chosen, "keep", -1) >= 0)
+      add("keep", -1);
+    return all;
   }
 
   SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {

@@ -297,10 +297,10 @@ double tc::codegen::blockCycles(const CpuInfo &cpu, int64_t rows, int64_t panels
   return cycles;
 }
 
-Tile tc::codegen::chooseTile(const CpuInfo &cpu, std::optional<int64_t> rows, std::optional<int64_t> panels,
-                             int64_t maxRows) {
-  Tile best;
-  double bestCost = std::numeric_limits<double>::infinity();
+/// All tiles for so many rows and panels, with what they cost.
+static SmallVector<std::pair<double, Tile>> possibleTiles(const CpuInfo &cpu, std::optional<int64_t> rows,
+                                                          std::optional<int64_t> panels, int64_t maxRows) {
+  SmallVector<std::pair<double, Tile>> tiles;
   for (int64_t r = 1; r <= maxRows && (!rows || r <= std::max<int64_t>(1, *rows)); ++r)
     for (int64_t p = 1; p <= 8 && (!panels || p <= std::max<int64_t>(1, *panels)); ++p) {
       if (!fitsRegisters(cpu, r, p))
@@ -308,12 +308,39 @@ Tile tc::codegen::chooseTile(const CpuInfo &cpu, std::optional<int64_t> rows, st
       int64_t allRows = rows.value_or(8 * r), allPanels = panels.value_or(8 * p);
       double cost = blockCycles(cpu, std::max<int64_t>(1, allRows), std::max<int64_t>(1, allPanels), {r, p}) /
                     (double(std::max<int64_t>(1, allRows)) * std::max<int64_t>(1, allPanels));
-      if (cost < bestCost * 0.999) {
-        bestCost = cost;
-        best = {r, p};
-      }
+      tiles.push_back({cost, {r, p}});
+    }
+  return tiles;
+}
+
+Tile tc::codegen::chooseTile(const CpuInfo &cpu, std::optional<int64_t> rows, std::optional<int64_t> panels,
+                             int64_t maxRows) {
+  Tile best;
+  double bestCost = std::numeric_limits<double>::infinity();
+  for (auto [cost, tile] : possibleTiles(cpu, rows, panels, maxRows))
+    if (cost < bestCost * 0.999) {
+      bestCost = cost;
+      best = tile;
     }
   return best;
+}
+
+SmallVector<Tile> tc::codegen::otherTiles(const CpuInfo &cpu, std::optional<int64_t> rows,
+                                          std::optional<int64_t> panels, int64_t maxRows, Tile chosen, size_t count) {
+  SmallVector<std::pair<double, Tile>> tiles = possibleTiles(cpu, rows, panels, maxRows);
+  llvm::stable_sort(tiles, [](const auto &x, const auto &y) { return x.first < y.first; });
+  SmallVector<Tile> others;
+  for (auto [cost, tile] : tiles)
+    if (others.size() < count && (tile.rows != chosen.rows || tile.panels != chosen.panels))
+      others.push_back(tile);
+  return others;
+}
+
+int64_t tc::codegen::commonPanels(kernel::ScheduleAttr schedule) {
+  int64_t panels = 1;
+  for (const CpuInfo &cpu : kScheduledCpus)
+    panels = std::lcm(panels, std::max<int64_t>(1, getParam(schedule, suffixed("cols", cpu), kPanel) / kPanel));
+  return panels;
 }
 
 SmallVector<Value> tc::codegen::transposeLanes(Emitter &em, ArrayRef<Value> rows) {

@@ -18,7 +18,7 @@
 #ifndef TC_LIB_CODEGEN_MICROKERNEL_H
 #define TC_LIB_CODEGEN_MICROKERNEL_H
 
-#include "Common/Emitter.h"
+#include "Common/Generators.h"
 
 namespace tc::codegen {
 
@@ -113,6 +113,9 @@ struct Tile {
   int64_t rows = 1, panels = 1;
 };
 Tile chooseTile(const CpuInfo &cpu, std::optional<int64_t> rows, std::optional<int64_t> panels, int64_t maxRows);
+/// The cheapest `count` tiles beside `chosen`, the cheapest first; for tuning.
+llvm::SmallVector<Tile> otherTiles(const CpuInfo &cpu, std::optional<int64_t> rows, std::optional<int64_t> panels,
+                                   int64_t maxRows, Tile chosen, size_t count);
 /// Cycles per step of K of a rows x panels block cut into micro-kernels.
 double blockCycles(const CpuInfo &cpu, int64_t rows, int64_t panels, Tile tile);
 
@@ -120,6 +123,8 @@ double blockCycles(const CpuInfo &cpu, int64_t rows, int64_t panels, Tile tile);
 inline constexpr CpuInfo kScheduledCpus[] = {{256, 16}, {512, 32}};
 /// The name of a parameter of the schedule for this vector width.
 std::string suffixed(llvm::StringRef name, const CpuInfo &cpu);
+/// The least number of panels that is a whole number of groups of panels on all of them: `cols` of the schedule.
+int64_t commonPanels(kernel::ScheduleAttr schedule);
 
 /// LLVM is not to unroll this loop.
 void disableUnrolling(mlir::Operation *loop);

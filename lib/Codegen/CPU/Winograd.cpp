@@ -186,69 +186,36 @@ public:
 
   FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
                                          llvm::function_ref<bool(unsigned)> isConstant) const override {
-    Operation *anchor = findAnchor(region);
-    std::optional<Problem> p = asProblem(anchor);
+    std::optional<Problem> p = accept(region, isConstant);
     if (!p)
       return failure();
-    if (!isF32(anchor->getOperand(0)) || !isF32(anchor->getOperand(1)) || !isF32(anchor->getResult(0)))
+    Plan best;
+    for (const Plan &plan : possiblePlans(*p))
+      if (plan.cycles < best.cycles * 0.99)
+        best = plan;
+    const double channels = double(p->c.channels), columns = double(p->c.panels() * kPanel);
+    double direct = double(images(*p) * p->outH * p->outW) * 9 * channels * columns /
+                    (2 * double(wideCpu().width()) * kDirectShare);
+    direct = std::max(direct, 9 * channels * columns * 4 / kFarBytes);
+    if (!best.tiles || best.cycles * kLeastGain > direct)
       return failure();
-    std::optional<PackedInput> packed = packedFilter(*p, isConstant);
-    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, anchor->getResult(0));
-    if (!packed || failed(epilogue) || !epilogue->yieldsAll(region))
-      return failure();
+    return scheduleFor(region, *p, isConstant, best);
+  }
 
-    // Cycles of all tasks for a machine of AVX-512, by tiles and panels of a task.
-    const CpuInfo &wide = *llvm::max_element(
-        kScheduledCpus, [](const CpuInfo &x, const CpuInfo &y) { return x.vectorBits < y.vectorBits; });
-    const int64_t images = prim::getConstantSize(p->c.batch).value_or(8);
-    const int64_t all = images * p->tilesH() * p->tilesW(), panels = p->c.panels();
-    const double channels = double(p->c.channels), chunks = double(ceilDiv(p->c.channels, kPanel));
-    double bestCycles = std::numeric_limits<double>::infinity(), bestTask = 0;
-    int64_t bestTiles = 0, bestPanels = 0;
-    for (int64_t taskPanels = 1; taskPanels <= panels; ++taskPanels) {
-      if (panels % taskPanels != 0)
-        continue;
-      Tile tile = microTile(wide, all, taskPanels);
-      for (int64_t tiles = tile.rows; tiles < 8 * 14; tiles += tile.rows) {
-        double blocks = double(ceilDiv(all, tiles)), here = double(std::min(all, tiles));
-        double product = kInPixels * channels * blockCycles(wide, int64_t(here), taskPanels, tile);
-        double filter = kInPixels * channels * double(taskPanels) * kPanel * 4;
-        double whole = filter * double(panels / taskPanels);
-        if (whole > kFilterBytes)
-          product = std::max(product, filter / kFarBytes);
-        double transforms = here * (chunks + double(taskPanels)) * kTransformCycles;
-        double scratch = double(scratchFloats(*p, tiles, taskPanels)) * 4;
-        if (scratch > kScratchBytes)
-          transforms += scratch / kFarBytes * 2;
-        double task = product + transforms, count = blocks * double(panels / taskPanels);
-        // A few threads should be busy to the end.
-        double cycles = task * count * (std::ceil(count / 4) * 4 / count);
-        if (cycles < bestCycles * 0.99) {
-          bestCycles = cycles;
-          bestTask = task;
-          bestTiles = tiles;
-          bestPanels = taskPanels;
-        }
-        if (tiles >= all)
-          break;
-      }
-    }
-    double direct = double(images * p->outH * p->outW) * 9 * channels * double(panels * kPanel) /
-                    (2 * double(wide.width()) * kDirectShare);
-    direct = std::max(direct, 9 * channels * double(panels * kPanel) * 4 / kFarBytes);
-    if (!bestTiles || bestCycles * kLeastGain > direct)
-      return failure();
-    Params params(region);
-    params.set("rhs", packed->input);
-    params.set("tiles", bestTiles);
-    params.set("tileN", bestPanels * kPanel);
-    for (const CpuInfo &cpu : kScheduledCpus) {
-      Tile tile = microTile(cpu, bestTiles, bestPanels);
-      params.set(suffixed("rows", cpu), tile.rows);
-      params.set(suffixed("cols", cpu), tile.panels * kPanel);
-    }
-    params.set("grain", std::max<int64_t>(1, int64_t(kGrainCycles / bestTask)));
-    return params.schedule(strategy());
+  /// The cheapest tasks for different numbers of panels.
+  SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
+                                                 const CpuInfo &) const override {
+    std::optional<Problem> p = accept(region, isConstant);
+    if (!p)
+      return {};
+    SmallVector<Plan> plans = possiblePlans(*p);
+    llvm::stable_sort(plans, [](const Plan &x, const Plan &y) { return x.cycles < y.cycles; });
+    SmallVector<kernel::ScheduleAttr> all;
+    llvm::SmallDenseSet<int64_t> panels;
+    for (const Plan &plan : plans)
+      if (all.size() < 3 && panels.insert(plan.panels).second)
+        all.push_back(scheduleFor(region, *p, isConstant, plan));
+    return all;
   }
 
   SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
@@ -293,6 +260,72 @@ public:
   }
 
 private:
+  static std::optional<Problem> accept(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant) {
+    Operation *anchor = findAnchor(region);
+    std::optional<Problem> p = asProblem(anchor);
+    if (!p || !isF32(anchor->getOperand(0)) || !isF32(anchor->getOperand(1)) || !isF32(anchor->getResult(0)) ||
+        !packedFilter(*p, isConstant))
+      return std::nullopt;
+    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, anchor->getResult(0));
+    return succeeded(epilogue) && epilogue->yieldsAll(region) ? p : std::nullopt;
+  }
+
+  /// Tiles and panels of a task, its cycles on a machine of AVX-512, and those of all tasks.
+  struct Plan {
+    int64_t tiles = 0, panels = 0;
+    double task = 0, cycles = std::numeric_limits<double>::infinity();
+  };
+  static const CpuInfo &wideCpu() {
+    return *llvm::max_element(kScheduledCpus,
+                              [](const CpuInfo &x, const CpuInfo &y) { return x.vectorBits < y.vectorBits; });
+  }
+  static int64_t images(const Problem &p) { return prim::getConstantSize(p.c.batch).value_or(8); }
+
+  static SmallVector<Plan> possiblePlans(const Problem &p) {
+    SmallVector<Plan> plans;
+    const CpuInfo &wide = wideCpu();
+    const int64_t all = images(p) * p.tilesH() * p.tilesW(), panels = p.c.panels();
+    const double channels = double(p.c.channels), chunks = double(ceilDiv(p.c.channels, kPanel));
+    for (int64_t taskPanels = 1; taskPanels <= panels; ++taskPanels) {
+      if (panels % taskPanels != 0)
+        continue;
+      Tile tile = microTile(wide, all, taskPanels);
+      for (int64_t tiles = tile.rows; tiles < 8 * 14; tiles += tile.rows) {
+        double blocks = double(ceilDiv(all, tiles)), here = double(std::min(all, tiles));
+        double product = kInPixels * channels * blockCycles(wide, int64_t(here), taskPanels, tile);
+        double filter = kInPixels * channels * double(taskPanels) * kPanel * 4;
+        double whole = filter * double(panels / taskPanels);
+        if (whole > kFilterBytes)
+          product = std::max(product, filter / kFarBytes);
+        double transforms = here * (chunks + double(taskPanels)) * kTransformCycles;
+        double scratch = double(scratchFloats(p, tiles, taskPanels)) * 4;
+        if (scratch > kScratchBytes)
+          transforms += scratch / kFarBytes * 2;
+        double task = product + transforms, count = blocks * double(panels / taskPanels);
+        // A few threads should be busy to the end.
+        plans.push_back({tiles, taskPanels, task, task * count * (std::ceil(count / 4) * 4 / count)});
+        if (tiles >= all)
+          break;
+      }
+    }
+    return plans;
+  }
+
+  kernel::ScheduleAttr scheduleFor(kernel::RegionOp region, const Problem &p,
+                                   llvm::function_ref<bool(unsigned)> isConstant, const Plan &plan) const {
+    Params params(region);
+    params.set("rhs", packedFilter(p, isConstant)->input);
+    params.set("tiles", plan.tiles);
+    params.set("tileN", plan.panels * kPanel);
+    for (const CpuInfo &cpu : kScheduledCpus) {
+      Tile tile = microTile(cpu, plan.tiles, plan.panels);
+      params.set(suffixed("rows", cpu), tile.rows);
+      params.set(suffixed("cols", cpu), tile.panels * kPanel);
+    }
+    params.set("grain", std::max<int64_t>(1, int64_t(kGrainCycles / plan.task)));
+    return params.schedule(strategy());
+  }
+
   struct Task {
     Value panel0;
     Index first; // tile

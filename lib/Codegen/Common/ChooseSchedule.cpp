@@ -9,17 +9,45 @@
 
 #include "Common/Generators.h"
 #include "tc/Codegen/Passes.h"
+#include "tc/Codegen/Schedules.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
 #include "tc/Support/Logging.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace tc::codegen {
 #define GEN_PASS_DEF_CHOOSESCHEDULEPASS
 #include "tc/Codegen/Passes.h.inc"
 
-namespace {
 using namespace mlir;
+
+namespace {
+
+// A region of so few operations is worth a try as plain loops.
+constexpr int64_t kLoopsFlops = 200'000;
+// A kernel that at most so many threads can share is worth a try with more and with fewer of them.
+constexpr int64_t kFewThreads = 16;
+
+auto constantInputs(kernel::RegionOp region) {
+  return [region](unsigned i) mutable { return region.getInputs()[i].getDefiningOp<prim::ConstantOp>() != nullptr; };
+}
+
+/// The same schedule with work for more and for fewer threads.
+void addGrains(kernel::RegionOp region, const Generator &generator, kernel::ScheduleAttr schedule,
+               llvm::SetVector<kernel::ScheduleAttr> &all) {
+  auto tasks = prim::getConstantSize(generator.launches(region, schedule).back().tasks);
+  const int64_t grain = getParam(schedule, "grain");
+  if (!tasks || grain < 1 || *tasks < 2 || *tasks / grain >= kFewThreads)
+    return;
+  for (int64_t other : {std::max<int64_t>(1, grain / 4), grain * 4}) {
+    Params params(schedule);
+    params.set("grain", other);
+    // With a grain beyond the tasks there is one thread, whatever the grain.
+    if (std::min(other, *tasks) != std::min(grain, *tasks))
+      all.insert(params.schedule(schedule.getStrategy()));
+  }
+}
 
 struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePass> {
   using ChooseSchedulePassBase::ChooseSchedulePassBase;
@@ -28,9 +56,8 @@ struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePa
     WalkResult result = getOperation().walk([&](kernel::RegionOp region) {
       if (region.getSchedule())
         return WalkResult::advance();
-      auto isConstant = [&](unsigned i) { return region.getInputs()[i].getDefiningOp<prim::ConstantOp>() != nullptr; };
       for (const Generator *generator : allGenerators(device)) {
-        FailureOr<kernel::ScheduleAttr> schedule = generator->choose(region, isConstant);
+        FailureOr<kernel::ScheduleAttr> schedule = generator->choose(region, constantInputs(region));
         if (succeeded(schedule)) {
           region.setScheduleAttr(*schedule);
           if (log::isEnabled("schedule")) {
@@ -49,5 +76,69 @@ struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePa
       signalPassFailure();
   }
 };
+
 } // namespace
+
+SmallVector<kernel::ScheduleAttr> getScheduleCandidates(kernel::RegionOp region, const CpuVariant &variant) {
+  ArrayRef<const Generator *> generators = allGenerators(variant.device);
+  // The last generator takes everything, if slowly.
+  auto flops = region.getCostAttr() ? region.getCostAttr().getAs<IntegerAttr>("flops") : IntegerAttr();
+  const bool isSmall = flops && flops.getInt() <= kLoopsFlops;
+  llvm::SetVector<kernel::ScheduleAttr> chosen, others;
+  for (const Generator *generator : generators) {
+    if (generator == generators.back() && !chosen.empty() && !isSmall)
+      break;
+    FailureOr<kernel::ScheduleAttr> schedule = generator->choose(region, constantInputs(region));
+    if (succeeded(schedule)) {
+      chosen.insert(*schedule);
+      addGrains(region, *generator, *schedule, others);
+    }
+    others.insert_range(generator->alternatives(region, constantInputs(region), cpuInfoOf(variant)));
+  }
+  if (chosen.empty())
+    return {};
+  chosen.insert_range(others);
+  return chosen.takeVector();
+}
+
+std::string printRegion(kernel::RegionOp region) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (Type type : region.getOperandTypes())
+    os << type << ',';
+  OpPrintingFlags flags;
+  flags.useLocalScope().elideLargeElementsAttrs(1 << 20);
+  for (Operation &op : region.getBody().front())
+    op.print(os, flags), os << '\n';
+  return text;
+}
+
+SmallVector<int64_t> getSymbols(kernel::RegionOp region) {
+  llvm::SmallDenseSet<int64_t> found;
+  auto addExpr = [&](AffineExpr expr) {
+    expr.walk([&](AffineExpr e) {
+      if (auto symbol = dyn_cast<AffineSymbolExpr>(e))
+        found.insert(symbol.getPosition());
+    });
+  };
+  auto addType = [&](Type type) {
+    if (auto tensor = dyn_cast<RankedTensorType>(type))
+      for (AffineExpr expr : prim::getSizes(tensor))
+        addExpr(expr);
+  };
+  for (Type type : region.getOperandTypes())
+    addType(type);
+  region.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      addType(type);
+    for (NamedAttribute attr : op->getAttrs())
+      if (auto map = dyn_cast<AffineMapAttr>(attr.getValue()))
+        for (AffineExpr expr : map.getValue().getResults())
+          addExpr(expr);
+  });
+  SmallVector<int64_t> sorted(found.begin(), found.end());
+  llvm::sort(sorted);
+  return sorted;
+}
+
 } // namespace tc::codegen

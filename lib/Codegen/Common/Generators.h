@@ -12,6 +12,7 @@
 #define TC_LIB_CODEGEN_GENERATORS_H
 
 #include "Common/Emitter.h"
+#include "tc/Codegen/Passes.h"
 
 #include "mlir/IR/AffineMap.h"
 
@@ -52,6 +53,12 @@ public:
   /// The schedule for this region, or failure if this strategy can't take it. `isConstant(i)`: input i is a constant.
   virtual mlir::FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
                                                        llvm::function_ref<bool(unsigned)> isConstant) const = 0;
+  /// Other schedules that are worth measuring on a CPU of this kind, whether `choose` accepts or not: a few, the
+  /// likeliest first. What they say is as safe to obey as what `choose` says.
+  virtual llvm::SmallVector<kernel::ScheduleAttr>
+  alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant, const CpuInfo &cpu) const {
+    return {};
+  }
   /// CPU variants, besides the default ones, that its kernels gain from, the best last.
   virtual llvm::SmallVector<llvm::StringRef> extraVariants() const { return {}; }
   /// Constant inputs to pack. The packed layout is the same for all CPU variants.
@@ -92,6 +99,8 @@ int64_t getParam(kernel::ScheduleAttr schedule, llvm::StringRef name, int64_t ot
 class Params {
 public:
   explicit Params(kernel::RegionOp region) : context(region.getContext()) {}
+  /// Begins with those of `schedule`.
+  explicit Params(kernel::ScheduleAttr schedule) : context(schedule.getContext()), list(schedule.getParams()) {}
   void set(const llvm::Twine &name, int64_t value);
   kernel::ScheduleAttr schedule(llvm::StringRef strategy) const;
 
@@ -99,6 +108,9 @@ private:
   mlir::MLIRContext *context;
   mlir::NamedAttrList list;
 };
+
+/// What kernels of a variant may use.
+CpuInfo cpuInfoOf(const CpuVariant &variant);
 
 } // namespace tc::codegen
 

@@ -11,6 +11,7 @@
 #include "Common/Generators.h"
 #include "Common/LowerToLLVM.h"
 #include "tc/Codegen/Passes.h"
+#include "tc/Codegen/Schedules.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
 #include "tc/Support/Logging.h"
 
@@ -51,56 +52,56 @@ std::optional<CpuVariant> resolveCpuVariant(llvm::StringRef name) {
   return std::nullopt;
 }
 
-namespace {
-using namespace mlir;
+static bool areDefaults(llvm::ArrayRef<std::string> names) {
+  return names == llvm::ArrayRef<std::string>{"x86-64-v3", "x86-64-v4"};
+}
 
-CpuInfo infoOf(const CpuVariant &variant) {
+llvm::SmallVector<std::string> getPossibleVariants(llvm::ArrayRef<std::string> names) {
+  llvm::SmallVector<std::string> all(names);
+  if (areDefaults(names))
+    for (const Generator *generator : allGenerators("cpu"))
+      for (llvm::StringRef extra : generator->extraVariants())
+        if (!llvm::is_contained(all, extra))
+          all.push_back(extra.str());
+  return all;
+}
+
+CpuInfo cpuInfoOf(const CpuVariant &variant) {
   if (variant.device == "cuda")
     return CpuInfo{/*vectorBits=*/128, /*vectorRegisters=*/32}; // 16 bytes a thread and access
-  bool wide = variant.cpu == "x86-64-v4" || StringRef(variant.features).contains("+avx512f");
+  bool wide = variant.cpu == "x86-64-v4" || llvm::StringRef(variant.features).contains("+avx512f");
   CpuInfo info;
   info.vectorBits = wide ? 512 : 256;
   info.vectorRegisters = wide ? 32 : 16;
-  info.hasVnni = wide && StringRef(variant.features).contains("+avx512vnni");
-  info.hasAmxInt8 = info.hasVnni && StringRef(variant.features).contains("+amx-int8");
+  info.hasVnni = wide && llvm::StringRef(variant.features).contains("+avx512vnni");
+  info.hasAmxInt8 = info.hasVnni && llvm::StringRef(variant.features).contains("+amx-int8");
   return info;
 }
 
-/// Collects the symbols that sizes anywhere in the region mention, in increasing order.
+namespace {
+using namespace mlir;
+
+/// The symbols that sizes anywhere in the region and its launches mention, in increasing order.
 SmallVector<int64_t> symbolsOf(kernel::RegionOp region, ArrayRef<Launch> launches) {
-  llvm::SmallDenseSet<int64_t> found;
+  SmallVector<int64_t> symbols = getSymbols(region);
   auto addExpr = [&](AffineExpr expr) {
     if (expr)
       expr.walk([&](AffineExpr e) {
         if (auto symbol = dyn_cast<AffineSymbolExpr>(e))
-          found.insert(symbol.getPosition());
+          symbols.push_back(symbol.getPosition());
       });
   };
-  auto addType = [&](Type type) {
-    if (auto tensor = dyn_cast<RankedTensorType>(type))
-      for (AffineExpr expr : prim::getSizes(tensor))
-        addExpr(expr);
-  };
-  for (Type type : region.getOperandTypes())
-    addType(type);
-  region.walk([&](Operation *op) {
-    for (Type type : op->getResultTypes())
-      addType(type);
-    for (NamedAttribute attr : op->getAttrs())
-      if (auto map = dyn_cast<AffineMapAttr>(attr.getValue()))
-        for (AffineExpr expr : map.getValue().getResults())
-          addExpr(expr);
-  });
   for (const Launch &launch : launches) {
     addExpr(launch.tasks);
     addExpr(launch.grain);
     addExpr(launch.scratch);
     for (RankedTensorType type : launch.temporaries)
-      addType(type);
+      for (AffineExpr expr : prim::getSizes(type))
+        addExpr(expr);
   }
-  SmallVector<int64_t> sorted(found.begin(), found.end());
-  llvm::sort(sorted);
-  return sorted;
+  llvm::sort(symbols);
+  symbols.erase(llvm::unique(symbols), symbols.end());
+  return symbols;
 }
 
 struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
@@ -147,15 +148,8 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
 
   static std::string keyOf(kernel::RegionOp region) {
     std::string key;
-    llvm::raw_string_ostream os(key);
-    os << region.getScheduleAttr() << '\n';
-    for (Type type : region.getOperandTypes())
-      os << type << ',';
-    OpPrintingFlags flags;
-    flags.useLocalScope().elideLargeElementsAttrs(1 << 20);
-    for (Operation &op : region.getBody().front())
-      op.print(os, flags), os << '\n';
-    return key;
+    llvm::raw_string_ostream(key) << region.getScheduleAttr() << '\n';
+    return key + printRegion(region);
   }
 
   void runOnOperation() override {
@@ -214,8 +208,7 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     SmallVector<std::string> names(variants.begin(), variants.end());
     if (names.empty())
       names = {"x86-64-v3", "x86-64-v4"};
-    // The default variants and those that a kernel gains from.
-    if (ArrayRef<std::string>(names) == ArrayRef<std::string>{"x86-64-v3", "x86-64-v4"})
+    if (areDefaults(names)) // then those too that a kernel gains from
       for (const Kernel &kernel : kernels)
         for (StringRef extra : kernel.generator->extraVariants())
           if (!llvm::is_contained(names, extra))
@@ -239,9 +232,9 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
       builder.createBlock(&variant.getBody());
       for (Kernel &kernel : kernels)
         for (unsigned i = 0; i < kernel.launches.size(); ++i)
-          if (failed(emitKernel(builder, variant, kernel, i, infoOf(cpu))))
+          if (failed(emitKernel(builder, variant, kernel, i, cpuInfoOf(cpu))))
             return signalPassFailure();
-      if (failed(lowerToLLVM(variant, infoOf(cpu).vectorBits == 512)))
+      if (failed(lowerToLLVM(variant, cpuInfoOf(cpu).vectorBits == 512)))
         return signalPassFailure();
     }
     for (kernel::RegionOp region : done)

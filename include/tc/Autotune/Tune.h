@@ -1,0 +1,58 @@
+//===- Tune.h - schedules by measurement ----------------------------------------------------------------*- C++ -*-===//
+//
+// Stands between the phases fuse and schedule: gives regions the schedule attribute where a record of the tuning
+// database, or a measurement made now, says that another schedule than the generators' first choice is faster. All
+// other regions are left to tc-choose-schedule, so that without records the result is the same as without tuning.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_AUTOTUNE_TUNE_H
+#define TC_AUTOTUNE_TUNE_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/Error.h"
+#include <string>
+#include <vector>
+
+namespace tc::autotune {
+
+struct TuneOptions {
+  /// Measure the regions that have no record.
+  bool measure = false;
+  /// File of the database; empty: there is none, and what is measured is forgotten.
+  std::string database;
+  /// Whose records are used, by its name in the database; empty: those of this machine.
+  std::string machine;
+  /// Of a run; 0: one per usable core.
+  unsigned threads = 0;
+  /// CPU variants that are compiled, the best last.
+  std::vector<std::string> variants;
+};
+
+/// What became of one region.
+struct Outcome {
+  /// A sentence; empty: there was nothing to choose.
+  std::string text;
+  /// What the schedule that the region has now and the generators' first choice took; 0: not known.
+  double us = 0, defaultUs = 0;
+};
+
+struct TuneReport {
+  std::vector<Outcome> regions; ///< in the order of a walk
+  std::vector<std::string> notes;
+};
+
+/// The bytes of an artifact of a module that stands at the end of phase schedule, for these variants.
+using BuildArtifact =
+    llvm::function_ref<llvm::Expected<std::string>(mlir::ModuleOp module, llvm::ArrayRef<std::string> variants)>;
+
+/// Tunes a module at the end of phase fuse, for device cpu. An error with a code of std::errc is about the database,
+/// one without a code about the machine; both are complete sentences.
+llvm::Expected<TuneReport> tuneSchedules(mlir::ModuleOp module, const TuneOptions &options, BuildArtifact build);
+
+} // namespace tc::autotune
+
+#endif // TC_AUTOTUNE_TUNE_H

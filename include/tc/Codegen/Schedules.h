@@ -1,0 +1,35 @@
+//===- Schedules.h - which schedules a region can have --------------------------------------------------*- C++ -*-===//
+//
+// For tuning (tc/Autotune): what there is to choose from, and by what a choice is known again.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_CODEGEN_SCHEDULES_H
+#define TC_CODEGEN_SCHEDULES_H
+
+#include "tc/Codegen/Passes.h"
+
+namespace tc::codegen {
+
+/// Raised when a generator changes such that earlier measurements no longer tell which schedule is the fastest.
+inline constexpr int64_t kGeneratorsVersion = 1;
+
+/// The schedules worth measuring for a CPU variant. The first is what tc-choose-schedule takes; empty: no generator
+/// takes the region.
+llvm::SmallVector<kernel::ScheduleAttr> getScheduleCandidates(kernel::RegionOp region, const CpuVariant &variant);
+
+/// The CPU variants that tc-lower-kernels makes of these: with those, for the default ones, that a kernel may gain
+/// from. The best last.
+llvm::SmallVector<std::string> getPossibleVariants(llvm::ArrayRef<std::string> names);
+
+/// Types and body of a region without names and places: regions that print alike can share a kernel.
+std::string printRegion(kernel::RegionOp region);
+
+/// The symbols that sizes anywhere in the region mention, in increasing order.
+llvm::SmallVector<int64_t> getSymbols(kernel::RegionOp region);
+
+} // namespace tc::codegen
+
+#endif // TC_CODEGEN_SCHEDULES_H
