@@ -158,13 +158,26 @@ void Plan::findWidening() {
     if (isWidening)
       widening.insert(op);
   }
+  // Convolutions widen bytes as they load them, if they lie in memory as the convolution reads them, or padded.
+  auto isLoaded = [&](Operation *op) {
+    Operation *from = op->getOperand(0).getDefiningOp();
+    if (isa_and_nonnull<prim::PadOp>(from))
+      from = from->getOperand(0).getDefiningOp();
+    return isByte(op->getOperand(0)) && (!from || getRole(from) != Role::Movement);
+  };
   // Last ops first: a value that is needed in memory needs what it is computed from once only.
-  for (Operation *op : llvm::reverse(ops))
-    if (widening.contains(op) && !llvm::all_of(op->getUsers(), [&](Operation *user) {
-          return orderOf(user) &&
-                 (widening.contains(user) || getRole(user) == Role::Pointwise || getRole(user) == Role::Reduce);
-        }))
+  for (Operation *op : llvm::reverse(ops)) {
+    auto isRepeated = [&](OpOperand &use) {
+      Operation *user = use.getOwner();
+      if (!orderOf(user))
+        return false;
+      if (isa<prim::ConvOp>(user))
+        return use.getOperandNumber() == 0 && isLoaded(op);
+      return widening.contains(user) || getRole(user) == Role::Pointwise || getRole(user) == Role::Reduce;
+    };
+    if (widening.contains(op) && !llvm::all_of(op->getUses(), isRepeated))
       widening.erase(op);
+  }
 }
 
 //===--- traces ---------------------------------------------------------------------------------------------------===//

@@ -46,6 +46,19 @@ def requantized(real, scale, zero, dtype, axis=0):
     return np.clip(np.rint(between(real / along(scale, real.ndim, axis))) + shift, int(info.min), int(info.max)).astype(dtype)
 
 
+def convolution(x, w, strides, pads, dilations, groups):
+    rank, filters, kernel = x.ndim - 2, w.shape[0], w.shape[2:]
+    x = np.pad(x, [(0, 0), (0, 0), *zip(pads[:rank], pads[rank:])])
+    count = [(s - (k - 1) * d - 1) // t + 1 for s, k, d, t in zip(x.shape[2:], kernel, dilations, strides)]
+    y = np.zeros((x.shape[0], filters, *count))
+    fg, cg = filters // groups, x.shape[1] // groups
+    for at in np.ndindex(*kernel):
+        part = x[(slice(None), slice(None), *(slice(a * d, a * d + (n - 1) * s + 1, s) for a, d, n, s in zip(at, dilations, count, strides)))]
+        for i in range(groups):
+            y[:, i * fg : (i + 1) * fg] += np.einsum("nc...,fc->nf...", part[:, i * cg : (i + 1) * cg], w[(slice(i * fg, (i + 1) * fg), slice(None), *at)])
+    return y
+
+
 @operator(since=10, weight=2)
 def integer_products(g):
     op = g.choice(["QLinearMatMul", "ConvInteger", "QLinearConv"])
@@ -67,17 +80,9 @@ def integer_products(g):
     attributes = {"group": groups, "strides": strides, "dilations": dilations, "pads": pads}
     if g.chance(0.5):
         attributes["kernel_shape"] = kernel
-    count = [(s + pads[i] + pads[i + rank] - (kernel[i] - 1) * dilations[i] - 1) // strides[i] + 1 for i, s in enumerate(spatial)]
 
     def convolve(x, w):
-        x = np.pad(x, [(0, 0), (0, 0), *zip(pads[:rank], pads[rank:])])
-        y = np.zeros((x.shape[0], filters, *count))
-        fg, cg = filters // groups, channels // groups
-        for at in np.ndindex(*kernel):
-            part = x[(slice(None), slice(None), *(slice(a * d, a * d + (n - 1) * s + 1, s) for a, d, n, s in zip(at, dilations, count, strides)))]
-            for i in range(groups):
-                y[:, i * fg : (i + 1) * fg] += np.einsum("nc...,fc->nf...", part[:, i * cg : (i + 1) * cg], w[(slice(i * fg, (i + 1) * fg), slice(None), *at)])
-        return y
+        return convolution(x, w, strides, pads, dilations, groups)
 
     if op == "ConvInteger":
         inputs = [x, w]
@@ -205,3 +210,58 @@ def microsoft_quantized(g):
         w = g.leaf(dtype, (k, n))
         (sa, za), (sb, zb) = sz(), sz()
         g.add(op, [x, w, sa, sb, za, zb], [np.float32], lambda a, b, sa, sb, za, zb: [centred(a, za) @ centred(b, zb) * (sa * sb)], domain="com.microsoft")
+
+
+@operator(since=13, weight=3)
+def between_quantizations(g):
+    """Products, convolutions and what stands around them between QuantizeLinear and DequantizeLinear, as quantisers write them."""
+    dtype, w_type = g.choice(BYTES), g.choice(BYTES)
+
+    def dequantize(q, scale, zero, axis=None):
+        attributes = {} if axis is None else {"axis": axis}
+        return g.add("DequantizeLinear", [q, scale, zero], [F32],
+                     lambda a, s, z: [centred(a, z, axis) * along(np.asarray(s).astype(np.float64), a.ndim, axis or 0)], **attributes)  # fmt: skip
+
+    def through(x, parameters=None):
+        scale, zero = parameters or scale_and_zero(g, dtype)
+        return dequantize(g.add("QuantizeLinear", [x, scale, zero], [dtype], lambda a, s, z: [requantized(a, s, z, dtype)]), scale, zero)
+
+    def weights(shape, axis):
+        axis = axis if g.chance(0.7) else None
+        info = np.iinfo(w_type)
+        q = g.constant(g.rng.integers(info.min, info.max + 1, shape).astype(w_type))
+        return dequantize(q, *scale_and_zero(g, w_type, () if axis is None else (shape[axis],)), axis)
+
+    finite = lambda v: v.is_finite() and 0 not in v.shape and np.abs(v.array).max(initial=0) < 1e4  # noqa: E731
+    op = g.choice(["MatMul", "MatMul", "Conv", "Conv", "Conv", "none"])
+    if op == "MatMul":
+        x = through(g.pick({F32}, lambda v: finite(v) and v.array.ndim <= 3, least_rank=2))
+        if g.chance(0.3):
+            rank = g[x].array.ndim
+            order = [*range(rank - 2), rank - 1, rank - 2]
+            x = g.add("Transpose", [x], [F32], lambda a: [a.transpose(order)], perm=order)
+        w = weights((g[x].shape[-1], g.choice([1, 2, 7, 16, 33])), 1)
+        y = g.add("MatMul", [x, w], [F32], lambda a, b: [a @ b])
+    elif op == "Conv":
+        rank = g.choice([1, 2, 2])
+        spatial = tuple(g.integer(2, 9) for _ in range(rank))
+        groups, channels = g.choice([(1, 1), (1, 3), (1, 8), (2, 2), (5, 1)])
+        filters = groups * (1 if channels == 1 and groups > 1 and g.chance(0.7) else g.choice([1, 3, 17]))
+        kernel, strides, dilations, pads = window(g, spatial)
+        x = through(g.leaf(F32, (g.integer(1, 2), groups * channels, *spatial)))
+        w = weights((filters, channels, *kernel), 0)
+        y = g.add("Conv", [x, w], [F32], lambda a, b: [convolution(a, b, strides, pads, dilations, groups)],
+                  group=groups, strides=strides, pads=pads, dilations=dilations)  # fmt: skip
+    else:
+        y = through(g.pick({F32}, finite, least_rank=1))
+    if g.chance(0.4):
+        bias = g.constant(g.rng.integers(-300, 300, [g[y].shape[1 if op == "Conv" else -1]] + [1] * (g[y].array.ndim - 2 if op == "Conv" else 0)).astype(np.int32))
+        y = g.add("Add", [y, dequantize(bias, g.constant(np.float32(0.01)), g.constant(np.int32(0)))], [F32], lambda a, b: [a + b])
+    if g.chance(0.5):
+        y = g.add("Relu", [y], [F32], lambda a: [np.maximum(a, 0)])
+    parameters = scale_and_zero(g, dtype)
+    z = through(y, parameters)
+    if g.chance(0.3):
+        z = through(g.add("Add", [z, z if g.chance(0.3) else y], [F32], lambda a, b: [a + b]))
+    if g.chance(0.3): # quantised again alike, which is nothing
+        through(g.add("Reshape", [z, g.constant(np.int64([-1]))], [F32], lambda a, _: [a.reshape(-1)]), parameters)

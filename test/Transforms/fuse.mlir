@@ -305,3 +305,22 @@ func.func @bound_size(%x: tensor<3xi64>) -> tensor<3xi64> attributes {prim.symbo
   %y = prim.add %all, %hit : tensor<3xi64>
   return %y : tensor<3xi64>
 }
+
+// Bytes that several readers widen are what stands in memory, not what they become.
+// CHECK-LABEL: func.func @widened
+// CHECK: kernel.region({{.*}}) -> (tensor<8x16x16x32xui8>, tensor<8x16x16xf32>)
+// CHECK: kernel.region(%[[BYTES:.*]] = {{.*}} : tensor<8x16x16x32xui8>, {{.*}}) -> (tensor<8x16x16x32xf32>)
+// CHECK: %[[WIDE:.*]] = prim.convert %[[BYTES]]
+// CHECK: prim.conv %[[WIDE]]
+// CHECK: prim.mul %[[WIDE]]
+func.func @widened(%x: tensor<8x16x16x32xf32>, %w: tensor<3x3x1x32xf32>) -> (tensor<8x16x16x32xf32>, tensor<8x16x16xf32>) {
+  %0 = prim.round %x : tensor<8x16x16x32xf32>
+  %1 = prim.convert %0 : tensor<8x16x16x32xf32> -> tensor<8x16x16x32xui8>
+  %2 = prim.convert %1 : tensor<8x16x16x32xui8> -> tensor<8x16x16x32xf32>
+  %3 = prim.conv %2, %w strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 32 : (tensor<8x16x16x32xf32>, tensor<3x3x1x32xf32>) -> tensor<8x16x16x32xf32>
+  %s = prim.splat 0.5 : f32 : tensor<8x16x16x32xf32>
+  %4 = prim.mul %2, %s : tensor<8x16x16x32xf32>
+  %5 = prim.add %3, %4 : tensor<8x16x16x32xf32>
+  %6 = prim.reduce max %4 [3] : tensor<8x16x16x32xf32> -> tensor<8x16x16xf32>
+  return %5, %6 : tensor<8x16x16x32xf32>, tensor<8x16x16xf32>
+}

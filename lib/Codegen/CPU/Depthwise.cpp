@@ -3,7 +3,8 @@
 // Lanes run along the channels. A block of neighbouring output pixels of a row keeps one accumulator a pixel; each
 // input vector is loaded once for each kernel row and used for all kernel columns, and the epilogue takes the
 // accumulators as they are. Blocks whose window lies inside the input read it where it is; at the borders, and if
-// something stands before the anchor, the task first copies the block's window with its zeros.
+// something stands before the anchor, the task first copies the block's window with its padding. Bytes that are
+// converted before the anchor are converted as they are loaded.
 //
 // Parameters:
 //   pixels256, pixels512   output pixels of a block
@@ -28,9 +29,23 @@ using namespace tc::codegen;
 
 namespace {
 
-std::optional<Convolution> analyze(kernel::RegionOp region) {
+/// The convolution, beside where its input comes from: bytes that are converted to f32 on loading, if that is what
+/// stands before it, with what they are padded with (null: 0).
+struct Depthwise : Convolution {
+  Value source, padding;
+
+  Type element() const { return cast<RankedTensorType>(source.getType()).getElementType(); }
+  bool isBytes() const { return element().isInteger(8); }
+};
+
+std::optional<Depthwise> analyze(kernel::RegionOp region) {
   Operation *anchor = findAnchor(region);
-  std::optional<Convolution> c = anchor ? asConvolution(anchor) : std::nullopt;
+  std::optional<Convolution> convolution = anchor ? asConvolution(anchor) : std::nullopt;
+  if (!convolution)
+    return std::nullopt;
+  Depthwise depthwise;
+  static_cast<Convolution &>(depthwise) = *convolution;
+  std::optional<Depthwise> c = depthwise;
   // One output channel for each input channel, and few enough taps to write them all out.
   if (!c || c->groups == 1 || c->channels != 1 || c->columns != 1 || !c->outer.empty() ||
       c->kernelH * c->kernelW > 64 || c->kernelH * c->kernelW == 0)
@@ -38,6 +53,31 @@ std::optional<Convolution> analyze(kernel::RegionOp region) {
   for (Value value : {anchor->getOperand(0), anchor->getOperand(1), Value(anchor->getResult(0))})
     if (!isF32(value))
       return std::nullopt;
+  c->source = anchor->getOperand(0);
+  auto convert = c->source.getDefiningOp<prim::ConvertOp>();
+  if (!convert || !cast<RankedTensorType>(convert.getOperand().getType()).getElementType().isInteger(8))
+    return c;
+  c->source = convert.getOperand();
+  prim::ConvOp op = c->op;
+  auto pad = c->source.getDefiningOp<prim::PadOp>();
+  if (!pad || !allEqual(op.getPadLow(), 0) || !allEqual(op.getPadHigh(), 0))
+    return c;
+  SmallVector<int64_t> low;
+  for (AffineExpr size : pad.getLow().getResults())
+    if (auto constant = dyn_cast<AffineConstantExpr>(size))
+      low.push_back(constant.getValue());
+  auto from = prim::getSizes(pad.getOperand()), to = prim::getSizes(pad.getResult());
+  if (low.size() != to.size() || low.front() || low.back() || from.front() != to.front() || from.back() != to.back())
+    return c;
+  c->source = pad.getOperand();
+  c->padding = pad.getValue();
+  const unsigned last = c->spatial; // dim of the tensor
+  c->padW = low[last];
+  c->inW = from[last];
+  if (c->spatial >= 2) {
+    c->padH = low[last - 1];
+    c->inH = from[last - 1];
+  }
   return c;
 }
 
@@ -46,7 +86,7 @@ public:
   StringRef strategy() const override { return "depthwise"; }
 
   FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
-    std::optional<Convolution> c = analyze(region);
+    std::optional<Depthwise> c = analyze(region);
     if (!c)
       return failure();
     prim::ConvOp op = c->op;
@@ -87,7 +127,7 @@ public:
 
   SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
     MLIRContext *context = region.getContext();
-    Convolution c = *analyze(region);
+    Depthwise c = *analyze(region);
     Launch launch;
     launch.tasks = prim::product(context, grid(c, schedule));
     launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
@@ -100,13 +140,12 @@ public:
 
   void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
             Value end) const override {
-    Convolution c = *analyze(region);
+    Depthwise c = *analyze(region);
     prim::ConvOp op = c.op;
     Epilogue epilogue = *Epilogue::analyze(region, op.getResult());
     const int64_t tileH = getParam(schedule, "tileH");
     const int64_t pixels = getParam(schedule, suffixed("pixels", em.cpu()));
-    std::optional<unsigned> direct = inputThroughReshapes(op.getInput());
-    auto sizes = prim::getSizes(op.getInput());
+    std::optional<unsigned> direct = inputThroughReshapes(c.source);
 
     em.loop(begin, end, 1, [&](Index task) {
       SmallVector<Index> at = em.delinearize(task, grid(c, schedule));
@@ -115,7 +154,7 @@ public:
       em.loop(em.i64(0), rows, 1, [&](Index row) {
         Index h = em.addIndex(h0, row);
         forRowBlocks(em, Extent(em.size(c.outW), c.w), pixels, std::nullopt, [&](Value column, int64_t count) {
-          block(c, direct, sizes, em, at[0], h, em.uniform(column), count, epilogue);
+          block(c, direct, em, at[0], h, em.uniform(column), count, epilogue);
         });
       });
       em.clearSources();
@@ -127,14 +166,26 @@ private:
     return {c.batch, prim::simplifySize(c.outH.ceilDiv(getParam(schedule, "tileH")))};
   }
 
+  static Value load(const Depthwise &c, Emitter &em, Value pointer, Index lane) {
+    Value value = em.loadAt(pointer, c.element(), lane);
+    if (!c.isBytes())
+      return value;
+    OpBuilder &b = em.builder();
+    VectorType wide = em.vectorOf(b.getI32Type());
+    value = c.element().isUnsignedInteger() ? Value(arith::ExtUIOp::create(b, em.loc(), wide, value))
+                                            : arith::ExtSIOp::create(b, em.loc(), wide, value);
+    return arith::SIToFPOp::create(b, em.loc(), em.vectorOf(b.getF32Type()), value);
+  }
+
   /// `count` output pixels of row `h` from column `w` on.
-  static void block(const Convolution &c, std::optional<unsigned> direct, ArrayRef<AffineExpr> sizes, Emitter &em,
-                    Index n, Index h, Index w, int64_t count, const Epilogue &epilogue) {
+  static void block(const Depthwise &c, std::optional<unsigned> direct, Emitter &em, Index n, Index h, Index w,
+                    int64_t count, const Epilogue &epilogue) {
     OpBuilder &b = em.builder();
     Location loc = em.loc();
     prim::ConvOp op = c.op;
-    Type f32 = b.getF32Type();
+    const Type f32 = b.getF32Type(), element = c.element(), memory = Emitter::memoryType(element);
     const int64_t channels = c.groups, columns = c.haloW(count);
+    auto ahead = [&](Value pointer, Value elements) { return em.address(pointer, memory, elements); };
     const int64_t windowRows = (c.kernelH - 1) * c.dilationH + 1;
     // First input row and column of the window, maybe outside.
     Value firstH = em.sub(em.mul(h.base, em.i64(c.strideH)), em.i64(c.padH));
@@ -152,7 +203,9 @@ private:
     }
     // The window in the scratch: the kernel's rows only, [kernelH][columns][channels].
     em.ifThen(copy, [&] {
-      Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
+      Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(memory));
+      if (c.padding)
+        zero = em.emit(c.padding, {});
       em.loop(em.i64(0), em.i64(c.kernelH), 1, [&](Index row) {
         Value y = em.add(firstH, em.mul(row.base, em.i64(c.dilationH)));
         em.loop(em.i64(0), em.i64(columns), 1, [&](Index column) {
@@ -170,12 +223,12 @@ private:
               if (c.spatial >= 2)
                 at.push_back(em.uniform(y));
               at.append({em.uniform(x), lane});
-              em.storeAt(em.emit(op.getInput(), at), em.scratch(), f32, em.addIndex(start, lane));
+              em.storeAt(em.emit(c.source, at), em.scratch(), element, em.addIndex(start, lane));
             });
           });
           em.ifThen(off, [&] {
             em.laneLoop(em.i64(channels), channels,
-                        [&](Index lane) { em.storeAt(zero, em.scratch(), f32, em.addIndex(start, lane)); });
+                        [&](Index lane) { em.storeAt(zero, em.scratch(), element, em.addIndex(start, lane)); });
           });
         });
       });
@@ -185,13 +238,13 @@ private:
     if (direct) {
       Value line = em.mul(em.size(c.inW), em.i64(channels));
       Value image = em.add(em.mul(em.mul(n.base, em.size(c.inH)), line), em.mul(firstH, line));
-      Value inPlace = offsetBy(em, em.input(*direct), em.add(image, em.mul(firstW, em.i64(channels))));
+      Value inPlace = ahead(em.input(*direct), em.add(image, em.mul(firstW, em.i64(channels))));
       base = arith::SelectOp::create(b, loc, copy, base, inPlace);
       pitch = arith::SelectOp::create(b, loc, copy, pitch, em.mul(line, em.i64(c.dilationH)));
     }
     SmallVector<Value> lines;
     for (int64_t y = 0; y < c.kernelH; ++y)
-      lines.push_back(y == 0 ? base : offsetBy(em, lines.back(), pitch));
+      lines.push_back(y == 0 ? base : ahead(lines.back(), pitch));
 
     em.laneLoop(em.i64(channels), channels, [&](Index lane) {
       auto vector = em.vectorOf(f32);
@@ -215,7 +268,7 @@ private:
             if (offset < 0 || offset % c.dilationW != 0 || offset / c.dilationW >= c.kernelW)
               continue;
             if (!input)
-              input = em.loadAt(offsetBy(em, lines[y], column * channels), f32, lane);
+              input = load(c, em, ahead(lines[y], em.i64(column * channels)), lane);
             sums[pixel] = vector::FMAOp::create(b, loc, input, weights[offset / c.dilationW], sums[pixel]);
           }
         }

@@ -31,12 +31,12 @@ using namespace tc::codegen;
 
 namespace {
 
-// Rows of a task, fewer where they are many bytes: blocks of 14 and of 32 rows fit.
-constexpr int64_t kTaskRows = 224, kTaskRowBytes = 256 * 1024;
+// Rows of a task, fewer where they are many bytes; as few as that only where a matrix has no more.
+constexpr int64_t kTaskRows = 224, kTaskRowBytes = 512 * 1024, kLeastRows = 4 * kTileRows;
 // Columns of a task take this many bytes of B: they stay in the second-level cache.
 constexpr int64_t kPanelBytes = 512 * 1024;
 // Products of a task below which more tasks are not worth it, and what a thread should get at least.
-constexpr double kTaskProducts = 8e6, kGrainProducts = 2e6;
+constexpr double kTaskProducts = 16e6, kGrainProducts = 2e6;
 constexpr int64_t kTasks = 48;
 
 std::string kindOf(const CpuInfo &cpu) { return cpu.hasVnni ? "Vnni" : std::to_string(cpu.vectorBits); }
@@ -126,9 +126,10 @@ public:
     }
     int64_t tilePanels = std::max<int64_t>(8, kPanelBytes / panelBytes(*p->k)) / 4 * 4;
     tilePanels = std::min(tilePanels, roundUp(allPanels, 4));
-    const int64_t most = std::clamp<int64_t>(kTaskRowBytes / *p->k, 2 * kTileRows, kTaskRows);
-    int64_t tileM = std::max<int64_t>(1, most / wide.rows) * wide.rows;
-    tileM = std::min(tileM, roundUp(ceilDiv(m, ceilDiv(m, tileM)), wide.rows));
+    // Blocks of equal size, of whole AMX tiles.
+    const int64_t rowsStep = m < kTileRows ? wide.rows : kTileRows;
+    int64_t tileM = std::clamp<int64_t>(kTaskRowBytes / *p->k, kLeastRows, kTaskRows) / rowsStep * rowsStep;
+    tileM = std::min(tileM, roundUp(ceilDiv(m, ceilDiv(m, tileM)), rowsStep));
     auto tasks = [&] {
       return double(prim::getConstantSize(p->B).value_or(8)) * double(ceilDiv(m, tileM)) *
              double(ceilDiv(allPanels, tilePanels));
@@ -137,10 +138,10 @@ public:
     // Copied rows are worth their copy for 128 columns.
     const int64_t leastPanels = std::min<int64_t>(tilePanels, copy ? 8 : 4);
     while (tasks() < kTasks && products() > kTaskProducts) {
-      if (tilePanels > leastPanels && (tilePanels * kPanel >= tileM || tileM <= 2 * wide.rows))
+      if (tilePanels > leastPanels && (tilePanels * kPanel >= tileM || tileM <= kLeastRows))
         tilePanels = std::max(leastPanels, roundUp(tilePanels / 2, 4));
-      else if (tileM > 2 * wide.rows)
-        tileM = std::max(2 * wide.rows, roundUp(tileM / 2, wide.rows));
+      else if (tileM > kLeastRows)
+        tileM = std::max(kLeastRows, roundUp(tileM / 2, rowsStep));
       else
         break;
     }

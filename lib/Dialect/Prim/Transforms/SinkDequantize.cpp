@@ -282,7 +282,7 @@ private:
     if (!op || depth == 0 || !PrimBuilder::elementOf(v).isF32())
       return false;
     if (auto mul = dyn_cast<MulOp>(op))
-      return isMadeOfConstants(mul.getRhs()) && isInteger(mul.getLhs());
+      return isMadeOfConstants(mul.getRhs()) && (isInteger(mul.getLhs()) || isDivisible(mul.getLhs(), depth - 1));
     if (!v.hasOneUse())
       return false;
     if (isa<AddOp>(op))
@@ -302,14 +302,34 @@ private:
     return conv && isExactDepthwise(conv) && isInteger(conv.getInput());
   }
 
+  /// What the constant `v` repeats and the dims of `v` that this has; `v` itself if it repeats nothing. Products of
+  /// what repeats alike do so.
+  static std::pair<Value, SmallVector<int64_t>> repeated(PrimBuilder &b, Value v) {
+    if (auto broadcast = v.getDefiningOp<BroadcastOp>())
+      return {broadcast.getOperand(), llvm::to_vector(broadcast.getDims())};
+    auto mul = v.getDefiningOp<MulOp>();
+    if (!mul)
+      return {v, llvm::to_vector(llvm::seq<int64_t>(0, b.rankOf(v)))};
+    auto number = [](Value x) { return getSplatValue(x); };
+    for (auto [x, y] : {std::pair(mul.getLhs(), mul.getRhs()), std::pair(mul.getRhs(), mul.getLhs())})
+      if (auto factor = number(y)) {
+        auto [small, dims] = repeated(b, x);
+        return {b.binary<MulOp>(small, *factor), dims};
+      }
+    auto [left, leftDims] = repeated(b, mul.getLhs());
+    auto [right, rightDims] = repeated(b, mul.getRhs());
+    if (leftDims == rightDims && left.getType() == right.getType())
+      return {b.mul(left, right), leftDims};
+    return {v, llvm::to_vector(llvm::seq<int64_t>(0, b.rankOf(v)))};
+  }
+
   static Value divide(PrimBuilder &b, Value v, double by) {
     if (auto number = getSplatValue(v))
       return b.splatLike(v, *number / by);
     Operation *op = v.getDefiningOp();
     if (isMadeOfConstants(v)) {
-      if (auto broadcast = dyn_cast<BroadcastOp>(op)) // stays as small as it is
-        return b.broadcastInDims(b.binary<DivOp>(broadcast.getOperand(), by), getSizes(v), broadcast.getDims());
-      return b.binary<DivOp>(v, by);
+      auto [small, dims] = repeated(b, v);
+      return b.broadcastInDims(b.binary<DivOp>(small, by), getSizes(v), dims);
     }
     if (isa<MulOp>(op))
       return b.mul(op->getOperand(0), divide(b, op->getOperand(1), by));
