@@ -68,7 +68,7 @@ void driver::Explanation::addTuning(ArrayRef<autotune::Outcome> regions) {
   for (auto [value, outcome] : llvm::zip(kernels, regions)) {
     if (outcome.text.empty())
       continue;
-    Object tuning{{"what", outcome.text}};
+    Object tuning{{"what", llvm::json::fixUTF8(outcome.text)}};
     if (outcome.us) {
       tuning["us"] = outcome.us;
       tuning["default_us"] = outcome.defaultUs;

@@ -355,6 +355,26 @@ private:
     });
   }
 
+  /// Zeros where the last of the panels of `count` columns ends early. Nobody reads the products of what is there, but
+  /// what other values leave behind may be denormal, and a product of those takes a hundred times as long.
+  static void clearLastPanel(const Product &p, Emitter &em, Extent count, Value to) {
+    if (p.n && *p.n % kPanel == 0)
+      return;
+    OpBuilder &b = em.builder();
+    Value panel = em.divUnsigned(count.get(em), em.i64(kPanel));
+    Value ends =
+        arith::CmpIOp::create(b, em.loc(), arith::CmpIPredicate::ne, em.mul(panel, em.i64(kPanel)), count.get(em));
+    em.ifThen(ends, [&] {
+      Value zeros = arith::ConstantOp::create(b, em.loc(), b.getZeroAttr(em.vectorOf(b.getF32Type())));
+      Value start = offsetBy(em, to, em.mul(panel, em.size(p.runtimePanelFloats())));
+      em.loop(em.i64(0), em.size(p.K), 1, [&](Index k) {
+        for (int64_t lane = 0; lane < kPanel; lane += em.width())
+          LLVM::StoreOp::create(b, em.loc(), zeros,
+                                offsetBy(em, start, em.add(em.mul(k.base, em.i64(kPanel)), em.i64(lane))), 4);
+      });
+    });
+  }
+
   /// Packs the panels of up to `tileN` columns from column n0 on.
   static void packPanels(const Product &p, kernel::ScheduleAttr schedule, Emitter &em, ArrayRef<Index> batchAt,
                          Index n0, Value to) {
@@ -367,6 +387,7 @@ private:
       return em.add(em.mul(em.divUnsigned(column, em.i64(kPanel)), panelFloats),
                     em.remUnsigned(column, em.i64(kPanel)));
     };
+    clearLastPanel(p, em, count, to);
     auto element = [&](Index k, ArrayRef<Index> depthAt, Index n) {
       SmallVector<Index> at =
           Product::place<Index>(p.rhsDims, batchAt, {}, em.delinearize(n, p.columns), depthAt, em.constant(0));
