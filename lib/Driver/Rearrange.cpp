@@ -2,8 +2,9 @@
 //
 // Packing at compile time. A map without divisions is a linear form: along the innermost dim of the result the position
 // in the data then moves by a fixed stride, and the part of a row that lies inside the data is an interval. Maps with
-// divisions (interleaved pairs, for instance) are evaluated element by element. Rows are independent, so threads share
-// them; a few megabytes are made at a time.
+// divisions (interleaved pairs, for instance) go element by element, but an expression is evaluated once for each
+// position along the dims that it mentions, which are few. Rows are independent, so threads share them; a few megabytes
+// are made at a time.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -69,6 +70,34 @@ int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> dims) {
   }
 }
 
+/// The values of an expression for all positions along the dims that it mentions; none if those are too many.
+struct Table {
+  SmallVector<int64_t> strides; // by dim; 0: not mentioned
+  std::vector<int64_t> values;
+};
+
+Table tabulate(AffineExpr expr, ArrayRef<int64_t> shape) {
+  constexpr int64_t kMostValues = 1 << 20;
+  Table table;
+  table.strides.assign(shape.size(), 0);
+  int64_t count = 1;
+  for (int64_t i = int64_t(shape.size()) - 1; i >= 0; --i)
+    if (expr.isFunctionOfDim(i)) {
+      table.strides[i] = count;
+      count *= shape[i];
+      if (count > kMostValues)
+        return table;
+    }
+  SmallVector<int64_t> at(shape.size(), 0);
+  for (int64_t number = 0; number < count; ++number) {
+    for (size_t i = 0; i < shape.size(); ++i)
+      if (table.strides[i])
+        at[i] = number / table.strides[i] % shape[i];
+    table.values.push_back(evaluate(expr, at));
+  }
+  return table;
+}
+
 class Arranger {
 public:
   Arranger(ArrayRef<char> data, ArrayRef<int64_t> dataShape, int64_t elementBytes, AffineMap map,
@@ -84,6 +113,9 @@ public:
       isLinear &= toLinear(expr, form, 1);
       forms.push_back(std::move(form));
     }
+    if (!isLinear)
+      for (AffineExpr expr : map.getResults())
+        tables.push_back(tabulate(expr, resultShape));
   }
 
   /// Rows [begin, end) of the result, rows being runs along its innermost dim.
@@ -153,13 +185,22 @@ private:
   }
 
   void anyRow(SmallVectorImpl<int64_t> &at, int64_t length, char *out) const {
+    SmallVector<int64_t> starts; // of the row in each table
+    for (const Table &table : tables) {
+      int64_t start = 0;
+      for (size_t i = 0; i + 1 < at.size(); ++i)
+        start += table.strides[i] * at[i];
+      starts.push_back(start);
+    }
     for (int64_t j = 0; j < length; ++j, out += elementBytes) {
       if (!at.empty())
         at.back() = j;
       int64_t offset = 0;
       bool inside = true;
       for (auto [d, expr] : llvm::enumerate(map.getResults())) {
-        int64_t position = evaluate(expr, at);
+        const Table &table = tables[d];
+        int64_t position = table.values.empty() ? evaluate(expr, at)
+                                                : table.values[starts[d] + (at.empty() ? 0 : table.strides.back() * j)];
         inside &= position >= 0 && position < dataShape[d];
         offset += position * strides[d];
       }
@@ -177,6 +218,7 @@ private:
   ArrayRef<int64_t> resultShape;
   SmallVector<int64_t> strides;
   SmallVector<LinearForm> forms;
+  std::vector<Table> tables; // by dim of the data, if the map is not linear
   bool isLinear;
 };
 
