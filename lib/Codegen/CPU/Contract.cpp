@@ -44,6 +44,10 @@ namespace {
 constexpr int64_t kTaskRows = 112;
 // Columns of a task take this many bytes of B: they stay in the second-level cache.
 constexpr int64_t kPanelBytes = 512 * 1024;
+// Two groups of panels, the one in use and the next, stay in the second-level cache up to this size.
+constexpr int64_t kNextGroupBytes = 1280 * 1024;
+// How far ahead the panels are fetched that few rows read once: a page, where the hardware's prefetcher stops.
+constexpr int64_t kAheadFloats = 1024;
 // Work of a task below which more tasks are not worth it, and what a thread should get at least.
 constexpr double kTaskFlops = 4e6, kGrainFlops = 1e6;
 // What a thread should pack at least.
@@ -212,7 +216,8 @@ private:
       panels = ceilDiv(*p.n, kPanel);
     Tile wide;
     for (const CpuInfo &cpu : kScheduledCpus) {
-      Tile tile = chooseTile(cpu, p.m, panels, cpu.vectorBits == 512 ? maxRows : std::min<int64_t>(maxRows, 6));
+      Tile tile = chooseTile(cpu, p.m, panels, cpu.vectorBits == 512 ? maxRows : std::min<int64_t>(maxRows, 6),
+                             /*isStreamed=*/packed && p.m == 1);
       params.set(suffixed("rows", cpu), tile.rows);
       params.set(suffixed("cols", cpu), tile.panels * kPanel);
       if (cpu.vectorBits == 512)
@@ -500,7 +505,9 @@ private:
             kernel.panelStride = Extent(panelFloats, prim::getConstantSize(panelStride));
             kernel.c = offsetBy(em, tile, em.mul(row, em.i64(cols)));
             kernel.cOffsets = uniformRows(blockRows, cols);
-            if (p.k && blockRows == rows) {
+            if (p.m ? *p.m <= rows : blockRows < rows) {
+              kernel.prefetchAhead = rhsPacked ? kAheadFloats : 0;
+            } else if (p.k && blockRows == rows && 2 * groupPanels * kPanel * *p.k * 4 <= kNextGroupBytes) {
               kernel.prefetch = offsetBy(em, bHere, em.mul(em.i64(groupPanels), panelFloats));
               kernel.prefetchPart = em.divUnsigned(first.base, em.i64(rows));
               kernel.prefetchParts = std::max<int64_t>(1, std::min(tileM, p.m.value_or(tileM)) / rows);

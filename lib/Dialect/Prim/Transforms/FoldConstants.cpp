@@ -310,6 +310,9 @@ private:
         entry.sourceBytes = bytes;
       else
         entry.work += bytes + getMultiplications(op);
+      // Zeros around weights, such as fill up a filter, are worth their bytes: products want them packed.
+      if (isa<PadOp>(op) && bytes / 4 <= getBytes(op->getOperand(0)))
+        entry.sourceBytes = std::max(entry.sourceBytes, bytes);
       // Sizes that mention symbols are no constants.
       if (auto sizes = dyn_cast<SizesOp>(op); sizes && llvm::any_of(sizes.getMap().getResults(), [](AffineExpr expr) {
                                                 return !getConstantSize(expr).has_value();

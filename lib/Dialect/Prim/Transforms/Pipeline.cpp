@@ -22,6 +22,7 @@ void tc::prim::buildPrimPipeline(OpPassManager &functions, bool checkBounds) {
   functions.addPass(createCanonicalizePrimPass());
   // Transposes are out of the way now between a convolution and the factors after it.
   functions.addPass(createFoldConvScalePass());
+  functions.addPass(createSplitTransposedConvsPass());
   functions.addPass(createFoldConstantsPass());
   functions.addPass(createCanonicalizePrimPass());
   functions.addPass(createCanonicalizerPass());

@@ -87,6 +87,11 @@ def SinkDequantizePass : Pass<"tc-sink-dequantize", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
+def SplitTransposedConvsPass : Pass<"tc-split-transposed-convs", "::mlir::func::FuncOp"> {
+  let summary = "Convolutions of operands spread out with zeros, by phases: without the products with zero";
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
 def VerifyPrimPass : Pass<"tc-verify-prim", "::mlir::func::FuncOp"> {
   let summary = "Check what the phase prim promises";
   let description = "Only prim ops; every tensor ranked with sizes known or symbolic; every symbol listed and defined.";
