@@ -1,8 +1,9 @@
 //===- CanonicalizePrim.cpp - simpler prim, transposes at the edges -----------------------------------------------===//
 //
 // Transposes sink towards the results, through everything that does not care for the order of dims: elementwise ops,
-// broadcasts, reductions, pads, slices, concats, softmax, norms. Where two meet they compose, and cancel between the
-// convolutions of a channels-first model, which then computes channels-last from its first convolution to its last:
+// broadcasts, reductions, pads, slices, concats, gathers, softmax, norms, reshapes of dims that stay neighbours. Where
+// two meet they compose, and cancel between the convolutions of a channels-first model, which then computes
+// channels-last from its first convolution to its last:
 //
 //   %a = prim.conv ...                               %a = prim.conv ...
 //   %b = prim.transpose %a [0, 3, 1, 2]              %c = prim.max %a, %zero
@@ -425,6 +426,83 @@ struct SinkThroughConcat : OpRewritePattern<ConcatOp> {
   }
 };
 
+/// A list of indices along one dim.
+struct SinkThroughGather : OpRewritePattern<GatherOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GatherOp op, PatternRewriter &rewriter) const override {
+    auto transpose = op.getSource().getDefiningOp<TransposeOp>();
+    if (!transpose || isConstantTranspose(op.getSource()) || PrimBuilder::rankOf(op.getIndices()) != 1)
+      return failure();
+    PrimBuilder b(rewriter, op);
+    SmallVector<int64_t> permutation(transpose.getPermutation());
+    RankedTensorType type =
+        makeType(b.elementOf(op.getResult()), permuted(getSizes(op.getResult()), invert(permutation)));
+    Value result = GatherOp::create(b, type, transpose.getOperand(), op.getIndices(),
+                                    b.getI64IntegerAttr(permutation[op.getAxis()]));
+    rewriter.replaceOp(op, b.transpose(result, permutation));
+    return success();
+  }
+};
+
+/// reshape(transpose(x)) -> transpose(reshape(x)) where the dims that the reshape joins or splits are neighbours in x,
+/// too: pixels as one dim and as two, before or after channels.
+struct SinkThroughReshape : OpRewritePattern<ReshapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &rewriter) const override {
+    auto transpose = op.getOperand().getDefiningOp<TransposeOp>();
+    if (!transpose || isConstantTranspose(op.getOperand()))
+      return failure();
+    const Sizes from = getSizes(op.getOperand()), to = getSizes(op.getResult());
+    // Runs of dims on both sides with as many elements, as short as can be.
+    struct Run {
+      int64_t from, fromEnd, to, toEnd;
+    };
+    SmallVector<Run> runs;
+    int64_t i = 0, j = 0;
+    while (i < int64_t(from.size()) && j < int64_t(to.size())) {
+      Run run{i, i + 1, j, j + 1};
+      AffineExpr in = from[i++], out = to[j++];
+      while (in != out) {
+        const auto inSize = getConstantSize(in), outSize = getConstantSize(out);
+        // Of symbolic sizes, only that one is a factor of the other is found, by a look at the next dim.
+        const bool fromLess = inSize && outSize
+                                  ? *inSize < *outSize
+                                  : !outSize && (j == int64_t(to.size()) || simplifySize(out * to[j]) != in);
+        if (fromLess ? i == int64_t(from.size()) : j == int64_t(to.size()))
+          return rewriter.notifyMatchFailure(op, "sizes that are not known to agree");
+        if (fromLess)
+          in = simplifySize(in * from[i++]);
+        else
+          out = simplifySize(out * to[j++]);
+      }
+      run.fromEnd = i, run.toEnd = j;
+      runs.push_back(run);
+    }
+    if (i != int64_t(from.size()) || j != int64_t(to.size()))
+      return rewriter.notifyMatchFailure(op, "unit dims at the end");
+    ArrayRef<int64_t> permutation = transpose.getPermutation();
+    for (const Run &run : runs)
+      for (int64_t dim = run.from + 1; dim < run.fromEnd; ++dim)
+        if (permutation[dim] != permutation[dim - 1] + 1)
+          return rewriter.notifyMatchFailure(op, "joined dims are no neighbours");
+    // The runs in the order of x.
+    SmallVector<Run> inOrder(runs);
+    llvm::sort(inOrder, [&](const Run &a, const Run &b) { return permutation[a.from] < permutation[b.from]; });
+    Sizes sizes;
+    SmallVector<int64_t> start(to.size()), back;
+    for (const Run &run : inOrder)
+      for (int64_t dim = run.to; dim < run.toEnd; ++dim) {
+        start[dim] = sizes.size();
+        sizes.push_back(to[dim]);
+      }
+    for (size_t dim = 0; dim < to.size(); ++dim)
+      back.push_back(start[dim]);
+    PrimBuilder b(rewriter, op);
+    rewriter.replaceOp(op, b.transpose(b.reshape(transpose.getOperand(), sizes), back));
+    return success();
+  }
+};
+
 /// dot_general(transpose(x), ..) -> dot_general(x, ..) with other dims, where batch dims stay in front and free dims in
 /// order.
 struct AbsorbIntoDot : OpRewritePattern<DotGeneralOp> {
@@ -474,7 +552,8 @@ struct CanonicalizePrimPass : public tc::prim::impl::CanonicalizePrimPassBase<Ca
     patterns.add<SimplifyBinary, SimplifyDot, Involution<NegOp>, Involution<NotOp>, SimplifyConvert, SimplifySelect,
                  MoveSplat, DropBroadcastUnitDims, BroadcastToReshape, ReshapeOfUnitTranspose, SinkThroughElementwise,
                  SinkThroughReduce, SinkThroughUnary<PadOp>, SinkThroughUnary<SliceOp>, SinkThroughUnary<NormOp>,
-                 SinkThroughUnary<SoftmaxOp>, SinkThroughConcat, AbsorbIntoDot>(context);
+                 SinkThroughUnary<SoftmaxOp>, SinkThroughConcat, SinkThroughGather, SinkThroughReshape, AbsorbIntoDot>(
+        context);
     GreedyRewriteConfig config;
     config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))

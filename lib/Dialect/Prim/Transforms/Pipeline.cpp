@@ -17,12 +17,13 @@ void tc::prim::buildPrimPipeline(OpPassManager &functions, bool checkBounds) {
   // Before constants fold, as dequantised weights, and those widened to i32, would be kept so.
   functions.addPass(createSinkDequantizePass());
   functions.addPass(createNarrowProductsPass());
+  // Before transposes move into what they are made of.
+  functions.addPass(createSplitTransposedConvsPass());
   // Constants first: scalars that are computed from constants become splats, which the patterns see through.
   functions.addPass(createFoldConstantsPass());
   functions.addPass(createCanonicalizePrimPass());
   // Transposes are out of the way now between a convolution and the factors after it.
   functions.addPass(createFoldConvScalePass());
-  functions.addPass(createSplitTransposedConvsPass());
   functions.addPass(createFoldConstantsPass());
   functions.addPass(createCanonicalizePrimPass());
   functions.addPass(createCanonicalizerPass());

@@ -92,3 +92,39 @@ func.func @dot_of_nothing(%x: tensor<2x0xf32>, %y: tensor<0x3xf32>) -> tensor<2x
   %0 = prim.dot_general %x, %y batch [] x [] contract [1] x [0] : (tensor<2x0xf32>, tensor<0x3xf32>) -> tensor<2x3xf32>
   return %0 : tensor<2x3xf32>
 }
+
+// Pixels become one dim behind the channels, or two again: the same before the transpose. Not channels with one of them.
+// CHECK-LABEL: func @reshape_of_transpose
+// CHECK-DAG:     %[[J:.*]] = prim.reshape %arg0 : tensor<2x5x7x3xf32> -> tensor<2x35x3xf32>
+// CHECK-DAG:     prim.transpose %[[J]] [0, 2, 1] : tensor<2x35x3xf32> -> tensor<2x3x35xf32>
+// CHECK-DAG:     %[[S:.*]] = prim.reshape %arg1 : tensor<2x35x3xf32> -> tensor<2x5x7x3xf32>
+// CHECK-DAG:     prim.transpose %[[S]] [0, 3, 1, 2] : tensor<2x5x7x3xf32> -> tensor<2x3x5x7xf32>
+// CHECK-DAG:     %[[T:.*]] = prim.transpose %arg0 [0, 3, 1, 2]
+// CHECK-DAG:     prim.reshape %[[T]] : tensor<2x3x5x7xf32> -> tensor<2x15x7xf32>
+func.func @reshape_of_transpose(%x: tensor<2x5x7x3xf32>, %y: tensor<2x35x3xf32>) -> (tensor<2x3x35xf32>, tensor<2x3x5x7xf32>, tensor<2x15x7xf32>) {
+  %0 = prim.transpose %x [0, 3, 1, 2] : tensor<2x5x7x3xf32> -> tensor<2x3x5x7xf32>
+  %1 = prim.reshape %0 : tensor<2x3x5x7xf32> -> tensor<2x3x35xf32>
+  %2 = prim.transpose %y [0, 2, 1] : tensor<2x35x3xf32> -> tensor<2x3x35xf32>
+  %3 = prim.reshape %2 : tensor<2x3x35xf32> -> tensor<2x3x5x7xf32>
+  %4 = prim.reshape %0 : tensor<2x3x5x7xf32> -> tensor<2x15x7xf32>
+  return %1, %3, %4 : tensor<2x3x35xf32>, tensor<2x3x5x7xf32>, tensor<2x15x7xf32>
+}
+
+// The same with a size that only the run knows.
+// CHECK-LABEL: func @symbolic_reshape_of_transpose
+// CHECK:         %[[S:.*]] = prim.reshape %arg0 {{.*}} -> tensor<?x5x3xf32
+// CHECK:         prim.transpose %[[S]] [2, 0, 1]
+func.func @symbolic_reshape_of_transpose(%x: tensor<?x3xf32, #prim.dims<affine_map<()[s0] -> (s0 * 5, 3)>>>) -> tensor<3x?x5xf32, #prim.dims<affine_map<()[s0] -> (3, s0, 5)>>> {
+  %0 = prim.transpose %x [1, 0] : tensor<?x3xf32, #prim.dims<affine_map<()[s0] -> (s0 * 5, 3)>>> -> tensor<3x?xf32, #prim.dims<affine_map<()[s0] -> (3, s0 * 5)>>>
+  %1 = prim.reshape %0 : tensor<3x?xf32, #prim.dims<affine_map<()[s0] -> (3, s0 * 5)>>> -> tensor<3x?x5xf32, #prim.dims<affine_map<()[s0] -> (3, s0, 5)>>>
+  return %1 : tensor<3x?x5xf32, #prim.dims<affine_map<()[s0] -> (3, s0, 5)>>>
+}
+
+// CHECK-LABEL: func @gather_of_transpose
+// CHECK:         %[[G:.*]] = prim.gather %arg0[%arg1] axis = 0 : (tensor<5x3xf32>, tensor<7xi64>) -> tensor<7x3xf32>
+// CHECK:         prim.transpose %[[G]] [1, 0]
+func.func @gather_of_transpose(%x: tensor<5x3xf32>, %i: tensor<7xi64>) -> tensor<3x7xf32> {
+  %0 = prim.transpose %x [1, 0] : tensor<5x3xf32> -> tensor<3x5xf32>
+  %1 = prim.gather %0[%i] axis = 1 : (tensor<3x5xf32>, tensor<7xi64>) -> tensor<3x7xf32>
+  return %1 : tensor<3x7xf32>
+}
