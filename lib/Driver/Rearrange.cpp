@@ -1,10 +1,10 @@
 //===- Rearrange.cpp - constants as kernels read them -------------------------------------------------------------===//
 //
-// Packing at compile time. A map without divisions is a linear form: along the innermost dim of the result the position
-// in the data then moves by a fixed stride, and the part of a row that lies inside the data is an interval. Maps with
-// divisions (interleaved pairs, for instance) go element by element, but an expression is evaluated once for each
-// position along the dims that it mentions, which are few. Rows are independent, so threads share them; a few megabytes
-// are made at a time.
+// Packing at compile time. Where a map divides nothing that the innermost dim of the result is part of, the position in
+// the data moves by a fixed stride along it, and the part of a row that lies inside the data is an interval: one
+// evaluation a row. Other maps (interleaved pairs, for instance) go element by element, but an expression is evaluated
+// once for each position along the dims that it mentions, which are few. Rows are independent, so threads share them; a
+// few megabytes are made at a time.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -23,30 +23,20 @@ namespace {
 
 constexpr int64_t kPieceBytes = 8 << 20;
 
-struct LinearForm {
-  int64_t constant = 0;
-  SmallVector<int64_t> factors;
-};
-
-/// `expr` as constant + sum of factors * dims.
-bool toLinear(AffineExpr expr, LinearForm &form, int64_t scale) {
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
-    form.constant += scale * constant.getValue();
-    return true;
-  }
-  if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
-    form.factors[dim.getPosition()] += scale;
-    return true;
-  }
-  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
-  if (!binary)
-    return false;
-  if (expr.getKind() == AffineExprKind::Add)
-    return toLinear(binary.getLHS(), form, scale) && toLinear(binary.getRHS(), form, scale);
-  if (expr.getKind() == AffineExprKind::Mul)
-    if (auto factor = dyn_cast<AffineConstantExpr>(binary.getRHS()))
-      return toLinear(binary.getLHS(), form, scale * factor.getValue());
-  return false;
+/// The slope of `expr` along dim `dim`; nullopt: it has none, as a division or remainder contains the dim.
+std::optional<int64_t> slopeAlong(AffineExpr expr, unsigned dim) {
+  if (!expr.isFunctionOfDim(dim))
+    return 0;
+  if (isa<AffineDimExpr>(expr))
+    return 1;
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  const std::optional<int64_t> left = slopeAlong(binary.getLHS(), dim), right = slopeAlong(binary.getRHS(), dim);
+  if (expr.getKind() == AffineExprKind::Add && left && right)
+    return *left + *right;
+  if (auto factor = dyn_cast<AffineConstantExpr>(binary.getRHS());
+      factor && expr.getKind() == AffineExprKind::Mul && left)
+    return *left * factor.getValue();
+  return std::nullopt;
 }
 
 int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> dims) {
@@ -106,12 +96,10 @@ public:
     strides.assign(dataShape.size(), 1);
     for (int64_t i = int64_t(dataShape.size()) - 2; i >= 0; --i)
       strides[i] = strides[i + 1] * dataShape[i + 1];
-    isLinear = true;
     for (AffineExpr expr : map.getResults()) {
-      LinearForm form;
-      form.factors.assign(resultShape.size(), 0);
-      isLinear &= toLinear(expr, form, 1);
-      forms.push_back(std::move(form));
+      std::optional<int64_t> slope = resultShape.empty() ? 0 : slopeAlong(expr, resultShape.size() - 1);
+      isLinear &= slope.has_value();
+      slopes.push_back(slope.value_or(0));
     }
     if (!isLinear)
       for (AffineExpr expr : map.getResults())
@@ -141,12 +129,11 @@ private:
       std::memcpy(to + i * sizeof(T), from + i * stride * int64_t(sizeof(T)), sizeof(T));
   }
 
+  /// `at` is the row's first position.
   void linearRow(ArrayRef<int64_t> at, int64_t length, char *out) const {
     int64_t low = 0, high = length, base = 0, step = 0;
-    for (auto [d, form] : llvm::enumerate(forms)) {
-      int64_t start = form.constant, slope = form.factors.empty() ? 0 : form.factors.back();
-      for (size_t i = 0; i + 1 < at.size(); ++i)
-        start += form.factors[i] * at[i];
+    for (auto [d, expr] : llvm::enumerate(map.getResults())) {
+      const int64_t start = evaluate(expr, at), slope = slopes[d];
       base += start * strides[d];
       step += slope * strides[d];
       // 0 <= start + slope * j < size
@@ -217,9 +204,9 @@ private:
   AffineMap map;
   ArrayRef<int64_t> resultShape;
   SmallVector<int64_t> strides;
-  SmallVector<LinearForm> forms;
-  std::vector<Table> tables; // by dim of the data, if the map is not linear
-  bool isLinear;
+  SmallVector<int64_t> slopes; // of the map's results along the innermost dim
+  std::vector<Table> tables;   // by dim of the data, if the map is not linear along the innermost dim
+  bool isLinear = true;
 };
 
 } // namespace

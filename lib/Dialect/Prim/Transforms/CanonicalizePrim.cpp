@@ -503,6 +503,54 @@ struct SinkThroughReshape : OpRewritePattern<ReshapeOp> {
   }
 };
 
+/// A norm over a dim that joins others which a transpose brought together (channels of a group and pixels) is one over
+/// these, so that the transpose can sink: norm(reshape(transpose(x))) -> reshape(norm(reshape(transpose(x)))), the inner
+/// reshape splitting dims only.
+struct NormOverParts : OpRewritePattern<NormOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(NormOp op, PatternRewriter &rewriter) const override {
+    auto reshape = op.getOperand().getDefiningOp<ReshapeOp>();
+    if (!reshape || !reshape.getOperand().getDefiningOp<TransposeOp>())
+      return rewriter.notifyMatchFailure(op, "no reshape of a transpose before");
+    const Sizes from = getSizes(reshape.getOperand()), to = getSizes(reshape.getResult());
+    // The coarsest sizes that both sides join.
+    Sizes parts;
+    SmallVector<int64_t> dimOf; // of the reshape's result
+    bool joins = false;
+    size_t i = 0, j = 0;
+    AffineExpr in = from.empty() ? AffineExpr() : from[0], out = to.empty() ? AffineExpr() : to[0];
+    while (i < from.size() && j < to.size()) {
+      const auto inSize = getConstantSize(in), outSize = getConstantSize(out);
+      const bool takesIn = in == out || (inSize && outSize && *inSize > 0 && *outSize % *inSize == 0);
+      if (!takesIn && !(inSize && outSize && *outSize > 0 && *inSize % *outSize == 0))
+        return rewriter.notifyMatchFailure(op, "sizes without common parts");
+      parts.push_back(takesIn ? in : out);
+      dimOf.push_back(j);
+      if (in == out) {
+        in = ++i < from.size() ? from[i] : AffineExpr();
+        out = ++j < to.size() ? to[j] : AffineExpr();
+      } else if (takesIn) {
+        out = getAffineConstantExpr(*outSize / *inSize, op.getContext());
+        in = ++i < from.size() ? from[i] : AffineExpr();
+        joins = true;
+      } else {
+        in = getAffineConstantExpr(*inSize / *outSize, op.getContext());
+        out = ++j < to.size() ? to[j] : AffineExpr();
+      }
+    }
+    if (i != from.size() || j != to.size() || !joins)
+      return rewriter.notifyMatchFailure(op, "no dim that joins others");
+    SmallVector<int64_t> dims;
+    for (auto [part, dim] : llvm::enumerate(dimOf))
+      if (llvm::is_contained(op.getDims(), dim))
+        dims.push_back(part);
+    PrimBuilder b(rewriter, op);
+    Value result = b.norm(b.reshape(reshape.getOperand(), parts), dims, op.getEpsilon().convertToDouble(), op.getRms());
+    rewriter.replaceOp(op, b.reshape(result, to));
+    return success();
+  }
+};
+
 /// dot_general(transpose(x), ..) -> dot_general(x, ..) with other dims, where batch dims stay in front and free dims in
 /// order.
 struct AbsorbIntoDot : OpRewritePattern<DotGeneralOp> {
@@ -552,7 +600,7 @@ struct CanonicalizePrimPass : public tc::prim::impl::CanonicalizePrimPassBase<Ca
     patterns.add<SimplifyBinary, SimplifyDot, Involution<NegOp>, Involution<NotOp>, SimplifyConvert, SimplifySelect,
                  MoveSplat, DropBroadcastUnitDims, BroadcastToReshape, ReshapeOfUnitTranspose, SinkThroughElementwise,
                  SinkThroughReduce, SinkThroughUnary<PadOp>, SinkThroughUnary<SliceOp>, SinkThroughUnary<NormOp>,
-                 SinkThroughUnary<SoftmaxOp>, SinkThroughConcat, SinkThroughGather, SinkThroughReshape, AbsorbIntoDot>(
+                 SinkThroughUnary<SoftmaxOp>, SinkThroughConcat, SinkThroughGather, SinkThroughReshape, NormOverParts, AbsorbIntoDot>(
         context);
     GreedyRewriteConfig config;
     config.setMaxIterations(GreedyRewriteConfig::kNoLimit);

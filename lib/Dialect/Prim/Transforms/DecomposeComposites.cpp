@@ -52,22 +52,71 @@ struct DecomposeSoftmax : OpRewritePattern<SoftmaxOp> {
   }
 };
 
+/// Where the last of several reduced dims is short, as the channels of a group are, lanes would not fill a register:
+/// pixels are reduced first, for each channel, and then the channels of a group.
+struct NormDims {
+  NormDims(PrimBuilder &b, NormOp op) : b(b), sizes(getSizes(op.getOperand())) {
+    dims.assign(op.getDims().begin(), op.getDims().end());
+    joined = sizes;
+    first = dims;
+    const int64_t last = int64_t(sizes.size()) - 1;
+    const auto isReduced = [&](int64_t dim) { return llvm::is_contained(dims, dim); };
+    if (last >= 2 && isReduced(last) && !isReduced(last - 1) && dims.size() > 1 && getConstantSize(sizes[last]) &&
+        *getConstantSize(sizes[last]) < kShort) {
+      joined.pop_back();
+      joined.back() = simplifySize(sizes[last - 1] * sizes[last]);
+      first.erase(llvm::find(first, last));
+      isSplit = true;
+    }
+    for (int64_t i = 0, e = joined.size(); i < e; ++i)
+      if (!llvm::is_contained(first, i))
+        kept.push_back(i);
+  }
+
+  /// What the statistics are taken of.
+  Value join(Value x) { return isSplit ? b.reshape(x, joined) : x; }
+  Value split(Value x) { return isSplit ? b.reshape(x, sizes) : x; }
+  /// Means of `x` (joined), and statistics repeated for the elements that they are of.
+  Value mean(Value x) {
+    Value means = b.mean(x, first);
+    if (!isSplit)
+      return means;
+    Sizes apart = getSizes(means);
+    apart.back() = sizes[sizes.size() - 2];
+    apart.push_back(sizes.back());
+    return b.mean(b.reshape(means, apart), {int64_t(apart.size()) - 1});
+  }
+  Value along(Value v) {
+    if (isSplit) {
+      Sizes apart = getSizes(v), whole = apart;
+      apart.push_back(sizes.back());
+      whole.back() = joined.back();
+      v = b.reshape(b.broadcastInDims(v, apart, llvm::to_vector(llvm::seq<int64_t>(0, whole.size()))), whole);
+    }
+    return b.broadcastInDims(v, joined, kept);
+  }
+
+private:
+  // Elements of a short dim: four vectors.
+  static constexpr int64_t kShort = 64;
+
+  PrimBuilder &b;
+  Sizes sizes, joined;                      // of the operand; with the short dim and the one before it as one
+  SmallVector<int64_t> dims, first, kept;   // reduced; of `joined`: reduced first, and not
+  bool isSplit = false;
+};
+
 struct DecomposeNorm : OpRewritePattern<NormOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(NormOp op, PatternRewriter &rewriter) const override {
     PrimBuilder b(rewriter, op);
+    NormDims dims(b, op);
     Type type = b.elementOf(op.getOperand());
-    Value x = b.convert(op.getOperand(), b.accumulatorOf(type));
-    Sizes sizes = getSizes(x);
-    SmallVector<int64_t> kept, dims(op.getDims());
-    for (int64_t i = 0, e = sizes.size(); i < e; ++i)
-      if (!llvm::is_contained(dims, i))
-        kept.push_back(i);
-    auto along = [&](Value v) { return b.broadcastInDims(v, sizes, kept); };
-    Value centred = op.getRms() ? x : b.sub(x, along(b.mean(x, dims)));
-    Value variance = b.mean(b.mul(centred, centred), dims);
+    Value x = dims.join(b.convert(op.getOperand(), b.accumulatorOf(type)));
+    Value centred = op.getRms() ? x : b.sub(x, dims.along(dims.mean(x)));
+    Value variance = dims.mean(b.mul(centred, centred));
     Value factor = b.unary<RsqrtOp>(b.binary<AddOp>(variance, op.getEpsilon().convertToDouble()));
-    rewriter.replaceOp(op, b.convert(b.mul(centred, along(factor)), type));
+    rewriter.replaceOp(op, b.convert(dims.split(b.mul(centred, dims.along(factor))), type));
     return success();
   }
 };

@@ -128,3 +128,17 @@ func.func @gather_of_transpose(%x: tensor<5x3xf32>, %i: tensor<7xi64>) -> tensor
   %1 = prim.gather %0[%i] axis = 1 : (tensor<3x5xf32>, tensor<7xi64>) -> tensor<3x7xf32>
   return %1 : tensor<3x7xf32>
 }
+
+// The norm of a group of channels, channels first, is one over pixels and some of the channels, channels last.
+// CHECK-LABEL: func @group_norm
+// CHECK:         %[[S:.*]] = prim.reshape %arg0 : tensor<2x5x7x6xf32> -> tensor<2x5x7x3x2xf32>
+// CHECK:         %[[N:.*]] = prim.norm %[[S]] [1, 2, 4]
+// CHECK:         %[[R:.*]] = prim.reshape %[[N]] : tensor<2x5x7x3x2xf32> -> tensor<2x5x7x6xf32>
+// CHECK:         prim.transpose %[[R]] [0, 3, 1, 2]
+func.func @group_norm(%x: tensor<2x5x7x6xf32>) -> tensor<2x6x5x7xf32> {
+  %0 = prim.transpose %x [0, 3, 1, 2] : tensor<2x5x7x6xf32> -> tensor<2x6x5x7xf32>
+  %1 = prim.reshape %0 : tensor<2x6x5x7xf32> -> tensor<2x3x70xf32>
+  %2 = prim.norm %1 [2] epsilon = 1.0e-05 : tensor<2x3x70xf32>
+  %3 = prim.reshape %2 : tensor<2x3x70xf32> -> tensor<2x6x5x7xf32>
+  return %3 : tensor<2x6x5x7xf32>
+}
