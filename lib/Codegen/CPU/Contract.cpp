@@ -214,10 +214,10 @@ private:
     std::optional<int64_t> panels;
     if (p.n)
       panels = ceilDiv(*p.n, kPanel);
-    Tile wide;
-    for (const CpuInfo &cpu : kScheduledCpus) {
+    Tile wide{0, 0};
+    for (const CpuInfo &cpu : llvm::reverse(kScheduledCpus)) {
       Tile tile = chooseTile(cpu, p.m, panels, cpu.vectorBits == 512 ? maxRows : std::min<int64_t>(maxRows, 6),
-                             /*isStreamed=*/packed && p.m == 1);
+                             /*isStreamed=*/packed && p.m == 1, /*within=*/wide.panels);
       params.set(suffixed("rows", cpu), tile.rows);
       params.set(suffixed("cols", cpu), tile.panels * kPanel);
       if (cpu.vectorBits == 512)
@@ -614,13 +614,16 @@ private:
   };
   static SmallVector<Patch> possiblePatches(const Convolution &c, const CpuInfo &cpu, int64_t tileH, int64_t tileW) {
     SmallVector<Patch> patches;
+    // A product of one row: nothing but the filter's panels takes time.
+    const bool isOnePixel = prim::getConstantSize(c.batch) == 1 && c.h == 1 && c.w == 1 &&
+                            llvm::all_of(c.outer, [](AffineExpr size) { return prim::getConstantSize(size) == 1; });
     // Unknown extents end in any number of rows: patches of one row keep the code small.
     for (int64_t h = 1; h <= (c.h && c.w ? tileH : 1); ++h)
       for (int64_t w = 1; w <= tileW && h * w <= 14; ++w)
         for (int64_t n = 1; n <= std::min<int64_t>(c.panels(), 8); ++n) {
           if (!fitsRegisters(cpu, h * w, n))
             continue;
-          double cost = 0;
+          double cost = isOnePixel ? streamCycles(c.panels(), n) : 0;
           auto add = [&](int64_t height, int64_t width, int64_t times) {
             if (height * width * times)
               cost += times * blockCycles(cpu, height * width, c.panels(), {height * width, n});
@@ -651,11 +654,11 @@ private:
     int64_t tileH = std::max<int64_t>(1, 128 / tileW);
     tileH = c.h ? balanced(c.h, std::min(std::max<int64_t>(1, *c.h), tileH)) : std::min<int64_t>(tileH, 4);
 
-    int64_t widePanels = 1;
-    for (const CpuInfo &cpu : kScheduledCpus) {
+    int64_t widePanels = 0;
+    for (const CpuInfo &cpu : llvm::reverse(kScheduledCpus)) {
       Patch best;
       for (const Patch &patch : possiblePatches(c, cpu, tileH, tileW))
-        if (patch.cost < best.cost * 0.999)
+        if (patch.cost < best.cost * 0.999 && widePanels % patch.panels == 0)
           best = patch;
       best.set(params, cpu);
       if (cpu.vectorBits == 512)
@@ -944,7 +947,10 @@ private:
                   kernel.cOffsets.push_back((i * patchW + j) * cols);
                 }
               kernel.prefetch = Value();
-              if (blockH == patchH && blockW == patchW) {
+              kernel.prefetchAhead = 0;
+              if (c.h && c.w && *c.h * *c.w <= 2 * patchH * patchW && 2 * panels * panelFloats * 4 > kNextGroupBytes) {
+                kernel.prefetchAhead = kAheadFloats;
+              } else if (blockH == patchH && blockW == patchW && 2 * panels * panelFloats * 4 <= kNextGroupBytes) {
                 const int64_t across = std::max<int64_t>(1, std::min(tileW, c.w.value_or(tileW)) / patchW);
                 const int64_t down = std::max<int64_t>(1, std::min(tileH, c.h.value_or(tileH)) / patchH);
                 kernel.prefetch = offsetBy(em, kernel.b, panels * panelFloats);

@@ -305,10 +305,11 @@ double tc::codegen::blockCycles(const CpuInfo &cpu, int64_t rows, int64_t panels
   return cycles;
 }
 
-double tc::codegen::streamCycles(int64_t panels) {
+double tc::codegen::streamCycles(int64_t panels, int64_t group) {
   // The hardware's prefetcher follows one stream a page: 10 GB/s with one stream, 13 with two, 15.5 with four, 17 with
   // eight on a Sapphire Rapids core at 2.1 GHz.
-  return panels * 64.0 / (9.0 * panels / (panels + 1));
+  auto cycles = [](int64_t streams) { return streams ? 64.0 * (streams + 1) / 9 : 0; };
+  return panels / group * cycles(group) + cycles(panels % group);
 }
 
 /// All tiles for so many rows and panels, with what they cost.
@@ -323,7 +324,7 @@ static SmallVector<std::pair<double, Tile>> possibleTiles(const CpuInfo &cpu, st
       int64_t allRows = rows.value_or(8 * r), allPanels = panels.value_or(8 * p);
       double cost = blockCycles(cpu, std::max<int64_t>(1, allRows), std::max<int64_t>(1, allPanels), {r, p});
       if (isStreamed)
-        cost = std::max(cost, allPanels / p * streamCycles(p) + (allPanels % p ? streamCycles(allPanels % p) : 0));
+        cost = std::max(cost, streamCycles(allPanels, p));
       cost /= double(std::max<int64_t>(1, allRows)) * std::max<int64_t>(1, allPanels);
       tiles.push_back({cost, {r, p}});
     }
@@ -331,11 +332,11 @@ static SmallVector<std::pair<double, Tile>> possibleTiles(const CpuInfo &cpu, st
 }
 
 Tile tc::codegen::chooseTile(const CpuInfo &cpu, std::optional<int64_t> rows, std::optional<int64_t> panels,
-                             int64_t maxRows, bool isStreamed) {
+                             int64_t maxRows, bool isStreamed, int64_t within) {
   Tile best;
   double bestCost = std::numeric_limits<double>::infinity();
   for (auto [cost, tile] : possibleTiles(cpu, rows, panels, maxRows, isStreamed))
-    if (cost < bestCost * 0.999) {
+    if (cost < bestCost * 0.999 && within % tile.panels == 0) {
       bestCost = cost;
       best = tile;
     }

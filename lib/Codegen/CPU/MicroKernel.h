@@ -117,13 +117,14 @@ struct Tile {
 };
 /// `isStreamed`: all of B comes from memory once, and nothing but its loads takes time. (Not for more rows than one:
 /// with 2 to 14 rows kernels of many panels were 0.6 to 0.9 times as fast as those of two, fetched ahead.)
+/// `within`: not 0: the number of panels divides it, so that a task's panels are whole groups on every CPU.
 Tile chooseTile(const CpuInfo &cpu, std::optional<int64_t> rows, std::optional<int64_t> panels, int64_t maxRows,
-                bool isStreamed = false);
+                bool isStreamed = false, int64_t within = 0);
 /// The cheapest `count` tiles beside `chosen`, the cheapest first; for tuning.
 llvm::SmallVector<Tile> otherTiles(const CpuInfo &cpu, std::optional<int64_t> rows, std::optional<int64_t> panels,
                                    int64_t maxRows, Tile chosen, size_t count, bool isStreamed = false);
-/// Cycles to bring one step of K of so many panels, which lie apart, from memory.
-double streamCycles(int64_t panels);
+/// Cycles to bring one step of K of so many panels from memory, `group` of them, which lie apart, at a time.
+double streamCycles(int64_t panels, int64_t group);
 /// Cycles per step of K of a rows x panels block cut into micro-kernels.
 double blockCycles(const CpuInfo &cpu, int64_t rows, int64_t panels, Tile tile);
 

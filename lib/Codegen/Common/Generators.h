@@ -79,6 +79,7 @@ const Generator *lookupGenerator(llvm::StringRef strategy);
 // One per file; listed in Generators.cpp.
 const Generator *attentionGenerator();
 const Generator *blockDotGenerator();
+const Generator *columnsGenerator();
 const Generator *contractGenerator();
 const Generator *depthwiseGenerator();
 const Generator *integerDotGenerator();

@@ -504,8 +504,8 @@ struct SinkThroughReshape : OpRewritePattern<ReshapeOp> {
 };
 
 /// A norm over a dim that joins others which a transpose brought together (channels of a group and pixels) is one over
-/// these, so that the transpose can sink: norm(reshape(transpose(x))) -> reshape(norm(reshape(transpose(x)))), the inner
-/// reshape splitting dims only.
+/// these, so that the transpose can sink: norm(reshape(transpose(x))) -> reshape(norm(reshape(transpose(x)))), the
+/// inner reshape splitting dims only.
 struct NormOverParts : OpRewritePattern<NormOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(NormOp op, PatternRewriter &rewriter) const override {
@@ -600,8 +600,8 @@ struct CanonicalizePrimPass : public tc::prim::impl::CanonicalizePrimPassBase<Ca
     patterns.add<SimplifyBinary, SimplifyDot, Involution<NegOp>, Involution<NotOp>, SimplifyConvert, SimplifySelect,
                  MoveSplat, DropBroadcastUnitDims, BroadcastToReshape, ReshapeOfUnitTranspose, SinkThroughElementwise,
                  SinkThroughReduce, SinkThroughUnary<PadOp>, SinkThroughUnary<SliceOp>, SinkThroughUnary<NormOp>,
-                 SinkThroughUnary<SoftmaxOp>, SinkThroughConcat, SinkThroughGather, SinkThroughReshape, NormOverParts, AbsorbIntoDot>(
-        context);
+                 SinkThroughUnary<SoftmaxOp>, SinkThroughConcat, SinkThroughGather, SinkThroughReshape, NormOverParts,
+                 AbsorbIntoDot>(context);
     GreedyRewriteConfig config;
     config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))

@@ -101,8 +101,8 @@ private:
   static constexpr int64_t kShort = 64;
 
   PrimBuilder &b;
-  Sizes sizes, joined;                      // of the operand; with the short dim and the one before it as one
-  SmallVector<int64_t> dims, first, kept;   // reduced; of `joined`: reduced first, and not
+  Sizes sizes, joined;                    // of the operand; with the short dim and the one before it as one
+  SmallVector<int64_t> dims, first, kept; // reduced; of `joined`: reduced first, and not
   bool isSplit = false;
 };
 

@@ -1,0 +1,162 @@
+//===- Columns.cpp - the "columns" strategy: reductions whose last dim stays --------------------------------------===//
+//
+// result[i.., n] = reduction over j.. of operand[i.., j.., n], and what follows it: pooling of channels-last images,
+// statistics of channels. Rows of a power of two of elements would make a pass over a vector's width of columns visit
+// a new page, and the same few sets of the caches, with each step; a task takes kColumns columns at once instead, some
+// lines of each row, with an accumulator in a register for each vector.
+//
+// Parameters:
+//   columns  columns of a task, a multiple of every vector width
+//   grain    least number of tasks for a thread
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Common/Anchor.h"
+#include "Common/Generators.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen;
+
+namespace {
+
+// 8 lines of f32 a row: enough that the hardware's prefetcher runs ahead within a page.
+constexpr int64_t kColumns = 128;
+// Accumulators at once: half of the smallest register file.
+constexpr int64_t kVectors = 8;
+// What a thread should get at least, in elements.
+constexpr double kGrainElements = 30000;
+
+/// The region's one reduction, if its last dim stays; null otherwise.
+prim::ReduceOp findReduction(kernel::RegionOp region) {
+  prim::ReduceOp found;
+  for (Operation &op : region.getBody().front())
+    if (auto reduce = dyn_cast<prim::ReduceOp>(op)) {
+      if (found)
+        return {};
+      found = reduce;
+    }
+  if (!found || llvm::is_contained(found.getDims(), cast<RankedTensorType>(found.getOperand().getType()).getRank() - 1))
+    return {};
+  return found;
+}
+
+class ColumnsGenerator final : public Generator {
+public:
+  StringRef strategy() const override { return "columns"; }
+
+  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+    prim::ReduceOp reduce = findReduction(region);
+    if (!reduce || prim::getSizes(reduce.getOperand()).empty())
+      return failure();
+    const SmallVector<AffineExpr> sizes = prim::getSizes(reduce.getOperand());
+    // Fewer columns than a vector has: lanes belong elsewhere.
+    if (prim::getConstantSize(sizes.back()).value_or(kColumns) < 16)
+      return failure();
+    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, reduce.getResult());
+    if (failed(epilogue) || epilogue->roots().size() != region.getNumResults())
+      return failure();
+    double rows = 1;
+    for (int64_t dim : reduce.getDims())
+      rows *= double(prim::getConstantSize(sizes[dim]).value_or(64));
+    Params params(region);
+    params.set("columns", kColumns);
+    params.set("grain", std::max<int64_t>(1, int64_t(kGrainElements / std::max(rows * kColumns, 1.0))));
+    return params.schedule(strategy());
+  }
+
+  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+    MLIRContext *context = region.getContext();
+    prim::ReduceOp reduce = findReduction(region);
+    Launch launch;
+    launch.tasks = prim::product(context, grid(reduce, schedule));
+    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+    launch.inPlace = Epilogue::analyze(region, reduce.getResult())->inPlace(region);
+    return {launch};
+  }
+
+  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
+            Value end) const override {
+    prim::ReduceOp reduce = findReduction(region);
+    const Epilogue epilogue = *Epilogue::analyze(region, reduce.getResult());
+    const AffineExpr last = prim::getSizes(reduce.getOperand()).back();
+    const int64_t columns = getParam(schedule, "columns"), block = kVectors * em.width();
+    em.loop(begin, end, 1, [&](Index task) {
+      SmallVector<Index> outer = em.delinearize(task, grid(reduce, schedule));
+      const Index first = em.mulIndex(outer.pop_back_val(), em.i64(columns), columns);
+      // Vectors from column `column` of the task on.
+      auto vectors = [&](Index column, int64_t count) {
+        SmallVector<Index> lanes;
+        for (int64_t i = 0; i < count; ++i)
+          lanes.push_back(em.contiguous(em.addIndex(em.addIndex(first, column), em.constant(i * em.width()))));
+        SmallVector<Value> sums = reduced(reduce, em, outer, lanes);
+        for (auto [lane, sum] : llvm::zip_equal(lanes, sums)) {
+          SmallVector<Index> at = outer;
+          at.push_back(lane);
+          epilogue.store(em, at, sum);
+          em.clearSources();
+        }
+      };
+      const std::optional<int64_t> all = prim::getConstantSize(last);
+      if (all && *all % columns == 0) {
+        em.loop(em.i64(0), em.i64(columns), block, [&](Index column) { vectors(column, kVectors); }, block);
+        return;
+      }
+      const Value here = em.min(em.i64(columns), em.sub(em.size(last), first.base));
+      const Value whole = em.mul(em.divUnsigned(here, em.i64(block)), em.i64(block));
+      em.loop(em.i64(0), whole, block, [&](Index column) { vectors(column, kVectors); }, block);
+      em.laneLoop(here, std::nullopt, [&](Index lane) { vectors(em.uniform(lane.base), 1); }, whole);
+    });
+  }
+
+private:
+  /// The dims that stay, but the last; blocks of columns.
+  static SmallVector<AffineExpr> grid(prim::ReduceOp reduce, kernel::ScheduleAttr schedule) {
+    SmallVector<AffineExpr> grid = prim::getSizes(reduce.getResult());
+    grid.back() = prim::simplifySize(grid.back().ceilDiv(getParam(schedule, "columns")));
+    return grid;
+  }
+
+  /// The reduction at `outer` for each vector of columns.
+  static SmallVector<Value> reduced(prim::ReduceOp reduce, Emitter &em, ArrayRef<Index> outer, ArrayRef<Index> lanes) {
+    const Value operand = reduce.getOperand();
+    const SmallVector<AffineExpr> sizes = prim::getSizes(operand);
+    const Type element = cast<RankedTensorType>(operand.getType()).getElementType();
+    const Value start = em.broadcast(em.neutral(reduce.getKind(), element));
+    SmallVector<Index> at(sizes.size());
+    size_t next = 0;
+    for (int64_t dim = 0, e = int64_t(sizes.size()) - 1; dim < e; ++dim)
+      if (!llvm::is_contained(reduce.getDims(), dim))
+        at[dim] = outer[next++];
+    std::function<SmallVector<Value>(size_t, SmallVector<Value>)> nest = [&](size_t number, SmallVector<Value> sums) {
+      if (number == reduce.getDims().size()) {
+        for (auto [lane, sum] : llvm::zip_equal(lanes, sums)) {
+          at.back() = lane;
+          sum = em.combine(reduce.getKind(), em.accumulatorOf(element), sum,
+                           em.broadcast(em.toAccumulator(em.emit(operand, at))));
+        }
+        return sums;
+      }
+      const int64_t dim = reduce.getDims()[number];
+      return em.loop(em.i64(0), em.size(sizes[dim]), 1, sums, [&](Index position, ValueRange carried) {
+        at[dim] = position;
+        return nest(number + 1, llvm::to_vector(carried));
+      });
+    };
+    SmallVector<Value> sums = nest(0, SmallVector<Value>(lanes.size(), start));
+    for (Value &sum : sums)
+      sum = em.fromAccumulator(sum, element);
+    return sums;
+  }
+};
+
+} // namespace
+
+const Generator *tc::codegen::columnsGenerator() {
+  static const ColumnsGenerator generator;
+  return &generator;
+}
