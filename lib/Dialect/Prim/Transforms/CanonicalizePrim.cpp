@@ -147,6 +147,18 @@ struct SimplifyDot : OpRewritePattern<DotGeneralOp> {
   }
 };
 
+/// What is gathered from nothing has no elements: no code is to compute where they would lie.
+struct GatherFromNothing : OpRewritePattern<GatherOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GatherOp op, PatternRewriter &rewriter) const override {
+    if (getConstantSize(getSizes(op.getSource())[op.getAxis()]) != 0)
+      return rewriter.notifyMatchFailure(op, "the source may have elements");
+    PrimBuilder b(rewriter, op);
+    rewriter.replaceOp(op, b.splatLike(op.getResult(), 0));
+    return success();
+  }
+};
+
 /// not(not(x)), neg(neg(x)).
 template <typename Op> struct Involution : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
@@ -597,11 +609,11 @@ struct CanonicalizePrimPass : public tc::prim::impl::CanonicalizePrimPassBase<Ca
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
-    patterns.add<SimplifyBinary, SimplifyDot, Involution<NegOp>, Involution<NotOp>, SimplifyConvert, SimplifySelect,
-                 MoveSplat, DropBroadcastUnitDims, BroadcastToReshape, ReshapeOfUnitTranspose, SinkThroughElementwise,
-                 SinkThroughReduce, SinkThroughUnary<PadOp>, SinkThroughUnary<SliceOp>, SinkThroughUnary<NormOp>,
-                 SinkThroughUnary<SoftmaxOp>, SinkThroughConcat, SinkThroughGather, SinkThroughReshape, NormOverParts,
-                 AbsorbIntoDot>(context);
+    patterns.add<SimplifyBinary, SimplifyDot, GatherFromNothing, Involution<NegOp>, Involution<NotOp>, SimplifyConvert,
+                 SimplifySelect, MoveSplat, DropBroadcastUnitDims, BroadcastToReshape, ReshapeOfUnitTranspose,
+                 SinkThroughElementwise, SinkThroughReduce, SinkThroughUnary<PadOp>, SinkThroughUnary<SliceOp>,
+                 SinkThroughUnary<NormOp>, SinkThroughUnary<SoftmaxOp>, SinkThroughConcat, SinkThroughGather,
+                 SinkThroughReshape, NormOverParts, AbsorbIntoDot>(context);
     GreedyRewriteConfig config;
     config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))

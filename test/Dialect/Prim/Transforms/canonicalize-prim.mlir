@@ -142,3 +142,11 @@ func.func @group_norm(%x: tensor<2x5x7x6xf32>) -> tensor<2x6x5x7xf32> {
   %3 = prim.reshape %2 : tensor<2x3x70xf32> -> tensor<2x6x5x7xf32>
   return %3 : tensor<2x6x5x7xf32>
 }
+
+// CHECK-LABEL: func @gather_from_nothing
+// CHECK:         prim.splat 0.000000e+00 : f16 : tensor<?xf16
+// CHECK-NOT:     prim.gather
+func.func @gather_from_nothing(%x: tensor<0xf16>, %i: tensor<?xi64, #prim.dims<affine_map<()[s0] -> (s0)>>>) -> tensor<?xf16, #prim.dims<affine_map<()[s0] -> (s0)>>> {
+  %0 = prim.gather %x[%i] axis = 0 : (tensor<0xf16>, tensor<?xi64, #prim.dims<affine_map<()[s0] -> (s0)>>>) -> tensor<?xf16, #prim.dims<affine_map<()[s0] -> (s0)>>>
+  return %0 : tensor<?xf16, #prim.dims<affine_map<()[s0] -> (s0)>>>
+}
