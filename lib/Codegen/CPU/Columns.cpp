@@ -58,7 +58,7 @@ public:
     if (prim::getConstantSize(sizes.back()).value_or(kColumns) < 16)
       return failure();
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, reduce.getResult());
-    if (failed(epilogue) || epilogue->roots().size() != region.getNumResults())
+    if (failed(epilogue) || !epilogue->yieldsAll(region))
       return failure();
     double rows = 1;
     for (int64_t dim : reduce.getDims())

@@ -55,6 +55,9 @@ constexpr int64_t kPackGrainBytes = 128 * 1024;
 // Tasks that keep many cores busy evenly.
 constexpr int64_t kTasks = 48;
 
+/// Whether a group of panels of so many floats and the next one stay in the second-level cache.
+bool fitsTwice(int64_t floats) { return 2 * floats * 4 <= kNextGroupBytes; }
+
 /// Whether dim `dim` of `value` is contiguous in memory, as far as movement and pointwise ops tell.
 bool isInnermost(Value value, int64_t dim) {
   for (;;) {
@@ -507,7 +510,7 @@ private:
             kernel.cOffsets = uniformRows(blockRows, cols);
             if (p.m ? *p.m <= rows : blockRows < rows) {
               kernel.prefetchAhead = rhsPacked ? kAheadFloats : 0;
-            } else if (p.k && blockRows == rows && 2 * groupPanels * kPanel * *p.k * 4 <= kNextGroupBytes) {
+            } else if (p.k && blockRows == rows && fitsTwice(groupPanels * kPanel * *p.k)) {
               kernel.prefetch = offsetBy(em, bHere, em.mul(em.i64(groupPanels), panelFloats));
               kernel.prefetchPart = em.divUnsigned(first.base, em.i64(rows));
               kernel.prefetchParts = std::max<int64_t>(1, std::min(tileM, p.m.value_or(tileM)) / rows);
@@ -948,9 +951,10 @@ private:
                 }
               kernel.prefetch = Value();
               kernel.prefetchAhead = 0;
-              if (c.h && c.w && *c.h * *c.w <= 2 * patchH * patchW && 2 * panels * panelFloats * 4 > kNextGroupBytes) {
-                kernel.prefetchAhead = kAheadFloats;
-              } else if (blockH == patchH && blockW == patchW && 2 * panels * panelFloats * 4 <= kNextGroupBytes) {
+              if (!fitsTwice(panels * panelFloats)) {
+                if (c.h && c.w && *c.h * *c.w <= 2 * patchH * patchW)
+                  kernel.prefetchAhead = kAheadFloats;
+              } else if (blockH == patchH && blockW == patchW) {
                 const int64_t across = std::max<int64_t>(1, std::min(tileW, c.w.value_or(tileW)) / patchW);
                 const int64_t down = std::max<int64_t>(1, std::min(tileH, c.h.value_or(tileH)) / patchH);
                 kernel.prefetch = offsetBy(em, kernel.b, panels * panelFloats);

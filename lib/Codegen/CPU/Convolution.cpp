@@ -65,3 +65,17 @@ std::optional<Convolution> tc::codegen::asConvolution(Operation *anchor) {
   c.w = prim::getConstantSize(c.outW);
   return c;
 }
+
+std::optional<PixelPad> tc::codegen::matchPixelPad(prim::ConvOp op, Value input) {
+  auto pad = input.getDefiningOp<prim::PadOp>();
+  if (!pad || !allEqual(op.getPadLow(), 0) || !allEqual(op.getPadHigh(), 0))
+    return std::nullopt;
+  SmallVector<int64_t> low;
+  for (AffineExpr size : pad.getLow().getResults())
+    if (auto constant = dyn_cast<AffineConstantExpr>(size))
+      low.push_back(constant.getValue());
+  auto from = prim::getSizes(pad.getOperand()), to = prim::getSizes(pad.getResult());
+  if (low.size() != to.size() || low.front() || low.back() || from.front() != to.front() || from.back() != to.back())
+    return std::nullopt;
+  return PixelPad{pad.getOperand(), pad.getValue(), SmallVector<int64_t>(ArrayRef(low).drop_front().drop_back())};
+}

@@ -43,6 +43,13 @@ struct Convolution {
 /// Whether all strides, dilations or pads are `what`.
 bool allEqual(llvm::ArrayRef<int64_t> values, int64_t what);
 
+/// A pad that stands before a convolution without pads of its own and surrounds pixels only, by numbers that are known.
+struct PixelPad {
+  mlir::Value source, value;      // what is padded; with what
+  llvm::SmallVector<int64_t> low; // by spatial dim
+};
+std::optional<PixelPad> matchPixelPad(prim::ConvOp op, mlir::Value input);
+
 /// The convolution that `anchor` is; nullopt if it is none or its filter has unknown sizes.
 std::optional<Convolution> asConvolution(mlir::Operation *anchor);
 

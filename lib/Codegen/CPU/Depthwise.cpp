@@ -43,12 +43,10 @@ std::optional<Depthwise> analyze(kernel::RegionOp region) {
   std::optional<Convolution> convolution = anchor ? asConvolution(anchor) : std::nullopt;
   if (!convolution)
     return std::nullopt;
-  Depthwise depthwise;
-  static_cast<Convolution &>(depthwise) = *convolution;
-  std::optional<Depthwise> c = depthwise;
+  std::optional<Depthwise> c = Depthwise{*convolution, {}, {}};
   // One output channel for each input channel, and few enough taps to write them all out.
-  if (!c || c->groups == 1 || c->channels != 1 || c->columns != 1 || !c->outer.empty() ||
-      c->kernelH * c->kernelW > 64 || c->kernelH * c->kernelW == 0)
+  if (c->groups == 1 || c->channels != 1 || c->columns != 1 || !c->outer.empty() || c->kernelH * c->kernelW > 64 ||
+      c->kernelH * c->kernelW == 0)
     return std::nullopt;
   for (Value value : {anchor->getOperand(0), anchor->getOperand(1), Value(anchor->getResult(0))})
     if (!isF32(value))
@@ -58,24 +56,17 @@ std::optional<Depthwise> analyze(kernel::RegionOp region) {
   if (!convert || !cast<RankedTensorType>(convert.getOperand().getType()).getElementType().isInteger(8))
     return c;
   c->source = convert.getOperand();
-  prim::ConvOp op = c->op;
-  auto pad = c->source.getDefiningOp<prim::PadOp>();
-  if (!pad || !allEqual(op.getPadLow(), 0) || !allEqual(op.getPadHigh(), 0))
+  std::optional<PixelPad> pad = matchPixelPad(c->op, c->source);
+  if (!pad)
     return c;
-  SmallVector<int64_t> low;
-  for (AffineExpr size : pad.getLow().getResults())
-    if (auto constant = dyn_cast<AffineConstantExpr>(size))
-      low.push_back(constant.getValue());
-  auto from = prim::getSizes(pad.getOperand()), to = prim::getSizes(pad.getResult());
-  if (low.size() != to.size() || low.front() || low.back() || from.front() != to.front() || from.back() != to.back())
-    return c;
-  c->source = pad.getOperand();
-  c->padding = pad.getValue();
+  auto from = prim::getSizes(pad->source);
+  c->source = pad->source;
+  c->padding = pad->value;
   const unsigned last = c->spatial; // dim of the tensor
-  c->padW = low[last];
+  c->padW = pad->low.back();
   c->inW = from[last];
   if (c->spatial >= 2) {
-    c->padH = low[last - 1];
+    c->padH = pad->low[last - 2];
     c->inH = from[last - 1];
   }
   return c;

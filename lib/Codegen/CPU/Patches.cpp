@@ -6,6 +6,7 @@
 
 #include "CPU/Patches.h"
 
+#include "CPU/Convolution.h"
 #include "CPU/IntegerKernel.h"
 #include "Common/Anchor.h"
 
@@ -36,20 +37,10 @@ std::optional<Patches> tc::codegen::asPatches(Operation *anchor) {
   patches.groups = op.getGroups();
   patches.channels = filter[spatial];
   patches.columns = filter[spatial + 1] / patches.groups;
-  auto isNone = [](int64_t pad) { return pad == 0; };
-  if (auto pad = op.getInput().getDefiningOp<prim::PadOp>();
-      pad && llvm::all_of(op.getPadLow(), isNone) && llvm::all_of(op.getPadHigh(), isNone)) {
-    SmallVector<int64_t> low;
-    for (AffineExpr size : pad.getLow().getResults())
-      if (auto constant = dyn_cast<AffineConstantExpr>(size))
-        low.push_back(constant.getValue());
-    auto from = prim::getSizes(pad.getOperand()), to = prim::getSizes(pad.getResult());
-    if (low.size() == to.size() && low.front() == 0 && low.back() == 0 && from.front() == to.front() &&
-        from.back() == to.back()) {
-      patches.source = pad.getOperand();
-      patches.padding = pad.getValue();
-      patches.low.assign(low.begin() + 1, low.end() - 1);
-    }
+  if (std::optional<PixelPad> pad = matchPixelPad(op, op.getInput())) {
+    patches.source = pad->source;
+    patches.padding = pad->value;
+    patches.low = pad->low;
   }
   MLIRContext *context = op.getContext();
   auto size = [&](int64_t n) { return getAffineConstantExpr(n, context); };

@@ -65,8 +65,6 @@ std::optional<Spread> matchSpread(Value input) {
   return spread;
 }
 
-int64_t floorDiv(int64_t a, int64_t b) { return llvm::divideFloorSigned(a, b); }
-
 struct SplitPhases : OpRewritePattern<ConvOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ConvOp op, PatternRewriter &rewriter) const override {
@@ -124,9 +122,9 @@ struct SplitPhases : OpRewritePattern<ConvOp> {
     for (size_t i = 0; i < spatial; ++i) {
       const int64_t stride = spread->strides[i], kernel = *getConstantSize(filter[i]), padLow = op.getPadLow()[i],
                     padHigh = op.getPadHigh()[i];
-      const int64_t first = floorDiv(stride - 1 - padLow, stride);
+      const int64_t first = llvm::divideFloorSigned(stride - 1 - padLow, stride);
       // The operand's size less the last q, which is the same for all sizes.
-      const int64_t beyond = -floorDiv(stride - 1 + padHigh - kernel, stride);
+      const int64_t beyond = -llvm::divideFloorSigned(stride - 1 + padHigh - kernel, stride);
       low.push_back(-first);
       high.push_back(taps[i] - beyond);
       const AffineExpr count = simplifySize(spread->sizes[i + 1] + (1 - beyond - first));
