@@ -171,15 +171,18 @@ public:
     // Lanes belong to a reduction if the last dim of what it reduces is reduced: contiguous, and long enough.
     bool reductionLanes = false;
     bool fullSpace = false;
-    region.walk([&](prim::ReduceOp reduce) {
-      auto in = prim::getSizes(reduce.getOperand());
-      int64_t trailing = int64_t(in.size()) - 1;
-      if (llvm::is_contained(reduce.getDims(), trailing)) {
-        if (prim::getConstantSize(in.back()).value_or(64) >= 8)
-          reductionLanes = true;
-        if (prim::getSizes(root) == in)
-          fullSpace = true;
-      }
+    auto see = [&](Value operand, ArrayRef<int64_t> dims) {
+      auto in = prim::getSizes(operand);
+      if (!llvm::is_contained(dims, int64_t(in.size()) - 1))
+        return;
+      reductionLanes |= prim::getConstantSize(in.back()).value_or(64) >= 8;
+      fullSpace |= prim::getSizes(root) == in;
+    };
+    region.walk([&](Operation *op) {
+      if (auto reduce = dyn_cast<prim::ReduceOp>(op))
+        see(reduce.getOperand(), reduce.getDims());
+      else if (auto arg = dyn_cast<prim::ArgReduceOp>(op))
+        see(arg.getOperand(), {int64_t(arg.getAxis())});
     });
     bool lanes = !sizes.empty() && (!reductionLanes || fullSpace);
     DenseMap<Value, double> known;

@@ -1,18 +1,23 @@
 //===- Sort.cpp - the "sort" strategy: prim.arg_sort --------------------------------------------------------------===//
 //
-// Two launches. The first sorts: a task is one set of rows. It copies the keys, so that they are contiguous, and merges
-// runs of 1, 2, 4, ... row numbers from one half of a buffer to the other and back (bottom-up merge sort: stable,
-// n log n, no branch that depends on data inside a merge). The second writes the first K numbers.
+// A task is one set of rows.
 //
-// Buffers are temporaries, not scratch, as the number of rows may depend on data.
+// Rows of one key (parameter `single`) are sorted as KeySort.h says, in the worker's scratch (`apart`: its isApart).
+//
+// Others in two launches, as also those whose number depends on data, so that it is not known when scratch is sized:
+// the buffers are temporaries. The first launch copies the keys, so that they are contiguous, and merges runs of 1, 2,
+// 4, ... row numbers from one half of a buffer to the other and back (bottom-up merge sort: stable, n log n, no branch
+// that depends on data inside a merge). The second writes the first K numbers.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "CPU/KeySort.h"
 #include "CPU/Lines.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
@@ -28,6 +33,36 @@ struct Problem {
 
   Type element() const { return cast<RankedTensorType>(op.getOperand().getType()).getElementType(); }
   AffineExpr batches() const { return prim::product(op->getContext(), batch); }
+
+  /// Whether rows are one key each, of known number when the run begins.
+  bool isSingle() const {
+    if (prim::getConstantSize(keys) != 1 || !KeySort::isSupported(element()))
+      return false;
+    DenseSet<int64_t> late;
+    function()->walk([&](Operation *inner) {
+      for (int64_t symbol : prim::getBoundSymbols(inner))
+        late.insert(symbol);
+    });
+    bool isKnown = true;
+    for (AffineExpr size : {rows, count})
+      size.walk([&](AffineExpr part) {
+        if (auto symbol = dyn_cast<AffineSymbolExpr>(part))
+          isKnown &= !late.contains(symbol.getPosition());
+      });
+    return isKnown;
+  }
+  /// Whether a key and a row's number are too many bits for one i64.
+  bool isApart() const {
+    auto symbols = function()->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);
+    int64_t most = prim::getSizeBounds(rows, symbols ? symbols : ArrayAttr::get(op->getContext(), {})).second;
+    return KeySort::keyBits(element()) == 64 || most > INT32_MAX;
+  }
+  KeySort keySort(kernel::ScheduleAttr schedule) const {
+    return {element(), op.getDescending(), rows, count, getParam(schedule, "apart") != 0};
+  }
+
+private:
+  Operation *function() const { return op->getParentOfType<func::FuncOp>(); }
 };
 
 std::optional<Problem> analyze(kernel::RegionOp region) {
@@ -51,6 +86,10 @@ public:
     double rows = double(prim::getConstantSize(p->rows).value_or(1024));
     Params params(region);
     params.set("grain", std::max<int64_t>(1, int64_t(2000 / (rows + 1))));
+    if (p->isSingle()) {
+      params.set("single", 1);
+      params.set("apart", p->isApart());
+    }
     return params.schedule(strategy());
   }
 
@@ -58,18 +97,28 @@ public:
     Problem p = *analyze(region);
     MLIRContext *context = region.getContext();
     AffineExpr two = getAffineConstantExpr(2, context);
+    AffineExpr grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+    if (getParam(schedule, "single")) {
+      Launch launch;
+      launch.tasks = p.batches();
+      launch.grain = grain;
+      launch.scratch = p.keySort(schedule).scratchBytes();
+      return {launch};
+    }
     Launch sort, take;
     sort.suffix = "_sort";
     sort.tasks = take.tasks = p.batches();
-    sort.grain = take.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+    sort.grain = take.grain = grain;
     sort.temporaries = {prim::makeType(IntegerType::get(context, 64), {p.batches(), two, p.rows}),
                         prim::makeType(p.element(), {p.batches(), p.rows, p.keys})};
     return {sort, take};
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr, unsigned number, Emitter &e, Value begin,
+  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned number, Emitter &e, Value begin,
             Value end) const override {
     Problem p = *analyze(region);
+    if (getParam(schedule, "single"))
+      return emitSingle(p, schedule, e, begin, end);
     unsigned inputs = region.getInputs().size();
     OpBuilder &b = e.builder();
     Type i64 = b.getI64Type();
@@ -109,6 +158,21 @@ public:
   }
 
 private:
+  static void emitSingle(const Problem &p, kernel::ScheduleAttr schedule, Emitter &e, Value begin, Value end) {
+    const Type i64 = e.builder().getI64Type();
+    e.loop(begin, end, 1, [&](Index task) {
+      SmallVector<Index> batch = p.batch.empty() ? SmallVector<Index>{} : e.delinearize(task, p.batch);
+      Value to = e.address(e.output(0), i64, e.mul(task.base, e.size(p.count)));
+      auto read = [&](Index row) {
+        SmallVector<Index> at(batch);
+        at.push_back(row);
+        at.push_back(e.constant(0));
+        return e.emit(p.op.getOperand(), at);
+      };
+      p.keySort(schedule).emit(e, e.scratch(), read, [&](Index i, Value number) { e.storeAt(number, to, i64, i); });
+    });
+  }
+
   /// Number of merging passes: the runs have `rows` elements after them.
   static Value passes(Emitter &e, Value rows) {
     OpBuilder &b = e.builder();

@@ -323,31 +323,43 @@ Value tailMask(Emitter &e, Value remaining) {
 }
 } // namespace
 
-void Emitter::laneLoop(Value count, std::optional<int64_t> constantCount, llvm::function_ref<void(Index)> body,
-                       Value lower) {
+SmallVector<Value> Emitter::laneLoop(Value count, std::optional<int64_t> constantCount, ValueRange inits,
+                                     llvm::function_ref<SmallVector<Value>(Index, ValueRange)> body, Value lower) {
   Value zero = lower ? lower : i64(0);
   int64_t w = width();
   bool aligned = constantCount && *constantCount % w == 0;
   Value span = sub(count, zero);
   Value full = aligned ? count : add(zero, mul(divUnsigned(span, i64(w)), i64(w)));
   auto constantLower = constantOf(zero), constantFull = constantOf(full);
+  SmallVector<Value> carried(inits);
   if (!(constantFull && constantLower && *constantFull <= *constantLower))
-    loop(
-        zero, full, w,
-        [&](Index iv) {
+    carried = loop(
+        zero, full, w, carried,
+        [&](Index iv, ValueRange values) {
           scopes.back().mask = {};
-          body(contiguous(iv));
+          return body(contiguous(iv), values);
         },
         w);
   if (aligned)
-    return;
-  loop(
-      full, count, w,
-      [&](Index iv) {
+    return carried;
+  return loop(
+      full, count, w, carried,
+      [&](Index iv, ValueRange values) {
         scopes.back().mask = tailMask(*this, sub(count, iv.base));
-        body(contiguous(iv));
+        return body(contiguous(iv), values);
       },
       w);
+}
+
+void Emitter::laneLoop(Value count, std::optional<int64_t> constantCount, llvm::function_ref<void(Index)> body,
+                       Value lower) {
+  laneLoop(
+      count, constantCount, ValueRange{},
+      [&](Index at, ValueRange) {
+        body(at);
+        return SmallVector<Value>{};
+      },
+      lower);
 }
 
 void Emitter::ifThen(Value condition, llvm::function_ref<void()> then) {
@@ -1442,53 +1454,69 @@ Value Emitter::emitReduce(prim::ReduceOp op, ArrayRef<Index> at) {
 }
 
 Value Emitter::emitArgReduce(prim::ArgReduceOp op, ArrayRef<Index> at) {
-  // Sequential along the axis; lanes, if any, lie along the kept dims.
   auto in = prim::getSizes(op.getOperand());
   unsigned axis = op.getAxis();
   Type element = elementOf(op.getOperand());
-  bool lanes = anyLanes(at);
+  const bool lanesOutside = anyLanes(at), isMax = op.getKind() == prim::ReduceKind::Max, isLast = op.getLastIndex();
+  // Lanes along what is kept; else along the axis if it is the last, where each lane has a best element of its own.
+  const bool lanesInside = !lanesOutside && axis + 1 == in.size() && prim::getConstantSize(in[axis]).value_or(64) >= 8;
+  const bool lanes = lanesOutside || lanesInside;
   auto shape = [&](Value value) { return lanes ? broadcast(value) : value; };
   auto position = [&](const Index &index) {
     SmallVector<Index> full(at.begin(), at.end());
     full.insert(full.begin() + axis, index);
     return full;
   };
-  bool isMax = op.getKind() == prim::ReduceKind::Max;
-  Value first = toAccumulator(shape(emit(op.getOperand(), position(constant(0)))));
-  auto results = loop(i64(1), size(in[axis]), 1, ValueRange{first, shape(i64(0))}, [&](Index iv, ValueRange carried) {
-    Value value = toAccumulator(shape(emit(op.getOperand(), position(iv))));
+  auto isNaN = [&](Value v) { return arith::CmpFOp::create(b, location, arith::CmpFPredicate::UNO, v, v); };
+  auto isNot = [&](Value v) {
+    auto type = v.getType();
+    TypedAttr yes = isa<VectorType>(type) ? TypedAttr(DenseElementsAttr::get(cast<VectorType>(type), true))
+                                          : TypedAttr(b.getBoolAttr(true));
+    return arith::XOrIOp::create(b, location, v, arith::ConstantOp::create(b, location, yes));
+  };
+  auto step = [&](const Index &index, ValueRange carried) {
+    Value value = toAccumulator(shape(emit(op.getOperand(), position(index))));
     Value better;
     if (isa<FloatType>(element)) {
       // An unordered comparison also replaces by a NaN; a NaN held stays unless the last index is wanted.
-      auto kind = op.getLastIndex() ? (isMax ? arith::CmpFPredicate::UGE : arith::CmpFPredicate::ULE)
-                                    : (isMax ? arith::CmpFPredicate::UGT : arith::CmpFPredicate::ULT);
+      auto kind = isLast ? (isMax ? arith::CmpFPredicate::UGE : arith::CmpFPredicate::ULE)
+                         : (isMax ? arith::CmpFPredicate::UGT : arith::CmpFPredicate::ULT);
       better = arith::CmpFOp::create(b, location, kind, value, carried[0]);
-      Value held = arith::CmpFOp::create(b, location, arith::CmpFPredicate::UNO, carried[0], carried[0]);
-      Value isNan = arith::CmpFOp::create(b, location, arith::CmpFPredicate::UNO, value, value);
-      Value keep =
-          op.getLastIndex()
-              ? Value(arith::AndIOp::create(
-                    b, location, held,
-                    arith::XOrIOp::create(b, location, isNan,
-                                          arith::ConstantOp::create(
-                                              b, location,
-                                              lanes ? TypedAttr(DenseElementsAttr::get(vectorOf(b.getI1Type()), true))
-                                                    : TypedAttr(b.getBoolAttr(true))))))
-              : held;
-      Value no = arith::ConstantOp::create(b, location, b.getZeroAttr(better.getType()));
-      better = arith::SelectOp::create(b, location, keep, no, better);
+      Value keep = isNaN(carried[0]);
+      if (isLast)
+        keep = arith::AndIOp::create(b, location, keep, isNot(isNaN(value)));
+      better = arith::AndIOp::create(b, location, better, isNot(keep));
     } else {
       bool isUnsigned = element.isUnsignedInteger() || element.isInteger(1);
       using P = arith::CmpIPredicate;
-      P kind = op.getLastIndex() ? (isMax ? (isUnsigned ? P::uge : P::sge) : (isUnsigned ? P::ule : P::sle))
-                                 : (isMax ? (isUnsigned ? P::ugt : P::sgt) : (isUnsigned ? P::ult : P::slt));
+      P kind = isLast ? (isMax ? (isUnsigned ? P::uge : P::sge) : (isUnsigned ? P::ule : P::sle))
+                      : (isMax ? (isUnsigned ? P::ugt : P::sgt) : (isUnsigned ? P::ult : P::slt));
       better = arith::CmpIOp::create(b, location, kind, value, carried[0]);
     }
+    if (Value on = mask(); on && lanesInside)
+      better = arith::AndIOp::create(b, location, better, on);
     Value best = arith::SelectOp::create(b, location, better, value, carried[0]);
-    Value where = arith::SelectOp::create(b, location, better, shape(iv.base), carried[1]);
+    Value where = arith::SelectOp::create(b, location, better, shape(materialize(index)), carried[1]);
     return SmallVector<Value>{best, where};
-  });
-  return results[1];
+  };
+  // Every lane begins with the first element.
+  Value first = toAccumulator(shape(emit(op.getOperand(), position(constant(0)))));
+  SmallVector<Value> start{first, shape(i64(0))};
+  if (!lanesInside)
+    return loop(i64(1), size(in[axis]), 1, start, step)[1];
+  SmallVector<Value> best = laneLoop(size(in[axis]), prim::getConstantSize(in[axis]), start, step);
+  // Of the lanes that hold the best of all, the one with the first (last) position.
+  const Type accumulator = accumulatorOf(element);
+  Value top = broadcast(reduceLanes(op.getKind(), accumulator, best[0]));
+  Value hit = isa<FloatType>(element)
+                  ? Value(arith::CmpFOp::create(b, location, arith::CmpFPredicate::UEQ, best[0], top))
+                  : arith::CmpIOp::create(b, location, arith::CmpIPredicate::eq, best[0], top);
+  if (isa<FloatType>(element)) // a NaN is the best: not the numbers beside it
+    hit = arith::AndIOp::create(
+        b, location, hit, arith::CmpIOp::create(b, location, arith::CmpIPredicate::eq, isNaN(best[0]), isNaN(top)));
+  auto choice = isLast ? prim::ReduceKind::Max : prim::ReduceKind::Min;
+  Value none = broadcast(neutral(choice, b.getI64Type()));
+  return reduceLanes(choice, b.getI64Type(), arith::SelectOp::create(b, location, hit, best[1], none));
 }
 
 //===--- contractions and windows, element by element: any type, any layout ---------------------------------------===//

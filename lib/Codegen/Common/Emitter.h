@@ -147,6 +147,10 @@ public:
   /// `lower` shifts the start (must be a multiple of width()).
   void laneLoop(mlir::Value count, std::optional<int64_t> constantCount, llvm::function_ref<void(Index)> body,
                 mlir::Value lower = {});
+  /// The same with loop-carried values.
+  llvm::SmallVector<mlir::Value>
+  laneLoop(mlir::Value count, std::optional<int64_t> constantCount, mlir::ValueRange inits,
+           llvm::function_ref<llvm::SmallVector<mlir::Value>(Index, mlir::ValueRange)> body, mlir::Value lower = {});
   /// if (condition) then(); in a scope of its own. condition: i1.
   void ifThen(mlir::Value condition, llvm::function_ref<void()> then);
 

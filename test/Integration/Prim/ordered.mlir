@@ -1,9 +1,10 @@
-// scan, scatter_nd, scatter_elements and arg_sort as native code, against the interpreter.
+// scan, scatter_nd, scatter_elements, arg_sort and arg_reduce as native code, against the interpreter.
 // RUN: %python %S/native.py %s
 
 !n = tensor<?xf32, #prim.dims<affine_map<()[s0] -> (s0)>>>
 !nk = tensor<?x1xf32, #prim.dims<affine_map<()[s0] -> (s0, 1)>>>
 !ni = tensor<?xi64, #prim.dims<affine_map<()[s0] -> (s0)>>>
+!mi = tensor<?xi64, #prim.dims<affine_map<()[s0, s1] -> (s1)>>>
 !nc = tensor<?x37xf32, #prim.dims<affine_map<()[s0] -> (s0, 37)>>>
 
 // CASE: f32[5,7,33]
@@ -138,4 +139,78 @@ func.func @sort_symbolic(%x: !n) -> !ni attributes {prim.symbols = [#prim.symbol
   %k = prim.reshape %x : !n -> !nk
   %0 = prim.arg_sort %k : !nk -> !ni
   return %0 : !ni
+}
+
+// Few of many: most are compared with a limit only, and those held are sorted when there is no more room.
+// CASE: f32[3,700,1]!
+func.func @sort_few(%x: tensor<3x700x1xf32>) -> tensor<3x5xi64> {
+  %0 = prim.arg_sort %x descending : tensor<3x700x1xf32> -> tensor<3x5xi64>
+  return %0 : tensor<3x5xi64>
+}
+
+// By digits.
+// CASE: f16[2,611,1]!
+func.func @sort_digits_f16(%x: tensor<2x611x1xf16>) -> tensor<2x611xi64> {
+  %0 = prim.arg_sort %x : tensor<2x611x1xf16> -> tensor<2x611xi64>
+  return %0 : tensor<2x611xi64>
+}
+
+// CASE: i8[900,1]
+func.func @sort_digits_i8(%x: tensor<900x1xi8>) -> tensor<400xi64> {
+  %0 = prim.arg_sort %x descending : tensor<900x1xi8> -> tensor<400xi64>
+  return %0 : tensor<400xi64>
+}
+
+// Keys and numbers apart.
+// CASE: f64[500,1]!
+func.func @sort_apart(%x: tensor<500x1xf64>) -> tensor<500xi64> {
+  %0 = prim.arg_sort %x : tensor<500x1xf64> -> tensor<500xi64>
+  return %0 : tensor<500xi64>
+}
+
+// CASE: i64[3,90,1]
+func.func @sort_apart_few(%x: tensor<3x90x1xi64>) -> tensor<3x3xi64> {
+  %0 = prim.arg_sort %x descending : tensor<3x90x1xi64> -> tensor<3x3xi64>
+  return %0 : tensor<3x3xi64>
+}
+
+// CASE: f32[0]
+// CASE: f32[50]!
+// CASE: f32[2000]!
+func.func @sort_unbounded(%x: !n) -> !ni attributes {prim.symbols = [#prim.symbol<"n", 0, 9223372036854775807, 1>]} {
+  %k = prim.reshape %x : !n -> !nk
+  %0 = prim.arg_sort %k descending : !nk -> !ni
+  return %0 : !ni
+}
+
+// CASE: f32[0] i64[0]
+// CASE: f32[40] i64[3]
+// CASE: f32[3000]! i64[7]
+// CASE: f32[3000]! i64[0]
+func.func @sort_symbolic_few(%x: !n, %k: !mi) -> !mi attributes {prim.symbols = [#prim.symbol<"n", 0, 9000, 1>, #prim.symbol<"m", 0, 9000, 1>]} {
+  %0 = prim.reshape %x : !n -> !nk
+  %1 = prim.arg_sort %0 descending : !nk -> !mi
+  %2 = prim.add %1, %k : !mi
+  return %2 : !mi
+}
+
+// The first alone; the greatest, lanes along the axis.
+// CASE: f32[5,41]!
+// CASE: f32[5,41]=0
+func.func @first(%x: tensor<5x41xf32>) -> (tensor<5x1xi64>, tensor<5x1xi64>, tensor<5xi64>, tensor<5xi64>) {
+  %k = prim.reshape %x : tensor<5x41xf32> -> tensor<5x41x1xf32>
+  %0 = prim.arg_sort %k : tensor<5x41x1xf32> -> tensor<5x1xi64>
+  %1 = prim.arg_sort %k descending : tensor<5x41x1xf32> -> tensor<5x1xi64>
+  %2 = prim.arg_reduce max %x axis = 1 : tensor<5x41xf32> -> tensor<5xi64>
+  %3 = prim.arg_reduce min %x axis = 1 last : tensor<5x41xf32> -> tensor<5xi64>
+  return %0, %1, %2, %3 : tensor<5x1xi64>, tensor<5x1xi64>, tensor<5xi64>, tensor<5xi64>
+}
+
+// CASE: i32[37]
+// CASE: i32[7]
+// CASE: i32[1]
+func.func @greatest_symbolic(%x: tensor<?xi32, #prim.dims<affine_map<()[s0] -> (s0)>>>) -> (tensor<i64>, tensor<i64>) attributes {prim.symbols = [#prim.symbol<"n", 1, 9000, 1>]} {
+  %0 = prim.arg_reduce max %x axis = 0 : tensor<?xi32, #prim.dims<affine_map<()[s0] -> (s0)>>> -> tensor<i64>
+  %1 = prim.arg_reduce max %x axis = 0 last : tensor<?xi32, #prim.dims<affine_map<()[s0] -> (s0)>>> -> tensor<i64>
+  return %0, %1 : tensor<i64>, tensor<i64>
 }
