@@ -154,7 +154,8 @@ def build_cases():
              lambda v, f={"Max": np.maximum, "Min": np.minimum}[name]: [f(v["x"], v["y"])], [{"x": holes, "y": holes[::-1].copy()}])
     # Convolutions: patches, remainders, strides, groups.
     for c, o, size, kernel, stride, pad, groups in ((3, 20, 19, 3, 1, 1, 1), (16, 33, 9, 1, 1, 0, 1), (8, 16, 23, 3, 2, 1, 2),
-                                                    (5, 7, 8, 5, 3, 2, 1), (32, 64, 7, 1, 2, 0, 1), (4, 4, 11, 3, 1, 1, 4)):
+                                                    (5, 7, 8, 5, 3, 2, 1), (32, 64, 7, 1, 2, 0, 1), (4, 4, 11, 3, 1, 1, 4),
+                                                    (24, 24, 37, 3, 1, 1, 6), (40, 40, 13, 3, 2, 1, 5), (6, 6, 9, 5, 1, 2, 3), (16, 16, 6, 1, 1, 0, 2)):
         w = random((o, c // groups, kernel, kernel), 2)
         case(f"conv_{c}x{o}_{size}_k{kernel}s{stride}g{groups}",
              [helper.make_node("Conv", ["x", "w"], ["z"], strides=[stride] * 2, pads=[pad] * 4, group=groups),

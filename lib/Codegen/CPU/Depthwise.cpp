@@ -1,10 +1,12 @@
-//===- Depthwise.cpp - the "depthwise" strategy: convolutions with one input channel for each group ---------------===//
+//===- Depthwise.cpp - the "depthwise" strategy: convolutions with few channels for each group --------------------===//
 //
-// Lanes run along the channels. A block of neighbouring output pixels of a row keeps one accumulator a pixel; each
-// input vector is loaded once for each kernel row and used for all kernel columns, and the epilogue takes the
-// accumulators as they are. Blocks whose window lies inside the input read it where it is; at the borders, and if
-// something stands before the anchor, the task first copies the block's window with its padding. Bytes that are
-// converted before the anchor are converted as they are loaded.
+// Groups have as many input as output channels: 1, 2, 4 or 8. Lanes run along the channels, so that a vector holds
+// whole groups, and each input channel of a group in turn is spread over the lanes of its group by one shuffle, where a
+// product of each group's own would leave lanes empty. A block of neighbouring output pixels of a row keeps one
+// accumulator a pixel; each input vector is loaded (and shuffled) once for each kernel row and used for all kernel
+// columns, and the epilogue takes the accumulators as they are. Blocks whose window lies inside the input read it where
+// it is; at the borders, and if something stands before the anchor, the task first copies the block's window with its
+// padding. Bytes that are converted before the anchor are converted as they are loaded.
 //
 // Parameters:
 //   pixels256, pixels512   output pixels of a block
@@ -29,6 +31,9 @@ using namespace tc::codegen;
 
 namespace {
 
+/// Most channels of a group: they divide the lanes of all vectors.
+constexpr int64_t kMostChannels = 8;
+
 /// The convolution, beside where its input comes from: bytes that are converted to f32 on loading, if that is what
 /// stands before it, with what they are padded with (null: 0).
 struct Depthwise : Convolution {
@@ -36,6 +41,9 @@ struct Depthwise : Convolution {
 
   Type element() const { return cast<RankedTensorType>(source.getType()).getElementType(); }
   bool isBytes() const { return element().isInteger(8); }
+  int64_t allChannels() const { return groups * channels; }
+  /// Multiply-adds of a pixel that are written out: rows of the kernel are a loop where there are several channels.
+  int64_t writtenTaps() const { return channels > 1 ? kernelW : kernelW * kernelH; }
 };
 
 std::optional<Depthwise> analyze(kernel::RegionOp region) {
@@ -44,9 +52,9 @@ std::optional<Depthwise> analyze(kernel::RegionOp region) {
   if (!convolution)
     return std::nullopt;
   std::optional<Depthwise> c = Depthwise{*convolution, {}, {}};
-  // One output channel for each input channel, and few enough taps to write them all out.
-  if (c->groups == 1 || c->channels != 1 || c->columns != 1 || !c->outer.empty() || c->kernelH * c->kernelW > 64 ||
-      c->kernelH * c->kernelW == 0)
+  // As many output as input channels, and few enough taps to write them all out.
+  if (c->groups == 1 || c->channels != c->columns || !llvm::isPowerOf2_64(c->channels) || c->channels > kMostChannels ||
+      !c->outer.empty() || c->kernelH * c->kernelW > 64 || c->kernelH * c->kernelW == 0)
     return std::nullopt;
   for (Value value : {anchor->getOperand(0), anchor->getOperand(1), Value(anchor->getResult(0))})
     if (!isF32(value))
@@ -87,16 +95,23 @@ public:
     Params params(region);
     for (const CpuInfo &cpu : kScheduledCpus) {
       // Accumulators and the input vectors of one kernel row stay in registers, blocks of a row are equal.
-      int64_t most = cpu.vectorRegisters == 32 ? 8 : 4;
-      while (most > 1 && most * c->kernelW * c->kernelH > 256)
+      const bool isGrouped = c->channels > 1;
+      int64_t most = cpu.vectorRegisters == 32 ? (isGrouped ? 14 : 8) : (isGrouped ? 8 : 4);
+      while (most > 1 && most * c->writtenTaps() > 256)
         --most;
       int64_t width = c->w.value_or(56), best = 1;
       double bestCost = std::numeric_limits<double>::infinity();
       for (int64_t pixels = 1; pixels <= std::min<int64_t>(most, std::max<int64_t>(1, width)); ++pixels) {
         double cost = 0;
-        auto add = [&](int64_t count, int64_t times) { // loads of inputs and weights, multiply-adds, two a cycle
+        auto add = [&](int64_t count, int64_t times) {
+          if (count == 0)
+            return;
+          // Loads of inputs and weights, multiply-adds; shuffles take the units of these. Two a cycle.
           double loads = double(c->haloW(count) + c->kernelW) * c->kernelH;
-          cost += count ? times * std::max(loads, double(count * c->kernelW * c->kernelH)) + times * 8 : 0;
+          double products = double(count * c->kernelW * c->kernelH);
+          double operations = isGrouped ? double(c->channels) * (products + double(c->haloW(count)) * c->kernelH)
+                                        : std::max(loads, products);
+          cost += times * (operations + 8);
         };
         add(pixels, width / pixels);
         add(width % pixels, 1);
@@ -107,7 +122,8 @@ public:
       }
       params.set(suffixed("pixels", cpu), best);
     }
-    double rowFlops = 2.0 * double(c->w.value_or(56)) * double(c->groups) * double(c->kernelH * c->kernelW);
+    double rowFlops =
+        2.0 * double(c->w.value_or(56)) * double(c->allChannels() * c->channels) * double(c->kernelH * c->kernelW);
     // Rows of a task share input rows; several tasks for each of many cores.
     int64_t tileH = std::max<int64_t>(1, std::min<int64_t>(8, c->h.value_or(56) / 16));
     params.set("tileH", tileH);
@@ -123,7 +139,7 @@ public:
     launch.tasks = prim::product(context, grid(c, schedule));
     launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
     int64_t pixels = std::max(getParam(schedule, "pixels256"), getParam(schedule, "pixels512"));
-    int64_t floats = c.kernelH * c.haloW(pixels) * c.groups + 64;
+    int64_t floats = c.kernelH * c.haloW(pixels) * c.allChannels() + 64;
     launch.scratch = getAffineConstantExpr((floats + 15) / 16 * 64, context);
     launch.inPlace = Epilogue::analyze(region, findAnchor(region)->getResult(0))->inPlace(region);
     return {launch};
@@ -168,6 +184,26 @@ private:
     return arith::SIToFPOp::create(b, em.loc(), em.vectorOf(b.getF32Type()), value);
   }
 
+  /// For each lane, the lane that holds channel i of its group, as i32.
+  static Value lanesOfChannel(const Depthwise &c, Emitter &em, Index i) {
+    OpBuilder &b = em.builder();
+    SmallVector<int32_t> first;
+    for (int64_t lane = 0; lane < em.width(); ++lane)
+      first.push_back(int32_t(lane / c.channels * c.channels));
+    auto type = em.vectorOf(b.getI32Type());
+    Value starts = arith::ConstantOp::create(b, em.loc(), DenseElementsAttr::get(type, ArrayRef<int32_t>(first)));
+    Value number = em.broadcast(arith::TruncIOp::create(b, em.loc(), b.getI32Type(), i.base));
+    return arith::AddIOp::create(b, em.loc(), starts, number);
+  }
+  /// One instruction, whose lanes are no constants: of constant lanes LLVM makes two, and keeps what they share on the
+  /// stack.
+  static Value permute(Emitter &em, Value input, Value lanes) {
+    OpBuilder &b = em.builder();
+    StringRef name = em.width() == 16 ? "llvm.x86.avx512.permvar.sf.512" : "llvm.x86.avx2.permps";
+    return LLVM::CallIntrinsicOp::create(b, em.loc(), input.getType(), b.getStringAttr(name), ValueRange{input, lanes})
+        .getResult(0);
+  }
+
   /// `count` output pixels of row `h` from column `w` on.
   static void block(const Depthwise &c, std::optional<unsigned> direct, Emitter &em, Index n, Index h, Index w,
                     int64_t count, const Epilogue &epilogue) {
@@ -175,7 +211,7 @@ private:
     Location loc = em.loc();
     prim::ConvOp op = c.op;
     const Type f32 = b.getF32Type(), element = c.element(), memory = Emitter::memoryType(element);
-    const int64_t channels = c.groups, columns = c.haloW(count);
+    const int64_t channels = c.allChannels(), columns = c.haloW(count);
     auto ahead = [&](Value pointer, Value elements) { return em.address(pointer, memory, elements); };
     const int64_t windowRows = (c.kernelH - 1) * c.dilationH + 1;
     // First input row and column of the window, maybe outside.
@@ -233,20 +269,18 @@ private:
       base = arith::SelectOp::create(b, loc, copy, base, inPlace);
       pitch = arith::SelectOp::create(b, loc, copy, pitch, em.mul(line, em.i64(c.dilationH)));
     }
-    SmallVector<Value> lines;
-    for (int64_t y = 0; y < c.kernelH; ++y)
-      lines.push_back(y == 0 ? base : ahead(lines.back(), pitch));
-
     em.laneLoop(em.i64(channels), channels, [&](Index lane) {
       auto vector = em.vectorOf(f32);
-      SmallVector<Value> sums(count, arith::ConstantOp::create(b, loc, vector, b.getZeroAttr(vector)));
-      for (int64_t y = 0; y < c.kernelH; ++y) {
+      // Adds the products with channel i of each group and kernel row y.
+      auto addRow = [&](Index y, Index i, SmallVector<Value> &sums) {
+        Value lanes = c.channels > 1 ? lanesOfChannel(c, em, i) : Value();
+        Value line = ahead(base, em.mul(y.base, pitch));
         SmallVector<Value> weights;
         for (int64_t x = 0; x < c.kernelW; ++x) {
           SmallVector<Index> at;
           if (c.spatial >= 2)
-            at.push_back(em.constant(y));
-          at.append({em.constant(x), em.constant(0), lane});
+            at.push_back(y);
+          at.append({em.constant(x), i, lane});
           Value weight = em.emit(op.getFilter(), at);
           // One value for all channels comes as a scalar.
           weights.push_back(isa<VectorType>(weight.getType()) ? weight : em.broadcast(weight));
@@ -258,12 +292,27 @@ private:
             int64_t offset = column - pixel * c.strideW;
             if (offset < 0 || offset % c.dilationW != 0 || offset / c.dilationW >= c.kernelW)
               continue;
-            if (!input)
-              input = load(c, em, ahead(lines[y], em.i64(column * channels)), lane);
+            if (!input) {
+              input = load(c, em, ahead(line, em.i64(column * channels)), lane);
+              if (lanes)
+                input = permute(em, input, lanes);
+            }
             sums[pixel] = vector::FMAOp::create(b, loc, input, weights[offset / c.dilationW], sums[pixel]);
           }
         }
-      }
+      };
+      SmallVector<Value> sums(count, arith::ConstantOp::create(b, loc, vector, b.getZeroAttr(vector)));
+      if (c.channels == 1)
+        for (int64_t y = 0; y < c.kernelH; ++y)
+          addRow(em.constant(y), em.constant(0), sums);
+      else
+        sums = em.loop(em.i64(0), em.i64(c.kernelH), 1, sums, [&](Index y, ValueRange ofRows) {
+          return em.loop(em.i64(0), em.i64(c.channels), 1, ofRows, [&](Index i, ValueRange ofChannels) {
+            SmallVector<Value> next(ofChannels);
+            addRow(y, i, next);
+            return next;
+          });
+        });
       for (int64_t pixel = 0; pixel < count; ++pixel) {
         SmallVector<Index> at{n};
         if (c.spatial >= 2)

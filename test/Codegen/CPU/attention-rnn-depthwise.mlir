@@ -1,4 +1,4 @@
-// Proves: attention, recurrent layers and depthwise convolutions have generators of their own, and refuse what they cannot take.
+// Proves: attention, recurrent layers and convolutions of few channels a group have generators of their own, and refuse what they cannot take.
 // RUN: tc-opt %s --tc-choose-schedule | FileCheck %s
 // RUN: tc-opt %s --tc-choose-schedule --tc-lower-kernels=variants=x86-64-v4 | FileCheck %s --check-prefix=LOWER
 
@@ -43,8 +43,26 @@ func.func @depthwise(%x: tensor<1x14x14x48xf32>) -> tensor<1x14x14x48xf32> {
   return %r : tensor<1x14x14x48xf32>
 }
 
+// Groups of 8 channels fill the lanes, groups of 12 are products.
+// CHECK-LABEL: func.func @grouped
+// CHECK: #kernel.schedule<"depthwise", {grain = {{[0-9]+}} : i64, pixels256 = 7 : i64, pixels512 = 14 : i64
+// CHECK: #kernel.schedule<"contract"
+func.func @grouped(%x: tensor<1x14x14x48xf32>) -> (tensor<1x14x14x48xf32>, tensor<1x14x14x48xf32>) {
+  %w = prim.constant dense<1.0> : tensor<3x3x8x48xf32>
+  %v = prim.constant dense<1.0> : tensor<3x3x12x48xf32>
+  %r = kernel.region(%i0 = %x : tensor<1x14x14x48xf32>, %i1 = %w : tensor<3x3x8x48xf32>) -> (tensor<1x14x14x48xf32>) {
+    %0 = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 6 : (tensor<1x14x14x48xf32>, tensor<3x3x8x48xf32>) -> tensor<1x14x14x48xf32>
+    kernel.yield %0 : tensor<1x14x14x48xf32>
+  }
+  %s = kernel.region(%i0 = %x : tensor<1x14x14x48xf32>, %i1 = %v : tensor<3x3x12x48xf32>) -> (tensor<1x14x14x48xf32>) {
+    %0 = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 4 : (tensor<1x14x14x48xf32>, tensor<3x3x12x48xf32>) -> tensor<1x14x14x48xf32>
+    kernel.yield %0 : tensor<1x14x14x48xf32>
+  }
+  return %r, %s : tensor<1x14x14x48xf32>, tensor<1x14x14x48xf32>
+}
+
 // A head of size 1 whose dim a reshape drops: one element is stored, not a vector.
-// LOWER: llvm.func @k3_attention
+// LOWER: llvm.func @k5_attention
 // LOWER: %[[FIRST:.*]] = llvm.extractelement %{{.*}}[%{{.*}} : i64] : vector<16xf32>
 // LOWER: llvm.store %[[FIRST]], %{{.*}} : f32, !llvm.ptr
 // LOWER-NOT: llvm.store
