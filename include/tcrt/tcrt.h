@@ -232,7 +232,7 @@ TCRT_API tcrt_status_t tcrt_context_set_input(tcrt_context_t *context, uint32_t 
 
 /** Binds an output to the caller's buffer of `size_bytes` bytes; rank and dims are not looked at. If it turns out too
  * small, the run fails with TCRT_ERROR_INVALID and tcrt_context_output_shape says what is needed. NULL unbinds it: the
- * context then owns the output's memory. */
+ * context then owns the output's memory. Buffers that begin at a multiple of 64 are written fastest. */
 TCRT_API tcrt_status_t tcrt_context_set_output(tcrt_context_t *context, uint32_t index, const tcrt_tensor_t *tensor);
 
 /** As tcrt_context_set_input, for an input of any kind. The tree and its tensors stay the caller's, and must stay as

@@ -427,8 +427,10 @@ void Session::bindBuffers() {
       tensor.data = deviceBuffer(tensor.size_bytes);
       tensor.device = TCRT_DEVICE_CUDA;
     } else {
-      outputBuffers[i].resize(value.tensor.data.size());
-      tensor.data = outputBuffers[i].data();
+      // Where a program that cares for speed would put it.
+      outputBuffers[i].resize(value.tensor.data.size() + TCRT_DATA_ALIGN);
+      auto start = reinterpret_cast<uintptr_t>(outputBuffers[i].data());
+      tensor.data = outputBuffers[i].data() + (TCRT_DATA_ALIGN - start % TCRT_DATA_ALIGN) % TCRT_DATA_ALIGN;
     }
     check(tcrt_context_set_output(context(), i, &tensor));
   }

@@ -152,6 +152,12 @@ def build_cases():
              {"x": ["R", "C"]}, {"y": ["R"]}, lambda v, f=function: [f(v["x"], 1)], [{"x": holes}, {"x": holes[:, :5]}, {"x": holes[3:4]}])
         case(f"{name.lower()}_with_nan", [helper.make_node(name, ["x", "y"], ["z"])], {"x": ["R", "C"], "y": ["R", "C"]}, {"z": ["R", "C"]},
              lambda v, f={"Max": np.maximum, "Min": np.minimum}[name]: [f(v["x"], v["y"])], [{"x": holes, "y": holes[::-1].copy()}])
+    # Results of 32 MiB and more are stored past the caches.
+    def softmax(x):
+        e = np.exp(x - x.max(-1, keepdims=True))
+        return e / e.sum(-1, keepdims=True)
+    case("softmax_past_the_caches", [helper.make_node("Softmax", ["x"], ["y"]), helper.make_node("Neg", ["x"], ["z"])],
+         {"x": [2048, 4096]}, {"y": [2048, 4096], "z": [2048, 4096]}, lambda v: [softmax(v["x"]), -v["x"]], [{"x": (2048, 4096)}])
     # Convolutions: patches, remainders, strides, groups.
     for c, o, size, kernel, stride, pad, groups in ((3, 20, 19, 3, 1, 1, 1), (16, 33, 9, 1, 1, 0, 1), (8, 16, 23, 3, 2, 1, 2),
                                                     (5, 7, 8, 5, 3, 2, 1), (32, 64, 7, 1, 2, 0, 1), (4, 4, 11, 3, 1, 1, 4),

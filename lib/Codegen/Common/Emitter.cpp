@@ -715,8 +715,12 @@ void Emitter::storeAt(Value value, Value pointer, Type elementType, const Index 
     LLVM::StoreOp::create(b, location, value, address(pointer, memory, offset.base), align);
   } else if (!offset.lanes && offset.step == 1) {
     Value at = address(pointer, memory, offset.base);
+    const unsigned bytes = unsigned(width()) * alignmentOf(memory);
     if (Value on = mask())
       LLVM::MaskedStoreOp::create(b, location, value, at, on, align);
+    else if (streamsStores && offset.multiple % width() == 0)
+      LLVM::StoreOp::create(b, location, value, at, std::min(64u, bytes), /*isVolatile=*/false,
+                            /*isNonTemporal=*/true);
     else
       LLVM::StoreOp::create(b, location, value, at, align);
   } else {
@@ -728,6 +732,8 @@ void Emitter::storeAt(Value value, Value pointer, Type elementType, const Index 
     LLVM::masked_scatter::create(b, location, value, at, on, align);
   }
 }
+
+void Emitter::fenceStores() { LLVM::FenceOp::create(b, location, LLVM::AtomicOrdering::seq_cst, StringRef()); }
 
 Value Emitter::load(Value pointer, Type elementType, ArrayRef<AffineExpr> sizes, ArrayRef<Index> at) {
   if (llvm::none_of(at, [](const Index &index) { return bool(index.lanes); }))

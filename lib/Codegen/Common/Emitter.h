@@ -199,6 +199,12 @@ public:
   /// Buffers are aligned to at least 16 bytes: accesses whose position allows it claim their natural vector alignment.
   bool alignedBuffers = false;
 
+  /// Whole vectors are stored past the caches, to addresses that are multiples of 64 bytes where the position is one of
+  /// the width: for results that no cache holds until they are read. Whoever sets it ends with `fenceStores`.
+  bool streamsStores = false;
+  /// Makes streamed stores visible to other threads before what follows.
+  void fenceStores();
+
   /// A failure to generate code: the region holds an op that has no code generator. First one wins.
   std::optional<std::string> error;
   /// Whether `error` is an operator that tc lacks.
