@@ -152,6 +152,15 @@ def build_cases():
              {"x": ["R", "C"]}, {"y": ["R"]}, lambda v, f=function: [f(v["x"], 1)], [{"x": holes}, {"x": holes[:, :5]}, {"x": holes[3:4]}])
         case(f"{name.lower()}_with_nan", [helper.make_node(name, ["x", "y"], ["z"])], {"x": ["R", "C"], "y": ["R", "C"]}, {"z": ["R", "C"]},
              lambda v, f={"Max": np.maximum, "Min": np.minimum}[name]: [f(v["x"], v["y"])], [{"x": holes, "y": holes[::-1].copy()}])
+    # Columns of operands that leave the second-level cache: streamed, some rows at once.
+    for shape, axes in (((37, 5, 2500), (0,)), ((37, 5, 2500), (0, 1)), ((1003, 400), (0,)), ((3, 67, 4096), (1,))):
+        axes_name = "".join(map(str, axes))
+        case(f"reduce_columns_{'x'.join(map(str, shape))}_{axes_name}",
+             [helper.make_node("ReduceSum", ["x", "axes"], ["s"], keepdims=0), helper.make_node("Relu", ["s"], ["y"]),
+              helper.make_node("ReduceMax", ["x"], ["z"], keepdims=0, axes=list(axes))],
+             {"x": list(shape)}, {"y": None, "z": None},
+             lambda v, axes=axes: [np.maximum(v["x"].sum(axes), 0), v["x"].max(axes)],
+             [{"x": shape}], {"axes": np.array(axes)})
     # Results of 32 MiB and more are stored past the caches.
     def softmax(x):
         e = np.exp(x - x.max(-1, keepdims=True))
