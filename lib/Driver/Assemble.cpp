@@ -47,6 +47,18 @@ llvm::json::Value toJson(AffineExpr expr) {
   return toText(expr);
 }
 
+/// Floats of at most 32 bits as f32.
+std::vector<float> toFloats(ArrayRef<char> bytes, FloatType type) {
+  const unsigned size = type.getWidth() / 8;
+  std::vector<float> floats(bytes.size() / size);
+  for (auto [i, value] : llvm::enumerate(floats)) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, bytes.data() + i * size, size);
+    value = APFloat(type.getFloatSemantics(), APInt(type.getWidth(), bits)).convertToFloat();
+  }
+  return floats;
+}
+
 llvm::json::Value typeToJson(StringRef name, Type type) {
   llvm::json::Array dims;
   for (AffineExpr expr : prim::getSizes(type))
@@ -305,14 +317,16 @@ llvm::Error Assembler::addWeights() {
       if (constant.map.getNumDims() != constant.type.getRank() || constant.map.getNumSymbols() != 0 ||
           constant.map.getNumResults() != dataType.getRank())
         return llvm::createStringError("the map of a constant does not fit its type");
-      if (!constant.transform.empty() &&
-          (!dataType.getElementType().isF32() || constant.transform.size() % constant.type.getDimSize(0) != 0))
+      if (!constant.transform.empty() && (!isa<FloatType>(dataType.getElementType()) || bits > 32 ||
+                                          constant.transform.size() % constant.type.getDimSize(0) != 0))
         return llvm::createStringError("the transform of a constant does not fit its type");
       segment = Segment::callback(
           size, [bytes = *bytes, dataType, bits, constant = constant, jobs = options.jobs](WeightSink sink) {
-            if (!constant.transform.empty())
-              return driver::rearrangeTransformed(bytes, dataType.getShape(), constant.map, constant.type.getShape(),
+            if (!constant.transform.empty()) {
+              const std::vector<float> floats = toFloats(bytes, cast<FloatType>(dataType.getElementType()));
+              return driver::rearrangeTransformed(floats, dataType.getShape(), constant.map, constant.type.getShape(),
                                                   constant.transform, jobs, sink);
+            }
             return driver::rearrange(bytes, dataType.getShape(), bits / 8, constant.map, constant.type.getShape(), jobs,
                                      sink);
           });

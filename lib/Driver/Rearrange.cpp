@@ -244,7 +244,7 @@ llvm::Error tc::driver::rearrange(ArrayRef<char> data, ArrayRef<int64_t> dataSha
   return llvm::Error::success();
 }
 
-llvm::Error tc::driver::rearrangeTransformed(ArrayRef<char> data, ArrayRef<int64_t> dataShape, AffineMap map,
+llvm::Error tc::driver::rearrangeTransformed(ArrayRef<float> data, ArrayRef<int64_t> dataShape, AffineMap map,
                                              ArrayRef<int64_t> resultShape, ArrayRef<double> transform, unsigned jobs,
                                              artifact::WeightSink sink) {
   const int64_t rows = resultShape[0], terms = int64_t(transform.size()) / rows;
@@ -256,7 +256,8 @@ llvm::Error tc::driver::rearrangeTransformed(ArrayRef<char> data, ArrayRef<int64
     source.insert(source.end(), from, from + bytes.size() / sizeof(float));
     return llvm::Error::success();
   };
-  if (llvm::Error error = rearrange(data, dataShape, sizeof(float), map, sourceShape, jobs, keep))
+  const ArrayRef<char> bytes(reinterpret_cast<const char *>(data.data()), data.size() * sizeof(float));
+  if (llvm::Error error = rearrange(bytes, dataShape, sizeof(float), map, sourceShape, jobs, keep))
     return error;
   const int64_t count = int64_t(source.size()) / terms;
   constexpr int64_t kPiece = 1 << 16;

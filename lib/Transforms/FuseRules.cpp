@@ -45,12 +45,16 @@ bool tc::fuse::isMadeByHost(Operation *op, Operation *reader) {
          !prim::isNarrowElement(type.getElementType());
 }
 
+bool tc::fuse::isCopiedByLines(Value input) {
+  Type element = cast<RankedTensorType>(input.getType()).getElementType();
+  return element.isUnsignedInteger(8) || element.isBF16();
+}
+
 bool tc::fuse::isPrologue(Operation *consumer, Operation *op) {
-  // Kernels copy what they read of bytes line by line, and padding with a zero point is part of that.
-  auto isBytes = [](Value v) { return cast<RankedTensorType>(v.getType()).getElementType().isUnsignedInteger(8); };
-  if (isa<prim::ConvOp>(consumer) && isa<prim::PadOp>(op) && isBytes(op->getResult(0)))
+  // Kernels copy what they read of bytes and bf16 line by line, and padding with a zero point is part of that.
+  if (isa<prim::ConvOp>(consumer) && isa<prim::PadOp>(op) && isCopiedByLines(op->getResult(0)))
     return true;
-  if (isa<prim::ConvOp>(consumer) && isBytes(consumer->getOperand(0)))
+  if (isa<prim::ConvOp>(consumer) && isCopiedByLines(consumer->getOperand(0)))
     return isa<prim::ReshapeOp>(op);
   if (isa<prim::DotGeneralOp, prim::ConvOp, prim::WindowReduceOp, prim::AttentionOp>(consumer))
     return isa<prim::TransposeOp, prim::ReshapeOp, prim::BroadcastOp, prim::SliceOp, prim::SplatOp>(op);

@@ -26,8 +26,8 @@ struct CpuVariant {
   std::string name, cpu, features;
   std::string device = "cpu";
 };
-/// Resolves x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-amx, native (the compiling machine, as a named feature
-/// list) and cuda-sm_<N>; nullopt: unknown.
+/// Resolves x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-bf16, x86-64-v4-amx, native (the compiling machine, as a
+/// named feature list) and cuda-sm_<N>; nullopt: unknown.
 std::optional<CpuVariant> resolveCpuVariant(llvm::StringRef name);
 
 /// Whether a code generator of `device` has code for this composite op of prim, with its element types and sizes.

@@ -23,7 +23,7 @@ def LowerKernelsPass : Pass<"tc-lower-kernels", "::mlir::ModuleOp"> {
     `host.variant @x86_64_v4 { llvm.func @k0_... }`.
   }];
   let options = [
-    ListOption<"variants", "variants", "std::string", "CPU variants, best last: x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-amx, native">
+    ListOption<"variants", "variants", "std::string", "CPU variants, best last: x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-bf16, x86-64-v4-amx, native">
   ];
   let dependentDialects = ["::tc::host::HostDialect", "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect",
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::vector::VectorDialect", "::mlir::NVVM::NVVMDialect", "::mlir::cf::ControlFlowDialect"];

@@ -37,7 +37,7 @@ llvm::Error rearrange(llvm::ArrayRef<char> data, llvm::ArrayRef<int64_t> dataSha
                       artifact::WeightSink sink);
 /// The same for f32 with host.constant's `transform`: result[r, i..] = sum over t of transform[r, t] * data[map(t,
 /// i..)]. Holds the arranged data in memory.
-llvm::Error rearrangeTransformed(llvm::ArrayRef<char> data, llvm::ArrayRef<int64_t> dataShape, mlir::AffineMap map,
+llvm::Error rearrangeTransformed(llvm::ArrayRef<float> data, llvm::ArrayRef<int64_t> dataShape, mlir::AffineMap map,
                                  llvm::ArrayRef<int64_t> resultShape, llvm::ArrayRef<double> transform, unsigned jobs,
                                  artifact::WeightSink sink);
 

@@ -55,6 +55,8 @@ Role getRole(mlir::Operation *op);
 
 /// Whether the host program writes the op's result itself, as it is small and `reader` is no kernel.
 bool isMadeByHost(mlir::Operation *op, mlir::Operation *reader);
+/// Whether convolutions copy lines of an input of this type from memory: what their kernels multiply in words.
+bool isCopiedByLines(mlir::Value input);
 /// Whether a contraction, window or recurrent op `consumer` reads an operand through the movement op `op`.
 bool isPrologue(mlir::Operation *consumer, mlir::Operation *op);
 /// transpose or reshape: each element of the operand is one of the result.

@@ -1,6 +1,7 @@
 //===- Contract.cpp - the "contract" strategy: matrix products and convolutions -----------------------------------===//
 //
-// Every anchor is seen as result[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, k, n], in f32. A task is a block of
+// Every anchor is seen as result[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, k, n], in f32. Constant weights of f16
+// and bf16 that are widened to f32 are packed as they are, and widened as micro-kernels read them. A task is a block of
 // rows times a block of columns of one batch element. B is read in panels of 16 columns, packed when the artifact is
 // made if it is constant, else by a launch of its own, or by the task itself where no other task reads the same panels.
 // A is read where it lies if its rows are contiguous, else the task first copies its rows, evaluating whatever stands
@@ -58,38 +59,6 @@ constexpr int64_t kTasks = 48;
 /// Whether a group of panels of so many floats and the next one stay in the second-level cache.
 bool fitsTwice(int64_t floats) { return 2 * floats * 4 <= kNextGroupBytes; }
 
-/// Whether dim `dim` of `value` is contiguous in memory, as far as movement and pointwise ops tell.
-bool isInnermost(Value value, int64_t dim) {
-  for (;;) {
-    Operation *op = value.getDefiningOp();
-    if (!op)
-      return dim + 1 == cast<RankedTensorType>(value.getType()).getRank();
-    if (auto transpose = dyn_cast<prim::TransposeOp>(op)) {
-      dim = transpose.getPermutation()[dim];
-    } else if (auto reshape = dyn_cast<prim::ReshapeOp>(op)) {
-      auto to = prim::getSizes(value), from = prim::getSizes(reshape.getOperand());
-      if (dim + 1 != int64_t(to.size()) || from.empty() || to.back() != from.back())
-        return false;
-      dim = int64_t(from.size()) - 1;
-    } else if (!op->hasTrait<prim::PointwiseTrait>() || op->getNumOperands() == 0) {
-      return false;
-    }
-    value = op->getOperand(0);
-  }
-}
-
-/// Whether the last part of K is contiguous in the memory of B, and not the columns.
-bool isDepthInnermost(const Product &p) {
-  auto innermost = [&](DimRef::Kind kind, size_t index) {
-    for (auto [i, dim] : llvm::enumerate(p.rhsDims))
-      if (dim.kind == kind && dim.index == index)
-        return isInnermost(p.rhs, i);
-    return false;
-  };
-  return !p.depth.empty() && !p.columns.empty() && innermost(DimRef::Depth, p.depth.size() - 1) &&
-         !innermost(DimRef::Column, p.columns.size() - 1);
-}
-
 //===--- convolutions ---------------------------------------------------------------------------------------------===//
 
 /// The packed filter: [group][panel][k][16], without the group if it is 1. Columns of other groups fill the last panel.
@@ -103,7 +72,7 @@ std::optional<PackedInput> packedFilter(const Convolution &c, llvm::function_ref
   auto sizes = prim::getSizes(filter);
   SmallVector<AffineExpr> at = delinearizeExpr(k, ArrayRef(sizes).drop_back());
   at.push_back(n);
-  std::optional<ConstantView> view = traceConstant(filter, isConstant, at);
+  std::optional<ConstantView> view = traceConstant(filter, isConstant, at, /*widens=*/true);
   if (!view)
     return std::nullopt;
   SmallVector<int64_t> shape;
@@ -111,7 +80,14 @@ std::optional<PackedInput> packedFilter(const Convolution &c, llvm::function_ref
     shape.push_back(c.groups);
   shape.append({c.panels(), c.depth(), kPanel});
   return PackedInput{view->input, AffineMap::get(dim, 0, view->at, context),
-                     RankedTensorType::get(shape, Float32Type::get(context))};
+                     RankedTensorType::get(shape, view->element)};
+}
+
+/// Of the elements of panels that were packed when the artifact was made; null: f32.
+Type packedType(Emitter &em, int64_t rhsInput) {
+  if (rhsInput < 0 || isF32(em.region().getInputs()[rhsInput]))
+    return {};
+  return cast<RankedTensorType>(em.region().getInputs()[rhsInput].getType()).getElementType();
 }
 
 //===--- choosing -------------------------------------------------------------------------------------------------===//
@@ -443,6 +419,7 @@ private:
     const int64_t groupPanels = cols / kPanel;
     const int64_t rhsInput = getParam(schedule, "rhs", -1);
     const bool lhsCopy = getParam(schedule, "lhsCopy"), rhsPacked = rhsInput >= 0;
+    const Type bType = packedType(em, rhsInput);
     const bool rhsLaunch = getParam(schedule, "rhsLaunch");
     const Value tile = em.stackBuffer(f32, rows * cols);
     const Value M = em.size(p.M), N = em.size(p.N), K = em.size(p.K);
@@ -485,7 +462,7 @@ private:
         b = em.input(rhsPacked ? rhsInput : em.region().getNumOperands());
         Value perBatch = em.size(rhsPacked ? p.panels() : launchPanels(p, schedule));
         Value first = em.add(em.mul(batch.base, perBatch), em.mul(grid[1].base, blockPanels));
-        b = offsetBy(em, b, em.mul(first, panelFloats));
+        b = offsetBy(em, b, em.mul(first, panelFloats), bType);
       } else {
         b = em.scratch();
         packPanels(p, schedule, em, batchAt, n0, b);
@@ -493,7 +470,7 @@ private:
 
       // One group of panels. The epilogue follows each block of rows: its stores drain while the next block computes.
       auto group = [&](Index panel, int64_t panels, Extent columns) {
-        Value bHere = offsetBy(em, b, em.mul(panel.base, panelFloats));
+        Value bHere = offsetBy(em, b, em.mul(panel.base, panelFloats), bType);
         Index n = p.n == 1 ? em.constant(0) : em.addIndex(n0, em.mulIndex(panel, em.i64(kPanel), kPanel));
         forTiles(em, count, rows, rest, [&](Index first, Extent height, std::optional<int64_t> restHere) {
           forRowBlocks(em, height, rows, restHere, [&](Value row, int64_t blockRows) {
@@ -504,6 +481,7 @@ private:
               kernel.rowStride = rowStride.value;
             kernel.depth = Extent(K, p.k);
             kernel.b = bHere;
+            kernel.bType = bType;
             kernel.panels = panels;
             kernel.panelStride = Extent(panelFloats, prim::getConstantSize(panelStride));
             kernel.c = offsetBy(em, tile, em.mul(row, em.i64(cols)));
@@ -511,7 +489,7 @@ private:
             if (p.m ? *p.m <= rows : blockRows < rows) {
               kernel.prefetchAhead = rhsPacked ? kAheadFloats : 0;
             } else if (p.k && blockRows == rows && fitsTwice(groupPanels * kPanel * *p.k)) {
-              kernel.prefetch = offsetBy(em, bHere, em.mul(em.i64(groupPanels), panelFloats));
+              kernel.prefetch = offsetBy(em, bHere, em.mul(em.i64(groupPanels), panelFloats), bType);
               kernel.prefetchPart = em.divUnsigned(first.base, em.i64(rows));
               kernel.prefetchParts = std::max<int64_t>(1, std::min(tileM, p.m.value_or(tileM)) / rows);
               if (!lhsCopy && (!p.m || *p.m > rows)) // else no block follows
@@ -872,6 +850,7 @@ private:
     const int64_t pixel = copy ? c.channels : c.channels * c.groups;
     const int64_t pitch = copy ? c.haloW(tileW) * c.channels : *prim::getConstantSize(c.inW) * pixel;
     const int64_t panelFloats = c.depth() * kPanel;
+    const Type bType = packedType(em, getParam(schedule, "rhs"));
     const Value tile = em.stackBuffer(f32, patchH * patchW * cols);
     auto inputSizes = prim::getSizes(op.getInput());
 
@@ -906,10 +885,12 @@ private:
       const int64_t tilePanels = tileN / kPanel;
       Value firstPanel = em.mul(grid[outer + 2].base, em.i64(tilePanels));
       Value panelsHere = em.min(em.i64(tilePanels), em.sub(em.i64(c.panels()), firstPanel));
-      Value b = offsetBy(em, em.input(getParam(schedule, "rhs")),
-                         em.mul(em.add(em.mul(task.group.base, em.i64(c.panels())), firstPanel), em.i64(panelFloats)));
+      Value b =
+          offsetBy(em, em.input(getParam(schedule, "rhs")),
+                   em.mul(em.add(em.mul(task.group.base, em.i64(c.panels())), firstPanel), em.i64(panelFloats)), bType);
 
       MicroKernel kernel;
+      kernel.bType = bType;
       int64_t outerTaps = 1;
       for (int64_t count : c.outerKernel)
         outerTaps *= count;
@@ -922,7 +903,7 @@ private:
       kernel.panelStride = Extent(panelFloats);
 
       forGroups(em, panelsHere, cols / kPanel, c.columns, /*exact=*/true, [&](Index panel, int64_t panels, bool last) {
-        kernel.b = offsetBy(em, b, em.mul(panel.base, em.i64(panelFloats)));
+        kernel.b = offsetBy(em, b, em.mul(panel.base, em.i64(panelFloats)), bType);
         kernel.panels = panels;
         Index n = em.addIndex(n0, em.mulIndex(panel, em.i64(kPanel), kPanel));
         Extent columns;
@@ -957,7 +938,7 @@ private:
               } else if (blockH == patchH && blockW == patchW) {
                 const int64_t across = std::max<int64_t>(1, std::min(tileW, c.w.value_or(tileW)) / patchW);
                 const int64_t down = std::max<int64_t>(1, std::min(tileH, c.h.value_or(tileH)) / patchH);
-                kernel.prefetch = offsetBy(em, kernel.b, panels * panelFloats);
+                kernel.prefetch = offsetBy(em, kernel.b, panels * panelFloats, bType);
                 kernel.prefetchPart = em.add(em.mul(em.divUnsigned(row0.base, em.i64(patchH)), em.i64(across)),
                                              em.divUnsigned(w0.base, em.i64(patchW)));
                 kernel.prefetchParts = across * down;

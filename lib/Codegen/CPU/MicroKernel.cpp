@@ -30,8 +30,9 @@ public:
     int64_t limit = em.cpu().vectorRegisters == 32 ? 31 : em.cpu().vectorRegisters;
     int64_t steps = (limit - 1 - k.rows() * columns) / columns;
     unroll = steps >= kMostUnroll ? kMostUnroll : steps >= 2 ? 2 : 1;
-    // A step of K has one line of 64 bytes for each panel; panels are contiguous.
-    fetchedLines = k.prefetch ? ceilDiv(unroll * k.panels, k.prefetchParts) : 0;
+    // A step of K has one line of 64 bytes of f32 for each panel; panels are contiguous.
+    stepsPerLine = k.bType ? 32 / k.bType.getIntOrFloatBitWidth() : 1;
+    fetchedLines = k.prefetch ? ceilDiv(unroll * k.panels, k.prefetchParts * stepsPerLine) : 0;
   }
 
   void run() {
@@ -63,6 +64,13 @@ private:
 
   int64_t cOffset(int64_t i, int64_t j) const {
     return k.cOffsets[i] + j / vectorsPerPanel * k.cPanelStride + j % vectorsPerPanel * em.width();
+  }
+
+  Value loadRight(Value address) {
+    if (!k.bType)
+      return LLVM::LoadOp::create(b, loc, vector, address, 4);
+    Value narrow = LLVM::LoadOp::create(b, loc, em.vectorOf(k.bType), address, 2);
+    return arith::ExtFOp::create(b, loc, vector, narrow);
   }
 
   // Not the emitter's arithmetic, which remembers values by scope: the loops here are no scopes.
@@ -104,7 +112,7 @@ private:
           doneHere = arith::AddIOp::create(b, loc, done, doneHere);
       }
       return tap(level + 1, offsetBy(em, a, Value(arith::MulIOp::create(b, loc, i, strideA))),
-                 offsetBy(em, bPtr, Value(arith::MulIOp::create(b, loc, i, stepB))), doneHere,
+                 offsetBy(em, bPtr, Value(arith::MulIOp::create(b, loc, i, stepB)), k.bType), doneHere,
                  SmallVector<Value>(carried));
     });
   }
@@ -118,7 +126,7 @@ private:
     SmallVector<Value> panelPointers;
     if (!k.panelStride.constant)
       for (int64_t p = 0; p < k.panels; ++p)
-        panelPointers.push_back(p == 0 ? bPtr : offsetBy(em, panelPointers.back(), k.panelStride.value));
+        panelPointers.push_back(p == 0 ? bPtr : offsetBy(em, panelPointers.back(), k.panelStride.value, k.bType));
 
     auto steps = [&](Value position, int64_t count, SmallVector<Value> acc) {
       Value positionA = k.depthStride == 1 ? position : mul(position, k.depthStride);
@@ -127,10 +135,10 @@ private:
       for (Value row : rowPointers)
         rowsHere.push_back(offsetBy(em, row, positionA));
       Value positionB = mul(position, kPanel);
-      Value bHere = panelPointers.empty() ? offsetBy(em, bPtr, positionB) : Value();
+      Value bHere = panelPointers.empty() ? offsetBy(em, bPtr, positionB, k.bType) : Value();
       SmallVector<Value> panelsHere;
       for (Value panel : panelPointers)
-        panelsHere.push_back(offsetBy(em, panel, positionB));
+        panelsHere.push_back(offsetBy(em, panel, positionB, k.bType));
       if (fetchedLines && count == unroll) {
         Value step = done ? Value(arith::AddIOp::create(b, loc, done, position)) : position;
         Value from = offsetBy(em, fetchFrom, mul(step, fetchedLines * kPanel / unroll));
@@ -143,20 +151,20 @@ private:
           LLVM::Prefetch::create(b, loc, offsetBy(em, from, line * kPanel), /*rw=*/0, /*hint=*/2, /*cache=*/1);
       }
       if (k.prefetchAhead)
-        for (int64_t u = 0; u < count; ++u)
+        for (int64_t u = 0; u < count; u += stepsPerLine)
           for (int64_t panel = 0; panel < k.panels; ++panel) {
-            const int64_t ahead = u * kPanel + k.prefetchAhead;
-            Value from = bHere ? offsetBy(em, bHere, panel * *k.panelStride.constant + ahead)
-                               : offsetBy(em, panelsHere[panel], ahead);
+            const int64_t ahead = u * kPanel + k.prefetchAhead * stepsPerLine;
+            Value from = bHere ? offsetBy(em, bHere, panel * *k.panelStride.constant + ahead, k.bType)
+                               : offsetBy(em, panelsHere[panel], ahead, k.bType);
             LLVM::Prefetch::create(b, loc, from, /*rw=*/0, /*hint=*/2, /*cache=*/1);
           }
       for (int64_t u = 0; u < count; ++u) {
         SmallVector<Value> row;
         for (int64_t j = 0; j < columns; ++j) {
           int64_t panel = j / vectorsPerPanel, inPanel = u * kPanel + j % vectorsPerPanel * em.width();
-          Value address = bHere ? offsetBy(em, bHere, panel * *k.panelStride.constant + inPanel)
-                                : offsetBy(em, panelsHere[panel], inPanel);
-          row.push_back(LLVM::LoadOp::create(b, loc, vector, address, 4));
+          Value address = bHere ? offsetBy(em, bHere, panel * *k.panelStride.constant + inPanel, k.bType)
+                                : offsetBy(em, panelsHere[panel], inPanel, k.bType);
+          row.push_back(loadRight(address));
         }
         for (int64_t i = 0; i < k.rows(); ++i) {
           Value address = aHere ? offsetBy(em, aHere, k.rowOffsets[i] + u * k.depthStride)
@@ -198,7 +206,7 @@ private:
   Location loc;
   Type f32;
   VectorType vector;
-  int64_t vectorsPerPanel, columns, unroll, fetchedLines;
+  int64_t vectorsPerPanel, columns, unroll, stepsPerLine, fetchedLines;
   Value fetchFrom;
 };
 
@@ -394,15 +402,16 @@ void tc::codegen::disableUnrolling(Operation *loop) {
                                                                       {}, {}, {}, {}, {}, {}));
 }
 
-Value tc::codegen::offsetBy(Emitter &em, Value pointer, int64_t elements) {
+Value tc::codegen::offsetBy(Emitter &em, Value pointer, int64_t elements, Type type) {
   if (elements == 0)
     return pointer;
   OpBuilder &b = em.builder();
-  return LLVM::GEPOp::create(b, em.loc(), pointer.getType(), b.getF32Type(), pointer,
+  return LLVM::GEPOp::create(b, em.loc(), pointer.getType(), type ? type : b.getF32Type(), pointer,
                              ArrayRef<LLVM::GEPArg>{int32_t(elements)});
 }
 
-Value tc::codegen::offsetBy(Emitter &em, Value pointer, Value elements) {
+Value tc::codegen::offsetBy(Emitter &em, Value pointer, Value elements, Type type) {
   OpBuilder &b = em.builder();
-  return LLVM::GEPOp::create(b, em.loc(), pointer.getType(), b.getF32Type(), pointer, ArrayRef<LLVM::GEPArg>{elements});
+  return LLVM::GEPOp::create(b, em.loc(), pointer.getType(), type ? type : b.getF32Type(), pointer,
+                             ArrayRef<LLVM::GEPArg>{elements});
 }

@@ -62,8 +62,10 @@ struct MicroKernel {
   /// Innermost part of K, its elements `depthStride` apart in A.
   Extent depth;
   int64_t depthStride = 1;
-  /// Address of the first panel at k = 0; distance between panels.
+  /// Address of the first panel at k = 0; distance between panels. `bType`: of its elements in memory, a float that is
+  /// widened to f32 as it is read; null: f32.
   mlir::Value b;
+  mlir::Type bType;
   int64_t panels = 1;
   Extent panelStride;
   /// Where the result goes: panel p of row i at c + cOffsets[i] + p * cPanelStride. `accumulate`: adds to what is
@@ -138,9 +140,9 @@ int64_t commonPanels(kernel::ScheduleAttr schedule);
 /// LLVM is not to unroll this loop.
 void disableUnrolling(mlir::Operation *loop);
 
-/// ptr + offset f32 elements.
-mlir::Value offsetBy(Emitter &em, mlir::Value pointer, int64_t elements);
-mlir::Value offsetBy(Emitter &em, mlir::Value pointer, mlir::Value elements);
+/// ptr + offset elements of `type` (null: f32).
+mlir::Value offsetBy(Emitter &em, mlir::Value pointer, int64_t elements, mlir::Type type = {});
+mlir::Value offsetBy(Emitter &em, mlir::Value pointer, mlir::Value elements, mlir::Type type = {});
 
 } // namespace tc::codegen
 

@@ -1,4 +1,4 @@
-//===- Patches.cpp - the rows of a convolution of bytes as a matrix product ---------------------------------------===//
+//===- Patches.cpp - the rows of a convolution of bytes or bf16 as a matrix product -------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -7,7 +7,6 @@
 #include "CPU/Patches.h"
 
 #include "CPU/Convolution.h"
-#include "CPU/IntegerKernel.h"
 #include "Common/Anchor.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -59,15 +58,15 @@ std::optional<Patches> tc::codegen::asPatches(Operation *anchor) {
   return patches;
 }
 
-std::optional<PackedInput>
-tc::codegen::packedPatchFilter(const Patches &patches, llvm::function_ref<bool(unsigned)> isConstant, int64_t quads) {
+std::optional<PackedInput> tc::codegen::packedPatchFilter(const Patches &patches, NarrowKind kind,
+                                                          llvm::function_ref<bool(unsigned)> isConstant) {
   const Product &p = patches.product;
   MLIRContext *context = p.K.getContext();
   unsigned dim = 0;
   AffineExpr group = patches.groups > 1 ? getAffineDimExpr(dim++, context) : getAffineConstantExpr(0, context);
-  AffineExpr panel = getAffineDimExpr(dim++, context), quad = getAffineDimExpr(dim++, context);
+  AffineExpr panel = getAffineDimExpr(dim++, context), word = getAffineDimExpr(dim++, context);
   AffineExpr n = group * patches.columns + panel * kPanel + getAffineDimExpr(dim++, context);
-  SmallVector<AffineExpr> at = delinearizeExpr(quad * kQuad + getAffineDimExpr(dim++, context), p.depth);
+  SmallVector<AffineExpr> at = delinearizeExpr(word * kind.steps() + getAffineDimExpr(dim++, context), p.depth);
   at.push_back(n);
   std::optional<ConstantView> view = traceConstant(p.rhs, isConstant, at);
   if (!view)
@@ -75,7 +74,7 @@ tc::codegen::packedPatchFilter(const Patches &patches, llvm::function_ref<bool(u
   SmallVector<int64_t> shape;
   if (patches.groups > 1)
     shape.push_back(patches.groups);
-  shape.append({ceilDiv(patches.columns, kPanel), quads, kPanel, kQuad});
+  shape.append({ceilDiv(patches.columns, kPanel), kind.lines(*p.k), kPanel, kind.steps()});
   return PackedInput{view->input, AffineMap::get(dim, 0, view->at, context),
                      cast<RankedTensorType>(p.rhs.getType()).clone(shape)};
 }
@@ -86,10 +85,12 @@ namespace {
 
 class PatchWriter {
 public:
-  PatchWriter(Emitter &em, const Patches &patches, bool widen)
-      : em(em), p(patches), b(em.builder()), loc(em.loc()), widen(widen) {}
+  PatchWriter(Emitter &em, const Patches &patches, NarrowKind kind, bool widen)
+      : em(em), p(patches), kind(kind), b(em.builder()), loc(em.loc()), widen(widen), from(kind.elementType(b)),
+        to(widen ? kind.wideType(b) : from), fromBytes(kind.elementBytes()),
+        toBytes(widen ? kind.wideBytes() : fromBytes) {}
 
-  void run(Index group, ArrayRef<Index> row, Value to) {
+  void run(Index group, ArrayRef<Index> row, Value target) {
     prim::ConvOp op = p.op;
     const unsigned spatial = p.kernel.size(), last = spatial - 1;
     auto sizes = prim::getSizes(p.source);
@@ -116,7 +117,7 @@ public:
         inside = conjunction(inside, within(at, sizes[1 + i]));
         position.push_back(em.uniform(at));
       }
-      Value target = at(to, em.mul(tap.base, em.i64(line)));
+      Value lineHere = at(target, em.mul(tap.base, em.i64(line)));
       auto offset = [&](Value x) { // of the group's first channel in the source
         SmallVector<Index> full = position;
         full.push_back(em.uniform(x));
@@ -127,7 +128,7 @@ public:
         em.loop(em.i64(0), em.i64(p.kernel[last]), 1, [&](Index k) {
           Value x = em.add(first[last], em.mul(k.base, em.i64(op.getDilations()[last])));
           Value ok = conjunction(inside, within(x, sizes[spatial]));
-          Value pixel = at(target, em.mul(k.base, em.i64(p.channels)));
+          Value pixel = at(lineHere, em.mul(k.base, em.i64(p.channels)));
           em.ifThen(ok, [&] {
             if (plain)
               return copy(source(*plain, offset(x)), pixel, p.channels);
@@ -135,10 +136,7 @@ public:
               SmallVector<Index> full = position;
               full.push_back(em.uniform(x));
               full.push_back(em.addIndex(em.uniform(firstChannel), lane));
-              Value value = em.broadcast(em.emit(p.source, full));
-              if (widen)
-                value = arith::ExtUIOp::create(b, loc, em.vectorOf(b.getI16Type()), value);
-              em.storeAt(value, pixel, widen ? b.getI16Type() : b.getI8Type(), lane);
+              em.storeAt(widened(em.broadcast(em.emit(p.source, full))), pixel, to, lane);
             });
           });
           em.ifThen(negation(ok), [&] { fill(pixel, p.channels); });
@@ -150,7 +148,7 @@ public:
                                                    arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
                                                                          em.add(first[last], em.i64(p.kernel[last])),
                                                                          em.size(sizes[spatial]))));
-      em.ifThen(full, [&] { copy(source(*plain, offset(first[last])), target, line); });
+      em.ifThen(full, [&] { copy(source(*plain, offset(first[last])), lineHere, line); });
       em.ifThen(negation(full), pixels);
     };
     if (outerCount == 1)
@@ -166,9 +164,9 @@ private:
   Value within(Value x, AffineExpr size) {
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, x, em.size(size));
   }
-  Value source(unsigned input, Value offset) { return em.address(em.input(input), b.getI8Type(), offset); }
-  /// Elements of a row, of one or two bytes.
-  Value at(Value row, Value element) { return em.address(row, widen ? b.getI16Type() : b.getI8Type(), element); }
+  Value source(unsigned input, Value offset) { return em.address(em.input(input), from, offset); }
+  Value at(Value row, Value element) { return em.address(row, to, element); }
+  Value widened(Value value) { return widen ? kind.widen(b, loc, value) : value; }
   Value ahead(Value pointer, int64_t elements, int64_t bytes) {
     return LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer,
                                ArrayRef<LLVM::GEPArg>{int32_t(elements * bytes)});
@@ -176,7 +174,7 @@ private:
 
   /// Calls body(first element, elements) for vectors that cover `count` elements, none of them more.
   void cover(int64_t count, llvm::function_ref<void(Value, int64_t, int64_t)> body) {
-    const int64_t most = em.cpu().vectorBits / 8 / (widen ? 2 : 1);
+    const int64_t most = em.cpu().vectorBits / 8 / toBytes;
     constexpr int64_t kMostVectors = 16;
     int64_t done = 0;
     if (count > kMostVectors * most) {
@@ -191,41 +189,37 @@ private:
       for (; count - done >= size; done += size)
         body(Value(), done, size);
   }
-  void copy(Value from, Value to, int64_t count) {
+  void copy(Value source, Value target, int64_t count) {
     cover(count, [&](Value start, int64_t offset, int64_t size) {
-      Value source = from, target = to;
-      if (start) {
-        source = em.address(from, b.getI8Type(), start);
-        target = at(to, start);
-      }
-      Value value = LLVM::LoadOp::create(b, loc, VectorType::get({size}, b.getI8Type()), ahead(source, offset, 1), 1);
-      if (widen)
-        value = arith::ExtUIOp::create(b, loc, VectorType::get({size}, b.getI16Type()), value);
-      LLVM::StoreOp::create(b, loc, value, ahead(target, offset, widen ? 2 : 1), 1);
+      Value sourceHere = start ? em.address(source, from, start) : source,
+            targetHere = start ? at(target, start) : target;
+      Value value =
+          LLVM::LoadOp::create(b, loc, VectorType::get({size}, from), ahead(sourceHere, offset, fromBytes), 1);
+      LLVM::StoreOp::create(b, loc, widened(value), ahead(targetHere, offset, toBytes), 1);
     });
   }
-  void fill(Value to, int64_t count) {
-    Value byte = arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(0));
-    if (p.padding)
-      byte = em.emit(p.padding, {});
-    if (widen)
-      byte = arith::ExtUIOp::create(b, loc, b.getI16Type(), byte);
+  void fill(Value target, int64_t count) {
+    Value element = p.padding ? em.emit(p.padding, {}) : Value(arith::ConstantOp::create(b, loc, b.getZeroAttr(from)));
+    element = widened(element);
     cover(count, [&](Value start, int64_t offset, int64_t size) {
-      Value value = vector::BroadcastOp::create(b, loc, VectorType::get({size}, byte.getType()), byte);
-      LLVM::StoreOp::create(b, loc, value, ahead(start ? at(to, start) : to, offset, widen ? 2 : 1), 1);
+      Value value = vector::BroadcastOp::create(b, loc, VectorType::get({size}, to), element);
+      LLVM::StoreOp::create(b, loc, value, ahead(start ? at(target, start) : target, offset, toBytes), 1);
     });
   }
 
   Emitter &em;
   const Patches &p;
+  NarrowKind kind;
   OpBuilder &b;
   Location loc;
   bool widen;
+  Type from, to; // of the elements that are read and written
+  int64_t fromBytes, toBytes;
 };
 
 } // namespace
 
-void tc::codegen::emitPatch(Emitter &em, const Patches &patches, Index group, ArrayRef<Index> row, Value to,
-                            bool widen) {
-  PatchWriter(em, patches, widen).run(group, row, to);
+void tc::codegen::emitPatch(Emitter &em, const Patches &patches, NarrowKind kind, Index group, ArrayRef<Index> row,
+                            Value to, bool widen) {
+  PatchWriter(em, patches, kind, widen).run(group, row, to);
 }

@@ -1,8 +1,8 @@
-//===- Patches.h - the rows of a convolution of bytes as a matrix product -------------------------------*- C++ -*-===//
+//===- Patches.h - the rows of a convolution of bytes or bf16 as a matrix product -----------------------*- C++ -*-===//
 //
 // Row m of A is what output pixel m sees: [kernel positions][channels of the group], m running over batch and output
 // positions. A task writes the rows that it needs to scratch: where neighbouring kernel positions are neighbours in the
-// input, a line of the kernel is copied at once. Outside of the input stands one byte, 0 or a zero point.
+// input, a line of the kernel is copied at once. Outside of the input stands one number, 0 or a zero point.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -11,6 +11,7 @@
 #ifndef TC_LIB_CODEGEN_CPU_PATCHES_H
 #define TC_LIB_CODEGEN_CPU_PATCHES_H
 
+#include "CPU/NarrowKernel.h"
 #include "CPU/Product.h"
 
 namespace tc::codegen {
@@ -30,12 +31,13 @@ struct Patches {
 /// Nullopt if `anchor` is no convolution with a filter of known sizes.
 std::optional<Patches> asPatches(mlir::Operation *anchor);
 
-/// The packed filter, [group][panel][quads][16][4] without the group if it is 1.
-std::optional<PackedInput> packedPatchFilter(const Patches &patches, llvm::function_ref<bool(unsigned)> isConstant,
-                                             int64_t quads);
+/// The packed filter, [group][panel][lines][16][steps of a word] without the group if it is 1.
+std::optional<PackedInput> packedPatchFilter(const Patches &patches, NarrowKind kind,
+                                             llvm::function_ref<bool(unsigned)> isConstant);
 
-/// Writes row `row` (a position in product.rows) of `group` to `to`: bytes, or elements of 16 bits if `widen`.
-void emitPatch(Emitter &em, const Patches &patches, Index group, llvm::ArrayRef<Index> row, mlir::Value to, bool widen);
+/// Writes row `row` (a position in product.rows) of `group` to `to`, its elements widened if `widen`.
+void emitPatch(Emitter &em, const Patches &patches, NarrowKind kind, Index group, llvm::ArrayRef<Index> row,
+               mlir::Value to, bool widen);
 
 } // namespace tc::codegen
 

@@ -81,6 +81,37 @@ bool tc::codegen::isRowMajor(const Product &p) {
   return llvm::equal(expected, p.lhsDims, [](DimRef a, DimRef b) { return a.kind == b.kind && a.index == b.index; });
 }
 
+/// Whether dim `dim` of `value` is contiguous in memory, as far as movement and pointwise ops tell.
+static bool isInnermost(Value value, int64_t dim) {
+  for (;;) {
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return dim + 1 == cast<RankedTensorType>(value.getType()).getRank();
+    if (auto transpose = dyn_cast<prim::TransposeOp>(op)) {
+      dim = transpose.getPermutation()[dim];
+    } else if (auto reshape = dyn_cast<prim::ReshapeOp>(op)) {
+      auto to = prim::getSizes(value), from = prim::getSizes(reshape.getOperand());
+      if (dim + 1 != int64_t(to.size()) || from.empty() || to.back() != from.back())
+        return false;
+      dim = int64_t(from.size()) - 1;
+    } else if (!op->hasTrait<prim::PointwiseTrait>() || op->getNumOperands() == 0) {
+      return false;
+    }
+    value = op->getOperand(0);
+  }
+}
+
+bool tc::codegen::isDepthInnermost(const Product &p) {
+  auto innermost = [&](DimRef::Kind kind, size_t index) {
+    for (auto [i, dim] : llvm::enumerate(p.rhsDims))
+      if (dim.kind == kind && dim.index == index)
+        return isInnermost(p.rhs, i);
+    return false;
+  };
+  return !p.depth.empty() && !p.columns.empty() && innermost(DimRef::Depth, p.depth.size() - 1) &&
+         !innermost(DimRef::Column, p.columns.size() - 1);
+}
+
 std::optional<PackedInput> tc::codegen::packedRhs(const Product &p, llvm::function_ref<bool(unsigned)> isConstant,
                                                   int64_t neighbours, int64_t steps) {
   MLIRContext *context = p.lhs.getContext();
@@ -97,7 +128,7 @@ std::optional<PackedInput> tc::codegen::packedRhs(const Product &p, llvm::functi
     k = k * neighbours + getAffineDimExpr(dim++, context);
   SmallVector<AffineExpr> at = Product::place<AffineExpr>(
       p.rhsDims, delinearizeExpr(b, p.batch), {}, delinearizeExpr(n, p.columns), delinearizeExpr(k, p.depth), zero);
-  std::optional<ConstantView> view = traceConstant(p.rhs, isConstant, at);
+  std::optional<ConstantView> view = traceConstant(p.rhs, isConstant, at, /*widens=*/neighbours == 1);
   if (!view)
     return std::nullopt;
   SmallVector<int64_t> shape;
@@ -107,5 +138,5 @@ std::optional<PackedInput> tc::codegen::packedRhs(const Product &p, llvm::functi
   if (neighbours > 1)
     shape.push_back(neighbours);
   return PackedInput{view->input, AffineMap::get(dim, 0, view->at, context),
-                     cast<RankedTensorType>(p.rhs.getType()).clone(shape)};
+                     RankedTensorType::get(shape, view->element)};
 }

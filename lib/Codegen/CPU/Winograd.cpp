@@ -86,7 +86,8 @@ std::optional<PackedInput> packedFilter(const Problem &p, llvm::function_ref<boo
   AffineExpr tap = getAffineDimExpr(0, context), panel = getAffineDimExpr(1, context),
              channel = getAffineDimExpr(2, context), column = getAffineDimExpr(3, context);
   std::optional<ConstantView> view = traceConstant(prim::ConvOp(p.c.op).getFilter(), isConstant,
-                                                   {tap.floorDiv(3), tap % 3, channel, panel * kPanel + column});
+                                                   {tap.floorDiv(3), tap % 3, channel, panel * kPanel + column},
+                                                   /*widens=*/true);
   if (!view)
     return std::nullopt;
   // Rows of G: p^i / product of the differences from the other points.

@@ -143,7 +143,8 @@ SmallVector<AffineExpr> tc::codegen::delinearizeExpr(AffineExpr linear, ArrayRef
 }
 
 std::optional<ConstantView> tc::codegen::traceConstant(Value value, llvm::function_ref<bool(unsigned)> isConstant,
-                                                       SmallVector<AffineExpr> at) {
+                                                       SmallVector<AffineExpr> at, bool widens) {
+  auto elementOf = [](Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); };
   auto isStatic = [](Value tensor) {
     return llvm::all_of(prim::getSizes(tensor),
                         [](AffineExpr size) { return prim::getConstantSize(size).has_value(); });
@@ -155,7 +156,7 @@ std::optional<ConstantView> tc::codegen::traceConstant(Value value, llvm::functi
     if (auto argument = dyn_cast<BlockArgument>(value)) {
       if (!isConstant(argument.getArgNumber()))
         return std::nullopt;
-      return ConstantView{argument.getArgNumber(), at};
+      return ConstantView{argument.getArgNumber(), elementOf(value), at};
     }
     Operation *op = value.getDefiningOp();
     if (auto transpose = dyn_cast<prim::TransposeOp>(op)) {
@@ -178,6 +179,10 @@ std::optional<ConstantView> tc::codegen::traceConstant(Value value, llvm::functi
       for (size_t i = 0; i < at.size(); ++i)
         at[i] = at[i] * slice.getSteps()[i] + slice.getStarts().getResult(i);
       value = slice.getOperand();
+    } else if (auto convert = dyn_cast<prim::ConvertOp>(op);
+               convert && widens && isF32(value) &&
+               (elementOf(convert.getOperand()).isF16() || elementOf(convert.getOperand()).isBF16())) {
+      value = convert.getOperand();
     } else {
       return std::nullopt;
     }

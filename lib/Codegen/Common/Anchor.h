@@ -49,13 +49,15 @@ private:
 std::optional<unsigned> inputThroughReshapes(mlir::Value value);
 
 /// A constant input read through transposes, reshapes and slices of static sizes: `at` gives the position in `value` as
-/// expressions over some dims, the result the input's number and the position in it.
+/// expressions over some dims, the result the input's number and the position in it. `widens`: also through one
+/// conversion of f16 or bf16 to f32; then the input's elements are narrower than those of `value`.
 struct ConstantView {
   unsigned input;
+  mlir::Type element; // of the input
   llvm::SmallVector<mlir::AffineExpr> at;
 };
 std::optional<ConstantView> traceConstant(mlir::Value value, llvm::function_ref<bool(unsigned)> isConstant,
-                                          llvm::SmallVector<mlir::AffineExpr> at);
+                                          llvm::SmallVector<mlir::AffineExpr> at, bool widens = false);
 
 /// Row-major split of a linear position as expressions; sizes are static. The first position is not reduced.
 llvm::SmallVector<mlir::AffineExpr> delinearizeExpr(mlir::AffineExpr linear, llvm::ArrayRef<mlir::AffineExpr> sizes);

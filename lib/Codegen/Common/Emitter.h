@@ -42,8 +42,10 @@ struct CpuInfo {
   int64_t vectorRegisters = 16;
   /// Has vpdpbusd on these registers.
   bool hasVnni = false;
-  /// Has AMX tiles with tdpbusd.
-  bool hasAmxInt8 = false;
+  /// Has vdpbf16ps on these registers.
+  bool hasBf16 = false;
+  /// Has AMX tiles with tdpbusd; with tdpbf16ps.
+  bool hasAmxInt8 = false, hasAmxBf16 = false;
   /// f32 lanes of a register; every kernel computes this many lanes of whatever type at a time.
   int64_t width() const { return vectorBits / 32; }
 };

@@ -31,8 +31,10 @@ std::optional<CpuVariant> resolveCpuVariant(llvm::StringRef name) {
     return CpuVariant{"x86-64-v4", "x86-64-v4", ""};
   if (name == "x86-64-v4-vnni")
     return CpuVariant{"x86-64-v4-vnni", "x86-64-v4", "+avx512vnni"};
-  if (name == "x86-64-v4-amx")
-    return CpuVariant{"x86-64-v4-amx", "x86-64-v4", "+avx512vnni,+amx-tile,+amx-int8"};
+  if (name == "x86-64-v4-bf16")
+    return CpuVariant{"x86-64-v4-bf16", "x86-64-v4", "+avx512vnni,+avx512bf16"};
+  if (name == "x86-64-v4-amx") // no CPU has one kind of tiles without the other
+    return CpuVariant{"x86-64-v4-amx", "x86-64-v4", "+avx512vnni,+avx512bf16,+amx-tile,+amx-int8,+amx-bf16"};
   if (llvm::StringRef chips = name; chips.consume_front("cuda-")) { // cuda-sm_80+sm_90a
     std::string list = chips.str();
     std::replace(list.begin(), list.end(), '+', ',');
@@ -73,8 +75,11 @@ CpuInfo cpuInfoOf(const CpuVariant &variant) {
   CpuInfo info;
   info.vectorBits = wide ? 512 : 256;
   info.vectorRegisters = wide ? 32 : 16;
-  info.hasVnni = wide && llvm::StringRef(variant.features).contains("+avx512vnni");
-  info.hasAmxInt8 = info.hasVnni && llvm::StringRef(variant.features).contains("+amx-int8");
+  auto has = [&](llvm::StringRef feature) { return wide && llvm::StringRef(variant.features).contains(feature); };
+  info.hasVnni = has("+avx512vnni");
+  info.hasBf16 = has("+avx512bf16");
+  info.hasAmxInt8 = info.hasVnni && has("+amx-int8");
+  info.hasAmxBf16 = info.hasBf16 && has("+amx-bf16");
   return info;
 }
 
@@ -217,8 +222,9 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     for (const std::string &name : names) {
       auto variant = resolveCpuVariant(name);
       if (!variant) {
-        module.emitError() << "unknown CPU variant '" << name
-                           << "'; known are x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-amx and native";
+        module.emitError()
+            << "unknown CPU variant '" << name
+            << "'; known are x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-bf16, x86-64-v4-amx and native";
         return signalPassFailure();
       }
       cpus.push_back(*variant);

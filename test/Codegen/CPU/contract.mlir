@@ -136,3 +136,24 @@ func.func @few_rows(%x: tensor<5x96xf32>) -> tensor<5x16xf32> {
   }
   return %r : tensor<5x16xf32>
 }
+
+// -----
+
+// Weights of f16 are packed as they are, and widened as they are read.
+// CHECK-LABEL: func.func @half_weights
+// CHECK: schedule = #kernel.schedule<"contract", {{.*}}rhs = 1 : i64
+// LOWER-LABEL: func.func @half_weights
+// LOWER: host.constant dense<1.{{.*}}> : tensor<64x200xf16> map {{.*}} : tensor<13x64x16xf16>
+// LOWER-LABEL: host.variant @"x86-64-v3"
+// LOWER: llvm.fpext {{.*}} : vector<8xf16> to vector<8xf32>
+// LOWER-LABEL: host.variant @"x86-64-v4"
+// LOWER: llvm.fpext {{.*}} : vector<16xf16> to vector<16xf32>
+func.func @half_weights(%x: tensor<40x64xf32>) -> tensor<40x200xf32> {
+  %w = prim.constant dense<1.0> : tensor<64x200xf16>
+  %r = kernel.region(%i0 = %x : tensor<40x64xf32>, %i1 = %w : tensor<64x200xf16>) -> (tensor<40x200xf32>) {
+    %0 = prim.convert %i1 : tensor<64x200xf16> -> tensor<64x200xf32>
+    %1 = prim.dot_general %i0, %0 batch [] x [] contract [1] x [0] : (tensor<40x64xf32>, tensor<64x200xf32>) -> tensor<40x200xf32>
+    kernel.yield %1 : tensor<40x200xf32>
+  }
+  return %r : tensor<40x200xf32>
+}

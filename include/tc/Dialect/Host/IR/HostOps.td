@@ -49,7 +49,7 @@ def Host_ConstantOp : Op<Host_Dialect, "constant", [Pure]> {
     when the artifact is written; equal constants are stored once. Example, 16-column panels of a [K, N] matrix:
     `map = affine_map<(p, k, c) -> (k, p * 16 + c)>`, result tensor<?xKx16xf32>.
 
-    `transform` is a matrix of as many rows as the result's first size, for f32 data: then
+    `transform` is a matrix of as many rows as the result's first size, for data of floats of at most 32 bits: then
     result[r, i..] = sum over t of transform[r, t] * data[map(t, i..)], in double.
   }];
   let arguments = (ins TypedAttrInterface:$data, OptionalAttr<AffineMapAttr>:$map,

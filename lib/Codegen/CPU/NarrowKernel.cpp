@@ -1,10 +1,11 @@
-//===- IntegerKernel.cpp - the innermost loops of products of bytes -----------------------------------------------===//
+//===- NarrowKernel.cpp - the innermost loops of products of bytes and of bf16
+//-------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "CPU/IntegerKernel.h"
+#include "CPU/NarrowKernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -14,41 +15,54 @@ using namespace mlir;
 using namespace tc;
 using namespace tc::codegen;
 
+Type NarrowKind::elementType(OpBuilder &b) const { return isFloat ? Type(b.getBF16Type()) : b.getI8Type(); }
+Type NarrowKind::wideType(OpBuilder &b) const { return isFloat ? Type(b.getF32Type()) : b.getI16Type(); }
+Type NarrowKind::sumType(OpBuilder &b) const { return isFloat ? Type(b.getF32Type()) : b.getI32Type(); }
+
+Value NarrowKind::widen(OpBuilder &b, Location loc, Value value) const {
+  Type type = wideType(b);
+  if (auto lanes = dyn_cast<VectorType>(value.getType()))
+    type = lanes.clone(type);
+  return isFloat ? Value(arith::ExtFOp::create(b, loc, type, value)) : arith::ExtUIOp::create(b, loc, type, value);
+}
+
 namespace {
 
-class IntegerAssembler {
+class Assembler {
 public:
-  IntegerAssembler(Emitter &em, const IntegerKernel &kernel) : em(em), k(kernel), b(em.builder()), loc(em.loc()) {
-    sums = em.vectorOf(b.getI32Type());
-    isVnni = em.cpu().hasVnni;
+  Assembler(Emitter &em, const NarrowKernel &kernel)
+      : em(em), k(kernel), kind(kernel.kind), b(em.builder()), loc(em.loc()) {
+    sums = em.vectorOf(kind.sumType(b));
+    hasDot = kind.hasDot(em.cpu());
+    isHalved = !hasDot && !kind.isFloat;
     // Vectors of sums of a panel: 16 columns, or 16 columns of two halves each.
-    perPanel = (isVnni ? kPanel : 2 * kPanel) / em.width();
+    perPanel = (isHalved ? 2 * kPanel : kPanel) / em.width();
     columns = k.panels * perPanel;
+    wordBytes = hasDot ? kWordBytes : kind.steps() * kind.wideBytes();
   }
 
   void run() {
-    Value zero = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(sums, b.getI32IntegerAttr(0)));
+    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(sums));
     SmallVector<Value> acc(k.rows * columns, zero);
-    const int64_t quads = ceilDiv(k.depth, kQuad), unroll = isVnni ? 2 : 1, main = quads / unroll * unroll;
+    const int64_t words = ceilDiv(k.depth, kind.steps()), unroll = hasDot ? 2 : 1, main = words / unroll * unroll;
     if (main) {
       auto op = scf::ForOp::create(b, loc, em.i64(0), em.i64(main), em.i64(unroll), acc);
       disableUnrolling(op);
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(op.getBody());
       SmallVector<Value> next(op.getRegionIterArgs());
-      Value a = at(k.a, mul(op.getInductionVar(), stepBytes())), panel = at(k.b, mul(op.getInductionVar(), kQuadBytes));
+      Value a = at(k.a, mul(op.getInductionVar(), wordBytes)), panel = at(k.b, mul(op.getInductionVar(), kLineBytes));
       for (int64_t u = 0; u < unroll; ++u)
-        step(at(a, u * stepBytes()), at(panel, u * kQuadBytes), next);
+        step(at(a, u * wordBytes), at(panel, u * kLineBytes), next);
       scf::YieldOp::create(b, loc, next);
       acc.assign(op.getResults().begin(), op.getResults().end());
     }
-    for (int64_t quad = main; quad < quads; ++quad)
-      step(at(k.a, quad * stepBytes()), at(k.b, quad * kQuadBytes), acc);
+    for (int64_t word = main; word < words; ++word)
+      step(at(k.a, word * wordBytes), at(k.b, word * kLineBytes), acc);
     store(acc);
   }
 
 private:
-  int64_t stepBytes() const { return isVnni ? kQuad : 2 * kQuad; }
   Value mul(Value x, int64_t factor) { return arith::MulIOp::create(b, loc, x, em.i64(factor)); }
   Value at(Value pointer, int64_t bytes) {
     return LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer,
@@ -64,36 +78,69 @@ private:
   Value repeat(Value address, Type type, VectorType as) {
     const int64_t count = as.getNumElements() * as.getElementTypeBitWidth() / type.getIntOrFloatBitWidth();
     Value lanes = vector::BroadcastOp::create(b, loc, VectorType::get({count}, type), load(address, type, 1));
-    return LLVM::BitcastOp::create(b, loc, as, lanes);
+    return lanes.getType() == as ? lanes : LLVM::BitcastOp::create(b, loc, as, lanes);
   }
   Value call(StringRef name, ValueRange operands) {
     return LLVM::CallIntrinsicOp::create(b, loc, Type(sums), b.getStringAttr(name), operands).getResult(0);
   }
 
-  /// Four steps of K.
+  /// A word of K.
   void step(Value a, Value panel, SmallVector<Value> &acc) {
+    if (kind.isFloat && !hasDot)
+      return stepHalves(a, panel, acc);
     const int64_t w = em.width();
-    auto bytes = VectorType::get({4 * w}, b.getI8Type()), words = VectorType::get({2 * w}, b.getI16Type());
+    auto words = VectorType::get({kind.steps() * w}, kind.elementType(b)),
+         wide = VectorType::get({2 * w}, b.getI16Type());
     SmallVector<Value> right;
     for (int64_t j = 0; j < columns; ++j) {
-      Value from = at(panel, j / perPanel * panelBytes(k.depth) + j % perPanel * (kQuadBytes / perPanel));
-      if (isVnni)
-        right.push_back(load(from, bytes, 1));
+      Value from = at(panel, rightOffset(j));
+      if (hasDot)
+        right.push_back(load(from, words, 1));
       else
-        right.push_back(arith::ExtSIOp::create(b, loc, words, load(from, VectorType::get({2 * w}, b.getI8Type()), 1)));
+        right.push_back(arith::ExtSIOp::create(b, loc, wide, load(from, VectorType::get({2 * w}, b.getI8Type()), 1)));
     }
     for (int64_t i = 0; i < k.rows; ++i) {
       Value from = at(a, i * k.rowBytes);
-      Value left = isVnni ? repeat(from, b.getI32Type(), bytes) : repeat(from, b.getI64Type(), words);
+      Value left = hasDot ? repeat(from, b.getI32Type(), words) : repeat(from, b.getI64Type(), wide);
       for (int64_t j = 0; j < columns; ++j) {
         Value &sum = acc[i * columns + j];
-        if (isVnni)
-          sum = call("llvm.x86.avx512.vpdpbusd.512", {sum, left, right[j]});
+        if (hasDot)
+          sum = call(kind.isFloat ? "llvm.x86.avx512bf16.dpbf16ps.512" : "llvm.x86.avx512.vpdpbusd.512",
+                     {sum, left, right[j]});
         else
           sum = arith::AddIOp::create(
               b, loc, sum, call(w == 16 ? "llvm.x86.avx512.pmaddw.d.512" : "llvm.x86.avx2.pmadd.wd", {left, right[j]}));
       }
     }
+  }
+
+  /// The two bf16 of each word, one after the other: the lower one is the upper half of an f32 once it is moved there.
+  void stepHalves(Value a, Value panel, SmallVector<Value> &acc) {
+    VectorType words = em.vectorOf(b.getI32Type());
+    for (int64_t half = 0; half < 2; ++half) {
+      SmallVector<Value> right;
+      for (int64_t j = 0; j < columns; ++j) {
+        Value word = load(at(panel, rightOffset(j)), words, 4);
+        auto constant = [&](int32_t value) -> Value {
+          return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(words, b.getI32IntegerAttr(value)));
+        };
+        word = half ? Value(arith::AndIOp::create(b, loc, word, constant(int32_t(0xffff0000))))
+                    : Value(arith::ShLIOp::create(b, loc, word, constant(16)));
+        right.push_back(arith::BitcastOp::create(b, loc, sums, word));
+      }
+      for (int64_t i = 0; i < k.rows; ++i) {
+        Value left = repeat(at(a, i * k.rowBytes + half * kind.wideBytes()), b.getF32Type(), sums);
+        for (int64_t j = 0; j < columns; ++j) {
+          Value &sum = acc[i * columns + j];
+          sum = vector::FMAOp::create(b, loc, left, right[j], sum);
+        }
+      }
+    }
+  }
+
+  /// Of a vector of sums' columns in a line of each panel.
+  int64_t rightOffset(int64_t column) const {
+    return column / perPanel * kind.panelBytes(k.depth) + column % perPanel * (kLineBytes / perPanel);
   }
 
   void store(ArrayRef<Value> acc) {
@@ -104,30 +151,31 @@ private:
       odd.push_back(2 * lane + 1);
     }
     for (int64_t i = 0; i < k.rows; ++i)
-      for (int64_t j = 0; j < columns; j += isVnni ? 1 : 2) {
+      for (int64_t j = 0; j < columns; j += isHalved ? 2 : 1) {
         Value value = acc[i * columns + j];
-        if (!isVnni) {
+        if (isHalved) {
           Value other = acc[i * columns + j + 1];
           value = arith::AddIOp::create(b, loc, vector::ShuffleOp::create(b, loc, value, other, even),
                                         vector::ShuffleOp::create(b, loc, value, other, odd));
         }
-        int64_t column = isVnni ? j * w : j / 2 * w;
+        int64_t column = isHalved ? j / 2 * w : j * w;
         LLVM::StoreOp::create(b, loc, value, at(k.c, (i * k.tileColumns + column) * 4), 4);
       }
   }
 
   Emitter &em;
-  const IntegerKernel &k;
+  const NarrowKernel &k;
+  NarrowKind kind;
   OpBuilder &b;
   Location loc;
   VectorType sums;
-  bool isVnni;
-  int64_t perPanel, columns;
+  bool hasDot, isHalved;
+  int64_t perPanel, columns, wordBytes;
 };
 
 } // namespace
 
-void tc::codegen::emitIntegerKernel(Emitter &em, const IntegerKernel &kernel) { IntegerAssembler(em, kernel).run(); }
+void tc::codegen::emitNarrowKernel(Emitter &em, const NarrowKernel &kernel) { Assembler(em, kernel).run(); }
 
 //===--- AMX ------------------------------------------------------------------------------------------------------===//
 
@@ -151,7 +199,7 @@ void tc::codegen::emitTileConfiguration(Emitter &em, Value buffer, Value height)
   SmallVector<int8_t> bytes(64, 0);
   bytes[0] = 1;
   for (int64_t tile = 0; tile < kTiles; ++tile) {
-    bytes[16 + 2 * tile] = kTileQuads * kQuad;
+    bytes[16 + 2 * tile] = kTileLines * kWordBytes;
     bytes[48 + tile] = kTileRows;
   }
   auto type = VectorType::get({64}, b.getI8Type());
@@ -172,10 +220,10 @@ void tc::codegen::emitTileConfiguration(Emitter &em, Value buffer, Value height)
 
 void tc::codegen::emitTileRelease(Emitter &em) { callTile(em, "tilerelease", {}); }
 
-void tc::codegen::emitTileKernel(Emitter &em, const IntegerKernel &k) {
+void tc::codegen::emitTileKernel(Emitter &em, const NarrowKernel &k) {
   OpBuilder &b = em.builder();
   const Location loc = em.loc();
-  const int64_t blocks = ceilDiv(k.rows, kTileRows), bytes = panelBytes(k.depth);
+  const int64_t blocks = ceilDiv(k.rows, kTileRows), bytes = k.kind.panelBytes(k.depth);
   auto at = [&](Value pointer, Value offset) -> Value {
     return LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer, ArrayRef<LLVM::GEPArg>{offset});
   };
@@ -187,20 +235,20 @@ void tc::codegen::emitTileKernel(Emitter &em, const IntegerKernel &k) {
   for (int64_t i = 0; i < blocks; ++i)
     for (int64_t j = 0; j < k.panels; ++j)
       callTile(em, "tilezero", {sum(i, j)});
-  auto op = scf::ForOp::create(b, loc, em.i64(0), em.i64(bytes / (kTileQuads * kQuadBytes)), em.i64(1));
+  auto op = scf::ForOp::create(b, loc, em.i64(0), em.i64(bytes / (kTileLines * kLineBytes)), em.i64(1));
   disableUnrolling(op);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(op.getBody());
     auto scaled = [&](int64_t by) -> Value { return arith::MulIOp::create(b, loc, op.getInductionVar(), em.i64(by)); };
-    Value left = at(k.a, scaled(kTileQuads * kQuad)), right = at(k.b, scaled(kTileQuads * kQuadBytes));
+    Value left = at(k.a, scaled(kTileLines * kWordBytes)), right = at(k.b, scaled(kTileLines * kLineBytes));
     for (int64_t i = 0; i < blocks; ++i)
       callTile(em, "tileloadd64", {kLeft + i}, {ahead(left, i * kTileRows * k.rowBytes), em.i64(k.rowBytes)});
     for (int64_t j = 0; j < k.panels; ++j)
-      callTile(em, "tileloadd64", {kRight + j}, {ahead(right, j * bytes), em.i64(kQuadBytes)});
+      callTile(em, "tileloadd64", {kRight + j}, {ahead(right, j * bytes), em.i64(kLineBytes)});
     for (int64_t j = 0; j < k.panels; ++j)
       for (int64_t i = 0; i < blocks; ++i)
-        callTile(em, "tdpbusd", {sum(i, j), kLeft + i, kRight + j});
+        callTile(em, k.kind.isFloat ? "tdpbf16ps" : "tdpbusd", {sum(i, j), kLeft + i, kRight + j});
   }
   for (int64_t i = 0; i < blocks; ++i)
     for (int64_t j = 0; j < k.panels; ++j)

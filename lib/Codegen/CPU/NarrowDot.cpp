@@ -1,29 +1,34 @@
-//===- IntegerDot.cpp - the "integer-dot" strategy: products and convolutions of 8-bit integers -------------------===//
+//===- NarrowDot.cpp - the "integer-dot" and "bfloat-dot" strategies: products and convolutions of narrow numbers
+//---===//
 //
-// result[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, k, n] with lhs of ui8, rhs of i8 and sums of i32 that wrap:
-// what tc-narrow-products makes of quantised products. The layout of B and the micro-kernels: IntegerKernel.h. B is
-// packed when the artifact is made if it is constant, else by a launch of its own. A task is a block of rows times a
-// block of columns of a batch element; the epilogue runs over the micro-kernel's tile. Of a convolution, A are the
-// patches (Patches.h) that the task copies, and the batch elements are the groups.
+// result[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, k, n], either with lhs of ui8, rhs of i8 and sums of i32 that
+// wrap, what tc-narrow-products makes of quantised products, or with operands of bf16 and sums of f32, what
+// tc-round-products makes of products of floats. The layout of B and the micro-kernels: NarrowKernel.h. B is packed
+// when the artifact is made if it is constant, else by a launch of its own. A task is a block of rows times a block of
+// columns of a batch element; the epilogue runs over the micro-kernel's tile. Of a convolution, A are the patches
+// (Patches.h) that the task copies, and the batch elements are the groups.
 //
 // Parameters (columns are multiples of 16; the suffixes are those of the micro-kernels):
 //   rhs              number of the input that is packed when the artifact is made; -1: packed at run time by a launch
-//   lhsCopy          1: the task copies the rows of A also for VNNI and AMX
+//   rhsTransposed    1: packed at run time from rows of K, turned in registers
+//   lhsCopy          1: the task copies the rows of A also for VNNI, BF16 and AMX
 //   tiles            1: AMX where there is; else a few rows are faster without
 //   tileM, tileN     rows and columns of a task
-//   rows256, cols256, rows512, cols512, rowsVnni, colsVnni   micro-kernels
+//   rows256, cols256, rows512, cols512   micro-kernels without an instruction for words
+//   rowsVnni, colsVnni, rowsBf16, colsBf16   with one
 //   grain            least number of tasks for a thread
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "CPU/IntegerKernel.h"
+#include "CPU/NarrowKernel.h"
 #include "CPU/Patches.h"
 #include "Common/Anchor.h"
 #include "Common/Generators.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace tc;
@@ -39,20 +44,24 @@ constexpr int64_t kPanelBytes = 512 * 1024;
 constexpr double kTaskProducts = 16e6, kGrainProducts = 2e6;
 constexpr int64_t kTasks = 48;
 
-std::string kindOf(const CpuInfo &cpu) { return cpu.hasVnni ? "Vnni" : std::to_string(cpu.vectorBits); }
+/// The suffix of the micro-kernels' parameters.
+std::string suffixOf(NarrowKind kind, const CpuInfo &cpu) {
+  return !kind.hasDot(cpu) ? std::to_string(cpu.vectorBits) : kind.isFloat ? "Bf16" : "Vnni";
+}
 
 Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
 
 /// What a region's anchor computes.
-struct IntegerProduct : Product {
+struct NarrowProduct : Product {
+  NarrowKind kind = kBytes;
   /// A convolution's, unless it only mixes channels.
   std::optional<Patches> patches;
 
   /// A is a matrix in memory.
   bool isInPlace() const { return !patches && isRowMajor(*this) && inputThroughReshapes(lhs); }
   std::optional<PackedInput> packed(llvm::function_ref<bool(unsigned)> isConstant) const {
-    const int64_t quads = panelBytes(*k) / kQuadBytes;
-    return patches ? packedPatchFilter(*patches, isConstant, quads) : packedRhs(*this, isConstant, kQuad, quads);
+    return patches ? packedPatchFilter(*patches, kind, isConstant)
+                   : packedRhs(*this, isConstant, kind.steps(), kind.lines(*k));
   }
   /// Where the result's element of these positions stands.
   SmallVector<Index> place(Emitter &em, Index group, ArrayRef<Index> batchAt, ArrayRef<Index> rowAt,
@@ -71,13 +80,19 @@ struct IntegerProduct : Product {
   }
 };
 
-/// The product of a region's anchor; nullopt if it is none of bytes, or K is not known.
-std::optional<IntegerProduct> asIntegerProduct(Operation *anchor) {
-  if (!isa_and_nonnull<prim::DotGeneralOp, prim::ConvOp>(anchor) ||
-      !elementOf(anchor->getOperand(0)).isUnsignedInteger(8) ||
-      !elementOf(anchor->getOperand(1)).isSignlessInteger(8) || !elementOf(anchor->getResult(0)).isSignlessInteger(32))
+bool isNarrow(NarrowKind kind, Operation *anchor) {
+  Type lhs = elementOf(anchor->getOperand(0)), rhs = elementOf(anchor->getOperand(1)),
+       sum = elementOf(anchor->getResult(0));
+  return kind.isFloat ? lhs.isBF16() && rhs.isBF16() && sum.isF32()
+                      : lhs.isUnsignedInteger(8) && rhs.isSignlessInteger(8) && sum.isSignlessInteger(32);
+}
+
+/// The product of a region's anchor; nullopt if it is none of this kind, or K is not known.
+std::optional<NarrowProduct> asNarrowProduct(NarrowKind kind, Operation *anchor) {
+  if (!isa_and_nonnull<prim::DotGeneralOp, prim::ConvOp>(anchor) || !isNarrow(kind, anchor))
     return std::nullopt;
-  IntegerProduct product;
+  NarrowProduct product;
+  product.kind = kind;
   if (std::optional<Product> p = asProduct(anchor)) {
     static_cast<Product &>(product) = *p;
   } else {
@@ -91,15 +106,19 @@ std::optional<IntegerProduct> asIntegerProduct(Operation *anchor) {
 
 //===--- the generator --------------------------------------------------------------------------------------------===//
 
-class IntegerDotGenerator final : public Generator {
+class NarrowDotGenerator final : public Generator {
 public:
-  StringRef strategy() const override { return "integer-dot"; }
-  SmallVector<StringRef> extraVariants() const override { return {"x86-64-v4-vnni", "x86-64-v4-amx"}; }
+  explicit NarrowDotGenerator(NarrowKind kind) : kind(kind) {}
+
+  StringRef strategy() const override { return kind.isFloat ? "bfloat-dot" : "integer-dot"; }
+  SmallVector<StringRef> extraVariants() const override {
+    return {kind.isFloat ? "x86-64-v4-bf16" : "x86-64-v4-vnni", "x86-64-v4-amx"};
+  }
 
   FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
                                          llvm::function_ref<bool(unsigned)> isConstant) const override {
     Operation *anchor = findAnchor(region);
-    std::optional<IntegerProduct> p = asIntegerProduct(anchor);
+    std::optional<NarrowProduct> p = asNarrowProduct(kind, anchor);
     if (!p)
       return failure();
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, p->result);
@@ -109,26 +128,30 @@ public:
     std::optional<PackedInput> packed = p->packed(isConstant);
     if (p->patches && (!packed || p->patches->columns == 0))
       return failure();
-    const bool copy = !p->isInPlace() || *p->k % kQuad != 0;
+    const bool copy = !p->isInPlace() || *p->k % kind.steps() != 0;
     const int64_t m = std::max<int64_t>(1, p->m.value_or(1024)), n = std::max<int64_t>(1, p->n.value_or(1024));
     const int64_t allPanels = ceilDiv(n, kPanel);
-    // Accumulators, a row of B and a broadcast: 31 registers of 32 or 16 (a panel has 1, 2 and 4 vectors of sums).
+    // Accumulators, a row of B and a broadcast: 31 registers of 32 or 16 (a panel has 1, 2 and 4 vectors of sums; of
+    // f32 1, 1 and 2).
     Tile wide{14, 2};
     if (m <= 6 && allPanels >= 4)
       wide = {std::min<int64_t>(m, 5), 4};
     else if (m < 14 || m % 14 > 0) // blocks of equal size
       wide.rows = ceilDiv(m, ceilDiv(m, 14));
-    const std::pair<StringRef, Tile> tiles[] = {
-        {"256", {std::min<int64_t>(m, 3), 1}}, {"512", {std::min<int64_t>(m, 6), 2}}, {"Vnni", wide}};
-    for (auto [kind, tile] : tiles) {
-      params.set("rows" + kind, tile.rows);
-      params.set("cols" + kind, std::min<int64_t>(tile.panels, int64_t(llvm::bit_floor(uint64_t(allPanels)))) * kPanel);
+    const std::pair<StringRef, Tile> tiles[] = {{"256", {std::min<int64_t>(m, kind.isFloat ? 5 : 3), 1}},
+                                                {"512", {std::min<int64_t>(m, kind.isFloat ? 12 : 6), 2}},
+                                                {kind.isFloat ? "Bf16" : "Vnni", wide}};
+    for (auto [suffix, tile] : tiles) {
+      params.set("rows" + suffix, tile.rows);
+      params.set("cols" + suffix,
+                 std::min<int64_t>(tile.panels, int64_t(llvm::bit_floor(uint64_t(allPanels)))) * kPanel);
     }
-    int64_t tilePanels = std::max<int64_t>(8, kPanelBytes / panelBytes(*p->k)) / 4 * 4;
+    const int64_t depthBytes = *p->k * kind.elementBytes();
+    int64_t tilePanels = std::max<int64_t>(8, kPanelBytes / kind.panelBytes(*p->k)) / 4 * 4;
     tilePanels = std::min(tilePanels, roundUp(allPanels, 4));
     // Blocks of equal size, of whole AMX tiles.
     const int64_t rowsStep = m < kTileRows ? wide.rows : kTileRows;
-    int64_t tileM = std::clamp<int64_t>(kTaskRowBytes / *p->k, kLeastRows, kTaskRows) / rowsStep * rowsStep;
+    int64_t tileM = std::clamp<int64_t>(kTaskRowBytes / depthBytes, kLeastRows, kTaskRows) / rowsStep * rowsStep;
     tileM = std::min(tileM, roundUp(ceilDiv(m, ceilDiv(m, tileM)), rowsStep));
     auto tasks = [&] {
       return double(prim::getConstantSize(p->B).value_or(8)) * double(ceilDiv(m, tileM)) *
@@ -150,6 +173,8 @@ public:
     params.set("lhsCopy", copy);
     params.set("tiles", !p->m || *p->m >= kTileRows);
     params.set("rhs", packed ? int64_t(packed->input) : -1);
+    if (!packed)
+      params.set("rhsTransposed", p->depth.size() == 1 && isDepthInnermost(*p));
     params.set("grain", std::max<int64_t>(1, int64_t(kGrainProducts / products())));
     return params.schedule(strategy());
   }
@@ -159,12 +184,12 @@ public:
     FailureOr<kernel::ScheduleAttr> chosen = choose(region, isConstant);
     if (failed(chosen))
       return {};
-    IntegerProduct p = *asIntegerProduct(findAnchor(region));
+    NarrowProduct p = *asNarrowProduct(kind, findAnchor(region));
     SmallVector<kernel::ScheduleAttr> all;
-    const std::string rows = "rows" + kindOf(cpu), cols = "cols" + kindOf(cpu);
+    const std::string rows = "rows" + suffixOf(kind, cpu), cols = "cols" + suffixOf(kind, cpu);
     auto add = [&](Params params, int64_t tileM, int64_t tileN) {
       kernel::ScheduleAttr schedule = params.schedule(strategy());
-      const bool tiles = cpu.hasAmxInt8 && getParam(schedule, "tiles");
+      const bool tiles = kind.hasTiles(cpu) && getParam(schedule, "tiles");
       const int64_t block = tiles ? kTileBlockRows : getParam(schedule, rows), group = 4 * kPanel;
       tileM = std::max(block, std::min(roundUp(tileM, block), p.m ? roundUp(*p.m, block) : tileM));
       tileN = std::max(group, std::min(roundUp(tileN, group), p.n ? roundUp(*p.n, group) : tileN));
@@ -177,12 +202,12 @@ public:
     for (auto [m, n] : {std::pair(tileM, tileN * 2), std::pair(tileM * 2, tileN), std::pair(tileM, tileN / 2),
                         std::pair(tileM / 2, tileN)})
       add(Params(*chosen), m, n);
-    if (cpu.hasAmxInt8) {
+    if (kind.hasTiles(cpu)) {
       Params params(*chosen);
       params.set("tiles", !getParam(*chosen, "tiles"));
       add(params, tileM, tileN);
     }
-    if (cpu.hasVnni && !(cpu.hasAmxInt8 && getParam(*chosen, "tiles")))
+    if (kind.hasDot(cpu) && !(kind.hasTiles(cpu) && getParam(*chosen, "tiles")))
       for (Tile tile : {Tile{14, 2}, Tile{12, 2}, Tile{6, 4}, Tile{5, 4}})
         if ((!p.m || tile.rows <= *p.m) && (!p.n || tile.panels * kPanel <= roundUp(*p.n, kPanel))) {
           Params params(*chosen);
@@ -197,27 +222,27 @@ public:
     int64_t rhs = getParam(schedule, "rhs", -1);
     if (rhs < 0)
       return {};
-    return {*asIntegerProduct(findAnchor(region))->packed([&](unsigned i) { return int64_t(i) == rhs; })};
+    return {*asNarrowProduct(kind, findAnchor(region))->packed([&](unsigned i) { return int64_t(i) == rhs; })};
   }
 
   SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
     MLIRContext *context = region.getContext();
-    IntegerProduct p = *asIntegerProduct(findAnchor(region));
+    NarrowProduct p = *asNarrowProduct(kind, findAnchor(region));
     SmallVector<Launch> launches;
     if (getParam(schedule, "rhs", -1) < 0) {
       Launch packing;
       packing.suffix = "_pack";
       packing.tasks = prim::product(context, {p.B, p.panels()});
-      packing.grain = getAffineConstantExpr(std::max<int64_t>(1, 4096 / ceilDiv(*p.k, kQuad)), context);
-      AffineExpr bytes = getAffineConstantExpr(panelBytes(*p.k), context);
+      packing.grain = getAffineConstantExpr(std::max<int64_t>(1, 4096 / ceilDiv(*p.k, kind.steps())), context);
+      AffineExpr bytes = getAffineConstantExpr(kind.panelBytes(*p.k), context);
       packing.temporaries = {prim::makeType(IntegerType::get(context, 8), {p.B, p.panels(), bytes})};
       launches.push_back(packing);
     }
     Launch launch;
     launch.tasks = prim::product(context, grid(p, schedule));
     launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
-    // Widened rows where there is no vpdpbusd; 64 bytes more: full vectors may be stored at the end.
-    launch.scratch = getAffineConstantExpr(getParam(schedule, "tileM") * rowBytes(p, 2) + 64, context);
+    // Widened rows where there is no instruction for words; 64 bytes more: full vectors may be stored at the end.
+    launch.scratch = getAffineConstantExpr(getParam(schedule, "tileM") * rowBytes(p, kind.wideBytes()) + 64, context);
     launch.inPlace = Epilogue::analyze(region, p.result)->inPlace(region);
     launches.push_back(launch);
     return launches;
@@ -225,9 +250,9 @@ public:
 
   void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned number, Emitter &em, Value begin,
             Value end) const override {
-    IntegerProduct p = *asIntegerProduct(findAnchor(region));
+    NarrowProduct p = *asNarrowProduct(kind, findAnchor(region));
     if (number == 0 && getParam(schedule, "rhs", -1) < 0)
-      return em.loop(begin, end, 1, [&](Index task) { packPanel(p, em, task); });
+      return em.loop(begin, end, 1, [&](Index task) { packPanel(p, schedule, em, task); });
     Epilogue epilogue = *Epilogue::analyze(region, p.result);
     em.loop(begin, end, 1, [&](Index task) { emitTask(p, schedule, epilogue, em, task); });
   }
@@ -247,55 +272,134 @@ private:
     return em.address(pointer, em.builder().getI8Type(), bytes);
   }
 
-  /// Task: one panel of a batch element. Four rows of B become one of 32-bit lanes.
-  static void packPanel(const Product &p, Emitter &em, Index task) {
+  /// Task: one panel of a batch element. The steps of a word are rows of B.
+  static void packPanel(const NarrowProduct &p, kernel::ScheduleAttr schedule, Emitter &em, Index task) {
     OpBuilder &b = em.builder();
     const Location loc = em.loc();
+    const NarrowKind kind = p.kind;
     SmallVector<Index> at = em.delinearize(task, {p.B, p.panels()});
     SmallVector<Index> batchAt = em.delinearize(at[0], p.batch);
     Index n0 = em.mulIndex(at[1], em.i64(kPanel), kPanel);
-    Value to = byteOffset(em, em.output(0), em.mul(task.base, em.i64(panelBytes(*p.k))));
+    Value to = byteOffset(em, em.output(0), em.mul(task.base, em.i64(kind.panelBytes(*p.k))));
+    Value columns = em.min(em.i64(kPanel), em.sub(em.size(p.N), n0.base));
+    const int64_t whole = *p.k / kind.steps(), lines = ceilDiv(*p.k, kind.steps());
+    if (kind.isFloat)
+      clearPanel(p, em, to, columns, whole, kind.lines(*p.k));
     VectorType lanes = em.vectorOf(b.getI32Type());
     auto element = [&](Value k, Index n) -> Value {
       SmallVector<Index> depthAt = em.delinearize(em.uniform(k), p.depth);
-      Value byte = em.emit(
-          p.rhs, Product::place<Index>(p.rhsDims, batchAt, {}, em.delinearize(n, p.columns), depthAt, em.constant(0)));
-      return arith::ExtUIOp::create(b, loc, lanes, em.broadcast(byte));
+      Value value = em.broadcast(em.emit(
+          p.rhs, Product::place<Index>(p.rhsDims, batchAt, {}, em.delinearize(n, p.columns), depthAt, em.constant(0))));
+      if (kind.isFloat)
+        value = arith::BitcastOp::create(b, loc, em.vectorOf(b.getI16Type()), value);
+      return arith::ExtUIOp::create(b, loc, lanes, value);
     };
-    auto quad = [&](Value number, int64_t steps) {
-      Value start = byteOffset(em, to, em.mul(number, em.i64(kQuadBytes)));
-      Value columns = em.min(em.i64(kPanel), em.sub(em.size(p.N), n0.base));
+    auto word = [&](Value number, int64_t steps) {
+      Value start = byteOffset(em, to, em.mul(number, em.i64(kLineBytes)));
       em.laneLoop(columns, std::nullopt, [&](Index lane) {
         Value word;
         for (int64_t i = 0; i < steps; ++i) {
-          Value byte = element(em.add(em.mul(number, em.i64(kQuad)), em.i64(i)), em.addIndex(n0, lane));
+          Value part = element(em.add(em.mul(number, em.i64(kind.steps())), em.i64(i)), em.addIndex(n0, lane));
           if (i) {
-            Value by = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(lanes, b.getI32IntegerAttr(8 * i)));
-            byte = arith::ShLIOp::create(b, loc, byte, by);
+            const int32_t bits = int32_t(8 * kind.elementBytes() * i);
+            Value by = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(lanes, b.getI32IntegerAttr(bits)));
+            part = arith::ShLIOp::create(b, loc, part, by);
           }
-          word = word ? Value(arith::OrIOp::create(b, loc, word, byte)) : byte;
+          word = word ? Value(arith::OrIOp::create(b, loc, word, part)) : part;
         }
         em.storeAt(word, start, b.getI32Type(), lane);
       });
     };
-    const int64_t whole = *p.k / kQuad;
-    em.loop(em.i64(0), em.i64(whole), 1, [&](Index number) { quad(number.base, kQuad); });
-    if (*p.k % kQuad)
-      quad(em.i64(whole), *p.k % kQuad);
+    int64_t turned = 0;
+    if (getParam(schedule, "rhsTransposed")) {
+      turned = whole / em.width() * em.width();
+      packTurned(p, em, batchAt, n0, to, turned);
+    }
+    em.loop(em.i64(turned), em.i64(whole), 1, [&](Index number) { word(number.base, kind.steps()); });
+    if (whole < lines)
+      word(em.i64(whole), *p.k % kind.steps());
   }
 
-  static void emitTask(const IntegerProduct &p, kernel::ScheduleAttr schedule, const Epilogue &epilogue, Emitter &em,
+  /// The first `words` lines of a panel from rows of K: a vector of words of each column, turned in registers.
+  static void packTurned(const NarrowProduct &p, Emitter &em, ArrayRef<Index> batchAt, Index n0, Value to,
+                         int64_t words) {
+    OpBuilder &b = em.builder();
+    const Location loc = em.loc();
+    const int64_t width = em.width(), steps = p.kind.steps();
+    const Type bits = b.getIntegerType(unsigned(8 * p.kind.elementBytes()));
+    // Steps of a column from `k` on, as words.
+    auto wordsOf = [&](Index k, Index n) -> Value {
+      SmallVector<Value> parts;
+      for (int64_t i = 0; i < steps; ++i) {
+        Index lanes = em.contiguous(em.addIndex(k, em.constant(i * width)));
+        Value part =
+            em.broadcast(em.emit(p.rhs, Product::place<Index>(p.rhsDims, batchAt, {}, em.delinearize(n, p.columns),
+                                                              {lanes}, em.constant(0))));
+        parts.push_back(p.kind.isFloat ? Value(arith::BitcastOp::create(b, loc, em.vectorOf(bits), part)) : part);
+      }
+      while (parts.size() > 1) {
+        SmallVector<Value> pairs;
+        for (size_t i = 0; i < parts.size(); i += 2) {
+          SmallVector<int64_t> all =
+              llvm::to_vector(llvm::seq<int64_t>(0, 2 * cast<VectorType>(parts[i].getType()).getNumElements()));
+          pairs.push_back(vector::ShuffleOp::create(b, loc, parts[i], parts[i + 1], all));
+        }
+        parts = pairs;
+      }
+      return LLVM::BitcastOp::create(b, loc, em.vectorOf(b.getI32Type()), parts.front());
+    };
+    em.loop(
+        em.i64(0), em.i64(words), width,
+        [&](Index line) {
+          Index k = em.mulIndex(line, em.i64(steps), steps);
+          for (int64_t first = 0; first < kPanel; first += width) {
+            SmallVector<Value> columns; // the last ones repeat: nobody reads their sums
+            for (int64_t i = first; i < first + width; ++i)
+              columns.push_back(
+                  wordsOf(k, em.uniform(em.min(em.add(n0.base, em.i64(i)), em.sub(em.size(p.N), em.i64(1))))));
+            for (auto [i, words] : llvm::enumerate(transposeLanes(em, columns)))
+              LLVM::StoreOp::create(b, loc, words,
+                                    byteOffset(em, to,
+                                               em.add(em.mul(em.add(line.base, em.i64(int64_t(i))), em.i64(kLineBytes)),
+                                                      em.i64(first * kWordBytes))),
+                                    4);
+          }
+        },
+        0);
+  }
+
+  /// Zeros where no whole word will stand: what was there before may be no number, and a product of that and of the
+  /// zeros of A none either; nor may it be denormal in columns that nobody reads.
+  static void clearPanel(const NarrowProduct &p, Emitter &em, Value to, Value columns, int64_t whole, int64_t lines) {
+    OpBuilder &b = em.builder();
+    auto clear = [&](Value from, int64_t end) {
+      em.loop(from, em.i64(end), 1, [&](Index line) {
+        Value start = byteOffset(em, to, em.mul(line.base, em.i64(kLineBytes)));
+        Value zeros = arith::ConstantOp::create(b, em.loc(), b.getZeroAttr(VectorType::get({kPanel}, b.getI32Type())));
+        LLVM::StoreOp::create(b, em.loc(), zeros, start, 4);
+      });
+    };
+    if (whole < lines)
+      clear(em.i64(whole), lines);
+    if (p.n && *p.n % kPanel == 0)
+      return;
+    Value ends = arith::CmpIOp::create(b, em.loc(), arith::CmpIPredicate::slt, columns, em.i64(kPanel));
+    em.ifThen(ends, [&] { clear(em.i64(0), whole); });
+  }
+
+  static void emitTask(const NarrowProduct &p, kernel::ScheduleAttr schedule, const Epilogue &epilogue, Emitter &em,
                        Index task) {
     OpBuilder &b = em.builder();
-    const std::string kind = kindOf(em.cpu());
-    const bool isVnni = em.cpu().hasVnni, tiles = em.cpu().hasAmxInt8 && getParam(schedule, "tiles");
+    const NarrowKind kind = p.kind;
+    const std::string suffix = suffixOf(kind, em.cpu());
+    const bool hasDot = kind.hasDot(em.cpu()), tiles = kind.hasTiles(em.cpu()) && getParam(schedule, "tiles");
     const int64_t tileM = getParam(schedule, "tileM"), tileN = getParam(schedule, "tileN");
-    const int64_t rows = tiles ? kTileBlockRows : getParam(schedule, "rows" + kind);
+    const int64_t rows = tiles ? kTileBlockRows : getParam(schedule, "rows" + suffix);
     const int64_t cols =
-        tiles ? std::min(roundUp(p.n.value_or(tileN), kPanel), 2 * kPanel) : getParam(schedule, "cols" + kind);
-    const int64_t rhsInput = getParam(schedule, "rhs", -1), bytes = panelBytes(*p.k), group = cols / kPanel;
-    const Type i32 = b.getI32Type();
-    const Value tile = em.stackBuffer(i32, rows * cols);
+        tiles ? std::min(roundUp(p.n.value_or(tileN), kPanel), 2 * kPanel) : getParam(schedule, "cols" + suffix);
+    const int64_t rhsInput = getParam(schedule, "rhs", -1), bytes = kind.panelBytes(*p.k), group = cols / kPanel;
+    const Type sum = kind.sumType(b);
+    const Value tile = em.stackBuffer(sum, rows * cols);
     SmallVector<Index> at = em.delinearize(task, grid(p, schedule));
     SmallVector<Index> batchAt = em.delinearize(at[0], p.batch);
     Index n0 = em.mulIndex(at[1], em.i64(tileN), tileN), m0 = em.mulIndex(at[2], em.i64(tileM), tileM);
@@ -303,30 +407,30 @@ private:
 
     // Rows of A. Those of whole tiles may be read where they are.
     Value a;
-    int64_t stride = *p.k;
-    if (getParam(schedule, "lhsCopy") || !isVnni || (tiles && *p.k % (kTileQuads * kQuad) != 0)) {
+    int64_t stride = *p.k * kind.elementBytes();
+    if (getParam(schedule, "lhsCopy") || !hasDot || (tiles && *p.k % kind.tileSteps() != 0)) {
+      const int64_t elementBytes = hasDot ? kind.elementBytes() : kind.wideBytes();
       a = em.scratch();
-      stride = rowBytes(p, isVnni ? 1 : 2);
+      stride = rowBytes(p, elementBytes);
       em.loop(em.i64(0), count.get(em), 1, [&](Index row) {
         SmallVector<Index> rowAt = em.delinearize(em.addIndex(m0, row), p.rows);
         Value to = byteOffset(em, a, em.mul(row.base, em.i64(stride)));
         if (p.patches)
-          emitPatch(em, *p.patches, at[0], rowAt, to, !isVnni);
+          emitPatch(em, *p.patches, kind, at[0], rowAt, to, !hasDot);
         else
           copyRow(p, em, batchAt, rowAt, to);
         // Zeros to the end of the last step of the micro-kernel.
-        const int64_t end = roundUp(*p.k, isVnni ? kTileQuads * kQuad : kQuad);
-        for (int64_t k = *p.k, size = 32; size; size /= 2)
-          for (; end - k >= size; k += size) {
-            auto type = VectorType::get({size}, isVnni ? b.getI8Type() : b.getI16Type());
-            Value zeros = arith::ConstantOp::create(b, em.loc(), b.getZeroAttr(type));
-            LLVM::StoreOp::create(b, em.loc(), zeros, byteOffset(em, to, em.i64(k * (isVnni ? 1 : 2))), 1);
+        const int64_t end = roundUp(*p.k, hasDot ? kind.tileSteps() : kind.steps()) * elementBytes;
+        for (int64_t from = *p.k * elementBytes, size = 32; size; size /= 2)
+          for (; end - from >= size; from += size) {
+            Value zeros = arith::ConstantOp::create(b, em.loc(), b.getZeroAttr(VectorType::get({size}, b.getI8Type())));
+            LLVM::StoreOp::create(b, em.loc(), zeros, byteOffset(em, to, em.i64(from)), 1);
           }
       });
       em.clearSources();
     } else {
       a = em.input(*inputThroughReshapes(p.lhs));
-      a = byteOffset(em, a, em.mul(em.add(em.mul(at[0].base, em.size(p.M)), m0.base), em.i64(*p.k)));
+      a = byteOffset(em, a, em.mul(em.add(em.mul(at[0].base, em.size(p.M)), m0.base), em.i64(stride)));
     }
 
     // Panels of B.
@@ -343,15 +447,15 @@ private:
                            : Extent(em.min(em.i64(panels * kPanel), em.sub(em.size(p.N), n.base)));
       Value from = byteOffset(em, right, em.mul(panel.base, em.i64(bytes)));
       auto kernelAt = [&](Value row, int64_t height) {
-        return IntegerKernel{
-            byteOffset(em, a, em.mul(row, em.i64(stride))), from, tile, height, panels, *p.k, stride, cols};
+        return NarrowKernel{
+            kind, byteOffset(em, a, em.mul(row, em.i64(stride))), from, tile, height, panels, *p.k, stride, cols};
       };
       auto storeRows = [&](Value row, Extent height) {
         em.loop(em.i64(0), height.get(em), 1, [&](Index i) {
           SmallVector<Index> rowAt = em.delinearize(em.addIndex(m0, em.addIndex(em.uniform(row), i)), p.rows);
           Index start = em.mulIndex(i, em.i64(cols), cols);
           forColumns(em, p.n == 1, n, start, columns, [&](Index column, Index offset) {
-            epilogue.store(em, p.place(em, at[0], batchAt, rowAt, column), em.loadAt(tile, i32, offset));
+            epilogue.store(em, p.place(em, at[0], batchAt, rowAt, column), em.loadAt(tile, sum, offset));
           });
         });
         em.clearSources();
@@ -362,7 +466,7 @@ private:
           storeRows(row, here);
         });
       forRowBlocks(em, count, rows, blockRest(p.m, tileM, rows), [&](Value row, int64_t height) {
-        emitIntegerKernel(em, kernelAt(row, height));
+        emitNarrowKernel(em, kernelAt(row, height));
         storeRows(row, Extent(height));
       });
     };
@@ -405,26 +509,29 @@ private:
     }
   }
 
-  /// A row of A as bytes, or as 16 bits where there is no vpdpbusd.
-  static void copyRow(const Product &p, Emitter &em, ArrayRef<Index> batchAt, ArrayRef<Index> rowAt, Value to) {
+  /// A row of A, widened where there is no instruction for words.
+  static void copyRow(const NarrowProduct &p, Emitter &em, ArrayRef<Index> batchAt, ArrayRef<Index> rowAt, Value to) {
     OpBuilder &b = em.builder();
-    const Location loc = em.loc();
-    const bool isVnni = em.cpu().hasVnni;
-    const Type type = isVnni ? b.getI8Type() : b.getI16Type();
+    const bool isWide = !p.kind.hasDot(em.cpu());
+    const Type type = isWide ? p.kind.wideType(b) : p.kind.elementType(b);
     em.laneLoop(em.i64(*p.k), *p.k, [&](Index lane) {
       SmallVector<Index> depthAt = em.delinearize(lane, p.depth);
       Value value = em.emit(p.lhs, Product::place<Index>(p.lhsDims, batchAt, rowAt, {}, depthAt, em.constant(0)));
       value = em.broadcast(value);
-      if (!isVnni)
-        value = arith::ExtUIOp::create(b, loc, em.vectorOf(type), value);
-      em.storeAt(value, to, type, lane);
+      em.storeAt(isWide ? p.kind.widen(b, em.loc(), value) : value, to, type, lane);
     });
   }
+
+  NarrowKind kind;
 };
 
 } // namespace
 
 const Generator *tc::codegen::integerDotGenerator() {
-  static const IntegerDotGenerator generator;
+  static const NarrowDotGenerator generator(kBytes);
+  return &generator;
+}
+const Generator *tc::codegen::bfloatDotGenerator() {
+  static const NarrowDotGenerator generator(kBfloats);
   return &generator;
 }
