@@ -114,12 +114,12 @@ int Compiler::checkRequest() {
     StringRef name = cpu;
     if (name.starts_with("aarch64") || name.starts_with("armv") || name.starts_with("neoverse") ||
         name.starts_with("apple"))
-      return wrong(
-          "--cpu " + cpu +
-          ": AArch64 is not supported yet; supported: x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-amx, native");
+      return wrong("--cpu " + cpu +
+                   ": AArch64 is not supported yet; supported: x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-bf16, "
+                   "x86-64-v4-amx, native");
     if (!codegen::resolveCpuVariant(cpu))
       return wrong("--cpu " + cpu +
-                   " is not known; known: x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-amx, native");
+                   " is not known; known: x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-bf16, x86-64-v4-amx, native");
   }
   if (!request.gpus.empty() && !llvm::is_contained(request.targets, "cuda"))
     return wrong("--gpu belongs to --target cuda");
@@ -142,8 +142,10 @@ int Compiler::checkRequest() {
   if (!request.tuningMachine.empty() && (measures() || request.tuningDb.empty()))
     return wrong("--tuning-machine names records of --tuning-db, and measuring gives those of this machine only; " +
                  std::string(measures() ? "leave --mode out" : "add --tuning-db FILE"));
-  if (request.precision != "f32")
-    return wrong("--precision " + request.precision + " is not supported yet; supported: f32");
+  if (!llvm::is_contained({"f32", "tf32", "bf16", "f16"}, request.precision))
+    return wrong("--precision " + request.precision + " is not known; known: f32, tf32, bf16, f16");
+  if (request.precision != "f32" && llvm::is_contained(request.targets, "cuda"))
+    return wrong("--precision " + request.precision + " is not supported for --target cuda yet; supported there: f32");
   if (request.verify && (request.output.empty() || request.stopAtPhase))
     return wrong("--verify runs the artifact; give -o OUT and no --compile-to");
   GraphToPrimOptions signatures;
@@ -299,8 +301,9 @@ void Compiler::setTarget(StringRef target) {
     variants = {"cuda-" + (request.gpus.empty() ? std::string("sm_90") : llvm::join(request.gpus, "+"))};
   llvm::stable_sort(variants, [](StringRef a, StringRef b) {
     auto rank = [](StringRef name) {
-      return name == "native"           ? 4
-             : name == "x86-64-v4-amx"  ? 3
+      return name == "native"           ? 5
+             : name == "x86-64-v4-amx"  ? 4
+             : name == "x86-64-v4-bf16" ? 3
              : name == "x86-64-v4-vnni" ? 2
              : name == "x86-64-v4"      ? 1
                                         : 0;
@@ -331,6 +334,8 @@ int Compiler::runPhases(SmallVectorImpl<OwningOpRef<ModuleOp>> &modules, Phase f
                                                    : ", which is for one target; give one --target"));
   if (unsigned(from) > unsigned(Phase::Import) && request.checkBounds)
     return fail(kWrongUse, where + "; --check-bounds needs a model or a module of phase import");
+  if (unsigned(from) > unsigned(Phase::Import) && request.precision != "f32")
+    return fail(kWrongUse, where + "; --precision needs a model or a module of phase import");
   setTarget(targets.front());
   if (from == Phase::Fuse || from == Phase::Schedule)
     explanation.addKernels(module);
@@ -407,6 +412,8 @@ int Compiler::writeArtifact(ArrayRef<OwningOpRef<ModuleOp>> modules) {
     assemble.flags.push_back("--shape " + shape);
   if (request.checkBounds)
     assemble.flags.push_back("--check-bounds");
+  if (request.precision != "f32")
+    assemble.flags.push_back("--precision " + request.precision);
   if (auto file = mapFile(request.model))
     assemble.sourceHash = contentHash(ArrayRef<char>((*file)->getBufferStart(), (*file)->getBufferSize()));
   else
@@ -606,6 +613,7 @@ int Compiler::run() {
   options.shapes = ArrayRef<std::string>(request.shapes);
   options.customOps = ArrayRef<std::string>(request.customOps);
   options.checkBounds = request.checkBounds;
+  options.precision = request.precision;
   options.jobs = jobs;
   options.debugDir = request.debugDir;
   options.report = &explanation.report;

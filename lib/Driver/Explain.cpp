@@ -38,15 +38,42 @@ static llvm::json::Value costToJson(Attribute attr, ArrayAttr symbols) {
   return text;
 }
 
+/// What a product or convolution multiplies and sums, if that is not all f32.
+static std::string describeProduct(Operation *op) {
+  if (!isa<prim::DotGeneralOp, prim::ConvOp>(op))
+    return "";
+  SmallVector<Type> types;
+  for (Value value : op->getOperands()) {
+    // As it is stored, if the product widens it.
+    if (auto convert = value.getDefiningOp<prim::ConvertOp>())
+      if (Type from = cast<RankedTensorType>(convert.getOperand().getType()).getElementType();
+          from.getIntOrFloatBitWidth() < cast<RankedTensorType>(value.getType()).getElementTypeBitWidth())
+        value = convert.getOperand();
+    types.push_back(cast<RankedTensorType>(value.getType()).getElementType());
+  }
+  types.push_back(cast<RankedTensorType>(op->getResult(0).getType()).getElementType());
+  if (llvm::all_of(types, [](Type type) { return type.isF32(); }))
+    return "";
+  std::string text;
+  llvm::raw_string_ostream(text) << types[0] << " times " << types[1] << ", summed in " << types[2];
+  return text;
+}
+
 void driver::Explanation::addKernels(ModuleOp module) {
   kernels.clear();
   module.walk([&](kernel::RegionOp region) {
     auto function = region->getParentOfType<func::FuncOp>();
     ArrayAttr symbols = function ? function->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr) : ArrayAttr();
     Array operators, stopped;
-    for (Operation &op : region.getBody().front().without_terminator())
+    std::string product;
+    for (Operation &op : region.getBody().front().without_terminator()) {
       operators.push_back(op.getName().stripDialect());
+      if (std::string text = describeProduct(&op); !text.empty())
+        product = text;
+    }
     Object kernel{{"operators", std::move(operators)}};
+    if (!product.empty())
+      kernel["product"] = product;
     if (auto nodes = region->getAttrOfType<StringAttr>("nodes"))
       kernel["nodes"] = llvm::json::fixUTF8(nodes.getValue());
     else
@@ -149,6 +176,8 @@ std::string driver::Explanation::toText(llvm::StringRef model) const {
     stream << "\n";
     if (auto nodes = kernel.getString("nodes"); nodes && !nodes->empty())
       stream << "        nodes: " << *nodes << "\n";
+    if (auto product = kernel.getString("product"))
+      stream << "        product: " << *product << "\n";
     if (const Object *tuning = kernel.getObject("tuning"))
       stream << "        " << *tuning->getString("what") << "\n";
     for (const llvm::json::Value &reason : *kernel.getArray("stopped"))

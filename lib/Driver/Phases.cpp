@@ -113,7 +113,7 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
       manager.addPass(conversion::createConvertGraphToPrimPass(convert));
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
-    prim::buildPrimPipeline(manager.nest<func::FuncOp>(), options.checkBounds);
+    prim::buildPrimPipeline(manager.nest<func::FuncOp>(), {options.checkBounds, options.precision});
     return;
   }
   case Phase::Fuse: {
@@ -123,6 +123,8 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     };
     manager.addNestedPass<func::FuncOp>(prim::createDecomposeCompositesPass(takesWhole));
     manager.addNestedPass<func::FuncOp>(prim::createExpandNarrowTypesPass());
+    if (options.device == "cpu")
+      manager.addNestedPass<func::FuncOp>(prim::createWidenProductsPass());
     // Packing of constants of narrow types.
     manager.addNestedPass<func::FuncOp>(prim::createFoldConstantsPass());
     manager.addPass(createCSEPass());

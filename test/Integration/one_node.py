@@ -17,13 +17,46 @@ VERSIONS = {"": 21, "ai.onnx.ml": 5, "com.microsoft": 1}
 
 
 def case(name, domain, op, operands, expected, fixed=(), constants=(), version=None, tolerance=2e-5, atol=1e-6, ways=("static", "dynamic"), max_bytes=None,
-         **attrs):
+         options=(), variants=None, **attrs):
     """`operands`: arrays, dictionaries (maps from and to NumPy scalars or strings), or None where one is absent; `expected`:
     what the results must be, arrays or lists of dictionaries (None: not compared).
     `constants`: numbers of operands that are initializers; `fixed`: those whose sizes stay as they are.
-    `max_bytes`: what the artifact may take."""
+    `max_bytes`: what the artifact may take. `options`: of tc-compile. `variants`: instead of those of main."""
     assert name not in CASES, name
-    CASES[name] = (domain, op, operands, expected, set(fixed), set(constants), version or VERSIONS[domain], tolerance, atol, ways, attrs, max_bytes)
+    CASES[name] = (domain, op, operands, expected, set(fixed), set(constants), version or VERSIONS[domain], tolerance, atol, ways, attrs, max_bytes, options, variants)
+
+
+def convolve(x, w, strides, pads, dilations, groups):
+    """x and w less their zero points, of int64, or dequantised."""
+    rank, filters = x.ndim - 2, w.shape[0]
+    x = np.pad(x, [(0, 0), (0, 0), *zip(pads[:rank], pads[rank:])])
+    count = [(s - (k - 1) * d - 1) // t + 1 for s, k, d, t in zip(x.shape[2:], w.shape[2:], dilations, strides)]
+    y = np.zeros((x.shape[0], filters, *count), np.result_type(x, w))
+    fg, cg = filters // groups, x.shape[1] // groups
+    for at in np.ndindex(*w.shape[2:]):
+        part = x[(slice(None), slice(None), *(slice(a * d, a * d + (n - 1) * s + 1, s) for a, d, n, s in zip(at, dilations, count, strides)))]
+        for i in range(groups):
+            y[:, i * fg : (i + 1) * fg] += np.einsum("nc...,fc->nf...", part[:, i * cg : (i + 1) * cg], w[(slice(i * fg, (i + 1) * fg), slice(None), *at)])
+    return y
+
+
+# Name, input, filter, strides, pads, dilations, groups: lines that are copied whole and not, at the borders and beyond; channels and
+# filters that end within blocks; a few rows and many; no batch.
+CONVOLUTIONS = (("3x3", (2, 5, 9, 11), (18, 5, 3, 3), [1, 1], [1, 1, 1, 1], [1, 1], 1),
+                ("first", (1, 3, 30, 30), (32, 3, 7, 7), [2, 2], [3, 3, 3, 3], [1, 1], 1),
+                ("1x1", (1, 64, 6, 7), (40, 64, 1, 1), [1, 1], [0, 0, 0, 0], [1, 1], 1),
+                ("1x1_strided", (2, 20, 9, 9), (17, 20, 1, 1), [2, 2], [0, 0, 0, 0], [1, 1], 1),
+                ("dilated", (1, 6, 12, 13), (16, 6, 3, 2), [1, 2], [2, 0, 1, 3], [2, 3], 1),
+                ("groups", (1, 12, 8, 8), (20, 3, 3, 3), [1, 1], [1, 0, 0, 1], [1, 1], 4),
+                ("wide_groups", (1, 40, 6, 6), (48, 20, 3, 3), [1, 1], [1, 1, 1, 1], [1, 1], 2),
+                ("depthwise", (2, 37, 9, 10), (37, 1, 3, 3), [1, 1], [1, 1, 1, 1], [1, 1], 37),
+                ("depthwise_strided", (1, 16, 12, 11), (16, 1, 5, 3), [2, 1], [2, 1, 2, 1], [1, 2], 16),
+                ("multiplier", (1, 4, 7, 7), (8, 1, 3, 3), [1, 1], [1, 1, 1, 1], [1, 1], 4),
+                ("line", (3, 7, 40), (9, 7, 5), [1], [2, 2], [1], 1),
+                ("volume", (1, 4, 5, 6, 7), (6, 4, 3, 2, 3), [1, 1, 2], [1, 0, 1, 1, 1, 1], [1, 2, 1], 1),
+                ("long", (1, 600, 5, 5), (33, 600, 3, 3), [1, 1], [1, 1, 1, 1], [1, 1], 1),
+                ("none", (0, 4, 5, 5), (6, 4, 3, 3), [1, 1], [1, 1, 1, 1], [1, 1], 1),
+                ("one", (1, 1, 1, 1), (1, 1, 3, 3), [1, 1], [1, 1, 1, 1], [1, 1], 1))
 
 
 def element_type(array):
@@ -54,7 +87,7 @@ def type_proto(value, dims):
 
 
 def make_model(name, way):
-    domain, op, operands, expected, fixed, constants, version, _, _, _, attrs, _ = CASES[name]
+    domain, op, operands, expected, fixed, constants, version, _, _, _, attrs, _, _, _ = CASES[name]
     inputs, initializers, names = [], [], []
     for i, array in enumerate(operands):
         names.append("" if array is None else f"x{i}")
@@ -83,7 +116,7 @@ def differs(actual, expected, tolerance, atol):
         return f"is {actual.dtype}{list(actual.shape)}, expected {expected.dtype}{list(expected.shape)}"
     if expected.dtype == object:
         wrong = actual != expected
-    elif not np.issubdtype(expected.dtype, np.floating):
+    elif not np.issubdtype(expected.dtype, np.floating) and expected.dtype.name != "bfloat16":
         wrong = np.abs(actual.astype(np.int64) - expected.astype(np.int64)) > atol
     else:
         a, e = actual.astype(np.float64), expected.astype(np.float64)
@@ -96,11 +129,11 @@ def differs(actual, expected, tolerance, atol):
 
 
 def run_case(bin_dir, name, way, folder, variant=None):
-    _, _, operands, expected, _, constants, _, tolerance, atol, _, _, max_bytes = CASES[name]
+    _, _, operands, expected, _, constants, _, tolerance, atol, _, _, max_bytes, options, _ = CASES[name]
     model, artifact = os.path.join(folder, "model.onnx"), os.path.join(folder, "model.bin")
     with open(model, "wb") as f:
         f.write(make_model(name, way).SerializeToString())
-    made = subprocess.run([f"{bin_dir}/tc-compile", model, "-o", artifact] + (["--cpu", variant] if variant else []), capture_output=True, text=True)
+    made = subprocess.run([f"{bin_dir}/tc-compile", model, "-o", artifact, *options] + (["--cpu", variant] if variant else []), capture_output=True, text=True)
     if made.returncode:
         return f"tc-compile exit {made.returncode}: {made.stderr.strip()}"
     if max_bytes and os.path.getsize(artifact) > max_bytes:
@@ -136,7 +169,7 @@ def main(variants=(None,)):
     failed = 0
     for name in names:
         for way in CASES[name][9]:
-            for variant in variants:
+            for variant in CASES[name][13] or variants:
                 with tempfile.TemporaryDirectory() as folder:
                     reason = run_case(bin_dir, name, way, folder, variant)
                 if reason:

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 
-from one_node import case, main
+from one_node import CONVOLUTIONS, case, convolve, main
 
 MS = "com.microsoft"
 F, H = np.float32, np.float16
@@ -99,38 +99,6 @@ def bytes_by_bytes():
     case("integer_batches", "", "MatMulInteger", [x, w, np.uint8(7)], [((x.astype(np.int64) - 7) @ w.astype(np.int64)).astype(np.int32)], version=10)
     case("integer_batches_constant", "", "MatMulInteger", [x, w, np.uint8(7)], [((x.astype(np.int64) - 7) @ w.astype(np.int64)).astype(np.int32)],
          constants=[1, 2], version=10, ways=("static",))
-
-
-def convolve(x, w, strides, pads, dilations, groups):
-    """x and w less their zero points, of int64, or dequantised."""
-    rank, filters = x.ndim - 2, w.shape[0]
-    x = np.pad(x, [(0, 0), (0, 0), *zip(pads[:rank], pads[rank:])])
-    count = [(s - (k - 1) * d - 1) // t + 1 for s, k, d, t in zip(x.shape[2:], w.shape[2:], dilations, strides)]
-    y = np.zeros((x.shape[0], filters, *count), np.result_type(x, w))
-    fg, cg = filters // groups, x.shape[1] // groups
-    for at in np.ndindex(*w.shape[2:]):
-        part = x[(slice(None), slice(None), *(slice(a * d, a * d + (n - 1) * s + 1, s) for a, d, n, s in zip(at, dilations, count, strides)))]
-        for i in range(groups):
-            y[:, i * fg : (i + 1) * fg] += np.einsum("nc...,fc->nf...", part[:, i * cg : (i + 1) * cg], w[(slice(i * fg, (i + 1) * fg), slice(None), *at)])
-    return y
-
-
-# Name, input, filter, strides, pads, dilations, groups: lines that are copied whole and not, at the borders and beyond; channels and
-# filters that end within blocks; a few rows and many; no batch.
-CONVOLUTIONS = (("3x3", (2, 5, 9, 11), (18, 5, 3, 3), [1, 1], [1, 1, 1, 1], [1, 1], 1),
-                ("first", (1, 3, 30, 30), (32, 3, 7, 7), [2, 2], [3, 3, 3, 3], [1, 1], 1),
-                ("1x1", (1, 64, 6, 7), (40, 64, 1, 1), [1, 1], [0, 0, 0, 0], [1, 1], 1),
-                ("1x1_strided", (2, 20, 9, 9), (17, 20, 1, 1), [2, 2], [0, 0, 0, 0], [1, 1], 1),
-                ("dilated", (1, 6, 12, 13), (16, 6, 3, 2), [1, 2], [2, 0, 1, 3], [2, 3], 1),
-                ("groups", (1, 12, 8, 8), (20, 3, 3, 3), [1, 1], [1, 0, 0, 1], [1, 1], 4),
-                ("depthwise", (2, 37, 9, 10), (37, 1, 3, 3), [1, 1], [1, 1, 1, 1], [1, 1], 37),
-                ("depthwise_strided", (1, 16, 12, 11), (16, 1, 5, 3), [2, 1], [2, 1, 2, 1], [1, 2], 16),
-                ("multiplier", (1, 4, 7, 7), (8, 1, 3, 3), [1, 1], [1, 1, 1, 1], [1, 1], 4),
-                ("line", (3, 7, 40), (9, 7, 5), [1], [2, 2], [1], 1),
-                ("volume", (1, 4, 5, 6, 7), (6, 4, 3, 2, 3), [1, 1, 2], [1, 0, 1, 1, 1, 1], [1, 2, 1], 1),
-                ("long", (1, 600, 5, 5), (33, 600, 3, 3), [1, 1], [1, 1, 1, 1], [1, 1], 1),
-                ("none", (0, 4, 5, 5), (6, 4, 3, 3), [1, 1], [1, 1, 1, 1], [1, 1], 1),
-                ("one", (1, 1, 1, 1), (1, 1, 3, 3), [1, 1], [1, 1, 1, 1], [1, 1], 1))
 
 
 def convolutions():

@@ -41,7 +41,9 @@ int main(int argc, char **argv) {
   app.add_option("MODEL", request.model, "ONNX file, .pt2 archive, or .mlir of any phase")->required();
   app.add_option("-o", request.output, "the artifact to write");
   app.add_option("--target", targets, "cpu (default), cuda, reference")->delimiter(',');
-  app.add_option("--cpu", cpus, "CPU variants: x86-64-v3,x86-64-v4 (default), x86-64-v4-vnni, x86-64-v4-amx, native")
+  app.add_option("--cpu", cpus,
+                 "CPU variants: x86-64-v3,x86-64-v4 (default), x86-64-v4-vnni, "
+                 "x86-64-v4-bf16, x86-64-v4-amx, native")
       ->delimiter(',');
   app.add_option("--gpu", gpus, "GPU architectures: sm_80,sm_90a")->delimiter(',');
   app.add_option("--dim", request.dims, "size of a named dim: batch=1, or a range: batch=1..64")
@@ -53,7 +55,8 @@ int main(int argc, char **argv) {
   app.add_option("--tuning-machine", request.tuningMachine,
                  "use the records of this machine, by its name in the file (default: of this one)");
   app.add_option("--tuning-threads", request.tuningThreads, "threads that a run will use (default: all cores)");
-  app.add_option("--precision", request.precision, "f32 (default), tf32, bf16, f16");
+  app.add_option("--precision", request.precision,
+                 "of f32 products: f32 (default), tf32 (as f32 on CPUs), bf16 (sums of f32), f16 (constants only)");
   app.add_option("--compile-to", compileTo,
                  "stop after a phase: import, prim, fuse, schedule, kernel, host, object, artifact");
   CLI::Option *explain = app.add_flag("--explain{}", request.explainFile,

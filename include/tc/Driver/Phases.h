@@ -43,6 +43,8 @@ struct PhaseOptions : public mlir::PassPipelineOptions<PhaseOptions> {
   ListOption<std::string> customOps{*this, "custom-op", llvm::cl::desc("JSON files of custom operators (prim)")};
   Option<bool> checkBounds{*this, "check-bounds", llvm::cl::desc("wild indices fail the run (prim)"),
                            llvm::cl::init(false)};
+  Option<std::string> precision{*this, "precision", llvm::cl::desc("of f32 products: f32, tf32, bf16 or f16 (prim)"),
+                                llvm::cl::init("f32")};
   Option<bool> fuse{*this, "fuse", llvm::cl::desc("false: one primitive per kernel (fuse)"), llvm::cl::init(true)};
   ListOption<std::string> variants{*this, "variants", llvm::cl::desc("variants, best last (kernel)")};
   Option<std::string> device{*this, "device", llvm::cl::desc("cpu, cuda or reference (fuse, schedule)"),

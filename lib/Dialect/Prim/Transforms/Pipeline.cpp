@@ -11,7 +11,7 @@
 
 using namespace mlir;
 
-void tc::prim::buildPrimPipeline(OpPassManager &functions, bool checkBounds) {
+void tc::prim::buildPrimPipeline(OpPassManager &functions, const PrimPipelineOptions &options) {
   // First: nothing else knows complex elements.
   functions.addPass(createExpandComplexPass());
   // Before constants fold, as dequantised weights, and those widened to i32, would be kept so.
@@ -30,11 +30,13 @@ void tc::prim::buildPrimPipeline(OpPassManager &functions, bool checkBounds) {
   functions.addPass(createCSEPass());
   functions.addPass(createRecognizeCompositesPass());
   functions.addPass(createCanonicalizePrimPass());
+  // Behind what looks for f32, composites above all; before constants fold for the last time.
+  functions.addPass(createRoundProductsPass({options.precision}));
   functions.addPass(createFoldConstantsPass());
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
   functions.addPass(createInferInputRangesPass());
-  if (checkBounds)
+  if (options.checkBounds)
     functions.addPass(createCheckBoundsPass());
   functions.addPass(createVerifyPrimPass());
 }

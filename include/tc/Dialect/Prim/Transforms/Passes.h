@@ -32,10 +32,19 @@ std::unique_ptr<mlir::Pass> createDecomposeCompositesPass(TakesWhole takesWhole)
 /// Of a function's argument: its integers lie in [low, high), as an array<i64: low, high>.
 inline constexpr llvm::StringLiteral kRangeAttr = "tc.range";
 
+/// Whether a product or convolution is taken with operands of bf16: it has a known depth of more than 1, and if it is a
+/// convolution, a constant filter with enough channels for each group.
+bool isNarrowable(mlir::Operation *product);
+
+struct PrimPipelineOptions {
+  /// Adds tc-check-bounds.
+  bool checkBounds = false;
+  /// Of products of f32, see tc-round-products.
+  std::string precision = "f32";
+};
 /// Adds the passes that phase prim runs on each function after tc-convert-graph-to-prim, tc-verify-prim last. Their
 /// order has reasons, which stand in Pipeline.cpp.
-/// `checkBounds`: adds tc-check-bounds.
-void buildPrimPipeline(mlir::OpPassManager &functions, bool checkBounds = false);
+void buildPrimPipeline(mlir::OpPassManager &functions, const PrimPipelineOptions &options = {});
 /// Registers it as --tc-simplify-prim.
 void registerPrimPipeline();
 

@@ -82,6 +82,14 @@ def RecognizeCompositesPass : Pass<"tc-recognize-composites", "::mlir::func::Fun
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
+def RoundProductsPass : Pass<"tc-round-products", "::mlir::func::FuncOp"> {
+  let summary = "Operands of f32 products rounded to bf16, or constant ones to f16";
+  let options = [
+    Option<"precision", "precision", "std::string", "\"f32\"", "f32 and tf32: nothing; bf16; f16">,
+  ];
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
 def SinkDequantizePass : Pass<"tc-sink-dequantize", "::mlir::func::FuncOp"> {
   let summary = "Products, moves and maxima of dequantised bytes as those of the bytes, dequantised after";
   let dependentDialects = ["::tc::prim::PrimDialect"];
@@ -95,6 +103,11 @@ def SplitTransposedConvsPass : Pass<"tc-split-transposed-convs", "::mlir::func::
 def VerifyPrimPass : Pass<"tc-verify-prim", "::mlir::func::FuncOp"> {
   let summary = "Check what the phase prim promises";
   let description = "Only prim ops; every tensor ranked with sizes known or symbolic; every symbol listed and defined.";
+}
+
+def WidenProductsPass : Pass<"tc-widen-products", "::mlir::func::FuncOp"> {
+  let summary = "Products of f16 and bf16 as products with sums of f32, rounded after";
+  let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
 #endif

@@ -1,0 +1,128 @@
+//===- RoundProducts.cpp - products of f32 in less precision, as the user chose -----------------------------------===//
+//
+// precision bf16: both operands of matrix products and convolutions are rounded to bf16; products of bf16 are exact in
+// f32, and sums stay f32:
+//
+//   dot(x, w) : f32   ->   dot(convert(x), convert(w)) : (bf16, bf16) -> f32
+//
+// precision f16: constant operands are stored in f16; arithmetic stays f32:
+//
+//   dot(x, w) : f32   ->   dot(x, convert(w)) : (f32, f16) -> f32
+//
+// Rounding stands where the value is made, in front of what only moves it, so that one rounded value serves all its
+// readers, and whoever computes it writes it rounded; that of constants folds. Run tc-fold-constants after.
+//
+// What stays f32: attention and recurrent layers, which are composites; products whose depth is unknown or 1; for bf16
+// convolutions whose filter is computed at run time, and those with few channels for each group.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Dequantised.h"
+#include "tc/Dialect/Prim/Transforms/Passes.h"
+#include "tc/Dialect/Prim/Utils/PrimBuilder.h"
+
+namespace tc::prim {
+#define GEN_PASS_DEF_ROUNDPRODUCTSPASS
+#include "tc/Dialect/Prim/Transforms/Passes.h.inc"
+} // namespace tc::prim
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::prim;
+
+bool tc::prim::isNarrowable(Operation *op) {
+  std::optional<int64_t> depth = 1;
+  auto addSize = [&](AffineExpr size) {
+    std::optional<int64_t> known = getConstantSize(size);
+    depth = known && depth ? std::optional(*known * *depth) : std::nullopt;
+  };
+  if (auto dot = dyn_cast<DotGeneralOp>(op)) {
+    Sizes sizes = getSizes(dot.getLhs());
+    for (int64_t dim : dot.getLhsContract())
+      addSize(sizes[dim]);
+  } else if (auto conv = dyn_cast<ConvOp>(op)) {
+    Sizes filter = getSizes(conv.getFilter());
+    for (AffineExpr size : filter)
+      if (!getConstantSize(size))
+        return false;
+    // Groups of fewer channels are no matrix products; in f32 they have kernels of their own.
+    constexpr int64_t kLeastChannels = 16;
+    const int64_t channels = *getConstantSize(filter[filter.size() - 2]), columns = *getConstantSize(filter.back());
+    if (!isMadeOfConstants(conv.getFilter()) || columns == 0 ||
+        (conv.getGroups() > 1 && std::min<int64_t>(channels, columns / conv.getGroups()) < kLeastChannels))
+      return false;
+    filter.pop_back();
+    llvm::for_each(filter, addSize);
+  } else {
+    return false;
+  }
+  return depth && *depth > 1;
+}
+
+namespace {
+
+class Rounder {
+public:
+  Rounder(func::FuncOp func, Type to) : func(func), rewriter(func.getContext()), to(to) {}
+
+  void run() {
+    SmallVector<Operation *> products;
+    func.walk([&](Operation *op) {
+      if (isa<DotGeneralOp, ConvOp>(op) && isF32(op->getOperand(0)) && isF32(op->getOperand(1)) &&
+          isF32(op->getResult(0)))
+        products.push_back(op);
+    });
+    for (Operation *op : products)
+      for (OpOperand &operand : op->getOpOperands())
+        if (to.isBF16() ? isNarrowable(op) : isMadeOfConstants(operand.get()))
+          operand.set(rounded(operand.get()));
+  }
+
+private:
+  static bool isF32(Value v) { return PrimBuilder::elementOf(v).isF32(); }
+
+  /// `v` with elements of `to`.
+  Value rounded(Value v) {
+    Value &known = values[v];
+    if (known)
+      return known;
+    Operation *op = v.getDefiningOp();
+    if (auto convert = dyn_cast_or_null<ConvertOp>(op); convert && PrimBuilder::elementOf(convert.getOperand()) == to)
+      return values[v] = convert.getOperand();
+    // What moves elements moves rounded ones.
+    if (isa_and_nonnull<ReshapeOp, TransposeOp, BroadcastOp, PadOp>(op)) {
+      SmallVector<Value> operands = llvm::map_to_vector(op->getOperands(), [&](Value x) { return rounded(x); });
+      rewriter.setInsertionPointAfter(op);
+      Operation *moved = rewriter.clone(*op);
+      moved->setOperands(operands);
+      moved->getResult(0).setType(withElementType(v.getType(), to));
+      return values[v] = moved->getResult(0);
+    }
+    if (op)
+      rewriter.setInsertionPointAfter(op);
+    else
+      rewriter.setInsertionPointToStart(v.getParentBlock());
+    return values[v] = ConvertOp::create(rewriter, v.getLoc(), v, to);
+  }
+
+  func::FuncOp func;
+  IRRewriter rewriter;
+  Type to;
+  DenseMap<Value, Value> values; ///< rounded
+};
+
+struct RoundProductsPass : public tc::prim::impl::RoundProductsPassBase<RoundProductsPass> {
+  using RoundProductsPassBase::RoundProductsPassBase;
+
+  void runOnOperation() override {
+    Builder b(&getContext());
+    if (precision == "bf16")
+      Rounder(getOperation(), b.getBF16Type()).run();
+    else if (precision == "f16")
+      Rounder(getOperation(), b.getF16Type()).run();
+  }
+};
+
+} // namespace
