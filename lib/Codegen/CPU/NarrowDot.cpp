@@ -40,6 +40,10 @@ namespace {
 constexpr int64_t kTaskRows = 224, kTaskRowBytes = 512 * 1024, kLeastRows = 4 * kTileRows;
 // Columns of a task take this many bytes of B: they stay in the second-level cache.
 constexpr int64_t kPanelBytes = 512 * 1024;
+// Two groups of panels, the one in use and the next, stay in the second-level cache up to this size.
+constexpr int64_t kNextPanelBytes = 1280 * 1024;
+// How far ahead the panels are fetched that few rows read once: a page, where the hardware's prefetcher stops.
+constexpr int64_t kLinesAhead = 64;
 // Products of a task below which more tasks are not worth it, and what a thread should get at least.
 constexpr double kTaskProducts = 16e6, kGrainProducts = 2e6;
 constexpr int64_t kTasks = 48;
@@ -134,21 +138,28 @@ public:
     // Accumulators, a row of B and a broadcast: 31 registers of 32 or 16 (a panel has 1, 2 and 4 vectors of sums; of
     // f32 1, 1 and 2).
     Tile wide{14, 2};
-    if (m <= 6 && allPanels >= 4)
+    if (m == 1 && allPanels >= 8)
+      wide = {1, 8}; // as many streams of memory as the hardware follows
+    else if (m <= 6 && allPanels >= 4)
       wide = {std::min<int64_t>(m, 5), 4};
     else if (m < 14 || m % 14 > 0) // blocks of equal size
       wide.rows = ceilDiv(m, ceilDiv(m, 14));
-    const std::pair<StringRef, Tile> tiles[] = {{"256", {std::min<int64_t>(m, kind.isFloat ? 5 : 3), 1}},
-                                                {"512", {std::min<int64_t>(m, kind.isFloat ? 12 : 6), 2}},
-                                                {kind.isFloat ? "Bf16" : "Vnni", wide}};
+    Tile narrow256{std::min<int64_t>(m, 3), 1}, narrow512{std::min<int64_t>(m, 6), 2};
+    if (kind.isFloat) {
+      narrow256 = m == 1 ? Tile{1, 4} : Tile{std::min<int64_t>(m, 5), 1};
+      narrow512 = m == 1 ? Tile{1, 8} : Tile{std::min<int64_t>(m, 12), 2};
+    }
+    const std::pair<StringRef, Tile> tiles[] = {
+        {"256", narrow256}, {"512", narrow512}, {kind.isFloat ? "Bf16" : "Vnni", wide}};
     for (auto [suffix, tile] : tiles) {
       params.set("rows" + suffix, tile.rows);
       params.set("cols" + suffix,
                  std::min<int64_t>(tile.panels, int64_t(llvm::bit_floor(uint64_t(allPanels)))) * kPanel);
     }
+    const int64_t unit = std::max<int64_t>(4, wide.panels); // whole groups on every CPU
     const int64_t depthBytes = *p->k * kind.elementBytes();
-    int64_t tilePanels = std::max<int64_t>(8, kPanelBytes / kind.panelBytes(*p->k)) / 4 * 4;
-    tilePanels = std::min(tilePanels, roundUp(allPanels, 4));
+    int64_t tilePanels = std::max<int64_t>(8, kPanelBytes / kind.panelBytes(*p->k)) / unit * unit;
+    tilePanels = std::min(tilePanels, roundUp(allPanels, unit));
     // Blocks of equal size, of whole AMX tiles.
     const int64_t rowsStep = m < kTileRows ? wide.rows : kTileRows;
     int64_t tileM = std::clamp<int64_t>(kTaskRowBytes / depthBytes, kLeastRows, kTaskRows) / rowsStep * rowsStep;
@@ -159,10 +170,10 @@ public:
     };
     auto products = [&] { return taskProducts(*p, tileM, tilePanels * kPanel); };
     // Copied rows are worth their copy for 128 columns.
-    const int64_t leastPanels = std::min<int64_t>(tilePanels, copy ? 8 : 4);
+    const int64_t leastPanels = std::min<int64_t>(tilePanels, copy ? 8 : unit);
     while (tasks() < kTasks && products() > kTaskProducts) {
       if (tilePanels > leastPanels && (tilePanels * kPanel >= tileM || tileM <= kLeastRows))
-        tilePanels = std::max(leastPanels, roundUp(tilePanels / 2, 4));
+        tilePanels = std::max(leastPanels, roundUp(tilePanels / 2, unit));
       else if (tileM > kLeastRows)
         tileM = std::max(kLeastRows, roundUp(tileM / 2, rowsStep));
       else
@@ -462,11 +473,19 @@ private:
       };
       if (tiles)
         return forTileBlocks(em, count, configuration, [&](Value row, int64_t height, Extent here) {
-          emitTileKernel(em, kernelAt(row, height));
+          NarrowKernel kernel = kernelAt(row, height);
+          if (2 * panels * bytes <= kNextPanelBytes) {
+            kernel.next = byteOffset(em, from, em.i64(panels * bytes));
+            kernel.part = em.divUnsigned(row, em.i64(kTileBlockRows));
+            kernel.parts = ceilDiv(std::max<int64_t>(1, std::min(tileM, p.m.value_or(tileM))), kTileBlockRows);
+          }
+          emitTileKernel(em, kernel);
           storeRows(row, here);
         });
       forRowBlocks(em, count, rows, blockRest(p.m, tileM, rows), [&](Value row, int64_t height) {
-        emitNarrowKernel(em, kernelAt(row, height));
+        NarrowKernel kernel = kernelAt(row, height);
+        kernel.linesAhead = rhsInput >= 0 && (p.m ? *p.m <= rows : height < rows) ? kLinesAhead : 0;
+        emitNarrowKernel(em, kernel);
         storeRows(row, Extent(height));
       });
     };

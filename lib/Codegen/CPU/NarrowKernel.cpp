@@ -26,6 +26,10 @@ Value NarrowKind::widen(OpBuilder &b, Location loc, Value value) const {
   return isFloat ? Value(arith::ExtFOp::create(b, loc, type, value)) : arith::ExtUIOp::create(b, loc, type, value);
 }
 
+static void fetch(Emitter &em, Value address) {
+  LLVM::Prefetch::create(em.builder(), em.loc(), address, /*rw=*/0, /*hint=*/2, /*cache=*/1);
+}
+
 namespace {
 
 class Assembler {
@@ -86,6 +90,9 @@ private:
 
   /// A word of K.
   void step(Value a, Value panel, SmallVector<Value> &acc) {
+    if (k.linesAhead)
+      for (int64_t p = 0; p < k.panels; ++p)
+        fetch(em, at(panel, p * kind.panelBytes(k.depth) + k.linesAhead * kLineBytes));
     if (kind.isFloat && !hasDot)
       return stepHalves(a, panel, acc);
     const int64_t w = em.width();
@@ -235,7 +242,12 @@ void tc::codegen::emitTileKernel(Emitter &em, const NarrowKernel &k) {
   for (int64_t i = 0; i < blocks; ++i)
     for (int64_t j = 0; j < k.panels; ++j)
       callTile(em, "tilezero", {sum(i, j)});
-  auto op = scf::ForOp::create(b, loc, em.i64(0), em.i64(bytes / (kTileLines * kLineBytes)), em.i64(1));
+  // What each step fetches: the panels are contiguous.
+  const int64_t steps = bytes / (kTileLines * kLineBytes), lines = ceilDiv(kTileLines * k.panels, k.parts);
+  Value fetched;
+  if (k.next)
+    fetched = at(k.next, arith::MulIOp::create(b, loc, k.part, em.i64(steps * lines * kLineBytes)));
+  auto op = scf::ForOp::create(b, loc, em.i64(0), em.i64(steps), em.i64(1));
   disableUnrolling(op);
   {
     OpBuilder::InsertionGuard guard(b);
@@ -246,6 +258,8 @@ void tc::codegen::emitTileKernel(Emitter &em, const NarrowKernel &k) {
       callTile(em, "tileloadd64", {kLeft + i}, {ahead(left, i * kTileRows * k.rowBytes), em.i64(k.rowBytes)});
     for (int64_t j = 0; j < k.panels; ++j)
       callTile(em, "tileloadd64", {kRight + j}, {ahead(right, j * bytes), em.i64(kLineBytes)});
+    for (int64_t line = 0; fetched && line < lines; ++line)
+      fetch(em, ahead(at(fetched, scaled(lines * kLineBytes)), line * kLineBytes));
     for (int64_t j = 0; j < k.panels; ++j)
       for (int64_t i = 0; i < blocks; ++i)
         callTile(em, k.kind.isFloat ? "tdpbf16ps" : "tdpbusd", {sum(i, j), kLeft + i, kRight + j});

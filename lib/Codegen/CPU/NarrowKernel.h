@@ -65,6 +65,13 @@ struct NarrowKernel {
   int64_t depth;        // K
   int64_t rowBytes;     // between rows of A
   int64_t tileColumns;  // sums between rows of the tile
+  /// If not 0: each word's step also fetches the line so many further of each panel. For panels that come from memory
+  /// and that no other call reads soon. (Without AMX.)
+  int64_t linesAhead = 0;
+  /// If set: of the panels that lie there, as many as these, this call fetches part `part` of `parts` to the
+  /// second-level cache, for the calls that follow. (With AMX.)
+  mlir::Value next = {}, part = {};
+  int64_t parts = 1;
 };
 
 /// Without AMX.
