@@ -577,7 +577,7 @@ std::string Plan::refuseCopy(int producer, const SmallVector<std::pair<Operation
     if (consumer.kind == Group::Alone)
       return describe(op) + " reads it from memory";
     if (getRole(op) == Role::Contraction || getRole(op) == Role::Window) {
-      bool readable = onlyConvert && !(isa<prim::ConvOp>(op) && isCopiedByLines(op->getOperand(0)));
+      bool readable = onlyConvert && !isReadInPlace(use.top, op);
       Operation *anchor = op;
       for (Operation *member : group.ops)
         for (const Use &inner : usesOf(member))

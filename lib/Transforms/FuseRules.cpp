@@ -50,6 +50,15 @@ bool tc::fuse::isCopiedByLines(Value input) {
   return element.isUnsignedInteger(8) || element.isBF16();
 }
 
+bool tc::fuse::isReadInPlace(Value operand, Operation *product) {
+  if (operand != product->getOperand(0))
+    return false;
+  // Tiles of bf16 are multiplied faster than their rows can be rounded for each block of columns.
+  return isa<prim::ConvOp>(product)
+             ? isCopiedByLines(operand)
+             : isa<prim::DotGeneralOp>(product) && cast<RankedTensorType>(operand.getType()).getElementType().isBF16();
+}
+
 bool tc::fuse::isPrologue(Operation *consumer, Operation *op) {
   // Kernels copy what they read of bytes and bf16 line by line, and padding with a zero point is part of that.
   if (isa<prim::ConvOp>(consumer) && isa<prim::PadOp>(op) && isCopiedByLines(op->getResult(0)))

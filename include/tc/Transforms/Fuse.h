@@ -57,6 +57,8 @@ Role getRole(mlir::Operation *op);
 bool isMadeByHost(mlir::Operation *op, mlir::Operation *reader);
 /// Whether convolutions copy lines of an input of this type from memory: what their kernels multiply in words.
 bool isCopiedByLines(mlir::Value input);
+/// Whether a product or convolution wants this operand in memory as it multiplies it, not converted on the way.
+bool isReadInPlace(mlir::Value operand, mlir::Operation *product);
 /// Whether a contraction, window or recurrent op `consumer` reads an operand through the movement op `op`.
 bool isPrologue(mlir::Operation *consumer, mlir::Operation *op);
 /// transpose or reshape: each element of the operand is one of the result.
