@@ -2,9 +2,9 @@
 //
 // Packing at compile time. Where a map divides nothing that the innermost dim of the result is part of, the position in
 // the data moves by a fixed stride along it, and the part of a row that lies inside the data is an interval: one
-// evaluation a row. Other maps (interleaved pairs, for instance) go element by element, but an expression is evaluated
-// once for each position along the dims that it mentions, which are few. Rows are independent, so threads share them; a
-// few megabytes are made at a time.
+// evaluation a row, or one for the last two dims where rows are short. Other maps (interleaved pairs, for instance) go
+// element by element, but an expression is evaluated once for each position along the dims that it mentions, which are
+// few. Rows are independent, so threads share them; a few megabytes are made at a time.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -104,6 +104,8 @@ public:
     if (!isLinear)
       for (AffineExpr expr : map.getResults())
         tables.push_back(tabulate(expr, resultShape));
+    else
+      findBlocks();
   }
 
   /// Rows [begin, end) of the result, rows being runs along its innermost dim.
@@ -116,7 +118,11 @@ public:
         at[i] = rest % resultShape[i];
         rest /= resultShape[i];
       }
-      if (isLinear)
+      const int64_t blockRows = blockOffsets.empty() ? 0 : int64_t(blockOffsets.size()) / length;
+      if (blockRows && at[at.size() - 2] == 0 && row + blockRows <= end && block(at, out)) {
+        row += blockRows - 1;
+        out += (blockRows - 1) * length * elementBytes;
+      } else if (isLinear)
         linearRow(at, length, out);
       else
         anyRow(at, length, out);
@@ -127,6 +133,60 @@ private:
   template <typename T> static void copyStrided(const char *from, int64_t stride, char *to, int64_t count) {
     for (int64_t i = 0; i < count; ++i)
       std::memcpy(to + i * sizeof(T), from + i * stride * int64_t(sizeof(T)), sizeof(T));
+  }
+
+  /// Rows of a few elements are evaluated together, as blocks of the last two dims, if the map is linear along both.
+  void findBlocks() {
+    constexpr int64_t kLongRow = 16;
+    const size_t rank = resultShape.size();
+    if (rank < 2 || resultShape[rank - 1] >= kLongRow || resultShape[rank - 2] < 2 || resultShape[rank - 1] < 1)
+      return;
+    SmallVector<int64_t> outer;
+    for (AffineExpr expr : map.getResults()) {
+      std::optional<int64_t> slope = slopeAlong(expr, rank - 2);
+      if (!slope)
+        return;
+      outer.push_back(*slope);
+    }
+    blockLeast.assign(outer.size(), 0);
+    blockMost.assign(outer.size(), 0);
+    for (int64_t i = 0; i < resultShape[rank - 2]; ++i)
+      for (int64_t j = 0; j < resultShape[rank - 1]; ++j) {
+        int64_t offset = 0;
+        for (size_t d = 0; d < outer.size(); ++d) {
+          const int64_t position = outer[d] * i + slopes[d] * j;
+          blockLeast[d] = std::min(blockLeast[d], position);
+          blockMost[d] = std::max(blockMost[d], position);
+          offset += position * strides[d];
+        }
+        blockOffsets.push_back(offset);
+      }
+  }
+
+  /// The block from `at` on; false, and nothing is written, if a part of it lies outside of the data.
+  bool block(ArrayRef<int64_t> at, char *out) const {
+    int64_t base = 0;
+    for (auto [d, expr] : llvm::enumerate(map.getResults())) {
+      const int64_t start = evaluate(expr, at);
+      if (start + blockLeast[d] < 0 || start + blockMost[d] >= dataShape[d])
+        return false;
+      base += start * strides[d];
+    }
+    const char *from = data.data() + base * elementBytes;
+    if (elementBytes == 2)
+      copyOffsets<uint16_t>(from, out);
+    else if (elementBytes == 1)
+      copyOffsets<uint8_t>(from, out);
+    else
+      for (auto [i, offset] : llvm::enumerate(blockOffsets))
+        std::memcpy(out + int64_t(i) * elementBytes, from + offset * elementBytes, elementBytes);
+    return true;
+  }
+  template <typename T> void copyOffsets(const char *from, char *to) const {
+    for (int64_t offset : blockOffsets) {
+      std::memcpy(to, from + offset * int64_t(sizeof(T)), sizeof(T));
+      to += sizeof(T);
+    }
   }
 
   /// `at` is the row's first position.
@@ -207,6 +267,8 @@ private:
   SmallVector<int64_t> slopes; // of the map's results along the innermost dim
   std::vector<Table> tables;   // by dim of the data, if the map is not linear along the innermost dim
   bool isLinear = true;
+  std::vector<int64_t> blockOffsets;          // of a block's elements from its first; none: no blocks
+  SmallVector<int64_t> blockLeast, blockMost; // positions in a block, by dim of the data
 };
 
 } // namespace

@@ -324,3 +324,16 @@ func.func @widened(%x: tensor<8x16x16x32xf32>, %w: tensor<3x3x1x32xf32>) -> (ten
   %6 = prim.reduce max %4 [3] : tensor<8x16x16x32xf32> -> tensor<8x16x16xf32>
   return %5, %6 : tensor<8x16x16x32xf32>, tensor<8x16x16xf32>
 }
+
+// Rows of bf16 are rounded by a kernel of their own, not by each task that copies them; columns by the one that packs them.
+// CHECK-LABEL: func.func @rounded_rows
+// CHECK: %[[X:[0-9]+]] = kernel.region({{.*}}) -> (tensor<64x96xbf16>)
+// CHECK: kernel.region(%{{[a-z0-9]+}} = %arg1 : tensor<96x40xf32>, %{{[a-z0-9]+}} = %[[X]] : tensor<64x96xbf16>)
+// CHECK: prim.convert {{.*}} : tensor<96x40xf32> -> tensor<96x40xbf16>
+// CHECK: prim.dot_general
+func.func @rounded_rows(%x: tensor<64x96xf32>, %w: tensor<96x40xf32>) -> tensor<64x40xf32> {
+  %0 = prim.convert %x : tensor<64x96xf32> -> tensor<64x96xbf16>
+  %1 = prim.convert %w : tensor<96x40xf32> -> tensor<96x40xbf16>
+  %2 = prim.dot_general %0, %1 batch [] x [] contract [1] x [0] : (tensor<64x96xbf16>, tensor<96x40xbf16>) -> tensor<64x40xf32>
+  return %2 : tensor<64x40xf32>
+}

@@ -206,9 +206,9 @@ Tensor evalConvert(ConvertOp op, const Call &call) {
       reals[i] = isUnsignedElement(operand.elementType) ? double(uint64_t(values[i])) : double(values[i]);
     return call.makeDoubles(reals);
   }
-  std::vector<double> values = toDoubles(operand);
   if (isa<FloatType>(to))
-    return call.makeDoubles(values);
+    return convertFloats(operand, to);
+  std::vector<double> values = toDoubles(operand);
   std::vector<int64_t> result(values.size());
   IntKind kind{to.getIntOrFloatBitWidth(), isUnsignedElement(to)};
   for (size_t i = 0; i < values.size(); ++i)

@@ -98,6 +98,18 @@ template <int exponentBits, int mantissaBits> uint16_t encodeHalf(double value) 
   return sign | uint16_t(exponent - 1 + bias) << mantissaBits | fraction;
 }
 
+/// The same of an f32: normal results by adding half of the last place to the bits, less where that place is even.
+template <int exponentBits, int mantissaBits> uint16_t encodeHalf(float value) {
+  constexpr uint32_t bias = (1 << (exponentBits - 1)) - 1, shift = 23 - mantissaBits;
+  uint32_t bits;
+  std::memcpy(&bits, &value, 4);
+  const uint32_t magnitude = bits & 0x7fffffff, exponent = magnitude >> 23;
+  if (exponent < 128 - bias || exponent > 127 + bias)
+    return encodeHalf<exponentBits, mantissaBits>(double(value));
+  const uint32_t rounded = magnitude + (1u << (shift - 1)) - 1 + (magnitude >> shift & 1);
+  return uint16_t(bits >> 31 << 15 | ((rounded >> shift) - ((127 - bias) << mantissaBits)));
+}
+
 template <int exponentBits, int mantissaBits> double decodeHalf(uint16_t bits) {
   constexpr int bias = (1 << (exponentBits - 1)) - 1, top = (1 << exponentBits) - 1;
   int exponent = (bits >> mantissaBits) & top, fraction = bits & ((1 << mantissaBits) - 1);
@@ -273,6 +285,21 @@ Tensor tc::prim::convertFloats(const Tensor &tensor, Type elementType) {
     return tensor;
   if (isa<ComplexType>(elementType))
     return asComplex(convertFloats(asParts(tensor), cast<ComplexType>(elementType).getElementType()));
+  // Weights of gigabytes are rounded at compile time: without doubles in memory.
+  if (tensor.elementType.isF32() && (elementType.isF16() || elementType.isBF16())) {
+    char *bytes;
+    Tensor result = allocateTensor(elementType, tensor.shape, bytes);
+    const float *from = reinterpret_cast<const float *>(tensor.bytes.get());
+    uint16_t *to = reinterpret_cast<uint16_t *>(bytes);
+    const int64_t count = tensor.numElements();
+    if (elementType.isF16())
+      for (int64_t i = 0; i < count; ++i)
+        to[i] = encodeHalf<5, 10>(from[i]);
+    else
+      for (int64_t i = 0; i < count; ++i)
+        to[i] = encodeHalf<8, 7>(from[i]);
+    return result;
+  }
   return fromDoubles(elementType, tensor.shape, toDoubles(tensor));
 }
 
