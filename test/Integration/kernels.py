@@ -79,6 +79,14 @@ def build_cases():
                 shapes = shapes_of(batch, m, k, n)
                 case(f"matmul_{kind}_{batch}x{m}x{k}x{n}", nodes, {name: list(s) for name, s in shapes.items()},
                      {"y": [batch, m, n]}, reference, [shapes])
+    # Tiles of transposes, with values before and behind; sizes that only the run knows, one and none.
+    for perm in ((0, 2, 1), (2, 0, 1), (2, 1, 0)):
+        given = ["A", "B", "C"]
+        turned = [given[p] for p in perm]
+        case(f"transpose_{''.join(map(str, perm))}",
+             [helper.make_node("Abs", ["x"], ["a"]), helper.make_node("Transpose", ["a"], ["t"], perm=perm), helper.make_node("Sub", ["t", "z"], ["y"])],
+             {"x": given, "z": turned}, {"y": turned}, lambda v, perm=perm: [np.abs(v["x"]).transpose(perm) - v["z"]],
+             [{"x": s, "z": tuple(s[p] for p in perm)} for s in ((2, 65, 300), (1, 1, 1), (2, 0, 9), (3, 64, 16), (9, 17, 31), (20, 1, 15), (150, 3, 70))])
     # Constant weights, dynamic rows; K of multiples of 512 stays in place.
     for k, n in ((96, 200), (512, 33), (1024, 64), (1, 17), (5, 1)):
         w = random((k, n), 1)

@@ -19,6 +19,7 @@
 //   rhsLaunch        1: packed at run time by a launch of its own
 //   rhsTransposed    1: packed at run time from rows of K, turned in registers
 //   lhsCopy          1: the task copies the rows of A
+//   lhsTransposed    1: from columns of A, turned in registers
 //   tileM, tileN     rows and columns of a task (convolutions: tileH, tileW output pixels, tileN)
 //   rows256, cols256, rows512, cols512   micro-kernel (convolutions: patchH256 x patchW256 ... for the rows)
 //   grain            least number of tasks for a thread
@@ -232,6 +233,8 @@ private:
     params.set("tileM", tileM);
     params.set("tileN", tilePanels * kPanel);
     params.set("lhsCopy", copy);
+    if (copy && isRowInnermost(p))
+      params.set("lhsTransposed", 1);
     params.set("rhs", packed ? int64_t(packed->input) : -1);
     if (!packed) {
       params.set("rhsLaunch", !p.m || *p.m > tileM);
@@ -310,7 +313,7 @@ private:
   static AffineExpr copyFloats(const Product &p, kernel::ScheduleAttr schedule) {
     if (!getParam(schedule, "lhsCopy"))
       return getAffineConstantExpr(0, p.K.getContext());
-    return prim::simplifySize(copyStride(p) * getParam(schedule, "tileM"));
+    return prim::simplifySize(copyStride(p) * roundUp(getParam(schedule, "tileM"), kPanel));
   }
 
   /// Tasks: blocks of `tileN` columns of a batch element.
@@ -410,6 +413,46 @@ private:
     });
   }
 
+  /// Copies `count` rows of A from m0 on to `to`.
+  static void copyRows(const Product &p, kernel::ScheduleAttr schedule, Emitter &em, ArrayRef<Index> batchAt, Index m0,
+                       Extent count, Extent rowStride, Value to) {
+    const Type f32 = em.builder().getF32Type();
+    auto element = [&](Index m, ArrayRef<Index> depthAt) {
+      SmallVector<Index> at =
+          Product::place<Index>(p.lhsDims, batchAt, em.delinearize(m, p.rows), {}, depthAt, em.constant(0));
+      return em.emit(p.lhs, at);
+    };
+    if (!getParam(schedule, "lhsTransposed")) {
+      em.loop(em.i64(0), count.get(em), 1, [&](Index row) {
+        Index start = em.mulIndex(row, rowStride.get(em), rowStride.constant);
+        copyLanes(em, p.depth, [&](Index k, ArrayRef<Index> depthAt) {
+          em.storeAt(element(em.addIndex(m0, row), depthAt), to, f32, em.addIndex(start, k));
+        });
+      });
+      return;
+    }
+    // Whole tiles are written: rows and their distance are multiples of a tile's.
+    const Value last = em.sub(em.size(p.K), em.i64(1));
+    em.loop(
+        em.i64(0), em.size(p.K), em.width(),
+        [&](Index k) {
+          em.laneLoop(count.get(em), count.constant, [&](Index lane) {
+            SmallVector<Value> steps;
+            for (int64_t i = 0; i < em.width(); ++i) {
+              Value step = em.add(k.base, em.i64(i));
+              if (p.k.value_or(1) % em.width() != 0)
+                step = em.min(step, last);
+              steps.push_back(em.broadcast(element(em.addIndex(m0, lane), em.delinearize(em.uniform(step), p.depth))));
+            }
+            for (auto [i, row] : llvm::enumerate(transposeLanes(em, steps))) {
+              Value at = em.add(em.mul(em.add(lane.base, em.i64(int64_t(i))), rowStride.get(em)), k.base);
+              LLVM::StoreOp::create(em.builder(), em.loc(), row, offsetBy(em, to, at), 4);
+            }
+          });
+        },
+        0);
+  }
+
   static void emitProduct(const Product &p, kernel::ScheduleAttr schedule, const Epilogue &epilogue, Emitter &em,
                           Value begin, Value end) {
     Type f32 = em.builder().getF32Type();
@@ -440,14 +483,7 @@ private:
       if (lhsCopy) {
         rowStride = Extent(em.size(copyStride(p)), prim::getConstantSize(copyStride(p)));
         a = offsetBy(em, em.scratch(), em.size(packedFloats(p, schedule)));
-        em.loop(em.i64(0), count.get(em), 1, [&](Index row) {
-          SmallVector<Index> rowAt = em.delinearize(em.addIndex(m0, row), p.rows);
-          Index start = em.mulIndex(row, rowStride.get(em), rowStride.constant);
-          copyLanes(em, p.depth, [&](Index k, ArrayRef<Index> depthAt) {
-            SmallVector<Index> at = Product::place<Index>(p.lhsDims, batchAt, rowAt, {}, depthAt, em.constant(0));
-            em.storeAt(em.emit(p.lhs, at), a, f32, em.addIndex(start, k));
-          });
-        });
+        copyRows(p, schedule, em, batchAt, m0, count, rowStride, a);
       } else {
         rowStride = Extent(K, p.k);
         a = em.input(*inputThroughReshapes(p.lhs));

@@ -81,35 +81,22 @@ bool tc::codegen::isRowMajor(const Product &p) {
   return llvm::equal(expected, p.lhsDims, [](DimRef a, DimRef b) { return a.kind == b.kind && a.index == b.index; });
 }
 
-/// Whether dim `dim` of `value` is contiguous in memory, as far as movement and pointwise ops tell.
-static bool isInnermost(Value value, int64_t dim) {
-  for (;;) {
-    Operation *op = value.getDefiningOp();
-    if (!op)
-      return dim + 1 == cast<RankedTensorType>(value.getType()).getRank();
-    if (auto transpose = dyn_cast<prim::TransposeOp>(op)) {
-      dim = transpose.getPermutation()[dim];
-    } else if (auto reshape = dyn_cast<prim::ReshapeOp>(op)) {
-      auto to = prim::getSizes(value), from = prim::getSizes(reshape.getOperand());
-      if (dim + 1 != int64_t(to.size()) || from.empty() || to.back() != from.back())
-        return false;
-      dim = int64_t(from.size()) - 1;
-    } else if (!op->hasTrait<prim::PointwiseTrait>() || op->getNumOperands() == 0) {
-      return false;
-    }
-    value = op->getOperand(0);
-  }
+/// Whether the dim `kind` that is last in the canonical form is contiguous in the memory of an operand with these dims.
+static bool isLastInnermost(Value operand, ArrayRef<DimRef> dims, DimRef::Kind kind, size_t count) {
+  for (auto [i, dim] : llvm::enumerate(dims))
+    if (dim.kind == kind && dim.index + 1 == count)
+      return isInnermost(operand, i);
+  return false;
 }
 
 bool tc::codegen::isDepthInnermost(const Product &p) {
-  auto innermost = [&](DimRef::Kind kind, size_t index) {
-    for (auto [i, dim] : llvm::enumerate(p.rhsDims))
-      if (dim.kind == kind && dim.index == index)
-        return isInnermost(p.rhs, i);
-    return false;
-  };
-  return !p.depth.empty() && !p.columns.empty() && innermost(DimRef::Depth, p.depth.size() - 1) &&
-         !innermost(DimRef::Column, p.columns.size() - 1);
+  return isLastInnermost(p.rhs, p.rhsDims, DimRef::Depth, p.depth.size()) && !p.columns.empty() &&
+         !isLastInnermost(p.rhs, p.rhsDims, DimRef::Column, p.columns.size());
+}
+
+bool tc::codegen::isRowInnermost(const Product &p) {
+  return isLastInnermost(p.lhs, p.lhsDims, DimRef::Row, p.rows.size()) &&
+         !isLastInnermost(p.lhs, p.lhsDims, DimRef::Depth, p.depth.size());
 }
 
 std::optional<PackedInput> tc::codegen::packedRhs(const Product &p, llvm::function_ref<bool(unsigned)> isConstant,

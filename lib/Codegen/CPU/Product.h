@@ -74,6 +74,8 @@ std::optional<Product> asProduct(mlir::Operation *anchor);
 bool isRowMajor(const Product &p);
 /// Whether the last part of K is contiguous in the memory of B, and not the columns.
 bool isDepthInnermost(const Product &p);
+/// Whether rows of A are contiguous in memory, and not the last part of K.
+bool isRowInnermost(const Product &p);
 
 /// The packed form of a constant B: [batch][panel][k][16], without the batch if it is 1, of f16 or bf16 if that is what
 /// B is widened from; with `neighbours` > 1 steps of

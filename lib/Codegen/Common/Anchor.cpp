@@ -132,6 +132,25 @@ std::optional<unsigned> tc::codegen::inputThroughReshapes(Value value) {
   return std::nullopt;
 }
 
+bool tc::codegen::isInnermost(Value value, int64_t dim) {
+  for (;;) {
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return dim + 1 == cast<RankedTensorType>(value.getType()).getRank();
+    if (auto transpose = dyn_cast<prim::TransposeOp>(op)) {
+      dim = transpose.getPermutation()[dim];
+    } else if (auto reshape = dyn_cast<prim::ReshapeOp>(op)) {
+      auto to = prim::getSizes(value), from = prim::getSizes(reshape.getOperand());
+      if (dim + 1 != int64_t(to.size()) || from.empty() || to.back() != from.back())
+        return false;
+      dim = int64_t(from.size()) - 1;
+    } else if (!op->hasTrait<prim::PointwiseTrait>() || op->getNumOperands() == 0) {
+      return false;
+    }
+    value = op->getOperand(0);
+  }
+}
+
 SmallVector<AffineExpr> tc::codegen::delinearizeExpr(AffineExpr linear, ArrayRef<AffineExpr> sizes) {
   SmallVector<AffineExpr> at(sizes.size());
   for (size_t i = sizes.size(); i-- > 0;) {

@@ -48,6 +48,9 @@ private:
 /// Number of the region input behind `value` if only reshapes stand between.
 std::optional<unsigned> inputThroughReshapes(mlir::Value value);
 
+/// Whether dim `dim` of `value` is contiguous in memory, as far as movement and pointwise ops tell.
+bool isInnermost(mlir::Value value, int64_t dim);
+
 /// A constant input read through transposes, reshapes and slices of static sizes: `at` gives the position in `value` as
 /// expressions over some dims, the result the input's number and the position in it. `widens`: also through one
 /// conversion of f16 or bf16 to f32; then the input's elements are narrower than those of `value`.

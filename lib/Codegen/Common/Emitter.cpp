@@ -375,6 +375,13 @@ void Emitter::ifThen(Value condition, llvm::function_ref<void()> then) {
   scopes.pop_back();
 }
 
+void Emitter::withMask(Value mask, llvm::function_ref<void()> fn) {
+  const Value before = scopes.back().mask;
+  scopes.back().mask = mask;
+  fn();
+  scopes.back().mask = before;
+}
+
 //===--- positions ------------------------------------------------------------------------------------------------===//
 
 Index Emitter::constant(int64_t position) {

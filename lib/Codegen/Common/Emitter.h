@@ -146,7 +146,8 @@ public:
                                       llvm::function_ref<llvm::SmallVector<mlir::Value>(Index, mlir::ValueRange)> body,
                                       int64_t multiple = 1);
   /// Lanes over [0, count): full vectors, then one masked vector; each call of body sees contiguous lanes from 0.
-  /// `lower` shifts the start (must be a multiple of width()).
+  /// `constantCount`: the count, or any number with its remainder by width(), if that is known. `lower` shifts the
+  /// start (must be a multiple of width()).
   void laneLoop(mlir::Value count, std::optional<int64_t> constantCount, llvm::function_ref<void(Index)> body,
                 mlir::Value lower = {});
   /// The same with loop-carried values.
@@ -155,6 +156,8 @@ public:
            llvm::function_ref<llvm::SmallVector<mlir::Value>(Index, mlir::ValueRange)> body, mlir::Value lower = {});
   /// if (condition) then(); in a scope of its own. condition: i1.
   void ifThen(mlir::Value condition, llvm::function_ref<void()> then);
+  /// Lanes are switched by `mask` (null: all are on) in what `fn` emits.
+  void withMask(mlir::Value mask, llvm::function_ref<void()> fn);
 
   //===--- values -------------------------------------------------------------------------------------------------===//
 

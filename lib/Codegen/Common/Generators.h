@@ -89,6 +89,7 @@ const Generator *rnnGenerator();
 const Generator *scanGenerator();
 const Generator *scatterGenerator();
 const Generator *sortGenerator();
+const Generator *transposeGenerator();
 const Generator *winogradGenerator();
 const Generator *gpuRowsGenerator();
 const Generator *gpuFlatGenerator();

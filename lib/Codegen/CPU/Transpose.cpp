@@ -1,0 +1,240 @@
+//===- Transpose.cpp - the "transpose" strategy: another dim becomes the last -------------------------------------===//
+//
+// A transpose whose result has another last dim than its operand, what stands before it, and pointwise ops and
+// bijections behind it. Lanes along either dim would gather along the other, a cache line for each element. A task
+// reads a tile with lanes along the operand's last dim instead, turns it, width() x width() elements at a time in
+// registers, into scratch, and goes on from there with lanes along the result's last dim.
+//
+// Scratch, as stores to many rows of the result miss the cache, and a load whose address has the last 12 bits of a
+// store before it waits until that is done: stores straight from the registers took up to five times as long.
+//
+// Parameters:
+//   rows     elements of the operand's last dim that a task takes: rows of its scratch
+//   columns  elements of the result's last dim; both are multiples of every vector width
+//   fetch    1: the operand comes from beyond the second-level cache; a task fetches what the next one reads
+//   grain    least number of tasks for a thread
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "CPU/MicroKernel.h"
+#include "Common/Anchor.h"
+#include "Common/Generators.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen;
+
+namespace {
+
+// Four lines of f32 are read and written at once: 16 KiB of scratch stay in the first-level cache. Out of cache sixteen
+// are written, which takes three quarters of the time.
+constexpr int64_t kRows = 64, kColumns = 64, kColumnsOutOfCache = 256;
+// Operand and result of so many bytes stay in the second-level cache.
+constexpr double kCacheBytes = 2 * 1024 * 1024;
+constexpr int64_t kLineBytes = 64;
+// Below this many elements of either dim most of a tile would be empty.
+constexpr int64_t kLeast = 8;
+// What a thread should get at least, in elements.
+constexpr double kGrainElements = 30000;
+
+struct Problem {
+  mutable prim::TransposeOp op; // accessors of ops are not const
+  Epilogue epilogue;
+  /// The dim of the result that is last in the operand.
+  size_t dim;
+  SmallVector<AffineExpr> sizes; // of the result
+
+  Type element() const { return cast<RankedTensorType>(op.getType()).getElementType(); }
+  /// Of an element in memory.
+  int64_t bytes() const { return Emitter::memoryType(element()).getIntOrFloatBitWidth() / 8; }
+  /// The dims that stay outside, then blocks of the operand's last dim, then of the result's.
+  SmallVector<AffineExpr> grid(int64_t rows, int64_t columns) const {
+    SmallVector<AffineExpr> grid;
+    for (size_t i = 0; i + 1 < sizes.size(); ++i)
+      if (i != dim)
+        grid.push_back(sizes[i]);
+    grid.push_back(prim::simplifySize(sizes[dim].ceilDiv(rows)));
+    grid.push_back(prim::simplifySize(sizes.back().ceilDiv(columns)));
+    return grid;
+  }
+  /// Position in the result of the first element of a task.
+  SmallVector<Index> firstOf(Emitter &em, Index task, int64_t rows, int64_t columns) const {
+    SmallVector<Index> at = em.delinearize(task, grid(rows, columns));
+    at.back() = em.mulIndex(at.back(), em.i64(columns), columns);
+    const Index row = em.mulIndex(at[at.size() - 2], em.i64(rows), rows);
+    at.erase(at.end() - 2);
+    at.insert(at.begin() + dim, row);
+    return at;
+  }
+  /// Position in the operand of the element at `at` of the result.
+  SmallVector<Index> inOperand(ArrayRef<Index> at) const {
+    SmallVector<Index> from(at.size());
+    for (auto [number, place] : llvm::enumerate(op.getPermutation()))
+      from[place] = at[number];
+    return from;
+  }
+};
+
+/// Whether an element is computed from few others: no loops inside.
+bool isElementwise(Operation &op) {
+  return op.hasTrait<prim::PointwiseTrait>() ||
+         isa<prim::SplatOp, prim::IotaOp, prim::ReshapeOp, prim::TransposeOp, prim::BroadcastOp, prim::SliceOp,
+             prim::DynamicSliceOp, prim::PadOp, prim::ConcatOp, prim::GatherOp, kernel::YieldOp>(op);
+}
+
+std::optional<Problem> analyze(kernel::RegionOp region) {
+  Block &body = region.getBody().front();
+  if (!llvm::all_of(body, isElementwise))
+    return std::nullopt;
+  for (auto op : body.getOps<prim::TransposeOp>()) {
+    const ArrayRef<int64_t> permutation = op.getPermutation();
+    const auto last = int64_t(permutation.size()) - 1;
+    if (last < 1 || permutation.back() == last || !isInnermost(op.getOperand(), last))
+      continue;
+    const SmallVector<AffineExpr> sizes = prim::getSizes(op.getResult());
+    const auto dim = size_t(std::distance(permutation.begin(), llvm::find(permutation, last)));
+    if (llvm::any_of(ArrayRef{sizes[dim], sizes.back()},
+                     [](AffineExpr size) { return prim::getConstantSize(size).value_or(kLeast) < kLeast; }))
+      continue;
+    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, op.getResult());
+    if (succeeded(epilogue) && epilogue->yieldsAll(region))
+      return Problem{op, *epilogue, dim, sizes};
+  }
+  return std::nullopt;
+}
+
+class TransposeGenerator final : public Generator {
+public:
+  StringRef strategy() const override { return "transpose"; }
+
+  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+    const std::optional<Problem> p = analyze(region);
+    if (!p)
+      return failure();
+    double bytes = 2 * double(p->bytes());
+    for (AffineExpr size : p->sizes)
+      bytes *= double(prim::getConstantSize(size).value_or(64));
+    const bool isCached = bytes <= kCacheBytes;
+    const int64_t columns = isCached ? kColumns : kColumnsOutOfCache;
+    Params params(region);
+    params.set("rows", kRows);
+    params.set("columns", columns);
+    params.set("fetch", !isCached && inputThroughReshapes(p->op.getOperand()));
+    params.set("grain", std::max<int64_t>(1, int64_t(kGrainElements / double(kRows * columns))));
+    return params.schedule(strategy());
+  }
+
+  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+    const Problem p = *analyze(region);
+    const int64_t rows = getParam(schedule, "rows"), columns = getParam(schedule, "columns");
+    Launch launch;
+    launch.tasks = prim::product(region.getContext(), p.grid(rows, columns));
+    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), region.getContext());
+    launch.scratch = getAffineConstantExpr(rows * columns * p.bytes(), region.getContext());
+    launch.inPlace = p.epilogue.inPlace(region);
+    return {launch};
+  }
+
+  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
+            Value end) const override {
+    const Problem p = *analyze(region);
+    const int64_t rowBlock = getParam(schedule, "rows"), columnBlock = getParam(schedule, "columns");
+    const AffineExpr depth = p.sizes[p.dim], last = p.sizes.back();
+    // Rows of the operand to fetch for the next task with each row that this one writes.
+    const int64_t fetched = ceilDiv(std::min(columnBlock, prim::getConstantSize(last).value_or(columnBlock)), rowBlock);
+    em.loop(begin, end, 1, [&](Index task) {
+      SmallVector<Index> at = p.firstOf(em, task, rowBlock, columnBlock);
+      const Index row0 = at[p.dim], column0 = at.back();
+      const Extent rows = blockExtent(em, depth, row0.base, rowBlock);
+      const Extent columns = blockExtent(em, last, column0.base, columnBlock);
+      turn(p, em, at, rows, columns, columnBlock);
+      Value next;
+      if (getParam(schedule, "fetch"))
+        next = addressOf(p, em, p.firstOf(em, em.addIndex(task, em.constant(1)), rowBlock, columnBlock));
+      em.loop(em.i64(0), rows.get(em), 1, [&](Index row) {
+        for (int64_t i = 0; next && i < fetched; ++i)
+          fetch(p, em, next, em.add(em.mul(row.base, em.i64(fetched)), em.i64(i)), rowBlock);
+        at[p.dim] = em.addIndex(row0, row);
+        em.laneLoop(columns.get(em), prim::getConstantSize(last), [&](Index column) {
+          at.back() = em.addIndex(column0, column);
+          const Index offset = em.addIndex(em.mulIndex(row, em.i64(columnBlock), columnBlock), column);
+          p.epilogue.store(em, at, em.loadAt(em.scratch(), p.element(), offset));
+        });
+      });
+      em.clearSources();
+    });
+  }
+
+private:
+  /// The transpose's elements of `rows` x `columns` from `at` on, to the scratch: rows of `stride` elements. What lies
+  /// beyond the ends is unspecified.
+  static void turn(const Problem &p, Emitter &em, ArrayRef<Index> at, Extent rows, Extent columns, int64_t stride) {
+    const AffineExpr depth = p.sizes[p.dim], last = p.sizes.back();
+    const int64_t width = em.width();
+    const Value end = em.sub(em.size(last), em.i64(1));
+    em.loop(
+        em.i64(0), columns.get(em), width,
+        [&](Index column) {
+          em.laneLoop(rows.get(em), prim::getConstantSize(depth), [&](Index lane) {
+            SmallVector<Value> vectors;
+            for (int64_t i = 0; i < width; ++i) {
+              SmallVector<Index> to(at);
+              to[p.dim] = em.addIndex(at[p.dim], lane);
+              Value position = em.add(em.add(at.back().base, column.base), em.i64(i));
+              if (prim::getConstantSize(last).value_or(1) % width != 0)
+                position = em.min(position, end);
+              to.back() = em.uniform(position);
+              vectors.push_back(inMemory(em, em.broadcast(em.emit(p.op.getOperand(), p.inOperand(to)))));
+            }
+            const Index start = em.addIndex(em.mulIndex(em.uniform(lane.base), em.i64(stride), stride), column);
+            const Type memory = getElementTypeOrSelf(vectors.front().getType());
+            em.withMask({}, [&] {
+              for (auto [i, vector] : llvm::enumerate(transposeLanes(em, vectors)))
+                em.storeAt(vector, em.scratch(), memory,
+                           em.contiguous(em.addIndex(start, em.constant(int64_t(i) * stride))));
+            });
+          });
+        },
+        0);
+  }
+
+  /// Address of the transpose's element at `at` in the input that it reads through reshapes.
+  static Value addressOf(const Problem &p, Emitter &em, ArrayRef<Index> at) {
+    return em.address(em.input(*inputThroughReshapes(p.op.getOperand())), Emitter::memoryType(p.element()),
+                      em.linearize(p.inOperand(at), prim::getSizes(p.op.getOperand())).base);
+  }
+  /// Fetches `count` elements to the second-level cache from the operand's row `row` after `start` on: the rows of a
+  /// task are too short for the hardware to see what comes next.
+  static void fetch(const Problem &p, Emitter &em, Value start, Value row, int64_t count) {
+    const Type memory = Emitter::memoryType(p.element());
+    const SmallVector<AffineExpr> sizes = prim::getSizes(p.op.getOperand());
+    const Value stride = em.sizeProduct(ArrayRef(sizes).drop_front(p.op.getPermutation().back() + 1));
+    for (int64_t offset = 0; offset < count; offset += kLineBytes / p.bytes())
+      LLVM::Prefetch::create(em.builder(), em.loc(),
+                             em.address(start, memory, em.add(em.mul(row, stride), em.i64(offset))), /*rw=*/0,
+                             /*hint=*/2, /*cache=*/1);
+  }
+
+  /// Masks as bytes, and narrow floats as integers: the machine shuffles these.
+  static Value inMemory(Emitter &em, Value vector) {
+    OpBuilder &b = em.builder();
+    const Type element = getElementTypeOrSelf(vector.getType());
+    if (element.isInteger(1))
+      return arith::ExtUIOp::create(b, em.loc(), em.vectorOf(b.getI8Type()), vector);
+    if (isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32)
+      return arith::BitcastOp::create(b, em.loc(), em.vectorOf(b.getIntegerType(element.getIntOrFloatBitWidth())),
+                                      vector);
+    return vector;
+  }
+};
+
+} // namespace
+
+const Generator *tc::codegen::transposeGenerator() {
+  static const TransposeGenerator generator;
+  return &generator;
+}
