@@ -39,6 +39,9 @@ constexpr int64_t kMostKept = 64 * 1024;
 // overwritten, a third of the traffic.
 constexpr int64_t kStreamedBytes = 32 * 1024 * 1024;
 
+// Inputs of this size come from beyond the second-level cache.
+constexpr int64_t kFetchedBytes = 4 * 1024 * 1024;
+
 /// Rough scalar operations per element of `value`, reductions multiplied by their extents (symbolic ones count 64).
 double costOf(Value value, DenseMap<Value, double> &known) {
   if (auto found = known.find(value); found != known.end())
@@ -323,7 +326,8 @@ private:
       }
       SmallVector<Index> at = outer.empty() ? SmallVector<Index>{} : e.delinearize(row, outer);
       if (kept.value && lanes)
-        e.keepRow(kept.value, kept.reduction, at, e.scratch());
+        e.keepRow(kept.value, kept.reduction, at, e.scratch(),
+                  [&](Index position) { fetchNextRow(region, sizes, e, row, position); });
       auto write = [&](Index position) {
         SmallVector<Index> full = at;
         full.push_back(position);
@@ -366,6 +370,22 @@ private:
         }
       }
     });
+  }
+
+  /// Fetches, to the second-level cache, what the next row reads at `position` of inputs that come from beyond it: the
+  /// pass that computes most leaves memory idle.
+  static void fetchNextRow(kernel::RegionOp region, ArrayRef<AffineExpr> sizes, Emitter &e, Index row, Index position) {
+    OpBuilder &b = e.builder();
+    for (auto [i, argument] : llvm::enumerate(region.getBody().getArguments())) {
+      auto type = cast<RankedTensorType>(argument.getType());
+      if (!type.hasStaticShape() || prim::getSizes(argument) != sizes ||
+          type.getNumElements() * type.getElementTypeBitWidth() / 8 < kFetchedBytes)
+        continue;
+      Value next = e.mul(e.add(row.base, e.i64(1)), e.size(sizes.back()));
+      Value at = e.address(e.input(i), Emitter::memoryType(type.getElementType()), e.add(next, position.base));
+      LLVM::Prefetch::create(b, e.loc(), at, /*rw=*/b.getI32IntegerAttr(0), /*hint=*/b.getI32IntegerAttr(2),
+                             /*cache=*/b.getI32IntegerAttr(1));
+    }
   }
 
   /// Whether a result of this form is better stored past the caches: rows of whole vectors, on every CPU.

@@ -812,11 +812,14 @@ Value Emitter::emit(Value tensor, ArrayRef<Index> at) {
   });
 }
 
-void Emitter::keepRow(Value tensor, Value user, ArrayRef<Index> at, Value buffer) {
+void Emitter::keepRow(Value tensor, Value user, ArrayRef<Index> at, Value buffer,
+                      llvm::function_ref<void(Index)> onWay) {
   Type element = elementOf(tensor);
   setSource(tensor, [=](ArrayRef<Index> position) {
     Value value = emitUncached(tensor, position);
     storeAt(value, buffer, element, position.back());
+    if (onWay)
+      onWay(position.back());
     return value;
   });
   emit(user, at);

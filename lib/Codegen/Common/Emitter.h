@@ -171,7 +171,9 @@ public:
   void setPosition(mlir::Value tensor, llvm::ArrayRef<Index> at);
   /// Emits `user`, a value that reads every element of `tensor` along its last dim, at `at`, and stores those elements
   /// to `buffer` on the way; until clearSources, `tensor` is read from there, whatever its other positions.
-  void keepRow(mlir::Value tensor, mlir::Value user, llvm::ArrayRef<Index> at, mlir::Value buffer);
+  /// `onWay`, if set, is called with the position of each vector as it is stored.
+  void keepRow(mlir::Value tensor, mlir::Value user, llvm::ArrayRef<Index> at, mlir::Value buffer,
+               llvm::function_ref<void(Index)> onWay = {});
   /// The region's input `number` is stored rearranged: packed[i..] = input[map(i..)], of the type `packed` (see
   /// isReadableLayout).
   void setLayout(unsigned number, mlir::AffineMap map, mlir::RankedTensorType packed);

@@ -27,3 +27,34 @@ func.func @main(%x: !big, %y: tensor<100x2048xf32>, %z: tensor<9000x1001xf32>) -
   }
   return %0, %1, %2 : !big, tensor<100x2048xf32>, tensor<9000x1001xf32>
 }
+
+// The pass that keeps a row's exponentials fetches the next row, if it comes from beyond the second-level cache.
+// LOWER: llvm.func @k{{[0-9]+}}_reduce_sub_exp
+// LOWER: "llvm.intr.prefetch"
+// LOWER: llvm.return
+// LOWER: llvm.func @k{{[0-9]+}}_reduce_sub_exp
+// LOWER-NOT: prefetch
+// LOWER: llvm.return
+func.func @rows(%x: tensor<2048x1024xf32>, %y: tensor<512x1024xf32>) -> (tensor<2048x1024xf32>, tensor<512x1024xf32>) {
+  %0 = kernel.region(%i = %x : tensor<2048x1024xf32>) -> (tensor<2048x1024xf32>) {
+    %m = prim.reduce max %i [1] : tensor<2048x1024xf32> -> tensor<2048xf32>
+    %mb = prim.broadcast %m [0] : tensor<2048xf32> -> tensor<2048x1024xf32>
+    %s = prim.sub %i, %mb : tensor<2048x1024xf32>
+    %e = prim.exp %s : tensor<2048x1024xf32>
+    %t = prim.reduce sum %e [1] : tensor<2048x1024xf32> -> tensor<2048xf32>
+    %tb = prim.broadcast %t [0] : tensor<2048xf32> -> tensor<2048x1024xf32>
+    %r = prim.div %e, %tb : tensor<2048x1024xf32>
+    kernel.yield %r : tensor<2048x1024xf32>
+  }
+  %1 = kernel.region(%i = %y : tensor<512x1024xf32>) -> (tensor<512x1024xf32>) {
+    %m = prim.reduce max %i [1] : tensor<512x1024xf32> -> tensor<512xf32>
+    %mb = prim.broadcast %m [0] : tensor<512xf32> -> tensor<512x1024xf32>
+    %s = prim.sub %i, %mb : tensor<512x1024xf32>
+    %e = prim.exp %s : tensor<512x1024xf32>
+    %t = prim.reduce sum %e [1] : tensor<512x1024xf32> -> tensor<512xf32>
+    %tb = prim.broadcast %t [0] : tensor<512xf32> -> tensor<512x1024xf32>
+    %r = prim.div %e, %tb : tensor<512x1024xf32>
+    kernel.yield %r : tensor<512x1024xf32>
+  }
+  return %0, %1 : tensor<2048x1024xf32>, tensor<512x1024xf32>
+}
