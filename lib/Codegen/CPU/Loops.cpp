@@ -21,6 +21,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "CPU/MicroKernel.h"
+#include "CPU/Stream.h"
 #include "Common/Generators.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -34,10 +35,6 @@ namespace {
 
 // Elements of a row that are kept at most: with the row itself they stay in the second-level cache.
 constexpr int64_t kMostKept = 64 * 1024;
-
-// Results of this size are in no cache any more when they are read: storing past the caches spares reading what is
-// overwritten, a third of the traffic.
-constexpr int64_t kStreamedBytes = 32 * 1024 * 1024;
 
 // Inputs of this size come from beyond the second-level cache.
 constexpr int64_t kFetchedBytes = 4 * 1024 * 1024;
@@ -281,19 +278,11 @@ public:
     }
     if (!getParam(schedule, "stream"))
       return emitRows(region, schedule, e, begin, end, /*isStreaming=*/false);
-    // Buffers of the caller may lie anywhere.
-    OpBuilder &b = e.builder();
-    Value all = e.i64(0);
+    SmallVector<Value> buffers;
     for (auto [o, value] : llvm::enumerate(yield.getValues()))
       if (prim::getSizes(value) == sizes)
-        all = arith::OrIOp::create(b, e.loc(), all, LLVM::PtrToIntOp::create(b, e.loc(), b.getI64Type(), e.output(o)));
-    Value odd = arith::AndIOp::create(b, e.loc(), all, e.i64(63));
-    auto test = [&](arith::CmpIPredicate kind) { return arith::CmpIOp::create(b, e.loc(), kind, odd, e.i64(0)); };
-    e.ifThen(test(arith::CmpIPredicate::eq), [&] {
-      emitRows(region, schedule, e, begin, end, /*isStreaming=*/true);
-      e.fenceStores();
-    });
-    e.ifThen(test(arith::CmpIPredicate::ne), [&] { emitRows(region, schedule, e, begin, end, /*isStreaming=*/false); });
+        buffers.push_back(e.output(o));
+    emitStreaming(e, buffers, [&](bool isStreaming) { emitRows(region, schedule, e, begin, end, isStreaming); });
   }
 
 private:
@@ -386,14 +375,6 @@ private:
       LLVM::Prefetch::create(b, e.loc(), at, /*rw=*/b.getI32IntegerAttr(0), /*hint=*/b.getI32IntegerAttr(2),
                              /*cache=*/b.getI32IntegerAttr(1));
     }
-  }
-
-  /// Whether a result of this form is better stored past the caches: rows of whole vectors, on every CPU.
-  static bool isStreamed(Value value) {
-    auto type = cast<RankedTensorType>(value.getType());
-    const int64_t bits = type.getElementTypeBitWidth();
-    return type.hasStaticShape() && type.getRank() > 0 && bits >= 8 && type.getShape().back() % 64 == 0 &&
-           type.getNumElements() * bits / 8 >= kStreamedBytes;
   }
 
   /// A value that several passes over a row need, and the reduction of the first pass.

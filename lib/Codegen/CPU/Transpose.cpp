@@ -13,12 +13,14 @@
 //   columns  elements of the result's last dim; both are multiples of every vector width
 //   fetch    1: the operand comes from beyond the second-level cache; a task fetches what the next one reads
 //   grain    least number of tasks for a thread
+//   stream   1: results are stored past the caches where their buffers are aligned
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "CPU/MicroKernel.h"
+#include "CPU/Stream.h"
 #include "Common/Anchor.h"
 #include "Common/Generators.h"
 
@@ -124,6 +126,8 @@ public:
     params.set("rows", kRows);
     params.set("columns", columns);
     params.set("fetch", !isCached && inputThroughReshapes(p->op.getOperand()));
+    if (llvm::all_of(getResults(region), isStreamed))
+      params.set("stream", 1);
     params.set("grain", std::max<int64_t>(1, int64_t(kGrainElements / double(kRows * columns))));
     return params.schedule(strategy());
   }
@@ -141,6 +145,22 @@ public:
 
   void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
             Value end) const override {
+    if (!getParam(schedule, "stream"))
+      return emitTiles(region, schedule, em, begin, end, /*isStreaming=*/false);
+    SmallVector<Value> buffers;
+    for (unsigned o = 0; o < region.getNumResults(); ++o)
+      buffers.push_back(em.output(o));
+    emitStreaming(em, buffers, [&](bool isStreaming) { emitTiles(region, schedule, em, begin, end, isStreaming); });
+  }
+
+private:
+  /// What the region yields.
+  static ValueRange getResults(kernel::RegionOp region) {
+    return cast<kernel::YieldOp>(region.getBody().front().getTerminator()).getValues();
+  }
+
+  static void emitTiles(kernel::RegionOp region, kernel::ScheduleAttr schedule, Emitter &em, Value begin, Value end,
+                        bool isStreaming) {
     const Problem p = *analyze(region);
     const int64_t rowBlock = getParam(schedule, "rows"), columnBlock = getParam(schedule, "columns");
     const AffineExpr depth = p.sizes[p.dim], last = p.sizes.back();
@@ -162,14 +182,16 @@ public:
         em.laneLoop(columns.get(em), prim::getConstantSize(last), [&](Index column) {
           at.back() = em.addIndex(column0, column);
           const Index offset = em.addIndex(em.mulIndex(row, em.i64(columnBlock), columnBlock), column);
-          p.epilogue.store(em, at, em.loadAt(em.scratch(), p.element(), offset));
+          const Value element = em.loadAt(em.scratch(), p.element(), offset);
+          em.streamsStores = isStreaming;
+          p.epilogue.store(em, at, element);
+          em.streamsStores = false;
         });
       });
       em.clearSources();
     });
   }
 
-private:
   /// The transpose's elements of `rows` x `columns` from `at` on, to the scratch: rows of `stride` elements. What lies
   /// beyond the ends is unspecified.
   static void turn(const Problem &p, Emitter &em, ArrayRef<Index> at, Extent rows, Extent columns, int64_t stride) {

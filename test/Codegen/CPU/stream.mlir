@@ -5,14 +5,19 @@
 !big = tensor<4096x2048xf32>
 
 // CHECK-LABEL: func.func @main
-// CHECK: stream = 1
+// CHECK: #kernel.schedule<"loops"{{.*}}stream = 1
+// CHECK-NOT: stream = 1
+// CHECK: #kernel.schedule<"transpose"{{.*}}stream = 1
 // CHECK-NOT: stream = 1
 // LOWER: llvm.func @k0_neg
 // LOWER: llvm.store {{.*}} {alignment = 64 : i64, nontemporal}
 // LOWER: llvm.fence seq_cst
 // LOWER: llvm.store {{.*}} {alignment = 4 : i64}
 // LOWER-NOT: nontemporal
-func.func @main(%x: !big, %y: tensor<100x2048xf32>, %z: tensor<9000x1001xf32>) -> (!big, tensor<100x2048xf32>, tensor<9000x1001xf32>) {
+// LOWER: llvm.func @k3_move
+// LOWER: llvm.store {{.*}} {alignment = 64 : i64, nontemporal}
+// LOWER: llvm.fence seq_cst
+func.func @main(%x: !big, %y: tensor<100x2048xf32>, %z: tensor<9000x1001xf32>) -> (!big, tensor<100x2048xf32>, tensor<9000x1001xf32>, tensor<2048x4096xf32>) {
   %0 = kernel.region(%i = %x : !big) -> (!big) {
     %r = prim.neg %i : !big
     kernel.yield %r : !big
@@ -25,7 +30,11 @@ func.func @main(%x: !big, %y: tensor<100x2048xf32>, %z: tensor<9000x1001xf32>) -
     %r = prim.neg %i : tensor<9000x1001xf32>
     kernel.yield %r : tensor<9000x1001xf32>
   }
-  return %0, %1, %2 : !big, tensor<100x2048xf32>, tensor<9000x1001xf32>
+  %3 = kernel.region(%i = %x : !big) -> (tensor<2048x4096xf32>) {
+    %r = prim.transpose %i [1, 0] : !big -> tensor<2048x4096xf32>
+    kernel.yield %r : tensor<2048x4096xf32>
+  }
+  return %0, %1, %2, %3 : !big, tensor<100x2048xf32>, tensor<9000x1001xf32>, tensor<2048x4096xf32>
 }
 
 // The pass that keeps a row's exponentials fetches the next row, if it comes from beyond the second-level cache.
