@@ -1,5 +1,4 @@
-//===- NarrowDot.cpp - the "integer-dot" and "bfloat-dot" strategies: products and convolutions of narrow numbers
-//---===//
+//===- NarrowDot.cpp - the "integer-dot" and "bfloat-dot" strategies ----------------------------------------------===//
 //
 // result[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, k, n], either with lhs of ui8, rhs of i8 and sums of i32 that
 // wrap, what tc-narrow-products makes of quantised products, or with operands of bf16 and sums of f32, what

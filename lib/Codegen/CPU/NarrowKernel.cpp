@@ -1,5 +1,4 @@
-//===- NarrowKernel.cpp - the innermost loops of products of bytes and of bf16
-//-------------------------------------===//
+//===- NarrowKernel.cpp - the innermost loops of products of bytes and of bf16 ------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

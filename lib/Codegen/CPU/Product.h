@@ -78,8 +78,8 @@ bool isDepthInnermost(const Product &p);
 bool isRowInnermost(const Product &p);
 
 /// The packed form of a constant B: [batch][panel][k][16], without the batch if it is 1, of f16 or bf16 if that is what
-/// B is widened from; with `neighbours` > 1 steps of
-/// K side by side [batch][panel][k / neighbours][16][neighbours], at least `steps` of k / neighbours.
+/// B is widened from; with `neighbours` > 1 steps of K side by side [batch][panel][k / neighbours][16][neighbours], at
+/// least `steps` of k / neighbours.
 std::optional<PackedInput> packedRhs(const Product &p, llvm::function_ref<bool(unsigned)> isConstant,
                                      int64_t neighbours = 1, int64_t steps = 0);
 
