@@ -175,6 +175,26 @@ def build_cases():
         return e / e.sum(-1, keepdims=True)
     case("softmax_past_the_caches", [helper.make_node("Softmax", ["x"], ["y"]), helper.make_node("Neg", ["x"], ["z"])],
          {"x": [2048, 4096]}, {"y": [2048, 4096], "z": [2048, 4096]}, lambda v: [softmax(v["x"]), -v["x"]], [{"x": (2048, 4096)}])
+    # Attention: all keys in one block, in equal blocks, in blocks with a remainder; queries that end in a panel; keys that the mask
+    # hides, a row of them wholly; scores that are infinite or no number; sizes that only the run knows.
+    def attend(v):
+        return [softmax(v["q"] @ v["k"].transpose(0, 2, 1) * 0.3 + v["m"]) @ v["v"]]
+    nodes = [helper.make_node("Transpose", ["k"], ["t"], perm=[0, 2, 1]), helper.make_node("MatMul", ["q", "t"], ["p"]),
+             helper.make_node("Mul", ["p", "scale"], ["c"]), helper.make_node("Add", ["c", "m"], ["s"]),
+             helper.make_node("Softmax", ["s"], ["w"], axis=-1), helper.make_node("MatMul", ["w", "v"], ["y"])]
+    def attention_values(b, t, s, d, e):
+        mask = np.where(random((t, s), 3) > 1, -np.inf, 0).astype(np.float32)
+        mask[:, 0], mask[t // 2] = 0, -np.inf
+        query = random((b, t, d), 1)
+        query[0, 0, :1], query[-1, -1, -1:] = np.nan, np.inf
+        return {"q": query, "k": random((b, s, d), 2), "v": random((b, s, e), 4), "m": mask}
+    attention_sizes = [(2, 5, 7, 8, 8), (1, 1, 1, 1, 1), (2, 17, 113, 20, 33), (1, 100, 128, 64, 64), (1, 65, 144, 16, 16), (2, 33, 145, 32, 16),
+                       (1, 70, 290, 40, 40), (1, 520, 300, 16, 24)]
+    for b, t, s, d, e in attention_sizes:
+        case(f"attention_{t}x{s}x{d}x{e}", nodes, {"q": [b, t, d], "k": [b, s, d], "v": [b, s, e], "m": [t, s]}, {"y": [b, t, e]}, attend,
+             [attention_values(b, t, s, d, e)], {"scale": np.float32(0.3)})
+    case("attention_dynamic", nodes, {"q": ["B", "T", 24], "k": ["B", "S", 24], "v": ["B", "S", 16], "m": ["T", "S"]}, {"y": ["B", "T", 16]}, attend,
+         [attention_values(b, t, s, 24, 16) for b, t, s, _, _ in attention_sizes], {"scale": np.float32(0.3)})
     # Convolutions: patches, remainders, strides, groups.
     for c, o, size, kernel, stride, pad, groups in ((3, 20, 19, 3, 1, 1, 1), (16, 33, 9, 1, 1, 0, 1), (8, 16, 23, 3, 2, 1, 2),
                                                     (5, 7, 8, 5, 3, 2, 1), (32, 64, 7, 1, 2, 0, 1), (4, 4, 11, 3, 1, 1, 4),

@@ -38,6 +38,11 @@ using namespace tc::codegen;
 
 namespace {
 
+// Keys of a block: whole micro-kernels of 14 rows; the most that a block has.
+constexpr int64_t kKeys = 112, kMostKeys = 144;
+// Independent chains of maxima and of sums: an addition takes 4 cycles.
+constexpr int64_t kChains = 4;
+
 struct Problem {
   prim::AttentionOp op;
   SmallVector<AffineExpr> batch;
@@ -153,13 +158,22 @@ public:
 private:
   /// Queries and keys of a block.
   static std::pair<int64_t, int64_t> chooseTiles(const Problem &p) {
-    auto t = prim::getConstantSize(p.T), s = prim::getConstantSize(p.S);
+    auto t = prim::getConstantSize(p.T);
     // Many queries amortise the copies of keys and values; few leave work for all cores.
-    int64_t tileT = t ? std::min<int64_t>(64, roundUp(std::max<int64_t>(*t, 1), kPanel)) : 32;
+    const int64_t most = t && *t >= 512 ? 128 : 64;
+    int64_t tileT = t ? std::min(most, roundUp(std::max<int64_t>(*t, 1), kPanel)) : 32;
     double batch = double(prim::getConstantSize(prim::product(p.T.getContext(), p.batch)).value_or(16));
     while (t && tileT > 16 && batch * std::ceil(double(*t) / double(tileT)) < 16)
       tileT = roundUp(tileT / 2, kPanel);
-    return {tileT, s ? std::min<int64_t>(112, std::max<int64_t>(*s, 1)) : 112};
+    return {tileT, chooseKeys(p)};
+  }
+  /// As few blocks as keep their scores near, of equal size; or whole micro-kernels.
+  static int64_t chooseKeys(const Problem &p) {
+    auto s = prim::getConstantSize(p.S);
+    if (!s || prim::AttentionOp(p.op).getCausal())
+      return std::min(kKeys, std::max<int64_t>(s.value_or(kKeys), 1));
+    const int64_t blocks = std::max<int64_t>(1, ceilDiv(*s, kMostKeys));
+    return *s % blocks == 0 ? std::max<int64_t>(1, *s / blocks) : kKeys;
   }
 
   kernel::ScheduleAttr scheduleFor(const Problem &p, kernel::RegionOp region, int64_t tileT, int64_t tileS) const {
@@ -168,9 +182,7 @@ private:
     params.set("tileS", tileS);
     for (const CpuInfo &cpu : kScheduledCpus) {
       int64_t maxRows = cpu.vectorBits == 512 ? 14 : 6;
-      Tile tile = chooseTile(cpu, tileS, tileT / kPanel, maxRows);
-      while (tileT / kPanel % tile.panels != 0) // whole groups of panels only
-        --tile.panels;
+      Tile tile = chooseTile(cpu, tileS, tileT / kPanel, maxRows, /*isStreamed=*/false, /*within=*/tileT / kPanel);
       int64_t valueRows = 1;
       double best = std::numeric_limits<double>::infinity();
       for (int64_t rows = 1; rows <= maxRows; ++rows) {
@@ -204,6 +216,8 @@ private:
       panels = getParam(schedule, suffixed("panels", em.cpu()));
       scoreRows = getParam(schedule, suffixed("scoreRows", em.cpu()));
       valueRows = getParam(schedule, suffixed("valueRows", em.cpu()));
+      auto t = prim::getConstantSize(p.T), s = prim::getConstantSize(p.S);
+      isSingle = s && *s > 0 && *s <= tileS && (!p.op.getCausal() || (t && *t <= *s));
     }
 
     void run(Index task, const Epilogue &epilogue) {
@@ -224,7 +238,8 @@ private:
       countT = em.min(em.i64(tileT), em.sub(T, t0.base));
 
       packQueries();
-      clear();
+      if (!isSingle)
+        clear();
       Value visible = S;
       if (p.op.getCausal()) {
         // Keys that the last query sees.
@@ -349,6 +364,31 @@ private:
       return p.op.getCausal() ? std::nullopt : blockRest(prim::getConstantSize(p.S), tileS, rows);
     }
 
+    /// Calls body(row, carried) for each of `count` rows, kChains of them at a time that carry a value each, and
+    /// combines what they carried.
+    Value overRows(Value count, Value init, llvm::function_ref<Value(Index, Value)> body,
+                   llvm::function_ref<Value(Value, Value)> combine) {
+      const std::optional<int64_t> known = constantS();
+      Value whole =
+          known ? em.i64(*known / kChains * kChains) : em.mul(em.divUnsigned(count, em.i64(kChains)), em.i64(kChains));
+      SmallVector<Value> chains(kChains, init);
+      chains = em.loop(em.i64(0), whole, kChains, chains, [&](Index row, ValueRange carried) {
+        SmallVector<Value> next;
+        for (int64_t i = 0; i < kChains; ++i)
+          next.push_back(body(em.addIndex(row, em.constant(i)), carried[i]));
+        return next;
+      });
+      chains.resize(kChains);
+      for (size_t i = 1; i < chains.size(); ++i)
+        chains[0] = combine(chains[0], chains[i]);
+      if (known && *known % kChains == 0)
+        return chains[0];
+      return em
+          .loop(whole, count, 1, ValueRange{chains[0]},
+                [&](Index row, ValueRange carried) { return SmallVector<Value>{body(row, carried[0])}; })
+          .front();
+    }
+
     /// Masks the scores, makes them probabilities, updates maxima and sums and scales the result so far.
     void softmax(Index s0, Value countS) {
       Value mask = p.op.getMask();
@@ -356,9 +396,14 @@ private:
         Index t = em.addIndex(t0, query);
         Value block = em.divUnsigned(query.base, em.i64(width));
         Value here = packedPanel(scores, em.uniform(block), tileS * kPanel);
-        Value oldMax = load(offsetBy(em, maxima, query.base), 0);
+        // One instruction; a score that is no number is passed over, and makes the sum none.
+        auto larger = [&](Value x, Value y) -> Value {
+          Value isLarger = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, y);
+          return arith::SelectOp::create(b, loc, isLarger, x, y);
+        };
+        Value oldMax = isSingle ? minusInfinity() : load(offsetBy(em, maxima, query.base), 0);
         // First walk: mask and maximum.
-        SmallVector<Value> max = em.loop(em.i64(0), countS, 1, ValueRange{oldMax}, [&](Index row, ValueRange carried) {
+        auto masked = [&](Index row, Value max) {
           Value at = offsetBy(em, here, em.mul(row.base, em.i64(kPanel)));
           Value x = load(at, 0);
           Index s = em.addIndex(s0, row);
@@ -376,22 +421,26 @@ private:
           }
           if (mask || p.op.getCausal())
             store(x, at, 0);
-          return SmallVector<Value>{arith::MaximumFOp::create(b, loc, carried[0], x)};
-        });
+          return larger(x, max);
+        };
+        Value max = overRows(countS, oldMax, masked, larger);
         // Rows without any visible key so far keep probabilities of 0.
-        Value none = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, max[0], minusInfinity());
-        Value reference = arith::SelectOp::create(b, loc, none, zero(), max[0]);
-        Value correction = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, oldMax, reference));
-        SmallVector<Value> sum = em.loop(em.i64(0), countS, 1, ValueRange{zero()}, [&](Index row, ValueRange carried) {
+        Value none = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, max, minusInfinity());
+        Value reference = arith::SelectOp::create(b, loc, none, zero(), max);
+        auto added = [&](Index row, Value sum) -> Value {
           Value at = offsetBy(em, here, em.mul(row.base, em.i64(kPanel)));
           Value probability = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, load(at, 0), reference));
           store(probability, at, 0);
-          return SmallVector<Value>{arith::AddFOp::create(b, loc, carried[0], probability)};
-        });
-        Value oldSum = load(offsetBy(em, sums, query.base), 0);
-        Value newSum = arith::AddFOp::create(b, loc, arith::MulFOp::create(b, loc, oldSum, correction), sum[0]);
-        store(newSum, offsetBy(em, sums, query.base), 0);
-        store(max[0], offsetBy(em, maxima, query.base), 0);
+          return arith::AddFOp::create(b, loc, sum, probability);
+        };
+        Value sum =
+            overRows(countS, zero(), added, [&](Value x, Value y) { return arith::AddFOp::create(b, loc, x, y); });
+        Value sumAt = offsetBy(em, sums, query.base);
+        if (isSingle)
+          return store(sum, sumAt, 0);
+        Value correction = math::ExpOp::create(b, loc, arith::SubFOp::create(b, loc, oldMax, reference));
+        store(arith::AddFOp::create(b, loc, arith::MulFOp::create(b, loc, load(sumAt, 0), correction), sum), sumAt, 0);
+        store(max, offsetBy(em, maxima, query.base), 0);
         Value out = packedPanel(result, em.uniform(block), roundUp(p.E, 16) * kPanel);
         em.loop(em.i64(0), em.i64(p.E), 1, [&](Index e) {
           Value at = offsetBy(em, out, em.mul(e.base, em.i64(kPanel)));
@@ -417,7 +466,7 @@ private:
           kernel.c = offsetBy(em, to, em.mul(row, em.i64(kPanel)));
           kernel.cOffsets = uniformRows(rows, kPanel);
           kernel.cPanelStride = roundUp(p.E, 16) * kPanel;
-          kernel.accumulate = true;
+          kernel.accumulate = !isSingle;
           emitMicroKernel(em, kernel);
         });
       });
@@ -427,9 +476,12 @@ private:
     void finish(const Epilogue &epilogue) {
       const int64_t stride = Problem::stride(p.E), panelFloats = roundUp(p.E, 16) * kPanel;
       Value noKeys = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, S, em.i64(0));
-      em.loop(em.i64(0), em.i64(tileT / width), 1, [&](Index block) {
+      const Value blocks = em.divUnsigned(em.add(countT, em.i64(width - 1)), em.i64(width));
+      em.loop(em.i64(0), blocks, 1, [&](Index block) {
         Value sum = load(offsetBy(em, sums, em.mul(block.base, em.i64(width))), 0);
         sum = arith::SelectOp::create(b, loc, noKeys, constant(1), sum);
+        // A sum is at least 1, or 0 where all keys are hidden: no number then, as 0 / 0 is none.
+        Value factor = arith::DivFOp::create(b, loc, constant(1), sum);
         Value from = packedPanel(result, block, panelFloats);
         Value to = offsetBy(em, rowsQ, em.mul(block.base, em.i64(width * stride)));
         em.loop(em.i64(0), em.i64(roundUp(p.E, width) / width), 1, [&](Index e) {
@@ -437,7 +489,7 @@ private:
           Value toHere = offsetBy(em, to, em.mul(e.base, em.i64(width)));
           SmallVector<Value> rows;
           for (int64_t i = 0; i < width; ++i)
-            rows.push_back(arith::DivFOp::create(b, loc, load(fromHere, i * kPanel), sum));
+            rows.push_back(arith::MulFOp::create(b, loc, load(fromHere, i * kPanel), factor));
           for (auto [i, row] : llvm::enumerate(transposeLanes(em, rows)))
             store(row, toHere, i * stride);
         });
@@ -462,6 +514,7 @@ private:
     Type f32;
     VectorType vector;
     int64_t width, tileT, tileS, panels, scoreRows, valueRows;
+    bool isSingle; // all keys are one block
     Layout layout;
     Index t0;
     SmallVector<Index> batchAt;

@@ -223,7 +223,7 @@ private:
     Value entry = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, panel, em.i64(count)), i);
     Value offset = arith::MulIOp::create(b, loc, entry, em.i64(kPanel));
     offset = arith::AddIOp::create(b, loc, offset, em.i64(ahead * kPanel));
-    LLVM::Prefetch::create(b, loc, em.address(table, type, offset), /*rw=*/0, /*hint=*/3, /*cache=*/1);
+    em.prefetch(em.address(table, type, offset), /*toFirstLevel=*/true);
   }
 
   Value scale(Value panel, Value of, int64_t part) {
@@ -600,8 +600,8 @@ public:
       params.set(suffixed("rows", cpu), rows);
       // Groups of columns end where tasks do.
       params.set(suffixed("cols", cpu), int64_t(llvm::bit_floor(uint64_t(std::min(panels, p->panels())))) * kPanel);
-      Tile tile = chooseTile(cpu, p->m, p->panels(), cpu.vectorBits == 512 ? 14 : 6);
-      tile.panels = int64_t(llvm::bit_floor(uint64_t(tile.panels)));
+      const Tile tile = chooseTile(cpu, p->m, p->panels(), cpu.vectorBits == 512 ? 14 : 6, /*isStreamed=*/false,
+                                   /*within=*/8);
       params.set(suffixed("panelRows", cpu), tile.rows);
       params.set(suffixed("panelCols", cpu), tile.panels * kPanel);
       if (cpu.vectorBits == 512)

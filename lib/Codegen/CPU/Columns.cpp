@@ -74,7 +74,7 @@ public:
     int64_t columns = kColumns;
     auto type = cast<RankedTensorType>(reduce.getOperand().getType());
     const bool isStreamed = type.hasStaticShape() && type.getShape().back() > kColumns &&
-                            type.getNumElements() * getBytes(type.getElementType()) >= kStreamedBytes;
+                            type.getNumElements() * Emitter::memoryBytes(type.getElementType()) >= kStreamedBytes;
     if (isStreamed) { // tasks of equal size
       const int64_t all = type.getShape().back(), tasks = ceilDiv(all, kStreamedColumns);
       columns = roundUp(ceilDiv(all, tasks), kColumns);
@@ -144,7 +144,16 @@ private:
     return grid;
   }
 
-  static int64_t getBytes(Type element) { return std::max<int64_t>(8, element.getIntOrFloatBitWidth()) / 8; }
+  /// Where the operand is read for a result at `outer` (all dims but the last): the dims that are reduced, and the last
+  /// one, stay open.
+  static SmallVector<Index> operandAt(prim::ReduceOp reduce, ArrayRef<Index> outer) {
+    SmallVector<Index> at(prim::getSizes(reduce.getOperand()).size());
+    size_t next = 0;
+    for (int64_t dim = 0, e = int64_t(at.size()) - 1; dim < e; ++dim)
+      if (!llvm::is_contained(reduce.getDims(), dim))
+        at[dim] = outer[next++];
+    return at;
+  }
 
   /// The columns of a task from `first` on, `rows` rows at once.
   static void stream(prim::ReduceOp reduce, const Epilogue &epilogue, Emitter &em, ArrayRef<Index> outer, Index first,
@@ -160,11 +169,7 @@ private:
     const Value sums = em.scratch();
     const Value start = em.neutral(reduce.getKind(), element);
     em.laneLoop(here, known, [&](Index lane) { em.storeAt(start, sums, accumulator, lane); });
-    SmallVector<Index> at(sizes.size());
-    size_t next = 0;
-    for (int64_t dim = 0, e = int64_t(sizes.size()) - 1; dim < e; ++dim)
-      if (!llvm::is_contained(reduce.getDims(), dim))
-        at[dim] = outer[next++];
+    SmallVector<Index> at = operandAt(reduce, outer);
     // Adds `count` rows from position `row` of the last reduced dim on.
     auto add = [&](Index row, int64_t count) {
       em.laneLoop(here, known, [&](Index lane) {
@@ -207,11 +212,7 @@ private:
     const SmallVector<AffineExpr> sizes = prim::getSizes(operand);
     const Type element = cast<RankedTensorType>(operand.getType()).getElementType();
     const Value start = em.broadcast(em.neutral(reduce.getKind(), element));
-    SmallVector<Index> at(sizes.size());
-    size_t next = 0;
-    for (int64_t dim = 0, e = int64_t(sizes.size()) - 1; dim < e; ++dim)
-      if (!llvm::is_contained(reduce.getDims(), dim))
-        at[dim] = outer[next++];
+    SmallVector<Index> at = operandAt(reduce, outer);
     std::function<SmallVector<Value>(size_t, SmallVector<Value>)> nest = [&](size_t number, SmallVector<Value> sums) {
       if (number == reduce.getDims().size()) {
         for (auto [lane, sum] : llvm::zip_equal(lanes, sums)) {

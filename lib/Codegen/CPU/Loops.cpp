@@ -364,16 +364,13 @@ private:
   /// Fetches, to the second-level cache, what the next row reads at `position` of inputs that come from beyond it: the
   /// pass that computes most leaves memory idle.
   static void fetchNextRow(kernel::RegionOp region, ArrayRef<AffineExpr> sizes, Emitter &e, Index row, Index position) {
-    OpBuilder &b = e.builder();
     for (auto [i, argument] : llvm::enumerate(region.getBody().getArguments())) {
       auto type = cast<RankedTensorType>(argument.getType());
       if (!type.hasStaticShape() || prim::getSizes(argument) != sizes ||
           type.getNumElements() * type.getElementTypeBitWidth() / 8 < kFetchedBytes)
         continue;
       Value next = e.mul(e.add(row.base, e.i64(1)), e.size(sizes.back()));
-      Value at = e.address(e.input(i), Emitter::memoryType(type.getElementType()), e.add(next, position.base));
-      LLVM::Prefetch::create(b, e.loc(), at, /*rw=*/b.getI32IntegerAttr(0), /*hint=*/b.getI32IntegerAttr(2),
-                             /*cache=*/b.getI32IntegerAttr(1));
+      e.prefetch(e.address(e.input(i), Emitter::memoryType(type.getElementType()), e.add(next, position.base)));
     }
   }
 

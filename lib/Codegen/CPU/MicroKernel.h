@@ -27,6 +27,8 @@ inline constexpr int64_t kPanel = 16;
 
 inline int64_t ceilDiv(int64_t value, int64_t by) { return (value + by - 1) / by; }
 inline int64_t roundUp(int64_t value, int64_t to) { return ceilDiv(value, to) * to; }
+/// Whether the panels in use and the next ones, `bytes` each, stay in the second-level cache.
+inline bool fitsTwice(int64_t bytes) { return 2 * bytes <= 1280 * 1024; }
 
 /// A number that may be known when code is made.
 struct Extent {
@@ -111,6 +113,9 @@ double microKernelCycles(const CpuInfo &cpu, int64_t rows, int64_t panels);
 
 /// Transposes width() vectors of width() f32 lanes.
 llvm::SmallVector<mlir::Value> transposeLanes(Emitter &em, llvm::ArrayRef<mlir::Value> rows);
+/// The width() positions from `first` on of a dim of `size`, for the vectors to transpose; the last one repeats beyond
+/// the end. `first` is a multiple of the width.
+llvm::SmallVector<Index> linesFrom(Emitter &em, mlir::Value first, mlir::AffineExpr size);
 
 /// The micro-kernel for so many rows and panels with at most `maxRows` rows; unknown extents count as a large number
 /// without remainder.

@@ -39,8 +39,6 @@ namespace {
 constexpr int64_t kTaskRows = 224, kTaskRowBytes = 512 * 1024, kLeastRows = 4 * kTileRows;
 // Columns of a task take this many bytes of B: they stay in the second-level cache.
 constexpr int64_t kPanelBytes = 512 * 1024;
-// Two groups of panels, the one in use and the next, stay in the second-level cache up to this size.
-constexpr int64_t kNextPanelBytes = 1280 * 1024;
 // How far ahead the panels are fetched that few rows read once: a page, where the hardware's prefetcher stops.
 constexpr int64_t kLinesAhead = 64;
 // Products of a task below which more tasks are not worth it, and what a thread should get at least.
@@ -364,9 +362,8 @@ private:
           Index k = em.mulIndex(line, em.i64(steps), steps);
           for (int64_t first = 0; first < kPanel; first += width) {
             SmallVector<Value> columns; // the last ones repeat: nobody reads their sums
-            for (int64_t i = first; i < first + width; ++i)
-              columns.push_back(
-                  wordsOf(k, em.uniform(em.min(em.add(n0.base, em.i64(i)), em.sub(em.size(p.N), em.i64(1))))));
+            for (Index column : linesFrom(em, em.add(n0.base, em.i64(first)), p.N))
+              columns.push_back(wordsOf(k, column));
             for (auto [i, words] : llvm::enumerate(transposeLanes(em, columns)))
               LLVM::StoreOp::create(b, loc, words,
                                     byteOffset(em, to,
@@ -473,7 +470,7 @@ private:
       if (tiles)
         return forTileBlocks(em, count, configuration, [&](Value row, int64_t height, Extent here) {
           NarrowKernel kernel = kernelAt(row, height);
-          if (2 * panels * bytes <= kNextPanelBytes) {
+          if (fitsTwice(panels * bytes)) {
             kernel.next = byteOffset(em, from, em.i64(panels * bytes));
             kernel.part = em.divUnsigned(row, em.i64(kTileBlockRows));
             kernel.parts = ceilDiv(std::max<int64_t>(1, std::min(tileM, p.m.value_or(tileM))), kTileBlockRows);

@@ -25,10 +25,6 @@ Value NarrowKind::widen(OpBuilder &b, Location loc, Value value) const {
   return isFloat ? Value(arith::ExtFOp::create(b, loc, type, value)) : arith::ExtUIOp::create(b, loc, type, value);
 }
 
-static void fetch(Emitter &em, Value address) {
-  LLVM::Prefetch::create(em.builder(), em.loc(), address, /*rw=*/0, /*hint=*/2, /*cache=*/1);
-}
-
 namespace {
 
 class Assembler {
@@ -91,7 +87,7 @@ private:
   void step(Value a, Value panel, SmallVector<Value> &acc) {
     if (k.linesAhead)
       for (int64_t p = 0; p < k.panels; ++p)
-        fetch(em, at(panel, p * kind.panelBytes(k.depth) + k.linesAhead * kLineBytes));
+        em.prefetch(at(panel, p * kind.panelBytes(k.depth) + k.linesAhead * kLineBytes));
     if (kind.isFloat && !hasDot)
       return stepHalves(a, panel, acc);
     const int64_t w = em.width();
@@ -258,7 +254,7 @@ void tc::codegen::emitTileKernel(Emitter &em, const NarrowKernel &k) {
     for (int64_t j = 0; j < k.panels; ++j)
       callTile(em, "tileloadd64", {kRight + j}, {ahead(right, j * bytes), em.i64(kLineBytes)});
     for (int64_t line = 0; fetched && line < lines; ++line)
-      fetch(em, ahead(at(fetched, scaled(lines * kLineBytes)), line * kLineBytes));
+      em.prefetch(ahead(at(fetched, scaled(lines * kLineBytes)), line * kLineBytes));
     for (int64_t j = 0; j < k.panels; ++j)
       for (int64_t i = 0; i < blocks; ++i)
         callTile(em, k.kind.isFloat ? "tdpbf16ps" : "tdpbusd", {sum(i, j), kLeft + i, kRight + j});

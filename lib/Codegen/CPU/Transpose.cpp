@@ -52,7 +52,7 @@ struct Problem {
 
   Type element() const { return cast<RankedTensorType>(op.getType()).getElementType(); }
   /// Of an element in memory.
-  int64_t bytes() const { return Emitter::memoryType(element()).getIntOrFloatBitWidth() / 8; }
+  int64_t bytes() const { return Emitter::memoryBytes(element()); }
   /// The dims that stay outside, then blocks of the operand's last dim, then of the result's.
   SmallVector<AffineExpr> grid(int64_t rows, int64_t columns) const {
     SmallVector<AffineExpr> grid;
@@ -196,20 +196,15 @@ private:
   /// beyond the ends is unspecified.
   static void turn(const Problem &p, Emitter &em, ArrayRef<Index> at, Extent rows, Extent columns, int64_t stride) {
     const AffineExpr depth = p.sizes[p.dim], last = p.sizes.back();
-    const int64_t width = em.width();
-    const Value end = em.sub(em.size(last), em.i64(1));
     em.loop(
-        em.i64(0), columns.get(em), width,
+        em.i64(0), columns.get(em), em.width(),
         [&](Index column) {
           em.laneLoop(rows.get(em), prim::getConstantSize(depth), [&](Index lane) {
             SmallVector<Value> vectors;
-            for (int64_t i = 0; i < width; ++i) {
+            for (Index line : linesFrom(em, em.add(at.back().base, column.base), last)) {
               SmallVector<Index> to(at);
               to[p.dim] = em.addIndex(at[p.dim], lane);
-              Value position = em.add(em.add(at.back().base, column.base), em.i64(i));
-              if (prim::getConstantSize(last).value_or(1) % width != 0)
-                position = em.min(position, end);
-              to.back() = em.uniform(position);
+              to.back() = line;
               vectors.push_back(inMemory(em, em.broadcast(em.emit(p.op.getOperand(), p.inOperand(to)))));
             }
             const Index start = em.addIndex(em.mulIndex(em.uniform(lane.base), em.i64(stride), stride), column);
@@ -236,9 +231,7 @@ private:
     const SmallVector<AffineExpr> sizes = prim::getSizes(p.op.getOperand());
     const Value stride = em.sizeProduct(ArrayRef(sizes).drop_front(p.op.getPermutation().back() + 1));
     for (int64_t offset = 0; offset < count; offset += kLineBytes / p.bytes())
-      LLVM::Prefetch::create(em.builder(), em.loc(),
-                             em.address(start, memory, em.add(em.mul(row, stride), em.i64(offset))), /*rw=*/0,
-                             /*hint=*/2, /*cache=*/1);
+      em.prefetch(em.address(start, memory, em.add(em.mul(row, stride), em.i64(offset))));
   }
 
   /// Masks as bytes, and narrow floats as integers: the machine shuffles these.

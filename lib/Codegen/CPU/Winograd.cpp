@@ -47,6 +47,9 @@ constexpr int64_t kScratchBytes = 1280 * 1024, kFilterBytes = 768 * 1024;
 // Bytes a cycle from the third-level cache, and of the two transforms, cycles for 16 channels of a tile: 64 channels of
 // 56 x 56 pixels with two and with four panels a task, on Sapphire Rapids.
 constexpr double kFarBytes = 5, kTransformCycles = 400;
+// A group of panels of so many bytes stays in the first-level cache for the next rows; what a larger one costs.
+constexpr int64_t kGroupBytes = 32 * 1024;
+constexpr double kFarGroup = 1.15;
 // Share of the multiply-add peak that direct convolution of few channels reaches (0.67 of 64 channels of 56 x 56
 // pixels, 0.9 of 256), and the gain that makes another algorithm worth it.
 constexpr double kDirectShare = 0.65, kLeastGain = 1.15;
@@ -292,7 +295,7 @@ private:
     for (int64_t taskPanels = 1; taskPanels <= panels; ++taskPanels) {
       if (panels % taskPanels != 0)
         continue;
-      Tile tile = microTile(wide, all, taskPanels);
+      Tile tile = microTile(p, wide, all, taskPanels);
       for (int64_t tiles = tile.rows; tiles < 8 * 14; tiles += tile.rows) {
         double blocks = double(ceilDiv(all, tiles)), here = double(std::min(all, tiles));
         double product = kInPixels * channels * blockCycles(wide, int64_t(here), taskPanels, tile);
@@ -321,7 +324,7 @@ private:
     params.set("tiles", plan.tiles);
     params.set("tileN", plan.panels * kPanel);
     for (const CpuInfo &cpu : kScheduledCpus) {
-      Tile tile = microTile(cpu, plan.tiles, plan.panels);
+      Tile tile = microTile(p, cpu, std::min(plan.tiles, images(p) * p.tilesH() * p.tilesW()), plan.panels);
       params.set(suffixed("rows", cpu), tile.rows);
       params.set(suffixed("cols", cpu), tile.panels * kPanel);
     }
@@ -338,7 +341,7 @@ private:
   };
 
   /// The best micro-kernel whose columns divide `panels`.
-  static Tile microTile(const CpuInfo &cpu, int64_t rows, int64_t panels) {
+  static Tile microTile(const Problem &p, const CpuInfo &cpu, int64_t rows, int64_t panels) {
     Tile best;
     double bestCost = std::numeric_limits<double>::infinity();
     for (int64_t r = 1; r <= std::min<int64_t>(14, rows); ++r)
@@ -346,6 +349,8 @@ private:
         if (panels % n != 0 || !fitsRegisters(cpu, r, n))
           continue;
         double cost = blockCycles(cpu, rows, panels, {r, n});
+        if (rows > r && n * p.c.channels * kPanel * 4 > kGroupBytes)
+          cost *= kFarGroup;
         if (cost < bestCost * 0.999) {
           bestCost = cost;
           best = {r, n};

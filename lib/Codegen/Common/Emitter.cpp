@@ -213,6 +213,10 @@ Value Emitter::scratch(int64_t byteOffset) {
                              ArrayRef<LLVM::GEPArg>{int32_t(byteOffset)});
 }
 
+void Emitter::prefetch(Value address, bool toFirstLevel) {
+  LLVM::Prefetch::create(b, location, address, /*rw=*/0, /*hint=*/toFirstLevel ? 3 : 2, /*cache=*/1);
+}
+
 Value Emitter::address(Value pointer, Type type, Value elementOffset) {
   return LLVM::GEPOp::create(b, location, pointer.getType(), type, pointer, ArrayRef<LLVM::GEPArg>{elementOffset});
 }
@@ -230,6 +234,8 @@ Type Emitter::memoryType(Type element) {
     return IntegerType::get(element.getContext(), 8);
   return valueType(element);
 }
+int64_t Emitter::memoryBytes(Type elementType) { return memoryType(elementType).getIntOrFloatBitWidth() / 8; }
+
 Type Emitter::valueType(Type element) {
   if (auto integer = dyn_cast<IntegerType>(element))
     return IntegerType::get(element.getContext(), integer.getWidth());
@@ -665,13 +671,8 @@ Index Emitter::dataIndex(Value tensor, Value position, AffineExpr sizeExpr, int 
 
 //===--- memory ---------------------------------------------------------------------------------------------------===//
 
-namespace {
-/// Natural alignment in bytes of an element in memory.
-unsigned alignmentOf(Type memory) { return std::max(1u, memory.getIntOrFloatBitWidth() / 8); }
-} // namespace
-
 unsigned Emitter::alignmentAt(Type memory, const Index &offset) const {
-  unsigned natural = alignmentOf(memory);
+  unsigned natural = memoryBytes(memory);
   if (!alignedBuffers || offset.lanes || offset.step != 1 || offset.multiple % width() != 0)
     return natural;
   return std::min<unsigned>(16, natural * width());
@@ -722,7 +723,7 @@ void Emitter::storeAt(Value value, Value pointer, Type elementType, const Index 
     LLVM::StoreOp::create(b, location, value, address(pointer, memory, offset.base), align);
   } else if (!offset.lanes && offset.step == 1) {
     Value at = address(pointer, memory, offset.base);
-    const unsigned bytes = unsigned(width()) * alignmentOf(memory);
+    const unsigned bytes = unsigned(width()) * memoryBytes(memory);
     if (Value on = mask())
       LLVM::MaskedStoreOp::create(b, location, value, at, on, align);
     else if (streamsStores && offset.multiple % width() == 0)

@@ -104,11 +104,15 @@ public:
   void setWorker(mlir::Value worker, mlir::AffineExpr scratchBytes);
   /// ptr + offset elements of `type` (memory type, see memoryType).
   mlir::Value address(mlir::Value pointer, mlir::Type type, mlir::Value elementOffset);
+  /// Fetches the line at `address` to the second-level cache, or to the first-level one. Any address will do.
+  void prefetch(mlir::Value address, bool toFirstLevel = false);
   /// A buffer of `count` elements on the stack, 64-byte aligned, made at the function's entry.
   mlir::Value stackBuffer(mlir::Type type, int64_t count);
 
   /// Type of an element in memory (i1 -> i8, unsigned -> signless) and in registers (f16, bf16 stay; i1 stays).
   static mlir::Type memoryType(mlir::Type elementType);
+  /// Bytes of such an element in memory.
+  static int64_t memoryBytes(mlir::Type elementType);
   static mlir::Type valueType(mlir::Type elementType);
   mlir::VectorType vectorOf(mlir::Type type) const { return mlir::VectorType::get({width()}, type); }
   /// `value` as a vector of width() lanes.

@@ -36,7 +36,7 @@ func.func @row(%x: tensor<1x128xf32>) -> tensor<1x200xf32> {
 
 // Any number of rows: a task chooses at run time between the weights as they are stored and panels in f32.
 // CHECK-LABEL: func.func @rows
-// CHECK: depth = 512 : i64, {{.*}}panelRows512 = 14 : i64, {{.*}}rows512 = 8 : i64, {{.*}}tileM = 112 : i64
+// CHECK: depth = 512 : i64, {{.*}}panelRows512 = 6 : i64, {{.*}}rows512 = 8 : i64, {{.*}}tileM = 108 : i64
 // LOWER-LABEL: func.func @rows
 // LOWER: host.launch {{.*}} scratch
 !x = tensor<?x600xf32, #prim.dims<affine_map<()[s0] -> (s0, 600)>>>

@@ -5,8 +5,8 @@
 
 // Weights in [N, K] order: packed as they are, panels of 16 columns, K-major. A dynamic number of rows; the epilogue is inside.
 // CHECK-LABEL: func.func @linear
-// CHECK: schedule = #kernel.schedule<"contract", {cols256 = 16 : i64, cols512 = 32 : i64
-// CHECK-SAME: lhsCopy = 0 : i64, rhs = 1 : i64
+// CHECK: schedule = #kernel.schedule<"contract", {cols256 = 16 : i64, cols512 = 48 : i64
+// CHECK-SAME: lhsCopy = 0 : i64, rhs = 1 : i64, rows256 = 6 : i64, rows512 = 8 : i64
 // LOWER: #[[MAP:.*]] = affine_map<(d0, d1, d2) -> (d0 * 16 + d2, d1)>
 // LOWER-LABEL: func.func @linear
 // LOWER: host.constant dense<1.000000e+00> : tensor<200x96xf32> map #[[MAP]] : tensor<13x96x16xf32>
