@@ -758,7 +758,30 @@ private:
     Index batch, group, h0, w0; // h0, w0: first output pixel
     SmallVector<Index> outer;
     Extent countH, countW;
+    Value firstTap, endTap; // outer kernel positions that meet the input
   };
+
+  /// Sets the outer kernel positions that meet the input: of one dim, those within; else all.
+  static void setTaps(const Convolution &c, ConvolutionTask &task, Emitter &em) {
+    int64_t count = 1;
+    for (int64_t taps : c.outerKernel)
+      count *= taps;
+    task.firstTap = em.i64(0);
+    task.endTap = em.i64(count);
+    if (c.outer.size() != 1 || count == 1)
+      return;
+    prim::ConvOp op = c.op;
+    OpBuilder &b = em.builder();
+    const int64_t dilation = op.getDilations()[0];
+    // The first tap whose position is `limit` or more.
+    auto from = [&](Value limit) {
+      Value start = em.sub(em.mul(task.outer[0].base, em.i64(op.getStrides()[0])), em.i64(op.getPadLow()[0]));
+      Value missing = arith::MaxSIOp::create(b, em.loc(), em.sub(limit, start), em.i64(0));
+      return em.min(em.divUnsigned(em.add(missing, em.i64(dilation - 1)), em.i64(dilation)), em.i64(count));
+    };
+    task.firstTap = from(em.i64(0));
+    task.endTap = from(em.size(prim::getSizes(op.getInput())[1]));
+  }
 
   /// Copies the input rows that the task reads to the scratch: [outer kernel positions][halo rows][halo
   /// columns][channels].
@@ -792,12 +815,9 @@ private:
     Value firstRow = em.sub(em.mul(task.h0.base, em.i64(c.strideH)), em.i64(c.padH));
 
     SmallVector<AffineExpr> outerTaps;
-    int64_t outerCount = 1;
-    for (int64_t count : c.outerKernel) {
+    for (int64_t count : c.outerKernel)
       outerTaps.push_back(getAffineConstantExpr(count, b.getContext()));
-      outerCount *= count;
-    }
-    em.loop(em.i64(0), em.i64(outerCount), 1, [&](Index tap) {
+    em.loop(task.firstTap, task.endTap, 1, [&](Index tap) {
       SmallVector<Index> tapAt = em.delinearize(tap, outerTaps);
       SmallVector<Value> outerAt;
       Value outerInside;
@@ -892,6 +912,7 @@ private:
       task.countH = blockExtent(em, c.outH, task.h0.base, tileH);
       task.countW = blockExtent(em, c.outW, task.w0.base, tileW);
 
+      setTaps(c, task, em);
       Value a;
       if (copy) {
         copyInput(c, schedule, task, em);
@@ -920,6 +941,12 @@ private:
       for (int64_t count : c.outerKernel)
         outerTaps *= count;
       kernel.taps.push_back({outerTaps, Extent(c.haloH(tileH) * pitch)});
+      Value skippedA, skippedB; // of the outer kernel positions before the first one
+      if (outerTaps > 1) {
+        kernel.taps.back().used = em.sub(task.endTap, task.firstTap);
+        skippedA = em.mul(task.firstTap, em.i64(c.haloH(tileH) * pitch));
+        skippedB = em.mul(task.firstTap, em.i64(panelFloats / outerTaps));
+      }
       kernel.taps.push_back({c.kernelH, Extent(c.dilationH * pitch)});
       bool merged = c.merged() && pixel == c.channels;
       if (!merged)
@@ -928,7 +955,8 @@ private:
       kernel.panelStride = Extent(panelFloats);
 
       forGroups(em, panelsHere, cols / kPanel, c.columns, /*exact=*/true, [&](Index panel, int64_t panels, bool last) {
-        kernel.b = offsetBy(em, b, em.mul(panel.base, em.i64(panelFloats)), bType);
+        const Value panelsAt = offsetBy(em, b, em.mul(panel.base, em.i64(panelFloats)), bType);
+        kernel.b = skippedB ? offsetBy(em, panelsAt, skippedB, bType) : panelsAt;
         kernel.panels = panels;
         Index n = em.addIndex(n0, em.mulIndex(panel, em.i64(kPanel), kPanel));
         Extent columns;
@@ -947,6 +975,8 @@ private:
               Value h = em.add(row0.base, row), w = em.add(w0.base, column);
               kernel.a =
                   offsetBy(em, a, em.add(em.mul(h, em.i64(c.strideH * pitch)), em.mul(w, em.i64(c.strideW * pixel))));
+              if (skippedA)
+                kernel.a = offsetBy(em, kernel.a, skippedA);
               kernel.c = offsetBy(em, tile, em.mul(em.add(em.mul(row, em.i64(patchW)), column), em.i64(cols)));
               kernel.rowOffsets.clear();
               kernel.cOffsets.clear();
@@ -963,7 +993,7 @@ private:
               } else if (blockH == patchH && blockW == patchW) {
                 const int64_t across = std::max<int64_t>(1, std::min(tileW, c.w.value_or(tileW)) / patchW);
                 const int64_t down = std::max<int64_t>(1, std::min(tileH, c.h.value_or(tileH)) / patchH);
-                kernel.prefetch = offsetBy(em, kernel.b, panels * panelFloats, bType);
+                kernel.prefetch = offsetBy(em, panelsAt, panels * panelFloats, bType);
                 kernel.prefetchPart = em.add(em.mul(em.divUnsigned(row0.base, em.i64(patchH)), em.i64(across)),
                                              em.divUnsigned(w0.base, em.i64(patchW)));
                 kernel.prefetchParts = across * down;

@@ -98,7 +98,7 @@ private:
     if (level == k.taps.size())
       return inner(a, bPtr, done, accumulators);
     const MicroKernel::Tap &here = k.taps[level];
-    if (here.count == 1)
+    if (here.count == 1 && !here.used)
       return tap(level + 1, a, bPtr, done, accumulators);
     // Depth of one position at this level.
     int64_t outer = 1;
@@ -106,17 +106,18 @@ private:
       outer *= k.taps[i].count;
     Value stepB = k.depth.constant ? em.i64(*k.depth.constant * outer * kPanel) : mul(k.depth.value, outer * kPanel);
     Value strideA = here.stride.get(em);
-    return loop(em.i64(0), em.i64(here.count), 1, accumulators, /*unrollable=*/false, [&](Value i, ValueRange carried) {
-      Value doneHere;
-      if (fetchedLines) {
-        doneHere = mul(i, *k.depth.constant * outer);
-        if (done)
-          doneHere = arith::AddIOp::create(b, loc, done, doneHere);
-      }
-      return tap(level + 1, offsetBy(em, a, Value(arith::MulIOp::create(b, loc, i, strideA))),
-                 offsetBy(em, bPtr, Value(arith::MulIOp::create(b, loc, i, stepB)), k.bType), doneHere,
-                 SmallVector<Value>(carried));
-    });
+    return loop(em.i64(0), here.used ? here.used : em.i64(here.count), 1, accumulators, /*unrollable=*/false,
+                [&](Value i, ValueRange carried) {
+                  Value doneHere;
+                  if (fetchedLines) {
+                    doneHere = mul(i, *k.depth.constant * outer);
+                    if (done)
+                      doneHere = arith::AddIOp::create(b, loc, done, doneHere);
+                  }
+                  return tap(level + 1, offsetBy(em, a, Value(arith::MulIOp::create(b, loc, i, strideA))),
+                             offsetBy(em, bPtr, Value(arith::MulIOp::create(b, loc, i, stepB)), k.bType), doneHere,
+                             SmallVector<Value>(carried));
+                });
   }
 
   SmallVector<Value> inner(Value a, Value bPtr, Value done, SmallVector<Value> accumulators) {

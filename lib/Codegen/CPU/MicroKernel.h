@@ -59,6 +59,8 @@ struct MicroKernel {
   struct Tap {
     int64_t count;
     Extent stride;
+    /// i64: how many of them the call takes, from the first on; null: all.
+    mlir::Value used = {};
   };
   llvm::SmallVector<Tap> taps;
   /// Innermost part of K, its elements `depthStride` apart in A.

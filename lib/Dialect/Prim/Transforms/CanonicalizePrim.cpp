@@ -13,7 +13,8 @@
 //
 // An elementwise op takes part if each operand is transposed alike or can be had in the other order for nothing
 // (splats, broadcasts of few dims, constants, iotas). Besides: identities of arithmetic that lose nothing, powers by
-// small constants, broadcasts without unit dims, reshapes around transposes of unit dims.
+// small constants, broadcasts without unit dims, reshapes around transposes of unit dims, convolutions without the taps
+// that meet nothing but padding.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -269,6 +270,46 @@ struct BroadcastToReshape : OpRewritePattern<BroadcastOp> {
 };
 
 /// reshape(transpose(x)) where the transpose moves unit dims only is reshape(x).
+/// Convolutions of small images: taps at the ends of the kernel that lie outside of the input for every output element
+/// leave the filter.
+struct DropOuterTaps : OpRewritePattern<ConvOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ConvOp op, PatternRewriter &rewriter) const override {
+    PrimBuilder b(rewriter, op);
+    const SmallVector<AffineExpr> input = getSizes(op.getInput()), out = getSizes(op.getResult());
+    SmallVector<int64_t> low(op.getPadLow()), high(op.getPadHigh());
+    Value filter = op.getFilter();
+    for (size_t i = 0; i < low.size(); ++i) {
+      auto in = getConstantSize(input[1 + i]), count = getConstantSize(out[1 + i]),
+           kernel = getConstantSize(getSizes(filter)[i]);
+      if (!in || !count || !kernel || *in < 1 || *count < 1 || *kernel < 2)
+        continue;
+      const int64_t stride = op.getStrides()[i], dilation = op.getDilations()[i];
+      auto meets = [&](int64_t tap) {
+        for (int64_t o = 0, at = tap * dilation - low[i]; o < *count && at < *in; ++o, at += stride)
+          if (at >= 0)
+            return true;
+        return false;
+      };
+      int64_t first = 0, last = *kernel - 1;
+      while (first < last && !meets(first) && low[i] >= (first + 1) * dilation)
+        ++first;
+      while (last > first && !meets(last) && high[i] >= (*kernel - last) * dilation)
+        --last;
+      if (last - first + 1 == *kernel)
+        continue;
+      filter = b.sliceDim(filter, i, b.size(first), b.size(last - first + 1));
+      low[i] -= first * dilation;
+      high[i] -= (*kernel - 1 - last) * dilation;
+    }
+    if (filter == op.getFilter())
+      return failure();
+    rewriter.replaceOpWithNewOp<ConvOp>(op, op.getType(), op.getInput(), filter, op.getStrides(), op.getDilations(),
+                                        low, high, op.getGroups());
+    return success();
+  }
+};
+
 struct ReshapeOfUnitTranspose : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &rewriter) const override {
@@ -609,11 +650,11 @@ struct CanonicalizePrimPass : public tc::prim::impl::CanonicalizePrimPassBase<Ca
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
-    patterns.add<SimplifyBinary, SimplifyDot, GatherFromNothing, Involution<NegOp>, Involution<NotOp>, SimplifyConvert,
-                 SimplifySelect, MoveSplat, DropBroadcastUnitDims, BroadcastToReshape, ReshapeOfUnitTranspose,
-                 SinkThroughElementwise, SinkThroughReduce, SinkThroughUnary<PadOp>, SinkThroughUnary<SliceOp>,
-                 SinkThroughUnary<NormOp>, SinkThroughUnary<SoftmaxOp>, SinkThroughConcat, SinkThroughGather,
-                 SinkThroughReshape, NormOverParts, AbsorbIntoDot>(context);
+    patterns.add<SimplifyBinary, DropOuterTaps, SimplifyDot, GatherFromNothing, Involution<NegOp>, Involution<NotOp>,
+                 SimplifyConvert, SimplifySelect, MoveSplat, DropBroadcastUnitDims, BroadcastToReshape,
+                 ReshapeOfUnitTranspose, SinkThroughElementwise, SinkThroughReduce, SinkThroughUnary<PadOp>,
+                 SinkThroughUnary<SliceOp>, SinkThroughUnary<NormOp>, SinkThroughUnary<SoftmaxOp>, SinkThroughConcat,
+                 SinkThroughGather, SinkThroughReshape, NormOverParts, AbsorbIntoDot>(context);
     GreedyRewriteConfig config;
     config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))

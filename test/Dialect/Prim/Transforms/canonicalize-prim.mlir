@@ -150,3 +150,15 @@ func.func @gather_from_nothing(%x: tensor<0xf16>, %i: tensor<?xi64, #prim.dims<a
   %0 = prim.gather %x[%i] axis = 0 : (tensor<0xf16>, tensor<?xi64, #prim.dims<affine_map<()[s0] -> (s0)>>>) -> tensor<?xf16, #prim.dims<affine_map<()[s0] -> (s0)>>>
   return %0 : tensor<?xf16, #prim.dims<affine_map<()[s0] -> (s0)>>>
 }
+
+// Taps that meet nothing but padding leave the filter, here of images of one row; not where the pads that remain would be negative.
+// CHECK-LABEL: func.func @outer_taps
+// CHECK: %[[F:.*]] = prim.slice %arg1{{.*}} -> tensor<1x3x4x4xf32>
+// CHECK: prim.conv %arg0, %[[F]] strides [1, 2] dilations [1, 1] pads [0, 1] [0, 1] groups 1
+// CHECK: %[[G:.*]] = prim.slice %arg1{{.*}} -> tensor<2x3x4x4xf32>
+// CHECK: prim.conv %arg2, %[[G]] strides [1, 1] dilations [2, 1] pads [1, 1] [1, 1] groups 1
+func.func @outer_taps(%x: tensor<2x1x5x4xf32>, %w: tensor<3x3x4x4xf32>, %y: tensor<2x1x5x4xf32>) -> (tensor<2x1x3x4xf32>, tensor<2x1x5x4xf32>) {
+  %0 = prim.conv %x, %w strides [1, 2] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<2x1x5x4xf32>, tensor<3x3x4x4xf32>) -> tensor<2x1x3x4xf32>
+  %1 = prim.conv %y, %w strides [1, 1] dilations [2, 1] pads [1, 1] [3, 1] groups 1 : (tensor<2x1x5x4xf32>, tensor<3x3x4x4xf32>) -> tensor<2x1x5x4xf32>
+  return %0, %1 : tensor<2x1x3x4xf32>, tensor<2x1x5x4xf32>
+}
