@@ -8,7 +8,7 @@
 // give 3.3 times.
 //
 // A task is a block of tiles (of all images, in row-major order) times a block of output channels: transform the tiles
-// to scratch, multiply by micro-kernels, transform back, epilogue.
+// to scratch (or take them from a launch before), multiply by micro-kernels, transform back, epilogue.
 //
 // Sources: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", section 4; the points are among those
 // of Barabasz et al., "Error Analysis and Improving the Accuracy of Winograd Convolution for Deep Neural Networks",
@@ -17,6 +17,7 @@
 // Parameters (the suffixes 256 and 512 name the vector width in bits):
 //   rhs              number of the input that is the filter
 //   tiles, tileN     tiles and output channels of a task
+//   ahead            1: a launch of its own transforms all tiles, once for all blocks of output channels
 //   rows256, cols256, rows512, cols512   micro-kernel
 //   grain            least number of tasks for a thread
 //
@@ -44,9 +45,10 @@ constexpr double kP = 0.75, kQ = 1.5;
 // Bytes of scratch that stay in the second-level cache beside the filter that streams through, and of a filter that
 // stays there.
 constexpr int64_t kScratchBytes = 1280 * 1024, kFilterBytes = 768 * 1024;
-// Bytes a cycle from the third-level cache, and of the two transforms, cycles for 16 channels of a tile: 64 channels of
-// 56 x 56 pixels with two and with four panels a task, on Sapphire Rapids.
-constexpr double kFarBytes = 5, kTransformCycles = 400;
+// Bytes a cycle from the second-level and from the third-level cache, and of the two transforms, cycles for 16 channels
+// of a tile: 64 channels of 56 x 56 pixels with two and with four panels a task, on Sapphire Rapids. What another
+// launch costs a few threads.
+constexpr double kNearBytes = 24, kFarBytes = 5, kInputCycles = 400, kOutputCycles = 400, kLaunchCycles = 10e3;
 // A group of panels of so many bytes stays in the first-level cache for the next rows; what a larger one costs.
 constexpr int64_t kGroupBytes = 32 * 1024;
 constexpr double kFarGroup = 1.15;
@@ -233,13 +235,30 @@ public:
     MLIRContext *context = region.getContext();
     Operation *anchor = findAnchor(region);
     Problem p = *asProblem(anchor);
+    auto scratch = [&](int64_t floats) { return getAffineConstantExpr(roundUp(floats * 4, 64) + 64, context); };
+    const int64_t tiles = getParam(schedule, "tiles");
+    const bool isAhead = getParam(schedule, "ahead");
+    SmallVector<Launch> launches;
+    if (isAhead) {
+      Launch ahead;
+      ahead.suffix = "_transform";
+      ahead.tasks = p.tiles();
+      ahead.grain = getAffineConstantExpr(
+          std::max<int64_t>(1, int64_t(kGrainCycles / (double(ceilDiv(p.c.channels, kPanel)) * kInputCycles))),
+          context);
+      ahead.scratch = scratch(p.pitch());
+      ahead.temporaries = {
+          prim::makeType(Float32Type::get(context), {prim::simplifySize(p.tiles().ceilDiv(tiles)),
+                                                     getAffineConstantExpr(transformedFloats(p, tiles), context)})};
+      launches.push_back(ahead);
+    }
     Launch launch;
     launch.tasks = prim::product(context, grid(p, schedule));
     launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
-    int64_t floats = scratchFloats(p, getParam(schedule, "tiles"), getParam(schedule, "tileN") / kPanel);
-    launch.scratch = getAffineConstantExpr(roundUp(floats * 4, 64) + 64, context);
+    launch.scratch = scratch(scratchFloats(p, tiles, getParam(schedule, "tileN") / kPanel, isAhead));
     launch.inPlace = Epilogue::analyze(region, anchor->getResult(0))->inPlace(region);
-    return {launch};
+    launches.push_back(launch);
+    return launches;
   }
 
   void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned number, Emitter &em, Value begin,
@@ -248,6 +267,9 @@ public:
     Problem p = *asProblem(anchor);
     Epilogue epilogue = *Epilogue::analyze(region, anchor->getResult(0));
     const int64_t tiles = getParam(schedule, "tiles"), tileN = getParam(schedule, "tileN");
+    const bool isAhead = getParam(schedule, "ahead");
+    if (isAhead && number == 0)
+      return transformAhead(p, schedule, em, begin, end);
     SmallVector<AffineExpr> space = grid(p, schedule);
     em.loop(begin, end, 1, [&](Index task) {
       SmallVector<Index> at = em.delinearize(task, space);
@@ -255,11 +277,23 @@ public:
       t.panel0 = em.mul(at[0].base, em.i64(tileN / kPanel));
       t.first = em.mulIndex(at[1], em.i64(tiles), tiles);
       t.count = blockExtent(em, p.tiles(), t.first.base, tiles);
-      t.transformed = em.scratch();
-      t.products = offsetBy(em, t.transformed, kInPixels * tiles * p.pitch());
+      if (isAhead) {
+        t.transformed =
+            offsetBy(em, em.input(region.getNumOperands()), em.mul(at[1].base, em.i64(transformedFloats(p, tiles))));
+        t.products = em.scratch();
+      } else {
+        t.transformed = em.scratch();
+        t.products = offsetBy(em, t.transformed, transformedFloats(p, tiles));
+      }
       t.pixels = offsetBy(em, t.products, kInPixels * tiles * tileN);
-      t.zeros = offsetBy(em, t.pixels, kOutPixels * tileN);
-      transformTiles(p, schedule, t, em);
+      if (!isAhead) {
+        const Value zeros = offsetBy(em, t.pixels, kOutPixels * tileN);
+        clear(p, zeros, em);
+        em.loop(em.i64(0), t.count.get(em), 1, [&](Index tile) {
+          transformTile(p, schedule, em.addIndex(t.first, tile), zeros,
+                        offsetBy(em, t.transformed, em.mul(tile.base, em.i64(p.pitch()))), em);
+        });
+      }
       multiply(p, schedule, t, em);
       transformBack(p, schedule, t, epilogue, em);
     });
@@ -279,6 +313,7 @@ private:
   /// Tiles and panels of a task, its cycles on a machine of AVX-512, and those of all tasks.
   struct Plan {
     int64_t tiles = 0, panels = 0;
+    bool isAhead = false;
     double task = 0, cycles = std::numeric_limits<double>::infinity();
   };
   static const CpuInfo &wideCpu() {
@@ -301,15 +336,26 @@ private:
         double product = kInPixels * channels * blockCycles(wide, int64_t(here), taskPanels, tile);
         double filter = kInPixels * channels * double(taskPanels) * kPanel * 4;
         double whole = filter * double(panels / taskPanels);
-        if (whole > kFilterBytes)
-          product = std::max(product, filter / kFarBytes);
-        double transforms = here * (chunks + double(taskPanels)) * kTransformCycles;
-        double scratch = double(scratchFloats(p, tiles, taskPanels)) * 4;
-        if (scratch > kScratchBytes)
-          transforms += scratch / kFarBytes * 2;
-        double task = product + transforms, count = blocks * double(panels / taskPanels);
-        // A few threads should be busy to the end.
-        plans.push_back({tiles, taskPanels, task, task * count * (std::ceil(count / 4) * 4 / count)});
+        // Each task reads its filter once from beyond the first-level cache.
+        product = whole > kFilterBytes ? std::max(product, filter / kFarBytes) : product + filter / kNearBytes;
+        const double count = blocks * double(panels / taskPanels);
+        for (bool isAhead : {false, true}) {
+          const double before = double(all) * chunks * kInputCycles, bytes = double(transformedFloats(p, all)) * 4;
+          // A launch more, for what several tasks read and the second-level cache holds.
+          if (isAhead && (taskPanels == panels || bytes > kScratchBytes))
+            continue;
+          double transforms = here * double(taskPanels) * kOutputCycles;
+          // Half of what others made lies in their caches.
+          transforms +=
+              isAhead ? double(transformedFloats(p, int64_t(here))) * 4 / kFarBytes / 2 : here * chunks * kInputCycles;
+          const double scratch = double(scratchFloats(p, tiles, taskPanels, isAhead)) * 4;
+          if (scratch > kScratchBytes)
+            transforms += scratch / kFarBytes * 2;
+          const double task = product + transforms;
+          // A few threads should be busy to the end.
+          const double cycles = task * count * (std::ceil(count / 4) * 4 / count);
+          plans.push_back({tiles, taskPanels, isAhead, task, cycles + (isAhead ? before + kLaunchCycles : 0)});
+        }
         if (tiles >= all)
           break;
       }
@@ -323,6 +369,8 @@ private:
     params.set("rhs", packedFilter(p, isConstant)->input);
     params.set("tiles", plan.tiles);
     params.set("tileN", plan.panels * kPanel);
+    if (plan.isAhead)
+      params.set("ahead", 1);
     for (const CpuInfo &cpu : kScheduledCpus) {
       Tile tile = microTile(p, cpu, std::min(plan.tiles, images(p) * p.tilesH() * p.tilesW()), plan.panels);
       params.set(suffixed("rows", cpu), tile.rows);
@@ -336,8 +384,8 @@ private:
     Value panel0;
     Index first; // tile
     Extent count;
-    /// Scratch: [36][tile][pitch], [36][tile][tileN], [16][tileN], [pitch].
-    Value transformed, products, pixels, zeros;
+    /// [36][tile][pitch], [36][tile][tileN], [16][tileN]; in the scratch a row of zeros, [pitch], follows.
+    Value transformed, products, pixels;
   };
 
   /// The best micro-kernel whose columns divide `panels`.
@@ -359,8 +407,10 @@ private:
     return best;
   }
 
-  static int64_t scratchFloats(const Problem &p, int64_t tiles, int64_t panels) {
-    return kInPixels * tiles * (p.pitch() + panels * kPanel) + kOutPixels * panels * kPanel + p.pitch();
+  static int64_t transformedFloats(const Problem &p, int64_t tiles) { return kInPixels * tiles * p.pitch(); }
+  static int64_t scratchFloats(const Problem &p, int64_t tiles, int64_t panels, bool isAhead) {
+    const int64_t input = isAhead ? 0 : transformedFloats(p, tiles) + p.pitch();
+    return input + kInPixels * tiles * panels * kPanel + kOutPixels * panels * kPanel;
   }
 
   static SmallVector<AffineExpr> grid(const Problem &p, kernel::ScheduleAttr schedule) {
@@ -376,43 +426,56 @@ private:
     return {at[0], em.mulIndex(at[1], em.i64(kOut), kOut), em.mulIndex(at[2], em.i64(kOut), kOut)};
   }
 
-  static void transformTiles(const Problem &p, kernel::ScheduleAttr schedule, const Task &t, Emitter &em) {
+  /// A launch of its own: the tiles of all tasks, which several blocks of columns read.
+  static void transformAhead(const Problem &p, kernel::ScheduleAttr schedule, Emitter &em, Value begin, Value end) {
+    const int64_t tiles = getParam(schedule, "tiles");
+    clear(p, em.scratch(), em);
+    em.loop(begin, end, 1, [&](Index tile) {
+      Value block = em.mul(em.divUnsigned(tile.base, em.i64(tiles)), em.i64(transformedFloats(p, tiles)));
+      Value row = em.mul(em.remUnsigned(tile.base, em.i64(tiles)), em.i64(p.pitch()));
+      transformTile(p, schedule, tile, em.scratch(), offsetBy(em, em.output(0), em.add(block, row)), em);
+    });
+  }
+
+  static void clear(const Problem &p, Value zeros, Emitter &em) {
+    OpBuilder &b = em.builder();
+    Value zero = arith::ConstantOp::create(b, em.loc(), b.getF32FloatAttr(0));
+    em.laneLoop(em.i64(p.c.channels), p.c.channels, [&](Index lane) { em.storeAt(zero, zeros, b.getF32Type(), lane); });
+  }
+
+  /// The transform of a tile to `to`, where its channels begin; `zeros`: a pixel outside of the image.
+  static void transformTile(const Problem &p, kernel::ScheduleAttr schedule, Index tile, Value zeros, Value to,
+                            Emitter &em) {
     OpBuilder &b = em.builder();
     Location loc = em.loc();
     const Type f32 = b.getF32Type();
     const int64_t plane = getParam(schedule, "tiles") * p.pitch();
-    Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
-    em.laneLoop(em.i64(p.c.channels), p.c.channels, [&](Index lane) { em.storeAt(zero, t.zeros, f32, lane); });
-    em.loop(em.i64(0), t.count.get(em), 1, [&](Index tile) {
-      SmallVector<Index> at = positionOf(p, em.addIndex(t.first, tile), em);
-      Value image = em.mul(at[0].base, em.i64(p.inH * p.inW * p.c.channels));
-      Value base = offsetBy(em, em.input(p.input), image);
-      // Pixels outside of the image are read from the zeros.
-      auto positions = [&](Value first, int64_t pad, int64_t size, SmallVectorImpl<Value> &inside) {
-        SmallVector<Value> all;
-        for (int64_t i = 0; i < kIn; ++i) {
-          all.push_back(em.add(first, em.i64(i - pad)));
-          inside.push_back(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, all.back(), em.i64(size)));
-        }
-        return all;
-      };
-      SmallVector<Value> rowInside, columnInside;
-      SmallVector<Value> rows = positions(at[1].base, p.c.padH, p.inH, rowInside);
-      SmallVector<Value> columns = positions(at[2].base, p.c.padW, p.inW, columnInside);
-      SmallVector<Value> pixels;
-      for (int64_t i = 0; i < kIn; ++i)
-        for (int64_t j = 0; j < kIn; ++j) {
-          Value offset = em.mul(em.add(em.mul(rows[i], em.i64(p.inW)), columns[j]), em.i64(p.c.channels));
-          Value inside = arith::AndIOp::create(b, loc, rowInside[i], columnInside[j]);
-          pixels.push_back(LLVM::SelectOp::create(b, loc, inside, offsetBy(em, base, offset), t.zeros));
-        }
-      Value to = offsetBy(em, t.transformed, em.mul(tile.base, em.i64(p.pitch())));
-      em.laneLoop(em.i64(p.c.channels), p.c.channels, [&](Index lane) {
-        SmallVector<Value> values =
-            llvm::map_to_vector(pixels, [&](Value pixel) { return em.loadAt(pixel, f32, lane); });
-        for (auto [i, value] : llvm::enumerate(Transform(em).input(values)))
-          em.storeAt(value, offsetBy(em, to, int64_t(i) * plane), f32, lane);
-      });
+    SmallVector<Index> at = positionOf(p, tile, em);
+    Value image = em.mul(at[0].base, em.i64(p.inH * p.inW * p.c.channels));
+    Value base = offsetBy(em, em.input(p.input), image);
+    // Pixels outside of the image are read from the zeros.
+    auto positions = [&](Value first, int64_t pad, int64_t size, SmallVectorImpl<Value> &inside) {
+      SmallVector<Value> all;
+      for (int64_t i = 0; i < kIn; ++i) {
+        all.push_back(em.add(first, em.i64(i - pad)));
+        inside.push_back(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, all.back(), em.i64(size)));
+      }
+      return all;
+    };
+    SmallVector<Value> rowInside, columnInside;
+    SmallVector<Value> rows = positions(at[1].base, p.c.padH, p.inH, rowInside);
+    SmallVector<Value> columns = positions(at[2].base, p.c.padW, p.inW, columnInside);
+    SmallVector<Value> pixels;
+    for (int64_t i = 0; i < kIn; ++i)
+      for (int64_t j = 0; j < kIn; ++j) {
+        Value offset = em.mul(em.add(em.mul(rows[i], em.i64(p.inW)), columns[j]), em.i64(p.c.channels));
+        Value inside = arith::AndIOp::create(b, loc, rowInside[i], columnInside[j]);
+        pixels.push_back(LLVM::SelectOp::create(b, loc, inside, offsetBy(em, base, offset), zeros));
+      }
+    em.laneLoop(em.i64(p.c.channels), p.c.channels, [&](Index lane) {
+      SmallVector<Value> values = llvm::map_to_vector(pixels, [&](Value pixel) { return em.loadAt(pixel, f32, lane); });
+      for (auto [i, value] : llvm::enumerate(Transform(em).input(values)))
+        em.storeAt(value, offsetBy(em, to, int64_t(i) * plane), f32, lane);
     });
   }
 
@@ -427,7 +490,14 @@ private:
       Value c = offsetBy(em, t.products, em.mul(pixel.base, em.i64(tiles * tileN)));
       Value panel = em.add(em.mul(pixel.base, em.i64(p.c.panels())), t.panel0);
       Value from = offsetBy(em, em.input(getParam(schedule, "rhs")), em.mul(panel, em.i64(panelFloats)));
+      // The task's panels at the next pixel lie behind those of other tasks.
+      Value beyond = offsetBy(em, from, p.c.panels() * panelFloats);
       em.loop(em.i64(0), em.i64(taskPanels), panels, [&](Index group) {
+        Value isEnd = arith::CmpIOp::create(em.builder(), em.loc(), arith::CmpIPredicate::eq, group.base,
+                                            em.i64(taskPanels - panels));
+        Value nextGroup = arith::SelectOp::create(
+            em.builder(), em.loc(), isEnd, beyond,
+            offsetBy(em, from, em.add(em.mul(group.base, em.i64(panelFloats)), em.i64(panels * panelFloats))));
         forRowBlocks(em, t.count, rows, rest, [&](Value row, int64_t height) {
           MicroKernel kernel;
           kernel.a = offsetBy(em, a, em.mul(row, em.i64(p.pitch())));
@@ -439,7 +509,7 @@ private:
           kernel.c = offsetBy(em, c, em.add(em.mul(row, em.i64(tileN)), em.mul(group.base, em.i64(kPanel))));
           kernel.cOffsets = uniformRows(height, tileN);
           if (height == rows || tiles < rows) {
-            kernel.prefetch = offsetBy(em, kernel.b, panels * panelFloats);
+            kernel.prefetch = nextGroup;
             kernel.prefetchPart = em.divUnsigned(row, em.i64(rows));
             kernel.prefetchParts = std::max<int64_t>(1, std::min(tiles, all.value_or(tiles)) / rows);
           }

@@ -47,3 +47,23 @@ func.func @strided(%x: tensor<1x56x56x64xf32>) -> tensor<1x28x28x64xf32> attribu
   }
   return %r : tensor<1x28x28x64xf32>
 }
+
+// -----
+
+// Few tiles and many columns: a launch of its own transforms the tiles for all blocks of columns.
+// CHECK-LABEL: func.func @ahead
+// CHECK: schedule = #kernel.schedule<"winograd", {ahead = 1 : i64
+// LOWER-LABEL: func.func @ahead
+// LOWER: %[[TILES:.*]] = host.launch @[[AHEAD:.*_transform]](
+// LOWER: host.launch {{.*}}%[[TILES]]
+// LOWER: llvm.func @[[AHEAD]](
+func.func @ahead(%x: tensor<1x14x14x256xf32>, %b: tensor<256xf32>) -> tensor<1x14x14x256xf32> attributes {prim.symbols = []} {
+  %w = prim.constant dense<1.0> : tensor<3x3x256x256xf32>
+  %r = kernel.region(%i0 = %x : tensor<1x14x14x256xf32>, %i1 = %w : tensor<3x3x256x256xf32>, %i2 = %b : tensor<256xf32>) -> (tensor<1x14x14x256xf32>) {
+    %0 = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x14x14x256xf32>, tensor<3x3x256x256xf32>) -> tensor<1x14x14x256xf32>
+    %1 = prim.broadcast %i2 [3] : tensor<256xf32> -> tensor<1x14x14x256xf32>
+    %2 = prim.add %0, %1 : tensor<1x14x14x256xf32>
+    kernel.yield %2 : tensor<1x14x14x256xf32>
+  }
+  return %r : tensor<1x14x14x256xf32>
+}
