@@ -198,7 +198,8 @@ def build_cases():
     # Convolutions: patches, remainders, strides, groups.
     for c, o, size, kernel, stride, pad, groups in ((3, 20, 19, 3, 1, 1, 1), (16, 33, 9, 1, 1, 0, 1), (8, 16, 23, 3, 2, 1, 2),
                                                     (5, 7, 8, 5, 3, 2, 1), (32, 64, 7, 1, 2, 0, 1), (4, 4, 11, 3, 1, 1, 4),
-                                                    (24, 24, 37, 3, 1, 1, 6), (40, 40, 13, 3, 2, 1, 5), (6, 6, 9, 5, 1, 2, 3), (16, 16, 6, 1, 1, 0, 2)):
+                                                    (24, 24, 37, 3, 1, 1, 6), (40, 40, 13, 3, 2, 1, 5), (6, 6, 9, 5, 1, 2, 3), (16, 16, 6, 1, 1, 0, 2),
+                                                    (20, 20, 13, 9, 1, 4, 20), (33, 33, 12, 11, 2, 3, 33)):
         w = random((o, c // groups, kernel, kernel), 2)
         case(f"conv_{c}x{o}_{size}_k{kernel}s{stride}g{groups}",
              [helper.make_node("Conv", ["x", "w"], ["z"], strides=[stride] * 2, pads=[pad] * 4, group=groups),
@@ -206,9 +207,28 @@ def build_cases():
              {"x": ["N", c, "H", "W"]}, {"y": ["N", o, "P", "Q"]},
              lambda v, w=w, a=(stride, pad, groups): [np.maximum(convolve(v["x"], w.astype(np.float64), *a), 0)],
              [{"x": (n, c, h, size)} for n, h in ((1, size), (2, size + 4), (0, size))], {"w": w})
+    # Three spatial dims: a task skips the kernel positions that lie outside of its depth; all of some lie outside; none lies inside.
+    def convolve3(x, w, stride, dilation, pad):
+        x = np.pad(x, ((0, 0), (0, 0), *[(pad, pad)] * 3))
+        out = [(x.shape[2 + i] - (w.shape[2 + i] - 1) * dilation - 1) // stride + 1 for i in range(3)]
+        y = np.zeros((x.shape[0], w.shape[0], *out))
+        for taps in np.ndindex(*w.shape[2:]):
+            part = x[(slice(None), slice(None), *[slice(t * dilation, t * dilation + (n - 1) * stride + 1, stride) for t, n in zip(taps, out)])]
+            y += np.einsum("ncdhw,oc->nodhw", part, w[(slice(None), slice(None), *taps)])
+        return y
+    for c, o, size, kernel, stride, dilation, pad in ((5, 20, (1, 4, 6), (3, 3, 3), 1, 1, 1), (16, 33, (2, 7, 1), (3, 3, 3), 1, 1, 1), (8, 16, (5, 6, 7), (3, 3, 3), 2, 2, 2),
+                                                      (3, 7, (4, 5, 5), (5, 3, 1), 3, 1, 2), (6, 9, (1, 1, 1), (2, 3, 4), 1, 3, 5)):
+        w = random((o, c, *kernel), 6)
+        for kind, declared in (("static", size), ("dynamic", ("D", "H", "W"))):
+            case(f"conv3_{kind}_{c}x{o}_{'x'.join(map(str, size))}_k{'x'.join(map(str, kernel))}s{stride}d{dilation}p{pad}",
+                 [helper.make_node("Conv", ["x", "w"], ["z"], strides=[stride] * 3, dilations=[dilation] * 3, pads=[pad] * 6), helper.make_node("Relu", ["z"], ["y"])],
+                 {"x": ["N", c, *declared]}, {"y": ["N", o, "P", "Q", "R"]},
+                 lambda v, w=w, a=(stride, dilation, pad): [np.maximum(convolve3(v["x"], w.astype(np.float64), *a), 0)],
+                 [{"x": (n, c, *size)} for n in (1, 2)], {"w": w})
     # 3x3 filters by Winograd's algorithm, which reads what another convolution has made: tiles that end outside of the image, uneven
     # pads, channels that fill no vector, no images at all; a sum and a bound follow.
-    for c, o, h, wd, pads in ((64, 64, 24, 28, (1, 1, 1, 1)), (48, 40, 21, 18, (0, 1, 2, 0)), (128, 96, 13, 31, (1, 2, 1, 0))):
+    # The last one has few tiles and many columns: a launch of its own transforms the tiles.
+    for n, c, o, h, wd, pads in (("N", 64, 64, 24, 28, (1, 1, 1, 1)), ("N", 48, 40, 21, 18, (0, 1, 2, 0)), ("N", 128, 96, 13, 31, (1, 2, 1, 0)), (1, 250, 264, 13, 14, (1, 1, 1, 1))):
         first, second = random((c, 8, 1, 1), 4), random((o, c, 3, 3), 5) / np.float32(3 * np.sqrt(c))
         out = (h + pads[0] + pads[2] - 2, wd + pads[1] + pads[3] - 2)
 
@@ -219,8 +239,9 @@ def build_cases():
         case(f"winograd_{c}x{o}_{h}x{wd}",
              [helper.make_node("Conv", ["x", "first"], ["z"]), helper.make_node("Conv", ["z", "second"], ["s"], pads=pads),
               helper.make_node("Add", ["s", "r"], ["t"]), helper.make_node("Relu", ["t"], ["y"])],
-             {"x": ["N", 8, h, wd], "r": ["N", o, *out]}, {"y": ["N", o, *out]}, reference,
-             [{"x": (n, 8, h, wd), "r": (n, o, *out)} for n in (1, 3, 0)], {"first": first, "second": second})
+             {"x": [n, 8, h, wd], "r": [n, o, *out]}, {"y": [n, o, *out]}, reference,
+             [{"x": (n, 8, h, wd), "r": (n, o, *out)} for n in ((1, 3, 0) if n == "N" else (n,))], {"first": first, "second": second},
+             tolerance=2e-6 if c <= 128 else 4e-6)  # the error grows with the root of the channels
 
 
 def variants():

@@ -40,6 +40,8 @@ namespace {
 
 // Keys of a block: whole micro-kernels of 14 rows; the most that a block has.
 constexpr int64_t kKeys = 112, kMostKeys = 144;
+// Cycles of 16 exponentials and what goes with them, and of the copy of 16 elements.
+constexpr double kExpCycles = 20, kCopyCycles = 4;
 // Independent chains of maxima and of sums: an addition takes 4 cycles.
 constexpr int64_t kChains = 4;
 
@@ -158,14 +160,38 @@ public:
 private:
   /// Queries and keys of a block.
   static std::pair<int64_t, int64_t> chooseTiles(const Problem &p) {
+    const int64_t tileS = chooseKeys(p);
     auto t = prim::getConstantSize(p.T);
-    // Many queries amortise the copies of keys and values; few leave work for all cores.
-    const int64_t most = t && *t >= 512 ? 128 : 64;
-    int64_t tileT = t ? std::min(most, roundUp(std::max<int64_t>(*t, 1), kPanel)) : 32;
-    double batch = double(prim::getConstantSize(prim::product(p.T.getContext(), p.batch)).value_or(16));
-    while (t && tileT > 16 && batch * std::ceil(double(*t) / double(tileT)) < 16)
-      tileT = roundUp(tileT / 2, kPanel);
-    return {tileT, chooseKeys(p)};
+    const double batch = double(prim::getConstantSize(prim::product(p.T.getContext(), p.batch)).value_or(16));
+    int64_t best = 32;
+    double least = std::numeric_limits<double>::infinity();
+    for (int64_t tileT = kPanel; t && tileT <= 128 && tileT <= roundUp(std::max<int64_t>(*t, 1), kPanel);
+         tileT += kPanel) {
+      const double blocks = std::ceil(double(std::max<int64_t>(*t, 1)) / double(tileT));
+      // Few queries leave work for all cores.
+      if (tileT > kPanel && batch * blocks < 16)
+        break;
+      const Tile tile = scoreTile(kScheduledCpus[1], tileT, tileS);
+      // For a key: both products, whole groups of panels; exponentials; the copies of its rows, which many queries
+      // share.
+      const int64_t last = *t - int64_t(blocks - 1) * tileT;
+      const double groups =
+          (blocks - 1) * double(tileT / kPanel / tile.panels) + double(ceilDiv(last, tile.panels * kPanel));
+      const double cycles = groups * double(p.D + p.E) * microKernelCycles(kScheduledCpus[1], tile.rows, tile.panels) /
+                                double(tile.rows) +
+                            double(ceilDiv(*t, kPanel)) * kExpCycles +
+                            blocks * double(p.D + p.E) / kPanel * kCopyCycles;
+      if (cycles < least * 0.98) {
+        least = cycles;
+        best = tileT;
+      }
+    }
+    return {best, tileS};
+  }
+  /// Micro-kernel of the scores: whole groups of panels only.
+  static Tile scoreTile(const CpuInfo &cpu, int64_t tileT, int64_t tileS) {
+    return chooseTile(cpu, tileS, tileT / kPanel, cpu.vectorBits == 512 ? 14 : 6, /*isStreamed=*/false,
+                      /*within=*/tileT / kPanel);
   }
   /// As few blocks as keep their scores near, of equal size; or whole micro-kernels.
   static int64_t chooseKeys(const Problem &p) {
@@ -182,7 +208,7 @@ private:
     params.set("tileS", tileS);
     for (const CpuInfo &cpu : kScheduledCpus) {
       int64_t maxRows = cpu.vectorBits == 512 ? 14 : 6;
-      Tile tile = chooseTile(cpu, tileS, tileT / kPanel, maxRows, /*isStreamed=*/false, /*within=*/tileT / kPanel);
+      const Tile tile = scoreTile(cpu, tileT, tileS);
       int64_t valueRows = 1;
       double best = std::numeric_limits<double>::infinity();
       for (int64_t rows = 1; rows <= maxRows; ++rows) {

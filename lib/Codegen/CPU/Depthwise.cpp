@@ -33,6 +33,8 @@ namespace {
 
 /// Most channels of a group: they divide the lanes of all vectors.
 constexpr int64_t kMostChannels = 8;
+/// Most taps that are written out.
+constexpr int64_t kMostTaps = 64;
 
 /// The convolution, beside where its input comes from: bytes that are converted to f32 on loading, if that is what
 /// stands before it, with what they are padded with (null: 0).
@@ -42,8 +44,10 @@ struct Depthwise : Convolution {
   Type element() const { return cast<RankedTensorType>(source.getType()).getElementType(); }
   bool isBytes() const { return element().isInteger(8); }
   int64_t allChannels() const { return groups * channels; }
-  /// Multiply-adds of a pixel that are written out: rows of the kernel are a loop where there are several channels.
-  int64_t writtenTaps() const { return channels > 1 ? kernelW : kernelW * kernelH; }
+  /// Whether rows of the kernel are a loop: where there are several channels, or too many taps to write them all out.
+  bool isLooped() const { return channels > 1 || kernelW * kernelH > kMostTaps; }
+  /// Multiply-adds of a pixel that are written out.
+  int64_t writtenTaps() const { return isLooped() ? kernelW : kernelW * kernelH; }
 };
 
 std::optional<Depthwise> analyze(kernel::RegionOp region) {
@@ -52,9 +56,9 @@ std::optional<Depthwise> analyze(kernel::RegionOp region) {
   if (!convolution)
     return std::nullopt;
   std::optional<Depthwise> c = Depthwise{*convolution, {}, {}};
-  // As many output as input channels, and few enough taps to write them all out.
+  // As many output as input channels, and few enough taps to write those of a row out.
   if (c->groups == 1 || c->channels != c->columns || !llvm::isPowerOf2_64(c->channels) || c->channels > kMostChannels ||
-      !c->outer.empty() || c->kernelH * c->kernelW > 64 || c->kernelH * c->kernelW == 0)
+      !c->outer.empty() || c->kernelW > kMostTaps || c->kernelH * c->kernelW == 0)
     return std::nullopt;
   for (Value value : {anchor->getOperand(0), anchor->getOperand(1), Value(anchor->getResult(0))})
     if (!isF32(value))
@@ -302,11 +306,16 @@ private:
         }
       };
       SmallVector<Value> sums(count, arith::ConstantOp::create(b, loc, vector, b.getZeroAttr(vector)));
-      if (c.channels == 1)
+      if (!c.isLooped())
         for (int64_t y = 0; y < c.kernelH; ++y)
           addRow(em.constant(y), em.constant(0), sums);
       else
         sums = em.loop(em.i64(0), em.i64(c.kernelH), 1, sums, [&](Index y, ValueRange ofRows) {
+          if (c.channels == 1) {
+            SmallVector<Value> next(ofRows);
+            addRow(y, em.constant(0), next);
+            return next;
+          }
           return em.loop(em.i64(0), em.i64(c.channels), 1, ofRows, [&](Index i, ValueRange ofChannels) {
             SmallVector<Value> next(ofChannels);
             addRow(y, i, next);
