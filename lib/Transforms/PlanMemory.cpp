@@ -407,7 +407,7 @@ void Planner::annotate() {
     if (op->getNumResults() > 0)
       op->setAttr(kPlacesAttr, places(op->getResults()));
     if (auto launch = dyn_cast<LaunchOp>(op))
-      if (launch.getScratch())
+      if (launch.getScratch() && !dependsOnData(launch.getScratch()->getResult(0)))
         scratch.insert(launch.getScratch()->getResult(0));
   });
   if (scratch.empty())

@@ -87,6 +87,12 @@ def build_cases():
              [helper.make_node("Abs", ["x"], ["a"]), helper.make_node("Transpose", ["a"], ["t"], perm=perm), helper.make_node("Sub", ["t", "z"], ["y"])],
              {"x": given, "z": turned}, {"y": turned}, lambda v, perm=perm: [np.abs(v["x"]).transpose(perm) - v["z"]],
              [{"x": s, "z": tuple(s[p] for p in perm)} for s in ((2, 65, 300), (1, 1, 1), (2, 0, 9), (3, 64, 16), (9, 17, 31), (20, 1, 15), (150, 3, 70))])
+    # A depth that the data decide: the scratch of the panels and of A's copy is made when it is known.
+    case("matmul_depth_of_data",
+         [helper.make_node("NonZero", ["c"], ["nz"]), helper.make_node("Squeeze", ["nz", "zero"], ["i"]), helper.make_node("Gather", ["a", "i"], ["g"]),
+          helper.make_node("Transpose", ["g"], ["t"], perm=[1, 0]), helper.make_node("MatMul", ["t", "g"], ["y"])],
+         {"c": ["K"], "a": ["K", 20]}, {"y": [20, 20]}, lambda v: [v["a"][v["c"] != 0].T @ v["a"][v["c"] != 0]],
+         [{"c": np.where(np.arange(k) % 3, np.float32(1), np.float32(0)), "a": random((k, 20), k)} for k in (1, 2, 40, 3000)], {"zero": np.array([0], np.int64)})
     # Constant weights, dynamic rows; K of multiples of 512 stays in place.
     for k, n in ((96, 200), (512, 33), (1024, 64), (1, 17), (5, 1)):
         w = random((k, n), 1)

@@ -155,6 +155,8 @@ private:
     return place && (place.getKind() == PlaceKind::Heap || place.getKind() == PlaceKind::LateOutput);
   }
   Value allocateBytes(Value bytes);
+  /// The same; sizes that overflow end the run with the sentence.
+  Value allocateBytes(llvm::function_ref<Value()> size, const std::string &tooLarge);
   void returnIfNull(Value memory);
   void release(Value memory);
   /// Releases what the ops of a block allocated, but not `kept`.
@@ -354,12 +356,8 @@ void ProgramBuilder::allocate(Value value) {
   PlaceAttr place = placeOf(value);
   Value memory;
   if (place.getKind() == PlaceKind::Heap) {
-    overflow = LLVM::ConstantOp::create(b, loc, i1, b.getBoolAttr(false));
-    Value bytes = size(getSizeBytes(value.getType()));
-    Value bad = LLVM::OrOp::create(b, loc, overflow, compare(LLVM::ICmpPredicate::slt, bytes, c64(0)));
-    overflow = Value();
-    failIf(bad, TCRT_CODE_NO_MEMORY, "a value whose size depends on data is too large");
-    memory = allocateBytes(bytes);
+    memory = allocateBytes([&] { return size(getSizeBytes(value.getType())); },
+                           "a value whose size depends on data is too large");
   } else {
     SmallVector<AffineExpr> sizes = prim::getSizes(main.getResultTypes()[place.getIndex()]);
     Value dims = stack(std::max<int64_t>(sizes.size(), 1));
@@ -370,6 +368,15 @@ void ProgramBuilder::allocate(Value value) {
     returnIfNull(memory);
   }
   dynamicMemory[value] = memory;
+}
+
+Value ProgramBuilder::allocateBytes(llvm::function_ref<Value()> size, const std::string &tooLarge) {
+  overflow = LLVM::ConstantOp::create(b, loc, i1, b.getBoolAttr(false));
+  Value bytes = size();
+  Value bad = LLVM::OrOp::create(b, loc, overflow, compare(LLVM::ICmpPredicate::slt, bytes, c64(0)));
+  overflow = Value();
+  failIf(bad, TCRT_CODE_NO_MEMORY, tooLarge);
+  return allocateBytes(bytes);
 }
 
 Value ProgramBuilder::allocateBytes(Value bytes) {
@@ -600,7 +607,13 @@ LogicalResult ProgramBuilder::emitLaunch(LaunchOp launch) {
     push(address(input));
   for (Value output : launch.getOutputs())
     push(address(output));
-  if (launch.getScratch())
+  Value ownScratch; // of a size that the data decide: it lives as long as the launch
+  if (launch.getScratch() && isBoundByData(launch.getScratch()->getResult(0))) {
+    Value workers = load(i64, at(frame, offsetof(tcrt_frame_t, worker_count)));
+    ownScratch = allocateBytes([&] { return arithmetic(AffineExprKind::Mul, size(*launch.getScratch()), workers); },
+                               "the scratch of a kernel whose sizes depend on data is too large");
+    push(ownScratch);
+  } else if (launch.getScratch())
     push(at(arena, size(main->getAttrOfType<AffineMapAttr>(kArenaAttr).getValue())));
   for (int64_t symbol : launch.getSymbols())
     push(load(i64, at(frameSymbols, 8 * symbol)));
@@ -612,6 +625,8 @@ LogicalResult ProgramBuilder::emitLaunch(LaunchOp launch) {
     callIndirect(LLVM::LLVMVoidType::get(context), {ptr, i32, ptr, ptr, i64, i64},
                  import(offsetof(tcrt_imports_t, launch)),
                  {frame, c32(id), function, args, size(launch.getTasks()), size(launch.getGrain())});
+    if (ownScratch)
+      release(ownScratch);
     return success();
   }
   DictionaryAttr device = launch.getDeviceAttr();
