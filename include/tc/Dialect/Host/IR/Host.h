@@ -41,6 +41,7 @@ inline constexpr llvm::StringLiteral kPlacesAttr = "host.places";
 /// On the function: AffineMapAttr with one result, bytes of the arena without scratch, a multiple of 64.
 inline constexpr llvm::StringLiteral kArenaAttr = "host.arena";
 /// On the function: AffineMapAttr, bytes of scratch per worker; the greatest result counts. Scratch follows the arena.
+/// Scratch whose size depends on data is not among them: its launch makes it.
 inline constexpr llvm::StringLiteral kScratchAttr = "host.scratch";
 /// On the function: IntegerAttr i64, the most bytes of values of static size that are live at once (lower bound of the
 /// arena).
