@@ -264,8 +264,7 @@ private:
       countT = em.min(em.i64(tileT), em.sub(T, t0.base));
 
       packQueries();
-      if (!isSingle)
-        clear();
+      clear();
       Value visible = S;
       if (p.op.getCausal()) {
         // Keys that the last query sees.
@@ -343,9 +342,17 @@ private:
       return offsetBy(em, pointer, em.add(em.mul(panel, em.i64(panelFloats)), em.mul(part, em.i64(width))));
     }
 
+    /// What blocks of keys add to; or, where one block writes everything, the rows behind the last one, which fill the
+    /// registers that turn them.
     void clear() {
-      em.loop(em.i64(0), em.i64(roundUp(p.E, 16) * tileT), width,
-              [&](Index i) { store(zero(), offsetBy(em, result, i.base), 0); });
+      const int64_t rows = roundUp(p.E, 16), first = isSingle ? p.E : 0;
+      em.loop(em.i64(0), em.i64(tileT / kPanel), 1, [&](Index panel) {
+        Value to = offsetBy(em, result, em.mul(panel.base, em.i64(rows * kPanel)));
+        em.loop(em.i64(first * kPanel), em.i64(rows * kPanel), width,
+                [&](Index i) { store(zero(), offsetBy(em, to, i.base), 0); });
+      });
+      if (isSingle)
+        return;
       em.loop(em.i64(0), em.i64(tileT), width, [&](Index i) {
         store(minusInfinity(), offsetBy(em, maxima, i.base), 0);
         store(zero(), offsetBy(em, sums, i.base), 0);
