@@ -5,8 +5,9 @@
 // product of each group's own would leave lanes empty. A block of neighbouring output pixels of a row keeps one
 // accumulator a pixel; each input vector is loaded (and shuffled) once for each kernel row and used for all kernel
 // columns, and the epilogue takes the accumulators as they are. Blocks whose window lies inside the input read it where
-// it is; at the borders, and if something stands before the anchor, the task first copies the block's window with its
-// padding. Bytes that are converted before the anchor are converted as they are loaded.
+// it is, and those at the borders too, with a row of zeros for pixels outside; if something stands before the anchor,
+// the task first copies the block's window with its padding. Bytes that are converted before the anchor are converted
+// as they are loaded; at the borders they are copied.
 //
 // Parameters:
 //   pixels256, pixels512   output pixels of a block
@@ -143,7 +144,7 @@ public:
     launch.tasks = prim::product(context, grid(c, schedule));
     launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
     int64_t pixels = std::max(getParam(schedule, "pixels256"), getParam(schedule, "pixels512"));
-    int64_t floats = c.kernelH * c.haloW(pixels) * c.allChannels() + 64;
+    int64_t floats = (readsZeros(c) ? 1 : c.kernelH * c.haloW(pixels)) * c.allChannels() + 64;
     launch.scratch = getAffineConstantExpr((floats + 15) / 16 * 64, context);
     launch.inPlace = Epilogue::analyze(region, findAnchor(region)->getResult(0))->inPlace(region);
     return {launch};
@@ -157,6 +158,12 @@ public:
     const int64_t tileH = getParam(schedule, "tileH");
     const int64_t pixels = getParam(schedule, suffixed("pixels", em.cpu()));
     std::optional<unsigned> direct = inputThroughReshapes(c.source);
+    if (readsZeros(c)) {
+      const Type f32 = em.builder().getF32Type();
+      Value zero = arith::ConstantOp::create(em.builder(), em.loc(), em.builder().getF32FloatAttr(0));
+      em.laneLoop(em.i64(c.allChannels()), c.allChannels(),
+                  [&](Index lane) { em.storeAt(zero, em.scratch(), f32, lane); });
+    }
 
     em.loop(begin, end, 1, [&](Index task) {
       SmallVector<Index> at = em.delinearize(task, grid(c, schedule));
@@ -208,77 +215,126 @@ private:
         .getResult(0);
   }
 
-  /// `count` output pixels of row `h` from column `w` on.
+  /// Output pixels of a row: `count` from `w` on, and the input pixel where their window begins, maybe outside.
+  struct Block {
+    Index n, h, w;
+    int64_t count;
+    Value firstH, firstW;
+  };
+  /// Address of the first channel of the window's pixel in kernel row y and input column `column`.
+  using PixelAddress = llvm::function_ref<Value(Index y, int64_t column)>;
+
+  /// Whether windows at the border are read where they are, with a row of zeros for what lies outside.
+  static bool readsZeros(const Depthwise &c) { return inputThroughReshapes(c.source) && !c.isBytes(); }
+
   static void block(const Depthwise &c, std::optional<unsigned> direct, Emitter &em, Index n, Index h, Index w,
                     int64_t count, const Epilogue &epilogue) {
     OpBuilder &b = em.builder();
     Location loc = em.loc();
-    prim::ConvOp op = c.op;
-    const Type f32 = b.getF32Type(), element = c.element(), memory = Emitter::memoryType(element);
+    const Type memory = Emitter::memoryType(c.element());
     const int64_t channels = c.allChannels(), columns = c.haloW(count);
-    auto ahead = [&](Value pointer, Value elements) { return em.address(pointer, memory, elements); };
     const int64_t windowRows = (c.kernelH - 1) * c.dilationH + 1;
-    // First input row and column of the window, maybe outside.
-    Value firstH = em.sub(em.mul(h.base, em.i64(c.strideH)), em.i64(c.padH));
-    Value firstW = em.sub(em.mul(w.base, em.i64(c.strideW)), em.i64(c.padW));
+    const Block at{n,
+                   h,
+                   w,
+                   count,
+                   em.sub(em.mul(h.base, em.i64(c.strideH)), em.i64(c.padH)),
+                   em.sub(em.mul(w.base, em.i64(c.strideW)), em.i64(c.padW))};
+    auto ahead = [&](Value pointer, Value elements) { return em.address(pointer, memory, elements); };
+    Value base = em.scratch(), pitch = em.i64(columns * channels); // pitch: from one kernel row to the next
+    auto pixel = [&](Index y, int64_t column) {
+      return ahead(ahead(base, em.mul(y.base, pitch)), em.i64(column * channels));
+    };
+    if (!direct) {
+      copyWindow(c, em, at, columns);
+      return compute(c, em, at, epilogue, pixel);
+    }
     auto within = [&](Value first, int64_t extent, AffineExpr size) -> Value {
       Value low = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, first, em.i64(0));
       Value high =
           arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, em.add(first, em.i64(extent)), em.size(size));
       return arith::AndIOp::create(b, loc, low, high);
     };
-    Value copy = arith::ConstantIntOp::create(b, loc, b.getI1Type(), 1);
-    if (direct) {
-      Value inside = arith::AndIOp::create(b, loc, within(firstH, windowRows, c.inH), within(firstW, columns, c.inW));
-      copy = arith::XOrIOp::create(b, loc, inside, copy);
+    Value inside =
+        arith::AndIOp::create(b, loc, within(at.firstH, windowRows, c.inH), within(at.firstW, columns, c.inW));
+    Value outside = arith::XOrIOp::create(b, loc, inside, arith::ConstantIntOp::create(b, loc, b.getI1Type(), 1));
+    Value line = em.mul(em.size(c.inW), em.i64(channels));
+    Value image = em.add(em.mul(em.mul(n.base, em.size(c.inH)), line), em.mul(at.firstH, line));
+    Value inPlace = ahead(em.input(*direct), em.add(image, em.mul(at.firstW, em.i64(channels))));
+    Value linePitch = em.mul(line, em.i64(c.dilationH));
+    if (!readsZeros(c)) {
+      em.ifThen(outside, [&] { copyWindow(c, em, at, columns); });
+      base = arith::SelectOp::create(b, loc, inside, inPlace, base);
+      pitch = arith::SelectOp::create(b, loc, inside, linePitch, pitch);
+      return compute(c, em, at, epilogue, pixel);
     }
-    // The window in the scratch: the kernel's rows only, [kernelH][columns][channels].
-    em.ifThen(copy, [&] {
-      Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(memory));
-      if (c.padding)
-        zero = em.emit(c.padding, {});
-      em.loop(em.i64(0), em.i64(c.kernelH), 1, [&](Index row) {
-        Value y = em.add(firstH, em.mul(row.base, em.i64(c.dilationH)));
-        em.loop(em.i64(0), em.i64(columns), 1, [&](Index column) {
-          Value x = em.add(firstW, column.base);
-          Index pixel = em.addIndex(em.mulIndex(row, em.i64(columns), columns), column);
-          Index start = em.mulIndex(pixel, em.i64(channels), channels);
-          auto inside = [&](Value position, AffineExpr size) -> Value {
-            return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, position, em.size(size));
-          };
-          Value on = arith::AndIOp::create(b, loc, inside(y, c.inH), inside(x, c.inW));
-          Value off = arith::XOrIOp::create(b, loc, on, arith::ConstantIntOp::create(b, loc, b.getI1Type(), 1));
-          em.ifThen(on, [&] {
-            em.laneLoop(em.i64(channels), channels, [&](Index lane) {
-              SmallVector<Index> at{n};
-              if (c.spatial >= 2)
-                at.push_back(em.uniform(y));
-              at.append({em.uniform(x), lane});
-              em.storeAt(em.emit(c.source, at), em.scratch(), element, em.addIndex(start, lane));
-            });
+    const Value zeros = em.scratch();
+    base = inPlace;
+    pitch = linePitch;
+    em.ifThen(inside, [&] { compute(c, em, at, epilogue, pixel); });
+    em.ifThen(outside, [&] {
+      auto isIn = [&](Value position, AffineExpr size) -> Value {
+        return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, position, em.size(size));
+      };
+      SmallVector<Value> columnIn;
+      for (int64_t column = 0; column < columns; ++column)
+        columnIn.push_back(isIn(em.add(at.firstW, em.i64(column)), c.inW));
+      compute(c, em, at, epilogue, [&](Index y, int64_t column) -> Value {
+        Value rowIn = isIn(em.add(at.firstH, em.mul(y.base, em.i64(c.dilationH))), c.inH);
+        Value on = arith::AndIOp::create(b, loc, rowIn, columnIn[column]);
+        return LLVM::SelectOp::create(b, loc, on, pixel(y, column), zeros);
+      });
+    });
+  }
+
+  /// The window with its padding to the scratch: the kernel's rows only, [kernelH][columns][channels].
+  static void copyWindow(const Depthwise &c, Emitter &em, const Block &block, int64_t columns) {
+    OpBuilder &b = em.builder();
+    Location loc = em.loc();
+    const int64_t channels = c.allChannels();
+    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(Emitter::memoryType(c.element())));
+    if (c.padding)
+      zero = em.emit(c.padding, {});
+    em.loop(em.i64(0), em.i64(c.kernelH), 1, [&](Index row) {
+      Value y = em.add(block.firstH, em.mul(row.base, em.i64(c.dilationH)));
+      em.loop(em.i64(0), em.i64(columns), 1, [&](Index column) {
+        Value x = em.add(block.firstW, column.base);
+        Index pixel = em.addIndex(em.mulIndex(row, em.i64(columns), columns), column);
+        Index start = em.mulIndex(pixel, em.i64(channels), channels);
+        auto inside = [&](Value position, AffineExpr size) -> Value {
+          return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, position, em.size(size));
+        };
+        Value on = arith::AndIOp::create(b, loc, inside(y, c.inH), inside(x, c.inW));
+        Value off = arith::XOrIOp::create(b, loc, on, arith::ConstantIntOp::create(b, loc, b.getI1Type(), 1));
+        em.ifThen(on, [&] {
+          em.laneLoop(em.i64(channels), channels, [&](Index lane) {
+            SmallVector<Index> at{block.n};
+            if (c.spatial >= 2)
+              at.push_back(em.uniform(y));
+            at.append({em.uniform(x), lane});
+            em.storeAt(em.emit(c.source, at), em.scratch(), c.element(), em.addIndex(start, lane));
           });
-          em.ifThen(off, [&] {
-            em.laneLoop(em.i64(channels), channels,
-                        [&](Index lane) { em.storeAt(zero, em.scratch(), element, em.addIndex(start, lane)); });
-          });
+        });
+        em.ifThen(off, [&] {
+          em.laneLoop(em.i64(channels), channels,
+                      [&](Index lane) { em.storeAt(zero, em.scratch(), c.element(), em.addIndex(start, lane)); });
         });
       });
     });
+  }
 
-    Value base = em.scratch(), pitch = em.i64(columns * channels); // pitch: from one kernel row to the next
-    if (direct) {
-      Value line = em.mul(em.size(c.inW), em.i64(channels));
-      Value image = em.add(em.mul(em.mul(n.base, em.size(c.inH)), line), em.mul(firstH, line));
-      Value inPlace = ahead(em.input(*direct), em.add(image, em.mul(firstW, em.i64(channels))));
-      base = arith::SelectOp::create(b, loc, copy, base, inPlace);
-      pitch = arith::SelectOp::create(b, loc, copy, pitch, em.mul(line, em.i64(c.dilationH)));
-    }
+  /// The block's output pixels from the window's.
+  static void compute(const Depthwise &c, Emitter &em, const Block &block, const Epilogue &epilogue,
+                      PixelAddress pixelAt) {
+    OpBuilder &b = em.builder();
+    Location loc = em.loc();
+    prim::ConvOp op = c.op;
+    const int64_t channels = c.allChannels(), columns = c.haloW(block.count), count = block.count;
     em.laneLoop(em.i64(channels), channels, [&](Index lane) {
-      auto vector = em.vectorOf(f32);
+      auto vector = em.vectorOf(b.getF32Type());
       // Adds the products with channel i of each group and kernel row y.
       auto addRow = [&](Index y, Index i, SmallVector<Value> &sums) {
         Value lanes = c.channels > 1 ? lanesOfChannel(c, em, i) : Value();
-        Value line = ahead(base, em.mul(y.base, pitch));
         SmallVector<Value> weights;
         for (int64_t x = 0; x < c.kernelW; ++x) {
           SmallVector<Index> at;
@@ -297,7 +353,7 @@ private:
             if (offset < 0 || offset % c.dilationW != 0 || offset / c.dilationW >= c.kernelW)
               continue;
             if (!input) {
-              input = load(c, em, ahead(line, em.i64(column * channels)), lane);
+              input = load(c, em, pixelAt(y, column), lane);
               if (lanes)
                 input = permute(em, input, lanes);
             }
@@ -323,10 +379,10 @@ private:
           });
         });
       for (int64_t pixel = 0; pixel < count; ++pixel) {
-        SmallVector<Index> at{n};
+        SmallVector<Index> at{block.n};
         if (c.spatial >= 2)
-          at.push_back(h);
-        at.append({em.addIndex(w, em.constant(pixel)), lane});
+          at.push_back(block.h);
+        at.append({em.addIndex(block.w, em.constant(pixel)), lane});
         epilogue.store(em, at, sums[pixel]);
       }
     });
