@@ -171,16 +171,15 @@ private:
       // Few queries leave work for all cores.
       if (tileT > kPanel && batch * blocks < 16)
         break;
-      const Tile tile = scoreTile(kScheduledCpus[1], tileT, tileS);
+      const Tile tile = scoreTile(wideCpu(), tileT, tileS);
       // For a key: both products, whole groups of panels; exponentials; the copies of its rows, which many queries
       // share.
       const int64_t last = *t - int64_t(blocks - 1) * tileT;
       const double groups =
           (blocks - 1) * double(tileT / kPanel / tile.panels) + double(ceilDiv(last, tile.panels * kPanel));
-      const double cycles = groups * double(p.D + p.E) * microKernelCycles(kScheduledCpus[1], tile.rows, tile.panels) /
-                                double(tile.rows) +
-                            double(ceilDiv(*t, kPanel)) * kExpCycles +
-                            blocks * double(p.D + p.E) / kPanel * kCopyCycles;
+      const double cycles =
+          groups * double(p.D + p.E) * microKernelCycles(wideCpu(), tile.rows, tile.panels) / double(tile.rows) +
+          double(ceilDiv(*t, kPanel)) * kExpCycles + blocks * double(p.D + p.E) / kPanel * kCopyCycles;
       if (cycles < least * 0.98) {
         least = cycles;
         best = tileT;

@@ -747,10 +747,7 @@ private:
   static int64_t convolutionFloats(const Convolution &c, kernel::ScheduleAttr schedule) {
     if (!getParam(schedule, "lhsCopy"))
       return 0;
-    int64_t floats = c.haloH(getParam(schedule, "tileH")) * c.haloW(getParam(schedule, "tileW")) * c.channels;
-    for (int64_t taps : c.outerKernel)
-      floats *= taps;
-    return floats;
+    return c.outerTaps() * c.haloH(getParam(schedule, "tileH")) * c.haloW(getParam(schedule, "tileW")) * c.channels;
   }
 
   /// Positions and extents of one task of a convolution.
@@ -763,9 +760,7 @@ private:
 
   /// Sets the outer kernel positions that meet the input: of one dim, those within; else all.
   static void setTaps(const Convolution &c, ConvolutionTask &task, Emitter &em) {
-    int64_t count = 1;
-    for (int64_t taps : c.outerKernel)
-      count *= taps;
+    const int64_t count = c.outerTaps();
     task.firstTap = em.i64(0);
     task.endTap = em.i64(count);
     if (c.outer.size() != 1 || count == 1)
@@ -937,9 +932,7 @@ private:
 
       MicroKernel kernel;
       kernel.bType = bType;
-      int64_t outerTaps = 1;
-      for (int64_t count : c.outerKernel)
-        outerTaps *= count;
+      const int64_t outerTaps = c.outerTaps();
       kernel.taps.push_back({outerTaps, Extent(c.haloH(tileH) * pitch)});
       Value skippedA, skippedB; // of the outer kernel positions before the first one
       if (outerTaps > 1) {

@@ -24,12 +24,13 @@ struct Convolution {
   int64_t groups, channels, columns; // channels and columns of a group
   std::optional<int64_t> h, w;       // outH, outW
 
-  int64_t taps() const {
-    int64_t count = kernelH * kernelW;
+  int64_t outerTaps() const {
+    int64_t count = 1;
     for (int64_t size : outerKernel)
       count *= size;
     return count;
   }
+  int64_t taps() const { return outerTaps() * kernelH * kernelW; }
   int64_t depth() const { return taps() * channels; }
   /// Of 16 columns, in a group.
   int64_t panels() const { return (columns + 15) / 16; }

@@ -224,6 +224,10 @@ private:
   /// Address of the first channel of the window's pixel in kernel row y and input column `column`.
   using PixelAddress = llvm::function_ref<Value(Index y, int64_t column)>;
 
+  static Value isWithin(Emitter &em, Value position, AffineExpr size) {
+    return arith::CmpIOp::create(em.builder(), em.loc(), arith::CmpIPredicate::ult, position, em.size(size));
+  }
+
   /// Whether windows at the border are read where they are, with a row of zeros for what lies outside.
   static bool readsZeros(const Depthwise &c) { return inputThroughReshapes(c.source) && !c.isBytes(); }
 
@@ -273,14 +277,11 @@ private:
     pitch = linePitch;
     em.ifThen(inside, [&] { compute(c, em, at, epilogue, pixel); });
     em.ifThen(outside, [&] {
-      auto isIn = [&](Value position, AffineExpr size) -> Value {
-        return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, position, em.size(size));
-      };
       SmallVector<Value> columnIn;
       for (int64_t column = 0; column < columns; ++column)
-        columnIn.push_back(isIn(em.add(at.firstW, em.i64(column)), c.inW));
+        columnIn.push_back(isWithin(em, em.add(at.firstW, em.i64(column)), c.inW));
       compute(c, em, at, epilogue, [&](Index y, int64_t column) -> Value {
-        Value rowIn = isIn(em.add(at.firstH, em.mul(y.base, em.i64(c.dilationH))), c.inH);
+        Value rowIn = isWithin(em, em.add(at.firstH, em.mul(y.base, em.i64(c.dilationH))), c.inH);
         Value on = arith::AndIOp::create(b, loc, rowIn, columnIn[column]);
         return LLVM::SelectOp::create(b, loc, on, pixel(y, column), zeros);
       });
@@ -301,10 +302,7 @@ private:
         Value x = em.add(block.firstW, column.base);
         Index pixel = em.addIndex(em.mulIndex(row, em.i64(columns), columns), column);
         Index start = em.mulIndex(pixel, em.i64(channels), channels);
-        auto inside = [&](Value position, AffineExpr size) -> Value {
-          return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, position, em.size(size));
-        };
-        Value on = arith::AndIOp::create(b, loc, inside(y, c.inH), inside(x, c.inW));
+        Value on = arith::AndIOp::create(b, loc, isWithin(em, y, c.inH), isWithin(em, x, c.inW));
         Value off = arith::XOrIOp::create(b, loc, on, arith::ConstantIntOp::create(b, loc, b.getI1Type(), 1));
         em.ifThen(on, [&] {
           em.laneLoop(em.i64(channels), channels, [&](Index lane) {

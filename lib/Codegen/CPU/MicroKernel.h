@@ -139,6 +139,11 @@ double blockCycles(const CpuInfo &cpu, int64_t rows, int64_t panels, Tile tile);
 
 /// The register files that schedules are made for.
 inline constexpr CpuInfo kScheduledCpus[] = {{256, 16}, {512, 32}};
+/// The one with the widest vectors, which a task's size is made for.
+inline const CpuInfo &wideCpu() {
+  return *llvm::max_element(kScheduledCpus,
+                            [](const CpuInfo &x, const CpuInfo &y) { return x.vectorBits < y.vectorBits; });
+}
 /// The name of a parameter of the schedule for this vector width.
 std::string suffixed(llvm::StringRef name, const CpuInfo &cpu);
 /// The least number of panels that is a whole number of groups of panels on all of them: `cols` of the schedule.

@@ -316,10 +316,6 @@ private:
     bool isAhead = false;
     double task = 0, cycles = std::numeric_limits<double>::infinity();
   };
-  static const CpuInfo &wideCpu() {
-    return *llvm::max_element(kScheduledCpus,
-                              [](const CpuInfo &x, const CpuInfo &y) { return x.vectorBits < y.vectorBits; });
-  }
   static int64_t images(const Problem &p) { return prim::getConstantSize(p.c.batch).value_or(8); }
 
   static SmallVector<Plan> possiblePlans(const Problem &p) {
