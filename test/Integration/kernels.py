@@ -215,11 +215,12 @@ def build_cases():
              [{"x": (n, c, h, size)} for n, h in ((1, size), (2, size + 4), (0, size))], {"w": w})
     # Three spatial dims: a task skips the kernel positions that lie outside of its depth; all of some lie outside; none lies inside.
     def convolve3(x, w, stride, dilation, pad):
-        x = np.pad(x, ((0, 0), (0, 0), *[(pad, pad)] * 3))
-        out = [(x.shape[2 + i] - (w.shape[2 + i] - 1) * dilation - 1) // stride + 1 for i in range(3)]
+        stride, dilation, pad = (np.broadcast_to(a, 3) for a in (stride, dilation, pad))
+        x = np.pad(x, ((0, 0), (0, 0), *((p, p) for p in pad)))
+        out = [(x.shape[2 + i] - (w.shape[2 + i] - 1) * dilation[i] - 1) // stride[i] + 1 for i in range(3)]
         y = np.zeros((x.shape[0], w.shape[0], *out))
         for taps in np.ndindex(*w.shape[2:]):
-            part = x[(slice(None), slice(None), *[slice(t * dilation, t * dilation + (n - 1) * stride + 1, stride) for t, n in zip(taps, out)])]
+            part = x[(slice(None), slice(None), *[slice(t * d, t * d + (n - 1) * s + 1, s) for t, n, s, d in zip(taps, out, stride, dilation)])]
             y += np.einsum("ncdhw,oc->nodhw", part, w[(slice(None), slice(None), *taps)])
         return y
     for c, o, size, kernel, stride, dilation, pad in ((5, 20, (1, 4, 6), (3, 3, 3), 1, 1, 1), (16, 33, (2, 7, 1), (3, 3, 3), 1, 1, 1), (8, 16, (5, 6, 7), (3, 3, 3), 2, 2, 2),
@@ -248,6 +249,23 @@ def build_cases():
              {"x": [n, 8, h, wd], "r": [n, o, *out]}, {"y": [n, o, *out]}, reference,
              [{"x": (n, 8, h, wd), "r": (n, o, *out)} for n in ((1, 3, 0) if n == "N" else (n,))], {"first": first, "second": second},
              tolerance=2e-6 if c <= 128 else 4e-6)  # the error grows with the root of the channels
+
+    # The same for volumes: planes that lie outside of the input, steps and gaps between planes, an unknown number of them; the last
+    # two have launches of their own for the tiles.
+    for n, c, o, size, depth, stride, dilation, pads in (("N", 48, 40, (5, 13, 18), 3, 1, 1, (1, 1, 1)), ("N", 64, 64, ("D", 12, 12), 2, 2, 1, (0, 1, 0)),
+                                                         (1, 80, 320, (3, 12, 9), 3, 1, 2, (2, 1, 1)), ("N", 80, 320, (1, 8, 17), 1, 1, 1, (0, 1, 1))):
+        first, second = random((c, 8, 1, 1, 1), 4), random((o, c, depth, 3, 3), 5) / np.float32(3 * np.sqrt(c * depth))
+
+        def reference(v, first=first, second=second, a=((stride, 1, 1), (dilation, 1, 1), pads)):
+            return [np.maximum(convolve3(convolve3(v["x"], first.astype(np.float64), 1, 1, 0), second.astype(np.float64), *a), 0)]
+
+        case(f"winograd3_{c}x{o}_{'x'.join(map(str, size))}_k{depth}s{stride}d{dilation}",
+             [helper.make_node("Conv", ["x", "first"], ["z"]),
+              helper.make_node("Conv", ["z", "second"], ["s"], pads=[*pads, *pads], strides=[stride, 1, 1], dilations=[dilation, 1, 1]),
+              helper.make_node("Relu", ["s"], ["y"])],
+             {"x": [n, 8, *size]}, {"y": [n, o, "P", "Q", "R"]}, reference,
+             [{"x": (m, 8, *(planes if s == "D" else s for s in size))} for m in ((1, 2, 0) if n == "N" else (n,)) for planes in ((7, 2) if "D" in size else (0,))],
+             {"first": first, "second": second}, tolerance=2e-6 if c * depth <= 192 else 4e-6)
 
 
 def variants():

@@ -8,7 +8,9 @@
 // give 3.3 times.
 //
 // A task is a block of tiles (of all images, in row-major order) times a block of output channels: transform the tiles
-// to scratch (or take them from a launch before), multiply by micro-kernels, transform back, epilogue.
+// to scratch (or take them from a launch before), multiply by micro-kernels, transform back, epilogue. The transforms
+// are of the last two spatial dims; kernel positions along those before are further channels to sum over, which a task
+// takes one after another.
 //
 // Sources: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", section 4; the points are among those
 // of Barabasz et al., "Error Analysis and Improving the Accuracy of Winograd Convolution for Deep Neural Networks",
@@ -66,8 +68,23 @@ struct Problem {
 
   int64_t tilesH() const { return ceilDiv(outH, kOut); }
   int64_t tilesW() const { return ceilDiv(outW, kOut); }
-  /// Of all images.
-  AffineExpr tiles() const { return prim::simplifySize(c.batch * (tilesH() * tilesW())); }
+  /// [N, outer dims, tilesH, tilesW], which number the tiles.
+  SmallVector<AffineExpr> tileSpace() const {
+    MLIRContext *context = c.batch.getContext();
+    SmallVector<AffineExpr> space{c.batch};
+    llvm::append_range(space, c.outer);
+    space.push_back(getAffineConstantExpr(tilesH(), context));
+    space.push_back(getAffineConstantExpr(tilesW(), context));
+    return space;
+  }
+  AffineExpr tiles() const { return prim::product(c.batch.getContext(), tileSpace()); }
+  /// The number of tiles to plan for.
+  int64_t likelyTiles() const {
+    int64_t count = 1;
+    for (AffineExpr size : tileSpace())
+      count *= prim::getConstantSize(size).value_or(8);
+    return count;
+  }
   /// Distance of a tile's transformed channels from the next one's, in floats: not a multiple of 2 KiB.
   int64_t pitch() const { return roundUp(c.channels, 16) + (c.channels % 512 == 0 ? 16 : 0); }
 };
@@ -75,8 +92,8 @@ struct Problem {
 std::optional<Problem> asProblem(Operation *anchor) {
   auto op = dyn_cast_or_null<prim::ConvOp>(anchor);
   std::optional<Convolution> c = op ? asConvolution(op) : std::nullopt;
-  if (!c || c->spatial != 2 || c->groups != 1 || c->kernelH != 3 || c->kernelW != 3 || !allEqual(op.getStrides(), 1) ||
-      !allEqual(op.getDilations(), 1))
+  if (!c || c->spatial < 2 || c->groups != 1 || c->kernelH != 3 || c->kernelW != 3 ||
+      !allEqual(op.getStrides().take_back(2), 1) || !allEqual(op.getDilations().take_back(2), 1) || c->outerTaps() < 1)
     return std::nullopt;
   auto h = prim::getConstantSize(c->inH), w = prim::getConstantSize(c->inW);
   std::optional<unsigned> input = inputThroughReshapes(op.getInput());
@@ -85,14 +102,21 @@ std::optional<Problem> asProblem(Operation *anchor) {
   return Problem{*c, *input, *h, *w, *c->h, *c->w};
 }
 
-/// [36][panel][channel][16] of G g G^T.
+/// [36][outer kernel position][panel][channel][16] of G g G^T.
 std::optional<PackedInput> packedFilter(const Problem &p, llvm::function_ref<bool(unsigned)> isConstant) {
   MLIRContext *context = p.c.batch.getContext();
-  AffineExpr tap = getAffineDimExpr(0, context), panel = getAffineDimExpr(1, context),
+  const int64_t panels = p.c.panels();
+  AffineExpr tap = getAffineDimExpr(0, context), block = getAffineDimExpr(1, context),
              channel = getAffineDimExpr(2, context), column = getAffineDimExpr(3, context);
-  std::optional<ConstantView> view = traceConstant(prim::ConvOp(p.c.op).getFilter(), isConstant,
-                                                   {tap.floorDiv(3), tap % 3, channel, panel * kPanel + column},
-                                                   /*widens=*/true);
+  AffineExpr outer = block.floorDiv(panels), panel = p.c.outerTaps() == 1 ? block : block % panels;
+  SmallVector<AffineExpr> at;
+  int64_t inner = p.c.outerTaps();
+  for (int64_t size : p.c.outerKernel) {
+    inner /= size;
+    at.push_back(outer.floorDiv(inner) % size);
+  }
+  at.append({tap.floorDiv(3), tap % 3, channel, panel * kPanel + column});
+  std::optional<ConstantView> view = traceConstant(prim::ConvOp(p.c.op).getFilter(), isConstant, at, /*widens=*/true);
   if (!view)
     return std::nullopt;
   // Rows of G: p^i / product of the differences from the other points.
@@ -108,10 +132,11 @@ std::optional<PackedInput> packedFilter(const Problem &p, llvm::function_ref<boo
     g[i][2] = points[i] * points[i] / divisor;
   }
   g[kIn - 1][2] = 1;
-  PackedInput packed{view->input,
-                     AffineMap::get(4, 0, view->at, context),
-                     RankedTensorType::get({kInPixels, p.c.panels(), p.c.channels, kPanel}, Float32Type::get(context)),
-                     {}};
+  PackedInput packed{
+      view->input,
+      AffineMap::get(4, 0, view->at, context),
+      RankedTensorType::get({kInPixels, p.c.outerTaps() * panels, p.c.channels, kPanel}, Float32Type::get(context)),
+      {}};
   SmallVector<double> matrix;
   for (int64_t i = 0; i < kIn; ++i)
     for (int64_t j = 0; j < kIn; ++j)
@@ -202,9 +227,10 @@ public:
       if (plan.cycles < best.cycles * 0.99)
         best = plan;
     const double channels = double(p->c.channels), columns = double(p->c.panels() * kPanel);
-    double direct = double(images(*p) * p->outH * p->outW) * 9 * channels * columns /
+    const double planes = double(p->likelyTiles() / (p->tilesH() * p->tilesW()));
+    double direct = planes * usedTaps(*p) * double(p->outH * p->outW) * 9 * channels * columns /
                     (2 * double(wideCpu().width()) * kDirectShare);
-    direct = std::max(direct, 9 * channels * columns * 4 / kFarBytes);
+    direct = std::max(direct, double(p->c.taps()) * channels * columns * 4 / kFarBytes);
     if (!best.tiles || best.cycles * kLeastGain > direct)
       return failure();
     return scheduleFor(region, *p, isConstant, best);
@@ -244,12 +270,13 @@ public:
       ahead.suffix = "_transform";
       ahead.tasks = p.tiles();
       ahead.grain = getAffineConstantExpr(
-          std::max<int64_t>(1, int64_t(kGrainCycles / (double(ceilDiv(p.c.channels, kPanel)) * kInputCycles))),
+          std::max<int64_t>(
+              1, int64_t(kGrainCycles / (double(p.c.outerTaps() * ceilDiv(p.c.channels, kPanel)) * kInputCycles))),
           context);
       ahead.scratch = scratch(p.pitch());
       ahead.temporaries = {
           prim::makeType(Float32Type::get(context), {prim::simplifySize(p.tiles().ceilDiv(tiles)),
-                                                     getAffineConstantExpr(transformedFloats(p, tiles), context)})};
+                                                     getAffineConstantExpr(aheadFloats(p, tiles), context)})};
       launches.push_back(ahead);
     }
     Launch launch;
@@ -279,22 +306,30 @@ public:
       t.count = blockExtent(em, p.tiles(), t.first.base, tiles);
       if (isAhead) {
         t.transformed =
-            offsetBy(em, em.input(region.getNumOperands()), em.mul(at[1].base, em.i64(transformedFloats(p, tiles))));
+            offsetBy(em, em.input(region.getNumOperands()), em.mul(at[1].base, em.i64(aheadFloats(p, tiles))));
         t.products = em.scratch();
       } else {
         t.transformed = em.scratch();
         t.products = offsetBy(em, t.transformed, transformedFloats(p, tiles));
       }
       t.pixels = offsetBy(em, t.products, kInPixels * tiles * tileN);
-      if (!isAhead) {
-        const Value zeros = offsetBy(em, t.pixels, kOutPixels * tileN);
-        clear(p, zeros, em);
-        em.loop(em.i64(0), t.count.get(em), 1, [&](Index tile) {
-          transformTile(p, schedule, em.addIndex(t.first, tile), zeros,
-                        offsetBy(em, t.transformed, em.mul(tile.base, em.i64(p.pitch()))), em);
-        });
+      const Value zeros = offsetBy(em, t.pixels, kOutPixels * tileN);
+      if (!isAhead)
+        clear(p.c.channels, zeros, em);
+      auto takeTap = [&](Index tap) {
+        if (!isAhead)
+          em.loop(em.i64(0), t.count.get(em), 1, [&](Index tile) {
+            transformTile(p, schedule, em.addIndex(t.first, tile), tap, zeros,
+                          offsetBy(em, t.transformed, em.mul(tile.base, em.i64(p.pitch()))), em);
+          });
+        multiply(p, schedule, t, tap, em);
+      };
+      if (p.c.outerTaps() == 1) {
+        takeTap(em.uniform(em.i64(0)));
+      } else {
+        clear(kInPixels * tiles * tileN, t.products, em);
+        em.loop(em.i64(0), em.i64(p.c.outerTaps()), 1, takeTap);
       }
-      multiply(p, schedule, t, em);
       transformBack(p, schedule, t, epilogue, em);
     });
   }
@@ -316,34 +351,53 @@ private:
     bool isAhead = false;
     double task = 0, cycles = std::numeric_limits<double>::infinity();
   };
-  static int64_t images(const Problem &p) { return prim::getConstantSize(p.c.batch).value_or(8); }
+
+  /// Outer kernel positions that direct convolution takes for an output pixel on average: of one outer dim, those that
+  /// meet the input.
+  static double usedTaps(const Problem &p) {
+    prim::ConvOp op = p.c.op;
+    if (p.c.outer.size() != 1)
+      return double(p.c.outerTaps());
+    const int64_t out = prim::getConstantSize(p.c.outer[0]).value_or(8);
+    const int64_t size = prim::getConstantSize(prim::getSizes(op.getInput())[1]).value_or(8 * op.getStrides()[0]);
+    int64_t used = 0;
+    for (int64_t pixel = 0; pixel < out; ++pixel)
+      for (int64_t tap = 0; tap < p.c.outerTaps(); ++tap) {
+        const int64_t at = pixel * op.getStrides()[0] + tap * op.getDilations()[0] - op.getPadLow()[0];
+        used += at >= 0 && at < size;
+      }
+    return double(used) / double(std::max<int64_t>(1, out));
+  }
 
   static SmallVector<Plan> possiblePlans(const Problem &p) {
     SmallVector<Plan> plans;
     const CpuInfo &wide = wideCpu();
-    const int64_t all = images(p) * p.tilesH() * p.tilesW(), panels = p.c.panels();
-    const double channels = double(p.c.channels), chunks = double(ceilDiv(p.c.channels, kPanel));
+    const int64_t all = p.likelyTiles(), panels = p.c.panels(), taps = p.c.outerTaps();
+    const double depth = double(p.c.channels * taps), chunks = double(ceilDiv(p.c.channels, kPanel) * taps);
     for (int64_t taskPanels = 1; taskPanels <= panels; ++taskPanels) {
       if (panels % taskPanels != 0)
         continue;
       Tile tile = microTile(p, wide, all, taskPanels);
       for (int64_t tiles = tile.rows; tiles < 8 * 14; tiles += tile.rows) {
         double blocks = double(ceilDiv(all, tiles)), here = double(std::min(all, tiles));
-        double product = kInPixels * channels * blockCycles(wide, int64_t(here), taskPanels, tile);
-        double filter = kInPixels * channels * double(taskPanels) * kPanel * 4;
+        double product = kInPixels * depth * blockCycles(wide, int64_t(here), taskPanels, tile);
+        double filter = kInPixels * depth * double(taskPanels) * kPanel * 4;
         double whole = filter * double(panels / taskPanels);
         // Each task reads its filter once from beyond the first-level cache.
         product = whole > kFilterBytes ? std::max(product, filter / kFarBytes) : product + filter / kNearBytes;
+        // Sums are cleared, then read and written for each outer kernel position.
+        if (taps > 1)
+          product += double(2 * taps + 1) * kInPixels * here * double(taskPanels) * kPanel * 4 / kNearBytes;
         const double count = blocks * double(panels / taskPanels);
         for (bool isAhead : {false, true}) {
-          const double before = double(all) * chunks * kInputCycles, bytes = double(transformedFloats(p, all)) * 4;
+          const double before = double(all) * chunks * kInputCycles, bytes = double(aheadFloats(p, all)) * 4;
           // A launch more, for what several tasks read and the second-level cache holds.
           if (isAhead && (taskPanels == panels || bytes > kScratchBytes))
             continue;
           double transforms = here * double(taskPanels) * kOutputCycles;
           // Half of what others made lies in their caches.
           transforms +=
-              isAhead ? double(transformedFloats(p, int64_t(here))) * 4 / kFarBytes / 2 : here * chunks * kInputCycles;
+              isAhead ? double(aheadFloats(p, int64_t(here))) * 4 / kFarBytes / 2 : here * chunks * kInputCycles;
           const double scratch = double(scratchFloats(p, tiles, taskPanels, isAhead)) * 4;
           if (scratch > kScratchBytes)
             transforms += scratch / kFarBytes * 2;
@@ -368,7 +422,7 @@ private:
     if (plan.isAhead)
       params.set("ahead", 1);
     for (const CpuInfo &cpu : kScheduledCpus) {
-      Tile tile = microTile(p, cpu, std::min(plan.tiles, images(p) * p.tilesH() * p.tilesW()), plan.panels);
+      Tile tile = microTile(p, cpu, std::min(plan.tiles, p.likelyTiles()), plan.panels);
       params.set(suffixed("rows", cpu), tile.rows);
       params.set(suffixed("cols", cpu), tile.panels * kPanel);
     }
@@ -380,7 +434,8 @@ private:
     Value panel0;
     Index first; // tile
     Extent count;
-    /// [36][tile][pitch], [36][tile][tileN], [16][tileN]; in the scratch a row of zeros, [pitch], follows.
+    /// [36][tile][pitch] (of a launch before: for each outer kernel position), [36][tile][tileN], [16][tileN]; in the
+    /// scratch a row of zeros, [pitch], follows.
     Value transformed, products, pixels;
   };
 
@@ -403,7 +458,9 @@ private:
     return best;
   }
 
+  /// Of one outer kernel position, and of all of them.
   static int64_t transformedFloats(const Problem &p, int64_t tiles) { return kInPixels * tiles * p.pitch(); }
+  static int64_t aheadFloats(const Problem &p, int64_t tiles) { return p.c.outerTaps() * transformedFloats(p, tiles); }
   static int64_t scratchFloats(const Problem &p, int64_t tiles, int64_t panels, bool isAhead) {
     const int64_t input = isAhead ? 0 : transformedFloats(p, tiles) + p.pitch();
     return input + kInPixels * tiles * panels * kPanel + kOutPixels * panels * kPanel;
@@ -414,40 +471,61 @@ private:
             prim::simplifySize(p.tiles().ceilDiv(getParam(schedule, "tiles")))};
   }
 
-  /// Image and first output pixel of a tile.
+  /// First output pixel of a tile: [N, outer dims, H, W].
   static SmallVector<Index> positionOf(const Problem &p, Index tile, Emitter &em) {
-    MLIRContext *context = p.c.batch.getContext();
-    SmallVector<Index> at = em.delinearize(
-        tile, {p.c.batch, getAffineConstantExpr(p.tilesH(), context), getAffineConstantExpr(p.tilesW(), context)});
-    return {at[0], em.mulIndex(at[1], em.i64(kOut), kOut), em.mulIndex(at[2], em.i64(kOut), kOut)};
+    SmallVector<Index> at = em.delinearize(tile, p.tileSpace());
+    for (Index &pixel : MutableArrayRef(at).take_back(2))
+      pixel = em.mulIndex(pixel, em.i64(kOut), kOut);
+    return at;
   }
 
   /// A launch of its own: the tiles of all tasks, which several blocks of columns read.
   static void transformAhead(const Problem &p, kernel::ScheduleAttr schedule, Emitter &em, Value begin, Value end) {
     const int64_t tiles = getParam(schedule, "tiles");
-    clear(p, em.scratch(), em);
+    clear(p.c.channels, em.scratch(), em);
     em.loop(begin, end, 1, [&](Index tile) {
-      Value block = em.mul(em.divUnsigned(tile.base, em.i64(tiles)), em.i64(transformedFloats(p, tiles)));
+      Value block = em.mul(em.divUnsigned(tile.base, em.i64(tiles)), em.i64(aheadFloats(p, tiles)));
       Value row = em.mul(em.remUnsigned(tile.base, em.i64(tiles)), em.i64(p.pitch()));
-      transformTile(p, schedule, tile, em.scratch(), offsetBy(em, em.output(0), em.add(block, row)), em);
+      Value first = offsetBy(em, em.output(0), em.add(block, row));
+      em.loop(em.i64(0), em.i64(p.c.outerTaps()), 1, [&](Index tap) {
+        transformTile(p, schedule, tile, tap, em.scratch(),
+                      offsetBy(em, first, em.mul(tap.base, em.i64(transformedFloats(p, tiles)))), em);
+      });
     });
   }
 
-  static void clear(const Problem &p, Value zeros, Emitter &em) {
+  /// Writes zeros to so many f32.
+  static void clear(int64_t count, Value floats, Emitter &em) {
     OpBuilder &b = em.builder();
     Value zero = arith::ConstantOp::create(b, em.loc(), b.getF32FloatAttr(0));
-    em.laneLoop(em.i64(p.c.channels), p.c.channels, [&](Index lane) { em.storeAt(zero, zeros, b.getF32Type(), lane); });
+    em.laneLoop(em.i64(count), count, [&](Index lane) { em.storeAt(zero, floats, b.getF32Type(), lane); });
   }
 
-  /// The transform of a tile to `to`, where its channels begin; `zeros`: a pixel outside of the image.
-  static void transformTile(const Problem &p, kernel::ScheduleAttr schedule, Index tile, Value zeros, Value to,
-                            Emitter &em) {
+  /// The transform of what a tile reads at an outer kernel position, to `to`, where its channels begin; `zeros`: a
+  /// pixel outside of the image.
+  static void transformTile(const Problem &p, kernel::ScheduleAttr schedule, Index tile, Index tap, Value zeros,
+                            Value to, Emitter &em) {
     OpBuilder &b = em.builder();
     Location loc = em.loc();
     const Type f32 = b.getF32Type();
     const int64_t plane = getParam(schedule, "tiles") * p.pitch();
     SmallVector<Index> at = positionOf(p, tile, em);
-    Value image = em.mul(at[0].base, em.i64(p.inH * p.inW * p.c.channels));
+    prim::ConvOp op = p.c.op;
+    SmallVector<AffineExpr> sizes = prim::getSizes(op.getInput()), taps;
+    for (int64_t size : p.c.outerKernel)
+      taps.push_back(getAffineConstantExpr(size, b.getContext()));
+    SmallVector<Index> tapAt = em.delinearize(tap, taps);
+    Value image = at[0].base, isImage;
+    for (unsigned i = 0; i < p.c.outer.size(); ++i) {
+      Value position = em.sub(em.add(em.mul(at[1 + i].base, em.i64(op.getStrides()[i])),
+                                     em.mul(tapAt[i].base, em.i64(op.getDilations()[i]))),
+                              em.i64(op.getPadLow()[i]));
+      Value size = em.size(sizes[1 + i]);
+      Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, position, size);
+      isImage = isImage ? arith::AndIOp::create(b, loc, isImage, inside).getResult() : inside;
+      image = em.add(em.mul(image, size), position);
+    }
+    image = em.mul(image, em.i64(p.inH * p.inW * p.c.channels));
     Value base = offsetBy(em, em.input(p.input), image);
     // Pixels outside of the image are read from the zeros.
     auto positions = [&](Value first, int64_t pad, int64_t size, SmallVectorImpl<Value> &inside) {
@@ -459,8 +537,11 @@ private:
       return all;
     };
     SmallVector<Value> rowInside, columnInside;
-    SmallVector<Value> rows = positions(at[1].base, p.c.padH, p.inH, rowInside);
-    SmallVector<Value> columns = positions(at[2].base, p.c.padW, p.inW, columnInside);
+    SmallVector<Value> rows = positions(at.end()[-2].base, p.c.padH, p.inH, rowInside);
+    SmallVector<Value> columns = positions(at.back().base, p.c.padW, p.inW, columnInside);
+    if (isImage)
+      for (Value &inside : rowInside)
+        inside = arith::AndIOp::create(b, loc, inside, isImage);
     SmallVector<Value> pixels;
     for (int64_t i = 0; i < kIn; ++i)
       for (int64_t j = 0; j < kIn; ++j) {
@@ -475,19 +556,24 @@ private:
     });
   }
 
-  static void multiply(const Problem &p, kernel::ScheduleAttr schedule, const Task &t, Emitter &em) {
+  /// The products of the tiles at an outer kernel position.
+  static void multiply(const Problem &p, kernel::ScheduleAttr schedule, const Task &t, Index tap, Emitter &em) {
     const int64_t tiles = getParam(schedule, "tiles"), tileN = getParam(schedule, "tileN"), taskPanels = tileN / kPanel;
     const int64_t rows = getParam(schedule, suffixed("rows", em.cpu()));
     const int64_t panels = getParam(schedule, suffixed("cols", em.cpu())) / kPanel;
-    const int64_t panelFloats = p.c.channels * kPanel;
+    const int64_t panelFloats = p.c.channels * kPanel, taps = p.c.outerTaps();
     std::optional<int64_t> all = prim::getConstantSize(p.tiles()), rest = blockRest(all, tiles, rows);
+    Value transformed = t.transformed;
+    if (getParam(schedule, "ahead"))
+      transformed = offsetBy(em, transformed, em.mul(tap.base, em.i64(transformedFloats(p, tiles))));
     em.loop(em.i64(0), em.i64(kInPixels), 1, [&](Index pixel) {
-      Value a = offsetBy(em, t.transformed, em.mul(pixel.base, em.i64(tiles * p.pitch())));
+      Value a = offsetBy(em, transformed, em.mul(pixel.base, em.i64(tiles * p.pitch())));
       Value c = offsetBy(em, t.products, em.mul(pixel.base, em.i64(tiles * tileN)));
-      Value panel = em.add(em.mul(pixel.base, em.i64(p.c.panels())), t.panel0);
+      Value block = em.add(em.mul(pixel.base, em.i64(taps)), tap.base);
+      Value panel = em.add(em.mul(block, em.i64(p.c.panels())), t.panel0);
       Value from = offsetBy(em, em.input(getParam(schedule, "rhs")), em.mul(panel, em.i64(panelFloats)));
       // The task's panels at the next pixel lie behind those of other tasks.
-      Value beyond = offsetBy(em, from, p.c.panels() * panelFloats);
+      Value beyond = offsetBy(em, from, taps * p.c.panels() * panelFloats);
       em.loop(em.i64(0), em.i64(taskPanels), panels, [&](Index group) {
         Value isEnd = arith::CmpIOp::create(em.builder(), em.loc(), arith::CmpIPredicate::eq, group.base,
                                             em.i64(taskPanels - panels));
@@ -504,6 +590,7 @@ private:
           kernel.panelStride = Extent(panelFloats);
           kernel.c = offsetBy(em, c, em.add(em.mul(row, em.i64(tileN)), em.mul(group.base, em.i64(kPanel))));
           kernel.cOffsets = uniformRows(height, tileN);
+          kernel.accumulate = taps > 1;
           if (height == rows || tiles < rows) {
             kernel.prefetch = nextGroup;
             kernel.prefetchPart = em.divUnsigned(row, em.i64(rows));
@@ -535,12 +622,14 @@ private:
       auto extent = [&](int64_t size, Index first) {
         return size % kOut == 0 ? em.i64(kOut) : em.min(em.i64(kOut), em.sub(em.i64(size), first.base));
       };
-      em.loop(em.i64(0), extent(p.outH, at[1]), 1, [&](Index row) {
-        em.loop(em.i64(0), extent(p.outW, at[2]), 1, [&](Index column) {
+      const Index top = at.end()[-2], left = at.back();
+      em.loop(em.i64(0), extent(p.outH, top), 1, [&](Index row) {
+        em.loop(em.i64(0), extent(p.outW, left), 1, [&](Index column) {
           Index start = em.mulIndex(em.addIndex(em.mulIndex(row, em.i64(kOut), kOut), column), em.i64(tileN), tileN);
           forColumns(em, p.c.columns == 1, column0, start, columns, [&](Index channel, Index offset) {
-            epilogue.store(em, {at[0], em.addIndex(at[1], row), em.addIndex(at[2], column), channel},
-                           em.loadAt(t.pixels, f32, offset));
+            SmallVector<Index> pixel(ArrayRef(at).drop_back(2));
+            pixel.append({em.addIndex(top, row), em.addIndex(left, column), channel});
+            epilogue.store(em, pixel, em.loadAt(t.pixels, f32, offset));
           });
         });
       });

@@ -75,14 +75,17 @@ struct ScalarCallPattern : public RewritePattern {
   bool f32Too;
 };
 
+/// Whether the type is a vector of f32, which the forms below take.
+bool isLanes(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector && vector.getRank() == 1 && !vector.isScalable() && vector.getElementType().isF32();
+}
+
 /// Forms for one register of AVX-512, of 16 lanes of f32.
 template <typename Op> struct Avx512Pattern : public OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
 
-  static bool isRegister(Type type) {
-    auto vector = dyn_cast<VectorType>(type);
-    return vector && vector.getShape() == ArrayRef<int64_t>{16} && vector.getElementType().isF32();
-  }
+  static bool isRegister(Type type) { return isLanes(type) && cast<VectorType>(type).getNumElements() == 16; }
 };
 
 /// What the patterns below write with: the values are all of one type.
@@ -97,6 +100,8 @@ struct LaneBuilder {
     return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, b.getF32FloatAttr(float(value))));
   }
   Value fma(Value x, Value y, Value z) const { return math::FmaOp::create(b, loc, x, y, z); }
+  Value add(Value x, Value y) const { return arith::AddFOp::create(b, loc, x, y); }
+  Value sub(Value x, Value y) const { return arith::SubFOp::create(b, loc, x, y); }
   Value mul(Value x, Value y) const { return arith::MulFOp::create(b, loc, x, y); }
   Value select(arith::CmpFPredicate kind, Value x, Value y, Value yes, Value no) const {
     return arith::SelectOp::create(b, loc, arith::CmpFOp::create(b, loc, kind, x, y), yes, no);
@@ -108,6 +113,13 @@ struct LaneBuilder {
       p = fma(p, x, constant(coefficient));
     return p;
   }
+  /// The integers with the bits of floats, a constant of them, and back.
+  VectorType bitsType() const { return VectorType::get(type.getShape(), b.getI32Type()); }
+  Value bits(Value x) const { return arith::BitcastOp::create(b, loc, bitsType(), x); }
+  Value bits(int32_t value) const {
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(bitsType(), value));
+  }
+  Value fromBits(Value x) const { return arith::BitcastOp::create(b, loc, type, x); }
   Value intrinsic(StringRef name, ValueRange operands) const {
     return LLVM::CallIntrinsicOp::create(b, loc, Type(type), b.getStringAttr(name), operands).getResult(0);
   }
@@ -172,6 +184,94 @@ struct LogisticAvx512Pattern : public Avx512Pattern<arith::DivFOp> {
   }
 };
 
+/// e^x - 1 on AVX-512: x = n ln 2 + r, e^x - 1 = 2^n ((e^r - 1) + (1 - 2^-n)), exact for n = 0. The general form takes
+/// an exponential, a logarithm and a division. Polynomial: minimax for the relative error, 2^-26, on |r| <= ln 2 / 2.
+struct ExpM1Avx512Pattern : public Avx512Pattern<math::ExpM1Op> {
+  using Avx512Pattern::Avx512Pattern;
+
+  LogicalResult matchAndRewrite(math::ExpM1Op op, PatternRewriter &rewriter) const override {
+    if (!isRegister(op.getType()))
+      return rewriter.notifyMatchFailure(op, "is not one register of f32");
+    LaneBuilder e(rewriter, op);
+    // Below, the result is -1; beyond, infinity. NaN stays NaN.
+    Value x = op.getOperand(), least = e.constant(-18), most = e.constant(89);
+    Value clamped = e.select(arith::CmpFPredicate::OGT, x, most, most, x);
+    clamped = e.select(arith::CmpFPredicate::OLT, clamped, least, least, clamped);
+    Value magic = e.constant(12582912);
+    Value n = e.sub(e.fma(clamped, e.constant(1.44269504088896341), magic), magic);
+    Value r = e.fma(n, e.constant(-0.693359375), clamped);
+    r = e.fma(n, e.constant(2.12194440e-4), r);
+    Value p = e.polynomial(r, {1.3882516650483012e-3, 8.366547524929047e-3, 4.166720062494278e-2, 1.666654348373413e-1,
+                               4.999999701976776e-1});
+    p = e.fma(p, e.mul(r, r), r);
+    auto scaled = [&](Value value, Value exponent) {
+      Value all = LLVM::ConstantOp::create(rewriter, e.loc, rewriter.getI16IntegerAttr(-1));
+      Value current = LLVM::ConstantOp::create(rewriter, e.loc, rewriter.getI32IntegerAttr(4));
+      return e.intrinsic("llvm.x86.avx512.mask.scalef.ps.512", {value, exponent, e.constant(0), all, current});
+    };
+    Value one = e.constant(1), rest = e.sub(one, scaled(one, arith::NegFOp::create(rewriter, e.loc, n)));
+    rewriter.replaceOp(op, scaled(e.add(p, rest), n));
+    return success();
+  }
+};
+
+/// e^x - 1 of vectors elsewhere: a polynomial up to 1/2, where the exponential would cancel; there it loses two bits.
+struct ExpM1Pattern : public OpRewritePattern<math::ExpM1Op> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::ExpM1Op op, PatternRewriter &rewriter) const override {
+    if (!isLanes(op.getType()))
+      return rewriter.notifyMatchFailure(op, "is no vector of f32");
+    LaneBuilder e(rewriter, op);
+    Value x = op.getOperand(), magnitude = math::AbsFOp::create(rewriter, e.loc, x);
+    Value p = e.polynomial(x, {1.9849810632877052e-4, 1.3996176421642303e-3, 8.333578705787659e-3, 4.166536033153534e-2,
+                               1.66666641831398e-1, 5.000000596046448e-1});
+    Value near = e.fma(p, e.mul(x, x), x);
+    Value far = e.sub(math::ExpOp::create(rewriter, e.loc, x), e.constant(1));
+    rewriter.replaceOp(op, e.select(arith::CmpFPredicate::OLT, magnitude, e.constant(0.5), near, far));
+    return success();
+  }
+};
+
+/// log x and log(1 + x) of vectors, without a division: u = x or 1 + x is 2^n m with m in [3/4, 3/2), of which the
+/// logarithm is a polynomial in m - 1, made of x so that what 1 + x rounds off is not lost. Numbers below the smallest
+/// normal one count as it. Polynomial: minimax for the relative error, 2^-27, on [-1/4, 1/2].
+template <typename Op, bool isOnePlus> struct LogPattern : public OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    if (!isLanes(op.getType()))
+      return rewriter.notifyMatchFailure(op, "is no vector of f32");
+    LaneBuilder e(rewriter, op);
+    constexpr int32_t kThreeQuarters = 0x3f400000;
+    const double smallest = std::numeric_limits<float>::min();
+    const Location loc = e.loc;
+    Value x = op.getOperand(), one = e.constant(1), zero = e.constant(0), infinity = e.constant(INFINITY);
+    Value u = isOnePlus ? e.add(x, one) : x;
+    Value least = e.constant(smallest), positive = e.select(arith::CmpFPredicate::OLT, u, least, least, u);
+    Value exponent = arith::ShRSIOp::create(
+        rewriter, loc, arith::SubIOp::create(rewriter, loc, e.bits(positive), e.bits(kThreeQuarters)), e.bits(23));
+    Value shift = arith::ShLIOp::create(rewriter, loc, exponent, e.bits(23));
+    Value f = e.sub(e.fromBits(arith::SubIOp::create(rewriter, loc, e.bits(positive), shift)), one);
+    if (isOnePlus) {
+      // x 2^-n + (2^-n - 1). Beyond 2^25, where 2^-n may be no normal number, the 1 of 1 + x is lost in any case.
+      Value scale = e.fromBits(arith::SubIOp::create(rewriter, loc, e.bits(0x3f800000), shift));
+      f = e.select(arith::CmpFPredicate::OGE, u, e.constant(0x1p25), f, e.fma(x, scale, e.sub(scale, one)));
+    }
+    Value p = e.polynomial(f, {-4.5074816793203354e-2, 1.046302318572998e-1, -1.316119283437729e-1,
+                               1.4478394389152527e-1, -1.664731204509735e-1, 1.9990861415863037e-1,
+                               -2.500009536743164e-1, 3.333345055580139e-1, -0.5});
+    p = e.fma(p, e.mul(f, f), f);
+    Value n = arith::SIToFPOp::create(rewriter, loc, e.type, exponent);
+    Value result = e.fma(n, e.constant(0.693145751953125), e.fma(n, e.constant(1.42860677e-6), p));
+    // Infinity and NaN stay; the logarithm of 0 is -infinity, of less there is none.
+    result = e.select(arith::CmpFPredicate::OLT, u, infinity, result, u);
+    result = e.select(arith::CmpFPredicate::OEQ, u, zero, e.constant(-INFINITY), result);
+    rewriter.replaceOp(op, e.select(arith::CmpFPredicate::OLT, u, zero, e.constant(NAN), result));
+    return success();
+  }
+};
+
 /// tanh x as a quotient of polynomials on [-8, 8], beyond which it is 1; coefficients: Eigen, generic fast tanh.
 struct TanhAvx512Pattern : public Avx512Pattern<math::TanhOp> {
   using Avx512Pattern::Avx512Pattern;
@@ -230,8 +330,9 @@ LogicalResult tc::codegen::lowerToLLVM(host::VariantOp variant, bool isAvx512) {
       first.add<LogisticAvx512Pattern>(context);
       if (failed(applyPatternsGreedily(variant, std::move(first))))
         return failure();
-      patterns.add<ExpAvx512Pattern, TanhAvx512Pattern>(context, /*benefit=*/2);
+      patterns.add<ExpAvx512Pattern, TanhAvx512Pattern, ExpM1Avx512Pattern>(context, /*benefit=*/3);
     }
+    patterns.add<ExpM1Pattern, LogPattern<math::LogOp, false>, LogPattern<math::Log1pOp, true>>(context, /*benefit=*/2);
     MathPolynomialApproximationOptions options;
     options.enableAvx2 = false;
     populateMathPolynomialApproximationPatterns(patterns, options);

@@ -131,7 +131,12 @@ Value softplus(NodeContext &ctx, Value x) {
   return ctx.b.add(ctx.b.binary<MaxOp>(x, 0), tail);
 }
 Value softsign(NodeContext &ctx, Value x) { return ctx.b.div(x, ctx.b.binary<AddOp>(ctx.b.unary<AbsOp>(x), 1)); }
-Value mish(NodeContext &ctx, Value x) { return ctx.b.mul(x, ctx.b.unary<TanhOp>(softplus(ctx, x))); }
+/// x tanh(softplus(x)) = x n / (n + 2) with n = e^x (e^x + 2); from 20 on the quotient is 1.
+Value mish(NodeContext &ctx, Value x) {
+  Value e = ctx.b.unary<ExpOp>(ctx.b.binary<MinOp>(x, 20));
+  Value n = ctx.b.mul(e, ctx.b.binary<AddOp>(e, 2));
+  return ctx.b.mul(x, ctx.b.div(n, ctx.b.binary<AddOp>(n, 2)));
+}
 Value swish(NodeContext &ctx, Value x) {
   return ctx.b.mul(x, ctx.b.unary<LogisticOp>(ctx.b.binary<MulOp>(x, ctx.getFloat("alpha", 1))));
 }

@@ -67,3 +67,19 @@ func.func @ahead(%x: tensor<1x14x14x256xf32>, %b: tensor<256xf32>) -> tensor<1x1
   }
   return %r : tensor<1x14x14x256xf32>
 }
+
+// -----
+
+// A volume: each task clears its sums and takes the planes that a kernel of three meets one after another.
+// CHECK-LABEL: func.func @volume
+// CHECK: schedule = #kernel.schedule<"winograd", {
+// LOWER-LABEL: func.func @volume
+// LOWER: host.constant dense<1.000000e+00> : tensor<3x3x3x64x64xf32> map #{{.*}} transform dense<{{.*}}> : tensor<36x9xf64> : tensor<36x12x64x16xf32>
+func.func @volume(%x: tensor<1x8x28x28x64xf32>) -> tensor<1x8x28x28x64xf32> attributes {prim.symbols = []} {
+  %w = prim.constant dense<1.0> : tensor<3x3x3x64x64xf32>
+  %r = kernel.region(%i0 = %x : tensor<1x8x28x28x64xf32>, %i1 = %w : tensor<3x3x3x64x64xf32>) -> (tensor<1x8x28x28x64xf32>) {
+    %0 = prim.conv %i0, %i1 strides [1, 1, 1] dilations [1, 1, 1] pads [1, 1, 1] [1, 1, 1] groups 1 : (tensor<1x8x28x28x64xf32>, tensor<3x3x3x64x64xf32>) -> tensor<1x8x28x28x64xf32>
+    kernel.yield %0 : tensor<1x8x28x28x64xf32>
+  }
+  return %r : tensor<1x8x28x28x64xf32>
+}
