@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* A launch gives every worker up to this many ranges, so that slow ranges or cores do not hold up the others. */
-#define RANGES_PER_WORKER 4
+#define RANGES_PER_WORKER 16
 
 static tcrt_context_t *context_of(struct tcrt_frame_t *frame) { return frame->runtime; }
 

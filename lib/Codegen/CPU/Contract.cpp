@@ -52,6 +52,8 @@ constexpr int64_t kPanelBytes = 512 * 1024;
 constexpr int64_t kAheadFloats = 1024;
 // Work of a task below which more tasks are not worth it, and what a thread should get at least.
 constexpr double kTaskFlops = 4e6, kGrainFlops = 1e6;
+// Fewer rows than these take as long: their B, read once, comes from beyond the second-level cache at 10 flops a byte.
+constexpr double kStreamedRows = 20;
 // What a thread should pack at least.
 constexpr int64_t kPackGrainBytes = 128 * 1024;
 // Tasks that keep many cores busy evenly.
@@ -215,11 +217,12 @@ private:
            columns = double(panels.value_or(16)) * kPanel;
     auto tasks = [&] { return batch * std::ceil(rows / tileM) * std::ceil(columns / double(tilePanels * kPanel)); };
     auto flops = [&] { return taskFlops(p, tileM, tilePanels * kPanel); };
+    const double least = rows < kStreamedRows ? kGrainFlops : kTaskFlops;
     // Copied rows are worth their copy for 128 columns: then it costs 3 % of the product.
     int64_t leastPanels = copy ? std::min(tilePanels, roundUp(8, wide.panels)) : wide.panels;
     // Panels of B come from the second-level cache or beyond for each block of rows.
     const int64_t leastRows = roundUp(kLeastRows, wide.rows);
-    while (tasks() < kTasks && flops() > kTaskFlops) {
+    while (tasks() < kTasks && flops() > least) {
       if (tilePanels > leastPanels && (tilePanels * kPanel >= tileM || tileM <= leastRows))
         tilePanels = std::max(leastPanels, roundUp(tilePanels / 2, wide.panels));
       else if (tileM > leastRows)
@@ -241,7 +244,8 @@ private:
   }
 
   static double taskFlops(const Product &p, int64_t tileM, int64_t tileN) {
-    return 2.0 * double(p.k.value_or(256)) * std::min(double(p.m.value_or(128)), double(tileM)) *
+    return 2.0 * double(p.k.value_or(256)) *
+           std::max(kStreamedRows, std::min(double(p.m.value_or(128)), double(tileM))) *
            std::min(double(p.n ? roundUp(*p.n, kPanel) : 16 * kPanel), double(tileN));
   }
   /// Least number of tasks of `flops` for a thread.
@@ -689,7 +693,7 @@ private:
   }
 
   static double taskFlops(const Convolution &c, int64_t tileH, int64_t tileW, int64_t tileN) {
-    return 2.0 * c.depth() * tileH * tileW * std::min<double>(c.columns, double(tileN));
+    return 2.0 * c.depth() * std::max(kStreamedRows, double(tileH * tileW)) * std::min<double>(c.columns, double(tileN));
   }
 
   static SmallVector<kernel::ScheduleAttr> convolutionAlternatives(const Convolution &c, kernel::ScheduleAttr chosen,
