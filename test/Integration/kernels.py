@@ -15,6 +15,7 @@ import tempfile
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 CASES = {}
 
@@ -266,6 +267,17 @@ def build_cases():
              {"x": [n, 8, *size]}, {"y": [n, o, "P", "Q", "R"]}, reference,
              [{"x": (m, 8, *(planes if s == "D" else s for s in size))} for m in ((1, 2, 0) if n == "N" else (n,)) for planes in ((7, 2) if "D" in size else (0,))],
              {"first": first, "second": second}, tolerance=2e-6 if c * depth <= 192 else 4e-6)
+
+    # Recurrent layers whose weights stream from beyond the second-level cache: several blocks of batch rows at once, the last one short.
+    for kind, gates, hidden, batch in (("LSTM", 4, 224, 20), ("GRU", 3, 272, 29), ("RNN", 1, 448, "N")):
+        w, r, bias = random((1, gates * hidden, 12), 7), random((1, gates * hidden, hidden), 8) / np.float32(2 * np.sqrt(hidden)), random((1, 2 * gates * hidden), 9)
+        node = helper.make_node(kind, ["x", "w", "r", "b"], ["y", "h"], hidden_size=hidden)
+
+        def reference(v, node=node, w=w, r=r, bias=bias):
+            return ReferenceEvaluator(node).run(None, {"x": v["x"], "w": w.astype(np.float64), "r": r.astype(np.float64), "b": bias.astype(np.float64)})
+
+        case(f"{kind.lower()}_{hidden}_{batch}", [node], {"x": [3, batch, 12]}, {"y": [3, 1, batch, hidden], "h": [1, batch, hidden]}, reference,
+             [{"x": (3, n, 12)} for n in ((1, 8, 26, 50) if batch == "N" else (batch,))], {"w": w, "r": r, "b": bias})
 
 
 def variants():

@@ -693,7 +693,8 @@ private:
   }
 
   static double taskFlops(const Convolution &c, int64_t tileH, int64_t tileW, int64_t tileN) {
-    return 2.0 * c.depth() * std::max(kStreamedRows, double(tileH * tileW)) * std::min<double>(c.columns, double(tileN));
+    return 2.0 * c.depth() * std::max(kStreamedRows, double(tileH * tileW)) *
+           std::min<double>(c.columns, double(tileN));
   }
 
   static SmallVector<kernel::ScheduleAttr> convolutionAlternatives(const Convolution &c, kernel::ScheduleAttr chosen,

@@ -8,6 +8,7 @@
 // Parameters:
 //   rhs        number of the input that is packed; -1: every task packs the recurrent weights
 //   tileB      batch rows of a task
+//   merged     tasks that are taken at once, if they follow one another and are whole blocks of the micro-kernel's rows
 //   rows256, cols256, rows512, cols512   micro-kernel
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,6 +28,10 @@ using namespace tc::codegen;
 
 namespace {
 
+// Rows of a task. A thread takes several tasks at once, up to so many rows, where the weights stream from beyond the
+// second-level cache in each step: there 20 rows take no longer than one.
+constexpr int64_t kTaskRows = 12, kStreamedRows = 24;
+
 struct Problem {
   prim::RnnOp op;
   AffineExpr T, B;
@@ -37,6 +42,7 @@ struct Problem {
   int64_t stride() const { return roundUp(H, kPanel) + kPanel; }
   int64_t panelFloats() const { return H * kPanel; }
   int64_t weightFloats() const { return gates * panels() * panelFloats(); }
+  bool streams() const { return !fitsTwice(weightFloats() * 4); }
 };
 
 std::optional<Problem> analyze(prim::RnnOp op) {
@@ -93,10 +99,12 @@ std::optional<PackedInput> packedWeights(const Problem &p, llvm::function_ref<bo
 
 /// Offsets in floats of the parts of a worker's scratch.
 struct Layout {
+  int64_t rows; // of a block of state
   int64_t hidden, cell, reset, sums, weights, end;
 
-  Layout(const Problem &p, int64_t tileB, bool packHere) {
-    int64_t rows = tileB * p.stride();
+  Layout(const Problem &p, kernel::ScheduleAttr schedule)
+      : rows(getParam(schedule, "tileB") * getParam(schedule, "merged", 1) * p.stride()) {
+    const bool packHere = getParam(schedule, "rhs", -1) < 0;
     hidden = 0;
     cell = rows;
     reset = 2 * rows;
@@ -111,14 +119,25 @@ public:
   Task(Problem &p, kernel::ScheduleAttr schedule, Emitter &em, ArrayRef<Epilogue> epilogues)
       : p(p), schedule(schedule), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()), vector(em.vectorOf(f32)),
         epilogues(epilogues), tileB(getParam(schedule, "tileB")), rhs(getParam(schedule, "rhs", -1)),
-        layout(p, tileB, rhs < 0) {
+        layout(p, schedule) {
     rows = getParam(schedule, suffixed("rows", em.cpu()));
+    merged = tileB % rows == 0 ? getParam(schedule, "merged", 1) : 1;
     panels = getParam(schedule, suffixed("cols", em.cpu())) / kPanel;
   }
 
-  void run(Index task) {
+  /// The tasks from `begin` to `end`.
+  void run(Value begin, Value end) {
+    em.loop(begin, end, merged, [&](Index task) { runBlock(task, end); });
+  }
+
+private:
+  void runBlock(Index task, Value end) {
     b0 = em.mulIndex(task, em.i64(tileB), tileB);
     count = blockExtent(em, p.B, b0.base, tileB);
+    if (merged > 1) {
+      Value tasks = em.min(em.sub(end, task.base), em.i64(merged));
+      count = Extent(em.min(em.mul(tasks, em.i64(tileB)), em.sub(em.size(p.B), b0.base)));
+    }
     rest = blockRest(prim::getConstantSize(p.B), tileB, rows);
     Value base = em.scratch();
     hidden = offsetBy(em, base, layout.hidden);
@@ -155,7 +174,6 @@ public:
     em.clearSources();
   }
 
-private:
   Value one() { return arith::ConstantOp::create(b, loc, vector, DenseElementsAttr::get(vector, 1.0f)); }
   Value add(Value x, Value y) { return arith::AddFOp::create(b, loc, em.broadcast(x), em.broadcast(y)); }
   Value sub(Value x, Value y) { return arith::SubFOp::create(b, loc, em.broadcast(x), em.broadcast(y)); }
@@ -194,7 +212,7 @@ private:
 
   /// sums of `gate` = state x recurrent weights of the gate.
   void multiply(Value state, int64_t gate) {
-    Value to = offsetBy(em, sums, gate * tileB * p.stride());
+    Value to = offsetBy(em, sums, gate * layout.rows);
     Value from = offsetBy(em, weights, gate * p.panels() * p.panelFloats());
     auto group = [&](Value panel, int64_t width) {
       forRowBlocks(em, count, rows, rest, [&](Value row, int64_t height) {
@@ -223,7 +241,7 @@ private:
     return em.emit(p.op.getGates(), {t, em.addIndex(b0, row), column});
   }
   Value recurrent(Index j, Index at, int64_t gate) {
-    Value sum = em.loadAt(offsetBy(em, sums, gate * tileB * p.stride()), f32, at);
+    Value sum = em.loadAt(offsetBy(em, sums, gate * layout.rows), f32, at);
     return add(sum, em.emit(p.op.getRecurrentBias(), {em.addIndex(em.constant(gate * p.H), j)}));
   }
   Value gateSum(Index t, Index row, Index j, Index at, int64_t gate) {
@@ -298,7 +316,7 @@ private:
   Type f32;
   VectorType vector;
   ArrayRef<Epilogue> epilogues;
-  int64_t tileB, rhs, rows, panels;
+  int64_t tileB, rhs, rows, panels, merged;
   Layout layout;
   Index b0;
   Extent count;
@@ -325,8 +343,10 @@ public:
     params.set("rhs", packed ? int64_t(packed->input) : -1);
     // Every task reads all weights in each step: many rows share them.
     auto batch = prim::getConstantSize(p->B);
-    int64_t tileB = batch && *batch > 0 ? (*batch + (*batch + 11) / 12 - 1) / ((*batch + 11) / 12) : 8;
+    int64_t tileB = batch && *batch > 0 ? ceilDiv(*batch, ceilDiv(*batch, kTaskRows)) : 8;
     params.set("tileB", tileB);
+    const int64_t tasks = ceilDiv(batch.value_or(kStreamedRows), tileB);
+    params.set("merged", p->streams() ? std::max<int64_t>(1, std::min(kStreamedRows / tileB, tasks)) : 1);
     for (const CpuInfo &cpu : kScheduledCpus) {
       Tile tile = chooseTile(cpu, tileB, p->panels(), cpu.vectorBits == 512 ? 14 : 6);
       params.set(suffixed("rows", cpu), tile.rows);
@@ -349,7 +369,7 @@ public:
     Launch launch;
     launch.tasks = prim::simplifySize(p.B.ceilDiv(getParam(schedule, "tileB")));
     launch.grain = getAffineConstantExpr(1, context);
-    Layout layout(p, getParam(schedule, "tileB"), getParam(schedule, "rhs", -1) < 0);
+    Layout layout(p, schedule);
     launch.scratch = getAffineConstantExpr(roundUp(layout.end * 4, 64), context);
     return {launch};
   }
@@ -358,7 +378,7 @@ public:
             Value end) const override {
     Problem p = *analyze(region);
     FailureOr<SmallVector<Epilogue>> epilogues = epiloguesOf(region, p.op);
-    em.loop(begin, end, 1, [&](Index task) { Task(p, schedule, em, *epilogues).run(task); });
+    Task(p, schedule, em, *epilogues).run(begin, end);
   }
 };
 
