@@ -19,6 +19,7 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
@@ -203,6 +204,58 @@ void storeOneLane(llvm::Module &module) {
     }
 }
 
+/// Masked accesses to several registers leave out those that the mask never takes. Where vectors have `bits` and masks
+/// no registers of their own, LLVM 22 splits a mask such as <c, c, c, c, 0, 0, 0, 0> of eight f64 into one for each
+/// register and accesses the one of zeros without a mask.
+void leaveIdleRegisters(llvm::Module &module, unsigned bits) {
+  const llvm::DataLayout &layout = module.getDataLayout();
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
+      auto *call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+      const llvm::Intrinsic::ID id = call ? call->getIntrinsicID() : llvm::Intrinsic::not_intrinsic;
+      const bool isLoad = id == llvm::Intrinsic::masked_load;
+      if (!isLoad && id != llvm::Intrinsic::masked_store)
+        continue;
+      llvm::Value *pointer = call->getArgOperand(isLoad ? 0 : 1), *mask = call->getArgOperand(isLoad ? 1 : 2);
+      llvm::Value *value = call->getArgOperand(isLoad ? 2 : 0); // where the mask is off; to store
+      auto *type = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+      const uint64_t bytes = type ? layout.getTypeStoreSize(type->getElementType()).getFixedValue() : 0;
+      const unsigned lanes = type ? type->getNumElements() : 0, part = bytes ? bits / 8 / unsigned(bytes) : 0;
+      if (part == 0 || lanes <= part || lanes % part != 0)
+        continue;
+      SmallVector<unsigned> taken;
+      for (unsigned first = 0; first < lanes; first += part)
+        if (!llvm::computeKnownBits(mask, llvm::APInt::getBitsSet(lanes, first, first + part), layout).isZero())
+          taken.push_back(first);
+      if (taken.size() == lanes / part)
+        continue;
+      llvm::IRBuilder<> b(call);
+      llvm::Value *loaded = value;
+      for (unsigned first : taken) {
+        auto partOf = [&](llvm::Value *vector) {
+          return b.CreateShuffleVector(vector, llvm::to_vector(llvm::seq<int>(first, first + part)));
+        };
+        llvm::Value *at = b.CreateConstGEP1_32(type->getElementType(), pointer, first);
+        llvm::Align align = llvm::commonAlignment(call->getParamAlign(isLoad ? 0 : 1).valueOrOne(), first * bytes);
+        if (!isLoad) {
+          b.CreateMaskedStore(partOf(value), at, align, partOf(mask));
+          continue;
+        }
+        auto *partType = llvm::FixedVectorType::get(type->getElementType(), part);
+        llvm::Value *read = b.CreateMaskedLoad(partType, at, align, partOf(mask), partOf(value));
+        SmallVector<int> widen(lanes, -1), blend = llvm::to_vector(llvm::seq<int>(0, lanes));
+        for (unsigned lane = 0; lane < part; ++lane) {
+          widen[first + lane] = lane;
+          blend[first + lane] = lanes + first + lane;
+        }
+        loaded = b.CreateShuffleVector(loaded, b.CreateShuffleVector(read, widen), blend);
+      }
+      if (isLoad)
+        call->replaceAllUsesWith(loaded);
+      call->eraseFromParent();
+    }
+}
+
 /// Comparisons of bf16 become comparisons of f32. LLVM narrows what the generators compare as f32, and where bf16
 /// vectors are legal (AVX512-BF16) LLVM 22 cannot select every comparison of them.
 void widenComparisons(llvm::Module &module) {
@@ -308,6 +361,8 @@ llvm::Expected<std::string> Compilation::generate(llvm::Module &module, llvm::Ta
   passes.crossRegisterProxies(loops, functions, graph, modules);
   passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
   storeOneLane(module);
+  if (!wide)
+    leaveIdleRegisters(module, 256);
   widenComparisons(module);
 
   if (!base.empty()) {
