@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A launch gives every worker up to this many ranges, so that slow ranges or cores do not hold up the others. */
-#define RANGES_PER_WORKER 16
+/* A launch has up to so many ranges for every worker, and up to so many for a few workers, so that slow ranges or cores
+ * do not hold up the others. More for many workers cost more than they gain, at the counter that gives them out. */
+#define RANGES_PER_WORKER 4
+#define RANGES_OF_FEW 32
 
 static tcrt_context_t *context_of(struct tcrt_frame_t *frame) { return frame->runtime; }
 
@@ -42,6 +44,8 @@ static void launch(struct tcrt_frame_t *frame, uint32_t id, tcrt_kernel_fn fn, c
   uint64_t start = context->profile ? tcrt_now_ns() : 0;
   int64_t ranges = tasks / (grain > 1 ? grain : 1);
   int64_t most = (int64_t)context->threads * RANGES_PER_WORKER;
+  if (most < RANGES_OF_FEW)
+    most = RANGES_OF_FEW;
   if (ranges > most)
     ranges = most;
   if (ranges <= 1 || context->threads == 1 || tcrt_pool_in_range() || (!context->slot && !context->has_executor)) {
