@@ -158,12 +158,8 @@ public:
     const int64_t tileH = getParam(schedule, "tileH");
     const int64_t pixels = getParam(schedule, suffixed("pixels", em.cpu()));
     std::optional<unsigned> direct = inputThroughReshapes(c.source);
-    if (readsZeros(c)) {
-      const Type f32 = em.builder().getF32Type();
-      Value zero = arith::ConstantOp::create(em.builder(), em.loc(), em.builder().getF32FloatAttr(0));
-      em.laneLoop(em.i64(c.allChannels()), c.allChannels(),
-                  [&](Index lane) { em.storeAt(zero, em.scratch(), f32, lane); });
-    }
+    if (readsZeros(c))
+      clearFloats(em, em.scratch(), c.allChannels());
 
     em.loop(begin, end, 1, [&](Index task) {
       SmallVector<Index> at = em.delinearize(task, grid(c, schedule));

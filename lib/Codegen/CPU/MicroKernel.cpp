@@ -418,6 +418,12 @@ SmallVector<Value> tc::codegen::transposeLanes(Emitter &em, ArrayRef<Value> rows
 
 std::string tc::codegen::suffixed(StringRef name, const CpuInfo &cpu) { return (name + Twine(cpu.vectorBits)).str(); }
 
+void tc::codegen::clearFloats(Emitter &em, Value floats, int64_t count) {
+  OpBuilder &b = em.builder();
+  Value zero = arith::ConstantOp::create(b, em.loc(), b.getF32FloatAttr(0));
+  em.laneLoop(em.i64(count), count, [&](Index lane) { em.storeAt(zero, floats, b.getF32Type(), lane); });
+}
+
 void tc::codegen::disableUnrolling(Operation *loop) {
   MLIRContext *context = loop->getContext();
   auto disable = LLVM::LoopUnrollAttr::get(context, BoolAttr::get(context, true), {}, {}, {}, {}, {}, {});

@@ -149,6 +149,9 @@ std::string suffixed(llvm::StringRef name, const CpuInfo &cpu);
 /// The least number of panels that is a whole number of groups of panels on all of them: `cols` of the schedule.
 int64_t commonPanels(kernel::ScheduleAttr schedule);
 
+/// Writes zeros to so many f32.
+void clearFloats(Emitter &em, mlir::Value floats, int64_t count);
+
 /// LLVM is not to unroll this loop.
 void disableUnrolling(mlir::Operation *loop);
 

@@ -315,7 +315,7 @@ public:
       t.pixels = offsetBy(em, t.products, kInPixels * tiles * tileN);
       const Value zeros = offsetBy(em, t.pixels, kOutPixels * tileN);
       if (!isAhead)
-        clear(p.c.channels, zeros, em);
+        clearFloats(em, zeros, p.c.channels);
       auto takeTap = [&](Index tap) {
         if (!isAhead)
           em.loop(em.i64(0), t.count.get(em), 1, [&](Index tile) {
@@ -327,7 +327,7 @@ public:
       if (p.c.outerTaps() == 1) {
         takeTap(em.uniform(em.i64(0)));
       } else {
-        clear(kInPixels * tiles * tileN, t.products, em);
+        clearFloats(em, t.products, kInPixels * tiles * tileN);
         em.loop(em.i64(0), em.i64(p.c.outerTaps()), 1, takeTap);
       }
       transformBack(p, schedule, t, epilogue, em);
@@ -482,7 +482,7 @@ private:
   /// A launch of its own: the tiles of all tasks, which several blocks of columns read.
   static void transformAhead(const Problem &p, kernel::ScheduleAttr schedule, Emitter &em, Value begin, Value end) {
     const int64_t tiles = getParam(schedule, "tiles");
-    clear(p.c.channels, em.scratch(), em);
+    clearFloats(em, em.scratch(), p.c.channels);
     em.loop(begin, end, 1, [&](Index tile) {
       Value block = em.mul(em.divUnsigned(tile.base, em.i64(tiles)), em.i64(aheadFloats(p, tiles)));
       Value row = em.mul(em.remUnsigned(tile.base, em.i64(tiles)), em.i64(p.pitch()));
@@ -492,13 +492,6 @@ private:
                       offsetBy(em, first, em.mul(tap.base, em.i64(transformedFloats(p, tiles)))), em);
       });
     });
-  }
-
-  /// Writes zeros to so many f32.
-  static void clear(int64_t count, Value floats, Emitter &em) {
-    OpBuilder &b = em.builder();
-    Value zero = arith::ConstantOp::create(b, em.loc(), b.getF32FloatAttr(0));
-    em.laneLoop(em.i64(count), count, [&](Index lane) { em.storeAt(zero, floats, b.getF32Type(), lane); });
   }
 
   /// The transform of what a tile reads at an outer kernel position, to `to`, where its channels begin; `zeros`: a

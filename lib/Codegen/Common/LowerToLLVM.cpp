@@ -123,11 +123,24 @@ struct LaneBuilder {
   Value intrinsic(StringRef name, ValueRange operands) const {
     return LLVM::CallIntrinsicOp::create(b, loc, Type(type), b.getStringAttr(name), operands).getResult(0);
   }
+  /// x = n ln 2 + r with a whole number n and |r| <= ln 2 / 2, for |x| below 2^22.
+  std::pair<Value, Value> reduceByLn2(Value x) const {
+    // Adding 1.5 * 2^23 rounds to an integer.
+    Value magic = constant(12582912);
+    Value n = sub(fma(x, constant(1.44269504088896341), magic), magic);
+    Value r = fma(n, constant(-0.693359375), x);
+    return {n, fma(n, constant(2.12194440e-4), r)};
+  }
+  /// x 2^n with the right overflow, where the mask (i16) is set; elsewhere 0. AVX-512.
+  Value scaled(Value x, Value n, Value mask) const {
+    Value current = LLVM::ConstantOp::create(b, loc, b.getI32IntegerAttr(4)); // rounding as it is set
+    return intrinsic("llvm.x86.avx512.mask.scalef.ps.512", {x, n, constant(0), mask, current});
+  }
+  Value allLanes() const { return LLVM::ConstantOp::create(b, loc, b.getI16IntegerAttr(-1)); }
   /// 1 / x for x in [2^-120, 2^126], to a unit in the last place: one step of Newton's from 14 bits. A division takes
   /// six times as long.
   Value reciprocal(Value x) const {
-    Value all = LLVM::ConstantOp::create(b, loc, b.getI16IntegerAttr(-1));
-    Value r = intrinsic("llvm.x86.avx512.rcp14.ps.512", {x, constant(0), all});
+    Value r = intrinsic("llvm.x86.avx512.rcp14.ps.512", {x, constant(0), allLanes()});
     return fma(fma(arith::NegFOp::create(b, loc, x), r, constant(1)), r, r);
   }
 };
@@ -145,17 +158,12 @@ struct ExpAvx512Pattern : public Avx512Pattern<math::ExpOp> {
     Value x = op.getOperand(), most = e.constant(89);
     // NaN stays NaN; infinity would leave no remainder.
     Value clamped = e.select(arith::CmpFPredicate::OGT, x, most, most, x);
-    // Adding 1.5 * 2^23 rounds to an integer.
-    Value magic = e.constant(12582912);
-    Value n = arith::SubFOp::create(rewriter, e.loc, e.fma(clamped, e.constant(1.44269504088896341), magic), magic);
-    Value r = e.fma(n, e.constant(-0.693359375), clamped);
-    r = e.fma(n, e.constant(2.12194440e-4), r);
+    auto [n, r] = e.reduceByLn2(clamped);
     Value p = e.polynomial(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1,
                                5.0000001201e-1, 1.0, 1.0});
     Value isNormal = arith::CmpFOp::create(rewriter, e.loc, arith::CmpFPredicate::UGE, x, e.constant(-87.336544));
     Value mask = LLVM::BitcastOp::create(rewriter, e.loc, rewriter.getI16Type(), isNormal);
-    Value current = LLVM::ConstantOp::create(rewriter, e.loc, rewriter.getI32IntegerAttr(4)); // rounding as it is set
-    rewriter.replaceOp(op, e.intrinsic("llvm.x86.avx512.mask.scalef.ps.512", {p, n, e.constant(0), mask, current}));
+    rewriter.replaceOp(op, e.scaled(p, n, mask));
     return success();
   }
 };
@@ -197,20 +205,13 @@ struct ExpM1Avx512Pattern : public Avx512Pattern<math::ExpM1Op> {
     Value x = op.getOperand(), least = e.constant(-18), most = e.constant(89);
     Value clamped = e.select(arith::CmpFPredicate::OGT, x, most, most, x);
     clamped = e.select(arith::CmpFPredicate::OLT, clamped, least, least, clamped);
-    Value magic = e.constant(12582912);
-    Value n = e.sub(e.fma(clamped, e.constant(1.44269504088896341), magic), magic);
-    Value r = e.fma(n, e.constant(-0.693359375), clamped);
-    r = e.fma(n, e.constant(2.12194440e-4), r);
+    auto [n, r] = e.reduceByLn2(clamped);
     Value p = e.polynomial(r, {1.3882516650483012e-3, 8.366547524929047e-3, 4.166720062494278e-2, 1.666654348373413e-1,
                                4.999999701976776e-1});
     p = e.fma(p, e.mul(r, r), r);
-    auto scaled = [&](Value value, Value exponent) {
-      Value all = LLVM::ConstantOp::create(rewriter, e.loc, rewriter.getI16IntegerAttr(-1));
-      Value current = LLVM::ConstantOp::create(rewriter, e.loc, rewriter.getI32IntegerAttr(4));
-      return e.intrinsic("llvm.x86.avx512.mask.scalef.ps.512", {value, exponent, e.constant(0), all, current});
-    };
-    Value one = e.constant(1), rest = e.sub(one, scaled(one, arith::NegFOp::create(rewriter, e.loc, n)));
-    rewriter.replaceOp(op, scaled(e.add(p, rest), n));
+    Value one = e.constant(1), all = e.allLanes();
+    Value rest = e.sub(one, e.scaled(one, arith::NegFOp::create(rewriter, e.loc, n), all));
+    rewriter.replaceOp(op, e.scaled(e.add(p, rest), n, all));
     return success();
   }
 };
