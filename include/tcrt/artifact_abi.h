@@ -257,6 +257,15 @@ struct tcrt_call_t;
  * stack. */
 typedef void (*tcrt_kernel_fn)(const void *args, int64_t begin, int64_t end, int64_t worker);
 
+/* One of several launches that run at the same time. */
+typedef struct tcrt_launch_t {
+  tcrt_kernel_fn fn;
+  const void *args;
+  int64_t tasks, grain; /* as for `launch` */
+  uint32_t id;
+  uint32_t reserved;
+} tcrt_launch_t;
+
 /* What native code may call. The table is the runtime's; entries are only ever added at the end. All functions may be
  * called from the thread that called `run`; the maths entries from any. */
 typedef struct tcrt_imports_t {
@@ -291,6 +300,9 @@ typedef struct tcrt_imports_t {
   double (*pow_f64)(double, double), (*fmod_f64)(double, double), (*atan2_f64)(double, double);
   /* Calls a host function (CPU variants). Non-zero: failed, the error is set, `run` must return it. */
   int32_t (*call)(struct tcrt_frame_t *frame, const struct tcrt_call_t *call);
+  /* Since 0.3. Runs `count` launches that do not depend on each other, and waits for all of them; ranges of one may run
+   * beside ranges of another, a worker runs one range at a time. */
+  void (*launch_group)(struct tcrt_frame_t *frame, uint32_t count, const tcrt_launch_t *launches);
 } tcrt_imports_t;
 
 /* Values that are not tensors of numbers are 8-byte words in the program: an element of a string tensor is the string's

@@ -25,6 +25,8 @@ using namespace tc::run;
 namespace {
 
 constexpr int kRounds = 5;
+/// Where several artifacts of tc take turns within a round.
+constexpr int kRunsPerTurn = 4;
 
 bool isArtifact(const std::string &path) {
   char magic[TCRT_MAGIC_SIZE] = {};
@@ -113,16 +115,25 @@ void compareOutputs(const NamedTensors &actual, const NamedTensors &expected, En
   result.maxRelError = worst;
 }
 
-std::vector<double> measure(Session &session, double seconds) {
+/// Times of the runs of each session. They take turns of a few runs, so that what slows the machine slows all alike.
+std::vector<std::vector<double>> measure(const std::vector<Session *> &sessions, double seconds) {
   const auto budget = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  for (int i = 0; i < 3; ++i)
-    check(tcrt_context_run(session.context()));
-  std::vector<double> times;
-  for (Clock::time_point end = Clock::now() + budget;
-       times.size() < 5 || (Clock::now() < end && times.size() < 1000000);) {
-    Clock::time_point before = Clock::now();
-    check(tcrt_context_run(session.context()));
-    times.push_back(microseconds(Clock::now() - before));
+  for (Session *session : sessions)
+    for (int i = 0; i < 3; ++i)
+      check(tcrt_context_run(session->context()));
+  std::vector<std::vector<double>> times(sessions.size());
+  for (Clock::time_point end = Clock::now() + budget * int64_t(sessions.size());
+       times[0].size() < 5 || (Clock::now() < end && times[0].size() < 1000000);) {
+    for (size_t i = 0; i < sessions.size(); ++i) {
+      // The first run of a turn finds the caches as another model left them, and does not count.
+      const int turn = sessions.size() > 1 ? kRunsPerTurn : 1;
+      for (int run = 0; run < turn; ++run) {
+        Clock::time_point before = Clock::now();
+        check(tcrt_context_run(sessions[i]->context()));
+        if (run > 0 || turn == 1)
+          times[i].push_back(microseconds(Clock::now() - before));
+      }
+    }
   }
   return times;
 }
@@ -132,19 +143,29 @@ double medianOf(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// The time of each kernel, from a context that measures them. It is not the one that is timed as a whole.
-std::vector<KernelResult> profile(const std::string &artifact, const Session &timed, const SessionOptions &given,
-                                  double seconds) {
-  SessionOptions sessionOptions = given;
-  sessionOptions.artifact = artifact;
-  sessionOptions.profile = true;
-  Session session(sessionOptions);
+std::unique_ptr<Session> openSession(const std::string &artifact, SessionOptions options) {
+  options.artifact = artifact;
+  return std::make_unique<Session>(std::move(options));
+}
+
+/// Runs `session` with the inputs of `timed`, which are of the same model.
+void runWithInputsOf(const Session &timed, Session &session) {
   for (uint32_t i = 0; i < timed.inputs().size(); ++i)
     if (const std::optional<Tensor> &input = timed.inputs()[i])
       session.setInput(i, *input);
   session.firstRun();
   session.bindBuffers();
-  measure(session, 0);
+}
+
+/// The time of each kernel, from a context that measures them. It is not the one that is timed as a whole.
+std::vector<KernelResult> profile(const std::string &artifact, const Session &timed, const SessionOptions &given,
+                                  double seconds) {
+  SessionOptions sessionOptions = given;
+  sessionOptions.profile = true;
+  std::unique_ptr<Session> opened = openSession(artifact, sessionOptions);
+  Session &session = *opened;
+  runWithInputsOf(timed, session);
+  measure({&session}, 0);
   // The median over windows of some runs each: a mean would hold what else the machine did.
   const auto budget = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   const uint32_t count = tcrt_context_profile_count(session.context());
@@ -190,26 +211,32 @@ ModelResult tc::bench::benchmark(const std::string &model, const BenchmarkOption
   ModelResult result;
   result.model = model;
   SessionOptions sessionOptions;
-  sessionOptions.artifact = model;
   sessionOptions.threads = options.threads;
   sessionOptions.dims = options.dims;
-  if (!isArtifact(model)) {
-    options.progress(model + ": compiling");
-    sessionOptions.artifact = folder.path() + "/model.bin";
+  std::vector<std::string> artifacts;
+  for (size_t i = 0; i <= options.against.size(); ++i) {
+    const std::string &file = i ? options.against[i - 1] : model;
+    artifacts.push_back(file);
+    if (isArtifact(file))
+      continue;
+    options.progress(file + ": compiling");
+    artifacts.back() = folder.path() + "/model" + std::to_string(i) + ".bin";
     Clock::time_point start = Clock::now();
-    compile(model, sessionOptions.artifact, options);
+    compile(file, artifacts.back(), options);
+    if (i == 0)
+      result.compileSeconds = microseconds(Clock::now() - start) * 1e-6;
     if (options.isStatic)
       sessionOptions.dims.clear(); // the artifact has them no more
-    result.compileSeconds = microseconds(Clock::now() - start) * 1e-6;
   }
-  Session session(sessionOptions);
+  std::unique_ptr<Session> opened = openSession(artifacts[0], sessionOptions);
+  Session &session = *opened;
   if (!options.inputs.empty())
     session.readInputs(options.inputs);
   session.makeRandomInputs(options.seed);
   session.firstRun();
   session.bindBuffers();
   struct stat info;
-  result.artifactBytes = ::stat(sessionOptions.artifact.c_str(), &info) == 0 ? uint64_t(info.st_size) : 0;
+  result.artifactBytes = ::stat(artifacts[0].c_str(), &info) == 0 ? uint64_t(info.st_size) : 0;
   result.variant = tcrt_context_variant(session.context());
   result.threads = tcrt_context_threads(session.context());
   result.inputs = inputsText(session);
@@ -220,6 +247,24 @@ ModelResult tc::bench::benchmark(const std::string &model, const BenchmarkOption
   own.version = tcrt_version();
   own.loadSeconds = result.loadUs * 1e-6;
   result.engines.push_back(own);
+  std::vector<std::unique_ptr<Session>> others;
+  std::vector<Session *> sessions = {&session};
+  for (size_t i = 0; i < options.against.size(); ++i) {
+    others.push_back(openSession(artifacts[i + 1], sessionOptions));
+    Session &other = *others.back();
+    sessions.push_back(&other);
+    if (other.inputInfo().size() != session.inputInfo().size())
+      throw Failure{4, options.against[i] + ": error: it has " + std::to_string(other.inputInfo().size()) +
+                           " inputs and " + model + " has " + std::to_string(session.inputInfo().size()) +
+                           "; --against takes models of the same inputs"};
+    runWithInputsOf(session, other);
+    EngineResult engine;
+    engine.name = options.against[i];
+    engine.version = tcrt_version();
+    engine.loadSeconds = other.loadUs() * 1e-6;
+    compareOutputs(session.tensorOutputs("tc-bench"), other.tensorOutputs("tc-bench"), engine);
+    result.engines.push_back(engine);
+  }
   std::string inputsFile = folder.path() + "/inputs.npz";
   writeInputs(session, inputsFile);
   std::vector<std::unique_ptr<Peer>> peers;
@@ -246,15 +291,17 @@ ModelResult tc::bench::benchmark(const std::string &model, const BenchmarkOption
   std::vector<Rounds> rounds(result.engines.size());
   for (int round = 0; round < kRounds; ++round) {
     options.progress(model + ": round " + std::to_string(round + 1) + " of " + std::to_string(kRounds));
-    rounds[0].add(measure(session, options.seconds / kRounds));
+    std::vector<std::vector<double>> times = measure(sessions, options.seconds / kRounds);
+    for (size_t i = 0; i < sessions.size(); ++i)
+      rounds[i].add(times[i]);
     for (size_t i = 0; i < peers.size(); ++i) {
-      EngineResult &engine = result.engines[i + 1];
+      EngineResult &engine = result.engines[sessions.size() + i];
       if (!engine.problem.empty())
         continue;
       std::vector<double> times = peers[i]->measure(options.seconds / kRounds);
       engine.problem = peers[i]->problem();
       if (engine.problem.empty())
-        rounds[i + 1].add(times);
+        rounds[sessions.size() + i].add(times);
     }
   }
   for (size_t i = 0; i < result.engines.size(); ++i) {
@@ -272,6 +319,6 @@ ModelResult tc::bench::benchmark(const std::string &model, const BenchmarkOption
   result.arenaBytes = stats.arena_bytes;
   result.peakMemoryBytes = stats.peak_memory_bytes;
   options.progress(model + ": profiling");
-  result.kernels = profile(sessionOptions.artifact, session, sessionOptions, std::min(options.seconds / kRounds, 1.0));
+  result.kernels = profile(artifacts[0], session, sessionOptions, std::min(options.seconds / kRounds, 1.0));
   return result;
 }

@@ -85,10 +85,13 @@ std::string tc::bench::modelText(const Report &report, const ModelResult &model)
     append(text, "; compiled in %.2f s", *model.compileSeconds);
   append(text, "; artifact %.2f MB, arena %.2f MB\n", double(model.artifactBytes) * 1e-6,
          double(model.arenaBytes) * 1e-6);
-  append(text, "  %-10s %-14s %12s %12s %12s %7s %8s %10s %10s\n", "engine", "version", "median us", "min us", "p90 us",
-         "spread", "runs", "time / tc", "rel. error");
+  int width = 10;
+  for (const EngineResult &engine : model.engines)
+    width = std::max(width, int(engine.name.size()));
+  append(text, "  %-*s %-14s %12s %12s %12s %7s %8s %10s %10s\n", width, "engine", "version", "median us", "min us",
+         "p90 us", "spread", "runs", "time / tc", "rel. error");
   for (const EngineResult &engine : model.engines) {
-    append(text, "  %-10s ", engine.name.c_str());
+    append(text, "  %-*s ", width, engine.name.c_str());
     if (!engine.problem.empty()) {
       append(text, "%s: %s\n", status(engine), engine.problem.c_str());
       continue;

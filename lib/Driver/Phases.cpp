@@ -148,6 +148,8 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     return;
   }
   case Phase::Host:
+    if (options.device == "cpu")
+      manager.addNestedPass<func::FuncOp>(createGroupLaunchesPass());
     manager.addNestedPass<func::FuncOp>(createPlanMemoryPass());
     manager.addPass(createConvertHostToLLVMPass());
     return;

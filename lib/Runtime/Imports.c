@@ -17,16 +17,26 @@
 
 static tcrt_context_t *context_of(struct tcrt_frame_t *frame) { return frame->runtime; }
 
-typedef struct launch_t {
-  tcrt_kernel_fn fn;
-  const void *args;
-  int64_t size, extra; /* the first `extra` ranges are one longer than `size` */
-} launch_t;
+/* Launches that run at the same time; their ranges have consecutive numbers. */
+#define LAUNCHES 8
+typedef struct launches_t {
+  uint32_t count;
+  struct {
+    tcrt_kernel_fn fn;
+    const void *args;
+    int64_t size, extra; /* the first `extra` ranges are one longer than `size` */
+    int64_t end;         /* number of the first range behind this launch's */
+  } launches[LAUNCHES];
+} launches_t;
 
 static void run_range(void *data, int64_t range, int64_t worker) {
-  const launch_t *launch = data;
-  int64_t begin = range * launch->size + (range < launch->extra ? range : launch->extra);
-  launch->fn(launch->args, begin, begin + launch->size + (range < launch->extra), worker);
+  const launches_t *all = data;
+  uint32_t i = 0;
+  while (range >= all->launches[i].end)
+    ++i;
+  int64_t number = i ? range - all->launches[i - 1].end : range;
+  int64_t extra = all->launches[i].extra, begin = number * all->launches[i].size + (number < extra ? number : extra);
+  all->launches[i].fn(all->launches[i].args, begin, begin + all->launches[i].size + (number < extra), worker);
 }
 
 /* As run_range, on a thread of the caller's executor. */
@@ -36,30 +46,77 @@ static void run_range_outside(void *data, int64_t range, int64_t worker) {
   tcrt_pool_end_range(previous);
 }
 
+/* Whether ranges can run on several threads. */
+static int is_parallel(const tcrt_context_t *context) {
+  return context->threads > 1 && !tcrt_pool_in_range() && (context->slot || context->has_executor);
+}
+
+static int64_t count_ranges(const tcrt_context_t *context, int64_t tasks, int64_t grain) {
+  int64_t ranges = tasks / (grain > 1 ? grain : 1);
+  int64_t most = (int64_t)context->threads * RANGES_PER_WORKER;
+  if (most < RANGES_OF_FEW)
+    most = RANGES_OF_FEW;
+  return ranges > most ? most : ranges;
+}
+
+static void add_launch(launches_t *all, tcrt_kernel_fn fn, const void *args, int64_t tasks, int64_t ranges) {
+  int64_t before = all->count ? all->launches[all->count - 1].end : 0;
+  all->launches[all->count].fn = fn;
+  all->launches[all->count].args = args;
+  all->launches[all->count].size = tasks / ranges;
+  all->launches[all->count].extra = tasks % ranges;
+  all->launches[all->count++].end = before + ranges;
+}
+
+static void run_launches(tcrt_context_t *context, launches_t *all) {
+  if (!all->count)
+    return;
+  int64_t ranges = all->launches[all->count - 1].end;
+  if (context->has_executor)
+    context->executor.parallel_for(context->executor.user, ranges, run_range_outside, all);
+  else
+    tcrt_pool_run(context->model->pool, context->slot, run_range, all, ranges, context->threads);
+}
+
 static void launch(struct tcrt_frame_t *frame, uint32_t id, tcrt_kernel_fn fn, const void *args, int64_t tasks,
                    int64_t grain) {
   tcrt_context_t *context = context_of(frame);
   if (tasks <= 0)
     return;
   uint64_t start = context->profile ? tcrt_now_ns() : 0;
-  int64_t ranges = tasks / (grain > 1 ? grain : 1);
-  int64_t most = (int64_t)context->threads * RANGES_PER_WORKER;
-  if (most < RANGES_OF_FEW)
-    most = RANGES_OF_FEW;
-  if (ranges > most)
-    ranges = most;
-  if (ranges <= 1 || context->threads == 1 || tcrt_pool_in_range() || (!context->slot && !context->has_executor)) {
+  int64_t ranges = count_ranges(context, tasks, grain);
+  if (ranges <= 1 || !is_parallel(context)) {
     fn(args, 0, tasks, 0);
   } else {
-    launch_t state = {fn, args, tasks / ranges, tasks % ranges};
-    if (context->has_executor)
-      context->executor.parallel_for(context->executor.user, ranges, run_range_outside, &state);
-    else
-      tcrt_pool_run(context->model->pool, context->slot, run_range, &state, ranges, context->threads);
+    launches_t all;
+    all.count = 0;
+    add_launch(&all, fn, args, tasks, ranges);
+    run_launches(context, &all);
   }
   if (context->profile && id < context->model->container.signature->kernel_count) {
     context->profile_ns[id] += tcrt_now_ns() - start;
     ++context->profile_launches[id];
+  }
+}
+
+static void launch_group(struct tcrt_frame_t *frame, uint32_t count, const tcrt_launch_t *given) {
+  tcrt_context_t *context = context_of(frame);
+  /* A profile tells them apart. */
+  if (context->profile || !is_parallel(context)) {
+    for (uint32_t i = 0; i < count; ++i)
+      launch(frame, given[i].id, given[i].fn, given[i].args, given[i].tasks, given[i].grain);
+    return;
+  }
+  for (uint32_t start = 0; start < count; start += LAUNCHES) {
+    launches_t all;
+    all.count = 0;
+    for (uint32_t i = start; i < count && i < start + LAUNCHES; ++i) {
+      if (given[i].tasks <= 0)
+        continue;
+      int64_t ranges = count_ranges(context, given[i].tasks, given[i].grain);
+      add_launch(&all, given[i].fn, given[i].args, given[i].tasks, ranges > 1 ? ranges : 1);
+    }
+    run_launches(context, &all);
   }
 }
 
@@ -213,4 +270,5 @@ const tcrt_imports_t tcrt_imports = {
     .fmod_f64 = fmod,
     .atan2_f64 = atan2,
     .call = call,
+    .launch_group = launch_group,
 };

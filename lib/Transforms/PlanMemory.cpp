@@ -187,7 +187,10 @@ void Planner::chooseOutputs() {
 
 void Planner::number(Block &block) {
   for (Operation &op : block) {
-    numbers[&op] = count++;
+    // Launches of a group run at the same time.
+    auto launch = dyn_cast<LaunchOp>(op);
+    const bool isJoining = launch && launch.joinsPrevious();
+    numbers[&op] = isJoining ? count - 1 : count++;
     for (Region &region : op.getRegions())
       for (Block &inner : region)
         number(inner);
@@ -291,8 +294,12 @@ void Planner::shareInPlace() {
       // Memory made at the definition belongs to one value.
       if (isLate(target) || isLate(source))
         continue;
-      // Every operand in this memory must be one that this output may overwrite.
-      bool allowed = true;
+      // Every operand in this memory must be one that this output may overwrite, and no launch of its group has any.
+      bool allowed = llvm::none_of(getGroupMembers(launch), [&](LaunchOp member) {
+        auto isThere = [&](Value value) { return bufferOf(value) == to; };
+        return member != launch &&
+               (llvm::any_of(member.getInputs(), isThere) || llvm::any_of(member.getOutputs(), isThere));
+      });
       for (auto [number, input] : llvm::enumerate(launch.getInputs())) {
         if (bufferOf(input) != to)
           continue;

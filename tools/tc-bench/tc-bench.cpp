@@ -24,7 +24,7 @@ using tc::run::Failure;
 namespace {
 
 struct Options {
-  std::vector<std::string> models, dims, peers = {"ort", "openvino", "torch"};
+  std::vector<std::string> models, against, dims, peers = {"ort", "openvino", "torch"};
   uint32_t threads = 0;
   double seconds = 2;
   std::string cpu = "native", inputs, json, html, python = "python3";
@@ -80,12 +80,15 @@ BenchmarkOptions checkOptions(const Options &options) {
   result.threads = options.threads ? options.threads : usableCores();
   result.seconds = options.seconds;
   result.inputs = options.inputs;
+  result.against = options.against;
   result.seed = options.seed;
   result.isStatic = options.isStatic;
   if (options.models.empty())
     fail("no model is given");
   if (options.models.size() > 1 && !options.inputs.empty())
     fail("--inputs is for one model, and " + std::to_string(options.models.size()) + " are given");
+  if (options.models.size() > 1 && !options.against.empty())
+    fail("--against is for one model, and " + std::to_string(options.models.size()) + " are given");
   for (const std::string &name : options.peers) {
     if (name == "none")
       continue;
@@ -174,6 +177,9 @@ int main(int argc, char **argv) {
   app.add_option("--seconds", options.seconds, "timing per engine and model (default 2)")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--peers", options.peers, "ort, openvino, torch (default), inductor; or none")->delimiter(',');
+  app.add_option("--against", options.against,
+                 "another artifact or model of the same inputs, in turns; can be repeated")
+      ->allow_extra_args(false);
   app.add_option("--cpu", options.cpu, "tc-compile's --cpu (default native)");
   app.add_option("--inputs", options.inputs, ".npz with the inputs; default: random ones");
   app.add_option("--seed", options.seed, "of the random inputs");

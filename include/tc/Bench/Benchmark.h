@@ -21,6 +21,8 @@ struct BenchmarkOptions {
   uint32_t threads = 1;
   double seconds = 2; ///< of timing per engine, over all rounds
   std::vector<std::string> peers;
+  /// Other artifacts or models of the same inputs (another build's, another option's), timed beside tc a few runs each.
+  std::vector<std::string> against;
   std::string inputs; ///< .npz; empty: random inputs
   uint64_t seed = 0;
   std::vector<std::pair<std::string, int64_t>> dims; ///< sizes of symbolic dims for random inputs

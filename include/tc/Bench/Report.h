@@ -26,7 +26,7 @@ struct Times {
 };
 
 struct EngineResult {
-  std::string name;    ///< tc, ort, openvino, torch, inductor
+  std::string name;    ///< tc, the file of --against, ort, openvino, torch, inductor
   std::string version; ///< empty where the engine did not load
   /// Why there are no times: it is not installed, does not read the model, or failed. Empty where there are.
   std::string problem;

@@ -29,6 +29,15 @@ def FusePass : Pass<"tc-fuse", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::tc::kernel::KernelDialect", "::tc::prim::PrimDialect"];
 }
 
+def GroupLaunchesPass : Pass<"tc-group-launches", "::mlir::func::FuncOp"> {
+  let summary = "Lets launches of few tasks that do not depend on each other share one fork of the thread pool";
+  let description = [{
+    Moves such launches side by side, with what the later ones need before the first, and gives them the same `group`. Only CPU
+    launches of fewer tasks than a small machine has use for, and of more work than a fork costs.
+  }];
+  let dependentDialects = ["::tc::host::HostDialect", "::tc::prim::PrimDialect"];
+}
+
 def PlanMemoryPass : Pass<"tc-plan-memory", "::mlir::func::FuncOp"> {
   let summary = "Gives every value of the host program its place in memory";
   let description = [{

@@ -299,7 +299,7 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
           builder.getDenseI64ArrayAttr(kernel.symbols), mapOf(launch.tasks), mapOf(launch.grain),
           launch.scratch ? mapOf(launch.scratch) : AffineMapAttr(),
           launch.inPlace.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(launch.inPlace),
-          deviceWithGrid(launch), last ? region.getCostAttr() : DictionaryAttr());
+          deviceWithGrid(launch), last ? region.getCostAttr() : DictionaryAttr(), /*group=*/IntegerAttr());
       if (auto nodes = region->getAttr("nodes"))
         op->setAttr("nodes", nodes);
       if (last)

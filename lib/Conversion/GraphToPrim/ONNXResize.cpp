@@ -300,15 +300,17 @@ LogicalResult resize(NodeContext &ctx) {
   options.extrapolation = ctx.isImaginary() ? 0 : ctx.getFloat("extrapolation_value", 0);
   options.excludeOutside = ctx.getInt("exclude_outside", 0);
   options.antialias = ctx.getInt("antialias", 0);
-  for (auto [name, value, allowed] :
-       {std::tuple("mode", &options.mode, ArrayRef<StringRef>{"nearest", "linear", "cubic"}),
-        std::tuple("coordinate_transformation_mode", &options.coordinates,
-                   ArrayRef<StringRef>{"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
-                                       "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"}),
-        std::tuple("nearest_mode", &options.nearest,
-                   ArrayRef<StringRef>{"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})})
-    if (!llvm::is_contained(allowed, StringRef(*value)))
-      return ctx.invalid(Twine(name) + " is \"" + *value + "\"; it may be " + llvm::join(allowed, ", "));
+  auto check = [&](StringRef name, StringRef value, ArrayRef<StringRef> allowed) -> LogicalResult {
+    if (llvm::is_contained(allowed, value))
+      return success();
+    return ctx.invalid(Twine(name) + " is \"" + value + "\"; it may be " + llvm::join(allowed, ", "));
+  };
+  if (failed(check("mode", options.mode, {"nearest", "linear", "cubic"})) ||
+      failed(check("coordinate_transformation_mode", options.coordinates,
+                   {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+                    "tf_crop_and_resize", "tf_half_pixel_for_nn"})) ||
+      failed(check("nearest_mode", options.nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})))
+    return failure();
   auto given = [&](size_t i) -> Value { // an empty tensor stands for an absent one
     Value v = ctx.operand(i);
     return v && getConstantSize(product(ctx.b.getContext(), getSizes(v))) != 0 ? v : Value();

@@ -182,6 +182,7 @@ private:
   void buildEntry();
   LogicalResult emit(Block &block);
   LogicalResult emitLaunch(LaunchOp launch);
+  uint32_t neededImports();
   LogicalResult emitFill(Operation *op);
   LogicalResult emitHostCall(prim::HostCallOp op);
   void emitIf(prim::IfOp op, LogicalResult &result);
@@ -204,6 +205,9 @@ private:
   llvm::MapVector<Operation *, unsigned> launchIds;
   llvm::StringMap<unsigned> functions; ///< numbers of host functions
   llvm::StringMap<unsigned> deviceKernels;
+  int64_t argsBytes = 0;           ///< of a launch's words
+  Value groupRecords;              ///< room for the largest group's tcrt_launch_t
+  SmallVector<Value> groupScratch; ///< of the group being built, released behind it
   unsigned messageCount = 0;
   Value callRecord; ///< room for the largest host call's record
 };
@@ -601,8 +605,12 @@ LogicalResult ProgramBuilder::emitLaunch(LaunchOp launch) {
   unsigned id = launchIds.lookup(launch);
   for (Value output : launch.getOutputs())
     allocate(output);
+  // Each member of a group has its own words.
+  SmallVector<LaunchOp> members = getGroupMembers(launch);
+  const int64_t place = std::distance(members.begin(), llvm::find(members, launch));
+  Value words = at(args, place * argsBytes);
   int64_t word = 0;
-  auto push = [&](Value value) { store(value, at(args, 8 * word++)); };
+  auto push = [&](Value value) { store(value, at(words, 8 * word++)); };
   for (Value input : launch.getInputs())
     push(address(input));
   for (Value output : launch.getOutputs())
@@ -622,9 +630,29 @@ LogicalResult ProgramBuilder::emitLaunch(LaunchOp launch) {
     if (!kernel)
       return launch.emitError() << "variant @" << variant.getSymName() << " has no kernel @" << launch.getKernel();
     Value function = LLVM::AddressOfOp::create(b, loc, ptr, launch.getKernel());
-    callIndirect(LLVM::LLVMVoidType::get(context), {ptr, i32, ptr, ptr, i64, i64},
-                 import(offsetof(tcrt_imports_t, launch)),
-                 {frame, c32(id), function, args, size(launch.getTasks()), size(launch.getGrain())});
+    if (members.size() == 1) {
+      callIndirect(LLVM::LLVMVoidType::get(context), {ptr, i32, ptr, ptr, i64, i64},
+                   import(offsetof(tcrt_imports_t, launch)),
+                   {frame, c32(id), function, words, size(launch.getTasks()), size(launch.getGrain())});
+    } else {
+      const int64_t record = place * sizeof(tcrt_launch_t);
+      auto set = [&](size_t offset, Value value) { store(value, at(groupRecords, record + int64_t(offset))); };
+      set(offsetof(tcrt_launch_t, fn), function);
+      set(offsetof(tcrt_launch_t, args), words);
+      set(offsetof(tcrt_launch_t, tasks), size(launch.getTasks()));
+      set(offsetof(tcrt_launch_t, grain), size(launch.getGrain()));
+      set(offsetof(tcrt_launch_t, id), c32(id));
+      if (ownScratch)
+        groupScratch.push_back(ownScratch);
+      if (launch != members.back())
+        return success();
+      callIndirect(LLVM::LLVMVoidType::get(context), {ptr, i32, ptr}, import(offsetof(tcrt_imports_t, launch_group)),
+                   {frame, c32(members.size()), groupRecords});
+      for (Value scratch : groupScratch)
+        release(scratch);
+      groupScratch.clear();
+      return success();
+    }
     if (ownScratch)
       release(ownScratch);
     return success();
@@ -639,7 +667,7 @@ LogicalResult ProgramBuilder::emitLaunch(LaunchOp launch) {
   // cuLaunchKernel takes an array of the parameters' addresses; there is one parameter, the argument words by value. An
   // empty grid is no launch.
   Value parameters = stack(1), gridWords = stack(2), blockWords = stack(2);
-  store(args, parameters);
+  store(words, parameters);
   Value empty = LLVM::ConstantOp::create(b, loc, i1, b.getBoolAttr(false));
   for (int64_t i = 0; i < 3; ++i) {
     Value count = size(grid.getValue().getResult(i));
@@ -897,13 +925,17 @@ LogicalResult ProgramBuilder::buildRun() {
   outputs = load(ptr, at(frame, offsetof(tcrt_frame_t, outputs)));
   arena = load(ptr, at(frame, offsetof(tcrt_frame_t, arena)));
   weights = load(ptr, at(frame, offsetof(tcrt_frame_t, weights)));
-  int64_t words = 1;
+  int64_t words = 1, most = 1;
   for (auto &[op, id] : launchIds) {
     auto launch = cast<LaunchOp>(op);
     words = std::max<int64_t>(words,
                               launch.getInputs().size() + launch.getOutputs().size() + launch.getSymbols().size() + 1);
+    most = std::max<int64_t>(most, getGroupMembers(launch).size());
   }
-  args = stack(words);
+  args = stack(words * most);
+  argsBytes = words * 8;
+  if (most > 1)
+    groupRecords = stack(most * sizeof(tcrt_launch_t) / 8);
   int64_t recordWords = 0;
   main.walk([&](prim::HostCallOp call) { recordWords = std::max(recordWords, countRecordWords(call)); });
   if (recordWords > 0)
@@ -946,9 +978,15 @@ void ProgramBuilder::buildEntry() {
   Value version = load(i32, at(given, offsetof(tcrt_imports_t, abi_version)));
   Value bytes = load(i32, at(given, offsetof(tcrt_imports_t, size)));
   Value bad = LLVM::OrOp::create(b, loc, compare(LLVM::ICmpPredicate::ne, version, c32(TCRT_ABI_VERSION)),
-                                 compare(LLVM::ICmpPredicate::ult, bytes, c32(sizeof(tcrt_imports_t))));
+                                 compare(LLVM::ICmpPredicate::ult, bytes, c32(neededImports())));
   store(given, LLVM::AddressOfOp::create(b, loc, ptr, "tc_imports"));
   LLVM::ReturnOp::create(b, loc, select(bad, null(), LLVM::AddressOfOp::create(b, loc, ptr, "tc_program")));
+}
+
+/// Bytes of the runtime's table up to the last entry that the program calls: an older runtime may have no more.
+uint32_t ProgramBuilder::neededImports() {
+  const bool hasGroups = llvm::any_of(launchIds, [](auto &entry) { return cast<LaunchOp>(entry.first).getGroup(); });
+  return hasGroups ? sizeof(tcrt_imports_t) : offsetof(tcrt_imports_t, launch_group);
 }
 
 LogicalResult ProgramBuilder::build() {

@@ -17,3 +17,20 @@ module {
   host.variant @a device "cpu" cpu "x86-64-v3" features "" {
   }
 }
+
+// -----
+
+func.func @group_depends(%x: tensor<4xf32>) {
+  %0 = host.launch @a(%x) symbols [] tasks affine_map<() -> (1)> grain affine_map<() -> (1)> {group = 0} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error @+1 {{reads what a launch of its group computes}}
+  %1 = host.launch @b(%0) symbols [] tasks affine_map<() -> (1)> grain affine_map<() -> (1)> {group = 0} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @group_on_device(%x: tensor<4xf32>) {
+  // expected-error @+1 {{of a device is part of a group; groups are of CPU launches}}
+  %0 = host.launch @a(%x) symbols [] tasks affine_map<() -> (1)> grain affine_map<() -> (1)> {device = {}, group = 0} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}

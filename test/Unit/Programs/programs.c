@@ -113,8 +113,8 @@ static int32_t run(tcrt_frame_t *frame) {
 }
 
 #elif defined(PROGRAM_STRESS)
-/* Input tasks i64 (1), output problems i64 (1): launches of all sizes up to tasks[0]; each task must be done once, with
- * a worker number that no other thread uses at that time. The arena holds a mark per task and a line per worker. */
+/* Input tasks i64 (1), output problems i64 (1): launches of all sizes up to tasks[0], alone and in groups of parts of
+ * them; each task must be done once, with a worker number that no other thread uses at that time. The arena holds a mark per task and a line per worker. */
 typedef struct args_t {
   uint8_t *marks;
   int64_t *lines;
@@ -155,6 +155,20 @@ static int32_t run(tcrt_frame_t *frame) {
     imports->launch(frame, 0, kernel, &args, tasks, 1 + tasks % 7);
     for (int64_t i = 0; i < tasks; ++i)
       if (args.marks[i] != 1)
+        ++*problems;
+    /* Members of 0, 1, 2, ... tasks, more members than the runtime takes at once; the last one has the rest. */
+    args_t parts[12];
+    tcrt_launch_t group[12];
+    for (int64_t i = 0, done = 0; i < 12; ++i) {
+      parts[i] = args;
+      parts[i].marks += done;
+      int64_t left = tasks - done, count = i < 11 && i < left ? i : left;
+      group[i] = (tcrt_launch_t){kernel, &parts[i], count, 1 + i % 3, 0, 0};
+      done += count;
+    }
+    imports->launch_group(frame, 12, group);
+    for (int64_t i = 0; i < tasks; ++i)
+      if (args.marks[i] != 2)
         ++*problems;
   }
   return TCRT_CODE_OK;

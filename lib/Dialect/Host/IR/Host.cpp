@@ -35,6 +35,37 @@ void HostDialect::initialize() {
       >();
 }
 
+/// Whether `next` directly follows `launch` in its group.
+static bool isJoined(LaunchOp launch, Operation *next) {
+  auto other = dyn_cast_or_null<LaunchOp>(next);
+  return other && launch.getGroup() && launch.getGroup() == other.getGroup();
+}
+
+bool LaunchOp::joinsPrevious() { return isJoined(*this, (*this)->getPrevNode()); }
+
+SmallVector<LaunchOp> tc::host::getGroupMembers(LaunchOp launch) {
+  LaunchOp first = launch;
+  while (first.joinsPrevious())
+    first = cast<LaunchOp>(first->getPrevNode());
+  SmallVector<LaunchOp> members{first};
+  while (isJoined(members.back(), members.back()->getNextNode()))
+    members.push_back(cast<LaunchOp>(members.back()->getNextNode()));
+  return members;
+}
+
+LogicalResult LaunchOp::verify() {
+  if (!getGroup())
+    return success();
+  if (getDeviceAttr())
+    return emitOpError("of a device is part of a group; groups are of CPU launches");
+  // The members run at the same time: none reads what another writes.
+  SmallVector<LaunchOp> members = getGroupMembers(*this);
+  for (Value input : getInputs())
+    if (llvm::is_contained(members, prim::getViewSource(input).getDefiningOp()))
+      return emitOpError("reads what a launch of its group computes");
+  return success();
+}
+
 unsigned tc::host::getElementBits(Type elementType) { return base::getPackedBitWidth(elementType).value_or(0); }
 
 AffineExpr tc::host::getSizeBytes(Type tensorType) {

@@ -66,12 +66,18 @@ def Host_LaunchOp : Op<Host_Dialect, "launch", []> {
     the values of the `symbols` (positions in the function's prim.symbols). `tasks`, `grain` and `scratch` are size expressions
     (maps with one result). `inPlace` lists (input, output) pairs, flattened, that may share memory. Inputs and outputs do not
     overlap otherwise. Sizes of buffers come from the tensor types. `device` names grid, block and shared memory for GPU kernels.
+    Launches that follow one another with the same `group` run at the same time (tc-group-launches).
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs, DenseI64ArrayAttr:$symbols,
                    AffineMapAttr:$tasks, AffineMapAttr:$grain, OptionalAttr<AffineMapAttr>:$scratch,
                    OptionalAttr<DenseI64ArrayAttr>:$inPlace, OptionalAttr<DictionaryAttr>:$device,
-                   OptionalAttr<DictionaryAttr>:$cost);
+                   OptionalAttr<DictionaryAttr>:$cost, OptionalAttr<I64Attr>:$group);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether this launch runs at the same time as the one before it.
+    bool joinsPrevious();
+  }];
   let assemblyFormat = "$kernel `(` $inputs `)` `symbols` $symbols `tasks` $tasks `grain` $grain (`scratch` $scratch^)? (`in_place` $inPlace^)? attr-dict `:` functional-type($inputs, $outputs)";
 }
 

@@ -1,0 +1,122 @@
+//===- GroupLaunches.cpp - launches that run at the same time -----------------------------------------------------===//
+//
+// A launch of few tasks leaves threads idle: a recurrent layer walks its steps in one task for each block of the batch.
+// Launches that do not depend on each other then share one fork of the thread pool:
+//
+//   %a = host.launch @gates(%x)                          %a = host.launch @gates(%x)
+//   %f = host.launch @forward(%a)   tasks 1      -->     %b = host.launch @gates(%x)
+//   %b = host.launch @gates(%x)                          %f = host.launch @forward(%a)  {group = 0}
+//   %r = host.launch @backward(%b)  tasks 1              %r = host.launch @backward(%b) {group = 0}
+//
+// What a later member needs is moved before the first one, over launches and views only: checks, branches and loops
+// stay where they are. Launches of many tasks are left alone, for their values would live longer and nothing is idle.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "tc/Transforms/Passes.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace tc {
+#define GEN_PASS_DEF_GROUPLAUNCHESPASS
+#include "tc/Transforms/Passes.h.inc"
+} // namespace tc
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::host;
+
+namespace {
+
+// Ranges that keep the threads of a small machine busy; a launch or a group that has them needs no company.
+constexpr int64_t kEnoughRanges = 8;
+// Work below which a fork costs more than it gains: it takes 2 us where the pool's threads are awake, 30 where not.
+constexpr int64_t kLeastFlops = 4000000, kLeastBytes = 1 << 20;
+// Sizes that only the run knows are taken for this.
+constexpr int64_t kUnknownSize = 16;
+// How far a member is looked for: every value that is computed earlier lives longer.
+constexpr unsigned kWindow = 48;
+
+int64_t evaluate(AffineExpr expr) {
+  SmallVector<AffineExpr> sizes;
+  expr.walk([&](AffineExpr inner) {
+    if (auto symbol = dyn_cast<AffineSymbolExpr>(inner))
+      sizes.resize(std::max<size_t>(sizes.size(), symbol.getPosition() + 1),
+                   getAffineConstantExpr(kUnknownSize, expr.getContext()));
+  });
+  return prim::getConstantSize(prim::simplifySize(expr.replaceSymbols(sizes))).value_or(kUnknownSize);
+}
+
+int64_t costOf(LaunchOp launch, StringRef name) {
+  DictionaryAttr cost = launch.getCostAttr();
+  Attribute value = cost ? cost.get(name) : Attribute();
+  if (auto number = dyn_cast_or_null<IntegerAttr>(value))
+    return number.getInt();
+  auto map = dyn_cast_or_null<AffineMapAttr>(value);
+  return map && map.getValue().getNumResults() == 1 ? evaluate(map.getValue().getResult(0)) : 0;
+}
+
+int64_t rangesOf(LaunchOp launch) {
+  return evaluate(launch.getTasks().getResult(0)) / std::max<int64_t>(1, evaluate(launch.getGrain().getResult(0)));
+}
+
+bool isMember(Operation &op) {
+  auto launch = dyn_cast<LaunchOp>(op);
+  return launch && !launch.getDeviceAttr() && !launch.getGroup() && rangesOf(launch) < kEnoughRanges &&
+         (costOf(launch, "flops") >= kLeastFlops || costOf(launch, "bytes") >= kLeastBytes);
+}
+
+/// Whether the op only depends on what it reads, so that it may run earlier.
+bool isMovable(Operation &op) {
+  return isa<LaunchOp, ConstantOp, prim::ConstantOp, prim::ReshapeOp>(op) && prim::getBoundSymbols(&op).empty();
+}
+
+/// Gives `first` company from the ops behind it.
+void group(LaunchOp first, int64_t number) {
+  int64_t ranges = std::max<int64_t>(1, rangesOf(first));
+  LaunchOp last = first;
+  llvm::SmallPtrSet<Operation *, 16> dependent{first}; // on a member
+  SmallVector<Operation *> between;                    // not dependent, in order
+  unsigned seen = 0;
+  for (Operation *op = first->getNextNode(); op && isMovable(*op) && seen < kWindow && ranges < kEnoughRanges; ++seen) {
+    Operation *next = op->getNextNode();
+    if (llvm::any_of(op->getOperands(), [&](Value value) { return dependent.contains(value.getDefiningOp()); })) {
+      dependent.insert(op);
+    } else if (!isMember(*op)) {
+      between.push_back(op);
+    } else {
+      // What it needs of the ops between, in their order.
+      llvm::SmallPtrSet<Operation *, 16> needed{op};
+      for (Operation *candidate : llvm::reverse(between))
+        if (llvm::any_of(candidate->getUsers(), [&](Operation *user) { return needed.contains(user); }))
+          needed.insert(candidate);
+      for (Operation *candidate : between)
+        if (needed.contains(candidate))
+          candidate->moveBefore(first);
+      llvm::erase_if(between, [&](Operation *candidate) { return needed.contains(candidate); });
+      op->moveAfter(last);
+      last = cast<LaunchOp>(op);
+      first.setGroup(number);
+      last.setGroup(number);
+      dependent.insert(op);
+      ranges += std::max<int64_t>(1, rangesOf(last));
+    }
+    op = next;
+  }
+}
+
+struct GroupLaunches : public tc::impl::GroupLaunchesPassBase<GroupLaunches> {
+  void runOnOperation() override {
+    getOperation().walk([](LaunchOp launch) { launch.removeGroupAttr(); });
+    int64_t number = 0;
+    getOperation().walk([&](Block *block) {
+      for (Operation &op : *block)
+        if (isMember(op))
+          group(cast<LaunchOp>(op), number++);
+    });
+  }
+};
+
+} // namespace
