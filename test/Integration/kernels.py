@@ -202,6 +202,47 @@ def build_cases():
              [attention_values(b, t, s, d, e)], {"scale": np.float32(0.3)})
     case("attention_dynamic", nodes, {"q": ["B", "T", 24], "k": ["B", "S", 24], "v": ["B", "S", 16], "m": ["T", "S"]}, {"y": ["B", "T", 16]}, attend,
          [attention_values(b, t, s, 24, 16) for b, t, s, _, _ in attention_sizes], {"scale": np.float32(0.3)})
+    # A mask for each batch element, and one that lies the other way round.
+    for b, t, s, d, e in attention_sizes[:6]:
+        values = attention_values(b, t, s, d, e)
+        values["m"] = np.stack([np.roll(values["m"], i, 1) for i in range(b)])
+        case(f"attention_masks_{t}x{s}", nodes, {"q": [b, t, d], "k": [b, s, d], "v": [b, s, e], "m": [b, t, s]}, {"y": [b, t, e]}, attend,
+             [values], {"scale": np.float32(0.3)})
+        values = attention_values(b, t, s, d, e)
+        values["m"] = np.ascontiguousarray(values["m"].T)
+        case(f"attention_turned_mask_{t}x{s}", [helper.make_node("Transpose", ["m"], ["n"], perm=[1, 0])] + nodes[:3] +
+             [helper.make_node("Add", ["c", "n"], ["s"])] + nodes[4:], {"q": [b, t, d], "k": [b, s, d], "v": [b, s, e], "m": [s, t]},
+             {"y": [b, t, e]}, lambda v: attend({**v, "m": v["m"].T}), [values], {"scale": np.float32(0.3)})
+    # Weights that are no numbers count as 0: of a row that the mask hides wholly, of scores that are no numbers.
+    def attend_safely(v):
+        w = softmax(v["q"] @ v["k"].transpose(0, 2, 1) * 0.3 + v["m"])
+        return [np.where(np.isnan(w), 0, w) @ v["v"]]
+    safe = nodes[:5] + [helper.make_node("IsNaN", ["w"], ["n"]), helper.make_node("Where", ["n", "nothing", "w"], ["u"]),
+                        helper.make_node("MatMul", ["u", "v"], ["y"])]
+    for b, t, s, d, e in attention_sizes:
+        case(f"attention_safe_{t}x{s}", safe, {"q": [b, t, d], "k": [b, s, d], "v": [b, s, e], "m": [t, s]}, {"y": [b, t, e]}, attend_safely,
+             [attention_values(b, t, s, d, e)], {"scale": np.float32(0.3), "nothing": np.float32(0)})
+    # Masks that hide the future: constants of positions that begin at 0 or that were there before, and one made from positions.
+    def triangle(t, s, hidden):
+        return np.where(np.arange(s) > np.arange(t)[:, None] + (s - t), hidden, 0).astype(np.float32)
+    for t, s, hidden in ((1, 1, -np.inf), (5, 5, -3.4e38), (64, 64, -np.inf), (65, 65, -np.inf), (300, 300, -3.4e38), (3, 40, -np.inf), (40, 130, -3.4e38),
+                         (33, 20, -np.inf)):
+        values = attention_values(2, t, s, 16, 24)
+        del values["m"]
+        case(f"attention_causal_{t}x{s}", nodes, {"q": [2, t, 16], "k": [2, s, 16], "v": [2, s, 24]}, {"y": [2, t, 24]},
+             lambda v, m=triangle(t, s, hidden).astype(np.float64): attend({**v, "m": m}), [values], {"scale": np.float32(0.3), "m": triangle(t, s, hidden)})
+    positions = [helper.make_node("Shape", ["q"], ["n"], start=1, end=2), helper.make_node("Concat", ["n", "n"], ["nn"], axis=0),
+                 helper.make_node("ConstantOfShape", ["nn"], ["ones"], value=numpy_helper.from_array(np.ones(1, np.float32))),
+                 helper.make_node("Trilu", ["ones"], ["low"], upper=0), helper.make_node("Equal", ["low", "nothing"], ["hidden"]),
+                 helper.make_node("Where", ["hidden", "least", "nothing"], ["m"])]
+    few = []
+    for t in (1, 7, 64, 129):
+        values = attention_values(2, t, t, 16, 24)
+        del values["m"]
+        few.append(values)
+    case("attention_causal_dynamic", positions + nodes, {"q": [2, "T", 16], "k": [2, "T", 16], "v": [2, "T", 24]}, {"y": [2, "T", 24]},
+         lambda v: attend({**v, "m": triangle(v["q"].shape[1], v["q"].shape[1], -np.inf).astype(np.float64)}), few,
+         {"scale": np.float32(0.3), "nothing": np.float32(0), "least": np.float32(-3.4e38)})
     # Convolutions: patches, remainders, strides, groups.
     for c, o, size, kernel, stride, pad, groups in ((3, 20, 19, 3, 1, 1, 1), (16, 33, 9, 1, 1, 0, 1), (8, 16, 23, 3, 2, 1, 2),
                                                     (5, 7, 8, 5, 3, 2, 1), (32, 64, 7, 1, 2, 0, 1), (4, 4, 11, 3, 1, 1, 4),

@@ -80,9 +80,42 @@ std::optional<Problem> analyze(kernel::RegionOp region) {
   return op ? analyze(op) : std::nullopt;
 }
 
+/// Whether a mask [.., T, S] is read from memory along both T and S, with S contiguous: lanes along T would gather.
+bool isReadByRows(Value mask, int64_t t, int64_t s) {
+  if (t < 0 || s < 0)
+    return false;
+  Operation *op = mask.getDefiningOp();
+  auto sizeOf = [&](Value v, int64_t dim) { return prim::getConstantSize(prim::getSizes(v)[dim]); };
+  if (!op)
+    return sizeOf(mask, t) != 1 && sizeOf(mask, s) != 1 && t < s;
+  if (isa<prim::SplatOp, prim::IotaOp>(op))
+    return false;
+  Value operand = op->getOperand(0);
+  if (auto broadcast = dyn_cast<prim::BroadcastOp>(op)) {
+    auto from = [&](int64_t dim) -> int64_t {
+      const auto *found = llvm::find(broadcast.getDims(), dim);
+      return found == broadcast.getDims().end() ? -1 : found - broadcast.getDims().begin();
+    };
+    return isReadByRows(operand, from(t), from(s));
+  }
+  if (auto transpose = dyn_cast<prim::TransposeOp>(op))
+    return isReadByRows(operand, transpose.getPermutation()[t], transpose.getPermutation()[s]);
+  if (op->hasTrait<prim::PointwiseTrait>())
+    return llvm::any_of(op->getOperands(), [&](Value v) { return isReadByRows(v, t, s); });
+  // Of other movement the order of dims is not known; it is kept more often than not.
+  return true;
+}
+bool isReadByRows(Value mask) {
+  const int64_t rank = cast<RankedTensorType>(mask.getType()).getRank();
+  return isReadByRows(mask, rank - 2, rank - 1);
+}
+
 /// Offsets in floats of the parts of a worker's scratch.
 struct Layout {
   int64_t rowsQ, packedQ, keys, values, scores, result, end;
+
+  /// Rows of scores that a panel of queries has room for: masks are added to 16 of them at a time.
+  static int64_t scoreRows(int64_t tileS) { return roundUp(tileS, 16); }
 
   Layout(const Problem &p, int64_t tileT, int64_t tileS) {
     int64_t next = 0;
@@ -95,7 +128,7 @@ struct Layout {
     packedQ = take(tileT * roundUp(p.D, 16));
     keys = take(tileS * Problem::stride(p.D));
     values = take(tileS * Problem::stride(p.E));
-    scores = take(tileS * tileT);
+    scores = take(scoreRows(tileS) * tileT);
     result = take(roundUp(p.E, 16) * tileT);
     end = next + 64;
   }
@@ -242,6 +275,8 @@ private:
       scoreRows = getParam(schedule, suffixed("scoreRows", em.cpu()));
       valueRows = getParam(schedule, suffixed("valueRows", em.cpu()));
       auto t = prim::getConstantSize(p.T), s = prim::getConstantSize(p.S);
+      scoreFloats = Layout::scoreRows(tileS) * kPanel;
+      turnsMask = p.op.getMask() && isReadByRows(p.op.getMask());
       isSingle = s && *s > 0 && *s <= tileS && (!p.op.getCausal() || (t && *t <= *s));
     }
 
@@ -274,6 +309,8 @@ private:
         Value countS = em.min(em.i64(tileS), em.sub(visible, s0.base));
         copyRows(p.op.getKey(), s0, countS, false, p.D, keys);
         multiplyScores(countS);
+        if (turnsMask)
+          addMask(s0, countS);
         softmax(s0, countS);
         copyRows(p.op.getValue(), s0, countS, false, p.E, values);
         multiplyValues(countS);
@@ -368,7 +405,7 @@ private:
     void multiplyScores(Value countS) {
       forPanelGroups([&](Index panel) {
         Value query = offsetBy(em, packedQ, em.mul(panel.base, em.i64(roundUp(p.D, 16) * kPanel)));
-        Value to = offsetBy(em, scores, em.mul(panel.base, em.i64(tileS * kPanel)));
+        Value to = offsetBy(em, scores, em.mul(panel.base, em.i64(scoreFloats)));
         forRowBlocks(em, Extent(countS, constantS()), scoreRows, restS(scoreRows), [&](Value row, int64_t rows) {
           MicroKernel kernel;
           kernel.a = offsetBy(em, keys, em.mul(row, em.i64(Problem::stride(p.D))));
@@ -379,7 +416,7 @@ private:
           kernel.panelStride = Extent(roundUp(p.D, 16) * kPanel);
           kernel.c = offsetBy(em, to, em.mul(row, em.i64(kPanel)));
           kernel.cOffsets = uniformRows(rows, kPanel);
-          kernel.cPanelStride = tileS * kPanel;
+          kernel.cPanelStride = scoreFloats;
           emitMicroKernel(em, kernel);
         });
       });
@@ -421,13 +458,33 @@ private:
           .front();
     }
 
+    /// Adds the mask to the scores: lanes along its rows, which are contiguous, turned to the queries' lanes.
+    void addMask(Index s0, Value countS) {
+      em.loop(em.i64(0), countT, width, [&](Index query) {
+        const SmallVector<Index> lines = linesFrom(em, em.add(t0.base, query.base), p.T);
+        Value here = packedPanel(scores, em.uniform(em.divUnsigned(query.base, em.i64(width))), scoreFloats);
+        em.laneLoop(countS, constantS(), [&](Index lane) {
+          SmallVector<Value> rows;
+          for (const Index &line : lines) {
+            SmallVector<Index> position = batchAt;
+            position.push_back(line);
+            position.push_back(em.addIndex(s0, lane));
+            rows.push_back(em.broadcast(em.emit(p.op.getMask(), position)));
+          }
+          Value to = offsetBy(em, here, em.mul(lane.base, em.i64(kPanel)));
+          for (auto [i, row] : llvm::enumerate(transposeLanes(em, rows)))
+            store(arith::AddFOp::create(b, loc, load(to, i * kPanel), row), to, i * kPanel);
+        });
+      });
+    }
+
     /// Masks the scores, makes them probabilities, updates maxima and sums and scales the result so far.
     void softmax(Index s0, Value countS) {
-      Value mask = p.op.getMask();
+      Value mask = turnsMask ? Value() : p.op.getMask();
       em.laneLoop(countT, std::nullopt, [&](Index query) {
         Index t = em.addIndex(t0, query);
         Value block = em.divUnsigned(query.base, em.i64(width));
-        Value here = packedPanel(scores, em.uniform(block), tileS * kPanel);
+        Value here = packedPanel(scores, em.uniform(block), scoreFloats);
         // One instruction; a score that is no number is passed over, and makes the sum none.
         auto larger = [&](Value x, Value y) -> Value {
           Value isLarger = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, y);
@@ -484,7 +541,7 @@ private:
     /// result[t / 16][e][16] += values x probabilities.
     void multiplyValues(Value countS) {
       forPanelGroups([&](Index panel) {
-        Value probabilities = offsetBy(em, scores, em.mul(panel.base, em.i64(tileS * kPanel)));
+        Value probabilities = offsetBy(em, scores, em.mul(panel.base, em.i64(scoreFloats)));
         Value to = offsetBy(em, result, em.mul(panel.base, em.i64(roundUp(p.E, 16) * kPanel)));
         forRowBlocks(em, Extent(p.E), valueRows, std::nullopt, [&](Value row, int64_t rows) {
           MicroKernel kernel;
@@ -494,7 +551,7 @@ private:
           kernel.depthStride = Problem::stride(p.E);
           kernel.b = probabilities;
           kernel.panels = panels;
-          kernel.panelStride = Extent(tileS * kPanel);
+          kernel.panelStride = Extent(scoreFloats);
           kernel.c = offsetBy(em, to, em.mul(row, em.i64(kPanel)));
           kernel.cOffsets = uniformRows(rows, kPanel);
           kernel.cPanelStride = roundUp(p.E, 16) * kPanel;
@@ -514,14 +571,19 @@ private:
         sum = arith::SelectOp::create(b, loc, noKeys, constant(1), sum);
         // A sum is at least 1, or 0 where all keys are hidden: no number then, as 0 / 0 is none.
         Value factor = arith::DivFOp::create(b, loc, constant(1), sum);
+        Value isNone; // such weights count as 0
+        if (p.op.getZeroNan())
+          isNone = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UEQ, sum, zero());
         Value from = packedPanel(result, block, panelFloats);
         Value to = offsetBy(em, rowsQ, em.mul(block.base, em.i64(width * stride)));
         em.loop(em.i64(0), em.i64(roundUp(p.E, width) / width), 1, [&](Index e) {
           Value fromHere = offsetBy(em, from, em.mul(e.base, em.i64(width * kPanel)));
           Value toHere = offsetBy(em, to, em.mul(e.base, em.i64(width)));
           SmallVector<Value> rows;
-          for (int64_t i = 0; i < width; ++i)
-            rows.push_back(arith::MulFOp::create(b, loc, load(fromHere, i * kPanel), factor));
+          for (int64_t i = 0; i < width; ++i) {
+            Value row = arith::MulFOp::create(b, loc, load(fromHere, i * kPanel), factor);
+            rows.push_back(isNone ? Value(arith::SelectOp::create(b, loc, isNone, zero(), row)) : row);
+          }
           for (auto [i, row] : llvm::enumerate(transposeLanes(em, rows)))
             store(row, toHere, i * stride);
         });
@@ -546,7 +608,9 @@ private:
     Type f32;
     VectorType vector;
     int64_t width, tileT, tileS, panels, scoreRows, valueRows;
-    bool isSingle; // all keys are one block
+    int64_t scoreFloats; // of a panel of queries
+    bool turnsMask;      // rows of the mask are read as they lie and turned in registers
+    bool isSingle;       // all keys are one block
     Layout layout;
     Index t0;
     SmallVector<Index> batchAt;

@@ -291,7 +291,7 @@ LogicalResult attention(NodeContext &ctx) {
     mask = b.broadcastTo(mask, scores);
   }
   return ctx.result(AttentionOp::create(b, makeType(b.elementOf(q), sizes), q, k, v, mask, b.getF64FloatAttr(scale),
-                                        c.flag("is_causal") ? b.getUnitAttr() : UnitAttr()));
+                                        c.flag("is_causal") ? b.getUnitAttr() : UnitAttr(), /*zeroNan=*/UnitAttr()));
 }
 
 LogicalResult unbind(NodeContext &ctx) {

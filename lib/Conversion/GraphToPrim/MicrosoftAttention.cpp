@@ -138,7 +138,7 @@ FailureOr<Value> emitAttention(NodeContext &ctx, const Heads &heads, const Masks
     scale = 1 / std::sqrt(double(*depth));
   }
   Value y = AttentionOp::create(b, makeType(type, result), heads.query, *key, *value, mask, b.getF64FloatAttr(scale),
-                                causal ? b.getUnitAttr() : UnitAttr());
+                                causal ? b.getUnitAttr() : UnitAttr(), /*zeroNan=*/UnitAttr());
   return mergeHeads(b, y);
 }
 
@@ -582,7 +582,7 @@ LogicalResult groupQueryAttention(NodeContext &ctx) {
   const int64_t shown = ctx.getInt("qk_output", 0);
   if (cap == 0 && !sink && shown == 0) {
     Value y = AttentionOp::create(b, makeType(type, grouped), queries, *seenKeys, *seenValues, mask,
-                                  b.getF64FloatAttr(scale), UnitAttr());
+                                  b.getF64FloatAttr(scale), /*causal=*/UnitAttr(), /*zeroNan=*/UnitAttr());
     return ctx.result(mergeHeads(b, b.reshape(y, sizes)));
   }
   const int64_t batches[] = {0, 1};

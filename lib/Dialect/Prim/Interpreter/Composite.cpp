@@ -107,6 +107,9 @@ llvm::Expected<Tensor> evalAttention(AttentionOp op, const Call &call) {
           score = -kInfinity;
       }
       softmax(scores.data() + i * s, s, 1, false);
+      for (int64_t j = 0; op.getZeroNan() && j < s; ++j)
+        if (std::isnan(scores[i * s + j]))
+          scores[i * s + j] = 0;
     }
     multiply(t, e, s, scores.data(), s, v.data() + b * s * e, e, result.data() + b * t * e, e);
   }

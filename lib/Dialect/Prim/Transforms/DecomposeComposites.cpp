@@ -184,6 +184,10 @@ struct DecomposeAttention : DecomposeUnlessTaken<AttentionOp> {
       scores = b.select(b.broadcastTo(visible, sizes), scores, hidden);
     }
     Value weights = SoftmaxOp::create(b, scores.getType(), scores, b.getI64IntegerAttr(batchRank + 1), UnitAttr());
+    if (op.getZeroNan()) {
+      Value isNan = IsNanOp::create(b, makeType(b.getI1Type(), sizes), weights);
+      weights = b.select(isNan, b.splat(type, sizes, 0), weights);
+    }
     rewriter.replaceOpWithNewOp<DotGeneralOp>(op, weights, value, batch, batch, ArrayRef<int64_t>{batchRank + 1},
                                               ArrayRef<int64_t>{batchRank});
     return success();

@@ -3,13 +3,15 @@
 //   softmax(dot(q * a, k * b) * c + mask) . v   ->   prim.attention q, k, v mask scale (a * b * c)
 //
 // Exporters write scaled dot product attention as two matrix products around a softmax, with the scale before the first
-// product (on q, on k, or its square root on both, as PyTorch does) or after it, by multiplication or division, and the
-// mask added. Taken whole, a target never holds the T x S scores. The order of scaling changes by this, within
-// rounding.
+// product (on q, on k, or its square root on both, as PyTorch does) or after it, by multiplication or division, the
+// mask added, and weights that are no numbers replaced by 0. A mask that hides the future becomes `causal`. Taken
+// whole, a target never holds the T x S scores. The order of scaling changes by this, within rounding.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
+
+#include "CausalMask.h"
 
 #include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
@@ -53,14 +55,34 @@ Value stripScale(Value v, double &scale) {
   return v;
 }
 
+/// x of `is_nan(x) ? 0 : x` that is read nowhere else: what PyTorch makes of positions that see nothing; null if `v` is
+/// none.
+Value stripZeroNan(Value v) {
+  auto select = v.getDefiningOp<SelectOp>();
+  if (!select || !v.hasOneUse() || getSplatValue(select.getIfTrue()) != 0.0)
+    return {};
+  Value x = select.getIfFalse();
+  auto isNan = select.getCondition().getDefiningOp<IsNanOp>();
+  if (!isNan || isNan.getOperand() != x || !isNan->hasOneUse() ||
+      llvm::any_of(x.getUsers(), [&](Operation *user) { return user != isNan && user != select; }))
+    return {};
+  return x;
+}
+
 bool isSequence(ArrayRef<int64_t> dims, int64_t count) { return llvm::equal(dims, llvm::seq<int64_t>(0, count)); }
 
 struct RecognizeAttention : OpRewritePattern<DotGeneralOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(DotGeneralOp op, PatternRewriter &rewriter) const override {
-    auto softmax = op.getLhs().getDefiningOp<SoftmaxOp>();
+    Value weights = op.getLhs();
+    bool zeroNan = false;
+    if (Value safe = stripZeroNan(weights)) {
+      weights = safe;
+      zeroNan = true;
+    }
+    auto softmax = weights.getDefiningOp<SoftmaxOp>();
     int64_t rank = PrimBuilder::rankOf(op.getLhs()), batch = rank - 2;
-    if (!softmax || softmax.getLog() || !softmax->hasOneUse() || int64_t(softmax.getAxis()) != rank - 1)
+    if (!softmax || softmax.getLog() || (!zeroNan && !softmax->hasOneUse()) || int64_t(softmax.getAxis()) != rank - 1)
       return rewriter.notifyMatchFailure(op, "left side is no softmax over its last dim, read here alone");
     if (batch < 1 || PrimBuilder::rankOf(op.getRhs()) != rank || !isSequence(op.getLhsBatch(), batch) ||
         !isSequence(op.getRhsBatch(), batch) || op.getLhsContract() != ArrayRef<int64_t>{rank - 1} ||
@@ -111,7 +133,22 @@ struct RecognizeAttention : OpRewritePattern<DotGeneralOp> {
     if (op.getRhsContract()[0] == rank - 1)
       value = swapLast(value);
     rewriter.replaceOpWithNewOp<AttentionOp>(op, op.getResult().getType(), query, key, value, mask,
-                                             rewriter.getF64FloatAttr(scale), UnitAttr());
+                                             rewriter.getF64FloatAttr(scale), /*causal=*/UnitAttr(),
+                                             zeroNan ? rewriter.getUnitAttr() : UnitAttr());
+    return success();
+  }
+};
+
+/// A mask that hides the future is no operand: half of the scores are never computed.
+struct RecognizeCausal : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
+    if (!op.getMask() || op.getCausal() || !isCausalMask(op.getMask()))
+      return rewriter.notifyMatchFailure(op, "no mask that hides the future alone");
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getMaskMutable().clear();
+      op.setCausal(true);
+    });
     return success();
   }
 };
@@ -121,7 +158,7 @@ struct RecognizeCompositesPass : public tc::prim::impl::RecognizeCompositesPassB
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<RecognizeAttention>(&getContext());
+    patterns.add<RecognizeAttention, RecognizeCausal>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -395,12 +395,13 @@ def Prim_AttentionOp : Prim_Op<"attention", [Pure]> {
   let summary = "softmax(scale * q k^T + mask) v";
   let description = [{
     query [B.., T, D], key [B.., S, D], value [B.., S, E], optional additive mask [B.., T, S], result [B.., T, E].
-    With `causal`, position t sees s <= t + (S - T).
+    With `causal`, position t sees s <= t + (S - T). With `zero_nan`, weights of softmax that are no number count as 0: those
+    of a position that sees nothing, or whose scores are no numbers.
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value, Optional<AnyRankedTensor>:$mask,
-                   F64Attr:$scale, UnitAttr:$causal);
+                   F64Attr:$scale, UnitAttr:$causal, UnitAttr:$zeroNan);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$query `,` $key `,` $value (`mask` $mask^)? `scale` $scale (`causal` $causal^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$query `,` $key `,` $value (`mask` $mask^)? `scale` $scale (`causal` $causal^)? (`zero_nan` $zeroNan^)? attr-dict `:` functional-type(operands, results)";
 }
 def Prim_BlockDotOp : Prim_Op<"block_dot", [Pure]> {
   let summary = "Product with a matrix of numbers of few bits that share scales in blocks along K";
