@@ -110,6 +110,55 @@ void Plan::pinOperand(Operation *consumer, Value operand) {
   }
 }
 
+/// Whether the elements of `v`, whose neighbours along its last dim lie apart in memory, are read many times each along
+/// the lanes of pointwise ops: then gathers cost more than turning it once.
+static bool isGatheredOften(Value v, AffineExpr elements) {
+  // Reads of one element, and reads of all, from which on a launch of its own is worth it. What only the run knows
+  // counts as much.
+  constexpr int64_t kReads = 8, kAllReads = 16 * 1024, kUnknown = 64;
+  const SmallVector<AffineExpr> sizes = prim::getSizes(v);
+  return llvm::any_of(v.getUsers(), [&](Operation *user) {
+    if (auto reshape = dyn_cast<prim::ReshapeOp>(user))
+      return !prim::getSizes(reshape.getResult()).empty() &&
+             prim::getSizes(reshape.getResult()).back() == sizes.back() &&
+             isGatheredOften(reshape.getResult(), elements);
+    auto broadcast = dyn_cast<prim::BroadcastOp>(user);
+    if (!broadcast || !llvm::any_of(broadcast->getUsers(), [](Operation *reader) {
+          return getRole(reader) == Role::Pointwise || getRole(reader) == Role::Reduce;
+        }))
+      return false;
+    const SmallVector<AffineExpr> to = prim::getSizes(broadcast.getResult());
+    if (broadcast.getDims().empty() || broadcast.getDims().back() + 1 != int64_t(to.size()) ||
+        to.back() != sizes.back())
+      return false;
+    int64_t reads = 1;
+    for (auto [i, size] : llvm::enumerate(to)) {
+      const auto *dim = llvm::find(broadcast.getDims(), int64_t(i));
+      const bool isRepeated =
+          dim == broadcast.getDims().end() ||
+          (prim::getConstantSize(sizes[dim - broadcast.getDims().begin()]) == 1 && prim::getConstantSize(size) != 1);
+      if (isRepeated)
+        reads *= prim::getConstantSize(size).value_or(kUnknown);
+    }
+    return reads >= kReads && reads * prim::getConstantSize(elements).value_or(kUnknown * kUnknown) >= kAllReads;
+  });
+}
+
+/// Whether the op's result has another innermost dim in memory than its last one.
+static bool turnsInnermost(prim::TransposeOp op) {
+  auto sizes = prim::getSizes(op.getResult());
+  for (int64_t i = int64_t(sizes.size()) - 1; i >= 0; --i) {
+    if (prim::getConstantSize(sizes[i]) == 1)
+      continue;
+    auto from = prim::getSizes(op.getOperand());
+    int64_t last = int64_t(from.size()) - 1;
+    while (prim::getConstantSize(from[last]) == 1)
+      --last;
+    return op.getPermutation()[i] != last;
+  }
+  return false;
+}
+
 void Plan::pin() {
   // Movement ops with several operands multiply: past a bound, the value is made once.
   constexpr int kMaxReads = 32;
@@ -126,6 +175,11 @@ void Plan::pin() {
     if (count > kMaxReads && !isa<prim::ReshapeOp>(op))
       pinned.insert(op);
   }
+  for (Operation *op : ops)
+    if (auto transpose = dyn_cast<prim::TransposeOp>(op);
+        transpose && turnsInnermost(transpose) &&
+        isGatheredOften(op->getResult(0), prim::product(op->getContext(), prim::getSizes(op->getResult(0)))))
+      pinned.insert(op);
   for (Operation *op : ops) {
     Role role = getRole(op);
     if (!limits.fuse && role == Role::Movement && !isa<prim::ReshapeOp>(op) &&

@@ -64,6 +64,20 @@ def convolve(x, w, stride, pad, groups):
     return y
 
 
+def convolve_transposed(x, w, stride, pad, extra, groups):
+    n, c, h, v = x.shape
+    per, k = w.shape[1], w.shape[2:]
+    y = np.zeros((n, per * groups, (h - 1) * stride + k[0] + extra, (v - 1) * stride + k[1] + extra))
+    for g in range(groups):
+        rows = slice(g * c // groups, (g + 1) * c // groups)
+        for i in range(k[0]):
+            for j in range(k[1]):
+                part = np.einsum("nchw,co->nohw", x[:, rows], w[rows, :, i, j])
+                y[:, g * per:(g + 1) * per, i:i + h * stride:stride, j:j + v * stride:stride][:, :, :h, :v] += part
+    end = [y.shape[2] - pad, y.shape[3] - pad]
+    return y[:, :, pad:end[0], pad:end[1]]
+
+
 def build_cases():
     # Both operands at run time: packed by the task, by a launch of its own, from rows or from columns.
     sizes = [(1, 1, 1), (3, 0, 5), (0, 4, 5), (5, 7, 0), (17, 33, 65), (130, 64, 31), (300, 100, 200), (7, 512, 40), (230, 513, 97)]
@@ -243,6 +257,22 @@ def build_cases():
     case("attention_causal_dynamic", positions + nodes, {"q": [2, "T", 16], "k": [2, "T", 16], "v": [2, "T", 24]}, {"y": [2, "T", 24]},
          lambda v: attend({**v, "m": triangle(v["q"].shape[1], v["q"].shape[1], -np.inf).astype(np.float64)}), few,
          {"scale": np.float32(0.3), "nothing": np.float32(0), "least": np.float32(-3.4e38)})
+    # Transposed convolutions: one window for all phases, and a convolution for each; filters that the stride divides and not.
+    for c, o, h, v, kernel, stride, pad, extra, groups in ((32, 16, 16, 13, 3, 2, 1, 1, 1), (24, 20, 9, 9, 4, 2, 1, 0, 1), (24, 16, 12, 12, 2, 2, 0, 0, 1),
+                                                           (32, 17, 10, 7, 5, 3, 1, 0, 1), (64, 16, 8, 8, 5, 2, 2, 1, 2), (8, 16, 31, 17, 6, 3, 2, 1, 1),
+                                                           (48, 32, 8, 8, 1, 2, 0, 1, 1), (4, 3, 5, 5, 3, 2, 1, 1, 1)):
+        case(f"conv_transposed_{c}_{o}_{kernel}_{stride}_{groups}",
+             [helper.make_node("ConvTranspose", ["x", "w"], ["t"], strides=[stride, stride], pads=[pad] * 4, output_padding=[extra] * 2, group=groups),
+              helper.make_node("Relu", ["t"], ["y"])],
+             {"x": [2, c, h, v]}, {"y": None},
+             lambda d, w=random((c, o // groups, kernel, kernel), 9).astype(np.float64), stride=stride, pad=pad, extra=extra, groups=groups:
+             [np.maximum(convolve_transposed(d["x"], w, stride, pad, extra, groups), 0)],
+             [{"x": (2, c, h, v)}], {"w": random((c, o // groups, kernel, kernel), 9)})
+    # A row for all rows, of which the neighbours lie apart: it is turned before.
+    case("turned_rows", [helper.make_node("Transpose", ["r"], ["t"], perm=[1, 0]), helper.make_node("Unsqueeze", ["t", "one"], ["u"]),
+                         helper.make_node("Add", ["x", "u"], ["s"]), helper.make_node("Softmax", ["s"], ["y"], axis=-1)],
+         {"x": [4, "N", "M"], "r": ["M", 4]}, {"y": [4, "N", "M"]}, lambda v: [softmax(v["x"] + v["r"].T[:, None])],
+         [{"x": (4, 65, 67), "r": (67, 4)}, {"x": (4, 1, 1), "r": (1, 4)}, {"x": (4, 0, 3), "r": (3, 4)}], {"one": np.array([1])})
     # Convolutions: patches, remainders, strides, groups.
     for c, o, size, kernel, stride, pad, groups in ((3, 20, 19, 3, 1, 1, 1), (16, 33, 9, 1, 1, 0, 1), (8, 16, 23, 3, 2, 1, 2),
                                                     (5, 7, 8, 5, 3, 2, 1), (32, 64, 7, 1, 2, 0, 1), (4, 4, 11, 3, 1, 1, 4),

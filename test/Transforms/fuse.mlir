@@ -337,3 +337,21 @@ func.func @rounded_rows(%x: tensor<64x96xf32>, %w: tensor<96x40xf32>) -> tensor<
   %2 = prim.dot_general %0, %1 batch [] x [] contract [1] x [0] : (tensor<64x96xbf16>, tensor<96x40xbf16>) -> tensor<64x40xf32>
   return %2 : tensor<64x40xf32>
 }
+
+// A row of which the neighbours lie apart, read by all rows: it is turned once. One that each reader reads once is not.
+// CHECK-LABEL: func.func @row_for_all_rows
+// CHECK: %[[ROW:[0-9]+]] = kernel.region({{.*}} : tensor<256x4xf32>) -> (tensor<4x256xf32>)
+// CHECK-NEXT: prim.transpose
+// CHECK: kernel.region({{.*}}%[[ROW]]
+// CHECK-NOT: prim.transpose
+// CHECK: kernel.region
+// CHECK-NEXT: prim.transpose
+// CHECK-NEXT: prim.exp
+func.func @row_for_all_rows(%x: tensor<4x256x256xf32>, %r: tensor<256x4xf32>, %s: tensor<256x512xf32>) -> (tensor<4x256x256xf32>, tensor<512x256xf32>) {
+  %0 = prim.transpose %r [1, 0] : tensor<256x4xf32> -> tensor<4x256xf32>
+  %1 = prim.broadcast %0 [0, 2] : tensor<4x256xf32> -> tensor<4x256x256xf32>
+  %2 = prim.add %x, %1 : tensor<4x256x256xf32>
+  %3 = prim.transpose %s [1, 0] : tensor<256x512xf32> -> tensor<512x256xf32>
+  %4 = prim.exp %3 : tensor<512x256xf32>
+  return %2, %4 : tensor<4x256x256xf32>, tensor<512x256xf32>
+}

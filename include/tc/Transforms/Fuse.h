@@ -11,7 +11,8 @@
 //  1. Movement ops are copied into each region that reads through them. A movement op becomes a value in memory (is
 //  "pinned")
 //     where the function needs it, and where a contraction, window or recurrent op would read it again and again
-//     (`isPrologue` says what such an op reads through). A reshape of a value in memory is a view and stays in the
+//     (`isPrologue` says what such an op reads through), and a transpose whose elements lie apart along the lanes of ops
+//     that read each of them many times (a row for all rows): gathers cost more. A reshape of a value in memory is a view and stays in the
 //     function.
 //  2. A pointwise op joins the region of an operand if it has that region's space or the space of its rows, and reads
 //  the

@@ -7,8 +7,13 @@
 //
 //   conv(spread(x, s), w)  ->  slice(interleave(conv(x, w')))
 //
-// where w' has s times as many output channels and zeros where s does not divide K. Sums have the same products in the
-// same order. Source: Shi et al., "Is the deconvolution layer the same as a convolutional layer?", section 3.
+// where w' has s times as many output channels and zeros where s does not divide K. Where these zeros, or the positions
+// at the edges that the slice cuts off, cost more than a pass over the result, each phase is a convolution of its own:
+//
+//   conv(spread(x, s), w)  ->  interleave(conv(x, w[k0 :: s]), ..)
+//
+// Sums have the same products in the same order. Source: Shi et al., "Is the deconvolution layer the same as a
+// convolutional layer?", section 3.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -18,6 +23,8 @@
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+#include <functional>
 
 namespace tc::prim {
 #define GEN_PASS_DEF_SPLITTRANSPOSEDCONVSPASS
@@ -29,6 +36,13 @@ using namespace tc;
 using namespace tc::prim;
 
 namespace {
+
+// Products with zeros and of positions that are cut off, over all that count, from which each phase is a convolution of
+// its own: that costs a pass over the result, which is needed anyway where positions are cut off.
+constexpr double kLeastWaste = 1.25, kLeastWasteAtEdges = 1.05;
+// Phases that are worth a convolution each: so many output channels, and so many flops saved by all.
+constexpr int64_t kLeastChannels = 16, kMostPhases = 8;
+constexpr double kLeastSaved = 400e3;
 
 /// An operand [N, S.., C] with zeros behind each element.
 struct Spread {
@@ -65,6 +79,34 @@ std::optional<Spread> matchSpread(Value input) {
   return spread;
 }
 
+/// Along one dim: result o = s j + phase is the sum over t of operand[j - low + t] * filter[start + s t].
+struct Phase {
+  int64_t start, taps, low, high;
+};
+
+/// The phases along dim `i` if each of them has elements of the filter and as many results as the others.
+std::optional<SmallVector<Phase>> phasesOf(ConvOp op, const Spread &spread, unsigned i) {
+  const int64_t stride = spread.strides[i], padLow = op.getPadLow()[i];
+  const std::optional<int64_t> kernel = getConstantSize(getSizes(op.getFilter())[i]);
+  const AffineExpr result = getSizes(op.getResult())[i + 1], count = simplifySize(result.floorDiv(stride));
+  if (!kernel || simplifySize(count * stride) != result)
+    return std::nullopt;
+  SmallVector<Phase> phases;
+  for (int64_t phase = 0; phase < stride; ++phase) {
+    const int64_t start = ((padLow - phase) % stride + stride) % stride;
+    if (start >= *kernel)
+      return std::nullopt;
+    const int64_t taps = llvm::divideCeil(*kernel - start, stride), low = (padLow - phase - start) / stride;
+    const std::optional<int64_t> beyond = getConstantSize(simplifySize(count - spread.sizes[i + 1]));
+    if (!beyond)
+      return std::nullopt;
+    phases.push_back({start, taps, low, *beyond + taps - 1 - low});
+    if (phases.back().low < 0 || phases.back().high < 0)
+      return std::nullopt;
+  }
+  return phases;
+}
+
 struct SplitPhases : OpRewritePattern<ConvOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ConvOp op, PatternRewriter &rewriter) const override {
@@ -76,6 +118,8 @@ struct SplitPhases : OpRewritePattern<ConvOp> {
       return rewriter.notifyMatchFailure(op, "no plain convolution of an operand spread out with zeros");
     if (op.getGroups() > 1 && perGroup == 1)
       return rewriter.notifyMatchFailure(op, "one channel for each group: no matrix product, with or without phases");
+    if (succeeded(splitApart(op, *spread, rewriter)))
+      return success();
     PrimBuilder b(rewriter, op);
     const size_t spatial = spread->strides.size();
     const int64_t groups = op.getGroups();
@@ -151,6 +195,76 @@ struct SplitPhases : OpRewritePattern<ConvOp> {
       y = b.slice(y, cut, SmallVector<int64_t>(spatial + 2, 1), result);
     }
     rewriter.replaceOp(op, y);
+    return success();
+  }
+
+  /// A convolution for each phase, if one of all phases wastes more.
+  static LogicalResult splitApart(ConvOp op, const Spread &spread, PatternRewriter &rewriter) {
+    const Sizes filter = getSizes(op.getFilter()), result = getSizes(op.getResult());
+    const size_t spatial = spread.strides.size();
+    SmallVector<SmallVector<Phase>> dims;
+    double waste = 1, work = 2;
+    int64_t count = 1;
+    bool isWhole = true;
+    for (size_t i = 0; i < spatial; ++i) {
+      std::optional<SmallVector<Phase>> phases = phasesOf(op, spread, i);
+      if (!phases)
+        return rewriter.notifyMatchFailure(op, "its phases differ in size");
+      const int64_t stride = spread.strides[i], kernel = *getConstantSize(filter[i]), taps = phases->front().taps;
+      int64_t most = taps, first = phases->front().low, last = first;
+      for (const Phase &phase : *phases) {
+        most = std::max(most, phase.taps);
+        first = std::min(first, phase.low);
+        last = std::max(last, phase.low);
+      }
+      // One window for all phases begins with the lowest of theirs: where they differ there are more positions.
+      const double results = double(getConstantSize(result[i + 1]).value_or(64)) / double(stride);
+      waste *= (results + double(last != first)) / results * double(most * stride) / double(kernel);
+      work *= results * double(kernel);
+      isWhole &= last == first;
+      count *= stride;
+      dims.push_back(*phases);
+    }
+    for (AffineExpr size : {result.front(), filter[spatial], filter[spatial + 1]})
+      work *= double(getConstantSize(size).value_or(1));
+    const int64_t channels = getConstantSize(filter[spatial + 1]).value_or(0) / op.getGroups();
+    if (count > kMostPhases || channels < kLeastChannels || waste < (isWhole ? kLeastWaste : kLeastWasteAtEdges) ||
+        (waste - 1) * work < kLeastSaved)
+      return rewriter.notifyMatchFailure(op, "one convolution of all phases wastes little");
+    PrimBuilder b(rewriter, op);
+    Value x = b.reshape(spread.operand, spread.sizes);
+    Sizes apart{result.front()}; // [N, Q, 1, Q, 1, .., C]
+    for (size_t i = 0; i < spatial; ++i)
+      apart.append({simplifySize(result[i + 1].floorDiv(spread.strides[i])), b.size(1)});
+    apart.push_back(result.back());
+    SmallVector<Phase> chosen;
+    // The phases of the dims from `i` on, side by side: [N, Q, 1, .., Q, s, .., C].
+    std::function<Value(size_t)> build = [&](size_t i) -> Value {
+      if (i < spatial) {
+        SmallVector<Value> parts;
+        for (const Phase &phase : dims[i]) {
+          chosen.push_back(phase);
+          parts.push_back(build(i + 1));
+          chosen.pop_back();
+        }
+        return b.concat(parts, int64_t(2 * i + 2));
+      }
+      Sizes starts, sizes;
+      SmallVector<int64_t> steps, ones(spatial, 1), low, high;
+      for (auto [phase, stride] : llvm::zip_equal(chosen, spread.strides)) {
+        starts.push_back(b.size(phase.start));
+        sizes.push_back(b.size(phase.taps));
+        steps.push_back(stride);
+        low.push_back(phase.low);
+        high.push_back(phase.high);
+      }
+      starts.append(2, b.size(0));
+      sizes.append({filter[spatial], filter[spatial + 1]});
+      steps.append(2, 1);
+      Value w = b.slice(op.getFilter(), starts, steps, sizes);
+      return b.reshape(ConvOp::create(b, x, w, ones, ones, low, high, op.getGroups()), apart);
+    };
+    rewriter.replaceOp(op, b.reshape(build(0), result));
     return success();
   }
 };

@@ -52,3 +52,42 @@ func.func @depthwise(%x: tensor<1x3x2xf32>, %w: tensor<3x1x2xf32>) -> tensor<1x6
   %3 = prim.conv %2, %w strides [1] dilations [1] pads [1] [1] groups 2 : (tensor<1x6x2xf32>, tensor<3x1x2xf32>) -> tensor<1x6x2xf32>
   return %3 : tensor<1x6x2xf32>
 }
+
+// -----
+
+// Filter of 3, stride 2: a window for all four phases would multiply 16 elements where 9 count. Each phase is a convolution of its
+// own, of 1, 2, 2 and 4 elements; the results are put side by side.
+// CHECK-LABEL: func.func @apart
+// CHECK: prim.conv %arg0, %{{.*}} pads [0, 0] [0, 0] groups 1 : (tensor<4x16x16x32xf32>, tensor<1x1x32x16xf32>) -> tensor<4x16x16x16xf32>
+// CHECK: prim.conv %arg0, %{{.*}} pads [0, 0] [0, 1] groups 1 : (tensor<4x16x16x32xf32>, tensor<1x2x32x16xf32>) -> tensor<4x16x16x16xf32>
+// CHECK: prim.concat {{.*}} axis = 4
+// CHECK: prim.conv %arg0, %{{.*}} pads [0, 0] [1, 0] groups 1 : (tensor<4x16x16x32xf32>, tensor<2x1x32x16xf32>) -> tensor<4x16x16x16xf32>
+// CHECK: prim.conv %arg0, %{{.*}} pads [0, 0] [1, 1] groups 1 : (tensor<4x16x16x32xf32>, tensor<2x2x32x16xf32>) -> tensor<4x16x16x16xf32>
+// CHECK: prim.concat {{.*}} axis = 4
+// CHECK: prim.concat {{.*}} axis = 2
+#none = affine_map<() -> (0, 0, 0, 0, 0, 0)>
+func.func @apart(%x: tensor<4x16x16x32xf32>, %w: tensor<3x3x32x16xf32>) -> tensor<4x32x32x16xf32> {
+  %zero = prim.constant dense<0.0> : tensor<f32>
+  %0 = prim.reshape %x : tensor<4x16x16x32xf32> -> tensor<4x16x1x16x1x32xf32>
+  %1 = prim.pad %0, %zero low #none : (tensor<4x16x1x16x1x32xf32>, tensor<f32>) -> tensor<4x16x2x16x2x32xf32>
+  %2 = prim.reshape %1 : tensor<4x16x2x16x2x32xf32> -> tensor<4x32x32x32xf32>
+  %3 = prim.conv %2, %w strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<4x32x32x32xf32>, tensor<3x3x32x16xf32>) -> tensor<4x32x32x16xf32>
+  return %3 : tensor<4x32x32x16xf32>
+}
+
+// -----
+
+// Filter of 4, stride 2, one row less at either end: nothing is multiplied with zero, but a window for all phases has 9 x 9 positions
+// where 8 x 8 count.
+// CHECK-LABEL: func.func @edges
+// CHECK-COUNT-4: prim.conv {{.*}} (tensor<1x8x8x64xf32>, tensor<2x2x64x32xf32>) -> tensor<1x8x8x32xf32>
+// CHECK-NOT: prim.conv
+#none = affine_map<() -> (0, 0, 0, 0, 0, 0)>
+func.func @edges(%x: tensor<1x8x8x64xf32>, %w: tensor<4x4x64x32xf32>) -> tensor<1x16x16x32xf32> {
+  %zero = prim.constant dense<0.0> : tensor<f32>
+  %0 = prim.reshape %x : tensor<1x8x8x64xf32> -> tensor<1x8x1x8x1x64xf32>
+  %1 = prim.pad %0, %zero low #none : (tensor<1x8x1x8x1x64xf32>, tensor<f32>) -> tensor<1x8x2x8x2x64xf32>
+  %2 = prim.reshape %1 : tensor<1x8x2x8x2x64xf32> -> tensor<1x16x16x64xf32>
+  %3 = prim.conv %2, %w strides [1, 1] dilations [1, 1] pads [2, 2] [1, 1] groups 1 : (tensor<1x16x16x64xf32>, tensor<4x4x64x32xf32>) -> tensor<1x16x16x32xf32>
+  return %3 : tensor<1x16x16x32xf32>
+}
