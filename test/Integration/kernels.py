@@ -200,14 +200,18 @@ def build_cases():
     # hides, a row of them wholly; scores that are infinite or no number; sizes that only the run knows.
     def attend(v):
         return [softmax(v["q"] @ v["k"].transpose(0, 2, 1) * 0.3 + v["m"]) @ v["v"]]
+    def attend_few(v):
+        return attend(v) if v["m"].size else [np.zeros((*v["q"].shape[:2], v["v"].shape[-1]))]
     nodes = [helper.make_node("Transpose", ["k"], ["t"], perm=[0, 2, 1]), helper.make_node("MatMul", ["q", "t"], ["p"]),
              helper.make_node("Mul", ["p", "scale"], ["c"]), helper.make_node("Add", ["c", "m"], ["s"]),
              helper.make_node("Softmax", ["s"], ["w"], axis=-1), helper.make_node("MatMul", ["w", "v"], ["y"])]
     def attention_values(b, t, s, d, e):
         mask = np.where(random((t, s), 3) > 1, -np.inf, 0).astype(np.float32)
-        mask[:, 0], mask[t // 2] = 0, -np.inf
+        mask[:, :1] = 0
         query = random((b, t, d), 1)
-        query[0, 0, :1], query[-1, -1, -1:] = np.nan, np.inf
+        if t > 1:
+            mask[t // 2] = -np.inf
+            query[:1, 0, :1], query[-1:, -1, -1:] = np.nan, np.inf
         return {"q": query, "k": random((b, s, d), 2), "v": random((b, s, e), 4), "m": mask}
     attention_sizes = [(2, 5, 7, 8, 8), (1, 1, 1, 1, 1), (2, 17, 113, 20, 33), (1, 100, 128, 64, 64), (1, 65, 144, 16, 16), (2, 33, 145, 32, 16),
                        (1, 70, 290, 40, 40), (1, 520, 300, 16, 24)]
@@ -273,6 +277,36 @@ def build_cases():
                          helper.make_node("Add", ["x", "u"], ["s"]), helper.make_node("Softmax", ["s"], ["y"], axis=-1)],
          {"x": [4, "N", "M"], "r": ["M", 4]}, {"y": [4, "N", "M"]}, lambda v: [softmax(v["x"] + v["r"].T[:, None])],
          [{"x": (4, 65, 67), "r": (67, 4)}, {"x": (4, 1, 1), "r": (1, 4)}, {"x": (4, 0, 3), "r": (3, 4)}], {"one": np.array([1])})
+    # Few queries: lanes along rows of keys and values; rows that end in a vector, or are longer than what is unrolled; keys that end in
+    # a vector, no keys, several blocks of them.
+    few_sizes = [(2, 1, 7, 8, 8), (3, 1, 1, 1, 1), (1, 1, 33, 20, 33), (2, 2, 16, 64, 64), (1, 3, 300, 300, 16), (1, 4, 600, 33, 130), (2, 6, 17, 300, 47),
+                 (1, 8, 1030, 24, 40), (1, 1, 1024, 64, 128), (1, 8, 8, 32, 32), (2, 1, 0, 16, 16)]
+    for b, t, s, d, e in few_sizes:
+        case(f"attention_few_{t}x{s}x{d}x{e}", nodes, {"q": [b, t, d], "k": [b, s, d], "v": [b, s, e], "m": [t, s]}, {"y": [b, t, e]}, attend_few,
+             [attention_values(b, t, s, d, e)], {"scale": np.float32(0.3)})
+    for b, t, s, d, e in few_sizes[:8]:
+        case(f"attention_few_safe_{t}x{s}", safe, {"q": [b, t, d], "k": [b, s, d], "v": [b, s, e], "m": [t, s]}, {"y": [b, t, e]}, attend_safely,
+             [attention_values(b, t, s, d, e)], {"scale": np.float32(0.3), "nothing": np.float32(0)})
+    for t in (1, 5):
+        case(f"attention_few_{t}_dynamic", nodes, {"q": ["B", t, 24], "k": ["B", "S", 24], "v": ["B", "S", 50], "m": [t, "S"]}, {"y": ["B", t, 50]},
+             attend_few, [attention_values(b, t, s, 24, 50) for b, s in ((1, 1), (2, 15), (1, 16), (3, 50), (1, 600), (2, 1024), (0, 5), (2, 0))],
+             {"scale": np.float32(0.3)})
+    # Keys and values that several heads share, transposed on the way.
+    groups = [helper.make_node("Transpose", ["k"], ["kt"], perm=[0, 2, 1, 3]), helper.make_node("Unsqueeze", ["kt", "two"], ["k5"]),
+              helper.make_node("Expand", ["k5", "spread_k"], ["ke"]), helper.make_node("Reshape", ["ke", "heads_k"], ["kh"]),
+              helper.make_node("Transpose", ["kh"], ["t"], perm=[0, 1, 3, 2]), helper.make_node("Transpose", ["v"], ["vt"], perm=[0, 2, 1, 3]),
+              helper.make_node("Unsqueeze", ["vt", "two"], ["v5"]), helper.make_node("Expand", ["v5", "spread_v"], ["ve"]),
+              helper.make_node("Reshape", ["ve", "heads_v"], ["vh"]), helper.make_node("MatMul", ["q", "t"], ["p"]),
+              helper.make_node("Softmax", ["p"], ["w"], axis=-1), helper.make_node("MatMul", ["w", "vh"], ["z"]),
+              helper.make_node("Transpose", ["z"], ["y"], perm=[0, 2, 1, 3])]
+    def attend_groups(v):
+        keys, values = (np.repeat(v[n].transpose(0, 2, 1, 3), 3, 1) for n in "kv")
+        return [(softmax(v["q"] @ keys.transpose(0, 1, 3, 2)) @ values).transpose(0, 2, 1, 3)]
+    for t, s, d, e in ((1, 37, 16, 48), (4, 50, 20, 12)):
+        case(f"attention_groups_{t}x{s}x{d}x{e}", groups, {"q": [2, 6, t, d], "k": [2, s, 2, d], "v": [2, s, 2, e]}, {"y": [2, t, 6, e]}, attend_groups,
+             [{"q": (2, 6, t, d), "k": (2, s, 2, d), "v": (2, s, 2, e)}],
+             {"two": np.array([2]), "spread_k": np.array([2, 2, 3, s, d]), "spread_v": np.array([2, 2, 3, s, e]), "heads_k": np.array([2, 6, s, d]),
+              "heads_v": np.array([2, 6, s, e])})
     # Convolutions: patches, remainders, strides, groups.
     for c, o, size, kernel, stride, pad, groups in ((3, 20, 19, 3, 1, 1, 1), (16, 33, 9, 1, 1, 0, 1), (8, 16, 23, 3, 2, 1, 2),
                                                     (5, 7, 8, 5, 3, 2, 1), (32, 64, 7, 1, 2, 0, 1), (4, 4, 11, 3, 1, 1, 4),

@@ -25,7 +25,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "CPU/MicroKernel.h"
+#include "CPU/Attention.h"
 #include "Common/Anchor.h"
 #include "Common/Generators.h"
 
@@ -45,40 +45,7 @@ constexpr double kExpCycles = 20, kCopyCycles = 4;
 // Independent chains of maxima and of sums: an addition takes 4 cycles.
 constexpr int64_t kChains = 4;
 
-struct Problem {
-  prim::AttentionOp op;
-  SmallVector<AffineExpr> batch;
-  AffineExpr T, S;
-  int64_t D, E;
-
-  /// Distance of copied rows: a multiple of 16, not of a cache way.
-  static int64_t stride(int64_t columns) { return roundUp(columns, 16) + 16; }
-};
-
-std::optional<Problem> analyze(prim::AttentionOp op) {
-  for (Value operand : op->getOperands())
-    if (!isF32(operand))
-      return std::nullopt;
-  Problem p;
-  p.op = op;
-  auto query = prim::getSizes(op.getQuery()), key = prim::getSizes(op.getKey()), value = prim::getSizes(op.getValue());
-  unsigned rank = query.size();
-  auto d = prim::getConstantSize(query[rank - 1]), e = prim::getConstantSize(value[rank - 1]);
-  // Larger heads than these would not fit the caches as they are used here.
-  if (!d || !e || *e == 0 || *d > 1024 || *e > 1024)
-    return std::nullopt;
-  p.batch.assign(query.begin(), query.end() - 2);
-  p.T = query[rank - 2];
-  p.S = key[rank - 2];
-  p.D = *d;
-  p.E = *e;
-  return p;
-}
-
-std::optional<Problem> analyze(kernel::RegionOp region) {
-  auto op = dyn_cast_or_null<prim::AttentionOp>(findAnchor(region));
-  return op ? analyze(op) : std::nullopt;
-}
+using Problem = AttentionProblem;
 
 /// Whether a mask [.., T, S] is read from memory along both T and S, with S contiguous: lanes along T would gather.
 bool isReadByRows(Value mask, int64_t t, int64_t s) {
@@ -140,11 +107,11 @@ public:
 
   bool takesWhole(Operation *composite) const override {
     auto op = dyn_cast<prim::AttentionOp>(composite);
-    return op && analyze(op).has_value();
+    return op && analyzeAttention(op).has_value();
   }
 
   FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
-    std::optional<Problem> p = analyze(region);
+    std::optional<Problem> p = analyzeAttention(region);
     if (!p)
       return failure();
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, p->op->getResult(0));
@@ -158,7 +125,7 @@ public:
                                                  const CpuInfo &) const override {
     if (failed(choose(region, isConstant)))
       return {};
-    Problem p = *analyze(region);
+    Problem p = *analyzeAttention(region);
     auto [tileT, tileS] = chooseTiles(p);
     auto t = prim::getConstantSize(p.T), s = prim::getConstantSize(p.S);
     SmallVector<kernel::ScheduleAttr> all;
@@ -173,7 +140,7 @@ public:
 
   SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
     MLIRContext *context = region.getContext();
-    Problem p = *analyze(region);
+    Problem p = *analyzeAttention(region);
     Launch launch;
     launch.tasks = prim::product(context, grid(p, schedule));
     launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
@@ -185,7 +152,7 @@ public:
 
   void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
             Value end) const override {
-    Problem p = *analyze(region);
+    Problem p = *analyzeAttention(region);
     Epilogue epilogue = *Epilogue::analyze(region, p.op->getResult(0));
     em.loop(begin, end, 1, [&](Index task) { Task(p, schedule, em).run(task, epilogue); });
   }
@@ -619,6 +586,31 @@ private:
 };
 
 } // namespace
+
+std::optional<AttentionProblem> tc::codegen::analyzeAttention(prim::AttentionOp op) {
+  for (Value operand : op->getOperands())
+    if (!isF32(operand))
+      return std::nullopt;
+  Problem p;
+  p.op = op;
+  auto query = prim::getSizes(op.getQuery()), key = prim::getSizes(op.getKey()), value = prim::getSizes(op.getValue());
+  unsigned rank = query.size();
+  auto d = prim::getConstantSize(query[rank - 1]), e = prim::getConstantSize(value[rank - 1]);
+  // Larger heads than these would not fit the caches as they are used here.
+  if (!d || !e || *e == 0 || *d > 1024 || *e > 1024)
+    return std::nullopt;
+  p.batch.assign(query.begin(), query.end() - 2);
+  p.T = query[rank - 2];
+  p.S = key[rank - 2];
+  p.D = *d;
+  p.E = *e;
+  return p;
+}
+
+std::optional<AttentionProblem> tc::codegen::analyzeAttention(kernel::RegionOp region) {
+  auto op = dyn_cast_or_null<prim::AttentionOp>(findAnchor(region));
+  return op ? analyzeAttention(op) : std::nullopt;
+}
 
 const Generator *tc::codegen::attentionGenerator() {
   static const AttentionGenerator generator;

@@ -78,6 +78,7 @@ const Generator *lookupGenerator(llvm::StringRef strategy);
 
 // One per file; listed in Generators.cpp.
 const Generator *attentionGenerator();
+const Generator *attentionRowsGenerator();
 const Generator *bfloatDotGenerator();
 const Generator *blockDotGenerator();
 const Generator *columnsGenerator();

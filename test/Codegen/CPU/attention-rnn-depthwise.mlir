@@ -16,6 +16,34 @@ func.func @attention(%x: !q) -> !q attributes {prim.symbols = [#prim.symbol<"b",
   return %r : !q
 }
 
+// Few queries: rows of keys and values are read as they lie, in one block where their scores fit, with a task for each head.
+// CHECK-LABEL: func.func @few_queries
+// CHECK: #kernel.schedule<"attention-rows", {grain = 1 : i64, tileS = 256 : i64, vectors256 = 4 : i64, vectors512 = 7 : i64}>
+// LOWER-LABEL: func.func @few_queries
+// LOWER: host.launch @k1_attention(%arg0, %arg1, %arg2) {{.*}} tasks #{{map[0-9]*}}
+func.func @few_queries(%x: tensor<8x2x64xf32>, %k: tensor<256x2x64xf32>, %v: tensor<8x256x100xf32>) -> tensor<8x2x100xf32> {
+  %r = kernel.region(%q = %x : tensor<8x2x64xf32>, %i = %k : tensor<256x2x64xf32>, %w = %v : tensor<8x256x100xf32>) -> (tensor<8x2x100xf32>) {
+    %t = prim.transpose %i [1, 0, 2] : tensor<256x2x64xf32> -> tensor<2x256x64xf32>
+    %s = prim.broadcast %t [0, 2, 3] : tensor<2x256x64xf32> -> tensor<2x4x256x64xf32>
+    %h = prim.reshape %s : tensor<2x4x256x64xf32> -> tensor<8x256x64xf32>
+    %0 = prim.attention %q, %h, %w scale 0.125 : (tensor<8x2x64xf32>, tensor<8x256x64xf32>, tensor<8x256x100xf32>) -> tensor<8x2x100xf32>
+    kernel.yield %0 : tensor<8x2x100xf32>
+  }
+  return %r : tensor<8x2x100xf32>
+}
+
+// Values whose columns are not neighbours would be gathered: they are copied by blocks.
+// CHECK-LABEL: func.func @values_by_columns
+// CHECK: #kernel.schedule<"attention",
+func.func @values_by_columns(%x: tensor<8x2x64xf32>, %k: tensor<8x256x64xf32>, %v: tensor<8x64x256xf32>) -> tensor<8x2x64xf32> {
+  %r = kernel.region(%q = %x : tensor<8x2x64xf32>, %i = %k : tensor<8x256x64xf32>, %w = %v : tensor<8x64x256xf32>) -> (tensor<8x2x64xf32>) {
+    %t = prim.transpose %w [0, 2, 1] : tensor<8x64x256xf32> -> tensor<8x256x64xf32>
+    %0 = prim.attention %q, %i, %t scale 0.125 : (tensor<8x2x64xf32>, tensor<8x256x64xf32>, tensor<8x256x64xf32>) -> tensor<8x2x64xf32>
+    kernel.yield %0 : tensor<8x2x64xf32>
+  }
+  return %r : tensor<8x2x64xf32>
+}
+
 // One panel set for each gate.
 // CHECK-LABEL: func.func @lstm
 // CHECK: #kernel.schedule<"rnn", {{.*}}rhs = 1 : i64{{.*}}tileB = 4 : i64
@@ -62,19 +90,19 @@ func.func @grouped(%x: tensor<1x14x14x48xf32>) -> (tensor<1x14x14x48xf32>, tenso
 }
 
 // A head of size 1 whose dim a reshape drops: one element is stored, not a vector.
-// LOWER: llvm.func @k5_attention
+// LOWER: llvm.func @k7_attention
 // LOWER: %[[FIRST:.*]] = llvm.extractelement %{{.*}}[%{{.*}} : i64] : vector<16xf32>
 // LOWER: llvm.store %[[FIRST]], %{{.*}} : f32, !llvm.ptr
 // LOWER-NOT: llvm.store
 // LOWER: llvm.return
-func.func @one_column(%x: tensor<1x6x4x2xf32>, %v: tensor<1x4x7x1xf32>) -> tensor<1x6x4xf32> {
-  %r = kernel.region(%q = %x : tensor<1x6x4x2xf32>, %w = %v : tensor<1x4x7x1xf32>) -> (tensor<1x6x4xf32>) {
+func.func @one_column(%x: tensor<1x12x4x2xf32>, %v: tensor<1x4x7x1xf32>) -> tensor<1x12x4xf32> {
+  %r = kernel.region(%q = %x : tensor<1x12x4x2xf32>, %w = %v : tensor<1x4x7x1xf32>) -> (tensor<1x12x4xf32>) {
     %k = prim.splat 0.5 : f32 : tensor<1x4x7x2xf32>
-    %t = prim.transpose %q [0, 2, 1, 3] : tensor<1x6x4x2xf32> -> tensor<1x4x6x2xf32>
-    %0 = prim.attention %t, %k, %w scale 1.0 : (tensor<1x4x6x2xf32>, tensor<1x4x7x2xf32>, tensor<1x4x7x1xf32>) -> tensor<1x4x6x1xf32>
-    %1 = prim.transpose %0 [0, 2, 1, 3] : tensor<1x4x6x1xf32> -> tensor<1x6x4x1xf32>
-    %2 = prim.reshape %1 : tensor<1x6x4x1xf32> -> tensor<1x6x4xf32>
-    kernel.yield %2 : tensor<1x6x4xf32>
+    %t = prim.transpose %q [0, 2, 1, 3] : tensor<1x12x4x2xf32> -> tensor<1x4x12x2xf32>
+    %0 = prim.attention %t, %k, %w scale 1.0 : (tensor<1x4x12x2xf32>, tensor<1x4x7x2xf32>, tensor<1x4x7x1xf32>) -> tensor<1x4x12x1xf32>
+    %1 = prim.transpose %0 [0, 2, 1, 3] : tensor<1x4x12x1xf32> -> tensor<1x12x4x1xf32>
+    %2 = prim.reshape %1 : tensor<1x12x4x1xf32> -> tensor<1x12x4xf32>
+    kernel.yield %2 : tensor<1x12x4xf32>
   }
-  return %r : tensor<1x6x4xf32>
+  return %r : tensor<1x12x4xf32>
 }

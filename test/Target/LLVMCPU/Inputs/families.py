@@ -78,6 +78,10 @@ value(f"prim.window_reduce max {x} window [2, 2] strides [2, 2] dilations [1, 1]
 heads = "tensor<3x21x16xf32>"
 q, k, v = (argument(heads) for _ in range(3))
 value(f"prim.attention {q}, {k}, {v} scale 0.25 causal : ({heads}, {heads}, {heads}) -> {heads}", heads, keep=True)
+for t, s, d, e in ((1, 21, 16, 20), (3, 40, 10, 16), (8, 600, 24, 33)):
+    q, k, v, y = f"tensor<3x{t}x{d}xf32>", f"tensor<3x{s}x{d}xf32>", f"tensor<3x{s}x{e}xf32>", f"tensor<3x{t}x{e}xf32>"
+    x, z, w = argument(q), argument(k), argument(v)
+    value(f"prim.attention {x}, {z}, {w} scale 0.25 causal : ({q}, {k}, {v}) -> {y}", y, keep=True)
 for kind, gates in (("lstm", 4), ("gru", 3)):
     x, h = argument(f"tensor<5x4x{gates * 20}xf32>"), argument("tensor<4x20xf32>")
     w = value(f"prim.constant dense<0.1> : tensor<20x{gates * 20}xf32>", "")
