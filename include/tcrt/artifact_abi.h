@@ -300,7 +300,7 @@ typedef struct tcrt_imports_t {
   double (*pow_f64)(double, double), (*fmod_f64)(double, double), (*atan2_f64)(double, double);
   /* Calls a host function (CPU variants). Non-zero: failed, the error is set, `run` must return it. */
   int32_t (*call)(struct tcrt_frame_t *frame, const struct tcrt_call_t *call);
-  /* Since 0.3. Runs `count` launches that do not depend on each other, and waits for all of them; ranges of one may run
+  /* Runs `count` launches that do not depend on each other, and waits for all of them; ranges of one may run
    * beside ranges of another, a worker runs one range at a time. */
   void (*launch_group)(struct tcrt_frame_t *frame, uint32_t count, const tcrt_launch_t *launches);
 } tcrt_imports_t;
