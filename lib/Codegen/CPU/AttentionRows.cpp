@@ -16,6 +16,7 @@
 // Parameters:
 //   tileS                  keys of a block, a multiple of 16
 //   vectors256, vectors512 vectors of a row of values at once
+//   ahead                  keys ahead that are fetched to the second-level cache; 0: none
 //   grain                  least number of tasks for a thread
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -40,12 +41,14 @@ using Problem = AttentionProblem;
 
 // From more queries on, lanes along the queries win.
 constexpr int64_t kMostQueries = 8;
-// Keys of a block: their scores stay in the first-level cache. Where values are read several times, they do, too.
-constexpr int64_t kMostKeys = 512, kFirstLevelBytes = 24 * 1024;
+// Keys of a block: their scores stay in the first-level cache, their rows in the second-level one.
+constexpr int64_t kMostKeys = 256;
 // Elements of a row of keys that are unrolled; longer rows loop over pieces of kPiece.
 constexpr int64_t kUnrolled = 256, kPiece = 128;
 // Chains of multiply-adds that hide their latency.
 constexpr int64_t kChains = 8;
+// Keys are fetched so far ahead, where they and the values do not fit the second-level cache.
+constexpr int64_t kAheadFloats = 2048, kSecondLevelBytes = 1280 * 1024;
 // What a thread should get at least, for data that comes from beyond the second-level cache at 10 flops a byte.
 constexpr double kGrainFlops = 1e6, kFlopsPerByte = 10;
 
@@ -110,7 +113,7 @@ public:
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, p->op->getResult(0));
     if (failed(epilogue) || !epilogue->yieldsAll(region))
       return failure();
-    return scheduleFor(*p, region, chooseKeys(*p, *T));
+    return scheduleFor(*p, region, chooseKeys(*p));
   }
 
   SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
@@ -151,13 +154,10 @@ private:
   static int64_t chooseVectors(const CpuInfo &cpu, const Problem &p, int64_t T) {
     return std::clamp<int64_t>(cpu.vectorRegisters / 2 / T, 1, ceilDiv(p.E, cpu.width()));
   }
-  /// As few blocks as keep what is read again near, of equal size.
-  static int64_t chooseKeys(const Problem &p, int64_t T) {
-    const bool isReadAgain = chooseVectors(wideCpu(), p, T) * wideCpu().width() < p.E;
-    const int64_t most =
-        isReadAgain ? std::clamp<int64_t>(kFirstLevelBytes / 4 / p.E / 16 * 16, 64, kMostKeys) : kMostKeys;
-    const int64_t s = std::max<int64_t>(1, prim::getConstantSize(p.S).value_or(most));
-    return roundUp(ceilDiv(s, ceilDiv(s, most)), 16);
+  /// As few blocks as there may be, of equal size.
+  static int64_t chooseKeys(const Problem &p) {
+    const int64_t s = std::max<int64_t>(1, prim::getConstantSize(p.S).value_or(kMostKeys));
+    return roundUp(ceilDiv(s, ceilDiv(s, kMostKeys)), 16);
   }
 
   kernel::ScheduleAttr scheduleFor(const Problem &p, kernel::RegionOp region, int64_t tileS) const {
@@ -166,6 +166,10 @@ private:
     params.set("tileS", tileS);
     for (const CpuInfo &cpu : kScheduledCpus)
       params.set(suffixed("vectors", cpu), chooseVectors(cpu, p, T));
+    // What the second-level cache holds needs no fetching.
+    auto all = prim::getConstantSize(prim::product(region.getContext(), p.batch) * p.S);
+    const bool isNear = all && *all * (p.D + p.E) * 4 <= kSecondLevelBytes;
+    params.set("ahead", isNear ? 0 : ceilDiv(kAheadFloats, std::max<int64_t>(1, p.D)));
     const double elements = double(prim::getConstantSize(p.S).value_or(kMostKeys)) * double(p.D + p.E);
     const double flops = std::max(2.0 * double(T), 4 * kFlopsPerByte) * elements;
     params.set("grain", std::max<int64_t>(1, int64_t(kGrainFlops / std::max(flops, 1.0))));
@@ -177,7 +181,8 @@ private:
     Task(Problem &p, kernel::ScheduleAttr schedule, Emitter &em)
         : p(p), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()), vector(em.vectorOf(f32)),
           width(em.width()), T(*prim::getConstantSize(p.T)), tileS(getParam(schedule, "tileS")),
-          vectors(getParam(schedule, suffixed("vectors", em.cpu()))), layout(p, T, tileS) {
+          vectors(getParam(schedule, suffixed("vectors", em.cpu()))), ahead(getParam(schedule, "ahead")),
+          layout(p, T, tileS) {
       knownS = prim::getConstantSize(p.S);
       isSingle = knownS && *knownS > 0 && *knownS <= tileS;
     }
@@ -269,6 +274,21 @@ private:
       return on ? Value(arith::SelectOp::create(b, loc, on, value, zero())) : value;
     }
 
+    /// Fetches the lines of a row of keys from element `first` on that begin in the next `count` elements, if keys come
+    /// from memory as they are.
+    void fetchKeys(Index row, Index first, int64_t count) {
+      for (int64_t d = 0; d + width <= count; d += kPanel) {
+        SmallVector<Index> at = batchAt;
+        at.push_back(row);
+        at.push_back(lanesHere(em.addIndex(first, em.constant(d))));
+        Value value;
+        em.withMask({}, [&] { value = em.emit(p.op.getKey(), at); });
+        // What is loaded is not used: the address remains.
+        if (auto load = value.getDefiningOp<LLVM::LoadOp>())
+          em.prefetch(load.getAddr());
+      }
+    }
+
     /// scale * query, rows filled up with 0.
     void copyQueries() {
       Value scale = constant(float(p.op.getScale().convertToDouble()));
@@ -344,6 +364,8 @@ private:
       }
       // The products of elements [first, first + count) of a row.
       auto products = [&](Index row, Index first, int64_t count, Value sum) {
+        if (ahead && T == 1)
+          fetchKeys(em.uniform(em.add(row.base, em.i64(ahead))), first, count);
         for (int64_t d = 0; d < count; d += width) {
           Index lanes = lanesHere(em.addIndex(first, em.constant(d)));
           Value x = read(key, row, lanes, std::min(width, count - d)), y = load(offsetBy(em, query, lanes.base));
@@ -352,6 +374,13 @@ private:
         return sum;
       };
       const int64_t looped = p.D > kUnrolled ? p.D / kPiece * kPiece : 0;
+      // Each of several queries fetches its share of the rows ahead.
+      if (ahead && T > 1) {
+        auto shareOf = [&](Value query) { return em.divUnsigned(em.mul(query, em.i64(width)), em.i64(T)); };
+        Value next = em.add(keys.base, em.i64(ahead));
+        em.loop(shareOf(t.base), shareOf(em.add(t.base, em.i64(1))), 1,
+                [&](Index row) { fetchKeys(em.uniform(em.add(next, row.base)), em.constant(0), p.D); });
+      }
       SmallVector<Value> begun(present);
       if (looped)
         begun = em.loop(em.i64(0), em.i64(looped), kPiece, SmallVector<Value>(present, zero()),
@@ -513,7 +542,7 @@ private:
     Location loc;
     Type f32;
     VectorType vector;
-    int64_t width, T, tileS, vectors;
+    int64_t width, T, tileS, vectors, ahead;
     Layout layout;
     std::optional<int64_t> knownS;
     bool isSingle; // all keys are one block

@@ -18,7 +18,7 @@ func.func @attention(%x: !q) -> !q attributes {prim.symbols = [#prim.symbol<"b",
 
 // Few queries: rows of keys and values are read as they lie, in one block where their scores fit, with a task for each head.
 // CHECK-LABEL: func.func @few_queries
-// CHECK: #kernel.schedule<"attention-rows", {grain = 1 : i64, tileS = 256 : i64, vectors256 = 4 : i64, vectors512 = 7 : i64}>
+// CHECK: #kernel.schedule<"attention-rows", {ahead = 32 : i64, grain = 1 : i64, tileS = 256 : i64, vectors256 = 4 : i64, vectors512 = 7 : i64}>
 // LOWER-LABEL: func.func @few_queries
 // LOWER: host.launch @k1_attention(%arg0, %arg1, %arg2) {{.*}} tasks #{{map[0-9]*}}
 func.func @few_queries(%x: tensor<8x2x64xf32>, %k: tensor<256x2x64xf32>, %v: tensor<8x256x100xf32>) -> tensor<8x2x100xf32> {
