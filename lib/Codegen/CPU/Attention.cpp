@@ -39,7 +39,7 @@ using namespace tc::codegen;
 namespace {
 
 // Keys of a block: whole micro-kernels of 14 rows; the most that a block has.
-constexpr int64_t kKeys = 112, kMostKeys = 144;
+constexpr int64_t kKeys = 112, kMostKeys = 256;
 // Cycles of 16 exponentials and what goes with them, and of the copy of 16 elements.
 constexpr double kExpCycles = 20, kCopyCycles = 4;
 // Independent chains of maxima and of sums: an addition takes 4 cycles.
@@ -172,14 +172,14 @@ private:
       if (tileT > kPanel && batch * blocks < 16)
         break;
       const Tile tile = scoreTile(wideCpu(), tileT, tileS);
-      // For a key: both products, whole groups of panels; exponentials; the copies of its rows, which many queries
-      // share.
-      const int64_t last = *t - int64_t(blocks - 1) * tileT;
-      const double groups =
-          (blocks - 1) * double(tileT / kPanel / tile.panels) + double(ceilDiv(last, tile.panels * kPanel));
-      const double cycles =
-          groups * double(p.D + p.E) * microKernelCycles(wideCpu(), tile.rows, tile.panels) / double(tile.rows) +
-          double(ceilDiv(*t, kPanel)) * kExpCycles + blocks * double(p.D + p.E) / kPanel * kCopyCycles;
+      // For a key: both products, groups of panels; exponentials; the copies of its rows, which many queries share.
+      const int64_t last = ceilDiv(*t - int64_t(blocks - 1) * tileT, kPanel);
+      auto groupCycles = [&](int64_t panels) { return panels ? microKernelCycles(wideCpu(), tile.rows, panels) : 0; };
+      const double groups = ((blocks - 1) * double(tileT / kPanel / tile.panels) + double(last / tile.panels)) *
+                                groupCycles(tile.panels) +
+                            groupCycles(last % tile.panels);
+      const double cycles = groups * double(p.D + p.E) / double(tile.rows) + double(ceilDiv(*t, kPanel)) * kExpCycles +
+                            blocks * double(p.D + p.E) / kPanel * kCopyCycles;
       if (cycles < least * 0.98) {
         least = cycles;
         best = tileT;
@@ -362,15 +362,23 @@ private:
       });
     }
 
-    /// Panels of queries that are in use, a whole number of groups.
-    void forPanelGroups(llvm::function_ref<void(Index)> body) {
+    /// Groups of the panels of queries that are in use: body(first, count). Where the number of queries is known, the
+    /// last group of the last task has no more than it needs.
+    void forPanelGroups(llvm::function_ref<void(Index, int64_t)> body) {
       Value used = em.divUnsigned(em.add(countT, em.i64(kPanel - 1)), em.i64(kPanel));
-      em.loop(em.i64(0), used, panels, body);
+      const auto t = prim::getConstantSize(p.T);
+      const int64_t rest = t ? ceilDiv(*t % tileT, kPanel) % panels : 0;
+      if (!rest)
+        return em.loop(em.i64(0), used, panels, [&](Index panel) { body(panel, panels); });
+      Value whole = em.mul(em.divUnsigned(used, em.i64(panels)), em.i64(panels));
+      em.loop(em.i64(0), whole, panels, [&](Index panel) { body(panel, panels); });
+      Value hasRest = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, whole, used);
+      em.ifThen(hasRest, [&] { body(em.uniform(whole), rest); });
     }
 
     /// scores[t / 16][s][16] = keys x queries.
     void multiplyScores(Value countS) {
-      forPanelGroups([&](Index panel) {
+      forPanelGroups([&](Index panel, int64_t count) {
         Value query = offsetBy(em, packedQ, em.mul(panel.base, em.i64(roundUp(p.D, 16) * kPanel)));
         Value to = offsetBy(em, scores, em.mul(panel.base, em.i64(scoreFloats)));
         forRowBlocks(em, Extent(countS, constantS()), scoreRows, restS(scoreRows), [&](Value row, int64_t rows) {
@@ -379,7 +387,7 @@ private:
           kernel.rowOffsets = uniformRows(rows, Problem::stride(p.D));
           kernel.depth = Extent(p.D);
           kernel.b = query;
-          kernel.panels = panels;
+          kernel.panels = count;
           kernel.panelStride = Extent(roundUp(p.D, 16) * kPanel);
           kernel.c = offsetBy(em, to, em.mul(row, em.i64(kPanel)));
           kernel.cOffsets = uniformRows(rows, kPanel);
@@ -507,7 +515,7 @@ private:
 
     /// result[t / 16][e][16] += values x probabilities.
     void multiplyValues(Value countS) {
-      forPanelGroups([&](Index panel) {
+      forPanelGroups([&](Index panel, int64_t count) {
         Value probabilities = offsetBy(em, scores, em.mul(panel.base, em.i64(scoreFloats)));
         Value to = offsetBy(em, result, em.mul(panel.base, em.i64(roundUp(p.E, 16) * kPanel)));
         forRowBlocks(em, Extent(p.E), valueRows, std::nullopt, [&](Value row, int64_t rows) {
@@ -517,7 +525,7 @@ private:
           kernel.depth = Extent(countS, constantS());
           kernel.depthStride = Problem::stride(p.E);
           kernel.b = probabilities;
-          kernel.panels = panels;
+          kernel.panels = count;
           kernel.panelStride = Extent(scoreFloats);
           kernel.c = offsetBy(em, to, em.mul(row, em.i64(kPanel)));
           kernel.cOffsets = uniformRows(rows, kPanel);

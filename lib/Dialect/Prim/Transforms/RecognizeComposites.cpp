@@ -139,6 +139,36 @@ struct RecognizeAttention : OpRewritePattern<DotGeneralOp> {
   }
 };
 
+/// A factor of the query or of the key behind transposes and reshapes goes into the scale.
+struct RecognizeScale : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
+    for (unsigned number : {0, 1}) {
+      SmallVector<Operation *> moves;
+      Value v = op->getOperand(number);
+      while (isa_and_nonnull<TransposeOp, ReshapeOp>(v.getDefiningOp())) {
+        moves.push_back(v.getDefiningOp());
+        v = v.getDefiningOp()->getOperand(0);
+      }
+      double scale = op.getScale().convertToDouble();
+      Value plain = stripScale(v, scale);
+      if (plain == v)
+        continue;
+      for (Operation *move : llvm::reverse(moves)) {
+        Operation *copy = rewriter.clone(*move);
+        copy->setOperand(0, plain);
+        plain = copy->getResult(0);
+      }
+      rewriter.modifyOpInPlace(op, [&] {
+        op->setOperand(number, plain);
+        op.setScaleAttr(rewriter.getF64FloatAttr(scale));
+      });
+      return success();
+    }
+    return rewriter.notifyMatchFailure(op, "neither query nor key is scaled");
+  }
+};
+
 /// A mask that hides the future is no operand: half of the scores are never computed.
 struct RecognizeCausal : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -158,7 +188,7 @@ struct RecognizeCompositesPass : public tc::prim::impl::RecognizeCompositesPassB
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<RecognizeAttention, RecognizeCausal>(&getContext());
+    patterns.add<RecognizeAttention, RecognizeScale, RecognizeCausal>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -127,3 +127,22 @@ func.func @not_causal(%q: tensor<1x2x8xf32>, %k: tensor<1x2x8xf32>, %v: tensor<1
   %z = prim.attention %q, %k1, %k1 mask %none scale 1.0 : (tensor<1x2x8xf32>, tensor<1x1x8xf32>, tensor<1x1x8xf32>, tensor<1x2x1xf32>) -> tensor<1x2x8xf32>
   return %x, %y, %z : tensor<1x2x8xf32>, tensor<1x2x8xf32>, tensor<1x2x8xf32>
 }
+
+// -----
+
+// The square root of the scale on query and key before they are split into heads.
+// CHECK-LABEL: func.func @scaled_before_heads
+// CHECK-NOT: prim.mul
+// CHECK: prim.attention %{{.*}}, %{{.*}}, %arg2 scale 1.250000e-01
+func.func @scaled_before_heads(%q: tensor<8x128xf32>, %k: tensor<16x128xf32>, %v: tensor<2x16x64xf32>) -> tensor<2x8x64xf32> {
+  %c = prim.splat 0.25 : f32 : tensor<8x128xf32>
+  %d = prim.splat 0.5 : f32 : tensor<16x128xf32>
+  %0 = prim.mul %q, %c : tensor<8x128xf32>
+  %1 = prim.reshape %0 : tensor<8x128xf32> -> tensor<8x2x64xf32>
+  %2 = prim.transpose %1 [1, 0, 2] : tensor<8x2x64xf32> -> tensor<2x8x64xf32>
+  %3 = prim.mul %k, %d : tensor<16x128xf32>
+  %4 = prim.reshape %3 : tensor<16x128xf32> -> tensor<16x2x64xf32>
+  %5 = prim.transpose %4 [1, 0, 2] : tensor<16x2x64xf32> -> tensor<2x16x64xf32>
+  %6 = prim.attention %2, %5, %v scale 1.0 : (tensor<2x8x64xf32>, tensor<2x16x64xf32>, tensor<2x16x64xf32>) -> tensor<2x8x64xf32>
+  return %6 : tensor<2x8x64xf32>
+}
