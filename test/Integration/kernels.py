@@ -383,6 +383,22 @@ def build_cases():
 
         case(f"{kind.lower()}_{hidden}_{batch}", [node], {"x": [3, batch, 12]}, {"y": [3, 1, batch, hidden], "h": [1, batch, hidden]}, reference,
              [{"x": (3, n, 12)} for n in ((1, 8, 26, 50) if batch == "N" else (batch,))], {"w": w, "r": r, "b": bias})
+    # Both directions run at the same time, also several times over and with a batch that only the run knows.
+    for kind, gates, hidden, batch in (("LSTM", 4, 128, 3), ("GRU", 3, 160, "N")):
+        w, r, bias = random((2, gates * hidden, 12), 7), random((2, gates * hidden, hidden), 8) / np.float32(2 * np.sqrt(hidden)), random((2, 2 * gates * hidden), 9)
+        one = helper.make_node(kind, ["x", "w", "r", "b"], ["y", "h"], hidden_size=hidden)
+
+        def both(v, one=one, w=w, r=r, bias=bias):
+            results = []
+            for way, step in ((0, 1), (1, -1)):
+                weights = {n: a[way:way + 1].astype(np.float64) for n, a in (("w", w), ("r", r), ("b", bias))}
+                y, h = ReferenceEvaluator(one).run(None, {"x": v["x"][::step], **weights})
+                results.append((y[::step], h))
+            return [np.concatenate([y for y, _ in results], 1), np.concatenate([h for _, h in results], 0)]
+
+        case(f"{kind.lower()}_both_{hidden}_{batch}", [helper.make_node(kind, ["x", "w", "r", "b"], ["y", "h"], hidden_size=hidden, direction="bidirectional")],
+             {"x": [24, batch, 12]}, {"y": [24, 2, batch, hidden], "h": [2, batch, hidden]}, both,
+             [{"x": (24, n, 12)} for n in ((1, 9, 30) if batch == "N" else (batch,))], {"w": w, "r": r, "b": bias})
 
 
 def variants():

@@ -512,6 +512,14 @@ def composite():
             to = ty(want.shape, element)
             family.op(f"prim.attention {qv}, {kv}, {vv} " + (f"mask {mv} " if mask else "") + "scale 2.5e-1 " +
                       "causal " * causal + f": ({', '.join([qt, kt, vt] + [mt] * mask)}) -> {to}", [to], [want], slack=4 * slack)
+        # A row that sees nothing has weights of 0 with zero_nan.
+        hidden = m.copy()
+        hidden[0, 0, 1] = -np.inf
+        hv, ht = family.arg(hidden, element)
+        with np.errstate(invalid="ignore"):
+            weights = softmax(0.25 * np.einsum("abtd,absd->abts", q.astype("f8"), k.astype("f8")) + hidden.astype("f8"), 3)
+        family.op(f"prim.attention {qv}, {kv}, {vv} mask {hv} scale 2.5e-1 zero_nan : ({qt}, {kt}, {vt}, {ht}) -> {to}", [to],
+                  [np.nan_to_num(weights) @ v.astype("f8")], slack=4 * slack)
         for bits, zeros in itertools.product((2, 4, 8), (False, True)):
             q, z = rng.integers(0, 2 ** bits, (5, 3, 16)), rng.integers(0, 2 ** bits, (5, 3))
             x, s = floats((2, 40), kind), floats((5, 3), kind, low=0.1, high=1)

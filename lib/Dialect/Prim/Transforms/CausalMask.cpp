@@ -60,6 +60,11 @@ struct Axis {
 
 using Axes = SmallVector<Axis>;
 
+/// Whether elements of this type hold all positions exactly: narrower ones wrap or round.
+bool holdsPositions(Type element) {
+  return element.isF32() || element.isF64() || element.isInteger(32) || element.isInteger(64);
+}
+
 std::optional<int64_t> sizeOf(Value v, int64_t dim) { return getConstantSize(getSizes(v)[dim]); }
 
 /// f of the values of forms that step at the same place.
@@ -178,7 +183,7 @@ std::optional<Form> evaluate(Value v, const Axes &axes, int steps) {
     return readConstant(constant, axes);
   if (auto iota = dyn_cast<IotaOp>(op)) {
     const Axis &axis = axes[iota.getAxis()];
-    if (axis.role == Axis::None)
+    if (axis.role == Axis::None || !holdsPositions(PrimBuilder::elementOf(v)))
       return std::nullopt;
     return Form::linear(axis.role == Axis::T, axis.role == Axis::S, axis.offset);
   }
@@ -227,7 +232,7 @@ std::optional<Form> evaluate(Value v, const Axes &axes, int steps) {
       return std::nullopt;
     Type type = PrimBuilder::elementOf(v);
     if (x->kind == Form::Linear)
-      return isa<ConvertOp>(op) && !type.isInteger(1) ? x : std::nullopt;
+      return isa<ConvertOp>(op) && holdsPositions(type) ? x : std::nullopt;
     if (isa<NotOp>(op) && !type.isInteger(1))
       return std::nullopt;
     return combine({*x}, [&](ArrayRef<double> values) -> double {

@@ -37,6 +37,16 @@ func.func @attention(%q: tensor<2x8x64xf32>, %k: tensor<2x16x64xf32>, %v: tensor
   return %0 : tensor<2x8x64xf32>
 }
 
+// KEEP-LABEL: func.func @attention_zero_nan
+// KEEP: %[[W:.*]] = prim.softmax
+// KEEP: %[[NAN:.*]] = prim.is_nan %[[W]]
+// KEEP: %[[U:.*]] = prim.select %[[NAN]], %{{.*}}, %[[W]]
+// KEEP: prim.dot_general %[[U]]
+func.func @attention_zero_nan(%q: tensor<2x8x64xf32>, %k: tensor<2x16x64xf32>, %v: tensor<2x16x64xf32>) -> tensor<2x8x64xf32> {
+  %0 = prim.attention %q, %k, %v scale 0.125 zero_nan : (tensor<2x8x64xf32>, tensor<2x16x64xf32>, tensor<2x16x64xf32>) -> tensor<2x8x64xf32>
+  return %0 : tensor<2x8x64xf32>
+}
+
 // Narrow elements are computed in f32.
 // CHECK-LABEL: func.func @attention_f16
 // CHECK: prim.convert %arg0 : tensor<2x8x64xf16> -> tensor<2x8x64xf32>

@@ -146,3 +146,21 @@ func.func @scaled_before_heads(%q: tensor<8x128xf32>, %k: tensor<16x128xf32>, %v
   %6 = prim.attention %2, %5, %v scale 1.0 : (tensor<2x8x64xf32>, tensor<2x16x64xf32>, tensor<2x16x64xf32>) -> tensor<2x8x64xf32>
   return %6 : tensor<2x8x64xf32>
 }
+
+// -----
+
+// Positions of 8 bits wrap: 128 and more are no later ones.
+// CHECK-LABEL: func.func @positions_wrap
+// CHECK: prim.attention {{.*}} mask
+func.func @positions_wrap(%q: tensor<1x300x8xf32>, %k: tensor<1x300x8xf32>, %v: tensor<1x300x8xf32>) -> tensor<1x300x8xf32> {
+  %t = prim.iota axis = 1 : tensor<1x300x300xi64>
+  %s = prim.iota axis = 2 : tensor<1x300x300xi64>
+  %t8 = prim.convert %t : tensor<1x300x300xi64> -> tensor<1x300x300xi8>
+  %s8 = prim.convert %s : tensor<1x300x300xi64> -> tensor<1x300x300xi8>
+  %later = prim.compare gt %s8, %t8 : tensor<1x300x300xi8> -> tensor<1x300x300xi1>
+  %zero = prim.splat 0.0 : f32 : tensor<1x300x300xf32>
+  %least = prim.splat 0xFF800000 : f32 : tensor<1x300x300xf32>
+  %m = prim.select %later, %least, %zero : tensor<1x300x300xi1>, tensor<1x300x300xf32>
+  %y = prim.attention %q, %k, %v mask %m scale 1.0 : (tensor<1x300x8xf32>, tensor<1x300x8xf32>, tensor<1x300x8xf32>, tensor<1x300x300xf32>) -> tensor<1x300x8xf32>
+  return %y : tensor<1x300x8xf32>
+}

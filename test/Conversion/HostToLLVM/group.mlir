@@ -1,0 +1,60 @@
+// Proves: launches of a group have argument words of their own and are handed to the runtime in one call; a program without groups
+// runs with a table that ends before that call.
+// RUN: tc-opt %s -split-input-file --tc-plan-memory --tc-convert-host-to-llvm | FileCheck %s
+
+#one = affine_map<() -> (1)>
+
+// CHECK-LABEL: llvm.func @tc_entry
+// CHECK: %[[BYTES:.*]] = llvm.mlir.constant(248 : i32)
+// CHECK: llvm.icmp "ult" %{{.*}}, %[[BYTES]] : i32
+// CHECK-LABEL: llvm.func hidden @tc_run
+// One stack area for the words of both, one for the two records.
+// CHECK: llvm.mlir.addressof @a
+// CHECK-NOT: llvm.call
+// CHECK: llvm.mlir.addressof @b
+// CHECK: llvm.call %{{.*}}(%{{.*}}, %{{.*}}, %{{.*}}) : !llvm.ptr, (!llvm.ptr, i32, !llvm.ptr) -> ()
+// CHECK-NOT: llvm.call
+// CHECK: llvm.return
+module {
+  func.func @main(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) attributes {prim.symbols = []} {
+    %a = host.launch @a(%x) symbols [] tasks #one grain #one {group = 0} : (tensor<8xf32>) -> tensor<8xf32>
+    %b = host.launch @b(%x) symbols [] tasks #one grain #one {group = 0} : (tensor<8xf32>) -> tensor<8xf32>
+    return %a, %b : tensor<8xf32>, tensor<8xf32>
+  }
+  host.variant @x86_64_v3 device "cpu" cpu "x86-64-v3" features "" {
+    llvm.func @a(%args: !llvm.ptr, %begin: i64, %end: i64, %worker: i64) {
+      llvm.return
+    }
+    llvm.func @b(%args: !llvm.ptr, %begin: i64, %end: i64, %worker: i64) {
+      llvm.return
+    }
+  }
+}
+
+// -----
+
+#one = affine_map<() -> (1)>
+
+// CHECK-LABEL: llvm.func @tc_entry
+// CHECK: %[[BYTES:.*]] = llvm.mlir.constant(240 : i32)
+// CHECK: llvm.icmp "ult" %{{.*}}, %[[BYTES]] : i32
+// CHECK-LABEL: llvm.func hidden @tc_run
+// CHECK: llvm.mlir.addressof @a
+// CHECK: llvm.call %{{.*}} : !llvm.ptr, (!llvm.ptr, i32, !llvm.ptr, !llvm.ptr, i64, i64) -> ()
+// CHECK: llvm.mlir.addressof @b
+// CHECK: llvm.call %{{.*}} : !llvm.ptr, (!llvm.ptr, i32, !llvm.ptr, !llvm.ptr, i64, i64) -> ()
+module {
+  func.func @main(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) attributes {prim.symbols = []} {
+    %a = host.launch @a(%x) symbols [] tasks #one grain #one : (tensor<8xf32>) -> tensor<8xf32>
+    %b = host.launch @b(%x) symbols [] tasks #one grain #one : (tensor<8xf32>) -> tensor<8xf32>
+    return %a, %b : tensor<8xf32>, tensor<8xf32>
+  }
+  host.variant @x86_64_v3 device "cpu" cpu "x86-64-v3" features "" {
+    llvm.func @a(%args: !llvm.ptr, %begin: i64, %end: i64, %worker: i64) {
+      llvm.return
+    }
+    llvm.func @b(%args: !llvm.ptr, %begin: i64, %end: i64, %worker: i64) {
+      llvm.return
+    }
+  }
+}
