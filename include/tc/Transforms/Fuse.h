@@ -11,9 +11,9 @@
 //  1. Movement ops are copied into each region that reads through them. A movement op becomes a value in memory (is
 //  "pinned")
 //     where the function needs it, and where a contraction, window or recurrent op would read it again and again
-//     (`isPrologue` says what such an op reads through), and a transpose whose elements lie apart along the lanes of ops
-//     that read each of them many times (a row for all rows): gathers cost more. A reshape of a value in memory is a view and stays in the
-//     function.
+//     (`isPrologue` says what such an op reads through), and a transpose whose elements lie apart along the lanes of
+//     ops that read each of them many times (a row for all rows): gathers cost more. A reshape of a value in memory is
+//     a view and stays in the function.
 //  2. A pointwise op joins the region of an operand if it has that region's space or the space of its rows, and reads
 //  the
 //     region's values at its own position. Of several operands, the one computed last is taken for which no cycle

@@ -114,7 +114,8 @@ static int32_t run(tcrt_frame_t *frame) {
 
 #elif defined(PROGRAM_STRESS)
 /* Input tasks i64 (1), output problems i64 (1): launches of all sizes up to tasks[0], alone and in groups of parts of
- * them; each task must be done once, with a worker number that no other thread uses at that time. The arena holds a mark per task and a line per worker. */
+ * them; each task must be done once, with a worker number that no other thread uses at that time. The arena holds a
+ * mark per task and a line per worker. */
 typedef struct args_t {
   uint8_t *marks;
   int64_t *lines;
