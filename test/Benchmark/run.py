@@ -7,8 +7,9 @@ usage: run.py BIN [--threads N] [--seconds S] [--filter REGEX] [--update] [--mar
 Makes one small ONNX model for each case, runs them all through BIN/tc-bench (one measurement of peak and bandwidths for all), and
 prints the percentage of the roofline that each reaches: the least time that its operations (at the f32 peak) or its bytes (at
 the bandwidth of the smallest level of memory that holds them) take, over its median time. Compares with expected.json, which holds
-the percentages by vector instructions and threads: a case fails where it reaches less than four fifths of them. Absolute times
-are not compared, so that the machine's clock does not matter; run it on an idle machine.
+the percentages by processor, vector instructions and threads: a case fails where it reaches less than four fifths of them. Absolute times
+are not compared, so that the machine's clock does not matter; run it on an idle machine. On a processor that expected.json lacks, run it with
+--update before the change that is looked at, and without it behind.
 
 --update writes what was measured; --markdown prints tables for docs/performance.md. Exit status 1: a case fell behind.
 """
@@ -122,6 +123,14 @@ def measure(bin, folder, chosen, threads, seconds):
     return roofline, rows
 
 
+def processor():
+    """Vendor, family and model: what processors share decides what they reach, not their names and clocks."""
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        fields = dict(line.split(":", 1) for line in file.read().split("\n\n")[0].splitlines() if ":" in line)
+    fields = {name.strip(): value.strip() for name, value in fields.items()}
+    return f"{fields.get('vendor_id', '?')} family {fields.get('cpu family', '?')} model {fields.get('model', '?')}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bin", help="folder with tc-bench")
@@ -139,7 +148,9 @@ def main():
     path = os.path.join(HERE, "expected.json")
     with open(path, encoding="utf-8") as file:
         stored = json.load(file)
-    key = f"{roofline['instructions']}, {args.threads} threads"
+    key = f"{processor()}, {roofline['instructions']}, {args.threads} threads"
+    if key not in stored and not args.update:
+        print(f"expected.json has nothing of {key}; --update stores what this run measures", file=sys.stderr)
     expected = stored.setdefault(key, {})
     levels = ", ".join(f"{level['name']} {level['read_gbs']:.0f} GB/s" for level in roofline["levels"])
     print(f"{key}: peak {roofline['peak_gflops']:.0f} GFLOP/s, read {levels}")
