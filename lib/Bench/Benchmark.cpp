@@ -223,8 +223,9 @@ ModelResult tc::bench::benchmark(const std::string &model, const BenchmarkOption
     artifacts.back() = folder.path() + "/model" + std::to_string(i) + ".bin";
     Clock::time_point start = Clock::now();
     compile(file, artifacts.back(), options);
-    if (i == 0)
-      result.compileSeconds = microseconds(Clock::now() - start) * 1e-6;
+    if (i > 0)
+      continue;
+    result.compileSeconds = microseconds(Clock::now() - start) * 1e-6;
     if (options.isStatic)
       sessionOptions.dims.clear(); // the artifact has them no more
   }
@@ -250,7 +251,9 @@ ModelResult tc::bench::benchmark(const std::string &model, const BenchmarkOption
   std::vector<std::unique_ptr<Session>> others;
   std::vector<Session *> sessions = {&session};
   for (size_t i = 0; i < options.against.size(); ++i) {
-    others.push_back(openSession(artifacts[i + 1], sessionOptions));
+    SessionOptions otherOptions = sessionOptions;
+    otherOptions.dims.clear(); // its inputs are given
+    others.push_back(openSession(artifacts[i + 1], otherOptions));
     Session &other = *others.back();
     sessions.push_back(&other);
     if (other.inputInfo().size() != session.inputInfo().size())

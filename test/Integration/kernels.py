@@ -220,6 +220,11 @@ def build_cases():
              [attention_values(b, t, s, d, e)], {"scale": np.float32(0.3)})
     case("attention_dynamic", nodes, {"q": ["B", "T", 24], "k": ["B", "S", 24], "v": ["B", "S", 16], "m": ["T", "S"]}, {"y": ["B", "T", 16]}, attend,
          [attention_values(b, t, s, 24, 16) for b, t, s, _, _ in attention_sizes], {"scale": np.float32(0.3)})
+    # A constant so small that it is part of the kernel.
+    values = attention_values(2, 12, 5, 8, 8)
+    small = values.pop("m")
+    case("attention_small_mask", nodes, {"q": [2, 12, 8], "k": [2, 5, 8], "v": [2, 5, 8]}, {"y": [2, 12, 8]},
+         lambda v, m=small.astype(np.float64): attend({**v, "m": m}), [values], {"scale": np.float32(0.3), "m": small})
     # A mask for each batch element, and one that lies the other way round.
     for b, t, s, d, e in attention_sizes[:6]:
         values = attention_values(b, t, s, d, e)

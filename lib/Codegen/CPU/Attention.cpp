@@ -52,10 +52,10 @@ bool isReadByRows(Value mask, int64_t t, int64_t s) {
   if (t < 0 || s < 0)
     return false;
   Operation *op = mask.getDefiningOp();
-  auto sizeOf = [&](Value v, int64_t dim) { return prim::getConstantSize(prim::getSizes(v)[dim]); };
-  if (!op)
-    return sizeOf(mask, t) != 1 && sizeOf(mask, s) != 1 && t < s;
-  if (isa<prim::SplatOp, prim::IotaOp>(op))
+  auto sizes = prim::getSizes(mask);
+  if (!op || isa<prim::ConstantOp>(op))
+    return prim::getConstantSize(sizes[t]) != 1 && prim::getConstantSize(sizes[s]) != 1 && t < s;
+  if (op->getNumOperands() == 0) // computed from positions
     return false;
   Value operand = op->getOperand(0);
   if (auto broadcast = dyn_cast<prim::BroadcastOp>(op)) {

@@ -205,9 +205,9 @@ private:
   llvm::MapVector<Operation *, unsigned> launchIds;
   llvm::StringMap<unsigned> functions; ///< numbers of host functions
   llvm::StringMap<unsigned> deviceKernels;
-  int64_t argsBytes = 0;           ///< of a launch's words
-  Value groupRecords;              ///< room for the largest group's tcrt_launch_t
-  SmallVector<Value> groupScratch; ///< of the group being built, released behind it
+  int64_t argsBytes = 0;         ///< of a launch's words
+  Value groupRecords;            ///< room for the largest group's tcrt_launch_t
+  SmallVector<Value> ownScratch; ///< of the group or launch being built, of sizes that the data decide
   unsigned messageCount = 0;
   Value callRecord; ///< room for the largest host call's record
 };
@@ -615,12 +615,12 @@ LogicalResult ProgramBuilder::emitLaunch(LaunchOp launch) {
     push(address(input));
   for (Value output : launch.getOutputs())
     push(address(output));
-  Value ownScratch; // of a size that the data decide: it lives as long as the launch
   if (launch.getScratch() && isBoundByData(launch.getScratch()->getResult(0))) {
     Value workers = load(i64, at(frame, offsetof(tcrt_frame_t, worker_count)));
-    ownScratch = allocateBytes([&] { return arithmetic(AffineExprKind::Mul, size(*launch.getScratch()), workers); },
-                               "the scratch of a kernel whose sizes depend on data is too large");
-    push(ownScratch);
+    ownScratch.push_back(
+        allocateBytes([&] { return arithmetic(AffineExprKind::Mul, size(*launch.getScratch()), workers); },
+                      "the scratch of a kernel whose sizes depend on data is too large"));
+    push(ownScratch.back());
   } else if (launch.getScratch())
     push(at(arena, size(main->getAttrOfType<AffineMapAttr>(kArenaAttr).getValue())));
   for (int64_t symbol : launch.getSymbols())
@@ -642,19 +642,14 @@ LogicalResult ProgramBuilder::emitLaunch(LaunchOp launch) {
       set(offsetof(tcrt_launch_t, tasks), size(launch.getTasks()));
       set(offsetof(tcrt_launch_t, grain), size(launch.getGrain()));
       set(offsetof(tcrt_launch_t, id), c32(id));
-      if (ownScratch)
-        groupScratch.push_back(ownScratch);
       if (launch != members.back())
         return success();
       callIndirect(LLVM::LLVMVoidType::get(context), {ptr, i32, ptr}, import(offsetof(tcrt_imports_t, launch_group)),
                    {frame, c32(members.size()), groupRecords});
-      for (Value scratch : groupScratch)
-        release(scratch);
-      groupScratch.clear();
-      return success();
     }
-    if (ownScratch)
-      release(ownScratch);
+    for (Value scratch : ownScratch)
+      release(scratch);
+    ownScratch.clear();
     return success();
   }
   DictionaryAttr device = launch.getDeviceAttr();

@@ -8,6 +8,8 @@
 
 #include "Handlers.h"
 
+#include "tc/Dialect/Prim/Utils/Compare.h"
+
 #include <cmath>
 #include <cstring>
 
@@ -117,37 +119,19 @@ int64_t shiftRight(int64_t a, int64_t b, IntKind kind) {
   return kind.isUnsigned ? int64_t(uint64_t(a) >> b) : a >> b;
 }
 
-template <typename T> bool compare(CompareKind kind, T a, T b) {
-  switch (kind) {
-  case CompareKind::EQ:
-    return a == b;
-  case CompareKind::NE:
-    return a != b;
-  case CompareKind::LT:
-    return a < b;
-  case CompareKind::LE:
-    return a <= b;
-  case CompareKind::GT:
-    return a > b;
-  case CompareKind::GE:
-    return a >= b;
-  }
-  return false;
-}
-
 Tensor evalCompare(CompareOp op, const Call &call) {
   std::vector<int64_t> result(call.operands[0].numElements());
   if (call.isFloat(0)) {
     std::vector<double> lhs = toDoubles(call.operands[0]), rhs = toDoubles(call.operands[1]);
     for (size_t i = 0; i < result.size(); ++i)
-      result[i] = compare(op.getKind(), lhs[i], rhs[i]);
+      result[i] = holds(op.getKind(), lhs[i], rhs[i]);
     return call.makeInts(result);
   }
   std::vector<int64_t> lhs = toInts(call.operands[0]), rhs = toInts(call.operands[1]);
   bool isUnsigned = intKind(call.operands[0]).isUnsigned;
   for (size_t i = 0; i < result.size(); ++i)
     result[i] =
-        isUnsigned ? compare(op.getKind(), uint64_t(lhs[i]), uint64_t(rhs[i])) : compare(op.getKind(), lhs[i], rhs[i]);
+        isUnsigned ? holds(op.getKind(), uint64_t(lhs[i]), uint64_t(rhs[i])) : holds(op.getKind(), lhs[i], rhs[i]);
   return call.makeInts(result);
 }
 

@@ -15,6 +15,7 @@
 
 #include "CausalMask.h"
 
+#include "tc/Dialect/Prim/Utils/Compare.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
 #include "tc/Dialect/TC/IR/TC.h"
 
@@ -80,24 +81,6 @@ std::optional<Form> combine(ArrayRef<Form> forms, llvm::function_ref<double(Arra
     hidden.push_back(form.hidden);
   }
   return from ? Form::step(*from, f(seen), f(hidden)) : Form::uniform(f(seen));
-}
-
-bool holds(CompareKind kind, double x, double y) {
-  switch (kind) {
-  case CompareKind::EQ:
-    return x == y;
-  case CompareKind::NE:
-    return x != y;
-  case CompareKind::LT:
-    return x < y;
-  case CompareKind::LE:
-    return x <= y;
-  case CompareKind::GT:
-    return x > y;
-  case CompareKind::GE:
-    return x >= y;
-  }
-  llvm_unreachable("all kinds are handled");
 }
 
 /// Positions compared with positions: only t and s at a distance are a step.

@@ -89,7 +89,8 @@ std::optional<SmallVector<Phase>> phasesOf(ConvOp op, const Spread &spread, unsi
   const int64_t stride = spread.strides[i], padLow = op.getPadLow()[i];
   const std::optional<int64_t> kernel = getConstantSize(getSizes(op.getFilter())[i]);
   const AffineExpr result = getSizes(op.getResult())[i + 1], count = simplifySize(result.floorDiv(stride));
-  if (!kernel || simplifySize(count * stride) != result)
+  const std::optional<int64_t> beyond = getConstantSize(simplifySize(count - spread.sizes[i + 1]));
+  if (!kernel || !beyond || simplifySize(count * stride) != result)
     return std::nullopt;
   SmallVector<Phase> phases;
   for (int64_t phase = 0; phase < stride; ++phase) {
@@ -97,9 +98,6 @@ std::optional<SmallVector<Phase>> phasesOf(ConvOp op, const Spread &spread, unsi
     if (start >= *kernel)
       return std::nullopt;
     const int64_t taps = llvm::divideCeil(*kernel - start, stride), low = (padLow - phase - start) / stride;
-    const std::optional<int64_t> beyond = getConstantSize(simplifySize(count - spread.sizes[i + 1]));
-    if (!beyond)
-      return std::nullopt;
     phases.push_back({start, taps, low, *beyond + taps - 1 - low});
     if (phases.back().low < 0 || phases.back().high < 0)
       return std::nullopt;
@@ -210,8 +208,8 @@ struct SplitPhases : OpRewritePattern<ConvOp> {
       std::optional<SmallVector<Phase>> phases = phasesOf(op, spread, i);
       if (!phases)
         return rewriter.notifyMatchFailure(op, "its phases differ in size");
-      const int64_t stride = spread.strides[i], kernel = *getConstantSize(filter[i]), taps = phases->front().taps;
-      int64_t most = taps, first = phases->front().low, last = first;
+      const int64_t stride = spread.strides[i], kernel = *getConstantSize(filter[i]);
+      int64_t most = 0, first = phases->front().low, last = first;
       for (const Phase &phase : *phases) {
         most = std::max(most, phase.taps);
         first = std::min(first, phase.low);
