@@ -413,9 +413,16 @@ void Planner::annotate() {
       op->setAttr("host.iteration", places(loop.getBody().getArgument(0)));
     if (op->getNumResults() > 0)
       op->setAttr(kPlacesAttr, places(op->getResults()));
-    if (auto launch = dyn_cast<LaunchOp>(op))
-      if (launch.getScratch() && !dependsOnData(launch.getScratch()->getResult(0)))
-        scratch.insert(launch.getScratch()->getResult(0));
+    auto launch = dyn_cast<LaunchOp>(op);
+    if (!launch || launch.joinsPrevious())
+      return;
+    // Launches of a group have scratch one behind the other.
+    AffineExpr all = constant(0);
+    for (LaunchOp member : getGroupMembers(launch))
+      if (member.getScratch() && !dependsOnData(member.getScratch()->getResult(0)))
+        all = all + member.getScratch()->getResult(0);
+    if (all = prim::simplifySize(all); prim::getConstantSize(all) != 0)
+      scratch.insert(all);
   });
   if (scratch.empty())
     scratch.insert(constant(0));

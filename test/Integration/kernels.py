@@ -405,6 +405,29 @@ def build_cases():
              {"x": [24, batch, 12]}, {"y": [24, 2, batch, hidden], "h": [2, batch, hidden]}, both,
              [{"x": (24, n, 12)} for n in ((1, 9, 30) if batch == "N" else (batch,))], {"w": w, "r": r, "b": bias})
 
+    # Branches of convolutions that run at the same time, each with more or less scratch than the others, several times over.
+    for image in (12, "H"):
+        sizes, nodes, constants, source = (5, 7, 3), [], {}, "x"
+        for stage in range(6):
+            branches = []
+            for size in sizes:
+                branches.append(f"b{stage}_{size}")
+                constants[f"w{stage}_{size}"] = random((64, 64, size, size), (stage, size)) / np.float32(10 * size)
+                nodes.append(helper.make_node("Conv", [source, f"w{stage}_{size}"], [branches[-1]], pads=[size // 2] * 4))
+            source = "y" if stage == 5 else f"s{stage}"
+            nodes.append(helper.make_node("Sum", branches, [source]))
+
+        def branching(v, constants=constants, sizes=sizes):
+            x = v["x"]
+            for stage in range(6):
+                padded = {size: np.pad(x, ((0, 0), (0, 0), (size // 2,) * 2, (size // 2,) * 2)) for size in sizes}
+                windows = {size: np.lib.stride_tricks.sliding_window_view(padded[size], (size, size), (2, 3)) for size in sizes}
+                x = sum(np.einsum("nchwij,ocij->nohw", windows[size], constants[f"w{stage}_{size}"].astype(np.float64)) for size in sizes)
+            return [x]
+
+        case(f"branches_{image}", nodes, {"x": [1, 64, image, image]}, {"y": [1, 64, image, image]}, branching,
+             [{"x": (1, 64, n, n)} for n in ((9, 12, 14) if image == "H" else (12,))], constants, tolerance=6e-6)
+
 
 def variants():
     with open("/proc/cpuinfo") as f:

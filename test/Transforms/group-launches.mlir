@@ -4,11 +4,23 @@
 
 // PLAN-DAG: #[[A:map[0-9]*]] = affine_map<() -> (0)>{{$}}
 // PLAN-DAG: #[[B:map[0-9]*]] = affine_map<()[s0] -> (s0 * 64)>{{$}}
+// PLAN-DAG: #[[BOTH:map[0-9]*]] = affine_map<() -> (1152)>{{$}}
 // PLAN-DAG: #[[C:map[0-9]*]] = affine_map<()[s0] -> (s0 * 128)>{{$}}
 
 #one = affine_map<() -> (1)>
 #many = affine_map<() -> (64)>
 #rows = affine_map<()[s0] -> (s0 ceildiv 8)>
+
+// Each member has scratch of its own: the function needs the sum of them, not the largest.
+// PLAN-LABEL: func.func @scratch
+// PLAN-SAME: host.scratch = #[[BOTH]]
+#small = affine_map<() -> (64)>
+#large = affine_map<() -> (1088)>
+func.func @scratch(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) attributes {prim.symbols = []} {
+  %f = host.launch @forward(%x) symbols [] tasks #one grain #one scratch #small {cost = {flops = 9000000 : i64, bytes = 1 : i64}} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %r = host.launch @backward(%x) symbols [] tasks #one grain #one scratch #large {cost = {flops = 9000000 : i64, bytes = 1 : i64}} : (tensor<1024xf32>) -> tensor<1024xf32>
+  return %f, %r : tensor<1024xf32>, tensor<1024xf32>
+}
 
 // The two directions of a recurrent layer: the second one's product moves before both.
 // CHECK-LABEL: func.func @directions

@@ -524,6 +524,7 @@ private:
           kernel.rowOffsets = uniformRows(rows, 1);
           kernel.depth = Extent(countS, constantS());
           kernel.depthStride = Problem::stride(p.E);
+          kernel.partialDepth = 0; // a block of keys is short
           kernel.b = probabilities;
           kernel.panels = count;
           kernel.panelStride = Extent(scoreFloats);

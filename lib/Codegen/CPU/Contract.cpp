@@ -54,6 +54,8 @@ constexpr int64_t kAheadFloats = 1024;
 constexpr double kTaskFlops = 4e6, kGrainFlops = 1e6;
 // Fewer rows than these take as long: their B, read once, comes from beyond the second-level cache at 10 flops a byte.
 constexpr double kStreamedRows = 20;
+// So few rows wait for their B: shorter sums on their own cost nothing.
+constexpr int64_t kMemoryRows = 4, kMemoryPartialDepth = 256;
 // What a thread should pack at least.
 constexpr int64_t kPackGrainBytes = 128 * 1024;
 // Tasks that keep many cores busy evenly.
@@ -509,6 +511,8 @@ private:
             if (!rowStride.constant)
               kernel.rowStride = rowStride.value;
             kernel.depth = Extent(K, p.k);
+            if (p.m && *p.m <= kMemoryRows)
+              kernel.partialDepth = kMemoryPartialDepth;
             kernel.b = bHere;
             kernel.bType = bType;
             kernel.panels = panels;

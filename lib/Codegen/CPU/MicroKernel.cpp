@@ -38,30 +38,52 @@ public:
   }
 
   void run() {
-    SmallVector<Value> accumulators = init();
     if (fetchedLines) {
       int64_t depth = *k.depth.constant;
       for (const MicroKernel::Tap &tap : k.taps)
         depth *= tap.count;
       fetchFrom = offsetBy(em, k.prefetch, mul(k.prefetchPart, depth / unroll * fetchedLines * kPanel));
     }
-    accumulators = tap(0, k.a, k.b, Value(), accumulators);
-    for (int64_t i = 0; i < k.rows(); ++i)
-      for (int64_t j = 0; j < columns; ++j)
-        LLVM::StoreOp::create(b, loc, accumulators[i * columns + j], offsetBy(em, k.c, cOffset(i, j)),
-                              /*alignment=*/4);
+    choosePartialSums();
+    if (partialLevel && !k.accumulate)
+      store(zeros(), /*adds=*/false);
+    SmallVector<Value> sums = tap(0, k.a, k.b, Value(), zeros());
+    if (!partialLevel)
+      store(sums, k.accumulate);
   }
 
 private:
-  SmallVector<Value> init() {
-    SmallVector<Value> result;
-    Value zero;
-    if (!k.accumulate)
-      zero = arith::ConstantOp::create(b, loc, vector, DenseElementsAttr::get(vector, 0.0f));
+  /// Sets partialLevel: the innermost level whose positions have enough steps below them. The level behind the taps is
+  /// the innermost part of K itself, taken in pieces.
+  void choosePartialSums() {
+    int64_t steps = k.depth.constant.value_or(k.partialDepth + 1), all = steps;
+    for (const MicroKernel::Tap &tap : k.taps)
+      all *= tap.count;
+    if (!k.partialDepth || all <= k.partialDepth)
+      return;
+    unsigned level = k.taps.size();
+    for (; steps <= k.partialDepth && level > 0; steps *= k.taps[--level].count)
+      if (steps * 4 >= k.partialDepth) {
+        partialLevel = level - 1;
+        return;
+      }
+    if (steps > k.partialDepth && level == k.taps.size())
+      partialLevel = level;
+  }
+
+  SmallVector<Value> zeros() {
+    Value zero = arith::ConstantOp::create(b, loc, vector, DenseElementsAttr::get(vector, 0.0f));
+    return SmallVector<Value>(k.rows() * columns, zero);
+  }
+
+  void store(ArrayRef<Value> sums, bool adds) {
     for (int64_t i = 0; i < k.rows(); ++i)
-      for (int64_t j = 0; j < columns; ++j)
-        result.push_back(zero ? zero : LLVM::LoadOp::create(b, loc, vector, offsetBy(em, k.c, cOffset(i, j)), 4));
-    return result;
+      for (int64_t j = 0; j < columns; ++j) {
+        Value sum = sums[i * columns + j], address = offsetBy(em, k.c, cOffset(i, j));
+        if (adds)
+          sum = arith::AddFOp::create(b, loc, LLVM::LoadOp::create(b, loc, vector, address, 4), sum);
+        LLVM::StoreOp::create(b, loc, sum, address, /*alignment=*/4);
+      }
   }
 
   int64_t cOffset(int64_t i, int64_t j) const {
@@ -106,18 +128,24 @@ private:
       outer *= k.taps[i].count;
     Value stepB = k.depth.constant ? em.i64(*k.depth.constant * outer * kPanel) : mul(k.depth.value, outer * kPanel);
     Value strideA = here.stride.get(em);
-    return loop(em.i64(0), here.used ? here.used : em.i64(here.count), 1, accumulators, /*unrollable=*/false,
-                [&](Value i, ValueRange carried) {
-                  Value doneHere;
-                  if (fetchedLines) {
-                    doneHere = mul(i, *k.depth.constant * outer);
-                    if (done)
-                      doneHere = arith::AddIOp::create(b, loc, done, doneHere);
-                  }
-                  return tap(level + 1, offsetBy(em, a, Value(arith::MulIOp::create(b, loc, i, strideA))),
-                             offsetBy(em, bPtr, Value(arith::MulIOp::create(b, loc, i, stepB)), k.bType), doneHere,
-                             SmallVector<Value>(carried));
-                });
+    // Down to the partial sums there is nothing to carry.
+    const bool isPartial = partialLevel == level, isOutside = partialLevel && level <= *partialLevel;
+    return loop(
+        em.i64(0), here.used ? here.used : em.i64(here.count), 1, isOutside ? SmallVector<Value>() : accumulators,
+        /*unrollable=*/false, [&](Value i, ValueRange carried) {
+          Value doneHere;
+          if (fetchedLines) {
+            doneHere = mul(i, *k.depth.constant * outer);
+            if (done)
+              doneHere = arith::AddIOp::create(b, loc, done, doneHere);
+          }
+          SmallVector<Value> sums = tap(level + 1, offsetBy(em, a, Value(arith::MulIOp::create(b, loc, i, strideA))),
+                                        offsetBy(em, bPtr, Value(arith::MulIOp::create(b, loc, i, stepB)), k.bType),
+                                        doneHere, isOutside ? zeros() : SmallVector<Value>(carried));
+          if (isPartial)
+            store(sums, /*adds=*/true);
+          return isOutside ? SmallVector<Value>() : sums;
+        });
   }
 
   SmallVector<Value> inner(Value a, Value bPtr, Value done, SmallVector<Value> accumulators) {
@@ -183,24 +211,49 @@ private:
       return acc;
     };
 
-    if (std::optional<int64_t> depth = k.depth.constant) {
-      int64_t main = *depth / unroll * unroll;
+    // The steps from `first` on, which are `count`, or as many as `limit` says.
+    auto run = [&](Value first, std::optional<int64_t> count, Value limit, SmallVector<Value> acc) {
+      auto from = [&](Value i) { return first ? Value(arith::AddIOp::create(b, loc, first, i)) : i; };
+      auto several = [&](Value lower, Value upper, int64_t step) {
+        acc = loop(lower, upper, step, acc, false,
+                   [&](Value i, ValueRange carried) { return steps(from(i), step, SmallVector<Value>(carried)); });
+      };
+      if (!count) {
+        Value main = arith::AndIOp::create(b, loc, limit, em.i64(-unroll));
+        several(em.i64(0), main, unroll);
+        if (unroll > 1)
+          several(main, limit, 1);
+        return acc;
+      }
+      const int64_t main = *count / unroll * unroll;
       if (main == unroll)
-        accumulators = steps(em.i64(0), unroll, accumulators);
+        acc = steps(from(em.i64(0)), unroll, acc);
       else if (main > 0)
-        accumulators = loop(em.i64(0), em.i64(main), unroll, accumulators, false,
-                            [&](Value i, ValueRange carried) { return steps(i, unroll, SmallVector<Value>(carried)); });
-      if (main < *depth)
-        accumulators = steps(em.i64(main), *depth - main, accumulators);
-      return accumulators;
+        several(em.i64(0), em.i64(main), unroll);
+      return main < *count ? steps(from(em.i64(main)), *count - main, acc) : acc;
+    };
+    const std::optional<int64_t> depth = k.depth.constant;
+    if (partialLevel != k.taps.size())
+      return run(Value(), depth, k.depth.value, accumulators);
+    // In pieces of about equal length where it is known.
+    int64_t piece = k.partialDepth, last = 0;
+    if (depth) {
+      piece = roundUp(ceilDiv(*depth, ceilDiv(*depth, piece)), unroll);
+      last = *depth % piece;
     }
-    Value main = arith::AndIOp::create(b, loc, k.depth.value, em.i64(-unroll));
-    accumulators = loop(em.i64(0), main, unroll, accumulators, false,
-                        [&](Value i, ValueRange carried) { return steps(i, unroll, SmallVector<Value>(carried)); });
-    if (unroll == 1)
-      return accumulators;
-    return loop(main, k.depth.value, 1, accumulators, false,
-                [&](Value i, ValueRange carried) { return steps(i, 1, SmallVector<Value>(carried)); });
+    auto add = [&](Value first, std::optional<int64_t> count) {
+      Value limit;
+      if (!count)
+        limit = arith::MinSIOp::create(b, loc, em.i64(piece), arith::SubIOp::create(b, loc, k.depth.value, first));
+      store(run(first, count, limit, zeros()), /*adds=*/true);
+    };
+    loop(em.i64(0), depth ? em.i64(*depth - last) : k.depth.value, piece, {}, false, [&](Value first, ValueRange) {
+      add(first, depth ? std::optional(piece) : std::nullopt);
+      return SmallVector<Value>();
+    });
+    if (last)
+      add(em.i64(*depth - last), last);
+    return {};
   }
 
   Emitter &em;
@@ -212,6 +265,7 @@ private:
   bool isOrdered;
   int64_t vectorsPerPanel, columns, unroll, stepsPerLine, fetchedLines;
   Value fetchFrom;
+  std::optional<unsigned> partialLevel; // after each position of which the sums so far are added to the result
 };
 
 } // namespace

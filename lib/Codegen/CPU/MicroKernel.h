@@ -72,6 +72,9 @@ struct MicroKernel {
   mlir::Type bType;
   int64_t panels = 1;
   Extent panelStride;
+  /// The sums of about so many steps are added up on their own, then to the result: rounding errors grow with the
+  /// square root of this number instead of K's. 0: all of K in one sum.
+  int64_t partialDepth = 1024;
   /// Where the result goes: panel p of row i at c + cOffsets[i] + p * cPanelStride. `accumulate`: adds to what is
   /// there.
   mlir::Value c;

@@ -621,8 +621,19 @@ LogicalResult ProgramBuilder::emitLaunch(LaunchOp launch) {
         allocateBytes([&] { return arithmetic(AffineExprKind::Mul, size(*launch.getScratch()), workers); },
                       "the scratch of a kernel whose sizes depend on data is too large"));
     push(ownScratch.back());
-  } else if (launch.getScratch())
-    push(at(arena, size(main->getAttrOfType<AffineMapAttr>(kArenaAttr).getValue())));
+  } else if (launch.getScratch()) {
+    // Behind that of the members before, for each worker of them.
+    AffineExpr before = getAffineConstantExpr(0, context);
+    for (LaunchOp member : ArrayRef(members).take_front(place))
+      if (member.getScratch() && !isBoundByData(member.getScratch()->getResult(0)))
+        before = before + member.getScratch()->getResult(0);
+    Value from = size(main->getAttrOfType<AffineMapAttr>(kArenaAttr).getValue());
+    if (before = prim::simplifySize(before); prim::getConstantSize(before) != 0) {
+      Value workers = load(i64, at(frame, offsetof(tcrt_frame_t, worker_count)));
+      from = arithmetic(AffineExprKind::Add, from, arithmetic(AffineExprKind::Mul, size(before), workers));
+    }
+    push(at(arena, from));
+  }
   for (int64_t symbol : launch.getSymbols())
     push(load(i64, at(frameSymbols, 8 * symbol)));
   if (isCpu) {

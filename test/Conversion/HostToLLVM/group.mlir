@@ -58,3 +58,36 @@ module {
     }
   }
 }
+
+// -----
+
+// The second one's scratch lies behind the first one's, for each worker of it.
+
+#one = affine_map<() -> (1)>
+#small = affine_map<() -> (64)>
+#large = affine_map<() -> (1088)>
+
+// CHECK-LABEL: llvm.func hidden @tc_run
+// CHECK: llvm.mlir.addressof @a
+// CHECK: %[[AT:.*]] = llvm.getelementptr %{{.*}}[72]
+// CHECK: %[[WORKERS:.*]] = llvm.load %[[AT]] : !llvm.ptr -> i64
+// CHECK: %[[SMALL:.*]] = llvm.mlir.constant(64 : i64)
+// CHECK: %[[BEFORE:.*]] = llvm.mul %[[SMALL]], %[[WORKERS]]
+// CHECK: %[[OFFSET:.*]] = llvm.add %{{.*}}, %[[BEFORE]]
+// CHECK: llvm.getelementptr %{{.*}}[%[[OFFSET]]]
+// CHECK: llvm.mlir.addressof @b
+module {
+  func.func @main(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) attributes {prim.symbols = []} {
+    %a = host.launch @a(%x) symbols [] tasks #one grain #one scratch #small {group = 0} : (tensor<8xf32>) -> tensor<8xf32>
+    %b = host.launch @b(%x) symbols [] tasks #one grain #one scratch #large {group = 0} : (tensor<8xf32>) -> tensor<8xf32>
+    return %a, %b : tensor<8xf32>, tensor<8xf32>
+  }
+  host.variant @x86_64_v3 device "cpu" cpu "x86-64-v3" features "" {
+    llvm.func @a(%args: !llvm.ptr, %begin: i64, %end: i64, %worker: i64) {
+      llvm.return
+    }
+    llvm.func @b(%args: !llvm.ptr, %begin: i64, %end: i64, %worker: i64) {
+      llvm.return
+    }
+  }
+}
