@@ -6,6 +6,10 @@
  * runs share the helpers range by range. The launching thread works too, then closes the slot and waits for helpers
  * still inside.
  *
+ * The ranges are cut into as many blocks as there are workers. A thread begins with the same block in every launch, so
+ * that it finds in its caches what it wrote in the launch before, and goes on to the blocks of others when its own is
+ * done.
+ *
  * A helper without work watches `epoch`, which each launch increments: actively for at most SPIN_NS while any run is
  * inside the pool, then in the kernel (futex). Contexts that are not running cost nothing.
  *
@@ -31,19 +35,33 @@
 #define SLOTS 64
 #define MAX_HELPERS 1023
 #define SPIN_NS 50000u
+#define MAX_BLOCKS 16
 #define OPEN 0x80000000u
 #define SLEEPING 0x40000000u
 #define COUNT 0x3fffffffu
 
+typedef struct block_t {
+  _Alignas(64) _Atomic int64_t next;
+  int64_t end;
+} block_t;
+
 struct tcrt_pool_slot_t {
   _Alignas(64) _Atomic uint32_t word;
-  _Atomic uint32_t joined;         /* helpers so far: gives out worker numbers */
-  _Atomic int64_t ranges, workers; /* atomic only because helpers peek at them before they join */
+  _Atomic uint32_t joined;  /* helpers so far: gives out worker numbers */
+  _Atomic int64_t workers;  /* atomic only because helpers peek at it before they join */
+  _Atomic uint32_t is_done; /* every range was taken */
+  uint32_t block_count;
   tcrt_range_fn fn;
   void *data;
   int is_taken; /* under the pool's lock */
-  _Alignas(64) _Atomic int64_t next;
+  block_t blocks[MAX_BLOCKS];
 };
+
+typedef struct helper_t {
+  pthread_t thread;
+  struct tcrt_pool_t *pool;
+  uint32_t number; /* from 1 on: 0 is the thread that launches */
+} helper_t;
 
 struct tcrt_pool_t {
   tcrt_pool_slot_t slots[SLOTS];
@@ -54,7 +72,7 @@ struct tcrt_pool_t {
   _Atomic uint32_t stopping;
   pthread_mutex_t lock;
   _Atomic uint32_t helper_count;
-  pthread_t helpers[MAX_HELPERS];
+  helper_t helpers[MAX_HELPERS];
 };
 
 static _Thread_local int in_range;
@@ -75,23 +93,27 @@ static void futex_wake(_Atomic uint32_t *word, uint32_t count) {
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 
-static void take_ranges(tcrt_pool_slot_t *slot, int64_t worker) {
-  int64_t ranges = atomic_load_explicit(&slot->ranges, memory_order_relaxed);
+/* `first`: the block to begin with, modulo their number. */
+static void take_ranges(tcrt_pool_slot_t *slot, uint32_t first, int64_t worker) {
   int previous = tcrt_pool_begin_range();
-  for (;;) {
-    int64_t range = atomic_fetch_add_explicit(&slot->next, 1, memory_order_relaxed);
-    if (range >= ranges)
-      break;
-    slot->fn(slot->data, range, worker);
+  for (uint32_t i = 0; i < slot->block_count; ++i) {
+    block_t *block = &slot->blocks[(first + i) % slot->block_count];
+    /* A look first: a block of another thread is mostly done, and to write there would cost both of us. */
+    while (atomic_load_explicit(&block->next, memory_order_relaxed) < block->end) {
+      int64_t range = atomic_fetch_add_explicit(&block->next, 1, memory_order_relaxed);
+      if (range >= block->end)
+        break;
+      slot->fn(slot->data, range, worker);
+    }
   }
+  atomic_store_explicit(&slot->is_done, 1, memory_order_relaxed);
   tcrt_pool_end_range(previous);
 }
 
 /* Joins the slot if it is open and has ranges left. Returns whether it did any work. */
-static int help(tcrt_pool_slot_t *slot) {
+static int help(tcrt_pool_slot_t *slot, uint32_t number) {
   if (!(atomic_load_explicit(&slot->word, memory_order_relaxed) & OPEN) ||
-      atomic_load_explicit(&slot->next, memory_order_relaxed) >=
-          atomic_load_explicit(&slot->ranges, memory_order_relaxed) ||
+      atomic_load_explicit(&slot->is_done, memory_order_relaxed) ||
       atomic_load_explicit(&slot->joined, memory_order_relaxed) + 1 >=
           (uint64_t)atomic_load_explicit(&slot->workers, memory_order_relaxed))
     return 0;
@@ -99,7 +121,7 @@ static int help(tcrt_pool_slot_t *slot) {
   if (atomic_fetch_add_explicit(&slot->word, 1, memory_order_acquire) & OPEN) {
     int64_t worker = 1 + (int64_t)atomic_fetch_add_explicit(&slot->joined, 1, memory_order_relaxed);
     if (worker < atomic_load_explicit(&slot->workers, memory_order_relaxed)) {
-      take_ranges(slot, worker);
+      take_ranges(slot, number, worker);
       worked = 1;
     }
   }
@@ -109,19 +131,20 @@ static int help(tcrt_pool_slot_t *slot) {
   return worked;
 }
 
-static int help_any(tcrt_pool_t *pool) {
+static int help_any(tcrt_pool_t *pool, uint32_t number) {
   uint32_t limit = atomic_load_explicit(&pool->slot_limit, memory_order_acquire);
   int worked = 0;
   for (uint32_t i = 0; i < limit; ++i)
-    worked |= help(&pool->slots[i]);
+    worked |= help(&pool->slots[i], number);
   return worked;
 }
 
 static void *helper_main(void *argument) {
-  tcrt_pool_t *pool = argument;
+  const helper_t *self = argument;
+  tcrt_pool_t *pool = self->pool;
   while (!atomic_load_explicit(&pool->stopping, memory_order_acquire)) {
     uint32_t epoch = atomic_load(&pool->epoch);
-    if (help_any(pool))
+    if (help_any(pool, self->number))
       continue;
     uint64_t deadline = 0;
     int is_new = 0;
@@ -169,7 +192,7 @@ void tcrt_pool_destroy(tcrt_pool_t *pool) {
   futex_wake(&pool->epoch, INT32_MAX);
   uint32_t count = atomic_load(&pool->helper_count);
   for (uint32_t i = 0; i < count; ++i)
-    pthread_join(pool->helpers[i], NULL);
+    pthread_join(pool->helpers[i].thread, NULL);
   pthread_mutex_destroy(&pool->lock);
   free(pool);
 }
@@ -184,8 +207,13 @@ uint32_t tcrt_pool_grow(tcrt_pool_t *pool, uint32_t helpers) {
     sigset_t all, previous;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &previous);
-    while (count < helpers && pthread_create(&pool->helpers[count], NULL, helper_main, pool) == 0)
-      ++count;
+    for (; count < helpers; ++count) {
+      helper_t *helper = &pool->helpers[count];
+      helper->pool = pool;
+      helper->number = count + 1;
+      if (pthread_create(&helper->thread, NULL, helper_main, helper) != 0)
+        break;
+    }
     pthread_sigmask(SIG_SETMASK, &previous, NULL);
     atomic_store(&pool->helper_count, count);
   }
@@ -252,10 +280,19 @@ void tcrt_pool_run(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn fn, 
   }
   slot->fn = fn;
   slot->data = data;
+  int64_t blocks = workers < MAX_BLOCKS ? workers : MAX_BLOCKS;
+  if (blocks > ranges)
+    blocks = ranges;
+  for (int64_t i = 0; i < blocks; ++i) {
+    int64_t size = ranges / blocks, extra = ranges % blocks;
+    int64_t begin = i * size + (i < extra ? i : extra);
+    atomic_store_explicit(&slot->blocks[i].next, begin, memory_order_relaxed);
+    slot->blocks[i].end = begin + size + (i < extra);
+  }
+  slot->block_count = (uint32_t)blocks;
   atomic_store_explicit(&slot->joined, 0, memory_order_relaxed);
-  atomic_store_explicit(&slot->ranges, ranges, memory_order_relaxed);
+  atomic_store_explicit(&slot->is_done, 0, memory_order_relaxed);
   atomic_store_explicit(&slot->workers, workers, memory_order_relaxed);
-  atomic_store_explicit(&slot->next, 0, memory_order_relaxed);
   atomic_fetch_or_explicit(&slot->word, OPEN, memory_order_release);
   atomic_fetch_add(&pool->epoch, 1);
   uint32_t parked = atomic_load(&pool->parked);
@@ -263,7 +300,7 @@ void tcrt_pool_run(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn fn, 
     int64_t wanted = (ranges < workers ? ranges : workers) - 1;
     futex_wake(&pool->epoch, wanted < parked ? (uint32_t)wanted : parked);
   }
-  take_ranges(slot, 0);
+  take_ranges(slot, 0, 0);
   atomic_fetch_and_explicit(&slot->word, ~OPEN, memory_order_acq_rel);
   wait_for_helpers(slot);
 }

@@ -159,6 +159,21 @@ static bool turnsInnermost(prim::TransposeOp op) {
   return false;
 }
 
+/// Whether a reshape of the op's result has dims merged into its last one of which the innermost repeats elements, as
+/// the values of a group of channels for each of them, and is read often.
+static bool repeatsWithinLanes(prim::BroadcastOp op) {
+  const SmallVector<AffineExpr> sizes = prim::getSizes(op.getResult());
+  if (sizes.empty() || prim::getConstantSize(sizes.back()) == 1 ||
+      (!op.getDims().empty() && op.getDims().back() + 1 == int64_t(sizes.size())))
+    return false;
+  return llvm::any_of(op->getUsers(), [&](Operation *user) {
+    auto reshape = dyn_cast<prim::ReshapeOp>(user);
+    return reshape && !prim::getSizes(reshape.getResult()).empty() &&
+           prim::getSizes(reshape.getResult()).back() != sizes.back() &&
+           isGatheredOften(reshape.getResult(), prim::product(op->getContext(), sizes));
+  });
+}
+
 void Plan::pin() {
   // Movement ops with several operands multiply: past a bound, the value is made once.
   constexpr int kMaxReads = 32;
@@ -175,11 +190,14 @@ void Plan::pin() {
     if (count > kMaxReads && !isa<prim::ReshapeOp>(op))
       pinned.insert(op);
   }
-  for (Operation *op : ops)
+  for (Operation *op : ops) {
     if (auto transpose = dyn_cast<prim::TransposeOp>(op);
         transpose && turnsInnermost(transpose) &&
         isGatheredOften(op->getResult(0), prim::product(op->getContext(), prim::getSizes(op->getResult(0)))))
       pinned.insert(op);
+    if (auto broadcast = dyn_cast<prim::BroadcastOp>(op); broadcast && repeatsWithinLanes(broadcast))
+      pinned.insert(op);
+  }
   for (Operation *op : ops) {
     Role role = getRole(op);
     if (!limits.fuse && role == Role::Movement && !isa<prim::ReshapeOp>(op) &&

@@ -428,6 +428,28 @@ def build_cases():
         case(f"branches_{image}", nodes, {"x": [1, 64, image, image]}, {"y": [1, 64, image, image]}, branching,
              [{"x": (1, 64, n, n)} for n in ((9, 12, 14) if image == "H" else (12,))], constants, tolerance=6e-6)
 
+    # Norms over several dims beside scales along the last one, whose tasks read what a launch before computes: one and several
+    # batch elements, an unknown number, odd sizes, two results of a row, and rows that are results themselves.
+    for batch in (1, 3, "N"):
+        for size in ((37, 1, 131), (5, 9, 128)):
+            axes, scale = list(range(1, 1 + len(size))), random(size[-1:], 3)
+            eps = np.float32(1e-5).reshape(())
+            nodes = [helper.make_node("ReduceMean", ["x"], ["m"], axes=axes), helper.make_node("Sub", ["x", "m"], ["d"]), helper.make_node("Mul", ["d", "d"], ["dd"]),
+                     helper.make_node("ReduceMean", ["dd"], ["v"], axes=axes), helper.make_node("Add", ["v", "eps"], ["ve"]), helper.make_node("Sqrt", ["ve"], ["s"]),
+                     helper.make_node("Div", ["d", "s"], ["n"]), helper.make_node("Mul", ["n", "scale"], ["y0"]), helper.make_node("Relu", ["y0"], ["y"])]
+
+            def normed(v, scale=scale, axes=tuple(axes)):
+                d = v["x"] - v["x"].mean(axes, keepdims=True)
+                s = np.sqrt((d * d).mean(axes, keepdims=True) + 1e-5)
+                return [np.maximum(d / s * scale, 0), s]
+
+            case(f"norm_of_rows_{batch}x{'x'.join(map(str, size))}", nodes, {"x": [batch, *size]}, {"y": [batch, *size], "s": [batch, 1, 1, 1]}, normed,
+                 [{"x": (n, *size)} for n in ((1, 2, 0) if batch == "N" else (batch,))], {"scale": scale, "eps": eps})
+    # A single long row.
+    for length in (70001, 131072):
+        case(f"softmax_of_one_{length}", [helper.make_node("Softmax", ["x"], ["y"])], {"x": [1, length]}, {"y": [1, length]},
+             lambda v: [np.exp(v["x"] - v["x"].max()) / np.exp(v["x"] - v["x"].max()).sum()], [{"x": (1, length)}], {})
+
 
 def variants():
     with open("/proc/cpuinfo") as f:

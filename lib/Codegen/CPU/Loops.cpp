@@ -15,6 +15,8 @@
 //   keep     number, in the region's body, of a value that is kept in scratch for the row when a reduction first needs
 //            it, because computing it again costs more; -1: none
 //   stream   1: results are stored past the caches where their buffers are aligned
+//   ahead    1: a launch before computes what reductions give for each of their rows, which several tasks read: for rows
+//            of several dims, and for a single long one
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -35,6 +37,10 @@ namespace {
 
 // Elements of a row that are kept at most: with the row itself they stay in the second-level cache.
 constexpr int64_t kMostKept = 64 * 1024;
+
+// Elements from which a launch of its own is worth it; a single row of so many is worth cutting. (Several rows are not:
+// one of them after the other stays in the second-level cache.)
+constexpr double kLeastAhead = 4096, kLongRow = 64 * 1024;
 
 // Inputs of this size come from beyond the second-level cache.
 constexpr int64_t kFetchedBytes = 4 * 1024 * 1024;
@@ -149,6 +155,75 @@ Value chooseKept(Value root, Block &block, bool lanes) {
   return {};
 }
 
+/// What a launch of its own computes: the values made of reductions over trailing dims that everything else of the
+/// region reads, one element of each for a row of the reductions. Empty: there are none, or reductions of another kind.
+SmallVector<Value> rowResults(kernel::RegionOp region, Value root) {
+  auto space = [](Value value) {
+    SmallVector<AffineExpr> sizes = prim::getSizes(value);
+    llvm::erase_if(sizes, [](AffineExpr size) { return prim::getConstantSize(size) == 1; });
+    return sizes;
+  };
+  const SmallVector<AffineExpr> full = space(root);
+  Block &block = region.getBody().front();
+  std::optional<SmallVector<AffineExpr>> rows;
+  llvm::SmallSetVector<Value, 8> dependent; // on a reduction, in the space of the rows
+  for (Operation &op : block.without_terminator()) {
+    if (op.getNumResults() != 1 || isa<prim::ArgReduceOp, prim::DotGeneralOp, prim::ConvOp, prim::WindowReduceOp>(op))
+      return {};
+    const Value result = op.getResult(0);
+    if (auto reduce = dyn_cast<prim::ReduceOp>(op)) {
+      const SmallVector<AffineExpr> own = space(result);
+      if (space(reduce.getOperand()) != full || own.size() >= full.size() ||
+          own != SmallVector<AffineExpr>(ArrayRef(full).take_front(own.size())) || (rows && *rows != own))
+        return {};
+      // Trailing: behind the first reduced dim nothing is kept.
+      bool isReduced = false;
+      for (auto [i, size] : llvm::enumerate(prim::getSizes(reduce.getOperand()))) {
+        if (prim::getConstantSize(size) == 1)
+          continue;
+        const bool isHere = llvm::is_contained(reduce.getDims(), int64_t(i));
+        if (isReduced && !isHere)
+          return {};
+        isReduced |= isHere;
+      }
+      rows = own;
+      dependent.insert(result);
+    } else if (rows && space(result) == *rows &&
+               llvm::any_of(op.getOperands(), [&](Value operand) { return dependent.contains(operand); })) {
+      dependent.insert(result);
+    }
+  }
+  SmallVector<Value> results;
+  for (Value value : dependent) {
+    if (llvm::all_of(value.getUsers(), [&](Operation *user) {
+          return user->getNumResults() == 1 && dependent.contains(user->getResult(0));
+        }))
+      continue;
+    Type element = cast<RankedTensorType>(value.getType()).getElementType();
+    if (!element.isIntOrFloat() || (element.getIntOrFloatBitWidth() != 32 && element.getIntOrFloatBitWidth() != 64))
+      return {};
+    results.push_back(value);
+  }
+  return results;
+}
+
+/// Whether tasks that are rows of `root`, or pieces of them, would compute `results` (see above) again and again, or
+/// leave threads idle.
+bool isWorthAhead(Value root, ArrayRef<Value> results) {
+  if (results.empty())
+    return false;
+  auto count = [](Value value) {
+    double all = 1;
+    for (AffineExpr size : prim::getSizes(value))
+      all *= double(prim::getConstantSize(size).value_or(64));
+    return all;
+  };
+  const double rows = count(results.front()), elements = count(root);
+  SmallVector<AffineExpr> sizes = prim::getSizes(root);
+  const double last = sizes.empty() ? 1 : double(prim::getConstantSize(sizes.back()).value_or(64));
+  return rows < elements / last ? elements >= kLeastAhead : rows == 1 && last >= kLongRow;
+}
+
 class LoopsGenerator final : public Generator {
 public:
   StringRef strategy() const override { return "loops"; }
@@ -189,8 +264,15 @@ public:
       else if (auto arg = dyn_cast<prim::ArgReduceOp>(op))
         see(arg.getOperand(), {int64_t(arg.getAxis())});
     });
-    bool lanes = !sizes.empty() && (!reductionLanes || fullSpace);
     DenseMap<Value, double> known;
+    const SmallVector<Value> ahead = rowResults(region, root);
+    const bool isAhead = isWorthAhead(root, ahead);
+    if (isAhead) {
+      reductionLanes = false;
+      for (Value value : ahead)
+        known[value] = 1;
+    }
+    bool lanes = !sizes.empty() && (!reductionLanes || fullSpace);
     double perElement = costOf(root, known);
     int64_t chunk = 0;
     // Few long rows: cut them, so that all cores have work. Not with reductions along the row, which every piece would
@@ -207,8 +289,10 @@ public:
     params.set("lanes", lanes);
     params.set("chunk", chunk);
     params.set("grain", grain);
+    if (isAhead)
+      params.set("ahead", 1);
     int64_t keep = -1;
-    if (Value kept = (lanes && chunk) || sizes.empty() ? Value() : chooseKept(root, block, lanes))
+    if (Value kept = (lanes && chunk) || sizes.empty() || isAhead ? Value() : chooseKept(root, block, lanes))
       keep = std::distance(block.begin(), kept.getDefiningOp()->getIterator());
     params.set("keep", keep);
     if (lanes && isStreamed(root))
@@ -249,6 +333,17 @@ public:
       rows = prim::simplifySize(rows * sizes.back().ceilDiv(chunk));
     launch.tasks = rows;
     launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+    SmallVector<Launch> launches;
+    if (getParam(schedule, "ahead")) {
+      Launch ahead;
+      ahead.suffix = "_rows";
+      const SmallVector<Value> results = rowResults(region, yield.getValues()[getParam(schedule, "space")]);
+      for (Value value : results)
+        ahead.temporaries.push_back(cast<RankedTensorType>(value.getType()));
+      ahead.tasks = prim::product(context, prim::getSizes(results.front()));
+      ahead.grain = getAffineConstantExpr(1, context);
+      launches.push_back(ahead);
+    }
     if (Kept kept = getKept(region, schedule); kept.value) {
       int64_t bytes = cast<RankedTensorType>(kept.value.getType()).getElementTypeBitWidth() / 8;
       launch.scratch = prim::simplifySize((prim::getSizes(kept.value).back() * bytes).ceilDiv(64) * 64 + 64);
@@ -261,12 +356,25 @@ public:
           launch.inPlace.push_back(i);
           launch.inPlace.push_back(o);
         }
-    return {launch};
+    launches.push_back(launch);
+    return launches;
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &e, Value begin,
+  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned number, Emitter &e, Value begin,
             Value end) const override {
     auto yield = cast<kernel::YieldOp>(region.getBody().front().getTerminator());
+    if (getParam(schedule, "ahead")) {
+      const SmallVector<Value> results = rowResults(region, yield.getValues()[getParam(schedule, "space")]);
+      if (number == 0)
+        return emitRowResults(results, e, begin, end);
+      for (auto [i, value] : llvm::enumerate(results)) {
+        const Value buffer = e.input(region.getNumOperands() + i);
+        e.setSource(value, [&e, value = value, buffer](ArrayRef<Index> at) {
+          return e.loadAt(buffer, cast<RankedTensorType>(value.getType()).getElementType(),
+                          e.linearize(at, prim::getSizes(value)));
+        });
+      }
+    }
     SmallVector<AffineExpr> sizes = prim::getSizes(yield.getValues()[getParam(schedule, "space")]);
     if (sizes.empty()) {
       e.loop(begin, end, 1, [&](Index) {
@@ -286,6 +394,16 @@ public:
   }
 
 private:
+  static void emitRowResults(ArrayRef<Value> results, Emitter &e, Value begin, Value end) {
+    e.loop(begin, end, 1, [&](Index row) {
+      for (auto [i, value] : llvm::enumerate(results)) {
+        const SmallVector<AffineExpr> sizes = prim::getSizes(value);
+        const SmallVector<Index> at = e.delinearize(row, sizes);
+        e.storeAt(e.emit(value, at), e.output(i), cast<RankedTensorType>(value.getType()).getElementType(), row);
+      }
+    });
+  }
+
   /// `isStreaming`: results are stored past the caches.
   static void emitRows(kernel::RegionOp region, kernel::ScheduleAttr schedule, Emitter &e, Value begin, Value end,
                        bool isStreaming) {

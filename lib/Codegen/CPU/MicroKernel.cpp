@@ -63,7 +63,7 @@ private:
       return;
     unsigned level = k.taps.size();
     for (; steps <= k.partialDepth && level > 0; steps *= k.taps[--level].count)
-      if (steps * 4 >= k.partialDepth) {
+      if (steps * 4 >= k.partialDepth && k.taps[level - 1].count > 1) {
         partialLevel = level - 1;
         return;
       }
