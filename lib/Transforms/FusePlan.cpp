@@ -144,21 +144,6 @@ static bool isGatheredOften(Value v, AffineExpr elements) {
   });
 }
 
-/// Whether the op's result has another innermost dim in memory than its last one.
-static bool turnsInnermost(prim::TransposeOp op) {
-  auto sizes = prim::getSizes(op.getResult());
-  for (int64_t i = int64_t(sizes.size()) - 1; i >= 0; --i) {
-    if (prim::getConstantSize(sizes[i]) == 1)
-      continue;
-    auto from = prim::getSizes(op.getOperand());
-    int64_t last = int64_t(from.size()) - 1;
-    while (prim::getConstantSize(from[last]) == 1)
-      --last;
-    return op.getPermutation()[i] != last;
-  }
-  return false;
-}
-
 /// Whether a reshape of the op's result has dims merged into its last one of which the innermost repeats elements, as
 /// the values of a group of channels for each of them, and is read often.
 static bool repeatsWithinLanes(prim::BroadcastOp op) {

@@ -59,12 +59,32 @@ bool tc::fuse::isReadInPlace(Value operand, Operation *product) {
              : isa<prim::DotGeneralOp>(product) && cast<RankedTensorType>(operand.getType()).getElementType().isBF16();
 }
 
+bool tc::fuse::turnsInnermost(prim::TransposeOp op) {
+  auto sizes = prim::getSizes(op.getResult());
+  for (int64_t i = int64_t(sizes.size()) - 1; i >= 0; --i) {
+    if (prim::getConstantSize(sizes[i]) == 1)
+      continue;
+    auto from = prim::getSizes(op.getOperand());
+    int64_t last = int64_t(from.size()) - 1;
+    while (prim::getConstantSize(from[last]) == 1)
+      --last;
+    return op.getPermutation()[i] != last;
+  }
+  return false;
+}
+
 bool tc::fuse::isPrologue(Operation *consumer, Operation *op) {
   // Kernels copy what they read of bytes and bf16 line by line, and padding with a zero point is part of that.
   if (isa<prim::ConvOp>(consumer) && isa<prim::PadOp>(op) && isCopiedByLines(op->getResult(0)))
     return true;
   if (isa<prim::ConvOp>(consumer) && isCopiedByLines(consumer->getOperand(0)))
     return isa<prim::ReshapeOp>(op);
+  // An element is read for each kernel position and block of output channels: from this number of channels on gathers
+  // cost more than turning the input once.
+  constexpr int64_t kTurnedChannels = 16;
+  if (auto transpose = dyn_cast<prim::TransposeOp>(op); transpose && isa<prim::ConvOp>(consumer))
+    return !turnsInnermost(transpose) ||
+           prim::getConstantSize(prim::getSizes(transpose.getResult()).back()).value_or(0) < kTurnedChannels;
   if (isa<prim::DotGeneralOp, prim::ConvOp, prim::WindowReduceOp, prim::AttentionOp>(consumer))
     return isa<prim::TransposeOp, prim::ReshapeOp, prim::BroadcastOp, prim::SliceOp, prim::SplatOp>(op);
   if (isa<prim::BlockDotOp>(consumer))

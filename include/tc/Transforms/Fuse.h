@@ -12,8 +12,9 @@
 //  "pinned")
 //     where the function needs it, and where a contraction, window or recurrent op would read it again and again
 //     (`isPrologue` says what such an op reads through), and a transpose whose elements lie apart along the lanes of
-//     ops that read each of them many times (a row for all rows): gathers cost more. A reshape of a value in memory is
-//     a view and stays in the function.
+//     ops that read each of them many times (a row for all rows, channels for all pixels of a convolution): gathers
+//     cost more; likewise elements repeated for neighbours (a group's value for its channels). A reshape of a value in
+//     memory is a view and stays in the function.
 //  2. A pointwise op joins the region of an operand if it has that region's space or the space of its rows, and reads
 //  the
 //     region's values at its own position. Of several operands, the one computed last is taken for which no cycle
@@ -60,6 +61,8 @@ bool isMadeByHost(mlir::Operation *op, mlir::Operation *reader);
 bool isCopiedByLines(mlir::Value input);
 /// Whether a product or convolution wants this operand in memory as it multiplies it, not converted on the way.
 bool isReadInPlace(mlir::Value operand, mlir::Operation *product);
+/// Whether the op's result has another innermost dim in memory than its last one.
+bool turnsInnermost(prim::TransposeOp op);
 /// Whether a contraction, window or recurrent op `consumer` reads an operand through the movement op `op`.
 bool isPrologue(mlir::Operation *consumer, mlir::Operation *op);
 /// transpose or reshape: each element of the operand is one of the result.
