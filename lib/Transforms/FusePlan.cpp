@@ -442,6 +442,8 @@ std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) 
   } else {
     if (getRole(op) == Role::Movement && !isBijection(op))
       return "it is no transpose or reshape";
+    if (auto transpose = dyn_cast<prim::TransposeOp>(op); transpose && turnsInnermost(transpose))
+      return "its elements would be stored apart";
     int found = -1;
     for (const Use &use : uses) {
       Operation *def = use.leaf.getDefiningOp();
@@ -596,6 +598,8 @@ void Plan::joinEpilogueChains() {
       for (Value value = member->getResult(0); value.hasOneUse();) {
         Operation *user = *value.getUsers().begin();
         if (!orderOf(user) || !isCopied(user) || !isBijection(user))
+          break;
+        if (auto transpose = dyn_cast<prim::TransposeOp>(user); transpose && turnsInnermost(transpose))
           break;
         pending.push_back(user);
         if (isa<prim::TransposeOp>(user)) {

@@ -59,6 +59,19 @@ bool tc::fuse::isReadInPlace(Value operand, Operation *product) {
              : isa<prim::DotGeneralOp>(product) && cast<RankedTensorType>(operand.getType()).getElementType().isBF16();
 }
 
+/// Sizes and strides of the window that a convolution or a window reduction reads.
+static std::optional<std::pair<SmallVector<int64_t>, SmallVector<int64_t>>> getReadWindow(Operation *op) {
+  if (auto window = dyn_cast<prim::WindowReduceOp>(op))
+    return std::pair(SmallVector<int64_t>(window.getWindow()), SmallVector<int64_t>(window.getStrides()));
+  auto conv = dyn_cast<prim::ConvOp>(op);
+  if (!conv)
+    return std::nullopt;
+  SmallVector<int64_t> sizes;
+  for (AffineExpr size : ArrayRef(prim::getSizes(conv.getFilter())).take_front(conv.getStrides().size()))
+    sizes.push_back(prim::getConstantSize(size).value_or(1));
+  return std::pair(sizes, SmallVector<int64_t>(conv.getStrides()));
+}
+
 bool tc::fuse::turnsInnermost(prim::TransposeOp op) {
   auto sizes = prim::getSizes(op.getResult());
   for (int64_t i = int64_t(sizes.size()) - 1; i >= 0; --i) {
@@ -79,12 +92,20 @@ bool tc::fuse::isPrologue(Operation *consumer, Operation *op) {
     return true;
   if (isa<prim::ConvOp>(consumer) && isCopiedByLines(consumer->getOperand(0)))
     return isa<prim::ReshapeOp>(op);
-  // An element is read for each kernel position and block of output channels: from this number of channels on gathers
-  // cost more than turning the input once.
-  constexpr int64_t kTurnedChannels = 16;
-  if (auto transpose = dyn_cast<prim::TransposeOp>(op); transpose && isa<prim::ConvOp>(consumer))
-    return !turnsInnermost(transpose) ||
-           prim::getConstantSize(prim::getSizes(transpose.getResult()).back()).value_or(0) < kTurnedChannels;
+  if (auto transpose = dyn_cast<prim::TransposeOp>(op); transpose && turnsInnermost(transpose))
+    if (auto window = getReadWindow(consumer)) {
+      // An element is read for each position of the window and each block of output channels: from this number of
+      // channels on gathers cost more than turning the input once, and of patches that do not overlap at any number.
+      constexpr int64_t kTurnedChannels = 8, kPatch = 16;
+      int64_t positions = 1;
+      bool overlaps = false;
+      for (auto [size, stride] : llvm::zip_equal(window->first, window->second)) {
+        positions *= size;
+        overlaps |= stride < size;
+      }
+      return prim::getConstantSize(prim::getSizes(transpose.getResult()).back()).value_or(0) < kTurnedChannels &&
+             (overlaps || positions < kPatch);
+    }
   if (isa<prim::DotGeneralOp, prim::ConvOp, prim::WindowReduceOp, prim::AttentionOp>(consumer))
     return isa<prim::TransposeOp, prim::ReshapeOp, prim::BroadcastOp, prim::SliceOp, prim::SplatOp>(op);
   if (isa<prim::BlockDotOp>(consumer))

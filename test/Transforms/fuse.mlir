@@ -355,3 +355,54 @@ func.func @row_for_all_rows(%x: tensor<4x256x256xf32>, %r: tensor<256x4xf32>, %s
   %4 = prim.exp %3 : tensor<512x256xf32>
   return %2, %4 : tensor<4x256x256xf32>, tensor<512x256xf32>
 }
+
+// Channels for all pixels: a convolution and a pool of 8 channels and more read their input turned, and what turns a result's innermost
+// dim stands behind the convolution. Three channels are gathered, but for patches that do not overlap.
+// CHECK-LABEL: func.func @images
+// CHECK: %[[IMAGE:[0-9]+]] = kernel.region({{.*}} : tensor<1x32x8x8xf32>) -> (tensor<1x8x8x32xf32>)
+// CHECK-NEXT: prim.transpose
+// CHECK: %[[CONV:[0-9]+]] = kernel.region({{.*}}%[[IMAGE]]
+// CHECK-NEXT: prim.conv
+// CHECK: kernel.region({{.*}}%[[IMAGE]]
+// CHECK-NEXT: prim.window_reduce
+// CHECK: kernel.region({{.*}}%[[CONV]]
+// CHECK-NEXT: prim.transpose
+func.func @images(%x: tensor<1x32x8x8xf32>, %w: tensor<3x3x32x16xf32>) -> (tensor<1x16x8x8xf32>, tensor<1x4x4x32xf32>) {
+  %0 = prim.transpose %x [0, 2, 3, 1] : tensor<1x32x8x8xf32> -> tensor<1x8x8x32xf32>
+  %1 = prim.conv %0, %w strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x8x8x32xf32>, tensor<3x3x32x16xf32>) -> tensor<1x8x8x16xf32>
+  %2 = prim.window_reduce max %0 window [2, 2] strides [2, 2] dilations [1, 1] low [0, 0] : tensor<1x8x8x32xf32> -> tensor<1x4x4x32xf32>
+  %3 = prim.transpose %1 [0, 3, 1, 2] : tensor<1x8x8x16xf32> -> tensor<1x16x8x8xf32>
+  return %3, %2 : tensor<1x16x8x8xf32>, tensor<1x4x4x32xf32>
+}
+
+// CHECK-LABEL: func.func @three_channels
+// CHECK: kernel.region
+// CHECK-NEXT: prim.transpose
+// CHECK-NEXT: prim.conv
+// CHECK: kernel.region
+// CHECK-NEXT: prim.transpose
+// CHECK-NEXT: kernel.yield
+// CHECK: kernel.region
+// CHECK-NEXT: prim.conv
+func.func @three_channels(%x: tensor<1x3x32x32xf32>, %y: tensor<1x3x64x32xf32>, %w: tensor<3x3x3x16xf32>, %v: tensor<4x4x3x16xf32>) -> (tensor<1x30x30x16xf32>, tensor<1x16x8x16xf32>) {
+  %0 = prim.transpose %x [0, 2, 3, 1] : tensor<1x3x32x32xf32> -> tensor<1x32x32x3xf32>
+  %1 = prim.conv %0, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x32x32x3xf32>, tensor<3x3x3x16xf32>) -> tensor<1x30x30x16xf32>
+  %2 = prim.transpose %y [0, 2, 3, 1] : tensor<1x3x64x32xf32> -> tensor<1x64x32x3xf32>
+  %3 = prim.conv %2, %v strides [4, 4] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x64x32x3xf32>, tensor<4x4x3x16xf32>) -> tensor<1x16x8x16xf32>
+  return %1, %3 : tensor<1x30x30x16xf32>, tensor<1x16x8x16xf32>
+}
+
+// A group's value for each of its channels, read by all pixels: it is repeated once.
+// CHECK-LABEL: func.func @groups
+// CHECK: kernel.region({{.*}} : tensor<4x8xf32>) -> (tensor<4x8x8xf32>)
+// CHECK-NEXT: prim.broadcast
+// CHECK: kernel.region
+// CHECK-NOT: tensor<4x8x8xf32>
+// CHECK: prim.mul
+func.func @groups(%x: tensor<4x56x56x64xf32>, %s: tensor<4x8xf32>) -> tensor<4x56x56x64xf32> {
+  %0 = prim.broadcast %s [0, 1] : tensor<4x8xf32> -> tensor<4x8x8xf32>
+  %1 = prim.reshape %0 : tensor<4x8x8xf32> -> tensor<4x64xf32>
+  %2 = prim.broadcast %1 [0, 3] : tensor<4x64xf32> -> tensor<4x56x56x64xf32>
+  %3 = prim.mul %x, %2 : tensor<4x56x56x64xf32>
+  return %3 : tensor<4x56x56x64xf32>
+}

@@ -15,7 +15,8 @@
 //   keep     number, in the region's body, of a value that is kept in scratch for the row when a reduction first needs
 //            it, because computing it again costs more; -1: none
 //   stream   1: results are stored past the caches where their buffers are aligned
-//   ahead    1: a launch before computes what reductions give for each of their rows, which several tasks read: for rows
+//   ahead    1: a launch before computes what reductions give for each of their rows, which several tasks read: for
+//   rows
 //            of several dims, and for a single long one
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
