@@ -5,8 +5,9 @@
   pip install torch torchvision transformers onnx onnxscript
   make_outside.py OUT [name ...]
 
-Three groups: torchvision's networks, transformers' architectures in small configurations, and small modules of our own
-(recurrent, audio, video, point clouds, graphs, recommenders, generators, classical ones). All are float32 with seeded
+Four groups: torchvision's networks, transformers' architectures in small configurations, small modules of our own
+(recurrent, audio, video, point clouds, graphs, recommenders, generators, classical ones), and single blocks and layers,
+which begin and end with PyTorch's layout. All are float32 with seeded
 random weights, mostly batch 1, and sized so that a forward takes about 0.1 to 150 ms on one core. A model whose folder
 in OUT is complete is skipped. OUT/<name>/ holds what export.py describes, with model.onnx as the only format.
 """
@@ -437,6 +438,32 @@ class Conformer(nn.Module):
 
 clip8 = (1, 3, 8, 64, 64)
 
+def resnet(block, *channels):
+    import torchvision
+    return getattr(torchvision.models.resnet, block)(*channels)
+
+def separable():
+    return nn.Sequential(nn.Conv2d(64, 64, 3, padding=1, groups=64), nn.BatchNorm2d(64), nn.ReLU6(), nn.Conv2d(64, 128, 1), nn.BatchNorm2d(128), nn.ReLU6())
+
+def group_norm(channels, groups):
+    half = lambda: [nn.GroupNorm(groups, channels), nn.SiLU(), nn.Conv2d(channels, channels, 3, padding=1)]
+    return nn.Sequential(*half(), *half())
+
+class Up(nn.Module):
+    def __init__(s): super().__init__(); s.c = nn.Sequential(nn.Conv2d(128, 64, 3, padding=1), nn.GroupNorm(8, 64), nn.SiLU(), nn.Conv2d(64, 64, 3, padding=1))
+    def forward(s, a, b): return s.c(torch.cat([F.interpolate(a, scale_factor=2, mode="nearest"), b], 1))
+
+class Squeeze(nn.Module):
+    def __init__(s, c): super().__init__(); s.a, s.b, s.c = nn.Conv2d(c, c // 4, 1), nn.Conv2d(c // 4, c, 1), nn.Conv2d(c, c, 3, padding=1)
+    def forward(s, x): return s.c(x) * torch.sigmoid(s.b(torch.relu(s.a(x.mean((2, 3), keepdim=True)))))
+
+class Pyramid(nn.Module):
+    def __init__(s):
+        import torchvision
+        super().__init__(); s.f = torchvision.ops.FeaturePyramidNetwork([64, 128, 256], 64)
+    def forward(s, a, b, c): return tuple(s.f({"a": a, "b": b, "c": c}).values())
+
+
 MODELS = {
     # torchvision
     "alexnet": lambda: tv("alexnet"),
@@ -559,6 +586,29 @@ MODELS = {
     "decode_kv": lambda: own(Decode(), R(1, 1, 512), R(1, 8, 255, 64), R(1, 8, 255, 64)),
     "mamba": lambda: own(Mamba(), R(1, 16, 128)),
     "swiglu_row": lambda: own(SwiGlu(), R(1, 2048)),
+    # blocks and layers
+    "block_basic": lambda: own(resnet("BasicBlock", 64, 64), R(1, 64, 56, 56)),
+    "block_bottleneck": lambda: own(resnet("Bottleneck", 256, 64), R(1, 256, 56, 56)),
+    "block_bottleneck_deep": lambda: own(resnet("Bottleneck", 1024, 256), R(1, 1024, 14, 14)),
+    "block_separable": lambda: own(separable(), R(1, 64, 56, 56)),
+    "block_group_norm": lambda: own(group_norm(128, 32), R(1, 128, 32, 32)),
+    "block_group_norm_b4": lambda: own(group_norm(64, 8), R(4, 64, 56, 56)),
+    "block_layer_norm_image": lambda: own(group_norm(64, 1), R(2, 64, 40, 40)),
+    "block_up": lambda: own(Up(), R(1, 64, 14, 14), R(1, 64, 28, 28)),
+    "block_squeeze": lambda: own(Squeeze(64), R(1, 64, 28, 28)),
+    "block_pyramid": lambda: own(Pyramid(), R(1, 64, 56, 56), R(1, 128, 28, 28), R(1, 256, 14, 14)),
+    "block_transformer": lambda: own(nn.TransformerEncoderLayer(256, 4, 1024, batch_first=True), R(2, 64, 256)),
+    "block_conv1d": lambda: own(nn.Sequential(nn.Conv1d(80, 128, 5, padding=2), nn.ReLU(), nn.Conv1d(128, 80, 5, padding=2)), R(1, 80, 200)),
+    "layer_conv3x3": lambda: own(nn.Conv2d(64, 128, 3, padding=1), R(1, 64, 28, 28)),
+    "layer_conv1x1": lambda: own(nn.Conv2d(64, 64, 1), R(1, 64, 56, 56)),
+    "layer_conv_dilated": lambda: own(nn.Conv2d(64, 64, 3, 1, 4, 4), R(1, 64, 32, 32)),
+    "layer_conv_transposed": lambda: own(nn.ConvTranspose2d(64, 32, 4, 2, 1), R(1, 64, 28, 28)),
+    "layer_patches": lambda: own(nn.Conv2d(3, 384, 16, 16), R(1, 3, 224, 224)),
+    "layer_stem": lambda: own(nn.Conv2d(3, 64, 7, 2, 3), R(1, 3, 224, 224)),
+    "layer_max_pool": lambda: own(nn.MaxPool2d(3, 2, 1), R(1, 64, 112, 112)),
+    "layer_avg_pool": lambda: own(nn.AvgPool2d(7), R(4, 512, 14, 14)),
+    "layer_pixel_shuffle": lambda: own(nn.PixelShuffle(2), R(1, 64, 56, 56)),
+    "layer_upsample": lambda: own(nn.Upsample(scale_factor=2), R(1, 64, 28, 28)),
 }
 
 if __name__ == "__main__":

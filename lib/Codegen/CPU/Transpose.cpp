@@ -8,7 +8,11 @@
 // Scratch, as stores to many rows of the result miss the cache, and a load whose address has the last 12 bits of a
 // store before it waits until that is done: stores straight from the registers took up to five times as long.
 //
+// A result whose last dim is short (pixels of three channels, the halves of a pixel shuffle) and lies beside the
+// operand's last dim is written as one: a task reads vectors of each of its rows and interleaves their lanes.
+//
 // Parameters:
+//   narrow   1: so
 //   rows     elements of the operand's last dim that a task takes: rows of its scratch
 //   columns  elements of the result's last dim; both are multiples of every vector width
 //   fetch    1: the operand comes from beyond the second-level cache; a task fetches what the next one reads
@@ -25,6 +29,7 @@
 #include "Common/Generators.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace tc;
@@ -40,6 +45,8 @@ constexpr double kCacheBytes = 2 * 1024 * 1024;
 constexpr int64_t kLineBytes = 64;
 // Below this many elements of either dim most of a tile would be empty.
 constexpr int64_t kLeast = 8;
+// Rows of the operand that are interleaved at most, and how many elements of each a task takes.
+constexpr int64_t kMostNarrow = kLeast - 1, kNarrowRows = 1024;
 // What a thread should get at least, in elements.
 constexpr double kGrainElements = 30000;
 
@@ -49,6 +56,7 @@ struct Problem {
   /// The dim of the result that is last in the operand.
   size_t dim;
   SmallVector<AffineExpr> sizes; // of the result
+  bool isNarrow;                 // the last of them is short
 
   Type element() const { return cast<RankedTensorType>(op.getType()).getElementType(); }
   /// Of an element in memory.
@@ -88,6 +96,17 @@ bool isElementwise(Operation &op) {
              prim::DynamicSliceOp, prim::PadOp, prim::ConcatOp, prim::GatherOp, kernel::YieldOp>(op);
 }
 
+/// Whether the region's only result is what the op makes, in its order.
+bool isStoredAsIs(kernel::RegionOp region, prim::TransposeOp op) {
+  auto yield = cast<kernel::YieldOp>(region.getBody().front().getTerminator());
+  if (yield.getValues().size() != 1)
+    return false;
+  Value value = yield.getValues().front();
+  while (auto reshape = value.getDefiningOp<prim::ReshapeOp>())
+    value = reshape.getOperand();
+  return value == op.getResult();
+}
+
 std::optional<Problem> analyze(kernel::RegionOp region) {
   Block &body = region.getBody().front();
   if (!llvm::all_of(body, isElementwise))
@@ -99,12 +118,14 @@ std::optional<Problem> analyze(kernel::RegionOp region) {
       continue;
     const SmallVector<AffineExpr> sizes = prim::getSizes(op.getResult());
     const auto dim = size_t(std::distance(permutation.begin(), llvm::find(permutation, last)));
-    if (llvm::any_of(ArrayRef{sizes[dim], sizes.back()},
-                     [](AffineExpr size) { return prim::getConstantSize(size).value_or(kLeast) < kLeast; }))
+    const int64_t columns = prim::getConstantSize(sizes.back()).value_or(kLeast);
+    const bool isNarrow = columns >= 2 && columns <= kMostNarrow && dim + 2 == sizes.size() && isStoredAsIs(region, op);
+    if (prim::getConstantSize(sizes[dim]).value_or(kPanel) < (isNarrow ? kPanel : kLeast) ||
+        (columns < kLeast && !isNarrow))
       continue;
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, op.getResult());
     if (succeeded(epilogue) && epilogue->yieldsAll(region))
-      return Problem{op, *epilogue, dim, sizes};
+      return Problem{op, *epilogue, dim, sizes, isNarrow};
   }
   return std::nullopt;
 }
@@ -121,14 +142,20 @@ public:
     for (AffineExpr size : p->sizes)
       bytes *= double(prim::getConstantSize(size).value_or(64));
     const bool isCached = bytes <= kCacheBytes;
-    const int64_t columns = isCached ? kColumns : kColumnsOutOfCache;
+    const int64_t columns = p->isNarrow ? *prim::getConstantSize(p->sizes.back())
+                            : isCached  ? kColumns
+                                        : kColumnsOutOfCache;
+    const int64_t rows = p->isNarrow ? kNarrowRows : kRows;
     Params params(region);
-    params.set("rows", kRows);
+    if (p->isNarrow)
+      params.set("narrow", 1);
+    params.set("rows", rows);
     params.set("columns", columns);
-    params.set("fetch", !isCached && inputThroughReshapes(p->op.getOperand()));
-    if (llvm::all_of(getResults(region), isStreamed))
+    params.set("fetch", !p->isNarrow && !isCached && inputThroughReshapes(p->op.getOperand()));
+    if (!p->isNarrow && llvm::all_of(getResults(region), isStreamed))
       params.set("stream", 1);
-    params.set("grain", std::max<int64_t>(1, int64_t(kGrainElements / double(kRows * columns))));
+    const int64_t filled = std::min(rows, prim::getConstantSize(p->sizes[p->dim]).value_or(rows)) * columns;
+    params.set("grain", std::max<int64_t>(1, int64_t(kGrainElements / double(p->isNarrow ? filled : rows * columns))));
     return params.schedule(strategy());
   }
 
@@ -138,13 +165,15 @@ public:
     Launch launch;
     launch.tasks = prim::product(region.getContext(), p.grid(rows, columns));
     launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), region.getContext());
-    launch.scratch = getAffineConstantExpr(rows * columns * p.bytes(), region.getContext());
+    launch.scratch = getAffineConstantExpr(roundUp(rows * columns * p.bytes(), 64), region.getContext());
     launch.inPlace = p.epilogue.inPlace(region);
     return {launch};
   }
 
   void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
             Value end) const override {
+    if (getParam(schedule, "narrow"))
+      return emitNarrow(region, schedule, em, begin, end);
     if (!getParam(schedule, "stream"))
       return emitTiles(region, schedule, em, begin, end, /*isStreaming=*/false);
     SmallVector<Value> buffers;
@@ -187,6 +216,45 @@ private:
           p.epilogue.store(em, at, element);
           em.streamsStores = false;
         });
+      });
+      em.clearSources();
+    });
+  }
+
+  /// Whole vectors of each row to the scratch, interleaved, and what of them is inside from there to the result.
+  static void emitNarrow(kernel::RegionOp region, kernel::ScheduleAttr schedule, Emitter &em, Value begin, Value end) {
+    const Problem p = *analyze(region);
+    OpBuilder &b = em.builder();
+    const int64_t rowBlock = getParam(schedule, "rows"), columns = getParam(schedule, "columns"), width = em.width();
+    em.loop(begin, end, 1, [&](Index task) {
+      const SmallVector<Index> at = p.firstOf(em, task, rowBlock, columns);
+      const Extent rows = blockExtent(em, p.sizes[p.dim], at[p.dim].base, rowBlock);
+      em.laneLoop(rows.get(em), prim::getConstantSize(p.sizes[p.dim]), [&](Index lane) {
+        Value all; // the rows one behind the other
+        SmallVector<int64_t> lanes = llvm::to_vector(llvm::seq<int64_t>(0, width)), order;
+        for (int64_t column = 0; column < columns; ++column) {
+          SmallVector<Index> to(at);
+          to[p.dim] = em.addIndex(at[p.dim], lane);
+          to.back() = em.constant(column);
+          Value row = inMemory(em, em.broadcast(em.emit(p.op.getOperand(), p.inOperand(to))));
+          all = column == 0 ? row : vector::ShuffleOp::create(b, em.loc(), all, row, lanes).getResult();
+          for (int64_t i = 0; i < width; ++i)
+            lanes.push_back((column + 1) * width + i);
+        }
+        for (int64_t i = 0; i < columns * width; ++i)
+          order.push_back(i % columns * width + i / columns);
+        const Type memory = getElementTypeOrSelf(all.getType());
+        const Value start = em.address(em.scratch(), memory, em.mul(lane.base, em.i64(columns)));
+        LLVM::StoreOp::create(b, em.loc(), vector::ShuffleOp::create(b, em.loc(), all, all, order), start,
+                              unsigned(p.bytes()));
+      });
+      const Index first = em.linearize(at, p.sizes);
+      const Type memory = Emitter::memoryType(p.element());
+      std::optional<int64_t> count;
+      if (rows.constant)
+        count = *rows.constant * columns;
+      em.laneLoop(em.mul(rows.get(em), em.i64(columns)), count, [&](Index lane) {
+        em.storeAt(em.loadAt(em.scratch(), memory, lane), em.output(0), memory, em.addIndex(first, lane));
       });
       em.clearSources();
     });

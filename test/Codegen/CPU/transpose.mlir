@@ -1,5 +1,5 @@
 // Another dim becomes the last: tiles are turned in registers. Every width of elements, ends of tiles in both dims, sizes that
-// only the run knows, what stands before and behind. Not where the last dim stays, or where a dim fills no tile.
+// only the run knows, what stands before and behind. Not where the last dim stays; where it fills no tile rows are interleaved.
 // RUN: tc-opt %s --tc-choose-schedule | FileCheck %s
 // RUN: rm -rf %t && mkdir %t
 // RUN: %python -c "import numpy as np, sys; r = np.random.default_rng(0); np.savez(sys.argv[1], x=r.standard_normal((3, 70, 41)).astype(np.float32), z=r.standard_normal((41, 3, 70)).astype(np.float32), h=r.standard_normal((2, 300, 17)).astype(np.float16), b=r.random((130, 16)) < 0.5, l=r.integers(-9, 9, (33, 9, 8)), m=r.standard_normal((520, 530)).astype(np.float32), d=r.standard_normal((5, 90)))" %t/in.npz
@@ -22,7 +22,7 @@
 // CHECK: #kernel.schedule<"transpose", {columns = 256 : i64, fetch = 1 : i64
 // CHECK: #kernel.schedule<"transpose"
 // CHECK: #kernel.schedule<"loops"
-// CHECK: #kernel.schedule<"loops"
+// CHECK: #kernel.schedule<"transpose", {columns = 3 : i64, {{.*}}narrow = 1 : i64
 func.func @main(%x: !x {tc.name = "x"}, %z: !z {tc.name = "z"}, %h: !h {tc.name = "h"}, %b: !b {tc.name = "b"}, %l: !l {tc.name = "l"}, %m: !m {tc.name = "m"}, %d: !d {tc.name = "d"})
     -> (!z {tc.name = "sum"}, tensor<17x600xf16> {tc.name = "halves"}, tensor<16x130xi1> {tc.name = "not"}, tensor<8x9x33xi64> {tc.name = "ints"}, tensor<530x520xf32> {tc.name = "large"}, !dt {tc.name = "unknown"}, tensor<70x3x41xf32> {tc.name = "stays"}, tensor<70x41x3xf32> {tc.name = "few"})
     attributes {prim.symbols = [#prim.symbol<"r", 0, 4096, 1>, #prim.symbol<"c", 0, 4096, 1>]} {
