@@ -176,8 +176,7 @@ void Plan::pin() {
       pinned.insert(op);
   }
   for (Operation *op : ops) {
-    if (auto transpose = dyn_cast<prim::TransposeOp>(op);
-        transpose && turnsInnermost(transpose) &&
+    if (turnsInnermost(op) &&
         isGatheredOften(op->getResult(0), prim::product(op->getContext(), prim::getSizes(op->getResult(0)))))
       pinned.insert(op);
     if (auto broadcast = dyn_cast<prim::BroadcastOp>(op); broadcast && repeatsWithinLanes(broadcast))
@@ -442,7 +441,7 @@ std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) 
   } else {
     if (getRole(op) == Role::Movement && !isBijection(op))
       return "it is no transpose or reshape";
-    if (auto transpose = dyn_cast<prim::TransposeOp>(op); transpose && turnsInnermost(transpose))
+    if (turnsInnermost(op))
       return "its elements would be stored apart";
     int found = -1;
     for (const Use &use : uses) {
@@ -597,9 +596,7 @@ void Plan::joinEpilogueChains() {
       SmallVector<Operation *> chain, pending;
       for (Value value = member->getResult(0); value.hasOneUse();) {
         Operation *user = *value.getUsers().begin();
-        if (!orderOf(user) || !isCopied(user) || !isBijection(user))
-          break;
-        if (auto transpose = dyn_cast<prim::TransposeOp>(user); transpose && turnsInnermost(transpose))
+        if (!orderOf(user) || !isCopied(user) || !isBijection(user) || turnsInnermost(user))
           break;
         pending.push_back(user);
         if (isa<prim::TransposeOp>(user)) {

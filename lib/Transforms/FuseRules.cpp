@@ -72,16 +72,19 @@ static std::optional<std::pair<SmallVector<int64_t>, SmallVector<int64_t>>> getR
   return std::pair(sizes, SmallVector<int64_t>(conv.getStrides()));
 }
 
-bool tc::fuse::turnsInnermost(prim::TransposeOp op) {
-  auto sizes = prim::getSizes(op.getResult());
+bool tc::fuse::turnsInnermost(Operation *op) {
+  auto transpose = dyn_cast<prim::TransposeOp>(op);
+  if (!transpose)
+    return false;
+  auto sizes = prim::getSizes(transpose.getResult());
   for (int64_t i = int64_t(sizes.size()) - 1; i >= 0; --i) {
     if (prim::getConstantSize(sizes[i]) == 1)
       continue;
-    auto from = prim::getSizes(op.getOperand());
+    auto from = prim::getSizes(transpose.getOperand());
     int64_t last = int64_t(from.size()) - 1;
     while (prim::getConstantSize(from[last]) == 1)
       --last;
-    return op.getPermutation()[i] != last;
+    return transpose.getPermutation()[i] != last;
   }
   return false;
 }
@@ -92,7 +95,7 @@ bool tc::fuse::isPrologue(Operation *consumer, Operation *op) {
     return true;
   if (isa<prim::ConvOp>(consumer) && isCopiedByLines(consumer->getOperand(0)))
     return isa<prim::ReshapeOp>(op);
-  if (auto transpose = dyn_cast<prim::TransposeOp>(op); transpose && turnsInnermost(transpose))
+  if (turnsInnermost(op))
     if (auto window = getReadWindow(consumer)) {
       // An element is read for each position of the window and each block of output channels: from this number of
       // channels on gathers cost more than turning the input once, and of patches that do not overlap at any number.
@@ -103,7 +106,7 @@ bool tc::fuse::isPrologue(Operation *consumer, Operation *op) {
         positions *= size;
         overlaps |= stride < size;
       }
-      return prim::getConstantSize(prim::getSizes(transpose.getResult()).back()).value_or(0) < kTurnedChannels &&
+      return prim::getConstantSize(prim::getSizes(op->getResult(0)).back()).value_or(0) < kTurnedChannels &&
              (overlaps || positions < kPatch);
     }
   if (isa<prim::DotGeneralOp, prim::ConvOp, prim::WindowReduceOp, prim::AttentionOp>(consumer))

@@ -61,8 +61,8 @@ bool isMadeByHost(mlir::Operation *op, mlir::Operation *reader);
 bool isCopiedByLines(mlir::Value input);
 /// Whether a product or convolution wants this operand in memory as it multiplies it, not converted on the way.
 bool isReadInPlace(mlir::Value operand, mlir::Operation *product);
-/// Whether the op's result has another innermost dim in memory than its last one.
-bool turnsInnermost(prim::TransposeOp op);
+/// Whether the op is a transpose whose last dim is not the innermost one of its operand.
+bool turnsInnermost(mlir::Operation *op);
 /// Whether a contraction, window or recurrent op `consumer` reads an operand through the movement op `op`.
 bool isPrologue(mlir::Operation *consumer, mlir::Operation *op);
 /// transpose or reshape: each element of the operand is one of the result.

@@ -15,9 +15,8 @@
 //   keep     number, in the region's body, of a value that is kept in scratch for the row when a reduction first needs
 //            it, because computing it again costs more; -1: none
 //   stream   1: results are stored past the caches where their buffers are aligned
-//   ahead    1: a launch before computes what reductions give for each of their rows, which several tasks read: for
-//   rows
-//            of several dims, and for a single long one
+//   ahead    1: a launch before computes what reductions give for each of their rows: for rows of several dims, which
+//            several tasks read, and for a single long one
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -26,6 +25,7 @@
 #include "CPU/MicroKernel.h"
 #include "CPU/Stream.h"
 #include "Common/Generators.h"
+#include "tc/Transforms/Fuse.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/SetVector.h"
@@ -156,40 +156,32 @@ Value chooseKept(Value root, Block &block, bool lanes) {
   return {};
 }
 
+/// The number of elements; a size that only the run knows counts as 64.
+double likelyCount(Value value) {
+  double count = 1;
+  for (AffineExpr size : prim::getSizes(value))
+    count *= double(prim::getConstantSize(size).value_or(64));
+  return count;
+}
+
 /// What a launch of its own computes: the values made of reductions over trailing dims that everything else of the
 /// region reads, one element of each for a row of the reductions. Empty: there are none, or reductions of another kind.
 SmallVector<Value> rowResults(kernel::RegionOp region, Value root) {
-  auto space = [](Value value) {
-    SmallVector<AffineExpr> sizes = prim::getSizes(value);
-    llvm::erase_if(sizes, [](AffineExpr size) { return prim::getConstantSize(size) == 1; });
-    return sizes;
-  };
-  const SmallVector<AffineExpr> full = space(root);
+  const fuse::Space full = fuse::getSpace(root);
   Block &block = region.getBody().front();
-  std::optional<SmallVector<AffineExpr>> rows;
+  std::optional<unsigned> rowRank;
   llvm::SmallSetVector<Value, 8> dependent; // on a reduction, in the space of the rows
   for (Operation &op : block.without_terminator()) {
     if (op.getNumResults() != 1 || isa<prim::ArgReduceOp, prim::DotGeneralOp, prim::ConvOp, prim::WindowReduceOp>(op))
       return {};
     const Value result = op.getResult(0);
     if (auto reduce = dyn_cast<prim::ReduceOp>(op)) {
-      const SmallVector<AffineExpr> own = space(result);
-      if (space(reduce.getOperand()) != full || own.size() >= full.size() ||
-          own != SmallVector<AffineExpr>(ArrayRef(full).take_front(own.size())) || (rows && *rows != own))
+      const std::optional<unsigned> rank = fuse::getRowRank(reduce);
+      if (!rank || fuse::getSpace(reduce.getOperand()) != full || rowRank.value_or(*rank) != *rank)
         return {};
-      // Trailing: behind the first reduced dim nothing is kept.
-      bool isReduced = false;
-      for (auto [i, size] : llvm::enumerate(prim::getSizes(reduce.getOperand()))) {
-        if (prim::getConstantSize(size) == 1)
-          continue;
-        const bool isHere = llvm::is_contained(reduce.getDims(), int64_t(i));
-        if (isReduced && !isHere)
-          return {};
-        isReduced |= isHere;
-      }
-      rows = own;
+      rowRank = rank;
       dependent.insert(result);
-    } else if (rows && space(result) == *rows &&
+    } else if (rowRank && ArrayRef<AffineExpr>(fuse::getSpace(result)) == ArrayRef(full).take_front(*rowRank) &&
                llvm::any_of(op.getOperands(), [&](Value operand) { return dependent.contains(operand); })) {
       dependent.insert(result);
     }
@@ -213,13 +205,7 @@ SmallVector<Value> rowResults(kernel::RegionOp region, Value root) {
 bool isWorthAhead(Value root, ArrayRef<Value> results) {
   if (results.empty())
     return false;
-  auto count = [](Value value) {
-    double all = 1;
-    for (AffineExpr size : prim::getSizes(value))
-      all *= double(prim::getConstantSize(size).value_or(64));
-    return all;
-  };
-  const double rows = count(results.front()), elements = count(root);
+  const double rows = likelyCount(results.front()), elements = likelyCount(root);
   SmallVector<AffineExpr> sizes = prim::getSizes(root);
   const double last = sizes.empty() ? 1 : double(prim::getConstantSize(sizes.back()).value_or(64));
   return rows < elements / last ? elements >= kLeastAhead : rows == 1 && last >= kLongRow;
@@ -235,11 +221,8 @@ public:
     // The output with the most dims, then the most elements, spans the rows.
     unsigned space = 0;
     auto weight = [&](unsigned i) {
-      auto sizes = prim::getSizes(yield.getValues()[i]);
-      double count = 1;
-      for (AffineExpr size : sizes)
-        count *= double(prim::getConstantSize(size).value_or(64));
-      return std::make_pair(count, sizes.size());
+      const Value value = yield.getValues()[i];
+      return std::make_pair(likelyCount(value), prim::getSizes(value).size());
     };
     for (unsigned i = 1; i < yield.getValues().size(); ++i)
       if (weight(i) > weight(space))

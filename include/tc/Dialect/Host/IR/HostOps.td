@@ -63,8 +63,8 @@ def Host_LaunchOp : Op<Host_Dialect, "launch", []> {
   let description = [{
     `kernel` names a function of every variant's module, of type tcrt_kernel_fn. Its argument words are, in order: addresses of
     the inputs, addresses of the outputs, the address of the scratch if `scratch` is given (worker w owns the bytes from w * scratch on;
-    that of the members of a group lies one behind the other), then the values of the `symbols` (positions in the function's prim.symbols). `tasks`, `grain` and `scratch` are size expressions
-    (maps with one result). `inPlace` lists (input, output) pairs, flattened, that may share memory. Inputs and outputs do not
+    that of the members of a group lies one behind the other), then the values of the `symbols` (positions in the function's
+    prim.symbols). `tasks`, `grain` and `scratch` are size expressions (maps with one result). `inPlace` lists (input, output) pairs, flattened, that may share memory. Inputs and outputs do not
     overlap otherwise. Sizes of buffers come from the tensor types. `device` names grid, block and shared memory for GPU kernels.
     Launches that follow one another with the same `group` run at the same time (tc-group-launches).
   }];
