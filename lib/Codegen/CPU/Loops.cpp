@@ -15,6 +15,7 @@
 //   keep     number, in the region's body, of a value that is kept in scratch for the row when a reduction first needs
 //            it, because computing it again costs more; -1: none
 //   stream   1: results are stored past the caches where their buffers are aligned
+//   joined   so many last dims are one for tasks and lanes: the last of them is too short for lanes of its own
 //   ahead    1: a launch before computes what reductions give for each of their rows: for rows of several dims, which
 //            several tasks read, and for a single long one
 //
@@ -42,6 +43,9 @@ constexpr int64_t kMostKept = 64 * 1024;
 // Elements from which a launch of its own is worth it; a single row of so many is worth cutting. (Several rows are not:
 // one of them after the other stays in the second-level cache.)
 constexpr double kLeastAhead = 4096, kLongRow = 64 * 1024;
+
+// A last dim of less than a vector's lanes that divides them is joined with those before it, up to so many elements.
+constexpr int64_t kMostJoined = 4096;
 
 // Inputs of this size come from beyond the second-level cache.
 constexpr int64_t kFetchedBytes = 4 * 1024 * 1024;
@@ -211,6 +215,32 @@ bool isWorthAhead(Value root, ArrayRef<Value> results) {
   return rows < elements / last ? elements >= kLeastAhead : rows == 1 && last >= kLongRow;
 }
 
+/// How many of the last dims of `sizes` tasks and lanes take as one; 0: none.
+int64_t countJoined(ArrayRef<AffineExpr> sizes) {
+  const int64_t last = sizes.size() < 2 ? 0 : prim::getConstantSize(sizes.back()).value_or(0);
+  if (last < 2 || last > 8 || !llvm::isPowerOf2_64(last))
+    return 0;
+  int64_t joined = 1, count = last;
+  for (AffineExpr size : llvm::drop_begin(llvm::reverse(sizes))) {
+    const int64_t known = prim::getConstantSize(size).value_or(0);
+    if (known == 0 || count * known > kMostJoined)
+      break;
+    count *= known;
+    ++joined;
+  }
+  return count > last ? joined : 0;
+}
+
+/// The last `joined` dims as one.
+SmallVector<AffineExpr> joinLast(ArrayRef<AffineExpr> sizes, int64_t joined) {
+  SmallVector<AffineExpr> result(sizes);
+  for (; joined > 1; --joined) {
+    const AffineExpr last = result.pop_back_val();
+    result.back() = prim::simplifySize(result.back() * last);
+  }
+  return result;
+}
+
 class LoopsGenerator final : public Generator {
 public:
   StringRef strategy() const override { return "loops"; }
@@ -229,6 +259,13 @@ public:
         space = i;
     Value root = yield.getValues()[space];
     SmallVector<AffineExpr> sizes = prim::getSizes(root);
+    int64_t joined = 0;
+    if (llvm::all_of(yield.getValues(), [&](Value value) { return prim::getSizes(value) == sizes; }) &&
+        llvm::none_of(block, [](Operation &op) {
+          return isa<prim::ReduceOp, prim::ArgReduceOp, prim::DotGeneralOp, prim::ConvOp, prim::WindowReduceOp>(op);
+        }))
+      joined = countJoined(sizes);
+    sizes = joinLast(sizes, joined);
     double last = sizes.empty() ? 1 : double(prim::getConstantSize(sizes.back()).value_or(64));
     double rows = weight(space).first / std::max(last, 1.0);
 
@@ -275,6 +312,8 @@ public:
     params.set("grain", grain);
     if (isAhead)
       params.set("ahead", 1);
+    if (joined)
+      params.set("joined", joined);
     int64_t keep = -1;
     if (Value kept = (lanes && chunk) || sizes.empty() || isAhead ? Value() : chooseKept(root, block, lanes))
       keep = std::distance(block.begin(), kept.getDefiningOp()->getIterator());
@@ -310,7 +349,8 @@ public:
   SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
     MLIRContext *context = region.getContext();
     auto yield = cast<kernel::YieldOp>(region.getBody().front().getTerminator());
-    SmallVector<AffineExpr> sizes = prim::getSizes(yield.getValues()[getParam(schedule, "space")]);
+    SmallVector<AffineExpr> sizes =
+        joinLast(prim::getSizes(yield.getValues()[getParam(schedule, "space")]), getParam(schedule, "joined"));
     Launch launch;
     AffineExpr rows = prim::product(context, sizes.empty() ? ArrayRef<AffineExpr>() : ArrayRef(sizes).drop_back());
     if (int64_t chunk = getParam(schedule, "chunk"); chunk && !sizes.empty())
@@ -393,8 +433,9 @@ private:
                        bool isStreaming) {
     auto yield = cast<kernel::YieldOp>(region.getBody().front().getTerminator());
     const bool lanes = getParam(schedule, "lanes");
-    const int64_t chunk = getParam(schedule, "chunk");
-    SmallVector<AffineExpr> sizes = prim::getSizes(yield.getValues()[getParam(schedule, "space")]);
+    const int64_t chunk = getParam(schedule, "chunk"), joined = getParam(schedule, "joined");
+    const SmallVector<AffineExpr> own = prim::getSizes(yield.getValues()[getParam(schedule, "space")]);
+    const SmallVector<AffineExpr> sizes = joinLast(own, joined);
     const Kept kept = getKept(region, schedule);
     AffineExpr last = sizes.back();
     SmallVector<AffineExpr> outer(sizes.begin(), sizes.end() - 1);
@@ -426,9 +467,12 @@ private:
           e.keepRow(kept.value, kept.reduction, full, e.scratch());
         // All values before all stores: an output may lie on an input.
         SmallVector<std::pair<unsigned, Value>> values;
+        SmallVector<Index> apart = at;
+        llvm::append_range(apart, joined ? e.delinearize(position, ArrayRef(own).take_back(joined))
+                                         : SmallVector<Index>{position});
         for (auto [o, value] : llvm::enumerate(yield.getValues()))
-          if (prim::getSizes(value) == sizes)
-            values.emplace_back(o, e.emit(value, full));
+          if (prim::getSizes(value) == own)
+            values.emplace_back(o, e.emit(value, apart));
         e.streamsStores = isStreaming;
         for (auto [o, value] : values)
           e.store(value, e.output(o), getElementTypeOrSelf(yield.getValues()[o].getType()), sizes, full);
@@ -441,21 +485,21 @@ private:
       // Results in other spaces: the row space (once per row), or, if small, everything by the first task.
       for (unsigned o = 0; o < yield.getValues().size(); ++o) {
         Value value = yield.getValues()[o];
-        SmallVector<AffineExpr> own = prim::getSizes(value);
-        if (own == sizes)
+        const SmallVector<AffineExpr> others = prim::getSizes(value);
+        if (others == own)
           continue;
         Type element = cast<RankedTensorType>(value.getType()).getElementType();
         Value first = arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::eq, from, e.i64(0));
-        std::optional<SmallVector<Index>> position = rowPosition(e, at, sizes, own);
+        std::optional<SmallVector<Index>> position = rowPosition(e, at, sizes, others);
         if (position) {
-          e.ifThen(first, [&] { e.store(e.emit(value, *position), e.output(o), element, own, *position); });
+          e.ifThen(first, [&] { e.store(e.emit(value, *position), e.output(o), element, others, *position); });
         } else {
           Value isFirst = arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::eq, task.base, e.i64(0));
           e.ifThen(isFirst, [&] {
-            AffineExpr count = prim::product(e.builder().getContext(), own);
+            AffineExpr count = prim::product(e.builder().getContext(), others);
             e.loop(e.i64(0), e.size(count), 1, [&](Index linear) {
-              SmallVector<Index> full = e.delinearize(linear, own);
-              e.store(e.emit(value, full), e.output(o), element, own, full);
+              SmallVector<Index> full = e.delinearize(linear, others);
+              e.store(e.emit(value, full), e.output(o), element, others, full);
             });
           });
         }

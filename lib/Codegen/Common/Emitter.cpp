@@ -30,7 +30,9 @@ std::optional<int64_t> constantOf(Value value) {
   return std::nullopt;
 }
 
-bool same(const Index &a, const Index &b) { return a.base == b.base && a.step == b.step && a.lanes == b.lanes; }
+bool same(const Index &a, const Index &b) {
+  return a.base == b.base && a.step == b.step && a.repeat == b.repeat && a.modulus == b.modulus && a.lanes == b.lanes;
+}
 
 enum Kind : unsigned { kAdd, kSub, kMul, kDiv, kRem, kMin };
 } // namespace
@@ -412,13 +414,13 @@ Index Emitter::contiguous(Index base) {
   return base;
 }
 
-Value Emitter::laneOffsets(int64_t step) {
-  Value &known = laneOffsetVectors[step];
+Value Emitter::laneOffsets(const Index &index) {
+  Value &known = laneOffsetVectors[{index.step, index.repeat, index.modulus}];
   if (!known)
     known = atEntry([&]() -> Value {
       SmallVector<int64_t> lanes;
       for (int64_t i = 0; i < width(); ++i)
-        lanes.push_back(i * step);
+        lanes.push_back(index.offsetOf(i));
       return arith::ConstantOp::create(b, location,
                                        DenseElementsAttr::get(vectorOf(b.getI64Type()), ArrayRef<int64_t>(lanes)));
     });
@@ -431,14 +433,22 @@ Value Emitter::materialize(const Index &index) {
   if (index.step == 0)
     return index.base;
   return inScope(index.depth, [&]() -> Value {
-    return arith::AddIOp::create(b, location, broadcast(index.base), laneOffsets(index.step));
+    return arith::AddIOp::create(b, location, broadcast(index.base), laneOffsets(index));
   });
 }
 
 Index Emitter::addIndex(const Index &x, const Index &y) {
   Index result;
   result.depth = std::max(x.depth, y.depth);
-  if (x.lanes || y.lanes) {
+  // Quotient times divisor plus remainder, as `divide` makes them, are what was divided.
+  auto isDivided = [](const Index &quotient, const Index &remainder) {
+    return remainder.modulus != 0 && remainder.step != 0 && quotient.modulus == 0 &&
+           quotient.step == remainder.modulus &&
+           quotient.repeat == remainder.modulus / remainder.step * remainder.repeat;
+  };
+  const bool isJoined = !x.lanes && !y.lanes && (isDivided(x, y) || isDivided(y, x));
+  if (x.lanes || y.lanes ||
+      (x.step != 0 && y.step != 0 && !isJoined && (x.repeat != y.repeat || x.modulus != 0 || y.modulus != 0))) {
     Value a = materialize(x), c = materialize(y);
     result.multiple = 1;
     result.lanes = inScope(result.depth,
@@ -446,7 +456,17 @@ Index Emitter::addIndex(const Index &x, const Index &y) {
     return result;
   }
   result.base = inScope(result.depth, [&] { return add(x.base, y.base); });
-  result.step = x.step + y.step;
+  if (isJoined) {
+    const Index &remainder = x.modulus ? x : y;
+    result.step = remainder.step;
+    result.repeat = remainder.repeat;
+  } else {
+    result.step = x.step + y.step;
+    if (result.step != 0) {
+      result.repeat = std::max(x.repeat, y.repeat);
+      result.modulus = x.modulus + y.modulus; // one of them at most has lanes that differ
+    }
+  }
   result.multiple = std::gcd(x.multiple, y.multiple);
   return result;
 }
@@ -458,7 +478,7 @@ Index Emitter::mulIndex(const Index &x, Value factor, std::optional<int64_t> con
     return constant(0);
   Index result;
   result.depth = std::max(x.depth, depth);
-  if (x.lanes || (x.step != 0 && !constantFactor)) {
+  if (x.lanes || (x.step != 0 && !constantFactor) || (x.modulus != 0 && *constantFactor < 0)) {
     Value a = materialize(x);
     result.lanes = inScope(
         result.depth, [&]() -> Value { return arith::MulIOp::create(b, location, broadcast(a), broadcast(factor)); });
@@ -466,6 +486,8 @@ Index Emitter::mulIndex(const Index &x, Value factor, std::optional<int64_t> con
   }
   result.base = inScope(result.depth, [&] { return mul(x.base, factor); });
   result.step = constantFactor ? x.step * *constantFactor : 0;
+  result.repeat = x.repeat;
+  result.modulus = constantFactor ? x.modulus * *constantFactor : 0;
   result.multiple = constantFactor ? x.multiple * std::abs(*constantFactor) : x.multiple;
   return result;
 }
@@ -492,13 +514,14 @@ std::pair<Index, Index> Emitter::divide(const Index &x, AffineExpr by) {
   // A value of no elements has no position, but positions in it are computed where lanes read another part of a concat.
   if (!divisor)
     d = atEntry([&]() -> Value { return arith::MaxSIOp::create(b, location, d, i64(1)); });
-  if (!x.lanes) {
+  if (!x.lanes && x.modulus == 0) {
     int64_t block = divisor ? std::gcd(x.multiple, *divisor) : 1; // base % divisor is a multiple of block
-    bool within = divisor && x.step >= 0 && (width() - 1) * x.step < block;
+    bool within = divisor && x.step >= 0 && (width() - 1) / x.repeat * x.step < block;
     bool across = divisor && *divisor > 0 && x.step % *divisor == 0;
     if (x.step == 0 || within || across) {
       quotient.base = inScope(x.depth, [&] { return divUnsigned(x.base, d); });
       quotient.step = within || x.step == 0 ? 0 : x.step / *divisor;
+      quotient.repeat = quotient.step == 0 ? 1 : x.repeat;
       quotient.multiple = divisor && *divisor > 0 && x.multiple % *divisor == 0 ? x.multiple / *divisor : 1;
       if (divisor && *divisor > 0 && x.multiple % *divisor == 0) {
         remainder = constant(0);
@@ -507,7 +530,21 @@ std::pair<Index, Index> Emitter::divide(const Index &x, AffineExpr by) {
         remainder.multiple = block;
       }
       remainder.step = across ? 0 : x.step;
+      remainder.repeat = remainder.step == 0 ? 1 : x.repeat;
       remainder.depth = x.depth;
+      return {quotient, remainder};
+    }
+    // Whole runs of lanes share a quotient.
+    if (divisor && block == *divisor && x.step > 0 && *divisor % x.step == 0 &&
+        width() % (*divisor / x.step * x.repeat) == 0) {
+      quotient.base = inScope(x.depth, [&] { return divUnsigned(x.base, d); });
+      quotient.step = 1;
+      quotient.repeat = *divisor / x.step * x.repeat;
+      quotient.multiple = x.multiple / *divisor;
+      remainder = constant(0);
+      remainder.step = x.step;
+      remainder.repeat = x.repeat;
+      remainder.modulus = *divisor;
       return {quotient, remainder};
     }
   }
@@ -673,9 +710,83 @@ Index Emitter::dataIndex(Value tensor, Value position, AffineExpr sizeExpr, int 
 
 unsigned Emitter::alignmentAt(Type memory, const Index &offset) const {
   unsigned natural = memoryBytes(memory);
-  if (!alignedBuffers || offset.lanes || offset.step != 1 || offset.multiple % width() != 0)
+  if (!alignedBuffers || !offset.isContiguous() || offset.multiple % width() != 0)
     return natural;
   return std::min<unsigned>(16, natural * width());
+}
+
+namespace {
+/// Of lanes that are evenly spaced: the first and the last position in memory, counted from the base.
+std::pair<int64_t, int64_t> boundsOf(const Index &offset, int64_t width) {
+  std::pair<int64_t, int64_t> bounds{0, 0};
+  for (int64_t lane = 0; lane < width; ++lane) {
+    bounds.first = std::min(bounds.first, offset.offsetOf(lane));
+    bounds.second = std::max(bounds.second, offset.offsetOf(lane));
+  }
+  return bounds;
+}
+} // namespace
+
+// A gather takes as long as a load for each lane: vectors of what lies between the lanes are cheaper as long as there
+// are half as many.
+bool Emitter::isShuffled(const Index &offset) const {
+  if (offset.lanes || offset.step == 0 || offset.isContiguous() || alignedBuffers) // a GPU's lanes have no shuffles
+    return false;
+  const auto [first, last] = boundsOf(offset, width());
+  return last - first < width() * std::max<int64_t>(1, width() / offset.repeat / 2);
+}
+
+Value Emitter::loadShuffled(Value pointer, Type memory, const Index &offset) {
+  const int64_t width = this->width();
+  const auto [first, last] = boundsOf(offset, width);
+  const int64_t span = last - first + 1, size = std::min(width, span);
+  const Value start = add(offset.base, i64(first)), on = mask();
+  Value result;
+  SmallVector<int64_t> order(width, 0);
+  for (int64_t done = 0; done < span;) {
+    // The last vector ends where the span ends: what lies behind may be no memory.
+    const int64_t from = std::min(done, span - size);
+    auto inVector = [&, first = first](int64_t lane) { return offset.offsetOf(lane) - first - from; };
+    auto type = VectorType::get({size}, memory);
+    const Value at = address(pointer, memory, add(start, i64(from)));
+    Value vector;
+    if (on) {
+      // An element is on if one of its lanes is.
+      SmallVector<SmallVector<int64_t>> readers(size);
+      for (int64_t lane = 0; lane < width; ++lane)
+        if (const int64_t element = inVector(lane); element >= 0 && element < size)
+          readers[element].push_back(lane);
+      const Value off = arith::ConstantOp::create(b, location, DenseElementsAttr::get(vectorOf(b.getI1Type()), false));
+      Value needed;
+      for (size_t number = 0;; ++number) {
+        SmallVector<int64_t> lanes;
+        bool isRead = false;
+        for (ArrayRef<int64_t> of : readers) {
+          isRead |= number < of.size();
+          lanes.push_back(number < of.size() ? of[number] : width);
+        }
+        if (!isRead && needed)
+          break;
+        Value some = vector::ShuffleOp::create(b, location, on, off, lanes);
+        needed = needed ? Value(arith::OrIOp::create(b, location, needed, some)) : some;
+      }
+      const Value zero = arith::ConstantOp::create(b, location, b.getZeroAttr(type));
+      vector = LLVM::MaskedLoadOp::create(b, location, type, at, needed, zero, memoryBytes(memory));
+    } else {
+      vector = LLVM::LoadOp::create(b, location, type, at, memoryBytes(memory));
+    }
+    // Later vectors take their lanes from those before, which have the other ones.
+    for (int64_t lane = 0; lane < width; ++lane) {
+      const int64_t element = inVector(lane);
+      if (element >= 0 && element < size && (element + from >= done || !result))
+        order[lane] = element + (result ? width : 0);
+      else if (result)
+        order[lane] = lane;
+    }
+    result = vector::ShuffleOp::create(b, location, result ? result : vector, vector, order);
+    done = from + size;
+  }
+  return result;
 }
 
 Value Emitter::loadAt(Value pointer, Type elementType, const Index &offset) {
@@ -684,7 +795,9 @@ Value Emitter::loadAt(Value pointer, Type elementType, const Index &offset) {
   Value result;
   if (offset.isUniform()) {
     result = LLVM::LoadOp::create(b, location, memory, address(pointer, memory, offset.base), align);
-  } else if (!offset.lanes && offset.step == 1) {
+  } else if (isShuffled(offset)) {
+    result = loadShuffled(pointer, memory, offset);
+  } else if (offset.isContiguous()) {
     auto type = vectorOf(memory);
     Value at = address(pointer, memory, offset.base);
     if (Value on = mask()) {
@@ -721,7 +834,7 @@ void Emitter::storeAt(Value value, Value pointer, Type elementType, const Index 
   }
   if (offset.isUniform()) {
     LLVM::StoreOp::create(b, location, value, address(pointer, memory, offset.base), align);
-  } else if (!offset.lanes && offset.step == 1) {
+  } else if (offset.isContiguous()) {
     Value at = address(pointer, memory, offset.base);
     const unsigned bytes = unsigned(width()) * memoryBytes(memory);
     if (Value on = mask())

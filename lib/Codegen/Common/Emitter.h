@@ -54,8 +54,12 @@ struct CpuInfo {
 struct Index {
   /// i64: the position of lane 0.
   mlir::Value base;
-  /// Lane l is at base + l * step. 0: the same for all lanes.
+  /// Lane l is at base + l / repeat * step, where `modulus` is not 0 at base + l / repeat * step % modulus. 0: the same
+  /// for all lanes.
   int64_t step = 0;
+  /// So many lanes beside each other share a position: a power of 2.
+  int64_t repeat = 1;
+  int64_t modulus = 0;
   /// vector<width x i64>: positions that are not evenly spaced; then base is null and step is meaningless.
   mlir::Value lanes;
   /// `base` is known to be a multiple of this (1: nothing known; 0: base is the constant 0).
@@ -64,6 +68,9 @@ struct Index {
   int depth = 0;
 
   bool isUniform() const { return !lanes && step == 0; }
+  bool isContiguous() const { return !lanes && step == 1 && repeat == 1 && modulus == 0; }
+  /// Position of a lane, counted from `base`.
+  int64_t offsetOf(int64_t lane) const { return modulus ? lane / repeat * step % modulus : lane / repeat * step; }
 };
 
 class Emitter {
@@ -269,7 +276,10 @@ private:
   std::pair<Index, Index> divide(const Index &index, mlir::AffineExpr by);
   mlir::Value atEntry(llvm::function_ref<mlir::Value()> fn);
   mlir::Value constantTable(mlir::DenseElementsAttr values);
-  mlir::Value laneOffsets(int64_t step);
+  mlir::Value laneOffsets(const Index &index);
+  /// Whether lanes at `offset` are read as vectors and shuffled.
+  bool isShuffled(const Index &offset) const;
+  mlir::Value loadShuffled(mlir::Value pointer, mlir::Type memory, const Index &offset);
   unsigned alignmentAt(mlir::Type memory, const Index &offset) const;
   mlir::Value fail(llvm::Twine message, mlir::Type elementType);
 
@@ -285,7 +295,7 @@ private:
   mlir::Value workerScratch;
   llvm::DenseMap<int64_t, mlir::Value> symbolValues;
   llvm::DenseMap<int64_t, mlir::Value> constants;
-  llvm::DenseMap<int64_t, mlir::Value> laneOffsetVectors;
+  llvm::DenseMap<std::tuple<int64_t, int64_t, int64_t>, mlir::Value> laneOffsetVectors; // by step, repeat, modulus
   llvm::DenseMap<mlir::AffineExpr, mlir::Value> sizeValues;
   llvm::DenseMap<unsigned, mlir::Value> bufferValues;
   llvm::DenseMap<unsigned, std::pair<mlir::AffineMap, mlir::RankedTensorType>> layouts;
