@@ -17,6 +17,9 @@ using namespace tc::codegen;
 namespace {
 /// Up to here ranks are faster than digits, whose tables cost 1500 cycles whatever there is to sort.
 constexpr int64_t kMostByRank = 160;
+/// Elements that a limit is worth looking for in advance, the rows that are long enough for it, for each lane, and how
+/// much of them is looked at.
+constexpr int64_t kMostSampled = 32, kRowsPerLane = 8, kSampledLength = 4096;
 /// A key's place beside its number in one i64, which is never negative.
 constexpr int64_t kNumberBits = 31;
 
@@ -188,6 +191,8 @@ void KeySort::emit(Emitter &e, Value scratch, llvm::function_ref<Value(Index)> r
       e.storeAt(e.i64(0), state.number, i64, e.constant(0));
       e.storeAt(o.like(zero, keyBits(element) == 64 ? INT64_MAX : INT32_MAX), state.limit, orderedType(),
                 e.constant(0));
+      if (sampleVectors(e) > 0)
+        sample(e, state, read);
       e.laneLoop(e.size(length), constantLength,
                  [&](Index at) { choose(e, state, at, ordered(e, e.broadcast(read(at)))); });
       sort(e, state, e.loadAt(state.number, i64, e.constant(0)));
@@ -224,6 +229,60 @@ void KeySort::emitFirst(Emitter &e, llvm::function_ref<Value(Index)> read,
   Value isLeast = o.compare(P::eq, best[0], least);
   Value number = arith::SelectOp::create(o.b, e.loc(), isLeast, best[1], o.like(best[1], INT64_MAX));
   write(e.constant(0), e.reduceLanes(prim::ReduceKind::Min, i64, number));
+}
+
+/// Vectors of lanes that look for a limit; 0: none.
+int64_t KeySort::sampleVectors(Emitter &e) const {
+  auto k = prim::getConstantSize(count), n = prim::getConstantSize(length);
+  if (!k || *k > kMostSampled)
+    return 0;
+  const int64_t vectors = llvm::divideCeil(2 * *k, e.width());
+  return !n || *n >= vectors * e.width() * kRowsPerLane ? vectors : 0;
+}
+
+/// The best element of each lane; the last of `count` of them is the limit.
+void KeySort::sample(Emitter &e, const State &state, llvm::function_ref<Value(Index)> read) const {
+  Ops o{e};
+  const Type i64 = o.b.getI64Type();
+  const int64_t vectors = sampleVectors(e), together = vectors * e.width();
+  const Value worst = arith::ConstantOp::create(
+      o.b, e.loc(), o.b.getIntegerAttr(orderedType(), keyBits(element) == 64 ? INT64_MAX : INT32_MAX));
+  auto better = [&](Value key, Value best) {
+    return arith::SelectOp::create(o.b, e.loc(), o.compare(P::slt, key, best), key, best).getResult();
+  };
+  const Value all = e.min(e.size(length), e.i64(kSampledLength));
+  const Value whole = e.mul(e.divUnsigned(all, e.i64(together)), e.i64(together));
+  SmallVector<Value> best = e.loop(
+      e.i64(0), whole, together, SmallVector<Value>(vectors, e.broadcast(worst)),
+      [&](Index from, ValueRange carried) {
+        SmallVector<Value> next;
+        for (auto [i, before] : llvm::enumerate(carried)) {
+          const Index at = e.contiguous(e.addIndex(from, e.constant(int64_t(i) * e.width())));
+          next.push_back(better(ordered(e, e.broadcast(read(at))), before));
+        }
+        return next;
+      },
+      0);
+  best[0] = e.laneLoop(
+      all, std::nullopt, best[0],
+      [&](Index at, ValueRange carried) {
+        Value next = better(ordered(e, e.broadcast(read(at))), carried[0]);
+        if (Value on = e.mask())
+          next = arith::SelectOp::create(o.b, e.loc(), on, next, carried[0]);
+        return SmallVector<Value>{next};
+      },
+      whole)[0];
+  for (auto [i, keys] : llvm::enumerate(best)) {
+    const Index at = e.contiguous(e.constant(int64_t(i) * e.width()));
+    const Value number = e.materialize(at);
+    e.storeAt(heldKey(e, keys, number), state.held.keys, i64, at);
+    if (isApart)
+      e.storeAt(number, state.held.numbers, i64, at);
+  }
+  sort(e, state, e.i64(together));
+  const Value last = e.loadAt(state.held.keys, i64, e.constant(*prim::getConstantSize(count) - 1));
+  const Value before = limitAfter(e, last);
+  e.storeAt(o.plus(before, o.like(before, 1)), state.limit, orderedType(), e.constant(0)); // itself passes
 }
 
 /// Holds those of a vector's elements that may be among the first.

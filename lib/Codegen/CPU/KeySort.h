@@ -8,6 +8,9 @@
 // whoever reads a long row for few elements compares and goes on. Where everything is asked for, everything is held,
 // and sorted once.
 //
+// Few elements of a long row have a limit before the first of them is held: lanes find their best elements of the row,
+// or of its beginning, and of twice as many lanes as elements are asked for, as many are at least as good as the limit.
+//
 // What is held is sorted by counting. Few elements: each one's place is the number of those before it, which lanes
 // count. Many: by digits, the lowest first, where digits that all elements share cost nothing.
 //
@@ -56,6 +59,8 @@ private:
   mlir::Value limitAfter(Emitter &e, mlir::Value key) const;
   void emitFirst(Emitter &e, llvm::function_ref<mlir::Value(Index)> read,
                  llvm::function_ref<void(Index, mlir::Value)> write) const;
+  int64_t sampleVectors(Emitter &e) const;
+  void sample(Emitter &e, const State &state, llvm::function_ref<mlir::Value(Index)> read) const;
   void choose(Emitter &e, const State &state, Index at, mlir::Value key) const;
   void sort(Emitter &e, const State &state, mlir::Value n) const;
   void sortByRank(Emitter &e, const State &state, mlir::Value n) const;

@@ -52,20 +52,33 @@ struct Lines {
     return result;
   }
 
-  /// Calls body for the lines of a task.
-  void forEachOfTask(Emitter &e, Index task, int64_t block, bool lanes,
-                     llvm::function_ref<void(LinePosition)> body) const {
+  /// Calls body for the lines of a task, for those of up to `vectors` vectors at once.
+  void forEachOfTask(Emitter &e, Index task, int64_t block, bool lanes, int64_t vectors,
+                     llvm::function_ref<void(llvm::ArrayRef<LinePosition>)> body) const {
     mlir::AffineExpr blocks = prim::simplifySize(innerCount().ceilDiv(block));
     llvm::SmallVector<mlir::AffineExpr> grid{prim::product(length.getContext(), outer), blocks};
     llvm::SmallVector<Index> at = e.delinearize(task, grid);
     mlir::Value count = e.size(innerCount());
     if (inner.empty())
-      return body({at[0], e.constant(0)});
+      return body(LinePosition{at[0], e.constant(0)});
     mlir::Value from = e.mul(at[1].base, e.i64(block)), to = e.min(e.add(from, e.i64(block)), count);
-    if (lanes)
-      e.laneLoop(to, std::nullopt, [&](Index position) { body({at[0], position}); }, from);
-    else
-      e.loop(from, to, 1, [&](Index position) { body({at[0], position}); });
+    if (!lanes)
+      return e.loop(from, to, 1, [&](Index position) { body(LinePosition{at[0], position}); });
+    const int64_t together = vectors * e.width();
+    if (vectors > 1) {
+      const mlir::Value whole = e.add(from, e.mul(e.divUnsigned(e.sub(to, from), e.i64(together)), e.i64(together)));
+      e.loop(
+          from, whole, together,
+          [&](Index first) {
+            llvm::SmallVector<LinePosition> lines;
+            for (int64_t i = 0; i < vectors; ++i)
+              lines.push_back({at[0], e.contiguous(e.addIndex(first, e.constant(i * e.width())))});
+            body(lines);
+          },
+          e.width());
+      from = whole;
+    }
+    e.laneLoop(to, std::nullopt, [&](Index position) { body(LinePosition{at[0], position}); }, from);
   }
 };
 

@@ -20,6 +20,10 @@ using namespace tc::codegen;
 
 namespace {
 
+// Vectors of lines at once: a step visits as many neighbours in memory, where lines of a power of two of elements lie
+// in the same few sets of the caches.
+constexpr int64_t kVectors = 8;
+
 class ScanGenerator final : public Generator {
 public:
   StringRef strategy() const override { return "scan"; }
@@ -31,7 +35,7 @@ public:
     Lines lines(op.getOperand(), op.getAxis());
     double length = double(prim::getConstantSize(lines.length).value_or(64));
     double inner = double(prim::getConstantSize(lines.innerCount()).value_or(64));
-    int64_t block = inner >= 64 ? 64 : std::max<int64_t>(int64_t(inner), 1);
+    int64_t block = inner >= 128 ? 128 : inner >= 64 ? 64 : std::max<int64_t>(int64_t(inner), 1);
     Params params(region);
     params.set("lanes", inner >= 8);
     params.set("block", block);
@@ -54,22 +58,27 @@ public:
     Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
     const Type accumulator = e.accumulatorOf(element);
     e.loop(begin, end, 1, [&](Index task) {
-      lines.forEachOfTask(e, task, getParam(schedule, "block"), getParam(schedule, "lanes"), [&](LinePosition line) {
-        bool isVector = !line.inner.isUniform();
-        Value length = e.size(lines.length), last = e.sub(length, e.i64(1));
-        Value start = e.neutral(op.getKind(), element);
-        e.loop(e.i64(0), length, 1, isVector ? e.broadcast(start) : start, [&](Index k, ValueRange carried) {
-          Index position = op.getReverse() ? e.uniform(e.sub(last, k.base)) : k;
-          SmallVector<Index> at = lines.at(e, line, position);
-          Value value = e.emit(op.getOperand(), at);
-          if (isVector)
-            value = e.broadcast(value);
-          Value sum = e.combine(op.getKind(), accumulator, carried[0], e.toAccumulator(value));
-          Value out = e.fromAccumulator(op.getExclusive() ? carried[0] : sum, element);
-          e.store(out, e.output(0), element, prim::getSizes(op.getResult()), at);
-          return SmallVector<Value>{sum};
-        });
-      });
+      lines.forEachOfTask(e, task, getParam(schedule, "block"), getParam(schedule, "lanes"), kVectors,
+                          [&](ArrayRef<LinePosition> some) {
+                            bool isVector = !some.front().inner.isUniform();
+                            Value length = e.size(lines.length), last = e.sub(length, e.i64(1));
+                            Value start = e.neutral(op.getKind(), element);
+                            SmallVector<Value> starts(some.size(), isVector ? e.broadcast(start) : start);
+                            e.loop(e.i64(0), length, 1, starts, [&](Index k, ValueRange carried) {
+                              Index position = op.getReverse() ? e.uniform(e.sub(last, k.base)) : k;
+                              SmallVector<Value> sums;
+                              for (auto [line, before] : llvm::zip_equal(some, carried)) {
+                                SmallVector<Index> at = lines.at(e, line, position);
+                                Value value = e.emit(op.getOperand(), at);
+                                if (isVector)
+                                  value = e.broadcast(value);
+                                sums.push_back(e.combine(op.getKind(), accumulator, before, e.toAccumulator(value)));
+                                Value out = e.fromAccumulator(op.getExclusive() ? before : sums.back(), element);
+                                e.store(out, e.output(0), element, prim::getSizes(op.getResult()), at);
+                              }
+                              return sums;
+                            });
+                          });
     });
   }
 };

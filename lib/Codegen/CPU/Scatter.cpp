@@ -111,7 +111,8 @@ private:
     SmallVector<AffineExpr> of = prim::getSizes(p.indices);
     size_t axis = lines.outer.size();
     copy([&] {
-      lines.forEachOfTask(e, task, block, /*lanes=*/true, [&](LinePosition line) {
+      lines.forEachOfTask(e, task, block, /*lanes=*/true, /*vectors=*/1, [&](ArrayRef<LinePosition> one) {
+        const LinePosition &line = one.front();
         if (lines.inner.empty())
           e.laneLoop(e.size(lines.length), prim::getConstantSize(lines.length),
                      [&](Index k) { copyElement(lines.at(e, line, k)); });
@@ -119,7 +120,8 @@ private:
           e.loop(e.i64(0), e.size(lines.length), 1, [&](Index k) { copyElement(lines.at(e, line, k)); });
       });
     });
-    lines.forEachOfTask(e, task, block, /*lanes=*/false, [&](LinePosition line) {
+    lines.forEachOfTask(e, task, block, /*lanes=*/false, /*vectors=*/1, [&](ArrayRef<LinePosition> one) {
+      const LinePosition &line = one.front();
       SmallVector<Index> at = lines.at(e, line, e.constant(0));
       // Indices may cover less than the source in the other dims.
       Value covered;

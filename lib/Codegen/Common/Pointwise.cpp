@@ -18,6 +18,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace tc;
 using namespace tc::codegen;
@@ -421,6 +423,24 @@ Value emitVectorToI32(const Context &c) {
   return c.select(isBeyond, c.constant(result, INT32_MAX), result);
 }
 
+/// Vectors of f32 or f64 to integers whose range the float holds exactly, which become i32 first. What LLVM has for it
+/// (llvm.fptoui.sat) goes lane by lane.
+Value emitVectorSaturated(const Context &c, IntegerType to) {
+  const bool isUnsigned = to.isUnsigned();
+  const unsigned bits = to.getWidth();
+  const double low = isUnsigned ? 0 : -std::ldexp(1.0, int(bits) - 1),
+               high = std::ldexp(1.0, int(bits) - (isUnsigned ? 0 : 1)) - 1;
+  Value x = c[0];
+  x = c.select(c.compare(arith::CmpFPredicate::ORD, x, x), x, c.constant(x, 0));
+  // No NaN is left, and zeros of either sign give the same.
+  const auto flags =
+      arith::FastMathFlagsAttr::get(c.b.getContext(), arith::FastMathFlags::nnan | arith::FastMathFlags::nsz);
+  x = c.make<arith::MaxNumFOp>(x, c.constant(x, low), flags);
+  x = c.make<arith::MinNumFOp>(x, c.constant(x, high), flags);
+  Value wide = c.make<arith::FPToSIOp>(c.like(x, c.b.getI32Type()), x);
+  return bits == 32 ? wide : c.make<arith::TruncIOp>(c.like(x, Emitter::valueType(to)), wide);
+}
+
 Value emitConvert(const Context &c) {
   Type from = c.primElement(), to = c.resultElement();
   Value x = c[0];
@@ -446,6 +466,10 @@ Value emitConvert(const Context &c) {
   if (isa<FloatType>(from)) {
     if (isa<VectorType>(x.getType()) && from.isF32() && to.isSignlessInteger(32))
       return emitVectorToI32(c);
+    auto integer = cast<IntegerType>(to);
+    if (isa<VectorType>(x.getType()) && (from.isF32() || from.isF64()) &&
+        (integer.getWidth() <= 16 || (from.isF64() && to.isSignlessInteger(32))))
+      return emitVectorSaturated(c, integer);
     StringRef name = to.isUnsignedInteger() ? "llvm.fptoui.sat" : "llvm.fptosi.sat";
     return LLVM::CallIntrinsicOp::create(c.b, c.loc, target, c.b.getStringAttr(name), ValueRange{x}).getResult(0);
   }

@@ -181,9 +181,14 @@ LogicalResult localResponseNorm(NodeContext &ctx) {
   squares = b.reshape(squares, {sizes[0], sizes[1], product(context, SizesRef(sizes).drop_front(2))});
   Value sum = WindowReduceOp::create(b, squares.getType(), ReduceKind::Sum, squares, ArrayRef<int64_t>{size},
                                      ArrayRef<int64_t>{1}, ArrayRef<int64_t>{1}, ArrayRef<int64_t>{(size - 1) / 2});
-  Value base = b.binary<AddOp>(b.binary<MulOp>(b.reshape(sum, sizes), ctx.getFloat("alpha", 1e-4) / double(size)),
-                               ctx.getFloat("bias", 1));
-  Value y = b.div(wide, b.binary<PowOp>(base, ctx.getFloat("beta", 0.75)));
+  const double alpha = ctx.getFloat("alpha", 1e-4), beta = ctx.getFloat("beta", 0.75), bias = ctx.getFloat("bias", 1);
+  Value base = b.binary<AddOp>(b.binary<MulOp>(b.reshape(sum, sizes), alpha / double(size)), bias);
+  // Of what is not negative the usual powers are roots, for a fraction of a logarithm and an exponential.
+  const bool isRoot = alpha >= 0 && bias >= 0 && (beta == 0.5 || beta == 0.75);
+  Value scale = isRoot ? b.unary<SqrtOp>(base) : b.binary<PowOp>(base, beta);
+  if (isRoot && beta == 0.75)
+    scale = b.mul(scale, b.unary<SqrtOp>(scale));
+  Value y = b.div(wide, scale);
   return ctx.result(b.convert(y, b.elementOf(x)));
 }
 
