@@ -451,6 +451,117 @@ def build_cases():
              lambda v: [np.exp(v["x"] - v["x"].max()) / np.exp(v["x"] - v["x"].max()).sum()], [{"x": (1, length)}], {})
 
 
+def pool(x, kind, window, strides, dilations, low, out):
+    """Windows of x [N, C, S..]; what lies outside counts for nothing, and a mean is one of what lies inside."""
+    spatial = x.shape[2:]
+    best = np.full((*x.shape[:2], *out), -np.inf if kind == "max" else 0.0)
+    count = np.zeros((*x.shape[:2], *out))
+    for taps in np.ndindex(*window):
+        places = [np.arange(t) * s + k * d - p for t, s, k, d, p in zip(out, strides, taps, dilations, low)]
+        inside = np.ones(out, bool)
+        for i, (place, size) in enumerate(zip(places, spatial)):
+            inside &= ((place >= 0) & (place < size)).reshape([-1 if j == i else 1 for j in range(len(out))])
+        part = x[(slice(None), slice(None), *np.ix_(*[np.clip(p, 0, s - 1) for p, s in zip(places, spatial)]))]
+        best = np.where(inside, np.maximum(best, part), best) if kind == "max" else best + np.where(inside, part, 0)
+        count += inside
+    return best if kind == "max" else best / count
+
+
+def window_cases():
+    """Pooling of images that have their channels first."""
+    for kind, window, strides, dilations, low, high, image in (
+            ("max", [3, 3], [2, 2], [1, 1], [1, 1], [1, 1], (2, 3, 35, 37)), ("max", [2, 2], [2, 2], [1, 1], [0, 0], [0, 0], (1, 9, 64, 66)),
+            ("mean", [3, 3], [1, 1], [1, 1], [1, 1], [1, 1], (1, 8, 17, 33)), ("mean", [7, 7], [7, 7], [1, 1], [0, 0], [0, 0], (1, 5, 14, 14)),
+            ("max", [5], [1], [1], [2], [2], (2, 3, 70)), ("mean", [4], [4], [1], [0], [0], (1, 3, 131)), ("max", [3, 2], [1, 5], [2, 3], [2, 1], [0, 2], (1, 4, 9, 61)),
+            ("max", [2, 3, 2], [2, 1, 2], [1, 1, 1], [0, 1, 1], [0, 1, 0], (1, 2, 6, 7, 40)), ("mean", [1, 20], [1, 3], [1, 1], [0, 10], [0, 9], (1, 2, 3, 100)),
+            ("max", [3, 3], [3, 3], [1, 1], [0, 0], [0, 0], (0, 3, 9, 9)), ("max", [3, 3], [1, 1], [1, 1], [1, 1], [1, 1], (1, 2, 1, 1))):
+        out = [(s + a + b - d * (k - 1) - 1) // t + 1 for s, a, b, d, k, t in zip(image[2:], low, high, dilations, window, strides)]
+        attributes = {"kernel_shape": window, "strides": strides, "pads": low + high}
+        if kind == "max":
+            attributes["dilations"] = dilations
+        nodes = [helper.make_node("MaxPool" if kind == "max" else "AveragePool", ["x"], ["p"], **attributes), helper.make_node("Relu", ["p"], ["r"]),
+                 helper.make_node("Add", ["r", "b"], ["y"])]
+        bias = random((image[1], *[1] * len(out)), 3)
+        values = random(image, 4)
+        if values.size > 100 and kind == "max":
+            values.flat[7], values.flat[50] = np.inf, -np.inf
+
+        def reference(v, kind=kind, window=window, strides=strides, dilations=dilations, low=low, out=out, bias=bias):
+            return [np.maximum(pool(v["x"], kind, window, strides, dilations, low, out), 0) + bias]
+        name = "x".join(map(str, window)) + "_of_" + "x".join(map(str, image[2:])) + ("" if image[0] == 1 else f"_b{image[0]}")
+        case(f"window_{kind}_{name}", nodes, {"x": list(image)}, {"y": [*image[:2], *out]}, reference, [{"x": values}], {"b": bias})
+    # Sizes that only the run knows; a largest element beside NaN.
+    case("window_dynamic", [helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])], {"x": ["N", 2, "H", "W"]},
+         {"y": ["N", 2, "P", "Q"]}, lambda v: [pool(v["x"], "max", [3, 3], [2, 2], [1, 1], [1, 1], [(s + 1) // 2 for s in v["x"].shape[2:]])],
+         [{"x": s} for s in ((1, 2, 5, 7), (2, 2, 33, 70), (1, 2, 1, 1), (0, 2, 4, 4))])
+
+
+def lane_cases():
+    """Elements that lie apart in memory, or are repeated, along the lanes."""
+    def constant(*values):
+        return np.array(values, np.int64)
+    for step in (2, 3, 5, 8, 9, -1, -2):
+        for width in (3, 16, 67, 129):
+            begin, end = (0, width) if step > 0 else (-1, -width - 1)
+            case(f"lanes_step{step}_of_{width}", [helper.make_node("Slice", ["x", "b", "e", "a", "s"], ["y"])], {"x": [5, width]}, {"y": [5, -(-width // abs(step))]},
+                 lambda v, step=step: [v["x"][:, ::step]], [{"x": (5, width)}], {"b": constant(begin), "e": constant(end), "a": constant(1), "s": constant(step)})
+    for channels in (2, 3, 4, 5):
+        case(f"lanes_pixels_{channels}", [helper.make_node("Transpose", ["x"], ["y"], perm=[0, 3, 1, 2])], {"x": [2, 7, 23, channels]}, {"y": [2, channels, 7, 23]},
+             lambda v: [v["x"].transpose(0, 3, 1, 2)], [{"x": (2, 7, 23, channels)}])
+    for times in (2, 3, 4, 8):
+        size = [2, 3, 5, 11]
+        case(f"lanes_nearest_{times}", [helper.make_node("Resize", ["x", "", "s"], ["y"], mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")],
+             {"x": size}, {"y": [2, 3, 5 * times, 11 * times]}, lambda v, times=times: [v["x"].repeat(times, 2).repeat(times, 3)], [{"x": tuple(size)}],
+             {"s": np.array([1, 1, times, times], np.float32)})
+    # Indices that run evenly are a slice, those that do not are none.
+    for name, indices in (("down", [8, 6, 4, 2, 0]), ("twice", [i // 2 for i in range(18)]), ("one", [-1]), ("uneven", [0, 1, 3, 4]), ("short", [0, 0, 1, 1])):
+        case(f"lanes_gather_{name}", [helper.make_node("Gather", ["x", "i"], ["y"], axis=1)], {"x": [4, 9]}, {"y": [4, len(indices)]},
+             lambda v, indices=indices: [v["x"][:, indices]], [{"x": (4, 9)}], {"i": constant(*indices)})
+    # Halves of pairs, turned and put together again.
+    for heads, length in ((3, 8), (1, 34), (2, 128)):
+        nodes = [helper.make_node("Slice", ["x", "zero", "e", "a", "s"], ["p"]), helper.make_node("Slice", ["x", "one", "e", "a", "s"], ["q"]), helper.make_node("Neg", ["q"], ["n"]),
+                 helper.make_node("Unsqueeze", ["n", "u"], ["n1"]), helper.make_node("Unsqueeze", ["p", "u"], ["p1"]), helper.make_node("Concat", ["n1", "p1"], ["c"], axis=-1),
+                 helper.make_node("Mul", ["c", "w"], ["m"]), helper.make_node("Reshape", ["m", "shape"], ["r"]), helper.make_node("Add", ["r", "x"], ["y"])]
+        weight = random((length // 2, 2), 5)
+
+        def turned(v, weight=weight):
+            x = v["x"]
+            return [(np.stack([-x[..., 1::2], x[..., ::2]], -1) * weight).reshape(x.shape) + x]
+        case(f"lanes_pairs_{heads}x{length}", nodes, {"x": [heads, 5, length]}, {"y": [heads, 5, length]}, turned, [{"x": (heads, 5, length)}],
+             {"zero": constant(0), "one": constant(1), "e": constant(length), "a": constant(2), "s": constant(2), "u": constant(3), "shape": constant(heads, 5, length), "w": weight})
+    # Running sums of many lines at once.
+    for width in (7, 64, 130, 300):
+        for options in ({}, {"exclusive": 1, "reverse": 1}):
+            def summed(v, options=options):
+                x = v["x"][:, ::-1] if options else v["x"]
+                y = np.cumsum(x, 1) - (x if options else 0)
+                return [y[:, ::-1] if options else y]
+            case(f"scan_{width}{'_back' if options else ''}", [helper.make_node("CumSum", ["x", "a"], ["y"], **options)], {"x": [3, 9, width]}, {"y": [3, 9, width]}, summed,
+                 [{"x": (3, 9, width)}], {"a": np.array(1, np.int64)})
+    # The best of a row, in order, with equal ones; few of long rows have a limit in advance.
+    for count, length in ((2, 300), (5, 1000), (8, 257), (32, 700), (33, 700), (3, 5000), (16, 100)):
+        for largest in (0, 1):
+            values = np.random.default_rng(count).integers(-40, 40, (3, length)).astype(np.float32)
+            values[0, 5], values[1] = np.inf, 1
+
+            def best(v, count=count, largest=largest):
+                order = np.argsort(-v["x"] if largest else v["x"], axis=1, kind="stable")[:, :count]
+                return [np.take_along_axis(v["x"], order, 1), order.astype(np.float64)]
+            case(f"top_{count}_of_{length}{'' if largest else '_least'}", [helper.make_node("TopK", ["x", "k"], ["y", "i"], largest=largest), helper.make_node("Cast", ["i"], ["z"], to=1)],
+                 {"x": [3, length]}, {"y": [3, count], "z": [3, count]}, best, [{"x": values}, {"x": (3, length)}], {"k": constant(count)}, tolerance=0)
+    # A matrix times a vector.
+    for m, k in ((1, 5), (33, 70), (130, 257)):
+        matrix = random((m, k), 6)
+        case(f"vector_{m}x{k}", [helper.make_node("MatMul", ["w", "x"], ["y"])], {"x": ["B", k, 1]}, {"y": ["B", m, 1]}, lambda v, matrix=matrix: [matrix @ v["x"]],
+             [{"x": (b, k, 1)} for b in (1, 3, 0)], {"w": matrix})
+        case(f"vector_{m}x{k}_of_run", [helper.make_node("MatMul", ["w", "x"], ["y"])], {"w": [m, k], "x": [k]}, {"y": [m]}, lambda v: [v["w"] @ v["x"]], [{"w": (m, k), "x": (k,)}])
+    # Floats as bytes, beyond their range, too.
+    for to, low, high in ((TensorProto.UINT8, 0, 255), (TensorProto.INT8, -128, 127), (TensorProto.UINT16, 0, 65535), (TensorProto.INT16, -32768, 32767)):
+        values = np.concatenate([random((40,), 7) * s for s in (1, 100, 1e5)] + [np.array([np.inf, -np.inf, np.nan, 0.99, -0.99, high, low], np.float32)]).astype(np.float32)
+        case(f"convert_to_{TensorProto.DataType.Name(to).lower()}", [helper.make_node("Cast", ["x"], ["c"], to=to), helper.make_node("Cast", ["c"], ["y"], to=1)],
+             {"x": ["N"]}, {"y": ["N"]}, lambda v, low=low, high=high: [np.clip(np.trunc(np.nan_to_num(v["x"], nan=0.0, posinf=1e9, neginf=-1e9)), low, high)], [{"x": values}], tolerance=0)
+
+
 def variants():
     with open("/proc/cpuinfo") as f:
         flags = next((line.split() for line in f if line.startswith("flags")), [])
@@ -488,6 +599,8 @@ def run_case(bin_dir, name, folder):
 
 def main():
     build_cases()
+    window_cases()
+    lane_cases()
     bin_dir, names = sys.argv[1], sys.argv[2:] or list(CASES)
     failed = 0
     for name in names:

@@ -91,6 +91,7 @@ const Generator *scanGenerator();
 const Generator *scatterGenerator();
 const Generator *sortGenerator();
 const Generator *transposeGenerator();
+const Generator *windowsGenerator();
 const Generator *winogradGenerator();
 const Generator *gpuRowsGenerator();
 const Generator *gpuFlatGenerator();

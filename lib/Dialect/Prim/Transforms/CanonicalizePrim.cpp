@@ -22,6 +22,7 @@
 
 #include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
+#include "tc/Dialect/TC/IR/TC.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -148,6 +149,34 @@ struct SimplifyDot : OpRewritePattern<DotGeneralOp> {
   }
 };
 
+/// A matrix times a vector is the vector times the matrix: generators keep the right-hand side in panels and read it
+/// once, as constants are made for.
+struct VectorFirst : OpRewritePattern<DotGeneralOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(DotGeneralOp op, PatternRewriter &rewriter) const override {
+    auto rowsOf = [](Value operand, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) {
+      Sizes rows;
+      for (auto [dim, size] : llvm::enumerate(getSizes(operand)))
+        if (!llvm::is_contained(batch, int64_t(dim)) && !llvm::is_contained(contract, int64_t(dim)))
+          rows.push_back(size);
+      return getConstantSize(product(operand.getContext(), rows));
+    };
+    auto type = cast<RankedTensorType>(op.getResult().getType());
+    if (!isa<FloatType>(type.getElementType()) || op.getLhs().getType() == op.getRhs().getType() ||
+        rowsOf(op.getRhs(), op.getRhsBatch(), op.getRhsContract()) != 1 ||
+        rowsOf(op.getLhs(), op.getLhsBatch(), op.getLhsContract()) == 1)
+      return rewriter.notifyMatchFailure(op, "no matrix times a vector");
+    PrimBuilder b(rewriter, op);
+    Value swapped = DotGeneralOp::create(b, op.getRhs(), op.getLhs(), op.getRhsBatch(), op.getLhsBatch(),
+                                         op.getRhsContract(), op.getLhsContract());
+    auto wide = makeType(type.getElementType(), getSizes(swapped));
+    if (swapped.getType() != wide)
+      swapped.setType(wide);
+    rewriter.replaceOp(op, b.reshape(swapped, getSizes(type)));
+    return success();
+  }
+};
+
 /// What is gathered from nothing has no elements: no code is to compute where they would lie.
 struct GatherFromNothing : OpRewritePattern<GatherOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -156,6 +185,48 @@ struct GatherFromNothing : OpRewritePattern<GatherOp> {
       return rewriter.notifyMatchFailure(op, "the source may have elements");
     PrimBuilder b(rewriter, op);
     rewriter.replaceOp(op, b.splatLike(op.getResult(), 0));
+    return success();
+  }
+};
+
+/// A list of indices that runs evenly is a slice; one that repeats each index of the dim equally often (nearest
+/// upsampling by a whole factor, repeat_interleave) a broadcast.
+struct GatherEvenly : OpRewritePattern<GatherOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GatherOp op, PatternRewriter &rewriter) const override {
+    auto constant = op.getIndices().getDefiningOp<prim::ConstantOp>();
+    Attribute list = constant ? constant.getValue() : Attribute();
+    if (auto data = dyn_cast_or_null<base::DataAttr>(list))
+      list = base::toDense(data);
+    auto indices = dyn_cast_or_null<DenseIntElementsAttr>(list);
+    const auto axis = int64_t(op.getAxis());
+    const Sizes in = getSizes(op.getSource());
+    const std::optional<int64_t> size = getConstantSize(in[axis]);
+    if (!indices || indices.getType().getRank() != 1 || indices.empty() || !size || *size == 0)
+      return rewriter.notifyMatchFailure(op, "no constant list of indices into a dim of a known size");
+    const int64_t count = indices.getNumElements();
+    auto all = indices.getValues<APInt>();
+    auto at = [&](int64_t i) {
+      const int64_t index = all[i].getSExtValue();
+      return index < 0 ? index + *size : index;
+    };
+    PrimBuilder b(rewriter, op);
+    const int64_t first = at(0), step = count > 1 ? at(1) - first : 1, last = first + (count - 1) * step;
+    if (step != 0 && first >= 0 && first < *size && last >= 0 && last < *size &&
+        llvm::all_of(llvm::seq(count), [&](int64_t i) { return at(i) == first + i * step; })) {
+      rewriter.replaceOp(op, b.sliceDim(op.getSource(), axis, b.size(first), b.size(count), step));
+      return success();
+    }
+    const int64_t times = count / *size;
+    if (times < 2 || count % *size != 0 ||
+        !llvm::all_of(llvm::seq(count), [&](int64_t i) { return at(i) == i / times; }))
+      return rewriter.notifyMatchFailure(op, "the indices do not run evenly");
+    Sizes repeated(in);
+    repeated.insert(repeated.begin() + axis + 1, b.size(times));
+    SmallVector<int64_t> dims;
+    for (int64_t dim = 0; dim < int64_t(in.size()); ++dim)
+      dims.push_back(dim + (dim > axis));
+    rewriter.replaceOp(op, b.reshape(b.broadcastInDims(op.getSource(), repeated, dims), getSizes(op.getResult())));
     return success();
   }
 };
@@ -650,11 +721,12 @@ struct CanonicalizePrimPass : public tc::prim::impl::CanonicalizePrimPassBase<Ca
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
-    patterns.add<SimplifyBinary, DropOuterTaps, SimplifyDot, GatherFromNothing, Involution<NegOp>, Involution<NotOp>,
-                 SimplifyConvert, SimplifySelect, MoveSplat, DropBroadcastUnitDims, BroadcastToReshape,
-                 ReshapeOfUnitTranspose, SinkThroughElementwise, SinkThroughReduce, SinkThroughUnary<PadOp>,
-                 SinkThroughUnary<SliceOp>, SinkThroughUnary<NormOp>, SinkThroughUnary<SoftmaxOp>, SinkThroughConcat,
-                 SinkThroughGather, SinkThroughReshape, NormOverParts, AbsorbIntoDot>(context);
+    patterns
+        .add<SimplifyBinary, DropOuterTaps, SimplifyDot, VectorFirst, GatherFromNothing, GatherEvenly,
+             Involution<NegOp>, Involution<NotOp>, SimplifyConvert, SimplifySelect, MoveSplat, DropBroadcastUnitDims,
+             BroadcastToReshape, ReshapeOfUnitTranspose, SinkThroughElementwise, SinkThroughReduce,
+             SinkThroughUnary<PadOp>, SinkThroughUnary<SliceOp>, SinkThroughUnary<NormOp>, SinkThroughUnary<SoftmaxOp>,
+             SinkThroughConcat, SinkThroughGather, SinkThroughReshape, NormOverParts, AbsorbIntoDot>(context);
     GreedyRewriteConfig config;
     config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))

@@ -24,6 +24,7 @@ void tc::prim::buildPrimPipeline(OpPassManager &functions, const PrimPipelineOpt
   functions.addPass(createCanonicalizePrimPass());
   // Transposes are out of the way now between a convolution and the factors after it.
   functions.addPass(createFoldConvScalePass());
+  functions.addPass(createSinkWindowTransposesPass());
   functions.addPass(createFoldConstantsPass());
   functions.addPass(createCanonicalizePrimPass());
   functions.addPass(createCanonicalizerPass());

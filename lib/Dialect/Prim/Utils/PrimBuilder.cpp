@@ -228,11 +228,13 @@ Value PrimBuilder::slice(Value v, SizesRef starts, ArrayRef<int64_t> steps, Size
   return SliceOp::create(*this, type, v, makeSizeMap(getContext(), starts), steps);
 }
 
-Value PrimBuilder::sliceDim(Value v, int64_t axis, AffineExpr start, AffineExpr count) {
+Value PrimBuilder::sliceDim(Value v, int64_t axis, AffineExpr start, AffineExpr count, int64_t step) {
   Sizes all = getSizes(v), starts(all.size(), size(0));
+  SmallVector<int64_t> steps(all.size(), 1);
   starts[axis] = start;
   all[axis] = count;
-  return slice(v, starts, SmallVector<int64_t>(all.size(), 1), all);
+  steps[axis] = step;
+  return slice(v, starts, steps, all);
 }
 
 Value PrimBuilder::take(Value v, int64_t axis, int64_t index) {

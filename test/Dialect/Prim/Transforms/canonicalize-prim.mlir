@@ -162,3 +162,29 @@ func.func @outer_taps(%x: tensor<2x1x5x4xf32>, %w: tensor<3x3x4x4xf32>, %y: tens
   %1 = prim.conv %y, %w strides [1, 1] dilations [2, 1] pads [1, 1] [3, 1] groups 1 : (tensor<2x1x5x4xf32>, tensor<3x3x4x4xf32>) -> tensor<2x1x5x4xf32>
   return %0, %1 : tensor<2x1x3x4xf32>, tensor<2x1x5x4xf32>
 }
+
+// Indices that run evenly are a slice; each of a dim's so often, a broadcast.
+// CHECK-LABEL: func.func @gather_evenly
+// CHECK: prim.slice %arg0 from #{{.*}} step [1, 3] : tensor<4x9xf32> -> tensor<4x3xf32>
+// CHECK: prim.broadcast %arg0 [0, 2] : tensor<4x9xf32> -> tensor<4x2x9xf32>
+// CHECK: prim.gather %arg0
+func.func @gather_evenly(%x: tensor<4x9xf32>) -> (tensor<4x3xf32>, tensor<8x9xf32>, tensor<4x9xf32>) {
+  %i = prim.constant dense<[1, 4, 7]> : tensor<3xi64>
+  %0 = prim.gather %x[%i] axis = 1 : (tensor<4x9xf32>, tensor<3xi64>) -> tensor<4x3xf32>
+  %j = prim.constant dense<[0, 0, 1, 1, 2, 2, 3, 3]> : tensor<8xi64>
+  %1 = prim.gather %x[%j] axis = 0 : (tensor<4x9xf32>, tensor<8xi64>) -> tensor<8x9xf32>
+  %k = prim.constant dense<[0, 0, 1, 3]> : tensor<4xi64>
+  %2 = prim.gather %x[%k] axis = 0 : (tensor<4x9xf32>, tensor<4xi64>) -> tensor<4x9xf32>
+  return %0, %1, %2 : tensor<4x3xf32>, tensor<8x9xf32>, tensor<4x9xf32>
+}
+
+// A matrix times a vector is the vector times the matrix; two vectors stay.
+// CHECK-LABEL: func.func @vector_first
+// CHECK: prim.dot_general %arg1, %arg0 batch [] x [] contract [0] x [1] : (tensor<7x1xf32>, tensor<5x7xf32>) -> tensor<1x5xf32>
+// CHECK: prim.reshape %{{.*}} : tensor<1x5xf32> -> tensor<5x1xf32>
+// CHECK: prim.dot_general %arg2, %arg1
+func.func @vector_first(%a: tensor<5x7xf32>, %b: tensor<7x1xf32>, %c: tensor<1x7xf32>) -> (tensor<5x1xf32>, tensor<1x1xf32>) {
+  %0 = prim.dot_general %a, %b batch [] x [] contract [1] x [0] : (tensor<5x7xf32>, tensor<7x1xf32>) -> tensor<5x1xf32>
+  %1 = prim.dot_general %c, %b batch [] x [] contract [1] x [0] : (tensor<1x7xf32>, tensor<7x1xf32>) -> tensor<1x1xf32>
+  return %0, %1 : tensor<5x1xf32>, tensor<1x1xf32>
+}

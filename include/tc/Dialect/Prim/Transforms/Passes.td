@@ -95,6 +95,11 @@ def SinkDequantizePass : Pass<"tc-sink-dequantize", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
+def SinkWindowTransposesPass : Pass<"tc-sink-window-transposes", "::mlir::func::FuncOp"> {
+  let summary = "Window reductions of images that have their channels first, as images of one channel";
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
 def SplitTransposedConvsPass : Pass<"tc-split-transposed-convs", "::mlir::func::FuncOp"> {
   let summary = "Convolutions of operands spread out with zeros, by phases: without the products with zero";
   let dependentDialects = ["::tc::prim::PrimDialect"];

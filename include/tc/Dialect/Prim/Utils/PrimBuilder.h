@@ -101,7 +101,7 @@ public:
   /// One index of a dim, dropped.
   mlir::Value take(mlir::Value v, int64_t axis, int64_t index);
   /// `count` elements of a dim from `start`.
-  mlir::Value sliceDim(mlir::Value v, int64_t axis, mlir::AffineExpr start, mlir::AffineExpr count);
+  mlir::Value sliceDim(mlir::Value v, int64_t axis, mlir::AffineExpr start, mlir::AffineExpr count, int64_t step = 1);
   mlir::Value pad(mlir::Value v, mlir::Value value, SizesRef low, SizesRef sizes);
   mlir::Value concat(mlir::ValueRange inputs, int64_t axis);
   mlir::Value unsqueeze(mlir::Value v, int64_t axis);

@@ -1,0 +1,262 @@
+//===- Windows.cpp - the "windows" strategy: window reductions of images that have their channels first
+//------------===//
+//
+// result[n, t.., u, 0] = reduction over k.., l of operand[n, t.. * stride + k.., u * stride + l, 0], and what follows
+// it: pooling where neighbours in memory are neighbours in a line of the image (tc-sink-window-transposes). A task is
+// some lines of the result, and takes a line in two steps, as reductions over a box are reductions over its dims:
+//
+//   1. the lines of the operand that its windows meet become one, with lanes along the line, in scratch; there
+//      neutral elements stand before and behind it, so that no window meets a border in the second step;
+//   2. each element of the result becomes a reduction of neighbours in that line: lanes along the result's line, which
+//      lie `stride` elements apart in scratch.
+//
+// Lines of the result that are too short for lanes are computed one element at a time in the second step.
+//
+// Parameters:
+//   lanes   1: lanes along the line in the second step
+//   grain   least number of tasks for a thread
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "CPU/MicroKernel.h"
+#include "Common/Anchor.h"
+#include "Common/Generators.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen;
+
+namespace {
+
+// Elements of a line of the result from which lanes are worth it.
+constexpr int64_t kLeastLanes = 6;
+// Vectors of the operand's lines that are reduced at once: as many chains as hide a maximum's latency.
+constexpr int64_t kVectors = 4;
+// Positions of a window along the line that are unrolled at most.
+constexpr int64_t kUnrolled = 16;
+// What a thread should get at least, in elements.
+constexpr double kGrainElements = 30000;
+
+struct Problem {
+  mutable prim::WindowReduceOp op; // accessors of ops are not const
+  Epilogue epilogue;
+  SmallVector<AffineExpr> in, out;
+
+  Type element() const { return cast<RankedTensorType>(op.getType()).getElementType(); }
+  /// The dim of the lines, counted among the window's.
+  size_t line() const { return op.getWindow().size() - 1; }
+  int64_t padLow() const { return op.getPadLow()[line()]; }
+  AffineExpr lineIn() const { return in[line() + 1]; }
+  AffineExpr lineOut() const { return out[line() + 1]; }
+  /// Elements of the scratch before the operand's line: its vectors are aligned.
+  int64_t before() const { return roundUp(std::max<int64_t>(padLow(), 0), 16); }
+  /// Elements of the scratch in all: vectors of the last elements read what lies behind them, too.
+  AffineExpr elements() const {
+    const int64_t stride = op.getStrides()[line()];
+    const AffineExpr read = (lineOut() + 16) * stride + op.getWindow()[line()] * op.getDilations()[line()];
+    return prim::simplifySize((read + lineIn() + before() + 64).ceilDiv(16) * 16);
+  }
+  /// The dims of the tasks: all but the line's and the last.
+  SmallVector<AffineExpr> grid() const { return SmallVector<AffineExpr>(out.begin(), out.end() - 2); }
+};
+
+std::optional<Problem> analyze(kernel::RegionOp region) {
+  prim::WindowReduceOp found;
+  for (Operation &op : region.getBody().front()) {
+    if (auto window = dyn_cast<prim::WindowReduceOp>(op)) {
+      if (found)
+        return std::nullopt;
+      found = window;
+    }
+  }
+  if (!found || prim::getConstantSize(prim::getSizes(found.getResult()).back()) != 1 ||
+      llvm::any_of(found.getPadLow(), [](int64_t pad) { return pad < 0; }))
+    return std::nullopt;
+  FailureOr<Epilogue> epilogue = Epilogue::analyze(region, found.getResult());
+  if (failed(epilogue) || !epilogue->yieldsAll(region))
+    return std::nullopt;
+  return Problem{found, *epilogue, prim::getSizes(found.getOperand()), prim::getSizes(found.getResult())};
+}
+
+class Task {
+public:
+  Task(const Problem &p, kernel::ScheduleAttr schedule, Emitter &em)
+      : p(p), em(em), b(em.builder()), hasLanes(getParam(schedule, "lanes")), kind(p.op.getKind()),
+        accumulator(em.accumulatorOf(p.element())) {}
+
+  void run(Value begin, Value end) {
+    fillBorders();
+    em.loop(begin, end, 1, [&](Index task) {
+      const SmallVector<Index> at = em.delinearize(task, p.grid());
+      findLines(at);
+      reduceLines(at);
+      reduceNeighbours(at);
+      em.clearSources();
+    });
+  }
+
+private:
+  Value neutral() { return em.neutral(kind, p.element()); }
+
+  /// Neutral elements where no line is ever stored.
+  void fillBorders() {
+    auto fill = [&](Value from, Value to) {
+      em.loop(from, to, 1, [&](Index i) { em.storeAt(neutral(), em.scratch(), accumulator, i); });
+    };
+    fill(em.i64(0), em.i64(p.before()));
+    fill(em.add(em.size(p.lineIn()), em.i64(p.before())), em.size(p.elements()));
+  }
+
+  /// For each outer dim of the window the positions that lie in the operand, from `first` to `last` (exclusive).
+  void findLines(ArrayRef<Index> at) {
+    first.clear();
+    last.clear();
+    for (size_t i = 0; i < p.line(); ++i) {
+      const int64_t dilation = p.op.getDilations()[i], window = p.op.getWindow()[i];
+      // Position k lies at start + k * dilation.
+      const Value start = em.sub(em.mul(at[i + 1].base, em.i64(p.op.getStrides()[i])), em.i64(p.op.getPadLow()[i]));
+      auto ceilOf = [&](Value distance) -> Value { // 0 for what is not positive
+        const Value positive = arith::MaxSIOp::create(b, em.loc(), distance, em.i64(0));
+        return em.divUnsigned(em.add(positive, em.i64(dilation - 1)), em.i64(dilation));
+      };
+      first.push_back(em.min(ceilOf(em.sub(em.i64(0), start)), em.i64(window)));
+      last.push_back(em.min(ceilOf(em.sub(em.size(p.in[i + 1]), start)), em.i64(window)));
+      starts.resize(p.line());
+      starts[i] = start;
+    }
+  }
+
+  /// Combines the elements at `lanes` of all lines that the windows of `at` meet.
+  SmallVector<Value> combineLines(ArrayRef<Index> at, ArrayRef<Index> lanes) {
+    std::function<SmallVector<Value>(size_t, SmallVector<Index>, SmallVector<Value>)> nest =
+        [&](size_t dim, SmallVector<Index> position, SmallVector<Value> sums) -> SmallVector<Value> {
+      if (dim == p.line()) {
+        for (auto [sum, lane] : llvm::zip_equal(sums, lanes)) {
+          SmallVector<Index> full(position);
+          full.push_back(lane);
+          full.push_back(em.constant(0));
+          const Value value = em.toAccumulator(em.broadcast(em.emit(p.op.getOperand(), full)));
+          sum = em.combine(kind, accumulator, sum, value);
+        }
+        return sums;
+      }
+      return em.loop(first[dim], last[dim], 1, sums, [&](Index k, ValueRange carried) {
+        const Value place = em.add(starts[dim], em.mul(k.base, em.i64(p.op.getDilations()[dim])));
+        SmallVector<Index> inner(position);
+        inner.push_back(em.uniform(place));
+        return nest(dim + 1, inner, SmallVector<Value>(carried));
+      });
+    };
+    return nest(0, {at[0]}, SmallVector<Value>(lanes.size(), em.broadcast(neutral())));
+  }
+
+  /// Step 1.
+  void reduceLines(ArrayRef<Index> at) {
+    auto store = [&](ArrayRef<Index> lanes) {
+      for (auto [lane, value] : llvm::zip_equal(lanes, combineLines(at, lanes)))
+        em.storeAt(value, em.scratch(), accumulator, em.addIndex(lane, em.constant(p.before())));
+    };
+    const int64_t block = kVectors * em.width();
+    const Value size = em.size(p.lineIn()), whole = em.mul(em.divUnsigned(size, em.i64(block)), em.i64(block));
+    em.loop(
+        em.i64(0), whole, block,
+        [&](Index from) {
+          SmallVector<Index> lanes;
+          for (int64_t i = 0; i < kVectors; ++i)
+            lanes.push_back(em.contiguous(em.addIndex(from, em.constant(i * em.width()))));
+          store(lanes);
+        },
+        0);
+    em.laneLoop(size, prim::getConstantSize(p.lineIn()), [&](Index lane) { store({lane}); }, whole);
+  }
+
+  /// Step 2.
+  void reduceNeighbours(ArrayRef<Index> at) {
+    const int64_t stride = p.op.getStrides()[p.line()], dilation = p.op.getDilations()[p.line()],
+                  window = p.op.getWindow()[p.line()], start = p.before() - p.padLow();
+    auto write = [&](Index element) {
+      const Index from = em.addIndex(em.mulIndex(element, em.i64(stride), stride), em.constant(start));
+      auto read = [&](Index k) {
+        Value value;
+        // Behind the line there is scratch enough for whole vectors.
+        em.withMask({}, [&] { value = em.loadAt(em.scratch(), accumulator, em.addIndex(from, k)); });
+        return value;
+      };
+      Value sum = read(em.constant(0));
+      if (window <= kUnrolled) {
+        for (int64_t k = 1; k < window; ++k)
+          sum = em.combine(kind, accumulator, sum, read(em.constant(k * dilation)));
+      } else {
+        sum = em.loop(em.i64(1), em.i64(window), 1, ValueRange{sum}, [&](Index k, ValueRange carried) {
+          const Index offset = em.mulIndex(k, em.i64(dilation), dilation);
+          return SmallVector<Value>{em.combine(kind, accumulator, carried[0], read(offset))};
+        })[0];
+      }
+      SmallVector<Index> to(at);
+      to.push_back(element);
+      to.push_back(em.constant(0));
+      p.epilogue.store(em, to, em.fromAccumulator(sum, p.element()));
+      em.clearSources();
+    };
+    if (hasLanes)
+      em.laneLoop(em.size(p.lineOut()), prim::getConstantSize(p.lineOut()), write);
+    else
+      em.loop(em.i64(0), em.size(p.lineOut()), 1, write, 0);
+  }
+
+  const Problem &p;
+  Emitter &em;
+  OpBuilder &b;
+  bool hasLanes;
+  prim::ReduceKind kind;
+  Type accumulator;
+  SmallVector<Value> starts, first, last;
+};
+
+class WindowsGenerator final : public Generator {
+public:
+  StringRef strategy() const override { return "windows"; }
+
+  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+    const std::optional<Problem> p = analyze(region);
+    if (!p)
+      return failure();
+    auto likely = [](AffineExpr size) { return double(prim::getConstantSize(size).value_or(64)); };
+    double outer = 1;
+    for (int64_t size : p->op.getWindow().drop_back())
+      outer *= double(size);
+    const double perTask = likely(p->lineIn()) * outer + likely(p->lineOut()) * double(p->op.getWindow().back()) + 32;
+    Params params(region);
+    params.set("lanes", likely(p->lineOut()) >= double(kLeastLanes));
+    params.set("grain", std::max<int64_t>(1, int64_t(kGrainElements / perTask)));
+    return params.schedule(strategy());
+  }
+
+  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+    const Problem p = *analyze(region);
+    MLIRContext *context = region.getContext();
+    Launch launch;
+    launch.tasks = prim::product(context, p.grid());
+    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+    launch.scratch = prim::simplifySize(p.elements() * 8); // of the widest accumulator
+    launch.inPlace = p.epilogue.inPlace(region);
+    return {launch};
+  }
+
+  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
+            Value end) const override {
+    const Problem p = *analyze(region);
+    Task(p, schedule, em).run(begin, end);
+  }
+};
+
+} // namespace
+
+const Generator *tc::codegen::windowsGenerator() {
+  static const WindowsGenerator generator;
+  return &generator;
+}
