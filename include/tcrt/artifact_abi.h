@@ -303,6 +303,9 @@ typedef struct tcrt_imports_t {
   /* Runs `count` launches that do not depend on each other, and waits for all of them; ranges of one may run
    * beside ranges of another, a worker runs one range at a time. */
   void (*launch_group)(struct tcrt_frame_t *frame, uint32_t count, const tcrt_launch_t *launches);
+  /* The same in steps: step s runs tasks [s * tasks, (s + 1) * tasks) of each launch, and begins when all tasks of the
+   * steps before it are done and what they wrote can be read. No range is part of two steps. */
+  void (*launch_steps)(struct tcrt_frame_t *frame, uint32_t count, const tcrt_launch_t *launches, int64_t steps);
 } tcrt_imports_t;
 
 /* Values that are not tensors of numbers are 8-byte words in the program: an element of a string tensor is the string's

@@ -14,6 +14,9 @@
  * do not hold up the others. More for many workers cost more than they gain, at the counter that gives them out. */
 #define RANGES_PER_WORKER 4
 #define RANGES_OF_FEW 32
+/* In each step of a launch in steps: a worker is to find in its caches what it used in the step before, and takes
+ * ranges of others only if these are held up. */
+#define RANGES_OF_STEP 2
 
 static tcrt_context_t *context_of(struct tcrt_frame_t *frame) { return frame->runtime; }
 
@@ -21,28 +24,40 @@ static tcrt_context_t *context_of(struct tcrt_frame_t *frame) { return frame->ru
 #define LAUNCHES 8
 typedef struct launches_t {
   uint32_t count;
+  int64_t step; /* of an executor's ranges; the pool's count on */
   struct {
     tcrt_kernel_fn fn;
     const void *args;
     int64_t size, extra; /* the first `extra` ranges are one longer than `size` */
     int64_t end;         /* number of the first range behind this launch's */
+    int64_t tasks;       /* in a step */
   } launches[LAUNCHES];
 } launches_t;
 
-static void run_range(void *data, int64_t range, int64_t worker) {
-  const launches_t *all = data;
+static void run_range_of(const launches_t *all, int64_t step, int64_t range, int64_t worker) {
   uint32_t i = 0;
   while (range >= all->launches[i].end)
     ++i;
   int64_t number = i ? range - all->launches[i - 1].end : range;
   int64_t extra = all->launches[i].extra, begin = number * all->launches[i].size + (number < extra ? number : extra);
+  begin += step * all->launches[i].tasks;
   all->launches[i].fn(all->launches[i].args, begin, begin + all->launches[i].size + (number < extra), worker);
+}
+
+static void run_range(void *data, int64_t range, int64_t worker) { run_range_of(data, 0, range, worker); }
+
+/* As run_range, for ranges that count on from step to step. */
+static void run_step_range(void *data, int64_t range, int64_t worker) {
+  const launches_t *all = data;
+  int64_t ranges = all->launches[all->count - 1].end;
+  run_range_of(all, range / ranges, range % ranges, worker);
 }
 
 /* As run_range, on a thread of the caller's executor. */
 static void run_range_outside(void *data, int64_t range, int64_t worker) {
+  const launches_t *all = data;
   int previous = tcrt_pool_begin_range();
-  run_range(data, range, worker);
+  run_range_of(all, all->step, range, worker);
   tcrt_pool_end_range(previous);
 }
 
@@ -51,18 +66,22 @@ static int is_parallel(const tcrt_context_t *context) {
   return context->threads > 1 && !tcrt_pool_in_range() && (context->slot || context->has_executor);
 }
 
-static int64_t count_ranges(const tcrt_context_t *context, int64_t tasks, int64_t grain) {
+/* At most `most` ranges of at least `grain` tasks. */
+static int64_t count_ranges(int64_t tasks, int64_t grain, int64_t most) {
   int64_t ranges = tasks / (grain > 1 ? grain : 1);
-  int64_t most = (int64_t)context->threads * RANGES_PER_WORKER;
-  if (most < RANGES_OF_FEW)
-    most = RANGES_OF_FEW;
   return ranges > most ? most : ranges;
+}
+
+static int64_t most_ranges(const tcrt_context_t *context) {
+  int64_t most = (int64_t)context->threads * RANGES_PER_WORKER;
+  return most < RANGES_OF_FEW ? RANGES_OF_FEW : most;
 }
 
 static void add_launch(launches_t *all, tcrt_kernel_fn fn, const void *args, int64_t tasks, int64_t ranges) {
   int64_t before = all->count ? all->launches[all->count - 1].end : 0;
   all->launches[all->count].fn = fn;
   all->launches[all->count].args = args;
+  all->launches[all->count].tasks = tasks;
   all->launches[all->count].size = tasks / ranges;
   all->launches[all->count].extra = tasks % ranges;
   all->launches[all->count++].end = before + ranges;
@@ -72,10 +91,31 @@ static void run_launches(tcrt_context_t *context, launches_t *all) {
   if (!all->count)
     return;
   int64_t ranges = all->launches[all->count - 1].end;
+  all->step = 0;
   if (context->has_executor)
     context->executor.parallel_for(context->executor.user, ranges, run_range_outside, all);
   else
     tcrt_pool_run(context->model->pool, context->slot, run_range, all, ranges, context->threads);
+}
+
+static void run_steps(tcrt_context_t *context, launches_t *all, int64_t steps) {
+  int64_t ranges = all->count ? all->launches[all->count - 1].end : 0;
+  if (!context->has_executor && ranges > 1) {
+    tcrt_pool_run_steps(context->model->pool, context->slot, run_step_range, all, ranges, steps, context->threads);
+    return;
+  }
+  for (all->step = 0; all->step < steps && ranges; ++all->step)
+    if (ranges > 1)
+      context->executor.parallel_for(context->executor.user, ranges, run_range_outside, all);
+    else
+      run_range_of(all, all->step, 0, 0);
+}
+
+static void add_profile(tcrt_context_t *context, uint32_t id, uint64_t start) {
+  if (context->profile && id < context->model->container.signature->kernel_count) {
+    context->profile_ns[id] += tcrt_now_ns() - start;
+    ++context->profile_launches[id];
+  }
 }
 
 static void launch(struct tcrt_frame_t *frame, uint32_t id, tcrt_kernel_fn fn, const void *args, int64_t tasks,
@@ -84,7 +124,7 @@ static void launch(struct tcrt_frame_t *frame, uint32_t id, tcrt_kernel_fn fn, c
   if (tasks <= 0)
     return;
   uint64_t start = context->profile ? tcrt_now_ns() : 0;
-  int64_t ranges = count_ranges(context, tasks, grain);
+  int64_t ranges = count_ranges(tasks, grain, most_ranges(context));
   if (ranges <= 1 || !is_parallel(context)) {
     fn(args, 0, tasks, 0);
   } else {
@@ -93,10 +133,7 @@ static void launch(struct tcrt_frame_t *frame, uint32_t id, tcrt_kernel_fn fn, c
     add_launch(&all, fn, args, tasks, ranges);
     run_launches(context, &all);
   }
-  if (context->profile && id < context->model->container.signature->kernel_count) {
-    context->profile_ns[id] += tcrt_now_ns() - start;
-    ++context->profile_launches[id];
-  }
+  add_profile(context, id, start);
 }
 
 static void launch_group(struct tcrt_frame_t *frame, uint32_t count, const tcrt_launch_t *given) {
@@ -113,10 +150,36 @@ static void launch_group(struct tcrt_frame_t *frame, uint32_t count, const tcrt_
     for (uint32_t i = start; i < count && i < start + LAUNCHES; ++i) {
       if (given[i].tasks <= 0)
         continue;
-      int64_t ranges = count_ranges(context, given[i].tasks, given[i].grain);
+      int64_t ranges = count_ranges(given[i].tasks, given[i].grain, most_ranges(context));
       add_launch(&all, given[i].fn, given[i].args, given[i].tasks, ranges > 1 ? ranges : 1);
     }
     run_launches(context, &all);
+  }
+}
+
+static void launch_steps(struct tcrt_frame_t *frame, uint32_t count, const tcrt_launch_t *given, int64_t steps) {
+  tcrt_context_t *context = context_of(frame);
+  /* Launches that depend on each other in no step may follow one another: a profile tells them apart. */
+  uint32_t together = context->profile || !is_parallel(context) ? 1 : LAUNCHES;
+  for (uint32_t start = 0; start < count; start += together) {
+    launches_t all;
+    all.count = 0;
+    uint64_t before = context->profile ? tcrt_now_ns() : 0;
+    uint32_t members = count - start < together ? count - start : together;
+    int64_t share = is_parallel(context) ? (context->threads + members - 1) / members : 1;
+    int64_t most = is_parallel(context) ? share * RANGES_OF_STEP : 1;
+    for (uint32_t i = start; i < start + members; ++i) {
+      if (given[i].tasks <= 0)
+        continue;
+      int64_t ranges = count_ranges(given[i].tasks, given[i].grain, most);
+      /* As many for each worker: the others would wait for one that has more, in each step. */
+      if (ranges > share)
+        ranges -= ranges % share;
+      add_launch(&all, given[i].fn, given[i].args, given[i].tasks, ranges > 1 ? ranges : 1);
+    }
+    run_steps(context, &all, steps);
+    if (all.count && steps > 0)
+      add_profile(context, given[start].id, before);
   }
 }
 
@@ -271,4 +334,5 @@ const tcrt_imports_t tcrt_imports = {
     .atan2_f64 = atan2,
     .call = call,
     .launch_group = launch_group,
+    .launch_steps = launch_steps,
 };

@@ -125,6 +125,10 @@ void tcrt_pool_leave(tcrt_pool_t *pool, tcrt_pool_slot_t *slot);
 /* Calls fn for all of [0, ranges) on the caller and at most workers-1 helpers, and waits. */
 void tcrt_pool_run(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn fn, void *data, int64_t ranges,
                    int64_t workers);
+/* Calls fn for all of [0, ranges * steps), for those from s * ranges on when all before them are done; else as
+ * tcrt_pool_run. Who stays in one block of ranges in one step has the same block in all of them. */
+void tcrt_pool_run_steps(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn fn, void *data, int64_t ranges,
+                         int64_t steps, int64_t workers);
 /* Whether the calling thread is inside a range now, so that further parallelism must be inline. */
 int tcrt_pool_in_range(void);
 /* For executors of the caller: marks the thread as inside a range; returns what to give to the end call. */

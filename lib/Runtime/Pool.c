@@ -10,6 +10,11 @@
  * that it finds in its caches what it wrote in the launch before, and goes on to the blocks of others when its own is
  * done.
  *
+ * A run in steps is one stay in the slot. The blocks count on from step to step, and a thread takes a range only while
+ * the block has not reached the end of the step that the thread is in, so that nothing is set back and late threads do
+ * no harm. Who finishes the last range of a step opens the next one; the others watch `step`, in the same way as
+ * helpers watch `epoch`.
+ *
  * A helper without work watches `epoch`, which each launch increments: actively for at most SPIN_NS while any run is
  * inside the pool, then in the kernel (futex). Contexts that are not running cost nothing.
  *
@@ -43,6 +48,7 @@
 typedef struct block_t {
   _Alignas(64) _Atomic int64_t next;
   int64_t end;
+  int64_t first, size; /* of a run in steps: its ranges in each step; `next` counts from 0 over all steps */
 } block_t;
 
 struct tcrt_pool_slot_t {
@@ -53,7 +59,11 @@ struct tcrt_pool_slot_t {
   uint32_t block_count;
   tcrt_range_fn fn;
   void *data;
-  int is_taken; /* under the pool's lock */
+  int is_taken;                          /* under the pool's lock */
+  int64_t ranges, steps;                 /* ranges in each step; steps is 0 for a plain run */
+  _Alignas(64) _Atomic uint32_t step;    /* the open one */
+  _Atomic uint32_t step_sleepers;        /* threads that wait for the next one in the kernel */
+  _Alignas(64) _Atomic int64_t finished; /* ranges, of all steps */
   block_t blocks[MAX_BLOCKS];
 };
 
@@ -110,6 +120,54 @@ static void take_ranges(tcrt_pool_slot_t *slot, uint32_t first, int64_t worker) 
   tcrt_pool_end_range(previous);
 }
 
+/* Waits until `step` is no longer the open one. */
+static void wait_for_step(tcrt_pool_slot_t *slot, uint32_t step) {
+  uint64_t deadline = 0;
+  for (uint32_t i = 1; atomic_load_explicit(&slot->step, memory_order_acquire) == step; ++i) {
+    __builtin_ia32_pause();
+    if (i % 32 != 0)
+      continue;
+    uint64_t now = tcrt_now_ns();
+    if (!deadline)
+      deadline = now + SPIN_NS;
+    if (now < deadline)
+      continue;
+    /* Who opens a step increments `step` and then looks at `step_sleepers`; we do the reverse, as for `parked`. */
+    atomic_fetch_add(&slot->step_sleepers, 1);
+    if (atomic_load(&slot->step) == step)
+      futex_wait(&slot->step, step);
+    atomic_fetch_sub(&slot->step_sleepers, 1);
+  }
+}
+
+/* take_ranges for a run in steps. */
+static void take_steps(tcrt_pool_slot_t *slot, uint32_t first, int64_t worker) {
+  int previous = tcrt_pool_begin_range();
+  uint32_t step;
+  while ((step = atomic_load_explicit(&slot->step, memory_order_acquire)) < slot->steps) {
+    for (uint32_t i = 0; i < slot->block_count; ++i) {
+      block_t *block = &slot->blocks[(first + i) % slot->block_count];
+      int64_t start = step * block->size, at = atomic_load_explicit(&block->next, memory_order_relaxed);
+      while (at < start + block->size) {
+        /* A failure gives us what is there. */
+        if (!atomic_compare_exchange_weak_explicit(&block->next, &at, at + 1, memory_order_relaxed,
+                                                   memory_order_relaxed))
+          continue;
+        slot->fn(slot->data, step * slot->ranges + block->first + (at - start), worker);
+        if (atomic_fetch_add_explicit(&slot->finished, 1, memory_order_acq_rel) + 1 == (step + 1) * slot->ranges) {
+          atomic_store(&slot->step, step + 1);
+          if (atomic_load(&slot->step_sleepers))
+            futex_wake(&slot->step, INT32_MAX);
+        }
+        at = atomic_load_explicit(&block->next, memory_order_relaxed);
+      }
+    }
+    wait_for_step(slot, step);
+  }
+  atomic_store_explicit(&slot->is_done, 1, memory_order_relaxed);
+  tcrt_pool_end_range(previous);
+}
+
 /* Joins the slot if it is open and has ranges left. Returns whether it did any work. */
 static int help(tcrt_pool_slot_t *slot, uint32_t number) {
   if (!(atomic_load_explicit(&slot->word, memory_order_relaxed) & OPEN) ||
@@ -121,7 +179,10 @@ static int help(tcrt_pool_slot_t *slot, uint32_t number) {
   if (atomic_fetch_add_explicit(&slot->word, 1, memory_order_acquire) & OPEN) {
     int64_t worker = 1 + (int64_t)atomic_fetch_add_explicit(&slot->joined, 1, memory_order_relaxed);
     if (worker < atomic_load_explicit(&slot->workers, memory_order_relaxed)) {
-      take_ranges(slot, number, worker);
+      if (slot->steps)
+        take_steps(slot, number, worker);
+      else
+        take_ranges(slot, number, worker);
       worked = 1;
     }
   }
@@ -269,25 +330,33 @@ static void wait_for_helpers(tcrt_pool_slot_t *slot) {
     atomic_fetch_and_explicit(&slot->word, ~SLEEPING, memory_order_acquire);
 }
 
-void tcrt_pool_run(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn fn, void *data, int64_t ranges,
-                   int64_t workers) {
-  if (!slot || workers <= 1 || ranges <= 1 || in_range) {
-    int previous = tcrt_pool_begin_range();
-    for (int64_t range = 0; range < ranges; ++range)
-      fn(data, range, 0);
-    tcrt_pool_end_range(previous);
-    return;
-  }
+/* All ranges on the calling thread. */
+static void run_alone(tcrt_range_fn fn, void *data, int64_t ranges) {
+  int previous = tcrt_pool_begin_range();
+  for (int64_t range = 0; range < ranges; ++range)
+    fn(data, range, 0);
+  tcrt_pool_end_range(previous);
+}
+
+/* `steps`: 0 for a plain run. */
+static void run_shared(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn fn, void *data, int64_t ranges,
+                       int64_t steps, int64_t workers) {
   slot->fn = fn;
   slot->data = data;
+  slot->ranges = ranges;
+  slot->steps = steps;
+  atomic_store_explicit(&slot->step, 0, memory_order_relaxed);
+  atomic_store_explicit(&slot->finished, 0, memory_order_relaxed);
   int64_t blocks = workers < MAX_BLOCKS ? workers : MAX_BLOCKS;
   if (blocks > ranges)
     blocks = ranges;
   for (int64_t i = 0; i < blocks; ++i) {
     int64_t size = ranges / blocks, extra = ranges % blocks;
     int64_t begin = i * size + (i < extra ? i : extra);
-    atomic_store_explicit(&slot->blocks[i].next, begin, memory_order_relaxed);
+    atomic_store_explicit(&slot->blocks[i].next, steps ? 0 : begin, memory_order_relaxed);
     slot->blocks[i].end = begin + size + (i < extra);
+    slot->blocks[i].first = begin;
+    slot->blocks[i].size = size + (i < extra);
   }
   slot->block_count = (uint32_t)blocks;
   atomic_store_explicit(&slot->joined, 0, memory_order_relaxed);
@@ -300,7 +369,26 @@ void tcrt_pool_run(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn fn, 
     int64_t wanted = (ranges < workers ? ranges : workers) - 1;
     futex_wake(&pool->epoch, wanted < parked ? (uint32_t)wanted : parked);
   }
-  take_ranges(slot, 0, 0);
+  if (steps)
+    take_steps(slot, 0, 0);
+  else
+    take_ranges(slot, 0, 0);
   atomic_fetch_and_explicit(&slot->word, ~OPEN, memory_order_acq_rel);
   wait_for_helpers(slot);
+}
+
+void tcrt_pool_run(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn fn, void *data, int64_t ranges,
+                   int64_t workers) {
+  if (!slot || workers <= 1 || ranges <= 1 || in_range)
+    run_alone(fn, data, ranges);
+  else
+    run_shared(pool, slot, fn, data, ranges, 0, workers);
+}
+
+void tcrt_pool_run_steps(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn fn, void *data, int64_t ranges,
+                         int64_t steps, int64_t workers) {
+  if (!slot || workers <= 1 || ranges <= 1 || in_range || steps > UINT32_MAX)
+    run_alone(fn, data, ranges * steps);
+  else if (steps > 0)
+    run_shared(pool, slot, fn, data, ranges, steps, workers);
 }

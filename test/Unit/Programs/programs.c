@@ -115,12 +115,13 @@ static int32_t run(tcrt_frame_t *frame) {
 #elif defined(PROGRAM_STRESS)
 /* Input tasks i64 (1), output problems i64 (1): launches of all sizes up to tasks[0], alone and in groups of parts of
  * them; each task must be done once, with a worker number that no other thread uses at that time. The arena holds a
- * mark per task and a line per worker. */
+ * mark per task and a line per worker. Launches in steps: a task must find the marks that the step before left. */
 typedef struct args_t {
   uint8_t *marks;
   int64_t *lines;
   int64_t workers;
   int64_t *problems;
+  int64_t tasks; /* of a launch in steps */
 } args_t;
 
 static void kernel(const void *data, int64_t begin, int64_t end, int64_t worker) {
@@ -137,6 +138,44 @@ static void kernel(const void *data, int64_t begin, int64_t end, int64_t worker)
   __atomic_store_n(line, 0, __ATOMIC_RELAXED);
 }
 
+static void step_kernel(const void *data, int64_t begin, int64_t end, int64_t worker) {
+  const args_t *args = data;
+  int64_t step = begin / args->tasks, bad = end > (step + 1) * args->tasks || worker < 0 || worker >= args->workers;
+  int64_t *line = args->lines + 8 * (bad ? 0 : worker);
+  bad |= __atomic_exchange_n(line, 1, __ATOMIC_RELAXED) != 0;
+  for (int64_t i = 0; i < args->tasks; ++i) {
+    uint8_t mark = __atomic_load_n(&args->marks[i], __ATOMIC_RELAXED);
+    bad |= mark != (uint8_t)step && mark != (uint8_t)(step + 1);
+  }
+  for (int64_t i = begin; i < end && !bad; ++i)
+    __atomic_fetch_add(&args->marks[i - step * args->tasks], 1, __ATOMIC_RELAXED);
+  if (bad)
+    __atomic_fetch_add(args->problems, 1, __ATOMIC_RELAXED);
+  __atomic_store_n(line, 0, __ATOMIC_RELAXED);
+}
+
+/* Launches of 0 to 18 tasks in `steps` steps, alone and in groups. */
+static void run_steps(tcrt_frame_t *frame, const args_t *given, int64_t steps) {
+  args_t parts[10];
+  tcrt_launch_t group[10];
+  for (uint32_t members = 1; members <= 10; members += members < 3 ? 1 : 7) {
+    int64_t all = 0;
+    for (uint32_t i = 0; i < members; ++i) {
+      parts[i] = *given;
+      parts[i].marks += all;
+      parts[i].tasks = members > 1 ? 2 * i : 1 + steps % 18;
+      group[i] = (tcrt_launch_t){step_kernel, &parts[i], parts[i].tasks, 1 + steps % 3, 0, 0};
+      all += parts[i].tasks;
+    }
+    for (int64_t i = 0; i < all; ++i)
+      *(volatile uint8_t *)&given->marks[i] = 0;
+    imports->launch_steps(frame, members, group, steps);
+    for (int64_t i = 0; i < all; ++i)
+      if (given->marks[i] != (uint8_t)steps)
+        ++*given->problems;
+  }
+}
+
 static int32_t infer(tcrt_frame_t *frame) {
   frame->output_dims[0] = 1;
   frame->arena_size = 65536 + 64 * (uint64_t)frame->worker_count;
@@ -147,7 +186,7 @@ static int32_t run(tcrt_frame_t *frame) {
   int64_t most = *(const int64_t *)frame->inputs[0];
   int64_t *problems = frame->outputs[0];
   *problems = 0;
-  args_t args = {frame->arena, (int64_t *)(frame->arena + 65536), frame->worker_count, problems};
+  args_t args = {frame->arena, (int64_t *)(frame->arena + 65536), frame->worker_count, problems, 0};
   for (int64_t i = 0; i < 8 * frame->worker_count; ++i)
     args.lines[i] = 0;
   for (int64_t tasks = 0; tasks <= most; tasks = tasks < 20 ? tasks + 1 : tasks + tasks / 3) {
@@ -172,6 +211,8 @@ static int32_t run(tcrt_frame_t *frame) {
       if (args.marks[i] != 2)
         ++*problems;
   }
+  for (int64_t steps = 0; steps < 400 && steps <= most; steps = steps < 20 ? steps + 1 : 2 * steps)
+    run_steps(frame, &args, steps);
   return TCRT_CODE_OK;
 }
 
