@@ -11,6 +11,9 @@
 // What a later member needs is moved before the first one, over launches and views only: checks, branches and loops
 // stay where they are. Launches of many tasks are left alone, for their values would live longer and nothing is idle.
 //
+// Launches in steps have company only of launches that take as many: a group takes them together, and its threads wait
+// for each other once a step instead of once for each member.
+//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
@@ -32,6 +35,8 @@ namespace {
 
 // Ranges that keep the threads of a small machine busy; a launch or a group that has them needs no company.
 constexpr int64_t kEnoughRanges = 8;
+// The same for launches in steps.
+constexpr int64_t kEnoughStepRanges = 64;
 // Work below which a fork costs more than it gains: it takes 2 us where the pool's threads are awake, 30 where not.
 constexpr int64_t kLeastFlops = 4000000, kLeastBytes = 1 << 20;
 // Sizes that only the run knows are taken for this.
@@ -62,9 +67,11 @@ int64_t rangesOf(LaunchOp launch) {
   return evaluate(launch.getTasks().getResult(0)) / std::max<int64_t>(1, evaluate(launch.getGrain().getResult(0)));
 }
 
+int64_t enoughRanges(LaunchOp launch) { return launch.getSteps() ? kEnoughStepRanges : kEnoughRanges; }
+
 bool isMember(Operation &op) {
   auto launch = dyn_cast<LaunchOp>(op);
-  return launch && !launch.getDeviceAttr() && !launch.getGroup() && rangesOf(launch) < kEnoughRanges &&
+  return launch && !launch.getDeviceAttr() && !launch.getGroup() && rangesOf(launch) < enoughRanges(launch) &&
          (costOf(launch, "flops") >= kLeastFlops || costOf(launch, "bytes") >= kLeastBytes);
 }
 
@@ -80,11 +87,12 @@ void group(LaunchOp first, int64_t number) {
   llvm::SmallPtrSet<Operation *, 16> dependent{first}; // on a member
   SmallVector<Operation *> between;                    // not dependent, in order
   unsigned seen = 0;
-  for (Operation *op = first->getNextNode(); op && isMovable(*op) && seen < kWindow && ranges < kEnoughRanges; ++seen) {
+  const int64_t enough = enoughRanges(first);
+  for (Operation *op = first->getNextNode(); op && isMovable(*op) && seen < kWindow && ranges < enough; ++seen) {
     Operation *next = op->getNextNode();
     if (llvm::any_of(op->getOperands(), [&](Value value) { return dependent.contains(value.getDefiningOp()); })) {
       dependent.insert(op);
-    } else if (!isMember(*op)) {
+    } else if (!isMember(*op) || cast<LaunchOp>(op).getStepsAttr() != first.getStepsAttr()) {
       between.push_back(op);
     } else {
       // What it needs of the ops between, in their order.

@@ -69,3 +69,23 @@ func.func @dynamic(%x: !n) -> !n attributes {prim.symbols = [#prim.symbol<"n", 1
   %d = host.launch @d(%b, %c) symbols [0] tasks #many grain #one : (!n, !n) -> !n
   return %d : !n
 }
+
+// Launches in steps join those of as many steps, whatever their ranges; nothing else joins them.
+// CHECK-LABEL: func.func @in_steps
+#steps = affine_map<()[s0] -> (s0 + 1)>
+#other = affine_map<()[s0] -> (s0 * 2 + 1)>
+func.func @in_steps(%x: !n) -> !n attributes {prim.symbols = [#prim.symbol<"n", 1, 4096, 1>]} {
+  // CHECK-NEXT: host.launch @forward{{.*}} steps #[[STEPS:map[0-9]*]] {{.*}}group = 0
+  // CHECK-NEXT: host.launch @backward{{.*}} steps #[[STEPS]] {{.*}}group = 0
+  // CHECK-NEXT: host.launch @plain
+  // CHECK-NOT: group
+  // CHECK: host.launch @longer
+  // CHECK-NOT: group
+  // CHECK: return
+  %f = host.launch @forward(%x) symbols [0] tasks #many grain affine_map<() -> (4)> steps #steps {cost = {flops = 9000000 : i64, bytes = 1 : i64}} : (!n) -> !n
+  %p = host.launch @plain(%x) symbols [0] tasks #one grain #one {cost = {flops = 9000000 : i64, bytes = 1 : i64}} : (!n) -> !n
+  %r = host.launch @backward(%x) symbols [0] tasks #many grain affine_map<() -> (4)> steps #steps {cost = {flops = 9000000 : i64, bytes = 1 : i64}} : (!n) -> !n
+  %l = host.launch @longer(%x) symbols [0] tasks #one grain #one steps #other {cost = {flops = 9000000 : i64, bytes = 1 : i64}} : (!n) -> !n
+  %e = host.launch @e(%f, %r, %p, %l) symbols [0] tasks #many grain #one : (!n, !n, !n, !n) -> !n
+  return %e : !n
+}

@@ -28,13 +28,16 @@ struct PackedInput {
 };
 
 /// One host.launch. Its inputs are the region's inputs, then the temporaries of the launches before it; its outputs are
-/// `temporaries`, or the region's outputs for the last launch.
+/// `temporaries`; for the last launch the region's outputs, then its temporaries, which are memory that its tasks
+/// share.
 struct Launch {
   /// Appended to the kernel's name; empty for the last.
   std::string suffix;
   mlir::AffineExpr tasks;
   /// Least number of tasks worth a thread.
   mlir::AffineExpr grain;
+  /// Step s does tasks [s * tasks, (s + 1) * tasks), when those before are done. Null: one step.
+  mlir::AffineExpr steps;
   /// Bytes of scratch a worker, a multiple of 64; null: none.
   mlir::AffineExpr scratch;
   /// (input, output) pairs, flattened, that may share memory.

@@ -99,6 +99,7 @@ SmallVector<int64_t> symbolsOf(kernel::RegionOp region, ArrayRef<Launch> launche
   for (const Launch &launch : launches) {
     addExpr(launch.tasks);
     addExpr(launch.grain);
+    addExpr(launch.steps);
     addExpr(launch.scratch);
     for (RankedTensorType type : launch.temporaries)
       for (AffineExpr expr : prim::getSizes(type))
@@ -292,18 +293,18 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
       SmallVector<Type> outputs;
       if (last)
         outputs = llvm::to_vector(region.getResultTypes());
-      else
-        outputs.append(launch.temporaries.begin(), launch.temporaries.end());
+      outputs.append(launch.temporaries.begin(), launch.temporaries.end());
       auto op = host::LaunchOp::create(
           builder, region.getLoc(), outputs, FlatSymbolRefAttr::get(context, kernel.name + launch.suffix), inputs,
           builder.getDenseI64ArrayAttr(kernel.symbols), mapOf(launch.tasks), mapOf(launch.grain),
+          launch.steps ? mapOf(launch.steps) : AffineMapAttr(),
           launch.scratch ? mapOf(launch.scratch) : AffineMapAttr(),
           launch.inPlace.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(launch.inPlace),
           deviceWithGrid(launch), last ? region.getCostAttr() : DictionaryAttr(), /*group=*/IntegerAttr());
       if (auto nodes = region->getAttr("nodes"))
         op->setAttr("nodes", nodes);
       if (last)
-        region.replaceAllUsesWith(op.getOutputs());
+        region.replaceAllUsesWith(op.getOutputs().take_front(region.getNumResults()));
       else
         llvm::append_range(inputs, op.getOutputs());
     }
@@ -320,7 +321,7 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     for (unsigned i = 0; i < number; ++i)
       inputs += kernel.launches[i].temporaries.size();
     bool last = number + 1 == kernel.launches.size();
-    outputs = last ? kernel.region.getOutputs().size() : launch.temporaries.size();
+    outputs = launch.temporaries.size() + (last ? kernel.region.getOutputs().size() : 0);
     unsigned words = inputs + outputs + (launch.scratch ? 1 : 0) + kernel.symbols.size();
     bool isDevice = bool(launch.device);
 

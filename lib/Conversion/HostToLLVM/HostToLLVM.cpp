@@ -206,7 +206,7 @@ private:
   llvm::StringMap<unsigned> functions; ///< numbers of host functions
   llvm::StringMap<unsigned> deviceKernels;
   int64_t argsBytes = 0;         ///< of a launch's words
-  Value groupRecords;            ///< room for the largest group's tcrt_launch_t
+  Value groupRecords;            ///< room for the largest group's tcrt_launch_t, or that of a launch in steps
   SmallVector<Value> ownScratch; ///< of the group or launch being built, of sizes that the data decide
   unsigned messageCount = 0;
   Value callRecord; ///< room for the largest host call's record
@@ -641,7 +641,7 @@ LogicalResult ProgramBuilder::emitLaunch(LaunchOp launch) {
     if (!kernel)
       return launch.emitError() << "variant @" << variant.getSymName() << " has no kernel @" << launch.getKernel();
     Value function = LLVM::AddressOfOp::create(b, loc, ptr, launch.getKernel());
-    if (members.size() == 1) {
+    if (members.size() == 1 && !launch.getSteps()) {
       callIndirect(LLVM::LLVMVoidType::get(context), {ptr, i32, ptr, ptr, i64, i64},
                    import(offsetof(tcrt_imports_t, launch)),
                    {frame, c32(id), function, words, size(launch.getTasks()), size(launch.getGrain())});
@@ -655,8 +655,13 @@ LogicalResult ProgramBuilder::emitLaunch(LaunchOp launch) {
       set(offsetof(tcrt_launch_t, id), c32(id));
       if (launch != members.back())
         return success();
-      callIndirect(LLVM::LLVMVoidType::get(context), {ptr, i32, ptr}, import(offsetof(tcrt_imports_t, launch_group)),
-                   {frame, c32(members.size()), groupRecords});
+      if (launch.getSteps())
+        callIndirect(LLVM::LLVMVoidType::get(context), {ptr, i32, ptr, i64},
+                     import(offsetof(tcrt_imports_t, launch_steps)),
+                     {frame, c32(members.size()), groupRecords, size(*launch.getSteps())});
+      else
+        callIndirect(LLVM::LLVMVoidType::get(context), {ptr, i32, ptr}, import(offsetof(tcrt_imports_t, launch_group)),
+                     {frame, c32(members.size()), groupRecords});
     }
     for (Value scratch : ownScratch)
       release(scratch);
@@ -931,17 +936,20 @@ LogicalResult ProgramBuilder::buildRun() {
   outputs = load(ptr, at(frame, offsetof(tcrt_frame_t, outputs)));
   arena = load(ptr, at(frame, offsetof(tcrt_frame_t, arena)));
   weights = load(ptr, at(frame, offsetof(tcrt_frame_t, weights)));
-  int64_t words = 1, most = 1;
+  int64_t words = 1, most = 1, records = 0;
   for (auto &[op, id] : launchIds) {
     auto launch = cast<LaunchOp>(op);
     words = std::max<int64_t>(words,
                               launch.getInputs().size() + launch.getOutputs().size() + launch.getSymbols().size() + 1);
-    most = std::max<int64_t>(most, getGroupMembers(launch).size());
+    const int64_t members = getGroupMembers(launch).size();
+    most = std::max(most, members);
+    if (members > 1 || launch.getSteps())
+      records = std::max(records, members);
   }
   args = stack(words * most);
   argsBytes = words * 8;
-  if (most > 1)
-    groupRecords = stack(most * sizeof(tcrt_launch_t) / 8);
+  if (records > 0)
+    groupRecords = stack(records * sizeof(tcrt_launch_t) / 8);
   int64_t recordWords = 0;
   main.walk([&](prim::HostCallOp call) { recordWords = std::max(recordWords, countRecordWords(call)); });
   if (recordWords > 0)
@@ -991,8 +999,15 @@ void ProgramBuilder::buildEntry() {
 
 /// Bytes of the runtime's table up to the last entry that the program calls: an older runtime may have no more.
 uint32_t ProgramBuilder::neededImports() {
-  const bool hasGroups = llvm::any_of(launchIds, [](auto &entry) { return cast<LaunchOp>(entry.first).getGroup(); });
-  return hasGroups ? sizeof(tcrt_imports_t) : offsetof(tcrt_imports_t, launch_group);
+  uint32_t bytes = offsetof(tcrt_imports_t, launch_group);
+  for (auto &[op, id] : launchIds) {
+    auto launch = cast<LaunchOp>(op);
+    if (launch.getSteps())
+      bytes = std::max<uint32_t>(bytes, offsetof(tcrt_imports_t, launch_steps) + sizeof(void *));
+    else if (getGroupMembers(launch).size() > 1)
+      bytes = std::max<uint32_t>(bytes, offsetof(tcrt_imports_t, launch_group) + sizeof(void *));
+  }
+  return bytes;
 }
 
 LogicalResult ProgramBuilder::build() {

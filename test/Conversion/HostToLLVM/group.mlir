@@ -1,5 +1,5 @@
-// Proves: launches of a group have argument words of their own and are handed to the runtime in one call; a program without groups
-// runs with a table that ends before that call.
+// Proves: launches of a group have argument words of their own and are handed to the runtime in one call, in steps too; a program
+// runs with a table that ends behind the last call that it makes.
 // RUN: tc-opt %s -split-input-file --tc-plan-memory --tc-convert-host-to-llvm | FileCheck %s
 
 #one = affine_map<() -> (1)>
@@ -81,6 +81,75 @@ module {
     %a = host.launch @a(%x) symbols [] tasks #one grain #one scratch #small {group = 0} : (tensor<8xf32>) -> tensor<8xf32>
     %b = host.launch @b(%x) symbols [] tasks #one grain #one scratch #large {group = 0} : (tensor<8xf32>) -> tensor<8xf32>
     return %a, %b : tensor<8xf32>, tensor<8xf32>
+  }
+  host.variant @x86_64_v3 device "cpu" cpu "x86-64-v3" features "" {
+    llvm.func @a(%args: !llvm.ptr, %begin: i64, %end: i64, %worker: i64) {
+      llvm.return
+    }
+    llvm.func @b(%args: !llvm.ptr, %begin: i64, %end: i64, %worker: i64) {
+      llvm.return
+    }
+  }
+}
+
+// -----
+
+// A launch in steps is a record too.
+
+#one = affine_map<() -> (1)>
+#steps = affine_map<()[s0] -> (s0 + 1)>
+!n = tensor<?xf32, #prim.dims<affine_map<()[s0] -> (s0)>>>
+
+// CHECK-LABEL: llvm.func @tc_entry
+// CHECK: %[[BYTES:.*]] = llvm.mlir.constant(256 : i32)
+// CHECK: llvm.icmp "ult" %{{.*}}, %[[BYTES]] : i32
+// CHECK-LABEL: llvm.func hidden @tc_run
+// CHECK: llvm.mlir.addressof @a
+// CHECK: %[[COUNT:.*]] = llvm.mlir.constant(1 : i32)
+// CHECK: %[[STEPS:.*]] = llvm.add
+// CHECK: llvm.call %{{.*}}(%{{.*}}, %[[COUNT]], %{{.*}}, %[[STEPS]]) : !llvm.ptr, (!llvm.ptr, i32, !llvm.ptr, i64) -> ()
+// CHECK-NOT: llvm.call
+// CHECK: llvm.return
+module {
+  func.func @main(%x: !n) -> (!n, !n) attributes {prim.symbols = [#prim.symbol<"n", 0, 64, 1>]} {
+    %a:2 = host.launch @a(%x) symbols [0] tasks #one grain #one steps #steps : (!n) -> (!n, !n)
+    return %a#0, %a#1 : !n, !n
+  }
+  host.variant @x86_64_v3 device "cpu" cpu "x86-64-v3" features "" {
+    llvm.func @a(%args: !llvm.ptr, %begin: i64, %end: i64, %worker: i64) {
+      llvm.return
+    }
+    llvm.func @b(%args: !llvm.ptr, %begin: i64, %end: i64, %worker: i64) {
+      llvm.return
+    }
+  }
+}
+
+// -----
+
+// A group of them.
+
+#one = affine_map<() -> (1)>
+#steps = affine_map<()[s0] -> (s0 + 1)>
+!n = tensor<?xf32, #prim.dims<affine_map<()[s0] -> (s0)>>>
+
+// CHECK-LABEL: llvm.func @tc_entry
+// CHECK: %[[BYTES:.*]] = llvm.mlir.constant(256 : i32)
+// CHECK: llvm.icmp "ult" %{{.*}}, %[[BYTES]] : i32
+// CHECK-LABEL: llvm.func hidden @tc_run
+// CHECK: llvm.mlir.addressof @a
+// CHECK-NOT: llvm.call
+// CHECK: llvm.mlir.addressof @b
+// CHECK: %[[COUNT:.*]] = llvm.mlir.constant(2 : i32)
+// CHECK: %[[STEPS:.*]] = llvm.add
+// CHECK: llvm.call %{{.*}}(%{{.*}}, %[[COUNT]], %{{.*}}, %[[STEPS]]) : !llvm.ptr, (!llvm.ptr, i32, !llvm.ptr, i64) -> ()
+// CHECK-NOT: llvm.call
+// CHECK: llvm.return
+module {
+  func.func @main(%x: !n) -> (!n, !n) attributes {prim.symbols = [#prim.symbol<"n", 0, 64, 1>]} {
+    %a = host.launch @a(%x) symbols [0] tasks #one grain #one steps #steps {group = 0} : (!n) -> !n
+    %b = host.launch @b(%x) symbols [0] tasks #one grain #one steps #steps {group = 0} : (!n) -> !n
+    return %a, %b : !n, !n
   }
   host.variant @x86_64_v3 device "cpu" cpu "x86-64-v3" features "" {
     llvm.func @a(%args: !llvm.ptr, %begin: i64, %end: i64, %worker: i64) {

@@ -34,3 +34,31 @@ func.func @group_on_device(%x: tensor<4xf32>) {
   %0 = host.launch @a(%x) symbols [] tasks affine_map<() -> (1)> grain affine_map<() -> (1)> {device = {}, group = 0} : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
+
+// -----
+
+// C3
+func.func @steps_on_device(%x: tensor<4xf32>) {
+  // expected-error @+1 {{of a device has steps; launches in steps are of the CPU}}
+  %0 = host.launch @a(%x) symbols [] tasks affine_map<() -> (1)> grain affine_map<() -> (1)> steps affine_map<() -> (3)> {device = {}} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// C3
+func.func @two_sizes(%x: tensor<4xf32>) {
+  // expected-error @+1 {{needs one size for its steps}}
+  %0 = host.launch @a(%x) symbols [] tasks affine_map<() -> (1)> grain affine_map<() -> (1)> steps affine_map<() -> (3, 4)> : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// C4
+func.func @group_of_other_steps(%x: tensor<4xf32>) {
+  %0 = host.launch @a(%x) symbols [] tasks affine_map<() -> (1)> grain affine_map<() -> (1)> steps affine_map<() -> (3)> {group = 0} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error @+1 {{has other steps than its group}}
+  %1 = host.launch @b(%x) symbols [] tasks affine_map<() -> (1)> grain affine_map<() -> (1)> {group = 0} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}

@@ -15,6 +15,8 @@ func.func @program(%x: tensor<?x4xf32, #prim.dims<affine_map<()[s0] -> (s0, 4)>>
   %0 = host.launch @k0(%x, %w, %b) symbols [0] tasks affine_map<()[s0] -> (s0)> grain affine_map<() -> (4)> scratch affine_map<() -> (64)> in_place [0, 0] {
     cost = {flops = 8 : i64}, host.places = [#host.place<arena[0], affine_map<()[s0] -> (s0 * 64)>>]
   } : (tensor<?x4xf32, #prim.dims<affine_map<()[s0] -> (s0, 4)>>>, tensor<1x4x2xf32>, tensor<4xf32>) -> tensor<?x4xf32, #prim.dims<affine_map<()[s0] -> (s0, 4)>>>
+  // CHECK: host.launch @k0() symbols [0] tasks #{{.*}} grain #{{.*}} steps #{{.*}} scratch
+  host.launch @k0() symbols [0] tasks affine_map<() -> (8)> grain affine_map<() -> (2)> steps affine_map<()[s0] -> (s0 + 1)> scratch affine_map<() -> (64)> : () -> ()
   // CHECK: host.copy %{{.*}} {host.places = [#host.place<output[0], #{{.*}}>]}
   %1 = host.copy %0 {host.places = [#host.place<output[0], affine_map<() -> (0)>>]} : tensor<?x4xf32, #prim.dims<affine_map<()[s0] -> (s0, 4)>>>
   return %1 : tensor<?x4xf32, #prim.dims<affine_map<()[s0] -> (s0, 4)>>>

@@ -54,15 +54,21 @@ SmallVector<LaunchOp> tc::host::getGroupMembers(LaunchOp launch) {
 }
 
 LogicalResult LaunchOp::verify() {
+  if (getSteps() && getDeviceAttr()) // C3
+    return emitOpError("of a device has steps; launches in steps are of the CPU");
+  if (getSteps() && getSteps()->getNumResults() != 1) // C3
+    return emitOpError("needs one size for its steps");
   if (!getGroup())
     return success();
-  if (getDeviceAttr())
+  if (getDeviceAttr()) // C1
     return emitOpError("of a device is part of a group; groups are of CPU launches");
-  // The members run at the same time: none reads what another writes.
+  // The members run at the same time: none reads what another writes (C2).
   SmallVector<LaunchOp> members = getGroupMembers(*this);
   for (Value input : getInputs())
     if (llvm::is_contained(members, prim::getViewSource(input).getDefiningOp()))
       return emitOpError("reads what a launch of its group computes");
+  if (members.front().getStepsAttr() != getStepsAttr()) // C4
+    return emitOpError("has other steps than its group");
   return success();
 }
 

@@ -67,9 +67,15 @@ def Host_LaunchOp : Op<Host_Dialect, "launch", []> {
     prim.symbols). `tasks`, `grain` and `scratch` are size expressions (maps with one result). `inPlace` lists (input, output) pairs, flattened, that may share memory. Inputs and outputs do not
     overlap otherwise. Sizes of buffers come from the tensor types. `device` names grid, block and shared memory for GPU kernels.
     Launches that follow one another with the same `group` run at the same time (tc-group-launches).
+    `steps`, a size expression, makes it a launch in steps: step s calls the kernel for ranges of [s * tasks, (s + 1) * tasks) and
+    begins when all tasks of the steps before it are done. What a step wrote to the outputs, later ones may read. The members of a
+    group have the same steps and take them together.
+
+    (C1) A launch with `device` has no `group`.  (C2) No member of a group reads what another one computes.
+    (C3) A launch with `device` has no `steps`, which is a map with one result.  (C4) Members of a group have equal `steps`.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs, DenseI64ArrayAttr:$symbols,
-                   AffineMapAttr:$tasks, AffineMapAttr:$grain, OptionalAttr<AffineMapAttr>:$scratch,
+                   AffineMapAttr:$tasks, AffineMapAttr:$grain, OptionalAttr<AffineMapAttr>:$steps, OptionalAttr<AffineMapAttr>:$scratch,
                    OptionalAttr<DenseI64ArrayAttr>:$inPlace, OptionalAttr<DictionaryAttr>:$device,
                    OptionalAttr<DictionaryAttr>:$cost, OptionalAttr<I64Attr>:$group);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
@@ -78,7 +84,7 @@ def Host_LaunchOp : Op<Host_Dialect, "launch", []> {
     /// Whether this launch runs at the same time as the one before it.
     bool joinsPrevious();
   }];
-  let assemblyFormat = "$kernel `(` $inputs `)` `symbols` $symbols `tasks` $tasks `grain` $grain (`scratch` $scratch^)? (`in_place` $inPlace^)? attr-dict `:` functional-type($inputs, $outputs)";
+  let assemblyFormat = "$kernel `(` $inputs `)` `symbols` $symbols `tasks` $tasks `grain` $grain (`steps` $steps^)? (`scratch` $scratch^)? (`in_place` $inPlace^)? attr-dict `:` functional-type($inputs, $outputs)";
 }
 
 def Host_CopyOp : Op<Host_Dialect, "copy", [AllTypesMatch<["input", "result"]>]> {
