@@ -5,7 +5,7 @@
 usage: kernels.py BIN [CASE ...]
 
 Each case is a small ONNX model, compiled once and run with both CPU variants (those that this machine has) and with one and
-two threads; several sizes run on one artifact where dims are dynamic. Prints a line per failure and a count.
+two threads, some with four; several sizes run on one artifact where dims are dynamic. Prints a line per failure and a count.
 """
 import os
 import subprocess
@@ -24,10 +24,10 @@ def info(name, dims):
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
 
 
-def case(name, nodes, inputs, outputs, reference, shapes, constants=(), tolerance=2e-6):
+def case(name, nodes, inputs, outputs, reference, shapes, constants=(), tolerance=2e-6, threads=(1, 2)):
     """`inputs`: declared dims by name; `shapes`: dicts of real shapes, or of values; `reference`: from float64 arrays to float64
     arrays; `tolerance`: of the largest value, or a pair (rtol, atol) for each."""
-    CASES[name] = (nodes, inputs, outputs, reference, shapes, dict(constants), tolerance)
+    CASES[name] = (nodes, inputs, outputs, reference, shapes, dict(constants), tolerance, threads)
 
 
 def matmul(trans_a=False, trans_b=False):
@@ -48,6 +48,28 @@ def matmul(trans_a=False, trans_b=False):
 
 def random(shape, seed):
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def recurrent(kind, x, hidden, cell, w, r, bias, peephole, lengths, linear, reverse):
+    """One direction of a recurrent layer: all results, the last hidden state and cell."""
+    def logistic(a):
+        return 1 / (1 + np.exp(-a))
+    size, y, (wb, rb) = r.shape[1], np.zeros((*x.shape[:2], r.shape[1])), np.split(bias, 2)
+    p = np.split(peephole, 3)
+    for t in range(len(x))[::-1 if reverse else 1]:
+        given, own = np.split(x[t] @ w.T + wb, len(r) // size, 1), np.split(hidden @ r.T + rb, len(r) // size, 1)
+        if kind == "LSTM":
+            i, f, c = logistic(given[0] + own[0] + p[0] * cell), logistic(given[2] + own[2] + p[2] * cell), np.tanh(given[3] + own[3])
+            new_cell = f * cell + i * c
+            new = logistic(given[1] + own[1] + p[1] * new_cell) * np.tanh(new_cell)
+        elif kind == "GRU":
+            z, s, new_cell = logistic(given[0] + own[0]), logistic(given[1] + own[1]), cell
+            new = (1 - z) * np.tanh(given[2] + (s * own[2] if linear else (s * hidden) @ r[2 * size:].T + rb[2 * size:])) + z * hidden
+        else:
+            new, new_cell = np.tanh(given[0] + own[0]), cell
+        on = (t < lengths)[:, None]
+        y[t], hidden, cell = np.where(on, new, 0), np.where(on, new, hidden), np.where(on, new_cell, cell)
+    return y, hidden, cell
 
 
 def convolve(x, w, stride, pad, groups):
@@ -405,6 +427,30 @@ def build_cases():
              {"x": [24, batch, 12]}, {"y": [24, 2, batch, hidden], "h": [2, batch, hidden]}, both,
              [{"x": (24, n, 12)} for n in ((1, 9, 30) if batch == "N" else (batch,))], {"w": w, "r": r, "b": bias})
 
+    # A batch of few rows, whose hidden dim is split: all forms, with initial states, a size that is no multiple of a slice, sequences
+    # that end early, both directions at once, and a number of steps that only the run knows, also one and none.
+    for kind, size, batch, direction, linear, short in (("LSTM", 256, 1, "forward", 0, False), ("LSTM", 250, 3, "reverse", 0, True), ("LSTM", 264, 1, "bidirectional", 0, False),
+                                                        ("GRU", 272, 1, "forward", 0, False), ("GRU", 250, 2, "bidirectional", 0, True), ("GRU", 281, 1, "reverse", 1, True),
+                                                        ("GRU", 256, 2, "forward", 1, False), ("RNN", 500, 2, "bidirectional", 0, True), ("RNN", 512, 12, "forward", 0, False)):
+        gates, ways = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind], 2 if direction == "bidirectional" else 1
+        constants = {"w": random((ways, gates * size, 12), 7), "r": random((ways, gates * size, size), 8) / np.float32(2 * np.sqrt(size)), "b": random((ways, 2 * gates * size), 9),
+                     "l": np.array([(3, 5, 2)[i % 3] if short else 100 for i in range(batch)], np.int32)}
+        names, results = ["x", "w", "r", "b", "l", "h0"], ["y", "h"]
+        if kind == "LSTM":
+            constants["p"], names, results = random((ways, 3 * size), 10), names + ["c0", "p"], results + ["c"]
+
+        def reference(v, kind=kind, direction=direction, linear=linear, constants=constants, ways=ways, size=size):
+            k = {n: a.astype(np.float64) for n, a in constants.items()}
+            out = [recurrent(kind, v["x"], v["h0"][i], v.get("c0", v["h0"])[i], k["w"][i], k["r"][i], k["b"][i], k["p"][i] if "p" in k else np.zeros(3 * size), k["l"],
+                             linear, direction == "reverse" or i == 1) for i in range(ways)]
+            return [np.stack([o[0] for o in out], 1), np.stack([o[1] for o in out]), np.stack([o[2] for o in out])]
+
+        state = {"h0": [ways, batch, size], **({"c0": [ways, batch, size]} if kind == "LSTM" else {})}
+        case(f"steps_{kind.lower()}{'_linear' if linear else ''}_{size}_{batch}_{direction}",
+             [helper.make_node(kind, names, results, hidden_size=size, direction=direction, **({"linear_before_reset": linear} if kind == "GRU" else {}))],
+             {"x": ["T", batch, 12], **state}, {"y": ["T", ways, batch, size], **{n: [ways, batch, size] for n in results[1:]}}, reference,
+             [{"x": (t, batch, 12), **{n: tuple(s) for n, s in state.items()}} for t in (7, 1, 0, 24)], constants, tolerance=4e-6, threads=(1, 2, 4))
+
     # Branches of convolutions that run at the same time, each with more or less scratch than the others, several times over.
     for image in (12, "H"):
         sizes, nodes, constants, source = (5, 7, 3), [], {}, "x"
@@ -569,7 +615,7 @@ def variants():
 
 
 def run_case(bin_dir, name, folder):
-    nodes, inputs, outputs, reference, shapes, constants, tolerance = CASES[name]
+    nodes, inputs, outputs, reference, shapes, constants, tolerance, all_threads = CASES[name]
     graph = helper.make_graph(nodes, name, [info(n, d) for n, d in inputs.items()], [info(n, d) for n, d in outputs.items()],
                               [numpy_helper.from_array(v, n) for n, v in constants.items()])
     model, artifact = os.path.join(folder, "model.onnx"), os.path.join(folder, "model.bin")
@@ -588,7 +634,7 @@ def run_case(bin_dir, name, folder):
             expected = reference({n: v.astype(np.float64) for n, v in values.items()})
             np.savez(f"{folder}/out.npz", **{n: v.astype(np.float32) for n, v in zip(outputs, expected)})
         for variant in variants():
-            for threads in (1, 2):
+            for threads in all_threads:
                 ran = subprocess.run([f"{bin_dir}/tc-run", artifact, "--inputs", f"{folder}/in.npz", "--expect", f"{folder}/out.npz",
                                       *limits, "--variant", variant, "--threads", str(threads)],
                                      capture_output=True, text=True)

@@ -5,9 +5,23 @@
 // are constant), then computes gates and new state on lanes along the hidden dim. The input's part of the gates is
 // asked from the emitter, so that its bias and reshapes cost no pass over memory.
 //
+// A batch of one block would leave all threads but one idle. If its steps are long enough to wait for each other, the
+// launch is one in steps (host.launch) and a task takes a slice of the hidden dim, all gates of it: a step needs the
+// whole hidden state of the step before, but its own columns only of all else. The state then lies in memory that
+// the tasks share, the hidden state twice, because others still read the old one:
+//
+//   launch step 0            hidden[0], cell = initial ones
+//   launch step 1 + t        hidden[(t + 1) % 2] = gates of (input at t, hidden[t % 2]), result at t
+//   at the end of the last   final states
+//
+// A GRU whose reset comes before the product takes two launch steps for each of its own: reset * hidden has to be
+// whole.
+//
 // Parameters:
 //   rhs        number of the input that is packed; -1: every task packs the recurrent weights
 //   tileB      batch rows of a task
+//   slice      panels of the hidden dim that a task takes in each step; 0: a task takes all, in all steps
+//   grain      slices that are worth a thread
 //   merged     tasks that are taken at once, if they follow one another and are whole blocks of the micro-kernel's rows
 //   rows256, cols256, rows512, cols512   micro-kernel
 //
@@ -31,17 +45,24 @@ namespace {
 // Rows of a task. A thread takes several tasks at once, up to so many rows, where the weights stream from beyond the
 // second-level cache in each step: there 20 rows take no longer than one.
 constexpr int64_t kTaskRows = 12, kStreamedRows = 24;
+// Panels of a slice: what a micro-kernel of few rows takes at once.
+constexpr int64_t kSlicePanels = 2;
+// Cycles of a step's products, as microKernelCycles counts, from which slices are worth it, and the least for a thread:
+// threads wait for each other 0.3 us in each step if there are two, 1 to 2 us if there are 16.
+constexpr double kSlicedCycles = 12000, kThreadCycles = 5000;
 
 struct Problem {
   prim::RnnOp op;
   AffineExpr T, B;
   int64_t H, gates;
+  bool isGru, isLinear;
 
   int64_t panels() const { return roundUp(H, kPanel) / kPanel; }
   /// Distance of rows of state: whole panels fit, not a multiple of a cache way.
   int64_t stride() const { return roundUp(H, kPanel) + kPanel; }
   int64_t panelFloats() const { return H * kPanel; }
   int64_t weightFloats() const { return gates * panels() * panelFloats(); }
+  bool resetsFirst() const { return isGru && !isLinear; }
   bool streams() const { return !fitsTwice(weightFloats() * 4); }
 };
 
@@ -58,7 +79,9 @@ std::optional<Problem> analyze(prim::RnnOp op) {
   p.T = gates[0];
   p.B = gates[1];
   p.H = *h;
-  p.gates = op.getKind() == prim::RnnKind::LSTM ? 4 : op.getKind() == prim::RnnKind::GRU ? 3 : 1;
+  p.isGru = op.getKind() == prim::RnnKind::GRU;
+  p.isLinear = op.getLinearBeforeReset();
+  p.gates = op.getKind() == prim::RnnKind::LSTM ? 4 : p.isGru ? 3 : 1;
   return p;
 }
 
@@ -97,15 +120,26 @@ std::optional<PackedInput> packedWeights(const Problem &p, llvm::function_ref<bo
                      RankedTensorType::get({p.gates, p.panels(), p.H, kPanel}, Float32Type::get(context))};
 }
 
-/// Offsets in floats of the parts of a worker's scratch.
+/// Offsets in floats of the parts of a worker's scratch or, with slices, of the shared state; then only the sums are in
+/// the scratch.
 struct Layout {
   int64_t rows; // of a block of state
   int64_t hidden, cell, reset, sums, weights, end;
+  int64_t stateEnd = 0; // of shared state
 
   Layout(const Problem &p, kernel::ScheduleAttr schedule)
       : rows(getParam(schedule, "tileB") * getParam(schedule, "merged", 1) * p.stride()) {
     const bool packHere = getParam(schedule, "rhs", -1) < 0;
     hidden = 0;
+    if (getParam(schedule, "slice") > 0) {
+      cell = 2 * rows; // behind both hidden states
+      reset = 3 * rows;
+      stateEnd = (p.resetsFirst() ? 4 : 3) * rows;
+      sums = 0;
+      weights = p.gates * rows;
+      end = weights + 64;
+      return;
+    }
     cell = rows;
     reset = 2 * rows;
     sums = 3 * rows; // one block for each gate
@@ -114,12 +148,15 @@ struct Layout {
   }
 };
 
+/// Steps of the launch with slices.
+AffineExpr launchSteps(const Problem &p) { return prim::simplifySize(p.T * (p.resetsFirst() ? 2 : 1) + 1); }
+
 class Task {
 public:
   Task(Problem &p, kernel::ScheduleAttr schedule, Emitter &em, ArrayRef<Epilogue> epilogues)
       : p(p), schedule(schedule), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()), vector(em.vectorOf(f32)),
         epilogues(epilogues), tileB(getParam(schedule, "tileB")), rhs(getParam(schedule, "rhs", -1)),
-        layout(p, schedule) {
+        slice(getParam(schedule, "slice")), layout(p, schedule) {
     rows = getParam(schedule, suffixed("rows", em.cpu()));
     merged = tileB % rows == 0 ? getParam(schedule, "merged", 1) : 1;
     panels = getParam(schedule, suffixed("cols", em.cpu())) / kPanel;
@@ -127,6 +164,8 @@ public:
 
   /// The tasks from `begin` to `end`.
   void run(Value begin, Value end) {
+    if (slice > 0)
+      return runSlices(begin, end);
     em.loop(begin, end, merged, [&](Index task) { runBlock(task, end); });
   }
 
@@ -140,7 +179,7 @@ private:
     }
     rest = blockRest(prim::getConstantSize(p.B), tileB, rows);
     Value base = em.scratch();
-    hidden = offsetBy(em, base, layout.hidden);
+    hidden = nextHidden = offsetBy(em, base, layout.hidden);
     cell = offsetBy(em, base, layout.cell);
     reset = offsetBy(em, base, layout.reset);
     sums = offsetBy(em, base, layout.sums);
@@ -150,20 +189,78 @@ private:
       weights = offsetBy(em, base, layout.weights);
       packWeights();
     }
-    forElements([&](Index row, Index j, Index at) {
-      SmallVector<Index> position{em.addIndex(b0, row), j};
-      em.storeAt(em.emit(p.op.getInitialHidden(), position), hidden, f32, at);
-      em.storeAt(em.emit(p.op.getInitialCell(), position), cell, f32, at);
-    });
-
-    Value steps = em.size(p.T);
-    em.loop(em.i64(0), steps, 1, [&](Index number) {
-      Index t = number;
-      if (p.op.getReverse())
-        t = em.uniform(em.sub(em.sub(steps, em.i64(1)), number.base));
+    loadInitial();
+    em.loop(em.i64(0), em.size(p.T), 1, [&](Index number) {
+      Index t = timeOf(number);
+      if (p.resetsFirst())
+        computeReset(t);
       step(t);
     });
+    storeFinal();
+    em.clearSources();
+  }
 
+  /// The slices from `begin` to `end` of a launch step.
+  void runSlices(Value begin, Value end) {
+    const int64_t tasks = ceilDiv(p.panels(), slice);
+    Value number = em.divUnsigned(begin, em.i64(tasks)), before = em.mul(number, em.i64(tasks));
+    firstPanel = em.mul(em.sub(begin, before), em.i64(slice));
+    endPanel = em.min(em.mul(em.sub(end, before), em.i64(slice)), em.i64(p.panels()));
+    b0 = em.constant(0);
+    count = Extent(tileB);
+    rest = blockRest(tileB, tileB, rows);
+    sums = offsetBy(em, em.scratch(), layout.sums);
+    weights = em.input(rhs);
+    Value state = em.output(em.region().getOutputs().size());
+    cell = offsetBy(em, state, layout.cell);
+    reset = offsetBy(em, state, layout.reset);
+    auto hiddenAfter = [&](Value steps) {
+      return offsetBy(em, state, em.mul(em.remUnsigned(steps, em.i64(2)), em.i64(layout.rows)));
+    };
+    auto is = [&](arith::CmpIPredicate predicate, Value x, int64_t y) {
+      return arith::CmpIOp::create(b, loc, predicate, x, em.i64(y));
+    };
+
+    em.ifThen(is(arith::CmpIPredicate::eq, number, 0), [&] {
+      nextHidden = hiddenAfter(em.i64(0));
+      loadInitial();
+    });
+    em.ifThen(is(arith::CmpIPredicate::ne, number, 0), [&] {
+      const int64_t parts = p.resetsFirst() ? 2 : 1;
+      Value done = em.sub(number, em.i64(1)), steps = em.divUnsigned(done, em.i64(parts));
+      hidden = hiddenAfter(steps);
+      nextHidden = hiddenAfter(em.add(steps, em.i64(1)));
+      Index t = timeOf(em.uniform(steps));
+      if (parts == 1)
+        return step(t);
+      Value part = em.remUnsigned(done, em.i64(2));
+      em.ifThen(is(arith::CmpIPredicate::eq, part, 0), [&] { computeReset(t); });
+      em.ifThen(is(arith::CmpIPredicate::ne, part, 0), [&] { step(t); });
+    });
+    Value last = em.size(launchSteps(p) - 1);
+    em.ifThen(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, number, last), [&] {
+      hidden = hiddenAfter(em.size(p.T));
+      storeFinal();
+    });
+    em.clearSources();
+  }
+
+  /// The position in time of a step.
+  Index timeOf(Index number) {
+    if (!p.op.getReverse())
+      return number;
+    return em.uniform(em.sub(em.sub(em.size(p.T), em.i64(1)), number.base));
+  }
+
+  void loadInitial() {
+    forElements([&](Index row, Index j, Index at) {
+      SmallVector<Index> position{em.addIndex(b0, row), j};
+      em.storeAt(em.emit(p.op.getInitialHidden(), position), nextHidden, f32, at);
+      em.storeAt(em.emit(p.op.getInitialCell(), position), cell, f32, at);
+    });
+  }
+
+  void storeFinal() {
     forElements([&](Index row, Index j, Index at) {
       SmallVector<Index> position{em.addIndex(b0, row), j};
       if (!epilogues[1].roots().empty())
@@ -171,7 +268,6 @@ private:
       if (!epilogues[2].roots().empty())
         epilogues[2].store(em, position, em.loadAt(cell, f32, at));
     });
-    em.clearSources();
   }
 
   Value one() { return arith::ConstantOp::create(b, loc, vector, DenseElementsAttr::get(vector, 1.0f)); }
@@ -184,11 +280,22 @@ private:
     return arith::DivFOp::create(b, loc, one(), add(one(), e));
   }
 
+  /// Lanes along the hidden dim, or the part of it that the call takes.
+  void forHidden(llvm::function_ref<void(Index)> body) {
+    if (slice == 0)
+      return em.laneLoop(em.i64(p.H), p.H, body);
+    Value columns = em.mul(endPanel, em.i64(kPanel));
+    if (p.H % kPanel != 0)
+      columns = em.min(columns, em.i64(p.H));
+    em.laneLoop(columns, p.H % kPanel == 0 ? std::optional(p.H) : std::nullopt, body,
+                em.mul(firstPanel, em.i64(kPanel)));
+  }
+
   /// Rows of the block, lanes along the hidden dim; `at` is the offset in a block of state.
   void forElements(llvm::function_ref<void(Index, Index, Index)> body) {
     em.loop(em.i64(0), count.get(em), 1, [&](Index row) {
       Index start = em.mulIndex(row, em.i64(p.stride()), p.stride());
-      em.laneLoop(em.i64(p.H), p.H, [&](Index j) { body(row, j, em.addIndex(start, j)); });
+      forHidden([&](Index j) { body(row, j, em.addIndex(start, j)); });
     });
   }
 
@@ -229,9 +336,18 @@ private:
       });
     };
     int64_t main = p.panels() / panels * panels;
+    const bool isWhole = main == p.panels();
+    if (slice > 0) {
+      Value end = isWhole ? endPanel : em.min(endPanel, em.i64(main));
+      em.loop(firstPanel, end, panels, [&](Index panel) { group(panel.base, panels); });
+      if (!isWhole)
+        em.ifThen(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, endPanel, em.i64(p.panels())),
+                  [&] { group(em.i64(main), p.panels() - main); });
+      return;
+    }
     if (main)
       em.loop(em.i64(0), em.i64(main), panels, [&](Index panel) { group(panel.base, panels); });
-    if (main < p.panels())
+    if (!isWhole)
       group(em.i64(main), p.panels() - main);
   }
 
@@ -251,18 +367,20 @@ private:
     return em.emit(p.op.getPeephole(), {em.addIndex(em.constant(number * p.H), j)});
   }
 
+  /// reset = r * hidden, for the product of the gate that follows.
+  void computeReset(Index t) {
+    multiply(hidden, 1);
+    forElements([&](Index row, Index j, Index at) {
+      Value r = logistic(gateSum(t, row, j, at, 1));
+      em.storeAt(mul(r, em.loadAt(hidden, f32, at)), reset, f32, at);
+    });
+  }
+
   void step(Index t) {
-    bool gru = p.op.getKind() == prim::RnnKind::GRU;
-    bool resetFirst = gru && !p.op.getLinearBeforeReset();
-    for (int64_t gate = 0; gate < p.gates - (resetFirst ? 1 : 0); ++gate)
-      multiply(hidden, gate);
-    if (resetFirst) {
-      forElements([&](Index row, Index j, Index at) {
-        Value r = logistic(gateSum(t, row, j, at, 1));
-        em.storeAt(mul(r, em.loadAt(hidden, f32, at)), reset, f32, at);
-      });
-      multiply(reset, 2);
-    }
+    const bool resetsFirst = p.resetsFirst(); // then computeReset has taken gate 1
+    for (int64_t gate = 0; gate < p.gates; ++gate)
+      if (!resetsFirst || gate != 1)
+        multiply(resetsFirst && gate == 2 ? reset : hidden, gate);
     Value steps = t.base;
     em.loop(em.i64(0), count.get(em), 1, [&](Index row) {
       Index batch = em.addIndex(b0, row);
@@ -271,7 +389,7 @@ private:
         length = arith::ExtSIOp::create(b, loc, b.getI64Type(), length);
       Value on = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, steps, length);
       Index start = em.mulIndex(row, em.i64(p.stride()), p.stride());
-      em.laneLoop(em.i64(p.H), p.H, [&](Index j) {
+      forHidden([&](Index j) {
         Index at = em.addIndex(start, j);
         Value h = em.loadAt(hidden, f32, at), next;
         switch (p.op.getKind()) {
@@ -299,7 +417,7 @@ private:
           next = tanh(gateSum(t, row, j, at, 0));
           break;
         }
-        em.storeAt(arith::SelectOp::create(b, loc, on, next, h), hidden, f32, at);
+        em.storeAt(arith::SelectOp::create(b, loc, on, next, h), nextHidden, f32, at);
         if (!epilogues[0].roots().empty()) {
           Value zero = arith::ConstantOp::create(b, loc, vector, b.getZeroAttr(vector));
           epilogues[0].store(em, {t, batch, j}, arith::SelectOp::create(b, loc, on, next, zero));
@@ -316,12 +434,13 @@ private:
   Type f32;
   VectorType vector;
   ArrayRef<Epilogue> epilogues;
-  int64_t tileB, rhs, rows, panels, merged;
+  int64_t tileB, rhs, slice, rows, panels, merged;
   Layout layout;
   Index b0;
   Extent count;
   std::optional<int64_t> rest;
-  Value hidden, cell, reset, sums, weights;
+  Value hidden, nextHidden, cell, reset, sums, weights;
+  Value firstPanel, endPanel; // of the slices that the call takes
 };
 
 class RnnGenerator final : public Generator {
@@ -347,12 +466,27 @@ public:
     params.set("tileB", tileB);
     const int64_t tasks = ceilDiv(batch.value_or(kStreamedRows), tileB);
     params.set("merged", p->streams() ? std::max<int64_t>(1, std::min(kStreamedRows / tileB, tasks)) : 1);
+    const int64_t slice = packed && batch && *batch > 0 && tasks == 1 ? chooseSlice(*p, *batch, params) : 0;
+    params.set("slice", slice);
     for (const CpuInfo &cpu : kScheduledCpus) {
-      Tile tile = chooseTile(cpu, tileB, p->panels(), cpu.vectorBits == 512 ? 14 : 6);
+      Tile tile = chooseTile(cpu, tileB, p->panels(), maxRows(cpu), /*isStreamed=*/false, slice);
       params.set(suffixed("rows", cpu), tile.rows);
       params.set(suffixed("cols", cpu), tile.panels * kPanel);
     }
     return params.schedule(strategy());
+  }
+
+  static int64_t maxRows(const CpuInfo &cpu) { return cpu.vectorBits == 512 ? 14 : 6; }
+
+  /// Panels of a slice, 0 if steps are too short; sets their grain.
+  static int64_t chooseSlice(const Problem &p, int64_t batch, Params &params) {
+    const Tile tile = chooseTile(wideCpu(), batch, p.panels(), maxRows(wideCpu()), /*isStreamed=*/false, kSlicePanels);
+    const double cycles = double(p.gates) * p.H * blockCycles(wideCpu(), batch, p.panels(), tile);
+    if (cycles < kSlicedCycles)
+      return 0;
+    const double sliceCycles = cycles / ceilDiv(p.panels(), kSlicePanels) / (p.resetsFirst() ? 2 : 1);
+    params.set("grain", std::max<int64_t>(1, int64_t(std::ceil(kThreadCycles / sliceCycles))));
+    return kSlicePanels;
   }
 
   SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
@@ -371,6 +505,13 @@ public:
     launch.grain = getAffineConstantExpr(1, context);
     Layout layout(p, schedule);
     launch.scratch = getAffineConstantExpr(roundUp(layout.end * 4, 64), context);
+    if (int64_t slice = getParam(schedule, "slice"); slice > 0) {
+      launch.tasks = getAffineConstantExpr(ceilDiv(p.panels(), slice), context);
+      launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+      launch.steps = launchSteps(p);
+      launch.temporaries = {
+          prim::makeType(Float32Type::get(context), {getAffineConstantExpr(layout.stateEnd, context)})};
+    }
     return {launch};
   }
 

@@ -2,6 +2,9 @@
 // RUN: tc-opt %s --tc-choose-schedule | FileCheck %s
 // RUN: tc-opt %s --tc-choose-schedule --tc-lower-kernels=variants=x86-64-v4 | FileCheck %s --check-prefix=LOWER
 
+// LOWER-DAG: #[[LSTM_STEPS:map[0-9]*]] = affine_map<()[s0] -> (s0 + 1)>
+// LOWER-DAG: #[[GRU_STEPS:map[0-9]*]] = affine_map<()[s0] -> (s0 * 2 + 1)>
+
 // The scratch holds blocks, never the whole matrix of scores: its size does not depend on the number of keys.
 // CHECK-LABEL: func.func @attention
 // CHECK: #kernel.schedule<"attention", {{.*}}tileS = 112 : i64, tileT = 32 : i64
@@ -60,6 +63,33 @@ func.func @lstm(%x: tensor<5x4x80xf32>, %h: tensor<4x20xf32>, %c: tensor<4x20xf3
   return %r#0, %r#1 : tensor<5x4x20xf32>, tensor<4x20xf32>
 }
 
+// One batch row and steps that take long: slices of the hidden dim, a launch step for the initial state and each step; a GRU whose
+// reset comes first takes two, its state one more block. The state is a result that nothing else reads.
+// CHECK-LABEL: func.func @one_row
+// CHECK: #kernel.schedule<"rnn", {{.*}}grain = 2 : i64, {{.*}}slice = 2 : i64, tileB = 1 : i64
+// LOWER-LABEL: func.func @one_row
+// LOWER: host.launch {{.*}} steps #[[LSTM_STEPS]] {{.*}} -> (tensor<1x256xf32>, tensor<816xf32>)
+// LOWER: host.launch {{.*}} steps #[[GRU_STEPS]] {{.*}} -> (tensor<1x256xf32>, tensor<1088xf32>)
+!gates4 = tensor<?x1x1024xf32, #prim.dims<affine_map<()[s0] -> (s0, 1, 1024)>>>
+!gates3 = tensor<?x1x768xf32, #prim.dims<affine_map<()[s0] -> (s0, 1, 768)>>>
+!steps = tensor<?x1x256xf32, #prim.dims<affine_map<()[s0] -> (s0, 1, 256)>>>
+func.func @one_row(%x: !gates4, %g: !gates3, %h: tensor<1x256xf32>, %n: tensor<1xi32>) -> (tensor<1x256xf32>, tensor<1x256xf32>) attributes {prim.symbols = [#prim.symbol<"t", 0, 4096, 1>]} {
+  %w = prim.constant dense<1.0> : tensor<256x1024xf32>
+  %v = prim.constant dense<1.0> : tensor<256x768xf32>
+  %b = prim.constant dense<2.0> : tensor<1024xf32>
+  %d = prim.constant dense<2.0> : tensor<768xf32>
+  %p = prim.constant dense<3.0> : tensor<768xf32>
+  %r = kernel.region(%i0 = %x : !gates4, %i1 = %w : tensor<256x1024xf32>, %i2 = %b : tensor<1024xf32>, %i3 = %h : tensor<1x256xf32>, %i5 = %p : tensor<768xf32>, %i6 = %n : tensor<1xi32>) -> (tensor<1x256xf32>) {
+    %y, %fh, %fc = prim.rnn lstm %i0, %i1, %i2, %i3, %i3, %i5, %i6 : (!gates4, tensor<256x1024xf32>, tensor<1024xf32>, tensor<1x256xf32>, tensor<1x256xf32>, tensor<768xf32>, tensor<1xi32>) -> (!steps, tensor<1x256xf32>, tensor<1x256xf32>)
+    kernel.yield %fh : tensor<1x256xf32>
+  }
+  %s = kernel.region(%i0 = %g : !gates3, %i1 = %v : tensor<256x768xf32>, %i2 = %d : tensor<768xf32>, %i3 = %h : tensor<1x256xf32>, %i5 = %p : tensor<768xf32>, %i6 = %n : tensor<1xi32>) -> (tensor<1x256xf32>) {
+    %y, %fh, %fc = prim.rnn gru %i0, %i1, %i2, %i3, %i3, %i5, %i6 : (!gates3, tensor<256x768xf32>, tensor<768xf32>, tensor<1x256xf32>, tensor<1x256xf32>, tensor<768xf32>, tensor<1xi32>) -> (!steps, tensor<1x256xf32>, tensor<1x256xf32>)
+    kernel.yield %fh : tensor<1x256xf32>
+  }
+  return %r, %s : tensor<1x256xf32>, tensor<1x256xf32>
+}
+
 // CHECK-LABEL: func.func @depthwise
 // CHECK: #kernel.schedule<"depthwise", {grain = {{[0-9]+}} : i64, pixels256 = 4 : i64, pixels512 = 7 : i64
 func.func @depthwise(%x: tensor<1x14x14x48xf32>) -> tensor<1x14x14x48xf32> {
@@ -90,7 +120,7 @@ func.func @grouped(%x: tensor<1x14x14x48xf32>) -> (tensor<1x14x14x48xf32>, tenso
 }
 
 // A head of size 1 whose dim a reshape drops: one element is stored, not a vector.
-// LOWER: llvm.func @k7_attention
+// LOWER: llvm.func @k9_attention
 // LOWER: %[[FIRST:.*]] = llvm.extractelement %{{.*}}[%{{.*}} : i64] : vector<16xf32>
 // LOWER: llvm.store %[[FIRST]], %{{.*}} : f32, !llvm.ptr
 // LOWER-NOT: llvm.store
