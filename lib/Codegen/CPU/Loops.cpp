@@ -44,8 +44,8 @@ constexpr int64_t kMostKept = 64 * 1024;
 // one of them after the other stays in the second-level cache.)
 constexpr double kLeastAhead = 4096, kLongRow = 64 * 1024;
 
-// A last dim of less than a vector's lanes that divides them is joined with those before it, up to so many elements.
-constexpr int64_t kMostJoined = 4096;
+// A last dim of up to so many elements, a power of two, is joined with those before it: every vector has several of it.
+constexpr int64_t kMostPart = 8;
 
 // Inputs of this size come from beyond the second-level cache.
 constexpr int64_t kFetchedBytes = 4 * 1024 * 1024;
@@ -215,20 +215,18 @@ bool isWorthAhead(Value root, ArrayRef<Value> results) {
   return rows < elements / last ? elements >= kLeastAhead : rows == 1 && last >= kLongRow;
 }
 
-/// How many of the last dims of `sizes` tasks and lanes take as one; 0: none.
+/// How many of the last dims of `sizes` tasks and lanes take as one; 0: none. Lanes stay evenly spaced in each of the
+/// dims as long as those behind it are powers of two of elements that a vector holds.
 int64_t countJoined(ArrayRef<AffineExpr> sizes) {
-  const int64_t last = sizes.size() < 2 ? 0 : prim::getConstantSize(sizes.back()).value_or(0);
-  if (last < 2 || last > 8 || !llvm::isPowerOf2_64(last))
-    return 0;
-  int64_t joined = 1, count = last;
-  for (AffineExpr size : llvm::drop_begin(llvm::reverse(sizes))) {
-    const int64_t known = prim::getConstantSize(size).value_or(0);
-    if (known == 0 || count * known > kMostJoined)
+  auto isPart = [](int64_t count) { return count >= 2 && count <= kMostPart && llvm::isPowerOf2_64(count); };
+  int64_t joined = 0, count = 1;
+  for (AffineExpr size : llvm::reverse(sizes)) {
+    if (joined > 0 && !isPart(count))
       break;
-    count *= known;
+    count *= prim::getConstantSize(size).value_or(0);
     ++joined;
   }
-  return count > last ? joined : 0;
+  return joined >= 2 && count > kMostPart ? joined : 0;
 }
 
 /// The last `joined` dims as one.

@@ -3,10 +3,11 @@
 // A transpose whose result has another last dim than its operand, what stands before it, and pointwise ops and
 // bijections behind it. Lanes along either dim would gather along the other, a cache line for each element. A task
 // reads a tile with lanes along the operand's last dim instead, turns it, width() x width() elements at a time in
-// registers, into scratch, and goes on from there with lanes along the result's last dim.
+// registers, and goes on with lanes along the result's last dim.
 //
-// Scratch, as stores to many rows of the result miss the cache, and a load whose address has the last 12 bits of a
-// store before it waits until that is done: stores straight from the registers took up to five times as long.
+// What is turned goes straight from the registers to the result, a line of each of its rows, or through scratch where
+// the result is stored past the caches, by longer pieces of rows, or computed in another type than it is stored in, and
+// within the caches where lines of its rows would drive each other out.
 //
 // A result whose last dim is short (pixels of three channels, the halves of a pixel shuffle) and lies beside the
 // operand's last dim is written as one: a task reads vectors of each of its rows and interleaves their lanes.
@@ -15,6 +16,7 @@
 //   narrow   1: so
 //   rows     elements of the operand's last dim that a task takes: rows of its scratch
 //   columns  elements of the result's last dim; both are multiples of every vector width
+//   direct   1: stored straight from the registers
 //   fetch    1: the operand comes from beyond the second-level cache; a task fetches what the next one reads
 //   grain    least number of tasks for a thread
 //   stream   1: results are stored past the caches where their buffers are aligned
@@ -37,12 +39,14 @@ using namespace tc::codegen;
 
 namespace {
 
-// Four lines of f32 are read and written at once: 16 KiB of scratch stay in the first-level cache. Out of cache sixteen
-// are written, which takes three quarters of the time.
+// Four lines of f32 are read and written at once: 16 KiB of scratch stay in the first-level cache. Through scratch,
+// sixteen are written out of cache, which takes three quarters of the time.
 constexpr int64_t kRows = 64, kColumns = 64, kColumnsOutOfCache = 256;
+// Straight out of cache: a line of each row of the result, of so many rows, for which the operand is read as long.
+constexpr int64_t kRowsOfLines = 256;
 // Operand and result of so many bytes stay in the second-level cache.
 constexpr double kCacheBytes = 2 * 1024 * 1024;
-constexpr int64_t kLineBytes = 64;
+constexpr int64_t kLineBytes = 64, kWayBytes = 4096;
 // Below this many elements of either dim most of a tile would be empty.
 constexpr int64_t kLeast = 8;
 // Rows of the operand that are interleaved at most, and how many elements of each a task takes.
@@ -59,6 +63,14 @@ struct Problem {
   bool isNarrow;                 // the last of them is short
 
   Type element() const { return cast<RankedTensorType>(op.getType()).getElementType(); }
+  /// Whether registers hold elements as memory does, so that what is turned can be stored as it is.
+  bool isDirect() const { return Emitter::memoryType(element()) == Emitter::valueType(element()); }
+  /// Whether lines of neighbouring rows of the result share a set of the first-level cache.
+  bool sharesSets() const {
+    const std::optional<int64_t> distance =
+        prim::getConstantSize(prim::product(op->getContext(), ArrayRef(sizes).drop_front(dim + 1)));
+    return distance && *distance * bytes() % kWayBytes == 0;
+  }
   /// Of an element in memory.
   int64_t bytes() const { return Emitter::memoryBytes(element()); }
   /// The dims that stay outside, then blocks of the operand's last dim, then of the result's.
@@ -142,18 +154,28 @@ public:
     for (AffineExpr size : p->sizes)
       bytes *= double(prim::getConstantSize(size).value_or(64));
     const bool isCached = bytes <= kCacheBytes;
-    const int64_t columns = p->isNarrow ? *prim::getConstantSize(p->sizes.back())
-                            : isCached  ? kColumns
-                                        : kColumnsOutOfCache;
-    const int64_t rows = p->isNarrow ? kNarrowRows : kRows;
+    const bool isStreaming = !p->isNarrow && llvm::all_of(getResults(region), isStreamed);
+    const bool isDirect = !p->isNarrow && !isStreaming && p->isDirect() && !(isCached && p->sharesSets());
+    int64_t rows = kRows, columns = kColumns;
+    if (p->isNarrow) {
+      rows = kNarrowRows;
+      columns = *prim::getConstantSize(p->sizes.back());
+    } else if (!isCached && isDirect) {
+      rows = kRowsOfLines;
+      columns = std::max<int64_t>(kPanel, kLineBytes / p->bytes());
+    } else if (!isCached) {
+      columns = kColumnsOutOfCache;
+    }
     Params params(region);
     if (p->isNarrow)
       params.set("narrow", 1);
     params.set("rows", rows);
     params.set("columns", columns);
     params.set("fetch", !p->isNarrow && !isCached && inputThroughReshapes(p->op.getOperand()));
-    if (!p->isNarrow && llvm::all_of(getResults(region), isStreamed))
+    if (isStreaming)
       params.set("stream", 1);
+    if (isDirect)
+      params.set("direct", 1);
     const int64_t filled = std::min(rows, prim::getConstantSize(p->sizes[p->dim]).value_or(rows)) * columns;
     params.set("grain", std::max<int64_t>(1, int64_t(kGrainElements / double(p->isNarrow ? filled : rows * columns))));
     return params.schedule(strategy());
@@ -165,7 +187,8 @@ public:
     Launch launch;
     launch.tasks = prim::product(region.getContext(), p.grid(rows, columns));
     launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), region.getContext());
-    launch.scratch = getAffineConstantExpr(roundUp(rows * columns * p.bytes(), 64), region.getContext());
+    if (!getParam(schedule, "direct"))
+      launch.scratch = getAffineConstantExpr(roundUp(rows * columns * p.bytes(), 64), region.getContext());
     launch.inPlace = p.epilogue.inPlace(region);
     return {launch};
   }
@@ -200,10 +223,12 @@ private:
       const Index row0 = at[p.dim], column0 = at.back();
       const Extent rows = blockExtent(em, depth, row0.base, rowBlock);
       const Extent columns = blockExtent(em, last, column0.base, columnBlock);
-      turn(p, em, at, rows, columns, columnBlock);
       Value next;
       if (getParam(schedule, "fetch"))
         next = addressOf(p, em, p.firstOf(em, em.addIndex(task, em.constant(1)), rowBlock, columnBlock));
+      if (getParam(schedule, "direct"))
+        return turnAndStore(p, em, at, rows, columns, next);
+      turn(p, em, at, rows, columns, columnBlock);
       em.loop(em.i64(0), rows.get(em), 1, [&](Index row) {
         for (int64_t i = 0; next && i < fetched; ++i)
           fetch(p, em, next, em.add(em.mul(row.base, em.i64(fetched)), em.i64(i)), rowBlock);
@@ -260,21 +285,62 @@ private:
     });
   }
 
+  /// A vector of each of width() lines of the operand: lanes at `lane`, lines from `column` on, both of the task at
+  /// `at`.
+  static SmallVector<Value> readLines(const Problem &p, Emitter &em, ArrayRef<Index> at, const Index &lane,
+                                      const Index &column) {
+    SmallVector<Value> vectors;
+    for (Index line : linesFrom(em, em.add(at.back().base, column.base), p.sizes.back())) {
+      SmallVector<Index> to(at);
+      to[p.dim] = em.addIndex(at[p.dim], lane);
+      to.back() = line;
+      vectors.push_back(inMemory(em, em.broadcast(em.emit(p.op.getOperand(), p.inOperand(to)))));
+    }
+    return vectors;
+  }
+
+  /// The transpose's elements of `rows` x `columns` from `at` on, through the epilogue to the result. `next`: address
+  /// of the operand's first element that the next task reads, to fetch them; null: they are not.
+  static void turnAndStore(const Problem &p, Emitter &em, ArrayRef<Index> at, Extent rows, Extent columns, Value next) {
+    em.laneLoop(columns.get(em), prim::getConstantSize(p.sizes.back()), [&](Index column) {
+      const Value inColumns = em.mask();
+      em.laneLoop(rows.get(em), prim::getConstantSize(p.sizes[p.dim]), [&](Index lane) {
+        const SmallVector<Value> vectors = readLines(p, em, at, lane, column);
+        if (next)
+          for (int64_t line = 0; line < em.width(); ++line)
+            em.prefetch(em.address(next, Emitter::memoryType(p.element()),
+                                   em.add(em.mul(em.add(column.base, em.i64(line)), lineDistance(p, em)), lane.base)));
+        const bool isTail = bool(em.mask());
+        for (auto [i, turned] : llvm::enumerate(transposeLanes(em, vectors))) {
+          const Index row = em.addIndex(em.uniform(lane.base, lane.multiple), em.constant(int64_t(i)));
+          Value vector = turned;
+          if (const Type type = em.vectorOf(p.element()); isa<FloatType>(p.element()) && vector.getType() != type)
+            vector = arith::BitcastOp::create(em.builder(), em.loc(), type, vector);
+          auto store = [&] {
+            SmallVector<Index> to(at);
+            to[p.dim] = em.addIndex(at[p.dim], row);
+            to.back() = em.addIndex(at.back(), column);
+            em.withMask(inColumns, [&] { p.epilogue.store(em, to, vector); });
+            em.clearSources();
+          };
+          if (isTail)
+            em.ifThen(arith::CmpIOp::create(em.builder(), em.loc(), arith::CmpIPredicate::slt, row.base, rows.get(em)),
+                      store);
+          else
+            store();
+        }
+      });
+    });
+  }
+
   /// The transpose's elements of `rows` x `columns` from `at` on, to the scratch: rows of `stride` elements. What lies
   /// beyond the ends is unspecified.
   static void turn(const Problem &p, Emitter &em, ArrayRef<Index> at, Extent rows, Extent columns, int64_t stride) {
-    const AffineExpr depth = p.sizes[p.dim], last = p.sizes.back();
     em.loop(
         em.i64(0), columns.get(em), em.width(),
         [&](Index column) {
-          em.laneLoop(rows.get(em), prim::getConstantSize(depth), [&](Index lane) {
-            SmallVector<Value> vectors;
-            for (Index line : linesFrom(em, em.add(at.back().base, column.base), last)) {
-              SmallVector<Index> to(at);
-              to[p.dim] = em.addIndex(at[p.dim], lane);
-              to.back() = line;
-              vectors.push_back(inMemory(em, em.broadcast(em.emit(p.op.getOperand(), p.inOperand(to)))));
-            }
+          em.laneLoop(rows.get(em), prim::getConstantSize(p.sizes[p.dim]), [&](Index lane) {
+            const SmallVector<Value> vectors = readLines(p, em, at, lane, column);
             const Index start = em.addIndex(em.mulIndex(em.uniform(lane.base), em.i64(stride), stride), column);
             const Type memory = getElementTypeOrSelf(vectors.front().getType());
             em.withMask({}, [&] {
@@ -292,12 +358,16 @@ private:
     return em.address(em.input(*inputThroughReshapes(p.op.getOperand())), Emitter::memoryType(p.element()),
                       em.linearize(p.inOperand(at), prim::getSizes(p.op.getOperand())).base);
   }
+  /// Elements from one line of the operand to the next.
+  static Value lineDistance(const Problem &p, Emitter &em) {
+    const SmallVector<AffineExpr> sizes = prim::getSizes(p.op.getOperand());
+    return em.sizeProduct(ArrayRef(sizes).drop_front(p.op.getPermutation().back() + 1));
+  }
   /// Fetches `count` elements to the second-level cache from the operand's row `row` after `start` on: the rows of a
   /// task are too short for the hardware to see what comes next.
   static void fetch(const Problem &p, Emitter &em, Value start, Value row, int64_t count) {
     const Type memory = Emitter::memoryType(p.element());
-    const SmallVector<AffineExpr> sizes = prim::getSizes(p.op.getOperand());
-    const Value stride = em.sizeProduct(ArrayRef(sizes).drop_front(p.op.getPermutation().back() + 1));
+    const Value stride = lineDistance(p, em);
     for (int64_t offset = 0; offset < count; offset += kLineBytes / p.bytes())
       em.prefetch(em.address(start, memory, em.add(em.mul(row, stride), em.i64(offset))));
   }

@@ -15,11 +15,11 @@
 !m = tensor<520x530xf32>
 !d = tensor<?x?xf64, #prim.dims<affine_map<()[s0, s1] -> (s0, s1)>>>
 !dt = tensor<?x?xf64, #prim.dims<affine_map<()[s0, s1] -> (s1, s0)>>>
-// CHECK: #kernel.schedule<"transpose", {columns = 64 : i64, fetch = 0 : i64
+// CHECK: #kernel.schedule<"transpose", {columns = 64 : i64, {{(direct = 1 : i64, )?}}fetch = 0 : i64
 // CHECK: #kernel.schedule<"transpose"
 // CHECK: #kernel.schedule<"transpose"
 // CHECK: #kernel.schedule<"transpose"
-// CHECK: #kernel.schedule<"transpose", {columns = 256 : i64, fetch = 1 : i64
+// CHECK: #kernel.schedule<"transpose", {columns = 16 : i64, direct = 1 : i64, fetch = 1 : i64
 // CHECK: #kernel.schedule<"transpose"
 // CHECK: #kernel.schedule<"loops"
 // CHECK: #kernel.schedule<"transpose", {columns = 3 : i64, {{.*}}narrow = 1 : i64
