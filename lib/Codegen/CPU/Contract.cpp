@@ -872,13 +872,22 @@ private:
               });
             });
           } else {
-            Value source = em.add(first, low);
-            em.loop(em.i64(0), em.i64(c.channels), 1, [&](Index channel) {
-              Index target = em.addIndex(em.uniform(em.mul(low, em.i64(c.channels))), channel);
-              em.laneLoop(em.sub(high, low), std::nullopt, [&](Index lane) {
-                Value value = em.emit(op.getInput(), position(em.addIndex(em.uniform(source), lane), channel));
-                em.storeAt(value, to, f32, em.addIndex(target, em.mulIndex(lane, em.i64(c.channels), c.channels)));
-              });
+            // Lanes along the pixels; whole vectors of all channels are interleaved.
+            Value source = em.add(first, low), target = em.mul(low, em.i64(c.channels));
+            em.laneLoop(em.sub(high, low), std::nullopt, [&](Index lane) {
+              SmallVector<Value> channels;
+              for (int64_t channel = 0; channel < c.channels; ++channel)
+                channels.push_back(em.broadcast(
+                    em.emit(op.getInput(), position(em.addIndex(em.uniform(source), lane), em.constant(channel)))));
+              const Index pixels = em.mulIndex(lane, em.i64(c.channels), c.channels);
+              if (!em.mask()) {
+                const Value start = offsetBy(em, to, em.add(target, pixels.base));
+                LLVM::StoreOp::create(b, loc, interleaveLanes(em, channels), start, unsigned(sizeof(float)));
+                return;
+              }
+              for (auto [channel, value] : llvm::enumerate(channels))
+                em.storeAt(value, to, f32,
+                           em.addIndex(em.addIndex(em.uniform(target), em.constant(int64_t(channel))), pixels));
             });
           }
         });

@@ -470,6 +470,21 @@ SmallVector<Value> tc::codegen::transposeLanes(Emitter &em, ArrayRef<Value> rows
   return now;
 }
 
+Value tc::codegen::interleaveLanes(Emitter &em, ArrayRef<Value> vectors) {
+  OpBuilder &b = em.builder();
+  const int64_t width = em.width(), count = int64_t(vectors.size());
+  Value all = vectors.front(); // one vector behind the other
+  SmallVector<int64_t> lanes = llvm::to_vector(llvm::seq<int64_t>(0, width)), order;
+  for (int64_t i = 1; i < count; ++i) {
+    for (int64_t lane = 0; lane < width; ++lane)
+      lanes.push_back(i * width + lane);
+    all = vector::ShuffleOp::create(b, em.loc(), all, vectors[i], lanes);
+  }
+  for (int64_t i = 0; i < count * width; ++i)
+    order.push_back(i % count * width + i / count);
+  return vector::ShuffleOp::create(b, em.loc(), all, all, order);
+}
+
 std::string tc::codegen::suffixed(StringRef name, const CpuInfo &cpu) { return (name + Twine(cpu.vectorBits)).str(); }
 
 void tc::codegen::clearFloats(Emitter &em, Value floats, int64_t count) {

@@ -118,6 +118,8 @@ double microKernelCycles(const CpuInfo &cpu, int64_t rows, int64_t panels);
 
 /// Transposes width() vectors of width() f32 lanes.
 llvm::SmallVector<mlir::Value> transposeLanes(Emitter &em, llvm::ArrayRef<mlir::Value> rows);
+/// Lane 0 of each vector, then lane 1 of each, ...: one vector of all lanes.
+mlir::Value interleaveLanes(Emitter &em, llvm::ArrayRef<mlir::Value> vectors);
 /// The width() positions from `first` on of a dim of `size`, for the vectors to transpose; the last one repeats beyond
 /// the end. `first` is a multiple of the width.
 llvm::SmallVector<Index> linesFrom(Emitter &em, mlir::Value first, mlir::AffineExpr size);

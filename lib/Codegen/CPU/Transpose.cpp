@@ -250,28 +250,22 @@ private:
   static void emitNarrow(kernel::RegionOp region, kernel::ScheduleAttr schedule, Emitter &em, Value begin, Value end) {
     const Problem p = *analyze(region);
     OpBuilder &b = em.builder();
-    const int64_t rowBlock = getParam(schedule, "rows"), columns = getParam(schedule, "columns"), width = em.width();
+    const int64_t rowBlock = getParam(schedule, "rows"), columns = getParam(schedule, "columns");
     em.loop(begin, end, 1, [&](Index task) {
       const SmallVector<Index> at = p.firstOf(em, task, rowBlock, columns);
       const Extent rows = blockExtent(em, p.sizes[p.dim], at[p.dim].base, rowBlock);
       em.laneLoop(rows.get(em), prim::getConstantSize(p.sizes[p.dim]), [&](Index lane) {
-        Value all; // the rows one behind the other
-        SmallVector<int64_t> lanes = llvm::to_vector(llvm::seq<int64_t>(0, width)), order;
+        SmallVector<Value> rowsHere;
         for (int64_t column = 0; column < columns; ++column) {
           SmallVector<Index> to(at);
           to[p.dim] = em.addIndex(at[p.dim], lane);
           to.back() = em.constant(column);
-          Value row = inMemory(em, em.broadcast(em.emit(p.op.getOperand(), p.inOperand(to))));
-          all = column == 0 ? row : vector::ShuffleOp::create(b, em.loc(), all, row, lanes).getResult();
-          for (int64_t i = 0; i < width; ++i)
-            lanes.push_back((column + 1) * width + i);
+          rowsHere.push_back(inMemory(em, em.broadcast(em.emit(p.op.getOperand(), p.inOperand(to)))));
         }
-        for (int64_t i = 0; i < columns * width; ++i)
-          order.push_back(i % columns * width + i / columns);
+        const Value all = interleaveLanes(em, rowsHere);
         const Type memory = getElementTypeOrSelf(all.getType());
         const Value start = em.address(em.scratch(), memory, em.mul(lane.base, em.i64(columns)));
-        LLVM::StoreOp::create(b, em.loc(), vector::ShuffleOp::create(b, em.loc(), all, all, order), start,
-                              unsigned(p.bytes()));
+        LLVM::StoreOp::create(b, em.loc(), all, start, unsigned(p.bytes()));
       });
       const Index first = em.linearize(at, p.sizes);
       const Type memory = Emitter::memoryType(p.element());
