@@ -111,8 +111,10 @@ private:
     fill(em.add(em.size(p.lineIn()), em.i64(p.before())), em.size(p.elements()));
   }
 
-  /// For each outer dim of the window the positions that lie in the operand, from `first` to `last` (exclusive).
+  /// For each outer dim of the window where it begins, and which of its positions lie in the operand: from `first` to
+  /// `last` (exclusive).
   void findLines(ArrayRef<Index> at) {
+    starts.clear();
     first.clear();
     last.clear();
     for (size_t i = 0; i < p.line(); ++i) {
@@ -125,8 +127,7 @@ private:
       };
       first.push_back(em.min(ceilOf(em.sub(em.i64(0), start)), em.i64(window)));
       last.push_back(em.min(ceilOf(em.sub(em.size(p.in[i + 1]), start)), em.i64(window)));
-      starts.resize(p.line());
-      starts[i] = start;
+      starts.push_back(start);
     }
   }
 
