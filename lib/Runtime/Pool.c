@@ -103,6 +103,17 @@ static void futex_wake(_Atomic uint32_t *word, uint32_t count) {
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 
+/* A turn of a waiting loop, numbered from 1 on. Returns whether it has gone on for SPIN_NS; `deadline`: 0 at first. */
+static int has_spun(uint32_t turn, uint64_t *deadline) {
+  __builtin_ia32_pause();
+  if (turn % 32 != 0)
+    return 0;
+  uint64_t now = tcrt_now_ns();
+  if (!*deadline)
+    *deadline = now + SPIN_NS;
+  return now >= *deadline;
+}
+
 /* `first`: the block to begin with, modulo their number. */
 static void take_ranges(tcrt_pool_slot_t *slot, uint32_t first, int64_t worker) {
   int previous = tcrt_pool_begin_range();
@@ -124,13 +135,7 @@ static void take_ranges(tcrt_pool_slot_t *slot, uint32_t first, int64_t worker) 
 static void wait_for_step(tcrt_pool_slot_t *slot, uint32_t step) {
   uint64_t deadline = 0;
   for (uint32_t i = 1; atomic_load_explicit(&slot->step, memory_order_acquire) == step; ++i) {
-    __builtin_ia32_pause();
-    if (i % 32 != 0)
-      continue;
-    uint64_t now = tcrt_now_ns();
-    if (!deadline)
-      deadline = now + SPIN_NS;
-    if (now < deadline)
+    if (!has_spun(i, &deadline))
       continue;
     /* Who opens a step increments `step` and then looks at `step_sleepers`; we do the reverse, as for `parked`. */
     atomic_fetch_add(&slot->step_sleepers, 1);
@@ -214,14 +219,8 @@ static void *helper_main(void *argument) {
         is_new = 1;
         break;
       }
-      __builtin_ia32_pause();
-      if (i % 32 == 0) {
-        uint64_t now = tcrt_now_ns();
-        if (!deadline)
-          deadline = now + SPIN_NS;
-        else if (now >= deadline)
-          break;
-      }
+      if (has_spun(i, &deadline))
+        break;
     }
     if (is_new)
       continue;
@@ -314,13 +313,7 @@ void tcrt_pool_leave(tcrt_pool_t *pool, tcrt_pool_slot_t *slot) {
 static void wait_for_helpers(tcrt_pool_slot_t *slot) {
   uint64_t deadline = 0;
   for (uint32_t i = 1; atomic_load_explicit(&slot->word, memory_order_acquire) & COUNT; ++i) {
-    __builtin_ia32_pause();
-    if (i % 32 != 0)
-      continue;
-    uint64_t now = tcrt_now_ns();
-    if (!deadline)
-      deadline = now + SPIN_NS;
-    if (now < deadline)
+    if (!has_spun(i, &deadline))
       continue;
     uint32_t word = atomic_fetch_or_explicit(&slot->word, SLEEPING, memory_order_acquire) | SLEEPING;
     if (word & COUNT)

@@ -17,9 +17,9 @@ using namespace tc::codegen;
 namespace {
 /// Up to here ranks are faster than digits, whose tables cost 1500 cycles whatever there is to sort.
 constexpr int64_t kMostByRank = 160;
-/// Elements that a limit is worth looking for in advance, the rows that are long enough for it, for each lane, and how
-/// much of them is looked at.
-constexpr int64_t kMostSampled = 32, kRowsPerLane = 8, kSampledLength = 4096;
+/// So many elements asked for are worth looking for a limit in advance, in rows of so many elements for each lane that
+/// looks, and in their beginning of this length.
+constexpr int64_t kMostSampled = 32, kLeastPerLane = 8, kSampledLength = 4096;
 /// A key's place beside its number in one i64, which is never negative.
 constexpr int64_t kNumberBits = 31;
 
@@ -179,18 +179,12 @@ void KeySort::emit(Emitter &e, Value scratch, llvm::function_ref<Value(Index)> r
   state.tables = e.stackBuffer(o.b.getI32Type(), int64_t(256) * (keyBits(element) / 8));
   auto row = [&] {
     if (holdsAll()) {
-      e.laneLoop(e.size(length), constantLength, [&](Index at) {
-        Value number = e.materialize(at);
-        e.storeAt(heldKey(e, ordered(e, e.broadcast(read(at))), number), state.held.keys, i64, at);
-        if (isApart)
-          e.storeAt(number, state.held.numbers, i64, at);
-      });
+      e.laneLoop(e.size(length), constantLength,
+                 [&](Index at) { hold(e, state, at, ordered(e, e.broadcast(read(at)))); });
       sort(e, state, e.size(length));
     } else {
-      Value zero = arith::ConstantOp::create(o.b, e.loc(), o.b.getIntegerAttr(orderedType(), 0));
       e.storeAt(e.i64(0), state.number, i64, e.constant(0));
-      e.storeAt(o.like(zero, keyBits(element) == 64 ? INT64_MAX : INT32_MAX), state.limit, orderedType(),
-                e.constant(0));
+      e.storeAt(worstKey(e), state.limit, orderedType(), e.constant(0));
       if (sampleVectors(e) > 0)
         sample(e, state, read);
       e.laneLoop(e.size(length), constantLength,
@@ -231,13 +225,28 @@ void KeySort::emitFirst(Emitter &e, llvm::function_ref<Value(Index)> read,
   write(e.constant(0), e.reduceLanes(prim::ReduceKind::Min, i64, number));
 }
 
+/// The key that no other one comes after.
+Value KeySort::worstKey(Emitter &e) const {
+  const int64_t greatest = keyBits(element) == 64 ? INT64_MAX : INT32_MAX;
+  return arith::ConstantOp::create(e.builder(), e.loc(), e.builder().getIntegerAttr(orderedType(), greatest));
+}
+
+/// Holds the keys of the numbers `at` there.
+void KeySort::hold(Emitter &e, const State &state, Index at, Value key) const {
+  const Type i64 = e.builder().getI64Type();
+  const Value number = e.materialize(at);
+  e.storeAt(heldKey(e, key, number), state.held.keys, i64, at);
+  if (isApart)
+    e.storeAt(number, state.held.numbers, i64, at);
+}
+
 /// Vectors of lanes that look for a limit; 0: none.
 int64_t KeySort::sampleVectors(Emitter &e) const {
   auto k = prim::getConstantSize(count), n = prim::getConstantSize(length);
   if (!k || *k > kMostSampled)
     return 0;
   const int64_t vectors = llvm::divideCeil(2 * *k, e.width());
-  return !n || *n >= vectors * e.width() * kRowsPerLane ? vectors : 0;
+  return !n || *n >= vectors * e.width() * kLeastPerLane ? vectors : 0;
 }
 
 /// The best element of each lane; the last of `count` of them is the limit.
@@ -245,15 +254,13 @@ void KeySort::sample(Emitter &e, const State &state, llvm::function_ref<Value(In
   Ops o{e};
   const Type i64 = o.b.getI64Type();
   const int64_t vectors = sampleVectors(e), together = vectors * e.width();
-  const Value worst = arith::ConstantOp::create(
-      o.b, e.loc(), o.b.getIntegerAttr(orderedType(), keyBits(element) == 64 ? INT64_MAX : INT32_MAX));
   auto better = [&](Value key, Value best) {
     return arith::SelectOp::create(o.b, e.loc(), o.compare(P::slt, key, best), key, best).getResult();
   };
   const Value all = e.min(e.size(length), e.i64(kSampledLength));
   const Value whole = e.mul(e.divUnsigned(all, e.i64(together)), e.i64(together));
   SmallVector<Value> best = e.loop(
-      e.i64(0), whole, together, SmallVector<Value>(vectors, e.broadcast(worst)),
+      e.i64(0), whole, together, SmallVector<Value>(vectors, e.broadcast(worstKey(e))),
       [&](Index from, ValueRange carried) {
         SmallVector<Value> next;
         for (auto [i, before] : llvm::enumerate(carried)) {
@@ -272,13 +279,8 @@ void KeySort::sample(Emitter &e, const State &state, llvm::function_ref<Value(In
         return SmallVector<Value>{next};
       },
       whole)[0];
-  for (auto [i, keys] : llvm::enumerate(best)) {
-    const Index at = e.contiguous(e.constant(int64_t(i) * e.width()));
-    const Value number = e.materialize(at);
-    e.storeAt(heldKey(e, keys, number), state.held.keys, i64, at);
-    if (isApart)
-      e.storeAt(number, state.held.numbers, i64, at);
-  }
+  for (auto [i, key] : llvm::enumerate(best))
+    hold(e, state, e.contiguous(e.constant(int64_t(i) * e.width())), key);
   sort(e, state, e.i64(together));
   const Value last = e.loadAt(state.held.keys, i64, e.constant(*prim::getConstantSize(count) - 1));
   const Value before = limitAfter(e, last);

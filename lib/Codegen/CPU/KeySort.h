@@ -59,6 +59,8 @@ private:
   mlir::Value limitAfter(Emitter &e, mlir::Value key) const;
   void emitFirst(Emitter &e, llvm::function_ref<mlir::Value(Index)> read,
                  llvm::function_ref<void(Index, mlir::Value)> write) const;
+  mlir::Value worstKey(Emitter &e) const;
+  void hold(Emitter &e, const State &state, Index at, mlir::Value key) const;
   int64_t sampleVectors(Emitter &e) const;
   void sample(Emitter &e, const State &state, llvm::function_ref<mlir::Value(Index)> read) const;
   void choose(Emitter &e, const State &state, Index at, mlir::Value key) const;

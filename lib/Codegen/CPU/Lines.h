@@ -64,21 +64,12 @@ struct Lines {
     mlir::Value from = e.mul(at[1].base, e.i64(block)), to = e.min(e.add(from, e.i64(block)), count);
     if (!lanes)
       return e.loop(from, to, 1, [&](Index position) { body(LinePosition{at[0], position}); });
-    const int64_t together = vectors * e.width();
-    if (vectors > 1) {
-      const mlir::Value whole = e.add(from, e.mul(e.divUnsigned(e.sub(to, from), e.i64(together)), e.i64(together)));
-      e.loop(
-          from, whole, together,
-          [&](Index first) {
-            llvm::SmallVector<LinePosition> lines;
-            for (int64_t i = 0; i < vectors; ++i)
-              lines.push_back({at[0], e.contiguous(e.addIndex(first, e.constant(i * e.width())))});
-            body(lines);
-          },
-          e.width());
-      from = whole;
-    }
-    e.laneLoop(to, std::nullopt, [&](Index position) { body(LinePosition{at[0], position}); }, from);
+    e.laneBlocks(
+        to, std::nullopt, vectors,
+        [&](llvm::ArrayRef<Index> positions) {
+          body(llvm::map_to_vector(positions, [&](const Index &position) { return LinePosition{at[0], position}; }));
+        },
+        from);
   }
 };
 

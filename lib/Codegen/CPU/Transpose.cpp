@@ -300,10 +300,9 @@ private:
       const Value inColumns = em.mask();
       em.laneLoop(rows.get(em), prim::getConstantSize(p.sizes[p.dim]), [&](Index lane) {
         const SmallVector<Value> vectors = readLines(p, em, at, lane, column);
-        if (next)
-          for (int64_t line = 0; line < em.width(); ++line)
-            em.prefetch(em.address(next, Emitter::memoryType(p.element()),
-                                   em.add(em.mul(em.add(column.base, em.i64(line)), lineDistance(p, em)), lane.base)));
+        for (int64_t line = 0; next && line < em.width(); ++line)
+          fetch(p, em, em.address(next, Emitter::memoryType(p.element()), lane.base), em.add(column.base, em.i64(line)),
+                em.width());
         const bool isTail = bool(em.mask());
         for (auto [i, turned] : llvm::enumerate(transposeLanes(em, vectors))) {
           const Index row = em.addIndex(em.uniform(lane.base, lane.multiple), em.constant(int64_t(i)));
@@ -352,16 +351,12 @@ private:
     return em.address(em.input(*inputThroughReshapes(p.op.getOperand())), Emitter::memoryType(p.element()),
                       em.linearize(p.inOperand(at), prim::getSizes(p.op.getOperand())).base);
   }
-  /// Elements from one line of the operand to the next.
-  static Value lineDistance(const Problem &p, Emitter &em) {
-    const SmallVector<AffineExpr> sizes = prim::getSizes(p.op.getOperand());
-    return em.sizeProduct(ArrayRef(sizes).drop_front(p.op.getPermutation().back() + 1));
-  }
   /// Fetches `count` elements to the second-level cache from the operand's row `row` after `start` on: the rows of a
   /// task are too short for the hardware to see what comes next.
   static void fetch(const Problem &p, Emitter &em, Value start, Value row, int64_t count) {
     const Type memory = Emitter::memoryType(p.element());
-    const Value stride = lineDistance(p, em);
+    const SmallVector<AffineExpr> sizes = prim::getSizes(p.op.getOperand());
+    const Value stride = em.sizeProduct(ArrayRef(sizes).drop_front(p.op.getPermutation().back() + 1));
     for (int64_t offset = 0; offset < count; offset += kLineBytes / p.bytes())
       em.prefetch(em.address(start, memory, em.add(em.mul(row, stride), em.i64(offset))));
   }

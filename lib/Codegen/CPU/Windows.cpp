@@ -53,12 +53,12 @@ struct Problem {
   AffineExpr lineIn() const { return in[line() + 1]; }
   AffineExpr lineOut() const { return out[line() + 1]; }
   /// Elements of the scratch before the operand's line: its vectors are aligned.
-  int64_t before() const { return roundUp(std::max<int64_t>(padLow(), 0), 16); }
+  int64_t before() const { return roundUp(padLow(), kPanel); }
   /// Elements of the scratch in all: vectors of the last elements read what lies behind them, too.
   AffineExpr elements() const {
     const int64_t stride = op.getStrides()[line()];
-    const AffineExpr read = (lineOut() + 16) * stride + op.getWindow()[line()] * op.getDilations()[line()];
-    return prim::simplifySize((read + lineIn() + before() + 64).ceilDiv(16) * 16);
+    const AffineExpr read = (lineOut() + kPanel) * stride + op.getWindow()[line()] * op.getDilations()[line()];
+    return prim::simplifySize((read + lineIn() + before() + 64).ceilDiv(kPanel) * kPanel);
   }
   /// The dims of the tasks: all but the line's and the last.
   SmallVector<AffineExpr> grid() const { return SmallVector<AffineExpr>(out.begin(), out.end() - 2); }
@@ -161,18 +161,7 @@ private:
       for (auto [lane, value] : llvm::zip_equal(lanes, combineLines(at, lanes)))
         em.storeAt(value, em.scratch(), accumulator, em.addIndex(lane, em.constant(p.before())));
     };
-    const int64_t block = kVectors * em.width();
-    const Value size = em.size(p.lineIn()), whole = em.mul(em.divUnsigned(size, em.i64(block)), em.i64(block));
-    em.loop(
-        em.i64(0), whole, block,
-        [&](Index from) {
-          SmallVector<Index> lanes;
-          for (int64_t i = 0; i < kVectors; ++i)
-            lanes.push_back(em.contiguous(em.addIndex(from, em.constant(i * em.width()))));
-          store(lanes);
-        },
-        0);
-    em.laneLoop(size, prim::getConstantSize(p.lineIn()), [&](Index lane) { store({lane}); }, whole);
+    em.laneBlocks(em.size(p.lineIn()), prim::getConstantSize(p.lineIn()), kVectors, store);
   }
 
   /// Step 2.

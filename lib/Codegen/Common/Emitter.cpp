@@ -370,6 +370,26 @@ void Emitter::laneLoop(Value count, std::optional<int64_t> constantCount, llvm::
       lower);
 }
 
+void Emitter::laneBlocks(Value count, std::optional<int64_t> constantCount, int64_t vectors,
+                         llvm::function_ref<void(ArrayRef<Index>)> body, Value lower) {
+  Value from = lower ? lower : i64(0);
+  if (vectors > 1) {
+    const Value block = i64(vectors * width());
+    const Value whole = add(from, mul(divUnsigned(sub(count, from), block), block));
+    loop(
+        from, whole, vectors * width(),
+        [&](Index first) {
+          SmallVector<Index> lanes;
+          for (int64_t i = 0; i < vectors; ++i)
+            lanes.push_back(contiguous(addIndex(first, constant(i * width()))));
+          body(lanes);
+        },
+        width());
+    from = whole;
+  }
+  laneLoop(count, constantCount, [&](Index lane) { body(lane); }, from);
+}
+
 void Emitter::ifThen(Value condition, llvm::function_ref<void()> then) {
   auto ifOp = scf::IfOp::create(b, location, condition, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);

@@ -165,6 +165,9 @@ public:
   llvm::SmallVector<mlir::Value>
   laneLoop(mlir::Value count, std::optional<int64_t> constantCount, mlir::ValueRange inits,
            llvm::function_ref<llvm::SmallVector<mlir::Value>(Index, mlir::ValueRange)> body, mlir::Value lower = {});
+  /// Lanes over [lower, count): `vectors` full vectors at a time as long as there are so many, then as laneLoop.
+  void laneBlocks(mlir::Value count, std::optional<int64_t> constantCount, int64_t vectors,
+                  llvm::function_ref<void(llvm::ArrayRef<Index>)> body, mlir::Value lower = {});
   /// if (condition) then(); in a scope of its own. condition: i1.
   void ifThen(mlir::Value condition, llvm::function_ref<void()> then);
   /// Lanes are switched by `mask` (null: all are on) in what `fn` emits.

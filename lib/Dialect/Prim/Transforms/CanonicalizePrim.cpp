@@ -162,16 +162,13 @@ struct VectorFirst : OpRewritePattern<DotGeneralOp> {
       return getConstantSize(product(operand.getContext(), rows));
     };
     auto type = cast<RankedTensorType>(op.getResult().getType());
-    if (!isa<FloatType>(type.getElementType()) || op.getLhs().getType() == op.getRhs().getType() ||
-        rowsOf(op.getRhs(), op.getRhsBatch(), op.getRhsContract()) != 1 ||
+    if (!isa<FloatType>(type.getElementType()) || rowsOf(op.getRhs(), op.getRhsBatch(), op.getRhsContract()) != 1 ||
         rowsOf(op.getLhs(), op.getLhsBatch(), op.getLhsContract()) == 1)
       return rewriter.notifyMatchFailure(op, "no matrix times a vector");
     PrimBuilder b(rewriter, op);
     Value swapped = DotGeneralOp::create(b, op.getRhs(), op.getLhs(), op.getRhsBatch(), op.getLhsBatch(),
                                          op.getRhsContract(), op.getLhsContract());
-    auto wide = makeType(type.getElementType(), getSizes(swapped));
-    if (swapped.getType() != wide)
-      swapped.setType(wide);
+    swapped.setType(makeType(type.getElementType(), getSizes(swapped)));
     rewriter.replaceOp(op, b.reshape(swapped, getSizes(type)));
     return success();
   }
