@@ -212,6 +212,13 @@ def build_cases():
              {"x": list(shape)}, {"y": None, "z": None},
              lambda v, axes=axes: [np.maximum(v["x"].sum(axes), 0), v["x"].max(axes)],
              [{"x": shape}], {"axes": np.array(axes)})
+    # Long sums of one sign: one chain of additions would miss by several times the tolerance.
+    for shape, axes, tolerance in (((1, 56, 56, 64), (1, 2), 3e-7), ((3136, 64), (0,), 3e-7), ((20000, 3), (0,), 6e-7), ((2, 300001), (1,), 3e-7),
+                                   ((3, 400, 100, 3), (1, 2), 6e-7), ((4097, 1030), (0,), 4e-7)):
+        values = random(shape, 11) * np.float32(.5) + np.float32(.3)
+        for kind, dims in (("", list(shape)), ("_symbolic", [f"D{i}" for i in range(len(shape))])):
+            case(f"sum_{'x'.join(map(str, shape))}{kind}", [helper.make_node("ReduceSum", ["x", "axes"], ["y"], keepdims=0)],
+                 {"x": dims}, {"y": None}, lambda v, axes=axes: [v["x"].sum(axes)], [{"x": values}], {"axes": np.array(axes)}, tolerance=tolerance)
     # Results of 32 MiB and more are stored past the caches.
     def softmax(x):
         e = np.exp(x - x.max(-1, keepdims=True))

@@ -36,6 +36,8 @@ constexpr int64_t kVectors = 8;
 // Operands from this size on are streamed, by so many rows at once, so many columns of each: as many streams as the
 // hardware's prefetcher follows, and long ones, for accumulators of 8 KiB (4096 x 4096 takes 0.45 of the time).
 constexpr int64_t kStreamedBytes = 1536 * 1024, kStreamedRows = 8, kStreamedColumns = 2048;
+// Rows that are added up on their own.
+constexpr int64_t kPartialRows = 1024;
 // What a thread should get at least, in elements.
 constexpr double kGrainElements = 30000;
 
@@ -93,7 +95,7 @@ public:
     launch.tasks = prim::product(context, grid(reduce, schedule));
     launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
     if (getParam(schedule, "rows")) {
-      const int64_t bytes = getParam(schedule, "columns") * 8; // of the widest accumulator
+      const int64_t bytes = 2 * getParam(schedule, "columns") * 8; // of the widest accumulator; for sums and a part
       launch.scratch = getAffineConstantExpr(bytes, context);
     }
     launch.inPlace = Epilogue::analyze(region, reduce.getResult())->inPlace(region);
@@ -166,23 +168,33 @@ private:
     const bool isWhole = all % columns == 0;
     const Value here = isWhole ? em.i64(columns) : em.min(em.i64(columns), em.sub(em.i64(all), first.base));
     const std::optional<int64_t> known = isWhole ? std::optional(columns) : std::nullopt;
-    const Value sums = em.scratch();
+    const Value sums = em.scratch(), part = em.address(sums, accumulator, em.i64(columns));
     const Value start = em.neutral(reduce.getKind(), element);
-    em.laneLoop(here, known, [&](Index lane) { em.storeAt(start, sums, accumulator, lane); });
+    auto clear = [&](Value into) {
+      em.laneLoop(here, known, [&](Index lane) { em.storeAt(start, into, accumulator, lane); });
+    };
+    clear(sums);
     SmallVector<Index> at = operandAt(reduce, outer);
     // Adds `count` rows from position `row` of the last reduced dim on.
-    auto add = [&](Index row, int64_t count) {
+    auto add = [&](Index row, int64_t count, Value into) {
       em.laneLoop(here, known, [&](Index lane) {
-        Value sum = em.loadAt(sums, accumulator, lane);
+        // The rows first: rounding errors stay small.
+        Value sum;
         for (int64_t i = 0; i < count; ++i) {
           SmallVector<Index> position = at;
           position[reduce.getDims().back()] = em.addIndex(row, em.constant(i));
           position.back() = em.addIndex(first, lane);
-          sum = em.combine(reduce.getKind(), accumulator, sum,
-                           em.broadcast(em.toAccumulator(em.emit(operand, position))));
+          const Value value = em.broadcast(em.toAccumulator(em.emit(operand, position)));
+          sum = sum ? em.combine(reduce.getKind(), accumulator, sum, value) : value;
         }
-        em.storeAt(sum, sums, accumulator, lane);
+        sum = em.combine(reduce.getKind(), accumulator, em.loadAt(into, accumulator, lane), sum);
+        em.storeAt(sum, into, accumulator, lane);
       });
+    };
+    auto addAll = [&](Value from, Value to, Value into) {
+      const Value whole = em.add(from, em.mul(em.divUnsigned(em.sub(to, from), em.i64(rows)), em.i64(rows)));
+      em.loop(from, whole, rows, [&](Index row) { add(row, rows, into); });
+      em.loop(whole, to, 1, [&](Index row) { add(row, 1, into); });
     };
     std::function<void(size_t)> nest = [&](size_t number) {
       const Value extent = em.size(sizes[reduce.getDims()[number]]);
@@ -193,9 +205,20 @@ private:
         });
         return;
       }
-      const Value whole = em.mul(em.divUnsigned(extent, em.i64(rows)), em.i64(rows));
-      em.loop(em.i64(0), whole, rows, [&](Index row) { add(row, rows); });
-      em.loop(whole, extent, 1, [&](Index row) { add(row, 1); });
+      // As Emitter::reduceLoop: sums of many rows in pieces, which are added up.
+      const int64_t piece = kPartialRows;
+      if (reduce.getKind() != prim::ReduceKind::Sum || !accumulator.isF32() ||
+          prim::getConstantSize(sizes[reduce.getDims()[number]]).value_or(piece + 1) <= piece)
+        return addAll(em.i64(0), extent, sums);
+      em.loop(em.i64(0), extent, piece, [&](Index first) {
+        clear(part);
+        addAll(first.base, em.min(em.add(first.base, em.i64(piece)), extent), part);
+        em.laneLoop(here, known, [&](Index lane) {
+          em.storeAt(em.combine(reduce.getKind(), accumulator, em.loadAt(sums, accumulator, lane),
+                                em.loadAt(part, accumulator, lane)),
+                     sums, accumulator, lane);
+        });
+      });
     };
     nest(0);
     em.laneLoop(here, known, [&](Index lane) {
@@ -211,22 +234,27 @@ private:
     const Value operand = reduce.getOperand();
     const SmallVector<AffineExpr> sizes = prim::getSizes(operand);
     const Type element = cast<RankedTensorType>(operand.getType()).getElementType();
+    const Type accumulator = em.accumulatorOf(element);
     const Value start = em.broadcast(em.neutral(reduce.getKind(), element));
     SmallVector<Index> at = operandAt(reduce, outer);
     std::function<SmallVector<Value>(size_t, SmallVector<Value>)> nest = [&](size_t number, SmallVector<Value> sums) {
       if (number == reduce.getDims().size()) {
         for (auto [lane, sum] : llvm::zip_equal(lanes, sums)) {
           at.back() = lane;
-          sum = em.combine(reduce.getKind(), em.accumulatorOf(element), sum,
+          sum = em.combine(reduce.getKind(), accumulator, sum,
                            em.broadcast(em.toAccumulator(em.emit(operand, at))));
         }
         return sums;
       }
       const int64_t dim = reduce.getDims()[number];
-      return em.loop(em.i64(0), em.size(sizes[dim]), 1, sums, [&](Index position, ValueRange carried) {
-        at[dim] = position;
-        return nest(number + 1, llvm::to_vector(carried));
-      });
+      AffineExpr within = getAffineConstantExpr(1, em.builder().getContext());
+      for (int64_t inner : reduce.getDims().drop_front(number + 1))
+        within = within * sizes[inner];
+      return em.reduceLoop(reduce.getKind(), accumulator, em.i64(0), em.size(sizes[dim]), 1, sums,
+                           prim::getConstantSize(within), [&](Index position, ValueRange carried) {
+                             at[dim] = position;
+                             return nest(number + 1, llvm::to_vector(carried));
+                           });
     };
     SmallVector<Value> sums = nest(0, SmallVector<Value>(lanes.size(), start));
     for (Value &sum : sums)

@@ -308,6 +308,43 @@ SmallVector<Value> Emitter::loop(Value lower, Value upper, int64_t step, ValueRa
   return llvm::to_vector(ValueRange(forOp.getResults()));
 }
 
+SmallVector<Value> Emitter::reduceLoop(prim::ReduceKind kind, Type accumulator, Value lower, Value upper, int64_t step,
+                                       ValueRange inits, std::optional<int64_t> stepsWithin,
+                                       llvm::function_ref<SmallVector<Value>(Index, ValueRange)> body,
+                                       int64_t multiple) {
+  // A piece costs the start of a loop and a mispredicted end: little beside so many steps.
+  constexpr int64_t kPartialSteps = 128, kLeastWithin = 32;
+  const int64_t within = stepsWithin.value_or(kPartialSteps), most = std::max<int64_t>(1, kPartialSteps / within);
+  const std::optional<int64_t> from = constantOf(lower), to = constantOf(upper);
+  const std::optional<int64_t> turns = from && to ? std::optional(llvm::divideCeil(*to - *from, step)) : std::nullopt;
+  const bool isShort = turns && *turns * within <= 2 * kPartialSteps;
+  if (kind != prim::ReduceKind::Sum || !accumulator.isF32() || team || isShort)
+    return loop(lower, upper, step, inits, body, multiple);
+  auto addTo = [&](ValueRange sums, ValueRange part) {
+    return llvm::map_to_vector(llvm::zip_equal(sums, part), [&](auto pair) {
+      return combine(kind, accumulator, std::get<0>(pair), std::get<1>(pair));
+    });
+  };
+  const Value zero = neutral(kind, accumulator);
+  SmallVector<Value> start;
+  for (Value init : inits)
+    start.push_back(isa<VectorType>(init.getType()) ? broadcast(zero) : zero);
+  // What the body does is a piece.
+  if (within >= kLeastWithin)
+    return loop(
+        lower, upper, step, inits,
+        [&](Index at, ValueRange sums) { return SmallVector<Value>(addTo(sums, body(at, start))); }, multiple);
+  const bool isWhole = turns && *turns % most == 0;
+  return loop(
+      lower, upper, step * most, inits,
+      [&](Index first, ValueRange sums) {
+        const Value end = add(first.base, i64(step * most));
+        return SmallVector<Value>(
+            addTo(sums, loop(first.base, isWhole ? end : min(end, upper), step, start, body, first.multiple)));
+      },
+      multiple);
+}
+
 void Emitter::loop(Value lower, Value upper, int64_t step, llvm::function_ref<void(Index)> body, int64_t multiple) {
   loop(
       lower, upper, step, ValueRange{},
@@ -1488,12 +1525,16 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
       return acc;
     }
     Value extent = size(extents[dim]);
-    if (!lanes || dim + 1 != extents.size())
-      return loop(i64(0), extent, 1, acc, [&](Index iv, ValueRange carried) {
+    if (!lanes || dim + 1 != extents.size()) {
+      std::optional<int64_t> within = prim::getConstantSize(prim::product(b.getContext(), extents.drop_front(dim + 1)));
+      if (within && lanes)
+        within = llvm::divideCeil(*within, width() * kUnroll);
+      return reduceLoop(kind, accumulator, i64(0), extent, 1, acc, within, [&](Index iv, ValueRange carried) {
         SmallVector<Index> inner = at;
         inner.push_back(iv);
         return nest(dim + 1, inner, llvm::to_vector(carried));
       });
+    }
     if (team) { // every member takes each team->size-th vector
       int64_t w = width();
       bool whole = prim::getConstantSize(extents[dim]).value_or(1) % w == 0;
@@ -1519,7 +1560,7 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
     Value blocks = mul(divUnsigned(extent, i64(block)), i64(block));
     auto constantBlocks = constantOf(blocks);
     if (!constantBlocks || *constantBlocks > 0)
-      acc = loop(i64(0), blocks, block, acc, [&](Index iv, ValueRange carried) {
+      acc = reduceLoop(kind, accumulator, i64(0), blocks, block, acc, 1, [&](Index iv, ValueRange carried) {
         scopes.back().mask = {};
         SmallVector<Value> next;
         for (int64_t u = 0; u < kUnroll; ++u) {
@@ -1594,11 +1635,14 @@ Value Emitter::emitReduce(prim::ReduceOp op, ArrayRef<Index> at) {
         value = broadcast(value);
       return combine(op.getKind(), accumulator, acc, toAccumulator(value));
     }
-    return loop(i64(0), size(extents[dim]), 1, ValueRange{acc}, [&](Index iv, ValueRange carried) {
-      SmallVector<Index> inner = reduced;
-      inner.push_back(iv);
-      return SmallVector<Value>{nest(dim + 1, inner, carried[0])};
-    })[0];
+    const std::optional<int64_t> within =
+        prim::getConstantSize(prim::product(b.getContext(), ArrayRef(extents).drop_front(dim + 1)));
+    return reduceLoop(op.getKind(), accumulator, i64(0), size(extents[dim]), 1, ValueRange{acc}, within,
+                      [&](Index iv, ValueRange carried) {
+                        SmallVector<Index> inner = reduced;
+                        inner.push_back(iv);
+                        return SmallVector<Value>{nest(dim + 1, inner, carried[0])};
+                      })[0];
   };
   return fromAccumulator(nest(0, {}, start), element);
 }

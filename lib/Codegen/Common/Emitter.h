@@ -156,6 +156,14 @@ public:
   llvm::SmallVector<mlir::Value> loop(mlir::Value lower, mlir::Value upper, int64_t step, mlir::ValueRange inits,
                                       llvm::function_ref<llvm::SmallVector<mlir::Value>(Index, mlir::ValueRange)> body,
                                       int64_t multiple = 1);
+  /// The same for a reduction: `inits` are combined by `kind`, of type `accumulator`. Sums of f32 are made in pieces of
+  /// about kPartialSteps steps, which are added up: rounding errors grow with the square root of a piece's length and of
+  /// the number of pieces instead of that of all steps. `stepsWithin`: steps that the body makes for each of its own;
+  /// none: not known.
+  llvm::SmallVector<mlir::Value>
+  reduceLoop(prim::ReduceKind kind, mlir::Type accumulator, mlir::Value lower, mlir::Value upper, int64_t step,
+             mlir::ValueRange inits, std::optional<int64_t> stepsWithin,
+             llvm::function_ref<llvm::SmallVector<mlir::Value>(Index, mlir::ValueRange)> body, int64_t multiple = 1);
   /// Lanes over [0, count): full vectors, then one masked vector; each call of body sees contiguous lanes from 0.
   /// `constantCount`: the count, or any number with its remainder by width(), if that is known. `lower` shifts the
   /// start (must be a multiple of width()).
