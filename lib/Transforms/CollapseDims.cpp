@@ -10,7 +10,8 @@
 //
 // The dims of all values are sorted into classes: dims that an op relates are of one class (an add relates dim i of its
 // operands and its result, a transpose by its permutation, ...). Classes A and B merge if B stands right behind A
-// wherever one of the two occurs. Dims of size 1 vanish. Regions with other than pointwise ops, reductions, broadcasts
+// wherever one of the two occurs, unless an op moves positions along one of them: the axis of a concat, what a slice
+// cuts or a pad fills. Dims of size 1 vanish. Regions with other than these ops, pointwise ones, reductions, broadcasts
 // and transposes are left alone.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -107,6 +108,23 @@ private:
       parent[std::max(classOf(a), classOf(b))] = std::min(classOf(a), classOf(b));
   }
   void unite(Value a, int64_t i, Value b, int64_t j) { unite(ids[a][i], ids[b][j]); }
+  /// Relates the dims of an op that moves positions along those that `isMoved` names; these stay as they are, and may
+  /// not vanish.
+  bool relateMoved(Value operand, Value result, llvm::function_ref<bool(int64_t)> isMoved) {
+    const SmallVector<AffineExpr> in = prim::getSizes(operand), out = prim::getSizes(result);
+    for (int64_t i = 0, n = int64_t(out.size()); i < n; ++i) {
+      if (!isMoved(i) && in[i] == out[i]) {
+        unite(operand, i, result, i);
+        continue;
+      }
+      for (int id : {ids[operand][i], ids[result][i]}) {
+        if (id < 0)
+          return false;
+        pinned.push_back(id);
+      }
+    }
+    return true;
+  }
 
   bool relate(Operation *op) {
     Value result = op->getResult(0);
@@ -148,6 +166,17 @@ private:
           unite(reduce.getOperand(), i, result, next++);
       return true;
     }
+    if (auto concat = dyn_cast<prim::ConcatOp>(op))
+      return llvm::all_of(concat.getInputs(), [&](Value input) {
+        return relateMoved(input, result, [&](int64_t dim) { return dim == int64_t(concat.getAxis()); });
+      });
+    if (auto slice = dyn_cast<prim::SliceOp>(op))
+      return relateMoved(slice.getOperand(), result, [&](int64_t dim) {
+        return slice.getSteps()[dim] != 1 || prim::getConstantSize(slice.getStarts().getResult(dim)) != 0;
+      });
+    if (auto pad = dyn_cast<prim::PadOp>(op))
+      return relateMoved(pad.getOperand(), result,
+                         [&](int64_t dim) { return prim::getConstantSize(pad.getLow().getResult(dim)) != 0; });
     return isa<prim::SplatOp>(op) || (isa<prim::ConstantOp>(op) && fuse::isSmallConstant(op) &&
                                       isa<DenseElementsAttr>(cast<prim::ConstantOp>(op).getValue()));
   }
@@ -167,10 +196,15 @@ private:
         note(next[list[i]], i + 1 < list.size() ? list[i + 1] : -1);
       }
     }
+    llvm::SmallDenseSet<int> fixed;
+    for (int id : pinned)
+      fixed.insert(classOf(id));
     leaders.resize(parent.size());
     for (size_t id = 0; id < parent.size(); ++id)
       leaders[id] = id;
-    auto merged = [&](int a, int b) { return a >= 0 && b >= 0 && a != b && next[a] == b && previous[b] == a; };
+    auto merged = [&](int a, int b) {
+      return a >= 0 && b >= 0 && a != b && next[a] == b && previous[b] == a && !fixed.contains(a) && !fixed.contains(b);
+    };
     for (size_t id = 0; id < parent.size(); ++id) {
       int leader = classOf(id);
       // A run is finite as no class follows itself; the bound guards against x -> y -> x over two values.
@@ -184,6 +218,7 @@ private:
   llvm::DenseMap<Value, SmallVector<int>> ids;
   SmallVector<Value> order;
   std::vector<int> parent;
+  SmallVector<int> pinned; // dims along which an op moves positions
   std::vector<int> leaders;
   bool merges = false;
 };
@@ -285,7 +320,25 @@ struct CollapseDimsPass : tc::impl::CollapseDimsPassBase<CollapseDimsPass> {
         return operand(0);
       return prim::ReduceOp::create(b, loc, reduce.getKind(), operand(0), dims);
     }
+    // One start per new dim; merged dims are whole.
+    auto starts = [&](AffineMap map) {
+      SmallVector<AffineExpr> kept;
+      for (const SmallVector<int64_t> &group : classes.groups(result))
+        kept.push_back(map.getResult(group.front()));
+      return AffineMap::get(map.getNumDims(), map.getNumSymbols(), kept, op->getContext());
+    };
     Operation *copy = b.clone(*op, mapping);
+    if (auto concat = dyn_cast<prim::ConcatOp>(copy))
+      concat.setAxis(*classes.newDim(result, concat.getAxis()));
+    else if (auto pad = dyn_cast<prim::PadOp>(copy))
+      pad.setLow(starts(pad.getLow()));
+    else if (auto slice = dyn_cast<prim::SliceOp>(copy)) {
+      SmallVector<int64_t> steps;
+      for (const SmallVector<int64_t> &group : classes.groups(result))
+        steps.push_back(slice.getSteps()[group.front()]);
+      slice.setStarts(starts(slice.getStarts()));
+      slice.setSteps(steps);
+    }
     copy->getResult(0).setType(type);
     return copy->getResult(0);
   }

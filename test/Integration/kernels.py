@@ -223,6 +223,40 @@ def build_cases():
     def softmax(x):
         e = np.exp(x - x.max(-1, keepdims=True))
         return e / e.sum(-1, keepdims=True)
+    # Parts along channels: the dims before and behind them are one, whatever their sizes.
+    joined = {"x": (2, 5, 7, 9), "z": (2, 3, 7, 9), "c": (5, 1, 1)}
+    for kind, dims in (("", {n: list(d) for n, d in joined.items()}), ("_symbolic", {"x": ["N", 5, "H", "W"], "z": ["N", 3, "H", "W"], "c": [5, 1, 1]}),
+                       ("_unknown", {"x": ["N", "X", "H", "W"], "z": ["N", "Z", "H", "W"], "c": [5, 1, 1]})):
+        shapes = [joined] if not kind else [joined, {**joined, "x": (1, 5, 1, 1), "z": (1, 3, 1, 1)}, {**joined, "x": (3, 5, 28, 1), "z": (3, 3, 28, 1)},
+                                            {**joined, "x": (0, 5, 4, 4), "z": (0, 3, 4, 4)}, {**joined, "x": (2, 5, 0, 4), "z": (2, 3, 0, 4)}]
+        case(f"channels_parts{kind}",
+             [helper.make_node("Mul", ["x", "c"], ["m"]), helper.make_node("Concat", ["m", "z", "x"], ["t"], axis=1), helper.make_node("Relu", ["t"], ["u"]),
+              helper.make_node("Slice", ["u", "from", "to", "one", "two"], ["s"]), helper.make_node("Pad", ["s", "pads"], ["y"])],
+             dims, {"u": None, "y": None},
+             lambda v: (lambda u: [u, np.pad(u[:, 1:11:2], ((0, 0), (1, 2), (0, 0), (0, 0)))])(
+                 np.maximum(np.concatenate([v["x"] * v["c"], v["z"], v["x"]], 1), 0)),
+             shapes, {"from": np.array([1]), "to": np.array([11]), "one": np.array([1]), "two": np.array([2]), "pads": np.array([0, 1, 0, 0, 0, 2, 0, 0])})
+    case("parts_of_one_channel", [helper.make_node("Concat", ["x", "z", "x"], ["t"], axis=1), helper.make_node("Abs", ["t"], ["y"])],
+         {"x": [2, 1, 7, 9], "z": [2, 4, 7, 9]}, {"y": None}, lambda v: [np.abs(np.concatenate([v["x"], v["z"], v["x"]], 1))], [{"x": (2, 1, 7, 9), "z": (2, 4, 7, 9)}])
+    # One NaN makes a row of a softmax none, wherever it is; what is not divided by the sum is none by its largest element.
+    def parts(x):
+        largest = x.max(-1, keepdims=True)
+        return [np.exp(x - largest), softmax(x), largest]
+    for width in (5, 67, 1024):
+        rows = random((6, width), 13) * np.float32(40)
+        rows[0, 0] = rows[1, -1] = rows[2, width // 2] = rows[3, 2] = np.nan
+        rows[4, 3] = -np.inf
+        for axis in (1, 0):
+            values = {"x": rows if axis else rows.T.copy()}
+            along = lambda f, axis=axis: lambda v: [a if axis else a.T for a in f(v["x"] if axis else v["x"].T)]
+            dims = {"x": list(values["x"].shape)}
+            case(f"softmax_{width}_axis{axis}_with_nan", [helper.make_node("Softmax", ["x"], ["y"], axis=axis)], dims, {"y": None}, along(lambda x: [softmax(x)]), [values])
+            case(f"logsoftmax_{width}_axis{axis}_with_nan", [helper.make_node("LogSoftmax", ["x"], ["y"], axis=axis)], dims, {"y": None},
+                 along(lambda x: [(lambda d: d - np.log(np.exp(d).sum(-1, keepdims=True)))(x - x.max(-1, keepdims=True))]), [values])
+            case(f"softmax_parts_{width}_axis{axis}_with_nan",
+                 [helper.make_node("ReduceMax", ["x"], ["m"], axes=[axis]), helper.make_node("Sub", ["x", "m"], ["d"]), helper.make_node("Exp", ["d"], ["e"]),
+                  helper.make_node("ReduceSum", ["e", "a"], ["s"]), helper.make_node("Div", ["e", "s"], ["y"]), helper.make_node("Identity", ["m"], ["z"])],
+                 dims, {"e": None, "y": None, "z": None}, along(parts), [values], {"a": np.array([axis])})
     case("softmax_past_the_caches", [helper.make_node("Softmax", ["x"], ["y"]), helper.make_node("Neg", ["x"], ["z"])],
          {"x": [2048, 4096]}, {"y": [2048, 4096], "z": [2048, 4096]}, lambda v: [softmax(v["x"]), -v["x"]], [{"x": (2048, 4096)}])
     # Attention: all keys in one block, in equal blocks, in blocks with a remainder; queries that end in a panel; keys that the mask

@@ -1,5 +1,5 @@
 // Proves: dims that a region's ops treat alike merge by views at its edges; those that differ stay.
-// RUN: tc-opt %s --tc-fuse --tc-collapse-dims --tc-verify-fuse | FileCheck %s
+// RUN: tc-opt %s --tc-fuse --tc-collapse-dims --tc-verify-fuse --mlir-print-local-scope | FileCheck %s
 
 // An instance norm: batch and channels are the rows, height and width what is reduced.
 // CHECK-LABEL: func.func @instance_norm
@@ -69,4 +69,32 @@ func.func @outer(%x: tensor<8xf32>) -> tensor<8x8x1xf32> {
   %b = prim.broadcast %x [0] : tensor<8xf32> -> tensor<8x8x1xf32>
   %y = prim.add %a, %b : tensor<8x8x1xf32>
   return %y : tensor<8x8x1xf32>
+}
+
+// The axis of a concat and what a slice cuts stay dims of their own; those behind and before them merge.
+// CHECK-LABEL: func.func @channels
+// CHECK: kernel.region
+// CHECK: prim.concat %{{.*}} axis = 1 : (tensor<6x4x784xf32>, tensor<6x2x784xf32>) -> tensor<6x6x784xf32>
+// CHECK: prim.slice %{{.*}} from affine_map<() -> (0, 1, 0)> step [1, 2, 1] : tensor<6x6x784xf32> -> tensor<6x2x784xf32>
+func.func @channels(%x: tensor<2x3x4x28x28xf32>, %y: tensor<2x3x2x28x28xf32>) -> tensor<2x3x2x28x28xf32> {
+  %c = prim.concat %x, %y axis = 2 : (tensor<2x3x4x28x28xf32>, tensor<2x3x2x28x28xf32>) -> tensor<2x3x6x28x28xf32>
+  %s = prim.slice %c from affine_map<() -> (0, 0, 1, 0, 0)> step [1, 1, 2, 1, 1] : tensor<2x3x6x28x28xf32> -> tensor<2x3x2x28x28xf32>
+  return %s : tensor<2x3x2x28x28xf32>
+}
+
+// A pad fills around dims that stay; those that it does not touch merge.
+// CHECK-LABEL: func.func @frame
+// CHECK: prim.pad %{{.*}}, %{{.*}} low affine_map<() -> (0, 1)> : (tensor<15x28xf32>, tensor<f32>) -> tensor<15x30xf32>
+func.func @frame(%x: tensor<3x5x28xf32>) -> tensor<3x5x30xf32> {
+  %zero = prim.splat 0.0 : f32 : tensor<f32>
+  %y = prim.pad %x, %zero low affine_map<() -> (0, 0, 1)> : (tensor<3x5x28xf32>, tensor<f32>) -> tensor<3x5x30xf32>
+  return %y : tensor<3x5x30xf32>
+}
+
+// A part of one channel: its dim of size 1 would vanish beside the others'.
+// CHECK-LABEL: func.func @one_channel
+// CHECK: prim.concat %{{.*}} axis = 1 : (tensor<2x4x28x28xf32>, tensor<2x1x28x28xf32>) -> tensor<2x5x28x28xf32>
+func.func @one_channel(%x: tensor<2x4x28x28xf32>, %y: tensor<2x1x28x28xf32>) -> tensor<2x5x28x28xf32> {
+  %c = prim.concat %x, %y axis = 1 : (tensor<2x4x28x28xf32>, tensor<2x1x28x28xf32>) -> tensor<2x5x28x28xf32>
+  return %c : tensor<2x5x28x28xf32>
 }

@@ -241,8 +241,7 @@ private:
       if (number == reduce.getDims().size()) {
         for (auto [lane, sum] : llvm::zip_equal(lanes, sums)) {
           at.back() = lane;
-          sum = em.combine(reduce.getKind(), accumulator, sum,
-                           em.broadcast(em.toAccumulator(em.emit(operand, at))));
+          sum = em.combine(reduce.getKind(), accumulator, sum, em.broadcast(em.toAccumulator(em.emit(operand, at))));
         }
         return sums;
       }

@@ -1471,8 +1471,13 @@ Value Emitter::neutral(prim::ReduceKind kind, Type elementType) {
   return arith::ConstantOp::create(b, location, attr);
 }
 
-Value Emitter::combine(prim::ReduceKind kind, Type elementType, Value x, Value y) {
+Value Emitter::combine(prim::ReduceKind kind, Type elementType, Value x, Value y, bool losesNan) {
   bool isFloat = isa<FloatType>(elementType);
+  if (isFloat && losesNan && (kind == prim::ReduceKind::Max || kind == prim::ReduceKind::Min)) {
+    // The machine's own instruction: y where either is no number.
+    const auto before = kind == prim::ReduceKind::Max ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT;
+    return arith::SelectOp::create(b, location, arith::CmpFOp::create(b, location, before, x, y), x, y);
+  }
   bool isUnsigned = elementType.isUnsignedInteger() || elementType.isInteger(1);
   switch (kind) {
   case prim::ReduceKind::Sum:
@@ -1495,7 +1500,7 @@ Value Emitter::combine(prim::ReduceKind kind, Type elementType, Value x, Value y
   llvm_unreachable("all kinds are listed");
 }
 
-Value Emitter::reduceLanes(prim::ReduceKind kind, Type elementType, Value vector) {
+Value Emitter::reduceLanes(prim::ReduceKind kind, Type elementType, Value vector, bool losesNan) {
   // A fixed tree of shuffles: the same bits everywhere.
   for (int64_t half = width() / 2; half >= 1; half /= 2) {
     SmallVector<int64_t> low, high;
@@ -1505,23 +1510,68 @@ Value Emitter::reduceLanes(prim::ReduceKind kind, Type elementType, Value vector
     }
     Value a = vector::ShuffleOp::create(b, location, vector, vector, low);
     Value c = vector::ShuffleOp::create(b, location, vector, vector, high);
-    vector = combine(kind, elementType, a, c);
+    vector = combine(kind, elementType, a, c, losesNan);
   }
   return vector::ExtractOp::create(b, location, vector, ArrayRef<int64_t>{0});
 }
 
+/// Whether a NaN that the largest element of a row loses shows all the same: whatever the region yields of it is made
+/// with the row's sum of e^(x - largest), which is NaN then. Softmax and its logarithm.
+static bool showsNan(prim::ReduceOp largest) {
+  if (largest.getKind() != prim::ReduceKind::Max)
+    return false;
+  Block &block = *largest->getBlock();
+  // What is made of the largest element; of it, the differences from it, their powers, and all that is NaN everywhere
+  // in a row that has one.
+  llvm::SmallDenseSet<Value> dependent{largest.getResult()}, spread{largest.getResult()}, differences, powers, poisoned;
+  for (Operation &op : llvm::make_range(std::next(largest->getIterator()), block.end())) {
+    auto isOf = [&](const llvm::SmallDenseSet<Value> &set) {
+      return llvm::any_of(op.getOperands(), [&](Value operand) { return set.contains(operand); });
+    };
+    if (!isOf(dependent))
+      continue;
+    if (op.hasTrait<OpTrait::IsTerminator>())
+      return llvm::all_of(op.getOperands(),
+                          [&](Value value) { return !dependent.contains(value) || poisoned.contains(value); });
+    if (op.getNumResults() != 1)
+      return false;
+    const Value result = op.getResult(0);
+    dependent.insert(result);
+    auto reduce = dyn_cast<prim::ReduceOp>(op);
+    const bool isMove = isa<prim::BroadcastOp, prim::ReshapeOp>(op);
+    if (isMove && isOf(spread))
+      spread.insert(result);
+    else if (auto sub = dyn_cast<prim::SubOp>(op);
+             sub && sub.getLhs() == largest.getOperand() && spread.contains(sub.getRhs()))
+      differences.insert(result);
+    else if (isa<prim::ExpOp>(op) && isOf(differences))
+      powers.insert(result);
+    else if (reduce && isOf(powers) && reduce.getKind() == prim::ReduceKind::Sum &&
+             reduce.getDims() == largest.getDims())
+      poisoned.insert(result);
+    else if ((isMove ||
+              isa<prim::AddOp, prim::SubOp, prim::MulOp, prim::DivOp, prim::NegOp, prim::LogOp, prim::ExpOp,
+                  prim::ReciprocalOp>(op) ||
+              (isa<prim::ConvertOp>(op) && isa<FloatType>(getElementTypeOrSelf(result)))) &&
+             isOf(poisoned))
+      poisoned.insert(result);
+  }
+  return false;
+}
+
 Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<AffineExpr> extents, bool lanes,
-                             llvm::function_ref<Value(ArrayRef<Index>)> element) {
+                             llvm::function_ref<Value(ArrayRef<Index>)> element, bool losesNan) {
   const Value start = neutral(kind, elementType);
   const Type accumulator = accumulatorOf(elementType);
   constexpr int64_t kUnroll = 4;
+  auto merge = [&](Value x, Value y) { return combine(kind, accumulator, x, y, losesNan); };
   std::function<SmallVector<Value>(unsigned, SmallVector<Index>, SmallVector<Value>)> nest =
       [&](unsigned dim, SmallVector<Index> at, SmallVector<Value> acc) -> SmallVector<Value> {
     if (dim == extents.size()) {
       Value value = toAccumulator(element(at));
       if (isa<VectorType>(acc[0].getType()))
         value = broadcast(value);
-      acc[0] = combine(kind, accumulator, acc[0], value);
+      acc[0] = merge(acc[0], value);
       return acc;
     }
     Value extent = size(extents[dim]);
@@ -1550,7 +1600,7 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
             if (on)
               value = arith::SelectOp::create(b, location, on, value, broadcast(neutral(kind, elementType)));
             SmallVector<Value> next = llvm::to_vector(carried);
-            next[0] = combine(kind, accumulator, carried[0], value);
+            next[0] = merge(carried[0], value);
             return next;
           },
           w);
@@ -1566,7 +1616,7 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
         for (int64_t u = 0; u < kUnroll; ++u) {
           SmallVector<Index> inner = at;
           inner.push_back(contiguous(addIndex(iv, constant(u * w))));
-          next.push_back(combine(kind, accumulator, carried[u], broadcast(toAccumulator(element(inner)))));
+          next.push_back(merge(carried[u], broadcast(toAccumulator(element(inner)))));
         }
         return next;
       });
@@ -1583,7 +1633,7 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
           Value value = broadcast(toAccumulator(element(inner)));
           value = arith::SelectOp::create(b, location, on, value, broadcast(start));
           SmallVector<Value> next = llvm::to_vector(carried);
-          next[0] = combine(kind, accumulator, carried[0], value);
+          next[0] = merge(carried[0], value);
           return next;
         },
         w);
@@ -1596,9 +1646,8 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
   SmallVector<Value> result = nest(0, {}, acc);
   Value total = result[0];
   if (lanes) {
-    total = combine(kind, accumulator, combine(kind, accumulator, result[0], result[1]),
-                    combine(kind, accumulator, result[2], result[3]));
-    total = reduceLanes(kind, accumulator, total);
+    total = merge(merge(result[0], result[1]), merge(result[2], result[3]));
+    total = reduceLanes(kind, accumulator, total, losesNan);
     if (team)
       total = team->across(kind, accumulator, total);
   }
@@ -1618,10 +1667,11 @@ Value Emitter::emitReduce(prim::ReduceOp op, ArrayRef<Index> at) {
       full[i] = llvm::is_contained(op.getDims(), int64_t(i)) ? reduced[next++] : at[kept++];
     return full;
   };
-  bool lanesOutside = anyLanes(at);
+  const bool lanesOutside = anyLanes(at), losesNan = showsNan(op);
   if (!lanesOutside && !extents.empty())
-    return emitReduction(op.getKind(), element, extents, /*lanes=*/true,
-                         [&](ArrayRef<Index> reduced) { return emit(op.getOperand(), position(reduced)); });
+    return emitReduction(
+        op.getKind(), element, extents, /*lanes=*/true,
+        [&](ArrayRef<Index> reduced) { return emit(op.getOperand(), position(reduced)); }, losesNan);
   // Lanes lie along a kept dim: one accumulator vector, plain loops over the reduced dims.
   const Type accumulator = accumulatorOf(element);
   Value start = neutral(op.getKind(), element);
@@ -1633,7 +1683,7 @@ Value Emitter::emitReduce(prim::ReduceOp op, ArrayRef<Index> at) {
       Value value = emit(op.getOperand(), position(reduced));
       if (lanesOutside)
         value = broadcast(value);
-      return combine(op.getKind(), accumulator, acc, toAccumulator(value));
+      return combine(op.getKind(), accumulator, acc, toAccumulator(value), losesNan);
     }
     const std::optional<int64_t> within =
         prim::getConstantSize(prim::product(b.getContext(), ArrayRef(extents).drop_front(dim + 1)));

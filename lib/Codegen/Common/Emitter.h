@@ -157,9 +157,9 @@ public:
                                       llvm::function_ref<llvm::SmallVector<mlir::Value>(Index, mlir::ValueRange)> body,
                                       int64_t multiple = 1);
   /// The same for a reduction: `inits` are combined by `kind`, of type `accumulator`. Sums of f32 are made in pieces of
-  /// about kPartialSteps steps, which are added up: rounding errors grow with the square root of a piece's length and of
-  /// the number of pieces instead of that of all steps. `stepsWithin`: steps that the body makes for each of its own;
-  /// none: not known.
+  /// about kPartialSteps steps, which are added up: rounding errors grow with the square root of a piece's length and
+  /// of the number of pieces instead of that of all steps. `stepsWithin`: steps that the body makes for each of its
+  /// own; none: not known.
   llvm::SmallVector<mlir::Value>
   reduceLoop(prim::ReduceKind kind, mlir::Type accumulator, mlir::Value lower, mlir::Value upper, int64_t step,
              mlir::ValueRange inits, std::optional<int64_t> stepsWithin,
@@ -246,14 +246,16 @@ public:
 
   /// Neutral element and combination of a reduction on the value type of `elementType`.
   mlir::Value neutral(prim::ReduceKind kind, mlir::Type elementType);
-  mlir::Value combine(prim::ReduceKind kind, mlir::Type elementType, mlir::Value a, mlir::Value b);
+  /// `losesNan`: a largest or smallest float may leave out what is no number, which takes a third of the instructions.
+  mlir::Value combine(prim::ReduceKind kind, mlir::Type elementType, mlir::Value a, mlir::Value b,
+                      bool losesNan = false);
   /// The type that values of `elementType` are combined in: f32 for narrower floats.
   mlir::Type accumulatorOf(mlir::Type elementType);
   /// A value (scalar or vector) as its accumulator, and back as an `elementType`.
   mlir::Value toAccumulator(mlir::Value value);
   mlir::Value fromAccumulator(mlir::Value value, mlir::Type elementType);
   /// Combines the lanes of a vector.
-  mlir::Value reduceLanes(prim::ReduceKind kind, mlir::Type elementType, mlir::Value vector);
+  mlir::Value reduceLanes(prim::ReduceKind kind, mlir::Type elementType, mlir::Value vector, bool losesNan = false);
 
 private:
   struct Scope {
@@ -268,7 +270,8 @@ private:
   mlir::Value emitPointwise(mlir::Operation *op, llvm::ArrayRef<Index> at);
   mlir::Value emitReduce(prim::ReduceOp op, llvm::ArrayRef<Index> at);
   mlir::Value emitReduction(prim::ReduceKind kind, mlir::Type elementType, llvm::ArrayRef<mlir::AffineExpr> extents,
-                            bool lanes, llvm::function_ref<mlir::Value(llvm::ArrayRef<Index>)> element);
+                            bool lanes, llvm::function_ref<mlir::Value(llvm::ArrayRef<Index>)> element,
+                            bool losesNan = false);
   mlir::Value emitArgReduce(prim::ArgReduceOp op, llvm::ArrayRef<Index> at);
   mlir::Value emitDot(prim::DotGeneralOp op, llvm::ArrayRef<Index> at);
   mlir::Value emitConv(prim::ConvOp op, llvm::ArrayRef<Index> at);

@@ -88,6 +88,10 @@ template <typename Op> struct Avx512Pattern : public OpRewritePattern<Op> {
   static bool isRegister(Type type) { return isLanes(type) && cast<VectorType>(type).getNumElements() == 16; }
 };
 
+/// q of e^r - 1 = r + r^2 q(r): minimax for the relative error, 2^-26, on |r| <= ln 2 / 2.
+constexpr double kExpM1Coefficients[] = {1.3882516650483012e-3, 8.366547524929047e-3, 4.166720062494278e-2,
+                                         1.666654348373413e-1, 4.999999701976776e-1};
+
 /// What the patterns below write with: the values are all of one type.
 struct LaneBuilder {
   PatternRewriter &b;
@@ -136,6 +140,13 @@ struct LaneBuilder {
     Value current = LLVM::ConstantOp::create(b, loc, b.getI32IntegerAttr(4)); // rounding as it is set
     return intrinsic("llvm.x86.avx512.mask.scalef.ps.512", {x, n, constant(0), mask, current});
   }
+  /// e^x for x in [-88, 89] where the mask (i16) is set; elsewhere 0. To a unit in the last place. AVX-512.
+  Value exponential(Value x, Value mask) const {
+    auto [n, r] = reduceByLn2(x);
+    SmallVector<double> coefficients(ArrayRef<double>{kExpM1Coefficients});
+    coefficients.append({1.0, 1.0});
+    return scaled(polynomial(r, coefficients), n, mask);
+  }
   Value allLanes() const { return LLVM::ConstantOp::create(b, loc, b.getI16IntegerAttr(-1)); }
   /// 1 / x for x in [2^-120, 2^126], to a unit in the last place: one step of Newton's from 14 bits. A division takes
   /// six times as long.
@@ -147,7 +158,7 @@ struct LaneBuilder {
 
 /// e^x: x = n ln 2 + r, e^x = 2^n p(r), where vscalefps brings in 2^n with the right overflow. Half the instructions of
 /// the general form, which builds 2^n from bits and guards its range. Results below the smallest normal number are 0,
-/// as they are there. p: the minimax polynomial of S. Moshier, Cephes, single/expf.c.
+/// as they are there. p: 1 + r + r^2 q(r), q minimax for the relative error of e^x - 1.
 struct ExpAvx512Pattern : public Avx512Pattern<math::ExpOp> {
   using Avx512Pattern::Avx512Pattern;
 
@@ -158,12 +169,9 @@ struct ExpAvx512Pattern : public Avx512Pattern<math::ExpOp> {
     Value x = op.getOperand(), most = e.constant(89);
     // NaN stays NaN; infinity would leave no remainder.
     Value clamped = e.select(arith::CmpFPredicate::OGT, x, most, most, x);
-    auto [n, r] = e.reduceByLn2(clamped);
-    Value p = e.polynomial(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1,
-                               5.0000001201e-1, 1.0, 1.0});
     Value isNormal = arith::CmpFOp::create(rewriter, e.loc, arith::CmpFPredicate::UGE, x, e.constant(-87.336544));
     Value mask = LLVM::BitcastOp::create(rewriter, e.loc, rewriter.getI16Type(), isNormal);
-    rewriter.replaceOp(op, e.scaled(p, n, mask));
+    rewriter.replaceOp(op, e.exponential(clamped, mask));
     return success();
   }
 };
@@ -183,17 +191,18 @@ struct LogisticAvx512Pattern : public Avx512Pattern<arith::DivFOp> {
     if (!exp || !matchPattern(x, m_OneFloat()))
       return rewriter.notifyMatchFailure(op, "is no logistic function");
     LaneBuilder e(rewriter, op);
-    // Beyond, the result is below the smallest normal number.
-    Value t = exp.getOperand(), most = e.constant(87.336544);
-    Value power = math::ExpOp::create(rewriter, e.loc, e.select(arith::CmpFPredicate::OGT, t, most, most, t));
-    Value result = e.reciprocal(arith::AddFOp::create(rewriter, e.loc, power, e.constant(1)));
+    // Beyond, the result is below the smallest normal number, or 1. NaN stays NaN.
+    Value t = exp.getOperand(), most = e.constant(87.336544), least = e.constant(-87.336544);
+    Value clamped = e.select(arith::CmpFPredicate::OGT, t, most, most, t);
+    clamped = e.select(arith::CmpFPredicate::OLT, clamped, least, least, clamped);
+    Value result = e.reciprocal(e.add(e.exponential(clamped, e.allLanes()), e.constant(1)));
     rewriter.replaceOp(op, e.select(arith::CmpFPredicate::OGE, t, most, e.constant(0), result));
     return success();
   }
 };
 
 /// e^x - 1 on AVX-512: x = n ln 2 + r, e^x - 1 = 2^n ((e^r - 1) + (1 - 2^-n)), exact for n = 0. The general form takes
-/// an exponential, a logarithm and a division. Polynomial: minimax for the relative error, 2^-26, on |r| <= ln 2 / 2.
+/// an exponential, a logarithm and a division.
 struct ExpM1Avx512Pattern : public Avx512Pattern<math::ExpM1Op> {
   using Avx512Pattern::Avx512Pattern;
 
@@ -206,8 +215,7 @@ struct ExpM1Avx512Pattern : public Avx512Pattern<math::ExpM1Op> {
     Value clamped = e.select(arith::CmpFPredicate::OGT, x, most, most, x);
     clamped = e.select(arith::CmpFPredicate::OLT, clamped, least, least, clamped);
     auto [n, r] = e.reduceByLn2(clamped);
-    Value p = e.polynomial(r, {1.3882516650483012e-3, 8.366547524929047e-3, 4.166720062494278e-2, 1.666654348373413e-1,
-                               4.999999701976776e-1});
+    Value p = e.polynomial(r, kExpM1Coefficients);
     p = e.fma(p, e.mul(r, r), r);
     Value one = e.constant(1), all = e.allLanes();
     Value rest = e.sub(one, e.scaled(one, arith::NegFOp::create(rewriter, e.loc, n), all));
