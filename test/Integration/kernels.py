@@ -257,6 +257,16 @@ def build_cases():
                  [helper.make_node("ReduceMax", ["x"], ["m"], axes=[axis]), helper.make_node("Sub", ["x", "m"], ["d"]), helper.make_node("Exp", ["d"], ["e"]),
                   helper.make_node("ReduceSum", ["e", "a"], ["s"]), helper.make_node("Div", ["e", "s"], ["y"]), helper.make_node("Identity", ["m"], ["z"])],
                  dims, {"e": None, "y": None, "z": None}, along(parts), [values], {"a": np.array([axis])})
+    # Divided by the sums of the columns: a row is none by its own largest element.
+    square = random((24, 24), 17)
+    square[3, 5] = np.nan
+    def crossed(x):
+        e = np.exp(x - x.max(-1, keepdims=True))
+        return e / e.sum(-1)
+    case("softmax_crossed_with_nan",
+         [helper.make_node("ReduceMax", ["x"], ["m"], axes=[1]), helper.make_node("Sub", ["x", "m"], ["d"]), helper.make_node("Exp", ["d"], ["e"]),
+          helper.make_node("ReduceSum", ["e", "a"], ["s"], keepdims=0), helper.make_node("Div", ["e", "s"], ["y"])],
+         {"x": [24, 24]}, {"y": None}, lambda v: [crossed(v["x"])], [{"x": square}], {"a": np.array([1])})
     case("softmax_past_the_caches", [helper.make_node("Softmax", ["x"], ["y"]), helper.make_node("Neg", ["x"], ["z"])],
          {"x": [2048, 4096]}, {"y": [2048, 4096], "z": [2048, 4096]}, lambda v: [softmax(v["x"]), -v["x"]], [{"x": (2048, 4096)}])
     # Attention: all keys in one block, in equal blocks, in blocks with a remainder; queries that end in a panel; keys that the mask

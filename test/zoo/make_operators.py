@@ -87,7 +87,7 @@ def make():
     model("reduce_mean_last", [("ReduceMean", ["x", "a"], ["y"], {})], dict(x=f32(2048, 2048)), dict(a=i64(-1)))
     model("reduce_sum_first", [("ReduceSum", ["x", "a"], ["y"], {})], dict(x=f32(2048, 2048)), dict(a=i64(0)))
     model("reduce_max_mid", [("ReduceMax", ["x", "a"], ["y"], {})], dict(x=f32(64, 128, 256)), dict(a=i64(1)))
-    model("reduce_all", [("ReduceSum", ["x"], ["y"], dict(keepdims=0))], dict(x=f32(2048, 2048)))
+    model("reduce_all", [("ReduceSum", ["x"], ["y"], dict(keepdims=0))], dict(x=f32(2048, 2048) + 1))
     model("l2norm", [("ReduceL2", ["x", "a"], ["n"], {}), ("Div", ["x", "n"], ["y"], {})], dict(x=f32(1024, 512)), dict(a=i64(-1)))
     model("argmax", [("ArgMax", ["x"], ["y"], dict(axis=-1))], dict(x=f32(512, 4096)))
     model("argmax_ch", [("ArgMax", ["x"], ["y"], dict(axis=1))], dict(x=f32(1, 21, 128, 128)))

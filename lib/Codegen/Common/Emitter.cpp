@@ -1520,6 +1520,11 @@ Value Emitter::reduceLanes(prim::ReduceKind kind, Type elementType, Value vector
 static bool showsNan(prim::ReduceOp largest) {
   if (largest.getKind() != prim::ReduceKind::Max)
     return false;
+  const SmallVector<AffineExpr> sizes = prim::getSizes(largest.getOperand());
+  SmallVector<int64_t> kept;
+  for (int64_t dim = 0, rank = int64_t(sizes.size()); dim < rank; ++dim)
+    if (!llvm::is_contained(largest.getDims(), dim))
+      kept.push_back(dim);
   Block &block = *largest->getBlock();
   // What is made of the largest element; of it, the differences from it, their powers, and all that is NaN everywhere
   // in a row that has one.
@@ -1538,8 +1543,10 @@ static bool showsNan(prim::ReduceOp largest) {
     const Value result = op.getResult(0);
     dependent.insert(result);
     auto reduce = dyn_cast<prim::ReduceOp>(op);
-    const bool isMove = isa<prim::BroadcastOp, prim::ReshapeOp>(op);
-    if (isMove && isOf(spread))
+    // Of one element for each row: to the row's own elements, not to a column's.
+    auto broadcast = dyn_cast<prim::BroadcastOp>(op);
+    const bool isSpread = broadcast && broadcast.getDims() == ArrayRef(kept) && prim::getSizes(result) == sizes;
+    if (isSpread && isOf(spread))
       spread.insert(result);
     else if (auto sub = dyn_cast<prim::SubOp>(op);
              sub && sub.getLhs() == largest.getOperand() && spread.contains(sub.getRhs()))
@@ -1549,7 +1556,7 @@ static bool showsNan(prim::ReduceOp largest) {
     else if (reduce && isOf(powers) && reduce.getKind() == prim::ReduceKind::Sum &&
              reduce.getDims() == largest.getDims())
       poisoned.insert(result);
-    else if ((isMove ||
+    else if ((isSpread ||
               isa<prim::AddOp, prim::SubOp, prim::MulOp, prim::DivOp, prim::NegOp, prim::LogOp, prim::ExpOp,
                   prim::ReciprocalOp>(op) ||
               (isa<prim::ConvertOp>(op) && isa<FloatType>(getElementTypeOrSelf(result)))) &&
