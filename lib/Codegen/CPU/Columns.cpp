@@ -207,7 +207,7 @@ private:
       }
       // As Emitter::reduceLoop: sums of many rows in pieces, which are added up.
       const int64_t piece = kPartialRows;
-      if (reduce.getKind() != prim::ReduceKind::Sum || !accumulator.isF32() ||
+      if (!Emitter::addsInPieces(reduce.getKind(), accumulator) ||
           prim::getConstantSize(sizes[reduce.getDims()[number]]).value_or(piece + 1) <= piece)
         return addAll(em.i64(0), extent, sums);
       em.loop(em.i64(0), extent, piece, [&](Index first) {
@@ -246,9 +246,9 @@ private:
         return sums;
       }
       const int64_t dim = reduce.getDims()[number];
-      AffineExpr within = getAffineConstantExpr(1, em.builder().getContext());
-      for (int64_t inner : reduce.getDims().drop_front(number + 1))
-        within = within * sizes[inner];
+      const AffineExpr within =
+          prim::product(em.builder().getContext(), llvm::map_to_vector(reduce.getDims().drop_front(number + 1),
+                                                                       [&](int64_t inner) { return sizes[inner]; }));
       return em.reduceLoop(reduce.getKind(), accumulator, em.i64(0), em.size(sizes[dim]), 1, sums,
                            prim::getConstantSize(within), [&](Index position, ValueRange carried) {
                              at[dim] = position;

@@ -318,7 +318,7 @@ SmallVector<Value> Emitter::reduceLoop(prim::ReduceKind kind, Type accumulator, 
   const std::optional<int64_t> from = constantOf(lower), to = constantOf(upper);
   const std::optional<int64_t> turns = from && to ? std::optional(llvm::divideCeil(*to - *from, step)) : std::nullopt;
   const bool isShort = turns && *turns * within <= 2 * kPartialSteps;
-  if (kind != prim::ReduceKind::Sum || !accumulator.isF32() || team || isShort)
+  if (!addsInPieces(kind, accumulator) || team || isShort)
     return loop(lower, upper, step, inits, body, multiple);
   auto addTo = [&](ValueRange sums, ValueRange part) {
     return llvm::map_to_vector(llvm::zip_equal(sums, part), [&](auto pair) {
@@ -1473,11 +1473,6 @@ Value Emitter::neutral(prim::ReduceKind kind, Type elementType) {
 
 Value Emitter::combine(prim::ReduceKind kind, Type elementType, Value x, Value y, bool losesNan) {
   bool isFloat = isa<FloatType>(elementType);
-  if (isFloat && losesNan && (kind == prim::ReduceKind::Max || kind == prim::ReduceKind::Min)) {
-    // The machine's own instruction: y where either is no number.
-    const auto before = kind == prim::ReduceKind::Max ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT;
-    return arith::SelectOp::create(b, location, arith::CmpFOp::create(b, location, before, x, y), x, y);
-  }
   bool isUnsigned = elementType.isUnsignedInteger() || elementType.isInteger(1);
   switch (kind) {
   case prim::ReduceKind::Sum:
@@ -1485,6 +1480,9 @@ Value Emitter::combine(prim::ReduceKind kind, Type elementType, Value x, Value y
   case prim::ReduceKind::Prod:
     return isFloat ? Value(arith::MulFOp::create(b, location, x, y)) : arith::MulIOp::create(b, location, x, y);
   case prim::ReduceKind::Max:
+    if (isFloat && losesNan) // the machine's own instruction: y where either is no number
+      return arith::SelectOp::create(b, location, arith::CmpFOp::create(b, location, arith::CmpFPredicate::OGT, x, y),
+                                     x, y);
     if (isFloat)
       return arith::MaximumFOp::create(b, location, x, y);
     return isUnsigned ? Value(arith::MaxUIOp::create(b, location, x, y)) : arith::MaxSIOp::create(b, location, x, y);

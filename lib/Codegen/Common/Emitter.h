@@ -156,7 +156,11 @@ public:
   llvm::SmallVector<mlir::Value> loop(mlir::Value lower, mlir::Value upper, int64_t step, mlir::ValueRange inits,
                                       llvm::function_ref<llvm::SmallVector<mlir::Value>(Index, mlir::ValueRange)> body,
                                       int64_t multiple = 1);
-  /// The same for a reduction: `inits` are combined by `kind`, of type `accumulator`. Sums of f32 are made in pieces of
+  /// Whether a reduction is made in pieces, which are combined at the end: where its rounding errors would add up.
+  static bool addsInPieces(prim::ReduceKind kind, mlir::Type accumulator) {
+    return kind == prim::ReduceKind::Sum && accumulator.isF32();
+  }
+  /// loop() for a reduction: `inits` are combined by `kind`, of type `accumulator`. Sums of f32 are made in pieces of
   /// about kPartialSteps steps, which are added up: rounding errors grow with the square root of a piece's length and
   /// of the number of pieces instead of that of all steps. `stepsWithin`: steps that the body makes for each of its
   /// own; none: not known.
@@ -246,7 +250,7 @@ public:
 
   /// Neutral element and combination of a reduction on the value type of `elementType`.
   mlir::Value neutral(prim::ReduceKind kind, mlir::Type elementType);
-  /// `losesNan`: a largest or smallest float may leave out what is no number, which takes a third of the instructions.
+  /// `losesNan`: the largest float may leave out what is no number, which takes a third of the instructions.
   mlir::Value combine(prim::ReduceKind kind, mlir::Type elementType, mlir::Value a, mlir::Value b,
                       bool losesNan = false);
   /// The type that values of `elementType` are combined in: f32 for narrower floats.
