@@ -112,10 +112,18 @@ def build_cases():
             dynamic = {"a": ["B", "K", "M"] if ta else ["B", "M", "K"], "b": ["B", "N", "K"] if tb else ["B", "K", "N"]}
             case(f"matmul_{kind}_dynamic", nodes, dynamic, {"y": ["B", "M", "N"]}, reference,
                  [shapes_of(2, *size) for size in sizes])
-            for batch, (m, k, n) in ((1, (300, 100, 200)), (2, (17, 33, 65)), (3, (5, 7, 1)), (1, (9, 512, 70)), (1, (260, 48, 48))):
+            for batch, (m, k, n) in ((1, (300, 100, 200)), (2, (17, 33, 65)), (3, (5, 7, 1)), (1, (9, 512, 70)), (1, (260, 48, 48)), (3, (205, 230, 421)), (1, (531, 300, 650))):
                 shapes = shapes_of(batch, m, k, n)
                 case(f"matmul_{kind}_{batch}x{m}x{k}x{n}", nodes, {name: list(s) for name, s in shapes.items()},
                      {"y": [batch, m, n]}, reference, [shapes])
+    # Rows that a launch copies for all tasks: an unknown number of them, few and none; of A as it lies and with a value before it.
+    for ta in (False, True):
+        w = random((300, 600), 5)
+        nodes = [helper.make_node("Transpose", ["a"], ["r"], perm=[1, 0] if ta else [0, 1]), helper.make_node("Transpose", ["a3"], ["r3"], perm=[2, 1, 0]),
+                 helper.make_node("Reshape", ["r3", "flat"], ["r2"]), helper.make_node("MatMul", ["r", "w"], ["y"]), helper.make_node("MatMul", ["r2", "w"], ["z"])]
+        case(f"matmul_copied_{'t' if ta else 'n'}", nodes, {"a": [300, "M"] if ta else ["M", 300], "a3": [12, 25, "M"]}, {"y": ["M", 600], "z": ["M", 600]},
+             lambda v, w=w, ta=ta: [(v["a"].T if ta else v["a"]) @ w.astype(np.float64), v["a3"].transpose(2, 1, 0).reshape(-1, 300) @ w.astype(np.float64)],
+             [{"a": (300, m) if ta else (m, 300), "a3": (12, 25, m)} for m in (0, 1, 7, 105, 333)], {"w": w, "flat": np.array([-1, 300], np.int64)})
     # Tiles of transposes, with values before and behind; sizes that only the run knows, one and none.
     for perm in ((0, 2, 1), (2, 0, 1), (2, 1, 0)):
         given = ["A", "B", "C"]
@@ -478,11 +486,12 @@ def build_cases():
              {"x": [24, batch, 12]}, {"y": [24, 2, batch, hidden], "h": [2, batch, hidden]}, both,
              [{"x": (24, n, 12)} for n in ((1, 9, 30) if batch == "N" else (batch,))], {"w": w, "r": r, "b": bias})
 
-    # A batch of few rows, whose hidden dim is split: all forms, with initial states, a size that is no multiple of a slice, sequences
+    # A batch of few rows, or of more where the weights are large, whose hidden dim is split: all forms, with initial states, a size that is no multiple of a slice, sequences
     # that end early, both directions at once, and a number of steps that only the run knows, also one and none.
     for kind, size, batch, direction, linear, short in (("LSTM", 256, 1, "forward", 0, False), ("LSTM", 250, 3, "reverse", 0, True), ("LSTM", 264, 1, "bidirectional", 0, False),
                                                         ("GRU", 272, 1, "forward", 0, False), ("GRU", 250, 2, "bidirectional", 0, True), ("GRU", 281, 1, "reverse", 1, True),
-                                                        ("GRU", 256, 2, "forward", 1, False), ("RNN", 500, 2, "bidirectional", 0, True), ("RNN", 512, 12, "forward", 0, False)):
+                                                        ("GRU", 256, 2, "forward", 1, False), ("RNN", 500, 2, "bidirectional", 0, True), ("RNN", 512, 12, "forward", 0, False),
+                                                        ("LSTM", 250, 17, "bidirectional", 0, True), ("GRU", 264, 30, "reverse", 0, False), ("GRU", 296, 13, "forward", 1, True)):
         gates, ways = {"LSTM": 4, "GRU": 3, "RNN": 1}[kind], 2 if direction == "bidirectional" else 1
         constants = {"w": random((ways, gates * size, 12), 7), "r": random((ways, gates * size, size), 8) / np.float32(2 * np.sqrt(size)), "b": random((ways, 2 * gates * size), 9),
                      "l": np.array([(3, 5, 2)[i % 3] if short else 100 for i in range(batch)], np.int32)}

@@ -19,7 +19,8 @@
 //   rhsLaunch        1: packed at run time by a launch of its own
 //   rhsTransposed    1: packed at run time from rows of K, turned in registers
 //   lhsCopy          1: the task copies the rows of A
-//   lhsTransposed    1: from columns of A, turned in registers
+//   lhsLaunch        1: a launch of its own copies them, for all tasks of a block of rows
+//   lhsTransposed    1: from columns of A, as they lie: [tile of rows][K][rows]
 //   tileM, tileN     rows and columns of a task (convolutions: tileH, tileW output pixels, tileN)
 //   rows256, cols256, rows512, cols512   micro-kernel (convolutions: patchH256 x patchW256 ... for the rows)
 //   grain            least number of tasks for a thread
@@ -56,6 +57,8 @@ constexpr double kTaskFlops = 4e6, kGrainFlops = 1e6;
 constexpr double kStreamedRows = 20;
 // So few rows wait for their B: shorter sums on their own cost nothing.
 constexpr int64_t kMemoryRows = 4, kMemoryPartialDepth = 256;
+// From so many tasks on that copy the same rows, and so many elements in all, one launch copies them for all.
+constexpr double kCopiesOfTasks = 3, kCopiedFloats = 64 * 1024;
 // What a thread should pack at least.
 constexpr int64_t kPackGrainBytes = 128 * 1024;
 // Tasks that keep many cores busy evenly.
@@ -151,10 +154,14 @@ public:
     SmallVector<AffineExpr> grid;
     AffineExpr floats; // of scratch
     if (std::optional<Product> p = asProduct(anchor)) {
+      if (getParam(schedule, "lhsLaunch"))
+        launches.push_back(copyingLaunch(*p, schedule));
       if (getParam(schedule, "rhsLaunch"))
         launches.push_back(packingLaunch(*p, schedule));
       grid = productGrid(*p, schedule);
-      floats = prim::simplifySize(packedFloats(*p, schedule) + copyFloats(*p, schedule));
+      floats = packedFloats(*p, schedule);
+      if (!getParam(schedule, "lhsLaunch"))
+        floats = prim::simplifySize(floats + copyFloats(*p, schedule));
     } else {
       Convolution c = *asConvolution(anchor);
       grid = convolutionGrid(c, schedule);
@@ -172,7 +179,9 @@ public:
   void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned number, Emitter &em, Value begin,
             Value end) const override {
     Operation *anchor = findAnchor(region);
-    if (number == 0 && getParam(schedule, "rhsLaunch"))
+    if (number == 0 && getParam(schedule, "lhsLaunch"))
+      return emitCopying(*asProduct(anchor), schedule, em, begin, end);
+    if (int64_t(number) == getParam(schedule, "lhsLaunch") && getParam(schedule, "rhsLaunch"))
       return emitPacking(*asProduct(anchor), schedule, em, begin, end);
     Epilogue epilogue = *Epilogue::analyze(region, anchor->getResult(0));
     if (std::optional<Product> p = asProduct(anchor))
@@ -237,6 +246,9 @@ private:
     params.set("lhsCopy", copy);
     if (copy && isRowInnermost(p))
       params.set("lhsTransposed", 1);
+    if (copy && std::ceil(columns / double(tilePanels * kPanel)) >= kCopiesOfTasks &&
+        batch * rows * depth >= kCopiedFloats)
+      params.set("lhsLaunch", 1);
     params.set("rhs", packed ? int64_t(packed->input) : -1);
     if (!packed) {
       params.set("rhsLaunch", !p.m || *p.m > tileM);
@@ -313,10 +325,23 @@ private:
     return prim::simplifySize(p.N.ceilDiv(tileN) * (tileN / kPanel));
   }
   static AffineExpr copyStride(const Product &p) { return prim::simplifySize(p.K.ceilDiv(16) * 16 + 16); }
+  /// Of a copied tile of rows when A is transposed. Tiles are not a multiple of 4 KiB apart: they are written in turns.
+  static AffineExpr copiedTileFloats(const Product &p, int64_t rows) {
+    return prim::simplifySize((p.K * rows).ceilDiv(16) * 16 + 16);
+  }
   static AffineExpr copyFloats(const Product &p, kernel::ScheduleAttr schedule) {
     if (!getParam(schedule, "lhsCopy"))
       return getAffineConstantExpr(0, p.K.getContext());
-    return prim::simplifySize(copyStride(p) * roundUp(getParam(schedule, "tileM"), kPanel));
+    const int64_t tileM = getParam(schedule, "tileM");
+    if (!getParam(schedule, "lhsTransposed"))
+      return prim::simplifySize(copyStride(p) * tileM);
+    int64_t copied = 0, tiles = 0; // the most of all vector widths
+    for (const CpuInfo &cpu : kScheduledCpus) {
+      const int64_t rows = getParam(schedule, suffixed("rows", cpu));
+      copied = std::max(copied, roundUp(tileM, rows));
+      tiles = std::max(tiles, ceilDiv(tileM, rows));
+    }
+    return prim::simplifySize(p.K * copied + 32 * tiles);
   }
 
   /// Tasks: blocks of `tileN` columns of a batch element.
@@ -331,6 +356,29 @@ private:
     launch.temporaries = {
         prim::makeType(Float32Type::get(p.K.getContext()), {p.B, launchPanels(p, schedule), p.runtimePanelFloats()})};
     return launch;
+  }
+
+  /// Tasks: blocks of `tileM` rows of a batch element.
+  static Launch copyingLaunch(const Product &p, kernel::ScheduleAttr schedule) {
+    Launch launch;
+    launch.suffix = "_copy";
+    const AffineExpr blocks = productGrid(p, schedule).back();
+    launch.tasks = prim::simplifySize(p.B * blocks);
+    const int64_t bytes = p.k.value_or(256) * getParam(schedule, "tileM") * 4;
+    launch.grain =
+        getAffineConstantExpr(std::max<int64_t>(1, kPackGrainBytes / std::max<int64_t>(bytes, 1)), p.K.getContext());
+    launch.temporaries = {prim::makeType(Float32Type::get(p.K.getContext()), {p.B, blocks, copyFloats(p, schedule)})};
+    return launch;
+  }
+
+  static void emitCopying(const Product &p, kernel::ScheduleAttr schedule, Emitter &em, Value begin, Value end) {
+    const int64_t tileM = getParam(schedule, "tileM");
+    em.loop(begin, end, 1, [&](Index task) {
+      SmallVector<Index> at = em.delinearize(task, {p.B, productGrid(p, schedule).back()});
+      const Index m0 = em.mulIndex(at[1], em.i64(tileM), tileM);
+      copyRows(p, schedule, em, em.delinearize(at[0], p.batch), m0, blockExtent(em, p.M, m0.base, tileM),
+               offsetBy(em, em.output(0), em.mul(task.base, em.size(copyFloats(p, schedule)))));
+    });
   }
 
   static void emitPacking(const Product &p, kernel::ScheduleAttr schedule, Emitter &em, Value begin, Value end) {
@@ -413,9 +461,9 @@ private:
     });
   }
 
-  /// Copies `count` rows of A from m0 on to `to`.
+  /// Copies `count` rows of A from m0 on to `to`: rows that are copyStride() apart, or, where A is transposed, tiles.
   static void copyRows(const Product &p, kernel::ScheduleAttr schedule, Emitter &em, ArrayRef<Index> batchAt, Index m0,
-                       Extent count, Extent rowStride, Value to) {
+                       Extent count, Value to) {
     const Type f32 = em.builder().getF32Type();
     auto element = [&](Index m, ArrayRef<Index> depthAt) {
       SmallVector<Index> at =
@@ -424,28 +472,33 @@ private:
     };
     if (!getParam(schedule, "lhsTransposed")) {
       em.loop(em.i64(0), count.get(em), 1, [&](Index row) {
-        Index start = em.mulIndex(row, rowStride.get(em), rowStride.constant);
+        Index start = em.mulIndex(row, em.size(copyStride(p)), prim::getConstantSize(copyStride(p)));
         copyLanes(em, p.depth, [&](Index k, ArrayRef<Index> depthAt) {
           em.storeAt(element(em.addIndex(m0, row), depthAt), to, f32, em.addIndex(start, k));
         });
       });
       return;
     }
-    // Whole tiles are written: rows and their distance are multiples of a tile's.
-    em.loop(
-        em.i64(0), em.size(p.K), em.width(),
-        [&](Index k) {
-          em.laneLoop(count.get(em), count.constant, [&](Index lane) {
-            SmallVector<Value> steps;
-            for (Index step : linesFrom(em, k.base, p.K))
-              steps.push_back(em.broadcast(element(em.addIndex(m0, lane), em.delinearize(step, p.depth))));
-            for (auto [i, row] : llvm::enumerate(transposeLanes(em, steps))) {
-              Value at = em.add(em.mul(em.add(lane.base, em.i64(int64_t(i))), rowStride.get(em)), k.base);
-              LLVM::StoreOp::create(em.builder(), em.loc(), row, offsetBy(em, to, at), 4);
-            }
-          });
-        },
-        0);
+    const int64_t rows = getParam(schedule, suffixed("rows", em.cpu()));
+    const Value tileFloats = em.size(copiedTileFloats(p, rows));
+    em.loop(em.i64(0), em.size(p.K), 1, [&](Index k) {
+      const SmallVector<Index> depthAt = em.delinearize(k, p.depth);
+      const Value step = em.mul(k.base, em.i64(rows));
+      auto copy = [&](Index tile, Extent height) {
+        const Index first = em.addIndex(m0, em.mulIndex(tile, em.i64(rows), rows));
+        const Value start = em.add(em.mul(tile.base, tileFloats), step);
+        em.laneLoop(height.get(em), height.constant, [&](Index lane) {
+          em.storeAt(element(em.addIndex(first, lane), depthAt), to, f32, em.addIndex(em.uniform(start), lane));
+        });
+      };
+      if (count.constant && *count.constant <= rows)
+        return copy(em.constant(0), count);
+      const Value whole = em.divUnsigned(count.get(em), em.i64(rows));
+      em.loop(em.i64(0), whole, 1, [&](Index tile) { copy(tile, Extent(rows)); });
+      if (count.constant && *count.constant % rows == 0)
+        return;
+      copy(em.uniform(whole), Extent(em.sub(count.get(em), em.mul(whole, em.i64(rows)))));
+    });
   }
 
   static void emitProduct(const Product &p, kernel::ScheduleAttr schedule, const Epilogue &epilogue, Emitter &em,
@@ -456,15 +509,18 @@ private:
     const int64_t cols = getParam(schedule, suffixed("cols", em.cpu()));
     const int64_t groupPanels = cols / kPanel;
     const int64_t rhsInput = getParam(schedule, "rhs", -1);
-    const bool lhsCopy = getParam(schedule, "lhsCopy"), rhsPacked = rhsInput >= 0;
+    const bool lhsCopy = getParam(schedule, "lhsCopy"), lhsTransposed = getParam(schedule, "lhsTransposed");
+    const bool rhsPacked = rhsInput >= 0;
     const Type bType = packedType(em, rhsInput);
-    const bool rhsLaunch = getParam(schedule, "rhsLaunch");
+    const bool lhsLaunch = getParam(schedule, "lhsLaunch"), rhsLaunch = getParam(schedule, "rhsLaunch");
     const Value tile = em.stackBuffer(f32, rows * cols);
     const Value M = em.size(p.M), N = em.size(p.N), K = em.size(p.K);
     const AffineExpr panelStride = rhsPacked ? prim::simplifySize(p.K * kPanel) : p.runtimePanelFloats();
     const Value panelFloats = em.size(panelStride);
+    const AffineExpr blocks = productGrid(p, schedule).back();
 
     em.loop(begin, end, 1, [&](Index task) {
+      unsigned temporary = em.region().getNumOperands(); // of the launches before
       SmallVector<Index> grid = em.delinearize(task, productGrid(p, schedule));
       Index batch = grid[0];
       SmallVector<Index> batchAt = em.delinearize(batch, p.batch);
@@ -477,8 +533,13 @@ private:
       Extent rowStride;
       if (lhsCopy) {
         rowStride = Extent(em.size(copyStride(p)), prim::getConstantSize(copyStride(p)));
-        a = offsetBy(em, em.scratch(), em.size(packedFloats(p, schedule)));
-        copyRows(p, schedule, em, batchAt, m0, count, rowStride, a);
+        if (lhsLaunch) {
+          const Index block = em.addIndex(em.mulIndex(batch, em.size(blocks), prim::getConstantSize(blocks)), grid[2]);
+          a = offsetBy(em, em.input(temporary++), em.mul(block.base, em.size(copyFloats(p, schedule))));
+        } else {
+          a = offsetBy(em, em.scratch(), em.size(packedFloats(p, schedule)));
+          copyRows(p, schedule, em, batchAt, m0, count, a);
+        }
       } else {
         rowStride = Extent(K, p.k);
         a = em.input(*inputThroughReshapes(p.lhs));
@@ -490,7 +551,7 @@ private:
       const Value blockPanels = em.i64(tileN / kPanel);
       Value panelsHere = em.min(blockPanels, em.sub(em.size(p.panels()), em.mul(grid[1].base, blockPanels)));
       if (rhsPacked || rhsLaunch) {
-        b = em.input(rhsPacked ? rhsInput : em.region().getNumOperands());
+        b = em.input(rhsPacked ? rhsInput : temporary);
         Value perBatch = em.size(rhsPacked ? p.panels() : launchPanels(p, schedule));
         Value first = em.add(em.mul(batch.base, perBatch), em.mul(grid[1].base, blockPanels));
         b = offsetBy(em, b, em.mul(first, panelFloats), bType);
@@ -506,10 +567,17 @@ private:
         forTiles(em, count, rows, rest, [&](Index first, Extent height, std::optional<int64_t> restHere) {
           forRowBlocks(em, height, rows, restHere, [&](Value row, int64_t blockRows) {
             MicroKernel kernel;
-            kernel.a = offsetBy(em, a, em.mul(em.add(first.base, row), rowStride.get(em)));
-            kernel.rowOffsets = uniformRows(blockRows, rowStride.constant.value_or(0));
-            if (!rowStride.constant)
-              kernel.rowStride = rowStride.value;
+            if (lhsTransposed) {
+              const Value tileAt = em.mul(em.divUnsigned(first.base, em.i64(rows)), em.size(copiedTileFloats(p, rows)));
+              kernel.a = offsetBy(em, a, em.add(tileAt, row));
+              kernel.rowOffsets = uniformRows(blockRows, 1);
+              kernel.depthStride = rows;
+            } else {
+              kernel.a = offsetBy(em, a, em.mul(em.add(first.base, row), rowStride.get(em)));
+              kernel.rowOffsets = uniformRows(blockRows, rowStride.constant.value_or(0));
+              if (!rowStride.constant)
+                kernel.rowStride = rowStride.value;
+            }
             kernel.depth = Extent(K, p.k);
             if (p.m && *p.m <= kMemoryRows)
               kernel.partialDepth = kMemoryPartialDepth;
@@ -525,8 +593,11 @@ private:
               kernel.prefetch = offsetBy(em, bHere, em.mul(em.i64(groupPanels), panelFloats), bType);
               kernel.prefetchPart = em.divUnsigned(first.base, em.i64(rows));
               kernel.prefetchParts = std::max<int64_t>(1, std::min(tileM, p.m.value_or(tileM)) / rows);
-              if (!lhsCopy && (!p.m || *p.m > rows)) // else no block follows
-                kernel.nextRows = offsetBy(em, kernel.a, em.mul(em.i64(rows), K));
+              if ((!lhsCopy || lhsLaunch) && (!p.m || *p.m > rows)) { // else no block follows
+                const Value next =
+                    lhsTransposed ? em.size(copiedTileFloats(p, rows)) : em.mul(em.i64(rows), rowStride.get(em));
+                kernel.nextRows = offsetBy(em, kernel.a, next);
+              }
             }
             emitMicroKernel(em, kernel);
           });
@@ -543,12 +614,12 @@ private:
           em.clearSources();
         });
       };
-      forGroups(em, panelsHere, groupPanels, p.n, rhsPacked, [&](Index panel, int64_t panels, bool last) {
+      forGroups(em, panelsHere, groupPanels, p.n, p.n.has_value(), [&](Index panel, int64_t panels, bool last) {
         Extent columns;
         int64_t all = p.n.value_or(0);
         if (p.n && last)
           columns = Extent(all - ceilDiv(all, kPanel) / groupPanels * cols);
-        else if (p.n && (all % cols == 0 || (rhsPacked && ceilDiv(all, kPanel) % groupPanels != 0)))
+        else if (p.n && (all % cols == 0 || ceilDiv(all, kPanel) % groupPanels != 0))
           columns = Extent(panels * kPanel);
         else
           columns = Extent(em.min(em.i64(cols), em.sub(N, em.add(n0.base, em.mul(panel.base, em.i64(kPanel))))));

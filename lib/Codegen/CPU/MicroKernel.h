@@ -88,8 +88,8 @@ struct MicroKernel {
   /// If not 0: each step also fetches what the step so many f32 later reads of each panel. For panels that come from
   /// memory and that no other call reads soon.
   int64_t prefetchAhead = 0;
-  /// If set: the rows of A that the next call reads, as many as these and without gaps, which this call fetches to the
-  /// second-level cache. Needs no taps and a depthStride of 1.
+  /// If set: the rows of A that the next call reads, as many as these and with few gaps, which this call fetches to the
+  /// second-level cache. Needs no taps.
   mlir::Value nextRows;
 
   int64_t rows() const { return rowOffsets.size(); }

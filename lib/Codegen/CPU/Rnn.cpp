@@ -5,10 +5,11 @@
 // are constant), then computes gates and new state on lanes along the hidden dim. The input's part of the gates is
 // asked from the emitter, so that its bias and reshapes cost no pass over memory.
 //
-// A batch of one block would leave all threads but one idle. If its steps are long enough to wait for each other, the
-// launch is one in steps (host.launch) and a task takes a slice of the hidden dim, all gates of it: a step needs the
-// whole hidden state of the step before, but its own columns only of all else. The state then lies in memory that
-// the tasks share, the hidden state twice, because others still read the old one:
+// A batch of one block would leave all threads but one idle, and where the weights are larger than a second-level cache
+// each block would read all of them again. If steps are long enough to wait for each other, the launch is one in steps
+// (host.launch) and a task takes a slice of the hidden dim, all gates of it: a step needs the whole hidden state of the
+// step before, but its own columns only of all else. The state then lies in memory that the tasks share, the hidden
+// state twice, because others still read the old one:
 //
 //   launch step 0            hidden[0], cell = initial ones
 //   launch step 1 + t        hidden[(t + 1) % 2] = gates of (input at t, hidden[t % 2]), result at t
@@ -47,9 +48,13 @@ namespace {
 constexpr int64_t kTaskRows = 12, kStreamedRows = 24;
 // Panels of a slice: what a micro-kernel of few rows takes at once.
 constexpr int64_t kSlicePanels = 2;
+// Rows up to which slices were faster than blocks of rows where the weights stream: with two threads 0.85 to 1.1 of the
+// time, with 16 a third to a fifth (16 rows).
+constexpr int64_t kSlicedRows = 64;
 // Cycles of a step's products, as microKernelCycles counts, from which slices are worth it, and the least for a thread:
-// threads wait for each other 0.3 us in each step if there are two, 1 to 2 us if there are 16.
-constexpr double kSlicedCycles = 12000, kThreadCycles = 5000;
+// threads wait for each other 0.3 us in each step if there are two, 1 to 2 us if there are 16. Measured with 1 to 16
+// threads on Sapphire Rapids: 5000 for a thread was up to 1.4 times as slow, 10000 up to 2 times.
+constexpr double kSlicedCycles = 7000, kThreadCycles = 2500;
 
 struct Problem {
   prim::RnnOp op;
@@ -466,7 +471,12 @@ public:
     params.set("tileB", tileB);
     const int64_t tasks = ceilDiv(batch.value_or(kStreamedRows), tileB);
     params.set("merged", p->streams() ? std::max<int64_t>(1, std::min(kStreamedRows / tileB, tasks)) : 1);
-    const int64_t slice = packed && batch && *batch > 0 && tasks == 1 ? chooseSlice(*p, *batch, params) : 0;
+    const bool isFew = batch && *batch > 0 && (tasks == 1 || (p->streams() && *batch <= kSlicedRows));
+    const int64_t slice = packed && isFew ? chooseSlice(*p, *batch, params) : 0;
+    if (slice > 0) { // a slice is of all rows
+      params.set("tileB", tileB = *batch);
+      params.set("merged", 1);
+    }
     params.set("slice", slice);
     for (const CpuInfo &cpu : kScheduledCpus) {
       Tile tile = chooseTile(cpu, tileB, p->panels(), maxRows(cpu), /*isStreamed=*/false, slice);

@@ -66,7 +66,7 @@ func.func @lstm(%x: tensor<5x4x80xf32>, %h: tensor<4x20xf32>, %c: tensor<4x20xf3
 // One batch row and steps that take long: slices of the hidden dim, a launch step for the initial state and each step; a GRU whose
 // reset comes first takes two, its state one more block. The state is a result that nothing else reads.
 // CHECK-LABEL: func.func @one_row
-// CHECK: #kernel.schedule<"rnn", {{.*}}grain = 2 : i64, {{.*}}slice = 2 : i64, tileB = 1 : i64
+// CHECK: #kernel.schedule<"rnn", {{.*}}grain = 1 : i64, {{.*}}slice = 2 : i64, tileB = 1 : i64
 // LOWER-LABEL: func.func @one_row
 // LOWER: host.launch {{.*}} steps #[[LSTM_STEPS]] {{.*}} -> (tensor<1x256xf32>, tensor<816xf32>)
 // LOWER: host.launch {{.*}} steps #[[GRU_STEPS]] {{.*}} -> (tensor<1x256xf32>, tensor<1088xf32>)
@@ -135,4 +135,24 @@ func.func @one_column(%x: tensor<1x12x4x2xf32>, %v: tensor<1x4x7x1xf32>) -> tens
     kernel.yield %2 : tensor<1x12x4xf32>
   }
   return %r : tensor<1x12x4xf32>
+}
+
+// More rows than a task's, whose weights stream from beyond the second-level cache: slices of all rows. Small weights: blocks of rows.
+// CHECK-LABEL: func.func @rows_of_slices
+// CHECK: #kernel.schedule<"rnn", {{.*}}slice = 2 : i64, tileB = 16 : i64
+// CHECK: #kernel.schedule<"rnn", {{.*}}slice = 0 : i64, tileB = 8 : i64
+func.func @rows_of_slices(%x: tensor<5x16x512xf32>, %y: tensor<5x16x128xf32>, %h: tensor<16x512xf32>, %g: tensor<16x128xf32>, %n: tensor<16xi32>) -> (tensor<5x16x512xf32>, tensor<5x16x128xf32>) {
+  %w = prim.constant dense<1.0> : tensor<512x512xf32>
+  %v = prim.constant dense<1.0> : tensor<128x128xf32>
+  %b = prim.constant dense<2.0> : tensor<512xf32>
+  %d = prim.constant dense<2.0> : tensor<128xf32>
+  %r = kernel.region(%i0 = %x : tensor<5x16x512xf32>, %i1 = %w : tensor<512x512xf32>, %i2 = %b : tensor<512xf32>, %i3 = %h : tensor<16x512xf32>, %i6 = %n : tensor<16xi32>) -> (tensor<5x16x512xf32>) {
+    %s, %fh, %fc = prim.rnn rnn %i0, %i1, %i2, %i3, %i3, %i2, %i6 : (tensor<5x16x512xf32>, tensor<512x512xf32>, tensor<512xf32>, tensor<16x512xf32>, tensor<16x512xf32>, tensor<512xf32>, tensor<16xi32>) -> (tensor<5x16x512xf32>, tensor<16x512xf32>, tensor<16x512xf32>)
+    kernel.yield %s : tensor<5x16x512xf32>
+  }
+  %q = kernel.region(%i0 = %y : tensor<5x16x128xf32>, %i1 = %v : tensor<128x128xf32>, %i2 = %d : tensor<128xf32>, %i3 = %g : tensor<16x128xf32>, %i6 = %n : tensor<16xi32>) -> (tensor<5x16x128xf32>) {
+    %s, %fh, %fc = prim.rnn rnn %i0, %i1, %i2, %i3, %i3, %i2, %i6 : (tensor<5x16x128xf32>, tensor<128x128xf32>, tensor<128xf32>, tensor<16x128xf32>, tensor<16x128xf32>, tensor<128xf32>, tensor<16xi32>) -> (tensor<5x16x128xf32>, tensor<16x128xf32>, tensor<16x128xf32>)
+    kernel.yield %s : tensor<5x16x128xf32>
+  }
+  return %r, %q : tensor<5x16x512xf32>, tensor<5x16x128xf32>
 }

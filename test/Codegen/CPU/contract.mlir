@@ -65,6 +65,29 @@ func.func @many_rows(%x: tensor<1000x64xf32>, %y: tensor<64x80xf32>) -> tensor<1
 
 // -----
 
+// Columns of A are copied as they lie; many tasks read the same rows: a launch of its own copies them. 80 columns are 5 panels, the
+// groups of 3 end in one of 2.
+// CHECK-LABEL: func.func @transposed
+// CHECK: #kernel.schedule<"contract", {{.*}}lhsCopy = 1 : i64, lhsLaunch = 1 : i64, lhsTransposed = 1 : i64, rhs = 1 : i64
+// CHECK: #kernel.schedule<"contract", {{.*}}lhsCopy = 1 : i64, lhsTransposed = 1 : i64, rhs = -1 : i64, rhsLaunch = 1 : i64
+// LOWER-LABEL: func.func @transposed
+// LOWER: %[[COPIED:.*]] = host.launch @[[COPY:k[0-9]+[a-z_]*_copy]](%{{.*}}) {{.*}}-> {{.*}}tensor<1x{{[0-9]+}}x{{[0-9]+}}xf32>
+// LOWER: host.launch {{.*}}%[[COPIED]]
+func.func @transposed(%x: tensor<512x500xf32>, %y: tensor<512x80xf32>) -> (tensor<500x1024xf32>, tensor<500x80xf32>) {
+  %w = prim.constant dense<1.0> : tensor<512x1024xf32>
+  %r = kernel.region(%i0 = %x : tensor<512x500xf32>, %i1 = %w : tensor<512x1024xf32>) -> (tensor<500x1024xf32>) {
+    %0 = prim.dot_general %i0, %i1 batch [] x [] contract [0] x [0] : (tensor<512x500xf32>, tensor<512x1024xf32>) -> tensor<500x1024xf32>
+    kernel.yield %0 : tensor<500x1024xf32>
+  }
+  %s = kernel.region(%i0 = %x : tensor<512x500xf32>, %i1 = %y : tensor<512x80xf32>) -> (tensor<500x80xf32>) {
+    %0 = prim.dot_general %i0, %i1 batch [] x [] contract [0] x [0] : (tensor<512x500xf32>, tensor<512x80xf32>) -> tensor<500x80xf32>
+    kernel.yield %0 : tensor<500x80xf32>
+  }
+  return %r, %s : tensor<500x1024xf32>, tensor<500x80xf32>
+}
+
+// -----
+
 // A padded convolution copies its rows; k runs over kernel rows, kernel columns and channels.
 // CHECK-LABEL: func.func @conv3x3
 // CHECK: #kernel.schedule<"contract", {cols256 = 16 : i64, cols512 = 32 : i64, grain = 1 : i64, lhsCopy = 1 : i64, patchH256
