@@ -78,10 +78,12 @@ struct Problem {
     return space;
   }
   AffineExpr tiles() const { return prim::product(c.batch.getContext(), tileSpace()); }
-  /// The number of tiles to plan for.
+  /// The number of tiles to plan for. An unknown batch counts as one image: what is planned for that is fair for
+  /// several, but a plan for 8 images of 7 x 7 x 512 takes 1.5 times as long as direct sums for one of them.
   int64_t likelyTiles() const {
-    int64_t count = 1;
-    for (AffineExpr size : tileSpace())
+    int64_t count = prim::getConstantSize(c.batch).value_or(1);
+    const SmallVector<AffineExpr> space = tileSpace();
+    for (AffineExpr size : ArrayRef(space).drop_front())
       count *= prim::getConstantSize(size).value_or(8);
     return count;
   }

@@ -239,7 +239,60 @@ Polynomial normalize(AffineExpr expr) {
   }
 }
 
+/// Whether `a` comes before `b` by degree, then by the powers of the first atoms: an order that products keep.
+bool isGreater(const Atoms &a, const Atoms &b) {
+  if (a.size() != b.size())
+    return a.size() > b.size();
+  for (auto [x, y] : llvm::zip_equal(a, b))
+    if (x != y)
+      return compareExprs(x, y) < 0;
+  return false;
+}
+
+const std::pair<const Atoms, int64_t> &leadingTerm(const Polynomial &polynomial) {
+  return *std::max_element(polynomial.begin(), polynomial.end(),
+                           [](const auto &a, const auto &b) { return isGreater(b.first, a.first); });
+}
+
+/// The factor that makes `of` from `part`, if there is one.
+std::optional<std::pair<Atoms, int64_t>> divideTerm(const std::pair<const Atoms, int64_t> &of,
+                                                    const std::pair<const Atoms, int64_t> &part) {
+  if (part.second == 0 || (part.second == -1 && of.second == INT64_MIN) || of.second % part.second != 0)
+    return std::nullopt;
+  Atoms rest(of.first);
+  for (AffineExpr atom : part.first) {
+    auto *found = llvm::find(rest, atom);
+    if (found == rest.end())
+      return std::nullopt;
+    rest.erase(found);
+  }
+  return std::pair(rest, of.second / part.second);
+}
+
 } // namespace
+
+std::optional<AffineExpr> tc::prim::divideSize(AffineExpr expr, AffineExpr by) {
+  constexpr int kMostTerms = 64;
+  MLIRContext *context = expr.getContext();
+  Polynomial rest = normalize(expr), quotient;
+  const Polynomial divisor = normalize(by);
+  if (divisor.empty())
+    return std::nullopt;
+  // Long division: the leading term of what is left is a multiple of the divisor's, if the division is exact.
+  for (int i = 0; i < kMostTerms && !rest.empty(); ++i) {
+    auto term = divideTerm(leadingTerm(rest), leadingTerm(divisor));
+    if (!term)
+      return std::nullopt;
+    addTerm(quotient, term->first, term->second);
+    for (const auto &[atoms, coefficient] : divisor) {
+      Atoms product(atoms);
+      llvm::append_range(product, term->first);
+      llvm::sort(product, [](AffineExpr p, AffineExpr q) { return compareExprs(p, q) < 0; });
+      addTerm(rest, product, wrapMul(wrapMul(coefficient, term->second), -1));
+    }
+  }
+  return rest.empty() ? std::optional(build(quotient, context)) : std::nullopt;
+}
 
 AffineExpr tc::prim::simplifySize(AffineExpr expr) {
   if (isa<AffineConstantExpr, AffineSymbolExpr>(expr))

@@ -585,10 +585,7 @@ struct SinkThroughReshape : OpRewritePattern<ReshapeOp> {
       AffineExpr in = from[i++], out = to[j++];
       while (in != out) {
         const auto inSize = getConstantSize(in), outSize = getConstantSize(out);
-        // Of symbolic sizes, only that one is a factor of the other is found, by a look at the next dim.
-        const bool fromLess = inSize && outSize
-                                  ? *inSize < *outSize
-                                  : !outSize && (j == int64_t(to.size()) || simplifySize(out * to[j]) != in);
+        const bool fromLess = divideSize(out, in) || (!divideSize(in, out) && inSize && outSize && *inSize < *outSize);
         if (fromLess ? i == int64_t(from.size()) : j == int64_t(to.size()))
           return rewriter.notifyMatchFailure(op, "sizes that are not known to agree");
         if (fromLess)
@@ -641,21 +638,20 @@ struct NormOverParts : OpRewritePattern<NormOp> {
     size_t i = 0, j = 0;
     AffineExpr in = from.empty() ? AffineExpr() : from[0], out = to.empty() ? AffineExpr() : to[0];
     while (i < from.size() && j < to.size()) {
-      const auto inSize = getConstantSize(in), outSize = getConstantSize(out);
-      const bool takesIn = in == out || (inSize && outSize && *inSize > 0 && *outSize % *inSize == 0);
-      if (!takesIn && !(inSize && outSize && *outSize > 0 && *inSize % *outSize == 0))
+      const std::optional<AffineExpr> left = divideSize(out, in), leftIn = left ? std::nullopt : divideSize(in, out);
+      if (!left && !leftIn)
         return rewriter.notifyMatchFailure(op, "sizes without common parts");
-      parts.push_back(takesIn ? in : out);
+      parts.push_back(left ? in : out);
       dimOf.push_back(j);
       if (in == out) {
         in = ++i < from.size() ? from[i] : AffineExpr();
         out = ++j < to.size() ? to[j] : AffineExpr();
-      } else if (takesIn) {
-        out = getAffineConstantExpr(*outSize / *inSize, op.getContext());
+      } else if (left) {
+        out = *left;
         in = ++i < from.size() ? from[i] : AffineExpr();
         joins = true;
       } else {
-        in = getAffineConstantExpr(*inSize / *outSize, op.getContext());
+        in = *leftIn;
         out = ++j < to.size() ? to[j] : AffineExpr();
       }
     }

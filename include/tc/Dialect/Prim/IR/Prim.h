@@ -68,6 +68,9 @@ mlir::RankedTensorType getStorageType(mlir::Type narrow);
 
 /// Canonical form of a size expression over any number of symbols.
 mlir::AffineExpr simplifySize(mlir::AffineExpr expr);
+/// The size that gives `expr` when it is multiplied by `by`, in canonical form, if there is one for all symbols'
+/// values.
+std::optional<mlir::AffineExpr> divideSize(mlir::AffineExpr expr, mlir::AffineExpr by);
 /// Product of sizes, simplified; 1 for none.
 mlir::AffineExpr product(mlir::MLIRContext *context, llvm::ArrayRef<mlir::AffineExpr> sizes);
 /// The value of a constant expression.
