@@ -442,6 +442,19 @@ def build_cases():
              [{"x": (n, 8, h, wd), "r": (n, o, *out)} for n in ((1, 3, 0) if n == "N" else (n,))], {"first": first, "second": second},
              tolerance=2e-6 if c <= 128 else 4e-6)  # the error grows with the root of the channels
 
+    # The same for images whose size only the run knows, down to a pixel; the last ones have a launch for the tiles.
+    for c, o, pads in ((64, 64, (1, 1, 1, 1)), (48, 40, (0, 1, 2, 0)), (250, 264, (1, 1, 1, 1))):
+        first, second = random((c, 8, 1, 1), 4), random((o, c, 3, 3), 5) / np.float32(3 * np.sqrt(c))
+
+        def reference(v, first=first, second=second, pads=pads):
+            x = np.pad(convolve(v["x"], first.astype(np.float64), 1, 0, 1), ((0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])))
+            return [np.maximum(convolve(x, second.astype(np.float64), 1, 0, 1), 0)]
+
+        case(f"winograd_{c}x{o}_unknown", [helper.make_node("Conv", ["x", "first"], ["z"]), helper.make_node("Conv", ["z", "second"], ["s"], pads=pads), helper.make_node("Relu", ["s"], ["y"])],
+             {"x": ["N", 8, "H", "W"]}, {"y": ["N", o, "P", "Q"]}, reference,
+             [{"x": (n, 8, *size)} for n, size in ((1, (2, 2)), (1, (1 if pads[0] else 2, 3)), (2, (4, 17)), (3, (13, 8)), (1, (22, 11)), (0, (9, 9)))],
+             {"first": first, "second": second}, tolerance=2e-6 if c <= 128 else 4e-6)
+
     # The same for volumes: planes that lie outside of the input, steps and gaps between planes, an unknown number of them; the last
     # two have launches of their own for the tiles.
     for n, c, o, size, depth, stride, dilation, pads in (("N", 48, 40, (5, 13, 18), 3, 1, 1, (1, 1, 1)), ("N", 64, 64, ("D", 12, 12), 2, 2, 1, (0, 1, 0)),

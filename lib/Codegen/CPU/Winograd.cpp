@@ -59,34 +59,38 @@ constexpr double kFarGroup = 1.15;
 constexpr double kDirectShare = 0.65, kLeastGain = 1.15;
 // Cycles of a task that is worth a thread.
 constexpr double kGrainCycles = 32e3;
+// An image of unknown size is planned for as if its side were this number over the channels: networks halve the one as
+// they double the other, ResNet from 56 pixels of 64 channels on. Larger images gain more.
+constexpr int64_t kLikelySide = 56 * 64;
 
 /// What of a convolution this strategy takes.
 struct Problem {
   Convolution c;
   unsigned input; // of the region, read as [N, H, W, C]
-  int64_t inH, inW, outH, outW;
 
-  int64_t tilesH() const { return ceilDiv(outH, kOut); }
-  int64_t tilesW() const { return ceilDiv(outW, kOut); }
+  AffineExpr tilesH() const { return prim::simplifySize(c.outH.ceilDiv(kOut)); }
+  AffineExpr tilesW() const { return prim::simplifySize(c.outW.ceilDiv(kOut)); }
+  /// The side to plan for, in pixels, of an image whose own is not known.
+  int64_t likely(std::optional<int64_t> side) const {
+    return side.value_or(std::clamp<int64_t>(kLikelySide / std::max(c.channels, c.columns), kOut + 1, 56));
+  }
   /// [N, outer dims, tilesH, tilesW], which number the tiles.
   SmallVector<AffineExpr> tileSpace() const {
-    MLIRContext *context = c.batch.getContext();
     SmallVector<AffineExpr> space{c.batch};
     llvm::append_range(space, c.outer);
-    space.push_back(getAffineConstantExpr(tilesH(), context));
-    space.push_back(getAffineConstantExpr(tilesW(), context));
+    space.append({tilesH(), tilesW()});
     return space;
   }
   AffineExpr tiles() const { return prim::product(c.batch.getContext(), tileSpace()); }
-  /// The number of tiles to plan for. An unknown batch counts as one image: what is planned for that is fair for
-  /// several, but a plan for 8 images of 7 x 7 x 512 takes 1.5 times as long as direct sums for one of them.
-  int64_t likelyTiles() const {
+  /// The number of images, outer positions counted in, to plan for. An unknown batch counts as one: what is planned for
+  /// that is fair for several, but a plan for 8 images of 7 x 7 x 512 takes 1.5 times as long as direct sums for one.
+  int64_t likelyPlanes() const {
     int64_t count = prim::getConstantSize(c.batch).value_or(1);
-    const SmallVector<AffineExpr> space = tileSpace();
-    for (AffineExpr size : ArrayRef(space).drop_front())
+    for (AffineExpr size : c.outer)
       count *= prim::getConstantSize(size).value_or(8);
     return count;
   }
+  int64_t likelyTiles() const { return likelyPlanes() * ceilDiv(likely(c.h), kOut) * ceilDiv(likely(c.w), kOut); }
   /// Distance of a tile's transformed channels from the next one's, in floats: not a multiple of 2 KiB.
   int64_t pitch() const { return roundUp(c.channels, 16) + (c.channels % 512 == 0 ? 16 : 0); }
 };
@@ -97,11 +101,10 @@ std::optional<Problem> asProblem(Operation *anchor) {
   if (!c || c->spatial < 2 || c->groups != 1 || c->kernelH != 3 || c->kernelW != 3 ||
       !allEqual(op.getStrides().take_back(2), 1) || !allEqual(op.getDilations().take_back(2), 1) || c->outerTaps() < 1)
     return std::nullopt;
-  auto h = prim::getConstantSize(c->inH), w = prim::getConstantSize(c->inW);
   std::optional<unsigned> input = inputThroughReshapes(op.getInput());
-  if (!h || !w || !c->h || !c->w || !input || *c->h < 1 || *c->w < 1 || c->channels < 1 || c->columns < 1)
+  if (!input || c->h.value_or(1) < 1 || c->w.value_or(1) < 1 || c->channels < 1 || c->columns < 1)
     return std::nullopt;
-  return Problem{*c, *input, *h, *w, *c->h, *c->w};
+  return Problem{*c, *input};
 }
 
 /// [36][outer kernel position][panel][channel][16] of G g G^T.
@@ -229,9 +232,8 @@ public:
       if (plan.cycles < best.cycles * 0.99)
         best = plan;
     const double channels = double(p->c.channels), columns = double(p->c.panels() * kPanel);
-    const double planes = double(p->likelyTiles() / (p->tilesH() * p->tilesW()));
-    double direct = planes * usedTaps(*p) * double(p->outH * p->outW) * 9 * channels * columns /
-                    (2 * double(wideCpu().width()) * kDirectShare);
+    const double pixels = double(p->likelyPlanes() * p->likely(p->c.h) * p->likely(p->c.w));
+    double direct = usedTaps(*p) * pixels * 9 * channels * columns / (2 * double(wideCpu().width()) * kDirectShare);
     direct = std::max(direct, double(p->c.taps()) * channels * columns * 4 / kFarBytes);
     if (!best.tiles || best.cycles * kLeastGain > direct)
       return failure();
@@ -520,27 +522,27 @@ private:
       isImage = isImage ? arith::AndIOp::create(b, loc, isImage, inside).getResult() : inside;
       image = em.add(em.mul(image, size), position);
     }
-    image = em.mul(image, em.i64(p.inH * p.inW * p.c.channels));
+    image = em.mul(image, em.size(prim::simplifySize(p.c.inH * p.c.inW * p.c.channels)));
     Value base = offsetBy(em, em.input(p.input), image);
     // Pixels outside of the image are read from the zeros.
-    auto positions = [&](Value first, int64_t pad, int64_t size, SmallVectorImpl<Value> &inside) {
+    auto positions = [&](Value first, int64_t pad, AffineExpr size, SmallVectorImpl<Value> &inside) {
       SmallVector<Value> all;
       for (int64_t i = 0; i < kIn; ++i) {
         all.push_back(em.add(first, em.i64(i - pad)));
-        inside.push_back(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, all.back(), em.i64(size)));
+        inside.push_back(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, all.back(), em.size(size)));
       }
       return all;
     };
     SmallVector<Value> rowInside, columnInside;
-    SmallVector<Value> rows = positions(at.end()[-2].base, p.c.padH, p.inH, rowInside);
-    SmallVector<Value> columns = positions(at.back().base, p.c.padW, p.inW, columnInside);
+    SmallVector<Value> rows = positions(at.end()[-2].base, p.c.padH, p.c.inH, rowInside);
+    SmallVector<Value> columns = positions(at.back().base, p.c.padW, p.c.inW, columnInside);
     if (isImage)
       for (Value &inside : rowInside)
         inside = arith::AndIOp::create(b, loc, inside, isImage);
     SmallVector<Value> pixels;
     for (int64_t i = 0; i < kIn; ++i)
       for (int64_t j = 0; j < kIn; ++j) {
-        Value offset = em.mul(em.add(em.mul(rows[i], em.i64(p.inW)), columns[j]), em.i64(p.c.channels));
+        Value offset = em.mul(em.add(em.mul(rows[i], em.size(p.c.inW)), columns[j]), em.i64(p.c.channels));
         Value inside = arith::AndIOp::create(b, loc, rowInside[i], columnInside[j]);
         pixels.push_back(LLVM::SelectOp::create(b, loc, inside, offsetBy(em, base, offset), zeros));
       }
@@ -614,12 +616,10 @@ private:
         for (auto [i, value] : llvm::enumerate(Transform(em).output(values)))
           em.storeAt(value, offsetBy(em, t.pixels, int64_t(i) * tileN), f32, lane);
       });
-      auto extent = [&](int64_t size, Index first) {
-        return size % kOut == 0 ? em.i64(kOut) : em.min(em.i64(kOut), em.sub(em.i64(size), first.base));
-      };
+      auto extent = [&](AffineExpr size, Index first) { return blockExtent(em, size, first.base, kOut).get(em); };
       const Index top = at.end()[-2], left = at.back();
-      em.loop(em.i64(0), extent(p.outH, top), 1, [&](Index row) {
-        em.loop(em.i64(0), extent(p.outW, left), 1, [&](Index column) {
+      em.loop(em.i64(0), extent(p.c.outH, top), 1, [&](Index row) {
+        em.loop(em.i64(0), extent(p.c.outW, left), 1, [&](Index column) {
           Index start = em.mulIndex(em.addIndex(em.mulIndex(row, em.i64(kOut), kOut), column), em.i64(tileN), tileN);
           forColumns(em, p.c.columns == 1, column0, start, columns, [&](Index channel, Index offset) {
             SmallVector<Index> pixel(ArrayRef(at).drop_back(2));

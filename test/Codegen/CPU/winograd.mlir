@@ -37,6 +37,28 @@ func.func @few_pixels(%x: tensor<1x4x4x512xf32>) -> tensor<1x4x4x512xf32> attrib
 
 // -----
 
+// Images of unknown size and number: planned for as one that has the size of ResNet's at so many channels.
+// CHECK-LABEL: func.func @unknown
+// CHECK: schedule = #kernel.schedule<"winograd"
+// CHECK: schedule = #kernel.schedule<"contract"
+!x64 = tensor<?x?x?x64xf32, #prim.dims<affine_map<()[s0, s1, s2] -> (s0, s1, s2, 64)>>>
+!x512 = tensor<?x7x7x512xf32, #prim.dims<affine_map<()[s0] -> (s0, 7, 7, 512)>>>
+func.func @unknown(%x: !x64, %y: !x512) -> (!x64, !x512) attributes {prim.symbols = [#prim.symbol<"n", 0, 64, 1>, #prim.symbol<"h", 1, 4096, 1>, #prim.symbol<"w", 1, 4096, 1>]} {
+  %w = prim.constant dense<1.0> : tensor<3x3x64x64xf32>
+  %v = prim.constant dense<1.0> : tensor<3x3x512x512xf32>
+  %r = kernel.region(%i0 = %x : !x64, %i1 = %w : tensor<3x3x64x64xf32>) -> (!x64) {
+    %0 = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (!x64, tensor<3x3x64x64xf32>) -> !x64
+    kernel.yield %0 : !x64
+  }
+  %s = kernel.region(%i0 = %y : !x512, %i1 = %v : tensor<3x3x512x512xf32>) -> (!x512) {
+    %0 = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (!x512, tensor<3x3x512x512xf32>) -> !x512
+    kernel.yield %0 : !x512
+  }
+  return %r, %s : !x64, !x512
+}
+
+// -----
+
 // CHECK-LABEL: func.func @strided
 // CHECK: schedule = #kernel.schedule<"contract"
 func.func @strided(%x: tensor<1x56x56x64xf32>) -> tensor<1x28x28x64xf32> attributes {prim.symbols = []} {

@@ -143,6 +143,23 @@ func.func @group_norm(%x: tensor<2x5x7x6xf32>) -> tensor<2x6x5x7xf32> {
   return %3 : tensor<2x6x5x7xf32>
 }
 
+// Also of an unknown number of pixels, whose sides may be sums.
+// CHECK-LABEL: func @group_norm_unknown
+// CHECK:         %[[S:.*]] = prim.reshape %arg0 : tensor<?x?x?x6xf32{{.*}} -> tensor<?x?x?x3x2xf32
+// CHECK:         %[[N:.*]] = prim.norm %[[S]] [1, 2, 4]
+// CHECK:         %[[R:.*]] = prim.reshape %[[N]] : tensor<?x?x?x3x2xf32{{.*}} -> tensor<?x?x?x6xf32
+// CHECK:         prim.transpose %[[R]] [0, 3, 1, 2]
+!last = tensor<?x?x?x6xf32, #prim.dims<affine_map<()[s0, s1] -> (s0, s1 + 2, s1 * 3 - 1, 6)>>>
+!first = tensor<?x6x?x?xf32, #prim.dims<affine_map<()[s0, s1] -> (s0, 6, s1 + 2, s1 * 3 - 1)>>>
+!groups = tensor<?x3x?xf32, #prim.dims<affine_map<()[s0, s1] -> (s0, 3, (s1 + 2) * (s1 * 3 - 1) * 2)>>>
+func.func @group_norm_unknown(%x: !last) -> !first attributes {prim.symbols = [#prim.symbol<"n", 0, 64, 1>, #prim.symbol<"h", 1, 64, 1>]} {
+  %0 = prim.transpose %x [0, 3, 1, 2] : !last -> !first
+  %1 = prim.reshape %0 : !first -> !groups
+  %2 = prim.norm %1 [2] epsilon = 1.0e-05 : !groups
+  %3 = prim.reshape %2 : !groups -> !first
+  return %3 : !first
+}
+
 // CHECK-LABEL: func @gather_from_nothing
 // CHECK:         prim.splat 0.000000e+00 : f16 : tensor<?xf16
 // CHECK-NOT:     prim.gather
