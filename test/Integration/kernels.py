@@ -442,6 +442,21 @@ def build_cases():
              [{"x": (n, 8, h, wd), "r": (n, o, *out)} for n in ((1, 3, 0) if n == "N" else (n,))], {"first": first, "second": second},
              tolerance=2e-6 if c <= 128 else 4e-6)  # the error grows with the root of the channels
 
+    # Filters that read images of unknown size where they lie: rows of pixels at a distance that is computed
+    for name, kernel, strides, pads in (("1x1s2", (1, 1), [2, 2], None), ("2x3s2", (2, 3), [2, 1], None), ("2d3", (3, 2), [1, 1], [2, 1]), ("line", (10,), [5], None), ("line_gaps", (3,), [1], [4])):
+        first, second = random((24, 8, *[1] * len(kernel)), 4), random((40, 24, *kernel), 5) / np.float32(np.sqrt(24 * np.prod(kernel)))
+        nodes = [helper.make_node("Conv", ["x", "first"], ["z"]), helper.make_node("Conv", ["z", "second"], ["s"], strides=strides, **({"dilations": pads} if pads else {})), helper.make_node("Relu", ["s"], ["y"])]
+
+        def reference(v, nodes=nodes, first=first, second=second):
+            z = np.einsum("nc...,oc->no...", v["x"], first.astype(np.float64).reshape(24, 8))
+            return [np.maximum(ReferenceEvaluator(nodes[1]).run(None, {"z": z, "second": second.astype(np.float64)})[0], 0)]
+
+        sizes = ([(4, 3), (9, 31), (30, 63)] if len(kernel) == 2 else [(15,), (64,), (633,)])
+        if pads:
+            sizes[0] = tuple(3 * s for s in sizes[0])
+        case(f"conv_unknown_{name}", nodes, {"x": ["N", 8, *"HW"[:len(kernel)]]}, {"y": ["N", 40, *"PQ"[:len(kernel)]]}, reference,
+             [{"x": (n, 8, *size)} for n, size in zip((1, 2, 1), sizes)], {"first": first, "second": second})
+
     # The same for images whose size only the run knows, down to a pixel; the last ones have a launch for the tiles.
     for c, o, pads in ((64, 64, (1, 1, 1, 1)), (48, 40, (0, 1, 2, 0)), (250, 264, (1, 1, 1, 1))):
         first, second = random((c, 8, 1, 1), 4), random((o, c, 3, 3), 5) / np.float32(3 * np.sqrt(c))

@@ -730,12 +730,12 @@ private:
       return failure();
     prim::ConvOp op = c.op;
     bool direct = inputThroughReshapes(op.getInput()) && allEqual(op.getPadLow(), 0) && allEqual(op.getPadHigh(), 0) &&
-                  prim::getConstantSize(c.inW) && allEqual(c.outerKernel, 1) && (c.groups == 1 || c.kernelW == 1);
+                  allEqual(c.outerKernel, 1) && (c.groups == 1 || c.kernelW == 1);
     // Blocks of equal size.
     auto balanced = [](std::optional<int64_t> extent, int64_t most) {
       return extent && *extent > 0 ? ceilDiv(*extent, ceilDiv(*extent, most)) : most;
     };
-    int64_t tileW = balanced(c.w, c.w ? kTaskRows : kTaskRows / 2);
+    int64_t tileW = balanced(c.w, c.w || c.spatial == 1 ? kTaskRows : kTaskRows / 2);
     int64_t tileH = std::max<int64_t>(1, 128 / tileW);
     tileH = c.h ? balanced(c.h, std::min(std::max<int64_t>(1, *c.h), tileH)) : std::min<int64_t>(tileH, 4);
 
@@ -977,7 +977,15 @@ private:
     const int64_t cols = getParam(schedule, suffixed("cols", em.cpu()));
     const bool copy = getParam(schedule, "lhsCopy");
     const int64_t pixel = copy ? c.channels : c.channels * c.groups;
-    const int64_t pitch = copy ? c.haloW(tileW) * c.channels : *prim::getConstantSize(c.inW) * pixel;
+    // Distance of rows of pixels. Where it is not known, a micro-kernel's pixels are of one row.
+    const AffineExpr rowFloats = copy ? getAffineConstantExpr(c.haloW(tileW) * c.channels, c.inW.getContext())
+                                      : prim::simplifySize(c.inW * pixel);
+    const Extent pitch(em.size(rowFloats), prim::getConstantSize(rowFloats));
+    auto rowsApart = [&](int64_t rows) {
+      return pitch.constant ? Extent(rows * *pitch.constant) : Extent(em.mul(pitch.value, em.i64(rows)));
+    };
+    const Extent outerStride = rowsApart(c.haloH(tileH)), tapStride = rowsApart(c.dilationH);
+    const Value stepH = rowsApart(c.strideH).get(em);
     const int64_t panelFloats = c.depth() * kPanel;
     const Type bType = packedType(em, getParam(schedule, "rhs"));
     const Value tile = em.stackBuffer(f32, patchH * patchW * cols);
@@ -1022,14 +1030,14 @@ private:
       MicroKernel kernel;
       kernel.bType = bType;
       const int64_t outerTaps = c.outerTaps();
-      kernel.taps.push_back({outerTaps, Extent(c.haloH(tileH) * pitch)});
+      kernel.taps.push_back({outerTaps, outerStride});
       Value skippedA, skippedB; // of the outer kernel positions before the first one
       if (outerTaps > 1) {
         kernel.taps.back().used = em.sub(task.endTap, task.firstTap);
-        skippedA = em.mul(task.firstTap, em.i64(c.haloH(tileH) * pitch));
+        skippedA = em.mul(task.firstTap, outerStride.get(em));
         skippedB = em.mul(task.firstTap, em.i64(panelFloats / outerTaps));
       }
-      kernel.taps.push_back({c.kernelH, Extent(c.dilationH * pitch)});
+      kernel.taps.push_back({c.kernelH, tapStride});
       bool merged = c.merged() && pixel == c.channels;
       if (!merged)
         kernel.taps.push_back({c.kernelW, Extent(c.dilationW * pixel)});
@@ -1055,8 +1063,7 @@ private:
           forRowBlocks(em, height, patchH, restH, [&](Value row, int64_t blockH) {
             forRowBlocks(em, width, patchW, restW, [&](Value column, int64_t blockW) {
               Value h = em.add(row0.base, row), w = em.add(w0.base, column);
-              kernel.a =
-                  offsetBy(em, a, em.add(em.mul(h, em.i64(c.strideH * pitch)), em.mul(w, em.i64(c.strideW * pixel))));
+              kernel.a = offsetBy(em, a, em.add(em.mul(h, stepH), em.mul(w, em.i64(c.strideW * pixel))));
               if (skippedA)
                 kernel.a = offsetBy(em, kernel.a, skippedA);
               kernel.c = offsetBy(em, tile, em.mul(em.add(em.mul(row, em.i64(patchW)), column), em.i64(cols)));
@@ -1064,7 +1071,7 @@ private:
               kernel.cOffsets.clear();
               for (int64_t i = 0; i < blockH; ++i)
                 for (int64_t j = 0; j < blockW; ++j) {
-                  kernel.rowOffsets.push_back(i * c.strideH * pitch + j * c.strideW * pixel);
+                  kernel.rowOffsets.push_back(i * c.strideH * pitch.constant.value_or(0) + j * c.strideW * pixel);
                   kernel.cOffsets.push_back((i * patchW + j) * cols);
                 }
               kernel.prefetch = Value();

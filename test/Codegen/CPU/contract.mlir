@@ -180,3 +180,19 @@ func.func @half_weights(%x: tensor<40x64xf32>) -> tensor<40x200xf32> {
   }
   return %r : tensor<40x200xf32>
 }
+
+// -----
+
+// Pixels of a line of unknown length are read where they lie, in micro-kernels of one row.
+// CHECK-LABEL: func.func @line
+// CHECK: #kernel.schedule<"contract", {{.*}}lhsCopy = 0 : i64, patchH256 = 1 : i64, patchH512 = 1 : i64, {{.*}}tileW = 112 : i64
+!line = tensor<1x?x64xf32, #prim.dims<affine_map<()[s0] -> (1, s0 * 2 + 1, 64)>>>
+!half = tensor<1x?x64xf32, #prim.dims<affine_map<()[s0] -> (1, s0, 64)>>>
+func.func @line(%x: !line) -> !half attributes {prim.symbols = [#prim.symbol<"l", 0, 100000, 1>]} {
+  %w = prim.constant dense<1.0> : tensor<3x64x64xf32>
+  %r = kernel.region(%i0 = %x : !line, %i1 = %w : tensor<3x64x64xf32>) -> (!half) {
+    %0 = prim.conv %i0, %i1 strides [2] dilations [1] pads [0] [0] groups 1 : (!line, tensor<3x64x64xf32>) -> !half
+    kernel.yield %0 : !half
+  }
+  return %r : !half
+}
