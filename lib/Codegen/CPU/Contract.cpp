@@ -344,15 +344,19 @@ private:
     return prim::simplifySize(p.K * copied + 32 * tiles);
   }
 
+  /// Of a launch whose tasks copy so many rows of A or columns of B.
+  static AffineExpr packingGrain(const Product &p, int64_t lines) {
+    const int64_t bytes = p.k.value_or(256) * lines * 4;
+    return getAffineConstantExpr(std::max<int64_t>(1, kPackGrainBytes / std::max<int64_t>(bytes, 1)), p.K.getContext());
+  }
+
   /// Tasks: blocks of `tileN` columns of a batch element.
   static Launch packingLaunch(const Product &p, kernel::ScheduleAttr schedule) {
     Launch launch;
     launch.suffix = "_pack";
     SmallVector<AffineExpr> grid = productGrid(p, schedule);
     launch.tasks = prim::product(p.K.getContext(), ArrayRef(grid).drop_back());
-    const int64_t bytes = p.k.value_or(256) * getParam(schedule, "tileN") * 4;
-    launch.grain =
-        getAffineConstantExpr(std::max<int64_t>(1, kPackGrainBytes / std::max<int64_t>(bytes, 1)), p.K.getContext());
+    launch.grain = packingGrain(p, getParam(schedule, "tileN"));
     launch.temporaries = {
         prim::makeType(Float32Type::get(p.K.getContext()), {p.B, launchPanels(p, schedule), p.runtimePanelFloats()})};
     return launch;
@@ -364,9 +368,7 @@ private:
     launch.suffix = "_copy";
     const AffineExpr blocks = productGrid(p, schedule).back();
     launch.tasks = prim::simplifySize(p.B * blocks);
-    const int64_t bytes = p.k.value_or(256) * getParam(schedule, "tileM") * 4;
-    launch.grain =
-        getAffineConstantExpr(std::max<int64_t>(1, kPackGrainBytes / std::max<int64_t>(bytes, 1)), p.K.getContext());
+    launch.grain = packingGrain(p, getParam(schedule, "tileM"));
     launch.temporaries = {prim::makeType(Float32Type::get(p.K.getContext()), {p.B, blocks, copyFloats(p, schedule)})};
     return launch;
   }
