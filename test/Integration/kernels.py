@@ -689,6 +689,66 @@ def lane_cases():
         case(f"vector_{m}x{k}", [helper.make_node("MatMul", ["w", "x"], ["y"])], {"x": ["B", k, 1]}, {"y": ["B", m, 1]}, lambda v, matrix=matrix: [matrix @ v["x"]],
              [{"x": (b, k, 1)} for b in (1, 3, 0)], {"w": matrix})
         case(f"vector_{m}x{k}_of_run", [helper.make_node("MatMul", ["w", "x"], ["y"])], {"w": [m, k], "x": [k]}, {"y": [m]}, lambda v: [v["w"] @ v["x"]], [{"w": (m, k), "x": (k,)}])
+    # Long chains of instructions: several vectors side by side, then one by one, then a part of one.
+    def silu(x):
+        with np.errstate(over="ignore", invalid="ignore"):
+            return x / (1 + np.exp(-x))
+    chain = [helper.make_node("Sigmoid", ["x"], ["s"]), helper.make_node("Mul", ["x", "s"], ["y"])]
+    for width in (0, 1, 16, 17, 31, 32, 48, 63, 64, 65, 80, 129, 200):
+        case(f"side_by_side_{width}", chain, {"x": [3, width]}, {"y": [3, width]}, lambda v: [silu(v["x"])], [{"x": (3, width)}])
+        case(f"side_by_side_unknown_{width}", chain, {"x": ["B", "N"]}, {"y": ["B", "N"]}, lambda v: [silu(v["x"])], [{"x": (3, width)}])
+    special = np.array([np.inf, np.nan, 0, -0.0, 1e30, -1e30, 1e-40, 88, -88, 104], np.float32)
+    case("side_by_side_special", chain, {"x": ["B", "N"]}, {"y": ["B", "N"]}, lambda v: [silu(v["x"])], [{"x": np.resize(special, (7, 67))}])
+    # The same as the end of a product, in place of its addend where that is as large.
+    for columns in (5, 33, 48, 64, 100):
+        weights = random((24, columns), 8)
+        case(f"side_by_side_product_{columns}", [helper.make_node("MatMul", ["a", "w"], ["p"]), helper.make_node("Add", ["p", "b"], ["q"]), helper.make_node("Sigmoid", ["q"], ["s"]), helper.make_node("Mul", ["q", "s"], ["y"])],
+             {"a": ["M", 24], "b": ["M", columns]}, {"y": ["M", columns]}, lambda v, weights=weights: [silu(v["a"] @ weights + v["b"])], [{"a": (m, 24), "b": (m, columns)} for m in (1, 9, 30)], {"w": weights})
+    # Parts of rows one after another: in whole vectors or not, cut into chunks, beside each other, behind and before other things.
+    for parts, rows in (((16, 48), 3), ((17, 16, 31), 5), ((96, 16), 70), ((4096, 8192, 64), 2), ((20000, 20001), 2), ((16,) * 16, 4), ((16,) * 17, 4), ((3, 64), 9), ((0, 32, 32), 3)):
+        names = [f"x{i}" for i in range(len(parts))]
+        concat = helper.make_node("Concat", names, ["c"], axis=1)
+        inputs, width = {n: [rows, w] for n, w in zip(names, parts)}, sum(parts)
+        shapes = [{n: (rows, w) for n, w in zip(names, parts)}]
+        case(f"concat_{len(parts)}x{parts[-1]}_of_{rows}", [helper.make_node("Neg", ["x0"], ["n0"]), helper.make_node("Concat", ["n0"] + names[1:], ["c"], axis=1), helper.make_node("Mul", ["c", "w"], ["m"]), helper.make_node("Relu", ["m"], ["y"])],
+             inputs, {"y": [rows, width], "c": [rows, width]},
+             lambda v, names=names, width=width: [np.maximum(np.concatenate([-v["x0"]] + [v[n] for n in names[1:]], 1) * random((width,), 3), 0), np.concatenate([-v["x0"]] + [v[n] for n in names[1:]], 1)],
+             shapes, {"w": random((width,), 3)})
+        case(f"concat_two_{len(parts)}x{parts[-1]}_of_{rows}", [concat, helper.make_node("Concat", names[::-1], ["d"], axis=1), helper.make_node("Add", ["c", "d"], ["y"])], inputs, {"y": [rows, width]},
+             lambda v, names=names: [np.concatenate([v[n] for n in names], 1) + np.concatenate([v[n] for n in names[::-1]], 1)], shapes)
+        case(f"concat_sum_{len(parts)}x{parts[-1]}_of_{rows}", [concat, helper.make_node("ReduceSum", ["c", "a"], ["s"], keepdims=1), helper.make_node("Sub", ["c", "s"], ["y"])], inputs, {"y": [rows, width]},
+             lambda v, names=names: [(lambda c: c - c.sum(1, keepdims=True))(np.concatenate([v[n] for n in names], 1))], shapes, {"a": constant(1)}, tolerance=4e-6)
+    # Small images of many groups, whose tasks can be no taller.
+    for groups, per, height in ((16, 16, 7), (24, 8, 3), (32, 8, 14)):
+        channels = groups * per
+        filters = random((channels, per, 3, 3), 2)
+        case(f"conv_groups_{groups}x{per}_at_{height}", [helper.make_node("Conv", ["x", "w"], ["y"], pads=[1] * 4, group=groups)], {"x": [1, channels, height, height]}, {"y": [1, channels, height, height]},
+             lambda v, filters=filters, groups=groups: [convolve(v["x"], filters, 1, 1, groups)], [{"x": (1, channels, height, height)}], {"w": filters})
+    # Depthwise along the lines' direction only, of few channels.
+    for channels, height, width, kernel, stride, dilation in ((4, 64, 64, 65, 1, 1), (1, 9, 5, 3, 1, 1), (3, 20, 7, 5, 2, 1), (5, 17, 33, 3, 1, 2), (2, 6, 1, 3, 1, 1)):
+        filters, pad = random((channels, 1, kernel, 1), 2), dilation * (kernel // 2)
+
+        def columnwise(v, filters=filters, pad=pad, stride=stride, dilation=dilation):
+            x, taps = np.pad(v["x"], ((0, 0), (0, 0), (pad, pad), (0, 0))), filters.shape[2]
+            rows = (x.shape[2] - dilation * (taps - 1) - 1) // stride + 1
+            return [sum(x[:, :, t * dilation:][:, :, :(rows - 1) * stride + 1:stride] * filters[:, 0, t, 0][:, None, None] for t in range(taps))]
+        case(f"conv_columnwise_{channels}_{kernel}_{stride}_{dilation}", [helper.make_node("Conv", ["x", "w"], ["y"], pads=[pad, 0, pad, 0], strides=[stride, 1], dilations=[dilation, 1], group=channels)],
+             {"x": [2, channels, height, width]}, {"y": [2, channels, "H", width]}, columnwise, [{"x": (2, channels, height, width)}], {"w": filters})
+    # Dilations beside which the image is small: most kernel positions read nothing but padding.
+    for height, width, dilation, kernel, pad, stride, groups in ((14, 14, 12, 3, 12, 1, 1), (33, 33, 12, 3, 12, 1, 1), (14, 14, 6, 3, 6, 1, 2), (9, 20, 8, 3, 8, 1, 1), (20, 9, 4, 5, 8, 1, 1), (12, 12, 5, 3, 5, 2, 1), (7, 7, 1, 13, 6, 1, 1),
+                                                         (6, 6, 5, 3, 9, 1, 1), (10, 10, 12, 3, 12, 1, 1)):
+        filters = random((40 * groups, 24, kernel, kernel), 2)
+        reach = (kernel - 1) * dilation + 1
+        spread = np.zeros((40 * groups, 24, reach, reach))
+        spread[:, :, ::dilation, ::dilation] = filters
+        case(f"conv_dilated_{height}x{width}_{kernel}_{dilation}_{pad}", [helper.make_node("Conv", ["x", "w"], ["y"], pads=[pad] * 4, dilations=[dilation] * 2, strides=[stride] * 2, group=groups)],
+             {"x": [2, 24 * groups, height, width]}, {"y": [2, 40 * groups, "H", "W"]}, lambda v, spread=spread, pad=pad, stride=stride, groups=groups: [convolve(v["x"], spread, stride, pad, groups)],
+             [{"x": (2, 24 * groups, height, width)}], {"w": filters})
+    # First layers, by tasks of several rows.
+    for channels, columns, kernel, height, width in ((3, 40, 7, 47, 120), (3, 24, 3, 112, 113), (1, 16, 5, 60, 31), (4, 64, 4, 224, 224)):
+        filters = random((columns, channels, kernel, kernel), 2)
+        case(f"conv_stem_{channels}_{kernel}_at_{height}", [helper.make_node("Conv", ["x", "w"], ["y"], strides=[2, 2], pads=[kernel // 2] * 4)], {"x": [1, channels, height, width]},
+             {"y": [1, columns, "H", "W"]}, lambda v, filters=filters, kernel=kernel: [convolve(v["x"], filters, 2, kernel // 2, 1)], [{"x": (1, channels, height, width)}], {"w": filters})
     # Floats as bytes, beyond their range, too.
     for to, low, high in ((TensorProto.UINT8, 0, 255), (TensorProto.INT8, -128, 127), (TensorProto.UINT16, 0, 65535), (TensorProto.INT16, -32768, 32767)):
         values = np.concatenate([random((40,), 7) * s for s in (1, 100, 1e5)] + [np.array([np.inf, -np.inf, np.nan, 0.99, -0.99, high, low], np.float32)]).astype(np.float32)

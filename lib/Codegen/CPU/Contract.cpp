@@ -22,6 +22,7 @@
 //   lhsLaunch        1: a launch of its own copies them, for all tasks of a block of rows
 //   lhsTransposed    1: from columns of A, as they lie: [tile of rows][K][rows]
 //   tileM, tileN     rows and columns of a task (convolutions: tileH, tileW output pixels, tileN)
+//   skipH, skipW     1: tasks, and patches, leave out kernel positions that read nothing but padding
 //   rows256, cols256, rows512, cols512   micro-kernel (convolutions: patchH256 x patchW256 ... for the rows)
 //   grain            least number of tasks for a thread
 //
@@ -63,6 +64,14 @@ constexpr double kCopiesOfTasks = 3, kCopiedFloats = 64 * 1024;
 constexpr int64_t kPackGrainBytes = 128 * 1024;
 // Tasks that keep many cores busy evenly.
 constexpr int64_t kTasks = 48;
+// Cycles in which a float of a convolution's input is copied: from pixels of so few channels, which are interleaved,
+// and from longer ones. The share of a task's time that it should stay below, and the bytes that stay near. (Stems of
+// 3 to 32 and 64 channels: 0.87 and 0.97 of the time with tasks of four rows instead of one on Zen 5.)
+constexpr double kInterleaveCycles = 0.4, kCopyCycles = 0.1, kCopyShare = 0.03, kProductsPerCycle = 32;
+constexpr int64_t kLeastLanes = 8;
+constexpr double kCopyBytes = 64 * 1024;
+// Kernel positions that read nothing but padding are left out if no more than this share of all remains.
+constexpr double kMostUsedShare = 0.85;
 
 //===--- convolutions ---------------------------------------------------------------------------------------------===//
 
@@ -724,6 +733,32 @@ private:
     return patches;
   }
 
+  /// One dim of a convolution.
+  struct Line {
+    int64_t kernel, stride, dilation, pad;
+    std::optional<int64_t> out;
+    AffineExpr in;
+  };
+  static Line lineH(const Convolution &c) { return {c.kernelH, c.strideH, c.dilationH, c.padH, c.h, c.inH}; }
+  static Line lineW(const Convolution &c) { return {c.kernelW, c.strideW, c.dilationW, c.padW, c.w, c.inW}; }
+
+  /// The share of the kernel positions along a line that meet the input, on average over blocks of `block` outputs: of
+  /// a large dilation on a small image most read nothing but padding. 1 where sizes are not known.
+  static double usedShare(const Line &line, int64_t block) {
+    const std::optional<int64_t> in = prim::getConstantSize(line.in);
+    if (!in || !line.out || *line.out == 0 || line.kernel == 1)
+      return 1;
+    int64_t used = 0;
+    for (int64_t first = 0; first < *line.out; first += block) {
+      const int64_t last = std::min(first + block, *line.out) - 1;
+      for (int64_t tap = 0; tap < line.kernel; ++tap) {
+        const int64_t shift = tap * line.dilation - line.pad;
+        used += last * line.stride + shift >= 0 && first * line.stride + shift < *in;
+      }
+    }
+    return double(used) / double(ceilDiv(*line.out, block) * line.kernel);
+  }
+
   static LogicalResult chooseConvolution(const Convolution &c, llvm::function_ref<bool(unsigned)> isConstant,
                                          Params &params) {
     std::optional<PackedInput> packed = packedFilter(c, isConstant);
@@ -741,21 +776,44 @@ private:
     int64_t tileH = std::max<int64_t>(1, 128 / tileW);
     tileH = c.h ? balanced(c.h, std::min(std::max<int64_t>(1, *c.h), tileH)) : std::min<int64_t>(tileH, 4);
 
-    int64_t widePanels = 0;
+    auto countTasks = [&](int64_t height) {
+      double tasks = double(prim::getConstantSize(c.batch).value_or(1)) * std::ceil(double(c.h.value_or(56)) / height) *
+                     std::ceil(double(c.w.value_or(56)) / tileW) * c.groups;
+      for (AffineExpr size : c.outer)
+        tasks *= double(prim::getConstantSize(size).value_or(8));
+      return tasks;
+    };
+    // Lower tasks, where they leave out kernel positions that read nothing but padding.
+    while (!direct && tileH > 1 && usedShare(lineH(c), ceilDiv(tileH, 2)) < kMostUsedShare * usedShare(lineH(c), tileH))
+      tileH = ceilDiv(tileH, 2);
+    // Rows of the input that two tasks read are copied by both: taller tasks, where that takes a part of the time.
+    auto copiedFloats = [&](int64_t height) {
+      return double(c.outerTaps() * c.haloH(height) * c.haloW(tileW) * c.channels);
+    };
+    for (int64_t taller = 2 * tileH; !direct && c.h && c.spatial >= 2 && taller <= *c.h; taller *= 2) {
+      const int64_t height = balanced(c.h, taller);
+      const double cycles = double(c.depth()) * tileH * tileW * double(c.columns) / kProductsPerCycle;
+      const double copying = copiedFloats(tileH) * (c.channels < kLeastLanes ? kInterleaveCycles : kCopyCycles);
+      if (copying <= kCopyShare * cycles || copiedFloats(height) * tileH >= 0.9 * copiedFloats(tileH) * height ||
+          copiedFloats(height) * 4 > kCopyBytes || countTasks(height) < kTasks / 2.)
+        break;
+      tileH = height;
+    }
+
+    int64_t widePanels = 0, wideWidth = 1;
     for (const CpuInfo &cpu : llvm::reverse(kScheduledCpus)) {
       Patch best;
       for (const Patch &patch : possiblePatches(c, cpu, tileH, tileW))
         if (patch.cost < best.cost * 0.999 && widePanels % patch.panels == 0)
           best = patch;
       best.set(params, cpu);
-      if (cpu.vectorBits == 512)
+      if (cpu.vectorBits == 512) {
         widePanels = best.panels;
+        wideWidth = best.width;
+      }
     }
     int64_t tilePanels = roundUp(c.panels(), widePanels);
-    double spatial = double(prim::getConstantSize(c.batch).value_or(1)) * std::ceil(double(c.h.value_or(56)) / tileH) *
-                     std::ceil(double(c.w.value_or(56)) / tileW) * c.groups;
-    for (AffineExpr size : c.outer)
-      spatial *= double(prim::getConstantSize(size).value_or(8));
+    const double spatial = countTasks(tileH);
     auto flops = [&] { return taskFlops(c, tileH, tileW, tilePanels * kPanel); };
     while (spatial * std::ceil(double(c.panels()) / tilePanels) < kTasks && flops() > kTaskFlops &&
            roundUp(tilePanels / 2, widePanels) < tilePanels && tilePanels > widePanels)
@@ -766,6 +824,10 @@ private:
     params.set("lhsCopy", !direct);
     params.set("rhs", packed->input);
     params.set("grain", grainFor(flops()));
+    if (!direct && usedShare(lineH(c), tileH) < kMostUsedShare)
+      params.set("skipH", 1);
+    if (!direct && !c.merged() && usedShare(lineW(c), wideWidth) < kMostUsedShare)
+      params.set("skipW", 1);
     return success();
   }
 
@@ -832,32 +894,61 @@ private:
     return c.outerTaps() * c.haloH(getParam(schedule, "tileH")) * c.haloW(getParam(schedule, "tileW")) * c.channels;
   }
 
+  /// Kernel positions along one dim that meet the input for some outputs: the first of them and how many.
+  struct Taps {
+    Value first, used;
+  };
+
   /// Positions and extents of one task of a convolution.
   struct ConvolutionTask {
     Index batch, group, h0, w0; // h0, w0: first output pixel
     SmallVector<Index> outer;
     Extent countH, countW;
-    Value firstTap, endTap; // outer kernel positions that meet the input
+    Taps tapsOuter, tapsH; // of the outer dims, and of the rows; null: all
   };
 
-  /// Sets the outer kernel positions that meet the input: of one dim, those within; else all.
-  static void setTaps(const Convolution &c, ConvolutionTask &task, Emitter &em) {
-    const int64_t count = c.outerTaps();
-    task.firstTap = em.i64(0);
-    task.endTap = em.i64(count);
-    if (c.outer.size() != 1 || count == 1)
-      return;
-    prim::ConvOp op = c.op;
-    OpBuilder &b = em.builder();
-    const int64_t dilation = op.getDilations()[0];
-    // The first tap whose position is `limit` or more.
-    auto from = [&](Value limit) {
-      Value start = em.sub(em.mul(task.outer[0].base, em.i64(op.getStrides()[0])), em.i64(op.getPadLow()[0]));
-      Value missing = arith::MaxSIOp::create(b, em.loc(), em.sub(limit, start), em.i64(0));
-      return em.min(em.divUnsigned(em.add(missing, em.i64(dilation - 1)), em.i64(dilation)), em.i64(count));
+  /// Those of `outputs` outputs from `output` on.
+  static Taps tapsWithin(Emitter &em, const Line &line, Value output, Value outputs) {
+    auto at = [&](Value number) { return em.sub(em.mul(number, em.i64(line.stride)), em.i64(line.pad)); };
+    // Those before `limit`, of the positions that lie `dilation` apart from `start` on.
+    auto before = [&](Value start, Value limit) {
+      const Value missing = arith::MaxSIOp::create(em.builder(), em.loc(), em.sub(limit, start), em.i64(0));
+      return em.min(em.divUnsigned(em.add(missing, em.i64(line.dilation - 1)), em.i64(line.dilation)),
+                    em.i64(line.kernel));
     };
-    task.firstTap = from(em.i64(0));
-    task.endTap = from(em.size(prim::getSizes(op.getInput())[1]));
+    const Value first = before(at(em.sub(em.add(output, outputs), em.i64(1))), em.i64(0));
+    const Value end = before(at(output), em.size(line.in));
+    return {first, em.sub(arith::MaxSIOp::create(em.builder(), em.loc(), end, first), first)};
+  }
+
+  /// The outer kernel positions that meet the input: of one dim, those within; else null, all.
+  static Taps outerTapsWithin(const Convolution &c, const ConvolutionTask &task, Emitter &em) {
+    if (c.outer.size() != 1 || c.outerTaps() == 1)
+      return {};
+    prim::ConvOp op = c.op;
+    const Line line{c.outerTaps(),     op.getStrides()[0], op.getDilations()[0],
+                    op.getPadLow()[0], std::nullopt,       prim::getSizes(op.getInput())[1]};
+    return tapsWithin(em, line, task.outer[0].base, em.i64(1));
+  }
+
+  /// Calls body for the rows of the halo that are read; `span`: rows that one kernel position reads.
+  static void forHaloRows(const Convolution &c, kernel::ScheduleAttr schedule, const ConvolutionTask &task, Emitter &em,
+                          Value span, llvm::function_ref<void(Index)> body) {
+    const Value dilation = em.i64(c.dilationH);
+    if (!task.tapsH.used) {
+      em.loop(em.i64(0), em.add(span, em.i64((c.kernelH - 1) * c.dilationH)), 1, body);
+      return;
+    }
+    const Value end = em.add(task.tapsH.first, task.tapsH.used);
+    if (c.dilationH > (getParam(schedule, "tileH") - 1) * c.strideH) {
+      // Rows between those of two kernel positions are not read.
+      em.loop(task.tapsH.first, end, 1, [&](Index tap) {
+        const Value start = em.mul(tap.base, dilation);
+        em.loop(em.i64(0), span, 1, [&](Index row) { body(em.uniform(em.add(start, row.base))); });
+      });
+      return;
+    }
+    em.loop(em.mul(task.tapsH.first, dilation), em.add(em.mul(em.sub(end, em.i64(1)), dilation), span), 1, body);
   }
 
   /// Copies the input rows that the task reads to the scratch: [outer kernel positions][halo rows][halo
@@ -887,14 +978,23 @@ private:
     Value low = em.min(max(em.sub(em.i64(0), first), em.i64(0)), columns);
     Value high = max(em.min(em.sub(em.size(c.inW), first), columns), low);
     Value partial = compare(arith::CmpIPredicate::ne, em.sub(high, low), columns);
-    Value rows = em.add(em.mul(em.sub(task.countH.get(em), em.i64(1)), em.i64(c.strideH)),
-                        em.i64((c.kernelH - 1) * c.dilationH + 1));
+    // Patches leave out kernel positions that read nothing but padding: of that, so much is read.
+    Value firstRead = em.i64(0), endRead = columns;
+    if (getParam(schedule, "skipW")) {
+      const Value most = em.i64((getParam(schedule, suffixed("patchW", em.cpu())) - 1) * c.strideW);
+      firstRead = max(em.sub(low, most), firstRead);
+      endRead = em.min(em.add(high, most), endRead);
+    }
+    const Value span = em.add(em.mul(em.sub(task.countH.get(em), em.i64(1)), em.i64(c.strideH)), em.i64(1));
     Value firstRow = em.sub(em.mul(task.h0.base, em.i64(c.strideH)), em.i64(c.padH));
 
     SmallVector<AffineExpr> outerTaps;
     for (int64_t count : c.outerKernel)
       outerTaps.push_back(getAffineConstantExpr(count, b.getContext()));
-    em.loop(task.firstTap, task.endTap, 1, [&](Index tap) {
+    const Taps &outer = task.tapsOuter;
+    const Value firstTap = outer.used ? outer.first : em.i64(0);
+    const Value endTap = outer.used ? em.add(outer.first, outer.used) : em.i64(c.outerTaps());
+    em.loop(firstTap, endTap, 1, [&](Index tap) {
       SmallVector<Index> tapAt = em.delinearize(tap, outerTaps);
       SmallVector<Value> outerAt;
       Value outerInside;
@@ -906,7 +1006,7 @@ private:
         Value ok = inside(position, inputSizes[1 + i]);
         outerInside = outerInside ? conjunction(outerInside, ok) : ok;
       }
-      em.loop(em.i64(0), rows, 1, [&](Index row) {
+      forHaloRows(c, schedule, task, em, span, [&](Index row) {
         Value h = em.add(firstRow, row.base);
         Value ok = inside(h, c.inH);
         if (outerInside)
@@ -915,8 +1015,9 @@ private:
         Value no = arith::XOrIOp::create(b, loc, ok, arith::ConstantIntOp::create(b, loc, b.getI1Type(), 1));
         em.ifThen(arith::OrIOp::create(b, loc, no, partial), [&] {
           Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
-          em.laneLoop(em.mul(columns, em.i64(c.channels)), std::nullopt,
-                      [&](Index lane) { em.storeAt(zero, to, f32, lane); });
+          const Value from = offsetBy(em, to, em.mul(firstRead, em.i64(c.channels)));
+          em.laneLoop(em.mul(em.sub(endRead, firstRead), em.i64(c.channels)), std::nullopt,
+                      [&](Index lane) { em.storeAt(zero, from, f32, lane); });
         });
         em.ifThen(ok, [&] {
           auto position = [&](Index column, Index channel) {
@@ -936,7 +1037,7 @@ private:
             Value target = offsetBy(em, to, em.mul(low, em.i64(c.channels)));
             em.laneLoop(em.mul(em.sub(high, low), em.i64(c.channels)), std::nullopt,
                         [&](Index lane) { em.storeAt(em.loadAt(source, f32, lane), target, f32, lane); });
-          } else if (c.channels >= 8) {
+          } else if (c.channels >= kLeastLanes) {
             em.loop(low, high, 1, [&](Index column) {
               Index at = em.addIndex(em.uniform(first), column);
               Index start = em.mulIndex(column, em.i64(c.channels), c.channels);
@@ -1006,7 +1107,9 @@ private:
       task.countH = blockExtent(em, c.outH, task.h0.base, tileH);
       task.countW = blockExtent(em, c.outW, task.w0.base, tileW);
 
-      setTaps(c, task, em);
+      task.tapsOuter = outerTapsWithin(c, task, em);
+      if (getParam(schedule, "skipH"))
+        task.tapsH = tapsWithin(em, lineH(c), task.h0.base, task.countH.get(em));
       Value a;
       if (copy) {
         copyInput(c, schedule, task, em);
@@ -1033,22 +1136,30 @@ private:
       kernel.bType = bType;
       const int64_t outerTaps = c.outerTaps();
       kernel.taps.push_back({outerTaps, outerStride});
-      Value skippedA, skippedB; // of the outer kernel positions before the first one
-      if (outerTaps > 1) {
-        kernel.taps.back().used = em.sub(task.endTap, task.firstTap);
-        skippedA = em.mul(task.firstTap, outerStride.get(em));
-        skippedB = em.mul(task.firstTap, em.i64(panelFloats / outerTaps));
-      }
+      Value skippedA, skippedB; // of the kernel positions before the first ones
+      // The innermost of the taps so far takes these; in A and B they lie so far apart.
+      auto leaveOut = [&](const Taps &taps, Value strideA, int64_t strideB) {
+        if (!taps.used)
+          return;
+        kernel.taps.back().used = taps.used;
+        const Value inA = em.mul(taps.first, strideA), inB = em.mul(taps.first, em.i64(strideB));
+        skippedA = skippedA ? em.add(skippedA, inA) : inA;
+        skippedB = skippedB ? em.add(skippedB, inB) : inB;
+      };
+      leaveOut(task.tapsOuter, outerStride.get(em), panelFloats / outerTaps);
       kernel.taps.push_back({c.kernelH, tapStride});
+      leaveOut(task.tapsH, tapStride.get(em), c.kernelW * c.channels * kPanel);
       bool merged = c.merged() && pixel == c.channels;
       if (!merged)
         kernel.taps.push_back({c.kernelW, Extent(c.dilationW * pixel)});
+      const bool skipsW = !merged && getParam(schedule, "skipW");
       kernel.depth = Extent(merged ? c.kernelW * c.channels : c.channels);
       kernel.panelStride = Extent(panelFloats);
 
       forGroups(em, panelsHere, cols / kPanel, c.columns, /*exact=*/true, [&](Index panel, int64_t panels, bool last) {
         const Value panelsAt = offsetBy(em, b, em.mul(panel.base, em.i64(panelFloats)), bType);
-        kernel.b = skippedB ? offsetBy(em, panelsAt, skippedB, bType) : panelsAt;
+        const Value firstB = skippedB ? offsetBy(em, panelsAt, skippedB, bType) : panelsAt;
+        kernel.b = firstB;
         kernel.panels = panels;
         Index n = em.addIndex(n0, em.mulIndex(panel, em.i64(kPanel), kPanel));
         Extent columns;
@@ -1068,6 +1179,12 @@ private:
               kernel.a = offsetBy(em, a, em.add(em.mul(h, stepH), em.mul(w, em.i64(c.strideW * pixel))));
               if (skippedA)
                 kernel.a = offsetBy(em, kernel.a, skippedA);
+              if (skipsW) {
+                const Taps taps = tapsWithin(em, lineW(c), em.add(task.w0.base, w), em.i64(blockW));
+                kernel.taps.back().used = taps.used;
+                kernel.a = offsetBy(em, kernel.a, em.mul(taps.first, em.i64(c.dilationW * pixel)));
+                kernel.b = offsetBy(em, firstB, em.mul(taps.first, em.i64(c.channels * kPanel)), bType);
+              }
               kernel.c = offsetBy(em, tile, em.mul(em.add(em.mul(row, em.i64(patchW)), column), em.i64(cols)));
               kernel.rowOffsets.clear();
               kernel.cOffsets.clear();

@@ -16,6 +16,7 @@
 //            it, because computing it again costs more; -1: none
 //   stream   1: results are stored past the caches where their buffers are aligned
 //   joined   so many last dims are one for tasks and lanes: the last of them is too short for lanes of its own
+//   pieces   1: the inputs of concats along the rows are written one after another, each by a loop of its own
 //   ahead    1: a launch before computes what reductions give for each of their rows: for rows of several dims, which
 //            several tasks read, and for a single long one
 //
@@ -49,6 +50,11 @@ constexpr int64_t kMostPart = 8;
 
 // Inputs of this size come from beyond the second-level cache.
 constexpr int64_t kFetchedBytes = 4 * 1024 * 1024;
+
+// So many pieces of a row at most are written by loops of their own, each of so many elements at least and, where rows
+// are cut, of whole vectors.
+constexpr size_t kMostPieces = 16;
+constexpr int64_t kLeastPiece = 16;
 
 /// Rough scalar operations per element of `value`, reductions multiplied by their extents (symbolic ones count 64).
 double costOf(Value value, DenseMap<Value, double> &known) {
@@ -239,6 +245,68 @@ SmallVector<AffineExpr> joinLast(ArrayRef<AffineExpr> sizes, int64_t joined) {
   return result;
 }
 
+/// Whether all uses lead through pointwise ops only: the value is read at the written position and nowhere else.
+bool isPointwiseUse(Value value) {
+  for (Operation *user : value.getUsers()) {
+    if (isa<kernel::YieldOp>(user))
+      continue;
+    if (!lookupPointwise(user) || !isPointwiseUse(user->getResult(0)))
+      return false;
+  }
+  return true;
+}
+
+/// The concats along the rows of `root` that are read at the written position only, and the elements of a row at which
+/// their inputs begin, with its length at the end.
+struct Pieces {
+  SmallVector<prim::ConcatOp> concats;
+  SmallVector<int64_t> bounds;
+};
+Pieces piecesOf(Block &block, Value root) {
+  const SmallVector<AffineExpr> sizes = prim::getSizes(root);
+  Pieces pieces;
+  for (auto concat : block.getOps<prim::ConcatOp>()) {
+    if (prim::getSizes(concat.getResult()) != sizes || concat.getAxis() + 1 != sizes.size() ||
+        !isPointwiseUse(concat.getResult()))
+      continue;
+    pieces.concats.push_back(concat);
+    int64_t start = 0;
+    pieces.bounds.push_back(start);
+    for (Value input : concat.getInputs()) {
+      const std::optional<int64_t> size = prim::getConstantSize(prim::getSizes(input).back());
+      if (!size)
+        return {};
+      start += *size;
+      pieces.bounds.push_back(start);
+    }
+  }
+  llvm::sort(pieces.bounds);
+  pieces.bounds.erase(llvm::unique(pieces.bounds), pieces.bounds.end());
+  return pieces;
+}
+
+/// The input of the concat that holds element `position` of a row, and its first element.
+std::pair<Value, int64_t> inputAt(prim::ConcatOp concat, int64_t position) {
+  int64_t start = 0;
+  for (Value input : concat.getInputs()) {
+    const int64_t size = *prim::getConstantSize(prim::getSizes(input).back());
+    if (position < start + size)
+      return {input, start};
+    start += size;
+  }
+  llvm_unreachable("beyond the row");
+}
+
+/// Whether loops of their own are worth it for the pieces of a row that is cut into chunks or not.
+bool isInPieces(const Pieces &pieces, bool isCut) {
+  if (pieces.concats.empty() || pieces.bounds.size() < 3 || pieces.bounds.size() > kMostPieces + 1)
+    return false;
+  for (auto [begin, end] : llvm::zip(pieces.bounds, ArrayRef(pieces.bounds).drop_front()))
+    if (end - begin < kLeastPiece || (isCut && (begin % kPanel != 0 || end % kPanel != 0)))
+      return false;
+  return true;
+}
+
 class LoopsGenerator final : public Generator {
 public:
   StringRef strategy() const override { return "loops"; }
@@ -318,6 +386,8 @@ public:
     params.set("keep", keep);
     if (lanes && isStreamed(root))
       params.set("stream", 1);
+    if (lanes && keep < 0 && !joined && isInPieces(piecesOf(block, root), chunk != 0))
+      params.set("pieces", 1);
     return params.schedule("loops");
   }
 
@@ -476,8 +546,11 @@ private:
           e.store(value, e.output(o), getElementTypeOrSelf(yield.getValues()[o].getType()), sizes, full);
         e.streamsStores = false;
       };
-      if (lanes)
-        e.laneLoop(to, constantTo, write, from);
+      if (getParam(schedule, "pieces"))
+        emitPieces(piecesOf(region.getBody().front(), yield.getValues()[getParam(schedule, "space")]), e, from, to,
+                   /*isCut=*/chunk != 0, write);
+      else if (lanes)
+        e.independentLanes(to, constantTo, write, from);
       else
         e.loop(from, to, 1, [&](Index position) { write(position); });
       // Results in other spaces: the row space (once per row), or, if small, everything by the first task.
@@ -503,6 +576,29 @@ private:
         }
       }
     });
+  }
+
+  /// Calls `write` with lanes over [from, to) of a row, piece by piece: what the concats read is known in each.
+  static void emitPieces(const Pieces &pieces, Emitter &e, Value from, Value to, bool isCut,
+                         llvm::function_ref<void(Index)> write) {
+    for (size_t i = 0; i + 1 < pieces.bounds.size(); ++i) {
+      const int64_t begin = pieces.bounds[i], end = pieces.bounds[i + 1];
+      for (prim::ConcatOp concat : pieces.concats) {
+        auto [input, start] = inputAt(concat, begin);
+        e.setSource(concat.getResult(), [&e, input = input, start = start](ArrayRef<Index> at) {
+          SmallVector<Index> inner(at);
+          inner.back() = e.addIndex(at.back(), e.constant(-start));
+          return e.emit(input, inner);
+        });
+      }
+      Value first = e.i64(0), last = e.i64(end - begin);
+      if (isCut) {
+        OpBuilder &b = e.builder();
+        first = arith::MaxSIOp::create(b, e.loc(), e.sub(from, e.i64(begin)), first);
+        last = arith::MaxSIOp::create(b, e.loc(), e.min(e.sub(to, e.i64(begin)), last), first);
+      }
+      e.independentLanes(last, end - begin, [&](Index lane) { write(e.addIndex(lane, e.constant(begin))); }, first);
+    }
   }
 
   /// Fetches, to the second-level cache, what the next row reads at `position` of inputs that come from beyond it: the
@@ -551,17 +647,6 @@ private:
     if (next + 1 != sizes.size())
       return std::nullopt;
     return position;
-  }
-
-  /// Whether all uses lead through pointwise ops only: the value is read at the written position and nowhere else.
-  static bool isPointwiseUse(Value value) {
-    for (Operation *user : value.getUsers()) {
-      if (isa<kernel::YieldOp>(user))
-        continue;
-      if (!lookupPointwise(user) || !isPointwiseUse(user->getResult(0)))
-        return false;
-    }
-    return true;
   }
 };
 

@@ -335,8 +335,8 @@ void tc::codegen::forColumns(Emitter &em, bool isSingle, Index first, Index star
                              llvm::function_ref<void(Index, Index)> store) {
   if (isSingle)
     return store(first, start);
-  em.laneLoop(columns.get(em), columns.constant,
-              [&](Index lane) { store(em.addIndex(first, lane), em.addIndex(start, lane)); });
+  em.independentLanes(columns.get(em), columns.constant,
+                      [&](Index lane) { store(em.addIndex(first, lane), em.addIndex(start, lane)); });
 }
 
 bool tc::codegen::fitsRegisters(const CpuInfo &cpu, int64_t rows, int64_t panels) {
@@ -491,13 +491,6 @@ void tc::codegen::clearFloats(Emitter &em, Value floats, int64_t count) {
   OpBuilder &b = em.builder();
   Value zero = arith::ConstantOp::create(b, em.loc(), b.getF32FloatAttr(0));
   em.laneLoop(em.i64(count), count, [&](Index lane) { em.storeAt(zero, floats, b.getF32Type(), lane); });
-}
-
-void tc::codegen::disableUnrolling(Operation *loop) {
-  MLIRContext *context = loop->getContext();
-  auto disable = LLVM::LoopUnrollAttr::get(context, BoolAttr::get(context, true), {}, {}, {}, {}, {}, {});
-  loop->setAttr("llvm.loop_annotation", LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, disable, {}, {}, {}, {}, {},
-                                                                      {}, {}, {}, {}, {}, {}));
 }
 
 Value tc::codegen::offsetBy(Emitter &em, Value pointer, int64_t elements, Type type) {

@@ -157,9 +157,6 @@ int64_t commonPanels(kernel::ScheduleAttr schedule);
 /// Writes zeros to so many f32.
 void clearFloats(Emitter &em, mlir::Value floats, int64_t count);
 
-/// LLVM is not to unroll this loop.
-void disableUnrolling(mlir::Operation *loop);
-
 /// ptr + offset elements of `type` (null: f32).
 mlir::Value offsetBy(Emitter &em, mlir::Value pointer, int64_t elements, mlir::Type type = {});
 mlir::Value offsetBy(Emitter &em, mlir::Value pointer, mlir::Value elements, mlir::Type type = {});

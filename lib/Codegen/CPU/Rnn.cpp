@@ -288,12 +288,12 @@ private:
   /// Lanes along the hidden dim, or the part of it that the call takes.
   void forHidden(llvm::function_ref<void(Index)> body) {
     if (slice == 0)
-      return em.laneLoop(em.i64(p.H), p.H, body);
+      return em.independentLanes(em.i64(p.H), p.H, body);
     Value columns = em.mul(endPanel, em.i64(kPanel));
     if (p.H % kPanel != 0)
       columns = em.min(columns, em.i64(p.H));
-    em.laneLoop(columns, p.H % kPanel == 0 ? std::optional(p.H) : std::nullopt, body,
-                em.mul(firstPanel, em.i64(kPanel)));
+    em.independentLanes(columns, p.H % kPanel == 0 ? std::optional(p.H) : std::nullopt, body,
+                        em.mul(firstPanel, em.i64(kPanel)));
   }
 
   /// Rows of the block, lanes along the hidden dim; `at` is the offset in a block of state.

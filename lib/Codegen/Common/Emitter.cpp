@@ -407,6 +407,18 @@ void Emitter::laneLoop(Value count, std::optional<int64_t> constantCount, llvm::
       lower);
 }
 
+void Emitter::independentLanes(Value count, std::optional<int64_t> constantCount, llvm::function_ref<void(Index)> body,
+                               Value lower) {
+  laneLoop(
+      count, constantCount,
+      [&](Index lane) {
+        if (!mask())
+          scopes.back().loop->setAttr(kIndependentLanes, b.getUnitAttr());
+        body(lane);
+      },
+      lower);
+}
+
 void Emitter::laneBlocks(Value count, std::optional<int64_t> constantCount, int64_t vectors,
                          llvm::function_ref<void(ArrayRef<Index>)> body, Value lower) {
   Value from = lower ? lower : i64(0);
@@ -1230,7 +1242,8 @@ Value Emitter::emitUncached(Value tensor, ArrayRef<Index> at) {
       .Case<prim::WindowReduceOp>([&](auto window) { return emitWindow(window, at); })
       .Default([&](Operation *other) {
         isUnsupported = !error;
-        return fail("no CPU code generator takes " + other->getName().getStringRef() + " inside a fused region",
+        return fail((team ? "no GPU code generator takes " : "no CPU code generator takes ") +
+                        other->getName().getStringRef() + " inside a fused region",
                     element);
       });
 }
@@ -2001,4 +2014,11 @@ Value Emitter::emitWindow(prim::WindowReduceOp op, ArrayRef<Index> at) {
     })[0];
   };
   return fromAccumulator(nest(0, {}, start), element);
+}
+
+void tc::codegen::disableUnrolling(Operation *loop) {
+  MLIRContext *context = loop->getContext();
+  auto disable = LLVM::LoopUnrollAttr::get(context, BoolAttr::get(context, true), {}, {}, {}, {}, {}, {});
+  loop->setAttr("llvm.loop_annotation", LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, disable, {}, {}, {}, {}, {},
+                                                                      {}, {}, {}, {}, {}, {}));
 }

@@ -177,6 +177,9 @@ public:
   llvm::SmallVector<mlir::Value>
   laneLoop(mlir::Value count, std::optional<int64_t> constantCount, mlir::ValueRange inits,
            llvm::function_ref<llvm::SmallVector<mlir::Value>(Index, mlir::ValueRange)> body, mlir::Value lower = {});
+  /// laneLoop of vectors of which none reads what another one stores: several may be computed side by side.
+  void independentLanes(mlir::Value count, std::optional<int64_t> constantCount, llvm::function_ref<void(Index)> body,
+                        mlir::Value lower = {});
   /// Lanes over [lower, count): `vectors` full vectors at a time as long as there are so many, then as laneLoop.
   void laneBlocks(mlir::Value count, std::optional<int64_t> constantCount, int64_t vectors,
                   llvm::function_ref<void(llvm::ArrayRef<Index>)> body, mlir::Value lower = {});
@@ -332,6 +335,9 @@ private:
   std::vector<Scope> scopes;
 };
 
+/// Attribute of loops over full vectors that Emitter::independentLanes makes.
+inline constexpr llvm::StringLiteral kIndependentLanes = "tc.independent_lanes";
+
 /// Whether an element's place in the packed form can be told from its position: every result of the map is a dim, or a
 /// dim times a constant plus a dim, and each dim occurs once.
 bool isReadableLayout(mlir::AffineMap map);
@@ -340,6 +346,9 @@ bool isReadableLayout(mlir::AffineMap map);
 using PointwiseEmitter = mlir::Value (*)(mlir::OpBuilder &, mlir::Location, mlir::Operation *, mlir::ValueRange);
 /// The registered emitter of a pointwise op; null if there is none.
 PointwiseEmitter lookupPointwise(mlir::Operation *op);
+
+/// LLVM is not to unroll this loop.
+void disableUnrolling(mlir::Operation *loop);
 
 } // namespace tc::codegen
 

@@ -9,6 +9,8 @@
 
 #include "Common/LowerToLLVM.h"
 
+#include "Common/InterleaveLanes.h"
+
 #include "tc/Codegen/Passes.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -352,6 +354,7 @@ LogicalResult tc::codegen::lowerToLLVM(host::VariantOp variant, bool isAvx512) {
     if (failed(applyPatternsGreedily(variant, std::move(patterns))))
       return failure();
   }
+  interleaveLanes(variant, isAvx512);
   {
     RewritePatternSet patterns(context);
     populateSCFToControlFlowConversionPatterns(patterns);

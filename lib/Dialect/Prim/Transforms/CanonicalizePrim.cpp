@@ -337,7 +337,6 @@ struct BroadcastToReshape : OpRewritePattern<BroadcastOp> {
   }
 };
 
-/// reshape(transpose(x)) where the transpose moves unit dims only is reshape(x).
 /// Convolutions of small images: taps at the ends of the kernel that lie outside of the input for every output element
 /// leave the filter.
 struct DropOuterTaps : OpRewritePattern<ConvOp> {
@@ -378,6 +377,52 @@ struct DropOuterTaps : OpRewritePattern<ConvOp> {
   }
 };
 
+/// A depthwise convolution of few channels whose kernel does not reach along the last spatial dim is one of as many
+/// channels as a line has elements, with the filter repeated: lanes for all of a vector.
+struct JoinDepthwiseLine : OpRewritePattern<ConvOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ConvOp op, PatternRewriter &rewriter) const override {
+    constexpr int64_t kFewChannels = 16, kMostElements = 256 * 1024;
+    const Sizes in = getSizes(op.getInput()), filter = getSizes(op.getFilter());
+    const size_t spatial = op.getStrides().size(), last = spatial - 1;
+    const std::optional<int64_t> width = getConstantSize(in[spatial]), channels = getConstantSize(in.back());
+    auto constant = op.getFilter().getDefiningOp<prim::ConstantOp>();
+    if (!constant || spatial < 2 || !width || !channels || *width < 2 || *channels >= kFewChannels ||
+        int64_t(op.getGroups()) != *channels || getConstantSize(filter.back()) != *channels)
+      return rewriter.notifyMatchFailure(op, "no depthwise convolution of few channels");
+    if (getConstantSize(filter[last]) != 1 || op.getStrides()[last] != 1 || op.getPadLow()[last] != 0 ||
+        op.getPadHigh()[last] != 0)
+      return rewriter.notifyMatchFailure(op, "reaches along the line");
+    const int64_t joined = *width * *channels;
+    if (constant.getType().getNumElements() * *width > kMostElements)
+      return rewriter.notifyMatchFailure(op, "the filter would be large");
+    PrimBuilder b(rewriter, op);
+    // Where the input is turned anyway, the line stays in one piece: its channels one after another.
+    const bool turns = op.getInput().getDefiningOp<TransposeOp>() != nullptr;
+    SmallVector<int64_t> turned = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(in.size())));
+    std::swap(turned[spatial], turned[spatial + 1]);
+    Sizes lines(in), repeated(filter.begin(), filter.end() - 1), joinedFilter(repeated);
+    lines.pop_back();
+    lines.back() = b.size(1);
+    lines.push_back(b.size(joined));
+    joinedFilter.push_back(b.size(joined));
+    repeated.append({b.size(turns ? *channels : *width), b.size(turns ? *width : *channels)});
+    SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(filter.size())));
+    dims.back() += !turns;
+    Value input = turns ? b.transpose(op.getInput(), turned) : op.getInput();
+    Value repeatedFilter = b.reshape(b.broadcastInDims(op.getFilter(), repeated, dims), joinedFilter);
+    Value result = ConvOp::create(rewriter, op.getLoc(), b.reshape(input, lines), repeatedFilter, op.getStrides(),
+                                  op.getDilations(), op.getPadLow(), op.getPadHigh(), joined);
+    Sizes out = getSizes(op.getResult());
+    if (turns)
+      std::swap(out[spatial], out[spatial + 1]);
+    result = b.reshape(result, out);
+    rewriter.replaceOp(op, turns ? b.transpose(result, turned) : result);
+    return success();
+  }
+};
+
+/// reshape(transpose(x)) where the transpose moves unit dims only is reshape(x).
 struct ReshapeOfUnitTranspose : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &rewriter) const override {
@@ -714,12 +759,12 @@ struct CanonicalizePrimPass : public tc::prim::impl::CanonicalizePrimPassBase<Ca
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
-    patterns
-        .add<SimplifyBinary, DropOuterTaps, SimplifyDot, VectorFirst, GatherFromNothing, GatherEvenly,
-             Involution<NegOp>, Involution<NotOp>, SimplifyConvert, SimplifySelect, MoveSplat, DropBroadcastUnitDims,
-             BroadcastToReshape, ReshapeOfUnitTranspose, SinkThroughElementwise, SinkThroughReduce,
-             SinkThroughUnary<PadOp>, SinkThroughUnary<SliceOp>, SinkThroughUnary<NormOp>, SinkThroughUnary<SoftmaxOp>,
-             SinkThroughConcat, SinkThroughGather, SinkThroughReshape, NormOverParts, AbsorbIntoDot>(context);
+    patterns.add<SimplifyBinary, DropOuterTaps, JoinDepthwiseLine, SimplifyDot, VectorFirst, GatherFromNothing,
+                 GatherEvenly, Involution<NegOp>, Involution<NotOp>, SimplifyConvert, SimplifySelect, MoveSplat,
+                 DropBroadcastUnitDims, BroadcastToReshape, ReshapeOfUnitTranspose, SinkThroughElementwise,
+                 SinkThroughReduce, SinkThroughUnary<PadOp>, SinkThroughUnary<SliceOp>, SinkThroughUnary<NormOp>,
+                 SinkThroughUnary<SoftmaxOp>, SinkThroughConcat, SinkThroughGather, SinkThroughReshape, NormOverParts,
+                 AbsorbIntoDot>(context);
     GreedyRewriteConfig config;
     config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))

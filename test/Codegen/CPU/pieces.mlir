@@ -1,0 +1,35 @@
+// The inputs of a concat along the rows are written by loops of their own, without asking at each vector which one it is of; not where a
+// piece is short, or read elsewhere than where it is written.
+// RUN: tc-opt %s --tc-choose-schedule | FileCheck %s
+// RUN: tc-opt %s --tc-choose-schedule --tc-lower-kernels=variants=x86-64-v4 | FileCheck %s --check-prefix=LOWER
+
+// CHECK-LABEL: func.func @main
+// CHECK: #kernel.schedule<"loops"{{.*}}pieces = 1
+// CHECK-NOT: pieces = 1
+
+// LOWER-LABEL: llvm.func @k0_concat
+// LOWER-NOT: llvm.icmp "sge"
+// LOWER: llvm.fmul
+// LOWER: llvm.store
+// LOWER: llvm.fmul
+// LOWER: llvm.store
+// LOWER-LABEL: llvm.func @k1_concat
+func.func @main(%x: tensor<90x32xf32>, %y: tensor<90x48xf32>, %z: tensor<90x9xf32>) -> (tensor<90x80xf32>, tensor<90x41xf32>, tensor<90x80xf32>) {
+  %0 = kernel.region(%i = %x : tensor<90x32xf32>, %j = %y : tensor<90x48xf32>) -> (tensor<90x80xf32>) {
+    %c = prim.concat %i, %j axis = 1 : (tensor<90x32xf32>, tensor<90x48xf32>) -> tensor<90x80xf32>
+    %r = prim.mul %c, %c : tensor<90x80xf32>
+    kernel.yield %r : tensor<90x80xf32>
+  }
+  %1 = kernel.region(%i = %x : tensor<90x32xf32>, %j = %z : tensor<90x9xf32>) -> (tensor<90x41xf32>) {
+    %c = prim.concat %i, %j axis = 1 : (tensor<90x32xf32>, tensor<90x9xf32>) -> tensor<90x41xf32>
+    kernel.yield %c : tensor<90x41xf32>
+  }
+  %2 = kernel.region(%i = %x : tensor<90x32xf32>, %j = %y : tensor<90x48xf32>) -> (tensor<90x80xf32>) {
+    %c = prim.concat %i, %j axis = 1 : (tensor<90x32xf32>, tensor<90x48xf32>) -> tensor<90x80xf32>
+    %s = prim.reduce sum %c [1] : tensor<90x80xf32> -> tensor<90xf32>
+    %t = prim.broadcast %s [0] : tensor<90xf32> -> tensor<90x80xf32>
+    %r = prim.mul %c, %t : tensor<90x80xf32>
+    kernel.yield %r : tensor<90x80xf32>
+  }
+  return %0, %1, %2 : tensor<90x80xf32>, tensor<90x41xf32>, tensor<90x80xf32>
+}

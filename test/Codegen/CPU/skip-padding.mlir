@@ -1,0 +1,19 @@
+// A dilation beside which the image is small: tasks are lower, and leave out kernel positions that read nothing but padding; an ordinary
+// convolution has no such.
+// RUN: tc-opt %s --tc-choose-schedule | FileCheck %s
+
+// CHECK-LABEL: func.func @main
+// CHECK: #kernel.schedule<"contract"{{.*}}skipH = 1 : i64, skipW = 1 : i64, tileH = 4
+// CHECK-NOT: skip
+func.func @main(%x: tensor<1x14x14x96xf32>) -> (tensor<1x14x14x64xf32>, tensor<1x14x14x64xf32>) {
+  %w = prim.constant dense<1.0> : tensor<3x3x96x64xf32>
+  %0 = kernel.region(%i = %x : tensor<1x14x14x96xf32>, %f = %w : tensor<3x3x96x64xf32>) -> (tensor<1x14x14x64xf32>) {
+    %r = prim.conv %i, %f strides [1, 1] dilations [12, 12] pads [12, 12] [12, 12] groups 1 : (tensor<1x14x14x96xf32>, tensor<3x3x96x64xf32>) -> tensor<1x14x14x64xf32>
+    kernel.yield %r : tensor<1x14x14x64xf32>
+  }
+  %1 = kernel.region(%i = %x : tensor<1x14x14x96xf32>, %f = %w : tensor<3x3x96x64xf32>) -> (tensor<1x14x14x64xf32>) {
+    %r = prim.conv %i, %f strides [1, 1] dilations [2, 2] pads [2, 2] [2, 2] groups 1 : (tensor<1x14x14x96xf32>, tensor<3x3x96x64xf32>) -> tensor<1x14x14x64xf32>
+    kernel.yield %r : tensor<1x14x14x64xf32>
+  }
+  return %0, %1 : tensor<1x14x14x64xf32>, tensor<1x14x14x64xf32>
+}
