@@ -97,6 +97,8 @@ int Compiler::checkRequest() {
   auto wrong = [&](const Twine &sentence) { return fail(kWrongUse, "tc-compile: error: " + sentence); };
   if (request.output.empty() && !request.explain && !(request.stopAtPhase && request.compileTo == Phase::Artifact))
     return wrong("no output file is given; add -o OUT");
+  if (request.output == "-" && !(request.stopAtPhase && request.compileTo < Phase::Artifact))
+    return wrong("-o -: an artifact is a file, which runs map; give -o OUT, or a module with --compile-to");
   for (const std::string &target : request.targets) {
     if (target == "aarch64")
       return wrong("--target aarch64 is not supported yet; supported: cpu, cuda, reference");
@@ -394,6 +396,12 @@ int Compiler::runPhases(ModuleOp module, Phase from, Phase last) {
 }
 
 int Compiler::writeModule(ModuleOp module) {
+  if (request.output == "-") {
+    module.print(llvm::outs(), OpPrintingFlags().enableDebugInfo());
+    llvm::outs() << "\n";
+    llvm::outs().flush();
+    return kDone;
+  }
   std::string path = request.output;
   if (!StringRef(path).ends_with(".mlir"))
     path += ".mlir";

@@ -60,7 +60,9 @@ Reproducer::Reproducer(const CompileRequest &request) : request(request), target
   if (!request.debugDir.empty())
     sys::path::append(file, "reproducer.mlir");
   else
-    file = (request.output.empty() ? sys::path::filename(request.model) : StringRef(request.output)).str() +
+    file = (request.output.empty() || request.output == "-" ? sys::path::filename(request.model)
+                                                            : StringRef(request.output))
+               .str() +
            ".reproducer.mlir";
   path = file.str().str();
   note = request.model + ": note: the module before that phase is in " + path + "\n";

@@ -314,6 +314,7 @@ USE = {
 }
 for _name, _arguments in USE.items():
     COMPILE[_name] = (good_model, _arguments)
+COMPILE["output_is_no_file"] = (good_model, ["-o", "-"])
 COMPILE["output_in_no_folder"] = (good_model, ["-o", "nowhere/out.bin"])
 COMPILE["output_is_a_folder"] = (lambda: (good_model(), os.mkdir("folder")), ["-o", "folder"])
 COMPILE["disk_full"] = (lambda: write(digits_bytes()), ["-o", "out.bin"])

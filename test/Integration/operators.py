@@ -131,6 +131,15 @@ def add_pools():
         x = random(1, 2, 11)
         y, _ = max_pool(x, ceil_kernel, (3,), pads, (1,), 1, 0)
         case(f"MaxPool_ceil_k{ceil_kernel[0]}", [helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=ceil_kernel, strides=[3], pads=pads, ceil_mode=1)], {"x": x}, {"y": y}, 12)
+    # A window that reaches beyond all of the operand.
+    for kernel, pads, dilation in ((9, (0, 0), 1), (7, (1, 2), 2), (1280, (0, 0), 1)):
+        x = random(2, 3, 4)
+        attributes = {"kernel_shape": [kernel], "strides": [kernel * dilation], "pads": pads, "ceil_mode": 1, "dilations": [dilation]}
+        seen = np.pad(x, ((0, 0), (0, 0), pads), constant_values=np.nan)[..., ::dilation]
+        case(f"MaxPool_beyond_k{kernel}", [helper.make_node("MaxPool", ["x"], ["y"], **attributes)], {"x": x}, {"y": np.nanmax(seen, -1, keepdims=True)}, 12)
+        case(f"AveragePool_beyond_k{kernel}", [helper.make_node("AveragePool", ["x"], ["y"], **attributes)], {"x": x}, {"y": np.nanmean(seen, -1, keepdims=True)}, 19)
+        case(f"AveragePool_beyond_with_pads_k{kernel}", [helper.make_node("AveragePool", ["x"], ["y"], count_include_pad=1, **attributes)], {"x": x},
+             {"y": np.nan_to_num(seen).mean(-1, keepdims=True)}, 19)
     # Pads that sizes decide, which only the run may know.
     for mode, size, kernel, stride, dilation in (("UPPER", 11, 3, 2, 1), ("LOWER", 10, 3, 2, 1), ("UPPER", 7, 2, 3, 1), ("LOWER", 9, 2, 2, 2), ("UPPER", 6, 1, 2, 1), ("UPPER", 8, 4, 3, 1)):
         x, count = random(2, 3, size), -(-size // stride)

@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
   std::string compileTo;
   std::vector<std::string> cpus, gpus, targets;
   app.add_option("MODEL", request.model, "ONNX file, .pt2 archive, or .mlir of any phase")->required();
-  app.add_option("-o", request.output, "the artifact to write");
+  app.add_option("-o", request.output, "the artifact to write, or a module (-: printed, without large constants)");
   app.add_option("--target", targets, "cpu (default), cuda, reference")->delimiter(',');
   app.add_option("--cpu", cpus,
                  "CPU variants: x86-64-v3,x86-64-v4 (default), x86-64-v4-vnni, "

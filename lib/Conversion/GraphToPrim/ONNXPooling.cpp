@@ -39,10 +39,15 @@ FailureOr<Pool> readPool(NodeContext &ctx) {
     int64_t extent = window->dilations[i] * ((*kernel)[i] - 1) + 1, stride = window->strides[i];
     AffineExpr low = window->low(ctx.b, i), high = window->high(ctx.b, i);
     AffineExpr span = simplifySize(spatial[i] + low + high - extent);
-    if (auto known = getConstantSize(span); known && *known < 0)
-      return ctx.invalid("the kernel is larger than dim " + Twine(i + 2) + " of the padded operand " + describe(x));
+    const bool reachesOut = ctx.getInt("ceil_mode", 0) && stride > 1;
+    if (auto known = getConstantSize(span); known && *known < 0) {
+      // A window may reach beyond the end, but not by a stride: then there is none.
+      if (!reachesOut || *known <= -stride || *known + extent <= 0)
+        return ctx.invalid("the kernel is larger than dim " + Twine(i + 2) + " of the padded operand " + describe(x));
+      pool.kernel[i] = llvm::divideCeil(*known + extent, window->dilations[i]);
+    }
     AffineExpr size = simplifySize(span.floorDiv(stride) + 1);
-    if (ctx.getInt("ceil_mode", 0) && stride > 1) {
+    if (reachesOut) {
       // As many windows as reach to the end, but each must start inside the operand or its low pad. Where neither bound
       // is always the smaller one, the size at run time decides.
       PrimBuilder &b = ctx.b;
