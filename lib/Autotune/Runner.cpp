@@ -6,8 +6,10 @@
 
 #include "Runner.h"
 
+#include "tcrt/artifact_abi.h"
 #include "tcrt/tcrt.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -76,11 +78,17 @@ llvm::Expected<Runner> Runner::open(llvm::StringRef artifact, const std::string 
   Runner runner;
   for (uint64_t i = 0; i < count; ++i) {
     auto copy = std::make_unique<Copy>();
+    // Where it is aligned the runtime uses it in place.
+    copy->artifact =
+        llvm::WritableMemoryBuffer::getNewUninitMemBuffer(artifact.size(), "a kernel", llvm::Align(TCRT_SECTION_ALIGN));
+    if (!copy->artifact)
+      return llvm::createStringError("no memory left for a copy of the kernel to measure");
+    llvm::copy(artifact, copy->artifact->getBufferStart());
     tcrt_model_options_t options = {};
     options.size = sizeof options;
     options.variant = variant.empty() ? nullptr : variant.c_str();
-    // The bytes are copied: they are not aligned as those of a file.
-    if (tcrt_model_open_memory(artifact.data(), artifact.size(), "a kernel", &options, &copy->model) != TCRT_OK)
+    if (tcrt_model_open_memory(copy->artifact->getBufferStart(), artifact.size(), "a kernel", &options, &copy->model) !=
+        TCRT_OK)
       return lastError();
     tcrt_context_options_t ofContext = {};
     ofContext.size = sizeof ofContext;

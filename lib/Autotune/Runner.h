@@ -10,6 +10,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemAlloc.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,7 +44,7 @@ public:
 /// layers run in between.
 class Runner {
 public:
-  /// `variant`: "" lets the runtime choose. `weightBytes`: that the artifact holds.
+  /// `artifact`: copied. `variant`: "" lets the runtime choose. `weightBytes`: that the artifact holds.
   static llvm::Expected<Runner> open(llvm::StringRef artifact, const std::string &variant, unsigned threads,
                                      uint64_t weightBytes, const Tensors &tensors);
   Runner(Runner &&) = default;
@@ -60,6 +61,7 @@ private:
     Copy(const Copy &) = delete;
     Copy &operator=(const Copy &) = delete;
     ~Copy();
+    std::unique_ptr<llvm::WritableMemoryBuffer> artifact; // the model reads it
     tcrt_model_t *model = nullptr;
     tcrt_context_t *context = nullptr;
   };
