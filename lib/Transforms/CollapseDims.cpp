@@ -257,7 +257,10 @@ struct CollapseDimsPass : tc::impl::CollapseDimsPassBase<CollapseDimsPass> {
       SmallVector<AffineExpr> sizes = prim::getSizes(value);
       return !sizes.empty() && isOne(sizes.back()) && !fuse::getSpace(value).empty();
     });
-    if (!classes->mergesAny() && !unitRows)
+    // Behind a reshape, rows are not known as those of what it reshapes: a norm's sum would be made again for each
+    // vector.
+    const bool reshapes = !body.getOps<prim::ReshapeOp>().empty();
+    if (!classes->mergesAny() && !unitRows && !reshapes)
       return;
 
     OpBuilder b(region);

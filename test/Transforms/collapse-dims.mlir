@@ -98,3 +98,23 @@ func.func @one_channel(%x: tensor<2x4x28x28xf32>, %y: tensor<2x1x28x28xf32>) -> 
   %c = prim.concat %x, %y axis = 1 : (tensor<2x4x28x28xf32>, tensor<2x1x28x28xf32>) -> tensor<2x5x28x28xf32>
   return %c : tensor<2x5x28x28xf32>
 }
+
+// A norm whose sum comes back through reshapes of unit dims: they vanish with the dims, and the sum is seen to be a row's.
+// CHECK-LABEL: func.func @gated_norm
+// CHECK: kernel.region
+// CHECK-NOT: prim.reshape
+// CHECK: prim.reduce sum %{{.*}} [1] : tensor<32x256xf32> -> tensor<32xf32>
+// CHECK-NOT: prim.reshape
+// CHECK: kernel.yield %{{.*}} : tensor<32x256xf32>
+func.func @gated_norm(%x: tensor<32x256xf32>, %w: tensor<256xf32>) -> tensor<32x256xf32> {
+  %v = prim.mul %x, %x : tensor<32x256xf32>
+  %g = prim.reshape %v : tensor<32x256xf32> -> tensor<1x32x1x256xf32>
+  %s = prim.reduce sum %g [3] : tensor<1x32x1x256xf32> -> tensor<1x32x1xf32>
+  %r = prim.rsqrt %s : tensor<1x32x1xf32>
+  %u = prim.reshape %r : tensor<1x32x1xf32> -> tensor<32xf32>
+  %b = prim.broadcast %u [0] : tensor<32xf32> -> tensor<32x256xf32>
+  %wb = prim.broadcast %w [1] : tensor<256xf32> -> tensor<32x256xf32>
+  %n = prim.mul %x, %b : tensor<32x256xf32>
+  %y = prim.mul %n, %wb : tensor<32x256xf32>
+  return %y : tensor<32x256xf32>
+}
