@@ -144,6 +144,32 @@ static bool isGatheredOften(Value v, AffineExpr elements) {
   });
 }
 
+/// Whether slices of `v` with its last dim, whose neighbours lie apart in memory, are gathered, and so many that lanes
+/// along that dim pay for turning it once.
+static bool isGatheredBySlices(Value v) {
+  constexpr int64_t kLeastLanes = 8;
+  constexpr int64_t kUnknown = 64;
+  auto count = [&](Value value) {
+    double elements = 1;
+    for (AffineExpr size : prim::getSizes(value))
+      elements *= double(prim::getConstantSize(size).value_or(kUnknown));
+    return elements;
+  };
+  const SmallVector<AffineExpr> sizes = prim::getSizes(v);
+  double gathered = 0;
+  for (Operation *user : v.getUsers()) {
+    if (auto gather = dyn_cast<prim::GatherOp>(user)) {
+      if (gather.getSource() == v && gather.getAxis() + 1 < sizes.size())
+        gathered += count(gather.getResult());
+    } else if (auto gather = dyn_cast<prim::GatherNDOp>(user)) {
+      const int64_t numbers = prim::getConstantSize(prim::getSizes(gather.getIndices()).back()).value_or(sizes.size());
+      if (gather.getSource() == v && int64_t(gather.getBatchDims()) + numbers < int64_t(sizes.size()))
+        gathered += count(gather.getResult());
+    }
+  }
+  return !sizes.empty() && prim::getConstantSize(sizes.back()).value_or(0) >= kLeastLanes && gathered >= count(v);
+}
+
 /// Whether a reshape of the op's result has dims merged into its last one of which the innermost repeats elements, as
 /// the values of a group of channels for each of them, and is read often.
 static bool repeatsWithinLanes(prim::BroadcastOp op) {
@@ -177,7 +203,8 @@ void Plan::pin() {
   }
   for (Operation *op : ops) {
     if (turnsInnermost(op) &&
-        isGatheredOften(op->getResult(0), prim::product(op->getContext(), prim::getSizes(op->getResult(0)))))
+        (isGatheredOften(op->getResult(0), prim::product(op->getContext(), prim::getSizes(op->getResult(0)))) ||
+         isGatheredBySlices(op->getResult(0))))
       pinned.insert(op);
     if (auto broadcast = dyn_cast<prim::BroadcastOp>(op); broadcast && repeatsWithinLanes(broadcast))
       pinned.insert(op);

@@ -651,6 +651,22 @@ def lane_cases():
     for name, indices in (("down", [8, 6, 4, 2, 0]), ("twice", [i // 2 for i in range(18)]), ("one", [-1]), ("uneven", [0, 1, 3, 4]), ("short", [0, 0, 1, 1])):
         case(f"lanes_gather_{name}", [helper.make_node("Gather", ["x", "i"], ["y"], axis=1)], {"x": [4, 9]}, {"y": [4, len(indices)]},
              lambda v, indices=indices: [v["x"][:, indices]], [{"x": (4, 9)}], {"i": constant(*indices)})
+    # Slices along channels that lie apart: the image is turned once, what is gathered turned back.
+    for channels, points in ((7, (5, 7)), (8, (5, 7)), (13, (9, 31)), (33, (16, 16)), (64, (1, 40))):
+        at = np.random.default_rng(channels).integers(-6, 6, (2, *points, 2))
+        batch = np.arange(2)[:, None, None]
+        nodes = [helper.make_node("Transpose", ["x"], ["t"], perm=[0, 2, 3, 1]), helper.make_node("GatherND", ["t", "i"], ["g"], batch_dims=1),
+                 helper.make_node("Mul", ["g", "w"], ["m"]), helper.make_node("Transpose", ["m"], ["y"], perm=[0, 3, 1, 2])]
+        weight = np.random.default_rng(channels + 1).standard_normal((2, *points, 1)).astype(np.float32)
+        case(f"lanes_gather_nd_{channels}_{points[0]}x{points[1]}", nodes, {"x": [2, channels, 6, 6]}, {"y": [2, channels, *points]},
+             lambda v, at=at, weight=weight: [(v["x"].transpose(0, 2, 3, 1)[batch, at[..., 0], at[..., 1]] * weight).transpose(0, 3, 1, 2)],
+             [{"x": (2, channels, 6, 6)}], {"i": at, "w": weight})
+    for columns in (9, 40):
+        rows = np.random.default_rng(columns).integers(-20, 20, 50)
+        nodes = [helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0]), helper.make_node("Gather", ["t", "i"], ["g"], axis=0),
+                 helper.make_node("Relu", ["g"], ["r"]), helper.make_node("Transpose", ["r"], ["y"], perm=[1, 0])]
+        case(f"lanes_gather_rows_{columns}", nodes, {"x": [columns, 20]}, {"y": [columns, 50]},
+             lambda v, rows=rows: [np.maximum(v["x"].T[rows], 0).T], [{"x": (columns, 20)}], {"i": rows})
     # Halves of pairs, turned and put together again.
     for heads, length in ((3, 8), (1, 34), (2, 128)):
         nodes = [helper.make_node("Slice", ["x", "zero", "e", "a", "s"], ["p"]), helper.make_node("Slice", ["x", "one", "e", "a", "s"], ["q"]), helper.make_node("Neg", ["q"], ["n"]),

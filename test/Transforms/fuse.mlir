@@ -406,3 +406,23 @@ func.func @groups(%x: tensor<4x56x56x64xf32>, %s: tensor<4x8xf32>) -> tensor<4x5
   %3 = prim.mul %x, %2 : tensor<4x56x56x64xf32>
   return %3 : tensor<4x56x56x64xf32>
 }
+
+// Slices of channels that lie apart: the image is turned once, unless few are gathered.
+// CHECK-LABEL: func.func @gathered_slices
+// CHECK: kernel.region({{.*}} : tensor<2x16x6x6xf32>) -> (tensor<2x6x6x16xf32>)
+// CHECK-NEXT: prim.transpose
+// CHECK-NEXT: kernel.yield
+// CHECK: kernel.region({{.*}} : tensor<2x6x6x16xf32>
+// CHECK-NEXT: prim.gather_nd
+// CHECK: kernel.region({{.*}} : tensor<2x16x6x6xf32>
+// CHECK-NEXT: prim.transpose
+// CHECK-NEXT: prim.gather_nd
+func.func @gathered_slices(%x: tensor<2x16x6x6xf32>, %z: tensor<2x16x6x6xf32>, %i: tensor<2x40x2xi64>, %j: tensor<2x4x2xi64>) -> (tensor<2x40x16xf32>, tensor<2x4x16xf32>) {
+  %0 = prim.transpose %x [0, 2, 3, 1] : tensor<2x16x6x6xf32> -> tensor<2x6x6x16xf32>
+  %1 = prim.gather_nd %0[%i] batch_dims = 1 : (tensor<2x6x6x16xf32>, tensor<2x40x2xi64>) -> tensor<2x40x16xf32>
+  %2 = prim.exp %1 : tensor<2x40x16xf32>
+  %3 = prim.transpose %z [0, 2, 3, 1] : tensor<2x16x6x6xf32> -> tensor<2x6x6x16xf32>
+  %4 = prim.gather_nd %3[%j] batch_dims = 1 : (tensor<2x6x6x16xf32>, tensor<2x4x2xi64>) -> tensor<2x4x16xf32>
+  %5 = prim.exp %4 : tensor<2x4x16xf32>
+  return %2, %5 : tensor<2x40x16xf32>, tensor<2x4x16xf32>
+}

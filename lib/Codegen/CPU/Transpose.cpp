@@ -109,7 +109,7 @@ struct Problem {
 bool isElementwise(Operation &op) {
   return op.hasTrait<prim::PointwiseTrait>() ||
          isa<prim::SplatOp, prim::IotaOp, prim::ReshapeOp, prim::TransposeOp, prim::BroadcastOp, prim::SliceOp,
-             prim::DynamicSliceOp, prim::PadOp, prim::ConcatOp, prim::GatherOp, kernel::YieldOp>(op);
+             prim::DynamicSliceOp, prim::PadOp, prim::ConcatOp, prim::GatherOp, prim::GatherNDOp, kernel::YieldOp>(op);
 }
 
 /// Whether the region's only result is what the op makes, in its order.

@@ -144,8 +144,25 @@ bool tc::codegen::isInnermost(Value value, int64_t dim) {
       if (dim + 1 != int64_t(to.size()) || from.empty() || to.back() != from.back())
         return false;
       dim = int64_t(from.size()) - 1;
+    } else if (auto gather = dyn_cast<prim::GatherOp>(op)) {
+      const int64_t rank = int64_t(prim::getSizes(gather.getIndices()).size()), axis = int64_t(gather.getAxis());
+      if (dim >= axis && dim < axis + rank)
+        return false;
+      dim = dim < axis ? dim : dim - rank + 1;
+    } else if (auto gather = dyn_cast<prim::GatherNDOp>(op)) {
+      const SmallVector<AffineExpr> of = prim::getSizes(gather.getIndices());
+      const int64_t outer = int64_t(of.size()) - 1;
+      if (dim < outer)
+        return false;
+      dim += int64_t(gather.getBatchDims()) + *prim::getConstantSize(of.back()) - outer;
     } else if (!op->hasTrait<prim::PointwiseTrait>() || op->getNumOperands() == 0) {
       return false;
+    } else {
+      // What is repeated along dims says nothing of how the others lie in memory.
+      const auto repeats = [](Value operand) { return operand.getDefiningOp<prim::BroadcastOp>() != nullptr; };
+      const auto first = llvm::find_if_not(op->getOperands(), repeats);
+      value = first == op->operand_end() ? op->getOperand(0) : *first;
+      continue;
     }
     value = op->getOperand(0);
   }
