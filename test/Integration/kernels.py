@@ -651,6 +651,16 @@ def lane_cases():
     for name, indices in (("down", [8, 6, 4, 2, 0]), ("twice", [i // 2 for i in range(18)]), ("one", [-1]), ("uneven", [0, 1, 3, 4]), ("short", [0, 0, 1, 1])):
         case(f"lanes_gather_{name}", [helper.make_node("Gather", ["x", "i"], ["y"], axis=1)], {"x": [4, 9]}, {"y": [4, len(indices)]},
              lambda v, indices=indices: [v["x"][:, indices]], [{"x": (4, 9)}], {"i": constant(*indices)})
+    # Lists of a few even runs: what pads repeat, halves exchanged, single elements.
+    for mode in ("reflect", "edge", "wrap"):
+        for width in (5, 56, 130, 300):
+            case(f"lanes_pad_{mode}_{width}", [helper.make_node("Pad", ["x", "p"], ["t"], mode=mode), helper.make_node("Neg", ["t"], ["y"])], {"x": [3, 6, width]}, {"y": [3, 9, width + 7]},
+                 lambda v, mode=mode: [-np.pad(v["x"], ((0, 0), (1, 2), (4, 3)), mode=mode)], [{"x": (3, 6, width)}], {"p": constant(0, 1, 4, 0, 2, 3)})
+    for name, indices in (("halves", [*range(40, 80), *range(40)]), ("back", [*range(79, 39, -1), *range(40)]), ("single", [*range(30), 7, *range(30, 60), 7, 9]),
+                          ("repeated", [*range(20), 5, 5, 5, *range(-20, 0)]), ("odd", [*range(1, 80, 2), *range(0, 80, 2)]), ("uneven", [i * i % 80 for i in range(50)])):
+        nodes = [helper.make_node("Gather", ["x", "i"], ["g"], axis=1), helper.make_node("Gather", ["z", "i"], ["h"], axis=1), helper.make_node("Add", ["g", "h"], ["y"])]
+        case(f"lanes_runs_{name}", nodes, {"x": [7, 80], "z": [7, 80]}, {"y": [7, len(indices)]}, lambda v, indices=indices: [(v["x"] + v["z"])[:, indices]],
+             [{"x": (7, 80), "z": (7, 80)}], {"i": constant(*indices)})
     # Slices along channels that lie apart: the image is turned once, what is gathered turned back.
     for channels, points in ((7, (5, 7)), (8, (5, 7)), (13, (9, 31)), (33, (16, 16)), (64, (1, 40))):
         at = np.random.default_rng(channels).integers(-6, 6, (2, *points, 2))

@@ -16,7 +16,8 @@
 //            it, because computing it again costs more; -1: none
 //   stream   1: results are stored past the caches where their buffers are aligned
 //   joined   so many last dims are one for tasks and lanes: the last of them is too short for lanes of its own
-//   pieces   1: the inputs of concats along the rows are written one after another, each by a loop of its own
+//   pieces   1: the inputs of concats along the rows, and even runs of constant lists of indices, are written one after
+//            another, each by a loop of its own
 //   ahead    1: a launch before computes what reductions give for each of their rows: for rows of several dims, which
 //            several tasks read, and for a single long one
 //
@@ -27,6 +28,7 @@
 #include "CPU/MicroKernel.h"
 #include "CPU/Stream.h"
 #include "Common/Generators.h"
+#include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Transforms/Fuse.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -55,6 +57,8 @@ constexpr int64_t kFetchedBytes = 4 * 1024 * 1024;
 // are cut, of whole vectors.
 constexpr size_t kMostPieces = 16;
 constexpr int64_t kLeastPiece = 16;
+// A vector that is gathered takes as long as so many loads.
+constexpr int64_t kGatherVectors = 4;
 
 /// Rough scalar operations per element of `value`, reductions multiplied by their extents (symbolic ones count 64).
 double costOf(Value value, DenseMap<Value, double> &known) {
@@ -256,18 +260,61 @@ bool isPointwiseUse(Value value) {
   return true;
 }
 
-/// The concats along the rows of `root` that are read at the written position only, and the elements of a row at which
-/// their inputs begin, with its length at the end.
+/// Positions from `begin` on, whose indices begin with `first` and lie `step` apart.
+struct Run {
+  int64_t begin, first, step;
+};
+/// A gather along the rows through a constant list, by runs.
+struct GatherRuns {
+  mutable prim::GatherOp op; // accessors of ops are not const
+  SmallVector<Run> runs;
+};
+
+/// The gather's list of indices by the fewest even runs from its beginning on, if it is constant and all are inside.
+SmallVector<Run> runsOf(kernel::RegionOp region, prim::GatherOp gather) {
+  Value list = gather.getIndices();
+  if (auto argument = dyn_cast<BlockArgument>(list))
+    list = region.getInputs()[argument.getArgNumber()];
+  auto constant = list.getDefiningOp<prim::ConstantOp>();
+  Attribute value = constant ? constant.getValue() : Attribute();
+  if (auto data = dyn_cast_or_null<base::DataAttr>(value))
+    value = base::toDense(data);
+  const auto indices = dyn_cast_or_null<DenseIntElementsAttr>(value);
+  const std::optional<int64_t> size = prim::getConstantSize(prim::getSizes(gather.getSource()).back());
+  if (!indices || indices.getType().getRank() != 1 || !size)
+    return {};
+  SmallVector<Run> runs;
+  int64_t position = 0, previous = 0;
+  for (const APInt &number : indices.getValues<APInt>()) {
+    const int64_t index = number.getSExtValue() + (number.isNegative() ? *size : 0);
+    if (index < 0 || index >= *size)
+      return {};
+    if (!runs.empty() && position == runs.back().begin + 1)
+      runs.back().step = index - previous;
+    else if (runs.empty() || index != previous + runs.back().step)
+      runs.push_back({position, index, 1});
+    previous = index;
+    ++position;
+  }
+  return runs;
+}
+
+/// The concats along the rows of `root`, and gathers through constant lists, that are read at the written position
+/// only, and the elements of a row at which their inputs and runs begin, with its length at the end.
 struct Pieces {
   SmallVector<prim::ConcatOp> concats;
+  SmallVector<GatherRuns> gathers;
   SmallVector<int64_t> bounds;
 };
-Pieces piecesOf(Block &block, Value root) {
+Pieces piecesOf(kernel::RegionOp region, Value root) {
   const SmallVector<AffineExpr> sizes = prim::getSizes(root);
+  Block &block = region.getBody().front();
+  auto isAlongRows = [&](Value result, uint64_t axis) {
+    return prim::getSizes(result) == sizes && axis + 1 == sizes.size() && isPointwiseUse(result);
+  };
   Pieces pieces;
   for (auto concat : block.getOps<prim::ConcatOp>()) {
-    if (prim::getSizes(concat.getResult()) != sizes || concat.getAxis() + 1 != sizes.size() ||
-        !isPointwiseUse(concat.getResult()))
+    if (!isAlongRows(concat.getResult(), concat.getAxis()))
       continue;
     pieces.concats.push_back(concat);
     int64_t start = 0;
@@ -279,6 +326,17 @@ Pieces piecesOf(Block &block, Value root) {
       start += *size;
       pieces.bounds.push_back(start);
     }
+  }
+  for (auto gather : block.getOps<prim::GatherOp>()) {
+    if (!isAlongRows(gather.getResult(), gather.getAxis()))
+      continue;
+    SmallVector<Run> runs = runsOf(region, gather);
+    if (runs.empty() || runs.size() > kMostPieces)
+      continue;
+    for (const Run &run : runs)
+      pieces.bounds.push_back(run.begin);
+    pieces.bounds.push_back(*prim::getConstantSize(sizes.back()));
+    pieces.gathers.push_back({gather, std::move(runs)});
   }
   llvm::sort(pieces.bounds);
   pieces.bounds.erase(llvm::unique(pieces.bounds), pieces.bounds.end());
@@ -299,12 +357,17 @@ std::pair<Value, int64_t> inputAt(prim::ConcatOp concat, int64_t position) {
 
 /// Whether loops of their own are worth it for the pieces of a row that is cut into chunks or not.
 bool isInPieces(const Pieces &pieces, bool isCut) {
-  if (pieces.concats.empty() || pieces.bounds.size() < 3 || pieces.bounds.size() > kMostPieces + 1)
+  if (pieces.bounds.size() < 3 || pieces.bounds.size() > kMostPieces + 1)
     return false;
-  for (auto [begin, end] : llvm::zip(pieces.bounds, ArrayRef(pieces.bounds).drop_front()))
-    if (end - begin < kLeastPiece || (isCut && (begin % kPanel != 0 || end % kPanel != 0)))
+  int64_t vectors = 0;
+  bool areLong = true;
+  for (auto [begin, end] : llvm::zip(pieces.bounds, ArrayRef(pieces.bounds).drop_front())) {
+    if (isCut && (begin % kPanel != 0 || end % kPanel != 0))
       return false;
-  return true;
+    areLong &= end - begin >= kLeastPiece;
+    vectors += ceilDiv(end - begin, kPanel);
+  }
+  return areLong || (!pieces.gathers.empty() && vectors <= kGatherVectors * ceilDiv(pieces.bounds.back(), kPanel));
 }
 
 class LoopsGenerator final : public Generator {
@@ -386,7 +449,7 @@ public:
     params.set("keep", keep);
     if (lanes && isStreamed(root))
       params.set("stream", 1);
-    if (lanes && keep < 0 && !joined && isInPieces(piecesOf(block, root), chunk != 0))
+    if (lanes && keep < 0 && !joined && isInPieces(piecesOf(region, root), chunk != 0))
       params.set("pieces", 1);
     return params.schedule("loops");
   }
@@ -547,7 +610,7 @@ private:
         e.streamsStores = false;
       };
       if (getParam(schedule, "pieces"))
-        emitPieces(piecesOf(region.getBody().front(), yield.getValues()[getParam(schedule, "space")]), e, from, to,
+        emitPieces(piecesOf(region, yield.getValues()[getParam(schedule, "space")]), e, from, to,
                    /*isCut=*/chunk != 0, write);
       else if (lanes)
         e.independentLanes(to, constantTo, write, from);
@@ -589,6 +652,15 @@ private:
           SmallVector<Index> inner(at);
           inner.back() = e.addIndex(at.back(), e.constant(-start));
           return e.emit(input, inner);
+        });
+      }
+      for (const GatherRuns &gather : pieces.gathers) {
+        const Run run = *std::prev(llvm::find_if(gather.runs, [&](const Run &other) { return other.begin > begin; }));
+        e.setSource(gather.op.getResult(), [&e, gather = gather.op, run](ArrayRef<Index> at) mutable {
+          SmallVector<Index> inner(at);
+          const Index number = e.addIndex(at.back(), e.constant(-run.begin));
+          inner.back() = e.addIndex(e.mulIndex(number, e.i64(run.step), run.step), e.constant(run.first));
+          return e.emit(gather.getSource(), inner);
         });
       }
       Value first = e.i64(0), last = e.i64(end - begin);

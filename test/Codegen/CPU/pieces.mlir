@@ -33,3 +33,21 @@ func.func @main(%x: tensor<90x32xf32>, %y: tensor<90x48xf32>, %z: tensor<90x9xf3
   }
   return %0, %1, %2 : tensor<90x80xf32>, tensor<90x41xf32>, tensor<90x80xf32>
 }
+
+// What a reflecting pad repeats: three runs of a list of indices, each of which lies in order, but not a list that jumps.
+// CHECK-LABEL: func.func @reflected
+// CHECK: #kernel.schedule<"loops"{{.*}}pieces = 1
+// CHECK-NOT: pieces = 1
+func.func @reflected(%x: tensor<90x20xf32>) -> (tensor<90x25xf32>, tensor<90x25xf32>) {
+  %0 = kernel.region(%i = %x : tensor<90x20xf32>) -> (tensor<90x25xf32>) {
+    %l = prim.constant dense<[3, 2, 1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 18, 17]> : tensor<25xi64>
+    %g = prim.gather %i[%l] axis = 1 : (tensor<90x20xf32>, tensor<25xi64>) -> tensor<90x25xf32>
+    kernel.yield %g : tensor<90x25xf32>
+  }
+  %1 = kernel.region(%i = %x : tensor<90x20xf32>) -> (tensor<90x25xf32>) {
+    %l = prim.constant dense<[3, 0, 9, 2, 7, 5, 1, 19, 4, 12, 3, 0, 9, 2, 7, 5, 1, 19, 4, 12, 3, 0, 9, 2, 7]> : tensor<25xi64>
+    %g = prim.gather %i[%l] axis = 1 : (tensor<90x20xf32>, tensor<25xi64>) -> tensor<90x25xf32>
+    kernel.yield %g : tensor<90x25xf32>
+  }
+  return %0, %1 : tensor<90x25xf32>, tensor<90x25xf32>
+}
