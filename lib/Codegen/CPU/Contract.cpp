@@ -73,6 +73,10 @@ constexpr int64_t kTasks = 48;
 // 3 to 32 and 64 channels: 0.87 and 0.97 of the time with tasks of four rows instead of one on Zen 5.)
 constexpr double kInterleaveCycles = 0.4, kCopyCycles = 0.1, kCopyShare = 0.03, kProductsPerCycle = 32;
 constexpr int64_t kLeastLanes = 8;
+// So many tasks are not split further where what each copies again, at so many cycles a float with the caches' other
+// contents that it drives out, takes this share of the time.
+constexpr int64_t kFewTasks = 12;
+constexpr double kCopyAgainCycles = 0.35, kMostCopyShare = 0.06;
 constexpr double kCopyBytes = 64 * 1024;
 // Kernel positions that read nothing but padding are left out if no more than this share of all remains.
 constexpr double kMostUsedShare = 0.85;
@@ -807,6 +811,20 @@ private:
         break;
       tileH = height;
     }
+    // Lower tasks, where they are few and the filter stays near: what two of them read is copied by both, but each
+    // split of the columns would copy all of it again.
+    auto copyingShare = [&](int64_t height, double columns, double cyclesOfFloat) {
+      return copiedFloats(height) * cyclesOfFloat * kProductsPerCycle / (double(c.depth()) * height * tileW * columns);
+    };
+    const int64_t allColumns = c.panels() * kPanel;
+    while (!direct && c.h && tileH > 1 && c.depth() * allColumns * 4 <= kPanelBytes && countTasks(tileH) < kTasks &&
+           taskFlops(c, tileH, tileW, allColumns) > 2 * kTaskFlops) {
+      const int64_t lower = balanced(*c.h, ceilDiv(tileH, 2));
+      if (copyingShare(lower, double(c.columns), c.channels < kLeastLanes ? kInterleaveCycles : kCopyCycles) >
+          kCopyShare)
+        break;
+      tileH = lower;
+    }
 
     int64_t widePanels = 0, wideWidth = 1;
     for (const CpuInfo &cpu : llvm::reverse(kScheduledCpus)) {
@@ -823,9 +841,15 @@ private:
     int64_t tilePanels = roundUp(c.panels(), widePanels);
     const double spatial = countTasks(tileH);
     auto flops = [&] { return taskFlops(c, tileH, tileW, tilePanels * kPanel); };
-    while (spatial * std::ceil(double(c.panels()) / tilePanels) < kTasks && flops() > kTaskFlops &&
-           roundUp(tilePanels / 2, widePanels) < tilePanels && tilePanels > widePanels)
-      tilePanels = std::max(widePanels, roundUp(tilePanels / 2, widePanels));
+    auto tasks = [&] { return spatial * std::ceil(double(c.panels()) / tilePanels); };
+    while (tasks() < kTasks && flops() > kTaskFlops && roundUp(tilePanels / 2, widePanels) < tilePanels &&
+           tilePanels > widePanels) {
+      const int64_t fewer = std::max(widePanels, roundUp(tilePanels / 2, widePanels));
+      if (!direct && tasks() >= kFewTasks &&
+          copyingShare(tileH, double(fewer * kPanel), kCopyAgainCycles) > kMostCopyShare)
+        break;
+      tilePanels = fewer;
+    }
     params.set("tileH", tileH);
     params.set("tileW", tileW);
     params.set("tileN", tilePanels * kPanel);

@@ -21,7 +21,7 @@
 // CHECK: #kernel.schedule<"transpose"
 // CHECK: #kernel.schedule<"transpose"
 // Rows that begin with a line are stored to straight from the registers.
-// CHECK: #kernel.schedule<"transpose", {columns = 256 : i64, fetch = 1 : i64
+// CHECK: #kernel.schedule<"transpose", {columns = 128 : i64, fetch = 1 : i64
 // CHECK: #kernel.schedule<"transpose", {columns = 16 : i64, direct = 1 : i64, fetch = 1 : i64
 // CHECK: #kernel.schedule<"transpose", {columns = 64 : i64, fetch = 0 : i64
 // CHECK: #kernel.schedule<"loops"
