@@ -65,6 +65,8 @@ def px(*shape): return {"pixel_values": R(*(shape or (1, 3, 224, 224)))}
 NC = {"use_cache": False}
 ENC = dict(vocab_size=1000, hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=1024)
 DEC = dict(ENC, call=NC)
+D2 = dict(vocab_size=1000, hidden_size=256, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, intermediate_size=512, call=NC)
+E2 = dict(ENC, num_hidden_layers=2)
 VIT = dict(hidden_size=192, num_hidden_layers=4, num_attention_heads=3, intermediate_size=768)
 W2V = dict(ENC, vocab_size=32, conv_dim=(192,) * 7, num_conv_pos_embeddings=32, num_conv_pos_embedding_groups=8)
 
@@ -636,6 +638,28 @@ MODELS = {
     "mamba": lambda: own(Mamba(), R(1, 16, 128)),
     "swiglu_row": lambda: own(SwiGlu(), R(1, 2048)),
     # blocks and layers
+    "mamba2": lambda: hf("Mamba2ForCausalLM", ids(1,32), call=NC, vocab_size=1000, hidden_size=128, num_hidden_layers=2, state_size=16, num_heads=8, head_dim=32, n_groups=1, chunk_size=16),
+    "recurrent_gemma": lambda: hf("RecurrentGemmaForCausalLM", ids(1,16), call=NC, vocab_size=1000, hidden_size=128, num_hidden_layers=3, num_attention_heads=4, lru_width=128, intermediate_size=384, attention_window_size=32),
+    "rwkv": lambda: hf("RwkvForCausalLM", ids(1,16), call=NC, vocab_size=1000, hidden_size=128, num_hidden_layers=2, attention_hidden_size=128),
+    "zamba2": lambda: hf("Zamba2ForCausalLM", ids(1,16), vocab_size=1000, hidden_size=128, num_hidden_layers=3, num_attention_heads=4, intermediate_size=256, mamba_d_state=16, n_mamba_heads=4, chunk_size=16, hybrid_layer_ids=[1], layers_block_type=["mamba","hybrid","mamba"], call=NC),
+    "xlstm": lambda: hf("xLSTMForCausalLM", ids(1,32), vocab_size=1000, hidden_size=128, num_hidden_layers=2, num_heads=4, chunk_size=16, call=NC),
+    "lfm2": lambda: hf("Lfm2ForCausalLM", ids(1,40), layer_types=["conv","full_attention"], **D2),
+    "gemma3": lambda: hf("Gemma3ForCausalLM", ids(1,64), head_dim=64, **D2),
+    "gpt_neo": lambda: hf("GPTNeoForCausalLM", ids(1,64), vocab_size=1000, hidden_size=256, num_layers=2, num_heads=4, attention_types=[[["global","local"],1]], window_size=16, call=NC),
+    "mpt": lambda: hf("MptForCausalLM", ids(1,48), vocab_size=1000, d_model=256, n_layers=2, n_heads=4, call=NC),
+    "esm": lambda: hf("EsmModel", ids(1,64,8), position_embedding_type="rotary", pad_token_id=1, mask_token_id=4, **E2),
+    "rembert": lambda: hf("RemBertModel", ids(1,64), **E2),
+    "textnet": lambda: hf("TextNetForImageClassification", px(1,3,160,160)),
+    "hgnet_v2": lambda: hf("HGNetV2ForImageClassification", px(1,3,160,160)),
+    "regnet_hf": lambda: hf("RegNetForImageClassification", px(1,3,128,128), depths=[1,1,2,1]),
+    "sam_vision": lambda: hf("SamVisionModel", px(1,3,256,256), image_size=256, hidden_size=192, num_hidden_layers=2, num_attention_heads=3, window_size=7, global_attn_indexes=[1], output_channels=64),
+    "superpoint": lambda: hf("SuperPointForKeypointDetection", px(1,3,96,96)),
+    "decision_transformer": lambda: hf("DecisionTransformerModel", {"states": R(1,20,17), "actions": R(1,20,4), "rewards": R(1,20,1), "returns_to_go": R(1,20,1), "timesteps": torch.arange(20)[None]}),
+    "mvit_v2_s": lambda: tv("mvit_v2_s", 1,3,16,224,224),
+    "swin3d_t": lambda: tv("swin3d_t", 1,3,8,64,64),
+    "mimi": lambda: hf("MimiModel", {"input_values": R(1,1,4800)}, pick="encoder"),
+    "deepseek_v3": lambda: hf("DeepseekV3ForCausalLM", ids(1,24), n_routed_experts=4, num_experts_per_tok=2, moe_intermediate_size=128, kv_lora_rank=64, q_lora_rank=64, qk_rope_head_dim=32, qk_nope_head_dim=32, v_head_dim=32, first_k_dense_replace=2, n_group=1, topk_group=1, **{**D2,"num_key_value_heads":4}),
+    "regnet_x_3_2gf": lambda: tv("regnet_x_3_2gf", var=4),
     "block_basic": lambda: own(resnet("BasicBlock", 64, 64), R(1, 64, 56, 56)),
     "block_bottleneck": lambda: own(resnet("Bottleneck", 256, 64), R(1, 256, 56, 56)),
     "block_bottleneck_deep": lambda: own(resnet("Bottleneck", 1024, 256), R(1, 1024, 14, 14)),

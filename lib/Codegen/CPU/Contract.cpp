@@ -73,11 +73,11 @@ constexpr int64_t kTasks = 48;
 // 3 to 32 and 64 channels: 0.87 and 0.97 of the time with tasks of four rows instead of one on Zen 5.)
 constexpr double kInterleaveCycles = 0.4, kCopyCycles = 0.1, kCopyShare = 0.03, kProductsPerCycle = 32;
 constexpr int64_t kLeastLanes = 8;
+constexpr double kCopyBytes = 64 * 1024;
 // So many tasks are not split further where what each copies again, at so many cycles a float with the caches' other
 // contents that it drives out, takes this share of the time.
 constexpr int64_t kFewTasks = 12;
 constexpr double kCopyAgainCycles = 0.35, kMostCopyShare = 0.06;
-constexpr double kCopyBytes = 64 * 1024;
 // Kernel positions that read nothing but padding are left out if no more than this share of all remains.
 constexpr double kMostUsedShare = 0.85;
 
