@@ -482,6 +482,10 @@ std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) 
         links.push_back(op);
       if (!llvm::all_of(links, isBijection))
         return "reads it at other positions";
+      // Turned once and stored by what reads it: a residual that lies in the other layout. Turned twice, it lies as it
+      // was.
+      if (llvm::count_if(links, turnsInnermost) % 2 != 0)
+        return "its elements would be stored apart";
       // Code generation follows the very ops that move the result: two paths are two positions, even if they are equal.
       int next = frames.lookup(def);
       for (Operation *link : links)

@@ -651,6 +651,19 @@ def lane_cases():
     for name, indices in (("down", [8, 6, 4, 2, 0]), ("twice", [i // 2 for i in range(18)]), ("one", [-1]), ("uneven", [0, 1, 3, 4]), ("short", [0, 0, 1, 1])):
         case(f"lanes_gather_{name}", [helper.make_node("Gather", ["x", "i"], ["y"], axis=1)], {"x": [4, 9]}, {"y": [4, len(indices)]},
              lambda v, indices=indices: [v["x"][:, indices]], [{"x": (4, 9)}], {"i": constant(*indices)})
+    # Images that stay channels first around a convolution: its operand is turned as it is computed, its result by what adds it.
+    for channels in (5, 13, 32, 72):
+        scale, shift, bias = random((channels, 1, 1), 1), random((channels, 1, 1), 2), random(channels, 3)
+        weight = random((channels, channels, 1, 1), 4) / channels
+        nodes = [helper.make_node("Mul", ["half", "x"], ["h"]), helper.make_node("Mul", ["h", "scale"], ["m"]), helper.make_node("Add", ["m", "shift"], ["a"]),
+                 helper.make_node("Conv", ["a", "weight", "bias"], ["c"]), helper.make_node("Add", ["x", "c"], ["r"]), helper.make_node("Softmax", ["r"], ["y"], axis=3)]
+
+        def mixed(v, scale=scale, shift=shift, bias=bias, weight=weight):
+            r = v["x"] + np.einsum("nchw,oc->nohw", 0.5 * v["x"] * scale + shift, weight[:, :, 0, 0]) + bias[:, None, None]
+            e = np.exp(r - r.max(3, keepdims=True))
+            return [e / e.sum(3, keepdims=True)]
+        case(f"lanes_mixed_{channels}", nodes, {"x": [2, channels, 19, 33]}, {"y": [2, channels, 19, 33]}, mixed, [{"x": (2, channels, 19, 33)}],
+             {"half": np.float32(0.5), "scale": scale, "shift": shift, "bias": bias, "weight": weight})
     # Lists of a few even runs: what pads repeat, halves exchanged, single elements.
     for mode in ("reflect", "edge", "wrap"):
         for width in (5, 56, 130, 300):

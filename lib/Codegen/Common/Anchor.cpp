@@ -159,7 +159,9 @@ bool tc::codegen::isInnermost(Value value, int64_t dim) {
       return false;
     } else {
       // What is repeated along dims says nothing of how the others lie in memory.
-      const auto repeats = [](Value operand) { return operand.getDefiningOp<prim::BroadcastOp>() != nullptr; };
+      const auto repeats = [](Value operand) {
+        return isa_and_nonnull<prim::BroadcastOp, prim::SplatOp, prim::ConstantOp>(operand.getDefiningOp());
+      };
       const auto first = llvm::find_if_not(op->getOperands(), repeats);
       value = first == op->operand_end() ? op->getOperand(0) : *first;
       continue;
