@@ -113,7 +113,8 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
       manager.addPass(conversion::createConvertGraphToPrimPass(convert));
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
-    prim::buildPrimPipeline(manager.nest<func::FuncOp>(), {options.checkBounds, options.precision});
+    prim::buildPrimPipeline(manager.nest<func::FuncOp>(),
+                            {options.checkBounds, options.precision, /*unfoldConvs=*/options.device != "cuda"});
     return;
   }
   case Phase::Fuse: {

@@ -144,30 +144,42 @@ static bool isGatheredOften(Value v, AffineExpr elements) {
   });
 }
 
-/// Whether slices of `v` with its last dim, whose neighbours lie apart in memory, are gathered, and so many that lanes
-/// along that dim pay for turning it once.
-static bool isGatheredBySlices(Value v) {
-  constexpr int64_t kLeastLanes = 8;
-  constexpr int64_t kUnknown = 64;
-  auto count = [&](Value value) {
-    double elements = 1;
-    for (AffineExpr size : prim::getSizes(value))
-      elements *= double(prim::getConstantSize(size).value_or(kUnknown));
-    return elements;
-  };
-  const SmallVector<AffineExpr> sizes = prim::getSizes(v);
-  double gathered = 0;
+/// Sizes that only the run knows count as 64.
+static double countElements(Value v) {
+  double elements = 1;
+  for (AffineExpr size : prim::getSizes(v))
+    elements *= double(prim::getConstantSize(size).value_or(64));
+  return elements;
+}
+
+/// Elements of `v` that slices along its last dim read: of gathers, and of slices that overlap.
+static double countSliced(Value v) {
+  const size_t rank = prim::getSizes(v).size();
+  double gathered = 0, sliced = 0;
   for (Operation *user : v.getUsers()) {
     if (auto gather = dyn_cast<prim::GatherOp>(user)) {
-      if (gather.getSource() == v && gather.getAxis() + 1 < sizes.size())
-        gathered += count(gather.getResult());
+      if (gather.getSource() == v && gather.getAxis() + 1 < rank)
+        gathered += countElements(gather.getResult());
     } else if (auto gather = dyn_cast<prim::GatherNDOp>(user)) {
-      const int64_t numbers = prim::getConstantSize(prim::getSizes(gather.getIndices()).back()).value_or(sizes.size());
-      if (gather.getSource() == v && int64_t(gather.getBatchDims()) + numbers < int64_t(sizes.size()))
-        gathered += count(gather.getResult());
+      const int64_t numbers = prim::getConstantSize(prim::getSizes(gather.getIndices()).back()).value_or(rank);
+      if (gather.getSource() == v && int64_t(gather.getBatchDims()) + numbers < int64_t(rank))
+        gathered += countElements(gather.getResult());
+    } else if (isa<prim::SliceOp>(user)) {
+      sliced += countElements(user->getResult(0));
+    } else if (isa<prim::PadOp>(user) && user->getOperand(0) == v) {
+      gathered += countSliced(user->getResult(0));
     }
   }
-  return !sizes.empty() && prim::getConstantSize(sizes.back()).value_or(0) >= kLeastLanes && gathered >= count(v);
+  return gathered + (sliced > countElements(v) ? sliced : 0);
+}
+
+/// Whether slices of `v` along its last dim, whose neighbours lie apart in memory, are read, and so many that lanes
+/// along that dim pay for turning it once.
+static bool isReadBySlices(Value v) {
+  constexpr int64_t kLeastLanes = 8;
+  const SmallVector<AffineExpr> sizes = prim::getSizes(v);
+  return !sizes.empty() && prim::getConstantSize(sizes.back()).value_or(0) >= kLeastLanes &&
+         countSliced(v) >= countElements(v);
 }
 
 /// Whether a reshape of the op's result has dims merged into its last one of which the innermost repeats elements, as
@@ -204,7 +216,7 @@ void Plan::pin() {
   for (Operation *op : ops) {
     if (turnsInnermost(op) &&
         (isGatheredOften(op->getResult(0), prim::product(op->getContext(), prim::getSizes(op->getResult(0)))) ||
-         isGatheredBySlices(op->getResult(0))))
+         isReadBySlices(op->getResult(0))))
       pinned.insert(op);
     if (auto broadcast = dyn_cast<prim::BroadcastOp>(op); broadcast && repeatsWithinLanes(broadcast))
       pinned.insert(op);

@@ -795,6 +795,21 @@ def lane_cases():
              {"x": ["N"]}, {"y": ["N"]}, lambda v, low=low, high=high: [np.clip(np.trunc(np.nan_to_num(v["x"], nan=0.0, posinf=1e9, neginf=-1e9)), low, high)], [{"x": values}], tolerance=0)
 
 
+def given_filter_cases():
+    """Convolutions whose filter only the run knows."""
+    for channels, filters, groups, kernel, stride, pad, size in ((16, 24, 1, 3, 1, 1, (13, 17)), (32, 48, 4, 3, 1, 1, (12, 9)), (24, 20, 1, 5, 2, 2, (21, 15)), (40, 33, 1, 1, 1, 0, (9, 30)),
+                                                                  (40, 16, 2, 1, 2, 0, (12, 11)), (8, 8, 1, 7, 3, 0, (31, 29)), (16, 16, 1, 3, 1, 2, (1, 40)), (4, 64, 1, 3, 1, 1, (20, 20)), (64, 64, 64, 3, 1, 1, (16, 16))):
+        for kind, image in (("static", list(size)), ("dynamic", ["H", "W"])):
+            batch = 2 if kind == "static" else "N"
+            x, w = (2, channels, *size), (filters, channels // groups, kernel, kernel)
+            shapes = [{"x": x, "w": w}]
+            if kind == "dynamic":
+                shapes += [{"x": (n, channels, kernel + 4, kernel + 1), "w": w} for n in (0, 1)]
+            nodes = [helper.make_node("Mul", ["w", "w"], ["v"]), helper.make_node("Conv", ["x", "v"], ["z"], strides=[stride] * 2, pads=[pad] * 4, group=groups), helper.make_node("Relu", ["z"], ["y"])]
+            case(f"conv_given_{kind}_{channels}x{filters}_g{groups}_k{kernel}s{stride}p{pad}", nodes, {"x": [batch, channels, *image], "w": list(w)}, {"y": [batch, filters, "P", "Q"]},
+                 lambda v, stride=stride, pad=pad, groups=groups: [np.maximum(convolve(v["x"].astype(np.float64), v["w"].astype(np.float64) ** 2, stride, pad, groups), 0)], shapes)
+
+
 def variants():
     with open("/proc/cpuinfo") as f:
         flags = next((line.split() for line in f if line.startswith("flags")), [])
@@ -834,6 +849,7 @@ def main():
     build_cases()
     window_cases()
     lane_cases()
+    given_filter_cases()
     bin_dir, names = sys.argv[1], sys.argv[2:] or list(CASES)
     failed = 0
     for name in names:

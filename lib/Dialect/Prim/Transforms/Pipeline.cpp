@@ -33,6 +33,9 @@ void tc::prim::buildPrimPipeline(OpPassManager &functions, const PrimPipelineOpt
   functions.addPass(createCanonicalizePrimPass());
   // Behind what looks for f32, composites above all; before constants fold for the last time.
   functions.addPass(createRoundProductsPass({options.precision}));
+  // Behind what moves transposes: the windows are read from an image with its channels last.
+  if (options.unfoldConvs)
+    functions.addPass(createUnfoldConvsPass());
   functions.addPass(createFoldConstantsPass());
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());

@@ -105,6 +105,11 @@ def SplitTransposedConvsPass : Pass<"tc-split-transposed-convs", "::mlir::func::
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
+def UnfoldConvsPass : Pass<"tc-unfold-convs", "::mlir::func::FuncOp"> {
+  let summary = "Convolutions whose filter only the run knows, as products of the matrix of their windows";
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
 def VerifyPrimPass : Pass<"tc-verify-prim", "::mlir::func::FuncOp"> {
   let summary = "Check what the phase prim promises";
   let description = "Only prim ops; every tensor ranked with sizes known or symbolic; every symbol listed and defined.";
