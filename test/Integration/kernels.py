@@ -664,6 +664,15 @@ def lane_cases():
             return [e / e.sum(3, keepdims=True)]
         case(f"lanes_mixed_{channels}", nodes, {"x": [2, channels, 19, 33]}, {"y": [2, channels, 19, 33]}, mixed, [{"x": (2, channels, 19, 33)}],
              {"half": np.float32(0.5), "scale": scale, "shift": shift, "bias": bias, "weight": weight})
+    # Parts side by side along the channels, and one after another, turned in one.
+    for parts in ((32, 32), (5, 20), (1, 16, 3), (40, 8)):
+        names = [f"x{i}" for i in range(len(parts))]
+        shapes = {n: (2, 45, p) for n, p in zip(names, parts)}
+        case(f"lanes_turned_parts_{'_'.join(map(str, parts))}", [helper.make_node("Concat", names, ["c"], axis=2), helper.make_node("Transpose", ["c"], ["t"], perm=[0, 2, 1]), helper.make_node("Relu", ["t"], ["y"])],
+             {n: list(d) for n, d in shapes.items()}, {"y": [2, sum(parts), 45]}, lambda v, names=names: [np.maximum(np.concatenate([v[n] for n in names], 2).transpose(0, 2, 1), 0)], [shapes])
+        shapes = {n: (2, p, 19) for n, p in zip(names, parts)}
+        case(f"lanes_turned_stack_{'_'.join(map(str, parts))}", [helper.make_node("Concat", names, ["c"], axis=1), helper.make_node("Transpose", ["c"], ["y"], perm=[0, 2, 1])],
+             {n: list(d) for n, d in shapes.items()}, {"y": [2, 19, sum(parts)]}, lambda v, names=names: [np.concatenate([v[n] for n in names], 1).transpose(0, 2, 1)], [shapes])
     # Lists of a few even runs: what pads repeat, halves exchanged, single elements.
     for mode in ("reflect", "edge", "wrap"):
         for width in (5, 56, 130, 300):

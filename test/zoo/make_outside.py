@@ -466,6 +466,62 @@ class Pyramid(nn.Module):
     def forward(s, a, b, c): return tuple(s.f({"a": a, "b": b, "c": c}).values())
 
 
+class Fn(nn.Module):
+    """A function of its parts and inputs."""
+    def __init__(self, fn, /, **parts):
+        super().__init__(); self.fn = fn
+        for k, v in parts.items(): setattr(self, k, v)
+    def forward(self, *x): return self.fn(self, *x)
+
+def c3(i, o, s=1): return nn.Conv2d(i, o, 3, s, 1)
+def param(*s): return nn.Parameter(R(*s) * 0.1)
+
+def stn(s,x):
+    t=s.l(x).view(-1,2,3)*0.05+torch.eye(2,3,dtype=x.dtype); g=F.affine_grid(t,x.shape,align_corners=False)
+    return s.n(F.grid_sample(x,g,align_corners=False))
+
+def vqvae(s,x):
+    z=s.e(x); b,c,h,w=z.shape; f=z.permute(0,2,3,1).reshape(-1,c)
+    d=(f*f).sum(1,keepdim=True)-2*f@s.k.weight.t()+(s.k.weight**2).sum(1)
+    return s.d(s.k(d.argmin(1)).view(b,h,w,c).permute(0,3,1,2))
+
+def bifpn(s,a,b,c):
+    up=lambda x: F.interpolate(x,scale_factor=2.0,mode="nearest"); w=torch.relu(s.w); w=w/(w.sum()+1e-4)
+    m=s.c1(F.silu(w[0]*b+w[1]*up(c))); p=s.c2(F.silu(w[0]*a+w[1]*up(m))); q=s.c3(F.silu(w[0]*b+w[1]*m+w[2]*F.max_pool2d(p,3,2,1)))
+    return p,q,s.c4(F.silu(w[0]*c+w[1]*F.max_pool2d(q,3,2,1)))
+
+def modconv(s,x,y):
+    b,c,h,w=x.shape; m=s.s(y).view(b,1,c,1,1)+1; k=s.k[None]*m; d=torch.rsqrt((k*k).sum((2,3,4),keepdim=True)+1e-8); k=(k*d).view(-1,c,3,3)
+    return F.leaky_relu(F.conv2d(x.reshape(1,-1,h,w),k,padding=1,groups=b).view(b,-1,h,w)+s.n*0.1,0.2)
+
+def edgeconv(s,x):
+    d=torch.cdist(x,x); i=d.topk(8,largest=False)[1]; f=x[torch.arange(x.shape[0])[:,None,None],i]; c=x[:,:,None].expand_as(f)
+    return s.m(torch.cat([c,f-c],-1)).amax(2)
+
+def nvp(s,x):
+    for i,(a,b) in enumerate(zip(s.a,s.b)):
+        p,q=x.chunk(2,1);
+        if i%2: p,q=q,p
+        x=torch.cat([p,q*torch.exp(torch.tanh(a(p)))+b(p)],1)
+    return x
+
+def deepspeech(s,x):
+    y=s.c(x[:,None]); b,c,t,f=y.shape; y=y.transpose(1,2).reshape(b,t,c*f); return F.log_softmax(s.o(s.r(y)[0]),-1)
+
+class ChannelNorm(nn.Module):
+    def __init__(s,c): super().__init__(); s.w,s.b=nn.Parameter(torch.ones(c)),nn.Parameter(torch.zeros(c))
+    def forward(s,x): u=x.mean(1,keepdim=True); v=((x-u)**2).mean(1,keepdim=True); return (x-u)/torch.sqrt(v+1e-6)*s.w[:,None,None]+s.b[:,None,None]
+
+def nafnet(s,x):
+    for i in range(4):
+        y=s.dw[i](s.a[i](s.n[i](x))); p,q=y.chunk(2,1); y=p*q; x=x+s.o[i](y*s.g[i](y.mean((2,3),keepdim=True)))
+    return x
+
+def rcan(s,x):
+    y=s.h(x)
+    for a,b,d,u in zip(s.a,s.b,s.d,s.u): z=b(torch.relu(a(y))); y=y+z*torch.sigmoid(u(torch.relu(d(z.mean((2,3),keepdim=True)))))
+    return s.t(F.pixel_shuffle(s.p(y),2))
+
 MODELS = {
     # torchvision
     "alexnet": lambda: tv("alexnet"),
@@ -660,6 +716,15 @@ MODELS = {
     "mimi": lambda: hf("MimiModel", {"input_values": R(1,1,4800)}, pick="encoder"),
     "deepseek_v3": lambda: hf("DeepseekV3ForCausalLM", ids(1,24), n_routed_experts=4, num_experts_per_tok=2, moe_intermediate_size=128, kv_lora_rank=64, q_lora_rank=64, qk_rope_head_dim=32, qk_nope_head_dim=32, v_head_dim=32, first_k_dense_replace=2, n_group=1, topk_group=1, **{**D2,"num_key_value_heads":4}),
     "regnet_x_3_2gf": lambda: tv("regnet_x_3_2gf", var=4),
+    "stn": lambda: own(Fn(stn,l=nn.Sequential(nn.Conv2d(32,8,7,4),nn.ReLU(),nn.AdaptiveAvgPool2d(3),nn.Flatten(),nn.Linear(72,6)),n=nn.Sequential(c3(32,64),nn.ReLU(),c3(64,10))),R(1,32,64,64)),
+    "vqvae": lambda: own(Fn(vqvae,e=nn.Sequential(c3(3,64,2),nn.ReLU(),c3(64,64,2)),k=nn.Embedding(256,64),d=nn.Sequential(nn.ConvTranspose2d(64,64,4,2,1),nn.ReLU(),nn.ConvTranspose2d(64,3,4,2,1))),R(1,3,96,96)),
+    "bifpn": lambda: own(Fn(bifpn,w=nn.Parameter(torch.rand(3)),**{f"c{i}":nn.Sequential(nn.Conv2d(64,64,3,1,1,groups=64),nn.Conv2d(64,64,1),nn.BatchNorm2d(64)) for i in (1,2,3,4)}),R(1,64,64,64),R(1,64,32,32),R(1,64,16,16)),
+    "modconv": lambda: own(Fn(modconv,s=nn.Linear(64,64),k=param(64,64,3,3),n=param(1,1,32,32)),R(4,64,32,32),R(4,64)),
+    "edgeconv": lambda: own(Fn(edgeconv,m=mlp(6,64,64)),R(1,256,3)),
+    "nvp": lambda: own(Fn(nvp,a=nn.ModuleList(mlp(32,128,32) for _ in range(4)),b=nn.ModuleList(mlp(32,128,32) for _ in range(4))),R(64,64)),
+    "deepspeech": lambda: own(Fn(deepspeech,c=nn.Sequential(nn.Conv2d(1,16,(11,21),2,(5,10)),nn.Hardtanh(0,20),nn.Conv2d(16,16,(11,11),(1,2),5)),r=nn.LSTM(320,128,2,batch_first=True,bidirectional=True),o=nn.Linear(256,29)),R(1,100,80)),
+    "nafnet": lambda: own(Fn(nafnet,n=nn.ModuleList(ChannelNorm(32) for _ in range(4)),a=nn.ModuleList(nn.Conv2d(32,64,1) for _ in range(4)),dw=nn.ModuleList(nn.Conv2d(64,64,3,1,1,groups=64) for _ in range(4)),g=nn.ModuleList(nn.Conv2d(32,32,1) for _ in range(4)),o=nn.ModuleList(nn.Conv2d(32,32,1) for _ in range(4))),R(1,32,96,96)),
+    "rcan": lambda: own(Fn(rcan,h=c3(3,32),a=nn.ModuleList(c3(32,32) for _ in range(4)),b=nn.ModuleList(c3(32,32) for _ in range(4)),d=nn.ModuleList(nn.Conv2d(32,4,1) for _ in range(4)),u=nn.ModuleList(nn.Conv2d(4,32,1) for _ in range(4)),p=c3(32,128),t=c3(32,3)),R(1,3,64,64)),
     "block_basic": lambda: own(resnet("BasicBlock", 64, 64), R(1, 64, 56, 56)),
     "block_bottleneck": lambda: own(resnet("Bottleneck", 256, 64), R(1, 256, 56, 56)),
     "block_bottleneck_deep": lambda: own(resnet("Bottleneck", 1024, 256), R(1, 1024, 14, 14)),

@@ -155,6 +155,8 @@ bool tc::codegen::isInnermost(Value value, int64_t dim) {
       if (dim < outer)
         return false;
       dim += int64_t(gather.getBatchDims()) + *prim::getConstantSize(of.back()) - outer;
+    } else if (auto concat = dyn_cast<prim::ConcatOp>(op)) {
+      return llvm::all_of(concat.getInputs(), [&](Value input) { return isInnermost(input, dim); });
     } else if (!op->hasTrait<prim::PointwiseTrait>() || op->getNumOperands() == 0) {
       return false;
     } else {

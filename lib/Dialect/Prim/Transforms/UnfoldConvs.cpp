@@ -8,8 +8,8 @@
 // one slice for each kernel position, side by side: the rows of a matrix with a row for each pixel. Groups are batch
 // dims of the product. The sums have the same products in the same order.
 //
-// Convolutions of few channels a group stay as they are, those of many kernel positions (the gradients of filters), for
-// which the matrix would be large, and small ones.
+// Convolutions of few channels a group stay as they are, those of many kernel positions (the gradients of filters) or
+// many pixels, for which the matrix would be large, and small ones.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -35,6 +35,8 @@ namespace {
 // Kernel positions at most, channels of a group at least, and flops from which launches of their own are worth it.
 constexpr int64_t kMostTaps = 64, kLeastChannels = 8;
 constexpr double kLeastFlops = 200e3;
+// Elements of the matrix at most: half a gigabyte.
+constexpr double kMostElements = 128e6;
 
 /// The convolution's result by a product; null: it stays as it is.
 Value unfold(PrimBuilder &b, ConvOp op) {
@@ -48,15 +50,16 @@ Value unfold(PrimBuilder &b, ConvOp op) {
   if (!channels || !outputs || *channels < kLeastChannels || *outputs / groups < kLeastChannels)
     return {};
   int64_t taps = 1;
-  double flops = 2.0 * double(*channels) * double(*outputs) * double(getConstantSize(out.front()).value_or(1));
+  double rows = double(getConstantSize(out.front()).value_or(1));
   for (size_t i = 0; i < spatial; ++i) {
     const std::optional<int64_t> size = getConstantSize(filter[i]);
     if (!size || *size < 1 || *size > kMostTaps || op.getPadLow()[i] < 0 || op.getPadHigh()[i] < 0)
       return {};
     taps *= *size;
-    flops *= double(getConstantSize(out[i + 1]).value_or(64));
+    rows *= double(getConstantSize(out[i + 1]).value_or(64));
   }
-  if (taps > kMostTaps || flops * double(taps) < kLeastFlops)
+  const double elements = rows * double(taps) * double(*channels) * double(groups);
+  if (taps > kMostTaps || elements > kMostElements || 2 * elements * double(*outputs) / double(groups) < kLeastFlops)
     return {};
 
   // [N, S.., C], with zeros around.

@@ -1,5 +1,5 @@
-// Convolutions whose filter only the run knows are products; those of constant filters, of few channels a group and of many kernel
-// positions are left.
+// Convolutions whose filter only the run knows are products; those of constant filters, of few channels a group, of many kernel
+// positions and whose windows would take gigabytes are left.
 // RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(tc-unfold-convs))' | FileCheck %s
 
 // CHECK-LABEL: func.func @given
@@ -22,6 +22,14 @@ func.func @given(%x: tensor<2x10x10x16xf32>, %w: tensor<3x3x8x24xf32>) -> tensor
 func.func @pixels(%x: tensor<2x10x10x16xf32>, %w: tensor<1x1x16x40xf32>) -> tensor<2x10x10x40xf32> {
   %0 = prim.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<2x10x10x16xf32>, tensor<1x1x16x40xf32>) -> tensor<2x10x10x40xf32>
   return %0 : tensor<2x10x10x40xf32>
+}
+
+// CHECK-LABEL: func.func @large
+// CHECK: prim.conv
+// CHECK-NOT: prim.dot_general
+func.func @large(%x: tensor<8x226x226x64xf32>, %w: tensor<3x3x64x64xf32>) -> tensor<8x224x224x64xf32> {
+  %0 = prim.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<8x226x226x64xf32>, tensor<3x3x64x64xf32>) -> tensor<8x224x224x64xf32>
+  return %0 : tensor<8x224x224x64xf32>
 }
 
 // CHECK-LABEL: func.func @left
