@@ -144,14 +144,6 @@ static bool isGatheredOften(Value v, AffineExpr elements) {
   });
 }
 
-/// Sizes that only the run knows count as 64.
-static double countElements(Value v) {
-  double elements = 1;
-  for (AffineExpr size : prim::getSizes(v))
-    elements *= double(prim::getConstantSize(size).value_or(64));
-  return elements;
-}
-
 /// Elements of `v` that slices along its last dim read: of gathers, and of slices that overlap.
 static double countSliced(Value v) {
   const size_t rank = prim::getSizes(v).size();
@@ -159,18 +151,18 @@ static double countSliced(Value v) {
   for (Operation *user : v.getUsers()) {
     if (auto gather = dyn_cast<prim::GatherOp>(user)) {
       if (gather.getSource() == v && gather.getAxis() + 1 < rank)
-        gathered += countElements(gather.getResult());
+        gathered += likelyCount(gather.getResult());
     } else if (auto gather = dyn_cast<prim::GatherNDOp>(user)) {
       const int64_t numbers = prim::getConstantSize(prim::getSizes(gather.getIndices()).back()).value_or(rank);
       if (gather.getSource() == v && int64_t(gather.getBatchDims()) + numbers < int64_t(rank))
-        gathered += countElements(gather.getResult());
+        gathered += likelyCount(gather.getResult());
     } else if (isa<prim::SliceOp>(user)) {
-      sliced += countElements(user->getResult(0));
+      sliced += likelyCount(user->getResult(0));
     } else if (isa<prim::PadOp>(user) && user->getOperand(0) == v) {
       gathered += countSliced(user->getResult(0));
     }
   }
-  return gathered + (sliced > countElements(v) ? sliced : 0);
+  return gathered + (sliced > likelyCount(v) ? sliced : 0);
 }
 
 /// Whether slices of `v` along its last dim, whose neighbours lie apart in memory, are read, and so many that lanes
@@ -179,7 +171,7 @@ static bool isReadBySlices(Value v) {
   constexpr int64_t kLeastLanes = 8;
   const SmallVector<AffineExpr> sizes = prim::getSizes(v);
   return !sizes.empty() && prim::getConstantSize(sizes.back()).value_or(0) >= kLeastLanes &&
-         countSliced(v) >= countElements(v);
+         countSliced(v) >= likelyCount(v);
 }
 
 /// Whether a reshape of the op's result has dims merged into its last one of which the innermost repeats elements, as

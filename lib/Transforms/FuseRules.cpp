@@ -120,6 +120,13 @@ bool tc::fuse::isPrologue(Operation *consumer, Operation *op) {
 
 bool tc::fuse::isBijection(Operation *op) { return isa<prim::TransposeOp, prim::ReshapeOp>(op); }
 
+double tc::fuse::likelyCount(Value value) {
+  double count = 1;
+  for (AffineExpr size : prim::getSizes(value))
+    count *= double(prim::getConstantSize(size).value_or(64));
+  return count;
+}
+
 bool tc::fuse::isSmallConstant(Operation *op) {
   auto constant = dyn_cast_or_null<prim::ConstantOp>(op);
   if (!constant)

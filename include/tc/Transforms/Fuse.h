@@ -67,6 +67,8 @@ bool turnsInnermost(mlir::Operation *op);
 bool isPrologue(mlir::Operation *consumer, mlir::Operation *op);
 /// transpose or reshape: each element of the operand is one of the result.
 bool isBijection(mlir::Operation *op);
+/// The number of elements; a size that only the run knows counts as 64.
+double likelyCount(mlir::Value value);
 /// Whether `op` is a constant that regions copy instead of reading: at most 64 elements, or all the same.
 bool isSmallConstant(mlir::Operation *op);
 /// Whether computing `op` again costs about as much as reading its result.

@@ -170,14 +170,6 @@ Value chooseKept(Value root, Block &block, bool lanes) {
   return {};
 }
 
-/// The number of elements; a size that only the run knows counts as 64.
-double likelyCount(Value value) {
-  double count = 1;
-  for (AffineExpr size : prim::getSizes(value))
-    count *= double(prim::getConstantSize(size).value_or(64));
-  return count;
-}
-
 /// What a launch of its own computes: the values made of reductions over trailing dims that everything else of the
 /// region reads, one element of each for a row of the reductions. Empty: there are none, or reductions of another kind.
 SmallVector<Value> rowResults(kernel::RegionOp region, Value root) {
@@ -219,7 +211,7 @@ SmallVector<Value> rowResults(kernel::RegionOp region, Value root) {
 bool isWorthAhead(Value root, ArrayRef<Value> results) {
   if (results.empty())
     return false;
-  const double rows = likelyCount(results.front()), elements = likelyCount(root);
+  const double rows = fuse::likelyCount(results.front()), elements = fuse::likelyCount(root);
   SmallVector<AffineExpr> sizes = prim::getSizes(root);
   const double last = sizes.empty() ? 1 : double(prim::getConstantSize(sizes.back()).value_or(64));
   return rows < elements / last ? elements >= kLeastAhead : rows == 1 && last >= kLongRow;
@@ -381,7 +373,7 @@ public:
     unsigned space = 0;
     auto weight = [&](unsigned i) {
       const Value value = yield.getValues()[i];
-      return std::make_pair(likelyCount(value), prim::getSizes(value).size());
+      return std::make_pair(fuse::likelyCount(value), prim::getSizes(value).size());
     };
     for (unsigned i = 1; i < yield.getValues().size(); ++i)
       if (weight(i) > weight(space))
