@@ -857,9 +857,10 @@ static tcrt_status_t run(tcrt_context_t *context) {
     if (status == TCRT_OK) {
       clear_failure(context);
       int uses_pool = context->threads > 1 && !context->has_executor;
-      context->slot = uses_pool ? tcrt_pool_enter(context->model->pool) : NULL;
+      uint32_t helpers_soon = context->shares_soon ? (uint32_t)context->threads - 1 : 0;
+      context->slot = uses_pool ? tcrt_pool_enter(context->model->pool, helpers_soon) : NULL;
       int32_t code = context->variant->program->run(&context->frame);
-      tcrt_pool_leave(context->model->pool, context->slot);
+      context->shares_soon = tcrt_pool_leave(context->model->pool, context->slot);
       context->slot = NULL;
       status = program_result(context, code);
     }

@@ -119,9 +119,10 @@ void tcrt_pool_destroy(tcrt_pool_t *pool);
 /* Makes sure that the pool has `helpers` threads beside callers. Returns how many it has (fewer if the system refuses).
  */
 uint32_t tcrt_pool_grow(tcrt_pool_t *pool, uint32_t helpers);
-/* Brackets a run: between these, helpers wait for work actively for a while. NULL: no slot is free, run serially. */
-tcrt_pool_slot_t *tcrt_pool_enter(tcrt_pool_t *pool);
-void tcrt_pool_leave(tcrt_pool_t *pool, tcrt_pool_slot_t *slot);
+/* Brackets a run: between these, helpers wait for work actively for a while; `helpers_soon` are woken at once. NULL: no
+ * slot is free, run serially. To leave returns whether such a run should wake helpers at once. */
+tcrt_pool_slot_t *tcrt_pool_enter(tcrt_pool_t *pool, uint32_t helpers_soon);
+int tcrt_pool_leave(tcrt_pool_t *pool, tcrt_pool_slot_t *slot);
 /* Calls fn for all of [0, ranges) on the caller and at most workers-1 helpers, and waits. */
 void tcrt_pool_run(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn fn, void *data, int64_t ranges,
                    int64_t workers);
@@ -248,6 +249,7 @@ struct tcrt_context_t {
   int busy; /* atomic */
   tcrt_frame_t frame;
   tcrt_pool_slot_t *slot; /* during a run */
+  int shares_soon;        /* of the last run: what tcrt_pool_leave returned */
   tcrt_bound_t *inputs, *outputs;
   const void **input_data;
   void **output_data;

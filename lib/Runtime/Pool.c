@@ -16,7 +16,9 @@
  * helpers watch `epoch`.
  *
  * A helper without work watches `epoch`, which each launch increments: actively for at most SPIN_NS while any run is
- * inside the pool, then in the kernel (futex). Contexts that are not running cost nothing.
+ * inside the pool, then in the kernel (futex). Contexts that are not running cost nothing. To wake takes longer than
+ * many a launch: a run that was going to share its first launch soon, the last time, wakes its helpers as it enters,
+ * while it still works alone.
  *
  * Slot word: bit 31 open, bit 30 the owner sleeps until the helpers are out, rest: helpers inside (or just looking).
  * Only those who saw the open bit when they counted themselves in may read the slot's fields, and the owner writes the
@@ -40,6 +42,10 @@
 #define SLOTS 64
 #define MAX_HELPERS 1023
 #define SPIN_NS 50000u
+/* Helpers are woken as a run enters if it shares its first launch within these times from then: there is something to
+ * gain, and they have not gone to sleep again. */
+#define EARLY_NS 1000u
+#define LATE_NS 40000u
 #define MAX_BLOCKS 16
 #define OPEN 0x80000000u
 #define SLEEPING 0x40000000u
@@ -61,6 +67,7 @@ struct tcrt_pool_slot_t {
   void *data;
   int is_taken;                          /* under the pool's lock */
   int64_t ranges, steps;                 /* ranges in each step; steps is 0 for a plain run */
+  uint64_t entered_ns, shared_ns;        /* when the run entered, and shared its first launch; 0: not yet */
   _Alignas(64) _Atomic uint32_t step;    /* the open one */
   _Atomic uint32_t step_sleepers;        /* threads that wait for the next one in the kernel */
   _Alignas(64) _Atomic int64_t finished; /* ranges, of all steps */
@@ -283,7 +290,14 @@ uint32_t tcrt_pool_grow(tcrt_pool_t *pool, uint32_t helpers) {
 
 int64_t tcrt_pool_threads(tcrt_pool_t *pool) { return (int64_t)atomic_load(&pool->helper_count); }
 
-tcrt_pool_slot_t *tcrt_pool_enter(tcrt_pool_t *pool) {
+/* After `epoch` was incremented: wakes so many helpers of those that sleep. */
+static void wake_helpers(tcrt_pool_t *pool, int64_t wanted) {
+  uint32_t parked = atomic_load(&pool->parked);
+  if (parked)
+    futex_wake(&pool->epoch, wanted < parked ? (uint32_t)wanted : parked);
+}
+
+tcrt_pool_slot_t *tcrt_pool_enter(tcrt_pool_t *pool, uint32_t helpers_soon) {
   tcrt_pool_slot_t *slot = NULL;
   pthread_mutex_lock(&pool->lock);
   for (uint32_t i = 0; i < SLOTS && !slot; ++i) {
@@ -295,18 +309,28 @@ tcrt_pool_slot_t *tcrt_pool_enter(tcrt_pool_t *pool) {
       atomic_store_explicit(&pool->slot_limit, i + 1, memory_order_release);
   }
   pthread_mutex_unlock(&pool->lock);
-  if (slot)
-    atomic_fetch_add(&pool->runs, 1);
+  if (!slot)
+    return NULL;
+  slot->entered_ns = tcrt_now_ns();
+  slot->shared_ns = 0;
+  atomic_fetch_add(&pool->runs, 1);
+  if (helpers_soon) {
+    atomic_fetch_add(&pool->epoch, 1);
+    wake_helpers(pool, helpers_soon);
+  }
   return slot;
 }
 
-void tcrt_pool_leave(tcrt_pool_t *pool, tcrt_pool_slot_t *slot) {
+int tcrt_pool_leave(tcrt_pool_t *pool, tcrt_pool_slot_t *slot) {
   if (!slot)
-    return;
+    return 0;
   atomic_fetch_sub(&pool->runs, 1);
+  uint64_t alone_ns = slot->shared_ns - slot->entered_ns;
+  int shares_soon = slot->shared_ns && alone_ns > EARLY_NS && alone_ns < LATE_NS;
   pthread_mutex_lock(&pool->lock);
   slot->is_taken = 0;
   pthread_mutex_unlock(&pool->lock);
+  return shares_soon;
 }
 
 /* Waits until no helper is inside the closed slot. */
@@ -334,6 +358,8 @@ static void run_alone(tcrt_range_fn fn, void *data, int64_t ranges) {
 /* `steps`: 0 for a plain run. */
 static void run_shared(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn fn, void *data, int64_t ranges,
                        int64_t steps, int64_t workers) {
+  if (!slot->shared_ns)
+    slot->shared_ns = tcrt_now_ns();
   slot->fn = fn;
   slot->data = data;
   slot->ranges = ranges;
@@ -357,11 +383,7 @@ static void run_shared(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn 
   atomic_store_explicit(&slot->workers, workers, memory_order_relaxed);
   atomic_fetch_or_explicit(&slot->word, OPEN, memory_order_release);
   atomic_fetch_add(&pool->epoch, 1);
-  uint32_t parked = atomic_load(&pool->parked);
-  if (parked) {
-    int64_t wanted = (ranges < workers ? ranges : workers) - 1;
-    futex_wake(&pool->epoch, wanted < parked ? (uint32_t)wanted : parked);
-  }
+  wake_helpers(pool, (ranges < workers ? ranges : workers) - 1);
   if (steps)
     take_steps(slot, 0, 0);
   else

@@ -472,7 +472,8 @@ std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) 
   } else {
     if (getRole(op) == Role::Movement && !isBijection(op))
       return "it is no transpose or reshape";
-    if (turnsInnermost(op))
+    const bool isAlong = isAlongLines(group.anchor());
+    if (turnsInnermost(op) && !isAlong)
       return "its elements would be stored apart";
     int found = -1;
     for (const Use &use : uses) {
@@ -488,7 +489,7 @@ std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) 
         return "reads it at other positions";
       // Turned once and stored by what reads it: a residual that lies in the other layout. Turned twice, it lies as it
       // was.
-      if (llvm::count_if(links, turnsInnermost) % 2 != 0)
+      if (!isAlong && llvm::count_if(links, turnsInnermost) % 2 != 0)
         return "its elements would be stored apart";
       // Code generation follows the very ops that move the result: two paths are two positions, even if they are equal.
       int next = frames.lookup(def);

@@ -72,6 +72,17 @@ static std::optional<std::pair<SmallVector<int64_t>, SmallVector<int64_t>>> getR
   return std::pair(sizes, SmallVector<int64_t>(conv.getStrides()));
 }
 
+bool tc::fuse::isAlongLines(Operation *op) {
+  // A vector of the channels would have a quarter of its lanes in use at most.
+  constexpr int64_t kMostChannels = 4;
+  auto conv = dyn_cast<prim::ConvOp>(op);
+  if (!conv || !cast<RankedTensorType>(conv.getType()).getElementType().isF32() ||
+      prim::getConstantSize(prim::getSizes(conv.getResult()).back()).value_or(kMostChannels + 1) > kMostChannels)
+    return false;
+  const auto [kernel, strides] = *getReadWindow(op);
+  return llvm::any_of(kernel, [](int64_t size) { return size > 1; });
+}
+
 bool tc::fuse::turnsInnermost(Operation *op) {
   auto transpose = dyn_cast<prim::TransposeOp>(op);
   if (!transpose)
@@ -95,6 +106,8 @@ bool tc::fuse::isPrologue(Operation *consumer, Operation *op) {
     return true;
   if (isa<prim::ConvOp>(consumer) && isCopiedByLines(consumer->getOperand(0)))
     return isa<prim::ReshapeOp>(op);
+  if (turnsInnermost(op) && isAlongLines(consumer))
+    return true;
   if (turnsInnermost(op))
     if (auto window = getReadWindow(consumer)) {
       // An element is read for each position of the window and each block of output channels: from this number of

@@ -630,6 +630,56 @@ def window_cases():
          [{"x": s} for s in ((1, 2, 5, 7), (2, 2, 33, 70), (1, 2, 1, 1), (0, 2, 4, 4))])
 
 
+def convolve_any(x, filters, strides, dilations, low, high, groups):
+    """A convolution of x [N, C, S..] over any number of dims."""
+    x = np.pad(x.astype(np.float64), [(0, 0), (0, 0), *zip(low, high)])
+    out = [(s - d * (k - 1) - 1) // t + 1 for s, d, k, t in zip(x.shape[2:], dilations, filters.shape[2:], strides)]
+    parts = []
+    for part, filter in zip(np.split(x, groups, 1), np.split(filters.astype(np.float64), groups)):
+        total = np.zeros((x.shape[0], filter.shape[0], *out))
+        for taps in np.ndindex(*filter.shape[2:]):
+            window = part[(slice(None), slice(None), *[slice(k * d, k * d + (t - 1) * s + 1, s) for k, d, t, s in zip(taps, dilations, out, strides)])]
+            total += np.einsum("nc...,oc->no...", window, filter[(slice(None), slice(None), *taps)])
+        parts.append(total)
+    return np.concatenate(parts, 1)
+
+
+def line_cases():
+    """Convolutions with few channels in the result: straight from the image, and from another one's result."""
+    def ones(n):
+        return [1] * n
+    for groups, channels, columns, window, strides, dilations, low, high, image, first in (
+            (3, 1, 1, [5, 5], [1, 1], [1, 1], [2, 2], [2, 2], (1, 3, 40, 50), 0), (1, 1, 2, [3, 3], [1, 1], [1, 1], [1, 1], [1, 1], (2, 1, 33, 70), 0),
+            (1, 64, 1, [3, 3], [1, 1], [1, 1], [1, 1], [1, 1], (1, 4, 20, 37), 64), (1, 32, 3, [9, 9], [1, 1], [1, 1], [4, 4], [4, 4], (1, 3, 24, 48), 32),
+            (1, 21, 4, [3, 3], [2, 2], [1, 1], [1, 1], [1, 1], (2, 3, 31, 45), 21), (1, 9, 2, [3, 5], [1, 3], [2, 1], [2, 0], [2, 5], (1, 3, 18, 61), 9),
+            (2, 3, 3, [3, 3], [1, 1], [1, 1], [1, 1], [1, 1], (1, 6, 19, 28), 0), (1, 2, 1, [7, 7], [1, 1], [1, 1], [3, 3], [3, 3], (2, 2, 40, 40), 0),
+            (1, 16, 1, [7], [1], [1], [3], [3], (2, 2, 1000), 16), (8, 1, 1, [64], [1], [1], [32], [31], (3, 8, 300), 0), (1, 40, 3, [3], [2], [3], [1], [4], (1, 3, 531), 40),
+            (1, 16, 2, [3, 3, 3], [1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1], (1, 2, 7, 11, 33), 16), (2, 2, 1, [2, 3, 3], [2, 1, 2], [1, 2, 1], [0, 2, 1], [1, 2, 0], (2, 4, 6, 9, 40), 0),
+            (1, 300, 1, [3, 3], [1, 1], [1, 1], [1, 1], [1, 1], (1, 2, 6, 65), 300), (1, 12, 1, [3, 3], [1, 1], [1, 1], [1, 1], [1, 1], (0, 2, 8, 32), 12),
+            (1, 12, 1, [3, 3], [1, 1], [1, 1], [1, 1], [1, 1], (1, 2, 1, 1), 12), (1, 8, 1, [3, 3], [1, 1], [1, 1], [0, 0], [0, 0], (1, 2, 30, 600), 8)):
+        spatial = len(window)
+        filters, bias = random((groups * columns, channels, *window), 2) / (channels * int(np.prod(window))) ** 0.5, random(groups * columns, 3)
+        nodes, constants, source = [], {"w": filters, "b": bias}, "x"
+        if first:
+            constants["f"] = random((first, image[1], *ones(spatial)), 4)
+            nodes, source = [helper.make_node("Conv", ["x", "f"], ["a"]), helper.make_node("Relu", ["a"], ["r"])], "r"
+        nodes += [helper.make_node("Conv", [source, "w", "b"], ["c"], strides=strides, dilations=dilations, pads=low + high, group=groups), helper.make_node("Tanh", ["c"], ["y"])]
+
+        def reference(v, strides=strides, dilations=dilations, low=low, high=high, groups=groups, constants=constants):
+            x = v["x"]
+            if "f" in constants:
+                x = np.maximum(np.einsum("nc...,oc->no...", x.astype(np.float64), constants["f"].reshape(constants["f"].shape[:2]).astype(np.float64)), 0)
+            c = convolve_any(x, constants["w"], strides, dilations, low, high, groups)
+            return [np.tanh(c + constants["b"].reshape(-1, *ones(c.ndim - 2)))]
+        name = f"lines_{groups}x{channels}to{columns}_{'x'.join(map(str, window))}_of_{'x'.join(map(str, image))}"
+        case(name, nodes, {"x": list(image)}, {"y": [image[0], groups * columns, *"DHW"[-spatial:]]}, reference, [{"x": image}], constants, tolerance=1e-5)
+    # Sizes that only the run knows.
+    filters, first = random((2, 24, 3, 3), 2), random((24, 3, 1, 1), 3)
+    case("lines_dynamic", [helper.make_node("Conv", ["x", "f"], ["a"]), helper.make_node("Conv", ["a", "w"], ["y"], pads=[1] * 4)], {"x": ["N", 3, "H", "W"]}, {"y": ["N", 2, "H", "W"]},
+         lambda v: [convolve_any(np.einsum("nchw,oc->nohw", v["x"].astype(np.float64), first[:, :, 0, 0].astype(np.float64)), filters, [1, 1], [1, 1], [1, 1], [1, 1], 1)],
+         [{"x": s} for s in ((1, 3, 5, 7), (2, 3, 33, 70), (1, 3, 1, 1), (0, 3, 4, 4), (1, 3, 20, 300))], {"w": filters, "f": first}, tolerance=1e-5)
+
+
 def lane_cases():
     """Elements that lie apart in memory, or are repeated, along the lanes."""
     def constant(*values):
@@ -857,6 +907,7 @@ def run_case(bin_dir, name, folder):
 def main():
     build_cases()
     window_cases()
+    line_cases()
     lane_cases()
     given_filter_cases()
     bin_dir, names = sys.argv[1], sys.argv[2:] or list(CASES)

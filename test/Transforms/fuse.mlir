@@ -441,3 +441,27 @@ func.func @residual_turned(%x: tensor<1x16x20x20xf32>, %a: tensor<1x20x20x16xf32
   %2 = prim.add %x, %1 : tensor<1x16x20x20xf32>
   return %2 : tensor<1x16x20x20xf32>
 }
+
+// A convolution with few channels in its result runs along the lines of the image: what turns its input and its result is part of it.
+// CHECK-LABEL: func.func @few_channels
+// CHECK: kernel.region(%{{[a-z0-9]+}} = %arg0 : tensor<1x24x40x40xf32>
+// CHECK-SAME: -> (tensor<1x3x40x40xf32>)
+// CHECK-NOT: kernel.region
+func.func @few_channels(%x: tensor<1x24x40x40xf32>, %w: tensor<3x3x24x3xf32>) -> tensor<1x3x40x40xf32> {
+  %t = prim.transpose %x [0, 2, 3, 1] : tensor<1x24x40x40xf32> -> tensor<1x40x40x24xf32>
+  %c = prim.conv %t, %w strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x40x40x24xf32>, tensor<3x3x24x3xf32>) -> tensor<1x40x40x3xf32>
+  %a = prim.tanh %c : tensor<1x40x40x3xf32>
+  %y = prim.transpose %a [0, 3, 1, 2] : tensor<1x40x40x3xf32> -> tensor<1x3x40x40xf32>
+  return %y : tensor<1x3x40x40xf32>
+}
+
+// With more of them, both are regions of their own.
+// CHECK-LABEL: func.func @more_channels
+// CHECK-COUNT-3: kernel.region
+func.func @more_channels(%x: tensor<1x24x40x40xf32>, %w: tensor<3x3x24x9xf32>) -> tensor<1x9x40x40xf32> {
+  %t = prim.transpose %x [0, 2, 3, 1] : tensor<1x24x40x40xf32> -> tensor<1x40x40x24xf32>
+  %c = prim.conv %t, %w strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x40x40x24xf32>, tensor<3x3x24x9xf32>) -> tensor<1x40x40x9xf32>
+  %a = prim.tanh %c : tensor<1x40x40x9xf32>
+  %y = prim.transpose %a [0, 3, 1, 2] : tensor<1x40x40x9xf32> -> tensor<1x9x40x40xf32>
+  return %y : tensor<1x9x40x40xf32>
+}

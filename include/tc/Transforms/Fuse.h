@@ -61,6 +61,9 @@ bool isMadeByHost(mlir::Operation *op, mlir::Operation *reader);
 bool isCopiedByLines(mlir::Value input);
 /// Whether a product or convolution wants this operand in memory as it multiplies it, not converted on the way.
 bool isReadInPlace(mlir::Value operand, mlir::Operation *product);
+/// Whether the op is a convolution with so few channels in its result that a kernel's lanes had better run along the
+/// lines of the image: it reads and writes images with their channels first as well as others.
+bool isAlongLines(mlir::Operation *op);
 /// Whether the op is a transpose whose last dim is not the innermost one of its operand.
 bool turnsInnermost(mlir::Operation *op);
 /// Whether a contraction, window or recurrent op `consumer` reads an operand through the movement op `op`.

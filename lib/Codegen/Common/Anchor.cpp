@@ -132,6 +132,18 @@ std::optional<unsigned> tc::codegen::inputThroughReshapes(Value value) {
   return std::nullopt;
 }
 
+/// The dim of the operand that is dim `dim` of the result as a whole.
+static std::optional<int64_t> keptDim(prim::ReshapeOp reshape, int64_t dim) {
+  const SmallVector<AffineExpr> to = prim::getSizes(reshape.getResult()), from = prim::getSizes(reshape.getOperand());
+  if (dim + 1 == int64_t(to.size()) && !from.empty() && to.back() == from.back())
+    return int64_t(from.size()) - 1;
+  const AffineExpr before = prim::product(reshape.getContext(), ArrayRef(to).take_front(dim));
+  for (size_t i = 0; i < from.size(); ++i)
+    if (from[i] == to[dim] && prim::product(reshape.getContext(), ArrayRef(from).take_front(i)) == before)
+      return int64_t(i);
+  return std::nullopt;
+}
+
 bool tc::codegen::isInnermost(Value value, int64_t dim) {
   for (;;) {
     Operation *op = value.getDefiningOp();
@@ -140,10 +152,20 @@ bool tc::codegen::isInnermost(Value value, int64_t dim) {
     if (auto transpose = dyn_cast<prim::TransposeOp>(op)) {
       dim = transpose.getPermutation()[dim];
     } else if (auto reshape = dyn_cast<prim::ReshapeOp>(op)) {
-      auto to = prim::getSizes(value), from = prim::getSizes(reshape.getOperand());
-      if (dim + 1 != int64_t(to.size()) || from.empty() || to.back() != from.back())
+      const std::optional<int64_t> kept = keptDim(reshape, dim);
+      if (!kept)
         return false;
-      dim = int64_t(from.size()) - 1;
+      dim = *kept;
+    } else if (auto broadcast = dyn_cast<prim::BroadcastOp>(op)) {
+      const auto place = llvm::find(broadcast.getDims(), dim);
+      if (place == broadcast.getDims().end())
+        return false;
+      dim = std::distance(broadcast.getDims().begin(), place);
+    } else if (auto slice = dyn_cast<prim::SliceOp>(op)) {
+      if (slice.getSteps()[dim] != 1)
+        return false;
+    } else if (isa<prim::PadOp>(op)) {
+      // Its value is no neighbour of anything.
     } else if (auto gather = dyn_cast<prim::GatherOp>(op)) {
       const int64_t rank = int64_t(prim::getSizes(gather.getIndices()).size()), axis = int64_t(gather.getAxis());
       if (dim >= axis && dim < axis + rank)

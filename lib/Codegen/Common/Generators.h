@@ -88,6 +88,7 @@ const Generator *columnsGenerator();
 const Generator *contractGenerator();
 const Generator *depthwiseGenerator();
 const Generator *integerDotGenerator();
+const Generator *linesGenerator();
 const Generator *loopsGenerator();
 const Generator *rnnGenerator();
 const Generator *scanGenerator();

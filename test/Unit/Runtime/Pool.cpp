@@ -36,7 +36,7 @@ TEST_CASE("a step finds what all ranges of the step before wrote") {
   tcrt_pool_t *pool = tcrt_pool_create();
   REQUIRE(pool);
   tcrt_pool_grow(pool, 4);
-  tcrt_pool_slot_t *slot = tcrt_pool_enter(pool);
+  tcrt_pool_slot_t *slot = tcrt_pool_enter(pool, 0);
   int64_t wrong = 0;
   for (int64_t workers = 1; workers <= 5; ++workers)
     for (int64_t ranges : {1, 2, 3, 7, 20})
@@ -51,5 +51,26 @@ TEST_CASE("a step finds what all ranges of the step before wrote") {
       }
   CHECK(wrong == 0);
   tcrt_pool_leave(pool, slot);
+  tcrt_pool_destroy(pool);
+}
+
+TEST_CASE("helpers that are woken as a run enters do no harm, with work for them and without") {
+  tcrt_pool_t *pool = tcrt_pool_create();
+  REQUIRE(pool);
+  tcrt_pool_grow(pool, 3);
+  int64_t wrong = 0;
+  for (int i = 0; i < 2000; ++i) {
+    tcrt_pool_slot_t *slot = tcrt_pool_enter(pool, i % 5);
+    const bool shares = i % 3 != 0;
+    if (shares) {
+      Run run{7, {std::vector<int64_t>(7, 0), std::vector<int64_t>(7, 0)}};
+      tcrt_pool_run(pool, slot, advance, &run, 7, 4);
+      wrong += run.values[1] != std::vector<int64_t>(7, 1);
+    }
+    const bool sharesSoon = tcrt_pool_leave(pool, slot);
+    wrong += sharesSoon && !shares;
+  }
+  CHECK(wrong == 0);
+  CHECK(tcrt_pool_leave(pool, nullptr) == 0);
   tcrt_pool_destroy(pool);
 }

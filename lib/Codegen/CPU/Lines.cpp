@@ -1,0 +1,494 @@
+//===- Lines.cpp - the "lines" strategy: convolutions with few channels in the result -----------------------------===//
+//
+// Lanes run along the lines of the image (the last spatial dim), where lanes along the result's channels would mostly
+// be empty: the last convolution of an autoencoder or of a denoiser, a blur of each of three colours, edges of a grey
+// image. A task is a tile of the result, and takes each group's channels in two steps:
+//
+//   1. the lines of the input that the tile's windows meet go to scratch with their padding, channels first; elements
+//      that lie the stride apart become neighbours. Channels that are last in memory are turned in registers.
+//   2. blocks of rows x vectors of a line, for all channels of the group's result at once, stay in registers, while
+//      each vector from scratch is multiplied by the filter's scalars.
+//
+// Parameters:
+//   tileH, tileW          rows of a task, and elements of a line, a multiple of every vector width
+//   rows256, vectors256   a block in registers: rows and vectors, by register width
+//   rows512, vectors512
+//   turned                1: channels lie last in memory
+//   grain                 least number of tasks for a thread
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "CPU/Convolution.h"
+#include "CPU/MicroKernel.h"
+#include "Common/Anchor.h"
+#include "Common/Generators.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen;
+
+namespace {
+
+/// Most channels of a group's result: their sums for one vector stay in registers of every CPU.
+constexpr int64_t kMostColumns = 8;
+/// From so many channels on, those that lie last in memory are turned in registers.
+constexpr int64_t kLeastTurned = 8;
+/// Most multiply-adds of a block that are written out.
+constexpr int64_t kMostWritten = 320;
+/// A tile's lines stay in the second-level cache beside what else is there.
+constexpr int64_t kTileBytes = 192 * 1024;
+constexpr int64_t kMostTileW = 256, kMostTileH = 16;
+/// What a thread should get at least, in floating-point operations.
+constexpr double kGrainFlops = 3e5;
+/// Ours must take at most this part of the time of products by panels, by the estimate below.
+constexpr double kLeastGain = 0.85;
+
+struct Lines : Convolution {
+  /// The op: accessors of ops are not const.
+  prim::ConvOp conv() const { return op; }
+  /// Number of neighbours in scratch that element `x` of a window's line lies from its place: its phase's line, and
+  /// the place in it.
+  int64_t phaseOf(int64_t tap) const { return tap * dilationW % strideW; }
+  int64_t placeOf(int64_t tap) const { return tap * dilationW / strideW; }
+  /// Elements of one phase of a line in scratch, all of which are set: whole vectors of the result read them.
+  int64_t pitch(int64_t tileW) const { return roundUp(tileW + placeOf(kernelW - 1) + strideW, kPanel); }
+  /// Lines of a channel in scratch: those of each tap of the outer dims.
+  int64_t lines(int64_t tileH) const { return outerTaps() * haloH(tileH); }
+  int64_t scratchFloats(int64_t tileH, int64_t tileW) const { return channels * lines(tileH) * strideW * pitch(tileW); }
+};
+
+std::optional<Lines> analyze(kernel::RegionOp region) {
+  Operation *anchor = findAnchor(region);
+  const std::optional<Convolution> convolution = anchor ? asConvolution(anchor) : std::nullopt;
+  if (!convolution)
+    return std::nullopt;
+  const Lines c{*convolution};
+  if (c.columns > kMostColumns || c.taps() < 2 || c.channels == 0 || c.columns == 0)
+    return std::nullopt;
+  for (Value value : {anchor->getOperand(0), anchor->getOperand(1), Value(anchor->getResult(0))})
+    if (!isF32(value))
+      return std::nullopt;
+  return c;
+}
+
+/// The dim of the input that the lines run along.
+unsigned lineDim(const Lines &c) { return c.spatial; }
+
+bool isTurned(const Lines &c) {
+  return c.channels >= kLeastTurned && !isInnermost(c.conv().getInput(), lineDim(c)) &&
+         isInnermost(c.conv().getInput(), int64_t(lineDim(c)) + 1);
+}
+
+/// Whether neighbours in a line are neighbours in the region's results, too.
+bool storesLines(kernel::RegionOp region, const Lines &c) {
+  if (c.groups * c.columns == 1)
+    return true;
+  // What the epilogue makes of the channels decides: with a transpose they are no longer last.
+  for (Operation *user : c.conv()->getUsers())
+    if (isa<prim::TransposeOp>(user))
+      return true;
+  for (Operation &op : region.getBody().front())
+    if (auto transpose = dyn_cast<prim::TransposeOp>(op); transpose && c.conv()->isBeforeInBlock(transpose))
+      return true;
+  return false;
+}
+
+/// Cycles for 16 neighbouring elements of all channels of the result, and those of the strategies whose lanes are the
+/// channels. Two multiply-adds or loads a cycle; a load from scratch mostly meets two lines of the cache.
+struct Estimate {
+  double ours, theirs;
+};
+Estimate estimate(kernel::RegionOp region, const Lines &c, int64_t tileH, int64_t tileW) {
+  const double taps = double(c.taps()), columns = double(c.columns), channels = double(c.channels);
+  const double width = double(c.w.value_or(tileW));
+  const double filled = width / double(roundUp(int64_t(std::max(1.0, width)), kPanel));
+  const double copied = double(c.lines(tileH)) / double(tileH) * double(c.strideW) * double(c.pitch(tileW)) /
+                        double(tileW) * (isTurned(c) ? 5.0 : 2.5);
+  const double products = taps * (1 + 0.4 * (columns - 1));
+  const double stored = double(c.groups * c.columns) * (storesLines(region, c) ? 1.0 : 16.0);
+  const double ours = double(c.groups) * channels * (products + copied) / filled + stored;
+  const bool isDepthwise = c.groups > 1 && c.channels == c.columns && llvm::isPowerOf2_64(c.channels);
+  const double panels = double(isDepthwise ? ceilDiv(c.groups * c.columns, kPanel) : c.groups);
+  // Winograd's algorithm takes half of the products.
+  const bool isWinograd = c.kernelH == 3 && c.kernelW == 3 && c.strideH == 1 && c.strideW == 1 && c.channels >= 16;
+  double theirs = panels * channels * taps * 8 * (isWinograd ? 0.5 : 1.0);
+  // Channels that lie apart are gathered; depthwise, all that the windows of a few pixels meet is copied.
+  const bool isDirect = inputThroughReshapes(c.conv().getInput()).has_value();
+  if (isDepthwise && !isDirect)
+    theirs += 16 * panels * double(c.kernelH) * 15;
+  else if (!isDirect && isInnermost(c.conv().getInput(), lineDim(c)))
+    theirs += 16 * double(c.groups) * channels * 2;
+  return {ours, theirs};
+}
+
+struct Shape {
+  int64_t tileH, tileW;
+};
+std::optional<Shape> chooseShape(const Lines &c) {
+  const int64_t width = std::max<int64_t>(1, c.w.value_or(kMostTileW)), height = std::max<int64_t>(1, c.h.value_or(64));
+  // Tiles of a line are about equal.
+  Shape shape{1, roundUp(ceilDiv(width, ceilDiv(width, kMostTileW)), kPanel)};
+  auto fits = [&](int64_t tileH) { return c.scratchFloats(tileH, shape.tileW) * 4 <= kTileBytes; };
+  while (!fits(1) && shape.tileW > kPanel)
+    shape.tileW = roundUp(shape.tileW / 2, kPanel);
+  if (!fits(1))
+    return std::nullopt;
+  // Rows share input rows; several tasks for each of many cores.
+  const int64_t most = std::min(kMostTileH, std::max<int64_t>(ceilDiv(height, 8), std::min<int64_t>(4, height)));
+  while (shape.tileH < most && fits(shape.tileH + 1))
+    ++shape.tileH;
+  return shape;
+}
+
+class Task {
+public:
+  Task(const Lines &c, kernel::RegionOp region, kernel::ScheduleAttr schedule, Emitter &em)
+      : c(c), em(em), b(em.builder()), epilogue(*Epilogue::analyze(region, c.conv().getResult())),
+        tileH(getParam(schedule, "tileH")), tileW(getParam(schedule, "tileW")),
+        rows(getParam(schedule, suffixed("rows", em.cpu()))),
+        vectors(getParam(schedule, suffixed("vectors", em.cpu()))), turned(getParam(schedule, "turned") != 0),
+        f32(b.getF32Type()), pitch(c.pitch(tileW)), linePitch(pitch * c.strideW),
+        channelPitch(c.lines(tileH) * linePitch) {}
+
+  static SmallVector<AffineExpr> grid(const Lines &c, int64_t tileH, int64_t tileW) {
+    SmallVector<AffineExpr> grid{c.batch};
+    grid.append(c.outer.begin(), c.outer.end());
+    grid.push_back(prim::simplifySize(c.outH.ceilDiv(tileH)));
+    grid.push_back(prim::simplifySize(c.outW.ceilDiv(tileW)));
+    return grid;
+  }
+
+  void run(Value begin, Value end) {
+    em.loop(begin, end, 1, [&](Index task) {
+      const SmallVector<Index> at = em.delinearize(task, grid(c, tileH, tileW));
+      outside.assign(at.begin(), at.end() - 2);
+      h0 = em.mulIndex(at[at.size() - 2], em.i64(tileH), tileH);
+      w0 = em.mulIndex(at.back(), em.i64(tileW), tileW);
+      em.loop(em.i64(0), em.i64(c.groups), 1, [&](Index group) {
+        copy(group);
+        compute(group);
+        em.clearSources();
+      });
+    });
+  }
+
+private:
+  //===--- step 1 -------------------------------------------------------------------------------------------------===//
+
+  Value isWithin(Value position, AffineExpr size) {
+    return arith::CmpIOp::create(b, em.loc(), arith::CmpIPredicate::ult, position, em.size(size));
+  }
+  Value both(Value x, Value y) { return arith::AndIOp::create(b, em.loc(), x, y); }
+  Value isNot(Value x) {
+    return arith::XOrIOp::create(b, em.loc(), x, arith::ConstantIntOp::create(b, em.loc(), b.getI1Type(), 1));
+  }
+  Value zeros() {
+    const VectorType vector = em.vectorOf(f32);
+    return arith::ConstantOp::create(b, em.loc(), vector, b.getZeroAttr(vector));
+  }
+
+  void copy(Index group) {
+    const Value firstH = em.sub(em.mul(h0.base, em.i64(c.strideH)), em.i64(c.padH));
+    const Value firstW = em.sub(em.mul(w0.base, em.i64(c.strideW)), em.i64(c.padW));
+    em.loop(em.i64(0), em.i64(c.outerTaps()), 1, [&](Index tap) {
+      // Where the tap's plane lies in the outer dims, and whether that is inside.
+      SmallVector<Index> place{outside.front()};
+      Value inside;
+      Value rest = tap.base;
+      SmallVector<Value> taps(c.outerKernel.size());
+      for (size_t i = c.outerKernel.size(); i-- > 0;) {
+        taps[i] = em.remUnsigned(rest, em.i64(c.outerKernel[i]));
+        rest = em.divUnsigned(rest, em.i64(c.outerKernel[i]));
+      }
+      const SmallVector<AffineExpr> in = prim::getSizes(c.conv().getInput());
+      for (size_t i = 0; i < taps.size(); ++i) {
+        const Value start =
+            em.sub(em.mul(outside[1 + i].base, em.i64(c.conv().getStrides()[i])), em.i64(c.conv().getPadLow()[i]));
+        const Value position = em.add(start, em.mul(taps[i], em.i64(c.conv().getDilations()[i])));
+        const Value here = isWithin(position, in[1 + i]);
+        inside = inside ? both(inside, here) : here;
+        place.push_back(em.uniform(position));
+      }
+      em.loop(em.i64(0), em.i64(c.haloH(tileH)), 1, [&](Index row) {
+        const Value y = em.add(firstH, row.base);
+        const Value isInside = inside ? both(inside, isWithin(y, c.inH)) : isWithin(y, c.inH);
+        SmallVector<Index> at(place);
+        if (c.spatial >= 2)
+          at.push_back(em.uniform(y));
+        const Value line = em.mul(em.add(em.mul(tap.base, em.i64(c.haloH(tileH))), row.base), em.i64(linePitch));
+        em.ifThen(isInside, [&] { turned ? turnLine(group, at, firstW, line) : copyLine(group, at, firstW, line); });
+        em.ifThen(isNot(isInside), [&] {
+          em.loop(em.i64(0), em.i64(c.channels), 1, [&](Index channel) {
+            em.loop(
+                em.i64(0), em.i64(linePitch), em.width(),
+                [&](Index x) {
+                  storeAt(zeros(), em.add(em.mul(channel.base, em.i64(channelPitch)), em.add(line, x.base)));
+                },
+                0);
+          });
+        });
+      });
+    });
+  }
+
+  void storeAt(Value vector, Value offset) {
+    em.withMask({}, [&] { em.storeAt(vector, em.scratch(), f32, em.contiguous(em.uniform(offset, em.width()))); });
+  }
+
+  /// Calls `vectorAt(first, offset, isInside)` for each vector of the line's phases: position of its first lane in the
+  /// input, where its place in the channel's line is, and whether all of its lanes lie in the input.
+  void forVectors(Value firstW, llvm::function_ref<void(Value, Value, Value)> vectorAt) {
+    for (int64_t phase = 0; phase < c.strideW; ++phase)
+      em.loop(
+          em.i64(0), em.i64(pitch), em.width(),
+          [&](Index j) {
+            const Value first = em.add(firstW, em.add(em.mul(j.base, em.i64(c.strideW)), em.i64(phase)));
+            const Value last = em.add(first, em.i64((em.width() - 1) * c.strideW));
+            vectorAt(first, em.add(j.base, em.i64(phase * pitch)), both(isWithin(first, c.inW), isWithin(last, c.inW)));
+          },
+          0);
+  }
+  /// Lanes from `first` on, the stride apart.
+  Index lanesFrom(Value first) {
+    Index lanes = em.uniform(first);
+    lanes.step = c.strideW;
+    return lanes;
+  }
+  /// The lanes that lie in the input.
+  Value insideOf(const Index &lanes) {
+    const Value positions = em.materialize(lanes);
+    return arith::CmpIOp::create(b, em.loc(), arith::CmpIPredicate::ult, positions, em.broadcast(em.size(c.inW)));
+  }
+
+  /// A line of each channel, read along the line.
+  void copyLine(Index group, ArrayRef<Index> place, Value firstW, Value line) {
+    em.loop(em.i64(0), em.i64(c.channels), 1, [&](Index channel) {
+      const Value start = em.add(em.mul(channel.base, em.i64(channelPitch)), line);
+      SmallVector<Index> at(place);
+      at.push_back({});
+      at.push_back(em.addIndex(em.mulIndex(group, em.i64(c.channels), c.channels), channel));
+      forVectors(firstW, [&](Value first, Value offset, Value isInside) {
+        const Value to = em.add(start, offset);
+        at[at.size() - 2] = lanesFrom(first);
+        em.ifThen(isInside, [&] { storeAt(em.broadcast(em.emit(c.conv().getInput(), at)), to); });
+        em.ifThen(isNot(isInside), [&] {
+          at[at.size() - 2] = lanesFrom(first);
+          storeAt(em.emitGuarded(insideOf(at[at.size() - 2]), f32, zeros(), /*lanes=*/true,
+                                 [&] { return em.broadcast(em.emit(c.conv().getInput(), at)); }),
+                  to);
+        });
+      });
+    });
+  }
+
+  /// A line of each channel, read along the channels and turned.
+  void turnLine(Index group, ArrayRef<Index> place, Value firstW, Value line) {
+    forVectors(firstW, [&](Value first, Value offset, Value) {
+      const Value inside = insideOf(lanesFrom(first));
+      const Value last = em.sub(em.size(c.inW), em.i64(1));
+      SmallVector<Index> positions;
+      for (int64_t lane = 0; lane < em.width(); ++lane) {
+        const Value position = em.add(first, em.i64(lane * c.strideW));
+        const Value least = arith::MaxSIOp::create(b, em.loc(), position, em.i64(0));
+        positions.push_back(em.uniform(em.min(least, last)));
+      }
+      em.laneLoop(em.i64(c.channels), c.channels, [&](Index channel) {
+        SmallVector<Value> pixels;
+        for (const Index &position : positions) {
+          SmallVector<Index> at(place);
+          at.push_back(position);
+          at.push_back(em.addIndex(em.mulIndex(group, em.i64(c.channels), c.channels), channel));
+          pixels.push_back(em.broadcast(em.emit(c.conv().getInput(), at)));
+        }
+        const int64_t count = em.mask() ? c.channels % em.width() : em.width();
+        const Value start = em.add(em.mul(channel.base, em.i64(channelPitch)), em.add(line, offset));
+        for (auto [i, vector] : llvm::enumerate(transposeLanes(em, pixels))) {
+          if (int64_t(i) == count)
+            break;
+          const Value padded = arith::SelectOp::create(b, em.loc(), inside, vector, zeros());
+          storeAt(padded, em.add(start, em.i64(int64_t(i) * channelPitch)));
+        }
+      });
+    });
+  }
+
+  //===--- step 2 -------------------------------------------------------------------------------------------------===//
+
+  void compute(Index group) {
+    const Extent height = blockExtent(em, c.outH, h0.base, tileH), width = blockExtent(em, c.outW, w0.base, tileW);
+    const int64_t lanes = em.width();
+    std::optional<int64_t> count, rest;
+    if (width.constant)
+      count = ceilDiv(*width.constant, lanes);
+    else if (std::optional<int64_t> last = blockRest(c.w, tileW, vectors * lanes))
+      rest = ceilDiv(*last, lanes);
+    const Value vectorCount = em.divUnsigned(em.add(width.get(em), em.i64(lanes - 1)), em.i64(lanes));
+    const std::optional<int64_t> restRows = height.constant ? std::nullopt : blockRest(c.h, tileH, rows);
+    forRowBlocks(em, height, rows, restRows, [&](Value row, int64_t rowsHere) {
+      forRowBlocks(em, Extent(vectorCount, count), vectors, rest, [&](Value vector, int64_t vectorsHere) {
+        block(group, row, rowsHere, em.mul(vector, em.i64(lanes)), vectorsHere, width.get(em));
+      });
+    });
+  }
+
+  /// Rows `row` and on, vectors from element `column` of the tile's lines on.
+  void block(Index group, Value row, int64_t rowsHere, Value column, int64_t vectorsHere, Value width) {
+    const Location loc = em.loc();
+    const int64_t sums = rowsHere * c.columns * vectorsHere;
+    const Value start = em.add(em.mul(row, em.i64(c.strideH * linePitch)), column);
+    // Adds the products of kernel element x of a row to the sums; `line`: where the first row's line of it begins.
+    auto addProducts = [&](ArrayRef<Index> filterAt, Index x, Value line, MutableArrayRef<Value> values) {
+      SmallVector<Value> weights;
+      for (int64_t o = 0; o < c.columns; ++o) {
+        SmallVector<Index> at(filterAt);
+        at.insert(at.end() - 1, x);
+        at.push_back(em.addIndex(em.mulIndex(group, em.i64(c.columns), c.columns), em.constant(o)));
+        weights.push_back(em.broadcast(em.emit(c.conv().getFilter(), at)));
+      }
+      for (int64_t r = 0; r < rowsHere; ++r)
+        for (int64_t v = 0; v < vectorsHere; ++v) {
+          const Value from = em.add(line, em.i64(r * c.strideH * linePitch + v * em.width()));
+          Value input;
+          em.withMask({}, [&] { input = em.loadAt(em.scratch(), f32, em.contiguous(em.uniform(from))); });
+          for (int64_t o = 0; o < c.columns; ++o) {
+            Value &sum = values[(r * c.columns + o) * vectorsHere + v];
+            sum = vector::FMAOp::create(b, loc, input, weights[o], sum);
+          }
+        }
+    };
+    const bool isWritten = sums * c.kernelW <= kMostWritten;
+    auto addChannel = [&](Index channel, ValueRange before) {
+      return em.loop(em.i64(0), em.i64(c.outerTaps() * c.kernelH), 1, before, [&](Index tap, ValueRange ofLines) {
+        SmallVector<Value> values(ofLines);
+        const Value plane = em.divUnsigned(tap.base, em.i64(c.kernelH)),
+                    y = em.remUnsigned(tap.base, em.i64(c.kernelH));
+        SmallVector<Index> filterAt;
+        Value rest = plane;
+        for (size_t i = c.outerKernel.size(); i-- > 0;) {
+          filterAt.insert(filterAt.begin(), em.uniform(em.remUnsigned(rest, em.i64(c.outerKernel[i]))));
+          rest = em.divUnsigned(rest, em.i64(c.outerKernel[i]));
+        }
+        if (c.spatial >= 2)
+          filterAt.push_back(em.uniform(y));
+        filterAt.push_back(channel);
+        const Value lines = em.add(em.mul(plane, em.i64(c.haloH(tileH))), em.mul(y, em.i64(c.dilationH)));
+        const Value line =
+            em.add(em.add(em.mul(channel.base, em.i64(channelPitch)), em.mul(lines, em.i64(linePitch))), start);
+        if (isWritten) {
+          for (int64_t x = 0; x < c.kernelW; ++x)
+            addProducts(filterAt, em.constant(x), em.add(line, em.i64(c.phaseOf(x) * pitch + c.placeOf(x))), values);
+          return values;
+        }
+        return em.loop(em.i64(0), em.i64(c.kernelW), 1, values, [&](Index x, ValueRange ofElements) {
+          SmallVector<Value> next(ofElements);
+          const Value distance = em.mul(x.base, em.i64(c.dilationW));
+          const Value phase = em.remUnsigned(distance, em.i64(c.strideW)),
+                      place = em.divUnsigned(distance, em.i64(c.strideW));
+          addProducts(filterAt, x, em.add(line, em.add(em.mul(phase, em.i64(pitch)), place)), next);
+          return next;
+        });
+      });
+    };
+    const SmallVector<Value> values = em.reduceLoop(prim::ReduceKind::Sum, f32, em.i64(0), em.i64(c.channels), 1,
+                                                    SmallVector<Value>(sums, zeros()), c.taps(), addChannel);
+    for (int64_t r = 0; r < rowsHere; ++r)
+      for (int64_t v = 0; v < vectorsHere; ++v) {
+        const Index lane = em.contiguous(em.uniform(em.add(column, em.i64(v * em.width())), em.width()));
+        Value mask;
+        if (!c.w || *c.w % em.width() != 0)
+          mask = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, em.materialize(lane), em.broadcast(width));
+        em.withMask(mask, [&] {
+          for (int64_t o = 0; o < c.columns; ++o) {
+            SmallVector<Index> at(outside);
+            if (c.spatial >= 2)
+              at.push_back(em.addIndex(h0, em.uniform(em.add(row, em.i64(r)))));
+            at.push_back(em.addIndex(w0, lane));
+            at.push_back(em.addIndex(em.mulIndex(group, em.i64(c.columns), c.columns), em.constant(o)));
+            epilogue.store(em, at, values[(r * c.columns + o) * vectorsHere + v]);
+            em.clearSources();
+          }
+        });
+      }
+  }
+
+  const Lines &c;
+  Emitter &em;
+  OpBuilder &b;
+  Epilogue epilogue;
+  const int64_t tileH, tileW, rows, vectors;
+  const bool turned;
+  const Type f32;
+  /// Elements of scratch from a phase, line or channel to the next.
+  const int64_t pitch, linePitch, channelPitch;
+  /// Of the task: batch and outer dims, first row, first element of a line.
+  SmallVector<Index> outside;
+  Index h0, w0;
+};
+
+class LinesGenerator final : public Generator {
+public:
+  StringRef strategy() const override { return "lines"; }
+
+  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+    const std::optional<Lines> c = analyze(region);
+    if (!c)
+      return failure();
+    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, c->conv()->getResult(0));
+    const std::optional<Shape> shape = chooseShape(*c);
+    if (failed(epilogue) || !epilogue->yieldsAll(region) || !shape)
+      return failure();
+    const Estimate cycles = estimate(region, *c, shape->tileH, shape->tileW);
+    if (cycles.ours > kLeastGain * cycles.theirs)
+      return failure();
+    Params params(region);
+    params.set("tileH", shape->tileH);
+    params.set("tileW", shape->tileW);
+    for (const CpuInfo &cpu : kScheduledCpus) {
+      // Sums, a vector of each line, and the scalars of the filter.
+      const int64_t most = std::max<int64_t>(1, (cpu.vectorRegisters - 4 - c->columns) / c->columns);
+      const int64_t inLine = ceilDiv(std::min(shape->tileW, c->w.value_or(shape->tileW)), cpu.width());
+      const int64_t blocks = ceilDiv(inLine, std::min<int64_t>(most, 8));
+      const int64_t vectors = ceilDiv(inLine, blocks);
+      params.set(suffixed("vectors", cpu), vectors);
+      // Enough sums to hide a multiply-add's latency.
+      const int64_t rows = std::max<int64_t>(1, std::min(most / vectors, 12 / (vectors * c->columns)));
+      params.set(suffixed("rows", cpu), std::min(rows, shape->tileH));
+    }
+    if (isTurned(*c))
+      params.set("turned", 1);
+    const double flops = 2.0 * double(shape->tileH) * double(std::min(shape->tileW, c->w.value_or(shape->tileW))) *
+                         double(c->groups * c->columns) * double(c->depth());
+    params.set("grain", std::max<int64_t>(1, int64_t(kGrainFlops / std::max(1.0, flops))));
+    return params.schedule(strategy());
+  }
+
+  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+    MLIRContext *context = region.getContext();
+    const Lines c = *analyze(region);
+    const int64_t tileH = getParam(schedule, "tileH"), tileW = getParam(schedule, "tileW");
+    Launch launch;
+    launch.tasks = prim::product(context, Task::grid(c, tileH, tileW));
+    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+    launch.scratch = getAffineConstantExpr(roundUp(c.scratchFloats(tileH, tileW) * 4, 64), context);
+    launch.inPlace = Epilogue::analyze(region, c.conv()->getResult(0))->inPlace(region);
+    return {launch};
+  }
+
+  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
+            Value end) const override {
+    const Lines c = *analyze(region);
+    Task(c, region, schedule, em).run(begin, end);
+  }
+};
+
+} // namespace
+
+const Generator *tc::codegen::linesGenerator() {
+  static const LinesGenerator generator;
+  return &generator;
+}

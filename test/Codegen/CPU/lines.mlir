@@ -1,0 +1,43 @@
+// Proves: convolutions with few channels in the result have lanes along the image's lines, wherever the channels lie; those that fill
+// vectors with channels do not.
+// RUN: tc-opt %s --tc-choose-schedule | FileCheck %s
+// RUN: tc-opt %s --tc-choose-schedule --tc-lower-kernels=variants=x86-64-v4 | FileCheck %s --check-prefix=LOWER
+
+// Channels last in memory: turned in registers.
+// CHECK-LABEL: func.func @to_one
+// CHECK: #kernel.schedule<"lines", {{{.*}}tileW = 64 : i64, turned = 1 : i64, vectors256 = 8 : i64, vectors512 = 4 : i64}>
+// The filter's scalars are spread, and vectors of a line multiplied by them.
+// LOWER-LABEL: llvm.func @k0_conv
+// LOWER: llvm.intr.fmuladd(%{{.*}}) : (vector<16xf32>, vector<16xf32>, vector<16xf32>) -> vector<16xf32>
+func.func @to_one(%x: tensor<1x64x64x32xf32>, %w: tensor<3x3x32x1xf32>) -> tensor<1x64x64x1xf32> {
+  %r = kernel.region(%a = %x : tensor<1x64x64x32xf32>, %b = %w : tensor<3x3x32x1xf32>) -> (tensor<1x64x64x1xf32>) {
+    %0 = prim.conv %a, %b strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x64x64x32xf32>, tensor<3x3x32x1xf32>) -> tensor<1x64x64x1xf32>
+    kernel.yield %0 : tensor<1x64x64x1xf32>
+  }
+  return %r : tensor<1x64x64x1xf32>
+}
+
+// Channels first, before and behind: read and written along the lines.
+// CHECK-LABEL: func.func @blur
+// CHECK: #kernel.schedule<"lines", {grain = {{[0-9]+}} : i64, rows256 = {{[0-9]+}} : i64, rows512 = {{[0-9]+}} : i64, tileH = {{[0-9]+}} : i64, tileW = 112 : i64, vectors256 = 7 : i64, vectors512 = 7 : i64}>
+func.func @blur(%x: tensor<1x3x50x100xf32>, %w: tensor<5x5x1x3xf32>) -> tensor<1x3x50x100xf32> {
+  %r = kernel.region(%a = %x : tensor<1x3x50x100xf32>, %b = %w : tensor<5x5x1x3xf32>) -> (tensor<1x3x50x100xf32>) {
+    %t = prim.transpose %a [0, 2, 3, 1] : tensor<1x3x50x100xf32> -> tensor<1x50x100x3xf32>
+    %0 = prim.conv %t, %b strides [1, 1] dilations [1, 1] pads [2, 2] [2, 2] groups 3 : (tensor<1x50x100x3xf32>, tensor<5x5x1x3xf32>) -> tensor<1x50x100x3xf32>
+    %s = prim.transpose %0 [0, 3, 1, 2] : tensor<1x50x100x3xf32> -> tensor<1x3x50x100xf32>
+    kernel.yield %s : tensor<1x3x50x100xf32>
+  }
+  return %r : tensor<1x3x50x100xf32>
+}
+
+// Half a vector of channels is better.
+// CHECK-LABEL: func.func @to_eight
+// CHECK: #kernel.schedule<"winograd"
+func.func @to_eight(%x: tensor<1x64x64x32xf32>) -> tensor<1x64x64x8xf32> {
+  %w = prim.constant dense<1.0> : tensor<3x3x32x8xf32>
+  %r = kernel.region(%a = %x : tensor<1x64x64x32xf32>, %b = %w : tensor<3x3x32x8xf32>) -> (tensor<1x64x64x8xf32>) {
+    %0 = prim.conv %a, %b strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x64x64x32xf32>, tensor<3x3x32x8xf32>) -> tensor<1x64x64x8xf32>
+    kernel.yield %0 : tensor<1x64x64x8xf32>
+  }
+  return %r : tensor<1x64x64x8xf32>
+}
