@@ -80,6 +80,8 @@ constexpr int64_t kFewTasks = 12;
 constexpr double kCopyAgainCycles = 0.35, kMostCopyShare = 0.06;
 // Kernel positions that read nothing but padding are left out if no more than this share of all remains.
 constexpr double kMostUsedShare = 0.85;
+// Within the tasks that there are, it is worth it from here on.
+constexpr double kLeastSkipped = 0.96;
 
 //===--- convolutions ---------------------------------------------------------------------------------------------===//
 
@@ -856,9 +858,9 @@ private:
     params.set("lhsCopy", !direct);
     params.set("rhs", packed->input);
     params.set("grain", grainFor(flops()));
-    if (!direct && usedShare(lineH(c), tileH) < kMostUsedShare)
+    if (!direct && usedShare(lineH(c), tileH) < kLeastSkipped)
       params.set("skipH", 1);
-    if (!direct && !c.merged() && usedShare(lineW(c), wideWidth) < kMostUsedShare)
+    if (!direct && !c.merged() && usedShare(lineW(c), wideWidth) < kLeastSkipped)
       params.set("skipW", 1);
     return success();
   }

@@ -162,7 +162,9 @@ bool tc::codegen::isInnermost(Value value, int64_t dim) {
         return false;
       dim = std::distance(broadcast.getDims().begin(), place);
     } else if (auto slice = dyn_cast<prim::SliceOp>(op)) {
-      if (slice.getSteps()[dim] != 1)
+      // A single one has its neighbours along another dim.
+      if (slice.getSteps()[dim] != 1 || (prim::getConstantSize(prim::getSizes(value)[dim]) == 1 &&
+                                         prim::getConstantSize(prim::getSizes(slice.getOperand())[dim]) != 1))
         return false;
     } else if (isa<prim::PadOp>(op)) {
       // Its value is no neighbour of anything.

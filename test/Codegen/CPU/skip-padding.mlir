@@ -5,15 +5,15 @@
 // CHECK-LABEL: func.func @main
 // CHECK: #kernel.schedule<"contract"{{.*}}skipH = 1 : i64, skipW = 1 : i64, tileH = 4
 // CHECK-NOT: skip
-func.func @main(%x: tensor<1x14x14x96xf32>) -> (tensor<1x14x14x64xf32>, tensor<1x14x14x64xf32>) {
+func.func @main(%x: tensor<1x14x14x96xf32>) -> (tensor<1x14x14x64xf32>, tensor<1x7x7x64xf32>) {
   %w = prim.constant dense<1.0> : tensor<3x3x96x64xf32>
   %0 = kernel.region(%i = %x : tensor<1x14x14x96xf32>, %f = %w : tensor<3x3x96x64xf32>) -> (tensor<1x14x14x64xf32>) {
     %r = prim.conv %i, %f strides [1, 1] dilations [12, 12] pads [12, 12] [12, 12] groups 1 : (tensor<1x14x14x96xf32>, tensor<3x3x96x64xf32>) -> tensor<1x14x14x64xf32>
     kernel.yield %r : tensor<1x14x14x64xf32>
   }
-  %1 = kernel.region(%i = %x : tensor<1x14x14x96xf32>, %f = %w : tensor<3x3x96x64xf32>) -> (tensor<1x14x14x64xf32>) {
-    %r = prim.conv %i, %f strides [1, 1] dilations [2, 2] pads [2, 2] [2, 2] groups 1 : (tensor<1x14x14x96xf32>, tensor<3x3x96x64xf32>) -> tensor<1x14x14x64xf32>
-    kernel.yield %r : tensor<1x14x14x64xf32>
+  %1 = kernel.region(%i = %x : tensor<1x14x14x96xf32>, %f = %w : tensor<3x3x96x64xf32>) -> (tensor<1x7x7x64xf32>) {
+    %r = prim.conv %i, %f strides [2, 2] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x14x14x96xf32>, tensor<3x3x96x64xf32>) -> tensor<1x7x7x64xf32>
+    kernel.yield %r : tensor<1x7x7x64xf32>
   }
-  return %0, %1 : tensor<1x14x14x64xf32>, tensor<1x14x14x64xf32>
+  return %0, %1 : tensor<1x14x14x64xf32>, tensor<1x7x7x64xf32>
 }

@@ -99,6 +99,23 @@ func.func @large() -> (tensor<5xf32>, tensor<15xf32>) {
 
 // -----
 
+// A table of angles is stored whatever it is made of; what is as large and cheap to compute is not.
+// SMALL-LABEL: func @table
+// SMALL:         %[[T:.*]] = prim.constant dense<[{{.*}}]> : tensor<9xf32>
+// SMALL:         %[[A:.*]] = prim.add %arg0, %[[T]]
+// SMALL:         prim.iota
+// SMALL:         prim.mul
+func.func @table(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
+  %0 = prim.iota axis = 0 : tensor<9xf32>
+  %1 = prim.cos %0 : tensor<9xf32>
+  %2 = prim.add %x, %1 : tensor<9xf32>
+  %3 = prim.mul %0, %0 : tensor<9xf32>
+  %4 = prim.sub %x, %3 : tensor<9xf32>
+  return %2, %4 : tensor<9xf32>, tensor<9xf32>
+}
+
+// -----
+
 // More than 64 elements go to the BlobStore.
 // CHECK-LABEL: func @blob
 // CHECK:         prim.constant #tc.data<{{.*}}> : tensor<65xf32>

@@ -32,6 +32,8 @@ using namespace tc::prim;
 namespace {
 
 constexpr int64_t kMaxUniformCheck = 64;
+/// Largest result of transcendental functions that is stored whatever it is made of.
+constexpr int64_t kMostTableBytes = 1024 * 1024;
 
 //===--- uniform values -------------------------------------------------------------------------------------------===//
 
@@ -143,6 +145,8 @@ struct Known {
   int64_t sourceBytes = 0;
   /// Bytes and multiplications that evaluating it costs, what it is made of included.
   int64_t work = 0;
+  /// Elements of it that are values of transcendental functions.
+  int64_t functions = 0;
   /// Results become constants.
   bool stored = false;
 };
@@ -302,6 +306,7 @@ private:
           return;
         entry.sourceBytes += it->second.sourceBytes;
         entry.work += it->second.work;
+        entry.functions += it->second.functions;
       }
       int64_t bytes = 0;
       for (Value result : op->getResults())
@@ -325,7 +330,12 @@ private:
       if (entry.work > maxWork)
         return;
       bool symbolic = isa<ConstantOp, SplatOp, IotaOp>(op) || isEnlarging(op) || isSecondCopy(op, bytes);
-      entry.stored = !symbolic && bytes <= std::max(maxBytes, entry.sourceBytes);
+      const int64_t elements = countElements(cast<RankedTensorType>(op->getResult(0).getType()).getShape());
+      if (isa<SinOp, CosOp, TanhOp, ExpOp, LogOp, PowOp, ErfOp>(op))
+        entry.functions += elements;
+      // Tables of angles (rotary embeddings, Fourier matrices) take far longer to compute than to read.
+      const bool isTable = bytes <= kMostTableBytes && elements > 0 && 2 * entry.functions >= elements;
+      entry.stored = !symbolic && (bytes <= std::max(maxBytes, entry.sourceBytes) || isTable);
       known[op] = entry;
       order.push_back(op);
     });

@@ -50,8 +50,9 @@ def ExpandNarrowTypesPass : Pass<"tc-expand-narrow-types", "::mlir::func::FuncOp
 def FoldConstantsPass : Pass<"tc-fold-constants", "::mlir::func::FuncOp"> {
   let summary = "Evaluates what is known at compile time";
   let description = [{
-    A result that depends on constants only becomes a constant where it is at most `max-bytes` large or no larger than the
-    constants that it is made of; larger results stay and are computed at run time. Only values that something unknown reads
+    A result that depends on constants only becomes a constant where it is at most `max-bytes` large, no larger than the
+    constants that it is made of, or a table of transcendental functions of at most 1 MiB; larger results stay and are
+    computed at run time. Only values that something unknown reads
     are stored; what lies between is evaluated and dropped. Splats stay symbolic (prim.splat, also under dynamic sizes), as do
     iotas and broadcasts that enlarge a constant. A prim.if with a known condition is replaced by the branch that it takes.
     Every element keeps its bits, NaN and -0.0 included.
