@@ -144,6 +144,24 @@ static bool isGatheredOften(Value v, AffineExpr elements) {
   });
 }
 
+/// Whether `op` takes one of each row's elements (a coordinate of each box), which are then read along the lanes as
+/// often as isGatheredOften counts.
+static bool isColumnReadOften(Operation *op) {
+  auto slice = dyn_cast<prim::SliceOp>(op);
+  if (!slice)
+    return false;
+  const SmallVector<AffineExpr> sizes = prim::getSizes(slice.getResult());
+  if (sizes.empty() || prim::getConstantSize(sizes.back()) != 1 ||
+      prim::getConstantSize(prim::getSizes(slice.getOperand()).back()) == 1)
+    return false;
+  return llvm::any_of(op->getUsers(), [&](Operation *user) {
+    auto reshape = dyn_cast<prim::ReshapeOp>(user);
+    return reshape && !prim::getSizes(reshape.getResult()).empty() &&
+           prim::getConstantSize(prim::getSizes(reshape.getResult()).back()) != 1 &&
+           isGatheredOften(reshape.getResult(), prim::product(op->getContext(), sizes));
+  });
+}
+
 /// Elements of `v` that slices along its last dim read: of gathers, and of slices that overlap.
 static double countSliced(Value v) {
   const size_t rank = prim::getSizes(v).size();
@@ -209,6 +227,8 @@ void Plan::pin() {
     if (turnsInnermost(op) &&
         (isGatheredOften(op->getResult(0), prim::product(op->getContext(), prim::getSizes(op->getResult(0)))) ||
          isReadBySlices(op->getResult(0))))
+      pinned.insert(op);
+    if (isColumnReadOften(op))
       pinned.insert(op);
     if (auto broadcast = dyn_cast<prim::BroadcastOp>(op); broadcast && repeatsWithinLanes(broadcast))
       pinned.insert(op);

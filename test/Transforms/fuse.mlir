@@ -465,3 +465,17 @@ func.func @more_channels(%x: tensor<1x24x40x40xf32>, %w: tensor<3x3x24x9xf32>) -
   %y = prim.transpose %a [0, 3, 1, 2] : tensor<1x40x40x9xf32> -> tensor<1x9x40x40xf32>
   return %y : tensor<1x9x40x40xf32>
 }
+
+// A coordinate of each box, which all pairs of boxes read along the lanes, is made once.
+// CHECK-LABEL: func.func @coordinate
+// CHECK: kernel.region
+// CHECK-SAME: -> (tensor<300x1xf32>)
+// CHECK: kernel.region
+// CHECK-SAME: -> (tensor<300x300xf32>)
+func.func @coordinate(%x: tensor<300x4xf32>, %z: tensor<300x300xf32>) -> tensor<300x300xf32> {
+  %s = prim.slice %x from affine_map<() -> (0, 2)> step [1, 1] : tensor<300x4xf32> -> tensor<300x1xf32>
+  %r = prim.reshape %s : tensor<300x1xf32> -> tensor<300xf32>
+  %b = prim.broadcast %r [1] : tensor<300xf32> -> tensor<300x300xf32>
+  %y = prim.max %b, %z : tensor<300x300xf32>
+  return %y : tensor<300x300xf32>
+}
