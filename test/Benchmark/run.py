@@ -81,6 +81,8 @@ def cases():
     yield "conv/3x3 dilation 2 128 at 28", conv(128, 128, (28, 28), (3, 3), dilations=[2, 2], pads=[2] * 4)
     yield "conv/3x3 32 groups 256 at 28", conv(256, 256, (28, 28), (3, 3), group=32, pads=[1] * 4)
     yield "conv/3x3 depthwise 144 at 56", conv(144, 144, (56, 56), (3, 3), group=144, pads=[1] * 4)
+    yield "conv/3x3 depthwise 3 at 224", conv(3, 3, (224, 224), (3, 3), group=3, pads=[1] * 4)
+    yield "conv/5x5 32 to 1 at 96", conv(32, 1, (96, 96), (5, 5), pads=[2] * 4)
     yield "conv/5x5 64 at 28", conv(64, 64, (28, 28), (5, 5), pads=[2] * 4)
     yield "conv/transposed 4x4 stride 2 128 to 64 at 32", conv(128, 64, (32, 32), (4, 4), op="ConvTranspose", strides=[2, 2], pads=[1] * 4)
     yield "conv/1-D 9 128 at 400", conv(128, 128, (400,), (9,), pads=[4] * 2)

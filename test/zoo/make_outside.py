@@ -522,6 +522,17 @@ def rcan(s,x):
     for a,b,d,u in zip(s.a,s.b,s.d,s.u): z=b(torch.relu(a(y))); y=y+z*torch.sigmoid(u(torch.relu(d(z.mean((2,3),keepdim=True)))))
     return s.t(F.pixel_shuffle(s.p(y),2))
 
+def edges(s,x):
+    b=F.conv2d(x,s.g,padding=2,groups=3); e=F.conv2d(b.mean(1,keepdim=True),s.k,padding=1); return (e.pow(2).sum(1)>0.1).float()
+
+def gmlp(s,x):
+    for n,u,t,v in zip(s.n,s.u,s.t,s.v): a,b=F.gelu(u(n(x))).chunk(2,-1); x=x+v(a*t(b.transpose(1,2)).transpose(1,2))
+    return x
+
+def iou(s,b,c):
+    l,h=torch.maximum(b[:,None,:2],b[None,:,:2]),torch.minimum(b[:,None,2:],b[None,:,2:]); i=(h-l).clamp(min=0).prod(-1)
+    a=(b[:,2]-b[:,0])*(b[:,3]-b[:,1]); return (i/(a[:,None]+a[None]-i+1e-6)*torch.sigmoid(c)[None]).amax(1)
+
 MODELS = {
     # torchvision
     "alexnet": lambda: tv("alexnet"),
@@ -725,6 +736,11 @@ MODELS = {
     "deepspeech": lambda: own(Fn(deepspeech,c=nn.Sequential(nn.Conv2d(1,16,(11,21),2,(5,10)),nn.Hardtanh(0,20),nn.Conv2d(16,16,(11,11),(1,2),5)),r=nn.LSTM(320,128,2,batch_first=True,bidirectional=True),o=nn.Linear(256,29)),R(1,100,80)),
     "nafnet": lambda: own(Fn(nafnet,n=nn.ModuleList(ChannelNorm(32) for _ in range(4)),a=nn.ModuleList(nn.Conv2d(32,64,1) for _ in range(4)),dw=nn.ModuleList(nn.Conv2d(64,64,3,1,1,groups=64) for _ in range(4)),g=nn.ModuleList(nn.Conv2d(32,32,1) for _ in range(4)),o=nn.ModuleList(nn.Conv2d(32,32,1) for _ in range(4))),R(1,32,96,96)),
     "rcan": lambda: own(Fn(rcan,h=c3(3,32),a=nn.ModuleList(c3(32,32) for _ in range(4)),b=nn.ModuleList(c3(32,32) for _ in range(4)),d=nn.ModuleList(nn.Conv2d(32,4,1) for _ in range(4)),u=nn.ModuleList(nn.Conv2d(4,32,1) for _ in range(4)),p=c3(32,128),t=c3(32,3)),R(1,3,64,64)),
+    "edges": lambda: own(Fn(edges,g=param(3,1,5,5),k=param(2,1,3,3)),R(1,3,160,160)),
+    "gmlp": lambda: own(Fn(gmlp,n=nn.ModuleList(nn.LayerNorm(128) for _ in range(3)),u=nn.ModuleList(nn.Linear(128,512) for _ in range(3)),t=nn.ModuleList(nn.Linear(100,100) for _ in range(3)),v=nn.ModuleList(nn.Linear(256,128) for _ in range(3))),R(2,100,128)),
+    "iou": lambda: own(Fn(iou),torch.rand(300,4),R(300)),
+    "srcnn": lambda: own(nn.Sequential(nn.Conv2d(1,64,9,1,4),nn.ReLU(),nn.Conv2d(64,32,1),nn.ReLU(),nn.Conv2d(32,1,5,1,2)),R(1,1,96,96)),
+    "fsrcnn": lambda: own(nn.Sequential(nn.Conv2d(1,56,5,1,2),nn.PReLU(56),nn.Conv2d(56,12,1),nn.PReLU(12),c3(12,12),nn.PReLU(12),nn.Conv2d(12,56,1),nn.PReLU(56),nn.ConvTranspose2d(56,1,9,2,4,output_padding=1)),R(1,1,64,64)),
     "block_basic": lambda: own(resnet("BasicBlock", 64, 64), R(1, 64, 56, 56)),
     "block_bottleneck": lambda: own(resnet("Bottleneck", 256, 64), R(1, 256, 56, 56)),
     "block_bottleneck_deep": lambda: own(resnet("Bottleneck", 1024, 256), R(1, 1024, 14, 14)),

@@ -51,8 +51,8 @@ constexpr double kLeastGain = 0.85;
 struct Lines : Convolution {
   /// The op: accessors of ops are not const.
   prim::ConvOp conv() const { return op; }
-  /// Number of neighbours in scratch that element `x` of a window's line lies from its place: its phase's line, and
-  /// the place in it.
+  /// Where tap `tap` of a kernel row finds the element for the line's first result: in which phase (elements that lie
+  /// the stride apart are neighbours in one), and at which place of that.
   int64_t phaseOf(int64_t tap) const { return tap * dilationW % strideW; }
   int64_t placeOf(int64_t tap) const { return tap * dilationW / strideW; }
   /// Elements of one phase of a line in scratch, all of which are set: whole vectors of the result read them.
@@ -94,12 +94,9 @@ bool isTurned(const Lines &c) {
 bool storesLines(kernel::RegionOp region, const Lines &c) {
   if (c.groups * c.columns == 1)
     return true;
-  // What the epilogue makes of the channels decides: with a transpose they are no longer last.
-  for (Operation *user : c.conv()->getUsers())
-    if (isa<prim::TransposeOp>(user))
-      return true;
+  // Behind a transpose the channels are no longer last.
   for (Operation &op : region.getBody().front())
-    if (auto transpose = dyn_cast<prim::TransposeOp>(op); transpose && c.conv()->isBeforeInBlock(transpose))
+    if (isa<prim::TransposeOp>(op) && c.conv()->isBeforeInBlock(&op))
       return true;
   return false;
 }
