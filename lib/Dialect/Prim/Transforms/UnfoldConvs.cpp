@@ -72,7 +72,8 @@ Value unfold(PrimBuilder &b, ConvOp op) {
   if (padded != in)
     x = b.pad(x, b.scalar(b.getF32Type(), 0), low, padded);
 
-  // Each kernel position's: [N, P.., C] as [pixels, groups, channels].
+  // Each kernel position's: [N, P.., C] as [groups, pixels, channels]. Groups come first: rows of all of them side by
+  // side would lie so far apart that products copy them.
   Sizes pixels(out);
   pixels.pop_back();
   const AffineExpr count = product(b.getContext(), pixels);
@@ -90,24 +91,23 @@ Value unfold(PrimBuilder &b, ConvOp op) {
       starts[i + 1] = b.size(rest % size * op.getDilations()[i]);
       rest /= size;
     }
-    columns.push_back(b.reshape(b.slice(x, starts, steps, picture), {count, b.size(groups), b.size(*channels)}));
+    const Value window = b.slice(x, starts, steps, picture);
+    columns.push_back(groups == 1
+                          ? b.reshape(window, {count, b.size(*channels)})
+                          : b.transpose(b.reshape(window, {count, b.size(groups), b.size(*channels)}), {1, 0, 2}));
   }
   const int64_t depth = taps * *channels, each = *outputs / groups;
-  Value lhs = columns.size() == 1 ? columns.front() : b.concat(columns, 2);
-  Value rhs = op.getFilter(), result;
+  const Value lhs = columns.size() == 1 ? columns.front() : b.concat(columns, groups == 1 ? 1 : 2);
   if (groups == 1) {
-    lhs = b.reshape(lhs, {count, b.size(depth)});
-    rhs = b.reshape(rhs, {b.size(depth), b.size(each)});
-    result = DotGeneralOp::create(b, lhs, rhs, ArrayRef<int64_t>{}, ArrayRef<int64_t>{}, ArrayRef<int64_t>{1},
-                                  ArrayRef<int64_t>{0});
-  } else {
-    lhs = b.reshape(lhs, {count, b.size(groups), b.size(depth)});
-    rhs = b.reshape(rhs, {b.size(depth), b.size(groups), b.size(each)});
-    result = DotGeneralOp::create(b, lhs, rhs, ArrayRef<int64_t>{1}, ArrayRef<int64_t>{1}, ArrayRef<int64_t>{2},
-                                  ArrayRef<int64_t>{0});
-    result = b.transpose(result, {1, 0, 2});
+    const Value rhs = b.reshape(op.getFilter(), {b.size(depth), b.size(each)});
+    return b.reshape(DotGeneralOp::create(b, lhs, rhs, ArrayRef<int64_t>{}, ArrayRef<int64_t>{}, ArrayRef<int64_t>{1},
+                                          ArrayRef<int64_t>{0}),
+                     out);
   }
-  return b.reshape(result, out);
+  const Value rhs = b.reshape(op.getFilter(), {b.size(depth), b.size(groups), b.size(each)});
+  const Value product = DotGeneralOp::create(b, lhs, rhs, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{1},
+                                             ArrayRef<int64_t>{2}, ArrayRef<int64_t>{0});
+  return b.reshape(b.transpose(product, {1, 0, 2}), out);
 }
 
 struct UnfoldConvsPass : public tc::prim::impl::UnfoldConvsPassBase<UnfoldConvsPass> {

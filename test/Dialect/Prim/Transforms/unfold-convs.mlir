@@ -7,7 +7,7 @@
 // CHECK: prim.pad
 // CHECK-COUNT-9: prim.slice
 // CHECK: prim.concat
-// CHECK: prim.dot_general %{{.*}}, %{{.*}} batch [1] x [1] contract [2] x [0] : (tensor<200x2x72xf32>, tensor<72x2x12xf32>) -> tensor<2x200x12xf32>
+// CHECK: prim.dot_general %{{.*}}, %{{.*}} batch [0] x [1] contract [2] x [0] : (tensor<2x200x72xf32>, tensor<72x2x12xf32>) -> tensor<2x200x12xf32>
 func.func @given(%x: tensor<2x10x10x16xf32>, %w: tensor<3x3x8x24xf32>) -> tensor<2x10x10x24xf32> {
   %v = prim.mul %w, %w : tensor<3x3x8x24xf32>
   %0 = prim.conv %x, %v strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 2 : (tensor<2x10x10x16xf32>, tensor<3x3x8x24xf32>) -> tensor<2x10x10x24xf32>
