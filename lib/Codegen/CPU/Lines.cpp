@@ -62,8 +62,10 @@ struct Lines : Convolution {
   int64_t scratchFloats(int64_t tileH, int64_t tileW) const { return channels * lines(tileH) * strideW * pitch(tileW); }
 };
 
-/// Whether the "depthwise" strategy takes it, whose lanes are the channels of all groups.
+/// Whether the "depthwise" strategy takes it.
 bool isDepthwise(const Lines &c) { return c.groups > 1 && c.channels == c.columns && llvm::isPowerOf2_64(c.channels); }
+/// Whether the lanes of other strategies are the channels of all groups: a vector of them is full.
+bool hasLanesOfGroups(const Lines &c) { return isDepthwise(c) || (c.groups > 1 && c.channels == 1); }
 
 std::optional<Lines> analyze(kernel::RegionOp region) {
   Operation *anchor = findAnchor(region);
@@ -73,8 +75,7 @@ std::optional<Lines> analyze(kernel::RegionOp region) {
   const Lines c{*convolution};
   if (c.columns > kMostColumns || c.taps() < 2 || c.channels == 0 || c.columns == 0)
     return std::nullopt;
-  // Depthwise ones of a vector of channels fill it.
-  if (isDepthwise(c) && c.groups * c.columns >= kPanel)
+  if (hasLanesOfGroups(c) && c.groups * c.columns >= kPanel)
     return std::nullopt;
   for (Value value : {anchor->getOperand(0), anchor->getOperand(1), Value(anchor->getResult(0))})
     if (!isF32(value))
@@ -115,7 +116,7 @@ Estimate estimate(kernel::RegionOp region, const Lines &c, int64_t tileH, int64_
   const double products = taps * (1 + 0.4 * (columns - 1));
   const double stored = double(c.groups * c.columns) * (storesLines(region, c) ? 1.0 : 16.0);
   const double ours = double(c.groups) * channels * (products + copied) / filled + stored;
-  const double panels = double(isDepthwise(c) ? 1 : c.groups);
+  const double panels = double(hasLanesOfGroups(c) ? 1 : c.groups);
   // Winograd's algorithm takes half of the products.
   const bool isWinograd = c.kernelH == 3 && c.kernelW == 3 && c.strideH == 1 && c.strideW == 1 && c.channels >= 16;
   double theirs = panels * channels * taps * 8 * (isWinograd ? 0.5 : 1.0);

@@ -41,3 +41,15 @@ func.func @to_eight(%x: tensor<1x64x64x32xf32>) -> tensor<1x64x64x8xf32> {
   }
   return %r : tensor<1x64x64x8xf32>
 }
+
+// Neither are groups of one channel whose results together fill a vector.
+// CHECK-LABEL: func.func @groups_of_one
+// CHECK-NOT: "lines"
+func.func @groups_of_one(%x: tensor<1x22x256x8xf32>) -> tensor<1x1x256x16xf32> {
+  %w = prim.constant dense<1.0> : tensor<22x1x1x16xf32>
+  %r = kernel.region(%a = %x : tensor<1x22x256x8xf32>, %b = %w : tensor<22x1x1x16xf32>) -> (tensor<1x1x256x16xf32>) {
+    %0 = prim.conv %a, %b strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 8 : (tensor<1x22x256x8xf32>, tensor<22x1x1x16xf32>) -> tensor<1x1x256x16xf32>
+    kernel.yield %0 : tensor<1x1x256x16xf32>
+  }
+  return %r : tensor<1x1x256x16xf32>
+}
