@@ -144,6 +144,17 @@ static bool isGatheredOften(Value v, AffineExpr elements) {
   });
 }
 
+/// Whether a reshape of the op's result `v` with another last dim is read as isGatheredOften counts.
+static bool isGatheredReshaped(Value v) {
+  const SmallVector<AffineExpr> sizes = prim::getSizes(v);
+  return llvm::any_of(v.getUsers(), [&](Operation *user) {
+    auto reshape = dyn_cast<prim::ReshapeOp>(user);
+    return reshape && !prim::getSizes(reshape.getResult()).empty() &&
+           prim::getSizes(reshape.getResult()).back() != sizes.back() &&
+           isGatheredOften(reshape.getResult(), prim::product(v.getContext(), sizes));
+  });
+}
+
 /// Whether `op` takes one of each row's elements (a coordinate of each box), which are then read along the lanes as
 /// often as isGatheredOften counts.
 static bool isColumnReadOften(Operation *op) {
@@ -151,15 +162,8 @@ static bool isColumnReadOften(Operation *op) {
   if (!slice)
     return false;
   const SmallVector<AffineExpr> sizes = prim::getSizes(slice.getResult());
-  if (sizes.empty() || prim::getConstantSize(sizes.back()) != 1 ||
-      prim::getConstantSize(prim::getSizes(slice.getOperand()).back()) == 1)
-    return false;
-  return llvm::any_of(op->getUsers(), [&](Operation *user) {
-    auto reshape = dyn_cast<prim::ReshapeOp>(user);
-    return reshape && !prim::getSizes(reshape.getResult()).empty() &&
-           prim::getConstantSize(prim::getSizes(reshape.getResult()).back()) != 1 &&
-           isGatheredOften(reshape.getResult(), prim::product(op->getContext(), sizes));
-  });
+  return !sizes.empty() && prim::getConstantSize(sizes.back()) == 1 &&
+         prim::getConstantSize(prim::getSizes(slice.getOperand()).back()) != 1 && isGatheredReshaped(slice.getResult());
 }
 
 /// Elements of `v` that slices along its last dim read: of gathers, and of slices that overlap.
@@ -199,12 +203,7 @@ static bool repeatsWithinLanes(prim::BroadcastOp op) {
   if (sizes.empty() || prim::getConstantSize(sizes.back()) == 1 ||
       (!op.getDims().empty() && op.getDims().back() + 1 == int64_t(sizes.size())))
     return false;
-  return llvm::any_of(op->getUsers(), [&](Operation *user) {
-    auto reshape = dyn_cast<prim::ReshapeOp>(user);
-    return reshape && !prim::getSizes(reshape.getResult()).empty() &&
-           prim::getSizes(reshape.getResult()).back() != sizes.back() &&
-           isGatheredOften(reshape.getResult(), prim::product(op->getContext(), sizes));
-  });
+  return isGatheredReshaped(op.getResult());
 }
 
 void Plan::pin() {

@@ -106,9 +106,9 @@ bool tc::fuse::isPrologue(Operation *consumer, Operation *op) {
     return true;
   if (isa<prim::ConvOp>(consumer) && isCopiedByLines(consumer->getOperand(0)))
     return isa<prim::ReshapeOp>(op);
-  if (turnsInnermost(op) && isAlongLines(consumer))
-    return true;
-  if (turnsInnermost(op))
+  if (turnsInnermost(op)) {
+    if (isAlongLines(consumer))
+      return true;
     if (auto window = getReadWindow(consumer)) {
       // An element is read for each position of the window and each block of output channels: from this number of
       // channels on gathers cost more than turning the input once, and of patches that do not overlap at any number.
@@ -122,6 +122,7 @@ bool tc::fuse::isPrologue(Operation *consumer, Operation *op) {
       return prim::getConstantSize(prim::getSizes(op->getResult(0)).back()).value_or(0) < kTurnedChannels &&
              (overlaps || positions < kPatch);
     }
+  }
   if (isa<prim::DotGeneralOp, prim::ConvOp, prim::WindowReduceOp, prim::AttentionOp>(consumer))
     return isa<prim::TransposeOp, prim::ReshapeOp, prim::BroadcastOp, prim::SliceOp, prim::SplatOp>(op);
   if (isa<prim::BlockDotOp>(consumer))

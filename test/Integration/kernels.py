@@ -72,18 +72,22 @@ def recurrent(kind, x, hidden, cell, w, r, bias, peephole, lengths, linear, reve
     return y, hidden, cell
 
 
+def convolve_any(x, filters, strides, dilations, low, high, groups):
+    """A convolution of x [N, C, S..] over any number of dims."""
+    x = np.pad(x.astype(np.float64), [(0, 0), (0, 0), *zip(low, high)])
+    out = [(s - d * (k - 1) - 1) // t + 1 for s, d, k, t in zip(x.shape[2:], dilations, filters.shape[2:], strides)]
+    parts = []
+    for part, filter in zip(np.split(x, groups, 1), np.split(filters.astype(np.float64), groups)):
+        total = np.zeros((x.shape[0], filter.shape[0], *out))
+        for taps in np.ndindex(*filter.shape[2:]):
+            window = part[(slice(None), slice(None), *[slice(k * d, k * d + (t - 1) * s + 1, s) for k, d, t, s in zip(taps, dilations, out, strides)])]
+            total += np.einsum("nc...,oc->no...", window, filter[(slice(None), slice(None), *taps)])
+        parts.append(total)
+    return np.concatenate(parts, 1)
+
+
 def convolve(x, w, stride, pad, groups):
-    x = np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
-    n, c, h, wd = x.shape
-    o, cg, kh, kw = w.shape
-    oh, ow = (h - kh) // stride + 1, (wd - kw) // stride + 1
-    y = np.zeros((n, o, oh, ow))
-    for g in range(groups):
-        for i in range(kh):
-            for j in range(kw):
-                part = x[:, g * cg:(g + 1) * cg, i:i + oh * stride:stride, j:j + ow * stride:stride]
-                y[:, g * o // groups:(g + 1) * o // groups] += np.einsum("nchw,oc->nohw", part, w[g * o // groups:(g + 1) * o // groups, :, i, j])
-    return y
+    return convolve_any(x, w, [stride] * 2, [1] * 2, [pad] * 2, [pad] * 2, groups)
 
 
 def convolve_transposed(x, w, stride, pad, extra, groups):
@@ -628,20 +632,6 @@ def window_cases():
     case("window_dynamic", [helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])], {"x": ["N", 2, "H", "W"]},
          {"y": ["N", 2, "P", "Q"]}, lambda v: [pool(v["x"], "max", [3, 3], [2, 2], [1, 1], [1, 1], [(s + 1) // 2 for s in v["x"].shape[2:]])],
          [{"x": s} for s in ((1, 2, 5, 7), (2, 2, 33, 70), (1, 2, 1, 1), (0, 2, 4, 4))])
-
-
-def convolve_any(x, filters, strides, dilations, low, high, groups):
-    """A convolution of x [N, C, S..] over any number of dims."""
-    x = np.pad(x.astype(np.float64), [(0, 0), (0, 0), *zip(low, high)])
-    out = [(s - d * (k - 1) - 1) // t + 1 for s, d, k, t in zip(x.shape[2:], dilations, filters.shape[2:], strides)]
-    parts = []
-    for part, filter in zip(np.split(x, groups, 1), np.split(filters.astype(np.float64), groups)):
-        total = np.zeros((x.shape[0], filter.shape[0], *out))
-        for taps in np.ndindex(*filter.shape[2:]):
-            window = part[(slice(None), slice(None), *[slice(k * d, k * d + (t - 1) * s + 1, s) for k, d, t, s in zip(taps, dilations, out, strides)])]
-            total += np.einsum("nc...,oc->no...", window, filter[(slice(None), slice(None), *taps)])
-        parts.append(total)
-    return np.concatenate(parts, 1)
 
 
 def line_cases():

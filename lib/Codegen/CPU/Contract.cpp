@@ -999,9 +999,6 @@ private:
       return arith::CmpIOp::create(b, loc, predicate, x, y);
     };
     auto conjunction = [&](Value x, Value y) -> Value { return arith::AndIOp::create(b, loc, x, y); };
-    auto inside = [&](Value position, AffineExpr size) {
-      return compare(arith::CmpIPredicate::ult, position, em.size(size));
-    };
     auto inputSizes = prim::getSizes(op.getInput());
     std::optional<unsigned> plain = c.groups == 1 ? inputThroughReshapes(op.getInput()) : std::nullopt;
 
@@ -1037,17 +1034,16 @@ private:
                                        em.mul(tapAt[i].base, em.i64(op.getDilations()[i]))),
                                 em.i64(op.getPadLow()[i]));
         outerAt.push_back(position);
-        Value ok = inside(position, inputSizes[1 + i]);
+        Value ok = em.isWithin(position, inputSizes[1 + i]);
         outerInside = outerInside ? conjunction(outerInside, ok) : ok;
       }
       forHaloRows(c, schedule, task, em, span, [&](Index row) {
         Value h = em.add(firstRow, row.base);
-        Value ok = inside(h, c.inH);
+        Value ok = em.isWithin(h, c.inH);
         if (outerInside)
           ok = conjunction(ok, outerInside);
         Value to = offsetBy(em, em.scratch(), em.mul(em.add(em.mul(tap.base, em.i64(haloH)), row.base), em.i64(pitch)));
-        Value no = arith::XOrIOp::create(b, loc, ok, arith::ConstantIntOp::create(b, loc, b.getI1Type(), 1));
-        em.ifThen(arith::OrIOp::create(b, loc, no, partial), [&] {
+        em.ifThen(arith::OrIOp::create(b, loc, em.isNot(ok), partial), [&] {
           Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
           const Value from = offsetBy(em, to, em.mul(firstRead, em.i64(c.channels)));
           em.laneLoop(em.mul(em.sub(endRead, firstRead), em.i64(c.channels)), std::nullopt,

@@ -32,6 +32,10 @@ struct Convolution {
   }
   int64_t taps() const { return outerTaps() * kernelH * kernelW; }
   int64_t depth() const { return taps() * channels; }
+  /// As many output as input channels in each of several groups: 1, 2, 4 or 8, which divide the lanes of all vectors.
+  bool isDepthwise() const {
+    return groups > 1 && channels == columns && channels <= 8 && llvm::isPowerOf2_64(channels);
+  }
   /// Of 16 columns, in a group.
   int64_t panels() const { return (columns + 15) / 16; }
   /// Whether kernel positions along the last dim and channels are contiguous in the copied rows.

@@ -32,8 +32,6 @@ using namespace tc::codegen;
 
 namespace {
 
-/// Most channels of a group: they divide the lanes of all vectors.
-constexpr int64_t kMostChannels = 8;
 /// Most taps that are written out.
 constexpr int64_t kMostTaps = 64;
 
@@ -57,9 +55,8 @@ std::optional<Depthwise> analyze(kernel::RegionOp region) {
   if (!convolution)
     return std::nullopt;
   std::optional<Depthwise> c = Depthwise{*convolution, {}, {}};
-  // As many output as input channels, and few enough taps to write those of a row out.
-  if (c->groups == 1 || c->channels != c->columns || !llvm::isPowerOf2_64(c->channels) || c->channels > kMostChannels ||
-      !c->outer.empty() || c->kernelW > kMostTaps || c->kernelH * c->kernelW == 0)
+  // Few enough taps to write those of a row out.
+  if (!c->isDepthwise() || !c->outer.empty() || c->kernelW > kMostTaps || c->kernelH * c->kernelW == 0)
     return std::nullopt;
   for (Value value : {anchor->getOperand(0), anchor->getOperand(1), Value(anchor->getResult(0))})
     if (!isF32(value))
@@ -220,10 +217,6 @@ private:
   /// Address of the first channel of the window's pixel in kernel row y and input column `column`.
   using PixelAddress = llvm::function_ref<Value(Index y, int64_t column)>;
 
-  static Value isWithin(Emitter &em, Value position, AffineExpr size) {
-    return arith::CmpIOp::create(em.builder(), em.loc(), arith::CmpIPredicate::ult, position, em.size(size));
-  }
-
   /// Whether windows at the border are read where they are, with a row of zeros for what lies outside.
   static bool readsZeros(const Depthwise &c) { return inputThroughReshapes(c.source) && !c.isBytes(); }
 
@@ -257,7 +250,7 @@ private:
     };
     Value inside =
         arith::AndIOp::create(b, loc, within(at.firstH, windowRows, c.inH), within(at.firstW, columns, c.inW));
-    Value outside = arith::XOrIOp::create(b, loc, inside, arith::ConstantIntOp::create(b, loc, b.getI1Type(), 1));
+    Value outside = em.isNot(inside);
     Value line = em.mul(em.size(c.inW), em.i64(channels));
     Value image = em.add(em.mul(em.mul(n.base, em.size(c.inH)), line), em.mul(at.firstH, line));
     Value inPlace = ahead(em.input(*direct), em.add(image, em.mul(at.firstW, em.i64(channels))));
@@ -275,9 +268,9 @@ private:
     em.ifThen(outside, [&] {
       SmallVector<Value> columnIn;
       for (int64_t column = 0; column < columns; ++column)
-        columnIn.push_back(isWithin(em, em.add(at.firstW, em.i64(column)), c.inW));
+        columnIn.push_back(em.isWithin(em.add(at.firstW, em.i64(column)), c.inW));
       compute(c, em, at, epilogue, [&](Index y, int64_t column) -> Value {
-        Value rowIn = isWithin(em, em.add(at.firstH, em.mul(y.base, em.i64(c.dilationH))), c.inH);
+        Value rowIn = em.isWithin(em.add(at.firstH, em.mul(y.base, em.i64(c.dilationH))), c.inH);
         Value on = arith::AndIOp::create(b, loc, rowIn, columnIn[column]);
         return LLVM::SelectOp::create(b, loc, on, pixel(y, column), zeros);
       });
@@ -298,8 +291,8 @@ private:
         Value x = em.add(block.firstW, column.base);
         Index pixel = em.addIndex(em.mulIndex(row, em.i64(columns), columns), column);
         Index start = em.mulIndex(pixel, em.i64(channels), channels);
-        Value on = arith::AndIOp::create(b, loc, isWithin(em, y, c.inH), isWithin(em, x, c.inW));
-        Value off = arith::XOrIOp::create(b, loc, on, arith::ConstantIntOp::create(b, loc, b.getI1Type(), 1));
+        Value on = arith::AndIOp::create(b, loc, em.isWithin(y, c.inH), em.isWithin(x, c.inW));
+        Value off = em.isNot(on);
         em.ifThen(on, [&] {
           em.laneLoop(em.i64(channels), channels, [&](Index lane) {
             SmallVector<Index> at{block.n};

@@ -62,10 +62,8 @@ struct Lines : Convolution {
   int64_t scratchFloats(int64_t tileH, int64_t tileW) const { return channels * lines(tileH) * strideW * pitch(tileW); }
 };
 
-/// Whether the "depthwise" strategy takes it.
-bool isDepthwise(const Lines &c) { return c.groups > 1 && c.channels == c.columns && llvm::isPowerOf2_64(c.channels); }
 /// Whether the lanes of other strategies are the channels of all groups: a vector of them is full.
-bool hasLanesOfGroups(const Lines &c) { return isDepthwise(c) || (c.groups > 1 && c.channels == 1); }
+bool hasLanesOfGroups(const Lines &c) { return c.isDepthwise() || (c.groups > 1 && c.channels == 1); }
 
 std::optional<Lines> analyze(kernel::RegionOp region) {
   Operation *anchor = findAnchor(region);
@@ -122,7 +120,7 @@ Estimate estimate(kernel::RegionOp region, const Lines &c, int64_t tileH, int64_
   double theirs = panels * channels * taps * 8 * (isWinograd ? 0.5 : 1.0);
   // Channels that lie apart are gathered; depthwise, all that the windows of a few pixels meet is copied.
   const bool isDirect = inputThroughReshapes(c.conv().getInput()).has_value();
-  if (isDepthwise(c) && !isDirect)
+  if (c.isDepthwise() && !isDirect)
     theirs += 16 * panels * double(c.kernelH) * 15;
   else if (!isDirect && isInnermost(c.conv().getInput(), lineDim(c)))
     theirs += 16 * double(c.groups) * channels * 2;
@@ -183,16 +181,16 @@ public:
 private:
   //===--- step 1 -------------------------------------------------------------------------------------------------===//
 
-  Value isWithin(Value position, AffineExpr size) {
-    return arith::CmpIOp::create(b, em.loc(), arith::CmpIPredicate::ult, position, em.size(size));
-  }
   Value both(Value x, Value y) { return arith::AndIOp::create(b, em.loc(), x, y); }
-  Value isNot(Value x) {
-    return arith::XOrIOp::create(b, em.loc(), x, arith::ConstantIntOp::create(b, em.loc(), b.getI1Type(), 1));
-  }
   Value zeros() {
     const VectorType vector = em.vectorOf(f32);
     return arith::ConstantOp::create(b, em.loc(), vector, b.getZeroAttr(vector));
+  }
+
+  /// The kernel's sizes in the outer dims.
+  SmallVector<AffineExpr> outerTaps() const {
+    return llvm::map_to_vector(c.outerKernel,
+                               [&](int64_t size) { return getAffineConstantExpr(size, b.getContext()); });
   }
 
   void copy(Index group) {
@@ -202,30 +200,25 @@ private:
       // Where the tap's plane lies in the outer dims, and whether that is inside.
       SmallVector<Index> place{outside.front()};
       Value inside;
-      Value rest = tap.base;
-      SmallVector<Value> taps(c.outerKernel.size());
-      for (size_t i = c.outerKernel.size(); i-- > 0;) {
-        taps[i] = em.remUnsigned(rest, em.i64(c.outerKernel[i]));
-        rest = em.divUnsigned(rest, em.i64(c.outerKernel[i]));
-      }
+      const SmallVector<Index> taps = em.delinearize(tap, outerTaps());
       const SmallVector<AffineExpr> in = prim::getSizes(c.conv().getInput());
       for (size_t i = 0; i < taps.size(); ++i) {
         const Value start =
             em.sub(em.mul(outside[1 + i].base, em.i64(c.conv().getStrides()[i])), em.i64(c.conv().getPadLow()[i]));
-        const Value position = em.add(start, em.mul(taps[i], em.i64(c.conv().getDilations()[i])));
-        const Value here = isWithin(position, in[1 + i]);
+        const Value position = em.add(start, em.mul(taps[i].base, em.i64(c.conv().getDilations()[i])));
+        const Value here = em.isWithin(position, in[1 + i]);
         inside = inside ? both(inside, here) : here;
         place.push_back(em.uniform(position));
       }
       em.loop(em.i64(0), em.i64(c.haloH(tileH)), 1, [&](Index row) {
         const Value y = em.add(firstH, row.base);
-        const Value isInside = inside ? both(inside, isWithin(y, c.inH)) : isWithin(y, c.inH);
+        const Value isInside = inside ? both(inside, em.isWithin(y, c.inH)) : em.isWithin(y, c.inH);
         SmallVector<Index> at(place);
         if (c.spatial >= 2)
           at.push_back(em.uniform(y));
         const Value line = em.mul(em.add(em.mul(tap.base, em.i64(c.haloH(tileH))), row.base), em.i64(linePitch));
         em.ifThen(isInside, [&] { turned ? turnLine(group, at, firstW, line) : copyLine(group, at, firstW, line); });
-        em.ifThen(isNot(isInside), [&] {
+        em.ifThen(em.isNot(isInside), [&] {
           em.loop(em.i64(0), em.i64(c.channels), 1, [&](Index channel) {
             em.loop(
                 em.i64(0), em.i64(linePitch), em.width(),
@@ -252,7 +245,8 @@ private:
           [&](Index j) {
             const Value first = em.add(firstW, em.add(em.mul(j.base, em.i64(c.strideW)), em.i64(phase)));
             const Value last = em.add(first, em.i64((em.width() - 1) * c.strideW));
-            vectorAt(first, em.add(j.base, em.i64(phase * pitch)), both(isWithin(first, c.inW), isWithin(last, c.inW)));
+            vectorAt(first, em.add(j.base, em.i64(phase * pitch)),
+                     both(em.isWithin(first, c.inW), em.isWithin(last, c.inW)));
           },
           0);
   }
@@ -279,8 +273,7 @@ private:
         const Value to = em.add(start, offset);
         at[at.size() - 2] = lanesFrom(first);
         em.ifThen(isInside, [&] { storeAt(em.broadcast(em.emit(c.conv().getInput(), at)), to); });
-        em.ifThen(isNot(isInside), [&] {
-          at[at.size() - 2] = lanesFrom(first);
+        em.ifThen(em.isNot(isInside), [&] {
           storeAt(em.emitGuarded(insideOf(at[at.size() - 2]), f32, zeros(), /*lanes=*/true,
                                  [&] { return em.broadcast(em.emit(c.conv().getInput(), at)); }),
                   to);
@@ -370,12 +363,7 @@ private:
         SmallVector<Value> values(ofLines);
         const Value plane = em.divUnsigned(tap.base, em.i64(c.kernelH)),
                     y = em.remUnsigned(tap.base, em.i64(c.kernelH));
-        SmallVector<Index> filterAt;
-        Value rest = plane;
-        for (size_t i = c.outerKernel.size(); i-- > 0;) {
-          filterAt.insert(filterAt.begin(), em.uniform(em.remUnsigned(rest, em.i64(c.outerKernel[i]))));
-          rest = em.divUnsigned(rest, em.i64(c.outerKernel[i]));
-        }
+        SmallVector<Index> filterAt = em.delinearize(em.uniform(plane), outerTaps());
         if (c.spatial >= 2)
           filterAt.push_back(em.uniform(y));
         filterAt.push_back(channel);

@@ -114,7 +114,7 @@ public:
       Value inside = yes();
       for (unsigned i = 0; i < last; ++i) {
         Value at = em.add(first[i], em.mul(tapAt[i].base, em.i64(op.getDilations()[i])));
-        inside = conjunction(inside, within(at, sizes[1 + i]));
+        inside = conjunction(inside, em.isWithin(at, sizes[1 + i]));
         position.push_back(em.uniform(at));
       }
       Value lineHere = at(target, em.mul(tap.base, em.i64(line)));
@@ -127,7 +127,7 @@ public:
       auto pixels = [&] {
         em.loop(em.i64(0), em.i64(p.kernel[last]), 1, [&](Index k) {
           Value x = em.add(first[last], em.mul(k.base, em.i64(op.getDilations()[last])));
-          Value ok = conjunction(inside, within(x, sizes[spatial]));
+          Value ok = conjunction(inside, em.isWithin(x, sizes[spatial]));
           Value pixel = at(lineHere, em.mul(k.base, em.i64(p.channels)));
           em.ifThen(ok, [&] {
             if (plain)
@@ -139,7 +139,7 @@ public:
               em.storeAt(widened(em.broadcast(em.emit(p.source, full))), pixel, to, lane);
             });
           });
-          em.ifThen(negation(ok), [&] { fill(pixel, p.channels); });
+          em.ifThen(em.isNot(ok), [&] { fill(pixel, p.channels); });
         });
       };
       if (!merged)
@@ -149,7 +149,7 @@ public:
                                                                          em.add(first[last], em.i64(p.kernel[last])),
                                                                          em.size(sizes[spatial]))));
       em.ifThen(full, [&] { copy(source(*plain, offset(first[last])), lineHere, line); });
-      em.ifThen(negation(full), pixels);
+      em.ifThen(em.isNot(full), pixels);
     };
     if (outerCount == 1)
       return lineAt(em.constant(0));
@@ -159,11 +159,7 @@ public:
 private:
   Value yes() { return arith::ConstantIntOp::create(b, loc, b.getI1Type(), 1); }
   Value conjunction(Value x, Value y) { return arith::AndIOp::create(b, loc, x, y); }
-  Value negation(Value x) { return arith::XOrIOp::create(b, loc, x, yes()); }
   Value notNegative(Value x) { return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, x, em.i64(0)); }
-  Value within(Value x, AffineExpr size) {
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, x, em.size(size));
-  }
   Value source(unsigned input, Value offset) { return em.address(em.input(input), from, offset); }
   Value at(Value row, Value element) { return em.address(row, to, element); }
   Value widened(Value value) { return widen ? kind.widen(b, loc, value) : value; }

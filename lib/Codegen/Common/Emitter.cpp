@@ -143,6 +143,14 @@ Value Emitter::divUnsigned(Value x, Value y) { return arithmetic(kDiv, x, y); }
 Value Emitter::remUnsigned(Value x, Value y) { return arithmetic(kRem, x, y); }
 Value Emitter::min(Value x, Value y) { return arithmetic(kMin, x, y); }
 
+Value Emitter::isWithin(Value position, AffineExpr bound) {
+  return arith::CmpIOp::create(b, location, arith::CmpIPredicate::ult, position, size(bound));
+}
+
+Value Emitter::isNot(Value condition) {
+  return arith::XOrIOp::create(b, location, condition, arith::ConstantIntOp::create(b, location, b.getI1Type(), 1));
+}
+
 Value Emitter::size(AffineExpr expr) {
   expr = prim::simplifySize(expr);
   if (auto constant = prim::getConstantSize(expr))

@@ -99,6 +99,10 @@ public:
   mlir::Value divUnsigned(mlir::Value a, mlir::Value b);
   mlir::Value remUnsigned(mlir::Value a, mlir::Value b);
   mlir::Value min(mlir::Value a, mlir::Value b);
+  /// i1: 0 <= position < size.
+  mlir::Value isWithin(mlir::Value position, mlir::AffineExpr size);
+  /// The opposite of an i1.
+  mlir::Value isNot(mlir::Value condition);
   /// Value of a size expression, computed once at the start of the function.
   mlir::Value size(mlir::AffineExpr expr);
   /// Product of the sizes of `tensor` from dim `from` (inclusive) to `to` (exclusive).
