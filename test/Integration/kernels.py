@@ -199,6 +199,15 @@ def build_cases():
                                 helper.make_node("Div", ["e", "s"], ["y"])],
          {"x": [9, 9]}, {"y": [9, 9]}, lambda v: [np.exp(v["x"]) / np.exp(v["x"]).sum(-1)], [{"x": (9, 9)}],
          {"axis": np.array([-1], np.int64)})
+    # Sums of short rows, and functions of them: the sums of 64 neighbours first.
+    case("distances", [helper.make_node("Sub", ["x", "p"], ["d"]), helper.make_node("Mul", ["d", "d"], ["q"]), helper.make_node("ReduceSum", ["q", "axis"], ["s"], keepdims=0),
+                       helper.make_node("Log", ["s"], ["l"]), helper.make_node("Exp", ["l"], ["e"]), helper.make_node("Sqrt", ["e"], ["y"])],
+         {"x": ["N", 1, "K"], "p": ["M", "K"]}, {"l": ["N", "M"], "y": ["N", "M"]},
+         lambda v: [np.log(np.square(v["x"] - v["p"]).sum(-1)), np.sqrt(np.square(v["x"] - v["p"]).sum(-1))],
+         [{"x": (n, 1, k), "p": (m, k)} for n, m, k in ((2, 1, 16), (3, 64, 9), (1, 65, 33), (2, 150, 8), (0, 3, 8), (3, 0, 8), (1, 3, 1))],
+         {"axis": np.array([-1], np.int64)}, tolerance=(2e-6, 2e-6))
+    case("logsumexp", [helper.make_node("ReduceLogSumExp", ["x"], ["y"], keepdims=0, axes=[2])], {"x": ["B", "R", "C"]}, {"y": ["B", "R"]},
+         lambda v: [np.log(np.exp(v["x"]).sum(-1))], [{"x": s} for s in ((2, 70, 20), (1, 64, 8), (3, 1, 100), (1, 5, 1), (2, 0, 4))])
     # All of exp's range: overflow, what is below the normal numbers, NaN. Maxima and minima with NaN and infinities.
     special = np.array([np.nan, np.inf, -np.inf, 0, -0.0, 1e-38, 88.72283, 88.7229, 89, 89.1, 128, 3e38, -87.3, -87.33, -88, -104, -3e38], np.float32)
     wide = np.concatenate([special, np.linspace(-87.3, 88.7, 20011, dtype=np.float32), np.linspace(-1, 1, 5003, dtype=np.float32)])

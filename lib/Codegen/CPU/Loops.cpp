@@ -8,8 +8,8 @@
 // Parameters:
 //   space    number of the output that spans the rows
 //   lanes    1: lanes along the last dim of the output; 0: the output is written one element at a time and reductions
-//   take the
-//            lanes: for results of reductions over contiguous dims
+//            take the lanes: for results of reductions over contiguous dims
+//   block    lanes = 0: results of reductions for so many neighbours are stored first; what is made of them has lanes
 //   chunk    elements of the last dim per task, a multiple of every vector width; 0: the whole row
 //   grain    least number of tasks for a thread
 //   keep     number, in the region's body, of a value that is kept in scratch for the row when a reduction first needs
@@ -57,6 +57,11 @@ constexpr int64_t kFetchedBytes = 4 * 1024 * 1024;
 // are cut, of whole vectors.
 constexpr size_t kMostPieces = 16;
 constexpr int64_t kLeastPiece = 16;
+// Results of reductions that are stored before lanes take them, and the least scalar operations on each to be worth it.
+constexpr int64_t kBlock = 64;
+constexpr double kLeastFinish = 4;
+// Scalar operations of an exponential.
+constexpr double kTranscendental = 12;
 // A vector that is gathered takes as long as so many loads.
 constexpr int64_t kGatherVectors = 4;
 
@@ -89,7 +94,7 @@ double costOf(Value value, DenseMap<Value, double> &known) {
       for (int64_t size : window.getWindow())
         factor *= double(size);
     }
-    cost = (inner + (prim::isTranscendental(op) ? 12 : 1)) * factor;
+    cost = (inner + (prim::isTranscendental(op) ? kTranscendental : 1)) * factor;
   }
   return known[value] = std::min(cost, 1e15);
 }
@@ -239,6 +244,29 @@ SmallVector<AffineExpr> joinLast(ArrayRef<AffineExpr> sizes, int64_t joined) {
     result.back() = prim::simplifySize(result.back() * last);
   }
   return result;
+}
+
+/// Reductions whose results make up the outputs, element by element, and rough scalar operations of what is in between.
+struct Finish {
+  llvm::SmallSetVector<Value, 4> reductions;
+  double cost = 0;
+};
+Finish finishOf(kernel::RegionOp region, Value root) {
+  Finish finish;
+  llvm::SmallSetVector<Value, 16> values;
+  for (Value value : region.getBody().front().getTerminator()->getOperands())
+    if (prim::getSizes(value) == prim::getSizes(root))
+      values.insert(value);
+  for (size_t i = 0; i < values.size(); ++i) {
+    Operation *op = values[i].getDefiningOp();
+    if (auto reduce = dyn_cast_or_null<prim::ReduceOp>(op)) {
+      finish.reductions.insert(reduce.getResult());
+    } else if (op && lookupPointwise(op)) {
+      finish.cost += prim::isTranscendental(op) ? kTranscendental : 1;
+      values.insert_range(op->getOperands());
+    }
+  }
+  return finish;
 }
 
 /// Whether all uses lead through pointwise ops only: the value is read at the written position and nowhere else.
@@ -423,6 +451,10 @@ public:
       chunk = std::max<int64_t>(64, int64_t(16384 / std::max(perElement, 1.0)) / 64 * 64);
     if (!lanes && rows < 64 && last * perElement > 16384 && last > 1)
       chunk = std::max<int64_t>(1, int64_t(16384 / std::max(perElement, 1.0)));
+    const Finish finish = finishOf(region, root);
+    const bool isBlocked = !lanes && last > 1 && !finish.reductions.empty() && finish.cost >= kLeastFinish;
+    if (isBlocked)
+      chunk = roundUp(chunk, kPanel); // full vectors
     double perTask = perElement * (chunk ? double(chunk) : last);
     int64_t grain = std::max<int64_t>(1, int64_t(30000 / std::max(perTask, 1.0)));
 
@@ -439,6 +471,8 @@ public:
     if (Value kept = (lanes && chunk) || sizes.empty() || isAhead ? Value() : chooseKept(root, block, lanes))
       keep = std::distance(block.begin(), kept.getDefiningOp()->getIterator());
     params.set("keep", keep);
+    if (isBlocked && keep < 0)
+      params.set("block", kBlock);
     if (lanes && isStreamed(root))
       params.set("stream", 1);
     if (lanes && keep < 0 && !joined && isInPieces(piecesOf(region, root), chunk != 0))
@@ -466,6 +500,8 @@ public:
     }
     if (getParam(*chosen, "keep", -1) >= 0)
       add("keep", -1);
+    if (getParam(*chosen, "block"))
+      add("block", 0);
     return all;
   }
 
@@ -557,7 +593,8 @@ private:
     auto yield = cast<kernel::YieldOp>(region.getBody().front().getTerminator());
     const bool lanes = getParam(schedule, "lanes");
     const int64_t chunk = getParam(schedule, "chunk"), joined = getParam(schedule, "joined");
-    const SmallVector<AffineExpr> own = prim::getSizes(yield.getValues()[getParam(schedule, "space")]);
+    const Value root = yield.getValues()[getParam(schedule, "space")];
+    const SmallVector<AffineExpr> own = prim::getSizes(root);
     const SmallVector<AffineExpr> sizes = joinLast(own, joined);
     const Kept kept = getKept(region, schedule);
     AffineExpr last = sizes.back();
@@ -602,10 +639,11 @@ private:
         e.streamsStores = false;
       };
       if (getParam(schedule, "pieces"))
-        emitPieces(piecesOf(region, yield.getValues()[getParam(schedule, "space")]), e, from, to,
-                   /*isCut=*/chunk != 0, write);
+        emitPieces(piecesOf(region, root), e, from, to, /*isCut=*/chunk != 0, write);
       else if (lanes)
         e.independentLanes(to, constantTo, write, from);
+      else if (const int64_t block = getParam(schedule, "block"))
+        emitBlocks(finishOf(region, root).reductions.getArrayRef(), block, e, at, from, to, write);
       else
         e.loop(from, to, 1, [&](Index position) { write(position); });
       // Results in other spaces: the row space (once per row), or, if small, everything by the first task.
@@ -663,6 +701,30 @@ private:
       }
       e.independentLanes(last, end - begin, [&](Index lane) { write(e.addIndex(lane, e.constant(begin))); }, first);
     }
+  }
+
+  /// Calls `write` with lanes over [from, to) of the row `at`, `block` elements after those of `reductions`, each made by
+  /// itself, are in a buffer.
+  static void emitBlocks(ArrayRef<Value> reductions, int64_t block, Emitter &e, ArrayRef<Index> at, Value from, Value to,
+                         llvm::function_ref<void(Index)> write) {
+    SmallVector<Value> buffers;
+    for (Value reduction : reductions)
+      buffers.push_back(e.stackBuffer(Emitter::memoryType(getElementTypeOrSelf(reduction.getType())), block));
+    e.loop(from, to, block, [&](Index first) {
+      const Value count = e.min(e.sub(to, first.base), e.i64(block));
+      e.loop(e.i64(0), count, 1, [&](Index number) {
+        SmallVector<Index> full(at);
+        full.push_back(e.addIndex(first, number));
+        for (auto [reduction, buffer] : llvm::zip(reductions, buffers))
+          e.storeAt(e.emit(reduction, full), buffer, getElementTypeOrSelf(reduction.getType()), number);
+      });
+      e.laneLoop(count, std::nullopt, [&](Index lane) {
+        for (auto [reduction, buffer] : llvm::zip(reductions, buffers))
+          e.setSource(reduction, [&e, lane, buffer = buffer, type = getElementTypeOrSelf(reduction.getType())](
+                                     ArrayRef<Index>) { return e.loadAt(buffer, type, lane); });
+        write(e.addIndex(first, lane));
+      });
+    });
   }
 
   /// Fetches, to the second-level cache, what the next row reads at `position` of inputs that come from beyond it: the
