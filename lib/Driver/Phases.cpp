@@ -114,7 +114,7 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
     prim::buildPrimPipeline(manager.nest<func::FuncOp>(),
-                            {options.checkBounds, options.precision, /*unfoldConvs=*/options.device != "cuda"});
+                            {options.checkBounds, options.precision, /*packsConstants=*/options.device != "cuda"});
     return;
   }
   case Phase::Fuse: {

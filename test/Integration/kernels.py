@@ -199,6 +199,14 @@ def build_cases():
                                 helper.make_node("Div", ["e", "s"], ["y"])],
          {"x": [9, 9]}, {"y": [9, 9]}, lambda v: [np.exp(v["x"]) / np.exp(v["x"]).sum(-1)], [{"x": (9, 9)}],
          {"axis": np.array([-1], np.int64)})
+    # A vector and a matrix that is given: one row or one column of a product, batches, rows contiguous or columns.
+    for name, a, b, out, equation in (("row", ["B", 1, "K"], ["B", "K", "N"], ["B", 1, "N"], "bik,bkn->bin"), ("row_turned", ["B", 1, "K"], ["B", "N", "K"], ["B", 1, "N"], "bik,bnk->bin"),
+                                      ("column", ["B", "N", "K"], ["B", "K", 1], ["B", "N", 1], "bnk,bki->bni"), ("column_turned", ["B", "K", "N"], ["B", "K", 1], ["B", "N", 1], "bkn,bki->bni"),
+                                      ("alone", ["B", 1, "K"], ["B", "K", 1], ["B", 1, 1], "bik,bkj->bij")):
+        sizes = [{"B": 2, "K": 33, "N": 70}, {"B": 1, "K": 600, "N": 1100}, {"B": 3, "K": 8, "N": 5}, {"B": 1, "K": 1, "N": 1}, {"B": 0, "K": 3, "N": 2}, {"B": 2, "K": 0, "N": 3}]
+        shapes = [{"a": tuple(size.get(d, d) for d in a), "b": tuple(size.get(d, d) for d in b)} for size in sizes]
+        case(f"vector_{name}", [helper.make_node("Einsum", ["a", "b"], ["p"], equation=equation), helper.make_node("Sigmoid", ["p"], ["y"])], {"a": a, "b": b}, {"y": out},
+             lambda v, e=equation: [1 / (1 + np.exp(-np.einsum(e, v["a"], v["b"])))], shapes, tolerance=4e-6)
     # Sums of short rows, and functions of them: the sums of 64 neighbours first.
     case("distances", [helper.make_node("Sub", ["x", "p"], ["d"]), helper.make_node("Mul", ["d", "d"], ["q"]), helper.make_node("ReduceSum", ["q", "axis"], ["s"], keepdims=0),
                        helper.make_node("Log", ["s"], ["l"]), helper.make_node("Exp", ["l"], ["e"]), helper.make_node("Sqrt", ["e"], ["y"])],

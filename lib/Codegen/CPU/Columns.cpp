@@ -6,11 +6,13 @@
 // lines of each row, with an accumulator in a register for each vector.
 //
 // An operand that does not fit the second-level cache is streamed: some rows at once, and long stretches of them, whose
-// accumulators stay in the first-level cache.
+// accumulators stay in the first-level cache. Where few tasks would stream everything, the rows are cut into parts: a
+// launch before leaves a row of results for each, which are combined.
 //
 // Parameters:
 //   columns  columns of a task, a multiple of every vector width
 //   rows     rows at once, with accumulators in scratch; 0: accumulators in registers
+//   part     rows (of the last reduced dim) of a task of the launch before; 0: there is none
 //   grain    least number of tasks for a thread
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,6 +38,8 @@ constexpr int64_t kVectors = 8;
 // Operands from this size on are streamed, by so many rows at once, so many columns of each: as many streams as the
 // hardware's prefetcher follows, and long ones, for accumulators of 8 KiB (4096 x 4096 takes 0.45 of the time).
 constexpr int64_t kStreamedBytes = 1536 * 1024, kStreamedRows = 8, kStreamedColumns = 2048;
+// Tasks that keep many cores busy, and rows that a part of them has at least.
+constexpr int64_t kTasks = 16, kLeastPart = 64;
 // Rows that are added up on their own.
 constexpr int64_t kPartialRows = 1024;
 // What a thread should get at least, in elements.
@@ -84,6 +88,15 @@ public:
     Params params(region);
     params.set("columns", columns);
     params.set("rows", isStreamed ? kStreamedRows : 0);
+    if (isStreamed) {
+      int64_t tasks = ceilDiv(type.getShape().back(), columns);
+      for (AffineExpr size : ArrayRef(prim::getSizes(reduce.getResult())).drop_back())
+        tasks *= *prim::getConstantSize(size);
+      const int64_t last = type.getShape()[reduce.getDims().back()];
+      const int64_t part = std::max(kLeastPart, roundUp(ceilDiv(last, ceilDiv(kTasks, tasks)), kStreamedRows));
+      if (tasks < kTasks && part < last)
+        params.set("part", part);
+    }
     params.set("grain", std::max<int64_t>(1, int64_t(kGrainElements / std::max(rows * double(columns), 1.0))));
     return params.schedule(strategy());
   }
@@ -98,21 +111,40 @@ public:
       const int64_t bytes = 2 * getParam(schedule, "columns") * 8; // of the widest accumulator; for sums and a part
       launch.scratch = getAffineConstantExpr(bytes, context);
     }
+    SmallVector<Launch> launches;
+    if (getParam(schedule, "part")) {
+      Launch parts(launch);
+      parts.suffix = "_parts";
+      parts.tasks = prim::simplifySize(launch.tasks * countParts(reduce, schedule));
+      parts.temporaries = {partsType(reduce, schedule)};
+      launches.push_back(parts);
+      launch.scratch = {};
+    }
     launch.inPlace = Epilogue::analyze(region, reduce.getResult())->inPlace(region);
-    return {launch};
+    launches.push_back(launch);
+    return launches;
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
+  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned number, Emitter &em, Value begin,
             Value end) const override {
     prim::ReduceOp reduce = findReduction(region);
     const Epilogue epilogue = *Epilogue::analyze(region, reduce.getResult());
+    if (getParam(schedule, "part"))
+      return number == 0 ? emitParts(reduce, schedule, em, begin, end)
+                         : combineParts(reduce, schedule, epilogue, em, begin, end);
     const AffineExpr last = prim::getSizes(reduce.getOperand()).back();
     const int64_t columns = getParam(schedule, "columns"), block = kVectors * em.width();
     em.loop(begin, end, 1, [&](Index task) {
       SmallVector<Index> outer = em.delinearize(task, grid(reduce, schedule));
       const Index first = em.mulIndex(outer.pop_back_val(), em.i64(columns), columns);
       if (int64_t rows = getParam(schedule, "rows"))
-        return stream(reduce, epilogue, em, outer, first, columns, rows);
+        return stream(reduce, em, outer, first, columns, rows, em.i64(0), em.size(lastRows(reduce)),
+                      [&](Index lane, Value sum) {
+                        SmallVector<Index> position(outer);
+                        position.push_back(em.addIndex(first, lane));
+                        epilogue.store(em, position, em.fromAccumulator(sum, elementOf(reduce)));
+                        em.clearSources();
+                      });
       // Vectors from column `column` of the task on.
       auto vectors = [&](Index column, int64_t count) {
         SmallVector<Index> lanes;
@@ -146,6 +178,66 @@ private:
     return grid;
   }
 
+  static Type elementOf(prim::ReduceOp reduce) {
+    return cast<RankedTensorType>(reduce.getOperand().getType()).getElementType();
+  }
+  /// Size of the last reduced dim.
+  static AffineExpr lastRows(prim::ReduceOp reduce) {
+    return prim::getSizes(reduce.getOperand())[reduce.getDims().back()];
+  }
+  static int64_t countParts(prim::ReduceOp reduce, kernel::ScheduleAttr schedule) {
+    return ceilDiv(*prim::getConstantSize(lastRows(reduce)), getParam(schedule, "part"));
+  }
+  /// What parts leave: [part, sizes of the result].
+  static RankedTensorType partsType(prim::ReduceOp reduce, kernel::ScheduleAttr schedule) {
+    SmallVector<AffineExpr> sizes = prim::getSizes(reduce.getResult());
+    sizes.insert(sizes.begin(), getAffineConstantExpr(countParts(reduce, schedule), reduce.getContext()));
+    return prim::makeType(Emitter::accumulatorOf(elementOf(reduce)), sizes);
+  }
+
+  static void emitParts(prim::ReduceOp reduce, kernel::ScheduleAttr schedule, Emitter &em, Value begin, Value end) {
+    const RankedTensorType type = partsType(reduce, schedule);
+    const int64_t part = getParam(schedule, "part"), columns = getParam(schedule, "columns");
+    em.loop(begin, end, 1, [&](Index task) {
+      SmallVector<AffineExpr> sizes = grid(reduce, schedule);
+      sizes.insert(sizes.begin(), prim::getSizes(type).front());
+      SmallVector<Index> at = em.delinearize(task, sizes);
+      const Index first = em.mulIndex(at.pop_back_val(), em.i64(columns), columns);
+      const Value from = em.mul(at.front().base, em.i64(part));
+      stream(reduce, em, ArrayRef(at).drop_front(), first, columns, getParam(schedule, "rows"), from,
+             em.min(em.add(from, em.i64(part)), em.size(lastRows(reduce))), [&](Index lane, Value sum) {
+               SmallVector<Index> position(at);
+               position.push_back(em.addIndex(first, lane));
+               em.store(sum, em.output(0), type.getElementType(), prim::getSizes(type), position);
+             });
+    });
+  }
+
+  static void combineParts(prim::ReduceOp reduce, kernel::ScheduleAttr schedule, const Epilogue &epilogue, Emitter &em,
+                           Value begin, Value end) {
+    const RankedTensorType type = partsType(reduce, schedule);
+    const Value parts = em.input(em.region().getNumOperands());
+    const int64_t columns = getParam(schedule, "columns");
+    em.loop(begin, end, 1, [&](Index task) {
+      SmallVector<Index> outer = em.delinearize(task, grid(reduce, schedule));
+      const Index first = em.mulIndex(outer.pop_back_val(), em.i64(columns), columns);
+      const Extent here = blockExtent(em, prim::getSizes(reduce.getResult()).back(), first.base, columns);
+      em.laneLoop(here.get(em), here.constant, [&](Index lane) {
+        SmallVector<Index> position(outer);
+        position.push_back(em.addIndex(first, lane));
+        Value sum;
+        for (int64_t part = 0; part < type.getDimSize(0); ++part) {
+          SmallVector<Index> at{em.constant(part)};
+          llvm::append_range(at, position);
+          const Value value = em.load(parts, type.getElementType(), prim::getSizes(type), at);
+          sum = sum ? em.combine(reduce.getKind(), type.getElementType(), sum, value) : value;
+        }
+        epilogue.store(em, position, em.fromAccumulator(sum, elementOf(reduce)));
+        em.clearSources();
+      });
+    });
+  }
+
   /// Where the operand is read for a result at `outer` (all dims but the last): the dims that are reduced, and the last
   /// one, stay open.
   static SmallVector<Index> operandAt(prim::ReduceOp reduce, ArrayRef<Index> outer) {
@@ -157,13 +249,13 @@ private:
     return at;
   }
 
-  /// The columns of a task from `first` on, `rows` rows at once.
-  static void stream(prim::ReduceOp reduce, const Epilogue &epilogue, Emitter &em, ArrayRef<Index> outer, Index first,
-                     int64_t columns, int64_t rows) {
+  /// The columns of a task from `first` on, `rows` rows at once, of those in [lower, upper) of the last reduced dim:
+  /// finish(lanes from `first` on, the accumulators) for each vector.
+  static void stream(prim::ReduceOp reduce, Emitter &em, ArrayRef<Index> outer, Index first, int64_t columns,
+                     int64_t rows, Value lower, Value upper, llvm::function_ref<void(Index, Value)> finish) {
     const Value operand = reduce.getOperand();
     const SmallVector<AffineExpr> sizes = prim::getSizes(operand);
-    const Type element = cast<RankedTensorType>(operand.getType()).getElementType();
-    const Type accumulator = em.accumulatorOf(element);
+    const Type element = elementOf(reduce), accumulator = em.accumulatorOf(element);
     const int64_t all = *prim::getConstantSize(sizes.back());
     const bool isWhole = all % columns == 0;
     const Value here = isWhole ? em.i64(columns) : em.min(em.i64(columns), em.sub(em.i64(all), first.base));
@@ -197,9 +289,8 @@ private:
       em.loop(whole, to, 1, [&](Index row) { add(row, 1, into); });
     };
     std::function<void(size_t)> nest = [&](size_t number) {
-      const Value extent = em.size(sizes[reduce.getDims()[number]]);
       if (number + 1 < reduce.getDims().size()) {
-        em.loop(em.i64(0), extent, 1, [&](Index position) {
+        em.loop(em.i64(0), em.size(sizes[reduce.getDims()[number]]), 1, [&](Index position) {
           at[reduce.getDims()[number]] = position;
           nest(number + 1);
         });
@@ -209,10 +300,10 @@ private:
       const int64_t piece = kPartialRows;
       if (!Emitter::addsInPieces(reduce.getKind(), accumulator) ||
           prim::getConstantSize(sizes[reduce.getDims()[number]]).value_or(piece + 1) <= piece)
-        return addAll(em.i64(0), extent, sums);
-      em.loop(em.i64(0), extent, piece, [&](Index first) {
+        return addAll(lower, upper, sums);
+      em.loop(lower, upper, piece, [&](Index first) {
         clear(part);
-        addAll(first.base, em.min(em.add(first.base, em.i64(piece)), extent), part);
+        addAll(first.base, em.min(em.add(first.base, em.i64(piece)), upper), part);
         em.laneLoop(here, known, [&](Index lane) {
           em.storeAt(em.combine(reduce.getKind(), accumulator, em.loadAt(sums, accumulator, lane),
                                 em.loadAt(part, accumulator, lane)),
@@ -221,20 +312,14 @@ private:
       });
     };
     nest(0);
-    em.laneLoop(here, known, [&](Index lane) {
-      SmallVector<Index> position(outer);
-      position.push_back(em.addIndex(first, lane));
-      epilogue.store(em, position, em.fromAccumulator(em.loadAt(sums, accumulator, lane), element));
-      em.clearSources();
-    });
+    em.laneLoop(here, known, [&](Index lane) { finish(lane, em.loadAt(sums, accumulator, lane)); });
   }
 
   /// The reduction at `outer` for each vector of columns.
   static SmallVector<Value> reduced(prim::ReduceOp reduce, Emitter &em, ArrayRef<Index> outer, ArrayRef<Index> lanes) {
     const Value operand = reduce.getOperand();
     const SmallVector<AffineExpr> sizes = prim::getSizes(operand);
-    const Type element = cast<RankedTensorType>(operand.getType()).getElementType();
-    const Type accumulator = em.accumulatorOf(element);
+    const Type element = elementOf(reduce), accumulator = em.accumulatorOf(element);
     const Value start = em.broadcast(em.neutral(reduce.getKind(), element));
     SmallVector<Index> at = operandAt(reduce, outer);
     std::function<SmallVector<Value>(size_t, SmallVector<Value>)> nest = [&](size_t number, SmallVector<Value> sums) {

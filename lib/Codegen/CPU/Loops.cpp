@@ -27,6 +27,7 @@
 
 #include "CPU/MicroKernel.h"
 #include "CPU/Stream.h"
+#include "Common/Anchor.h"
 #include "Common/Generators.h"
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Transforms/Fuse.h"
@@ -425,7 +426,9 @@ public:
       auto in = prim::getSizes(operand);
       if (!llvm::is_contained(dims, int64_t(in.size()) - 1))
         return;
-      reductionLanes |= prim::getConstantSize(in.back()).value_or(64) >= 8;
+      // Part of a vector is worth it where it is loaded at once.
+      const int64_t extent = prim::getConstantSize(in.back()).value_or(64);
+      reductionLanes |= extent >= kPanel || (extent >= kPanel / 2 && isInnermost(operand, int64_t(in.size()) - 1));
       fullSpace |= prim::getSizes(root) == in;
     };
     region.walk([&](Operation *op) {
@@ -703,10 +706,10 @@ private:
     }
   }
 
-  /// Calls `write` with lanes over [from, to) of the row `at`, `block` elements after those of `reductions`, each made by
-  /// itself, are in a buffer.
-  static void emitBlocks(ArrayRef<Value> reductions, int64_t block, Emitter &e, ArrayRef<Index> at, Value from, Value to,
-                         llvm::function_ref<void(Index)> write) {
+  /// Calls `write` with lanes over [from, to) of the row `at`, `block` elements after those of `reductions`, each made
+  /// by itself, are in a buffer.
+  static void emitBlocks(ArrayRef<Value> reductions, int64_t block, Emitter &e, ArrayRef<Index> at, Value from,
+                         Value to, llvm::function_ref<void(Index)> write) {
     SmallVector<Value> buffers;
     for (Value reduction : reductions)
       buffers.push_back(e.stackBuffer(Emitter::memoryType(getElementTypeOrSelf(reduction.getType())), block));

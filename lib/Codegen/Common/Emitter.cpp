@@ -1440,7 +1440,9 @@ bool isNarrow(Type type) {
 }
 } // namespace
 
-Type Emitter::accumulatorOf(Type elementType) { return isNarrow(elementType) ? Type(b.getF32Type()) : elementType; }
+Type Emitter::accumulatorOf(Type elementType) {
+  return isNarrow(elementType) ? Type(Float32Type::get(elementType.getContext())) : elementType;
+}
 
 Value Emitter::toAccumulator(Value value) {
   Type type = value.getType();

@@ -261,7 +261,7 @@ public:
   mlir::Value combine(prim::ReduceKind kind, mlir::Type elementType, mlir::Value a, mlir::Value b,
                       bool losesNan = false);
   /// The type that values of `elementType` are combined in: f32 for narrower floats.
-  mlir::Type accumulatorOf(mlir::Type elementType);
+  static mlir::Type accumulatorOf(mlir::Type elementType);
   /// A value (scalar or vector) as its accumulator, and back as an `elementType`.
   mlir::Value toAccumulator(mlir::Value value);
   mlir::Value fromAccumulator(mlir::Value value, mlir::Type elementType);

@@ -34,8 +34,10 @@ void tc::prim::buildPrimPipeline(OpPassManager &functions, const PrimPipelineOpt
   // Behind what looks for f32, composites above all; before constants fold for the last time.
   functions.addPass(createRoundProductsPass({options.precision}));
   // Behind what moves transposes: the windows are read from an image with its channels last.
-  if (options.unfoldConvs)
+  if (options.packsConstants) {
     functions.addPass(createUnfoldConvsPass());
+    functions.addPass(createReduceVectorProductsPass());
+  }
   functions.addPass(createFoldConstantsPass());
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());

@@ -15,11 +15,11 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "Computed.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/ADT/DenseSet.h"
 
 namespace tc::prim {
 #define GEN_PASS_DEF_UNFOLDCONVSPASS
@@ -114,19 +114,10 @@ struct UnfoldConvsPass : public tc::prim::impl::UnfoldConvsPassBase<UnfoldConvsP
   using UnfoldConvsPassBase::UnfoldConvsPassBase;
 
   void runOnOperation() override {
-    // What only the run knows: arguments, what is computed from them, and what needs no operands but is no constant.
-    llvm::DenseSet<Value> computed;
+    const llvm::DenseSet<Value> computed = collectComputed(getOperation());
     SmallVector<ConvOp> convolutions;
-    getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) {
-      for (Region &region : op->getRegions())
-        for (Block &block : region)
-          computed.insert(block.args_begin(), block.args_end());
-      const bool isConstant =
-          isMemoryEffectFree(op) && op->getNumRegions() == 0 &&
-          llvm::none_of(op->getOperands(), [&](Value operand) { return computed.contains(operand); });
-      if (!isConstant)
-        computed.insert(op->result_begin(), op->result_end());
-      if (auto conv = dyn_cast<ConvOp>(op); conv && computed.contains(conv.getFilter()))
+    getOperation().walk([&](ConvOp conv) {
+      if (computed.contains(conv.getFilter()))
         convolutions.push_back(conv);
     });
     for (ConvOp conv : convolutions) {

@@ -41,8 +41,8 @@ struct PrimPipelineOptions {
   bool checkBounds = false;
   /// Of products of f32, see tc-round-products.
   std::string precision = "f32";
-  /// Adds tc-unfold-convs, for targets whose convolutions take constant filters.
-  bool unfoldConvs = true;
+  /// Adds tc-unfold-convs and tc-reduce-vector-products, for targets that pack constant filters and matrices.
+  bool packsConstants = true;
 };
 /// Adds the passes that phase prim runs on each function after tc-convert-graph-to-prim, tc-verify-prim last. Their
 /// order has reasons, which stand in Pipeline.cpp.

@@ -83,6 +83,11 @@ def RecognizeCompositesPass : Pass<"tc-recognize-composites", "::mlir::func::Fun
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
+def ReduceVectorProductsPass : Pass<"tc-reduce-vector-products", "::mlir::func::FuncOp"> {
+  let summary = "Products of a vector and a matrix that only the run knows, as sums of elementwise products";
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
 def RoundProductsPass : Pass<"tc-round-products", "::mlir::func::FuncOp"> {
   let summary = "Operands of f32 products rounded to bf16, or constant ones to f16";
   let options = [
