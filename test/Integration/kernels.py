@@ -207,6 +207,22 @@ def build_cases():
         shapes = [{"a": tuple(size.get(d, d) for d in a), "b": tuple(size.get(d, d) for d in b)} for size in sizes]
         case(f"vector_{name}", [helper.make_node("Einsum", ["a", "b"], ["p"], equation=equation), helper.make_node("Sigmoid", ["p"], ["y"])], {"a": a, "b": b}, {"y": out},
              lambda v, e=equation: [1 / (1 + np.exp(-np.einsum(e, v["a"], v["b"])))], shapes, tolerance=4e-6)
+    # Few rows and a matrix that is given: its rows contiguous or its columns, rows copied or not, batches, sizes known or not.
+    for rows in (2, 3, 8, 9, 16):
+        for turned in (False, True):
+            matrix = ["B", "N", "K"] if turned else ["B", "K", "N"]
+            for n, k in ((5, 130), (16, 64), (100, 200), (1030, 129), (70, 1100), (33, 7)):
+                def of(dims, n=n, k=k, b=2):
+                    return [{"B": b, "N": n, "K": k}.get(d, d) for d in dims]
+                if rows not in (3, 9) and n > 100:
+                    continue
+                case(f"thin_{rows}_{n}_{k}{'_turned' if turned else ''}", [helper.make_node("Relu", ["a"], ["r"]), helper.make_node("Einsum", ["r", "b"], ["p"], equation="bmk,bnk->bmn" if turned else "bmk,bkn->bmn"),
+                                                                            helper.make_node("Add", ["p", "c"], ["y"])],
+                     {"a": of(["B", rows, "K"]), "b": of(matrix), "c": of(["N"])}, {"y": of(["B", rows, "N"])},
+                     lambda v, t=turned: [np.maximum(v["a"], 0) @ (np.swapaxes(v["b"], 1, 2) if t else v["b"]) + v["c"]], [{"a": tuple(of(["B", rows, "K"])), "b": tuple(of(matrix)), "c": (n,)}])
+    case("thin_dynamic", [helper.make_node("MatMul", ["a", "b"], ["p"]), helper.make_node("Transpose", ["b"], ["t"], perm=[1, 0]), helper.make_node("MatMul", ["p", "t"], ["y"])],
+         {"a": [4, "K"], "b": ["K", 48]}, {"p": [4, 48], "y": [4, "K"]}, lambda v: [v["a"] @ v["b"], v["a"] @ v["b"] @ v["b"].T],
+         [{"a": (4, k), "b": (k, 48)} for k in (1, 17, 64, 300, 1500)])
     # Sums of short rows, and functions of them: the sums of 64 neighbours first.
     case("distances", [helper.make_node("Sub", ["x", "p"], ["d"]), helper.make_node("Mul", ["d", "d"], ["q"]), helper.make_node("ReduceSum", ["q", "axis"], ["s"], keepdims=0),
                        helper.make_node("Log", ["s"], ["l"]), helper.make_node("Exp", ["l"], ["e"]), helper.make_node("Sqrt", ["e"], ["y"])],

@@ -165,7 +165,7 @@ private:
       SmallVector<Value> rowsHere;
       for (Value row : rowPointers)
         rowsHere.push_back(offsetBy(em, row, positionA));
-      Value positionB = mul(position, kPanel);
+      Value positionB = mul(position, k.stepStride);
       Value bHere = panelPointers.empty() ? offsetBy(em, bPtr, positionB, k.bType) : Value();
       SmallVector<Value> panelsHere;
       for (Value panel : panelPointers)
@@ -184,7 +184,7 @@ private:
       if (k.prefetchAhead)
         for (int64_t u = 0; u < count; u += stepsPerLine)
           for (int64_t panel = 0; panel < k.panels; ++panel) {
-            const int64_t ahead = u * kPanel + k.prefetchAhead * stepsPerLine;
+            const int64_t ahead = u * k.stepStride + k.prefetchAhead * stepsPerLine;
             Value from = bHere ? offsetBy(em, bHere, panel * *k.panelStride.constant + ahead, k.bType)
                                : offsetBy(em, panelsHere[panel], ahead, k.bType);
             em.prefetch(from);
@@ -192,7 +192,7 @@ private:
       for (int64_t u = 0; u < count; ++u) {
         SmallVector<Value> row;
         for (int64_t j = 0; j < columns; ++j) {
-          int64_t panel = j / vectorsPerPanel, inPanel = u * kPanel + j % vectorsPerPanel * em.width();
+          int64_t panel = j / vectorsPerPanel, inPanel = u * k.stepStride + j % vectorsPerPanel * em.width();
           Value address = bHere ? offsetBy(em, bHere, panel * *k.panelStride.constant + inPanel, k.bType)
                                 : offsetBy(em, panelsHere[panel], inPanel, k.bType);
           row.push_back(loadRight(address));

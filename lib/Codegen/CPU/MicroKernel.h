@@ -72,6 +72,8 @@ struct MicroKernel {
   mlir::Type bType;
   int64_t panels = 1;
   Extent panelStride;
+  /// Elements from one step of K to the next in a panel: another number where B is no copy. Needs no taps.
+  int64_t stepStride = kPanel;
   /// The sums of about so many steps are added up on their own, then to the result: rounding errors grow with the
   /// square root of this number instead of K's. 0: all of K in one sum.
   int64_t partialDepth = 1024;

@@ -13,10 +13,10 @@ using namespace tc::codegen;
 
 llvm::ArrayRef<const Generator *> tc::codegen::allGenerators(llvm::StringRef device) {
   static const Generator *const cpu[] = {
-      attentionRowsGenerator(), attentionGenerator(), rnnGenerator(),      linesGenerator(),      depthwiseGenerator(),
-      blockDotGenerator(),      winogradGenerator(),  contractGenerator(), integerDotGenerator(), bfloatDotGenerator(),
-      scanGenerator(),          scatterGenerator(),   sortGenerator(),     columnsGenerator(),    transposeGenerator(),
-      windowsGenerator(),       loopsGenerator()};
+      attentionRowsGenerator(), attentionGenerator(), rnnGenerator(),     linesGenerator(),    depthwiseGenerator(),
+      blockDotGenerator(),      winogradGenerator(),  thinGenerator(),    contractGenerator(), integerDotGenerator(),
+      bfloatDotGenerator(),     scanGenerator(),      scatterGenerator(), sortGenerator(),     columnsGenerator(),
+      transposeGenerator(),     windowsGenerator(),   loopsGenerator()};
   static const Generator *const cuda[] = {gpuContractGenerator(), gpuRowsGenerator(), gpuFlatGenerator()};
   // Plain loops for everything but what only its own generator can say: nothing packed or rearranged.
   static const Generator *const reference[] = {attentionGenerator(), rnnGenerator(),  scanGenerator(),

@@ -94,6 +94,7 @@ const Generator *rnnGenerator();
 const Generator *scanGenerator();
 const Generator *scatterGenerator();
 const Generator *sortGenerator();
+const Generator *thinGenerator();
 const Generator *transposeGenerator();
 const Generator *windowsGenerator();
 const Generator *winogradGenerator();

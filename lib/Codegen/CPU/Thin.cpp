@@ -1,0 +1,411 @@
+//===- Thin.cpp - the "thin" strategy: products of few rows and a matrix that only the run knows ------------------===//
+//
+// result[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, k, n] in f32, with so few rows m that packing the matrix would
+// take longer than the product. It is read once, where and as it lies, in the order in which it lies:
+//
+// - Its rows, n contiguous: some steps of k at a time, all columns of the task with a tile of results that stays in the
+//   first-level cache, by the micro-kernel of packed products. The last columns, fewer than a panel, are copied.
+// - Its columns, k contiguous: dot products of several rows and columns at once, with lanes along k, whose accumulators
+//   are added across their lanes all together. As many steps of k at a time as leave the rows in the first-level cache.
+//
+// The epilogue runs over the tile of results.
+//
+// Parameters:
+//   tileN        columns of a task, a multiple of 16
+//   turned       1: k is contiguous
+//   lhsCopy      1: the task copies the rows
+//   steps        of k at a time, a multiple of 16; 0: all
+//   rows256, cols256, rows512, cols512   rows and columns whose accumulators are in registers at the same time (turned:
+//   1
+//                to 8 columns; else a multiple of 16)
+//   grain        least number of tasks for a thread
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "CPU/Product.h"
+#include "Common/Anchor.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen;
+
+namespace {
+
+// More rows are worth packed panels.
+constexpr int64_t kMostRows = 16;
+// Most rows at once; with 16 registers; turned (8 x 2 accumulators take 1.4 of the time of 4 x 4).
+constexpr int64_t kRowsAtOnce = 8, kFewRegistersRows = 6, kTurnedRows = 4;
+// Steps of k for which all columns of a task are visited: whose lines of columns at once, each of another page, are
+// fetched ahead; turned, so many that rows at once take half of the first-level cache.
+constexpr int64_t kSteps = 64, kTurnedFloats = 4096;
+// Columns of a task: the most, and so few, which take 1.05 of the time, for tasks that keep many cores busy.
+constexpr int64_t kMostColumns = 1024, kLeastColumns = 256, kTasks = 16;
+constexpr int64_t kMostTurnedColumns = 128, kLeastTurnedColumns = 64;
+// Turned, so many steps of k for each row are worth it: with fewer the lanes' sums take longer than packing.
+constexpr int64_t kStepsPerRow = 8;
+// Fewer rows than these take as long: the matrix comes from beyond the second-level cache at 10 flops a byte.
+constexpr double kStreamedRows = 20;
+// What a thread should get at least.
+constexpr double kGrainFlops = 1e6;
+
+struct Thin : Product {
+  bool turned = false;
+  unsigned matrix = 0; // the region's input
+};
+
+/// Whether `dims` are those of the batch, then those of `first`, then those of `second`, all in order.
+bool areInOrder(ArrayRef<DimRef> dims, const Product &p, DimRef::Kind first, size_t firsts, DimRef::Kind second,
+                size_t seconds) {
+  SmallVector<DimRef> expected;
+  for (auto [kind, count] : {std::pair(DimRef::Batch, p.batch.size()), {first, firsts}, {second, seconds}})
+    for (unsigned i = 0; i < count; ++i)
+      expected.push_back({kind, i});
+  return llvm::equal(expected, dims, [](DimRef a, DimRef b) { return a.kind == b.kind && a.index == b.index; });
+}
+
+std::optional<Thin> analyze(kernel::RegionOp region) {
+  Operation *anchor = findAnchor(region);
+  if (!isa_and_nonnull<prim::DotGeneralOp>(anchor) || !isF32(anchor->getOperand(0)) || !isF32(anchor->getOperand(1)) ||
+      !isF32(anchor->getResult(0)))
+    return std::nullopt;
+  std::optional<Product> product = asProduct(anchor);
+  if (!product || !product->m || *product->m < 1 || *product->m > kMostRows)
+    return std::nullopt;
+  Thin p{*product};
+  std::optional<unsigned> matrix = inputThroughReshapes(p.rhs);
+  if (!matrix)
+    return std::nullopt;
+  p.matrix = *matrix;
+  if (areInOrder(p.rhsDims, p, DimRef::Column, p.columns.size(), DimRef::Depth, p.depth.size()) && !p.columns.empty())
+    p.turned = true;
+  else if (!areInOrder(p.rhsDims, p, DimRef::Depth, p.depth.size(), DimRef::Column, p.columns.size()) || !p.n ||
+           *p.n < kPanel)
+    return std::nullopt;
+  return p;
+}
+
+/// Blocks of about equal size.
+int64_t rowsAtOnce(const Thin &p, const CpuInfo &cpu) {
+  const int64_t most = p.turned ? kTurnedRows : cpu.vectorRegisters == 32 ? kRowsAtOnce : kFewRegistersRows;
+  return ceilDiv(*p.m, ceilDiv(*p.m, most));
+}
+bool copiesRows(const Product &p) { return !isRowMajor(p) || !inputThroughReshapes(p.lhs); }
+
+class ThinGenerator final : public Generator {
+public:
+  StringRef strategy() const override { return "thin"; }
+
+  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
+                                         llvm::function_ref<bool(unsigned)> isConstant) const override {
+    std::optional<Thin> p = analyze(region);
+    if (!p || packedRhs(*p, isConstant) || (p->turned && p->k && *p->k < kStepsPerRow * *p->m))
+      return failure();
+    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, p->result);
+    if (failed(epilogue) || !epilogue->yieldsAll(region))
+      return failure();
+    Params params(region);
+    for (const CpuInfo &cpu : kScheduledCpus) {
+      const int64_t rows = rowsAtOnce(*p, cpu);
+      // Accumulators in half of the registers, or as many as fit with what they are made of.
+      int64_t columns = 1;
+      if (p->turned)
+        while (columns < 8 && 2 * columns * rows <= cpu.vectorRegisters / 2)
+          columns *= 2;
+      else
+        for (int64_t panels = 1; panels <= 8 && fitsRegisters(cpu, rows, panels); ++panels)
+          columns = panels * kPanel;
+      params.set(suffixed("rows", cpu), rows);
+      params.set(suffixed("cols", cpu), columns);
+    }
+    const int64_t most = p->turned ? kMostTurnedColumns : kMostColumns;
+    const int64_t least = p->turned ? kLeastTurnedColumns : kLeastColumns;
+    int64_t tileN = most;
+    if (p->n && *p->n > 0) {
+      const int64_t batch = std::max<int64_t>(1, prim::getConstantSize(p->B).value_or(kTasks));
+      const int64_t wanted = std::min(ceilDiv(kTasks, batch), ceilDiv(*p->n, least));
+      tileN = roundUp(ceilDiv(*p->n, std::max(wanted, ceilDiv(*p->n, most))), kPanel);
+    }
+    params.set("tileN", tileN);
+    if (p->turned)
+      params.set("turned", 1);
+    // Turned, rows of pieces lie one behind the other: at a power of two apart they would evict each other.
+    const int64_t steps = p->turned ? kTurnedFloats / rowsAtOnce(*p, wideCpu()) / kPanel * kPanel : kSteps;
+    const bool isWhole = p->turned && p->k && *p->k <= steps;
+    params.set("steps", isWhole ? 0 : steps);
+    params.set("lhsCopy", copiesRows(*p) || (p->turned && !isWhole));
+    const double flops = 2.0 * double(p->k.value_or(256)) * std::max(kStreamedRows, double(*p->m)) * double(tileN);
+    params.set("grain", std::max<int64_t>(1, int64_t(kGrainFlops / std::max(flops, 1.0))));
+    return params.schedule(strategy());
+  }
+
+  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+    const Thin p = *analyze(region);
+    Launch launch;
+    launch.tasks = prim::product(region.getContext(), grid(p, schedule));
+    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), region.getContext());
+    launch.scratch = prim::simplifySize(
+        (lhsFloats(p, schedule) + tileFloats(p, schedule) + getParam(schedule, "steps") * kPanel) * 4);
+    launch.inPlace = Epilogue::analyze(region, p.result)->inPlace(region);
+    return {launch};
+  }
+
+  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
+            Value end) const override {
+    const Thin p = *analyze(region);
+    const Epilogue epilogue = *Epilogue::analyze(region, p.result);
+    em.loop(begin, end, 1, [&](Index task) { Task(p, schedule, em).run(task, epilogue); });
+  }
+
+private:
+  static SmallVector<AffineExpr> grid(const Thin &p, kernel::ScheduleAttr schedule) {
+    return {p.B, prim::simplifySize(p.N.ceilDiv(getParam(schedule, "tileN")))};
+  }
+  /// Scratch: copied rows, the tile of results, the last columns of some steps.
+  static AffineExpr lhsFloats(const Thin &p, kernel::ScheduleAttr schedule) {
+    if (!getParam(schedule, "lhsCopy"))
+      return getAffineConstantExpr(0, p.K.getContext());
+    const int64_t steps = std::max<int64_t>(kPanel, getParam(schedule, "steps"));
+    return prim::simplifySize(p.K.ceilDiv(steps) * (steps * *p.m));
+  }
+  static int64_t tileFloats(const Thin &p, kernel::ScheduleAttr schedule) { return *p.m * getParam(schedule, "tileN"); }
+
+  class Task {
+  public:
+    Task(const Thin &p, kernel::ScheduleAttr schedule, Emitter &em)
+        : p(p), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()), vector(em.vectorOf(f32)),
+          tileN(getParam(schedule, "tileN")), rowsAtOnce(getParam(schedule, suffixed("rows", em.cpu()))),
+          columns(getParam(schedule, suffixed("cols", em.cpu()))), lhsCopy(getParam(schedule, "lhsCopy")),
+          steps(getParam(schedule, "steps")), schedule(schedule) {
+      lhsRow = lhsCopy && steps ? Extent(steps) : Extent(em.size(p.K), p.k);
+    }
+
+    void run(Index task, const Epilogue &epilogue) {
+      const SmallVector<Index> at = em.delinearize(task, grid(p, schedule));
+      const Index batch = at[0];
+      n0 = em.mulIndex(at[1], em.i64(tileN), tileN);
+      count = blockExtent(em, p.N, n0.base, tileN);
+      const SmallVector<Index> batchAt = em.delinearize(batch, p.batch);
+      const Value K = em.size(p.K), N = em.size(p.N);
+      tile = offsetBy(em, em.scratch(), em.size(lhsFloats(p, schedule)));
+      last = offsetBy(em, tile, tileFloats(p, schedule));
+      if (lhsCopy) {
+        lhs = em.scratch();
+        copyRows(batchAt);
+      } else {
+        lhs = offsetBy(em, em.input(*inputThroughReshapes(p.lhs)), em.mul(batch.base, em.mul(em.i64(*p.m), K)));
+      }
+      rhs = offsetBy(em, em.input(p.matrix), em.mul(batch.base, em.mul(K, N)));
+      if (p.turned)
+        dots();
+      else
+        updates();
+      em.loop(em.i64(0), em.i64(*p.m), 1, [&](Index row) {
+        const SmallVector<Index> rowAt = em.delinearize(row, p.rows);
+        const Index start = em.mulIndex(row, em.i64(tileN), tileN);
+        forColumns(em, p.n == 1, p.n == 1 ? em.constant(0) : n0, start, count, [&](Index column, Index offset) {
+          SmallVector<Index> full(batchAt);
+          llvm::append_range(full, rowAt);
+          llvm::append_range(full, em.delinearize(column, p.columns));
+          epilogue.store(em, full, em.loadAt(tile, f32, offset));
+        });
+      });
+      em.clearSources();
+    }
+
+  private:
+    /// Calls body(first step, steps) for each piece of k.
+    void forPieces(llvm::function_ref<void(Index, Extent)> body) {
+      if (!steps)
+        return body(em.constant(0), Extent(em.size(p.K), p.k));
+      em.loop(em.i64(0), em.size(p.K), steps, [&](Index k) { body(k, blockExtent(em, p.K, k.base, steps)); }, 0);
+    }
+
+    /// Copied rows lie by pieces of k: [piece][row][steps].
+    void copyRows(ArrayRef<Index> batchAt) {
+      forPieces([&](Index k0, Extent here) {
+        em.loop(em.i64(0), em.i64(*p.m), 1, [&](Index row) {
+          const SmallVector<Index> rowAt = em.delinearize(row, p.rows);
+          em.laneLoop(here.get(em), here.constant, [&](Index lane) {
+            const SmallVector<Index> at = Product::place<Index>(
+                p.lhsDims, batchAt, rowAt, {}, em.delinearize(em.addIndex(k0, lane), p.depth), em.constant(0));
+            em.storeAt(em.emit(p.lhs, at), lhsAt(row.base, k0.base), f32, lane);
+          });
+        });
+      });
+    }
+
+    /// Address of row `row` of the left-hand side in the piece that begins at step `k`.
+    Value lhsAt(Value row, Value k) {
+      const Value piece = lhsCopy ? em.mul(k, em.i64(*p.m)) : k;
+      return offsetBy(em, lhs, em.add(em.mul(row, lhsRow.get(em)), piece));
+    }
+
+    //===--- n contiguous
+    //-------------------------------------------------------------------------------------------===//
+
+    void updates() {
+      clearFloats(em, tile, tileFloats(p, schedule));
+      const Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
+      forPieces([&](Index k, Extent steps) {
+        const Value from = offsetBy(em, rhs, em.add(em.mul(k.base, em.i64(*p.n)), n0.base));
+        const Value full = count.constant ? em.i64(*count.constant / kPanel * kPanel)
+                                          : em.mul(em.divUnsigned(count.get(em), em.i64(kPanel)), em.i64(kPanel));
+        const Value whole = em.mul(em.divUnsigned(full, em.i64(columns)), em.i64(columns));
+        em.loop(em.i64(0), whole, columns,
+                [&](Index n) { update(k.base, steps, offsetBy(em, from, n.base), *p.n, n.base, columns); });
+        if (columns > kPanel)
+          em.loop(whole, full, kPanel,
+                  [&](Index n) { update(k.base, steps, offsetBy(em, from, n.base), *p.n, n.base, kPanel); });
+        if (*p.n % kPanel == 0)
+          return;
+        const Value rest = em.sub(count.get(em), full);
+        em.ifThen(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, rest, em.i64(0)), [&] {
+          em.loop(em.i64(0), steps.get(em), 1, [&](Index step) {
+            const Value row = offsetBy(em, from, em.add(em.mul(step.base, em.i64(*p.n)), full));
+            const Value to = offsetBy(em, last, em.mul(step.base, em.i64(kPanel)));
+            for (int64_t lane = 0; lane < kPanel; lane += em.width())
+              LLVM::StoreOp::create(b, loc, em.broadcast(zero), offsetBy(em, to, lane), 4);
+            em.laneLoop(rest, *p.n % kPanel, [&](Index lane) { em.storeAt(em.loadAt(row, f32, lane), to, f32, lane); });
+          });
+          update(k.base, steps, last, kPanel, full, kPanel);
+        });
+      });
+    }
+
+    /// Adds the products of `steps` steps from `k` on to `here` columns of the tile from `n` on.
+    void update(Value k, Extent steps, Value from, int64_t stride, Value n, int64_t here) {
+      forRowBlocks(em, Extent(*p.m), rowsAtOnce, std::nullopt, [&](Value row, int64_t rows) {
+        MicroKernel kernel;
+        kernel.a = lhsAt(row, k);
+        kernel.rowOffsets = uniformRows(rows, lhsRow.constant.value_or(0));
+        if (!lhsRow.constant)
+          kernel.rowStride = lhsRow.value;
+        kernel.depth = steps;
+        kernel.b = from;
+        kernel.panels = here / kPanel;
+        kernel.panelStride = Extent(kPanel);
+        kernel.stepStride = stride;
+        kernel.c = offsetBy(em, tile, em.add(em.mul(row, em.i64(tileN)), n));
+        kernel.cOffsets = uniformRows(rows, tileN);
+        kernel.accumulate = true;
+        if (stride != kPanel)
+          kernel.prefetchAhead = here;
+        emitMicroKernel(em, kernel);
+      });
+    }
+
+    //===--- k contiguous
+    //-------------------------------------------------------------------------------------------===//
+
+    void dots() {
+      if (steps)
+        clearFloats(em, tile, tileFloats(p, schedule));
+      const Value lastColumn = em.sub(em.size(p.N), em.i64(1));
+      forPieces([&](Index k0, Extent here) {
+        forRowBlocks(em, Extent(*p.m), rowsAtOnce, std::nullopt, [&](Value row, int64_t rows) {
+          SmallVector<Value> lhsRows;
+          for (int64_t i = 0; i < rows; ++i)
+            lhsRows.push_back(lhsAt(em.add(row, em.i64(i)), k0.base));
+          em.loop(em.i64(0), count.get(em), columns, [&](Index n) {
+            SmallVector<Value> lines; // of the matrix; the last one again beyond the end
+            for (int64_t j = 0; j < columns; ++j) {
+              const Value column = em.min(em.add(em.add(n0.base, n.base), em.i64(j)), lastColumn);
+              lines.push_back(offsetBy(em, rhs, em.add(em.mul(column, em.size(p.K)), k0.base)));
+            }
+            addSums(dotProducts(lhsRows, lines, here), [&](int64_t number) {
+              const Value at = em.add(em.mul(em.add(row, em.i64(number / columns)), em.i64(tileN)), n.base);
+              return offsetBy(em, tile, at);
+            });
+          });
+        });
+      });
+    }
+
+    /// A vector of partial sums for each row and each line.
+    SmallVector<Value> dotProducts(ArrayRef<Value> rows, ArrayRef<Value> lines, Extent steps) {
+      const Value zero = arith::ConstantOp::create(b, loc, vector, b.getZeroAttr(vector));
+      return em.laneLoop(steps.get(em), steps.constant, SmallVector<Value>(rows.size() * lines.size(), zero),
+                         [&](Index k, ValueRange carried) {
+                           auto load = [&](Value line) { return em.broadcast(em.loadAt(line, f32, k)); };
+                           const SmallVector<Value> xs = llvm::map_to_vector(rows, load),
+                                                    ys = llvm::map_to_vector(lines, load);
+                           SmallVector<Value> sums;
+                           for (Value x : xs)
+                             for (Value y : ys) {
+                               const Value old = carried[sums.size()];
+                               Value sum = vector::FMAOp::create(b, loc, x, y, old);
+                               if (Value on = em.mask())
+                                 sum = arith::SelectOp::create(b, loc, on, sum, old);
+                               sums.push_back(sum);
+                             }
+                           return sums;
+                         });
+    }
+
+    /// Adds up the lanes of each vector; runs of `columns` sums from number i on are added to address(i).
+    void addSums(ArrayRef<Value> vectors, llvm::function_ref<Value(int64_t)> address) {
+      const Value zero = arith::ConstantOp::create(b, loc, vector, b.getZeroAttr(vector));
+      for (int64_t first = 0; first < int64_t(vectors.size()); first += em.width()) {
+        SmallVector<Value> group(vectors.slice(first).take_front(em.width()));
+        group.resize(em.width(), zero);
+        const Value sums = addLanes(group);
+        for (int64_t i = 0; i < em.width() && first + i < int64_t(vectors.size()); i += columns) {
+          Value run = sums;
+          if (columns < em.width())
+            run = vector::ShuffleOp::create(b, loc, sums, sums, llvm::to_vector(llvm::seq(i, i + columns)));
+          const Value to = address(first + i);
+          if (steps)
+            run = arith::AddFOp::create(b, loc, run, LLVM::LoadOp::create(b, loc, run.getType(), to, 4));
+          LLVM::StoreOp::create(b, loc, run, to, 4);
+        }
+      }
+    }
+
+    /// A vector of the sums of the lanes of width() vectors: each step adds the halves of all parts of two vectors,
+    /// which leaves one vector of twice as many parts.
+    Value addLanes(SmallVector<Value> vectors) {
+      for (int64_t part = em.width(); part > 1; part /= 2) {
+        SmallVector<int64_t> low, high;
+        for (int64_t start = 0; start < 2 * em.width(); start += part)
+          for (int64_t i = 0; i < part / 2; ++i) {
+            low.push_back(start + i);
+            high.push_back(start + part / 2 + i);
+          }
+        SmallVector<Value> next;
+        for (size_t i = 0; i < vectors.size(); i += 2)
+          next.push_back(arith::AddFOp::create(b, loc,
+                                               vector::ShuffleOp::create(b, loc, vectors[i], vectors[i + 1], low),
+                                               vector::ShuffleOp::create(b, loc, vectors[i], vectors[i + 1], high)));
+        vectors = std::move(next);
+      }
+      return vectors.front();
+    }
+
+    const Thin &p;
+    Emitter &em;
+    OpBuilder &b;
+    Location loc;
+    Type f32;
+    VectorType vector;
+    int64_t tileN, rowsAtOnce, columns;
+    bool lhsCopy;
+    int64_t steps;
+    kernel::ScheduleAttr schedule;
+    Index n0;     // first column of the task
+    Extent count; // its columns
+    Value lhs, rhs, tile, last;
+    Extent lhsRow;
+  };
+};
+
+} // namespace
+
+const Generator *tc::codegen::thinGenerator() {
+  static const ThinGenerator generator;
+  return &generator;
+}
