@@ -223,6 +223,16 @@ def build_cases():
     case("thin_dynamic", [helper.make_node("MatMul", ["a", "b"], ["p"]), helper.make_node("Transpose", ["b"], ["t"], perm=[1, 0]), helper.make_node("MatMul", ["p", "t"], ["y"])],
          {"a": [4, "K"], "b": ["K", 48]}, {"p": [4, 48], "y": [4, "K"]}, lambda v: [v["a"] @ v["b"], v["a"] @ v["b"] @ v["b"].T],
          [{"a": (4, k), "b": (k, 48)} for k in (1, 17, 64, 300, 1500)])
+    # Small products with long sums, in parts; rows of the left-hand side at a distance, in place and copied.
+    for name, a, b, equation in (("rows", (40, 2000), (2000, 24), "mk,kn->mn"), ("gram", (3000, 33), (3000, 50), "km,kn->mn"), ("batch", (2, 20, 2048), (2048, 2, 17), "bmk,kbn->bmn"),
+                                 ("apart", (18, 3, 2560), (3, 2560, 18), "mbk,bkn->bmn")):
+        out = list(np.einsum(equation, np.zeros(a), np.zeros(b)).shape)
+        case(f"split_depth_{name}", [helper.make_node("Einsum", ["a", "b"], ["p"], equation=equation), helper.make_node("Tanh", ["p"], ["t"]), helper.make_node("Add", ["p", "t"], ["y"])],
+             {"a": list(a), "b": list(b)}, {"y": out}, lambda v, e=equation: [np.einsum(e, v["a"], v["b"]) + np.tanh(np.einsum(e, v["a"], v["b"]))], [{"a": a, "b": b}])
+    case("rows_apart", [helper.make_node("Einsum", ["a", "b"], ["y"], equation="nmbk,bkc->bnmc")], {"a": ["N", 5, 3, 40], "b": [3, 40, 20]}, {"y": [3, "N", 5, 20]},
+         lambda v: [np.einsum("nmbk,bkc->bnmc", v["a"], v["b"])], [{"a": (n, 5, 3, 40), "b": (3, 40, 20)} for n in (1, 7, 30)])
+    case("rows_among_batches", [helper.make_node("Einsum", ["a", "b"], ["y"], equation="nbmk,bkc->bnmc")], {"a": [6, 3, 5, 40], "b": [3, 40, 20]}, {"y": [3, 6, 5, 20]},
+         lambda v: [np.einsum("nbmk,bkc->bnmc", v["a"], v["b"])], [{"a": (6, 3, 5, 40), "b": (3, 40, 20)}])
     # Sums of short rows, and functions of them: the sums of 64 neighbours first.
     case("distances", [helper.make_node("Sub", ["x", "p"], ["d"]), helper.make_node("Mul", ["d", "d"], ["q"]), helper.make_node("ReduceSum", ["q", "axis"], ["s"], keepdims=0),
                        helper.make_node("Log", ["s"], ["l"]), helper.make_node("Exp", ["l"], ["e"]), helper.make_node("Sqrt", ["e"], ["y"])],

@@ -215,11 +215,11 @@ private:
   void chooseProduct(const Product &p, llvm::function_ref<bool(unsigned)> isConstant, Params &params) const {
     std::optional<PackedInput> packed = packedRhs(p, isConstant);
     // A is read in place if its rows are contiguous and at a fixed distance.
-    bool contiguous = isRowMajor(p) && inputThroughReshapes(p.lhs);
-    bool aliases = p.k && *p.k % 512 == 0;
-    bool copy = !contiguous;
+    const std::optional<RowsInPlace> inPlace = rowsInPlace(p);
+    const bool copy = !inPlace;
     // Rows at a distance of 2 KiB share few sets of the first-level cache: more than 8 evict each other.
-    int64_t maxRows = p.k && !(aliases && contiguous) ? 14 : p.k ? 8 : 6;
+    const bool aliases = inPlace && prim::getConstantSize(inPlace->rowStride).value_or(1) % 512 == 0;
+    int64_t maxRows = p.k && !aliases ? 14 : p.k ? 8 : 6;
     std::optional<int64_t> panels;
     if (p.n)
       panels = ceilDiv(*p.n, kPanel);
@@ -539,7 +539,7 @@ private:
     const Type bType = packedType(em, rhsInput);
     const bool lhsLaunch = getParam(schedule, "lhsLaunch"), rhsLaunch = getParam(schedule, "rhsLaunch");
     const Value tile = em.stackBuffer(f32, rows * cols);
-    const Value M = em.size(p.M), N = em.size(p.N), K = em.size(p.K);
+    const Value N = em.size(p.N), K = em.size(p.K);
     const AffineExpr panelStride = rhsPacked ? prim::simplifySize(p.K * kPanel) : p.runtimePanelFloats();
     const Value panelFloats = em.size(panelStride);
     const AffineExpr blocks = productGrid(p, schedule).back();
@@ -566,9 +566,11 @@ private:
           copyRows(p, schedule, em, batchAt, m0, count, a);
         }
       } else {
-        rowStride = Extent(K, p.k);
-        a = em.input(*inputThroughReshapes(p.lhs));
-        a = offsetBy(em, a, em.mul(em.add(em.mul(batch.base, M), m0.base), K));
+        const RowsInPlace inPlace = *rowsInPlace(p);
+        rowStride = Extent(em.size(inPlace.rowStride), prim::getConstantSize(inPlace.rowStride));
+        a = offsetBy(em, em.input(inPlace.input), em.mul(m0.base, rowStride.get(em)));
+        for (auto [position, stride] : llvm::zip_equal(batchAt, inPlace.batchStrides))
+          a = offsetBy(em, a, em.mul(position.base, em.size(stride)));
       }
 
       // Panels of B.

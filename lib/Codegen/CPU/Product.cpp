@@ -81,6 +81,35 @@ bool tc::codegen::isRowMajor(const Product &p) {
   return llvm::equal(expected, p.lhsDims, [](DimRef a, DimRef b) { return a.kind == b.kind && a.index == b.index; });
 }
 
+std::optional<RowsInPlace> tc::codegen::rowsInPlace(const Product &p) {
+  const std::optional<unsigned> input = inputThroughReshapes(p.lhs);
+  if (!input)
+    return std::nullopt;
+  MLIRContext *context = p.lhs.getContext();
+  RowsInPlace place{*input, p.K, SmallVector<AffineExpr>(p.batch.size(), getAffineConstantExpr(0, context))};
+  AffineExpr stride = getAffineConstantExpr(1, context);
+  size_t depth = p.depth.size(), row = p.rows.size();
+  bool isAmongRows = false;
+  for (auto [dim, size] : llvm::reverse(llvm::zip_equal(p.lhsDims, prim::getSizes(p.lhs)))) {
+    if (depth > 0 && (dim.kind != DimRef::Depth || dim.index != --depth))
+      return std::nullopt;
+    if (dim.kind == DimRef::Row) {
+      // Those before the last lie as far apart as all of those behind: nothing stands between.
+      if (dim.index != --row || (row + 1 < p.rows.size() && !isAmongRows))
+        return std::nullopt;
+      if (row + 1 == p.rows.size())
+        place.rowStride = prim::simplifySize(stride);
+    } else if (dim.kind == DimRef::Batch) {
+      place.batchStrides[dim.index] = prim::simplifySize(stride);
+    } else if (dim.kind != DimRef::Depth) {
+      return std::nullopt;
+    }
+    isAmongRows = dim.kind == DimRef::Row;
+    stride = stride * size;
+  }
+  return place;
+}
+
 /// Whether the dim `kind` that is last in the canonical form is contiguous in the memory of an operand with these dims.
 static bool isLastInnermost(Value operand, ArrayRef<DimRef> dims, DimRef::Kind kind, size_t count) {
   for (auto [i, dim] : llvm::enumerate(dims))

@@ -72,6 +72,13 @@ struct Product {
 std::optional<Product> asProduct(mlir::Operation *anchor);
 /// Whether the dims of A are batch, rows, depth in order: a row-major matrix.
 bool isRowMajor(const Product &p);
+/// Rows of A that lie in memory as they are used: K contiguous, rows at one distance.
+struct RowsInPlace {
+  unsigned input; // of the region
+  mlir::AffineExpr rowStride;
+  llvm::SmallVector<mlir::AffineExpr> batchStrides;
+};
+std::optional<RowsInPlace> rowsInPlace(const Product &p);
 /// Whether the last part of K is contiguous in the memory of B, and not the columns.
 bool isDepthInnermost(const Product &p);
 /// Whether rows of A are contiguous in memory, and not the last part of K.

@@ -37,6 +37,7 @@ void tc::prim::buildPrimPipeline(OpPassManager &functions, const PrimPipelineOpt
   if (options.packsConstants) {
     functions.addPass(createUnfoldConvsPass());
     functions.addPass(createReduceVectorProductsPass());
+    functions.addPass(createSplitDepthPass());
   }
   functions.addPass(createFoldConstantsPass());
   functions.addPass(createCanonicalizerPass());

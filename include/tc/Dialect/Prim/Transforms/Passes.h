@@ -41,7 +41,8 @@ struct PrimPipelineOptions {
   bool checkBounds = false;
   /// Of products of f32, see tc-round-products.
   std::string precision = "f32";
-  /// Adds tc-unfold-convs and tc-reduce-vector-products, for targets that pack constant filters and matrices.
+  /// Adds tc-unfold-convs, tc-reduce-vector-products and tc-split-depth: for CPUs, which pack constant filters and
+  /// matrices and whose tasks are blocks of results.
   bool packsConstants = true;
 };
 /// Adds the passes that phase prim runs on each function after tc-convert-graph-to-prim, tc-verify-prim last. Their

@@ -106,6 +106,11 @@ def SinkWindowTransposesPass : Pass<"tc-sink-window-transposes", "::mlir::func::
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
+def SplitDepthPass : Pass<"tc-split-depth", "::mlir::func::FuncOp"> {
+  let summary = "Products of small results with long sums as batches of shorter ones, added up";
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
 def SplitTransposedConvsPass : Pass<"tc-split-transposed-convs", "::mlir::func::FuncOp"> {
   let summary = "Convolutions of operands spread out with zeros, by phases: without the products with zero";
   let dependentDialects = ["::tc::prim::PrimDialect"];

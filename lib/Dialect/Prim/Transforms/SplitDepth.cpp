@@ -1,0 +1,107 @@
+//===- SplitDepth.cpp - long sums of small products in parts ------------------------------------------------------===//
+//
+// Tasks of a product are blocks of its result. A small one has few of them, whatever the length of its sums: matrices
+// of scalar products, gradients of weights. Such sums are cut into parts, which are further tasks:
+//
+//   dot(x [M, K], y [K, N])  ->  reduce sum(dot(reshape x [M, P, K / P], reshape y [P, K / P, N]), P)
+//
+// with P as a batch dim. Each task then also packs its part of y alone, where one core packed it for all of them. Where
+// y is constant, it is packed ahead, and fewer longer tasks do as well; few rows read theirs where it lies (strategy
+// "thin").
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Computed.h"
+#include "tc/Dialect/Prim/Transforms/Passes.h"
+#include "tc/Dialect/Prim/Utils/PrimBuilder.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace tc::prim {
+#define GEN_PASS_DEF_SPLITDEPTHPASS
+#include "tc/Dialect/Prim/Transforms/Passes.h.inc"
+} // namespace tc::prim
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::prim;
+
+namespace {
+
+// A block of the result that is worth a task, tasks that keep many cores busy, and as few as are cut.
+constexpr int64_t kBlockRows = 48, kBlockColumns = 64, kTasks = 16, kFewTasks = 4;
+// Rows, steps of a part, and its flops, at least.
+constexpr int64_t kLeastRows = 17, kLeastSteps = 256;
+constexpr double kLeastFlops = 1e6;
+
+/// Into how many parts the sums of `op` are cut; 1: they stay as they are.
+int64_t countParts(DotGeneralOp op) {
+  if (op.getLhsContract().size() != 1 || !op.getResult().getType().hasStaticShape() ||
+      !op.getLhs().getType().hasStaticShape() || !op.getRhs().getType().hasStaticShape())
+    return 1;
+  const int64_t steps = op.getLhs().getType().getDimSize(op.getLhsContract().front());
+  int64_t batch = 1;
+  for (int64_t dim : op.getLhsBatch())
+    batch *= op.getLhs().getType().getDimSize(dim);
+  auto lines = [&](Value operand) {
+    return cast<RankedTensorType>(operand.getType()).getNumElements() / std::max<int64_t>(1, batch * steps);
+  };
+  const int64_t rows = lines(op.getLhs()), columns = lines(op.getRhs());
+  const int64_t tasks =
+      batch * ((rows + kBlockRows - 1) / kBlockRows) * ((columns + kBlockColumns - 1) / kBlockColumns);
+  if (rows < kLeastRows || tasks < 1 || tasks > kFewTasks)
+    return 1;
+  const double flops = 2.0 * double(rows) * double(columns) * double(steps) * double(batch);
+  const int64_t most =
+      std::min({kTasks / tasks, steps / kLeastSteps, int64_t(std::min(flops / double(tasks) / kLeastFlops, 1e6))});
+  for (int64_t parts = most; parts > 1; --parts)
+    if (steps % parts == 0)
+      return parts;
+  return 1;
+}
+
+Value splitDepth(PrimBuilder &b, DotGeneralOp op, int64_t parts) {
+  // Dims of an operand whose dim `depth` became two.
+  auto split = [&](Value operand, int64_t depth) {
+    Sizes sizes = getSizes(operand);
+    const int64_t steps = *getConstantSize(sizes[depth]);
+    sizes[depth] = b.size(steps / parts);
+    sizes.insert(sizes.begin() + depth, b.size(parts));
+    return b.reshape(operand, sizes);
+  };
+  auto batchOf = [](ArrayRef<int64_t> batch, int64_t depth) {
+    SmallVector<int64_t> dims{depth};
+    for (int64_t dim : batch)
+      dims.push_back(dim > depth ? dim + 1 : dim);
+    return dims;
+  };
+  const int64_t lhs = op.getLhsContract().front(), rhs = op.getRhsContract().front();
+  const Value products =
+      DotGeneralOp::create(b, split(op.getLhs(), lhs), split(op.getRhs(), rhs), batchOf(op.getLhsBatch(), lhs),
+                           batchOf(op.getRhsBatch(), rhs), ArrayRef<int64_t>{lhs + 1}, ArrayRef<int64_t>{rhs + 1});
+  return b.reduce(ReduceKind::Sum, products, {0}, /*keepDims=*/false);
+}
+
+struct SplitDepthPass : public tc::prim::impl::SplitDepthPassBase<SplitDepthPass> {
+  void runOnOperation() override {
+    const llvm::DenseSet<Value> computed = collectComputed(getOperation());
+    SmallVector<std::pair<DotGeneralOp, int64_t>> products;
+    getOperation().walk([&](DotGeneralOp op) {
+      auto isF32 = [](Value value) { return PrimBuilder::elementOf(value).isF32(); };
+      if (!computed.contains(op.getRhs()) || !isF32(op.getLhs()) || !isF32(op.getRhs()) || !isF32(op.getResult()))
+        return;
+      if (const int64_t parts = countParts(op); parts > 1)
+        products.emplace_back(op, parts);
+    });
+    for (auto [op, parts] : products) {
+      OpBuilder builder(op);
+      PrimBuilder b(builder, op);
+      op.getResult().replaceAllUsesWith(splitDepth(b, op, parts));
+      op.erase();
+    }
+  }
+};
+
+} // namespace
