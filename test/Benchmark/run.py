@@ -72,6 +72,10 @@ def cases():
     yield "gemm/128x768x3072", gemm(128, 768, 3072)
     yield from ((f"gemm/{m}x2048x2048", gemm(m, 2048, 2048)) for m in (1, 4, 8, 16))
     yield "gemm/1x4096x4096", gemm(1, 4096, 4096)
+    for m in (1, 4, 16):
+        yield f"gemm/{m}x2048x2048 B at run time", one("MatMul", {"a": (m, 2048), "b": (2048, 2048)})
+        yield f"gemm/{m}x2048x2048 transB at run time", one("Gemm", {"a": (m, 2048), "b": (2048, 2048)}, transB=1)
+    yield "gemm/64x64x4096 B at run time", one("MatMul", {"a": (64, 4096), "b": (4096, 64)})
     for channels, size in ((64, 56), (128, 28), (256, 14), (512, 7)):
         yield f"conv/3x3 {channels} at {size}", conv(channels, channels, (size, size), (3, 3), pads=[1] * 4)
     for channels, filters, size in ((64, 256, 56), (256, 128, 28), (512, 2048, 7)):

@@ -220,6 +220,12 @@ def build_cases():
                                                                             helper.make_node("Add", ["p", "c"], ["y"])],
                      {"a": of(["B", rows, "K"]), "b": of(matrix), "c": of(["N"])}, {"y": of(["B", rows, "N"])},
                      lambda v, t=turned: [np.maximum(v["a"], 0) @ (np.swapaxes(v["b"], 1, 2) if t else v["b"]) + v["c"]], [{"a": tuple(of(["B", rows, "K"])), "b": tuple(of(matrix)), "c": (n,)}])
+    # Batches in any place, several dims of rows, columns or steps.
+    for name, a, b, equation in (("batch_in_rows", (3, 2, 90), (2, 90, 40), "mbk,bkn->bmn"), ("batch_in_columns", (2, 3, 130), (40, 2, 130), "bmk,nbk->bmn"), ("batch_in_steps", (2, 5, 70), (70, 2, 33), "bmk,kbn->bmn"),
+                                 ("two_steps", (2, 3, 9, 20), (9, 20, 2, 21), "bmkl,klbn->bmn"), ("two_columns", (4, 100), (6, 7, 100), "mk,nok->mno"), ("steps_apart", (4, 8, 20), (8, 5, 20, 19), "mkl,kblo->mbo")):
+        out = list(np.einsum(equation, np.zeros(a), np.zeros(b)).shape)
+        case(f"thin_{name}", [helper.make_node("Einsum", ["a", "b"], ["p"], equation=equation), helper.make_node("Abs", ["p"], ["y"])], {"a": list(a), "b": list(b)}, {"y": out},
+             lambda v, e=equation: [np.abs(np.einsum(e, v["a"], v["b"]))], [{"a": a, "b": b}])
     case("thin_dynamic", [helper.make_node("MatMul", ["a", "b"], ["p"]), helper.make_node("Transpose", ["b"], ["t"], perm=[1, 0]), helper.make_node("MatMul", ["p", "t"], ["y"])],
          {"a": [4, "K"], "b": ["K", 48]}, {"p": [4, 48], "y": [4, "K"]}, lambda v: [v["a"] @ v["b"], v["a"] @ v["b"] @ v["b"].T],
          [{"a": (4, k), "b": (k, 48)} for k in (1, 17, 64, 300, 1500)])

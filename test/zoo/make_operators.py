@@ -117,6 +117,13 @@ def make():
     model("matmul_dyn", [("MatMul", ["x", "z"], ["y"], {})], dict(x=f32(384, 512), z=f32(512, 384)))
     model("matmul_gemv", [("MatMul", ["x", "w"], ["y"], {})], dict(x=f32(1, 4096)), dict(w=f32(4096, 4096)))
     model("matmul_vec", [("MatMul", ["w", "x"], ["y"], {})], dict(x=f32(2048, 1)), dict(w=f32(2048, 2048)))
+    model("matmul_row", [("MatMul", ["x", "z"], ["y"], {})], dict(x=f32(1, 2048), z=f32(2048, 2048)))
+    model("matmul_rows4_t", [("Einsum", ["x", "z"], ["y"], dict(equation="mk,nk->mn"))], dict(x=f32(4, 2048), z=f32(2048, 2048)))
+    model("matmul_rows8", [("MatMul", ["x", "z"], ["y"], {})], dict(x=f32(8, 2048), z=f32(2048, 2048)))
+    model("bmm_row", [("MatMul", ["x", "z"], ["y"], {})], dict(x=f32(64, 1, 64), z=f32(64, 64, 500)))
+    model("gram", [("Transpose", ["x"], ["t"], dict(perm=[1, 0])), ("MatMul", ["t", "x"], ["y"], {})], dict(x=f32(4096, 64)))
+    model("distances", [("Sub", ["x", "z"], ["d"], {}), ("Mul", ["d", "d"], ["q"], {}), ("ReduceSum", ["q", "a"], ["s"], dict(keepdims=0)), ("Sqrt", ["s"], ["r"], {}), ("Neg", ["r"], ["n"], {}), ("Exp", ["n"], ["y"], {})],
+          dict(x=f32(300, 1, 16), z=f32(1, 100, 16)), dict(a=i64(-1)))
     model("bmm", [("MatMul", ["x", "z"], ["y"], {})], dict(x=f32(96, 64, 64), z=f32(96, 64, 64)))
     model("bmm_kt", [("Transpose", ["z"], ["t"], dict(perm=[0, 2, 1])), ("MatMul", ["x", "t"], ["y"], {})], dict(x=f32(96, 128, 64), z=f32(96, 128, 64)))
     model("einsum_bhqk", [("Einsum", ["x", "z"], ["y"], dict(equation="bqhd,bkhd->bhqk"))], dict(x=f32(2, 128, 8, 64), z=f32(2, 128, 8, 64)))

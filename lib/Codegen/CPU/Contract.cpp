@@ -215,10 +215,10 @@ private:
   void chooseProduct(const Product &p, llvm::function_ref<bool(unsigned)> isConstant, Params &params) const {
     std::optional<PackedInput> packed = packedRhs(p, isConstant);
     // A is read in place if its rows are contiguous and at a fixed distance.
-    const std::optional<RowsInPlace> inPlace = rowsInPlace(p);
+    const std::optional<LinesInPlace> inPlace = linesInPlace(p, p.lhs, DimRef::Depth);
     const bool copy = !inPlace;
     // Rows at a distance of 2 KiB share few sets of the first-level cache: more than 8 evict each other.
-    const bool aliases = inPlace && prim::getConstantSize(inPlace->rowStride).value_or(1) % 512 == 0;
+    const bool aliases = inPlace && prim::getConstantSize(inPlace->stride).value_or(1) % 512 == 0;
     int64_t maxRows = p.k && !aliases ? 14 : p.k ? 8 : 6;
     std::optional<int64_t> panels;
     if (p.n)
@@ -566,11 +566,9 @@ private:
           copyRows(p, schedule, em, batchAt, m0, count, a);
         }
       } else {
-        const RowsInPlace inPlace = *rowsInPlace(p);
-        rowStride = Extent(em.size(inPlace.rowStride), prim::getConstantSize(inPlace.rowStride));
-        a = offsetBy(em, em.input(inPlace.input), em.mul(m0.base, rowStride.get(em)));
-        for (auto [position, stride] : llvm::zip_equal(batchAt, inPlace.batchStrides))
-          a = offsetBy(em, a, em.mul(position.base, em.size(stride)));
+        const LinesInPlace inPlace = *linesInPlace(p, p.lhs, DimRef::Depth);
+        rowStride = Extent(em.size(inPlace.stride), prim::getConstantSize(inPlace.stride));
+        a = offsetBy(em, batchStart(em, inPlace, batchAt), em.mul(m0.base, rowStride.get(em)));
       }
 
       // Panels of B.

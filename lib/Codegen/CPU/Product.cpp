@@ -81,33 +81,49 @@ bool tc::codegen::isRowMajor(const Product &p) {
   return llvm::equal(expected, p.lhsDims, [](DimRef a, DimRef b) { return a.kind == b.kind && a.index == b.index; });
 }
 
-std::optional<RowsInPlace> tc::codegen::rowsInPlace(const Product &p) {
-  const std::optional<unsigned> input = inputThroughReshapes(p.lhs);
+std::optional<LinesInPlace> tc::codegen::linesInPlace(const Product &p, Value operand, DimRef::Kind inner) {
+  const std::optional<unsigned> input = inputThroughReshapes(operand);
   if (!input)
     return std::nullopt;
-  MLIRContext *context = p.lhs.getContext();
-  RowsInPlace place{*input, p.K, SmallVector<AffineExpr>(p.batch.size(), getAffineConstantExpr(0, context))};
+  MLIRContext *context = operand.getContext();
+  const bool isLhs = operand == p.lhs;
+  const DimRef::Kind other = isLhs ? DimRef::Row : DimRef::Column;
+  ArrayRef<AffineExpr> others = isLhs ? p.rows : p.columns;
+  ArrayRef<AffineExpr> inners = inner == DimRef::Depth ? ArrayRef(p.depth) : others;
+  ArrayRef<AffineExpr> outers = inner == DimRef::Depth ? others : ArrayRef(p.depth);
+  const DimRef::Kind outer = inner == DimRef::Depth ? other : DimRef::Depth;
+  const AffineExpr zero = getAffineConstantExpr(0, context);
+  LinesInPlace place{*input, zero, SmallVector<AffineExpr>(p.batch.size(), zero)};
   AffineExpr stride = getAffineConstantExpr(1, context);
-  size_t depth = p.depth.size(), row = p.rows.size();
-  bool isAmongRows = false;
-  for (auto [dim, size] : llvm::reverse(llvm::zip_equal(p.lhsDims, prim::getSizes(p.lhs)))) {
-    if (depth > 0 && (dim.kind != DimRef::Depth || dim.index != --depth))
+  size_t innerLeft = inners.size(), outerLeft = outers.size();
+  bool isAmongOuter = false;
+  for (auto [dim, size] : llvm::reverse(llvm::zip_equal(isLhs ? p.lhsDims : p.rhsDims, prim::getSizes(operand)))) {
+    if (innerLeft > 0 && (dim.kind != inner || dim.index != --innerLeft))
       return std::nullopt;
-    if (dim.kind == DimRef::Row) {
+    if (dim.kind == outer) {
       // Those before the last lie as far apart as all of those behind: nothing stands between.
-      if (dim.index != --row || (row + 1 < p.rows.size() && !isAmongRows))
+      if (dim.index != --outerLeft || (outerLeft + 1 < outers.size() && !isAmongOuter))
         return std::nullopt;
-      if (row + 1 == p.rows.size())
-        place.rowStride = prim::simplifySize(stride);
+      if (outerLeft + 1 == outers.size())
+        place.stride = prim::simplifySize(stride);
     } else if (dim.kind == DimRef::Batch) {
       place.batchStrides[dim.index] = prim::simplifySize(stride);
-    } else if (dim.kind != DimRef::Depth) {
+    } else if (dim.kind != inner) {
       return std::nullopt;
     }
-    isAmongRows = dim.kind == DimRef::Row;
+    isAmongOuter = dim.kind == outer;
     stride = stride * size;
   }
+  if (outers.empty()) // a single line
+    place.stride = prim::product(context, inners);
   return place;
+}
+
+Value tc::codegen::batchStart(Emitter &em, const LinesInPlace &lines, ArrayRef<Index> batchAt) {
+  Value start = em.input(lines.input);
+  for (auto [position, stride] : llvm::zip_equal(batchAt, lines.batchStrides))
+    start = offsetBy(em, start, em.mul(position.base, em.size(stride)));
+  return start;
 }
 
 /// Whether the dim `kind` that is last in the canonical form is contiguous in the memory of an operand with these dims.

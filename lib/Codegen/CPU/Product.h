@@ -72,13 +72,17 @@ struct Product {
 std::optional<Product> asProduct(mlir::Operation *anchor);
 /// Whether the dims of A are batch, rows, depth in order: a row-major matrix.
 bool isRowMajor(const Product &p);
-/// Rows of A that lie in memory as they are used: K contiguous, rows at one distance.
-struct RowsInPlace {
+/// Lines of an operand that lie in memory as they are used: rows or columns with K contiguous, or steps of K with
+/// columns contiguous.
+struct LinesInPlace {
   unsigned input; // of the region
-  mlir::AffineExpr rowStride;
+  mlir::AffineExpr stride;
   llvm::SmallVector<mlir::AffineExpr> batchStrides;
 };
-std::optional<RowsInPlace> rowsInPlace(const Product &p);
+/// The operand's lines along `inner`, its other dims but those of the batch being one after the other at one distance.
+std::optional<LinesInPlace> linesInPlace(const Product &p, mlir::Value operand, DimRef::Kind inner);
+/// Address of an operand's first line of a batch element.
+mlir::Value batchStart(Emitter &em, const LinesInPlace &lines, llvm::ArrayRef<Index> batchAt);
 /// Whether the last part of K is contiguous in the memory of B, and not the columns.
 bool isDepthInnermost(const Product &p);
 /// Whether rows of A are contiguous in memory, and not the last part of K.

@@ -55,18 +55,9 @@ constexpr double kGrainFlops = 1e6;
 
 struct Thin : Product {
   bool turned = false;
-  unsigned matrix = 0; // the region's input
+  LinesInPlace matrix;
+  std::optional<LinesInPlace> few; // the left-hand side's rows, where they need no copy
 };
-
-/// Whether `dims` are those of the batch, then those of `first`, then those of `second`, all in order.
-bool areInOrder(ArrayRef<DimRef> dims, const Product &p, DimRef::Kind first, size_t firsts, DimRef::Kind second,
-                size_t seconds) {
-  SmallVector<DimRef> expected;
-  for (auto [kind, count] : {std::pair(DimRef::Batch, p.batch.size()), {first, firsts}, {second, seconds}})
-    for (unsigned i = 0; i < count; ++i)
-      expected.push_back({kind, i});
-  return llvm::equal(expected, dims, [](DimRef a, DimRef b) { return a.kind == b.kind && a.index == b.index; });
-}
 
 std::optional<Thin> analyze(kernel::RegionOp region) {
   Operation *anchor = findAnchor(region);
@@ -76,16 +67,17 @@ std::optional<Thin> analyze(kernel::RegionOp region) {
   std::optional<Product> product = asProduct(anchor);
   if (!product || !product->m || *product->m < 1 || *product->m > kMostRows)
     return std::nullopt;
-  Thin p{*product};
-  std::optional<unsigned> matrix = inputThroughReshapes(p.rhs);
-  if (!matrix)
+  Thin p{*product, false, {}, {}};
+  p.few = linesInPlace(p, p.lhs, DimRef::Depth);
+  std::optional<LinesInPlace> columns, steps;
+  if (!p.columns.empty())
+    columns = linesInPlace(p, p.rhs, DimRef::Depth);
+  if (p.n && *p.n >= kPanel && !columns)
+    steps = linesInPlace(p, p.rhs, DimRef::Column);
+  if (!columns && (!steps || !prim::getConstantSize(steps->stride)))
     return std::nullopt;
-  p.matrix = *matrix;
-  if (areInOrder(p.rhsDims, p, DimRef::Column, p.columns.size(), DimRef::Depth, p.depth.size()) && !p.columns.empty())
-    p.turned = true;
-  else if (!areInOrder(p.rhsDims, p, DimRef::Depth, p.depth.size(), DimRef::Column, p.columns.size()) || !p.n ||
-           *p.n < kPanel)
-    return std::nullopt;
+  p.turned = columns.has_value();
+  p.matrix = columns ? *columns : *steps;
   return p;
 }
 
@@ -94,7 +86,6 @@ int64_t rowsAtOnce(const Thin &p, const CpuInfo &cpu) {
   const int64_t most = p.turned ? kTurnedRows : cpu.vectorRegisters == 32 ? kRowsAtOnce : kFewRegistersRows;
   return ceilDiv(*p.m, ceilDiv(*p.m, most));
 }
-bool copiesRows(const Product &p) { return !isRowMajor(p) || !inputThroughReshapes(p.lhs); }
 
 class ThinGenerator final : public Generator {
 public:
@@ -137,7 +128,7 @@ public:
     const int64_t steps = p->turned ? kTurnedFloats / rowsAtOnce(*p, wideCpu()) / kPanel * kPanel : kSteps;
     const bool isWhole = p->turned && p->k && *p->k <= steps;
     params.set("steps", isWhole ? 0 : steps);
-    params.set("lhsCopy", copiesRows(*p) || (p->turned && !isWhole));
+    params.set("lhsCopy", !p->few || (p->turned && !isWhole));
     const double flops = 2.0 * double(p->k.value_or(256)) * std::max(kStreamedRows, double(*p->m)) * double(tileN);
     params.set("grain", std::max<int64_t>(1, int64_t(kGrainFlops / std::max(flops, 1.0))));
     return params.schedule(strategy());
@@ -181,25 +172,21 @@ private:
           tileN(getParam(schedule, "tileN")), rowsAtOnce(getParam(schedule, suffixed("rows", em.cpu()))),
           columns(getParam(schedule, suffixed("cols", em.cpu()))), lhsCopy(getParam(schedule, "lhsCopy")),
           steps(getParam(schedule, "steps")), schedule(schedule) {
-      lhsRow = lhsCopy && steps ? Extent(steps) : Extent(em.size(p.K), p.k);
+      const AffineExpr stride = lhsCopy ? p.K : p.few->stride;
+      lhsRow = lhsCopy && steps ? Extent(steps) : Extent(em.size(stride), prim::getConstantSize(stride));
     }
 
     void run(Index task, const Epilogue &epilogue) {
       const SmallVector<Index> at = em.delinearize(task, grid(p, schedule));
-      const Index batch = at[0];
       n0 = em.mulIndex(at[1], em.i64(tileN), tileN);
       count = blockExtent(em, p.N, n0.base, tileN);
-      const SmallVector<Index> batchAt = em.delinearize(batch, p.batch);
-      const Value K = em.size(p.K), N = em.size(p.N);
+      const SmallVector<Index> batchAt = em.delinearize(at[0], p.batch);
       tile = offsetBy(em, em.scratch(), em.size(lhsFloats(p, schedule)));
       last = offsetBy(em, tile, tileFloats(p, schedule));
-      if (lhsCopy) {
-        lhs = em.scratch();
+      lhs = lhsCopy ? em.scratch() : batchStart(em, *p.few, batchAt);
+      if (lhsCopy)
         copyRows(batchAt);
-      } else {
-        lhs = offsetBy(em, em.input(*inputThroughReshapes(p.lhs)), em.mul(batch.base, em.mul(em.i64(*p.m), K)));
-      }
-      rhs = offsetBy(em, em.input(p.matrix), em.mul(batch.base, em.mul(K, N)));
+      rhs = batchStart(em, p.matrix, batchAt);
       if (p.turned)
         dots();
       else
@@ -251,22 +238,23 @@ private:
     void updates() {
       clearFloats(em, tile, tileFloats(p, schedule));
       const Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
+      const int64_t stride = *prim::getConstantSize(p.matrix.stride);
       forPieces([&](Index k, Extent steps) {
-        const Value from = offsetBy(em, rhs, em.add(em.mul(k.base, em.i64(*p.n)), n0.base));
+        const Value from = offsetBy(em, rhs, em.add(em.mul(k.base, em.i64(stride)), n0.base));
         const Value full = count.constant ? em.i64(*count.constant / kPanel * kPanel)
                                           : em.mul(em.divUnsigned(count.get(em), em.i64(kPanel)), em.i64(kPanel));
         const Value whole = em.mul(em.divUnsigned(full, em.i64(columns)), em.i64(columns));
         em.loop(em.i64(0), whole, columns,
-                [&](Index n) { update(k.base, steps, offsetBy(em, from, n.base), *p.n, n.base, columns); });
+                [&](Index n) { update(k.base, steps, offsetBy(em, from, n.base), stride, n.base, columns); });
         if (columns > kPanel)
           em.loop(whole, full, kPanel,
-                  [&](Index n) { update(k.base, steps, offsetBy(em, from, n.base), *p.n, n.base, kPanel); });
+                  [&](Index n) { update(k.base, steps, offsetBy(em, from, n.base), stride, n.base, kPanel); });
         if (*p.n % kPanel == 0)
           return;
         const Value rest = em.sub(count.get(em), full);
         em.ifThen(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, rest, em.i64(0)), [&] {
           em.loop(em.i64(0), steps.get(em), 1, [&](Index step) {
-            const Value row = offsetBy(em, from, em.add(em.mul(step.base, em.i64(*p.n)), full));
+            const Value row = offsetBy(em, from, em.add(em.mul(step.base, em.i64(stride)), full));
             const Value to = offsetBy(em, last, em.mul(step.base, em.i64(kPanel)));
             for (int64_t lane = 0; lane < kPanel; lane += em.width())
               LLVM::StoreOp::create(b, loc, em.broadcast(zero), offsetBy(em, to, lane), 4);
@@ -315,7 +303,7 @@ private:
             SmallVector<Value> lines; // of the matrix; the last one again beyond the end
             for (int64_t j = 0; j < columns; ++j) {
               const Value column = em.min(em.add(em.add(n0.base, n.base), em.i64(j)), lastColumn);
-              lines.push_back(offsetBy(em, rhs, em.add(em.mul(column, em.size(p.K)), k0.base)));
+              lines.push_back(offsetBy(em, rhs, em.add(em.mul(column, em.size(p.matrix.stride)), k0.base)));
             }
             addSums(dotProducts(lhsRows, lines, here), [&](int64_t number) {
               const Value at = em.add(em.mul(em.add(row, em.i64(number / columns)), em.i64(tileN)), n.base);

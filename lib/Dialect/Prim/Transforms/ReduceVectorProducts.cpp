@@ -74,11 +74,12 @@ struct ReduceVectorProductsPass : public tc::prim::impl::ReduceVectorProductsPas
     const llvm::DenseSet<Value> computed = collectComputed(getOperation());
     SmallVector<DotGeneralOp> products;
     getOperation().walk([&](DotGeneralOp op) {
-      auto rows = llvm::map_range(freeDims(op.getLhs(), op.getLhsBatch(), op.getLhsContract()),
-                                  [&](int64_t dim) { return getConstantSize(getSizes(op.getLhs())[dim]); });
+      const bool hasOneRow =
+          llvm::all_of(freeDims(op.getLhs(), op.getLhsBatch(), op.getLhsContract()),
+                       [&](int64_t dim) { return getConstantSize(getSizes(op.getLhs())[dim]) == 1; });
       auto isF32 = [](Value value) { return PrimBuilder::elementOf(value).isF32(); };
       if (computed.contains(op.getRhs()) && isF32(op.getLhs()) && isF32(op.getRhs()) && isF32(op.getResult()) &&
-          llvm::all_of(rows, [](std::optional<int64_t> size) { return size == 1; }))
+          hasOneRow)
         products.push_back(op);
     });
     for (DotGeneralOp op : products) {

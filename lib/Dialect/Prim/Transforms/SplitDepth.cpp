@@ -30,10 +30,12 @@ using namespace tc::prim;
 
 namespace {
 
-// A block of the result that is worth a task, tasks that keep many cores busy, and as few as are cut.
+// A block of the result that is worth a task, tasks that keep many cores busy, and as few as are cut. Few rows read a
+// matrix whose rows are contiguous by longer lines.
 constexpr int64_t kBlockRows = 48, kBlockColumns = 64, kTasks = 16, kFewTasks = 4;
+constexpr int64_t kFewRows = 16, kLineColumns = 256, kFewLineTasks = 8;
 // Rows, steps of a part, and its flops, at least.
-constexpr int64_t kLeastRows = 17, kLeastSteps = 256;
+constexpr int64_t kLeastRows = 2, kLeastSteps = 256;
 constexpr double kLeastFlops = 1e6;
 
 /// Into how many parts the sums of `op` are cut; 1: they stay as they are.
@@ -49,9 +51,10 @@ int64_t countParts(DotGeneralOp op) {
     return cast<RankedTensorType>(operand.getType()).getNumElements() / std::max<int64_t>(1, batch * steps);
   };
   const int64_t rows = lines(op.getLhs()), columns = lines(op.getRhs());
-  const int64_t tasks =
-      batch * ((rows + kBlockRows - 1) / kBlockRows) * ((columns + kBlockColumns - 1) / kBlockColumns);
-  if (rows < kLeastRows || tasks < 1 || tasks > kFewTasks)
+  const bool isByLines = rows <= kFewRows && op.getRhsContract().front() + 1 < op.getRhs().getType().getRank();
+  const int64_t block = isByLines ? kLineColumns : kBlockColumns;
+  const int64_t tasks = batch * ((rows + kBlockRows - 1) / kBlockRows) * ((columns + block - 1) / block);
+  if (rows < kLeastRows || tasks < 1 || tasks > (isByLines ? kFewLineTasks : kFewTasks))
     return 1;
   const double flops = 2.0 * double(rows) * double(columns) * double(steps) * double(batch);
   const int64_t most =
