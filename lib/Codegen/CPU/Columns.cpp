@@ -115,6 +115,7 @@ public:
     if (getParam(schedule, "part")) {
       Launch parts(launch);
       parts.suffix = "_parts";
+      parts.doesWork = true;
       parts.tasks = prim::simplifySize(launch.tasks * countParts(reduce, schedule));
       parts.temporaries = {partsType(reduce, schedule)};
       launches.push_back(parts);

@@ -43,6 +43,8 @@ struct Launch {
   /// (input, output) pairs, flattened, that may share memory.
   llvm::SmallVector<int64_t> inPlace;
   llvm::SmallVector<mlir::RankedTensorType> temporaries;
+  /// Does the region's work, which profiles compare with its time. Where no launch says so, the last one does.
+  bool doesWork = false;
   /// GPU kernels: {block = [threads, 1, 1], smem = bytes}; the grid is `tasks` blocks. Null: a CPU kernel.
   mlir::DictionaryAttr device;
 };

@@ -288,6 +288,9 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
       }
     }
     auto mapOf = [&](AffineExpr expr) { return AffineMapAttr::get(prim::makeSizeMap(context, {expr})); };
+    const auto *worker = llvm::find_if(kernel.launches, [](const Launch &launch) { return launch.doesWork; });
+    const size_t working =
+        worker == kernel.launches.end() ? kernel.launches.size() - 1 : size_t(worker - kernel.launches.begin());
     for (auto [i, launch] : llvm::enumerate(kernel.launches)) {
       bool last = i + 1 == kernel.launches.size();
       SmallVector<Type> outputs;
@@ -300,7 +303,7 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
           launch.steps ? mapOf(launch.steps) : AffineMapAttr(),
           launch.scratch ? mapOf(launch.scratch) : AffineMapAttr(),
           launch.inPlace.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(launch.inPlace),
-          deviceWithGrid(launch), last ? region.getCostAttr() : DictionaryAttr(), /*group=*/IntegerAttr());
+          deviceWithGrid(launch), i == working ? region.getCostAttr() : DictionaryAttr(), /*group=*/IntegerAttr());
       if (auto nodes = region->getAttr("nodes"))
         op->setAttr("nodes", nodes);
       if (last)
