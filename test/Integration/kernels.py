@@ -683,6 +683,43 @@ def window_cases():
          [{"x": s} for s in ((1, 2, 5, 7), (2, 2, 33, 70), (1, 2, 1, 1), (0, 2, 4, 4))])
 
 
+def window_last_cases():
+    """Pooling of images that have their channels last: each result in two steps, or from its whole window."""
+    for kind, window, strides, dilations, low, high, image in (
+            ("max", [5, 5], [1, 1], [1, 1], [2, 2], [2, 2], (2, 9, 13, 24)), ("max", [9, 9], [1, 1], [1, 1], [4, 4], [4, 4], (1, 12, 7, 100)),
+            ("mean", [7, 7], [1, 1], [1, 1], [3, 3], [3, 3], (1, 8, 20, 16)), ("max", [3, 3], [2, 2], [1, 1], [1, 1], [1, 1], (2, 35, 37, 17)),
+            ("mean", [5, 5], [3, 3], [1, 1], [0, 0], [0, 0], (1, 23, 21, 9)), ("max", [4, 6], [2, 3], [2, 3], [3, 1], [0, 7], (1, 19, 40, 70)),
+            ("max", [33], [1], [1], [16], [16], (2, 70, 40)), ("mean", [40], [7], [1], [3], [12], (1, 131, 5)), ("max", [3, 4, 5], [1, 2, 1], [1, 1, 2], [1, 0, 4], [1, 3, 0], (1, 5, 6, 11, 33)),
+            ("max", [3, 3], [3, 3], [1, 1], [0, 0], [0, 0], (0, 9, 9, 8)), ("max", [5, 5], [1, 1], [1, 1], [2, 2], [2, 2], (1, 1, 1, 20)),
+            ("mean", [3, 3], [1, 1], [1, 1], [1, 1], [1, 1], (1, 6, 5, 2)), ("max", [3, 3], [1, 1], [1, 1], [1, 1], [1, 1], (1, 30, 31, 64))):
+        spatial = len(window)
+        first, last = [0, spatial + 1, *range(1, spatial + 1)], [0, *range(2, spatial + 2), 1]
+        out = [(s + a + b - d * (k - 1) - 1) // t + 1 for s, a, b, d, k, t in zip(image[1:], low, high, dilations, window, strides)]
+        attributes = {"kernel_shape": window, "strides": strides, "pads": low + high}
+        if kind == "max":
+            attributes["dilations"] = dilations
+        bias = random(image[-1], 3)
+        nodes = [helper.make_node("Transpose", ["x"], ["t"], perm=first), helper.make_node("MaxPool" if kind == "max" else "AveragePool", ["t"], ["p"], **attributes),
+                 helper.make_node("Transpose", ["p"], ["q"], perm=last), helper.make_node("Relu", ["q"], ["r"]), helper.make_node("Add", ["r", "b"], ["y"])]
+        values = random(image, 4)
+        if values.size > 100 and kind == "max":
+            values.flat[7], values.flat[50] = np.inf, -np.inf
+
+        def reference(v, kind=kind, window=window, strides=strides, dilations=dilations, low=low, out=out, bias=bias, first=first, last=last):
+            return [np.maximum(pool(v["x"].transpose(first), kind, window, strides, dilations, low, out).transpose(last), 0) + bias]
+        # Whether the run knows the sizes or the compiler.
+        for dynamic in (False, True):
+            name = "x".join(map(str, window)) + "_of_" + "x".join(map(str, image)) + ("_dynamic" if dynamic else "")
+            case(f"window_last_{kind}_{name}", nodes, {"x": ["N", *"DHW"[-spatial:], image[-1]] if dynamic else list(image)}, {"y": [*["N", *"PQR"[-spatial:]], image[-1]]}, reference,
+                 [{"x": values}], {"b": bias})
+    # Few channels of unknown number, and windows with NaN.
+    nodes = [helper.make_node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]), helper.make_node("MaxPool", ["t"], ["p"], kernel_shape=[5, 5], pads=[2, 2, 2, 2]),
+             helper.make_node("Transpose", ["p"], ["y"], perm=[0, 2, 3, 1])]
+    case("window_last_channels", nodes, {"x": ["N", "H", "W", "C"]}, {"y": ["N", "H", "W", "C"]},
+         lambda v: [pool(v["x"].transpose(0, 3, 1, 2), "max", [5, 5], [1, 1], [1, 1], [2, 2], v["x"].shape[1:3]).transpose(0, 2, 3, 1)],
+         [{"x": s} for s in ((1, 5, 7, 1), (2, 12, 9, 33), (1, 1, 1, 16), (0, 4, 4, 8), (1, 6, 6, 0))])
+
+
 def line_cases():
     """Convolutions with few channels in the result: straight from the image, and from another one's result."""
     def ones(n):
@@ -946,6 +983,7 @@ def run_case(bin_dir, name, folder):
 def main():
     build_cases()
     window_cases()
+    window_last_cases()
     line_cases()
     lane_cases()
     given_filter_cases()

@@ -7,10 +7,10 @@
 //
 // What is turned goes straight from the registers to the result, a line of each of its rows, or through scratch where
 // the result is stored past the caches, by longer pieces of rows, or computed in another type than it is stored in, and
-// within the caches where lines of its rows would drive each other out. And where rows may not begin with a line: each
-// vector would be stored to parts of two lines, one such store at a time where they are not in the cache. (That took
-// 1.5 to 7 times as long out of cache on Sapphire Rapids, 150 x 150 pixels of 130 channels most of all; within 0.9
-// to 1.)
+// within the caches where lines of its rows would drive each other out of the first. And where rows may not begin with
+// a line: each vector would be stored to parts of two lines, one such store at a time where they are not in the cache.
+// (That took 1.5 to 7 times as long out of cache on Sapphire Rapids, 150 x 150 pixels of 130 channels most of all;
+// within 0.9 to 1.)
 //
 // A result whose last dim is short (pixels of three channels, the halves of a pixel shuffle) and lies beside the
 // operand's last dim is written as one: a task reads vectors of each of its rows and interleaves their lanes.
@@ -20,7 +20,7 @@
 //   rows     elements of the operand's last dim that a task takes: rows of its scratch
 //   columns  elements of the result's last dim; both are multiples of every vector width
 //   direct   1: stored straight from the registers
-//   fetch    1: the operand comes from beyond the second-level cache; a task fetches what the next one reads
+//   fetch    1: the operand comes from beyond the caches, through scratch; a task fetches what the next one reads
 //   grain    least number of tasks for a thread
 //   stream   1: results are stored past the caches where their buffers are aligned
 //
@@ -45,16 +45,16 @@ namespace {
 // Four lines of f32 are read and written at once: 16 KiB of scratch stay in the first-level cache. Through scratch,
 // sixteen are written out of cache, which takes three quarters of the time, if rows are long enough for some of those;
 // past the caches four, of which eight are read (0.79 of that on Zen 5, 1.0 on Sapphire Rapids).
-// In the third level eight lines (0.84 of the time of sixteen on Zen 5, 1.0 on Sapphire Rapids).
-constexpr int64_t kRows = 64, kColumns = 64, kColumnsInThirdLevel = 128, kColumnsOutOfCache = 256,
-                  kRowsPastCaches = 128, kLongRow = 512;
-// Straight out of cache: a line of each row of the result, of so many rows, for which the operand is read as long.
-constexpr int64_t kRowsOfLines = 256;
+constexpr int64_t kRows = 64, kColumns = 64, kColumnsOutOfCache = 256, kRowsPastCaches = 128, kLongRow = 512;
+// Straight out of cache: a line of each row of the result, of so many rows, for which the operand is read as long. Of
+// rows that share a few sets of the first-level cache fewer, and more of each (0.44 to 0.8 of the time on Zen 5, 0.82
+// to 1.02 on Sapphire Rapids).
+constexpr int64_t kRowsOfLines = 256, kRowsOfFewSets = 32;
 // Operand and result of so many bytes stay in the second-level cache.
 constexpr double kCacheBytes = 2 * 1024 * 1024;
 // And in the third level's share of a core, or of a few.
 constexpr double kThirdLevelBytes = 16 * 1024 * 1024;
-constexpr int64_t kLineBytes = 64, kWayBytes = 4096;
+constexpr int64_t kLineBytes = 64, kFewSetsBytes = 1024, kWayBytes = 4096;
 // Below this many elements of either dim most of a tile would be empty.
 constexpr int64_t kLeast = 8;
 // Rows of the operand that are interleaved at most, and how many elements of each a task takes.
@@ -162,28 +162,30 @@ public:
     double bytes = 2 * double(p->bytes());
     for (AffineExpr size : p->sizes)
       bytes *= double(prim::getConstantSize(size).value_or(64));
-    const bool isCached = bytes <= kCacheBytes;
+    const bool isCached = bytes <= kCacheBytes, isInThirdLevel = bytes <= kThirdLevelBytes;
     const bool isStreaming = !p->isNarrow && llvm::all_of(getResults(region), isStreamed);
     // Lines of rows that are a way apart share a set of the first-level cache.
     const bool isDirect = !p->isNarrow && !isStreaming && p->isDirect() && p->areRowsApart(kLineBytes) &&
-                          !(isCached && p->areRowsApart(kWayBytes));
+                          !(isInThirdLevel && p->areRowsApart(kWayBytes));
     int64_t rows = kRows, columns = kColumns;
     if (p->isNarrow) {
       rows = kNarrowRows;
       columns = *prim::getConstantSize(p->sizes.back());
     } else if (!isCached && isDirect) {
-      rows = kRowsOfLines;
-      columns = std::max<int64_t>(kPanel, kLineBytes / p->bytes());
-    } else if (!isCached && prim::getConstantSize(p->sizes.back()).value_or(kLongRow) >= kLongRow) {
+      const bool isFewSets = p->areRowsApart(kFewSetsBytes);
+      rows = isFewSets ? std::max<int64_t>(kRowsOfFewSets, kLineBytes / p->bytes()) : kRowsOfLines;
+      columns = isFewSets ? kColumns : std::max<int64_t>(kPanel, kLineBytes / p->bytes());
+    } else if (!isInThirdLevel && prim::getConstantSize(p->sizes.back()).value_or(kLongRow) >= kLongRow) {
       rows = isStreaming ? kRowsPastCaches : kRows;
-      columns = isStreaming ? kColumns : bytes <= kThirdLevelBytes ? kColumnsInThirdLevel : kColumnsOutOfCache;
+      columns = isStreaming ? kColumns : kColumnsOutOfCache;
     }
     Params params(region);
     if (p->isNarrow)
       params.set("narrow", 1);
     params.set("rows", rows);
     params.set("columns", columns);
-    params.set("fetch", !p->isNarrow && !isCached && inputThroughReshapes(p->op.getOperand()));
+    // Within the third level what is fetched ahead costs more than it saves (1.05 on Zen 5, 1.0 on Sapphire Rapids).
+    params.set("fetch", !p->isNarrow && !isDirect && !isInThirdLevel && inputThroughReshapes(p->op.getOperand()));
     if (isStreaming)
       params.set("stream", 1);
     if (isDirect)
@@ -235,11 +237,11 @@ private:
       const Index row0 = at[p.dim], column0 = at.back();
       const Extent rows = blockExtent(em, depth, row0.base, rowBlock);
       const Extent columns = blockExtent(em, last, column0.base, columnBlock);
+      if (getParam(schedule, "direct"))
+        return turnAndStore(p, em, at, rows, columns);
       Value next;
       if (getParam(schedule, "fetch"))
         next = addressOf(p, em, p.firstOf(em, em.addIndex(task, em.constant(1)), rowBlock, columnBlock));
-      if (getParam(schedule, "direct"))
-        return turnAndStore(p, em, at, rows, columns, next);
       turn(p, em, at, rows, columns, columnBlock);
       em.loop(em.i64(0), rows.get(em), 1, [&](Index row) {
         for (int64_t i = 0; next && i < fetched; ++i)
@@ -305,16 +307,12 @@ private:
     return vectors;
   }
 
-  /// The transpose's elements of `rows` x `columns` from `at` on, through the epilogue to the result. `next`: address
-  /// of the operand's first element that the next task reads, to fetch them; null: they are not.
-  static void turnAndStore(const Problem &p, Emitter &em, ArrayRef<Index> at, Extent rows, Extent columns, Value next) {
+  /// The transpose's elements of `rows` x `columns` from `at` on, through the epilogue to the result.
+  static void turnAndStore(const Problem &p, Emitter &em, ArrayRef<Index> at, Extent rows, Extent columns) {
     em.laneLoop(columns.get(em), prim::getConstantSize(p.sizes.back()), [&](Index column) {
       const Value inColumns = em.mask();
       em.laneLoop(rows.get(em), prim::getConstantSize(p.sizes[p.dim]), [&](Index lane) {
         const SmallVector<Value> vectors = readLines(p, em, at, lane, column);
-        for (int64_t line = 0; next && line < em.width(); ++line)
-          fetch(p, em, em.address(next, Emitter::memoryType(p.element()), lane.base), em.add(column.base, em.i64(line)),
-                em.width());
         const bool isTail = bool(em.mask());
         for (auto [i, turned] : llvm::enumerate(transposeLanes(em, vectors))) {
           const Index row = em.addIndex(em.uniform(lane.base, lane.multiple), em.constant(int64_t(i)));

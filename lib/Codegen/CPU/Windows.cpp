@@ -1,19 +1,20 @@
-//===- Windows.cpp - the "windows" strategy: window reductions of images that have their channels first
-//------------===//
+//===- Windows.cpp - the "windows" strategy: window reductions by one dim after the other -------------------------===//
 //
-// result[n, t.., u, 0] = reduction over k.., l of operand[n, t.. * stride + k.., u * stride + l, 0], and what follows
-// it: pooling where neighbours in memory are neighbours in a line of the image (tc-sink-window-transposes). A task is
-// some lines of the result, and takes a line in two steps, as reductions over a box are reductions over its dims:
+// result[n, t.., u, c] = reduction over k.., l of operand[n, t.. * stride + k.., u * stride + l, c], and what follows
+// it: pooling. A task is some lines of the result, and takes a line in two steps, as reductions over a box are
+// reductions over its dims:
 //
 //   1. the lines of the operand that its windows meet become one, with lanes along the line, in scratch; there
 //      neutral elements stand before and behind it, so that no window meets a border in the second step;
-//   2. each element of the result becomes a reduction of neighbours in that line: lanes along the result's line, which
-//      lie `stride` elements apart in scratch.
+//   2. each element of the result becomes a reduction of neighbours in that line. Where the channels are last, lanes
+//      are channels. Where there is but one, as in images that have their channels first
+//      (tc-sink-window-transposes), lanes are along the result's line, which lie `stride` elements apart in scratch.
 //
-// Lines of the result that are too short for lanes are computed one element at a time in the second step.
+// Lines of the result that are too short for lanes are computed one element at a time in the second step. Small windows
+// of channels that stand last are left to "loops", where each element reads its window.
 //
 // Parameters:
-//   lanes   1: lanes along the line in the second step
+//   lanes   1: lanes along the line, or the channels, in the second step
 //   grain   least number of tasks for a thread
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -38,6 +39,10 @@ constexpr int64_t kLeastLanes = 6;
 constexpr int64_t kVectors = 4;
 // Positions of a window along the line that are unrolled at most.
 constexpr int64_t kUnrolled = 16;
+// Windows of channels that stand last, measured on Zen 5 by an element's steps: what "loops" takes for one where
+// windows meet borders and where so few vectors of channels share its loops, and what the scratch takes for an element.
+constexpr double kBorder = 1.4, kFewChannels = 2, kStepsPerElement = 6;
+constexpr int64_t kFewVectors = 2;
 // What a thread should get at least, in elements.
 constexpr double kGrainElements = 30000;
 
@@ -46,18 +51,30 @@ struct Problem {
   Epilogue epilogue;
   SmallVector<AffineExpr> in, out;
 
+  std::optional<unsigned> input; // the operand, where the channels are last
+
   Type element() const { return cast<RankedTensorType>(op.getType()).getElementType(); }
   /// The dim of the lines, counted among the window's.
   size_t line() const { return op.getWindow().size() - 1; }
   int64_t padLow() const { return op.getPadLow()[line()]; }
   AffineExpr lineIn() const { return in[line() + 1]; }
   AffineExpr lineOut() const { return out[line() + 1]; }
-  /// Elements of the scratch before the operand's line: its vectors are aligned.
-  int64_t before() const { return roundUp(padLow(), kPanel); }
+  AffineExpr channels() const { return in.back(); }
+  bool isChannelsLast() const { return input.has_value(); }
+  /// Positions of the scratch before the operand's line; where lanes are along it, its vectors are aligned.
+  int64_t before() const { return isChannelsLast() ? padLow() : roundUp(padLow(), kPanel); }
   /// Elements of the scratch in all: vectors of the last elements read what lies behind them, too.
   AffineExpr elements() const {
-    const int64_t stride = op.getStrides()[line()];
-    const AffineExpr read = (lineOut() + kPanel) * stride + op.getWindow()[line()] * op.getDilations()[line()];
+    const int64_t stride = op.getStrides()[line()], span = op.getWindow()[line()] * op.getDilations()[line()];
+    if (isChannelsLast()) {
+      const AffineExpr read = prim::simplifySize(lineOut() * stride + span), stored = lineIn() + before();
+      const std::optional<int64_t> some = prim::getConstantSize(read),
+                                   others = prim::getConstantSize(prim::simplifySize(stored));
+      const AffineExpr positions =
+          some && others ? getAffineConstantExpr(std::max(*some, *others), read.getContext()) : read + stored;
+      return prim::simplifySize((positions * channels() + 64).ceilDiv(kPanel) * kPanel);
+    }
+    const AffineExpr read = (lineOut() + kPanel) * stride + span;
     return prim::simplifySize((read + lineIn() + before() + 64).ceilDiv(kPanel) * kPanel);
   }
   /// The dims of the tasks: all but the line's and the last.
@@ -73,13 +90,18 @@ std::optional<Problem> analyze(kernel::RegionOp region) {
       found = window;
     }
   }
-  if (!found || prim::getConstantSize(prim::getSizes(found.getResult()).back()) != 1 ||
-      llvm::any_of(found.getPadLow(), [](int64_t pad) { return pad < 0; }))
+  if (!found || llvm::any_of(found.getPadLow(), [](int64_t pad) { return pad < 0; }))
     return std::nullopt;
+  std::optional<unsigned> input;
+  if (prim::getConstantSize(prim::getSizes(found.getResult()).back()) != 1) {
+    input = inputThroughReshapes(found.getOperand());
+    if (!input)
+      return std::nullopt;
+  }
   FailureOr<Epilogue> epilogue = Epilogue::analyze(region, found.getResult());
   if (failed(epilogue) || !epilogue->yieldsAll(region))
     return std::nullopt;
-  return Problem{found, *epilogue, prim::getSizes(found.getOperand()), prim::getSizes(found.getResult())};
+  return Problem{found, *epilogue, prim::getSizes(found.getOperand()), prim::getSizes(found.getResult()), input};
 }
 
 class Task {
@@ -94,7 +116,10 @@ public:
       const SmallVector<Index> at = em.delinearize(task, p.grid());
       findLines(at);
       reduceLines(at);
-      reduceNeighbours(at);
+      if (p.isChannelsLast())
+        reducePositions(at);
+      else
+        reduceNeighbours(at);
       em.clearSources();
     });
   }
@@ -105,10 +130,11 @@ private:
   /// Neutral elements where no line is ever stored.
   void fillBorders() {
     auto fill = [&](Value from, Value to) {
-      em.loop(from, to, 1, [&](Index i) { em.storeAt(neutral(), em.scratch(), accumulator, i); });
+      em.laneLoop(
+          to, {}, [&](Index lane) { em.storeAt(em.broadcast(neutral()), em.scratch(), accumulator, lane); }, from);
     };
-    fill(em.i64(0), em.i64(p.before()));
-    fill(em.add(em.size(p.lineIn()), em.i64(p.before())), em.size(p.elements()));
+    fill(em.i64(0), em.size(p.before() * p.channels()));
+    fill(em.size((p.lineIn() + p.before()) * p.channels()), em.size(p.elements()));
   }
 
   /// For each outer dim of the window where it begins, and which of its positions lie in the operand: from `first` to
@@ -131,17 +157,28 @@ private:
     }
   }
 
+  /// The element at `lane` of a line of the operand.
+  Value element(ArrayRef<Index> position, const Index &lane) {
+    if (p.isChannelsLast()) {
+      Value line = position.front().base;
+      for (size_t i = 1; i < position.size(); ++i)
+        line = em.add(em.mul(line, em.size(p.in[i])), position[i].base);
+      const Value start = em.mul(line, em.size(prim::simplifySize(p.lineIn() * p.channels())));
+      return em.loadAt(em.input(*p.input), p.element(), em.addIndex(em.uniform(start), lane));
+    }
+    SmallVector<Index> full(position);
+    full.push_back(lane);
+    full.push_back(em.constant(0));
+    return em.emit(p.op.getOperand(), full);
+  }
+
   /// Combines the elements at `lanes` of all lines that the windows of `at` meet.
   SmallVector<Value> combineLines(ArrayRef<Index> at, ArrayRef<Index> lanes) {
     std::function<SmallVector<Value>(size_t, SmallVector<Index>, SmallVector<Value>)> nest =
         [&](size_t dim, SmallVector<Index> position, SmallVector<Value> sums) -> SmallVector<Value> {
       if (dim == p.line()) {
         for (auto [sum, lane] : llvm::zip_equal(sums, lanes)) {
-          SmallVector<Index> full(position);
-          full.push_back(lane);
-          full.push_back(em.constant(0));
-          const Value value = em.toAccumulator(em.broadcast(em.emit(p.op.getOperand(), full)));
-          sum = em.combine(kind, accumulator, sum, value);
+          sum = em.combine(kind, accumulator, sum, em.toAccumulator(em.broadcast(element(position, lane))));
         }
         return sums;
       }
@@ -157,14 +194,56 @@ private:
 
   /// Step 1.
   void reduceLines(ArrayRef<Index> at) {
+    const Value before = em.size(p.before() * p.channels());
     auto store = [&](ArrayRef<Index> lanes) {
       for (auto [lane, value] : llvm::zip_equal(lanes, combineLines(at, lanes)))
-        em.storeAt(value, em.scratch(), accumulator, em.addIndex(lane, em.constant(p.before())));
+        em.storeAt(value, em.scratch(), accumulator, em.addIndex(lane, em.uniform(before)));
     };
-    em.laneBlocks(em.size(p.lineIn()), prim::getConstantSize(p.lineIn()), kVectors, store);
+    const AffineExpr elements = prim::simplifySize(p.lineIn() * p.channels());
+    em.laneBlocks(em.size(elements), prim::getConstantSize(elements), kVectors, store);
   }
 
-  /// Step 2.
+  /// Step 2, lanes along the channels.
+  void reducePositions(ArrayRef<Index> at) {
+    const int64_t stride = p.op.getStrides()[p.line()], dilation = p.op.getDilations()[p.line()],
+                  window = p.op.getWindow()[p.line()];
+    const Value channels = em.size(p.channels());
+    em.loop(em.i64(0), em.size(p.lineOut()), 1, [&](Index position) {
+      const Value from = em.mul(em.mul(position.base, em.i64(stride)), channels);
+      em.laneBlocks(channels, prim::getConstantSize(p.channels()), kVectors, [&](ArrayRef<Index> lanes) {
+        auto read = [&](const Index &lane, Value step) {
+          const Value offset = em.add(from, em.mul(step, em.size(p.channels() * dilation)));
+          Value value;
+          em.withMask({}, [&] { value = em.loadAt(em.scratch(), accumulator, em.addIndex(em.uniform(offset), lane)); });
+          return value;
+        };
+        SmallVector<Value> sums;
+        for (const Index &lane : lanes)
+          sums.push_back(read(lane, em.i64(0)));
+        auto add = [&](Value step, ValueRange before) {
+          SmallVector<Value> after;
+          for (auto [lane, sum] : llvm::zip_equal(lanes, before))
+            after.push_back(em.combine(kind, accumulator, sum, read(lane, step)));
+          return after;
+        };
+        if (window <= kUnrolled)
+          for (int64_t k = 1; k < window; ++k)
+            sums = add(em.i64(k), sums);
+        else
+          sums = em.loop(em.i64(1), em.i64(window), 1, ValueRange(sums),
+                         [&](Index k, ValueRange carried) { return add(k.base, carried); });
+        for (auto [lane, sum] : llvm::zip_equal(lanes, sums)) {
+          SmallVector<Index> to(at);
+          to.push_back(position);
+          to.push_back(lane);
+          p.epilogue.store(em, to, em.fromAccumulator(sum, p.element()));
+          em.clearSources();
+        }
+      });
+    });
+  }
+
+  /// Step 2, lanes along the line.
   void reduceNeighbours(ArrayRef<Index> at) {
     const int64_t stride = p.op.getStrides()[p.line()], dilation = p.op.getDilations()[p.line()],
                   window = p.op.getWindow()[p.line()], start = p.before() - p.padLow();
@@ -219,9 +298,17 @@ public:
     double outer = 1;
     for (int64_t size : p->op.getWindow().drop_back())
       outer *= double(size);
-    const double perTask = likely(p->lineIn()) * outer + likely(p->lineOut()) * double(p->op.getWindow().back()) + 32;
+    const double channels = likely(p->channels()), window = double(p->op.getWindow().back());
+    const double perLine = likely(p->lineIn()) * outer + likely(p->lineOut()) * window;
+    if (p->isChannelsLast()) {
+      const double border = llvm::any_of(p->op.getPadLow(), [](int64_t pad) { return pad > 0; }) ? kBorder : 1;
+      const double few = channels <= kFewVectors * kPanel ? kFewChannels : 1;
+      if (outer * window * border * few <= perLine / likely(p->lineOut()) + kStepsPerElement)
+        return failure();
+    }
+    const double perTask = perLine * channels + 32;
     Params params(region);
-    params.set("lanes", likely(p->lineOut()) >= double(kLeastLanes));
+    params.set("lanes", p->isChannelsLast() || likely(p->lineOut()) >= double(kLeastLanes));
     params.set("grain", std::max<int64_t>(1, int64_t(kGrainElements / perTask)));
     return params.schedule(strategy());
   }
