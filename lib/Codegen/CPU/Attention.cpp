@@ -42,6 +42,8 @@ namespace {
 constexpr int64_t kKeys = 112, kMostKeys = 256;
 // Cycles of 16 exponentials and what goes with them, and of the copy of 16 elements.
 constexpr double kExpCycles = 20, kCopyCycles = 4;
+// What a task should get at least: its keys are copied for it alone.
+constexpr double kTaskFlops = 2.5e6;
 // Independent chains of maxima and of sums: an addition takes 4 cycles.
 constexpr int64_t kChains = 4;
 
@@ -158,6 +160,10 @@ public:
   }
 
 private:
+  /// Of so many queries.
+  static double flopsOf(const Problem &p, int64_t tileT) {
+    return 2.0 * double(tileT) * double(prim::getConstantSize(p.S).value_or(128)) * double(p.D + p.E);
+  }
   /// Queries and keys of a block.
   static std::pair<int64_t, int64_t> chooseTiles(const Problem &p) {
     const int64_t tileS = chooseKeys(p);
@@ -168,8 +174,8 @@ private:
     for (int64_t tileT = kPanel; t && tileT <= 128 && tileT <= roundUp(std::max<int64_t>(*t, 1), kPanel);
          tileT += kPanel) {
       const double blocks = std::ceil(double(std::max<int64_t>(*t, 1)) / double(tileT));
-      // Few queries leave work for all cores.
-      if (tileT > kPanel && batch * blocks < 16)
+      // Few queries leave work for all cores, but not tasks that take less time than to copy their keys.
+      if (tileT > kPanel && batch * blocks < 16 && flopsOf(p, tileT - kPanel) >= kTaskFlops)
         break;
       const Tile tile = scoreTile(wideCpu(), tileT, tileS);
       // For a key: both products, groups of panels; exponentials; the copies of its rows, which many queries share.
@@ -221,8 +227,7 @@ private:
       params.set(suffixed("scoreRows", cpu), tile.rows);
       params.set(suffixed("valueRows", cpu), valueRows);
     }
-    double flops = 2.0 * double(tileT) * double(prim::getConstantSize(p.S).value_or(128)) * double(p.D + p.E);
-    params.set("grain", std::max<int64_t>(1, int64_t(1e6 / std::max(flops, 1.0))));
+    params.set("grain", std::max<int64_t>(1, int64_t(1e6 / std::max(flopsOf(p, tileT), 1.0))));
     return params.schedule(strategy());
   }
 

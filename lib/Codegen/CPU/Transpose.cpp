@@ -46,10 +46,11 @@ namespace {
 // sixteen are written out of cache, which takes three quarters of the time, if rows are long enough for some of those;
 // past the caches four, of which eight are read (0.79 of that on Zen 5, 1.0 on Sapphire Rapids).
 constexpr int64_t kRows = 64, kColumns = 64, kColumnsOutOfCache = 256, kRowsPastCaches = 128, kLongRow = 512;
-// Straight out of cache: a line of each row of the result, of so many rows, for which the operand is read as long. Of
-// rows that share a few sets of the first-level cache fewer, and more of each (0.44 to 0.8 of the time on Zen 5, 0.82
-// to 1.02 on Sapphire Rapids).
-constexpr int64_t kRowsOfLines = 256, kRowsOfFewSets = 32;
+// Straight out of cache: a line of each row of the result, of so many rows, for which the operand is read as long.
+constexpr int64_t kRowsOfLines = 256;
+// Straight, in or out of cache, of rows that share a few sets of the first-level cache (0.41 to 0.88 of the time on
+// Zen 5, 0.82 to 1.02 on Sapphire Rapids).
+constexpr int64_t kRowsOfFewSets = 32;
 // Operand and result of so many bytes stay in the second-level cache.
 constexpr double kCacheBytes = 2 * 1024 * 1024;
 // And in the third level's share of a core, or of a few.
@@ -171,10 +172,11 @@ public:
     if (p->isNarrow) {
       rows = kNarrowRows;
       columns = *prim::getConstantSize(p->sizes.back());
-    } else if (!isCached && isDirect) {
-      const bool isFewSets = p->areRowsApart(kFewSetsBytes);
-      rows = isFewSets ? std::max<int64_t>(kRowsOfFewSets, kLineBytes / p->bytes()) : kRowsOfLines;
-      columns = isFewSets ? kColumns : std::max<int64_t>(kPanel, kLineBytes / p->bytes());
+    } else if (isDirect && p->areRowsApart(kFewSetsBytes)) {
+      rows = std::max<int64_t>(kRowsOfFewSets, kLineBytes / p->bytes());
+    } else if (isDirect && !isCached) {
+      rows = kRowsOfLines;
+      columns = std::max<int64_t>(kPanel, kLineBytes / p->bytes());
     } else if (!isInThirdLevel && prim::getConstantSize(p->sizes.back()).value_or(kLongRow) >= kLongRow) {
       rows = isStreaming ? kRowsPastCaches : kRows;
       columns = isStreaming ? kColumns : kColumnsOutOfCache;
