@@ -11,8 +11,9 @@
 // The dims of all values are sorted into classes: dims that an op relates are of one class (an add relates dim i of its
 // operands and its result, a transpose by its permutation, ...). Classes A and B merge if B stands right behind A
 // wherever one of the two occurs, unless an op moves positions along one of them: the axis of a concat, what a slice
-// cuts or a pad fills. Dims of size 1 vanish. Regions with other than these ops, pointwise ones, reductions, broadcasts
-// and transposes are left alone.
+// cuts or a pad fills. Along such a dim and a short last one behind it, positions move by whole rows of that one: the
+// two become one if every step is 1. Dims of size 1 vanish. Regions with other than these ops, pointwise ones,
+// reductions, broadcasts and transposes are left alone.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -33,6 +34,9 @@ using namespace mlir;
 using namespace tc;
 
 namespace {
+
+// A last dim of fewer elements is short: it fills no vector.
+constexpr int64_t kShortRow = 16;
 
 bool isOne(AffineExpr size) { return prim::getConstantSize(size) == std::optional<int64_t>(1); }
 
@@ -94,23 +98,29 @@ private:
     order.push_back(value);
     for (AffineExpr size : prim::getSizes(value)) {
       list.push_back(isOne(size) ? -1 : int(parent.size()));
-      if (!isOne(size))
+      if (!isOne(size)) {
+        kin.push_back(parent.size());
         parent.push_back(parent.size());
+        extents.push_back(prim::getConstantSize(size).value_or(kShortRow));
+      }
     }
   }
-  int classOf(int id) const {
-    while (parent[id] != id)
-      id = parent[id];
+  static int rootOf(const std::vector<int> &parents, int id) {
+    while (parents[id] != id)
+      id = parents[id];
     return id;
   }
+  int classOf(int id) const { return rootOf(parent, id); }
   void unite(int a, int b) {
     if (a >= 0 && b >= 0)
       parent[std::max(classOf(a), classOf(b))] = std::min(classOf(a), classOf(b));
   }
   void unite(Value a, int64_t i, Value b, int64_t j) { unite(ids[a][i], ids[b][j]); }
-  /// Relates the dims of an op that moves positions along those that `isMoved` names; these stay as they are, and may
-  /// not vanish.
-  bool relateMoved(Value operand, Value result, llvm::function_ref<bool(int64_t)> isMoved) {
+  /// Relates the dims of an op that moves positions along those that `isMoved` names, and by more than 1 along those
+  /// that `isStepped` does; these lead what they are merged into, and may not vanish.
+  bool relateMoved(
+      Value operand, Value result, llvm::function_ref<bool(int64_t)> isMoved,
+      llvm::function_ref<bool(int64_t)> isStepped = [](int64_t) { return false; }) {
     const SmallVector<AffineExpr> in = prim::getSizes(operand), out = prim::getSizes(result);
     for (int64_t i = 0, n = int64_t(out.size()); i < n; ++i) {
       if (!isMoved(i) && in[i] == out[i]) {
@@ -121,7 +131,10 @@ private:
         if (id < 0)
           return false;
         pinned.push_back(id);
+        if (isStepped(i))
+          stepped.push_back(id);
       }
+      kin[rootOf(kin, ids[operand][i])] = rootOf(kin, ids[result][i]);
     }
     return true;
   }
@@ -171,9 +184,12 @@ private:
         return relateMoved(input, result, [&](int64_t dim) { return dim == int64_t(concat.getAxis()); });
       });
     if (auto slice = dyn_cast<prim::SliceOp>(op))
-      return relateMoved(slice.getOperand(), result, [&](int64_t dim) {
-        return slice.getSteps()[dim] != 1 || prim::getConstantSize(slice.getStarts().getResult(dim)) != 0;
-      });
+      return relateMoved(
+          slice.getOperand(), result,
+          [&](int64_t dim) {
+            return slice.getSteps()[dim] != 1 || prim::getConstantSize(slice.getStarts().getResult(dim)) != 0;
+          },
+          [&](int64_t dim) { return slice.getSteps()[dim] != 1; });
     if (auto pad = dyn_cast<prim::PadOp>(op))
       return relateMoved(pad.getOperand(), result,
                          [&](int64_t dim) { return prim::getConstantSize(pad.getLow().getResult(dim)) != 0; });
@@ -199,6 +215,7 @@ private:
     llvm::SmallDenseSet<int> fixed;
     for (int id : pinned)
       fixed.insert(classOf(id));
+    joinShortRows(fixed, next);
     leaders.resize(parent.size());
     for (size_t id = 0; id < parent.size(); ++id)
       leaders[id] = id;
@@ -210,15 +227,57 @@ private:
       // A run is finite as no class follows itself; the bound guards against x -> y -> x over two values.
       for (size_t steps = 0; steps < parent.size() && merged(previous[leader], leader); ++steps)
         leader = previous[leader];
-      leaders[id] = leader;
-      merges |= leader != classOf(id);
+      leaders[id] = shortRows.contains(leader) ? shortRows.lookup(leader) : leader;
+      merges |= leaders[id] != classOf(id);
+    }
+  }
+
+  /// Finds the short last dims that the dims along which positions move take behind them: those dims and what they are
+  /// moved to, all of them or none, and wherever one of them occurs. `next`: what follows each class.
+  void joinShortRows(const llvm::SmallDenseSet<int> &moved, ArrayRef<int> next) {
+    // Kinship of ids becomes that of their classes.
+    for (size_t id = 0; id < parent.size(); ++id)
+      kin[rootOf(kin, id)] = rootOf(kin, classOf(id));
+    llvm::SmallDenseSet<int> steppedKin;
+    for (int id : stepped)
+      steppedKin.insert(rootOf(kin, id));
+    for (size_t last = 0; last < parent.size(); ++last) {
+      if (classOf(last) != int(last) || moved.contains(last) || extents[last] >= kShortRow || next[last] != -1)
+        continue;
+      // What stands before it, everywhere: dims that move, all of one kin.
+      std::optional<int> before;
+      bool isJoined = true;
+      for (Value value : order) {
+        int previous = -1;
+        for (int id : ids[value]) {
+          if (id < 0)
+            continue;
+          if (classOf(id) == int(last)) {
+            isJoined &= previous >= 0 && moved.contains(previous) &&
+                        before.value_or(rootOf(kin, previous)) == rootOf(kin, previous);
+            if (isJoined)
+              before = rootOf(kin, previous);
+          }
+          previous = classOf(id);
+        }
+      }
+      if (!isJoined || !before || steppedKin.contains(*before))
+        continue;
+      for (size_t id = 0; id < parent.size(); ++id)
+        if (rootOf(kin, id) == *before)
+          isJoined &= next[classOf(id)] == int(last);
+      if (isJoined)
+        shortRows[last] = *before;
     }
   }
 
   llvm::DenseMap<Value, SmallVector<int>> ids;
   SmallVector<Value> order;
   std::vector<int> parent;
-  SmallVector<int> pinned; // dims along which an op moves positions
+  std::vector<int> kin;               // by id: dims that an op moves positions between
+  std::vector<int64_t> extents;       // by id; what only the run knows is not short
+  SmallVector<int> pinned, stepped;   // dims along which an op moves positions; by more than 1
+  llvm::DenseMap<int, int> shortRows; // by class: what it stands behind
   std::vector<int> leaders;
   bool merges = false;
 };
@@ -323,11 +382,16 @@ struct CollapseDimsPass : tc::impl::CollapseDimsPassBase<CollapseDimsPass> {
         return operand(0);
       return prim::ReduceOp::create(b, loc, reduce.getKind(), operand(0), dims);
     }
-    // One start per new dim; merged dims are whole.
+    // One start per new dim; merged dims are whole, but for the first of them.
+    const SmallVector<AffineExpr> sizes = prim::getSizes(result);
     auto starts = [&](AffineMap map) {
       SmallVector<AffineExpr> kept;
-      for (const SmallVector<int64_t> &group : classes.groups(result))
-        kept.push_back(map.getResult(group.front()));
+      for (const SmallVector<int64_t> &group : classes.groups(result)) {
+        AffineExpr start = map.getResult(group.front());
+        for (int64_t dim : ArrayRef(group).drop_front())
+          start = start * sizes[dim];
+        kept.push_back(prim::simplifySize(start));
+      }
       return AffineMap::get(map.getNumDims(), map.getNumSymbols(), kept, op->getContext());
     };
     Operation *copy = b.clone(*op, mapping);

@@ -118,3 +118,48 @@ func.func @gated_norm(%x: tensor<32x256xf32>, %w: tensor<256xf32>) -> tensor<32x
   %y = prim.mul %n, %wb : tensor<32x256xf32>
   return %y : tensor<32x256xf32>
 }
+
+// Along a dim before a short last one, positions move by rows of that one: both become one. A step of more than 1 keeps them apart, as
+// does a value in which something else stands before the short dim, and a dim that is not short.
+// CHECK-LABEL: func.func @colours
+// CHECK: prim.pad %{{.*}}, %{{.*}} low affine_map<() -> (6)> : (tensor<93xf32>, tensor<f32>) -> tensor<105xf32>
+// CHECK: prim.slice %{{.*}} from affine_map<() -> (3)> step [1] : tensor<105xf32> -> tensor<60xf32>
+// CHECK: prim.concat %{{.*}} axis = 0 : (tensor<60xf32>, tensor<105xf32>) -> tensor<165xf32>
+func.func @colours(%x: tensor<31x3xf32>) -> tensor<55x3xf32> {
+  %zero = prim.splat 0.0 : f32 : tensor<f32>
+  %p = prim.pad %x, %zero low affine_map<() -> (2, 0)> : (tensor<31x3xf32>, tensor<f32>) -> tensor<35x3xf32>
+  %s = prim.slice %p from affine_map<() -> (1, 0)> step [1, 1] : tensor<35x3xf32> -> tensor<20x3xf32>
+  %y = prim.concat %s, %p axis = 0 : (tensor<20x3xf32>, tensor<35x3xf32>) -> tensor<55x3xf32>
+  return %y : tensor<55x3xf32>
+}
+// CHECK-LABEL: func.func @colours_of_unknown
+#hw = affine_map<()[s0] -> (s0, 3)>
+#hw2 = affine_map<()[s0] -> (s0 + 2, 3)>
+// CHECK: prim.pad %{{.*}} low affine_map<() -> (3)>
+func.func @colours_of_unknown(%x: tensor<?x3xf32, #prim.dims<#hw>>) -> tensor<?x3xf32, #prim.dims<#hw2>> attributes {prim.symbols = [#prim.symbol<"h", 1, 4096, 1>]} {
+  %zero = prim.splat 0.0 : f32 : tensor<f32>
+  %y = prim.pad %x, %zero low affine_map<() -> (1, 0)> : (tensor<?x3xf32, #prim.dims<#hw>>, tensor<f32>) -> tensor<?x3xf32, #prim.dims<#hw2>>
+  return %y : tensor<?x3xf32, #prim.dims<#hw2>>
+}
+// CHECK-LABEL: func.func @every_other
+// CHECK: prim.slice %{{.*}} : tensor<31x3xf32> -> tensor<15x3xf32>
+func.func @every_other(%x: tensor<31x3xf32>) -> tensor<15x3xf32> {
+  %y = prim.slice %x from affine_map<() -> (1, 0)> step [2, 1] : tensor<31x3xf32> -> tensor<15x3xf32>
+  return %y : tensor<15x3xf32>
+}
+// CHECK-LABEL: func.func @per_colour
+// CHECK: prim.pad %{{.*}} -> tensor<35x3xf32>
+func.func @per_colour(%x: tensor<31x3xf32>, %b: tensor<3xf32>) -> tensor<35x3xf32> {
+  %zero = prim.splat 0.0 : f32 : tensor<f32>
+  %p = prim.pad %x, %zero low affine_map<() -> (2, 0)> : (tensor<31x3xf32>, tensor<f32>) -> tensor<35x3xf32>
+  %c = prim.broadcast %b [1] : tensor<3xf32> -> tensor<35x3xf32>
+  %y = prim.add %p, %c : tensor<35x3xf32>
+  return %y : tensor<35x3xf32>
+}
+// CHECK-LABEL: func.func @long_rows
+// CHECK: prim.pad %{{.*}} -> tensor<35x16xf32>
+func.func @long_rows(%x: tensor<31x16xf32>) -> tensor<35x16xf32> {
+  %zero = prim.splat 0.0 : f32 : tensor<f32>
+  %p = prim.pad %x, %zero low affine_map<() -> (2, 0)> : (tensor<31x16xf32>, tensor<f32>) -> tensor<35x16xf32>
+  return %p : tensor<35x16xf32>
+}
