@@ -721,6 +721,64 @@ def window_last_cases():
          [{"x": s} for s in ((1, 5, 7, 1), (2, 12, 9, 33), (1, 1, 1, 16), (0, 4, 4, 8), (1, 6, 6, 0))])
 
 
+def short_row_cases():
+    """Last dims that fill no vector: rows joined, and reductions along them and across them."""
+    def softmax(x, axis):
+        e = np.exp(x - x.max(axis, keepdims=True))
+        return e / e.sum(axis, keepdims=True)
+
+    def normed(x, axis):
+        return (x - x.mean(axis, keepdims=True)) / np.sqrt(x.var(axis, keepdims=True) + 1e-5)
+    scale = helper.make_node("Mul", ["x", "s"], ["m"])
+    for sizes in ((2000, 3), (1601, 5), (97, 7), (64, 6), (33, 2, 5), (150, 5, 3), (20, 2, 7), (300, 15), (257, 12), (17, 9), (16, 3), (3, 700, 10), (1, 5), (0, 7)):
+        last, name, values = sizes[-1], "x".join(map(str, sizes)), random(sizes, 5)
+        s, b, gate = random(last, 6), random(sizes[1:], 7), random((*sizes[:-1], 1), 8)
+        if values.size > 1000:
+            values.flat[3], values.flat[170], values.flat[-1] = np.inf, -np.inf, np.nan
+        case(f"short_bias_{name}", [scale, helper.make_node("Add", ["m", "b"], ["a"]), helper.make_node("Sigmoid", ["g"], ["t"]), helper.make_node("Mul", ["a", "t"], ["y"])],
+             {"x": list(sizes), "g": [*sizes[:-1], 1]}, {"y": list(sizes)}, lambda v, s=s, b=b: [(v["x"] * s + b) / (1 + np.exp(-v["g"]))], [{"x": values, "g": gate}], {"s": s, "b": b})
+        case(f"short_softmax_{name}", [scale, helper.make_node("Softmax", ["m"], ["y"], axis=-1)], {"x": list(sizes)}, {"y": list(sizes)},
+             lambda v, s=s: [softmax(v["x"] * s, -1)], [{"x": random(sizes, 9)}], {"s": s})
+        case(f"short_norm_{name}", [helper.make_node("ReduceMean", ["x"], ["c"], axes=[-1]), helper.make_node("Sub", ["x", "c"], ["d"]), helper.make_node("Mul", ["d", "d"], ["q"]),
+                                    helper.make_node("ReduceMean", ["q"], ["v"], axes=[-1]), helper.make_node("Add", ["v", "e"], ["w"]), helper.make_node("Sqrt", ["w"], ["r"]),
+                                    helper.make_node("Div", ["d", "r"], ["n"]), helper.make_node("Mul", ["n", "s"], ["y"])],
+             {"x": list(sizes)}, {"y": list(sizes)}, lambda v, s=s: [normed(v["x"], -1) * s], [{"x": random(sizes, 10)}], {"s": s, "e": np.float32(1e-5)})
+        case(f"short_across_{name}", [scale, helper.make_node("Softmax", ["m"], ["y"], axis=len(sizes) - 2)], {"x": list(sizes)}, {"y": list(sizes)},
+             lambda v, s=s: [softmax(v["x"] * s, -2) if v["x"].size else v["x"]], [{"x": random(sizes, 11)}], {"s": s})
+    # Rows that only the run counts, of an odd number of elements and of a power of two.
+    for last in (4, 5):
+        case(f"short_unknown_rows_{last}", [scale, helper.make_node("Softmax", ["m"], ["t"], axis=-1), helper.make_node("Sigmoid", ["m"], ["u"]), helper.make_node("Add", ["u", "b"], ["z"])],
+             {"x": ["N", "T", last]}, {"t": ["N", "T", last], "z": ["N", "T", last]},
+             lambda v, last=last: [softmax(v["x"] * random(last, 6), -1) if v["x"].size else v["x"], 1 / (1 + np.exp(-v["x"] * random(last, 6))) + random(last, 7)],
+             [{"x": (n, t, last)} for n, t in ((1, 1), (3, 37), (0, 3), (1, 5000), (2, 16))], {"s": random(last, 6), "b": random(last, 7)})
+    # Positions that move by rows of a short last dim.
+    values = random((2, 9, 31, 3), 12)
+    case("short_pad", [helper.make_node("Pad", ["x", "p"], ["y"])], {"x": [2, 9, 31, 3]}, {"y": [2, 12, 33, 3]}, lambda v: [np.pad(v["x"], ((0, 0), (1, 2), (0, 2), (0, 0)))],
+         [{"x": values}], {"p": np.array([0, 1, 0, 0, 0, 2, 2, 0])})
+    case("short_concat", [helper.make_node("Concat", ["x", "z"], ["c"], axis=2), helper.make_node("Add", ["c", "b"], ["y"])], {"x": [2, 9, 31, 3], "z": [2, 9, 14, 3]}, {"y": [2, 9, 45, 3]},
+         lambda v: [np.concatenate([v["x"], v["z"]], 2) + random(3, 1)], [{"x": values, "z": random((2, 9, 14, 3), 13)}], {"b": random(3, 1)})
+    case("short_concat_last", [helper.make_node("Concat", ["x", "z"], ["c"], axis=1), helper.make_node("Sigmoid", ["c"], ["y"])], {"x": [333, 2], "z": [333, 3]}, {"y": [333, 5]},
+         lambda v: [1 / (1 + np.exp(-np.concatenate([v["x"], v["z"]], 1)))], [{"x": random((333, 2), 14), "z": random((333, 3), 15)}])
+    for step in (1, 2):
+        case(f"short_slice_{step}", [helper.make_node("Slice", ["x", "from", "to", "of", "by"], ["c"]), helper.make_node("Add", ["c", "b"], ["y"])], {"x": [2, 9, 31, 3]},
+             {"y": [2, 7, len(range(3, 30, step)), 3]}, lambda v, step=step: [v["x"][:, 1:8, 3:30:step] + random(3, 1)], [{"x": values}],
+             {"from": np.array([1, 3]), "to": np.array([8, 30]), "of": np.array([1, 2]), "by": np.array([1, step]), "b": random(3, 1)})
+    # Reductions that leave few columns, of rows that fill vectors and others, in parts, of several dims.
+    for sizes, dims in (((1000, 3), [0]), ((2, 333, 5), [1]), ((64, 2), [0]), ((1, 79, 15), [1]), ((3, 100, 9), [1]), ((224, 225, 3), [0, 1]), ((7, 3, 90, 4), [0, 2]),
+                        ((1, 40000, 11), [1]), ((63, 3), [0]), ((0, 65, 3), [1]), ((65, 12), [0])):
+        keep, name = [s for i, s in enumerate(sizes) if i not in dims], "x".join(map(str, sizes))
+        for kind, function in (("Mean", np.mean), ("Max", np.max), ("Min", np.min), ("SumSquare", lambda x, axis: (x * x).sum(axis))):
+            values = random(sizes, 16)
+            if kind in ("Max", "Min") and values.size > 300:
+                values.flat[200] = np.nan
+            case(f"few_columns_{kind}_{name}", [helper.make_node("Add", ["x", "b"], ["a"]), helper.make_node("Reduce" + kind, ["a"], ["r"], axes=dims, keepdims=0),
+                                                helper.make_node("Mul", ["r", "s"], ["y"])], {"x": list(sizes)}, {"y": keep},
+                 lambda v, function=function, dims=dims, last=sizes[-1]: [function(v["x"] + random(last, 2), axis=tuple(dims)) * random(last, 3)],
+                 [{"x": values}], {"b": random(sizes[-1], 2), "s": random(sizes[-1], 3)})
+    case("few_columns_unknown", [helper.make_node("ReduceMean", ["x"], ["y"], axes=[1], keepdims=0)], {"x": ["N", "T", 6]}, {"y": ["N", 6]}, lambda v: [v["x"].mean(1)],
+         [{"x": s} for s in ((2, 700, 6), (1, 1, 6), (3, 15, 6), (1, 17, 6), (0, 5, 6))])
+
+
 def line_cases():
     """Convolutions with few channels in the result: straight from the image, and from another one's result."""
     def ones(n):
@@ -985,6 +1043,7 @@ def main():
     build_cases()
     window_cases()
     window_last_cases()
+    short_row_cases()
     line_cases()
     lane_cases()
     given_filter_cases()

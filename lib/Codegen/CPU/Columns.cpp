@@ -9,7 +9,11 @@
 // accumulators stay in the first-level cache. Where few tasks would stream everything, the rows are cut into parts: a
 // launch before leaves a row of results for each, which are combined.
 //
+// Fewer columns than a vector has are read as they lie: so many vectors hold a number of whole rows, and each has an
+// accumulator of its own, whose lanes are folded in the end.
+//
 // Parameters:
+//   folded   1: rows of few columns are read as they lie
 //   columns  columns of a task, a multiple of every vector width
 //   rows     rows at once, with accumulators in scratch; 0: accumulators in registers
 //   part     rows (of the last reduced dim) of a task of the launch before; 0: there is none
@@ -40,6 +44,9 @@ constexpr int64_t kVectors = 8;
 constexpr int64_t kStreamedBytes = 1536 * 1024, kStreamedRows = 8, kStreamedColumns = 2048;
 // Tasks that keep many cores busy, and rows that a part of them has at least.
 constexpr int64_t kTasks = 16, kLeastPart = 64;
+// Fewer columns than these, of so many rows at least, are read as they lie, with so many accumulators at least;
+// elements of a task where there are few of them.
+constexpr int64_t kLeastColumns = 16, kLeastFolded = 64, kLeastFoldedVectors = 8, kFoldedElements = 32 * 1024;
 // Rows that are added up on their own.
 constexpr int64_t kPartialRows = 1024;
 // What a thread should get at least, in elements.
@@ -68,8 +75,11 @@ public:
     if (!reduce || prim::getSizes(reduce.getOperand()).empty())
       return failure();
     const SmallVector<AffineExpr> sizes = prim::getSizes(reduce.getOperand());
-    // Fewer columns than a vector has: lanes belong elsewhere.
-    if (prim::getConstantSize(sizes.back()).value_or(kColumns) < 16)
+    // Rows of fewer columns than a vector has must lie one after another.
+    const bool isFolded = prim::getConstantSize(sizes.back()).value_or(kColumns) < kLeastColumns;
+    if (isFolded && (reduce.getDims().back() != int64_t(sizes.size()) - 2 ||
+                     prim::getConstantSize(lastRows(reduce)).value_or(kLeastFolded) < kLeastFolded ||
+                     prim::getConstantSize(sizes.back()) == 1))
       return failure();
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, reduce.getResult());
     if (failed(epilogue) || !epilogue->yieldsAll(region))
@@ -86,6 +96,20 @@ public:
       columns = roundUp(ceilDiv(all, tasks), kColumns);
     }
     Params params(region);
+    if (isFolded)
+      params.set("folded", 1);
+    if (isFolded && type.hasStaticShape()) {
+      const int64_t last = type.getShape()[reduce.getDims().back()], row = type.getShape().back();
+      int64_t tasks = 1;
+      for (AffineExpr size : ArrayRef(prim::getSizes(reduce.getResult())).drop_back())
+        tasks *= *prim::getConstantSize(size);
+      const int64_t part =
+          roundUp(std::max(ceilDiv(last, ceilDiv(kTasks, std::max<int64_t>(tasks, 1))), ceilDiv(kFoldedElements, row)),
+                  kLeastFolded);
+      if (tasks < kTasks && part < last)
+        params.set("part", part);
+      columns = row;
+    }
     params.set("columns", columns);
     params.set("rows", isStreamed ? kStreamedRows : 0);
     if (isStreamed) {
@@ -138,6 +162,13 @@ public:
     em.loop(begin, end, 1, [&](Index task) {
       SmallVector<Index> outer = em.delinearize(task, grid(reduce, schedule));
       const Index first = em.mulIndex(outer.pop_back_val(), em.i64(columns), columns);
+      if (getParam(schedule, "folded"))
+        return fold(reduce, em, outer, em.i64(0), em.size(lastRows(reduce)), [&](Index lane, Value sum) {
+          SmallVector<Index> position(outer);
+          position.push_back(lane);
+          epilogue.store(em, position, em.fromAccumulator(sum, elementOf(reduce)));
+          em.clearSources();
+        });
       if (int64_t rows = getParam(schedule, "rows"))
         return stream(reduce, em, outer, first, columns, rows, em.i64(0), em.size(lastRows(reduce)),
                       [&](Index lane, Value sum) {
@@ -205,12 +236,16 @@ private:
       SmallVector<Index> at = em.delinearize(task, sizes);
       const Index first = em.mulIndex(at.pop_back_val(), em.i64(columns), columns);
       const Value from = em.mul(at.front().base, em.i64(part));
-      stream(reduce, em, ArrayRef(at).drop_front(), first, columns, getParam(schedule, "rows"), from,
-             em.min(em.add(from, em.i64(part)), em.size(lastRows(reduce))), [&](Index lane, Value sum) {
-               SmallVector<Index> position(at);
-               position.push_back(em.addIndex(first, lane));
-               em.store(sum, em.output(0), type.getElementType(), prim::getSizes(type), position);
-             });
+      const Value to = em.min(em.add(from, em.i64(part)), em.size(lastRows(reduce)));
+      auto store = [&](Index lane, Value sum) {
+        SmallVector<Index> position(at);
+        position.push_back(em.addIndex(first, lane));
+        em.store(sum, em.output(0), type.getElementType(), prim::getSizes(type), position);
+      };
+      if (getParam(schedule, "folded"))
+        fold(reduce, em, ArrayRef(at).drop_front(), from, to, store);
+      else
+        stream(reduce, em, ArrayRef(at).drop_front(), first, columns, getParam(schedule, "rows"), from, to, store);
     });
   }
 
@@ -314,6 +349,87 @@ private:
     };
     nest(0);
     em.laneLoop(here, known, [&](Index lane) { finish(lane, em.loadAt(sums, accumulator, lane)); });
+  }
+
+  /// The few columns of rows in [lower, upper) of the last reduced dim, read as they lie: finish(lanes along the
+  /// columns, the accumulators). `lower` is a multiple of kLeastFolded.
+  static void fold(prim::ReduceOp reduce, Emitter &em, ArrayRef<Index> outer, Value lower, Value upper,
+                   llvm::function_ref<void(Index, Value)> finish) {
+    const Value operand = reduce.getOperand();
+    const SmallVector<AffineExpr> sizes = prim::getSizes(operand);
+    const Type element = elementOf(reduce), accumulator = em.accumulatorOf(element);
+    const prim::ReduceKind kind = reduce.getKind();
+    const int64_t width = em.width(), columns = *prim::getConstantSize(sizes.back()), last = reduce.getDims().back();
+    const int64_t blocks = ceilDiv(kLeastFoldedVectors, columns);
+    const Value start = em.broadcast(em.neutral(kind, element));
+    const Value sums = em.stackBuffer(Emitter::memoryType(accumulator), columns * width),
+                rest = em.stackBuffer(Emitter::memoryType(accumulator), columns);
+    auto eachColumn = [&](llvm::function_ref<void(Index)> body) { em.laneLoop(em.i64(columns), columns, body); };
+    eachColumn([&](Index lane) { em.storeAt(start, rest, accumulator, lane); });
+    SmallVector<Index> at = operandAt(reduce, outer);
+    auto read = [&] { return em.broadcast(em.toAccumulator(em.emit(operand, at))); };
+    // Adds rows from `row` on, `count` times a vector's number of them.
+    auto addRows = [&](Index row, int64_t count, ValueRange carried) {
+      SmallVector<Value> next(carried);
+      for (int64_t block = 0; block < count; ++block)
+        for (int64_t number = 0; number < columns; ++number) {
+          std::tie(at[last], at.back()) = em.partOfRows(em.addIndex(row, em.constant(block * width)), columns, number);
+          Value &sum = next[block * columns + number];
+          sum = em.combine(kind, accumulator, sum, read());
+        }
+      return next;
+    };
+    std::function<SmallVector<Value>(size_t, SmallVector<Value>)> nest = [&](size_t number,
+                                                                             SmallVector<Value> carried) {
+      if (number + 1 < reduce.getDims().size()) {
+        const int64_t dim = reduce.getDims()[number];
+        return em.reduceLoop(kind, accumulator, em.i64(0), em.size(sizes[dim]), 1, carried, std::nullopt,
+                             [&](Index position, ValueRange inner) {
+                               at[dim] = position;
+                               return nest(number + 1, llvm::to_vector(inner));
+                             });
+      }
+      const int64_t step = blocks * width;
+      auto wholeOf = [&](Value from, int64_t count) {
+        return em.add(from, em.mul(em.divUnsigned(em.sub(upper, from), em.i64(count)), em.i64(count)));
+      };
+      const Value whole = wholeOf(lower, step);
+      carried = em.reduceLoop(
+          kind, accumulator, lower, whole, step, carried, 1,
+          [&](Index row, ValueRange inner) { return addRows(row, blocks, inner); }, width);
+      Value done = whole;
+      if (blocks > 1) {
+        done = wholeOf(whole, width);
+        SmallVector<Value> firsts(ArrayRef(carried).take_front(columns));
+        firsts = em.loop(
+            whole, done, width, firsts, [&](Index row, ValueRange inner) { return addRows(row, 1, inner); }, width);
+        llvm::copy(firsts, carried.begin());
+      }
+      // Rows that fill no vectors.
+      em.loop(done, upper, 1, [&](Index row) {
+        eachColumn([&](Index lane) {
+          at[last] = row;
+          at.back() = lane;
+          const Value sum = em.combine(kind, accumulator, em.loadAt(rest, accumulator, lane), read());
+          em.storeAt(sum, rest, accumulator, lane);
+        });
+      });
+      return carried;
+    };
+    const SmallVector<Value> all = nest(0, SmallVector<Value>(blocks * columns, start));
+    for (int64_t number = 0; number < columns; ++number) {
+      Value sum = all[number];
+      for (int64_t block = 1; block < blocks; ++block)
+        sum = em.combine(kind, accumulator, sum, all[block * columns + number]);
+      em.storeAt(sum, sums, accumulator, em.contiguous(em.constant(number * width)));
+    }
+    eachColumn([&](Index lane) {
+      Value total = em.loadAt(rest, accumulator, lane);
+      for (int64_t row = 0; row < width; ++row)
+        total = em.combine(kind, accumulator, total,
+                           em.loadAt(sums, accumulator, em.addIndex(lane, em.constant(row * columns))));
+      finish(lane, total);
+    });
   }
 
   /// The reduction at `outer` for each vector of columns.

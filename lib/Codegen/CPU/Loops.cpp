@@ -15,7 +15,10 @@
 //   keep     number, in the region's body, of a value that is kept in scratch for the row when a reduction first needs
 //            it, because computing it again costs more; -1: none
 //   stream   1: results are stored past the caches where their buffers are aligned
-//   joined   so many last dims are one for tasks and lanes: the last of them is too short for lanes of its own
+//   joined   so many last dims are one for tasks and lanes: the last of them are too short for lanes of their own.
+//   Where
+//            these hold a number of elements that is no small power of two, as many vectors are written at a time:
+//            which lane is where in the short dims is then the same each time
 //   pieces   1: the inputs of concats along the rows, and even runs of constant lists of indices, are written one after
 //            another, each by a loop of its own
 //   ahead    1: a launch before computes what reductions give for each of their rows: for rows of several dims, which
@@ -50,6 +53,12 @@ constexpr double kLeastAhead = 4096, kLongRow = 64 * 1024;
 
 // A last dim of up to so many elements, a power of two, is joined with those before it: every vector has several of it.
 constexpr int64_t kMostPart = 8;
+// One of up to so many elements, any number, is joined as well, where the code of as many vectors is of so many scalar
+// operations at most.
+constexpr int64_t kMostOddPart = 15;
+constexpr double kMostOddCode = 600;
+// What a size counts that only the run knows.
+constexpr int64_t kLikelyRows = 64;
 
 // Inputs of this size come from beyond the second-level cache.
 constexpr int64_t kFetchedBytes = 4 * 1024 * 1024;
@@ -225,16 +234,48 @@ bool isWorthAhead(Value root, ArrayRef<Value> results) {
 
 /// How many of the last dims of `sizes` tasks and lanes take as one; 0: none. Lanes stay evenly spaced in each of the
 /// dims as long as those behind it are powers of two of elements that a vector holds.
-int64_t countJoined(ArrayRef<AffineExpr> sizes) {
+int64_t countEvenlyJoined(ArrayRef<AffineExpr> sizes) {
   auto isPart = [](int64_t count) { return count >= 2 && count <= kMostPart && llvm::isPowerOf2_64(count); };
   int64_t joined = 0, count = 1;
   for (AffineExpr size : llvm::reverse(sizes)) {
     if (joined > 0 && !isPart(count))
       break;
-    count *= prim::getConstantSize(size).value_or(0);
+    count *= prim::getConstantSize(size).value_or(kLikelyRows);
     ++joined;
   }
   return joined >= 2 && count > kMostPart ? joined : 0;
+}
+
+/// Elements of the last `joined` dims but the first of them, where lanes are not evenly spaced in it; else 0.
+int64_t oddPart(ArrayRef<AffineExpr> sizes, int64_t joined) {
+  int64_t part = 1;
+  for (AffineExpr size : sizes.take_back(std::max<int64_t>(joined - 1, 0)))
+    part *= *prim::getConstantSize(size);
+  return part <= kMostPart && llvm::isPowerOf2_64(part) ? 0 : part;
+}
+
+/// The same for dims that hold any small number of elements of what `block` computes.
+int64_t countOddlyJoined(ArrayRef<AffineExpr> sizes, Block &block) {
+  double code = 0;
+  for (Operation &op : block.without_terminator())
+    code += prim::isTranscendental(&op) ? kTranscendental : 1;
+  int64_t joined = 0, part = 1;
+  for (AffineExpr size : llvm::reverse(sizes)) {
+    const int64_t count = prim::getConstantSize(size).value_or(kLikelyRows);
+    if (count < 2)
+      return 0;
+    ++joined;
+    if (part * count > kMostOddPart)
+      return part > 1 && count >= kPanel && oddPart(sizes, joined) && code * double(part) <= kMostOddCode ? joined : 0;
+    part *= count;
+  }
+  return 0;
+}
+
+/// Whether lanes along several dims compute a reduction once for each of its results: it is along the last one.
+bool isAlongLast(prim::ReduceOp reduce, ArrayRef<AffineExpr> sizes) {
+  return prim::getSizes(reduce.getOperand()) == sizes &&
+         reduce.getDims() == ArrayRef<int64_t>{int64_t(sizes.size()) - 1};
 }
 
 /// The last `joined` dims as one.
@@ -409,12 +450,23 @@ public:
         space = i;
     Value root = yield.getValues()[space];
     SmallVector<AffineExpr> sizes = prim::getSizes(root);
+    const SmallVector<Value> ahead = rowResults(region, root);
+    const bool isAhead = isWorthAhead(root, ahead);
+    const SmallVector<AffineExpr> own = sizes;
     int64_t joined = 0;
-    if (llvm::all_of(yield.getValues(), [&](Value value) { return prim::getSizes(value) == sizes; }) &&
+    if (llvm::all_of(yield.getValues(), [&](Value value) { return prim::getSizes(value) == own; }) &&
         llvm::none_of(block, [](Operation &op) {
-          return isa<prim::ReduceOp, prim::ArgReduceOp, prim::DotGeneralOp, prim::ConvOp, prim::WindowReduceOp>(op);
-        }))
-      joined = countJoined(sizes);
+          return isa<prim::ArgReduceOp, prim::DotGeneralOp, prim::ConvOp, prim::WindowReduceOp>(op);
+        })) {
+      auto reductions = block.getOps<prim::ReduceOp>();
+      if (reductions.empty())
+        joined = countEvenlyJoined(own);
+      const bool joinsOddly =
+          !isAhead && llvm::all_of(reductions, [&](prim::ReduceOp reduce) { return isAlongLast(reduce, own); });
+      if (const int64_t odd = joinsOddly ? countOddlyJoined(own, block) : 0; odd > joined)
+        joined = odd;
+    }
+    const int64_t odd = oddPart(own, joined);
     sizes = joinLast(sizes, joined);
     double last = sizes.empty() ? 1 : double(prim::getConstantSize(sizes.back()).value_or(64));
     double rows = weight(space).first / std::max(last, 1.0);
@@ -438,8 +490,8 @@ public:
         see(arg.getOperand(), {int64_t(arg.getAxis())});
     });
     DenseMap<Value, double> known;
-    const SmallVector<Value> ahead = rowResults(region, root);
-    const bool isAhead = isWorthAhead(root, ahead);
+    if (odd)
+      reductionLanes = false;
     if (isAhead) {
       reductionLanes = false;
       for (Value value : ahead)
@@ -452,6 +504,11 @@ public:
     // repeat.
     if (lanes && !(reductionLanes && fullSpace) && rows < 64 && last * perElement > 16384)
       chunk = std::max<int64_t>(64, int64_t(16384 / std::max(perElement, 1.0)) / 64 * 64);
+    // So many elements may be none or very many.
+    if (lanes && joined && !prim::getConstantSize(sizes.back()))
+      chunk = std::max<int64_t>(64, int64_t(16384 / std::max(perElement, 1.0)) / 64 * 64);
+    if (odd && chunk)
+      chunk = roundUp(chunk, 64 * odd); // whole blocks of vectors of any width
     if (!lanes && rows < 64 && last * perElement > 16384 && last > 1)
       chunk = std::max<int64_t>(1, int64_t(16384 / std::max(perElement, 1.0)));
     const Finish finish = finishOf(region, root);
@@ -471,7 +528,7 @@ public:
     if (joined)
       params.set("joined", joined);
     int64_t keep = -1;
-    if (Value kept = (lanes && chunk) || sizes.empty() || isAhead ? Value() : chooseKept(root, block, lanes))
+    if (Value kept = (lanes && chunk) || sizes.empty() || isAhead || odd ? Value() : chooseKept(root, block, lanes))
       keep = std::distance(block.begin(), kept.getDefiningOp()->getIterator());
     params.set("keep", keep);
     if (isBlocked && keep < 0)
@@ -496,8 +553,12 @@ public:
       all.push_back(params.schedule(strategy()));
     };
     if (int64_t chunk = getParam(*chosen, "chunk"); chunk && getParam(*chosen, "lanes")) {
-      if (chunk > 64)
-        add("chunk", roundUp(chunk / 2, 64));
+      auto yield = cast<kernel::YieldOp>(region.getBody().front().getTerminator());
+      const int64_t odd =
+          oddPart(prim::getSizes(yield.getValues()[getParam(*chosen, "space")]), getParam(*chosen, "joined"));
+      const int64_t step = 64 * std::max<int64_t>(odd, 1);
+      if (chunk > step)
+        add("chunk", roundUp(chunk / 2, step));
       add("chunk", chunk * 2);
       add("chunk", 0);
     }
@@ -623,7 +684,8 @@ private:
       if (kept.value && lanes)
         e.keepRow(kept.value, kept.reduction, at, e.scratch(),
                   [&](Index position) { fetchNextRow(region, sizes, e, row, position); });
-      auto write = [&](Index position) {
+      // `parts`: where the lanes of `position` are in the joined dims.
+      auto writeAt = [&](Index position, ArrayRef<Index> parts) {
         SmallVector<Index> full = at;
         full.push_back(position);
         if (kept.value && !lanes)
@@ -631,8 +693,7 @@ private:
         // All values before all stores: an output may lie on an input.
         SmallVector<std::pair<unsigned, Value>> values;
         SmallVector<Index> apart = at;
-        llvm::append_range(apart, joined ? e.delinearize(position, ArrayRef(own).take_back(joined))
-                                         : SmallVector<Index>{position});
+        llvm::append_range(apart, parts);
         for (auto [o, value] : llvm::enumerate(yield.getValues()))
           if (prim::getSizes(value) == own)
             values.emplace_back(o, e.emit(value, apart));
@@ -641,7 +702,13 @@ private:
           e.store(value, e.output(o), getElementTypeOrSelf(yield.getValues()[o].getType()), sizes, full);
         e.streamsStores = false;
       };
-      if (getParam(schedule, "pieces"))
+      const ArrayRef<AffineExpr> joinedDims = ArrayRef(own).take_back(joined);
+      auto write = [&](Index position) {
+        writeAt(position, joined ? e.delinearize(position, joinedDims) : SmallVector<Index>{position});
+      };
+      if (const int64_t odd = oddPart(own, joined))
+        emitOddParts(joinedDims, odd, e, from, to, writeAt);
+      else if (getParam(schedule, "pieces"))
         emitPieces(piecesOf(region, root), e, from, to, /*isCut=*/chunk != 0, write);
       else if (lanes)
         e.independentLanes(to, constantTo, write, from);
@@ -672,6 +739,36 @@ private:
         }
       }
     });
+  }
+
+  /// Calls `write` with lanes over [from, to) of the joined dims `sizes`, of which those behind the first hold `part`
+  /// elements, and with where the lanes are in each: `part` vectors at a time, then a part at a time.
+  static void emitOddParts(ArrayRef<AffineExpr> sizes, int64_t part, Emitter &e, Value from, Value to,
+                           llvm::function_ref<void(Index, ArrayRef<Index>)> write) {
+    const int64_t block = part * e.width();
+    const Value whole = e.add(from, e.mul(e.divUnsigned(e.sub(to, from), e.i64(block)), e.i64(block)));
+    e.loop(
+        from, whole, block,
+        [&](Index first) {
+          for (int64_t i = 0; i < part; ++i)
+            write(e.contiguous(e.addIndex(first, e.constant(i * e.width()))),
+                  e.delinearize(e.partOf(first, i * e.width(), block, block), sizes));
+        },
+        block);
+    e.loop(
+        whole, to, part,
+        [&](Index first) {
+          for (int64_t from = 0; from < part; from += e.width()) {
+            const int64_t end = std::min(part, from + e.width());
+            e.laneLoop(
+                e.i64(end), end,
+                [&](Index lane) {
+                  write(e.addIndex(first, lane), e.delinearize(e.partOf(first, from, part, part), sizes));
+                },
+                e.i64(from));
+          }
+        },
+        part);
   }
 
   /// Calls `write` with lanes over [from, to) of a row, piece by piece: what the concats read is known in each.

@@ -31,7 +31,12 @@ std::optional<int64_t> constantOf(Value value) {
 }
 
 bool same(const Index &a, const Index &b) {
-  return a.base == b.base && a.step == b.step && a.repeat == b.repeat && a.modulus == b.modulus && a.lanes == b.lanes;
+  return a.base == b.base && a.step == b.step && a.repeat == b.repeat && a.modulus == b.modulus &&
+         a.offsets == b.offsets && a.lanes == b.lanes;
+}
+
+bool anyLanes(ArrayRef<Index> at) {
+  return llvm::any_of(at, [](const Index &index) { return !index.isUniform(); });
 }
 
 enum Kind : unsigned { kAdd, kSub, kMul, kDiv, kRem, kMin };
@@ -491,13 +496,54 @@ Index Emitter::contiguous(Index base) {
   return base;
 }
 
+Index Emitter::withOffsets(Index index, ArrayRef<int64_t> offsets) {
+  index.step = 0;
+  index.repeat = 1;
+  index.modulus = 0;
+  index.offsets = b.getDenseI64ArrayAttr(offsets);
+  return index;
+}
+
+Index Emitter::partOf(Index base, int64_t first, int64_t count, int64_t block) {
+  SmallVector<int64_t> offsets;
+  for (int64_t lane = 0; lane < width(); ++lane)
+    offsets.push_back(std::min(first + lane, count - 1));
+  base.block = block;
+  return withOffsets(base, offsets);
+}
+
+std::pair<Index, Index> Emitter::partOfRows(Index first, int64_t part, int64_t number) {
+  SmallVector<int64_t> rows, elements;
+  for (int64_t lane = 0; lane < width(); ++lane) {
+    rows.push_back((number * width() + lane) / part);
+    elements.push_back((number * width() + lane) % part);
+  }
+  first.block = width();
+  return {simplified(withOffsets(first, rows)), simplified(withOffsets(constant(0), elements))};
+}
+
+Index Emitter::simplified(Index index) {
+  if (!index.offsets)
+    return index;
+  const ArrayRef<int64_t> offsets = index.offsets;
+  const bool isUniform = llvm::all_equal(offsets);
+  if (!isUniform && !llvm::equal(offsets, llvm::seq(offsets.front(), offsets.front() + width())))
+    return index;
+  index.base = inScope(index.depth, [&, first = offsets.front()] { return add(index.base, i64(first)); });
+  index.multiple = std::gcd(index.multiple, offsets.front());
+  index.offsets = {};
+  index.block = 0;
+  index.step = isUniform ? 0 : 1;
+  return index;
+}
+
 Value Emitter::laneOffsets(const Index &index) {
-  Value &known = laneOffsetVectors[{index.step, index.repeat, index.modulus}];
+  SmallVector<int64_t> lanes;
+  for (int64_t lane = 0; lane < width(); ++lane)
+    lanes.push_back(index.offsetOf(lane));
+  Value &known = laneOffsetVectors[b.getDenseI64ArrayAttr(lanes)];
   if (!known)
     known = atEntry([&]() -> Value {
-      SmallVector<int64_t> lanes;
-      for (int64_t i = 0; i < width(); ++i)
-        lanes.push_back(index.offsetOf(i));
       return arith::ConstantOp::create(b, location,
                                        DenseElementsAttr::get(vectorOf(b.getI64Type()), ArrayRef<int64_t>(lanes)));
     });
@@ -507,7 +553,7 @@ Value Emitter::laneOffsets(const Index &index) {
 Value Emitter::materialize(const Index &index) {
   if (index.lanes)
     return index.lanes;
-  if (index.step == 0)
+  if (index.isUniform())
     return index.base;
   return inScope(index.depth, [&]() -> Value {
     return arith::AddIOp::create(b, location, broadcast(index.base), laneOffsets(index));
@@ -517,6 +563,14 @@ Value Emitter::materialize(const Index &index) {
 Index Emitter::addIndex(const Index &x, const Index &y) {
   Index result;
   result.depth = std::max(x.depth, y.depth);
+  if (!x.lanes && !y.lanes && (x.offsets || y.offsets)) {
+    result.base = inScope(result.depth, [&] { return add(x.base, y.base); });
+    result.multiple = std::gcd(x.multiple, y.multiple);
+    SmallVector<int64_t> offsets;
+    for (int64_t lane = 0; lane < width(); ++lane)
+      offsets.push_back(x.offsetOf(lane) + y.offsetOf(lane));
+    return withOffsets(result, offsets);
+  }
   // Quotient times divisor plus remainder, as `divide` makes them, are what was divided.
   auto isDivided = [](const Index &quotient, const Index &remainder) {
     return remainder.modulus != 0 && remainder.step != 0 && quotient.modulus == 0 &&
@@ -555,17 +609,21 @@ Index Emitter::mulIndex(const Index &x, Value factor, std::optional<int64_t> con
     return constant(0);
   Index result;
   result.depth = std::max(x.depth, depth);
-  if (x.lanes || (x.step != 0 && !constantFactor) || (x.modulus != 0 && *constantFactor < 0)) {
+  const bool isNegative = constantFactor && *constantFactor < 0;
+  if (x.lanes || (!x.isUniform() && !constantFactor) || ((x.modulus != 0 || x.offsets) && isNegative)) {
     Value a = materialize(x);
     result.lanes = inScope(
         result.depth, [&]() -> Value { return arith::MulIOp::create(b, location, broadcast(a), broadcast(factor)); });
     return result;
   }
   result.base = inScope(result.depth, [&] { return mul(x.base, factor); });
+  result.multiple = constantFactor ? x.multiple * std::abs(*constantFactor) : x.multiple;
+  if (x.offsets)
+    return withOffsets(result,
+                       llvm::map_to_vector(x.offsets.asArrayRef(), [&](int64_t o) { return o * *constantFactor; }));
   result.step = constantFactor ? x.step * *constantFactor : 0;
   result.repeat = x.repeat;
   result.modulus = constantFactor ? x.modulus * *constantFactor : 0;
-  result.multiple = constantFactor ? x.multiple * std::abs(*constantFactor) : x.multiple;
   return result;
 }
 
@@ -591,7 +649,29 @@ std::pair<Index, Index> Emitter::divide(const Index &x, AffineExpr by) {
   // A value of no elements has no position, but positions in it are computed where lanes read another part of a concat.
   if (!divisor)
     d = atEntry([&]() -> Value { return arith::MaxSIOp::create(b, location, d, i64(1)); });
-  if (!x.lanes && x.modulus == 0) {
+  if (x.offsets && divisor && *divisor > 0) {
+    const int64_t known = std::gcd(x.multiple, *divisor); // base % divisor is a multiple of it
+    const int64_t first = *llvm::min_element(x.offsets.asArrayRef()), last = *llvm::max_element(x.offsets.asArrayRef());
+    if (first >= 0 && (known == *divisor || last < known)) {
+      SmallVector<int64_t> quotients, remainders;
+      for (int64_t offset : x.offsets.asArrayRef()) {
+        quotients.push_back(offset / *divisor);
+        remainders.push_back(offset % *divisor);
+      }
+      quotient.base = inScope(x.depth, [&] { return divUnsigned(x.base, d); });
+      quotient.multiple = x.multiple % *divisor == 0 ? x.multiple / *divisor : 1;
+      if (known == *divisor) {
+        remainder = constant(0);
+        quotient.block = x.block / *divisor;
+        remainder.block = std::min(x.block, *divisor);
+      } else {
+        remainder.base = inScope(x.depth, [&] { return remUnsigned(x.base, d); });
+        remainder.multiple = known;
+      }
+      return {simplified(withOffsets(quotient, quotients)), simplified(withOffsets(remainder, remainders))};
+    }
+  }
+  if (!x.lanes && !x.offsets && x.modulus == 0) {
     int64_t block = divisor ? std::gcd(x.multiple, *divisor) : 1; // base % divisor is a multiple of block
     bool within = divisor && x.step >= 0 && (width() - 1) / x.repeat * x.step < block;
     bool across = divisor && *divisor > 0 && x.step % *divisor == 0;
@@ -793,10 +873,10 @@ unsigned Emitter::alignmentAt(Type memory, const Index &offset) const {
 }
 
 namespace {
-/// Of lanes that are evenly spaced: the first and the last position in memory, counted from the base.
+/// Of lanes at offsets that are known: the first and the last position in memory, counted from the base.
 std::pair<int64_t, int64_t> boundsOf(const Index &offset, int64_t width) {
-  std::pair<int64_t, int64_t> bounds{0, 0};
-  for (int64_t lane = 0; lane < width; ++lane) {
+  std::pair<int64_t, int64_t> bounds{offset.offsetOf(0), offset.offsetOf(0)};
+  for (int64_t lane = 1; lane < width; ++lane) {
     bounds.first = std::min(bounds.first, offset.offsetOf(lane));
     bounds.second = std::max(bounds.second, offset.offsetOf(lane));
   }
@@ -807,10 +887,15 @@ std::pair<int64_t, int64_t> boundsOf(const Index &offset, int64_t width) {
 // A gather takes as long as a load for each lane: vectors of what lies between the lanes are cheaper as long as there
 // are half as many.
 bool Emitter::isShuffled(const Index &offset) const {
-  if (offset.lanes || offset.step == 0 || offset.isContiguous() || alignedBuffers) // a GPU's lanes have no shuffles
+  if (offset.lanes || offset.isUniform() || offset.isContiguous() || alignedBuffers) // a GPU's lanes have no shuffles
     return false;
   const auto [first, last] = boundsOf(offset, width());
-  return last - first < width() * std::max<int64_t>(1, width() / offset.repeat / 2);
+  int64_t distinct = width() / offset.repeat;
+  if (offset.offsets) {
+    llvm::SmallDenseSet<int64_t> positions(offset.offsets.asArrayRef().begin(), offset.offsets.asArrayRef().end());
+    distinct = int64_t(positions.size());
+  }
+  return last - first < width() * std::max<int64_t>(1, distinct / 2);
 }
 
 Value Emitter::loadShuffled(Value pointer, Type memory, const Index &offset) {
@@ -866,7 +951,8 @@ Value Emitter::loadShuffled(Value pointer, Type memory, const Index &offset) {
   return result;
 }
 
-Value Emitter::loadAt(Value pointer, Type elementType, const Index &offset) {
+Value Emitter::loadAt(Value pointer, Type elementType, const Index &position) {
+  const Index offset = simplified(position);
   Type memory = memoryType(elementType);
   unsigned align = alignmentAt(memory, offset);
   Value result;
@@ -900,7 +986,8 @@ Value Emitter::loadAt(Value pointer, Type elementType, const Index &offset) {
   return result;
 }
 
-void Emitter::storeAt(Value value, Value pointer, Type elementType, const Index &offset) {
+void Emitter::storeAt(Value value, Value pointer, Type elementType, const Index &position) {
+  const Index offset = simplified(position);
   Type memory = memoryType(elementType);
   unsigned align = alignmentAt(memory, offset);
   if (!offset.isUniform())
@@ -997,10 +1084,35 @@ Value Emitter::emit(Value tensor, ArrayRef<Index> at) {
               return same(std::get<0>(pair), std::get<1>(pair));
             }))
           return value;
-    Value value = emitUncached(tensor, at);
+    Value value;
+    if (std::optional<size_t> dim = sharedDim(at)) {
+      SmallVector<Index> whole(at);
+      whole[*dim].offsets = {};
+      whole[*dim] = contiguous(whole[*dim]);
+      value = emit(tensor, whole);
+      if (isa<VectorType>(value.getType()))
+        value = vector::ShuffleOp::create(b, location, value, value, at[*dim].offsets.asArrayRef());
+    } else {
+      value = emitUncached(tensor, at);
+    }
     scopes.back().known[tensor].push_back({SmallVector<Index, 4>(at.begin(), at.end()), value});
     return value;
   });
+}
+
+std::optional<size_t> Emitter::sharedDim(ArrayRef<Index> at) const {
+  std::optional<size_t> dim;
+  for (auto [i, index] : llvm::enumerate(at)) {
+    if (index.isUniform())
+      continue;
+    if (dim || !index.offsets || index.block < width())
+      return std::nullopt;
+    dim = i;
+  }
+  if (!dim || mask())
+    return std::nullopt;
+  const auto [first, last] = boundsOf(at[*dim], width());
+  return first >= 0 && last < width() && last - first < width() / 2 ? dim : std::nullopt;
 }
 
 void Emitter::keepRow(Value tensor, Value user, ArrayRef<Index> at, Value buffer,
@@ -1316,12 +1428,6 @@ Value Emitter::emitGuarded(Value condition, Type elementType, Value otherwise, b
   }
   return ifOp.getResult(0);
 }
-
-namespace {
-bool anyLanes(ArrayRef<Index> at) {
-  return llvm::any_of(at, [](const Index &index) { return !index.isUniform(); });
-}
-} // namespace
 
 Value Emitter::emitPad(prim::PadOp op, ArrayRef<Index> at) {
   auto in = prim::getSizes(op.getOperand()), out = prim::getSizes(op.getResult());
@@ -1700,6 +1806,8 @@ Value Emitter::emitReduce(prim::ReduceOp op, ArrayRef<Index> at) {
     return emitReduction(
         op.getKind(), element, extents, /*lanes=*/true,
         [&](ArrayRef<Index> reduced) { return emit(op.getOperand(), position(reduced)); }, losesNan);
+  if (const int64_t part = shortRowOf(op, at))
+    return emitShortRows(op, at, part, losesNan);
   // Lanes lie along a kept dim: one accumulator vector, plain loops over the reduced dims.
   const Type accumulator = accumulatorOf(element);
   Value start = neutral(op.getKind(), element);
@@ -1723,6 +1831,50 @@ Value Emitter::emitReduce(prim::ReduceOp op, ArrayRef<Index> at) {
                       })[0];
   };
   return fromAccumulator(nest(0, {}, start), element);
+}
+
+int64_t Emitter::shortRowOf(prim::ReduceOp op, ArrayRef<Index> at) const {
+  const SmallVector<AffineExpr> sizes = prim::getSizes(op.getOperand());
+  const std::optional<int64_t> part = prim::getConstantSize(sizes.back());
+  const bool isLast = op.getDims() == ArrayRef<int64_t>{int64_t(sizes.size()) - 1};
+  if (!isLast || !part || *part < 2 || !at.back().isContiguous() || at.back().block < width() ||
+      anyLanes(at.drop_back()) || mask())
+    return 0;
+  return *part;
+}
+
+// The rows of all lanes lie one after another: `part` vectors hold them, and what is made of the elements elsewhere is
+// made of the same vectors. Each lane then takes its row's elements from these.
+Value Emitter::emitShortRows(prim::ReduceOp op, ArrayRef<Index> at, int64_t part, bool losesNan) {
+  const Type element = elementOf(op.getResult()), accumulator = accumulatorOf(element);
+  Index first = at.back();
+  first.step = 0;
+  SmallVector<Value> vectors;
+  for (int64_t number = 0; number < part; ++number) {
+    SmallVector<Index> position(at.drop_back());
+    const auto [row, column] = partOfRows(first, part, number);
+    position.append({row, column});
+    vectors.push_back(broadcast(toAccumulator(emit(op.getOperand(), position))));
+  }
+  Value result;
+  for (int64_t i = 0; i < part; ++i) {
+    Value elements;
+    for (int64_t number = 0; number < part; ++number) {
+      SmallVector<int64_t> order;
+      bool isRead = false;
+      for (int64_t lane = 0; lane < width(); ++lane) {
+        const int64_t from = lane * part + i - number * width();
+        const bool isHere = from >= 0 && from < width();
+        isRead |= isHere;
+        order.push_back(elements ? (isHere ? width() + from : lane) : (isHere ? from : 0));
+      }
+      if (isRead)
+        elements =
+            vector::ShuffleOp::create(b, location, elements ? elements : vectors[number], vectors[number], order);
+    }
+    result = result ? combine(op.getKind(), accumulator, result, elements, losesNan) : elements;
+  }
+  return fromAccumulator(result, element);
 }
 
 Value Emitter::emitArgReduce(prim::ArgReduceOp op, ArrayRef<Index> at) {

@@ -60,6 +60,10 @@ struct Index {
   /// So many lanes beside each other share a position: a power of 2.
   int64_t repeat = 1;
   int64_t modulus = 0;
+  /// Lane l is at base + offsets[l], one for each lane; then step, repeat and modulus are not set. Null: they tell.
+  mlir::DenseI64ArrayAttr offsets;
+  /// So many positions from base on are positions of the dim, whichever the lanes are at; 0: not known.
+  int64_t block = 0;
   /// vector<width x i64>: positions that are not evenly spaced; then base is null and step is meaningless.
   mlir::Value lanes;
   /// `base` is known to be a multiple of this (1: nothing known; 0: base is the constant 0).
@@ -67,10 +71,14 @@ struct Index {
   /// The innermost scope that the position depends on.
   int depth = 0;
 
-  bool isUniform() const { return !lanes && step == 0; }
-  bool isContiguous() const { return !lanes && step == 1 && repeat == 1 && modulus == 0; }
+  bool isUniform() const { return !lanes && !offsets && step == 0; }
+  bool isContiguous() const { return !lanes && !offsets && step == 1 && repeat == 1 && modulus == 0; }
   /// Position of a lane, counted from `base`.
-  int64_t offsetOf(int64_t lane) const { return modulus ? lane / repeat * step % modulus : lane / repeat * step; }
+  int64_t offsetOf(int64_t lane) const {
+    if (offsets)
+      return offsets[lane];
+    return modulus ? lane / repeat * step % modulus : lane / repeat * step;
+  }
 };
 
 class Emitter {
@@ -136,6 +144,13 @@ public:
   Index uniform(mlir::Value position, int64_t multiple = 1);
   /// Lanes base, base + 1, ...; base's depth and multiple are kept.
   Index contiguous(Index base);
+  /// Lanes base + first, base + first + 1, ... up to base + count - 1, which the lanes left over share. `block`: so
+  /// many positions from base on are positions of the dim. base's depth and multiple are kept, so that dividing by what
+  /// base is a multiple of leaves offsets that are known.
+  Index partOf(Index base, int64_t first, int64_t count, int64_t block);
+  /// Of width() rows of `part` elements from row `first` on, which lie one after another: the row and the element of
+  /// each lane of the vector that is number `number` of them.
+  std::pair<Index, Index> partOfRows(Index first, int64_t part, int64_t number);
   /// i64 vector of the lanes, or the scalar if uniform.
   mlir::Value materialize(const Index &index);
   Index addIndex(const Index &a, const Index &b);
@@ -283,6 +298,10 @@ private:
   mlir::Value emitReduction(prim::ReduceKind kind, mlir::Type elementType, llvm::ArrayRef<mlir::AffineExpr> extents,
                             bool lanes, llvm::function_ref<mlir::Value(llvm::ArrayRef<Index>)> element,
                             bool losesNan = false);
+  /// Size of the last dim, if it is what `op` reduces, is short, and the lanes of `at` lie along the dim before it,
+  /// whole vectors of which are valid; else 0.
+  int64_t shortRowOf(prim::ReduceOp op, llvm::ArrayRef<Index> at) const;
+  mlir::Value emitShortRows(prim::ReduceOp op, llvm::ArrayRef<Index> at, int64_t part, bool losesNan);
   mlir::Value emitArgReduce(prim::ArgReduceOp op, llvm::ArrayRef<Index> at);
   mlir::Value emitDot(prim::DotGeneralOp op, llvm::ArrayRef<Index> at);
   mlir::Value emitConv(prim::ConvOp op, llvm::ArrayRef<Index> at);
@@ -302,6 +321,13 @@ private:
   mlir::Value atEntry(llvm::function_ref<mlir::Value()> fn);
   mlir::Value constantTable(mlir::DenseElementsAttr values);
   mlir::Value laneOffsets(const Index &index);
+  /// `index` with lanes at these offsets from its base.
+  Index withOffsets(Index index, llvm::ArrayRef<int64_t> offsets);
+  /// Offsets that are all the same or one after another are told by base and step.
+  Index simplified(Index index);
+  /// The dim of `at` along which lanes read few positions several times, all within one vector of positions that are
+  /// valid, where all else is the same for all lanes.
+  std::optional<size_t> sharedDim(llvm::ArrayRef<Index> at) const;
   /// Whether lanes at `offset` are read as vectors and shuffled.
   bool isShuffled(const Index &offset) const;
   mlir::Value loadShuffled(mlir::Value pointer, mlir::Type memory, const Index &offset);
@@ -320,7 +346,7 @@ private:
   mlir::Value workerScratch;
   llvm::DenseMap<int64_t, mlir::Value> symbolValues;
   llvm::DenseMap<int64_t, mlir::Value> constants;
-  llvm::DenseMap<std::tuple<int64_t, int64_t, int64_t>, mlir::Value> laneOffsetVectors; // by step, repeat, modulus
+  llvm::DenseMap<mlir::Attribute, mlir::Value> laneOffsetVectors; // by the offsets
   llvm::DenseMap<mlir::AffineExpr, mlir::Value> sizeValues;
   llvm::DenseMap<unsigned, mlir::Value> bufferValues;
   llvm::DenseMap<unsigned, std::pair<mlir::AffineMap, mlir::RankedTensorType>> layouts;
