@@ -670,6 +670,32 @@ void Plan::joinEpilogueChains() {
 
 //===--- pointwise groups copied into their readers ---------------------------------------------------------------===//
 
+/// The concat among `reader` and the ops that lead from it to `use` of which vectors would compute the read part's
+/// elements though few of their lanes hold any; null: none.
+static prim::ConcatOp findWideConcat(Operation *reader, const Use &use) {
+  // A part of so few elements is no vector; rows of so few are written several at a time. A launch of its own is worth
+  // it from so many elements of the concat on.
+  constexpr int64_t kVector = 16, kShortRow = 15;
+  constexpr double kLeastElements = 4096;
+  SmallVector<Operation *> links{reader};
+  llvm::append_range(links, use.chain);
+  for (auto [i, link] : llvm::enumerate(links)) {
+    auto concat = dyn_cast<prim::ConcatOp>(link);
+    if (!concat)
+      continue;
+    auto countBehind = [&](Value value) {
+      const SmallVector<AffineExpr> sizes = prim::getSizes(value);
+      return prim::getConstantSize(prim::product(concat.getContext(), ArrayRef(sizes).drop_front(concat.getAxis())));
+    };
+    Value part = i < use.chain.size() ? use.chain[i]->getResult(0) : use.leaf;
+    if (countBehind(part).value_or(kVector) < kVector &&
+        countBehind(concat.getResult()).value_or(kShortRow + 1) > kShortRow &&
+        likelyCount(concat.getResult()) >= kLeastElements)
+      return concat;
+  }
+  return {};
+}
+
 std::string Plan::refuseCopy(int producer, const SmallVector<std::pair<Operation *, Use>> &readers) {
   Group &group = groups[producer];
   bool cheap = group.ops.size() <= 4 && llvm::all_of(group.ops, [&](Operation *op) {
@@ -699,6 +725,9 @@ std::string Plan::refuseCopy(int producer, const SmallVector<std::pair<Operation
         return describe(op) + " would compute it again and again";
       continue;
     }
+    if (!llvm::all_of(group.ops, isCheap))
+      if (prim::ConcatOp concat = findWideConcat(op, use))
+        return "all lanes of " + describe(concat) + " would compute it for a few";
     // How often one element is computed.
     std::optional<unsigned> aligned =
         alignedRank(use.leaf, use.map, getRole(op) == Role::Reduce ? op->getOperand(0) : op->getResult(0));

@@ -479,3 +479,37 @@ func.func @coordinate(%x: tensor<300x4xf32>, %z: tensor<300x300xf32>) -> tensor<
   %y = prim.max %b, %z : tensor<300x300xf32>
   return %y : tensor<300x300xf32>
 }
+
+// The exponentials of two of 66 channels: all lanes of a row would compute them, and most for nothing. A sum they may repeat.
+// CHECK-LABEL: func.func @part_of_concat
+// CHECK: kernel.region({{.*}}-> (tensor<400x2xf32>)
+// CHECK-NEXT: prim.exp
+// CHECK-NEXT: kernel.yield
+// CHECK: kernel.region({{.*}}-> (tensor<400x66xf32>)
+// CHECK-NOT: kernel.region
+func.func @part_of_concat(%x: tensor<400x64xf32>, %y: tensor<400x2xf32>) -> tensor<400x66xf32> {
+  %e = prim.exp %y : tensor<400x2xf32>
+  %c = prim.concat %x, %e axis = 1 : (tensor<400x64xf32>, tensor<400x2xf32>) -> tensor<400x66xf32>
+  return %c : tensor<400x66xf32>
+}
+
+// CHECK-LABEL: func.func @cheap_part_of_concat
+// CHECK-COUNT-1: kernel.region
+// CHECK-NOT: kernel.region
+func.func @cheap_part_of_concat(%x: tensor<400x64xf32>, %y: tensor<400x2xf32>) -> tensor<400x66xf32> {
+  %e = prim.add %y, %y : tensor<400x2xf32>
+  %c = prim.concat %x, %e axis = 1 : (tensor<400x64xf32>, tensor<400x2xf32>) -> tensor<400x66xf32>
+  return %c : tensor<400x66xf32>
+}
+
+// Of rows that are shorter than a vector lanes hold several; and few elements are not worth a launch of their own.
+// CHECK-LABEL: func.func @part_of_short_concat
+// CHECK-COUNT-2: kernel.region
+// CHECK-NOT: kernel.region
+func.func @part_of_short_concat(%x: tensor<900x5xf32>, %y: tensor<900x2xf32>, %z: tensor<60x64xf32>, %w: tensor<60x2xf32>) -> (tensor<900x7xf32>, tensor<60x66xf32>) {
+  %e = prim.exp %y : tensor<900x2xf32>
+  %c = prim.concat %x, %e axis = 1 : (tensor<900x5xf32>, tensor<900x2xf32>) -> tensor<900x7xf32>
+  %f = prim.exp %w : tensor<60x2xf32>
+  %d = prim.concat %z, %f axis = 1 : (tensor<60x64xf32>, tensor<60x2xf32>) -> tensor<60x66xf32>
+  return %c, %d : tensor<900x7xf32>, tensor<60x66xf32>
+}
