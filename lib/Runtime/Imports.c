@@ -66,10 +66,12 @@ static int is_parallel(const tcrt_context_t *context) {
   return context->threads > 1 && !tcrt_pool_in_range() && (context->slot || context->has_executor);
 }
 
-/* At most `most` ranges of at least `grain` tasks. */
-static int64_t count_ranges(int64_t tasks, int64_t grain, int64_t most) {
+int64_t tcrt_count_ranges(int64_t tasks, int64_t grain, int64_t most, int64_t threads) {
   int64_t ranges = tasks / (grain > 1 ? grain : 1);
-  return ranges > most ? most : ranges;
+  if (ranges > threads && ranges < tasks)
+    ranges = (ranges + threads / 2) / threads * threads;
+  ranges = ranges < tasks ? ranges : tasks;
+  return ranges < most ? ranges : most;
 }
 
 static int64_t most_ranges(const tcrt_context_t *context) {
@@ -124,7 +126,7 @@ static void launch(struct tcrt_frame_t *frame, uint32_t id, tcrt_kernel_fn fn, c
   if (tasks <= 0)
     return;
   uint64_t start = context->profile ? tcrt_now_ns() : 0;
-  int64_t ranges = count_ranges(tasks, grain, most_ranges(context));
+  int64_t ranges = tcrt_count_ranges(tasks, grain, most_ranges(context), context->threads);
   if (ranges <= 1 || !is_parallel(context)) {
     fn(args, 0, tasks, 0);
   } else {
@@ -150,7 +152,7 @@ static void launch_group(struct tcrt_frame_t *frame, uint32_t count, const tcrt_
     for (uint32_t i = start; i < count && i < start + LAUNCHES; ++i) {
       if (given[i].tasks <= 0)
         continue;
-      int64_t ranges = count_ranges(given[i].tasks, given[i].grain, most_ranges(context));
+      int64_t ranges = tcrt_count_ranges(given[i].tasks, given[i].grain, most_ranges(context), context->threads);
       add_launch(&all, given[i].fn, given[i].args, given[i].tasks, ranges > 1 ? ranges : 1);
     }
     run_launches(context, &all);
@@ -171,7 +173,7 @@ static void launch_steps(struct tcrt_frame_t *frame, uint32_t count, const tcrt_
     for (uint32_t i = start; i < start + members; ++i) {
       if (given[i].tasks <= 0)
         continue;
-      int64_t ranges = count_ranges(given[i].tasks, given[i].grain, most);
+      int64_t ranges = tcrt_count_ranges(given[i].tasks, given[i].grain, most, 1);
       /* As many for each worker: the others would wait for one that has more, in each step. */
       if (ranges > share)
         ranges -= ranges % share;

@@ -123,6 +123,9 @@ uint32_t tcrt_pool_grow(tcrt_pool_t *pool, uint32_t helpers);
  * slot is free, run serially. To leave returns whether such a run should wake helpers at once. */
 tcrt_pool_slot_t *tcrt_pool_enter(tcrt_pool_t *pool, uint32_t helpers_soon);
 int tcrt_pool_leave(tcrt_pool_t *pool, tcrt_pool_slot_t *slot);
+/* In how many ranges `tasks` are cut: at most `most`, of about `grain` tasks, and as many for each of `threads`, where
+ * tasks can be put together; below 2: not worth sharing. */
+int64_t tcrt_count_ranges(int64_t tasks, int64_t grain, int64_t most, int64_t threads);
 /* Calls fn for all of [0, ranges) on the caller and at most workers-1 helpers, and waits. */
 void tcrt_pool_run(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn fn, void *data, int64_t ranges,
                    int64_t workers);

@@ -16,7 +16,8 @@
  * helpers watch `epoch`.
  *
  * A helper without work watches `epoch`, which each launch increments: actively for at most SPIN_NS while any run is
- * inside the pool, then in the kernel (futex). Contexts that are not running cost nothing. To wake takes longer than
+ * inside the pool, and LINGER_NS behind the last one, as the next may follow at once; then in the kernel (futex).
+ * Contexts that are not running cost nothing. To wake takes longer than
  * many a launch: a run that was going to share its first launch soon, the last time, wakes its helpers as it enters,
  * while it still works alone.
  *
@@ -42,6 +43,7 @@
 #define SLOTS 64
 #define MAX_HELPERS 1023
 #define SPIN_NS 50000u
+#define LINGER_NS 5000u
 /* Helpers are woken as a run enters if it shares its first launch within these times from then: there is something to
  * gain, and they have not gone to sleep again. */
 #define EARLY_NS 1000u
@@ -220,12 +222,13 @@ static void *helper_main(void *argument) {
     if (help_any(pool, self->number))
       continue;
     uint64_t deadline = 0;
-    int is_new = 0;
-    for (uint32_t i = 1; atomic_load_explicit(&pool->runs, memory_order_relaxed) != 0; ++i) {
-      if (atomic_load_explicit(&pool->epoch, memory_order_acquire) != epoch) {
-        is_new = 1;
-        break;
-      }
+    int is_new = 0, was_left = 0;
+    for (uint32_t i = 1; !is_new; ++i) {
+      int is_left = atomic_load_explicit(&pool->runs, memory_order_relaxed) == 0;
+      if (is_left != was_left)
+        deadline = is_left ? tcrt_now_ns() + LINGER_NS : 0;
+      was_left = is_left;
+      is_new = atomic_load_explicit(&pool->epoch, memory_order_acquire) != epoch;
       if (has_spun(i, &deadline))
         break;
     }

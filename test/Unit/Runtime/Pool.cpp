@@ -11,6 +11,9 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -73,4 +76,50 @@ TEST_CASE("helpers that are woken as a run enters do no harm, with work for them
   CHECK(wrong == 0);
   CHECK(tcrt_pool_leave(pool, nullptr) == 0);
   tcrt_pool_destroy(pool);
+}
+
+TEST_CASE("helpers take part in runs that follow at once, and sleep when none does") {
+  tcrt_pool_t *pool = tcrt_pool_create();
+  REQUIRE(pool);
+  tcrt_pool_grow(pool, 3);
+  int64_t wrong = 0;
+  for (int i = 0; i < 2000; ++i) {
+    tcrt_pool_slot_t *slot = tcrt_pool_enter(pool, 0);
+    Run run{7, {std::vector<int64_t>(7, 0), std::vector<int64_t>(7, 0)}};
+    tcrt_pool_run(pool, slot, advance, &run, 7, 4);
+    wrong += run.values[1] != std::vector<int64_t>(7, 1);
+    tcrt_pool_leave(pool, slot);
+    // Up to 12 us: some runs find helpers that look, some that go to sleep, some that sleep.
+    for (const uint64_t end = tcrt_now_ns() + uint64_t(i % 7) * 2000; tcrt_now_ns() < end;)
+      ;
+  }
+  CHECK(wrong == 0);
+  // A helper that went on looking would take 100 ms of a processor's time.
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const std::clock_t before = std::clock();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  CHECK(double(std::clock() - before) / CLOCKS_PER_SEC < 0.05);
+  tcrt_pool_destroy(pool);
+}
+
+TEST_CASE("a launch is cut into as many ranges for each thread") {
+  CHECK(tcrt_count_ranges(1000, 520, 32, 2) == 1);
+  CHECK(tcrt_count_ranges(1040, 520, 32, 2) == 2);
+  CHECK(tcrt_count_ranges(1600, 520, 32, 2) == 4); // not three, of which one thread would take two
+  CHECK(tcrt_count_ranges(1600, 520, 32, 3) == 3);
+  CHECK(tcrt_count_ranges(2100, 520, 32, 3) == 3);
+  CHECK(tcrt_count_ranges(2600, 520, 32, 3) == 6);
+  CHECK(tcrt_count_ranges(200, 10, 64, 16) == 16);
+  // Nothing can be put together: each task is a range.
+  CHECK(tcrt_count_ranges(5, 1, 32, 2) == 5);
+  CHECK(tcrt_count_ranges(5, 0, 32, 2) == 5);
+  // No more ranges than tasks, nor than asked for.
+  for (int64_t tasks = 0; tasks < 200; ++tasks)
+    for (int64_t grain = 0; grain < 20; ++grain)
+      for (int64_t threads = 1; threads < 20; ++threads) {
+        const int64_t ranges = tcrt_count_ranges(tasks, grain, 32, threads);
+        if (ranges > tasks || ranges > 32 || ranges < 0 ||
+            (ranges > threads && ranges < 32 && ranges < tasks && ranges % threads != 0))
+          FAIL(tasks << " tasks, grain " << grain << ", " << threads << " threads: " << ranges);
+      }
 }
