@@ -938,7 +938,8 @@ def lane_cases():
         case(f"side_by_side_product_{columns}", [helper.make_node("MatMul", ["a", "w"], ["p"]), helper.make_node("Add", ["p", "b"], ["q"]), helper.make_node("Sigmoid", ["q"], ["s"]), helper.make_node("Mul", ["q", "s"], ["y"])],
              {"a": ["M", 24], "b": ["M", columns]}, {"y": ["M", columns]}, lambda v, weights=weights: [silu(v["a"] @ weights + v["b"])], [{"a": (m, 24), "b": (m, columns)} for m in (1, 9, 30)], {"w": weights})
     # Parts of rows one after another: in whole vectors or not, cut into chunks, beside each other, behind and before other things.
-    for parts, rows in (((16, 48), 3), ((17, 16, 31), 5), ((96, 16), 70), ((4096, 8192, 64), 2), ((20000, 20001), 2), ((16,) * 16, 4), ((16,) * 17, 4), ((3, 64), 9), ((0, 32, 32), 3)):
+    for parts, rows in (((16, 48), 3), ((17, 16, 31), 5), ((96, 16), 70), ((4096, 8192, 64), 2), ((20000, 20001), 2), ((16,) * 16, 4), ((16,) * 17, 4), ((3, 64), 9), ((0, 32, 32), 3),
+                        ((64, 2, 3), 9), ((2, 3, 64, 5, 1, 40, 7), 5), ((1,) * 20, 9), ((5, 16) * 9, 4), ((40, 1, 0, 2), 1), ((9000, 4, 2), 2)):
         names = [f"x{i}" for i in range(len(parts))]
         concat = helper.make_node("Concat", names, ["c"], axis=1)
         inputs, width = {n: [rows, w] for n, w in zip(names, parts)}, sum(parts)
@@ -951,6 +952,16 @@ def lane_cases():
              lambda v, names=names: [np.concatenate([v[n] for n in names], 1) + np.concatenate([v[n] for n in names[::-1]], 1)], shapes)
         case(f"concat_sum_{len(parts)}x{parts[-1]}_of_{rows}", [concat, helper.make_node("ReduceSum", ["c", "a"], ["s"], keepdims=1), helper.make_node("Sub", ["c", "s"], ["y"])], inputs, {"y": [rows, width]},
              lambda v, names=names: [(lambda c: c - c.sum(1, keepdims=True))(np.concatenate([v[n] for n in names], 1))], shapes, {"a": constant(1)}, tolerance=4e-6)
+    # Of other types, and short parts that are computed, alone and beside each other, in one region or in a launch of their own.
+    for dtype in ("FLOAT16", "BFLOAT16", "DOUBLE", "INT8", "UINT8", "INT32", "INT64", "BOOL"):
+        for wide in (16, 33):
+            parts = [np.float32(np.arange(29 * w).reshape(29, w) % 2) for w in (2, wide, 1, 3, 20)]
+            names = [f"x{i}" for i in range(len(parts))]
+            case(f"concat_short_{dtype}_{wide}", [helper.make_node("Cast", [n], ["c" + n], to=getattr(TensorProto, dtype)) for n in names] + [helper.make_node("Concat", ["c" + n for n in names], ["c"], axis=1), helper.make_node("Cast", ["c"], ["y"], to=TensorProto.FLOAT)],
+                 {n: list(p.shape) for n, p in zip(names, parts)}, {"y": [29, sum(p.shape[1] for p in parts)]}, lambda v, names=names: [np.concatenate([v[n] for n in names], 1)], [dict(zip(names, parts))])
+    for rows in (1, 7, 60, 400):
+        case(f"concat_computed_{rows}", [helper.make_node("Exp", ["b"], ["e"]), helper.make_node("Sigmoid", ["c"], ["s"]), helper.make_node("Concat", ["e", "a", "s", "b"], ["y"], axis=1)],
+             {"a": [rows, 63], "b": [rows, 2], "c": [rows, 1]}, {"y": [rows, 68]}, lambda v: [np.concatenate([np.exp(v["b"]), v["a"], 1 / (1 + np.exp(-v["c"])), v["b"]], 1)], [{"a": (rows, 63), "b": (rows, 2), "c": (rows, 1)}])
     # Small images of many groups, whose tasks can be no taller.
     for groups, per, height in ((16, 16, 7), (24, 8, 3), (32, 8, 14)):
         channels = groups * per

@@ -52,8 +52,10 @@ constexpr int64_t kLeastRows = 40;
 constexpr int64_t kPanelBytes = 512 * 1024;
 // How far ahead the panels are fetched that few rows read once: a page, where the hardware's prefetcher stops.
 constexpr int64_t kAheadFloats = 1024;
-// Work of a task below which more tasks are not worth it, and what a thread should get at least.
-constexpr double kTaskFlops = 4e6, kGrainFlops = 1e6;
+// Work of a task below which more tasks are not worth it, where there are enough for a few threads and where there are
+// not; and what a thread should get at least.
+constexpr double kTaskFlops = 4e6, kFewTaskFlops = 1e6, kGrainFlops = 5e5;
+constexpr int64_t kFewThreads = 4;
 // Fewer rows than these take as long: their B, read once, comes from beyond the second-level cache at 10 flops a byte.
 constexpr double kStreamedRows = 20;
 // A packed B of so many elements comes from beyond the second-level cache. So few rows read so many of its panels at a
@@ -251,18 +253,25 @@ private:
            columns = double(panels.value_or(16)) * kPanel;
     auto tasks = [&] { return batch * std::ceil(rows / tileM) * std::ceil(columns / double(tilePanels * kPanel)); };
     auto flops = [&] { return taskFlops(p, tileM, tilePanels * kPanel); };
-    const double least = rows < kStreamedRows ? kGrainFlops : kTaskFlops;
+    const double least = rows < kStreamedRows ? kFewTaskFlops : kTaskFlops;
     // Copied rows are worth their copy for 128 columns: then it costs 3 % of the product.
     int64_t leastPanels = copy ? std::min(tilePanels, roundUp(8, wide.panels)) : wide.panels;
     // Panels of B come from the second-level cache or beyond for each block of rows.
     const int64_t leastRows = roundUp(kLeastRows, wide.rows);
-    while (tasks() < kTasks && flops() > least) {
+    while (isWorthSplitting(tasks(), flops(), least)) {
+      int64_t fewerRows = tileM, fewer = tilePanels;
       if (tilePanels > leastPanels && (tilePanels * kPanel >= tileM || tileM <= leastRows))
-        tilePanels = std::max(leastPanels, roundUp(tilePanels / 2, wide.panels));
+        fewer = std::max(leastPanels, fewerPanels(panels, tilePanels, wide.panels));
       else if (tileM > leastRows)
-        tileM = std::max(leastRows, roundUp(tileM / 2, wide.rows));
+        fewerRows = std::max(leastRows, roundUp(tileM / 2, wide.rows));
       else
         break;
+      const Split before{batch, rows, double(tileM), columns, double(tilePanels * kPanel)},
+          after{batch, rows, double(fewerRows), columns, double(fewer * kPanel)};
+      if (flops() <= least && !isMoreEven(after, before))
+        break;
+      tileM = fewerRows;
+      tilePanels = fewer;
     }
     params.set("tileM", tileM);
     params.set("tileN", tilePanels * kPanel);
@@ -284,6 +293,45 @@ private:
     return 2.0 * double(p.k.value_or(256)) *
            std::max(kStreamedRows, std::min(double(p.m.value_or(128)), double(tileM))) *
            std::min(double(p.n ? roundUp(*p.n, kPanel) : 16 * kPanel), double(tileN));
+  }
+  /// Whether `tasks` of `flops` each may be more and smaller ones: above `least` they are; few of them, where they then
+  /// are more even.
+  static bool isWorthSplitting(double tasks, double flops, double least = kTaskFlops) {
+    return (tasks < kTasks && flops > least) || (tasks < kFewThreads && flops > kFewTaskFlops);
+  }
+  /// `batch` times `rows` x `columns` in tasks of `tileRows` x `tileColumns`.
+  struct Split {
+    double batch, rows, tileRows, columns, tileColumns;
+
+    /// What the busier one of two threads computes, that have a half of the tasks each, and the next one of the other's
+    /// when they are done with it: as the runtime shares them.
+    double busier() const {
+      SmallVector<double> tasks;
+      for (double b = 0; b < batch; ++b)
+        for (double column = 0; column < columns; column += tileColumns)
+          for (double row = 0; row < rows; row += tileRows)
+            tasks.push_back(std::min(tileRows, rows - row) * std::min(tileColumns, columns - column));
+      const size_t half = tasks.size() / 2, ends[2] = {half, tasks.size()};
+      size_t next[2] = {0, half};
+      double busy[2] = {0, 0};
+      for (size_t left = tasks.size(); left > 0; --left) {
+        const int thread = busy[0] > busy[1], from = next[thread] < ends[thread] ? thread : 1 - thread;
+        busy[thread] += tasks[next[from]++];
+      }
+      return std::max(busy[0], busy[1]);
+    }
+  };
+  /// Whether two threads are done earlier with the tasks of `after`.
+  static bool isMoreEven(const Split &after, const Split &before) { return after.busier() < 0.95 * before.busier(); }
+  /// A half to a quarter of `tilePanels` in groups of `wide`: so many that the last of the blocks of `panels` differs
+  /// least from the others.
+  static int64_t fewerPanels(std::optional<int64_t> panels, int64_t tilePanels, int64_t wide) {
+    const int64_t half = roundUp(tilePanels / 2, wide);
+    int64_t best = half;
+    for (int64_t fewer = half; panels && fewer >= std::max(wide, half / 2); fewer -= wide)
+      if (ceilDiv(*panels, fewer) * fewer < ceilDiv(*panels, best) * best)
+        best = fewer;
+    return best;
   }
   /// Least number of tasks of `flops` for a thread.
   static int64_t grainFor(double flops) { return std::max<int64_t>(1, int64_t(kGrainFlops / std::max(flops, 1.0))); }
@@ -822,9 +870,13 @@ private:
       return copiedFloats(height) * cyclesOfFloat * kProductsPerCycle / (double(c.depth()) * height * tileW * columns);
     };
     const int64_t allColumns = c.panels() * kPanel;
-    while (!direct && c.h && tileH > 1 && c.depth() * allColumns * 4 <= kPanelBytes && countTasks(tileH) < kTasks &&
-           taskFlops(c, tileH, tileW, allColumns) > 2 * kTaskFlops) {
+    while (!direct && c.h && tileH > 1 && c.depth() * allColumns * 4 <= kPanelBytes &&
+           isWorthSplitting(countTasks(tileH), taskFlops(c, tileH, tileW, allColumns), 2 * kTaskFlops)) {
       const int64_t lower = balanced(*c.h, ceilDiv(tileH, 2));
+      const double height = double(*c.h), outer = countTasks(tileH) / std::ceil(height / tileH);
+      if (taskFlops(c, tileH, tileW, allColumns) <= 2 * kTaskFlops &&
+          !isMoreEven({outer, height, double(lower), 1, 1}, {outer, height, double(tileH), 1, 1}))
+        break;
       if (copyingShare(lower, double(c.columns), c.channels < kLeastLanes ? kInterleaveCycles : kCopyCycles) >
           kCopyShare)
         break;
@@ -847,9 +899,13 @@ private:
     const double spatial = countTasks(tileH);
     auto flops = [&] { return taskFlops(c, tileH, tileW, tilePanels * kPanel); };
     auto tasks = [&] { return spatial * std::ceil(double(c.panels()) / tilePanels); };
-    while (tasks() < kTasks && flops() > kTaskFlops && roundUp(tilePanels / 2, widePanels) < tilePanels &&
+    while (isWorthSplitting(tasks(), flops()) && roundUp(tilePanels / 2, widePanels) < tilePanels &&
            tilePanels > widePanels) {
-      const int64_t fewer = std::max(widePanels, roundUp(tilePanels / 2, widePanels));
+      const int64_t fewer = std::max(widePanels, fewerPanels(c.panels(), tilePanels, widePanels));
+      const double panels = double(c.panels());
+      if (flops() <= kTaskFlops &&
+          !isMoreEven({spatial, 1, 1, panels, double(fewer)}, {spatial, 1, 1, panels, double(tilePanels)}))
+        break;
       if (!direct && tasks() >= kFewTasks &&
           copyingShare(tileH, double(fewer * kPanel), kCopyAgainCycles) > kMostCopyShare)
         break;

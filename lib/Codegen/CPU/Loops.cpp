@@ -72,11 +72,21 @@ constexpr int64_t kBlock = 64;
 constexpr double kLeastFinish = 4;
 // Scalar operations of an exponential.
 constexpr double kTranscendental = 12;
+// Operations of a range, or bytes that it reads and writes, below which sharing it is not worth it.
+constexpr double kGrain = 1e5, kReducedGrain = 3e4;
 // A vector that is gathered takes as long as so many loads.
 constexpr int64_t kGatherVectors = 4;
 
-/// Rough scalar operations per element of `value`, reductions multiplied by their extents (symbolic ones count 64).
-double costOf(Value value, DenseMap<Value, double> &known) {
+/// Whether a reduction is along the last of the dims `sizes`: of a row, or of a short last dim that lanes span with
+/// others.
+bool isAlongLast(prim::ReduceOp reduce, ArrayRef<AffineExpr> sizes) {
+  return prim::getSizes(reduce.getOperand()) == sizes &&
+         reduce.getDims() == ArrayRef<int64_t>{int64_t(sizes.size()) - 1};
+}
+
+/// Rough scalar operations per element of `value`, reductions multiplied by their extents (symbolic ones count 64), but
+/// for those along the last of `rows`, if it is not empty: these are made once for a row.
+double costOf(Value value, DenseMap<Value, double> &known, ArrayRef<AffineExpr> rows = {}) {
   if (auto found = known.find(value); found != known.end())
     return found->second;
   known[value] = 0;
@@ -85,12 +95,13 @@ double costOf(Value value, DenseMap<Value, double> &known) {
   if (op) {
     double inner = 0;
     for (Value operand : op->getOperands())
-      inner += costOf(operand, known);
+      inner += costOf(operand, known, rows);
     auto extent = [](AffineExpr expr) { return double(prim::getConstantSize(expr).value_or(64)); };
     double factor = 1;
     if (auto reduce = dyn_cast<prim::ReduceOp>(op)) {
-      for (int64_t dim : reduce.getDims())
-        factor *= extent(prim::getSizes(reduce.getOperand())[dim]);
+      if (rows.empty() || !isAlongLast(reduce, rows))
+        for (int64_t dim : reduce.getDims())
+          factor *= extent(prim::getSizes(reduce.getOperand())[dim]);
     } else if (auto arg = dyn_cast<prim::ArgReduceOp>(op)) {
       factor = extent(prim::getSizes(arg.getOperand())[arg.getAxis()]) * 4;
     } else if (auto dot = dyn_cast<prim::DotGeneralOp>(op)) {
@@ -272,10 +283,20 @@ int64_t countOddlyJoined(ArrayRef<AffineExpr> sizes, Block &block) {
   return 0;
 }
 
-/// Whether lanes along several dims compute a reduction once for each of its results: it is along the last one.
-bool isAlongLast(prim::ReduceOp reduce, ArrayRef<AffineExpr> sizes) {
-  return prim::getSizes(reduce.getOperand()) == sizes &&
-         reduce.getDims() == ArrayRef<int64_t>{int64_t(sizes.size()) - 1};
+/// Bytes that are read and written for each element of `root`. Of what is larger, only parts are.
+double bytesPerElement(kernel::RegionOp region, Value root) {
+  Block &block = region.getBody().front();
+  const double elements = std::max(fuse::likelyCount(root), 1.0);
+  auto bytes = [&](Value value) {
+    const unsigned bits = cast<RankedTensorType>(value.getType()).getElementTypeBitWidth();
+    return std::min(fuse::likelyCount(value), elements) * bits / 8;
+  };
+  double all = 0;
+  for (Value argument : block.getArguments())
+    all += bytes(argument);
+  for (Value result : block.getTerminator()->getOperands())
+    all += bytes(result);
+  return all / elements;
 }
 
 /// The last `joined` dims as one.
@@ -362,12 +383,27 @@ SmallVector<Run> runsOf(kernel::RegionOp region, prim::GatherOp gather) {
 }
 
 /// The concats along the rows of `root`, and gathers through constant lists, that are read at the written position
-/// only, and the elements of a row at which their inputs and runs begin, with its length at the end.
+/// only, and the elements of a row at which their inputs and runs, or several short inputs, begin, with its length at
+/// the end.
 struct Pieces {
   SmallVector<prim::ConcatOp> concats;
   SmallVector<GatherRuns> gathers;
   SmallVector<int64_t> bounds;
 };
+/// Inputs of concats that hold fewer than kLeastPiece elements of a row each become one piece with such neighbours.
+void joinShort(Pieces &pieces) {
+  SmallVector<int64_t> bounds;
+  bool wasShort = false;
+  for (auto [begin, end] : llvm::zip(pieces.bounds, ArrayRef(pieces.bounds).drop_front())) {
+    const bool isShort = end - begin < kLeastPiece;
+    if (!isShort || !wasShort)
+      bounds.push_back(begin);
+    wasShort = isShort;
+  }
+  bounds.push_back(pieces.bounds.back());
+  pieces.bounds = std::move(bounds);
+}
+
 Pieces piecesOf(kernel::RegionOp region, Value root) {
   const SmallVector<AffineExpr> sizes = prim::getSizes(root);
   Block &block = region.getBody().front();
@@ -402,16 +438,18 @@ Pieces piecesOf(kernel::RegionOp region, Value root) {
   }
   llvm::sort(pieces.bounds);
   pieces.bounds.erase(llvm::unique(pieces.bounds), pieces.bounds.end());
+  if (pieces.gathers.empty() && !pieces.bounds.empty())
+    joinShort(pieces);
   return pieces;
 }
 
-/// The input of the concat that holds element `position` of a row, and its first element.
-std::pair<Value, int64_t> inputAt(prim::ConcatOp concat, int64_t position) {
+/// The input of the concat that holds the elements [begin, end) of a row, and its first element; null: several do.
+std::pair<Value, int64_t> inputAt(prim::ConcatOp concat, int64_t begin, int64_t end) {
   int64_t start = 0;
   for (Value input : concat.getInputs()) {
     const int64_t size = *prim::getConstantSize(prim::getSizes(input).back());
-    if (position < start + size)
-      return {input, start};
+    if (begin < start + size)
+      return {end <= start + size ? input : Value(), start};
     start += size;
   }
   llvm_unreachable("beyond the row");
@@ -422,14 +460,12 @@ bool isInPieces(const Pieces &pieces, bool isCut) {
   if (pieces.bounds.size() < 3 || pieces.bounds.size() > kMostPieces + 1)
     return false;
   int64_t vectors = 0;
-  bool areLong = true;
   for (auto [begin, end] : llvm::zip(pieces.bounds, ArrayRef(pieces.bounds).drop_front())) {
     if (isCut && (begin % kPanel != 0 || end % kPanel != 0))
       return false;
-    areLong &= end - begin >= kLeastPiece;
     vectors += ceilDiv(end - begin, kPanel);
   }
-  return areLong || (!pieces.gathers.empty() && vectors <= kGatherVectors * ceilDiv(pieces.bounds.back(), kPanel));
+  return pieces.gathers.empty() || vectors <= kGatherVectors * ceilDiv(pieces.bounds.back(), kPanel);
 }
 
 class LoopsGenerator final : public Generator {
@@ -498,7 +534,7 @@ public:
         known[value] = 1;
     }
     bool lanes = !sizes.empty() && (!reductionLanes || fullSpace);
-    double perElement = costOf(root, known);
+    double perElement = costOf(root, known, lanes ? own : SmallVector<AffineExpr>());
     int64_t chunk = 0;
     // Few long rows: cut them, so that all cores have work. Not with reductions along the row, which every piece would
     // repeat.
@@ -515,8 +551,14 @@ public:
     const bool isBlocked = !lanes && last > 1 && !finish.reductions.empty() && finish.cost >= kLeastFinish;
     if (isBlocked)
       chunk = roundUp(chunk, kPanel); // full vectors
-    double perTask = perElement * (chunk ? double(chunk) : last);
-    int64_t grain = std::max<int64_t>(1, int64_t(30000 / std::max(perTask, 1.0)));
+    // Part of a vector takes as long as all of it.
+    const double perTask =
+        std::max(perElement, bytesPerElement(region, root)) * (chunk   ? double(chunk)
+                                                               : lanes ? double(roundUp(int64_t(last), kPanel))
+                                                                       : last);
+    // To add up lanes for each result, or to shuffle them along short dims, is not counted.
+    const double leastCost = lanes && !odd ? kGrain : kReducedGrain;
+    int64_t grain = std::max<int64_t>(1, int64_t(leastCost / std::max(perTask, 1.0)));
 
     Params params(region);
     params.set("space", space);
@@ -771,13 +813,18 @@ private:
         part);
   }
 
-  /// Calls `write` with lanes over [from, to) of a row, piece by piece: what the concats read is known in each.
+  /// Calls `write` with lanes over [from, to) of a row, piece by piece: what the concats read is known in each, but for
+  /// pieces of several short inputs.
   static void emitPieces(const Pieces &pieces, Emitter &e, Value from, Value to, bool isCut,
                          llvm::function_ref<void(Index)> write) {
     for (size_t i = 0; i + 1 < pieces.bounds.size(); ++i) {
       const int64_t begin = pieces.bounds[i], end = pieces.bounds[i + 1];
       for (prim::ConcatOp concat : pieces.concats) {
-        auto [input, start] = inputAt(concat, begin);
+        auto [input, start] = inputAt(concat, begin, end);
+        if (!input) {
+          e.setSource(concat.getResult(), {});
+          continue;
+        }
         e.setSource(concat.getResult(), [&e, input = input, start = start](ArrayRef<Index> at) {
           SmallVector<Index> inner(at);
           inner.back() = e.addIndex(at.back(), e.constant(-start));

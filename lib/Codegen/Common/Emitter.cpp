@@ -1040,7 +1040,10 @@ void Emitter::store(Value value, Value pointer, Type elementType, ArrayRef<Affin
 //===--- values ---------------------------------------------------------------------------------------------------===//
 
 void Emitter::setSource(Value tensor, Source source) {
-  sources[tensor] = {std::move(source), int(scopes.size()) - 1};
+  if (source)
+    sources[tensor] = {std::move(source), int(scopes.size()) - 1};
+  else
+    sources.erase(tensor);
   sourceDepths.clear();
 }
 void Emitter::setPosition(Value tensor, ArrayRef<Index> at) { positions[tensor] = llvm::to_vector(at); }

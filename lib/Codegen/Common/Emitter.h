@@ -212,7 +212,7 @@ public:
   /// The value of `tensor` (block argument or op result of the region) at `at`: a scalar if all positions are uniform,
   /// else a vector of width() lanes. Lanes that the mask switches off are unspecified.
   mlir::Value emit(mlir::Value tensor, llvm::ArrayRef<Index> at);
-  /// Makes `emit(tensor, ...)` call `source` instead of walking on.
+  /// Makes `emit(tensor, ...)` call `source` instead of walking on; null: it walks on again.
   void setSource(mlir::Value tensor, Source source);
   /// Makes `emit(tensor, anything)` use `at`: for values on the path from an anchor to its roots, whose position is
   /// known.

@@ -196,3 +196,24 @@ func.func @line(%x: !line) -> !half attributes {prim.symbols = [#prim.symbol<"l"
   }
   return %r : !half
 }
+
+// -----
+
+// A product of one task is made of several where each is worth it, and in halves where a short last block would leave the busier of two
+// threads with more than before: 3 panels at a time, but not 9 and 3 of 12.
+// CHECK-LABEL: func.func @small_tasks
+// CHECK: #kernel.schedule<"contract", {{.*}}tileM = 64 : i64, tileN = 48 : i64}>
+// CHECK: #kernel.schedule<"contract", {{.*}}tileM = 64 : i64, tileN = 192 : i64}>
+func.func @small_tasks(%x: tensor<64x96xf32>, %y: tensor<64x128xf32>) -> (tensor<64x144xf32>, tensor<128x192xf32>) {
+  %w = prim.constant dense<1.0> : tensor<96x144xf32>
+  %v = prim.constant dense<1.0> : tensor<64x192xf32>
+  %r = kernel.region(%i0 = %x : tensor<64x96xf32>, %i1 = %w : tensor<96x144xf32>) -> (tensor<64x144xf32>) {
+    %0 = prim.dot_general %i0, %i1 batch [] x [] contract [1] x [0] : (tensor<64x96xf32>, tensor<96x144xf32>) -> tensor<64x144xf32>
+    kernel.yield %0 : tensor<64x144xf32>
+  }
+  %s = kernel.region(%i0 = %y : tensor<64x128xf32>, %i1 = %v : tensor<64x192xf32>) -> (tensor<128x192xf32>) {
+    %0 = prim.dot_general %i0, %i1 batch [] x [] contract [0] x [0] : (tensor<64x128xf32>, tensor<64x192xf32>) -> tensor<128x192xf32>
+    kernel.yield %0 : tensor<128x192xf32>
+  }
+  return %r, %s : tensor<64x144xf32>, tensor<128x192xf32>
+}

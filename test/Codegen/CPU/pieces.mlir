@@ -1,9 +1,10 @@
-// The inputs of a concat along the rows are written by loops of their own, without asking at each vector which one it is of; not where a
-// piece is short, or read elsewhere than where it is written.
+// The inputs of a concat along the rows are written by loops of their own, without asking at each vector which one it is of; not where they
+// are read elsewhere than where they are written.
 // RUN: tc-opt %s --tc-choose-schedule | FileCheck %s
 // RUN: tc-opt %s --tc-choose-schedule --tc-lower-kernels=variants=x86-64-v4 | FileCheck %s --check-prefix=LOWER
 
 // CHECK-LABEL: func.func @main
+// CHECK: #kernel.schedule<"loops"{{.*}}pieces = 1
 // CHECK: #kernel.schedule<"loops"{{.*}}pieces = 1
 // CHECK-NOT: pieces = 1
 
@@ -13,7 +14,11 @@
 // LOWER: llvm.store
 // LOWER: llvm.fmul
 // LOWER: llvm.store
+// The second input ends with a part of a vector.
 // LOWER-LABEL: llvm.func @k1_concat
+// LOWER-NOT: llvm.icmp "sge"
+// LOWER: llvm.intr.masked.store
+// LOWER-LABEL: llvm.func @k2_
 func.func @main(%x: tensor<90x32xf32>, %y: tensor<90x48xf32>, %z: tensor<90x9xf32>) -> (tensor<90x80xf32>, tensor<90x41xf32>, tensor<90x80xf32>) {
   %0 = kernel.region(%i = %x : tensor<90x32xf32>, %j = %y : tensor<90x48xf32>) -> (tensor<90x80xf32>) {
     %c = prim.concat %i, %j axis = 1 : (tensor<90x32xf32>, tensor<90x48xf32>) -> tensor<90x80xf32>
@@ -32,6 +37,30 @@ func.func @main(%x: tensor<90x32xf32>, %y: tensor<90x48xf32>, %z: tensor<90x9xf3
     kernel.yield %r : tensor<90x80xf32>
   }
   return %0, %1, %2 : tensor<90x80xf32>, tensor<90x41xf32>, tensor<90x80xf32>
+}
+
+// Neighbours of fewer elements than a vector are one piece, of which each lane asks; the others are not asked for. Nothing but short ones
+// is one row.
+// CHECK-LABEL: func.func @short_neighbours
+// CHECK: #kernel.schedule<"loops"{{.*}}pieces = 1
+// CHECK-NOT: pieces = 1
+// LOWER-LABEL: llvm.func @k3_concat_mul
+// LOWER-NOT: llvm.icmp "sge"
+// LOWER: llvm.fmul
+// LOWER: llvm.store
+// LOWER: llvm.icmp "sge"{{.*}}vector<16x
+// LOWER: llvm.intr.masked.store
+func.func @short_neighbours(%x: tensor<90x64xf32>, %y: tensor<90x2xf32>, %z: tensor<90x3xf32>) -> (tensor<90x69xf32>, tensor<90x15xf32>) {
+  %0 = kernel.region(%i = %x : tensor<90x64xf32>, %j = %y : tensor<90x2xf32>, %k = %z : tensor<90x3xf32>) -> (tensor<90x69xf32>) {
+    %c = prim.concat %i, %j, %k axis = 1 : (tensor<90x64xf32>, tensor<90x2xf32>, tensor<90x3xf32>) -> tensor<90x69xf32>
+    %r = prim.mul %c, %c : tensor<90x69xf32>
+    kernel.yield %r : tensor<90x69xf32>
+  }
+  %1 = kernel.region(%j = %y : tensor<90x2xf32>, %k = %z : tensor<90x3xf32>) -> (tensor<90x15xf32>) {
+    %c = prim.concat %j, %k, %j, %k, %j, %k axis = 1 : (tensor<90x2xf32>, tensor<90x3xf32>, tensor<90x2xf32>, tensor<90x3xf32>, tensor<90x2xf32>, tensor<90x3xf32>) -> tensor<90x15xf32>
+    kernel.yield %c : tensor<90x15xf32>
+  }
+  return %0, %1 : tensor<90x69xf32>, tensor<90x15xf32>
 }
 
 // What a reflecting pad repeats: three runs of a list of indices, each of which lies in order, but not a list that jumps.
