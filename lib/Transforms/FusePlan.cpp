@@ -696,6 +696,25 @@ static prim::ConcatOp findWideConcat(Operation *reader, const Use &use) {
   return {};
 }
 
+/// How often an element that is read through `uses`, all by one region, is computed there: once for each position that
+/// it is read at, however many ops read it there.
+static double countEvaluations(ArrayRef<Use> uses) {
+  llvm::DenseSet<std::pair<Value, llvm::hash_code>> seen;
+  double evaluations = 0;
+  for (const Use &use : uses) {
+    llvm::hash_code position = llvm::hash_combine_range(use.map.begin(), use.map.end());
+    double read = fuse::likelyCount(use.top);
+    for (Operation *link : use.chain) {
+      read = std::min(read, fuse::likelyCount(link->getResult(0)));
+      if (!link->hasTrait<prim::PointwiseTrait>())
+        position = llvm::hash_combine(position, link);
+    }
+    if (seen.insert({use.leaf, position}).second)
+      evaluations += std::min(1.0, read / std::max(fuse::likelyCount(use.leaf), 1.0));
+  }
+  return evaluations;
+}
+
 std::string Plan::refuseCopy(int producer, const SmallVector<std::pair<Operation *, Use>> &readers) {
   Group &group = groups[producer];
   bool cheap = group.ops.size() <= 4 && llvm::all_of(group.ops, [&](Operation *op) {
@@ -709,6 +728,16 @@ std::string Plan::refuseCopy(int producer, const SmallVector<std::pair<Operation
     consumers.insert(groupOf(op));
   if (consumers.size() > 1 && !cheap)
     return std::to_string(consumers.size()) + " regions read it and it is costly to compute again";
+  // Of chains in which each value is read at two places, the first would be computed at 2^n.
+  constexpr double kMostEvaluations = 4;
+  for (int consumer : consumers) {
+    SmallVector<Use> uses;
+    for (auto &[op, use] : readers)
+      if (groupOf(op) == consumer)
+        uses.push_back(use);
+    if (countEvaluations(uses) > kMostEvaluations)
+      return describe(groups[consumer].anchor()) + " reads it at too many places";
+  }
   for (auto &[op, use] : readers) {
     Group &consumer = groups[groupOf(op)];
     if (consumer.kind == Group::Function)

@@ -7,6 +7,7 @@ usage: kernels.py BIN [CASE ...]
 Each case is a small ONNX model, compiled once and run with both CPU variants (those that this machine has) and with one and
 two threads, some with four; several sizes run on one artifact where dims are dynamic. Prints a line per failure and a count.
 """
+import math
 import os
 import subprocess
 import sys
@@ -229,6 +230,34 @@ def build_cases():
     case("thin_dynamic", [helper.make_node("MatMul", ["a", "b"], ["p"]), helper.make_node("Transpose", ["b"], ["t"], perm=[1, 0]), helper.make_node("MatMul", ["p", "t"], ["y"])],
          {"a": [4, "K"], "b": ["K", 48]}, {"p": [4, 48], "y": [4, "K"]}, lambda v: [v["a"] @ v["b"], v["a"] @ v["b"] @ v["b"].T],
          [{"a": (4, k), "b": (k, 48)} for k in (1, 17, 64, 300, 1500)])
+    # Products for each channel, whose elements lie side by side in both operands; few rows, few columns, other batches.
+    for name, a, b, equation in (("few_columns", (30, 25, 40), (3, 25, 40), "tsd,bsd->btd"), ("few_rows", (2, 25, 17), (30, 25, 17), "bsd,tsd->dbt"), ("batch", (4, 2, 9, 33), (5, 2, 9, 33), "mbkd,nbkd->bmnd"),
+                                 ("two_steps", (6, 5, 9, 20), (7, 9, 5, 20), "mkld,nlkd->dmn"), ("no_rows", (11, 16), (11, 16), "kd,kd->d"), ("small", (8, 1, 130), (1, 1, 130), "mkd,nkd->dmn"),
+                                 ("empty", (4, 0, 16), (3, 0, 16), "mkd,nkd->mnd"), ("many", (40, 12, 24), (50, 12, 24), "mkd,nkd->mnd")):
+        out = list(np.einsum(equation, np.zeros(a), np.zeros(b)).shape)
+        case(f"channels_{name}", [helper.make_node("Einsum", ["a", "b"], ["p"], equation=equation), helper.make_node("Sigmoid", ["p"], ["y"])], {"a": list(a), "b": list(b)}, {"y": out},
+             lambda v, e=equation: [1 / (1 + np.exp(-np.einsum(e, v["a"], v["b"])))], [{"a": a, "b": b}], tolerance=4e-6)
+    case("channels_dynamic", [helper.make_node("Einsum", ["a", "b"], ["y"], equation="tsd,bsd->btd")], {"a": ["T", "S", "D"], "b": [2, "S", "D"]}, {"y": [2, "T", "D"]},
+         lambda v: [np.einsum("tsd,bsd->btd", v["a"], v["b"])], [{"a": (t, k, d), "b": (2, k, d)} for t, k, d in ((7, 5, 19), (1, 1, 1), (3, 300, 8), (0, 4, 16), (4, 0, 16))])
+    # Rows that lie along the last dim of memory, but in another order than in the result.
+    for name, a, b, equation in (("constant", (5, 31, 100), (31, 24), "tkb,kn->btn"), ("three", (3, 17, 4, 50), (17, 20), "tkub,kn->btun"), ("batch", (2, 3, 9, 40), (2, 9, 33), "gtkb,gkn->gbtn")):
+        out = list(np.einsum(equation, np.zeros(a), np.zeros(b)).shape)
+        shapes = [{"a": a}] if name == "constant" else [{"a": a, "b": b}]
+        constants = {"b": random(b, 5)} if name == "constant" else {}
+        case(f"row_order_{name}", [helper.make_node("Exp", ["a"], ["r"]), helper.make_node("Einsum", ["r", "b"], ["p"], equation=equation), helper.make_node("Relu", ["p"], ["y"])],
+             {"a": list(a)} if name == "constant" else {"a": list(a), "b": list(b)}, {"y": out},
+             lambda v, e=equation, b=random(b, 5): [np.maximum(np.einsum(e, np.exp(v["a"]), v.get("b", b)), 0)], shapes, constants)
+    # Each value of a chain is read at two places: a running maximum by doubling distances.
+    steps, value = [], "x"
+    for i in range(9):
+        steps += [helper.make_node("Slice", [value, "zero", f"stop{i}", "one"], [f"s{i}"]), helper.make_node("Pad", [f"s{i}", f"pads{i}", "low"], [f"p{i}"]), helper.make_node("Max", [value, f"p{i}"], [f"m{i}"])]
+        value = f"m{i}"
+    case("doubling_max", steps + [helper.make_node("Identity", [value], ["y"])], {"x": ["B", 400]}, {"y": ["B", 400]}, lambda v: [np.maximum.accumulate(v["x"], 1)], [{"x": (b, 400)} for b in (3, 1, 0)],
+         {"zero": np.array([0], np.int64), "one": np.array([1], np.int64), "low": np.float32(-1e30), **{f"stop{i}": np.array([-(1 << i)], np.int64) for i in range(9)},
+          **{f"pads{i}": np.array([0, 1 << i, 0, 0], np.int64) for i in range(9)}})
+    # An epilogue with many constants and columns that fill no vectors.
+    case("tanh_odd_columns", [helper.make_node("MatMul", ["a", "w"], ["p"]), helper.make_node("Tanh", ["p"], ["t"]), helper.make_node("Erf", ["p"], ["e"]), helper.make_node("Mul", ["t", "e"], ["y"])], {"a": [70, 40]}, {"y": [70, 133]},
+         lambda v, w=random((40, 133), 3): [np.tanh(v["a"] @ w) * np.vectorize(math.erf)(v["a"] @ w)], [{"a": (70, 40)}], {"w": random((40, 133), 3)})
     # Small products with long sums, in parts; rows of the left-hand side at a distance, in place and copied.
     for name, a, b, equation in (("rows", (40, 2000), (2000, 24), "mk,kn->mn"), ("gram", (3000, 33), (3000, 50), "km,kn->mn"), ("batch", (2, 20, 2048), (2048, 2, 17), "bmk,kbn->bmn"),
                                  ("apart", (18, 3, 2560), (3, 2560, 18), "mbk,bkn->bmn")):

@@ -513,3 +513,27 @@ func.func @part_of_short_concat(%x: tensor<900x5xf32>, %y: tensor<900x2xf32>, %z
   %d = prim.concat %z, %f axis = 1 : (tensor<60x64xf32>, tensor<60x2xf32>) -> tensor<60x66xf32>
   return %c, %d : tensor<900x7xf32>, tensor<60x66xf32>
 }
+
+// Each value is read at two places by the next: some are stored, or the first would be computed 2^5 times.
+// CHECK-LABEL: func.func @doubling
+// CHECK-COUNT-2: kernel.region
+// CHECK-NOT: kernel.region
+func.func @doubling(%x0: tensor<8x64xf32>) -> tensor<8x64xf32> {
+  %low = prim.constant dense<-1.0e+30> : tensor<f32>
+  %s0 = prim.slice %x0 from affine_map<() -> (0, 0)> step [1, 1] : tensor<8x64xf32> -> tensor<8x63xf32>
+  %p0 = prim.pad %s0, %low low affine_map<() -> (0, 1)> : (tensor<8x63xf32>, tensor<f32>) -> tensor<8x64xf32>
+  %x1 = prim.max %x0, %p0 : tensor<8x64xf32>
+  %s1 = prim.slice %x1 from affine_map<() -> (0, 0)> step [1, 1] : tensor<8x64xf32> -> tensor<8x62xf32>
+  %p1 = prim.pad %s1, %low low affine_map<() -> (0, 2)> : (tensor<8x62xf32>, tensor<f32>) -> tensor<8x64xf32>
+  %x2 = prim.max %x1, %p1 : tensor<8x64xf32>
+  %s2 = prim.slice %x2 from affine_map<() -> (0, 0)> step [1, 1] : tensor<8x64xf32> -> tensor<8x60xf32>
+  %p2 = prim.pad %s2, %low low affine_map<() -> (0, 4)> : (tensor<8x60xf32>, tensor<f32>) -> tensor<8x64xf32>
+  %x3 = prim.max %x2, %p2 : tensor<8x64xf32>
+  %s3 = prim.slice %x3 from affine_map<() -> (0, 0)> step [1, 1] : tensor<8x64xf32> -> tensor<8x56xf32>
+  %p3 = prim.pad %s3, %low low affine_map<() -> (0, 8)> : (tensor<8x56xf32>, tensor<f32>) -> tensor<8x64xf32>
+  %x4 = prim.max %x3, %p3 : tensor<8x64xf32>
+  %s4 = prim.slice %x4 from affine_map<() -> (0, 0)> step [1, 1] : tensor<8x64xf32> -> tensor<8x48xf32>
+  %p4 = prim.pad %s4, %low low affine_map<() -> (0, 16)> : (tensor<8x48xf32>, tensor<f32>) -> tensor<8x64xf32>
+  %x5 = prim.max %x4, %p4 : tensor<8x64xf32>
+  return %x5 : tensor<8x64xf32>
+}

@@ -39,6 +39,8 @@ namespace {
 constexpr int64_t kColumns = 128;
 // Accumulators at once: half of the smallest register file.
 constexpr int64_t kVectors = 8;
+// Rows at once, with an accumulator each, where a task has fewer vectors than these.
+constexpr int64_t kMostRows = 4;
 // Operands from this size on are streamed, by so many rows at once, so many columns of each: as many streams as the
 // hardware's prefetcher follows, and long ones, for accumulators of 8 KiB (4096 x 4096 takes 0.45 of the time).
 constexpr int64_t kStreamedBytes = 1536 * 1024, kStreamedRows = 8, kStreamedColumns = 2048;
@@ -198,7 +200,18 @@ public:
       const Value here = em.min(em.i64(columns), em.sub(em.size(last), first.base));
       const Value whole = em.mul(em.divUnsigned(here, em.i64(block)), em.i64(block));
       em.loop(em.i64(0), whole, block, [&](Index column) { vectors(column, kVectors); }, block);
-      em.laneLoop(here, std::nullopt, [&](Index lane) { vectors(em.uniform(lane.base), 1); }, whole);
+      if (!all || *all > columns) {
+        em.laneLoop(here, std::nullopt, [&](Index lane) { vectors(em.uniform(lane.base), 1); }, whole);
+        return;
+      }
+      // The only block of columns, of a known size: what is left of it at once.
+      const int64_t left = *all % block / em.width() * em.width();
+      if (left)
+        vectors(em.constant(*all - *all % block), left / em.width());
+      if (*all % em.width())
+        em.laneLoop(
+            em.i64(*all), *all, [&](Index lane) { vectors(em.uniform(lane.base), 1); },
+            em.i64(*all - *all % em.width()));
     });
   }
 
@@ -432,34 +445,56 @@ private:
     });
   }
 
-  /// The reduction at `outer` for each vector of columns.
+  /// The reduction at `outer` for each vector of columns. Of few vectors several rows are taken at once, as each
+  /// accumulator is a chain of dependent steps.
   static SmallVector<Value> reduced(prim::ReduceOp reduce, Emitter &em, ArrayRef<Index> outer, ArrayRef<Index> lanes) {
     const Value operand = reduce.getOperand();
     const SmallVector<AffineExpr> sizes = prim::getSizes(operand);
     const Type element = elementOf(reduce), accumulator = em.accumulatorOf(element);
     const Value start = em.broadcast(em.neutral(reduce.getKind(), element));
+    const int64_t lines = int64_t(lanes.size()), last = reduce.getDims().back();
+    const bool isShort = prim::getConstantSize(sizes[last]).value_or(kMostRows) < kMostRows;
+    const int64_t rows = isShort ? 1 : std::clamp<int64_t>(kVectors / lines, 1, kMostRows);
     SmallVector<Index> at = operandAt(reduce, outer);
-    std::function<SmallVector<Value>(size_t, SmallVector<Value>)> nest = [&](size_t number, SmallVector<Value> sums) {
-      if (number == reduce.getDims().size()) {
-        for (auto [lane, sum] : llvm::zip_equal(lanes, sums)) {
+    // Adds `count` rows from `row` of the last reduced dim on.
+    auto add = [&](Index row, int64_t count, ValueRange carried) {
+      SmallVector<Value> sums(carried);
+      for (int64_t i = 0; i < count; ++i)
+        for (auto [number, lane] : llvm::enumerate(lanes)) {
+          at[last] = em.addIndex(row, em.constant(i));
           at.back() = lane;
+          Value &sum = sums[i * lines + int64_t(number)];
           sum = em.combine(reduce.getKind(), accumulator, sum, em.broadcast(em.toAccumulator(em.emit(operand, at))));
         }
+      return sums;
+    };
+    std::function<SmallVector<Value>(size_t, SmallVector<Value>)> nest = [&](size_t number, SmallVector<Value> sums) {
+      const int64_t dim = reduce.getDims()[number];
+      const Value size = em.size(sizes[dim]);
+      if (dim == last) {
+        const Value whole = rows == 1 ? size : em.mul(em.divUnsigned(size, em.i64(rows)), em.i64(rows));
+        sums = em.reduceLoop(reduce.getKind(), accumulator, em.i64(0), whole, rows, sums, 1,
+                             [&](Index row, ValueRange carried) { return add(row, rows, carried); });
+        if (rows > 1 && prim::getConstantSize(sizes[dim]).value_or(1) % rows != 0)
+          sums = em.loop(whole, size, 1, sums, [&](Index row, ValueRange carried) { return add(row, 1, carried); });
         return sums;
       }
-      const int64_t dim = reduce.getDims()[number];
       const AffineExpr within =
           prim::product(em.builder().getContext(), llvm::map_to_vector(reduce.getDims().drop_front(number + 1),
                                                                        [&](int64_t inner) { return sizes[inner]; }));
-      return em.reduceLoop(reduce.getKind(), accumulator, em.i64(0), em.size(sizes[dim]), 1, sums,
-                           prim::getConstantSize(within), [&](Index position, ValueRange carried) {
+      return em.reduceLoop(reduce.getKind(), accumulator, em.i64(0), size, 1, sums, prim::getConstantSize(within),
+                           [&](Index position, ValueRange carried) {
                              at[dim] = position;
                              return nest(number + 1, llvm::to_vector(carried));
                            });
     };
-    SmallVector<Value> sums = nest(0, SmallVector<Value>(lanes.size(), start));
-    for (Value &sum : sums)
-      sum = em.fromAccumulator(sum, element);
+    SmallVector<Value> all = nest(0, SmallVector<Value>(rows * lines, start)), sums;
+    for (int64_t number = 0; number < lines; ++number) {
+      Value sum = all[number];
+      for (int64_t i = 1; i < rows; ++i)
+        sum = em.combine(reduce.getKind(), accumulator, sum, all[i * lines + number]);
+      sums.push_back(em.fromAccumulator(sum, element));
+    }
     return sums;
   }
 };

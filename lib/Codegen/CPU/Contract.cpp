@@ -116,6 +116,11 @@ Type packedType(Emitter &em, int64_t rhsInput) {
   return cast<RankedTensorType>(em.region().getInputs()[rhsInput].getType()).getElementType();
 }
 
+/// Whether the region computes functions, whose many constants LLVM would hold in registers through the micro-kernel.
+bool hasFunctions(kernel::RegionOp region) {
+  return llvm::any_of(region.getBody().front(), [](Operation &op) { return prim::isTranscendental(&op); });
+}
+
 //===--- choosing -------------------------------------------------------------------------------------------------===//
 
 class ContractGenerator final : public Generator {
@@ -652,6 +657,7 @@ private:
                 kernel.rowStride = rowStride.value;
             }
             kernel.depth = Extent(K, p.k);
+            kernel.freesRegisters = hasFunctions(em.region());
             if (p.m && *p.m <= kMemoryRows)
               kernel.partialDepth = kMemoryPartialDepth;
             kernel.b = bHere;
@@ -1223,6 +1229,7 @@ private:
 
       MicroKernel kernel;
       kernel.bType = bType;
+      kernel.freesRegisters = hasFunctions(em.region());
       const int64_t outerTaps = c.outerTaps();
       kernel.taps.push_back({outerTaps, outerStride});
       Value skippedA, skippedB; // of the kernel positions before the first ones

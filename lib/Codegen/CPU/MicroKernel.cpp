@@ -38,6 +38,8 @@ public:
   }
 
   void run() {
+    if (k.freesRegisters)
+      freeVectorRegisters();
     if (fetchedLines) {
       int64_t depth = *k.depth.constant;
       for (const MicroKernel::Tap &tap : k.taps)
@@ -50,9 +52,23 @@ public:
     SmallVector<Value> sums = tap(0, k.a, k.b, Value(), zeros());
     if (!partialLevel)
       store(sums, k.accumulate);
+    if (k.freesRegisters)
+      freeVectorRegisters();
   }
 
 private:
+  /// An empty instruction that is said to overwrite all vector registers.
+  void freeVectorRegisters() {
+    std::string clobbers;
+    for (int64_t i = 0; i < em.cpu().vectorRegisters; ++i)
+      clobbers +=
+          (i ? ",~{" : "~{") + std::string(em.cpu().vectorBits == 512 ? "zmm" : "ymm") + std::to_string(i) + "}";
+    LLVM::InlineAsmOp::create(b, loc, /*resultTypes=*/TypeRange(), /*operands=*/ValueRange(), /*asm_string=*/"",
+                              /*constraints=*/clobbers, /*has_side_effects=*/true, /*is_align_stack=*/false,
+                              LLVM::TailCallKind::None, /*asm_dialect=*/LLVM::AsmDialectAttr(),
+                              /*operand_attrs=*/ArrayAttr());
+  }
+
   /// Sets partialLevel: the innermost level whose positions have enough steps below them. The level behind the taps is
   /// the innermost part of K itself, taken in pieces.
   void choosePartialSums() {

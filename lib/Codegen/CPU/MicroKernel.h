@@ -93,6 +93,9 @@ struct MicroKernel {
   /// If set: the rows of A that the next call reads, as many as these and with few gaps, which this call fetches to the
   /// second-level cache. Needs no taps.
   mlir::Value nextRows;
+  /// What surrounds the call keeps nothing in vector registers through it. The constants of functions of an epilogue
+  /// would else be held there by LLVM, and the sums of the innermost loop spilled instead.
+  bool freesRegisters = false;
 
   int64_t rows() const { return rowOffsets.size(); }
 };

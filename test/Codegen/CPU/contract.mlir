@@ -217,3 +217,30 @@ func.func @small_tasks(%x: tensor<64x96xf32>, %y: tensor<64x128xf32>) -> (tensor
   }
   return %r, %s : tensor<64x144xf32>, tensor<128x192xf32>
 }
+
+// -----
+
+// The constants of an epilogue's function are not held in registers through the micro-kernel; of an addition there are none.
+// LOWER-LABEL: func.func @functions
+// LOWER-LABEL: host.variant @"x86-64-v3"
+// LOWER: llvm.inline_asm has_side_effects "", "~{ymm0},
+// LOWER-LABEL: host.variant @"x86-64-v4"
+// LOWER: llvm.func @k0_dot_general_tanh(
+// LOWER: llvm.inline_asm has_side_effects "", "~{zmm0},{{.*}},~{zmm31}"
+// LOWER: llvm.inline_asm has_side_effects "", "~{zmm0},{{.*}},~{zmm31}"
+// LOWER: llvm.func @k1_dot_general_add(
+// LOWER-NOT: llvm.inline_asm
+func.func @functions(%x: tensor<64x96xf32>) -> (tensor<64x133xf32>, tensor<64x133xf32>) {
+  %w = prim.constant dense<1.0> : tensor<96x133xf32>
+  %r = kernel.region(%i0 = %x : tensor<64x96xf32>, %i1 = %w : tensor<96x133xf32>) -> (tensor<64x133xf32>) {
+    %0 = prim.dot_general %i0, %i1 batch [] x [] contract [1] x [0] : (tensor<64x96xf32>, tensor<96x133xf32>) -> tensor<64x133xf32>
+    %1 = prim.tanh %0 : tensor<64x133xf32>
+    kernel.yield %1 : tensor<64x133xf32>
+  }
+  %s = kernel.region(%i0 = %x : tensor<64x96xf32>, %i1 = %w : tensor<96x133xf32>) -> (tensor<64x133xf32>) {
+    %0 = prim.dot_general %i0, %i1 batch [] x [] contract [1] x [0] : (tensor<64x96xf32>, tensor<96x133xf32>) -> tensor<64x133xf32>
+    %1 = prim.add %0, %0 : tensor<64x133xf32>
+    kernel.yield %1 : tensor<64x133xf32>
+  }
+  return %r, %s : tensor<64x133xf32>, tensor<64x133xf32>
+}

@@ -38,6 +38,7 @@ void tc::prim::buildPrimPipeline(OpPassManager &functions, const PrimPipelineOpt
     functions.addPass(createUnfoldConvsPass());
     functions.addPass(createReduceVectorProductsPass());
     functions.addPass(createSplitDepthPass());
+    functions.addPass(createOrderProductRowsPass());
   }
   functions.addPass(createFoldConstantsPass());
   functions.addPass(createCanonicalizerPass());

@@ -1,5 +1,5 @@
 // A vector times a matrix that is no constant is a reduction, whatever the order of the dims; a constant matrix, several rows and
-// bf16 stay products.
+// bf16 stay products. So are products for many channels that lie side by side, of few rows or columns.
 // RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(tc-reduce-vector-products))' | FileCheck %s
 
 // CHECK-LABEL: func.func @columns
@@ -45,4 +45,26 @@ func.func @rows(%v: tensor<2x30xf32>, %m: tensor<30x50xf32>) -> tensor<2x50xf32>
 func.func @narrow(%v: tensor<1x30xbf16>, %m: tensor<30x50xbf16>) -> tensor<1x50xf32> {
   %0 = prim.dot_general %v, %m batch [] x [] contract [1] x [0] : (tensor<1x30xbf16>, tensor<30x50xbf16>) -> tensor<1x50xf32>
   return %0 : tensor<1x50xf32>
+}
+
+// CHECK-LABEL: func.func @channels
+// CHECK: %[[X:.*]] = prim.broadcast %{{.*}} [0, 2, 3] : tensor<30x25x40xf32> -> tensor<30x3x25x40xf32>
+// CHECK: %[[Y:.*]] = prim.broadcast %arg1 [1, 2, 3] : tensor<3x25x40xf32> -> tensor<30x3x25x40xf32>
+// CHECK: %[[P:.*]] = prim.mul %[[X]], %[[Y]]
+// CHECK: %[[S:.*]] = prim.reduce sum %[[P]] [2] : tensor<30x3x25x40xf32> -> tensor<30x3x40xf32>
+// CHECK: prim.transpose %[[S]] [2, 0, 1] : tensor<30x3x40xf32> -> tensor<40x30x3xf32>
+func.func @channels(%x: tensor<30x25x40xf32>, %y: tensor<3x25x40xf32>) -> tensor<40x30x3xf32> {
+  %t = prim.transpose %x [2, 0, 1] : tensor<30x25x40xf32> -> tensor<40x30x25xf32>
+  %0 = prim.dot_general %t, %y batch [0] x [2] contract [2] x [1] : (tensor<40x30x25xf32>, tensor<3x25x40xf32>) -> tensor<40x30x3xf32>
+  return %0 : tensor<40x30x3xf32>
+}
+
+// Many rows and columns, or few channels: a product.
+// CHECK-LABEL: func.func @many
+// CHECK: prim.dot_general
+// CHECK: prim.dot_general
+func.func @many(%x: tensor<30x25x40xf32>, %y: tensor<17x25x40xf32>, %z: tensor<30x25x4xf32>, %u: tensor<3x25x4xf32>) -> (tensor<40x30x17xf32>, tensor<4x30x3xf32>) {
+  %0 = prim.dot_general %x, %y batch [2] x [2] contract [1] x [1] : (tensor<30x25x40xf32>, tensor<17x25x40xf32>) -> tensor<40x30x17xf32>
+  %1 = prim.dot_general %z, %u batch [2] x [2] contract [1] x [1] : (tensor<30x25x4xf32>, tensor<3x25x4xf32>) -> tensor<4x30x3xf32>
+  return %0, %1 : tensor<40x30x17xf32>, tensor<4x30x3xf32>
 }

@@ -78,13 +78,18 @@ def NarrowProductsPass : Pass<"tc-narrow-products", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
+def OrderProductRowsPass : Pass<"tc-order-product-rows", "::mlir::func::FuncOp"> {
+  let summary = "Rows of products in the order in which they lie in memory, where they are neighbours there";
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
 def RecognizeCompositesPass : Pass<"tc-recognize-composites", "::mlir::func::FuncOp"> {
   let summary = "Find attention written as two matrix products around a softmax";
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
 def ReduceVectorProductsPass : Pass<"tc-reduce-vector-products", "::mlir::func::FuncOp"> {
-  let summary = "Products of a vector and a matrix that only the run knows, as sums of elementwise products";
+  let summary = "Products of vectors, or of many channels that lie side by side, as sums of elementwise products";
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 

@@ -1,0 +1,32 @@
+// Rows that lie along the last dim of memory come last among the rows; where the last dim there is summed, or already the last row, the
+// product stays as it is.
+// RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(tc-order-product-rows))' | FileCheck %s
+
+// CHECK-LABEL: func.func @rows
+// CHECK: %[[X:.*]] = prim.transpose %{{.*}} [1, 0, 2] : tensor<100x5x31xf32> -> tensor<5x100x31xf32>
+// CHECK: %[[P:.*]] = prim.dot_general %[[X]], %arg1 batch [] x [] contract [2] x [0] : (tensor<5x100x31xf32>, tensor<31x24xf32>) -> tensor<5x100x24xf32>
+// CHECK: prim.transpose %[[P]] [1, 0, 2] : tensor<5x100x24xf32> -> tensor<100x5x24xf32>
+func.func @rows(%x: tensor<5x31x100xf32>, %y: tensor<31x24xf32>) -> tensor<100x5x24xf32> {
+  %t = prim.transpose %x [2, 0, 1] : tensor<5x31x100xf32> -> tensor<100x5x31xf32>
+  %0 = prim.dot_general %t, %y batch [] x [] contract [2] x [0] : (tensor<100x5x31xf32>, tensor<31x24xf32>) -> tensor<100x5x24xf32>
+  return %0 : tensor<100x5x24xf32>
+}
+
+// Batch dims stay in front; three dims of rows.
+// CHECK-LABEL: func.func @batch
+// CHECK: prim.dot_general {{.*}} batch [0] x [0] contract [2] x [1] : (tensor<2x6x9x7x40xf32>, tensor<2x9x33xf32>) -> tensor<2x6x7x40x33xf32>
+// CHECK: prim.transpose {{.*}} [0, 3, 1, 2, 4] : tensor<2x6x7x40x33xf32> -> tensor<2x40x6x7x33xf32>
+func.func @batch(%x: tensor<2x6x7x9x40xf32>, %y: tensor<2x9x33xf32>) -> tensor<2x40x6x7x33xf32> {
+  %t = prim.transpose %x [0, 4, 3, 1, 2] : tensor<2x6x7x9x40xf32> -> tensor<2x40x9x6x7xf32>
+  %0 = prim.dot_general %t, %y batch [0] x [0] contract [2] x [1] : (tensor<2x40x9x6x7xf32>, tensor<2x9x33xf32>) -> tensor<2x40x6x7x33xf32>
+  return %0 : tensor<2x40x6x7x33xf32>
+}
+
+// CHECK-LABEL: func.func @unchanged
+// CHECK-NOT: prim.transpose %{{[0-9]+}} [1, 0, 2]
+func.func @unchanged(%x: tensor<5x100x31xf32>, %z: tensor<5x31x100xf32>, %y: tensor<31x24xf32>) -> (tensor<100x5x24xf32>, tensor<5x100x24xf32>) {
+  %t = prim.transpose %x [1, 0, 2] : tensor<5x100x31xf32> -> tensor<100x5x31xf32>
+  %0 = prim.dot_general %t, %y batch [] x [] contract [2] x [0] : (tensor<100x5x31xf32>, tensor<31x24xf32>) -> tensor<100x5x24xf32>
+  %1 = prim.dot_general %z, %y batch [] x [] contract [1] x [0] : (tensor<5x31x100xf32>, tensor<31x24xf32>) -> tensor<5x100x24xf32>
+  return %0, %1 : tensor<100x5x24xf32>, tensor<5x100x24xf32>
+}
