@@ -258,6 +258,18 @@ def build_cases():
     # An epilogue with many constants and columns that fill no vectors.
     case("tanh_odd_columns", [helper.make_node("MatMul", ["a", "w"], ["p"]), helper.make_node("Tanh", ["p"], ["t"]), helper.make_node("Erf", ["p"], ["e"]), helper.make_node("Mul", ["t", "e"], ["y"])], {"a": [70, 40]}, {"y": [70, 133]},
          lambda v, w=random((40, 133), 3): [np.tanh(v["a"] @ w) * np.vectorize(math.erf)(v["a"] @ w)], [{"a": (70, 40)}], {"w": random((40, 133), 3)})
+    # 1x1 convolutions of images that are channels first on both sides, alone and with what follows; several images; unknown sizes.
+    for name, sizes, outputs, declared in (("alone", (1, 20, 17, 19), 33, None), ("images", (3, 24, 16, 18), 20, None), ("odd_images", (3, 24, 17, 19), 20, None), ("line", (2, 9, 320), 16, None), ("volume", (1, 12, 7, 8, 9), 8, None),
+                                           ("few_pixels", (1, 40, 8, 8), 24, None), ("dynamic", (1, 20, 18, 17), 24, [1, 20, "H", "W"]), ("batch", (2, 20, 18, 17), 24, ["N", 20, "H", "W"])):
+        w, bias = random((outputs, sizes[1], *[1] * (len(sizes) - 2)), 7), random((outputs,), 8)
+        def pointwise(v, w=w, bias=bias):
+            y = np.einsum("nc...,oc->no...", v["x"], w.reshape(w.shape[:2])) + bias.reshape(-1, *[1] * (w.ndim - 2))
+            return [np.maximum(y, 0) + v["r"]]
+        dims = declared or list(sizes)
+        residual = [dims[0], outputs, *dims[2:]]
+        shapes = [{"x": sizes, "r": (sizes[0], outputs, *sizes[2:])}] + ([{"x": (1, 20, 1, 1), "r": (1, outputs, 1, 1)}] if declared else []) + ([{"x": (0, 20, 2, 3), "r": (0, outputs, 2, 3)}] if name == "batch" else [])
+        case(f"pointwise_conv_{name}", [helper.make_node("Conv", ["x", "w", "b"], ["c"]), helper.make_node("Relu", ["c"], ["a"]), helper.make_node("Add", ["a", "r"], ["y"])],
+             {"x": dims, "r": residual}, {"y": residual}, pointwise, shapes, {"w": w, "b": bias})
     # Small products with long sums, in parts; rows of the left-hand side at a distance, in place and copied.
     for name, a, b, equation in (("rows", (40, 2000), (2000, 24), "mk,kn->mn"), ("gram", (3000, 33), (3000, 50), "km,kn->mn"), ("batch", (2, 20, 2048), (2048, 2, 17), "bmk,kbn->bmn"),
                                  ("apart", (18, 3, 2560), (3, 2560, 18), "mbk,bkn->bmn")):

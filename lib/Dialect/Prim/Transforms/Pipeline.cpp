@@ -25,6 +25,8 @@ void tc::prim::buildPrimPipeline(OpPassManager &functions, const PrimPipelineOpt
   // Transposes are out of the way now between a convolution and the factors after it.
   functions.addPass(createFoldConvScalePass());
   functions.addPass(createSinkWindowTransposesPass());
+  if (options.packsConstants)
+    functions.addPass(createPointwiseConvsPass());
   functions.addPass(createFoldConstantsPass());
   functions.addPass(createCanonicalizePrimPass());
   functions.addPass(createCanonicalizerPass());

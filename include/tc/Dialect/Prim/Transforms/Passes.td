@@ -83,6 +83,11 @@ def OrderProductRowsPass : Pass<"tc-order-product-rows", "::mlir::func::FuncOp">
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
+def PointwiseConvsPass : Pass<"tc-pointwise-convs", "::mlir::func::FuncOp"> {
+  let summary = "1x1 convolutions between images that have their channels first, as products";
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
 def RecognizeCompositesPass : Pass<"tc-recognize-composites", "::mlir::func::FuncOp"> {
   let summary = "Find attention written as two matrix products around a softmax";
   let dependentDialects = ["::tc::prim::PrimDialect"];
