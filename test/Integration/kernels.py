@@ -270,6 +270,18 @@ def build_cases():
         shapes = [{"x": sizes, "r": (sizes[0], outputs, *sizes[2:])}] + ([{"x": (1, 20, 1, 1), "r": (1, outputs, 1, 1)}] if declared else []) + ([{"x": (0, 20, 2, 3), "r": (0, outputs, 2, 3)}] if name == "batch" else [])
         case(f"pointwise_conv_{name}", [helper.make_node("Conv", ["x", "w", "b"], ["c"]), helper.make_node("Relu", ["c"], ["a"]), helper.make_node("Add", ["a", "r"], ["y"])],
              {"x": dims, "r": residual}, {"y": residual}, pointwise, shapes, {"w": w, "b": bias})
+    # Linear layers along a dim that is not the last in memory, results turned back; two of them, other batches, few rows, unknown sizes.
+    for name, x, w, equation, dims in (("tokens", (3, 20, 50), (20, 30), "btc,tu->buc", None), ("rows", (2, 18, 5, 17), (18, 7), "bhwc,hk->bkwc", None), ("middle", (2, 5, 18, 21), (18, 19), "bhwc,wk->bhkc", None),
+                                       ("single", (1, 40, 35), (40, 24), "btc,tu->buc", None), ("front", (40, 9, 16), (40, 24), "tbc,tu->ubc", None), ("turned", (3, 20, 50), (30, 20), "btc,ut->buc", None),
+                                       ("dynamic", (3, 20, 50), (20, 30), "btc,tu->buc", ["B", 20, "C"]), ("narrow", (3, 20, 5), (20, 30), "btc,tu->buc", None)):
+        weights = random(w, 9)
+        out = [{"B": "B", "C": "C"}.get(d, d) if isinstance(d, str) else d for d in (["B", 30, "C"] if dims else list(np.einsum(equation, np.zeros(x), weights).shape))]
+        case(f"outer_{name}", [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("Einsum", ["r", "w"], ["p"], equation=equation), helper.make_node("Tanh", ["p"], ["y"])], {"x": dims or list(x)}, {"y": out},
+             lambda v, e=equation, w=weights: [np.tanh(np.einsum(e, np.maximum(v["x"], 0), w))], [{"x": x}] + ([{"x": (1, 20, 1)}, {"x": (0, 20, 7)}, {"x": (2, 20, 0)}] if dims else []), {"w": weights}, tolerance=4e-6)
+    case("outer_two", [helper.make_node("Transpose", ["x"], ["t"], perm=[0, 2, 1]), helper.make_node("MatMul", ["t", "w"], ["p"]), helper.make_node("Add", ["p", "b"], ["q"]), helper.make_node("Sigmoid", ["q"], ["s"]),
+                       helper.make_node("MatMul", ["s", "v"], ["u"]), helper.make_node("Transpose", ["u"], ["z"], perm=[0, 2, 1]), helper.make_node("Add", ["z", "x"], ["y"])], {"x": [2, 21, 40]}, {"y": [2, 21, 40]},
+         lambda v, w=random((21, 33), 1), b=random((33,), 2), u=random((33, 21), 3): [v["x"] + ((1 / (1 + np.exp(-(v["x"].transpose(0, 2, 1) @ w + b)))) @ u).transpose(0, 2, 1)], [{"x": (2, 21, 40)}],
+         {"w": random((21, 33), 1), "b": random((33,), 2), "v": random((33, 21), 3)})
     # Small products with long sums, in parts; rows of the left-hand side at a distance, in place and copied.
     for name, a, b, equation in (("rows", (40, 2000), (2000, 24), "mk,kn->mn"), ("gram", (3000, 33), (3000, 50), "km,kn->mn"), ("batch", (2, 20, 2048), (2048, 2, 17), "bmk,kbn->bmn"),
                                  ("apart", (18, 3, 2560), (3, 2560, 18), "mbk,bkn->bmn")):

@@ -82,11 +82,22 @@ bool tc::codegen::isRowMajor(const Product &p) {
 }
 
 std::optional<LinesInPlace> tc::codegen::linesInPlace(const Product &p, Value operand, DimRef::Kind inner) {
-  const std::optional<unsigned> input = inputThroughReshapes(operand);
+  // An operand that is the same for all of the batch may be spread over it.
+  auto broadcast = operand.getDefiningOp<prim::BroadcastOp>();
+  const std::optional<unsigned> input = inputThroughReshapes(broadcast ? broadcast.getOperand() : operand);
   if (!input)
     return std::nullopt;
   MLIRContext *context = operand.getContext();
   const bool isLhs = operand == p.lhs;
+  const ArrayRef<DimRef> dims = isLhs ? p.lhsDims : p.rhsDims;
+  const SmallVector<AffineExpr> sizes = prim::getSizes(operand);
+  auto isSpread = [&](size_t dim) { return broadcast && !llvm::is_contained(broadcast.getDims(), int64_t(dim)); };
+  for (size_t dim = 0; broadcast && dim < dims.size(); ++dim) {
+    const auto *kept = llvm::find(broadcast.getDims(), int64_t(dim));
+    if (isSpread(dim) ? dims[dim].kind != DimRef::Batch
+                      : prim::getSizes(broadcast.getOperand())[kept - broadcast.getDims().begin()] != sizes[dim])
+      return std::nullopt;
+  }
   const DimRef::Kind other = isLhs ? DimRef::Row : DimRef::Column;
   ArrayRef<AffineExpr> others = isLhs ? p.rows : p.columns;
   ArrayRef<AffineExpr> inners = inner == DimRef::Depth ? ArrayRef(p.depth) : others;
@@ -97,7 +108,11 @@ std::optional<LinesInPlace> tc::codegen::linesInPlace(const Product &p, Value op
   AffineExpr stride = getAffineConstantExpr(1, context);
   size_t innerLeft = inners.size(), outerLeft = outers.size();
   bool isAmongOuter = false;
-  for (auto [dim, size] : llvm::reverse(llvm::zip_equal(isLhs ? p.lhsDims : p.rhsDims, prim::getSizes(operand)))) {
+  for (size_t i = dims.size(); i-- > 0;) {
+    if (isSpread(i))
+      continue;
+    const DimRef dim = dims[i];
+    const AffineExpr size = sizes[i];
     if (innerLeft > 0 && (dim.kind != inner || dim.index != --innerLeft))
       return std::nullopt;
     if (dim.kind == outer) {

@@ -21,7 +21,12 @@ void tc::prim::buildPrimPipeline(OpPassManager &functions, const PrimPipelineOpt
   functions.addPass(createSplitTransposedConvsPass());
   // Constants first: scalars that are computed from constants become splats, which the patterns see through.
   functions.addPass(createFoldConstantsPass());
+  // Before transposes move into what reads them; behind, for products of products.
+  if (options.packsConstants)
+    functions.addPass(createContractOuterDimsPass());
   functions.addPass(createCanonicalizePrimPass());
+  if (options.packsConstants)
+    functions.addPass(createContractOuterDimsPass());
   // Transposes are out of the way now between a convolution and the factors after it.
   functions.addPass(createFoldConvScalePass());
   functions.addPass(createSinkWindowTransposesPass());

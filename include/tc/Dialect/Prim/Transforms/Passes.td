@@ -19,6 +19,11 @@ def CheckBoundsPass : Pass<"tc-check-bounds", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
+def ContractOuterDimsPass : Pass<"tc-contract-outer-dims", "::mlir::func::FuncOp"> {
+  let summary = "Products with weights along a dim that is not the last in memory, with the weights as the left-hand side";
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
 def DecomposeCompositesPass : Pass<"tc-decompose-composites", "::mlir::func::FuncOp"> {
   let summary = "Write softmax, norm, attention and rnn as reductions, products, elementwise ops and loops";
   let description = [{
