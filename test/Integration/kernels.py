@@ -282,6 +282,43 @@ def build_cases():
                        helper.make_node("MatMul", ["s", "v"], ["u"]), helper.make_node("Transpose", ["u"], ["z"], perm=[0, 2, 1]), helper.make_node("Add", ["z", "x"], ["y"])], {"x": [2, 21, 40]}, {"y": [2, 21, 40]},
          lambda v, w=random((21, 33), 1), b=random((33,), 2), u=random((33, 21), 3): [v["x"] + ((1 / (1 + np.exp(-(v["x"].transpose(0, 2, 1) @ w + b)))) @ u).transpose(0, 2, 1)], [{"x": (2, 21, 40)}],
          {"w": random((21, 33), 1), "b": random((33,), 2), "v": random((33, 21), 3)})
+    # Depthwise convolutions with several results for each channel, in numbers that divide no vector.
+    for channels, each, kernel, strides in ((7, 3, (3, 3), (1, 1)), (29, 3, (5, 5), (1, 1)), (10, 5, (3, 5), (2, 1)), (9, 2, (3, 3), (1, 2)), (5, 3, (3, 3), (1, 1)), (4, 12, (1, 3), (1, 1))):
+        w = random((channels * each, 1, *kernel), 4)
+        def depthwise(v, w=w, each=each, strides=strides):
+            x = np.repeat(np.pad(v["x"], ((0, 0), (0, 0), *((k // 2, k // 2) for k in w.shape[2:]))), each, 1)
+            windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], (2, 3))[:, :, ::strides[0], ::strides[1]]
+            return [np.einsum("nchwij,cij->nchw", windows, w[:, 0])]
+        case(f"multiplier_{channels}_{each}", [helper.make_node("Conv", ["x", "w"], ["y"], group=channels, strides=list(strides), pads=[k // 2 for k in kernel] * 2)],
+             {"x": ["N", channels, 19, 23]}, {"y": None}, depthwise, [{"x": (n, channels, 19, 23)} for n in (1, 2)], {"w": w}, tolerance=4e-6)
+    # A dense block of few channels behind the caller's image: concats of concats, whose parts fill no vectors.
+    dense, value, width, weights = [], "x", 11, {}
+    for i in range(7):
+        weights[f"w{i}"] = random((5, width, 3, 3), 20 + i) / np.float32(np.sqrt(9 * width))
+        dense += [helper.make_node("Relu", [value], [f"a{i}"]), helper.make_node("Conv", [f"a{i}", f"w{i}"], [f"c{i}"], pads=[1, 1, 1, 1]), helper.make_node("Concat", [f"c{i}", value], [f"d{i}"], axis=1)]
+        value, width = f"d{i}", width + 5
+    def dense_block(v, weights=weights):
+        x = v["x"]
+        for w in weights.values():
+            windows = np.lib.stride_tricks.sliding_window_view(np.pad(np.maximum(x, 0), ((0, 0), (0, 0), (1, 1), (1, 1))), (3, 3), (2, 3))
+            x = np.concatenate([np.einsum("nchwij,ocij->nohw", windows, w), x], 1)
+        return [np.tanh(x)]
+    case("dense_block_narrow", dense + [helper.make_node("Tanh", [value], ["y"])], {"x": ["N", 11, 9, 13]}, {"y": ["N", width, 9, 13]}, dense_block, [{"x": (n, 11, 9, 13)} for n in (1, 2, 0)], weights, tolerance=4e-6)
+    # Parts of a row that fill no vectors, in concats of concats: more of them than one vector holds.
+    case("concat_of_concats", [helper.make_node("Concat", ["a", "b"], ["p"], axis=1), helper.make_node("Concat", ["c", "p"], ["q"], axis=1), helper.make_node("Concat", ["q", "d", "a"], ["r"], axis=1), helper.make_node("Exp", ["r"], ["y"])],
+         {"a": ["N", 5], "b": ["N", 9], "c": ["N", 7], "d": ["N", 33]}, {"y": ["N", 59]}, lambda v: [np.exp(np.concatenate([v["c"], v["a"], v["b"], v["d"], v["a"]], 1))],
+         [{"a": (n, 5), "b": (n, 9), "c": (n, 7), "d": (n, 33)} for n in (90, 1, 0)])
+    # An image that is flattened channels first for a linear layer.
+    case("flatten_linear", [helper.make_node("Conv", ["x", "k"], ["c"], pads=[1, 1, 1, 1]), helper.make_node("Relu", ["c"], ["r"]), helper.make_node("Flatten", ["r"], ["f"]), helper.make_node("MatMul", ["f", "w"], ["y"])],
+         {"x": ["N", 3, 6, 5]}, {"y": ["N", 17]}, lambda v, k=random((11, 3, 3, 3), 1), w=random((330, 17), 2): [np.maximum(np.einsum("nchwij,ocij->nohw", np.lib.stride_tricks.sliding_window_view(
+             np.pad(v["x"], ((0, 0), (0, 0), (1, 1), (1, 1))), (3, 3), (2, 3)), k), 0).reshape(len(v["x"]), 330) @ w], [{"x": (n, 3, 6, 5)} for n in (4, 1, 0)], {"k": random((11, 3, 3, 3), 1), "w": random((330, 17), 2)}, tolerance=4e-6)
+    # A maximum over rows of several dims, of which part is read in another shape.
+    case("rows_apart", [helper.make_node("ReduceMax", ["x", "axes"], ["m"], keepdims=1), helper.make_node("Sub", ["x", "m"], ["d"]), helper.make_node("Exp", ["d"], ["e"]), helper.make_node("Mul", ["e", "s"], ["y"])],
+         {"x": [2, 3, 70, 53], "s": [2, 3, 1, 53]}, {"y": [2, 3, 70, 53]}, lambda v: [np.exp(v["x"] - v["x"].max((2, 3), keepdims=True)) * v["s"]], [{"x": (2, 3, 70, 53), "s": (2, 3, 1, 53)}], {"axes": np.array([2, 3], np.int64)})
+    # A filter of each image, of few channels.
+    case("given_filter_few_channels", [helper.make_node("Conv", ["x", "w"], ["y"], group=2, pads=[1, 1, 1, 1])], {"x": [1, 12, 20, 22], "w": [36, 6, 3, 3]}, {"y": [1, 36, 20, 22]},
+         lambda v: [np.concatenate([np.einsum("nchwij,ocij->nohw", np.lib.stride_tricks.sliding_window_view(np.pad(v["x"][:, g * 6:g * 6 + 6], ((0, 0), (0, 0), (1, 1), (1, 1))), (3, 3), (2, 3)), v["w"][g * 18:g * 18 + 18]) for g in (0, 1)], 1)],
+         [{"x": (1, 12, 20, 22), "w": (36, 6, 3, 3)}], tolerance=4e-6)
     # Small products with long sums, in parts; rows of the left-hand side at a distance, in place and copied.
     for name, a, b, equation in (("rows", (40, 2000), (2000, 24), "mk,kn->mn"), ("gram", (3000, 33), (3000, 50), "km,kn->mn"), ("batch", (2, 20, 2048), (2048, 2, 17), "bmk,kbn->bmn"),
                                  ("apart", (18, 3, 2560), (3, 2560, 18), "mbk,bkn->bmn")):

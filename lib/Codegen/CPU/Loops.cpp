@@ -65,7 +65,7 @@ constexpr int64_t kFetchedBytes = 4 * 1024 * 1024;
 
 // So many pieces of a row at most are written by loops of their own, each of so many elements at least and, where rows
 // are cut, of whole vectors.
-constexpr size_t kMostPieces = 16;
+constexpr size_t kMostPieces = 32;
 constexpr int64_t kLeastPiece = 16;
 // Results of reductions that are stored before lanes take them, and the least scalar operations on each to be worth it.
 constexpr int64_t kBlock = 64;
@@ -196,6 +196,14 @@ Value chooseKept(Value root, Block &block, bool lanes) {
   return {};
 }
 
+/// Whether both spaces have the same first `rank` dims, and as many elements behind them: rows may be taken apart in
+/// different ways.
+bool haveEqualRows(ArrayRef<AffineExpr> a, ArrayRef<AffineExpr> b, unsigned rank) {
+  return a == b || (a.size() > rank && b.size() > rank && a.take_front(rank) == b.take_front(rank) &&
+                    prim::product(a.front().getContext(), a.drop_front(rank)) ==
+                        prim::product(b.front().getContext(), b.drop_front(rank)));
+}
+
 /// What a launch of its own computes: the values made of reductions over trailing dims that everything else of the
 /// region reads, one element of each for a row of the reductions. Empty: there are none, or reductions of another kind.
 SmallVector<Value> rowResults(kernel::RegionOp region, Value root) {
@@ -209,7 +217,7 @@ SmallVector<Value> rowResults(kernel::RegionOp region, Value root) {
     const Value result = op.getResult(0);
     if (auto reduce = dyn_cast<prim::ReduceOp>(op)) {
       const std::optional<unsigned> rank = fuse::getRowRank(reduce);
-      if (!rank || fuse::getSpace(reduce.getOperand()) != full || rowRank.value_or(*rank) != *rank)
+      if (!rank || rowRank.value_or(*rank) != *rank || !haveEqualRows(fuse::getSpace(reduce.getOperand()), full, *rank))
         return {};
       rowRank = rank;
       dependent.insert(result);
@@ -382,21 +390,27 @@ SmallVector<Run> runsOf(kernel::RegionOp region, prim::GatherOp gather) {
   return runs;
 }
 
+/// A concat along the rows, or one that is an input of such a concat alone, and the element of a row that it begins at.
+struct PlacedConcat {
+  mutable prim::ConcatOp op; // accessors of ops are not const
+  int64_t begin;
+};
 /// The concats along the rows of `root`, and gathers through constant lists, that are read at the written position
 /// only, and the elements of a row at which their inputs and runs, or several short inputs, begin, with its length at
 /// the end.
 struct Pieces {
-  SmallVector<prim::ConcatOp> concats;
+  SmallVector<PlacedConcat> concats;
   SmallVector<GatherRuns> gathers;
   SmallVector<int64_t> bounds;
 };
-/// Inputs of concats that hold fewer than kLeastPiece elements of a row each become one piece with such neighbours.
+/// Inputs of concats that hold fewer than kLeastPiece elements of a row each become one piece with such neighbours, as
+/// long as that fills no more than a vector.
 void joinShort(Pieces &pieces) {
   SmallVector<int64_t> bounds;
   bool wasShort = false;
   for (auto [begin, end] : llvm::zip(pieces.bounds, ArrayRef(pieces.bounds).drop_front())) {
     const bool isShort = end - begin < kLeastPiece;
-    if (!isShort || !wasShort)
+    if (!isShort || !wasShort || end - bounds.back() > kPanel)
       bounds.push_back(begin);
     wasShort = isShort;
   }
@@ -411,20 +425,25 @@ Pieces piecesOf(kernel::RegionOp region, Value root) {
     return prim::getSizes(result) == sizes && axis + 1 == sizes.size() && isPointwiseUse(result);
   };
   Pieces pieces;
-  for (auto concat : block.getOps<prim::ConcatOp>()) {
-    if (!isAlongRows(concat.getResult(), concat.getAxis()))
-      continue;
-    pieces.concats.push_back(concat);
-    int64_t start = 0;
-    pieces.bounds.push_back(start);
+  bool isKnown = true;
+  std::function<void(prim::ConcatOp, int64_t)> place = [&](prim::ConcatOp concat, int64_t begin) {
+    pieces.concats.push_back({concat, begin});
+    pieces.bounds.push_back(begin);
     for (Value input : concat.getInputs()) {
+      auto inner = input.getDefiningOp<prim::ConcatOp>();
+      if (inner && input.hasOneUse() && inner.getAxis() == concat.getAxis())
+        place(inner, begin);
       const std::optional<int64_t> size = prim::getConstantSize(prim::getSizes(input).back());
-      if (!size)
-        return {};
-      start += *size;
-      pieces.bounds.push_back(start);
+      isKnown &= size.has_value();
+      begin += size.value_or(0);
+      pieces.bounds.push_back(begin);
     }
-  }
+  };
+  for (auto concat : block.getOps<prim::ConcatOp>())
+    if (isAlongRows(concat.getResult(), concat.getAxis()))
+      place(concat, 0);
+  if (!isKnown)
+    return {};
   for (auto gather : block.getOps<prim::GatherOp>()) {
     if (!isAlongRows(gather.getResult(), gather.getAxis()))
       continue;
@@ -443,16 +462,17 @@ Pieces piecesOf(kernel::RegionOp region, Value root) {
   return pieces;
 }
 
-/// The input of the concat that holds the elements [begin, end) of a row, and its first element; null: several do.
-std::pair<Value, int64_t> inputAt(prim::ConcatOp concat, int64_t begin, int64_t end) {
+/// The input of the concat that holds the elements [begin, end) of a row, and its first element in the concat; null:
+/// several do, or none.
+std::pair<Value, int64_t> inputAt(const PlacedConcat &concat, int64_t begin, int64_t end) {
   int64_t start = 0;
-  for (Value input : concat.getInputs()) {
+  for (Value input : concat.op.getInputs()) {
     const int64_t size = *prim::getConstantSize(prim::getSizes(input).back());
-    if (begin < start + size)
-      return {end <= start + size ? input : Value(), start};
+    if (begin >= concat.begin + start && begin < concat.begin + start + size)
+      return {end <= concat.begin + start + size ? input : Value(), start};
     start += size;
   }
-  llvm_unreachable("beyond the row");
+  return {};
 }
 
 /// Whether loops of their own are worth it for the pieces of a row that is cut into chunks or not.
@@ -819,13 +839,13 @@ private:
                          llvm::function_ref<void(Index)> write) {
     for (size_t i = 0; i + 1 < pieces.bounds.size(); ++i) {
       const int64_t begin = pieces.bounds[i], end = pieces.bounds[i + 1];
-      for (prim::ConcatOp concat : pieces.concats) {
+      for (const PlacedConcat &concat : pieces.concats) {
         auto [input, start] = inputAt(concat, begin, end);
         if (!input) {
-          e.setSource(concat.getResult(), {});
+          e.setSource(concat.op.getResult(), {});
           continue;
         }
-        e.setSource(concat.getResult(), [&e, input = input, start = start](ArrayRef<Index> at) {
+        e.setSource(concat.op.getResult(), [&e, input = input, start = start](ArrayRef<Index> at) {
           SmallVector<Index> inner(at);
           inner.back() = e.addIndex(at.back(), e.constant(-start));
           return e.emit(input, inner);

@@ -422,6 +422,32 @@ struct JoinDepthwiseLine : OpRewritePattern<ConvOp> {
   }
 };
 
+/// A depthwise convolution with several results for each channel, in a number that divides no vector, is one of each
+/// channel repeated: lanes along the results, and tasks that share no lines of them.
+struct RepeatDepthwiseChannels : OpRewritePattern<ConvOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ConvOp op, PatternRewriter &rewriter) const override {
+    // From so many results on a channel's own fill most of a vector.
+    constexpr int64_t kManyResults = 12, kVector = 16;
+    const Sizes in = getSizes(op.getInput()), filter = getSizes(op.getFilter());
+    const std::optional<int64_t> channels = getConstantSize(in.back()), results = getConstantSize(filter.back());
+    if (!channels || !results || int64_t(op.getGroups()) != *channels || *results < kVector)
+      return rewriter.notifyMatchFailure(op, "no depthwise convolution");
+    const int64_t each = *results / *channels;
+    if (each < 2 || each >= kManyResults || kVector % each == 0)
+      return rewriter.notifyMatchFailure(op, "its results fill vectors");
+    PrimBuilder b(rewriter, op);
+    Sizes repeated(in), joined(in);
+    repeated.push_back(b.size(each));
+    joined.back() = b.size(*results);
+    const SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(in.size())));
+    rewriter.replaceOpWithNewOp<ConvOp>(
+        op, op.getType(), b.reshape(b.broadcastInDims(op.getInput(), repeated, dims), joined), op.getFilter(),
+        op.getStrides(), op.getDilations(), op.getPadLow(), op.getPadHigh(), *results);
+    return success();
+  }
+};
+
 /// reshape(transpose(x)) where the transpose moves unit dims only is reshape(x).
 struct ReshapeOfUnitTranspose : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -570,23 +596,56 @@ template <typename Op> struct SinkThroughUnary : OpRewritePattern<Op> {
   }
 };
 
+/// Whether something that pointwise ops and concats make of `value` is transposed by `order`.
+static bool isTurnedBehind(Value value, ArrayRef<int64_t> order, int depth = 6) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    if (auto transpose = dyn_cast<TransposeOp>(user))
+      return transpose.getPermutation() == order;
+    return depth > 0 && (user->hasTrait<PointwiseTrait>() || isa<ConcatOp>(user)) && user->getNumResults() == 1 &&
+           isTurnedBehind(user->getResult(0), order, depth - 1);
+  });
+}
+
+/// concat(transpose(a), transpose(b)) -> transpose(concat(a, b)). A convolution's result and what lies channels first,
+/// for further convolutions (dense blocks behind the caller's image): the latter is turned once.
 struct SinkThroughConcat : OpRewritePattern<ConcatOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ConcatOp op, PatternRewriter &rewriter) const override {
-    auto first = op.getInputs().front().getDefiningOp<TransposeOp>();
+    // Elements of what is turned for each element that need not be.
+    constexpr double kMostTurned = 4;
     if (op.getInputs().size() == 1) {
       rewriter.replaceOp(op, op.getInputs().front());
       return success();
     }
-    SmallVector<Value> inputs;
+    TransposeOp first;
+    for (Value input : op.getInputs())
+      if (auto transpose = input.getDefiningOp<TransposeOp>(); transpose && !first)
+        first = transpose;
+    if (!first)
+      return rewriter.notifyMatchFailure(op, "no input is transposed");
+    SmallVector<int64_t> permutation(first.getPermutation()), order = invert(permutation);
+    SmallVector<Value> inputs, turned;
+    double turnedCount = 0, count = 0;
     for (Value input : op.getInputs()) {
       auto transpose = input.getDefiningOp<TransposeOp>();
-      if (!first || !transpose || transpose.getPermutation() != first.getPermutation())
-        return rewriter.notifyMatchFailure(op, "inputs are not transposed alike");
-      inputs.push_back(transpose.getOperand());
+      const bool isTransposed = transpose && transpose.getPermutation() == ArrayRef<int64_t>(permutation);
+      const double elements =
+          double(getConstantSize(product(op.getContext(), getSizes(input))).value_or(isTransposed ? 1 : 1 << 30));
+      (isTransposed ? count : turnedCount) += elements;
+      if (!isTransposed)
+        turned.push_back(input);
+      inputs.push_back(isTransposed ? transpose.getOperand() : input);
     }
+    const bool isToChannelsFirst =
+        permutation.size() >= 3 && permutation.front() == 0 && permutation[1] + 1 == int64_t(permutation.size()) &&
+        llvm::equal(ArrayRef(permutation).drop_front(2), llvm::seq<int64_t>(1, int64_t(permutation.size()) - 1));
+    if (!turned.empty() &&
+        (!isToChannelsFirst || turnedCount > kMostTurned * count || !isTurnedBehind(op.getResult(), order)))
+      return rewriter.notifyMatchFailure(op, "inputs are not transposed alike");
     PrimBuilder b(rewriter, op);
-    SmallVector<int64_t> permutation(first.getPermutation());
+    for (Value &input : inputs)
+      if (llvm::is_contained(turned, input))
+        input = b.transpose(input, order);
     rewriter.replaceOp(op, b.transpose(b.concat(inputs, permutation[op.getAxis()]), permutation));
     return success();
   }
@@ -753,18 +812,58 @@ struct AbsorbIntoDot : OpRewritePattern<DotGeneralOp> {
   }
 };
 
+/// dot(reshape(transpose(x)), w) with constant weights -> dot(x, reshape(w)): an image that is flattened channels first
+/// for a linear layer is read as it lies, and the weights are packed in its order.
+struct FlattenIntoDot : OpRewritePattern<DotGeneralOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(DotGeneralOp op, PatternRewriter &rewriter) const override {
+    auto reshape = op.getLhs().getDefiningOp<ReshapeOp>();
+    auto transpose = reshape ? reshape.getOperand().getDefiningOp<TransposeOp>() : TransposeOp();
+    Value weights = op.getRhs();
+    while (isa_and_nonnull<ReshapeOp, TransposeOp>(weights.getDefiningOp()))
+      weights = weights.getDefiningOp()->getOperand(0);
+    const int64_t lead = PrimBuilder::rankOf(op.getLhs()) - 1;
+    if (!transpose || !weights.getDefiningOp<ConstantOp>() || !op.getLhsBatch().empty() ||
+        op.getLhsContract() != ArrayRef<int64_t>{lead} || isConstantTranspose(reshape.getOperand()))
+      return rewriter.notifyMatchFailure(op, "no linear layer of a transposed operand");
+    const ArrayRef<int64_t> p = transpose.getPermutation();
+    const Sizes sizes = getSizes(transpose.getResult()), flat = getSizes(op.getLhs());
+    // What stays of the dims is not moved.
+    if (int64_t(p.size()) < lead + 2 || !llvm::equal(p.take_front(lead), llvm::seq<int64_t>(0, lead)) ||
+        !llvm::equal(ArrayRef(sizes).take_front(lead), ArrayRef(flat).take_front(lead)))
+      return rewriter.notifyMatchFailure(op, "other dims are moved");
+    const int64_t depth = op.getRhsContract().front();
+    Sizes split = getSizes(op.getRhs());
+    split.erase(split.begin() + depth);
+    split.insert(split.begin() + depth, sizes.begin() + lead, sizes.end());
+    // The dims that are summed over in the order in which they lie.
+    SmallVector<int64_t> ours, theirs;
+    for (int64_t dim : llvm::seq<int64_t>(lead, int64_t(p.size()))) {
+      ours.push_back(dim);
+      theirs.push_back(depth + (llvm::find(p, dim) - p.begin()) - lead);
+    }
+    PrimBuilder b(rewriter, op);
+    rewriter.replaceOp(op,
+                       DotGeneralOp::create(b, op.getResult().getType(), transpose.getOperand(),
+                                            b.reshape(op.getRhs(), split), op.getLhsBatchAttr(), op.getRhsBatchAttr(),
+                                            b.getDenseI64ArrayAttr(ours), b.getDenseI64ArrayAttr(theirs))
+                           .getResult());
+    return success();
+  }
+};
+
 struct CanonicalizePrimPass : public tc::prim::impl::CanonicalizePrimPassBase<CanonicalizePrimPass> {
   using CanonicalizePrimPassBase::CanonicalizePrimPassBase;
 
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
-    patterns.add<SimplifyBinary, DropOuterTaps, JoinDepthwiseLine, SimplifyDot, VectorFirst, GatherFromNothing,
-                 GatherEvenly, Involution<NegOp>, Involution<NotOp>, SimplifyConvert, SimplifySelect, MoveSplat,
-                 DropBroadcastUnitDims, BroadcastToReshape, ReshapeOfUnitTranspose, SinkThroughElementwise,
+    patterns.add<SimplifyBinary, DropOuterTaps, JoinDepthwiseLine, RepeatDepthwiseChannels, SimplifyDot, VectorFirst,
+                 GatherFromNothing, GatherEvenly, Involution<NegOp>, Involution<NotOp>, SimplifyConvert, SimplifySelect,
+                 MoveSplat, DropBroadcastUnitDims, BroadcastToReshape, ReshapeOfUnitTranspose, SinkThroughElementwise,
                  SinkThroughReduce, SinkThroughUnary<PadOp>, SinkThroughUnary<SliceOp>, SinkThroughUnary<NormOp>,
                  SinkThroughUnary<SoftmaxOp>, SinkThroughConcat, SinkThroughGather, SinkThroughReshape, NormOverParts,
-                 AbsorbIntoDot>(context);
+                 AbsorbIntoDot, FlattenIntoDot>(context);
     GreedyRewriteConfig config;
     config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))

@@ -15,8 +15,8 @@ namespace tc::prim {
 llvm::SmallVector<int64_t> freeDims(mlir::Value operand, llvm::ArrayRef<int64_t> batch,
                                     llvm::ArrayRef<int64_t> contract);
 
-/// The dims of `operand`, seen through transposes, in the order in which they lie in memory: elements along the last one
-/// are neighbours.
+/// The dims of `operand`, seen through transposes, in the order in which they lie in memory: elements along the last
+/// one are neighbours.
 llvm::SmallVector<int64_t> memoryOrder(mlir::Value operand);
 
 } // namespace tc::prim

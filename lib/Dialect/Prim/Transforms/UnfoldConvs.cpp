@@ -32,8 +32,9 @@ using namespace tc::prim;
 
 namespace {
 
-// Kernel positions at most, channels of a group at least, and flops from which launches of their own are worth it.
-constexpr int64_t kMostTaps = 64, kLeastChannels = 8;
+// Kernel positions at most, channels of a group at least, in the operand and in the result, and flops from which
+// launches of their own are worth it.
+constexpr int64_t kMostTaps = 64, kLeastChannels = 2, kLeastOutputs = 8;
 constexpr double kLeastFlops = 200e3;
 // Elements of the matrix at most: half a gigabyte.
 constexpr double kMostElements = 128e6;
@@ -47,7 +48,7 @@ Value unfold(PrimBuilder &b, ConvOp op) {
   for (Value value : {op.getInput(), op.getFilter(), op.getResult()})
     if (!b.elementOf(value).isF32())
       return {};
-  if (!channels || !outputs || *channels < kLeastChannels || *outputs / groups < kLeastChannels)
+  if (!channels || !outputs || *channels < kLeastChannels || *outputs / groups < kLeastOutputs)
     return {};
   int64_t taps = 1;
   double rows = double(getConstantSize(out.front()).value_or(1));

@@ -224,3 +224,51 @@ func.func @depthwise_line(%x: tensor<2x9x10x3xf32>, %y: tensor<2x3x9x10xf32>) ->
   %2 = prim.conv %x, %v strides [1, 1] dilations [1, 1] pads [0, 1] [0, 1] groups 3 : (tensor<2x9x10x3xf32>, tensor<1x3x1x3xf32>) -> tensor<2x9x10x3xf32>
   return %0, %1, %2 : tensor<2x5x10x3xf32>, tensor<2x5x10x3xf32>, tensor<2x9x10x3xf32>
 }
+
+// What is channels first is turned once where a convolution's result joins it for another convolution; not where nothing turns the sum.
+// CHECK-LABEL: func.func @dense_block
+// CHECK: %[[T:.*]] = prim.transpose %arg0 [0, 2, 3, 1] : tensor<1x8x6x6xf32> -> tensor<1x6x6x8xf32>
+// CHECK: %[[C:.*]] = prim.conv %[[T]]
+// CHECK: %[[J:.*]] = prim.concat %[[C]], %[[T]] axis = 3
+// CHECK: prim.conv %[[J]]
+func.func @dense_block(%x: tensor<1x8x6x6xf32>, %w: tensor<3x3x8x4xf32>, %v: tensor<3x3x12x4xf32>) -> tensor<1x6x6x4xf32> {
+  %t = prim.transpose %x [0, 2, 3, 1] : tensor<1x8x6x6xf32> -> tensor<1x6x6x8xf32>
+  %c = prim.conv %t, %w strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x6x6x8xf32>, tensor<3x3x8x4xf32>) -> tensor<1x6x6x4xf32>
+  %f = prim.transpose %c [0, 3, 1, 2] : tensor<1x6x6x4xf32> -> tensor<1x4x6x6xf32>
+  %j = prim.concat %f, %x axis = 1 : (tensor<1x4x6x6xf32>, tensor<1x8x6x6xf32>) -> tensor<1x12x6x6xf32>
+  %jt = prim.transpose %j [0, 2, 3, 1] : tensor<1x12x6x6xf32> -> tensor<1x6x6x12xf32>
+  %y = prim.conv %jt, %v strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x6x6x12xf32>, tensor<3x3x12x4xf32>) -> tensor<1x6x6x4xf32>
+  return %y : tensor<1x6x6x4xf32>
+}
+
+// CHECK-LABEL: func.func @end
+// CHECK: prim.concat %{{.*}}, %arg0 axis = 1
+func.func @end(%x: tensor<1x8x6x6xf32>, %c: tensor<1x6x6x4xf32>) -> tensor<1x12x6x6xf32> {
+  %f = prim.transpose %c [0, 3, 1, 2] : tensor<1x6x6x4xf32> -> tensor<1x4x6x6xf32>
+  %j = prim.concat %f, %x axis = 1 : (tensor<1x4x6x6xf32>, tensor<1x8x6x6xf32>) -> tensor<1x12x6x6xf32>
+  return %j : tensor<1x12x6x6xf32>
+}
+
+// Three results for each channel: the channels are repeated; two fill vectors as they are.
+// CHECK-LABEL: func.func @multiplier
+// CHECK: prim.broadcast {{.*}} -> tensor<1x40x7x3xf32>
+// CHECK: prim.conv {{.*}} groups 21 : (tensor<1x40x21xf32>, tensor<5x1x21xf32>) -> tensor<1x40x21xf32>
+// CHECK: prim.conv %arg2, {{.*}} groups 8 : (tensor<1x40x8xf32>, tensor<5x1x16xf32>)
+func.func @multiplier(%x: tensor<1x40x7xf32>, %w: tensor<5x1x21xf32>, %z: tensor<1x40x8xf32>, %v: tensor<5x1x16xf32>) -> (tensor<1x40x21xf32>, tensor<1x40x16xf32>) {
+  %y = prim.conv %x, %w strides [1] dilations [1] pads [2] [2] groups 7 : (tensor<1x40x7xf32>, tensor<5x1x21xf32>) -> tensor<1x40x21xf32>
+  %u = prim.conv %z, %v strides [1] dilations [1] pads [2] [2] groups 8 : (tensor<1x40x8xf32>, tensor<5x1x16xf32>) -> tensor<1x40x16xf32>
+  return %y, %u : tensor<1x40x21xf32>, tensor<1x40x16xf32>
+}
+
+// An image that is flattened channels first for constant weights is read as it lies; given weights have no order to choose.
+// CHECK-LABEL: func.func @flatten
+// CHECK: prim.dot_general %arg0, %{{.*}} batch [] x [] contract [1, 2, 3] x [1, 2, 0] : (tensor<5x6x4x4xf32>, tensor<4x6x4x10xf32>)
+// CHECK: prim.dot_general %{{.*}}, %arg1 batch [] x [] contract [1] x [0]
+func.func @flatten(%x: tensor<5x6x4x4xf32>, %v: tensor<96x10xf32>) -> (tensor<5x10xf32>, tensor<5x10xf32>) {
+  %w = prim.constant dense<1.0> : tensor<96x10xf32>
+  %t = prim.transpose %x [0, 3, 1, 2] : tensor<5x6x4x4xf32> -> tensor<5x4x6x4xf32>
+  %r = prim.reshape %t : tensor<5x4x6x4xf32> -> tensor<5x96xf32>
+  %y = prim.dot_general %r, %w batch [] x [] contract [1] x [0] : (tensor<5x96xf32>, tensor<96x10xf32>) -> tensor<5x10xf32>
+  %z = prim.dot_general %r, %v batch [] x [] contract [1] x [0] : (tensor<5x96xf32>, tensor<96x10xf32>) -> tensor<5x10xf32>
+  return %y, %z : tensor<5x10xf32>, tensor<5x10xf32>
+}
