@@ -319,6 +319,11 @@ def build_cases():
     case("given_filter_few_channels", [helper.make_node("Conv", ["x", "w"], ["y"], group=2, pads=[1, 1, 1, 1])], {"x": [1, 12, 20, 22], "w": [36, 6, 3, 3]}, {"y": [1, 36, 20, 22]},
          lambda v: [np.concatenate([np.einsum("nchwij,ocij->nohw", np.lib.stride_tricks.sliding_window_view(np.pad(v["x"][:, g * 6:g * 6 + 6], ((0, 0), (0, 0), (1, 1), (1, 1))), (3, 3), (2, 3)), v["w"][g * 18:g * 18 + 18]) for g in (0, 1)], 1)],
          [{"x": (1, 12, 20, 22), "w": (36, 6, 3, 3)}], tolerance=4e-6)
+    # Two dims that are summed over, of which the last fills no blocks: a right-hand side that is packed by turning it wrote beyond its last
+    # panel, into the copied rows of the left-hand side.
+    for name, a, b, equation in (("apart", (3, 22, 17), (3, 18, 17), "hkb,hnb->kn"), ("beside", (3, 22, 17), (18, 3, 17), "hkb,nhb->kn"), ("launch", (3, 150, 21), (3, 70, 21), "hkb,hnb->kn"), ("short", (14, 22, 5), (14, 33, 5), "hkb,hnb->kn")):
+        case(f"two_depths_{name}", [helper.make_node("Einsum", ["a", "b"], ["y"], equation=equation)], {"a": list(a), "b": list(b)}, {"y": list(np.einsum(equation, np.zeros(a), np.zeros(b)).shape)},
+             lambda v, e=equation: [np.einsum(e, v["a"], v["b"])], [{"a": a, "b": b}], tolerance=4e-6)
     # Small products with long sums, in parts; rows of the left-hand side at a distance, in place and copied.
     for name, a, b, equation in (("rows", (40, 2000), (2000, 24), "mk,kn->mn"), ("gram", (3000, 33), (3000, 50), "km,kn->mn"), ("batch", (2, 20, 2048), (2048, 2, 17), "bmk,kbn->bmn"),
                                  ("apart", (18, 3, 2560), (3, 2560, 18), "mbk,bkn->bmn")):

@@ -533,6 +533,50 @@ def iou(s,b,c):
     l,h=torch.maximum(b[:,None,:2],b[None,:,:2]),torch.minimum(b[:,None,2:],b[None,:,2:]); i=(h-l).clamp(min=0).prod(-1)
     a=(b[:,2]-b[:,0])*(b[:,3]-b[:,1]); return (i/(a[:,None]+a[None]-i+1e-6)*torch.sigmoid(c)[None]).amax(1)
 
+def toeplitz(s,x):
+    """A filter over time for each channel, as a matrix of its shifts."""
+    i=torch.arange(s.k.shape[1]); k=torch.where(i[:,None]>=i,s.k[:,(i[:,None]-i).clamp(min=0)],0.)
+    return F.glu(s.o(F.gelu(torch.einsum("dts,bsd->btd",k,x))),-1)+x
+
+def running(s,x):
+    """A running maximum by doubling distances."""
+    c=torch.cumsum(x,-1); m=c
+    for k in range(11): m=torch.maximum(m,F.pad(m[:,:-2**k],(2**k,0),value=-1e9))
+    return (c-m).amin(-1),torch.cumsum(x*torch.sigmoid(m),-1)
+
+def forest(s,x):
+    """Decision trees of depth 5 as products."""
+    leaf=(((x[:,s.i]<s.th).to(x.dtype)@s.c)==s.d).to(x.dtype)
+    return torch.einsum("btl,tlk->bk",leaf,s.v)
+
+def forest_parts(trees=30,depth=5,features=40):
+    n,l=2**depth-1,2**depth; c,d=torch.zeros(n,l),torch.zeros(l)
+    for leaf in range(l):
+        at=0
+        for k in range(depth): right=leaf>>(depth-1-k)&1; c[at,leaf]=-1 if right else 1; d[leaf]+=not right; at=2*at+1+right
+    p=lambda t: nn.Parameter(t,requires_grad=False)
+    return dict(i=p(torch.randint(0,features,(trees,n))),th=param(trees,n),c=p(c),d=p(d),v=param(trees,l,4))
+
+def axes(s,x):
+    """Mixing along each axis of an image by itself."""
+    for h,w,c in zip(s.h,s.w,s.c):
+        x=x+F.gelu(torch.einsum("bhwc,hk->bkwc",x,h)+torch.einsum("bhwc,wk->bhkc",x,w)+torch.einsum("bhwc,ck->bhwk",x,c))
+    return x.mean((1,2))
+
+def performer(s,x):
+    def phi(x): x=x/x.shape[-1]**.25; u=x@s.w; return torch.exp(u-x.pow(2).sum(-1,True)/2-u.amax((-1,-2),True))+1e-4
+    q,k,v=s.qkv(x).unflatten(-1,(3,4,-1)).permute(2,0,3,1,4); q,k=phi(q),phi(k)
+    y=torch.einsum("bhnm,bhmd->bhnd",q,torch.einsum("bhnm,bhnd->bhmd",k,v))/torch.einsum("bhnm,bhm->bhn",q,k.sum(2))[...,None]
+    return x+s.o(y.transpose(1,2).flatten(2))
+
+def dense(s,x):
+    for l in s.l: x=torch.cat([l(x),x],1)
+    return s.o(x)
+
+def condconv(s,x):
+    b,c,h,w=x.shape; k=torch.einsum("be,eoihw->boihw",s.r(x.mean((2,3))).softmax(1),s.w).flatten(0,1)
+    return F.relu(F.conv2d(x.reshape(1,b*c,h,w),k,padding=1,groups=b).view(b,-1,h,w))
+
 MODELS = {
     # torchvision
     "alexnet": lambda: tv("alexnet"),
@@ -741,6 +785,16 @@ MODELS = {
     "iou": lambda: own(Fn(iou),torch.rand(300,4),R(300)),
     "srcnn": lambda: own(nn.Sequential(nn.Conv2d(1,64,9,1,4),nn.ReLU(),nn.Conv2d(64,32,1),nn.ReLU(),nn.Conv2d(32,1,5,1,2)),R(1,1,96,96)),
     "fsrcnn": lambda: own(nn.Sequential(nn.Conv2d(1,56,5,1,2),nn.PReLU(56),nn.Conv2d(56,12,1),nn.PReLU(12),c3(12,12),nn.PReLU(12),nn.Conv2d(12,56,1),nn.PReLU(56),nn.ConvTranspose2d(56,1,9,2,4,output_padding=1)),R(1,1,64,64)),
+    "toeplitz": lambda: own(Fn(toeplitz,k=param(32,256),o=nn.Linear(32,64)),R(2,256,32)),
+    "running": lambda: own(Fn(running),R(64,2000)),
+    "forest": lambda: own(Fn(forest,**forest_parts()),R(1024,40)*0.1),
+    "axes": lambda: own(Fn(axes,h=nn.ParameterList(param(18,18) for _ in range(3)),w=nn.ParameterList(param(22,22) for _ in range(3)),c=nn.ParameterList(param(54,54) for _ in range(3))),R(2,18,22,54)),
+    "performer": lambda: own(Fn(performer,w=param(33,53),qkv=nn.Linear(132,396),o=nn.Linear(132,132)),R(2,300,132)),
+    "dense_narrow": lambda: own(Fn(dense,l=nn.ModuleList(nn.Sequential(nn.BatchNorm2d(11+5*i),nn.ReLU(),c3(11+5*i,5)) for i in range(14)),o=nn.Conv2d(81,11,1)),R(1,11,37,41)),
+    "multiplier": lambda: own(nn.Sequential(cbr(3,29,3,2),nn.Conv2d(29,87,5,1,2,groups=29),nn.ReLU6(),nn.Conv2d(87,29,1),nn.Conv2d(29,58,3,2,1,groups=29),nn.ReLU6(),nn.Conv2d(58,41,1)),R(1,3,142,106)),
+    "condconv_narrow": lambda: own(nn.Sequential(*(Fn(condconv,w=param(3,o,i,3,3),r=nn.Linear(i,3)) for i,o in ((6,18),(18,30))),nn.Conv2d(30,4,1)),R(4,6,50,42)),
+    "odd_mlp": lambda: own(Res(nn.Linear(131,517),nn.GELU("tanh"),nn.Linear(517,131)),R(1001,131)),
+    "flatten": lambda: own(nn.Sequential(nn.Conv2d(1,11,3,2,1),nn.ReLU(),nn.Flatten(),nn.Linear(2156,59),nn.ELU()),R(8,1,28,28)),
     "block_basic": lambda: own(resnet("BasicBlock", 64, 64), R(1, 64, 56, 56)),
     "block_bottleneck": lambda: own(resnet("Bottleneck", 256, 64), R(1, 256, 56, 56)),
     "block_bottleneck_deep": lambda: own(resnet("Bottleneck", 1024, 256), R(1, 1024, 14, 14)),

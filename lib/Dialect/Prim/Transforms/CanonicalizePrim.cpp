@@ -14,12 +14,13 @@
 // An elementwise op takes part if each operand is transposed alike or can be had in the other order for nothing
 // (splats, broadcasts of few dims, constants, iotas). Besides: identities of arithmetic that lose nothing, powers by
 // small constants, broadcasts without unit dims, reshapes around transposes of unit dims, convolutions without the taps
-// that meet nothing but padding.
+// that meet nothing but padding, depthwise ones whose results fill vectors, linear layers of flattened images.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "ChannelOrder.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
 #include "tc/Dialect/TC/IR/TC.h"
@@ -636,11 +637,8 @@ struct SinkThroughConcat : OpRewritePattern<ConcatOp> {
         turned.push_back(input);
       inputs.push_back(isTransposed ? transpose.getOperand() : input);
     }
-    const bool isToChannelsFirst =
-        permutation.size() >= 3 && permutation.front() == 0 && permutation[1] + 1 == int64_t(permutation.size()) &&
-        llvm::equal(ArrayRef(permutation).drop_front(2), llvm::seq<int64_t>(1, int64_t(permutation.size()) - 1));
     if (!turned.empty() &&
-        (!isToChannelsFirst || turnedCount > kMostTurned * count || !isTurnedBehind(op.getResult(), order)))
+        (!isToChannelsFirst(permutation) || turnedCount > kMostTurned * count || !isTurnedBehind(op.getResult(), order)))
       return rewriter.notifyMatchFailure(op, "inputs are not transposed alike");
     PrimBuilder b(rewriter, op);
     for (Value &input : inputs)

@@ -15,6 +15,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "ChannelOrder.h"
 #include "Computed.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
@@ -37,16 +38,6 @@ namespace {
 constexpr int64_t kLeastPixels = 256, kLeastChannels = 8;
 // Columns that a product takes together: those of several images side by side must not mix two of them.
 constexpr int64_t kColumns = 16;
-
-/// Whether the transpose brings channels from the first place behind the batch to the last.
-bool isToChannelsLast(ArrayRef<int64_t> permutation) {
-  return permutation.size() >= 3 && permutation.front() == 0 && permutation.back() == 1 &&
-         llvm::equal(permutation.drop_front().drop_back(), llvm::seq<int64_t>(2, int64_t(permutation.size())));
-}
-bool isToChannelsFirst(ArrayRef<int64_t> permutation) {
-  return permutation.size() >= 3 && permutation.front() == 0 && permutation[1] + 1 == int64_t(permutation.size()) &&
-         llvm::equal(permutation.drop_front(2), llvm::seq<int64_t>(1, int64_t(permutation.size()) - 1));
-}
 
 /// Whether all that is made of `value` by pointwise ops is turned to channels first, and what else they read can be
 /// turned for nothing.

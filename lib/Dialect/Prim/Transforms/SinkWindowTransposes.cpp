@@ -15,6 +15,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "ChannelOrder.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
 
@@ -39,9 +40,7 @@ struct SinkThroughWindow : OpRewritePattern<WindowReduceOp> {
     if (!transpose || !transpose->hasOneUse())
       return rewriter.notifyMatchFailure(op, "no transpose of its own");
     const ArrayRef<int64_t> permutation = transpose.getPermutation();
-    const auto rank = int64_t(permutation.size());
-    if (permutation.front() != 0 || permutation.back() != 1 ||
-        !llvm::equal(permutation.drop_front().drop_back(), llvm::seq<int64_t>(2, rank)))
+    if (!isToChannelsLast(permutation))
       return rewriter.notifyMatchFailure(op, "no transpose from channels first");
     PrimBuilder b(rewriter, op);
     const Sizes in = getSizes(transpose.getOperand()), out = getSizes(op.getResult());
