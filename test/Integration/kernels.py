@@ -324,6 +324,18 @@ def build_cases():
     for name, a, b, equation in (("apart", (3, 22, 17), (3, 18, 17), "hkb,hnb->kn"), ("beside", (3, 22, 17), (18, 3, 17), "hkb,nhb->kn"), ("launch", (3, 150, 21), (3, 70, 21), "hkb,hnb->kn"), ("short", (14, 22, 5), (14, 33, 5), "hkb,hnb->kn")):
         case(f"two_depths_{name}", [helper.make_node("Einsum", ["a", "b"], ["y"], equation=equation)], {"a": list(a), "b": list(b)}, {"y": list(np.einsum(equation, np.zeros(a), np.zeros(b)).shape)},
              lambda v, e=equation: [np.einsum(e, v["a"], v["b"])], [{"a": a, "b": b}], tolerance=4e-6)
+    # Depthwise filters of many taps along the line: causal, centred, strided, dilated, of images, of lines of unknown length.
+    for name, channels, taps, pads, stride, dilation in (("causal", 40, 200, (199, 0), 1, 1), ("centred", 21, 65, (32, 32), 1, 1), ("ahead", 16, 100, (0, 99), 1, 1), ("strided", 9, 77, (40, 36), 2, 1), ("dilated", 18, 71, (140, 3), 1, 2), ("inside", 33, 66, (0, 0), 1, 1)):
+        w = random((channels, 1, taps), 6) / np.float32(8)
+        def long_filter(v, w=w, pads=pads, stride=stride, dilation=dilation):
+            x = np.pad(v["x"], ((0, 0), (0, 0), pads))
+            windows = np.lib.stride_tricks.sliding_window_view(x, (w.shape[2] - 1) * dilation + 1, 2)[:, :, ::stride, ::dilation]
+            return [np.einsum("nctk,ck->nct", windows, w[:, 0])]
+        case(f"long_filter_{name}", [helper.make_node("Conv", ["x", "w"], ["y"], group=channels, pads=list(pads), strides=[stride], dilations=[dilation])], {"x": ["N", channels, "L"]}, {"y": None}, long_filter,
+             [{"x": (n, channels, l)} for n, l in ((2, 210), (1, 97 if name != "dilated" else 150), (1, 173))], {"w": w}, tolerance=4e-6)
+    w = random((12, 1, 3, 70), 6)
+    case("long_filter_image", [helper.make_node("Conv", ["x", "w"], ["y"], group=12, pads=[1, 35, 1, 34])], {"x": [1, 12, 9, 83]}, {"y": None},
+         lambda v, w=w: [np.einsum("nchwij,cij->nchw", np.lib.stride_tricks.sliding_window_view(np.pad(v["x"], ((0, 0), (0, 0), (1, 1), (35, 34))), (3, 70), (2, 3)), w[:, 0])], [{"x": (1, 12, 9, 83)}], {"w": w}, tolerance=4e-6)
     # Small products with long sums, in parts; rows of the left-hand side at a distance, in place and copied.
     for name, a, b, equation in (("rows", (40, 2000), (2000, 24), "mk,kn->mn"), ("gram", (3000, 33), (3000, 50), "km,kn->mn"), ("batch", (2, 20, 2048), (2048, 2, 17), "bmk,kbn->bmn"),
                                  ("apart", (18, 3, 2560), (3, 2560, 18), "mbk,bkn->bmn")):

@@ -7,7 +7,8 @@
 // columns, and the epilogue takes the accumulators as they are. Blocks whose window lies inside the input read it where
 // it is, and those at the borders too, with a row of zeros for pixels outside; if something stands before the anchor,
 // the task first copies the block's window with its padding. Bytes that are converted before the anchor are converted
-// as they are loaded; at the borders they are copied.
+// as they are loaded; at the borders they are copied. Long rows of a kernel (filters of sequences) are loops over
+// pieces.
 //
 // Parameters:
 //   pixels256, pixels512   output pixels of a block
@@ -32,8 +33,8 @@ using namespace tc::codegen;
 
 namespace {
 
-/// Most taps that are written out.
-constexpr int64_t kMostTaps = 64;
+/// Most taps that are written out. Of longer rows of a kernel so many at once.
+constexpr int64_t kMostTaps = 64, kPieceTaps = 8;
 
 /// The convolution, beside where its input comes from: bytes that are converted to f32 on loading, if that is what
 /// stands before it, with what they are padded with (null: 0).
@@ -45,8 +46,10 @@ struct Depthwise : Convolution {
   int64_t allChannels() const { return groups * channels; }
   /// Whether rows of the kernel are a loop: where there are several channels, or too many taps to write them all out.
   bool isLooped() const { return channels > 1 || kernelW * kernelH > kMostTaps; }
+  /// Whether a row of the kernel is a loop over pieces.
+  bool hasPieces() const { return kernelW > kMostTaps; }
   /// Multiply-adds of a pixel that are written out.
-  int64_t writtenTaps() const { return isLooped() ? kernelW : kernelW * kernelH; }
+  int64_t writtenTaps() const { return hasPieces() ? kPieceTaps : isLooped() ? kernelW : kernelW * kernelH; }
 };
 
 std::optional<Depthwise> analyze(kernel::RegionOp region) {
@@ -55,8 +58,7 @@ std::optional<Depthwise> analyze(kernel::RegionOp region) {
   if (!convolution)
     return std::nullopt;
   std::optional<Depthwise> c = Depthwise{*convolution, {}, {}};
-  // Few enough taps to write those of a row out.
-  if (!c->isDepthwise() || !c->outer.empty() || c->kernelW > kMostTaps || c->kernelH * c->kernelW == 0)
+  if (!c->isDepthwise() || !c->outer.empty() || (c->hasPieces() && c->channels > 1) || c->kernelH * c->kernelW == 0)
     return std::nullopt;
   for (Value value : {anchor->getOperand(0), anchor->getOperand(1), Value(anchor->getResult(0))})
     if (!isF32(value))
@@ -214,8 +216,9 @@ private:
     int64_t count;
     Value firstH, firstW;
   };
-  /// Address of the first channel of the window's pixel in kernel row y and input column `column`.
-  using PixelAddress = llvm::function_ref<Value(Index y, int64_t column)>;
+  /// Address of the first channel of the window's pixel in kernel row y and input column `column`, counted from column
+  /// `from` of the window on (null: 0).
+  using PixelAddress = llvm::function_ref<Value(Index y, Value from, int64_t column)>;
 
   /// Whether windows at the border are read where they are, with a row of zeros for what lies outside.
   static bool readsZeros(const Depthwise &c) { return inputThroughReshapes(c.source) && !c.isBytes(); }
@@ -235,8 +238,9 @@ private:
                    em.sub(em.mul(w.base, em.i64(c.strideW)), em.i64(c.padW))};
     auto ahead = [&](Value pointer, Value elements) { return em.address(pointer, memory, elements); };
     Value base = em.scratch(), pitch = em.i64(columns * channels); // pitch: from one kernel row to the next
-    auto pixel = [&](Index y, int64_t column) {
-      return ahead(ahead(base, em.mul(y.base, pitch)), em.i64(column * channels));
+    auto pixel = [&](Index y, Value from, int64_t column) {
+      const Value row = ahead(base, em.mul(y.base, pitch));
+      return ahead(from ? ahead(row, em.mul(from, em.i64(channels))) : row, em.i64(column * channels));
     };
     if (!direct) {
       copyWindow(c, em, at, columns);
@@ -267,12 +271,14 @@ private:
     em.ifThen(inside, [&] { compute(c, em, at, epilogue, pixel); });
     em.ifThen(outside, [&] {
       SmallVector<Value> columnIn;
-      for (int64_t column = 0; column < columns; ++column)
+      for (int64_t column = 0; column < columns && !c.hasPieces(); ++column)
         columnIn.push_back(em.isWithin(em.add(at.firstW, em.i64(column)), c.inW));
-      compute(c, em, at, epilogue, [&](Index y, int64_t column) -> Value {
+      compute(c, em, at, epilogue, [&](Index y, Value from, int64_t column) -> Value {
         Value rowIn = em.isWithin(em.add(at.firstH, em.mul(y.base, em.i64(c.dilationH))), c.inH);
-        Value on = arith::AndIOp::create(b, loc, rowIn, columnIn[column]);
-        return LLVM::SelectOp::create(b, loc, on, pixel(y, column), zeros);
+        Value isIn =
+            c.hasPieces() ? em.isWithin(em.add(em.add(at.firstW, from), em.i64(column)), c.inW) : columnIn[column];
+        Value on = arith::AndIOp::create(b, loc, rowIn, isIn);
+        return LLVM::SelectOp::create(b, loc, on, pixel(y, from, column), zeros);
       });
     });
   }
@@ -316,37 +322,61 @@ private:
     OpBuilder &b = em.builder();
     Location loc = em.loc();
     prim::ConvOp op = c.op;
-    const int64_t channels = c.allChannels(), columns = c.haloW(block.count), count = block.count;
+    const int64_t channels = c.allChannels(), count = block.count;
     em.laneLoop(em.i64(channels), channels, [&](Index lane) {
       auto vector = em.vectorOf(b.getF32Type());
-      // Adds the products with channel i of each group and kernel row y.
-      auto addRow = [&](Index y, Index i, SmallVector<Value> &sums) {
+      // Adds the products with channel i of each group and `taps` taps of kernel row y from `first` on, whose columns
+      // begin at `from` in the window (null: 0).
+      auto addTaps = [&](Index y, Index i, Index first, Value from, int64_t taps, SmallVector<Value> &sums) {
         Value lanes = c.channels > 1 ? lanesOfChannel(c, em, i) : Value();
         SmallVector<Value> weights;
-        for (int64_t x = 0; x < c.kernelW; ++x) {
+        for (int64_t x = 0; x < taps; ++x) {
           SmallVector<Index> at;
           if (c.spatial >= 2)
             at.push_back(y);
-          at.append({em.constant(x), i, lane});
+          at.append({em.addIndex(first, em.constant(x)), i, lane});
           Value weight = em.emit(op.getFilter(), at);
           // One value for all channels comes as a scalar.
           weights.push_back(isa<VectorType>(weight.getType()) ? weight : em.broadcast(weight));
         }
         // Each input column once, for all pixels that it counts for.
+        const int64_t columns = (count - 1) * c.strideW + (taps - 1) * c.dilationW + 1;
         for (int64_t column = 0; column < columns; ++column) {
           Value input;
           for (int64_t pixel = 0; pixel < count; ++pixel) {
             int64_t offset = column - pixel * c.strideW;
-            if (offset < 0 || offset % c.dilationW != 0 || offset / c.dilationW >= c.kernelW)
+            if (offset < 0 || offset % c.dilationW != 0 || offset / c.dilationW >= taps)
               continue;
             if (!input) {
-              input = load(c, em, pixelAt(y, column), lane);
+              input = load(c, em, pixelAt(y, from, column), lane);
               if (lanes)
                 input = permute(em, input, lanes);
             }
             sums[pixel] = vector::FMAOp::create(b, loc, input, weights[offset / c.dilationW], sums[pixel]);
           }
         }
+      };
+      auto addRow = [&](Index y, Index i, SmallVector<Value> &sums) {
+        if (!c.hasPieces())
+          return addTaps(y, i, em.constant(0), Value(), c.kernelW, sums);
+        // Pieces that meet nothing but padding with zeros are left out: half of those of a causal filter.
+        const int64_t pieces = c.kernelW / kPieceTaps, step = kPieceTaps * c.dilationW;
+        auto clamp = [&](Value value, Value upper) {
+          return em.min(arith::MaxSIOp::create(b, loc, value, em.i64(0)), upper);
+        };
+        const Value reach = em.i64((kPieceTaps - 1) * c.dilationW + (count - 1) * c.strideW);
+        const Value before = clamp(em.sub(em.sub(em.i64(0), block.firstW), reach), em.i64(pieces * step));
+        const Value within = clamp(em.sub(em.size(c.inW), block.firstW), em.i64(pieces * step));
+        const Value begin = c.padding ? em.i64(0) : em.divUnsigned(em.add(before, em.i64(step - 1)), em.i64(step));
+        const Value end = c.padding ? em.i64(pieces) : em.divUnsigned(em.add(within, em.i64(step - 1)), em.i64(step));
+        sums = em.loop(begin, end, 1, sums, [&](Index piece, ValueRange ofPieces) {
+          SmallVector<Value> next(ofPieces);
+          addTaps(y, i, em.mulIndex(piece, em.i64(kPieceTaps), kPieceTaps), em.mul(piece.base, em.i64(step)),
+                  kPieceTaps, next);
+          return next;
+        });
+        if (const int64_t left = c.kernelW % kPieceTaps)
+          addTaps(y, i, em.constant(pieces * kPieceTaps), em.i64(pieces * step), left, sums);
       };
       SmallVector<Value> sums(count, arith::ConstantOp::create(b, loc, vector, b.getZeroAttr(vector)));
       if (!c.isLooped())
