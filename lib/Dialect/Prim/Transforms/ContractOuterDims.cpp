@@ -47,11 +47,16 @@ public:
     int64_t columns = 1;
     for (size_t i = memory.size(); i-- > 0 && memory[i] != op.getLhsContract().front();)
       columns *= getConstantSize(getSizes(op.getLhs())[memory[i]]).value_or(kLeastColumns);
+    Seen seen;
     return memory.back() != op.getLhsContract().front() && columns >= kLeastColumns &&
-           isTurnedBack(op.getResult(), rowOf(op, memory.back()), /*products=*/1);
+           isTurnedBack(op.getResult(), rowOf(op, memory.back()), /*products=*/1, seen);
   }
 
 private:
+  /// Values that were looked at, with how many products may follow: chains of values with several readers each would
+  /// take exponential time.
+  using Seen = llvm::DenseSet<std::pair<Value, int>>;
+
   bool isLinear(DotGeneralOp op) const {
     auto isF32 = [](Value value) { return PrimBuilder::elementOf(value).isF32(); };
     return isF32(op.getLhs()) && isF32(op.getRhs()) && isF32(op.getResult()) && op.getLhsBatch().empty() &&
@@ -64,19 +69,21 @@ private:
 
   /// Whether all that is made of `value` is turned so that its dim `inner` comes last, which what else is read allows;
   /// `products`: so many further products over the last dim may stand between.
-  bool isTurnedBack(Value value, int64_t inner, int products) const {
+  bool isTurnedBack(Value value, int64_t inner, int products, Seen &seen) const {
+    if (!seen.insert({value, products}).second)
+      return true;
     return !value.use_empty() && llvm::all_of(value.getUsers(), [&](Operation *user) {
       if (auto transpose = dyn_cast<TransposeOp>(user))
         return transpose.getPermutation().back() == inner;
       if (auto dot = dyn_cast<DotGeneralOp>(user))
         return products > 0 && dot.getLhs() == value && isLinear(dot) &&
                dot.getLhsContract().front() + 1 == PrimBuilder::rankOf(value) &&
-               isTurnedBack(dot.getResult(), inner, products - 1);
+               isTurnedBack(dot.getResult(), inner, products - 1, seen);
       auto isFree = [&](Value operand) {
         return operand == value || !computed.contains(operand) || dependsOn(operand, value);
       };
       return user->hasTrait<PointwiseTrait>() && user->getNumResults() == 1 &&
-             llvm::all_of(user->getOperands(), isFree) && isTurnedBack(user->getResult(0), inner, products);
+             llvm::all_of(user->getOperands(), isFree) && isTurnedBack(user->getResult(0), inner, products, seen);
     });
   }
 
