@@ -38,8 +38,8 @@ struct Product {
     k = prim::getConstantSize(K);
   }
   mlir::AffineExpr panels() const { return prim::simplifySize(N.ceilDiv(kPanel)); }
-  /// Distance of two panels packed at run time: whole blocks of 16 steps are written, from each step on at which the last
-  /// dim of K begins.
+  /// Distance of two panels packed at run time: whole blocks of 16 steps are written, from each step on at which the
+  /// last dim of K begins.
   mlir::AffineExpr runtimePanelFloats() const {
     return prim::simplifySize((depth.size() > 1 ? K + 15 : K).ceilDiv(16) * (16 * kPanel));
   }

@@ -637,8 +637,8 @@ struct SinkThroughConcat : OpRewritePattern<ConcatOp> {
         turned.push_back(input);
       inputs.push_back(isTransposed ? transpose.getOperand() : input);
     }
-    if (!turned.empty() &&
-        (!isToChannelsFirst(permutation) || turnedCount > kMostTurned * count || !isTurnedBehind(op.getResult(), order)))
+    if (!turned.empty() && (!isToChannelsFirst(permutation) || turnedCount > kMostTurned * count ||
+                            !isTurnedBehind(op.getResult(), order)))
       return rewriter.notifyMatchFailure(op, "inputs are not transposed alike");
     PrimBuilder b(rewriter, op);
     for (Value &input : inputs)
