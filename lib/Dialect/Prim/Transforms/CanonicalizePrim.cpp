@@ -14,7 +14,7 @@
 // An elementwise op takes part if each operand is transposed alike or can be had in the other order for nothing
 // (splats, broadcasts of few dims, constants, iotas). Besides: identities of arithmetic that lose nothing, powers by
 // small constants, broadcasts without unit dims, reshapes around transposes of unit dims, convolutions without the taps
-// that meet nothing but padding, depthwise ones whose results fill vectors, linear layers of flattened images.
+// that meet nothing but padding, depthwise ones whose results fill vectors.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -810,46 +810,6 @@ struct AbsorbIntoDot : OpRewritePattern<DotGeneralOp> {
   }
 };
 
-/// dot(reshape(transpose(x)), w) with constant weights -> dot(x, reshape(w)): an image that is flattened channels first
-/// for a linear layer is read as it lies, and the weights are packed in its order.
-struct FlattenIntoDot : OpRewritePattern<DotGeneralOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(DotGeneralOp op, PatternRewriter &rewriter) const override {
-    auto reshape = op.getLhs().getDefiningOp<ReshapeOp>();
-    auto transpose = reshape ? reshape.getOperand().getDefiningOp<TransposeOp>() : TransposeOp();
-    Value weights = op.getRhs();
-    while (isa_and_nonnull<ReshapeOp, TransposeOp>(weights.getDefiningOp()))
-      weights = weights.getDefiningOp()->getOperand(0);
-    const int64_t lead = PrimBuilder::rankOf(op.getLhs()) - 1;
-    if (!transpose || !weights.getDefiningOp<ConstantOp>() || !op.getLhsBatch().empty() ||
-        op.getLhsContract() != ArrayRef<int64_t>{lead} || isConstantTranspose(reshape.getOperand()))
-      return rewriter.notifyMatchFailure(op, "no linear layer of a transposed operand");
-    const ArrayRef<int64_t> p = transpose.getPermutation();
-    const Sizes sizes = getSizes(transpose.getResult()), flat = getSizes(op.getLhs());
-    // What stays of the dims is not moved.
-    if (int64_t(p.size()) < lead + 2 || !llvm::equal(p.take_front(lead), llvm::seq<int64_t>(0, lead)) ||
-        !llvm::equal(ArrayRef(sizes).take_front(lead), ArrayRef(flat).take_front(lead)))
-      return rewriter.notifyMatchFailure(op, "other dims are moved");
-    const int64_t depth = op.getRhsContract().front();
-    Sizes split = getSizes(op.getRhs());
-    split.erase(split.begin() + depth);
-    split.insert(split.begin() + depth, sizes.begin() + lead, sizes.end());
-    // The dims that are summed over in the order in which they lie.
-    SmallVector<int64_t> ours, theirs;
-    for (int64_t dim : llvm::seq<int64_t>(lead, int64_t(p.size()))) {
-      ours.push_back(dim);
-      theirs.push_back(depth + (llvm::find(p, dim) - p.begin()) - lead);
-    }
-    PrimBuilder b(rewriter, op);
-    rewriter.replaceOp(op,
-                       DotGeneralOp::create(b, op.getResult().getType(), transpose.getOperand(),
-                                            b.reshape(op.getRhs(), split), op.getLhsBatchAttr(), op.getRhsBatchAttr(),
-                                            b.getDenseI64ArrayAttr(ours), b.getDenseI64ArrayAttr(theirs))
-                           .getResult());
-    return success();
-  }
-};
-
 struct CanonicalizePrimPass : public tc::prim::impl::CanonicalizePrimPassBase<CanonicalizePrimPass> {
   using CanonicalizePrimPassBase::CanonicalizePrimPassBase;
 
@@ -861,7 +821,7 @@ struct CanonicalizePrimPass : public tc::prim::impl::CanonicalizePrimPassBase<Ca
                  MoveSplat, DropBroadcastUnitDims, BroadcastToReshape, ReshapeOfUnitTranspose, SinkThroughElementwise,
                  SinkThroughReduce, SinkThroughUnary<PadOp>, SinkThroughUnary<SliceOp>, SinkThroughUnary<NormOp>,
                  SinkThroughUnary<SoftmaxOp>, SinkThroughConcat, SinkThroughGather, SinkThroughReshape, NormOverParts,
-                 AbsorbIntoDot, FlattenIntoDot>(context);
+                 AbsorbIntoDot>(context);
     GreedyRewriteConfig config;
     config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))

@@ -1,4 +1,4 @@
-//===- OrderProductRows.cpp - rows of products in the order in which they lie in memory ---------------------------===//
+//===- OrderProductRows.cpp - rows and sums of products in the order in which they lie in memory ------------------===//
 //
 // The rows of a left-hand side may lie along the last dim of its memory: kernels read such columns as they are, if
 // neighbours among the rows are neighbours there. Rows of several dims may stand in another order:
@@ -6,6 +6,12 @@
 //   dot(transpose(x [T, K, B]) [B, T, K], y [K, N])  ->  transpose(dot(x [T, K, B] as [T, B, K], y)  to [B, T, N])
 //
 // Only whole rows of the result change places, which costs nothing where they are stored.
+//
+// An image that is flattened channels first for a linear layer is summed over as it lies, and the weights, which are
+// constant, are packed in its order:
+//
+//   dot(reshape(transpose(x [B, H, W, C]) [B, C, H, W]) [B, K], w [K, N])  ->  dot(x, reshape(w) [C, H, W, N]), over H,
+//   W, C
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -39,10 +45,49 @@ SmallVector<int64_t> orderRows(DotGeneralOp op) {
   return llvm::filter_to_vector(memory, [&](int64_t dim) { return llvm::is_contained(rows, dim); });
 }
 
+/// The product that sums over the dims of what its left-hand side flattens; null: it is no such product.
+Value sumAsItLies(PrimBuilder &b, DotGeneralOp op) {
+  auto reshape = op.getLhs().getDefiningOp<ReshapeOp>();
+  auto transpose = reshape ? reshape.getOperand().getDefiningOp<TransposeOp>() : TransposeOp();
+  const int64_t lead = PrimBuilder::rankOf(op.getLhs()) - 1;
+  if (!transpose || !op.getLhsBatch().empty() || op.getLhsContract() != ArrayRef<int64_t>{lead})
+    return {};
+  const ArrayRef<int64_t> p = transpose.getPermutation();
+  const Sizes sizes = getSizes(transpose.getResult()), flat = getSizes(op.getLhs());
+  // The rows are not moved.
+  if (int64_t(p.size()) < lead + 2 || !llvm::equal(p.take_front(lead), llvm::seq<int64_t>(0, lead)) ||
+      !llvm::equal(ArrayRef(sizes).take_front(lead), ArrayRef(flat).take_front(lead)))
+    return {};
+  const int64_t depth = op.getRhsContract().front();
+  Sizes split = getSizes(op.getRhs());
+  split.erase(split.begin() + depth);
+  split.insert(split.begin() + depth, sizes.begin() + lead, sizes.end());
+  SmallVector<int64_t> ours, theirs;
+  for (int64_t dim : llvm::seq<int64_t>(lead, int64_t(p.size()))) {
+    ours.push_back(dim);
+    theirs.push_back(depth + (llvm::find(p, dim) - p.begin()) - lead);
+  }
+  return DotGeneralOp::create(b, op.getResult().getType(), transpose.getOperand(), b.reshape(op.getRhs(), split),
+                              op.getLhsBatchAttr(), op.getRhsBatchAttr(), b.getDenseI64ArrayAttr(ours),
+                              b.getDenseI64ArrayAttr(theirs));
+}
+
 struct OrderProductRowsPass : public tc::prim::impl::OrderProductRowsPassBase<OrderProductRowsPass> {
   void runOnOperation() override {
     const llvm::DenseSet<Value> computed = collectComputed(getOperation());
-    SmallVector<DotGeneralOp> products;
+    SmallVector<DotGeneralOp> products, linear;
+    getOperation().walk([&](DotGeneralOp op) {
+      if (computed.contains(op.getLhs()) && !computed.contains(op.getRhs()))
+        linear.push_back(op);
+    });
+    for (DotGeneralOp op : linear) {
+      OpBuilder builder(op);
+      PrimBuilder b(builder, op);
+      if (Value sums = sumAsItLies(b, op)) {
+        op.getResult().replaceAllUsesWith(sums);
+        op.erase();
+      }
+    }
     getOperation().walk([&](DotGeneralOp op) {
       if (computed.contains(op.getLhs()) && !orderRows(op).empty())
         products.push_back(op);

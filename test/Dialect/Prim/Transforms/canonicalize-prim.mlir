@@ -259,16 +259,3 @@ func.func @multiplier(%x: tensor<1x40x7xf32>, %w: tensor<5x1x21xf32>, %z: tensor
   %u = prim.conv %z, %v strides [1] dilations [1] pads [2] [2] groups 8 : (tensor<1x40x8xf32>, tensor<5x1x16xf32>) -> tensor<1x40x16xf32>
   return %y, %u : tensor<1x40x21xf32>, tensor<1x40x16xf32>
 }
-
-// An image that is flattened channels first for constant weights is read as it lies; given weights have no order to choose.
-// CHECK-LABEL: func.func @flatten
-// CHECK: prim.dot_general %arg0, %{{.*}} batch [] x [] contract [1, 2, 3] x [1, 2, 0] : (tensor<5x6x4x4xf32>, tensor<4x6x4x10xf32>)
-// CHECK: prim.dot_general %{{.*}}, %arg1 batch [] x [] contract [1] x [0]
-func.func @flatten(%x: tensor<5x6x4x4xf32>, %v: tensor<96x10xf32>) -> (tensor<5x10xf32>, tensor<5x10xf32>) {
-  %w = prim.constant dense<1.0> : tensor<96x10xf32>
-  %t = prim.transpose %x [0, 3, 1, 2] : tensor<5x6x4x4xf32> -> tensor<5x4x6x4xf32>
-  %r = prim.reshape %t : tensor<5x4x6x4xf32> -> tensor<5x96xf32>
-  %y = prim.dot_general %r, %w batch [] x [] contract [1] x [0] : (tensor<5x96xf32>, tensor<96x10xf32>) -> tensor<5x10xf32>
-  %z = prim.dot_general %r, %v batch [] x [] contract [1] x [0] : (tensor<5x96xf32>, tensor<96x10xf32>) -> tensor<5x10xf32>
-  return %y, %z : tensor<5x10xf32>, tensor<5x10xf32>
-}

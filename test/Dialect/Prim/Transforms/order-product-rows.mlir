@@ -30,3 +30,16 @@ func.func @unchanged(%x: tensor<5x100x31xf32>, %z: tensor<5x31x100xf32>, %y: ten
   %1 = prim.dot_general %z, %y batch [] x [] contract [1] x [0] : (tensor<5x31x100xf32>, tensor<31x24xf32>) -> tensor<5x100x24xf32>
   return %0, %1 : tensor<100x5x24xf32>, tensor<5x100x24xf32>
 }
+
+// An image that is flattened channels first for constant weights is read as it lies; given weights have no order to choose.
+// CHECK-LABEL: func.func @flatten
+// CHECK: prim.dot_general %arg0, %{{.*}} batch [] x [] contract [1, 2, 3] x [1, 2, 0] : (tensor<5x6x4x4xf32>, tensor<4x6x4x10xf32>)
+// CHECK: prim.dot_general %{{.*}}, %arg1 batch [] x [] contract [1] x [0]
+func.func @flatten(%x: tensor<5x6x4x4xf32>, %v: tensor<96x10xf32>) -> (tensor<5x10xf32>, tensor<5x10xf32>) {
+  %w = prim.constant dense<1.0> : tensor<96x10xf32>
+  %t = prim.transpose %x [0, 3, 1, 2] : tensor<5x6x4x4xf32> -> tensor<5x4x6x4xf32>
+  %r = prim.reshape %t : tensor<5x4x6x4xf32> -> tensor<5x96xf32>
+  %y = prim.dot_general %r, %w batch [] x [] contract [1] x [0] : (tensor<5x96xf32>, tensor<96x10xf32>) -> tensor<5x10xf32>
+  %z = prim.dot_general %r, %v batch [] x [] contract [1] x [0] : (tensor<5x96xf32>, tensor<96x10xf32>) -> tensor<5x10xf32>
+  return %y, %z : tensor<5x10xf32>, tensor<5x10xf32>
+}

@@ -84,7 +84,7 @@ def NarrowProductsPass : Pass<"tc-narrow-products", "::mlir::func::FuncOp"> {
 }
 
 def OrderProductRowsPass : Pass<"tc-order-product-rows", "::mlir::func::FuncOp"> {
-  let summary = "Rows of products in the order in which they lie in memory, where they are neighbours there";
+  let summary = "Rows of products, and sums over flattened images, in the order in which they lie in memory";
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
