@@ -703,10 +703,11 @@ static double countEvaluations(ArrayRef<Use> uses) {
   double evaluations = 0;
   for (const Use &use : uses) {
     llvm::hash_code position = llvm::hash_combine_range(use.map.begin(), use.map.end());
+    const bool isKnown = !llvm::is_contained(use.map, int(kUnknown));
     double read = fuse::likelyCount(use.top);
     for (Operation *link : use.chain) {
       read = std::min(read, fuse::likelyCount(link->getResult(0)));
-      if (!link->hasTrait<prim::PointwiseTrait>())
+      if (!isKnown && !link->hasTrait<prim::PointwiseTrait>())
         position = llvm::hash_combine(position, link);
     }
     if (seen.insert({use.leaf, position}).second)

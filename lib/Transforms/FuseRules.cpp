@@ -216,6 +216,15 @@ DimMap tc::fuse::mapOperand(Operation *op, unsigned operand, ArrayRef<int> resul
   } else if (auto gather = dyn_cast<prim::GatherOp>(op); gather && operand == 1) {
     for (size_t i = 0; i < sizes.size(); ++i)
       map[i] = resultMap[gather.getAxis() + i];
+  } else if (isa<prim::GatherNDOp>(op) && operand == 1) {
+    for (size_t i = 0; i + 1 < sizes.size(); ++i) // the last dim holds the numbers of one index
+      map[i] = resultMap[i];
+  } else if (isa<prim::GatherElementsOp>(op) && operand == 1) {
+    map.assign(resultMap.begin(), resultMap.end());
+  } else if (auto concat = dyn_cast<prim::ConcatOp>(op)) {
+    for (size_t i = 0; i < sizes.size(); ++i)
+      if (int64_t(i) != int64_t(concat.getAxis()))
+        map[i] = resultMap[i];
   } else if (isa<prim::ReshapeOp>(op)) {
     if (getSpace(value) == getSpace(op->getResult(0))) {
       unsigned from = 0;

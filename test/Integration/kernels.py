@@ -21,14 +21,14 @@ from onnx.reference import ReferenceEvaluator
 CASES = {}
 
 
-def info(name, dims):
-    return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+def info(name, dims, element):
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(element)), dims)
 
 
-def case(name, nodes, inputs, outputs, reference, shapes, constants=(), tolerance=2e-6, threads=(1, 2)):
+def case(name, nodes, inputs, outputs, reference, shapes, constants=(), tolerance=2e-6, threads=(1, 2), element=np.float32):
     """`inputs`: declared dims by name; `shapes`: dicts of real shapes, or of values; `reference`: from float64 arrays to float64
-    arrays; `tolerance`: of the largest value, or a pair (rtol, atol) for each."""
-    CASES[name] = (nodes, inputs, outputs, reference, shapes, dict(constants), tolerance, threads)
+    arrays; `tolerance`: of the largest value, or a pair (rtol, atol) for each; `element`: of all inputs and outputs."""
+    CASES[name] = (nodes, inputs, outputs, reference, shapes, dict(constants), tolerance, threads, element)
 
 
 def matmul(trans_a=False, trans_b=False):
@@ -1129,9 +1129,11 @@ def variants():
 
 
 def run_case(bin_dir, name, folder):
-    nodes, inputs, outputs, reference, shapes, constants, tolerance, all_threads = CASES[name]
-    graph = helper.make_graph(nodes, name, [info(n, d) for n, d in inputs.items()], [info(n, d) for n, d in outputs.items()],
-                              [numpy_helper.from_array(v, n) for n, v in constants.items()])
+    nodes, inputs, outputs, reference, shapes, constants, tolerance, all_threads, element = CASES[name]
+    def cast(v):
+        return v.astype(element) if v.dtype == np.float32 else v
+    graph = helper.make_graph(nodes, name, [info(n, d, element) for n, d in inputs.items()], [info(n, d, element) for n, d in outputs.items()],
+                              [numpy_helper.from_array(cast(v), n) for n, v in constants.items()])
     model, artifact = os.path.join(folder, "model.onnx"), os.path.join(folder, "model.bin")
     with open(model, "wb") as f:
         f.write(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString())
@@ -1141,12 +1143,12 @@ def run_case(bin_dir, name, folder):
     failures = []
     limits = ["--rtol", str(tolerance[0]), "--atol", str(tolerance[1])] if isinstance(tolerance, tuple) else ["--max-rel", str(tolerance)]
     for seed, shape in enumerate(shapes):
-        values = {n: s if isinstance(s, np.ndarray) else random(s, [seed, i]) for i, (n, s) in enumerate(shape.items())}
+        values = {n: cast(s if isinstance(s, np.ndarray) else random(s, [seed, i])) for i, (n, s) in enumerate(shape.items())}
         shape = {n: v.shape for n, v in values.items()}
         np.savez(f"{folder}/in.npz", **values)
         with np.errstate(all="ignore"):
             expected = reference({n: v.astype(np.float64) for n, v in values.items()})
-            np.savez(f"{folder}/out.npz", **{n: v.astype(np.float32) for n, v in zip(outputs, expected)})
+            np.savez(f"{folder}/out.npz", **{n: v.astype(element) for n, v in zip(outputs, expected)})
         for variant in variants():
             for threads in all_threads:
                 ran = subprocess.run([f"{bin_dir}/tc-run", artifact, "--inputs", f"{folder}/in.npz", "--expect", f"{folder}/out.npz",
@@ -1157,8 +1159,20 @@ def run_case(bin_dir, name, folder):
     return failures
 
 
+def double_cases():
+    """Products of f64, and their exponential."""
+    for name, (nodes, inputs, outputs, reference, shapes, constants, _, threads, _) in list(CASES.items()):
+        if name.startswith(("matmul_", "linear_", "matvec_")):
+            case(f"f64_{name}", nodes, inputs, outputs, reference, shapes, constants, 1e-14, threads, np.float64)
+    far = np.array([709.782712893384, 709.79, -708.3964185322641, -745.1332191019411, -745.2, 1e4, -1e4, 1e-300, np.inf, -np.inf, np.nan, -0.0, 0.5, 2, -3])
+    values = np.concatenate([np.linspace(-745, 709.7, 5001), random((3000,), 4).astype(np.float64) * 9, far])
+    case("f64_exp", [helper.make_node("Exp", ["x"], ["y"])], {"x": ["N"]}, {"y": ["N"]}, lambda v: [np.exp(v["x"])],
+         [{"x": values}, {"x": values[-7:]}], tolerance=(5e-16, 2.3e-308), element=np.float64)
+
+
 def main():
     build_cases()
+    double_cases()
     window_cases()
     window_last_cases()
     short_row_cases()

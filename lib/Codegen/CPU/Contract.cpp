@@ -1,6 +1,7 @@
 //===- Contract.cpp - the "contract" strategy: matrix products and convolutions -----------------------------------===//
 //
-// Every anchor is seen as result[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, k, n], in f32. Constant weights of f16
+// Every anchor is seen as result[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, k, n], in f32; products are in f64, too.
+// Constant weights of f16
 // and bf16 that are widened to f32 are packed as they are, and widened as micro-kernels read them. A task is a block of
 // rows times a block of columns of one batch element. B is read in panels of 16 columns, packed when the artifact is
 // made if it is constant, else by a launch of its own, or by the task itself where no other task reads the same panels.
@@ -51,7 +52,7 @@ constexpr int64_t kLeastRows = 40;
 // Columns of a task take this many bytes of B: they stay in the second-level cache.
 constexpr int64_t kPanelBytes = 512 * 1024;
 // How far ahead the panels are fetched that few rows read once: a page, where the hardware's prefetcher stops.
-constexpr int64_t kAheadFloats = 1024;
+constexpr int64_t kAheadBytes = 4096;
 // Work of a task below which more tasks are not worth it, where there are enough for a few threads and where there are
 // not; and what a thread should get at least.
 constexpr double kTaskFlops = 4e6, kFewTaskFlops = 1e6, kGrainFlops = 5e5;
@@ -109,11 +110,20 @@ std::optional<PackedInput> packedFilter(const Convolution &c, llvm::function_ref
                      RankedTensorType::get(shape, view->element)};
 }
 
-/// Of the elements of panels that were packed when the artifact was made; null: f32.
-Type packedType(Emitter &em, int64_t rhsInput) {
-  if (rhsInput < 0 || isF32(em.region().getInputs()[rhsInput]))
+/// Of the elements of panels that were packed when the artifact was made, where it is not `element`; else null.
+Type packedType(Emitter &em, int64_t rhsInput, Type element) {
+  if (rhsInput < 0)
     return {};
-  return cast<RankedTensorType>(em.region().getInputs()[rhsInput].getType()).getElementType();
+  Type packed = cast<RankedTensorType>(em.region().getInputs()[rhsInput].getType()).getElementType();
+  return packed == element ? Type() : packed;
+}
+
+/// Whether both operands and the result have the same element type, one that the micro-kernel computes in.
+bool hasElements(Operation *anchor) {
+  auto element = [](Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); };
+  const Type result = element(anchor->getResult(0));
+  return (result.isF32() || (result.isF64() && asProduct(anchor))) && element(anchor->getOperand(0)) == result &&
+         element(anchor->getOperand(1)) == result;
 }
 
 /// Whether the region computes functions, whose many constants LLVM would hold in registers through the micro-kernel.
@@ -130,8 +140,7 @@ public:
   FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
                                          llvm::function_ref<bool(unsigned)> isConstant) const override {
     Operation *anchor = findAnchor(region);
-    if (!isa_and_nonnull<prim::DotGeneralOp, prim::ConvOp>(anchor) || !isF32(anchor->getOperand(0)) ||
-        !isF32(anchor->getOperand(1)) || !isF32(anchor->getResult(0)))
+    if (!isa_and_nonnull<prim::DotGeneralOp, prim::ConvOp>(anchor) || !hasElements(anchor))
       return failure();
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, anchor->getResult(0));
     if (failed(epilogue) || !epilogue->yieldsAll(region))
@@ -179,12 +188,14 @@ public:
     Launch launch;
     SmallVector<AffineExpr> grid;
     AffineExpr floats; // of scratch
+    int64_t bytes = 4;
     if (std::optional<Product> p = asProduct(anchor)) {
       if (getParam(schedule, "lhsLaunch"))
         launches.push_back(copyingLaunch(*p, schedule));
       if (getParam(schedule, "rhsLaunch"))
         launches.push_back(packingLaunch(*p, schedule));
       grid = productGrid(*p, schedule);
+      bytes = p->elementBytes();
       floats = packedFloats(*p, schedule);
       if (!getParam(schedule, "lhsLaunch"))
         floats = prim::simplifySize(floats + copyFloats(*p, schedule));
@@ -196,7 +207,7 @@ public:
     launch.tasks = prim::product(context, grid);
     launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
     if (prim::getConstantSize(floats) != 0) // 64 bytes more: full vectors may be stored at the end
-      launch.scratch = prim::simplifySize((floats.ceilDiv(16) + 4) * 64);
+      launch.scratch = prim::simplifySize((floats.ceilDiv(16) + 4) * (16 * bytes));
     launch.inPlace = Epilogue::analyze(region, anchor->getResult(0))->inPlace(region);
     launches.push_back(launch);
     return launches;
@@ -225,7 +236,7 @@ private:
     const std::optional<LinesInPlace> inPlace = linesInPlace(p, p.lhs, DimRef::Depth);
     const bool copy = !inPlace;
     // Rows at a distance of 2 KiB share few sets of the first-level cache: more than 8 evict each other.
-    const bool aliases = inPlace && prim::getConstantSize(inPlace->stride).value_or(1) % 512 == 0;
+    const bool aliases = inPlace && prim::getConstantSize(inPlace->stride).value_or(1) % (2048 / p.elementBytes()) == 0;
     int64_t maxRows = p.k && !aliases ? 14 : p.k ? 8 : 6;
     std::optional<int64_t> panels;
     if (p.n)
@@ -233,7 +244,8 @@ private:
     const bool isFar = packed && p.m && *p.m > 1 && *p.m <= kMostFarRows && panels && *panels >= kFarPanels &&
                        double(p.k.value_or(0)) * double(*panels * kPanel) >= kFarElements;
     Tile wide{0, 0};
-    for (const CpuInfo &cpu : llvm::reverse(kScheduledCpus)) {
+    for (const CpuInfo &full : llvm::reverse(kScheduledCpus)) {
+      const CpuInfo cpu = cpuFor(full, p.element());
       Tile tile = chooseTile(cpu, p.m, panels, cpu.vectorBits == 512 ? maxRows : std::min<int64_t>(maxRows, 6),
                              /*isStreamed=*/packed && p.m == 1, /*within=*/wide.panels);
       if (isFar && cpu.vectorBits == 512)
@@ -244,7 +256,7 @@ private:
         wide = tile;
     }
     const double depth = double(p.k.value_or(256));
-    int64_t tilePanels = std::max<int64_t>(8, int64_t(kPanelBytes / (64 * std::max(depth, 1.0))));
+    int64_t tilePanels = std::max<int64_t>(8, int64_t(kPanelBytes / (double(kPanel * p.elementBytes()) * std::max(depth, 1.0))));
     tilePanels = std::max<int64_t>(1, tilePanels / wide.panels) * wide.panels;
     if (panels)
       tilePanels = std::min(tilePanels, roundUp(std::max<int64_t>(1, *panels), wide.panels));
@@ -368,14 +380,15 @@ private:
       add(params, tileM, tileN);
     };
     const int64_t mostRows = cpu.vectorBits == 512 ? 14 : 6;
+    const CpuInfo seen = cpuFor(cpu, p.element());
     const bool copy = getParam(chosen, "lhsCopy");
     Tile tile{getParam(chosen, suffixed("rows", cpu)), getParam(chosen, suffixed("cols", cpu)) / kPanel};
-    for (Tile other : otherTiles(cpu, p.m, panels, copy ? mostRows : std::max(tile.rows, mostRows / 2), tile, 2))
+    for (Tile other : otherTiles(seen, p.m, panels, copy ? mostRows : std::max(tile.rows, mostRows / 2), tile, 2))
       addTile(Params(chosen), other);
     if (!copy) {
       Params params(chosen);
       params.set("lhsCopy", 1);
-      addTile(params, chooseTile(cpu, p.m, panels, mostRows));
+      addTile(params, chooseTile(seen, p.m, panels, mostRows));
     }
     if (getParam(chosen, "rhs", -1) < 0) {
       Params params(chosen);
@@ -422,7 +435,7 @@ private:
 
   /// Of a launch whose tasks copy so many rows of A or columns of B.
   static AffineExpr packingGrain(const Product &p, int64_t lines) {
-    const int64_t bytes = p.k.value_or(256) * lines * 4;
+    const int64_t bytes = p.k.value_or(256) * lines * p.elementBytes();
     return getAffineConstantExpr(std::max<int64_t>(1, kPackGrainBytes / std::max<int64_t>(bytes, 1)), p.K.getContext());
   }
 
@@ -434,7 +447,7 @@ private:
     launch.tasks = prim::product(p.K.getContext(), ArrayRef(grid).drop_back());
     launch.grain = packingGrain(p, getParam(schedule, "tileN"));
     launch.temporaries = {
-        prim::makeType(Float32Type::get(p.K.getContext()), {p.B, launchPanels(p, schedule), p.runtimePanelFloats()})};
+        prim::makeType(p.element(), {p.B, launchPanels(p, schedule), p.runtimePanelFloats()})};
     return launch;
   }
 
@@ -445,7 +458,7 @@ private:
     const AffineExpr blocks = productGrid(p, schedule).back();
     launch.tasks = prim::simplifySize(p.B * blocks);
     launch.grain = packingGrain(p, getParam(schedule, "tileM"));
-    launch.temporaries = {prim::makeType(Float32Type::get(p.K.getContext()), {p.B, blocks, copyFloats(p, schedule)})};
+    launch.temporaries = {prim::makeType(p.element(), {p.B, blocks, copyFloats(p, schedule)})};
     return launch;
   }
 
@@ -455,7 +468,7 @@ private:
       SmallVector<Index> at = em.delinearize(task, {p.B, productGrid(p, schedule).back()});
       const Index m0 = em.mulIndex(at[1], em.i64(tileM), tileM);
       copyRows(p, schedule, em, em.delinearize(at[0], p.batch), m0, blockExtent(em, p.M, m0.base, tileM),
-               offsetBy(em, em.output(0), em.mul(task.base, em.size(copyFloats(p, schedule)))));
+               offsetBy(em, em.output(0), em.mul(task.base, em.size(copyFloats(p, schedule))), p.element()));
     });
   }
 
@@ -466,7 +479,7 @@ private:
       SmallVector<Index> at = em.delinearize(task, ArrayRef(grid).drop_back());
       Value panel =
           em.add(em.mul(at[0].base, em.size(launchPanels(p, schedule))), em.mul(at[1].base, em.i64(tileN / kPanel)));
-      Value to = offsetBy(em, em.output(0), em.mul(panel, em.size(p.runtimePanelFloats())));
+      Value to = offsetBy(em, em.output(0), em.mul(panel, em.size(p.runtimePanelFloats())), p.element());
       packPanels(p, schedule, em, em.delinearize(at[0], p.batch), em.mulIndex(at[1], em.i64(tileN), tileN), to);
     });
   }
@@ -481,12 +494,13 @@ private:
     Value ends =
         arith::CmpIOp::create(b, em.loc(), arith::CmpIPredicate::ne, em.mul(panel, em.i64(kPanel)), count.get(em));
     em.ifThen(ends, [&] {
-      Value zeros = arith::ConstantOp::create(b, em.loc(), b.getZeroAttr(em.vectorOf(b.getF32Type())));
-      Value start = offsetBy(em, to, em.mul(panel, em.size(p.runtimePanelFloats())));
+      Value zeros = arith::ConstantOp::create(b, em.loc(), b.getZeroAttr(em.vectorOf(p.element())));
+      Value start = offsetBy(em, to, em.mul(panel, em.size(p.runtimePanelFloats())), p.element());
       em.loop(em.i64(0), em.size(p.K), 1, [&](Index k) {
         for (int64_t lane = 0; lane < kPanel; lane += em.width())
           LLVM::StoreOp::create(b, em.loc(), zeros,
-                                offsetBy(em, start, em.add(em.mul(k.base, em.i64(kPanel)), em.i64(lane))), 4);
+                                offsetBy(em, start, em.add(em.mul(k.base, em.i64(kPanel)), em.i64(lane)), p.element()),
+                                4);
       });
     });
   }
@@ -494,7 +508,7 @@ private:
   /// Packs the panels of up to `tileN` columns from column n0 on.
   static void packPanels(const Product &p, kernel::ScheduleAttr schedule, Emitter &em, ArrayRef<Index> batchAt,
                          Index n0, Value to) {
-    const Type f32 = em.builder().getF32Type();
+    const Type element = p.element();
     const int64_t tileN = getParam(schedule, "tileN"), width = em.width();
     const Value K = em.size(p.K), panelFloats = em.size(p.runtimePanelFloats());
     const Extent count = blockExtent(em, p.N, n0.base, tileN);
@@ -504,7 +518,7 @@ private:
                     em.remUnsigned(column, em.i64(kPanel)));
     };
     clearLastPanel(p, em, count, to);
-    auto element = [&](Index k, ArrayRef<Index> depthAt, Index n) {
+    auto valueAt = [&](Index k, ArrayRef<Index> depthAt, Index n) {
       SmallVector<Index> at =
           Product::place<Index>(p.rhsDims, batchAt, {}, em.delinearize(n, p.columns), depthAt, em.constant(0));
       return em.emit(p.rhs, at);
@@ -513,15 +527,15 @@ private:
       em.loop(
           em.i64(0), count.get(em), width,
           [&](Index column) {
-            Value toHere = offsetBy(em, to, columnOffset(column.base));
+            Value toHere = offsetBy(em, to, columnOffset(column.base), element);
             const SmallVector<Index> columns = linesFrom(em, em.add(n0.base, column.base), p.N);
             copyLanes(em, p.depth, [&](Index k, ArrayRef<Index> depthAt) {
               SmallVector<Value> rows;
               for (Index n : columns)
-                rows.push_back(element(k, depthAt, n));
-              Value block = offsetBy(em, toHere, em.mul(k.base, em.i64(kPanel)));
+                rows.push_back(valueAt(k, depthAt, n));
+              Value block = offsetBy(em, toHere, em.mul(k.base, em.i64(kPanel)), element);
               for (auto [i, row] : llvm::enumerate(transposeLanes(em, rows)))
-                LLVM::StoreOp::create(em.builder(), em.loc(), row, offsetBy(em, block, int64_t(i) * kPanel), 4);
+                LLVM::StoreOp::create(em.builder(), em.loc(), row, offsetBy(em, block, int64_t(i) * kPanel, element), 4);
             });
           },
           0);
@@ -531,10 +545,10 @@ private:
       SmallVector<Index> depthAt = em.delinearize(k, p.depth);
       Value start = em.mul(k.base, em.i64(kPanel));
       if (p.columns.empty())
-        return em.storeAt(element(k, depthAt, em.constant(0)), to, f32, em.uniform(start));
+        return em.storeAt(valueAt(k, depthAt, em.constant(0)), to, element, em.uniform(start));
       em.laneLoop(count.get(em), count.constant, [&](Index lane) {
         Index at = em.contiguous(em.uniform(em.add(columnOffset(lane.base), start)));
-        em.storeAt(element(k, depthAt, em.addIndex(n0, lane)), to, f32, at);
+        em.storeAt(valueAt(k, depthAt, em.addIndex(n0, lane)), to, element, at);
       });
     });
   }
@@ -542,8 +556,8 @@ private:
   /// Copies `count` rows of A from m0 on to `to`: rows that are copyStride() apart, or, where A is transposed, tiles.
   static void copyRows(const Product &p, kernel::ScheduleAttr schedule, Emitter &em, ArrayRef<Index> batchAt, Index m0,
                        Extent count, Value to) {
-    const Type f32 = em.builder().getF32Type();
-    auto element = [&](Index m, ArrayRef<Index> depthAt) {
+    const Type element = p.element();
+    auto valueAt = [&](Index m, ArrayRef<Index> depthAt) {
       SmallVector<Index> at =
           Product::place<Index>(p.lhsDims, batchAt, em.delinearize(m, p.rows), {}, depthAt, em.constant(0));
       return em.emit(p.lhs, at);
@@ -552,7 +566,7 @@ private:
       em.loop(em.i64(0), count.get(em), 1, [&](Index row) {
         Index start = em.mulIndex(row, em.size(copyStride(p)), prim::getConstantSize(copyStride(p)));
         copyLanes(em, p.depth, [&](Index k, ArrayRef<Index> depthAt) {
-          em.storeAt(element(em.addIndex(m0, row), depthAt), to, f32, em.addIndex(start, k));
+          em.storeAt(valueAt(em.addIndex(m0, row), depthAt), to, element, em.addIndex(start, k));
         });
       });
       return;
@@ -566,7 +580,7 @@ private:
         const Index first = em.addIndex(m0, em.mulIndex(tile, em.i64(rows), rows));
         const Value start = em.add(em.mul(tile.base, tileFloats), step);
         em.laneLoop(height.get(em), height.constant, [&](Index lane) {
-          em.storeAt(element(em.addIndex(first, lane), depthAt), to, f32, em.addIndex(em.uniform(start), lane));
+          em.storeAt(valueAt(em.addIndex(first, lane), depthAt), to, element, em.addIndex(em.uniform(start), lane));
         });
       };
       if (count.constant && *count.constant <= rows)
@@ -581,7 +595,7 @@ private:
 
   static void emitProduct(const Product &p, kernel::ScheduleAttr schedule, const Epilogue &epilogue, Emitter &em,
                           Value begin, Value end) {
-    Type f32 = em.builder().getF32Type();
+    const Type element = p.element();
     const int64_t tileM = getParam(schedule, "tileM"), tileN = getParam(schedule, "tileN");
     const int64_t rows = getParam(schedule, suffixed("rows", em.cpu()));
     const int64_t cols = getParam(schedule, suffixed("cols", em.cpu()));
@@ -589,9 +603,9 @@ private:
     const int64_t rhsInput = getParam(schedule, "rhs", -1);
     const bool lhsCopy = getParam(schedule, "lhsCopy"), lhsTransposed = getParam(schedule, "lhsTransposed");
     const bool rhsPacked = rhsInput >= 0;
-    const Type bType = packedType(em, rhsInput);
+    const Type bType = packedType(em, rhsInput, element), right = bType ? bType : element;
     const bool lhsLaunch = getParam(schedule, "lhsLaunch"), rhsLaunch = getParam(schedule, "rhsLaunch");
-    const Value tile = em.stackBuffer(f32, rows * cols);
+    const Value tile = em.stackBuffer(element, rows * cols);
     const Value N = em.size(p.N), K = em.size(p.K);
     const AffineExpr panelStride = rhsPacked ? prim::simplifySize(p.K * kPanel) : p.runtimePanelFloats();
     const Value panelFloats = em.size(panelStride);
@@ -613,15 +627,15 @@ private:
         rowStride = Extent(em.size(copyStride(p)), prim::getConstantSize(copyStride(p)));
         if (lhsLaunch) {
           const Index block = em.addIndex(em.mulIndex(batch, em.size(blocks), prim::getConstantSize(blocks)), grid[2]);
-          a = offsetBy(em, em.input(temporary++), em.mul(block.base, em.size(copyFloats(p, schedule))));
+          a = offsetBy(em, em.input(temporary++), em.mul(block.base, em.size(copyFloats(p, schedule))), element);
         } else {
-          a = offsetBy(em, em.scratch(), em.size(packedFloats(p, schedule)));
+          a = offsetBy(em, em.scratch(), em.size(packedFloats(p, schedule)), element);
           copyRows(p, schedule, em, batchAt, m0, count, a);
         }
       } else {
         const LinesInPlace inPlace = *linesInPlace(p, p.lhs, DimRef::Depth);
         rowStride = Extent(em.size(inPlace.stride), prim::getConstantSize(inPlace.stride));
-        a = offsetBy(em, batchStart(em, inPlace, batchAt), em.mul(m0.base, rowStride.get(em)));
+        a = offsetBy(em, batchStart(em, inPlace, batchAt, element), em.mul(m0.base, rowStride.get(em)), element);
       }
 
       // Panels of B.
@@ -632,7 +646,7 @@ private:
         b = em.input(rhsPacked ? rhsInput : temporary);
         Value perBatch = em.size(rhsPacked ? p.panels() : launchPanels(p, schedule));
         Value first = em.add(em.mul(batch.base, perBatch), em.mul(grid[1].base, blockPanels));
-        b = offsetBy(em, b, em.mul(first, panelFloats), bType);
+        b = offsetBy(em, b, em.mul(first, panelFloats), right);
       } else {
         b = em.scratch();
         packPanels(p, schedule, em, batchAt, n0, b);
@@ -640,18 +654,19 @@ private:
 
       // One group of panels. The epilogue follows each block of rows: its stores drain while the next block computes.
       auto group = [&](Index panel, int64_t panels, Extent columns) {
-        Value bHere = offsetBy(em, b, em.mul(panel.base, panelFloats), bType);
+        Value bHere = offsetBy(em, b, em.mul(panel.base, panelFloats), right);
         Index n = p.n == 1 ? em.constant(0) : em.addIndex(n0, em.mulIndex(panel, em.i64(kPanel), kPanel));
         forTiles(em, count, rows, rest, [&](Index first, Extent height, std::optional<int64_t> restHere) {
           forRowBlocks(em, height, rows, restHere, [&](Value row, int64_t blockRows) {
             MicroKernel kernel;
+            kernel.element = element;
             if (lhsTransposed) {
               const Value tileAt = em.mul(em.divUnsigned(first.base, em.i64(rows)), em.size(copiedTileFloats(p, rows)));
-              kernel.a = offsetBy(em, a, em.add(tileAt, row));
+              kernel.a = offsetBy(em, a, em.add(tileAt, row), element);
               kernel.rowOffsets = uniformRows(blockRows, 1);
               kernel.depthStride = rows;
             } else {
-              kernel.a = offsetBy(em, a, em.mul(em.add(first.base, row), rowStride.get(em)));
+              kernel.a = offsetBy(em, a, em.mul(em.add(first.base, row), rowStride.get(em)), element);
               kernel.rowOffsets = uniformRows(blockRows, rowStride.constant.value_or(0));
               if (!rowStride.constant)
                 kernel.rowStride = rowStride.value;
@@ -664,18 +679,18 @@ private:
             kernel.bType = bType;
             kernel.panels = panels;
             kernel.panelStride = Extent(panelFloats, prim::getConstantSize(panelStride));
-            kernel.c = offsetBy(em, tile, em.mul(row, em.i64(cols)));
+            kernel.c = offsetBy(em, tile, em.mul(row, em.i64(cols)), element);
             kernel.cOffsets = uniformRows(blockRows, cols);
             if (p.m ? *p.m <= rows : blockRows < rows) {
-              kernel.prefetchAhead = rhsPacked ? kAheadFloats : 0;
-            } else if (p.k && blockRows == rows && fitsTwice(groupPanels * kPanel * *p.k * 4)) {
-              kernel.prefetch = offsetBy(em, bHere, em.mul(em.i64(groupPanels), panelFloats), bType);
+              kernel.prefetchAhead = rhsPacked ? kAheadBytes / p.elementBytes() : 0;
+            } else if (p.k && blockRows == rows && fitsTwice(groupPanels * kPanel * *p.k * p.elementBytes())) {
+              kernel.prefetch = offsetBy(em, bHere, em.mul(em.i64(groupPanels), panelFloats), right);
               kernel.prefetchPart = em.divUnsigned(first.base, em.i64(rows));
               kernel.prefetchParts = std::max<int64_t>(1, std::min(tileM, p.m.value_or(tileM)) / rows);
               if ((!lhsCopy || lhsLaunch) && (!p.m || *p.m > rows)) { // else no block follows
                 const Value next =
                     lhsTransposed ? em.size(copiedTileFloats(p, rows)) : em.mul(em.i64(rows), rowStride.get(em));
-                kernel.nextRows = offsetBy(em, kernel.a, next);
+                kernel.nextRows = offsetBy(em, kernel.a, next, element);
               }
             }
             emitMicroKernel(em, kernel);
@@ -687,7 +702,7 @@ private:
               SmallVector<Index> at = batchAt;
               llvm::append_range(at, rowAt);
               llvm::append_range(at, em.delinearize(column, p.columns));
-              epilogue.store(em, at, em.loadAt(tile, f32, offset));
+              epilogue.store(em, at, em.loadAt(tile, element, offset));
             });
           });
           em.clearSources();
@@ -1185,7 +1200,7 @@ private:
     const Extent outerStride = rowsApart(c.haloH(tileH)), tapStride = rowsApart(c.dilationH);
     const Value stepH = rowsApart(c.strideH).get(em);
     const int64_t panelFloats = c.depth() * kPanel;
-    const Type bType = packedType(em, getParam(schedule, "rhs"));
+    const Type bType = packedType(em, getParam(schedule, "rhs"), em.builder().getF32Type());
     const Value tile = em.stackBuffer(f32, patchH * patchW * cols);
     auto inputSizes = prim::getSizes(op.getInput());
 
@@ -1293,7 +1308,7 @@ private:
               kernel.prefetchAhead = 0;
               if (!fitsTwice(panels * panelFloats * 4)) {
                 if (c.h && c.w && *c.h * *c.w <= 2 * patchH * patchW)
-                  kernel.prefetchAhead = kAheadFloats;
+                  kernel.prefetchAhead = kAheadBytes / 4;
               } else if (blockH == patchH && blockW == patchW) {
                 const int64_t across = std::max<int64_t>(1, std::min(tileW, c.w.value_or(tileW)) / patchW);
                 const int64_t down = std::max<int64_t>(1, std::min(tileH, c.h.value_or(tileH)) / patchH);

@@ -22,19 +22,21 @@ constexpr int64_t kMostUnroll = 4;
 class Assembler {
 public:
   Assembler(Emitter &em, const MicroKernel &kernel) : em(em), k(kernel), b(em.builder()), loc(em.loc()) {
-    f32 = b.getF32Type();
-    vector = em.vectorOf(f32);
+    element = k.element ? k.element : b.getF32Type();
+    right = k.bType ? k.bType : element;
+    vector = em.vectorOf(element);
     vectorsPerPanel = kPanel / em.width();
     columns = k.panels * vectorsPerPanel;
     // LLVM groups the loads of a panel for all unrolled steps: where they do not fit beside the accumulators, which
     // would spill, the loads are made to keep their order.
-    int64_t limit = em.cpu().vectorRegisters == 32 ? 31 : em.cpu().vectorRegisters;
+    const int64_t registers = cpuFor(em.cpu(), element).vectorRegisters, limit = registers == 32 ? 31 : registers;
     int64_t steps = (limit - 1 - k.rows() * columns) / columns;
     isOrdered = steps == 1;
     unroll = steps >= kMostUnroll || isOrdered ? kMostUnroll : steps >= 2 ? 2 : 1;
-    // A step of K has one line of 64 bytes of f32 for each panel; panels are contiguous.
-    stepsPerLine = k.bType ? 32 / k.bType.getIntOrFloatBitWidth() : 1;
-    fetchedLines = k.prefetch ? ceilDiv(unroll * k.panels, k.prefetchParts * stepsPerLine) : 0;
+    // A step of K has one line of 64 bytes of f32 for each panel, two of f64; panels are contiguous.
+    stepsPerLine = std::max<int64_t>(1, 32 / right.getIntOrFloatBitWidth());
+    linesPerStep = std::max<int64_t>(1, right.getIntOrFloatBitWidth() / 32);
+    fetchedLines = k.prefetch ? ceilDiv(unroll * k.panels * linesPerStep, k.prefetchParts * stepsPerLine) : 0;
   }
 
   void run() {
@@ -88,14 +90,14 @@ private:
   }
 
   SmallVector<Value> zeros() {
-    Value zero = arith::ConstantOp::create(b, loc, vector, DenseElementsAttr::get(vector, 0.0f));
+    Value zero = arith::ConstantOp::create(b, loc, vector, b.getZeroAttr(vector));
     return SmallVector<Value>(k.rows() * columns, zero);
   }
 
   void store(ArrayRef<Value> sums, bool adds) {
     for (int64_t i = 0; i < k.rows(); ++i)
       for (int64_t j = 0; j < columns; ++j) {
-        Value sum = sums[i * columns + j], address = offsetBy(em, k.c, cOffset(i, j));
+        Value sum = sums[i * columns + j], address = offsetBy(em, k.c, cOffset(i, j), element);
         if (adds)
           sum = arith::AddFOp::create(b, loc, LLVM::LoadOp::create(b, loc, vector, address, 4), sum);
         LLVM::StoreOp::create(b, loc, sum, address, /*alignment=*/4);
@@ -109,7 +111,7 @@ private:
   Value loadRight(Value address) {
     if (!k.bType)
       return LLVM::LoadOp::create(b, loc, vector, address, 4, /*isVolatile=*/isOrdered);
-    Value narrow = LLVM::LoadOp::create(b, loc, em.vectorOf(k.bType), address, 2, /*isVolatile=*/isOrdered);
+    Value narrow = LLVM::LoadOp::create(b, loc, em.vectorOf(right), address, 2, /*isVolatile=*/isOrdered);
     return arith::ExtFOp::create(b, loc, vector, narrow);
   }
 
@@ -155,8 +157,8 @@ private:
             if (done)
               doneHere = arith::AddIOp::create(b, loc, done, doneHere);
           }
-          SmallVector<Value> sums = tap(level + 1, offsetBy(em, a, Value(arith::MulIOp::create(b, loc, i, strideA))),
-                                        offsetBy(em, bPtr, Value(arith::MulIOp::create(b, loc, i, stepB)), k.bType),
+          SmallVector<Value> sums = tap(level + 1, offsetBy(em, a, Value(arith::MulIOp::create(b, loc, i, strideA)), element),
+                                        offsetBy(em, bPtr, Value(arith::MulIOp::create(b, loc, i, stepB)), right),
                                         doneHere, isOutside ? zeros() : SmallVector<Value>(carried));
           if (isPartial)
             store(sums, /*adds=*/true);
@@ -169,23 +171,23 @@ private:
     SmallVector<Value> rowPointers;
     if (k.rowStride)
       for (int64_t i = 0; i < k.rows(); ++i)
-        rowPointers.push_back(i == 0 ? a : offsetBy(em, rowPointers.back(), k.rowStride));
+        rowPointers.push_back(i == 0 ? a : offsetBy(em, rowPointers.back(), k.rowStride, element));
     SmallVector<Value> panelPointers;
     if (!k.panelStride.constant)
       for (int64_t p = 0; p < k.panels; ++p)
-        panelPointers.push_back(p == 0 ? bPtr : offsetBy(em, panelPointers.back(), k.panelStride.value, k.bType));
+        panelPointers.push_back(p == 0 ? bPtr : offsetBy(em, panelPointers.back(), k.panelStride.value, right));
 
     auto steps = [&](Value position, int64_t count, SmallVector<Value> acc) {
       Value positionA = k.depthStride == 1 ? position : mul(position, k.depthStride);
-      Value aHere = rowPointers.empty() ? offsetBy(em, a, positionA) : Value();
+      Value aHere = rowPointers.empty() ? offsetBy(em, a, positionA, element) : Value();
       SmallVector<Value> rowsHere;
       for (Value row : rowPointers)
-        rowsHere.push_back(offsetBy(em, row, positionA));
+        rowsHere.push_back(offsetBy(em, row, positionA, element));
       Value positionB = mul(position, k.stepStride);
-      Value bHere = panelPointers.empty() ? offsetBy(em, bPtr, positionB, k.bType) : Value();
+      Value bHere = panelPointers.empty() ? offsetBy(em, bPtr, positionB, right) : Value();
       SmallVector<Value> panelsHere;
       for (Value panel : panelPointers)
-        panelsHere.push_back(offsetBy(em, panel, positionB, k.bType));
+        panelsHere.push_back(offsetBy(em, panel, positionB, right));
       if (fetchedLines && count == unroll) {
         Value step = done ? Value(arith::AddIOp::create(b, loc, done, position)) : position;
         Value from = offsetBy(em, fetchFrom, mul(step, fetchedLines * kPanel / unroll));
@@ -193,30 +195,31 @@ private:
           em.prefetch(offsetBy(em, from, line * kPanel));
       }
       if (k.nextRows && count == unroll) {
-        Value from = offsetBy(em, k.nextRows, mul(position, k.rows()));
-        for (int64_t line = 0; line < ceilDiv(unroll * k.rows(), kPanel); ++line)
+        Value from = offsetBy(em, k.nextRows, mul(position, k.rows()), element);
+        for (int64_t line = 0; line < ceilDiv(unroll * k.rows() * element.getIntOrFloatBitWidth(), 32 * kPanel); ++line)
           em.prefetch(offsetBy(em, from, line * kPanel));
       }
       if (k.prefetchAhead)
         for (int64_t u = 0; u < count; u += stepsPerLine)
           for (int64_t panel = 0; panel < k.panels; ++panel) {
             const int64_t ahead = u * k.stepStride + k.prefetchAhead * stepsPerLine;
-            Value from = bHere ? offsetBy(em, bHere, panel * *k.panelStride.constant + ahead, k.bType)
-                               : offsetBy(em, panelsHere[panel], ahead, k.bType);
-            em.prefetch(from);
+            Value from = bHere ? offsetBy(em, bHere, panel * *k.panelStride.constant + ahead, right)
+                               : offsetBy(em, panelsHere[panel], ahead, right);
+            for (int64_t line = 0; line < linesPerStep; ++line)
+              em.prefetch(offsetBy(em, from, line * kPanel));
           }
       for (int64_t u = 0; u < count; ++u) {
         SmallVector<Value> row;
         for (int64_t j = 0; j < columns; ++j) {
           int64_t panel = j / vectorsPerPanel, inPanel = u * k.stepStride + j % vectorsPerPanel * em.width();
-          Value address = bHere ? offsetBy(em, bHere, panel * *k.panelStride.constant + inPanel, k.bType)
-                                : offsetBy(em, panelsHere[panel], inPanel, k.bType);
+          Value address = bHere ? offsetBy(em, bHere, panel * *k.panelStride.constant + inPanel, right)
+                                : offsetBy(em, panelsHere[panel], inPanel, right);
           row.push_back(loadRight(address));
         }
         for (int64_t i = 0; i < k.rows(); ++i) {
-          Value address = aHere ? offsetBy(em, aHere, k.rowOffsets[i] + u * k.depthStride)
-                                : offsetBy(em, rowsHere[i], u * k.depthStride);
-          Value scalar = LLVM::LoadOp::create(b, loc, f32, address, 4);
+          Value address = aHere ? offsetBy(em, aHere, k.rowOffsets[i] + u * k.depthStride, element)
+                                : offsetBy(em, rowsHere[i], u * k.depthStride, element);
+          Value scalar = LLVM::LoadOp::create(b, loc, element, address, 4);
           Value lanes = vector::BroadcastOp::create(b, loc, vector, scalar);
           for (int64_t j = 0; j < columns; ++j) {
             Value &sum = acc[i * columns + j];
@@ -276,10 +279,10 @@ private:
   const MicroKernel &k;
   OpBuilder &b;
   Location loc;
-  Type f32;
+  Type element, right; // of A and the sums; of B in memory
   VectorType vector;
   bool isOrdered;
-  int64_t vectorsPerPanel, columns, unroll, stepsPerLine, fetchedLines;
+  int64_t vectorsPerPanel, columns, unroll, stepsPerLine, linesPerStep, fetchedLines;
   Value fetchFrom;
   std::optional<unsigned> partialLevel; // after each position of which the sums so far are added to the result
 };
@@ -353,6 +356,13 @@ void tc::codegen::forColumns(Emitter &em, bool isSingle, Index first, Index star
     return store(first, start);
   em.independentLanes(columns.get(em), columns.constant,
                       [&](Index lane) { store(em.addIndex(first, lane), em.addIndex(start, lane)); });
+}
+
+CpuInfo tc::codegen::cpuFor(const CpuInfo &cpu, Type element) {
+  CpuInfo seen = cpu;
+  if (element && element.isF64())
+    seen.vectorRegisters /= 2;
+  return seen;
 }
 
 bool tc::codegen::fitsRegisters(const CpuInfo &cpu, int64_t rows, int64_t panels) {

@@ -1,6 +1,6 @@
 //===- MicroKernel.h - the innermost loops of matrix products -------------------------------------------*- C++ -*-===//
 //
-// C[rows][panels * 16] (+)= A[rows][K] B[K][panels * 16] in f32, all accumulators in registers: one vector each, a
+// C[rows][panels * 16] (+)= A[rows][K] B[K][panels * 16] in f32 or f64, all accumulators in registers: one vector each, a
 // scalar of A broadcast and multiplied into the vectors of a row of B, K unrolled up to 4 times. This form has no
 // spills on any CPU model that was tried, other than forms with larger vectors or vector.contract.
 //
@@ -50,6 +50,8 @@ std::optional<int64_t> blockRest(std::optional<int64_t> size, int64_t block, int
 
 /// One micro-kernel. Offsets and strides in elements.
 struct MicroKernel {
+  /// Of A, of the sums and of the result; null: f32.
+  mlir::Type element;
   /// Address of row 0 at k = 0, and the offsets of all rows from it; `rowStride` replaces the offsets when not
   /// constant.
   mlir::Value a;
@@ -87,7 +89,7 @@ struct MicroKernel {
   /// of `prefetchParts` to the second-level cache, for the calls that follow. Needs a constant depth.
   mlir::Value prefetch, prefetchPart;
   int64_t prefetchParts = 1;
-  /// If not 0: each step also fetches what the step so many f32 later reads of each panel. For panels that come from
+  /// If not 0: each step also fetches what the step so many elements later reads of each panel. For panels that come from
   /// memory and that no other call reads soon.
   int64_t prefetchAhead = 0;
   /// If set: the rows of A that the next call reads, as many as these and with few gaps, which this call fetches to the
@@ -116,6 +118,8 @@ void forRowBlocks(Emitter &em, Extent count, int64_t rows, std::optional<int64_t
 void forColumns(Emitter &em, bool isSingle, Index first, Index start, Extent columns,
                 llvm::function_ref<void(Index, Index)> store);
 
+/// The register file as vectors of width() elements of `element` see it: a vector of f64 takes two registers.
+CpuInfo cpuFor(const CpuInfo &cpu, mlir::Type element);
 /// Whether the accumulators of rows x panels stay in registers.
 bool fitsRegisters(const CpuInfo &cpu, int64_t rows, int64_t panels);
 /// Estimated cycles for one step of K.

@@ -134,10 +134,10 @@ std::optional<LinesInPlace> tc::codegen::linesInPlace(const Product &p, Value op
   return place;
 }
 
-Value tc::codegen::batchStart(Emitter &em, const LinesInPlace &lines, ArrayRef<Index> batchAt) {
+Value tc::codegen::batchStart(Emitter &em, const LinesInPlace &lines, ArrayRef<Index> batchAt, Type element) {
   Value start = em.input(lines.input);
   for (auto [position, stride] : llvm::zip_equal(batchAt, lines.batchStrides))
-    start = offsetBy(em, start, em.mul(position.base, em.size(stride)));
+    start = offsetBy(em, start, em.mul(position.base, em.size(stride)), element);
   return start;
 }
 

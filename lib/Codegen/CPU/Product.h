@@ -37,6 +37,8 @@ struct Product {
     n = prim::getConstantSize(N);
     k = prim::getConstantSize(K);
   }
+  mlir::Type element() const { return mlir::cast<mlir::RankedTensorType>(result.getType()).getElementType(); }
+  int64_t elementBytes() const { return element().getIntOrFloatBitWidth() / 8; }
   mlir::AffineExpr panels() const { return prim::simplifySize(N.ceilDiv(kPanel)); }
   /// Distance of two panels packed at run time: whole blocks of 16 steps are written, from each step on at which the
   /// last dim of K begins.
@@ -84,8 +86,8 @@ struct LinesInPlace {
 };
 /// The operand's lines along `inner`, its other dims but those of the batch being one after the other at one distance.
 std::optional<LinesInPlace> linesInPlace(const Product &p, mlir::Value operand, DimRef::Kind inner);
-/// Address of an operand's first line of a batch element.
-mlir::Value batchStart(Emitter &em, const LinesInPlace &lines, llvm::ArrayRef<Index> batchAt);
+/// Address of an operand's first line of a batch element; `element`: of the operand, null: f32.
+mlir::Value batchStart(Emitter &em, const LinesInPlace &lines, llvm::ArrayRef<Index> batchAt, mlir::Type element = {});
 /// Whether the last part of K is contiguous in the memory of B, and not the columns.
 bool isDepthInnermost(const Product &p);
 /// Whether rows of A are contiguous in memory, and not the last part of K.

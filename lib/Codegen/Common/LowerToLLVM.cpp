@@ -103,7 +103,7 @@ struct LaneBuilder {
   LaneBuilder(PatternRewriter &b, Operation *op)
       : b(b), loc(op->getLoc()), type(cast<VectorType>(op->getResult(0).getType())) {}
   Value constant(double value) const {
-    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, b.getF32FloatAttr(float(value))));
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, Attribute(b.getFloatAttr(type.getElementType(), value))));
   }
   Value fma(Value x, Value y, Value z) const { return math::FmaOp::create(b, loc, x, y, z); }
   Value add(Value x, Value y) const { return arith::AddFOp::create(b, loc, x, y); }
@@ -174,6 +174,45 @@ struct ExpAvx512Pattern : public Avx512Pattern<math::ExpOp> {
     Value isNormal = arith::CmpFOp::create(rewriter, e.loc, arith::CmpFPredicate::UGE, x, e.constant(-87.336544));
     Value mask = LLVM::BitcastOp::create(rewriter, e.loc, rewriter.getI16Type(), isNormal);
     rewriter.replaceOp(op, e.exponential(clamped, mask));
+    return success();
+  }
+};
+
+/// e^x of vectors of f64: x = n ln 2 + r, e^x = 2^n p(r), p the series up to r^13, which ends below 2^-57 for
+/// |r| <= ln 2 / 2. 2^n comes in two factors, so that results overflow and become denormal where they should.
+struct ExpF64Pattern : public OpRewritePattern<math::ExpOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &rewriter) const override {
+    auto type = dyn_cast<VectorType>(op.getType());
+    if (!type || type.getRank() != 1 || type.isScalable() || !type.getElementType().isF64())
+      return rewriter.notifyMatchFailure(op, "is no vector of f64");
+    LaneBuilder e(rewriter, op);
+    const Location loc = e.loc;
+    const VectorType bits = VectorType::get(type.getShape(), rewriter.getI64Type());
+    auto integer = [&](int64_t value) -> Value {
+      return arith::ConstantOp::create(rewriter, loc, DenseElementsAttr::get(bits, value));
+    };
+    // NaN stays NaN. Beyond, the result is infinite, or 0.
+    Value x = op.getOperand(), most = e.constant(710), least = e.constant(-746);
+    x = e.select(arith::CmpFPredicate::OGT, x, most, most, x);
+    x = e.select(arith::CmpFPredicate::OLT, x, least, least, x);
+    // Adding 1.5 * 2^52 rounds to an integer, which the last bits then are.
+    Value magic = e.constant(0x1.8p52), shifted = e.fma(x, e.constant(1.4426950408889634074), magic);
+    Value n = e.sub(shifted, magic);
+    Value r = e.fma(n, e.constant(-1.90821492927058770002e-10), e.fma(n, e.constant(-6.93147180369123816490e-1), x));
+    SmallVector<double> coefficients{1};
+    for (int i = 1; i <= 13; ++i)
+      coefficients.push_back(coefficients.back() / i);
+    Value p = e.polynomial(r, llvm::to_vector(llvm::reverse(coefficients)));
+    // n + 2 * 1023 in two halves, which are the exponents of the factors.
+    Value exponents = arith::SubIOp::create(rewriter, loc, arith::BitcastOp::create(rewriter, loc, bits, shifted),
+                                            integer(llvm::bit_cast<int64_t>(0x1.8p52) - 2 * 1023));
+    Value first = arith::ShRUIOp::create(rewriter, loc, exponents, integer(1));
+    for (Value half : {first, Value(arith::SubIOp::create(rewriter, loc, exponents, first))})
+      p = e.mul(p, arith::BitcastOp::create(rewriter, loc, type,
+                                            arith::ShLIOp::create(rewriter, loc, half, integer(52))));
+    rewriter.replaceOp(op, p);
     return success();
   }
 };
@@ -343,7 +382,7 @@ LogicalResult tc::codegen::lowerToLLVM(host::VariantOp variant, bool isAvx512) {
         return failure();
       patterns.add<ExpAvx512Pattern, TanhAvx512Pattern, ExpM1Avx512Pattern>(context, /*benefit=*/3);
     }
-    patterns.add<ExpM1Pattern, LogPattern<math::LogOp, false>, LogPattern<math::Log1pOp, true>>(context, /*benefit=*/2);
+    patterns.add<ExpF64Pattern, ExpM1Pattern, LogPattern<math::LogOp, false>, LogPattern<math::Log1pOp, true>>(context, /*benefit=*/2);
     MathPolynomialApproximationOptions options;
     options.enableAvx2 = false;
     populateMathPolynomialApproximationPatterns(patterns, options);

@@ -380,6 +380,19 @@ Value emitIsInf(const Context &c) {
 }
 Value emitSelect(const Context &c) { return c.select(c[0], c[1], c[2]); }
 
+/// Vectors of floats to integers in [-end, end): NaN gives 0, what lies beyond gives -end, or `most`.
+Value emitHeld(const Context &c, double end, Type target, int64_t most) {
+  Value x = c[0], last = c.constant(x, end), fits = c.compare(arith::CmpFPredicate::OLT, x, last);
+  Value held = c.select(fits, c.make<arith::MaximumFOp>(x, c.constant(x, -end)), c.constant(x, 0));
+  Value result = c.make<arith::FPToSIOp>(target, held);
+  Value isBeyond = c.compare(arith::CmpFPredicate::OGE, x, last);
+  return c.select(isBeyond,
+                  c.make<arith::ConstantOp>(DenseElementsAttr::get(
+                      cast<ShapedType>(target),
+                      Attribute(c.b.getIntegerAttr(getElementTypeOrSelf(target), most)))),
+                  result);
+}
+
 /// Vectors of f32 to i32. What LLVM has for it (llvm.fptosi.sat) goes lane by lane.
 Value emitVectorToI32(const Context &c) {
   Value x = c[0], zero = c.constant(x, 0);
@@ -416,11 +429,7 @@ Value emitVectorToI32(const Context &c) {
     }
     return c.make<arith::FPToSIOp>(target, c.select(c.compare(arith::CmpFPredicate::ORD, x, x), x, zero));
   }
-  Value end = c.constant(x, kEnd), fits = c.compare(arith::CmpFPredicate::OLT, x, end);
-  Value held = c.select(fits, c.make<arith::MaximumFOp>(x, c.constant(x, -kEnd)), zero);
-  Value result = c.make<arith::FPToSIOp>(target, held);
-  Value isBeyond = c.compare(arith::CmpFPredicate::OGE, x, end);
-  return c.select(isBeyond, c.constant(result, INT32_MAX), result);
+  return emitHeld(c, kEnd, target, INT32_MAX);
 }
 
 /// Vectors of f32 or f64 to integers whose range the float holds exactly, which become i32 first. What LLVM has for it
@@ -470,6 +479,9 @@ Value emitConvert(const Context &c) {
     if (isa<VectorType>(x.getType()) && (from.isF32() || from.isF64()) &&
         (integer.getWidth() <= 16 || (from.isF64() && to.isSignlessInteger(32))))
       return emitVectorSaturated(c, integer);
+    // Lane by lane, too, with branches.
+    if (isa<VectorType>(x.getType()) && (from.isF32() || from.isF64()) && to.isSignlessInteger(64))
+      return emitHeld(c, 0x1p63, target, INT64_MAX);
     StringRef name = to.isUnsignedInteger() ? "llvm.fptoui.sat" : "llvm.fptosi.sat";
     return LLVM::CallIntrinsicOp::create(c.b, c.loc, target, c.b.getStringAttr(name), ValueRange{x}).getResult(0);
   }

@@ -70,6 +70,13 @@ private:
   Value size(AffineExpr expr) { return b.convert(b.sizeValue(expr), f64); }
   Value wide(Value scalar, const Axis &axis) { return b.broadcastTo(scalar, {axis.out}); }
 
+  /// a / b, [out] f64. Scales are rounded to f32: in f64, position 2 at a scale of 1/3 is 5.9999998, and its nearest element
+  /// from below another one than what every runtime takes, which divides in f32.
+  Value quotient(Value a, Value divisor) {
+    Value exact = b.div(a, divisor);
+    return options.mode == "nearest" ? b.convert(b.convert(exact, b.getF32Type()), f64) : exact;
+  }
+
   /// [out] f64: where in the operand each result position lies.
   Value coordinate(const Axis &axis) {
     Value position = b.iota(f64, {axis.out}, 0), in = size(axis.in), width = b.mul(axis.scale, in);
@@ -79,17 +86,17 @@ private:
     };
     const std::string &mode = options.coordinates;
     if (mode == "asymmetric")
-      return b.div(position, wide(axis.scale, axis));
+      return quotient(position, wide(axis.scale, axis));
     if (mode == "align_corners" || mode == "tf_crop_and_resize") {
       Value inSpan = b.binary<SubOp>(in, 1), outSpan = b.binary<SubOp>(width, 1);
       if (mode == "align_corners")
-        return orElse(b.splatLike(position, 0), b.div(b.mul(position, wide(inSpan, axis)), wide(outSpan, axis)));
+        return orElse(b.splatLike(position, 0), quotient(b.mul(position, wide(inSpan, axis)), wide(outSpan, axis)));
       Value extent = b.mul(b.sub(axis.roiEnd, axis.roiStart), inSpan);
       Value step = b.div(b.mul(position, wide(extent, axis)), wide(outSpan, axis));
       step = orElse(wide(b.binary<MulOp>(extent, 0.5), axis), step);
       return b.add(step, wide(b.mul(axis.roiStart, inSpan), axis));
     }
-    Value half = b.binary<SubOp>(b.div(b.binary<AddOp>(position, 0.5), wide(axis.scale, axis)), 0.5);
+    Value half = b.binary<SubOp>(quotient(b.binary<AddOp>(position, 0.5), wide(axis.scale, axis)), 0.5);
     if (mode == "tf_half_pixel_for_nn") // Resize-11
       return b.binary<AddOp>(half, 0.5);
     if (mode == "pytorch_half_pixel") { // ReferenceEvaluator gives an only sample the place -0.5, the specification 0

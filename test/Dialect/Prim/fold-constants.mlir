@@ -101,10 +101,10 @@ func.func @large() -> (tensor<5xf32>, tensor<15xf32>) {
 
 // A table of angles is stored whatever it is made of; what is as large and cheap to compute is not.
 // SMALL-LABEL: func @table
+// SMALL:         %[[I:.*]] = prim.iota
 // SMALL:         %[[T:.*]] = prim.constant dense<[{{.*}}]> : tensor<9xf32>
 // SMALL:         %[[A:.*]] = prim.add %arg0, %[[T]]
-// SMALL:         prim.iota
-// SMALL:         prim.mul
+// SMALL:         prim.mul %[[I]], %[[I]]
 func.func @table(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
   %0 = prim.iota axis = 0 : tensor<9xf32>
   %1 = prim.cos %0 : tensor<9xf32>
@@ -112,6 +112,35 @@ func.func @table(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
   %3 = prim.mul %0, %0 : tensor<9xf32>
   %4 = prim.sub %x, %3 : tensor<9xf32>
   return %2, %4 : tensor<9xf32>, tensor<9xf32>
+}
+
+// -----
+
+// Elements selected one by one and sums of products are stored, too; what selects by few bits is how a model is kept small, and long rows are
+// read where they lie.
+// SMALL-LABEL: func @selected
+// SMALL-DAG:     prim.constant dense<[5.000000e+00, 3.000000e+00, 4.000000e+00, 3.000000e+00, 5.000000e+00, 4.000000e+00]> : tensor<6xf32>
+// SMALL-DAG:     prim.constant dense<{{\[\[}}4.000000e+00, 4.000000e+00, 4.000000e+00], [4.000000e+00, 4.000000e+00, 4.000000e+00], [8.000000e+00, 8.000000e+00, 8.000000e+00]]> : tensor<3x3xf32>
+// SMALL:         prim.gather %{{.*}} axis = 0 : (tensor<3xf32>, tensor<6xi64>) -> tensor<6xf32>
+// SMALL:         prim.gather %{{.*}} axis = 0 : (tensor<2x64xf32>, tensor<6xi64>) -> tensor<6x64xf32>
+func.func @selected(%x: tensor<6xf32>, %y: tensor<3x3xf32>, %z: tensor<6x64xf32>) -> (tensor<6xf32>, tensor<3x3xf32>, tensor<6xf32>, tensor<6x64xf32>) {
+  %0 = prim.constant dense<[3.0, 4.0, 5.0]> : tensor<3xf32>
+  %1 = prim.constant dense<[2, 0, 1, 0, 2, 1]> : tensor<6xi64>
+  %2 = prim.gather %0[%1] axis = 0 : (tensor<3xf32>, tensor<6xi64>) -> tensor<6xf32>
+  %3 = prim.add %x, %2 : tensor<6xf32>
+  %4 = prim.constant dense<[[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0]]> : tensor<3x4xf32>
+  %5 = prim.splat 1.0 : f32 : tensor<4x3xf32>
+  %6 = prim.dot_general %4, %5 batch [] x [] contract [1] x [0] : (tensor<3x4xf32>, tensor<4x3xf32>) -> tensor<3x3xf32>
+  %7 = prim.add %y, %6 : tensor<3x3xf32>
+  %8 = prim.constant dense<[2, 0, 1, 0, 2, 1]> : tensor<6xi8>
+  %9 = prim.convert %8 : tensor<6xi8> -> tensor<6xi64>
+  %10 = prim.gather %0[%9] axis = 0 : (tensor<3xf32>, tensor<6xi64>) -> tensor<6xf32>
+  %11 = prim.mul %x, %10 : tensor<6xf32>
+  %12 = prim.iota axis = 0 : tensor<2x64xf32>
+  %13 = prim.constant dense<[1, 0, 1, 0, 1, 1]> : tensor<6xi64>
+  %14 = prim.gather %12[%13] axis = 0 : (tensor<2x64xf32>, tensor<6xi64>) -> tensor<6x64xf32>
+  %15 = prim.mul %z, %14 : tensor<6x64xf32>
+  return %3, %7, %11, %15 : tensor<6xf32>, tensor<3x3xf32>, tensor<6xf32>, tensor<6x64xf32>
 }
 
 // -----

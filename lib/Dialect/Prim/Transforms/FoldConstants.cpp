@@ -32,8 +32,22 @@ using namespace tc::prim;
 namespace {
 
 constexpr int64_t kMaxUniformCheck = 64;
-/// Largest result of transcendental functions that is stored whatever it is made of.
-constexpr int64_t kMostTableBytes = 1024 * 1024;
+/// Largest table that is stored whatever it is made of.
+constexpr int64_t kMostTableBytes = 16 * 1024 * 1024;
+/// What tables may add to an artifact: these bytes and a share of its constants; beyond, where computing one would be a share
+/// of a run that shows, up to the bytes of the constants or kMostBytesOfTables.
+constexpr int64_t kFreeTableBytes = 512 * 1024;
+constexpr int64_t kFreeTableShare = 100;
+constexpr int64_t kMostBytesOfTables = 32 * 1024 * 1024;
+/// Multiplications of products in the time of one costly element, and the share of a run's that counts.
+constexpr int64_t kCostlyMultiplications = 64;
+constexpr int64_t kShareOfRun = 8;
+/// What a size that only the run knows is taken for.
+constexpr int64_t kTypicalSize = 128;
+/// Rows of fewer elements are gathered at the speed of their count, not of their bytes.
+constexpr int64_t kShortRow = 64;
+/// Sums of fewer terms are as cheap to form as to read.
+constexpr int64_t kFewTerms = 4;
 
 //===--- uniform values -------------------------------------------------------------------------------------------===//
 
@@ -126,6 +140,34 @@ int64_t getBytes(Value value) {
   return countElements(type.getShape()) * getElementBytes(type.getElementType());
 }
 
+/// Multiplications of the products of a run, those of attention included.
+int64_t estimateMultiplications(func::FuncOp func) {
+  auto count = [](ArrayRef<int64_t> shape) {
+    int64_t elements = 1;
+    for (int64_t size : shape)
+      elements = llvm::SaturatingMultiply<uint64_t>(elements, ShapedType::isDynamic(size) ? kTypicalSize : size);
+    return elements;
+  };
+  auto shapeOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getShape(); };
+  int64_t sum = 0;
+  func.walk([&](Operation *op) {
+    int64_t work = 0;
+    if (auto dot = dyn_cast<DotGeneralOp>(op)) {
+      work = count(shapeOf(dot.getResult()));
+      for (int64_t dim : dot.getLhsContract())
+        work *= count(shapeOf(dot.getLhs()).slice(dim, 1));
+    } else if (auto conv = dyn_cast<ConvOp>(op)) {
+      work = count(shapeOf(conv.getResult())) * count(shapeOf(conv.getFilter()).drop_back());
+    } else if (auto attention = dyn_cast<AttentionOp>(op)) {
+      work = 2 * count(shapeOf(attention.getQuery())) * count(shapeOf(attention.getKey()).drop_back().take_back(1));
+    } else if (auto rnn = dyn_cast<RnnOp>(op)) {
+      work = count(shapeOf(rnn.getGates())) * count(shapeOf(rnn.getRecurrent()).take_front(1));
+    }
+    sum += work;
+  });
+  return sum;
+}
+
 /// Multiplications of a contraction, else 0.
 int64_t getMultiplications(Operation *op) {
   int64_t sums = op->getNumResults() ? countElements(cast<RankedTensorType>(op->getResult(0).getType()).getShape()) : 0;
@@ -139,16 +181,58 @@ int64_t getMultiplications(Operation *op) {
   return sums;
 }
 
+/// Whether what a gather selects lies in rows of few elements. Indices of few bits are how a model is kept small (palettes
+/// of weights): what they select stays in the form that its author chose.
+bool gathersShortRows(Operation *op) {
+  Value indices = op->getNumOperands() == 2 ? op->getOperand(1) : Value();
+  if (!indices)
+    return false;
+  while (Operation *producer = indices.getDefiningOp()) {
+    if (!isa<ConvertOp, ReshapeOp, BroadcastOp, TransposeOp>(producer))
+      break;
+    indices = producer->getOperand(0);
+  }
+  if (cast<RankedTensorType>(indices.getType()).getElementTypeBitWidth() < 32)
+    return false;
+  auto source = cast<RankedTensorType>(op->getOperand(0).getType());
+  int64_t row = 1;
+  if (auto gather = dyn_cast<GatherOp>(op))
+    row = countElements(source.getShape().drop_front(gather.getAxis() + 1));
+  else if (auto gather = dyn_cast<GatherNDOp>(op))
+    row = countElements(source.getShape().drop_front(
+        gather.getBatchDims() + cast<RankedTensorType>(gather.getIndices().getType()).getShape().back()));
+  else if (!isa<GatherElementsOp>(op))
+    return false;
+  return row < kShortRow;
+}
+
+/// Whether an element of the result takes far longer to compute than to read.
+bool isCostly(Operation *op) {
+  if (isa<SinOp, CosOp, TanhOp, ExpOp, LogOp, PowOp, ErfOp>(op))
+    return true;
+  if (isa<ScanOp, ArgSortOp, ArgReduceOp, ScatterNDOp, ScatterElementsOp, WindowReduceOp, SoftmaxOp, NormOp, AttentionOp,
+          RnnOp>(op))
+    return true;
+  const int64_t elements = countElements(cast<RankedTensorType>(op->getResult(0).getType()).getShape());
+  if (isa<ReduceOp>(op))
+    return countElements(cast<RankedTensorType>(op->getOperand(0).getType()).getShape()) >= kFewTerms * elements;
+  if (isa<DotGeneralOp, ConvOp>(op))
+    return getMultiplications(op) >= kFewTerms * elements;
+  return gathersShortRows(op);
+}
+
 /// What is known about one op whose results can be computed.
 struct Known {
   /// Bytes of the constants that it is made of.
   int64_t sourceBytes = 0;
   /// Bytes and multiplications that evaluating it costs, what it is made of included.
   int64_t work = 0;
-  /// Elements of it that are values of transcendental functions.
-  int64_t functions = 0;
+  /// Elements of it that take far longer to compute than to read.
+  int64_t costly = 0;
   /// Results become constants.
   bool stored = false;
+  /// They do only because they are costly.
+  bool isTable = false;
 };
 
 class Folder {
@@ -306,7 +390,7 @@ private:
           return;
         entry.sourceBytes += it->second.sourceBytes;
         entry.work += it->second.work;
-        entry.functions += it->second.functions;
+        entry.costly += it->second.costly;
       }
       int64_t bytes = 0;
       for (Value result : op->getResults())
@@ -331,11 +415,13 @@ private:
         return;
       bool symbolic = isa<ConstantOp, SplatOp, IotaOp>(op) || isEnlarging(op) || isSecondCopy(op, bytes);
       const int64_t elements = countElements(cast<RankedTensorType>(op->getResult(0).getType()).getShape());
-      if (isa<SinOp, CosOp, TanhOp, ExpOp, LogOp, PowOp, ErfOp>(op))
-        entry.functions += elements;
-      // Tables of angles (rotary embeddings, Fourier matrices) take far longer to compute than to read.
-      const bool isTable = bytes <= kMostTableBytes && elements > 0 && 2 * entry.functions >= elements;
-      entry.stored = !symbolic && (bytes <= std::max(maxBytes, entry.sourceBytes) || isTable);
+      if (isCostly(op))
+        entry.costly += elements;
+      // Tables of angles (rotary embeddings, Fourier matrices), of biases by distance, products of weights.
+      const bool isTable = bytes <= kMostTableBytes && elements > 0 && 2 * entry.costly >= elements;
+      const bool isSmall = bytes <= std::max(maxBytes, entry.sourceBytes);
+      entry.stored = !symbolic && (isSmall || isTable);
+      entry.isTable = !isSmall;
       known[op] = entry;
       order.push_back(op);
     });
@@ -363,9 +449,24 @@ private:
   }
 
   void apply() {
+    int64_t constantBytes = 0, tableBytes = 0;
+    for (Operation *op : order)
+      if (isa<ConstantOp>(op))
+        constantBytes += getBytes(op->getResult(0));
+    const int64_t multiplications = estimateMultiplications(func);
     for (Operation *op : order) {
       if (!isStored(op) || llvm::all_of(op->getUsers(), [&](Operation *user) { return isStored(user); }))
         continue;
+      if (const Known &entry = known[op]; entry.isTable) {
+        int64_t bytes = tableBytes;
+        for (Value result : op->getResults())
+          bytes += getBytes(result);
+        const bool shows = kCostlyMultiplications * entry.costly >= multiplications / kShareOfRun;
+        if (bytes > (shows ? std::max(constantBytes, kMostBytesOfTables)
+                           : kFreeTableBytes + constantBytes / kFreeTableShare))
+          continue;
+        tableBytes = bytes;
+      }
       std::optional<std::vector<Tensor>> tensors = evaluate(op);
       temporary.clear();
       if (!tensors)

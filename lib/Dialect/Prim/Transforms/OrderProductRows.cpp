@@ -13,6 +13,11 @@
 //   dot(reshape(transpose(x [B, H, W, C]) [B, C, H, W]) [B, K], w [K, N])  ->  dot(x, reshape(w) [C, H, W, N]), over H,
 //   W, C
 //
+// Sums over several dims that stand around the rows are brought together by what writes the operand; a kernel would copy
+// it element by element:
+//
+//   dot(x [B, H, K, M], y) over B, K  ->  dot(transpose(x) [B, K, H, M], y)
+//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
@@ -72,6 +77,81 @@ Value sumAsItLies(PrimBuilder &b, DotGeneralOp op) {
                               b.getDenseI64ArrayAttr(theirs));
 }
 
+/// `value` with its dims in another order, made so by the elementwise ops that make it.
+Value permute(PrimBuilder &b, Value value, ArrayRef<int64_t> order) {
+  Operation *op = value.getDefiningOp();
+  if (auto broadcast = value.getDefiningOp<BroadcastOp>()) {
+    // Dims of the source follow those that they become.
+    SmallVector<int64_t> dims, sourceOrder;
+    for (auto [to, from] : llvm::enumerate(order))
+      if (const auto *at = llvm::find(broadcast.getDims(), from); at != broadcast.getDims().end()) {
+        dims.push_back(int64_t(to));
+        sourceOrder.push_back(at - broadcast.getDims().begin());
+      }
+    Sizes sizes;
+    const Sizes old = getSizes(value);
+    for (int64_t from : order)
+      sizes.push_back(old[from]);
+    return b.broadcastInDims(b.transpose(broadcast.getOperand(), sourceOrder), sizes, dims);
+  }
+  if (!op || !op->hasTrait<PointwiseTrait>() || !op->hasOneUse())
+    return b.transpose(value, order);
+  SmallVector<Value> operands =
+      llvm::map_to_vector(op->getOperands(), [&](Value operand) { return permute(b, operand, order); });
+  Sizes sizes;
+  const Sizes old = getSizes(value);
+  for (int64_t from : order)
+    sizes.push_back(old[from]);
+  OperationState state(op->getLoc(), op->getName(), operands, makeType(PrimBuilder::elementOf(value), sizes),
+                       op->getAttrs());
+  return b.create(state)->getResult(0);
+}
+
+/// The dims of the left-hand side with batches first, then those summed over, then rows, each in the order of memory, where
+/// rows stand between sums and are neighbours in memory; else empty.
+SmallVector<int64_t> gatherSums(DotGeneralOp op) {
+  const Sizes sizes = getSizes(op.getLhs());
+  auto isUnit = [&](int64_t dim) { return getConstantSize(sizes[dim]) == 1; };
+  SmallVector<int64_t> memory = memoryOrder(op.getLhs());
+  const SmallVector<int64_t> wide = llvm::filter_to_vector(memory, [&](int64_t dim) { return !isUnit(dim); });
+  auto rank = [&](int64_t dim) {
+    return llvm::is_contained(op.getLhsBatch(), dim) ? 0 : llvm::is_contained(op.getLhsContract(), dim) ? 1 : 2;
+  };
+  if (wide.empty() || rank(wide.back()) != 2)
+    return {};
+  int64_t groups = 0;
+  for (size_t i = 0; i < wide.size(); ++i)
+    groups += rank(wide[i]) == 1 && (i == 0 || rank(wide[i - 1]) != 1);
+  if (groups < 2)
+    return {};
+  llvm::stable_sort(memory, [&](int64_t a, int64_t b) { return rank(a) < rank(b); });
+  return memory;
+}
+
+/// The product with its left-hand side's dims in another order.
+Value reorderLhs(PrimBuilder &b, DotGeneralOp op, ArrayRef<int64_t> order) {
+  auto moved = [&](ArrayRef<int64_t> dims) {
+    return llvm::map_to_vector(dims, [&](int64_t dim) { return int64_t(llvm::find(order, dim) - order.begin()); });
+  };
+  // Batches of the result are in the order of the attributes, rows in that of the operand.
+  const SmallVector<int64_t> rows = freeDims(op.getLhs(), op.getLhsBatch(), op.getLhsContract());
+  const SmallVector<int64_t> newRows =
+      llvm::filter_to_vector(order, [&](int64_t dim) { return llvm::is_contained(rows, dim); });
+  const int64_t lead = int64_t(op.getLhsBatch().size());
+  SmallVector<int64_t> resultOrder = llvm::to_vector(llvm::seq<int64_t>(0, PrimBuilder::rankOf(op.getResult())));
+  const Sizes sizes = getSizes(op.getResult());
+  Sizes newSizes(sizes.begin(), sizes.end());
+  for (auto [i, row] : llvm::enumerate(rows)) {
+    resultOrder[lead + i] = lead + (llvm::find(newRows, row) - newRows.begin());
+    newSizes[resultOrder[lead + i]] = sizes[lead + i];
+  }
+  Value product = DotGeneralOp::create(b, makeType(PrimBuilder::elementOf(op.getResult()), newSizes),
+                                       permute(b, op.getLhs(), order), op.getRhs(),
+                                       b.getDenseI64ArrayAttr(moved(op.getLhsBatch())), op.getRhsBatchAttr(),
+                                       b.getDenseI64ArrayAttr(moved(op.getLhsContract())), op.getRhsContractAttr());
+  return b.transpose(product, resultOrder);
+}
+
 struct OrderProductRowsPass : public tc::prim::impl::OrderProductRowsPassBase<OrderProductRowsPass> {
   void runOnOperation() override {
     const llvm::DenseSet<Value> computed = collectComputed(getOperation());
@@ -89,30 +169,20 @@ struct OrderProductRowsPass : public tc::prim::impl::OrderProductRowsPassBase<Or
       }
     }
     getOperation().walk([&](DotGeneralOp op) {
-      if (computed.contains(op.getLhs()) && !orderRows(op).empty())
+      if (computed.contains(op.getLhs()) && !(orderRows(op).empty() && gatherSums(op).empty()))
         products.push_back(op);
     });
     for (DotGeneralOp op : products) {
       OpBuilder builder(op);
       PrimBuilder b(builder, op);
-      const SmallVector<int64_t> rows = freeDims(op.getLhs(), op.getLhsBatch(), op.getLhsContract());
-      const SmallVector<int64_t> ordered = orderRows(op);
-      SmallVector<int64_t> lhsOrder = llvm::to_vector(llvm::seq<int64_t>(0, PrimBuilder::rankOf(op.getLhs())));
-      SmallVector<int64_t> resultOrder = llvm::to_vector(llvm::seq<int64_t>(0, PrimBuilder::rankOf(op.getResult())));
-      for (auto [i, row] : llvm::enumerate(rows)) {
-        lhsOrder[row] = ordered[i];
-        resultOrder[op.getLhsBatch().size() + i] =
-            int64_t(op.getLhsBatch().size()) + std::distance(ordered.begin(), llvm::find(ordered, row));
+      SmallVector<int64_t> order = gatherSums(op);
+      if (order.empty()) {
+        const SmallVector<int64_t> rows = freeDims(op.getLhs(), op.getLhsBatch(), op.getLhsContract());
+        order = llvm::to_vector(llvm::seq<int64_t>(0, PrimBuilder::rankOf(op.getLhs())));
+        for (auto [row, from] : llvm::zip_equal(rows, orderRows(op)))
+          order[row] = from;
       }
-      const Type element = PrimBuilder::elementOf(op.getResult());
-      const Sizes sizes = getSizes(op.getResult());
-      Sizes newSizes(sizes.begin(), sizes.end());
-      for (auto [to, from] : llvm::enumerate(resultOrder))
-        newSizes[from] = sizes[to];
-      Value product = DotGeneralOp::create(b, makeType(element, newSizes), b.transpose(op.getLhs(), lhsOrder),
-                                           op.getRhs(), op.getLhsBatchAttr(), op.getRhsBatchAttr(),
-                                           op.getLhsContractAttr(), op.getRhsContractAttr());
-      op.getResult().replaceAllUsesWith(b.transpose(product, resultOrder));
+      op.getResult().replaceAllUsesWith(reorderLhs(b, op, order));
       op.erase();
     }
   }
