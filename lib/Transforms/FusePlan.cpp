@@ -209,7 +209,9 @@ static bool repeatsWithinLanes(prim::BroadcastOp op) {
 void Plan::pin() {
   // Movement ops with several operands multiply: past a bound, the value is made once.
   constexpr int kMaxReads = 32;
-  llvm::DenseMap<Operation *, int> reads;
+  // Concats within concats that several ops read (a running maximum by doubling) are chosen among again and again.
+  constexpr int kMaxNested = 1;
+  llvm::DenseMap<Operation *, int> reads, nested;
   for (Operation *op : ops) {
     if (getRole(op) != Role::Movement)
       continue;
@@ -219,7 +221,13 @@ void Plan::pin() {
       count += it == reads.end() || pinned.contains(it->first) ? 1 : it->second;
     }
     reads[op] = std::max(count, 1);
-    if (count > kMaxReads && !isa<prim::ReshapeOp>(op))
+    int within = 0;
+    for (Value operand : op->getOperands())
+      if (Operation *def = operand.getDefiningOp(); def && !pinned.contains(def))
+        within = std::max(within, nested.lookup(def));
+    nested[op] = within + isa<prim::ConcatOp>(op);
+    if ((count > kMaxReads && !isa<prim::ReshapeOp>(op)) ||
+        (isa<prim::ConcatOp>(op) && nested[op] > kMaxNested && !op->hasOneUse()))
       pinned.insert(op);
   }
   for (Operation *op : ops) {
@@ -696,11 +704,11 @@ static prim::ConcatOp findWideConcat(Operation *reader, const Use &use) {
   return {};
 }
 
-/// How often an element that is read through `uses`, all by one region, is computed there: once for each position that
-/// it is read at, however many ops read it there.
+/// How often an element that is read through `uses`, all by one region, is computed there, the most of all values: once
+/// for each position that it is read at, however many ops read it there.
 static double countEvaluations(ArrayRef<Use> uses) {
   llvm::DenseSet<std::pair<Value, llvm::hash_code>> seen;
-  double evaluations = 0;
+  llvm::DenseMap<Value, double> evaluations;
   for (const Use &use : uses) {
     llvm::hash_code position = llvm::hash_combine_range(use.map.begin(), use.map.end());
     const bool isKnown = !llvm::is_contained(use.map, int(kUnknown));
@@ -711,9 +719,12 @@ static double countEvaluations(ArrayRef<Use> uses) {
         position = llvm::hash_combine(position, link);
     }
     if (seen.insert({use.leaf, position}).second)
-      evaluations += std::min(1.0, read / std::max(fuse::likelyCount(use.leaf), 1.0));
+      evaluations[use.leaf] += std::min(1.0, read / std::max(fuse::likelyCount(use.leaf), 1.0));
   }
-  return evaluations;
+  double most = 0;
+  for (auto [leaf, count] : evaluations)
+    most = std::max(most, count);
+  return most;
 }
 
 std::string Plan::refuseCopy(int producer, const SmallVector<std::pair<Operation *, Use>> &readers) {

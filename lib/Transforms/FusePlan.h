@@ -26,7 +26,7 @@ namespace tc::fuse {
 /// Limits of the plan; see the options of tc-fuse.
 struct Limits {
   bool fuse = true;
-  int64_t maxOps = 64;
+  int64_t maxOps = 96;
   int64_t maxBuffers = 16;
 };
 

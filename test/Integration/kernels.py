@@ -1160,10 +1160,15 @@ def run_case(bin_dir, name, folder):
 
 
 def double_cases():
-    """Products of f64, and their exponential."""
+    """Products and functions of f64."""
     for name, (nodes, inputs, outputs, reference, shapes, constants, _, threads, _) in list(CASES.items()):
         if name.startswith(("matmul_", "linear_", "matvec_")):
             case(f"f64_{name}", nodes, inputs, outputs, reference, shapes, constants, 1e-14, threads, np.float64)
+    nothing = [np.inf, -np.inf, np.nan, 0.0, -0.0, 5e-324, -1e-310, 1e-300, 1.0, -1.0, 22.0, 1e300]
+    many = np.concatenate([random((700,), 5).astype(np.float64) * s for s in (1e-12, 1e-3, 1, 10, 300, 3e5, 1e9)] + [nothing, np.arange(-400, 400) * (np.pi / 2)])
+    for op, function in (("Tanh", np.tanh), ("Log", np.log), ("Sin", np.sin), ("Cos", np.cos), ("Tan", np.tan), ("Elu", lambda v: np.where(v > 0, v, np.expm1(v)))):
+        case(f"f64_{op.lower()}", [helper.make_node(op, ["x"], ["y"])], {"x": ["N"]}, {"y": ["N"]}, lambda v, function=function: [function(v["x"])],
+             [{"x": many}, {"x": many[4900:4907]}], tolerance=(1e-15, 2.3e-308), element=np.float64)
     far = np.array([709.782712893384, 709.79, -708.3964185322641, -745.1332191019411, -745.2, 1e4, -1e4, 1e-300, np.inf, -np.inf, np.nan, -0.0, 0.5, 2, -3])
     values = np.concatenate([np.linspace(-745, 709.7, 5001), random((3000,), 4).astype(np.float64) * 9, far])
     case("f64_exp", [helper.make_node("Exp", ["x"], ["y"])], {"x": ["N"]}, {"y": ["N"]}, lambda v: [np.exp(v["x"])],

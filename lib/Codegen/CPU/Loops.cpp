@@ -21,6 +21,8 @@
 //            which lane is where in the short dims is then the same each time
 //   pieces   1: the inputs of concats along the rows, and even runs of constant lists of indices, are written one after
 //            another, each by a loop of its own
+//   elements 1: the elements of a row are written one by one, at positions that are known: rows that are put together of
+//            many short pieces
 //   ahead    1: a launch before computes what reductions give for each of their rows: for rows of several dims, which
 //            several tasks read, and for a single long one
 //
@@ -67,6 +69,9 @@ constexpr int64_t kFetchedBytes = 4 * 1024 * 1024;
 // are cut, of whole vectors.
 constexpr size_t kMostPieces = 32;
 constexpr int64_t kLeastPiece = 16;
+// Rows of so many pieces at least, of so many elements each at most in the mean, and of no more elements than these are
+// written element by element.
+constexpr int64_t kLeastElements = 24, kMeanPiece = 4, kMostElements = 1024;
 // Results of reductions that are stored before lanes take them, and the least scalar operations on each to be worth it.
 constexpr int64_t kBlock = 64;
 constexpr double kLeastFinish = 4;
@@ -254,7 +259,7 @@ bool isWorthAhead(Value root, ArrayRef<Value> results) {
 /// How many of the last dims of `sizes` tasks and lanes take as one; 0: none. Lanes stay evenly spaced in each of the
 /// dims as long as those behind it are powers of two of elements that a vector holds.
 int64_t countEvenlyJoined(ArrayRef<AffineExpr> sizes) {
-  auto isPart = [](int64_t count) { return count >= 2 && count <= kMostPart && llvm::isPowerOf2_64(count); };
+  auto isPart = [](int64_t count) { return count >= 1 && count <= kMostPart && llvm::isPowerOf2_64(count); };
   int64_t joined = 0, count = 1;
   for (AffineExpr size : llvm::reverse(sizes)) {
     if (joined > 0 && !isPart(count))
@@ -263,6 +268,17 @@ int64_t countEvenlyJoined(ArrayRef<AffineExpr> sizes) {
     ++joined;
   }
   return joined >= 2 && count > kMostPart ? joined : 0;
+}
+
+/// How many of the last dims of `sizes` all but the first of which have one element; 0: none of one element.
+int64_t countUnitJoined(ArrayRef<AffineExpr> sizes) {
+  int64_t joined = 1;
+  for (AffineExpr size : llvm::reverse(sizes)) {
+    if (prim::getConstantSize(size) != 1)
+      return joined > 1 ? joined : 0;
+    ++joined;
+  }
+  return 0;
 }
 
 /// Elements of the last `joined` dims but the first of them, where lanes are not evenly spaced in it; else 0.
@@ -488,6 +504,38 @@ bool isInPieces(const Pieces &pieces, bool isCut) {
   return pieces.gathers.empty() || vectors <= kGatherVectors * ceilDiv(pieces.bounds.back(), kPanel);
 }
 
+/// How many of the last dims of `root` make a row that is put together of many short pieces; 0: none do.
+int64_t countOfShortPieces(Block &block, Value root) {
+  const SmallVector<AffineExpr> own = prim::getSizes(root);
+  while (auto reshape = root.getDefiningOp<prim::ReshapeOp>()) {
+    if (fuse::getSpace(reshape.getType()) != fuse::getSpace(reshape.getOperand().getType()))
+      return 0;
+    root = reshape.getOperand();
+  }
+  auto concat = root.getDefiningOp<prim::ConcatOp>();
+  if (!concat || !llvm::all_of(block.without_terminator(), [](Operation &op) {
+        return fuse::getRole(&op) == fuse::Role::Movement || isa<prim::ConstantOp, prim::SplatOp>(op) ||
+               (op.hasTrait<prim::PointwiseTrait>() && !prim::isTranscendental(&op));
+      }))
+    return 0;
+  int64_t pieces = 0;
+  for (auto other : block.getOps<prim::ConcatOp>())
+    pieces += int64_t(other.getInputs().size());
+  const SmallVector<AffineExpr> sizes = prim::getSizes(concat.getResult());
+  const std::optional<int64_t> row =
+      prim::getConstantSize(prim::product(concat.getContext(), ArrayRef(sizes).drop_front(concat.getAxis())));
+  if (!row || pieces < kLeastElements || *row > kMostElements || *row > kMeanPiece * pieces)
+    return 0;
+  int64_t dims = 0, count = 1;
+  for (AffineExpr size : llvm::reverse(own)) {
+    ++dims;
+    count *= prim::getConstantSize(size).value_or(0);
+    if (count >= *row)
+      return count == *row ? dims : 0;
+  }
+  return 0;
+}
+
 class LoopsGenerator final : public Generator {
 public:
   StringRef strategy() const override { return "loops"; }
@@ -515,12 +563,13 @@ public:
           return isa<prim::ArgReduceOp, prim::DotGeneralOp, prim::ConvOp, prim::WindowReduceOp>(op);
         })) {
       auto reductions = block.getOps<prim::ReduceOp>();
-      if (reductions.empty())
-        joined = countEvenlyJoined(own);
+      joined = reductions.empty() ? countEvenlyJoined(own) : countUnitJoined(own);
       const bool joinsOddly =
           !isAhead && llvm::all_of(reductions, [&](prim::ReduceOp reduce) { return isAlongLast(reduce, own); });
       if (const int64_t odd = joinsOddly ? countOddlyJoined(own, block) : 0; odd > joined)
         joined = odd;
+      if (const int64_t dims = countOfShortPieces(block, root))
+        return byElements(region, space, dims);
     }
     const int64_t odd = oddPart(own, joined);
     sizes = joinLast(sizes, joined);
@@ -599,6 +648,23 @@ public:
       params.set("stream", 1);
     if (lanes && keep < 0 && !joined && isInPieces(piecesOf(region, root), chunk != 0))
       params.set("pieces", 1);
+    return params.schedule("loops");
+  }
+
+  /// The schedule that writes rows of so many dims element by element.
+  static kernel::ScheduleAttr byElements(kernel::RegionOp region, unsigned space, int64_t dims) {
+    const auto sizes = prim::getSizes(cast<kernel::YieldOp>(region.getBody().front().getTerminator()).getValues()[space]);
+    const double elements =
+        double(*prim::getConstantSize(prim::product(region.getContext(), ArrayRef(sizes).take_back(dims))));
+    Params params(region);
+    params.set("space", space);
+    params.set("lanes", 0);
+    params.set("chunk", 0);
+    params.set("grain", std::max<int64_t>(1, int64_t(kReducedGrain / elements)));
+    if (dims > 1)
+      params.set("joined", dims);
+    params.set("keep", -1);
+    params.set("elements", 1);
     return params.schedule("loops");
   }
 
@@ -768,7 +834,10 @@ private:
       auto write = [&](Index position) {
         writeAt(position, joined ? e.delinearize(position, joinedDims) : SmallVector<Index>{position});
       };
-      if (const int64_t odd = oddPart(own, joined))
+      if (getParam(schedule, "elements"))
+        for (int64_t i = 0; i < *constantTo; ++i)
+          write(e.constant(i));
+      else if (const int64_t odd = oddPart(own, joined))
         emitOddParts(joinedDims, odd, e, from, to, writeAt);
       else if (getParam(schedule, "pieces"))
         emitPieces(piecesOf(region, root), e, from, to, /*isCut=*/chunk != 0, write);

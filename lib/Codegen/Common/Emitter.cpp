@@ -1478,6 +1478,20 @@ Value Emitter::emitConcat(prim::ConcatOp op, ArrayRef<Index> at) {
     starts.push_back(start);
     start = prim::simplifySize(start + prim::getSizes(input)[axis]);
   }
+  // A position that is known lies in a known input.
+  IntegerAttr known;
+  if (at[axis].isUniform() && matchPattern(at[axis].base, m_Constant(&known)))
+    for (auto [input, begin] : llvm::zip_equal(op.getInputs(), starts)) {
+      const std::optional<int64_t> from = prim::getConstantSize(begin),
+                                   count = prim::getConstantSize(prim::getSizes(input)[axis]);
+      if (!from || !count)
+        break;
+      if (known.getInt() >= *from + *count)
+        continue;
+      SmallVector<Index> inner(at.begin(), at.end());
+      inner[axis] = constant(known.getInt() - *from);
+      return emit(input, inner);
+    }
   Value position = materialize(at[axis]);
   bool isVector = isa<VectorType>(position.getType());
   // From the last input to the first: value = position < end of input i ? input i : what follows.

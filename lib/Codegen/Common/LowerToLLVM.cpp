@@ -178,41 +178,136 @@ struct ExpAvx512Pattern : public Avx512Pattern<math::ExpOp> {
   }
 };
 
-/// e^x of vectors of f64: x = n ln 2 + r, e^x = 2^n p(r), p the series up to r^13, which ends below 2^-57 for
-/// |r| <= ln 2 / 2. 2^n comes in two factors, so that results overflow and become denormal where they should.
+/// What is common to forms for vectors of f64.
+struct DoubleBuilder : LaneBuilder {
+  using LaneBuilder::LaneBuilder;
+
+  static bool isDoubles(Type type) {
+    auto vector = dyn_cast<VectorType>(type);
+    return vector && vector.getRank() == 1 && !vector.isScalable() && vector.getElementType().isF64();
+  }
+  VectorType bitsType() const { return VectorType::get(type.getShape(), b.getI64Type()); }
+  Value bits(Value x) const { return arith::BitcastOp::create(b, loc, bitsType(), x); }
+  Value bits(int64_t value) const {
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(bitsType(), value));
+  }
+  /// Between `least` and `most`; NaN stays NaN.
+  Value clamp(Value x, double least, double most) const {
+    x = select(arith::CmpFPredicate::OGT, x, constant(most), constant(most), x);
+    return select(arith::CmpFPredicate::OLT, x, constant(least), constant(least), x);
+  }
+  /// x = n ln 2 + r with |r| <= ln 2 / 2, and n + bias (i64).
+  std::pair<Value, Value> reduce(Value x, int64_t bias) const {
+    // Adding 1.5 * 2^52 rounds to an integer, which the last bits then are.
+    Value magic = constant(0x1.8p52), shifted = fma(x, constant(1.4426950408889634074), magic), n = sub(shifted, magic);
+    Value r = fma(n, constant(-1.90821492927058770002e-10), fma(n, constant(-6.93147180369123816490e-1), x));
+    return {r, arith::SubIOp::create(b, loc, bits(shifted), bits(llvm::bit_cast<int64_t>(0x1.8p52) - bias))};
+  }
+  /// The number with these exponents, biased by 1023.
+  Value power(Value exponents) const {
+    return arith::BitcastOp::create(b, loc, type, arith::ShLIOp::create(b, loc, exponents, bits(52)));
+  }
+  /// The series of e^r from r^`first` on to r^13, over r^`first`: it ends below 2^-57 for |r| <= ln 2 / 2.
+  Value series(Value r, int first) const {
+    SmallVector<double> coefficients;
+    double factorial = 1;
+    for (int i = 0; i <= 13; ++i) {
+      factorial *= std::max(i, 1);
+      if (i >= first)
+        coefficients.insert(coefficients.begin(), 1 / factorial);
+    }
+    return polynomial(r, coefficients);
+  }
+};
+
+/// e^x of vectors of f64: x = n ln 2 + r, e^x = 2^n p(r). 2^n comes in two factors, so that results overflow and become
+/// denormal where they should.
 struct ExpF64Pattern : public OpRewritePattern<math::ExpOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &rewriter) const override {
-    auto type = dyn_cast<VectorType>(op.getType());
-    if (!type || type.getRank() != 1 || type.isScalable() || !type.getElementType().isF64())
+    if (!DoubleBuilder::isDoubles(op.getType()))
       return rewriter.notifyMatchFailure(op, "is no vector of f64");
-    LaneBuilder e(rewriter, op);
+    DoubleBuilder e(rewriter, op);
+    auto [r, exponents] = e.reduce(e.clamp(op.getOperand(), -746, 710), 2 * 1023);
+    Value first = arith::ShRUIOp::create(rewriter, e.loc, exponents, e.bits(1));
+    Value second = arith::SubIOp::create(rewriter, e.loc, exponents, first);
+    rewriter.replaceOp(op, e.mul(e.mul(e.series(r, 0), e.power(first)), e.power(second)));
+    return success();
+  }
+};
+
+/// e^x - 1 of vectors of f64: x = n ln 2 + r, e^x - 1 = 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)), exact for n = 0.
+struct ExpM1F64Pattern : public OpRewritePattern<math::ExpM1Op> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::ExpM1Op op, PatternRewriter &rewriter) const override {
+    if (!DoubleBuilder::isDoubles(op.getType()))
+      return rewriter.notifyMatchFailure(op, "is no vector of f64");
+    DoubleBuilder e(rewriter, op);
+    Value x = op.getOperand();
+    auto [r, exponents] = e.reduce(e.clamp(x, -40, 710), 1022);
+    Value scale = e.power(exponents), p = e.fma(e.series(r, 2), e.mul(r, r), r);
+    Value result = e.mul(e.constant(2), e.fma(scale, p, e.sub(scale, e.constant(0.5))));
+    Value magnitude = math::AbsFOp::create(rewriter, e.loc, x);
+    rewriter.replaceOp(op, e.select(arith::CmpFPredicate::OLT, magnitude, e.constant(0x1p-54), x, result));
+    return success();
+  }
+};
+
+/// tanh |x| = t / (t + 2) of vectors of f64, where t = e^(2 |x|) - 1.
+struct TanhF64Pattern : public OpRewritePattern<math::TanhOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::TanhOp op, PatternRewriter &rewriter) const override {
+    if (!DoubleBuilder::isDoubles(op.getType()))
+      return rewriter.notifyMatchFailure(op, "is no vector of f64");
+    DoubleBuilder e(rewriter, op);
+    Value magnitude = math::AbsFOp::create(rewriter, e.loc, op.getOperand());
+    Value twice = e.clamp(e.mul(e.constant(2), magnitude), 0, 44);
+    Value t = math::ExpM1Op::create(rewriter, e.loc, twice);
+    Value ratio = arith::DivFOp::create(rewriter, e.loc, t, e.add(t, e.constant(2)));
+    rewriter.replaceOpWithNewOp<math::CopySignOp>(op, ratio, op.getOperand());
+    return success();
+  }
+};
+
+/// log x of vectors of f64: x = 2^n (1 + f) with 1 + f in [sqrt 1/2, sqrt 2), s = f / (2 + f),
+/// log(1 + f) = f - (f^2 / 2 - s (f^2 / 2 + R(s^2))). Polynomial: fdlibm, e_log.c.
+struct LogF64Pattern : public OpRewritePattern<math::LogOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::LogOp op, PatternRewriter &rewriter) const override {
+    if (!DoubleBuilder::isDoubles(op.getType()))
+      return rewriter.notifyMatchFailure(op, "is no vector of f64");
+    DoubleBuilder e(rewriter, op);
     const Location loc = e.loc;
-    const VectorType bits = VectorType::get(type.getShape(), rewriter.getI64Type());
-    auto integer = [&](int64_t value) -> Value {
-      return arith::ConstantOp::create(rewriter, loc, DenseElementsAttr::get(bits, value));
-    };
-    // NaN stays NaN. Beyond, the result is infinite, or 0.
-    Value x = op.getOperand(), most = e.constant(710), least = e.constant(-746);
-    x = e.select(arith::CmpFPredicate::OGT, x, most, most, x);
-    x = e.select(arith::CmpFPredicate::OLT, x, least, least, x);
-    // Adding 1.5 * 2^52 rounds to an integer, which the last bits then are.
-    Value magic = e.constant(0x1.8p52), shifted = e.fma(x, e.constant(1.4426950408889634074), magic);
-    Value n = e.sub(shifted, magic);
-    Value r = e.fma(n, e.constant(-1.90821492927058770002e-10), e.fma(n, e.constant(-6.93147180369123816490e-1), x));
-    SmallVector<double> coefficients{1};
-    for (int i = 1; i <= 13; ++i)
-      coefficients.push_back(coefficients.back() / i);
-    Value p = e.polynomial(r, llvm::to_vector(llvm::reverse(coefficients)));
-    // n + 2 * 1023 in two halves, which are the exponents of the factors.
-    Value exponents = arith::SubIOp::create(rewriter, loc, arith::BitcastOp::create(rewriter, loc, bits, shifted),
-                                            integer(llvm::bit_cast<int64_t>(0x1.8p52) - 2 * 1023));
-    Value first = arith::ShRUIOp::create(rewriter, loc, exponents, integer(1));
-    for (Value half : {first, Value(arith::SubIOp::create(rewriter, loc, exponents, first))})
-      p = e.mul(p, arith::BitcastOp::create(rewriter, loc, type,
-                                            arith::ShLIOp::create(rewriter, loc, half, integer(52))));
-    rewriter.replaceOp(op, p);
+    // The bits of sqrt 1/2.
+    constexpr int64_t kRootHalf = 0x3fe6a09e667f3bcd;
+    Value x = op.getOperand(), zero = e.constant(0), smallest = e.constant(0x1p-1022);
+    Value isTiny = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT, x, smallest);
+    Value scaled = arith::SelectOp::create(rewriter, loc, isTiny, e.mul(x, e.constant(0x1p54)), x);
+    Value exponent = arith::ShRSIOp::create(
+        rewriter, loc, arith::SubIOp::create(rewriter, loc, e.bits(scaled), e.bits(kRootHalf)), e.bits(52));
+    Value mantissa =
+        arith::BitcastOp::create(rewriter, loc, e.type,
+                                 arith::SubIOp::create(rewriter, loc, e.bits(scaled),
+                                                       arith::ShLIOp::create(rewriter, loc, exponent, e.bits(52))));
+    // Integers of 32 bits in f64, without the conversion that AVX2 lacks.
+    Value magic = arith::AddIOp::create(rewriter, loc, exponent, e.bits(llvm::bit_cast<int64_t>(0x1.8p52)));
+    Value n = e.sub(arith::BitcastOp::create(rewriter, loc, e.type, magic), e.constant(0x1.8p52));
+    n = e.sub(n, arith::SelectOp::create(rewriter, loc, isTiny, e.constant(54), zero));
+    Value f = e.sub(mantissa, e.constant(1)), half = e.mul(e.mul(e.constant(0.5), f), f);
+    Value s = arith::DivFOp::create(rewriter, loc, f, e.add(f, e.constant(2))), z = e.mul(s, s);
+    Value rest = e.mul(z, e.polynomial(z, {1.479819860511658591e-1, 1.531383769920937332e-1, 1.818357216161805012e-1,
+                                           2.222219843214978396e-1, 2.857142874366239149e-1, 3.999999999940941908e-1,
+                                           6.666666666666735130e-1}));
+    Value low = e.fma(n, e.constant(1.90821492927058770002e-10), e.mul(s, e.add(half, rest)));
+    Value result = e.fma(n, e.constant(6.93147180369123816490e-1), e.sub(f, e.sub(half, low)));
+    // Infinity and NaN stay; the logarithm of 0 is -infinity, of less there is none.
+    result = e.select(arith::CmpFPredicate::OLT, x, e.constant(INFINITY), result, x);
+    result = e.select(arith::CmpFPredicate::OEQ, x, zero, e.constant(-INFINITY), result);
+    rewriter.replaceOp(op, e.select(arith::CmpFPredicate::OLT, x, zero, e.constant(NAN), result));
     return success();
   }
 };
@@ -382,7 +477,8 @@ LogicalResult tc::codegen::lowerToLLVM(host::VariantOp variant, bool isAvx512) {
         return failure();
       patterns.add<ExpAvx512Pattern, TanhAvx512Pattern, ExpM1Avx512Pattern>(context, /*benefit=*/3);
     }
-    patterns.add<ExpF64Pattern, ExpM1Pattern, LogPattern<math::LogOp, false>, LogPattern<math::Log1pOp, true>>(context, /*benefit=*/2);
+    patterns.add<ExpF64Pattern, ExpM1F64Pattern, TanhF64Pattern, LogF64Pattern, ExpM1Pattern,
+                 LogPattern<math::LogOp, false>, LogPattern<math::Log1pOp, true>>(context, /*benefit=*/2);
     MathPolynomialApproximationOptions options;
     options.enableAvx2 = false;
     populateMathPolynomialApproximationPatterns(patterns, options);

@@ -113,6 +113,54 @@ Value emitPolynomial(const Context &c, Value x, ArrayRef<double> coefficients) {
 // exact enough up to |x| = 2^30; beyond, C's functions do it, which few models ever ask for. Minimax polynomials of sin
 // and cos: S. Moshier, Cephes, single/sinf.c.
 enum class Trig { Sin, Cos, Tan };
+/// The same for vectors of f64: pi/2 in three parts, exact enough up to |x| = 10^6; beyond, `far`. Polynomials: fdlibm,
+/// k_sin.c and k_cos.c.
+Value emitTrigF64(const Context &c, Trig kind, llvm::function_ref<Value()> far) {
+  Value x = c[0], magic = c.constant(x, 0x1.8p52);
+  Value shifted = c.make<math::FmaOp>(x, c.constant(x, 0.63661977236758134308), magic);
+  Value k = c.make<arith::SubFOp>(shifted, magic), r = x;
+  for (double part : {-0x1.921fb54442d18p0, -0x1.1a62633145c07p-54, 0x1.f1976b7ed8fbcp-110})
+    r = c.make<math::FmaOp>(k, c.constant(x, part), r);
+  Value quadrant = c.make<arith::BitcastOp>(c.like(x, c.b.getI64Type()), shifted);
+  Value z = c.make<arith::MulFOp>(r, r);
+  Value sine = emitPolynomial(c, z,
+                              {1.58969099521155010221e-10, -2.50507602534068634195e-8, 2.75573137070700676789e-6,
+                               -1.98412698298579493134e-4, 8.33333333332248946124e-3, -1.66666666666666324348e-1});
+  sine = c.make<math::FmaOp>(c.make<arith::MulFOp>(sine, z), r, r);
+  Value rest = emitPolynomial(c, z,
+                              {-1.13596475577881948265e-11, 2.08757232129817482790e-9, -2.75573143513906633035e-7,
+                               2.48015872894767294178e-5, -1.38888888888741095749e-3, 4.16666666666666019037e-2});
+  // 1 - z / 2, and what it rounds off.
+  Value ones = c.constant(x, 1), half = c.make<arith::MulFOp>(z, c.constant(x, 0.5));
+  Value near = c.make<arith::SubFOp>(ones, half);
+  Value lost = c.make<arith::SubFOp>(c.make<arith::SubFOp>(ones, near), half);
+  Value cosine = c.make<arith::AddFOp>(near, c.make<math::FmaOp>(c.make<arith::MulFOp>(z, z), rest, lost));
+  Value one = c.constant(quadrant, 1), zero = c.constant(quadrant, 0);
+  auto isOdd = [&](Value n) { return c.compare(arith::CmpIPredicate::ne, c.make<arith::AndIOp>(n, one), zero); };
+  Value result;
+  if (kind == Trig::Tan) {
+    Value odd = isOdd(quadrant);
+    result = c.make<arith::DivFOp>(c.select(odd, cosine, sine), c.select(odd, sine, cosine));
+    result = c.select(odd, c.make<arith::NegFOp>(result), result);
+  } else {
+    if (kind == Trig::Cos) // a quadrant further
+      quadrant = c.make<arith::AddIOp>(quadrant, one);
+    result = c.select(isOdd(quadrant), cosine, sine);
+    result = c.select(isOdd(c.make<arith::ShRUIOp>(quadrant, one)), c.make<arith::NegFOp>(result), result);
+  }
+  if (kind != Trig::Cos)
+    result = c.select(c.compare(arith::CmpFPredicate::OEQ, x, c.constant(x, 0)), x, result);
+  Value isFar = c.compare(arith::CmpFPredicate::UGT, c.make<math::AbsFOp>(x), c.constant(x, 1e6));
+  auto choice = scf::IfOp::create(c.b, c.loc, TypeRange{x.getType()},
+                                  c.make<vector::ReductionOp>(vector::CombiningKind::OR, isFar),
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(c.b);
+  c.b.setInsertionPointToStart(choice.thenBlock());
+  scf::YieldOp::create(c.b, c.loc, c.select(isFar, far(), result));
+  c.b.setInsertionPointToStart(choice.elseBlock());
+  scf::YieldOp::create(c.b, c.loc, result);
+  return choice.getResult(0);
+}
 Value emitTrig(const Context &c, Trig kind) {
   Value x = c[0];
   Type wide = c.like(x, c.b.getF64Type());
@@ -122,8 +170,11 @@ Value emitTrig(const Context &c, Trig kind) {
       return c.make<arith::DivFOp>(c.make<math::SinOp>(full), c.make<math::CosOp>(full));
     return kind == Trig::Sin ? c.make<math::SinOp>(full) : c.make<math::CosOp>(full);
   };
-  if (getElementTypeOrSelf(x.getType()).isF64())
-    return inDouble();
+  if (getElementTypeOrSelf(x.getType()).isF64()) {
+    auto variant = c.b.getInsertionBlock()->getParentOp()->getParentOfType<host::VariantOp>();
+    return isa<VectorType>(x.getType()) && variant && variant.getDevice() == "cpu" ? emitTrigF64(c, kind, inDouble)
+                                                                                   : inDouble();
+  }
   Value full = c.make<arith::ExtFOp>(wide, x);
   // Adding 1.5 * 2^52 rounds to an integer, which then stands in the low bits.
   Value magic = c.constant(full, 6755399441055744.0);

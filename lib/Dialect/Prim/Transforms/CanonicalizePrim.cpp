@@ -269,6 +269,39 @@ struct SimplifyConvert : OpRewritePattern<ConvertOp> {
   }
 };
 
+/// min(max(convert(x) : i64, low), high)  ->  convert(min(max(convert(x) : i32, low), high)) : i64, for a float x and
+/// bounds that i32 holds: positions of samples. Conversions saturate, so that nothing changes, and vectors of i64 take
+/// twice the registers.
+struct NarrowClampedConvert : OpRewritePattern<MinOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(MinOp op, PatternRewriter &rewriter) const override {
+    auto bound = [](Value value) -> std::optional<int64_t> {
+      auto splat = value.getDefiningOp<SplatOp>();
+      auto number = splat ? dyn_cast<IntegerAttr>(splat.getValue()) : IntegerAttr();
+      return number && llvm::isInt<32>(number.getInt()) ? std::optional(number.getInt()) : std::nullopt;
+    };
+    auto type = cast<RankedTensorType>(op.getType());
+    auto max = op.getLhs().getDefiningOp<MaxOp>();
+    auto convert = max ? max.getLhs().getDefiningOp<ConvertOp>() : ConvertOp();
+    if (!type.getElementType().isSignlessInteger(64) || !convert || !max->hasOneUse() || !convert->hasOneUse() ||
+        !isa<FloatType>(cast<RankedTensorType>(convert.getOperand().getType()).getElementType()))
+      return failure();
+    const std::optional<int64_t> low = bound(max.getRhs()), high = bound(op.getRhs());
+    if (!low || !high)
+      return failure();
+    const Type narrow = RankedTensorType::get(type.getShape(), rewriter.getI32Type(), type.getEncoding());
+    auto splat = [&](int64_t value) -> Value {
+      return SplatOp::create(rewriter, op.getLoc(), narrow, rewriter.getI32IntegerAttr(int32_t(value)));
+    };
+    Value x = ConvertOp::create(rewriter, convert.getLoc(), narrow, convert.getOperand());
+    x = MaxOp::create(rewriter, max.getLoc(), narrow, x, splat(*low));
+    x = MinOp::create(rewriter, op.getLoc(), narrow, x, splat(*high));
+    rewriter.replaceOpWithNewOp<ConvertOp>(op, type, x);
+    return success();
+  }
+};
+
 struct SimplifySelect : OpRewritePattern<SelectOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(SelectOp op, PatternRewriter &rewriter) const override {
@@ -817,7 +850,8 @@ struct CanonicalizePrimPass : public tc::prim::impl::CanonicalizePrimPassBase<Ca
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
     patterns.add<SimplifyBinary, DropOuterTaps, JoinDepthwiseLine, RepeatDepthwiseChannels, SimplifyDot, VectorFirst,
-                 GatherFromNothing, GatherEvenly, Involution<NegOp>, Involution<NotOp>, SimplifyConvert, SimplifySelect,
+                 GatherFromNothing, GatherEvenly, Involution<NegOp>, Involution<NotOp>, SimplifyConvert,
+                 NarrowClampedConvert, SimplifySelect,
                  MoveSplat, DropBroadcastUnitDims, BroadcastToReshape, ReshapeOfUnitTranspose, SinkThroughElementwise,
                  SinkThroughReduce, SinkThroughUnary<PadOp>, SinkThroughUnary<SliceOp>, SinkThroughUnary<NormOp>,
                  SinkThroughUnary<SoftmaxOp>, SinkThroughConcat, SinkThroughGather, SinkThroughReshape, NormOverParts,

@@ -42,6 +42,8 @@ constexpr int64_t kMostBytesOfTables = 32 * 1024 * 1024;
 /// Multiplications of products in the time of one costly element, and the share of a run's that counts.
 constexpr int64_t kCostlyMultiplications = 64;
 constexpr int64_t kShareOfRun = 8;
+/// So many constants that one value is made of are told apart.
+constexpr size_t kMostSources = 16;
 /// What a size that only the run knows is taken for.
 constexpr int64_t kTypicalSize = 128;
 /// Rows of fewer elements are gathered at the speed of their count, not of their bytes.
@@ -223,7 +225,8 @@ bool isCostly(Operation *op) {
 
 /// What is known about one op whose results can be computed.
 struct Known {
-  /// Bytes of the constants that it is made of.
+  /// The constants that it is made of, and their bytes. Past kMostSources of them, those found again count again.
+  SmallVector<Operation *, 2> sources;
   int64_t sourceBytes = 0;
   /// Bytes and multiplications that evaluating it costs, what it is made of included.
   int64_t work = 0;
@@ -245,6 +248,7 @@ public:
     makeUniform();
     inlineKnownBranches();
     plan();
+    keepSmallSources();
     apply();
     storeResults();
     eraseDead();
@@ -388,16 +392,17 @@ private:
         auto it = known.find(operand.getDefiningOp());
         if (!operand.getDefiningOp() || it == known.end())
           return;
-        entry.sourceBytes += it->second.sourceBytes;
+        addSources(entry, it->second);
         entry.work += it->second.work;
         entry.costly += it->second.costly;
       }
       int64_t bytes = 0;
       for (Value result : op->getResults())
         bytes += getBytes(result);
-      if (isa<ConstantOp>(op))
+      if (isa<ConstantOp>(op)) {
+        entry.sources = {op};
         entry.sourceBytes = bytes;
-      else
+      } else
         entry.work += bytes + getMultiplications(op);
       // Zeros around weights, such as fill up a filter, are worth their bytes: products want them packed.
       if (isa<PadOp>(op) && bytes / 4 <= getBytes(op->getOperand(0)))
@@ -425,6 +430,63 @@ private:
       known[op] = entry;
       order.push_back(op);
     });
+  }
+
+  static void addSources(Known &entry, const Known &operand) {
+    if (operand.sources.size() + entry.sources.size() > kMostSources || operand.sources.empty()) {
+      entry.sourceBytes += operand.sourceBytes;
+      return;
+    }
+    for (Operation *source : operand.sources)
+      if (!llvm::is_contained(entry.sources, source)) {
+        entry.sources.push_back(source);
+        entry.sourceBytes += getBytes(source->getResult(0));
+      }
+  }
+
+  /// Whether pointwise ops and gathers alone read the op's result, through whatever moves it.
+  static bool isReadByLanes(Operation *op) {
+    SmallVector<Operation *> stack(op->getUsers());
+    llvm::DenseSet<Operation *> seen;
+    while (!stack.empty()) {
+      Operation *user = stack.pop_back_val();
+      if (!seen.insert(user).second || user->hasTrait<PointwiseTrait>())
+        continue;
+      if (!onlySelects(user) && !isa<ConcatOp, PadOp>(user))
+        return false;
+      if (!isa<GatherOp, GatherElementsOp, GatherNDOp>(user))
+        llvm::append_range(stack, user->getUsers());
+    }
+    return true;
+  }
+
+  /// Whether the op's result takes no more than cheap elementwise ops, which a kernel does as it reads.
+  bool isCheap(Operation *op) const {
+    const Known &entry = known.find(op)->second;
+    return !entry.isTable && entry.costly == 0 && entry.sources.size() == 1 && isReadByLanes(op);
+  }
+
+  /// What several results that are made of one constant take in all is more than the constant: positions, weights and
+  /// masks of given samples. To read them takes longer than to compute them from it.
+  void keepSmallSources() {
+    llvm::MapVector<Operation *, SmallVector<Operation *>> made;
+    for (Operation *op : order)
+      if (isStored(op) && getBytes(op->getResult(0)) > maxBytes && isCheap(op) &&
+          !llvm::all_of(op->getUsers(), [&](Operation *user) { return isStored(user); }))
+        made[known[op].sources.front()].push_back(op);
+    for (auto &[source, results] : made) {
+      int64_t bytes = 0;
+      for (Operation *op : results)
+        bytes += getBytes(op->getResult(0));
+      if (bytes > getBytes(source->getResult(0)))
+        kept.insert(source);
+    }
+    if (kept.empty())
+      return;
+    for (Operation *op : order)
+      if (Known &entry = known[op]; entry.stored && entry.sources.size() == 1 && kept.contains(entry.sources.front()) &&
+                                    getBytes(op->getResult(0)) > maxBytes && isCheap(op))
+        entry.stored = false;
   }
 
   static bool isConstantMap(AffineMap map) {
@@ -546,6 +608,7 @@ private:
   func::FuncOp func;
   int64_t maxBytes, maxWork;
   DenseMap<Operation *, Known> known;
+  llvm::DenseSet<Operation *> kept;
   SmallVector<Operation *> order;
   SmallVector<std::pair<Value, Value>> replacements;
   DenseMap<Operation *, std::vector<Tensor>> temporary;
