@@ -1122,6 +1122,53 @@ def given_filter_cases():
                  lambda v, stride=stride, pad=pad, groups=groups: [np.maximum(convolve(v["x"].astype(np.float64), v["w"].astype(np.float64) ** 2, stride, pad, groups), 0)], shapes)
 
 
+def sample(x, grid, padding):
+    """Bilinear samples of x [N, C, H, W] at grid [N, P, Q, 2] in [-1, 1], corners not aligned."""
+    (n, c, h, w), at = x.shape, []
+    for number, size in ((grid[..., 0], w), (grid[..., 1], h)):
+        p = ((number.astype(np.float32) + 1) * np.float32(size) - 1) / 2
+        at.append((np.clip(p, 0, size - 1) if padding == "border" else p).astype(np.float64))
+    left, top = np.floor(at[0]), np.floor(at[1])
+    total = np.zeros((n, c, *grid.shape[1:3]))
+    for dy in (0, 1):
+        for dx in (0, 1):
+            column, row = left + dx, top + dy
+            inside = (column >= 0) & (column < w) & (row >= 0) & (row < h)
+            weight = (1 - np.abs(at[0] - column)) * (1 - np.abs(at[1] - row))
+            j, i = np.clip(column, 0, w - 1).astype(int), np.clip(row, 0, h - 1).astype(int)
+            for b in range(n):
+                total[b] += np.where(inside[b], x[b][:, i[b], j[b]], 0) * weight[b]
+    return total
+
+
+def sample_cases():
+    """Samples at positions that are given, far outside too, and sums of them; whole numbers of 64 bits from floats."""
+    for channels in (1, 2, 3, 17):
+        for padding in ("zeros", "border"):
+            for shape, grid in (((2, channels, 9, 13), (2, 7, 33)), ((1, channels, 1, 5), (1, 1, 1)), ((1, channels, 30, 4), (1, 40, 3))):
+                g = random((*grid, 2), 3) * np.float32(1.2)
+                g[..., 0, :] *= 1e6
+                nodes = [helper.make_node("GridSample", ["x", "g"], ["y"], mode="bilinear", padding_mode=padding, align_corners=0),
+                         helper.make_node("ReduceSum", ["y", "two"], ["s"], keepdims=0)]
+                case(f"sample_{padding}_{channels}_{'x'.join(map(str, grid))}", nodes, {"x": list(shape), "g": [*grid, 2]}, {"y": [grid[0], channels, *grid[1:]], "s": [grid[0], channels, grid[2]]},
+                     lambda v, padding=padding: [(y := sample(v["x"], v["g"], padding)), y.sum(2)], [{"x": shape, "g": g}], {"two": np.array([2], np.int64)}, tolerance=1e-5)
+    values = np.concatenate([random((60,), 7) * s for s in (1, 1e5, 1e12, 1e19)] + [np.array([np.inf, -np.inf, np.nan, 0.99, -0.99, 2.0**62, -2.0**63, 2.0**63, 63.5], np.float32)])
+    def saturated(v, low=-2.0**63, high=2.0**63 - 1024):
+        return np.clip(np.trunc(np.nan_to_num(v, nan=0.0, posinf=1e30, neginf=-1e30)), low, high)
+    case("convert_to_int64", [helper.make_node("Cast", ["x"], ["c"], to=TensorProto.INT64), helper.make_node("Div", ["c", "d"], ["e"]), helper.make_node("Cast", ["e"], ["y"], to=1)],
+         {"x": ["N"]}, {"y": ["N"]}, lambda v: [np.trunc(saturated(v["x"]) / 1024)], [{"x": values}], {"d": np.array(1024, np.int64)}, tolerance=0)
+    case("convert_clamped", [helper.make_node("Cast", ["x"], ["c"], to=TensorProto.INT64), helper.make_node("Clip", ["c", "low", "high"], ["e"]), helper.make_node("Cast", ["e"], ["y"], to=1)],
+         {"x": ["N"]}, {"y": ["N"]}, lambda v: [saturated(v["x"], -5, 63)], [{"x": values}], {"low": np.array(-5, np.int64), "high": np.array(63, np.int64)}, tolerance=0)
+    # Rows of many short pieces; products of sums around their rows.
+    names = [f"x{i}" for i in range(9)]
+    for pieces in (30, 130):
+        case(f"concat_elements_{pieces}", [helper.make_node("Concat", [names[i * 7 % 9] for i in range(pieces)], ["c"], axis=1), helper.make_node("Relu", ["c"], ["y"])],
+             {n: [6, 1, 3] for n in names}, {"y": [6, pieces, 3]}, lambda v, pieces=pieces: [np.maximum(np.concatenate([v[names[i * 7 % 9]] for i in range(pieces)], 1), 0)],
+             [{n: (6, 1, 3) for n in names}])
+    case("product_sums_around", [helper.make_node("Einsum", ["x", "z", "y"], ["a"], equation="hkb,bm,knb->hmn")], {"x": [14, 22, 37], "z": [37, 9], "y": [22, 18, 37]}, {"a": [14, 9, 18]},
+         lambda v: [np.einsum("hkb,bm,knb->hmn", v["x"], v["z"], v["y"])], [{"x": (14, 22, 37), "z": (37, 9), "y": (22, 18, 37)}])
+
+
 def variants():
     with open("/proc/cpuinfo") as f:
         flags = next((line.split() for line in f if line.startswith("flags")), [])
@@ -1178,6 +1225,7 @@ def double_cases():
 def main():
     build_cases()
     double_cases()
+    sample_cases()
     window_cases()
     window_last_cases()
     short_row_cases()

@@ -537,3 +537,46 @@ func.func @doubling(%x0: tensor<8x64xf32>) -> tensor<8x64xf32> {
   %x5 = prim.max %x4, %p4 : tensor<8x64xf32>
   return %x5 : tensor<8x64xf32>
 }
+
+// Positions of samples of one channel are computed where the samples are gathered.
+// CHECK-LABEL: func.func @samples
+// CHECK: kernel.region
+// CHECK-NOT: kernel.region
+func.func @samples(%x: tensor<2x30x40xf32>, %p: tensor<2x50x60xf32>, %q: tensor<2x50x60xf32>) -> tensor<2x50x60xf32> {
+  %n = prim.convert %p : tensor<2x50x60xf32> -> tensor<2x50x60xi64>
+  %m = prim.convert %q : tensor<2x50x60xf32> -> tensor<2x50x60xi64>
+  %one = prim.splat 1 : i64 : tensor<2x50x60xi64>
+  %o = prim.add %m, %one : tensor<2x50x60xi64>
+  %nr = prim.reshape %n : tensor<2x50x60xi64> -> tensor<2x50x60x1xi64>
+  %mr = prim.reshape %m : tensor<2x50x60xi64> -> tensor<2x50x60x1xi64>
+  %or = prim.reshape %o : tensor<2x50x60xi64> -> tensor<2x50x60x1xi64>
+  %i = prim.concat %nr, %mr axis = 3 : (tensor<2x50x60x1xi64>, tensor<2x50x60x1xi64>) -> tensor<2x50x60x2xi64>
+  %j = prim.concat %nr, %or axis = 3 : (tensor<2x50x60x1xi64>, tensor<2x50x60x1xi64>) -> tensor<2x50x60x2xi64>
+  %a = prim.gather_nd %x[%i] batch_dims = 1 : (tensor<2x30x40xf32>, tensor<2x50x60x2xi64>) -> tensor<2x50x60xf32>
+  %b = prim.gather_nd %x[%j] batch_dims = 1 : (tensor<2x30x40xf32>, tensor<2x50x60x2xi64>) -> tensor<2x50x60xf32>
+  %r = prim.sub %a, %b : tensor<2x50x60xf32>
+  return %r : tensor<2x50x60xf32>
+}
+
+// A running maximum by doubling: no concat that several ops read is chosen within another one.
+// CHECK-LABEL: func.func @running
+// CHECK: kernel.region
+// CHECK: kernel.region({{.*}} : tensor<4x96xf32>) -> (tensor<4x96xf32>)
+func.func @running(%x: tensor<4x96xf32>) -> tensor<4x96xf32> {
+  %a0 = prim.slice %x from affine_map<() -> (0, 0)> step [1, 1] : tensor<4x96xf32> -> tensor<4x1xf32>
+  %b0 = prim.slice %x from affine_map<() -> (0, 1)> step [1, 1] : tensor<4x96xf32> -> tensor<4x95xf32>
+  %c0 = prim.slice %x from affine_map<() -> (0, 0)> step [1, 1] : tensor<4x96xf32> -> tensor<4x95xf32>
+  %m0 = prim.max %b0, %c0 : tensor<4x95xf32>
+  %x1 = prim.concat %a0, %m0 axis = 1 : (tensor<4x1xf32>, tensor<4x95xf32>) -> tensor<4x96xf32>
+  %a1 = prim.slice %x1 from affine_map<() -> (0, 0)> step [1, 1] : tensor<4x96xf32> -> tensor<4x2xf32>
+  %b1 = prim.slice %x1 from affine_map<() -> (0, 2)> step [1, 1] : tensor<4x96xf32> -> tensor<4x94xf32>
+  %c1 = prim.slice %x1 from affine_map<() -> (0, 0)> step [1, 1] : tensor<4x96xf32> -> tensor<4x94xf32>
+  %m1 = prim.max %b1, %c1 : tensor<4x94xf32>
+  %x2 = prim.concat %a1, %m1 axis = 1 : (tensor<4x2xf32>, tensor<4x94xf32>) -> tensor<4x96xf32>
+  %a2 = prim.slice %x2 from affine_map<() -> (0, 0)> step [1, 1] : tensor<4x96xf32> -> tensor<4x4xf32>
+  %b2 = prim.slice %x2 from affine_map<() -> (0, 4)> step [1, 1] : tensor<4x96xf32> -> tensor<4x92xf32>
+  %c2 = prim.slice %x2 from affine_map<() -> (0, 0)> step [1, 1] : tensor<4x96xf32> -> tensor<4x92xf32>
+  %m2 = prim.max %b2, %c2 : tensor<4x92xf32>
+  %x3 = prim.concat %a2, %m2 axis = 1 : (tensor<4x4xf32>, tensor<4x92xf32>) -> tensor<4x96xf32>
+  return %x3 : tensor<4x96xf32>
+}

@@ -259,3 +259,29 @@ func.func @multiplier(%x: tensor<1x40x7xf32>, %w: tensor<5x1x21xf32>, %z: tensor
   %u = prim.conv %z, %v strides [1] dilations [1] pads [2] [2] groups 8 : (tensor<1x40x8xf32>, tensor<5x1x16xf32>) -> tensor<1x40x16xf32>
   return %y, %u : tensor<1x40x21xf32>, tensor<1x40x16xf32>
 }
+
+// Positions of samples, which are clamped, are numbers of 32 bits; where a bound does not fit, or the number is read otherwise, they stay.
+// CHECK-LABEL: func.func @clamped
+// CHECK: %[[C:.*]] = prim.convert %arg0 : tensor<8xf32> -> tensor<8xi32>
+// CHECK: %[[L:.*]] = prim.max %[[C]], %{{.*}} : tensor<8xi32>
+// CHECK: %[[H:.*]] = prim.min %[[L]], %{{.*}} : tensor<8xi32>
+// CHECK: prim.convert %[[H]] : tensor<8xi32> -> tensor<8xi64>
+// CHECK: prim.min {{.*}} : tensor<8xi64>
+// CHECK: prim.min {{.*}} : tensor<8xi64>
+func.func @clamped(%x: tensor<8xf32>) -> (tensor<8xi64>, tensor<8xi64>, tensor<8xi64>, tensor<8xi64>) {
+  %low = prim.splat 0 : i64 : tensor<8xi64>
+  %high = prim.splat 63 : i64 : tensor<8xi64>
+  %far = prim.splat 3000000000 : i64 : tensor<8xi64>
+  %a = prim.convert %x : tensor<8xf32> -> tensor<8xi64>
+  %b = prim.max %a, %low : tensor<8xi64>
+  %c = prim.min %b, %high : tensor<8xi64>
+  %d = prim.neg %x : tensor<8xf32>
+  %e = prim.convert %d : tensor<8xf32> -> tensor<8xi64>
+  %f = prim.max %e, %low : tensor<8xi64>
+  %g = prim.min %f, %far : tensor<8xi64>
+  %h = prim.abs %x : tensor<8xf32>
+  %i = prim.convert %h : tensor<8xf32> -> tensor<8xi64>
+  %j = prim.max %i, %low : tensor<8xi64>
+  %k = prim.min %j, %high : tensor<8xi64>
+  return %c, %g, %i, %k : tensor<8xi64>, tensor<8xi64>, tensor<8xi64>, tensor<8xi64>
+}

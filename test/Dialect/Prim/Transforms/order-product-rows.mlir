@@ -43,3 +43,19 @@ func.func @flatten(%x: tensor<5x6x4x4xf32>, %v: tensor<96x10xf32>) -> (tensor<5x
   %z = prim.dot_general %r, %v batch [] x [] contract [1] x [0] : (tensor<5x96xf32>, tensor<96x10xf32>) -> tensor<5x10xf32>
   return %y, %z : tensor<5x10xf32>, tensor<5x10xf32>
 }
+
+// Sums that stand around the rows are brought together by what writes the operand, rows in the order of memory; an operand that is read
+// as it is given stays.
+// CHECK-LABEL: func.func @around
+// CHECK-DAG: %[[T:.*]] = prim.transpose %arg0 [0, 2, 1] : tensor<37x14x22xf32> -> tensor<37x22x14xf32>
+// CHECK-DAG: %[[X:.*]] = prim.broadcast %[[T]] [0, 1, 2] : tensor<37x22x14xf32> -> tensor<37x22x14x9xf32>
+// CHECK-DAG: %[[Z:.*]] = prim.broadcast %arg1 [0, 3] : tensor<37x9xf32> -> tensor<37x22x14x9xf32>
+// CHECK: %[[M:.*]] = prim.mul %[[X]], %[[Z]] : tensor<37x22x14x9xf32>
+// CHECK: prim.dot_general %[[M]], %arg2 batch [] x [] contract [0, 1] x [2, 0] : (tensor<37x22x14x9xf32>, tensor<22x18x37xf32>) -> tensor<14x9x18xf32>
+func.func @around(%x: tensor<37x14x22xf32>, %z: tensor<37x9xf32>, %y: tensor<22x18x37xf32>) -> tensor<14x9x18xf32> {
+  %0 = prim.broadcast %x [0, 1, 2] : tensor<37x14x22xf32> -> tensor<37x14x22x9xf32>
+  %1 = prim.broadcast %z [0, 3] : tensor<37x9xf32> -> tensor<37x14x22x9xf32>
+  %2 = prim.mul %0, %1 : tensor<37x14x22x9xf32>
+  %3 = prim.dot_general %2, %y batch [] x [] contract [0, 2] x [2, 0] : (tensor<37x14x22x9xf32>, tensor<22x18x37xf32>) -> tensor<14x9x18xf32>
+  return %3 : tensor<14x9x18xf32>
+}
