@@ -210,7 +210,7 @@ void Plan::pin() {
   // Movement ops with several operands multiply: past a bound, the value is made once.
   constexpr int kMaxReads = 32;
   // Concats within concats that several ops read (a running maximum by doubling) are chosen among again and again.
-  constexpr int kMaxNested = 1;
+  constexpr int kMaxNested = 3;
   llvm::DenseMap<Operation *, int> reads, nested;
   for (Operation *op : ops) {
     if (getRole(op) != Role::Movement)
@@ -472,6 +472,29 @@ std::string Plan::refuseCommon(int id, Operation *op) {
   return {};
 }
 
+/// Whether a gather is among the ops that lead to what is read.
+static bool isGathered(const Use &use) {
+  return llvm::any_of(use.chain,
+                      [](Operation *op) { return isa<prim::GatherOp, prim::GatherElementsOp, prim::GatherNDOp>(op); });
+}
+
+int Plan::gatherDepth(Operation *op, int id, ArrayRef<Use> uses) {
+  int depth = 0;
+  for (const Use &use : uses) {
+    Operation *def = use.leaf.getDefiningOp();
+    depth = std::max(depth, (def && groupOf(def) == id ? gatherDepths.lookup(def) : 0) + isGathered(use));
+  }
+  gatherDepths[op] = depth;
+  return depth;
+}
+
+int Plan::mostGathers(int id) const {
+  int most = 0;
+  for (Operation *op : groups[id].ops)
+    most = std::max(most, gatherDepths.lookup(op));
+  return most;
+}
+
 std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) {
   Group &group = groups[id];
   if (group.kind == Group::Function)
@@ -486,6 +509,8 @@ std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) 
         !full && group.rowRank >= 0 && ArrayRef<AffineExpr>(space) == ArrayRef(group.space).take_front(group.rowRank);
     if (!full && !row)
       return "another space";
+    if (gatherDepth(op, id, uses) > kMostGathers)
+      return "gathers would wait for gathers";
     for (const Use &use : uses) {
       Operation *def = use.leaf.getDefiningOp();
       if (!def || groupOf(def) != id)
@@ -615,12 +640,14 @@ void Plan::assign() {
     case Role::Movement:
       if (!tryGroups(op, uses)) {
         int id = makeGroup(Group::Loops, op);
+        gatherDepth(op, id, uses);
         groups[id].pinned = role == Role::Movement;
       }
       break;
     case Role::Reduce:
       if (!tryGroups(op, uses)) {
         int id = makeGroup(Group::Loops, op);
+        gatherDepth(op, id, uses);
         if (std::optional<unsigned> rowRank = getRowRank(op)) {
           groups[id].space = getSpace(op->getOperand(0));
           groups[id].rowRank = *rowRank;
@@ -704,11 +731,11 @@ static prim::ConcatOp findWideConcat(Operation *reader, const Use &use) {
   return {};
 }
 
-/// How often an element that is read through `uses`, all by one region, is computed there, the most of all values: once
-/// for each position that it is read at, however many ops read it there.
+/// How often the values that are read through `uses`, all by one region, are computed there: once for each position that
+/// they are read at, however many ops read them there. At a position that is not known each value counts by itself.
 static double countEvaluations(ArrayRef<Use> uses) {
   llvm::DenseSet<std::pair<Value, llvm::hash_code>> seen;
-  llvm::DenseMap<Value, double> evaluations;
+  double evaluations = 0;
   for (const Use &use : uses) {
     llvm::hash_code position = llvm::hash_combine_range(use.map.begin(), use.map.end());
     const bool isKnown = !llvm::is_contained(use.map, int(kUnknown));
@@ -718,13 +745,10 @@ static double countEvaluations(ArrayRef<Use> uses) {
       if (!isKnown && !link->hasTrait<prim::PointwiseTrait>())
         position = llvm::hash_combine(position, link);
     }
-    if (seen.insert({use.leaf, position}).second)
-      evaluations[use.leaf] += std::min(1.0, read / std::max(fuse::likelyCount(use.leaf), 1.0));
+    if (seen.insert({isKnown ? Value() : use.leaf, position}).second)
+      evaluations += std::min(1.0, read / std::max(fuse::likelyCount(use.leaf), 1.0));
   }
-  double most = 0;
-  for (auto [leaf, count] : evaluations)
-    most = std::max(most, count);
-  return most;
+  return evaluations;
 }
 
 std::string Plan::refuseCopy(int producer, const SmallVector<std::pair<Operation *, Use>> &readers) {
@@ -741,7 +765,7 @@ std::string Plan::refuseCopy(int producer, const SmallVector<std::pair<Operation
   if (consumers.size() > 1 && !cheap)
     return std::to_string(consumers.size()) + " regions read it and it is costly to compute again";
   // Of chains in which each value is read at two places, the first would be computed at 2^n.
-  constexpr double kMostEvaluations = 4;
+  const double kMostEvaluations = cheap ? 4 : 3;
   for (int consumer : consumers) {
     SmallVector<Use> uses;
     for (auto &[op, use] : readers)
@@ -752,6 +776,9 @@ std::string Plan::refuseCopy(int producer, const SmallVector<std::pair<Operation
   }
   for (auto &[op, use] : readers) {
     Group &consumer = groups[groupOf(op)];
+    if (isGathered(use) &&
+        gatherDepths.lookup(use.leaf.getDefiningOp()) + std::max(mostGathers(groupOf(op)), 1) > kMostGathers)
+      return "gathers of " + describe(op) + " would wait for gathers";
     if (consumer.kind == Group::Function)
       return op->hasTrait<OpTrait::IsTerminator>() ? "result of the function" : describe(op) + " reads it";
     if (consumer.kind == Group::Alone)
@@ -866,6 +893,8 @@ std::string Plan::refuseMerge(int a, int b) {
         Operation *def = use.leaf.getDefiningOp();
         if (!def || groupOf(def) != producer)
           continue;
+        if (isGathered(use) && mostGathers(a) + mostGathers(b) > kMostGathers)
+          return "gathers would wait for gathers";
         Value at = getRole(op) == Role::Reduce ? op->getOperand(0) : op->getResult(0);
         std::optional<unsigned> aligned = alignedRank(use.leaf, use.map, at);
         bool rowValue = rowOps.contains(def);

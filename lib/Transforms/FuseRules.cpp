@@ -217,11 +217,15 @@ DimMap tc::fuse::mapOperand(Operation *op, unsigned operand, ArrayRef<int> resul
     for (size_t i = 0; i < sizes.size(); ++i)
       map[i] = resultMap[gather.getAxis() + i];
   } else if (isa<prim::GatherNDOp>(op) && operand == 1) {
-    for (size_t i = 0; i + 1 < sizes.size(); ++i) // the last dim holds the numbers of one index
-      map[i] = resultMap[i];
+    // The last dim holds the numbers of one index. Indices of slices have no lanes where their slices have them: made
+    // there they would be made one at a time.
+    if (llvm::all_of(ArrayRef(result).drop_front(sizes.size() - 1), isOne))
+      for (size_t i = 0; i + 1 < sizes.size(); ++i)
+        map[i] = resultMap[i];
   } else if (isa<prim::GatherElementsOp>(op) && operand == 1) {
     map.assign(resultMap.begin(), resultMap.end());
-  } else if (auto concat = dyn_cast<prim::ConcatOp>(op)) {
+  } else if (auto concat = dyn_cast<prim::ConcatOp>(op); concat && resultMap[concat.getAxis()] == kUnknown) {
+    // The numbers of indices, which are read one after another: each input at its only position.
     for (size_t i = 0; i < sizes.size(); ++i)
       if (int64_t(i) != int64_t(concat.getAxis()))
         map[i] = resultMap[i];

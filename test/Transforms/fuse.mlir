@@ -516,7 +516,7 @@ func.func @part_of_short_concat(%x: tensor<900x5xf32>, %y: tensor<900x2xf32>, %z
 
 // Each value is read at two places by the next: some are stored, or the first would be computed 2^5 times.
 // CHECK-LABEL: func.func @doubling
-// CHECK-COUNT-2: kernel.region
+// CHECK-COUNT-3: kernel.region
 // CHECK-NOT: kernel.region
 func.func @doubling(%x0: tensor<8x64xf32>) -> tensor<8x64xf32> {
   %low = prim.constant dense<-1.0e+30> : tensor<f32>
@@ -542,6 +542,7 @@ func.func @doubling(%x0: tensor<8x64xf32>) -> tensor<8x64xf32> {
 // CHECK-LABEL: func.func @samples
 // CHECK: kernel.region
 // CHECK-NOT: kernel.region
+// CHECK: return
 func.func @samples(%x: tensor<2x30x40xf32>, %p: tensor<2x50x60xf32>, %q: tensor<2x50x60xf32>) -> tensor<2x50x60xf32> {
   %n = prim.convert %p : tensor<2x50x60xf32> -> tensor<2x50x60xi64>
   %m = prim.convert %q : tensor<2x50x60xf32> -> tensor<2x50x60xi64>
@@ -558,14 +559,16 @@ func.func @samples(%x: tensor<2x30x40xf32>, %p: tensor<2x50x60xf32>, %q: tensor<
   return %r : tensor<2x50x60xf32>
 }
 
-// A running maximum by doubling: no concat that several ops read is chosen within another one.
+// A running maximum by doubling: the concat that has three others within it, and is read by several ops, is made once.
 // CHECK-LABEL: func.func @running
-// CHECK: kernel.region
-// CHECK: kernel.region({{.*}} : tensor<4x96xf32>) -> (tensor<4x96xf32>)
-func.func @running(%x: tensor<4x96xf32>) -> tensor<4x96xf32> {
-  %a0 = prim.slice %x from affine_map<() -> (0, 0)> step [1, 1] : tensor<4x96xf32> -> tensor<4x1xf32>
-  %b0 = prim.slice %x from affine_map<() -> (0, 1)> step [1, 1] : tensor<4x96xf32> -> tensor<4x95xf32>
-  %c0 = prim.slice %x from affine_map<() -> (0, 0)> step [1, 1] : tensor<4x96xf32> -> tensor<4x95xf32>
+// CHECK: %[[X:.*]] = kernel.region({{.*}}) -> (tensor<4x96xf32>)
+// CHECK: kernel.region(%{{.*}} = %[[X]] : tensor<4x96xf32>
+// CHECK-NOT: kernel.region
+// CHECK: return
+func.func @running(%x0: tensor<4x96xf32>) -> tensor<4x96xf32> {
+  %a0 = prim.slice %x0 from affine_map<() -> (0, 0)> step [1, 1] : tensor<4x96xf32> -> tensor<4x1xf32>
+  %b0 = prim.slice %x0 from affine_map<() -> (0, 1)> step [1, 1] : tensor<4x96xf32> -> tensor<4x95xf32>
+  %c0 = prim.slice %x0 from affine_map<() -> (0, 0)> step [1, 1] : tensor<4x96xf32> -> tensor<4x95xf32>
   %m0 = prim.max %b0, %c0 : tensor<4x95xf32>
   %x1 = prim.concat %a0, %m0 axis = 1 : (tensor<4x1xf32>, tensor<4x95xf32>) -> tensor<4x96xf32>
   %a1 = prim.slice %x1 from affine_map<() -> (0, 0)> step [1, 1] : tensor<4x96xf32> -> tensor<4x2xf32>
@@ -578,5 +581,15 @@ func.func @running(%x: tensor<4x96xf32>) -> tensor<4x96xf32> {
   %c2 = prim.slice %x2 from affine_map<() -> (0, 0)> step [1, 1] : tensor<4x96xf32> -> tensor<4x92xf32>
   %m2 = prim.max %b2, %c2 : tensor<4x92xf32>
   %x3 = prim.concat %a2, %m2 axis = 1 : (tensor<4x4xf32>, tensor<4x92xf32>) -> tensor<4x96xf32>
-  return %x3 : tensor<4x96xf32>
+  %a3 = prim.slice %x3 from affine_map<() -> (0, 0)> step [1, 1] : tensor<4x96xf32> -> tensor<4x8xf32>
+  %b3 = prim.slice %x3 from affine_map<() -> (0, 8)> step [1, 1] : tensor<4x96xf32> -> tensor<4x88xf32>
+  %c3 = prim.slice %x3 from affine_map<() -> (0, 0)> step [1, 1] : tensor<4x96xf32> -> tensor<4x88xf32>
+  %m3 = prim.max %b3, %c3 : tensor<4x88xf32>
+  %x4 = prim.concat %a3, %m3 axis = 1 : (tensor<4x8xf32>, tensor<4x88xf32>) -> tensor<4x96xf32>
+  %a4 = prim.slice %x4 from affine_map<() -> (0, 0)> step [1, 1] : tensor<4x96xf32> -> tensor<4x16xf32>
+  %b4 = prim.slice %x4 from affine_map<() -> (0, 16)> step [1, 1] : tensor<4x96xf32> -> tensor<4x80xf32>
+  %c4 = prim.slice %x4 from affine_map<() -> (0, 0)> step [1, 1] : tensor<4x96xf32> -> tensor<4x80xf32>
+  %m4 = prim.max %b4, %c4 : tensor<4x80xf32>
+  %x5 = prim.concat %a4, %m4 axis = 1 : (tensor<4x16xf32>, tensor<4x80xf32>) -> tensor<4x96xf32>
+  return %x5 : tensor<4x96xf32>
 }

@@ -22,7 +22,7 @@ def FusePass : Pass<"tc-fuse", "::mlir::func::FuncOp"> {
   }];
   let options = [
     Option<"fuse", "fuse", "bool", "true", "false: one primitive per region, for the reference target">,
-    Option<"maxOps", "max-ops", "int64_t", "96", "Most ops of a region">,
+    Option<"maxOps", "max-ops", "int64_t", "64", "Most ops of a region">,
     Option<"maxBuffers", "max-buffers", "int64_t", "16", "Most inputs and outputs of a region">,
     Option<"log", "log", "bool", "false", "Print the decisions of this run even if the channel is off">,
   ];

@@ -805,6 +805,25 @@ ElementRange rangeOf(Value tensor, unsigned depth = 8) {
           return all;
         return ElementRange{0, x.low < 0 ? y.high : y.low < 0 ? x.high : std::min(x.high, y.high)};
       })
+      .Case<prim::ConvertOp>([&](prim::ConvertOp convert) {
+        if (isa<IntegerType>(elementOf(convert.getOperand())))
+          return within(operand(0));
+        // Of a float that is held between two numbers; what is no number gives 0.
+        auto bound = [](Value value) -> std::optional<double> {
+          auto splat = value.getDefiningOp<prim::SplatOp>();
+          auto number = splat ? dyn_cast<FloatAttr>(splat.getValue()) : FloatAttr();
+          if (!number || !(std::abs(number.getValueAsDouble()) < 0x1p31))
+            return std::nullopt;
+          return number.getValueAsDouble();
+        };
+        auto min = convert.getOperand().template getDefiningOp<prim::MinOp>();
+        auto max = min ? min.getLhs().template getDefiningOp<prim::MaxOp>() : prim::MaxOp();
+        std::optional<double> low = max ? bound(max.getRhs()) : std::nullopt,
+                              high = max ? bound(min.getRhs()) : std::nullopt;
+        if (!low || !high)
+          return all;
+        return within({int64_t(std::min({*low, *high, 0.0})), int64_t(std::max({*low, *high, 0.0}))});
+      })
       .Case<prim::AddOp>([&](auto) {
         ElementRange x = operand(0), y = operand(1), sum = all;
         if (llvm::AddOverflow(x.low, y.low, sum.low) || llvm::AddOverflow(x.high, y.high, sum.high))

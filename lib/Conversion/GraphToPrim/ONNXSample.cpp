@@ -17,7 +17,7 @@ namespace {
 
 /// An element that a position is interpolated from, along one dim.
 struct Tap {
-  Value index;  // i64, in range
+  Value index;  // of i32 or i64, in range
   Value weight; // null: 1
   Value inside; // null: always
 };
@@ -42,11 +42,14 @@ public:
     if (mode == "nearest")
       return {tapAt(x, {})};
     Value base = b.unary<FloorOp>(x), ratio = b.sub(x, base);
+    if (mode == "linear")
+      return {tapAt(base, b.sub(b.splatLike(ratio, 1), ratio)), tapAt(b.binary<AddOp>(base, 1), ratio)};
     SmallVector<Tap> taps;
-    int64_t last = mode == "linear" ? 1 : 2;
-    for (int64_t offset = 1 - last; offset <= last; ++offset) {
+    for (int64_t offset = -1; offset <= 2; ++offset) {
       Value distance = b.unary<AbsOp>(b.binary<SubOp>(ratio, double(offset)));
-      taps.push_back(tapAt(b.binary<AddOp>(base, double(offset)), kernel(distance, offset)));
+      const bool isInner = offset == 0 || offset == 1;
+      taps.push_back(
+          tapAt(b.binary<AddOp>(base, double(offset)), emitCubicWeight(b, distance, /*a=*/-0.75, isInner)));
     }
     return taps;
   }
@@ -54,12 +57,6 @@ public:
 private:
   Value like(Value v, AffineExpr expr) {
     return b.broadcastTo(b.convert(b.sizeValue(expr), b.elementOf(v)), getSizes(v));
-  }
-
-  Value kernel(Value x, int64_t offset) {
-    if (mode == "linear")
-      return b.sub(b.splatLike(x, 1), x);
-    return emitCubicWeight(b, x, /*a=*/-0.75, /*inner=*/offset == 0 || offset == 1);
   }
 
   /// The nearest element, from the border on; between the last element and the border the taps outside repeat it.
@@ -90,10 +87,11 @@ private:
     Tap tap{{}, weight, {}};
     if (padding == "reflection")
       position = reflect(position);
+    // Positions are whole numbers. What is none gives no number, by its weight.
+    Value held = b.min(b.binary<MaxOp>(position, 0), b.binary<SubOp>(like(position, size), 1));
     if (padding == "zeros")
-      tap.inside = b.binary<AndOp>(b.compare(CompareKind::GE, position, 0),
-                                   b.compare(CompareKind::LT, position, like(position, size)));
-    tap.index = emitClampedIndex(b, position, size);
+      tap.inside = b.compare(CompareKind::EQ, position, held);
+    tap.index = b.convert(held, b.getI32Type());
     return tap;
   }
 
