@@ -731,8 +731,9 @@ static prim::ConcatOp findWideConcat(Operation *reader, const Use &use) {
   return {};
 }
 
-/// How often the values that are read through `uses`, all by one region, are computed there: once for each position that
-/// they are read at, however many ops read them there. At a position that is not known each value counts by itself.
+/// How often the values that are read through `uses`, all by one region, are computed there: once for each position
+/// that they are read at, however many ops read them there. At a position that is not known each value counts by
+/// itself.
 static double countEvaluations(ArrayRef<Use> uses) {
   llvm::DenseSet<std::pair<Value, llvm::hash_code>> seen;
   double evaluations = 0;

@@ -1004,7 +1004,7 @@ def lane_cases():
         case(f"lanes_pairs_{heads}x{length}", nodes, {"x": [heads, 5, length]}, {"y": [heads, 5, length]}, turned, [{"x": (heads, 5, length)}],
              {"zero": constant(0), "one": constant(1), "e": constant(length), "a": constant(2), "s": constant(2), "u": constant(3), "shape": constant(heads, 5, length), "w": weight})
     # Running sums of many lines at once.
-    for width in (7, 64, 130, 300):
+    for width in (7, 64, 130, 300, 512, 700, 4100):
         for options in ({}, {"exclusive": 1, "reverse": 1}):
             def summed(v, options=options):
                 x = v["x"][:, ::-1] if options else v["x"]

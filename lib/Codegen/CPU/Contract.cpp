@@ -1,13 +1,12 @@
 //===- Contract.cpp - the "contract" strategy: matrix products and convolutions -----------------------------------===//
 //
-// Every anchor is seen as result[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, k, n], in f32; products are in f64, too.
-// Constant weights of f16
-// and bf16 that are widened to f32 are packed as they are, and widened as micro-kernels read them. A task is a block of
-// rows times a block of columns of one batch element. B is read in panels of 16 columns, packed when the artifact is
-// made if it is constant, else by a launch of its own, or by the task itself where no other task reads the same panels.
-// A is read where it lies if its rows are contiguous, else the task first copies its rows, evaluating whatever stands
-// before the anchor. Micro-kernels (MicroKernel.h) write a small tile of C; the epilogue runs over it while it is in
-// the first-level cache.
+// Every anchor is seen as result[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, k, n], in f32; products are in f64,
+// too. Constant weights of f16 and bf16 that are widened to f32 are packed as they are, and widened as micro-kernels
+// read them. A task is a block of rows times a block of columns of one batch element. B is read in panels of 16
+// columns, packed when the artifact is made if it is constant, else by a launch of its own, or by the task itself where
+// no other task reads the same panels. A is read where it lies if its rows are contiguous, else the task first copies
+// its rows, evaluating whatever stands before the anchor. Micro-kernels (MicroKernel.h) write a small tile of C; the
+// epilogue runs over it while it is in the first-level cache.
 //
 // A convolution is the same with taps: k runs over (kernel positions, input channels), channels last, so that along the
 // last spatial dim the kernel positions and channels of one output pixel are contiguous in the input. The task copies
@@ -256,7 +255,8 @@ private:
         wide = tile;
     }
     const double depth = double(p.k.value_or(256));
-    int64_t tilePanels = std::max<int64_t>(8, int64_t(kPanelBytes / (double(kPanel * p.elementBytes()) * std::max(depth, 1.0))));
+    int64_t tilePanels =
+        std::max<int64_t>(8, int64_t(kPanelBytes / (double(kPanel * p.elementBytes()) * std::max(depth, 1.0))));
     tilePanels = std::max<int64_t>(1, tilePanels / wide.panels) * wide.panels;
     if (panels)
       tilePanels = std::min(tilePanels, roundUp(std::max<int64_t>(1, *panels), wide.panels));
@@ -446,8 +446,7 @@ private:
     SmallVector<AffineExpr> grid = productGrid(p, schedule);
     launch.tasks = prim::product(p.K.getContext(), ArrayRef(grid).drop_back());
     launch.grain = packingGrain(p, getParam(schedule, "tileN"));
-    launch.temporaries = {
-        prim::makeType(p.element(), {p.B, launchPanels(p, schedule), p.runtimePanelFloats()})};
+    launch.temporaries = {prim::makeType(p.element(), {p.B, launchPanels(p, schedule), p.runtimePanelFloats()})};
     return launch;
   }
 
@@ -535,7 +534,8 @@ private:
                 rows.push_back(valueAt(k, depthAt, n));
               Value block = offsetBy(em, toHere, em.mul(k.base, em.i64(kPanel)), element);
               for (auto [i, row] : llvm::enumerate(transposeLanes(em, rows)))
-                LLVM::StoreOp::create(em.builder(), em.loc(), row, offsetBy(em, block, int64_t(i) * kPanel, element), 4);
+                LLVM::StoreOp::create(em.builder(), em.loc(), row, offsetBy(em, block, int64_t(i) * kPanel, element),
+                                      4);
             });
           },
           0);

@@ -21,7 +21,8 @@
 //            which lane is where in the short dims is then the same each time
 //   pieces   1: the inputs of concats along the rows, and even runs of constant lists of indices, are written one after
 //            another, each by a loop of its own
-//   elements 1: the elements of a row are written one by one, at positions that are known: rows that are put together of
+//   elements 1: the elements of a row are written one by one, at positions that are known: rows that are put together
+//   of
 //            many short pieces
 //   ahead    1: a launch before computes what reductions give for each of their rows: for rows of several dims, which
 //            several tasks read, and for a single long one
@@ -653,7 +654,8 @@ public:
 
   /// The schedule that writes rows of so many dims element by element.
   static kernel::ScheduleAttr byElements(kernel::RegionOp region, unsigned space, int64_t dims) {
-    const auto sizes = prim::getSizes(cast<kernel::YieldOp>(region.getBody().front().getTerminator()).getValues()[space]);
+    const auto sizes =
+        prim::getSizes(cast<kernel::YieldOp>(region.getBody().front().getTerminator()).getValues()[space]);
     const double elements =
         double(*prim::getConstantSize(prim::product(region.getContext(), ArrayRef(sizes).take_back(dims))));
     Params params(region);

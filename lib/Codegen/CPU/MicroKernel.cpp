@@ -148,22 +148,23 @@ private:
     Value strideA = here.stride.get(em);
     // Down to the partial sums there is nothing to carry.
     const bool isPartial = partialLevel == level, isOutside = partialLevel && level <= *partialLevel;
-    return loop(
-        em.i64(0), here.used ? here.used : em.i64(here.count), 1, isOutside ? SmallVector<Value>() : accumulators,
-        /*unrollable=*/false, [&](Value i, ValueRange carried) {
-          Value doneHere;
-          if (fetchedLines) {
-            doneHere = mul(i, *k.depth.constant * outer);
-            if (done)
-              doneHere = arith::AddIOp::create(b, loc, done, doneHere);
-          }
-          SmallVector<Value> sums = tap(level + 1, offsetBy(em, a, Value(arith::MulIOp::create(b, loc, i, strideA)), element),
-                                        offsetBy(em, bPtr, Value(arith::MulIOp::create(b, loc, i, stepB)), right),
-                                        doneHere, isOutside ? zeros() : SmallVector<Value>(carried));
-          if (isPartial)
-            store(sums, /*adds=*/true);
-          return isOutside ? SmallVector<Value>() : sums;
-        });
+    return loop(em.i64(0), here.used ? here.used : em.i64(here.count), 1,
+                isOutside ? SmallVector<Value>() : accumulators,
+                /*unrollable=*/false, [&](Value i, ValueRange carried) {
+                  Value doneHere;
+                  if (fetchedLines) {
+                    doneHere = mul(i, *k.depth.constant * outer);
+                    if (done)
+                      doneHere = arith::AddIOp::create(b, loc, done, doneHere);
+                  }
+                  SmallVector<Value> sums =
+                      tap(level + 1, offsetBy(em, a, Value(arith::MulIOp::create(b, loc, i, strideA)), element),
+                          offsetBy(em, bPtr, Value(arith::MulIOp::create(b, loc, i, stepB)), right), doneHere,
+                          isOutside ? zeros() : SmallVector<Value>(carried));
+                  if (isPartial)
+                    store(sums, /*adds=*/true);
+                  return isOutside ? SmallVector<Value>() : sums;
+                });
   }
 
   SmallVector<Value> inner(Value a, Value bPtr, Value done, SmallVector<Value> accumulators) {

@@ -1,7 +1,7 @@
 //===- MicroKernel.h - the innermost loops of matrix products -------------------------------------------*- C++ -*-===//
 //
-// C[rows][panels * 16] (+)= A[rows][K] B[K][panels * 16] in f32 or f64, all accumulators in registers: one vector each, a
-// scalar of A broadcast and multiplied into the vectors of a row of B, K unrolled up to 4 times. This form has no
+// C[rows][panels * 16] (+)= A[rows][K] B[K][panels * 16] in f32 or f64, all accumulators in registers: one vector each,
+// a scalar of A broadcast and multiplied into the vectors of a row of B, K unrolled up to 4 times. This form has no
 // spills on any CPU model that was tried, other than forms with larger vectors or vector.contract.
 //
 // B lies in panels of 16 columns: B[panel][K][16]. A row of A is contiguous along the innermost part of K; the outer
@@ -89,8 +89,8 @@ struct MicroKernel {
   /// of `prefetchParts` to the second-level cache, for the calls that follow. Needs a constant depth.
   mlir::Value prefetch, prefetchPart;
   int64_t prefetchParts = 1;
-  /// If not 0: each step also fetches what the step so many elements later reads of each panel. For panels that come from
-  /// memory and that no other call reads soon.
+  /// If not 0: each step also fetches what the step so many elements later reads of each panel. For panels that come
+  /// from memory and that no other call reads soon.
   int64_t prefetchAhead = 0;
   /// If set: the rows of A that the next call reads, as many as these and with few gaps, which this call fetches to the
   /// second-level cache. Needs no taps.

@@ -6,6 +6,10 @@
 // Parameters:
 //   lanes   1: neighbouring lines are computed as lanes; 0: one by one
 //   block   lines of a task, along the dims after the scanned one
+//   rows    1: step by step, all lines of the task in each, whose running values are in a buffer in the first-level
+//   cache:
+//           long rows are read in the order of memory, where lanes that walk along lines of their own read a part of
+//           each row only
 //   grain   least number of tasks for a thread
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,6 +17,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "CPU/Lines.h"
+#include "CPU/MicroKernel.h"
 
 using namespace mlir;
 using namespace tc;
@@ -23,6 +28,10 @@ namespace {
 // Vectors of lines at once: a step visits as many neighbours in memory, where lines of a power of two of elements lie
 // in the same few sets of the caches.
 constexpr int64_t kVectors = 8;
+// Lines from which on tasks go step by step, and that a task has at least and at most.
+constexpr int64_t kLeastRow = 512, kLeastBlock = 256, kMostBlock = 2048;
+// Elements of a tensor from which on its rows are cut for several threads.
+constexpr double kManyElements = 2e6;
 
 class ScanGenerator final : public Generator {
 public:
@@ -37,6 +46,15 @@ public:
     double inner = double(prim::getConstantSize(lines.innerCount()).value_or(64));
     int64_t block = inner >= 128 ? 128 : inner >= 64 ? 64 : std::max<int64_t>(int64_t(inner), 1);
     Params params(region);
+    const std::optional<int64_t> row = prim::getConstantSize(lines.innerCount());
+    const Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
+    if (row && *row >= kLeastRow && element.isIntOrFloat() && element.getIntOrFloatBitWidth() >= 32) {
+      // Whole rows, unless there is enough for several threads.
+      const double tensors = double(prim::getConstantSize(prim::product(region.getContext(), lines.outer)).value_or(8));
+      const bool isCut = tensors < 4 && length * double(*row) >= kManyElements;
+      block = std::clamp(roundUp(isCut ? ceilDiv(*row, 4) : *row, 64), kLeastBlock, kMostBlock);
+      params.set("rows", 1);
+    }
     params.set("lanes", inner >= 8);
     params.set("block", block);
     params.set("grain", std::max<int64_t>(1, int64_t(30000 / (1 + length * double(block)))));
@@ -57,6 +75,8 @@ public:
     Lines lines(op.getOperand(), op.getAxis());
     Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
     const Type accumulator = e.accumulatorOf(element);
+    if (getParam(schedule, "rows"))
+      return emitRows(op, lines, getParam(schedule, "block"), e, begin, end);
     e.loop(begin, end, 1, [&](Index task) {
       lines.forEachOfTask(e, task, getParam(schedule, "block"), getParam(schedule, "lanes"), kVectors,
                           [&](ArrayRef<LinePosition> some) {
@@ -79,6 +99,35 @@ public:
                               return sums;
                             });
                           });
+    });
+  }
+
+private:
+  static void emitRows(prim::ScanOp op, const Lines &lines, int64_t block, Emitter &e, Value begin, Value end) {
+    const Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType(),
+               accumulator = e.accumulatorOf(element);
+    const Value buffer = e.stackBuffer(Emitter::memoryType(accumulator), block);
+    const Value length = e.size(lines.length), last = e.sub(length, e.i64(1)), all = e.size(lines.innerCount());
+    e.loop(begin, end, 1, [&](Index task) {
+      const SmallVector<Index> at = e.delinearize(
+          task, {prim::product(op.getContext(), lines.outer), prim::simplifySize(lines.innerCount().ceilDiv(block))});
+      const Index from = e.mulIndex(at[1], e.i64(block), block);
+      const Value count = e.min(e.i64(block), e.sub(all, from.base));
+      e.laneLoop(count, std::nullopt,
+                 [&](Index lane) { e.storeAt(e.neutral(op.getKind(), element), buffer, accumulator, lane); });
+      e.loop(e.i64(0), length, 1, [&](Index k) {
+        const Index position = op.getReverse() ? e.uniform(e.sub(last, k.base)) : k;
+        e.laneLoop(count, std::nullopt, [&](Index lane) {
+          const SmallVector<Index> place = lines.at(e, {at[0], e.addIndex(from, lane)}, position);
+          const Value value = e.toAccumulator(e.emit(op.getOperand(), place)),
+                      before = e.loadAt(buffer, accumulator, lane);
+          const Value sum = e.combine(op.getKind(), accumulator, before,
+                                      isa<VectorType>(before.getType()) ? e.broadcast(value) : value);
+          e.storeAt(sum, buffer, accumulator, lane);
+          e.store(e.fromAccumulator(op.getExclusive() ? before : sum, element), e.output(0), element,
+                  prim::getSizes(op.getResult()), place);
+        });
+      });
     });
   }
 };

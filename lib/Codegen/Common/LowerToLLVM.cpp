@@ -36,8 +36,8 @@ using namespace mlir;
 using namespace tc;
 
 namespace {
-/// f64 transcendentals and the few f32 functions without an inlined polynomial are calls of one lane each, resolved in
-/// the code library that is linked into every variant.
+/// f64 transcendentals of scalars, those of vectors that have no form below, and the few f32 functions without an
+/// inlined polynomial are calls of one lane each, resolved in the code library that is linked into every variant.
 struct ScalarCallPattern : public RewritePattern {
   ScalarCallPattern(MLIRContext *context, StringRef opName, StringRef function, bool f32Too)
       : RewritePattern(opName, 1, context), function(function), f32Too(f32Too) {}
@@ -103,7 +103,8 @@ struct LaneBuilder {
   LaneBuilder(PatternRewriter &b, Operation *op)
       : b(b), loc(op->getLoc()), type(cast<VectorType>(op->getResult(0).getType())) {}
   Value constant(double value) const {
-    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, Attribute(b.getFloatAttr(type.getElementType(), value))));
+    return arith::ConstantOp::create(
+        b, loc, DenseElementsAttr::get(type, Attribute(b.getFloatAttr(type.getElementType(), value))));
   }
   Value fma(Value x, Value y, Value z) const { return math::FmaOp::create(b, loc, x, y, z); }
   Value add(Value x, Value y) const { return arith::AddFOp::create(b, loc, x, y); }

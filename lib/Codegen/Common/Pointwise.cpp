@@ -439,8 +439,7 @@ Value emitHeld(const Context &c, double end, Type target, int64_t most) {
   Value isBeyond = c.compare(arith::CmpFPredicate::OGE, x, last);
   return c.select(isBeyond,
                   c.make<arith::ConstantOp>(DenseElementsAttr::get(
-                      cast<ShapedType>(target),
-                      Attribute(c.b.getIntegerAttr(getElementTypeOrSelf(target), most)))),
+                      cast<ShapedType>(target), Attribute(c.b.getIntegerAttr(getElementTypeOrSelf(target), most)))),
                   result);
 }
 

@@ -70,8 +70,8 @@ private:
   Value size(AffineExpr expr) { return b.convert(b.sizeValue(expr), f64); }
   Value wide(Value scalar, const Axis &axis) { return b.broadcastTo(scalar, {axis.out}); }
 
-  /// a / b, [out] f64. Scales are rounded to f32: in f64, position 2 at a scale of 1/3 is 5.9999998, and its nearest element
-  /// from below another one than what every runtime takes, which divides in f32.
+  /// a / b, [out] f64. Scales are rounded to f32: in f64, position 2 at a scale of 1/3 is 5.9999998, and its nearest
+  /// element from below another one than what every runtime takes, which divides in f32.
   Value quotient(Value a, Value divisor) {
     Value exact = b.div(a, divisor);
     return options.mode == "nearest" ? b.convert(b.convert(exact, b.getF32Type()), f64) : exact;

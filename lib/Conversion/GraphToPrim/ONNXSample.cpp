@@ -48,8 +48,7 @@ public:
     for (int64_t offset = -1; offset <= 2; ++offset) {
       Value distance = b.unary<AbsOp>(b.binary<SubOp>(ratio, double(offset)));
       const bool isInner = offset == 0 || offset == 1;
-      taps.push_back(
-          tapAt(b.binary<AddOp>(base, double(offset)), emitCubicWeight(b, distance, /*a=*/-0.75, isInner)));
+      taps.push_back(tapAt(b.binary<AddOp>(base, double(offset)), emitCubicWeight(b, distance, /*a=*/-0.75, isInner)));
     }
     return taps;
   }

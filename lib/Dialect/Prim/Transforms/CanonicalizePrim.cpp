@@ -851,11 +851,10 @@ struct CanonicalizePrimPass : public tc::prim::impl::CanonicalizePrimPassBase<Ca
     RewritePatternSet patterns(context);
     patterns.add<SimplifyBinary, DropOuterTaps, JoinDepthwiseLine, RepeatDepthwiseChannels, SimplifyDot, VectorFirst,
                  GatherFromNothing, GatherEvenly, Involution<NegOp>, Involution<NotOp>, SimplifyConvert,
-                 NarrowClampedConvert, SimplifySelect,
-                 MoveSplat, DropBroadcastUnitDims, BroadcastToReshape, ReshapeOfUnitTranspose, SinkThroughElementwise,
-                 SinkThroughReduce, SinkThroughUnary<PadOp>, SinkThroughUnary<SliceOp>, SinkThroughUnary<NormOp>,
-                 SinkThroughUnary<SoftmaxOp>, SinkThroughConcat, SinkThroughGather, SinkThroughReshape, NormOverParts,
-                 AbsorbIntoDot>(context);
+                 NarrowClampedConvert, SimplifySelect, MoveSplat, DropBroadcastUnitDims, BroadcastToReshape,
+                 ReshapeOfUnitTranspose, SinkThroughElementwise, SinkThroughReduce, SinkThroughUnary<PadOp>,
+                 SinkThroughUnary<SliceOp>, SinkThroughUnary<NormOp>, SinkThroughUnary<SoftmaxOp>, SinkThroughConcat,
+                 SinkThroughGather, SinkThroughReshape, NormOverParts, AbsorbIntoDot>(context);
     GreedyRewriteConfig config;
     config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))

@@ -34,18 +34,17 @@ namespace {
 constexpr int64_t kMaxUniformCheck = 64;
 /// Largest table that is stored whatever it is made of.
 constexpr int64_t kMostTableBytes = 16 * 1024 * 1024;
-/// What tables may add to an artifact: these bytes and a share of its constants; beyond, where computing one would be a share
-/// of a run that shows, up to the bytes of the constants or kMostBytesOfTables.
+/// What tables may add to an artifact: these bytes and a share of its constants; beyond, where computing one would be a
+/// share of a run that shows, up to the bytes of the constants or kMostBytesOfTables.
 constexpr int64_t kFreeTableBytes = 512 * 1024;
 constexpr int64_t kFreeTableShare = 100;
 constexpr int64_t kMostBytesOfTables = 32 * 1024 * 1024;
 /// Multiplications of products in the time of one costly element, and the share of a run's that counts.
-constexpr int64_t kCostlyMultiplications = 64;
-constexpr int64_t kShareOfRun = 8;
+constexpr double kCostlyMultiplications = 64, kShareOfRun = 8;
 /// So many constants that one value is made of are told apart.
 constexpr size_t kMostSources = 16;
 /// What a size that only the run knows is taken for.
-constexpr int64_t kTypicalSize = 128;
+constexpr double kTypicalSize = 128;
 /// Rows of fewer elements are gathered at the speed of their count, not of their bytes.
 constexpr int64_t kShortRow = 64;
 /// Sums of fewer terms are as cheap to form as to read.
@@ -143,17 +142,17 @@ int64_t getBytes(Value value) {
 }
 
 /// Multiplications of the products of a run, those of attention included.
-int64_t estimateMultiplications(func::FuncOp func) {
+double estimateMultiplications(func::FuncOp func) {
   auto count = [](ArrayRef<int64_t> shape) {
-    int64_t elements = 1;
+    double elements = 1;
     for (int64_t size : shape)
-      elements = llvm::SaturatingMultiply<uint64_t>(elements, ShapedType::isDynamic(size) ? kTypicalSize : size);
+      elements *= ShapedType::isDynamic(size) ? kTypicalSize : double(size);
     return elements;
   };
   auto shapeOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getShape(); };
-  int64_t sum = 0;
+  double sum = 0;
   func.walk([&](Operation *op) {
-    int64_t work = 0;
+    double work = 0;
     if (auto dot = dyn_cast<DotGeneralOp>(op)) {
       work = count(shapeOf(dot.getResult()));
       for (int64_t dim : dot.getLhsContract())
@@ -183,8 +182,8 @@ int64_t getMultiplications(Operation *op) {
   return sums;
 }
 
-/// Whether what a gather selects lies in rows of few elements. Indices of few bits are how a model is kept small (palettes
-/// of weights): what they select stays in the form that its author chose.
+/// Whether what a gather selects lies in rows of few elements. Indices of few bits are how a model is kept small
+/// (palettes of weights): what they select stays in the form that its author chose.
 bool gathersShortRows(Operation *op) {
   Value indices = op->getNumOperands() == 2 ? op->getOperand(1) : Value();
   if (!indices)
@@ -212,8 +211,8 @@ bool gathersShortRows(Operation *op) {
 bool isCostly(Operation *op) {
   if (isa<SinOp, CosOp, TanhOp, ExpOp, LogOp, PowOp, ErfOp>(op))
     return true;
-  if (isa<ScanOp, ArgSortOp, ArgReduceOp, ScatterNDOp, ScatterElementsOp, WindowReduceOp, SoftmaxOp, NormOp, AttentionOp,
-          RnnOp>(op))
+  if (isa<ScanOp, ArgSortOp, ArgReduceOp, ScatterNDOp, ScatterElementsOp, WindowReduceOp, SoftmaxOp, NormOp,
+          AttentionOp, RnnOp>(op))
     return true;
   const int64_t elements = countElements(cast<RankedTensorType>(op->getResult(0).getType()).getShape());
   if (isa<ReduceOp>(op))
@@ -232,10 +231,8 @@ struct Known {
   int64_t work = 0;
   /// Elements of it that take far longer to compute than to read.
   int64_t costly = 0;
-  /// Results become constants.
-  bool stored = false;
-  /// They do only because they are costly.
-  bool isTable = false;
+  /// Results become constants; only because they are costly.
+  bool stored = false, isTable = false;
 };
 
 class Folder {
@@ -426,7 +423,7 @@ private:
       const bool isTable = bytes <= kMostTableBytes && elements > 0 && 2 * entry.costly >= elements;
       const bool isSmall = bytes <= std::max(maxBytes, entry.sourceBytes);
       entry.stored = !symbolic && (isSmall || isTable);
-      entry.isTable = !isSmall;
+      entry.isTable = entry.stored && !isSmall;
       known[op] = entry;
       order.push_back(op);
     });
@@ -515,7 +512,7 @@ private:
     for (Operation *op : order)
       if (isa<ConstantOp>(op))
         constantBytes += getBytes(op->getResult(0));
-    const int64_t multiplications = estimateMultiplications(func);
+    const double multiplications = estimateMultiplications(func);
     for (Operation *op : order) {
       if (!isStored(op) || llvm::all_of(op->getUsers(), [&](Operation *user) { return isStored(user); }))
         continue;
@@ -523,9 +520,9 @@ private:
         int64_t bytes = tableBytes;
         for (Value result : op->getResults())
           bytes += getBytes(result);
-        const bool shows = kCostlyMultiplications * entry.costly >= multiplications / kShareOfRun;
-        if (bytes > (shows ? std::max(constantBytes, kMostBytesOfTables)
-                           : kFreeTableBytes + constantBytes / kFreeTableShare))
+        const bool shows = kCostlyMultiplications * double(entry.costly) >= multiplications / kShareOfRun;
+        if (bytes >
+            (shows ? std::max(constantBytes, kMostBytesOfTables) : kFreeTableBytes + constantBytes / kFreeTableShare))
           continue;
         tableBytes = bytes;
       }

@@ -13,8 +13,8 @@
 //   dot(reshape(transpose(x [B, H, W, C]) [B, C, H, W]) [B, K], w [K, N])  ->  dot(x, reshape(w) [C, H, W, N]), over H,
 //   W, C
 //
-// Sums over several dims that stand around the rows are brought together by what writes the operand; a kernel would copy
-// it element by element:
+// Sums over several dims that stand around the rows are brought together by what writes the operand; a kernel would
+// copy it element by element:
 //
 //   dot(x [B, H, K, M], y) over B, K  ->  dot(transpose(x) [B, K, H, M], y)
 //
@@ -107,8 +107,8 @@ Value permute(PrimBuilder &b, Value value, ArrayRef<int64_t> order) {
   return b.create(state)->getResult(0);
 }
 
-/// The dims of the left-hand side with batches first, then those summed over, then rows, each in the order of memory, where
-/// rows stand between sums and are neighbours in memory; else empty.
+/// The dims of the left-hand side with batches first, then those summed over, then rows, each in the order of memory,
+/// where rows stand between sums and are neighbours in memory; else empty.
 SmallVector<int64_t> gatherSums(DotGeneralOp op) {
   const Sizes sizes = getSizes(op.getLhs());
   auto isUnit = [&](int64_t dim) { return getConstantSize(sizes[dim]) == 1; };
