@@ -28,10 +28,8 @@ namespace {
 // Vectors of lines at once: a step visits as many neighbours in memory, where lines of a power of two of elements lie
 // in the same few sets of the caches.
 constexpr int64_t kVectors = 8;
-// Lines from which on tasks go step by step, and that a task has at least and at most.
-constexpr int64_t kLeastRow = 512, kLeastBlock = 256, kMostBlock = 2048;
-// Elements of a tensor from which on its rows are cut for several threads.
-constexpr double kManyElements = 2e6;
+// Lines from which on tasks go step by step.
+constexpr int64_t kLeastRow = 512;
 
 class ScanGenerator final : public Generator {
 public:
@@ -46,15 +44,10 @@ public:
     double inner = double(prim::getConstantSize(lines.innerCount()).value_or(64));
     int64_t block = inner >= 128 ? 128 : inner >= 64 ? 64 : std::max<int64_t>(int64_t(inner), 1);
     Params params(region);
-    const std::optional<int64_t> row = prim::getConstantSize(lines.innerCount());
+    // The result holds the running values.
     const Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
-    if (row && *row >= kLeastRow && element.isIntOrFloat() && element.getIntOrFloatBitWidth() >= 32) {
-      // Whole rows, unless there is enough for several threads.
-      const double tensors = double(prim::getConstantSize(prim::product(region.getContext(), lines.outer)).value_or(8));
-      const bool isCut = tensors < 4 && length * double(*row) >= kManyElements;
-      block = std::clamp(roundUp(isCut ? ceilDiv(*row, 4) : *row, 64), kLeastBlock, kMostBlock);
+    if (inner >= kLeastRow && element.isIntOrFloat() && element.getIntOrFloatBitWidth() >= 32)
       params.set("rows", 1);
-    }
     params.set("lanes", inner >= 8);
     params.set("block", block);
     params.set("grain", std::max<int64_t>(1, int64_t(30000 / (1 + length * double(block)))));
@@ -104,30 +97,46 @@ public:
 
 private:
   static void emitRows(prim::ScanOp op, const Lines &lines, int64_t block, Emitter &e, Value begin, Value end) {
-    const Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType(),
-               accumulator = e.accumulatorOf(element);
-    const Value buffer = e.stackBuffer(Emitter::memoryType(accumulator), block);
+    OpBuilder &b = e.builder();
+    const Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
+    const SmallVector<AffineExpr> sizes = prim::getSizes(op.getResult());
     const Value length = e.size(lines.length), last = e.sub(length, e.i64(1)), all = e.size(lines.innerCount());
-    e.loop(begin, end, 1, [&](Index task) {
-      const SmallVector<Index> at = e.delinearize(
-          task, {prim::product(op.getContext(), lines.outer), prim::simplifySize(lines.innerCount().ceilDiv(block))});
-      const Index from = e.mulIndex(at[1], e.i64(block), block);
-      const Value count = e.min(e.i64(block), e.sub(all, from.base));
-      e.laneLoop(count, std::nullopt,
-                 [&](Index lane) { e.storeAt(e.neutral(op.getKind(), element), buffer, accumulator, lane); });
-      e.loop(e.i64(0), length, 1, [&](Index k) {
-        const Index position = op.getReverse() ? e.uniform(e.sub(last, k.base)) : k;
-        e.laneLoop(count, std::nullopt, [&](Index lane) {
-          const SmallVector<Index> place = lines.at(e, {at[0], e.addIndex(from, lane)}, position);
-          const Value value = e.toAccumulator(e.emit(op.getOperand(), place)),
-                      before = e.loadAt(buffer, accumulator, lane);
-          const Value sum = e.combine(op.getKind(), accumulator, before,
-                                      isa<VectorType>(before.getType()) ? e.broadcast(value) : value);
-          e.storeAt(sum, buffer, accumulator, lane);
-          e.store(e.fromAccumulator(op.getExclusive() ? before : sum, element), e.output(0), element,
-                  prim::getSizes(op.getResult()), place);
-        });
-      });
+    const Value blocks = e.size(prim::simplifySize(lines.innerCount().ceilDiv(block)));
+    auto positionOf = [&](Value step) { return e.uniform(op.getReverse() ? e.sub(last, step) : step); };
+    // The range is in several tensors of lines: of each the part that is within.
+    const Value firstOuter = e.divUnsigned(begin, blocks),
+                lastOuter = e.divUnsigned(e.add(end, e.sub(blocks, e.i64(1))), blocks);
+    e.loop(firstOuter, lastOuter, 1, [&](Index outer) {
+      const Value before = e.mul(outer.base, blocks);
+      const Value from = e.mul(arith::MaxSIOp::create(b, e.loc(), e.sub(begin, before), e.i64(0)), e.i64(block)),
+                  to = e.min(e.mul(e.sub(end, before), e.i64(block)), all);
+      auto step = [&](Value k, bool isFirst) {
+        e.laneLoop(
+            to, std::nullopt,
+            [&](Index lane) {
+              auto place = [&](Value step) { return lines.at(e, {outer, lane}, positionOf(step)); };
+              auto operand = [&](ArrayRef<Index> at) {
+                const Value value = e.emit(op.getOperand(), at);
+                return lane.isUniform() ? value : e.broadcast(value);
+              };
+              const SmallVector<Index> at = place(k);
+              Value value;
+              if (isFirst) {
+                const Value neutral = e.neutral(op.getKind(), element);
+                const Value start = lane.isUniform() ? neutral : e.broadcast(neutral);
+                value = op.getExclusive() ? start : e.combine(op.getKind(), element, start, operand(at));
+              } else {
+                const SmallVector<Index> previous = place(e.sub(k, e.i64(1)));
+                value = e.combine(op.getKind(), element, e.load(e.output(0), element, sizes, previous),
+                                  operand(op.getExclusive() ? previous : at));
+              }
+              e.store(value, e.output(0), element, sizes, at);
+            },
+            from);
+      };
+      const Value some = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::sgt, length, e.i64(0));
+      e.ifThen(some, [&] { step(e.i64(0), /*isFirst=*/true); });
+      e.loop(e.i64(1), length, 1, [&](Index k) { step(k.base, /*isFirst=*/false); });
     });
   }
 };
