@@ -116,14 +116,15 @@ private:
   void recomputeDeps(int id);
   /// Whether `id` runs after `on` in any order.
   bool dependsOn(int id, int on) const;
-  /// Empty if `op` may join, else why not. `frame`: for contractions, the frame that op gets.
   /// Most gathers one after another in a region at positions that those before give: each waits for the one before, and
   /// a processor's window holds too few of longer chains to fill the time.
   static constexpr int kMostGathers = 2;
   /// How many there are on the way to the result of `op`, which reads `uses`, in region `id`; remembered.
   int gatherDepth(mlir::Operation *op, int id, llvm::ArrayRef<Use> uses);
   llvm::DenseMap<mlir::Operation *, int> gatherDepths;
+  /// The most of all ops of region `id`.
   int mostGathers(int id) const;
+  /// Empty if `op` may join, else why not. `frame`: for contractions, the frame that op gets.
   std::string refuse(int id, mlir::Operation *op, llvm::ArrayRef<Use> uses, int &frame);
   std::string refuseReduce(int id, mlir::Operation *op, llvm::ArrayRef<Use> uses);
   std::string refuseCommon(int id, mlir::Operation *op);

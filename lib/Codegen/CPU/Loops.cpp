@@ -21,9 +21,8 @@
 //            which lane is where in the short dims is then the same each time
 //   pieces   1: the inputs of concats along the rows, and even runs of constant lists of indices, are written one after
 //            another, each by a loop of its own
-//   elements 1: the elements of a row are written one by one, at positions that are known: rows that are put together
-//   of
-//            many short pieces
+//   elements 1: the elements of a row, which is put together of many short pieces, are written one by one, at positions
+//            that are known
 //   ahead    1: a launch before computes what reductions give for each of their rows: for rows of several dims, which
 //            several tasks read, and for a single long one
 //
@@ -72,7 +71,7 @@ constexpr size_t kMostPieces = 32;
 constexpr int64_t kLeastPiece = 16;
 // Rows of so many pieces at least, of so many elements each at most in the mean, and of no more elements than these are
 // written element by element.
-constexpr int64_t kLeastElements = 24, kMeanPiece = 4, kMostElements = 1024;
+constexpr int64_t kLeastPieces = 24, kMeanPiece = 4, kMostElements = 1024;
 // Results of reductions that are stored before lanes take them, and the least scalar operations on each to be worth it.
 constexpr int64_t kBlock = 64;
 constexpr double kLeastFinish = 4;
@@ -525,7 +524,7 @@ int64_t countOfShortPieces(Block &block, Value root) {
   const SmallVector<AffineExpr> sizes = prim::getSizes(concat.getResult());
   const std::optional<int64_t> row =
       prim::getConstantSize(prim::product(concat.getContext(), ArrayRef(sizes).drop_front(concat.getAxis())));
-  if (!row || pieces < kLeastElements || *row > kMostElements || *row > kMeanPiece * pieces)
+  if (!row || *row == 0 || pieces < kLeastPieces || *row > kMostElements || *row > kMeanPiece * pieces)
     return 0;
   int64_t dims = 0, count = 1;
   for (AffineExpr size : llvm::reverse(own)) {

@@ -6,10 +6,9 @@
 // Parameters:
 //   lanes   1: neighbouring lines are computed as lanes; 0: one by one
 //   block   lines of a task, along the dims after the scanned one
-//   rows    1: step by step, all lines of the task in each, whose running values are in a buffer in the first-level
-//   cache:
-//           long rows are read in the order of memory, where lanes that walk along lines of their own read a part of
-//           each row only
+//   rows    1: step by step, in each all lines of the tasks that a thread has, from the running values of the step
+//           before: long rows are read in the order of memory, where lanes that walk along lines of their own read a
+//           part of each row only
 //   grain   least number of tasks for a thread
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +16,6 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "CPU/Lines.h"
-#include "CPU/MicroKernel.h"
 
 using namespace mlir;
 using namespace tc;

@@ -77,10 +77,11 @@ struct ScalarCallPattern : public RewritePattern {
   bool f32Too;
 };
 
-/// Whether the type is a vector of f32, which the forms below take.
-bool isLanes(Type type) {
+/// Whether the type is a vector of f32, or of f64, which the forms below take.
+bool isLanes(Type type, unsigned bits = 32) {
   auto vector = dyn_cast<VectorType>(type);
-  return vector && vector.getRank() == 1 && !vector.isScalable() && vector.getElementType().isF32();
+  return vector && vector.getRank() == 1 && !vector.isScalable() &&
+         (bits == 64 ? vector.getElementType().isF64() : vector.getElementType().isF32());
 }
 
 /// Forms for one register of AVX-512, of 16 lanes of f32.
@@ -121,12 +122,23 @@ struct LaneBuilder {
     return p;
   }
   /// The integers with the bits of floats, a constant of them, and back.
-  VectorType bitsType() const { return VectorType::get(type.getShape(), b.getI32Type()); }
+  VectorType bitsType() const {
+    return VectorType::get(type.getShape(), b.getIntegerType(type.getElementTypeBitWidth()));
+  }
   Value bits(Value x) const { return arith::BitcastOp::create(b, loc, bitsType(), x); }
-  Value bits(int32_t value) const {
-    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(bitsType(), value));
+  Value bits(int64_t value) const {
+    const Type integer = bitsType().getElementType();
+    return arith::ConstantOp::create(b, loc,
+                                     DenseElementsAttr::get(bitsType(), Attribute(b.getIntegerAttr(integer, value))));
   }
   Value fromBits(Value x) const { return arith::BitcastOp::create(b, loc, type, x); }
+  /// The logarithm of u where `result` is it for positive numbers: infinity and NaN stay; of 0 it is -infinity, of less
+  /// there is none.
+  Value logarithmOf(Value u, Value result) const {
+    result = select(arith::CmpFPredicate::OLT, u, constant(INFINITY), result, u);
+    result = select(arith::CmpFPredicate::OEQ, u, constant(0), constant(-INFINITY), result);
+    return select(arith::CmpFPredicate::OLT, u, constant(0), constant(NAN), result);
+  }
   Value intrinsic(StringRef name, ValueRange operands) const {
     return LLVM::CallIntrinsicOp::create(b, loc, Type(type), b.getStringAttr(name), operands).getResult(0);
   }
@@ -183,15 +195,6 @@ struct ExpAvx512Pattern : public Avx512Pattern<math::ExpOp> {
 struct DoubleBuilder : LaneBuilder {
   using LaneBuilder::LaneBuilder;
 
-  static bool isDoubles(Type type) {
-    auto vector = dyn_cast<VectorType>(type);
-    return vector && vector.getRank() == 1 && !vector.isScalable() && vector.getElementType().isF64();
-  }
-  VectorType bitsType() const { return VectorType::get(type.getShape(), b.getI64Type()); }
-  Value bits(Value x) const { return arith::BitcastOp::create(b, loc, bitsType(), x); }
-  Value bits(int64_t value) const {
-    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(bitsType(), value));
-  }
   /// Between `least` and `most`; NaN stays NaN.
   Value clamp(Value x, double least, double most) const {
     x = select(arith::CmpFPredicate::OGT, x, constant(most), constant(most), x);
@@ -205,9 +208,7 @@ struct DoubleBuilder : LaneBuilder {
     return {r, arith::SubIOp::create(b, loc, bits(shifted), bits(llvm::bit_cast<int64_t>(0x1.8p52) - bias))};
   }
   /// The number with these exponents, biased by 1023.
-  Value power(Value exponents) const {
-    return arith::BitcastOp::create(b, loc, type, arith::ShLIOp::create(b, loc, exponents, bits(52)));
-  }
+  Value power(Value exponents) const { return fromBits(arith::ShLIOp::create(b, loc, exponents, bits(52))); }
   /// The series of e^r from r^`first` on to r^13, over r^`first`: it ends below 2^-57 for |r| <= ln 2 / 2.
   Value series(Value r, int first) const {
     SmallVector<double> coefficients;
@@ -221,95 +222,82 @@ struct DoubleBuilder : LaneBuilder {
   }
 };
 
-/// e^x of vectors of f64: x = n ln 2 + r, e^x = 2^n p(r). 2^n comes in two factors, so that results overflow and become
-/// denormal where they should.
-struct ExpF64Pattern : public OpRewritePattern<math::ExpOp> {
-  using OpRewritePattern::OpRewritePattern;
+/// Forms for vectors of f64.
+template <typename Op> struct DoublePattern : public OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &rewriter) const override {
-    if (!DoubleBuilder::isDoubles(op.getType()))
+  virtual Value emit(const DoubleBuilder &e, Value x) const = 0;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    if (!isLanes(op.getType(), 64))
       return rewriter.notifyMatchFailure(op, "is no vector of f64");
-    DoubleBuilder e(rewriter, op);
-    auto [r, exponents] = e.reduce(e.clamp(op.getOperand(), -746, 710), 2 * 1023);
-    Value first = arith::ShRUIOp::create(rewriter, e.loc, exponents, e.bits(1));
-    Value second = arith::SubIOp::create(rewriter, e.loc, exponents, first);
-    rewriter.replaceOp(op, e.mul(e.mul(e.series(r, 0), e.power(first)), e.power(second)));
+    rewriter.replaceOp(op, emit(DoubleBuilder(rewriter, op), op.getOperand()));
     return success();
   }
 };
 
-/// e^x - 1 of vectors of f64: x = n ln 2 + r, e^x - 1 = 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)), exact for n = 0.
-struct ExpM1F64Pattern : public OpRewritePattern<math::ExpM1Op> {
-  using OpRewritePattern::OpRewritePattern;
+/// e^x: x = n ln 2 + r, e^x = 2^n p(r). 2^n comes in two factors, so that results overflow and become denormal where
+/// they should.
+struct ExpF64Pattern : public DoublePattern<math::ExpOp> {
+  using DoublePattern::DoublePattern;
 
-  LogicalResult matchAndRewrite(math::ExpM1Op op, PatternRewriter &rewriter) const override {
-    if (!DoubleBuilder::isDoubles(op.getType()))
-      return rewriter.notifyMatchFailure(op, "is no vector of f64");
-    DoubleBuilder e(rewriter, op);
-    Value x = op.getOperand();
+  Value emit(const DoubleBuilder &e, Value x) const override {
+    auto [r, exponents] = e.reduce(e.clamp(x, -746, 710), 2 * 1023);
+    Value first = arith::ShRUIOp::create(e.b, e.loc, exponents, e.bits(1));
+    Value second = arith::SubIOp::create(e.b, e.loc, exponents, first);
+    return e.mul(e.mul(e.series(r, 0), e.power(first)), e.power(second));
+  }
+};
+
+/// e^x - 1: x = n ln 2 + r, e^x - 1 = 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)), exact for n = 0.
+struct ExpM1F64Pattern : public DoublePattern<math::ExpM1Op> {
+  using DoublePattern::DoublePattern;
+
+  Value emit(const DoubleBuilder &e, Value x) const override {
     auto [r, exponents] = e.reduce(e.clamp(x, -40, 710), 1022);
     Value scale = e.power(exponents), p = e.fma(e.series(r, 2), e.mul(r, r), r);
     Value result = e.mul(e.constant(2), e.fma(scale, p, e.sub(scale, e.constant(0.5))));
-    Value magnitude = math::AbsFOp::create(rewriter, e.loc, x);
-    rewriter.replaceOp(op, e.select(arith::CmpFPredicate::OLT, magnitude, e.constant(0x1p-54), x, result));
-    return success();
+    Value magnitude = math::AbsFOp::create(e.b, e.loc, x);
+    return e.select(arith::CmpFPredicate::OLT, magnitude, e.constant(0x1p-54), x, result);
   }
 };
 
-/// tanh |x| = t / (t + 2) of vectors of f64, where t = e^(2 |x|) - 1.
-struct TanhF64Pattern : public OpRewritePattern<math::TanhOp> {
-  using OpRewritePattern::OpRewritePattern;
+/// tanh |x| = t / (t + 2), where t = e^(2 |x|) - 1.
+struct TanhF64Pattern : public DoublePattern<math::TanhOp> {
+  using DoublePattern::DoublePattern;
 
-  LogicalResult matchAndRewrite(math::TanhOp op, PatternRewriter &rewriter) const override {
-    if (!DoubleBuilder::isDoubles(op.getType()))
-      return rewriter.notifyMatchFailure(op, "is no vector of f64");
-    DoubleBuilder e(rewriter, op);
-    Value magnitude = math::AbsFOp::create(rewriter, e.loc, op.getOperand());
-    Value twice = e.clamp(e.mul(e.constant(2), magnitude), 0, 44);
-    Value t = math::ExpM1Op::create(rewriter, e.loc, twice);
-    Value ratio = arith::DivFOp::create(rewriter, e.loc, t, e.add(t, e.constant(2)));
-    rewriter.replaceOpWithNewOp<math::CopySignOp>(op, ratio, op.getOperand());
-    return success();
+  Value emit(const DoubleBuilder &e, Value x) const override {
+    Value magnitude = math::AbsFOp::create(e.b, e.loc, x);
+    Value t = math::ExpM1Op::create(e.b, e.loc, e.clamp(e.mul(e.constant(2), magnitude), 0, 44));
+    Value ratio = arith::DivFOp::create(e.b, e.loc, t, e.add(t, e.constant(2)));
+    return math::CopySignOp::create(e.b, e.loc, ratio, x);
   }
 };
 
-/// log x of vectors of f64: x = 2^n (1 + f) with 1 + f in [sqrt 1/2, sqrt 2), s = f / (2 + f),
+/// log x: x = 2^n (1 + f) with 1 + f in [sqrt 1/2, sqrt 2), s = f / (2 + f),
 /// log(1 + f) = f - (f^2 / 2 - s (f^2 / 2 + R(s^2))). Polynomial: fdlibm, e_log.c.
-struct LogF64Pattern : public OpRewritePattern<math::LogOp> {
-  using OpRewritePattern::OpRewritePattern;
+struct LogF64Pattern : public DoublePattern<math::LogOp> {
+  using DoublePattern::DoublePattern;
 
-  LogicalResult matchAndRewrite(math::LogOp op, PatternRewriter &rewriter) const override {
-    if (!DoubleBuilder::isDoubles(op.getType()))
-      return rewriter.notifyMatchFailure(op, "is no vector of f64");
-    DoubleBuilder e(rewriter, op);
-    const Location loc = e.loc;
+  Value emit(const DoubleBuilder &e, Value x) const override {
     // The bits of sqrt 1/2.
     constexpr int64_t kRootHalf = 0x3fe6a09e667f3bcd;
-    Value x = op.getOperand(), zero = e.constant(0), smallest = e.constant(0x1p-1022);
-    Value isTiny = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT, x, smallest);
-    Value scaled = arith::SelectOp::create(rewriter, loc, isTiny, e.mul(x, e.constant(0x1p54)), x);
+    Value isTiny = arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::OLT, x, e.constant(0x1p-1022));
+    Value scaled = arith::SelectOp::create(e.b, e.loc, isTiny, e.mul(x, e.constant(0x1p54)), x);
     Value exponent = arith::ShRSIOp::create(
-        rewriter, loc, arith::SubIOp::create(rewriter, loc, e.bits(scaled), e.bits(kRootHalf)), e.bits(52));
-    Value mantissa =
-        arith::BitcastOp::create(rewriter, loc, e.type,
-                                 arith::SubIOp::create(rewriter, loc, e.bits(scaled),
-                                                       arith::ShLIOp::create(rewriter, loc, exponent, e.bits(52))));
+        e.b, e.loc, arith::SubIOp::create(e.b, e.loc, e.bits(scaled), e.bits(kRootHalf)), e.bits(52));
+    Value mantissa = e.fromBits(
+        arith::SubIOp::create(e.b, e.loc, e.bits(scaled), arith::ShLIOp::create(e.b, e.loc, exponent, e.bits(52))));
     // Integers of 32 bits in f64, without the conversion that AVX2 lacks.
-    Value magic = arith::AddIOp::create(rewriter, loc, exponent, e.bits(llvm::bit_cast<int64_t>(0x1.8p52)));
-    Value n = e.sub(arith::BitcastOp::create(rewriter, loc, e.type, magic), e.constant(0x1.8p52));
-    n = e.sub(n, arith::SelectOp::create(rewriter, loc, isTiny, e.constant(54), zero));
+    Value magic = arith::AddIOp::create(e.b, e.loc, exponent, e.bits(llvm::bit_cast<int64_t>(0x1.8p52)));
+    Value n = e.sub(e.fromBits(magic), e.constant(0x1.8p52));
+    n = e.sub(n, arith::SelectOp::create(e.b, e.loc, isTiny, e.constant(54), e.constant(0)));
     Value f = e.sub(mantissa, e.constant(1)), half = e.mul(e.mul(e.constant(0.5), f), f);
-    Value s = arith::DivFOp::create(rewriter, loc, f, e.add(f, e.constant(2))), z = e.mul(s, s);
-    Value rest = e.mul(z, e.polynomial(z, {1.479819860511658591e-1, 1.531383769920937332e-1, 1.818357216161805012e-1,
+    Value s = arith::DivFOp::create(e.b, e.loc, f, e.add(f, e.constant(2))), z = e.mul(s, s);
+    Value rest = e.mul(z, e.polynomial(z, {1.479819860510658591e-1, 1.531383769920937332e-1, 1.818357216161805012e-1,
                                            2.222219843214978396e-1, 2.857142874366239149e-1, 3.999999999940941908e-1,
                                            6.666666666666735130e-1}));
     Value low = e.fma(n, e.constant(1.90821492927058770002e-10), e.mul(s, e.add(half, rest)));
-    Value result = e.fma(n, e.constant(6.93147180369123816490e-1), e.sub(f, e.sub(half, low)));
-    // Infinity and NaN stay; the logarithm of 0 is -infinity, of less there is none.
-    result = e.select(arith::CmpFPredicate::OLT, x, e.constant(INFINITY), result, x);
-    result = e.select(arith::CmpFPredicate::OEQ, x, zero, e.constant(-INFINITY), result);
-    rewriter.replaceOp(op, e.select(arith::CmpFPredicate::OLT, x, zero, e.constant(NAN), result));
-    return success();
+    return e.logarithmOf(x, e.fma(n, e.constant(6.93147180369123816490e-1), e.sub(f, e.sub(half, low))));
   }
 };
 
@@ -392,7 +380,7 @@ template <typename Op, bool isOnePlus> struct LogPattern : public OpRewritePatte
     constexpr int32_t kThreeQuarters = 0x3f400000;
     const double smallest = std::numeric_limits<float>::min();
     const Location loc = e.loc;
-    Value x = op.getOperand(), one = e.constant(1), zero = e.constant(0), infinity = e.constant(INFINITY);
+    Value x = op.getOperand(), one = e.constant(1);
     Value u = isOnePlus ? e.add(x, one) : x;
     Value least = e.constant(smallest), positive = e.select(arith::CmpFPredicate::OLT, u, least, least, u);
     Value exponent = arith::ShRSIOp::create(
@@ -410,10 +398,7 @@ template <typename Op, bool isOnePlus> struct LogPattern : public OpRewritePatte
     p = e.fma(p, e.mul(f, f), f);
     Value n = arith::SIToFPOp::create(rewriter, loc, e.type, exponent);
     Value result = e.fma(n, e.constant(0.693145751953125), e.fma(n, e.constant(1.42860677e-6), p));
-    // Infinity and NaN stay; the logarithm of 0 is -infinity, of less there is none.
-    result = e.select(arith::CmpFPredicate::OLT, u, infinity, result, u);
-    result = e.select(arith::CmpFPredicate::OEQ, u, zero, e.constant(-INFINITY), result);
-    rewriter.replaceOp(op, e.select(arith::CmpFPredicate::OLT, u, zero, e.constant(NAN), result));
+    rewriter.replaceOp(op, e.logarithmOf(u, result));
     return success();
   }
 };

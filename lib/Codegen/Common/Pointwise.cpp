@@ -113,6 +113,43 @@ Value emitPolynomial(const Context &c, Value x, ArrayRef<double> coefficients) {
 // exact enough up to |x| = 2^30; beyond, C's functions do it, which few models ever ask for. Minimax polynomials of sin
 // and cos: S. Moshier, Cephes, single/sinf.c.
 enum class Trig { Sin, Cos, Tan };
+bool isOnCpu(const Context &c) {
+  auto variant = c.b.getInsertionBlock()->getParentOp()->getParentOfType<host::VariantOp>();
+  return variant && variant.getDevice() == "cpu";
+}
+/// What sine and cosine of the remainder make in this quadrant. sin and tan of a zero keep its sign.
+Value combineQuadrant(const Context &c, Trig kind, Value quadrant, Value sine, Value cosine) {
+  Value x = c[0], one = c.constant(quadrant, 1), zero = c.constant(quadrant, 0), result;
+  auto isOdd = [&](Value n) { return c.compare(arith::CmpIPredicate::ne, c.make<arith::AndIOp>(n, one), zero); };
+  if (kind == Trig::Tan) {
+    Value odd = isOdd(quadrant);
+    result = c.make<arith::DivFOp>(c.select(odd, cosine, sine), c.select(odd, sine, cosine));
+    result = c.select(odd, c.make<arith::NegFOp>(result), result);
+  } else {
+    if (kind == Trig::Cos) // a quadrant further
+      quadrant = c.make<arith::AddIOp>(quadrant, one);
+    result = c.select(isOdd(quadrant), cosine, sine);
+    Value negative = isOdd(c.make<arith::ShRUIOp>(quadrant, one));
+    result = c.select(negative, c.make<arith::NegFOp>(result), result);
+  }
+  if (kind == Trig::Cos)
+    return result;
+  return c.select(c.compare(arith::CmpFPredicate::OEQ, x, c.constant(x, 0)), x, result);
+}
+/// `result`, but where |x| is beyond `limit` what `far` makes, which is computed only if it is anywhere.
+Value orFar(const Context &c, double limit, Value result, llvm::function_ref<Value()> far) {
+  Value x = c[0], isFar = c.compare(arith::CmpFPredicate::UGT, c.make<math::AbsFOp>(x), c.constant(x, limit));
+  Value anyFar = isFar;
+  if (isa<VectorType>(isFar.getType()))
+    anyFar = c.make<vector::ReductionOp>(vector::CombiningKind::OR, isFar);
+  auto choice = scf::IfOp::create(c.b, c.loc, TypeRange{x.getType()}, anyFar, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(c.b);
+  c.b.setInsertionPointToStart(choice.thenBlock());
+  scf::YieldOp::create(c.b, c.loc, c.select(isFar, far(), result));
+  c.b.setInsertionPointToStart(choice.elseBlock());
+  scf::YieldOp::create(c.b, c.loc, result);
+  return choice.getResult(0);
+}
 /// The same for vectors of f64: pi/2 in three parts, exact enough up to |x| = 10^6; beyond, `far`. Polynomials: fdlibm,
 /// k_sin.c and k_cos.c.
 Value emitTrigF64(const Context &c, Trig kind, llvm::function_ref<Value()> far) {
@@ -135,31 +172,7 @@ Value emitTrigF64(const Context &c, Trig kind, llvm::function_ref<Value()> far) 
   Value near = c.make<arith::SubFOp>(ones, half);
   Value lost = c.make<arith::SubFOp>(c.make<arith::SubFOp>(ones, near), half);
   Value cosine = c.make<arith::AddFOp>(near, c.make<math::FmaOp>(c.make<arith::MulFOp>(z, z), rest, lost));
-  Value one = c.constant(quadrant, 1), zero = c.constant(quadrant, 0);
-  auto isOdd = [&](Value n) { return c.compare(arith::CmpIPredicate::ne, c.make<arith::AndIOp>(n, one), zero); };
-  Value result;
-  if (kind == Trig::Tan) {
-    Value odd = isOdd(quadrant);
-    result = c.make<arith::DivFOp>(c.select(odd, cosine, sine), c.select(odd, sine, cosine));
-    result = c.select(odd, c.make<arith::NegFOp>(result), result);
-  } else {
-    if (kind == Trig::Cos) // a quadrant further
-      quadrant = c.make<arith::AddIOp>(quadrant, one);
-    result = c.select(isOdd(quadrant), cosine, sine);
-    result = c.select(isOdd(c.make<arith::ShRUIOp>(quadrant, one)), c.make<arith::NegFOp>(result), result);
-  }
-  if (kind != Trig::Cos)
-    result = c.select(c.compare(arith::CmpFPredicate::OEQ, x, c.constant(x, 0)), x, result);
-  Value isFar = c.compare(arith::CmpFPredicate::UGT, c.make<math::AbsFOp>(x), c.constant(x, 1e6));
-  auto choice = scf::IfOp::create(c.b, c.loc, TypeRange{x.getType()},
-                                  c.make<vector::ReductionOp>(vector::CombiningKind::OR, isFar),
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(c.b);
-  c.b.setInsertionPointToStart(choice.thenBlock());
-  scf::YieldOp::create(c.b, c.loc, c.select(isFar, far(), result));
-  c.b.setInsertionPointToStart(choice.elseBlock());
-  scf::YieldOp::create(c.b, c.loc, result);
-  return choice.getResult(0);
+  return orFar(c, 1e6, combineQuadrant(c, kind, quadrant, sine, cosine), far);
 }
 Value emitTrig(const Context &c, Trig kind) {
   Value x = c[0];
@@ -170,11 +183,8 @@ Value emitTrig(const Context &c, Trig kind) {
       return c.make<arith::DivFOp>(c.make<math::SinOp>(full), c.make<math::CosOp>(full));
     return kind == Trig::Sin ? c.make<math::SinOp>(full) : c.make<math::CosOp>(full);
   };
-  if (getElementTypeOrSelf(x.getType()).isF64()) {
-    auto variant = c.b.getInsertionBlock()->getParentOp()->getParentOfType<host::VariantOp>();
-    return isa<VectorType>(x.getType()) && variant && variant.getDevice() == "cpu" ? emitTrigF64(c, kind, inDouble)
-                                                                                   : inDouble();
-  }
+  if (getElementTypeOrSelf(x.getType()).isF64())
+    return isa<VectorType>(x.getType()) && isOnCpu(c) ? emitTrigF64(c, kind, inDouble) : inDouble();
   Value full = c.make<arith::ExtFOp>(wide, x);
   // Adding 1.5 * 2^52 rounds to an integer, which then stands in the low bits.
   Value magic = c.constant(full, 6755399441055744.0);
@@ -185,43 +195,17 @@ Value emitTrig(const Context &c, Trig kind) {
   r = c.make<arith::TruncFOp>(x.getType(), r);
   Type i64 = c.like(x, c.b.getI64Type()), i32 = c.like(x, c.b.getI32Type());
   Value quadrant = c.make<arith::TruncIOp>(i32, c.make<arith::BitcastOp>(i64, shifted));
-  Value one = c.constant(quadrant, 1), zero = c.constant(quadrant, 0), z = c.make<arith::MulFOp>(r, r);
+  Value z = c.make<arith::MulFOp>(r, r);
   Value sine = emitPolynomial(c, z, {-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1});
   sine = c.make<math::FmaOp>(c.make<arith::MulFOp>(sine, z), r, r);
   Value cosine = emitPolynomial(c, z, {2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2, -0.5, 1.0});
-  auto isOdd = [&](Value n) { return c.compare(arith::CmpIPredicate::ne, c.make<arith::AndIOp>(n, one), zero); };
-  Value odd = isOdd(quadrant), result;
-  if (kind == Trig::Tan) {
-    result = c.make<arith::DivFOp>(c.select(odd, cosine, sine), c.select(odd, sine, cosine));
-    result = c.select(odd, c.make<arith::NegFOp>(result), result);
-  } else {
-    if (kind == Trig::Cos) // a quadrant further
-      quadrant = c.make<arith::AddIOp>(quadrant, one);
-    odd = isOdd(quadrant);
-    result = c.select(odd, cosine, sine);
-    Value negative = isOdd(c.make<arith::ShRUIOp>(quadrant, one));
-    result = c.select(negative, c.make<arith::NegFOp>(result), result);
-  }
-  // sin and tan of a zero keep its sign.
-  if (kind != Trig::Cos)
-    result = c.select(c.compare(arith::CmpFPredicate::OEQ, x, c.constant(x, 0)), x, result);
-  Value isFar = c.compare(arith::CmpFPredicate::UGT, c.make<math::AbsFOp>(x), c.constant(x, 1073741824.0));
-  auto variant = c.b.getInsertionBlock()->getParentOp()->getParentOfType<host::VariantOp>();
-  if (!variant || variant.getDevice() != "cpu")
+  Value result = combineQuadrant(c, kind, quadrant, sine, cosine);
+  constexpr double kFar = 1073741824;
+  if (!isOnCpu(c)) {
+    Value isFar = c.compare(arith::CmpFPredicate::UGT, c.make<math::AbsFOp>(x), c.constant(x, kFar));
     return c.select(isFar, c.constant(x, std::nan("")), result);
-  Value anyFar = isFar;
-  if (isa<VectorType>(isFar.getType()))
-    anyFar = c.make<vector::ReductionOp>(vector::CombiningKind::OR, isFar);
-  auto choice = scf::IfOp::create(c.b, c.loc, TypeRange{x.getType()}, anyFar, /*withElseRegion=*/true);
-  {
-    OpBuilder::InsertionGuard guard(c.b);
-    c.b.setInsertionPointToStart(choice.thenBlock());
-    Value far = c.make<arith::TruncFOp>(x.getType(), inDouble());
-    scf::YieldOp::create(c.b, c.loc, c.select(isFar, far, result));
-    c.b.setInsertionPointToStart(choice.elseBlock());
-    scf::YieldOp::create(c.b, c.loc, result);
   }
-  return choice.getResult(0);
+  return orFar(c, kFar, result, [&] { return c.make<arith::TruncFOp>(x.getType(), inDouble()); });
 }
 template <Trig kind> Value emitTrig(const Context &c) { return emitTrig(c, kind); }
 
@@ -463,8 +447,7 @@ Value emitVectorToI32(const Context &c) {
              cast<RankedTensorType>(user->getResult(0).getType()).getElementType().getIntOrFloatBitWidth() <= 16;
     };
     auto vector = dyn_cast<VectorType>(x.getType());
-    auto variant = c.b.getInsertionBlock()->getParentOp()->getParentOfType<host::VariantOp>();
-    if (variant && variant.getDevice() == "cpu" && llvm::all_of(c.op->getUsers(), isNarrow)) {
+    if (isOnCpu(c) && llvm::all_of(c.op->getUsers(), isNarrow)) {
       auto call = [&](StringRef name, ValueRange operands) {
         return LLVM::CallIntrinsicOp::create(c.b, c.loc, target, c.b.getStringAttr(name), operands).getResult(0);
       };

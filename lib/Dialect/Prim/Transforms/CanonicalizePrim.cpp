@@ -40,20 +40,6 @@ using namespace tc::prim;
 
 namespace {
 
-SmallVector<int64_t> invert(ArrayRef<int64_t> permutation) {
-  SmallVector<int64_t> inverse(permutation.size());
-  for (auto [i, p] : llvm::enumerate(permutation))
-    inverse[p] = i;
-  return inverse;
-}
-
-Sizes permuted(SizesRef sizes, ArrayRef<int64_t> permutation) {
-  Sizes result;
-  for (int64_t p : permutation)
-    result.push_back(sizes[p]);
-  return result;
-}
-
 //===--- arithmetic -----------------------------------------------------------------------------------------------===//
 
 bool isSplat(Value v, double value) { return getSplatValue(v) == value; }

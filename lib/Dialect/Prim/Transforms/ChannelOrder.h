@@ -7,11 +7,24 @@
 #ifndef TC_LIB_DIALECT_PRIM_TRANSFORMS_CHANNELORDER_H
 #define TC_LIB_DIALECT_PRIM_TRANSFORMS_CHANNELORDER_H
 
-#include "mlir/Support/LLVM.h"
+#include "mlir/IR/AffineExpr.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 
 namespace tc::prim {
+
+inline llvm::SmallVector<int64_t> invert(llvm::ArrayRef<int64_t> permutation) {
+  llvm::SmallVector<int64_t> inverse(permutation.size());
+  for (auto [i, p] : llvm::enumerate(permutation))
+    inverse[p] = i;
+  return inverse;
+}
+
+/// Of what a transpose by `permutation` makes.
+inline llvm::SmallVector<mlir::AffineExpr> permuted(llvm::ArrayRef<mlir::AffineExpr> sizes,
+                                                    llvm::ArrayRef<int64_t> permutation) {
+  return llvm::map_to_vector(permutation, [&](int64_t dim) { return sizes[dim]; });
+}
 
 /// Whether a transpose by `permutation` takes [N, C, S..] to [N, S.., C].
 inline bool isToChannelsLast(llvm::ArrayRef<int64_t> permutation) {

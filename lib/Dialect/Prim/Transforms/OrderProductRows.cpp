@@ -22,6 +22,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "ChannelOrder.h"
 #include "Computed.h"
 #include "ProductDims.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
@@ -40,14 +41,19 @@ using namespace tc::prim;
 
 namespace {
 
-/// The free dims of the left-hand side in the order of memory, if the last one there is a free dim but not the last of
-/// them; else empty.
+/// The dims of the left-hand side with its free dims in the order of memory, if the last one there is a free dim but
+/// not the last of them; else empty.
 SmallVector<int64_t> orderRows(DotGeneralOp op) {
   const SmallVector<int64_t> rows = freeDims(op.getLhs(), op.getLhsBatch(), op.getLhsContract());
   const SmallVector<int64_t> memory = memoryOrder(op.getLhs());
   if (rows.size() < 2 || rows.back() == memory.back() || !llvm::is_contained(rows, memory.back()))
     return {};
-  return llvm::filter_to_vector(memory, [&](int64_t dim) { return llvm::is_contained(rows, dim); });
+  auto order = llvm::to_vector(llvm::seq<int64_t>(0, PrimBuilder::rankOf(op.getLhs())));
+  const SmallVector<int64_t> ordered =
+      llvm::filter_to_vector(memory, [&](int64_t dim) { return llvm::is_contained(rows, dim); });
+  for (auto [row, from] : llvm::zip_equal(rows, ordered))
+    order[row] = from;
+  return order;
 }
 
 /// The product that sums over the dims of what its left-hand side flattens; null: it is no such product.
@@ -88,22 +94,14 @@ Value permute(PrimBuilder &b, Value value, ArrayRef<int64_t> order) {
         dims.push_back(int64_t(to));
         sourceOrder.push_back(at - broadcast.getDims().begin());
       }
-    Sizes sizes;
-    const Sizes old = getSizes(value);
-    for (int64_t from : order)
-      sizes.push_back(old[from]);
-    return b.broadcastInDims(b.transpose(broadcast.getOperand(), sourceOrder), sizes, dims);
+    return b.broadcastInDims(b.transpose(broadcast.getOperand(), sourceOrder), permuted(getSizes(value), order), dims);
   }
   if (!op || !op->hasTrait<PointwiseTrait>() || !op->hasOneUse())
     return b.transpose(value, order);
   SmallVector<Value> operands =
       llvm::map_to_vector(op->getOperands(), [&](Value operand) { return permute(b, operand, order); });
-  Sizes sizes;
-  const Sizes old = getSizes(value);
-  for (int64_t from : order)
-    sizes.push_back(old[from]);
-  OperationState state(op->getLoc(), op->getName(), operands, makeType(PrimBuilder::elementOf(value), sizes),
-                       op->getAttrs());
+  OperationState state(op->getLoc(), op->getName(), operands,
+                       makeType(PrimBuilder::elementOf(value), permuted(getSizes(value), order)), op->getAttrs());
   return b.create(state)->getResult(0);
 }
 
@@ -169,19 +167,17 @@ struct OrderProductRowsPass : public tc::prim::impl::OrderProductRowsPassBase<Or
       }
     }
     getOperation().walk([&](DotGeneralOp op) {
-      if (computed.contains(op.getLhs()) && !(orderRows(op).empty() && gatherSums(op).empty()))
+      if (computed.contains(op.getLhs()))
         products.push_back(op);
     });
     for (DotGeneralOp op : products) {
+      SmallVector<int64_t> order = gatherSums(op);
+      if (order.empty())
+        order = orderRows(op);
+      if (order.empty())
+        continue;
       OpBuilder builder(op);
       PrimBuilder b(builder, op);
-      SmallVector<int64_t> order = gatherSums(op);
-      if (order.empty()) {
-        const SmallVector<int64_t> rows = freeDims(op.getLhs(), op.getLhsBatch(), op.getLhsContract());
-        order = llvm::to_vector(llvm::seq<int64_t>(0, PrimBuilder::rankOf(op.getLhs())));
-        for (auto [row, from] : llvm::zip_equal(rows, orderRows(op)))
-          order[row] = from;
-      }
       op.getResult().replaceAllUsesWith(reorderLhs(b, op, order));
       op.erase();
     }
