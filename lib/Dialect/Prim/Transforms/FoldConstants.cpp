@@ -141,7 +141,23 @@ int64_t getBytes(Value value) {
   return countElements(type.getShape()) * getElementBytes(type.getElementType());
 }
 
-/// Multiplications of the products of a run, those of attention included.
+ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+
+/// Multiplications of a contraction, else 0. `count`: the elements of a shape.
+template <typename Number> Number countMultiplications(Operation *op, Number (*count)(ArrayRef<int64_t>)) {
+  if (auto dot = dyn_cast<DotGeneralOp>(op)) {
+    Number work = count(shapeOf(dot.getResult()));
+    for (int64_t dim : dot.getLhsContract())
+      work *= std::max<Number>(count(shapeOf(dot.getLhs()).slice(dim, 1)), 1);
+    return work;
+  }
+  if (auto conv = dyn_cast<ConvOp>(op))
+    return count(shapeOf(conv.getResult())) * count(shapeOf(conv.getFilter()).drop_back());
+  return 0;
+}
+int64_t getMultiplications(Operation *op) { return countMultiplications<int64_t>(op, countElements); }
+
+/// Multiplications of the products of a run, those of attention and of recurrent layers included.
 double estimateMultiplications(func::FuncOp func) {
   auto count = [](ArrayRef<int64_t> shape) {
     double elements = 1;
@@ -149,37 +165,15 @@ double estimateMultiplications(func::FuncOp func) {
       elements *= ShapedType::isDynamic(size) ? kTypicalSize : double(size);
     return elements;
   };
-  auto shapeOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getShape(); };
   double sum = 0;
   func.walk([&](Operation *op) {
-    double work = 0;
-    if (auto dot = dyn_cast<DotGeneralOp>(op)) {
-      work = count(shapeOf(dot.getResult()));
-      for (int64_t dim : dot.getLhsContract())
-        work *= count(shapeOf(dot.getLhs()).slice(dim, 1));
-    } else if (auto conv = dyn_cast<ConvOp>(op)) {
-      work = count(shapeOf(conv.getResult())) * count(shapeOf(conv.getFilter()).drop_back());
-    } else if (auto attention = dyn_cast<AttentionOp>(op)) {
-      work = 2 * count(shapeOf(attention.getQuery())) * count(shapeOf(attention.getKey()).drop_back().take_back(1));
-    } else if (auto rnn = dyn_cast<RnnOp>(op)) {
-      work = count(shapeOf(rnn.getGates())) * count(shapeOf(rnn.getRecurrent()).take_front(1));
-    }
-    sum += work;
+    sum += countMultiplications<double>(op, count);
+    if (auto attention = dyn_cast<AttentionOp>(op))
+      sum += 2 * count(shapeOf(attention.getQuery())) * count(shapeOf(attention.getKey()).drop_back().take_back(1));
+    else if (auto rnn = dyn_cast<RnnOp>(op))
+      sum += count(shapeOf(rnn.getGates())) * count(shapeOf(rnn.getRecurrent()).take_front(1));
   });
   return sum;
-}
-
-/// Multiplications of a contraction, else 0.
-int64_t getMultiplications(Operation *op) {
-  int64_t sums = op->getNumResults() ? countElements(cast<RankedTensorType>(op->getResult(0).getType()).getShape()) : 0;
-  if (auto dot = dyn_cast<DotGeneralOp>(op))
-    for (int64_t dim : dot.getLhsContract())
-      sums *= std::max<int64_t>(cast<RankedTensorType>(dot.getLhs().getType()).getDimSize(dim), 1);
-  else if (auto conv = dyn_cast<ConvOp>(op))
-    sums *= countElements(cast<RankedTensorType>(conv.getFilter().getType()).getShape().drop_back());
-  else
-    return 0;
-  return sums;
 }
 
 /// Whether what a gather selects lies in rows of few elements. Indices of few bits are how a model is kept small
@@ -214,9 +208,9 @@ bool isCostly(Operation *op) {
   if (isa<ScanOp, ArgSortOp, ArgReduceOp, ScatterNDOp, ScatterElementsOp, WindowReduceOp, SoftmaxOp, NormOp,
           AttentionOp, RnnOp>(op))
     return true;
-  const int64_t elements = countElements(cast<RankedTensorType>(op->getResult(0).getType()).getShape());
+  const int64_t elements = countElements(shapeOf(op->getResult(0)));
   if (isa<ReduceOp>(op))
-    return countElements(cast<RankedTensorType>(op->getOperand(0).getType()).getShape()) >= kFewTerms * elements;
+    return countElements(shapeOf(op->getOperand(0))) >= kFewTerms * elements;
   if (isa<DotGeneralOp, ConvOp>(op))
     return getMultiplications(op) >= kFewTerms * elements;
   return gathersShortRows(op);
