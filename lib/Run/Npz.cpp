@@ -119,7 +119,7 @@ Tensor parseNpy(Bytes file, const std::string &where) {
       std::reverse(tensor.data.begin() + long(i), tensor.data.begin() + long(i + unit));
   }
   if (isFortran && tensor.dims.size() > 1 && size) {
-    std::vector<uint8_t> source = tensor.data;
+    ByteVector source = tensor.data;
     std::vector<int64_t> index(tensor.dims.size());
     for (uint64_t i = 0; i < size / element; ++i) {
       uint64_t from = 0;
@@ -133,11 +133,11 @@ Tensor parseNpy(Bytes file, const std::string &where) {
   return tensor;
 }
 
-std::vector<uint8_t> inflateMember(Bytes packed, uint64_t size, const std::string &where) {
+ByteVector inflateMember(Bytes packed, uint64_t size, const std::string &where) {
   // Deflate packs at most 1032 to 1, so a larger claim is a lie that would cost memory.
   if (size / 1040 > packed.size)
     corrupt(where, "the compressed array is not valid");
-  std::vector<uint8_t> result(size);
+  ByteVector result(size);
   z_stream stream = {};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
     corrupt(where, "there is no memory to decompress the array");
@@ -230,7 +230,7 @@ NamedTensors parseNpz(Bytes file, const std::string &path) {
     if (!inRange(start, packed, file.size))
       corrupt(where, "the array is cut off");
     Bytes member = {file.data + start, packed};
-    std::vector<uint8_t> unpacked;
+    ByteVector unpacked;
     if (method == 8) {
       unpacked = inflateMember(member, size, where);
       member = {unpacked.data(), unpacked.size()};
@@ -247,12 +247,12 @@ NamedTensors parseNpz(Bytes file, const std::string &path) {
   return result;
 }
 
-template <typename T> void put(std::vector<uint8_t> &bytes, T value) {
+template <typename T> void put(ByteVector &bytes, T value) {
   const uint8_t *at = reinterpret_cast<const uint8_t *>(&value);
   bytes.insert(bytes.end(), at, at + sizeof value);
 }
 
-std::vector<uint8_t> makeNpy(const Tensor &tensor) {
+ByteVector makeNpy(const Tensor &tensor) {
   const char *descr = "";
   switch (tensor.dtype) {
   case TCRT_DTYPE_BOOL:
@@ -306,7 +306,7 @@ std::vector<uint8_t> makeNpy(const Tensor &tensor) {
   header += "), }";
   header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 10 - 1, ' ');
   header += '\n';
-  std::vector<uint8_t> bytes = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0};
+  ByteVector bytes = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0};
   put(bytes, uint16_t(header.size()));
   bytes.insert(bytes.end(), header.begin(), header.end());
   bytes.insert(bytes.end(), tensor.data.begin(), tensor.data.end());
@@ -326,30 +326,30 @@ tcrt_dtype_t tc::run::numpyDtype(tcrt_dtype_t dtype) {
 }
 
 Tensor tc::run::readNpy(const std::string &path) {
-  std::vector<uint8_t> bytes = readFile(path);
+  ByteVector bytes = readFile(path);
   return parseNpy({bytes.data(), bytes.size()}, path);
 }
 
 NamedTensors tc::run::readNpz(const std::string &path) {
-  std::vector<uint8_t> bytes = readFile(path);
+  ByteVector bytes = readFile(path);
   return parseNpz({bytes.data(), bytes.size()}, path);
 }
 
 void tc::run::writeNpz(const std::string &path, const NamedTensors &tensors) {
-  std::vector<uint8_t> bytes, directory;
+  ByteVector bytes, directory;
   // Date 1980-01-01: same outputs, same bytes. Sizes always in Zip64 fields, as NumPy writes them, so that archives
   // over 4 GiB need no path of their own.
   const uint16_t version = 45, utf8 = 0x800, stored = 0, time = 0, date = 0x21, zip64 = 1;
   const uint32_t inZip64 = 0xffffffff;
   for (const auto &[name, tensor] : tensors) {
-    std::vector<uint8_t> member = makeNpy(tensor);
+    ByteVector member = makeNpy(tensor);
     std::string file = name + ".npy";
     if (file.size() > 65535)
       throw Failure{1, path + ": error: the name of output \"" + name.substr(0, 40) +
                            "...\" is too long for an .npz archive; use --output-dir"};
     uint64_t offset = bytes.size(), size = member.size();
     uint32_t crc = checksum(member.data(), member.size());
-    auto common = [&](std::vector<uint8_t> &to, uint16_t extraSize) {
+    auto common = [&](ByteVector &to, uint16_t extraSize) {
       put(to, version), put(to, utf8), put(to, stored), put(to, time), put(to, date), put(to, crc);
       put(to, inZip64), put(to, inZip64), put(to, uint16_t(file.size())), put(to, extraSize);
     };

@@ -120,8 +120,8 @@ void eachNumber(const Field &field, uint32_t wire, const std::string &path, cons
   }
 }
 
-std::vector<uint8_t> unpackSixBits(const std::vector<uint8_t> &packed, uint64_t count) {
-  std::vector<uint8_t> elements(count);
+ByteVector unpackSixBits(const ByteVector &packed, uint64_t count) {
+  ByteVector elements(count);
   for (uint64_t i = 0; i < count; ++i) {
     uint64_t at = 6 * i / 8;
     uint32_t window = packed[at] | (at + 1 < packed.size() ? uint32_t(packed[at + 1]) << 8 : 0);
@@ -130,8 +130,8 @@ std::vector<uint8_t> unpackSixBits(const std::vector<uint8_t> &packed, uint64_t 
   return elements;
 }
 
-std::vector<uint8_t> packSixBits(const std::vector<uint8_t> &elements) {
-  std::vector<uint8_t> packed(elements.size() / 4 * 3 + elements.size() % 4, 0);
+ByteVector packSixBits(const ByteVector &elements) {
+  ByteVector packed(elements.size() / 4 * 3 + elements.size() % 4, 0);
   for (uint64_t i = 0; i < elements.size(); ++i) {
     uint32_t bits = uint32_t(elements[i] & 0x3f) << (6 * i % 8);
     packed[6 * i / 8] |= uint8_t(bits);
@@ -143,7 +143,7 @@ std::vector<uint8_t> packSixBits(const std::vector<uint8_t> &elements) {
 
 Tensor parseTensor(const uint8_t *data, uint64_t size, const std::string &path) {
   Tensor tensor;
-  std::vector<uint8_t> raw;
+  ByteVector raw;
   std::vector<uint64_t> numbers; // of the typed fields, as bits
   bool hasRaw = false, isFloatData = false, isDoubleData = false;
   int64_t dtype = 0;
@@ -228,20 +228,20 @@ Tensor parseTensor(const uint8_t *data, uint64_t size, const std::string &path) 
   return tensor;
 }
 
-void putVarint(std::vector<uint8_t> &bytes, uint64_t value) {
+void putVarint(ByteVector &bytes, uint64_t value) {
   for (; value >= 0x80; value >>= 7)
     bytes.push_back(uint8_t(value) | 0x80);
   bytes.push_back(uint8_t(value));
 }
 
-void putBytes(std::vector<uint8_t> &bytes, uint32_t number, const void *data, uint64_t size) {
+void putBytes(ByteVector &bytes, uint32_t number, const void *data, uint64_t size) {
   putVarint(bytes, number << 3 | 2);
   putVarint(bytes, size);
   const uint8_t *at = static_cast<const uint8_t *>(data);
   bytes.insert(bytes.end(), at, at + size);
 }
 
-void putNumber(std::vector<uint8_t> &bytes, uint32_t number, uint64_t value) {
+void putNumber(ByteVector &bytes, uint32_t number, uint64_t value) {
   putVarint(bytes, number << 3);
   putVarint(bytes, value);
 }
@@ -322,12 +322,12 @@ Value parseValue(const uint8_t *data, uint64_t size, uint32_t kinds, const std::
 } // namespace
 
 Value tc::run::readPb(const std::string &path, uint32_t kinds) {
-  std::vector<uint8_t> bytes = readFile(path);
+  ByteVector bytes = readFile(path);
   return parseValue(bytes.data(), bytes.size(), kinds, path);
 }
 
-std::vector<uint8_t> tc::run::tensorProto(const std::string &name, const Tensor &tensor) {
-  std::vector<uint8_t> bytes, dims;
+ByteVector tc::run::tensorProto(const std::string &name, const Tensor &tensor) {
+  ByteVector bytes, dims;
   for (int64_t dim : tensor.dims)
     putVarint(dims, uint64_t(dim));
   if (!dims.empty())
@@ -337,17 +337,17 @@ std::vector<uint8_t> tc::run::tensorProto(const std::string &name, const Tensor 
     putBytes(bytes, 8, name.data(), name.size());
   for (const std::string &text : tensor.strings)
     putBytes(bytes, 6, text.data(), text.size());
-  std::vector<uint8_t> packed = isSixBits(tensor.dtype) ? packSixBits(tensor.data) : std::vector<uint8_t>();
-  const std::vector<uint8_t> &raw = isSixBits(tensor.dtype) ? packed : tensor.data;
+  ByteVector packed = isSixBits(tensor.dtype) ? packSixBits(tensor.data) : ByteVector();
+  const ByteVector &raw = isSixBits(tensor.dtype) ? packed : tensor.data;
   if (tensor.dtype != TCRT_DTYPE_STRING)
     putBytes(bytes, 9, raw.data(), raw.size());
   return bytes;
 }
 
-std::vector<uint8_t> tc::run::valueProto(const std::string &name, const Value &value, uint32_t kinds) {
+ByteVector tc::run::valueProto(const std::string &name, const Value &value, uint32_t kinds) {
   if (value.kind == TCRT_VALUE_TENSOR)
     return tensorProto(name, value.tensor);
-  std::vector<uint8_t> bytes;
+  ByteVector bytes;
   putBytes(bytes, 1, name.data(), name.size());
   if (value.kind == TCRT_VALUE_MAP) {
     const Tensor &keys = value.elements[0].tensor, &values = value.elements[1].tensor;
@@ -367,7 +367,7 @@ std::vector<uint8_t> tc::run::valueProto(const std::string &name, const Value &v
         element.data.assign(values.data.begin() + i * unit, values.data.begin() + (i + 1) * unit);
       list.elements.push_back({TCRT_VALUE_TENSOR, std::move(element), {}});
     }
-    std::vector<uint8_t> inner = valueProto("", list, TCRT_VALUE_SEQUENCE);
+    ByteVector inner = valueProto("", list, TCRT_VALUE_SEQUENCE);
     putBytes(bytes, 5, inner.data(), inner.size());
     return bytes;
   }
@@ -375,7 +375,7 @@ std::vector<uint8_t> tc::run::valueProto(const std::string &name, const Value &v
   // An optional without a value says so by an undefined type.
   putNumber(bytes, 2, value.kind == TCRT_VALUE_OPTIONAL && value.elements.empty() ? 0 : elementTypeOf(inside));
   for (const Value &element : value.elements) {
-    std::vector<uint8_t> inner = valueProto("", element, kinds >> 8);
+    ByteVector inner = valueProto("", element, kinds >> 8);
     putBytes(bytes, fieldOf(inside), inner.data(), inner.size());
   }
   return bytes;

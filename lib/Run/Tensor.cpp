@@ -11,13 +11,36 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <limits>
+#include <new>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 using namespace tc::run;
+
+static constexpr size_t kHugePage = size_t(2) << 20;
+
+void *tc::run::allocateBytes(size_t bytes) {
+  if (bytes < kHugePage || bytes > SIZE_MAX - kHugePage)
+    return ::operator new(bytes);
+  const size_t length = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  void *data = std::aligned_alloc(kHugePage, length);
+  if (!data)
+    throw std::bad_alloc();
+  madvise(data, bytes / kHugePage * kHugePage, MADV_HUGEPAGE); // the last part of a page is not worth one
+  return data;
+}
+
+void tc::run::releaseBytes(void *data, size_t bytes) {
+  if (bytes < kHugePage || bytes > SIZE_MAX - kHugePage)
+    ::operator delete(data);
+  else
+    std::free(data);
+}
 
 int64_t Tensor::count() const {
   int64_t n = 1;
@@ -257,7 +280,7 @@ std::string tc::run::dimsText(const std::vector<int64_t> &dims) {
   return text + ")";
 }
 
-std::vector<uint8_t> tc::run::readFile(const std::string &path) {
+ByteVector tc::run::readFile(const std::string &path) {
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat info;
   if (fd < 0 || ::fstat(fd, &info) != 0) {
@@ -266,7 +289,7 @@ std::vector<uint8_t> tc::run::readFile(const std::string &path) {
       ::close(fd);
     throw Failure{1, path + ": error: the file cannot be read: " + std::strerror(error)};
   }
-  std::vector<uint8_t> bytes(S_ISREG(info.st_mode) ? size_t(info.st_size) : 0);
+  ByteVector bytes(S_ISREG(info.st_mode) ? size_t(info.st_size) : 0);
   size_t done = 0;
   for (;;) {
     if (done == bytes.size())
@@ -288,7 +311,7 @@ std::vector<uint8_t> tc::run::readFile(const std::string &path) {
   return bytes;
 }
 
-void tc::run::writeFile(const std::string &path, const std::vector<uint8_t> &bytes) {
+void tc::run::writeFile(const std::string &path, const ByteVector &bytes) {
   struct stat info;
   // Pipes and devices are written in place.
   bool inPlace = ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);

@@ -21,9 +21,9 @@ namespace tc::run {
 Value readPb(const std::string &path, uint32_t kinds = TCRT_VALUE_TENSOR);
 
 /// A TensorProto with raw data, or with strings.
-std::vector<uint8_t> tensorProto(const std::string &name, const Tensor &tensor);
+ByteVector tensorProto(const std::string &name, const Tensor &tensor);
 /// The message of a value of these kinds.
-std::vector<uint8_t> valueProto(const std::string &name, const Value &value, uint32_t kinds);
+ByteVector valueProto(const std::string &name, const Value &value, uint32_t kinds);
 
 } // namespace tc::run
 

@@ -109,7 +109,7 @@ private:
   std::vector<std::optional<Value>> otherInputs; ///< that are no tensors
   std::vector<std::shared_ptr<void>> bound;      ///< what the library reads of strings and trees
   NamedValues computed;
-  std::vector<std::vector<uint8_t>> outputBuffers;
+  std::vector<ByteVector> outputBuffers;
   std::vector<std::pair<void *, uint64_t>> deviceBuffers;
 };
 

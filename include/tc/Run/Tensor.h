@@ -10,6 +10,7 @@
 
 #include "tcrt/tcrt.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -22,12 +23,28 @@ struct Failure {
   std::string message;
 };
 
+/// Allocates with `new`, but large blocks at a huge page, and asks the kernel to back them with huge pages, as NumPy
+/// does for the other engines that tc is timed beside.
+void *allocateBytes(size_t bytes);
+void releaseBytes(void *data, size_t bytes);
+template <typename T> struct PageAllocator {
+  using value_type = T;
+  PageAllocator() = default;
+  template <typename U> PageAllocator(const PageAllocator<U> &) {}
+  T *allocate(size_t count) { return static_cast<T *>(allocateBytes(count * sizeof(T))); }
+  void deallocate(T *data, size_t count) { releaseBytes(data, count * sizeof(T)); }
+  template <typename U> bool operator==(const PageAllocator<U> &) const { return true; }
+  template <typename U> bool operator!=(const PageAllocator<U> &) const { return false; }
+};
+/// The bytes of a tensor or file.
+using ByteVector = std::vector<uint8_t, PageAllocator<uint8_t>>;
+
 /// A dense row-major tensor. An invalid dtype means raw elements of `rawBytes` bytes (NumPy's void types).
 struct Tensor {
   tcrt_dtype_t dtype = TCRT_DTYPE_INVALID;
   uint32_t rawBytes = 0;
   std::vector<int64_t> dims;
-  std::vector<uint8_t> data;
+  ByteVector data;
   std::vector<std::string> strings; ///< instead of `data` where the dtype is string
 
   int64_t count() const;
@@ -71,9 +88,9 @@ Tensor convert(const Tensor &tensor, tcrt_dtype_t dtype);
 std::string dimsText(const std::vector<int64_t> &dims);
 
 /// Reads a whole file. Throws a Failure with code 1.
-std::vector<uint8_t> readFile(const std::string &path);
+ByteVector readFile(const std::string &path);
 /// Writes through a temporary file and a rename, so that no partial file is left.
-void writeFile(const std::string &path, const std::vector<uint8_t> &bytes);
+void writeFile(const std::string &path, const ByteVector &bytes);
 
 } // namespace tc::run
 

@@ -9,6 +9,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -164,7 +165,7 @@ TEST_CASE("damaged .npz and .pb files are refused without harm") {
     setReal(tensor, i, double(i));
   std::string path = temporary("damaged");
   writeNpz(path, {{"a", tensor}, {"b", make(TCRT_DTYPE_I64, {})}});
-  const std::vector<uint8_t> npz = readFile(path), pb = tensorProto("t", tensor);
+  const ByteVector npz = readFile(path), pb = tensorProto("t", tensor);
   REQUIRE(readNpz(path).size() == 2);
   CHECK(readNpz(path)[0].second.data == tensor.data);
   std::mt19937 random(3);
@@ -172,7 +173,7 @@ TEST_CASE("damaged .npz and .pb files are refused without harm") {
   int rounds = setting ? std::atoi(setting) : 2000, refused = 0;
   for (int round = 0; round < rounds; ++round) {
     bool isNpz = round % 2;
-    std::vector<uint8_t> bytes = isNpz ? npz : pb;
+    ByteVector bytes = isNpz ? npz : pb;
     for (uint32_t n = 1 + random() % 3; n--;)
       bytes[random() % bytes.size()] = random() % 4 ? uint8_t(random()) : random() % 2 ? 0xff : 0;
     if (random() % 8 == 0)
@@ -192,4 +193,15 @@ TEST_CASE("damaged .npz and .pb files are refused without harm") {
   }
   CHECK(refused > rounds / 10);
   unlink(path.c_str());
+}
+
+TEST_CASE("large blocks of bytes start at a huge page") {
+  for (size_t size : {size_t(0), size_t(1), (size_t(2) << 20) - 1, size_t(2) << 20, (size_t(4) << 20) + 1}) {
+    ByteVector bytes(size, 7);
+    CHECK(std::all_of(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte == 7; }));
+    if (size >= size_t(2) << 20)
+      CHECK(reinterpret_cast<uintptr_t>(bytes.data()) % (size_t(2) << 20) == 0);
+    ByteVector other(bytes);
+    CHECK(other == bytes);
+  }
 }
