@@ -168,6 +168,15 @@ def build_cases():
         case(f"product_of_{name}_leaky", [helper.make_node("MatMul", ["a", "b"], ["c"]), helper.make_node("LeakyRelu", ["c"], ["y"], alpha=0.1)],
              {"a": dims[0], "b": dims[1]}, {"y": [1, 1] if len(dims[0]) == 2 else []},
              lambda v: [np.where(v["a"] @ v["b"] < 0, 0.1 * (v["a"] @ v["b"]), v["a"] @ v["b"])], [{"a": tuple(dims[0]), "b": tuple(dims[1])}])
+    # Matrices of whole panels that only the run knows are read where they lie; others are packed by the tasks.
+    for b, m, k, n in ((5, 64, 64, 64), (3, 65, 31, 48), (2, 128, 17, 112), (2, 100, 200, 256), (4, 33, 1, 16), (3, 64, 64, 72), (2, 129, 24, 32), (1, 20, 0, 16)):
+        case(f"in_place_{b}x{m}x{k}x{n}", [helper.make_node("MatMul", ["a", "b"], ["c"]), helper.make_node("Abs", ["c"], ["y"])],
+             {"a": [b, m, k], "b": [b, k, n]}, {"y": [b, m, n]}, lambda v: [np.abs(v["a"] @ v["b"])], [{"a": (b, m, k), "b": (b, k, n)}])
+    case("in_place_shared", [helper.make_node("MatMul", ["a", "b"], ["y"])], {"a": ["B", 40, 24], "b": [24, 48]}, {"y": ["B", 40, 48]},
+         lambda v: [v["a"] @ v["b"]], [{"a": (2, 40, 24), "b": (24, 48)}])
+    case("in_place_sliced", [helper.make_node("Slice", ["b", "from", "to", "axis"], ["s"]), helper.make_node("MatMul", ["a", "s"], ["y"])],
+         {"a": [3, 40, 24], "b": [3, 24, 64]}, {"y": [3, 40, 32]}, lambda v: [v["a"] @ v["b"][:, :, 16:48]], [{"a": (3, 40, 24), "b": (3, 24, 64)}],
+         {"from": np.array([16], np.int64), "to": np.array([48], np.int64), "axis": np.array([2], np.int64)})
     # The only row of a softmax is kept for the norm behind it.
     norm = lambda s: s / np.sqrt((s * s).sum(-1, keepdims=True))  # noqa: E731
     for dims in (["N"], [40], [1, 40]):

@@ -18,6 +18,7 @@
 //   rhs              number of the input that is packed when the artifact is made; -1: packed at run time
 //   rhsLaunch        1: packed at run time by a launch of its own
 //   rhsTransposed    1: packed at run time from rows of K, turned in registers
+//   rhsInPlace       1: not packed: read where it lies
 //   lhsCopy          1: the task copies the rows of A
 //   lhsLaunch        1: a launch of its own copies them, for all tasks of a block of rows
 //   lhsTransposed    1: from columns of A, as they lie: [tile of rows][K][rows]
@@ -66,6 +67,9 @@ constexpr int64_t kMostFarRows = 6, kFarPanels = 4;
 constexpr int64_t kMemoryRows = 4, kMemoryPartialDepth = 256;
 // From so many tasks on that copy the same rows, and so many elements in all, one launch copies them for all.
 constexpr double kCopiesOfTasks = 3, kCopiedFloats = 64 * 1024;
+// For so few rows a B of so many bytes is not worth packing: 32 to 128 rows took 0.75 to 1.0 of the time without. More
+// rows pay for loads across lines, where B is not aligned, and longer ones for pages.
+constexpr int64_t kInPlaceRows = 128, kInPlaceBytes = 256 * 1024;
 // What a thread should pack at least.
 constexpr int64_t kPackGrainBytes = 128 * 1024;
 // Tasks that keep many cores busy evenly.
@@ -299,11 +303,22 @@ private:
         batch * rows * depth >= kCopiedFloats)
       params.set("lhsLaunch", 1);
     params.set("rhs", packed ? int64_t(packed->input) : -1);
-    if (!packed) {
+    if (!packed && isReadInPlace(p)) {
+      params.set("rhsInPlace", 1);
+    } else if (!packed) {
       params.set("rhsLaunch", !p.m || *p.m > tileM);
       params.set("rhsTransposed", isDepthInnermost(p));
     }
     params.set("grain", grainFor(flops()));
+  }
+
+  /// Whether B is so small, for so few rows, that it is read where it lies: steps of whole panels, one behind the other.
+  static bool isReadInPlace(const Product &p) {
+    if (!p.m || !p.n || !p.k || p.columns.empty() || *p.n % kPanel != 0 || *p.m > kInPlaceRows ||
+        *p.k * *p.n * p.elementBytes() > kInPlaceBytes)
+      return false;
+    const std::optional<LinesInPlace> steps = linesInPlace(p, p.rhs, DimRef::Column);
+    return steps && prim::getConstantSize(steps->stride) == *p.n;
   }
 
   static double taskFlops(const Product &p, int64_t tileM, int64_t tileN) {
@@ -393,6 +408,7 @@ private:
     if (getParam(chosen, "rhs", -1) < 0) {
       Params params(chosen);
       params.set("rhsLaunch", !getParam(chosen, "rhsLaunch"));
+      params.set("rhsInPlace", 0);
       add(params, tileM, tileN);
     }
     return all;
@@ -404,7 +420,7 @@ private:
   }
   /// Floats of the scratch: first the packed panels, then the copied rows.
   static AffineExpr packedFloats(const Product &p, kernel::ScheduleAttr schedule) {
-    if (getParam(schedule, "rhs", -1) >= 0 || getParam(schedule, "rhsLaunch"))
+    if (getParam(schedule, "rhs", -1) >= 0 || getParam(schedule, "rhsLaunch") || getParam(schedule, "rhsInPlace"))
       return getAffineConstantExpr(0, p.K.getContext());
     return prim::simplifySize(p.runtimePanelFloats() * (getParam(schedule, "tileN") / kPanel));
   }
@@ -607,7 +623,10 @@ private:
     const bool lhsLaunch = getParam(schedule, "lhsLaunch"), rhsLaunch = getParam(schedule, "rhsLaunch");
     const Value tile = em.stackBuffer(element, rows * cols);
     const Value N = em.size(p.N), K = em.size(p.K);
-    const AffineExpr panelStride = rhsPacked ? prim::simplifySize(p.K * kPanel) : p.runtimePanelFloats();
+    const bool rhsInPlace = getParam(schedule, "rhsInPlace");
+    const AffineExpr panelStride = rhsInPlace  ? getAffineConstantExpr(kPanel, p.K.getContext())
+                                   : rhsPacked ? prim::simplifySize(p.K * kPanel)
+                                               : p.runtimePanelFloats();
     const Value panelFloats = em.size(panelStride);
     const AffineExpr blocks = productGrid(p, schedule).back();
 
@@ -642,7 +661,9 @@ private:
       Value b;
       const Value blockPanels = em.i64(tileN / kPanel);
       Value panelsHere = em.min(blockPanels, em.sub(em.size(p.panels()), em.mul(grid[1].base, blockPanels)));
-      if (rhsPacked || rhsLaunch) {
+      if (rhsInPlace) {
+        b = offsetBy(em, batchStart(em, *linesInPlace(p, p.rhs, DimRef::Column), batchAt, element), n0.base, element);
+      } else if (rhsPacked || rhsLaunch) {
         b = em.input(rhsPacked ? rhsInput : temporary);
         Value perBatch = em.size(rhsPacked ? p.panels() : launchPanels(p, schedule));
         Value first = em.add(em.mul(batch.base, perBatch), em.mul(grid[1].base, blockPanels));
@@ -679,11 +700,15 @@ private:
             kernel.bType = bType;
             kernel.panels = panels;
             kernel.panelStride = Extent(panelFloats, prim::getConstantSize(panelStride));
+            if (rhsInPlace)
+              kernel.stepStride = *p.n;
             kernel.c = offsetBy(em, tile, em.mul(row, em.i64(cols)), element);
             kernel.cOffsets = uniformRows(blockRows, cols);
             if (p.m ? *p.m <= rows : blockRows < rows) {
               kernel.prefetchAhead = rhsPacked ? kAheadBytes / p.elementBytes() : 0;
-            } else if (p.k && blockRows == rows && fitsTwice(groupPanels * kPanel * *p.k * p.elementBytes())) {
+            } else if ((rhsPacked || rhsLaunch) && p.k && blockRows == rows &&
+                       fitsTwice(groupPanels * kPanel * *p.k * p.elementBytes())) {
+              // (Not of what the task has packed: it is near, and behind its last panels another worker packs its own.)
               kernel.prefetch = offsetBy(em, bHere, em.mul(em.i64(groupPanels), panelFloats), right);
               kernel.prefetchPart = em.divUnsigned(first.base, em.i64(rows));
               kernel.prefetchParts = std::max<int64_t>(1, std::min(tileM, p.m.value_or(tileM)) / rows);

@@ -49,6 +49,28 @@ func.func @scores(%q: tensor<2x3x20x16xf32>, %k: tensor<2x3x35x16xf32>) -> tenso
 
 // -----
 
+// A small matrix that only the run knows is read where it lies by few rows: nothing is packed. 40 columns are no whole panels.
+// CHECK-LABEL: func.func @in_place
+// CHECK: #kernel.schedule<"contract", {{.*}}rhs = -1 : i64, rhsInPlace = 1 : i64, rows256
+// CHECK: #kernel.schedule<"contract", {{.*}}rhs = -1 : i64, rhsLaunch = 0 : i64
+// LOWER-LABEL: func.func @in_place
+// LOWER: host.launch
+// LOWER-NOT: scratch
+// LOWER: host.launch {{.*}} scratch
+func.func @in_place(%x: tensor<9x64x24xf32>, %y: tensor<9x24x48xf32>, %z: tensor<9x24x40xf32>) -> (tensor<9x64x48xf32>, tensor<9x64x40xf32>) {
+  %r = kernel.region(%i0 = %x : tensor<9x64x24xf32>, %i1 = %y : tensor<9x24x48xf32>) -> (tensor<9x64x48xf32>) {
+    %0 = prim.dot_general %i0, %i1 batch [0] x [0] contract [2] x [1] : (tensor<9x64x24xf32>, tensor<9x24x48xf32>) -> tensor<9x64x48xf32>
+    kernel.yield %0 : tensor<9x64x48xf32>
+  }
+  %s = kernel.region(%i0 = %x : tensor<9x64x24xf32>, %i1 = %z : tensor<9x24x40xf32>) -> (tensor<9x64x40xf32>) {
+    %0 = prim.dot_general %i0, %i1 batch [0] x [0] contract [2] x [1] : (tensor<9x64x24xf32>, tensor<9x24x40xf32>) -> tensor<9x64x40xf32>
+    kernel.yield %0 : tensor<9x64x40xf32>
+  }
+  return %r, %s : tensor<9x64x48xf32>, tensor<9x64x40xf32>
+}
+
+// -----
+
 // Many tasks read the same panels: a launch of its own packs them, once, into a temporary.
 // CHECK-LABEL: func.func @many_rows
 // CHECK: #kernel.schedule<"contract", {{.*}}rhs = -1 : i64, rhsLaunch = 1 : i64, rhsTransposed = 0 : i64
