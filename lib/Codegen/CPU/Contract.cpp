@@ -71,8 +71,9 @@ constexpr double kCopiesOfTasks = 3, kCopiedFloats = 64 * 1024;
 // For so few rows a B of so many bytes is not worth packing: 32 to 128 rows took 0.75 to 1.0 of the time without. More
 // rows pay for loads across lines, where B is not aligned, and longer ones for pages.
 constexpr int64_t kInPlaceRows = 128, kInPlaceBytes = 256 * 1024;
-// A B of so many bytes stays in the second-level cache: threads then take rows, or pixels, of their own, which they also
-// have in the layers around, and all columns of them. (Two threads: four convolutions side by side 0.9 of the time.)
+// A B of so many bytes stays in the second-level cache: threads then take rows, or pixels, of their own, which they
+// also have in the layers around, and all columns of them. (Two threads: four convolutions side by side 0.9 of the
+// time.)
 constexpr int64_t kNearBytes = 1024 * 1024;
 // What a thread should pack at least.
 constexpr int64_t kPackGrainBytes = 128 * 1024;
@@ -319,7 +320,8 @@ private:
     params.set("grain", grainFor(flops()));
   }
 
-  /// Whether B is so small, for so few rows, that it is read where it lies: steps of whole panels, one behind the other.
+  /// Whether B is so small, for so few rows, that it is read where it lies: steps of whole panels, one behind the
+  /// other.
   static bool isReadInPlace(const Product &p) {
     if (!p.m || !p.n || !p.k || p.columns.empty() || *p.n % kPanel != 0 || *p.m > kInPlaceRows ||
         *p.k * *p.n * p.elementBytes() > kInPlaceBytes)
@@ -974,8 +976,7 @@ private:
     params.set("tileW", tileW);
     params.set("tileN", tilePanels * kPanel);
     params.set("lhsCopy", !direct);
-    if (c.groups * ceilDiv(c.panels(), tilePanels) > 1 &&
-        c.groups * c.depth() * c.panels() * kPanel * 4 <= kNearBytes)
+    if (c.groups * ceilDiv(c.panels(), tilePanels) > 1 && c.groups * c.depth() * c.panels() * kPanel * 4 <= kNearBytes)
       params.set("pixelsOuter", 1);
     params.set("rhs", packed->input);
     params.set("grain", grainFor(flops()));
@@ -1037,9 +1038,8 @@ private:
     MLIRContext *context = c.batch.getContext();
     SmallVector<AffineExpr> grid{c.batch};
     llvm::append_range(grid, c.outer);
-    SmallVector<AffineExpr> columns{
-        getAffineConstantExpr(c.groups, context),
-        getAffineConstantExpr(ceilDiv(c.columns, getParam(schedule, "tileN")), context)};
+    SmallVector<AffineExpr> columns{getAffineConstantExpr(c.groups, context),
+                                    getAffineConstantExpr(ceilDiv(c.columns, getParam(schedule, "tileN")), context)};
     SmallVector<AffineExpr> pixels{prim::simplifySize(c.outH.ceilDiv(getParam(schedule, "tileH"))),
                                    prim::simplifySize(c.outW.ceilDiv(getParam(schedule, "tileW")))};
     const bool pixelsOuter = getParam(schedule, "pixelsOuter");

@@ -19,6 +19,7 @@
 //   narrow   1: so
 //   rows     elements of the operand's last dim that a task takes: rows of its scratch
 //   columns  elements of the result's last dim; both are multiples of every vector width
+//   columnsOuter   1: tasks are in the order of columns, then rows
 //   direct   1: stored straight from the registers
 //   fetch    1: the operand comes from beyond the caches, through scratch; a task fetches what the next one reads
 //   grain    least number of tasks for a thread
@@ -82,19 +83,24 @@ struct Problem {
   }
   /// Of an element in memory.
   int64_t bytes() const { return Emitter::memoryBytes(element()); }
-  /// The dims that stay outside, then blocks of the operand's last dim, then of the result's.
-  SmallVector<AffineExpr> grid(int64_t rows, int64_t columns) const {
+  /// The dims that stay outside, then blocks of the operand's last dim, then of the result's, or the other way round.
+  SmallVector<AffineExpr> grid(kernel::ScheduleAttr schedule) const {
     SmallVector<AffineExpr> grid;
     for (size_t i = 0; i + 1 < sizes.size(); ++i)
       if (i != dim)
         grid.push_back(sizes[i]);
-    grid.push_back(prim::simplifySize(sizes[dim].ceilDiv(rows)));
-    grid.push_back(prim::simplifySize(sizes.back().ceilDiv(columns)));
+    grid.push_back(prim::simplifySize(sizes[dim].ceilDiv(getParam(schedule, "rows"))));
+    grid.push_back(prim::simplifySize(sizes.back().ceilDiv(getParam(schedule, "columns"))));
+    if (getParam(schedule, "columnsOuter"))
+      std::swap(grid.back(), grid[grid.size() - 2]);
     return grid;
   }
   /// Position in the result of the first element of a task.
-  SmallVector<Index> firstOf(Emitter &em, Index task, int64_t rows, int64_t columns) const {
-    SmallVector<Index> at = em.delinearize(task, grid(rows, columns));
+  SmallVector<Index> firstOf(Emitter &em, Index task, kernel::ScheduleAttr schedule) const {
+    SmallVector<Index> at = em.delinearize(task, grid(schedule));
+    if (getParam(schedule, "columnsOuter"))
+      std::swap(at.back(), at[at.size() - 2]);
+    const int64_t rows = getParam(schedule, "rows"), columns = getParam(schedule, "columns");
     at.back() = em.mulIndex(at.back(), em.i64(columns), columns);
     const Index row = em.mulIndex(at[at.size() - 2], em.i64(rows), rows);
     at.erase(at.end() - 2);
@@ -192,6 +198,11 @@ public:
       params.set("stream", 1);
     if (isDirect)
       params.set("direct", 1);
+    // Pixels are cut among the threads rather than channels, as in the layers around.
+    const std::optional<int64_t> across = prim::getConstantSize(p->sizes[p->dim]),
+                                 along = prim::getConstantSize(p->sizes.back());
+    if (isInThirdLevel && across && along && ceilDiv(*across, rows) > 1 && *along > *across && *along > columns)
+      params.set("columnsOuter", 1);
     const int64_t filled = std::min(rows, prim::getConstantSize(p->sizes[p->dim]).value_or(rows)) * columns;
     params.set("grain", std::max<int64_t>(1, int64_t(kGrainElements / double(p->isNarrow ? filled : rows * columns))));
     return params.schedule(strategy());
@@ -201,7 +212,7 @@ public:
     const Problem p = *analyze(region);
     const int64_t rows = getParam(schedule, "rows"), columns = getParam(schedule, "columns");
     Launch launch;
-    launch.tasks = prim::product(region.getContext(), p.grid(rows, columns));
+    launch.tasks = prim::product(region.getContext(), p.grid(schedule));
     launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), region.getContext());
     if (!getParam(schedule, "direct"))
       launch.scratch = getAffineConstantExpr(roundUp(rows * columns * p.bytes(), 64), region.getContext());
@@ -235,7 +246,7 @@ private:
     // Rows of the operand to fetch for the next task with each row that this one writes.
     const int64_t fetched = ceilDiv(std::min(columnBlock, prim::getConstantSize(last).value_or(columnBlock)), rowBlock);
     em.loop(begin, end, 1, [&](Index task) {
-      SmallVector<Index> at = p.firstOf(em, task, rowBlock, columnBlock);
+      SmallVector<Index> at = p.firstOf(em, task, schedule);
       const Index row0 = at[p.dim], column0 = at.back();
       const Extent rows = blockExtent(em, depth, row0.base, rowBlock);
       const Extent columns = blockExtent(em, last, column0.base, columnBlock);
@@ -243,7 +254,7 @@ private:
         return turnAndStore(p, em, at, rows, columns);
       Value next;
       if (getParam(schedule, "fetch"))
-        next = addressOf(p, em, p.firstOf(em, em.addIndex(task, em.constant(1)), rowBlock, columnBlock));
+        next = addressOf(p, em, p.firstOf(em, em.addIndex(task, em.constant(1)), schedule));
       turn(p, em, at, rows, columns, columnBlock);
       em.loop(em.i64(0), rows.get(em), 1, [&](Index row) {
         for (int64_t i = 0; next && i < fetched; ++i)
@@ -268,7 +279,7 @@ private:
     OpBuilder &b = em.builder();
     const int64_t rowBlock = getParam(schedule, "rows"), columns = getParam(schedule, "columns");
     em.loop(begin, end, 1, [&](Index task) {
-      const SmallVector<Index> at = p.firstOf(em, task, rowBlock, columns);
+      const SmallVector<Index> at = p.firstOf(em, task, schedule);
       const Extent rows = blockExtent(em, p.sizes[p.dim], at[p.dim].base, rowBlock);
       em.laneLoop(rows.get(em), prim::getConstantSize(p.sizes[p.dim]), [&](Index lane) {
         SmallVector<Value> rowsHere;

@@ -19,6 +19,7 @@
 // Parameters (the suffixes 256 and 512 name the vector width in bits):
 //   rhs              number of the input that is the filter
 //   tiles, tileN     tiles and output channels of a task
+//   tilesOuter       1: tasks are in the order of tiles, then output channels
 //   ahead            1: a launch of its own transforms all tiles, once for all blocks of output channels
 //   rows256, cols256, rows512, cols512   micro-kernel
 //   grain            least number of tasks for a thread
@@ -306,6 +307,8 @@ public:
     SmallVector<AffineExpr> space = grid(p, schedule);
     em.loop(begin, end, 1, [&](Index task) {
       SmallVector<Index> at = em.delinearize(task, space);
+      if (getParam(schedule, "tilesOuter"))
+        std::swap(at[0], at[1]);
       Task t;
       t.panel0 = em.mul(at[0].base, em.i64(tileN / kPanel));
       t.first = em.mulIndex(at[1], em.i64(tiles), tiles);
@@ -425,6 +428,10 @@ private:
     params.set("rhs", packedFilter(p, isConstant)->input);
     params.set("tiles", plan.tiles);
     params.set("tileN", plan.panels * kPanel);
+    // Threads take pixels of their own, as in the layers around, where the filter stays near.
+    if (plan.panels < p.c.panels() &&
+        kInPixels * p.c.outerTaps() * p.c.channels * p.c.panels() * kPanel * 4 <= kFilterBytes)
+      params.set("tilesOuter", 1);
     if (plan.isAhead)
       params.set("ahead", 1);
     for (const CpuInfo &cpu : kScheduledCpus) {
@@ -473,8 +480,12 @@ private:
   }
 
   static SmallVector<AffineExpr> grid(const Problem &p, kernel::ScheduleAttr schedule) {
-    return {getAffineConstantExpr(p.c.panels() / (getParam(schedule, "tileN") / kPanel), p.c.batch.getContext()),
-            prim::simplifySize(p.tiles().ceilDiv(getParam(schedule, "tiles")))};
+    SmallVector<AffineExpr> grid{
+        getAffineConstantExpr(p.c.panels() / (getParam(schedule, "tileN") / kPanel), p.c.batch.getContext()),
+        prim::simplifySize(p.tiles().ceilDiv(getParam(schedule, "tiles")))};
+    if (getParam(schedule, "tilesOuter"))
+      std::swap(grid[0], grid[1]);
+    return grid;
   }
 
   /// First output pixel of a tile: [N, outer dims, H, W].

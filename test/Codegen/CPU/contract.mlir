@@ -267,3 +267,43 @@ func.func @functions(%x: tensor<64x96xf32>) -> (tensor<64x133xf32>, tensor<64x13
   }
   return %r, %s : tensor<64x133xf32>, tensor<64x133xf32>
 }
+
+// -----
+
+// A small B, which stays in the second-level cache, is read by all threads, each of which takes rows of its own: tasks are in the order
+// of rows, then columns. One that is larger than the rows and the results is cut among the threads.
+// CHECK-LABEL: func.func @rows_of_their_own
+// CHECK: #kernel.schedule<"contract", {{.*}}rowsOuter = 1 : i64
+// CHECK-NOT: rowsOuter
+// CHECK: return
+func.func @rows_of_their_own(%x: tensor<1024x256xf32>, %w: tensor<256x512xf32>, %y: tensor<120x256xf32>, %v: tensor<256x512xf32>) -> (tensor<1024x512xf32>, tensor<120x512xf32>) {
+  %r = kernel.region(%i0 = %x : tensor<1024x256xf32>, %i1 = %w : tensor<256x512xf32>) -> (tensor<1024x512xf32>) {
+    %0 = prim.dot_general %i0, %i1 batch [] x [] contract [1] x [0] : (tensor<1024x256xf32>, tensor<256x512xf32>) -> tensor<1024x512xf32>
+    kernel.yield %0 : tensor<1024x512xf32>
+  }
+  %s = kernel.region(%i0 = %y : tensor<120x256xf32>, %i1 = %v : tensor<256x512xf32>) -> (tensor<120x512xf32>) {
+    %0 = prim.dot_general %i0, %i1 batch [] x [] contract [1] x [0] : (tensor<120x256xf32>, tensor<256x512xf32>) -> tensor<120x512xf32>
+    kernel.yield %0 : tensor<120x512xf32>
+  }
+  return %r, %s : tensor<1024x512xf32>, tensor<120x512xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @pixels_of_their_own
+// CHECK: #kernel.schedule<"contract", {{.*}}pixelsOuter = 1 : i64
+// CHECK-NOT: pixelsOuter
+// CHECK: return
+func.func @pixels_of_their_own(%x: tensor<1x28x28x128xf32>) -> (tensor<1x28x28x128xf32>, tensor<1x14x14x512xf32>) {
+  %f = prim.constant dense<1.5> : tensor<3x3x32x128xf32>
+  %g = prim.constant dense<1.5> : tensor<3x3x128x512xf32>
+  %r = kernel.region(%i0 = %x : tensor<1x28x28x128xf32>, %i1 = %f : tensor<3x3x32x128xf32>) -> (tensor<1x28x28x128xf32>) {
+    %0 = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 4 : (tensor<1x28x28x128xf32>, tensor<3x3x32x128xf32>) -> tensor<1x28x28x128xf32>
+    kernel.yield %0 : tensor<1x28x28x128xf32>
+  }
+  %s = kernel.region(%i0 = %x : tensor<1x28x28x128xf32>, %i1 = %g : tensor<3x3x128x512xf32>) -> (tensor<1x14x14x512xf32>) {
+    %0 = prim.conv %i0, %i1 strides [2, 2] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x28x28x128xf32>, tensor<3x3x128x512xf32>) -> tensor<1x14x14x512xf32>
+    kernel.yield %0 : tensor<1x14x14x512xf32>
+  }
+  return %r, %s : tensor<1x28x28x128xf32>, tensor<1x14x14x512xf32>
+}

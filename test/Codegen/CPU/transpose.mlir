@@ -77,3 +77,16 @@ func.func @main(%x: !x {tc.name = "x"}, %z: !z {tc.name = "z"}, %h: !h {tc.name 
   }
   return %sum, %halves, %not, %ints, %large, %lines, %sets, %unknown, %stays, %few : !z, tensor<17x600xf16>, tensor<16x130xi1>, tensor<8x9x33xi64>, tensor<4100x520xf32>, tensor<530x528xf32>, tensor<1101x512xf32>, !dt, tensor<70x3x41xf32>, tensor<70x41x3xf32>
 }
+
+// -----
+
+// Channels last to channels first: threads take pixels of their own.
+// CHECK-LABEL: func.func @pixels
+// CHECK: #kernel.schedule<"transpose", {columns = 64 : i64, columnsOuter = 1 : i64
+func.func @pixels(%x: tensor<1x784x128xf32>) -> tensor<1x128x784xf32> {
+  %r = kernel.region(%i = %x : tensor<1x784x128xf32>) -> (tensor<1x128x784xf32>) {
+    %0 = prim.transpose %i [0, 2, 1] : tensor<1x784x128xf32> -> tensor<1x128x784xf32>
+    kernel.yield %0 : tensor<1x128x784xf32>
+  }
+  return %r : tensor<1x128x784xf32>
+}
