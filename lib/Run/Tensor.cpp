@@ -25,8 +25,10 @@ using namespace tc::run;
 static constexpr size_t kHugePage = size_t(2) << 20;
 
 void *tc::run::allocateBytes(size_t bytes) {
-  if (bytes < kHugePage || bytes > SIZE_MAX - kHugePage)
+  if (bytes < kHugePage)
     return ::operator new(bytes);
+  if (bytes > SIZE_MAX - kHugePage)
+    throw std::bad_alloc();
   const size_t length = (bytes + kHugePage - 1) / kHugePage * kHugePage;
   void *data = std::aligned_alloc(kHugePage, length);
   if (!data)
@@ -36,7 +38,7 @@ void *tc::run::allocateBytes(size_t bytes) {
 }
 
 void tc::run::releaseBytes(void *data, size_t bytes) {
-  if (bytes < kHugePage || bytes > SIZE_MAX - kHugePage)
+  if (bytes < kHugePage)
     ::operator delete(data);
   else
     std::free(data);

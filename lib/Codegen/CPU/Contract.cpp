@@ -630,10 +630,9 @@ private:
     const bool rhsPacked = rhsInput >= 0;
     const Type bType = packedType(em, rhsInput, element), right = bType ? bType : element;
     const bool lhsLaunch = getParam(schedule, "lhsLaunch"), rhsLaunch = getParam(schedule, "rhsLaunch");
-    const bool rowsOuter = getParam(schedule, "rowsOuter");
+    const bool rhsInPlace = getParam(schedule, "rhsInPlace"), rowsOuter = getParam(schedule, "rowsOuter");
     const Value tile = em.stackBuffer(element, rows * cols);
     const Value N = em.size(p.N), K = em.size(p.K);
-    const bool rhsInPlace = getParam(schedule, "rhsInPlace");
     const AffineExpr panelStride = rhsInPlace  ? getAffineConstantExpr(kPanel, p.K.getContext())
                                    : rhsPacked ? prim::simplifySize(p.K * kPanel)
                                                : p.runtimePanelFloats();
