@@ -66,6 +66,9 @@ constexpr double kFarElements = 1024 * 1024;
 constexpr int64_t kMostFarRows = 6, kFarPanels = 4;
 // So few rows wait for their B: shorter sums on their own cost nothing.
 constexpr int64_t kMemoryRows = 4, kMemoryPartialDepth = 256;
+// Steps of a convolution's sums that are added up on their own: deep networks of them have no norms between that are
+// computed in the run, and round more than those of products.
+constexpr int64_t kConvolutionPartialDepth = 256;
 // From so many tasks on that copy the same rows, and so many elements in all, one launch copies them for all.
 constexpr double kCopiesOfTasks = 3, kCopiedFloats = 64 * 1024;
 // For so few rows a B of so many bytes is not worth packing: 32 to 128 rows took 0.75 to 1.0 of the time without. More
@@ -1290,6 +1293,7 @@ private:
 
       MicroKernel kernel;
       kernel.bType = bType;
+      kernel.partialDepth = kConvolutionPartialDepth;
       kernel.freesRegisters = hasFunctions(em.region());
       const int64_t outerTaps = c.outerTaps();
       kernel.taps.push_back({outerTaps, outerStride});

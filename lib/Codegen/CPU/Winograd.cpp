@@ -58,6 +58,8 @@ constexpr double kFarGroup = 1.15;
 // Share of the multiply-add peak that direct convolution of few channels reaches (0.67 of 64 channels of 56 x 56
 // pixels, 0.9 of 256), and the gain that makes another algorithm worth it.
 constexpr double kDirectShare = 0.65, kLeastGain = 1.15;
+// Steps of the sums over channels that are added up on their own: what they round, the output transform makes larger.
+constexpr int64_t kPartialDepth = 32;
 // Cycles of a task that is worth a thread.
 constexpr double kGrainCycles = 32e3;
 // An image of unknown size is planned for as if its side were this number over the channels: networks halve the one as
@@ -595,6 +597,7 @@ private:
           kernel.a = offsetBy(em, a, em.mul(row, em.i64(p.pitch())));
           kernel.rowOffsets = uniformRows(height, p.pitch());
           kernel.depth = Extent(p.c.channels);
+          kernel.partialDepth = kPartialDepth;
           kernel.b = offsetBy(em, from, em.mul(group.base, em.i64(panelFloats)));
           kernel.panels = panels;
           kernel.panelStride = Extent(panelFloats);

@@ -10,6 +10,11 @@
 // LOWER: host.constant dense<1.000000e+00> : tensor<3x3x64x64xf32> map #[[MAP]] transform dense<{{.*}}> : tensor<36x9xf64> : tensor<36x4x64x16xf32>
 // LOWER: llvm.intr.prefetch
 // LOWER: llvm.intr.fmuladd{{.*}}vector<16xf32>
+// The sums of 32 channels are added to those before them.
+// LOWER: %[[SUM:.*]] = llvm.fadd
+// LOWER-NEXT: llvm.store %[[SUM]],
+// LOWER-NEXT: llvm.load
+// LOWER-NEXT: llvm.fadd
 func.func @wide(%x: tensor<1x56x56x64xf32>, %b: tensor<64xf32>) -> tensor<1x56x56x64xf32> attributes {prim.symbols = []} {
   %w = prim.constant dense<1.0> : tensor<3x3x64x64xf32>
   %r = kernel.region(%i0 = %x : tensor<1x56x56x64xf32>, %i1 = %w : tensor<3x3x64x64xf32>, %i2 = %b : tensor<64xf32>) -> (tensor<1x56x56x64xf32>) {
