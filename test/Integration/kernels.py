@@ -239,6 +239,22 @@ def build_cases():
     case("thin_dynamic", [helper.make_node("MatMul", ["a", "b"], ["p"]), helper.make_node("Transpose", ["b"], ["t"], perm=[1, 0]), helper.make_node("MatMul", ["p", "t"], ["y"])],
          {"a": [4, "K"], "b": ["K", 48]}, {"p": [4, 48], "y": [4, "K"]}, lambda v: [v["a"] @ v["b"], v["a"] @ v["b"] @ v["b"].T],
          [{"a": (4, k), "b": (k, 48)} for k in (1, 17, 64, 300, 1500)])
+    # Several operands, multiplied in the order that costs least: trees and rings of them, labels that one operand alone
+    # has, diagonals, broadcasting, more operands than all orders are tried for, matrices that are given, dims unknown.
+    chain = ",".join(chr(ord("a") + i) + chr(ord("b") + i) for i in range(12))
+    for name, equation, operands, given, declared in (
+            ("modes", "ai,bj,ck,ijk->abc", [(11, 9), (7, 10), (5, 8), (9, 10, 8)], 3, None), ("khatri_rao", "ijk,jr,kr->ir", [(9, 10, 11), (10, 4), (11, 4)], 0, None),
+            ("ring", "ab,bc,cd,da->", [(5, 6), (6, 7), (7, 8), (8, 5)], 0, None), ("scaled", "i,ij,j->ij", [(6,), (6, 5), (5,)], 0, None), ("outer", "i,j,k,l->lkji", [(2,), (3,), (4,), (5,)], 0, None),
+            ("alone", "ab,cd,bx->ac", [(3, 4), (5, 6), (4, 7)], 0, None), ("diagonal", "aab,bc,cc->ac", [(4, 4, 5), (5, 6), (6, 6)], 0, None),
+            ("broadcast", "...ab,...bc,...cd->...ad", [(2, 1, 3, 4), (5, 4, 6), (6, 7)], 0, None), ("implicit", "ij,jk,kl", [(3, 4), (4, 5), (5, 6)], 0, None), ("empty", "ab,bc,cd->ad", [(3, 0), (0, 5), (5, 2)], 0, None),
+            ("many", chain + "->am", [(2 + i % 3, 2 + (i + 1) % 3) for i in range(12)], 0, None), ("dynamic", "ab,bc,cd->ad", [(3, 40), (40, 5), (5, 20)], 0, [["A", "B"], ["B", 5], [5, "D"]])):
+        names = [f"x{i}" for i in range(len(operands))]
+        out = list(np.einsum(equation, *[np.zeros(shape) for shape in operands]).shape)
+        constants = {name: np.random.default_rng(i).standard_normal(shape).astype(np.float32) for i, (name, shape) in enumerate(zip(names[:given], operands))}
+        case(f"einsum_{name}", [helper.make_node("Einsum", names, ["p"], equation=equation), helper.make_node("Neg", ["p"], ["y"])],
+             {n: list(shape) for n, shape in zip(names[given:], (declared or operands)[given:])}, {"y": ["A", "D"] if declared else out},
+             lambda v, e=equation, n=names, c=constants: [-np.einsum(e, *[{**v, **c}[x].astype(np.float64) for x in n], optimize=True)],
+             [dict(zip(names[given:], operands[given:]))], constants, tolerance=4e-6)
     # Products for each channel, whose elements lie side by side in both operands; few rows, few columns, other batches.
     for name, a, b, equation in (("few_columns", (30, 25, 40), (3, 25, 40), "tsd,bsd->btd"), ("few_rows", (2, 25, 17), (30, 25, 17), "bsd,tsd->dbt"), ("batch", (4, 2, 9, 33), (5, 2, 9, 33), "mbkd,nbkd->bmnd"),
                                  ("two_steps", (6, 5, 9, 20), (7, 9, 5, 20), "mkld,nlkd->dmn"), ("no_rows", (11, 16), (11, 16), "kd,kd->d"), ("small", (8, 1, 130), (1, 1, 130), "mkd,nkd->dmn"),

@@ -48,6 +48,19 @@ graph.func @einsum(%x: tensor<5x2x3xf32> {graph.name = "x"}, %y: tensor<5x3x4xf3
 
 // -----
 
+// The factors meet the tensor one by one: their own product would have 60 million elements.
+// CHECK-LABEL: func.func @einsum_order
+// CHECK: %[[A:.*]] = prim.dot_general %arg0, %arg3 batch [] x [] contract [1] x [0]
+// CHECK: %[[B:.*]] = prim.dot_general %[[A]], %arg1 batch [] x [] contract [1] x [1]
+// CHECK: %[[C:.*]] = prim.dot_general %[[B]], %arg2 batch [] x [] contract [1] x [1]
+// CHECK: return %[[C]] : tensor<20x20x20xf32>
+graph.func @einsum_order(%a: tensor<20x20xf32> {graph.name = "a"}, %b: tensor<20x20xf32> {graph.name = "b"}, %c: tensor<20x20xf32> {graph.name = "c"}, %x: tensor<20x20x20xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 12 : i64}} {
+  %z = graph.node "ai.onnx":"Einsum" opset 12(%a, %b, %c, %x) {equation = "ai,bj,ck,ijk->abc"} : (tensor<20x20xf32>, tensor<20x20xf32>, tensor<20x20xf32>, tensor<20x20x20xf32>) -> !tc.unknown
+  graph.yield %z : !tc.unknown
+}
+
+// -----
+
 // CHECK-LABEL: func.func @scan
 // CHECK: prim.while %{{.*}} carry %arg0, %{{.*}} : (tensor<i64>, tensor<i1>, tensor<2xf32>, tensor<3x2xf32>)
 // CHECK: prim.dynamic_slice %arg1
