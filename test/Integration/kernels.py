@@ -239,6 +239,19 @@ def build_cases():
     case("thin_dynamic", [helper.make_node("MatMul", ["a", "b"], ["p"]), helper.make_node("Transpose", ["b"], ["t"], perm=[1, 0]), helper.make_node("MatMul", ["p", "t"], ["y"])],
          {"a": [4, "K"], "b": ["K", 48]}, {"p": [4, 48], "y": [4, "K"]}, lambda v: [v["a"] @ v["b"], v["a"] @ v["b"] @ v["b"].T],
          [{"a": (4, k), "b": (k, 48)} for k in (1, 17, 64, 300, 1500)])
+    # What reads every second or third pixel: 1x1 convolutions with strides of a sum with a shortcut, slices with steps behind another.
+    window, point = random((24, 24, 3, 3), 5) / 10, random((10, 24, 1, 1), 6) / 10
+    for height, width, stride in ((13, 10, 2), (9, 9, 3), (1, 2, 2)):
+        case(f"subsampled_{height}_{width}_{stride}", [helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]), helper.make_node("Add", ["c", "x"], ["s"]), helper.make_node("Relu", ["s"], ["r"]),
+                                                       helper.make_node("Conv", ["r", "v"], ["y"], strides=[stride, stride]), helper.make_node("Conv", ["r", "v2"], ["z"], strides=[stride, stride])],
+             {"x": [2, 24, height, width]}, {"y": [2, 10, "H", "W"], "z": [2, 10, "H", "W"]},
+             lambda v, t=stride, window=window, point=point: [convolve(np.maximum(convolve(v["x"], window, 1, 1, 1) + v["x"], 0), w, t, 0, 1) for w in (point, 2 * point)], [{"x": (2, 24, height, width)}],
+             {"w": window, "v": point, "v2": 2 * point}, tolerance=4e-6)
+        case(f"subsampled_slice_{height}_{width}_{stride}", [helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1], strides=[2, 1]), helper.make_node("Conv", ["c", "v"], ["d"]), helper.make_node("Sigmoid", ["d"], ["r"]),
+                                                             helper.make_node("Slice", ["r", "starts", "ends", "axes", "steps"], ["y"])],
+             {"x": ["N", 24, height, width]}, {"y": ["N", 10, "H", "W"]},
+             lambda v, t=stride, window=window, point=point: [1 / (1 + np.exp(-convolve(convolve_any(v["x"], window, (2, 1), (1, 1), (1, 1), (1, 1), 1), point, 1, 0, 1)[:, :, ::t, ::t]))], [{"x": (n, 24, height, width)} for n in (1, 3)],
+             {"w": window, "v": point, "starts": np.array([0, 0]), "ends": np.array([1 << 40, 1 << 40]), "axes": np.array([2, 3]), "steps": np.array([stride, stride])}, tolerance=4e-6)
     # Several operands, multiplied in the order that costs least: trees and rings of them, labels that one operand alone
     # has, diagonals, broadcasting, more operands than all orders are tried for, matrices that are given, dims unknown.
     chain = ",".join(chr(ord("a") + i) + chr(ord("b") + i) for i in range(12))
@@ -1120,6 +1133,13 @@ def lane_cases():
         case(f"conv_dilated_{height}x{width}_{kernel}_{dilation}_{pad}", [helper.make_node("Conv", ["x", "w"], ["y"], pads=[pad] * 4, dilations=[dilation] * 2, strides=[stride] * 2, group=groups)],
              {"x": [2, 24 * groups, height, width]}, {"y": [2, 40 * groups, "H", "W"]}, lambda v, spread=spread, pad=pad, stride=stride, groups=groups: [convolve(v["x"], spread, stride, pad, groups)],
              [{"x": (2, 24 * groups, height, width)}], {"w": filters})
+    # Images so small that a patch of outputs is a whole line: outputs are left out for the kernel positions that read padding for them.
+    for height, width, kernel, stride, pad in ((7, 7, 3, 1, 1), (4, 4, 3, 1, 1), (2, 2, 3, 1, 1), (1, 1, 3, 1, 1), (3, 5, 5, 1, 2), (7, 3, 3, 2, 1), (14, 14, 3, 2, 1), (2, 3, 3, 1, 3), (5, 2, 7, 2, 3), (3, 3, 2, 1, 2), (1, 6, 5, 1, 4)):
+        for channels, columns, groups in ((48, 40, 1), (70, 16, 2), (20, 33, 1)):
+            filters = random((columns, channels // groups, kernel, kernel), 3)
+            case(f"conv_small_{height}x{width}_{kernel}_{stride}_{pad}_{channels}", [helper.make_node("Conv", ["x", "w"], ["c"], pads=[pad] * 4, strides=[stride] * 2, group=groups), helper.make_node("Relu", ["c"], ["y"])],
+                 {"x": ["N", channels, height, width]}, {"y": ["N", columns, "H", "W"]}, lambda v, filters=filters, a=(stride, pad, groups): [np.maximum(convolve(v["x"], filters, *a), 0)],
+                 [{"x": (n, channels, height, width)} for n in (1, 3)], {"w": filters})
     # First layers, by tasks of several rows.
     for channels, columns, kernel, height, width in ((3, 40, 7, 47, 120), (3, 24, 3, 112, 113), (1, 16, 5, 60, 31), (4, 64, 4, 224, 224)):
         filters = random((columns, channels, kernel, kernel), 2)

@@ -24,7 +24,8 @@
 //   lhsTransposed    1: from columns of A, as they lie: [tile of rows][K][rows]
 //   tileM, tileN     rows and columns of a task (convolutions: tileH, tileW output pixels, tileN)
 //   rowsOuter, pixelsOuter   1: tasks are in the order of rows, or pixels, then columns, not the other way round
-//   skipH, skipW     1: tasks, and patches, leave out kernel positions that read nothing but padding
+//   skipH, skipW     1: tasks, and patches, leave out kernel positions that read nothing but padding; a patch that is a
+//                    whole line leaves out, for each of them, the outputs that would
 //   rows256, cols256, rows512, cols512   micro-kernel (convolutions: patchH256 x patchW256 ... for the rows)
 //   grain            least number of tasks for a thread
 //
@@ -94,8 +95,10 @@ constexpr int64_t kFewTasks = 12;
 constexpr double kCopyAgainCycles = 0.35, kMostCopyShare = 0.06;
 // Kernel positions that read nothing but padding are left out if no more than this share of all remains.
 constexpr double kMostUsedShare = 0.85;
-// Within the tasks that there are, it is worth it from here on.
+// Within the tasks and patches that there are, it is worth it from here on.
 constexpr double kLeastSkipped = 0.96;
+// Channels that are worth a loop of their own for each kernel position along the last dim.
+constexpr int64_t kLeastApart = 32;
 
 //===--- convolutions ---------------------------------------------------------------------------------------------===//
 
@@ -853,7 +856,7 @@ private:
           add(tileH % h, w, tileW / w);
           add(h, tileW % w, tileH / h);
           add(tileH % h, tileW % w, 1);
-          patches.push_back({h, w, n, cost});
+          patches.push_back({h, w, n, cost * worthSkipping(patchShare(c, h, w))});
         }
     return patches;
   }
@@ -884,6 +887,30 @@ private:
     return double(used) / double(ceilDiv(*line.out, block) * line.kernel);
   }
 
+  /// The share of the kernel positions of both dims that patches of so many outputs keep.
+  struct Share {
+    double h = 1, w = 1;
+  };
+  static Share patchShare(const Convolution &c, int64_t height, int64_t width) {
+    if (readsInPlace(c))
+      return {};
+    // A patch that is a whole line has its outputs apart.
+    auto share = [](const Line &line, int64_t block) { return usedShare(line, line.out == block ? 1 : block); };
+    const bool isApart = !c.merged() || c.channels >= kLeastApart;
+    return {share(lineH(c), height), isApart ? share(lineW(c), width) : 1};
+  }
+  /// What of the work is left; 1 where so little is saved that it is not left out.
+  static double worthSkipping(const Share &share) {
+    return (share.h < kLeastSkipped ? share.h : 1) * (share.w < kLeastSkipped ? share.w : 1);
+  }
+
+  /// Whether the input is read where it lies.
+  static bool readsInPlace(const Convolution &c) {
+    prim::ConvOp op = c.op;
+    return inputThroughReshapes(op.getInput()) && allEqual(op.getPadLow(), 0) && allEqual(op.getPadHigh(), 0) &&
+           allEqual(c.outerKernel, 1) && (c.groups == 1 || c.kernelW == 1);
+  }
+
   static LogicalResult chooseConvolution(const Convolution &c, llvm::function_ref<bool(unsigned)> isConstant,
                                          Params &params) {
     std::optional<PackedInput> packed = packedFilter(c, isConstant);
@@ -893,9 +920,7 @@ private:
     // group, or of whole ones; else each lane would fetch its channel (3 to 10 times as long as products of 16 lanes).
     if (c.groups > 1 && c.channels == 1 && llvm::isPowerOf2_64(c.columns))
       return failure();
-    prim::ConvOp op = c.op;
-    bool direct = inputThroughReshapes(op.getInput()) && allEqual(op.getPadLow(), 0) && allEqual(op.getPadHigh(), 0) &&
-                  allEqual(c.outerKernel, 1) && (c.groups == 1 || c.kernelW == 1);
+    const bool direct = readsInPlace(c);
     // Blocks of equal size.
     auto balanced = [](std::optional<int64_t> extent, int64_t most) {
       return extent && *extent > 0 ? ceilDiv(*extent, ceilDiv(*extent, most)) : most;
@@ -946,7 +971,8 @@ private:
       tileH = lower;
     }
 
-    int64_t widePanels = 0, wideWidth = 1;
+    int64_t widePanels = 0;
+    Share wide;
     for (const CpuInfo &cpu : llvm::reverse(kScheduledCpus)) {
       Patch best;
       for (const Patch &patch : possiblePatches(c, cpu, tileH, tileW))
@@ -955,7 +981,7 @@ private:
       best.set(params, cpu);
       if (cpu.vectorBits == 512) {
         widePanels = best.panels;
-        wideWidth = best.width;
+        wide = patchShare(c, best.height, best.width);
       }
     }
     int64_t tilePanels = roundUp(c.panels(), widePanels);
@@ -982,9 +1008,9 @@ private:
       params.set("pixelsOuter", 1);
     params.set("rhs", packed->input);
     params.set("grain", grainFor(flops()));
-    if (!direct && usedShare(lineH(c), tileH) < kLeastSkipped)
+    if (!direct && std::min(wide.h, usedShare(lineH(c), tileH)) < kLeastSkipped)
       params.set("skipH", 1);
-    if (!direct && !c.merged() && usedShare(lineW(c), wideWidth) < kLeastSkipped)
+    if (wide.w < kLeastSkipped)
       params.set("skipW", 1);
     return success();
   }
@@ -1226,6 +1252,41 @@ private:
     });
   }
 
+  /// A kernel position of a dim along which a patch is the whole line, or all of them, and the rows and columns of the
+  /// patch for which it reads the input.
+  struct PatchTap {
+    std::optional<int64_t> tapH, tapW;
+    SmallVector<int64_t> rows, columns;
+
+    int64_t outputs() const { return int64_t(rows.size() * columns.size()); }
+  };
+  /// Those that have outputs, the most of them first.
+  static SmallVector<PatchTap> patchTaps(const Convolution &c, int64_t height, int64_t width, bool wholeH,
+                                         bool wholeW) {
+    using Outputs = std::pair<std::optional<int64_t>, SmallVector<int64_t>>;
+    auto along = [](const Line &line, int64_t block, bool isWhole) {
+      SmallVector<Outputs> all;
+      if (!isWhole)
+        return SmallVector<Outputs>{{std::nullopt, llvm::to_vector(llvm::seq<int64_t>(0, block))}};
+      const int64_t in = *prim::getConstantSize(line.in);
+      for (int64_t tap = 0; tap < line.kernel; ++tap) {
+        SmallVector<int64_t> outputs;
+        for (int64_t output = 0; output < block; ++output)
+          if (const int64_t at = output * line.stride + tap * line.dilation - line.pad; at >= 0 && at < in)
+            outputs.push_back(output);
+        if (!outputs.empty())
+          all.push_back({tap, outputs});
+      }
+      return all;
+    };
+    SmallVector<PatchTap> taps;
+    for (const auto &[tapH, rows] : along(lineH(c), height, wholeH))
+      for (const auto &[tapW, columns] : along(lineW(c), width, wholeW))
+        taps.push_back({tapH, tapW, rows, columns});
+    llvm::stable_sort(taps, [](const PatchTap &x, const PatchTap &y) { return x.outputs() > y.outputs(); });
+    return taps;
+  }
+
   static void emitConvolution(const Convolution &c, kernel::ScheduleAttr schedule, const Epilogue &epilogue,
                               Emitter &em, Value begin, Value end) {
     prim::ConvOp op = c.op;
@@ -1309,11 +1370,11 @@ private:
       };
       leaveOut(task.tapsOuter, outerStride.get(em), panelFloats / outerTaps);
       kernel.taps.push_back({c.kernelH, tapStride});
-      leaveOut(task.tapsH, tapStride.get(em), c.kernelW * c.channels * kPanel);
-      bool merged = c.merged() && pixel == c.channels;
+      const bool skipsH = getParam(schedule, "skipH"), skipsW = getParam(schedule, "skipW");
+      const bool merged = c.merged() && pixel == c.channels && !skipsW;
       if (!merged)
         kernel.taps.push_back({c.kernelW, Extent(c.dilationW * pixel)});
-      const bool skipsW = !merged && getParam(schedule, "skipW");
+      MicroKernel::Tap &tapH = kernel.taps[1], &tapW = kernel.taps.back();
       kernel.depth = Extent(merged ? c.kernelW * c.channels : c.channels);
       kernel.panelStride = Extent(panelFloats);
 
@@ -1337,23 +1398,10 @@ private:
           forRowBlocks(em, height, patchH, restH, [&](Value row, int64_t blockH) {
             forRowBlocks(em, width, patchW, restW, [&](Value column, int64_t blockW) {
               Value h = em.add(row0.base, row), w = em.add(w0.base, column);
-              kernel.a = offsetBy(em, a, em.add(em.mul(h, stepH), em.mul(w, em.i64(c.strideW * pixel))));
+              Value firstA = offsetBy(em, a, em.add(em.mul(h, stepH), em.mul(w, em.i64(c.strideW * pixel))));
               if (skippedA)
-                kernel.a = offsetBy(em, kernel.a, skippedA);
-              if (skipsW) {
-                const Taps taps = tapsWithin(em, lineW(c), em.add(task.w0.base, w), em.i64(blockW));
-                kernel.taps.back().used = taps.used;
-                kernel.a = offsetBy(em, kernel.a, em.mul(taps.first, em.i64(c.dilationW * pixel)));
-                kernel.b = offsetBy(em, firstB, em.mul(taps.first, em.i64(c.channels * kPanel)), bType);
-              }
+                firstA = offsetBy(em, firstA, skippedA);
               kernel.c = offsetBy(em, tile, em.mul(em.add(em.mul(row, em.i64(patchW)), column), em.i64(cols)));
-              kernel.rowOffsets.clear();
-              kernel.cOffsets.clear();
-              for (int64_t i = 0; i < blockH; ++i)
-                for (int64_t j = 0; j < blockW; ++j) {
-                  kernel.rowOffsets.push_back(i * c.strideH * pitch.constant.value_or(0) + j * c.strideW * pixel);
-                  kernel.cOffsets.push_back((i * patchW + j) * cols);
-                }
               kernel.prefetch = Value();
               kernel.prefetchAhead = 0;
               if (!fitsTwice(panels * panelFloats * 4)) {
@@ -1367,7 +1415,43 @@ private:
                                              em.divUnsigned(w0.base, em.i64(patchW)));
                 kernel.prefetchParts = across * down;
               }
-              emitMicroKernel(em, kernel);
+              // Both are whole lines where their outputs are as many as the line has.
+              const bool wholeH = skipsH && c.h == blockH && prim::getConstantSize(c.inH);
+              const bool wholeW = skipsW && c.w == blockW && prim::getConstantSize(c.inW);
+              const SmallVector<PatchTap> parts = patchTaps(c, blockH, blockW, wholeH, wholeW);
+              const bool isFull = !parts.empty() && parts.front().outputs() == blockH * blockW;
+              if (!isFull)
+                clearFloats(em, kernel.c, ((blockH - 1) * patchW + blockW) * cols);
+              for (const PatchTap &part : parts) {
+                kernel.a = firstA;
+                kernel.b = firstB;
+                kernel.accumulate = !isFull || &part != &parts.front();
+                // The positions `first` and after of a dim, which lie so far apart in A and B.
+                auto take = [&](MicroKernel::Tap &tap, const Taps &taps, Value strideA, int64_t strideB) {
+                  tap.used = taps.used;
+                  kernel.a = offsetBy(em, kernel.a, em.mul(taps.first, strideA));
+                  kernel.b = offsetBy(em, kernel.b, em.mul(taps.first, em.i64(strideB)), bType);
+                };
+                if (skipsH)
+                  take(tapH,
+                       part.tapH ? Taps{em.i64(*part.tapH), em.i64(1)}
+                                 : tapsWithin(em, lineH(c), em.add(task.h0.base, h), em.i64(blockH)),
+                       tapStride.get(em), c.kernelW * c.channels * kPanel);
+                if (skipsW)
+                  take(tapW,
+                       part.tapW ? Taps{em.i64(*part.tapW), em.i64(1)}
+                                 : tapsWithin(em, lineW(c), em.add(task.w0.base, w), em.i64(blockW)),
+                       em.i64(c.dilationW * pixel), c.channels * kPanel);
+                kernel.rowOffsets.clear();
+                kernel.cOffsets.clear();
+                for (int64_t i : part.rows)
+                  for (int64_t j : part.columns) {
+                    kernel.rowOffsets.push_back(i * c.strideH * pitch.constant.value_or(0) + j * c.strideW * pixel);
+                    kernel.cOffsets.push_back((i * patchW + j) * cols);
+                  }
+                emitMicroKernel(em, kernel);
+                kernel.prefetch = Value();
+              }
             });
           });
           em.loop(em.i64(0), height.get(em), 1, [&](Index row) {

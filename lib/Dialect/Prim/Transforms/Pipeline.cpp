@@ -30,6 +30,7 @@ void tc::prim::buildPrimPipeline(OpPassManager &functions, const PrimPipelineOpt
   // Transposes are out of the way now between a convolution and the factors after it.
   functions.addPass(createFoldConvScalePass());
   functions.addPass(createSinkWindowTransposesPass());
+  functions.addPass(createSubsampleConvsPass());
   if (options.packsConstants)
     functions.addPass(createPointwiseConvsPass());
   functions.addPass(createFoldConstantsPass());

@@ -132,6 +132,11 @@ def SplitTransposedConvsPass : Pass<"tc-split-transposed-convs", "::mlir::func::
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
+def SubsampleConvsPass : Pass<"tc-subsample-convs", "::mlir::func::FuncOp"> {
+  let summary = "Convolutions whose readers leave out pixels compute the others only";
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
 def UnfoldConvsPass : Pass<"tc-unfold-convs", "::mlir::func::FuncOp"> {
   let summary = "Convolutions whose filter only the run knows, as products of the matrix of their windows";
   let dependentDialects = ["::tc::prim::PrimDialect"];
