@@ -1140,6 +1140,24 @@ def lane_cases():
             case(f"conv_small_{height}x{width}_{kernel}_{stride}_{pad}_{channels}", [helper.make_node("Conv", ["x", "w"], ["c"], pads=[pad] * 4, strides=[stride] * 2, group=groups), helper.make_node("Relu", ["c"], ["y"])],
                  {"x": ["N", channels, height, width]}, {"y": ["N", columns, "H", "W"]}, lambda v, filters=filters, a=(stride, pad, groups): [np.maximum(convolve(v["x"], filters, *a), 0)],
                  [{"x": (n, channels, height, width)} for n in (1, 3)], {"w": filters})
+    # Depthwise kernels of so many taps that rows are a loop, which leaves out those that read padding alone.
+    for height, width, stride in ((40, 36, 1), (5, 3, 1), (1, 1, 1), (2, 30, 2), (25, 26, 2)):
+        filters = random((20, 1, 9, 9), 4) / 9
+        spread = np.zeros((20, 1, 25, 25), np.float32)
+        spread[:, :, ::3, ::3] = filters
+        for kind, dims in (("static", [2, 20, height, width]), ("dynamic", ["N", 20, "H", "W"])):
+            case(f"depthwise_rows_{height}x{width}_{stride}_{kind}", [helper.make_node("Conv", ["x", "w"], ["c"], pads=[12] * 4, dilations=[3, 3], strides=[stride] * 2, group=20), helper.make_node("Tanh", ["c"], ["y"])],
+                 {"x": dims}, {"y": [dims[0], 20, "P", "Q"]}, lambda v, spread=spread, stride=stride: [np.tanh(convolve(v["x"], spread, stride, 12, 20))], [{"x": (2, 20, height, width)}], {"w": filters})
+    # Depthwise along the rows alone, whose lanes are the pixels of a line, in a layer that scales bands of rows by factors of their own.
+    for channels, width in ((8, 101), (5, 16), (3, 37), (6, 19)):
+        filters, scale, shift = random((channels, 1, 3, 1), 4), random((1, channels * 3, 1, 1), 5), random((1, channels * 3, 1, 1), 6)
+        def bands(v, filters=filters, scale=scale, shift=shift, channels=channels, width=width):
+            c = convolve_any(v["x"], filters, (1, 1), (1, 1), (1, 0), (1, 0), channels)
+            return [np.maximum((c.reshape(2, channels * 3, 4, width) * scale + shift).reshape(2, channels, 12, width) + v["r"], 0)]
+        case(f"depthwise_bands_{channels}_{width}", [helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 0, 1, 0], group=channels), helper.make_node("Reshape", ["c", "split"], ["b"]), helper.make_node("Mul", ["b", "scale"], ["m"]),
+                                                     helper.make_node("Add", ["m", "shift"], ["s"]), helper.make_node("Reshape", ["s", "joined"], ["j"]), helper.make_node("Add", ["j", "r"], ["a"]), helper.make_node("Relu", ["a"], ["y"])],
+             {"x": [2, channels, 12, width], "r": [2, channels, 12, width]}, {"y": [2, channels, 12, width]}, bands, [{"x": (2, channels, 12, width), "r": (2, channels, 12, width)}],
+             {"w": filters, "scale": scale, "shift": shift, "split": np.array([2, channels * 3, 4, width]), "joined": np.array([2, channels, 12, width])})
     # First layers, by tasks of several rows.
     for channels, columns, kernel, height, width in ((3, 40, 7, 47, 120), (3, 24, 3, 112, 113), (1, 16, 5, 60, 31), (4, 64, 4, 224, 224)):
         filters = random((columns, channels, kernel, kernel), 2)

@@ -870,21 +870,22 @@ private:
   static Line lineH(const Convolution &c) { return {c.kernelH, c.strideH, c.dilationH, c.padH, c.h, c.inH}; }
   static Line lineW(const Convolution &c) { return {c.kernelW, c.strideW, c.dilationW, c.padW, c.w, c.inW}; }
 
-  /// The share of the kernel positions along a line that meet the input, on average over blocks of `block` outputs: of
-  /// a large dilation on a small image most read nothing but padding. 1 where sizes are not known.
+  /// The share of the kernel positions along a line that meet the input, on average over outputs in blocks of `block`:
+  /// of a large dilation on a small image most read nothing but padding. 1 where sizes are not known.
   static double usedShare(const Line &line, int64_t block) {
     const std::optional<int64_t> in = prim::getConstantSize(line.in);
     if (!in || !line.out || *line.out == 0 || line.kernel == 1)
       return 1;
-    int64_t used = 0;
+    int64_t used = 0; // of all outputs
     for (int64_t first = 0; first < *line.out; first += block) {
-      const int64_t last = std::min(first + block, *line.out) - 1;
+      const int64_t end = std::min(first + block, *line.out);
       for (int64_t tap = 0; tap < line.kernel; ++tap) {
         const int64_t shift = tap * line.dilation - line.pad;
-        used += last * line.stride + shift >= 0 && first * line.stride + shift < *in;
+        if ((end - 1) * line.stride + shift >= 0 && first * line.stride + shift < *in)
+          used += end - first;
       }
     }
-    return double(used) / double(ceilDiv(*line.out, block) * line.kernel);
+    return double(used) / double(*line.out * line.kernel);
   }
 
   /// The share of the kernel positions of both dims that patches of so many outputs keep.

@@ -13,6 +13,9 @@
 // Parameters:
 //   pixels256, pixels512   output pixels of a block
 //   tileH                  output rows of a task
+//   run                    if set: lanes go over so many channels at a time, as ops around the anchor split the
+//   channels
+//                          in parts of that size
 //   grain                  least number of tasks for a thread
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -35,17 +38,33 @@ namespace {
 
 /// Most taps that are written out. Of longer rows of a kernel so many at once.
 constexpr int64_t kMostTaps = 64, kPieceTaps = 8;
+/// Shorter parts of the channels leave too many lanes empty where no vector may hold channels of two of them.
+constexpr int64_t kLeastRun = 16;
+/// Parts of whole vectors are never crossed.
+constexpr int64_t kWidestLanes = 16;
 
 /// The convolution, beside where its input comes from: bytes that are converted to f32 on loading, if that is what
 /// stands before it, with what they are padded with (null: 0).
 struct Depthwise : Convolution {
   Value source, padding;
+  int64_t run = 0; // the parameter
+
+  /// Lanes along all channels.
+  void forLanes(Emitter &em, llvm::function_ref<void(Index)> body) const {
+    if (!run)
+      return em.laneLoop(em.i64(allChannels()), allChannels(), body);
+    em.loop(em.i64(0), em.i64(allChannels() / run), 1, [&](Index part) {
+      em.laneLoop(em.i64(run), run, [&](Index lane) { body(em.joinIndex(part, lane, run)); });
+    });
+  }
 
   Type element() const { return cast<RankedTensorType>(source.getType()).getElementType(); }
   bool isBytes() const { return element().isInteger(8); }
   int64_t allChannels() const { return groups * channels; }
   /// Whether rows of the kernel are a loop: where there are several channels, or too many taps to write them all out.
   bool isLooped() const { return channels > 1 || kernelW * kernelH > kMostTaps; }
+  /// Whether rows of the kernel that read nothing but padding are left out: the loop has no steps for them.
+  bool skipsRows() const { return isLooped() && !padding; }
   /// Whether a row of the kernel is a loop over pieces.
   bool hasPieces() const { return kernelW > kMostTaps; }
   /// Multiply-adds of a pixel that are written out.
@@ -82,6 +101,24 @@ std::optional<Depthwise> analyze(kernel::RegionOp region) {
     c->inH = from[last - 1];
   }
   return c;
+}
+
+/// The size of the parts in which reshapes around the anchor split its channels, if lanes had better not cross them;
+/// else 0. (Columns of pixels that became channels, one behind the other, in the layers around.)
+int64_t splitChannels(kernel::RegionOp region, const Depthwise &c) {
+  const int64_t channels = c.allChannels();
+  int64_t run = 0;
+  region.getBody().walk([&](prim::ReshapeOp reshape) {
+    auto from = prim::getSizes(reshape.getOperand()), to = prim::getSizes(reshape.getResult());
+    for (auto [joined, split] : {std::pair(from, to), std::pair(to, from)}) {
+      if (joined.empty() || split.size() < 2 || prim::getConstantSize(joined.back()) != channels)
+        continue;
+      const int64_t last = prim::getConstantSize(split.back()).value_or(0);
+      if (last >= kLeastRun && last < channels && channels % last == 0 && last % c.channels == 0)
+        run = last;
+    }
+  });
+  return run;
 }
 
 class DepthwiseGenerator final : public Generator {
@@ -131,6 +168,8 @@ public:
     // Rows of a task share input rows; several tasks for each of many cores.
     int64_t tileH = std::max<int64_t>(1, std::min<int64_t>(8, c->h.value_or(56) / 16));
     params.set("tileH", tileH);
+    if (const int64_t run = splitChannels(region, *c); run && run % kWidestLanes != 0)
+      params.set("run", run);
     // Memory moves more slowly than the arithmetic: threads are worth it for less work.
     params.set("grain", std::max<int64_t>(1, int64_t(3e5 / std::max(1.0, rowFlops * double(tileH)))));
     return params.schedule(strategy());
@@ -152,6 +191,7 @@ public:
   void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
             Value end) const override {
     Depthwise c = *analyze(region);
+    c.run = getParam(schedule, "run");
     prim::ConvOp op = c.op;
     Epilogue epilogue = *Epilogue::analyze(region, op.getResult());
     const int64_t tileH = getParam(schedule, "tileH");
@@ -252,8 +292,9 @@ private:
           arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, em.add(first, em.i64(extent)), em.size(size));
       return arith::AndIOp::create(b, loc, low, high);
     };
-    Value inside =
-        arith::AndIOp::create(b, loc, within(at.firstH, windowRows, c.inH), within(at.firstW, columns, c.inW));
+    Value inside = within(at.firstW, columns, c.inW);
+    if (!c.skipsRows())
+      inside = arith::AndIOp::create(b, loc, within(at.firstH, windowRows, c.inH), inside);
     Value outside = em.isNot(inside);
     Value line = em.mul(em.size(c.inW), em.i64(channels));
     Value image = em.add(em.mul(em.mul(n.base, em.size(c.inH)), line), em.mul(at.firstH, line));
@@ -274,10 +315,12 @@ private:
       for (int64_t column = 0; column < columns && !c.hasPieces(); ++column)
         columnIn.push_back(em.isWithin(em.add(at.firstW, em.i64(column)), c.inW));
       compute(c, em, at, epilogue, [&](Index y, Value from, int64_t column) -> Value {
-        Value rowIn = em.isWithin(em.add(at.firstH, em.mul(y.base, em.i64(c.dilationH))), c.inH);
-        Value isIn =
+        Value on =
             c.hasPieces() ? em.isWithin(em.add(em.add(at.firstW, from), em.i64(column)), c.inW) : columnIn[column];
-        Value on = arith::AndIOp::create(b, loc, rowIn, isIn);
+        if (!c.skipsRows()) {
+          Value rowIn = em.isWithin(em.add(at.firstH, em.mul(y.base, em.i64(c.dilationH))), c.inH);
+          on = arith::AndIOp::create(b, loc, rowIn, on);
+        }
         return LLVM::SelectOp::create(b, loc, on, pixel(y, from, column), zeros);
       });
     });
@@ -300,7 +343,7 @@ private:
         Value on = arith::AndIOp::create(b, loc, em.isWithin(y, c.inH), em.isWithin(x, c.inW));
         Value off = em.isNot(on);
         em.ifThen(on, [&] {
-          em.laneLoop(em.i64(channels), channels, [&](Index lane) {
+          c.forLanes(em, [&](Index lane) {
             SmallVector<Index> at{block.n};
             if (c.spatial >= 2)
               at.push_back(em.uniform(y));
@@ -322,8 +365,18 @@ private:
     OpBuilder &b = em.builder();
     Location loc = em.loc();
     prim::ConvOp op = c.op;
-    const int64_t channels = c.allChannels(), count = block.count;
-    em.laneLoop(em.i64(channels), channels, [&](Index lane) {
+    const int64_t count = block.count;
+    Value firstRow = em.i64(0), endRow = em.i64(c.kernelH);
+    if (c.skipsRows()) {
+      // Positions, `dilation` apart from the block's first row on, that lie before the limit.
+      auto before = [&](Value limit) {
+        Value missing = arith::MaxSIOp::create(b, loc, em.sub(limit, block.firstH), em.i64(0));
+        return em.min(em.divUnsigned(em.add(missing, em.i64(c.dilationH - 1)), em.i64(c.dilationH)), endRow);
+      };
+      firstRow = before(em.i64(0));
+      endRow = before(em.size(c.inH));
+    }
+    c.forLanes(em, [&](Index lane) {
       auto vector = em.vectorOf(b.getF32Type());
       // Adds the products with channel i of each group and `taps` taps of kernel row y from `first` on, whose columns
       // begin at `from` in the window (null: 0).
@@ -383,7 +436,7 @@ private:
         for (int64_t y = 0; y < c.kernelH; ++y)
           addRow(em.constant(y), em.constant(0), sums);
       else
-        sums = em.loop(em.i64(0), em.i64(c.kernelH), 1, sums, [&](Index y, ValueRange ofRows) {
+        sums = em.loop(firstRow, endRow, 1, sums, [&](Index y, ValueRange ofRows) {
           if (c.channels == 1) {
             SmallVector<Value> next(ofRows);
             addRow(y, em.constant(0), next);

@@ -492,11 +492,13 @@ Index Emitter::uniform(Value position, int64_t multiple) {
 }
 
 Index Emitter::contiguous(Index base) {
+  base.parts = nullptr;
   base.step = 1;
   return base;
 }
 
 Index Emitter::withOffsets(Index index, ArrayRef<int64_t> offsets) {
+  index.parts = nullptr;
   index.step = 0;
   index.repeat = 1;
   index.modulus = 0;
@@ -561,6 +563,11 @@ Value Emitter::materialize(const Index &index) {
 }
 
 Index Emitter::addIndex(const Index &x, const Index &y) {
+  auto isZero = [](const Index &index) { return index.isUniform() && index.multiple == 0; };
+  if (isZero(x))
+    return y;
+  if (isZero(y))
+    return x;
   Index result;
   result.depth = std::max(x.depth, y.depth);
   if (!x.lanes && !y.lanes && (x.offsets || y.offsets)) {
@@ -627,10 +634,18 @@ Index Emitter::mulIndex(const Index &x, Value factor, std::optional<int64_t> con
   return result;
 }
 
+Index Emitter::joinIndex(const Index &outer, const Index &inner, int64_t size) {
+  Index joined = addIndex(mulIndex(outer, i64(size), size), inner);
+  joined.parts = std::make_shared<Index::Parts>(Index::Parts{outer, inner, size});
+  return joined;
+}
+
 Index Emitter::linearize(ArrayRef<Index> at, ArrayRef<AffineExpr> sizes) {
   Index result = constant(0);
   AffineExpr stride = getAffineConstantExpr(1, b.getContext());
   for (size_t i = at.size(); i-- > 0;) {
+    if (prim::getConstantSize(sizes[i]) == 1 && at[i].isUniform())
+      continue; // the position is 0; one that has lanes says that the tensor has
     result = addIndex(mulIndex(at[i], size(stride), prim::getConstantSize(stride)), result);
     stride = prim::simplifySize(sizes[i] * stride);
   }
@@ -643,6 +658,8 @@ std::pair<Index, Index> Emitter::divide(const Index &x, AffineExpr by) {
     return {x, constant(0)};
   if (x.isUniform() && x.multiple == 0)
     return {constant(0), constant(0)};
+  if (x.parts && divisor == x.parts->size)
+    return {x.parts->outer, x.parts->inner};
   Index quotient, remainder;
   quotient.depth = remainder.depth = x.depth;
   Value d = size(by);

@@ -31,6 +31,7 @@
 #include "llvm/ADT/DenseMap.h"
 
 #include <functional>
+#include <memory>
 
 namespace tc::codegen {
 
@@ -70,6 +71,9 @@ struct Index {
   int64_t multiple = 1;
   /// The innermost scope that the position depends on.
   int depth = 0;
+  /// If set: the position is outer * size + inner, with inner below `size`.
+  struct Parts;
+  std::shared_ptr<const Parts> parts;
 
   bool isUniform() const { return !lanes && !offsets && step == 0; }
   bool isContiguous() const { return !lanes && !offsets && step == 1 && repeat == 1 && modulus == 0; }
@@ -79,6 +83,10 @@ struct Index {
       return offsets[lane];
     return modulus ? lane / repeat * step % modulus : lane / repeat * step;
   }
+};
+struct Index::Parts {
+  Index outer, inner;
+  int64_t size;
 };
 
 class Emitter {
@@ -155,6 +163,8 @@ public:
   mlir::Value materialize(const Index &index);
   Index addIndex(const Index &a, const Index &b);
   Index mulIndex(const Index &a, mlir::Value factor, std::optional<int64_t> constantFactor, int depth = 0);
+  /// outer * size + inner with inner below `size`, which dividing by `size` takes apart again.
+  Index joinIndex(const Index &outer, const Index &inner, int64_t size);
   /// A position that is data, the element of `tensor` that was emitted: negative ones count from the end of a dim of
   /// this size, what is still outside is clamped.
   Index dataIndex(mlir::Value tensor, mlir::Value position, mlir::AffineExpr size, int depth);

@@ -101,6 +101,20 @@ func.func @depthwise(%x: tensor<1x14x14x48xf32>) -> tensor<1x14x14x48xf32> {
   return %r : tensor<1x14x14x48xf32>
 }
 
+// Channels that a reshape takes apart: no vector holds some of two parts, whose places lie apart.
+// CHECK-LABEL: func.func @split_channels
+// CHECK: #kernel.schedule<"depthwise", {{.*}}run = 21 : i64
+func.func @split_channels(%x: tensor<2x12x1x168xf32>) -> tensor<2x8x12x21xf32> {
+  %w = prim.constant dense<1.0> : tensor<3x1x1x168xf32>
+  %r = kernel.region(%i0 = %x : tensor<2x12x1x168xf32>, %i1 = %w : tensor<3x1x1x168xf32>) -> (tensor<2x8x12x21xf32>) {
+    %0 = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 0] [1, 0] groups 168 : (tensor<2x12x1x168xf32>, tensor<3x1x1x168xf32>) -> tensor<2x12x1x168xf32>
+    %1 = prim.reshape %0 : tensor<2x12x1x168xf32> -> tensor<2x12x8x21xf32>
+    %2 = prim.transpose %1 [0, 2, 1, 3] : tensor<2x12x8x21xf32> -> tensor<2x8x12x21xf32>
+    kernel.yield %2 : tensor<2x8x12x21xf32>
+  }
+  return %r : tensor<2x8x12x21xf32>
+}
+
 // Groups of 8 channels fill the lanes, groups of 12 are products.
 // CHECK-LABEL: func.func @grouped
 // CHECK: #kernel.schedule<"depthwise", {grain = {{[0-9]+}} : i64, pixels256 = 7 : i64, pixels512 = 14 : i64
@@ -120,7 +134,7 @@ func.func @grouped(%x: tensor<1x14x14x48xf32>) -> (tensor<1x14x14x48xf32>, tenso
 }
 
 // A head of size 1 whose dim a reshape drops: one element is stored, not a vector.
-// LOWER: llvm.func @k9_attention
+// LOWER: llvm.func @k10_attention
 // LOWER: %[[FIRST:.*]] = llvm.extractelement %{{.*}}[%{{.*}} : i64] : vector<16xf32>
 // LOWER: llvm.store %[[FIRST]], %{{.*}} : f32, !llvm.ptr
 // LOWER-NOT: llvm.store

@@ -25,6 +25,7 @@
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
 #include "tc/Dialect/TC/IR/TC.h"
 
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 #include <cmath>
@@ -496,6 +497,22 @@ bool isConstantTranspose(Value v) {
   return transpose && transpose.getOperand().getDefiningOp<prim::ConstantOp>();
 }
 
+/// Whether `v` is made of a constant alone by moving its elements: it folds.
+bool isMovedConstant(Value v) {
+  Operation *op = v.getDefiningOp();
+  while (op && isa<TransposeOp, ReshapeOp, BroadcastOp>(op))
+    op = op->getOperand(0).getDefiningOp();
+  return isa_and_nonnull<prim::ConstantOp>(op);
+}
+
+/// The order in which a broadcast of a value with its dims in order `order` takes the dims of its operand.
+SmallVector<int64_t> operandOrder(BroadcastOp op, ArrayRef<int64_t> order) {
+  const SmallVector<int64_t> position = invert(order);
+  SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, op.getDims().size()));
+  llvm::sort(dims, [&](int64_t a, int64_t b) { return position[op.getDims()[a]] < position[op.getDims()[b]]; });
+  return dims;
+}
+
 /// Whether reorderFree has a value. Patterns ask before they make anything: one that fails after it made an op runs
 /// again and again.
 bool canReorderFree(Value v, ArrayRef<int64_t> order) {
@@ -503,8 +520,12 @@ bool canReorderFree(Value v, ArrayRef<int64_t> order) {
   if (!op)
     return false;
   if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
-    SmallVector<int64_t> position = invert(order);
-    return llvm::is_sorted(llvm::map_to_vector(broadcast.getDims(), [&](int64_t dim) { return position[dim]; }));
+    // The operand stays, is a constant, or is what a transpose turned the other way.
+    const SmallVector<int64_t> dims = operandOrder(broadcast, order);
+    const Value operand = broadcast.getOperand();
+    auto transpose = operand.getDefiningOp<TransposeOp>();
+    return llvm::is_sorted(dims) || isMovedConstant(operand) ||
+           (transpose && transpose.getPermutation() == ArrayRef(invert(dims)));
   }
   return isa<SplatOp, IotaOp, prim::ConstantOp>(op) || isConstantTranspose(v);
 }
@@ -522,7 +543,8 @@ Value reorderFree(PrimBuilder &b, Value v, ArrayRef<int64_t> order) {
     return b.transpose(v, order);
   auto broadcast = cast<BroadcastOp>(op);
   SmallVector<int64_t> dims = llvm::map_to_vector(broadcast.getDims(), [&](int64_t dim) { return position[dim]; });
-  return b.broadcastInDims(broadcast.getOperand(), sizes, dims);
+  llvm::sort(dims);
+  return b.broadcastInDims(b.transpose(broadcast.getOperand(), operandOrder(broadcast, order)), sizes, dims);
 }
 
 /// op(transpose(a), transpose(b), free..) -> transpose(op(a, b, free'..)) for elementwise ops.
@@ -686,6 +708,134 @@ struct SinkThroughGather : OpRewritePattern<GatherOp> {
   }
 };
 
+/// Dims of two shapes with as many elements on both sides.
+struct Run {
+  int64_t from, fromEnd, to, toEnd;
+};
+/// The shapes as runs that are as short as can be; nullopt if sizes are not known to agree or unit dims are left over.
+std::optional<SmallVector<Run>> matchRuns(SizesRef from, SizesRef to) {
+  SmallVector<Run> runs;
+  int64_t i = 0, j = 0;
+  while (i < int64_t(from.size()) && j < int64_t(to.size())) {
+    Run run{i, i + 1, j, j + 1};
+    AffineExpr in = from[i++], out = to[j++];
+    while (in != out) {
+      const auto inSize = getConstantSize(in), outSize = getConstantSize(out);
+      const bool fromLess = divideSize(out, in) || (!divideSize(in, out) && inSize && outSize && *inSize < *outSize);
+      if (fromLess ? i == int64_t(from.size()) : j == int64_t(to.size()))
+        return std::nullopt;
+      if (fromLess)
+        in = simplifySize(in * from[i++]);
+      else
+        out = simplifySize(out * to[j++]);
+    }
+    run.fromEnd = i, run.toEnd = j;
+    runs.push_back(run);
+  }
+  if (i != int64_t(from.size()) || j != int64_t(to.size()))
+    return std::nullopt;
+  return runs;
+}
+
+/// reshape(op(reshape(x), broadcast(c))) -> op(x, broadcast(c')) for pointwise ops, where the reshapes are each other's
+/// inverse: norms of bands or groups of channels, whose factors are broadcast along dims that x has apart or joined.
+struct UnwrapReshape : OpRewritePattern<ReshapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &rewriter) const override {
+    bool unwraps = false;
+    if (!isFree(op.getOperand(), getSizes(op.getResult()), unwraps) || !unwraps)
+      return rewriter.notifyMatchFailure(op, "not between reshapes");
+    PrimBuilder b(rewriter, op);
+    rewriter.replaceOp(op, reshaped(b, op.getOperand(), getSizes(op.getResult())));
+    return success();
+  }
+
+private:
+  // Constants that repeat within a run are written out up to so many elements.
+  static constexpr int64_t kMostElements = 64 * 1024;
+
+  static Operation *pointwise(Value value) {
+    Operation *op = value.getDefiningOp();
+    return op && op->hasTrait<PointwiseTrait>() && op->getNumResults() == 1 && value.hasOneUse() ? op : nullptr;
+  }
+
+  /// Whether `value` has these sizes for nothing; `unwraps`: as what a reshape takes that would else be computed.
+  static bool isFree(Value value, SizesRef sizes, bool &unwraps) {
+    if (value.getDefiningOp<SplatOp>())
+      return true;
+    if (auto reshape = value.getDefiningOp<ReshapeOp>()) {
+      const bool isInverse = getSizes(reshape.getOperand()) == sizes;
+      unwraps |= isInverse;
+      return isInverse;
+    }
+    if (auto broadcast = value.getDefiningOp<BroadcastOp>())
+      return canReshape(broadcast, sizes);
+    Operation *op = pointwise(value);
+    return op && op->getNumOperands() > 0 &&
+           llvm::all_of(op->getOperands(), [&](Value operand) { return isFree(operand, sizes, unwraps); });
+  }
+
+  /// The runs of the broadcast's result that its operand has dims of.
+  static std::optional<SmallVector<Run>> touchedRuns(BroadcastOp op, SizesRef sizes) {
+    std::optional<SmallVector<Run>> runs = matchRuns(getSizes(op.getResult()), sizes);
+    if (runs)
+      llvm::erase_if(*runs, [&](const Run &run) {
+        return llvm::none_of(op.getDims(), [&](int64_t dim) { return dim >= run.from && dim < run.fromEnd; });
+      });
+    return runs;
+  }
+
+  static bool canReshape(BroadcastOp op, SizesRef sizes) {
+    const std::optional<SmallVector<Run>> runs = touchedRuns(op, sizes);
+    const Sizes in = getSizes(op.getOperand()), out = getSizes(op.getResult());
+    if (!runs || llvm::any_of(in, [](AffineExpr size) { return getConstantSize(size) == 1; }))
+      return false;
+    AffineExpr elements = getAffineConstantExpr(1, op.getContext());
+    bool repeats = false;
+    for (const Run &run : *runs)
+      for (int64_t dim = run.from; dim < run.fromEnd; ++dim) {
+        elements = simplifySize(elements * out[dim]);
+        repeats |= !llvm::is_contained(op.getDims(), dim) && getConstantSize(out[dim]) != 1;
+      }
+    return !repeats || (op.getOperand().getDefiningOp<ConstantOp>() &&
+                        getConstantSize(elements).value_or(kMostElements + 1) <= kMostElements);
+  }
+
+  static Value reshaped(PrimBuilder &b, Value value, SizesRef sizes) {
+    if (auto splat = value.getDefiningOp<SplatOp>())
+      return SplatOp::create(b, makeType(b.elementOf(value), sizes), splat.getValue());
+    if (auto reshape = value.getDefiningOp<ReshapeOp>())
+      return reshape.getOperand();
+    if (auto broadcast = value.getDefiningOp<BroadcastOp>()) {
+      const Sizes out = getSizes(value);
+      Sizes full, split;
+      SmallVector<int64_t> dims, into; // of the operand in the runs, and of the runs in the result
+      const SmallVector<Run> runs = *touchedRuns(broadcast, sizes);
+      for (const Run &run : runs) {
+        for (int64_t dim = run.from; dim < run.fromEnd; ++dim) {
+          if (llvm::is_contained(broadcast.getDims(), dim))
+            dims.push_back(full.size());
+          full.push_back(out[dim]);
+        }
+        for (int64_t dim = run.to; dim < run.toEnd; ++dim) {
+          into.push_back(dim);
+          split.push_back(sizes[dim]);
+        }
+      }
+      return b.broadcastInDims(b.reshape(b.broadcastInDims(broadcast.getOperand(), full, dims), split), sizes, into);
+    }
+    Operation *op = pointwise(value);
+    IRMapping mapping;
+    for (Value operand : op->getOperands())
+      if (!mapping.contains(operand))
+        mapping.map(operand, reshaped(b, operand, sizes));
+    Operation *copy = static_cast<OpBuilder &>(b).clone(*op, mapping);
+    copy->getResult(0).setType(makeType(b.elementOf(value), sizes));
+    return copy->getResult(0);
+  }
+};
+
 /// reshape(transpose(x)) -> transpose(reshape(x)) where the dims that the reshape joins or splits are neighbours in x,
 /// too: pixels as one dim and as two, before or after channels.
 struct SinkThroughReshape : OpRewritePattern<ReshapeOp> {
@@ -695,37 +845,16 @@ struct SinkThroughReshape : OpRewritePattern<ReshapeOp> {
     if (!transpose || isConstantTranspose(op.getOperand()))
       return failure();
     const Sizes from = getSizes(op.getOperand()), to = getSizes(op.getResult());
-    // Runs of dims on both sides with as many elements, as short as can be.
-    struct Run {
-      int64_t from, fromEnd, to, toEnd;
-    };
-    SmallVector<Run> runs;
-    int64_t i = 0, j = 0;
-    while (i < int64_t(from.size()) && j < int64_t(to.size())) {
-      Run run{i, i + 1, j, j + 1};
-      AffineExpr in = from[i++], out = to[j++];
-      while (in != out) {
-        const auto inSize = getConstantSize(in), outSize = getConstantSize(out);
-        const bool fromLess = divideSize(out, in) || (!divideSize(in, out) && inSize && outSize && *inSize < *outSize);
-        if (fromLess ? i == int64_t(from.size()) : j == int64_t(to.size()))
-          return rewriter.notifyMatchFailure(op, "sizes that are not known to agree");
-        if (fromLess)
-          in = simplifySize(in * from[i++]);
-        else
-          out = simplifySize(out * to[j++]);
-      }
-      run.fromEnd = i, run.toEnd = j;
-      runs.push_back(run);
-    }
-    if (i != int64_t(from.size()) || j != int64_t(to.size()))
-      return rewriter.notifyMatchFailure(op, "unit dims at the end");
+    const std::optional<SmallVector<Run>> runs = matchRuns(from, to);
+    if (!runs)
+      return rewriter.notifyMatchFailure(op, "sizes that are not known to agree, or unit dims at the end");
     ArrayRef<int64_t> permutation = transpose.getPermutation();
-    for (const Run &run : runs)
+    for (const Run &run : *runs)
       for (int64_t dim = run.from + 1; dim < run.fromEnd; ++dim)
         if (permutation[dim] != permutation[dim - 1] + 1)
           return rewriter.notifyMatchFailure(op, "joined dims are no neighbours");
     // The runs in the order of x.
-    SmallVector<Run> inOrder(runs);
+    SmallVector<Run> inOrder(*runs);
     llvm::sort(inOrder, [&](const Run &a, const Run &b) { return permutation[a.from] < permutation[b.from]; });
     Sizes sizes;
     SmallVector<int64_t> start(to.size()), back;
@@ -840,7 +969,7 @@ struct CanonicalizePrimPass : public tc::prim::impl::CanonicalizePrimPassBase<Ca
                  NarrowClampedConvert, SimplifySelect, MoveSplat, DropBroadcastUnitDims, BroadcastToReshape,
                  ReshapeOfUnitTranspose, SinkThroughElementwise, SinkThroughReduce, SinkThroughUnary<PadOp>,
                  SinkThroughUnary<SliceOp>, SinkThroughUnary<NormOp>, SinkThroughUnary<SoftmaxOp>, SinkThroughConcat,
-                 SinkThroughGather, SinkThroughReshape, NormOverParts, AbsorbIntoDot>(context);
+                 SinkThroughGather, UnwrapReshape, SinkThroughReshape, NormOverParts, AbsorbIntoDot>(context);
     GreedyRewriteConfig config;
     config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))

@@ -1,4 +1,5 @@
-//===- SubsampleConvs.cpp - convolutions compute the pixels that are read ------------------------------------------===//
+//===- SubsampleConvs.cpp - convolutions compute the pixels that are read
+//------------------------------------------===//
 //
 // A 1x1 convolution with a stride reads one pixel of several; so do slices with steps. Where all readers of an image
 // leave out the same pixels, what makes the image by pointwise ops of convolutions need not compute them:
@@ -35,7 +36,9 @@ namespace {
 /// Every steps[i]-th element of dim i from the first on, up to the end.
 using Steps = SmallVector<int64_t>;
 
-bool isAll(ArrayRef<int64_t> steps) { return llvm::all_of(steps, [](int64_t step) { return step == 1; }); }
+bool isAll(ArrayRef<int64_t> steps) {
+  return llvm::all_of(steps, [](int64_t step) { return step == 1; });
+}
 
 Sizes subsampled(SizesRef sizes, ArrayRef<int64_t> steps) {
   Sizes result;
@@ -52,8 +55,7 @@ std::optional<Steps> readBy(Operation *user, Value value) {
     Steps steps{1};
     const Sizes filter = getSizes(conv.getFilter());
     for (size_t i = 0; i < conv.getStrides().size(); ++i) {
-      const bool isPoint =
-          getConstantSize(filter[i]) == 1 && conv.getPadLow()[i] == 0 && conv.getPadHigh()[i] == 0;
+      const bool isPoint = getConstantSize(filter[i]) == 1 && conv.getPadLow()[i] == 0 && conv.getPadHigh()[i] == 0;
       steps.push_back(isPoint ? conv.getStrides()[i] : 1);
     }
     steps.push_back(1);
@@ -100,8 +102,8 @@ SmallVector<Operation *> collectCone(Value root, ArrayRef<int64_t> steps) {
   bool hasConv = false;
   auto enter = [&](Operation *op) {
     auto conv = dyn_cast_or_null<ConvOp>(op);
-    if (!op || op->getBlock() != root.getParentBlock() || (conv ? !canSubsample(conv, steps) : !op->hasTrait<PointwiseTrait>()) ||
-        op->getNumResults() != 1)
+    if (!op || op->getBlock() != root.getParentBlock() ||
+        (conv ? !canSubsample(conv, steps) : !op->hasTrait<PointwiseTrait>()) || op->getNumResults() != 1)
       return;
     cone.insert(op);
     hasConv |= bool(conv);
