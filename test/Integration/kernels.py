@@ -1158,6 +1158,19 @@ def lane_cases():
                                                      helper.make_node("Add", ["m", "shift"], ["s"]), helper.make_node("Reshape", ["s", "joined"], ["j"]), helper.make_node("Add", ["j", "r"], ["a"]), helper.make_node("Relu", ["a"], ["y"])],
              {"x": [2, channels, 12, width], "r": [2, channels, 12, width]}, {"y": [2, channels, 12, width]}, bands, [{"x": (2, channels, 12, width), "r": (2, channels, 12, width)}],
              {"w": filters, "scale": scale, "shift": shift, "split": np.array([2, channels * 3, 4, width]), "joined": np.array([2, channels, 12, width])})
+    # Rows of A that lie side by side in runs, which the tiles of a copy cross or not; sums that no number of parts divides.
+    for outer, depth, inner, columns in ((7, 45, 24, 9), (61, 9, 17, 40), (3, 20, 90, 33), (40, 5, 14, 20), (5, 30, 15, 8), (9, 33, 3, 20), (2, 0, 24, 5)):
+        case(f"rows_in_runs_{outer}_{depth}_{inner}", [helper.make_node("Sigmoid", ["b"], ["s"]), helper.make_node("Einsum", ["a", "s"], ["p"], equation="xokc,kn->xocn"), helper.make_node("Tanh", ["p"], ["y"])],
+             {"a": [2, outer, depth, inner], "b": [depth, columns]}, {"y": [2, outer, inner, columns]}, lambda v: [np.tanh(np.einsum("xokc,kn->xocn", v["a"], 1 / (1 + np.exp(-v["b"]))))],
+             [{"a": (2, outer, depth, inner), "b": (depth, columns)}], tolerance=4e-6)
+    for steps, rows in ((2053, 67), (4093, 40), (1031, 33), (3001, 89)):
+        case(f"gram_{steps}_{rows}", [helper.make_node("Abs", ["a"], ["m"]), helper.make_node("Einsum", ["m", "a"], ["p"], equation="km,kn->mn"), helper.make_node("Neg", ["p"], ["y"])],
+             {"a": [steps, rows]}, {"y": [rows, rows]}, lambda v: [-np.abs(v["a"]).T @ v["a"]], [{"a": (steps, rows)}], tolerance=4e-6)
+    for power in (2, 3, 4, 5, 6, 7, 8, 9, -2, -1, 0.5):
+        values = np.concatenate([random((50,), 3), np.array([0.0, -0.0, np.inf, np.nan, 1e30, 1e-30, 1e-22, -1e12, 3e-39], np.float32)])
+        values = np.abs(values) if power == 0.5 else values
+        case(f"power_{power}", [helper.make_node("Pow", ["x", "n"], ["y"])], {"x": ["N"]}, {"y": ["N"]},
+             lambda v, power=power: [np.power(v["x"], power)], [{"x": values.astype(np.float32)}], {"n": np.array(power, np.float32)}, tolerance=(2e-6, 1e-37))
     # First layers, by tasks of several rows.
     for channels, columns, kernel, height, width in ((3, 40, 7, 47, 120), (3, 24, 3, 112, 113), (1, 16, 5, 60, 31), (4, 64, 4, 224, 224)):
         filters = random((columns, channels, kernel, kernel), 2)

@@ -604,12 +604,29 @@ private:
     }
     const int64_t rows = getParam(schedule, suffixed("rows", em.cpu()));
     const Value tileFloats = em.size(copiedTileFloats(p, rows));
+    // Rows of several dims lie side by side as long as the last of them is: a tile meets at most two such runs.
+    const int64_t last = p.rows.size() > 1 ? prim::getConstantSize(p.rows.back()).value_or(0) : 0;
+    const int64_t run = last >= rows && last % em.width() != 0 ? last : 0;
     em.loop(em.i64(0), em.size(p.K), 1, [&](Index k) {
       const SmallVector<Index> depthAt = em.delinearize(k, p.depth);
       const Value step = em.mul(k.base, em.i64(rows));
       auto copy = [&](Index tile, Extent height) {
         const Index first = em.addIndex(m0, em.mulIndex(tile, em.i64(rows), rows));
         const Value start = em.add(em.mul(tile.base, tileFloats), step);
+        if (run) {
+          const Index outer = em.uniform(em.divUnsigned(first.base, em.i64(run)));
+          const Index inner = em.uniform(em.remUnsigned(first.base, em.i64(run)));
+          const Value cut = em.min(height.get(em), em.sub(em.i64(run), inner.base));
+          auto copyPart = [&](Value count, Value to0, Index outer, Index inner) {
+            em.laneLoop(count, std::nullopt, [&](Index lane) {
+              const Index m = em.joinIndex(outer, em.addIndex(inner, lane), run);
+              em.storeAt(valueAt(m, depthAt), to, element, em.addIndex(em.uniform(to0), lane));
+            });
+          };
+          copyPart(cut, start, outer, inner);
+          copyPart(em.sub(height.get(em), cut), em.add(start, cut), em.addIndex(outer, em.constant(1)), em.constant(0));
+          return;
+        }
         em.laneLoop(height.get(em), height.constant, [&](Index lane) {
           em.storeAt(valueAt(em.addIndex(first, lane), depthAt), to, element, em.addIndex(em.uniform(start), lane));
         });

@@ -45,6 +45,9 @@ namespace {
 
 bool isSplat(Value v, double value) { return getSplatValue(v) == value; }
 
+/// Integer powers up to this one are products: they round 3.5 times as much as a single one at most.
+constexpr int64_t kMostPower = 8;
+
 struct SimplifyBinary : RewritePattern {
   explicit SimplifyBinary(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
   LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
@@ -88,10 +91,18 @@ struct SimplifyBinary : RewritePattern {
     if (isa<PowOp>(op)) {
       if (*c == 1)
         return keep(a);
-      if (*c == 2)
-        return keep(builder.mul(a, a));
-      if (*c == 3)
-        return keep(builder.mul(builder.mul(a, a), a));
+      // By squares: what is beyond the range is so in the result, too.
+      if (*c >= 2 && *c <= kMostPower && *c == std::trunc(*c)) {
+        Value result, square = a;
+        for (int64_t bits = int64_t(*c); bits; bits >>= 1, square = bits ? builder.mul(square, square) : square)
+          if (bits & 1)
+            result = result ? builder.mul(square, result) : square;
+        return keep(result);
+      }
+      if (*c == -2) {
+        Value reciprocal = builder.unary<ReciprocalOp>(a);
+        return keep(builder.mul(reciprocal, reciprocal));
+      }
       if (*c == 0.5)
         return keep(builder.unary<SqrtOp>(a));
       if (*c == -0.5)

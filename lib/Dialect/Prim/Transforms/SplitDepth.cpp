@@ -5,7 +5,7 @@
 //
 //   dot(x [M, K], y [K, N])  ->  reduce sum(dot(reshape x [M, P, K / P], reshape y [P, K / P, N]), P)
 //
-// with P as a batch dim. Each task then also packs its part of y alone, where one core packed it for all of them. Where
+// with P as a batch dim. What is left of K where P does not divide it is a product of its own. Each task then also packs its part of y alone, where one core packed it for all of them. Where
 // y is constant, it is packed ahead, and fewer longer tasks do as well; few rows read theirs where it lies (strategy
 // "thin").
 //
@@ -59,20 +59,26 @@ int64_t countParts(DotGeneralOp op) {
   const double flops = 2.0 * double(rows) * double(columns) * double(steps) * double(batch);
   const int64_t most =
       std::min({kTasks / tasks, steps / kLeastSteps, int64_t(std::min(flops / double(tasks) / kLeastFlops, 1e6))});
-  for (int64_t parts = most; parts > 1; --parts)
+  // Another product for what is left is worth it where even parts would be half as many.
+  for (int64_t parts = most; 2 * parts > most && parts > 1; --parts)
     if (steps % parts == 0)
       return parts;
-  return 1;
+  return std::max<int64_t>(most, 1);
 }
 
 Value splitDepth(PrimBuilder &b, DotGeneralOp op, int64_t parts) {
+  const int64_t lhs = op.getLhsContract().front(), rhs = op.getRhsContract().front();
+  const int64_t steps = op.getLhs().getType().getDimSize(lhs), even = steps / parts * parts;
+  // The steps from `first` on.
+  auto stepsOf = [&](Value operand, int64_t depth, int64_t first, int64_t count) {
+    return count == steps ? operand : b.sliceDim(operand, depth, b.size(first), b.size(count));
+  };
   // Dims of an operand whose dim `depth` became two.
   auto split = [&](Value operand, int64_t depth) {
     Sizes sizes = getSizes(operand);
-    const int64_t steps = *getConstantSize(sizes[depth]);
-    sizes[depth] = b.size(steps / parts);
+    sizes[depth] = b.size(even / parts);
     sizes.insert(sizes.begin() + depth, b.size(parts));
-    return b.reshape(operand, sizes);
+    return b.reshape(stepsOf(operand, depth, 0, even), sizes);
   };
   auto batchOf = [](ArrayRef<int64_t> batch, int64_t depth) {
     SmallVector<int64_t> dims{depth};
@@ -80,11 +86,16 @@ Value splitDepth(PrimBuilder &b, DotGeneralOp op, int64_t parts) {
       dims.push_back(dim > depth ? dim + 1 : dim);
     return dims;
   };
-  const int64_t lhs = op.getLhsContract().front(), rhs = op.getRhsContract().front();
   const Value products =
       DotGeneralOp::create(b, split(op.getLhs(), lhs), split(op.getRhs(), rhs), batchOf(op.getLhsBatch(), lhs),
                            batchOf(op.getRhsBatch(), rhs), ArrayRef<int64_t>{lhs + 1}, ArrayRef<int64_t>{rhs + 1});
-  return b.reduce(ReduceKind::Sum, products, {0}, /*keepDims=*/false);
+  const Value sum = b.reduce(ReduceKind::Sum, products, {0}, /*keepDims=*/false);
+  if (even == steps)
+    return sum;
+  const Value left = DotGeneralOp::create(b, stepsOf(op.getLhs(), lhs, even, steps - even),
+                                          stepsOf(op.getRhs(), rhs, even, steps - even), op.getLhsBatch(),
+                                          op.getRhsBatch(), op.getLhsContract(), op.getRhsContract());
+  return b.add(sum, left);
 }
 
 struct SplitDepthPass : public tc::prim::impl::SplitDepthPassBase<SplitDepthPass> {

@@ -326,3 +326,25 @@ func.func @bands_computed(%x: tensor<2x4x6x5xf32>, %factor: tensor<8xf32>, %all:
   %7 = prim.reshape %6 : tensor<2x8x3x5xf32> -> tensor<2x4x6x5xf32>
   return %4, %7 : tensor<2x4x6x5xf32>, tensor<2x4x6x5xf32>
 }
+
+// Powers are products, by squares.
+// CHECK-LABEL: func.func @powers
+// CHECK: %[[S:.*]] = prim.mul %arg0, %arg0
+// CHECK-NEXT: %[[A:.*]] = prim.mul %[[S]], %arg0
+// CHECK: %[[F:.*]] = prim.mul %[[S]], %[[S]]
+// CHECK: prim.mul %[[F]], %
+// CHECK: %[[R:.*]] = prim.reciprocal %arg0
+// CHECK: prim.mul %[[R]], %[[R]]
+// CHECK: prim.pow
+// CHECK-NOT: prim.pow
+func.func @powers(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
+  %three = prim.splat 3.0 : f32 : tensor<8xf32>
+  %seven = prim.splat 7.0 : f32 : tensor<8xf32>
+  %minus = prim.splat -2.0 : f32 : tensor<8xf32>
+  %nine = prim.splat 9.0 : f32 : tensor<8xf32>
+  %0 = prim.pow %x, %three : tensor<8xf32>
+  %1 = prim.pow %x, %seven : tensor<8xf32>
+  %2 = prim.pow %x, %minus : tensor<8xf32>
+  %3 = prim.pow %x, %nine : tensor<8xf32>
+  return %0, %1, %2, %3 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}
