@@ -81,6 +81,7 @@ private:
   void number(Block &block);
   void makeBuffers();
   void computeUses();
+  void shareCarried();
   void shareInPlace();
   void place();
   void annotate();
@@ -100,6 +101,10 @@ private:
   }
   bool hasSizeOfData(Type type) const {
     return llvm::any_of(prim::getSizes(type), [&](AffineExpr size) { return dependsOnData(size); });
+  }
+  /// Whether the op reads nothing: its result is its operand's memory.
+  bool isView(Operation *op) const {
+    return op->getNumResults() == 1 && op->getNumOperands() == 1 && root(op->getResult(0)) != op->getResult(0);
   }
   bool ownsMemory(Operation *op) const {
     return isa<LaunchOp, CopyOp, prim::HostCallOp, prim::IfOp, prim::WhileOp, prim::SizesOp, prim::SplatOp,
@@ -272,6 +277,45 @@ void Planner::computeUses() {
         Buffer &buffer = buffers[bufferOf(result)];
         buffer.last = std::max(buffer.last, ends[op]);
       }
+  });
+}
+
+/// A loop's next value that a launch makes in place of the carried one, which nothing reads afterwards, lives where
+/// that one does: what an iteration adds to a result (a scan's output) costs no copy of all of it.
+void Planner::shareCarried() {
+  func.walk([&](prim::WhileOp loop) {
+    Block &body = loop.getBody().front();
+    for (OpOperand &next : body.getTerminator()->getOpOperands().drop_front()) {
+      const Value carried = body.getArgument(next.getOperandNumber()), result = root(next.get());
+      auto launch = result.getDefiningOp<LaunchOp>();
+      std::optional<ArrayRef<int64_t>> pairs = launch ? launch.getInPlace() : std::nullopt;
+      if (!pairs || launch->getBlock() != &body)
+        continue;
+      auto mayOverwrite = [&](int64_t input) {
+        for (size_t i = 0; i + 1 < pairs->size(); i += 2)
+          if ((*pairs)[i] == input && launch.getOutputs()[(*pairs)[i + 1]] == result)
+            return true;
+        return false;
+      };
+      bool reads = false, allowed = true;
+      for (auto [number, input] : llvm::enumerate(launch.getInputs()))
+        if (root(input) == carried) {
+          reads = true;
+          allowed &= mayOverwrite(number);
+        }
+      body.walk([&](Operation *op) {
+        const bool readsCarried =
+            llvm::any_of(op->getOperands(), [&](Value operand) { return root(operand) == carried; });
+        allowed &= !readsCarried || op == launch || isView(op) ||
+                   ends.lookup(body.findAncestorOpInBlock(*op)) < numbers.lookup(launch);
+      });
+      const unsigned from = bufferOf(result), to = bufferOf(carried);
+      Buffer &target = buffers[to], &source = buffers[from];
+      if (!reads || !allowed || from == to || target.fixed || source.first != numbers[launch] || source.output >= 0 ||
+          target.bytes != source.bytes || isLate(target) || isLate(source))
+        continue;
+      parent[from] = to;
+    }
   });
 }
 
@@ -489,6 +533,7 @@ LogicalResult Planner::run() {
   number(func.front());
   makeBuffers();
   computeUses();
+  shareCarried();
   shareInPlace();
   place();
   annotate();

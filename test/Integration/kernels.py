@@ -1171,6 +1171,27 @@ def lane_cases():
         values = np.abs(values) if power == 0.5 else values
         case(f"power_{power}", [helper.make_node("Pow", ["x", "n"], ["y"])], {"x": ["N"]}, {"y": ["N"]},
              lambda v, power=power: [np.power(v["x"], power)], [{"x": values.astype(np.float32)}], {"n": np.array(power, np.float32)}, tolerance=(2e-6, 1e-37))
+    # Loops whose next values are made in place of the carried ones: outputs grow row by row, states swap, are read after they changed, or are given out twice.
+    f32 = TensorProto.FLOAT
+    for name, steps, width in (("short", 1, 3), ("long", 40, 33), ("none", 0, 5)):
+        info = lambda n, width=width: helper.make_tensor_value_info(n, f32, [width])
+        body = helper.make_graph([helper.make_node("Add", ["a", "b"], ["sum"]), helper.make_node("Tanh", ["sum"], ["b2"]), helper.make_node("Mul", ["b2", "x"], ["m"]), helper.make_node("Add", ["c", "m"], ["c2"]),
+                                  helper.make_node("Sub", ["c2", "c"], ["step"]), helper.make_node("Neg", ["c2"], ["row"]), helper.make_node("Identity", ["b"], ["a2"]), helper.make_node("Relu", ["b2"], ["d2"])], "body",
+                                 [info(n) for n in ("a", "b", "c", "d", "x")], [info(n) for n in ("a2", "b2", "c2", "d2", "step", "row", "sum")])
+        def recur(v, steps=steps, width=width):
+            a, b, c, d = v["a0"], v["b0"], v["c0"], v["d0"]
+            rows = [[], [], []]
+            for x in v["x"]:
+                total = a + b
+                after = np.tanh(total)
+                a, b, before, c = b, after, c, c + after * x
+                d = np.maximum(after, 0)
+                for into, row in zip(rows, (c - before, -c, total)):
+                    into.append(row)
+            return [a, b, c, d, *[np.array(r).reshape(steps, width) for r in rows]]
+        case(f"scan_in_place_{name}", [helper.make_node("Scan", ["a0", "b0", "c0", "d0", "x"], ["a", "b", "c", "d", "steps", "rows", "sums"], body=body, num_scan_inputs=1)],
+             {"a0": [width], "b0": [width], "c0": [width], "d0": [width], "x": [steps, width]}, {**{n: [width] for n in "abcd"}, "steps": [steps, width], "rows": [steps, width], "sums": [steps, width]},
+             recur, [{"a0": (width,), "b0": (width,), "c0": (width,), "d0": (width,), "x": (steps, width)}], tolerance=4e-6)
     # First layers, by tasks of several rows.
     for channels, columns, kernel, height, width in ((3, 40, 7, 47, 120), (3, 24, 3, 112, 113), (1, 16, 5, 60, 31), (4, 64, 4, 224, 224)):
         filters = random((columns, channels, kernel, kernel), 2)

@@ -144,6 +144,26 @@ func.func @loop(%x: tensor<64xf32>, %n: tensor<i64>, %go: tensor<i1>) -> (tensor
   return %p, %q : tensor<64xf32>, tensor<64xf32>
 }
 
+// What a launch makes in place of a carried value is where the next iteration reads it, through views, too; not if something reads the old
+// value afterwards, or if it is carried on at another place.
+// CHECK-LABEL: func.func @carried
+func.func @carried(%x: tensor<64xf32>, %n: tensor<i64>, %go: tensor<i1>) -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) attributes {prim.symbols = []} {
+  %p, %q, %r = prim.while %n, %go carry %x, %x, %x : (tensor<i64>, tensor<i1>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {
+  ^bb0(%i: tensor<i64>, %u: tensor<64xf32>, %v: tensor<64xf32>, %w: tensor<64xf32>):
+    %view = prim.reshape %u : tensor<64xf32> -> tensor<8x8xf32>
+    // CHECK: host.launch @b{{.*}}#host.place<output[0]
+    %b = host.launch @b(%view) symbols [] tasks #one grain #one in_place [0, 0] : (tensor<8x8xf32>) -> tensor<8x8xf32>
+    %back = prim.reshape %b : tensor<8x8xf32> -> tensor<64xf32>
+    // CHECK: host.launch @c{{.*}}#host.place<arena[0]
+    %c = host.launch @c(%v, %b) symbols [] tasks #one grain #one in_place [0, 0] : (tensor<64xf32>, tensor<8x8xf32>) -> tensor<64xf32>
+    // CHECK: host.launch @d{{.*}}#host.place<arena[0]
+    %d = host.launch @d(%w, %v) symbols [] tasks #one grain #one in_place [0, 0, 1, 0] : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+    // CHECK: host.copy
+    prim.yield %go, %back, %c, %v : tensor<i1>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
+  }
+  return %p, %q, %r : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
+}
+
 // A size that data says is checked after the value is computed: the value is not written to the caller's buffer, which may be smaller.
 // CHECK-LABEL: func.func @checked_after
 !n = tensor<?xf32, #prim.dims<affine_map<()[s0, s1] -> (s0)>>>

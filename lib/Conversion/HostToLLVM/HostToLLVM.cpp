@@ -865,8 +865,8 @@ void ProgramBuilder::emitWhile(prim::WhileOp op, LogicalResult &result) {
   Value again = hostLoad(i8, address(yielded.front()));
   yielded = yielded.drop_front();
   for (auto [to, from] : llvm::zip_equal(op.getResults(), yielded))
-    // A value that is carried on unchanged is there already.
-    if (!hasDynamicMemory(to) && (placeOf(to) != placeOf(from) || isa<OpResult>(from)))
+    // A value that is carried on unchanged, or was made in place, is there already.
+    if (!hasDynamicMemory(to) && (placeOf(to) != placeOf(from) || hasDynamicMemory(from)))
       copy(address(to), address(from), size(getSizeBytes(to.getType())));
   SmallVector<Value> memory;
   for (unsigned i : dynamic) {

@@ -5,9 +5,9 @@
 //
 //   dot(x [M, K], y [K, N])  ->  reduce sum(dot(reshape x [M, P, K / P], reshape y [P, K / P, N]), P)
 //
-// with P as a batch dim. What is left of K where P does not divide it is a product of its own. Each task then also packs its part of y alone, where one core packed it for all of them. Where
-// y is constant, it is packed ahead, and fewer longer tasks do as well; few rows read theirs where it lies (strategy
-// "thin").
+// with P as a batch dim. What is left of K where P does not divide it is a product of its own. Each task then also
+// packs its part of y alone, where one core packed it for all of them. Where y is constant, it is packed ahead, and
+// fewer longer tasks do as well; few rows read theirs where it lies (strategy "thin").
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
