@@ -1192,6 +1192,14 @@ def lane_cases():
         case(f"scan_in_place_{name}", [helper.make_node("Scan", ["a0", "b0", "c0", "d0", "x"], ["a", "b", "c", "d", "steps", "rows", "sums"], body=body, num_scan_inputs=1)],
              {"a0": [width], "b0": [width], "c0": [width], "d0": [width], "x": [steps, width]}, {**{n: [width] for n in "abcd"}, "steps": [steps, width], "rows": [steps, width], "sums": [steps, width]},
              recur, [{"a0": (width,), "b0": (width,), "c0": (width,), "d0": (width,), "x": (steps, width)}], tolerance=4e-6)
+    # Depthwise in three dims: planes of the kernel that lie outside, groups of several channels, kernels whose rows are loops.
+    for channels, per, kernel, stride, dilation, pad, size in ((19, 1, (5, 3, 3), (1, 1, 1), (1, 1, 1), (2, 1, 1), (4, 7, 9)), (24, 1, (3, 3, 3), (2, 1, 2), (1, 2, 1), (1, 2, 1), (5, 6, 11)), (16, 4, (2, 3, 2), (1, 2, 1), (2, 1, 1), (0, 1, 1), (5, 5, 5)),
+                                                               (33, 1, (3, 9, 9), (1, 1, 1), (1, 1, 1), (1, 4, 4), (2, 3, 4)), (40, 1, (3, 1, 1), (1, 1, 1), (1, 1, 1), (1, 0, 0), (1, 4, 4)), (17, 1, (1, 5, 3), (1, 1, 1), (1, 1, 1), (0, 2, 1), (3, 1, 1))):
+        filters = random((channels, per, *kernel), 5) / np.sqrt(per * np.prod(kernel)).astype(np.float32)
+        for kind, dims in (("static", [2, channels, *size]), ("dynamic", ["N", channels, "D", "H", "W"])):
+            case(f"depthwise3d_{channels}_{'x'.join(map(str, kernel))}_{kind}", [helper.make_node("Conv", ["x", "w"], ["c"], pads=[*pad, *pad], strides=stride, dilations=dilation, group=channels // per), helper.make_node("Sigmoid", ["c"], ["y"])],
+                 {"x": dims}, {"y": [dims[0], channels, "P", "Q", "R"]}, lambda v, filters=filters, a=(stride, dilation, pad, pad, channels // per): [1 / (1 + np.exp(-convolve_any(v["x"], filters, *a)))],
+                 [{"x": (2, channels, *size)}] + ([{"x": (0, channels, *size)}] if kind == "dynamic" else []), {"w": filters})
     # First layers, by tasks of several rows.
     for channels, columns, kernel, height, width in ((3, 40, 7, 47, 120), (3, 24, 3, 112, 113), (1, 16, 5, 60, 31), (4, 64, 4, 224, 224)):
         filters = random((columns, channels, kernel, kernel), 2)

@@ -8,7 +8,7 @@
 // it is, and those at the borders too, with a row of zeros for pixels outside; if something stands before the anchor,
 // the task first copies the block's window with its padding. Bytes that are converted before the anchor are converted
 // as they are loaded; at the borders they are copied. Long rows of a kernel (filters of sequences) are loops over
-// pieces.
+// pieces. Of three spatial dims the planes of the kernel that lie inside the input are the outermost loop.
 //
 // Parameters:
 //   pixels256, pixels512   output pixels of a block
@@ -77,12 +77,14 @@ std::optional<Depthwise> analyze(kernel::RegionOp region) {
   if (!convolution)
     return std::nullopt;
   std::optional<Depthwise> c = Depthwise{*convolution, {}, {}};
-  if (!c->isDepthwise() || !c->outer.empty() || (c->hasPieces() && c->channels > 1) || c->kernelH * c->kernelW == 0)
+  if (!c->isDepthwise() || c->outer.size() > 1 || (c->hasPieces() && c->channels > 1) || c->kernelH * c->kernelW == 0)
     return std::nullopt;
   for (Value value : {anchor->getOperand(0), anchor->getOperand(1), Value(anchor->getResult(0))})
     if (!isF32(value))
       return std::nullopt;
   c->source = anchor->getOperand(0);
+  if (!c->outer.empty())
+    return inputThroughReshapes(c->source) ? c : std::nullopt;
   auto convert = c->source.getDefiningOp<prim::ConvertOp>();
   if (!convert || !cast<RankedTensorType>(convert.getOperand().getType()).getElementType().isInteger(8))
     return c;
@@ -164,7 +166,7 @@ public:
       params.set(suffixed("pixels", cpu), best);
     }
     double rowFlops =
-        2.0 * double(c->w.value_or(56)) * double(c->allChannels() * c->channels) * double(c->kernelH * c->kernelW);
+        2.0 * double(c->w.value_or(56)) * double(c->allChannels() * c->channels) * double(c->taps());
     // Rows of a task share input rows; several tasks for each of many cores.
     int64_t tileH = std::max<int64_t>(1, std::min<int64_t>(8, c->h.value_or(56) / 16));
     params.set("tileH", tileH);
@@ -202,12 +204,12 @@ public:
 
     em.loop(begin, end, 1, [&](Index task) {
       SmallVector<Index> at = em.delinearize(task, grid(c, schedule));
-      Index h0 = em.mulIndex(at[1], em.i64(tileH), tileH);
+      Index h0 = em.mulIndex(at.back(), em.i64(tileH), tileH);
       Value rows = em.min(em.i64(tileH), em.sub(em.size(c.outH), h0.base));
       em.loop(em.i64(0), rows, 1, [&](Index row) {
         Index h = em.addIndex(h0, row);
         forRowBlocks(em, Extent(em.size(c.outW), c.w), pixels, std::nullopt, [&](Value column, int64_t count) {
-          block(c, direct, em, at[0], h, em.uniform(column), count, epilogue);
+          block(c, direct, em, ArrayRef(at).drop_back(), h, em.uniform(column), count, epilogue);
         });
       });
       em.clearSources();
@@ -216,7 +218,10 @@ public:
 
 private:
   static SmallVector<AffineExpr> grid(const Convolution &c, kernel::ScheduleAttr schedule) {
-    return {c.batch, prim::simplifySize(c.outH.ceilDiv(getParam(schedule, "tileH")))};
+    SmallVector<AffineExpr> grid{c.batch};
+    llvm::append_range(grid, c.outer);
+    grid.push_back(prim::simplifySize(c.outH.ceilDiv(getParam(schedule, "tileH"))));
+    return grid;
   }
 
   static Value load(const Depthwise &c, Emitter &em, Value pointer, Index lane) {
@@ -251,26 +256,39 @@ private:
   }
 
   /// Output pixels of a row: `count` from `w` on, and the input pixel where their window begins, maybe outside.
+  /// `place`: image, and plane of three dims.
   struct Block {
-    Index n, h, w;
+    ArrayRef<Index> place;
+    Index h, w;
     int64_t count;
     Value firstH, firstW;
   };
   /// Address of the first channel of the window's pixel in kernel row y and input column `column`, counted from column
-  /// `from` of the window on (null: 0).
-  using PixelAddress = llvm::function_ref<Value(Index y, Value from, int64_t column)>;
+  /// `from` of the window on (null: 0). `plane`: elements from the image's first plane to that of the kernel's (null:
+  /// 0).
+  using PixelAddress = llvm::function_ref<Value(Value plane, Index y, Value from, int64_t column)>;
+
+  /// The positions along a dim, `dilation` apart from `first` on, that lie within `size`: their numbers.
+  static std::pair<Value, Value> positionsWithin(Emitter &em, Value first, int64_t dilation, int64_t kernel,
+                                                 AffineExpr size) {
+    auto before = [&](Value limit) {
+      Value missing = arith::MaxSIOp::create(em.builder(), em.loc(), em.sub(limit, first), em.i64(0));
+      return em.min(em.divUnsigned(em.add(missing, em.i64(dilation - 1)), em.i64(dilation)), em.i64(kernel));
+    };
+    return {before(em.i64(0)), before(em.size(size))};
+  }
 
   /// Whether windows at the border are read where they are, with a row of zeros for what lies outside.
   static bool readsZeros(const Depthwise &c) { return inputThroughReshapes(c.source) && !c.isBytes(); }
 
-  static void block(const Depthwise &c, std::optional<unsigned> direct, Emitter &em, Index n, Index h, Index w,
-                    int64_t count, const Epilogue &epilogue) {
+  static void block(const Depthwise &c, std::optional<unsigned> direct, Emitter &em, ArrayRef<Index> place, Index h,
+                    Index w, int64_t count, const Epilogue &epilogue) {
     OpBuilder &b = em.builder();
     Location loc = em.loc();
     const Type memory = Emitter::memoryType(c.element());
     const int64_t channels = c.allChannels(), columns = c.haloW(count);
     const int64_t windowRows = (c.kernelH - 1) * c.dilationH + 1;
-    const Block at{n,
+    const Block at{place,
                    h,
                    w,
                    count,
@@ -278,8 +296,8 @@ private:
                    em.sub(em.mul(w.base, em.i64(c.strideW)), em.i64(c.padW))};
     auto ahead = [&](Value pointer, Value elements) { return em.address(pointer, memory, elements); };
     Value base = em.scratch(), pitch = em.i64(columns * channels); // pitch: from one kernel row to the next
-    auto pixel = [&](Index y, Value from, int64_t column) {
-      const Value row = ahead(base, em.mul(y.base, pitch));
+    auto pixel = [&](Value plane, Index y, Value from, int64_t column) {
+      const Value row = ahead(plane ? ahead(base, plane) : base, em.mul(y.base, pitch));
       return ahead(from ? ahead(row, em.mul(from, em.i64(channels))) : row, em.i64(column * channels));
     };
     if (!direct) {
@@ -297,7 +315,10 @@ private:
       inside = arith::AndIOp::create(b, loc, within(at.firstH, windowRows, c.inH), inside);
     Value outside = em.isNot(inside);
     Value line = em.mul(em.size(c.inW), em.i64(channels));
-    Value image = em.add(em.mul(em.mul(n.base, em.size(c.inH)), line), em.mul(at.firstH, line));
+    Value planes = place.front().base;
+    if (!c.outer.empty())
+      planes = em.mul(planes, em.size(prim::getSizes(prim::ConvOp(c.op).getInput())[1]));
+    Value image = em.add(em.mul(em.mul(planes, em.size(c.inH)), line), em.mul(at.firstH, line));
     Value inPlace = ahead(em.input(*direct), em.add(image, em.mul(at.firstW, em.i64(channels))));
     Value linePitch = em.mul(line, em.i64(c.dilationH));
     if (!readsZeros(c)) {
@@ -314,14 +335,14 @@ private:
       SmallVector<Value> columnIn;
       for (int64_t column = 0; column < columns && !c.hasPieces(); ++column)
         columnIn.push_back(em.isWithin(em.add(at.firstW, em.i64(column)), c.inW));
-      compute(c, em, at, epilogue, [&](Index y, Value from, int64_t column) -> Value {
+      compute(c, em, at, epilogue, [&](Value plane, Index y, Value from, int64_t column) -> Value {
         Value on =
             c.hasPieces() ? em.isWithin(em.add(em.add(at.firstW, from), em.i64(column)), c.inW) : columnIn[column];
         if (!c.skipsRows()) {
           Value rowIn = em.isWithin(em.add(at.firstH, em.mul(y.base, em.i64(c.dilationH))), c.inH);
           on = arith::AndIOp::create(b, loc, rowIn, on);
         }
-        return LLVM::SelectOp::create(b, loc, on, pixel(y, from, column), zeros);
+        return LLVM::SelectOp::create(b, loc, on, pixel(plane, y, from, column), zeros);
       });
     });
   }
@@ -344,7 +365,7 @@ private:
         Value off = em.isNot(on);
         em.ifThen(on, [&] {
           c.forLanes(em, [&](Index lane) {
-            SmallVector<Index> at{block.n};
+            SmallVector<Index> at(block.place);
             if (c.spatial >= 2)
               at.push_back(em.uniform(y));
             at.append({em.uniform(x), lane});
@@ -367,24 +388,27 @@ private:
     prim::ConvOp op = c.op;
     const int64_t count = block.count;
     Value firstRow = em.i64(0), endRow = em.i64(c.kernelH);
-    if (c.skipsRows()) {
-      // Positions, `dilation` apart from the block's first row on, that lie before the limit.
-      auto before = [&](Value limit) {
-        Value missing = arith::MaxSIOp::create(b, loc, em.sub(limit, block.firstH), em.i64(0));
-        return em.min(em.divUnsigned(em.add(missing, em.i64(c.dilationH - 1)), em.i64(c.dilationH)), endRow);
-      };
-      firstRow = before(em.i64(0));
-      endRow = before(em.size(c.inH));
+    if (c.skipsRows())
+      std::tie(firstRow, endRow) = positionsWithin(em, block.firstH, c.dilationH, c.kernelH, c.inH);
+    Value firstPlane, endPlane, inPlane, planeFloats; // inPlane: where the first plane of the window lies
+    if (!c.outer.empty()) {
+      const AffineExpr planes = prim::getSizes(op.getInput())[1];
+      inPlane = em.sub(em.mul(block.place[1].base, em.i64(op.getStrides()[0])), em.i64(op.getPadLow()[0]));
+      std::tie(firstPlane, endPlane) = positionsWithin(em, inPlane, op.getDilations()[0], c.outerKernel[0], planes);
+      planeFloats = em.mul(em.mul(em.size(c.inH), em.size(c.inW)), em.i64(c.allChannels()));
     }
     c.forLanes(em, [&](Index lane) {
       auto vector = em.vectorOf(b.getF32Type());
       // Adds the products with channel i of each group and `taps` taps of kernel row y from `first` on, whose columns
       // begin at `from` in the window (null: 0).
-      auto addTaps = [&](Index y, Index i, Index first, Value from, int64_t taps, SmallVector<Value> &sums) {
+      auto addTaps = [&](std::optional<Index> plane, Index y, Index i, Index first, Value from, int64_t taps,
+                         SmallVector<Value> &sums) {
         Value lanes = c.channels > 1 ? lanesOfChannel(c, em, i) : Value();
         SmallVector<Value> weights;
         for (int64_t x = 0; x < taps; ++x) {
           SmallVector<Index> at;
+          if (plane)
+            at.push_back(*plane);
           if (c.spatial >= 2)
             at.push_back(y);
           at.append({em.addIndex(first, em.constant(x)), i, lane});
@@ -392,6 +416,9 @@ private:
           // One value for all channels comes as a scalar.
           weights.push_back(isa<VectorType>(weight.getType()) ? weight : em.broadcast(weight));
         }
+        Value planeAt;
+        if (plane)
+          planeAt = em.mul(em.add(inPlane, em.mul(plane->base, em.i64(op.getDilations()[0]))), planeFloats);
         // Each input column once, for all pixels that it counts for.
         const int64_t columns = (count - 1) * c.strideW + (taps - 1) * c.dilationW + 1;
         for (int64_t column = 0; column < columns; ++column) {
@@ -401,7 +428,7 @@ private:
             if (offset < 0 || offset % c.dilationW != 0 || offset / c.dilationW >= taps)
               continue;
             if (!input) {
-              input = load(c, em, pixelAt(y, from, column), lane);
+              input = load(c, em, pixelAt(planeAt, y, from, column), lane);
               if (lanes)
                 input = permute(em, input, lanes);
             }
@@ -409,9 +436,9 @@ private:
           }
         }
       };
-      auto addRow = [&](Index y, Index i, SmallVector<Value> &sums) {
+      auto addRow = [&](std::optional<Index> plane, Index y, Index i, SmallVector<Value> &sums) {
         if (!c.hasPieces())
-          return addTaps(y, i, em.constant(0), Value(), c.kernelW, sums);
+          return addTaps(plane, y, i, em.constant(0), Value(), c.kernelW, sums);
         // Pieces that meet nothing but padding with zeros are left out: half of those of a causal filter.
         const int64_t pieces = c.kernelW / kPieceTaps, step = kPieceTaps * c.dilationW;
         auto clamp = [&](Value value, Value upper) {
@@ -424,32 +451,41 @@ private:
         const Value end = c.padding ? em.i64(pieces) : em.divUnsigned(em.add(within, em.i64(step - 1)), em.i64(step));
         sums = em.loop(begin, end, 1, sums, [&](Index piece, ValueRange ofPieces) {
           SmallVector<Value> next(ofPieces);
-          addTaps(y, i, em.mulIndex(piece, em.i64(kPieceTaps), kPieceTaps), em.mul(piece.base, em.i64(step)),
+          addTaps(plane, y, i, em.mulIndex(piece, em.i64(kPieceTaps), kPieceTaps), em.mul(piece.base, em.i64(step)),
                   kPieceTaps, next);
           return next;
         });
         if (const int64_t left = c.kernelW % kPieceTaps)
-          addTaps(y, i, em.constant(pieces * kPieceTaps), em.i64(pieces * step), left, sums);
+          addTaps(plane, y, i, em.constant(pieces * kPieceTaps), em.i64(pieces * step), left, sums);
       };
       SmallVector<Value> sums(count, arith::ConstantOp::create(b, loc, vector, b.getZeroAttr(vector)));
-      if (!c.isLooped())
-        for (int64_t y = 0; y < c.kernelH; ++y)
-          addRow(em.constant(y), em.constant(0), sums);
-      else
-        sums = em.loop(firstRow, endRow, 1, sums, [&](Index y, ValueRange ofRows) {
+      auto addPlane = [&](std::optional<Index> plane, SmallVector<Value> sums) {
+        if (!c.isLooped()) {
+          for (int64_t y = 0; y < c.kernelH; ++y)
+            addRow(plane, em.constant(y), em.constant(0), sums);
+          return sums;
+        }
+        return em.loop(firstRow, endRow, 1, sums, [&](Index y, ValueRange ofRows) {
           if (c.channels == 1) {
             SmallVector<Value> next(ofRows);
-            addRow(y, em.constant(0), next);
+            addRow(plane, y, em.constant(0), next);
             return next;
           }
           return em.loop(em.i64(0), em.i64(c.channels), 1, ofRows, [&](Index i, ValueRange ofChannels) {
             SmallVector<Value> next(ofChannels);
-            addRow(y, i, next);
+            addRow(plane, y, i, next);
             return next;
           });
         });
+      };
+      if (c.outer.empty())
+        sums = addPlane(std::nullopt, sums);
+      else
+        sums = em.loop(firstPlane, endPlane, 1, sums, [&](Index plane, ValueRange ofPlanes) {
+          return addPlane(plane, SmallVector<Value>(ofPlanes));
+        });
       for (int64_t pixel = 0; pixel < count; ++pixel) {
-        SmallVector<Index> at{block.n};
+        SmallVector<Index> at(block.place);
         if (c.spatial >= 2)
           at.push_back(block.h);
         at.append({em.addIndex(block.w, em.constant(pixel)), lane});
