@@ -165,8 +165,7 @@ public:
       }
       params.set(suffixed("pixels", cpu), best);
     }
-    double rowFlops =
-        2.0 * double(c->w.value_or(56)) * double(c->allChannels() * c->channels) * double(c->taps());
+    double rowFlops = 2.0 * double(c->w.value_or(56)) * double(c->allChannels() * c->channels) * double(c->taps());
     // Rows of a task share input rows; several tasks for each of many cores.
     int64_t tileH = std::max<int64_t>(1, std::min<int64_t>(8, c->h.value_or(56) / 16));
     params.set("tileH", tileH);
@@ -481,9 +480,8 @@ private:
       if (c.outer.empty())
         sums = addPlane(std::nullopt, sums);
       else
-        sums = em.loop(firstPlane, endPlane, 1, sums, [&](Index plane, ValueRange ofPlanes) {
-          return addPlane(plane, SmallVector<Value>(ofPlanes));
-        });
+        sums = em.loop(firstPlane, endPlane, 1, sums,
+                       [&](Index plane, ValueRange ofPlanes) { return addPlane(plane, SmallVector<Value>(ofPlanes)); });
       for (int64_t pixel = 0; pixel < count; ++pixel) {
         SmallVector<Index> at(block.place);
         if (c.spatial >= 2)

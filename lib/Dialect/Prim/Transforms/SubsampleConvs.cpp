@@ -8,6 +8,7 @@
 //   %r = max %y, 0                                    -->      %r = max %y, 0
 //   %z = prim.conv %r, %v  strides [2, 2]    (v 1x1)           %z = prim.conv %r, %v  strides [1, 1]
 //
+// A transpose, which copies the image (the caller's has its channels first), copies those pixels alone, too.
 // (ResNets whose first 1x1 convolution of a stage has the stride: both readers of the sum before.) Values that others
 // read as a whole (the shortcut of a sum) are sliced, which fusion reads through.
 //
@@ -94,30 +95,32 @@ bool canSubsample(ConvOp op, ArrayRef<int64_t> steps) {
   return true;
 }
 
-/// The ops whose results are needed at those elements only: pointwise ones and convolutions, `root` among them, in the
-/// order of the block. Empty if there is no convolution.
+/// The ops whose results are needed at those elements only: pointwise ones, convolutions and transposes, `root` among
+/// them, in the order of the block. Empty if there is nothing to save: no convolution and no transpose.
 SmallVector<Operation *> collectCone(Value root, ArrayRef<int64_t> steps) {
   llvm::SetVector<Operation *> cone;
   SmallVector<Operation *> open;
-  bool hasConv = false;
+  bool saves = false;
   auto enter = [&](Operation *op) {
     auto conv = dyn_cast_or_null<ConvOp>(op);
-    if (!op || op->getBlock() != root.getParentBlock() ||
-        (conv ? !canSubsample(conv, steps) : !op->hasTrait<PointwiseTrait>()) || op->getNumResults() != 1)
+    const bool ends = isa_and_nonnull<ConvOp, TransposeOp>(op);
+    if (!op || op->getBlock() != root.getParentBlock() || op->getNumResults() != 1 ||
+        (conv ? !canSubsample(conv, steps) : !ends && !op->hasTrait<PointwiseTrait>()))
       return;
     cone.insert(op);
-    hasConv |= bool(conv);
-    if (!conv)
+    saves |= ends;
+    if (!ends)
       open.push_back(op);
   };
   enter(root.getDefiningOp());
   // Ops that several in the cone read enter with the last of them.
   while (!open.empty())
     for (Value operand : open.pop_back_val()->getOperands())
-      if (llvm::all_of(operand.getUsers(), [&](Operation *user) { return cone.contains(user) && !isa<ConvOp>(user); }))
+      if (llvm::all_of(operand.getUsers(),
+                       [&](Operation *user) { return cone.contains(user) && !isa<ConvOp, TransposeOp>(user); }))
         if (Operation *op = operand.getDefiningOp(); op && !cone.contains(op))
           enter(op);
-  if (!hasConv)
+  if (!saves)
     return {};
   SmallVector<Operation *> ordered = cone.takeVector();
   llvm::sort(ordered, [](Operation *lhs, Operation *rhs) { return lhs->isBeforeInBlock(rhs); });
@@ -132,7 +135,8 @@ struct SubsampleConvsPass : public tc::prim::impl::SubsampleConvsPassBase<Subsam
       llvm::DenseSet<Operation *> erased;
       for (size_t i = ops.size(); i-- > 0;) {
         Operation *op = ops[i];
-        if (erased.contains(op) || op->getNumResults() != 1 || !(isa<ConvOp>(op) || op->hasTrait<PointwiseTrait>()))
+        if (erased.contains(op) || op->getNumResults() != 1 ||
+            !(isa<ConvOp, TransposeOp>(op) || op->hasTrait<PointwiseTrait>()))
           continue;
         // Convolutions that are made here stand where those were that they replace: they are visited for them.
         const Value root = op->getResult(0);
@@ -171,6 +175,12 @@ private:
         strides[i] *= steps[1 + i];
       return ConvOp::create(b, type, conv.getInput(), conv.getFilter(), strides, conv.getDilations(), conv.getPadLow(),
                             conv.getPadHigh(), conv.getGroups());
+    }
+    if (auto transpose = dyn_cast<TransposeOp>(op)) {
+      SmallVector<int64_t> ofOperand(steps.size());
+      for (auto [step, dim] : llvm::zip_equal(steps, transpose.getPermutation()))
+        ofOperand[dim] = step;
+      return b.transpose(sliced(b, transpose.getOperand(), ofOperand), transpose.getPermutation()).getDefiningOp();
     }
     for (Value operand : op->getOperands())
       if (!mapping.contains(operand))

@@ -53,3 +53,14 @@ func.func @stays(%x: tensor<1x9x8x4xf32>, %w: tensor<3x3x4x4xf32>, %v: tensor<1x
   %b3 = prim.conv %y3, %v strides [3, 3] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x9x8x4xf32>, tensor<1x1x4x8xf32>) -> tensor<1x3x3x8xf32>
   return %a0, %y0, %a1, %a2, %a3, %b3 : tensor<1x5x4x8xf32>, tensor<1x9x8x4xf32>, tensor<1x4x4x4xf32>, tensor<1x6x5x8xf32>, tensor<1x5x4x8xf32>, tensor<1x3x3x8xf32>
 }
+
+// The caller's image has its channels first: what is turned are the pixels that are read.
+// CHECK-LABEL: func.func @turned
+// CHECK: %[[X:.*]] = prim.slice %arg0 from {{.*}} step [1, 1, 2, 3] : tensor<1x4x9x8xf32> -> tensor<1x4x5x3xf32>
+// CHECK: %[[T:.*]] = prim.transpose %[[X]] [0, 2, 3, 1]
+// CHECK: prim.conv %[[T]], %arg1 strides [1, 1]
+func.func @turned(%x: tensor<1x4x9x8xf32>, %v: tensor<1x1x4x8xf32>) -> tensor<1x5x3x8xf32> {
+  %t = prim.transpose %x [0, 2, 3, 1] : tensor<1x4x9x8xf32> -> tensor<1x9x8x4xf32>
+  %a = prim.conv %t, %v strides [2, 3] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x9x8x4xf32>, tensor<1x1x4x8xf32>) -> tensor<1x5x3x8xf32>
+  return %a : tensor<1x5x3x8xf32>
+}
