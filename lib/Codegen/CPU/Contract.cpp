@@ -606,7 +606,7 @@ private:
     const Value tileFloats = em.size(copiedTileFloats(p, rows));
     // Rows of several dims lie side by side as long as the last of them is: a tile meets at most two such runs.
     const int64_t last = p.rows.size() > 1 ? prim::getConstantSize(p.rows.back()).value_or(0) : 0;
-    const int64_t run = last >= rows && last % em.width() != 0 ? last : 0;
+    const int64_t run = last >= rows ? last : 0;
     em.loop(em.i64(0), em.size(p.K), 1, [&](Index k) {
       const SmallVector<Index> depthAt = em.delinearize(k, p.depth);
       const Value step = em.mul(k.base, em.i64(rows));

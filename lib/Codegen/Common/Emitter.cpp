@@ -493,12 +493,14 @@ Index Emitter::uniform(Value position, int64_t multiple) {
 
 Index Emitter::contiguous(Index base) {
   base.parts = nullptr;
+  base.quotientOf = base.remainderOf = nullptr;
   base.step = 1;
   return base;
 }
 
 Index Emitter::withOffsets(Index index, ArrayRef<int64_t> offsets) {
   index.parts = nullptr;
+  index.quotientOf = index.remainderOf = nullptr;
   index.step = 0;
   index.repeat = 1;
   index.modulus = 0;
@@ -640,7 +642,23 @@ Index Emitter::joinIndex(const Index &outer, const Index &inner, int64_t size) {
   return joined;
 }
 
-Index Emitter::linearize(ArrayRef<Index> at, ArrayRef<AffineExpr> sizes) {
+Index Emitter::linearize(ArrayRef<Index> places, ArrayRef<AffineExpr> ofDims) {
+  // Quotients beside their remainders are what was divided, whose lanes may be side by side.
+  SmallVector<Index> at;
+  SmallVector<AffineExpr> sizes;
+  for (auto [place, size] : llvm::zip_equal(places, ofDims)) {
+    at.push_back(place);
+    sizes.push_back(size);
+    while (at.size() > 1 && at.back().remainderOf && at[at.size() - 2].quotientOf == at.back().remainderOf &&
+           at.back().remainderOf->by == sizes.back()) {
+      const Index whole = at.back().remainderOf->index;
+      const AffineExpr joined = prim::simplifySize(sizes[sizes.size() - 2] * sizes.back());
+      at.pop_back();
+      sizes.pop_back();
+      at.back() = whole;
+      sizes.back() = joined;
+    }
+  }
   Index result = constant(0);
   AffineExpr stride = getAffineConstantExpr(1, b.getContext());
   for (size_t i = at.size(); i-- > 0;) {
@@ -727,6 +745,7 @@ std::pair<Index, Index> Emitter::divide(const Index &x, AffineExpr by) {
       inScope(x.depth, [&]() -> Value { return arith::DivUIOp::create(b, location, lanes, broadcast(d)); });
   remainder.lanes =
       inScope(x.depth, [&]() -> Value { return arith::RemUIOp::create(b, location, lanes, broadcast(d)); });
+  quotient.quotientOf = remainder.remainderOf = std::make_shared<Index::Divided>(Index::Divided{x, by});
   return {quotient, remainder};
 }
 

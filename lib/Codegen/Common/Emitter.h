@@ -74,6 +74,9 @@ struct Index {
   /// If set: the position is outer * size + inner, with inner below `size`.
   struct Parts;
   std::shared_ptr<const Parts> parts;
+  /// If set: the position is a quotient, or a remainder, whose lanes are no longer evenly spaced, of what was divided.
+  struct Divided;
+  std::shared_ptr<const Divided> quotientOf, remainderOf;
 
   bool isUniform() const { return !lanes && !offsets && step == 0; }
   bool isContiguous() const { return !lanes && !offsets && step == 1 && repeat == 1 && modulus == 0; }
@@ -87,6 +90,10 @@ struct Index {
 struct Index::Parts {
   Index outer, inner;
   int64_t size;
+};
+struct Index::Divided {
+  Index index;
+  mlir::AffineExpr by;
 };
 
 class Emitter {

@@ -83,16 +83,12 @@ std::optional<Steps> readByAll(Value value) {
       return std::nullopt;
     common = steps;
   }
+  // Of sizes that are not known the two ways to count outputs need not be the same expression.
+  if (common)
+    for (auto [size, step] : llvm::zip_equal(getSizes(value), *common))
+      if (step != 1 && !getConstantSize(size))
+        return std::nullopt;
   return common;
-}
-
-/// Whether the convolution can compute every steps[i]-th element alone.
-bool canSubsample(ConvOp op, ArrayRef<int64_t> steps) {
-  // Sizes that are known: for others the two ways to count outputs need not be the same expression.
-  for (auto [size, step] : llvm::zip_equal(getSizes(op.getResult()), steps))
-    if (step != 1 && !getConstantSize(size))
-      return false;
-  return true;
 }
 
 /// The ops whose results are needed at those elements only: pointwise ones, convolutions and transposes, `root` among
@@ -102,10 +98,9 @@ SmallVector<Operation *> collectCone(Value root, ArrayRef<int64_t> steps) {
   SmallVector<Operation *> open;
   bool saves = false;
   auto enter = [&](Operation *op) {
-    auto conv = dyn_cast_or_null<ConvOp>(op);
     const bool ends = isa_and_nonnull<ConvOp, TransposeOp>(op);
     if (!op || op->getBlock() != root.getParentBlock() || op->getNumResults() != 1 ||
-        (conv ? !canSubsample(conv, steps) : !ends && !op->hasTrait<PointwiseTrait>()))
+        (!ends && !op->hasTrait<PointwiseTrait>()))
       return;
     cone.insert(op);
     saves |= ends;

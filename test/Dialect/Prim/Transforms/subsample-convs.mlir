@@ -64,3 +64,14 @@ func.func @turned(%x: tensor<1x4x9x8xf32>, %v: tensor<1x1x4x8xf32>) -> tensor<1x
   %a = prim.conv %t, %v strides [2, 3] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x9x8x4xf32>, tensor<1x1x4x8xf32>) -> tensor<1x5x3x8xf32>
   return %a : tensor<1x5x3x8xf32>
 }
+
+// Sizes that are not known stay.
+// CHECK-LABEL: func.func @unknown
+// CHECK: prim.transpose
+// CHECK-NEXT: prim.conv {{.*}} strides [2, 1]
+func.func @unknown(%x: tensor<1x4x?x8xf32, #prim.dims<affine_map<()[s0] -> (1, 4, s0, 8)>>>, %v: tensor<1x1x4x8xf32>)
+    -> tensor<1x?x8x8xf32, #prim.dims<affine_map<()[s0] -> (1, (s0 - 1) floordiv 2 + 1, 8, 8)>>> attributes {prim.symbols = ["H"]} {
+  %t = prim.transpose %x [0, 2, 3, 1] : tensor<1x4x?x8xf32, #prim.dims<affine_map<()[s0] -> (1, 4, s0, 8)>>> -> tensor<1x?x8x4xf32, #prim.dims<affine_map<()[s0] -> (1, s0, 8, 4)>>>
+  %a = prim.conv %t, %v strides [2, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x?x8x4xf32, #prim.dims<affine_map<()[s0] -> (1, s0, 8, 4)>>>, tensor<1x1x4x8xf32>) -> tensor<1x?x8x8xf32, #prim.dims<affine_map<()[s0] -> (1, (s0 - 1) floordiv 2 + 1, 8, 8)>>>
+  return %a : tensor<1x?x8x8xf32, #prim.dims<affine_map<()[s0] -> (1, (s0 - 1) floordiv 2 + 1, 8, 8)>>>
+}
