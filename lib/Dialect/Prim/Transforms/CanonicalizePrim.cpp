@@ -754,6 +754,14 @@ struct UnwrapReshape : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &rewriter) const override {
+    // Unit dims beside a single other one keep no two layouts apart.
+    auto longer = [](Value value) {
+      Sizes sizes = getSizes(value);
+      llvm::erase_if(sizes, [](AffineExpr size) { return getConstantSize(size) == 1; });
+      return sizes;
+    };
+    if (longer(op.getResult()).size() < 2 && longer(op.getOperand()).size() < 2)
+      return rewriter.notifyMatchFailure(op, "a list");
     bool unwraps = false;
     if (!isFree(op.getOperand(), getSizes(op.getResult()), unwraps) || !unwraps)
       return rewriter.notifyMatchFailure(op, "not between reshapes");
