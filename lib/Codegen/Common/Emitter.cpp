@@ -566,11 +566,10 @@ Value Emitter::materialize(const Index &index) {
 
 Index Emitter::addIndex(const Index &x, const Index &y) {
   auto isZero = [](const Index &index) { return index.isUniform() && index.multiple == 0; };
-  if (isZero(x) || isZero(y)) {
-    Index other = isZero(x) ? y : x;
-    other.block = 0;
-    return other;
-  }
+  if (isZero(x))
+    return y;
+  if (isZero(y))
+    return x;
   Index result;
   result.depth = std::max(x.depth, y.depth);
   if (!x.lanes && !y.lanes && (x.offsets || y.offsets)) {

@@ -508,14 +508,6 @@ bool isConstantTranspose(Value v) {
   return transpose && transpose.getOperand().getDefiningOp<prim::ConstantOp>();
 }
 
-/// Whether `v` is made of a constant alone by moving its elements: it folds.
-bool isMovedConstant(Value v) {
-  Operation *op = v.getDefiningOp();
-  while (op && isa<TransposeOp, ReshapeOp, BroadcastOp>(op))
-    op = op->getOperand(0).getDefiningOp();
-  return isa_and_nonnull<prim::ConstantOp>(op);
-}
-
 /// The order in which a broadcast of a value with its dims in order `order` takes the dims of its operand.
 SmallVector<int64_t> operandOrder(BroadcastOp op, ArrayRef<int64_t> order) {
   const SmallVector<int64_t> position = invert(order);
@@ -535,7 +527,7 @@ bool canReorderFree(Value v, ArrayRef<int64_t> order) {
     const SmallVector<int64_t> dims = operandOrder(broadcast, order);
     const Value operand = broadcast.getOperand();
     auto transpose = operand.getDefiningOp<TransposeOp>();
-    return llvm::is_sorted(dims) || isMovedConstant(operand) ||
+    return llvm::is_sorted(dims) || operand.getDefiningOp<prim::ConstantOp>() || isConstantTranspose(operand) ||
            (transpose && transpose.getPermutation() == ArrayRef(invert(dims)));
   }
   return isa<SplatOp, IotaOp, prim::ConstantOp>(op) || isConstantTranspose(v);
@@ -754,14 +746,14 @@ struct UnwrapReshape : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &rewriter) const override {
-    // Unit dims beside a single other one keep no two layouts apart.
+    // Unit dims keep nothing apart.
     auto longer = [](Value value) {
       Sizes sizes = getSizes(value);
       llvm::erase_if(sizes, [](AffineExpr size) { return getConstantSize(size) == 1; });
       return sizes;
     };
-    if (longer(op.getResult()).size() < 2 && longer(op.getOperand()).size() < 2)
-      return rewriter.notifyMatchFailure(op, "a list");
+    if (longer(op.getOperand()) == longer(op.getResult()))
+      return rewriter.notifyMatchFailure(op, "joins and splits no dims");
     bool unwraps = false;
     if (!isFree(op.getOperand(), getSizes(op.getResult()), unwraps) || !unwraps)
       return rewriter.notifyMatchFailure(op, "not between reshapes");

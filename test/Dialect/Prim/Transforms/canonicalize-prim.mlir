@@ -286,28 +286,50 @@ func.func @clamped(%x: tensor<8xf32>) -> (tensor<8xi64>, tensor<8xi64>, tensor<8
   return %c, %g, %i, %k : tensor<8xi64>, tensor<8xi64>, tensor<8xi64>, tensor<8xi64>
 }
 
-// A norm of bands, each with its own factor: the bands' dims stay apart, and what turns the image to its channels first and back is gone; the
-// constant is turned instead, as is what was turned for the broadcast alone.
+// A norm of bands, each with its own factor: the bands' dims stay apart.
 // CHECK-LABEL: func.func @bands
 // CHECK: %[[R:.*]] = prim.reshape %{{.*}} : tensor<8x3xf32> -> tensor<4x6xf32>
-// CHECK: %[[C:.*]] = prim.transpose %[[R]] [1, 0]
-// CHECK: %[[F:.*]] = prim.broadcast %[[C]] [1, 3] : tensor<6x4xf32> -> tensor<2x6x5x4xf32>
+// CHECK: %[[F:.*]] = prim.broadcast %[[R]] [1, 2] : tensor<4x6xf32> -> tensor<2x4x6x5xf32>
 // CHECK: %[[M:.*]] = prim.mul %arg0, %[[F]]
-// CHECK: %[[B:.*]] = prim.broadcast %arg1 [0, 2, 3] : tensor<2x5x4xf32> -> tensor<2x6x5x4xf32>
-// CHECK: %[[A:.*]] = prim.add %[[M]], %[[B]]
-// CHECK-NEXT: return %[[A]]
-func.func @bands(%x: tensor<2x6x5x4xf32>, %y: tensor<2x5x4xf32>) -> tensor<2x6x5x4xf32> {
+// CHECK-NEXT: return %[[M]]
+func.func @bands(%x: tensor<2x4x6x5xf32>) -> tensor<2x4x6x5xf32> {
   %factor = prim.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]> : tensor<8xf32>
-  %0 = prim.transpose %x [0, 3, 1, 2] : tensor<2x6x5x4xf32> -> tensor<2x4x6x5xf32>
-  %1 = prim.reshape %0 : tensor<2x4x6x5xf32> -> tensor<2x8x3x5xf32>
+  %1 = prim.reshape %x : tensor<2x4x6x5xf32> -> tensor<2x8x3x5xf32>
   %2 = prim.broadcast %factor [1] : tensor<8xf32> -> tensor<2x8x3x5xf32>
   %3 = prim.mul %1, %2 : tensor<2x8x3x5xf32>
   %4 = prim.reshape %3 : tensor<2x8x3x5xf32> -> tensor<2x4x6x5xf32>
-  %5 = prim.transpose %y [0, 2, 1] : tensor<2x5x4xf32> -> tensor<2x4x5xf32>
-  %6 = prim.broadcast %5 [0, 1, 3] : tensor<2x4x5xf32> -> tensor<2x4x6x5xf32>
-  %7 = prim.add %4, %6 : tensor<2x4x6x5xf32>
-  %8 = prim.transpose %7 [0, 2, 3, 1] : tensor<2x4x6x5xf32> -> tensor<2x6x5x4xf32>
-  return %8 : tensor<2x6x5x4xf32>
+  return %4 : tensor<2x4x6x5xf32>
+}
+
+// Reshapes that only add unit dims keep nothing apart.
+// CHECK-LABEL: func.func @unit
+// CHECK: prim.neg {{.*}} : tensor<6xf32>
+func.func @unit(%x: tensor<6x1xf32>) -> tensor<6x1xf32> {
+  %1 = prim.reshape %x : tensor<6x1xf32> -> tensor<6xf32>
+  %2 = prim.neg %1 : tensor<6xf32>
+  %3 = prim.reshape %2 : tensor<6xf32> -> tensor<6x1xf32>
+  return %3 : tensor<6x1xf32>
+}
+
+// What turns an image to its channels first and back goes where what else is read has its dims in the other order, too: a constant, which is
+// turned, and what was turned for a broadcast alone.
+// CHECK-LABEL: func.func @turned_broadcasts
+// CHECK: %[[C:.*]] = prim.transpose %{{.*}} [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>
+// CHECK: %[[F:.*]] = prim.broadcast %[[C]] [1, 3] : tensor<3x2xf32> -> tensor<2x3x5x2xf32>
+// CHECK: %[[M:.*]] = prim.mul %arg0, %[[F]]
+// CHECK: %[[B:.*]] = prim.broadcast %arg1 [0, 2, 3] : tensor<2x5x2xf32> -> tensor<2x3x5x2xf32>
+// CHECK: %[[A:.*]] = prim.add %[[M]], %[[B]]
+// CHECK-NEXT: return %[[A]]
+func.func @turned_broadcasts(%x: tensor<2x3x5x2xf32>, %y: tensor<2x5x2xf32>) -> tensor<2x3x5x2xf32> {
+  %factor = prim.constant dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf32>
+  %0 = prim.transpose %x [0, 3, 1, 2] : tensor<2x3x5x2xf32> -> tensor<2x2x3x5xf32>
+  %1 = prim.broadcast %factor [1, 2] : tensor<2x3xf32> -> tensor<2x2x3x5xf32>
+  %2 = prim.mul %0, %1 : tensor<2x2x3x5xf32>
+  %3 = prim.transpose %y [0, 2, 1] : tensor<2x5x2xf32> -> tensor<2x2x5xf32>
+  %4 = prim.broadcast %3 [0, 1, 3] : tensor<2x2x5xf32> -> tensor<2x2x3x5xf32>
+  %5 = prim.add %2, %4 : tensor<2x2x3x5xf32>
+  %6 = prim.transpose %5 [0, 2, 3, 1] : tensor<2x2x3x5xf32> -> tensor<2x3x5x2xf32>
+  return %6 : tensor<2x3x5x2xf32>
 }
 
 // A factor that the run computes is not repeated within a run of dims; one that has all of them is split.
