@@ -98,7 +98,7 @@ constexpr double kMostUsedShare = 0.85;
 // Within the tasks and patches that there are, it is worth it from here on.
 constexpr double kLeastSkipped = 0.96;
 // Channels that are worth a loop of their own for each kernel position along the last dim.
-constexpr int64_t kLeastApart = 32;
+constexpr int64_t kLeastApart = 64;
 
 //===--- convolutions ---------------------------------------------------------------------------------------------===//
 
@@ -867,13 +867,13 @@ private:
           double cost = isOnePixel ? streamCycles(c.panels(), n) : 0;
           auto add = [&](int64_t height, int64_t width, int64_t times) {
             if (height * width * times)
-              cost += times * blockCycles(cpu, height * width, c.panels(), {height * width, n});
+              cost += times * patchCycles(c, cpu, height, width, n);
           };
           add(h, w, (tileH / h) * (tileW / w));
           add(tileH % h, w, tileW / w);
           add(h, tileW % w, tileH / h);
           add(tileH % h, tileW % w, 1);
-          patches.push_back({h, w, n, cost * worthSkipping(patchShare(c, h, w))});
+          patches.push_back({h, w, n, cost});
         }
     return patches;
   }
@@ -917,9 +917,24 @@ private:
     const bool isApart = !c.merged() || c.channels >= kLeastApart;
     return {share(lineH(c), height), isApart ? share(lineW(c), width) : 1};
   }
-  /// What of the work is left; 1 where so little is saved that it is not left out.
-  static double worthSkipping(const Share &share) {
-    return (share.h < kLeastSkipped ? share.h : 1) * (share.w < kLeastSkipped ? share.w : 1);
+  /// Cycles of a patch for all columns per step of K, on average over the kernel positions, those that are left out
+  /// among them.
+  static double patchCycles(const Convolution &c, const CpuInfo &cpu, int64_t height, int64_t width, int64_t panels) {
+    // A vector of sums that another micro-kernel adds to is loaded and stored again.
+    constexpr double kAddCycles = 1.5;
+    const Share share = patchShare(c, height, width);
+    const bool skipsH = share.h < kLeastSkipped, skipsW = share.w < kLeastSkipped;
+    const bool wholeH = skipsH && c.h == height, wholeW = skipsW && c.w == width;
+    double cycles = 0, added = 0;
+    for (const PatchTap &part : patchTaps(c, height, width, wholeH, wholeW)) {
+      cycles += blockCycles(cpu, part.outputs(), c.panels(), {part.outputs(), panels});
+      if (cycles > 0)
+        added += double(part.outputs() * c.panels() * kPanel) / cpu.width() * kAddCycles;
+    }
+    cycles /= double((wholeH ? c.kernelH : 1) * (wholeW ? c.kernelW : 1));
+    if (wholeH || wholeW)
+      cycles += added / double(c.depth());
+    return cycles * (skipsH && !wholeH ? share.h : 1) * (skipsW && !wholeW ? share.w : 1);
   }
 
   /// Whether the input is read where it lies.
@@ -1444,11 +1459,14 @@ private:
                 kernel.a = firstA;
                 kernel.b = firstB;
                 kernel.accumulate = !isFull || &part != &parts.front();
+                kernel.prefetchFirst = Value();
                 // The positions `first` and after of a dim, which lie so far apart in A and B.
                 auto take = [&](MicroKernel::Tap &tap, const Taps &taps, Value strideA, int64_t strideB) {
                   tap.used = taps.used;
                   kernel.a = offsetBy(em, kernel.a, em.mul(taps.first, strideA));
                   kernel.b = offsetBy(em, kernel.b, em.mul(taps.first, em.i64(strideB)), bType);
+                  const Value steps = em.mul(taps.first, em.i64(strideB / kPanel));
+                  kernel.prefetchFirst = kernel.prefetchFirst ? em.add(kernel.prefetchFirst, steps) : steps;
                 };
                 if (skipsH)
                   take(tapH,
@@ -1468,7 +1486,6 @@ private:
                     kernel.cOffsets.push_back((i * patchW + j) * cols);
                   }
                 emitMicroKernel(em, kernel);
-                kernel.prefetch = Value();
               }
             });
           });

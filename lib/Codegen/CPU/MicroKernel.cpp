@@ -51,7 +51,7 @@ public:
     choosePartialSums();
     if (partialLevel && !k.accumulate)
       store(zeros(), /*adds=*/false);
-    SmallVector<Value> sums = tap(0, k.a, k.b, Value(), zeros());
+    SmallVector<Value> sums = tap(0, k.a, k.b, fetchedLines ? k.prefetchFirst : Value(), zeros());
     if (!partialLevel)
       store(sums, k.accumulate);
     if (k.freesRegisters)

@@ -89,6 +89,9 @@ struct MicroKernel {
   /// of `prefetchParts` to the second-level cache, for the calls that follow. Needs a constant depth.
   mlir::Value prefetch, prefetchPart;
   int64_t prefetchParts = 1;
+  /// i64: steps of the panels before those that the call takes, where it takes some; null: 0. What they would fetch,
+  /// other calls do.
+  mlir::Value prefetchFirst;
   /// If not 0: each step also fetches what the step so many elements later reads of each panel. For panels that come
   /// from memory and that no other call reads soon.
   int64_t prefetchAhead = 0;

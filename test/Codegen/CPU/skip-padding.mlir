@@ -4,7 +4,7 @@
 
 // CHECK-LABEL: func.func @main
 // CHECK: #kernel.schedule<"contract"{{.*}}skipH = 1 : i64, skipW = 1 : i64, tileH = 4
-// CHECK: #kernel.schedule<"contract"{{.*}}patchW512 = 7{{.*}}skipH = 1 : i64, skipW = 1
+// CHECK: #kernel.schedule<"contract"{{.*}}patchW512 = 7{{.*}}skipW = 1
 // CHECK: #kernel.schedule<"contract"
 // CHECK-NOT: skip
 func.func @main(%x: tensor<1x14x14x96xf32>, %y: tensor<1x56x56x96xf32>) -> (tensor<1x14x14x64xf32>, tensor<1x7x7x64xf32>, tensor<1x28x28x64xf32>) {
