@@ -617,10 +617,10 @@ private:
           const Index outer = em.uniform(em.divUnsigned(first.base, em.i64(run)));
           const Index inner = em.uniform(em.remUnsigned(first.base, em.i64(run)));
           const Value cut = em.min(height.get(em), em.sub(em.i64(run), inner.base));
-          auto copyPart = [&](Value count, Value to0, Index outer, Index inner) {
+          auto copyPart = [&](Value count, Value place, Index outer, Index inner) {
             em.laneLoop(count, std::nullopt, [&](Index lane) {
               const Index m = em.joinIndex(outer, em.addIndex(inner, lane), run);
-              em.storeAt(valueAt(m, depthAt), to, element, em.addIndex(em.uniform(to0), lane));
+              em.storeAt(valueAt(m, depthAt), to, element, em.addIndex(em.uniform(place), lane));
             });
           };
           copyPart(cut, start, outer, inner);
@@ -928,8 +928,7 @@ private:
     double cycles = 0, added = 0;
     for (const PatchTap &part : patchTaps(c, height, width, wholeH, wholeW)) {
       cycles += blockCycles(cpu, part.outputs(), c.panels(), {part.outputs(), panels});
-      if (cycles > 0)
-        added += double(part.outputs() * c.panels() * kPanel) / cpu.width() * kAddCycles;
+      added += double(part.outputs() * c.panels() * kPanel) / cpu.width() * kAddCycles;
     }
     cycles /= double((wholeH ? c.kernelH : 1) * (wholeW ? c.kernelW : 1));
     if (wholeH || wholeW)
