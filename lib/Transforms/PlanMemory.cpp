@@ -280,6 +280,14 @@ void Planner::computeUses() {
   });
 }
 
+/// Whether a launch's pairs of inputs and outputs in place hold this one.
+bool mayOverwrite(ArrayRef<int64_t> pairs, int64_t input, int64_t output) {
+  for (size_t i = 0; i + 1 < pairs.size(); i += 2)
+    if (pairs[i] == input && pairs[i + 1] == output)
+      return true;
+  return false;
+}
+
 /// A loop's next value that a launch makes in place of the carried one, which nothing reads afterwards, lives where
 /// that one does: what an iteration adds to a result (a scan's output) costs no copy of all of it.
 void Planner::shareCarried() {
@@ -291,17 +299,11 @@ void Planner::shareCarried() {
       std::optional<ArrayRef<int64_t>> pairs = launch ? launch.getInPlace() : std::nullopt;
       if (!pairs || launch->getBlock() != &body)
         continue;
-      auto mayOverwrite = [&](int64_t input) {
-        for (size_t i = 0; i + 1 < pairs->size(); i += 2)
-          if ((*pairs)[i] == input && launch.getOutputs()[(*pairs)[i + 1]] == result)
-            return true;
-        return false;
-      };
       bool reads = false, allowed = true;
       for (auto [number, input] : llvm::enumerate(launch.getInputs()))
         if (root(input) == carried) {
           reads = true;
-          allowed &= mayOverwrite(number);
+          allowed &= mayOverwrite(*pairs, number, cast<OpResult>(result).getResultNumber());
         }
       body.walk([&](Operation *op) {
         const bool readsCarried =
@@ -347,10 +349,7 @@ void Planner::shareInPlace() {
       for (auto [number, input] : llvm::enumerate(launch.getInputs())) {
         if (bufferOf(input) != to)
           continue;
-        bool listed = false;
-        for (size_t j = 0; j + 1 < pairs->size(); j += 2)
-          listed |= (*pairs)[j] == int64_t(number) && (*pairs)[j + 1] == (*pairs)[i + 1];
-        allowed &= listed;
+        allowed &= mayOverwrite(*pairs, number, (*pairs)[i + 1]);
       }
       if (!allowed)
         continue;

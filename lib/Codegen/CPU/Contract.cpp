@@ -1129,12 +1129,7 @@ private:
   /// Those of `outputs` outputs from `output` on.
   static Taps tapsWithin(Emitter &em, const Line &line, Value output, Value outputs) {
     auto at = [&](Value number) { return em.sub(em.mul(number, em.i64(line.stride)), em.i64(line.pad)); };
-    // Those before `limit`, of the positions that lie `dilation` apart from `start` on.
-    auto before = [&](Value start, Value limit) {
-      const Value missing = arith::MaxSIOp::create(em.builder(), em.loc(), em.sub(limit, start), em.i64(0));
-      return em.min(em.divUnsigned(em.add(missing, em.i64(line.dilation - 1)), em.i64(line.dilation)),
-                    em.i64(line.kernel));
-    };
+    auto before = [&](Value start, Value limit) { return tapsBefore(em, start, limit, line.dilation, line.kernel); };
     const Value first = before(at(em.sub(em.add(output, outputs), em.i64(1))), em.i64(0));
     const Value end = before(at(output), em.size(line.in));
     return {first, em.sub(arith::MaxSIOp::create(em.builder(), em.loc(), end, first), first)};

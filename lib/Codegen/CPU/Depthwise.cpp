@@ -13,9 +13,7 @@
 // Parameters:
 //   pixels256, pixels512   output pixels of a block
 //   tileH                  output rows of a task
-//   run                    if set: lanes go over so many channels at a time, as ops around the anchor split the
-//   channels
-//                          in parts of that size
+//   run                    if set: lanes go over so many channels at a time, as ops around split them in such parts
 //   grain                  least number of tasks for a thread
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -270,11 +268,7 @@ private:
   /// The positions along a dim, `dilation` apart from `first` on, that lie within `size`: their numbers.
   static std::pair<Value, Value> positionsWithin(Emitter &em, Value first, int64_t dilation, int64_t kernel,
                                                  AffineExpr size) {
-    auto before = [&](Value limit) {
-      Value missing = arith::MaxSIOp::create(em.builder(), em.loc(), em.sub(limit, first), em.i64(0));
-      return em.min(em.divUnsigned(em.add(missing, em.i64(dilation - 1)), em.i64(dilation)), em.i64(kernel));
-    };
-    return {before(em.i64(0)), before(em.size(size))};
+    return {tapsBefore(em, first, em.i64(0), dilation, kernel), tapsBefore(em, first, em.size(size), dilation, kernel)};
   }
 
   /// Whether windows at the border are read where they are, with a row of zeros for what lies outside.

@@ -303,6 +303,11 @@ std::optional<int64_t> tc::codegen::blockRest(std::optional<int64_t> size, int64
   return size && block % piece == 0 ? std::optional(*size % piece) : std::nullopt;
 }
 
+Value tc::codegen::tapsBefore(Emitter &em, Value start, Value limit, int64_t dilation, int64_t kernel) {
+  const Value missing = arith::MaxSIOp::create(em.builder(), em.loc(), em.sub(limit, start), em.i64(0));
+  return em.min(em.divUnsigned(em.add(missing, em.i64(dilation - 1)), em.i64(dilation)), em.i64(kernel));
+}
+
 void tc::codegen::emitMicroKernel(Emitter &em, const MicroKernel &kernel) { Assembler(em, kernel).run(); }
 
 SmallVector<int64_t> tc::codegen::uniformRows(int64_t rows, int64_t stride) {

@@ -48,6 +48,9 @@ Extent blockExtent(Emitter &em, mlir::AffineExpr size, mlir::Value start, int64_
 /// blocks that have a remainder.
 std::optional<int64_t> blockRest(std::optional<int64_t> size, int64_t block, int64_t piece);
 
+/// How many of the `kernel` positions that lie `dilation` apart from `start` on lie before `limit`.
+mlir::Value tapsBefore(Emitter &em, mlir::Value start, mlir::Value limit, int64_t dilation, int64_t kernel);
+
 /// One micro-kernel. Offsets and strides in elements.
 struct MicroKernel {
   /// Of A, of the sums and of the result; null: f32.

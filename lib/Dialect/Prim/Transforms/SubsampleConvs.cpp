@@ -1,5 +1,4 @@
-//===- SubsampleConvs.cpp - convolutions compute the pixels that are read
-//------------------------------------------===//
+//===- SubsampleConvs.cpp - convolutions compute the pixels that are read -----------------------------------------===//
 //
 // A 1x1 convolution with a stride reads one pixel of several; so do slices with steps. Where all readers of an image
 // leave out the same pixels, what makes the image by pointwise ops of convolutions need not compute them:
@@ -203,7 +202,6 @@ private:
 
   /// Lets a reader of some elements read all of `value`, which are those.
   static void readAll(Operation *user, Value value) {
-    OpBuilder builder(user);
     if (auto slice = dyn_cast<SliceOp>(user)) {
       slice.getResult().replaceAllUsesWith(value);
       slice.erase();
