@@ -1,18 +1,21 @@
 //===- Lines.cpp - the "lines" strategy: convolutions with few channels in the result -----------------------------===//
 //
-// Lanes run along the lines of the image (the last spatial dim), where lanes along the result's channels would mostly
-// be empty: the last convolution of an autoencoder or of a denoiser, a blur of each of three colours, edges of a grey
-// image. A task is a tile of the result, and takes each group's channels in two steps:
+// Lanes run along the lines of the image (the last spatial dim), where many lanes along the result's channels would be
+// empty: the last convolution of an autoencoder or of a denoiser, a blur of each of three colours, edges of a grey
+// image; 34 channels, which take three panels of 16. A task is a tile of the result, and takes each group's channels in
+// two steps:
 //
 //   1. the lines of the input that the tile's windows meet go to scratch with their padding, channels first; elements
 //      that lie the stride apart become neighbours. Channels that are last in memory are turned in registers.
-//   2. blocks of rows x vectors of a line, for all channels of the group's result at once, stay in registers, while
-//      each vector from scratch is multiplied by the filter's scalars.
+//   2. blocks of rows x vectors of a line, for several channels of the group's result at once, stay in registers, while
+//      each vector from scratch is multiplied by the filter's scalars. Where there are more than a few, the sums of all
+//      go to scratch and are turned, too: such channels are last in memory.
 //
 // Parameters:
 //   tileH, tileW          rows of a task, and elements of a line, a multiple of every vector width
 //   rows256, vectors256   a block in registers: rows and vectors, by register width
 //   rows512, vectors512
+//   cols256, cols512      columns, the channels of a group's result, of a block; all, where not given
 //   turned                1: channels lie last in memory
 //   grain                 least number of tasks for a thread
 //
@@ -34,8 +37,8 @@ using namespace tc::codegen;
 
 namespace {
 
-/// Most channels of a group's result: their sums for one vector stay in registers of every CPU.
-constexpr int64_t kMostColumns = 8;
+/// Most channels of a group's result whose sums for one vector stay in registers of every CPU, and most at all.
+constexpr int64_t kMostWhole = 8, kMostColumns = 64;
 /// From so many channels on, those that lie last in memory are turned in registers.
 constexpr int64_t kLeastTurned = 8;
 /// Most multiply-adds of a block that are written out.
@@ -46,7 +49,7 @@ constexpr int64_t kMostTileW = 256, kMostTileH = 16;
 /// What a thread should get at least, in floating-point operations.
 constexpr double kGrainFlops = 3e5;
 /// Ours must take at most this part of the time of products by panels, by the estimate below.
-constexpr double kLeastGain = 0.85;
+constexpr double kLeastGain = 0.87;
 
 struct Lines : Convolution {
   /// The op: accessors of ops are not const.
@@ -59,7 +62,11 @@ struct Lines : Convolution {
   int64_t pitch(int64_t tileW) const { return roundUp(tileW + placeOf(kernelW - 1) + strideW, kPanel); }
   /// Lines of a channel in scratch: those of each tap of the outer dims.
   int64_t lines(int64_t tileH) const { return outerTaps() * haloH(tileH); }
-  int64_t scratchFloats(int64_t tileH, int64_t tileW) const { return channels * lines(tileH) * strideW * pitch(tileW); }
+  /// What is copied to scratch.
+  int64_t copiedFloats(int64_t tileH, int64_t tileW) const { return channels * lines(tileH) * strideW * pitch(tileW); }
+  /// Columns in blocks, and those that are turned back as whole vectors.
+  bool isBlocked() const { return columns > kMostWhole; }
+  int64_t turnedColumns() const { return roundUp(columns, kPanel); }
 };
 
 /// Whether the lanes of other strategies are the channels of all groups: a vector of them is full.
@@ -100,6 +107,37 @@ bool storesLines(kernel::RegionOp region, const Lines &c) {
   return false;
 }
 
+/// Rows, vectors and columns of a block.
+struct Block {
+  int64_t rows, vectors, columns;
+};
+Block chooseBlock(const Lines &c, const CpuInfo &cpu, int64_t tileH, int64_t tileW) {
+  const int64_t inLine = ceilDiv(std::min(tileW, c.w.value_or(tileW)), cpu.width());
+  if (!c.isBlocked()) {
+    // Sums, a vector of each line, and the scalars of the filter.
+    const int64_t most = std::max<int64_t>(1, (cpu.vectorRegisters - 4 - c.columns) / c.columns);
+    const int64_t blocks = ceilDiv(inLine, std::min<int64_t>(most, 8));
+    const int64_t vectors = ceilDiv(inLine, blocks);
+    // Enough sums to hide a multiply-add's latency.
+    const int64_t rows = std::max<int64_t>(1, std::min(most / vectors, 12 / (vectors * c.columns)));
+    return {std::min(rows, tileH), vectors, c.columns};
+  }
+  // Sums, two vectors of lines, one scalar of the filter, and one register that LLVM takes.
+  const int64_t vectors = std::min<int64_t>(2, inLine), rows = std::min(2 / vectors, tileH);
+  const int64_t most = (cpu.vectorRegisters - 2 - vectors * rows) / (vectors * rows);
+  return {rows, vectors, ceilDiv(c.columns, ceilDiv(c.columns, most))};
+}
+
+/// Floats of scratch for the sums of a block of rows and vectors, of all columns, before and after they are turned.
+int64_t sumFloats(const Lines &c, kernel::ScheduleAttr schedule) {
+  int64_t most = 0;
+  if (c.isBlocked())
+    for (const CpuInfo &cpu : kScheduledCpus)
+      most = std::max(most, 2 * getParam(schedule, suffixed("rows", cpu)) *
+                                getParam(schedule, suffixed("vectors", cpu)) * cpu.width() * c.turnedColumns());
+  return most;
+}
+
 /// Cycles for 16 neighbouring elements of all channels of the result, and those of the strategies whose lanes are the
 /// channels. Two multiply-adds or loads a cycle; a load from scratch mostly meets two lines of the cache.
 struct Estimate {
@@ -111,13 +149,19 @@ Estimate estimate(kernel::RegionOp region, const Lines &c, int64_t tileH, int64_
   const double filled = width / double(roundUp(int64_t(std::max(1.0, width)), kPanel));
   const double copied = double(c.lines(tileH)) / double(tileH) * double(c.strideW) * double(c.pitch(tileW)) /
                         double(tileW) * (isTurned(c) ? 5.0 : 2.5);
-  const double products = taps * (1 + 0.4 * (columns - 1));
-  const double stored = double(c.groups * c.columns) * (storesLines(region, c) ? 1.0 : 16.0);
+  // Both vectors of a line are multiplied by each scalar of a block of columns.
+  const double blocks = std::ceil(columns / 13);
+  const double products = taps * (c.isBlocked() ? 0.5 * columns + 0.4 * blocks : 1 + 0.4 * (columns - 1));
+  const double stored = c.isBlocked()            ? double(c.groups * c.turnedColumns()) * 6.0
+                        : storesLines(region, c) ? double(c.groups * c.columns)
+                                                 : double(c.groups * c.columns) * 16.0;
   const double ours = double(c.groups) * channels * (products + copied) / filled + stored;
-  const double panels = double(hasLanesOfGroups(c) ? 1 : c.groups);
-  // Winograd's algorithm takes half of the products.
-  const bool isWinograd = c.kernelH == 3 && c.kernelW == 3 && c.strideH == 1 && c.strideW == 1 && c.channels >= 16;
-  double theirs = panels * channels * taps * 8 * (isWinograd ? 0.5 : 1.0);
+  const double panels = double(hasLanesOfGroups(c) ? 1 : c.groups * c.panels());
+  // Winograd's algorithm takes half of the products. A single panel takes a load for each multiply-add.
+  const bool isWinograd = c.kernelH == 3 && c.kernelW == 3 && c.strideH == 1 && c.strideW == 1 && c.dilationH == 1 &&
+                          c.dilationW == 1 && c.channels >= 16;
+  const double delayed = c.isBlocked() && c.panels() == 1 ? 1.25 : 1.0;
+  double theirs = panels * channels * taps * 8 * (isWinograd ? 0.5 : delayed);
   // Channels that lie apart are gathered; depthwise, all that the windows of a few pixels meet is copied.
   const bool isDirect = inputThroughReshapes(c.conv().getInput()).has_value();
   if (c.isDepthwise() && !isDirect)
@@ -134,7 +178,7 @@ std::optional<Shape> chooseShape(const Lines &c) {
   const int64_t width = std::max<int64_t>(1, c.w.value_or(kMostTileW)), height = std::max<int64_t>(1, c.h.value_or(64));
   // Tiles of a line are about equal.
   Shape shape{1, roundUp(ceilDiv(width, ceilDiv(width, kMostTileW)), kPanel)};
-  auto fits = [&](int64_t tileH) { return c.scratchFloats(tileH, shape.tileW) * 4 <= kTileBytes; };
+  auto fits = [&](int64_t tileH) { return c.copiedFloats(tileH, shape.tileW) * 4 <= kTileBytes; };
   while (!fits(1) && shape.tileW > kPanel)
     shape.tileW = roundUp(shape.tileW / 2, kPanel);
   if (!fits(1))
@@ -152,7 +196,8 @@ public:
       : c(c), em(em), b(em.builder()), epilogue(*Epilogue::analyze(region, c.conv().getResult())),
         tileH(getParam(schedule, "tileH")), tileW(getParam(schedule, "tileW")),
         rows(getParam(schedule, suffixed("rows", em.cpu()))),
-        vectors(getParam(schedule, suffixed("vectors", em.cpu()))), turned(getParam(schedule, "turned") != 0),
+        vectors(getParam(schedule, suffixed("vectors", em.cpu()))),
+        columns(getParam(schedule, suffixed("cols", em.cpu()), c.columns)), turned(getParam(schedule, "turned") != 0),
         f32(b.getF32Type()), pitch(c.pitch(tileW)), linePitch(pitch * c.strideW),
         channelPitch(c.lines(tileH) * linePitch) {}
 
@@ -234,6 +279,11 @@ private:
 
   void storeAt(Value vector, Value offset) {
     em.withMask({}, [&] { em.storeAt(vector, em.scratch(), f32, em.contiguous(em.uniform(offset, em.width()))); });
+  }
+  Value loadAt(Value offset) {
+    Value vector;
+    em.withMask({}, [&] { vector = em.loadAt(em.scratch(), f32, em.contiguous(em.uniform(offset, em.width()))); });
+    return vector;
   }
 
   /// Calls `vectorAt(first, offset, isInside)` for each vector of the line's phases: position of its first lane in the
@@ -327,37 +377,52 @@ private:
     const std::optional<int64_t> restRows = height.constant ? std::nullopt : blockRest(c.h, tileH, rows);
     forRowBlocks(em, height, rows, restRows, [&](Value row, int64_t rowsHere) {
       forRowBlocks(em, Extent(vectorCount, count), vectors, rest, [&](Value vector, int64_t vectorsHere) {
-        block(group, row, rowsHere, em.mul(vector, em.i64(lanes)), vectorsHere, width.get(em));
+        const Value first = em.mul(vector, em.i64(lanes));
+        forRowBlocks(em, Extent(c.columns), columns, c.columns % columns, [&](Value column, int64_t columnsHere) {
+          block(group, row, rowsHere, first, vectorsHere, column, columnsHere, width.get(em));
+        });
+        if (c.isBlocked())
+          turnBack(group, row, rowsHere, first, vectorsHere, width.get(em));
       });
     });
   }
 
-  /// Rows `row` and on, vectors from element `column` of the tile's lines on.
-  void block(Index group, Value row, int64_t rowsHere, Value column, int64_t vectorsHere, Value width) {
+  /// Rows `row` and on, vectors from element `x0` of the tile's lines on, columns from `column` on.
+  void block(Index group, Value row, int64_t rowsHere, Value x0, int64_t vectorsHere, Value column, int64_t columnsHere,
+             Value width) {
     const Location loc = em.loc();
-    const int64_t sums = rowsHere * c.columns * vectorsHere;
-    const Value start = em.add(em.mul(row, em.i64(c.strideH * linePitch)), column);
+    const int64_t inputs = rowsHere * vectorsHere, sums = inputs * columnsHere;
+    const Value start = em.add(em.mul(row, em.i64(c.strideH * linePitch)), x0);
+    auto channelAt = [&](int64_t o) {
+      return em.addIndex(em.mulIndex(group, em.i64(c.columns), c.columns), em.uniform(em.add(column, em.i64(o))));
+    };
     // Adds the products of kernel element x of a row to the sums; `line`: where the first row's line of it begins.
     auto addProducts = [&](ArrayRef<Index> filterAt, Index x, Value line, MutableArrayRef<Value> values) {
-      SmallVector<Value> weights;
-      for (int64_t o = 0; o < c.columns; ++o) {
+      auto weight = [&](int64_t o) {
         SmallVector<Index> at(filterAt);
         at.insert(at.end() - 1, x);
-        at.push_back(em.addIndex(em.mulIndex(group, em.i64(c.columns), c.columns), em.constant(o)));
-        weights.push_back(em.broadcast(em.emit(c.conv().getFilter(), at)));
-      }
-      for (int64_t r = 0; r < rowsHere; ++r)
-        for (int64_t v = 0; v < vectorsHere; ++v) {
-          const Value from = em.add(line, em.i64(r * c.strideH * linePitch + v * em.width()));
-          Value input;
-          em.withMask({}, [&] { input = em.loadAt(em.scratch(), f32, em.contiguous(em.uniform(from))); });
-          for (int64_t o = 0; o < c.columns; ++o) {
-            Value &sum = values[(r * c.columns + o) * vectorsHere + v];
-            sum = vector::FMAOp::create(b, loc, input, weights[o], sum);
-          }
+        at.push_back(channelAt(o));
+        return em.broadcast(em.emit(c.conv().getFilter(), at));
+      };
+      auto input = [&](int64_t i) {
+        const int64_t r = i / vectorsHere, v = i % vectorsHere;
+        return loadAt(em.add(line, em.i64(r * c.strideH * linePitch + v * em.width())));
+      };
+      // The fewer of both stay in registers.
+      const bool keepsInputs = c.isBlocked();
+      SmallVector<Value> kept;
+      for (int64_t i = 0; i < (keepsInputs ? inputs : columnsHere); ++i)
+        kept.push_back(keepsInputs ? input(i) : weight(i));
+      for (int64_t j = 0; j < (keepsInputs ? columnsHere : inputs); ++j) {
+        const Value other = keepsInputs ? weight(j) : input(j);
+        for (auto [i, value] : llvm::enumerate(kept)) {
+          Value &sum = values[keepsInputs ? j * inputs + int64_t(i) : int64_t(i) * inputs + j];
+          sum = vector::FMAOp::create(b, loc, keepsInputs ? value : other, keepsInputs ? other : value, sum);
         }
+      }
     };
-    const bool isWritten = sums * c.kernelW <= kMostWritten;
+    // Of many sums, LLVM would load the scalars of all steps ahead, and spill them.
+    const bool isWritten = sums * c.kernelW <= kMostWritten && !c.isBlocked();
     auto addChannel = [&](Index channel, ValueRange before) {
       return em.loop(em.i64(0), em.i64(c.outerTaps() * c.kernelH), 1, before, [&](Index tap, ValueRange ofLines) {
         SmallVector<Value> values(ofLines);
@@ -389,29 +454,84 @@ private:
                                                     SmallVector<Value>(sums, zeros()), c.taps(), addChannel);
     for (int64_t r = 0; r < rowsHere; ++r)
       for (int64_t v = 0; v < vectorsHere; ++v) {
-        const Index lane = em.contiguous(em.uniform(em.add(column, em.i64(v * em.width())), em.width()));
+        auto sumOf = [&](int64_t o) { return values[o * inputs + r * vectorsHere + v]; };
+        if (c.isBlocked()) {
+          for (int64_t o = 0; o < columnsHere; ++o)
+            storeAt(sumOf(o),
+                    em.add(sumPlace(r, v, vectorsHere), em.mul(em.add(column, em.i64(o)), em.i64(em.width()))));
+          continue;
+        }
+        const Index lane = em.contiguous(em.uniform(em.add(x0, em.i64(v * em.width())), em.width()));
         Value mask;
         if (!c.w || *c.w % em.width() != 0)
           mask = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, em.materialize(lane), em.broadcast(width));
         em.withMask(mask, [&] {
-          for (int64_t o = 0; o < c.columns; ++o) {
-            SmallVector<Index> at(outside);
-            if (c.spatial >= 2)
-              at.push_back(em.addIndex(h0, em.uniform(em.add(row, em.i64(r)))));
-            at.push_back(em.addIndex(w0, lane));
-            at.push_back(em.addIndex(em.mulIndex(group, em.i64(c.columns), c.columns), em.constant(o)));
-            epilogue.store(em, at, values[(r * c.columns + o) * vectorsHere + v]);
+          for (int64_t o = 0; o < columnsHere; ++o) {
+            SmallVector<Index> at = resultAt(em.add(row, em.i64(r)), lane);
+            at.push_back(channelAt(o));
+            epilogue.store(em, at, sumOf(o));
             em.clearSources();
           }
         });
       }
   }
 
+  /// Where in the result row `row` and element `x` of the tile are, up to the channel.
+  SmallVector<Index> resultAt(Value row, Index x) {
+    SmallVector<Index> at(outside);
+    if (c.spatial >= 2)
+      at.push_back(em.addIndex(h0, em.uniform(row)));
+    at.push_back(em.addIndex(w0, x));
+    return at;
+  }
+
+  //===--- sums that are turned -----------------------------------------------------------------------------------===//
+
+  int64_t vectorFloats() const { return c.turnedColumns() * em.width(); }
+  /// Where the sums for vector v of row r of a block begin: [columns][width]. Behind those of all, they lie turned.
+  Value sumPlace(int64_t r, int64_t v, int64_t vectorsHere) {
+    return em.i64(c.copiedFloats(tileH, tileW) + (r * vectorsHere + v) * vectorFloats());
+  }
+
+  /// Turns the sums of a block's rows and vectors, and stores its pixels.
+  void turnBack(Index group, Value row, int64_t rowsHere, Value x0, int64_t vectorsHere, Value width) {
+    const int64_t lanes = em.width(), count = rowsHere * vectorsHere;
+    const Value sums = sumPlace(0, 0, vectorsHere), turnedSums = em.add(sums, em.i64(count * vectorFloats()));
+    em.loop(em.i64(0), em.i64(count), 1, [&](Index vector) {
+      const Value place = em.mul(vector.base, em.i64(vectorFloats()));
+      em.loop(
+          em.i64(0), em.i64(c.turnedColumns()), lanes,
+          [&](Index column) {
+            SmallVector<Value> rowsOf;
+            const Value from = em.add(em.add(sums, place), em.mul(column.base, em.i64(lanes)));
+            for (int64_t i = 0; i < lanes; ++i)
+              rowsOf.push_back(loadAt(em.add(from, em.i64(i * lanes))));
+            const Value to = em.add(em.add(turnedSums, place), column.base);
+            for (auto [i, pixel] : llvm::enumerate(transposeLanes(em, rowsOf)))
+              storeAt(pixel, em.add(to, em.i64(int64_t(i) * c.turnedColumns())));
+          },
+          0);
+      const Value x = em.add(x0, em.mul(em.remUnsigned(vector.base, em.i64(vectorsHere)), em.i64(lanes)));
+      const Value rowHere = em.add(row, em.divUnsigned(vector.base, em.i64(vectorsHere)));
+      em.loop(em.i64(0), em.min(em.i64(lanes), em.sub(width, x)), 1, [&](Index pixel) {
+        const Index start =
+            em.uniform(em.add(em.add(turnedSums, place), em.mul(pixel.base, em.i64(c.turnedColumns()))));
+        forColumns(em, c.columns == 1, em.mulIndex(group, em.i64(c.columns), c.columns), start, Extent(c.columns),
+                   [&](Index channel, Index offset) {
+                     SmallVector<Index> at = resultAt(rowHere, em.uniform(em.add(x, pixel.base)));
+                     at.push_back(channel);
+                     epilogue.store(em, at, em.loadAt(em.scratch(), f32, offset));
+                   });
+        em.clearSources();
+      });
+    });
+  }
+
   const Lines &c;
   Emitter &em;
   OpBuilder &b;
   Epilogue epilogue;
-  const int64_t tileH, tileW, rows, vectors;
+  const int64_t tileH, tileW, rows, vectors, columns;
   const bool turned;
   const Type f32;
   /// Elements of scratch from a phase, line or channel to the next.
@@ -440,15 +560,11 @@ public:
     params.set("tileH", shape->tileH);
     params.set("tileW", shape->tileW);
     for (const CpuInfo &cpu : kScheduledCpus) {
-      // Sums, a vector of each line, and the scalars of the filter.
-      const int64_t most = std::max<int64_t>(1, (cpu.vectorRegisters - 4 - c->columns) / c->columns);
-      const int64_t inLine = ceilDiv(std::min(shape->tileW, c->w.value_or(shape->tileW)), cpu.width());
-      const int64_t blocks = ceilDiv(inLine, std::min<int64_t>(most, 8));
-      const int64_t vectors = ceilDiv(inLine, blocks);
-      params.set(suffixed("vectors", cpu), vectors);
-      // Enough sums to hide a multiply-add's latency.
-      const int64_t rows = std::max<int64_t>(1, std::min(most / vectors, 12 / (vectors * c->columns)));
-      params.set(suffixed("rows", cpu), std::min(rows, shape->tileH));
+      const Block block = chooseBlock(*c, cpu, shape->tileH, shape->tileW);
+      params.set(suffixed("rows", cpu), block.rows);
+      params.set(suffixed("vectors", cpu), block.vectors);
+      if (block.columns < c->columns)
+        params.set(suffixed("cols", cpu), block.columns);
     }
     if (isTurned(*c))
       params.set("turned", 1);
@@ -465,7 +581,8 @@ public:
     Launch launch;
     launch.tasks = prim::product(context, Task::grid(c, tileH, tileW));
     launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
-    launch.scratch = getAffineConstantExpr(roundUp(c.scratchFloats(tileH, tileW) * 4, 64), context);
+    const int64_t floats = c.copiedFloats(tileH, tileW) + sumFloats(c, schedule);
+    launch.scratch = getAffineConstantExpr(roundUp(floats * 4, 64), context);
     launch.inPlace = Epilogue::analyze(region, c.conv()->getResult(0))->inPlace(region);
     return {launch};
   }

@@ -53,3 +53,27 @@ func.func @groups_of_one(%x: tensor<1x22x256x8xf32>) -> tensor<1x1x256x16xf32> {
   }
   return %r : tensor<1x1x256x16xf32>
 }
+
+// Of 34 channels, three panels of 16 would have 14 empty lanes: blocks of their columns, whose sums are turned before they are stored.
+// CHECK-LABEL: func.func @to_34
+// CHECK: #kernel.schedule<"lines", {cols256 = 6 : i64, cols512 = 12 : i64,{{.*}}turned = 1 : i64, vectors256 = 2 : i64, vectors512 = 2 : i64}>
+func.func @to_34(%x: tensor<1x1000x19xf32>) -> tensor<1x1000x34xf32> {
+  %w = prim.constant dense<1.0> : tensor<9x19x34xf32>
+  %r = kernel.region(%a = %x : tensor<1x1000x19xf32>, %b = %w : tensor<9x19x34xf32>) -> (tensor<1x1000x34xf32>) {
+    %0 = prim.conv %a, %b strides [1] dilations [7] pads [28] [28] groups 1 : (tensor<1x1000x19xf32>, tensor<9x19x34xf32>) -> tensor<1x1000x34xf32>
+    kernel.yield %0 : tensor<1x1000x34xf32>
+  }
+  return %r : tensor<1x1000x34xf32>
+}
+
+// Of 40, few are: panels.
+// CHECK-LABEL: func.func @to_40
+// CHECK: #kernel.schedule<"contract"
+func.func @to_40(%x: tensor<1x1000x19xf32>) -> tensor<1x1000x40xf32> {
+  %w = prim.constant dense<1.0> : tensor<9x19x40xf32>
+  %r = kernel.region(%a = %x : tensor<1x1000x19xf32>, %b = %w : tensor<9x19x40xf32>) -> (tensor<1x1000x40xf32>) {
+    %0 = prim.conv %a, %b strides [1] dilations [7] pads [28] [28] groups 1 : (tensor<1x1000x19xf32>, tensor<9x19x40xf32>) -> tensor<1x1000x40xf32>
+    kernel.yield %0 : tensor<1x1000x40xf32>
+  }
+  return %r : tensor<1x1000x40xf32>
+}
