@@ -985,6 +985,18 @@ def lane_cases():
         case(f"lanes_nearest_{times}", [helper.make_node("Resize", ["x", "", "s"], ["y"], mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")],
              {"x": size}, {"y": [2, 3, 5 * times, 11 * times]}, lambda v, times=times: [v["x"].repeat(times, 2).repeat(times, 3)], [{"x": tuple(size)}],
              {"s": np.array([1, 1, times, times], np.float32)})
+    # Lanes that a division spreads unevenly over neighbours: read as one vector and permuted.
+    for times, n in ((3, 33), (5, 1), (7, 20), (11, 3), (20, 9), (3, 5)):
+        for name, shape, wide in (("each", [4, n, 1], [4, n, times]), ("all", [4, 1, n], [4, times, n])):
+            for to in (np.float32, np.int32, np.float64):
+                case(f"lanes_{name}_{times}_times_{n}_{np.dtype(to).name}", [helper.make_node("Reshape", ["x", "s"], ["b"]), helper.make_node("Expand", ["b", "w"], ["c"]),
+                     helper.make_node("Reshape", ["c", "f"], ["d"]), helper.make_node("Mul", ["d", "k"], ["y"])], {"x": [4, n]}, {"y": [4, n * times]},
+                     lambda v, times=times, name=name: [(v["x"].repeat(times, 1) if name == "each" else np.tile(v["x"], (1, times))) * np.arange(v["x"].shape[1] * times)], [{"x": (4, n)}],
+                     {"s": constant(*shape), "w": constant(*wide), "f": constant(4, n * times), "k": np.arange(n * times, dtype=to)}, element=to)
+    for channels, times in ((28, 3), (5, 7), (13, 5)):
+        weight = random((channels * times, 1, 3, 3), 1)
+        case(f"lanes_depthwise_{channels}_times_{times}", [helper.make_node("Conv", ["x", "w"], ["y"], strides=[2, 2], pads=[1] * 4, group=channels)], {"x": [2, channels, 9, 11]}, {"y": [2, channels * times, 5, 6]},
+             lambda v, weight=weight, channels=channels: [convolve_any(v["x"], weight, [2, 2], [1, 1], [1, 1], [1, 1], channels)], [{"x": (2, channels, 9, 11)}], {"w": weight}, tolerance=1e-5)
     # Indices that run evenly are a slice, those that do not are none.
     for name, indices in (("down", [8, 6, 4, 2, 0]), ("twice", [i // 2 for i in range(18)]), ("one", [-1]), ("uneven", [0, 1, 3, 4]), ("short", [0, 0, 1, 1])):
         case(f"lanes_gather_{name}", [helper.make_node("Gather", ["x", "i"], ["y"], axis=1)], {"x": [4, 9]}, {"y": [4, len(indices)]},

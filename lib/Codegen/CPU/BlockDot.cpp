@@ -274,9 +274,7 @@ private:
       for (int64_t i = 0; i < 16; ++i)
         values.push_back(float(i % (1 << p.bits)) - float(p.centre()));
       Value table = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(vector, ArrayRef<float>(values)));
-      return LLVM::CallIntrinsicOp::create(b, loc, Type(vector), b.getStringAttr("llvm.x86.avx512.permvar.sf.512"),
-                                           ValueRange{table, lanes})
-          .getResult(0);
+      return em.permute(table, lanes);
     }
     if (step + 1 < p.wordSteps())
       lanes = arith::AndIOp::create(b, loc, lanes, splatWord((1 << p.bits) - 1));

@@ -243,15 +243,6 @@ private:
     Value number = em.broadcast(arith::TruncIOp::create(b, em.loc(), b.getI32Type(), i.base));
     return arith::AddIOp::create(b, em.loc(), starts, number);
   }
-  /// One instruction, whose lanes are no constants: of constant lanes LLVM makes two, and keeps what they share on the
-  /// stack.
-  static Value permute(Emitter &em, Value input, Value lanes) {
-    OpBuilder &b = em.builder();
-    StringRef name = em.width() == 16 ? "llvm.x86.avx512.permvar.sf.512" : "llvm.x86.avx2.permps";
-    return LLVM::CallIntrinsicOp::create(b, em.loc(), input.getType(), b.getStringAttr(name), ValueRange{input, lanes})
-        .getResult(0);
-  }
-
   /// Output pixels of a row: `count` from `w` on, and the input pixel where their window begins, maybe outside.
   /// `place`: image, and plane of three dims.
   struct Block {
@@ -423,7 +414,7 @@ private:
             if (!input) {
               input = load(c, em, pixelAt(planeAt, y, from, column), lane);
               if (lanes)
-                input = permute(em, input, lanes);
+                input = em.permute(input, lanes);
             }
             sums[pixel] = vector::FMAOp::create(b, loc, input, weights[offset / c.dilationW], sums[pixel]);
           }

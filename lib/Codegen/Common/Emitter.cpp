@@ -493,14 +493,16 @@ Index Emitter::uniform(Value position, int64_t multiple) {
 
 Index Emitter::contiguous(Index base) {
   base.parts = nullptr;
-  base.quotientOf = base.remainderOf = nullptr;
+  base.divided = nullptr;
+  base.window = nullptr;
   base.step = 1;
   return base;
 }
 
 Index Emitter::withOffsets(Index index, ArrayRef<int64_t> offsets) {
   index.parts = nullptr;
-  index.quotientOf = index.remainderOf = nullptr;
+  index.divided = nullptr;
+  index.window = nullptr;
   index.step = 0;
   index.repeat = 1;
   index.modulus = 0;
@@ -564,6 +566,11 @@ Value Emitter::materialize(const Index &index) {
   });
 }
 
+std::shared_ptr<const Index::Window> Emitter::shifted(const Index::Window &window, const Index &by) {
+  return std::make_shared<Index::Window>(
+      Index::Window{add(window.start, by.base), window.at, window.last, window.size});
+}
+
 Index Emitter::addIndex(const Index &x, const Index &y) {
   auto isZero = [](const Index &index) { return index.isUniform() && index.multiple == 0; };
   if (isZero(x))
@@ -587,6 +594,10 @@ Index Emitter::addIndex(const Index &x, const Index &y) {
            quotient.repeat == remainder.modulus / remainder.step * remainder.repeat;
   };
   const bool isJoined = !x.lanes && !y.lanes && (isDivided(x, y) || isDivided(y, x));
+  if (x.window && y.isUniform())
+    result.window = shifted(*x.window, y);
+  else if (y.window && x.isUniform())
+    result.window = shifted(*y.window, x);
   if (x.lanes || y.lanes ||
       (x.step != 0 && y.step != 0 && !isJoined && (x.repeat != y.repeat || x.modulus != 0 || y.modulus != 0))) {
     Value a = materialize(x), c = materialize(y);
@@ -623,6 +634,13 @@ Index Emitter::mulIndex(const Index &x, Value factor, std::optional<int64_t> con
     Value a = materialize(x);
     result.lanes = inScope(
         result.depth, [&]() -> Value { return arith::MulIOp::create(b, location, broadcast(a), broadcast(factor)); });
+    if (x.window && constantFactor && *constantFactor > 0 && (x.window->size - 1) * *constantFactor < width()) {
+      const Index::Window &w = *x.window;
+      const Value small = broadcast(arith::TruncIOp::create(b, location, b.getI32Type(), factor));
+      result.window = std::make_shared<Index::Window>(
+          Index::Window{mul(w.start, factor), arith::MulIOp::create(b, location, w.at, small), mul(w.last, factor),
+                        (w.size - 1) * *constantFactor + 1});
+    }
     return result;
   }
   result.base = inScope(result.depth, [&] { return mul(x.base, factor); });
@@ -649,9 +667,9 @@ Index Emitter::linearize(ArrayRef<Index> places, ArrayRef<AffineExpr> ofDims) {
   for (auto [place, size] : llvm::zip_equal(places, ofDims)) {
     at.push_back(place);
     sizes.push_back(size);
-    while (at.size() > 1 && at.back().remainderOf && at[at.size() - 2].quotientOf == at.back().remainderOf &&
-           at.back().remainderOf->by == sizes.back()) {
-      const Index whole = at.back().remainderOf->index;
+    while (at.size() > 1 && at.back().divided && at.back().isRemainder && !at[at.size() - 2].isRemainder &&
+           at[at.size() - 2].divided == at.back().divided && at.back().divided->by == sizes.back()) {
+      const Index whole = at.back().divided->index;
       const AffineExpr joined = prim::simplifySize(sizes[sizes.size() - 2] * sizes.back());
       at.pop_back();
       sizes.pop_back();
@@ -745,8 +763,41 @@ std::pair<Index, Index> Emitter::divide(const Index &x, AffineExpr by) {
       inScope(x.depth, [&]() -> Value { return arith::DivUIOp::create(b, location, lanes, broadcast(d)); });
   remainder.lanes =
       inScope(x.depth, [&]() -> Value { return arith::RemUIOp::create(b, location, lanes, broadcast(d)); });
-  quotient.quotientOf = remainder.remainderOf = std::make_shared<Index::Divided>(Index::Divided{x, by});
+  quotient.divided = remainder.divided = std::make_shared<Index::Divided>(Index::Divided{x, by});
+  remainder.isRemainder = true;
+  if (divisor && *divisor > 1 && *divisor < (int64_t(1) << 30) && x.step == 1 && x.repeat == 1 && !x.lanes &&
+      !x.offsets && x.modulus == 0 && !alignedBuffers)
+    setWindows(x.base, *divisor, quotient, remainder);
   return {quotient, remainder};
+}
+
+// Of neighbours from `base` on.
+void Emitter::setWindows(Value base, int64_t divisor, Index &quotient, Index &remainder) {
+  const auto type = vectorOf(b.getI32Type());
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(b, location, DenseElementsAttr::get(type, int32_t(value)));
+  };
+  SmallVector<int32_t> lanes(width());
+  std::iota(lanes.begin(), lanes.end(), 0);
+  const Value numbers = arith::ConstantOp::create(b, location, DenseElementsAttr::get(type, ArrayRef<int32_t>(lanes)));
+  const Value first = remUnsigned(base, i64(divisor));
+  const Value positions = arith::AddIOp::create(
+      b, location, broadcast(arith::TruncIOp::create(b, location, b.getI32Type(), first)), numbers);
+  auto window = [&](Value start, Value at, Value last, int64_t size) {
+    return std::make_shared<Index::Window>(Index::Window{start, at, last, size});
+  };
+  Value parts;
+  if (divisor >= width()) // two at most
+    parts = arith::ExtUIOp::create(
+        b, location, type, arith::CmpIOp::create(b, location, arith::CmpIPredicate::uge, positions, number(divisor)));
+  else
+    parts = arith::DivUIOp::create(b, location, positions, number(divisor));
+  quotient.window =
+      window(divUnsigned(base, i64(divisor)), parts, divUnsigned(add(first, i64(width() - 1)), i64(divisor)),
+             llvm::divideCeil(width() - 1, divisor) + 1);
+  if (divisor <= width())
+    remainder.window =
+        window(i64(0), arith::RemUIOp::create(b, location, positions, number(divisor)), i64(divisor - 1), divisor);
 }
 
 SmallVector<Index> Emitter::delinearize(const Index &linear, ArrayRef<AffineExpr> sizes) {
@@ -1006,6 +1057,35 @@ Value Emitter::loadShuffled(Value pointer, Type memory, const Index &offset) {
   return result;
 }
 
+Value Emitter::permute(Value vector, Value lanes) {
+  StringRef name = width() == 16 ? "llvm.x86.avx512.permvar.sf.512" : "llvm.x86.avx2.permps";
+  const Type type = vector.getType(), floats = vectorOf(b.getF32Type());
+  const Value words = type == floats ? vector : Value(LLVM::BitcastOp::create(b, location, floats, vector));
+  const Value result =
+      LLVM::CallIntrinsicOp::create(b, location, floats, b.getStringAttr(name), ValueRange{words, lanes}).getResult(0);
+  return type == floats ? result : Value(LLVM::BitcastOp::create(b, location, type, result));
+}
+
+Value Emitter::loadWindow(Value pointer, Type memory, const Index::Window &window) {
+  const auto positions = vectorOf(b.getI32Type()), type = vectorOf(memory);
+  Value last = arith::TruncIOp::create(b, location, b.getI32Type(), window.last);
+  if (Value on = mask()) {
+    // Of the lanes that are on.
+    const Value none = arith::ConstantOp::create(b, location, b.getZeroAttr(positions));
+    last = vector::ReductionOp::create(b, location, vector::CombiningKind::MAXSI,
+                                       arith::SelectOp::create(b, location, on, window.at, none));
+  }
+  SmallVector<int32_t> lanes(width());
+  std::iota(lanes.begin(), lanes.end(), 0);
+  const Value numbers =
+      arith::ConstantOp::create(b, location, DenseElementsAttr::get(positions, ArrayRef<int32_t>(lanes)));
+  const Value needed = arith::CmpIOp::create(b, location, arith::CmpIPredicate::sle, numbers, broadcast(last));
+  const Value zero = arith::ConstantOp::create(b, location, b.getZeroAttr(type));
+  const Value read = LLVM::MaskedLoadOp::create(b, location, type, address(pointer, memory, window.start), needed, zero,
+                                                memoryBytes(memory));
+  return permute(read, window.at);
+}
+
 Value Emitter::loadAt(Value pointer, Type elementType, const Index &position) {
   const Index offset = simplified(position);
   Type memory = memoryType(elementType);
@@ -1015,6 +1095,8 @@ Value Emitter::loadAt(Value pointer, Type elementType, const Index &position) {
     result = LLVM::LoadOp::create(b, location, memory, address(pointer, memory, offset.base), align);
   } else if (isShuffled(offset)) {
     result = loadShuffled(pointer, memory, offset);
+  } else if (offset.window && memoryBytes(memory) == 4) {
+    result = loadWindow(pointer, memory, *offset.window);
   } else if (offset.isContiguous()) {
     auto type = vectorOf(memory);
     Value at = address(pointer, memory, offset.base);

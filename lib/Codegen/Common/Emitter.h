@@ -74,9 +74,13 @@ struct Index {
   /// If set: the position is outer * size + inner, with inner below `size`.
   struct Parts;
   std::shared_ptr<const Parts> parts;
-  /// If set: the position is a quotient, or a remainder, whose lanes are no longer evenly spaced, of what was divided.
+  /// If set: the position is the quotient, or the remainder, of what was divided, and its lanes are not evenly spaced.
   struct Divided;
-  std::shared_ptr<const Divided> quotientOf, remainderOf;
+  std::shared_ptr<const Divided> divided;
+  bool isRemainder = false;
+  /// If set: `lanes` are close together, as one vector reads them.
+  struct Window;
+  std::shared_ptr<const Window> window;
 
   bool isUniform() const { return !lanes && !offsets && step == 0; }
   bool isContiguous() const { return !lanes && !offsets && step == 1 && repeat == 1 && modulus == 0; }
@@ -89,6 +93,12 @@ struct Index {
 };
 struct Index::Parts {
   Index outer, inner;
+  int64_t size;
+};
+struct Index::Window {
+  /// i64, and vector<width x i32>: lane l is at start + at[l]. The last of them, i64.
+  mlir::Value start, at, last;
+  /// At most so many positions from `start` on.
   int64_t size;
 };
 struct Index::Divided {
@@ -151,6 +161,10 @@ public:
   mlir::VectorType vectorOf(mlir::Type type) const { return mlir::VectorType::get({width()}, type); }
   /// `value` as a vector of width() lanes.
   mlir::Value broadcast(mlir::Value value);
+  /// Lane l of the result is lane lanes[l] of a vector of 4-byte elements; `lanes`: vector<width x i32>. One
+  /// instruction, whose lanes are no constants: of constant lanes LLVM makes two, and keeps what they share on the
+  /// stack.
+  mlir::Value permute(mlir::Value vector, mlir::Value lanes);
 
   //===--- positions ----------------------------------------------------------------------------------------------===//
 
@@ -331,6 +345,11 @@ private:
                           llvm::function_ref<mlir::Value()> inside);
   mlir::Value andMask(mlir::Value a, mlir::Value b);
   /// Runs `fn` with code inserted at the end of scope `depth`, before the loop of the next inner scope.
+  /// Windows of the quotient and the remainder of neighbours from `base` on, where they have one.
+  void setWindows(mlir::Value base, int64_t divisor, Index &quotient, Index &remainder);
+  std::shared_ptr<const Index::Window> shifted(const Index::Window &window, const Index &by);
+  /// All that the lanes meet, as one vector, whose elements are permuted.
+  mlir::Value loadWindow(mlir::Value pointer, mlir::Type memory, const Index::Window &window);
   mlir::Value inScope(int depth, llvm::function_ref<mlir::Value()> fn);
   int depthOf(llvm::ArrayRef<Index> at) const;
   mlir::Value arithmetic(unsigned kind, mlir::Value a, mlir::Value b);
