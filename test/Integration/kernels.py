@@ -91,16 +91,17 @@ def convolve(x, w, stride, pad, groups):
     return convolve_any(x, w, [stride] * 2, [1] * 2, [pad] * 2, [pad] * 2, groups)
 
 
-def convolve_transposed(x, w, stride, pad, extra, groups):
+def convolve_transposed(x, w, stride, pad, extra, groups, dilation=1):
     n, c, h, v = x.shape
     per, k = w.shape[1], w.shape[2:]
-    y = np.zeros((n, per * groups, (h - 1) * stride + k[0] + extra, (v - 1) * stride + k[1] + extra))
+    y = np.zeros((n, per * groups, *((size - 1) * stride + (taps - 1) * dilation + 1 + extra for size, taps in ((h, k[0]), (v, k[1])))))
     for g in range(groups):
         rows = slice(g * c // groups, (g + 1) * c // groups)
         for i in range(k[0]):
             for j in range(k[1]):
                 part = np.einsum("nchw,co->nohw", x[:, rows], w[rows, :, i, j])
-                y[:, g * per:(g + 1) * per, i:i + h * stride:stride, j:j + v * stride:stride][:, :, :h, :v] += part
+                top, left = i * dilation, j * dilation
+                y[:, g * per:(g + 1) * per, top:top + h * stride:stride, left:left + v * stride:stride][:, :, :h, :v] += part
     end = [y.shape[2] - pad, y.shape[3] - pad]
     return y[:, :, pad:end[0], pad:end[1]]
 
@@ -556,6 +557,15 @@ def build_cases():
              lambda d, w=random((c, o // groups, kernel, kernel), 9).astype(np.float64), stride=stride, pad=pad, extra=extra, groups=groups:
              [np.maximum(convolve_transposed(d["x"], w, stride, pad, extra, groups), 0)],
              [{"x": (2, c, h, v)}], {"w": random((c, o // groups, kernel, kernel), 9)})
+    # Dilated: phases of filters whose elements lie apart, with results that no product reaches, or of sizes that the stride does not divide.
+    for c, o, h, v, kernel, stride, dilation, pad, extra, groups in ((36, 20, 31, 17, 5, 3, 2, 2, 0, 1), (32, 16, 21, 17, 3, 2, 3, 1, 1, 1), (32, 16, 16, 19, 3, 2, 2, 2, 0, 1), (24, 32, 15, 16, 4, 2, 4, 3, 1, 2),
+                                                                     (40, 24, 12, 31, 3, 2, 1, 1, 0, 1), (16, 8, 4, 5, 3, 3, 2, 4, 0, 1), (16, 16, 41, 7, 2, 4, 3, 0, 0, 1)):
+        filters = random((c, o // groups, kernel, kernel), 9) / (c * kernel) ** 0.5
+        case(f"conv_transposed_{c}_{o}_{kernel}_{stride}_{groups}_dilated_{dilation}",
+             [helper.make_node("ConvTranspose", ["x", "w"], ["t"], strides=[stride] * 2, dilations=[dilation] * 2, pads=[pad] * 4, output_padding=[extra] * 2, group=groups), helper.make_node("Relu", ["t"], ["y"])],
+             {"x": [2, c, h, v]}, {"y": None},
+             lambda d, w=filters.astype(np.float64), stride=stride, pad=pad, extra=extra, groups=groups, dilation=dilation: [np.maximum(convolve_transposed(d["x"], w, stride, pad, extra, groups, dilation), 0)],
+             [{"x": (2, c, h, v)}], {"w": filters})
     # A row for all rows, of which the neighbours lie apart: it is turned before.
     case("turned_rows", [helper.make_node("Transpose", ["r"], ["t"], perm=[1, 0]), helper.make_node("Unsqueeze", ["t", "one"], ["u"]),
                          helper.make_node("Add", ["x", "u"], ["s"]), helper.make_node("Softmax", ["s"], ["y"], axis=-1)],

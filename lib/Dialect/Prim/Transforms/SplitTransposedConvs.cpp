@@ -12,6 +12,10 @@
 //
 //   conv(spread(x, s), w)  ->  interleave(conv(x, w[k0 :: s]), ..)
 //
+// A filter of dilation d is cut in phases of every s / g-th element, g = gcd(s, d), which lie d / g apart in the
+// operand. Its windows differ between phases, so each is a convolution of its own; results that no product reaches are
+// zeros.
+//
 // Sums have the same products in the same order. Source: Shi et al., "Is the deconvolution layer the same as a
 // convolutional layer?", section 3.
 //
@@ -25,6 +29,7 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 #include <functional>
+#include <numeric>
 
 namespace tc::prim {
 #define GEN_PASS_DEF_SPLITTRANSPOSEDCONVSPASS
@@ -79,30 +84,44 @@ std::optional<Spread> matchSpread(Value input) {
   return spread;
 }
 
-/// Along one dim: result o = s j + phase is the sum over t of operand[j - low + t] * filter[start + s t].
+/// Along one dim: result o = s j + phase is the sum over t of operand[j - low + dilation t] * filter[start + step t].
 struct Phase {
   int64_t start, taps, low, high;
 };
-
-/// The phases along dim `i` if each of them has elements of the filter and as many results as the others.
-std::optional<SmallVector<Phase>> phasesOf(ConvOp op, const Spread &spread, unsigned i) {
-  const int64_t stride = spread.strides[i], padLow = op.getPadLow()[i];
-  const std::optional<int64_t> kernel = getConstantSize(getSizes(op.getFilter())[i]);
-  const AffineExpr result = getSizes(op.getResult())[i + 1], count = simplifySize(result.floorDiv(stride));
-  const std::optional<int64_t> beyond = getConstantSize(simplifySize(count - spread.sizes[i + 1]));
-  if (!kernel || !beyond || simplifySize(count * stride) != result)
-    return std::nullopt;
+struct Phases {
+  int64_t step, dilation;
+  /// Results of each; those behind the last one are cut off.
+  AffineExpr count;
   SmallVector<Phase> phases;
+};
+
+/// The phases along dim `i` if all of them begin within the operand's padding.
+std::optional<Phases> phasesOf(ConvOp op, const Spread &spread, unsigned i) {
+  const int64_t stride = spread.strides[i], dilation = op.getDilations()[i], padLow = op.getPadLow()[i];
+  const std::optional<int64_t> kernel = getConstantSize(getSizes(op.getFilter())[i]);
+  const AffineExpr result = getSizes(op.getResult())[i + 1];
+  const int64_t common = std::gcd(stride, dilation);
+  Phases all{stride / common, dilation / common, simplifySize((result + (stride - 1)).floorDiv(stride)), {}};
+  const std::optional<int64_t> beyond = getConstantSize(simplifySize(all.count - spread.sizes[i + 1]));
+  if (!kernel || !beyond)
+    return std::nullopt;
   for (int64_t phase = 0; phase < stride; ++phase) {
-    const int64_t start = ((padLow - phase) % stride + stride) % stride;
-    if (start >= *kernel)
+    // The first element whose product is not with a zero, if there is one.
+    int64_t start = 0;
+    while (start < std::min(all.step, *kernel) && (padLow - phase - dilation * start) % stride != 0)
+      ++start;
+    if (start >= std::min(all.step, *kernel)) {
+      all.phases.push_back({0, 0, 0, 0});
+      continue;
+    }
+    const int64_t taps = llvm::divideCeil(*kernel - start, all.step),
+                  low = (padLow - phase - dilation * start) / stride;
+    const int64_t high = *beyond + (taps - 1) * all.dilation - low;
+    if (low < 0 || high < 0)
       return std::nullopt;
-    const int64_t taps = llvm::divideCeil(*kernel - start, stride), low = (padLow - phase - start) / stride;
-    phases.push_back({start, taps, low, *beyond + taps - 1 - low});
-    if (phases.back().low < 0 || phases.back().high < 0)
-      return std::nullopt;
+    all.phases.push_back({start, taps, low, high});
   }
-  return phases;
+  return all;
 }
 
 struct SplitPhases : OpRewritePattern<ConvOp> {
@@ -112,12 +131,15 @@ struct SplitPhases : OpRewritePattern<ConvOp> {
     const Sizes filter = getSizes(op.getFilter()), result = getSizes(op.getResult());
     const std::optional<int64_t> perGroup = getConstantSize(filter[filter.size() - 2]);
     auto isOne = [](int64_t value) { return value == 1; };
-    if (!spread || !llvm::all_of(op.getStrides(), isOne) || !llvm::all_of(op.getDilations(), isOne))
+    if (!spread || !llvm::all_of(op.getStrides(), isOne))
       return rewriter.notifyMatchFailure(op, "no plain convolution of an operand spread out with zeros");
     if (op.getGroups() > 1 && perGroup == 1)
       return rewriter.notifyMatchFailure(op, "one channel for each group: no matrix product, with or without phases");
-    if (succeeded(splitApart(op, *spread, rewriter)))
+    const bool isDilated = !llvm::all_of(op.getDilations(), isOne);
+    if (succeeded(splitApart(op, *spread, isDilated, rewriter)))
       return success();
+    if (isDilated)
+      return rewriter.notifyMatchFailure(op, "the windows of its phases differ");
     PrimBuilder b(rewriter, op);
     const size_t spatial = spread->strides.size();
     const int64_t groups = op.getGroups();
@@ -196,63 +218,74 @@ struct SplitPhases : OpRewritePattern<ConvOp> {
     return success();
   }
 
-  /// A convolution for each phase, if one of all phases wastes more.
-  static LogicalResult splitApart(ConvOp op, const Spread &spread, PatternRewriter &rewriter) {
+  /// A convolution for each phase, if one of all phases wastes more, or cannot be.
+  static LogicalResult splitApart(ConvOp op, const Spread &spread, bool isDilated, PatternRewriter &rewriter) {
     const Sizes filter = getSizes(op.getFilter()), result = getSizes(op.getResult());
     const size_t spatial = spread.strides.size();
-    SmallVector<SmallVector<Phase>> dims;
+    SmallVector<Phases> dims;
     double waste = 1, work = 2;
     int64_t count = 1;
-    bool isWhole = true;
+    bool isWhole = true, isCut = false, isFull = true;
     for (size_t i = 0; i < spatial; ++i) {
-      std::optional<SmallVector<Phase>> phases = phasesOf(op, spread, i);
+      std::optional<Phases> phases = phasesOf(op, spread, i);
       if (!phases)
-        return rewriter.notifyMatchFailure(op, "its phases differ in size");
+        return rewriter.notifyMatchFailure(op, "its phases begin or end inside the operand");
       const int64_t stride = spread.strides[i], kernel = *getConstantSize(filter[i]);
-      int64_t most = 0, first = phases->front().low, last = first;
-      for (const Phase &phase : *phases) {
+      int64_t most = 0, first = phases->phases.front().low, last = first;
+      for (const Phase &phase : phases->phases) {
         most = std::max(most, phase.taps);
         first = std::min(first, phase.low);
         last = std::max(last, phase.low);
+        isFull &= phase.taps > 0;
       }
       // One window for all phases begins with the lowest of theirs: where they differ there are more positions.
       const double results = double(getConstantSize(result[i + 1]).value_or(64)) / double(stride);
       waste *= (results + double(last != first)) / results * double(most * stride) / double(kernel);
       work *= results * double(kernel);
       isWhole &= last == first;
+      isCut |= simplifySize(phases->count * stride) != result[i + 1];
       count *= stride;
       dims.push_back(*phases);
     }
     for (AffineExpr size : {result.front(), filter[spatial], filter[spatial + 1]})
       work *= double(getConstantSize(size).value_or(1));
     const int64_t channels = getConstantSize(filter[spatial + 1]).value_or(0) / op.getGroups();
-    if (count > kMostPhases || channels < kLeastChannels || waste < (isWhole ? kLeastWaste : kLeastWasteAtEdges) ||
-        (waste - 1) * work < kLeastSaved)
+    // Dilated, the other way is to multiply all the zeros.
+    const double saved = work * (isDilated ? double(count - 1) : waste - 1);
+    if (count > kMostPhases || saved < kLeastSaved ||
+        (!isDilated &&
+         (!isFull || channels < kLeastChannels || waste < (isWhole ? kLeastWaste : kLeastWasteAtEdges))))
       return rewriter.notifyMatchFailure(op, "one convolution of all phases wastes little");
     PrimBuilder b(rewriter, op);
     Value x = b.reshape(spread.operand, spread.sizes);
-    Sizes apart{result.front()}; // [N, Q, 1, Q, 1, .., C]
-    for (size_t i = 0; i < spatial; ++i)
-      apart.append({simplifySize(result[i + 1].floorDiv(spread.strides[i])), b.size(1)});
+    Sizes apart{result.front()}, joined{result.front()}; // [N, Q, 1, Q, 1, .., C], [N, Q s, Q s, .., C]
+    for (size_t i = 0; i < spatial; ++i) {
+      apart.append({dims[i].count, b.size(1)});
+      joined.push_back(simplifySize(dims[i].count * spread.strides[i]));
+    }
     apart.push_back(result.back());
+    joined.push_back(result.back());
     SmallVector<Phase> chosen;
     // The phases of the dims from `i` on, side by side: [N, Q, 1, .., Q, s, .., C].
     std::function<Value(size_t)> build = [&](size_t i) -> Value {
       if (i < spatial) {
         SmallVector<Value> parts;
-        for (const Phase &phase : dims[i]) {
+        for (const Phase &phase : dims[i].phases) {
           chosen.push_back(phase);
           parts.push_back(build(i + 1));
           chosen.pop_back();
         }
         return b.concat(parts, int64_t(2 * i + 2));
       }
+      if (llvm::any_of(chosen, [](const Phase &phase) { return phase.taps == 0; }))
+        return b.splat(b.elementOf(op.getResult()), apart, 0);
       Sizes starts, sizes;
-      SmallVector<int64_t> steps, ones(spatial, 1), low, high;
-      for (auto [phase, stride] : llvm::zip_equal(chosen, spread.strides)) {
+      SmallVector<int64_t> steps, dilations, ones(spatial, 1), low, high;
+      for (auto [phase, dim] : llvm::zip_equal(chosen, dims)) {
         starts.push_back(b.size(phase.start));
         sizes.push_back(b.size(phase.taps));
-        steps.push_back(stride);
+        steps.push_back(dim.step);
+        dilations.push_back(dim.dilation);
         low.push_back(phase.low);
         high.push_back(phase.high);
       }
@@ -260,9 +293,12 @@ struct SplitPhases : OpRewritePattern<ConvOp> {
       sizes.append({filter[spatial], filter[spatial + 1]});
       steps.append(2, 1);
       Value w = b.slice(op.getFilter(), starts, steps, sizes);
-      return b.reshape(ConvOp::create(b, x, w, ones, ones, low, high, op.getGroups()), apart);
+      return b.reshape(ConvOp::create(b, x, w, ones, dilations, low, high, op.getGroups()), apart);
     };
-    rewriter.replaceOp(op, b.reshape(build(0), result));
+    Value y = b.reshape(build(0), joined);
+    if (isCut)
+      y = b.slice(y, Sizes(joined.size(), b.size(0)), SmallVector<int64_t>(joined.size(), 1), result);
+    rewriter.replaceOp(op, y);
     return success();
   }
 };

@@ -91,3 +91,37 @@ func.func @edges(%x: tensor<1x8x8x64xf32>, %w: tensor<4x4x64x32xf32>) -> tensor<
   %3 = prim.conv %2, %w strides [1, 1] dilations [1, 1] pads [2, 2] [1, 1] groups 1 : (tensor<1x16x16x64xf32>, tensor<4x4x64x32xf32>) -> tensor<1x16x16x32xf32>
   return %3 : tensor<1x16x16x32xf32>
 }
+
+// -----
+
+// Filter of 7, dilation 2, stride 3: element 3 m + 1, 3 m + 2 or 3 m of it in each phase, which lie 2 apart in the operand.
+// CHECK-LABEL: func.func @dilated
+// CHECK: prim.conv {{.*}} dilations [2] pads [2] [0] groups 1 : (tensor<4x500x32xf32>, tensor<2x32x16xf32>) -> tensor<4x500x16xf32>
+// CHECK: prim.conv {{.*}} dilations [2] pads [1] [1] groups 1 : (tensor<4x500x32xf32>, tensor<2x32x16xf32>) -> tensor<4x500x16xf32>
+// CHECK: prim.conv {{.*}} dilations [2] pads [2] [2] groups 1 : (tensor<4x500x32xf32>, tensor<3x32x16xf32>) -> tensor<4x500x16xf32>
+#none = affine_map<() -> (0, 0, 0, 0)>
+func.func @dilated(%x: tensor<4x500x32xf32>, %w: tensor<7x32x16xf32>) -> tensor<4x1500x16xf32> {
+  %zero = prim.constant dense<0.0> : tensor<f32>
+  %0 = prim.reshape %x : tensor<4x500x32xf32> -> tensor<4x500x1x32xf32>
+  %1 = prim.pad %0, %zero low #none : (tensor<4x500x1x32xf32>, tensor<f32>) -> tensor<4x500x3x32xf32>
+  %2 = prim.reshape %1 : tensor<4x500x3x32xf32> -> tensor<4x1500x32xf32>
+  %3 = prim.conv %2, %w strides [1] dilations [2] pads [8] [4] groups 1 : (tensor<4x1500x32xf32>, tensor<7x32x16xf32>) -> tensor<4x1500x16xf32>
+  return %3 : tensor<4x1500x16xf32>
+}
+
+// -----
+
+// As many phases without any product as with one: zeros.
+// CHECK-LABEL: func.func @common_factor
+// CHECK: %[[C:.*]] = prim.conv {{.*}} dilations [1] pads [2] [0] groups 1 : (tensor<4x500x32xf32>, tensor<3x32x16xf32>) -> tensor<4x500x16xf32>
+// CHECK-NOT: prim.conv
+// CHECK: prim.concat
+#none = affine_map<() -> (0, 0, 0, 0)>
+func.func @common_factor(%x: tensor<4x500x32xf32>, %w: tensor<3x32x16xf32>) -> tensor<4x1000x16xf32> {
+  %zero = prim.constant dense<0.0> : tensor<f32>
+  %0 = prim.reshape %x : tensor<4x500x32xf32> -> tensor<4x500x1x32xf32>
+  %1 = prim.pad %0, %zero low #none : (tensor<4x500x1x32xf32>, tensor<f32>) -> tensor<4x500x2x32xf32>
+  %2 = prim.reshape %1 : tensor<4x500x2x32xf32> -> tensor<4x1000x32xf32>
+  %3 = prim.conv %2, %w strides [1] dilations [2] pads [4] [0] groups 1 : (tensor<4x1000x32xf32>, tensor<3x32x16xf32>) -> tensor<4x1000x16xf32>
+  return %3 : tensor<4x1000x16xf32>
+}
