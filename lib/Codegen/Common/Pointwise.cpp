@@ -19,6 +19,7 @@
 #include "llvm/ADT/StringMap.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace tc;
@@ -136,9 +137,15 @@ Value combineQuadrant(const Context &c, Trig kind, Value quadrant, Value sine, V
     return result;
   return c.select(c.compare(arith::CmpFPredicate::OEQ, x, c.constant(x, 0)), x, result);
 }
-/// `result`, but where |x| is beyond `limit` what `far` makes, which is computed only if it is anywhere.
+/// `result`, but where a finite |x| is beyond `limit` what `far` makes, which is computed only if it is anywhere. Lanes
+/// that are off hold whatever their operands, zeros for the most part, made: infinity and NaN, of which `result` is
+/// NaN.
 Value orFar(const Context &c, double limit, Value result, llvm::function_ref<Value()> far) {
-  Value x = c[0], isFar = c.compare(arith::CmpFPredicate::UGT, c.make<math::AbsFOp>(x), c.constant(x, limit));
+  Value x = c[0], magnitude = c.make<math::AbsFOp>(x);
+  Value isFar = c.compare(arith::CmpFPredicate::OGT, magnitude, c.constant(x, limit));
+  Value isFinite =
+      c.compare(arith::CmpFPredicate::OLT, magnitude, c.constant(x, std::numeric_limits<double>::infinity()));
+  isFar = c.make<arith::AndIOp>(isFar, isFinite);
   Value anyFar = isFar;
   if (isa<VectorType>(isFar.getType()))
     anyFar = c.make<vector::ReductionOp>(vector::CombiningKind::OR, isFar);
