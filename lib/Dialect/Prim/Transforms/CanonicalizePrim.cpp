@@ -978,9 +978,10 @@ struct CanonicalizePrimPass : public tc::prim::impl::CanonicalizePrimPassBase<Ca
     patterns.add<SimplifyBinary, DropOuterTaps, JoinDepthwiseLine, RepeatDepthwiseChannels, SimplifyDot, VectorFirst,
                  GatherFromNothing, GatherEvenly, Involution<NegOp>, Involution<NotOp>, SimplifyConvert,
                  NarrowClampedConvert, SimplifySelect, MoveSplat, DropBroadcastUnitDims, BroadcastToReshape,
-                 ReshapeOfUnitTranspose, SinkThroughElementwise, SinkThroughReduce, SinkThroughUnary<PadOp>,
-                 SinkThroughUnary<SliceOp>, SinkThroughUnary<NormOp>, SinkThroughUnary<SoftmaxOp>, SinkThroughConcat,
-                 SinkThroughGather, UnwrapReshape, SinkThroughReshape, NormOverParts, AbsorbIntoDot>(context);
+                 ReshapeOfUnitTranspose, SinkThroughReduce, SinkThroughUnary<PadOp>, SinkThroughUnary<SliceOp>,
+                 SinkThroughUnary<NormOp>, SinkThroughUnary<SoftmaxOp>, SinkThroughConcat, SinkThroughGather,
+                 UnwrapReshape, SinkThroughReshape, NormOverParts, AbsorbIntoDot>(context);
+    populateSinkThroughElementwise(patterns);
     GreedyRewriteConfig config;
     config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
@@ -989,3 +990,7 @@ struct CanonicalizePrimPass : public tc::prim::impl::CanonicalizePrimPassBase<Ca
 };
 
 } // namespace
+
+void tc::prim::populateSinkThroughElementwise(RewritePatternSet &patterns) {
+  patterns.add<SinkThroughElementwise>(patterns.getContext());
+}

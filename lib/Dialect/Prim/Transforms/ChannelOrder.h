@@ -8,6 +8,7 @@
 #define TC_LIB_DIALECT_PRIM_TRANSFORMS_CHANNELORDER_H
 
 #include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 
@@ -39,6 +40,9 @@ inline bool isToChannelsFirst(llvm::ArrayRef<int64_t> permutation) {
   return rank >= 3 && permutation.front() == 0 && permutation[1] == rank - 1 &&
          llvm::equal(permutation.drop_front(2), llvm::seq<int64_t>(1, rank - 1));
 }
+
+/// Transposes of all operands of an elementwise op move behind it.
+void populateSinkThroughElementwise(mlir::RewritePatternSet &patterns);
 
 } // namespace tc::prim
 

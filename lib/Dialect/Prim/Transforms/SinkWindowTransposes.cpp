@@ -9,7 +9,8 @@
 //                                                 %c = prim.reshape %b            [N, C, T, U]
 //                                                 %y = prim.transpose %c [0, 2, 3, 1]
 //
-// where it meets its inverse, or turns fewer elements than before.
+// where it meets its inverse, or turns fewer elements than before. Through elementwise ops it goes on to the next
+// window: what is dilated, and then eroded as the dilation of its negative.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -67,6 +68,7 @@ struct SinkWindowTransposesPass : public tc::prim::impl::SinkWindowTransposesPas
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<SinkThroughWindow>(&getContext());
+    populateSinkThroughElementwise(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -253,8 +253,7 @@ struct SplitPhases : OpRewritePattern<ConvOp> {
     // Dilated, the other way is to multiply all the zeros.
     const double saved = work * (isDilated ? double(count - 1) : waste - 1);
     if (count > kMostPhases || saved < kLeastSaved ||
-        (!isDilated &&
-         (!isFull || channels < kLeastChannels || waste < (isWhole ? kLeastWaste : kLeastWasteAtEdges))))
+        (!isDilated && (!isFull || channels < kLeastChannels || waste < (isWhole ? kLeastWaste : kLeastWasteAtEdges))))
       return rewriter.notifyMatchFailure(op, "one convolution of all phases wastes little");
     PrimBuilder b(rewriter, op);
     Value x = b.reshape(spread.operand, spread.sizes);

@@ -27,3 +27,16 @@ func.func @other(%x: tensor<2x9x3x9xf32>) -> tensor<2x5x5x3xf32> {
   %1 = prim.window_reduce max %0 window [3, 3] strides [2, 2] dilations [1, 1] low [1, 1] : tensor<2x9x9x3xf32> -> tensor<2x5x5x3xf32>
   return %1 : tensor<2x5x5x3xf32>
 }
+
+// Through what stands between two windows.
+// CHECK-LABEL: func.func @chain
+// CHECK-COUNT-2: prim.window_reduce max {{.*}} : tensor<6x9x9x1xf32> -> tensor<6x9x9x1xf32>
+// CHECK: prim.transpose %{{.*}} [0, 2, 3, 1] : tensor<2x3x9x9xf32> -> tensor<2x9x9x3xf32>
+// CHECK-NOT: prim.transpose
+func.func @chain(%x: tensor<2x3x9x9xf32>) -> tensor<2x9x9x3xf32> {
+  %0 = prim.transpose %x [0, 2, 3, 1] : tensor<2x3x9x9xf32> -> tensor<2x9x9x3xf32>
+  %1 = prim.window_reduce max %0 window [3, 3] strides [1, 1] dilations [1, 1] low [1, 1] : tensor<2x9x9x3xf32> -> tensor<2x9x9x3xf32>
+  %2 = prim.neg %1 : tensor<2x9x9x3xf32>
+  %3 = prim.window_reduce max %2 window [3, 3] strides [1, 1] dilations [1, 1] low [1, 1] : tensor<2x9x9x3xf32> -> tensor<2x9x9x3xf32>
+  return %3 : tensor<2x9x9x3xf32>
+}
