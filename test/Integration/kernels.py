@@ -560,12 +560,18 @@ def build_cases():
     # Dilated: phases of filters whose elements lie apart, with results that no product reaches, or of sizes that the stride does not divide.
     for c, o, h, v, kernel, stride, dilation, pad, extra, groups in ((36, 20, 31, 17, 5, 3, 2, 2, 0, 1), (32, 16, 21, 17, 3, 2, 3, 1, 1, 1), (32, 16, 16, 19, 3, 2, 2, 2, 0, 1), (24, 32, 15, 16, 4, 2, 4, 3, 1, 2),
                                                                      (40, 24, 12, 31, 3, 2, 1, 1, 0, 1), (16, 8, 4, 5, 3, 3, 2, 4, 0, 1), (16, 16, 41, 7, 2, 4, 3, 0, 0, 1)):
-        filters = random((c, o // groups, kernel, kernel), 9) / (c * kernel) ** 0.5
+        phases = random((c, o // groups, kernel, kernel), 9) / (c * kernel) ** 0.5
         case(f"conv_transposed_{c}_{o}_{kernel}_{stride}_{groups}_dilated_{dilation}",
              [helper.make_node("ConvTranspose", ["x", "w"], ["t"], strides=[stride] * 2, dilations=[dilation] * 2, pads=[pad] * 4, output_padding=[extra] * 2, group=groups), helper.make_node("Relu", ["t"], ["y"])],
              {"x": [2, c, h, v]}, {"y": None},
-             lambda d, w=filters.astype(np.float64), stride=stride, pad=pad, extra=extra, groups=groups, dilation=dilation: [np.maximum(convolve_transposed(d["x"], w, stride, pad, extra, groups, dilation), 0)],
-             [{"x": (2, c, h, v)}], {"w": filters})
+             lambda d, w=phases.astype(np.float64), stride=stride, pad=pad, extra=extra, groups=groups, dilation=dilation: [np.maximum(convolve_transposed(d["x"], w, stride, pad, extra, groups, dilation), 0)],
+             [{"x": (2, c, h, v)}], {"w": phases})
+    # Parts of the columns that are no whole vectors: heads of attention, with rows of several tiles and columns of several groups.
+    for rows, depth, heads, size in ((197, 96, 6, 20), (33, 24, 5, 7), (1, 40, 3, 12), (50, 16, 7, 24), (20, 8, 2, 72), (64, 64, 12, 5)):
+        case(f"linear_heads_{rows}_{heads}x{size}", [helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("Add", ["a", "b"], ["c"]), helper.make_node("Reshape", ["c", "s"], ["r"]),
+                                                     helper.make_node("Transpose", ["r"], ["y"], perm=[0, 2, 1, 3])], {"x": ["N", rows, depth]}, {"y": ["N", heads, rows, size]},
+             lambda v, w=random((depth, heads * size), 1), b=random(heads * size, 2), heads=heads, size=size: [(v["x"] @ w.astype(np.float64) + b).reshape(*v["x"].shape[:2], heads, size).transpose(0, 2, 1, 3)],
+             [{"x": (n, rows, depth)} for n in (1, 3, 0)], {"w": random((depth, heads * size), 1), "b": random(heads * size, 2), "s": np.array([0, 0, heads, size])})
     # A row for all rows, of which the neighbours lie apart: it is turned before.
     case("turned_rows", [helper.make_node("Transpose", ["r"], ["t"], perm=[1, 0]), helper.make_node("Unsqueeze", ["t", "one"], ["u"]),
                          helper.make_node("Add", ["x", "u"], ["s"]), helper.make_node("Softmax", ["s"], ["y"], axis=-1)],

@@ -38,8 +38,6 @@ namespace {
 constexpr int64_t kMostTaps = 64, kPieceTaps = 8;
 /// Shorter parts of the channels leave too many lanes empty where no vector may hold channels of two of them.
 constexpr int64_t kLeastRun = 16;
-/// Parts of whole vectors are never crossed.
-constexpr int64_t kWidestLanes = 16;
 
 /// The convolution, beside where its input comes from: bytes that are converted to f32 on loading, if that is what
 /// stands before it, with what they are padded with (null: 0).
@@ -103,24 +101,6 @@ std::optional<Depthwise> analyze(kernel::RegionOp region) {
   return c;
 }
 
-/// The size of the parts in which reshapes around the anchor split its channels, if lanes had better not cross them;
-/// else 0. (Columns of pixels that became channels, one behind the other, in the layers around.)
-int64_t splitChannels(kernel::RegionOp region, const Depthwise &c) {
-  const int64_t channels = c.allChannels();
-  int64_t run = 0;
-  region.getBody().walk([&](prim::ReshapeOp reshape) {
-    auto from = prim::getSizes(reshape.getOperand()), to = prim::getSizes(reshape.getResult());
-    for (auto [joined, split] : {std::pair(from, to), std::pair(to, from)}) {
-      if (joined.empty() || split.size() < 2 || prim::getConstantSize(joined.back()) != channels)
-        continue;
-      const int64_t last = prim::getConstantSize(split.back()).value_or(0);
-      if (last >= kLeastRun && last < channels && channels % last == 0 && last % c.channels == 0)
-        run = last;
-    }
-  });
-  return run;
-}
-
 class DepthwiseGenerator final : public Generator {
 public:
   StringRef strategy() const override { return "depthwise"; }
@@ -167,7 +147,7 @@ public:
     // Rows of a task share input rows; several tasks for each of many cores.
     int64_t tileH = std::max<int64_t>(1, std::min<int64_t>(8, c->h.value_or(56) / 16));
     params.set("tileH", tileH);
-    if (const int64_t run = splitChannels(region, *c); run && run % kWidestLanes != 0)
+    if (const int64_t run = splitColumns(region, c->allChannels(), kLeastRun); run && run % c->channels == 0)
       params.set("run", run);
     // Memory moves more slowly than the arithmetic: threads are worth it for less work.
     params.set("grain", std::max<int64_t>(1, int64_t(3e5 / std::max(1.0, rowFlops * double(tileH)))));

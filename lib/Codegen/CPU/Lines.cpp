@@ -157,12 +157,12 @@ Estimate estimate(kernel::RegionOp region, const Lines &c, int64_t tileH, int64_
                                                  : double(c.groups * c.columns) * 16.0;
   const double ours = double(c.groups) * channels * (products + copied) / filled + stored;
   const double panels = double(hasLanesOfGroups(c) ? 1 : c.groups * c.panels());
-  // Winograd's algorithm takes half of the products, of few channels in 0.7 of the time (12 to 20 channels on Zen 4). A
-  // single panel takes a load for each multiply-add.
-  double share = c.isBlocked() && c.panels() == 1 ? 1.25 : 1.0;
-  if (c.kernelH == 3 && c.kernelW == 3 && c.strideH == 1 && c.strideW == 1 && c.dilationH == 1 && c.dilationW == 1 &&
-      c.channels >= 8)
-    share = c.channels >= 16 ? 0.5 : 0.7;
+  // A single panel takes a load for each multiply-add. Winograd's algorithm takes half of the products, several panels
+  // of few channels 0.7 of the time (12 to 20 channels on Zen 4).
+  const bool isSingle = c.panels() == 1;
+  double share = c.isBlocked() && isSingle ? 1.25 : 1.0;
+  if (c.kernelH == 3 && c.kernelW == 3 && c.strideH == 1 && c.strideW == 1 && c.dilationH == 1 && c.dilationW == 1)
+    share = c.channels >= 16 ? 0.5 : c.channels >= 8 && !isSingle ? 0.7 : share;
   double theirs = panels * channels * taps * 8 * share;
   // Channels that lie apart are gathered; depthwise, all that the windows of a few pixels meet is copied.
   const bool isDirect = inputThroughReshapes(c.conv().getInput()).has_value();

@@ -357,11 +357,46 @@ void tc::codegen::forRowBlocks(Emitter &em, Extent count, int64_t rows, std::opt
 }
 
 void tc::codegen::forColumns(Emitter &em, bool isSingle, Index first, Index start, Extent columns,
-                             llvm::function_ref<void(Index, Index)> store) {
+                             llvm::function_ref<void(Index, Index)> store, int64_t run) {
   if (isSingle)
     return store(first, start);
+  if (run) {
+    OpBuilder &b = em.builder();
+    const Value begin = first.base, end = em.add(begin, columns.get(em)), size = em.i64(run);
+    const bool isWhole = columns.constant && *columns.constant % run == 0 && first.multiple % run == 0;
+    em.loop(em.divUnsigned(begin, size), em.divUnsigned(em.add(end, em.i64(run - 1)), size), 1, [&](Index part) {
+      const Value partBegin = em.mul(part.base, size);
+      Value from = partBegin, to = em.add(partBegin, size);
+      if (!isWhole) {
+        from = arith::MaxSIOp::create(b, em.loc(), begin, from);
+        to = em.min(end, to);
+      }
+      const Index inPart = isWhole ? em.constant(0) : em.uniform(em.sub(from, partBegin));
+      const Index inTile = em.addIndex(start, em.uniform(em.sub(from, begin)));
+      em.independentLanes(
+          isWhole ? size : em.sub(to, from), isWhole ? std::optional(run) : std::nullopt,
+          [&](Index lane) { store(em.joinIndex(part, em.addIndex(inPart, lane), run), em.addIndex(inTile, lane)); });
+    });
+    return;
+  }
   em.independentLanes(columns.get(em), columns.constant,
                       [&](Index lane) { store(em.addIndex(first, lane), em.addIndex(start, lane)); });
+}
+
+int64_t tc::codegen::splitColumns(kernel::RegionOp region, int64_t columns, int64_t least) {
+  constexpr int64_t kWidestLanes = 16;
+  int64_t run = 0;
+  region.getBody().walk([&](prim::ReshapeOp reshape) {
+    auto from = prim::getSizes(reshape.getOperand()), to = prim::getSizes(reshape.getResult());
+    for (auto [joined, split] : {std::pair(from, to), std::pair(to, from)}) {
+      if (joined.empty() || split.size() < 2 || prim::getConstantSize(joined.back()) != columns)
+        continue;
+      const int64_t last = prim::getConstantSize(split.back()).value_or(0);
+      if (last >= least && last < columns && columns % last == 0)
+        run = last;
+    }
+  });
+  return run % kWidestLanes == 0 ? 0 : run;
 }
 
 CpuInfo tc::codegen::cpuFor(const CpuInfo &cpu, Type element) {

@@ -120,9 +120,14 @@ void forRowBlocks(Emitter &em, Extent count, int64_t rows, std::optional<int64_t
                   llvm::function_ref<void(mlir::Value, int64_t)> body);
 
 /// Calls store(column, offset in the tile) for a row of a tile, `columns` from the column `first` on, whose elements
-/// lie from `start` on. On lanes, unless the matrix has a single column: what follows may drop the dim.
+/// lie from `start` on. On lanes, unless the matrix has a single column: what follows may drop the dim. `run`: if set,
+/// lanes do not cross its multiples.
 void forColumns(Emitter &em, bool isSingle, Index first, Index start, Extent columns,
-                llvm::function_ref<void(Index, Index)> store);
+                llvm::function_ref<void(Index, Index)> store, int64_t run = 0);
+/// The size of the parts in which reshapes of the region split the last `columns` elements of what its anchor makes (a
+/// head of attention, a phase of a transposed convolution), if lanes had better not cross them: none of fewer than
+/// `least`, or of whole vectors. Else 0.
+int64_t splitColumns(kernel::RegionOp region, int64_t columns, int64_t least);
 
 /// The register file as vectors of width() elements of `element` see it: a vector of f64 takes two registers.
 CpuInfo cpuFor(const CpuInfo &cpu, mlir::Type element);

@@ -307,3 +307,22 @@ func.func @pixels_of_their_own(%x: tensor<1x28x28x128xf32>) -> (tensor<1x28x28x1
   }
   return %r, %s : tensor<1x28x28x128xf32>, tensor<1x14x14x512xf32>
 }
+
+// -----
+
+// Heads of 28 are no whole vectors: lanes do not cross them, and no element is stored on its own.
+// CHECK-LABEL: func.func @heads
+// CHECK: schedule = #kernel.schedule<"contract", {{{.*}}run = 28 : i64
+// LOWER-LABEL: func.func @heads
+// LOWER-LABEL: host.variant @"x86-64-v4"
+// LOWER-NOT: llvm.intr.masked.scatter
+func.func @heads(%x: tensor<50x96xf32>) -> tensor<4x50x28xf32> {
+  %w = prim.constant dense<1.0> : tensor<96x112xf32>
+  %r = kernel.region(%i0 = %x : tensor<50x96xf32>, %i1 = %w : tensor<96x112xf32>) -> (tensor<4x50x28xf32>) {
+    %0 = prim.dot_general %i0, %i1 batch [] x [] contract [1] x [0] : (tensor<50x96xf32>, tensor<96x112xf32>) -> tensor<50x112xf32>
+    %1 = prim.reshape %0 : tensor<50x112xf32> -> tensor<50x4x28xf32>
+    %2 = prim.transpose %1 [1, 0, 2] : tensor<50x4x28xf32> -> tensor<4x50x28xf32>
+    kernel.yield %2 : tensor<4x50x28xf32>
+  }
+  return %r : tensor<4x50x28xf32>
+}
