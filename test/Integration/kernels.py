@@ -1009,6 +1009,12 @@ def lane_cases():
                      helper.make_node("Reshape", ["c", "f"], ["d"]), helper.make_node("Mul", ["d", "k"], ["y"])], {"x": [4, n]}, {"y": [4, n * times]},
                      lambda v, times=times, name=name: [(v["x"].repeat(times, 1) if name == "each" else np.tile(v["x"], (1, times))) * np.arange(v["x"].shape[1] * times)], [{"x": (4, n)}],
                      {"s": constant(*shape), "w": constant(*wide), "f": constant(4, n * times), "k": np.arange(n * times, dtype=to)}, element=to)
+    # Divided in one scope, read in another: joined dims of six behind a factor of two of them.
+    factor = random((5, 1, 3), 1)
+    case("lanes_permuted_six", [helper.make_node("Transpose", ["x"], ["t"], perm=[4, 1, 5, 0, 3, 2]), helper.make_node("Mul", ["t", "f"], ["y"]), helper.make_node("Transpose", ["y"], ["u"], perm=[3, 0, 5, 1, 2, 4]),
+                                helper.make_node("Reshape", ["u", "s"], ["r"]), helper.make_node("ReduceSum", ["r", "a"], ["z"], keepdims=0)], {"x": [5, 22, 3, 14, 6, 10]}, {"y": [6, 22, 10, 5, 14, 3], "z": [30, 22, 140]},
+         lambda v: (lambda y: [y, y.transpose(3, 0, 5, 1, 2, 4).reshape(30, 3, 22, 140).sum(1)])(v["x"].transpose(4, 1, 5, 0, 3, 2) * factor.astype(np.float64)), [{"x": (5, 22, 3, 14, 6, 10)}],
+         {"f": factor, "s": constant(30, 3, 22, 140), "a": constant(1)}, tolerance=1e-6)
     for channels, times in ((28, 3), (5, 7), (13, 5)):
         weight = random((channels * times, 1, 3, 3), 1)
         case(f"lanes_depthwise_{channels}_times_{times}", [helper.make_node("Conv", ["x", "w"], ["y"], strides=[2, 2], pads=[1] * 4, group=channels)], {"x": [2, channels, 9, 11]}, {"y": [2, channels * times, 5, 6]},

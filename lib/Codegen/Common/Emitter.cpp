@@ -566,9 +566,9 @@ Value Emitter::materialize(const Index &index) {
   });
 }
 
-std::shared_ptr<const Index::Window> Emitter::shifted(const Index::Window &window, const Index &by) {
-  return std::make_shared<Index::Window>(
-      Index::Window{add(window.start, by.base), window.at, window.last, window.size});
+std::shared_ptr<const Index::Window> Emitter::shifted(const Index::Window &window, const Index &by, int depth) {
+  const Value start = inScope(depth, [&] { return add(window.start, by.base); });
+  return std::make_shared<Index::Window>(Index::Window{start, window.at, window.last, window.size});
 }
 
 Index Emitter::addIndex(const Index &x, const Index &y) {
@@ -595,9 +595,9 @@ Index Emitter::addIndex(const Index &x, const Index &y) {
   };
   const bool isJoined = !x.lanes && !y.lanes && (isDivided(x, y) || isDivided(y, x));
   if (x.window && y.isUniform())
-    result.window = shifted(*x.window, y);
+    result.window = shifted(*x.window, y, result.depth);
   else if (y.window && x.isUniform())
-    result.window = shifted(*y.window, x);
+    result.window = shifted(*y.window, x, result.depth);
   if (x.lanes || y.lanes ||
       (x.step != 0 && y.step != 0 && !isJoined && (x.repeat != y.repeat || x.modulus != 0 || y.modulus != 0))) {
     Value a = materialize(x), c = materialize(y);
@@ -636,10 +636,14 @@ Index Emitter::mulIndex(const Index &x, Value factor, std::optional<int64_t> con
         result.depth, [&]() -> Value { return arith::MulIOp::create(b, location, broadcast(a), broadcast(factor)); });
     if (x.window && constantFactor && *constantFactor > 0 && (x.window->size - 1) * *constantFactor < width()) {
       const Index::Window &w = *x.window;
-      const Value small = broadcast(arith::TruncIOp::create(b, location, b.getI32Type(), factor));
-      result.window = std::make_shared<Index::Window>(
-          Index::Window{mul(w.start, factor), arith::MulIOp::create(b, location, w.at, small), mul(w.last, factor),
-                        (w.size - 1) * *constantFactor + 1});
+      auto window = std::make_shared<Index::Window>(Index::Window{{}, {}, {}, (w.size - 1) * *constantFactor + 1});
+      window->start = inScope(result.depth, [&] { return mul(w.start, factor); });
+      window->last = inScope(result.depth, [&] { return mul(w.last, factor); });
+      window->at = inScope(result.depth, [&]() -> Value {
+        const Value small = broadcast(arith::TruncIOp::create(b, location, b.getI32Type(), factor));
+        return arith::MulIOp::create(b, location, w.at, small);
+      });
+      result.window = window;
     }
     return result;
   }
@@ -767,37 +771,40 @@ std::pair<Index, Index> Emitter::divide(const Index &x, AffineExpr by) {
   remainder.isRemainder = true;
   if (divisor && *divisor > 1 && *divisor < (int64_t(1) << 30) && x.step == 1 && x.repeat == 1 && !x.lanes &&
       !x.offsets && x.modulus == 0 && !alignedBuffers)
-    setWindows(x.base, *divisor, quotient, remainder);
+    setWindows(x, *divisor, quotient, remainder);
   return {quotient, remainder};
 }
 
-// Of neighbours from `base` on.
-void Emitter::setWindows(Value base, int64_t divisor, Index &quotient, Index &remainder) {
+// Of neighbours from x.base on.
+void Emitter::setWindows(const Index &x, int64_t divisor, Index &quotient, Index &remainder) {
   const auto type = vectorOf(b.getI32Type());
   auto number = [&](int64_t value) -> Value {
     return arith::ConstantOp::create(b, location, DenseElementsAttr::get(type, int32_t(value)));
   };
-  SmallVector<int32_t> lanes(width());
-  std::iota(lanes.begin(), lanes.end(), 0);
-  const Value numbers = arith::ConstantOp::create(b, location, DenseElementsAttr::get(type, ArrayRef<int32_t>(lanes)));
-  const Value first = remUnsigned(base, i64(divisor));
-  const Value positions = arith::AddIOp::create(
-      b, location, broadcast(arith::TruncIOp::create(b, location, b.getI32Type(), first)), numbers);
-  auto window = [&](Value start, Value at, Value last, int64_t size) {
-    return std::make_shared<Index::Window>(Index::Window{start, at, last, size});
-  };
-  Value parts;
-  if (divisor >= width()) // two at most
-    parts = arith::ExtUIOp::create(
+  auto here = [&](llvm::function_ref<Value()> fn) { return inScope(x.depth, fn); };
+  const Value first = here([&] { return remUnsigned(x.base, i64(divisor)); });
+  const Value positions = here([&]() -> Value {
+    SmallVector<int32_t> lanes(width());
+    std::iota(lanes.begin(), lanes.end(), 0);
+    return arith::AddIOp::create(
+        b, location, broadcast(arith::TruncIOp::create(b, location, b.getI32Type(), first)),
+        arith::ConstantOp::create(b, location, DenseElementsAttr::get(type, ArrayRef<int32_t>(lanes))));
+  });
+  const Value start = here([&] { return divUnsigned(x.base, i64(divisor)); });
+  const Value last = here([&] { return divUnsigned(add(first, i64(width() - 1)), i64(divisor)); });
+  const Value at = here([&]() -> Value {
+    if (divisor < width())
+      return arith::DivUIOp::create(b, location, positions, number(divisor));
+    // Two at most.
+    return arith::ExtUIOp::create(
         b, location, type, arith::CmpIOp::create(b, location, arith::CmpIPredicate::uge, positions, number(divisor)));
-  else
-    parts = arith::DivUIOp::create(b, location, positions, number(divisor));
-  quotient.window =
-      window(divUnsigned(base, i64(divisor)), parts, divUnsigned(add(first, i64(width() - 1)), i64(divisor)),
-             llvm::divideCeil(width() - 1, divisor) + 1);
-  if (divisor <= width())
-    remainder.window =
-        window(i64(0), arith::RemUIOp::create(b, location, positions, number(divisor)), i64(divisor - 1), divisor);
+  });
+  quotient.window = std::make_shared<Index::Window>(
+      Index::Window{start, at, last, int64_t(llvm::divideCeil(width() - 1, divisor)) + 1});
+  if (divisor > width())
+    return;
+  const Value rest = here([&]() -> Value { return arith::RemUIOp::create(b, location, positions, number(divisor)); });
+  remainder.window = std::make_shared<Index::Window>(Index::Window{i64(0), rest, i64(divisor - 1), divisor});
 }
 
 SmallVector<Index> Emitter::delinearize(const Index &linear, ArrayRef<AffineExpr> sizes) {

@@ -345,9 +345,9 @@ private:
                           llvm::function_ref<mlir::Value()> inside);
   mlir::Value andMask(mlir::Value a, mlir::Value b);
   /// Runs `fn` with code inserted at the end of scope `depth`, before the loop of the next inner scope.
-  /// Windows of the quotient and the remainder of neighbours from `base` on, where they have one.
-  void setWindows(mlir::Value base, int64_t divisor, Index &quotient, Index &remainder);
-  std::shared_ptr<const Index::Window> shifted(const Index::Window &window, const Index &by);
+  /// Windows of the quotient and the remainder of `x`, whose lanes are neighbours, where they have one.
+  void setWindows(const Index &x, int64_t divisor, Index &quotient, Index &remainder);
+  std::shared_ptr<const Index::Window> shifted(const Index::Window &window, const Index &by, int depth);
   /// All that the lanes meet, as one vector, whose elements are permuted.
   mlir::Value loadWindow(mlir::Value pointer, mlir::Type memory, const Index::Window &window);
   mlir::Value inScope(int depth, llvm::function_ref<mlir::Value()> fn);
