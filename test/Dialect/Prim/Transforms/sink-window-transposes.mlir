@@ -40,3 +40,14 @@ func.func @chain(%x: tensor<2x3x9x9xf32>) -> tensor<2x9x9x3xf32> {
   %3 = prim.window_reduce max %2 window [3, 3] strides [1, 1] dilations [1, 1] low [1, 1] : tensor<2x9x9x3xf32> -> tensor<2x9x9x3xf32>
   return %3 : tensor<2x9x9x3xf32>
 }
+
+// Channels outermost are images, too.
+// CHECK-LABEL: func.func @outermost
+// CHECK: prim.window_reduce max {{.*}} : tensor<6x9x9x1xf32> -> tensor<6x5x5x1xf32>
+// CHECK: prim.reshape %{{.*}} : tensor<6x5x5x1xf32> -> tensor<3x2x5x5xf32>
+// CHECK: prim.transpose %{{.*}} [1, 2, 3, 0] : tensor<3x2x5x5xf32> -> tensor<2x5x5x3xf32>
+func.func @outermost(%x: tensor<3x2x9x9xf32>) -> tensor<2x5x5x3xf32> {
+  %0 = prim.transpose %x [1, 2, 3, 0] : tensor<3x2x9x9xf32> -> tensor<2x9x9x3xf32>
+  %1 = prim.window_reduce max %0 window [3, 3] strides [2, 2] dilations [1, 1] low [1, 1] : tensor<2x9x9x3xf32> -> tensor<2x5x5x3xf32>
+  return %1 : tensor<2x5x5x3xf32>
+}
