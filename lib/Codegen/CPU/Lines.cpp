@@ -518,7 +518,7 @@ private:
       em.loop(em.i64(0), em.min(em.i64(lanes), em.sub(width, x)), 1, [&](Index pixel) {
         const Index start =
             em.uniform(em.add(em.add(turnedSums, place), em.mul(pixel.base, em.i64(c.turnedColumns()))));
-        forColumns(em, c.columns == 1, em.mulIndex(group, em.i64(c.columns), c.columns), start, Extent(c.columns),
+        forColumns(em, /*isSingle=*/false, em.mulIndex(group, em.i64(c.columns), c.columns), start, Extent(c.columns),
                    [&](Index channel, Index offset) {
                      SmallVector<Index> at = resultAt(rowHere, em.uniform(em.add(x, pixel.base)));
                      at.push_back(channel);

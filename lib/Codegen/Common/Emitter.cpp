@@ -775,6 +775,13 @@ std::pair<Index, Index> Emitter::divide(const Index &x, AffineExpr by) {
   return {quotient, remainder};
 }
 
+Value Emitter::laneNumbers() {
+  SmallVector<int32_t> lanes(width());
+  std::iota(lanes.begin(), lanes.end(), 0);
+  return arith::ConstantOp::create(b, location,
+                                   DenseElementsAttr::get(vectorOf(b.getI32Type()), ArrayRef<int32_t>(lanes)));
+}
+
 // Of neighbours from x.base on.
 void Emitter::setWindows(const Index &x, int64_t divisor, Index &quotient, Index &remainder) {
   const auto type = vectorOf(b.getI32Type());
@@ -784,11 +791,8 @@ void Emitter::setWindows(const Index &x, int64_t divisor, Index &quotient, Index
   auto here = [&](llvm::function_ref<Value()> fn) { return inScope(x.depth, fn); };
   const Value first = here([&] { return remUnsigned(x.base, i64(divisor)); });
   const Value positions = here([&]() -> Value {
-    SmallVector<int32_t> lanes(width());
-    std::iota(lanes.begin(), lanes.end(), 0);
-    return arith::AddIOp::create(
-        b, location, broadcast(arith::TruncIOp::create(b, location, b.getI32Type(), first)),
-        arith::ConstantOp::create(b, location, DenseElementsAttr::get(type, ArrayRef<int32_t>(lanes))));
+    return arith::AddIOp::create(b, location, broadcast(arith::TruncIOp::create(b, location, b.getI32Type(), first)),
+                                 laneNumbers());
   });
   const Value start = here([&] { return divUnsigned(x.base, i64(divisor)); });
   const Value last = here([&] { return divUnsigned(add(first, i64(width() - 1)), i64(divisor)); });
@@ -1082,11 +1086,7 @@ Value Emitter::loadWindow(Value pointer, Type memory, const Index::Window &windo
     last = vector::ReductionOp::create(b, location, vector::CombiningKind::MAXSI,
                                        arith::SelectOp::create(b, location, on, window.at, none));
   }
-  SmallVector<int32_t> lanes(width());
-  std::iota(lanes.begin(), lanes.end(), 0);
-  const Value numbers =
-      arith::ConstantOp::create(b, location, DenseElementsAttr::get(positions, ArrayRef<int32_t>(lanes)));
-  const Value needed = arith::CmpIOp::create(b, location, arith::CmpIPredicate::sle, numbers, broadcast(last));
+  const Value needed = arith::CmpIOp::create(b, location, arith::CmpIPredicate::sle, laneNumbers(), broadcast(last));
   const Value zero = arith::ConstantOp::create(b, location, b.getZeroAttr(type));
   const Value read = LLVM::MaskedLoadOp::create(b, location, type, address(pointer, memory, window.start), needed, zero,
                                                 memoryBytes(memory));

@@ -345,6 +345,8 @@ private:
                           llvm::function_ref<mlir::Value()> inside);
   mlir::Value andMask(mlir::Value a, mlir::Value b);
   /// Runs `fn` with code inserted at the end of scope `depth`, before the loop of the next inner scope.
+  /// vector<width x i32>: 0, 1, ..
+  mlir::Value laneNumbers();
   /// Windows of the quotient and the remainder of `x`, whose lanes are neighbours, where they have one.
   void setWindows(const Index &x, int64_t divisor, Index &quotient, Index &remainder);
   std::shared_ptr<const Index::Window> shifted(const Index::Window &window, const Index &by, int depth);

@@ -33,13 +33,6 @@ using namespace tc::prim;
 
 namespace {
 
-/// Whether a transpose by `permutation` takes [C, N, S..] to [N, S.., C].
-bool isFromChannelsOutermost(ArrayRef<int64_t> permutation) {
-  const auto rank = int64_t(permutation.size());
-  return rank >= 3 && permutation.front() == 1 && permutation.back() == 0 &&
-         llvm::equal(permutation.drop_front().drop_back(), llvm::seq<int64_t>(2, rank));
-}
-
 struct SinkThroughWindow : OpRewritePattern<WindowReduceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(WindowReduceOp op, PatternRewriter &rewriter) const override {
@@ -49,7 +42,10 @@ struct SinkThroughWindow : OpRewritePattern<WindowReduceOp> {
       return rewriter.notifyMatchFailure(op, "no transpose of its own");
     const ArrayRef<int64_t> permutation = transpose.getPermutation();
     // From [N, C, S..], or from [C, N, S..], which are as many images.
-    if (!isToChannelsLast(permutation) && !isFromChannelsOutermost(permutation))
+    SmallVector<int64_t> fromBatch(permutation);
+    if (fromBatch.front() == 1)
+      std::swap(fromBatch.front(), fromBatch.back());
+    if (!isToChannelsLast(fromBatch))
       return rewriter.notifyMatchFailure(op, "no transpose from channels first");
     PrimBuilder b(rewriter, op);
     const Sizes in = getSizes(transpose.getOperand()), out = getSizes(op.getResult());
