@@ -138,6 +138,14 @@ def build_cases():
              [helper.make_node("Abs", ["x"], ["a"]), helper.make_node("Transpose", ["a"], ["t"], perm=perm), helper.make_node("Sub", ["t", "z"], ["y"])],
              {"x": given, "z": turned}, {"y": turned}, lambda v, perm=perm: [np.abs(v["x"]).transpose(perm) - v["z"]],
              [{"x": s, "z": tuple(s[p] for p in perm)} for s in ((2, 65, 300), (1, 1, 1), (2, 0, 9), (3, 64, 16), (9, 17, 31), (20, 1, 15), (150, 3, 70))])
+    # Rows whose last dims are short count as one.
+    for perm, last in (((0, 3, 1, 2), 3), ((3, 1, 0, 2), 5), ((1, 3, 0, 2), 2), ((2, 3, 1, 0), 9)):
+        given = ["A", "B", last, "C"]
+        turned = [given[p] for p in perm]
+        case(f"transpose_short_{''.join(map(str, perm))}",
+             [helper.make_node("Abs", ["x"], ["a"]), helper.make_node("Transpose", ["a"], ["t"], perm=perm), helper.make_node("Sub", ["t", "z"], ["y"])],
+             {"x": given, "z": turned}, {"y": turned}, lambda v, perm=perm: [np.abs(v["x"]).transpose(perm) - v["z"]],
+             [{"x": s, "z": tuple(s[p] for p in perm)} for s in ((2, 25, last, 100), (1, 1, last, 1), (3, 0, last, 9), (7, 16, last, 16), (5, 9, last, 31), (2, 70, last, 130))])
     # A depth that the data decide: the scratch of the panels and of A's copy is made when it is known.
     case("matmul_depth_of_data",
          [helper.make_node("NonZero", ["c"], ["nz"]), helper.make_node("Squeeze", ["nz", "zero"], ["i"]), helper.make_node("Gather", ["a", "i"], ["g"]),
@@ -1023,6 +1031,17 @@ def lane_cases():
     for name, indices in (("down", [8, 6, 4, 2, 0]), ("twice", [i // 2 for i in range(18)]), ("one", [-1]), ("uneven", [0, 1, 3, 4]), ("short", [0, 0, 1, 1])):
         case(f"lanes_gather_{name}", [helper.make_node("Gather", ["x", "i"], ["y"], axis=1)], {"x": [4, 9]}, {"y": [4, len(indices)]},
              lambda v, indices=indices: [v["x"][:, indices]], [{"x": (4, 9)}], {"i": constant(*indices)})
+    # Windows by tables of positions, as exporters unfold images: even ones are arithmetic.
+    rows, columns = np.arange(5)[:, None] + np.arange(13) - 17, 2 * np.arange(3)[:, None] + np.arange(14)[::-1]
+    uneven = columns.copy()
+    uneven[1, 3] = -18
+    for name, table in (("even", columns), ("constant", np.full((3, 14), 17)), ("uneven", uneven)):
+        nodes = [helper.make_node("Pad", ["x", "p"], ["a"]), helper.make_node("Gather", ["a", "r"], ["b"], axis=2), helper.make_node("Gather", ["b", "c"], ["d"], axis=4),
+                 helper.make_node("Transpose", ["d"], ["e"], perm=[0, 1, 2, 4, 3, 5]), helper.make_node("Reshape", ["e", "s"], ["f"]), helper.make_node("Mul", ["f", "w"], ["m"]),
+                 helper.make_node("ReduceSum", ["m", "axis"], ["y"], keepdims=0)]
+        case(f"lanes_gather_windows_{name}", nodes, {"x": [2, 3, 14, 17], "w": [2, 1, 15, 182]}, {"y": [2, 3, 182]},
+             lambda v, rows=rows, table=table: [(np.pad(v["x"], [(0, 0), (0, 0), (1, 2), (0, 1)])[:, :, rows][..., table].transpose(0, 1, 2, 4, 3, 5).reshape(2, 3, 15, 182) * v["w"]).sum(2)],
+             [{"x": (2, 3, 14, 17), "w": (2, 1, 15, 182)}], {"p": constant(0, 0, 1, 0, 0, 0, 2, 1), "r": rows, "c": table, "s": constant(2, 3, 15, 182), "axis": constant(2)}, tolerance=1e-5)
     # Images that stay channels first around a convolution: its operand is turned as it is computed, its result by what adds it.
     for channels in (5, 13, 32, 72):
         scale, shift, bias = random((channels, 1, 1), 1), random((channels, 1, 1), 2), random(channels, 3)

@@ -34,6 +34,7 @@
 #include "CPU/Stream.h"
 #include "Common/Anchor.h"
 #include "Common/Generators.h"
+#include "Common/Indices.h"
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Transforms/Fuse.h"
 
@@ -379,14 +380,7 @@ struct GatherRuns {
 
 /// The gather's list of indices by the fewest even runs from its beginning on, if it is constant and all are inside.
 SmallVector<Run> runsOf(kernel::RegionOp region, prim::GatherOp gather) {
-  Value list = gather.getIndices();
-  if (auto argument = dyn_cast<BlockArgument>(list))
-    list = region.getInputs()[argument.getArgNumber()];
-  auto constant = list.getDefiningOp<prim::ConstantOp>();
-  Attribute value = constant ? constant.getValue() : Attribute();
-  if (auto data = dyn_cast_or_null<base::DataAttr>(value))
-    value = base::toDense(data);
-  const auto indices = dyn_cast_or_null<DenseIntElementsAttr>(value);
+  const DenseIntElementsAttr indices = findConstantIndices(region, gather.getIndices());
   const std::optional<int64_t> size = prim::getConstantSize(prim::getSizes(gather.getSource()).back());
   if (!indices || indices.getType().getRank() != 1 || !size)
     return {};

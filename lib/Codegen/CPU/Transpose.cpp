@@ -12,6 +12,8 @@
 // (That took 1.5 to 7 times as long out of cache on Sapphire Rapids, 150 x 150 pixels of 130 channels most of all;
 // within 0.9 to 1.)
 //
+// Where the result's last dim is short, those before it up to the operand's last one count as one with it.
+//
 // A result whose last dim is short (pixels of three channels, the halves of a pixel shuffle) and lies beside the
 // operand's last dim is written as one: a task reads vectors of each of its rows and interleaves their lanes.
 //
@@ -69,8 +71,9 @@ struct Problem {
   Epilogue epilogue;
   /// The dim of the result that is last in the operand.
   size_t dim;
-  SmallVector<AffineExpr> sizes; // of the result
-  bool isNarrow;                 // the last of them is short
+  SmallVector<AffineExpr> sizes; // of the result, whose dims of `columns` are one
+  SmallVector<AffineExpr> columns;
+  bool isNarrow; // the last dim is short
 
   Type element() const { return cast<RankedTensorType>(op.getType()).getElementType(); }
   /// Whether registers hold elements as memory does, so that what is turned can be stored as it is.
@@ -107,11 +110,21 @@ struct Problem {
     at.insert(at.begin() + dim, row);
     return at;
   }
+  /// Position in the result, whose dims of columns are one in `at`.
+  SmallVector<Index> inResult(Emitter &em, ArrayRef<Index> at) const {
+    SmallVector<Index> to(at.drop_back());
+    if (columns.size() == 1)
+      to.push_back(at.back());
+    else
+      to.append(em.delinearize(at.back(), columns));
+    return to;
+  }
   /// Position in the operand of the element at `at` of the result.
-  SmallVector<Index> inOperand(ArrayRef<Index> at) const {
-    SmallVector<Index> from(at.size());
+  SmallVector<Index> inOperand(Emitter &em, ArrayRef<Index> at) const {
+    const SmallVector<Index> to = inResult(em, at);
+    SmallVector<Index> from(to.size());
     for (auto [number, place] : llvm::enumerate(op.getPermutation()))
-      from[place] = at[number];
+      from[place] = to[number];
     return from;
   }
 };
@@ -141,19 +154,27 @@ std::optional<Problem> analyze(kernel::RegionOp region) {
     return std::nullopt;
   for (auto op : body.getOps<prim::TransposeOp>()) {
     const ArrayRef<int64_t> permutation = op.getPermutation();
-    const auto last = int64_t(permutation.size()) - 1;
-    if (last < 1 || permutation.back() == last || !isInnermost(op.getOperand(), last))
+    const auto innermost = int64_t(permutation.size()) - 1;
+    if (innermost < 1 || permutation.back() == innermost || !isInnermost(op.getOperand(), innermost))
       continue;
-    const SmallVector<AffineExpr> sizes = prim::getSizes(op.getResult());
-    const auto dim = size_t(std::distance(permutation.begin(), llvm::find(permutation, last)));
-    const int64_t columns = prim::getConstantSize(sizes.back()).value_or(kLeast);
-    const bool isNarrow = columns >= 2 && columns <= kMostNarrow && dim + 2 == sizes.size() && isStoredAsIs(region, op);
+    SmallVector<AffineExpr> sizes = prim::getSizes(op.getResult());
+    const auto dim = size_t(std::distance(permutation.begin(), llvm::find(permutation, innermost)));
+    auto likely = [](AffineExpr size) { return prim::getConstantSize(size).value_or(kLeast); };
+    const int64_t last = likely(sizes.back());
+    const bool isNarrow = last >= 2 && last <= kMostNarrow && dim + 2 == sizes.size() && isStoredAsIs(region, op);
+    SmallVector<AffineExpr> columns(1, sizes.back());
+    if (last < kLeast && !isNarrow) {
+      // A short dim and those around it, up to the one that lanes read.
+      columns.assign(sizes.begin() + dim + 1, sizes.end());
+      sizes.truncate(dim + 1);
+      sizes.push_back(prim::product(op.getContext(), columns));
+    }
     if (prim::getConstantSize(sizes[dim]).value_or(kPanel) < (isNarrow ? kPanel : kLeast) ||
-        (columns < kLeast && !isNarrow))
+        (likely(sizes.back()) < kLeast && !isNarrow))
       continue;
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, op.getResult());
     if (succeeded(epilogue) && epilogue->yieldsAll(region))
-      return Problem{op, *epilogue, dim, sizes, isNarrow};
+      return Problem{op, *epilogue, dim, sizes, columns, isNarrow};
   }
   return std::nullopt;
 }
@@ -265,7 +286,7 @@ private:
           const Index offset = em.addIndex(em.mulIndex(row, em.i64(columnBlock), columnBlock), column);
           const Value element = em.loadAt(em.scratch(), p.element(), offset);
           em.streamsStores = isStreaming;
-          p.epilogue.store(em, at, element);
+          p.epilogue.store(em, p.inResult(em, at), element);
           em.streamsStores = false;
         });
       });
@@ -287,7 +308,7 @@ private:
           SmallVector<Index> to(at);
           to[p.dim] = em.addIndex(at[p.dim], lane);
           to.back() = em.constant(column);
-          rowsHere.push_back(inMemory(em, em.broadcast(em.emit(p.op.getOperand(), p.inOperand(to)))));
+          rowsHere.push_back(inMemory(em, em.broadcast(em.emit(p.op.getOperand(), p.inOperand(em, to)))));
         }
         const Value all = interleaveLanes(em, rowsHere);
         const Type memory = getElementTypeOrSelf(all.getType());
@@ -315,7 +336,7 @@ private:
       SmallVector<Index> to(at);
       to[p.dim] = em.addIndex(at[p.dim], lane);
       to.back() = line;
-      vectors.push_back(inMemory(em, em.broadcast(em.emit(p.op.getOperand(), p.inOperand(to)))));
+      vectors.push_back(inMemory(em, em.broadcast(em.emit(p.op.getOperand(), p.inOperand(em, to)))));
     }
     return vectors;
   }
@@ -336,7 +357,7 @@ private:
             SmallVector<Index> to(at);
             to[p.dim] = em.addIndex(at[p.dim], row);
             to.back() = em.addIndex(at.back(), column);
-            em.withMask(inColumns, [&] { p.epilogue.store(em, to, vector); });
+            em.withMask(inColumns, [&] { p.epilogue.store(em, p.inResult(em, to), vector); });
             em.clearSources();
           };
           if (isTail)
@@ -372,7 +393,7 @@ private:
   /// Address of the transpose's element at `at` in the input that it reads through reshapes.
   static Value addressOf(const Problem &p, Emitter &em, ArrayRef<Index> at) {
     return em.address(em.input(*inputThroughReshapes(p.op.getOperand())), Emitter::memoryType(p.element()),
-                      em.linearize(p.inOperand(at), prim::getSizes(p.op.getOperand())).base);
+                      em.linearize(p.inOperand(em, at), prim::getSizes(p.op.getOperand())).base);
   }
   /// Fetches `count` elements to the second-level cache from the operand's row `row` after `start` on: the rows of a
   /// task are too short for the hardware to see what comes next.

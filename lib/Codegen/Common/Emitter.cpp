@@ -940,6 +940,22 @@ ElementRange rangeOf(Value tensor, unsigned depth = 8) {
 }
 } // namespace
 
+Index Emitter::gatheredIndex(Value indices, AffineExpr sizeExpr, ArrayRef<Index> at) {
+  const auto [entry, isNew] = evenIndices.try_emplace(indices);
+  std::optional<EvenIndices> &even = entry->second;
+  const std::optional<int64_t> size = prim::getConstantSize(sizeExpr);
+  if (isNew && size)
+    if (const DenseIntElementsAttr elements = findConstantIndices(regionOp, indices))
+      even = findEvenIndices(elements, *size);
+  if (!even)
+    return dataIndex(indices, emit(indices, at), sizeExpr, depthOf(at));
+  Index result = constant(even->first);
+  for (auto [index, step] : llvm::zip_equal(at, even->steps))
+    if (step != 0)
+      result = addIndex(result, mulIndex(index, i64(step), step));
+  return result;
+}
+
 // What the elements' range rules out is not checked, and i32 indices into dims of a known size stay i32 up to the
 // address: gathers with 32-bit indices are twice as fast.
 Index Emitter::dataIndex(Value tensor, Value position, AffineExpr sizeExpr, int depth) {
@@ -1475,10 +1491,9 @@ Value Emitter::emitUncached(Value tensor, ArrayRef<Index> at) {
       .Case<prim::ConcatOp>([&](auto concat) { return emitConcat(concat, at); })
       .Case<prim::GatherOp>([&](auto gather) {
         unsigned axis = gather.getAxis(), rank = prim::getSizes(gather.getIndices()).size();
-        Value position = emit(gather.getIndices(), at.slice(axis, rank));
         SmallVector<Index> inner(at.begin(), at.begin() + axis);
-        inner.push_back(dataIndex(gather.getIndices(), position, prim::getSizes(gather.getSource())[axis],
-                                  depthOf(at.slice(axis, rank))));
+        inner.push_back(gatheredIndex(gather.getIndices(), prim::getSizes(gather.getSource())[axis],
+                                      at.slice(axis, rank)));
         inner.append(at.begin() + axis + rank, at.end());
         return emit(gather.getSource(), inner);
       })

@@ -23,6 +23,7 @@
 #ifndef TC_LIB_CODEGEN_EMITTER_H
 #define TC_LIB_CODEGEN_EMITTER_H
 
+#include "Common/Indices.h"
 #include "tc/Dialect/Kernel/IR/Kernel.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
 
@@ -189,6 +190,8 @@ public:
   /// A position that is data, the element of `tensor` that was emitted: negative ones count from the end of a dim of
   /// this size, what is still outside is clamped.
   Index dataIndex(mlir::Value tensor, mlir::Value position, mlir::AffineExpr size, int depth);
+  /// The same of the element of `indices` at `at`, by arithmetic where they are known and run evenly: their lanes are.
+  Index gatheredIndex(mlir::Value indices, mlir::AffineExpr size, llvm::ArrayRef<Index> at);
   /// Row-major linear position over `sizes`.
   Index linearize(llvm::ArrayRef<Index> at, llvm::ArrayRef<mlir::AffineExpr> sizes);
   llvm::SmallVector<Index> delinearize(const Index &linear, llvm::ArrayRef<mlir::AffineExpr> sizes);
@@ -401,6 +404,8 @@ private:
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Index>> positions;
   llvm::ArrayRef<int64_t> symbolPositions;
   std::vector<Scope> scopes;
+  /// What is known of the indices of gathers.
+  llvm::DenseMap<mlir::Value, std::optional<EvenIndices>> evenIndices;
 };
 
 /// Attribute of loops over full vectors that Emitter::independentLanes makes.

@@ -1,5 +1,6 @@
 // A short last dim beside the operand's last one: rows are interleaved. Every width of elements, ends of blocks, sizes that only the run
-// knows, what stands before, a reshape behind. Not where something is computed behind, or where the dims lie apart.
+// knows, what stands before, a reshape behind. Not where something is computed behind.
+// Where the dims lie apart they count as one with those between.
 // RUN: tc-opt %s --tc-choose-schedule | FileCheck %s
 // RUN: rm -rf %t && mkdir %t
 // RUN: %python -c "import numpy as np, sys; r = np.random.default_rng(0); np.savez(sys.argv[1], x=r.standard_normal((3, 2061)).astype(np.float32), h=r.standard_normal((2, 5, 33)).astype(np.float16), b=r.standard_normal((7, 130)) > 0, l=r.integers(-9, 9, (4, 6, 2, 19)), d=r.standard_normal((2, 77)))" %t/in.npz
@@ -19,7 +20,7 @@
 // CHECK: #kernel.schedule<"transpose", {columns = 2 : i64, {{.*}}narrow = 1 : i64
 // CHECK: #kernel.schedule<"transpose", {columns = 2 : i64, {{.*}}narrow = 1 : i64
 // CHECK: #kernel.schedule<"loops"
-// CHECK: #kernel.schedule<"loops"
+// CHECK: #kernel.schedule<"transpose", {columns = 64 : i64, fetch
 func.func @main(%x: !x {tc.name = "x"}, %h: !h {tc.name = "h"}, %b: !b {tc.name = "b"}, %l: !l {tc.name = "l"}, %d: !d {tc.name = "d"})
     -> (tensor<2061x3xf32> {tc.name = "pixels"}, tensor<2x33x5xf16> {tc.name = "halves"}, tensor<910xi1> {tc.name = "bits"}, tensor<4x6x19x2xi64> {tc.name = "ints"}, !dt {tc.name = "unknown"}, tensor<2061x3xf32> {tc.name = "behind"}, tensor<33x2x5xf16> {tc.name = "apart"})
     attributes {prim.symbols = [#prim.symbol<"r", 0, 4096, 1>]} {
