@@ -13,7 +13,7 @@
 /* A launch has up to so many ranges for every worker, and up to so many for a few workers, so that slow ranges or cores
  * do not hold up the others. More for many workers cost more than they gain, at the counter that gives them out. */
 #define RANGES_PER_WORKER 4
-#define RANGES_OF_FEW 32
+#define RANGES_OF_FEW 64
 /* In each step of a launch in steps: a worker is to find in its caches what it used in the step before, and takes
  * ranges of others only if these are held up. */
 #define RANGES_OF_STEP 2
@@ -22,26 +22,42 @@ static tcrt_context_t *context_of(struct tcrt_frame_t *frame) { return frame->ru
 
 /* Launches that run at the same time; their ranges have consecutive numbers. */
 #define LAUNCHES 8
+typedef struct launch_t {
+  tcrt_kernel_fn fn;
+  const void *args;
+  int64_t end;           /* number of the first range behind this launch's */
+  int64_t tasks, ranges; /* in a step */
+  int64_t each, more;    /* ranges that a worker begins with; so many workers have one more */
+} launch_t;
+
 typedef struct launches_t {
   uint32_t count;
-  int64_t step; /* of an executor's ranges; the pool's count on */
-  struct {
-    tcrt_kernel_fn fn;
-    const void *args;
-    int64_t size, extra; /* the first `extra` ranges are one longer than `size` */
-    int64_t end;         /* number of the first range behind this launch's */
-    int64_t tasks;       /* in a step */
-  } launches[LAUNCHES];
+  int waits_for_memory; /* all of them do */
+  int64_t step;         /* of an executor's ranges; the pool's count on */
+  launch_t launches[LAUNCHES];
 } launches_t;
+
+/* Of the range with that number, which may be that behind the last one. The ranges that a worker begins with hold its
+ * share of the tasks, longer ones first, as threads that are done early take the last ones. */
+static int64_t first_task(const launch_t *launch, int64_t number) {
+  if (number == launch->ranges)
+    return launch->tasks;
+  int64_t longer = launch->more * (launch->each + 1);
+  int64_t ranges = number < longer ? launch->each + 1 : launch->each;
+  int64_t within = (number < longer ? number : number - longer) % ranges;
+  int64_t begin = launch->tasks * (number - within) / launch->ranges;
+  int64_t count = launch->tasks * (number - within + ranges) / launch->ranges - begin, extra = count % ranges;
+  return begin + count / ranges * within + (within < extra ? within : extra);
+}
 
 static void run_range_of(const launches_t *all, int64_t step, int64_t range, int64_t worker) {
   uint32_t i = 0;
   while (range >= all->launches[i].end)
     ++i;
   int64_t number = i ? range - all->launches[i - 1].end : range;
-  int64_t extra = all->launches[i].extra, begin = number * all->launches[i].size + (number < extra ? number : extra);
-  begin += step * all->launches[i].tasks;
-  all->launches[i].fn(all->launches[i].args, begin, begin + all->launches[i].size + (number < extra), worker);
+  const launch_t *launch = &all->launches[i];
+  int64_t before = step * launch->tasks;
+  launch->fn(launch->args, before + first_task(launch, number), before + first_task(launch, number + 1), worker);
 }
 
 static void run_range(void *data, int64_t range, int64_t worker) { run_range_of(data, 0, range, worker); }
@@ -79,14 +95,24 @@ static int64_t most_ranges(const tcrt_context_t *context) {
   return most < RANGES_OF_FEW ? RANGES_OF_FEW : most;
 }
 
-static void add_launch(launches_t *all, tcrt_kernel_fn fn, const void *args, int64_t tasks, int64_t ranges) {
-  int64_t before = all->count ? all->launches[all->count - 1].end : 0;
-  all->launches[all->count].fn = fn;
-  all->launches[all->count].args = args;
-  all->launches[all->count].tasks = tasks;
-  all->launches[all->count].size = tasks / ranges;
-  all->launches[all->count].extra = tasks % ranges;
-  all->launches[all->count++].end = before + ranges;
+/* What takes fewer operations for each byte that it reads or writes waits for memory, if not for the caches. */
+#define OPERATIONS_PER_BYTE 8
+
+static void add_launch(const tcrt_context_t *context, launches_t *all, uint32_t id, tcrt_kernel_fn fn, const void *args,
+                       int64_t tasks, int64_t ranges) {
+  int64_t before = all->count ? all->launches[all->count - 1].end : 0, workers = context->threads;
+  launch_t *launch = &all->launches[all->count++];
+  launch->fn = fn;
+  launch->args = args;
+  launch->tasks = tasks;
+  launch->ranges = ranges;
+  launch->each = ranges / workers;
+  launch->more = ranges % workers;
+  launch->end = before + ranges;
+  const tcrt_container_t *container = &context->model->container;
+  int waits_for_memory = id < container->signature->kernel_count &&
+                         container->kernels[id].flops < OPERATIONS_PER_BYTE * container->kernels[id].bytes;
+  all->waits_for_memory = (all->waits_for_memory || !before) && waits_for_memory;
 }
 
 static void run_launches(tcrt_context_t *context, launches_t *all) {
@@ -97,7 +123,7 @@ static void run_launches(tcrt_context_t *context, launches_t *all) {
   if (context->has_executor)
     context->executor.parallel_for(context->executor.user, ranges, run_range_outside, all);
   else
-    tcrt_pool_run(context->model->pool, context->slot, run_range, all, ranges, context->threads);
+    tcrt_pool_run(context->model->pool, context->slot, run_range, all, ranges, context->threads, all->waits_for_memory);
 }
 
 static void run_steps(tcrt_context_t *context, launches_t *all, int64_t steps) {
@@ -132,7 +158,7 @@ static void launch(struct tcrt_frame_t *frame, uint32_t id, tcrt_kernel_fn fn, c
   } else {
     launches_t all;
     all.count = 0;
-    add_launch(&all, fn, args, tasks, ranges);
+    add_launch(context, &all, id, fn, args, tasks, ranges);
     run_launches(context, &all);
   }
   add_profile(context, id, start);
@@ -153,7 +179,7 @@ static void launch_group(struct tcrt_frame_t *frame, uint32_t count, const tcrt_
       if (given[i].tasks <= 0)
         continue;
       int64_t ranges = tcrt_count_ranges(given[i].tasks, given[i].grain, most_ranges(context), context->threads);
-      add_launch(&all, given[i].fn, given[i].args, given[i].tasks, ranges > 1 ? ranges : 1);
+      add_launch(context, &all, given[i].id, given[i].fn, given[i].args, given[i].tasks, ranges > 1 ? ranges : 1);
     }
     run_launches(context, &all);
   }
@@ -177,7 +203,7 @@ static void launch_steps(struct tcrt_frame_t *frame, uint32_t count, const tcrt_
       /* As many for each worker: the others would wait for one that has more, in each step. */
       if (ranges > share)
         ranges -= ranges % share;
-      add_launch(&all, given[i].fn, given[i].args, given[i].tasks, ranges > 1 ? ranges : 1);
+      add_launch(context, &all, given[i].id, given[i].fn, given[i].args, given[i].tasks, ranges > 1 ? ranges : 1);
     }
     run_steps(context, &all, steps);
     if (all.count && steps > 0)

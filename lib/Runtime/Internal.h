@@ -126,9 +126,10 @@ int tcrt_pool_leave(tcrt_pool_t *pool, tcrt_pool_slot_t *slot);
 /* In how many ranges `tasks` are cut: at most `most`, of about `grain` tasks, and as many for each of `threads`, where
  * tasks can be put together; below 2: not worth sharing. */
 int64_t tcrt_count_ranges(int64_t tasks, int64_t grain, int64_t most, int64_t threads);
-/* Calls fn for all of [0, ranges) on the caller and at most workers-1 helpers, and waits. */
+/* Calls fn for all of [0, ranges) on the caller and at most workers-1 helpers, and waits. `keeps_ranges`: threads leave
+ * most ranges to those that took them in launches before, even if these are slower. */
 void tcrt_pool_run(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn fn, void *data, int64_t ranges,
-                   int64_t workers);
+                   int64_t workers, int keeps_ranges);
 /* Calls fn for all of [0, ranges * steps), for those from s * ranges on when all before them are done; else as
  * tcrt_pool_run. Who stays in one block of ranges in one step has the same block in all of them. */
 void tcrt_pool_run_steps(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn fn, void *data, int64_t ranges,

@@ -8,7 +8,10 @@
  *
  * The ranges are cut into as many blocks as there are workers. A thread begins with the same block in every launch, so
  * that it finds in its caches what it wrote in the launch before, and goes on to the blocks of others when its own is
- * done.
+ * done. In a launch that waits for memory it takes the last range of each at once, and earlier ones only if their
+ * thread is held up, not if it is slower: where two cores have no cache in common, what the other one wrote takes
+ * several times as long as what comes from memory, and threads that take many ranges of each other are slower, launch
+ * after launch, than one thread alone.
  *
  * A run in steps is one stay in the slot. The blocks count on from step to step, and a thread takes a range only while
  * the block has not reached the end of the step that the thread is in, so that nothing is set back and late threads do
@@ -49,6 +52,8 @@
 #define EARLY_NS 1000u
 #define LATE_NS 40000u
 #define MAX_BLOCKS 16
+/* A thread is held up that takes no range for as long as so many of those that watch it took. */
+#define PATIENCE 3
 #define OPEN 0x80000000u
 #define SLEEPING 0x40000000u
 #define COUNT 0x3fffffffu
@@ -65,6 +70,7 @@ struct tcrt_pool_slot_t {
   _Atomic int64_t workers;  /* atomic only because helpers peek at it before they join */
   _Atomic uint32_t is_done; /* every range was taken */
   uint32_t block_count;
+  int keeps_ranges; /* the launch waits for memory: what a thread wrote is to stay with it */
   tcrt_range_fn fn;
   void *data;
   int is_taken;                          /* under the pool's lock */
@@ -123,17 +129,36 @@ static int has_spun(uint32_t turn, uint64_t *deadline) {
   return now >= *deadline;
 }
 
+/* Whether the block's next range is still `at` after so many ticks. */
+static int is_held_up(const block_t *block, int64_t at, uint64_t ticks) {
+  for (uint64_t start = __builtin_ia32_rdtsc(); __builtin_ia32_rdtsc() - start < ticks;) {
+    __builtin_ia32_pause();
+    if (atomic_load_explicit(&block->next, memory_order_relaxed) != at)
+      return 0;
+  }
+  return 1;
+}
+
 /* `first`: the block to begin with, modulo their number. */
 static void take_ranges(tcrt_pool_slot_t *slot, uint32_t first, int64_t worker) {
   int previous = tcrt_pool_begin_range();
+  uint64_t start = __builtin_ia32_rdtsc(), patience = 0;
+  int64_t own = 0;
   for (uint32_t i = 0; i < slot->block_count; ++i) {
     block_t *block = &slot->blocks[(first + i) % slot->block_count];
+    if (i == 1 && own && slot->keeps_ranges)
+      patience = PATIENCE * (__builtin_ia32_rdtsc() - start) / (uint64_t)own;
+    int64_t at, mine = -1;
     /* A look first: a block of another thread is mostly done, and to write there would cost both of us. */
-    while (atomic_load_explicit(&block->next, memory_order_relaxed) < block->end) {
+    while ((at = atomic_load_explicit(&block->next, memory_order_relaxed)) < block->end) {
+      if (patience && block->end - at > 1 && at != mine && !is_held_up(block, at, patience))
+        continue;
       int64_t range = atomic_fetch_add_explicit(&block->next, 1, memory_order_relaxed);
       if (range >= block->end)
         break;
       slot->fn(slot->data, range, worker);
+      mine = range + 1;
+      own += i == 0;
     }
   }
   atomic_store_explicit(&slot->is_done, 1, memory_order_relaxed);
@@ -360,11 +385,12 @@ static void run_alone(tcrt_range_fn fn, void *data, int64_t ranges) {
 
 /* `steps`: 0 for a plain run. */
 static void run_shared(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn fn, void *data, int64_t ranges,
-                       int64_t steps, int64_t workers) {
+                       int64_t steps, int64_t workers, int keeps_ranges) {
   if (!slot->shared_ns)
     slot->shared_ns = tcrt_now_ns();
   slot->fn = fn;
   slot->data = data;
+  slot->keeps_ranges = keeps_ranges;
   slot->ranges = ranges;
   slot->steps = steps;
   atomic_store_explicit(&slot->step, 0, memory_order_relaxed);
@@ -396,11 +422,11 @@ static void run_shared(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn 
 }
 
 void tcrt_pool_run(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn fn, void *data, int64_t ranges,
-                   int64_t workers) {
+                   int64_t workers, int keeps_ranges) {
   if (!slot || workers <= 1 || ranges <= 1 || in_range)
     run_alone(fn, data, ranges);
   else
-    run_shared(pool, slot, fn, data, ranges, 0, workers);
+    run_shared(pool, slot, fn, data, ranges, 0, workers, keeps_ranges);
 }
 
 void tcrt_pool_run_steps(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_fn fn, void *data, int64_t ranges,
@@ -408,5 +434,5 @@ void tcrt_pool_run_steps(tcrt_pool_t *pool, tcrt_pool_slot_t *slot, tcrt_range_f
   if (!slot || workers <= 1 || ranges <= 1 || in_range || steps > UINT32_MAX)
     run_alone(fn, data, ranges * steps);
   else if (steps > 0)
-    run_shared(pool, slot, fn, data, ranges, steps, workers);
+    run_shared(pool, slot, fn, data, ranges, steps, workers, 0);
 }

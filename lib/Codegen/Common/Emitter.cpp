@@ -1492,8 +1492,8 @@ Value Emitter::emitUncached(Value tensor, ArrayRef<Index> at) {
       .Case<prim::GatherOp>([&](auto gather) {
         unsigned axis = gather.getAxis(), rank = prim::getSizes(gather.getIndices()).size();
         SmallVector<Index> inner(at.begin(), at.begin() + axis);
-        inner.push_back(gatheredIndex(gather.getIndices(), prim::getSizes(gather.getSource())[axis],
-                                      at.slice(axis, rank)));
+        inner.push_back(
+            gatheredIndex(gather.getIndices(), prim::getSizes(gather.getSource())[axis], at.slice(axis, rank)));
         inner.append(at.begin() + axis + rank, at.end());
         return emit(gather.getSource(), inner);
       })

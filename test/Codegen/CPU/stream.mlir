@@ -67,3 +67,37 @@ func.func @rows(%x: tensor<2048x1024xf32>, %y: tensor<512x1024xf32>) -> (tensor<
   }
   return %0, %1 : tensor<2048x1024xf32>, tensor<512x1024xf32>
 }
+
+// One that keeps nothing fetches what comes 32 KB later for short rows, and the next row of long ones.
+// CHECK-LABEL: func.func @norms
+// CHECK: #kernel.schedule<"loops", {{.*}}fetch = 32 : i64, {{.*}}keep = -1
+// CHECK: #kernel.schedule<"loops", {chunk = 0 : i64, grain
+// CHECK: #kernel.schedule<"loops", {{.*}}fetch = 1 : i64, {{.*}}keep = -1
+// CHECK: #kernel.schedule<"loops", {chunk = 0 : i64, grain
+func.func @norms(%short_in: tensor<65536x256xf32>, %middle_in: tensor<8192x1536xf32>, %long_in: tensor<4096x4096xf32>, %near_in: tensor<512x256xf32>) -> (tensor<65536x256xf32>, tensor<8192x1536xf32>, tensor<4096x4096xf32>, tensor<512x256xf32>) {
+  %short = kernel.region(%i = %short_in : tensor<65536x256xf32>) -> (tensor<65536x256xf32>) {
+    %sum = prim.reduce sum %i [1] : tensor<65536x256xf32> -> tensor<65536xf32>
+    %all = prim.broadcast %sum [0] : tensor<65536xf32> -> tensor<65536x256xf32>
+    %r = prim.sub %i, %all : tensor<65536x256xf32>
+    kernel.yield %r : tensor<65536x256xf32>
+  }
+  %middle = kernel.region(%i = %middle_in : tensor<8192x1536xf32>) -> (tensor<8192x1536xf32>) {
+    %sum = prim.reduce sum %i [1] : tensor<8192x1536xf32> -> tensor<8192xf32>
+    %all = prim.broadcast %sum [0] : tensor<8192xf32> -> tensor<8192x1536xf32>
+    %r = prim.sub %i, %all : tensor<8192x1536xf32>
+    kernel.yield %r : tensor<8192x1536xf32>
+  }
+  %long = kernel.region(%i = %long_in : tensor<4096x4096xf32>) -> (tensor<4096x4096xf32>) {
+    %sum = prim.reduce sum %i [1] : tensor<4096x4096xf32> -> tensor<4096xf32>
+    %all = prim.broadcast %sum [0] : tensor<4096xf32> -> tensor<4096x4096xf32>
+    %r = prim.sub %i, %all : tensor<4096x4096xf32>
+    kernel.yield %r : tensor<4096x4096xf32>
+  }
+  %near = kernel.region(%i = %near_in : tensor<512x256xf32>) -> (tensor<512x256xf32>) {
+    %sum = prim.reduce sum %i [1] : tensor<512x256xf32> -> tensor<512xf32>
+    %all = prim.broadcast %sum [0] : tensor<512xf32> -> tensor<512x256xf32>
+    %r = prim.sub %i, %all : tensor<512x256xf32>
+    kernel.yield %r : tensor<512x256xf32>
+  }
+  return %short, %middle, %long, %near : tensor<65536x256xf32>, tensor<8192x1536xf32>, tensor<4096x4096xf32>, tensor<512x256xf32>
+}

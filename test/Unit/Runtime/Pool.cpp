@@ -47,10 +47,12 @@ TEST_CASE("a step finds what all ranges of the step before wrote") {
         Run run{ranges, {std::vector<int64_t>(ranges, 0), std::vector<int64_t>(ranges, 0)}};
         tcrt_pool_run_steps(pool, slot, advance, &run, ranges, steps, workers);
         wrong += run.values[steps % 2] != std::vector<int64_t>(ranges, steps);
-        // An ordinary run in the same slot is as before.
-        run.values[0].assign(ranges, 0);
-        tcrt_pool_run(pool, slot, advance, &run, ranges, workers);
-        wrong += run.values[1] != std::vector<int64_t>(ranges, 1);
+        // Ordinary runs in the same slot are as before.
+        for (int keepsRanges : {0, 1}) {
+          run.values[0].assign(ranges, 0);
+          tcrt_pool_run(pool, slot, advance, &run, ranges, workers, keepsRanges);
+          wrong += run.values[1] != std::vector<int64_t>(ranges, 1);
+        }
       }
   CHECK(wrong == 0);
   tcrt_pool_leave(pool, slot);
@@ -67,7 +69,7 @@ TEST_CASE("helpers that are woken as a run enters do no harm, with work for them
     const bool shares = i % 3 != 0;
     if (shares) {
       Run run{7, {std::vector<int64_t>(7, 0), std::vector<int64_t>(7, 0)}};
-      tcrt_pool_run(pool, slot, advance, &run, 7, 4);
+      tcrt_pool_run(pool, slot, advance, &run, 7, 4, i % 2);
       wrong += run.values[1] != std::vector<int64_t>(7, 1);
     }
     const bool sharesSoon = tcrt_pool_leave(pool, slot);
@@ -86,7 +88,7 @@ TEST_CASE("helpers take part in runs that follow at once, and sleep when none do
   for (int i = 0; i < 2000; ++i) {
     tcrt_pool_slot_t *slot = tcrt_pool_enter(pool, 0);
     Run run{7, {std::vector<int64_t>(7, 0), std::vector<int64_t>(7, 0)}};
-    tcrt_pool_run(pool, slot, advance, &run, 7, 4);
+    tcrt_pool_run(pool, slot, advance, &run, 7, 4, i % 2);
     wrong += run.values[1] != std::vector<int64_t>(7, 1);
     tcrt_pool_leave(pool, slot);
     // Up to 12 us: some runs find helpers that look, some that go to sleep, some that sleep.
