@@ -8,9 +8,11 @@
 // What is turned goes straight from the registers to the result, a line of each of its rows, or through scratch where
 // the result is stored past the caches, by longer pieces of rows, or computed in another type than it is stored in, and
 // within the caches where lines of its rows would drive each other out of the first. And where rows may not begin with
-// a line: each vector would be stored to parts of two lines, one such store at a time where they are not in the cache.
-// (That took 1.5 to 7 times as long out of cache on Sapphire Rapids, 150 x 150 pixels of 130 channels most of all;
-// within 0.9 to 1.)
+// a line, out of the second level: each vector would be stored to parts of two lines, one such store at a time where
+// they are not in the cache. (That took 1.5 to 7 times as long out of cache on Sapphire Rapids, 150 x 150 pixels of 130
+// channels most of all. In the second level straight stores take 0.6 to 0.7 of the time on Zen 4 and 0.8 to 1.2 on
+// Sapphire Rapids, in the third one 0.7 and 1.1 to 1.4, rows of up to 130 floats, one behind the other, 0.64 to 0.78
+// and 0.87 to 1.15, with several threads 0.45 and 0.6 to 0.9.)
 //
 // Where the result's last dim is short, those before it up to the operand's last one count as one with it.
 //
@@ -59,6 +61,8 @@ constexpr double kCacheBytes = 2 * 1024 * 1024;
 // And in the third level's share of a core, or of a few.
 constexpr double kThirdLevelBytes = 16 * 1024 * 1024;
 constexpr int64_t kLineBytes = 64, kFewSetsBytes = 1024, kWayBytes = 4096;
+// Rows up to so long, one behind the other, fill the lines that they share before these leave the first-level cache.
+constexpr int64_t kShortRowBytes = 640;
 // Below this many elements of either dim most of a tile would be empty.
 constexpr int64_t kLeast = 8;
 // Rows of the operand that are interleaved at most, and how many elements of each a task takes.
@@ -83,6 +87,11 @@ struct Problem {
     const std::optional<int64_t> distance =
         prim::getConstantSize(prim::product(op->getContext(), ArrayRef(sizes).drop_front(dim + 1)));
     return distance && *distance * bytes() % multiple == 0;
+  }
+  /// Whether neighbouring rows of the result are short and lie one behind the other.
+  bool areRowsShort() const {
+    const std::optional<int64_t> last = prim::getConstantSize(sizes.back());
+    return dim + 2 == sizes.size() && last && *last * bytes() <= kShortRowBytes;
   }
   /// Of an element in memory.
   int64_t bytes() const { return Emitter::memoryBytes(element()); }
@@ -193,8 +202,10 @@ public:
     const bool isCached = bytes <= kCacheBytes, isInThirdLevel = bytes <= kThirdLevelBytes;
     const bool isStreaming = !p->isNarrow && llvm::all_of(getResults(region), isStreamed);
     // Lines of rows that are a way apart share a set of the first-level cache.
-    const bool isDirect = !p->isNarrow && !isStreaming && p->isDirect() && p->areRowsApart(kLineBytes) &&
-                          !(isInThirdLevel && p->areRowsApart(kWayBytes));
+    const bool isDirect =
+        !p->isNarrow && !isStreaming && p->isDirect() &&
+        (p->areRowsApart(kLineBytes) ? !(isInThirdLevel && p->areRowsApart(kWayBytes))
+                                     : (isCached && p->areRowsApart(1)) || (isInThirdLevel && p->areRowsShort()));
     int64_t rows = kRows, columns = kColumns;
     if (p->isNarrow) {
       rows = kNarrowRows;

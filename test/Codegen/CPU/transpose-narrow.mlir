@@ -20,7 +20,7 @@
 // CHECK: #kernel.schedule<"transpose", {columns = 2 : i64, {{.*}}narrow = 1 : i64
 // CHECK: #kernel.schedule<"transpose", {columns = 2 : i64, {{.*}}narrow = 1 : i64
 // CHECK: #kernel.schedule<"loops"
-// CHECK: #kernel.schedule<"transpose", {columns = 64 : i64, fetch
+// CHECK: #kernel.schedule<"transpose", {columns = 64 : i64, direct = 1 : i64, fetch
 func.func @main(%x: !x {tc.name = "x"}, %h: !h {tc.name = "h"}, %b: !b {tc.name = "b"}, %l: !l {tc.name = "l"}, %d: !d {tc.name = "d"})
     -> (tensor<2061x3xf32> {tc.name = "pixels"}, tensor<2x33x5xf16> {tc.name = "halves"}, tensor<910xi1> {tc.name = "bits"}, tensor<4x6x19x2xi64> {tc.name = "ints"}, !dt {tc.name = "unknown"}, tensor<2061x3xf32> {tc.name = "behind"}, tensor<33x2x5xf16> {tc.name = "apart"})
     attributes {prim.symbols = [#prim.symbol<"r", 0, 4096, 1>]} {

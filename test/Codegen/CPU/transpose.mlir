@@ -17,9 +17,9 @@
 !e = tensor<512x1101xf32>
 !d = tensor<?x?xf64, #prim.dims<affine_map<()[s0, s1] -> (s0, s1)>>>
 !dt = tensor<?x?xf64, #prim.dims<affine_map<()[s0, s1] -> (s1, s0)>>>
+// CHECK: #kernel.schedule<"transpose", {columns = 64 : i64, direct = 1 : i64, fetch = 0 : i64
+// CHECK: #kernel.schedule<"transpose"
 // CHECK: #kernel.schedule<"transpose", {columns = 64 : i64, fetch = 0 : i64
-// CHECK: #kernel.schedule<"transpose"
-// CHECK: #kernel.schedule<"transpose"
 // CHECK: #kernel.schedule<"transpose"
 // Rows that begin with a line are stored to straight from the registers.
 // CHECK: #kernel.schedule<"transpose", {columns = 256 : i64, fetch = 1 : i64
