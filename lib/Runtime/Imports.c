@@ -37,17 +37,17 @@ typedef struct launches_t {
   launch_t launches[LAUNCHES];
 } launches_t;
 
-/* Of the range with that number, which may be that behind the last one. The ranges that a worker begins with hold its
- * share of the tasks, longer ones first, as threads that are done early take the last ones. */
-static int64_t first_task(const launch_t *launch, int64_t number) {
-  if (number == launch->ranges)
-    return launch->tasks;
+/* Runs the range with that number. The ranges that a worker begins with hold its share of the tasks, longer ones first,
+ * as threads that are done early take the last ones. */
+static void run_tasks_of(const launch_t *launch, int64_t before, int64_t number, int64_t worker) {
   int64_t longer = launch->more * (launch->each + 1);
   int64_t ranges = number < longer ? launch->each + 1 : launch->each;
-  int64_t within = (number < longer ? number : number - longer) % ranges;
-  int64_t begin = launch->tasks * (number - within) / launch->ranges;
-  int64_t count = launch->tasks * (number - within + ranges) / launch->ranges - begin, extra = count % ranges;
-  return begin + count / ranges * within + (within < extra ? within : extra);
+  int64_t within = (number < longer ? number : number - longer) % ranges, first = number - within;
+  int64_t begin = launch->tasks * first / launch->ranges;
+  int64_t count = launch->tasks * (first + ranges) / launch->ranges - begin, size = count / ranges;
+  int64_t extra = count - size * ranges;
+  begin += before + size * within + (within < extra ? within : extra);
+  launch->fn(launch->args, begin, begin + size + (within < extra), worker);
 }
 
 static void run_range_of(const launches_t *all, int64_t step, int64_t range, int64_t worker) {
@@ -55,9 +55,7 @@ static void run_range_of(const launches_t *all, int64_t step, int64_t range, int
   while (range >= all->launches[i].end)
     ++i;
   int64_t number = i ? range - all->launches[i - 1].end : range;
-  const launch_t *launch = &all->launches[i];
-  int64_t before = step * launch->tasks;
-  launch->fn(launch->args, before + first_task(launch, number), before + first_task(launch, number + 1), worker);
+  run_tasks_of(&all->launches[i], step * all->launches[i].tasks, number, worker);
 }
 
 static void run_range(void *data, int64_t range, int64_t worker) { run_range_of(data, 0, range, worker); }
