@@ -110,7 +110,7 @@ static void add_launch(const tcrt_context_t *context, launches_t *all, uint32_t 
   const tcrt_container_t *container = &context->model->container;
   int waits_for_memory = id < container->signature->kernel_count &&
                          container->kernels[id].flops < OPERATIONS_PER_BYTE * container->kernels[id].bytes;
-  all->waits_for_memory = (all->waits_for_memory || !before) && waits_for_memory;
+  all->waits_for_memory = (!before || all->waits_for_memory) && waits_for_memory;
 }
 
 static void run_launches(tcrt_context_t *context, launches_t *all) {

@@ -1042,6 +1042,10 @@ def lane_cases():
         case(f"lanes_gather_windows_{name}", nodes, {"x": [2, 3, 14, 17], "w": [2, 1, 15, 182]}, {"y": [2, 3, 182]},
              lambda v, rows=rows, table=table: [(np.pad(v["x"], [(0, 0), (0, 0), (1, 2), (0, 1)])[:, :, rows][..., table].transpose(0, 1, 2, 4, 3, 5).reshape(2, 3, 15, 182) * v["w"]).sum(2)],
              [{"x": (2, 3, 14, 17), "w": (2, 1, 15, 182)}], {"p": constant(0, 0, 1, 0, 0, 0, 2, 1), "r": rows, "c": table, "s": constant(2, 3, 15, 182), "axis": constant(2)}, tolerance=1e-5)
+    # One table into dims of two sizes, from whose ends it counts.
+    ends = -1 - np.arange(4)[:, None] - np.arange(20)
+    case("lanes_gather_windows_of_two", [helper.make_node("Gather", ["x", "i"], ["a"], axis=1), helper.make_node("Gather", ["z", "i"], ["b"], axis=1), helper.make_node("Sub", ["a", "b"], ["y"])],
+         {"x": [3, 40], "z": [3, 23]}, {"y": [3, 4, 20]}, lambda v, ends=ends: [v["x"][:, ends] - v["z"][:, ends]], [{"x": (3, 40), "z": (3, 23)}], {"i": ends})
     # Images that stay channels first around a convolution: its operand is turned as it is computed, its result by what adds it.
     for channels in (5, 13, 32, 72):
         scale, shift, bias = random((channels, 1, 1), 1), random((channels, 1, 1), 2), random(channels, 3)

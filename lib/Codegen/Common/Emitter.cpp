@@ -941,10 +941,9 @@ ElementRange rangeOf(Value tensor, unsigned depth = 8) {
 } // namespace
 
 Index Emitter::gatheredIndex(Value indices, AffineExpr sizeExpr, ArrayRef<Index> at) {
-  const auto [entry, isNew] = evenIndices.try_emplace(indices);
+  const auto [entry, isNew] = evenIndices.try_emplace({indices, sizeExpr});
   std::optional<EvenIndices> &even = entry->second;
-  const std::optional<int64_t> size = prim::getConstantSize(sizeExpr);
-  if (isNew && size)
+  if (const std::optional<int64_t> size = prim::getConstantSize(sizeExpr); isNew && size)
     if (const DenseIntElementsAttr elements = findConstantIndices(regionOp, indices))
       even = findEvenIndices(elements, *size);
   if (!even)

@@ -404,8 +404,8 @@ private:
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Index>> positions;
   llvm::ArrayRef<int64_t> symbolPositions;
   std::vector<Scope> scopes;
-  /// What is known of the indices of gathers.
-  llvm::DenseMap<mlir::Value, std::optional<EvenIndices>> evenIndices;
+  /// What is known of the indices of gathers, by the size of the dim that they are positions of.
+  llvm::DenseMap<std::pair<mlir::Value, mlir::AffineExpr>, std::optional<EvenIndices>> evenIndices;
 };
 
 /// Attribute of loops over full vectors that Emitter::independentLanes makes.
