@@ -35,8 +35,6 @@
 #include "CPU/Stream.h"
 #include "Common/Anchor.h"
 #include "Common/Generators.h"
-#include "Common/Indices.h"
-#include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Transforms/Fuse.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -667,11 +665,10 @@ public:
     if (isBlocked && keep < 0)
       params.set("block", kBlock);
     const bool isStreaming = lanes && isStreamed(root);
-    if (const int64_t fetched = lanes && keep >= 0 ? fetchedRows(region, root, true)
-                                : isStreaming && reductionLanes && fullSpace && !isAhead && !joined
-                                    ? fetchedRows(region, root, false)
-                                    : 0)
-      params.set("fetch", fetched);
+    const bool isKept = lanes && keep >= 0;
+    if (isKept || (isStreaming && reductionLanes && fullSpace && !isAhead && !joined))
+      if (const int64_t fetched = fetchedRows(region, root, isKept))
+        params.set("fetch", fetched);
     if (isStreaming)
       params.set("stream", 1);
     if (lanes && keep < 0 && !joined && isInPieces(piecesOf(region, root), chunk != 0))

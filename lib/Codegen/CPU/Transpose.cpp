@@ -122,10 +122,7 @@ struct Problem {
   /// Position in the result, whose dims of columns are one in `at`.
   SmallVector<Index> inResult(Emitter &em, ArrayRef<Index> at) const {
     SmallVector<Index> to(at.drop_back());
-    if (columns.size() == 1)
-      to.push_back(at.back());
-    else
-      to.append(em.delinearize(at.back(), columns));
+    to.append(em.delinearize(at.back(), columns));
     return to;
   }
   /// Position in the operand of the element at `at` of the result.

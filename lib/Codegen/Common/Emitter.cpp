@@ -940,12 +940,18 @@ ElementRange rangeOf(Value tensor, unsigned depth = 8) {
 }
 } // namespace
 
+DenseIntElementsAttr tc::codegen::findConstantIndices(kernel::RegionOp region, Value indices) {
+  if (auto argument = dyn_cast<BlockArgument>(indices))
+    indices = region.getInputs()[argument.getArgNumber()];
+  return prim::getConstantIndices(indices);
+}
+
 Index Emitter::gatheredIndex(Value indices, AffineExpr sizeExpr, ArrayRef<Index> at) {
   const auto [entry, isNew] = evenIndices.try_emplace({indices, sizeExpr});
-  std::optional<EvenIndices> &even = entry->second;
+  std::optional<prim::EvenIndices> &even = entry->second;
   if (const std::optional<int64_t> size = prim::getConstantSize(sizeExpr); isNew && size)
     if (const DenseIntElementsAttr elements = findConstantIndices(regionOp, indices))
-      even = findEvenIndices(elements, *size);
+      even = prim::findEvenIndices(elements, *size);
   if (!even)
     return dataIndex(indices, emit(indices, at), sizeExpr, depthOf(at));
   Index result = constant(even->first);

@@ -23,9 +23,9 @@
 #ifndef TC_LIB_CODEGEN_EMITTER_H
 #define TC_LIB_CODEGEN_EMITTER_H
 
-#include "Common/Indices.h"
 #include "tc/Dialect/Kernel/IR/Kernel.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Dialect/Prim/Utils/Indices.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
@@ -347,7 +347,6 @@ private:
   mlir::Value emitGuarded(mlir::Value condition, mlir::Type elementType, mlir::Value otherwise, int depth,
                           llvm::function_ref<mlir::Value()> inside);
   mlir::Value andMask(mlir::Value a, mlir::Value b);
-  /// Runs `fn` with code inserted at the end of scope `depth`, before the loop of the next inner scope.
   /// vector<width x i32>: 0, 1, ..
   mlir::Value laneNumbers();
   /// Windows of the quotient and the remainder of `x`, whose lanes are neighbours, where they have one.
@@ -355,6 +354,7 @@ private:
   std::shared_ptr<const Index::Window> shifted(const Index::Window &window, const Index &by, int depth);
   /// All that the lanes meet, as one vector, whose elements are permuted.
   mlir::Value loadWindow(mlir::Value pointer, mlir::Type memory, const Index::Window &window);
+  /// Runs `fn` with code inserted at the end of scope `depth`, before the loop of the next inner scope.
   mlir::Value inScope(int depth, llvm::function_ref<mlir::Value()> fn);
   int depthOf(llvm::ArrayRef<Index> at) const;
   mlir::Value arithmetic(unsigned kind, mlir::Value a, mlir::Value b);
@@ -405,8 +405,11 @@ private:
   llvm::ArrayRef<int64_t> symbolPositions;
   std::vector<Scope> scopes;
   /// What is known of the indices of gathers, by the size of the dim that they are positions of.
-  llvm::DenseMap<std::pair<mlir::Value, mlir::AffineExpr>, std::optional<EvenIndices>> evenIndices;
+  llvm::DenseMap<std::pair<mlir::Value, mlir::AffineExpr>, std::optional<prim::EvenIndices>> evenIndices;
 };
+
+/// The elements of `indices`, integers of the region or one of its inputs; null: only the run knows them.
+mlir::DenseIntElementsAttr findConstantIndices(kernel::RegionOp region, mlir::Value indices);
 
 /// Attribute of loops over full vectors that Emitter::independentLanes makes.
 inline constexpr llvm::StringLiteral kIndependentLanes = "tc.independent_lanes";

@@ -22,8 +22,8 @@
 
 #include "ChannelOrder.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
+#include "tc/Dialect/Prim/Utils/Indices.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
-#include "tc/Dialect/TC/IR/TC.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -190,11 +190,7 @@ struct GatherFromNothing : OpRewritePattern<GatherOp> {
 struct GatherEvenly : OpRewritePattern<GatherOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(GatherOp op, PatternRewriter &rewriter) const override {
-    auto constant = op.getIndices().getDefiningOp<prim::ConstantOp>();
-    Attribute list = constant ? constant.getValue() : Attribute();
-    if (auto data = dyn_cast_or_null<base::DataAttr>(list))
-      list = base::toDense(data);
-    auto indices = dyn_cast_or_null<DenseIntElementsAttr>(list);
+    const DenseIntElementsAttr indices = getConstantIndices(op.getIndices());
     const auto axis = int64_t(op.getAxis());
     const Sizes in = getSizes(op.getSource());
     const std::optional<int64_t> size = getConstantSize(in[axis]);
@@ -207,10 +203,10 @@ struct GatherEvenly : OpRewritePattern<GatherOp> {
       return index < 0 ? index + *size : index;
     };
     PrimBuilder b(rewriter, op);
-    const int64_t first = at(0), step = count > 1 ? at(1) - first : 1, last = first + (count - 1) * step;
-    if (step != 0 && first >= 0 && first < *size && last >= 0 && last < *size &&
-        llvm::all_of(llvm::seq(count), [&](int64_t i) { return at(i) == first + i * step; })) {
-      rewriter.replaceOp(op, b.sliceDim(op.getSource(), axis, b.size(first), b.size(count), step));
+    const std::optional<EvenIndices> even = findEvenIndices(indices, *size);
+    const int64_t step = count == 1 ? 1 : even ? even->steps.front() : 0;
+    if (even && step != 0) {
+      rewriter.replaceOp(op, b.sliceDim(op.getSource(), axis, b.size(even->first), b.size(count), step));
       return success();
     }
     const int64_t times = count / *size;

@@ -4,26 +4,24 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Common/Indices.h"
+#include "tc/Dialect/Prim/Utils/Indices.h"
 
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Dialect/TC/IR/TC.h"
 
 using namespace mlir;
 using namespace tc;
-using namespace tc::codegen;
+using namespace tc::prim;
 
-DenseIntElementsAttr tc::codegen::findConstantIndices(kernel::RegionOp region, Value indices) {
-  if (auto argument = dyn_cast<BlockArgument>(indices))
-    indices = region.getInputs()[argument.getArgNumber()];
-  auto constant = indices.getDefiningOp<prim::ConstantOp>();
+DenseIntElementsAttr tc::prim::getConstantIndices(Value indices) {
+  auto constant = indices.getDefiningOp<ConstantOp>();
   Attribute value = constant ? constant.getValue() : Attribute();
   if (auto data = dyn_cast_or_null<base::DataAttr>(value))
     value = base::toDense(data);
   return dyn_cast_or_null<DenseIntElementsAttr>(value);
 }
 
-std::optional<EvenIndices> tc::codegen::findEvenIndices(DenseIntElementsAttr indices, int64_t size) {
+std::optional<EvenIndices> tc::prim::findEvenIndices(DenseIntElementsAttr indices, int64_t size) {
   const ArrayRef<int64_t> sizes = indices.getType().getShape();
   if (indices.empty())
     return std::nullopt;

@@ -4,19 +4,18 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#ifndef TC_LIB_CODEGEN_INDICES_H
-#define TC_LIB_CODEGEN_INDICES_H
-
-#include "tc/Dialect/Kernel/IR/Kernel.h"
+#ifndef TC_DIALECT_PRIM_UTILS_INDICES_H
+#define TC_DIALECT_PRIM_UTILS_INDICES_H
 
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Value.h"
 
 #include <optional>
 
-namespace tc::codegen {
+namespace tc::prim {
 
-/// The elements of `indices`, integers of the region or one of its inputs; null: only the run knows them.
-mlir::DenseIntElementsAttr findConstantIndices(kernel::RegionOp region, mlir::Value indices);
+/// The elements of `indices`, integers; null: only the run knows them.
+mlir::DenseIntElementsAttr getConstantIndices(mlir::Value indices);
 
 /// Indices that run evenly along each dim of their tensor: first + i * steps[0] + j * steps[1] + .. at (i, j, ..).
 struct EvenIndices {
@@ -27,6 +26,6 @@ struct EvenIndices {
 /// from its end.
 std::optional<EvenIndices> findEvenIndices(mlir::DenseIntElementsAttr indices, int64_t size);
 
-} // namespace tc::codegen
+} // namespace tc::prim
 
-#endif // TC_LIB_CODEGEN_INDICES_H
+#endif // TC_DIALECT_PRIM_UTILS_INDICES_H
