@@ -557,7 +557,8 @@ def build_cases():
     # Transposed convolutions: one window for all phases, and a convolution for each; filters that the stride divides and not.
     for c, o, h, v, kernel, stride, pad, extra, groups in ((32, 16, 16, 13, 3, 2, 1, 1, 1), (24, 20, 9, 9, 4, 2, 1, 0, 1), (24, 16, 12, 12, 2, 2, 0, 0, 1),
                                                            (32, 17, 10, 7, 5, 3, 1, 0, 1), (64, 16, 8, 8, 5, 2, 2, 1, 2), (8, 16, 31, 17, 6, 3, 2, 1, 1),
-                                                           (48, 32, 8, 8, 1, 2, 0, 1, 1), (4, 3, 5, 5, 3, 2, 1, 1, 1)):
+                                                           (48, 32, 8, 8, 1, 2, 0, 1, 1), (4, 3, 5, 5, 3, 2, 1, 1, 1),
+                                                           (24, 12, 9, 14, 4, 2, 1, 0, 4), (20, 28, 11, 10, 3, 2, 1, 1, 4), (18, 42, 7, 9, 5, 2, 2, 1, 3), (32, 40, 6, 7, 3, 3, 0, 0, 8), (16, 2, 12, 13, 4, 2, 1, 0, 1)):
         case(f"conv_transposed_{c}_{o}_{kernel}_{stride}_{groups}",
              [helper.make_node("ConvTranspose", ["x", "w"], ["t"], strides=[stride, stride], pads=[pad] * 4, output_padding=[extra] * 2, group=groups),
               helper.make_node("Relu", ["t"], ["y"])],
@@ -575,7 +576,7 @@ def build_cases():
              lambda d, w=phases.astype(np.float64), stride=stride, pad=pad, extra=extra, groups=groups, dilation=dilation: [np.maximum(convolve_transposed(d["x"], w, stride, pad, extra, groups, dilation), 0)],
              [{"x": (2, c, h, v)}], {"w": phases})
     # Parts of the columns that are no whole vectors: heads of attention, with rows of several tiles and columns of several groups.
-    for rows, depth, heads, size in ((197, 96, 6, 20), (33, 24, 5, 7), (1, 40, 3, 12), (50, 16, 7, 24), (20, 8, 2, 72), (64, 64, 12, 5)):
+    for rows, depth, heads, size in ((197, 96, 6, 20), (33, 24, 5, 7), (1, 40, 3, 12), (50, 16, 7, 24), (20, 8, 2, 72), (64, 64, 12, 5), (31, 20, 33, 2), (18, 12, 25, 3)):
         case(f"linear_heads_{rows}_{heads}x{size}", [helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("Add", ["a", "b"], ["c"]), helper.make_node("Reshape", ["c", "s"], ["r"]),
                                                      helper.make_node("Transpose", ["r"], ["y"], perm=[0, 2, 1, 3])], {"x": ["N", rows, depth]}, {"y": ["N", heads, rows, size]},
              lambda v, w=random((depth, heads * size), 1), b=random(heads * size, 2), heads=heads, size=size: [(v["x"] @ w.astype(np.float64) + b).reshape(*v["x"].shape[:2], heads, size).transpose(0, 2, 1, 3)],

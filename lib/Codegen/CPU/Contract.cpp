@@ -101,9 +101,8 @@ constexpr double kMostUsedShare = 0.85;
 constexpr double kLeastSkipped = 0.96;
 // Channels that are worth a loop of their own for each kernel position along the last dim.
 constexpr int64_t kLeastApart = 64;
-// Shorter parts of the columns are stored element by element: parts of 7 to 10 took up to 1.06 of the time, of 12 to 72
-// 0.77 to 0.91 (Zen 4).
-constexpr int64_t kLeastRun = 12;
+// Shorter parts of the columns are stored element by element.
+constexpr int64_t kLeastRun = 2;
 
 //===--- convolutions ---------------------------------------------------------------------------------------------===//
 

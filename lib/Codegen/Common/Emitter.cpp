@@ -381,6 +381,15 @@ Value tailMask(Emitter &e, Value remaining) {
 }
 } // namespace
 
+Value Emitter::lanesWithin(Value first, Value end) {
+  auto bit = [&](Value lane) -> Value {
+    const Value within = min(arith::MaxSIOp::create(b, location, lane, i64(0)), i64(width()));
+    return arith::ShLIOp::create(b, location, i64(1), within);
+  };
+  const Value on = arith::TruncIOp::create(b, location, b.getIntegerType(width()), sub(bit(end), bit(first)));
+  return LLVM::BitcastOp::create(b, location, vectorOf(b.getI1Type()), on);
+}
+
 SmallVector<Value> Emitter::laneLoop(Value count, std::optional<int64_t> constantCount, ValueRange inits,
                                      llvm::function_ref<SmallVector<Value>(Index, ValueRange)> body, Value lower) {
   Value zero = lower ? lower : i64(0);

@@ -273,6 +273,8 @@ public:
   /// One element or width() elements at a linear element offset.
   mlir::Value loadAt(mlir::Value pointer, mlir::Type elementType, const Index &offset);
   void storeAt(mlir::Value value, mlir::Value pointer, mlir::Type elementType, const Index &offset);
+  /// The mask of the lanes from `first` on and before `end`, i64 that may lie outside the vector.
+  mlir::Value lanesWithin(mlir::Value first, mlir::Value end);
   /// Lanes that are on; null: all. Set for a scope with a masked tail.
   mlir::Value mask() const;
 
