@@ -27,11 +27,13 @@ public:
     vector = em.vectorOf(element);
     vectorsPerPanel = kPanel / em.width();
     columns = k.panels * vectorsPerPanel;
-    // LLVM groups the loads of a panel for all unrolled steps: where they do not fit beside the accumulators, which
-    // would spill, the loads are made to keep their order.
+    // LLVM groups the loads of all unrolled steps, and spills those that do not fit beside the accumulators: those of a
+    // panel, where these are many, or those of A, where there are more than two steps. Then they are made to keep their
+    // order. (Those of a single row are part of the multiply-adds.)
     const int64_t registers = cpuFor(em.cpu(), element).vectorRegisters, limit = registers == 32 ? 31 : registers;
-    int64_t steps = (limit - 1 - k.rows() * columns) / columns;
-    isOrdered = steps == 1;
+    const int64_t steps = (limit - 1 - k.rows() * columns) / columns;
+    const bool isStraight = k.depth.constant && *k.depth.constant <= 3;
+    isOrdered = steps == 1 || (k.rows() > 1 && (steps >= kMostUnroll || isStraight));
     unroll = steps >= kMostUnroll || isOrdered ? kMostUnroll : steps >= 2 ? 2 : 1;
     // A step of K has one line of 64 bytes of f32 for each panel, two of f64; panels are contiguous.
     stepsPerLine = std::max<int64_t>(1, 32 / right.getIntOrFloatBitWidth());
@@ -168,6 +170,10 @@ private:
   }
 
   SmallVector<Value> inner(Value a, Value bPtr, Value done, SmallVector<Value> accumulators) {
+    if (!k.taps.empty()) {
+      a = em.opaque(a);
+      bPtr = em.opaque(bPtr);
+    }
     // Rows at a stride that only the run knows: one address each, made once.
     SmallVector<Value> rowPointers;
     if (k.rowStride)
@@ -359,8 +365,8 @@ void tc::codegen::forRowBlocks(Emitter &em, Extent count, int64_t rows, std::opt
 namespace {
 /// Parts of a row's vectors that are written out.
 constexpr int64_t kMostPieces = 12;
-/// Without masks, shorter parts are stored element by element: parts of 7 to 10 took up to 1.06 of the time, of 12 to 72
-/// 0.77 to 0.91 (Zen 4).
+/// Without masks, shorter parts are stored element by element: parts of 7 to 10 took up to 1.06 of the time, of 12 to
+/// 72 0.77 to 0.91 (Zen 4).
 constexpr int64_t kLeastNarrowRun = 12;
 
 /// Whether a row of columns, constant ones, is of whole parts.
@@ -388,9 +394,9 @@ void forParts(Emitter &em, const Index &first, const Index &start, const Extent 
   });
 }
 
-/// forColumns in parts that take their lanes of the tile's vectors as the micro-kernel stored them: loads that cross two
-/// of its stores would wait until these are in the cache. (Transposed convolutions whose phases are 2 to 16 channels:
-/// 0.76 to 0.99 of the time of stores of single elements on Zen 4.)
+/// forColumns in parts that take their lanes of the tile's vectors as the micro-kernel stored them: loads that cross
+/// two of its stores would wait until these are in the cache. (Transposed convolutions whose phases are 2 to 16
+/// channels: 0.76 to 0.99 of the time of stores of single elements on Zen 4.)
 void forMaskedParts(Emitter &em, const Index &first, const Index &start, const Extent &columns,
                     llvm::function_ref<void(Index, Index)> store, int64_t run) {
   const Value size = em.i64(run), width = em.i64(em.width());

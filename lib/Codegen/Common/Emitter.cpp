@@ -236,6 +236,13 @@ Value Emitter::address(Value pointer, Type type, Value elementOffset) {
   return LLVM::GEPOp::create(b, location, pointer.getType(), type, pointer, ArrayRef<LLVM::GEPArg>{elementOffset});
 }
 
+Value Emitter::opaque(Value pointer) {
+  return LLVM::InlineAsmOp::create(b, location, pointer.getType(), pointer, /*asm_string=*/"", /*constraints=*/"=r,0",
+                                   /*has_side_effects=*/false, /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                                   /*asm_dialect=*/LLVM::AsmDialectAttr(), /*operand_attrs=*/ArrayAttr())
+      .getRes();
+}
+
 Value Emitter::stackBuffer(Type type, int64_t count) {
   Value number = i64(count);
   return atEntry([&]() -> Value {

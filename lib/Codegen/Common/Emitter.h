@@ -149,6 +149,10 @@ public:
   void setWorker(mlir::Value worker, mlir::AffineExpr scratchBytes);
   /// ptr + offset elements of `type` (memory type, see memoryType).
   mlir::Value address(mlir::Value pointer, mlir::Type type, mlir::Value elementOffset);
+  /// The same pointer, of which LLVM does not know where it comes from. Addresses at constant distances from it, made
+  /// in an inner loop, then stay such, which costs nothing; where it steps through outer loops, LLVM would else step
+  /// each of them by itself, more than there are registers.
+  mlir::Value opaque(mlir::Value pointer);
   /// Fetches the line at `address` to the second-level cache, or to the first-level one. Any address will do.
   void prefetch(mlir::Value address, bool toFirstLevel = false);
   /// A buffer of `count` elements on the stack, 64-byte aligned, made at the function's entry.
