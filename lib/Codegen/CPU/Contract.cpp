@@ -889,33 +889,6 @@ private:
     return patches;
   }
 
-  /// One dim of a convolution.
-  struct Line {
-    int64_t kernel, stride, dilation, pad;
-    std::optional<int64_t> out;
-    AffineExpr in;
-  };
-  static Line lineH(const Convolution &c) { return {c.kernelH, c.strideH, c.dilationH, c.padH, c.h, c.inH}; }
-  static Line lineW(const Convolution &c) { return {c.kernelW, c.strideW, c.dilationW, c.padW, c.w, c.inW}; }
-
-  /// The share of the kernel positions along a line that meet the input, on average over outputs in blocks of `block`:
-  /// of a large dilation on a small image most read nothing but padding. 1 where sizes are not known.
-  static double usedShare(const Line &line, int64_t block) {
-    const std::optional<int64_t> in = prim::getConstantSize(line.in);
-    if (!in || !line.out || *line.out == 0 || line.kernel == 1)
-      return 1;
-    int64_t used = 0; // of all outputs
-    for (int64_t first = 0; first < *line.out; first += block) {
-      const int64_t end = std::min(first + block, *line.out);
-      for (int64_t tap = 0; tap < line.kernel; ++tap) {
-        const int64_t shift = tap * line.dilation - line.pad;
-        if ((end - 1) * line.stride + shift >= 0 && first * line.stride + shift < *in)
-          used += end - first;
-      }
-    }
-    return double(used) / double(*line.out * line.kernel);
-  }
-
   /// The share of the kernel positions of both dims that patches of so many outputs keep.
   struct Share {
     double h = 1, w = 1;
@@ -924,9 +897,9 @@ private:
     if (readsInPlace(c))
       return {};
     // A patch that is a whole line has its outputs apart.
-    auto share = [](const Line &line, int64_t block) { return usedShare(line, line.out == block ? 1 : block); };
+    auto share = [](const SpatialDim &dim, int64_t block) { return usedShare(dim, dim.out == block ? 1 : block); };
     const bool isApart = !c.merged() || c.channels >= kLeastApart;
-    return {share(lineH(c), height), isApart ? share(lineW(c), width) : 1};
+    return {share(dimH(c), height), isApart ? share(dimW(c), width) : 1};
   }
   /// Cycles of a patch for all columns per step of K, on average over the kernel positions, those that are left out
   /// among them.
@@ -980,7 +953,7 @@ private:
       return tasks;
     };
     // Lower tasks, where they leave out kernel positions that read nothing but padding.
-    while (!direct && tileH > 1 && usedShare(lineH(c), ceilDiv(tileH, 2)) < kMostUsedShare * usedShare(lineH(c), tileH))
+    while (!direct && tileH > 1 && usedShare(dimH(c), ceilDiv(tileH, 2)) < kMostUsedShare * usedShare(dimH(c), tileH))
       tileH = ceilDiv(tileH, 2);
     // Rows of the input that two tasks read are copied by both: taller tasks, where that takes a part of the time.
     auto copiedFloats = [&](int64_t height) {
@@ -1051,7 +1024,7 @@ private:
       params.set("pixelsOuter", 1);
     params.set("rhs", packed->input);
     params.set("grain", grainFor(flops()));
-    if (!direct && std::min(wide.h, usedShare(lineH(c), tileH)) < kLeastSkipped)
+    if (!direct && std::min(wide.h, usedShare(dimH(c), tileH)) < kLeastSkipped)
       params.set("skipH", 1);
     if (wide.w < kLeastSkipped)
       params.set("skipW", 1);
@@ -1138,11 +1111,11 @@ private:
   };
 
   /// Those of `outputs` outputs from `output` on.
-  static Taps tapsWithin(Emitter &em, const Line &line, Value output, Value outputs) {
-    auto at = [&](Value number) { return em.sub(em.mul(number, em.i64(line.stride)), em.i64(line.pad)); };
-    auto before = [&](Value start, Value limit) { return tapsBefore(em, start, limit, line.dilation, line.kernel); };
+  static Taps tapsWithin(Emitter &em, const SpatialDim &dim, Value output, Value outputs) {
+    auto at = [&](Value number) { return em.sub(em.mul(number, em.i64(dim.stride)), em.i64(dim.pad)); };
+    auto before = [&](Value start, Value limit) { return tapsBefore(em, start, limit, dim.dilation, dim.kernel); };
     const Value first = before(at(em.sub(em.add(output, outputs), em.i64(1))), em.i64(0));
-    const Value end = before(at(output), em.size(line.in));
+    const Value end = before(at(output), em.size(dim.in));
     return {first, em.sub(arith::MaxSIOp::create(em.builder(), em.loc(), end, first), first)};
   }
 
@@ -1150,10 +1123,7 @@ private:
   static Taps outerTapsWithin(const Convolution &c, const ConvolutionTask &task, Emitter &em) {
     if (c.outer.size() != 1 || c.outerTaps() == 1)
       return {};
-    prim::ConvOp op = c.op;
-    const Line line{c.outerTaps(),     op.getStrides()[0], op.getDilations()[0],
-                    op.getPadLow()[0], std::nullopt,       prim::getSizes(op.getInput())[1]};
-    return tapsWithin(em, line, task.outer[0].base, em.i64(1));
+    return tapsWithin(em, dimOuter(c), task.outer[0].base, em.i64(1));
   }
 
   /// Calls body for the rows of the halo that are read; `span`: rows that one kernel position reads.
@@ -1302,15 +1272,15 @@ private:
   static SmallVector<PatchTap> patchTaps(const Convolution &c, int64_t height, int64_t width, bool wholeH,
                                          bool wholeW) {
     using Outputs = std::pair<std::optional<int64_t>, SmallVector<int64_t>>;
-    auto along = [](const Line &line, int64_t block, bool isWhole) {
+    auto along = [](const SpatialDim &dim, int64_t block, bool isWhole) {
       SmallVector<Outputs> all;
       if (!isWhole)
         return SmallVector<Outputs>{{std::nullopt, llvm::to_vector(llvm::seq<int64_t>(0, block))}};
-      const int64_t in = *prim::getConstantSize(line.in);
-      for (int64_t tap = 0; tap < line.kernel; ++tap) {
+      const int64_t in = *prim::getConstantSize(dim.in);
+      for (int64_t tap = 0; tap < dim.kernel; ++tap) {
         SmallVector<int64_t> outputs;
         for (int64_t output = 0; output < block; ++output)
-          if (const int64_t at = output * line.stride + tap * line.dilation - line.pad; at >= 0 && at < in)
+          if (const int64_t at = output * dim.stride + tap * dim.dilation - dim.pad; at >= 0 && at < in)
             outputs.push_back(output);
         if (!outputs.empty())
           all.push_back({tap, outputs});
@@ -1318,8 +1288,8 @@ private:
       return all;
     };
     SmallVector<PatchTap> taps;
-    for (const auto &[tapH, rows] : along(lineH(c), height, wholeH))
-      for (const auto &[tapW, columns] : along(lineW(c), width, wholeW))
+    for (const auto &[tapH, rows] : along(dimH(c), height, wholeH))
+      for (const auto &[tapW, columns] : along(dimW(c), width, wholeW))
         taps.push_back({tapH, tapW, rows, columns});
     llvm::stable_sort(taps, [](const PatchTap &x, const PatchTap &y) { return x.outputs() > y.outputs(); });
     return taps;
@@ -1368,7 +1338,7 @@ private:
 
       task.tapsOuter = outerTapsWithin(c, task, em);
       if (getParam(schedule, "skipH"))
-        task.tapsH = tapsWithin(em, lineH(c), task.h0.base, task.countH.get(em));
+        task.tapsH = tapsWithin(em, dimH(c), task.h0.base, task.countH.get(em));
       Value a;
       if (copy) {
         copyInput(c, schedule, task, em);
@@ -1477,12 +1447,12 @@ private:
                 if (skipsH)
                   take(tapH,
                        part.tapH ? Taps{em.i64(*part.tapH), em.i64(1)}
-                                 : tapsWithin(em, lineH(c), em.add(task.h0.base, h), em.i64(blockH)),
+                                 : tapsWithin(em, dimH(c), em.add(task.h0.base, h), em.i64(blockH)),
                        tapStride.get(em), c.kernelW * c.channels * kPanel);
                 if (skipsW)
                   take(tapW,
                        part.tapW ? Taps{em.i64(*part.tapW), em.i64(1)}
-                                 : tapsWithin(em, lineW(c), em.add(task.w0.base, w), em.i64(blockW)),
+                                 : tapsWithin(em, dimW(c), em.add(task.w0.base, w), em.i64(blockW)),
                        em.i64(c.dilationW * pixel), c.channels * kPanel);
                 kernel.rowOffsets.clear();
                 kernel.cOffsets.clear();

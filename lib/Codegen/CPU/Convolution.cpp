@@ -66,6 +66,34 @@ std::optional<Convolution> tc::codegen::asConvolution(Operation *anchor) {
   return c;
 }
 
+SpatialDim tc::codegen::dimH(const Convolution &c) { return {c.kernelH, c.strideH, c.dilationH, c.padH, c.h, c.inH}; }
+SpatialDim tc::codegen::dimW(const Convolution &c) { return {c.kernelW, c.strideW, c.dilationW, c.padW, c.w, c.inW}; }
+SpatialDim tc::codegen::dimOuter(const Convolution &c) {
+  prim::ConvOp op = c.op;
+  return {c.outerKernel[0],
+          op.getStrides()[0],
+          op.getDilations()[0],
+          op.getPadLow()[0],
+          prim::getConstantSize(c.outer[0]),
+          prim::getSizes(op.getInput())[1]};
+}
+
+double tc::codegen::usedShare(const SpatialDim &dim, int64_t block) {
+  const std::optional<int64_t> in = prim::getConstantSize(dim.in);
+  if (!in || !dim.out || *dim.out == 0 || dim.kernel == 1)
+    return 1;
+  int64_t used = 0; // of all outputs
+  for (int64_t first = 0; first < *dim.out; first += block) {
+    const int64_t end = std::min(first + block, *dim.out);
+    for (int64_t tap = 0; tap < dim.kernel; ++tap) {
+      const int64_t shift = tap * dim.dilation - dim.pad;
+      if ((end - 1) * dim.stride + shift >= 0 && first * dim.stride + shift < *in)
+        used += end - first;
+    }
+  }
+  return double(used) / double(*dim.out * dim.kernel);
+}
+
 std::optional<PixelPad> tc::codegen::matchPixelPad(prim::ConvOp op, Value input) {
   auto pad = input.getDefiningOp<prim::PadOp>();
   if (!pad || !allEqual(op.getPadLow(), 0) || !allEqual(op.getPadHigh(), 0))

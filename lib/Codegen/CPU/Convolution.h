@@ -45,6 +45,21 @@ struct Convolution {
   int64_t haloH(int64_t tileH) const { return (tileH - 1) * strideH + (kernelH - 1) * dilationH + 1; }
 };
 
+/// One spatial dim of a convolution; `out`: null where only the run knows it.
+struct SpatialDim {
+  int64_t kernel, stride, dilation, pad;
+  std::optional<int64_t> out;
+  mlir::AffineExpr in;
+};
+SpatialDim dimH(const Convolution &c);
+SpatialDim dimW(const Convolution &c);
+/// The first of the dims before these two.
+SpatialDim dimOuter(const Convolution &c);
+
+/// The share of the kernel positions along a dim that meet the input, on average over outputs in blocks of `block`: of
+/// a large dilation on a small image most read nothing but padding. 1 where sizes are not known.
+double usedShare(const SpatialDim &dim, int64_t block);
+
 /// Whether all strides, dilations or pads are `what`.
 bool allEqual(llvm::ArrayRef<int64_t> values, int64_t what);
 

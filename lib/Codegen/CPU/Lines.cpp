@@ -49,7 +49,7 @@ constexpr int64_t kMostTileW = 256, kMostTileH = 16;
 /// What a thread should get at least, in floating-point operations.
 constexpr double kGrainFlops = 3e5;
 /// Ours must take at most this part of the time of products by panels, by the estimate below.
-constexpr double kLeastGain = 0.87;
+constexpr double kLeastGain = 0.95;
 
 struct Lines : Convolution {
   /// The op: accessors of ops are not const.
@@ -139,11 +139,12 @@ int64_t sumFloats(const Lines &c, kernel::ScheduleAttr schedule) {
 }
 
 /// Cycles for 16 neighbouring elements of all channels of the result, and those of the strategies whose lanes are the
-/// channels. Two multiply-adds or loads a cycle; a load from scratch mostly meets two lines of the cache.
+/// channels, among them Winograd's algorithm if that takes them. Two multiply-adds or loads a cycle; a load from
+/// scratch mostly meets two lines of the cache.
 struct Estimate {
   double ours, theirs;
 };
-Estimate estimate(kernel::RegionOp region, const Lines &c, int64_t tileH, int64_t tileW) {
+Estimate estimate(kernel::RegionOp region, const Lines &c, bool isWinograd, int64_t tileH, int64_t tileW) {
   const double taps = double(c.taps()), columns = double(c.columns), channels = double(c.channels);
   const double width = double(c.w.value_or(tileW));
   const double filled = width / double(roundUp(int64_t(std::max(1.0, width)), kPanel));
@@ -157,12 +158,17 @@ Estimate estimate(kernel::RegionOp region, const Lines &c, int64_t tileH, int64_
                                                  : double(c.groups * c.columns) * 16.0;
   const double ours = double(c.groups) * channels * (products + copied) / filled + stored;
   const double panels = double(hasLanesOfGroups(c) ? 1 : c.groups * c.panels());
-  // A single panel takes a load for each multiply-add. Winograd's algorithm takes half of the products, several panels
-  // of few channels 0.7 of the time (12 to 20 channels on Zen 4).
-  const bool isSingle = c.panels() == 1;
-  double share = c.isBlocked() && isSingle ? 1.25 : 1.0;
-  if (c.kernelH == 3 && c.kernelW == 3 && c.strideH == 1 && c.strideW == 1 && c.dilationH == 1 && c.dilationW == 1)
-    share = c.channels >= 16 ? 0.5 : c.channels >= 8 && !isSingle ? 0.7 : share;
+  // Winograd's algorithm takes half of the products. A single panel takes a load for each multiply-add; several of
+  // whole blocks took 1.13 of this (60 convolutions on Zen 4).
+  double share = isWinograd ? 0.5 : !c.isBlocked() ? 1.0 : c.panels() == 1 ? 1.25 : 1.13;
+  // They leave out kernel positions that read nothing but padding.
+  if (!isWinograd) {
+    share *= usedShare(dimH(c), 1);
+    if (!c.merged())
+      share *= usedShare(dimW(c), kPanel);
+  }
+  if (!c.outer.empty())
+    share *= usedShare(dimOuter(c), 1);
   double theirs = panels * channels * taps * 8 * share;
   // Channels that lie apart are gathered; depthwise, all that the windows of a few pixels meet is copied.
   const bool isDirect = inputThroughReshapes(c.conv().getInput()).has_value();
@@ -547,7 +553,8 @@ class LinesGenerator final : public Generator {
 public:
   StringRef strategy() const override { return "lines"; }
 
-  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
+                                         llvm::function_ref<bool(unsigned)> isConstant) const override {
     const std::optional<Lines> c = analyze(region);
     if (!c)
       return failure();
@@ -555,7 +562,8 @@ public:
     const std::optional<Shape> shape = chooseShape(*c);
     if (failed(epilogue) || !epilogue->yieldsAll(region) || !shape)
       return failure();
-    const Estimate cycles = estimate(region, *c, shape->tileH, shape->tileW);
+    const bool isWinograd = succeeded(winogradGenerator()->choose(region, isConstant));
+    const Estimate cycles = estimate(region, *c, isWinograd, shape->tileH, shape->tileW);
     if (cycles.ours > kLeastGain * cycles.theirs)
       return failure();
     Params params(region);

@@ -27,14 +27,12 @@ public:
     vector = em.vectorOf(element);
     vectorsPerPanel = kPanel / em.width();
     columns = k.panels * vectorsPerPanel;
-    // LLVM groups the loads of all unrolled steps, and spills those that do not fit beside the accumulators: those of a
-    // panel, where these are many, or those of A, where there are more than two steps. Then they are made to keep their
-    // order. (Those of a single row are part of the multiply-adds.)
+    // LLVM groups the loads of all unrolled steps, and spills those that do not fit beside the accumulators: they are
+    // made to keep their order. Those of a single row are part of the multiply-adds.
+    isOrdered = k.rows() > 1;
     const int64_t registers = cpuFor(em.cpu(), element).vectorRegisters, limit = registers == 32 ? 31 : registers;
     const int64_t steps = (limit - 1 - k.rows() * columns) / columns;
-    const bool isStraight = k.depth.constant && *k.depth.constant <= 3;
-    isOrdered = steps == 1 || (k.rows() > 1 && (steps >= kMostUnroll || isStraight));
-    unroll = steps >= kMostUnroll || isOrdered ? kMostUnroll : steps >= 2 ? 2 : 1;
+    unroll = steps >= kMostUnroll || steps == 1 ? kMostUnroll : steps >= 2 ? 2 : 1;
     // A step of K has one line of 64 bytes of f32 for each panel, two of f64; panels are contiguous.
     stepsPerLine = std::max<int64_t>(1, 32 / right.getIntOrFloatBitWidth());
     linesPerStep = std::max<int64_t>(1, right.getIntOrFloatBitWidth() / 32);
@@ -170,7 +168,7 @@ private:
   }
 
   SmallVector<Value> inner(Value a, Value bPtr, Value done, SmallVector<Value> accumulators) {
-    if (!k.taps.empty()) {
+    if (llvm::any_of(k.taps, [](const MicroKernel::Tap &tap) { return tap.count > 1 || tap.used; })) {
       a = em.opaque(a);
       bPtr = em.opaque(bPtr);
     }

@@ -116,6 +116,11 @@ func.func @transposed(%x: tensor<512x500xf32>, %y: tensor<512x80xf32>) -> (tenso
 // LOWER: #[[MAP:.*]] = affine_map<(d0, d1, d2) -> ((d1 floordiv 64) floordiv 3, (d1 floordiv 64) mod 3, d1 mod 64, d0 * 16 + d2)>
 // LOWER-LABEL: func.func @conv3x3
 // LOWER: host.constant {{.*}} map #[[MAP]] : tensor<4x576x16xf32>
+// The addresses of a kernel position, of A and of B, from which those of rows and panels are constant distances.
+// LOWER: llvm.func @k0_conv(
+// LOWER: %[[A:.*]] = llvm.inline_asm "", "=r,0"
+// LOWER-NEXT: llvm.inline_asm "", "=r,0"
+// LOWER: llvm.getelementptr %[[A]][
 func.func @conv3x3(%x: tensor<1x14x14x64xf32>) -> tensor<1x14x14x64xf32> {
   %w = prim.constant dense<1.0> : tensor<3x3x64x64xf32>
   %r = kernel.region(%i0 = %x : tensor<1x14x14x64xf32>, %i1 = %w : tensor<3x3x64x64xf32>) -> (tensor<1x14x14x64xf32>) {
@@ -252,7 +257,7 @@ func.func @small_tasks(%x: tensor<64x96xf32>, %y: tensor<64x128xf32>) -> (tensor
 // LOWER: llvm.inline_asm has_side_effects "", "~{zmm0},{{.*}},~{zmm31}"
 // LOWER: llvm.inline_asm has_side_effects "", "~{zmm0},{{.*}},~{zmm31}"
 // LOWER: llvm.func @k1_dot_general_add(
-// LOWER-NOT: llvm.inline_asm
+// LOWER-NOT: llvm.inline_asm has_side_effects
 func.func @functions(%x: tensor<64x96xf32>) -> (tensor<64x133xf32>, tensor<64x133xf32>) {
   %w = prim.constant dense<1.0> : tensor<96x133xf32>
   %r = kernel.region(%i0 = %x : tensor<64x96xf32>, %i1 = %w : tensor<96x133xf32>) -> (tensor<64x133xf32>) {

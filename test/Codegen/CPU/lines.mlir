@@ -66,14 +66,38 @@ func.func @to_34(%x: tensor<1x1000x19xf32>) -> tensor<1x1000x34xf32> {
   return %r : tensor<1x1000x34xf32>
 }
 
-// Of 40, few are: panels.
-// CHECK-LABEL: func.func @to_40
+// Of 46, few are: panels.
+// CHECK-LABEL: func.func @to_46
 // CHECK: #kernel.schedule<"contract"
-func.func @to_40(%x: tensor<1x1000x19xf32>) -> tensor<1x1000x40xf32> {
-  %w = prim.constant dense<1.0> : tensor<9x19x40xf32>
-  %r = kernel.region(%a = %x : tensor<1x1000x19xf32>, %b = %w : tensor<9x19x40xf32>) -> (tensor<1x1000x40xf32>) {
-    %0 = prim.conv %a, %b strides [1] dilations [7] pads [28] [28] groups 1 : (tensor<1x1000x19xf32>, tensor<9x19x40xf32>) -> tensor<1x1000x40xf32>
-    kernel.yield %0 : tensor<1x1000x40xf32>
+func.func @to_46(%x: tensor<1x1000x19xf32>) -> tensor<1x1000x46xf32> {
+  %w = prim.constant dense<1.0> : tensor<9x19x46xf32>
+  %r = kernel.region(%a = %x : tensor<1x1000x19xf32>, %b = %w : tensor<9x19x46xf32>) -> (tensor<1x1000x46xf32>) {
+    %0 = prim.conv %a, %b strides [1] dilations [7] pads [28] [28] groups 1 : (tensor<1x1000x19xf32>, tensor<9x19x46xf32>) -> tensor<1x1000x46xf32>
+    kernel.yield %0 : tensor<1x1000x46xf32>
   }
-  return %r : tensor<1x1000x40xf32>
+  return %r : tensor<1x1000x46xf32>
+}
+
+// Groups of 19 channels fill 19 of the 32 lanes of their panels; no Winograd's algorithm takes groups.
+// CHECK-LABEL: func.func @groups_of_19
+// CHECK: #kernel.schedule<"lines"
+func.func @groups_of_19(%x: tensor<1x55x95x24xf32>) -> tensor<1x55x95x57xf32> {
+  %w = prim.constant dense<1.0> : tensor<3x3x8x57xf32>
+  %r = kernel.region(%a = %x : tensor<1x55x95x24xf32>, %b = %w : tensor<3x3x8x57xf32>) -> (tensor<1x55x95x57xf32>) {
+    %0 = prim.conv %a, %b strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 3 : (tensor<1x55x95x24xf32>, tensor<3x3x8x57xf32>) -> tensor<1x55x95x57xf32>
+    kernel.yield %0 : tensor<1x55x95x57xf32>
+  }
+  return %r : tensor<1x55x95x57xf32>
+}
+
+// Their panels leave out the kernel positions that read nothing but padding, which is most of them here.
+// CHECK-LABEL: func.func @mostly_padding
+// CHECK: #kernel.schedule<"contract"
+func.func @mostly_padding(%x: tensor<1x8x128x54xf32>) -> tensor<1x8x128x54xf32> {
+  %w = prim.constant dense<1.0> : tensor<7x7x18x54xf32>
+  %r = kernel.region(%a = %x : tensor<1x8x128x54xf32>, %b = %w : tensor<7x7x18x54xf32>) -> (tensor<1x8x128x54xf32>) {
+    %0 = prim.conv %a, %b strides [1, 1] dilations [4, 4] pads [12, 12] [12, 12] groups 3 : (tensor<1x8x128x54xf32>, tensor<7x7x18x54xf32>) -> tensor<1x8x128x54xf32>
+    kernel.yield %0 : tensor<1x8x128x54xf32>
+  }
+  return %r : tensor<1x8x128x54xf32>
 }
