@@ -600,6 +600,17 @@ def build_cases():
         case(f"attention_few_{t}_dynamic", nodes, {"q": ["B", t, 24], "k": ["B", "S", 24], "v": ["B", "S", 50], "m": [t, "S"]}, {"y": ["B", t, 50]},
              attend_few, [attention_values(b, t, s, 24, 50) for b, s in ((1, 1), (2, 15), (1, 16), (3, 50), (1, 600), (2, 1024), (0, 5), (2, 0))],
              {"scale": np.float32(0.3)})
+    # Concats of inputs that are put together of short rows, which lie apart behind gathers and transposes.
+    for rows, size, pairs in ((22, 14, 31), (5, 4, 9), (7, 33, 4), (9, 16, 6), (6, 3, 40)):
+        first, second = np.arange(pairs) * 7 % rows, np.arange(pairs) * 5 % rows
+        case(f"concat_of_rows_{rows}x{size}_{pairs}",
+             [helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0, 2]), helper.make_node("Gather", ["t", "first"], ["a"], axis=0), helper.make_node("Gather", ["t", "second"], ["b"], axis=0),
+              helper.make_node("Mul", ["a", "b"], ["p"]), helper.make_node("Transpose", ["p"], ["u"], perm=[1, 0, 2]), helper.make_node("Reshape", ["u", "flat"], ["f"]),
+              helper.make_node("Gather", ["x", "second"], ["c"], axis=1), helper.make_node("Reshape", ["c", "flat"], ["g"]), helper.make_node("Concat", ["f", "z", "g"], ["y"], axis=1)],
+             {"x": ["N", rows, size], "z": ["N", 3]}, {"y": ["N", 2 * pairs * size + 3]},
+             lambda v, first=first, second=second: [np.concatenate([(v["x"][:, first] * v["x"][:, second]).reshape(len(v["x"]), first.size * v["x"].shape[2]), v["z"],
+                                                                    v["x"][:, second].reshape(len(v["x"]), first.size * v["x"].shape[2])], 1)],
+             [{"x": (n, rows, size), "z": (n, 3)} for n in (1, 6, 0)], {"first": first, "second": second, "flat": np.array([0, pairs * size])})
     # Keys and values that several heads share, transposed on the way.
     groups = [helper.make_node("Transpose", ["k"], ["kt"], perm=[0, 2, 1, 3]), helper.make_node("Unsqueeze", ["kt", "two"], ["k5"]),
               helper.make_node("Expand", ["k5", "spread_k"], ["ke"]), helper.make_node("Reshape", ["ke", "heads_k"], ["kh"]),

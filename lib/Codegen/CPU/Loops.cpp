@@ -37,6 +37,7 @@
 #include "Common/Generators.h"
 #include "tc/Transforms/Fuse.h"
 
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -74,6 +75,8 @@ constexpr int64_t kFetchAheadBytes = 32 * 1024, kShortRowBytes = 4096, kLongRowB
 // are cut, of whole vectors.
 constexpr size_t kMostPieces = 32;
 constexpr int64_t kLeastPiece = 16;
+// Rows of which an input of a concat is put together, by their elements, that take lanes of their own.
+constexpr int64_t kLeastRowApart = 4, kMostRowApart = 128;
 // Rows of so many pieces at least, of so many elements each at most in the mean, and of no more elements than these are
 // written element by element.
 constexpr int64_t kLeastPieces = 24, kMeanPiece = 4, kMostElements = 1024;
@@ -511,6 +514,26 @@ std::pair<Value, int64_t> inputAt(const PlacedConcat &concat, int64_t begin, int
   return {};
 }
 
+/// The elements of the rows of which the last dim of `input` is put together, if lanes that cross them would gather
+/// each element: the rows lie apart behind a gather or a transpose, and are no whole vectors. Else 0.
+int64_t rowsApart(Value input) {
+  auto reshape = input ? input.getDefiningOp<prim::ReshapeOp>() : prim::ReshapeOp();
+  if (!reshape)
+    return 0;
+  const auto from = prim::getSizes(reshape.getOperand()), to = prim::getSizes(input);
+  const std::optional<int64_t> row = from.size() < 2 ? std::nullopt : prim::getConstantSize(from.back());
+  const std::optional<int64_t> last = prim::getConstantSize(to.back());
+  if (!row || !last || *row < kLeastRowApart || *row % kPanel == 0 || *row > kMostRowApart || *last <= *row ||
+      *last % *row != 0)
+    return 0;
+  SetVector<Operation *> before;
+  (void)getBackwardSlice(reshape.getOperation(), &before);
+  return llvm::any_of(before,
+                      [](Operation *op) { return isa<prim::GatherOp, prim::GatherNDOp, prim::TransposeOp>(op); })
+             ? *row
+             : 0;
+}
+
 /// Whether loops of their own are worth it for the pieces of a row that is cut into chunks or not.
 bool isInPieces(const Pieces &pieces, bool isCut) {
   if (pieces.bounds.size() < 3 || pieces.bounds.size() > kMostPieces + 1)
@@ -944,15 +967,21 @@ private:
                          llvm::function_ref<void(Index)> write) {
     for (size_t i = 0; i + 1 < pieces.bounds.size(); ++i) {
       const int64_t begin = pieces.bounds[i], end = pieces.bounds[i + 1];
+      int64_t row = 0; // of an input that is put together of such, which is the piece
+      Index inPiece;   // of the lanes, where it is
       for (const PlacedConcat &concat : pieces.concats) {
         auto [input, start] = inputAt(concat, begin, end);
         if (!input) {
           e.setSource(concat.op.getResult(), {});
           continue;
         }
-        e.setSource(concat.op.getResult(), [&e, input = input, start = start](ArrayRef<Index> at) {
+        const bool isPiece = !isCut && concat.begin + start == begin &&
+                             prim::getConstantSize(prim::getSizes(input).back()) == end - begin;
+        if (const int64_t apart = isPiece ? rowsApart(input) : 0)
+          row = apart;
+        e.setSource(concat.op.getResult(), [&, input = input, start = start, isPiece](ArrayRef<Index> at) {
           SmallVector<Index> inner(at);
-          inner.back() = e.addIndex(at.back(), e.constant(-start));
+          inner.back() = isPiece && row ? inPiece : e.addIndex(at.back(), e.constant(-start));
           return e.emit(input, inner);
         });
       }
@@ -965,6 +994,15 @@ private:
           return e.emit(gather.getSource(), inner);
         });
       }
+      if (row) {
+        e.loop(e.i64(0), e.i64((end - begin) / row), 1, [&](Index number) {
+          e.independentLanes(e.i64(row), row, [&](Index lane) {
+            inPiece = e.joinIndex(number, lane, row);
+            write(e.addIndex(inPiece, e.constant(begin)));
+          });
+        });
+        continue;
+      }
       Value first = e.i64(0), last = e.i64(end - begin);
       if (isCut) {
         OpBuilder &b = e.builder();
@@ -973,6 +1011,8 @@ private:
       }
       e.independentLanes(last, end - begin, [&](Index lane) { write(e.addIndex(lane, e.constant(begin))); }, first);
     }
+    for (const PlacedConcat &concat : pieces.concats)
+      e.setSource(concat.op.getResult(), {});
   }
 
   /// Calls `write` with lanes over [from, to) of the row `at`, `block` elements after those of `reductions`, each made
