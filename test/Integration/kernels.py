@@ -1138,6 +1138,21 @@ def lane_cases():
                 return [np.take_along_axis(v["x"], order, 1), order.astype(np.float64)]
             case(f"top_{count}_of_{length}{'' if largest else '_least'}", [helper.make_node("TopK", ["x", "k"], ["y", "i"], largest=largest), helper.make_node("Cast", ["i"], ["z"], to=1)],
                  {"x": [3, length]}, {"y": [3, count], "z": [3, count]}, best, [{"x": values}, {"x": (3, length)}], {"k": constant(count)}, tolerance=0)
+    # The same for rows beside each other: their elements lie apart.
+    for count, length, pixels in ((1, 60, (25, 29)), (7, 60, (5, 7)), (8, 9, (33, 3)), (3, 3, (70,)), (4, 256, (2, 9)), (6, 300, (17,)), (5, 40, (2, 3))):
+        for largest in (0, 1):
+            values = np.random.default_rng(count).integers(-20, 20, (2, length, *pixels)).astype(np.float32)
+            values[0, 1], values[1, 0], values[1, -1] = np.inf, -np.inf, np.nan
+
+            def best_beside(v, count=count, largest=largest):
+                ranks = np.where(np.isnan(v["x"]), np.inf, v["x"]) + np.where(np.isnan(v["x"]), 1, 0)
+                keys = np.stack([np.isnan(v["x"]), np.nan_to_num(ranks, posinf=1e30, neginf=-1e30)])
+                order = np.lexsort((-keys[1], -keys[0]) if largest else (keys[1], keys[0]), axis=1)[:, :count]
+                return [np.take_along_axis(v["x"], order, 1), order.astype(np.float64)]
+            case(f"top_{count}_of_{length}_beside_{'x'.join(map(str, pixels))}{'' if largest else '_least'}",
+                 [helper.make_node("TopK", ["x", "k"], ["y", "i"], largest=largest, axis=1), helper.make_node("Cast", ["i"], ["z"], to=1)],
+                 {"x": ["N", length, *pixels]}, {"y": ["N", count, *pixels], "z": ["N", count, *pixels]}, best_beside,
+                 [{"x": values}, {"x": (3, length, *pixels)}, {"x": (0, length, *pixels)}], {"k": constant(count)}, tolerance=0)
     # A matrix times a vector.
     for m, k in ((1, 5), (33, 70), (130, 257)):
         matrix = random((m, k), 6)

@@ -94,8 +94,6 @@ AffineExpr KeySort::scratchBytes() const { return prim::simplifySize(room() * (i
 
 Type KeySort::orderedType() const { return IntegerType::get(element.getContext(), keyBits(element) == 64 ? 64 : 32); }
 
-/// Signed integers in the order of the elements, equal where they are. Of up to 32 bits, they lie in [-h, h) for
-/// h = 2^(bits - 1).
 Value KeySort::ordered(Emitter &e, Value x) const {
   Ops o{e};
   const unsigned bits = keyBits(element);

@@ -4,6 +4,10 @@
 //
 // Rows of one key (parameter `single`) are sorted as KeySort.h says, in the worker's scratch (`apart`: its isApart).
 //
+// A few of the first elements of short rows that lie beside each other in memory (the channels of each pixel) are found
+// for as many rows as there are lanes (`beside`: so many of the last dims before the row hold the rows): each lane
+// holds its best elements in order, and every element of the rows is put in its place among them.
+//
 // Others in two launches, as also those whose number depends on data, so that it is not known when scratch is sized:
 // the buffers are temporaries. The first launch copies the keys, so that they are contiguous, and merges runs of 1, 2,
 // 4, ... row numbers from one half of a buffer to the other and back (bottom-up merge sort: stable, n log n, no branch
@@ -15,6 +19,7 @@
 
 #include "CPU/KeySort.h"
 #include "CPU/Lines.h"
+#include "CPU/MicroKernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -25,6 +30,16 @@ using namespace tc;
 using namespace tc::codegen;
 
 namespace {
+
+/// Most elements that are asked for, which are held in registers, and the most of a row that are all put in their
+/// place.
+constexpr int64_t kMostHeld = 8, kMostBeside = 256;
+/// Rows of a task that lie beside each other, a multiple of all vector widths.
+constexpr int64_t kBlock = 64;
+/// Fewer such rows leave too many lanes empty.
+constexpr int64_t kLeastBeside = 8;
+/// Elements put in a place that are worth a thread.
+constexpr double kGrainKeys = 3e5;
 
 struct Problem {
   mutable prim::ArgSortOp op; // accessors of ops are not const
@@ -61,6 +76,34 @@ struct Problem {
     return {element(), op.getDescending(), rows, count, getParam(schedule, "apart") != 0};
   }
 
+  /// How many of the last dims of the batch are neighbours in memory, with the row's elements further apart.
+  int64_t dimsBeside() const {
+    Value rowsOf = op.getOperand();
+    SmallVector<AffineExpr> sizes = prim::getSizes(rowsOf);
+    sizes.pop_back(); // the key
+    if (auto reshape = rowsOf.getDefiningOp<prim::ReshapeOp>();
+        reshape && prim::getSizes(reshape.getOperand()) == sizes)
+      rowsOf = reshape.getOperand();
+    auto transpose = rowsOf.getDefiningOp<prim::TransposeOp>();
+    if (!transpose || prim::getSizes(rowsOf) != sizes)
+      return 0;
+    const ArrayRef<int64_t> from = transpose.getPermutation();
+    int64_t dims = 0;
+    for (int64_t i = int64_t(batch.size()) - 1; i >= 0 && from[i] == i + 1; --i)
+      ++dims;
+    return dims;
+  }
+
+  /// The rows that lie beside each other, and the tasks: other dims of the batch, and blocks of such rows.
+  AffineExpr besideCount(int64_t dims) const {
+    return prim::product(op->getContext(), ArrayRef(batch).take_back(dims));
+  }
+  SmallVector<AffineExpr> besideGrid(int64_t dims) const {
+    SmallVector<AffineExpr> grid(ArrayRef(batch).drop_back(dims));
+    grid.push_back(prim::simplifySize(besideCount(dims).ceilDiv(kBlock)));
+    return grid;
+  }
+
 private:
   Operation *function() const { return op->getParentOfType<func::FuncOp>(); }
 };
@@ -89,6 +132,14 @@ public:
     if (p->isSingle()) {
       params.set("single", 1);
       params.set("apart", p->isApart());
+      const std::optional<int64_t> count = prim::getConstantSize(p->count), length = prim::getConstantSize(p->rows);
+      const int64_t beside = p->dimsBeside();
+      if (count && *count > 0 && *count <= kMostHeld && length && *length <= kMostBeside && beside &&
+          KeySort::keyBits(p->element()) <= 32 &&
+          prim::getConstantSize(p->besideCount(beside)).value_or(kBlock) >= kLeastBeside) {
+        params.set("beside", beside);
+        params.set("grain", std::max<int64_t>(1, int64_t(kGrainKeys / (double(*count * *length) * kBlock))));
+      }
     }
     return params.schedule(strategy());
   }
@@ -98,6 +149,12 @@ public:
     MLIRContext *context = region.getContext();
     AffineExpr two = getAffineConstantExpr(2, context);
     AffineExpr grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+    if (const int64_t beside = getParam(schedule, "beside")) {
+      Launch launch;
+      launch.tasks = prim::product(context, p.besideGrid(beside));
+      launch.grain = grain;
+      return {launch};
+    }
     if (getParam(schedule, "single")) {
       Launch launch;
       launch.tasks = p.batches();
@@ -117,6 +174,8 @@ public:
   void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned number, Emitter &e, Value begin,
             Value end) const override {
     Problem p = *analyze(region);
+    if (const int64_t beside = getParam(schedule, "beside"))
+      return emitBeside(p, beside, e, begin, end);
     if (getParam(schedule, "single"))
       return emitSingle(p, schedule, e, begin, end);
     unsigned inputs = region.getInputs().size();
@@ -170,6 +229,65 @@ private:
         return e.emit(p.op.getOperand(), at);
       };
       p.keySort(schedule).emit(e, e.scratch(), read, [&](Index i, Value number) { e.storeAt(number, to, i64, i); });
+    });
+  }
+
+  /// The first elements of rows in lanes; `dims`: the last dims of the batch, which lanes run along.
+  static void emitBeside(const Problem &p, int64_t dims, Emitter &e, Value begin, Value end) {
+    OpBuilder &b = e.builder();
+    const Location loc = e.loc();
+    const int64_t count = *prim::getConstantSize(p.count);
+    const KeySort sort{p.element(), p.op.getDescending(), p.rows, p.count, /*isApart=*/false};
+    const ArrayRef<AffineExpr> inner = ArrayRef(p.batch).take_back(dims);
+    const AffineExpr rows = p.besideCount(dims);
+    e.loop(begin, end, 1, [&](Index task) {
+      const SmallVector<Index> grid = e.delinearize(task, p.besideGrid(dims));
+      const Index first = e.mulIndex(grid.back(), e.i64(kBlock), kBlock);
+      const Extent here = blockExtent(e, rows, first.base, kBlock);
+      e.laneLoop(here.get(e), here.constant, [&](Index lane) {
+        SmallVector<Index> batch(ArrayRef(grid).drop_back());
+        llvm::append_range(batch, e.delinearize(e.addIndex(first, lane), inner));
+        auto elementAt = [&](Index position) {
+          SmallVector<Index> at(batch);
+          at.push_back(position);
+          at.push_back(e.constant(0));
+          return sort.ordered(e, e.broadcast(e.emit(p.op.getOperand(), at)));
+        };
+        auto numberOf = [&](Value position) {
+          return e.broadcast(arith::TruncIOp::create(b, loc, b.getI32Type(), position));
+        };
+        // Keys, then numbers, in order. An element takes the place of the first one that comes after it, and all from
+        // there on move up by one; equal keys stay before what comes later in the row.
+        auto put = [&](SmallVector<Value> &held, int64_t places, Value key, Value number) {
+          Value movedKey = key, movedNumber = number;
+          for (int64_t i = 0; i < places; ++i) {
+            const Value isBefore = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, key, held[i]);
+            auto move = [&](Value &held, Value &moved) {
+              const Value before = held;
+              held = arith::SelectOp::create(b, loc, isBefore, moved, before);
+              moved = arith::SelectOp::create(b, loc, isBefore, before, moved);
+            };
+            move(held[i], movedKey);
+            move(held[count + i], movedNumber);
+          }
+          return std::pair(movedKey, movedNumber);
+        };
+        SmallVector<Value> held(2 * count);
+        for (int64_t i = 0; i < count; ++i)
+          std::tie(held[i], held[count + i]) = put(held, i, elementAt(e.constant(i)), numberOf(e.i64(i)));
+        held = e.loop(e.i64(count), e.size(p.rows), 1, held, [&](Index position, ValueRange before) {
+          SmallVector<Value> next(before);
+          put(next, count, elementAt(position), numberOf(position.base));
+          return next;
+        });
+        const Type i64 = b.getI64Type();
+        for (int64_t i = 0; i < count; ++i) {
+          SmallVector<Index> at(batch);
+          at.push_back(e.constant(i));
+          e.store(arith::ExtUIOp::create(b, loc, e.vectorOf(i64), held[count + i]), e.output(0), i64,
+                  prim::getSizes(p.op.getResult()), at);
+        }
+      });
     });
   }
 

@@ -35,3 +35,32 @@ func.func @bound(%x: tensor<90x1xf32>, %n: tensor<i64>) -> !ni attributes {prim.
   }
   return %1 : !ni
 }
+
+// Channels of each pixel: lanes along the pixels, which lie beside each other, where few are asked for of rows that are not long.
+// CHECK-LABEL: @beside
+// CHECK: #kernel.schedule<"sort", {apart = 0 : i64, beside = 2 : i64, grain = {{[0-9]+}} : i64, single = 1 : i64}>
+// CHECK: #kernel.schedule<"sort", {apart = 0 : i64, grain = {{[0-9]+}} : i64, single = 1 : i64}>
+// CHECK: #kernel.schedule<"sort", {apart = 0 : i64, grain = {{[0-9]+}} : i64, single = 1 : i64}>
+func.func @beside(%x: tensor<3x60x25x29xf32>, %y: tensor<3x25x60x29xf32>) -> (tensor<3x25x29x8xi64>, tensor<3x25x29x9xi64>, tensor<3x60x25x8xi64>) {
+  %0 = kernel.region(%i = %x : tensor<3x60x25x29xf32>) -> (tensor<3x25x29x8xi64>) {
+    %t = prim.transpose %i [0, 2, 3, 1] : tensor<3x60x25x29xf32> -> tensor<3x25x29x60xf32>
+    %r = prim.reshape %t : tensor<3x25x29x60xf32> -> tensor<3x25x29x60x1xf32>
+    %s = prim.arg_sort %r descending : tensor<3x25x29x60x1xf32> -> tensor<3x25x29x8xi64>
+    kernel.yield %s : tensor<3x25x29x8xi64>
+  }
+  // Too many to hold.
+  %1 = kernel.region(%i = %x : tensor<3x60x25x29xf32>) -> (tensor<3x25x29x9xi64>) {
+    %t = prim.transpose %i [0, 2, 3, 1] : tensor<3x60x25x29xf32> -> tensor<3x25x29x60xf32>
+    %r = prim.reshape %t : tensor<3x25x29x60xf32> -> tensor<3x25x29x60x1xf32>
+    %s = prim.arg_sort %r descending : tensor<3x25x29x60x1xf32> -> tensor<3x25x29x9xi64>
+    kernel.yield %s : tensor<3x25x29x9xi64>
+  }
+  // The rows themselves lie last.
+  %2 = kernel.region(%i = %y : tensor<3x25x60x29xf32>) -> (tensor<3x60x25x8xi64>) {
+    %t = prim.transpose %i [0, 2, 1, 3] : tensor<3x25x60x29xf32> -> tensor<3x60x25x29xf32>
+    %r = prim.reshape %t : tensor<3x60x25x29xf32> -> tensor<3x60x25x29x1xf32>
+    %s = prim.arg_sort %r descending : tensor<3x60x25x29x1xf32> -> tensor<3x60x25x8xi64>
+    kernel.yield %s : tensor<3x60x25x8xi64>
+  }
+  return %0, %1, %2 : tensor<3x25x29x8xi64>, tensor<3x25x29x9xi64>, tensor<3x60x25x8xi64>
+}
