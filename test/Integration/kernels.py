@@ -402,6 +402,9 @@ def build_cases():
          {"axis": np.array([-1], np.int64)}, tolerance=(2e-6, 2e-6))
     case("logsumexp", [helper.make_node("ReduceLogSumExp", ["x"], ["y"], keepdims=0, axes=[2])], {"x": ["B", "R", "C"]}, {"y": ["B", "R"]},
          lambda v: [np.log(np.exp(v["x"]).sum(-1))], [{"x": s} for s in ((2, 70, 20), (1, 64, 8), (3, 1, 100), (1, 5, 1), (2, 0, 4))])
+    # All of erf's range, to five units in the last place; what is not a number stays so.
+    erf_values = np.concatenate([np.linspace(-4.3, 4.3, 20001), 10.0 ** np.linspace(-37, 30, 500), -10.0 ** np.linspace(-37, 30, 500), [0.0, np.inf, -np.inf, np.nan]]).astype(np.float32)
+    case("erf", [helper.make_node("Erf", ["x"], ["y"])], {"x": ["N"]}, {"y": ["N"]}, lambda v: [np.vectorize(math.erf)(v["x"])], [{"x": erf_values}, {"x": erf_values[:7]}], tolerance=(6e-7, 0))
     # All of exp's range: overflow, what is below the normal numbers, NaN. Maxima and minima with NaN and infinities.
     special = np.array([np.nan, np.inf, -np.inf, 0, -0.0, 1e-38, 88.72283, 88.7229, 89, 89.1, 128, 3e38, -87.3, -87.33, -88, -104, -3e38], np.float32)
     wide = np.concatenate([special, np.linspace(-87.3, 88.7, 20011, dtype=np.float32), np.linspace(-1, 1, 5003, dtype=np.float32)])
