@@ -431,10 +431,10 @@ void tc::codegen::forColumns(Emitter &em, bool isSingle, Index first, Index star
                              llvm::function_ref<void(Index, Index)> store, int64_t run) {
   if (isSingle)
     return store(first, start);
-  const bool masks = em.cpu().vectorBits == 512;
-  if (run >= (masks ? 2 : kLeastNarrowRun))
-    return masks ? forMaskedParts(em, first, start, columns, store, run)
-                 : forParts(em, first, start, columns, store, run);
+  if (run && em.cpu().vectorBits == 512)
+    return forMaskedParts(em, first, start, columns, store, run);
+  if (run >= kLeastNarrowRun)
+    return forParts(em, first, start, columns, store, run);
   em.independentLanes(columns.get(em), columns.constant,
                       [&](Index lane) { store(em.addIndex(first, lane), em.addIndex(start, lane)); });
 }

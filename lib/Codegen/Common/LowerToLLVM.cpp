@@ -114,6 +114,11 @@ struct LaneBuilder {
   Value select(arith::CmpFPredicate kind, Value x, Value y, Value yes, Value no) const {
     return arith::SelectOp::create(b, loc, arith::CmpFOp::create(b, loc, kind, x, y), yes, no);
   }
+  /// Between `least` and `most`; NaN stays NaN.
+  Value clamp(Value x, double least, double most) const {
+    x = select(arith::CmpFPredicate::OGT, x, constant(most), constant(most), x);
+    return select(arith::CmpFPredicate::OLT, x, constant(least), constant(least), x);
+  }
   /// Horner's rule; the coefficient of the highest power first.
   Value polynomial(Value x, ArrayRef<double> coefficients) const {
     Value p = constant(coefficients.front());
@@ -195,11 +200,6 @@ struct ExpAvx512Pattern : public Avx512Pattern<math::ExpOp> {
 struct DoubleBuilder : LaneBuilder {
   using LaneBuilder::LaneBuilder;
 
-  /// Between `least` and `most`; NaN stays NaN.
-  Value clamp(Value x, double least, double most) const {
-    x = select(arith::CmpFPredicate::OGT, x, constant(most), constant(most), x);
-    return select(arith::CmpFPredicate::OLT, x, constant(least), constant(least), x);
-  }
   /// x = n ln 2 + r with |r| <= ln 2 / 2, and n + bias (i64).
   std::pair<Value, Value> reduce(Value x, int64_t bias) const {
     // Adding 1.5 * 2^52 rounds to an integer, which the last bits then are.
@@ -317,11 +317,10 @@ struct LogisticAvx512Pattern : public Avx512Pattern<arith::DivFOp> {
       return rewriter.notifyMatchFailure(op, "is no logistic function");
     LaneBuilder e(rewriter, op);
     // Beyond, the result is below the smallest normal number, or 1. NaN stays NaN.
-    Value t = exp.getOperand(), most = e.constant(87.336544), least = e.constant(-87.336544);
-    Value clamped = e.select(arith::CmpFPredicate::OGT, t, most, most, t);
-    clamped = e.select(arith::CmpFPredicate::OLT, clamped, least, least, clamped);
-    Value result = e.reciprocal(e.add(e.exponential(clamped, e.allLanes()), e.constant(1)));
-    rewriter.replaceOp(op, e.select(arith::CmpFPredicate::OGE, t, most, e.constant(0), result));
+    constexpr double kMost = 87.336544;
+    Value t = exp.getOperand();
+    Value result = e.reciprocal(e.add(e.exponential(e.clamp(t, -kMost, kMost), e.allLanes()), e.constant(1)));
+    rewriter.replaceOp(op, e.select(arith::CmpFPredicate::OGE, t, e.constant(kMost), e.constant(0), result));
     return success();
   }
 };
@@ -411,9 +410,8 @@ struct TanhAvx512Pattern : public Avx512Pattern<math::TanhOp> {
     if (!isRegister(op.getType()))
       return rewriter.notifyMatchFailure(op, "is not one register of f32");
     LaneBuilder e(rewriter, op);
-    Value x = op.getOperand(), most = e.constant(7.99881172180175781), least = e.constant(-7.99881172180175781);
-    Value clamped = e.select(arith::CmpFPredicate::OGT, x, most, most, x);
-    clamped = e.select(arith::CmpFPredicate::OLT, clamped, least, least, clamped);
+    constexpr double kMost = 7.99881172180175781;
+    Value x = op.getOperand(), clamped = e.clamp(x, -kMost, kMost);
     Value square = e.mul(clamped, clamped);
     Value p =
         e.polynomial(square, {-2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08,
@@ -455,9 +453,8 @@ struct ErfAvx512Pattern : public Avx512Pattern<math::ErfOp> {
     if (!isRegister(op.getType()))
       return rewriter.notifyMatchFailure(op, "is not one register of f32");
     LaneBuilder e(rewriter, op);
-    Value x = op.getOperand(), most = e.constant(15 * kErfWidth), least = e.constant(-15 * kErfWidth);
-    Value clamped = e.select(arith::CmpFPredicate::OGT, x, most, most, x); // NaN stays NaN
-    clamped = e.select(arith::CmpFPredicate::OLT, clamped, least, least, clamped);
+    constexpr float kMost = 15 * kErfWidth;
+    Value clamped = e.clamp(op.getOperand(), -kMost, kMost);
     Value magnitude = math::AbsFOp::create(rewriter, e.loc, clamped);
     // Adding 1.5 * 2^23 rounds to an integer, which the last bits then are.
     Value magic = e.constant(12582912), shifted = e.fma(magnitude, e.constant(1 / kErfWidth), magic);
@@ -468,7 +465,7 @@ struct ErfAvx512Pattern : public Avx512Pattern<math::ErfOp> {
       Value coefficient = e.intrinsic("llvm.x86.avx512.permvar.sf.512", {table, e.bits(shifted)});
       g = g ? e.fma(g, rest, coefficient) : coefficient;
     }
-    g = e.select(arith::CmpFPredicate::OGE, magnitude, most, e.constant(1 / (15 * kErfWidth)), g);
+    g = e.select(arith::CmpFPredicate::OGE, magnitude, e.constant(kMost), e.constant(1 / kMost), g);
     rewriter.replaceOp(op, e.mul(clamped, g));
     return success();
   }
