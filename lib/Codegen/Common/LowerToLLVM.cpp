@@ -84,12 +84,9 @@ bool isLanes(Type type, unsigned bits = 32) {
          (bits == 64 ? vector.getElementType().isF64() : vector.getElementType().isF32());
 }
 
-/// Forms for one register of AVX-512, of 16 lanes of f32.
-template <typename Op> struct Avx512Pattern : public OpRewritePattern<Op> {
-  using OpRewritePattern<Op>::OpRewritePattern;
-
-  static bool isRegister(Type type) { return isLanes(type) && cast<VectorType>(type).getNumElements() == 16; }
-};
+/// Whether the type is one register of AVX-512, of 16 lanes of f32.
+bool isRegister(Type type) { return isLanes(type) && cast<VectorType>(type).getNumElements() == 16; }
+bool isDoubleLanes(Type type) { return isLanes(type, 64); }
 
 /// q of e^r - 1 = r + r^2 q(r): minimax for the relative error, 2^-26, on |r| <= ln 2 / 2.
 constexpr double kExpM1Coefficients[] = {1.3882516650483012e-3, 8.366547524929047e-3, 4.166720062494278e-2,
@@ -176,23 +173,33 @@ struct LaneBuilder {
   }
 };
 
+/// A form of a function of one operand, for the types that `isTaken` names.
+template <typename Op, typename Builder, bool (*isTaken)(Type)> struct FunctionPattern : public OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+
+  virtual Value emit(const Builder &e, Value x) const = 0;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    if (!isTaken(op.getType()))
+      return rewriter.notifyMatchFailure(op, "is of another type");
+    rewriter.replaceOp(op, emit(Builder(rewriter, op), op.getOperand()));
+    return success();
+  }
+};
+template <typename Op> using Avx512Pattern = FunctionPattern<Op, LaneBuilder, isRegister>;
+
 /// e^x: x = n ln 2 + r, e^x = 2^n p(r), where vscalefps brings in 2^n with the right overflow. Half the instructions of
 /// the general form, which builds 2^n from bits and guards its range. Results below the smallest normal number are 0,
 /// as they are there. p: 1 + r + r^2 q(r), q minimax for the relative error of e^x - 1.
 struct ExpAvx512Pattern : public Avx512Pattern<math::ExpOp> {
-  using Avx512Pattern::Avx512Pattern;
+  using FunctionPattern::FunctionPattern;
 
-  LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &rewriter) const override {
-    if (!isRegister(op.getType()))
-      return rewriter.notifyMatchFailure(op, "is not one register of f32");
-    LaneBuilder e(rewriter, op);
-    Value x = op.getOperand(), most = e.constant(89);
+  Value emit(const LaneBuilder &e, Value x) const override {
+    Value most = e.constant(89);
     // NaN stays NaN; infinity would leave no remainder.
     Value clamped = e.select(arith::CmpFPredicate::OGT, x, most, most, x);
-    Value isNormal = arith::CmpFOp::create(rewriter, e.loc, arith::CmpFPredicate::UGE, x, e.constant(-87.336544));
-    Value mask = LLVM::BitcastOp::create(rewriter, e.loc, rewriter.getI16Type(), isNormal);
-    rewriter.replaceOp(op, e.exponential(clamped, mask));
-    return success();
+    Value isNormal = arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::UGE, x, e.constant(-87.336544));
+    Value mask = LLVM::BitcastOp::create(e.b, e.loc, e.b.getI16Type(), isNormal);
+    return e.exponential(clamped, mask);
   }
 };
 
@@ -222,23 +229,12 @@ struct DoubleBuilder : LaneBuilder {
   }
 };
 
-/// Forms for vectors of f64.
-template <typename Op> struct DoublePattern : public OpRewritePattern<Op> {
-  using OpRewritePattern<Op>::OpRewritePattern;
-
-  virtual Value emit(const DoubleBuilder &e, Value x) const = 0;
-  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
-    if (!isLanes(op.getType(), 64))
-      return rewriter.notifyMatchFailure(op, "is no vector of f64");
-    rewriter.replaceOp(op, emit(DoubleBuilder(rewriter, op), op.getOperand()));
-    return success();
-  }
-};
+template <typename Op> using DoublePattern = FunctionPattern<Op, DoubleBuilder, isDoubleLanes>;
 
 /// e^x: x = n ln 2 + r, e^x = 2^n p(r). 2^n comes in two factors, so that results overflow and become denormal where
 /// they should.
 struct ExpF64Pattern : public DoublePattern<math::ExpOp> {
-  using DoublePattern::DoublePattern;
+  using FunctionPattern::FunctionPattern;
 
   Value emit(const DoubleBuilder &e, Value x) const override {
     auto [r, exponents] = e.reduce(e.clamp(x, -746, 710), 2 * 1023);
@@ -250,7 +246,7 @@ struct ExpF64Pattern : public DoublePattern<math::ExpOp> {
 
 /// e^x - 1: x = n ln 2 + r, e^x - 1 = 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)), exact for n = 0.
 struct ExpM1F64Pattern : public DoublePattern<math::ExpM1Op> {
-  using DoublePattern::DoublePattern;
+  using FunctionPattern::FunctionPattern;
 
   Value emit(const DoubleBuilder &e, Value x) const override {
     auto [r, exponents] = e.reduce(e.clamp(x, -40, 710), 1022);
@@ -263,7 +259,7 @@ struct ExpM1F64Pattern : public DoublePattern<math::ExpM1Op> {
 
 /// tanh |x| = t / (t + 2), where t = e^(2 |x|) - 1.
 struct TanhF64Pattern : public DoublePattern<math::TanhOp> {
-  using DoublePattern::DoublePattern;
+  using FunctionPattern::FunctionPattern;
 
   Value emit(const DoubleBuilder &e, Value x) const override {
     Value magnitude = math::AbsFOp::create(e.b, e.loc, x);
@@ -276,7 +272,7 @@ struct TanhF64Pattern : public DoublePattern<math::TanhOp> {
 /// log x: x = 2^n (1 + f) with 1 + f in [sqrt 1/2, sqrt 2), s = f / (2 + f),
 /// log(1 + f) = f - (f^2 / 2 - s (f^2 / 2 + R(s^2))). Polynomial: fdlibm, e_log.c.
 struct LogF64Pattern : public DoublePattern<math::LogOp> {
-  using DoublePattern::DoublePattern;
+  using FunctionPattern::FunctionPattern;
 
   Value emit(const DoubleBuilder &e, Value x) const override {
     // The bits of sqrt 1/2.
@@ -302,8 +298,8 @@ struct LogF64Pattern : public DoublePattern<math::LogOp> {
 };
 
 /// 1 / (1 + e^t), the logistic function of -t, without the division.
-struct LogisticAvx512Pattern : public Avx512Pattern<arith::DivFOp> {
-  using Avx512Pattern::Avx512Pattern;
+struct LogisticAvx512Pattern : public OpRewritePattern<arith::DivFOp> {
+  using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(arith::DivFOp op, PatternRewriter &rewriter) const override {
     auto sum = op.getRhs().getDefiningOp<arith::AddFOp>();
@@ -328,23 +324,16 @@ struct LogisticAvx512Pattern : public Avx512Pattern<arith::DivFOp> {
 /// e^x - 1 on AVX-512: x = n ln 2 + r, e^x - 1 = 2^n ((e^r - 1) + (1 - 2^-n)), exact for n = 0. The general form takes
 /// an exponential, a logarithm and a division.
 struct ExpM1Avx512Pattern : public Avx512Pattern<math::ExpM1Op> {
-  using Avx512Pattern::Avx512Pattern;
+  using FunctionPattern::FunctionPattern;
 
-  LogicalResult matchAndRewrite(math::ExpM1Op op, PatternRewriter &rewriter) const override {
-    if (!isRegister(op.getType()))
-      return rewriter.notifyMatchFailure(op, "is not one register of f32");
-    LaneBuilder e(rewriter, op);
+  Value emit(const LaneBuilder &e, Value x) const override {
     // Below, the result is -1; beyond, infinity. NaN stays NaN.
-    Value x = op.getOperand(), least = e.constant(-18), most = e.constant(89);
-    Value clamped = e.select(arith::CmpFPredicate::OGT, x, most, most, x);
-    clamped = e.select(arith::CmpFPredicate::OLT, clamped, least, least, clamped);
-    auto [n, r] = e.reduceByLn2(clamped);
+    auto [n, r] = e.reduceByLn2(e.clamp(x, -18, 89));
     Value p = e.polynomial(r, kExpM1Coefficients);
     p = e.fma(p, e.mul(r, r), r);
     Value one = e.constant(1), all = e.allLanes();
-    Value rest = e.sub(one, e.scaled(one, arith::NegFOp::create(rewriter, e.loc, n), all));
-    rewriter.replaceOp(op, e.scaled(e.add(p, rest), n, all));
-    return success();
+    Value rest = e.sub(one, e.scaled(one, arith::NegFOp::create(e.b, e.loc, n), all));
+    return e.scaled(e.add(p, rest), n, all);
   }
 };
 
@@ -404,24 +393,19 @@ template <typename Op, bool isOnePlus> struct LogPattern : public OpRewritePatte
 
 /// tanh x as a quotient of polynomials on [-8, 8], beyond which it is 1; coefficients: Eigen, generic fast tanh.
 struct TanhAvx512Pattern : public Avx512Pattern<math::TanhOp> {
-  using Avx512Pattern::Avx512Pattern;
+  using FunctionPattern::FunctionPattern;
 
-  LogicalResult matchAndRewrite(math::TanhOp op, PatternRewriter &rewriter) const override {
-    if (!isRegister(op.getType()))
-      return rewriter.notifyMatchFailure(op, "is not one register of f32");
-    LaneBuilder e(rewriter, op);
+  Value emit(const LaneBuilder &e, Value x) const override {
     constexpr double kMost = 7.99881172180175781;
-    Value x = op.getOperand(), clamped = e.clamp(x, -kMost, kMost);
-    Value square = e.mul(clamped, clamped);
+    Value clamped = e.clamp(x, -kMost, kMost), square = e.mul(clamped, clamped);
     Value p =
         e.polynomial(square, {-2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08,
                               1.48572235717979e-05, 6.37261928875436e-04, 4.89352455891786e-03});
     Value q =
         e.polynomial(square, {1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03});
     Value result = e.mul(e.mul(clamped, p), e.reciprocal(q));
-    Value magnitude = math::AbsFOp::create(rewriter, e.loc, x);
-    rewriter.replaceOp(op, e.select(arith::CmpFPredicate::OLT, magnitude, e.constant(0.0004), x, result));
-    return success();
+    Value magnitude = math::AbsFOp::create(e.b, e.loc, x);
+    return e.select(arith::CmpFPredicate::OLT, magnitude, e.constant(0.0004), x, result);
   }
 };
 
@@ -447,27 +431,23 @@ constexpr float kErfCoefficients[5][16] = {
      0.476147413f, 0.424176753f, 0.382007569f, 0.347337902f, 0.318405122f, 0.293914586f, 0.272921056f, 0.25472635f}};
 
 struct ErfAvx512Pattern : public Avx512Pattern<math::ErfOp> {
-  using Avx512Pattern::Avx512Pattern;
+  using FunctionPattern::FunctionPattern;
 
-  LogicalResult matchAndRewrite(math::ErfOp op, PatternRewriter &rewriter) const override {
-    if (!isRegister(op.getType()))
-      return rewriter.notifyMatchFailure(op, "is not one register of f32");
-    LaneBuilder e(rewriter, op);
+  Value emit(const LaneBuilder &e, Value x) const override {
     constexpr float kMost = 15 * kErfWidth;
-    Value clamped = e.clamp(op.getOperand(), -kMost, kMost);
-    Value magnitude = math::AbsFOp::create(rewriter, e.loc, clamped);
+    Value clamped = e.clamp(x, -kMost, kMost);
+    Value magnitude = math::AbsFOp::create(e.b, e.loc, clamped);
     // Adding 1.5 * 2^23 rounds to an integer, which the last bits then are.
     Value magic = e.constant(12582912), shifted = e.fma(magnitude, e.constant(1 / kErfWidth), magic);
     Value rest = e.fma(e.sub(shifted, magic), e.constant(-kErfWidth), magnitude);
     Value g;
     for (ArrayRef<float> ofIntervals : kErfCoefficients) {
-      Value table = arith::ConstantOp::create(rewriter, e.loc, DenseElementsAttr::get(e.type, ofIntervals));
+      Value table = arith::ConstantOp::create(e.b, e.loc, DenseElementsAttr::get(e.type, ofIntervals));
       Value coefficient = e.intrinsic("llvm.x86.avx512.permvar.sf.512", {table, e.bits(shifted)});
       g = g ? e.fma(g, rest, coefficient) : coefficient;
     }
     g = e.select(arith::CmpFPredicate::OGE, magnitude, e.constant(kMost), e.constant(1 / kMost), g);
-    rewriter.replaceOp(op, e.mul(clamped, g));
-    return success();
+    return e.mul(clamped, g);
   }
 };
 
