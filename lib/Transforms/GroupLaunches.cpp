@@ -39,6 +39,8 @@ constexpr int64_t kEnoughRanges = 8;
 constexpr int64_t kEnoughStepRanges = 64;
 // Work below which a fork costs more than it gains: it takes 2 us where the pool's threads are awake, 30 where not.
 constexpr int64_t kLeastFlops = 4000000, kLeastBytes = 1 << 20;
+// The same of a single task, which nobody shares without company: a recurrent layer of a small batch.
+constexpr int64_t kLeastTaskFlops = 2000000;
 // Sizes that only the run knows are taken for this.
 constexpr int64_t kUnknownSize = 16;
 // How far a member is looked for: every value that is computed earlier lives longer.
@@ -71,8 +73,10 @@ int64_t enoughRanges(LaunchOp launch) { return launch.getSteps() ? kEnoughStepRa
 
 bool isMember(Operation &op) {
   auto launch = dyn_cast<LaunchOp>(op);
-  return launch && !launch.getDeviceAttr() && !launch.getGroup() && rangesOf(launch) < enoughRanges(launch) &&
-         (costOf(launch, "flops") >= kLeastFlops || costOf(launch, "bytes") >= kLeastBytes);
+  if (!launch || launch.getDeviceAttr() || launch.getGroup() || rangesOf(launch) >= enoughRanges(launch))
+    return false;
+  const bool isTask = evaluate(launch.getTasks().getResult(0)) == 1;
+  return costOf(launch, "flops") >= (isTask ? kLeastTaskFlops : kLeastFlops) || costOf(launch, "bytes") >= kLeastBytes;
 }
 
 /// Whether the op only depends on what it reads, so that it may run earlier.

@@ -52,6 +52,20 @@ func.func @alone(%x: tensor<1024xf32>) -> tensor<1024xf32> attributes {prim.symb
   return %e : tensor<1024xf32>
 }
 
+// A single task takes the other threads from less work on: nobody shares it.
+// CHECK-LABEL: func.func @single_tasks
+#two = affine_map<() -> (2)>
+func.func @single_tasks(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) attributes {prim.symbols = []} {
+  // CHECK: host.launch @forward{{.*}}group = 0
+  // CHECK-NEXT: host.launch @backward{{.*}}group = 0
+  // CHECK-NOT: group
+  %f = host.launch @forward(%x) symbols [] tasks #one grain #one {cost = {flops = 3000000 : i64, bytes = 1 : i64}} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %r = host.launch @backward(%x) symbols [] tasks #one grain #one {cost = {flops = 3000000 : i64, bytes = 1 : i64}} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %a = host.launch @shared(%x) symbols [] tasks #two grain #one {cost = {flops = 3000000 : i64, bytes = 1 : i64}} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %b = host.launch @shared(%x) symbols [] tasks #two grain #one {cost = {flops = 3000000 : i64, bytes = 1 : i64}} : (tensor<1024xf32>) -> tensor<1024xf32>
+  return %f, %r, %a, %b : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
+}
+
 // Sizes of the run count as 16; a large copy is work too. Both read %a when they run, so neither may overwrite it.
 // CHECK-LABEL: func.func @dynamic
 // PLAN-LABEL: func.func @dynamic

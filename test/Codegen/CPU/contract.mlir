@@ -295,6 +295,28 @@ func.func @rows_of_their_own(%x: tensor<1024x256xf32>, %w: tensor<256x512xf32>, 
 
 // -----
 
+// A constant A is in the caches of all threads: a B that is larger than the results alone is cut among them, here the pixels of a 1x1
+// convolution that the layer before wrote. A smaller one is not.
+// CHECK-LABEL: func.func @columns_of_their_own
+// CHECK: #kernel.schedule<"contract", {{.*}}rhsLaunch = 1 : i64, rhsTransposed = 0 : i64, rows256 = 6 : i64, rows512 = 8 : i64, tileM
+// CHECK: #kernel.schedule<"contract", {{.*}}rowsOuter = 1 : i64
+// CHECK: return
+func.func @columns_of_their_own(%x: tensor<197x323xf32>, %y: tensor<64x323xf32>) -> (tensor<131x323xf32>, tensor<256x323xf32>) {
+  %f = prim.constant dense<1.5> : tensor<131x197xf32>
+  %g = prim.constant dense<1.5> : tensor<256x64xf32>
+  %r = kernel.region(%i0 = %f : tensor<131x197xf32>, %i1 = %x : tensor<197x323xf32>) -> (tensor<131x323xf32>) {
+    %0 = prim.dot_general %i0, %i1 batch [] x [] contract [1] x [0] : (tensor<131x197xf32>, tensor<197x323xf32>) -> tensor<131x323xf32>
+    kernel.yield %0 : tensor<131x323xf32>
+  }
+  %s = kernel.region(%i0 = %g : tensor<256x64xf32>, %i1 = %y : tensor<64x323xf32>) -> (tensor<256x323xf32>) {
+    %0 = prim.dot_general %i0, %i1 batch [] x [] contract [1] x [0] : (tensor<256x64xf32>, tensor<64x323xf32>) -> tensor<256x323xf32>
+    kernel.yield %0 : tensor<256x323xf32>
+  }
+  return %r, %s : tensor<131x323xf32>, tensor<256x323xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func.func @pixels_of_their_own
 // CHECK: #kernel.schedule<"contract", {{.*}}pixelsOuter = 1 : i64
 // CHECK-NOT: pixelsOuter
