@@ -1326,8 +1326,10 @@ def sample(x, grid, padding):
     """Bilinear samples of x [N, C, H, W] at grid [N, P, Q, 2] in [-1, 1], corners not aligned."""
     (n, c, h, w), at = x.shape, []
     for number, size in ((grid[..., 0], w), (grid[..., 1], h)):
-        p = ((number.astype(np.float32) + 1) * np.float32(size) - 1) / 2
-        at.append((np.clip(p, 0, size - 1) if padding == "border" else p).astype(np.float64))
+        p = ((number.astype(np.float64) + 1) * size - 1) / 2
+        if padding == "reflection":
+            p = np.abs(np.mod(p - size + 0.5, 2 * size) - size) - 0.5
+        at.append(p if padding == "zeros" else np.clip(p, 0, size - 1))
     left, top = np.floor(at[0]), np.floor(at[1])
     total = np.zeros((n, c, *grid.shape[1:3]))
     for dy in (0, 1):
@@ -1344,10 +1346,13 @@ def sample(x, grid, padding):
 def sample_cases():
     """Samples at positions that are given, far outside too, and sums of them; whole numbers of 64 bits from floats."""
     for channels in (1, 2, 3, 17):
-        for padding in ("zeros", "border"):
-            for shape, grid in (((2, channels, 9, 13), (2, 7, 33)), ((1, channels, 1, 5), (1, 1, 1)), ((1, channels, 30, 4), (1, 40, 3))):
+        for padding in ("zeros", "border", "reflection"):
+            for shape, grid in (((2, channels, 9, 13), (2, 7, 33)), ((1, channels, 1, 5), (1, 1, 1)), ((1, channels, 30, 4), (1, 40, 3)), ((1, channels, 2, 300), (1, 5, 16))):
                 g = random((*grid, 2), 3) * np.float32(1.2)
-                g[..., 0, :] *= 1e6
+                if shape[3] == 300:  # the error of a position grows with it
+                    g = np.clip(g, -1.1, 1.1)
+                elif padding != "reflection":  # of so many turns nothing is left of a float
+                    g[..., 0, :] *= 1e6
                 nodes = [helper.make_node("GridSample", ["x", "g"], ["y"], mode="bilinear", padding_mode=padding, align_corners=0),
                          helper.make_node("ReduceSum", ["y", "two"], ["s"], keepdims=0)]
                 case(f"sample_{padding}_{channels}_{'x'.join(map(str, grid))}", nodes, {"x": list(shape), "g": [*grid, 2]}, {"y": [grid[0], channels, *grid[1:]], "s": [grid[0], channels, grid[2]]},

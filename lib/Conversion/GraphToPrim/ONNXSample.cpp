@@ -30,18 +30,21 @@ public:
 
   /// `normalized`: in [-1, 1] where inside.
   SmallVector<Tap> run(Value normalized) {
-    Value extent = like(normalized, size), one = b.binary<AddOp>(normalized, 1);
-    Value x = align ? b.mul(b.binary<MulOp>(one, 0.5), b.binary<SubOp>(extent, 1))
-                    : b.binary<MulOp>(b.binary<SubOp>(b.mul(one, extent), 1), 0.5);
+    // ((x + 1) size - 1) / 2 or (x + 1) (size - 1) / 2.
+    Value extent = like(normalized, size), last = b.binary<SubOp>(extent, 1);
+    Position at{b.mul(normalized, b.binary<MulOp>(align ? last : extent, 0.5)), b.binary<MulOp>(last, 0.5)};
     if (mode == "nearest")
-      x = b.unary<RoundOp>(x);
+      at = {b.unary<RoundOp>(sum(at)), b.splatLike(normalized, 0)};
+    if (padding == "reflection")
+      at = reflect(at);
+    Value x = sum(at);
     if (padding == "border")
       x = clampToBorder(x, extent);
-    else if (padding == "reflection")
-      x = reflect(x);
     if (mode == "nearest")
       return {tapAt(x, {})};
-    Value base = b.unary<FloorOp>(x), ratio = b.sub(x, base);
+    Value base = b.unary<FloorOp>(x), ratio = b.add(at.varying, b.sub(at.fixed, base));
+    if (padding == "border") // beyond the last element all taps are that one
+      ratio = b.min(b.binary<MaxOp>(ratio, 0), b.splatLike(ratio, 1));
     if (mode == "linear")
       return {tapAt(base, b.sub(b.splatLike(ratio, 1), ratio)), tapAt(b.binary<AddOp>(base, 1), ratio)};
     SmallVector<Tap> taps;
@@ -54,6 +57,13 @@ public:
   }
 
 private:
+  /// The sum of two numbers. `fixed` is exact, halves, so that the distance from an element next to the position is as
+  /// exact as `varying`: an error counts as often as the neighbours differ.
+  struct Position {
+    Value varying, fixed;
+  };
+  Value sum(Position at) { return b.add(at.varying, at.fixed); }
+
   Value like(Value v, AffineExpr expr) {
     return b.broadcastTo(b.convert(b.sizeValue(expr), b.elementOf(v)), getSizes(v));
   }
@@ -69,23 +79,26 @@ private:
   }
 
   /// Mirrored at the borders until it lies between them.
-  Value reflect(Value x) {
-    Value extent = like(x, size);
+  Position reflect(Position at) {
+    Value x = sum(at), extent = like(x, size);
     Value low = b.splatLike(x, align ? 0 : -0.5), high = b.binary<SubOp>(extent, align ? 1 : 0.5);
     Value range = b.sub(high, low);
     Value below = b.compare(CompareKind::LT, x, low), above = b.compare(CompareKind::GT, x, high);
-    Value distance = b.select(below, b.sub(low, x), b.sub(x, high));
-    Value turns = b.unary<TruncOp>(b.div(distance, range)), rest = b.sub(distance, b.mul(turns, range));
-    Value even = b.compare(CompareKind::EQ, b.binary<RemOp>(turns, 2), 0);
-    Value fromLow = b.add(low, rest), fromHigh = b.sub(high, rest);
-    Value ifBelow = b.select(even, fromLow, fromHigh), ifAbove = b.select(even, fromHigh, fromLow);
-    return b.select(below, ifBelow, b.select(above, ifAbove, x));
+    Value isOutside = b.binary<OrOp>(below, above);
+    Value turns = b.unary<TruncOp>(b.div(b.select(below, b.sub(low, x), b.sub(x, high)), range));
+    Value pairs = b.binary<MulOp>(turns, 0.5), even = b.compare(CompareKind::EQ, b.unary<TruncOp>(pairs), pairs);
+    // After an even number of turns behind the first one it runs backwards.
+    Value border = b.select(below, low, high), across = b.select(below, range, b.unary<NegOp>(range));
+    Value way = b.mul(turns, across), backwards = b.binary<AndOp>(isOutside, even);
+    Value shift = b.select(even, b.sub(b.add(border, border), way), b.add(across, way));
+    auto turned = [&](Value v) { return b.select(backwards, b.unary<NegOp>(v), v); };
+    return {turned(at.varying), b.add(turned(at.fixed), b.select(isOutside, shift, b.splatLike(shift, 0)))};
   }
 
   Tap tapAt(Value position, Value weight) {
     Tap tap{{}, weight, {}};
     if (padding == "reflection")
-      position = reflect(position);
+      position = sum(reflect({position, b.splatLike(position, 0)}));
     // Positions are whole numbers. What is none gives no number, by its weight.
     Value held = b.min(b.binary<MaxOp>(position, 0), b.binary<SubOp>(like(position, size), 1));
     if (padding == "zeros")
