@@ -731,6 +731,48 @@ static prim::ConcatOp findWideConcat(Operation *reader, const Use &use) {
   return {};
 }
 
+/// The concat whose rows run along what `reader` reads the leaf of `use` across: turned behind it. Null if there is
+/// none.
+static prim::ConcatOp findConcatAcross(Operation *reader, const Use &use) {
+  SmallVector<Operation *> links{reader};
+  llvm::append_range(links, use.chain);
+  prim::ConcatOp concat;
+  for (Operation *link : links) {
+    if (auto outer = dyn_cast<prim::ConcatOp>(link))
+      concat = outer;
+    else if (concat && turnsInnermost(link))
+      return concat;
+  }
+  return {};
+}
+
+/// Whether slices are gathered on the way to the leaf, with so many elements one behind the other that lanes pay.
+static bool gathersSlices(const Use &use) {
+  constexpr int64_t kLeastLanes = 8;
+  return llvm::any_of(use.chain, [](Operation *link) {
+    return isa<prim::GatherOp, prim::GatherNDOp>(link) && countSliced(link->getOperand(0)) > 0 &&
+           prim::getConstantSize(prim::getSizes(link->getOperand(0)).back()).value_or(0) >= kLeastLanes;
+  });
+}
+
+/// Whether the ops read many elements for each that they give, of slices that they, or those that will join them,
+/// gather. Of two, as of neighbours of an image, concats gather as fast as they would copy.
+bool Plan::gathersManySlices(ArrayRef<Operation *> members) const {
+  constexpr size_t kManyReads = 16;
+  size_t reads = 0;
+  bool gathers = false;
+  for (Operation *member : members)
+    for (const Use &use : usesOf(member)) {
+      ++reads;
+      Operation *def = use.leaf.getDefiningOp();
+      const int producer = def ? groupOf(def) : -1;
+      gathers |= gathersSlices(use) || (producer >= 0 && llvm::any_of(groups[producer].ops, [&](Operation *op) {
+                                          return llvm::any_of(usesOf(op), gathersSlices);
+                                        }));
+    }
+  return gathers && reads >= kManyReads;
+}
+
 /// How often the values that are read through `uses`, all by one region, are computed there: once for each position
 /// that they are read at, however many ops read them there. At a position that is not known each value counts by
 /// itself.
@@ -797,6 +839,8 @@ std::string Plan::refuseCopy(int producer, const SmallVector<std::pair<Operation
     if (!llvm::all_of(group.ops, isCheap))
       if (prim::ConcatOp concat = findWideConcat(op, use))
         return "all lanes of " + describe(concat) + " would compute it for a few";
+    if (prim::ConcatOp concat = findConcatAcross(op, use); concat && gathersManySlices(group.ops))
+      return "lanes of " + describe(concat) + " would gather its slices element by element";
     // How often one element is computed.
     std::optional<unsigned> aligned =
         alignedRank(use.leaf, use.map, getRole(op) == Role::Reduce ? op->getOperand(0) : op->getResult(0));

@@ -128,6 +128,7 @@ private:
   std::string refuse(int id, mlir::Operation *op, llvm::ArrayRef<Use> uses, int &frame);
   std::string refuseReduce(int id, mlir::Operation *op, llvm::ArrayRef<Use> uses);
   std::string refuseCommon(int id, mlir::Operation *op);
+  bool gathersManySlices(llvm::ArrayRef<mlir::Operation *> members) const;
   std::string refuseCopy(int producer, const llvm::SmallVector<std::pair<mlir::Operation *, Use>> &readers);
   std::string refuseMerge(int a, int b);
   bool tryGroups(mlir::Operation *op, llvm::ArrayRef<Use> uses);

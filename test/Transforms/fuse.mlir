@@ -502,6 +502,70 @@ func.func @cheap_part_of_concat(%x: tensor<400x64xf32>, %y: tensor<400x2xf32>) -
   return %c : tensor<400x66xf32>
 }
 
+// A sum of many gathered slices, whose channels a concat has across its rows (an adaptive pool before channels first): lanes along the
+// rows would gather element by element. Of a few they may.
+// CHECK-LABEL: func.func @many_slices
+// CHECK: kernel.region({{.*}}-> (tensor<20x64xf32>)
+// CHECK-NOT: prim.concat
+// CHECK: kernel.yield
+// CHECK: kernel.region({{.*}}-> (tensor<64x29xf32>)
+// CHECK-NOT: prim.add
+// CHECK: prim.concat
+// CHECK-NOT: kernel.region
+func.func @many_slices(%x: tensor<90x64xf32>, %i: tensor<20x10xi64>, %y: tensor<64x9xf32>) -> tensor<64x29xf32> {
+  %g = prim.gather %x[%i] axis = 0 : (tensor<90x64xf32>, tensor<20x10xi64>) -> tensor<20x10x64xf32>
+  %s0 = prim.slice %g from affine_map<() -> (0, 0, 0)> step [1, 1, 1] : tensor<20x10x64xf32> -> tensor<20x1x64xf32>
+  %r0 = prim.reshape %s0 : tensor<20x1x64xf32> -> tensor<20x64xf32>
+  %s1 = prim.slice %g from affine_map<() -> (0, 1, 0)> step [1, 1, 1] : tensor<20x10x64xf32> -> tensor<20x1x64xf32>
+  %r1 = prim.reshape %s1 : tensor<20x1x64xf32> -> tensor<20x64xf32>
+  %s2 = prim.slice %g from affine_map<() -> (0, 2, 0)> step [1, 1, 1] : tensor<20x10x64xf32> -> tensor<20x1x64xf32>
+  %r2 = prim.reshape %s2 : tensor<20x1x64xf32> -> tensor<20x64xf32>
+  %s3 = prim.slice %g from affine_map<() -> (0, 3, 0)> step [1, 1, 1] : tensor<20x10x64xf32> -> tensor<20x1x64xf32>
+  %r3 = prim.reshape %s3 : tensor<20x1x64xf32> -> tensor<20x64xf32>
+  %s4 = prim.slice %g from affine_map<() -> (0, 4, 0)> step [1, 1, 1] : tensor<20x10x64xf32> -> tensor<20x1x64xf32>
+  %r4 = prim.reshape %s4 : tensor<20x1x64xf32> -> tensor<20x64xf32>
+  %s5 = prim.slice %g from affine_map<() -> (0, 5, 0)> step [1, 1, 1] : tensor<20x10x64xf32> -> tensor<20x1x64xf32>
+  %r5 = prim.reshape %s5 : tensor<20x1x64xf32> -> tensor<20x64xf32>
+  %s6 = prim.slice %g from affine_map<() -> (0, 6, 0)> step [1, 1, 1] : tensor<20x10x64xf32> -> tensor<20x1x64xf32>
+  %r6 = prim.reshape %s6 : tensor<20x1x64xf32> -> tensor<20x64xf32>
+  %s7 = prim.slice %g from affine_map<() -> (0, 7, 0)> step [1, 1, 1] : tensor<20x10x64xf32> -> tensor<20x1x64xf32>
+  %r7 = prim.reshape %s7 : tensor<20x1x64xf32> -> tensor<20x64xf32>
+  %s8 = prim.slice %g from affine_map<() -> (0, 8, 0)> step [1, 1, 1] : tensor<20x10x64xf32> -> tensor<20x1x64xf32>
+  %r8 = prim.reshape %s8 : tensor<20x1x64xf32> -> tensor<20x64xf32>
+  %s9 = prim.slice %g from affine_map<() -> (0, 9, 0)> step [1, 1, 1] : tensor<20x10x64xf32> -> tensor<20x1x64xf32>
+  %r9 = prim.reshape %s9 : tensor<20x1x64xf32> -> tensor<20x64xf32>
+  %a1 = prim.add %r0, %r1 : tensor<20x64xf32>
+  %a2 = prim.add %a1, %r2 : tensor<20x64xf32>
+  %a3 = prim.add %a2, %r3 : tensor<20x64xf32>
+  %a4 = prim.add %a3, %r4 : tensor<20x64xf32>
+  %a5 = prim.add %a4, %r5 : tensor<20x64xf32>
+  %a6 = prim.add %a5, %r6 : tensor<20x64xf32>
+  %a7 = prim.add %a6, %r7 : tensor<20x64xf32>
+  %a8 = prim.add %a7, %r8 : tensor<20x64xf32>
+  %a9 = prim.add %a8, %r9 : tensor<20x64xf32>
+  %t = prim.transpose %a9 [1, 0] : tensor<20x64xf32> -> tensor<64x20xf32>
+  %c = prim.concat %t, %y axis = 1 : (tensor<64x20xf32>, tensor<64x9xf32>) -> tensor<64x29xf32>
+  return %c : tensor<64x29xf32>
+}
+
+// CHECK-LABEL: func.func @few_slices
+// CHECK-COUNT-1: kernel.region
+// CHECK-NOT: kernel.region
+func.func @few_slices(%x: tensor<90x64xf32>, %i: tensor<20x3xi64>, %y: tensor<64x9xf32>) -> tensor<64x29xf32> {
+  %g = prim.gather %x[%i] axis = 0 : (tensor<90x64xf32>, tensor<20x3xi64>) -> tensor<20x3x64xf32>
+  %s0 = prim.slice %g from affine_map<() -> (0, 0, 0)> step [1, 1, 1] : tensor<20x3x64xf32> -> tensor<20x1x64xf32>
+  %r0 = prim.reshape %s0 : tensor<20x1x64xf32> -> tensor<20x64xf32>
+  %s1 = prim.slice %g from affine_map<() -> (0, 1, 0)> step [1, 1, 1] : tensor<20x3x64xf32> -> tensor<20x1x64xf32>
+  %r1 = prim.reshape %s1 : tensor<20x1x64xf32> -> tensor<20x64xf32>
+  %s2 = prim.slice %g from affine_map<() -> (0, 2, 0)> step [1, 1, 1] : tensor<20x3x64xf32> -> tensor<20x1x64xf32>
+  %r2 = prim.reshape %s2 : tensor<20x1x64xf32> -> tensor<20x64xf32>
+  %a1 = prim.add %r0, %r1 : tensor<20x64xf32>
+  %a2 = prim.add %a1, %r2 : tensor<20x64xf32>
+  %t = prim.transpose %a2 [1, 0] : tensor<20x64xf32> -> tensor<64x20xf32>
+  %c = prim.concat %t, %y axis = 1 : (tensor<64x20xf32>, tensor<64x9xf32>) -> tensor<64x29xf32>
+  return %c : tensor<64x29xf32>
+}
+
 // Of rows that are shorter than a vector lanes hold several; and few elements are not worth a launch of their own.
 // CHECK-LABEL: func.func @part_of_short_concat
 // CHECK-COUNT-2: kernel.region

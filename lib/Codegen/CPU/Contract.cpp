@@ -318,8 +318,7 @@ private:
     // A constant is in the caches of all threads.
     const bool isFixed = inPlace && isConstant(inPlace->input);
     if (p.m && p.n && p.k && *p.n > tilePanels * kPanel && *p.m > tileM &&
-        *p.k * *p.n <= *p.m * ((isFixed && !packed ? 0 : *p.k) + *p.n) &&
-        *p.k * *p.n * p.elementBytes() <= kNearBytes)
+        *p.k * *p.n <= *p.m * ((isFixed && !packed ? 0 : *p.k) + *p.n) && *p.k * *p.n * p.elementBytes() <= kNearBytes)
       params.set("rowsOuter", 1);
     params.set("lhsCopy", copy);
     if (copy && isRowInnermost(p))

@@ -844,22 +844,24 @@ private:
 };
 
 /// reshape(transpose(x)) -> transpose(reshape(x)) where the dims that the reshape joins or splits are neighbours in x,
-/// too: pixels as one dim and as two, before or after channels.
+/// too: pixels as one dim and as two, before or after channels. Unit dims, which it drops, may be anywhere.
 struct SinkThroughReshape : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ReshapeOp op, PatternRewriter &rewriter) const override {
     auto transpose = op.getOperand().getDefiningOp<TransposeOp>();
     if (!transpose || isConstantTranspose(op.getOperand()))
       return failure();
-    const Sizes from = getSizes(op.getOperand()), to = getSizes(op.getResult());
-    const std::optional<SmallVector<Run>> runs = matchRuns(from, to);
+    const Sizes to = getSizes(op.getResult());
+    Sizes from = getSizes(op.getOperand()), source = getSizes(transpose.getOperand());
+    SmallVector<int64_t> permutation(transpose.getPermutation());
+    std::optional<SmallVector<Run>> runs = neighbours(from, to, permutation);
+    if (!runs) {
+      dropUnitDims(source, permutation);
+      from = permuted(source, permutation);
+      runs = neighbours(from, to, permutation);
+    }
     if (!runs)
-      return rewriter.notifyMatchFailure(op, "sizes that are not known to agree, or unit dims at the end");
-    ArrayRef<int64_t> permutation = transpose.getPermutation();
-    for (const Run &run : *runs)
-      for (int64_t dim = run.from + 1; dim < run.fromEnd; ++dim)
-        if (permutation[dim] != permutation[dim - 1] + 1)
-          return rewriter.notifyMatchFailure(op, "joined dims are no neighbours");
+      return rewriter.notifyMatchFailure(op, "joined dims are no neighbours, or sizes are not known to agree");
     // The runs in the order of x.
     SmallVector<Run> inOrder(*runs);
     llvm::sort(inOrder, [&](const Run &a, const Run &b) { return permutation[a.from] < permutation[b.from]; });
@@ -875,6 +877,31 @@ struct SinkThroughReshape : OpRewritePattern<ReshapeOp> {
     PrimBuilder b(rewriter, op);
     rewriter.replaceOp(op, b.transpose(b.reshape(transpose.getOperand(), sizes), back));
     return success();
+  }
+
+private:
+  /// The runs from `from` to `to`, if the dims of each are neighbours before the permutation as well.
+  static std::optional<SmallVector<Run>> neighbours(SizesRef from, SizesRef to, ArrayRef<int64_t> permutation) {
+    std::optional<SmallVector<Run>> runs = matchRuns(from, to);
+    if (runs)
+      for (const Run &run : *runs)
+        for (int64_t dim = run.from + 1; dim < run.fromEnd; ++dim)
+          if (permutation[dim] != permutation[dim - 1] + 1)
+            return std::nullopt;
+    return runs;
+  }
+  static void dropUnitDims(Sizes &sizes, SmallVector<int64_t> &permutation) {
+    for (int64_t dim = int64_t(sizes.size()) - 1; dim >= 0; --dim) {
+      if (getConstantSize(sizes[dim]) != 1)
+        continue;
+      sizes.erase(sizes.begin() + dim);
+      llvm::erase(permutation, dim);
+      for (int64_t &other : permutation)
+        other -= other > dim;
+    }
+  }
+  static Sizes permuted(SizesRef sizes, ArrayRef<int64_t> permutation) {
+    return llvm::map_to_vector(permutation, [&](int64_t dim) { return sizes[dim]; });
   }
 };
 

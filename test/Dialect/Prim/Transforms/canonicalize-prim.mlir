@@ -370,3 +370,18 @@ func.func @powers(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8x
   %3 = prim.pow %x, %nine : tensor<8xf32>
   return %0, %1, %2, %3 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
 }
+
+// Unit dims that a reshape drops may be anywhere.
+// CHECK-LABEL: func.func @reshape_of_unit_dims
+// CHECK: %[[X:.*]] = prim.reshape %arg0 : tensor<7x1x5x62xf32> -> tensor<7x5x62xf32>
+// CHECK: %[[S:.*]] = prim.add %[[X]], %{{.*}} : tensor<7x5x62xf32>
+// CHECK: %[[T:.*]] = prim.transpose %[[S]] [2, 0, 1]
+// CHECK: return %[[T]]
+func.func @reshape_of_unit_dims(%x: tensor<7x1x5x62xf32>, %y: tensor<7x5x62x1xf32>) -> tensor<62x7x5xf32> {
+  %0 = prim.transpose %x [3, 0, 2, 1] : tensor<7x1x5x62xf32> -> tensor<62x7x5x1xf32>
+  %1 = prim.reshape %0 : tensor<62x7x5x1xf32> -> tensor<62x7x5xf32>
+  %2 = prim.transpose %y [2, 3, 0, 1] : tensor<7x5x62x1xf32> -> tensor<62x1x7x5xf32>
+  %3 = prim.reshape %2 : tensor<62x1x7x5xf32> -> tensor<62x7x5xf32>
+  %4 = prim.add %1, %3 : tensor<62x7x5xf32>
+  return %4 : tensor<62x7x5xf32>
+}
