@@ -708,7 +708,7 @@ Index Emitter::linearize(ArrayRef<Index> places, ArrayRef<AffineExpr> ofDims) {
   return result;
 }
 
-std::pair<Index, Index> Emitter::divide(const Index &x, AffineExpr by) {
+std::pair<Index, Index> Emitter::divide(const Index &x, AffineExpr by, std::optional<int64_t> bound) {
   auto divisor = prim::getConstantSize(by);
   if (divisor && *divisor == 1)
     return {x, constant(0)};
@@ -779,10 +779,18 @@ std::pair<Index, Index> Emitter::divide(const Index &x, AffineExpr by) {
     }
   }
   Value lanes = materialize(x);
-  quotient.lanes =
-      inScope(x.depth, [&]() -> Value { return arith::DivUIOp::create(b, location, lanes, broadcast(d)); });
-  remainder.lanes =
-      inScope(x.depth, [&]() -> Value { return arith::RemUIOp::create(b, location, lanes, broadcast(d)); });
+  // There is no product of high halves for lanes of 64 bits.
+  const bool isNarrow = bound && *bound < (int64_t(1) << 31) && divisor && *divisor > 0;
+  auto here = [&](llvm::function_ref<Value()> fn) { return inScope(x.depth, fn); };
+  if (isNarrow) {
+    lanes = here([&]() -> Value { return arith::TruncIOp::create(b, location, vectorOf(b.getI32Type()), lanes); });
+    d = here([&]() -> Value { return arith::ConstantOp::create(b, location, b.getI32IntegerAttr(int32_t(*divisor))); });
+  }
+  quotient.lanes = here([&]() -> Value { return arith::DivUIOp::create(b, location, lanes, broadcast(d)); });
+  remainder.lanes = here([&]() -> Value { return arith::RemUIOp::create(b, location, lanes, broadcast(d)); });
+  if (isNarrow)
+    for (Value *value : {&quotient.lanes, &remainder.lanes})
+      *value = here([&]() -> Value { return arith::ExtUIOp::create(b, location, vectorOf(b.getI64Type()), *value); });
   quotient.divided = remainder.divided = std::make_shared<Index::Divided>(Index::Divided{x, by});
   remainder.isRemainder = true;
   if (divisor && *divisor > 1 && *divisor < (int64_t(1) << 30) && x.step == 1 && x.repeat == 1 && !x.lanes &&
@@ -839,11 +847,13 @@ SmallVector<Index> Emitter::delinearize(const Index &linear, ArrayRef<AffineExpr
       at[i] = rest;
       break;
     }
+    const std::optional<int64_t> bound =
+        prim::getConstantSize(prim::product(b.getContext(), sizes.slice(first, i + 1 - first)));
     if (prim::getConstantSize(sizes[i]) == 1) {
       at[i] = constant(0);
       continue;
     }
-    std::tie(rest, at[i]) = divide(rest, sizes[i]);
+    std::tie(rest, at[i]) = divide(rest, sizes[i], bound);
   }
   return at;
 }

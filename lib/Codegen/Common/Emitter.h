@@ -364,7 +364,8 @@ private:
   mlir::Value inScope(int depth, llvm::function_ref<mlir::Value()> fn);
   int depthOf(llvm::ArrayRef<Index> at) const;
   mlir::Value arithmetic(unsigned kind, mlir::Value a, mlir::Value b);
-  std::pair<Index, Index> divide(const Index &index, mlir::AffineExpr by);
+  /// Quotient and remainder; `bound`: what the index is less than, if that is known.
+  std::pair<Index, Index> divide(const Index &index, mlir::AffineExpr by, std::optional<int64_t> bound = {});
   mlir::Value atEntry(llvm::function_ref<mlir::Value()> fn);
   mlir::Value constantTable(mlir::DenseElementsAttr values);
   mlir::Value laneOffsets(const Index &index);
