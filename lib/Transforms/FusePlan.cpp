@@ -187,14 +187,16 @@ static double countSliced(Value v) {
   return gathered + (sliced > likelyCount(v) ? sliced : 0);
 }
 
-/// Whether slices of `v` along its last dim, whose neighbours lie apart in memory, are read, and so many that lanes
-/// along that dim pay for turning it once.
-static bool isReadBySlices(Value v) {
+/// Whether the last dim of `v` has so many elements that lanes along it pay.
+static bool hasLanes(Value v) {
   constexpr int64_t kLeastLanes = 8;
   const SmallVector<AffineExpr> sizes = prim::getSizes(v);
-  return !sizes.empty() && prim::getConstantSize(sizes.back()).value_or(0) >= kLeastLanes &&
-         countSliced(v) >= likelyCount(v);
+  return !sizes.empty() && prim::getConstantSize(sizes.back()).value_or(0) >= kLeastLanes;
 }
+
+/// Whether slices of `v` along its last dim, whose neighbours lie apart in memory, are read, and so many that lanes
+/// along that dim pay for turning it once.
+static bool isReadBySlices(Value v) { return hasLanes(v) && countSliced(v) >= likelyCount(v); }
 
 /// Whether a reshape of the op's result has dims merged into its last one of which the innermost repeats elements, as
 /// the values of a group of channels for each of them, and is read often.
@@ -748,10 +750,9 @@ static prim::ConcatOp findConcatAcross(Operation *reader, const Use &use) {
 
 /// Whether slices are gathered on the way to the leaf, with so many elements one behind the other that lanes pay.
 static bool gathersSlices(const Use &use) {
-  constexpr int64_t kLeastLanes = 8;
   return llvm::any_of(use.chain, [](Operation *link) {
-    return isa<prim::GatherOp, prim::GatherNDOp>(link) && countSliced(link->getOperand(0)) > 0 &&
-           prim::getConstantSize(prim::getSizes(link->getOperand(0)).back()).value_or(0) >= kLeastLanes;
+    return isa<prim::GatherOp, prim::GatherNDOp>(link) && hasLanes(link->getOperand(0)) &&
+           countSliced(link->getOperand(0)) > 0;
   });
 }
 

@@ -847,12 +847,12 @@ SmallVector<Index> Emitter::delinearize(const Index &linear, ArrayRef<AffineExpr
       at[i] = rest;
       break;
     }
-    const std::optional<int64_t> bound =
-        prim::getConstantSize(prim::product(b.getContext(), sizes.slice(first, i + 1 - first)));
     if (prim::getConstantSize(sizes[i]) == 1) {
       at[i] = constant(0);
       continue;
     }
+    const std::optional<int64_t> bound =
+        prim::getConstantSize(prim::product(b.getContext(), sizes.slice(first, i + 1 - first)));
     std::tie(rest, at[i]) = divide(rest, sizes[i], bound);
   }
   return at;
