@@ -4,7 +4,7 @@
 // the CPU code generator calls tc_<function>_f64 where it has no inlined form; all of these are defined here, in LLVM
 // IR:
 //
-//   memcpy, memmove, memset, memcmp, bcmp        string instructions, so that LLVM finds no loop to replace by a call
+//   memcpy, memmove, memset, memcmp, bcmp        string instructions, and loops that LLVM must not replace by a call
 //   f16, bf16 conversions, 128-bit divisions     integer arithmetic; results are correctly rounded
 //   f64 mathematics                              the runtime's import table
 //   f32 mathematics                              in f64, rounded once more; only for what has no vector form
@@ -25,13 +25,102 @@ namespace {
 constexpr const char *kBase = R"ll(
 @tc_imports = external hidden global ptr
 
+; Parts of rows are short: to start a string instruction takes as long as to copy 200 bytes. Vectors may overlap those
+; before. The last one is read first: what is copied to may lie before what is copied, and overlap it.
 define hidden ptr @memcpy(ptr %to, ptr %from, i64 %size) #0 {
+entry:
+  %is.long = icmp ugt i64 %size, 2048
+  br i1 %is.long, label %string, label %short
+string:
   call void asm sideeffect "rep movsb", "{di},{si},{cx},~{di},~{si},~{cx},~{memory}"(ptr %to, ptr %from, i64 %size)
+  ret ptr %to
+short:
+  %has.32 = icmp uge i64 %size, 32
+  br i1 %has.32, label %by.32, label %below.32
+by.32:
+  %last = sub i64 %size, 32
+  %from.last = getelementptr i8, ptr %from, i64 %last
+  %to.last = getelementptr i8, ptr %to, i64 %last
+  %tail = load <32 x i8>, ptr %from.last, align 1
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %by.32 ], [ %next, %copy ]
+  %more = icmp ult i64 %i, %last
+  br i1 %more, label %copy, label %finish
+copy:
+  %pf = getelementptr i8, ptr %from, i64 %i
+  %pt = getelementptr i8, ptr %to, i64 %i
+  %v = load <32 x i8>, ptr %pf, align 1
+  store <32 x i8> %v, ptr %pt, align 1
+  %next = add i64 %i, 32
+  br label %loop
+finish:
+  store <32 x i8> %tail, ptr %to.last, align 1
+  ret ptr %to
+below.32:
+  %has.8 = icmp uge i64 %size, 8
+  br i1 %has.8, label %by.8, label %below.8
+by.8:
+  %last.8 = sub i64 %size, 8
+  %from.8 = getelementptr i8, ptr %from, i64 %last.8
+  %to.8 = getelementptr i8, ptr %to, i64 %last.8
+  %tail.8 = load i64, ptr %from.8, align 1
+  br label %loop.8
+loop.8:
+  %k = phi i64 [ 0, %by.8 ], [ %k.next, %copy.8 ]
+  %more.8 = icmp ult i64 %k, %last.8
+  br i1 %more.8, label %copy.8, label %finish.8
+copy.8:
+  %kf = getelementptr i8, ptr %from, i64 %k
+  %kt = getelementptr i8, ptr %to, i64 %k
+  %w = load i64, ptr %kf, align 1
+  store i64 %w, ptr %kt, align 1
+  %k.next = add i64 %k, 8
+  br label %loop.8
+finish.8:
+  store i64 %tail.8, ptr %to.8, align 1
+  ret ptr %to
+below.8:
+  %j = phi i64 [ 0, %below.32 ], [ %j.next, %byte ]
+  %left = icmp ult i64 %j, %size
+  br i1 %left, label %byte, label %done
+byte:
+  %bf = getelementptr i8, ptr %from, i64 %j
+  %bt = getelementptr i8, ptr %to, i64 %j
+  %b = load i8, ptr %bf
+  store i8 %b, ptr %bt
+  %j.next = add i64 %j, 1
+  br label %below.8
+done:
   ret ptr %to
 }
 define hidden ptr @memset(ptr %to, i32 %value, i64 %size) #0 {
+entry:
   %byte = trunc i32 %value to i8
+  %is.long = icmp ugt i64 %size, 2048
+  %is.short = icmp ult i64 %size, 32
+  %is.string = or i1 %is.long, %is.short
+  br i1 %is.string, label %string, label %vectors
+string:
   call void asm sideeffect "rep stosb", "{di},{ax},{cx},~{di},~{cx},~{memory}"(ptr %to, i8 %byte, i64 %size)
+  ret ptr %to
+vectors:
+  %one = insertelement <32 x i8> poison, i8 %byte, i64 0
+  %all = shufflevector <32 x i8> %one, <32 x i8> poison, <32 x i32> zeroinitializer
+  %last = sub i64 %size, 32
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %vectors ], [ %next, %fill ]
+  %more = icmp ult i64 %i, %last
+  br i1 %more, label %fill, label %finish
+fill:
+  %pt = getelementptr i8, ptr %to, i64 %i
+  store <32 x i8> %all, ptr %pt, align 1
+  %next = add i64 %i, 32
+  br label %loop
+finish:
+  %to.last = getelementptr i8, ptr %to, i64 %last
+  store <32 x i8> %all, ptr %to.last, align 1
   ret ptr %to
 }
 define hidden ptr @memmove(ptr %to, ptr %from, i64 %size) #0 {
@@ -41,7 +130,7 @@ define hidden ptr @memmove(ptr %to, ptr %from, i64 %size) #0 {
   %forward = icmp uge i64 %distance, %size
   br i1 %forward, label %up, label %down
 up:
-  call void asm sideeffect "rep movsb", "{di},{si},{cx},~{di},~{si},~{cx},~{memory}"(ptr %to, ptr %from, i64 %size)
+  %copied = call ptr @memcpy(ptr %to, ptr %from, i64 %size)
   ret ptr %to
 down:
   %last = sub i64 %size, 1
