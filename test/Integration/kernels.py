@@ -1347,7 +1347,8 @@ def sample_cases():
     """Samples at positions that are given, far outside too, and sums of them; whole numbers of 64 bits from floats."""
     for channels in (1, 2, 3, 17):
         for padding in ("zeros", "border", "reflection"):
-            for shape, grid in (((2, channels, 9, 13), (2, 7, 33)), ((1, channels, 1, 5), (1, 1, 1)), ((1, channels, 30, 4), (1, 40, 3)), ((1, channels, 2, 300), (1, 5, 16))):
+            for shape, grid in (((2, channels, 9, 13), (2, 7, 33)), ((1, channels, 1, 5), (1, 1, 1)), ((1, channels, 30, 4), (1, 40, 3)), ((1, channels, 2, 300), (1, 5, 16)),
+                                ((1, channels, 5, 1), (1, 3, 20)), ((2, channels, 5, 2), (2, 3, 20))):
                 g = random((*grid, 2), 3) * np.float32(1.2)
                 if shape[3] == 300:  # the error of a position grows with it
                     g = np.clip(g, -1.1, 1.1)

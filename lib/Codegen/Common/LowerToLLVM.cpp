@@ -10,6 +10,7 @@
 #include "Common/LowerToLLVM.h"
 
 #include "Common/InterleaveLanes.h"
+#include "Common/PairGathers.h"
 
 #include "tc/Codegen/Passes.h"
 
@@ -499,6 +500,7 @@ LogicalResult tc::codegen::lowerToLLVM(host::VariantOp variant, bool isAvx512) {
     if (failed(applyPatternsGreedily(variant, std::move(patterns))))
       return failure();
   }
+  pairGathers(variant);
   interleaveLanes(variant, isAvx512);
   {
     RewritePatternSet patterns(context);

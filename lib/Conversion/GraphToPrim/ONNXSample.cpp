@@ -15,23 +15,91 @@ using namespace tc::prim;
 
 namespace {
 
+// Elements of so many channels, which then lie last, are read as vectors: neighbours are no pairs in memory.
+constexpr int64_t kManyChannels = 8;
+
 /// An element that a position is interpolated from, along one dim.
 struct Tap {
   Value index;  // of i32 or i64, in range
   Value weight; // null: 1
   Value inside; // null: always
+  // One of a pair: 0 the element of the index, which is not the last one, 1 the one behind it.
+  std::optional<int64_t> ofPair = std::nullopt;
 };
+
+/// An element that a position is interpolated from: where it is, and where the nearest one lies that exists.
+struct Neighbour {
+  Value position, held; // whole numbers, floats
+  Value weight;
+};
+
+/// A bound of the positions `x` in elements.
+Value boundOf(PrimBuilder &b, Value x, AffineExpr size) {
+  return b.broadcastTo(b.convert(b.sizeValue(size), b.elementOf(x)), getSizes(x));
+}
+
+/// `position` held between 0 and `size` - `behind` - 1.
+Value holdInside(PrimBuilder &b, Value position, AffineExpr size, double behind = 0) {
+  return b.min(b.binary<MaxOp>(position, 0), b.binary<SubOp>(boundOf(b, position, size), behind + 1));
+}
+
+/// Neighbours as taps, each by itself. `onlyInside`: those that do not exist count 0.
+SmallVector<Tap> tapsOf(PrimBuilder &b, ArrayRef<Neighbour> neighbours, bool onlyInside) {
+  SmallVector<Tap> taps;
+  for (const Neighbour &at : neighbours) {
+    Tap tap{b.convert(at.held, b.getI32Type()), at.weight, {}};
+    if (onlyInside)
+      tap.inside = b.compare(CompareKind::EQ, at.position, at.held);
+    taps.push_back(tap);
+  }
+  return taps;
+}
+
+/// Two neighbours, which are held at one element or two next to each other, as two taps that are always next to each
+/// other: what is read at each position is a pair in memory. Each tap has the weights of those that are held there.
+SmallVector<Tap> tapsOfPair(PrimBuilder &b, const Neighbour &first, const Neighbour &second, AffineExpr size,
+                            bool onlyInside) {
+  Value start = holdInside(b, b.min(first.held, second.held), size, /*behind=*/1);
+  Value index = b.convert(start, b.getI32Type());
+  // Not 0 where a weight is no number.
+  Value none = b.mul(b.binary<MulOp>(first.weight, 0), second.weight);
+  SmallVector<Tap> taps;
+  for (int64_t place : {0, 1}) {
+    Value element = place ? b.binary<AddOp>(start, 1) : start;
+    auto isThere = [&](const Neighbour &at) {
+      return b.compare(CompareKind::EQ, onlyInside ? at.position : at.held, element);
+    };
+    Value isFirst = isThere(first), isSecond = isThere(second);
+    Value weight = b.add(b.select(isFirst, first.weight, none), b.select(isSecond, second.weight, none));
+    taps.push_back({index, weight, b.binary<OrOp>(isFirst, isSecond), place});
+  }
+  return taps;
+}
+
+/// Whether neighbours along the last dim of images of so many channels are neighbours in memory.
+bool arePaired(AffineExpr channels) { return getConstantSize(channels).value_or(kManyChannels) < kManyChannels; }
+
+/// The same for any even number of neighbours, each two of which are a pair where `size` is known to allow it.
+SmallVector<Tap> tapsOfPairs(PrimBuilder &b, ArrayRef<Neighbour> neighbours, AffineExpr size, bool onlyInside) {
+  if (getConstantSize(size).value_or(0) < 2)
+    return tapsOf(b, neighbours, onlyInside);
+  SmallVector<Tap> taps;
+  for (size_t i = 0; i < neighbours.size(); i += 2)
+    taps.append(tapsOfPair(b, neighbours[i], neighbours[i + 1], size, onlyInside));
+  return taps;
+}
 
 /// GridSample along one dim: positions (floats) become taps.
 class DimSampler {
 public:
-  DimSampler(PrimBuilder &b, StringRef mode, StringRef padding, bool alignCorners, AffineExpr size)
-      : b(b), mode(mode), padding(padding), align(alignCorners), size(size) {}
+  /// `isPaired`: neighbours along the dim are neighbours in memory.
+  DimSampler(PrimBuilder &b, StringRef mode, StringRef padding, bool alignCorners, AffineExpr size, bool isPaired)
+      : b(b), mode(mode), padding(padding), align(alignCorners), isPaired(isPaired), size(size) {}
 
   /// `normalized`: in [-1, 1] where inside.
   SmallVector<Tap> run(Value normalized) {
     // ((x + 1) size - 1) / 2 or (x + 1) (size - 1) / 2.
-    Value extent = like(normalized, size), last = b.binary<SubOp>(extent, 1);
+    Value extent = boundOf(b, normalized, size), last = b.binary<SubOp>(extent, 1);
     Position at{b.mul(normalized, b.binary<MulOp>(align ? last : extent, 0.5)), b.binary<MulOp>(last, 0.5)};
     if (mode == "nearest")
       at = {b.unary<RoundOp>(sum(at)), b.splatLike(normalized, 0)};
@@ -41,19 +109,23 @@ public:
     if (padding == "border")
       x = clampToBorder(x, extent);
     if (mode == "nearest")
-      return {tapAt(x, {})};
+      return tapsOf(b, {neighbourAt(x, {})}, padding == "zeros");
     Value base = b.unary<FloorOp>(x), ratio = b.add(at.varying, b.sub(at.fixed, base));
     if (padding == "border") // beyond the last element all taps are that one
       ratio = b.min(b.binary<MaxOp>(ratio, 0), b.splatLike(ratio, 1));
-    if (mode == "linear")
-      return {tapAt(base, b.sub(b.splatLike(ratio, 1), ratio)), tapAt(b.binary<AddOp>(base, 1), ratio)};
-    SmallVector<Tap> taps;
-    for (int64_t offset = -1; offset <= 2; ++offset) {
-      Value distance = b.unary<AbsOp>(b.binary<SubOp>(ratio, double(offset)));
-      const bool isInner = offset == 0 || offset == 1;
-      taps.push_back(tapAt(b.binary<AddOp>(base, double(offset)), emitCubicWeight(b, distance, /*a=*/-0.75, isInner)));
+    SmallVector<Neighbour> neighbours;
+    if (mode == "linear") {
+      neighbours = {neighbourAt(base, b.sub(b.splatLike(ratio, 1), ratio)),
+                    neighbourAt(b.binary<AddOp>(base, 1), ratio)};
+    } else {
+      for (int64_t offset = -1; offset <= 2; ++offset) {
+        Value distance = b.unary<AbsOp>(b.binary<SubOp>(ratio, double(offset)));
+        const bool isInner = offset == 0 || offset == 1;
+        neighbours.push_back(
+            neighbourAt(b.binary<AddOp>(base, double(offset)), emitCubicWeight(b, distance, /*a=*/-0.75, isInner)));
+      }
     }
-    return taps;
+    return isPaired ? tapsOfPairs(b, neighbours, size, padding == "zeros") : tapsOf(b, neighbours, padding == "zeros");
   }
 
 private:
@@ -63,10 +135,6 @@ private:
     Value varying, fixed;
   };
   Value sum(Position at) { return b.add(at.varying, at.fixed); }
-
-  Value like(Value v, AffineExpr expr) {
-    return b.broadcastTo(b.convert(b.sizeValue(expr), b.elementOf(v)), getSizes(v));
-  }
 
   /// The nearest element, from the border on; between the last element and the border the taps outside repeat it.
   Value clampToBorder(Value x, Value extent) {
@@ -80,7 +148,7 @@ private:
 
   /// Mirrored at the borders until it lies between them.
   Position reflect(Position at) {
-    Value x = sum(at), extent = like(x, size);
+    Value x = sum(at), extent = boundOf(b, x, size);
     Value low = b.splatLike(x, align ? 0 : -0.5), high = b.binary<SubOp>(extent, align ? 1 : 0.5);
     Value range = b.sub(high, low);
     Value below = b.compare(CompareKind::LT, x, low), above = b.compare(CompareKind::GT, x, high);
@@ -95,21 +163,16 @@ private:
     return {turned(at.varying), b.add(turned(at.fixed), b.select(isOutside, shift, b.splatLike(shift, 0)))};
   }
 
-  Tap tapAt(Value position, Value weight) {
-    Tap tap{{}, weight, {}};
+  // Positions are whole numbers. What is none gives no number, by its weight.
+  Neighbour neighbourAt(Value position, Value weight) {
     if (padding == "reflection")
       position = sum(reflect({position, b.splatLike(position, 0)}));
-    // Positions are whole numbers. What is none gives no number, by its weight.
-    Value held = b.min(b.binary<MaxOp>(position, 0), b.binary<SubOp>(like(position, size), 1));
-    if (padding == "zeros")
-      tap.inside = b.compare(CompareKind::EQ, position, held);
-    tap.index = b.convert(held, b.getI32Type());
-    return tap;
+    return {position, holdInside(b, position, size), weight};
   }
 
   PrimBuilder &b;
   StringRef mode, padding;
-  bool align;
+  bool align, isPaired;
   AffineExpr size;
 };
 
@@ -125,18 +188,23 @@ Value sampleTaps(PrimBuilder &b, Value source, ArrayRef<SmallVector<Tap>> taps, 
     combinations *= list.size();
   for (int64_t n = 0; n < combinations; ++n) {
     SmallVector<Value> indices;
-    Value weight, inside;
+    Value weight, inside, from = source;
     int64_t rest = n;
-    for (const auto &list : taps) {
-      const Tap &tap = list[rest % list.size()];
-      rest /= list.size();
-      indices.push_back(b.unsqueeze(tap.index, rank));
+    // The last dim's taps in turn: those of a pair are near each other.
+    for (size_t dim = taps.size(); dim-- > 0;) {
+      const Tap &tap = taps[dim][rest % taps[dim].size()];
+      rest /= int64_t(taps[dim].size());
+      // The same size for both of a pair, so that what holds indices in it is the same.
+      if (tap.ofPair)
+        from =
+            b.sliceDim(from, batchDims + dim, b.size(*tap.ofPair), simplifySize(getSizes(from)[batchDims + dim] - 1));
+      indices.insert(indices.begin(), b.unsqueeze(tap.index, rank));
       if (tap.weight)
         weight = weight ? b.mul(weight, tap.weight) : tap.weight;
       if (tap.inside)
         inside = inside ? b.binary<AndOp>(inside, tap.inside) : tap.inside;
     }
-    Value value = GatherNDOp::create(b, makeType(b.elementOf(source), out), source, b.concat(indices, rank), batchDims);
+    Value value = GatherNDOp::create(b, makeType(b.elementOf(source), out), from, b.concat(indices, rank), batchDims);
     if (inside)
       value = b.select(b.broadcastInDims(inside, out, pointDims), value, b.splatLike(value, 0));
     if (weight)
@@ -173,8 +241,9 @@ LogicalResult gridSample(NodeContext &ctx) {
   grid = b.convert(grid, b.accumulatorOf(b.elementOf(grid)));
   SmallVector<SmallVector<Tap>> taps;
   for (int64_t i = 0; i < spatial; ++i) // the grid names the last dim first
-    taps.push_back(DimSampler(b, mode, padding, ctx.getInt("align_corners", 0), in[i + 2])
-                       .run(b.take(grid, spatial + 1, spatial - 1 - i)));
+    taps.push_back(
+        DimSampler(b, mode, padding, ctx.getInt("align_corners", 0), in[i + 2], arePaired(in[1]) && i + 1 == spatial)
+            .run(b.take(grid, spatial + 1, spatial - 1 - i)));
   Value sum = sampleTaps(b, b.transpose(x, toChannelsLast(in.size())), taps, /*batchDims=*/1, compute);
   return ctx.result(b.transpose(b.convert(sum, type), toChannelsFirst(in.size())));
 }
@@ -231,18 +300,11 @@ LogicalResult col2Im(NodeContext &ctx) {
 }
 
 /// Bilinear taps of DeformConv along one dim: the two elements around each position, weights 0 outside.
-SmallVector<Tap> tapsAround(PrimBuilder &b, Value at, AffineExpr size) {
-  Value base = b.unary<FloorOp>(at), ratio = b.sub(at, base);
-  Value extent = b.broadcastTo(b.convert(b.sizeValue(size), b.elementOf(at)), getSizes(at));
-  SmallVector<Tap> taps;
-  for (double offset : {0, 1}) {
-    Value position = b.binary<AddOp>(base, offset);
-    Value inside =
-        b.binary<AndOp>(b.compare(CompareKind::GE, position, 0), b.compare(CompareKind::LT, position, extent));
-    Value weight = offset ? ratio : b.sub(b.splatLike(ratio, 1), ratio);
-    taps.push_back({emitClampedIndex(b, position, size), weight, inside});
-  }
-  return taps;
+SmallVector<Tap> tapsAround(PrimBuilder &b, Value at, AffineExpr size, bool isPaired) {
+  Value base = b.unary<FloorOp>(at), ratio = b.sub(at, base), next = b.binary<AddOp>(base, 1);
+  const Neighbour neighbours[] = {{base, holdInside(b, base, size), b.sub(b.splatLike(ratio, 1), ratio)},
+                                  {next, holdInside(b, next, size), ratio}};
+  return isPaired ? tapsOfPairs(b, neighbours, size, /*onlyInside=*/true) : tapsOf(b, neighbours, /*onlyInside=*/true);
 }
 
 /// A convolution that reads each element of its window at a place of its own, given by offsets that are data, and
@@ -305,7 +367,7 @@ LogicalResult deformConv(NodeContext &ctx) {
     Value at = b.add(b.binary<MulOp>(k, double(window->dilations[i])),
                      b.binary<MulOp>(b.iota(b.getI64Type(), points, 3 + i), double(window->strides[i])));
     at = b.convert(b.binary<SubOp>(at, double(window->padLow[i])), compute);
-    taps.push_back(tapsAround(b, b.add(at, b.take(offset, 3, i)), in[i + 2]));
+    taps.push_back(tapsAround(b, b.add(at, b.take(offset, 3, i)), in[i + 2], arePaired(perGroup) && i + 1 == spatial));
   }
   SmallVector<int64_t> last{0, 1};
   for (int64_t i = 0; i < spatial; ++i)
