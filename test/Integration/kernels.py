@@ -317,6 +317,20 @@ def build_cases():
         shapes = [{"x": sizes, "r": (sizes[0], outputs, *sizes[2:])}] + ([{"x": (1, 20, 1, 1), "r": (1, outputs, 1, 1)}] if declared else []) + ([{"x": (0, 20, 2, 3), "r": (0, outputs, 2, 3)}] if name == "batch" else [])
         case(f"pointwise_conv_{name}", [helper.make_node("Conv", ["x", "w", "b"], ["c"]), helper.make_node("Relu", ["c"], ["a"]), helper.make_node("Add", ["a", "r"], ["y"])],
              {"x": dims, "r": residual}, {"y": residual}, pointwise, shapes, {"w": w, "b": bias})
+    # The same of groups and of few outputs, with filters that are constant or only the run knows; others of groups of few outputs.
+    for name, sizes, outputs, groups, kernel in (("few", (1, 20, 17, 19), 3, 1, 1), ("few_images", (3, 24, 17, 19), 1, 1, 1), ("two_groups", (1, 40, 17, 19), 6, 2, 1), ("images_of_groups", (3, 40, 17, 19), 10, 2, 1),
+                                                 ("many_of_groups", (3, 80, 16, 18), 66, 2, 1), ("short_groups", (1, 12, 17, 19), 4, 2, 1), ("line_of_groups", (2, 36, 300), 9, 3, 1), ("window_of_groups", (2, 24, 17, 19), 6, 3, 3),
+                                                 ("window_of_few", (2, 3, 17, 19), 20, 1, 3), ("line_of_few", (3, 4, 300), 24, 1, 5)):
+        x, w = random(sizes, 5), random((outputs, sizes[1] // groups, *[kernel] * (len(sizes) - 2)), 7)
+        def grouped(v, w=w, groups=groups, kernel=kernel):
+            w = v.get("w", w)
+            x = np.pad(v["x"], [(0, 0), (0, 0)] + [(kernel // 2,) * 2] * (w.ndim - 2))
+            windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], tuple(range(2, w.ndim))).reshape(x.shape[0], groups, -1, *v["x"].shape[2:], kernel ** (w.ndim - 2))
+            return [np.tanh(np.einsum("ngc...k,gock->ngo...", windows, w.reshape(groups, -1, w.shape[1], kernel ** (w.ndim - 2))).reshape(x.shape[0], -1, *v["x"].shape[2:]))]
+        nodes = [helper.make_node("Conv", ["x", "w"], ["c"], group=groups, pads=[kernel // 2] * 2 * (len(sizes) - 2)), helper.make_node("Tanh", ["c"], ["y"])]
+        out = [sizes[0], outputs, *sizes[2:]]
+        case(f"grouped_conv_{name}", nodes, {"x": list(sizes)}, {"y": out}, grouped, [{"x": sizes}], {"w": w}, tolerance=4e-6)
+        case(f"grouped_conv_{name}_given", nodes, {"x": list(sizes), "w": list(w.shape)}, {"y": out}, grouped, [{"x": sizes, "w": w.shape}], tolerance=4e-6)
     # Linear layers along a dim that is not the last in memory, results turned back; two of them, other batches, few rows, unknown sizes.
     for name, x, w, equation, dims in (("tokens", (3, 20, 50), (20, 30), "btc,tu->buc", None), ("rows", (2, 18, 5, 17), (18, 7), "bhwc,hk->bkwc", None), ("middle", (2, 5, 18, 21), (18, 19), "bhwc,wk->bhkc", None),
                                        ("single", (1, 40, 35), (40, 24), "btc,tu->buc", None), ("front", (40, 9, 16), (40, 24), "tbc,tu->ubc", None), ("turned", (3, 20, 50), (30, 20), "btc,ut->buc", None),

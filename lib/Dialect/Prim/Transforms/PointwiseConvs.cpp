@@ -33,9 +33,12 @@ using namespace tc::prim;
 
 namespace {
 
-// Fewer pixels do not pay for a filter that is not packed ahead, and convolutions with fewer channels in the result
-// take the image's lines as they lie (strategy "lines").
-constexpr int64_t kLeastPixels = 256, kLeastChannels = 8;
+// Fewer pixels do not pay for a filter that is not packed ahead.
+constexpr int64_t kLeastPixels = 256;
+// Products of so few rows read the image where it lies (strategy "thin"), each image by itself.
+constexpr int64_t kFewOutputs = 16;
+// Groups of more outputs need sums of so many channels at least, and of few outputs, of so many.
+constexpr int64_t kLeastDepth = 32, kLeastFewDepth = 8;
 // Columns that a product takes together: those of several images side by side must not mix two of them.
 constexpr int64_t kColumns = 16;
 
@@ -58,16 +61,23 @@ bool isTurnedBack(Value value) {
          });
 }
 
-/// The convolution's result by a product; null: it stays as it is.
-Value multiply(PrimBuilder &b, ConvOp op) {
+/// Whether `image` is every second or third pixel of another: to pick these while an operand is packed takes longer
+/// than while the image is turned.
+bool isSubsampled(Value image) {
+  auto slice = image.getDefiningOp<SliceOp>();
+  return slice && llvm::any_of(slice.getSteps(), [](int64_t step) { return step != 1; });
+}
+
+/// The convolution's result by a product; null: it stays as it is. `isConstant`: its filter is known.
+Value multiply(PrimBuilder &b, ConvOp op, bool isConstant) {
   auto transpose = op.getInput().getDefiningOp<TransposeOp>();
   if (!transpose || !transpose->hasOneUse() || !isToChannelsLast(transpose.getPermutation()) ||
-      !isTurnedBack(op.getResult()))
+      !isTurnedBack(op.getResult()) || (!isConstant && isSubsampled(transpose.getOperand())))
     return {};
   const Sizes filter = getSizes(op.getFilter()), in = getSizes(transpose.getOperand()), out = getSizes(op.getResult());
   auto isOne = [](int64_t number) { return number == 1; };
   auto isZero = [](int64_t number) { return number == 0; };
-  if (op.getGroups() != 1 || !llvm::all_of(op.getStrides(), isOne) || !llvm::all_of(op.getPadLow(), isZero) ||
+  if (!llvm::all_of(op.getStrides(), isOne) || !llvm::all_of(op.getPadLow(), isZero) ||
       !llvm::all_of(op.getPadHigh(), isZero) ||
       !llvm::all_of(ArrayRef(filter).drop_back(2), [](AffineExpr size) { return getConstantSize(size) == 1; }))
     return {};
@@ -75,21 +85,46 @@ Value multiply(PrimBuilder &b, ConvOp op) {
     if (!b.elementOf(value).isF32())
       return {};
   const AffineExpr pixels = product(b.getContext(), SizesRef(in).drop_front(2));
+  const auto groups = int64_t(op.getGroups());
+  const AffineExpr depth = filter[filter.size() - 2], outputs = simplifySize(out.back().floorDiv(groups));
+  const bool isFew = getConstantSize(outputs).value_or(kFewOutputs + 1) <= kFewOutputs;
+  const int64_t leastDepth = isFew ? kLeastFewDepth : kLeastDepth;
   if (getConstantSize(pixels).value_or(kLeastPixels) < kLeastPixels ||
-      getConstantSize(out.back()).value_or(kLeastChannels) < kLeastChannels)
+      (groups != 1 && getConstantSize(depth).value_or(leastDepth) < leastDepth))
     return {};
   const bool isSingle = getConstantSize(in.front()) == 1;
-  if (!isSingle && getConstantSize(pixels).value_or(1) % kColumns != 0)
+  if (!isSingle && !isFew && getConstantSize(pixels).value_or(1) % kColumns != 0)
     return {};
-  const AffineExpr channels = in[1], outputs = out.back();
-  const Value weights = b.transpose(b.reshape(op.getFilter(), {channels, outputs}), {1, 0});
-  Value image =
-      b.reshape(transpose.getOperand(), isSingle ? Sizes{channels, pixels} : Sizes{in.front(), channels, pixels});
-  Value result = DotGeneralOp::create(b, weights, image, ArrayRef<int64_t>{}, ArrayRef<int64_t>{}, ArrayRef<int64_t>{1},
-                                      ArrayRef<int64_t>{isSingle ? 0 : 1});
-  if (!isSingle)
-    result = b.transpose(result, {1, 0, 2});
-  Sizes first{in.front(), outputs};
+  // [groups, outputs, depth] x [N, groups, depth, pixels]: one group and one image are left out. Of few outputs N is a
+  // batch dim that comes first, else one of the columns, which the rows come before.
+  Sizes ofWeights{depth, outputs}, ofImage{depth, pixels}, first{in.front(), out.back()};
+  SmallVector<int64_t> turn{1, 0}, lhsBatch, rhsBatch;
+  if (groups != 1) {
+    ofWeights = {depth, b.size(groups), outputs};
+    ofImage.insert(ofImage.begin(), b.size(groups));
+    turn = {1, 2, 0};
+    lhsBatch = rhsBatch = {0};
+  }
+  Value weights = b.transpose(b.reshape(op.getFilter(), ofWeights), turn);
+  if (!isSingle) {
+    ofImage.insert(ofImage.begin(), in.front());
+    for (int64_t &dim : rhsBatch)
+      ++dim;
+    if (isFew) {
+      Sizes spread = getSizes(weights);
+      spread.insert(spread.begin(), in.front());
+      weights = b.broadcastInDims(weights, spread, llvm::to_vector(llvm::seq<int64_t>(1, int64_t(spread.size()))));
+      for (int64_t &dim : lhsBatch)
+        ++dim;
+      lhsBatch.insert(lhsBatch.begin(), 0);
+      rhsBatch.insert(rhsBatch.begin(), 0);
+    }
+  }
+  const Value image = b.reshape(transpose.getOperand(), ofImage);
+  Value result = DotGeneralOp::create(b, weights, image, lhsBatch, rhsBatch, ArrayRef<int64_t>{b.rankOf(weights) - 1},
+                                      ArrayRef<int64_t>{int64_t(ofImage.size()) - 2});
+  if (!isSingle && !isFew)
+    result = b.transpose(result, groups == 1 ? SmallVector<int64_t>{1, 0, 2} : SmallVector<int64_t>{2, 0, 1, 3});
   llvm::append_range(first, SizesRef(in).drop_front(2));
   return b.transpose(b.reshape(result, first), transpose.getPermutation());
 }
@@ -98,14 +133,11 @@ struct PointwiseConvsPass : public tc::prim::impl::PointwiseConvsPassBase<Pointw
   void runOnOperation() override {
     const llvm::DenseSet<Value> computed = collectComputed(getOperation());
     SmallVector<ConvOp> convolutions;
-    getOperation().walk([&](ConvOp conv) {
-      if (!computed.contains(conv.getFilter()))
-        convolutions.push_back(conv);
-    });
+    getOperation().walk([&](ConvOp conv) { convolutions.push_back(conv); });
     for (ConvOp conv : convolutions) {
       OpBuilder builder(conv);
       PrimBuilder b(builder, conv);
-      if (Value result = multiply(b, conv)) {
+      if (Value result = multiply(b, conv, !computed.contains(conv.getFilter()))) {
         conv.getResult().replaceAllUsesWith(result);
         conv.erase();
       }

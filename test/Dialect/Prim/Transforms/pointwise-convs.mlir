@@ -1,5 +1,6 @@
-// Proves: 1x1 convolutions between images that have their channels first are products; strided ones, those whose result stays channels
-// last, and several images whose pixels do not fill whole columns stay convolutions.
+// Proves: 1x1 convolutions between images that have their channels first are products, of groups, of few outputs and with filters that
+// are computed, too; strided ones, those whose result stays channels last, several images whose pixels do not fill whole columns, and
+// many outputs of short groups stay convolutions.
 // RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(tc-pointwise-convs))' | FileCheck %s
 
 // CHECK-LABEL: func.func @alone
@@ -26,6 +27,45 @@ func.func @images(%x: tensor<3x20x320xf32>) -> tensor<3x33x320xf32> {
   %c = prim.conv %t, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<3x320x20xf32>, tensor<1x20x33xf32>) -> tensor<3x320x33xf32>
   %y = prim.transpose %c [0, 2, 1] : tensor<3x320x33xf32> -> tensor<3x33x320xf32>
   return %y : tensor<3x33x320xf32>
+}
+
+// Each image by itself where few outputs are made of it; any number of pixels.
+// CHECK-LABEL: func.func @few_of_groups
+// CHECK-SAME: %[[X:.*]]: tensor<3x40x17x19xf32>, %[[W:.*]]: tensor<1x1x20x6xf32>
+// CHECK: %[[R:.*]] = prim.reshape %[[W]] : tensor<1x1x20x6xf32> -> tensor<20x2x3xf32>
+// CHECK: %[[T:.*]] = prim.transpose %[[R]] [1, 2, 0] : tensor<20x2x3xf32> -> tensor<2x3x20xf32>
+// CHECK: %[[B:.*]] = prim.broadcast %[[T]] [1, 2, 3] : tensor<2x3x20xf32> -> tensor<3x2x3x20xf32>
+// CHECK: prim.dot_general %[[B]], {{.*}} batch [0, 1] x [0, 1] contract [3] x [2] : (tensor<3x2x3x20xf32>, tensor<3x2x20x323xf32>) -> tensor<3x2x3x323xf32>
+func.func @few_of_groups(%x: tensor<3x40x17x19xf32>, %w: tensor<1x1x20x6xf32>) -> tensor<3x6x17x19xf32> {
+  %t = prim.transpose %x [0, 2, 3, 1] : tensor<3x40x17x19xf32> -> tensor<3x17x19x40xf32>
+  %c = prim.conv %t, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 2 : (tensor<3x17x19x40xf32>, tensor<1x1x20x6xf32>) -> tensor<3x17x19x6xf32>
+  %y = prim.transpose %c [0, 3, 1, 2] : tensor<3x17x19x6xf32> -> tensor<3x6x17x19xf32>
+  return %y : tensor<3x6x17x19xf32>
+}
+
+// CHECK-LABEL: func.func @many_of_groups
+// CHECK: prim.dot_general {{.*}} batch [0] x [1] contract [2] x [2] : (tensor<2x33x40xf32>, tensor<3x2x40x320xf32>) -> tensor<2x33x3x320xf32>
+// CHECK: prim.transpose {{.*}} [2, 0, 1, 3] : tensor<2x33x3x320xf32> -> tensor<3x2x33x320xf32>
+func.func @many_of_groups(%x: tensor<3x80x320xf32>) -> tensor<3x66x320xf32> {
+  %w = prim.constant dense<1.0> : tensor<1x40x66xf32>
+  %t = prim.transpose %x [0, 2, 1] : tensor<3x80x320xf32> -> tensor<3x320x80xf32>
+  %c = prim.conv %t, %w strides [1] dilations [1] pads [0] [0] groups 2 : (tensor<3x320x80xf32>, tensor<1x40x66xf32>) -> tensor<3x320x66xf32>
+  %y = prim.transpose %c [0, 2, 1] : tensor<3x320x66xf32> -> tensor<3x66x320xf32>
+  return %y : tensor<3x66x320xf32>
+}
+
+// CHECK-LABEL: func.func @short_groups
+// CHECK-NOT: prim.dot_general
+func.func @short_groups(%x: tensor<1x40x320xf32>, %v: tensor<1x12x320xf32>) -> (tensor<1x66x320xf32>, tensor<1x4x320xf32>) {
+  %w = prim.constant dense<1.0> : tensor<1x20x66xf32>
+  %t = prim.transpose %x [0, 2, 1] : tensor<1x40x320xf32> -> tensor<1x320x40xf32>
+  %c = prim.conv %t, %w strides [1] dilations [1] pads [0] [0] groups 2 : (tensor<1x320x40xf32>, tensor<1x20x66xf32>) -> tensor<1x320x66xf32>
+  %y = prim.transpose %c [0, 2, 1] : tensor<1x320x66xf32> -> tensor<1x66x320xf32>
+  %wv = prim.constant dense<1.0> : tensor<1x6x4xf32>
+  %tv = prim.transpose %v [0, 2, 1] : tensor<1x12x320xf32> -> tensor<1x320x12xf32>
+  %cv = prim.conv %tv, %wv strides [1] dilations [1] pads [0] [0] groups 2 : (tensor<1x320x12xf32>, tensor<1x6x4xf32>) -> tensor<1x320x4xf32>
+  %yv = prim.transpose %cv [0, 2, 1] : tensor<1x320x4xf32> -> tensor<1x4x320xf32>
+  return %y, %yv : tensor<1x66x320xf32>, tensor<1x4x320xf32>
 }
 
 // CHECK-LABEL: func.func @unchanged

@@ -24,6 +24,26 @@ func.func @pixels(%x: tensor<2x10x10x16xf32>, %w: tensor<1x1x16x40xf32>) -> tens
   return %0 : tensor<2x10x10x40xf32>
 }
 
+// Groups of few outputs, of many channels.
+// CHECK-LABEL: func.func @few_of_groups
+// CHECK: prim.dot_general {{.*}} batch [0] x [1] contract [2] x [0] : (tensor<2x900x40xf32>, tensor<40x2x3xf32>) -> tensor<2x900x3xf32>
+func.func @few_of_groups(%x: tensor<1x30x30x80xf32>, %w: tensor<1x1x40x6xf32>) -> tensor<1x30x30x6xf32> {
+  %0 = prim.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 2 : (tensor<1x30x30x80xf32>, tensor<1x1x40x6xf32>) -> tensor<1x30x30x6xf32>
+  return %0 : tensor<1x30x30x6xf32>
+}
+
+// Few channels, which come first: slices one behind the other, and a row for each channel of the result.
+// CHECK-LABEL: func.func @few_channels
+// CHECK: prim.pad {{.*}} -> tensor<2x3x22x32xf32>
+// CHECK-COUNT-9: prim.slice {{.*}} -> tensor<2x3x20x30xf32>
+// CHECK: prim.concat {{.*}} axis = 1 : {{.*}} -> tensor<2x27x20x30xf32>
+// CHECK: prim.dot_general {{.*}} batch [0] x [0] contract [2] x [1] : (tensor<2x16x27xf32>, tensor<2x27x600xf32>) -> tensor<2x16x600xf32>
+func.func @few_channels(%x: tensor<2x3x20x30xf32>, %w: tensor<3x3x3x16xf32>) -> tensor<2x20x30x16xf32> {
+  %t = prim.transpose %x [0, 2, 3, 1] : tensor<2x3x20x30xf32> -> tensor<2x20x30x3xf32>
+  %0 = prim.conv %t, %w strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<2x20x30x3xf32>, tensor<3x3x3x16xf32>) -> tensor<2x20x30x16xf32>
+  return %0 : tensor<2x20x30x16xf32>
+}
+
 // CHECK-LABEL: func.func @large
 // CHECK: prim.conv
 // CHECK-NOT: prim.dot_general
