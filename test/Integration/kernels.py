@@ -147,6 +147,9 @@ def build_cases():
              {"x": given, "z": turned}, {"y": turned}, lambda v, perm=perm: [np.abs(v["x"]).transpose(perm) - v["z"]],
              [{"x": s, "z": tuple(s[p] for p in perm)} for s in ((2, 25, last, 100), (1, 1, last, 1), (3, 0, last, 9), (7, 16, last, 16), (5, 9, last, 31), (2, 70, last, 130))])
     # A depth that the data decide: the scratch of the panels and of A's copy is made when it is known.
+    # Sums of few steps, whose results are many.
+    for name, a, w in (("few_steps", (600, 3), (3, 530)), ("few_steps_batch", (2, 301, 7), (2, 7, 512)), ("one_step", (700, 1), (1, 401))):
+        case(f"matmul_{name}", [helper.make_node("MatMul", ["a", "w"], ["y"])], {"a": list(a), "w": list(w)}, {"y": [*a[:-1], w[-1]]}, lambda v: [v["a"] @ v["w"]], [{"a": a, "w": w}])
     case("matmul_depth_of_data",
          [helper.make_node("NonZero", ["c"], ["nz"]), helper.make_node("Squeeze", ["nz", "zero"], ["i"]), helper.make_node("Gather", ["a", "i"], ["g"]),
           helper.make_node("Transpose", ["g"], ["t"], perm=[1, 0]), helper.make_node("MatMul", ["t", "g"], ["y"])],
