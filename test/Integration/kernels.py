@@ -1380,6 +1380,13 @@ def sample_cases():
         return np.clip(np.trunc(np.nan_to_num(v, nan=0.0, posinf=1e30, neginf=-1e30)), low, high)
     case("convert_to_int64", [helper.make_node("Cast", ["x"], ["c"], to=TensorProto.INT64), helper.make_node("Div", ["c", "d"], ["e"]), helper.make_node("Cast", ["e"], ["y"], to=1)],
          {"x": ["N"]}, {"y": ["N"]}, lambda v: [np.trunc(saturated(v["x"]) / 1024)], [{"x": values}], {"d": np.array(1024, np.int64)}, tolerance=0)
+    # Remainders: quotients that are whole, just below, large and far too large; no numbers, infinities and zeros among others.
+    x = np.concatenate([random((500,), 7) * 10, random((500,), 8) * 1e5, random((40,), 9) * 1e12, np.arange(-60, 60, dtype=np.float32) / 4, np.array([0.0, -0.0, 1e-40, 3e38], np.float32)])
+    y = np.concatenate([random((x.size - 4,), 10) + np.float32(1.5), np.array([3, 3, 7, 1], np.float32)])
+    y[300:340], x[340:380] = x[300:340] / np.float32(7), y[340:380] * np.float32(3)
+    special = np.tile(np.array([np.nan, np.inf, -np.inf, 0, -0.0, 2.5, -7, 1e-30], np.float32), 8)
+    for name, a, b in (("plain", x, y), ("of_three", x, np.full_like(x, 3)), ("special", special, np.repeat(special[:8], 8))):
+        case(f"fmod_{name}", [helper.make_node("Mod", ["x", "d"], ["y"], fmod=1)], {"x": ["N"], "d": ["N"]}, {"y": ["N"]}, lambda v: [np.fmod(v["x"], v["d"])], [{"x": a, "d": b}], tolerance=0)
     case("convert_clamped", [helper.make_node("Cast", ["x"], ["c"], to=TensorProto.INT64), helper.make_node("Clip", ["c", "low", "high"], ["e"]), helper.make_node("Cast", ["e"], ["y"], to=1)],
          {"x": ["N"]}, {"y": ["N"]}, lambda v: [saturated(v["x"], -5, 63)], [{"x": values}], {"low": np.array(-5, np.int64), "high": np.array(63, np.int64)}, tolerance=0)
     # Rows of many short pieces; products of sums around their rows.

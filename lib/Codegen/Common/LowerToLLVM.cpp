@@ -26,6 +26,7 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/CSE.h"
@@ -186,6 +187,49 @@ template <typename Op, typename Builder, bool (*isTaken)(Type)> struct FunctionP
     return success();
   }
 };
+/// The remainder of x / y, with the sign of x, for vectors of f32: x - q y with q the quotient's whole part. Both are
+/// multiples of y's last place, so that the difference is exact, and so is q, or one too many, while it is below 2^23.
+/// Vectors with another lane (no number, infinity or 0 among them) call the scalar function.
+struct RemainderPattern : public OpRewritePattern<arith::RemFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::RemFOp op, PatternRewriter &rewriter) const override {
+    if (!isLanes(op.getType()))
+      return rewriter.notifyMatchFailure(op, "is of another type");
+    const LaneBuilder e(rewriter, op);
+    const Location loc = e.loc;
+    const Value x = op.getLhs(), y = op.getRhs();
+    const Value dividend = math::AbsFOp::create(rewriter, loc, x), divisor = math::AbsFOp::create(rewriter, loc, y);
+    const Value quotient = arith::DivFOp::create(rewriter, loc, dividend, divisor);
+    // (Not of what is no number.)
+    const Value isFar = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::UGE, quotient, e.constant(0x1p23));
+    const Value isAnyFar = vector::ReductionOp::create(rewriter, loc, vector::CombiningKind::OR, isFar);
+    auto ifOp = scf::IfOp::create(rewriter, loc, TypeRange{e.type}, isAnyFar, /*withElseRegion=*/true);
+    {
+      OpBuilder::InsertionGuard guard(rewriter);
+      rewriter.setInsertionPointToStart(ifOp.thenBlock());
+      Value result = LLVM::PoisonOp::create(rewriter, loc, e.type);
+      for (int64_t lane = 0; lane < e.type.getNumElements(); ++lane) {
+        auto of = [&](Value vector) -> Value {
+          return vector::ExtractOp::create(rewriter, loc, vector, ArrayRef<int64_t>{lane});
+        };
+        const Value one = arith::RemFOp::create(rewriter, loc, of(x), of(y));
+        result = vector::InsertOp::create(rewriter, loc, one, result, ArrayRef<int64_t>{lane});
+      }
+      scf::YieldOp::create(rewriter, loc, result);
+      rewriter.setInsertionPointToStart(ifOp.elseBlock());
+      const Value whole = math::TruncOp::create(rewriter, loc, quotient);
+      Value rest = e.fma(arith::NegFOp::create(rewriter, loc, whole), divisor, dividend);
+      rest = e.select(arith::CmpFPredicate::OLT, rest, e.constant(0), e.add(rest, divisor), rest);
+      // 0 times infinity is no number.
+      rest = e.select(arith::CmpFPredicate::OEQ, divisor, e.constant(INFINITY), dividend, rest);
+      scf::YieldOp::create(rewriter, loc, Value(math::CopySignOp::create(rewriter, loc, rest, x)));
+    }
+    rewriter.replaceOp(op, ifOp.getResults());
+    return success();
+  }
+};
+
 template <typename Op> using Avx512Pattern = FunctionPattern<Op, LaneBuilder, isRegister>;
 
 /// e^x: x = n ln 2 + r, e^x = 2^n p(r), where vscalefps brings in 2^n with the right overflow. Half the instructions of
@@ -488,7 +532,7 @@ LogicalResult tc::codegen::lowerToLLVM(host::VariantOp variant, bool isAvx512) {
         return failure();
       patterns.add<ExpAvx512Pattern, TanhAvx512Pattern, ErfAvx512Pattern, ExpM1Avx512Pattern>(context, /*benefit=*/3);
     }
-    patterns.add<ExpF64Pattern, ExpM1F64Pattern, TanhF64Pattern, LogF64Pattern, ExpM1Pattern,
+    patterns.add<RemainderPattern, ExpF64Pattern, ExpM1F64Pattern, TanhF64Pattern, LogF64Pattern, ExpM1Pattern,
                  LogPattern<math::LogOp, false>, LogPattern<math::Log1pOp, true>>(context, /*benefit=*/2);
     MathPolynomialApproximationOptions options;
     options.enableAvx2 = false;
