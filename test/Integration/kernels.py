@@ -147,6 +147,12 @@ def build_cases():
              {"x": given, "z": turned}, {"y": turned}, lambda v, perm=perm: [np.abs(v["x"]).transpose(perm) - v["z"]],
              [{"x": s, "z": tuple(s[p] for p in perm)} for s in ((2, 25, last, 100), (1, 1, last, 1), (3, 0, last, 9), (7, 16, last, 16), (5, 9, last, 31), (2, 70, last, 130))])
     # A depth that the data decide: the scratch of the panels and of A's copy is made when it is known.
+    # Weights of int8 that the model widens and scales, by rows and by groups of them.
+    for name, rows, k, n, group in (("groups", 3, 768, 77, 64), ("rows", 5, 96, 33, 96), ("many", 150, 128, 40, 32), ("short_groups", 4, 72, 20, 24), ("unknown", None, 64, 30, 16)):
+        q, scale = np.random.default_rng(3).integers(-128, 128, (n, k // group, group)).astype(np.int8), random((n, k // group, 1), 4) * np.float32(0.02)
+        case(f"widened_{name}", [helper.make_node("Cast", ["q"], ["f"], to=TensorProto.FLOAT), helper.make_node("Mul", ["f", "s"], ["m"]), helper.make_node("Reshape", ["m", "shape"], ["r"]),
+                                 helper.make_node("Transpose", ["r"], ["t"], perm=[1, 0]), helper.make_node("MatMul", ["x", "t"], ["p"]), helper.make_node("Relu", ["p"], ["y"])], {"x": [rows or "M", k]}, {"y": [rows or "M", n]},
+             lambda v, w=(q.astype(np.float64) * scale).reshape(n, k): [np.maximum(v["x"] @ w.T, 0)], [{"x": (m, k)} for m in ((rows,) if rows else (1, 7, 0))], {"q": q, "s": scale, "shape": np.array([n, k], np.int64)})
     # Sums of few steps, whose results are many.
     for name, a, w in (("few_steps", (600, 3), (3, 530)), ("few_steps_batch", (2, 301, 7), (2, 7, 512)), ("one_step", (700, 1), (1, 401))):
         case(f"matmul_{name}", [helper.make_node("MatMul", ["a", "w"], ["y"])], {"a": list(a), "w": list(w)}, {"y": [*a[:-1], w[-1]]}, lambda v: [v["a"] @ v["w"]], [{"a": a, "w": w}])

@@ -31,8 +31,10 @@ void tc::prim::buildPrimPipeline(OpPassManager &functions, const PrimPipelineOpt
   functions.addPass(createFoldConvScalePass());
   functions.addPass(createSinkWindowTransposesPass());
   functions.addPass(createSubsampleConvsPass());
-  if (options.packsConstants)
+  if (options.packsConstants) {
     functions.addPass(createPointwiseConvsPass());
+    functions.addPass(createBlockProductsPass());
+  }
   functions.addPass(createFoldConstantsPass());
   functions.addPass(createCanonicalizePrimPass());
   functions.addPass(createCanonicalizerPass());

@@ -9,6 +9,11 @@
 
 include "mlir/Pass/PassBase.td"
 
+def BlockProductsPass : Pass<"tc-block-products", "::mlir::func::FuncOp"> {
+  let summary = "Products with weights of bytes that the model widens and scales, as prim.block_dot";
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
 def CanonicalizePrimPass : Pass<"tc-canonicalize-prim", "::mlir::func::FuncOp"> {
   let summary = "Simpler prim: identities of arithmetic, and transposes moved towards the results until they cancel";
   let dependentDialects = ["::tc::prim::PrimDialect"];
