@@ -566,9 +566,7 @@ public:
     if (!analyze(composite))
       return false;
     return llvm::all_of(composite->getOperands().drop_front(), [](Value table) {
-      while (auto reshape = table.getDefiningOp<prim::ReshapeOp>())
-        table = reshape.getOperand();
-      Operation *op = table.getDefiningOp();
+      Operation *op = prim::skipReshapes(table).getDefiningOp();
       return isa_and_nonnull<prim::ConstantOp>(op) && !fuse::isSmallConstant(op);
     });
   }

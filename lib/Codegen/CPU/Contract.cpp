@@ -67,10 +67,10 @@ constexpr double kStreamedRows = 20;
 // Sums of so few steps take less time than to store them, where results are of so many bytes: tasks are whole rows of
 // tiles, which are written one after another.
 constexpr int64_t kFewSteps = 16;
+constexpr double kFarResult = 1024 * 1024;
 // Sums of so few steps are written where they go, if nothing is to be done with them: to copy them from a tile in
 // scratch takes a part of the time.
 constexpr int64_t kDirectSteps = 64;
-constexpr double kFarResult = 1024 * 1024;
 // A packed B of so many elements comes from beyond the second-level cache. So few rows read so many of its panels at a
 // time: 0.92 of the time of two on Zen 5, 1.01 on Sapphire Rapids.
 constexpr double kFarElements = 1024 * 1024;
@@ -112,13 +112,13 @@ constexpr int64_t kLeastApart = 64;
 // Shorter parts of the columns are stored element by element.
 constexpr int64_t kLeastRun = 2;
 
-//===--- convolutions ---------------------------------------------------------------------------------------------===//
-
 /// Whether the region's only result is `value`.
 bool yieldsOnly(kernel::RegionOp region, Value value) {
   Operation *yield = region.getBody().front().getTerminator();
   return yield->getNumOperands() == 1 && yield->getOperand(0) == value;
 }
+
+//===--- convolutions ---------------------------------------------------------------------------------------------===//
 
 /// The packed filter: [group][panel][k][16], without the group if it is 1. Columns of other groups fill the last panel.
 std::optional<PackedInput> packedFilter(const Convolution &c, llvm::function_ref<bool(unsigned)> isConstant) {
@@ -812,7 +812,7 @@ private:
         });
       };
       const Value firstPanel = em.mul(grid[1].base, blockPanels);
-      forGroups(em, firstPanel, panelsHere, groupPanels, p.n, N, group);
+      forGroups(em, firstPanel, panelsHere, groupPanels, Extent(N, p.n), group);
     });
   }
 
@@ -833,25 +833,26 @@ private:
         0);
   }
 
-  /// Calls body for each group of `groupPanels` panels of [0, panels), the panels of a matrix of `n` columns from panel
-  /// `first` on, with the group's columns. The last ones of the matrix, if they are known and fill no group, make one
-  /// of their own, so that the columns of all are constants: rows of a number that is not copied by loops.
-  static void forGroups(Emitter &em, Value first, Value panels, int64_t groupPanels, std::optional<int64_t> n,
-                        Value allColumns, llvm::function_ref<void(Index, int64_t, Extent)> body) {
-    const int64_t cols = groupPanels * kPanel, rest = n.value_or(0) % cols;
-    if (!n) {
+  /// Calls body for each group of `groupPanels` panels of [0, panels), the panels of a matrix from panel `first` on,
+  /// with the group's columns. The last ones of the matrix's `all` columns, if they are known and fill no group, make
+  /// one of their own, so that the columns of all groups are constants: rows of a number that is not copied by loops.
+  static void forGroups(Emitter &em, Value first, Value panels, int64_t groupPanels, Extent all,
+                        llvm::function_ref<void(Index, int64_t, Extent)> body) {
+    const int64_t cols = groupPanels * kPanel;
+    if (!all.constant) {
       em.loop(em.i64(0), panels, groupPanels, [&](Index panel) {
         const Value begin = em.mul(em.add(first, panel.base), em.i64(kPanel));
-        body(panel, groupPanels, Extent(em.min(em.i64(cols), em.sub(allColumns, begin))));
+        body(panel, groupPanels, Extent(em.min(em.i64(cols), em.sub(all.value, begin))));
       });
       return;
     }
-    const Value whole = rest == 0 ? panels : em.min(panels, em.sub(em.i64(*n / cols * groupPanels), first));
-    if (*n >= cols)
-      em.loop(em.i64(0), whole, groupPanels, [&](Index panel) { body(panel, groupPanels, Extent(cols)); });
-    if (rest != 0)
+    const int64_t whole = *all.constant / cols * groupPanels, rest = *all.constant % cols;
+    const Value wholeHere = rest == 0 ? panels : em.min(panels, em.sub(em.i64(whole), first));
+    if (whole > 0)
+      em.loop(em.i64(0), wholeHere, groupPanels, [&](Index panel) { body(panel, groupPanels, Extent(cols)); });
+    if (rest > 0)
       em.loop(
-          whole, panels, groupPanels, [&](Index panel) { body(panel, ceilDiv(rest, kPanel), Extent(rest)); },
+          wholeHere, panels, groupPanels, [&](Index panel) { body(panel, ceilDiv(rest, kPanel), Extent(rest)); },
           groupPanels);
   }
 
@@ -1415,109 +1416,108 @@ private:
       kernel.depth = Extent(merged ? c.kernelW * c.channels : c.channels);
       kernel.panelStride = Extent(panelFloats);
 
-      forGroups(
-          em, firstPanel, panelsHere, cols / kPanel, c.columns, em.i64(c.columns),
-          [&](Index panel, int64_t panels, Extent columns) {
-            const Value panelsAt = offsetBy(em, b, em.mul(panel.base, em.i64(panelFloats)), bType);
-            const Value firstB = skippedB ? offsetBy(em, panelsAt, skippedB, bType) : panelsAt;
-            kernel.b = firstB;
-            kernel.panels = panels;
-            Index n = em.addIndex(n0, em.mulIndex(panel, em.i64(kPanel), kPanel));
-            Index column0 = em.addIndex(em.mulIndex(task.group, em.i64(c.columns), c.columns), n);
-            // The epilogue follows each patch: its stores drain while the next one computes.
-            auto patch = [&](Index row0, Extent height, std::optional<int64_t> restH, Index w0, Extent width,
-                             std::optional<int64_t> restW) {
-              forRowBlocks(em, height, patchH, restH, [&](Value row, int64_t blockH) {
-                forRowBlocks(em, width, patchW, restW, [&](Value column, int64_t blockW) {
-                  Value h = em.add(row0.base, row), w = em.add(w0.base, column);
-                  Value firstA = offsetBy(em, a, em.add(em.mul(h, stepH), em.mul(w, em.i64(c.strideW * pixel))));
-                  if (skippedA)
-                    firstA = offsetBy(em, firstA, skippedA);
-                  kernel.c = offsetBy(em, tile, em.mul(em.add(em.mul(row, em.i64(patchW)), column), em.i64(cols)));
-                  kernel.prefetch = Value();
-                  kernel.prefetchAhead = 0;
-                  if (!fitsTwice(panels * panelFloats * 4)) {
-                    if (c.h && c.w && *c.h * *c.w <= 2 * patchH * patchW)
-                      kernel.prefetchAhead = kAheadBytes / 4;
-                  } else if (blockH == patchH && blockW == patchW) {
-                    const int64_t across = std::max<int64_t>(1, std::min(tileW, c.w.value_or(tileW)) / patchW);
-                    const int64_t down = std::max<int64_t>(1, std::min(tileH, c.h.value_or(tileH)) / patchH);
-                    kernel.prefetch = offsetBy(em, panelsAt, panels * panelFloats, bType);
-                    kernel.prefetchPart = em.add(em.mul(em.divUnsigned(row0.base, em.i64(patchH)), em.i64(across)),
-                                                 em.divUnsigned(w0.base, em.i64(patchW)));
-                    kernel.prefetchParts = across * down;
+      auto group = [&](Index panel, int64_t panels, Extent columns) {
+        const Value panelsAt = offsetBy(em, b, em.mul(panel.base, em.i64(panelFloats)), bType);
+        const Value firstB = skippedB ? offsetBy(em, panelsAt, skippedB, bType) : panelsAt;
+        kernel.b = firstB;
+        kernel.panels = panels;
+        Index n = em.addIndex(n0, em.mulIndex(panel, em.i64(kPanel), kPanel));
+        Index column0 = em.addIndex(em.mulIndex(task.group, em.i64(c.columns), c.columns), n);
+        // The epilogue follows each patch: its stores drain while the next one computes.
+        auto patch = [&](Index row0, Extent height, std::optional<int64_t> restH, Index w0, Extent width,
+                         std::optional<int64_t> restW) {
+          forRowBlocks(em, height, patchH, restH, [&](Value row, int64_t blockH) {
+            forRowBlocks(em, width, patchW, restW, [&](Value column, int64_t blockW) {
+              Value h = em.add(row0.base, row), w = em.add(w0.base, column);
+              Value firstA = offsetBy(em, a, em.add(em.mul(h, stepH), em.mul(w, em.i64(c.strideW * pixel))));
+              if (skippedA)
+                firstA = offsetBy(em, firstA, skippedA);
+              kernel.c = offsetBy(em, tile, em.mul(em.add(em.mul(row, em.i64(patchW)), column), em.i64(cols)));
+              kernel.prefetch = Value();
+              kernel.prefetchAhead = 0;
+              if (!fitsTwice(panels * panelFloats * 4)) {
+                if (c.h && c.w && *c.h * *c.w <= 2 * patchH * patchW)
+                  kernel.prefetchAhead = kAheadBytes / 4;
+              } else if (blockH == patchH && blockW == patchW) {
+                const int64_t across = std::max<int64_t>(1, std::min(tileW, c.w.value_or(tileW)) / patchW);
+                const int64_t down = std::max<int64_t>(1, std::min(tileH, c.h.value_or(tileH)) / patchH);
+                kernel.prefetch = offsetBy(em, panelsAt, panels * panelFloats, bType);
+                kernel.prefetchPart = em.add(em.mul(em.divUnsigned(row0.base, em.i64(patchH)), em.i64(across)),
+                                             em.divUnsigned(w0.base, em.i64(patchW)));
+                kernel.prefetchParts = across * down;
+              }
+              // Both are whole lines where their outputs are as many as the line has.
+              const bool wholeH = skipsH && c.h == blockH && prim::getConstantSize(c.inH);
+              const bool wholeW = skipsW && c.w == blockW && prim::getConstantSize(c.inW);
+              const SmallVector<PatchTap> parts = patchTaps(c, blockH, blockW, wholeH, wholeW);
+              const bool isFull = !parts.empty() && parts.front().outputs() == blockH * blockW;
+              if (!isFull)
+                clearFloats(em, kernel.c, ((blockH - 1) * patchW + blockW) * cols);
+              for (const PatchTap &part : parts) {
+                kernel.a = firstA;
+                kernel.b = firstB;
+                kernel.accumulate = !isFull || &part != &parts.front();
+                kernel.prefetchFirst = Value();
+                // The positions `first` and after of a dim, which lie so far apart in A and B.
+                auto take = [&](MicroKernel::Tap &tap, const Taps &taps, Value strideA, int64_t strideB) {
+                  tap.used = taps.used;
+                  kernel.a = offsetBy(em, kernel.a, em.mul(taps.first, strideA));
+                  kernel.b = offsetBy(em, kernel.b, em.mul(taps.first, em.i64(strideB)), bType);
+                  const Value steps = em.mul(taps.first, em.i64(strideB / kPanel));
+                  kernel.prefetchFirst = kernel.prefetchFirst ? em.add(kernel.prefetchFirst, steps) : steps;
+                };
+                if (skipsH)
+                  take(tapH,
+                       part.tapH ? Taps{em.i64(*part.tapH), em.i64(1)}
+                                 : tapsWithin(em, dimH(c), em.add(task.h0.base, h), em.i64(blockH)),
+                       tapStride.get(em), c.kernelW * c.channels * kPanel);
+                if (skipsW)
+                  take(tapW,
+                       part.tapW ? Taps{em.i64(*part.tapW), em.i64(1)}
+                                 : tapsWithin(em, dimW(c), em.add(task.w0.base, w), em.i64(blockW)),
+                       em.i64(c.dilationW * pixel), c.channels * kPanel);
+                kernel.rowOffsets.clear();
+                kernel.cOffsets.clear();
+                for (int64_t i : part.rows)
+                  for (int64_t j : part.columns) {
+                    kernel.rowOffsets.push_back(i * c.strideH * pitch.constant.value_or(0) + j * c.strideW * pixel);
+                    kernel.cOffsets.push_back((i * patchW + j) * cols);
                   }
-                  // Both are whole lines where their outputs are as many as the line has.
-                  const bool wholeH = skipsH && c.h == blockH && prim::getConstantSize(c.inH);
-                  const bool wholeW = skipsW && c.w == blockW && prim::getConstantSize(c.inW);
-                  const SmallVector<PatchTap> parts = patchTaps(c, blockH, blockW, wholeH, wholeW);
-                  const bool isFull = !parts.empty() && parts.front().outputs() == blockH * blockW;
-                  if (!isFull)
-                    clearFloats(em, kernel.c, ((blockH - 1) * patchW + blockW) * cols);
-                  for (const PatchTap &part : parts) {
-                    kernel.a = firstA;
-                    kernel.b = firstB;
-                    kernel.accumulate = !isFull || &part != &parts.front();
-                    kernel.prefetchFirst = Value();
-                    // The positions `first` and after of a dim, which lie so far apart in A and B.
-                    auto take = [&](MicroKernel::Tap &tap, const Taps &taps, Value strideA, int64_t strideB) {
-                      tap.used = taps.used;
-                      kernel.a = offsetBy(em, kernel.a, em.mul(taps.first, strideA));
-                      kernel.b = offsetBy(em, kernel.b, em.mul(taps.first, em.i64(strideB)), bType);
-                      const Value steps = em.mul(taps.first, em.i64(strideB / kPanel));
-                      kernel.prefetchFirst = kernel.prefetchFirst ? em.add(kernel.prefetchFirst, steps) : steps;
-                    };
-                    if (skipsH)
-                      take(tapH,
-                           part.tapH ? Taps{em.i64(*part.tapH), em.i64(1)}
-                                     : tapsWithin(em, dimH(c), em.add(task.h0.base, h), em.i64(blockH)),
-                           tapStride.get(em), c.kernelW * c.channels * kPanel);
-                    if (skipsW)
-                      take(tapW,
-                           part.tapW ? Taps{em.i64(*part.tapW), em.i64(1)}
-                                     : tapsWithin(em, dimW(c), em.add(task.w0.base, w), em.i64(blockW)),
-                           em.i64(c.dilationW * pixel), c.channels * kPanel);
-                    kernel.rowOffsets.clear();
-                    kernel.cOffsets.clear();
-                    for (int64_t i : part.rows)
-                      for (int64_t j : part.columns) {
-                        kernel.rowOffsets.push_back(i * c.strideH * pitch.constant.value_or(0) + j * c.strideW * pixel);
-                        kernel.cOffsets.push_back((i * patchW + j) * cols);
-                      }
-                    emitMicroKernel(em, kernel);
-                  }
-                });
-              });
-              em.loop(em.i64(0), height.get(em), 1, [&](Index row) {
-                Index h = em.addIndex(task.h0, em.addIndex(row0, row));
-                em.loop(em.i64(0), width.get(em), 1, [&](Index column) {
-                  Index w = em.addIndex(task.w0, em.addIndex(w0, column));
-                  Index start =
-                      em.mulIndex(em.addIndex(em.mulIndex(row, em.i64(patchW), patchW), column), em.i64(cols), cols);
-                  forColumns(
-                      em, c.columns == 1, column0, start, columns,
-                      [&](Index channel, Index offset) {
-                        SmallVector<Index> at{task.batch};
-                        llvm::append_range(at, task.outer);
-                        if (c.spatial >= 2)
-                          at.push_back(h);
-                        at.push_back(w);
-                        at.push_back(channel);
-                        epilogue.store(em, at, em.loadAt(tile, f32, offset));
-                      },
-                      run);
-                });
-              });
-              em.clearSources();
-            };
-            forTiles(em, task.countH, patchH, blockRest(c.h, tileH, patchH),
-                     [&](Index row0, Extent height, std::optional<int64_t> restH) {
-                       forTiles(em, task.countW, patchW, blockRest(c.w, tileW, patchW),
-                                [&](Index column0, Extent width, std::optional<int64_t> restW) {
-                                  patch(row0, height, restH, column0, width, restW);
-                                });
-                     });
+                emitMicroKernel(em, kernel);
+              }
+            });
           });
+          em.loop(em.i64(0), height.get(em), 1, [&](Index row) {
+            Index h = em.addIndex(task.h0, em.addIndex(row0, row));
+            em.loop(em.i64(0), width.get(em), 1, [&](Index column) {
+              Index w = em.addIndex(task.w0, em.addIndex(w0, column));
+              Index start =
+                  em.mulIndex(em.addIndex(em.mulIndex(row, em.i64(patchW), patchW), column), em.i64(cols), cols);
+              forColumns(
+                  em, c.columns == 1, column0, start, columns,
+                  [&](Index channel, Index offset) {
+                    SmallVector<Index> at{task.batch};
+                    llvm::append_range(at, task.outer);
+                    if (c.spatial >= 2)
+                      at.push_back(h);
+                    at.push_back(w);
+                    at.push_back(channel);
+                    epilogue.store(em, at, em.loadAt(tile, f32, offset));
+                  },
+                  run);
+            });
+          });
+          em.clearSources();
+        };
+        forTiles(em, task.countH, patchH, blockRest(c.h, tileH, patchH),
+                 [&](Index row0, Extent height, std::optional<int64_t> restH) {
+                   forTiles(em, task.countW, patchW, blockRest(c.w, tileW, patchW),
+                            [&](Index column0, Extent width, std::optional<int64_t> restW) {
+                              patch(row0, height, restH, column0, width, restW);
+                            });
+                 });
+      };
+      forGroups(em, firstPanel, panelsHere, cols / kPanel, Extent(c.columns), group);
     });
   }
 };

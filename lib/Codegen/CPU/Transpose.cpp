@@ -146,12 +146,7 @@ bool isElementwise(Operation &op) {
 /// Whether the region's only result is what the op makes, in its order.
 bool isStoredAsIs(kernel::RegionOp region, prim::TransposeOp op) {
   auto yield = cast<kernel::YieldOp>(region.getBody().front().getTerminator());
-  if (yield.getValues().size() != 1)
-    return false;
-  Value value = yield.getValues().front();
-  while (auto reshape = value.getDefiningOp<prim::ReshapeOp>())
-    value = reshape.getOperand();
-  return value == op.getResult();
+  return yield.getValues().size() == 1 && prim::skipReshapes(yield.getValues().front()) == op.getResult();
 }
 
 std::optional<Problem> analyze(kernel::RegionOp region) {

@@ -125,9 +125,7 @@ SmallVector<int64_t> Epilogue::inPlace(kernel::RegionOp region) const {
 }
 
 std::optional<unsigned> tc::codegen::inputThroughReshapes(Value value) {
-  while (auto reshape = value.getDefiningOp<prim::ReshapeOp>())
-    value = reshape.getOperand();
-  if (auto argument = dyn_cast<BlockArgument>(value))
+  if (auto argument = dyn_cast<BlockArgument>(prim::skipReshapes(value)))
     return argument.getArgNumber();
   return std::nullopt;
 }

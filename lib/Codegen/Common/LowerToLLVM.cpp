@@ -38,6 +38,19 @@ using namespace mlir;
 using namespace tc;
 
 namespace {
+/// A vector of what `function` makes of each lane of vectors.
+Value byLanes(PatternRewriter &b, Location loc, VectorType type, ValueRange vectors,
+              llvm::function_ref<Value(ValueRange)> function) {
+  Value result = LLVM::PoisonOp::create(b, loc, type);
+  for (int64_t lane = 0; lane < type.getNumElements(); ++lane) {
+    SmallVector<Value> operands;
+    for (Value vector : vectors)
+      operands.push_back(vector::ExtractOp::create(b, loc, vector, ArrayRef<int64_t>{lane}));
+    result = vector::InsertOp::create(b, loc, function(operands), result, ArrayRef<int64_t>{lane});
+  }
+  return result;
+}
+
 /// f64 transcendentals of scalars, those of vectors that have no form below, and the few f32 functions without an
 /// inlined polynomial are calls of one lane each, resolved in the code library that is linked into every variant.
 struct ScalarCallPattern : public RewritePattern {
@@ -65,14 +78,7 @@ struct ScalarCallPattern : public RewritePattern {
       rewriter.replaceOp(op, call(op->getOperands()));
       return success();
     }
-    Value result = LLVM::PoisonOp::create(rewriter, op->getLoc(), type);
-    for (int64_t lane = 0; lane < vectorType.getNumElements(); ++lane) {
-      SmallVector<Value> operands;
-      for (Value operand : op->getOperands())
-        operands.push_back(vector::ExtractOp::create(rewriter, op->getLoc(), operand, ArrayRef<int64_t>{lane}));
-      result = vector::InsertOp::create(rewriter, op->getLoc(), call(operands), result, ArrayRef<int64_t>{lane});
-    }
-    rewriter.replaceOp(op, result);
+    rewriter.replaceOp(op, byLanes(rewriter, op->getLoc(), vectorType, op->getOperands(), call));
     return success();
   }
   StringRef function;
@@ -187,6 +193,8 @@ template <typename Op, typename Builder, bool (*isTaken)(Type)> struct FunctionP
     return success();
   }
 };
+template <typename Op> using Avx512Pattern = FunctionPattern<Op, LaneBuilder, isRegister>;
+
 /// The remainder of x / y, with the sign of x, for vectors of f32: x - q y with q the quotient's whole part. Both are
 /// multiples of y's last place, so that the difference is exact, and so is q, or one too many, while it is below 2^23.
 /// Vectors with another lane (no number, infinity or 0 among them) call the scalar function.
@@ -208,15 +216,9 @@ struct RemainderPattern : public OpRewritePattern<arith::RemFOp> {
     {
       OpBuilder::InsertionGuard guard(rewriter);
       rewriter.setInsertionPointToStart(ifOp.thenBlock());
-      Value result = LLVM::PoisonOp::create(rewriter, loc, e.type);
-      for (int64_t lane = 0; lane < e.type.getNumElements(); ++lane) {
-        auto of = [&](Value vector) -> Value {
-          return vector::ExtractOp::create(rewriter, loc, vector, ArrayRef<int64_t>{lane});
-        };
-        const Value one = arith::RemFOp::create(rewriter, loc, of(x), of(y));
-        result = vector::InsertOp::create(rewriter, loc, one, result, ArrayRef<int64_t>{lane});
-      }
-      scf::YieldOp::create(rewriter, loc, result);
+      scf::YieldOp::create(rewriter, loc, byLanes(rewriter, loc, e.type, {x, y}, [&](ValueRange operands) -> Value {
+                             return arith::RemFOp::create(rewriter, loc, operands[0], operands[1]);
+                           }));
       rewriter.setInsertionPointToStart(ifOp.elseBlock());
       const Value whole = math::TruncOp::create(rewriter, loc, quotient);
       Value rest = e.fma(arith::NegFOp::create(rewriter, loc, whole), divisor, dividend);
@@ -229,8 +231,6 @@ struct RemainderPattern : public OpRewritePattern<arith::RemFOp> {
     return success();
   }
 };
-
-template <typename Op> using Avx512Pattern = FunctionPattern<Op, LaneBuilder, isRegister>;
 
 /// e^x: x = n ln 2 + r, e^x = 2^n p(r), where vscalefps brings in 2^n with the right overflow. Half the instructions of
 /// the general form, which builds 2^n from bits and guards its range. Results below the smallest normal number are 0,

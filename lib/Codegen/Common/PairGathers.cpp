@@ -32,12 +32,9 @@ struct Gathered {
 
 /// Adds what `index` is the sum of.
 void addTerms(Gathered &to, Value index) {
-  DenseIntElementsAttr splat;
-  APInt number;
+  APInt number; // of all lanes
   if (matchPattern(index, m_ConstantInt(&number))) {
     to.displacement += number.getSExtValue();
-  } else if (matchPattern(index, m_Constant(&splat)) && splat.isSplat()) {
-    to.displacement += splat.getSplatValue<APInt>().getSExtValue();
   } else if (auto add = index.getDefiningOp<arith::AddIOp>()) {
     addTerms(to, add.getLhs());
     addTerms(to, add.getRhs());

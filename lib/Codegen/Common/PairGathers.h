@@ -1,5 +1,4 @@
-//===- PairGathers.h - gathers of neighbours as one of pairs ------------------------------------------------*- C++
-//-*-===//
+//===- PairGathers.h - gathers of neighbours as one of pairs --------------------------------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -18,6 +18,11 @@ namespace {
 // Elements of so many channels, which then lie last, are read as vectors: neighbours are no pairs in memory.
 constexpr int64_t kManyChannels = 8;
 
+/// Whether elements that are neighbours along the last dim of images of so many channels are neighbours in memory.
+bool isLastDimInnermost(AffineExpr channels) {
+  return getConstantSize(channels).value_or(kManyChannels) < kManyChannels;
+}
+
 /// An element that a position is interpolated from, along one dim.
 struct Tap {
   Value index;  // of i32 or i64, in range
@@ -44,7 +49,7 @@ Value holdInside(PrimBuilder &b, Value position, AffineExpr size, double behind 
 }
 
 /// Neighbours as taps, each by itself. `onlyInside`: those that do not exist count 0.
-SmallVector<Tap> tapsOf(PrimBuilder &b, ArrayRef<Neighbour> neighbours, bool onlyInside) {
+SmallVector<Tap> singleTapsOf(PrimBuilder &b, ArrayRef<Neighbour> neighbours, bool onlyInside) {
   SmallVector<Tap> taps;
   for (const Neighbour &at : neighbours) {
     Tap tap{b.convert(at.held, b.getI32Type()), at.weight, {}};
@@ -76,13 +81,12 @@ SmallVector<Tap> tapsOfPair(PrimBuilder &b, const Neighbour &first, const Neighb
   return taps;
 }
 
-/// Whether neighbours along the last dim of images of so many channels are neighbours in memory.
-bool arePaired(AffineExpr channels) { return getConstantSize(channels).value_or(kManyChannels) < kManyChannels; }
-
-/// The same for any even number of neighbours, each two of which are a pair where `size` is known to allow it.
-SmallVector<Tap> tapsOfPairs(PrimBuilder &b, ArrayRef<Neighbour> neighbours, AffineExpr size, bool onlyInside) {
-  if (getConstantSize(size).value_or(0) < 2)
-    return tapsOf(b, neighbours, onlyInside);
+/// Neighbours as taps: pairs, where two beside each other along the dim are neighbours in memory (`arePaired`) and the
+/// dim is known to hold two.
+SmallVector<Tap> tapsOf(PrimBuilder &b, ArrayRef<Neighbour> neighbours, AffineExpr size, bool onlyInside,
+                        bool arePaired) {
+  if (!arePaired || getConstantSize(size).value_or(0) < 2)
+    return singleTapsOf(b, neighbours, onlyInside);
   SmallVector<Tap> taps;
   for (size_t i = 0; i < neighbours.size(); i += 2)
     taps.append(tapsOfPair(b, neighbours[i], neighbours[i + 1], size, onlyInside));
@@ -109,7 +113,7 @@ public:
     if (padding == "border")
       x = clampToBorder(x, extent);
     if (mode == "nearest")
-      return tapsOf(b, {neighbourAt(x, {})}, padding == "zeros");
+      return singleTapsOf(b, {neighbourAt(x, {})}, padding == "zeros");
     Value base = b.unary<FloorOp>(x), ratio = b.add(at.varying, b.sub(at.fixed, base));
     if (padding == "border") // beyond the last element all taps are that one
       ratio = b.min(b.binary<MaxOp>(ratio, 0), b.splatLike(ratio, 1));
@@ -125,7 +129,7 @@ public:
             neighbourAt(b.binary<AddOp>(base, double(offset)), emitCubicWeight(b, distance, /*a=*/-0.75, isInner)));
       }
     }
-    return isPaired ? tapsOfPairs(b, neighbours, size, padding == "zeros") : tapsOf(b, neighbours, padding == "zeros");
+    return tapsOf(b, neighbours, size, padding == "zeros", isPaired);
   }
 
 private:
@@ -241,9 +245,9 @@ LogicalResult gridSample(NodeContext &ctx) {
   grid = b.convert(grid, b.accumulatorOf(b.elementOf(grid)));
   SmallVector<SmallVector<Tap>> taps;
   for (int64_t i = 0; i < spatial; ++i) // the grid names the last dim first
-    taps.push_back(
-        DimSampler(b, mode, padding, ctx.getInt("align_corners", 0), in[i + 2], arePaired(in[1]) && i + 1 == spatial)
-            .run(b.take(grid, spatial + 1, spatial - 1 - i)));
+    taps.push_back(DimSampler(b, mode, padding, ctx.getInt("align_corners", 0), in[i + 2],
+                              isLastDimInnermost(in[1]) && i + 1 == spatial)
+                       .run(b.take(grid, spatial + 1, spatial - 1 - i)));
   Value sum = sampleTaps(b, b.transpose(x, toChannelsLast(in.size())), taps, /*batchDims=*/1, compute);
   return ctx.result(b.transpose(b.convert(sum, type), toChannelsFirst(in.size())));
 }
@@ -304,7 +308,7 @@ SmallVector<Tap> tapsAround(PrimBuilder &b, Value at, AffineExpr size, bool isPa
   Value base = b.unary<FloorOp>(at), ratio = b.sub(at, base), next = b.binary<AddOp>(base, 1);
   const Neighbour neighbours[] = {{base, holdInside(b, base, size), b.sub(b.splatLike(ratio, 1), ratio)},
                                   {next, holdInside(b, next, size), ratio}};
-  return isPaired ? tapsOfPairs(b, neighbours, size, /*onlyInside=*/true) : tapsOf(b, neighbours, /*onlyInside=*/true);
+  return tapsOf(b, neighbours, size, /*onlyInside=*/true, isPaired);
 }
 
 /// A convolution that reads each element of its window at a place of its own, given by offsets that are data, and
@@ -367,7 +371,8 @@ LogicalResult deformConv(NodeContext &ctx) {
     Value at = b.add(b.binary<MulOp>(k, double(window->dilations[i])),
                      b.binary<MulOp>(b.iota(b.getI64Type(), points, 3 + i), double(window->strides[i])));
     at = b.convert(b.binary<SubOp>(at, double(window->padLow[i])), compute);
-    taps.push_back(tapsAround(b, b.add(at, b.take(offset, 3, i)), in[i + 2], arePaired(perGroup) && i + 1 == spatial));
+    taps.push_back(
+        tapsAround(b, b.add(at, b.take(offset, 3, i)), in[i + 2], isLastDimInnermost(perGroup) && i + 1 == spatial));
   }
   SmallVector<int64_t> last{0, 1};
   for (int64_t i = 0; i < spatial; ++i)

@@ -377,6 +377,12 @@ std::optional<int64_t> tc::prim::getConstantSize(AffineExpr expr) {
   return std::nullopt;
 }
 
+Value tc::prim::skipReshapes(Value value) {
+  while (auto reshape = value.getDefiningOp<ReshapeOp>())
+    value = reshape.getOperand();
+  return value;
+}
+
 SmallVector<int64_t> tc::prim::getBoundSymbols(Operation *op) {
   if (auto bind = dyn_cast<BindSymbolOp>(op))
     return {int64_t(bind.getSymbol())};

@@ -31,13 +31,6 @@ namespace {
 // Elements of a block, a power of 2: what prim.block_dot takes at least, and more than which share no work.
 constexpr int64_t kLeastBlock = 16, kMostBlock = 128;
 
-/// What `v` is a reshape of.
-Value skipReshapes(Value v) {
-  while (auto reshape = v.getDefiningOp<ReshapeOp>())
-    v = reshape.getOperand();
-  return v;
-}
-
 /// The product as block_dot; null: it stays as it is.
 Value multiply(PrimBuilder &b, DotGeneralOp op) {
   const Sizes lhs = getSizes(op.getLhs()), rhs = getSizes(op.getRhs());

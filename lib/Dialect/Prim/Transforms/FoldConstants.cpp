@@ -542,10 +542,7 @@ private:
 
   /// The constant's attribute; a reshaped constant shares the bytes.
   static TypedAttr makeAttribute(Operation *op, const Tensor &tensor) {
-    Value source = op->getResult(0);
-    while (auto reshape = source.getDefiningOp<ReshapeOp>())
-      source = reshape.getOperand();
-    if (auto constant = source.getDefiningOp<ConstantOp>())
+    if (auto constant = skipReshapes(op->getResult(0)).getDefiningOp<ConstantOp>())
       if (auto data = dyn_cast<tc::base::DataAttr>(constant.getValue()))
         return tc::base::withType(data, tensor.getType());
     return toAttribute(tensor);

@@ -97,34 +97,33 @@ Value multiply(PrimBuilder &b, ConvOp op, bool isConstant) {
     return {};
   // [groups, outputs, depth] x [N, groups, depth, pixels]: one group and one image are left out. Of few outputs N is a
   // batch dim that comes first, else one of the columns, which the rows come before.
+  const bool isGrouped = groups != 1, isBatch = !isSingle && isFew;
   Sizes ofWeights{depth, outputs}, ofImage{depth, pixels}, first{in.front(), out.back()};
-  SmallVector<int64_t> turn{1, 0}, lhsBatch, rhsBatch;
-  if (groups != 1) {
-    ofWeights = {depth, b.size(groups), outputs};
-    ofImage.insert(ofImage.begin(), b.size(groups));
-    turn = {1, 2, 0};
-    lhsBatch = rhsBatch = {0};
+  SmallVector<int64_t> lhsBatch, rhsBatch;
+  if (isBatch) {
+    lhsBatch.push_back(0);
+    rhsBatch.push_back(0);
   }
-  Value weights = b.transpose(b.reshape(op.getFilter(), ofWeights), turn);
-  if (!isSingle) {
+  if (isGrouped) {
+    ofWeights.insert(ofWeights.begin() + 1, b.size(groups));
+    ofImage.insert(ofImage.begin(), b.size(groups));
+    lhsBatch.push_back(isBatch);
+    rhsBatch.push_back(!isSingle);
+  }
+  if (!isSingle)
     ofImage.insert(ofImage.begin(), in.front());
-    for (int64_t &dim : rhsBatch)
-      ++dim;
-    if (isFew) {
-      Sizes spread = getSizes(weights);
-      spread.insert(spread.begin(), in.front());
-      weights = b.broadcastInDims(weights, spread, llvm::to_vector(llvm::seq<int64_t>(1, int64_t(spread.size()))));
-      for (int64_t &dim : lhsBatch)
-        ++dim;
-      lhsBatch.insert(lhsBatch.begin(), 0);
-      rhsBatch.insert(rhsBatch.begin(), 0);
-    }
+  Value weights = b.transpose(b.reshape(op.getFilter(), ofWeights),
+                              isGrouped ? SmallVector<int64_t>{1, 2, 0} : SmallVector<int64_t>{1, 0});
+  if (isBatch) {
+    Sizes spread = getSizes(weights);
+    spread.insert(spread.begin(), in.front());
+    weights = b.broadcastInDims(weights, spread, llvm::to_vector(llvm::seq<int64_t>(1, int64_t(spread.size()))));
   }
   const Value image = b.reshape(transpose.getOperand(), ofImage);
   Value result = DotGeneralOp::create(b, weights, image, lhsBatch, rhsBatch, ArrayRef<int64_t>{b.rankOf(weights) - 1},
                                       ArrayRef<int64_t>{int64_t(ofImage.size()) - 2});
   if (!isSingle && !isFew)
-    result = b.transpose(result, groups == 1 ? SmallVector<int64_t>{1, 0, 2} : SmallVector<int64_t>{2, 0, 1, 3});
+    result = b.transpose(result, isGrouped ? SmallVector<int64_t>{2, 0, 1, 3} : SmallVector<int64_t>{1, 0, 2});
   llvm::append_range(first, SizesRef(in).drop_front(2));
   return b.transpose(b.reshape(result, first), transpose.getPermutation());
 }

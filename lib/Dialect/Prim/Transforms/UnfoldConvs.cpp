@@ -37,12 +37,12 @@ namespace {
 // Kernel positions at most, channels of a group at least, in the operand and in the result, and flops from which
 // launches of their own are worth it.
 constexpr int64_t kMostTaps = 64, kLeastChannels = 2, kLeastOutputs = 8;
+constexpr double kLeastFlops = 200e3;
 // So many channels of a group, times kernel positions, are worth it for fewer outputs.
 constexpr int64_t kManyChannels = 16;
 // Slices of so few channels are too short to lie side by side, as long as there are not too many: of 3 channels with
 // 3x3 positions the first way takes a quarter of the time, with 5x5 as long, with 7x7 1.6 times as long (Zen 5).
 constexpr int64_t kFewChannels = 7, kMostFirst = 64;
-constexpr double kLeastFlops = 200e3;
 // Elements of the matrix at most: half a gigabyte.
 constexpr double kMostElements = 128e6;
 

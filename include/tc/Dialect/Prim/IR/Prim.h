@@ -79,6 +79,8 @@ std::optional<int64_t> getConstantSize(mlir::AffineExpr expr);
 mlir::AffineMap makeSizeMap(mlir::MLIRContext *context, llvm::ArrayRef<mlir::AffineExpr> exprs);
 /// Whether all sizes of both types are provably equal.
 inline bool sameSizes(mlir::Type a, mlir::Type b) { return getSizes(a) == getSizes(b); }
+/// What `value` is a reshape of, or a reshape of one; else `value`.
+mlir::Value skipReshapes(mlir::Value value);
 /// Positions of the symbols that `op` defines by data: of prim.bind_symbol, prim.if and prim.while.
 llvm::SmallVector<int64_t> getBoundSymbols(mlir::Operation *op);
 /// Where `op`, a prim.if or prim.while, takes the size of its symbol from: (number of the result, dim). Any one of
