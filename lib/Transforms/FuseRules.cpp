@@ -126,7 +126,7 @@ bool tc::fuse::isPrologue(Operation *consumer, Operation *op) {
   if (isa<prim::DotGeneralOp, prim::ConvOp, prim::WindowReduceOp, prim::AttentionOp>(consumer))
     return isa<prim::TransposeOp, prim::ReshapeOp, prim::BroadcastOp, prim::SliceOp, prim::SplatOp>(op);
   if (isa<prim::BlockDotOp>(consumer))
-    return isa<prim::ReshapeOp>(op);
+    return isa<prim::ReshapeOp, prim::SplatOp>(op);
   if (isa<prim::RnnOp>(consumer))
     return isa<prim::TransposeOp, prim::ReshapeOp, prim::BroadcastOp, prim::SplatOp>(op);
   return true;

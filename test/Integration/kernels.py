@@ -146,16 +146,76 @@ def build_cases():
              [helper.make_node("Abs", ["x"], ["a"]), helper.make_node("Transpose", ["a"], ["t"], perm=perm), helper.make_node("Sub", ["t", "z"], ["y"])],
              {"x": given, "z": turned}, {"y": turned}, lambda v, perm=perm: [np.abs(v["x"]).transpose(perm) - v["z"]],
              [{"x": s, "z": tuple(s[p] for p in perm)} for s in ((2, 25, last, 100), (1, 1, last, 1), (3, 0, last, 9), (7, 16, last, 16), (5, 9, last, 31), (2, 70, last, 130))])
-    # A depth that the data decide: the scratch of the panels and of A's copy is made when it is known.
+    # Lanes of which some lie before what is read: in a pad, and in an input of a concat, of rows that were turned.
+    for d, rows in ((2, 8), (3, 3), (4, 8), (5, 3), (8, 3), (16, 8)):
+        turned, flat = [helper.make_node("Transpose", ["x"], ["t"], perm=[0, 2, 1]), helper.make_node("Reshape", ["t", "s"], ["f"])], lambda v, size=rows * d: v.transpose(0, 2, 1).reshape(3, size)
+        for step, low in ((1, 8), (1, 5), (2, 4), (3, 6), (4, 8)):
+            cut, size = helper.make_node("Slice", ["q", "b", "e", "one", "step"], ["y"]), -(-(rows * d + low + 7) // step)
+            given = {"s": np.array([3, rows * d], np.int64), "b": np.array([0], np.int64), "e": np.array([1 << 40], np.int64), "one": np.array([1], np.int64), "step": np.array([step], np.int64)}
+            case(f"before_pad_{d}x{rows}_{low}_{step}", turned + [helper.make_node("Pad", ["f", "p"], ["q"]), cut], {"x": [3, rows, d]}, {"y": [3, size]},
+                 lambda v, low=low, step=step, flat=flat: [np.pad(flat(v["x"]), ((0, 0), (low, 7)))[:, ::step]], [{"x": (3, rows, d)}], {**given, "p": np.array([0, low, 0, 7], np.int64)})
+            size = -(-(rows * d + low) // step)
+            case(f"before_concat_{d}x{rows}_{low}_{step}", turned + [helper.make_node("Concat", ["a", "f"], ["q"], axis=1), cut], {"x": [3, rows, d], "a": [3, low]}, {"y": [3, size]},
+                 lambda v, step=step, flat=flat: [np.concatenate([v["a"], flat(v["x"])], 1)[:, ::step]], [{"x": (3, rows, d), "a": (3, low)}], given)
+        pairs = []
+        for u, v, out in (("a", "b", "u"), ("c", "d", "v")):
+            pairs += [helper.make_node("Concat", [u, v], [out + "1"], axis=1), helper.make_node("Transpose", [out + "1"], [out + "2"], perm=[0, 2, 1, 3]), helper.make_node("Reshape", [out + "2", "s"], [out])]
+        case(f"before_nested_{d}x{rows}", pairs + [helper.make_node("Concat", ["u", "v"], ["w"], axis=2), helper.make_node("Transpose", ["w"], ["y"], perm=[1, 0, 2])],
+             {n: [5, 1, rows, d] for n in "abcd"}, {"y": [rows, 5, 4 * d]}, lambda v: [np.concatenate([v[n][:, 0] for n in "abcd"], 2).transpose(1, 0, 2)], [{n: (5, 1, rows, d) for n in "abcd"}], {"s": np.array([5, rows, 2 * d], np.int64)})
     # Weights of int8 that the model widens and scales, by rows and by groups of them.
     for name, rows, k, n, group in (("groups", 3, 768, 77, 64), ("rows", 5, 96, 33, 96), ("many", 150, 128, 40, 32), ("short_groups", 4, 72, 20, 24), ("unknown", None, 64, 30, 16)):
         q, scale = np.random.default_rng(3).integers(-128, 128, (n, k // group, group)).astype(np.int8), random((n, k // group, 1), 4) * np.float32(0.02)
         case(f"widened_{name}", [helper.make_node("Cast", ["q"], ["f"], to=TensorProto.FLOAT), helper.make_node("Mul", ["f", "s"], ["m"]), helper.make_node("Reshape", ["m", "shape"], ["r"]),
                                  helper.make_node("Transpose", ["r"], ["t"], perm=[1, 0]), helper.make_node("MatMul", ["x", "t"], ["p"]), helper.make_node("Relu", ["p"], ["y"])], {"x": [rows or "M", k]}, {"y": [rows or "M", n]},
              lambda v, w=(q.astype(np.float64) * scale).reshape(n, k): [np.maximum(v["x"] @ w.T, 0)], [{"x": (m, k)} for m in ((rows,) if rows else (1, 7, 0))], {"q": q, "s": scale, "shape": np.array([n, k], np.int64)})
+    # Dequantised weights that only floats multiply: along either dim, uniform parameters, differences in f32, scales of the results; bytes
+    # whose row has no block of 16, small ones and those of convolutions become floats when the model is compiled.
+    def dequantised(name, rows, k, n, kind, axis, scale, zero, form="node", of_results=False):
+        q = np.random.default_rng(5).integers(*((0, 256) if kind == np.uint8 else (-128, 128)), (k, n) if axis == 1 else (n, k)).astype(kind)
+        table = {"uniform": np.float32(0.02), "rows": np.abs(random((n,), 6)) * np.float32(0.02)}[scale]
+        points = {None: None, "uniform": np.array(131 if kind == np.uint8 else 3, kind), "rows": np.random.default_rng(7).integers(90, 120, n).astype(kind)}[zero]
+        if points is not None and points.ndim != np.ndim(table):
+            points = np.full(np.shape(table), points, kind)
+        along = (slice(None),) if axis == 1 else (slice(None), None)
+        spread = lambda v: v if np.ndim(v) == 0 else v[along]
+        weights = (q.astype(np.float64) - (0 if points is None else spread(points).astype(np.float64))) * (1 if of_results else spread(table).astype(np.float64))
+        constants = {"q": q, "s": table if form == "node" or of_results else spread(table)}
+        if points is not None:
+            constants["z"] = points if form == "node" else spread(points).astype(np.float32)
+        if form == "node":
+            nodes = [helper.make_node("DequantizeLinear", ["q", "s"] + (["z"] if points is not None else []), ["w"], axis=axis)]
+        else:
+            nodes = [helper.make_node("Cast", ["q"], ["c"], to=TensorProto.FLOAT)]
+            nodes += [helper.make_node("Sub", ["c", "z"], ["d"])] if points is not None else []
+            last = nodes[-1].output[0]
+            nodes += [] if of_results else [helper.make_node("Mul", ["s", last], ["w"])]
+            if of_results:
+                nodes[-1].output[0] = "w"
+        nodes += [helper.make_node("Transpose", ["w"], ["t"], perm=[1, 0])] if axis == 0 else []
+        nodes += [helper.make_node("MatMul", ["x", "t" if axis == 0 else "w"], ["p" if of_results else "y"])]
+        nodes += [helper.make_node("Mul", ["p", "s"], ["y"])] if of_results else []
+        case(f"dequantised_{name}", nodes, {"x": [rows or "M", k]}, {"y": [rows or "M", n]},
+             lambda v, w=weights if axis == 1 else weights.T, f=table.astype(np.float64) if of_results else 1.0: [v["x"] @ w * f], [{"x": (m, k)} for m in ((rows,) if rows else (1, 9, 30, 0))], constants)
+    dequantised("columns", 3, 256, 77, np.int8, 1, "rows", None)
+    dequantised("rows", 20, 160, 130, np.int8, 0, "rows", None)
+    dequantised("uniform", 1, 256, 80, np.int8, 1, "uniform", None)
+    dequantised("uniform_zero", None, 256, 80, np.uint8, 1, "uniform", "uniform")
+    dequantised("zeros", None, 256, 90, np.uint8, 0, "rows", "rows")
+    dequantised("signed_zeros", 2, 512, 64, np.int8, 1, "rows", "uniform")
+    dequantised("floats", 5, 256, 100, np.uint8, 1, "rows", "rows", form="floats")
+    dequantised("floats_rows", 40, 256, 100, np.uint8, 0, "rows", "uniform", form="floats")
+    dequantised("results", 2, 256, 100, np.int8, 0, "rows", None, form="floats", of_results=True)
+    dequantised("odd_depth", 4, 250, 90, np.int8, 1, "rows", "rows")
+    dequantised("small", 4, 32, 20, np.int8, 1, "rows", None)
+    q, scale, points = np.random.default_rng(8).integers(0, 256, (40, 24, 3, 3)).astype(np.uint8), np.abs(random((40,), 9)) * np.float32(0.02), np.random.default_rng(9).integers(100, 150, 40).astype(np.uint8)
+    filters = (q.astype(np.float64) - points[:, None, None, None]) * scale[:, None, None, None]
+    case("dequantised_conv", [helper.make_node("DequantizeLinear", ["q", "s", "z"], ["w"], axis=0), helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])], {"x": [2, 24, 13, 15]}, {"y": [2, 40, 13, 15]},
+         lambda v, w=filters: ReferenceEvaluator(helper.make_model(helper.make_graph([helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])], "g", [info("x", None, np.float64), info("w", None, np.float64)], [info("y", None, np.float64)]), opset_imports=[helper.make_opsetid("", 17)])).run(None, {"x": v["x"], "w": w}),
+         [{"x": (2, 24, 13, 15)}], {"q": q, "s": scale, "z": points})
     # Sums of few steps, whose results are many.
     for name, a, w in (("few_steps", (600, 3), (3, 530)), ("few_steps_batch", (2, 301, 7), (2, 7, 512)), ("one_step", (700, 1), (1, 401))):
         case(f"matmul_{name}", [helper.make_node("MatMul", ["a", "w"], ["y"])], {"a": list(a), "w": list(w)}, {"y": [*a[:-1], w[-1]]}, lambda v: [v["a"] @ v["w"]], [{"a": a, "w": w}])
+    # A depth that the data decide: the scratch of the panels and of A's copy is made when it is known.
     case("matmul_depth_of_data",
          [helper.make_node("NonZero", ["c"], ["nz"]), helper.make_node("Squeeze", ["nz", "zero"], ["i"]), helper.make_node("Gather", ["a", "i"], ["g"]),
           helper.make_node("Transpose", ["g"], ["t"], perm=[1, 0]), helper.make_node("MatMul", ["t", "g"], ["y"])],

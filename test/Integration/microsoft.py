@@ -141,6 +141,13 @@ def few_bits():
         by_group = (q.reshape(n, -1)[:, :k] - 2 ** (bits - 1)) * scales[:, groups].astype(np.float64)
         case(f"nbits_{bits}_groups", MS, "MatMulNBits", [x, pack(q, bits), scales, None, groups], [(x.astype(np.float64) @ by_group.T).astype(F)],
              K=k, N=n, bits=bits, block_size=block, constants=[1, 2, 4], tolerance=1e-4, atol=1e-4)
+        # Scales and zeros that are one number, and packed zeros whose bytes are equal but not their numbers.
+        q, x, half = rng(20 + bits).integers(0, 2 ** bits, (80, 4, 32)), normal(23, 3, 128), 2 ** bits - 1
+        for name, scales, points in (("scale", np.full((80, 4), F(0.03)), None), ("zero", normal(21, 80, 4), np.full((80, 4), half // 2)),
+                                     ("both", np.full((80, 4), F(0.03)), np.full((80, 4), half // 2)), ("uneven", normal(21, 80, 4), np.tile([1, half - 1], (80, 2)))):
+            weights = ((q - (2 ** (bits - 1) if points is None else points[..., None])) * scales[..., None].astype(np.float64)).reshape(80, 128)
+            case(f"nbits_{bits}_uniform_{name}", MS, "MatMulNBits", [x, pack(q, bits), scales, None if points is None else pack(points, bits)], [(x.astype(np.float64) @ weights.T).astype(F)],
+                 K=128, N=80, bits=bits, block_size=32, constants=[1, 2, 3], tolerance=1e-4, atol=1e-4)
         # Weights stay packed in the artifact.
         n = k = 1024
         q = rng(29).integers(0, 2 ** bits, (n, k // 32, 32)).astype(np.uint8)

@@ -3,7 +3,8 @@
 // prim.block_dot: result[m, n] = sum over k of lhs[m, k] * (number[n, k] - zero[n, k / block]) * scale[n, k / block].
 // The weights are read as they are stored and become floats in registers. When the artifact is made, they are packed in
 // panels of 16 columns, [panel][word][16]: a word is 32 bits of a column, 8 numbers of 4 bits, so that one vector load
-// brings the same steps of K of all columns; scales and zeros become [panel][block][16].
+// brings the same steps of K of all columns; numbers of 8 bits are [panel][word][4 steps][16], for loads that widen
+// them. Scales and zeros become [panel][block][16].
 //
 // Few rows read memory at its speed: a word's numbers are shifted down, looked up in a table of 16 floats (AVX-512:
 // vpermps, which sees the low 4 bits of a lane only), and multiplied with the broadcast elements of A. The sum of a
@@ -14,7 +15,7 @@
 // micro-kernel of f32 (MicroKernel.h) adds their product to a tile of the result.
 //
 // Parameters (columns are multiples of 16; the suffixes 256 and 512 name the vector width in bits):
-//   weights, scales, zeros     numbers of the inputs; zeros -1: none
+//   weights, scales, zeros     numbers of the inputs; -1: one number is all, or there are none
 //   lhsCopy                    1: the task copies the rows of A, evaluating what stands before the product
 //   tileM, tileN               rows and columns of a task
 //   rows256, rows512           most rows that read the weights as they are stored
@@ -30,6 +31,7 @@
 #include "CPU/MicroKernel.h"
 #include "Common/Anchor.h"
 #include "Common/Generators.h"
+#include "tc/Dialect/Prim/Utils/PrimBuilder.h"
 #include "tc/Transforms/Fuse.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -49,6 +51,8 @@ constexpr int64_t kDepth = 512;
 // Columns of a task: enough to make its sums of A and its copy of rows cheap.
 constexpr int64_t kTaskColumns = 128;
 constexpr double kGrainFlops = 1e6;
+// The inputs that are packed.
+constexpr llvm::StringLiteral kTables[] = {"weights", "scales", "zeros"};
 // Sums that a multiply-add every cycle or two keeps busy.
 constexpr int64_t kChains = 8;
 // How far ahead weights and scales are fetched, in words and blocks: 2 KiB of each panel. The hardware stops at the end
@@ -64,20 +68,30 @@ struct Problem {
   std::optional<int64_t> m;
   int64_t n, k, bits, block, blocks;
   bool packedZeros = false, floatZeros = false;
+  /// The number that all scales, or all zeros in f32, are.
+  std::optional<double> scaleNumber, zeroNumber;
 
   int64_t panels() const { return ceilDiv(n, kPanel); }
   int64_t blockWords() const { return block * bits / 32; }
   int64_t words() const { return blocks * blockWords(); }
   int64_t wordSteps() const { return 32 / bits; }
+  /// A number is a byte, and the numbers of a step lie side by side.
+  bool hasBytes() const { return bits == 8; }
   int64_t zeroBytes() const { return ceilDiv(blocks * bits, 8); }
-  double centre() const { return double(int64_t(1) << (bits - 1)); }
+  double centre() const { return double(prim::BlockDotOp(op).getCentre()); }
   /// Rows end within a block: the task copies them and fills the block with zeros.
   bool isPadded() const { return k % block != 0; }
   int64_t rowFloats() const { return isPadded() ? blocks * block : k; }
   /// Numbers come out of a table less the centre.
   bool hasTable(const CpuInfo &cpu) const { return cpu.vectorBits == 512 && bits <= 4; }
   bool hasZeros() const { return packedZeros || floatZeros; }
-  bool needsSums(const CpuInfo &cpu) const { return hasZeros() || !hasTable(cpu); }
+  /// What the numbers are off by everywhere, as they are decoded; nullopt: a table tells.
+  std::optional<double> offset(const CpuInfo &cpu) const {
+    if (hasZeros())
+      return std::nullopt;
+    return zeroNumber.value_or(centre()) - (hasTable(cpu) ? centre() : 0);
+  }
+  bool needsSums(const CpuInfo &cpu) const { return offset(cpu) != 0.0; }
 };
 
 std::optional<Problem> analyze(Operation *anchor) {
@@ -97,21 +111,39 @@ std::optional<Problem> analyze(Operation *anchor) {
   p.bits = op.getBits();
   p.block = op.getBlock();
   p.blocks = ceilDiv(*k, p.block);
-  if (Value zeros = op.getZeros())
-    (cast<RankedTensorType>(zeros.getType()).getElementType().isInteger() ? p.packedZeros : p.floatZeros) = true;
+  p.scaleNumber = getSplatValue(prim::skipReshapes(op.getScales()));
+  if (Value zeros = op.getZeros()) {
+    const bool isPacked = cast<RankedTensorType>(zeros.getType()).getElementType().isInteger();
+    p.zeroNumber = getSplatValue(prim::skipReshapes(zeros));
+    if (isPacked && p.zeroNumber) {
+      // The numbers of such a byte, where they are equal.
+      const auto byte = uint64_t(*p.zeroNumber), number = byte & ((uint64_t(1) << p.bits) - 1);
+      if (byte != number * (255 / ((uint64_t(1) << p.bits) - 1)))
+        return std::nullopt;
+      p.zeroNumber = double(number);
+    }
+    p.packedZeros = isPacked && !p.zeroNumber;
+    p.floatZeros = !isPacked && !p.zeroNumber;
+  }
   return p;
 }
 
-/// [panel][i][16 columns][bytes] of a table [N, i * bytes], without the last dim if bytes is 1.
-std::optional<PackedInput> packedTable(const Problem &p, Value table, int64_t count, int64_t bytes,
+/// How a table [N, i * bytes] is packed.
+enum class Packing {
+  Words, // [panel][i][16 columns][bytes]; without the last dim if bytes is 1
+  Steps, // [panel][i][bytes][16 columns]
+};
+
+std::optional<PackedInput> packedTable(const Problem &p, Value table, int64_t count, int64_t bytes, Packing packing,
                                        llvm::function_ref<bool(unsigned)> isConstant) {
   MLIRContext *context = table.getContext();
-  AffineExpr row = getAffineDimExpr(0, context) * kPanel + getAffineDimExpr(2, context),
+  const unsigned columnDim = packing == Packing::Steps ? 3 : 2, byteDim = 5 - columnDim;
+  AffineExpr row = getAffineDimExpr(0, context) * kPanel + getAffineDimExpr(columnDim, context),
              i = getAffineDimExpr(1, context);
   SmallVector<int64_t> shape{p.panels(), count, kPanel};
   if (bytes > 1) {
-    i = i * bytes + getAffineDimExpr(3, context);
-    shape.push_back(bytes);
+    i = i * bytes + getAffineDimExpr(byteDim, context);
+    shape.insert(shape.begin() + byteDim, bytes);
   }
   std::optional<ConstantView> view = traceConstant(table, isConstant, {row, i});
   if (!view)
@@ -120,18 +152,20 @@ std::optional<PackedInput> packedTable(const Problem &p, Value table, int64_t co
                      RankedTensorType::get(shape, cast<RankedTensorType>(table.getType()).getElementType())};
 }
 
-/// Weights, scales and zeros, in this order; nullopt if one is no constant.
-std::optional<SmallVector<PackedInput>> packedInputs(const Problem &p, llvm::function_ref<bool(unsigned)> isConstant) {
+/// Weights, scales and zeros, where there are tables of them; nullopt if one is no constant.
+using PackedInputs = SmallVector<std::pair<StringRef, PackedInput>, 3>;
+std::optional<PackedInputs> packedInputs(const Problem &p, llvm::function_ref<bool(unsigned)> isConstant) {
   prim::BlockDotOp op = p.op;
-  SmallVector<PackedInput> inputs;
-  auto add = [&](Value table, int64_t count, int64_t bytes) {
-    std::optional<PackedInput> packed = packedTable(p, table, count, bytes, isConstant);
+  PackedInputs inputs;
+  auto add = [&](StringRef name, Value table, int64_t count, int64_t bytes, Packing packing = Packing::Words) {
+    std::optional<PackedInput> packed = packedTable(p, table, count, bytes, packing, isConstant);
     if (packed)
-      inputs.push_back(*packed);
+      inputs.push_back({name, *packed});
     return packed.has_value();
   };
-  if (!add(op.getPacked(), p.words(), 4) || !add(op.getScales(), p.blocks, 1) ||
-      (p.hasZeros() && !add(op.getZeros(), p.packedZeros ? p.zeroBytes() : p.blocks, 1)))
+  if (!add("weights", op.getPacked(), p.words(), 4, p.hasBytes() ? Packing::Steps : Packing::Words) ||
+      (!p.scaleNumber && !add("scales", op.getScales(), p.blocks, 1)) ||
+      (p.hasZeros() && !add("zeros", op.getZeros(), p.packedZeros ? p.zeroBytes() : p.blocks, 1)))
     return std::nullopt;
   return inputs;
 }
@@ -227,15 +261,17 @@ private:
   }
 
   Value scale(Value panel, Value of, int64_t part) {
+    if (p.scaleNumber)
+      return splat(*p.scaleNumber);
     Type type = cast<RankedTensorType>(prim::BlockDotOp(p.op).getScales().getType()).getElementType();
     return toF32(loadEntry(em.input(getParam(schedule, "scales")), type, p.blocks, panel, of, part));
   }
 
   /// What the numbers, as `decode` gives them, are off by; null: nothing.
   Value zero(Value panel, Value of, int64_t part) {
+    if (std::optional<double> offset = p.offset(em.cpu()))
+      return *offset == 0 ? Value() : splat(*offset);
     const double centre = p.hasTable(em.cpu()) ? p.centre() : 0;
-    if (!p.hasZeros())
-      return p.centre() == centre ? Value() : splat(p.centre());
     Value table = em.input(getParam(schedule, "zeros"));
     Value value;
     if (p.floatZeros) {
@@ -261,12 +297,23 @@ private:
     return value.getType() == vector ? value : Value(arith::ExtFOp::create(b, loc, vector, value));
   }
 
+  /// Vector `part` of word `number` of the columns of a panel; null where each step is loaded on its own.
   Value word(Value panel, Value number, int64_t part) {
+    if (p.hasBytes())
+      return {};
     return loadEntry(em.input(getParam(schedule, "weights")), b.getI32Type(), p.words(), panel, number, part);
   }
 
-  /// The number of step `step` of a word as floats: less the centre from a table, else as it is.
-  Value decode(Value lanes, int64_t step) {
+  /// The number of step `step` of a word, whose vector `lanes` is, as floats: less the centre from a table, else as it
+  /// is.
+  Value decode(Value lanes, Value panel, Value number, int64_t part, int64_t step) {
+    if (p.hasBytes()) {
+      Value at = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, number, em.i64(4)), em.i64(step));
+      Value bytes = loadEntry(em.input(getParam(schedule, "weights")), b.getI8Type(), p.words() * 4, panel, at, part);
+      Value numbers = prim::BlockDotOp(p.op).isSigned() ? arith::ExtSIOp::create(b, loc, words, bytes).getResult()
+                                                        : arith::ExtUIOp::create(b, loc, words, bytes).getResult();
+      return arith::SIToFPOp::create(b, loc, vector, numbers);
+    }
     if (step)
       lanes = arith::ShRUIOp::create(b, loc, lanes, splatWord(step * p.bits));
     if (p.hasTable(em.cpu())) {
@@ -387,7 +434,7 @@ private:
         for (int64_t step = 0; step < p.wordSteps(); ++step) {
           SmallVector<Value> decoded;
           for (int64_t j = 0; j < vectors; ++j)
-            decoded.push_back(decode(loaded[j], step));
+            decoded.push_back(decode(loaded[j], panelNumbers[j / perPanel], number, j % perPanel, step));
           for (int64_t i = 0; i < height; ++i) {
             Value x = LLVM::LoadOp::create(b, loc, f32, offsetBy(em, aWord, i * stride + step), 4);
             Value lanes = vector::BroadcastOp::create(b, loc, vector, x);
@@ -407,10 +454,12 @@ private:
       else
         acc = em.loop(em.i64(0), em.i64(p.blockWords()), 1, acc,
                       [&](Index i, ValueRange carried) { return oneWord(i.base, SmallVector<Value>(carried)); });
-      prim::BlockDotOp op = p.op;
-      Type scaleType = cast<RankedTensorType>(op.getScales().getType()).getElementType();
-      for (Value here : panelNumbers)
-        fetch(em.input(getParam(schedule, "scales")), scaleType, p.blocks, here, of.base, kFetchBlocks);
+      if (!p.scaleNumber) {
+        prim::BlockDotOp op = p.op;
+        Type scaleType = cast<RankedTensorType>(op.getScales().getType()).getElementType();
+        for (Value here : panelNumbers)
+          fetch(em.input(getParam(schedule, "scales")), scaleType, p.blocks, here, of.base, kFetchBlocks);
+      }
       for (int64_t j = 0; j < vectors; ++j) {
         Value here = panelNumbers[j / perPanel];
         Value factor = scale(here, of.base, j % perPanel), offset = zero(here, of.base, j % perPanel);
@@ -479,20 +528,25 @@ private:
         factors.push_back(scale(panel, of, part));
         offsets.push_back(zero(panel, of, part));
       }
-      em.loop(em.i64(0), em.i64(p.blockWords()), 1, [&](Index inBlock) {
+      // Steps of words at once: 16 hide what a turn of the loop costs, and every block has as many.
+      const int64_t unrolled = std::min(p.blockWords(), 16 / p.wordSteps());
+      em.loop(em.i64(0), em.i64(p.blockWords()), unrolled, [&](Index inBlock) {
         Value number = em.add(em.mul(of, em.i64(p.blockWords())), inBlock.base);
         Value step0 = em.add(em.mul(i.base, em.i64(p.block)), em.mul(inBlock.base, em.i64(p.wordSteps())));
         Value toHere = offsetBy(em, to, em.mul(step0, em.i64(kPanel)));
-        for (int64_t part = 0; part < perPanel; ++part) {
-          Value lanes = word(panel, number, part);
-          for (int64_t step = 0; step < p.wordSteps(); ++step) {
-            Value q = decode(lanes, step);
-            if (offsets[part])
-              q = arith::SubFOp::create(b, loc, q, offsets[part]);
-            Value weight = arith::MulFOp::create(b, loc, q, factors[part]);
-            LLVM::StoreOp::create(b, loc, weight, offsetBy(em, toHere, step * kPanel + part * em.width()), 4);
+        for (int64_t w = 0; w < unrolled; ++w)
+          for (int64_t part = 0; part < perPanel; ++part) {
+            Value here = em.add(number, em.i64(w));
+            Value lanes = word(panel, here, part);
+            for (int64_t step = 0; step < p.wordSteps(); ++step) {
+              Value q = decode(lanes, panel, here, part, step);
+              if (offsets[part])
+                q = arith::SubFOp::create(b, loc, q, offsets[part]);
+              Value weight = arith::MulFOp::create(b, loc, q, factors[part]);
+              const int64_t at = (w * p.wordSteps() + step) * kPanel + part * em.width();
+              LLVM::StoreOp::create(b, loc, weight, offsetBy(em, toHere, at), 4);
+            }
           }
-        }
       });
     });
   }
@@ -565,8 +619,11 @@ public:
   bool takesWhole(Operation *composite) const override {
     if (!analyze(composite))
       return false;
-    return llvm::all_of(composite->getOperands().drop_front(), [](Value table) {
-      Operation *op = prim::skipReshapes(table).getDefiningOp();
+    return llvm::all_of(llvm::enumerate(composite->getOperands().drop_front()), [](auto table) {
+      const Value made = prim::skipReshapes(table.value());
+      Operation *op = made.getDefiningOp();
+      if (table.index() > 0 && getSplatValue(made))
+        return true;
       return isa_and_nonnull<prim::ConstantOp>(op) && !fuse::isSmallConstant(op);
     });
   }
@@ -576,15 +633,16 @@ public:
     std::optional<Problem> p = analyze(findAnchor(region));
     if (!p)
       return failure();
-    std::optional<SmallVector<PackedInput>> packed = packedInputs(*p, isConstant);
+    std::optional<PackedInputs> packed = packedInputs(*p, isConstant);
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, p->op.getResult());
     if (!packed || failed(epilogue) || !epilogue->yieldsAll(region))
       return failure();
     Params params(region);
     params.set("lhsCopy", !inputThroughReshapes(p->op.getLhs()));
-    params.set("weights", (*packed)[0].input);
-    params.set("scales", (*packed)[1].input);
-    params.set("zeros", p->hasZeros() ? int64_t((*packed)[2].input) : -1);
+    for (StringRef name : kTables)
+      params.set(name, -1);
+    for (const auto &[name, input] : *packed)
+      params.set(name, input.input);
     const int64_t m = std::max<int64_t>(1, p->m.value_or(kTaskRows));
     int64_t mostRows = 1;
     Tile wide;
@@ -617,10 +675,10 @@ public:
 
   SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
     auto isPacked = [&](unsigned i) {
-      return llvm::any_of(ArrayRef<StringRef>{"weights", "scales", "zeros"},
-                          [&](StringRef name) { return getParam(schedule, name, -1) == int64_t(i); });
+      return llvm::any_of(kTables, [&](StringRef name) { return getParam(schedule, name, -1) == int64_t(i); });
     };
-    return *packedInputs(*analyze(findAnchor(region)), isPacked);
+    return llvm::map_to_vector(*packedInputs(*analyze(findAnchor(region)), isPacked),
+                               [](const auto &entry) { return entry.second; });
   }
 
   SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {

@@ -146,6 +146,19 @@ Value Emitter::sub(Value x, Value y) { return arithmetic(kSub, x, y); }
 Value Emitter::mul(Value x, Value y) { return arithmetic(kMul, x, y); }
 Value Emitter::divUnsigned(Value x, Value y) { return arithmetic(kDiv, x, y); }
 Value Emitter::remUnsigned(Value x, Value y) { return arithmetic(kRem, x, y); }
+Value Emitter::divFloor(const Index &x, Value y) {
+  if (!x.mayPrecede)
+    return divUnsigned(x.base, y);
+  const auto cx = constantOf(x.base), cy = constantOf(y);
+  if (cx && cy)
+    return i64(llvm::divideFloorSigned(*cx, *cy));
+  if (cy && llvm::isPowerOf2_64(*cy))
+    return arith::ShRSIOp::create(b, location, x.base, i64(llvm::Log2_64(*cy)));
+  return arith::FloorDivSIOp::create(b, location, x.base, y);
+}
+Value Emitter::remFloor(const Index &x, Value y) {
+  return x.mayPrecede ? sub(x.base, mul(divFloor(x, y), y)) : remUnsigned(x.base, y);
+}
 Value Emitter::min(Value x, Value y) { return arithmetic(kMin, x, y); }
 
 Value Emitter::isWithin(Value position, AffineExpr bound) {
@@ -595,6 +608,7 @@ Index Emitter::addIndex(const Index &x, const Index &y) {
     return x;
   Index result;
   result.depth = std::max(x.depth, y.depth);
+  result.mayPrecede = x.mayPrecede || y.mayPrecede;
   if (!x.lanes && !y.lanes && (x.offsets || y.offsets)) {
     result.base = inScope(result.depth, [&] { return add(x.base, y.base); });
     result.multiple = std::gcd(x.multiple, y.multiple);
@@ -645,6 +659,7 @@ Index Emitter::mulIndex(const Index &x, Value factor, std::optional<int64_t> con
     return constant(0);
   Index result;
   result.depth = std::max(x.depth, depth);
+  result.mayPrecede = x.mayPrecede;
   const bool isNegative = constantFactor && *constantFactor < 0;
   if (x.lanes || (!x.isUniform() && !constantFactor) || ((x.modulus != 0 || x.offsets) && isNegative)) {
     Value a = materialize(x);
@@ -718,6 +733,7 @@ std::pair<Index, Index> Emitter::divide(const Index &x, AffineExpr by, std::opti
     return {x.parts->outer, x.parts->inner};
   Index quotient, remainder;
   quotient.depth = remainder.depth = x.depth;
+  quotient.mayPrecede = x.mayPrecede;
   Value d = size(by);
   // A value of no elements has no position, but positions in it are computed where lanes read another part of a concat.
   if (!divisor)
@@ -731,14 +747,14 @@ std::pair<Index, Index> Emitter::divide(const Index &x, AffineExpr by, std::opti
         quotients.push_back(offset / *divisor);
         remainders.push_back(offset % *divisor);
       }
-      quotient.base = inScope(x.depth, [&] { return divUnsigned(x.base, d); });
+      quotient.base = inScope(x.depth, [&] { return divFloor(x, d); });
       quotient.multiple = x.multiple % *divisor == 0 ? x.multiple / *divisor : 1;
       if (known == *divisor) {
         remainder = constant(0);
         quotient.block = x.block / *divisor;
         remainder.block = std::min(x.block, *divisor);
       } else {
-        remainder.base = inScope(x.depth, [&] { return remUnsigned(x.base, d); });
+        remainder.base = inScope(x.depth, [&] { return remFloor(x, d); });
         remainder.multiple = known;
       }
       return {simplified(withOffsets(quotient, quotients)), simplified(withOffsets(remainder, remainders))};
@@ -749,14 +765,14 @@ std::pair<Index, Index> Emitter::divide(const Index &x, AffineExpr by, std::opti
     bool within = divisor && x.step >= 0 && (width() - 1) / x.repeat * x.step < block;
     bool across = divisor && *divisor > 0 && x.step % *divisor == 0;
     if (x.step == 0 || within || across) {
-      quotient.base = inScope(x.depth, [&] { return divUnsigned(x.base, d); });
+      quotient.base = inScope(x.depth, [&] { return divFloor(x, d); });
       quotient.step = within || x.step == 0 ? 0 : x.step / *divisor;
       quotient.repeat = quotient.step == 0 ? 1 : x.repeat;
       quotient.multiple = divisor && *divisor > 0 && x.multiple % *divisor == 0 ? x.multiple / *divisor : 1;
       if (divisor && *divisor > 0 && x.multiple % *divisor == 0) {
         remainder = constant(0);
       } else {
-        remainder.base = inScope(x.depth, [&] { return remUnsigned(x.base, d); });
+        remainder.base = inScope(x.depth, [&] { return remFloor(x, d); });
         remainder.multiple = block;
       }
       remainder.step = across ? 0 : x.step;
@@ -767,7 +783,7 @@ std::pair<Index, Index> Emitter::divide(const Index &x, AffineExpr by, std::opti
     // Whole runs of lanes share a quotient.
     if (divisor && block == *divisor && x.step > 0 && *divisor % x.step == 0 &&
         width() % (*divisor / x.step * x.repeat) == 0) {
-      quotient.base = inScope(x.depth, [&] { return divUnsigned(x.base, d); });
+      quotient.base = inScope(x.depth, [&] { return divFloor(x, d); });
       quotient.step = 1;
       quotient.repeat = *divisor / x.step * x.repeat;
       quotient.multiple = x.multiple / *divisor;
@@ -813,12 +829,12 @@ void Emitter::setWindows(const Index &x, int64_t divisor, Index &quotient, Index
     return arith::ConstantOp::create(b, location, DenseElementsAttr::get(type, int32_t(value)));
   };
   auto here = [&](llvm::function_ref<Value()> fn) { return inScope(x.depth, fn); };
-  const Value first = here([&] { return remUnsigned(x.base, i64(divisor)); });
+  const Value first = here([&] { return remFloor(x, i64(divisor)); });
   const Value positions = here([&]() -> Value {
     return arith::AddIOp::create(b, location, broadcast(arith::TruncIOp::create(b, location, b.getI32Type(), first)),
                                  laneNumbers());
   });
-  const Value start = here([&] { return divUnsigned(x.base, i64(divisor)); });
+  const Value start = here([&] { return divFloor(x, i64(divisor)); });
   const Value last = here([&] { return divUnsigned(add(first, i64(width() - 1)), i64(divisor)); });
   const Value at = here([&]() -> Value {
     if (divisor < width())
@@ -1639,7 +1655,7 @@ Value Emitter::emitPad(prim::PadOp op, ArrayRef<Index> at) {
     else
       offset.base = size(low * -1); // at the entry, as its depth says
     Index shifted = addIndex(index, offset);
-    shifted.multiple = 1; // may be negative: no claim about multiples
+    shifted.mayPrecede = true;
     inner.push_back(shifted);
     Value position = materialize(shifted);
     bool isVector = isa<VectorType>(position.getType());
@@ -1694,6 +1710,7 @@ Value Emitter::emitConcat(prim::ConcatOp op, ArrayRef<Index> at) {
       else
         offset.base = sub(i64(0), size(starts[i]));
       inner[axis] = addIndex(at[axis], offset);
+      inner[axis].mayPrecede |= isVector;
       return emit(op.getInputs()[i], inner);
     };
     if (i + 1 == op.getInputs().size() && !isVector)
@@ -2277,7 +2294,7 @@ Value Emitter::emitConv(prim::ConvOp op, ArrayRef<Index> at) {
         Index position = addIndex(
             mulIndex(at[i + 1], i64(op.getStrides()[i]), op.getStrides()[i]),
             addIndex(mulIndex(taps[i], i64(op.getDilations()[i]), op.getDilations()[i]), constant(-op.getPadLow()[i])));
-        position.multiple = 1;
+        position.mayPrecede = op.getPadLow()[i] > 0;
         if (op.getPadLow()[i] != 0 || op.getPadHigh()[i] != 0) {
           Value p = materialize(position);
           Value limit = isa<VectorType>(p.getType()) ? broadcast(size(in[i + 1])) : size(in[i + 1]);
@@ -2343,7 +2360,7 @@ Value Emitter::emitWindow(prim::WindowReduceOp op, ArrayRef<Index> at) {
         Index position = addIndex(
             mulIndex(at[i + 1], i64(op.getStrides()[i]), op.getStrides()[i]),
             addIndex(mulIndex(taps[i], i64(op.getDilations()[i]), op.getDilations()[i]), constant(-op.getPadLow()[i])));
-        position.multiple = 1;
+        position.mayPrecede = op.getPadLow()[i] > 0;
         // A position can lie outside below (low pad) or above (high pad or ceil mode).
         AffineExpr last = (prim::getSizes(op.getResult())[i + 1] - 1) * op.getStrides()[i] +
                           (op.getWindow()[i] - 1) * op.getDilations()[i] - op.getPadLow()[i];

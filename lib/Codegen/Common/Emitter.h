@@ -70,6 +70,8 @@ struct Index {
   mlir::Value lanes;
   /// `base` is known to be a multiple of this (1: nothing known; 0: base is the constant 0).
   int64_t multiple = 1;
+  /// `base` may lie before the dim where lanes lie in it: what reads them leaves the others out.
+  bool mayPrecede = false;
   /// The innermost scope that the position depends on.
   int depth = 0;
   /// If set: the position is outer * size + inner, with inner below `size`.
@@ -132,6 +134,9 @@ public:
   mlir::Value mul(mlir::Value a, mlir::Value b);
   mlir::Value divUnsigned(mlir::Value a, mlir::Value b);
   mlir::Value remUnsigned(mlir::Value a, mlir::Value b);
+  /// Quotient, rounded down, and remainder, which is not negative, of a base by what is positive.
+  mlir::Value divFloor(const Index &a, mlir::Value b);
+  mlir::Value remFloor(const Index &a, mlir::Value b);
   mlir::Value min(mlir::Value a, mlir::Value b);
   /// i1: 0 <= position < size.
   mlir::Value isWithin(mlir::Value position, mlir::AffineExpr size);

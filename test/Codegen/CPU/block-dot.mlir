@@ -51,3 +51,26 @@ func.func @rows(%x: !x) -> !y attributes {prim.symbols = [#prim.symbol<"rows", 0
   }
   return %r : !y
 }
+
+// -----
+
+// Bytes with a sign: each step's numbers side by side, no sums of the rows, and a scale that is a number.
+// CHECK-LABEL: func.func @bytes
+// CHECK: schedule = #kernel.schedule<"block-dot", {{.*}}scales = -1 : i64, {{.*}}weights = 1 : i64, zeros = -1 : i64
+// LOWER-DAG: #[[STEPS:.*]] = affine_map<(d0, d1, d2, d3) -> (d0 * 16 + d3, d1 * 4 + d2)>
+// LOWER-LABEL: func.func @bytes
+// LOWER-DAG: host.constant dense<1> : tensor<200x128xi8> map #[[STEPS]] : tensor<13x32x4x16xi8>
+// LOWER: host.launch @[[KERNEL:k0_block_dot[a-z_]*]](
+// LOWER-LABEL: host.variant @"x86-64-v3"
+// LOWER: llvm.func @[[KERNEL]](
+// LOWER: llvm.sext {{.*}} : vector<8xi8> to vector<8xi32>
+// LOWER-NOT: fsub
+func.func @bytes(%x: tensor<1x128xf32>) -> tensor<1x200xf32> {
+  %w = prim.constant dense<1> : tensor<200x128xi8>
+  %r = kernel.region(%i0 = %x : tensor<1x128xf32>, %i1 = %w : tensor<200x128xi8>) -> (tensor<1x200xf32>) {
+    %s = prim.splat 0.5 : f32 : tensor<200x1xf32>
+    %0 = prim.block_dot %i0, %i1, %s bits = 8 block = 128 : (tensor<1x128xf32>, tensor<200x128xi8>, tensor<200x1xf32>) -> tensor<1x200xf32>
+    kernel.yield %0 : tensor<1x200xf32>
+  }
+  return %r : tensor<1x200xf32>
+}

@@ -243,3 +243,31 @@ func.func @uniform_result(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %1 = prim.splat 0.0 : f32 : tensor<4xf32>
   return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// Weights of bytes that are widened are worth four times their bytes where products alone read them; others stay bytes.
+// CHECK-LABEL: func @widened
+// CHECK-DAG:     %[[W:.*]] = prim.constant {{.*}} : tensor<3x3x64x64xf32>
+// CHECK:         prim.conv %arg0, %[[W]]
+// CHECK:         %[[Q:.*]] = prim.convert {{.*}} : tensor<200x400xi8> -> tensor<200x400xf32>
+// CHECK:         prim.add %[[Q]], %arg1
+func.func @widened(%x: tensor<1x8x8x64xf32>, %y: tensor<200x400xf32>) -> (tensor<1x6x6x64xf32>, tensor<200x400xf32>) {
+  %a = prim.constant dense<7> : tensor<32x64x3x3xi8>
+  %b = prim.constant dense<5> : tensor<32x64x3x3xi8>
+  %q = prim.concat %a, %b axis = 0 : (tensor<32x64x3x3xi8>, tensor<32x64x3x3xi8>) -> tensor<64x64x3x3xi8>
+  %s0 = prim.constant dense<0.5> : tensor<32xf32>
+  %s1 = prim.constant dense<0.25> : tensor<32xf32>
+  %s = prim.concat %s0, %s1 axis = 0 : (tensor<32xf32>, tensor<32xf32>) -> tensor<64xf32>
+  %f = prim.convert %q : tensor<64x64x3x3xi8> -> tensor<64x64x3x3xf32>
+  %sb = prim.broadcast %s [0] : tensor<64xf32> -> tensor<64x64x3x3xf32>
+  %w = prim.mul %f, %sb : tensor<64x64x3x3xf32>
+  %t = prim.transpose %w [2, 3, 1, 0] : tensor<64x64x3x3xf32> -> tensor<3x3x64x64xf32>
+  %0 = prim.conv %x, %t strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x8x8x64xf32>, tensor<3x3x64x64xf32>) -> tensor<1x6x6x64xf32>
+  %c = prim.constant dense<7> : tensor<100x400xi8>
+  %d = prim.constant dense<5> : tensor<100x400xi8>
+  %p = prim.concat %c, %d axis = 0 : (tensor<100x400xi8>, tensor<100x400xi8>) -> tensor<200x400xi8>
+  %pf = prim.convert %p : tensor<200x400xi8> -> tensor<200x400xf32>
+  %1 = prim.add %pf, %y : tensor<200x400xf32>
+  return %0, %1 : tensor<1x6x6x64xf32>, tensor<200x400xf32>
+}

@@ -395,6 +395,14 @@ func.func @block_dot_bits(%x: tensor<3x40xf32>, %w: tensor<7x24xui8>, %s: tensor
 
 // -----
 
+func.func @block_dot_signed(%x: tensor<3x40xf32>, %w: tensor<7x32xi8>, %s: tensor<7x2xf32>) {
+  // expected-error @+1 {{(C1) numbers with a sign have 8 bits}}
+  %0 = prim.block_dot %x, %w, %s bits = 4 block = 32 : (tensor<3x40xf32>, tensor<7x32xi8>, tensor<7x2xf32>) -> tensor<3x7xf32>
+  return
+}
+
+// -----
+
 func.func @block_dot_sizes(%x: tensor<3x40xf32>, %w: tensor<7x20xui8>, %s: tensor<7x2xf32>) {
   // expected-error @+1 {{(C2) the operands' sizes do not fit each other}}
   %0 = prim.block_dot %x, %w, %s bits = 4 block = 32 : (tensor<3x40xf32>, tensor<7x20xui8>, tensor<7x2xf32>) -> tensor<3x7xf32>

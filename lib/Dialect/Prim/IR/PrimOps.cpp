@@ -407,9 +407,12 @@ LogicalResult ConvOp::verify() {
                         .getResults());
 }
 
+bool BlockDotOp::isSigned() { return tensorType(getPacked()).getElementType().isSignlessInteger(8); }
 LogicalResult BlockDotOp::verify() {
   if ((getBits() != 2 && getBits() != 4 && getBits() != 8) || getBlock() < 16 || !llvm::isPowerOf2_64(getBlock()))
     return emitOpError("(C1) bits must be 2, 4 or 8, and block a power of 2 of at least 16");
+  if (isSigned() && getBits() != 8)
+    return emitOpError("(C1) numbers with a sign have 8 bits");
   SmallVector<AffineExpr> lhs = getSizes(getLhs()), packed = getSizes(getPacked()), scales = getSizes(getScales());
   if (lhs.empty() || packed.size() != 2 || scales.size() != 2)
     return emitOpError("(C2) lhs needs a dim, packed and scales two");

@@ -138,10 +138,12 @@ llvm::Expected<Tensor> evalBlockDot(BlockDotOp op, const Call &call) {
   for (int64_t row = 0; row < n; ++row)
     for (int64_t i = 0; i < k; ++i) {
       int64_t of = i / block;
-      double zero = zeros.empty() ? double(int64_t(1) << (bits - 1))
+      double zero = zeros.empty() ? double(op.getCentre())
                     : isPacked    ? numberAt(zeros.data() + row * zeroRow, bits, of)
                                   : zeros[row * zeroRow + of];
-      weights[i * n + row] = (numberAt(packed.data() + row * rowBytes, bits, i) - zero) * scales[row * blocks + of];
+      const double *bytes = packed.data() + row * rowBytes;
+      double number = op.isSigned() ? bytes[i] : numberAt(bytes, bits, i);
+      weights[i * n + row] = (number - zero) * scales[row * blocks + of];
     }
   const int64_t m = countElements(ArrayRef(lhs.shape).drop_back());
   std::vector<double> result(m * n, 0);

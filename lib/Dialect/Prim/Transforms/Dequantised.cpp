@@ -55,8 +55,7 @@ bool Parameter::isLike(const Parameter &other) const {
   return number ? number == other.number : !other.number && value == other.value && dim == other.dim;
 }
 
-/// What `v` repeats; nullopt if it is not one number, or one for each index of one dim.
-static std::optional<Parameter> traceParameter(Value v) {
+std::optional<Parameter> tc::prim::traceParameter(Value v) {
   auto skipWidening = [](Value x) {
     auto bits = [](Value y) { return PrimBuilder::elementOf(y).getIntOrFloatBitWidth(); };
     for (auto op = x.getDefiningOp<ConvertOp>(); op && bits(op.getOperand()) < bits(x);
@@ -137,7 +136,7 @@ Value Dequantised::emit(PrimBuilder &b) const {
   return b.mul(x, scale.spread(b, b.getF32Type(), getSizes(bytes)));
 }
 
-static Value walkMoves(Value v, SmallVectorImpl<Operation *> &moves) {
+Value tc::prim::walkMoves(Value v, SmallVectorImpl<Operation *> &moves) {
   while (isMove(v.getDefiningOp())) {
     moves.push_back(v.getDefiningOp());
     v = moves.back()->getOperand(0);
@@ -145,8 +144,7 @@ static Value walkMoves(Value v, SmallVectorImpl<Operation *> &moves) {
   return v;
 }
 
-/// The parameter after `moves`, which are listed from the result back; false if its dim is lost.
-static bool moveParameter(Parameter &parameter, ArrayRef<Operation *> moves) {
+bool tc::prim::moveParameter(Parameter &parameter, ArrayRef<Operation *> moves) {
   for (Operation *op : llvm::reverse(moves))
     if (parameter.dim >= 0 && (parameter.dim = moveDim(op, parameter.dim)) < 0)
       return false;

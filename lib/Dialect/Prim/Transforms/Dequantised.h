@@ -59,8 +59,15 @@ std::optional<Dequantised> traceCentred(mlir::Value v);
 /// `v` of f32 as a dequantised tensor with constant scales.
 std::optional<Dequantised> traceDequantised(mlir::Value v);
 
+/// What `v` repeats; nullopt if it is not one number, or one for each index of one dim.
+std::optional<Parameter> traceParameter(mlir::Value v);
+
 /// Whether `op` is a transpose, reshape, slice or broadcast.
 bool isMove(mlir::Operation *op);
+/// What the moves that make `v` start from; appends them to `moves`, from the result back.
+mlir::Value walkMoves(mlir::Value v, llvm::SmallVectorImpl<mlir::Operation *> &moves);
+/// The parameter after `moves`, which are listed from the result back; false if its dim is lost.
+bool moveParameter(Parameter &parameter, llvm::ArrayRef<mlir::Operation *> moves);
 /// The move `op` on another tensor of the operand's sizes.
 mlir::Value emitMove(PrimBuilder &b, mlir::Operation *op, mlir::Value v);
 

@@ -227,6 +227,8 @@ struct Known {
   int64_t costly = 0;
   /// Results become constants; only because they are costly.
   bool stored = false, isTable = false;
+  /// Of what it is made of: the elements of 8 bits that were widened.
+  int64_t widened = 0;
 };
 
 class Folder {
@@ -386,6 +388,7 @@ private:
         addSources(entry, it->second);
         entry.work += it->second.work;
         entry.costly += it->second.costly;
+        entry.widened += it->second.widened;
       }
       int64_t bytes = 0;
       for (Value result : op->getResults())
@@ -397,6 +400,11 @@ private:
         entry.work += bytes + getMultiplications(op);
       // Zeros around weights, such as fill up a filter, are worth their bytes: products want them packed.
       if (isa<PadOp>(op) && bytes / 4 <= getBytes(op->getOperand(0)))
+        entry.sourceBytes = std::max(entry.sourceBytes, bytes);
+      // So are weights of bytes that a model widens itself, where products do not read them as bytes.
+      if (widensBytes(op))
+        entry.widened = getBytes(op->getOperand(0));
+      if (bytes <= 4 * entry.widened && isReadByProducts(op))
         entry.sourceBytes = std::max(entry.sourceBytes, bytes);
       // Sizes that mention symbols are no constants.
       if (auto sizes = dyn_cast<SizesOp>(op); sizes && llvm::any_of(sizes.getMap().getResults(), [](AffineExpr expr) {
@@ -433,6 +441,26 @@ private:
         entry.sources.push_back(source);
         entry.sourceBytes += getBytes(source->getResult(0));
       }
+  }
+
+  static bool widensBytes(Operation *op) {
+    auto convert = dyn_cast<ConvertOp>(op);
+    return convert && cast<RankedTensorType>(convert.getOperand().getType()).getElementType().isInteger(8);
+  }
+
+  /// Whether products of floats alone read the op's result, through whatever moves it.
+  static bool isReadByProducts(Operation *op) {
+    if (!isa<FloatType>(cast<RankedTensorType>(op->getResult(0).getType()).getElementType()))
+      return false;
+    SmallVector<Operation *> stack(op->getUsers());
+    while (!stack.empty()) {
+      Operation *user = stack.pop_back_val();
+      if (isa<TransposeOp, ReshapeOp, SliceOp>(user))
+        llvm::append_range(stack, user->getUsers());
+      else if (!isa<DotGeneralOp, ConvOp, RnnOp>(user))
+        return false;
+    }
+    return true;
   }
 
   /// Whether pointwise ops and gathers alone read the op's result, through whatever moves it.

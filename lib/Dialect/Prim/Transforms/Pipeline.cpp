@@ -14,9 +14,11 @@ using namespace mlir;
 void tc::prim::buildPrimPipeline(OpPassManager &functions, const PrimPipelineOptions &options) {
   // First: nothing else knows complex elements.
   functions.addPass(createExpandComplexPass());
-  // Before constants fold, as dequantised weights, and those widened to i32, would be kept so.
+  // Before constants fold, as dequantised weights, and those widened to i32 or f32, would be kept so.
   functions.addPass(createSinkDequantizePass());
   functions.addPass(createNarrowProductsPass());
+  if (options.packsConstants)
+    functions.addPass(createBlockProductsPass());
   // Before transposes move into what they are made of.
   functions.addPass(createSplitTransposedConvsPass());
   // Constants first: scalars that are computed from constants become splats, which the patterns see through.
@@ -31,10 +33,8 @@ void tc::prim::buildPrimPipeline(OpPassManager &functions, const PrimPipelineOpt
   functions.addPass(createFoldConvScalePass());
   functions.addPass(createSinkWindowTransposesPass());
   functions.addPass(createSubsampleConvsPass());
-  if (options.packsConstants) {
+  if (options.packsConstants)
     functions.addPass(createPointwiseConvsPass());
-    functions.addPass(createBlockProductsPass());
-  }
   functions.addPass(createFoldConstantsPass());
   functions.addPass(createCanonicalizePrimPass());
   functions.addPass(createCanonicalizerPass());

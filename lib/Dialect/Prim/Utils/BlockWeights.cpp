@@ -21,10 +21,15 @@ Value tc::emitBlockWeights(PrimBuilder &b, const BlockWeights &weights, AffineEx
     v = b.convert(v, f32);
     return spread ? spread(v) : cut(b.reshape(b.broadcastInDims(v, space, {0, 1}), flat));
   };
-  Value numbers = cut(b.convert(b.unpackBits(weights.packed, weights.bits), f32));
+  const bool isSigned = b.elementOf(weights.packed).isSignlessInteger(8);
+  Value numbers = isSigned ? weights.packed : b.unpackBits(weights.packed, weights.bits);
+  numbers = cut(b.convert(numbers, f32));
   Value zeros = weights.zeros;
   if (zeros && !b.isFloat(zeros))
     zeros = b.sliceDim(b.unpackBits(zeros, weights.bits), 1, b.size(0), table[1]);
-  Value offset = zeros ? along(zeros) : b.splatLike(numbers, double(1 << (weights.bits - 1)));
-  return b.mul(b.sub(numbers, offset), along(weights.scales));
+  if (zeros)
+    numbers = b.sub(numbers, along(zeros));
+  else if (!isSigned)
+    numbers = b.sub(numbers, b.splatLike(numbers, double(1 << (weights.bits - 1))));
+  return b.mul(numbers, along(weights.scales));
 }

@@ -409,13 +409,21 @@ def Prim_BlockDotOp : Prim_Op<"block_dot", [Pure]> {
     result[r.., n] = sum over k of lhs[r.., k] * (number[n, k] - zero[n, k / block]) * scales[n, k / block], accumulated in f32.
     lhs [R.., K] floats; packed [N, J * block * bits / 8] ui8 with J = ceil(K / block): numbers of `bits` bits, the low bits of a byte
     first; scales [N, J] floats; zeros: ui8 [N, ceil(J * bits / 8)], packed likewise, or floats [N, J]; without them 2^(bits - 1).
-    (C1) bits is 2, 4 or 8; block is a power of 2 and at least 16. (C2) the operands have these sizes, the result [R.., N].
+    Packed may be i8, numbers of 8 bits with a sign; without zeros their zero is 0.
+    (C1) bits is 2, 4 or 8, and 8 for i8; block is a power of 2 and at least 16. (C2) the operands have these sizes, the result
+    [R.., N].
     Source: MatMulNBits of com.microsoft.
   }];
   let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$packed, AnyRankedTensor:$scales, Optional<AnyRankedTensor>:$zeros,
                    I64Attr:$bits, I64Attr:$block);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$lhs `,` $packed `,` $scales (`zeros` $zeros^)? `bits` `=` $bits `block` `=` $block attr-dict `:` functional-type(operands, results)";
+  let extraClassDeclaration = [{
+    /// Numbers have a sign.
+    bool isSigned();
+    /// What numbers are less without zeros.
+    int64_t getCentre() { return isSigned() ? 0 : int64_t(1) << (getBits() - 1); }
+  }];
   let hasVerifier = 1;
 }
 def Prim_RnnOp : Prim_Op<"rnn", [Pure]> {
