@@ -446,6 +446,23 @@ def build_cases():
     case("rows_apart", [helper.make_node("ReduceMax", ["x", "axes"], ["m"], keepdims=1), helper.make_node("Sub", ["x", "m"], ["d"]), helper.make_node("Exp", ["d"], ["e"]), helper.make_node("Mul", ["e", "s"], ["y"])],
          {"x": [2, 3, 70, 53], "s": [2, 3, 1, 53]}, {"y": [2, 3, 70, 53]}, lambda v: [np.exp(v["x"] - v["x"].max((2, 3), keepdims=True)) * v["s"]], [{"x": (2, 3, 70, 53), "s": (2, 3, 1, 53)}], {"axes": np.array([2, 3], np.int64)})
     # A filter of each image, of few channels.
+    # Filters that only the run knows, turned and as they are: of one channel and many taps, odd columns, groups, 1-D and 3-D, strides, dilations, unknown sizes, a filter as
+    # large as the image (its gradient), and those of one position in groups, of images that nothing turns.
+    for name, x, w, strides, dilations, pad, groups in (
+            ("one_channel", (2, 1, 972), (32, 1, 125), [3], [1], [0], 1), ("stem", (1, 3, 40, 44), (24, 3, 7, 7), [2, 2], [1, 1], [3, 3], 1), ("odd", (2, 19, 15, 17), (37, 19, 3, 3), [1, 1], [1, 1], [1, 1], 1),
+            ("groups", (1, 48, 14, 14), (60, 12, 3, 3), [1, 1], [1, 1], [1, 1], 4), ("dilated", (1, 20, 21, 23), (20, 20, 3, 3), [1, 1], [3, 2], [3, 2], 1), ("video", (1, 6, 7, 9, 11), (17, 6, 3, 3, 3), [1, 2, 1], [1, 1, 1], [1, 0, 1], 1),
+            ("gradient", (16, 8, 20, 20), (12, 8, 18, 18), [1, 1], [1, 1], [0, 0], 1), ("positions", (1, 36, 20, 21), (27, 12, 1, 1), [1, 1], [1, 1], [0, 0], 3), ("positions_batch", (3, 32, 20, 21), (8, 16, 1, 1), [1, 1], [1, 1], [0, 0], 2)):
+        nodes = [helper.make_node("Tanh", ["w"], ["f"]), helper.make_node("Conv", ["x", "f"], ["c"], strides=strides, dilations=dilations, pads=pad * 2, group=groups), helper.make_node("Abs", ["c"], ["y"])]
+        for kind in ("static", "dynamic"):
+            declared = list(x) if kind == "static" else ["N", x[1], *["S" + str(i) for i in range(len(pad))]]
+            out = [None] * 2 + [None] * len(pad) if kind == "dynamic" else [x[0], w[0], *[(s + 2 * p - d * (k - 1) - 1) // t + 1 for s, p, d, k, t in zip(x[2:], pad, dilations, w[2:], strides)]]
+            case(f"computed_filter_{name}_{kind}", nodes, {"x": declared, "w": list(w)}, {"y": out},
+                 lambda v, s=strides, d=dilations, p=pad, g=groups: [np.abs(convolve_any(v["x"], np.tanh(v["w"]), s, d, p, p, g))],
+                 [{"x": x, "w": w}] + ([{"x": (1, x[1], *[n + 3 for n in x[2:]]), "w": w}] if kind == "dynamic" else []), tolerance=4e-6)
+        last = nodes[1:2] + [helper.make_node("Softmax", ["c"], ["y"], axis=1)]
+        last[0] = helper.make_node("Conv", ["x", "w"], ["c"], strides=strides, dilations=dilations, pads=pad * 2, group=groups)
+        case(f"given_filter_{name}", last, {"x": list(x), "w": list(w)}, {"y": None}, lambda v, s=strides, d=dilations, p=pad, g=groups: [(lambda c: np.exp(c - c.max(1, keepdims=True)) / np.exp(c - c.max(1, keepdims=True)).sum(1, keepdims=True))(convolve_any(v["x"], v["w"] , s, d, p, p, g))],
+             [{"x": x, "w": random(w, 3) * np.float32(0.1)}], tolerance=1e-5)
     case("given_filter_few_channels", [helper.make_node("Conv", ["x", "w"], ["y"], group=2, pads=[1, 1, 1, 1])], {"x": [1, 12, 20, 22], "w": [36, 6, 3, 3]}, {"y": [1, 36, 20, 22]},
          lambda v: [np.concatenate([np.einsum("nchwij,ocij->nohw", np.lib.stride_tricks.sliding_window_view(np.pad(v["x"][:, g * 6:g * 6 + 6], ((0, 0), (0, 0), (1, 1), (1, 1))), (3, 3), (2, 3)), v["w"][g * 18:g * 18 + 18]) for g in (0, 1)], 1)],
          [{"x": (1, 12, 20, 22), "w": (36, 6, 3, 3)}], tolerance=4e-6)

@@ -11,6 +11,7 @@
 // A convolution is the same with taps: k runs over (kernel positions, input channels), channels last, so that along the
 // last spatial dim the kernel positions and channels of one output pixel are contiguous in the input. The task copies
 // the input rows that it needs with a halo of zeros, unless there is no padding. Its rows are patches of output pixels.
+// A filter that only the run knows (modulated and generated ones, gradients) is packed by a launch of its own.
 // This is the batch-reduce form of Georganas et al., "High-Performance Deep Learning via a Single Building Block",
 // section 3.
 //
@@ -89,6 +90,8 @@ constexpr int64_t kInPlaceRows = 128, kInPlaceBytes = 256 * 1024;
 // also have in the layers around, and all columns of them. (Two threads: four convolutions side by side 0.9 of the
 // time.)
 constexpr int64_t kNearBytes = 1024 * 1024;
+// Filters that only the run knows are packed for so many flops.
+constexpr double kLeastPackedFlops = 200e3;
 // What a thread should pack at least.
 constexpr int64_t kPackGrainBytes = 128 * 1024;
 // Tasks that keep many cores busy evenly.
@@ -239,6 +242,8 @@ public:
         floats = prim::simplifySize(floats + copyFloats(*p, schedule));
     } else {
       Convolution c = *asConvolution(anchor);
+      if (getParam(schedule, "rhsLaunch"))
+        launches.push_back(packingLaunch(c));
       grid = convolutionGrid(c, schedule);
       floats = getAffineConstantExpr(convolutionFloats(c, schedule), context);
     }
@@ -256,8 +261,11 @@ public:
     Operation *anchor = findAnchor(region);
     if (number == 0 && getParam(schedule, "lhsLaunch"))
       return emitCopying(*asProduct(anchor), schedule, em, begin, end);
-    if (int64_t(number) == getParam(schedule, "lhsLaunch") && getParam(schedule, "rhsLaunch"))
-      return emitPacking(*asProduct(anchor), schedule, em, begin, end);
+    if (int64_t(number) == getParam(schedule, "lhsLaunch") && getParam(schedule, "rhsLaunch")) {
+      if (std::optional<Product> p = asProduct(anchor))
+        return emitPacking(*p, schedule, em, begin, end);
+      return emitPacking(*asConvolution(anchor), em, begin, end);
+    }
     Epilogue epilogue = *Epilogue::analyze(region, anchor->getResult(0));
     if (std::optional<Product> p = asProduct(anchor))
       emitProduct(*p, schedule, epilogue, em, begin, end);
@@ -540,6 +548,47 @@ private:
       Value to = offsetBy(em, em.output(0), em.mul(panel, em.size(p.runtimePanelFloats())), p.element());
       packPanels(p, schedule, em, em.delinearize(at[0], p.batch), em.mulIndex(at[1], em.i64(tileN), tileN), to);
     });
+  }
+
+  /// Tasks: panels of a filter that only the run knows.
+  static Launch packingLaunch(const Convolution &c) {
+    Launch launch;
+    launch.suffix = "_pack";
+    MLIRContext *context = c.batch.getContext();
+    launch.tasks = getAffineConstantExpr(c.groups * c.panels(), context);
+    const int64_t bytes = c.depth() * kPanel * 4;
+    launch.grain = getAffineConstantExpr(std::max<int64_t>(1, kPackGrainBytes / bytes), context);
+    launch.temporaries = {RankedTensorType::get({c.groups * c.panels(), c.depth(), kPanel}, Float32Type::get(context))};
+    return launch;
+  }
+
+  static void emitPacking(const Convolution &c, Emitter &em, Value begin, Value end) {
+    OpBuilder &b = em.builder();
+    const Value filter = prim::ConvOp(c.op).getFilter();
+    const auto sizes = prim::getSizes(filter);
+    const Type f32 = b.getF32Type();
+    em.loop(begin, end, 1, [&](Index panel) {
+      const Value group = em.divUnsigned(panel.base, em.i64(c.panels())),
+                  within = em.remUnsigned(panel.base, em.i64(c.panels()));
+      const Index n = em.uniform(em.add(em.mul(group, em.i64(c.columns)), em.mul(within, em.i64(kPanel))));
+      const Value count = em.min(em.i64(kPanel), em.sub(em.i64(c.columns), em.mul(within, em.i64(kPanel))));
+      const Value to = offsetBy(em, em.output(0), em.mul(panel.base, em.i64(c.depth() * kPanel)));
+      em.loop(em.i64(0), em.i64(c.depth()), 1, [&](Index k) {
+        SmallVector<Index> at = em.delinearize(k, ArrayRef(sizes).drop_back());
+        at.push_back(n);
+        const Value line = offsetBy(em, to, em.mul(k.base, em.i64(kPanel)));
+        if (c.columns % kPanel != 0) {
+          const Value zeros = arith::ConstantOp::create(b, em.loc(), b.getZeroAttr(em.vectorOf(f32)));
+          for (int64_t lane = 0; lane < kPanel; lane += em.width())
+            LLVM::StoreOp::create(b, em.loc(), zeros, offsetBy(em, line, lane), 4);
+        }
+        em.laneLoop(count, c.columns % kPanel == 0 ? std::optional<int64_t>(kPanel) : std::nullopt, [&](Index lane) {
+          at.back() = em.addIndex(n, lane);
+          em.storeAt(em.emit(filter, at), line, f32, lane);
+        });
+      });
+    });
+    em.clearSources();
   }
 
   /// Zeros where the last of the panels of `count` columns ends early. Nobody reads the products of what is there, but
@@ -959,7 +1008,7 @@ private:
   static LogicalResult chooseConvolution(const Convolution &c, llvm::function_ref<bool(unsigned)> isConstant,
                                          Params &params) {
     std::optional<PackedInput> packed = packedFilter(c, isConstant);
-    if (!packed || c.depth() == 0 || c.columns == 0)
+    if (c.depth() == 0 || c.columns == 0 || (!packed && convolutionFlops(c) < kLeastPackedFlops))
       return failure();
     // With one channel for each group "loops" have lanes along all groups' columns, where those of a vector are of one
     // group, or of whole ones; else each lane would fetch its channel (3 to 10 times as long as products of 16 lanes).
@@ -1051,13 +1100,23 @@ private:
     params.set("lhsCopy", !direct);
     if (c.groups * ceilDiv(c.panels(), tilePanels) > 1 && c.groups * c.depth() * c.panels() * kPanel * 4 <= kNearBytes)
       params.set("pixelsOuter", 1);
-    params.set("rhs", packed->input);
+    params.set("rhs", packed ? int64_t(packed->input) : -1);
+    if (!packed)
+      params.set("rhsLaunch", 1);
     params.set("grain", grainFor(flops()));
     if (!direct && std::min(wide.h, usedShare(dimH(c), tileH)) < kLeastSkipped)
       params.set("skipH", 1);
     if (wide.w < kLeastSkipped)
       params.set("skipW", 1);
     return success();
+  }
+
+  /// Those of one image, roughly where its size is not known.
+  static double convolutionFlops(const Convolution &c) {
+    double flops = 2.0 * c.depth() * c.columns * c.groups * c.h.value_or(32) * c.w.value_or(32);
+    for (AffineExpr size : c.outer)
+      flops *= double(prim::getConstantSize(size).value_or(8));
+    return flops * double(prim::getConstantSize(c.batch).value_or(1));
   }
 
   static double taskFlops(const Convolution &c, int64_t tileH, int64_t tileW, int64_t tileN) {
@@ -1346,7 +1405,8 @@ private:
     const Extent outerStride = rowsApart(c.haloH(tileH)), tapStride = rowsApart(c.dilationH);
     const Value stepH = rowsApart(c.strideH).get(em);
     const int64_t panelFloats = c.depth() * kPanel;
-    const Type bType = packedType(em, getParam(schedule, "rhs"), em.builder().getF32Type());
+    const int64_t rhsInput = getParam(schedule, "rhs", -1);
+    const Type bType = packedType(em, rhsInput, em.builder().getF32Type());
     const Value tile = em.stackBuffer(f32, patchH * patchW * cols);
     auto inputSizes = prim::getSizes(op.getInput());
 
@@ -1387,7 +1447,7 @@ private:
       Value firstPanel = em.mul(columns[1].base, em.i64(tilePanels));
       Value panelsHere = em.min(em.i64(tilePanels), em.sub(em.i64(c.panels()), firstPanel));
       Value b =
-          offsetBy(em, em.input(getParam(schedule, "rhs")),
+          offsetBy(em, em.input(rhsInput < 0 ? em.region().getNumOperands() : rhsInput),
                    em.mul(em.add(em.mul(task.group.base, em.i64(c.panels())), firstPanel), em.i64(panelFloats)), bType);
 
       MicroKernel kernel;

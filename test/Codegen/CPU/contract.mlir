@@ -132,6 +132,28 @@ func.func @conv3x3(%x: tensor<1x14x14x64xf32>) -> tensor<1x14x14x64xf32> {
 
 // -----
 
+// A filter that only the run knows is packed by a launch of its own; one of few products is not.
+// CHECK-LABEL: func.func @given_filter
+// CHECK: #kernel.schedule<"contract", {{.*}}lhsCopy = 1 : i64, {{.*}}rhs = -1 : i64, rhsLaunch = 1 : i64
+// CHECK: #kernel.schedule<"lines"
+// LOWER-LABEL: func.func @given_filter
+// LOWER: %[[PACKED:.*]] = host.{{[a-z]+}} {{.*}}tensor<3x144x16xf32>
+// LOWER: host.launch @k0_conv_pack(
+// LOWER: host.launch @k0_conv(
+func.func @given_filter(%x: tensor<1x14x14x16xf32>, %z: tensor<1x14x14x2xf32>, %w: tensor<3x3x16x40xf32>, %v: tensor<3x3x2x3xf32>) -> (tensor<1x14x14x40xf32>, tensor<1x12x12x3xf32>) {
+  %r = kernel.region(%i0 = %x : tensor<1x14x14x16xf32>, %i1 = %w : tensor<3x3x16x40xf32>) -> (tensor<1x14x14x40xf32>) {
+    %0 = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x14x14x16xf32>, tensor<3x3x16x40xf32>) -> tensor<1x14x14x40xf32>
+    kernel.yield %0 : tensor<1x14x14x40xf32>
+  }
+  %s = kernel.region(%i0 = %z : tensor<1x14x14x2xf32>, %i1 = %v : tensor<3x3x2x3xf32>) -> (tensor<1x12x12x3xf32>) {
+    %0 = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x14x14x2xf32>, tensor<3x3x2x3xf32>) -> tensor<1x12x12x3xf32>
+    kernel.yield %0 : tensor<1x12x12x3xf32>
+  }
+  return %r, %s : tensor<1x14x14x40xf32>, tensor<1x12x12x3xf32>
+}
+
+// -----
+
 // A residual that only the epilogue reads, at the output's own positions, may give its memory to the output.
 // CHECK-LABEL: func.func @residual
 // LOWER-LABEL: func.func @residual

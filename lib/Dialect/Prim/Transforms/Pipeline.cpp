@@ -45,7 +45,6 @@ void tc::prim::buildPrimPipeline(OpPassManager &functions, const PrimPipelineOpt
   functions.addPass(createRoundProductsPass({options.precision}));
   // Behind what moves transposes: the windows are read from an image with its channels last.
   if (options.packsConstants) {
-    functions.addPass(createUnfoldConvsPass());
     functions.addPass(createReduceVectorProductsPass());
     functions.addPass(createSplitDepthPass());
     functions.addPass(createOrderProductRowsPass());

@@ -68,13 +68,19 @@ bool isSubsampled(Value image) {
   return slice && llvm::any_of(slice.getSteps(), [](int64_t step) { return step != 1; });
 }
 
-/// The convolution's result by a product; null: it stays as it is. `isConstant`: its filter is known.
+/// The convolution's result by a product; null: it stays as it is. `isConstant`: its filter is known. Of groups whose
+/// filters are computed (one for each instance of a batch) and have few outputs, products of pixels would copy their
+/// rows: they take the image channels first wherever it comes from.
 Value multiply(PrimBuilder &b, ConvOp op, bool isConstant) {
   auto transpose = op.getInput().getDefiningOp<TransposeOp>();
-  if (!transpose || !transpose->hasOneUse() || !isToChannelsLast(transpose.getPermutation()) ||
-      !isTurnedBack(op.getResult()) || (!isConstant && isSubsampled(transpose.getOperand())))
+  const bool isTurned = transpose && transpose->hasOneUse() && isToChannelsLast(transpose.getPermutation());
+  const auto groups = int64_t(op.getGroups());
+  const bool liesFirst = isTurned && isTurnedBack(op.getResult());
+  if ((!liesFirst && (isConstant || groups == 1)) || (!isConstant && isTurned && isSubsampled(transpose.getOperand())))
     return {};
-  const Sizes filter = getSizes(op.getFilter()), in = getSizes(transpose.getOperand()), out = getSizes(op.getResult());
+  const Sizes filter = getSizes(op.getFilter()), last = getSizes(op.getInput()), out = getSizes(op.getResult());
+  Sizes in{last.front(), last.back()}; // channels first
+  in.append(last.begin() + 1, last.end() - 1);
   auto isOne = [](int64_t number) { return number == 1; };
   auto isZero = [](int64_t number) { return number == 0; };
   if (!llvm::all_of(op.getStrides(), isOne) || !llvm::all_of(op.getPadLow(), isZero) ||
@@ -85,12 +91,13 @@ Value multiply(PrimBuilder &b, ConvOp op, bool isConstant) {
     if (!b.elementOf(value).isF32())
       return {};
   const AffineExpr pixels = product(b.getContext(), SizesRef(in).drop_front(2));
-  const auto groups = int64_t(op.getGroups());
   const AffineExpr depth = filter[filter.size() - 2], outputs = simplifySize(out.back().floorDiv(groups));
   const bool isFew = getConstantSize(outputs).value_or(kFewOutputs + 1) <= kFewOutputs;
   const int64_t leastDepth = isFew ? kLeastFewDepth : kLeastDepth;
   if (getConstantSize(pixels).value_or(kLeastPixels) < kLeastPixels ||
       (groups != 1 && getConstantSize(depth).value_or(leastDepth) < leastDepth))
+    return {};
+  if (!liesFirst && !isFew)
     return {};
   const bool isSingle = getConstantSize(in.front()) == 1;
   if (!isSingle && !isFew && getConstantSize(pixels).value_or(1) % kColumns != 0)
@@ -119,13 +126,17 @@ Value multiply(PrimBuilder &b, ConvOp op, bool isConstant) {
     spread.insert(spread.begin(), in.front());
     weights = b.broadcastInDims(weights, spread, llvm::to_vector(llvm::seq<int64_t>(1, int64_t(spread.size()))));
   }
-  const Value image = b.reshape(transpose.getOperand(), ofImage);
+  SmallVector<int64_t> toFirst{0, int64_t(in.size()) - 1}, toLast{0};
+  llvm::append_range(toFirst, llvm::seq<int64_t>(1, int64_t(in.size()) - 1));
+  llvm::append_range(toLast, llvm::seq<int64_t>(2, int64_t(in.size())));
+  toLast.push_back(1);
+  const Value image = b.reshape(isTurned ? transpose.getOperand() : b.transpose(op.getInput(), toFirst), ofImage);
   Value result = DotGeneralOp::create(b, weights, image, lhsBatch, rhsBatch, ArrayRef<int64_t>{b.rankOf(weights) - 1},
                                       ArrayRef<int64_t>{int64_t(ofImage.size()) - 2});
   if (!isSingle && !isFew)
     result = b.transpose(result, isGrouped ? SmallVector<int64_t>{2, 0, 1, 3} : SmallVector<int64_t>{1, 0, 2});
   llvm::append_range(first, SizesRef(in).drop_front(2));
-  return b.transpose(b.reshape(result, first), transpose.getPermutation());
+  return b.transpose(b.reshape(result, first), toLast);
 }
 
 struct PointwiseConvsPass : public tc::prim::impl::PointwiseConvsPassBase<PointwiseConvsPass> {

@@ -68,6 +68,16 @@ func.func @short_groups(%x: tensor<1x40x320xf32>, %v: tensor<1x12x320xf32>) -> (
   return %y, %yv : tensor<1x66x320xf32>, tensor<1x4x320xf32>
 }
 
+// Groups whose filters are given and have few outputs: wherever the image comes from.
+// CHECK-LABEL: func.func @given_groups
+// CHECK: prim.transpose %arg0 [0, 2, 1] : tensor<1x320x30xf32> -> tensor<1x30x320xf32>
+// CHECK: prim.dot_general {{.*}} batch [0] x [0] contract [2] x [1] : (tensor<3x8x10xf32>, tensor<3x10x320xf32>) -> tensor<3x8x320xf32>
+// CHECK: prim.transpose {{.*}} [0, 2, 1] : tensor<1x24x320xf32> -> tensor<1x320x24xf32>
+func.func @given_groups(%x: tensor<1x320x30xf32>, %w: tensor<1x10x24xf32>) -> tensor<1x320x24xf32> {
+  %c = prim.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 3 : (tensor<1x320x30xf32>, tensor<1x10x24xf32>) -> tensor<1x320x24xf32>
+  return %c : tensor<1x320x24xf32>
+}
+
 // CHECK-LABEL: func.func @unchanged
 // CHECK-NOT: prim.dot_general
 func.func @unchanged(%x: tensor<3x20x323xf32>, %z: tensor<1x20x646xf32>, %u: tensor<1x20x320xf32>) -> (tensor<3x33x323xf32>, tensor<1x33x323xf32>, tensor<1x320x33xf32>) {

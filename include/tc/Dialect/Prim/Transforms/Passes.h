@@ -41,7 +41,7 @@ struct PrimPipelineOptions {
   bool checkBounds = false;
   /// Of products of f32, see tc-round-products.
   std::string precision = "f32";
-  /// Adds tc-unfold-convs, tc-reduce-vector-products and tc-split-depth: for CPUs, which pack constant filters and
+  /// Adds tc-reduce-vector-products and tc-split-depth: for CPUs, which pack constant filters and
   /// matrices and whose tasks are blocks of results.
   bool packsConstants = true;
 };

@@ -142,11 +142,6 @@ def SubsampleConvsPass : Pass<"tc-subsample-convs", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
-def UnfoldConvsPass : Pass<"tc-unfold-convs", "::mlir::func::FuncOp"> {
-  let summary = "Convolutions whose filter only the run knows, as products of the matrix of their windows";
-  let dependentDialects = ["::tc::prim::PrimDialect"];
-}
-
 def VerifyPrimPass : Pass<"tc-verify-prim", "::mlir::func::FuncOp"> {
   let summary = "Check what the phase prim promises";
   let description = "Only prim ops; every tensor ranked with sizes known or symbolic; every symbol listed and defined.";
