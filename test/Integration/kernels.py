@@ -212,6 +212,18 @@ def build_cases():
     case("dequantised_conv", [helper.make_node("DequantizeLinear", ["q", "s", "z"], ["w"], axis=0), helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])], {"x": [2, 24, 13, 15]}, {"y": [2, 40, 13, 15]},
          lambda v, w=filters: ReferenceEvaluator(helper.make_model(helper.make_graph([helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])], "g", [info("x", None, np.float64), info("w", None, np.float64)], [info("y", None, np.float64)]), opset_imports=[helper.make_opsetid("", 17)])).run(None, {"x": v["x"], "w": w}),
          [{"x": (2, 24, 13, 15)}], {"q": q, "s": scale, "z": points})
+    # Products of which a slice reads a part, of padded lines, with dims of 1 behind, and of rows of few channels.
+    for name, start, stop, axis in (("last_row", -1, 1 << 40, 1), ("rows", 3, 20, 1), ("columns", 10, 60, 2), ("most", 0, 75, 2)):
+        case(f"trimmed_{name}", [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Add", ["p", "b"], ["a"]), helper.make_node("Relu", ["a"], ["r"]), helper.make_node("Slice", ["r", "i", "j", "k"], ["y"])],
+             {"x": ["N", 40, 33], "b": [80]}, {"y": None}, lambda v, s=start, e=stop, k=axis, w=random((33, 80), 2): [np.maximum(v["x"] @ w + v["b"], 0)[(slice(None),) * k + (slice(s, e),)]], [{"x": (n, 40, 33), "b": (80,)} for n in (1, 3, 0)],
+             {"w": random((33, 80), 2), "i": np.array([start], np.int64), "j": np.array([stop], np.int64), "k": np.array([axis], np.int64)})
+    for low, high in ((0, 70), (70, 0), (13, 40)):
+        case(f"trimmed_pad_{low}_{high}", [helper.make_node("Pad", ["x", "p"], ["q"]), helper.make_node("Unsqueeze", ["q", "two"], ["u"]), helper.make_node("Transpose", ["u"], ["t"], perm=[0, 2, 1]), helper.make_node("MatMul", ["t", "w"], ["y"])],
+             {"x": [24, 50]}, {"y": [24, 1, 65]}, lambda v, l=low, h=high, w=random((50 + low + high, 65), 2): [(np.pad(v["x"], ((0, 0), (l, h))) @ w)[:, None]], [{"x": (24, 50)}],
+             {"w": random((50 + low + high, 65), 2), "p": np.array([0, low, 0, high], np.int64), "two": np.array([2], np.int64)})
+    for c in (1, 2, 3, 5, 7, 8):
+        case(f"rows_of_{c}_channels", [helper.make_node("Transpose", ["x"], ["t"], perm=[0, 1, 3, 2]), helper.make_node("MatMul", ["t", "w"], ["y"])], {"x": [2, "H", 50, c]}, {"y": [2, "H", c, 40]},
+             lambda v, w=random((50, 40), 2): [v["x"].transpose(0, 1, 3, 2) @ w], [{"x": (2, h, 50, c)} for h in (1, 37, 0)], {"w": random((50, 40), 2)})
     # Sums of few steps, whose results are many.
     for name, a, w in (("few_steps", (600, 3), (3, 530)), ("few_steps_batch", (2, 301, 7), (2, 7, 512)), ("one_step", (700, 1), (1, 401))):
         case(f"matmul_{name}", [helper.make_node("MatMul", ["a", "w"], ["y"])], {"a": list(a), "w": list(w)}, {"y": [*a[:-1], w[-1]]}, lambda v: [v["a"] @ v["w"]], [{"a": a, "w": w}])

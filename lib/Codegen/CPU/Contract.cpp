@@ -92,6 +92,9 @@ constexpr int64_t kInPlaceRows = 128, kInPlaceBytes = 256 * 1024;
 constexpr int64_t kNearBytes = 1024 * 1024;
 // Filters that only the run knows are packed for so many flops.
 constexpr double kLeastPackedFlops = 200e3;
+// So few rows side by side are not copied as they lie (600 rows of 200 columns, 2 to 6 side by side: 0.56 to 0.94 of
+// the time by rows, 10 and 12 as long, 8 and 16 of few columns 1.2 of it).
+constexpr int64_t kMostApart = 7;
 // What a thread should pack at least.
 constexpr int64_t kPackGrainBytes = 128 * 1024;
 // Tasks that keep many cores busy evenly.
@@ -347,7 +350,10 @@ private:
         *p.k * *p.n <= *p.m * ((isFixed && !packed ? 0 : *p.k) + *p.n) && *p.k * *p.n * p.elementBytes() <= kNearBytes)
       params.set("rowsOuter", 1);
     params.set("lhsCopy", copy);
-    if (copy && isRowInnermost(p))
+    // Few rows side by side, as pixels of few channels have, would be fetched one by one for a tile of them.
+    const int64_t together =
+        p.rows.size() > 1 ? prim::getConstantSize(p.rows.back()).value_or(kMostApart + 1) : kMostApart + 1;
+    if (copy && isRowInnermost(p) && together > kMostApart)
       params.set("lhsTransposed", 1);
     if (copy && std::ceil(columns / double(tilePanels * kPanel)) >= kCopiesOfTasks &&
         batch * rows * depth >= kCopiedFloats)

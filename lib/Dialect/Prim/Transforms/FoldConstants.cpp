@@ -419,7 +419,8 @@ private:
         return;
       bool symbolic = isa<ConstantOp, SplatOp, IotaOp>(op) || isEnlarging(op) || isSecondCopy(op, bytes);
       const int64_t elements = countElements(cast<RankedTensorType>(op->getResult(0).getType()).getShape());
-      if (isCostly(op))
+      // What products read is packed when the artifact is made if it is a constant, else in each run.
+      if (isCostly(op) || (entry.sourceBytes == 0 && isReadByProducts(op)))
         entry.costly += elements;
       // Tables of angles (rotary embeddings, Fourier matrices), of biases by distance, products of weights.
       const bool isTable = bytes <= kMostTableBytes && elements > 0 && 2 * entry.costly >= elements;

@@ -40,6 +40,7 @@ void tc::prim::buildPrimPipeline(OpPassManager &functions, const PrimPipelineOpt
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
   functions.addPass(createRecognizeCompositesPass());
+  functions.addPass(createTrimProductsPass());
   functions.addPass(createCanonicalizePrimPass());
   // Behind what looks for f32, composites above all; before constants fold for the last time.
   functions.addPass(createRoundProductsPass({options.precision}));

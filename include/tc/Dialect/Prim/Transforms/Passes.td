@@ -142,6 +142,11 @@ def SubsampleConvsPass : Pass<"tc-subsample-convs", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
+def TrimProductsPass : Pass<"tc-trim-products", "::mlir::func::FuncOp"> {
+  let summary = "Products without rows and columns that nobody reads, without sums of zeros, and without trailing dims of 1";
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
 def VerifyPrimPass : Pass<"tc-verify-prim", "::mlir::func::FuncOp"> {
   let summary = "Check what the phase prim promises";
   let description = "Only prim ops; every tensor ranked with sizes known or symbolic; every symbol listed and defined.";
