@@ -72,12 +72,32 @@ static std::optional<std::pair<SmallVector<int64_t>, SmallVector<int64_t>>> getR
   return std::pair(sizes, SmallVector<int64_t>(conv.getStrides()));
 }
 
+/// Whether what pointwise ops make of `value` is turned, and nothing else reads it.
+static bool isTurnedBehind(Value value) {
+  for (int depth = 0; depth < 8 && value.hasOneUse(); ++depth) {
+    Operation *user = *value.getUsers().begin();
+    if (fuse::turnsInnermost(user))
+      return true;
+    if (!user->hasTrait<prim::PointwiseTrait>() || user->getNumResults() != 1)
+      return false;
+    value = user->getResult(0);
+  }
+  return false;
+}
+
 bool tc::fuse::isAlongLines(Operation *op) {
   // A vector of the channels would have a quarter of its lanes in use at most.
   constexpr int64_t kMostChannels = 4;
+  // Between images that lie channels first, results of so many channels of so few.
+  constexpr int64_t kMostFirst = 64, kMostOfFirst = 4, kLeastLine = 64;
   auto conv = dyn_cast<prim::ConvOp>(op);
-  if (!conv || !cast<RankedTensorType>(conv.getType()).getElementType().isF32() ||
-      prim::getConstantSize(prim::getSizes(conv.getResult()).back()).value_or(kMostChannels + 1) > kMostChannels)
+  if (!conv || !cast<RankedTensorType>(conv.getType()).getElementType().isF32())
+    return false;
+  const auto in = prim::getSizes(conv.getInput()), out = prim::getSizes(conv.getResult());
+  auto most = [](AffineExpr size, int64_t count) { return prim::getConstantSize(size).value_or(count + 1) <= count; };
+  const bool isFirst = most(out.back(), kMostFirst) && most(in.back(), kMostOfFirst) && conv.getGroups() == 1 &&
+                       !most(out[out.size() - 2], kLeastLine - 1) && isTurnedBehind(conv.getResult());
+  if (!most(out.back(), kMostChannels) && !isFirst)
     return false;
   const auto [kernel, strides] = *getReadWindow(op);
   return llvm::any_of(kernel, [](int64_t size) { return size > 1; });

@@ -212,6 +212,13 @@ def build_cases():
     case("dequantised_conv", [helper.make_node("DequantizeLinear", ["q", "s", "z"], ["w"], axis=0), helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])], {"x": [2, 24, 13, 15]}, {"y": [2, 40, 13, 15]},
          lambda v, w=filters: ReferenceEvaluator(helper.make_model(helper.make_graph([helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])], "g", [info("x", None, np.float64), info("w", None, np.float64)], [info("y", None, np.float64)]), opset_imports=[helper.make_opsetid("", 17)])).run(None, {"x": v["x"], "w": w}),
          [{"x": (2, 24, 13, 15)}], {"q": q, "s": scale, "z": points})
+    # Few channels to many between images that lie channels first: lines are stored as they are.
+    for name, x, w, stride, pad in (("signal", (4, 1, 300), (33, 1, 25), [1], [12]), ("signal_stride", (2, 2, 301), (20, 2, 9), [3], [4]), ("image", (2, 3, 21, 67), (64, 3, 3, 3), [1, 1], [1, 1]), ("stride", (1, 1, 30, 150), (24, 1, 3, 5), [2, 2], [1, 2]),
+                                    ("video", (1, 2, 5, 9, 70), (17, 2, 3, 3, 3), [1, 1, 1], [1, 1, 1]), ("four", (1, 4, 8, 80), (9, 4, 2, 3), [1, 1], [0, 0])):
+        out = [x[0], w[0], *[(s + 2 * p - k) // t + 1 for s, p, k, t in zip(x[2:], pad, w[2:], stride)]]
+        case(f"lines_first_{name}", [helper.make_node("Conv", ["x", "w", "b"], ["c"], strides=stride, pads=pad * 2), helper.make_node("Add", ["c", "r"], ["a"]), helper.make_node("Relu", ["a"], ["y"])],
+             {"x": ["N", *x[1:]], "r": ["N", *out[1:]]}, {"y": ["N", *out[1:]]}, lambda v, w=random(w, 4), b=random(w[:1], 5), s=stride, p=pad: [np.maximum(convolve_any(v["x"], w, s, [1] * len(p), p, p, 1) + b.reshape(-1, *[1] * len(p)) + v["r"], 0)],
+             [{"x": (n, *x[1:]), "r": (n, *out[1:])} for n in (x[0], 1, 0)], {"w": random(w, 4), "b": random(w[:1], 5)}, tolerance=4e-6)
     # Products of which a slice reads a part, of padded lines, with dims of 1 behind, and of rows of few channels.
     for name, start, stop, axis in (("last_row", -1, 1 << 40, 1), ("rows", 3, 20, 1), ("columns", 10, 60, 2), ("most", 0, 75, 2)):
         case(f"trimmed_{name}", [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Add", ["p", "b"], ["a"]), helper.make_node("Relu", ["a"], ["r"]), helper.make_node("Slice", ["r", "i", "j", "k"], ["y"])],

@@ -657,3 +657,27 @@ func.func @running(%x0: tensor<4x96xf32>) -> tensor<4x96xf32> {
   %x5 = prim.concat %a4, %m4 axis = 1 : (tensor<4x16xf32>, tensor<4x80xf32>) -> tensor<4x96xf32>
   return %x5 : tensor<4x96xf32>
 }
+
+// Few channels to many between images that lie channels first: the result is turned where it is stored. Of many channels it is turned by a
+// kernel of its own.
+// CHECK-LABEL: func.func @first_layer
+// CHECK: kernel.region
+// CHECK: prim.conv
+// CHECK: prim.transpose
+// CHECK: kernel.yield {{.*}} : tensor<1x40x100x96xf32>
+// CHECK: kernel.region
+// CHECK: prim.conv
+// CHECK: kernel.yield {{.*}} : tensor<1x100x96x40xf32>
+// CHECK: kernel.region
+// CHECK: prim.transpose
+func.func @first_layer(%x: tensor<1x3x100x96xf32>, %z: tensor<1x100x96x32xf32>) -> (tensor<1x40x100x96xf32>, tensor<1x40x100x96xf32>) {
+  %w = prim.constant dense<1.0> : tensor<3x3x3x40xf32>
+  %v = prim.constant dense<1.0> : tensor<3x3x32x40xf32>
+  %t = prim.transpose %x [0, 2, 3, 1] : tensor<1x3x100x96xf32> -> tensor<1x100x96x3xf32>
+  %c = prim.conv %t, %w strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x100x96x3xf32>, tensor<3x3x3x40xf32>) -> tensor<1x100x96x40xf32>
+  %r = prim.tanh %c : tensor<1x100x96x40xf32>
+  %y = prim.transpose %r [0, 3, 1, 2] : tensor<1x100x96x40xf32> -> tensor<1x40x100x96xf32>
+  %d = prim.conv %z, %v strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x100x96x32xf32>, tensor<3x3x32x40xf32>) -> tensor<1x100x96x40xf32>
+  %u = prim.transpose %d [0, 3, 1, 2] : tensor<1x100x96x40xf32> -> tensor<1x40x100x96xf32>
+  return %y, %u : tensor<1x40x100x96xf32>, tensor<1x40x100x96xf32>
+}

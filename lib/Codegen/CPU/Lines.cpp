@@ -128,10 +128,11 @@ Block chooseBlock(const Lines &c, const CpuInfo &cpu, int64_t tileH, int64_t til
   return {rows, vectors, ceilDiv(c.columns, ceilDiv(c.columns, most))};
 }
 
-/// Floats of scratch for the sums of a block of rows and vectors, of all columns, before and after they are turned.
-int64_t sumFloats(const Lines &c, kernel::ScheduleAttr schedule) {
+/// Floats of scratch for the sums of a block of rows and vectors, of all columns, before and after they are turned;
+/// where lines are stored as they are, none.
+int64_t sumFloats(kernel::RegionOp region, const Lines &c, kernel::ScheduleAttr schedule) {
   int64_t most = 0;
-  if (c.isBlocked())
+  if (c.isBlocked() && !storesLines(region, c))
     for (const CpuInfo &cpu : kScheduledCpus)
       most = std::max(most, 2 * getParam(schedule, suffixed("rows", cpu)) *
                                 getParam(schedule, suffixed("vectors", cpu)) * cpu.width() * c.turnedColumns());
@@ -153,9 +154,10 @@ Estimate estimate(kernel::RegionOp region, const Lines &c, bool isWinograd, int6
   // Both vectors of a line are multiplied by each scalar of a block of columns.
   const double blocks = std::ceil(columns / 13);
   const double products = taps * (c.isBlocked() ? 0.5 * columns + 0.4 * blocks : 1 + 0.4 * (columns - 1));
-  const double stored = c.isBlocked()            ? double(c.groups * c.turnedColumns()) * 6.0
-                        : storesLines(region, c) ? double(c.groups * c.columns)
-                                                 : double(c.groups * c.columns) * 16.0;
+  const bool isStraight = storesLines(region, c);
+  const double stored = isStraight      ? double(c.groups * c.columns)
+                        : c.isBlocked() ? double(c.groups * c.turnedColumns()) * 6.0
+                                        : double(c.groups * c.columns) * 16.0;
   const double ours = double(c.groups) * channels * (products + copied) / filled + stored;
   const double panels = double(hasLanesOfGroups(c) ? 1 : c.groups * c.panels());
   // Winograd's algorithm takes half of the products. A single panel takes a load for each multiply-add; several of
@@ -176,6 +178,9 @@ Estimate estimate(kernel::RegionOp region, const Lines &c, bool isWinograd, int6
     theirs += 16 * panels * double(c.kernelH) * 15;
   else if (!isDirect && isInnermost(c.conv().getInput(), lineDim(c)))
     theirs += 16 * double(c.groups) * channels * 2;
+  // They would store element by element.
+  if (isStraight && c.isBlocked())
+    theirs += double(c.groups * c.columns) * 16.0;
   return {ours, theirs};
 }
 
@@ -205,7 +210,8 @@ public:
         tileH(getParam(schedule, "tileH")), tileW(getParam(schedule, "tileW")),
         rows(getParam(schedule, suffixed("rows", em.cpu()))),
         vectors(getParam(schedule, suffixed("vectors", em.cpu()))),
-        columns(getParam(schedule, suffixed("cols", em.cpu()), c.columns)), turned(getParam(schedule, "turned") != 0),
+        columns(getParam(schedule, suffixed("cols", em.cpu()), c.columns)),
+        turnsBack(c.isBlocked() && !storesLines(region, c)), turned(getParam(schedule, "turned") != 0),
         f32(b.getF32Type()), pitch(c.pitch(tileW)), linePitch(pitch * c.strideW),
         channelPitch(c.lines(tileH) * linePitch) {}
 
@@ -389,7 +395,7 @@ private:
         forRowBlocks(em, Extent(c.columns), columns, c.columns % columns, [&](Value column, int64_t columnsHere) {
           block(group, row, rowsHere, first, vectorsHere, column, columnsHere, width.get(em));
         });
-        if (c.isBlocked())
+        if (turnsBack)
           turnBack(group, row, rowsHere, first, vectorsHere, width.get(em));
       });
     });
@@ -463,7 +469,7 @@ private:
     for (int64_t r = 0; r < rowsHere; ++r)
       for (int64_t v = 0; v < vectorsHere; ++v) {
         auto sumOf = [&](int64_t o) { return values[o * inputs + r * vectorsHere + v]; };
-        if (c.isBlocked()) {
+        if (turnsBack) {
           for (int64_t o = 0; o < columnsHere; ++o)
             storeAt(sumOf(o),
                     em.add(sumPlace(r, v, vectorsHere), em.mul(em.add(column, em.i64(o)), em.i64(em.width()))));
@@ -540,7 +546,8 @@ private:
   OpBuilder &b;
   Epilogue epilogue;
   const int64_t tileH, tileW, rows, vectors, columns;
-  const bool turned;
+  /// The sums of blocks are turned before they are stored; the input is before it is read.
+  const bool turnsBack, turned;
   const Type f32;
   /// Elements of scratch from a phase, line or channel to the next.
   const int64_t pitch, linePitch, channelPitch;
@@ -591,7 +598,7 @@ public:
     Launch launch;
     launch.tasks = prim::product(context, Task::grid(c, tileH, tileW));
     launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
-    const int64_t floats = c.copiedFloats(tileH, tileW) + sumFloats(c, schedule);
+    const int64_t floats = c.copiedFloats(tileH, tileW) + sumFloats(region, c, schedule);
     launch.scratch = getAffineConstantExpr(roundUp(floats * 4, 64), context);
     launch.inPlace = Epilogue::analyze(region, c.conv()->getResult(0))->inPlace(region);
     return {launch};

@@ -101,3 +101,17 @@ func.func @mostly_padding(%x: tensor<1x8x128x54xf32>) -> tensor<1x8x128x54xf32> 
   }
   return %r : tensor<1x8x128x54xf32>
 }
+
+// One channel to 33 between images that lie channels first: sums are stored along the lines, none is turned.
+// CHECK-LABEL: func.func @one_to_33
+// CHECK: #kernel.schedule<"lines", {cols256 = {{[0-9]+}} : i64, cols512 = {{[0-9]+}} : i64
+func.func @one_to_33(%x: tensor<4x1x1000xf32>) -> tensor<4x33x1000xf32> {
+  %w = prim.constant dense<1.0> : tensor<25x1x33xf32>
+  %r = kernel.region(%a = %x : tensor<4x1x1000xf32>, %b = %w : tensor<25x1x33xf32>) -> (tensor<4x33x1000xf32>) {
+    %t = prim.transpose %a [0, 2, 1] : tensor<4x1x1000xf32> -> tensor<4x1000x1xf32>
+    %0 = prim.conv %t, %b strides [1] dilations [1] pads [12] [12] groups 1 : (tensor<4x1000x1xf32>, tensor<25x1x33xf32>) -> tensor<4x1000x33xf32>
+    %s = prim.transpose %0 [0, 2, 1] : tensor<4x1000x33xf32> -> tensor<4x33x1000xf32>
+    kernel.yield %s : tensor<4x33x1000xf32>
+  }
+  return %r : tensor<4x33x1000xf32>
+}
