@@ -62,8 +62,9 @@ def FoldConstantsPass : Pass<"tc-fold-constants", "::mlir::func::FuncOp"> {
   let description = [{
     A result that depends on constants only becomes a constant where it is at most `max-bytes` large, no larger than the
     constants that it is made of, or a table of at most 16 MiB whose elements take far longer to compute than to read (values
-    of functions, gathered elements, sums; see kFreeTableBytes for what all of them may add to an artifact); larger results
-    stay and are computed at run time. Only values that something unknown reads
+    of functions, gathered elements, sums, and operands of products that are made of no constant; see kFreeTableBytes for what
+    all of them may add to an artifact), or bytes that are widened for products alone; larger results stay and are computed at
+    run time. Only values that something unknown reads
     are stored; what lies between is evaluated and dropped. Splats stay symbolic (prim.splat, also under dynamic sizes), as do
     iotas and broadcasts that enlarge a constant. A prim.if with a known condition is replaced by the branch that it takes.
     Every element keeps its bits, NaN and -0.0 included.
