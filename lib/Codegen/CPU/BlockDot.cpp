@@ -9,7 +9,8 @@
 // Few rows read memory at its speed: a word's numbers are shifted down, looked up in a table of 16 floats (AVX-512:
 // vpermps, which sees the low 4 bits of a lane only), and multiplied with the broadcast elements of A. The sum of a
 // block is scaled once: scale * (sum of a * (q - centre) - (zero - centre) * sum of a). The sums of A over blocks are
-// made once a task, and not at all without zeros. Where one is not finite, rows go the way of many rows.
+// made once a task, and not at all where numbers are off by nothing. Where one is not finite, rows go the way of many
+// rows.
 //
 // More rows than `rows`: the task makes f32 panels of some depth in its scratch, once for all its rows, and the
 // micro-kernel of f32 (MicroKernel.h) adds their product to a tile of the result.

@@ -94,7 +94,7 @@ constexpr int64_t kNearBytes = 1024 * 1024;
 constexpr double kLeastPackedFlops = 200e3;
 // So few rows side by side are not copied as they lie (600 rows of 200 columns, 2 to 6 side by side: 0.56 to 0.94 of
 // the time by rows, 10 and 12 as long, 8 and 16 of few columns 1.2 of it).
-constexpr int64_t kMostApart = 7;
+constexpr int64_t kMostBeside = 7;
 // What a thread should pack at least.
 constexpr int64_t kPackGrainBytes = 128 * 1024;
 // Tasks that keep many cores busy evenly.
@@ -351,9 +351,9 @@ private:
       params.set("rowsOuter", 1);
     params.set("lhsCopy", copy);
     // Few rows side by side, as pixels of few channels have, would be fetched one by one for a tile of them.
-    const int64_t together =
-        p.rows.size() > 1 ? prim::getConstantSize(p.rows.back()).value_or(kMostApart + 1) : kMostApart + 1;
-    if (copy && isRowInnermost(p) && together > kMostApart)
+    const bool hasFewBeside =
+        p.rows.size() > 1 && prim::getConstantSize(p.rows.back()).value_or(kMostBeside + 1) <= kMostBeside;
+    if (copy && isRowInnermost(p) && !hasFewBeside)
       params.set("lhsTransposed", 1);
     if (copy && std::ceil(columns / double(tilePanels * kPanel)) >= kCopiesOfTasks &&
         batch * rows * depth >= kCopiedFloats)
@@ -569,10 +569,9 @@ private:
   }
 
   static void emitPacking(const Convolution &c, Emitter &em, Value begin, Value end) {
-    OpBuilder &b = em.builder();
     const Value filter = prim::ConvOp(c.op).getFilter();
     const auto sizes = prim::getSizes(filter);
-    const Type f32 = b.getF32Type();
+    const Type f32 = em.builder().getF32Type();
     em.loop(begin, end, 1, [&](Index panel) {
       const Value group = em.divUnsigned(panel.base, em.i64(c.panels())),
                   within = em.remUnsigned(panel.base, em.i64(c.panels()));
@@ -583,11 +582,8 @@ private:
         SmallVector<Index> at = em.delinearize(k, ArrayRef(sizes).drop_back());
         at.push_back(n);
         const Value line = offsetBy(em, to, em.mul(k.base, em.i64(kPanel)));
-        if (c.columns % kPanel != 0) {
-          const Value zeros = arith::ConstantOp::create(b, em.loc(), b.getZeroAttr(em.vectorOf(f32)));
-          for (int64_t lane = 0; lane < kPanel; lane += em.width())
-            LLVM::StoreOp::create(b, em.loc(), zeros, offsetBy(em, line, lane), 4);
-        }
+        if (c.columns % kPanel != 0)
+          clearFloats(em, line, kPanel);
         em.laneLoop(count, c.columns % kPanel == 0 ? std::optional<int64_t>(kPanel) : std::nullopt, [&](Index lane) {
           at.back() = em.addIndex(n, lane);
           em.storeAt(em.emit(filter, at), line, f32, lane);

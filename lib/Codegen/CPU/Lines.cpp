@@ -107,6 +107,9 @@ bool storesLines(kernel::RegionOp region, const Lines &c) {
   return false;
 }
 
+/// Whether the sums of blocks are turned before they are stored.
+bool turnsSums(kernel::RegionOp region, const Lines &c) { return c.isBlocked() && !storesLines(region, c); }
+
 /// Rows, vectors and columns of a block.
 struct Block {
   int64_t rows, vectors, columns;
@@ -132,7 +135,7 @@ Block chooseBlock(const Lines &c, const CpuInfo &cpu, int64_t tileH, int64_t til
 /// where lines are stored as they are, none.
 int64_t sumFloats(kernel::RegionOp region, const Lines &c, kernel::ScheduleAttr schedule) {
   int64_t most = 0;
-  if (c.isBlocked() && !storesLines(region, c))
+  if (turnsSums(region, c))
     for (const CpuInfo &cpu : kScheduledCpus)
       most = std::max(most, 2 * getParam(schedule, suffixed("rows", cpu)) *
                                 getParam(schedule, suffixed("vectors", cpu)) * cpu.width() * c.turnedColumns());
@@ -210,10 +213,9 @@ public:
         tileH(getParam(schedule, "tileH")), tileW(getParam(schedule, "tileW")),
         rows(getParam(schedule, suffixed("rows", em.cpu()))),
         vectors(getParam(schedule, suffixed("vectors", em.cpu()))),
-        columns(getParam(schedule, suffixed("cols", em.cpu()), c.columns)),
-        turnsBack(c.isBlocked() && !storesLines(region, c)), turned(getParam(schedule, "turned") != 0),
-        f32(b.getF32Type()), pitch(c.pitch(tileW)), linePitch(pitch * c.strideW),
-        channelPitch(c.lines(tileH) * linePitch) {}
+        columns(getParam(schedule, suffixed("cols", em.cpu()), c.columns)), turnsBack(turnsSums(region, c)),
+        turned(getParam(schedule, "turned") != 0), f32(b.getF32Type()), pitch(c.pitch(tileW)),
+        linePitch(pitch * c.strideW), channelPitch(c.lines(tileH) * linePitch) {}
 
   static SmallVector<AffineExpr> grid(const Lines &c, int64_t tileH, int64_t tileW) {
     SmallVector<AffineExpr> grid{c.batch};

@@ -112,21 +112,6 @@ FailureOr<Type> tc::readElementType(NodeContext &ctx, StringRef name, int64_t de
   return type;
 }
 
-SmallVector<int64_t> tc::toChannelsLast(int64_t rank) {
-  SmallVector<int64_t> permutation{0};
-  for (int64_t i = 2; i < rank; ++i)
-    permutation.push_back(i);
-  permutation.push_back(1);
-  return permutation;
-}
-
-SmallVector<int64_t> tc::toChannelsFirst(int64_t rank) {
-  SmallVector<int64_t> permutation{0, rank - 1};
-  for (int64_t i = 1; i < rank - 1; ++i)
-    permutation.push_back(i);
-  return permutation;
-}
-
 AffineExpr tc::atLeast0(PrimBuilder &b, AffineExpr size) {
   if (auto known = getConstantSize(size))
     return b.size(std::max<int64_t>(*known, 0));

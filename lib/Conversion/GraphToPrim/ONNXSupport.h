@@ -8,6 +8,7 @@
 #define TC_LIB_CONVERSION_GRAPHTOPRIM_ONNXSUPPORT_H
 
 #include "NodeContext.h"
+#include "tc/Dialect/Prim/Utils/ChannelOrder.h"
 
 namespace tc {
 
@@ -16,11 +17,6 @@ mlir::Type elementTypeOfONNX(mlir::MLIRContext *context, int64_t dataType);
 /// The element type that attribute `name` tells (number, or name before opset 6); `defaultType` where it is absent.
 mlir::FailureOr<mlir::Type> readElementType(NodeContext &ctx, llvm::StringRef name, int64_t defaultType,
                                             bool orString = false, bool orComplex = false);
-
-/// [0, 2, 3, .., 1]: channels-first to channels-last.
-llvm::SmallVector<int64_t> toChannelsLast(int64_t rank);
-/// [0, rank - 1, 1, 2, ..]: channels-last to channels-first.
-llvm::SmallVector<int64_t> toChannelsFirst(int64_t rank);
 
 /// `size`, or 0 where it is negative.
 mlir::AffineExpr atLeast0(PrimBuilder &b, mlir::AffineExpr size);

@@ -3,8 +3,7 @@
 // Weights that are stored as bytes and widened by the model, times scales that each row, or each block of one, shares:
 //
 //   dot(x, reshape(mul(convert(q : [N, J, block] i8), broadcast(s : [N, J]))))   ->   block_dot(x, q, s)
-//   dot(x, mul(convert(sub(q : [K, N], zero)), broadcast(s : [N])))              ->   block_dot(x, transpose(q), s,
-//   zero)
+//   dot(x, mul(convert(sub(q : [K, N], z)), broadcast(s : [N])))                 ->   block_dot(x, transpose(q), s, z)
 //
 // which reads them as they are stored, as it does those of MatMulNBits. To widen them when the model is compiled would
 // make the artifact four times as large, and at run time each run would write and read them as floats.
@@ -143,9 +142,7 @@ Value multiply(PrimBuilder &b, DotGeneralOp op) {
   const int64_t shared = std::gcd(scale->shared, zero->shared), block = std::min(shared & -shared, kMostBlock);
   if (block < kLeastBlock)
     return {};
-  Value bytes = widened->bytes;
-  for (Operation *move : llvm::reverse(widened->moves))
-    bytes = emitMove(b, move, bytes);
+  Value bytes = emitMoves(b, widened->moves, widened->bytes);
   if (row == 1)
     bytes = b.transpose(bytes, {1, 0});
   auto spread = [&](const Table &given) {

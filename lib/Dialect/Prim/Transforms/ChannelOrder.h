@@ -7,6 +7,8 @@
 #ifndef TC_LIB_DIALECT_PRIM_TRANSFORMS_CHANNELORDER_H
 #define TC_LIB_DIALECT_PRIM_TRANSFORMS_CHANNELORDER_H
 
+#include "tc/Dialect/Prim/Utils/ChannelOrder.h"
+
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/STLExtras.h"
@@ -29,16 +31,12 @@ inline llvm::SmallVector<mlir::AffineExpr> permuted(llvm::ArrayRef<mlir::AffineE
 
 /// Whether a transpose by `permutation` takes [N, C, S..] to [N, S.., C].
 inline bool isToChannelsLast(llvm::ArrayRef<int64_t> permutation) {
-  const auto rank = int64_t(permutation.size());
-  return rank >= 3 && permutation.front() == 0 && permutation.back() == 1 &&
-         llvm::equal(permutation.drop_front().drop_back(), llvm::seq<int64_t>(2, rank));
+  return permutation.size() >= 3 && permutation == llvm::ArrayRef(toChannelsLast(permutation.size()));
 }
 
 /// The opposite: whether it takes [N, S.., C] to [N, C, S..].
 inline bool isToChannelsFirst(llvm::ArrayRef<int64_t> permutation) {
-  const auto rank = int64_t(permutation.size());
-  return rank >= 3 && permutation.front() == 0 && permutation[1] == rank - 1 &&
-         llvm::equal(permutation.drop_front(2), llvm::seq<int64_t>(1, rank - 1));
+  return permutation.size() >= 3 && permutation == llvm::ArrayRef(toChannelsFirst(permutation.size()));
 }
 
 /// Transposes of all operands of an elementwise op move behind it.

@@ -113,6 +113,12 @@ Value tc::prim::emitMove(PrimBuilder &b, Operation *op, Value v) {
   return b.reshape(v, sizes);
 }
 
+Value tc::prim::emitMoves(PrimBuilder &b, ArrayRef<Operation *> moves, Value v) {
+  for (Operation *op : llvm::reverse(moves))
+    v = emitMove(b, op, v);
+  return v;
+}
+
 //===--- dequantised tensors --------------------------------------------------------------------------------------===//
 
 bool Dequantised::isLike(const Dequantised &other) const {
@@ -120,11 +126,7 @@ bool Dequantised::isLike(const Dequantised &other) const {
          PrimBuilder::elementOf(source) == PrimBuilder::elementOf(other.source);
 }
 
-void Dequantised::materialise(PrimBuilder &b) {
-  bytes = source;
-  for (Operation *op : llvm::reverse(moves))
-    bytes = emitMove(b, op, bytes);
-}
+void Dequantised::materialise(PrimBuilder &b) { bytes = emitMoves(b, moves, source); }
 
 Value Dequantised::centred(PrimBuilder &b) const {
   Value wide = b.convert(bytes, b.getI32Type());

@@ -71,6 +71,9 @@ bool moveParameter(Parameter &parameter, llvm::ArrayRef<mlir::Operation *> moves
 /// The move `op` on another tensor of the operand's sizes.
 mlir::Value emitMove(PrimBuilder &b, mlir::Operation *op, mlir::Value v);
 
+/// The moves, which are listed from the result back, on another tensor.
+mlir::Value emitMoves(PrimBuilder &b, llvm::ArrayRef<mlir::Operation *> moves, mlir::Value v);
+
 /// Whether f32 computes this convolution of bytes exactly: one input channel for each filter, few taps.
 bool isExactDepthwise(ConvOp op);
 /// It in f32: the input's bytes as they are, padded with their zero point, whose share is taken off the sums.

@@ -44,7 +44,7 @@ void tc::prim::buildPrimPipeline(OpPassManager &functions, const PrimPipelineOpt
   functions.addPass(createCanonicalizePrimPass());
   // Behind what looks for f32, composites above all; before constants fold for the last time.
   functions.addPass(createRoundProductsPass({options.precision}));
-  // Behind what moves transposes: the windows are read from an image with its channels last.
+  // Behind what moves transposes, which tells how operands lie.
   if (options.packsConstants) {
     functions.addPass(createReduceVectorProductsPass());
     functions.addPass(createSplitDepthPass());

@@ -78,9 +78,9 @@ Value multiply(PrimBuilder &b, ConvOp op, bool isConstant) {
   const bool liesFirst = isTurned && isTurnedBack(op.getResult());
   if ((!liesFirst && (isConstant || groups == 1)) || (!isConstant && isTurned && isSubsampled(transpose.getOperand())))
     return {};
-  const Sizes filter = getSizes(op.getFilter()), last = getSizes(op.getInput()), out = getSizes(op.getResult());
-  Sizes in{last.front(), last.back()}; // channels first
-  in.append(last.begin() + 1, last.end() - 1);
+  const Sizes filter = getSizes(op.getFilter()), out = getSizes(op.getResult());
+  const SmallVector<int64_t> toFirst = toChannelsFirst(out.size());
+  const Sizes in = permuted(getSizes(op.getInput()), toFirst);
   auto isOne = [](int64_t number) { return number == 1; };
   auto isZero = [](int64_t number) { return number == 0; };
   if (!llvm::all_of(op.getStrides(), isOne) || !llvm::all_of(op.getPadLow(), isZero) ||
@@ -126,17 +126,13 @@ Value multiply(PrimBuilder &b, ConvOp op, bool isConstant) {
     spread.insert(spread.begin(), in.front());
     weights = b.broadcastInDims(weights, spread, llvm::to_vector(llvm::seq<int64_t>(1, int64_t(spread.size()))));
   }
-  SmallVector<int64_t> toFirst{0, int64_t(in.size()) - 1}, toLast{0};
-  llvm::append_range(toFirst, llvm::seq<int64_t>(1, int64_t(in.size()) - 1));
-  llvm::append_range(toLast, llvm::seq<int64_t>(2, int64_t(in.size())));
-  toLast.push_back(1);
   const Value image = b.reshape(isTurned ? transpose.getOperand() : b.transpose(op.getInput(), toFirst), ofImage);
   Value result = DotGeneralOp::create(b, weights, image, lhsBatch, rhsBatch, ArrayRef<int64_t>{b.rankOf(weights) - 1},
                                       ArrayRef<int64_t>{int64_t(ofImage.size()) - 2});
   if (!isSingle && !isFew)
     result = b.transpose(result, isGrouped ? SmallVector<int64_t>{2, 0, 1, 3} : SmallVector<int64_t>{1, 0, 2});
   llvm::append_range(first, SizesRef(in).drop_front(2));
-  return b.transpose(b.reshape(result, first), toLast);
+  return b.transpose(b.reshape(result, first), toChannelsLast(in.size()));
 }
 
 struct PointwiseConvsPass : public tc::prim::impl::PointwiseConvsPassBase<PointwiseConvsPass> {

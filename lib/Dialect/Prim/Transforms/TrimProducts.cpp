@@ -1,9 +1,11 @@
 //===- TrimProducts.cpp - products without what nobody reads and what is zero -------------------------------------===//
 //
-//   slice(relu(dot(x, w) + b))     ->  relu(dot(x, slice(w)) + slice(b))      columns, or rows of x: the last token's
-//   logits dot(pad(x, 0), w)              ->  dot(x, slice(w))                       where w is a constant: transforms
-//   of padded lines dot(x [M, K, 1], w)            ->  reshape(dot(x [M, K], w))              so that sums run along
-//   the last dim
+//   slice(relu(dot(x, w) + b))   ->  relu(dot(x, slice(w)) + slice(b))
+//   dot(pad(x, 0), w)            ->  dot(x, slice(w))
+//   dot(x [M, K, 1], w)          ->  reshape(dot(x [M, K], w))
+//
+// The first takes columns, or rows of x (the last token's logits); the second a constant w (transforms of padded
+// lines); the third makes sums run along the last dim.
 //
 // Sums of the remaining elements have the same products in the same order; those with zeros are left out, which is only
 // done where the other factors are finite.
@@ -105,7 +107,7 @@ Value emitSlice(PrimBuilder &b, Value v, const Part &part) {
   return b.slice(v, part.starts, SmallVector<int64_t>(part.starts.size(), 1), part.counts);
 }
 
-/// `part` of `v`, which is trimmable.
+/// `part` of `v`, by smaller products where it is trimmable.
 Value emitTrimmed(PrimBuilder &b, Value v, const Part &part) {
   if (!isTrimmable(v, part))
     return emitSlice(b, v, part);

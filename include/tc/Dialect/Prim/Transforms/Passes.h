@@ -41,8 +41,8 @@ struct PrimPipelineOptions {
   bool checkBounds = false;
   /// Of products of f32, see tc-round-products.
   std::string precision = "f32";
-  /// Adds tc-reduce-vector-products and tc-split-depth: for CPUs, which pack constant filters and
-  /// matrices and whose tasks are blocks of results.
+  /// Adds tc-block-products, tc-contract-outer-dims, tc-pointwise-convs, tc-reduce-vector-products, tc-split-depth and
+  /// tc-order-product-rows: for CPUs, which pack constant filters and matrices and whose tasks are blocks of results.
   bool packsConstants = true;
 };
 /// Adds the passes that phase prim runs on each function after tc-convert-graph-to-prim, tc-verify-prim last. Their
