@@ -207,7 +207,7 @@ typedef struct tcrt_sig_variant_t {
 typedef struct tcrt_sig_kernel_t {
   tcrt_sig_name_t name;  /* symbol in the ELF */
   tcrt_sig_name_t nodes; /* the model's nodes that it computes, joined with '+' */
-  uint64_t flops;        /* of one execution; 0 where it depends on symbols */
+  uint64_t flops;        /* of one execution; 0 where it depends on symbols, then the program calls set_cost */
   uint64_t bytes;
 } tcrt_sig_kernel_t;
 
@@ -306,6 +306,9 @@ typedef struct tcrt_imports_t {
   /* The same in steps: step s runs tasks [s * tasks, (s + 1) * tasks) of each launch, and begins when all tasks of the
    * steps before it are done and what they wrote can be read. No range is part of two steps. */
   void (*launch_steps)(struct tcrt_frame_t *frame, uint32_t count, const tcrt_launch_t *launches, int64_t steps);
+  /* What one execution of launch `id` takes for the sizes of this run: called by `infer`, or by `run` before the launch
+   * where sizes are bound by data. Replaces the kernel's figures in the signature. */
+  void (*set_cost)(struct tcrt_frame_t *frame, uint32_t id, uint64_t flops, uint64_t bytes);
 } tcrt_imports_t;
 
 /* Values that are not tensors of numbers are 8-byte words in the program: an element of a string tensor is the string's

@@ -272,7 +272,7 @@ typedef struct tcrt_profile_entry_t {
   const char *nodes; /**< the model's nodes that it computes */
   uint64_t launches;
   uint64_t time_ns;
-  uint64_t flops; /**< of one launch, 0 where not known */
+  uint64_t flops; /**< of one launch with the current input sizes, the last one where data decide; 0 where not known */
   uint64_t bytes;
 } tcrt_profile_entry_t;
 

@@ -7,6 +7,7 @@
 #include "tc/Driver/Assemble.h"
 
 #include "../Runtime/Store.h"
+#include "SizeText.h"
 
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Dialect/Host/IR/Host.h"
@@ -34,19 +35,6 @@ using tc::artifact::WeightSink;
 
 namespace {
 
-std::string toText(AffineExpr expr) {
-  std::string text;
-  llvm::raw_string_ostream(text) << expr;
-  return text;
-}
-
-/// Number, or the expression as text.
-llvm::json::Value toJson(AffineExpr expr) {
-  if (auto constant = prim::getConstantSize(expr))
-    return *constant;
-  return toText(expr);
-}
-
 /// Floats of at most 32 bits as f32.
 std::vector<float> toFloats(ArrayRef<char> bytes, FloatType type) {
   const unsigned size = type.getWidth() / 8;
@@ -59,10 +47,10 @@ std::vector<float> toFloats(ArrayRef<char> bytes, FloatType type) {
   return floats;
 }
 
-llvm::json::Value typeToJson(StringRef name, Type type) {
+llvm::json::Value typeToJson(StringRef name, Type type, ArrayAttr symbols) {
   llvm::json::Array dims;
   for (AffineExpr expr : prim::getSizes(type))
-    dims.push_back(toJson(expr));
+    dims.push_back(driver::sizeToJson(expr, symbols));
   std::string element;
   llvm::raw_string_ostream(element) << cast<RankedTensorType>(type).getElementType();
   return llvm::json::Object{{"name", name}, {"dtype", element}, {"shape", std::move(dims)}};
@@ -129,6 +117,7 @@ private:
   func::FuncOp main;
   const driver::AssembleOptions &options;
   ArtifactSpec spec;
+  SmallVector<std::pair<AffineExpr, AffineExpr>> costs; ///< of the launches: flops, bytes
 };
 
 llvm::Error Assembler::addSignature() {
@@ -245,12 +234,11 @@ void Assembler::addKernels() {
       kernel.nodes = nodes.str();
     else
       kernel.nodes = llvm::join(host::getNodeNames(launch.getLoc()), "+");
-    if (DictionaryAttr cost = launch.getCostAttr()) {
-      if (auto flops = cost.getAs<IntegerAttr>("flops"))
-        kernel.flops = flops.getInt();
-      if (auto bytes = cost.getAs<IntegerAttr>("bytes"))
-        kernel.bytes = bytes.getInt();
-    }
+    AffineExpr unknown = getAffineConstantExpr(0, launch.getContext());
+    base::CostAttr cost = launch.getCostAttr();
+    costs.emplace_back(cost ? cost.getFlopsExpr() : unknown, cost ? cost.getBytesExpr() : unknown);
+    kernel.flops = prim::getConstantSize(costs.back().first).value_or(0);
+    kernel.bytes = prim::getConstantSize(costs.back().second).value_or(0);
     spec.kernels.push_back(std::move(kernel));
   });
 }
@@ -356,14 +344,15 @@ void Assembler::addManifest() {
   using llvm::json::Array;
   using llvm::json::Object;
   Array inputs, outputs, symbols, variants, kernels, flags;
+  auto names = main->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);
   for (auto [value, argument] : llvm::zip_equal(spec.inputs, main.getArguments())) {
-    llvm::json::Value input = typeToJson(value.name, argument.getType());
+    llvm::json::Value input = typeToJson(value.name, argument.getType(), names);
     if (auto range = main.getArgAttrOfType<DenseI64ArrayAttr>(argument.getArgNumber(), prim::kRangeAttr))
       (*input.getAsObject())["range"] = Array(range.asArrayRef());
     inputs.push_back(std::move(input));
   }
   for (auto [value, type] : llvm::zip_equal(spec.outputs, main.getResultTypes()))
-    outputs.push_back(typeToJson(value.name, type));
+    outputs.push_back(typeToJson(value.name, type, names));
   for (const Symbol &symbol : spec.symbols) {
     Object object{{"name", symbol.name}, {"min", symbol.min}, {"divisor", symbol.divisor}};
     if (symbol.max != INT64_MAX)
@@ -376,11 +365,11 @@ void Assembler::addManifest() {
                               {"cpu", binary.getCpu()},
                               {"features", binary.getFeatures()},
                               {"requires", int64_t(binary.getRequires())}});
-  for (const Kernel &kernel : spec.kernels)
+  for (auto [kernel, cost] : llvm::zip_equal(spec.kernels, costs))
     kernels.push_back(Object{{"name", kernel.name},
                              {"nodes", kernel.nodes},
-                             {"flops", int64_t(kernel.flops)},
-                             {"bytes", int64_t(kernel.bytes)}});
+                             {"flops", driver::sizeToJson(cost.first, names)},
+                             {"bytes", driver::sizeToJson(cost.second, names)}});
   for (const std::string &flag : options.flags)
     flags.push_back(flag);
   Array functions;
@@ -388,10 +377,12 @@ void Assembler::addManifest() {
     functions.push_back(Object{{"name", name}, {"library", libraryOf(name)}});
   Array scratch;
   for (AffineExpr expr : main->getAttrOfType<AffineMapAttr>(host::kScratchAttr).getValue().getResults())
-    scratch.push_back(toJson(expr));
-  Object memory{{"arena_bytes", toJson(main->getAttrOfType<AffineMapAttr>(host::kArenaAttr).getValue().getResult(0))},
-                {"scratch_bytes_per_worker", std::move(scratch)},
-                {"weights_bytes", int64_t(spec.weightsSize())}};
+    scratch.push_back(driver::sizeToJson(expr, names));
+  Object memory{
+      {"arena_bytes",
+       driver::sizeToJson(main->getAttrOfType<AffineMapAttr>(host::kArenaAttr).getValue().getResult(0), names)},
+      {"scratch_bytes_per_worker", std::move(scratch)},
+      {"weights_bytes", int64_t(spec.weightsSize())}};
   if (auto live = main->getAttrOfType<IntegerAttr>(host::kLiveAttr))
     memory["live_bytes"] = live.getInt();
   Object model;

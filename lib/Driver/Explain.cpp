@@ -6,6 +6,8 @@
 
 #include "Explain.h"
 
+#include "SizeText.h"
+
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/Kernel/IR/Kernel.h"
@@ -17,26 +19,6 @@ using namespace mlir;
 using namespace tc;
 using llvm::json::Array;
 using llvm::json::Object;
-
-/// A number, or a size expression with the symbols' names.
-static llvm::json::Value costToJson(Attribute attr, ArrayAttr symbols) {
-  if (auto number = dyn_cast_or_null<IntegerAttr>(attr))
-    return number.getInt();
-  auto map = dyn_cast_or_null<AffineMapAttr>(attr);
-  if (!map || map.getValue().getNumResults() != 1)
-    return nullptr;
-  AffineExpr expr = map.getValue().getResult(0);
-  if (auto constant = prim::getConstantSize(expr))
-    return *constant;
-  std::string text;
-  llvm::raw_string_ostream(text) << expr;
-  for (unsigned i = symbols ? symbols.size() : 0; i-- > 0;) {
-    std::string from = "s" + std::to_string(i), to = cast<prim::SymbolAttr>(symbols[i]).getName().str();
-    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
-      text.replace(at, from.size(), to);
-  }
-  return text;
-}
 
 /// What a product or convolution multiplies and sums, if that is not all f32.
 static std::string describeProduct(Operation *op) {
@@ -78,14 +60,13 @@ void driver::Explanation::addKernels(ModuleOp module) {
       kernel["nodes"] = llvm::json::fixUTF8(nodes.getValue());
     else
       kernel["nodes"] = llvm::json::fixUTF8(llvm::join(host::getNodeNames(region.getLoc()), "+"));
-    if (DictionaryAttr cost = region.getCostAttr()) {
-      kernel["flops"] = costToJson(cost.get("flops"), symbols);
-      kernel["bytes"] = costToJson(cost.get("bytes"), symbols);
-      if (auto reasons = cost.getAs<ArrayAttr>("stopped"))
-        for (Attribute reason : reasons)
-          if (auto text = dyn_cast<StringAttr>(reason))
-            stopped.push_back(llvm::json::fixUTF8(text.getValue()));
+    if (base::CostAttr cost = region.getCostAttr()) {
+      kernel["flops"] = sizeToJson(cost.getFlopsExpr(), symbols);
+      kernel["bytes"] = sizeToJson(cost.getBytesExpr(), symbols);
     }
+    if (kernel::FusionAttr fusion = region.getFusionAttr())
+      for (auto reason : fusion.getStopped().getAsRange<StringAttr>())
+        stopped.push_back(llvm::json::fixUTF8(reason.getValue()));
     kernel["stopped"] = std::move(stopped);
     kernels.push_back(std::move(kernel));
   });
@@ -109,7 +90,8 @@ void driver::Explanation::addMemory(ModuleOp module) {
   if (!main)
     return;
   ArrayAttr symbols = main->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);
-  memory["arena_bytes"] = costToJson(main->getAttr(host::kArenaAttr), symbols);
+  if (auto arena = main->getAttrOfType<AffineMapAttr>(host::kArenaAttr))
+    memory["arena_bytes"] = sizeToJson(arena.getValue().getResult(0), symbols);
   if (auto live = main->getAttrOfType<IntegerAttr>(host::kLiveAttr))
     memory["live_bytes"] = live.getInt();
   if (auto weights = main->getAttrOfType<IntegerAttr>(host::kWeightsAttr))

@@ -173,14 +173,18 @@ tcrt_status_t tcrt_context_create(tcrt_model_t *model, const tcrt_context_option
   context->input_dims = calloc(model->input_dim_count + 1, sizeof *context->input_dims);
   context->output_dims = calloc(model->output_dim_count + 1, sizeof *context->output_dims);
   context->symbols = calloc(s->symbol_count + 1, sizeof *context->symbols);
+  context->costs = calloc(s->kernel_count + 1, sizeof *context->costs);
   context->profile_ns = calloc(s->kernel_count + 1, sizeof *context->profile_ns);
   context->profile_launches = calloc(s->kernel_count + 1, sizeof *context->profile_launches);
   if (!context->inputs || !context->outputs || !context->input_data || !context->output_data || !context->input_dims ||
-      !context->output_dims || !context->symbols || !context->profile_ns || !context->profile_launches) {
+      !context->output_dims || !context->symbols || !context->costs || !context->profile_ns ||
+      !context->profile_launches) {
     status = no_memory(context, "a context", sizeof *context);
     tcrt_context_destroy(context);
     return status;
   }
+  for (uint32_t i = 0; i < s->kernel_count; ++i)
+    context->costs[i] = (tcrt_cost_t){model->container.kernels[i].flops, model->container.kernels[i].bytes};
   pthread_mutex_lock(model->lock);
   status = tcrt_model_load_variant(model, variant, &context->variant);
   int needs_store = model->container.function_count > 0;
@@ -264,6 +268,7 @@ void tcrt_context_destroy(tcrt_context_t *context) {
   free(context->input_dims);
   free(context->output_dims);
   free(context->symbols);
+  free(context->costs);
   free(context->profile_ns);
   free(context->profile_launches);
   free(context->run_message);
@@ -968,8 +973,8 @@ tcrt_status_t tcrt_context_profile(tcrt_context_t *context, uint32_t index, tcrt
   entry->nodes = tcrt_model_kernel_nodes(model, index);
   entry->launches = context->profile_launches[index];
   entry->time_ns = context->profile_ns[index];
-  entry->flops = model->container.kernels[index].flops;
-  entry->bytes = model->container.kernels[index].bytes;
+  entry->flops = context->costs[index].flops;
+  entry->bytes = context->costs[index].bytes;
   return leave(context, TCRT_OK);
 }
 

@@ -107,9 +107,8 @@ static void add_launch(const tcrt_context_t *context, launches_t *all, uint32_t 
   launch->each = ranges / workers;
   launch->more = ranges % workers;
   launch->end = before + ranges;
-  const tcrt_container_t *container = &context->model->container;
-  int waits_for_memory = id < container->signature->kernel_count &&
-                         container->kernels[id].flops < OPERATIONS_PER_BYTE * container->kernels[id].bytes;
+  int waits_for_memory = id < context->model->container.signature->kernel_count &&
+                         context->costs[id].flops < OPERATIONS_PER_BYTE * context->costs[id].bytes;
   all->waits_for_memory = (!before || all->waits_for_memory) && waits_for_memory;
 }
 
@@ -207,6 +206,12 @@ static void launch_steps(struct tcrt_frame_t *frame, uint32_t count, const tcrt_
     if (all.count && steps > 0)
       add_profile(context, given[start].id, before);
   }
+}
+
+static void set_cost(struct tcrt_frame_t *frame, uint32_t id, uint64_t flops, uint64_t bytes) {
+  tcrt_context_t *context = context_of(frame);
+  if (id < context->model->container.signature->kernel_count)
+    context->costs[id] = (tcrt_cost_t){flops, bytes};
 }
 
 /* Keeps the error that a driver or a check has just set. */
@@ -361,4 +366,5 @@ const tcrt_imports_t tcrt_imports = {
     .call = call,
     .launch_group = launch_group,
     .launch_steps = launch_steps,
+    .set_cost = set_cost,
 };

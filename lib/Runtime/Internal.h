@@ -236,6 +236,10 @@ typedef struct tcrt_block_t {
   uint64_t bytes;
 } tcrt_block_t;
 
+typedef struct tcrt_cost_t {
+  uint64_t flops, bytes;
+} tcrt_cost_t;
+
 struct tcrt_context_t {
   tcrt_model_t *model;
   tcrt_loaded_variant_t *variant;
@@ -269,6 +273,7 @@ struct tcrt_context_t {
   struct tcrt_store_t *store; /* strings and objects; NULL where the model has none */
   tcrt_status_t run_status;
   char *run_message;
+  tcrt_cost_t *costs; /* of each kernel, for the sizes of the last infer or launch */
   uint64_t *profile_ns, *profile_launches;
 };
 

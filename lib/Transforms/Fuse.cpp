@@ -137,8 +137,8 @@ private:
         locations.push_back(op->getLoc());
     Location loc = locations.size() == 1 ? locations.front() : FusedLoc::get(context, locations);
     ArrayRef<Value> outputs = plan.outputs(id);
-    auto region =
-        kernel::RegionOp::create(b, loc, TypeRange(ValueRange(outputs)), inputs.getArrayRef(), nullptr, nullptr);
+    auto region = kernel::RegionOp::create(b, loc, TypeRange(ValueRange(outputs)), inputs.getArrayRef(), nullptr,
+                                           nullptr, nullptr);
     Block *body = b.createBlock(&region.getBody());
     IRMapping mapping;
     for (Value input : inputs)
@@ -162,10 +162,9 @@ private:
     SmallVector<Attribute> reads;
     for (const RegionInput &input : info.inputs)
       reads.push_back(b.getStringAttr(stringify(input.access)));
-    region.setCostAttr(b.getDictionaryAttr(
-        {b.getNamedAttr("reads", b.getArrayAttr(reads)), b.getNamedAttr("flops", toAttribute(info.flops)),
-         b.getNamedAttr("bytes", toAttribute(info.bytes)), b.getNamedAttr("ops", b.getI64IntegerAttr(info.ops)),
-         b.getNamedAttr("stopped", b.getArrayAttr(stopped))}));
+    region.setCostAttr(base::CostAttr::get(info.flops, info.bytes));
+    region.setFusionAttr(
+        kernel::FusionAttr::get(b.getContext(), info.ops, b.getArrayAttr(reads), b.getArrayAttr(stopped)));
     if (std::string names = getNodeNames(named); !names.empty())
       region->setAttr(kNodesAttr, b.getStringAttr(names));
   }

@@ -56,15 +56,6 @@ int64_t evaluate(AffineExpr expr) {
   return prim::getConstantSize(prim::simplifySize(expr.replaceSymbols(sizes))).value_or(kUnknownSize);
 }
 
-int64_t costOf(LaunchOp launch, StringRef name) {
-  DictionaryAttr cost = launch.getCostAttr();
-  Attribute value = cost ? cost.get(name) : Attribute();
-  if (auto number = dyn_cast_or_null<IntegerAttr>(value))
-    return number.getInt();
-  auto map = dyn_cast_or_null<AffineMapAttr>(value);
-  return map && map.getValue().getNumResults() == 1 ? evaluate(map.getValue().getResult(0)) : 0;
-}
-
 int64_t rangesOf(LaunchOp launch) {
   return evaluate(launch.getTasks().getResult(0)) / std::max<int64_t>(1, evaluate(launch.getGrain().getResult(0)));
 }
@@ -76,7 +67,9 @@ bool isMember(Operation &op) {
   if (!launch || launch.getDeviceAttr() || launch.getGroup() || rangesOf(launch) >= enoughRanges(launch))
     return false;
   const bool isTask = evaluate(launch.getTasks().getResult(0)) == 1;
-  return costOf(launch, "flops") >= (isTask ? kLeastTaskFlops : kLeastFlops) || costOf(launch, "bytes") >= kLeastBytes;
+  base::CostAttr cost = launch.getCostAttr();
+  return cost && (evaluate(cost.getFlopsExpr()) >= (isTask ? kLeastTaskFlops : kLeastFlops) ||
+                  evaluate(cost.getBytesExpr()) >= kLeastBytes);
 }
 
 /// Whether the op only depends on what it reads, so that it may run earlier.

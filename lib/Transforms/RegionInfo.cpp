@@ -38,15 +38,6 @@ StringRef tc::stringify(AccessClass access) {
   return "";
 }
 
-Attribute tc::toAttribute(AffineExpr expr) {
-  Builder b(expr.getContext());
-  if (auto constant = prim::getConstantSize(expr))
-    return b.getI64IntegerAttr(*constant);
-  std::string text;
-  llvm::raw_string_ostream(text) << expr;
-  return b.getStringAttr(text);
-}
-
 namespace {
 AffineExpr elements(Value value) { return prim::product(value.getContext(), prim::getSizes(value)); }
 int64_t elementBytes(Type type) {

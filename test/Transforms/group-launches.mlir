@@ -17,8 +17,8 @@
 #small = affine_map<() -> (64)>
 #large = affine_map<() -> (1088)>
 func.func @scratch(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf32>) attributes {prim.symbols = []} {
-  %f = host.launch @forward(%x) symbols [] tasks #one grain #one scratch #small {cost = {flops = 9000000 : i64, bytes = 1 : i64}} : (tensor<1024xf32>) -> tensor<1024xf32>
-  %r = host.launch @backward(%x) symbols [] tasks #one grain #one scratch #large {cost = {flops = 9000000 : i64, bytes = 1 : i64}} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %f = host.launch @forward(%x) symbols [] tasks #one grain #one scratch #small {cost = #tc.cost<flops = 9000000, bytes = 1>} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %r = host.launch @backward(%x) symbols [] tasks #one grain #one scratch #large {cost = #tc.cost<flops = 9000000, bytes = 1>} : (tensor<1024xf32>) -> tensor<1024xf32>
   return %f, %r : tensor<1024xf32>, tensor<1024xf32>
 }
 
@@ -33,10 +33,10 @@ func.func @directions(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf3
   // Neither result may take the memory of what the other direction reads.
   // PLAN: host.launch @forward{{.*}}host.places = [#host.place<output[0]
   // PLAN: host.launch @backward{{.*}}host.places = [#host.place<output[1]
-  %a = host.launch @product(%x) symbols [] tasks #many grain #one {cost = {flops = 9000000 : i64, bytes = 1 : i64}} : (tensor<1024xf32>) -> tensor<1024xf32>
-  %f = host.launch @forward(%a) symbols [] tasks #one grain #one {cost = {flops = 9000000 : i64, bytes = 1 : i64}} : (tensor<1024xf32>) -> tensor<1024xf32>
-  %b = host.launch @product(%x) symbols [] tasks #many grain #one {cost = {flops = 9000000 : i64, bytes = 1 : i64}} : (tensor<1024xf32>) -> tensor<1024xf32>
-  %r = host.launch @backward(%b) symbols [] tasks #one grain #one {cost = {flops = 9000000 : i64, bytes = 1 : i64}} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %a = host.launch @product(%x) symbols [] tasks #many grain #one {cost = #tc.cost<flops = 9000000, bytes = 1>} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %f = host.launch @forward(%a) symbols [] tasks #one grain #one {cost = #tc.cost<flops = 9000000, bytes = 1>} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %b = host.launch @product(%x) symbols [] tasks #many grain #one {cost = #tc.cost<flops = 9000000, bytes = 1>} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %r = host.launch @backward(%b) symbols [] tasks #one grain #one {cost = #tc.cost<flops = 9000000, bytes = 1>} : (tensor<1024xf32>) -> tensor<1024xf32>
   return %f, %r : tensor<1024xf32>, tensor<1024xf32>
 }
 
@@ -44,10 +44,10 @@ func.func @directions(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024xf3
 // CHECK-LABEL: func.func @alone
 // CHECK-NOT: group
 func.func @alone(%x: tensor<1024xf32>) -> tensor<1024xf32> attributes {prim.symbols = []} {
-  %a = host.launch @a(%x) symbols [] tasks #one grain #one {cost = {flops = 9000000 : i64, bytes = 1 : i64}} : (tensor<1024xf32>) -> tensor<1024xf32>
-  %b = host.launch @b(%a) symbols [] tasks #one grain #one {cost = {flops = 9000000 : i64, bytes = 1 : i64}} : (tensor<1024xf32>) -> tensor<1024xf32>
-  %c = host.launch @c(%x) symbols [] tasks #one grain #one {cost = {flops = 9000 : i64, bytes = 1 : i64}} : (tensor<1024xf32>) -> tensor<1024xf32>
-  %d = host.launch @d(%x) symbols [] tasks #many grain #one {cost = {flops = 9000000 : i64, bytes = 1 : i64}} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %a = host.launch @a(%x) symbols [] tasks #one grain #one {cost = #tc.cost<flops = 9000000, bytes = 1>} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %b = host.launch @b(%a) symbols [] tasks #one grain #one {cost = #tc.cost<flops = 9000000, bytes = 1>} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %c = host.launch @c(%x) symbols [] tasks #one grain #one {cost = #tc.cost<flops = 9000, bytes = 1>} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %d = host.launch @d(%x) symbols [] tasks #many grain #one {cost = #tc.cost<flops = 9000000, bytes = 1>} : (tensor<1024xf32>) -> tensor<1024xf32>
   %e = host.launch @e(%b, %c, %d) symbols [] tasks #many grain #one : (tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>) -> tensor<1024xf32>
   return %e : tensor<1024xf32>
 }
@@ -59,10 +59,10 @@ func.func @single_tasks(%x: tensor<1024xf32>) -> (tensor<1024xf32>, tensor<1024x
   // CHECK: host.launch @forward{{.*}}group = 0
   // CHECK-NEXT: host.launch @backward{{.*}}group = 0
   // CHECK-NOT: group
-  %f = host.launch @forward(%x) symbols [] tasks #one grain #one {cost = {flops = 3000000 : i64, bytes = 1 : i64}} : (tensor<1024xf32>) -> tensor<1024xf32>
-  %r = host.launch @backward(%x) symbols [] tasks #one grain #one {cost = {flops = 3000000 : i64, bytes = 1 : i64}} : (tensor<1024xf32>) -> tensor<1024xf32>
-  %a = host.launch @shared(%x) symbols [] tasks #two grain #one {cost = {flops = 3000000 : i64, bytes = 1 : i64}} : (tensor<1024xf32>) -> tensor<1024xf32>
-  %b = host.launch @shared(%x) symbols [] tasks #two grain #one {cost = {flops = 3000000 : i64, bytes = 1 : i64}} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %f = host.launch @forward(%x) symbols [] tasks #one grain #one {cost = #tc.cost<flops = 3000000, bytes = 1>} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %r = host.launch @backward(%x) symbols [] tasks #one grain #one {cost = #tc.cost<flops = 3000000, bytes = 1>} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %a = host.launch @shared(%x) symbols [] tasks #two grain #one {cost = #tc.cost<flops = 3000000, bytes = 1>} : (tensor<1024xf32>) -> tensor<1024xf32>
+  %b = host.launch @shared(%x) symbols [] tasks #two grain #one {cost = #tc.cost<flops = 3000000, bytes = 1>} : (tensor<1024xf32>) -> tensor<1024xf32>
   return %f, %r, %a, %b : tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>, tensor<1024xf32>
 }
 
@@ -75,10 +75,10 @@ func.func @dynamic(%x: !n) -> !n attributes {prim.symbols = [#prim.symbol<"n", 1
   %a = host.launch @a(%x) symbols [0] tasks #many grain #one : (!n) -> !n
   // CHECK: host.launch @b{{.*}}group = 0
   // PLAN: host.launch @b{{.*}}host.places = [#host.place<arena[0], #[[B]]>]
-  %b = host.launch @b(%a) symbols [0] tasks #rows grain #one in_place [0, 0] {cost = {flops = affine_map<()[s0] -> (s0 * 1000000)>, bytes = 1 : i64}} : (!n) -> !n
+  %b = host.launch @b(%a) symbols [0] tasks #rows grain #one in_place [0, 0] {cost = #tc.cost<flops = ()[s0] -> (s0 * 1000000), bytes = 1>} : (!n) -> !n
   // CHECK-NEXT: host.launch @c{{.*}}group = 0
   // PLAN: host.launch @c{{.*}}host.places = [#host.place<arena[0], #[[C]]>]
-  %c = host.launch @c(%a) symbols [0] tasks #rows grain #one in_place [0, 0] {cost = {flops = 0 : i64, bytes = 9000000 : i64}} : (!n) -> !n
+  %c = host.launch @c(%a) symbols [0] tasks #rows grain #one in_place [0, 0] {cost = #tc.cost<flops = 0, bytes = 9000000>} : (!n) -> !n
   // PLAN: host.launch @d
   %d = host.launch @d(%b, %c) symbols [0] tasks #many grain #one : (!n, !n) -> !n
   return %d : !n
@@ -96,10 +96,10 @@ func.func @in_steps(%x: !n) -> !n attributes {prim.symbols = [#prim.symbol<"n", 
   // CHECK: host.launch @longer
   // CHECK-NOT: group
   // CHECK: return
-  %f = host.launch @forward(%x) symbols [0] tasks #many grain affine_map<() -> (4)> steps #steps {cost = {flops = 9000000 : i64, bytes = 1 : i64}} : (!n) -> !n
-  %p = host.launch @plain(%x) symbols [0] tasks #one grain #one {cost = {flops = 9000000 : i64, bytes = 1 : i64}} : (!n) -> !n
-  %r = host.launch @backward(%x) symbols [0] tasks #many grain affine_map<() -> (4)> steps #steps {cost = {flops = 9000000 : i64, bytes = 1 : i64}} : (!n) -> !n
-  %l = host.launch @longer(%x) symbols [0] tasks #one grain #one steps #other {cost = {flops = 9000000 : i64, bytes = 1 : i64}} : (!n) -> !n
+  %f = host.launch @forward(%x) symbols [0] tasks #many grain affine_map<() -> (4)> steps #steps {cost = #tc.cost<flops = 9000000, bytes = 1>} : (!n) -> !n
+  %p = host.launch @plain(%x) symbols [0] tasks #one grain #one {cost = #tc.cost<flops = 9000000, bytes = 1>} : (!n) -> !n
+  %r = host.launch @backward(%x) symbols [0] tasks #many grain affine_map<() -> (4)> steps #steps {cost = #tc.cost<flops = 9000000, bytes = 1>} : (!n) -> !n
+  %l = host.launch @longer(%x) symbols [0] tasks #one grain #one steps #other {cost = #tc.cost<flops = 9000000, bytes = 1>} : (!n) -> !n
   %e = host.launch @e(%f, %r, %p, %l) symbols [0] tasks #many grain #one : (!n, !n, !n, !n) -> !n
   return %e : !n
 }

@@ -120,6 +120,12 @@ Json describe(const Reader &reader) {
   llvm::StringRef manifest = reader.manifest();
   Json parsed = Json::parse(manifest.begin(), manifest.end(), nullptr, /*allow_exceptions=*/false);
   json["manifest"] = parsed.is_discarded() ? Json() : parsed;
+  // The tables hold numbers; work that depends on sizes stands in the manifest as an expression.
+  const Json *described = parsed.is_object() && parsed.contains("kernels") ? &parsed["kernels"] : nullptr;
+  for (size_t i = 0; described && described->is_array() && i < json["kernels"].size() && i < described->size(); ++i)
+    for (const char *key : {"flops", "bytes"})
+      if (const Json &kernel = (*described)[i]; kernel.is_object() && kernel.contains(key) && kernel[key].is_string())
+        json["kernels"][i][key] = kernel[key];
   return json;
 }
 
@@ -202,9 +208,11 @@ void printSummary(const Json &json, bool allKernels) {
   std::printf("kernels: %zu\n", count);
   for (size_t i = 0; i < shown; ++i) {
     const Json &kernel = json["kernels"][i];
-    std::printf("  %-24s %12" PRIu64 " flops %12" PRIu64 " bytes  %s\n", kernel["name"].get<std::string>().c_str(),
-                kernel["flops"].get<uint64_t>(), kernel["bytes"].get<uint64_t>(),
-                kernel["nodes"].get<std::string>().c_str());
+    auto amount = [&](const char *key) {
+      return kernel[key].is_string() ? kernel[key].get<std::string>() : std::to_string(kernel[key].get<uint64_t>());
+    };
+    std::printf("  %-24s %12s flops %12s bytes  %s\n", kernel["name"].get<std::string>().c_str(),
+                amount("flops").c_str(), amount("bytes").c_str(), kernel["nodes"].get<std::string>().c_str());
   }
   if (shown < count)
     std::printf("  ... %zu more, shown with --kernels\n", count - shown);

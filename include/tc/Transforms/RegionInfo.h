@@ -65,8 +65,6 @@ struct RegionInfo {
 mlir::AffineExpr getFlops(mlir::Operation *op);
 /// Bytes of a tensor in memory (bool takes a byte).
 mlir::AffineExpr getBytes(mlir::Type type);
-/// An i64 attribute for constants, else the expression as text.
-mlir::Attribute toAttribute(mlir::AffineExpr expr);
 
 } // namespace tc
 

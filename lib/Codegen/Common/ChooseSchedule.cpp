@@ -82,8 +82,9 @@ struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePa
 SmallVector<kernel::ScheduleAttr> getScheduleCandidates(kernel::RegionOp region, const CpuVariant &variant) {
   ArrayRef<const Generator *> generators = allGenerators(variant.device);
   // The last generator takes everything, if slowly.
-  auto flops = region.getCostAttr() ? region.getCostAttr().getAs<IntegerAttr>("flops") : IntegerAttr();
-  const bool isSmall = flops && flops.getInt() <= kLoopsFlops;
+  base::CostAttr cost = region.getCostAttr();
+  auto flops = cost ? prim::getConstantSize(cost.getFlopsExpr()) : std::nullopt;
+  const bool isSmall = flops && *flops <= kLoopsFlops;
   llvm::SetVector<kernel::ScheduleAttr> chosen, others;
   for (const Generator *generator : generators) {
     if (generator == generators.back() && !chosen.empty() && !isSmall)

@@ -303,7 +303,7 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
           launch.steps ? mapOf(launch.steps) : AffineMapAttr(),
           launch.scratch ? mapOf(launch.scratch) : AffineMapAttr(),
           launch.inPlace.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(launch.inPlace),
-          deviceWithGrid(launch), i == working ? region.getCostAttr() : DictionaryAttr(), /*group=*/IntegerAttr());
+          deviceWithGrid(launch), i == working ? region.getCostAttr() : base::CostAttr(), /*group=*/IntegerAttr());
       if (auto nodes = region->getAttr("nodes"))
         op->setAttr("nodes", nodes);
       if (last)

@@ -54,19 +54,6 @@ SmallVector<StringRef> tc::getHostFunctions(func::FuncOp main) {
 
 namespace {
 
-/// `expr` as a user reads it, with the symbols' names.
-std::string describe(AffineExpr expr, ArrayAttr symbols) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  stream << expr;
-  for (unsigned i = symbols ? symbols.size() : 0; i-- > 0;) {
-    std::string from = "s" + std::to_string(i), to = cast<prim::SymbolAttr>(symbols[i]).getName().str();
-    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
-      text.replace(at, from.size(), to);
-  }
-  return text;
-}
-
 class ProgramBuilder {
 public:
   ProgramBuilder(func::FuncOp main, VariantOp variant)
@@ -182,6 +169,12 @@ private:
   void buildEntry();
   LogicalResult emit(Block &block);
   LogicalResult emitLaunch(LaunchOp launch);
+  bool hasDynamicCost(LaunchOp launch);
+  bool isCostBoundByData(LaunchOp launch) {
+    return isBoundByData(launch.getCostAttr().getFlopsExpr()) || isBoundByData(launch.getCostAttr().getBytesExpr());
+  }
+  /// Tells the runtime what a launch costs, for the sizes of this run.
+  void emitCost(LaunchOp launch);
   uint32_t neededImports();
   LogicalResult emitFill(Operation *op);
   LogicalResult emitHostCall(prim::HostCallOp op);
@@ -434,8 +427,8 @@ void ProgramBuilder::emitGuard(prim::GuardOp guard) {
   if (!node.empty())
     node = "node \"" + node + "\": ";
   failIf(bad, TCRT_CODE_REFUSED,
-         llvm::formatv("{0}{1}; {2} {3} {4} for these inputs", node, guard.getWhat(), describe(x, symbols),
-                       equal ? "is not" : "is greater than", describe(y, symbols)));
+         llvm::formatv("{0}{1}; {2} {3} {4} for these inputs", node, guard.getWhat(), prim::formatSize(x, symbols),
+                       equal ? "is not" : "is greater than", prim::formatSize(y, symbols)));
 }
 
 void ProgramBuilder::copy(Value to, Value from, Value bytes) {
@@ -557,7 +550,7 @@ LogicalResult ProgramBuilder::buildInfer() {
     auto name = main.getArgAttrOfType<StringAttr>(derived.input, "tc.name");
     failIf(compare(LLVM::ICmpPredicate::ne, dim, expected), TCRT_CODE_REFUSED,
            llvm::formatv("input \"{0}\": dim {1} must be {2}", name ? name.getValue() : "?", derived.dim,
-                         describe(derived.expr, symbols)));
+                         prim::formatSize(derived.expr, symbols)));
   }
   for (auto guard : main.getOps<prim::GuardOp>())
     if (isCheckedByInfer(guard))
@@ -573,8 +566,9 @@ LogicalResult ProgramBuilder::buildInfer() {
   };
   main.walk([&](Operation *op) { addSizes(op->getResultTypes()); });
   for (AffineExpr expr : sizes)
-    failIf(compare(LLVM::ICmpPredicate::slt, size(expr), c64(0)), TCRT_CODE_REFUSED,
-           llvm::formatv("these input sizes give a negative size {0} inside the model", describe(expr, symbols)));
+    failIf(
+        compare(LLVM::ICmpPredicate::slt, size(expr), c64(0)), TCRT_CODE_REFUSED,
+        llvm::formatv("these input sizes give a negative size {0} inside the model", prim::formatSize(expr, symbols)));
 
   number = 0;
   for (Type type : main.getResultTypes()) {
@@ -597,12 +591,29 @@ LogicalResult ProgramBuilder::buildInfer() {
   bytes = arithmetic(AffineExprKind::Add, bytes, scratch);
   checkOverflow();
   store(bytes, at(frame, offsetof(tcrt_frame_t, arena_size)));
+  overflow = Value();
+  for (auto &[op, id] : launchIds)
+    if (auto launch = cast<LaunchOp>(op); hasDynamicCost(launch) && !isCostBoundByData(launch))
+      emitCost(launch);
   LLVM::ReturnOp::create(b, loc, c32(0));
   return success();
 }
 
+bool ProgramBuilder::hasDynamicCost(LaunchOp launch) {
+  base::CostAttr cost = launch.getCostAttr();
+  return cost && !(prim::getConstantSize(cost.getFlopsExpr()) && prim::getConstantSize(cost.getBytesExpr()));
+}
+
+void ProgramBuilder::emitCost(LaunchOp launch) {
+  base::CostAttr cost = launch.getCostAttr();
+  callIndirect(LLVM::LLVMVoidType::get(context), {ptr, i32, i64, i64}, import(offsetof(tcrt_imports_t, set_cost)),
+               {frame, c32(launchIds.lookup(launch)), size(cost.getFlopsExpr()), size(cost.getBytesExpr())});
+}
+
 LogicalResult ProgramBuilder::emitLaunch(LaunchOp launch) {
   unsigned id = launchIds.lookup(launch);
+  if (hasDynamicCost(launch) && isCostBoundByData(launch))
+    emitCost(launch);
   for (Value output : launch.getOutputs())
     allocate(output);
   // Each member of a group has its own words.
@@ -1002,6 +1013,8 @@ uint32_t ProgramBuilder::neededImports() {
   uint32_t bytes = offsetof(tcrt_imports_t, launch_group);
   for (auto &[op, id] : launchIds) {
     auto launch = cast<LaunchOp>(op);
+    if (hasDynamicCost(launch))
+      bytes = std::max<uint32_t>(bytes, offsetof(tcrt_imports_t, set_cost) + sizeof(void *));
     if (launch.getSteps())
       bytes = std::max<uint32_t>(bytes, offsetof(tcrt_imports_t, launch_steps) + sizeof(void *));
     else if (getGroupMembers(launch).size() > 1)

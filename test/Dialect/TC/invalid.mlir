@@ -1,4 +1,4 @@
-// Each numbered constraint of #tc.data.
+// Each numbered constraint of #tc.data and #tc.cost.
 // RUN: tc-opt %s -split-input-file -verify-diagnostics
 
 // expected-error @+1 {{(C1) #tc.data needs a static tensor type}}
@@ -21,3 +21,9 @@ module attributes {x = #tc.data<"b", 0, 8, "xyz"> : tensor<2xf32>} {}
 // -----
 // expected-error @+1 {{#tc.data needs a ranked tensor type}}
 module attributes {x = #tc.data<"b", 0, 8, "00000000000000000000000000000000">} {}
+// -----
+// expected-error @+1 {{(C1) #tc.cost needs one size expression without dims each}}
+module attributes {x = #tc.cost<flops = (d0)[s0] -> (d0), bytes = 1>} {}
+// -----
+// expected-error @+1 {{(C1) #tc.cost needs one size expression without dims each}}
+module attributes {x = #tc.cost<flops = 1, bytes = () -> (1, 2)>} {}

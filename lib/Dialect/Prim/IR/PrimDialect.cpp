@@ -436,3 +436,78 @@ std::pair<int64_t, int64_t> tc::prim::getSizeBounds(AffineExpr expr, ArrayAttr s
     return {INT64_MIN, kMax};
   }
 }
+
+namespace {
+class SizePrinter {
+public:
+  SizePrinter(llvm::raw_ostream &os, ArrayAttr symbols) : os(os), symbols(symbols) {}
+
+  /// `isFactor`: sums and products stand in parentheses.
+  void print(AffineExpr expr, bool isFactor) {
+    if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+      os << constant.getValue();
+    } else if (auto symbol = dyn_cast<AffineSymbolExpr>(expr)) {
+      printName(symbol.getPosition());
+    } else {
+      os << (isFactor ? "(" : "");
+      printBinary(cast<AffineBinaryOpExpr>(expr));
+      os << (isFactor ? ")" : "");
+    }
+  }
+
+private:
+  void printName(unsigned position) {
+    auto named = symbols && position < symbols.size() ? dyn_cast<SymbolAttr>(symbols[position]) : SymbolAttr();
+    if (named)
+      os << named.getName();
+    else
+      os << "s" << position;
+  }
+
+  void printBinary(AffineBinaryOpExpr expr) {
+    AffineExpr lhs = expr.getLHS(), rhs = expr.getRHS();
+    if (expr.getKind() != AffineExprKind::Add) {
+      const bool isProduct = expr.getKind() == AffineExprKind::Mul && lhs.getKind() == AffineExprKind::Mul;
+      print(lhs, /*isFactor=*/!isProduct);
+      os << getName(expr.getKind());
+      return print(rhs, /*isFactor=*/true);
+    }
+    print(lhs, /*isFactor=*/false);
+    auto product = dyn_cast<AffineBinaryOpExpr>(rhs);
+    auto factor = product && product.getKind() == AffineExprKind::Mul ? dyn_cast<AffineConstantExpr>(product.getRHS())
+                                                                      : dyn_cast<AffineConstantExpr>(rhs);
+    if (!factor || factor.getValue() >= 0 || factor.getValue() == INT64_MIN) {
+      os << " + ";
+      return print(rhs, /*isFactor=*/false);
+    }
+    os << " - ";
+    if (factor == rhs || factor.getValue() != -1)
+      os << -factor.getValue() << (factor == rhs ? "" : " * ");
+    if (factor != rhs)
+      print(product.getLHS(), /*isFactor=*/true);
+  }
+
+  static StringRef getName(AffineExprKind kind) {
+    switch (kind) {
+    case AffineExprKind::Mul:
+      return " * ";
+    case AffineExprKind::FloorDiv:
+      return " floordiv ";
+    case AffineExprKind::CeilDiv:
+      return " ceildiv ";
+    default:
+      return " mod ";
+    }
+  }
+
+  llvm::raw_ostream &os;
+  ArrayAttr symbols;
+};
+} // namespace
+
+std::string tc::prim::formatSize(AffineExpr expr, ArrayAttr symbols) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  SizePrinter(os, symbols).print(expr, /*isFactor=*/false);
+  return text;
+}

@@ -17,11 +17,47 @@
 using namespace mlir;
 using namespace tc::base;
 
+/// A map without dims that has one result; a constant as its number.
+static ParseResult parseSizeMap(AsmParser &parser, AffineMap &map) {
+  int64_t number;
+  if (OptionalParseResult parsed = parser.parseOptionalInteger(number); parsed.has_value()) {
+    map = AffineMap::getConstantMap(number, parser.getContext());
+    return *parsed;
+  }
+  return parser.parseAffineMap(map);
+}
+static void printSizeMap(AsmPrinter &printer, AffineMap map) {
+  if (map.isSingleConstant())
+    printer.getStream() << map.getSingleConstantResult();
+  else
+    map.print(printer.getStream());
+}
+
 #include "tc/Dialect/TC/IR/TCDialect.cpp.inc"
 #define GET_TYPEDEF_CLASSES
 #include "tc/Dialect/TC/IR/TCTypes.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "tc/Dialect/TC/IR/TCAttrs.cpp.inc"
+
+CostAttr CostAttr::get(AffineExpr flops, AffineExpr bytes) {
+  // As many symbols as each expression mentions, so that equal costs are one attribute.
+  auto makeMap = [](AffineExpr expr) {
+    unsigned symbols = 0;
+    expr.walk([&](AffineExpr inner) {
+      if (auto symbol = dyn_cast<AffineSymbolExpr>(inner))
+        symbols = std::max(symbols, symbol.getPosition() + 1);
+    });
+    return AffineMap::get(0, symbols, expr);
+  };
+  return get(flops.getContext(), makeMap(flops), makeMap(bytes));
+}
+
+LogicalResult CostAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, AffineMap flops, AffineMap bytes) {
+  for (AffineMap map : {flops, bytes})
+    if (map.getNumDims() != 0 || map.getNumResults() != 1) // C1
+      return emitError() << "(C1) #tc.cost needs one size expression without dims each";
+  return success();
+}
 
 namespace {
 

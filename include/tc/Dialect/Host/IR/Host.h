@@ -21,6 +21,7 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tc/Dialect/TC/IR/TC.h"
 
 #include "tc/Dialect/Host/IR/HostDialect.h.inc"
 #include "tc/Dialect/Host/IR/HostEnums.h.inc"

@@ -13,6 +13,7 @@ include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "tc/Dialect/TC/IR/TC.td"
 
 def Host_Dialect : Dialect {
   let name = "host";
@@ -20,6 +21,7 @@ def Host_Dialect : Dialect {
   let summary = "The straight-line program that launches kernels";
   let hasConstantMaterializer = 0;
   let useDefaultAttributePrinterParser = 1;
+  let dependentDialects = ["::tc::base::TCDialect"];
 }
 
 def Host_PlaceKind : I32EnumAttr<"PlaceKind", "The memory that a value lives in", [
@@ -77,7 +79,7 @@ def Host_LaunchOp : Op<Host_Dialect, "launch", []> {
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyRankedTensor>:$inputs, DenseI64ArrayAttr:$symbols,
                    AffineMapAttr:$tasks, AffineMapAttr:$grain, OptionalAttr<AffineMapAttr>:$steps, OptionalAttr<AffineMapAttr>:$scratch,
                    OptionalAttr<DenseI64ArrayAttr>:$inPlace, OptionalAttr<DictionaryAttr>:$device,
-                   OptionalAttr<DictionaryAttr>:$cost, OptionalAttr<I64Attr>:$group);
+                   OptionalAttr<TC_CostAttr>:$cost, OptionalAttr<I64Attr>:$group);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let hasVerifier = 1;
   let extraClassDeclaration = [{

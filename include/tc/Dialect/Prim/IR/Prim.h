@@ -89,6 +89,9 @@ std::pair<unsigned, unsigned> getBoundDim(mlir::Operation *op, int64_t symbol);
 /// Inclusive bounds of a size expression given the symbols of `func` (nullopt: none known).
 std::pair<int64_t, int64_t> getSizeBounds(mlir::AffineExpr expr, mlir::ArrayAttr symbols);
 
+/// `expr` as a user reads it, with the names of `symbols` (null: s0, s1, ...): "2 * batch + 1".
+std::string formatSize(mlir::AffineExpr expr, mlir::ArrayAttr symbols);
+
 /// Whether `op` only gives its operand's memory another type.
 inline bool isView(mlir::Operation *op) { return mlir::isa_and_nonnull<ReshapeOp, StorageOp>(op); }
 /// The value whose memory `value` is, through any number of views.

@@ -91,4 +91,24 @@ def TC_DataAttr : AttrDef<TC_Dialect, "Data", [TypedAttrInterface]> {
   let genVerifyDecl = 1;
 }
 
+def TC_CostAttr : AttrDef<TC_Dialect, "Cost"> {
+  let mnemonic = "cost";
+  let summary = "The work of one execution of a kernel, as size expressions";
+  let description = [{
+    `#tc.cost<flops = ()[s0] -> (s0 * 512), bytes = 4096>`: operations and bytes that must be read and written, over the symbols of the
+    enclosing function (prim.symbols). A constant is written as its number. The host program evaluates what depends on
+    symbols, so that launches, explain and profile know the work of dynamic models too.
+
+    (C1) Each map has no dims and one result.
+  }];
+  let parameters = (ins "::mlir::AffineMap":$flops, "::mlir::AffineMap":$bytes);
+  let builders = [AttrBuilderWithInferredContext<(ins "::mlir::AffineExpr":$flops, "::mlir::AffineExpr":$bytes)>];
+  let assemblyFormat = "`<` `flops` `=` custom<SizeMap>($flops) `,` `bytes` `=` custom<SizeMap>($bytes) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    ::mlir::AffineExpr getFlopsExpr() const { return getFlops().getResult(0); }
+    ::mlir::AffineExpr getBytesExpr() const { return getBytes().getResult(0); }
+  }];
+}
+
 #endif // TC_DIALECT_TC_IR_TC
