@@ -7,6 +7,8 @@ usage: check_house.py
 - Sources, scripts and TableGen files name the licence (SPDX) in the comment at their head.
 - No file, binary ones included, names a folder of somebody's machine.
 - Text files end with a newline, and no line ends with a blank.
+- A README.md has at most 1,500 words; an entry (or paragraph) of a DECISIONS.md at most three lines, a section of the CHANGELOG.md
+  at most ten; a line of these two at most 130 characters.
 """
 import os
 import re
@@ -21,11 +23,59 @@ MACHINE_PATH = re.compile(rb"(?<![\w.:/<>$}-])/(?:ho" rb"me|ro" rb"ot|op" rb"t|w
 HEADER_LINES = 80  # a header may begin with a long explanation
 BINARY = (".onnx", ".pt", ".pt2", ".npz", ".bin", ".png")
 BINARY_FOLDER = "test/Unit/RuntimeHost/images/"
+README_WORDS = 1500
+ENTRY_LINES = 3
+SECTION_LINES = 10
+PAGE_COLUMNS = 130
 
 
 def tracked_files():
     listing = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
     return [name for name in listing.stdout.decode().split("\0") if name and os.path.isfile(os.path.join(ROOT, name))]
+
+
+def entries(lines):
+    """Line number and length of each entry: a list item, or a paragraph."""
+    first, count = 0, 0
+    for number, line in enumerate(lines + [""], 1):
+        begins = line.startswith("- ")
+        if count and (begins or not line.strip() or line.startswith("#")):
+            yield first, count
+            count = 0
+        if line.strip() and not line.startswith("#"):
+            first = number if not count else first
+            count += 1
+
+
+def sections(lines):
+    """Line number, title and number of lines with text of each section."""
+    first, title, count = 0, "", 0
+    for number, line in enumerate(lines + ["#"], 1):
+        if line.startswith("#"):
+            if title:
+                yield first, title, count
+            first, title, count = number, line.lstrip("# "), 0
+        elif line.strip():
+            count += 1
+
+
+def page_breaches(name, text):
+    lines = text.split("\n")
+    base = os.path.basename(name)
+    if base == "README.md" and (words := len(text.split())) > README_WORDS:
+        yield 1, f"has {words} words; at most {README_WORDS}: move decisions to DECISIONS.md, figures to docs/"
+    if base == "DECISIONS.md":
+        for number, count in entries(lines):
+            if count > ENTRY_LINES:
+                yield number, f"the entry has {count} lines; at most {ENTRY_LINES}"
+    if base == "CHANGELOG.md":
+        for number, title, count in sections(lines):
+            if count > SECTION_LINES:
+                yield number, f'section "{title}" has {count} lines; at most {SECTION_LINES}'
+    if base in ("DECISIONS.md", "CHANGELOG.md"):
+        for number, line in enumerate(lines, 1):
+            if len(line) > PAGE_COLUMNS:
+                yield number, f"the line has {len(line)} characters; at most {PAGE_COLUMNS}"
 
 
 def breaches(name, data):
@@ -43,6 +93,8 @@ def breaches(name, data):
         for number, line in enumerate(lines, 1):
             if line.endswith((b" ", b"\t", b"\r")):
                 yield number, "the line ends with a blank"
+    if name.endswith(".md"):
+        yield from page_breaches(name, data.decode(errors="replace"))
 
 
 def main():
