@@ -13,6 +13,7 @@
 #include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Target/Passes.h"
 #include "tc/Transforms/Passes.h"
+#include "tc/Transforms/Prepare/CPU/Passes.h"
 
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Pass/PassManager.h"
@@ -113,11 +114,12 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
       manager.addPass(conversion::createConvertGraphToPrimPass(convert));
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
-    prim::buildPrimPipeline(manager.nest<func::FuncOp>(),
-                            {options.checkBounds, options.precision, /*packsConstants=*/options.device != "cuda"});
+    prim::buildPrimPipeline(manager.nest<func::FuncOp>(), {options.checkBounds, options.precision});
     return;
   }
   case Phase::Fuse: {
+    if (options.device == "cpu")
+      prepare::buildPrepareCpuPipeline(manager.nest<func::FuncOp>());
     // Without fusion, attention is compared in its parts.
     auto takesWhole = [device = std::string(options.device), fuse = bool(options.fuse)](Operation *op) {
       return (fuse || !isa<prim::AttentionOp>(op)) && codegen::takesWhole(device, op);

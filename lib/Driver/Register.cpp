@@ -21,6 +21,7 @@
 #include "tc/Target/Passes.h"
 #include "tc/Target/Target.h"
 #include "tc/Transforms/Passes.h"
+#include "tc/Transforms/Prepare/CPU/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -52,6 +53,8 @@ void tc::driver::registerAllPasses() {
   prim::registerPrimTransformsPasses();
   prim::registerPrimPipeline();
   transforms::registerTransformsPasses();
+  prepare::registerPrepareCpuPasses();
+  prepare::registerPrepareCpuPipeline();
   codegen::registerCodegenPasses();
   hosttollvm::registerHostToLLVMPasses();
   target::registerTargetPasses();

@@ -17,24 +17,16 @@ void tc::prim::buildPrimPipeline(OpPassManager &functions, const PrimPipelineOpt
   // Before constants fold, as dequantised weights, and those widened to i32 or f32, would be kept so.
   functions.addPass(createSinkDequantizePass());
   functions.addPass(createNarrowProductsPass());
-  if (options.packsConstants)
-    functions.addPass(createBlockProductsPass());
+  functions.addPass(createBlockProductsPass());
   // Before transposes move into what they are made of.
   functions.addPass(createSplitTransposedConvsPass());
   // Constants first: scalars that are computed from constants become splats, which the patterns see through.
   functions.addPass(createFoldConstantsPass());
-  // Before transposes move into what reads them; behind, for products of products.
-  if (options.packsConstants)
-    functions.addPass(createContractOuterDimsPass());
   functions.addPass(createCanonicalizePrimPass());
-  if (options.packsConstants)
-    functions.addPass(createContractOuterDimsPass());
   // Transposes are out of the way now between a convolution and the factors after it.
   functions.addPass(createFoldConvScalePass());
   functions.addPass(createSinkWindowTransposesPass());
   functions.addPass(createSubsampleConvsPass());
-  if (options.packsConstants)
-    functions.addPass(createPointwiseConvsPass());
   functions.addPass(createFoldConstantsPass());
   functions.addPass(createCanonicalizePrimPass());
   functions.addPass(createCanonicalizerPass());
@@ -44,12 +36,6 @@ void tc::prim::buildPrimPipeline(OpPassManager &functions, const PrimPipelineOpt
   functions.addPass(createCanonicalizePrimPass());
   // Behind what looks for f32, composites above all; before constants fold for the last time.
   functions.addPass(createRoundProductsPass({options.precision}));
-  // Behind what moves transposes, which tells how operands lie.
-  if (options.packsConstants) {
-    functions.addPass(createReduceVectorProductsPass());
-    functions.addPass(createSplitDepthPass());
-    functions.addPass(createOrderProductRowsPass());
-  }
   functions.addPass(createFoldConstantsPass());
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());

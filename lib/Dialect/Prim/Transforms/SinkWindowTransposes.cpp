@@ -16,8 +16,8 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "ChannelOrder.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
+#include "tc/Dialect/Prim/Utils/ChannelOrder.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"

@@ -16,10 +16,10 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "ProductDims.h"
 #include "tc/Dialect/Prim/Interpreter/Tensor.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
+#include "tc/Dialect/Prim/Utils/ProductDims.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"

@@ -206,25 +206,6 @@ func.func @vector_first(%a: tensor<5x7xf32>, %b: tensor<7x1xf32>, %c: tensor<1x7
   return %0, %1 : tensor<5x1xf32>, tensor<1x1xf32>
 }
 
-// A depthwise convolution of few channels whose kernel does not reach along the line has a channel for each element of it; an input that
-// is turned keeps its lines.
-// CHECK-LABEL: func.func @depthwise_line
-// CHECK: %[[X:.*]] = prim.reshape %arg0 : tensor<2x9x10x3xf32> -> tensor<2x9x1x30xf32>
-// CHECK: prim.conv %[[X]], %{{.*}} strides [2, 1] dilations [1, 1] pads [1, 0] [1, 0] groups 30 : (tensor<2x9x1x30xf32>, tensor<3x1x1x30xf32>) -> tensor<2x5x1x30xf32>
-// CHECK: %[[T:.*]] = prim.transpose %arg1 [0, 2, 1, 3] : tensor<2x3x9x10xf32> -> tensor<2x9x3x10xf32>
-// CHECK: %[[Y:.*]] = prim.reshape %[[T]] : tensor<2x9x3x10xf32> -> tensor<2x9x1x30xf32>
-// CHECK: prim.conv %[[Y]]
-// CHECK: prim.conv %arg0, %{{.*}} groups 3
-func.func @depthwise_line(%x: tensor<2x9x10x3xf32>, %y: tensor<2x3x9x10xf32>) -> (tensor<2x5x10x3xf32>, tensor<2x5x10x3xf32>, tensor<2x9x10x3xf32>) {
-  %w = prim.constant dense<[[[[1.0, 2.0, 3.0]]], [[[4.0, 5.0, 6.0]]], [[[7.0, 8.0, 9.0]]]]> : tensor<3x1x1x3xf32>
-  %v = prim.constant dense<[[[[1.0, 2.0, 3.0]], [[4.0, 5.0, 6.0]], [[7.0, 8.0, 9.0]]]]> : tensor<1x3x1x3xf32>
-  %0 = prim.conv %x, %w strides [2, 1] dilations [1, 1] pads [1, 0] [1, 0] groups 3 : (tensor<2x9x10x3xf32>, tensor<3x1x1x3xf32>) -> tensor<2x5x10x3xf32>
-  %t = prim.transpose %y [0, 2, 3, 1] : tensor<2x3x9x10xf32> -> tensor<2x9x10x3xf32>
-  %1 = prim.conv %t, %w strides [2, 1] dilations [1, 1] pads [1, 0] [1, 0] groups 3 : (tensor<2x9x10x3xf32>, tensor<3x1x1x3xf32>) -> tensor<2x5x10x3xf32>
-  %2 = prim.conv %x, %v strides [1, 1] dilations [1, 1] pads [0, 1] [0, 1] groups 3 : (tensor<2x9x10x3xf32>, tensor<1x3x1x3xf32>) -> tensor<2x9x10x3xf32>
-  return %0, %1, %2 : tensor<2x5x10x3xf32>, tensor<2x5x10x3xf32>, tensor<2x9x10x3xf32>
-}
-
 // What is channels first is turned once where a convolution's result joins it for another convolution; not where nothing turns the sum.
 // CHECK-LABEL: func.func @dense_block
 // CHECK: %[[T:.*]] = prim.transpose %arg0 [0, 2, 3, 1] : tensor<1x8x6x6xf32> -> tensor<1x6x6x8xf32>
@@ -247,17 +228,6 @@ func.func @end(%x: tensor<1x8x6x6xf32>, %c: tensor<1x6x6x4xf32>) -> tensor<1x12x
   %f = prim.transpose %c [0, 3, 1, 2] : tensor<1x6x6x4xf32> -> tensor<1x4x6x6xf32>
   %j = prim.concat %f, %x axis = 1 : (tensor<1x4x6x6xf32>, tensor<1x8x6x6xf32>) -> tensor<1x12x6x6xf32>
   return %j : tensor<1x12x6x6xf32>
-}
-
-// Three results for each channel: the channels are repeated; two fill vectors as they are.
-// CHECK-LABEL: func.func @multiplier
-// CHECK: prim.broadcast {{.*}} -> tensor<1x40x7x3xf32>
-// CHECK: prim.conv {{.*}} groups 21 : (tensor<1x40x21xf32>, tensor<5x1x21xf32>) -> tensor<1x40x21xf32>
-// CHECK: prim.conv %arg2, {{.*}} groups 8 : (tensor<1x40x8xf32>, tensor<5x1x16xf32>)
-func.func @multiplier(%x: tensor<1x40x7xf32>, %w: tensor<5x1x21xf32>, %z: tensor<1x40x8xf32>, %v: tensor<5x1x16xf32>) -> (tensor<1x40x21xf32>, tensor<1x40x16xf32>) {
-  %y = prim.conv %x, %w strides [1] dilations [1] pads [2] [2] groups 7 : (tensor<1x40x7xf32>, tensor<5x1x21xf32>) -> tensor<1x40x21xf32>
-  %u = prim.conv %z, %v strides [1] dilations [1] pads [2] [2] groups 8 : (tensor<1x40x8xf32>, tensor<5x1x16xf32>) -> tensor<1x40x16xf32>
-  return %y, %u : tensor<1x40x21xf32>, tensor<1x40x16xf32>
 }
 
 // Positions of samples, which are clamped, are numbers of 32 bits; where a bound does not fit, or the number is read otherwise, they stay.

@@ -36,14 +36,14 @@ inline constexpr llvm::StringLiteral kRangeAttr = "tc.range";
 /// convolution, a constant filter with enough channels for each group.
 bool isNarrowable(mlir::Operation *product);
 
+/// Transposes of all operands of an elementwise op move behind it.
+void populateSinkThroughElementwise(mlir::RewritePatternSet &patterns);
+
 struct PrimPipelineOptions {
   /// Adds tc-check-bounds.
   bool checkBounds = false;
   /// Of products of f32, see tc-round-products.
   std::string precision = "f32";
-  /// Adds tc-block-products, tc-contract-outer-dims, tc-pointwise-convs, tc-reduce-vector-products, tc-split-depth and
-  /// tc-order-product-rows: for CPUs, which pack constant filters and matrices and whose tasks are blocks of results.
-  bool packsConstants = true;
 };
 /// Adds the passes that phase prim runs on each function after tc-convert-graph-to-prim, tc-verify-prim last. Their
 /// order has reasons, which stand in Pipeline.cpp.

@@ -24,11 +24,6 @@ def CheckBoundsPass : Pass<"tc-check-bounds", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
-def ContractOuterDimsPass : Pass<"tc-contract-outer-dims", "::mlir::func::FuncOp"> {
-  let summary = "Products with weights along a dim that is not the last in memory, with the weights as the left-hand side";
-  let dependentDialects = ["::tc::prim::PrimDialect"];
-}
-
 def DecomposeCompositesPass : Pass<"tc-decompose-composites", "::mlir::func::FuncOp"> {
   let summary = "Write softmax, norm, attention and rnn as reductions, products, elementwise ops and loops";
   let description = [{
@@ -90,23 +85,8 @@ def NarrowProductsPass : Pass<"tc-narrow-products", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
-def OrderProductRowsPass : Pass<"tc-order-product-rows", "::mlir::func::FuncOp"> {
-  let summary = "Rows of products, and sums over flattened images, in the order in which they lie in memory";
-  let dependentDialects = ["::tc::prim::PrimDialect"];
-}
-
-def PointwiseConvsPass : Pass<"tc-pointwise-convs", "::mlir::func::FuncOp"> {
-  let summary = "1x1 convolutions between images that have their channels first, as products";
-  let dependentDialects = ["::tc::prim::PrimDialect"];
-}
-
 def RecognizeCompositesPass : Pass<"tc-recognize-composites", "::mlir::func::FuncOp"> {
   let summary = "Find attention written as two matrix products around a softmax";
-  let dependentDialects = ["::tc::prim::PrimDialect"];
-}
-
-def ReduceVectorProductsPass : Pass<"tc-reduce-vector-products", "::mlir::func::FuncOp"> {
-  let summary = "Products of vectors, or of many channels that lie side by side, as sums of elementwise products";
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
@@ -125,11 +105,6 @@ def SinkDequantizePass : Pass<"tc-sink-dequantize", "::mlir::func::FuncOp"> {
 
 def SinkWindowTransposesPass : Pass<"tc-sink-window-transposes", "::mlir::func::FuncOp"> {
   let summary = "Window reductions of images that have their channels first, as images of one channel";
-  let dependentDialects = ["::tc::prim::PrimDialect"];
-}
-
-def SplitDepthPass : Pass<"tc-split-depth", "::mlir::func::FuncOp"> {
-  let summary = "Products of small results with long sums as batches of shorter ones, added up";
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 

@@ -7,6 +7,8 @@
 #ifndef TC_DIALECT_PRIM_UTILS_CHANNELORDER_H
 #define TC_DIALECT_PRIM_UTILS_CHANNELORDER_H
 
+#include "mlir/IR/AffineExpr.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
 namespace tc {
@@ -29,5 +31,32 @@ inline llvm::SmallVector<int64_t> toChannelsFirst(int64_t rank) {
 }
 
 } // namespace tc
+
+namespace tc::prim {
+
+inline llvm::SmallVector<int64_t> invert(llvm::ArrayRef<int64_t> permutation) {
+  llvm::SmallVector<int64_t> inverse(permutation.size());
+  for (auto [i, p] : llvm::enumerate(permutation))
+    inverse[p] = i;
+  return inverse;
+}
+
+/// Of what a transpose by `permutation` makes.
+inline llvm::SmallVector<mlir::AffineExpr> permuted(llvm::ArrayRef<mlir::AffineExpr> sizes,
+                                                    llvm::ArrayRef<int64_t> permutation) {
+  return llvm::map_to_vector(permutation, [&](int64_t dim) { return sizes[dim]; });
+}
+
+/// Whether a transpose by `permutation` takes [N, C, S..] to [N, S.., C].
+inline bool isToChannelsLast(llvm::ArrayRef<int64_t> permutation) {
+  return permutation.size() >= 3 && permutation == llvm::ArrayRef(toChannelsLast(permutation.size()));
+}
+
+/// The opposite: whether it takes [N, S.., C] to [N, C, S..].
+inline bool isToChannelsFirst(llvm::ArrayRef<int64_t> permutation) {
+  return permutation.size() >= 3 && permutation == llvm::ArrayRef(toChannelsFirst(permutation.size()));
+}
+
+} // namespace tc::prim
 
 #endif // TC_DIALECT_PRIM_UTILS_CHANNELORDER_H

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#ifndef TC_LIB_DIALECT_PRIM_TRANSFORMS_PRODUCTDIMS_H
-#define TC_LIB_DIALECT_PRIM_TRANSFORMS_PRODUCTDIMS_H
+#ifndef TC_DIALECT_PRIM_UTILS_PRODUCTDIMS_H
+#define TC_DIALECT_PRIM_UTILS_PRODUCTDIMS_H
 
 #include "mlir/IR/Value.h"
 
@@ -21,4 +21,4 @@ llvm::SmallVector<int64_t> memoryOrder(mlir::Value operand);
 
 } // namespace tc::prim
 
-#endif // TC_LIB_DIALECT_PRIM_TRANSFORMS_PRODUCTDIMS_H
+#endif // TC_DIALECT_PRIM_UTILS_PRODUCTDIMS_H

@@ -13,17 +13,17 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Computed.h"
-#include "ProductDims.h"
-#include "tc/Dialect/Prim/Transforms/Passes.h"
+#include "tc/Dialect/Prim/Utils/Computed.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
+#include "tc/Dialect/Prim/Utils/ProductDims.h"
+#include "tc/Transforms/Prepare/CPU/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-namespace tc::prim {
+namespace tc::prepare {
 #define GEN_PASS_DEF_CONTRACTOUTERDIMSPASS
-#include "tc/Dialect/Prim/Transforms/Passes.h.inc"
-} // namespace tc::prim
+#include "tc/Transforms/Prepare/CPU/Passes.h.inc"
+} // namespace tc::prepare
 
 using namespace mlir;
 using namespace tc;
@@ -139,7 +139,7 @@ Value swapOperands(PrimBuilder &b, DotGeneralOp op) {
   return b.transpose(product, permutation);
 }
 
-struct ContractOuterDimsPass : public tc::prim::impl::ContractOuterDimsPassBase<ContractOuterDimsPass> {
+struct ContractOuterDimsPass : public tc::prepare::impl::ContractOuterDimsPassBase<ContractOuterDimsPass> {
   void runOnOperation() override {
     const OuterProducts outer(getOperation());
     SmallVector<DotGeneralOp> products;

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#ifndef TC_LIB_DIALECT_PRIM_TRANSFORMS_COMPUTED_H
-#define TC_LIB_DIALECT_PRIM_TRANSFORMS_COMPUTED_H
+#ifndef TC_DIALECT_PRIM_UTILS_COMPUTED_H
+#define TC_DIALECT_PRIM_UTILS_COMPUTED_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
@@ -18,4 +18,4 @@ llvm::DenseSet<mlir::Value> collectComputed(mlir::func::FuncOp function);
 
 } // namespace tc::prim
 
-#endif // TC_LIB_DIALECT_PRIM_TRANSFORMS_COMPUTED_H
+#endif // TC_DIALECT_PRIM_UTILS_COMPUTED_H

@@ -17,17 +17,17 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Computed.h"
-#include "ProductDims.h"
-#include "tc/Dialect/Prim/Transforms/Passes.h"
+#include "tc/Dialect/Prim/Utils/Computed.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
+#include "tc/Dialect/Prim/Utils/ProductDims.h"
+#include "tc/Transforms/Prepare/CPU/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-namespace tc::prim {
+namespace tc::prepare {
 #define GEN_PASS_DEF_REDUCEVECTORPRODUCTSPASS
-#include "tc/Dialect/Prim/Transforms/Passes.h.inc"
-} // namespace tc::prim
+#include "tc/Transforms/Prepare/CPU/Passes.h.inc"
+} // namespace tc::prepare
 
 using namespace mlir;
 using namespace tc;
@@ -138,7 +138,7 @@ Value reduceChannels(PrimBuilder &b, DotGeneralOp op, int64_t channels) {
   return b.reshape(b.transpose(sums, permutation), getSizes(op.getResult()));
 }
 
-struct ReduceVectorProductsPass : public tc::prim::impl::ReduceVectorProductsPassBase<ReduceVectorProductsPass> {
+struct ReduceVectorProductsPass : public tc::prepare::impl::ReduceVectorProductsPassBase<ReduceVectorProductsPass> {
   void runOnOperation() override {
     const llvm::DenseSet<Value> computed = collectComputed(getOperation());
     SmallVector<DotGeneralOp> products, channelProducts;

@@ -15,17 +15,17 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "ChannelOrder.h"
-#include "Computed.h"
-#include "tc/Dialect/Prim/Transforms/Passes.h"
+#include "tc/Dialect/Prim/Utils/ChannelOrder.h"
+#include "tc/Dialect/Prim/Utils/Computed.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
+#include "tc/Transforms/Prepare/CPU/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-namespace tc::prim {
+namespace tc::prepare {
 #define GEN_PASS_DEF_POINTWISECONVSPASS
-#include "tc/Dialect/Prim/Transforms/Passes.h.inc"
-} // namespace tc::prim
+#include "tc/Transforms/Prepare/CPU/Passes.h.inc"
+} // namespace tc::prepare
 
 using namespace mlir;
 using namespace tc;
@@ -135,7 +135,7 @@ Value multiply(PrimBuilder &b, ConvOp op, bool isConstant) {
   return b.transpose(b.reshape(result, first), toChannelsLast(in.size()));
 }
 
-struct PointwiseConvsPass : public tc::prim::impl::PointwiseConvsPassBase<PointwiseConvsPass> {
+struct PointwiseConvsPass : public tc::prepare::impl::PointwiseConvsPassBase<PointwiseConvsPass> {
   void runOnOperation() override {
     const llvm::DenseSet<Value> computed = collectComputed(getOperation());
     SmallVector<ConvOp> convolutions;

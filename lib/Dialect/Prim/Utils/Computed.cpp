@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Computed.h"
+#include "tc/Dialect/Prim/Utils/Computed.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 

@@ -22,18 +22,18 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "ChannelOrder.h"
-#include "Computed.h"
-#include "ProductDims.h"
-#include "tc/Dialect/Prim/Transforms/Passes.h"
+#include "tc/Dialect/Prim/Utils/ChannelOrder.h"
+#include "tc/Dialect/Prim/Utils/Computed.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
+#include "tc/Dialect/Prim/Utils/ProductDims.h"
+#include "tc/Transforms/Prepare/CPU/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-namespace tc::prim {
+namespace tc::prepare {
 #define GEN_PASS_DEF_ORDERPRODUCTROWSPASS
-#include "tc/Dialect/Prim/Transforms/Passes.h.inc"
-} // namespace tc::prim
+#include "tc/Transforms/Prepare/CPU/Passes.h.inc"
+} // namespace tc::prepare
 
 using namespace mlir;
 using namespace tc;
@@ -150,7 +150,7 @@ Value reorderLhs(PrimBuilder &b, DotGeneralOp op, ArrayRef<int64_t> order) {
   return b.transpose(product, resultOrder);
 }
 
-struct OrderProductRowsPass : public tc::prim::impl::OrderProductRowsPassBase<OrderProductRowsPass> {
+struct OrderProductRowsPass : public tc::prepare::impl::OrderProductRowsPassBase<OrderProductRowsPass> {
   void runOnOperation() override {
     const llvm::DenseSet<Value> computed = collectComputed(getOperation());
     SmallVector<DotGeneralOp> products, linear;

@@ -13,16 +13,16 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Computed.h"
-#include "tc/Dialect/Prim/Transforms/Passes.h"
+#include "tc/Dialect/Prim/Utils/Computed.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
+#include "tc/Transforms/Prepare/CPU/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-namespace tc::prim {
+namespace tc::prepare {
 #define GEN_PASS_DEF_SPLITDEPTHPASS
-#include "tc/Dialect/Prim/Transforms/Passes.h.inc"
-} // namespace tc::prim
+#include "tc/Transforms/Prepare/CPU/Passes.h.inc"
+} // namespace tc::prepare
 
 using namespace mlir;
 using namespace tc;
@@ -98,7 +98,7 @@ Value splitDepth(PrimBuilder &b, DotGeneralOp op, int64_t parts) {
   return b.add(sum, left);
 }
 
-struct SplitDepthPass : public tc::prim::impl::SplitDepthPassBase<SplitDepthPass> {
+struct SplitDepthPass : public tc::prepare::impl::SplitDepthPassBase<SplitDepthPass> {
   void runOnOperation() override {
     const llvm::DenseSet<Value> computed = collectComputed(getOperation());
     SmallVector<std::pair<DotGeneralOp, int64_t>> products;

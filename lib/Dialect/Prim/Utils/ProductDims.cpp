@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "ProductDims.h"
+#include "tc/Dialect/Prim/Utils/ProductDims.h"
 
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
