@@ -51,11 +51,9 @@ std::string describeChange(kernel::ScheduleAttr from, kernel::ScheduleAttr to) {
   if (from.getStrategy() != to.getStrategy())
     return text + " instead of " + from.getStrategy().str();
   llvm::raw_string_ostream os(text);
-  for (NamedAttribute param : to.getParams()) {
-    auto value = dyn_cast<IntegerAttr>(param.getValue()), old = from.getParams().getAs<IntegerAttr>(param.getName());
-    if (value && value != old)
-      os << ", " << param.getName().strref() << " " << value.getInt() << " instead of " << (old ? old.getInt() : 0);
-  }
+  for (auto [param, old] : llvm::zip_equal(to.getNumbers(), from.getNumbers()))
+    if (param != old)
+      os << ", " << param.first << " " << param.second << " instead of " << old.second;
   return text;
 }
 

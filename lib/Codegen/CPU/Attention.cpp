@@ -1,4 +1,4 @@
-//===- Attention.cpp - the "attention" strategy: tiled attention with an online softmax ---------------------------===//
+//===- Attention.cpp - the "cpu.attention" strategy: tiled attention with an online softmax ----------------------===//
 //
 // A task is a block of queries of one batch element. It walks over blocks of keys and never holds more than one block
 // of scores. Everything is transposed: scores[s][t] and the result[e][t] have the queries along the lanes, so that
@@ -14,12 +14,7 @@
 // Source: Dao et al., "FlashAttention", section 3.1; the online softmax is Milakov and Gimelshein, "Online normalizer
 // calculation for softmax".
 //
-// Parameters:
-//   tileT, tileS                         queries of a task, a multiple of 16; keys of a block
-//   scoreRows256, scoreRows512           micro-kernel of the scores: keys
-//   panels256, panels512                 its queries, times 16
-//   valueRows256, valueRows512           micro-kernel of the result: columns of the values
-//   grain                                least number of tasks for a thread
+// Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -37,6 +32,8 @@ using namespace tc;
 using namespace tc::codegen;
 
 namespace {
+
+using Schedule = kernel::CpuAttentionAttr;
 
 // Keys of a block: whole micro-kernels of 14 rows; the most that a block has.
 constexpr int64_t kKeys = 112, kMostKeys = 256;
@@ -103,16 +100,14 @@ struct Layout {
   }
 };
 
-class AttentionGenerator final : public Generator {
+class AttentionGenerator final : public GeneratorOf<Schedule> {
 public:
-  StringRef strategy() const override { return "attention"; }
-
   bool takesWhole(Operation *composite) const override {
     auto op = dyn_cast<prim::AttentionOp>(composite);
     return op && analyzeAttention(op).has_value();
   }
 
-  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
     std::optional<Problem> p = analyzeAttention(region);
     if (!p)
       return failure();
@@ -140,20 +135,20 @@ public:
     return all;
   }
 
-  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
     MLIRContext *context = region.getContext();
     Problem p = *analyzeAttention(region);
     Launch launch;
     launch.tasks = prim::product(context, grid(p, schedule));
-    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
-    Layout layout(p, getParam(schedule, "tileT"), getParam(schedule, "tileS"));
+    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
+    Layout layout(p, schedule.getTileT(), schedule.getTileS());
     launch.scratch = getAffineConstantExpr(roundUp(layout.end * 4, 64), context);
     launch.inPlace = Epilogue::analyze(region, p.op->getResult(0))->inPlace(region);
     return {launch};
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
-            Value end) const override {
+  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned, Emitter &em, Value begin,
+                 Value end) const override {
     Problem p = *analyzeAttention(region);
     Epilogue epilogue = *Epilogue::analyze(region, p.op->getResult(0));
     em.loop(begin, end, 1, [&](Index task) { Task(p, schedule, em).run(task, epilogue); });
@@ -207,10 +202,10 @@ private:
     return *s % blocks == 0 ? std::max<int64_t>(1, *s / blocks) : kKeys;
   }
 
-  kernel::ScheduleAttr scheduleFor(const Problem &p, kernel::RegionOp region, int64_t tileT, int64_t tileS) const {
-    Params params(region);
-    params.set("tileT", tileT);
-    params.set("tileS", tileS);
+  Schedule scheduleFor(const Problem &p, kernel::RegionOp region, int64_t tileT, int64_t tileS) const {
+    Schedule::Params params;
+    params.tileT = tileT;
+    params.tileS = tileS;
     for (const CpuInfo &cpu : kScheduledCpus) {
       int64_t maxRows = cpu.vectorBits == 512 ? 14 : 6;
       const Tile tile = scoreTile(cpu, tileT, tileS);
@@ -223,29 +218,29 @@ private:
         best = cost;
         valueRows = rows;
       }
-      params.set(suffixed("panels", cpu), tile.panels);
-      params.set(suffixed("scoreRows", cpu), tile.rows);
-      params.set(suffixed("valueRows", cpu), valueRows);
+      params.panelsFor(cpu.vectorBits) = tile.panels;
+      params.scoreRowsFor(cpu.vectorBits) = tile.rows;
+      params.valueRowsFor(cpu.vectorBits) = valueRows;
     }
-    params.set("grain", std::max<int64_t>(1, int64_t(1e6 / std::max(flopsOf(p, tileT), 1.0))));
-    return params.schedule(strategy());
+    params.grain = std::max<int64_t>(1, int64_t(1e6 / std::max(flopsOf(p, tileT), 1.0)));
+    return params.get(region.getContext());
   }
 
-  static SmallVector<AffineExpr> grid(const Problem &p, kernel::ScheduleAttr schedule) {
+  static SmallVector<AffineExpr> grid(const Problem &p, Schedule schedule) {
     SmallVector<AffineExpr> sizes = p.batch;
-    sizes.push_back(prim::simplifySize(p.T.ceilDiv(getParam(schedule, "tileT"))));
+    sizes.push_back(prim::simplifySize(p.T.ceilDiv(schedule.getTileT())));
     return sizes;
   }
 
   class Task {
   public:
-    Task(Problem &p, kernel::ScheduleAttr schedule, Emitter &em)
+    Task(Problem &p, Schedule schedule, Emitter &em)
         : p(p), schedule(schedule), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()),
-          vector(em.vectorOf(f32)), width(em.width()), tileT(getParam(schedule, "tileT")),
-          tileS(getParam(schedule, "tileS")), layout(p, tileT, tileS) {
-      panels = getParam(schedule, suffixed("panels", em.cpu()));
-      scoreRows = getParam(schedule, suffixed("scoreRows", em.cpu()));
-      valueRows = getParam(schedule, suffixed("valueRows", em.cpu()));
+          vector(em.vectorOf(f32)), width(em.width()), tileT(schedule.getTileT()), tileS(schedule.getTileS()),
+          layout(p, tileT, tileS) {
+      panels = schedule.panelsFor(em.cpu().vectorBits);
+      scoreRows = schedule.scoreRowsFor(em.cpu().vectorBits);
+      valueRows = schedule.valueRowsFor(em.cpu().vectorBits);
       auto t = prim::getConstantSize(p.T), s = prim::getConstantSize(p.S);
       scoreFloats = Layout::scoreRows(tileS) * kPanel;
       turnsMask = p.op.getMask() && isReadByRows(p.op.getMask());
@@ -582,7 +577,7 @@ private:
     }
 
     Problem &p;
-    kernel::ScheduleAttr schedule;
+    Schedule schedule;
     Emitter &em;
     OpBuilder &b;
     Location loc;

@@ -1,4 +1,4 @@
-//===- AttentionRows.cpp - the "attention-rows" strategy: attention of few queries --------------------------------===//
+//===- AttentionRows.cpp - the "cpu.attention_rows" strategy: attention of few queries ---------------------------===//
 //
 // With few queries, as where a language model decodes a token against a cache of keys and values, time is that of
 // reading keys and values once. Lanes lie along their rows, which are read where they are, or computed on the fly by
@@ -13,11 +13,7 @@
 //
 // Source: Milakov and Gimelshein, "Online normalizer calculation for softmax".
 //
-// Parameters:
-//   tileS                  keys of a block, a multiple of 16
-//   vectors256, vectors512 vectors of a row of values at once
-//   ahead                  keys ahead that are fetched to the second-level cache; 0: none
-//   grain                  least number of tasks for a thread
+// Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -36,6 +32,8 @@ using namespace tc;
 using namespace tc::codegen;
 
 namespace {
+
+using Schedule = kernel::CpuAttentionRowsAttr;
 
 using Problem = AttentionProblem;
 
@@ -97,11 +95,9 @@ struct Layout {
         scores(T * queryStride), result(scores + T * scoreStride), end(result + T * resultStride) {}
 };
 
-class AttentionRowsGenerator final : public Generator {
+class AttentionRowsGenerator final : public GeneratorOf<Schedule> {
 public:
-  StringRef strategy() const override { return "attention-rows"; }
-
-  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
     std::optional<Problem> p = analyzeAttention(region);
     if (!p)
       return failure();
@@ -118,32 +114,32 @@ public:
 
   SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
                                                  const CpuInfo &) const override {
-    FailureOr<kernel::ScheduleAttr> chosen = choose(region, isConstant);
+    FailureOr<Schedule> chosen = decide(region, isConstant);
     SmallVector<kernel::ScheduleAttr> all;
     if (failed(chosen))
       return all;
     Problem p = *analyzeAttention(region);
-    const int64_t tileS = getParam(*chosen, "tileS");
+    const int64_t tileS = chosen->getTileS();
     for (int64_t other : {roundUp(tileS / 2, 16), tileS * 2})
       if (other >= 64 && other < 2 * prim::getConstantSize(p.S).value_or(4 * kMostKeys))
         all.push_back(scheduleFor(p, region, other));
     return all;
   }
 
-  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
     MLIRContext *context = region.getContext();
     Problem p = *analyzeAttention(region);
     Launch launch;
     launch.tasks = prim::product(context, p.batch);
-    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
-    Layout layout(p, *prim::getConstantSize(p.T), getParam(schedule, "tileS"));
+    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
+    Layout layout(p, *prim::getConstantSize(p.T), schedule.getTileS());
     launch.scratch = getAffineConstantExpr(roundUp(layout.end * 4, 64), context);
     launch.inPlace = Epilogue::analyze(region, p.op->getResult(0))->inPlace(region);
     return {launch};
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
-            Value end) const override {
+  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned, Emitter &em, Value begin,
+                 Value end) const override {
     Problem p = *analyzeAttention(region);
     Epilogue epilogue = *Epilogue::analyze(region, p.op->getResult(0));
     em.loop(begin, end, 1, [&](Index task) { Task(p, schedule, em).run(task, epilogue); });
@@ -160,29 +156,28 @@ private:
     return roundUp(ceilDiv(s, ceilDiv(s, kMostKeys)), 16);
   }
 
-  kernel::ScheduleAttr scheduleFor(const Problem &p, kernel::RegionOp region, int64_t tileS) const {
+  Schedule scheduleFor(const Problem &p, kernel::RegionOp region, int64_t tileS) const {
     const int64_t T = *prim::getConstantSize(p.T);
-    Params params(region);
-    params.set("tileS", tileS);
+    Schedule::Params params;
+    params.tileS = tileS;
     for (const CpuInfo &cpu : kScheduledCpus)
-      params.set(suffixed("vectors", cpu), chooseVectors(cpu, p, T));
+      params.vectorsFor(cpu.vectorBits) = chooseVectors(cpu, p, T);
     // What the second-level cache holds needs no fetching.
     auto all = prim::getConstantSize(prim::product(region.getContext(), p.batch) * p.S);
     const bool isNear = all && *all * (p.D + p.E) * 4 <= kSecondLevelBytes;
-    params.set("ahead", isNear ? 0 : ceilDiv(kAheadFloats, std::max<int64_t>(1, p.D)));
+    params.prefetchKeys = isNear ? 0 : ceilDiv(kAheadFloats, std::max<int64_t>(1, p.D));
     const double elements = double(prim::getConstantSize(p.S).value_or(kMostKeys)) * double(p.D + p.E);
     const double flops = std::max(2.0 * double(T), 4 * kFlopsPerByte) * elements;
-    params.set("grain", std::max<int64_t>(1, int64_t(kGrainFlops / std::max(flops, 1.0))));
-    return params.schedule(strategy());
+    params.grain = std::max<int64_t>(1, int64_t(kGrainFlops / std::max(flops, 1.0)));
+    return params.get(region.getContext());
   }
 
   class Task {
   public:
-    Task(Problem &p, kernel::ScheduleAttr schedule, Emitter &em)
+    Task(Problem &p, Schedule schedule, Emitter &em)
         : p(p), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()), vector(em.vectorOf(f32)),
-          width(em.width()), T(*prim::getConstantSize(p.T)), tileS(getParam(schedule, "tileS")),
-          vectors(getParam(schedule, suffixed("vectors", em.cpu()))), ahead(getParam(schedule, "ahead")),
-          layout(p, T, tileS) {
+          width(em.width()), T(*prim::getConstantSize(p.T)), tileS(schedule.getTileS()),
+          vectors(schedule.vectorsFor(em.cpu().vectorBits)), ahead(schedule.getPrefetchKeys()), layout(p, T, tileS) {
       knownS = prim::getConstantSize(p.S);
       isSingle = knownS && *knownS > 0 && *knownS <= tileS;
     }

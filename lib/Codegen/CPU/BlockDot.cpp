@@ -1,4 +1,4 @@
-//===- BlockDot.cpp - the "block-dot" strategy: products with weights of few bits ---------------------------------===//
+//===- BlockDot.cpp - the "cpu.block_dot" strategy: products with weights of few bits ----------------------------===//
 //
 // prim.block_dot: result[m, n] = sum over k of lhs[m, k] * (number[n, k] - zero[n, k / block]) * scale[n, k / block].
 // The weights are read as they are stored and become floats in registers. When the artifact is made, they are packed in
@@ -15,15 +15,7 @@
 // More rows than `rows`: the task makes f32 panels of some depth in its scratch, once for all its rows, and the
 // micro-kernel of f32 (MicroKernel.h) adds their product to a tile of the result.
 //
-// Parameters (columns are multiples of 16; the suffixes 256 and 512 name the vector width in bits):
-//   weights, scales, zeros     numbers of the inputs; -1: one number is all, or there are none
-//   lhsCopy                    1: the task copies the rows of A, evaluating what stands before the product
-//   tileM, tileN               rows and columns of a task
-//   rows256, rows512           most rows that read the weights as they are stored
-//   cols256, cols512           columns that they compute at once
-//   panelRows256, panelCols256, panelRows512, panelCols512   micro-kernel for more rows
-//   depth                      steps of K of a panel in f32
-//   grain                      least number of tasks for a thread
+// Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -45,6 +37,8 @@ using namespace tc::codegen;
 
 namespace {
 
+using Schedule = kernel::CpuBlockDotAttr;
+
 // Rows of a task that share panels in f32: making these takes 3 % of the product then.
 constexpr int64_t kTaskRows = 112;
 // Steps of K of a panel in f32: 64 columns of them stay in the second-level cache.
@@ -52,8 +46,6 @@ constexpr int64_t kDepth = 512;
 // Columns of a task: enough to make its sums of A and its copy of rows cheap.
 constexpr int64_t kTaskColumns = 128;
 constexpr double kGrainFlops = 1e6;
-// The inputs that are packed.
-constexpr llvm::StringLiteral kTables[] = {"weights", "scales", "zeros"};
 // Sums that a multiply-add every cycle or two keeps busy.
 constexpr int64_t kChains = 8;
 // How far ahead weights and scales are fetched, in words and blocks: 2 KiB of each panel. The hardware stops at the end
@@ -154,19 +146,20 @@ std::optional<PackedInput> packedTable(const Problem &p, Value table, int64_t co
 }
 
 /// Weights, scales and zeros, where there are tables of them; nullopt if one is no constant.
-using PackedInputs = SmallVector<std::pair<StringRef, PackedInput>, 3>;
+using PackedInputs = SmallVector<std::pair<int64_t Schedule::Params::*, PackedInput>, 3>;
 std::optional<PackedInputs> packedInputs(const Problem &p, llvm::function_ref<bool(unsigned)> isConstant) {
   prim::BlockDotOp op = p.op;
   PackedInputs inputs;
-  auto add = [&](StringRef name, Value table, int64_t count, int64_t bytes, Packing packing = Packing::Words) {
+  auto add = [&](int64_t Schedule::Params::*number, Value table, int64_t count, int64_t bytes,
+                 Packing packing = Packing::Words) {
     std::optional<PackedInput> packed = packedTable(p, table, count, bytes, packing, isConstant);
     if (packed)
-      inputs.push_back({name, *packed});
+      inputs.push_back({number, *packed});
     return packed.has_value();
   };
-  if (!add("weights", op.getPacked(), p.words(), 4, p.hasBytes() ? Packing::Steps : Packing::Words) ||
-      (!p.scaleNumber && !add("scales", op.getScales(), p.blocks, 1)) ||
-      (p.hasZeros() && !add("zeros", op.getZeros(), p.packedZeros ? p.zeroBytes() : p.blocks, 1)))
+  if (!add(&Schedule::Params::weights, op.getPacked(), p.words(), 4, p.hasBytes() ? Packing::Steps : Packing::Words) ||
+      (!p.scaleNumber && !add(&Schedule::Params::scales, op.getScales(), p.blocks, 1)) ||
+      (p.hasZeros() && !add(&Schedule::Params::zeros, op.getZeros(), p.packedZeros ? p.zeroBytes() : p.blocks, 1)))
     return std::nullopt;
   return inputs;
 }
@@ -175,33 +168,32 @@ std::optional<PackedInputs> packedInputs(const Problem &p, llvm::function_ref<bo
 
 class Task {
 public:
-  Task(const Problem &p, kernel::ScheduleAttr schedule, const Epilogue &epilogue, Emitter &em)
+  Task(const Problem &p, Schedule schedule, const Epilogue &epilogue, Emitter &em)
       : p(p), schedule(schedule), epilogue(epilogue), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()),
         vector(em.vectorOf(f32)), words(em.vectorOf(b.getI32Type())), perPanel(kPanel / em.width()),
-        tileM(getParam(schedule, "tileM")), tileN(getParam(schedule, "tileN")),
-        rows(getParam(schedule, suffixed("rows", em.cpu()))), lhsCopy(getParam(schedule, "lhsCopy")),
-        layout(p, schedule, em.cpu()) {
-    cols = getParam(schedule, suffixed("cols", em.cpu()));
+        tileM(schedule.getTileM()), tileN(schedule.getTileN()), rows(schedule.rowsFor(em.cpu().vectorBits)),
+        lhsCopy(schedule.getLhsCopy()), layout(p, schedule, em.cpu()) {
+    cols = schedule.colsFor(em.cpu().vectorBits);
     tile = em.stackBuffer(f32, rows * cols);
   }
 
-  static SmallVector<AffineExpr> grid(const Problem &p, kernel::ScheduleAttr schedule) {
-    return {getAffineConstantExpr(ceilDiv(p.n, getParam(schedule, "tileN")), p.M.getContext()),
-            prim::simplifySize(p.M.ceilDiv(getParam(schedule, "tileM")))};
+  static SmallVector<AffineExpr> grid(const Problem &p, Schedule schedule) {
+    return {getAffineConstantExpr(ceilDiv(p.n, schedule.getTileN()), p.M.getContext()),
+            prim::simplifySize(p.M.ceilDiv(schedule.getTileM()))};
   }
 
   /// Offsets in floats of the parts of a worker's scratch.
   struct Layout {
     int64_t copy, sums, panels, result, end;
-    Layout(const Problem &p, kernel::ScheduleAttr schedule, const CpuInfo &cpu) {
-      int64_t rows = getParam(schedule, suffixed("rows", cpu)), tileM = getParam(schedule, "tileM"),
-              columns = getParam(schedule, suffixed("panelCols", cpu));
-      int64_t copied = getParam(schedule, "lhsCopy") ? tileM : p.isPadded() ? rows : 0;
+    Layout(const Problem &p, Schedule schedule, const CpuInfo &cpu) {
+      int64_t rows = schedule.rowsFor(cpu.vectorBits), tileM = schedule.getTileM(),
+              columns = schedule.panelColsFor(cpu.vectorBits);
+      int64_t copied = schedule.getLhsCopy() ? tileM : p.isPadded() ? rows : 0;
       copy = 0;
       sums = copy + copied * roundUp(p.rowFloats(), kPanel);
       panels = sums + (p.needsSums(cpu) ? roundUp(rows * p.blocks, kPanel) : 0);
       bool many = tileM > rows || p.needsSums(cpu);
-      result = panels + (many ? columns * getParam(schedule, "depth") : 0);
+      result = panels + (many ? columns * schedule.getDepth() : 0);
       end = result + (many ? tileM * columns : 0);
     }
   };
@@ -265,7 +257,7 @@ private:
     if (p.scaleNumber)
       return splat(*p.scaleNumber);
     Type type = cast<RankedTensorType>(prim::BlockDotOp(p.op).getScales().getType()).getElementType();
-    return toF32(loadEntry(em.input(getParam(schedule, "scales")), type, p.blocks, panel, of, part));
+    return toF32(loadEntry(em.input(schedule.getScales()), type, p.blocks, panel, of, part));
   }
 
   /// What the numbers, as `decode` gives them, are off by; null: nothing.
@@ -273,7 +265,7 @@ private:
     if (std::optional<double> offset = p.offset(em.cpu()))
       return *offset == 0 ? Value() : splat(*offset);
     const double centre = p.hasTable(em.cpu()) ? p.centre() : 0;
-    Value table = em.input(getParam(schedule, "zeros"));
+    Value table = em.input(schedule.getZeros());
     Value value;
     if (p.floatZeros) {
       Type type = cast<RankedTensorType>(prim::BlockDotOp(p.op).getZeros().getType()).getElementType();
@@ -302,7 +294,7 @@ private:
   Value word(Value panel, Value number, int64_t part) {
     if (p.hasBytes())
       return {};
-    return loadEntry(em.input(getParam(schedule, "weights")), b.getI32Type(), p.words(), panel, number, part);
+    return loadEntry(em.input(schedule.getWeights()), b.getI32Type(), p.words(), panel, number, part);
   }
 
   /// The number of step `step` of a word, whose vector `lanes` is, as floats: less the centre from a table, else as it
@@ -310,7 +302,7 @@ private:
   Value decode(Value lanes, Value panel, Value number, int64_t part, int64_t step) {
     if (p.hasBytes()) {
       Value at = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, number, em.i64(4)), em.i64(step));
-      Value bytes = loadEntry(em.input(getParam(schedule, "weights")), b.getI8Type(), p.words() * 4, panel, at, part);
+      Value bytes = loadEntry(em.input(schedule.getWeights()), b.getI8Type(), p.words() * 4, panel, at, part);
       Value numbers = prim::BlockDotOp(p.op).isSigned() ? arith::ExtSIOp::create(b, loc, words, bytes).getResult()
                                                         : arith::ExtUIOp::create(b, loc, words, bytes).getResult();
       return arith::SIToFPOp::create(b, loc, vector, numbers);
@@ -429,7 +421,7 @@ private:
         Value aWord = offsetBy(em, aHere, Value(arith::MulIOp::create(b, loc, number, em.i64(p.wordSteps()))));
         SmallVector<Value> loaded;
         for (Value here : panelNumbers)
-          fetch(em.input(getParam(schedule, "weights")), b.getI32Type(), p.words(), here, number, kFetchWords);
+          fetch(em.input(schedule.getWeights()), b.getI32Type(), p.words(), here, number, kFetchWords);
         for (int64_t j = 0; j < vectors; ++j)
           loaded.push_back(word(panelNumbers[j / perPanel], number, j % perPanel));
         for (int64_t step = 0; step < p.wordSteps(); ++step) {
@@ -459,7 +451,7 @@ private:
         prim::BlockDotOp op = p.op;
         Type scaleType = cast<RankedTensorType>(op.getScales().getType()).getElementType();
         for (Value here : panelNumbers)
-          fetch(em.input(getParam(schedule, "scales")), scaleType, p.blocks, here, of.base, kFetchBlocks);
+          fetch(em.input(schedule.getScales()), scaleType, p.blocks, here, of.base, kFetchBlocks);
       }
       for (int64_t j = 0; j < vectors; ++j) {
         Value here = panelNumbers[j / perPanel];
@@ -484,9 +476,9 @@ private:
   //===--- many rows ----------------------------------------------------------------------------------------------===//
 
   void many() {
-    const int64_t height = getParam(schedule, suffixed("panelRows", em.cpu()));
-    const int64_t columnsAtOnce = getParam(schedule, suffixed("panelCols", em.cpu()));
-    const int64_t depth = getParam(schedule, "depth");
+    const int64_t height = schedule.panelRowsFor(em.cpu().vectorBits);
+    const int64_t columnsAtOnce = schedule.panelColsFor(em.cpu().vectorBits);
+    const int64_t depth = schedule.getDepth();
     const Value f32Panels = em.scratch(layout.panels * 4), result = em.scratch(layout.result * 4);
     forPanels(columnsAtOnce / kPanel, [&](Value panel, int64_t panels, Index column, Extent columns) {
       // Steps [k0, k0 + steps) of K.
@@ -595,7 +587,7 @@ private:
   }
 
   const Problem &p;
-  kernel::ScheduleAttr schedule;
+  Schedule schedule;
   const Epilogue &epilogue;
   Emitter &em;
   OpBuilder &b;
@@ -612,10 +604,8 @@ private:
 
 //===--- the generator --------------------------------------------------------------------------------------------===//
 
-class BlockDotGenerator final : public Generator {
+class BlockDotGenerator final : public GeneratorOf<Schedule> {
 public:
-  StringRef strategy() const override { return "block-dot"; }
-
   /// Weights that are constants of their own: packing needs the whole matrix.
   bool takesWhole(Operation *composite) const override {
     if (!analyze(composite))
@@ -629,8 +619,7 @@ public:
     });
   }
 
-  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
-                                         llvm::function_ref<bool(unsigned)> isConstant) const override {
+  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant) const override {
     std::optional<Problem> p = analyze(findAnchor(region));
     if (!p)
       return failure();
@@ -638,12 +627,10 @@ public:
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, p->op.getResult());
     if (!packed || failed(epilogue) || !epilogue->yieldsAll(region))
       return failure();
-    Params params(region);
-    params.set("lhsCopy", !inputThroughReshapes(p->op.getLhs()));
-    for (StringRef name : kTables)
-      params.set(name, -1);
-    for (const auto &[name, input] : *packed)
-      params.set(name, input.input);
+    Schedule::Params params;
+    params.lhsCopy = !inputThroughReshapes(p->op.getLhs());
+    for (const auto &[table, input] : *packed)
+      params.*table = input.input;
     const int64_t m = std::max<int64_t>(1, p->m.value_or(kTaskRows));
     int64_t mostRows = 1;
     Tile wide;
@@ -652,13 +639,13 @@ public:
       int64_t rows = std::min<int64_t>(m, cpu.vectorBits == 512 ? 8 : 4);
       mostRows = std::max(mostRows, rows);
       int64_t panels = std::clamp<int64_t>(accumulators(cpu) / (rows * kPanel / cpu.width()), 1, 4);
-      params.set(suffixed("rows", cpu), rows);
+      params.rowsFor(cpu.vectorBits) = rows;
       // Groups of columns end where tasks do.
-      params.set(suffixed("cols", cpu), int64_t(llvm::bit_floor(uint64_t(std::min(panels, p->panels())))) * kPanel);
+      params.colsFor(cpu.vectorBits) = int64_t(llvm::bit_floor(uint64_t(std::min(panels, p->panels())))) * kPanel;
       const Tile tile = chooseTile(cpu, p->m, p->panels(), cpu.vectorBits == 512 ? 14 : 6, /*isStreamed=*/false,
                                    /*within=*/8);
-      params.set(suffixed("panelRows", cpu), tile.rows);
-      params.set(suffixed("panelCols", cpu), tile.panels * kPanel);
+      params.panelRowsFor(cpu.vectorBits) = tile.rows;
+      params.panelColsFor(cpu.vectorBits) = tile.panels * kPanel;
       if (cpu.vectorBits == 512)
         wide = tile;
     }
@@ -666,28 +653,28 @@ public:
     if (p->m) // blocks of equal size
       tileM = std::min(tileM, m <= mostRows ? m : roundUp(ceilDiv(m, ceilDiv(m, tileM)), wide.rows));
     const int64_t tileN = kTaskColumns;
-    params.set("tileM", tileM);
-    params.set("tileN", tileN);
-    params.set("depth", std::max(kDepth, p->block));
+    params.tileM = tileM;
+    params.tileN = tileN;
+    params.depth = std::max(kDepth, p->block);
     const double flops = 2.0 * double(p->k) * double(std::min(tileN, p->n)) * double(std::min(tileM, m));
-    params.set("grain", std::max<int64_t>(1, int64_t(kGrainFlops / flops)));
-    return params.schedule(strategy());
+    params.grain = std::max<int64_t>(1, int64_t(kGrainFlops / flops));
+    return params.get(region.getContext());
   }
 
-  SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+  SmallVector<PackedInput> packInputs(kernel::RegionOp region, Schedule schedule) const override {
     auto isPacked = [&](unsigned i) {
-      return llvm::any_of(kTables, [&](StringRef name) { return getParam(schedule, name, -1) == int64_t(i); });
+      return llvm::is_contained({schedule.getWeights(), schedule.getScales(), schedule.getZeros()}, int64_t(i));
     };
     return llvm::map_to_vector(*packedInputs(*analyze(findAnchor(region)), isPacked),
                                [](const auto &entry) { return entry.second; });
   }
 
-  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
     MLIRContext *context = region.getContext();
     Problem p = *analyze(findAnchor(region));
     Launch launch;
     launch.tasks = prim::product(context, Task::grid(p, schedule));
-    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     int64_t floats = 0;
     for (const CpuInfo &cpu : kScheduledCpus)
       floats = std::max(floats, Task::Layout(p, schedule, cpu).end);
@@ -697,8 +684,8 @@ public:
     return {launch};
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned number, Emitter &em, Value begin,
-            Value end) const override {
+  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned number, Emitter &em, Value begin,
+                 Value end) const override {
     Problem p = *analyze(findAnchor(region));
     Epilogue epilogue = *Epilogue::analyze(region, p.op.getResult());
     Task task(p, schedule, epilogue, em);

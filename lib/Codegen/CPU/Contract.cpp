@@ -1,4 +1,4 @@
-//===- Contract.cpp - the "contract" strategy: matrix products and convolutions -----------------------------------===//
+//===- Contract.cpp - the "cpu.contract" strategy: matrix products and convolutions ------------------------------===//
 //
 // Every anchor is seen as result[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, k, n], in f32; products are in f64,
 // too. Constant weights of f16 and bf16 that are widened to f32 are packed as they are, and widened as micro-kernels
@@ -15,23 +15,7 @@
 // This is the batch-reduce form of Georganas et al., "High-Performance Deep Learning via a Single Building Block",
 // section 3.
 //
-// Parameters (columns are multiples of 16; the suffixes 256 and 512 name the vector width in bits):
-//   rhs              number of the input that is packed when the artifact is made; -1: packed at run time
-//   rhsLaunch        1: packed at run time by a launch of its own
-//   rhsTransposed    1: packed at run time from rows of K, turned in registers
-//   rhsInPlace       1: not packed: read where it lies
-//   lhsCopy          1: the task copies the rows of A
-//   lhsLaunch        1: a launch of its own copies them, for all tasks of a block of rows
-//   lhsTransposed    1: from columns of A, as they lie: [tile of rows][K][rows]
-//   tileM, tileN     rows and columns of a task (convolutions: tileH, tileW output pixels, tileN)
-//   rowsOuter, pixelsOuter   1: tasks are in the order of rows, or pixels, then columns, not the other way round
-//   skipH, skipW     1: tasks, and patches, leave out kernel positions that read nothing but padding; a patch that is a
-//                    whole line leaves out, for each of them, the outputs that would
-//   rows256, cols256, rows512, cols512   micro-kernel (convolutions: patchH256 x patchW256 ... for the rows)
-//   run              if set: what stands behind the anchor splits the columns in parts of so many, which lanes do not
-//                    cross
-//   direct           1: micro-kernels write the result where it lies, without an epilogue
-//   grain            least number of tasks for a thread
+// Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -50,6 +34,8 @@ using namespace tc;
 using namespace tc::codegen;
 
 namespace {
+
+using Schedule = kernel::CpuContractAttr;
 
 // Rows of a task: enough to reuse a panel of B from the first-level cache.
 constexpr int64_t kTaskRows = 112;
@@ -171,38 +157,35 @@ bool hasFunctions(kernel::RegionOp region) {
 
 //===--- choosing -------------------------------------------------------------------------------------------------===//
 
-class ContractGenerator final : public Generator {
+class ContractGenerator final : public GeneratorOf<Schedule> {
 public:
-  StringRef strategy() const override { return "contract"; }
-
-  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
-                                         llvm::function_ref<bool(unsigned)> isConstant) const override {
+  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant) const override {
     Operation *anchor = findAnchor(region);
     if (!isa_and_nonnull<prim::DotGeneralOp, prim::ConvOp>(anchor) || !hasElements(anchor))
       return failure();
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, anchor->getResult(0));
     if (failed(epilogue) || !epilogue->yieldsAll(region))
       return failure();
-    Params params(region);
+    Schedule::Params params;
     if (std::optional<Product> p = asProduct(anchor)) {
       chooseProduct(*p, isConstant, params);
       if (p->k && p->n && *p->k <= kDirectSteps && yieldsOnly(region, p->result))
-        params.set("direct", 1);
+        params.direct = 1;
       if (const int64_t run = p->n ? splitColumns(region, *p->n, kLeastRun) : 0)
-        params.set("run", run);
+        params.run = run;
     } else if (std::optional<Convolution> c = asConvolution(anchor)) {
       if (failed(chooseConvolution(*c, isConstant, params)))
         return failure();
       if (const int64_t run = splitColumns(region, c->groups * c->columns, kLeastRun); run && c->columns % run == 0)
-        params.set("run", run);
+        params.run = run;
     } else
       return failure();
-    return params.schedule(strategy());
+    return params.get(region.getContext());
   }
 
   SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
                                                  const CpuInfo &cpu) const override {
-    FailureOr<kernel::ScheduleAttr> chosen = choose(region, isConstant);
+    FailureOr<Schedule> chosen = decide(region, isConstant);
     if (failed(chosen))
       return {};
     Operation *anchor = findAnchor(region);
@@ -211,8 +194,8 @@ public:
     return convolutionAlternatives(*asConvolution(anchor), *chosen, cpu);
   }
 
-  SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
-    int64_t rhs = getParam(schedule, "rhs", -1);
+  SmallVector<PackedInput> packInputs(kernel::RegionOp region, Schedule schedule) const override {
+    int64_t rhs = schedule.getRhs();
     if (rhs < 0)
       return {};
     auto isRhs = [&](unsigned i) { return int64_t(i) == rhs; };
@@ -225,7 +208,7 @@ public:
     return packed ? SmallVector<PackedInput>{*packed} : SmallVector<PackedInput>{};
   }
 
-  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
     MLIRContext *context = region.getContext();
     Operation *anchor = findAnchor(region);
     SmallVector<Launch> launches;
@@ -234,24 +217,24 @@ public:
     AffineExpr floats; // of scratch
     int64_t bytes = 4;
     if (std::optional<Product> p = asProduct(anchor)) {
-      if (getParam(schedule, "lhsLaunch"))
+      if (schedule.getLhsLaunch())
         launches.push_back(copyingLaunch(*p, schedule));
-      if (getParam(schedule, "rhsLaunch"))
+      if (schedule.getRhsLaunch())
         launches.push_back(packingLaunch(*p, schedule));
       grid = productGrid(*p, schedule);
       bytes = p->elementBytes();
       floats = packedFloats(*p, schedule);
-      if (!getParam(schedule, "lhsLaunch"))
+      if (!schedule.getLhsLaunch())
         floats = prim::simplifySize(floats + copyFloats(*p, schedule));
     } else {
       Convolution c = *asConvolution(anchor);
-      if (getParam(schedule, "rhsLaunch"))
+      if (schedule.getRhsLaunch())
         launches.push_back(packingLaunch(c));
       grid = convolutionGrid(c, schedule);
       floats = getAffineConstantExpr(convolutionFloats(c, schedule), context);
     }
     launch.tasks = prim::product(context, grid);
-    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     if (prim::getConstantSize(floats) != 0) // 64 bytes more: full vectors may be stored at the end
       launch.scratch = prim::simplifySize((floats.ceilDiv(16) + 4) * (16 * bytes));
     launch.inPlace = Epilogue::analyze(region, anchor->getResult(0))->inPlace(region);
@@ -259,12 +242,12 @@ public:
     return launches;
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned number, Emitter &em, Value begin,
-            Value end) const override {
+  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned number, Emitter &em, Value begin,
+                 Value end) const override {
     Operation *anchor = findAnchor(region);
-    if (number == 0 && getParam(schedule, "lhsLaunch"))
+    if (number == 0 && schedule.getLhsLaunch())
       return emitCopying(*asProduct(anchor), schedule, em, begin, end);
-    if (int64_t(number) == getParam(schedule, "lhsLaunch") && getParam(schedule, "rhsLaunch")) {
+    if (int64_t(number) == schedule.getLhsLaunch() && schedule.getRhsLaunch()) {
       if (std::optional<Product> p = asProduct(anchor))
         return emitPacking(*p, schedule, em, begin, end);
       return emitPacking(*asConvolution(anchor), em, begin, end);
@@ -279,7 +262,7 @@ public:
 private:
   //===--- products -----------------------------------------------------------------------------------------------===//
 
-  void chooseProduct(const Product &p, llvm::function_ref<bool(unsigned)> isConstant, Params &params) const {
+  void chooseProduct(const Product &p, llvm::function_ref<bool(unsigned)> isConstant, Schedule::Params &params) const {
     std::optional<PackedInput> packed = packedRhs(p, isConstant);
     // A is read in place if its rows are contiguous and at a fixed distance.
     const std::optional<LinesInPlace> inPlace = linesInPlace(p, p.lhs, DimRef::Depth);
@@ -299,8 +282,8 @@ private:
                              /*isStreamed=*/packed && p.m == 1, /*within=*/wide.panels);
       if (isFar && cpu.vectorBits == 512)
         tile = {*p.m, kFarPanels};
-      params.set(suffixed("rows", cpu), tile.rows);
-      params.set(suffixed("cols", cpu), tile.panels * kPanel);
+      params.rowsFor(cpu.vectorBits) = tile.rows;
+      params.colsFor(cpu.vectorBits) = tile.panels * kPanel;
       if (cpu.vectorBits == 512)
         wide = tile;
     }
@@ -342,30 +325,30 @@ private:
     }
     if (p.k && *p.k <= kFewSteps && !copy && batch * rows * columns * double(p.elementBytes()) >= kFarResult)
       tileM = wide.rows;
-    params.set("tileM", tileM);
-    params.set("tileN", tilePanels * kPanel);
+    params.tileM = tileM;
+    params.tileN = tilePanels * kPanel;
     // A constant is in the caches of all threads.
     const bool isFixed = inPlace && isConstant(inPlace->input);
     if (p.m && p.n && p.k && *p.n > tilePanels * kPanel && *p.m > tileM &&
         *p.k * *p.n <= *p.m * ((isFixed && !packed ? 0 : *p.k) + *p.n) && *p.k * *p.n * p.elementBytes() <= kNearBytes)
-      params.set("rowsOuter", 1);
-    params.set("lhsCopy", copy);
+      params.rasterOrder = kernel::RasterOrder::RowsOuter;
+    params.lhsCopy = copy;
     // Few rows side by side, as pixels of few channels have, would be fetched one by one for a tile of them.
     const bool hasFewBeside =
         p.rows.size() > 1 && prim::getConstantSize(p.rows.back()).value_or(kMostBeside + 1) <= kMostBeside;
     if (copy && isRowInnermost(p) && !hasFewBeside)
-      params.set("lhsTransposed", 1);
+      params.lhsTransposed = 1;
     if (copy && std::ceil(columns / double(tilePanels * kPanel)) >= kCopiesOfTasks &&
         batch * rows * depth >= kCopiedFloats)
-      params.set("lhsLaunch", 1);
-    params.set("rhs", packed ? int64_t(packed->input) : -1);
+      params.lhsLaunch = 1;
+    params.rhs = packed ? int64_t(packed->input) : -1;
     if (!packed && isReadInPlace(p)) {
-      params.set("rhsInPlace", 1);
+      params.rhsInPlace = 1;
     } else if (!packed) {
-      params.set("rhsLaunch", !p.m || *p.m > tileM);
-      params.set("rhsTransposed", isDepthInnermost(p));
+      params.rhsLaunch = !p.m || *p.m > tileM;
+      params.rhsTransposed = isDepthInnermost(p);
     }
-    params.set("grain", grainFor(flops()));
+    params.grain = grainFor(flops());
   }
 
   /// Whether B is so small, for so few rows, that it is read where it lies: steps of whole panels, one behind the
@@ -425,65 +408,64 @@ private:
   /// Least number of tasks of `flops` for a thread.
   static int64_t grainFor(double flops) { return std::max<int64_t>(1, int64_t(kGrainFlops / std::max(flops, 1.0))); }
 
-  static SmallVector<kernel::ScheduleAttr> productAlternatives(const Product &p, kernel::ScheduleAttr chosen,
-                                                               const CpuInfo &cpu) {
+  static SmallVector<kernel::ScheduleAttr> productAlternatives(const Product &p, Schedule chosen, const CpuInfo &cpu) {
     SmallVector<kernel::ScheduleAttr> all;
     // A schedule with the parameters so far and about these tiles: whole blocks of rows, whole groups of panels.
-    auto add = [&](Params params, int64_t tileM, int64_t tileN) {
-      kernel::ScheduleAttr schedule = params.schedule(chosen.getStrategy());
-      const int64_t rows = getParam(schedule, suffixed("rows", cpu)), group = commonPanels(schedule) * kPanel;
+    auto add = [&](Schedule::Params params, int64_t tileM, int64_t tileN) {
+      Schedule schedule = params.get(chosen.getContext());
+      const int64_t rows = schedule.rowsFor(cpu.vectorBits), group = commonPanels(schedule) * kPanel;
       tileM = std::max(rows, std::min(roundUp(tileM, rows), p.m ? roundUp(*p.m, rows) : tileM));
       tileN = std::max(group, std::min(roundUp(tileN, group), p.n ? roundUp(*p.n, group) : tileN));
-      params.set("tileM", tileM);
-      params.set("tileN", tileN);
-      params.set("grain", grainFor(taskFlops(p, tileM, tileN)));
-      all.push_back(params.schedule(chosen.getStrategy()));
+      params.tileM = tileM;
+      params.tileN = tileN;
+      params.grain = grainFor(taskFlops(p, tileM, tileN));
+      all.push_back(params.get(chosen.getContext()));
     };
-    const int64_t tileM = getParam(chosen, "tileM"), tileN = getParam(chosen, "tileN");
+    const int64_t tileM = chosen.getTileM(), tileN = chosen.getTileN();
     for (auto [m, n] : {std::pair(tileM, tileN * 2), std::pair(tileM * 2, tileN), std::pair(tileM, tileN / 2),
                         std::pair(tileM / 2, tileN), std::pair(tileM / 2, tileN * 2), std::pair(tileM * 2, tileN / 2)})
-      add(Params(chosen), m, n);
+      add(chosen.getParams(), m, n);
     std::optional<int64_t> panels;
     if (p.n)
       panels = ceilDiv(*p.n, kPanel);
-    auto addTile = [&](Params params, Tile tile) {
-      params.set(suffixed("rows", cpu), tile.rows);
-      params.set(suffixed("cols", cpu), tile.panels * kPanel);
+    auto addTile = [&](Schedule::Params params, Tile tile) {
+      params.rowsFor(cpu.vectorBits) = tile.rows;
+      params.colsFor(cpu.vectorBits) = tile.panels * kPanel;
       add(params, tileM, tileN);
     };
     const int64_t mostRows = cpu.vectorBits == 512 ? 14 : 6;
     const CpuInfo seen = cpuFor(cpu, p.element());
-    const bool copy = getParam(chosen, "lhsCopy");
-    Tile tile{getParam(chosen, suffixed("rows", cpu)), getParam(chosen, suffixed("cols", cpu)) / kPanel};
+    const bool copy = chosen.getLhsCopy();
+    Tile tile{chosen.rowsFor(cpu.vectorBits), chosen.colsFor(cpu.vectorBits) / kPanel};
     for (Tile other : otherTiles(seen, p.m, panels, copy ? mostRows : std::max(tile.rows, mostRows / 2), tile, 2))
-      addTile(Params(chosen), other);
+      addTile(chosen.getParams(), other);
     if (!copy) {
-      Params params(chosen);
-      params.set("lhsCopy", 1);
+      Schedule::Params params = chosen.getParams();
+      params.lhsCopy = 1;
       addTile(params, chooseTile(seen, p.m, panels, mostRows));
     }
-    if (getParam(chosen, "rhs", -1) < 0) {
-      Params params(chosen);
-      params.set("rhsLaunch", !getParam(chosen, "rhsLaunch"));
-      params.set("rhsInPlace", 0);
+    if (chosen.getRhs() < 0) {
+      Schedule::Params params = chosen.getParams();
+      params.rhsLaunch = !chosen.getRhsLaunch();
+      params.rhsInPlace = 0;
       add(params, tileM, tileN);
     }
     return all;
   }
 
-  static SmallVector<AffineExpr> productGrid(const Product &p, kernel::ScheduleAttr schedule) {
-    return {p.B, prim::simplifySize(p.N.ceilDiv(getParam(schedule, "tileN"))),
-            prim::simplifySize(p.M.ceilDiv(getParam(schedule, "tileM")))};
+  static SmallVector<AffineExpr> productGrid(const Product &p, Schedule schedule) {
+    return {p.B, prim::simplifySize(p.N.ceilDiv(schedule.getTileN())),
+            prim::simplifySize(p.M.ceilDiv(schedule.getTileM()))};
   }
   /// Floats of the scratch: first the packed panels, then the copied rows.
-  static AffineExpr packedFloats(const Product &p, kernel::ScheduleAttr schedule) {
-    if (getParam(schedule, "rhs", -1) >= 0 || getParam(schedule, "rhsLaunch") || getParam(schedule, "rhsInPlace"))
+  static AffineExpr packedFloats(const Product &p, Schedule schedule) {
+    if (schedule.getRhs() >= 0 || schedule.getRhsLaunch() || schedule.getRhsInPlace())
       return getAffineConstantExpr(0, p.K.getContext());
-    return prim::simplifySize(p.runtimePanelFloats() * (getParam(schedule, "tileN") / kPanel));
+    return prim::simplifySize(p.runtimePanelFloats() * (schedule.getTileN() / kPanel));
   }
   /// Panels of B for each batch element when a launch of its own packs them: whole blocks of `tileN` columns.
-  static AffineExpr launchPanels(const Product &p, kernel::ScheduleAttr schedule) {
-    int64_t tileN = getParam(schedule, "tileN");
+  static AffineExpr launchPanels(const Product &p, Schedule schedule) {
+    int64_t tileN = schedule.getTileN();
     return prim::simplifySize(p.N.ceilDiv(tileN) * (tileN / kPanel));
   }
   static AffineExpr copyStride(const Product &p) { return prim::simplifySize(p.K.ceilDiv(16) * 16 + 16); }
@@ -491,15 +473,15 @@ private:
   static AffineExpr copiedTileFloats(const Product &p, int64_t rows) {
     return prim::simplifySize((p.K * rows).ceilDiv(16) * 16 + 16);
   }
-  static AffineExpr copyFloats(const Product &p, kernel::ScheduleAttr schedule) {
-    if (!getParam(schedule, "lhsCopy"))
+  static AffineExpr copyFloats(const Product &p, Schedule schedule) {
+    if (!schedule.getLhsCopy())
       return getAffineConstantExpr(0, p.K.getContext());
-    const int64_t tileM = getParam(schedule, "tileM");
-    if (!getParam(schedule, "lhsTransposed"))
+    const int64_t tileM = schedule.getTileM();
+    if (!schedule.getLhsTransposed())
       return prim::simplifySize(copyStride(p) * tileM);
     int64_t copied = 0, tiles = 0; // the most of all vector widths
     for (const CpuInfo &cpu : kScheduledCpus) {
-      const int64_t rows = getParam(schedule, suffixed("rows", cpu));
+      const int64_t rows = schedule.rowsFor(cpu.vectorBits);
       copied = std::max(copied, roundUp(tileM, rows));
       tiles = std::max(tiles, ceilDiv(tileM, rows));
     }
@@ -513,29 +495,29 @@ private:
   }
 
   /// Tasks: blocks of `tileN` columns of a batch element.
-  static Launch packingLaunch(const Product &p, kernel::ScheduleAttr schedule) {
+  static Launch packingLaunch(const Product &p, Schedule schedule) {
     Launch launch;
     launch.suffix = "_pack";
     SmallVector<AffineExpr> grid = productGrid(p, schedule);
     launch.tasks = prim::product(p.K.getContext(), ArrayRef(grid).drop_back());
-    launch.grain = packingGrain(p, getParam(schedule, "tileN"));
+    launch.grain = packingGrain(p, schedule.getTileN());
     launch.temporaries = {prim::makeType(p.element(), {p.B, launchPanels(p, schedule), p.runtimePanelFloats()})};
     return launch;
   }
 
   /// Tasks: blocks of `tileM` rows of a batch element.
-  static Launch copyingLaunch(const Product &p, kernel::ScheduleAttr schedule) {
+  static Launch copyingLaunch(const Product &p, Schedule schedule) {
     Launch launch;
     launch.suffix = "_copy";
     const AffineExpr blocks = productGrid(p, schedule).back();
     launch.tasks = prim::simplifySize(p.B * blocks);
-    launch.grain = packingGrain(p, getParam(schedule, "tileM"));
+    launch.grain = packingGrain(p, schedule.getTileM());
     launch.temporaries = {prim::makeType(p.element(), {p.B, blocks, copyFloats(p, schedule)})};
     return launch;
   }
 
-  static void emitCopying(const Product &p, kernel::ScheduleAttr schedule, Emitter &em, Value begin, Value end) {
-    const int64_t tileM = getParam(schedule, "tileM");
+  static void emitCopying(const Product &p, Schedule schedule, Emitter &em, Value begin, Value end) {
+    const int64_t tileM = schedule.getTileM();
     em.loop(begin, end, 1, [&](Index task) {
       SmallVector<Index> at = em.delinearize(task, {p.B, productGrid(p, schedule).back()});
       const Index m0 = em.mulIndex(at[1], em.i64(tileM), tileM);
@@ -544,8 +526,8 @@ private:
     });
   }
 
-  static void emitPacking(const Product &p, kernel::ScheduleAttr schedule, Emitter &em, Value begin, Value end) {
-    const int64_t tileN = getParam(schedule, "tileN");
+  static void emitPacking(const Product &p, Schedule schedule, Emitter &em, Value begin, Value end) {
+    const int64_t tileN = schedule.getTileN();
     SmallVector<AffineExpr> grid = productGrid(p, schedule);
     em.loop(begin, end, 1, [&](Index task) {
       SmallVector<Index> at = em.delinearize(task, ArrayRef(grid).drop_back());
@@ -615,10 +597,10 @@ private:
   }
 
   /// Packs the panels of up to `tileN` columns from column n0 on.
-  static void packPanels(const Product &p, kernel::ScheduleAttr schedule, Emitter &em, ArrayRef<Index> batchAt,
-                         Index n0, Value to) {
+  static void packPanels(const Product &p, Schedule schedule, Emitter &em, ArrayRef<Index> batchAt, Index n0,
+                         Value to) {
     const Type element = p.element();
-    const int64_t tileN = getParam(schedule, "tileN"), width = em.width();
+    const int64_t tileN = schedule.getTileN(), width = em.width();
     const Value K = em.size(p.K), panelFloats = em.size(p.runtimePanelFloats());
     const Extent count = blockExtent(em, p.N, n0.base, tileN);
     // Offset of column `column` (a multiple of the width) at k = 0.
@@ -632,7 +614,7 @@ private:
           Product::place<Index>(p.rhsDims, batchAt, {}, em.delinearize(n, p.columns), depthAt, em.constant(0));
       return em.emit(p.rhs, at);
     };
-    if (getParam(schedule, "rhsTransposed")) {
+    if (schedule.getRhsTransposed()) {
       em.loop(
           em.i64(0), count.get(em), width,
           [&](Index column) {
@@ -664,7 +646,7 @@ private:
   }
 
   /// Copies `count` rows of A from m0 on to `to`: rows that are copyStride() apart, or, where A is transposed, tiles.
-  static void copyRows(const Product &p, kernel::ScheduleAttr schedule, Emitter &em, ArrayRef<Index> batchAt, Index m0,
+  static void copyRows(const Product &p, Schedule schedule, Emitter &em, ArrayRef<Index> batchAt, Index m0,
                        Extent count, Value to) {
     const Type element = p.element();
     auto valueAt = [&](Index m, ArrayRef<Index> depthAt) {
@@ -672,7 +654,7 @@ private:
           Product::place<Index>(p.lhsDims, batchAt, em.delinearize(m, p.rows), {}, depthAt, em.constant(0));
       return em.emit(p.lhs, at);
     };
-    if (!getParam(schedule, "lhsTransposed")) {
+    if (!schedule.getLhsTransposed()) {
       em.loop(em.i64(0), count.get(em), 1, [&](Index row) {
         Index start = em.mulIndex(row, em.size(copyStride(p)), prim::getConstantSize(copyStride(p)));
         copyLanes(em, p.depth, [&](Index k, ArrayRef<Index> depthAt) {
@@ -681,7 +663,7 @@ private:
       });
       return;
     }
-    const int64_t rows = getParam(schedule, suffixed("rows", em.cpu()));
+    const int64_t rows = schedule.rowsFor(em.cpu().vectorBits);
     const Value tileFloats = em.size(copiedTileFloats(p, rows));
     // Rows of several dims lie side by side as long as the last of them is: a tile meets at most two such runs.
     const int64_t last = p.rows.size() > 1 ? prim::getConstantSize(p.rows.back()).value_or(0) : 0;
@@ -720,20 +702,21 @@ private:
     });
   }
 
-  static void emitProduct(const Product &p, kernel::ScheduleAttr schedule, const Epilogue &epilogue, Emitter &em,
-                          Value begin, Value end) {
+  static void emitProduct(const Product &p, Schedule schedule, const Epilogue &epilogue, Emitter &em, Value begin,
+                          Value end) {
     const Type element = p.element();
-    const int64_t tileM = getParam(schedule, "tileM"), tileN = getParam(schedule, "tileN");
-    const int64_t rows = getParam(schedule, suffixed("rows", em.cpu()));
-    const int64_t cols = getParam(schedule, suffixed("cols", em.cpu()));
+    const int64_t tileM = schedule.getTileM(), tileN = schedule.getTileN();
+    const int64_t rows = schedule.rowsFor(em.cpu().vectorBits);
+    const int64_t cols = schedule.colsFor(em.cpu().vectorBits);
     const int64_t groupPanels = cols / kPanel;
-    const int64_t rhsInput = getParam(schedule, "rhs", -1), run = getParam(schedule, "run");
-    const bool lhsCopy = getParam(schedule, "lhsCopy"), lhsTransposed = getParam(schedule, "lhsTransposed");
+    const int64_t rhsInput = schedule.getRhs(), run = schedule.getRun();
+    const bool lhsCopy = schedule.getLhsCopy(), lhsTransposed = schedule.getLhsTransposed();
     const bool rhsPacked = rhsInput >= 0;
     const Type bType = packedType(em, rhsInput, element), right = bType ? bType : element;
-    const bool lhsLaunch = getParam(schedule, "lhsLaunch"), rhsLaunch = getParam(schedule, "rhsLaunch");
-    const bool rhsInPlace = getParam(schedule, "rhsInPlace"), rowsOuter = getParam(schedule, "rowsOuter");
-    const bool direct = getParam(schedule, "direct");
+    const bool lhsLaunch = schedule.getLhsLaunch(), rhsLaunch = schedule.getRhsLaunch();
+    const bool rhsInPlace = schedule.getRhsInPlace(),
+               rowsOuter = schedule.getRasterOrder() == kernel::RasterOrder::RowsOuter;
+    const bool direct = schedule.getDirect();
     const Value tile = em.stackBuffer(element, rows * cols);
     const Value N = em.size(p.N), K = em.size(p.K);
     const AffineExpr panelStride = rhsInPlace  ? getAffineConstantExpr(kPanel, p.K.getContext())
@@ -938,10 +921,10 @@ private:
     int64_t height = 1, width = 1, panels = 1;
     double cost = std::numeric_limits<double>::infinity();
 
-    void set(Params &params, const CpuInfo &cpu) const {
-      params.set(suffixed("patchH", cpu), height);
-      params.set(suffixed("patchW", cpu), width);
-      params.set(suffixed("cols", cpu), panels * kPanel);
+    void set(Schedule::Params &params, const CpuInfo &cpu) const {
+      params.patchHFor(cpu.vectorBits) = height;
+      params.patchWFor(cpu.vectorBits) = width;
+      params.colsFor(cpu.vectorBits) = panels * kPanel;
     }
   };
   static SmallVector<Patch> possiblePatches(const Convolution &c, const CpuInfo &cpu, int64_t tileH, int64_t tileW) {
@@ -1008,12 +991,13 @@ private:
   }
 
   static LogicalResult chooseConvolution(const Convolution &c, llvm::function_ref<bool(unsigned)> isConstant,
-                                         Params &params) {
+                                         Schedule::Params &params) {
     std::optional<PackedInput> packed = packedFilter(c, isConstant);
     if (c.depth() == 0 || c.columns == 0 || (!packed && convolutionFlops(c) < kLeastPackedFlops))
       return failure();
-    // With one channel for each group "loops" have lanes along all groups' columns, where those of a vector are of one
-    // group, or of whole ones; else each lane would fetch its channel (3 to 10 times as long as products of 16 lanes).
+    // With one channel for each group "cpu.loops" have lanes along all groups' columns, where those of a vector are of
+    // one group, or of whole ones; else each lane would fetch its channel (3 to 10 times as long as products of 16
+    // lanes).
     if (c.groups > 1 && c.channels == 1 && llvm::isPowerOf2_64(c.columns))
       return failure();
     const bool direct = readsInPlace(c);
@@ -1096,20 +1080,20 @@ private:
         break;
       tilePanels = fewer;
     }
-    params.set("tileH", tileH);
-    params.set("tileW", tileW);
-    params.set("tileN", tilePanels * kPanel);
-    params.set("lhsCopy", !direct);
+    params.tileH = tileH;
+    params.tileW = tileW;
+    params.tileN = tilePanels * kPanel;
+    params.lhsCopy = !direct;
     if (c.groups * ceilDiv(c.panels(), tilePanels) > 1 && c.groups * c.depth() * c.panels() * kPanel * 4 <= kNearBytes)
-      params.set("pixelsOuter", 1);
-    params.set("rhs", packed ? int64_t(packed->input) : -1);
+      params.rasterOrder = kernel::RasterOrder::RowsOuter;
+    params.rhs = packed ? int64_t(packed->input) : -1;
     if (!packed)
-      params.set("rhsLaunch", 1);
-    params.set("grain", grainFor(flops()));
+      params.rhsLaunch = 1;
+    params.grain = grainFor(flops());
     if (!direct && std::min(wide.h, usedShare(dimH(c), tileH)) < kLeastSkipped)
-      params.set("skipH", 1);
+      params.skipH = 1;
     if (wide.w < kLeastSkipped)
-      params.set("skipW", 1);
+      params.skipW = 1;
     return success();
   }
 
@@ -1126,65 +1110,64 @@ private:
            std::min<double>(c.columns, double(tileN));
   }
 
-  static SmallVector<kernel::ScheduleAttr> convolutionAlternatives(const Convolution &c, kernel::ScheduleAttr chosen,
+  static SmallVector<kernel::ScheduleAttr> convolutionAlternatives(const Convolution &c, Schedule chosen,
                                                                    const CpuInfo &cpu) {
     SmallVector<kernel::ScheduleAttr> all;
-    auto add = [&](Params params, int64_t tileH, int64_t tileW, int64_t tileN) {
-      kernel::ScheduleAttr schedule = params.schedule(chosen.getStrategy());
+    auto add = [&](Schedule::Params params, int64_t tileH, int64_t tileW, int64_t tileN) {
+      Schedule schedule = params.get(chosen.getContext());
       const int64_t group = commonPanels(schedule) * kPanel;
       int64_t leastH = 1, leastW = 1;
       for (const CpuInfo &each : kScheduledCpus) {
-        leastH = std::max(leastH, getParam(schedule, suffixed("patchH", each)));
-        leastW = std::max(leastW, getParam(schedule, suffixed("patchW", each)));
+        leastH = std::max(leastH, schedule.patchHFor(each.vectorBits));
+        leastW = std::max(leastW, schedule.patchWFor(each.vectorBits));
       }
       tileH = std::max(leastH, std::min(tileH, c.h.value_or(tileH)));
       tileW = std::max(leastW, std::min(tileW, c.w.value_or(tileW)));
       tileN = std::max(group, std::min(roundUp(tileN, group), roundUp(c.columns, group)));
-      params.set("tileH", tileH);
-      params.set("tileW", tileW);
-      params.set("tileN", tileN);
-      params.set("grain", grainFor(taskFlops(c, tileH, tileW, tileN)));
-      all.push_back(params.schedule(chosen.getStrategy()));
+      params.tileH = tileH;
+      params.tileW = tileW;
+      params.tileN = tileN;
+      params.grain = grainFor(taskFlops(c, tileH, tileW, tileN));
+      all.push_back(params.get(chosen.getContext()));
     };
-    const int64_t tileH = getParam(chosen, "tileH"), tileW = getParam(chosen, "tileW"),
-                  tileN = getParam(chosen, "tileN");
-    add(Params(chosen), tileH, tileW, tileN / 2);
-    add(Params(chosen), tileH, tileW, tileN * 2);
-    add(Params(chosen), tileH * 2, tileW, tileN);
-    add(Params(chosen), tileH / 2, tileW, tileN);
-    add(Params(chosen), tileH, ceilDiv(tileW, 2), tileN);
+    const int64_t tileH = chosen.getTileH(), tileW = chosen.getTileW(), tileN = chosen.getTileN();
+    add(chosen.getParams(), tileH, tileW, tileN / 2);
+    add(chosen.getParams(), tileH, tileW, tileN * 2);
+    add(chosen.getParams(), tileH * 2, tileW, tileN);
+    add(chosen.getParams(), tileH / 2, tileW, tileN);
+    add(chosen.getParams(), tileH, ceilDiv(tileW, 2), tileN);
     SmallVector<Patch> patches = possiblePatches(c, cpu, tileH, tileW);
     llvm::stable_sort(patches, [](const Patch &x, const Patch &y) { return x.cost < y.cost; });
     for (const Patch &patch : ArrayRef(patches).take_front(3)) {
-      Params params(chosen);
+      Schedule::Params params = chosen.getParams();
       patch.set(params, cpu);
       add(params, tileH, tileW, tileN);
     }
-    if (!getParam(chosen, "lhsCopy")) {
-      Params params(chosen);
-      params.set("lhsCopy", 1);
+    if (!chosen.getLhsCopy()) {
+      Schedule::Params params = chosen.getParams();
+      params.lhsCopy = 1;
       add(params, tileH, tileW, tileN);
     }
     return all;
   }
 
-  static SmallVector<AffineExpr> convolutionGrid(const Convolution &c, kernel::ScheduleAttr schedule) {
+  static SmallVector<AffineExpr> convolutionGrid(const Convolution &c, Schedule schedule) {
     MLIRContext *context = c.batch.getContext();
     SmallVector<AffineExpr> grid{c.batch};
     llvm::append_range(grid, c.outer);
     SmallVector<AffineExpr> columns{getAffineConstantExpr(c.groups, context),
-                                    getAffineConstantExpr(ceilDiv(c.columns, getParam(schedule, "tileN")), context)};
-    SmallVector<AffineExpr> pixels{prim::simplifySize(c.outH.ceilDiv(getParam(schedule, "tileH"))),
-                                   prim::simplifySize(c.outW.ceilDiv(getParam(schedule, "tileW")))};
-    const bool pixelsOuter = getParam(schedule, "pixelsOuter");
+                                    getAffineConstantExpr(ceilDiv(c.columns, schedule.getTileN()), context)};
+    SmallVector<AffineExpr> pixels{prim::simplifySize(c.outH.ceilDiv(schedule.getTileH())),
+                                   prim::simplifySize(c.outW.ceilDiv(schedule.getTileW()))};
+    const bool pixelsOuter = schedule.getRasterOrder() == kernel::RasterOrder::RowsOuter;
     llvm::append_range(grid, pixelsOuter ? pixels : columns);
     llvm::append_range(grid, pixelsOuter ? columns : pixels);
     return grid;
   }
-  static int64_t convolutionFloats(const Convolution &c, kernel::ScheduleAttr schedule) {
-    if (!getParam(schedule, "lhsCopy"))
+  static int64_t convolutionFloats(const Convolution &c, Schedule schedule) {
+    if (!schedule.getLhsCopy())
       return 0;
-    return c.outerTaps() * c.haloH(getParam(schedule, "tileH")) * c.haloW(getParam(schedule, "tileW")) * c.channels;
+    return c.outerTaps() * c.haloH(schedule.getTileH()) * c.haloW(schedule.getTileW()) * c.channels;
   }
 
   /// Kernel positions along one dim that meet the input for some outputs: the first of them and how many.
@@ -1217,15 +1200,15 @@ private:
   }
 
   /// Calls body for the rows of the halo that are read; `span`: rows that one kernel position reads.
-  static void forHaloRows(const Convolution &c, kernel::ScheduleAttr schedule, const ConvolutionTask &task, Emitter &em,
-                          Value span, llvm::function_ref<void(Index)> body) {
+  static void forHaloRows(const Convolution &c, Schedule schedule, const ConvolutionTask &task, Emitter &em, Value span,
+                          llvm::function_ref<void(Index)> body) {
     const Value dilation = em.i64(c.dilationH);
     if (!task.tapsH.used) {
       em.loop(em.i64(0), em.add(span, em.i64((c.kernelH - 1) * c.dilationH)), 1, body);
       return;
     }
     const Value end = em.add(task.tapsH.first, task.tapsH.used);
-    if (c.dilationH > (getParam(schedule, "tileH") - 1) * c.strideH) {
+    if (c.dilationH > (schedule.getTileH() - 1) * c.strideH) {
       // Rows between those of two kernel positions are not read.
       em.loop(task.tapsH.first, end, 1, [&](Index tap) {
         const Value start = em.mul(tap.base, dilation);
@@ -1238,13 +1221,13 @@ private:
 
   /// Copies the input rows that the task reads to the scratch: [outer kernel positions][halo rows][halo
   /// columns][channels].
-  static void copyInput(const Convolution &c, kernel::ScheduleAttr schedule, const ConvolutionTask &task, Emitter &em) {
+  static void copyInput(const Convolution &c, Schedule schedule, const ConvolutionTask &task, Emitter &em) {
     OpBuilder &b = em.builder();
     Location loc = em.loc();
     prim::ConvOp op = c.op;
     Type f32 = b.getF32Type();
-    const int64_t haloH = c.haloH(getParam(schedule, "tileH"));
-    const int64_t pitch = c.haloW(getParam(schedule, "tileW")) * c.channels;
+    const int64_t haloH = c.haloH(schedule.getTileH());
+    const int64_t pitch = c.haloW(schedule.getTileW()) * c.channels;
     auto max = [&](Value x, Value y) -> Value { return arith::MaxSIOp::create(b, loc, x, y); };
     auto compare = [&](arith::CmpIPredicate predicate, Value x, Value y) -> Value {
       return arith::CmpIOp::create(b, loc, predicate, x, y);
@@ -1262,8 +1245,8 @@ private:
     Value partial = compare(arith::CmpIPredicate::ne, em.sub(high, low), columns);
     // Patches leave out kernel positions that read nothing but padding: of that, so much is read.
     Value firstRead = em.i64(0), endRead = columns;
-    if (getParam(schedule, "skipW")) {
-      const Value most = em.i64((getParam(schedule, suffixed("patchW", em.cpu())) - 1) * c.strideW);
+    if (schedule.getSkipW()) {
+      const Value most = em.i64((schedule.patchWFor(em.cpu().vectorBits) - 1) * c.strideW);
       firstRead = max(em.sub(low, most), firstRead);
       endRead = em.min(em.add(high, most), endRead);
     }
@@ -1385,17 +1368,17 @@ private:
     return taps;
   }
 
-  static void emitConvolution(const Convolution &c, kernel::ScheduleAttr schedule, const Epilogue &epilogue,
-                              Emitter &em, Value begin, Value end) {
+  static void emitConvolution(const Convolution &c, Schedule schedule, const Epilogue &epilogue, Emitter &em,
+                              Value begin, Value end) {
     prim::ConvOp op = c.op;
     Type f32 = em.builder().getF32Type();
-    const int64_t tileH = getParam(schedule, "tileH"), tileW = getParam(schedule, "tileW");
-    const int64_t tileN = getParam(schedule, "tileN");
-    const int64_t patchH = getParam(schedule, suffixed("patchH", em.cpu()));
-    const int64_t patchW = getParam(schedule, suffixed("patchW", em.cpu()));
-    const int64_t cols = getParam(schedule, suffixed("cols", em.cpu()));
-    const int64_t run = getParam(schedule, "run");
-    const bool copy = getParam(schedule, "lhsCopy"), pixelsOuter = getParam(schedule, "pixelsOuter");
+    const int64_t tileH = schedule.getTileH(), tileW = schedule.getTileW();
+    const int64_t tileN = schedule.getTileN();
+    const int64_t patchH = schedule.patchHFor(em.cpu().vectorBits);
+    const int64_t patchW = schedule.patchWFor(em.cpu().vectorBits);
+    const int64_t cols = schedule.colsFor(em.cpu().vectorBits);
+    const int64_t run = schedule.getRun();
+    const bool copy = schedule.getLhsCopy(), pixelsOuter = schedule.getRasterOrder() == kernel::RasterOrder::RowsOuter;
     const int64_t pixel = copy ? c.channels : c.channels * c.groups;
     // Distance of rows of pixels. Where it is not known, a micro-kernel's pixels are of one row.
     const AffineExpr rowFloats = copy ? getAffineConstantExpr(c.haloW(tileW) * c.channels, c.inW.getContext())
@@ -1407,7 +1390,7 @@ private:
     const Extent outerStride = rowsApart(c.haloH(tileH)), tapStride = rowsApart(c.dilationH);
     const Value stepH = rowsApart(c.strideH).get(em);
     const int64_t panelFloats = c.depth() * kPanel;
-    const int64_t rhsInput = getParam(schedule, "rhs", -1);
+    const int64_t rhsInput = schedule.getRhs();
     const Type bType = packedType(em, rhsInput, em.builder().getF32Type());
     const Value tile = em.stackBuffer(f32, patchH * patchW * cols);
     auto inputSizes = prim::getSizes(op.getInput());
@@ -1428,7 +1411,7 @@ private:
       task.countW = blockExtent(em, c.outW, task.w0.base, tileW);
 
       task.tapsOuter = outerTapsWithin(c, task, em);
-      if (getParam(schedule, "skipH"))
+      if (schedule.getSkipH())
         task.tapsH = tapsWithin(em, dimH(c), task.h0.base, task.countH.get(em));
       Value a;
       if (copy) {
@@ -1470,7 +1453,7 @@ private:
       };
       leaveOut(task.tapsOuter, outerStride.get(em), panelFloats / outerTaps);
       kernel.taps.push_back({c.kernelH, tapStride});
-      const bool skipsH = getParam(schedule, "skipH"), skipsW = getParam(schedule, "skipW");
+      const bool skipsH = schedule.getSkipH(), skipsW = schedule.getSkipW();
       const bool merged = c.merged() && pixel == c.channels && !skipsW;
       if (!merged)
         kernel.taps.push_back({c.kernelW, Extent(c.dilationW * pixel)});

@@ -1,4 +1,4 @@
-//===- Depthwise.cpp - the "depthwise" strategy: convolutions with few channels for each group --------------------===//
+//===- Depthwise.cpp - the "cpu.depthwise" strategy: convolutions with few channels for each group ---------------===//
 //
 // Groups have as many input as output channels: 1, 2, 4 or 8. Lanes run along the channels, so that a vector holds
 // whole groups, and each input channel of a group in turn is spread over the lanes of its group by one shuffle, where a
@@ -10,11 +10,7 @@
 // as they are loaded; at the borders they are copied. Long rows of a kernel (filters of sequences) are loops over
 // pieces. Of three spatial dims the planes of the kernel that lie inside the input are the outermost loop.
 //
-// Parameters:
-//   pixels256, pixels512   output pixels of a block
-//   tileH                  output rows of a task
-//   run                    if set: lanes go over so many channels at a time, as ops around split them in such parts
-//   grain                  least number of tasks for a thread
+// Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -33,6 +29,8 @@ using namespace tc;
 using namespace tc::codegen;
 
 namespace {
+
+using Schedule = kernel::CpuDepthwiseAttr;
 
 /// Most taps that are written out. Of longer rows of a kernel so many at once.
 constexpr int64_t kMostTaps = 64, kPieceTaps = 8;
@@ -101,11 +99,9 @@ std::optional<Depthwise> analyze(kernel::RegionOp region) {
   return c;
 }
 
-class DepthwiseGenerator final : public Generator {
+class DepthwiseGenerator final : public GeneratorOf<Schedule> {
 public:
-  StringRef strategy() const override { return "depthwise"; }
-
-  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
     std::optional<Depthwise> c = analyze(region);
     if (!c)
       return failure();
@@ -113,7 +109,7 @@ public:
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, op.getResult());
     if (failed(epilogue) || !epilogue->yieldsAll(region))
       return failure();
-    Params params(region);
+    Schedule::Params params;
     for (const CpuInfo &cpu : kScheduledCpus) {
       // Accumulators and the input vectors of one kernel row stay in registers, blocks of a row are equal.
       const bool isGrouped = c->channels > 1;
@@ -141,40 +137,40 @@ public:
           best = pixels;
         }
       }
-      params.set(suffixed("pixels", cpu), best);
+      params.pixelsFor(cpu.vectorBits) = best;
     }
     double rowFlops = 2.0 * double(c->w.value_or(56)) * double(c->allChannels() * c->channels) * double(c->taps());
     // Rows of a task share input rows; several tasks for each of many cores.
     int64_t tileH = std::max<int64_t>(1, std::min<int64_t>(8, c->h.value_or(56) / 16));
-    params.set("tileH", tileH);
+    params.tileH = tileH;
     if (const int64_t run = splitColumns(region, c->allChannels(), kLeastRun); run && run % c->channels == 0)
-      params.set("run", run);
+      params.run = run;
     // Memory moves more slowly than the arithmetic: threads are worth it for less work.
-    params.set("grain", std::max<int64_t>(1, int64_t(3e5 / std::max(1.0, rowFlops * double(tileH)))));
-    return params.schedule(strategy());
+    params.grain = std::max<int64_t>(1, int64_t(3e5 / std::max(1.0, rowFlops * double(tileH))));
+    return params.get(region.getContext());
   }
 
-  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
     MLIRContext *context = region.getContext();
     Depthwise c = *analyze(region);
     Launch launch;
     launch.tasks = prim::product(context, grid(c, schedule));
-    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
-    int64_t pixels = std::max(getParam(schedule, "pixels256"), getParam(schedule, "pixels512"));
+    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
+    int64_t pixels = std::max(schedule.getPixels256(), schedule.getPixels512());
     int64_t floats = (readsZeros(c) ? 1 : c.kernelH * c.haloW(pixels)) * c.allChannels() + 64;
     launch.scratch = getAffineConstantExpr((floats + 15) / 16 * 64, context);
     launch.inPlace = Epilogue::analyze(region, findAnchor(region)->getResult(0))->inPlace(region);
     return {launch};
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
-            Value end) const override {
+  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned, Emitter &em, Value begin,
+                 Value end) const override {
     Depthwise c = *analyze(region);
-    c.run = getParam(schedule, "run");
+    c.run = schedule.getRun();
     prim::ConvOp op = c.op;
     Epilogue epilogue = *Epilogue::analyze(region, op.getResult());
-    const int64_t tileH = getParam(schedule, "tileH");
-    const int64_t pixels = getParam(schedule, suffixed("pixels", em.cpu()));
+    const int64_t tileH = schedule.getTileH();
+    const int64_t pixels = schedule.pixelsFor(em.cpu().vectorBits);
     std::optional<unsigned> direct = inputThroughReshapes(c.source);
     if (readsZeros(c))
       clearFloats(em, em.scratch(), c.allChannels());
@@ -194,10 +190,10 @@ public:
   }
 
 private:
-  static SmallVector<AffineExpr> grid(const Convolution &c, kernel::ScheduleAttr schedule) {
+  static SmallVector<AffineExpr> grid(const Convolution &c, Schedule schedule) {
     SmallVector<AffineExpr> grid{c.batch};
     llvm::append_range(grid, c.outer);
-    grid.push_back(prim::simplifySize(c.outH.ceilDiv(getParam(schedule, "tileH"))));
+    grid.push_back(prim::simplifySize(c.outH.ceilDiv(schedule.getTileH())));
     return grid;
   }
 

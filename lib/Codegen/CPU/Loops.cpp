@@ -1,31 +1,11 @@
-//===- Loops.cpp - the "loops" strategy: pointwise chains, reductions, windows, anything --------------------------===//
+//===- Loops.cpp - the "cpu.loops" strategy: pointwise chains, reductions, windows, anything ---------------------===//
 //
 // Every output is written by rows: a task is a row (all dims but the last of the largest output, flattened), or a piece
 // of `chunk` elements of one. Within a row lanes run along the last dim. Reductions over trailing dims become loops at
 // row level (Emitter.h), so that a row is read from memory once and from the cache afterwards. Outputs that lack the
 // row's last dim are written once per row.
 //
-// Parameters:
-//   space    number of the output that spans the rows
-//   lanes    1: lanes along the last dim of the output; 0: the output is written one element at a time and reductions
-//            take the lanes: for results of reductions over contiguous dims
-//   block    lanes = 0: results of reductions for so many neighbours are stored first; what is made of them has lanes
-//   chunk    elements of the last dim per task, a multiple of every vector width; 0: the whole row
-//   grain    least number of tasks for a thread
-//   keep     number, in the region's body, of a value that is kept in scratch for the row when a reduction first needs
-//            it, because computing it again costs more; -1: none
-//   fetch    the pass over a row that computes most fetches what so many rows further down read; 0: nothing
-//   stream   1: results are stored past the caches where their buffers are aligned
-//   joined   so many last dims are one for tasks and lanes: the last of them are too short for lanes of their own.
-//   Where
-//            these hold a number of elements that is no small power of two, as many vectors are written at a time:
-//            which lane is where in the short dims is then the same each time
-//   pieces   1: the inputs of concats along the rows, and even runs of constant lists of indices, are written one after
-//            another, each by a loop of its own
-//   elements 1: the elements of a row, which is put together of many short pieces, are written one by one, at positions
-//            that are known
-//   ahead    1: a launch before computes what reductions give for each of their rows: for rows of several dims, which
-//            several tasks read, and for a single long one
+// Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -46,6 +26,8 @@ using namespace tc;
 using namespace tc::codegen;
 
 namespace {
+
+using Schedule = kernel::CpuLoopsAttr;
 
 // Elements of a row that are kept at most: with the row itself they stay in the second-level cache.
 constexpr int64_t kMostKept = 64 * 1024;
@@ -579,11 +561,9 @@ int64_t countOfShortPieces(Block &block, Value root) {
   return 0;
 }
 
-class LoopsGenerator final : public Generator {
+class LoopsGenerator final : public GeneratorOf<Schedule> {
 public:
-  StringRef strategy() const override { return "loops"; }
-
-  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
     Block &block = region.getBody().front();
     auto yield = cast<kernel::YieldOp>(block.getTerminator());
     // The output with the most dims, then the most elements, spans the rows.
@@ -672,96 +652,95 @@ public:
     const double leastCost = lanes && !odd ? kGrain : kReducedGrain;
     int64_t grain = std::max<int64_t>(1, int64_t(leastCost / std::max(perTask, 1.0)));
 
-    Params params(region);
-    params.set("space", space);
-    params.set("lanes", lanes);
-    params.set("chunk", chunk);
-    params.set("grain", grain);
+    Schedule::Params params;
+    params.space = space;
+    params.lanes = lanes;
+    params.chunk = chunk;
+    params.grain = grain;
     if (isAhead)
-      params.set("ahead", 1);
+      params.reduceLaunch = 1;
     if (joined)
-      params.set("joined", joined);
+      params.joined = joined;
     int64_t keep = -1;
     if (Value kept = (lanes && chunk) || sizes.empty() || isAhead || odd ? Value() : chooseKept(root, block, lanes))
       keep = std::distance(block.begin(), kept.getDefiningOp()->getIterator());
-    params.set("keep", keep);
+    params.keep = keep;
     if (isBlocked && keep < 0)
-      params.set("block", kBlock);
+      params.block = kBlock;
     const bool isStreaming = lanes && isStreamed(root);
     const bool isKept = lanes && keep >= 0;
     if (isKept || (isStreaming && reductionLanes && fullSpace && !isAhead && !joined))
       if (const int64_t fetched = fetchedRows(region, root, isKept))
-        params.set("fetch", fetched);
+        params.fetch = fetched;
     if (isStreaming)
-      params.set("stream", 1);
+      params.stream = 1;
     if (lanes && keep < 0 && !joined && isInPieces(piecesOf(region, root), chunk != 0))
-      params.set("pieces", 1);
-    return params.schedule("loops");
+      params.segments = 1;
+    return params.get(region.getContext());
   }
 
   /// The schedule that writes rows of so many dims element by element.
-  static kernel::ScheduleAttr byElements(kernel::RegionOp region, unsigned space, int64_t dims) {
+  static Schedule byElements(kernel::RegionOp region, unsigned space, int64_t dims) {
     const auto sizes =
         prim::getSizes(cast<kernel::YieldOp>(region.getBody().front().getTerminator()).getValues()[space]);
     const double elements =
         double(*prim::getConstantSize(prim::product(region.getContext(), ArrayRef(sizes).take_back(dims))));
-    Params params(region);
-    params.set("space", space);
-    params.set("lanes", 0);
-    params.set("chunk", 0);
-    params.set("grain", std::max<int64_t>(1, int64_t(kReducedGrain / elements)));
+    Schedule::Params params;
+    params.space = space;
+    params.lanes = 0;
+    params.chunk = 0;
+    params.grain = std::max<int64_t>(1, int64_t(kReducedGrain / elements));
     if (dims > 1)
-      params.set("joined", dims);
-    params.set("keep", -1);
-    params.set("elements", 1);
-    return params.schedule("loops");
+      params.joined = dims;
+    params.keep = -1;
+    params.elements = 1;
+    return params.get(region.getContext());
   }
 
   /// Other pieces of rows; what is kept is computed again.
   SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
                                                  const CpuInfo &) const override {
-    FailureOr<kernel::ScheduleAttr> chosen = choose(region, isConstant);
+    FailureOr<Schedule> chosen = decide(region, isConstant);
     if (failed(chosen))
       return {};
     SmallVector<kernel::ScheduleAttr> all;
-    auto add = [&](StringRef name, int64_t value) {
-      Params params(*chosen);
-      params.set(name, value);
-      all.push_back(params.schedule(strategy()));
+    auto add = [&](int64_t Schedule::Params::*param, int64_t value) {
+      Schedule::Params params = chosen->getParams();
+      params.*param = value;
+      all.push_back(params.get(region.getContext()));
     };
-    if (int64_t chunk = getParam(*chosen, "chunk"); chunk && getParam(*chosen, "lanes")) {
+    if (int64_t chunk = chosen->getChunk(); chunk && chosen->getLanes()) {
       auto yield = cast<kernel::YieldOp>(region.getBody().front().getTerminator());
-      const int64_t odd =
-          oddPart(prim::getSizes(yield.getValues()[getParam(*chosen, "space")]), getParam(*chosen, "joined"));
+      const int64_t odd = oddPart(prim::getSizes(yield.getValues()[chosen->getSpace()]), chosen->getJoined());
       const int64_t step = 64 * std::max<int64_t>(odd, 1);
       if (chunk > step)
-        add("chunk", roundUp(chunk / 2, step));
-      add("chunk", chunk * 2);
-      add("chunk", 0);
+        add(&Schedule::Params::chunk, roundUp(chunk / 2, step));
+      add(&Schedule::Params::chunk, chunk * 2);
+      add(&Schedule::Params::chunk, 0);
     }
-    if (getParam(*chosen, "keep", -1) >= 0)
-      add("keep", -1);
-    if (getParam(*chosen, "block"))
-      add("block", 0);
+    if (chosen->getKeep() >= 0)
+      add(&Schedule::Params::keep, -1);
+    if (chosen->getBlock())
+      add(&Schedule::Params::block, 0);
     return all;
   }
 
-  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
     MLIRContext *context = region.getContext();
     auto yield = cast<kernel::YieldOp>(region.getBody().front().getTerminator());
     SmallVector<AffineExpr> sizes =
-        joinLast(prim::getSizes(yield.getValues()[getParam(schedule, "space")]), getParam(schedule, "joined"));
+        joinLast(prim::getSizes(yield.getValues()[schedule.getSpace()]), schedule.getJoined());
     Launch launch;
     AffineExpr rows = prim::product(context, sizes.empty() ? ArrayRef<AffineExpr>() : ArrayRef(sizes).drop_back());
-    if (int64_t chunk = getParam(schedule, "chunk"); chunk && !sizes.empty())
+    if (int64_t chunk = schedule.getChunk(); chunk && !sizes.empty())
       rows = prim::simplifySize(rows * sizes.back().ceilDiv(chunk));
     launch.tasks = rows;
-    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     SmallVector<Launch> launches;
-    if (getParam(schedule, "ahead")) {
+    if (schedule.getReduceLaunch()) {
       Launch ahead;
       ahead.suffix = "_rows";
-      const SmallVector<Value> results = rowResults(region, yield.getValues()[getParam(schedule, "space")]);
+      const SmallVector<Value> results = rowResults(region, yield.getValues()[schedule.getSpace()]);
       for (Value value : results)
         ahead.temporaries.push_back(cast<RankedTensorType>(value.getType()));
       ahead.tasks = prim::product(context, prim::getSizes(results.front()));
@@ -775,8 +754,8 @@ public:
     // In place: every use of an input is pointwise at the output's own position.
     for (auto [i, argument] : llvm::enumerate(region.getBody().getArguments()))
       for (auto [o, value] : llvm::enumerate(yield.getValues()))
-        if (argument.getType() == value.getType() && isPointwiseUse(argument) && getParam(schedule, "lanes") &&
-            o == size_t(getParam(schedule, "space"))) {
+        if (argument.getType() == value.getType() && isPointwiseUse(argument) && schedule.getLanes() &&
+            o == size_t(schedule.getSpace())) {
           launch.inPlace.push_back(i);
           launch.inPlace.push_back(o);
         }
@@ -784,11 +763,11 @@ public:
     return launches;
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned number, Emitter &e, Value begin,
-            Value end) const override {
+  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned number, Emitter &e, Value begin,
+                 Value end) const override {
     auto yield = cast<kernel::YieldOp>(region.getBody().front().getTerminator());
-    if (getParam(schedule, "ahead")) {
-      const SmallVector<Value> results = rowResults(region, yield.getValues()[getParam(schedule, "space")]);
+    if (schedule.getReduceLaunch()) {
+      const SmallVector<Value> results = rowResults(region, yield.getValues()[schedule.getSpace()]);
       if (number == 0)
         return emitRowResults(results, e, begin, end);
       for (auto [i, value] : llvm::enumerate(results)) {
@@ -799,7 +778,7 @@ public:
         });
       }
     }
-    SmallVector<AffineExpr> sizes = prim::getSizes(yield.getValues()[getParam(schedule, "space")]);
+    SmallVector<AffineExpr> sizes = prim::getSizes(yield.getValues()[schedule.getSpace()]);
     if (sizes.empty()) {
       e.loop(begin, end, 1, [&](Index) {
         for (auto [o, value] : llvm::enumerate(yield.getValues()))
@@ -808,7 +787,7 @@ public:
       });
       return;
     }
-    if (!getParam(schedule, "stream"))
+    if (!schedule.getStream())
       return emitRows(region, schedule, e, begin, end, /*isStreaming=*/false);
     SmallVector<Value> buffers;
     for (auto [o, value] : llvm::enumerate(yield.getValues()))
@@ -829,12 +808,12 @@ private:
   }
 
   /// `isStreaming`: results are stored past the caches.
-  static void emitRows(kernel::RegionOp region, kernel::ScheduleAttr schedule, Emitter &e, Value begin, Value end,
+  static void emitRows(kernel::RegionOp region, Schedule schedule, Emitter &e, Value begin, Value end,
                        bool isStreaming) {
     auto yield = cast<kernel::YieldOp>(region.getBody().front().getTerminator());
-    const bool lanes = getParam(schedule, "lanes");
-    const int64_t chunk = getParam(schedule, "chunk"), joined = getParam(schedule, "joined");
-    const Value root = yield.getValues()[getParam(schedule, "space")];
+    const bool lanes = schedule.getLanes();
+    const int64_t chunk = schedule.getChunk(), joined = schedule.getJoined();
+    const Value root = yield.getValues()[schedule.getSpace()];
     const SmallVector<AffineExpr> own = prim::getSizes(root);
     const SmallVector<AffineExpr> sizes = joinLast(own, joined);
     const Kept kept = getKept(region, schedule);
@@ -859,7 +838,7 @@ private:
       }
       SmallVector<Index> at = outer.empty() ? SmallVector<Index>{} : e.delinearize(row, outer);
       auto fetchAhead = [&](Index position) {
-        if (const int64_t rows = getParam(schedule, "fetch"))
+        if (const int64_t rows = schedule.getFetch())
           fetchRow(region, sizes, e, e.add(row.base, e.i64(rows)), position);
       };
       if (kept.value && lanes)
@@ -886,12 +865,12 @@ private:
       auto write = [&](Index position) {
         writeAt(position, joined ? e.delinearize(position, joinedDims) : SmallVector<Index>{position});
       };
-      if (getParam(schedule, "elements"))
+      if (schedule.getElements())
         for (int64_t i = 0; i < *constantTo; ++i)
           write(e.constant(i));
       else if (const int64_t odd = oddPart(own, joined))
         emitOddParts(joinedDims, odd, e, from, to, writeAt);
-      else if (getParam(schedule, "pieces"))
+      else if (schedule.getSegments())
         emitPieces(piecesOf(region, root), e, from, to, /*isCut=*/chunk != 0, write);
       else if (lanes)
         e.independentLanes(
@@ -902,7 +881,7 @@ private:
               write(position);
             },
             from);
-      else if (const int64_t block = getParam(schedule, "block"))
+      else if (const int64_t block = schedule.getBlock())
         emitBlocks(finishOf(region, root).reductions.getArrayRef(), block, e, at, from, to, write);
       else
         e.loop(from, to, 1, [&](Index position) { write(position); });
@@ -1052,8 +1031,8 @@ private:
   struct Kept {
     Value value, reduction;
   };
-  static Kept getKept(kernel::RegionOp region, kernel::ScheduleAttr schedule) {
-    int64_t number = getParam(schedule, "keep", -1);
+  static Kept getKept(kernel::RegionOp region, Schedule schedule) {
+    int64_t number = schedule.getKeep();
     if (number < 0)
       return {};
     Value value = std::next(region.getBody().front().begin(), number)->getResult(0);

@@ -552,10 +552,10 @@ SmallVector<Tile> tc::codegen::otherTiles(const CpuInfo &cpu, std::optional<int6
   return others;
 }
 
-int64_t tc::codegen::commonPanels(kernel::ScheduleAttr schedule) {
+int64_t tc::codegen::commonPanels(kernel::CpuContractAttr schedule) {
   int64_t panels = 1;
   for (const CpuInfo &cpu : kScheduledCpus)
-    panels = std::lcm(panels, std::max<int64_t>(1, getParam(schedule, suffixed("cols", cpu), kPanel) / kPanel));
+    panels = std::lcm(panels, std::max<int64_t>(1, schedule.colsFor(cpu.vectorBits) / kPanel));
   return panels;
 }
 
@@ -607,8 +607,6 @@ Value tc::codegen::interleaveLanes(Emitter &em, ArrayRef<Value> vectors) {
     order.push_back(i % count * width + i / count);
   return vector::ShuffleOp::create(b, em.loc(), all, all, order);
 }
-
-std::string tc::codegen::suffixed(StringRef name, const CpuInfo &cpu) { return (name + Twine(cpu.vectorBits)).str(); }
 
 void tc::codegen::clearFloats(Emitter &em, Value floats, int64_t count) {
   OpBuilder &b = em.builder();

@@ -169,10 +169,8 @@ inline const CpuInfo &wideCpu() {
   return *llvm::max_element(kScheduledCpus,
                             [](const CpuInfo &x, const CpuInfo &y) { return x.vectorBits < y.vectorBits; });
 }
-/// The name of a parameter of the schedule for this vector width.
-std::string suffixed(llvm::StringRef name, const CpuInfo &cpu);
 /// The least number of panels that is a whole number of groups of panels on all of them: `cols` of the schedule.
-int64_t commonPanels(kernel::ScheduleAttr schedule);
+int64_t commonPanels(kernel::CpuContractAttr schedule);
 
 /// Writes zeros to so many f32.
 void clearFloats(Emitter &em, mlir::Value floats, int64_t count);

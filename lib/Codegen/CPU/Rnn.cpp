@@ -1,4 +1,4 @@
-//===- Rnn.cpp - the "rnn" strategy: recurrent layers -------------------------------------------------------------===//
+//===- Rnn.cpp - the "cpu.rnn" strategy: recurrent layers --------------------------------------------------------===//
 //
 // A task is a block of batch rows: it walks over all steps with its state in the scratch. Each step multiplies the
 // state by the recurrent weights (panels of 16 columns, one set for each gate, packed when the artifact is made if they
@@ -18,13 +18,7 @@
 // A GRU whose reset comes before the product takes two launch steps for each of its own: reset * hidden has to be
 // whole.
 //
-// Parameters:
-//   rhs        number of the input that is packed; -1: every task packs the recurrent weights
-//   tileB      batch rows of a task
-//   slice      panels of the hidden dim that a task takes in each step; 0: a task takes all, in all steps
-//   grain      slices that are worth a thread
-//   merged     tasks that are taken at once, if they follow one another and are whole blocks of the micro-kernel's rows
-//   rows256, cols256, rows512, cols512   micro-kernel
+// Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -42,6 +36,8 @@ using namespace tc;
 using namespace tc::codegen;
 
 namespace {
+
+using Schedule = kernel::CpuRnnAttr;
 
 // Rows of a task. A thread takes several tasks at once, up to so many rows, where the weights stream from beyond the
 // second-level cache in each step: there 20 rows take no longer than one.
@@ -132,11 +128,10 @@ struct Layout {
   int64_t hidden, cell, reset, sums, weights, end;
   int64_t stateEnd = 0; // of shared state
 
-  Layout(const Problem &p, kernel::ScheduleAttr schedule)
-      : rows(getParam(schedule, "tileB") * getParam(schedule, "merged", 1) * p.stride()) {
-    const bool packHere = getParam(schedule, "rhs", -1) < 0;
+  Layout(const Problem &p, Schedule schedule) : rows(schedule.getTileB() * schedule.getMerged() * p.stride()) {
+    const bool packHere = schedule.getRhs() < 0;
     hidden = 0;
-    if (getParam(schedule, "slice") > 0) {
+    if (schedule.getSlice() > 0) {
       cell = 2 * rows; // behind both hidden states
       reset = 3 * rows;
       stateEnd = (p.resetsFirst() ? 4 : 3) * rows;
@@ -158,13 +153,13 @@ AffineExpr launchSteps(const Problem &p) { return prim::simplifySize(p.T * (p.re
 
 class Task {
 public:
-  Task(Problem &p, kernel::ScheduleAttr schedule, Emitter &em, ArrayRef<Epilogue> epilogues)
+  Task(Problem &p, Schedule schedule, Emitter &em, ArrayRef<Epilogue> epilogues)
       : p(p), schedule(schedule), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()), vector(em.vectorOf(f32)),
-        epilogues(epilogues), tileB(getParam(schedule, "tileB")), rhs(getParam(schedule, "rhs", -1)),
-        slice(getParam(schedule, "slice")), layout(p, schedule) {
-    rows = getParam(schedule, suffixed("rows", em.cpu()));
-    merged = tileB % rows == 0 ? getParam(schedule, "merged", 1) : 1;
-    panels = getParam(schedule, suffixed("cols", em.cpu())) / kPanel;
+        epilogues(epilogues), tileB(schedule.getTileB()), rhs(schedule.getRhs()), slice(schedule.getSlice()),
+        layout(p, schedule) {
+    rows = schedule.rowsFor(em.cpu().vectorBits);
+    merged = tileB % rows == 0 ? schedule.getMerged() : 1;
+    panels = schedule.colsFor(em.cpu().vectorBits) / kPanel;
   }
 
   /// The tasks from `begin` to `end`.
@@ -432,7 +427,7 @@ private:
   }
 
   Problem &p;
-  kernel::ScheduleAttr schedule;
+  Schedule schedule;
   Emitter &em;
   OpBuilder &b;
   Location loc;
@@ -448,76 +443,73 @@ private:
   Value firstPanel, endPanel; // of the slices that the call takes
 };
 
-class RnnGenerator final : public Generator {
+class RnnGenerator final : public GeneratorOf<Schedule> {
 public:
-  StringRef strategy() const override { return "rnn"; }
-
   bool takesWhole(Operation *composite) const override {
     auto op = dyn_cast<prim::RnnOp>(composite);
     return op && analyze(op).has_value();
   }
 
-  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
-                                         llvm::function_ref<bool(unsigned)> isConstant) const override {
+  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant) const override {
     std::optional<Problem> p = analyze(region);
     if (!p || failed(epiloguesOf(region, p->op)))
       return failure();
-    Params params(region);
+    Schedule::Params params;
     std::optional<PackedInput> packed = packedWeights(*p, isConstant);
-    params.set("rhs", packed ? int64_t(packed->input) : -1);
+    params.rhs = packed ? int64_t(packed->input) : -1;
     // Every task reads all weights in each step: many rows share them.
     auto batch = prim::getConstantSize(p->B);
     int64_t tileB = batch && *batch > 0 ? ceilDiv(*batch, ceilDiv(*batch, kTaskRows)) : 8;
-    params.set("tileB", tileB);
+    params.tileB = tileB;
     const int64_t tasks = ceilDiv(batch.value_or(kStreamedRows), tileB);
-    params.set("merged", p->streams() ? std::max<int64_t>(1, std::min(kStreamedRows / tileB, tasks)) : 1);
+    params.merged = p->streams() ? std::max<int64_t>(1, std::min(kStreamedRows / tileB, tasks)) : 1;
     const bool isFew = batch && *batch > 0 && (tasks == 1 || (p->streams() && *batch <= kSlicedRows));
     const int64_t slice = packed && isFew ? chooseSlice(*p, *batch, params) : 0;
     if (slice > 0) { // a slice is of all rows
-      params.set("tileB", tileB = *batch);
-      params.set("merged", 1);
+      params.tileB = tileB = *batch;
+      params.merged = 1;
     }
-    params.set("slice", slice);
+    params.slice = slice;
     for (const CpuInfo &cpu : kScheduledCpus) {
       Tile tile = chooseTile(cpu, tileB, p->panels(), maxRows(cpu), /*isStreamed=*/false, slice);
-      params.set(suffixed("rows", cpu), tile.rows);
-      params.set(suffixed("cols", cpu), tile.panels * kPanel);
+      params.rowsFor(cpu.vectorBits) = tile.rows;
+      params.colsFor(cpu.vectorBits) = tile.panels * kPanel;
     }
-    return params.schedule(strategy());
+    return params.get(region.getContext());
   }
 
   static int64_t maxRows(const CpuInfo &cpu) { return cpu.vectorBits == 512 ? 14 : 6; }
 
   /// Panels of a slice, 0 if steps are too short; sets their grain.
-  static int64_t chooseSlice(const Problem &p, int64_t batch, Params &params) {
+  static int64_t chooseSlice(const Problem &p, int64_t batch, Schedule::Params &params) {
     const Tile tile = chooseTile(wideCpu(), batch, p.panels(), maxRows(wideCpu()), /*isStreamed=*/false, kSlicePanels);
     const double cycles = double(p.gates) * p.H * blockCycles(wideCpu(), batch, p.panels(), tile);
     if (cycles < kSlicedCycles)
       return 0;
     const double sliceCycles = cycles / ceilDiv(p.panels(), kSlicePanels) / (p.resetsFirst() ? 2 : 1);
-    params.set("grain", std::max<int64_t>(1, int64_t(std::ceil(kThreadCycles / sliceCycles))));
+    params.grain = std::max<int64_t>(1, int64_t(std::ceil(kThreadCycles / sliceCycles)));
     return kSlicePanels;
   }
 
-  SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
-    int64_t rhs = getParam(schedule, "rhs", -1);
+  SmallVector<PackedInput> packInputs(kernel::RegionOp region, Schedule schedule) const override {
+    int64_t rhs = schedule.getRhs();
     if (rhs < 0)
       return {};
     std::optional<PackedInput> packed = packedWeights(*analyze(region), [&](unsigned i) { return int64_t(i) == rhs; });
     return packed ? SmallVector<PackedInput>{*packed} : SmallVector<PackedInput>{};
   }
 
-  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
     MLIRContext *context = region.getContext();
     Problem p = *analyze(region);
     Launch launch;
-    launch.tasks = prim::simplifySize(p.B.ceilDiv(getParam(schedule, "tileB")));
+    launch.tasks = prim::simplifySize(p.B.ceilDiv(schedule.getTileB()));
     launch.grain = getAffineConstantExpr(1, context);
     Layout layout(p, schedule);
     launch.scratch = getAffineConstantExpr(roundUp(layout.end * 4, 64), context);
-    if (int64_t slice = getParam(schedule, "slice"); slice > 0) {
+    if (int64_t slice = schedule.getSlice(); slice > 0) {
       launch.tasks = getAffineConstantExpr(ceilDiv(p.panels(), slice), context);
-      launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+      launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
       launch.steps = launchSteps(p);
       launch.temporaries = {
           prim::makeType(Float32Type::get(context), {getAffineConstantExpr(layout.stateEnd, context)})};
@@ -525,8 +517,8 @@ public:
     return {launch};
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
-            Value end) const override {
+  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned, Emitter &em, Value begin,
+                 Value end) const override {
     Problem p = *analyze(region);
     FailureOr<SmallVector<Epilogue>> epilogues = epiloguesOf(region, p.op);
     Task(p, schedule, em, *epilogues).run(begin, end);

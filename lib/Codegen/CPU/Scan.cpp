@@ -1,15 +1,9 @@
-//===- Scan.cpp - the "scan" strategy: cumulative sums and their like ---------------------------------------------===//
+//===- Scan.cpp - the "cpu.scan" strategy: cumulative sums and their like ----------------------------------------===//
 //
 // A line is what one running value walks along; lines are independent. A task is a block of neighbouring lines, which
 // are the lanes where the scanned dim is not the last.
 //
-// Parameters:
-//   lanes   1: neighbouring lines are computed as lanes; 0: one by one
-//   block   lines of a task, along the dims after the scanned one
-//   rows    1: step by step, in each all lines of the tasks that a thread has, from the running values of the step
-//           before: long rows are read in the order of memory, where lanes that walk along lines of their own read a
-//           part of each row only
-//   grain   least number of tasks for a thread
+// Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -23,17 +17,17 @@ using namespace tc::codegen;
 
 namespace {
 
+using Schedule = kernel::CpuScanAttr;
+
 // Vectors of lines at once: a step visits as many neighbours in memory, where lines of a power of two of elements lie
 // in the same few sets of the caches.
 constexpr int64_t kVectors = 8;
 // Lines from which on tasks go step by step.
 constexpr int64_t kLeastRow = 512;
 
-class ScanGenerator final : public Generator {
+class ScanGenerator final : public GeneratorOf<Schedule> {
 public:
-  StringRef strategy() const override { return "scan"; }
-
-  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
     auto op = findYielded<prim::ScanOp>(region);
     if (!op)
       return failure();
@@ -41,35 +35,35 @@ public:
     double length = double(prim::getConstantSize(lines.length).value_or(64));
     double inner = double(prim::getConstantSize(lines.innerCount()).value_or(64));
     int64_t block = inner >= 128 ? 128 : inner >= 64 ? 64 : std::max<int64_t>(int64_t(inner), 1);
-    Params params(region);
+    Schedule::Params params;
     // The result holds the running values.
     const Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
     if (inner >= kLeastRow && element.isIntOrFloat() && element.getIntOrFloatBitWidth() >= 32)
-      params.set("rows", 1);
-    params.set("lanes", inner >= 8);
-    params.set("block", block);
-    params.set("grain", std::max<int64_t>(1, int64_t(30000 / (1 + length * double(block)))));
-    return params.schedule(strategy());
+      params.rows = 1;
+    params.lanes = inner >= 8;
+    params.block = block;
+    params.grain = std::max<int64_t>(1, int64_t(30000 / (1 + length * double(block))));
+    return params.get(region.getContext());
   }
 
-  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
     auto op = findYielded<prim::ScanOp>(region);
     Launch launch;
-    launch.tasks = Lines(op.getOperand(), op.getAxis()).tasks(getParam(schedule, "block"));
-    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), region.getContext());
+    launch.tasks = Lines(op.getOperand(), op.getAxis()).tasks(schedule.getBlock());
+    launch.grain = getAffineConstantExpr(schedule.getGrain(), region.getContext());
     return {launch};
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &e, Value begin,
-            Value end) const override {
+  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned, Emitter &e, Value begin,
+                 Value end) const override {
     auto op = findYielded<prim::ScanOp>(region);
     Lines lines(op.getOperand(), op.getAxis());
     Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
     const Type accumulator = e.accumulatorOf(element);
-    if (getParam(schedule, "rows"))
-      return emitRows(op, lines, getParam(schedule, "block"), e, begin, end);
+    if (schedule.getRows())
+      return emitRows(op, lines, schedule.getBlock(), e, begin, end);
     e.loop(begin, end, 1, [&](Index task) {
-      lines.forEachOfTask(e, task, getParam(schedule, "block"), getParam(schedule, "lanes"), kVectors,
+      lines.forEachOfTask(e, task, schedule.getBlock(), schedule.getLanes(), kVectors,
                           [&](ArrayRef<LinePosition> some) {
                             bool isVector = !some.front().inner.isUniform();
                             Value length = e.size(lines.length), last = e.sub(length, e.i64(1));

@@ -1,4 +1,4 @@
-//===- Scatter.cpp - the "scatter" strategy: prim.scatter_nd and prim.scatter_elements ----------------------------===//
+//===- Scatter.cpp - the "cpu.scatter" strategy: prim.scatter_nd and prim.scatter_elements -----------------------===//
 //
 // Updates are applied in row-major order by one task for each element that they may meet in, so that the last one wins
 // and sums are the same from any number of threads:
@@ -8,8 +8,7 @@
 //
 // A task copies its part of the source first, unless the result stands in the source's memory.
 //
-// Parameters:
-//   block   lines or columns of a task
+// Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -24,6 +23,8 @@ using namespace tc;
 using namespace tc::codegen;
 
 namespace {
+
+using Schedule = kernel::CpuScatterAttr;
 
 /// A scatter_nd seen as rows of `columns`, or a scatter_elements seen as lines.
 struct Problem {
@@ -202,24 +203,22 @@ private:
   Value elsewhere;
 };
 
-class ScatterGenerator final : public Generator {
+class ScatterGenerator final : public GeneratorOf<Schedule> {
 public:
-  StringRef strategy() const override { return "scatter"; }
-
-  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
     std::optional<Problem> p = analyze(region);
     if (!p)
       return failure();
     AffineExpr across = p->lines ? p->lines->innerCount() : p->columns();
     int64_t count = prim::getConstantSize(across).value_or(1024);
-    Params params(region);
-    params.set("block", count > 256 ? 256 : std::max<int64_t>(count, 1));
-    return params.schedule(strategy());
+    Schedule::Params params;
+    params.block = count > 256 ? 256 : std::max<int64_t>(count, 1);
+    return params.get(region.getContext());
   }
 
-  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
     Problem p = *analyze(region);
-    int64_t block = getParam(schedule, "block");
+    int64_t block = schedule.getBlock();
     Launch launch;
     launch.tasks = p.lines ? p.lines->tasks(block) : prim::simplifySize(p.columns().ceilDiv(block));
     launch.grain = getAffineConstantExpr(1, region.getContext());
@@ -229,10 +228,10 @@ public:
     return {launch};
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &e, Value begin,
-            Value end) const override {
+  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned, Emitter &e, Value begin,
+                 Value end) const override {
     Problem p = *analyze(region);
-    e.loop(begin, end, 1, [&](Index task) { Task(e, p, getParam(schedule, "block")).run(task); });
+    e.loop(begin, end, 1, [&](Index task) { Task(e, p, schedule.getBlock()).run(task); });
   }
 };
 

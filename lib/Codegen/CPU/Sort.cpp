@@ -1,4 +1,4 @@
-//===- Sort.cpp - the "sort" strategy: prim.arg_sort --------------------------------------------------------------===//
+//===- Sort.cpp - the "cpu.sort" strategy: prim.arg_sort ---------------------------------------------------------===//
 //
 // A task is one set of rows.
 //
@@ -30,6 +30,8 @@ using namespace tc;
 using namespace tc::codegen;
 
 namespace {
+
+using Schedule = kernel::CpuSortAttr;
 
 /// Most elements that are asked for, which are held in registers, and the most of a row that are all put in their
 /// place.
@@ -72,8 +74,8 @@ struct Problem {
     int64_t most = prim::getSizeBounds(rows, symbols ? symbols : ArrayAttr::get(op->getContext(), {})).second;
     return KeySort::keyBits(element()) == 64 || most > INT32_MAX;
   }
-  KeySort keySort(kernel::ScheduleAttr schedule) const {
-    return {element(), op.getDescending(), rows, count, getParam(schedule, "apart") != 0};
+  KeySort keySort(Schedule schedule) const {
+    return {element(), op.getDescending(), rows, count, schedule.getSplitKeys() != 0};
   }
 
   /// How many of the last dims of the batch are neighbours in memory, with the row's elements further apart.
@@ -118,44 +120,42 @@ std::optional<Problem> analyze(kernel::RegionOp region) {
   return p;
 }
 
-class SortGenerator final : public Generator {
+class SortGenerator final : public GeneratorOf<Schedule> {
 public:
-  StringRef strategy() const override { return "sort"; }
-
-  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
     std::optional<Problem> p = analyze(region);
     if (!p)
       return failure();
     double rows = double(prim::getConstantSize(p->rows).value_or(1024));
-    Params params(region);
-    params.set("grain", std::max<int64_t>(1, int64_t(2000 / (rows + 1))));
+    Schedule::Params params;
+    params.grain = std::max<int64_t>(1, int64_t(2000 / (rows + 1)));
     if (p->isSingle()) {
-      params.set("single", 1);
-      params.set("apart", p->isApart());
+      params.single = 1;
+      params.splitKeys = p->isApart();
       const std::optional<int64_t> count = prim::getConstantSize(p->count), length = prim::getConstantSize(p->rows);
       const int64_t beside = p->dimsBeside();
       if (count && *count > 0 && *count <= kMostHeld && length && *length <= kMostBeside && beside &&
           KeySort::keyBits(p->element()) <= 32 &&
           prim::getConstantSize(p->besideCount(beside)).value_or(kBlock) >= kLeastBeside) {
-        params.set("beside", beside);
-        params.set("grain", std::max<int64_t>(1, int64_t(kGrainKeys / (double(*count * *length) * kBlock))));
+        params.laneDims = beside;
+        params.grain = std::max<int64_t>(1, int64_t(kGrainKeys / (double(*count * *length) * kBlock)));
       }
     }
-    return params.schedule(strategy());
+    return params.get(region.getContext());
   }
 
-  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
     Problem p = *analyze(region);
     MLIRContext *context = region.getContext();
     AffineExpr two = getAffineConstantExpr(2, context);
-    AffineExpr grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
-    if (const int64_t beside = getParam(schedule, "beside")) {
+    AffineExpr grain = getAffineConstantExpr(schedule.getGrain(), context);
+    if (const int64_t beside = schedule.getLaneDims()) {
       Launch launch;
       launch.tasks = prim::product(context, p.besideGrid(beside));
       launch.grain = grain;
       return {launch};
     }
-    if (getParam(schedule, "single")) {
+    if (schedule.getSingle()) {
       Launch launch;
       launch.tasks = p.batches();
       launch.grain = grain;
@@ -171,12 +171,12 @@ public:
     return {sort, take};
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned number, Emitter &e, Value begin,
-            Value end) const override {
+  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned number, Emitter &e, Value begin,
+                 Value end) const override {
     Problem p = *analyze(region);
-    if (const int64_t beside = getParam(schedule, "beside"))
+    if (const int64_t beside = schedule.getLaneDims())
       return emitBeside(p, beside, e, begin, end);
-    if (getParam(schedule, "single"))
+    if (schedule.getSingle())
       return emitSingle(p, schedule, e, begin, end);
     unsigned inputs = region.getInputs().size();
     OpBuilder &b = e.builder();
@@ -217,7 +217,7 @@ public:
   }
 
 private:
-  static void emitSingle(const Problem &p, kernel::ScheduleAttr schedule, Emitter &e, Value begin, Value end) {
+  static void emitSingle(const Problem &p, Schedule schedule, Emitter &e, Value begin, Value end) {
     const Type i64 = e.builder().getI64Type();
     e.loop(begin, end, 1, [&](Index task) {
       SmallVector<Index> batch = p.batch.empty() ? SmallVector<Index>{} : e.delinearize(task, p.batch);

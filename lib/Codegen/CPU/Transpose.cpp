@@ -1,4 +1,4 @@
-//===- Transpose.cpp - the "transpose" strategy: another dim becomes the last -------------------------------------===//
+//===- Transpose.cpp - the "cpu.transpose" strategy: another dim becomes the last --------------------------------===//
 //
 // A transpose whose result has another last dim than its operand, what stands before it, and pointwise ops and
 // bijections behind it. Lanes along either dim would gather along the other, a cache line for each element. A task
@@ -19,15 +19,7 @@
 // A result whose last dim is short (pixels of three channels, the halves of a pixel shuffle) and lies beside the
 // operand's last dim is written as one: a task reads vectors of each of its rows and interleaves their lanes.
 //
-// Parameters:
-//   narrow   1: so
-//   rows     elements of the operand's last dim that a task takes: rows of its scratch
-//   columns  elements of the result's last dim; both are multiples of every vector width
-//   columnsOuter   1: tasks are in the order of columns, then rows
-//   direct   1: stored straight from the registers
-//   fetch    1: the operand comes from beyond the caches, through scratch; a task fetches what the next one reads
-//   grain    least number of tasks for a thread
-//   stream   1: results are stored past the caches where their buffers are aligned
+// Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -46,6 +38,8 @@ using namespace tc;
 using namespace tc::codegen;
 
 namespace {
+
+using Schedule = kernel::CpuTransposeAttr;
 
 // Four lines of f32 are read and written at once: 16 KiB of scratch stay in the first-level cache. Through scratch,
 // sixteen are written out of cache, which takes three quarters of the time, if rows are long enough for some of those;
@@ -96,23 +90,23 @@ struct Problem {
   /// Of an element in memory.
   int64_t bytes() const { return Emitter::memoryBytes(element()); }
   /// The dims that stay outside, then blocks of the operand's last dim, then of the result's, or the other way round.
-  SmallVector<AffineExpr> grid(kernel::ScheduleAttr schedule) const {
+  SmallVector<AffineExpr> grid(Schedule schedule) const {
     SmallVector<AffineExpr> grid;
     for (size_t i = 0; i + 1 < sizes.size(); ++i)
       if (i != dim)
         grid.push_back(sizes[i]);
-    grid.push_back(prim::simplifySize(sizes[dim].ceilDiv(getParam(schedule, "rows"))));
-    grid.push_back(prim::simplifySize(sizes.back().ceilDiv(getParam(schedule, "columns"))));
-    if (getParam(schedule, "columnsOuter"))
+    grid.push_back(prim::simplifySize(sizes[dim].ceilDiv(schedule.getRows())));
+    grid.push_back(prim::simplifySize(sizes.back().ceilDiv(schedule.getColumns())));
+    if (schedule.getRasterOrder() == kernel::RasterOrder::ColumnsOuter)
       std::swap(grid.back(), grid[grid.size() - 2]);
     return grid;
   }
   /// Position in the result of the first element of a task.
-  SmallVector<Index> firstOf(Emitter &em, Index task, kernel::ScheduleAttr schedule) const {
+  SmallVector<Index> firstOf(Emitter &em, Index task, Schedule schedule) const {
     SmallVector<Index> at = em.delinearize(task, grid(schedule));
-    if (getParam(schedule, "columnsOuter"))
+    if (schedule.getRasterOrder() == kernel::RasterOrder::ColumnsOuter)
       std::swap(at.back(), at[at.size() - 2]);
-    const int64_t rows = getParam(schedule, "rows"), columns = getParam(schedule, "columns");
+    const int64_t rows = schedule.getRows(), columns = schedule.getColumns();
     at.back() = em.mulIndex(at.back(), em.i64(columns), columns);
     const Index row = em.mulIndex(at[at.size() - 2], em.i64(rows), rows);
     at.erase(at.end() - 2);
@@ -180,11 +174,9 @@ std::optional<Problem> analyze(kernel::RegionOp region) {
   return std::nullopt;
 }
 
-class TransposeGenerator final : public Generator {
+class TransposeGenerator final : public GeneratorOf<Schedule> {
 public:
-  StringRef strategy() const override { return "transpose"; }
-
-  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
     const std::optional<Problem> p = analyze(region);
     if (!p)
       return failure();
@@ -211,44 +203,44 @@ public:
       rows = isStreaming ? kRowsPastCaches : kRows;
       columns = isStreaming ? kColumns : kColumnsOutOfCache;
     }
-    Params params(region);
+    Schedule::Params params;
     if (p->isNarrow)
-      params.set("narrow", 1);
-    params.set("rows", rows);
-    params.set("columns", columns);
+      params.narrow = 1;
+    params.rows = rows;
+    params.columns = columns;
     // Within the third level what is fetched ahead costs more than it saves (1.05 on Zen 5, 1.0 on Sapphire Rapids).
-    params.set("fetch", !p->isNarrow && !isDirect && !isInThirdLevel && inputThroughReshapes(p->op.getOperand()));
+    params.fetch = !p->isNarrow && !isDirect && !isInThirdLevel && inputThroughReshapes(p->op.getOperand());
     if (isStreaming)
-      params.set("stream", 1);
+      params.stream = 1;
     if (isDirect)
-      params.set("direct", 1);
+      params.direct = 1;
     // Pixels are cut among the threads rather than channels, as in the layers around.
     const std::optional<int64_t> across = prim::getConstantSize(p->sizes[p->dim]),
                                  along = prim::getConstantSize(p->sizes.back());
     if (isInThirdLevel && across && along && ceilDiv(*across, rows) > 1 && *along > *across && *along > columns)
-      params.set("columnsOuter", 1);
+      params.rasterOrder = kernel::RasterOrder::ColumnsOuter;
     const int64_t filled = std::min(rows, prim::getConstantSize(p->sizes[p->dim]).value_or(rows)) * columns;
-    params.set("grain", std::max<int64_t>(1, int64_t(kGrainElements / double(p->isNarrow ? filled : rows * columns))));
-    return params.schedule(strategy());
+    params.grain = std::max<int64_t>(1, int64_t(kGrainElements / double(p->isNarrow ? filled : rows * columns)));
+    return params.get(region.getContext());
   }
 
-  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
     const Problem p = *analyze(region);
-    const int64_t rows = getParam(schedule, "rows"), columns = getParam(schedule, "columns");
+    const int64_t rows = schedule.getRows(), columns = schedule.getColumns();
     Launch launch;
     launch.tasks = prim::product(region.getContext(), p.grid(schedule));
-    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), region.getContext());
-    if (!getParam(schedule, "direct"))
+    launch.grain = getAffineConstantExpr(schedule.getGrain(), region.getContext());
+    if (!schedule.getDirect())
       launch.scratch = getAffineConstantExpr(roundUp(rows * columns * p.bytes(), 64), region.getContext());
     launch.inPlace = p.epilogue.inPlace(region);
     return {launch};
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
-            Value end) const override {
-    if (getParam(schedule, "narrow"))
+  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned, Emitter &em, Value begin,
+                 Value end) const override {
+    if (schedule.getNarrow())
       return emitNarrow(region, schedule, em, begin, end);
-    if (!getParam(schedule, "stream"))
+    if (!schedule.getStream())
       return emitTiles(region, schedule, em, begin, end, /*isStreaming=*/false);
     SmallVector<Value> buffers;
     for (unsigned o = 0; o < region.getNumResults(); ++o)
@@ -262,10 +254,10 @@ private:
     return cast<kernel::YieldOp>(region.getBody().front().getTerminator()).getValues();
   }
 
-  static void emitTiles(kernel::RegionOp region, kernel::ScheduleAttr schedule, Emitter &em, Value begin, Value end,
+  static void emitTiles(kernel::RegionOp region, Schedule schedule, Emitter &em, Value begin, Value end,
                         bool isStreaming) {
     const Problem p = *analyze(region);
-    const int64_t rowBlock = getParam(schedule, "rows"), columnBlock = getParam(schedule, "columns");
+    const int64_t rowBlock = schedule.getRows(), columnBlock = schedule.getColumns();
     const AffineExpr depth = p.sizes[p.dim], last = p.sizes.back();
     // Rows of the operand to fetch for the next task with each row that this one writes.
     const int64_t fetched = ceilDiv(std::min(columnBlock, prim::getConstantSize(last).value_or(columnBlock)), rowBlock);
@@ -274,10 +266,10 @@ private:
       const Index row0 = at[p.dim], column0 = at.back();
       const Extent rows = blockExtent(em, depth, row0.base, rowBlock);
       const Extent columns = blockExtent(em, last, column0.base, columnBlock);
-      if (getParam(schedule, "direct"))
+      if (schedule.getDirect())
         return turnAndStore(p, em, at, rows, columns);
       Value next;
-      if (getParam(schedule, "fetch"))
+      if (schedule.getFetch())
         next = addressOf(p, em, p.firstOf(em, em.addIndex(task, em.constant(1)), schedule));
       turn(p, em, at, rows, columns, columnBlock);
       em.loop(em.i64(0), rows.get(em), 1, [&](Index row) {
@@ -298,10 +290,10 @@ private:
   }
 
   /// Whole vectors of each row to the scratch, interleaved, and what of them is inside from there to the result.
-  static void emitNarrow(kernel::RegionOp region, kernel::ScheduleAttr schedule, Emitter &em, Value begin, Value end) {
+  static void emitNarrow(kernel::RegionOp region, Schedule schedule, Emitter &em, Value begin, Value end) {
     const Problem p = *analyze(region);
     OpBuilder &b = em.builder();
-    const int64_t rowBlock = getParam(schedule, "rows"), columns = getParam(schedule, "columns");
+    const int64_t rowBlock = schedule.getRows(), columns = schedule.getColumns();
     em.loop(begin, end, 1, [&](Index task) {
       const SmallVector<Index> at = p.firstOf(em, task, schedule);
       const Extent rows = blockExtent(em, p.sizes[p.dim], at[p.dim].base, rowBlock);

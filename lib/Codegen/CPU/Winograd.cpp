@@ -1,4 +1,4 @@
-//===- Winograd.cpp - the "winograd" strategy: 3x3 convolutions with fewer multiplications ------------------------===//
+//===- Winograd.cpp - the "cpu.winograd" strategy: 3x3 convolutions with fewer multiplications -------------------===//
 //
 // F(4x4, 3x3): sixteen output pixels of one channel pair cost 36 multiplications instead of 144. A tile of 6 x 6 input
 // pixels d and a filter g give the output pixels Y = A^T ((G g G^T) * (B^T d B)) A; the products are summed over the
@@ -16,13 +16,7 @@
 // of Barabasz et al., "Error Analysis and Improving the Accuracy of Winograd Convolution for Deep Neural Networks",
 // section 6.
 //
-// Parameters (the suffixes 256 and 512 name the vector width in bits):
-//   rhs              number of the input that is the filter
-//   tiles, tileN     tiles and output channels of a task
-//   tilesOuter       1: tasks are in the order of tiles, then output channels
-//   ahead            1: a launch of its own transforms all tiles, once for all blocks of output channels
-//   rows256, cols256, rows512, cols512   micro-kernel
-//   grain            least number of tasks for a thread
+// Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -40,6 +34,8 @@ using namespace tc;
 using namespace tc::codegen;
 
 namespace {
+
+using Schedule = kernel::CpuWinogradAttr;
 
 // Output pixels of a tile along a dim, input pixels, and both of them in a plane.
 constexpr int64_t kOut = 4, kIn = 6, kOutPixels = kOut * kOut, kInPixels = kIn * kIn;
@@ -223,12 +219,9 @@ private:
   Location loc;
 };
 
-class WinogradGenerator final : public Generator {
+class WinogradGenerator final : public GeneratorOf<Schedule> {
 public:
-  StringRef strategy() const override { return "winograd"; }
-
-  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
-                                         llvm::function_ref<bool(unsigned)> isConstant) const override {
+  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant) const override {
     std::optional<Problem> p = accept(region, isConstant);
     if (!p)
       return failure();
@@ -261,18 +254,17 @@ public:
     return all;
   }
 
-  SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
-    return {*packedFilter(*asProblem(findAnchor(region)),
-                          [&](unsigned i) { return int64_t(i) == getParam(schedule, "rhs"); })};
+  SmallVector<PackedInput> packInputs(kernel::RegionOp region, Schedule schedule) const override {
+    return {*packedFilter(*asProblem(findAnchor(region)), [&](unsigned i) { return int64_t(i) == schedule.getRhs(); })};
   }
 
-  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
     MLIRContext *context = region.getContext();
     Operation *anchor = findAnchor(region);
     Problem p = *asProblem(anchor);
     auto scratch = [&](int64_t floats) { return getAffineConstantExpr(roundUp(floats * 4, 64) + 64, context); };
-    const int64_t tiles = getParam(schedule, "tiles");
-    const bool isAhead = getParam(schedule, "ahead");
+    const int64_t tiles = schedule.getTiles();
+    const bool isAhead = schedule.getTransformLaunch();
     SmallVector<Launch> launches;
     if (isAhead) {
       Launch ahead;
@@ -290,26 +282,26 @@ public:
     }
     Launch launch;
     launch.tasks = prim::product(context, grid(p, schedule));
-    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
-    launch.scratch = scratch(scratchFloats(p, tiles, getParam(schedule, "tileN") / kPanel, isAhead));
+    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
+    launch.scratch = scratch(scratchFloats(p, tiles, schedule.getTileN() / kPanel, isAhead));
     launch.inPlace = Epilogue::analyze(region, anchor->getResult(0))->inPlace(region);
     launches.push_back(launch);
     return launches;
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned number, Emitter &em, Value begin,
-            Value end) const override {
+  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned number, Emitter &em, Value begin,
+                 Value end) const override {
     Operation *anchor = findAnchor(region);
     Problem p = *asProblem(anchor);
     Epilogue epilogue = *Epilogue::analyze(region, anchor->getResult(0));
-    const int64_t tiles = getParam(schedule, "tiles"), tileN = getParam(schedule, "tileN");
-    const bool isAhead = getParam(schedule, "ahead");
+    const int64_t tiles = schedule.getTiles(), tileN = schedule.getTileN();
+    const bool isAhead = schedule.getTransformLaunch();
     if (isAhead && number == 0)
       return transformAhead(p, schedule, em, begin, end);
     SmallVector<AffineExpr> space = grid(p, schedule);
     em.loop(begin, end, 1, [&](Index task) {
       SmallVector<Index> at = em.delinearize(task, space);
-      if (getParam(schedule, "tilesOuter"))
+      if (schedule.getRasterOrder() == kernel::RasterOrder::RowsOuter)
         std::swap(at[0], at[1]);
       Task t;
       t.panel0 = em.mul(at[0].base, em.i64(tileN / kPanel));
@@ -424,25 +416,25 @@ private:
     return plans;
   }
 
-  kernel::ScheduleAttr scheduleFor(kernel::RegionOp region, const Problem &p,
-                                   llvm::function_ref<bool(unsigned)> isConstant, const Plan &plan) const {
-    Params params(region);
-    params.set("rhs", packedFilter(p, isConstant)->input);
-    params.set("tiles", plan.tiles);
-    params.set("tileN", plan.panels * kPanel);
+  Schedule scheduleFor(kernel::RegionOp region, const Problem &p, llvm::function_ref<bool(unsigned)> isConstant,
+                       const Plan &plan) const {
+    Schedule::Params params;
+    params.rhs = packedFilter(p, isConstant)->input;
+    params.tiles = plan.tiles;
+    params.tileN = plan.panels * kPanel;
     // Threads take pixels of their own, as in the layers around, where the filter stays near.
     if (plan.panels < p.c.panels() &&
         kInPixels * p.c.outerTaps() * p.c.channels * p.c.panels() * kPanel * 4 <= kFilterBytes)
-      params.set("tilesOuter", 1);
+      params.rasterOrder = kernel::RasterOrder::RowsOuter;
     if (plan.isAhead)
-      params.set("ahead", 1);
+      params.transformLaunch = 1;
     for (const CpuInfo &cpu : kScheduledCpus) {
       Tile tile = microTile(p, cpu, std::min(plan.tiles, p.likelyTiles()), plan.panels);
-      params.set(suffixed("rows", cpu), tile.rows);
-      params.set(suffixed("cols", cpu), tile.panels * kPanel);
+      params.rowsFor(cpu.vectorBits) = tile.rows;
+      params.colsFor(cpu.vectorBits) = tile.panels * kPanel;
     }
-    params.set("grain", std::max<int64_t>(1, int64_t(kGrainCycles / plan.task)));
-    return params.schedule(strategy());
+    params.grain = std::max<int64_t>(1, int64_t(kGrainCycles / plan.task));
+    return params.get(region.getContext());
   }
 
   struct Task {
@@ -481,11 +473,11 @@ private:
     return input + kInPixels * tiles * panels * kPanel + kOutPixels * panels * kPanel;
   }
 
-  static SmallVector<AffineExpr> grid(const Problem &p, kernel::ScheduleAttr schedule) {
+  static SmallVector<AffineExpr> grid(const Problem &p, Schedule schedule) {
     SmallVector<AffineExpr> grid{
-        getAffineConstantExpr(p.c.panels() / (getParam(schedule, "tileN") / kPanel), p.c.batch.getContext()),
-        prim::simplifySize(p.tiles().ceilDiv(getParam(schedule, "tiles")))};
-    if (getParam(schedule, "tilesOuter"))
+        getAffineConstantExpr(p.c.panels() / (schedule.getTileN() / kPanel), p.c.batch.getContext()),
+        prim::simplifySize(p.tiles().ceilDiv(schedule.getTiles()))};
+    if (schedule.getRasterOrder() == kernel::RasterOrder::RowsOuter)
       std::swap(grid[0], grid[1]);
     return grid;
   }
@@ -499,8 +491,8 @@ private:
   }
 
   /// A launch of its own: the tiles of all tasks, which several blocks of columns read.
-  static void transformAhead(const Problem &p, kernel::ScheduleAttr schedule, Emitter &em, Value begin, Value end) {
-    const int64_t tiles = getParam(schedule, "tiles");
+  static void transformAhead(const Problem &p, Schedule schedule, Emitter &em, Value begin, Value end) {
+    const int64_t tiles = schedule.getTiles();
     clearFloats(em, em.scratch(), p.c.channels);
     em.loop(begin, end, 1, [&](Index tile) {
       Value block = em.mul(em.divUnsigned(tile.base, em.i64(tiles)), em.i64(aheadFloats(p, tiles)));
@@ -515,12 +507,12 @@ private:
 
   /// The transform of what a tile reads at an outer kernel position, to `to`, where its channels begin; `zeros`: a
   /// pixel outside of the image.
-  static void transformTile(const Problem &p, kernel::ScheduleAttr schedule, Index tile, Index tap, Value zeros,
-                            Value to, Emitter &em) {
+  static void transformTile(const Problem &p, Schedule schedule, Index tile, Index tap, Value zeros, Value to,
+                            Emitter &em) {
     OpBuilder &b = em.builder();
     Location loc = em.loc();
     const Type f32 = b.getF32Type();
-    const int64_t plane = getParam(schedule, "tiles") * p.pitch();
+    const int64_t plane = schedule.getTiles() * p.pitch();
     SmallVector<Index> at = positionOf(p, tile, em);
     prim::ConvOp op = p.c.op;
     SmallVector<AffineExpr> sizes = prim::getSizes(op.getInput()), taps;
@@ -569,21 +561,21 @@ private:
   }
 
   /// The products of the tiles at an outer kernel position.
-  static void multiply(const Problem &p, kernel::ScheduleAttr schedule, const Task &t, Index tap, Emitter &em) {
-    const int64_t tiles = getParam(schedule, "tiles"), tileN = getParam(schedule, "tileN"), taskPanels = tileN / kPanel;
-    const int64_t rows = getParam(schedule, suffixed("rows", em.cpu()));
-    const int64_t panels = getParam(schedule, suffixed("cols", em.cpu())) / kPanel;
+  static void multiply(const Problem &p, Schedule schedule, const Task &t, Index tap, Emitter &em) {
+    const int64_t tiles = schedule.getTiles(), tileN = schedule.getTileN(), taskPanels = tileN / kPanel;
+    const int64_t rows = schedule.rowsFor(em.cpu().vectorBits);
+    const int64_t panels = schedule.colsFor(em.cpu().vectorBits) / kPanel;
     const int64_t panelFloats = p.c.channels * kPanel, taps = p.c.outerTaps();
     std::optional<int64_t> all = prim::getConstantSize(p.tiles()), rest = blockRest(all, tiles, rows);
     Value transformed = t.transformed;
-    if (getParam(schedule, "ahead"))
+    if (schedule.getTransformLaunch())
       transformed = offsetBy(em, transformed, em.mul(tap.base, em.i64(transformedFloats(p, tiles))));
     em.loop(em.i64(0), em.i64(kInPixels), 1, [&](Index pixel) {
       Value a = offsetBy(em, transformed, em.mul(pixel.base, em.i64(tiles * p.pitch())));
       Value c = offsetBy(em, t.products, em.mul(pixel.base, em.i64(tiles * tileN)));
       Value block = em.add(em.mul(pixel.base, em.i64(taps)), tap.base);
       Value panel = em.add(em.mul(block, em.i64(p.c.panels())), t.panel0);
-      Value from = offsetBy(em, em.input(getParam(schedule, "rhs")), em.mul(panel, em.i64(panelFloats)));
+      Value from = offsetBy(em, em.input(schedule.getRhs()), em.mul(panel, em.i64(panelFloats)));
       // The task's panels at the next pixel lie behind those of other tasks.
       Value beyond = offsetBy(em, from, taps * p.c.panels() * panelFloats);
       em.loop(em.i64(0), em.i64(taskPanels), panels, [&](Index group) {
@@ -615,10 +607,9 @@ private:
     });
   }
 
-  static void transformBack(const Problem &p, kernel::ScheduleAttr schedule, const Task &t, const Epilogue &epilogue,
-                            Emitter &em) {
+  static void transformBack(const Problem &p, Schedule schedule, const Task &t, const Epilogue &epilogue, Emitter &em) {
     const Type f32 = em.builder().getF32Type();
-    const int64_t tileN = getParam(schedule, "tileN"), plane = getParam(schedule, "tiles") * tileN;
+    const int64_t tileN = schedule.getTileN(), plane = schedule.getTiles() * tileN;
     Value n0 = em.mul(t.panel0, em.i64(kPanel));
     Extent columns = blockExtent(em, getAffineConstantExpr(p.c.columns, p.c.batch.getContext()), n0, tileN);
     Index column0 = em.uniform(n0, kPanel);

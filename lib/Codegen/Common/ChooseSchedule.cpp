@@ -37,16 +37,13 @@ auto constantInputs(kernel::RegionOp region) {
 void addGrains(kernel::RegionOp region, const Generator &generator, kernel::ScheduleAttr schedule,
                llvm::SetVector<kernel::ScheduleAttr> &all) {
   auto tasks = prim::getConstantSize(generator.launches(region, schedule).back().tasks);
-  const int64_t grain = getParam(schedule, "grain");
+  const int64_t grain = schedule.getGrain();
   if (!tasks || grain < 1 || *tasks < 2 || *tasks / grain >= kFewThreads)
     return;
-  for (int64_t other : {std::max<int64_t>(1, grain / 4), grain * 4}) {
-    Params params(schedule);
-    params.set("grain", other);
+  for (int64_t other : {std::max<int64_t>(1, grain / 4), grain * 4})
     // With a grain beyond the tasks there is one thread, whatever the grain.
     if (std::min(other, *tasks) != std::min(grain, *tasks))
-      all.insert(params.schedule(schedule.getStrategy()));
-  }
+      all.insert(schedule.withGrain(other));
 }
 
 struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePass> {
@@ -62,8 +59,7 @@ struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePa
           region.setScheduleAttr(*schedule);
           if (log::isEnabled("schedule")) {
             std::string text;
-            llvm::raw_string_ostream(text) << llvm::join(host::getNodeNames(region.getLoc()), "+") << ": "
-                                           << schedule->getStrategy() << " " << schedule->getParams();
+            llvm::raw_string_ostream(text) << llvm::join(host::getNodeNames(region.getLoc()), "+") << ": " << *schedule;
             log::write("schedule", text);
           }
           return WalkResult::advance();

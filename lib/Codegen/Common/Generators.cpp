@@ -12,12 +12,13 @@ using namespace tc;
 using namespace tc::codegen;
 
 llvm::ArrayRef<const Generator *> tc::codegen::allGenerators(llvm::StringRef device) {
-  static const Generator *const cpu[] = {
-      attentionRowsGenerator(), attentionGenerator(), rnnGenerator(),     linesGenerator(),    depthwiseGenerator(),
-      blockDotGenerator(),      winogradGenerator(),  thinGenerator(),    contractGenerator(), integerDotGenerator(),
-      bfloatDotGenerator(),     scanGenerator(),      scatterGenerator(), sortGenerator(),     columnsGenerator(),
-      transposeGenerator(),     windowsGenerator(),   loopsGenerator()};
-  static const Generator *const cuda[] = {gpuContractGenerator(), gpuRowsGenerator(), gpuFlatGenerator()};
+  static const Generator *const cpu[] = {attentionRowsGenerator(), attentionGenerator(),    rnnGenerator(),
+                                         widthConvGenerator(),     depthwiseGenerator(),    blockDotGenerator(),
+                                         winogradGenerator(),      skinnyGemmGenerator(),   contractGenerator(),
+                                         narrowGemmGenerator(),    scanGenerator(),         scatterGenerator(),
+                                         sortGenerator(),          columnReduceGenerator(), transposeGenerator(),
+                                         windowReduceGenerator(),  loopsGenerator()};
+  static const Generator *const cuda[] = {gpuGemmGenerator(), gpuRowsGenerator(), gpuFlatGenerator()};
   // Plain loops for everything but what only its own generator can say: nothing packed or rearranged.
   static const Generator *const reference[] = {attentionGenerator(), rnnGenerator(),  scanGenerator(),
                                                scatterGenerator(),   sortGenerator(), loopsGenerator()};
@@ -28,28 +29,13 @@ llvm::ArrayRef<const Generator *> tc::codegen::allGenerators(llvm::StringRef dev
   return cpu;
 }
 
-const Generator *tc::codegen::lookupGenerator(llvm::StringRef strategy) {
-  for (llvm::StringRef device : {"cpu", "cuda"})
-    for (const Generator *generator : allGenerators(device))
-      if (generator->strategy() == strategy)
-        return generator;
+const Generator *tc::codegen::lookupGenerator(kernel::ScheduleAttr schedule, llvm::StringRef device) {
+  for (const Generator *generator : allGenerators(device))
+    if (generator->strategy() == schedule.getStrategy())
+      return generator;
   return nullptr;
 }
 
 bool tc::codegen::takesWhole(llvm::StringRef device, mlir::Operation *composite) {
   return llvm::any_of(allGenerators(device), [&](const Generator *g) { return g->takesWhole(composite); });
-}
-
-int64_t tc::codegen::getParam(kernel::ScheduleAttr schedule, llvm::StringRef name, int64_t otherwise) {
-  if (auto attr = schedule.getParams().getAs<mlir::IntegerAttr>(name))
-    return attr.getInt();
-  return otherwise;
-}
-
-void tc::codegen::Params::set(const llvm::Twine &name, int64_t value) {
-  list.set(name.str(), mlir::IntegerAttr::get(mlir::IntegerType::get(context, 64), value));
-}
-
-kernel::ScheduleAttr tc::codegen::Params::schedule(llvm::StringRef strategy) const {
-  return kernel::ScheduleAttr::get(context, strategy, list.getDictionary(context));
 }

@@ -77,49 +77,64 @@ public:
                     mlir::Value begin, mlir::Value end) const = 0;
 };
 
+/// A generator whose strategy is the attribute `ScheduleT`, which is all that it is given.
+template <typename ScheduleT> class GeneratorOf : public Generator {
+public:
+  llvm::StringRef strategy() const final { return ScheduleT::strategy; }
+  mlir::FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
+                                               llvm::function_ref<bool(unsigned)> isConstant) const final {
+    mlir::FailureOr<ScheduleT> schedule = decide(region, isConstant);
+    if (mlir::failed(schedule))
+      return mlir::failure();
+    return kernel::ScheduleAttr(*schedule);
+  }
+  llvm::SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const final {
+    return packInputs(region, mlir::cast<ScheduleT>(schedule));
+  }
+  llvm::SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const final {
+    return makeLaunches(region, mlir::cast<ScheduleT>(schedule));
+  }
+  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned number, Emitter &emitter,
+            mlir::Value begin, mlir::Value end) const final {
+    emitTasks(region, mlir::cast<ScheduleT>(schedule), number, emitter, begin, end);
+  }
+
+protected:
+  /// As `choose`, `packing`, `launches` and `emit`.
+  virtual mlir::FailureOr<ScheduleT> decide(kernel::RegionOp region,
+                                            llvm::function_ref<bool(unsigned)> isConstant) const = 0;
+  virtual llvm::SmallVector<PackedInput> packInputs(kernel::RegionOp region, ScheduleT schedule) const { return {}; }
+  virtual llvm::SmallVector<Launch> makeLaunches(kernel::RegionOp region, ScheduleT schedule) const = 0;
+  virtual void emitTasks(kernel::RegionOp region, ScheduleT schedule, unsigned number, Emitter &emitter,
+                         mlir::Value begin, mlir::Value end) const = 0;
+};
+
 /// All generators of a device (cpu, cuda), in the order in which they are asked.
 llvm::ArrayRef<const Generator *> allGenerators(llvm::StringRef device);
-const Generator *lookupGenerator(llvm::StringRef strategy);
+/// The generator of the schedule's strategy; null if the device has none.
+const Generator *lookupGenerator(kernel::ScheduleAttr schedule, llvm::StringRef device);
 
 // One per file; listed in Generators.cpp.
 const Generator *attentionGenerator();
 const Generator *attentionRowsGenerator();
-const Generator *bfloatDotGenerator();
 const Generator *blockDotGenerator();
-const Generator *columnsGenerator();
+const Generator *columnReduceGenerator();
 const Generator *contractGenerator();
 const Generator *depthwiseGenerator();
-const Generator *integerDotGenerator();
-const Generator *linesGenerator();
+const Generator *narrowGemmGenerator();
+const Generator *widthConvGenerator();
 const Generator *loopsGenerator();
 const Generator *rnnGenerator();
 const Generator *scanGenerator();
 const Generator *scatterGenerator();
 const Generator *sortGenerator();
-const Generator *thinGenerator();
+const Generator *skinnyGemmGenerator();
 const Generator *transposeGenerator();
-const Generator *windowsGenerator();
+const Generator *windowReduceGenerator();
 const Generator *winogradGenerator();
 const Generator *gpuRowsGenerator();
 const Generator *gpuFlatGenerator();
-const Generator *gpuContractGenerator();
-
-/// Integer parameter of a schedule.
-int64_t getParam(kernel::ScheduleAttr schedule, llvm::StringRef name, int64_t otherwise = 0);
-
-/// The integer parameters of a schedule in the making.
-class Params {
-public:
-  explicit Params(kernel::RegionOp region) : context(region.getContext()) {}
-  /// Begins with those of `schedule`.
-  explicit Params(kernel::ScheduleAttr schedule) : context(schedule.getContext()), list(schedule.getParams()) {}
-  void set(const llvm::Twine &name, int64_t value);
-  kernel::ScheduleAttr schedule(llvm::StringRef strategy) const;
-
-private:
-  mlir::MLIRContext *context;
-  mlir::NamedAttrList list;
-};
+const Generator *gpuGemmGenerator();
 
 /// What kernels of a variant may use.
 CpuInfo cpuInfoOf(const CpuVariant &variant);

@@ -129,7 +129,7 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
   static SmallVector<PackedInput> sharedLayouts(kernel::RegionOp region, const Generator *generator,
                                                 const DenseMap<Value, PackedInput> &packed) {
     SmallVector<PackedInput> layouts;
-    if (generator->strategy() != "loops")
+    if (generator->strategy() != kernel::CpuLoopsAttr::strategy)
       return layouts;
     for (auto [i, input] : llvm::enumerate(region.getInputs()))
       if (auto found = packed.find(input); found != packed.end())
@@ -167,9 +167,13 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     module.walk([&](kernel::RegionOp region) { regions.push_back(region); });
     SmallVector<kernel::RegionOp> done;
     DenseMap<Value, PackedInput> packed;
+    const std::optional<CpuVariant> first = variants.empty() ? std::nullopt : resolveCpuVariant(variants.front());
+    auto generatorOf = [&](kernel::ScheduleAttr schedule) {
+      return schedule ? lookupGenerator(schedule, first ? first->device : "cpu") : nullptr;
+    };
     for (kernel::RegionOp region : regions) {
       auto schedule = region.getScheduleAttr();
-      const Generator *generator = schedule ? lookupGenerator(schedule.getStrategy()) : nullptr;
+      const Generator *generator = generatorOf(schedule);
       if (!generator)
         continue;
       for (const PackedInput &input : generator->packing(region, schedule)) {
@@ -182,9 +186,9 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     }
     for (kernel::RegionOp region : regions) {
       auto schedule = region.getScheduleAttr();
-      const Generator *generator = schedule ? lookupGenerator(schedule.getStrategy()) : nullptr;
+      const Generator *generator = generatorOf(schedule);
       if (!generator) {
-        region.emitError("region has no schedule that a CPU code generator knows");
+        region.emitError("region has no schedule that a code generator of this device knows");
         return signalPassFailure();
       }
       SmallVector<PackedInput> layouts = sharedLayouts(region, generator, packed);

@@ -6,7 +6,7 @@
 // comes from splitting x = hi + lo and adding hi hi + hi lo + lo hi (Ootomo and Yokota, "Recovering single precision
 // accuracy from Tensor Cores", section 3). The epilogue runs on the accumulators.
 //
-// Parameters: none; tiles are fixed until the GPU issue brings a cost model.
+// Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -22,6 +22,8 @@ using namespace tc;
 using namespace tc::codegen::gpu;
 
 namespace {
+
+using Schedule = kernel::GpuGemmAttr;
 
 constexpr int64_t kTile = 64, kDepth = 16, kThreads = 128;
 // Rows of the shared slices are padded so that the fragments' accesses fall into different banks.
@@ -68,21 +70,19 @@ prim::DotGeneralOp anchorOf(kernel::RegionOp region) {
   return dyn_cast_or_null<prim::DotGeneralOp>(findAnchor(region));
 }
 
-class GpuContractGenerator final : public Generator {
+class GpuGemmGenerator final : public GeneratorOf<Schedule> {
 public:
-  StringRef strategy() const override { return "gpu-contract"; }
-
-  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
     prim::DotGeneralOp dot = anchorOf(region);
     if (!dot || !isF32(dot.getLhs()) || !isF32(dot.getRhs()) || !isF32(dot.getResult()))
       return failure();
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, dot.getResult());
     if (failed(epilogue) || !epilogue->yieldsAll(region))
       return failure();
-    return Params(region).schedule(strategy());
+    return Schedule::Params().get(region.getContext());
   }
 
-  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr) const override {
+  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule) const override {
     MLIRContext *context = region.getContext();
     Launch launch;
     launch.tasks = prim::product(context, grid(context, dimsOf(anchorOf(region))));
@@ -91,7 +91,7 @@ public:
     return {launch};
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr, unsigned, Emitter &e, Value begin, Value) const override {
+  void emitTasks(kernel::RegionOp region, Schedule, unsigned, Emitter &e, Value begin, Value) const override {
     OpBuilder &b = e.builder();
     Location loc = e.loc();
     prim::DotGeneralOp dot = anchorOf(region);
@@ -241,7 +241,7 @@ private:
 
 } // namespace
 
-const Generator *tc::codegen::gpuContractGenerator() {
-  static const GpuContractGenerator generator;
+const Generator *tc::codegen::gpuGemmGenerator() {
+  static const GpuGemmGenerator generator;
   return &generator;
 }

@@ -5,7 +5,7 @@
 // and access. A row is read from memory once and comes from L1 afterwards. gpu-flat: no reduction along rows; a thread
 // computes 4 neighbouring elements of the output.
 //
-// Parameters: space (number of the output that spans the grid), block (threads).
+// Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -54,11 +54,11 @@ int64_t rowLength(kernel::RegionOp region) {
   return length;
 }
 
-kernel::ScheduleAttr makeSchedule(kernel::RegionOp region, StringRef strategy, int64_t threads) {
-  Params params(region);
-  params.set("block", threads);
-  params.set("space", largestOutput(region));
-  return params.schedule(strategy);
+template <typename Schedule> Schedule makeSchedule(kernel::RegionOp region, int64_t threads) {
+  typename Schedule::Params params;
+  params.block = threads;
+  params.space = largestOutput(region);
+  return params.get(region.getContext());
 }
 
 /// Writes outputs other than the spanning one element by element, shared out among `threads` threads of the first
@@ -82,11 +82,9 @@ void writeOthers(Emitter &e, ValueRange values, unsigned space, Value first, Val
   });
 }
 
-class RowsGenerator final : public Generator {
+class RowsGenerator final : public GeneratorOf<kernel::GpuRowsAttr> {
 public:
-  StringRef strategy() const override { return "gpu-rows"; }
-
-  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+  FailureOr<kernel::GpuRowsAttr> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
     int64_t length = rowLength(region);
     if (length == 0 || yieldOf(region).getValues().size() != 1)
       return failure();
@@ -105,23 +103,23 @@ public:
       return failure();
     // 4 elements a thread; a warp for short rows, at most 256 threads.
     int64_t threads = std::min<int64_t>(256, std::max<int64_t>(32, int64_t(llvm::PowerOf2Ceil(length / 4))));
-    return makeSchedule(region, strategy(), threads);
+    return makeSchedule<kernel::GpuRowsAttr>(region, threads);
   }
 
-  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+  SmallVector<Launch> makeLaunches(kernel::RegionOp region, kernel::GpuRowsAttr schedule) const override {
     MLIRContext *context = region.getContext();
     Launch launch;
     SmallVector<AffineExpr> rows = rowDims(region, schedule);
     launch.tasks = prim::product(context, rows);
     launch.grain = getAffineConstantExpr(1, context);
-    launch.device = deviceAttr(context, getParam(schedule, "block"));
+    launch.device = deviceAttr(context, schedule.getBlock());
     return {launch};
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &e, Value begin,
-            Value) const override {
+  void emitTasks(kernel::RegionOp region, kernel::GpuRowsAttr schedule, unsigned, Emitter &e, Value begin,
+                 Value) const override {
     Value root = yieldOf(region).getValues()[0];
-    int64_t threads = getParam(schedule, "block");
+    int64_t threads = schedule.getBlock();
     makeTeam(e, threads);
     SmallVector<AffineExpr> sizes = prim::getSizes(root), rows = rowDims(region, schedule);
     SmallVector<Index> at = e.delinearize(e.uniform(begin), rows);
@@ -149,7 +147,7 @@ public:
 
 private:
   /// The output's dims that number the blocks: all but the last where the region computes whole rows, else all.
-  static SmallVector<AffineExpr> rowDims(kernel::RegionOp region, kernel::ScheduleAttr) {
+  static SmallVector<AffineExpr> rowDims(kernel::RegionOp region, kernel::GpuRowsAttr) {
     Value root = yieldOf(region).getValues()[0];
     SmallVector<AffineExpr> sizes = prim::getSizes(root);
     bool spansRow = false;
@@ -164,30 +162,28 @@ private:
   }
 };
 
-class FlatGenerator final : public Generator {
+class FlatGenerator final : public GeneratorOf<kernel::GpuFlatAttr> {
 public:
-  StringRef strategy() const override { return "gpu-flat"; }
-
-  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
-    return makeSchedule(region, strategy(), 256);
+  FailureOr<kernel::GpuFlatAttr> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+    return makeSchedule<kernel::GpuFlatAttr>(region, 256);
   }
 
-  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+  SmallVector<Launch> makeLaunches(kernel::RegionOp region, kernel::GpuFlatAttr schedule) const override {
     MLIRContext *context = region.getContext();
     Launch launch;
-    Value root = yieldOf(region).getValues()[getParam(schedule, "space")];
-    int64_t perBlock = getParam(schedule, "block") * lanesOf(root);
+    Value root = yieldOf(region).getValues()[schedule.getSpace()];
+    int64_t perBlock = schedule.getBlock() * lanesOf(root);
     launch.tasks = prim::simplifySize(prim::product(context, prim::getSizes(root)).ceilDiv(perBlock));
     launch.grain = getAffineConstantExpr(1, context);
-    launch.device = deviceAttr(context, getParam(schedule, "block"));
+    launch.device = deviceAttr(context, schedule.getBlock());
     return {launch};
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &e, Value begin,
-            Value) const override {
+  void emitTasks(kernel::RegionOp region, kernel::GpuFlatAttr schedule, unsigned, Emitter &e, Value begin,
+                 Value) const override {
     auto values = yieldOf(region).getValues();
-    unsigned space = getParam(schedule, "space");
-    int64_t threads = getParam(schedule, "block");
+    unsigned space = schedule.getSpace();
+    int64_t threads = schedule.getBlock();
     Value root = values[space];
     SmallVector<AffineExpr> sizes = prim::getSizes(root);
     int64_t lanes = lanesOf(root);

@@ -7,7 +7,7 @@
 
 // The scratch holds blocks, never the whole matrix of scores: its size does not depend on the number of keys.
 // CHECK-LABEL: func.func @attention
-// CHECK: #kernel.schedule<"attention", {{.*}}tileS = 112 : i64, tileT = 32 : i64
+// CHECK: #kernel.cpu.attention<{{.*}}tileT = 32{{[,>]}}{{.*}}tileS = 112{{[,>]}}
 // LOWER-LABEL: func.func @attention
 // LOWER: host.launch {{.*}} scratch #{{map[0-9]*}}
 !q = tensor<?x?x64xf32, #prim.dims<affine_map<()[s0, s1] -> (s0, s1, 64)>>>
@@ -21,7 +21,7 @@ func.func @attention(%x: !q) -> !q attributes {prim.symbols = [#prim.symbol<"b",
 
 // Few queries: rows of keys and values are read as they lie, in one block where their scores fit, with a task for each head.
 // CHECK-LABEL: func.func @few_queries
-// CHECK: #kernel.schedule<"attention-rows", {ahead = 32 : i64, grain = 1 : i64, tileS = 256 : i64, vectors256 = 4 : i64, vectors512 = 7 : i64}>
+// CHECK: #kernel.cpu.attention_rows<{{.*}}tileS = 256{{[,>]}}{{.*}}prefetchKeys = 32{{[,>]}}{{.*}}vectors256 = 4{{[,>]}}{{.*}}vectors512 = 7{{[,>]}}
 // LOWER-LABEL: func.func @few_queries
 // LOWER: host.launch @k1_attention(%arg0, %arg1, %arg2) {{.*}} tasks #{{map[0-9]*}}
 func.func @few_queries(%x: tensor<8x2x64xf32>, %k: tensor<256x2x64xf32>, %v: tensor<8x256x100xf32>) -> tensor<8x2x100xf32> {
@@ -37,7 +37,7 @@ func.func @few_queries(%x: tensor<8x2x64xf32>, %k: tensor<256x2x64xf32>, %v: ten
 
 // Values whose columns are not neighbours would be gathered: they are copied by blocks.
 // CHECK-LABEL: func.func @values_by_columns
-// CHECK: #kernel.schedule<"attention",
+// CHECK: #kernel.cpu.attention<
 func.func @values_by_columns(%x: tensor<8x2x64xf32>, %k: tensor<8x256x64xf32>, %v: tensor<8x64x256xf32>) -> tensor<8x2x64xf32> {
   %r = kernel.region(%q = %x : tensor<8x2x64xf32>, %i = %k : tensor<8x256x64xf32>, %w = %v : tensor<8x64x256xf32>) -> (tensor<8x2x64xf32>) {
     %t = prim.transpose %w [0, 2, 1] : tensor<8x64x256xf32> -> tensor<8x256x64xf32>
@@ -49,7 +49,7 @@ func.func @values_by_columns(%x: tensor<8x2x64xf32>, %k: tensor<8x256x64xf32>, %
 
 // One panel set for each gate.
 // CHECK-LABEL: func.func @lstm
-// CHECK: #kernel.schedule<"rnn", {{.*}}rhs = 1 : i64{{.*}}tileB = 4 : i64
+// CHECK: #kernel.cpu.rnn<{{.*}}rhs = 1{{[,>]}}{{.*}}tileB = 4{{[,>]}}
 // LOWER-LABEL: func.func @lstm
 // LOWER: host.constant {{.*}} : tensor<4x2x20x16xf32>
 func.func @lstm(%x: tensor<5x4x80xf32>, %h: tensor<4x20xf32>, %c: tensor<4x20xf32>, %n: tensor<4xi32>) -> (tensor<5x4x20xf32>, tensor<4x20xf32>) {
@@ -66,7 +66,7 @@ func.func @lstm(%x: tensor<5x4x80xf32>, %h: tensor<4x20xf32>, %c: tensor<4x20xf3
 // One batch row and steps that take long: slices of the hidden dim, a launch step for the initial state and each step; a GRU whose
 // reset comes first takes two, its state one more block. The state is a result that nothing else reads.
 // CHECK-LABEL: func.func @one_row
-// CHECK: #kernel.schedule<"rnn", {{.*}}grain = 1 : i64, {{.*}}slice = 2 : i64, tileB = 1 : i64
+// CHECK: #kernel.cpu.rnn<{{.*}}slice = 2{{[,>]}}
 // LOWER-LABEL: func.func @one_row
 // LOWER: host.launch {{.*}} steps #[[LSTM_STEPS]] {{.*}} -> (tensor<1x256xf32>, tensor<816xf32>)
 // LOWER: host.launch {{.*}} steps #[[GRU_STEPS]] {{.*}} -> (tensor<1x256xf32>, tensor<1088xf32>)
@@ -91,7 +91,7 @@ func.func @one_row(%x: !gates4, %g: !gates3, %h: tensor<1x256xf32>, %n: tensor<1
 }
 
 // CHECK-LABEL: func.func @depthwise
-// CHECK: #kernel.schedule<"depthwise", {grain = {{[0-9]+}} : i64, pixels256 = 4 : i64, pixels512 = 7 : i64
+// CHECK: #kernel.cpu.depthwise<{{.*}}pixels256 = 4{{[,>]}}{{.*}}pixels512 = 7{{[,>]}}
 func.func @depthwise(%x: tensor<1x14x14x48xf32>) -> tensor<1x14x14x48xf32> {
   %w = prim.constant dense<1.0> : tensor<3x3x1x48xf32>
   %r = kernel.region(%i0 = %x : tensor<1x14x14x48xf32>, %i1 = %w : tensor<3x3x1x48xf32>) -> (tensor<1x14x14x48xf32>) {
@@ -103,7 +103,7 @@ func.func @depthwise(%x: tensor<1x14x14x48xf32>) -> tensor<1x14x14x48xf32> {
 
 // Channels that a reshape takes apart: no vector holds some of two parts, whose places lie apart.
 // CHECK-LABEL: func.func @split_channels
-// CHECK: #kernel.schedule<"depthwise", {{.*}}run = 21 : i64
+// CHECK: #kernel.cpu.depthwise<{{.*}}run = 21{{[,>]}}
 func.func @split_channels(%x: tensor<2x12x1x168xf32>) -> tensor<2x8x12x21xf32> {
   %w = prim.constant dense<1.0> : tensor<3x1x1x168xf32>
   %r = kernel.region(%i0 = %x : tensor<2x12x1x168xf32>, %i1 = %w : tensor<3x1x1x168xf32>) -> (tensor<2x8x12x21xf32>) {
@@ -117,8 +117,8 @@ func.func @split_channels(%x: tensor<2x12x1x168xf32>) -> tensor<2x8x12x21xf32> {
 
 // Groups of 8 channels fill the lanes, groups of 12 are products.
 // CHECK-LABEL: func.func @grouped
-// CHECK: #kernel.schedule<"depthwise", {grain = {{[0-9]+}} : i64, pixels256 = 7 : i64, pixels512 = 14 : i64
-// CHECK: #kernel.schedule<"contract"
+// CHECK: #kernel.cpu.depthwise<{{.*}}pixels256 = 7{{[,>]}}{{.*}}pixels512 = 14{{[,>]}}
+// CHECK: #kernel.cpu.contract<
 func.func @grouped(%x: tensor<1x14x14x48xf32>) -> (tensor<1x14x14x48xf32>, tensor<1x14x14x48xf32>) {
   %w = prim.constant dense<1.0> : tensor<3x3x8x48xf32>
   %v = prim.constant dense<1.0> : tensor<3x3x12x48xf32>
@@ -153,8 +153,8 @@ func.func @one_column(%x: tensor<1x12x4x2xf32>, %v: tensor<1x4x7x1xf32>) -> tens
 
 // More rows than a task's, whose weights stream from beyond the second-level cache: slices of all rows. Small weights: blocks of rows.
 // CHECK-LABEL: func.func @rows_of_slices
-// CHECK: #kernel.schedule<"rnn", {{.*}}slice = 2 : i64, tileB = 16 : i64
-// CHECK: #kernel.schedule<"rnn", {{.*}}slice = 0 : i64, tileB = 8 : i64
+// CHECK: #kernel.cpu.rnn<{{.*}}tileB = 16{{[,>]}}{{.*}}slice = 2{{[,>]}}
+// CHECK: #kernel.cpu.rnn<{{.*}}tileB = 8{{[,>]}}
 func.func @rows_of_slices(%x: tensor<5x16x512xf32>, %y: tensor<5x16x128xf32>, %h: tensor<16x512xf32>, %g: tensor<16x128xf32>, %n: tensor<16xi32>) -> (tensor<5x16x512xf32>, tensor<5x16x128xf32>) {
   %w = prim.constant dense<1.0> : tensor<512x512xf32>
   %v = prim.constant dense<1.0> : tensor<128x128xf32>

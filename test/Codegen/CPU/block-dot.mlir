@@ -5,8 +5,7 @@
 
 // A row: all columns of a group at once, no scratch.
 // CHECK-LABEL: func.func @row
-// CHECK: schedule = #kernel.schedule<"block-dot", {cols256 = 32 : i64, cols512 = 64 : i64
-// CHECK-SAME: rows256 = 1 : i64, rows512 = 1 : i64, scales = 2 : i64, tileM = 1 : i64, tileN = 128 : i64, weights = 1 : i64, zeros = -1 : i64
+// CHECK: schedule = #kernel.cpu.block_dot<weights = 1, scales = 2, tileN = 128, {{.*}}rows256 = 1, cols256 = 32, {{.*}}rows512 = 1, cols512 = 64
 // LOWER-DAG: #[[BYTES:.*]] = affine_map<(d0, d1, d2, d3) -> (d0 * 16 + d2, d1 * 4 + d3)>
 // LOWER-DAG: #[[BLOCKS:.*]] = affine_map<(d0, d1, d2) -> (d0 * 16 + d2, d1)>
 // LOWER-LABEL: func.func @row
@@ -36,7 +35,7 @@ func.func @row(%x: tensor<1x128xf32>) -> tensor<1x200xf32> {
 
 // Any number of rows: a task chooses at run time between the weights as they are stored and panels in f32.
 // CHECK-LABEL: func.func @rows
-// CHECK: depth = 512 : i64, {{.*}}panelRows512 = 6 : i64, {{.*}}rows512 = 8 : i64, {{.*}}tileM = 108 : i64
+// CHECK: #kernel.cpu.block_dot<{{.*}}tileM = 108, {{.*}}depth = 512, {{.*}} rows512 = 8, {{.*}}panelRows512 = 6
 // LOWER-LABEL: func.func @rows
 // LOWER: host.launch {{.*}} scratch
 !x = tensor<?x600xf32, #prim.dims<affine_map<()[s0] -> (s0, 600)>>>
@@ -56,7 +55,7 @@ func.func @rows(%x: !x) -> !y attributes {prim.symbols = [#prim.symbol<"rows", 0
 
 // Bytes with a sign: each step's numbers side by side, no sums of the rows, and a scale that is a number.
 // CHECK-LABEL: func.func @bytes
-// CHECK: schedule = #kernel.schedule<"block-dot", {{.*}}scales = -1 : i64, {{.*}}weights = 1 : i64, zeros = -1 : i64
+// CHECK: schedule = #kernel.cpu.block_dot<{{.*}}weights = 1{{[,>]}}
 // LOWER-DAG: #[[STEPS:.*]] = affine_map<(d0, d1, d2, d3) -> (d0 * 16 + d3, d1 * 4 + d2)>
 // LOWER-LABEL: func.func @bytes
 // LOWER-DAG: host.constant dense<1> : tensor<200x128xi8> map #[[STEPS]] : tensor<13x32x4x16xi8>

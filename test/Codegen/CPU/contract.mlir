@@ -5,8 +5,7 @@
 
 // Weights in [N, K] order: packed as they are, panels of 16 columns, K-major. A dynamic number of rows; the epilogue is inside.
 // CHECK-LABEL: func.func @linear
-// CHECK: schedule = #kernel.schedule<"contract", {cols256 = 16 : i64, cols512 = 48 : i64
-// CHECK-SAME: lhsCopy = 0 : i64, rhs = 1 : i64, rows256 = 6 : i64, rows512 = 8 : i64
+// CHECK: schedule = #kernel.cpu.contract<rhs = 1, tileM = {{[0-9]+}}, tileN = {{[0-9]+}}, rows256 = 6, cols256 = 16, rows512 = 8, cols512 = 48
 // LOWER: #[[MAP:.*]] = affine_map<(d0, d1, d2) -> (d0 * 16 + d2, d1)>
 // LOWER-LABEL: func.func @linear
 // LOWER: host.constant dense<1.000000e+00> : tensor<200x96xf32> map #[[MAP]] : tensor<13x96x16xf32>
@@ -36,7 +35,7 @@ func.func @linear(%x: !x) -> !y attributes {prim.symbols = [#prim.symbol<"rows",
 
 // Both operands at run time: the task packs the second one, which lies along K, by transposing.
 // CHECK-LABEL: func.func @scores
-// CHECK: #kernel.schedule<"contract", {{.*}}rhs = -1 : i64, rhsLaunch = 0 : i64, rhsTransposed = 1 : i64
+// CHECK: #kernel.cpu.contract<{{.*}}rhsTransposed = true
 // LOWER-LABEL: func.func @scores
 // LOWER: host.launch {{.*}} scratch
 func.func @scores(%q: tensor<2x3x20x16xf32>, %k: tensor<2x3x35x16xf32>) -> tensor<2x3x20x35xf32> {
@@ -51,8 +50,8 @@ func.func @scores(%q: tensor<2x3x20x16xf32>, %k: tensor<2x3x35x16xf32>) -> tenso
 
 // A small matrix that only the run knows is read where it lies by few rows: nothing is packed. 40 columns are no whole panels.
 // CHECK-LABEL: func.func @in_place
-// CHECK: #kernel.schedule<"contract", {{.*}}rhs = -1 : i64, rhsInPlace = 1 : i64, rows256
-// CHECK: #kernel.schedule<"contract", {{.*}}rhs = -1 : i64, rhsLaunch = 0 : i64
+// CHECK: #kernel.cpu.contract<{{.*}}rhsInPlace = true
+// CHECK: #kernel.cpu.contract<
 // LOWER-LABEL: func.func @in_place
 // LOWER: host.launch
 // LOWER-NOT: scratch
@@ -73,7 +72,7 @@ func.func @in_place(%x: tensor<9x64x24xf32>, %y: tensor<9x24x48xf32>, %z: tensor
 
 // Many tasks read the same panels: a launch of its own packs them, once, into a temporary.
 // CHECK-LABEL: func.func @many_rows
-// CHECK: #kernel.schedule<"contract", {{.*}}rhs = -1 : i64, rhsLaunch = 1 : i64, rhsTransposed = 0 : i64
+// CHECK: #kernel.cpu.contract<{{.*}}rhsLaunch = true
 // LOWER-LABEL: func.func @many_rows
 // LOWER: %[[PACKED:.*]] = host.launch @[[PACK:k[0-9]+[a-z_]*_pack]](%{{.*}}) {{.*}}-> {{.*}}tensor<1x{{[0-9]+}}x1024xf32>
 // LOWER: host.launch {{.*}}%[[PACKED]]
@@ -90,8 +89,8 @@ func.func @many_rows(%x: tensor<1000x64xf32>, %y: tensor<64x80xf32>) -> tensor<1
 // Columns of A are copied as they lie; many tasks read the same rows: a launch of its own copies them. 80 columns are 5 panels, the
 // groups of 3 end in one of 2.
 // CHECK-LABEL: func.func @transposed
-// CHECK: #kernel.schedule<"contract", {{.*}}lhsCopy = 1 : i64, lhsLaunch = 1 : i64, lhsTransposed = 1 : i64, rhs = 1 : i64
-// CHECK: #kernel.schedule<"contract", {{.*}}lhsCopy = 1 : i64, lhsTransposed = 1 : i64, rhs = -1 : i64, rhsLaunch = 1 : i64
+// CHECK: #kernel.cpu.contract<{{.*}}rhs = 1{{[,>]}}{{.*}}lhsCopy = true{{.*}}lhsLaunch = true{{.*}}lhsTransposed = true
+// CHECK: #kernel.cpu.contract<{{.*}}rhsLaunch = true{{.*}}lhsCopy = true{{.*}}lhsTransposed = true
 // LOWER-LABEL: func.func @transposed
 // LOWER: %[[COPIED:.*]] = host.launch @[[COPY:k[0-9]+[a-z_]*_copy]](%{{.*}}) {{.*}}-> {{.*}}tensor<1x{{[0-9]+}}x{{[0-9]+}}xf32>
 // LOWER: host.launch {{.*}}%[[COPIED]]
@@ -112,7 +111,7 @@ func.func @transposed(%x: tensor<512x500xf32>, %y: tensor<512x80xf32>) -> (tenso
 
 // A padded convolution copies its rows; k runs over kernel rows, kernel columns and channels.
 // CHECK-LABEL: func.func @conv3x3
-// CHECK: #kernel.schedule<"contract", {cols256 = 16 : i64, cols512 = 32 : i64, grain = 1 : i64, lhsCopy = 1 : i64, patchH256
+// CHECK: #kernel.cpu.contract<{{.*}}lhsCopy = true{{.*}}cols256 = 16{{[,>]}}{{.*}}cols512 = 32{{[,>]}}
 // LOWER: #[[MAP:.*]] = affine_map<(d0, d1, d2) -> ((d1 floordiv 64) floordiv 3, (d1 floordiv 64) mod 3, d1 mod 64, d0 * 16 + d2)>
 // LOWER-LABEL: func.func @conv3x3
 // LOWER: host.constant {{.*}} map #[[MAP]] : tensor<4x576x16xf32>
@@ -134,8 +133,8 @@ func.func @conv3x3(%x: tensor<1x14x14x64xf32>) -> tensor<1x14x14x64xf32> {
 
 // A filter that only the run knows is packed by a launch of its own; one of few products is not.
 // CHECK-LABEL: func.func @given_filter
-// CHECK: #kernel.schedule<"contract", {{.*}}lhsCopy = 1 : i64, {{.*}}rhs = -1 : i64, rhsLaunch = 1 : i64
-// CHECK: #kernel.schedule<"lines"
+// CHECK: #kernel.cpu.contract<{{.*}}rhsLaunch = true{{.*}}lhsCopy = true
+// CHECK: #kernel.cpu.width_conv<
 // LOWER-LABEL: func.func @given_filter
 // LOWER: host.launch @k0_conv_pack({{.*}} -> tensor<3x144x16xf32>
 // LOWER: host.launch @k0_conv(
@@ -171,7 +170,7 @@ func.func @residual(%x: tensor<8x32xf32>, %old: tensor<8x48xf32>) -> tensor<8x48
 
 // A vector of f64 takes two registers: half as many sums stay in them.
 // CHECK-LABEL: func.func @wide
-// CHECK: #kernel.schedule<"contract"{{.*}}cols512 = 16{{.*}}rows256 = 2 : i64, rows512 = 8 : i64
+// CHECK: #kernel.cpu.contract<{{.*}}rows256 = 2{{[,>]}}{{.*}}rows512 = 8{{[,>]}}{{.*}}cols512 = 16{{[,>]}}
 func.func @wide(%x: tensor<8x8xf64>) -> tensor<8x8xf64> {
   %r = kernel.region(%i0 = %x : tensor<8x8xf64>) -> (tensor<8x8xf64>) {
     %0 = prim.dot_general %i0, %i0 batch [] x [] contract [1] x [0] : (tensor<8x8xf64>, tensor<8x8xf64>) -> tensor<8x8xf64>
@@ -182,7 +181,7 @@ func.func @wide(%x: tensor<8x8xf64>) -> tensor<8x8xf64> {
 
 // Negative: a value that is needed at two positions at once goes to the loops generator.
 // CHECK-LABEL: func.func @symmetric
-// CHECK: #kernel.schedule<"loops"
+// CHECK: #kernel.cpu.loops<
 func.func @symmetric(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %r = kernel.region(%i0 = %x : tensor<8x8xf32>) -> (tensor<8x8xf32>) {
     %0 = prim.dot_general %i0, %i0 batch [] x [] contract [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
@@ -213,7 +212,7 @@ func.func @few_rows(%x: tensor<5x96xf32>) -> tensor<5x16xf32> {
 
 // Weights of f16 are packed as they are, and widened as they are read.
 // CHECK-LABEL: func.func @half_weights
-// CHECK: schedule = #kernel.schedule<"contract", {{.*}}rhs = 1 : i64
+// CHECK: schedule = #kernel.cpu.contract<{{.*}}rhs = 1{{[,>]}}
 // LOWER-LABEL: func.func @half_weights
 // LOWER: host.constant dense<1.{{.*}}> : tensor<64x200xf16> map {{.*}} : tensor<13x64x16xf16>
 // LOWER-LABEL: host.variant @"x86-64-v3"
@@ -234,7 +233,7 @@ func.func @half_weights(%x: tensor<40x64xf32>) -> tensor<40x200xf32> {
 
 // Pixels of a line of unknown length are read where they lie, in micro-kernels of one row.
 // CHECK-LABEL: func.func @line
-// CHECK: #kernel.schedule<"contract", {{.*}}lhsCopy = 0 : i64, patchH256 = 1 : i64, patchH512 = 1 : i64, {{.*}}tileW = 112 : i64
+// CHECK: #kernel.cpu.contract<{{.*}}tileW = 112{{[,>]}}{{.*}}patchH256 = 1{{[,>]}}{{.*}}patchH512 = 1{{[,>]}}
 !line = tensor<1x?x64xf32, #prim.dims<affine_map<()[s0] -> (1, s0 * 2 + 1, 64)>>>
 !half = tensor<1x?x64xf32, #prim.dims<affine_map<()[s0] -> (1, s0, 64)>>>
 func.func @line(%x: !line) -> !half attributes {prim.symbols = [#prim.symbol<"l", 0, 100000, 1>]} {
@@ -251,8 +250,8 @@ func.func @line(%x: !line) -> !half attributes {prim.symbols = [#prim.symbol<"l"
 // A product of one task is made of several where each is worth it, and in halves where a short last block would leave the busier of two
 // threads with more than before: 3 panels at a time, but not 9 and 3 of 12.
 // CHECK-LABEL: func.func @small_tasks
-// CHECK: #kernel.schedule<"contract", {{.*}}tileM = 64 : i64, tileN = 48 : i64}>
-// CHECK: #kernel.schedule<"contract", {{.*}}tileM = 64 : i64, tileN = 192 : i64}>
+// CHECK: #kernel.cpu.contract<{{.*}}tileM = 64{{[,>]}}{{.*}}tileN = 48{{[,>]}}
+// CHECK: #kernel.cpu.contract<{{.*}}tileM = 64{{[,>]}}{{.*}}tileN = 192{{[,>]}}
 func.func @small_tasks(%x: tensor<64x96xf32>, %y: tensor<64x128xf32>) -> (tensor<64x144xf32>, tensor<128x192xf32>) {
   %w = prim.constant dense<1.0> : tensor<96x144xf32>
   %v = prim.constant dense<1.0> : tensor<64x192xf32>
@@ -299,7 +298,7 @@ func.func @functions(%x: tensor<64x96xf32>) -> (tensor<64x133xf32>, tensor<64x13
 // A small B, which stays in the second-level cache, is read by all threads, each of which takes rows of its own: tasks are in the order
 // of rows, then columns. One that is larger than the rows and the results is cut among the threads.
 // CHECK-LABEL: func.func @rows_of_their_own
-// CHECK: #kernel.schedule<"contract", {{.*}}rowsOuter = 1 : i64
+// CHECK: #kernel.cpu.contract<{{.*}}rasterOrder = rows_outer
 // CHECK-NOT: rowsOuter
 // CHECK: return
 func.func @rows_of_their_own(%x: tensor<1024x256xf32>, %w: tensor<256x512xf32>, %y: tensor<120x256xf32>, %v: tensor<256x512xf32>) -> (tensor<1024x512xf32>, tensor<120x512xf32>) {
@@ -319,8 +318,8 @@ func.func @rows_of_their_own(%x: tensor<1024x256xf32>, %w: tensor<256x512xf32>, 
 // A constant A is in the caches of all threads: a B that is larger than the results alone is cut among them, here the pixels of a 1x1
 // convolution that the layer before wrote. A smaller one is not.
 // CHECK-LABEL: func.func @columns_of_their_own
-// CHECK: #kernel.schedule<"contract", {{.*}}rhsLaunch = 1 : i64, rhsTransposed = 0 : i64, rows256 = 6 : i64, rows512 = 8 : i64, tileM
-// CHECK: #kernel.schedule<"contract", {{.*}}rowsOuter = 1 : i64
+// CHECK: #kernel.cpu.contract<{{.*}}rhsLaunch = true{{.*}}rows256 = 6{{[,>]}}{{.*}}rows512 = 8{{[,>]}}
+// CHECK: #kernel.cpu.contract<{{.*}}rasterOrder = rows_outer
 // CHECK: return
 func.func @columns_of_their_own(%x: tensor<197x323xf32>, %y: tensor<64x323xf32>) -> (tensor<131x323xf32>, tensor<256x323xf32>) {
   %f = prim.constant dense<1.5> : tensor<131x197xf32>
@@ -339,7 +338,7 @@ func.func @columns_of_their_own(%x: tensor<197x323xf32>, %y: tensor<64x323xf32>)
 // -----
 
 // CHECK-LABEL: func.func @pixels_of_their_own
-// CHECK: #kernel.schedule<"contract", {{.*}}pixelsOuter = 1 : i64
+// CHECK: #kernel.cpu.contract<{{.*}}rasterOrder = rows_outer
 // CHECK-NOT: pixelsOuter
 // CHECK: return
 func.func @pixels_of_their_own(%x: tensor<1x28x28x128xf32>) -> (tensor<1x28x28x128xf32>, tensor<1x14x14x512xf32>) {
@@ -360,7 +359,7 @@ func.func @pixels_of_their_own(%x: tensor<1x28x28x128xf32>) -> (tensor<1x28x28x1
 
 // Heads of 28 are no whole vectors: lanes do not cross them, and no element is stored on its own.
 // CHECK-LABEL: func.func @heads
-// CHECK: schedule = #kernel.schedule<"contract", {{{.*}}run = 28 : i64
+// CHECK: schedule = #kernel.cpu.contract<{{.*}}run = 28{{[,>]}}
 // LOWER-LABEL: func.func @heads
 // LOWER-LABEL: host.variant @"x86-64-v4"
 // LOWER-NOT: llvm.intr.masked.scatter

@@ -4,7 +4,7 @@
 // RUN: tc-opt %s --tc-choose-schedule --tc-lower-kernels=variants=x86-64-v4 | FileCheck %s --check-prefix=LOWER
 
 // CHECK-LABEL: func.func @main
-// CHECK: #kernel.schedule<"loops", {chunk = 0 : i64, elements = 1 : i64, {{.*}}joined = 2
+// CHECK: #kernel.cpu.loops<{{.*}}joined = 2{{[,>]}}{{.*}}elements = true
 // CHECK-NOT: elements
 // LOWER-LABEL: llvm.func @k0_
 // LOWER-NOT: llvm.select

@@ -9,9 +9,9 @@
 // RUN: tc-run %t/out.bin --threads 3 --inputs %t/in.npz --expect %t/want.npz --max-rel 4e-6
 !x = tensor<3x133x19xf32>
 !y = tensor<3x133xf32>
-// CHECK: #kernel.schedule<"loops", {block = 64 : i64
-// CHECK: #kernel.schedule<"loops", {chunk
-// CHECK: #kernel.schedule<"loops", {chunk
+// CHECK: #kernel.cpu.loops<{{.*}}block = 64{{[,>]}}
+// CHECK: #kernel.cpu.loops<
+// CHECK: #kernel.cpu.loops<
 func.func @main(%x: !x {tc.name = "x"}) -> (!y {tc.name = "log"}, !y {tc.name = "root"}, !y {tc.name = "twice"}, tensor<3x133x1xf32> {tc.name = "alone"}) {
   %log:2 = kernel.region(%i = %x : !x) -> (!y, !y) {
     %0 = prim.reduce sum %i [2] : !x -> !y

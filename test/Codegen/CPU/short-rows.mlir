@@ -8,18 +8,18 @@
 // RUN: tc-compile %s -o %t/out.bin --cpu x86-64-v3,x86-64-v4
 // RUN: tc-run %t/out.bin --variant x86-64-v3 --inputs %t/in.npz --expect %t/want.npz --max-rel 4e-4
 // RUN: tc-run %t/out.bin --threads 3 --inputs %t/in.npz --expect %t/want.npz --max-rel 4e-4
-// CHECK: #kernel.schedule<"loops", {{.*}}joined = 2 : i64
-// CHECK: #kernel.schedule<"loops", {{.*}}joined = 2 : i64
-// CHECK: #kernel.schedule<"loops", {{.*}}joined = 3 : i64
-// CHECK: #kernel.schedule<"loops", {{.*}}joined = 2 : i64
+// CHECK: #kernel.cpu.loops<{{.*}}joined = 2{{[,>]}}
+// CHECK: #kernel.cpu.loops<{{.*}}joined = 2{{[,>]}}
+// CHECK: #kernel.cpu.loops<{{.*}}joined = 3{{[,>]}}
+// CHECK: #kernel.cpu.loops<{{.*}}joined = 2{{[,>]}}
 // CHECK-NOT: joined
-// CHECK: #kernel.schedule<"loops", {{.*}}space = 0
-// CHECK: #kernel.schedule<"columns", {columns = 5 : i64, folded = 1 : i64
-// CHECK: #kernel.schedule<"columns", {columns = 3 : i64, folded = 1 : i64
-// CHECK: #kernel.schedule<"columns", {columns = 7 : i64, folded = 1 : i64
-// CHECK: #kernel.schedule<"columns", {columns = 3 : i64, folded = 1 : i64
-// CHECK: #kernel.schedule<"loops"
-// CHECK: #kernel.schedule<"loops", {chunk = {{[1-9]}}{{.*}}joined = 2 : i64
+// CHECK: #kernel.cpu.loops<
+// CHECK: #kernel.cpu.column_reduce<{{.*}}folded = true{{.*}}columns = 5{{[,>]}}
+// CHECK: #kernel.cpu.column_reduce<{{.*}}folded = true{{.*}}columns = 3{{[,>]}}
+// CHECK: #kernel.cpu.column_reduce<{{.*}}folded = true{{.*}}columns = 7{{[,>]}}
+// CHECK: #kernel.cpu.column_reduce<{{.*}}folded = true{{.*}}columns = 3{{[,>]}}
+// CHECK: #kernel.cpu.loops<
+// CHECK: #kernel.cpu.loops<{{.*}}chunk = {{[1-9]}}{{.*}}joined = 2{{[,>]}}
 #rows = affine_map<()[s0] -> (s0, 6)>
 func.func @main(%x: tensor<219x5xf32> {tc.name = "x"}, %h: tensor<100x3xf16> {tc.name = "h"}, %b: tensor<77x2x7xi1> {tc.name = "b"}, %l: tensor<50x12xi64> {tc.name = "l"}, %d: tensor<33x9xf64> {tc.name = "d"}, %c: tensor<130x3xui8> {tc.name = "c"}, %u: tensor<?x6xf32, #prim.dims<#rows>> {tc.name = "u"})
     -> (tensor<219x5xf32> {tc.name = "softmax"}, tensor<100x3xf16> {tc.name = "halves"}, tensor<77x2x7xi1> {tc.name = "bits"}, tensor<50x12xi64> {tc.name = "ints"}, tensor<33x9xf64> {tc.name = "across"},

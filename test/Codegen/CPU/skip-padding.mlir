@@ -3,9 +3,9 @@
 // RUN: tc-opt %s --tc-choose-schedule | FileCheck %s
 
 // CHECK-LABEL: func.func @main
-// CHECK: #kernel.schedule<"contract"{{.*}}skipH = 1 : i64, skipW = 1 : i64, tileH = 4
-// CHECK: #kernel.schedule<"contract"{{.*}}patchW512 = 7{{.*}}skipW = 1
-// CHECK: #kernel.schedule<"contract"
+// CHECK: #kernel.cpu.contract<{{.*}}tileH = 4{{[,>]}}{{.*}}skipH = true{{.*}}skipW = true
+// CHECK: #kernel.cpu.contract<{{.*}}skipW = true{{.*}}patchW512 = 7{{[,>]}}
+// CHECK: #kernel.cpu.contract<
 // CHECK-NOT: skip
 func.func @main(%x: tensor<1x14x14x96xf32>, %y: tensor<1x56x56x96xf32>) -> (tensor<1x14x14x64xf32>, tensor<1x7x7x64xf32>, tensor<1x28x28x64xf32>) {
   %w = prim.constant dense<1.0> : tensor<3x3x96x64xf32>

@@ -5,9 +5,9 @@
 !ni = tensor<?xi64, #prim.dims<affine_map<()[s0] -> (s0)>>>
 
 // CHECK-LABEL: @known
-// CHECK: #kernel.schedule<"sort", {apart = 0 : i64, grain = {{.*}}, single = 1 : i64}>
-// CHECK: #kernel.schedule<"sort", {apart = 1 : i64, grain = {{.*}}, single = 1 : i64}>
-// CHECK: #kernel.schedule<"sort", {grain = {{[0-9]+}} : i64}>
+// CHECK: #kernel.cpu.sort<{{.*}}single = true
+// CHECK: #kernel.cpu.sort<{{.*}}single = true{{.*}}splitKeys = true
+// CHECK: #kernel.cpu.sort<
 func.func @known(%x: tensor<4x90x1xf32>, %y: tensor<90x1xf64>, %z: tensor<90x3xf32>) -> (tensor<4x7xi64>, tensor<7xi64>, tensor<7xi64>) {
   %0 = kernel.region(%i = %x : tensor<4x90x1xf32>) -> (tensor<4x7xi64>) {
     %s = prim.arg_sort %i : tensor<4x90x1xf32> -> tensor<4x7xi64>
@@ -25,7 +25,7 @@ func.func @known(%x: tensor<4x90x1xf32>, %y: tensor<90x1xf64>, %z: tensor<90x3xf
 }
 
 // CHECK-LABEL: @bound
-// CHECK: #kernel.schedule<"sort", {grain = {{[0-9]+}} : i64}>
+// CHECK: #kernel.cpu.sort<
 func.func @bound(%x: tensor<90x1xf32>, %n: tensor<i64>) -> !ni attributes {prim.symbols = [#prim.symbol<"n", 0, 90, 1>]} {
   prim.bind_symbol %n to 0 : tensor<i64>
   %0 = prim.slice %x from affine_map<()[s0] -> (0, 0)> step [1, 1] : tensor<90x1xf32> -> !n
@@ -38,9 +38,9 @@ func.func @bound(%x: tensor<90x1xf32>, %n: tensor<i64>) -> !ni attributes {prim.
 
 // Channels of each pixel: lanes along the pixels, which lie beside each other, where few are asked for of rows that are not long.
 // CHECK-LABEL: @beside
-// CHECK: #kernel.schedule<"sort", {apart = 0 : i64, beside = 2 : i64, grain = {{[0-9]+}} : i64, single = 1 : i64}>
-// CHECK: #kernel.schedule<"sort", {apart = 0 : i64, grain = {{[0-9]+}} : i64, single = 1 : i64}>
-// CHECK: #kernel.schedule<"sort", {apart = 0 : i64, grain = {{[0-9]+}} : i64, single = 1 : i64}>
+// CHECK: #kernel.cpu.sort<{{.*}}single = true{{.*}}laneDims = 2{{[,>]}}
+// CHECK: #kernel.cpu.sort<{{.*}}single = true
+// CHECK: #kernel.cpu.sort<{{.*}}single = true
 func.func @beside(%x: tensor<3x60x25x29xf32>, %y: tensor<3x25x60x29xf32>) -> (tensor<3x25x29x8xi64>, tensor<3x25x29x9xi64>, tensor<3x60x25x8xi64>) {
   %0 = kernel.region(%i = %x : tensor<3x60x25x29xf32>) -> (tensor<3x25x29x8xi64>) {
     %t = prim.transpose %i [0, 2, 3, 1] : tensor<3x60x25x29xf32> -> tensor<3x25x29x60xf32>

@@ -5,9 +5,9 @@
 !big = tensor<4096x2048xf32>
 
 // CHECK-LABEL: func.func @main
-// CHECK: #kernel.schedule<"loops"{{.*}}stream = 1
+// CHECK: #kernel.cpu.loops<{{.*}}stream = true
 // CHECK-NOT: stream = 1
-// CHECK: #kernel.schedule<"transpose"{{.*}}stream = 1
+// CHECK: #kernel.cpu.transpose<{{.*}}stream = true
 // CHECK-NOT: stream = 1
 // LOWER: llvm.func @k0_neg
 // LOWER: llvm.store {{.*}} {alignment = 64 : i64, nontemporal}
@@ -70,10 +70,10 @@ func.func @rows(%x: tensor<2048x1024xf32>, %y: tensor<512x1024xf32>) -> (tensor<
 
 // One that keeps nothing fetches what comes 32 KB later for short rows, and the next row of long ones.
 // CHECK-LABEL: func.func @norms
-// CHECK: #kernel.schedule<"loops", {{.*}}fetch = 32 : i64, {{.*}}keep = -1
-// CHECK: #kernel.schedule<"loops", {chunk = 0 : i64, grain
-// CHECK: #kernel.schedule<"loops", {{.*}}fetch = 1 : i64, {{.*}}keep = -1
-// CHECK: #kernel.schedule<"loops", {chunk = 0 : i64, grain
+// CHECK: #kernel.cpu.loops<{{.*}}fetch = 32{{[,>]}}
+// CHECK: #kernel.cpu.loops<
+// CHECK: #kernel.cpu.loops<{{.*}}fetch = 1{{[,>]}}
+// CHECK: #kernel.cpu.loops<
 func.func @norms(%short_in: tensor<65536x256xf32>, %middle_in: tensor<8192x1536xf32>, %long_in: tensor<4096x4096xf32>, %near_in: tensor<512x256xf32>) -> (tensor<65536x256xf32>, tensor<8192x1536xf32>, tensor<4096x4096xf32>, tensor<512x256xf32>) {
   %short = kernel.region(%i = %short_in : tensor<65536x256xf32>) -> (tensor<65536x256xf32>) {
     %sum = prim.reduce sum %i [1] : tensor<65536x256xf32> -> tensor<65536xf32>

@@ -14,13 +14,13 @@
 !l = tensor<4x6x2x19xi64>
 !d = tensor<2x?xf64, #prim.dims<affine_map<()[s0] -> (2, s0)>>>
 !dt = tensor<?x2xf64, #prim.dims<affine_map<()[s0] -> (s0, 2)>>>
-// CHECK: #kernel.schedule<"transpose", {columns = 3 : i64, {{.*}}narrow = 1 : i64
-// CHECK: #kernel.schedule<"transpose", {columns = 5 : i64, {{.*}}narrow = 1 : i64
-// CHECK: #kernel.schedule<"transpose", {columns = 7 : i64, {{.*}}narrow = 1 : i64
-// CHECK: #kernel.schedule<"transpose", {columns = 2 : i64, {{.*}}narrow = 1 : i64
-// CHECK: #kernel.schedule<"transpose", {columns = 2 : i64, {{.*}}narrow = 1 : i64
-// CHECK: #kernel.schedule<"loops"
-// CHECK: #kernel.schedule<"transpose", {columns = 64 : i64, direct = 1 : i64, fetch
+// CHECK: #kernel.cpu.transpose<{{.*}}narrow = true{{.*}}columns = 3{{[,>]}}
+// CHECK: #kernel.cpu.transpose<{{.*}}narrow = true{{.*}}columns = 5{{[,>]}}
+// CHECK: #kernel.cpu.transpose<{{.*}}narrow = true{{.*}}columns = 7{{[,>]}}
+// CHECK: #kernel.cpu.transpose<{{.*}}narrow = true{{.*}}columns = 2{{[,>]}}
+// CHECK: #kernel.cpu.transpose<{{.*}}narrow = true{{.*}}columns = 2{{[,>]}}
+// CHECK: #kernel.cpu.loops<
+// CHECK: #kernel.cpu.transpose<{{.*}}columns = 64{{[,>]}}{{.*}}direct = true
 func.func @main(%x: !x {tc.name = "x"}, %h: !h {tc.name = "h"}, %b: !b {tc.name = "b"}, %l: !l {tc.name = "l"}, %d: !d {tc.name = "d"})
     -> (tensor<2061x3xf32> {tc.name = "pixels"}, tensor<2x33x5xf16> {tc.name = "halves"}, tensor<910xi1> {tc.name = "bits"}, tensor<4x6x19x2xi64> {tc.name = "ints"}, !dt {tc.name = "unknown"}, tensor<2061x3xf32> {tc.name = "behind"}, tensor<33x2x5xf16> {tc.name = "apart"})
     attributes {prim.symbols = [#prim.symbol<"r", 0, 4096, 1>]} {

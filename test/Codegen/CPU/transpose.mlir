@@ -17,17 +17,17 @@
 !e = tensor<512x1101xf32>
 !d = tensor<?x?xf64, #prim.dims<affine_map<()[s0, s1] -> (s0, s1)>>>
 !dt = tensor<?x?xf64, #prim.dims<affine_map<()[s0, s1] -> (s1, s0)>>>
-// CHECK: #kernel.schedule<"transpose", {columns = 64 : i64, direct = 1 : i64, fetch = 0 : i64
-// CHECK: #kernel.schedule<"transpose"
-// CHECK: #kernel.schedule<"transpose", {columns = 64 : i64, fetch = 0 : i64
-// CHECK: #kernel.schedule<"transpose"
+// CHECK: #kernel.cpu.transpose<{{.*}}columns = 64{{[,>]}}{{.*}}direct = true
+// CHECK: #kernel.cpu.transpose<
+// CHECK: #kernel.cpu.transpose<{{.*}}columns = 64{{[,>]}}
+// CHECK: #kernel.cpu.transpose<
 // Rows that begin with a line are stored to straight from the registers.
-// CHECK: #kernel.schedule<"transpose", {columns = 256 : i64, fetch = 1 : i64
-// CHECK: #kernel.schedule<"transpose", {columns = 16 : i64, direct = 1 : i64, fetch = 0 : i64, {{.*}}rows = 256 : i64
-// CHECK: #kernel.schedule<"transpose", {columns = 64 : i64, direct = 1 : i64, fetch = 0 : i64, {{.*}}rows = 32 : i64
-// CHECK: #kernel.schedule<"transpose", {columns = 64 : i64, fetch = 0 : i64
-// CHECK: #kernel.schedule<"loops"
-// CHECK: #kernel.schedule<"transpose", {columns = 3 : i64, {{.*}}narrow = 1 : i64
+// CHECK: #kernel.cpu.transpose<{{.*}}columns = 256{{[,>]}}{{.*}}fetch = true
+// CHECK: #kernel.cpu.transpose<{{.*}}rows = 256{{[,>]}}{{.*}}columns = 16{{[,>]}}{{.*}}direct = true
+// CHECK: #kernel.cpu.transpose<{{.*}}rows = 32{{[,>]}}{{.*}}columns = 64{{[,>]}}{{.*}}direct = true
+// CHECK: #kernel.cpu.transpose<{{.*}}columns = 64{{[,>]}}
+// CHECK: #kernel.cpu.loops<
+// CHECK: #kernel.cpu.transpose<{{.*}}narrow = true{{.*}}columns = 3{{[,>]}}
 func.func @main(%x: !x {tc.name = "x"}, %z: !z {tc.name = "z"}, %h: !h {tc.name = "h"}, %b: !b {tc.name = "b"}, %l: !l {tc.name = "l"}, %m: !m {tc.name = "m"}, %a: !a {tc.name = "a"}, %e: !e {tc.name = "e"}, %d: !d {tc.name = "d"})
     -> (!z {tc.name = "sum"}, tensor<17x600xf16> {tc.name = "halves"}, tensor<16x130xi1> {tc.name = "not"}, tensor<8x9x33xi64> {tc.name = "ints"}, tensor<4100x520xf32> {tc.name = "large"}, tensor<530x528xf32> {tc.name = "lines"}, tensor<1101x512xf32> {tc.name = "sets"}, !dt {tc.name = "unknown"}, tensor<70x3x41xf32> {tc.name = "stays"}, tensor<70x41x3xf32> {tc.name = "few"})
     attributes {prim.symbols = [#prim.symbol<"r", 0, 4096, 1>, #prim.symbol<"c", 0, 4096, 1>]} {
@@ -82,7 +82,7 @@ func.func @main(%x: !x {tc.name = "x"}, %z: !z {tc.name = "z"}, %h: !h {tc.name 
 
 // Channels last to channels first: threads take pixels of their own.
 // CHECK-LABEL: func.func @pixels
-// CHECK: #kernel.schedule<"transpose", {columns = 64 : i64, columnsOuter = 1 : i64
+// CHECK: #kernel.cpu.transpose<{{.*}}columns = 64{{[,>]}}{{.*}}rasterOrder = columns_outer
 func.func @pixels(%x: tensor<1x784x128xf32>) -> tensor<1x128x784xf32> {
   %r = kernel.region(%i = %x : tensor<1x784x128xf32>) -> (tensor<1x128x784xf32>) {
     %0 = prim.transpose %i [0, 2, 1] : tensor<1x784x128xf32> -> tensor<1x128x784xf32>

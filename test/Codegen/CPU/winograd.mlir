@@ -4,7 +4,7 @@
 // RUN: tc-opt %s --split-input-file --tc-choose-schedule --tc-lower-kernels=variants=x86-64-v4 | FileCheck %s --check-prefix=LOWER
 
 // CHECK-LABEL: func.func @wide
-// CHECK: schedule = #kernel.schedule<"winograd", {{{.*}}rhs = 1 : i64{{.*}}tileN = {{.*}}tiles =
+// CHECK: schedule = #kernel.cpu.winograd<{{.*}}rhs = 1{{[,>]}}{{.*}}tileN = {{.*}}
 // LOWER: #[[MAP:.*]] = affine_map<(d0, d1, d2, d3) -> (d0 floordiv 3, d0 mod 3, d2, d1 * 16 + d3)>
 // LOWER-LABEL: func.func @wide
 // LOWER: host.constant dense<1.000000e+00> : tensor<3x3x64x64xf32> map #[[MAP]] transform dense<{{.*}}> : tensor<36x9xf64> : tensor<36x4x64x16xf32>
@@ -30,7 +30,7 @@ func.func @wide(%x: tensor<1x56x56x64xf32>, %b: tensor<64xf32>) -> tensor<1x56x5
 
 // The transformed filter of many channels is four times as large, which a few pixels do not pay for.
 // CHECK-LABEL: func.func @few_pixels
-// CHECK: schedule = #kernel.schedule<"contract"
+// CHECK: schedule = #kernel.cpu.contract<
 func.func @few_pixels(%x: tensor<1x4x4x512xf32>) -> tensor<1x4x4x512xf32> attributes {prim.symbols = []} {
   %w = prim.constant dense<1.0> : tensor<3x3x512x512xf32>
   %r = kernel.region(%i0 = %x : tensor<1x4x4x512xf32>, %i1 = %w : tensor<3x3x512x512xf32>) -> (tensor<1x4x4x512xf32>) {
@@ -44,8 +44,8 @@ func.func @few_pixels(%x: tensor<1x4x4x512xf32>) -> tensor<1x4x4x512xf32> attrib
 
 // Images of unknown size and number: planned for as one that has the size of ResNet's at so many channels.
 // CHECK-LABEL: func.func @unknown
-// CHECK: schedule = #kernel.schedule<"winograd"
-// CHECK: schedule = #kernel.schedule<"contract"
+// CHECK: schedule = #kernel.cpu.winograd<
+// CHECK: schedule = #kernel.cpu.contract<
 !x64 = tensor<?x?x?x64xf32, #prim.dims<affine_map<()[s0, s1, s2] -> (s0, s1, s2, 64)>>>
 !x512 = tensor<?x7x7x512xf32, #prim.dims<affine_map<()[s0] -> (s0, 7, 7, 512)>>>
 func.func @unknown(%x: !x64, %y: !x512) -> (!x64, !x512) attributes {prim.symbols = [#prim.symbol<"n", 0, 64, 1>, #prim.symbol<"h", 1, 4096, 1>, #prim.symbol<"w", 1, 4096, 1>]} {
@@ -65,7 +65,7 @@ func.func @unknown(%x: !x64, %y: !x512) -> (!x64, !x512) attributes {prim.symbol
 // -----
 
 // CHECK-LABEL: func.func @strided
-// CHECK: schedule = #kernel.schedule<"contract"
+// CHECK: schedule = #kernel.cpu.contract<
 func.func @strided(%x: tensor<1x56x56x64xf32>) -> tensor<1x28x28x64xf32> attributes {prim.symbols = []} {
   %w = prim.constant dense<1.0> : tensor<3x3x64x64xf32>
   %r = kernel.region(%i0 = %x : tensor<1x56x56x64xf32>, %i1 = %w : tensor<3x3x64x64xf32>) -> (tensor<1x28x28x64xf32>) {
@@ -79,7 +79,7 @@ func.func @strided(%x: tensor<1x56x56x64xf32>) -> tensor<1x28x28x64xf32> attribu
 
 // Few tiles and many columns: a launch of its own transforms the tiles for all blocks of columns.
 // CHECK-LABEL: func.func @ahead
-// CHECK: schedule = #kernel.schedule<"winograd", {ahead = 1 : i64
+// CHECK: schedule = #kernel.cpu.winograd<{{.*}}transformLaunch = true
 // LOWER-LABEL: func.func @ahead
 // LOWER: %[[TILES:.*]] = host.launch @[[AHEAD:.*_transform]](
 // LOWER: host.launch {{.*}}%[[TILES]]
@@ -99,7 +99,7 @@ func.func @ahead(%x: tensor<1x14x14x256xf32>, %b: tensor<256xf32>) -> tensor<1x1
 
 // A volume: each task clears its sums and takes the planes that a kernel of three meets one after another.
 // CHECK-LABEL: func.func @volume
-// CHECK: schedule = #kernel.schedule<"winograd", {
+// CHECK: schedule = #kernel.cpu.winograd<
 // LOWER-LABEL: func.func @volume
 // LOWER: host.constant dense<1.000000e+00> : tensor<3x3x3x64x64xf32> map #{{.*}} transform dense<{{.*}}> : tensor<36x9xf64> : tensor<36x12x64x16xf32>
 func.func @volume(%x: tensor<1x8x28x28x64xf32>) -> tensor<1x8x28x28x64xf32> attributes {prim.symbols = []} {

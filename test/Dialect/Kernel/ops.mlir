@@ -6,9 +6,9 @@
 // CHECK-LABEL: func @two
 func.func @two(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4xf32>) {
   // CHECK: %[[R:.*]]:2 = kernel.region(%[[A:.*]] = %{{.*}} : tensor<4x8xf32>, %[[B:.*]] = %{{.*}} : tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4xf32>)
-  // CHECK-SAME: attributes {cost = #tc.cost<flops = 200, bytes = 400>, schedule = #kernel.schedule<"loops", {grain = 1 : i64}>} {
+  // CHECK-SAME: attributes {cost = #tc.cost<flops = 200, bytes = 400>, schedule = #kernel.cpu.loops<>} {
   %0:2 = kernel.region(%a = %x : tensor<4x8xf32>, %b = %y : tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4xf32>)
-      attributes {schedule = #kernel.schedule<"loops", {grain = 1 : i64}>, cost = #tc.cost<flops = 200, bytes = 400>} {
+      attributes {schedule = #kernel.cpu.loops<>, cost = #tc.cost<flops = 200, bytes = 400>} {
     // CHECK-NEXT: prim.add %[[A]], %[[B]] : tensor<4x8xf32>
     %1 = prim.add %a, %b : tensor<4x8xf32>
     %2 = prim.reduce sum %1 [1] : tensor<4x8xf32> -> tensor<4xf32>

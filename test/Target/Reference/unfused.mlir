@@ -10,7 +10,7 @@
 !x = tensor<?x8xf32, #prim.dims<affine_map<()[s0] -> (s0, 8)>>>
 !y = tensor<?x4xf32, #prim.dims<affine_map<()[s0] -> (s0, 4)>>>
 // CHECK-LABEL: func @f
-// CHECK-COUNT-4: schedule = #kernel.schedule<"loops"
+// CHECK-COUNT-4: schedule = #kernel.cpu.loops<
 // CHECK-NOT:     kernel.region
 func.func @f(%x: !x, %w: tensor<8x4xf32>, %b: !y) -> !y attributes {prim.symbols = [#prim.symbol<"n", 0, 64, 1>]} {
   %0 = prim.dot_general %x, %w batch [] x [] contract [1] x [0] : (!x, tensor<8x4xf32>) -> !y

@@ -14,6 +14,8 @@ using namespace mlir;
 using namespace tc::kernel;
 
 #include "tc/Dialect/Kernel/IR/KernelDialect.cpp.inc"
+#include "tc/Dialect/Kernel/IR/ScheduleEnums.cpp.inc"
+#include "tc/Dialect/Kernel/IR/Schedules.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "tc/Dialect/Kernel/IR/KernelAttrs.cpp.inc"
 #define GET_OP_CLASSES

@@ -1,4 +1,4 @@
-//===- PointwiseConvs.cpp - 1x1 convolutions between images that have their channels first ------------------------===//
+//===- PointwiseConvs.cpp - 1x1 convolutions between images that have their channels first -----------------------===//
 //
 // A convolution has its channels last; a layer alone, or one at both ends of a network, turns an image whose channels
 // are first, and turns the result back. One whose kernel has a single position is a product that takes the image as it
@@ -35,7 +35,7 @@ namespace {
 
 // Fewer pixels do not pay for a filter that is not packed ahead.
 constexpr int64_t kLeastPixels = 256;
-// Products of so few rows read the image where it lies (strategy "thin"), each image by itself.
+// Products of so few rows read the image where it lies (strategy "cpu.skinny_gemm"), each image by itself.
 constexpr int64_t kFewOutputs = 16;
 // Groups of more outputs need sums of so many channels at least, and of few outputs, of so many.
 constexpr int64_t kLeastDepth = 32, kLeastFewDepth = 8;

@@ -1,4 +1,4 @@
-//===- SplitDepth.cpp - long sums of small products in parts ------------------------------------------------------===//
+//===- SplitDepth.cpp - long sums of small products in parts -----------------------------------------------------===//
 //
 // Tasks of a product are blocks of its result. A small one has few of them, whatever the length of its sums: matrices
 // of scalar products, gradients of weights. Such sums are cut into parts, which are further tasks:
@@ -7,7 +7,7 @@
 //
 // with P as a batch dim. What is left of K where P does not divide it is a product of its own. Each task then also
 // packs its part of y alone, where one core packed it for all of them. Where y is constant, it is packed ahead, and
-// fewer longer tasks do as well; few rows read theirs where it lies (strategy "thin").
+// fewer longer tasks do as well; few rows read theirs where it lies (strategy "cpu.skinny_gemm").
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //

@@ -19,6 +19,8 @@
 #include "tc/Dialect/TC/IR/TC.h"
 
 #include "tc/Dialect/Kernel/IR/KernelDialect.h.inc"
+#include "tc/Dialect/Kernel/IR/ScheduleEnums.h.inc"
+#include "tc/Dialect/Kernel/IR/Schedules.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "tc/Dialect/Kernel/IR/KernelAttrs.h.inc"
 #define GET_OP_CLASSES

@@ -7,29 +7,10 @@
 #ifndef TC_DIALECT_KERNEL_IR_KERNELOPS
 #define TC_DIALECT_KERNEL_IR_KERNELOPS
 
-include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "tc/Dialect/Kernel/IR/Schedules.td"
 include "tc/Dialect/TC/IR/TC.td"
-
-def Kernel_Dialect : Dialect {
-  let name = "kernel";
-  let cppNamespace = "::tc::kernel";
-  let summary = "One fused region plus the schedule that says how it runs";
-  let useDefaultAttributePrinterParser = 1;
-  let dependentDialects = ["::tc::base::TCDialect"];
-}
-
-def Kernel_ScheduleAttr : AttrDef<Kernel_Dialect, "Schedule"> {
-  let mnemonic = "schedule";
-  let summary = "Every decision about how a region becomes code; later passes obey it and hold no heuristics";
-  let description = [{
-    `#kernel.schedule<"contract", {tileM = 14 : i64, tileN = 32 : i64, ...}>`. `strategy` names a code generator of the
-    target; `params` are its parameters, documented with the generator. Tuning edits this attribute only.
-  }];
-  let parameters = (ins StringRefParameter<"code generator">:$strategy, "::mlir::DictionaryAttr":$params);
-  let assemblyFormat = "`<` $strategy `,` $params `>`";
-}
 
 def Kernel_FusionAttr : AttrDef<Kernel_Dialect, "Fusion"> {
   let mnemonic = "fusion";
@@ -49,7 +30,7 @@ def Kernel_RegionOp : Op<Kernel_Dialect, "region", [IsolatedFromAbove, SingleBlo
     nothing between needs memory unless the schedule says so. Size expressions use the symbols of the enclosing function.
     `cost`: its work over the symbols of the enclosing function. `fusion`: what was fused and why not more.
   }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, OptionalAttr<Kernel_ScheduleAttr>:$schedule,
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs, OptionalAttr<Kernel_ScheduleInterface>:$schedule,
                    OptionalAttr<TC_CostAttr>:$cost, OptionalAttr<Kernel_FusionAttr>:$fusion);
   let results = (outs Variadic<AnyRankedTensor>:$outputs);
   let regions = (region SizedRegion<1>:$body);

@@ -4,8 +4,7 @@
 // RUN: tc-opt %s --split-input-file --tc-choose-schedule --tc-lower-kernels | FileCheck %s --check-prefix=LOWER
 
 // CHECK-LABEL: func.func @constant
-// CHECK: schedule = #kernel.schedule<"bfloat-dot", {cols256 = 16 : i64, cols512 = 32 : i64, colsBf16 = 32 : i64
-// CHECK-SAME: lhsCopy = 0 : i64, rhs = 1 : i64
+// CHECK: schedule = #kernel.cpu.narrow_gemm<rhs = 1, tiles = true, tileM = {{[0-9]+}}, tileN = {{[0-9]+}}, rowsDot = {{[0-9]+}}, colsDot = 32, rows256 = {{[0-9]+}}, cols256 = 16, rows512 = {{[0-9]+}}, cols512 = 32
 // LOWER: #[[MAP:.*]] = affine_map<(d0, d1, d2, d3) -> (d1 * 2 + d3, d0 * 16 + d2)>
 // LOWER-LABEL: func.func @constant
 // LOWER: host.constant dense<1.{{.*}}> : tensor<64x200xbf16> map #[[MAP]] : tensor<13x32x16x2xbf16>
@@ -37,7 +36,7 @@ func.func @constant(%x: tensor<140x64xbf16>) -> tensor<140x200xf32> {
 
 // An odd K: rows are copied. Rounded on the way.
 // CHECK-LABEL: func.func @operands
-// CHECK: lhsCopy = 1 : i64, rhs = -1 : i64
+// CHECK: #kernel.cpu.narrow_gemm<lhsCopy = true
 // LOWER-LABEL: func.func @operands
 // LOWER: %[[PACKED:.*]] = host.launch @{{.*}}_pack({{.*}}tensor<1x2x3072xi8>
 // LOWER: host.launch {{.*}}%[[PACKED]]
@@ -53,8 +52,7 @@ func.func @operands(%x: tensor<9x65xf32>, %w: tensor<65x20xbf16>) -> tensor<9x20
 // -----
 
 // CHECK-LABEL: func.func @convolution
-// CHECK: schedule = #kernel.schedule<"bfloat-dot", {
-// CHECK-SAME: lhsCopy = 1 : i64, rhs = 1 : i64
+// CHECK: schedule = #kernel.cpu.narrow_gemm<rhs = 1, lhsCopy = true
 // LOWER-LABEL: func.func @convolution
 // LOWER: host.constant dense<1.{{.*}}> : tensor<3x3x4x40xbf16> map {{.*}} : tensor<2x2x32x16x2xbf16>
 func.func @convolution(%x: tensor<2x10x10x8xbf16>) -> tensor<2x5x5x40xf32> {

@@ -1,4 +1,4 @@
-//===- Lines.cpp - the "lines" strategy: convolutions with few channels in the result -----------------------------===//
+//===- WidthConv.cpp - the "cpu.width_conv" strategy: convolutions with few channels in the result ---------------===//
 //
 // Lanes run along the lines of the image (the last spatial dim), where many lanes along the result's channels would be
 // empty: the last convolution of an autoencoder or of a denoiser, a blur of each of three colours, edges of a grey
@@ -11,13 +11,7 @@
 //      each vector from scratch is multiplied by the filter's scalars. Where there are more than a few, the sums of all
 //      go to scratch and are turned, too: such channels are last in memory.
 //
-// Parameters:
-//   tileH, tileW          rows of a task, and elements of a line, a multiple of every vector width
-//   rows256, vectors256   a block in registers: rows and vectors, by register width
-//   rows512, vectors512
-//   cols256, cols512      columns, the channels of a group's result, of a block; all, where not given
-//   turned                1: channels lie last in memory
-//   grain                 least number of tasks for a thread
+// Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -36,6 +30,8 @@ using namespace tc;
 using namespace tc::codegen;
 
 namespace {
+
+using Schedule = kernel::CpuWidthConvAttr;
 
 /// Most channels of a group's result whose sums for one vector stay in registers of every CPU, and most at all.
 constexpr int64_t kMostWhole = 8, kMostColumns = 64;
@@ -131,14 +127,20 @@ Block chooseBlock(const Lines &c, const CpuInfo &cpu, int64_t tileH, int64_t til
   return {rows, vectors, ceilDiv(c.columns, ceilDiv(c.columns, most))};
 }
 
+/// Columns of a block; all, where the schedule has none.
+int64_t columnsOf(const Lines &c, Schedule schedule, const CpuInfo &cpu) {
+  const int64_t columns = schedule.colsFor(cpu.vectorBits);
+  return columns ? columns : c.columns;
+}
+
 /// Floats of scratch for the sums of a block of rows and vectors, of all columns, before and after they are turned;
 /// where lines are stored as they are, none.
-int64_t sumFloats(kernel::RegionOp region, const Lines &c, kernel::ScheduleAttr schedule) {
+int64_t sumFloats(kernel::RegionOp region, const Lines &c, Schedule schedule) {
   int64_t most = 0;
   if (turnsSums(region, c))
     for (const CpuInfo &cpu : kScheduledCpus)
-      most = std::max(most, 2 * getParam(schedule, suffixed("rows", cpu)) *
-                                getParam(schedule, suffixed("vectors", cpu)) * cpu.width() * c.turnedColumns());
+      most = std::max(most, 2 * schedule.rowsFor(cpu.vectorBits) * schedule.vectorsFor(cpu.vectorBits) * cpu.width() *
+                                c.turnedColumns());
   return most;
 }
 
@@ -208,14 +210,12 @@ std::optional<Shape> chooseShape(const Lines &c) {
 
 class Task {
 public:
-  Task(const Lines &c, kernel::RegionOp region, kernel::ScheduleAttr schedule, Emitter &em)
+  Task(const Lines &c, kernel::RegionOp region, Schedule schedule, Emitter &em)
       : c(c), em(em), b(em.builder()), epilogue(*Epilogue::analyze(region, c.conv().getResult())),
-        tileH(getParam(schedule, "tileH")), tileW(getParam(schedule, "tileW")),
-        rows(getParam(schedule, suffixed("rows", em.cpu()))),
-        vectors(getParam(schedule, suffixed("vectors", em.cpu()))),
-        columns(getParam(schedule, suffixed("cols", em.cpu()), c.columns)), turnsBack(turnsSums(region, c)),
-        turned(getParam(schedule, "turned") != 0), f32(b.getF32Type()), pitch(c.pitch(tileW)),
-        linePitch(pitch * c.strideW), channelPitch(c.lines(tileH) * linePitch) {}
+        tileH(schedule.getTileH()), tileW(schedule.getTileW()), rows(schedule.rowsFor(em.cpu().vectorBits)),
+        vectors(schedule.vectorsFor(em.cpu().vectorBits)), columns(columnsOf(c, schedule, em.cpu())),
+        turnsBack(turnsSums(region, c)), turned(schedule.getTransposed() != 0), f32(b.getF32Type()),
+        pitch(c.pitch(tileW)), linePitch(pitch * c.strideW), channelPitch(c.lines(tileH) * linePitch) {}
 
   static SmallVector<AffineExpr> grid(const Lines &c, int64_t tileH, int64_t tileW) {
     SmallVector<AffineExpr> grid{c.batch};
@@ -558,12 +558,9 @@ private:
   Index h0, w0;
 };
 
-class LinesGenerator final : public Generator {
+class WidthConvGenerator final : public GeneratorOf<Schedule> {
 public:
-  StringRef strategy() const override { return "lines"; }
-
-  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
-                                         llvm::function_ref<bool(unsigned)> isConstant) const override {
+  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant) const override {
     const std::optional<Lines> c = analyze(region);
     if (!c)
       return failure();
@@ -575,39 +572,39 @@ public:
     const Estimate cycles = estimate(region, *c, isWinograd, shape->tileH, shape->tileW);
     if (cycles.ours > kLeastGain * cycles.theirs)
       return failure();
-    Params params(region);
-    params.set("tileH", shape->tileH);
-    params.set("tileW", shape->tileW);
+    Schedule::Params params;
+    params.tileH = shape->tileH;
+    params.tileW = shape->tileW;
     for (const CpuInfo &cpu : kScheduledCpus) {
       const Block block = chooseBlock(*c, cpu, shape->tileH, shape->tileW);
-      params.set(suffixed("rows", cpu), block.rows);
-      params.set(suffixed("vectors", cpu), block.vectors);
+      params.rowsFor(cpu.vectorBits) = block.rows;
+      params.vectorsFor(cpu.vectorBits) = block.vectors;
       if (block.columns < c->columns)
-        params.set(suffixed("cols", cpu), block.columns);
+        params.colsFor(cpu.vectorBits) = block.columns;
     }
     if (isTurned(*c))
-      params.set("turned", 1);
+      params.transposed = 1;
     const double flops = 2.0 * double(shape->tileH) * double(std::min(shape->tileW, c->w.value_or(shape->tileW))) *
                          double(c->groups * c->columns) * double(c->depth());
-    params.set("grain", std::max<int64_t>(1, int64_t(kGrainFlops / std::max(1.0, flops))));
-    return params.schedule(strategy());
+    params.grain = std::max<int64_t>(1, int64_t(kGrainFlops / std::max(1.0, flops)));
+    return params.get(region.getContext());
   }
 
-  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
     MLIRContext *context = region.getContext();
     const Lines c = *analyze(region);
-    const int64_t tileH = getParam(schedule, "tileH"), tileW = getParam(schedule, "tileW");
+    const int64_t tileH = schedule.getTileH(), tileW = schedule.getTileW();
     Launch launch;
     launch.tasks = prim::product(context, Task::grid(c, tileH, tileW));
-    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     const int64_t floats = c.copiedFloats(tileH, tileW) + sumFloats(region, c, schedule);
     launch.scratch = getAffineConstantExpr(roundUp(floats * 4, 64), context);
     launch.inPlace = Epilogue::analyze(region, c.conv()->getResult(0))->inPlace(region);
     return {launch};
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
-            Value end) const override {
+  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned, Emitter &em, Value begin,
+                 Value end) const override {
     const Lines c = *analyze(region);
     Task(c, region, schedule, em).run(begin, end);
   }
@@ -615,7 +612,7 @@ public:
 
 } // namespace
 
-const Generator *tc::codegen::linesGenerator() {
-  static const LinesGenerator generator;
+const Generator *tc::codegen::widthConvGenerator() {
+  static const WidthConvGenerator generator;
   return &generator;
 }

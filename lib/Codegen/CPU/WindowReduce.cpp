@@ -1,4 +1,4 @@
-//===- Windows.cpp - the "windows" strategy: window reductions by one dim after the other -------------------------===//
+//===- WindowReduce.cpp - the "cpu.window_reduce" strategy: window reductions by one dim after the other ---------===//
 //
 // result[n, t.., u, c] = reduction over k.., l of operand[n, t.. * stride + k.., u * stride + l, c], and what follows
 // it: pooling. A task is some lines of the result, and takes a line in two steps, as reductions over a box are
@@ -11,11 +11,9 @@
 //      (tc-sink-window-transposes), lanes are along the result's line, which lie `stride` elements apart in scratch.
 //
 // Lines of the result that are too short for lanes are computed one element at a time in the second step. Small windows
-// of channels that stand last are left to "loops", where each element reads its window.
+// of channels that stand last are left to "cpu.loops", where each element reads its window.
 //
-// Parameters:
-//   lanes   1: lanes along the line, or the channels, in the second step
-//   grain   least number of tasks for a thread
+// Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -33,13 +31,15 @@ using namespace tc::codegen;
 
 namespace {
 
+using Schedule = kernel::CpuWindowReduceAttr;
+
 // Elements of a line of the result from which lanes are worth it.
 constexpr int64_t kLeastLanes = 6;
 // Vectors of the operand's lines that are reduced at once: as many chains as hide a maximum's latency.
 constexpr int64_t kVectors = 4;
 // Positions of a window along the line that are unrolled at most.
 constexpr int64_t kUnrolled = 16;
-// Windows of channels that stand last, measured on Zen 5 by an element's steps: what "loops" takes for one where
+// Windows of channels that stand last, measured on Zen 5 by an element's steps: what "cpu.loops" takes for one where
 // windows meet borders and where so few vectors of channels share its loops, and what the scratch takes for an element.
 constexpr double kBorder = 1.4, kFewChannels = 2, kStepsPerElement = 6;
 constexpr int64_t kFewVectors = 2;
@@ -106,8 +106,8 @@ std::optional<Problem> analyze(kernel::RegionOp region) {
 
 class Task {
 public:
-  Task(const Problem &p, kernel::ScheduleAttr schedule, Emitter &em)
-      : p(p), em(em), b(em.builder()), hasLanes(getParam(schedule, "lanes")), kind(p.op.getKind()),
+  Task(const Problem &p, Schedule schedule, Emitter &em)
+      : p(p), em(em), b(em.builder()), hasLanes(schedule.getLanes()), kind(p.op.getKind()),
         accumulator(em.accumulatorOf(p.element())) {}
 
   void run(Value begin, Value end) {
@@ -286,11 +286,9 @@ private:
   SmallVector<Value> starts, first, last;
 };
 
-class WindowsGenerator final : public Generator {
+class WindowReduceGenerator final : public GeneratorOf<Schedule> {
 public:
-  StringRef strategy() const override { return "windows"; }
-
-  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
     const std::optional<Problem> p = analyze(region);
     if (!p)
       return failure();
@@ -307,25 +305,25 @@ public:
         return failure();
     }
     const double perTask = perLine * channels + 32;
-    Params params(region);
-    params.set("lanes", p->isChannelsLast() || likely(p->lineOut()) >= double(kLeastLanes));
-    params.set("grain", std::max<int64_t>(1, int64_t(kGrainElements / perTask)));
-    return params.schedule(strategy());
+    Schedule::Params params;
+    params.lanes = p->isChannelsLast() || likely(p->lineOut()) >= double(kLeastLanes);
+    params.grain = std::max<int64_t>(1, int64_t(kGrainElements / perTask));
+    return params.get(region.getContext());
   }
 
-  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
     const Problem p = *analyze(region);
     MLIRContext *context = region.getContext();
     Launch launch;
     launch.tasks = prim::product(context, p.grid());
-    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     launch.scratch = prim::simplifySize(p.elements() * 8); // of the widest accumulator
     launch.inPlace = p.epilogue.inPlace(region);
     return {launch};
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
-            Value end) const override {
+  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned, Emitter &em, Value begin,
+                 Value end) const override {
     const Problem p = *analyze(region);
     Task(p, schedule, em).run(begin, end);
   }
@@ -333,7 +331,7 @@ public:
 
 } // namespace
 
-const Generator *tc::codegen::windowsGenerator() {
-  static const WindowsGenerator generator;
+const Generator *tc::codegen::windowReduceGenerator() {
+  static const WindowReduceGenerator generator;
   return &generator;
 }

@@ -7,9 +7,9 @@
 // RUN: tc-compile %s -o %t/out.bin --cpu x86-64-v3,x86-64-v4
 // RUN: tc-run %t/out.bin --variant x86-64-v3 --inputs %t/in.npz --expect %t/want.npz --max-rel 1e-6
 // RUN: tc-run %t/out.bin --threads 3 --inputs %t/in.npz --expect %t/want.npz --max-rel 1e-6
-// CHECK: #kernel.schedule<"columns", {columns = 1280 : i64, grain = 1 : i64, part = 64 : i64, rows = 8 : i64}>
-// CHECK: #kernel.schedule<"columns", {columns = 128 : i64, grain = {{[0-9]+}} : i64, rows = 0 : i64}>
-// CHECK: #kernel.schedule<"columns", {columns = 2048 : i64, grain = 1 : i64, part = 64 : i64, rows = 8 : i64}>
+// CHECK: #kernel.cpu.column_reduce<{{.*}}columns = 1280{{[,>]}}{{.*}}rows = 8{{[,>]}}{{.*}}part = 64{{[,>]}}
+// CHECK: #kernel.cpu.column_reduce<{{.*}}columns = 128{{[,>]}}
+// CHECK: #kernel.cpu.column_reduce<{{.*}}columns = 2048{{[,>]}}{{.*}}rows = 8{{[,>]}}{{.*}}part = 64{{[,>]}}
 func.func @main(%x: tensor<185x2500xf32> {tc.name = "x"}, %y: tensor<100x2500xf32> {tc.name = "y"}, %z: tensor<3x77x6001xf32> {tc.name = "z"}) -> (tensor<2500xf32> {tc.name = "a"}, tensor<2500xf32> {tc.name = "b"}, tensor<3x6001xf32> {tc.name = "c"}) {
   %0 = kernel.region(%i = %x : tensor<185x2500xf32>) -> (tensor<2500xf32>) {
     %r = prim.reduce sum %i [0] : tensor<185x2500xf32> -> tensor<2500xf32>

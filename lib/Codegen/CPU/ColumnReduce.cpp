@@ -1,4 +1,4 @@
-//===- Columns.cpp - the "columns" strategy: reductions whose last dim stays --------------------------------------===//
+//===- ColumnReduce.cpp - the "cpu.column_reduce" strategy: reductions whose last dim stays ----------------------===//
 //
 // result[i.., n] = reduction over j.. of operand[i.., j.., n], and what follows it: pooling of channels-last images,
 // statistics of channels. Rows of a power of two of elements would make a pass over a vector's width of columns visit
@@ -12,12 +12,7 @@
 // Fewer columns than a vector has are read as they lie: so many vectors hold a number of whole rows, and each has an
 // accumulator of its own, whose lanes are folded in the end.
 //
-// Parameters:
-//   folded   1: rows of few columns are read as they lie
-//   columns  columns of a task, a multiple of every vector width
-//   rows     rows at once, with accumulators in scratch; 0: accumulators in registers
-//   part     rows (of the last reduced dim) of a task of the launch before; 0: there is none
-//   grain    least number of tasks for a thread
+// Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -34,6 +29,8 @@ using namespace tc;
 using namespace tc::codegen;
 
 namespace {
+
+using Schedule = kernel::CpuColumnReduceAttr;
 
 // 8 lines of f32 a row: enough that the hardware's prefetcher runs ahead within a page.
 constexpr int64_t kColumns = 128;
@@ -68,11 +65,9 @@ prim::ReduceOp findReduction(kernel::RegionOp region) {
   return found;
 }
 
-class ColumnsGenerator final : public Generator {
+class ColumnReduceGenerator final : public GeneratorOf<Schedule> {
 public:
-  StringRef strategy() const override { return "columns"; }
-
-  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
     prim::ReduceOp reduce = findReduction(region);
     if (!reduce || prim::getSizes(reduce.getOperand()).empty())
       return failure();
@@ -97,9 +92,9 @@ public:
       const int64_t all = type.getShape().back(), tasks = ceilDiv(all, kStreamedColumns);
       columns = roundUp(ceilDiv(all, tasks), kColumns);
     }
-    Params params(region);
+    Schedule::Params params;
     if (isFolded)
-      params.set("folded", 1);
+      params.folded = 1;
     if (isFolded && type.hasStaticShape()) {
       const int64_t last = type.getShape()[reduce.getDims().back()], row = type.getShape().back();
       int64_t tasks = 1;
@@ -109,11 +104,11 @@ public:
           roundUp(std::max(ceilDiv(last, ceilDiv(kTasks, std::max<int64_t>(tasks, 1))), ceilDiv(kFoldedElements, row)),
                   kLeastFolded);
       if (tasks < kTasks && part < last)
-        params.set("part", part);
+        params.part = part;
       columns = row;
     }
-    params.set("columns", columns);
-    params.set("rows", isStreamed ? kStreamedRows : 0);
+    params.columns = columns;
+    params.rows = isStreamed ? kStreamedRows : 0;
     if (isStreamed) {
       int64_t tasks = ceilDiv(type.getShape().back(), columns);
       for (AffineExpr size : ArrayRef(prim::getSizes(reduce.getResult())).drop_back())
@@ -121,24 +116,24 @@ public:
       const int64_t last = type.getShape()[reduce.getDims().back()];
       const int64_t part = std::max(kLeastPart, roundUp(ceilDiv(last, ceilDiv(kTasks, tasks)), kStreamedRows));
       if (tasks < kTasks && part < last)
-        params.set("part", part);
+        params.part = part;
     }
-    params.set("grain", std::max<int64_t>(1, int64_t(kGrainElements / std::max(rows * double(columns), 1.0))));
-    return params.schedule(strategy());
+    params.grain = std::max<int64_t>(1, int64_t(kGrainElements / std::max(rows * double(columns), 1.0)));
+    return params.get(region.getContext());
   }
 
-  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
     MLIRContext *context = region.getContext();
     prim::ReduceOp reduce = findReduction(region);
     Launch launch;
     launch.tasks = prim::product(context, grid(reduce, schedule));
-    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
-    if (getParam(schedule, "rows")) {
-      const int64_t bytes = 2 * getParam(schedule, "columns") * 8; // of the widest accumulator; for sums and a part
+    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
+    if (schedule.getRows()) {
+      const int64_t bytes = 2 * schedule.getColumns() * 8; // of the widest accumulator; for sums and a part
       launch.scratch = getAffineConstantExpr(bytes, context);
     }
     SmallVector<Launch> launches;
-    if (getParam(schedule, "part")) {
+    if (schedule.getPart()) {
       Launch parts(launch);
       parts.suffix = "_parts";
       parts.doesWork = true;
@@ -152,26 +147,26 @@ public:
     return launches;
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned number, Emitter &em, Value begin,
-            Value end) const override {
+  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned number, Emitter &em, Value begin,
+                 Value end) const override {
     prim::ReduceOp reduce = findReduction(region);
     const Epilogue epilogue = *Epilogue::analyze(region, reduce.getResult());
-    if (getParam(schedule, "part"))
+    if (schedule.getPart())
       return number == 0 ? emitParts(reduce, schedule, em, begin, end)
                          : combineParts(reduce, schedule, epilogue, em, begin, end);
     const AffineExpr last = prim::getSizes(reduce.getOperand()).back();
-    const int64_t columns = getParam(schedule, "columns"), block = kVectors * em.width();
+    const int64_t columns = schedule.getColumns(), block = kVectors * em.width();
     em.loop(begin, end, 1, [&](Index task) {
       SmallVector<Index> outer = em.delinearize(task, grid(reduce, schedule));
       const Index first = em.mulIndex(outer.pop_back_val(), em.i64(columns), columns);
-      if (getParam(schedule, "folded"))
+      if (schedule.getFolded())
         return fold(reduce, em, outer, em.i64(0), em.size(lastRows(reduce)), [&](Index lane, Value sum) {
           SmallVector<Index> position(outer);
           position.push_back(lane);
           epilogue.store(em, position, em.fromAccumulator(sum, elementOf(reduce)));
           em.clearSources();
         });
-      if (int64_t rows = getParam(schedule, "rows"))
+      if (int64_t rows = schedule.getRows())
         return stream(reduce, em, outer, first, columns, rows, em.i64(0), em.size(lastRows(reduce)),
                       [&](Index lane, Value sum) {
                         SmallVector<Index> position(outer);
@@ -217,9 +212,9 @@ public:
 
 private:
   /// The dims that stay, but the last; blocks of columns.
-  static SmallVector<AffineExpr> grid(prim::ReduceOp reduce, kernel::ScheduleAttr schedule) {
+  static SmallVector<AffineExpr> grid(prim::ReduceOp reduce, Schedule schedule) {
     SmallVector<AffineExpr> grid = prim::getSizes(reduce.getResult());
-    grid.back() = prim::simplifySize(grid.back().ceilDiv(getParam(schedule, "columns")));
+    grid.back() = prim::simplifySize(grid.back().ceilDiv(schedule.getColumns()));
     return grid;
   }
 
@@ -230,19 +225,19 @@ private:
   static AffineExpr lastRows(prim::ReduceOp reduce) {
     return prim::getSizes(reduce.getOperand())[reduce.getDims().back()];
   }
-  static int64_t countParts(prim::ReduceOp reduce, kernel::ScheduleAttr schedule) {
-    return ceilDiv(*prim::getConstantSize(lastRows(reduce)), getParam(schedule, "part"));
+  static int64_t countParts(prim::ReduceOp reduce, Schedule schedule) {
+    return ceilDiv(*prim::getConstantSize(lastRows(reduce)), schedule.getPart());
   }
   /// What parts leave: [part, sizes of the result].
-  static RankedTensorType partsType(prim::ReduceOp reduce, kernel::ScheduleAttr schedule) {
+  static RankedTensorType partsType(prim::ReduceOp reduce, Schedule schedule) {
     SmallVector<AffineExpr> sizes = prim::getSizes(reduce.getResult());
     sizes.insert(sizes.begin(), getAffineConstantExpr(countParts(reduce, schedule), reduce.getContext()));
     return prim::makeType(Emitter::accumulatorOf(elementOf(reduce)), sizes);
   }
 
-  static void emitParts(prim::ReduceOp reduce, kernel::ScheduleAttr schedule, Emitter &em, Value begin, Value end) {
+  static void emitParts(prim::ReduceOp reduce, Schedule schedule, Emitter &em, Value begin, Value end) {
     const RankedTensorType type = partsType(reduce, schedule);
-    const int64_t part = getParam(schedule, "part"), columns = getParam(schedule, "columns");
+    const int64_t part = schedule.getPart(), columns = schedule.getColumns();
     em.loop(begin, end, 1, [&](Index task) {
       SmallVector<AffineExpr> sizes = grid(reduce, schedule);
       sizes.insert(sizes.begin(), prim::getSizes(type).front());
@@ -255,18 +250,18 @@ private:
         position.push_back(em.addIndex(first, lane));
         em.store(sum, em.output(0), type.getElementType(), prim::getSizes(type), position);
       };
-      if (getParam(schedule, "folded"))
+      if (schedule.getFolded())
         fold(reduce, em, ArrayRef(at).drop_front(), from, to, store);
       else
-        stream(reduce, em, ArrayRef(at).drop_front(), first, columns, getParam(schedule, "rows"), from, to, store);
+        stream(reduce, em, ArrayRef(at).drop_front(), first, columns, schedule.getRows(), from, to, store);
     });
   }
 
-  static void combineParts(prim::ReduceOp reduce, kernel::ScheduleAttr schedule, const Epilogue &epilogue, Emitter &em,
-                           Value begin, Value end) {
+  static void combineParts(prim::ReduceOp reduce, Schedule schedule, const Epilogue &epilogue, Emitter &em, Value begin,
+                           Value end) {
     const RankedTensorType type = partsType(reduce, schedule);
     const Value parts = em.input(em.region().getNumOperands());
-    const int64_t columns = getParam(schedule, "columns");
+    const int64_t columns = schedule.getColumns();
     em.loop(begin, end, 1, [&](Index task) {
       SmallVector<Index> outer = em.delinearize(task, grid(reduce, schedule));
       const Index first = em.mulIndex(outer.pop_back_val(), em.i64(columns), columns);
@@ -501,7 +496,7 @@ private:
 
 } // namespace
 
-const Generator *tc::codegen::columnsGenerator() {
-  static const ColumnsGenerator generator;
+const Generator *tc::codegen::columnReduceGenerator() {
+  static const ColumnReduceGenerator generator;
   return &generator;
 }

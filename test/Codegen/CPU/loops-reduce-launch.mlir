@@ -9,10 +9,10 @@
 // RUN: tc-run %t/out.bin --threads 3 --inputs %t/in.npz --expect %t/want.npz --max-rel 4e-6
 !x = tensor<3x37x131xf32>
 !y = tensor<1x70001xf32>
-// CHECK: #kernel.schedule<"loops", {ahead = 1 : i64
-// CHECK: #kernel.schedule<"loops", {ahead = 1 : i64
-// CHECK: #kernel.schedule<"loops", {chunk
-// CHECK: #kernel.schedule<"loops", {chunk
+// CHECK: #kernel.cpu.loops<{{.*}}reduceLaunch = true
+// CHECK: #kernel.cpu.loops<{{.*}}reduceLaunch = true
+// CHECK: #kernel.cpu.loops<
+// CHECK: #kernel.cpu.loops<
 func.func @main(%x: !x {tc.name = "x"}, %y: !y {tc.name = "y"}, %c: tensor<131xf32> {tc.name = "c"}) -> (!x {tc.name = "norm"}, tensor<3xf32> {tc.name = "sum"}, !y {tc.name = "part"}, !x {tc.name = "rows"}, !x {tc.name = "both"}) {
   %norm:2 = kernel.region(%i = %x : !x, %s = %c : tensor<131xf32>) -> (!x, tensor<3xf32>) {
     %0 = prim.reduce sum %i [1, 2] : !x -> tensor<3xf32>

@@ -1,4 +1,4 @@
-//===- Thin.cpp - the "thin" strategy: products of few rows and a matrix that only the run knows ------------------===//
+//===- SkinnyGemm.cpp - the "cpu.skinny_gemm" strategy: products of few rows and a matrix that only the run knows -===//
 //
 // result[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, k, n] in f32, with so few rows m that packing the matrix would
 // take longer than the product. It is read once, where and as it lies, in the order in which it lies:
@@ -10,15 +10,7 @@
 //
 // The epilogue runs over the tile of results.
 //
-// Parameters:
-//   tileN        columns of a task, a multiple of 16
-//   turned       1: k is contiguous
-//   lhsCopy      1: the task copies the rows
-//   steps        of k at a time, a multiple of 16; 0: all
-//   rows256, cols256, rows512, cols512   rows and columns whose accumulators are in registers at the same time (turned:
-//   1
-//                to 8 columns; else a multiple of 16)
-//   grain        least number of tasks for a thread
+// Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -35,6 +27,8 @@ using namespace tc;
 using namespace tc::codegen;
 
 namespace {
+
+using Schedule = kernel::CpuSkinnyGemmAttr;
 
 // More rows are worth packed panels.
 constexpr int64_t kMostRows = 16;
@@ -87,19 +81,16 @@ int64_t rowsAtOnce(const Thin &p, const CpuInfo &cpu) {
   return ceilDiv(*p.m, ceilDiv(*p.m, most));
 }
 
-class ThinGenerator final : public Generator {
+class SkinnyGemmGenerator final : public GeneratorOf<Schedule> {
 public:
-  StringRef strategy() const override { return "thin"; }
-
-  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
-                                         llvm::function_ref<bool(unsigned)> isConstant) const override {
+  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant) const override {
     std::optional<Thin> p = analyze(region);
     if (!p || packedRhs(*p, isConstant) || (p->turned && p->k && *p->k < kStepsPerRow * *p->m))
       return failure();
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, p->result);
     if (failed(epilogue) || !epilogue->yieldsAll(region))
       return failure();
-    Params params(region);
+    Schedule::Params params;
     for (const CpuInfo &cpu : kScheduledCpus) {
       const int64_t rows = rowsAtOnce(*p, cpu);
       // Accumulators in half of the registers, or as many as fit with what they are made of.
@@ -110,8 +101,8 @@ public:
       else
         for (int64_t panels = 1; panels <= 8 && fitsRegisters(cpu, rows, panels); ++panels)
           columns = panels * kPanel;
-      params.set(suffixed("rows", cpu), rows);
-      params.set(suffixed("cols", cpu), columns);
+      params.rowsFor(cpu.vectorBits) = rows;
+      params.colsFor(cpu.vectorBits) = columns;
     }
     const int64_t most = p->turned ? kMostTurnedColumns : kMostColumns;
     const int64_t least = p->turned ? kLeastTurnedColumns : kLeastColumns;
@@ -121,57 +112,57 @@ public:
       const int64_t wanted = std::min(ceilDiv(kTasks, batch), ceilDiv(*p->n, least));
       tileN = roundUp(ceilDiv(*p->n, std::max(wanted, ceilDiv(*p->n, most))), kPanel);
     }
-    params.set("tileN", tileN);
+    params.tileN = tileN;
     if (p->turned)
-      params.set("turned", 1);
+      params.transposed = 1;
     // Turned, rows of pieces lie one behind the other: at a power of two apart they would evict each other.
     const int64_t steps = p->turned ? kTurnedFloats / rowsAtOnce(*p, wideCpu()) / kPanel * kPanel : kSteps;
     const bool isWhole = p->turned && p->k && *p->k <= steps;
-    params.set("steps", isWhole ? 0 : steps);
-    params.set("lhsCopy", !p->few || (p->turned && !isWhole));
+    params.steps = isWhole ? 0 : steps;
+    params.lhsCopy = !p->few || (p->turned && !isWhole);
     const double flops = 2.0 * double(p->k.value_or(256)) * std::max(kStreamedRows, double(*p->m)) * double(tileN);
-    params.set("grain", std::max<int64_t>(1, int64_t(kGrainFlops / std::max(flops, 1.0))));
-    return params.schedule(strategy());
+    params.grain = std::max<int64_t>(1, int64_t(kGrainFlops / std::max(flops, 1.0)));
+    return params.get(region.getContext());
   }
 
-  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
     const Thin p = *analyze(region);
     Launch launch;
     launch.tasks = prim::product(region.getContext(), grid(p, schedule));
-    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), region.getContext());
-    launch.scratch = prim::simplifySize(
-        (lhsFloats(p, schedule) + tileFloats(p, schedule) + getParam(schedule, "steps") * kPanel) * 4);
+    launch.grain = getAffineConstantExpr(schedule.getGrain(), region.getContext());
+    launch.scratch =
+        prim::simplifySize((lhsFloats(p, schedule) + tileFloats(p, schedule) + schedule.getSteps() * kPanel) * 4);
     launch.inPlace = Epilogue::analyze(region, p.result)->inPlace(region);
     return {launch};
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned, Emitter &em, Value begin,
-            Value end) const override {
+  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned, Emitter &em, Value begin,
+                 Value end) const override {
     const Thin p = *analyze(region);
     const Epilogue epilogue = *Epilogue::analyze(region, p.result);
     em.loop(begin, end, 1, [&](Index task) { Task(p, schedule, em).run(task, epilogue); });
   }
 
 private:
-  static SmallVector<AffineExpr> grid(const Thin &p, kernel::ScheduleAttr schedule) {
-    return {p.B, prim::simplifySize(p.N.ceilDiv(getParam(schedule, "tileN")))};
+  static SmallVector<AffineExpr> grid(const Thin &p, Schedule schedule) {
+    return {p.B, prim::simplifySize(p.N.ceilDiv(schedule.getTileN()))};
   }
   /// Scratch: copied rows, the tile of results, the last columns of some steps.
-  static AffineExpr lhsFloats(const Thin &p, kernel::ScheduleAttr schedule) {
-    if (!getParam(schedule, "lhsCopy"))
+  static AffineExpr lhsFloats(const Thin &p, Schedule schedule) {
+    if (!schedule.getLhsCopy())
       return getAffineConstantExpr(0, p.K.getContext());
-    const int64_t steps = std::max<int64_t>(kPanel, getParam(schedule, "steps"));
+    const int64_t steps = std::max<int64_t>(kPanel, schedule.getSteps());
     return prim::simplifySize(p.K.ceilDiv(steps) * (steps * *p.m));
   }
-  static int64_t tileFloats(const Thin &p, kernel::ScheduleAttr schedule) { return *p.m * getParam(schedule, "tileN"); }
+  static int64_t tileFloats(const Thin &p, Schedule schedule) { return *p.m * schedule.getTileN(); }
 
   class Task {
   public:
-    Task(const Thin &p, kernel::ScheduleAttr schedule, Emitter &em)
+    Task(const Thin &p, Schedule schedule, Emitter &em)
         : p(p), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()), vector(em.vectorOf(f32)),
-          tileN(getParam(schedule, "tileN")), rowsAtOnce(getParam(schedule, suffixed("rows", em.cpu()))),
-          columns(getParam(schedule, suffixed("cols", em.cpu()))), lhsCopy(getParam(schedule, "lhsCopy")),
-          steps(getParam(schedule, "steps")), schedule(schedule) {
+          tileN(schedule.getTileN()), rowsAtOnce(schedule.rowsFor(em.cpu().vectorBits)),
+          columns(schedule.colsFor(em.cpu().vectorBits)), lhsCopy(schedule.getLhsCopy()), steps(schedule.getSteps()),
+          schedule(schedule) {
       const AffineExpr stride = lhsCopy ? p.K : p.few->stride;
       lhsRow = lhsCopy && steps ? Extent(steps) : Extent(em.size(stride), prim::getConstantSize(stride));
     }
@@ -383,7 +374,7 @@ private:
     int64_t tileN, rowsAtOnce, columns;
     bool lhsCopy;
     int64_t steps;
-    kernel::ScheduleAttr schedule;
+    Schedule schedule;
     Index n0;     // first column of the task
     Extent count; // its columns
     Value lhs, rhs, tile, last;
@@ -393,7 +384,7 @@ private:
 
 } // namespace
 
-const Generator *tc::codegen::thinGenerator() {
-  static const ThinGenerator generator;
+const Generator *tc::codegen::skinnyGemmGenerator() {
+  static const SkinnyGemmGenerator generator;
   return &generator;
 }

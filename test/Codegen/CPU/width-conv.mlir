@@ -5,7 +5,7 @@
 
 // Channels last in memory: turned in registers.
 // CHECK-LABEL: func.func @to_one
-// CHECK: #kernel.schedule<"lines", {{{.*}}tileW = 64 : i64, turned = 1 : i64, vectors256 = 8 : i64, vectors512 = 4 : i64}>
+// CHECK: #kernel.cpu.width_conv<{{.*}}tileW = 64{{[,>]}}{{.*}}transposed = true{{.*}}vectors256 = 8{{[,>]}}{{.*}}vectors512 = 4{{[,>]}}
 // The filter's scalars are spread, and vectors of a line multiplied by them.
 // LOWER-LABEL: llvm.func @k0_conv
 // LOWER: llvm.intr.fmuladd(%{{.*}}) : (vector<16xf32>, vector<16xf32>, vector<16xf32>) -> vector<16xf32>
@@ -19,7 +19,7 @@ func.func @to_one(%x: tensor<1x64x64x32xf32>, %w: tensor<3x3x32x1xf32>) -> tenso
 
 // Channels first, before and behind: read and written along the lines.
 // CHECK-LABEL: func.func @blur
-// CHECK: #kernel.schedule<"lines", {grain = {{[0-9]+}} : i64, rows256 = {{[0-9]+}} : i64, rows512 = {{[0-9]+}} : i64, tileH = {{[0-9]+}} : i64, tileW = 112 : i64, vectors256 = 7 : i64, vectors512 = 7 : i64}>
+// CHECK: #kernel.cpu.width_conv<{{.*}}tileH = {{[0-9]+}}{{.*}}tileW = 112{{[,>]}}{{.*}}rows256 = {{[0-9]+}}{{.*}}vectors256 = 7{{[,>]}}{{.*}}rows512 = {{[0-9]+}}{{.*}}vectors512 = 7{{[,>]}}
 func.func @blur(%x: tensor<1x3x50x100xf32>, %w: tensor<5x5x1x3xf32>) -> tensor<1x3x50x100xf32> {
   %r = kernel.region(%a = %x : tensor<1x3x50x100xf32>, %b = %w : tensor<5x5x1x3xf32>) -> (tensor<1x3x50x100xf32>) {
     %t = prim.transpose %a [0, 2, 3, 1] : tensor<1x3x50x100xf32> -> tensor<1x50x100x3xf32>
@@ -32,7 +32,7 @@ func.func @blur(%x: tensor<1x3x50x100xf32>, %w: tensor<5x5x1x3xf32>) -> tensor<1
 
 // Half a vector of channels is better.
 // CHECK-LABEL: func.func @to_eight
-// CHECK: #kernel.schedule<"winograd"
+// CHECK: #kernel.cpu.winograd<
 func.func @to_eight(%x: tensor<1x64x64x32xf32>) -> tensor<1x64x64x8xf32> {
   %w = prim.constant dense<1.0> : tensor<3x3x32x8xf32>
   %r = kernel.region(%a = %x : tensor<1x64x64x32xf32>, %b = %w : tensor<3x3x32x8xf32>) -> (tensor<1x64x64x8xf32>) {
@@ -56,7 +56,7 @@ func.func @groups_of_one(%x: tensor<1x22x256x8xf32>) -> tensor<1x1x256x16xf32> {
 
 // Of 34 channels, three panels of 16 would have 14 empty lanes: blocks of their columns, whose sums are turned before they are stored.
 // CHECK-LABEL: func.func @to_34
-// CHECK: #kernel.schedule<"lines", {cols256 = 6 : i64, cols512 = 12 : i64,{{.*}}turned = 1 : i64, vectors256 = 2 : i64, vectors512 = 2 : i64}>
+// CHECK: #kernel.cpu.width_conv<{{.*}}transposed = true{{.*}}vectors256 = 2{{[,>]}}{{.*}}cols256 = 6{{[,>]}}{{.*}}vectors512 = 2{{[,>]}}{{.*}}cols512 = 12{{[,>]}}
 func.func @to_34(%x: tensor<1x1000x19xf32>) -> tensor<1x1000x34xf32> {
   %w = prim.constant dense<1.0> : tensor<9x19x34xf32>
   %r = kernel.region(%a = %x : tensor<1x1000x19xf32>, %b = %w : tensor<9x19x34xf32>) -> (tensor<1x1000x34xf32>) {
@@ -68,7 +68,7 @@ func.func @to_34(%x: tensor<1x1000x19xf32>) -> tensor<1x1000x34xf32> {
 
 // Of 46, few are: panels.
 // CHECK-LABEL: func.func @to_46
-// CHECK: #kernel.schedule<"contract"
+// CHECK: #kernel.cpu.contract<
 func.func @to_46(%x: tensor<1x1000x19xf32>) -> tensor<1x1000x46xf32> {
   %w = prim.constant dense<1.0> : tensor<9x19x46xf32>
   %r = kernel.region(%a = %x : tensor<1x1000x19xf32>, %b = %w : tensor<9x19x46xf32>) -> (tensor<1x1000x46xf32>) {
@@ -80,7 +80,7 @@ func.func @to_46(%x: tensor<1x1000x19xf32>) -> tensor<1x1000x46xf32> {
 
 // Groups of 19 channels fill 19 of the 32 lanes of their panels; no Winograd's algorithm takes groups.
 // CHECK-LABEL: func.func @groups_of_19
-// CHECK: #kernel.schedule<"lines"
+// CHECK: #kernel.cpu.width_conv<
 func.func @groups_of_19(%x: tensor<1x55x95x24xf32>) -> tensor<1x55x95x57xf32> {
   %w = prim.constant dense<1.0> : tensor<3x3x8x57xf32>
   %r = kernel.region(%a = %x : tensor<1x55x95x24xf32>, %b = %w : tensor<3x3x8x57xf32>) -> (tensor<1x55x95x57xf32>) {
@@ -92,7 +92,7 @@ func.func @groups_of_19(%x: tensor<1x55x95x24xf32>) -> tensor<1x55x95x57xf32> {
 
 // Their panels leave out the kernel positions that read nothing but padding, which is most of them here.
 // CHECK-LABEL: func.func @mostly_padding
-// CHECK: #kernel.schedule<"contract"
+// CHECK: #kernel.cpu.contract<
 func.func @mostly_padding(%x: tensor<1x8x128x54xf32>) -> tensor<1x8x128x54xf32> {
   %w = prim.constant dense<1.0> : tensor<7x7x18x54xf32>
   %r = kernel.region(%a = %x : tensor<1x8x128x54xf32>, %b = %w : tensor<7x7x18x54xf32>) -> (tensor<1x8x128x54xf32>) {
@@ -104,7 +104,7 @@ func.func @mostly_padding(%x: tensor<1x8x128x54xf32>) -> tensor<1x8x128x54xf32> 
 
 // One channel to 33 between images that lie channels first: sums are stored along the lines, none is turned.
 // CHECK-LABEL: func.func @one_to_33
-// CHECK: #kernel.schedule<"lines", {cols256 = {{[0-9]+}} : i64, cols512 = {{[0-9]+}} : i64
+// CHECK: #kernel.cpu.width_conv<{{.*}}cols256 = {{[0-9]+}}{{.*}}cols512 = {{[0-9]+}}
 func.func @one_to_33(%x: tensor<4x1x1000xf32>) -> tensor<4x33x1000xf32> {
   %w = prim.constant dense<1.0> : tensor<25x1x33xf32>
   %r = kernel.region(%a = %x : tensor<4x1x1000xf32>, %b = %w : tensor<25x1x33xf32>) -> (tensor<4x33x1000xf32>) {

@@ -4,8 +4,8 @@
 // RUN: tc-opt %s --tc-choose-schedule --tc-lower-kernels=variants=x86-64-v4 | FileCheck %s --check-prefix=LOWER
 
 // CHECK-LABEL: func.func @main
-// CHECK: #kernel.schedule<"loops"{{.*}}pieces = 1
-// CHECK: #kernel.schedule<"loops"{{.*}}pieces = 1
+// CHECK: #kernel.cpu.loops<{{.*}}segments = true
+// CHECK: #kernel.cpu.loops<{{.*}}segments = true
 // CHECK-NOT: pieces = 1
 
 // LOWER-LABEL: llvm.func @k0_concat
@@ -42,7 +42,7 @@ func.func @main(%x: tensor<90x32xf32>, %y: tensor<90x48xf32>, %z: tensor<90x9xf3
 // Neighbours of fewer elements than a vector are one piece, of which each lane asks; the others are not asked for. Nothing but short ones
 // is one row.
 // CHECK-LABEL: func.func @short_neighbours
-// CHECK: #kernel.schedule<"loops"{{.*}}pieces = 1
+// CHECK: #kernel.cpu.loops<{{.*}}segments = true
 // CHECK-NOT: pieces = 1
 // LOWER-LABEL: llvm.func @k3_concat_mul
 // LOWER-NOT: llvm.icmp "sge"
@@ -65,7 +65,7 @@ func.func @short_neighbours(%x: tensor<90x64xf32>, %y: tensor<90x2xf32>, %z: ten
 
 // What a reflecting pad repeats: three runs of a list of indices, each of which lies in order, but not a list that jumps.
 // CHECK-LABEL: func.func @reflected
-// CHECK: #kernel.schedule<"loops"{{.*}}pieces = 1
+// CHECK: #kernel.cpu.loops<{{.*}}segments = true
 // CHECK-NOT: pieces = 1
 func.func @reflected(%x: tensor<90x20xf32>) -> (tensor<90x25xf32>, tensor<90x25xf32>) {
   %0 = kernel.region(%i = %x : tensor<90x20xf32>) -> (tensor<90x25xf32>) {

@@ -1,4 +1,5 @@
-//===- NarrowDot.cpp - the "integer-dot" and "bfloat-dot" strategies ----------------------------------------------===//
+//===- NarrowGemm.cpp - the "cpu.narrow_gemm" strategy: products of bytes and of bf16 -----------------------------===//
+//----------------------------------------------===//
 //
 // result[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, k, n], either with lhs of ui8, rhs of i8 and sums of i32 that
 // wrap, what tc-narrow-products makes of quantised products, or with operands of bf16 and sums of f32, what
@@ -7,15 +8,7 @@
 // columns of a batch element; the epilogue runs over the micro-kernel's tile. Of a convolution, A are the patches
 // (Patches.h) that the task copies, and the batch elements are the groups.
 //
-// Parameters (columns are multiples of 16; the suffixes are those of the micro-kernels):
-//   rhs              number of the input that is packed when the artifact is made; -1: packed at run time by a launch
-//   rhsTransposed    1: packed at run time from rows of K, turned in registers
-//   lhsCopy          1: the task copies the rows of A also for VNNI, BF16 and AMX
-//   tiles            1: AMX where there is; else a few rows are faster without
-//   tileM, tileN     rows and columns of a task
-//   rows256, cols256, rows512, cols512   micro-kernels without an instruction for words
-//   rowsVnni, colsVnni, rowsBf16, colsBf16   with one
-//   grain            least number of tasks for a thread
+// Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -35,6 +28,8 @@ using namespace tc::codegen;
 
 namespace {
 
+using Schedule = kernel::CpuNarrowGemmAttr;
+
 // Rows of a task, fewer where they are many bytes; as few as that only where a matrix has no more.
 constexpr int64_t kTaskRows = 224, kTaskRowBytes = 512 * 1024, kLeastRows = 4 * kTileRows;
 // Columns of a task take this many bytes of B: they stay in the second-level cache.
@@ -45,9 +40,11 @@ constexpr int64_t kLinesAhead = 64;
 constexpr double kTaskProducts = 16e6, kGrainProducts = 2e6;
 constexpr int64_t kTasks = 48;
 
-/// The suffix of the micro-kernels' parameters.
-std::string suffixOf(NarrowKind kind, const CpuInfo &cpu) {
-  return !kind.hasDot(cpu) ? std::to_string(cpu.vectorBits) : kind.isFloat ? "Bf16" : "Vnni";
+/// Rows and columns of the micro-kernel that a CPU takes.
+std::pair<int64_t &, int64_t &> kernelOf(Schedule::Params &params, NarrowKind kind, const CpuInfo &cpu) {
+  if (kind.hasDot(cpu))
+    return {params.rowsDot, params.colsDot};
+  return {params.rowsFor(cpu.vectorBits), params.colsFor(cpu.vectorBits)};
 }
 
 Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
@@ -81,6 +78,8 @@ struct NarrowProduct : Product {
   }
 };
 
+constexpr NarrowKind kKinds[] = {kBytes, kBfloats};
+
 bool isNarrow(NarrowKind kind, Operation *anchor) {
   Type lhs = elementOf(anchor->getOperand(0)), rhs = elementOf(anchor->getOperand(1)),
        sum = elementOf(anchor->getResult(0));
@@ -88,12 +87,15 @@ bool isNarrow(NarrowKind kind, Operation *anchor) {
                       : lhs.isUnsignedInteger(8) && rhs.isSignlessInteger(8) && sum.isSignlessInteger(32);
 }
 
-/// The product of a region's anchor; nullopt if it is none of this kind, or K is not known.
-std::optional<NarrowProduct> asNarrowProduct(NarrowKind kind, Operation *anchor) {
-  if (!isa_and_nonnull<prim::DotGeneralOp, prim::ConvOp>(anchor) || !isNarrow(kind, anchor))
+/// The product of a region's anchor; nullopt if it is none of bytes or bf16, or K is not known.
+std::optional<NarrowProduct> asNarrowProduct(Operation *anchor) {
+  if (!isa_and_nonnull<prim::DotGeneralOp, prim::ConvOp>(anchor))
+    return std::nullopt;
+  const NarrowKind *kind = llvm::find_if(kKinds, [&](const NarrowKind &each) { return isNarrow(each, anchor); });
+  if (kind == std::end(kKinds))
     return std::nullopt;
   NarrowProduct product;
-  product.kind = kind;
+  product.kind = *kind;
   if (std::optional<Product> p = asProduct(anchor)) {
     static_cast<Product &>(product) = *p;
   } else {
@@ -107,25 +109,22 @@ std::optional<NarrowProduct> asNarrowProduct(NarrowKind kind, Operation *anchor)
 
 //===--- the generator --------------------------------------------------------------------------------------------===//
 
-class NarrowDotGenerator final : public Generator {
+class NarrowGemmGenerator final : public GeneratorOf<Schedule> {
 public:
-  explicit NarrowDotGenerator(NarrowKind kind) : kind(kind) {}
-
-  StringRef strategy() const override { return kind.isFloat ? "bfloat-dot" : "integer-dot"; }
   SmallVector<StringRef> extraVariants() const override {
-    return {kind.isFloat ? "x86-64-v4-bf16" : "x86-64-v4-vnni", "x86-64-v4-amx"};
+    return {"x86-64-v4-vnni", "x86-64-v4-bf16", "x86-64-v4-amx"};
   }
 
-  FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
-                                         llvm::function_ref<bool(unsigned)> isConstant) const override {
+  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant) const override {
     Operation *anchor = findAnchor(region);
-    std::optional<NarrowProduct> p = asNarrowProduct(kind, anchor);
+    std::optional<NarrowProduct> p = asNarrowProduct(anchor);
     if (!p)
       return failure();
+    const NarrowKind kind = p->kind;
     FailureOr<Epilogue> epilogue = Epilogue::analyze(region, p->result);
     if (failed(epilogue) || !epilogue->yieldsAll(region))
       return failure();
-    Params params(region);
+    Schedule::Params params;
     std::optional<PackedInput> packed = p->packed(isConstant);
     if (p->patches && (!packed || p->patches->columns == 0))
       return failure();
@@ -146,13 +145,12 @@ public:
       narrow256 = m == 1 ? Tile{1, 4} : Tile{std::min<int64_t>(m, 5), 1};
       narrow512 = m == 1 ? Tile{1, 8} : Tile{std::min<int64_t>(m, 12), 2};
     }
-    const std::pair<StringRef, Tile> tiles[] = {
-        {"256", narrow256}, {"512", narrow512}, {kind.isFloat ? "Bf16" : "Vnni", wide}};
-    for (auto [suffix, tile] : tiles) {
-      params.set("rows" + suffix, tile.rows);
-      params.set("cols" + suffix,
-                 std::min<int64_t>(tile.panels, int64_t(llvm::bit_floor(uint64_t(allPanels)))) * kPanel);
-    }
+    auto colsOf = [&](Tile tile) {
+      return std::min<int64_t>(tile.panels, int64_t(llvm::bit_floor(uint64_t(allPanels)))) * kPanel;
+    };
+    params.rows256 = narrow256.rows, params.cols256 = colsOf(narrow256);
+    params.rows512 = narrow512.rows, params.cols512 = colsOf(narrow512);
+    params.rowsDot = wide.rows, params.colsDot = colsOf(wide);
     const int64_t unit = std::max<int64_t>(4, wide.panels); // whole groups on every CPU
     const int64_t depthBytes = *p->k * kind.elementBytes();
     int64_t tilePanels = std::max<int64_t>(8, kPanelBytes / kind.panelBytes(*p->k)) / unit * unit;
@@ -176,68 +174,67 @@ public:
       else
         break;
     }
-    params.set("tileM", tileM);
-    params.set("tileN", tilePanels * kPanel);
-    params.set("lhsCopy", copy);
-    params.set("tiles", !p->m || *p->m >= kTileRows);
-    params.set("rhs", packed ? int64_t(packed->input) : -1);
+    params.tileM = tileM;
+    params.tileN = tilePanels * kPanel;
+    params.lhsCopy = copy;
+    params.tiles = !p->m || *p->m >= kTileRows;
+    params.rhs = packed ? int64_t(packed->input) : -1;
     if (!packed)
-      params.set("rhsTransposed", p->depth.size() == 1 && isDepthInnermost(*p));
-    params.set("grain", std::max<int64_t>(1, int64_t(kGrainProducts / products())));
-    return params.schedule(strategy());
+      params.rhsTransposed = p->depth.size() == 1 && isDepthInnermost(*p);
+    params.grain = std::max<int64_t>(1, int64_t(kGrainProducts / products()));
+    return params.get(region.getContext());
   }
 
   SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
                                                  const CpuInfo &cpu) const override {
-    FailureOr<kernel::ScheduleAttr> chosen = choose(region, isConstant);
+    FailureOr<Schedule> chosen = decide(region, isConstant);
     if (failed(chosen))
       return {};
-    NarrowProduct p = *asNarrowProduct(kind, findAnchor(region));
+    NarrowProduct p = *asNarrowProduct(findAnchor(region));
+    const NarrowKind kind = p.kind;
     SmallVector<kernel::ScheduleAttr> all;
-    const std::string rows = "rows" + suffixOf(kind, cpu), cols = "cols" + suffixOf(kind, cpu);
-    auto add = [&](Params params, int64_t tileM, int64_t tileN) {
-      kernel::ScheduleAttr schedule = params.schedule(strategy());
-      const bool tiles = kind.hasTiles(cpu) && getParam(schedule, "tiles");
-      const int64_t block = tiles ? kTileBlockRows : getParam(schedule, rows), group = 4 * kPanel;
+    auto add = [&](Schedule::Params params, int64_t tileM, int64_t tileN) {
+      const bool tiles = kind.hasTiles(cpu) && params.tiles;
+      const int64_t block = tiles ? kTileBlockRows : kernelOf(params, kind, cpu).first, group = 4 * kPanel;
       tileM = std::max(block, std::min(roundUp(tileM, block), p.m ? roundUp(*p.m, block) : tileM));
       tileN = std::max(group, std::min(roundUp(tileN, group), p.n ? roundUp(*p.n, group) : tileN));
-      params.set("tileM", tileM);
-      params.set("tileN", tileN);
-      params.set("grain", std::max<int64_t>(1, int64_t(kGrainProducts / taskProducts(p, tileM, tileN))));
-      all.push_back(params.schedule(strategy()));
+      params.tileM = tileM;
+      params.tileN = tileN;
+      params.grain = std::max<int64_t>(1, int64_t(kGrainProducts / taskProducts(p, tileM, tileN)));
+      all.push_back(params.get(region.getContext()));
     };
-    const int64_t tileM = getParam(*chosen, "tileM"), tileN = getParam(*chosen, "tileN");
+    const int64_t tileM = chosen->getTileM(), tileN = chosen->getTileN();
     for (auto [m, n] : {std::pair(tileM, tileN * 2), std::pair(tileM * 2, tileN), std::pair(tileM, tileN / 2),
                         std::pair(tileM / 2, tileN)})
-      add(Params(*chosen), m, n);
+      add(chosen->getParams(), m, n);
     if (kind.hasTiles(cpu)) {
-      Params params(*chosen);
-      params.set("tiles", !getParam(*chosen, "tiles"));
+      Schedule::Params params = chosen->getParams();
+      params.tiles = !chosen->getTiles();
       add(params, tileM, tileN);
     }
-    if (kind.hasDot(cpu) && !(kind.hasTiles(cpu) && getParam(*chosen, "tiles")))
+    if (kind.hasDot(cpu) && !(kind.hasTiles(cpu) && chosen->getTiles()))
       for (Tile tile : {Tile{14, 2}, Tile{12, 2}, Tile{6, 4}, Tile{5, 4}})
         if ((!p.m || tile.rows <= *p.m) && (!p.n || tile.panels * kPanel <= roundUp(*p.n, kPanel))) {
-          Params params(*chosen);
-          params.set(rows, tile.rows);
-          params.set(cols, tile.panels * kPanel);
+          Schedule::Params params = chosen->getParams();
+          kernelOf(params, kind, cpu) = std::pair(tile.rows, tile.panels * kPanel);
           add(params, tileM, tileN);
         }
     return all;
   }
 
-  SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
-    int64_t rhs = getParam(schedule, "rhs", -1);
+  SmallVector<PackedInput> packInputs(kernel::RegionOp region, Schedule schedule) const override {
+    int64_t rhs = schedule.getRhs();
     if (rhs < 0)
       return {};
-    return {*asNarrowProduct(kind, findAnchor(region))->packed([&](unsigned i) { return int64_t(i) == rhs; })};
+    return {*asNarrowProduct(findAnchor(region))->packed([&](unsigned i) { return int64_t(i) == rhs; })};
   }
 
-  SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const override {
+  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
     MLIRContext *context = region.getContext();
-    NarrowProduct p = *asNarrowProduct(kind, findAnchor(region));
+    NarrowProduct p = *asNarrowProduct(findAnchor(region));
+    const NarrowKind kind = p.kind;
     SmallVector<Launch> launches;
-    if (getParam(schedule, "rhs", -1) < 0) {
+    if (schedule.getRhs() < 0) {
       Launch packing;
       packing.suffix = "_pack";
       packing.tasks = prim::product(context, {p.B, p.panels()});
@@ -248,18 +245,18 @@ public:
     }
     Launch launch;
     launch.tasks = prim::product(context, grid(p, schedule));
-    launch.grain = getAffineConstantExpr(getParam(schedule, "grain", 1), context);
+    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     // Widened rows where there is no instruction for words; 64 bytes more: full vectors may be stored at the end.
-    launch.scratch = getAffineConstantExpr(getParam(schedule, "tileM") * rowBytes(p, kind.wideBytes()) + 64, context);
+    launch.scratch = getAffineConstantExpr(schedule.getTileM() * rowBytes(p, kind.wideBytes()) + 64, context);
     launch.inPlace = Epilogue::analyze(region, p.result)->inPlace(region);
     launches.push_back(launch);
     return launches;
   }
 
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned number, Emitter &em, Value begin,
-            Value end) const override {
-    NarrowProduct p = *asNarrowProduct(kind, findAnchor(region));
-    if (number == 0 && getParam(schedule, "rhs", -1) < 0)
+  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned number, Emitter &em, Value begin,
+                 Value end) const override {
+    NarrowProduct p = *asNarrowProduct(findAnchor(region));
+    if (number == 0 && schedule.getRhs() < 0)
       return em.loop(begin, end, 1, [&](Index task) { packPanel(p, schedule, em, task); });
     Epilogue epilogue = *Epilogue::analyze(region, p.result);
     em.loop(begin, end, 1, [&](Index task) { emitTask(p, schedule, epilogue, em, task); });
@@ -270,9 +267,9 @@ private:
     return double(*p.k) * double(std::min(std::max<int64_t>(1, p.m.value_or(1024)), tileM)) *
            double(std::min(std::max<int64_t>(1, p.n.value_or(1024)), tileN));
   }
-  static SmallVector<AffineExpr> grid(const Product &p, kernel::ScheduleAttr schedule) {
-    return {p.B, prim::simplifySize(p.N.ceilDiv(getParam(schedule, "tileN"))),
-            prim::simplifySize(p.M.ceilDiv(getParam(schedule, "tileM")))};
+  static SmallVector<AffineExpr> grid(const Product &p, Schedule schedule) {
+    return {p.B, prim::simplifySize(p.N.ceilDiv(schedule.getTileN())),
+            prim::simplifySize(p.M.ceilDiv(schedule.getTileM()))};
   }
   /// Between copied rows: whole vectors fit, and rows do not share the sets of the first-level cache.
   static int64_t rowBytes(const Product &p, int64_t elementBytes) { return roundUp(*p.k * elementBytes, 64) + 64; }
@@ -281,7 +278,7 @@ private:
   }
 
   /// Task: one panel of a batch element. The steps of a word are rows of B.
-  static void packPanel(const NarrowProduct &p, kernel::ScheduleAttr schedule, Emitter &em, Index task) {
+  static void packPanel(const NarrowProduct &p, Schedule schedule, Emitter &em, Index task) {
     OpBuilder &b = em.builder();
     const Location loc = em.loc();
     const NarrowKind kind = p.kind;
@@ -319,7 +316,7 @@ private:
       });
     };
     int64_t turned = 0;
-    if (getParam(schedule, "rhsTransposed")) {
+    if (schedule.getRhsTransposed()) {
       turned = whole / em.width() * em.width();
       packTurned(p, em, batchAt, n0, to, turned);
     }
@@ -394,17 +391,16 @@ private:
     em.ifThen(ends, [&] { clear(em.i64(0), whole); });
   }
 
-  static void emitTask(const NarrowProduct &p, kernel::ScheduleAttr schedule, const Epilogue &epilogue, Emitter &em,
-                       Index task) {
+  static void emitTask(const NarrowProduct &p, Schedule schedule, const Epilogue &epilogue, Emitter &em, Index task) {
     OpBuilder &b = em.builder();
     const NarrowKind kind = p.kind;
-    const std::string suffix = suffixOf(kind, em.cpu());
-    const bool hasDot = kind.hasDot(em.cpu()), tiles = kind.hasTiles(em.cpu()) && getParam(schedule, "tiles");
-    const int64_t tileM = getParam(schedule, "tileM"), tileN = getParam(schedule, "tileN");
-    const int64_t rows = tiles ? kTileBlockRows : getParam(schedule, "rows" + suffix);
-    const int64_t cols =
-        tiles ? std::min(roundUp(p.n.value_or(tileN), kPanel), 2 * kPanel) : getParam(schedule, "cols" + suffix);
-    const int64_t rhsInput = getParam(schedule, "rhs", -1), bytes = kind.panelBytes(*p.k), group = cols / kPanel;
+    Schedule::Params params = schedule.getParams();
+    const auto [kernelRows, kernelCols] = kernelOf(params, kind, em.cpu());
+    const bool hasDot = kind.hasDot(em.cpu()), tiles = kind.hasTiles(em.cpu()) && schedule.getTiles();
+    const int64_t tileM = schedule.getTileM(), tileN = schedule.getTileN();
+    const int64_t rows = tiles ? kTileBlockRows : kernelRows;
+    const int64_t cols = tiles ? std::min(roundUp(p.n.value_or(tileN), kPanel), 2 * kPanel) : kernelCols;
+    const int64_t rhsInput = schedule.getRhs(), bytes = kind.panelBytes(*p.k), group = cols / kPanel;
     const Type sum = kind.sumType(b);
     const Value tile = em.stackBuffer(sum, rows * cols);
     SmallVector<Index> at = em.delinearize(task, grid(p, schedule));
@@ -415,7 +411,7 @@ private:
     // Rows of A. Those of whole tiles may be read where they are.
     Value a;
     int64_t stride = *p.k * kind.elementBytes();
-    if (getParam(schedule, "lhsCopy") || !hasDot || (tiles && *p.k % kind.tileSteps() != 0)) {
+    if (schedule.getLhsCopy() || !hasDot || (tiles && *p.k % kind.tileSteps() != 0)) {
       const int64_t elementBytes = hasDot ? kind.elementBytes() : kind.wideBytes();
       a = em.scratch();
       stride = rowBytes(p, elementBytes);
@@ -536,17 +532,11 @@ private:
       em.storeAt(isWide ? p.kind.widen(b, em.loc(), value) : value, to, type, lane);
     });
   }
-
-  NarrowKind kind;
 };
 
 } // namespace
 
-const Generator *tc::codegen::integerDotGenerator() {
-  static const NarrowDotGenerator generator(kBytes);
-  return &generator;
-}
-const Generator *tc::codegen::bfloatDotGenerator() {
-  static const NarrowDotGenerator generator(kBfloats);
+const Generator *tc::codegen::narrowGemmGenerator() {
+  static const NarrowGemmGenerator generator;
   return &generator;
 }

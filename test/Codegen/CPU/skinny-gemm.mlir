@@ -1,9 +1,9 @@
 // Products of few rows and a matrix that only the run knows read it where it lies, along its rows or along its columns; not with many
 // rows, constant matrices, ones that are computed, or short sums of many rows along the columns.
 // RUN: tc-opt %s --tc-choose-schedule | FileCheck %s
-// CHECK: #kernel.schedule<"thin", {cols256 = 32 : i64, cols512 = 128 : i64, grain = 1 : i64, lhsCopy = 0 : i64, rows256 = 2 : i64, rows512 = 2 : i64, steps = 64 : i64, tileN = 256 : i64}>
-// CHECK: #kernel.schedule<"thin", {{.*}}lhsCopy = 1 : i64, rows256 = 4 : i64, rows512 = 4 : i64, steps = 1024 : i64, tileN = 128 : i64, turned = 1 : i64}>
-// CHECK-COUNT-4: #kernel.schedule<"contract"
+// CHECK: #kernel.cpu.skinny_gemm<{{.*}}tileN = 256{{[,>]}}{{.*}}steps = 64{{[,>]}}{{.*}}rows256 = 2{{[,>]}}{{.*}}cols256 = 32{{[,>]}}{{.*}}rows512 = 2{{[,>]}}{{.*}}cols512 = 128{{[,>]}}
+// CHECK: #kernel.cpu.skinny_gemm<{{.*}}tileN = 128{{[,>]}}{{.*}}transposed = true{{.*}}lhsCopy = true{{.*}}steps = 1024{{[,>]}}{{.*}}rows256 = 4{{[,>]}}{{.*}}rows512 = 4{{[,>]}}
+// CHECK-COUNT-4: #kernel.cpu.contract<
 func.func @main(%x: tensor<2x2048xf32>, %y: tensor<8x2048xf32>, %m: tensor<2048x2048xf32>, %z: tensor<17x2048xf32>, %u: tensor<5x16xf32>, %v: tensor<40x16xf32>) {
   %c = prim.constant dense<1.0> : tensor<2048x64xf32>
   %0 = kernel.region(%i = %x : tensor<2x2048xf32>, %j = %m : tensor<2048x2048xf32>) -> (tensor<2x2048xf32>) {

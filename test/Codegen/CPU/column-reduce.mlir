@@ -10,10 +10,10 @@
 !x = tensor<3x37x300xf32>
 !y = tensor<2x5x3x7x256xf16>
 !z = tensor<4x330x43xf32>
-// CHECK: #kernel.schedule<"columns"
-// CHECK: #kernel.schedule<"columns"
-// CHECK: #kernel.schedule<"loops"
-// CHECK: #kernel.schedule<"columns"
+// CHECK: #kernel.cpu.column_reduce<
+// CHECK: #kernel.cpu.column_reduce<
+// CHECK: #kernel.cpu.loops<
+// CHECK: #kernel.cpu.column_reduce<
 func.func @main(%x: !x {tc.name = "x"}, %y: !y {tc.name = "y"}, %z: !z {tc.name = "z"}) -> (tensor<3x300xf32> {tc.name = "mean"}, tensor<3x256x2x1xf16> {tc.name = "most"}, !x {tc.name = "centred"}, tensor<4x43xf32> {tc.name = "few"}) {
   %mean = kernel.region(%i = %x : !x) -> (tensor<3x300xf32>) {
     %0 = prim.mul %i, %i : !x

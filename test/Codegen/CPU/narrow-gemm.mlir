@@ -4,8 +4,7 @@
 // RUN: tc-opt %s --split-input-file --tc-choose-schedule --tc-lower-kernels | FileCheck %s --check-prefix=LOWER
 
 // CHECK-LABEL: func.func @constant
-// CHECK: schedule = #kernel.schedule<"integer-dot", {cols256 = 16 : i64, cols512 = 32 : i64, colsVnni = 32 : i64
-// CHECK-SAME: lhsCopy = 0 : i64, rhs = 1 : i64, rows256 = 3 : i64, rows512 = 6 : i64, rowsVnni = 14 : i64
+// CHECK: schedule = #kernel.cpu.narrow_gemm<rhs = 1, {{.*}}rowsDot = 14, colsDot = 32, rows256 = 3, cols256 = 16, rows512 = 6, cols512 = 32
 // LOWER: #[[MAP:.*]] = affine_map<(d0, d1, d2, d3) -> (d1 * 4 + d3, d0 * 16 + d2)>
 // LOWER-LABEL: func.func @constant
 // LOWER: host.constant dense<1> : tensor<64x200xi8> map #[[MAP]] : tensor<13x16x16x4xi8>
@@ -38,7 +37,7 @@ func.func @constant(%x: tensor<140x64xui8>) -> tensor<140x200xf32> {
 
 // K that is no multiple of 4: rows are copied.
 // CHECK-LABEL: func.func @operands
-// CHECK: lhsCopy = 1 : i64, rhs = -1 : i64
+// CHECK: #kernel.cpu.narrow_gemm<lhsCopy = true
 // LOWER-LABEL: func.func @operands
 // LOWER: %[[PACKED:.*]] = host.launch @{{.*}}_pack({{.*}}tensor<1x2x2048xi8>
 // LOWER: host.launch {{.*}}%[[PACKED]]
@@ -54,8 +53,7 @@ func.func @operands(%x: tensor<9x65xui8>, %w: tensor<65x20xi8>) -> tensor<9x20xi
 
 // Groups are batch elements; padding is part of the copy, here of the zero point 9.
 // CHECK-LABEL: func.func @convolution
-// CHECK: schedule = #kernel.schedule<"integer-dot", {
-// CHECK-SAME: lhsCopy = 1 : i64, rhs = 1 : i64
+// CHECK: schedule = #kernel.cpu.narrow_gemm<rhs = 1, lhsCopy = true
 // LOWER: #[[MAP:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (
 // LOWER-LABEL: func.func @convolution
 // LOWER: host.constant dense<1> : tensor<3x3x4x40xi8> map #[[MAP]] : tensor<2x2x16x16x4xi8>

@@ -1,0 +1,287 @@
+//===- Schedules.td - the schedules of regions, one attribute a strategy ---------------------------------*- tablegen -*-===//
+//
+// A strategy is a way to make code of a region. Its schedule is an attribute with every decision that its generator obeys, and a C++
+// struct of the same values, Params, to make one from:
+//
+//   CpuScanAttr::Params params;
+//   params.block = 64;
+//   region.setScheduleAttr(params.get(context));        // #kernel.cpu.scan<block = 64>
+//   cast<CpuScanAttr>(*region.getSchedule()).getBlock();
+//
+// What has its default is not printed. The verifier checks the ranges that stand here. To add a strategy: an entry here, its generator
+// and a line in lib/Codegen, a test.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_DIALECT_KERNEL_IR_SCHEDULES
+#define TC_DIALECT_KERNEL_IR_SCHEDULES
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/Interfaces.td"
+include "tc/Dialect/Kernel/IR/KernelBase.td"
+
+def Kernel_ScheduleInterface : AttrInterface<"ScheduleAttr"> {
+  let cppNamespace = "::tc::kernel";
+  let description = "The decisions about how a region becomes code.";
+  let methods = [
+    InterfaceMethod<"The attribute's name in the dialect, such as cpu.scan.", "::llvm::StringRef", "getStrategy">,
+    InterfaceMethod<"Least number of tasks worth a thread.", "int64_t", "getGrain">,
+    InterfaceMethod<"The same schedule with another grain.", "::tc::kernel::ScheduleAttr", "withGrain", (ins "int64_t":$grain)>,
+    InterfaceMethod<"All parameters by name, in order; a flag is 0 or 1.",
+                    "::llvm::SmallVector<std::pair<::llvm::StringRef, int64_t>>", "getNumbers">
+  ];
+}
+
+def Kernel_RasterOrder : I32EnumAttr<"RasterOrder", "Which dim of a grid of tasks is the outer one", [
+    I32EnumAttrCase<"RowsOuter", 0, "rows_outer">, I32EnumAttrCase<"ColumnsOuter", 1, "columns_outer">]> {
+  let cppNamespace = "::tc::kernel";
+  let genSpecializedAttr = 0;
+}
+
+//===--- what strategies are made of --------------------------------------------------------------------------------===//
+
+class Kernel_Field<string fieldName, string cppType, string initialValue, AttrOrTypeParameter attrParameter, string verification = ""> {
+  string name = fieldName;
+  string type = cppType;
+  string initial = initialValue;
+  AttrOrTypeParameter parameter = attrParameter;
+  string check = verification;
+  string getter = "get" # !toupper(!substr(fieldName, 0, 1)) # !substr(fieldName, 1);
+}
+/// A number that is at least `least`.
+class Number<string name, string description, int initial = 0, int least = 0>
+    : Kernel_Field<name, "int64_t", !cast<string>(initial),
+                   DefaultValuedParameter<"int64_t", !cast<string>(initial), description>,
+                   "  if (" # name # " < " # !cast<string>(least) # ")\n    return emitError() << \"" # name
+                   # " is at least " # !cast<string>(least) # ", not \" << " # name # ";\n">;
+/// Yes or no; no, where it is not given.
+class Flag<string name, string description>
+    : Kernel_Field<name, "bool", "false", DefaultValuedParameter<"bool", "false", description>>;
+/// The order of tasks.
+class Raster<string initial>
+    : Kernel_Field<"rasterOrder", "::tc::kernel::RasterOrder", "::tc::kernel::RasterOrder::" # initial,
+                   DefaultValuedParameter<"::tc::kernel::RasterOrder", "::tc::kernel::RasterOrder::" # initial>>;
+/// A number for each width of vector registers that kernels are made for: `rows` is rows256 and rows512, rowsFor(bits).
+class PerWidth<string theName, string theDescription, int theInitial = 0> {
+  string name = theName;
+  string description = theDescription;
+  int initial = theInitial;
+}
+
+class Kernel_Strategy<string cppName, string strategyName, list<Kernel_Field> own, list<PerWidth> perWidth = []>
+    : AttrDef<Kernel_Dialect, cppName, [Kernel_ScheduleInterface]> {
+  list<Kernel_Field> fields = !listconcat(
+      own,
+      !foreach(w, perWidth, Number<w.name # "256", w.description # ", with vectors of 256 bits", w.initial>),
+      !foreach(w, perWidth, Number<w.name # "512", w.description # ", with vectors of 512 bits", w.initial>),
+      [Number<"grain", "least number of tasks for a thread", 1, 1>]);
+  let mnemonic = strategyName;
+  let parameters = !dag(ins, !foreach(f, fields, f.parameter), !foreach(f, fields, f.name));
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration =
+      "/// The values, to make a schedule of.\n"
+      # "struct Params {\n"
+      # !interleave(!foreach(f, fields, "  " # f.type # " " # f.name # " = " # f.initial # ";\n"), "")
+      # !interleave(!foreach(w, perWidth,
+          "  int64_t &" # w.name # "For(int64_t vectorBits) { return vectorBits == 512 ? " # w.name # "512 : " # w.name # "256; }\n"), "")
+      # "  " # cppName # "Attr get(::mlir::MLIRContext *context) const;\n"
+      # "};\n"
+      # "Params getParams() const;\n"
+      # !interleave(!foreach(w, perWidth,
+          "int64_t " # w.name # "For(int64_t vectorBits) const { return getParams()." # w.name # "For(vectorBits); }\n"), "")
+      # "static constexpr ::llvm::StringLiteral strategy = \"" # strategyName # "\";\n"
+      # "::llvm::StringRef getStrategy() const { return strategy; }\n"
+      # "::tc::kernel::ScheduleAttr withGrain(int64_t grain) const;\n"
+      # "::llvm::SmallVector<std::pair<::llvm::StringRef, int64_t>> getNumbers() const;\n";
+  let extraClassDefinition =
+      "::tc::kernel::" # cppName # "Attr $cppClass::Params::get(::mlir::MLIRContext *context) const {\n"
+      # "  return $cppClass::get(context, " # !interleave(!foreach(f, fields, f.name), ", ") # ");\n}\n"
+      # "$cppClass::Params $cppClass::getParams() const {\n  Params params;\n"
+      # !interleave(!foreach(f, fields, "  params." # f.name # " = " # f.getter # "();\n"), "")
+      # "  return params;\n}\n"
+      # "::tc::kernel::ScheduleAttr $cppClass::withGrain(int64_t grain) const {\n"
+      # "  Params params = getParams();\n  params.grain = grain;\n  return params.get(getContext());\n}\n"
+      # "::llvm::SmallVector<std::pair<::llvm::StringRef, int64_t>> $cppClass::getNumbers() const {\n  return {"
+      # !interleave(!foreach(f, fields, "{\"" # f.name # "\", int64_t(" # f.getter # "())}"), ", ") # "};\n}\n"
+      # "::llvm::LogicalResult $cppClass::verify(::llvm::function_ref<::mlir::InFlightDiagnostic()> emitError, "
+      # !interleave(!foreach(f, fields, f.type # " " # f.name), ", ") # ") {\n"
+      # !interleave(!foreach(f, fields, f.check), "")
+      # "  return ::mlir::success();\n}\n";
+}
+
+//===--- strategies of CPUs -----------------------------------------------------------------------------------------===//
+// Columns of products are multiples of 16.
+
+def Kernel_CpuContract : Kernel_Strategy<"CpuContract", "cpu.contract", [
+    Number<"rhs", "number of the input that is packed when the artifact is made; -1: packed at run time", -1, -1>,
+    Flag<"rhsLaunch", "packed at run time by a launch of its own">,
+    Flag<"rhsTransposed", "packed at run time from rows of K, transposed in registers">,
+    Flag<"rhsInPlace", "not packed: read where it lies">,
+    Flag<"lhsCopy", "the task copies the rows of A, or of the input of a convolution">,
+    Flag<"lhsLaunch", "a launch of its own copies them, for all tasks of a block of rows">,
+    Flag<"lhsTransposed", "from columns of A, as they lie: [tile of rows][K][rows]">,
+    Number<"tileM", "rows of a task of a product">,
+    Number<"tileH", "lines of output pixels of a task of a convolution">,
+    Number<"tileW", "output pixels of these lines">,
+    Number<"tileN", "columns of a task", 16, 16>,
+    Raster<"ColumnsOuter">,
+    Flag<"skipH", "tasks and patches leave out kernel rows that read nothing but padding">,
+    Flag<"skipW", "so they do with kernel columns; a patch that is a whole line leaves out the outputs that would">,
+    Number<"run", "lanes do not cross multiples of so many columns, in which ops behind the anchor split them; 0: they may">,
+    Flag<"direct", "micro-kernels write the result where it lies, without an epilogue">
+  ], [
+    PerWidth<"rows", "rows of the micro-kernel of a product">, PerWidth<"cols", "columns of the micro-kernel">,
+    PerWidth<"patchH", "lines of pixels of the micro-kernel of a convolution">, PerWidth<"patchW", "pixels of these lines">]> {
+  let summary = "Products and convolutions by register tiles over packed panels (GEMM, batch-reduce GEMM)";
+}
+def Kernel_CpuSkinnyGemm : Kernel_Strategy<"CpuSkinnyGemm", "cpu.skinny_gemm", [
+    Number<"tileN", "columns of a task", 16, 16>,
+    Flag<"transposed", "the matrix has K contiguous">,
+    Flag<"lhsCopy", "the task copies the rows">,
+    Number<"steps", "of K at a time, a multiple of 16; 0: all">
+  ], [PerWidth<"rows", "rows whose accumulators are in registers at the same time">,
+      PerWidth<"cols", "columns of these: 1 to 8 if transposed, else a multiple of 16">]> {
+  let summary = "Products of few rows that read the matrix once, where and as it lies";
+}
+def Kernel_CpuNarrowGemm : Kernel_Strategy<"CpuNarrowGemm", "cpu.narrow_gemm", [
+    Number<"rhs", "number of the input that is packed when the artifact is made; -1: packed at run time by a launch", -1, -1>,
+    Flag<"rhsTransposed", "packed at run time from rows of K, transposed in registers">,
+    Flag<"lhsCopy", "the task copies the rows of A also where there are instructions for words">,
+    Flag<"tiles", "AMX where there is; else a few rows are faster without">,
+    Number<"tileM", "rows of a task", 1, 1>, Number<"tileN", "columns of a task", 16, 16>,
+    Number<"rowsDot", "rows of the micro-kernel with an instruction for words: VNNI, BF16">, Number<"colsDot", "its columns">
+  ], [PerWidth<"rows", "rows of the micro-kernel without one">, PerWidth<"cols", "its columns">]> {
+  let summary = "Products and convolutions of ui8 times i8, summed in i32, and of bf16, summed in f32";
+}
+def Kernel_CpuBlockDot : Kernel_Strategy<"CpuBlockDot", "cpu.block_dot", [
+    Number<"weights", "number of the input", -1, -1>,
+    Number<"scales", "number of the input; -1: one number is all", -1, -1>,
+    Number<"zeros", "number of the input; -1: one number is all, or there are none", -1, -1>,
+    Flag<"lhsCopy", "the task copies the rows of A, evaluating what stands before the product">,
+    Number<"tileM", "rows of a task", 1, 1>, Number<"tileN", "columns of a task", 16, 16>,
+    Number<"depth", "steps of K of a panel in f32">
+  ], [PerWidth<"rows", "most rows that read the weights as they are stored">, PerWidth<"cols", "columns that these compute at once">,
+      PerWidth<"panelRows", "rows of the micro-kernel for more rows">, PerWidth<"panelCols", "its columns">]> {
+  let summary = "Products with weights in blocks of bytes or nibbles with scales, widened in registers";
+}
+def Kernel_CpuWinograd : Kernel_Strategy<"CpuWinograd", "cpu.winograd", [
+    Number<"rhs", "number of the input that is the filter">,
+    Number<"tiles", "of 4 x 4 output pixels, of a task", 1, 1>, Number<"tileN", "output channels of a task", 16, 16>,
+    Raster<"ColumnsOuter">,
+    Flag<"transformLaunch", "a launch of its own transforms all tiles, once for all blocks of output channels">
+  ], [PerWidth<"rows", "rows of the micro-kernel">, PerWidth<"cols", "its columns">]> {
+  let summary = "3x3 convolutions by Winograd's F(4x4, 3x3); rows are tiles";
+}
+def Kernel_CpuWidthConv : Kernel_Strategy<"CpuWidthConv", "cpu.width_conv", [
+    Number<"tileH", "rows of a task", 1, 1>, Number<"tileW", "elements of a line, a multiple of every vector width", 16, 1>,
+    Flag<"transposed", "channels lie last in memory">
+  ], [PerWidth<"rows", "rows of a block in registers">, PerWidth<"vectors", "vectors of each of its lines">,
+      PerWidth<"cols", "channels of a group's result of a block; 0: all">]> {
+  let summary = "Convolutions with lanes along the lines of the image, for few channels";
+}
+def Kernel_CpuDepthwise : Kernel_Strategy<"CpuDepthwise", "cpu.depthwise", [
+    Number<"tileH", "output rows of a task", 1, 1>,
+    Number<"run", "lanes go over so many channels at a time, as ops around split them in such parts; 0: over all">
+  ], [PerWidth<"pixels", "output pixels of a block">]> {
+  let summary = "Convolutions of groups of 1 to 8 channels, with lanes along the channels";
+}
+def Kernel_CpuAttention : Kernel_Strategy<"CpuAttention", "cpu.attention", [
+    Number<"tileT", "queries of a task, a multiple of 16", 16, 1>, Number<"tileS", "keys of a block", 1, 1>
+  ], [PerWidth<"panels", "queries of the micro-kernel of the scores, times 16">, PerWidth<"scoreRows", "keys of it">,
+      PerWidth<"valueRows", "columns of the values of the micro-kernel of the result">]> {
+  let summary = "Attention by blocks of keys with an online softmax";
+}
+def Kernel_CpuAttentionRows : Kernel_Strategy<"CpuAttentionRows", "cpu.attention_rows", [
+    Number<"tileS", "keys of a block, a multiple of 16", 16, 1>,
+    Number<"prefetchKeys", "keys ahead that are fetched to the second-level cache; 0: none">
+  ], [PerWidth<"vectors", "vectors of a row of values at once">]> {
+  let summary = "Attention of few queries, which reads keys and values where they lie";
+}
+def Kernel_CpuRnn : Kernel_Strategy<"CpuRnn", "cpu.rnn", [
+    Number<"rhs", "number of the input that is packed; -1: every task packs the recurrent weights", -1, -1>,
+    Number<"tileB", "batch rows of a task", 1, 1>,
+    Number<"slice", "panels of the hidden dim that a task takes in each step; 0: a task takes all, in all steps">,
+    Number<"merged", "tasks that are taken at once, if they follow one another and are whole blocks of rows", 1, 1>
+  ], [PerWidth<"rows", "rows of the micro-kernel">, PerWidth<"cols", "its columns">]> {
+  let summary = "Recurrent layers, with the state in scratch or, in steps, in shared memory";
+}
+def Kernel_CpuScan : Kernel_Strategy<"CpuScan", "cpu.scan", [
+    Flag<"lanes", "neighbouring lines are computed as lanes; else one by one">,
+    Number<"block", "lines of a task, along the dims after the scanned one", 1, 1>,
+    Flag<"rows", "step by step, in each all lines of the tasks that a thread has, from the running values of the step before">
+  ]> {
+  let summary = "Cumulative operations";
+}
+def Kernel_CpuScatter : Kernel_Strategy<"CpuScatter", "cpu.scatter", [
+    Number<"block", "lines, or columns of the slices, of a task", 1, 1>
+  ]> {
+  let summary = "Scatters, each element's updates in order by one task";
+}
+def Kernel_CpuSort : Kernel_Strategy<"CpuSort", "cpu.sort", [
+    Flag<"single", "rows of one key, sorted in the worker's scratch">,
+    Flag<"splitKeys", "keys and row numbers lie in buffers of their own there">,
+    Number<"laneDims", "the rows of so many last dims before the sorted one are lanes, each with its best elements in order; 0: none">
+  ]> {
+  let summary = "Sorts and top-k";
+}
+def Kernel_CpuColumnReduce : Kernel_Strategy<"CpuColumnReduce", "cpu.column_reduce", [
+    Flag<"folded", "rows of few columns are read as they lie, and lanes folded in the end">,
+    Number<"columns", "of a task, a multiple of every vector width", 1, 1>,
+    Number<"rows", "at once, with accumulators in scratch; 0: accumulators in registers">,
+    Number<"part", "rows (of the last reduced dim) of a task of the launch before; 0: there is none">
+  ]> {
+  let summary = "Reductions over dims before the last one";
+}
+def Kernel_CpuTranspose : Kernel_Strategy<"CpuTranspose", "cpu.transpose", [
+    Flag<"narrow", "the result's last dim is short and beside the operand's: vectors of each row are interleaved">,
+    Number<"rows", "elements of the operand's last dim of a task: rows of its scratch", 1, 1>,
+    Number<"columns", "elements of the result's last dim; both are multiples of every vector width", 1, 1>,
+    Raster<"RowsOuter">,
+    Flag<"direct", "stored straight from the registers">,
+    Flag<"fetch", "the operand comes from beyond the caches: a task fetches what the next one reads">,
+    Flag<"stream", "results are stored past the caches where their buffers are aligned">
+  ]> {
+  let summary = "Transposes of the last dim, with what stands before and behind";
+}
+def Kernel_CpuWindowReduce : Kernel_Strategy<"CpuWindowReduce", "cpu.window_reduce", [
+    Flag<"lanes", "lanes along the line, or the channels, in the second step">
+  ]> {
+  let summary = "Reductions over windows (pooling), by lines";
+}
+def Kernel_CpuLoops : Kernel_Strategy<"CpuLoops", "cpu.loops", [
+    Number<"space", "number of the output that spans the rows">,
+    Flag<"lanes", "lanes along the last dim of the output; else elements one at a time, and reductions take the lanes">,
+    Number<"block", "without lanes: results of reductions for so many neighbours are stored first; 0: one by one">,
+    Number<"chunk", "elements of the last dim of a task, a multiple of every vector width; 0: the whole row">,
+    Number<"keep", "number, in the region's body, of a value that is kept in scratch for the row; -1: none", -1, -1>,
+    Number<"fetch", "the pass over a row that computes most fetches what so many rows further down read; 0: nothing">,
+    Flag<"stream", "results are stored past the caches where their buffers are aligned">,
+    Number<"joined", "so many last dims, too short for lanes of their own, are one for tasks and lanes">,
+    Flag<"segments", "inputs of concats along the rows, and even runs of constant indices, are written by loops of their own">,
+    Flag<"elements", "elements of rows that are put together of many short pieces are written one by one, at known positions">,
+    Flag<"reduceLaunch", "a launch before computes what reductions give for each of their rows">
+  ]> {
+  let summary = "Everything else, by rows: pointwise ops, reductions along rows, movement";
+}
+
+//===--- strategies of GPUs -----------------------------------------------------------------------------------------===//
+
+def Kernel_GpuGemm : Kernel_Strategy<"GpuGemm", "gpu.gemm", []> {
+  let summary = "Products by mma.sync, 64 x 64 results a block";
+}
+def Kernel_GpuRows : Kernel_Strategy<"GpuRows", "gpu.rows", [
+    Number<"block", "threads of a block", 32, 1>, Number<"space", "number of the output that spans the grid">
+  ]> {
+  let summary = "A block per row of the largest output, with reductions along the row";
+}
+def Kernel_GpuFlat : Kernel_Strategy<"GpuFlat", "gpu.flat", [
+    Number<"block", "threads of a block", 32, 1>, Number<"space", "number of the output that spans the grid">
+  ]> {
+  let summary = "Neighbouring elements of the largest output a thread";
+}
+
+#endif
