@@ -9,6 +9,8 @@ usage: check_house.py
 - Text files end with a newline, and no line ends with a blank.
 - A README.md has at most 1,500 words; an entry (or paragraph) of a DECISIONS.md at most three lines, a section of the CHANGELOG.md
   at most ten; a line of these two at most 130 characters.
+- A source of a library includes headers only of libraries that its CMakeLists.txt links, directly or through others, and these form no
+  circle: the arrows of lib/README.md.
 """
 import os
 import re
@@ -27,6 +29,57 @@ README_WORDS = 1500
 ENTRY_LINES = 3
 SECTION_LINES = 10
 PAGE_COLUMNS = 130
+
+
+def libraries():
+    """From the CMakeLists.txt below lib/: what each library links, and the libraries of each folder."""
+    links, folders = {}, {"Runtime": {"tcrt"}}
+    for base, _, files in os.walk(os.path.join(ROOT, "lib")):
+        if "CMakeLists.txt" not in files:
+            continue
+        with open(os.path.join(base, "CMakeLists.txt")) as f:
+            text = re.sub(r"#.*", "", f.read())
+        for body in re.findall(r"tc_add_library\(([^)]*)\)", text):
+            words = body.split()
+            links[words[0]] = words[words.index("LINK") + 1 :] if "LINK" in words else []
+            folders.setdefault(os.path.relpath(base, os.path.join(ROOT, "lib")), set()).add(words[0])
+    return links, folders
+
+
+def reached(links, names):
+    seen, todo = set(), list(names)
+    while todo:
+        name = todo.pop()
+        if name not in seen:
+            seen.add(name)
+            todo += links.get(name, ())
+    return seen
+
+
+def folder_of(folders, path):
+    """The folder of a library that `path`, below lib/ or include/tc/, belongs to; "" if none does."""
+    while path and path not in folders:
+        path = os.path.dirname(path)
+    return path
+
+
+def layer_breaches(names):
+    """(file, sentence) for each include that goes up, and each circle."""
+    links, folders = libraries()
+    for name in links:
+        if name in reached(links, links[name]):
+            yield "lib/CMakeLists.txt", f"library {name} links itself through others"
+    for name in names:
+        if not name.startswith("lib/") or not name.endswith((".cpp", ".h")):
+            continue
+        own = folder_of(folders, os.path.dirname(name)[4:])
+        allowed = reached(links, folders.get(own, ()))
+        with open(os.path.join(ROOT, name), encoding="utf-8") as f:
+            included = re.findall(r'^#include "tc/([^"]+)\.h"', f.read(), re.M)
+        for header in included:
+            room = folder_of(folders, header)
+            if own and room and not folders[room] & allowed:
+                yield name, f"includes tc/{header}.h of lib/{room}, which lib/{own} does not link"
 
 
 def tracked_files():
@@ -105,6 +158,9 @@ def main():
             for line, text in breaches(name, f.read()):
                 print(f"{name}:{line}: error: {text}")
                 count += 1
+    for name, text in layer_breaches(files):
+        print(f"{name}: error: {text}")
+        count += 1
     print(f"{len(files)} files, {count} breaches")
     return 1 if count else 0
 
