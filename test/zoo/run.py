@@ -122,7 +122,7 @@ class Graph:
                             capture_output=True, text=True, check=True).stderr  # fmt: skip
         grown = 0
         for region in ir.split("kernel.region")[1:]:
-            if 'schedule<"winograd"' in region:
+            if "#kernel.cpu.winograd" in region:
                 channels, columns = map(int, re.search(r"prim\.conv .*?, tensor<3x3x(\d+)x(\d+)xf32>\)", region).groups())
                 grown += 4 * channels * (36 * (-(-columns // 16) * 16) - 9 * columns)
         return grown
