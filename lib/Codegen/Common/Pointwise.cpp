@@ -8,14 +8,11 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Common/Emitter.h"
+#include "Common/EmitterHelpers.h"
 
 #include "tc/Dialect/Host/IR/Host.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <cmath>
@@ -598,11 +595,6 @@ const llvm::StringMap<Fn> &table() {
       {"prim.bitcast", emitBitcast},
   };
   return map;
-}
-
-bool isNarrowFloat(Type type) {
-  auto f = dyn_cast<FloatType>(getElementTypeOrSelf(type));
-  return f && f.getWidth() < 32;
 }
 
 /// Widens narrow floats to f32 around the op's emitter and rounds the result back, as the interpreter does.
