@@ -1,7 +1,8 @@
 //===- FusePlan.h - which primitives of a block share a region ----------------------------------------*- C++ -*-===//
 //
-// The decisions of tc-fuse, made without changing the IR (FusePlan.cpp), and read by the part that builds the regions
-// (FuseApply.cpp). One plan per block; nested blocks have plans of their own.
+// The decisions of tc-fuse, made without changing the IR, and read by the part that builds the regions (Fuse.cpp). One
+// plan per block; nested blocks have plans of their own. FusePlan.cpp has the order of the steps and what they share,
+// FusePins.cpp, FuseJoins.cpp and FuseCopies.cpp the steps.
 //
 // Example: conv, add, relu of one space are one group; transposes in front of them belong to no group (`groupOf` is -1)
 // and are copied into each group that reads through them.
@@ -67,6 +68,13 @@ struct Use {
   /// What was walked through, from the reader to the leaf.
   llvm::SmallVector<mlir::Operation *, 4> chain;
 };
+
+/// Whether a gather is among the ops that lead to what is read.
+bool isGathered(const Use &use);
+/// Elements of `v` that slices along its last dim read: of gathers, and of slices that overlap.
+double countSliced(mlir::Value v);
+/// Whether the last dim of `v` has so many elements that lanes along it pay.
+bool hasLanes(mlir::Value v);
 
 class Plan {
 public:
