@@ -13,6 +13,7 @@
 #include "tc/Dialect/Graph/IR/Graph.h"
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/Kernel/IR/Kernel.h"
+#include "tc/Dialect/Machine/IR/Machine.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Dialect/TC/IR/TC.h"
@@ -39,7 +40,8 @@
 #include "mlir/Transforms/Passes.h"
 
 void tc::driver::registerAllDialects(mlir::DialectRegistry &registry) {
-  registry.insert<base::TCDialect, graph::GraphDialect, prim::PrimDialect, kernel::KernelDialect, host::HostDialect>();
+  registry.insert<base::TCDialect, machine::MachineDialect, graph::GraphDialect, prim::PrimDialect,
+                  kernel::KernelDialect, host::HostDialect>();
   registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::DLTIDialect, mlir::func::FuncDialect,
                   mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::ub::UBDialect,
                   mlir::vector::VectorDialect>();
