@@ -1,0 +1,108 @@
+//===- ControlFlow.cpp - prim.if and prim.while in a host program ------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "ProgramBuilder.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::host;
+using tc::hosttollvm::ProgramBuilder;
+
+void ProgramBuilder::emitIf(prim::IfOp op, LogicalResult &result) {
+  SmallVector<Value> dynamic;
+  for (Value value : op.getResults())
+    if (hasDynamicMemory(value))
+      dynamic.push_back(value);
+  Value condition = hostLoad(i8, address(op.getCondition()));
+  Block *blocks[2] = {newBlock(), newBlock()}, *next = newBlock(SmallVector<Type>(dynamic.size(), ptr));
+  condBranch(compare(LLVM::ICmpPredicate::ne, condition, LLVM::ConstantOp::create(b, loc, i8, b.getI8IntegerAttr(0))),
+             blocks[0], blocks[1]);
+  for (int side = 0; side < 2; ++side) {
+    Block &body = op->getRegion(side).front();
+    b.setInsertionPointToStart(blocks[side]);
+    if (failed(emit(body)))
+      result = failure();
+    ValueRange yielded = body.getTerminator()->getOperands();
+    bindResultSymbols(op, yielded);
+    // Sizes are known only here. Each branch makes the memory of its results.
+    for (auto [to, from] : llvm::zip_equal(op.getResults(), yielded)) {
+      allocate(to);
+      copy(address(to), address(from), size(getSizeBytes(to.getType())));
+    }
+    releaseMemoryOf(body, {});
+    branch(next, llvm::map_to_vector(dynamic, [&](Value value) { return dynamicMemory.lookup(value); }));
+  }
+  b.setInsertionPointToStart(next);
+  for (auto [i, value] : llvm::enumerate(dynamic))
+    dynamicMemory[value] = next->getArgument(i);
+}
+
+void ProgramBuilder::emitWhile(prim::WhileOp op, LogicalResult &result) {
+  Block &body = op.getBody().front();
+  // Values whose size changes: their memory is carried by the header's arguments.
+  SmallVector<unsigned> dynamic;
+  for (auto [i, value] : llvm::enumerate(op.getResults()))
+    if (hasDynamicMemory(value))
+      dynamic.push_back(i);
+  Value maxTrips = hostLoad(i64, address(op.getMaxTrips()));
+  Value condition = hostLoad(i8, address(op.getCondition()));
+  bindResultSymbols(op, op.getInits());
+  for (auto [to, from] : llvm::zip_equal(op.getResults(), op.getInits())) {
+    allocate(to);
+    copy(address(to), address(from), size(getSizeBytes(to.getType())));
+  }
+  SmallVector<Type> carried{i64, i8};
+  carried.append(dynamic.size(), ptr);
+  Block *header = newBlock(carried), *loop = newBlock(), *next = newBlock();
+  SmallVector<Value> initial{c64(0), condition};
+  for (unsigned i : dynamic)
+    initial.push_back(dynamicMemory.lookup(op.getResult(i)));
+  branch(header, initial);
+  b.setInsertionPointToStart(header);
+  Value trip = header->getArgument(0);
+  for (auto [n, i] : llvm::enumerate(dynamic))
+    dynamicMemory[op.getResult(i)] = dynamicMemory[body.getArgument(i + 1)] = header->getArgument(n + 2);
+  Value go = LLVM::AndOp::create(b, loc, compare(LLVM::ICmpPredicate::slt, trip, maxTrips),
+                                 compare(LLVM::ICmpPredicate::ne, header->getArgument(1),
+                                         LLVM::ConstantOp::create(b, loc, i8, b.getI8IntegerAttr(0))));
+  condBranch(go, loop, next);
+  b.setInsertionPointToStart(loop);
+  hostStore(trip, address(body.getArgument(0)));
+  if (failed(emit(body)))
+    result = failure();
+  ValueRange yielded = body.getTerminator()->getOperands();
+  Value again = hostLoad(i8, address(yielded.front()));
+  yielded = yielded.drop_front();
+  for (auto [to, from] : llvm::zip_equal(op.getResults(), yielded))
+    // A value that is carried on unchanged, or was made in place, is there already.
+    if (!hasDynamicMemory(to) && (placeOf(to) != placeOf(from) || hasDynamicMemory(from)))
+      copy(address(to), address(from), size(getSizeBytes(to.getType())));
+  SmallVector<Value> memory;
+  for (unsigned i : dynamic) {
+    Value from = prim::getViewSource(yielded[i]);
+    bool local = from.getParentBlock() == &body && (isa<OpResult>(from) || from == body.getArgument(i + 1));
+    Value own = local ? dynamicMemory.lookup(from) : Value();
+    // What the iteration made for this value alone is handed on; anything else is copied.
+    if (own && hasDynamicMemory(from) && placeOf(from).getKind() == PlaceKind::Heap &&
+        !llvm::is_contained(memory, own)) {
+      memory.push_back(own);
+      continue;
+    }
+    Value source = address(from), bytes = size(getSizeBytes(yielded[i].getType()));
+    memory.push_back(allocateBytes(bytes));
+    copy(memory.back(), source, bytes);
+  }
+  bindResultSymbols(op, yielded);
+  // What the iteration allocated ends with it.
+  releaseMemoryOf(body, memory);
+  for (auto [n, i] : llvm::enumerate(dynamic))
+    if (Value old = header->getArgument(n + 2); !llvm::is_contained(memory, old))
+      release(old);
+  SmallVector<Value> following{LLVM::AddOp::create(b, loc, trip, c64(1)), again};
+  llvm::append_range(following, memory);
+  branch(header, following);
+  b.setInsertionPointToStart(next);
+}

@@ -1,0 +1,139 @@
+//===- Launches.cpp - launches of kernels and what they cost -----------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "ProgramBuilder.h"
+
+#include "mlir/IR/SymbolTable.h"
+#include "tc/Dialect/TC/IR/ErrorKind.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::host;
+using tc::hosttollvm::ProgramBuilder;
+
+bool ProgramBuilder::hasDynamicCost(LaunchOp launch) {
+  base::CostAttr cost = launch.getCostAttr();
+  return cost && !(prim::getConstantSize(cost.getFlopsExpr()) && prim::getConstantSize(cost.getBytesExpr()));
+}
+
+void ProgramBuilder::emitCost(LaunchOp launch) {
+  base::CostAttr cost = launch.getCostAttr();
+  callIndirect(LLVM::LLVMVoidType::get(context), {ptr, i32, i64, i64}, import(offsetof(tcrt_imports_t, set_cost)),
+               {frame, c32(launchIds.lookup(launch)), size(cost.getFlopsExpr()), size(cost.getBytesExpr())});
+}
+
+LogicalResult ProgramBuilder::emitLaunch(LaunchOp launch) {
+  unsigned id = launchIds.lookup(launch);
+  if (hasDynamicCost(launch) && isCostBoundByData(launch))
+    emitCost(launch);
+  for (Value output : launch.getOutputs())
+    allocate(output);
+  // Each member of a group has its own words.
+  SmallVector<LaunchOp> members = getGroupMembers(launch);
+  const int64_t place = std::distance(members.begin(), llvm::find(members, launch));
+  Value words = at(args, place * argsBytes);
+  int64_t word = 0;
+  auto push = [&](Value value) { store(value, at(words, 8 * word++)); };
+  for (Value input : launch.getInputs())
+    push(address(input));
+  for (Value output : launch.getOutputs())
+    push(address(output));
+  if (launch.getScratch() && isBoundByData(launch.getScratch()->getResult(0))) {
+    Value workers = load(i64, at(frame, offsetof(tcrt_frame_t, worker_count)));
+    ownScratch.push_back(
+        allocateBytes([&] { return arithmetic(AffineExprKind::Mul, size(*launch.getScratch()), workers); },
+                      "the scratch of a kernel whose sizes depend on data is too large"));
+    push(ownScratch.back());
+  } else if (launch.getScratch()) {
+    // Behind that of the members before, for each worker of them.
+    AffineExpr before = getAffineConstantExpr(0, context);
+    for (LaunchOp member : ArrayRef(members).take_front(place))
+      if (member.getScratch() && !isBoundByData(member.getScratch()->getResult(0)))
+        before = before + member.getScratch()->getResult(0);
+    Value from = size(main->getAttrOfType<AffineMapAttr>(kArenaAttr).getValue());
+    if (before = prim::simplifySize(before); prim::getConstantSize(before) != 0) {
+      Value workers = load(i64, at(frame, offsetof(tcrt_frame_t, worker_count)));
+      from = arithmetic(AffineExprKind::Add, from, arithmetic(AffineExprKind::Mul, size(before), workers));
+    }
+    push(at(arena, from));
+  }
+  for (int64_t symbol : launch.getSymbols())
+    push(load(i64, at(frameSymbols, 8 * symbol)));
+  if (isCpu) {
+    auto kernel = dyn_cast_or_null<LLVM::LLVMFuncOp>(SymbolTable::lookupSymbolIn(variant, launch.getKernel()));
+    if (!kernel)
+      return launch.emitError() << "variant @" << variant.getSymName() << " has no kernel @" << launch.getKernel();
+    Value function = LLVM::AddressOfOp::create(b, loc, ptr, launch.getKernel());
+    if (members.size() == 1 && !launch.getSteps()) {
+      callIndirect(LLVM::LLVMVoidType::get(context), {ptr, i32, ptr, ptr, i64, i64},
+                   import(offsetof(tcrt_imports_t, launch)),
+                   {frame, c32(id), function, words, size(launch.getTasks()), size(launch.getGrain())});
+    } else {
+      const int64_t record = place * sizeof(tcrt_launch_t);
+      auto set = [&](size_t offset, Value value) { store(value, at(groupRecords, record + int64_t(offset))); };
+      set(offsetof(tcrt_launch_t, fn), function);
+      set(offsetof(tcrt_launch_t, args), words);
+      set(offsetof(tcrt_launch_t, tasks), size(launch.getTasks()));
+      set(offsetof(tcrt_launch_t, grain), size(launch.getGrain()));
+      set(offsetof(tcrt_launch_t, id), c32(id));
+      if (launch != members.back())
+        return success();
+      if (launch.getSteps())
+        callIndirect(LLVM::LLVMVoidType::get(context), {ptr, i32, ptr, i64},
+                     import(offsetof(tcrt_imports_t, launch_steps)),
+                     {frame, c32(members.size()), groupRecords, size(*launch.getSteps())});
+      else
+        callIndirect(LLVM::LLVMVoidType::get(context), {ptr, i32, ptr}, import(offsetof(tcrt_imports_t, launch_group)),
+                     {frame, c32(members.size()), groupRecords});
+    }
+    for (Value scratch : ownScratch)
+      release(scratch);
+    ownScratch.clear();
+    return success();
+  }
+  DictionaryAttr device = launch.getDeviceAttr();
+  auto grid = device ? device.getAs<AffineMapAttr>("grid") : AffineMapAttr();
+  auto block = device ? device.getAs<DenseI64ArrayAttr>("block") : DenseI64ArrayAttr();
+  if (!grid || grid.getValue().getNumResults() != 3 || !block || block.size() != 3)
+    return launch.emitError() << "a launch on a device needs device = {grid = map of 3 sizes, block = 3 numbers, smem}";
+  auto smem = device.getAs<IntegerAttr>("smem");
+  unsigned index = deviceKernels.try_emplace(launch.getKernel(), deviceKernels.size()).first->second;
+  // cuLaunchKernel takes an array of the parameters' addresses; there is one parameter, the argument words by value. An
+  // empty grid is no launch.
+  Value parameters = stack(1), gridWords = stack(2), blockWords = stack(2);
+  store(words, parameters);
+  Value empty = LLVM::ConstantOp::create(b, loc, i1, b.getBoolAttr(false));
+  for (int64_t i = 0; i < 3; ++i) {
+    Value count = size(grid.getValue().getResult(i));
+    empty = LLVM::OrOp::create(b, loc, empty, compare(LLVM::ICmpPredicate::sle, count, c64(0)));
+    store(LLVM::TruncOp::create(b, loc, i32, count), at(gridWords, 4 * i));
+    store(c32(block[i]), at(blockWords, 4 * i));
+  }
+  Block *run = newBlock(), *next = newBlock();
+  condBranch(empty, next, run);
+  b.setInsertionPointToStart(run);
+  returnIfFailed(
+      callIndirect(i32, {ptr, i32, i32, ptr, ptr, i32, ptr}, import(offsetof(tcrt_imports_t, launch_device)),
+                   {frame, c32(id), c32(index), gridWords, blockWords, c32(smem ? smem.getInt() : 0), parameters}));
+  branch(next);
+  b.setInsertionPointToStart(next);
+  return success();
+}
+
+/// Bytes of the runtime's table up to the last entry that the program calls: an older runtime may have no more.
+uint32_t ProgramBuilder::neededImports() {
+  uint32_t bytes = offsetof(tcrt_imports_t, launch_group);
+  for (auto &[op, id] : launchIds) {
+    auto launch = cast<LaunchOp>(op);
+    if (hasDynamicCost(launch))
+      bytes = std::max<uint32_t>(bytes, offsetof(tcrt_imports_t, set_cost) + sizeof(void *));
+    if (launch.getSteps())
+      bytes = std::max<uint32_t>(bytes, offsetof(tcrt_imports_t, launch_steps) + sizeof(void *));
+    else if (getGroupMembers(launch).size() > 1)
+      bytes = std::max<uint32_t>(bytes, offsetof(tcrt_imports_t, launch_group) + sizeof(void *));
+  }
+  return bytes;
+}

@@ -1,0 +1,183 @@
+//===- ProgramBuilder.h - builds tc_entry, tc_infer and tc_run of a variant -----------------------------*- C++ -*-===//
+//
+// Private to HostToLLVM: the state while the program of one host.variant is built, and everything that emits parts of
+// it. Sizes.cpp: size arithmetic and guards; Memory.cpp: where values live; Infer.cpp, Launches.cpp, HostOps.cpp and
+// ControlFlow.cpp: what the functions hold.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_LIB_CONVERSION_HOSTTOLLVM_PROGRAMBUILDER_H
+#define TC_LIB_CONVERSION_HOSTTOLLVM_PROGRAMBUILDER_H
+
+#include "tc/Conversion/HostToLLVM/HostToLLVM.h"
+
+#include "tc/Dialect/Prim/IR/Prim.h"
+#include "tcrt/artifact_abi.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace tc::hosttollvm {
+
+using namespace mlir;
+using namespace tc::host;
+
+/// Words that the record of a call takes: its head, operands and results, and their dims.
+int64_t countRecordWords(prim::HostCallOp op);
+
+/// Builds the program of one variant.
+class ProgramBuilder {
+public:
+  ProgramBuilder(func::FuncOp main, VariantOp variant)
+      : main(main), variant(variant), context(main.getContext()), b(context), loc(variant.getLoc()),
+        symbols(main->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr)), isCpu(variant.getDevice() == "cpu") {
+    ptr = LLVM::LLVMPointerType::get(context);
+    i1 = b.getI1Type();
+    i8 = b.getI8Type();
+    i32 = b.getI32Type();
+    i64 = b.getI64Type();
+    i64Checked = LLVM::LLVMStructType::getLiteral(context, {i64, i1});
+  }
+
+  LogicalResult build();
+
+private:
+  //===--- small helpers ------------------------------------------------------------------------------------------===//
+  Value c64(int64_t value) { return LLVM::ConstantOp::create(b, loc, i64, b.getI64IntegerAttr(value)); }
+  Value c32(int64_t value) { return LLVM::ConstantOp::create(b, loc, i32, b.getI32IntegerAttr(value)); }
+  Value null() { return LLVM::ZeroOp::create(b, loc, ptr); }
+  Value at(Value base, int64_t offset) {
+    if (offset == 0)
+      return base;
+    // A constant index of a GEPArg has 29 bits and wraps silently beyond them: weights are larger than that.
+    if (!llvm::isInt<28>(offset))
+      return at(base, LLVM::ConstantOp::create(b, loc, b.getI64Type(), offset));
+    return LLVM::GEPOp::create(b, loc, ptr, i8, base, ArrayRef<LLVM::GEPArg>{int32_t(offset)});
+  }
+  Value at(Value base, Value offset) {
+    return LLVM::GEPOp::create(b, loc, ptr, i8, base, ArrayRef<LLVM::GEPArg>{offset});
+  }
+  Value load(Type type, Value address) { return LLVM::LoadOp::create(b, loc, type, address); }
+  void store(Value value, Value address) { LLVM::StoreOp::create(b, loc, value, address); }
+  Value compare(LLVM::ICmpPredicate predicate, Value x, Value y) {
+    return LLVM::ICmpOp::create(b, loc, predicate, x, y);
+  }
+  Value select(Value condition, Value x, Value y) { return LLVM::SelectOp::create(b, loc, condition, x, y); }
+  Block *newBlock(TypeRange arguments = {}) {
+    OpBuilder::InsertionGuard guard(b);
+    Region *region = b.getInsertionBlock()->getParent();
+    SmallVector<Location> locations(arguments.size(), loc);
+    return b.createBlock(region, region->end(), arguments, locations);
+  }
+  void branch(Block *to, ValueRange arguments = {}) { LLVM::BrOp::create(b, loc, arguments, to); }
+  void condBranch(Value condition, Block *yes, Block *no) { LLVM::CondBrOp::create(b, loc, condition, yes, no); }
+  Value import(size_t offset) { return load(ptr, at(imports, int64_t(offset))); }
+  Value callIndirect(Type result, ArrayRef<Type> argumentTypes, Value callee, ArrayRef<Value> arguments) {
+    auto type = LLVM::LLVMFunctionType::get(result, argumentTypes);
+    SmallVector<Value> operands{callee};
+    llvm::append_range(operands, arguments);
+    auto call = LLVM::CallOp::create(b, loc, type, operands);
+    return call->getNumResults() ? call.getResult() : Value();
+  }
+  /// An address on the stack, allocated in the function's entry block.
+  Value stack(int64_t words) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&b.getInsertionBlock()->getParent()->front());
+    return LLVM::AllocaOp::create(b, loc, ptr, i64, c64(words), /*alignment=*/16);
+  }
+  /// The address of a constant text.
+  Value text(const std::string &message);
+  /// Returns `code` with a message if `bad` holds, else goes on.
+  void failIf(Value bad, int32_t code, const std::string &message);
+  /// Returns the non-zero `code` of a call, else goes on.
+  void returnIfFailed(Value code);
+
+  //===--- size expressions ---------------------------------------------------------------------------------------===//
+  Value size(AffineExpr expr);
+  Value size(AffineMap map) { return size(map.getResult(0)); }
+  Value arithmetic(AffineExprKind kind, Value x, Value y);
+  Value floorDiv(Value x, Value y);
+  bool isBoundByData(AffineExpr expr) {
+    return llvm::any_of(getSymbols(expr), [&](unsigned s) { return boundByData.contains(s); });
+  }
+  StringRef symbolName(unsigned symbol) {
+    return symbols && symbol < symbols.size() ? cast<prim::SymbolAttr>(symbols[symbol]).getName() : "?";
+  }
+  void checkSymbol(unsigned symbol, Value value, std::optional<StringRef> message = std::nullopt);
+
+  //===--- memory -------------------------------------------------------------------------------------------------===//
+  Value address(Value value);
+  /// Makes the memory of values whose size depends on data. Called where they are defined.
+  void allocate(Value value);
+  bool hasDynamicMemory(Value value) {
+    PlaceAttr place = placeOf(value);
+    return place && (place.getKind() == PlaceKind::Heap || place.getKind() == PlaceKind::LateOutput);
+  }
+  Value allocateBytes(Value bytes);
+  /// The same; sizes that overflow end the run with the sentence.
+  Value allocateBytes(llvm::function_ref<Value()> size, const std::string &tooLarge);
+  void returnIfNull(Value memory);
+  void release(Value memory);
+  /// Releases what the ops of a block allocated, but not `kept`.
+  void releaseMemoryOf(Block &block, ArrayRef<Value> kept);
+  /// Gives the symbols that `op` binds the sizes of `values`, which become its results.
+  void bindResultSymbols(Operation *op, ValueRange values);
+  void emitGuard(prim::GuardOp guard);
+  /// Whether a guard always runs and depends on the inputs' sizes alone: tc_infer checks it, before any kernel.
+  bool isCheckedByInfer(prim::GuardOp guard) {
+    return guard->getParentOp() == main &&
+           !llvm::any_of(guard.getSizes().getResults(), [&](AffineExpr e) { return isBoundByData(e); });
+  }
+  PlaceAttr placeOf(Value value);
+  Value hostLoad(Type type, Value address);
+  void hostStore(Value value, Value address);
+  void copy(Value to, Value from, Value bytes);
+
+  //===--- the functions ------------------------------------------------------------------------------------------===//
+  LLVM::LLVMFuncOp beginFunction(StringRef name, Type result, ArrayRef<Type> arguments);
+  void loadFrame(Value frame);
+  LogicalResult buildInfer();
+  LogicalResult buildRun();
+  void buildEntry();
+  LogicalResult emit(Block &block);
+  LogicalResult emitLaunch(LaunchOp launch);
+  bool hasDynamicCost(LaunchOp launch);
+  bool isCostBoundByData(LaunchOp launch) {
+    return isBoundByData(launch.getCostAttr().getFlopsExpr()) || isBoundByData(launch.getCostAttr().getBytesExpr());
+  }
+  /// Tells the runtime what a launch costs, for the sizes of this run.
+  void emitCost(LaunchOp launch);
+  uint32_t neededImports();
+  LogicalResult emitFill(Operation *op);
+  LogicalResult emitHostCall(prim::HostCallOp op);
+  void emitIf(prim::IfOp op, LogicalResult &result);
+  void emitWhile(prim::WhileOp op, LogicalResult &result);
+
+  func::FuncOp main;
+  VariantOp variant;
+  MLIRContext *context;
+  OpBuilder b;
+  Location loc;
+  ArrayAttr symbols;
+  bool isCpu;
+  Type ptr, i1, i8, i32, i64, i64Checked;
+  llvm::SmallDenseSet<unsigned> boundByData;
+
+  // Of the function being built.
+  Value frame, imports, frameSymbols, inputs, outputs, arena, weights, args;
+  Value overflow; ///< if set, size arithmetic is checked and or-ed to it
+  DenseMap<Value, Value> dynamicMemory;
+  llvm::MapVector<Operation *, unsigned> launchIds;
+  llvm::StringMap<unsigned> functions; ///< numbers of host functions
+  llvm::StringMap<unsigned> deviceKernels;
+  int64_t argsBytes = 0;         ///< of a launch's words
+  Value groupRecords;            ///< room for the largest group's tcrt_launch_t, or that of a launch in steps
+  SmallVector<Value> ownScratch; ///< of the group or launch being built, of sizes that the data decide
+  unsigned messageCount = 0;
+  Value callRecord; ///< room for the largest host call's record
+};
+
+} // namespace tc::hosttollvm
+
+#endif // TC_LIB_CONVERSION_HOSTTOLLVM_PROGRAMBUILDER_H
