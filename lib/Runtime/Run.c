@@ -1,0 +1,297 @@
+/*
+ * Run.c - running a context: placing inputs and outputs, the program, delivering outputs.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ */
+#define _GNU_SOURCE
+#include "Context.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where outputs without elements point: never read or written, but not NULL. */
+static _Alignas(TCRT_DATA_ALIGN) uint8_t nothing[TCRT_DATA_ALIGN];
+
+int32_t tcrt_context_set_failure(tcrt_context_t *context, tcrt_status_t status, const char *message, uint64_t length) {
+  if (context->run_status == TCRT_OK) {
+    context->run_status = status;
+    context->run_message = malloc(length + 1);
+    if (context->run_message) {
+      memcpy(context->run_message, message, length);
+      context->run_message[length] = 0;
+    }
+  }
+  return (int32_t)status;
+}
+
+tcrt_status_t tcrt_context_place_output(tcrt_context_t *context, uint32_t index) {
+  const tcrt_sig_value_t *value = &context->model->container.outputs[index];
+  tcrt_bound_t *output = &context->outputs[index];
+  uint64_t size_bytes;
+  const char *name = tcrt_model_output_name(context->model, index);
+  if (!tcrt_tensor_size((tcrt_dtype_t)value->dtype, value->rank, tcrt_context_output_dims(context, index), &size_bytes))
+    return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: output \"%s\" would be too large", tcrt_context_file(context),
+                     name);
+  if (output->bound && output->tensor.size_bytes < size_bytes)
+    return tcrt_fail(TCRT_ERROR_INVALID,
+                     "%s: error: output \"%s\": its buffer has %llu bytes and needs %llu; bind a larger one",
+                     tcrt_context_file(context), name, (unsigned long long)output->tensor.size_bytes,
+                     (unsigned long long)size_bytes);
+  if (output->bound && output->tensor.device == context->driver->device && !tcrt_is_boxed(value)) {
+    context->output_data[index] = size_bytes ? output->tensor.data : nothing;
+    return TCRT_OK;
+  }
+  if (tcrt_is_boxed(value))
+    tcrt_words_size(TCRT_DTYPE_STRING, value->rank, tcrt_context_output_dims(context, index), &size_bytes);
+  tcrt_status_t status = tcrt_context_grow(context, &output->own, &output->own_bytes, size_bytes, "an output");
+  context->output_data[index] = output->own;
+  return status;
+}
+
+static int overlaps(const tcrt_tensor_t *a, uint64_t a_bytes, const tcrt_tensor_t *b, uint64_t b_bytes) {
+  uintptr_t x = (uintptr_t)a->data, y = (uintptr_t)b->data;
+  return a_bytes && b_bytes && (x <= y ? y - x < a_bytes : x - y < b_bytes);
+}
+
+/* Bytes of a bound output that the run may write. */
+static uint64_t written_bytes(const tcrt_context_t *context, uint32_t index) {
+  const tcrt_sig_value_t *value = &context->model->container.outputs[index];
+  const tcrt_bound_t *output = &context->outputs[index];
+  uint64_t bytes = output->tensor.size_bytes;
+  if (output->is_known)
+    tcrt_tensor_size((tcrt_dtype_t)value->dtype, value->rank, tcrt_context_output_dims(context, index), &bytes);
+  return bytes;
+}
+
+static tcrt_status_t check_overlap(tcrt_context_t *context) {
+  const tcrt_model_t *model = context->model;
+  const tcrt_signature_t *s = model->container.signature;
+  for (uint32_t i = 0; i < s->output_count; ++i) {
+    const tcrt_bound_t *output = &context->outputs[i];
+    if (!output->bound)
+      continue;
+    uint64_t bytes = written_bytes(context, i);
+    for (uint32_t j = 0; j < s->input_count; ++j)
+      if (context->inputs[j].bound &&
+          overlaps(&output->tensor, bytes, &context->inputs[j].tensor, context->inputs[j].tensor.size_bytes))
+        return tcrt_fail(
+            TCRT_ERROR_INVALID,
+            "%s: error: the buffer of output \"%s\" overlaps that of input \"%s\"; give them separate memory",
+            model->name, tcrt_model_output_name(model, i), tcrt_model_input_name(model, j));
+    for (uint32_t j = 0; j < i; ++j)
+      if (context->outputs[j].bound &&
+          overlaps(&output->tensor, bytes, &context->outputs[j].tensor, written_bytes(context, j)))
+        return tcrt_fail(
+            TCRT_ERROR_INVALID,
+            "%s: error: the buffer of output \"%s\" overlaps that of output \"%s\"; give them separate memory",
+            model->name, tcrt_model_output_name(model, i), tcrt_model_output_name(model, j));
+  }
+  context->overlap_checked = 1;
+  return TCRT_OK;
+}
+
+tcrt_status_t tcrt_context_name_error(const tcrt_context_t *context, tcrt_status_t status, const char *what,
+                                      const char *name, uint64_t length) {
+  char text[1024];
+  snprintf(text, sizeof text, "%s", tcrt_last_error());
+  if (strncmp(text, tcrt_context_file(context), strlen(tcrt_context_file(context))) == 0)
+    return status;
+  return tcrt_fail(status, "%s: error: %s \"%.*s\": %s", tcrt_context_file(context), what, (int)length, name, text);
+}
+
+static tcrt_status_t name_error(const tcrt_context_t *context, tcrt_status_t status, const char *what,
+                                const char *name) {
+  return tcrt_context_name_error(context, status, what, name, strlen(name));
+}
+
+/* Addresses of the inputs for the program; copies to the device what is not there. */
+static tcrt_status_t place_inputs(tcrt_context_t *context) {
+  const tcrt_model_t *model = context->model;
+  const tcrt_container_t *c = &model->container;
+  for (uint32_t i = 0; i < c->signature->input_count; ++i) {
+    tcrt_bound_t *input = &context->inputs[i];
+    const tcrt_sig_value_t *value = &c->inputs[i];
+    if (!input->bound && (value->flags & TCRT_VALUE_FLAG_DEFAULT)) {
+      context->input_data[i] = context->frame.weights + value->default_offset;
+    } else if (!input->bound) {
+      if (!(value->flags & TCRT_VALUE_FLAG_UNUSED))
+        return tcrt_context_not_given(model, i);
+      context->input_data[i] = NULL;
+    } else if (tcrt_is_boxed(value)) {
+      uint64_t bytes = 0;
+      tcrt_words_size(TCRT_DTYPE_STRING, value->rank, input->tensor.dims, &bytes);
+      tcrt_status_t status = tcrt_context_grow(context, &input->own, &input->own_bytes, bytes, "an input");
+      if (status == TCRT_OK)
+        status = value->kind == TCRT_VALUE_TENSOR ? tcrt_values_intern(context->store, &input->tensor, input->own)
+                                                  : tcrt_values_box(context->store, &input->value, input->own);
+      if (status != TCRT_OK)
+        return name_error(context, status, "input", tcrt_model_input_name(model, i));
+      context->input_data[i] = input->own;
+    } else if (input->tensor.device == context->driver->device) {
+      context->input_data[i] = input->tensor.data;
+    } else {
+      tcrt_status_t status = tcrt_context_grow(context, &input->own, &input->own_bytes, input->tensor.size_bytes,
+                                               "an input on the device");
+      if (status == TCRT_OK)
+        status = context->driver->copy(context, input->own, input->tensor.data, input->tensor.size_bytes,
+                                       TCRT_COPY_HOST_TO_DEVICE);
+      if (status != TCRT_OK)
+        return status;
+      context->input_data[i] = input->own;
+    }
+  }
+  return TCRT_OK;
+}
+
+/* Brings outputs of device variants to where the caller wants them. */
+static tcrt_status_t deliver_outputs(tcrt_context_t *context) {
+  const tcrt_container_t *c = &context->model->container;
+  for (uint32_t i = 0; i < c->signature->output_count; ++i) {
+    tcrt_bound_t *output = &context->outputs[i];
+    output->is_set = 1;
+    int is_strings = c->outputs[i].kind == TCRT_VALUE_TENSOR && c->outputs[i].dtype == TCRT_DTYPE_STRING;
+    if (context->driver->device == TCRT_DEVICE_CPU && !is_strings)
+      continue;
+    uint64_t size_bytes;
+    tcrt_tensor_size((tcrt_dtype_t)c->outputs[i].dtype, c->outputs[i].rank, tcrt_context_output_dims(context, i),
+                     &size_bytes);
+    void *target = NULL;
+    if (output->bound && output->tensor.device == TCRT_DEVICE_CPU) {
+      target = output->tensor.data;
+    } else if (!output->bound && (!context->device_outputs || is_strings)) {
+      if (!output->host || output->host_bytes < size_bytes) {
+        tcrt_host_release(context, output->host, output->host_bytes);
+        output->host_bytes = 0;
+        output->host = tcrt_host_allocate(context, size_bytes);
+        if (!output->host)
+          return tcrt_context_no_memory(context, "an output", size_bytes);
+        output->host_bytes = size_bytes;
+      }
+      target = output->host;
+    }
+    if (!target || !size_bytes)
+      continue;
+    if (is_strings) {
+      tcrt_values_strings(context->store, output->own, size_bytes / sizeof(tcrt_string_t), target);
+      continue;
+    }
+    tcrt_status_t status = context->driver->copy(context, target, output->own, size_bytes, TCRT_COPY_DEVICE_TO_HOST);
+    if (status != TCRT_OK)
+      return status;
+  }
+  return TCRT_OK;
+}
+
+static tcrt_status_t run(tcrt_context_t *context) {
+  const tcrt_signature_t *s = context->model->container.signature;
+  context->has_run = 0;
+  if (context->store)
+    tcrt_store_reset(context->store);
+  tcrt_status_t status = tcrt_context_infer_sizes(context);
+  if (status == TCRT_OK && !context->overlap_checked)
+    status = check_overlap(context);
+  if (status == TCRT_OK)
+    status = context->driver->run_begin(context);
+  if (status == TCRT_OK) {
+    status = place_inputs(context);
+    int64_t *dims = context->output_dims;
+    for (uint32_t i = 0; status == TCRT_OK && i < s->output_count;
+         dims += context->model->container.outputs[i].rank, ++i) {
+      context->outputs[i].is_set = 0;
+      if (context->outputs[i].is_known) {
+        status = tcrt_context_place_output(context, i);
+      } else {
+        context->output_data[i] = NULL;
+        for (uint32_t d = 0; d < context->model->container.outputs[i].rank; ++d)
+          if (context->model->container.dims[context->model->container.outputs[i].first_dim + d].kind == TCRT_DIM_EXPR)
+            dims[d] = -1;
+      }
+    }
+    if (status == TCRT_OK) {
+      tcrt_context_clear_failure(context);
+      int uses_pool = context->threads > 1 && !context->has_executor;
+      uint32_t helpers_soon = context->shares_soon ? (uint32_t)context->threads - 1 : 0;
+      context->slot = uses_pool ? tcrt_pool_enter(context->model->pool, helpers_soon) : NULL;
+      int32_t code = context->variant->program->run(&context->frame);
+      context->shares_soon = tcrt_pool_leave(context->model->pool, context->slot);
+      context->slot = NULL;
+      status = tcrt_context_program_result(context, code);
+    }
+    for (uint32_t i = 0; status == TCRT_OK && i < s->output_count; ++i)
+      if (!context->output_data[i])
+        status = tcrt_fail(TCRT_ERROR_INTERNAL,
+                           "%s: error: the compiled program did not deliver output \"%s\"; please report "
+                           "this",
+                           tcrt_context_file(context), tcrt_model_output_name(context->model, i));
+    if (status == TCRT_OK) {
+      status = context->driver->run_end(context);
+    } else {
+      /* What was launched must be over before its memory is freed; the first error is the one to tell. */
+      char *first = strdup(tcrt_last_error());
+      context->driver->run_end(context);
+      tcrt_fail(status, "%s", first ? first : "error: no memory left");
+      free(first);
+    }
+    if (status == TCRT_OK)
+      status = deliver_outputs(context);
+    tcrt_context_release_blocks(context);
+  }
+  if (status == TCRT_OK) {
+    context->has_run = 1;
+    ++context->runs;
+  }
+  return status;
+}
+
+tcrt_status_t tcrt_context_run(tcrt_context_t *context) {
+  ENTER(context);
+  return tcrt_context_leave(context, run(context));
+}
+
+tcrt_status_t tcrt_context_get_output(tcrt_context_t *context, uint32_t index, tcrt_tensor_t *tensor) {
+  memset(tensor, 0, sizeof *tensor);
+  ENTER(context);
+  tcrt_status_t status = tcrt_context_check_output(context, index);
+  if (status == TCRT_OK && (!context->has_run || !context->outputs[index].is_set))
+    status = tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there are no outputs; run the context first",
+                       tcrt_context_file(context));
+  if (status != TCRT_OK)
+    return tcrt_context_leave(context, status);
+  const tcrt_bound_t *output = &context->outputs[index];
+  const tcrt_sig_value_t *value = &context->model->container.outputs[index];
+  if (value->kind != TCRT_VALUE_TENSOR)
+    return tcrt_context_leave(context,
+                              tcrt_fail(TCRT_ERROR_INVALID,
+                                        "%s: error: output \"%s\" is %s; get it by tcrt_context_get_output_value",
+                                        tcrt_context_file(context), tcrt_model_output_name(context->model, index),
+                                        tcrt_kind_name(value->kind)));
+  tcrt_context_describe_output(context, index, tensor);
+  if (output->bound) {
+    tensor->data = output->tensor.data;
+    tensor->device = output->tensor.device;
+  } else if (!tcrt_is_boxed(value) && (context->driver->device == TCRT_DEVICE_CPU || context->device_outputs)) {
+    tensor->data = output->own;
+    tensor->device = context->driver->device;
+  } else {
+    tensor->data = output->host;
+  }
+  return tcrt_context_leave(context, TCRT_OK);
+}
+
+tcrt_status_t tcrt_context_get_output_value(tcrt_context_t *context, uint32_t index, tcrt_value_t *value) {
+  memset(value, 0, sizeof *value);
+  const tcrt_container_t *c = context ? &context->model->container : NULL;
+  if (!c || index >= c->signature->output_count || c->outputs[index].kind == TCRT_VALUE_TENSOR)
+    return tcrt_context_get_output(context, index, &value->tensor);
+  ENTER(context);
+  if (!context->has_run || !context->outputs[index].is_set)
+    return tcrt_context_leave(context,
+                              tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there are no outputs; run the context first",
+                                        tcrt_context_file(context)));
+  const int64_t *handle = context->outputs[index].own;
+  tcrt_status_t status = tcrt_values_unbox(context->store, *handle, &c->outputs[index], value);
+  if (status != TCRT_OK)
+    name_error(context, status, "output", tcrt_model_output_name(context->model, index));
+  return tcrt_context_leave(context, status);
+}
