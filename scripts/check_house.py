@@ -23,7 +23,7 @@ SPDX = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
 # Split, so that this file does not name them itself. A path in a URL or below another folder is not meant.
 MACHINE_PATH = re.compile(rb"(?<![\w.:/<>$}-])/(?:ho" rb"me|ro" rb"ot|op" rb"t|wo" rb"rk|Us" rb"ers|mn" rb"t)/[A-Za-z]")
 HEADER_LINES = 80  # a header may begin with a long explanation
-BINARY = (".onnx", ".pt", ".pt2", ".npz", ".bin", ".png")
+BINARY = (".onnx", ".pt", ".pt2", ".npz", ".bin", ".weights", ".png")
 BINARY_FOLDER = "test/Unit/RuntimeHost/images/"
 README_WORDS = 1500
 ENTRY_LINES = 3
