@@ -200,6 +200,14 @@ typedef struct tcrt_allocator_t {
   void (*release)(void *user, void *data, uint64_t bytes);
 } tcrt_allocator_t;
 
+/** What a context measures. */
+enum {
+  TCRT_PROFILE_OFF = 0,
+  TCRT_PROFILE_KERNELS =
+      1,                /**< each kernel, tcrt_context_profile; GPU: and the run as a whole, with events around each */
+  TCRT_PROFILE_RUNS = 2 /**< GPU: the run as a whole, with nothing between its kernels */
+};
+
 /** Options of a context. Set `size` to sizeof(tcrt_context_options_t) and the rest to 0 for the defaults. */
 typedef struct tcrt_context_options_t {
   size_t size;
@@ -209,7 +217,7 @@ typedef struct tcrt_context_options_t {
   const char *variant; /**< instead of the model's choice */
   const tcrt_executor_t *executor;   /**< copied; NULL: the model's pool */
   const tcrt_allocator_t *allocator; /**< copied; NULL: the system's memory */
-  int profile;                       /**< measure each kernel */
+  int profile;                       /**< TCRT_PROFILE_* */
   int device_outputs;                /**< GPU: leave outputs that the context owns in device memory */
 } tcrt_context_options_t;
 
@@ -261,7 +269,7 @@ typedef struct tcrt_context_stats_t {
   uint64_t memory_bytes;      /**< arena, data-dependent values and own outputs now */
   uint64_t peak_memory_bytes; /**< the most it was */
   uint64_t runs;
-  double device_us; /**< GPU time of the last run, with `profile`; else 0 */
+  double device_us; /**< GPU time of the last run, where `profile` is not off; else 0 */
 } tcrt_context_stats_t;
 
 TCRT_API tcrt_status_t tcrt_context_stats(tcrt_context_t *context, tcrt_context_stats_t *stats);
@@ -284,7 +292,7 @@ TCRT_API tcrt_status_t tcrt_context_profile_reset(tcrt_context_t *context);
 /** Device memory of a GPU context's device, freed by tcrt_context_device_free. Host memory for CPU contexts. */
 TCRT_API tcrt_status_t tcrt_context_device_allocate(tcrt_context_t *context, uint64_t bytes, void **data);
 TCRT_API void tcrt_context_device_free(tcrt_context_t *context, void *data, uint64_t bytes);
-/** Copies in `direction` (TCRT_COPY_*) and waits. */
+/** Copies in `direction` (TCRT_COPY_*) and waits; within the device it does not wait, and the next run follows. */
 TCRT_API tcrt_status_t tcrt_context_device_copy(tcrt_context_t *context, void *dst, const void *src, uint64_t bytes,
                                                 uint32_t direction);
 

@@ -161,7 +161,7 @@ void runWithInputsOf(const Session &timed, Session &session) {
 std::vector<KernelResult> profile(const std::string &artifact, const Session &timed, const SessionOptions &given,
                                   double seconds) {
   SessionOptions sessionOptions = given;
-  sessionOptions.profile = true;
+  sessionOptions.profile = TCRT_PROFILE_KERNELS;
   std::unique_ptr<Session> opened = openSession(artifact, sessionOptions);
   Session &session = *opened;
   runWithInputsOf(timed, session);

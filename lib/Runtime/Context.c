@@ -41,7 +41,8 @@ tcrt_status_t tcrt_context_create(tcrt_model_t *model, const tcrt_context_option
   if (context->threads > MAX_THREADS)
     context->threads = MAX_THREADS;
   context->memory_limit = options.memory_limit;
-  context->profile = options.profile;
+  context->profile = options.profile == TCRT_PROFILE_KERNELS;
+  context->times_runs = options.profile != TCRT_PROFILE_OFF;
   context->device_outputs = options.device_outputs;
   if (options.executor && options.executor->parallel_for) {
     context->executor = *options.executor;
@@ -243,7 +244,8 @@ tcrt_status_t tcrt_context_device_copy(tcrt_context_t *context, void *dst, const
                                        uint32_t direction) {
   ENTER(context);
   tcrt_status_t status = context->driver->copy(context, dst, src, bytes, direction);
-  if (status == TCRT_OK)
+  /* What follows within the device is in the same order. */
+  if (status == TCRT_OK && direction != TCRT_COPY_DEVICE_TO_DEVICE)
     status = context->driver->synchronize(context);
   return tcrt_context_leave(context, status);
 }

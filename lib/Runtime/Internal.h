@@ -252,7 +252,8 @@ struct tcrt_context_t {
   int has_executor;
   tcrt_allocator_t allocator;
   int has_allocator;
-  int profile;
+  int profile;    /* times kernels */
+  int times_runs; /* on a device */
   int device_outputs;
   int busy; /* atomic */
   tcrt_frame_t frame;

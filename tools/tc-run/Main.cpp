@@ -62,7 +62,9 @@ private:
     result.isCuda = options.isCuda;
     result.deviceIndex = options.deviceIndex;
     result.verifyWeights = options.verifyWeights;
-    result.profile = options.profile || (options.isCuda && options.benchmarkSeconds);
+    result.profile = options.profile                              ? TCRT_PROFILE_KERNELS
+                     : options.isCuda && options.benchmarkSeconds ? TCRT_PROFILE_RUNS
+                                                                  : TCRT_PROFILE_OFF;
     result.dims = options.dims;
     result.customOps = options.customOps;
     return result;

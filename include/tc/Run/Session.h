@@ -38,7 +38,7 @@ struct SessionOptions {
   bool isCuda = false;
   int32_t deviceIndex = 0;
   bool verifyWeights = false;
-  bool profile = false; ///< measure each kernel in every run
+  int profile = TCRT_PROFILE_OFF; ///< TCRT_PROFILE_*
   /// Sizes of symbolic dims for random inputs; inputs from files must agree with them.
   std::vector<std::pair<std::string, int64_t>> dims;
   std::vector<std::string> customOps; ///< shared libraries with functions (tcrt/function.h); they stay loaded

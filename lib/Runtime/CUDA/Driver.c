@@ -478,7 +478,7 @@ static tcrt_status_t run_begin(tcrt_context_t *context) {
     return cuda_error(context->model->name, "the start of the run", error);
   state->is_current = 1;
   state->launch_count = 0;
-  if (context->profile)
+  if (context->times_runs)
     cuda.cuEventRecord(state->start, state->stream);
   return TCRT_OK;
 }
@@ -486,10 +486,10 @@ static tcrt_status_t run_begin(tcrt_context_t *context) {
 static tcrt_status_t run_end(tcrt_context_t *context) {
   stream_state_t *state = stream_of(context);
   CUcontext previous;
-  if (context->profile)
+  if (context->times_runs)
     cuda.cuEventRecord(state->end, state->stream);
   CUresult error = cuda.cuStreamSynchronize(state->stream);
-  if (error == CUDA_SUCCESS && context->profile) {
+  if (error == CUDA_SUCCESS && context->times_runs) {
     float ms = 0;
     if (cuda.cuEventElapsedTime(&ms, state->start, state->end) == CUDA_SUCCESS)
       context->device_us = 1000.0 * ms;
