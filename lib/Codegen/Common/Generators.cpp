@@ -1,4 +1,5 @@
-//===- Generators.cpp - the list of CPU code generators -----------------------------------------------------------===//
+//===- Generators.cpp - the generators of a kind of machine
+//---------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -12,16 +13,20 @@ using namespace tc;
 using namespace tc::codegen;
 
 llvm::ArrayRef<const Generator *> tc::codegen::allGenerators(llvm::StringRef device) {
-  static const Generator *const cpu[] = {attentionRowsGenerator(), attentionGenerator(),    rnnGenerator(),
-                                         widthConvGenerator(),     depthwiseGenerator(),    blockDotGenerator(),
-                                         winogradGenerator(),      skinnyGemmGenerator(),   contractGenerator(),
-                                         narrowGemmGenerator(),    scanGenerator(),         scatterGenerator(),
-                                         sortGenerator(),          columnReduceGenerator(), transposeGenerator(),
-                                         windowReduceGenerator(),  loopsGenerator()};
-  static const Generator *const cuda[] = {gpuGemmGenerator(), gpuRowsGenerator(), gpuFlatGenerator()};
-  // Plain loops for everything but what only its own generator can say: nothing packed or rearranged.
-  static const Generator *const reference[] = {attentionGenerator(), rnnGenerator(),  scanGenerator(),
-                                               scatterGenerator(),   sortGenerator(), loopsGenerator()};
+#define TC_CALL(function) function(),
+  static const Generator *const cpu[] = {
+#define TC_CPU_GENERATOR TC_CALL
+#include "Common/Generators.def"
+  };
+  static const Generator *const cuda[] = {
+#define TC_CUDA_GENERATOR TC_CALL
+#include "Common/Generators.def"
+  };
+  static const Generator *const reference[] = {
+#define TC_REFERENCE_GENERATOR TC_CALL
+#include "Common/Generators.def"
+  };
+#undef TC_CALL
   if (device == "cuda")
     return cuda;
   if (device == "reference")

@@ -114,27 +114,13 @@ llvm::ArrayRef<const Generator *> allGenerators(llvm::StringRef device);
 /// The generator of the schedule's strategy; null if the device has none.
 const Generator *lookupGenerator(kernel::ScheduleAttr schedule, llvm::StringRef device);
 
-// One per file; listed in Generators.cpp.
-const Generator *attentionGenerator();
-const Generator *attentionRowsGenerator();
-const Generator *blockDotGenerator();
-const Generator *columnReduceGenerator();
-const Generator *contractGenerator();
-const Generator *depthwiseGenerator();
-const Generator *narrowGemmGenerator();
-const Generator *widthConvGenerator();
-const Generator *loopsGenerator();
-const Generator *rnnGenerator();
-const Generator *scanGenerator();
-const Generator *scatterGenerator();
-const Generator *sortGenerator();
-const Generator *skinnyGemmGenerator();
-const Generator *transposeGenerator();
-const Generator *windowReduceGenerator();
-const Generator *winogradGenerator();
-const Generator *gpuRowsGenerator();
-const Generator *gpuFlatGenerator();
-const Generator *gpuGemmGenerator();
+// One per file.
+#define TC_DECLARE_GENERATOR(function) const Generator *function();
+#define TC_CPU_GENERATOR TC_DECLARE_GENERATOR
+#define TC_CUDA_GENERATOR TC_DECLARE_GENERATOR
+#define TC_REFERENCE_GENERATOR TC_DECLARE_GENERATOR
+#include "Common/Generators.def"
+#undef TC_DECLARE_GENERATOR
 
 /// What kernels of a variant may use.
 CpuInfo cpuInfoOf(const CpuVariant &variant);

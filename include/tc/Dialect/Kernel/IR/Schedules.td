@@ -57,6 +57,13 @@ class Number<string name, string description, int initial = 0, int least = 0>
                    DefaultValuedParameter<"int64_t", !cast<string>(initial), description>,
                    "  if (" # name # " < " # !cast<string>(least) # ")\n    return emitError() << \"" # name
                    # " is at least " # !cast<string>(least) # ", not \" << " # name # ";\n">;
+/// A power of 2 that is at least `least`; where that is 0, 0, too.
+class PowerOfTwo<string name, string description, int initial, int least = 1>
+    : Kernel_Field<name, "int64_t", !cast<string>(initial),
+                   DefaultValuedParameter<"int64_t", !cast<string>(initial), description>,
+                   "  if (" # name # " < " # !cast<string>(least) # " || (" # name # " & (" # name # " - 1)) != 0)\n"
+                   # "    return emitError() << \"" # name # " is a power of 2 that is at least " # !cast<string>(least)
+                   # ", not \" << " # name # ";\n">;
 /// Yes or no; no, where it is not given.
 class Flag<string name, string description>
     : Kernel_Field<name, "bool", "false", DefaultValuedParameter<"bool", "false", description>>;
@@ -78,6 +85,8 @@ class Kernel_Strategy<string cppName, string strategyName, list<Kernel_Field> ow
       !foreach(w, perWidth, Number<w.name # "256", w.description # ", with vectors of 256 bits", w.initial>),
       !foreach(w, perWidth, Number<w.name # "512", w.description # ", with vectors of 512 bits", w.initial>),
       [Number<"grain", "least number of tasks for a thread", 1, 1>]);
+  /// Statements of the verifier about several parameters.
+  string moreChecks = "";
   let mnemonic = strategyName;
   let parameters = !dag(ins, !foreach(f, fields, f.parameter), !foreach(f, fields, f.name));
   let assemblyFormat = "`<` struct(params) `>`";
@@ -109,7 +118,7 @@ class Kernel_Strategy<string cppName, string strategyName, list<Kernel_Field> ow
       # !interleave(!foreach(f, fields, "{\"" # f.name # "\", int64_t(" # f.getter # "())}"), ", ") # "};\n}\n"
       # "::llvm::LogicalResult $cppClass::verify(::llvm::function_ref<::mlir::InFlightDiagnostic()> emitError, "
       # !interleave(!foreach(f, fields, f.type # " " # f.name), ", ") # ") {\n"
-      # !interleave(!foreach(f, fields, f.check), "")
+      # !interleave(!foreach(f, fields, f.check), "") # moreChecks
       # "  return ::mlir::success();\n}\n";
 }
 
