@@ -282,6 +282,15 @@ def Kernel_CpuLoops : Kernel_Strategy<"CpuLoops", "cpu.loops", [
 def Kernel_GpuGemm : Kernel_Strategy<"GpuGemm", "gpu.gemm", []> {
   let summary = "Products by mma.sync, 64 x 64 results a block";
 }
+def Kernel_GpuColumnReduce : Kernel_Strategy<"GpuColumnReduce", "gpu.column_reduce", [
+    PowerOfTwo<"block", "threads of a block", 256, 32>,
+    PowerOfTwo<"across", "threads of a block along the last dim, at most all; 0: it is reduced", 0, 0>,
+    Number<"parts", "that the reduced elements are cut into, which a second launch combines; 1: there is none", 1, 1>,
+    PowerOfTwo<"unroll", "loads of a thread at once", 1>
+  ]> {
+  let moreChecks = "  if (across > block)\n    return emitError() << \"across is at most block, \" << block << \", not \" << across;\n";
+  let summary = "Reductions of many elements to few, over any dims";
+}
 def Kernel_GpuRows : Kernel_Strategy<"GpuRows", "gpu.rows", [
     Number<"block", "threads of a block", 32, 1>, Number<"space", "number of the output that spans the grid">
   ]> {
