@@ -3,8 +3,9 @@
 import numpy as np
 
 from generate import NoFit
-from operators import erf, normalize, operator
+from operators import erf, operator
 from operators_network import drawn, is_tame
+from operators_products import normalize
 
 F32 = np.dtype(np.float32)
 ML = "ai.onnx.ml"

@@ -5,7 +5,8 @@ from onnx import numpy_helper
 
 from generate import NoFit
 from opinion import onnx_type
-from operators import FLOAT_TYPES, INTEGER_TYPES, operator, resize_function, transposed_convolution, types_of, window
+from operators import FLOAT_TYPES, INTEGER_TYPES, operator, types_of
+from operators_products import resize_function, transposed_convolution, window
 
 F32 = np.dtype(np.float32)
 

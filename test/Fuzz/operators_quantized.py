@@ -4,7 +4,8 @@ import ml_dtypes
 import numpy as np
 
 from generate import FIRST_OPSETS, NoFit
-from operators import SMALL, operator, types_of, window
+from operators import operator, types_of
+from operators_products import SMALL, window
 from opinion import between
 
 F32 = np.dtype(np.float32)
