@@ -1,160 +1,167 @@
-//===- EmitMovement.cpp - values of ops that move elements --------------------------------------------------------===//
-//
-// Pads, concats, and positions that are data.
+//===- EmitMovement.cpp - values of ops that make or move elements ------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "Common/Emission.h"
 #include "Common/EmitterHelpers.h"
-
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace tc;
 using namespace tc::codegen;
 
-namespace {
-/// Inclusive bounds of the elements of a tensor of integers, from what computes them: enough to tell that an index
-/// needs no clamping.
-struct ElementRange {
-  int64_t low, high;
-};
+static Value emitSplat(Emitter &e, prim::SplatOp splat, ArrayRef<Index> at) {
+  OpBuilder &b = e.builder();
+  const Type element = elementOf(splat.getResult());
+  Attribute value = splat.getValue();
+  if (auto integer = dyn_cast<IntegerAttr>(value))
+    value = IntegerAttr::get(Emitter::valueType(element), integer.getValue());
+  return arith::ConstantOp::create(b, e.loc(), cast<TypedAttr>(value));
+}
 
-ElementRange rangeOf(Value tensor, unsigned depth = 8) {
-  auto type = dyn_cast<IntegerType>(cast<RankedTensorType>(tensor.getType()).getElementType());
-  ElementRange all{INT64_MIN, INT64_MAX};
-  if (type && type.getWidth() < 64) {
-    int64_t half = int64_t(1) << (type.getWidth() - 1);
-    all = type.isUnsigned() || type.getWidth() == 1 ? ElementRange{0, 2 * half - 1} : ElementRange{-half, half - 1};
+static Value emitConstant(Emitter &e, prim::ConstantOp constantOp, ArrayRef<Index> at) {
+  OpBuilder &b = e.builder();
+  const Type element = elementOf(constantOp.getResult());
+  const SmallVector<AffineExpr> sizes = prim::getSizes(constantOp.getResult());
+  auto dense = dyn_cast<DenseElementsAttr>(constantOp.getValue());
+  if (!dense)
+    return e.fail("a constant inside a region must be a dense attribute", element);
+  if (dense.isSplat() || dense.getNumElements() == 1) {
+    Attribute value = *dense.value_begin<Attribute>();
+    if (auto integer = dyn_cast<IntegerAttr>(value))
+      value = IntegerAttr::get(Emitter::valueType(element), integer.getValue());
+    return arith::ConstantOp::create(b, e.loc(), cast<TypedAttr>(value));
   }
-  Operation *op = tensor.getDefiningOp();
-  if (!type || !op || depth == 0)
-    return all;
-  auto operand = [&](unsigned i) { return rangeOf(op->getOperand(i), depth - 1); };
-  // What leaves the type's range wraps.
-  auto within = [&](ElementRange range) {
-    return range.low >= all.low && range.high <= all.high && range.low <= range.high ? range : all;
-  };
-  return TypeSwitch<Operation *, ElementRange>(op)
-      .Case<prim::SplatOp>([&](auto splat) {
-        auto value = dyn_cast<IntegerAttr>(splat.getValue());
-        if (!value || value.getValue().getBitWidth() > 64)
-          return all;
-        int64_t number = all.low < 0 ? value.getValue().getSExtValue() : int64_t(value.getValue().getZExtValue());
-        return within({number, number});
-      })
-      .Case<prim::ReshapeOp, prim::BroadcastOp, prim::TransposeOp, prim::SliceOp>([&](auto) { return operand(0); })
-      .Case<prim::ConvertOp>([&](auto convert) {
-        return isa<IntegerType>(elementOf(convert.getOperand())) && !type.isInteger(1) ? within(operand(0)) : all;
-      })
-      .Case<prim::AndOp>([&](auto) {
-        ElementRange x = operand(0), y = operand(1);
-        if (x.low < 0 && y.low < 0)
-          return all;
-        return ElementRange{0, x.low < 0 ? y.high : y.low < 0 ? x.high : std::min(x.high, y.high)};
-      })
-      .Case<prim::ConvertOp>([&](prim::ConvertOp convert) {
-        if (isa<IntegerType>(elementOf(convert.getOperand())))
-          return within(operand(0));
-        // Of a float that is held between two numbers; what is no number gives 0.
-        auto bound = [](Value value) -> std::optional<double> {
-          auto splat = value.getDefiningOp<prim::SplatOp>();
-          auto number = splat ? dyn_cast<FloatAttr>(splat.getValue()) : FloatAttr();
-          if (!number || !(std::abs(number.getValueAsDouble()) < 0x1p31))
-            return std::nullopt;
-          return number.getValueAsDouble();
-        };
-        auto min = convert.getOperand().template getDefiningOp<prim::MinOp>();
-        auto max = min ? min.getLhs().template getDefiningOp<prim::MaxOp>() : prim::MaxOp();
-        std::optional<double> low = max ? bound(max.getRhs()) : std::nullopt,
-                              high = max ? bound(min.getRhs()) : std::nullopt;
-        if (!low || !high)
-          return all;
-        return within({int64_t(std::min({*low, *high, 0.0})), int64_t(std::max({*low, *high, 0.0}))});
-      })
-      .Case<prim::AddOp>([&](auto) {
-        ElementRange x = operand(0), y = operand(1), sum = all;
-        if (llvm::AddOverflow(x.low, y.low, sum.low) || llvm::AddOverflow(x.high, y.high, sum.high))
-          return all;
-        return within(sum);
-      })
-      .Case<prim::MinOp>([&](auto) {
-        ElementRange x = operand(0), y = operand(1);
-        return ElementRange{std::min(x.low, y.low), std::min(x.high, y.high)};
-      })
-      .Case<prim::MaxOp>([&](auto) {
-        ElementRange x = operand(0), y = operand(1);
-        return ElementRange{std::max(x.low, y.low), std::max(x.high, y.high)};
-      })
-      .Default([&](Operation *) { return all; });
-}
-} // namespace
-
-DenseIntElementsAttr tc::codegen::findConstantIndices(kernel::RegionOp region, Value indices) {
-  if (auto argument = dyn_cast<BlockArgument>(indices))
-    indices = region.getInputs()[argument.getArgNumber()];
-  return prim::getConstantIndices(indices);
+  return e.load(e.constantTable(dense), element, sizes, at);
 }
 
-Index Emitter::gatheredIndex(Value indices, AffineExpr sizeExpr, ArrayRef<Index> at) {
-  const auto [entry, isNew] = evenIndices.try_emplace({indices, sizeExpr});
-  std::optional<prim::EvenIndices> &even = entry->second;
-  if (const std::optional<int64_t> size = prim::getConstantSize(sizeExpr); isNew && size)
-    if (const DenseIntElementsAttr elements = findConstantIndices(regionOp, indices))
-      even = prim::findEvenIndices(elements, *size);
-  if (!even)
-    return dataIndex(indices, emit(indices, at), sizeExpr, depthOf(at));
-  Index result = constant(even->first);
-  for (auto [index, step] : llvm::zip_equal(at, even->steps))
-    if (step != 0)
-      result = addIndex(result, mulIndex(index, i64(step), step));
+static Value emitIota(Emitter &e, prim::IotaOp iota, ArrayRef<Index> at) {
+  OpBuilder &b = e.builder();
+  const Type element = elementOf(iota.getResult());
+  Value position = e.materialize(at[iota.getAxis()]);
+  Type type = Emitter::valueType(element);
+  Type target = isa<VectorType>(position.getType()) ? Type(e.vectorOf(type)) : type;
+  if (isa<FloatType>(type))
+    return arith::SIToFPOp::create(b, e.loc(), target, position);
+  if (type.getIntOrFloatBitWidth() == 64)
+    return position;
+  return arith::TruncIOp::create(b, e.loc(), target, position);
+}
+
+static Value emitSizes(Emitter &e, prim::SizesOp sizesOp, ArrayRef<Index> at) {
+  OpBuilder &b = e.builder();
+  AffineMap map = sizesOp.getMap();
+  if (at.empty() || map.getNumResults() == 1)
+    return e.size(map.getResult(0));
+  Value position = e.materialize(at[0]);
+  bool isVector = isa<VectorType>(position.getType());
+  Value result = isVector ? e.broadcast(e.size(map.getResult(0))) : e.size(map.getResult(0));
+  for (unsigned i = 1; i < map.getNumResults(); ++i) {
+    Value number = isVector ? e.broadcast(e.i64(i)) : e.i64(i);
+    Value value = isVector ? e.broadcast(e.size(map.getResult(i))) : e.size(map.getResult(i));
+    Value hit = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::eq, position, number);
+    result = arith::SelectOp::create(b, e.loc(), hit, value, result);
+  }
   return result;
 }
 
-// What the elements' range rules out is not checked, and i32 indices into dims of a known size stay i32 up to the
-// address: gathers with 32-bit indices are twice as fast.
-Index Emitter::dataIndex(Value tensor, Value position, AffineExpr sizeExpr, int depth) {
-  Index result;
-  result.depth = depth;
-  Value limit = size(sizeExpr);
-  ElementRange range = rangeOf(tensor);
-  auto known = prim::getConstantSize(sizeExpr);
-  unsigned width = getElementTypeOrSelf(position.getType()).getIntOrFloatBitWidth();
-  bool isNarrow = width == 32 && known && *known <= INT32_MAX;
-  auto compute = [&]() -> Value {
-    bool isVector = isa<VectorType>(position.getType());
-    auto typed = [&](Type type) { return isVector ? Type(vectorOf(type)) : type; };
-    Value p = position;
-    if (width < 64 && !isNarrow)
-      p = arith::ExtSIOp::create(b, location, typed(b.getI64Type()), p);
-    auto number = [&](int64_t value) -> Value {
-      Value scalar = isNarrow ? Value(arith::ConstantIntOp::create(b, location, value, 32)) : i64(value);
-      return isVector ? broadcast(scalar) : scalar;
-    };
-    auto length = [&]() -> Value { return isNarrow ? number(*known) : isVector ? broadcast(limit) : limit; };
-    if (range.low < 0) {
-      Value negative = arith::CmpIOp::create(b, location, arith::CmpIPredicate::slt, p, number(0));
-      p = arith::SelectOp::create(b, location, negative, arith::AddIOp::create(b, location, p, length()), p);
+static Value emitReshape(Emitter &e, prim::ReshapeOp reshape, ArrayRef<Index> at) {
+  const SmallVector<AffineExpr> sizes = prim::getSizes(reshape.getResult());
+  return e.emit(reshape.getOperand(), e.reshapeIndex(at, sizes, prim::getSizes(reshape.getOperand())));
+}
+
+static Value emitTranspose(Emitter &e, prim::TransposeOp transpose, ArrayRef<Index> at) {
+  SmallVector<Index> inner(at.size());
+  for (auto [i, dim] : llvm::enumerate(transpose.getPermutation()))
+    inner[dim] = at[i];
+  return e.emit(transpose.getOperand(), inner);
+}
+
+static Value emitBroadcast(Emitter &e, prim::BroadcastOp broadcastOp, ArrayRef<Index> at) {
+  OpBuilder &b = e.builder();
+  const SmallVector<AffineExpr> sizes = prim::getSizes(broadcastOp.getResult());
+  SmallVector<Index> inner;
+  for (auto [dim, expr] : llvm::zip_equal(broadcastOp.getDims(), prim::getSizes(broadcastOp.getOperand()))) {
+    if (expr == sizes[dim]) {
+      inner.push_back(at[dim]);
+    } else if (prim::getConstantSize(expr) == 1) {
+      inner.push_back(e.constant(0));
+    } else if (prim::getConstantSize(expr)) {
+      inner.push_back(at[dim]);
+    } else { // decided at run time: factor 0 where the operand's size is 1
+      Value runtime = e.size(expr);
+      Value factor = e.atEntry([&]() -> Value {
+        Value several = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::ne, runtime, e.i64(1));
+        return arith::ExtUIOp::create(b, e.loc(), b.getI64Type(), several);
+      });
+      inner.push_back(e.mulIndex(at[dim], factor, std::nullopt));
     }
-    if (!known || range.high >= *known)
-      p = arith::MinSIOp::create(b, location, p, arith::SubIOp::create(b, location, length(), number(1)));
-    if (range.low < 0 || known.value_or(0) == 0)
-      p = arith::MaxSIOp::create(b, location, p, number(0));
-    return isNarrow ? Value(arith::ExtSIOp::create(b, location, typed(b.getI64Type()), p)) : p;
-  };
-  Value value = compute();
-  result.depth = int(scopes.size()) - 1;
-  if (isa<VectorType>(value.getType()))
-    result.lanes = value;
-  else
-    result.base = value;
-  return result;
+  }
+  return e.emit(broadcastOp.getOperand(), inner);
 }
 
-Value Emitter::emitPad(prim::PadOp op, ArrayRef<Index> at) {
+static Value emitSlice(Emitter &e, prim::SliceOp slice, ArrayRef<Index> at) {
+  SmallVector<Index> inner;
+  for (auto [i, index] : llvm::enumerate(at)) {
+    AffineExpr start = slice.getStarts().getResult(i);
+    int64_t step = slice.getSteps()[i];
+    Index scaled = e.mulIndex(index, e.i64(step), step);
+    Index offset;
+    if (auto known = prim::getConstantSize(start))
+      offset = e.constant(*known);
+    else
+      offset.base = e.size(start);
+    inner.push_back(e.addIndex(scaled, offset));
+  }
+  return e.emit(slice.getOperand(), inner);
+}
+
+static Value emitDynamicSlice(Emitter &e, prim::DynamicSliceOp slice, ArrayRef<Index> at) {
+  const SmallVector<AffineExpr> sizes = prim::getSizes(slice.getResult());
+  SmallVector<Index> inner;
+  for (auto [i, index] : llvm::enumerate(at)) {
+    Value start = e.emit(slice.getStarts()[i], {});
+    AffineExpr room = prim::getSizes(slice.getOperand())[i] - sizes[i] + 1;
+    inner.push_back(e.addIndex(index, e.dataIndex(slice.getStarts()[i], start, room, 0)));
+  }
+  return e.emit(slice.getOperand(), inner);
+}
+
+static Value emitGather(Emitter &e, prim::GatherOp gather, ArrayRef<Index> at) {
+  unsigned axis = gather.getAxis(), rank = prim::getSizes(gather.getIndices()).size();
+  SmallVector<Index> inner(at.begin(), at.begin() + axis);
+  inner.push_back(e.gatheredIndex(gather.getIndices(), prim::getSizes(gather.getSource())[axis], at.slice(axis, rank)));
+  inner.append(at.begin() + axis + rank, at.end());
+  return e.emit(gather.getSource(), inner);
+}
+
+static Value emitGatherElements(Emitter &e, prim::GatherElementsOp gather, ArrayRef<Index> at) {
+  unsigned axis = gather.getAxis();
+  Value position = e.emit(gather.getIndices(), at);
+  SmallVector<Index> inner(at.begin(), at.end());
+  inner[axis] = e.dataIndex(gather.getIndices(), position, prim::getSizes(gather.getSource())[axis], e.depthOf(at));
+  return e.emit(gather.getSource(), inner);
+}
+
+static Value emitGatherND(Emitter &e, prim::GatherNDOp gather, ArrayRef<Index> at) {
+  auto of = prim::getSizes(gather.getIndices()), in = prim::getSizes(gather.getSource());
+  unsigned outer = of.size() - 1, batch = gather.getBatchDims(), count = *prim::getConstantSize(of.back());
+  SmallVector<Index> inner(at.begin(), at.begin() + batch);
+  for (unsigned i = 0; i < count; ++i) {
+    SmallVector<Index> position(at.begin(), at.begin() + outer);
+    position.push_back(e.constant(i));
+    Value number = e.emit(gather.getIndices(), position);
+    inner.push_back(e.dataIndex(gather.getIndices(), number, in[batch + i], e.depthOf(position)));
+  }
+  inner.append(at.begin() + outer, at.end());
+  return e.emit(gather.getSource(), inner);
+}
+
+static Value emitPad(Emitter &e, prim::PadOp op, ArrayRef<Index> at) {
+  OpBuilder &b = e.builder();
   auto in = prim::getSizes(op.getOperand()), out = prim::getSizes(op.getResult());
-  Value otherwise = emit(op.getValue(), {});
+  Value otherwise = e.emit(op.getValue(), {});
   Value scalarCondition, laneCondition;
   SmallVector<Index> inner;
   for (auto [i, index] : llvm::enumerate(at)) {
@@ -165,31 +172,32 @@ Value Emitter::emitPad(prim::PadOp op, ArrayRef<Index> at) {
     }
     Index offset;
     if (auto known = prim::getConstantSize(low))
-      offset = constant(-*known);
+      offset = e.constant(-*known);
     else
-      offset.base = size(low * -1); // at the entry, as its depth says
-    Index shifted = addIndex(index, offset);
+      offset.base = e.size(low * -1); // at the entry, as its depth says
+    Index shifted = e.addIndex(index, offset);
     shifted.mayPrecede = true;
     inner.push_back(shifted);
-    Value position = materialize(shifted);
+    Value position = e.materialize(shifted);
     bool isVector = isa<VectorType>(position.getType());
-    Value limit = isVector ? broadcast(size(in[i])) : size(in[i]);
+    Value limit = isVector ? e.broadcast(e.size(in[i])) : e.size(in[i]);
     // Unsigned comparison: negative positions are huge.
-    Value ok = arith::CmpIOp::create(b, location, arith::CmpIPredicate::ult, position, limit);
+    Value ok = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::ult, position, limit);
     Value &condition = isVector ? laneCondition : scalarCondition;
-    condition = condition ? Value(arith::AndIOp::create(b, location, condition, ok)) : ok;
+    condition = condition ? Value(arith::AndIOp::create(b, e.loc(), condition, ok)) : ok;
   }
   Type element = elementOf(op.getResult());
-  auto load = [&] { return emit(op.getOperand(), inner); };
+  auto load = [&] { return e.emit(op.getOperand(), inner); };
   auto lanesGuarded = [&]() -> Value {
-    return laneCondition ? emitGuarded(laneCondition, element, otherwise, true, load) : load();
+    return laneCondition ? e.emitGuarded(laneCondition, element, otherwise, true, load) : load();
   };
   if (scalarCondition)
-    return emitGuarded(scalarCondition, element, otherwise, anyLanes(at), lanesGuarded);
+    return e.emitGuarded(scalarCondition, element, otherwise, anyLanes(at), lanesGuarded);
   return lanesGuarded();
 }
 
-Value Emitter::emitConcat(prim::ConcatOp op, ArrayRef<Index> at) {
+static Value emitConcat(Emitter &e, prim::ConcatOp op, ArrayRef<Index> at) {
+  OpBuilder &b = e.builder();
   unsigned axis = op.getAxis();
   Type element = elementOf(op.getResult());
   SmallVector<AffineExpr> starts;
@@ -209,10 +217,10 @@ Value Emitter::emitConcat(prim::ConcatOp op, ArrayRef<Index> at) {
       if (known.getInt() >= *from + *count)
         continue;
       SmallVector<Index> inner(at.begin(), at.end());
-      inner[axis] = constant(known.getInt() - *from);
-      return emit(input, inner);
+      inner[axis] = e.constant(known.getInt() - *from);
+      return e.emit(input, inner);
     }
-  Value position = materialize(at[axis]);
+  Value position = e.materialize(at[axis]);
   bool isVector = isa<VectorType>(position.getType());
   // From the last input to the first: value = position < end of input i ? input i : what follows.
   std::function<Value(unsigned)> pick = [&](unsigned i) -> Value {
@@ -220,57 +228,54 @@ Value Emitter::emitConcat(prim::ConcatOp op, ArrayRef<Index> at) {
       SmallVector<Index> inner(at.begin(), at.end());
       Index offset;
       if (auto known = prim::getConstantSize(starts[i]))
-        offset = constant(-*known);
+        offset = e.constant(-*known);
       else
-        offset.base = sub(i64(0), size(starts[i]));
-      inner[axis] = addIndex(at[axis], offset);
+        offset.base = e.sub(e.i64(0), e.size(starts[i]));
+      inner[axis] = e.addIndex(at[axis], offset);
       inner[axis].mayPrecede |= isVector;
-      return emit(op.getInputs()[i], inner);
+      return e.emit(op.getInputs()[i], inner);
     };
     if (i + 1 == op.getInputs().size() && !isVector)
       return read();
-    Value begin = size(starts[i]);
-    Value end = size(prim::simplifySize(starts[i] + prim::getSizes(op.getInputs()[i])[axis]));
+    Value begin = e.size(starts[i]);
+    Value end = e.size(prim::simplifySize(starts[i] + prim::getSizes(op.getInputs()[i])[axis]));
     if (isVector) {
-      Value from = arith::CmpIOp::create(b, location, arith::CmpIPredicate::sge, position, broadcast(begin));
-      Value to = arith::CmpIOp::create(b, location, arith::CmpIPredicate::slt, position, broadcast(end));
-      Value hit = arith::AndIOp::create(b, location, from, to);
-      Value rest = i + 1 == op.getInputs().size()
-                       ? Value(arith::ConstantOp::create(b, location, b.getZeroAttr(vectorOf(valueType(element)))))
-                       : pick(i + 1);
-      return emitGuarded(hit, element, rest, true, read);
+      Value from = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::sge, position, e.broadcast(begin));
+      Value to = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, position, e.broadcast(end));
+      Value hit = arith::AndIOp::create(b, e.loc(), from, to);
+      Value rest =
+          i + 1 == op.getInputs().size()
+              ? Value(arith::ConstantOp::create(b, e.loc(), b.getZeroAttr(e.vectorOf(Emitter::valueType(element)))))
+              : pick(i + 1);
+      return e.emitGuarded(hit, element, rest, true, read);
     }
-    Value hit = arith::CmpIOp::create(b, location, arith::CmpIPredicate::slt, position, end);
-    bool lanes = anyLanes(at);
-    Type type = lanes ? Type(vectorOf(valueType(element))) : valueType(element);
-    auto ifOp = scf::IfOp::create(b, location, TypeRange{type}, hit, /*withElseRegion=*/true);
-    for (bool thenSide : {true, false}) {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(thenSide ? ifOp.thenBlock() : ifOp.elseBlock());
-      Scope scope;
-      scope.loop = ifOp;
-      scope.barrier = true;
-      scope.mask = mask();
-      scopes.push_back(std::move(scope));
-      Value value = thenSide ? read() : pick(i + 1);
-      scf::YieldOp::create(b, location, ValueRange{lanes ? broadcast(value) : value});
-      scopes.pop_back();
-    }
-    return ifOp.getResult(0);
+    Value hit = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, position, end);
+    return e.branch(hit, element, anyLanes(at), read, [&] { return pick(i + 1); });
   };
   return pick(0);
 }
 
-SmallVector<Index> Emitter::forward(Operation *op, ArrayRef<Index> at) {
-  if (lookupPointwise(op))
-    return llvm::to_vector(at);
-  if (auto transpose = dyn_cast<prim::TransposeOp>(op)) {
-    SmallVector<Index> result;
-    for (int64_t dim : transpose.getPermutation())
-      result.push_back(at[dim]);
-    return result;
-  }
-  if (auto reshape = dyn_cast<prim::ReshapeOp>(op))
-    return reshapeIndex(at, prim::getSizes(reshape.getOperand()), prim::getSizes(reshape.getResult()));
-  return {};
+static SmallVector<Index> forwardTranspose(Emitter &, prim::TransposeOp transpose, ArrayRef<Index> at) {
+  return llvm::map_to_vector(transpose.getPermutation(), [&](int64_t dim) { return at[dim]; });
+}
+
+static SmallVector<Index> forwardReshape(Emitter &e, prim::ReshapeOp reshape, ArrayRef<Index> at) {
+  return e.reshapeIndex(at, prim::getSizes(reshape.getOperand()), prim::getSizes(reshape.getResult()));
+}
+
+void tc::codegen::addMovementEmissions(EmissionRegistry &registry) {
+  registry.add<prim::SplatOp, emitSplat>();
+  registry.add<prim::ConstantOp, emitConstant>();
+  registry.add<prim::IotaOp, emitIota>();
+  registry.add<prim::SizesOp, emitSizes>();
+  registry.add<prim::ReshapeOp, emitReshape, forwardReshape>();
+  registry.add<prim::TransposeOp, emitTranspose, forwardTranspose>();
+  registry.add<prim::BroadcastOp, emitBroadcast>();
+  registry.add<prim::SliceOp, emitSlice>();
+  registry.add<prim::DynamicSliceOp, emitDynamicSlice>();
+  registry.add<prim::GatherOp, emitGather>();
+  registry.add<prim::GatherElementsOp, emitGatherElements>();
+  registry.add<prim::GatherNDOp, emitGatherND>();
+  registry.add<prim::PadOp, emitPad>();
+  registry.add<prim::ConcatOp, emitConcat>();
 }

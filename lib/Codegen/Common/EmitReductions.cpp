@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "Common/Emission.h"
 #include "Common/EmitterHelpers.h"
 
 using namespace mlir;
@@ -106,57 +107,6 @@ Value Emitter::reduceLanes(prim::ReduceKind kind, Type elementType, Value vector
   return vector::ExtractOp::create(b, location, vector, ArrayRef<int64_t>{0});
 }
 
-/// Whether a NaN that the largest element of a row loses shows all the same: whatever the region yields of it is made
-/// with the row's sum of e^(x - largest), which is NaN then. Softmax and its logarithm.
-static bool showsNan(prim::ReduceOp largest) {
-  if (largest.getKind() != prim::ReduceKind::Max)
-    return false;
-  const SmallVector<AffineExpr> sizes = prim::getSizes(largest.getOperand());
-  SmallVector<int64_t> kept;
-  for (int64_t dim = 0, rank = int64_t(sizes.size()); dim < rank; ++dim)
-    if (!llvm::is_contained(largest.getDims(), dim))
-      kept.push_back(dim);
-  Block &block = *largest->getBlock();
-  // What is made of the largest element; of it, the differences from it, their powers, and all that is NaN everywhere
-  // in a row that has one.
-  llvm::SmallDenseSet<Value> dependent{largest.getResult()}, spread{largest.getResult()}, differences, powers, poisoned;
-  for (Operation &op : llvm::make_range(std::next(largest->getIterator()), block.end())) {
-    auto isOf = [&](const llvm::SmallDenseSet<Value> &set) {
-      return llvm::any_of(op.getOperands(), [&](Value operand) { return set.contains(operand); });
-    };
-    if (!isOf(dependent))
-      continue;
-    if (op.hasTrait<OpTrait::IsTerminator>())
-      return llvm::all_of(op.getOperands(),
-                          [&](Value value) { return !dependent.contains(value) || poisoned.contains(value); });
-    if (op.getNumResults() != 1)
-      return false;
-    const Value result = op.getResult(0);
-    dependent.insert(result);
-    auto reduce = dyn_cast<prim::ReduceOp>(op);
-    // Of one element for each row: to the row's own elements, not to a column's.
-    auto broadcast = dyn_cast<prim::BroadcastOp>(op);
-    const bool isSpread = broadcast && broadcast.getDims() == ArrayRef(kept) && prim::getSizes(result) == sizes;
-    if (isSpread && isOf(spread))
-      spread.insert(result);
-    else if (auto sub = dyn_cast<prim::SubOp>(op);
-             sub && sub.getLhs() == largest.getOperand() && spread.contains(sub.getRhs()))
-      differences.insert(result);
-    else if (isa<prim::ExpOp>(op) && isOf(differences))
-      powers.insert(result);
-    else if (reduce && isOf(powers) && reduce.getKind() == prim::ReduceKind::Sum &&
-             reduce.getDims() == largest.getDims())
-      poisoned.insert(result);
-    else if ((isSpread ||
-              isa<prim::AddOp, prim::SubOp, prim::MulOp, prim::DivOp, prim::NegOp, prim::LogOp, prim::ExpOp,
-                  prim::ReciprocalOp>(op) ||
-              (isa<prim::ConvertOp>(op) && isa<FloatType>(getElementTypeOrSelf(result)))) &&
-             isOf(poisoned))
-      poisoned.insert(result);
-  }
-  return false;
-}
-
 Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<AffineExpr> extents, bool lanes,
                              llvm::function_ref<Value(ArrayRef<Index>)> element, bool losesNan) {
   const Value start = neutral(kind, elementType);
@@ -252,7 +202,107 @@ Value Emitter::emitReduction(prim::ReduceKind kind, Type elementType, ArrayRef<A
   return fromAccumulator(total, elementType);
 }
 
-Value Emitter::emitReduce(prim::ReduceOp op, ArrayRef<Index> at) {
+//===--- ops ------------------------------------------------------------------------------------------------------===//
+
+/// Whether a NaN that the largest element of a row loses shows all the same: whatever the region yields of it is made
+/// with the row's sum of e^(x - largest), which is NaN then. Softmax and its logarithm.
+static bool showsNan(prim::ReduceOp largest) {
+  if (largest.getKind() != prim::ReduceKind::Max)
+    return false;
+  const SmallVector<AffineExpr> sizes = prim::getSizes(largest.getOperand());
+  SmallVector<int64_t> kept;
+  for (int64_t dim = 0, rank = int64_t(sizes.size()); dim < rank; ++dim)
+    if (!llvm::is_contained(largest.getDims(), dim))
+      kept.push_back(dim);
+  Block &block = *largest->getBlock();
+  // What is made of the largest element; of it, the differences from it, their powers, and all that is NaN everywhere
+  // in a row that has one.
+  llvm::SmallDenseSet<Value> dependent{largest.getResult()}, spread{largest.getResult()}, differences, powers, poisoned;
+  for (Operation &op : llvm::make_range(std::next(largest->getIterator()), block.end())) {
+    auto isOf = [&](const llvm::SmallDenseSet<Value> &set) {
+      return llvm::any_of(op.getOperands(), [&](Value operand) { return set.contains(operand); });
+    };
+    if (!isOf(dependent))
+      continue;
+    if (op.hasTrait<OpTrait::IsTerminator>())
+      return llvm::all_of(op.getOperands(),
+                          [&](Value value) { return !dependent.contains(value) || poisoned.contains(value); });
+    if (op.getNumResults() != 1)
+      return false;
+    const Value result = op.getResult(0);
+    dependent.insert(result);
+    auto reduce = dyn_cast<prim::ReduceOp>(op);
+    // Of one element for each row: to the row's own elements, not to a column's.
+    auto broadcast = dyn_cast<prim::BroadcastOp>(op);
+    const bool isSpread = broadcast && broadcast.getDims() == ArrayRef(kept) && prim::getSizes(result) == sizes;
+    if (isSpread && isOf(spread))
+      spread.insert(result);
+    else if (auto sub = dyn_cast<prim::SubOp>(op);
+             sub && sub.getLhs() == largest.getOperand() && spread.contains(sub.getRhs()))
+      differences.insert(result);
+    else if (isa<prim::ExpOp>(op) && isOf(differences))
+      powers.insert(result);
+    else if (reduce && isOf(powers) && reduce.getKind() == prim::ReduceKind::Sum &&
+             reduce.getDims() == largest.getDims())
+      poisoned.insert(result);
+    else if ((isSpread ||
+              isa<prim::AddOp, prim::SubOp, prim::MulOp, prim::DivOp, prim::NegOp, prim::LogOp, prim::ExpOp,
+                  prim::ReciprocalOp>(op) ||
+              (isa<prim::ConvertOp>(op) && isa<FloatType>(getElementTypeOrSelf(result)))) &&
+             isOf(poisoned))
+      poisoned.insert(result);
+  }
+  return false;
+}
+
+/// Size of the last dim, if it is what `op` reduces, is short, and the lanes of `at` lie along the dim before it, whole
+/// vectors of which are valid; else 0.
+static int64_t shortRowOf(Emitter &e, prim::ReduceOp op, ArrayRef<Index> at) {
+  const SmallVector<AffineExpr> sizes = prim::getSizes(op.getOperand());
+  const std::optional<int64_t> part = prim::getConstantSize(sizes.back());
+  const bool isLast = op.getDims() == ArrayRef<int64_t>{int64_t(sizes.size()) - 1};
+  if (!isLast || !part || *part < 2 || !at.back().isContiguous() || at.back().block < e.width() ||
+      anyLanes(at.drop_back()) || e.mask())
+    return 0;
+  return *part;
+}
+
+// The rows of all lanes lie one after another: `part` vectors hold them, and what is made of the elements elsewhere is
+// made of the same vectors. Each lane then takes its row's elements from these.
+static Value emitShortRows(Emitter &e, prim::ReduceOp op, ArrayRef<Index> at, int64_t part, bool losesNan) {
+  OpBuilder &b = e.builder();
+  const Type element = elementOf(op.getResult()), accumulator = Emitter::accumulatorOf(element);
+  Index first = at.back();
+  first.step = 0;
+  SmallVector<Value> vectors;
+  for (int64_t number = 0; number < part; ++number) {
+    SmallVector<Index> position(at.drop_back());
+    const auto [row, column] = e.partOfRows(first, part, number);
+    position.append({row, column});
+    vectors.push_back(e.broadcast(e.toAccumulator(e.emit(op.getOperand(), position))));
+  }
+  Value result;
+  for (int64_t i = 0; i < part; ++i) {
+    Value elements;
+    for (int64_t number = 0; number < part; ++number) {
+      SmallVector<int64_t> order;
+      bool isRead = false;
+      for (int64_t lane = 0; lane < e.width(); ++lane) {
+        const int64_t from = lane * part + i - number * e.width();
+        const bool isHere = from >= 0 && from < e.width();
+        isRead |= isHere;
+        order.push_back(elements ? (isHere ? e.width() + from : lane) : (isHere ? from : 0));
+      }
+      if (isRead)
+        elements = vector::ShuffleOp::create(b, e.loc(), elements ? elements : vectors[number], vectors[number], order);
+    }
+    result = result ? e.combine(op.getKind(), accumulator, result, elements, losesNan) : elements;
+  }
+  return e.fromAccumulator(result, element);
+}
+
+static Value emitReduce(Emitter &e, prim::ReduceOp op, ArrayRef<Index> at) {
+  OpBuilder &b = e.builder();
   auto in = prim::getSizes(op.getOperand());
   SmallVector<AffineExpr> extents;
   for (int64_t dim : op.getDims())
@@ -267,81 +317,38 @@ Value Emitter::emitReduce(prim::ReduceOp op, ArrayRef<Index> at) {
   };
   const bool lanesOutside = anyLanes(at), losesNan = showsNan(op);
   if (!lanesOutside && !extents.empty())
-    return emitReduction(
+    return e.emitReduction(
         op.getKind(), element, extents, /*lanes=*/true,
-        [&](ArrayRef<Index> reduced) { return emit(op.getOperand(), position(reduced)); }, losesNan);
-  if (const int64_t part = shortRowOf(op, at))
-    return emitShortRows(op, at, part, losesNan);
+        [&](ArrayRef<Index> reduced) { return e.emit(op.getOperand(), position(reduced)); }, losesNan);
+  if (const int64_t part = shortRowOf(e, op, at))
+    return emitShortRows(e, op, at, part, losesNan);
   // Lanes lie along a kept dim: one accumulator vector, plain loops over the reduced dims.
-  const Type accumulator = accumulatorOf(element);
-  Value start = neutral(op.getKind(), element);
+  const Type accumulator = Emitter::accumulatorOf(element);
+  Value start = e.neutral(op.getKind(), element);
   if (lanesOutside)
-    start = broadcast(start);
+    start = e.broadcast(start);
   std::function<Value(unsigned, SmallVector<Index>, Value)> nest = [&](unsigned dim, SmallVector<Index> reduced,
                                                                        Value acc) -> Value {
     if (dim == extents.size()) {
-      Value value = emit(op.getOperand(), position(reduced));
+      Value value = e.emit(op.getOperand(), position(reduced));
       if (lanesOutside)
-        value = broadcast(value);
-      return combine(op.getKind(), accumulator, acc, toAccumulator(value), losesNan);
+        value = e.broadcast(value);
+      return e.combine(op.getKind(), accumulator, acc, e.toAccumulator(value), losesNan);
     }
     const std::optional<int64_t> within =
         prim::getConstantSize(prim::product(b.getContext(), ArrayRef(extents).drop_front(dim + 1)));
-    return reduceLoop(op.getKind(), accumulator, i64(0), size(extents[dim]), 1, ValueRange{acc}, within,
-                      [&](Index iv, ValueRange carried) {
-                        SmallVector<Index> inner = reduced;
-                        inner.push_back(iv);
-                        return SmallVector<Value>{nest(dim + 1, inner, carried[0])};
-                      })[0];
+    return e.reduceLoop(op.getKind(), accumulator, e.i64(0), e.size(extents[dim]), 1, ValueRange{acc}, within,
+                        [&](Index iv, ValueRange carried) {
+                          SmallVector<Index> inner = reduced;
+                          inner.push_back(iv);
+                          return SmallVector<Value>{nest(dim + 1, inner, carried[0])};
+                        })[0];
   };
-  return fromAccumulator(nest(0, {}, start), element);
+  return e.fromAccumulator(nest(0, {}, start), element);
 }
 
-int64_t Emitter::shortRowOf(prim::ReduceOp op, ArrayRef<Index> at) const {
-  const SmallVector<AffineExpr> sizes = prim::getSizes(op.getOperand());
-  const std::optional<int64_t> part = prim::getConstantSize(sizes.back());
-  const bool isLast = op.getDims() == ArrayRef<int64_t>{int64_t(sizes.size()) - 1};
-  if (!isLast || !part || *part < 2 || !at.back().isContiguous() || at.back().block < width() ||
-      anyLanes(at.drop_back()) || mask())
-    return 0;
-  return *part;
-}
-
-// The rows of all lanes lie one after another: `part` vectors hold them, and what is made of the elements elsewhere is
-// made of the same vectors. Each lane then takes its row's elements from these.
-Value Emitter::emitShortRows(prim::ReduceOp op, ArrayRef<Index> at, int64_t part, bool losesNan) {
-  const Type element = elementOf(op.getResult()), accumulator = accumulatorOf(element);
-  Index first = at.back();
-  first.step = 0;
-  SmallVector<Value> vectors;
-  for (int64_t number = 0; number < part; ++number) {
-    SmallVector<Index> position(at.drop_back());
-    const auto [row, column] = partOfRows(first, part, number);
-    position.append({row, column});
-    vectors.push_back(broadcast(toAccumulator(emit(op.getOperand(), position))));
-  }
-  Value result;
-  for (int64_t i = 0; i < part; ++i) {
-    Value elements;
-    for (int64_t number = 0; number < part; ++number) {
-      SmallVector<int64_t> order;
-      bool isRead = false;
-      for (int64_t lane = 0; lane < width(); ++lane) {
-        const int64_t from = lane * part + i - number * width();
-        const bool isHere = from >= 0 && from < width();
-        isRead |= isHere;
-        order.push_back(elements ? (isHere ? width() + from : lane) : (isHere ? from : 0));
-      }
-      if (isRead)
-        elements =
-            vector::ShuffleOp::create(b, location, elements ? elements : vectors[number], vectors[number], order);
-    }
-    result = result ? combine(op.getKind(), accumulator, result, elements, losesNan) : elements;
-  }
-  return fromAccumulator(result, element);
-}
-
-Value Emitter::emitArgReduce(prim::ArgReduceOp op, ArrayRef<Index> at) {
+static Value emitArgReduce(Emitter &e, prim::ArgReduceOp op, ArrayRef<Index> at) {
+  OpBuilder &b = e.builder();
   auto in = prim::getSizes(op.getOperand());
   unsigned axis = op.getAxis();
   Type element = elementOf(op.getOperand());
@@ -349,60 +356,65 @@ Value Emitter::emitArgReduce(prim::ArgReduceOp op, ArrayRef<Index> at) {
   // Lanes along what is kept; else along the axis if it is the last, where each lane has a best element of its own.
   const bool lanesInside = !lanesOutside && axis + 1 == in.size() && prim::getConstantSize(in[axis]).value_or(64) >= 8;
   const bool lanes = lanesOutside || lanesInside;
-  auto shape = [&](Value value) { return lanes ? broadcast(value) : value; };
+  auto shape = [&](Value value) { return lanes ? e.broadcast(value) : value; };
   auto position = [&](const Index &index) {
     SmallVector<Index> full(at.begin(), at.end());
     full.insert(full.begin() + axis, index);
     return full;
   };
-  auto isNaN = [&](Value v) { return arith::CmpFOp::create(b, location, arith::CmpFPredicate::UNO, v, v); };
+  auto isNaN = [&](Value v) { return arith::CmpFOp::create(b, e.loc(), arith::CmpFPredicate::UNO, v, v); };
   auto isNot = [&](Value v) {
     auto type = v.getType();
     TypedAttr yes = isa<VectorType>(type) ? TypedAttr(DenseElementsAttr::get(cast<VectorType>(type), true))
                                           : TypedAttr(b.getBoolAttr(true));
-    return arith::XOrIOp::create(b, location, v, arith::ConstantOp::create(b, location, yes));
+    return arith::XOrIOp::create(b, e.loc(), v, arith::ConstantOp::create(b, e.loc(), yes));
   };
   auto step = [&](const Index &index, ValueRange carried) {
-    Value value = toAccumulator(shape(emit(op.getOperand(), position(index))));
+    Value value = e.toAccumulator(shape(e.emit(op.getOperand(), position(index))));
     Value better;
     if (isa<FloatType>(element)) {
       // An unordered comparison also replaces by a NaN; a NaN held stays unless the last index is wanted.
       auto kind = isLast ? (isMax ? arith::CmpFPredicate::UGE : arith::CmpFPredicate::ULE)
                          : (isMax ? arith::CmpFPredicate::UGT : arith::CmpFPredicate::ULT);
-      better = arith::CmpFOp::create(b, location, kind, value, carried[0]);
+      better = arith::CmpFOp::create(b, e.loc(), kind, value, carried[0]);
       Value keep = isNaN(carried[0]);
       if (isLast)
-        keep = arith::AndIOp::create(b, location, keep, isNot(isNaN(value)));
-      better = arith::AndIOp::create(b, location, better, isNot(keep));
+        keep = arith::AndIOp::create(b, e.loc(), keep, isNot(isNaN(value)));
+      better = arith::AndIOp::create(b, e.loc(), better, isNot(keep));
     } else {
       bool isUnsigned = element.isUnsignedInteger() || element.isInteger(1);
       using P = arith::CmpIPredicate;
       P kind = isLast ? (isMax ? (isUnsigned ? P::uge : P::sge) : (isUnsigned ? P::ule : P::sle))
                       : (isMax ? (isUnsigned ? P::ugt : P::sgt) : (isUnsigned ? P::ult : P::slt));
-      better = arith::CmpIOp::create(b, location, kind, value, carried[0]);
+      better = arith::CmpIOp::create(b, e.loc(), kind, value, carried[0]);
     }
-    if (Value on = mask(); on && lanesInside)
-      better = arith::AndIOp::create(b, location, better, on);
-    Value best = arith::SelectOp::create(b, location, better, value, carried[0]);
-    Value where = arith::SelectOp::create(b, location, better, shape(materialize(index)), carried[1]);
+    if (Value on = e.mask(); on && lanesInside)
+      better = arith::AndIOp::create(b, e.loc(), better, on);
+    Value best = arith::SelectOp::create(b, e.loc(), better, value, carried[0]);
+    Value where = arith::SelectOp::create(b, e.loc(), better, shape(e.materialize(index)), carried[1]);
     return SmallVector<Value>{best, where};
   };
   // Every lane begins with the first element.
-  Value first = toAccumulator(shape(emit(op.getOperand(), position(constant(0)))));
-  SmallVector<Value> start{first, shape(i64(0))};
+  Value first = e.toAccumulator(shape(e.emit(op.getOperand(), position(e.constant(0)))));
+  SmallVector<Value> start{first, shape(e.i64(0))};
   if (!lanesInside)
-    return loop(i64(1), size(in[axis]), 1, start, step)[1];
-  SmallVector<Value> best = laneLoop(size(in[axis]), prim::getConstantSize(in[axis]), start, step);
+    return e.loop(e.i64(1), e.size(in[axis]), 1, start, step)[1];
+  SmallVector<Value> best = e.laneLoop(e.size(in[axis]), prim::getConstantSize(in[axis]), start, step);
   // Of the lanes that hold the best of all, the one with the first (last) position.
-  const Type accumulator = accumulatorOf(element);
-  Value top = broadcast(reduceLanes(op.getKind(), accumulator, best[0]));
+  const Type accumulator = Emitter::accumulatorOf(element);
+  Value top = e.broadcast(e.reduceLanes(op.getKind(), accumulator, best[0]));
   Value hit = isa<FloatType>(element)
-                  ? Value(arith::CmpFOp::create(b, location, arith::CmpFPredicate::UEQ, best[0], top))
-                  : arith::CmpIOp::create(b, location, arith::CmpIPredicate::eq, best[0], top);
+                  ? Value(arith::CmpFOp::create(b, e.loc(), arith::CmpFPredicate::UEQ, best[0], top))
+                  : arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::eq, best[0], top);
   if (isa<FloatType>(element)) // a NaN is the best: not the numbers beside it
     hit = arith::AndIOp::create(
-        b, location, hit, arith::CmpIOp::create(b, location, arith::CmpIPredicate::eq, isNaN(best[0]), isNaN(top)));
+        b, e.loc(), hit, arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::eq, isNaN(best[0]), isNaN(top)));
   auto choice = isLast ? prim::ReduceKind::Max : prim::ReduceKind::Min;
-  Value none = broadcast(neutral(choice, b.getI64Type()));
-  return reduceLanes(choice, b.getI64Type(), arith::SelectOp::create(b, location, hit, best[1], none));
+  Value none = e.broadcast(e.neutral(choice, b.getI64Type()));
+  return e.reduceLanes(choice, b.getI64Type(), arith::SelectOp::create(b, e.loc(), hit, best[1], none));
+}
+
+void tc::codegen::addReductionEmissions(EmissionRegistry &registry) {
+  registry.add<prim::ReduceOp, emitReduce>();
+  registry.add<prim::ArgReduceOp, emitArgReduce>();
 }

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "Common/Emission.h"
 #include "Common/EmitterHelpers.h"
 
-#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -23,6 +23,17 @@ bool same(const Index &a, const Index &b) {
 
 enum Kind : unsigned { kAdd, kSub, kMul, kDiv, kRem, kMin };
 } // namespace
+
+const EmissionRegistry &EmissionRegistry::get() {
+  static const EmissionRegistry registry = [] {
+    EmissionRegistry r;
+    addMovementEmissions(r);
+    addReductionEmissions(r);
+    addProductEmissions(r);
+    return r;
+  }();
+  return registry;
+}
 
 //===--- basics ---------------------------------------------------------------------------------------------------===//
 
@@ -460,148 +471,21 @@ Value Emitter::emitUncached(Value tensor, ArrayRef<Index> at) {
   if (auto argument = dyn_cast<BlockArgument>(tensor))
     return load(input(argument.getArgNumber()), elementOf(tensor), prim::getSizes(tensor), at);
   Operation *op = tensor.getDefiningOp();
-  Type element = elementOf(tensor);
   if (lookupPointwise(op))
     return emitPointwise(op, at);
-  auto sizes = prim::getSizes(tensor);
-  return TypeSwitch<Operation *, Value>(op)
-      .Case<prim::SplatOp>([&](auto splat) -> Value {
-        Attribute value = splat.getValue();
-        if (auto integer = dyn_cast<IntegerAttr>(value))
-          value = IntegerAttr::get(valueType(element), integer.getValue());
-        return arith::ConstantOp::create(b, location, cast<TypedAttr>(value));
-      })
-      .Case<prim::ConstantOp>([&](auto constantOp) -> Value {
-        auto dense = dyn_cast<DenseElementsAttr>(constantOp.getValue());
-        if (!dense)
-          return fail("a constant inside a region must be a dense attribute", element);
-        if (dense.isSplat() || dense.getNumElements() == 1) {
-          Attribute value = *dense.template value_begin<Attribute>();
-          if (auto integer = dyn_cast<IntegerAttr>(value))
-            value = IntegerAttr::get(valueType(element), integer.getValue());
-          return arith::ConstantOp::create(b, location, cast<TypedAttr>(value));
-        }
-        return load(constantTable(dense), element, sizes, at);
-      })
-      .Case<prim::IotaOp>([&](auto iota) -> Value {
-        Value position = materialize(at[iota.getAxis()]);
-        Type type = valueType(element);
-        Type target = isa<VectorType>(position.getType()) ? Type(vectorOf(type)) : type;
-        if (isa<FloatType>(type))
-          return arith::SIToFPOp::create(b, location, target, position);
-        if (type.getIntOrFloatBitWidth() == 64)
-          return position;
-        return arith::TruncIOp::create(b, location, target, position);
-      })
-      .Case<prim::SizesOp>([&](auto sizesOp) -> Value {
-        AffineMap map = sizesOp.getMap();
-        if (at.empty() || map.getNumResults() == 1)
-          return size(map.getResult(0));
-        Value position = materialize(at[0]);
-        bool isVector = isa<VectorType>(position.getType());
-        Value result = isVector ? broadcast(size(map.getResult(0))) : size(map.getResult(0));
-        for (unsigned i = 1; i < map.getNumResults(); ++i) {
-          Value number = isVector ? broadcast(i64(i)) : i64(i);
-          Value value = isVector ? broadcast(size(map.getResult(i))) : size(map.getResult(i));
-          Value hit = arith::CmpIOp::create(b, location, arith::CmpIPredicate::eq, position, number);
-          result = arith::SelectOp::create(b, location, hit, value, result);
-        }
-        return result;
-      })
-      .Case<prim::ReshapeOp>([&](auto reshape) {
-        return emit(reshape.getOperand(), reshapeIndex(at, sizes, prim::getSizes(reshape.getOperand())));
-      })
-      .Case<prim::TransposeOp>([&](auto transpose) {
-        SmallVector<Index> inner(at.size());
-        for (auto [i, dim] : llvm::enumerate(transpose.getPermutation()))
-          inner[dim] = at[i];
-        return emit(transpose.getOperand(), inner);
-      })
-      .Case<prim::BroadcastOp>([&](auto broadcastOp) {
-        SmallVector<Index> inner;
-        for (auto [dim, expr] : llvm::zip_equal(broadcastOp.getDims(), prim::getSizes(broadcastOp.getOperand()))) {
-          if (expr == sizes[dim]) {
-            inner.push_back(at[dim]);
-          } else if (prim::getConstantSize(expr) == 1) {
-            inner.push_back(constant(0));
-          } else if (prim::getConstantSize(expr)) {
-            inner.push_back(at[dim]);
-          } else { // decided at run time: factor 0 where the operand's size is 1
-            Value runtime = size(expr);
-            Value factor = atEntry([&]() -> Value {
-              Value several = arith::CmpIOp::create(b, location, arith::CmpIPredicate::ne, runtime, i64(1));
-              return arith::ExtUIOp::create(b, location, b.getI64Type(), several);
-            });
-            inner.push_back(mulIndex(at[dim], factor, std::nullopt));
-          }
-        }
-        return emit(broadcastOp.getOperand(), inner);
-      })
-      .Case<prim::SliceOp>([&](auto slice) {
-        SmallVector<Index> inner;
-        for (auto [i, index] : llvm::enumerate(at)) {
-          AffineExpr start = slice.getStarts().getResult(i);
-          int64_t step = slice.getSteps()[i];
-          Index scaled = mulIndex(index, i64(step), step);
-          Index offset;
-          if (auto known = prim::getConstantSize(start))
-            offset = constant(*known);
-          else
-            offset.base = size(start);
-          inner.push_back(addIndex(scaled, offset));
-        }
-        return emit(slice.getOperand(), inner);
-      })
-      .Case<prim::DynamicSliceOp>([&](auto slice) {
-        SmallVector<Index> inner;
-        for (auto [i, index] : llvm::enumerate(at)) {
-          Value start = emit(slice.getStarts()[i], {});
-          AffineExpr room = prim::getSizes(slice.getOperand())[i] - sizes[i] + 1;
-          inner.push_back(addIndex(index, dataIndex(slice.getStarts()[i], start, room, 0)));
-        }
-        return emit(slice.getOperand(), inner);
-      })
-      .Case<prim::PadOp>([&](auto pad) { return emitPad(pad, at); })
-      .Case<prim::ConcatOp>([&](auto concat) { return emitConcat(concat, at); })
-      .Case<prim::GatherOp>([&](auto gather) {
-        unsigned axis = gather.getAxis(), rank = prim::getSizes(gather.getIndices()).size();
-        SmallVector<Index> inner(at.begin(), at.begin() + axis);
-        inner.push_back(
-            gatheredIndex(gather.getIndices(), prim::getSizes(gather.getSource())[axis], at.slice(axis, rank)));
-        inner.append(at.begin() + axis + rank, at.end());
-        return emit(gather.getSource(), inner);
-      })
-      .Case<prim::GatherElementsOp>([&](auto gather) {
-        unsigned axis = gather.getAxis();
-        Value position = emit(gather.getIndices(), at);
-        SmallVector<Index> inner(at.begin(), at.end());
-        inner[axis] = dataIndex(gather.getIndices(), position, prim::getSizes(gather.getSource())[axis], depthOf(at));
-        return emit(gather.getSource(), inner);
-      })
-      .Case<prim::GatherNDOp>([&](auto gather) {
-        auto of = prim::getSizes(gather.getIndices()), in = prim::getSizes(gather.getSource());
-        unsigned outer = of.size() - 1, batch = gather.getBatchDims(), count = *prim::getConstantSize(of.back());
-        SmallVector<Index> inner(at.begin(), at.begin() + batch);
-        for (unsigned i = 0; i < count; ++i) {
-          SmallVector<Index> position(at.begin(), at.begin() + outer);
-          position.push_back(constant(i));
-          Value number = emit(gather.getIndices(), position);
-          inner.push_back(dataIndex(gather.getIndices(), number, in[batch + i], depthOf(position)));
-        }
-        inner.append(at.begin() + outer, at.end());
-        return emit(gather.getSource(), inner);
-      })
-      .Case<prim::ReduceOp>([&](auto reduce) { return emitReduce(reduce, at); })
-      .Case<prim::ArgReduceOp>([&](auto reduce) { return emitArgReduce(reduce, at); })
-      .Case<prim::DotGeneralOp>([&](auto dot) { return emitDot(dot, at); })
-      .Case<prim::ConvOp>([&](auto conv) { return emitConv(conv, at); })
-      .Case<prim::WindowReduceOp>([&](auto window) { return emitWindow(window, at); })
-      .Default([&](Operation *other) {
-        isUnsupported = !error;
-        return fail((team ? "no GPU code generator takes " : "no CPU code generator takes ") +
-                        other->getName().getStringRef() + " inside a fused region",
-                    element);
-      });
+  if (const Emission *emission = EmissionRegistry::get().find(op))
+    return emission->value(*this, op, at);
+  isUnsupported = !error;
+  return fail((team ? "no GPU code generator takes " : "no CPU code generator takes ") + op->getName().getStringRef() +
+                  " inside a fused region",
+              elementOf(tensor));
+}
+
+SmallVector<Index> Emitter::forward(Operation *op, ArrayRef<Index> at) {
+  if (lookupPointwise(op))
+    return llvm::to_vector(at);
+  const Emission *emission = EmissionRegistry::get().find(op);
+  return emission && emission->forward ? emission->forward(*this, op, at) : SmallVector<Index>();
 }
 
 Value Emitter::emitPointwise(Operation *op, ArrayRef<Index> at) {
@@ -644,23 +528,26 @@ Value Emitter::emitGuarded(Value condition, Type elementType, Value otherwise, b
     scopes.pop_back();
     return ifOp.getResult(0);
   }
-  // One condition for all lanes: branch. The type of the value is known only once it is emitted: always make it a
-  // vector where lanes are in play, i.e. where a mask or a lane loop is open; a scalar is broadcast at no cost.
-  Type resultType = lanes ? Type(vectorOf(type)) : type;
-  auto ifOp = scf::IfOp::create(b, location, TypeRange{resultType}, condition, /*withElseRegion=*/true);
-  {
+  // One condition for all lanes.
+  return branch(condition, elementType, lanes, inside, [&] { return otherwise; });
+}
+
+Value Emitter::branch(Value condition, Type elementType, bool lanes, llvm::function_ref<Value()> then,
+                      llvm::function_ref<Value()> otherwise) {
+  // The type of the value is known only once it is emitted: a scalar is broadcast at no cost.
+  const Type type = lanes ? Type(vectorOf(valueType(elementType))) : valueType(elementType);
+  auto ifOp = scf::IfOp::create(b, location, TypeRange{type}, condition, /*withElseRegion=*/true);
+  for (bool isThen : {true, false}) {
     OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(ifOp.thenBlock());
+    b.setInsertionPointToStart(isThen ? ifOp.thenBlock() : ifOp.elseBlock());
     Scope scope;
     scope.loop = ifOp;
     scope.barrier = true;
     scope.mask = mask();
     scopes.push_back(std::move(scope));
-    Value value = inside();
+    const Value value = isThen ? then() : otherwise();
     scf::YieldOp::create(b, location, ValueRange{lanes ? broadcast(value) : value});
     scopes.pop_back();
-    b.setInsertionPointToStart(ifOp.elseBlock());
-    scf::YieldOp::create(b, location, ValueRange{lanes ? broadcast(otherwise) : otherwise});
   }
   return ifOp.getResult(0);
 }

@@ -194,6 +194,10 @@ public:
   mlir::Value materialize(const Index &index);
   Index addIndex(const Index &a, const Index &b);
   Index mulIndex(const Index &a, mlir::Value factor, std::optional<int64_t> constantFactor, int depth = 0);
+  /// Quotient and remainder; `bound`: what the index is less than, if that is known.
+  std::pair<Index, Index> divide(const Index &index, mlir::AffineExpr by, std::optional<int64_t> bound = {});
+  /// The innermost scope that a position depends on.
+  int depthOf(llvm::ArrayRef<Index> at) const;
   /// outer * size + inner with inner below `size`, which dividing by `size` takes apart again.
   Index joinIndex(const Index &outer, const Index &inner, int64_t size);
   /// A position that is data, the element of `tensor` that was emitted: negative ones count from the end of a dim of
@@ -310,10 +314,22 @@ public:
   /// Whether `error` is an operator that tc lacks.
   bool isUnsupported = false;
 
+  /// Notes the failure, and gives a value of the type to go on with.
+  mlir::Value fail(llvm::Twine message, mlir::Type elementType);
+  /// What `fn` makes, at the function's entry.
+  mlir::Value atEntry(llvm::function_ref<mlir::Value()> fn);
+  /// Address of a table of these values in the code.
+  mlir::Value constantTable(mlir::DenseElementsAttr values);
+
   /// The value of `inside` where `condition` (i1 or vector of i1) holds, else `otherwise`; `inside` reads no memory
   /// where it does not hold. `lanes`: the result is a vector even if the condition is not.
   mlir::Value emitGuarded(mlir::Value condition, mlir::Type elementType, mlir::Value otherwise, bool lanes,
                           llvm::function_ref<mlir::Value()> inside);
+
+  /// The value of `then` where `condition`, an i1, holds, else that of `otherwise`: code of either is run alone.
+  /// `lanes`: the result is a vector.
+  mlir::Value branch(mlir::Value condition, mlir::Type elementType, bool lanes, llvm::function_ref<mlir::Value()> then,
+                     llvm::function_ref<mlir::Value()> otherwise);
 
   /// Neutral element and combination of a reduction on the value type of `elementType`.
   mlir::Value neutral(prim::ReduceKind kind, mlir::Type elementType);
@@ -325,6 +341,11 @@ public:
   /// A value (scalar or vector) as its accumulator, and back as an `elementType`.
   mlir::Value toAccumulator(mlir::Value value);
   mlir::Value fromAccumulator(mlir::Value value, mlir::Type elementType);
+  /// Combines what `element` gives at all positions in `extents`, the innermost ones with `lanes` of a vector, which a
+  /// team shares.
+  mlir::Value emitReduction(prim::ReduceKind kind, mlir::Type elementType, llvm::ArrayRef<mlir::AffineExpr> extents,
+                            bool lanes, llvm::function_ref<mlir::Value(llvm::ArrayRef<Index>)> element,
+                            bool losesNan = false);
   /// Combines the lanes of a vector.
   mlir::Value reduceLanes(prim::ReduceKind kind, mlir::Type elementType, mlir::Value vector, bool losesNan = false);
 
@@ -339,24 +360,6 @@ private:
 
   mlir::Value emitUncached(mlir::Value tensor, llvm::ArrayRef<Index> at);
   mlir::Value emitPointwise(mlir::Operation *op, llvm::ArrayRef<Index> at);
-  mlir::Value emitReduce(prim::ReduceOp op, llvm::ArrayRef<Index> at);
-  mlir::Value emitReduction(prim::ReduceKind kind, mlir::Type elementType, llvm::ArrayRef<mlir::AffineExpr> extents,
-                            bool lanes, llvm::function_ref<mlir::Value(llvm::ArrayRef<Index>)> element,
-                            bool losesNan = false);
-  /// Size of the last dim, if it is what `op` reduces, is short, and the lanes of `at` lie along the dim before it,
-  /// whole vectors of which are valid; else 0.
-  int64_t shortRowOf(prim::ReduceOp op, llvm::ArrayRef<Index> at) const;
-  mlir::Value emitShortRows(prim::ReduceOp op, llvm::ArrayRef<Index> at, int64_t part, bool losesNan);
-  mlir::Value emitArgReduce(prim::ArgReduceOp op, llvm::ArrayRef<Index> at);
-  mlir::Value emitDot(prim::DotGeneralOp op, llvm::ArrayRef<Index> at);
-  mlir::Value emitConv(prim::ConvOp op, llvm::ArrayRef<Index> at);
-  mlir::Value emitWindow(prim::WindowReduceOp op, llvm::ArrayRef<Index> at);
-  mlir::Value emitPad(prim::PadOp op, llvm::ArrayRef<Index> at);
-  mlir::Value emitConcat(prim::ConcatOp op, llvm::ArrayRef<Index> at);
-  /// emit(tensor, at) for lanes where `condition` (i1 or vector of i1) holds, otherwise `otherwise`; never reads memory
-  /// there.
-  mlir::Value emitGuarded(mlir::Value condition, mlir::Type elementType, mlir::Value otherwise, int depth,
-                          llvm::function_ref<mlir::Value()> inside);
   mlir::Value andMask(mlir::Value a, mlir::Value b);
   /// vector<width x i32>: 0, 1, ..
   mlir::Value laneNumbers();
@@ -367,12 +370,7 @@ private:
   mlir::Value loadWindow(mlir::Value pointer, mlir::Type memory, const Index::Window &window);
   /// Runs `fn` with code inserted at the end of scope `depth`, before the loop of the next inner scope.
   mlir::Value inScope(int depth, llvm::function_ref<mlir::Value()> fn);
-  int depthOf(llvm::ArrayRef<Index> at) const;
   mlir::Value arithmetic(unsigned kind, mlir::Value a, mlir::Value b);
-  /// Quotient and remainder; `bound`: what the index is less than, if that is known.
-  std::pair<Index, Index> divide(const Index &index, mlir::AffineExpr by, std::optional<int64_t> bound = {});
-  mlir::Value atEntry(llvm::function_ref<mlir::Value()> fn);
-  mlir::Value constantTable(mlir::DenseElementsAttr values);
   mlir::Value laneOffsets(const Index &index);
   /// `index` with lanes at these offsets from its base.
   Index withOffsets(Index index, llvm::ArrayRef<int64_t> offsets);
@@ -385,7 +383,6 @@ private:
   bool isShuffled(const Index &offset) const;
   mlir::Value loadShuffled(mlir::Value pointer, mlir::Type memory, const Index &offset);
   unsigned alignmentAt(mlir::Type memory, const Index &offset) const;
-  mlir::Value fail(llvm::Twine message, mlir::Type elementType);
 
   kernel::RegionOp regionOp;
   CpuInfo cpuInfo;
