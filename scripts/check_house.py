@@ -6,6 +6,7 @@ usage: check_house.py
 
 - Sources, scripts and TableGen files name the licence (SPDX) in the comment at their head.
 - No file, binary ones included, names a folder of somebody's machine.
+- A file of code has under 1,000 lines.
 - Text files end with a newline, and no line ends with a blank.
 - A README.md has at most 1,500 words; an entry (or paragraph) of a DECISIONS.md at most three lines, a section of the CHANGELOG.md
   at most ten; a line of these two at most 130 characters.
@@ -25,6 +26,8 @@ MACHINE_PATH = re.compile(rb"(?<![\w.:/<>$}-])/(?:ho" rb"me|ro" rb"ot|op" rb"t|w
 HEADER_LINES = 80  # a header may begin with a long explanation
 BINARY = (".onnx", ".pt", ".pt2", ".npz", ".bin", ".weights", ".png")
 BINARY_FOLDER = "test/Unit/RuntimeHost/images/"
+CODE = LICENSED + (".mlir", ".def")
+CODE_LINES = 1000
 README_WORDS = 1500
 ENTRY_LINES = 3
 SECTION_LINES = 10
@@ -140,6 +143,8 @@ def breaches(name, data):
     lines = data.split(b"\n")
     if name.endswith(LICENSED) and not any(SPDX.encode() in line for line in lines[:HEADER_LINES]):
         yield 1, f'the header lacks "{SPDX}"'
+    if name.endswith(CODE) and len(lines) > CODE_LINES:
+        yield CODE_LINES, f"the file has {len(lines) - 1} lines; under {CODE_LINES}: split it along its parts"
     if data and not data.endswith(b"\n"):
         yield len(lines), "the file does not end with a newline"
     if name != "LICENSE":
