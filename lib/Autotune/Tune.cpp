@@ -116,7 +116,7 @@ std::optional<int64_t> largest(ArrayAttr symbols, int64_t number) {
 std::string describe(kernel::RegionOp region) {
   std::string text;
   for (Operation &op : region.getBody().front().without_terminator())
-    if (!isa<prim::ReshapeOp, prim::TransposeOp, prim::BroadcastOp, prim::SplatOp, prim::ConstantOp>(op))
+    if (!prim::isMovedBy(&op, prim::Addressing::Strided))
       text += (op.getName().stripDialect() + " ").str();
   llvm::raw_string_ostream os(text);
   llvm::interleave(

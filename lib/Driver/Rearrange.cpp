@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Driver/Assemble.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -40,24 +41,7 @@ std::optional<int64_t> slopeAlong(AffineExpr expr, unsigned dim) {
 }
 
 int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> dims) {
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return constant.getValue();
-  if (auto dim = dyn_cast<AffineDimExpr>(expr))
-    return dims[dim.getPosition()];
-  auto binary = cast<AffineBinaryOpExpr>(expr);
-  int64_t x = evaluate(binary.getLHS(), dims), y = evaluate(binary.getRHS(), dims);
-  switch (expr.getKind()) {
-  case AffineExprKind::Add:
-    return x + y;
-  case AffineExprKind::Mul:
-    return x * y;
-  case AffineExprKind::FloorDiv:
-    return llvm::divideFloorSigned(x, y);
-  case AffineExprKind::CeilDiv:
-    return llvm::divideCeilSigned(x, y);
-  default:
-    return llvm::mod(x, y);
-  }
+  return tc::prim::evaluate(expr, [&](AffineExpr dim) { return dims[cast<AffineDimExpr>(dim).getPosition()]; });
 }
 
 /// The values of an expression for all positions along the dims that it mentions; none if those are too many.

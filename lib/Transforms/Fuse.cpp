@@ -14,6 +14,7 @@
 
 #include "FusePlan.h"
 
+#include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Support/Logging.h"
 #include "tc/Transforms/Passes.h"
 #include "tc/Transforms/RegionInfo.h"
@@ -165,8 +166,9 @@ private:
     region.setCostAttr(base::CostAttr::get(info.flops, info.bytes));
     region.setFusionAttr(
         kernel::FusionAttr::get(b.getContext(), info.ops, b.getArrayAttr(reads), b.getArrayAttr(stopped)));
-    if (std::string names = getNodeNames(named); !names.empty())
-      region->setAttr(kNodesAttr, b.getStringAttr(names));
+    const auto locs = llvm::map_to_vector(named, [](Operation *op) { return op->getLoc(); });
+    if (const auto names = host::getNodeNames(locs); !names.empty())
+      region->setAttr(kNodesAttr, b.getStringAttr(llvm::join(names, "+")));
   }
 
   Block &block;

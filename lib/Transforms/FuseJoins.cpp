@@ -32,8 +32,7 @@ std::string Plan::refuseCommon(int id, Operation *op) {
 }
 
 bool tc::fuse::isGathered(const Use &use) {
-  return llvm::any_of(use.chain,
-                      [](Operation *op) { return isa<prim::GatherOp, prim::GatherElementsOp, prim::GatherNDOp>(op); });
+  return llvm::any_of(use.chain, [](Operation *op) { return prim::getAccess(op) == prim::Access::AtData; });
 }
 
 int Plan::gatherDepth(Operation *op, int id, ArrayRef<Use> uses) {

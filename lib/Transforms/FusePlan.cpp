@@ -8,6 +8,7 @@
 
 #include "FusePlan.h"
 
+#include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Support/Logging.h"
 
 #include "mlir/Transforms/RegionUtils.h"
@@ -68,7 +69,7 @@ bool Plan::isView(Value value, int reader) const {
 }
 
 std::string Plan::describe(Operation *op) const {
-  std::string text = op->getName().stripDialect().str(), name = getNodeNames(op->getLoc());
+  std::string text = op->getName().stripDialect().str(), name = llvm::join(host::getNodeNames(op->getLoc()), "+");
   return name.empty() ? text : text + " \"" + name + "\"";
 }
 

@@ -6,32 +6,10 @@
 
 #include "tc/Transforms/Fuse.h"
 
-#include "llvm/ADT/SetVector.h"
-
 using namespace mlir;
 using namespace tc;
 using namespace tc::fuse;
-
-Role tc::fuse::getRole(Operation *op) {
-  if (!isa_and_nonnull<prim::PrimDialect>(op->getDialect()))
-    return Role::Function;
-  if (isa<prim::ConstantOp, prim::StorageOp, prim::BindSymbolOp, prim::GuardOp, prim::HostCallOp, prim::IfOp,
-          prim::WhileOp, prim::YieldOp>(op))
-    return Role::Function;
-  if (isa<prim::SplatOp, prim::IotaOp, prim::SizesOp, prim::ReshapeOp, prim::TransposeOp, prim::BroadcastOp,
-          prim::SliceOp, prim::DynamicSliceOp, prim::PadOp, prim::ConcatOp, prim::GatherOp, prim::GatherElementsOp,
-          prim::GatherNDOp>(op))
-    return Role::Movement;
-  if (op->hasTrait<prim::PointwiseTrait>())
-    return Role::Pointwise;
-  if (isa<prim::ReduceOp, prim::ArgReduceOp>(op))
-    return Role::Reduce;
-  if (isa<prim::DotGeneralOp, prim::ConvOp, prim::AttentionOp, prim::BlockDotOp>(op))
-    return Role::Contraction;
-  if (isa<prim::WindowReduceOp>(op))
-    return Role::Window;
-  return op->getNumRegions() == 0 ? Role::Alone : Role::Function;
-}
+using prim::isOne;
 
 bool tc::fuse::isMadeByHost(Operation *op, Operation *reader) {
   constexpr int64_t kMaxElements = 16;
@@ -143,16 +121,9 @@ bool tc::fuse::isPrologue(Operation *consumer, Operation *op) {
              (overlaps || positions < kPatch);
     }
   }
-  if (isa<prim::DotGeneralOp, prim::ConvOp, prim::WindowReduceOp, prim::AttentionOp>(consumer))
-    return isa<prim::TransposeOp, prim::ReshapeOp, prim::BroadcastOp, prim::SliceOp, prim::SplatOp>(op);
-  if (isa<prim::BlockDotOp>(consumer))
-    return isa<prim::ReshapeOp, prim::SplatOp>(op);
-  if (isa<prim::RnnOp>(consumer))
-    return isa<prim::TransposeOp, prim::ReshapeOp, prim::BroadcastOp, prim::SplatOp>(op);
-  return true;
+  auto movement = dyn_cast<prim::FusionOpInterface>(op), reader = dyn_cast<prim::FusionOpInterface>(consumer);
+  return !movement || !reader || movement.getAddressing() <= reader.readsThrough();
 }
-
-bool tc::fuse::isBijection(Operation *op) { return isa<prim::TransposeOp, prim::ReshapeOp>(op); }
 
 double tc::fuse::likelyCount(Value value) {
   double count = 1;
@@ -172,31 +143,13 @@ bool tc::fuse::isSmallConstant(Operation *op) {
 }
 
 bool tc::fuse::isCheap(Operation *op) {
-  if (getRole(op) == Role::Movement)
-    return !isa<prim::GatherOp, prim::GatherElementsOp, prim::GatherNDOp, prim::ConcatOp, prim::PadOp>(op);
-  return op->hasTrait<prim::PointwiseTrait>() && !prim::isTranscendental(op) && !isa<prim::RemOp>(op);
-}
-
-SmallVector<int64_t> tc::fuse::getReducedDims(Operation *op) {
-  if (auto reduce = dyn_cast<prim::ReduceOp>(op))
-    return SmallVector<int64_t>(reduce.getDims());
-  return {int64_t(cast<prim::ArgReduceOp>(op).getAxis())};
-}
-
-namespace {
-bool isOne(AffineExpr size) { return prim::getConstantSize(size) == std::optional<int64_t>(1); }
-} // namespace
-
-Space tc::fuse::getSpace(Type type) {
-  Space space;
-  for (AffineExpr size : prim::getSizes(type))
-    if (!isOne(size))
-      space.push_back(size);
-  return space;
+  const Role role = getRole(op);
+  return (role == Role::Movement || role == Role::Pointwise) && !op->hasTrait<prim::TranscendentalTrait>() &&
+         !op->hasTrait<prim::CostlyTrait>();
 }
 
 std::optional<unsigned> tc::fuse::getRowRank(Operation *reduce) {
-  SmallVector<int64_t> dims = getReducedDims(reduce);
+  const SmallVector<int64_t> dims = cast<prim::FusionOpInterface>(reduce).getReducedDims();
   unsigned kept = 0, reduced = 0;
   for (auto [i, size] : llvm::enumerate(prim::getSizes(reduce->getOperand(0)))) {
     if (isOne(size))
@@ -221,46 +174,10 @@ DimMap tc::fuse::identityMap(Value value) {
 }
 
 DimMap tc::fuse::mapOperand(Operation *op, unsigned operand, ArrayRef<int> resultMap) {
-  Value value = op->getOperand(operand);
-  SmallVector<AffineExpr> sizes = prim::getSizes(value), result = prim::getSizes(op->getResult(0));
+  const SmallVector<AffineExpr> sizes = prim::getSizes(op->getOperand(operand));
   DimMap map(sizes.size(), kUnknown);
-  if (op->hasTrait<prim::PointwiseTrait>()) {
-    map.assign(resultMap.begin(), resultMap.end());
-  } else if (auto transpose = dyn_cast<prim::TransposeOp>(op)) {
-    for (auto [i, dim] : llvm::enumerate(transpose.getPermutation()))
-      map[dim] = resultMap[i];
-  } else if (auto broadcast = dyn_cast<prim::BroadcastOp>(op)) {
-    for (auto [i, dim] : llvm::enumerate(broadcast.getDims()))
-      if (sizes[i] == result[dim])
-        map[i] = resultMap[dim];
-  } else if (auto gather = dyn_cast<prim::GatherOp>(op); gather && operand == 1) {
-    for (size_t i = 0; i < sizes.size(); ++i)
-      map[i] = resultMap[gather.getAxis() + i];
-  } else if (isa<prim::GatherNDOp>(op) && operand == 1) {
-    // The last dim holds the numbers of one index. Indices of slices have no lanes where their slices have them: made
-    // there they would be made one at a time.
-    if (llvm::all_of(ArrayRef(result).drop_front(sizes.size() - 1), isOne))
-      for (size_t i = 0; i + 1 < sizes.size(); ++i)
-        map[i] = resultMap[i];
-  } else if (isa<prim::GatherElementsOp>(op) && operand == 1) {
-    map.assign(resultMap.begin(), resultMap.end());
-  } else if (auto concat = dyn_cast<prim::ConcatOp>(op); concat && resultMap[concat.getAxis()] == kUnknown) {
-    // The numbers of indices, which are read one after another: each input at its only position.
-    for (size_t i = 0; i < sizes.size(); ++i)
-      if (int64_t(i) != int64_t(concat.getAxis()))
-        map[i] = resultMap[i];
-  } else if (isa<prim::ReshapeOp>(op)) {
-    if (getSpace(value) == getSpace(op->getResult(0))) {
-      unsigned from = 0;
-      for (auto [i, size] : llvm::enumerate(sizes)) {
-        if (isOne(size))
-          continue;
-        while (isOne(result[from]))
-          ++from;
-        map[i] = resultMap[from++];
-      }
-    }
-  }
+  if (auto primitive = dyn_cast<prim::FusionOpInterface>(op))
+    primitive.mapOperand(operand, resultMap, map);
   for (auto [i, size] : llvm::enumerate(sizes))
     if (isOne(size))
       map[i] = kOrigin;
@@ -281,36 +198,4 @@ std::optional<unsigned> tc::fuse::alignedRank(Value tensor, ArrayRef<int> map, V
     ++count;
   }
   return count;
-}
-
-namespace {
-void collectNames(Location loc, llvm::SetVector<StringAttr> &names) {
-  if (auto name = dyn_cast<NameLoc>(loc)) {
-    if (!name.getName().empty())
-      names.insert(name.getName());
-  } else if (auto fused = dyn_cast<FusedLoc>(loc)) {
-    for (Location part : fused.getLocations())
-      collectNames(part, names);
-  } else if (auto call = dyn_cast<CallSiteLoc>(loc)) {
-    collectNames(call.getCallee(), names);
-  }
-}
-std::string join(const llvm::SetVector<StringAttr> &names) {
-  std::string text;
-  for (StringAttr name : names)
-    text += (text.empty() ? "" : "+") + name.str();
-  return text;
-}
-} // namespace
-
-std::string tc::fuse::getNodeNames(Location loc) {
-  llvm::SetVector<StringAttr> names;
-  collectNames(loc, names);
-  return join(names);
-}
-std::string tc::fuse::getNodeNames(ArrayRef<Operation *> ops) {
-  llvm::SetVector<StringAttr> names;
-  for (Operation *op : ops)
-    collectNames(op->getLoc(), names);
-  return join(names);
 }

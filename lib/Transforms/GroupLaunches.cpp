@@ -47,13 +47,7 @@ constexpr int64_t kUnknownSize = 16;
 constexpr unsigned kWindow = 48;
 
 int64_t evaluate(AffineExpr expr) {
-  SmallVector<AffineExpr> sizes;
-  expr.walk([&](AffineExpr inner) {
-    if (auto symbol = dyn_cast<AffineSymbolExpr>(inner))
-      sizes.resize(std::max<size_t>(sizes.size(), symbol.getPosition() + 1),
-                   getAffineConstantExpr(kUnknownSize, expr.getContext()));
-  });
-  return prim::getConstantSize(prim::simplifySize(expr.replaceSymbols(sizes))).value_or(kUnknownSize);
+  return prim::evaluate(expr, [](AffineExpr) { return kUnknownSize; });
 }
 
 int64_t rangesOf(LaunchOp launch) {

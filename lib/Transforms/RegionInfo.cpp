@@ -39,7 +39,6 @@ StringRef tc::stringify(AccessClass access) {
 }
 
 namespace {
-AffineExpr elements(Value value) { return prim::product(value.getContext(), prim::getSizes(value)); }
 int64_t elementBytes(Type type) {
   Type element = cast<RankedTensorType>(type).getElementType();
   return element.isIntOrFloat() ? std::max<int64_t>(1, (element.getIntOrFloatBitWidth() + 7) / 8) : 8;
@@ -51,36 +50,9 @@ AffineExpr tc::getBytes(Type type) {
 }
 
 AffineExpr tc::getFlops(Operation *op) {
-  MLIRContext *context = op->getContext();
-  AffineExpr flops = getAffineConstantExpr(0, context);
-  if (auto dot = dyn_cast<prim::DotGeneralOp>(op)) {
-    flops = elements(dot.getResult()) * 2;
-    SmallVector<AffineExpr> lhs = prim::getSizes(dot.getLhs());
-    for (int64_t dim : dot.getLhsContract())
-      flops = flops * lhs[dim];
-  } else if (auto dot = dyn_cast<prim::BlockDotOp>(op)) {
-    flops = elements(dot.getResult()) * prim::getSizes(dot.getLhs()).back() * 2;
-  } else if (auto conv = dyn_cast<prim::ConvOp>(op)) {
-    flops = elements(conv.getResult()) * 2;
-    for (AffineExpr size : ArrayRef(prim::getSizes(conv.getFilter())).drop_back())
-      flops = flops * size;
-  } else if (auto window = dyn_cast<prim::WindowReduceOp>(op)) {
-    flops = elements(window.getResult());
-    for (int64_t size : window.getWindow())
-      flops = flops * size;
-  } else if (auto attention = dyn_cast<prim::AttentionOp>(op)) {
-    // Two products and five operations per score.
-    SmallVector<AffineExpr> query = prim::getSizes(attention.getQuery()), value = prim::getSizes(attention.getValue());
-    AffineExpr scores = prim::product(context, ArrayRef(query).drop_back()) * value[value.size() - 2];
-    flops = scores * ((query.back() + value.back()) * 2 + 5);
-  } else if (auto rnn = dyn_cast<prim::RnnOp>(op)) {
-    flops = elements(rnn.getGates()) * prim::getSizes(rnn.getRecurrent())[0] * 2;
-  } else if (getRole(op) == Role::Reduce) {
-    flops = elements(op->getOperand(0));
-  } else if (getRole(op) == Role::Pointwise || getRole(op) == Role::Alone) {
-    flops = elements(op->getResult(0));
-  }
-  return prim::simplifySize(flops);
+  if (auto primitive = dyn_cast<prim::CostOpInterface>(op))
+    return primitive.getFlops();
+  return getAffineConstantExpr(0, op->getContext());
 }
 
 namespace {
@@ -133,9 +105,7 @@ private:
       RegionInput &input = info.inputs[argument.getArgNumber()];
       input.access = std::max(input.access, classify(value, map, at, through, anchorOperand));
       AffineExpr whole = getBytes(value.getType()), bytes = whole;
-      if (through &&
-          isa<prim::SliceOp, prim::DynamicSliceOp, prim::GatherOp, prim::GatherElementsOp, prim::GatherNDOp>(through) &&
-          through->getOperand(0) == value)
+      if (through && prim::getAccess(through) >= prim::Access::Part && through->getOperand(0) == value)
         bytes = getBytes(through->getResult(0).getType());
       auto most = prim::getConstantSize(whole), now = prim::getConstantSize(bytes),
            before = prim::getConstantSize(input.bytes);
@@ -154,9 +124,7 @@ private:
     for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
       Operation *next = through;
       // The data operand of a gather is read at positions that are data; its indices are not.
-      bool isElsewhere = role == Role::Movement && i == 0 && !isa<prim::TransposeOp, prim::BroadcastOp>(op) &&
-                         !(isa<prim::ReshapeOp>(op) && getSpace(operand) == getSpace(op->getResult(0)));
-      if (isElsewhere || isa<prim::ConcatOp>(op))
+      if (role == Role::Movement && cast<prim::FusionOpInterface>(op).getAccess(i) != prim::Access::Aligned)
         next = op;
       trace(operand, mapOperand(op, i, map), at, next, anchorOperand);
     }
@@ -167,7 +135,7 @@ private:
       return AccessClass::Scalar;
     if (anchorOperand)
       return AccessClass::AnchorOperand;
-    if (through && isa<prim::GatherOp, prim::GatherElementsOp, prim::GatherNDOp, prim::DynamicSliceOp>(through))
+    if (through && prim::getAccess(through) >= prim::Access::PartAtData)
       return AccessClass::Gathered;
     if (through || llvm::is_contained(map, int(kUnknown)))
       return AccessClass::Moved;
@@ -228,7 +196,7 @@ RegionInfo RegionInfo::get(kernel::RegionOp region) {
   if (!info.anchor && rowReduce) {
     info.hasRowReduction = true;
     // The first reduced dim that is not of size 1 ends the rows.
-    SmallVector<int64_t> dims = getReducedDims(rowReduce);
+    const SmallVector<int64_t> dims = cast<prim::FusionOpInterface>(rowReduce).getReducedDims();
     for (auto [i, size] : llvm::enumerate(info.space))
       if (llvm::is_contained(dims, int64_t(i)) && prim::getConstantSize(size) != std::optional<int64_t>(1)) {
         info.rowRank = i;

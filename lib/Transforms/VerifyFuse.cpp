@@ -21,8 +21,7 @@ struct VerifyFusePass : tc::impl::VerifyFusePassBase<VerifyFusePass> {
     WalkResult result = getOperation().walk([&](Operation *op) -> WalkResult {
       if (!isa_and_nonnull<prim::PrimDialect>(op->getDialect()) || op->getParentOfType<kernel::RegionOp>())
         return WalkResult::advance();
-      if (isa<prim::ConstantOp, prim::ReshapeOp, prim::StorageOp, prim::BindSymbolOp, prim::GuardOp, prim::HostCallOp,
-              prim::IfOp, prim::WhileOp, prim::YieldOp>(op))
+      if (fuse::getRole(op) == fuse::Role::Function || prim::isView(op))
         return WalkResult::advance();
       // Kernels inside of a loop or branch may read what the host wrote before it.
       if (isa<prim::SizesOp, prim::SplatOp>(op) && llvm::all_of(op->getUsers(), [&](Operation *user) {

@@ -43,17 +43,8 @@
 
 namespace tc::fuse {
 
-/// What a primitive is to fusion.
-enum class Role {
-  Function,    ///< stays in the function: constants, control flow, bind_symbol, ops of other dialects
-  Movement,    ///< index map or generator: free inside a region
-  Pointwise,   ///< element by element
-  Reduce,      ///< reduce, arg_reduce
-  Contraction, ///< dot_general, conv, attention: takes an epilogue
-  Window,      ///< window_reduce: takes an epilogue
-  Alone,       ///< a region of its own: rnn, scan, scatter, undecomposed composites
-};
-Role getRole(mlir::Operation *op);
+using prim::getRole;
+using prim::Role;
 
 /// Whether the host program writes the op's result itself, as it is small and `reader` is no kernel.
 bool isMadeByHost(mlir::Operation *op, mlir::Operation *reader);
@@ -68,31 +59,24 @@ bool isAlongLines(mlir::Operation *op);
 bool turnsInnermost(mlir::Operation *op);
 /// Whether a contraction, window or recurrent op `consumer` reads an operand through the movement op `op`.
 bool isPrologue(mlir::Operation *consumer, mlir::Operation *op);
-/// transpose or reshape: each element of the operand is one of the result.
-bool isBijection(mlir::Operation *op);
+/// Whether each element of the operand is one of the result: transpose, reshape.
+inline bool isBijection(mlir::Operation *op) { return op->hasTrait<prim::BijectiveTrait>(); }
 /// The number of elements; a size that only the run knows counts as 64.
 double likelyCount(mlir::Value value);
 /// Whether `op` is a constant that regions copy instead of reading: at most 64 elements, or all the same.
 bool isSmallConstant(mlir::Operation *op);
 /// Whether computing `op` again costs about as much as reading its result.
 bool isCheap(mlir::Operation *op);
-/// Dims that a Reduce op reduces.
-llvm::SmallVector<int64_t> getReducedDims(mlir::Operation *op);
 
-/// The sizes that are not the constant 1: what spaces are compared by.
-using Space = llvm::SmallVector<mlir::AffineExpr>;
-Space getSpace(mlir::Type type);
-inline Space getSpace(mlir::Value value) { return getSpace(value.getType()); }
+using prim::getSpace;
+using prim::Space;
 /// For a reduction over the trailing dims of its operand's space: the number of dims of that space that are kept.
 /// nullopt for other reductions, and for those over dims of size 1 only.
 std::optional<unsigned> getRowRank(mlir::Operation *reduce);
 
-/// Where the element of a tensor lies in terms of a position in another space: per dim of the tensor the dim of that
-/// space, or one of these.
-enum : int {
-  kOrigin = -1,  ///< always 0 (size 1)
-  kUnknown = -2, ///< anything else
-};
+using prim::kOrigin;
+using prim::kUnknown;
+/// Per dim of a tensor, the dim of another space that tells the position along it, kOrigin or kUnknown.
 using DimMap = llvm::SmallVector<int>;
 /// The map of a tensor's own space.
 DimMap identityMap(mlir::Value value);
@@ -101,11 +85,6 @@ DimMap mapOperand(mlir::Operation *op, unsigned operand, llvm::ArrayRef<int> res
 /// Whether `map` of `tensor` takes the first dims of the space with the dims `spaceDims` (those that are not of size
 /// 1), in order. Returns how many; nullopt if it does something else.
 std::optional<unsigned> alignedRank(mlir::Value tensor, llvm::ArrayRef<int> map, mlir::Value spaceOf);
-
-/// Name of the model's node that `loc` stands for, or names, joined with '+'; empty if it has none.
-std::string getNodeNames(mlir::Location loc);
-/// The same of several ops, each name once.
-std::string getNodeNames(llvm::ArrayRef<mlir::Operation *> ops);
 
 /// Name of the region's attribute with the model's nodes that it computes, joined with '+'.
 inline constexpr llvm::StringLiteral kNodesAttr = "nodes";

@@ -60,23 +60,13 @@ double loops::costOf(Value value, DenseMap<Value, double> &known, ArrayRef<Affin
       inner += costOf(operand, known, rows);
     auto extent = [](AffineExpr expr) { return double(prim::getConstantSize(expr).value_or(64)); };
     double factor = 1;
-    if (auto reduce = dyn_cast<prim::ReduceOp>(op)) {
-      if (rows.empty() || !isAlongLast(reduce, rows))
-        for (int64_t dim : reduce.getDims())
-          factor *= extent(prim::getSizes(reduce.getOperand())[dim]);
-    } else if (auto arg = dyn_cast<prim::ArgReduceOp>(op)) {
-      factor = extent(prim::getSizes(arg.getOperand())[arg.getAxis()]) * 4;
-    } else if (auto dot = dyn_cast<prim::DotGeneralOp>(op)) {
-      for (int64_t dim : dot.getLhsContract())
-        factor *= extent(prim::getSizes(dot.getLhs())[dim]);
-    } else if (auto conv = dyn_cast<prim::ConvOp>(op)) {
-      auto filter = prim::getSizes(conv.getFilter());
-      for (AffineExpr expr : ArrayRef(filter).drop_back())
-        factor *= extent(expr);
-    } else if (auto window = dyn_cast<prim::WindowReduceOp>(op)) {
-      for (int64_t size : window.getWindow())
-        factor *= double(size);
-    }
+    auto reduce = dyn_cast<prim::ReduceOp>(op);
+    const bool isOnceARow = reduce && !rows.empty() && isAlongLast(reduce, rows);
+    if (auto primitive = dyn_cast<prim::CostOpInterface>(op); primitive && !isOnceARow)
+      for (AffineExpr size : primitive.getCombinedSizes())
+        factor *= extent(size);
+    if (isa<prim::ArgReduceOp>(op))
+      factor *= 4;
     cost = (inner + (prim::isTranscendental(op) ? kTranscendental : 1)) * factor;
   }
   return known[value] = std::min(cost, 1e15);
@@ -150,7 +140,7 @@ SmallVector<Value> loops::rowResults(kernel::RegionOp region, Value root) {
   std::optional<unsigned> rowRank;
   llvm::SmallSetVector<Value, 8> dependent; // on a reduction, in the space of the rows
   for (Operation &op : block.without_terminator()) {
-    if (op.getNumResults() != 1 || isa<prim::ArgReduceOp, prim::DotGeneralOp, prim::ConvOp, prim::WindowReduceOp>(op))
+    if (op.getNumResults() != 1 || combinesOtherwise(&op))
       return {};
     const Value result = op.getResult(0);
     if (auto reduce = dyn_cast<prim::ReduceOp>(op)) {

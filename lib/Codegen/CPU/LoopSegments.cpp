@@ -163,7 +163,7 @@ int64_t loops::countOfShortPieces(Block &block, Value root) {
   }
   auto concat = root.getDefiningOp<prim::ConcatOp>();
   if (!concat || !llvm::all_of(block.without_terminator(), [](Operation &op) {
-        return fuse::getRole(&op) == fuse::Role::Movement || isa<prim::ConstantOp, prim::SplatOp>(op) ||
+        return prim::isMovedBy(&op, prim::Addressing::Any) ||
                (op.hasTrait<prim::PointwiseTrait>() && !prim::isTranscendental(&op));
       }))
     return 0;

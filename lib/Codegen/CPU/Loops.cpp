@@ -53,9 +53,7 @@ public:
     const SmallVector<AffineExpr> own = sizes;
     int64_t joined = 0;
     if (llvm::all_of(yield.getValues(), [&](Value value) { return prim::getSizes(value) == own; }) &&
-        llvm::none_of(block, [](Operation &op) {
-          return isa<prim::ArgReduceOp, prim::DotGeneralOp, prim::ConvOp, prim::WindowReduceOp>(op);
-        })) {
+        llvm::none_of(block, [](Operation &op) { return combinesOtherwise(&op); })) {
       auto reductions = block.getOps<prim::ReduceOp>();
       joined = reductions.empty() ? countEvenlyJoined(own) : countUnitJoined(own);
       const bool joinsOddly =

@@ -23,6 +23,13 @@ using Schedule = kernel::CpuLoopsAttr;
 /// others.
 bool isAlongLast(prim::ReduceOp reduce, llvm::ArrayRef<mlir::AffineExpr> sizes);
 
+/// Whether the op combines elements other than as prim.reduce does, which may be kept, joined and hoisted.
+inline bool combinesOtherwise(mlir::Operation *op) {
+  const prim::Role role = prim::getRole(op);
+  return role == prim::Role::Contraction || role == prim::Role::Window ||
+         (role == prim::Role::Reduce && !mlir::isa<prim::ReduceOp>(op));
+}
+
 /// Rough scalar operations per element of `value`, reductions multiplied by their extents (symbolic ones count 64), but
 /// for those along the last of `rows`, if it is not empty: these are made once for a row.
 double costOf(mlir::Value value, llvm::DenseMap<mlir::Value, double> &known,

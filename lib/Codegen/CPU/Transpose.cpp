@@ -131,10 +131,7 @@ struct Problem {
 
 /// Whether an element is computed from few others: no loops inside.
 bool isElementwise(Operation &op) {
-  return op.hasTrait<prim::PointwiseTrait>() ||
-         isa<prim::ConstantOp, prim::SplatOp, prim::IotaOp, prim::ReshapeOp, prim::TransposeOp, prim::BroadcastOp,
-             prim::SliceOp, prim::DynamicSliceOp, prim::PadOp, prim::ConcatOp, prim::GatherOp, prim::GatherNDOp,
-             kernel::YieldOp>(op);
+  return op.hasTrait<prim::PointwiseTrait>() || prim::isMovedBy(&op, prim::Addressing::Any) || isa<kernel::YieldOp>(op);
 }
 
 /// Whether the region's only result is what the op makes, in its order.

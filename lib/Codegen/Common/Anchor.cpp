@@ -13,7 +13,7 @@ using namespace tc;
 using namespace tc::codegen;
 
 static bool isPointwise(Operation *op) { return op->hasTrait<prim::PointwiseTrait>(); }
-static bool isBijection(Operation *op) { return isa<prim::ReshapeOp, prim::TransposeOp>(op); }
+static bool isBijection(Operation *op) { return op->hasTrait<prim::BijectiveTrait>(); }
 static kernel::YieldOp yieldOf(kernel::RegionOp region) {
   return cast<kernel::YieldOp>(region.getBody().front().getTerminator());
 }
@@ -21,7 +21,7 @@ static kernel::YieldOp yieldOf(kernel::RegionOp region) {
 Operation *tc::codegen::findAnchor(kernel::RegionOp region) {
   Operation *anchor = nullptr;
   for (Operation &op : region.getBody().front()) {
-    if (!isa<prim::DotGeneralOp, prim::ConvOp, prim::AttentionOp, prim::RnnOp, prim::BlockDotOp>(op))
+    if (prim::getRole(&op) != prim::Role::Contraction && !isa<prim::RnnOp>(op))
       continue;
     if (anchor)
       return nullptr;
@@ -130,58 +130,14 @@ std::optional<unsigned> tc::codegen::inputThroughReshapes(Value value) {
   return std::nullopt;
 }
 
-/// The dim of the operand that is dim `dim` of the result as a whole.
-static std::optional<int64_t> keptDim(prim::ReshapeOp reshape, int64_t dim) {
-  const SmallVector<AffineExpr> to = prim::getSizes(reshape.getResult()), from = prim::getSizes(reshape.getOperand());
-  if (dim + 1 == int64_t(to.size()) && !from.empty() && to.back() == from.back())
-    return int64_t(from.size()) - 1;
-  const AffineExpr before = prim::product(reshape.getContext(), ArrayRef(to).take_front(dim));
-  for (size_t i = 0; i < from.size(); ++i)
-    if (from[i] == to[dim] && prim::product(reshape.getContext(), ArrayRef(from).take_front(i)) == before)
-      return int64_t(i);
-  return std::nullopt;
-}
-
 bool tc::codegen::isInnermost(Value value, int64_t dim) {
   for (;;) {
     Operation *op = value.getDefiningOp();
     if (!op)
       return dim + 1 == cast<RankedTensorType>(value.getType()).getRank();
-    if (auto transpose = dyn_cast<prim::TransposeOp>(op)) {
-      dim = transpose.getPermutation()[dim];
-    } else if (auto reshape = dyn_cast<prim::ReshapeOp>(op)) {
-      const std::optional<int64_t> kept = keptDim(reshape, dim);
-      if (!kept)
-        return false;
-      dim = *kept;
-    } else if (auto broadcast = dyn_cast<prim::BroadcastOp>(op)) {
-      const auto place = llvm::find(broadcast.getDims(), dim);
-      if (place == broadcast.getDims().end())
-        return false;
-      dim = std::distance(broadcast.getDims().begin(), place);
-    } else if (auto slice = dyn_cast<prim::SliceOp>(op)) {
-      // A single one has its neighbours along another dim.
-      if (slice.getSteps()[dim] != 1 || (prim::getConstantSize(prim::getSizes(value)[dim]) == 1 &&
-                                         prim::getConstantSize(prim::getSizes(slice.getOperand())[dim]) != 1))
-        return false;
-    } else if (isa<prim::PadOp>(op)) {
-      // Its value is no neighbour of anything.
-    } else if (auto gather = dyn_cast<prim::GatherOp>(op)) {
-      const int64_t rank = int64_t(prim::getSizes(gather.getIndices()).size()), axis = int64_t(gather.getAxis());
-      if (dim >= axis && dim < axis + rank)
-        return false;
-      dim = dim < axis ? dim : dim - rank + 1;
-    } else if (auto gather = dyn_cast<prim::GatherNDOp>(op)) {
-      const SmallVector<AffineExpr> of = prim::getSizes(gather.getIndices());
-      const int64_t outer = int64_t(of.size()) - 1;
-      if (dim < outer)
-        return false;
-      dim += int64_t(gather.getBatchDims()) + *prim::getConstantSize(of.back()) - outer;
-    } else if (auto concat = dyn_cast<prim::ConcatOp>(op)) {
+    if (auto concat = dyn_cast<prim::ConcatOp>(op))
       return llvm::all_of(concat.getInputs(), [&](Value input) { return isInnermost(input, dim); });
-    } else if (!op->hasTrait<prim::PointwiseTrait>() || op->getNumOperands() == 0) {
-      return false;
-    } else {
+    if (isPointwise(op) && op->getNumOperands() != 0) {
       // What is repeated along dims says nothing of how the others lie in memory.
       const auto repeats = [](Value operand) {
         return isa_and_nonnull<prim::BroadcastOp, prim::SplatOp, prim::ConstantOp>(operand.getDefiningOp());
@@ -190,6 +146,11 @@ bool tc::codegen::isInnermost(Value value, int64_t dim) {
       value = first == op->operand_end() ? op->getOperand(0) : *first;
       continue;
     }
+    auto primitive = dyn_cast<prim::FusionOpInterface>(op);
+    const std::optional<int64_t> source = primitive ? primitive.getSourceDim(dim) : std::nullopt;
+    if (!source)
+      return false;
+    dim = *source;
     value = op->getOperand(0);
   }
 }

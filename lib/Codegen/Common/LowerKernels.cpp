@@ -142,8 +142,7 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     std::string text;
     unsigned count = 0;
     for (Operation &op : region.getBody().front().without_terminator()) {
-      if (isa<prim::ReshapeOp, prim::TransposeOp, prim::BroadcastOp, prim::SplatOp, prim::ConstantOp, prim::SliceOp>(
-              op))
+      if (prim::isMovedBy(&op, prim::Addressing::Part))
         continue;
       if (++count > 4)
         return text + "_more";

@@ -92,14 +92,14 @@ SmallVector<unsigned> tc::host::getSymbols(AffineExpr expr) {
   return symbols.takeVector();
 }
 
-SmallVector<StringRef> tc::host::getNodeNames(Location loc) {
+SmallVector<StringRef> tc::host::getNodeNames(ArrayRef<Location> locs) {
   llvm::SmallSetVector<StringRef, 4> names;
-  loc->walk([&](Location inner) {
-    if (auto name = dyn_cast<NameLoc>(inner)) {
-      names.insert(name.getName().strref());
-      return WalkResult::skip();
-    }
-    return WalkResult::advance();
-  });
+  for (Location loc : locs)
+    loc->walk([&](Location inner) {
+      auto name = dyn_cast<NameLoc>(inner);
+      if (name && !name.getName().empty())
+        names.insert(name.getName().strref());
+      return name ? WalkResult::skip() : WalkResult::advance();
+    });
   return names.takeVector();
 }

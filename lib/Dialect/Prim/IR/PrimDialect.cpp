@@ -9,6 +9,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <map>
 
@@ -333,11 +334,6 @@ RankedTensorType tc::prim::withElementType(Type type, Type elementType) {
   return RankedTensorType::get(tensor.getShape(), elementType, tensor.getEncoding());
 }
 
-bool tc::prim::isTranscendental(Operation *op) {
-  return isa<ExpOp, Expm1Op, LogOp, Log1pOp, SinOp, CosOp, TanOp, AsinOp, AcosOp, AtanOp, SinhOp, CoshOp, TanhOp,
-             AsinhOp, AcoshOp, AtanhOp, ErfOp, LogisticOp, PowOp, Atan2Op>(op);
-}
-
 unsigned tc::prim::getElementBits(Type elementType) {
   if (auto complex = dyn_cast<ComplexType>(elementType))
     return 2 * complex.getElementType().getIntOrFloatBitWidth();
@@ -399,6 +395,27 @@ std::pair<unsigned, unsigned> tc::prim::getBoundDim(Operation *op, int64_t symbo
       if (auto alone = dyn_cast<AffineSymbolExpr>(size); alone && alone.getPosition() == symbol)
         return {i, d};
   llvm_unreachable("the verifier checks that every bound symbol is a dim of a result");
+}
+
+int64_t tc::prim::evaluate(AffineExpr expr, llvm::function_ref<int64_t(AffineExpr)> leaf) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return constant.getValue();
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return leaf(expr);
+  const int64_t x = evaluate(binary.getLHS(), leaf), y = evaluate(binary.getRHS(), leaf);
+  switch (expr.getKind()) {
+  case AffineExprKind::Add:
+    return x + y;
+  case AffineExprKind::Mul:
+    return x * y;
+  case AffineExprKind::FloorDiv:
+    return llvm::divideFloorSigned(x, y == 0 ? 1 : y);
+  case AffineExprKind::CeilDiv:
+    return llvm::divideCeilSigned(x, y == 0 ? 1 : y);
+  default:
+    return llvm::mod(x, y == 0 ? 1 : y);
+  }
 }
 
 std::pair<int64_t, int64_t> tc::prim::getSizeBounds(AffineExpr expr, ArrayAttr symbols) {

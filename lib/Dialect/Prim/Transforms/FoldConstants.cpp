@@ -98,11 +98,6 @@ TypedAttr evaluateElement(Operation *op, ArrayRef<TypedAttr> elements) {
   return result;
 }
 
-/// Whether all elements of the result are elements of the first operand.
-bool onlySelects(Operation *op) {
-  return isa<ReshapeOp, TransposeOp, BroadcastOp, SliceOp, DynamicSliceOp, GatherOp, GatherElementsOp, GatherNDOp>(op);
-}
-
 /// Whether the op computes one tensor that has no elements, and nothing else.
 bool isEmpty(Operation *op) {
   if (op->getNumResults() != 1 || op->getNumRegions() != 0 || !isMemoryEffectFree(op))
@@ -121,7 +116,7 @@ TypedAttr inferUniform(Operation *op) {
   if (op->getNumResults() != 1 || op->getNumOperands() == 0)
     return {};
   TypedAttr first = getUniformElement(op->getOperand(0));
-  if (onlySelects(op))
+  if (op->hasTrait<SelectsTrait>())
     return first;
   SmallVector<TypedAttr> elements =
       llvm::map_to_vector(op->getOperands(), [](Value v) { return getUniformElement(v); });
@@ -203,10 +198,9 @@ bool gathersShortRows(Operation *op) {
 
 /// Whether an element of the result takes far longer to compute than to read.
 bool isCostly(Operation *op) {
-  if (isa<SinOp, CosOp, TanhOp, ExpOp, LogOp, PowOp, ErfOp>(op))
+  if (isTranscendental(op))
     return true;
-  if (isa<ScanOp, ArgSortOp, ArgReduceOp, ScatterNDOp, ScatterElementsOp, WindowReduceOp, SoftmaxOp, NormOp,
-          AttentionOp, RnnOp>(op))
+  if (getRole(op) == Role::Alone || getRole(op) == Role::Window || isa<ArgReduceOp, AttentionOp>(op))
     return true;
   const int64_t elements = countElements(shapeOf(op->getResult(0)));
   if (isa<ReduceOp>(op))
@@ -472,9 +466,9 @@ private:
       Operation *user = stack.pop_back_val();
       if (!seen.insert(user).second || user->hasTrait<PointwiseTrait>())
         continue;
-      if (!onlySelects(user) && !isa<ConcatOp, PadOp>(user))
+      if (!user->hasTrait<SelectsTrait>() && !isa<ConcatOp, PadOp>(user))
         return false;
-      if (!isa<GatherOp, GatherElementsOp, GatherNDOp>(user))
+      if (getAccess(user) != Access::AtData)
         llvm::append_range(stack, user->getUsers());
     }
     return true;

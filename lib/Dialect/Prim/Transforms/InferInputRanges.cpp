@@ -61,9 +61,9 @@ struct InferInputRangesPass : public tc::prim::impl::InferInputRangesPassBase<In
       for (const IndexedDim &dim : getIndexedDims(op, use.getOperandNumber()))
         bound = std::min(bound, std::max<int64_t>(getSizeBounds(dim.size, symbols).first, 1));
       // Elements that stay what they are.
-      bool isSource = isa<GatherOp, GatherElementsOp, GatherNDOp>(op) && use.getOperandNumber() == 0;
+      const bool isSelected = op->hasTrait<SelectsTrait>() && use.getOperandNumber() == 0;
       auto convert = dyn_cast<ConvertOp>(op);
-      if (isSource || isa<ReshapeOp, TransposeOp, BroadcastOp, SliceOp, DynamicSliceOp, ConcatOp>(op) ||
+      if (isSelected || isa<ConcatOp>(op) ||
           (convert && isa<IntegerType>(getElementTypeOrSelf(convert.getResult().getType()))))
         follow(op->getResult(0));
     }

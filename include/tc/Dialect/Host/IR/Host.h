@@ -61,8 +61,8 @@ unsigned getElementBits(mlir::Type elementType);
 mlir::AffineExpr getSizeBytes(mlir::Type tensorType);
 /// Positions of the symbols that `expr` mentions.
 llvm::SmallVector<unsigned> getSymbols(mlir::AffineExpr expr);
-/// The names of the model's nodes in a location, in order, without repetition.
-llvm::SmallVector<llvm::StringRef> getNodeNames(mlir::Location loc);
+/// The names of the model's nodes in locations, in order, without repetition.
+llvm::SmallVector<llvm::StringRef> getNodeNames(llvm::ArrayRef<mlir::Location> locs);
 
 } // namespace tc::host
 

@@ -15,6 +15,8 @@
 #ifndef TC_DIALECT_PRIM_IR_PRIM_H
 #define TC_DIALECT_PRIM_IR_PRIM_H
 
+#include "tc/Dialect/Prim/IR/PrimInterfaces.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/AffineMap.h"
@@ -27,12 +29,6 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-
-namespace tc::prim {
-/// Marks ops whose result element depends on the operands' elements at the same index only.
-template <typename ConcreteType>
-class PointwiseTrait : public mlir::OpTrait::TraitBase<ConcreteType, PointwiseTrait> {};
-} // namespace tc::prim
 
 #include "tc/Dialect/Prim/IR/PrimDialect.h.inc"
 #include "tc/Dialect/Prim/IR/PrimEnums.h.inc"
@@ -75,6 +71,9 @@ std::optional<mlir::AffineExpr> divideSize(mlir::AffineExpr expr, mlir::AffineEx
 mlir::AffineExpr product(mlir::MLIRContext *context, llvm::ArrayRef<mlir::AffineExpr> sizes);
 /// The value of a constant expression.
 std::optional<int64_t> getConstantSize(mlir::AffineExpr expr);
+/// The value of any affine expression, of which `leaf` gives that of each dim and symbol. A division by
+/// 0 is one by 1.
+int64_t evaluate(mlir::AffineExpr expr, llvm::function_ref<int64_t(mlir::AffineExpr)> leaf);
 /// A map without dims whose results are `exprs`, as the ops with size expressions take it.
 mlir::AffineMap makeSizeMap(mlir::MLIRContext *context, llvm::ArrayRef<mlir::AffineExpr> exprs);
 /// Whether all sizes of both types are provably equal.
@@ -101,8 +100,30 @@ inline mlir::Value getViewSource(mlir::Value value) {
   return value;
 }
 
+/// The role of an op of any dialect: what is no primitive stays in the function.
+inline Role getRole(mlir::Operation *op) {
+  auto primitive = mlir::dyn_cast<FusionOpInterface>(op);
+  return primitive ? primitive.getRole() : Role::Function;
+}
+/// Which elements of its first operand the op, of any dialect, reads.
+inline Access getAccess(mlir::Operation *op) {
+  auto primitive = mlir::dyn_cast<FusionOpInterface>(op);
+  return primitive && op->getNumOperands() ? primitive.getAccess(0) : Access::Aligned;
+}
+/// Whether `op` moves elements, and no further than `most`; or is a constant.
+inline bool isMovedBy(mlir::Operation *op, Addressing most) {
+  return mlir::isa<ConstantOp>(op) ||
+         (getRole(op) == Role::Movement && mlir::cast<FusionOpInterface>(op).getAddressing() <= most);
+}
 /// Whether an element of the pointwise op is a function of the operands that takes tens of instructions.
-bool isTranscendental(mlir::Operation *op);
+inline bool isTranscendental(mlir::Operation *op) { return op->hasTrait<TranscendentalTrait>(); }
+
+/// Whether the size is the constant 1.
+inline bool isOne(mlir::AffineExpr size) { return getConstantSize(size) == std::optional<int64_t>(1); }
+/// The sizes that are not the constant 1: what spaces are compared by.
+using Space = llvm::SmallVector<mlir::AffineExpr>;
+Space getSpace(mlir::Type type);
+inline Space getSpace(mlir::Value value) { return getSpace(value.getType()); }
 
 } // namespace tc::prim
 

@@ -15,6 +15,7 @@ include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "tc/Dialect/Prim/IR/PrimInterfaces.td"
 
 def Prim_Dialect : Dialect {
   let name = "prim";
@@ -68,20 +69,42 @@ def Prim_RnnKind : I32EnumAttr<"RnnKind", "Cell of a recurrent layer", [
   let cppNamespace = "::tc::prim";
 }
 
-class Prim_Op<string mnemonic, list<Trait> traits = []> : Op<Prim_Dialect, mnemonic, traits>;
+class Prim_HasRole<string role> : ParamNativeOpTrait<"HasRole", "::tc::prim::Role::" # role> {
+  let cppNamespace = "::tc::prim";
+}
+def Prim_Bijective : NativeOpTrait<"BijectiveTrait"> { let cppNamespace = "::tc::prim"; }
+def Prim_Selects : NativeOpTrait<"SelectsTrait"> { let cppNamespace = "::tc::prim"; }
+def Prim_Transcendental : NativeOpTrait<"TranscendentalTrait"> { let cppNamespace = "::tc::prim"; }
+def Prim_Costly : NativeOpTrait<"CostlyTrait"> { let cppNamespace = "::tc::prim"; }
+
+// `role`: an enumerator of Role. `fusion`, `cost`: the methods of the interfaces that the op defines itself.
+class Prim_Op<string mnemonic, string role, list<Trait> traits = [], list<string> fusion = [], list<string> cost = []>
+    : Op<Prim_Dialect, mnemonic,
+         !listconcat(traits, [Prim_HasRole<role>, DeclareOpInterfaceMethods<Prim_FusionOpInterface, fusion>,
+                              DeclareOpInterfaceMethods<Prim_CostOpInterface, cost>])>;
+// Movement whose positions in the operand follow as `addressing`, an enumerator of Addressing, says.
+class Prim_Addressed<string mnemonic, string addressing, list<Trait> traits = [], list<string> fusion = []>
+    : Prim_Op<mnemonic, "Movement", !listconcat([Pure], traits), fusion> {
+  let extraClassDeclaration = "static Addressing getAddressing() { return Addressing::" # addressing # "; }";
+}
+// Reads its operands again and again, and through movement ops up to `through`, an enumerator of Addressing.
+class Prim_Repeated<string mnemonic, string role, string through, list<string> cost = []>
+    : Prim_Op<mnemonic, role, [Pure], [], cost> {
+  let extraClassDeclaration = "static Addressing readsThrough() { return Addressing::" # through # "; }";
+}
 
 // The op computes each element of its result from the elements of its operands at the same index. Its meaning for one
-// element is given by the emitter registry (codegen) and by the interpreter.
+// element is given by the registry of emissions (codegen) and by the interpreter.
 def Prim_Elementwise : NativeOpTrait<"PointwiseTrait"> { let cppNamespace = "::tc::prim"; }
 
 class Prim_Unary<string mnemonic, list<Trait> traits = []>
-    : Prim_Op<mnemonic, !listconcat(traits, [Pure, SameOperandsAndResultType, Prim_Elementwise])> {
+    : Prim_Op<mnemonic, "Pointwise", !listconcat(traits, [Pure, SameOperandsAndResultType, Prim_Elementwise])> {
   let arguments = (ins AnyRankedTensor:$operand);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$operand attr-dict `:` type($result)";
 }
 class Prim_Binary<string mnemonic, list<Trait> traits = []>
-    : Prim_Op<mnemonic, !listconcat(traits, [Pure, SameOperandsAndResultType, Prim_Elementwise])> {
+    : Prim_Op<mnemonic, "Pointwise", !listconcat(traits, [Pure, SameOperandsAndResultType, Prim_Elementwise])> {
   let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$rhs);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";

@@ -14,7 +14,7 @@ include "tc/Dialect/Prim/IR/PrimBase.td"
 
 //===--- constants and sizes ----------------------------------------------------------------------------------------===//
 
-def Prim_ConstantOp : Prim_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["value", "result"]>]> {
+def Prim_ConstantOp : Prim_Op<"constant", "Function", [Pure, ConstantLike, AllTypesMatch<["value", "result"]>]> {
   let summary = "A tensor known at compile time";
   let description = [{
     `value` is `#tc.data` (bytes in a blob) or, for splats and for at most 64 elements, a builtin dense attribute.
@@ -24,21 +24,21 @@ def Prim_ConstantOp : Prim_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["v
   let assemblyFormat = "$value attr-dict";
   let hasFolder = 1;
 }
-def Prim_SplatOp : Prim_Op<"splat", [Pure]> {
+def Prim_SplatOp : Prim_Addressed<"splat", "View"> {
   let summary = "All elements equal to `value`, any shape";
   let arguments = (ins TypedAttrInterface:$value);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$value attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
-def Prim_IotaOp : Prim_Op<"iota", [Pure]> {
+def Prim_IotaOp : Prim_Op<"iota", "Movement", [Pure]> {
   let summary = "Element = its index along `axis`";
   let arguments = (ins I64Attr:$axis);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "`axis` `=` $axis attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
-def Prim_SizesOp : Prim_Op<"sizes", [Pure]> {
+def Prim_SizesOp : Prim_Op<"sizes", "Movement", [Pure]> {
   let summary = "A 0-D or 1-D i64 tensor of size expressions: how sizes enter arithmetic on values";
   let description = "(C1) as many expressions as elements. Example: `prim.sizes affine_map<()[s0] -> (s0, 768)> : tensor<2xi64>`.";
   let arguments = (ins AffineMapAttr:$map);
@@ -46,7 +46,7 @@ def Prim_SizesOp : Prim_Op<"sizes", [Pure]> {
   let assemblyFormat = "$map attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
-def Prim_BindSymbolOp : Prim_Op<"bind_symbol"> {
+def Prim_BindSymbolOp : Prim_Op<"bind_symbol", "Function"> {
   let summary = "Defines symbol `symbol` from a 0-D i64 tensor: a size that depends on data, or a guard";
   let description = [{
     A run in which the value is not in the symbol's range fails with `message`, a sentence without a file name; where it is
@@ -58,7 +58,7 @@ def Prim_BindSymbolOp : Prim_Op<"bind_symbol"> {
   }]>];
   let assemblyFormat = "$value `to` $symbol attr-dict `:` type($value)";
 }
-def Prim_GuardOp : Prim_Op<"guard"> {
+def Prim_GuardOp : Prim_Op<"guard", "Function"> {
   let summary = "Refuses the run unless two sizes compare as `kind` says; with `orOne`, also where the first is 1";
   let description = [{
     `sizes` is a map with two results. What follows in the block may rely on it: whoever mentions one of its symbols runs after it.
@@ -82,24 +82,24 @@ def Prim_TruncOp : Prim_Unary<"trunc">;
 def Prim_SqrtOp : Prim_Unary<"sqrt">;
 def Prim_RsqrtOp : Prim_Unary<"rsqrt">;
 def Prim_ReciprocalOp : Prim_Unary<"reciprocal">;
-def Prim_ExpOp : Prim_Unary<"exp">;
-def Prim_Expm1Op : Prim_Unary<"expm1">;
-def Prim_LogOp : Prim_Unary<"log">;
-def Prim_Log1pOp : Prim_Unary<"log1p">;
-def Prim_SinOp : Prim_Unary<"sin">;
-def Prim_CosOp : Prim_Unary<"cos">;
-def Prim_TanOp : Prim_Unary<"tan">;
-def Prim_AsinOp : Prim_Unary<"asin">;
-def Prim_AcosOp : Prim_Unary<"acos">;
-def Prim_AtanOp : Prim_Unary<"atan">;
-def Prim_SinhOp : Prim_Unary<"sinh">;
-def Prim_CoshOp : Prim_Unary<"cosh">;
-def Prim_TanhOp : Prim_Unary<"tanh">;
-def Prim_AsinhOp : Prim_Unary<"asinh">;
-def Prim_AcoshOp : Prim_Unary<"acosh">;
-def Prim_AtanhOp : Prim_Unary<"atanh">;
-def Prim_ErfOp : Prim_Unary<"erf">;
-def Prim_LogisticOp : Prim_Unary<"logistic"> { let description = "1 / (1 + exp(-x))."; }
+def Prim_ExpOp : Prim_Unary<"exp", [Prim_Transcendental]>;
+def Prim_Expm1Op : Prim_Unary<"expm1", [Prim_Transcendental]>;
+def Prim_LogOp : Prim_Unary<"log", [Prim_Transcendental]>;
+def Prim_Log1pOp : Prim_Unary<"log1p", [Prim_Transcendental]>;
+def Prim_SinOp : Prim_Unary<"sin", [Prim_Transcendental]>;
+def Prim_CosOp : Prim_Unary<"cos", [Prim_Transcendental]>;
+def Prim_TanOp : Prim_Unary<"tan", [Prim_Transcendental]>;
+def Prim_AsinOp : Prim_Unary<"asin", [Prim_Transcendental]>;
+def Prim_AcosOp : Prim_Unary<"acos", [Prim_Transcendental]>;
+def Prim_AtanOp : Prim_Unary<"atan", [Prim_Transcendental]>;
+def Prim_SinhOp : Prim_Unary<"sinh", [Prim_Transcendental]>;
+def Prim_CoshOp : Prim_Unary<"cosh", [Prim_Transcendental]>;
+def Prim_TanhOp : Prim_Unary<"tanh", [Prim_Transcendental]>;
+def Prim_AsinhOp : Prim_Unary<"asinh", [Prim_Transcendental]>;
+def Prim_AcoshOp : Prim_Unary<"acosh", [Prim_Transcendental]>;
+def Prim_AtanhOp : Prim_Unary<"atanh", [Prim_Transcendental]>;
+def Prim_ErfOp : Prim_Unary<"erf", [Prim_Transcendental]>;
+def Prim_LogisticOp : Prim_Unary<"logistic", [Prim_Transcendental]> { let description = "1 / (1 + exp(-x))."; }
 def Prim_NotOp : Prim_Unary<"not"> { let description = "Of bool: logical; of integers: bitwise."; }
 
 def Prim_AddOp : Prim_Binary<"add", [Commutative]>;
@@ -108,9 +108,9 @@ def Prim_MulOp : Prim_Binary<"mul", [Commutative]>;
 def Prim_DivOp : Prim_Binary<"div"> {
   let description = "Integers truncate toward zero; division of an integer by zero gives 0, and MIN / -1 gives MIN.";
 }
-def Prim_RemOp : Prim_Binary<"rem"> { let description = "C's % and fmod: the sign of the dividend; integer x rem 0 is 0."; }
-def Prim_PowOp : Prim_Binary<"pow">;
-def Prim_Atan2Op : Prim_Binary<"atan2">;
+def Prim_RemOp : Prim_Binary<"rem", [Prim_Costly]> { let description = "C's % and fmod: the sign of the dividend; integer x rem 0 is 0."; }
+def Prim_PowOp : Prim_Binary<"pow", [Prim_Transcendental]>;
+def Prim_Atan2Op : Prim_Binary<"atan2", [Prim_Transcendental]>;
 def Prim_MaxOp : Prim_Binary<"max", [Commutative]> { let description = "NaN if either is NaN."; }
 def Prim_MinOp : Prim_Binary<"min", [Commutative]> { let description = "NaN if either is NaN."; }
 def Prim_AndOp : Prim_Binary<"and", [Commutative]>;
@@ -119,14 +119,14 @@ def Prim_XorOp : Prim_Binary<"xor", [Commutative]>;
 def Prim_ShlOp : Prim_Binary<"shl"> { let description = "A shift by the width or more gives 0."; }
 def Prim_ShrOp : Prim_Binary<"shr"> { let description = "Logical for unsigned, arithmetic for signed elements; by the width or more: 0 or -1."; }
 
-def Prim_CompareOp : Prim_Op<"compare", [Pure, Prim_Elementwise, SameTypeOperands]> {
+def Prim_CompareOp : Prim_Op<"compare", "Pointwise", [Pure, Prim_Elementwise, SameTypeOperands]> {
   let arguments = (ins Prim_CompareKind:$kind, AnyRankedTensor:$lhs, AnyRankedTensor:$rhs);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$kind $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
   let builders = [OpBuilder<(ins "::tc::prim::CompareKind":$kind, "::mlir::Value":$lhs, "::mlir::Value":$rhs)>];
   let hasVerifier = 1;
 }
-class Prim_Test<string mnemonic> : Prim_Op<mnemonic, [Pure, Prim_Elementwise]> {
+class Prim_Test<string mnemonic> : Prim_Op<mnemonic, "Pointwise", [Pure, Prim_Elementwise]> {
   let arguments = (ins AnyRankedTensor:$operand);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
@@ -134,14 +134,14 @@ class Prim_Test<string mnemonic> : Prim_Op<mnemonic, [Pure, Prim_Elementwise]> {
 }
 def Prim_IsNanOp : Prim_Test<"is_nan">;
 def Prim_IsInfOp : Prim_Test<"is_inf">;
-def Prim_SelectOp : Prim_Op<"select", [Pure, Prim_Elementwise, AllTypesMatch<["ifTrue", "ifFalse", "result"]>]> {
+def Prim_SelectOp : Prim_Op<"select", "Pointwise", [Pure, Prim_Elementwise, AllTypesMatch<["ifTrue", "ifFalse", "result"]>]> {
   let summary = "result = condition ? ifTrue : ifFalse, elementwise";
   let arguments = (ins AnyRankedTensor:$condition, AnyRankedTensor:$ifTrue, AnyRankedTensor:$ifFalse);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$condition `,` $ifTrue `,` $ifFalse attr-dict `:` type($condition) `,` type($result)";
   let hasVerifier = 1;
 }
-def Prim_ConvertOp : Prim_Op<"convert", [Pure, Prim_Elementwise]> {
+def Prim_ConvertOp : Prim_Op<"convert", "Pointwise", [Pure, Prim_Elementwise]> {
   let summary = "Change the element type by value";
   let description = [{
     float to integer truncates toward zero, out of range saturates and NaN gives 0; integer to narrower integer wraps;
@@ -154,7 +154,7 @@ def Prim_ConvertOp : Prim_Op<"convert", [Pure, Prim_Elementwise]> {
   let hasVerifier = 1;
 }
 
-def Prim_BitcastOp : Prim_Op<"bitcast", [Pure, Prim_Elementwise]> {
+def Prim_BitcastOp : Prim_Op<"bitcast", "Pointwise", [Pure, Prim_Elementwise]> {
   let summary = "Read the bits of each element as another element type of the same width";
   let description = [{
     (C1) Both element types have the same number of bits, and neither is i1. Source: ONNX BitCast-26.
@@ -168,7 +168,8 @@ def Prim_BitcastOp : Prim_Op<"bitcast", [Pure, Prim_Elementwise]> {
 
 //===--- movement ---------------------------------------------------------------------------------------------------===//
 
-def Prim_ReshapeOp : Prim_Op<"reshape", [Pure]> {
+def Prim_ReshapeOp : Prim_Addressed<"reshape", "View", [Prim_Bijective, Prim_Selects],
+                                    ["getAccess", "mapOperand", "getSourceDim"]> {
   let summary = "The same elements in row-major order under other sizes";
   let arguments = (ins AnyRankedTensor:$operand);
   let results = (outs AnyRankedTensor:$result);
@@ -176,7 +177,7 @@ def Prim_ReshapeOp : Prim_Op<"reshape", [Pure]> {
   let hasVerifier = 1;
   let hasFolder = 1;
 }
-def Prim_StorageOp : Prim_Op<"storage", [Pure]> {
+def Prim_StorageOp : Prim_Op<"storage", "Function", [Pure]> {
   let summary = "A view: a tensor of narrow or complex elements, and what holds it in an artifact";
   let description = [{
     Narrow element types are the floats of at most 8 bits and the integers of 2 and 4 bits. One side has such a type, the other is
@@ -191,7 +192,7 @@ def Prim_StorageOp : Prim_Op<"storage", [Pure]> {
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
   let hasVerifier = 1;
 }
-def Prim_TransposeOp : Prim_Op<"transpose", [Pure]> {
+def Prim_TransposeOp : Prim_Addressed<"transpose", "Strided", [Prim_Bijective, Prim_Selects], ["mapOperand", "getSourceDim"]> {
   let summary = "result dim i is operand dim permutation[i]";
   let arguments = (ins AnyRankedTensor:$operand, DenseI64ArrayAttr:$permutation);
   let results = (outs AnyRankedTensor:$result);
@@ -200,7 +201,7 @@ def Prim_TransposeOp : Prim_Op<"transpose", [Pure]> {
   let hasVerifier = 1;
   let hasFolder = 1;
 }
-def Prim_BroadcastOp : Prim_Op<"broadcast", [Pure]> {
+def Prim_BroadcastOp : Prim_Addressed<"broadcast", "Strided", [Prim_Selects], ["mapOperand", "getSourceDim"]> {
   let summary = "Repeat along dims: operand dim i goes to result dim dims[i]";
   let description = [{
     (C1) dims is strictly increasing and in range. An operand size equals the result's or is 1; where neither is provable
@@ -212,7 +213,7 @@ def Prim_BroadcastOp : Prim_Op<"broadcast", [Pure]> {
   let hasVerifier = 1;
   let hasFolder = 1;
 }
-def Prim_SliceOp : Prim_Op<"slice", [Pure]> {
+def Prim_SliceOp : Prim_Addressed<"slice", "Part", [Prim_Selects], ["getAccess", "getSourceDim"]> {
   let summary = "result[i..] = operand[starts + i * steps]";
   let description = "`starts`: a size expression per dim, in range. `steps`: not 0, may be negative. The result's type has the sizes.";
   let arguments = (ins AnyRankedTensor:$operand, AffineMapAttr:$starts, DenseI64ArrayAttr:$steps);
@@ -220,13 +221,13 @@ def Prim_SliceOp : Prim_Op<"slice", [Pure]> {
   let assemblyFormat = "$operand `from` $starts `step` $steps attr-dict `:` type($operand) `->` type($result)";
   let hasVerifier = 1;
 }
-def Prim_DynamicSliceOp : Prim_Op<"dynamic_slice", [Pure]> {
+def Prim_DynamicSliceOp : Prim_Op<"dynamic_slice", "Movement", [Pure, Prim_Selects], ["getAccess"]> {
   let summary = "Slice whose starts are data: i64 0-D tensors, clamped so that the window lies inside";
   let arguments = (ins AnyRankedTensor:$operand, Variadic<AnyRankedTensor>:$starts);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$operand `from` `(` $starts `)` attr-dict `:` functional-type(operands, results)";
 }
-def Prim_PadOp : Prim_Op<"pad", [Pure]> {
+def Prim_PadOp : Prim_Op<"pad", "Movement", [Pure, Prim_Costly], ["getSourceDim"]> {
   let summary = "Surround with `value` (0-D): result[i] = operand[i - low] where inside, else value";
   let description = "`low`: a size expression per dim, may be negative (crops). Sizes of the result from its type.";
   let arguments = (ins AnyRankedTensor:$operand, AnyRankedTensor:$value, AffineMapAttr:$low);
@@ -234,14 +235,14 @@ def Prim_PadOp : Prim_Op<"pad", [Pure]> {
   let assemblyFormat = "$operand `,` $value `low` $low attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-def Prim_ConcatOp : Prim_Op<"concat", [Pure]> {
+def Prim_ConcatOp : Prim_Op<"concat", "Movement", [Pure, Prim_Costly], ["getAccess", "mapOperand"]> {
   let arguments = (ins Variadic<AnyRankedTensor>:$inputs, I64Attr:$axis);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$inputs `axis` `=` $axis attr-dict `:` functional-type(operands, results)";
   let builders = [OpBuilder<(ins "::mlir::ValueRange":$inputs, "int64_t":$axis)>];
   let hasVerifier = 1;
 }
-def Prim_GatherOp : Prim_Op<"gather", [Pure]> {
+def Prim_GatherOp : Prim_Op<"gather", "Movement", [Pure, Prim_Selects, Prim_Costly], ["getAccess", "mapOperand", "getSourceDim"]> {
   let summary = "Select slices of `source` along `axis` by integer index";
   let description = [{
     result[i.., j.., k..] = source[i.., indices[j..], k..]
@@ -256,14 +257,14 @@ def Prim_GatherOp : Prim_Op<"gather", [Pure]> {
   let builders = [OpBuilder<(ins "::mlir::Value":$source, "::mlir::Value":$indices, "int64_t":$axis)>];
   let hasVerifier = 1;
 }
-def Prim_GatherElementsOp : Prim_Op<"gather_elements", [Pure]> {
+def Prim_GatherElementsOp : Prim_Op<"gather_elements", "Movement", [Pure, Prim_Selects, Prim_Costly], ["getAccess", "mapOperand"]> {
   let summary = "result[i..] = source[i.. with position axis replaced by indices[i..]]; negative and wild indices as in gather";
   let arguments = (ins AnyRankedTensor:$source, AnyRankedTensor:$indices, I64Attr:$axis);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$source `[` $indices `]` `axis` `=` $axis attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-def Prim_GatherNDOp : Prim_Op<"gather_nd", [Pure]> {
+def Prim_GatherNDOp : Prim_Op<"gather_nd", "Movement", [Pure, Prim_Selects, Prim_Costly], ["getAccess", "mapOperand", "getSourceDim"]> {
   let summary = "result[b.., j.., k..] = source[b.., indices[b.., j.., 0..D-1].., k..]";
   let description = [{
     source [B.., A1..AD, K..], indices [B.., J.., D], result [B.., J.., K..]; batchDims = rank of B.
@@ -274,7 +275,7 @@ def Prim_GatherNDOp : Prim_Op<"gather_nd", [Pure]> {
   let assemblyFormat = "$source `[` $indices `]` `batch_dims` `=` $batchDims attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-def Prim_ScatterNDOp : Prim_Op<"scatter_nd", [Pure]> {
+def Prim_ScatterNDOp : Prim_Op<"scatter_nd", "Alone", [Pure]> {
   let summary = "A copy of `source` with slices at `indices` replaced by or combined with `updates`";
   let description = "indices [J.., D], updates [J.., K..], source [A1..AD, K..]. Without `kind` the last update in row-major order wins.";
   let arguments = (ins AnyRankedTensor:$source, AnyRankedTensor:$indices, AnyRankedTensor:$updates,
@@ -282,7 +283,7 @@ def Prim_ScatterNDOp : Prim_Op<"scatter_nd", [Pure]> {
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$source `[` $indices `]` `,` $updates (`kind` $kind^)? attr-dict `:` functional-type(operands, results)";
 }
-def Prim_ScatterElementsOp : Prim_Op<"scatter_elements", [Pure]> {
+def Prim_ScatterElementsOp : Prim_Op<"scatter_elements", "Alone", [Pure]> {
   let summary = "Inverse of gather_elements: result = source; result[.. indices[i..] ..] = or combine= updates[i..]";
   let arguments = (ins AnyRankedTensor:$source, AnyRankedTensor:$indices, AnyRankedTensor:$updates, I64Attr:$axis,
                    OptionalAttr<Prim_ReduceKind>:$kind);
@@ -292,7 +293,7 @@ def Prim_ScatterElementsOp : Prim_Op<"scatter_elements", [Pure]> {
 
 //===--- reductions -------------------------------------------------------------------------------------------------===//
 
-def Prim_ReduceOp : Prim_Op<"reduce", [Pure]> {
+def Prim_ReduceOp : Prim_Op<"reduce", "Reduce", [Pure], ["getReducedDims"], ["getCombinedSizes"]> {
   let summary = "Combine the elements along `dims`; the reduced dims are dropped";
   let description = [{
     (C1) dims strictly increasing and in range. f16 and bf16 sums accumulate in f32, all others in the element type. Empty: sum 0,
@@ -304,20 +305,20 @@ def Prim_ReduceOp : Prim_Op<"reduce", [Pure]> {
   let builders = [OpBuilder<(ins "::tc::prim::ReduceKind":$kind, "::mlir::Value":$operand, "::llvm::ArrayRef<int64_t>":$dims)>];
   let hasVerifier = 1;
 }
-def Prim_ArgReduceOp : Prim_Op<"arg_reduce", [Pure]> {
+def Prim_ArgReduceOp : Prim_Op<"arg_reduce", "Reduce", [Pure], ["getReducedDims"], ["getCombinedSizes"]> {
   let summary = "i64 index of the max or min along `axis` (dropped); ties: the first, or the last with `lastIndex`; a NaN wins";
   let arguments = (ins Prim_ReduceKind:$kind, AnyRankedTensor:$operand, I64Attr:$axis, UnitAttr:$lastIndex);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$kind $operand `axis` `=` $axis (`last` $lastIndex^)? attr-dict `:` type($operand) `->` type($result)";
 }
-def Prim_ScanOp : Prim_Op<"scan", [Pure]> {
+def Prim_ScanOp : Prim_Op<"scan", "Alone", [Pure]> {
   let summary = "Cumulative combination along `axis`";
   let arguments = (ins Prim_ReduceKind:$kind, AnyRankedTensor:$operand, I64Attr:$axis, UnitAttr:$exclusive, UnitAttr:$reverse);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$kind $operand `axis` `=` $axis (`exclusive` $exclusive^)? (`reverse` $reverse^)? attr-dict `:` type($operand) `->` type($result)";
 }
 
-def Prim_ArgSortOp : Prim_Op<"arg_sort", [Pure]> {
+def Prim_ArgSortOp : Prim_Op<"arg_sort", "Alone", [Pure]> {
   let summary = "Positions of the first rows in lexicographic order";
   let description = [{
     operand [B.., N, M], result [B.., K] of i64, K <= N: for each b the numbers of the first K of the N rows of M keys, in rising
@@ -332,7 +333,7 @@ def Prim_ArgSortOp : Prim_Op<"arg_sort", [Pure]> {
 
 //===--- contractions and windows -----------------------------------------------------------------------------------===//
 
-def Prim_DotGeneralOp : Prim_Op<"dot_general", [Pure]> {
+def Prim_DotGeneralOp : Prim_Repeated<"dot_general", "Contraction", "Part", ["getCombinedSizes"]> {
   let summary = "Batched matrix product with any dims contracted";
   let description = [{
     result dims: batch dims (in the order of lhsBatch), then the other lhs dims in order, then the other rhs dims in order.
@@ -347,7 +348,7 @@ def Prim_DotGeneralOp : Prim_Op<"dot_general", [Pure]> {
       "::llvm::ArrayRef<int64_t>":$rhsBatch, "::llvm::ArrayRef<int64_t>":$lhsContract, "::llvm::ArrayRef<int64_t>":$rhsContract)>];
   let hasVerifier = 1;
 }
-def Prim_ConvOp : Prim_Op<"conv", [Pure]> {
+def Prim_ConvOp : Prim_Repeated<"conv", "Contraction", "Part", ["getCombinedSizes"]> {
   let summary = "Convolution (correlation) over any number of spatial dims, channels last";
   let description = [{
     input [N, S.., C], filter [K.., C / groups, O], result [N, T.., O]; padLow and padHigh (may be negative) in elements.
@@ -363,7 +364,7 @@ def Prim_ConvOp : Prim_Op<"conv", [Pure]> {
       "::llvm::ArrayRef<int64_t>":$dilations, "::llvm::ArrayRef<int64_t>":$padLow, "::llvm::ArrayRef<int64_t>":$padHigh, "int64_t":$groups)>];
   let hasVerifier = 1;
 }
-def Prim_WindowReduceOp : Prim_Op<"window_reduce", [Pure]> {
+def Prim_WindowReduceOp : Prim_Repeated<"window_reduce", "Window", "Part", ["getCombinedSizes"]> {
   let summary = "Pooling: combine the elements of each window, channels last";
   let description = [{
     operand [N, S.., C], result [N, T.., C] with T as in conv over `window` (T comes from the result type, so that ceil mode is possible).
@@ -378,20 +379,20 @@ def Prim_WindowReduceOp : Prim_Op<"window_reduce", [Pure]> {
 
 //===--- composites: a target may take them whole; otherwise the decompose pass expands them -------------------------===//
 
-def Prim_SoftmaxOp : Prim_Op<"softmax", [Pure, SameOperandsAndResultType]> {
+def Prim_SoftmaxOp : Prim_Op<"softmax", "Alone", [Pure, SameOperandsAndResultType]> {
   let summary = "exp(x - max) / sum(exp(x - max)) along `axis`; with `log`, its logarithm";
   let arguments = (ins AnyRankedTensor:$operand, I64Attr:$axis, UnitAttr:$log);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$operand `axis` `=` $axis (`log` $log^)? attr-dict `:` type($result)";
 }
-def Prim_NormOp : Prim_Op<"norm", [Pure, AllTypesMatch<["operand", "result"]>]> {
+def Prim_NormOp : Prim_Op<"norm", "Alone", [Pure, AllTypesMatch<["operand", "result"]>]> {
   let summary = "(x - mean) * rsqrt(variance + epsilon) over `dims`; with `rms`, x * rsqrt(mean of squares + epsilon)";
   let description = "Statistics in f32 for narrower elements. Scale and bias are separate elementwise ops.";
   let arguments = (ins AnyRankedTensor:$operand, DenseI64ArrayAttr:$dims, F64Attr:$epsilon, UnitAttr:$rms);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$operand $dims `epsilon` `=` $epsilon (`rms` $rms^)? attr-dict `:` type($result)";
 }
-def Prim_AttentionOp : Prim_Op<"attention", [Pure]> {
+def Prim_AttentionOp : Prim_Repeated<"attention", "Contraction", "Part", ["getFlops"]> {
   let summary = "softmax(scale * q k^T + mask) v";
   let description = [{
     query [B.., T, D], key [B.., S, D], value [B.., S, E], optional additive mask [B.., T, S], result [B.., T, E].
@@ -403,7 +404,7 @@ def Prim_AttentionOp : Prim_Op<"attention", [Pure]> {
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$query `,` $key `,` $value (`mask` $mask^)? `scale` $scale (`causal` $causal^)? (`zero_nan` $zeroNan^)? attr-dict `:` functional-type(operands, results)";
 }
-def Prim_BlockDotOp : Prim_Op<"block_dot", [Pure]> {
+def Prim_BlockDotOp : Prim_Repeated<"block_dot", "Contraction", "View", ["getCombinedSizes"]> {
   let summary = "Product with a matrix of numbers of few bits that share scales in blocks along K";
   let description = [{
     result[r.., n] = sum over k of lhs[r.., k] * (number[n, k] - zero[n, k / block]) * scales[n, k / block], accumulated in f32.
@@ -419,6 +420,7 @@ def Prim_BlockDotOp : Prim_Op<"block_dot", [Pure]> {
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$lhs `,` $packed `,` $scales (`zeros` $zeros^)? `bits` `=` $bits `block` `=` $block attr-dict `:` functional-type(operands, results)";
   let extraClassDeclaration = [{
+    static Addressing readsThrough() { return Addressing::View; }
     /// Numbers have a sign.
     bool isSigned();
     /// What numbers are less without zeros.
@@ -426,7 +428,7 @@ def Prim_BlockDotOp : Prim_Op<"block_dot", [Pure]> {
   }];
   let hasVerifier = 1;
 }
-def Prim_RnnOp : Prim_Op<"rnn", [Pure]> {
+def Prim_RnnOp : Prim_Repeated<"rnn", "Alone", "Strided", ["getFlops"]> {
   let summary = "One direction of a recurrent layer over time";
   let description = [{
     gates [T, B, G * H]: the input's part of the gates, biases included, in the cell's gate order (lstm: i, o, f, c; gru: z, r, h;
@@ -444,7 +446,7 @@ def Prim_RnnOp : Prim_Op<"rnn", [Pure]> {
 
 //===--- host values --------------------------------------------------------------------------------------------------===//
 
-def Prim_HostCallOp : Prim_Op<"host_call", [NoMemoryEffect]> {
+def Prim_HostCallOp : Prim_Op<"host_call", "Function", [NoMemoryEffect]> {
   let summary = "Calls a function of the runtime, which is no kernel: on strings, sequences, optionals, or a custom operator";
   let description = [{
     `callee` is a name that libtcrt, libtcrt-host or the caller of the runtime gives a function to (include/tcrt/function.h). Sizes of the
@@ -463,7 +465,7 @@ def Prim_HostCallOp : Prim_Op<"host_call", [NoMemoryEffect]> {
 //===--- control flow -----------------------------------------------------------------------------------------------===//
 
 def Prim_IfOp
-    : Prim_Op<"if", [SingleBlock, RecursiveMemoryEffects, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+    : Prim_Op<"if", "Function", [SingleBlock, RecursiveMemoryEffects, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Runs one region by a 0-D bool; regions see outer values";
   let description = [{
     `binds` lists the symbols that the op defines: each stands alone as a dim of a result, and takes the size of what the
@@ -478,7 +480,7 @@ def Prim_IfOp
   let hasVerifier = 1;
 }
 def Prim_WhileOp
-    : Prim_Op<"while", [SingleBlock, RecursiveMemoryEffects, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+    : Prim_Op<"while", "Function", [SingleBlock, RecursiveMemoryEffects, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Runs `body` while its first yielded value (0-D bool) is true, at most `maxTrips` times; carries tensors";
   let description = [{
     Operands: initial condition, then carried values. The body's arguments: iteration number (0-D i64), carried values; it yields the
@@ -494,7 +496,7 @@ def Prim_WhileOp
   let assemblyFormat = "$maxTrips `,` $condition (`carry` $inits^)? (`binds` $binds^)? `:` functional-type(operands, results) $body attr-dict";
   let hasVerifier = 1;
 }
-def Prim_YieldOp : Prim_Op<"yield", [Pure, Terminator, ParentOneOf<["IfOp", "WhileOp"]>]> {
+def Prim_YieldOp : Prim_Op<"yield", "Function", [Pure, Terminator, ParentOneOf<["IfOp", "WhileOp"]>]> {
   let arguments = (ins Variadic<AnyRankedTensor>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
