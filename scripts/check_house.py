@@ -12,6 +12,7 @@ usage: check_house.py
   at most ten; a line of these two at most 130 characters.
 - A source of a library includes headers only of libraries that its CMakeLists.txt links, directly or through others, and these form no
   circle: the arrows of lib/README.md.
+- No source compares text with the name of a target, a CPU variant or a chip, but where machines are read by name (DEVICE_REGISTRY).
 """
 import os
 import re
@@ -28,6 +29,11 @@ BINARY = (".onnx", ".pt", ".pt2", ".npz", ".bin", ".weights", ".png")
 BINARY_FOLDER = "test/Unit/RuntimeHost/images/"
 CODE = LICENSED + (".mlir", ".def")
 CODE_LINES = 1000
+# Whoever reads a name there has its meaning as an enumerator or an attribute.
+DEVICE_REGISTRY = "lib/Dialect/Machine/IR/"
+DEVICE_NAME = r'"(?:cpu|cuda|gpu|reference|native|x86-64-v\d|sm_)[^"]*"'
+COMPARES = r"(?:Cases?|equals\w*|compare\w*|str\w*cmp|(?:starts|ends)_with\w*|consume_\w+|contains|is_contained|find\w*|rfind)"
+DEVICE_COMPARISON = re.compile(rf"[=!]=\s*{DEVICE_NAME}|{DEVICE_NAME}\s*[=!]=|\b{COMPARES}\s*\([^;{{]*?{DEVICE_NAME}")
 README_WORDS = 1500
 ENTRY_LINES = 3
 SECTION_LINES = 10
@@ -83,6 +89,18 @@ def layer_breaches(names):
             room = folder_of(folders, header)
             if own and room and not folders[room] & allowed:
                 yield name, f"includes tc/{header}.h of lib/{room}, which lib/{own} does not link"
+
+
+def device_breaches(names):
+    """(file, line, comparison) for each comparison with a name of a machine outside of the registry."""
+    for name in names:
+        if name.endswith((".c", ".cpp", ".h", ".td")) and name.startswith(("include/", "lib/", "tools/")):
+            if name.startswith(DEVICE_REGISTRY):
+                continue
+            with open(os.path.join(ROOT, name), encoding="utf-8") as f:
+                text = re.sub(r"//.*", "", f.read())
+            for match in DEVICE_COMPARISON.finditer(text):
+                yield name, text.count("\n", 0, match.start()) + 1, match.group()
 
 
 def tracked_files():
@@ -165,6 +183,9 @@ def main():
                 count += 1
     for name, text in layer_breaches(files):
         print(f"{name}: error: {text}")
+        count += 1
+    for name, line, text in device_breaches(files):
+        print(f"{name}:{line}: error: compares with the name of a machine: {text}; tc/Dialect/Machine/IR/Machine.h reads it")
         count += 1
     print(f"{len(files)} files, {count} breaches")
     return 1 if count else 0

@@ -82,10 +82,10 @@ private:
   int64_t evaluate(AffineExpr expr, kernel::RegionOp region) const;
   OwningOpRef<ModuleOp> makeProbe(kernel::RegionOp region, kernel::ScheduleAttr schedule) const;
   void bindTensors(kernel::RegionOp region, Tensors &tensors) const;
-  llvm::Expected<Runner> open(kernel::RegionOp region, kernel::ScheduleAttr schedule, ArrayRef<std::string> variants,
+  llvm::Expected<Runner> open(kernel::RegionOp region, kernel::ScheduleAttr schedule, ArrayRef<machine::CpuAttr> cpus,
                               const Tensors &tensors);
-  /// Names of the variants that may run, the best first.
-  std::vector<std::string> possibleVariants() const;
+  /// The variants that may run, the best first.
+  SmallVector<machine::CpuAttr> possibleVariants() const;
 
   ModuleOp module;
   const TuneOptions &options;
@@ -214,37 +214,38 @@ void Tuner::bindTensors(kernel::RegionOp region, Tensors &tensors) const {
 }
 
 llvm::Expected<Runner> Tuner::open(kernel::RegionOp region, kernel::ScheduleAttr schedule,
-                                   ArrayRef<std::string> variants, const Tensors &tensors) {
+                                   ArrayRef<machine::CpuAttr> cpus, const Tensors &tensors) {
   OwningOpRef<ModuleOp> probe = makeProbe(region, schedule);
-  llvm::Expected<std::string> artifact = build(*probe, variants);
+  llvm::Expected<std::string> artifact = build(*probe, cpus);
   if (!artifact)
     return artifact.takeError();
   uint64_t weights = 0;
   for (Value input : region.getInputs())
     if (isConstant(input))
       weights += uint64_t(evaluate(host::getSizeBytes(input.getType()), region));
-  return Runner::open(*artifact, variants.size() == 1 ? variants.front() : "", machine.threads, weights, tensors);
+  return Runner::open(*artifact, cpus.size() == 1 ? cpus.front().getName().str() : "", machine.threads, weights,
+                      tensors);
 }
 
-std::vector<std::string> Tuner::possibleVariants() const {
-  SmallVector<std::string> names = codegen::getPossibleVariants(options.variants);
-  return {names.rbegin(), names.rend()};
+SmallVector<machine::CpuAttr> Tuner::possibleVariants() const {
+  SmallVector<machine::CpuAttr> cpus = codegen::getPossibleVariants(options.cpus);
+  return {cpus.rbegin(), cpus.rend()};
 }
 
 /// What the database says of the region; nullopt: nothing, or nothing that holds any more.
 std::optional<Tuner::Decision> Tuner::lookup(kernel::RegionOp region, const std::string &key,
                                              std::string &whyNot) const {
   const std::string &name = options.machine.empty() ? machine.name : options.machine;
-  for (const std::string &variant : possibleVariants()) {
-    const Record *record = database.find(key, name, variant);
+  for (machine::CpuAttr cpu : possibleVariants()) {
+    const StringRef variant = cpu.getName();
+    const Record *record = database.find(key, name, variant.str());
     if (!record)
       continue;
     if (record->generators != codegen::kGeneratorsVersion) {
       whyNot = "its record was made by another version of the code generators";
       continue;
     }
-    SmallVector<kernel::ScheduleAttr> candidates =
-        codegen::getScheduleCandidates(region, *codegen::resolveCpuVariant(variant));
+    SmallVector<kernel::ScheduleAttr> candidates = codegen::getScheduleCandidates(region, cpu);
     auto found = llvm::find_if(candidates, [&](kernel::ScheduleAttr s) { return textOf(s) == record->schedule; });
     if (found == candidates.end()) {
       whyNot = "the schedule of its record is not one that the code generators offer now";
@@ -267,16 +268,14 @@ std::optional<Tuner::Decision> Tuner::lookup(kernel::RegionOp region, const std:
 }
 
 llvm::Expected<Tuner::Decision> Tuner::measure(kernel::RegionOp region, const std::string &key) {
-  auto candidatesFor = [&](const std::string &variant) {
-    return codegen::getScheduleCandidates(region, *codegen::resolveCpuVariant(variant));
-  };
-  if (llvm::all_of(possibleVariants(), [&](const std::string &variant) { return candidatesFor(variant).size() < 2; }))
+  auto candidatesFor = [&](machine::CpuAttr cpu) { return codegen::getScheduleCandidates(region, cpu); };
+  if (llvm::all_of(possibleVariants(), [&](machine::CpuAttr cpu) { return candidatesFor(cpu).size() < 2; }))
     return Decision();
   Tensors tensors;
   bindTensors(region, tensors);
   kernel::ScheduleAttr first = candidatesFor(possibleVariants().front()).front();
   // With all variants: which one runs is the runtime's choice.
-  llvm::Expected<Runner> byDefault = open(region, first, options.variants, tensors);
+  llvm::Expected<Runner> byDefault = open(region, first, options.cpus, tensors);
   if (!byDefault) {
     Decision decision;
     lastFailure = llvm::toString(byDefault.takeError());
@@ -285,14 +284,18 @@ llvm::Expected<Tuner::Decision> Tuner::measure(kernel::RegionOp region, const st
   }
   ++measured;
   const std::string variant = byDefault->getVariant();
-  SmallVector<kernel::ScheduleAttr> candidates = candidatesFor(variant);
+  const SmallVector<machine::CpuAttr> possible = possibleVariants();
+  const auto *cpu = llvm::find_if(possible, [&](machine::CpuAttr cpu) { return cpu.getName() == variant; });
+  if (cpu == possible.end())
+    return llvm::createStringError("the runtime took a variant that was not made: " + variant);
+  SmallVector<kernel::ScheduleAttr> candidates = candidatesFor(*cpu);
   std::string nodes = llvm::join(host::getNodeNames(region.getLoc()), "+");
   kernel::ScheduleAttr best;
   std::optional<Runner> ofBest;
   Comparison comparison = {};
   double bestRatio = kWorth, defaultSeconds = 0;
   for (kernel::ScheduleAttr candidate : ArrayRef(candidates).drop_front()) {
-    llvm::Expected<Runner> runner = open(region, candidate, variant, tensors);
+    llvm::Expected<Runner> runner = open(region, candidate, *cpu, tensors);
     if (!runner) {
       if (log::isEnabled("schedule"))
         log::write("schedule", "not measured " + nodes + ": " + llvm::toString(runner.takeError()));

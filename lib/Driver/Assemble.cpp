@@ -182,7 +182,7 @@ llvm::Error Assembler::addVariants() {
       return llvm::createStringError("the object code of variant \"" + binary.getSymName() + "\" is missing");
     Variant variant;
     variant.name = binary.getSymName().str();
-    variant.device = binary.getDevice() == "cuda" ? TCRT_DEVICE_CUDA : TCRT_DEVICE_CPU;
+    variant.device = binary.getDevice() == machine::DeviceKind::Cuda ? TCRT_DEVICE_CUDA : TCRT_DEVICE_CPU;
     variant.cpuFeatures = binary.getRequires();
     variant.elf.assign(reinterpret_cast<const char *>(data->data()), data->size());
     spec.variants.push_back(std::move(variant));
@@ -359,12 +359,20 @@ void Assembler::addManifest() {
       object["max"] = symbol.max;
     symbols.push_back(std::move(object));
   }
-  for (auto binary : module.getOps<host::BinaryOp>())
+  for (auto binary : module.getOps<host::BinaryOp>()) {
+    // What LLVM, or ptxas, calls it.
+    auto cpu = dyn_cast<machine::CpuAttr>(binary.getMachine());
+    std::string names = cpu ? cpu.getCpu().str() : "";
+    if (!cpu)
+      names = llvm::join(llvm::map_range(binary.getMachines().getAsRange<machine::MachineAttr>(),
+                                         [](machine::MachineAttr gpu) { return gpu.getName(); }),
+                         ",");
     variants.push_back(Object{{"name", binary.getSymName()},
-                              {"device", binary.getDevice()},
-                              {"cpu", binary.getCpu()},
-                              {"features", binary.getFeatures()},
+                              {"device", machine::stringifyDeviceKind(binary.getDevice())},
+                              {"cpu", names},
+                              {"features", cpu ? cpu.getFeatures() : ""},
                               {"requires", int64_t(binary.getRequires())}});
+  }
   for (auto [kernel, cost] : llvm::zip_equal(spec.kernels, costs))
     kernels.push_back(Object{{"name", kernel.name},
                              {"nodes", kernel.nodes},

@@ -15,6 +15,7 @@
 #include "tc/Codegen/Passes.h"
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Dialect/Host/IR/Host.h"
+#include "tc/Dialect/Machine/IR/Machine.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
 #include "tc/Dialect/TC/IR/TC.h"
@@ -43,6 +44,8 @@ using namespace tc::driver;
 
 namespace {
 
+bool isCuda(machine::TargetKind target) { return machine::getDevice(target) == machine::DeviceKind::Cuda; }
+
 class Compiler {
 public:
   Compiler(const CompileRequest &request, raw_ostream &errors)
@@ -50,8 +53,10 @@ public:
   int run();
 
 private:
-  int checkRequest();
-  void setTarget(StringRef target);
+  int checkRequest(MLIRContext *context);
+  int checkMachines(MLIRContext *context);
+  bool isFor(machine::TargetKind target) const { return llvm::is_contained(targets, target); }
+  void setTarget(machine::TargetKind target);
   int runPhases(SmallVectorImpl<OwningOpRef<ModuleOp>> &modules, Phase from, bool isMlir);
   int runPhases(ModuleOp module, Phase from, Phase last);
   int runPhase(ModuleOp module, Phase phase);
@@ -63,7 +68,7 @@ private:
   int writeArtifact(ArrayRef<OwningOpRef<ModuleOp>> modules);
   int writeExplanation();
   int verifyArtifact();
-  int verifyTarget(StringRef target);
+  int verifyTarget(machine::TargetKind target);
   llvm::Expected<std::vector<prim::Tensor>> runProbe(ModuleOp probe, const std::string &variant,
                                                      ArrayRef<prim::Tensor> inputs);
   bool runPasses(ModuleOp module, llvm::function_ref<void(PassManager &)> build);
@@ -81,7 +86,9 @@ private:
 
   const CompileRequest &request;
   raw_ostream &errors;
-  std::vector<std::string> targets; ///< in the order in which they stand in the artifact
+  SmallVector<machine::TargetKind> targets; ///< in the order in which they stand in the artifact
+  SmallVector<machine::CpuAttr> cpus;       ///< the best last, as passes take them
+  SmallVector<machine::GpuAttr> gpus;
   PhaseOptions options;
   Explanation explanation;
   OwningOpRef<ModuleOp> reference; ///< the module at the end of phase prim, for --verify
@@ -92,51 +99,64 @@ private:
   std::chrono::steady_clock::time_point stepStart;
 };
 
-/// Says what cannot be done before anything is done.
-int Compiler::checkRequest() {
+/// Reads --target, --cpu and --gpu.
+int Compiler::checkMachines(MLIRContext *context) {
   auto wrong = [&](const Twine &sentence) { return fail(kWrongUse, "tc-compile: error: " + sentence); };
-  if (request.output.empty() && !request.explain && !(request.stopAtPhase && request.compileTo == Phase::Artifact))
-    return wrong("no output file is given; add -o OUT");
-  if (request.output == "-" && !(request.stopAtPhase && request.compileTo < Phase::Artifact))
-    return wrong("-o -: an artifact is a file, which runs map; give -o OUT, or a module with --compile-to");
-  for (const std::string &target : request.targets) {
-    if (target == "aarch64")
-      return wrong("--target aarch64 is not supported yet; supported: cpu, cuda, reference");
-    if (target != "cpu" && target != "cuda" && target != "reference")
-      return wrong("--target " + target + " is not supported; supported: cpu, cuda, reference");
+  for (const std::string &name : request.targets) {
+    llvm::Expected<machine::TargetKind> target = machine::parseTarget(name);
+    if (!target)
+      return wrong("--target " + llvm::toString(target.takeError()));
+    if (!isFor(*target))
+      targets.push_back(*target);
   }
-  bool several = llvm::any_of(request.targets, [&](const std::string &t) { return t != request.targets.front(); });
-  if (several && llvm::is_contained(request.targets, "reference"))
+  if (targets.empty())
+    targets.push_back(machine::TargetKind::Cpu);
+  const bool several = targets.size() > 1;
+  if (several && isFor(machine::TargetKind::Reference))
     return wrong("--target reference stands alone in an artifact; give one --target");
   if (several && request.stopAtPhase && request.compileTo > Phase::Prim)
     return wrong("--compile-to=" + getName(request.compileTo) + " shows one target; give one --target");
   if (several && request.externalWeights)
     return wrong("--external-weights is not supported with several targets yet; give one --target");
-  for (const std::string &cpu : request.cpus) {
-    StringRef name = cpu;
-    if (name.starts_with("aarch64") || name.starts_with("armv") || name.starts_with("neoverse") ||
-        name.starts_with("apple"))
-      return wrong("--cpu " + cpu +
-                   ": AArch64 is not supported yet; supported: x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-bf16, "
-                   "x86-64-v4-amx, native");
-    if (!codegen::resolveCpuVariant(cpu))
-      return wrong("--cpu " + cpu +
-                   " is not known; known: x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-bf16, x86-64-v4-amx, native");
+  // What runs everywhere comes first in an artifact.
+  llvm::stable_sort(targets, [](machine::TargetKind a, machine::TargetKind b) {
+    return machine::getDevice(a) < machine::getDevice(b);
+  });
+  for (const std::string &name : request.cpus) {
+    llvm::Expected<machine::CpuAttr> cpu = machine::parseCpu(context, name);
+    if (!cpu)
+      return wrong("--cpu " + llvm::toString(cpu.takeError()));
+    cpus.push_back(*cpu);
   }
-  if (!request.gpus.empty() && !llvm::is_contained(request.targets, "cuda"))
+  if (cpus.empty())
+    cpus = machine::getDefaultCpus(context);
+  machine::sortCpus(cpus);
+  if (!request.gpus.empty() && !isFor(machine::TargetKind::Cuda))
     return wrong("--gpu belongs to --target cuda");
-  for (const std::string &gpu : request.gpus) {
-    StringRef number = gpu;
-    unsigned version = 0;
-    bool known = number.consume_front("sm_");
-    number.consume_back("a");
-    if (!known || number.getAsInteger(10, version) || version < 80)
-      return wrong("--gpu " + gpu + " is not known; expected sm_80 or newer, for instance sm_90");
+  for (const std::string &name : request.gpus) {
+    llvm::Expected<machine::GpuAttr> gpu = machine::parseGpu(context, name);
+    if (!gpu)
+      return wrong("--gpu " + llvm::toString(gpu.takeError()));
+    gpus.push_back(*gpu);
   }
+  if (gpus.empty())
+    gpus.push_back(machine::getDefaultGpu(context));
+  return kDone;
+}
+
+/// Says what cannot be done before anything is done.
+int Compiler::checkRequest(MLIRContext *context) {
+  auto wrong = [&](const Twine &sentence) { return fail(kWrongUse, "tc-compile: error: " + sentence); };
+  if (request.output.empty() && !request.explain && !(request.stopAtPhase && request.compileTo == Phase::Artifact))
+    return wrong("no output file is given; add -o OUT");
+  if (request.output == "-" && !(request.stopAtPhase && request.compileTo < Phase::Artifact))
+    return wrong("-o -: an artifact is a file, which runs map; give -o OUT, or a module with --compile-to");
+  if (int code = checkMachines(context))
+    return code;
   if (!llvm::is_contained({"default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"}, request.mode))
     return wrong("--mode " + request.mode +
                  " is not known; known: default, reduce-overhead, max-autotune, max-autotune-no-cudagraphs");
-  if ((measures() || !request.tuningDb.empty()) && !llvm::is_contained(request.targets, "cpu"))
+  if ((measures() || !request.tuningDb.empty()) && !isFor(machine::TargetKind::Cpu))
     return wrong((measures() ? "--mode " + request.mode : std::string("--tuning-db")) +
                  " is supported for --target cpu only yet; add that target, or leave the option out");
   if (request.tuningThreads && !measures() && request.tuningDb.empty())
@@ -146,7 +166,7 @@ int Compiler::checkRequest() {
                  std::string(measures() ? "leave --mode out" : "add --tuning-db FILE"));
   if (!llvm::is_contained({"f32", "tf32", "bf16", "f16"}, request.precision))
     return wrong("--precision " + request.precision + " is not known; known: f32, tf32, bf16, f16");
-  if (request.precision != "f32" && llvm::is_contained(request.targets, "cuda"))
+  if (request.precision != "f32" && isFor(machine::TargetKind::Cuda))
     return wrong("--precision " + request.precision + " is not supported for --target cuda yet; supported there: f32");
   if (request.verify && (request.output.empty() || request.stopAtPhase))
     return wrong("--verify runs the artifact; give -o OUT and no --compile-to");
@@ -294,26 +314,19 @@ int Compiler::runPhase(ModuleOp module, Phase phase) {
   return valid ? int(kDone) : failedPasses(("the verifier of phase " + getName(phase) + " failed").str());
 }
 
-/// What the passes are told for one target. They take the best variant last.
-void Compiler::setTarget(StringRef target) {
-  options.device = target.str();
-  options.fuse = target != "reference";
-  SmallVector<std::string> variants(request.cpus.begin(), request.cpus.end());
-  if (target == "cuda")
-    variants = {"cuda-" + (request.gpus.empty() ? std::string("sm_90") : llvm::join(request.gpus, "+"))};
-  llvm::stable_sort(variants, [](StringRef a, StringRef b) {
-    auto rank = [](StringRef name) {
-      return name == "native"           ? 5
-             : name == "x86-64-v4-amx"  ? 4
-             : name == "x86-64-v4-bf16" ? 3
-             : name == "x86-64-v4-vnni" ? 2
-             : name == "x86-64-v4"      ? 1
-                                        : 0;
-    };
-    return rank(a) < rank(b);
-  });
-  variants.erase(std::unique(variants.begin(), variants.end()), variants.end());
-  options.variants = ArrayRef<std::string>(variants);
+/// What the passes are told for one target.
+void Compiler::setTarget(machine::TargetKind target) {
+  options.target = target;
+  options.fuse = target != machine::TargetKind::Reference;
+  options.variants.clear();
+  auto add = [&](auto machines) {
+    for (machine::MachineAttr machine : machines)
+      options.variants.push_back(machine.getName().str());
+  };
+  if (isCuda(target))
+    add(gpus);
+  else
+    add(cpus);
   reproducer.setTarget(target);
 }
 
@@ -386,7 +399,8 @@ int Compiler::runPhases(ModuleOp module, Phase from, Phase last) {
       explanation.addMemory(module);
     if (!request.debugDir.empty()) {
       SmallString<128> path(request.debugDir);
-      std::string target = targets.size() > 1 && phase > Phase::Prim ? "-" + options.device.getValue() : "";
+      std::string target =
+          targets.size() > 1 && phase > Phase::Prim ? "-" + machine::stringifyTargetKind(options.target).str() : "";
       llvm::sys::path::append(path, Twine(i) + "-" + getName(phase) + target + ".mlir");
       if (llvm::Error error = base::writeModule(module, path))
         return fail(kWrongUse, llvm::toString(std::move(error)));
@@ -429,8 +443,8 @@ int Compiler::writeArtifact(ArrayRef<OwningOpRef<ModuleOp>> modules) {
   artifact::ArtifactSpec spec;
   for (auto [i, module] : llvm::enumerate(modules)) {
     AssembleOptions ofTarget = assemble;
-    if (targets[i] != "cpu")
-      ofTarget.flags.push_back("--target " + targets[i]);
+    if (targets[i] != machine::TargetKind::Cpu)
+      ofTarget.flags.push_back("--target " + machine::stringifyTargetKind(targets[i]).str());
     llvm::Expected<artifact::ArtifactSpec> part = assembleArtifact(*module, ofTarget);
     if (!part)
       return fail(part.takeError(), request.model + ": error: ");
@@ -467,16 +481,17 @@ static double getTolerance(func::FuncOp func) {
 
 /// Schedules for the regions that the tuning database, or a measurement, knows better ones for than the generators.
 int Compiler::tune(ModuleOp module) {
-  if (options.device != "cpu" || (!measures() && request.tuningDb.empty()))
+  if (options.target != machine::TargetKind::Cpu || (!measures() && request.tuningDb.empty()))
     return kDone;
   autotune::TuneOptions tuning;
   tuning.measure = measures();
   tuning.database = request.tuningDb;
   tuning.machine = request.tuningMachine;
   tuning.threads = request.tuningThreads;
-  tuning.variants.assign(options.variants.begin(), options.variants.end());
-  auto build = [&](ModuleOp probe, ArrayRef<std::string> variants) {
-    return buildProbe(probe, Phase::Kernel, variants);
+  tuning.cpus = cpus;
+  auto build = [&](ModuleOp probe, ArrayRef<machine::CpuAttr> cpus) {
+    auto names = llvm::map_to_vector(cpus, [](machine::CpuAttr cpu) { return cpu.getName().str(); });
+    return buildProbe(probe, Phase::Kernel, names);
   };
   llvm::Expected<autotune::TuneReport> report = autotune::tuneSchedules(module, tuning, build);
   if (!report) {
@@ -519,26 +534,29 @@ llvm::Expected<std::string> Compiler::buildProbe(ModuleOp probe, Phase from, Arr
 llvm::Expected<std::vector<prim::Tensor>> Compiler::runProbe(ModuleOp probe, const std::string &variant,
                                                              ArrayRef<prim::Tensor> inputs) {
   SmallVector<Type> results = llvm::to_vector(getMainFunction(probe).getResultTypes());
-  llvm::Expected<std::string> bytes = buildProbe(probe, Phase::Fuse, variant);
+  // All GPUs share one variant.
+  SmallVector<std::string> machines(options.variants.begin(), options.variants.end());
+  llvm::Expected<std::string> bytes =
+      buildProbe(probe, Phase::Fuse, isCuda(options.target) ? ArrayRef<std::string>(machines) : variant);
   if (!bytes)
     return bytes.takeError();
   llvm::Expected<OpenedArtifact> opened =
-      OpenedArtifact::openMemory(*bytes, request.model, variant, options.device == "cuda");
+      OpenedArtifact::openMemory(*bytes, request.model, variant, isCuda(options.target));
   return opened ? opened->run(inputs, results) : opened.takeError();
 }
 
 int Compiler::verifyArtifact() {
   progress::beginStage("verify", kPhaseCount - 1, kPhaseCount);
-  for (const std::string &target : targets)
+  for (machine::TargetKind target : targets)
     if (int code = verifyTarget(target))
       return code;
   return kDone;
 }
 
 /// Runs each variant that this machine can run on seeded inputs and compares with the interpreter.
-int Compiler::verifyTarget(StringRef target) {
+int Compiler::verifyTarget(machine::TargetKind target) {
   setTarget(target);
-  bool onGpu = target == "cuda";
+  const bool onGpu = isCuda(target);
   func::FuncOp main = getMainFunction(*reference);
   StringRef prefix = "--verify: ";
   auto inputs = target::makeRandomInputs(main, llvm::StringMap<int64_t>(), /*seed=*/0);
@@ -598,11 +616,12 @@ int Compiler::writeExplanation() {
 }
 
 int Compiler::run() {
-  if (int code = checkRequest())
-    return code;
   DialectRegistry registry;
   registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.getOrLoadDialect<machine::MachineDialect>();
+  if (int code = checkRequest(&context))
+    return code;
   auto release = llvm::make_scope_exit([&] { reference = nullptr; }); // before the context
   std::unique_ptr<llvm::DefaultThreadPool> pool;
   unsigned jobs = request.jobs ? request.jobs : llvm::hardware_concurrency().compute_thread_count();
@@ -625,10 +644,6 @@ int Compiler::run() {
   options.jobs = jobs;
   options.debugDir = request.debugDir;
   options.report = &explanation.report;
-  // What runs everywhere comes first in an artifact.
-  targets = request.targets;
-  llvm::stable_sort(targets, [](StringRef a, StringRef b) { return (a == "cuda") < (b == "cuda"); });
-  targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
 
   beginStep(Phase::Import);
   bool isMlir = false;
@@ -659,7 +674,7 @@ int Compiler::run() {
     errors << "arena      " << arena.getValue().getResult(0) << " bytes";
     if (auto weights = main->getAttrOfType<IntegerAttr>(host::kWeightsAttr))
       errors << ", weights " << weights.getInt() << " bytes";
-    errors << (targets.size() > 1 ? " (" + target + ")" : "") << "\n";
+    errors << (targets.size() > 1 ? " (" + machine::stringifyTargetKind(target).str() + ")" : "") << "\n";
   }
   if (request.explain && (code == kDone || code == kUnsupported))
     if (int explained = writeExplanation())

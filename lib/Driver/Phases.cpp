@@ -118,15 +118,15 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     return;
   }
   case Phase::Fuse: {
-    if (options.device == "cpu")
+    if (options.target == machine::TargetKind::Cpu)
       prepare::buildPrepareCpuPipeline(manager.nest<func::FuncOp>());
     // Without fusion, attention is compared in its parts.
-    auto takesWhole = [device = std::string(options.device), fuse = bool(options.fuse)](Operation *op) {
-      return (fuse || !isa<prim::AttentionOp>(op)) && codegen::takesWhole(device, op);
+    auto takesWhole = [target = machine::TargetKind(options.target), fuse = bool(options.fuse)](Operation *op) {
+      return (fuse || !isa<prim::AttentionOp>(op)) && codegen::takesWhole(target, op);
     };
     manager.addNestedPass<func::FuncOp>(prim::createDecomposeCompositesPass(takesWhole));
     manager.addNestedPass<func::FuncOp>(prim::createExpandNarrowTypesPass());
-    if (options.device == "cpu")
+    if (options.target == machine::TargetKind::Cpu)
       manager.addNestedPass<func::FuncOp>(prim::createWidenProductsPass());
     // Packing of constants of narrow types.
     manager.addNestedPass<func::FuncOp>(prim::createFoldConstantsPass());
@@ -140,7 +140,7 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
   }
   case Phase::Schedule: {
     codegen::ChooseSchedulePassOptions choose;
-    choose.device = options.device;
+    choose.target = options.target;
     manager.addPass(codegen::createChooseSchedulePass(choose));
     return;
   }
@@ -151,7 +151,7 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     return;
   }
   case Phase::Host:
-    if (options.device == "cpu")
+    if (options.target == machine::TargetKind::Cpu)
       manager.addNestedPass<func::FuncOp>(createGroupLaunchesPass());
     manager.addNestedPass<func::FuncOp>(createPlanMemoryPass());
     manager.addPass(createConvertHostToLLVMPass());

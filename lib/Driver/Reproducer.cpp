@@ -55,7 +55,7 @@ void tc::driver::installCrashHandler() {
     sigaction(signal, &action, nullptr);
 }
 
-Reproducer::Reproducer(const CompileRequest &request) : request(request), target(request.targets.front()) {
+Reproducer::Reproducer(const CompileRequest &request) : request(request) {
   SmallString<128> file(request.debugDir);
   if (!request.debugDir.empty())
     sys::path::append(file, "reproducer.mlir");
@@ -71,7 +71,7 @@ Reproducer::Reproducer(const CompileRequest &request) : request(request), target
 
 Reproducer::~Reproducer() { active = nullptr; }
 
-void Reproducer::setTarget(StringRef name) { target = name.str(); }
+void Reproducer::setTarget(machine::TargetKind kind) { target = kind; }
 
 // Everything that a signal handler needs is made here.
 void Reproducer::setPhase(Phase phase) {
@@ -85,8 +85,8 @@ void Reproducer::setPhase(Phase phase) {
     for (const std::string &value : values)
       command.insert(command.end(), {option.str(), value});
   };
-  add("--target", {target});
-  if (target == "cuda")
+  add("--target", {machine::stringifyTargetKind(target).str()});
+  if (target == machine::TargetKind::Cuda)
     add("--gpu", request.gpus);
   add("--cpu", request.cpus);
   add("--dim", request.dims);

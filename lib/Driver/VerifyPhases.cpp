@@ -83,7 +83,7 @@ WalkResult verifyProgram(ModuleOp module, StringRef phase) {
     return refuse(module, phase, "the module has no variant");
   for (Operation &op : *module.getBody()) {
     if (auto variant = dyn_cast<host::VariantOp>(op)) {
-      if (variant.getDevice() != "cpu")
+      if (variant.getDevice() != machine::DeviceKind::Cpu)
         continue;
       for (Operation &inner : variant.getBody().front())
         if (!isa_and_nonnull<LLVM::LLVMDialect>(inner.getDialect()))
@@ -100,7 +100,8 @@ WalkResult verifyProgram(ModuleOp module, StringRef phase) {
         return refuse(inner, phase, "a value is no ranked tensor");
       if (auto launch = dyn_cast<host::LaunchOp>(inner))
         for (host::VariantOp variant : variants)
-          if (variant.getDevice() == "cpu" && !SymbolTable::lookupSymbolIn(variant, launch.getKernel()))
+          if (variant.getDevice() == machine::DeviceKind::Cpu &&
+              !SymbolTable::lookupSymbolIn(variant, launch.getKernel()))
             return refuse(launch, phase,
                           "variant @" + variant.getSymName() + " lacks the kernel @" + launch.getKernel());
       return WalkResult::advance();

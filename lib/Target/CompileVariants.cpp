@@ -41,8 +41,8 @@ llvm::Error tc::target::compileVariants(ModuleOp module, const ObjectOptions &op
   for (host::VariantOp variant : variants) {
     TargetBackend *backend = lookupBackend(variant.getDevice());
     if (!backend)
-      return llvm::createStringError("this tc-compile has no code generator for device \"" + variant.getDevice() +
-                                     "\"");
+      return llvm::createStringError("this tc-compile has no code generator for device \"" +
+                                     machine::stringifyDeviceKind(variant.getDevice()) + "\"");
     llvm::Expected<std::unique_ptr<VariantCompilation>> compilation = backend->begin(variant, options);
     if (!compilation)
       return compilation.takeError();
@@ -91,9 +91,8 @@ llvm::Error tc::target::compileVariants(ModuleOp module, const ObjectOptions &op
           HeapAsmResourceBlob::allocateAndCopyWithAlign(ArrayRef<char>(bytes.data(), bytes.size()), /*align=*/64);
       return cast<ElementsAttr>(Attribute(DenseI8ResourceElementsAttr::get(type, name.str(), std::move(blob))));
     };
-    auto binary = host::BinaryOp::create(builder, variant.getLoc(), variant.getSymName(), variant.getDevice(),
-                                         variant.getCpu(), variant.getFeatures(), object->requires_,
-                                         resource(object->elf, "elf_" + variant.getSymName()));
+    auto binary = host::BinaryOp::create(builder, variant.getLoc(), variant.getSymName(), variant.getMachines(),
+                                         object->requires_, resource(object->elf, "elf_" + variant.getSymName()));
     SmallVector<Attribute> deviceCode;
     for (auto [kind, list] : {std::make_pair("cubin", &object->cubins), std::make_pair("ptx", &object->ptx)})
       for (const DeviceObject &code : *list)

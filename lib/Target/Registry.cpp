@@ -8,28 +8,20 @@
 
 #include <map>
 
+using namespace tc;
 using namespace tc::target;
 
-namespace {
-std::map<std::string, std::unique_ptr<TargetBackend>, std::less<>> &backends() {
-  static std::map<std::string, std::unique_ptr<TargetBackend>, std::less<>> map;
+static std::map<machine::DeviceKind, std::unique_ptr<TargetBackend>> &backends() {
+  static std::map<machine::DeviceKind, std::unique_ptr<TargetBackend>> map;
   return map;
 }
-} // namespace
 
 void tc::target::registerBackend(std::unique_ptr<TargetBackend> backend) {
-  std::string device = backend->getDevice().str();
+  const machine::DeviceKind device = backend->getDevice();
   backends()[device] = std::move(backend);
 }
 
-TargetBackend *tc::target::lookupBackend(llvm::StringRef device) {
-  auto found = backends().find(std::string_view(device));
+TargetBackend *tc::target::lookupBackend(machine::DeviceKind device) {
+  auto found = backends().find(device);
   return found == backends().end() ? nullptr : found->second.get();
-}
-
-std::vector<llvm::StringRef> tc::target::getDevices() {
-  std::vector<llvm::StringRef> devices;
-  for (auto &[device, backend] : backends())
-    devices.push_back(device);
-  return devices;
 }

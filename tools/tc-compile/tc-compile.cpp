@@ -37,15 +37,12 @@ int main(int argc, char **argv) {
 
   CLI::App app{"Compiles a model to an artifact of native code.", "tc-compile"};
   std::string compileTo;
-  std::vector<std::string> cpus, gpus, targets;
   app.add_option("MODEL", request.model, "ONNX file, .pt2 archive, or .mlir of any phase")->required();
   app.add_option("-o", request.output, "the artifact to write, or a module (-: printed, without large constants)");
-  app.add_option("--target", targets, "cpu (default), cuda, reference")->delimiter(',');
-  app.add_option("--cpu", cpus,
-                 "CPU variants: x86-64-v3,x86-64-v4 (default), x86-64-v4-vnni, "
-                 "x86-64-v4-bf16, x86-64-v4-amx, native")
+  app.add_option("--target", request.targets, "cpu (default), cuda, reference")->delimiter(',');
+  app.add_option("--cpu", request.cpus, "CPU variants (default: x86-64-v3,x86-64-v4): " + tc::machine::getCpuNames())
       ->delimiter(',');
-  app.add_option("--gpu", gpus, "GPU architectures: sm_80,sm_90a")->delimiter(',');
+  app.add_option("--gpu", request.gpus, "GPU architectures: sm_80,sm_90a")->delimiter(',');
   app.add_option("--dim", request.dims, "size of a named dim: batch=1, or a range: batch=1..64")
       ->allow_extra_args(false);
   app.add_option("--shape", request.shapes, "sizes of an input: x=1,3,224,224")->allow_extra_args(false);
@@ -89,11 +86,6 @@ int main(int argc, char **argv) {
   request.explain = explain->count() > 0;
   if (request.explainFile == "true")
     request.explainFile.clear();
-  if (!targets.empty())
-    request.targets = targets;
-  if (!cpus.empty())
-    request.cpus = cpus;
-  request.gpus = gpus;
   if (!compileTo.empty()) {
     std::optional<tc::driver::Phase> phase = tc::driver::parsePhase(compileTo);
     if (!phase) {

@@ -8,7 +8,9 @@
 #include "Options.h"
 
 #include "tc/Run/Tensor.h"
+#include "tcrt/artifact_abi.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
@@ -48,6 +50,9 @@ cannot run it; 6 internal error
 )";
 
 namespace {
+
+/// What --device names, by TCRT_DEVICE_*.
+const std::string kDevices[] = {"cpu", "cuda"};
 
 [[noreturn]] void fail(const std::string &what) { throw Failure{1, "tc-run: error: " + what + "; see tc-run --help"}; }
 
@@ -131,11 +136,13 @@ Options tc::run::parseOptions(int argc, char **argv) {
         fail("--threads takes a number from 1 on");
     } else if (name == "--device") {
       std::string text = value();
-      if (text.compare(0, 5, "cuda:") == 0)
-        options.deviceIndex = int32_t(parseInteger(name, text.substr(5), 1023));
-      else if (text != "cpu" && text != "cuda")
+      const size_t colon = text.find(':');
+      const auto *device = std::find(std::begin(kDevices), std::end(kDevices), text.substr(0, colon));
+      options.isCuda = device == kDevices + TCRT_DEVICE_CUDA;
+      if (device == std::end(kDevices) || (colon != std::string::npos && !options.isCuda))
         fail("--device takes cpu, cuda or cuda:INDEX, not \"" + text + "\"");
-      options.isCuda = text != "cpu";
+      if (colon != std::string::npos)
+        options.deviceIndex = int32_t(parseInteger(name, text.substr(colon + 1), 1023));
     } else if (name == "--custom-op") {
       options.customOps.push_back(value());
     } else if (name == "--variant") {

@@ -11,6 +11,8 @@
 #ifndef TC_AUTOTUNE_TUNE_H
 #define TC_AUTOTUNE_TUNE_H
 
+#include "tc/Dialect/Machine/IR/Machine.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
@@ -28,8 +30,8 @@ struct TuneOptions {
   std::string machine;
   /// Of a run; 0: one per usable core.
   unsigned threads = 0;
-  /// CPU variants that are compiled, the best last.
-  std::vector<std::string> variants;
+  /// The CPU variants that are compiled, the best last.
+  llvm::SmallVector<machine::CpuAttr> cpus;
 };
 
 /// What became of one region.
@@ -45,11 +47,11 @@ struct TuneReport {
   std::vector<std::string> notes;
 };
 
-/// The bytes of an artifact of a module that stands at the end of phase schedule, for these variants.
+/// The bytes of an artifact of a module that stands at the end of phase schedule, for these CPU variants.
 using BuildArtifact =
-    llvm::function_ref<llvm::Expected<std::string>(mlir::ModuleOp module, llvm::ArrayRef<std::string> variants)>;
+    llvm::function_ref<llvm::Expected<std::string>(mlir::ModuleOp module, llvm::ArrayRef<machine::CpuAttr> cpus)>;
 
-/// Tunes a module at the end of phase fuse, for device cpu. An error with a code of std::errc is about the database,
+/// Tunes a module at the end of phase fuse, for CPUs. An error with a code of std::errc is about the database,
 /// one without a code about the machine; both are complete sentences.
 llvm::Expected<TuneReport> tuneSchedules(mlir::ModuleOp module, const TuneOptions &options, BuildArtifact build);
 

@@ -9,6 +9,7 @@
 
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/Kernel/IR/Kernel.h"
+#include "tc/Dialect/Machine/IR/Machine.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -21,17 +22,8 @@
 
 namespace tc::codegen {
 
-/// A variant of the artifact: its name, and what LLVM calls the processor and its features.
-struct CpuVariant {
-  std::string name, cpu, features;
-  std::string device = "cpu";
-};
-/// Resolves x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-bf16, x86-64-v4-amx, native (the compiling machine, as a
-/// named feature list) and cuda-sm_<N>; nullopt: unknown.
-std::optional<CpuVariant> resolveCpuVariant(llvm::StringRef name);
-
-/// Whether a code generator of `device` has code for this composite op of prim, with its element types and sizes.
-bool takesWhole(llvm::StringRef device, mlir::Operation *composite);
+/// Whether a code generator of `target` has code for this composite op of prim, with its element types and sizes.
+bool takesWhole(machine::TargetKind target, mlir::Operation *composite);
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION

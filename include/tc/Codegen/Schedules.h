@@ -16,13 +16,13 @@ namespace tc::codegen {
 /// Raised when a generator changes such that earlier measurements no longer tell which schedule is the fastest.
 inline constexpr int64_t kGeneratorsVersion = 2;
 
-/// The schedules worth measuring for a CPU variant. The first is what tc-choose-schedule takes; empty: no generator
+/// The schedules worth measuring for a CPU. The first is what tc-choose-schedule takes; empty: no generator
 /// takes the region.
-llvm::SmallVector<kernel::ScheduleAttr> getScheduleCandidates(kernel::RegionOp region, const CpuVariant &variant);
+llvm::SmallVector<kernel::ScheduleAttr> getScheduleCandidates(kernel::RegionOp region, machine::CpuAttr cpu);
 
-/// The CPU variants that tc-lower-kernels makes of these: with those, for the default ones, that a kernel may gain
-/// from. The best last.
-llvm::SmallVector<std::string> getPossibleVariants(llvm::ArrayRef<std::string> names);
+/// The CPU variants that tc-lower-kernels may make of these: with those, for the default ones, that a kernel may gain
+/// from.
+llvm::SmallVector<machine::CpuAttr> getPossibleVariants(llvm::ArrayRef<machine::CpuAttr> cpus);
 
 /// Types and body of a region without names and places: regions that print alike can share a kernel.
 std::string printRegion(kernel::RegionOp region);

@@ -29,10 +29,9 @@ enum ExitCode { kDone = 0, kWrongUse = 1, kUnsupported = 2, kDiffers = 3, kMachi
 /// The command line of tc-compile.
 struct CompileRequest {
   std::string model;
-  std::string output;                                         ///< empty: only with explain or compileTo = artifact
-  std::vector<std::string> targets = {"cpu"};                 ///< cpu, cuda, reference
-  std::vector<std::string> cpus = {"x86-64-v3", "x86-64-v4"}; ///< names of variants
-  std::vector<std::string> gpus;
+  std::string output; ///< empty: only with explain or compileTo = artifact
+  // As tc/Dialect/Machine/IR/Machine.h reads them; empty: the defaults.
+  std::vector<std::string> targets, cpus, gpus;
   std::vector<std::string> dims, shapes, customOps;
   std::string mode = "default";
   std::string tuningDb;      ///< file of the tuning database; empty: none

@@ -14,6 +14,7 @@
 #define TC_DRIVER_PHASES_H
 
 #include "tc/Conversion/GraphToPrim/GraphToPrim.h"
+#include "tc/Dialect/Machine/IR/Machine.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
@@ -46,9 +47,9 @@ struct PhaseOptions : public mlir::PassPipelineOptions<PhaseOptions> {
   Option<std::string> precision{*this, "precision", llvm::cl::desc("of f32 products: f32, tf32, bf16 or f16 (prim)"),
                                 llvm::cl::init("f32")};
   Option<bool> fuse{*this, "fuse", llvm::cl::desc("false: one primitive per kernel (fuse)"), llvm::cl::init(true)};
-  ListOption<std::string> variants{*this, "variants", llvm::cl::desc("variants, best last (kernel)")};
-  Option<std::string> device{*this, "device", llvm::cl::desc("cpu, cuda or reference (fuse, schedule)"),
-                             llvm::cl::init("cpu")};
+  ListOption<std::string> variants{*this, "variants", llvm::cl::desc("machines by name, best last (kernel)")};
+  Option<machine::TargetKind> target{*this, "device", llvm::cl::desc("what the code is for (fuse, schedule)"),
+                                     llvm::cl::init(machine::TargetKind::Cpu), machine::getTargetValues()};
   Option<unsigned> jobs{*this, "jobs", llvm::cl::desc("threads, 0: all (object)"), llvm::cl::init(0)};
   Option<std::string> debugDir{*this, "debug-dir", llvm::cl::desc("folder for LLVM IR and assembly (object)"),
                                llvm::cl::init("")};

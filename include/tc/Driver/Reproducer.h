@@ -27,7 +27,7 @@ public:
   ~Reproducer();
   Reproducer(const Reproducer &) = delete;
   Reproducer &operator=(const Reproducer &) = delete;
-  void setTarget(llvm::StringRef name);
+  void setTarget(machine::TargetKind kind);
   void setPhase(Phase phase);
   /// The module before the current phase: beside the output, or in the debug folder.
   const std::string &getPath() const { return path; }
@@ -38,7 +38,8 @@ public:
 
 private:
   const CompileRequest &request;
-  std::string target, path, note, crashed;
+  machine::TargetKind target = machine::TargetKind::Cpu;
+  std::string path, note, crashed;
   std::vector<std::string> command;
   std::vector<const char *> argv;
   volatile bool canWrite = false;

@@ -51,11 +51,11 @@ public:
   virtual llvm::Expected<Object> finish() = 0;
 };
 
-/// Code generation for one device ("cpu", "cuda").
+/// Code generation for one device.
 class TargetBackend {
 public:
   virtual ~TargetBackend() = default;
-  virtual llvm::StringRef getDevice() const = 0;
+  virtual machine::DeviceKind getDevice() const = 0;
   /// `variant` must stay until the compilation is destroyed.
   virtual llvm::Expected<std::unique_ptr<VariantCompilation>> begin(host::VariantOp variant,
                                                                     const ObjectOptions &options) = 0;
@@ -64,9 +64,7 @@ public:
 /// Adds a backend; a later one for the same device replaces the earlier. Not thread safe.
 void registerBackend(std::unique_ptr<TargetBackend> backend);
 /// Null if there is none.
-TargetBackend *lookupBackend(llvm::StringRef device);
-/// All devices with a backend, sorted.
-std::vector<llvm::StringRef> getDevices();
+TargetBackend *lookupBackend(machine::DeviceKind device);
 
 /// Compiles all variants of `module` and replaces them by host.binary ops. Parts of all variants run side by side.
 llvm::Error compileVariants(mlir::ModuleOp module, const ObjectOptions &options);
@@ -77,7 +75,7 @@ llvm::Error verifyObject(llvm::StringRef elf);
 
 /// Registers the CPU backend.
 void registerLLVMCPUBackend();
-/// Registers the backend of NVIDIA GPUs ("cuda"), which needs the CPU backend too, and ptxas when it compiles.
+/// Registers the backend of NVIDIA GPUs, which needs the CPU backend too, and ptxas when it compiles.
 void registerNVPTXBackend();
 
 } // namespace tc::target

@@ -119,7 +119,7 @@ public:
   }
 
   SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
-                                                 const CpuInfo &) const override {
+                                                 machine::CpuAttr) const override {
     if (failed(choose(region, isConstant)))
       return {};
     Problem p = *analyzeAttention(region);
@@ -172,10 +172,12 @@ private:
       // Few queries leave work for all cores, but not tasks that take less time than to copy their keys.
       if (tileT > kPanel && batch * blocks < 16 && flopsOf(p, tileT - kPanel) >= kTaskFlops)
         break;
-      const Tile tile = scoreTile(wideCpu(), tileT, tileS);
+      const Tile tile = scoreTile(widestUnit(), tileT, tileS);
       // For a key: both products, groups of panels; exponentials; the copies of its rows, which many queries share.
       const int64_t last = ceilDiv(*t - int64_t(blocks - 1) * tileT, kPanel);
-      auto groupCycles = [&](int64_t panels) { return panels ? microKernelCycles(wideCpu(), tile.rows, panels) : 0; };
+      auto groupCycles = [&](int64_t panels) {
+        return panels ? microKernelCycles(widestUnit(), tile.rows, panels) : 0;
+      };
       const double groups = ((blocks - 1) * double(tileT / kPanel / tile.panels) + double(last / tile.panels)) *
                                 groupCycles(tile.panels) +
                             groupCycles(last % tile.panels);
@@ -189,8 +191,8 @@ private:
     return {best, tileS};
   }
   /// Micro-kernel of the scores: whole groups of panels only.
-  static Tile scoreTile(const CpuInfo &cpu, int64_t tileT, int64_t tileS) {
-    return chooseTile(cpu, tileS, tileT / kPanel, cpu.vectorBits == 512 ? 14 : 6, /*isStreamed=*/false,
+  static Tile scoreTile(const VectorUnit &unit, int64_t tileT, int64_t tileS) {
+    return chooseTile(unit, tileS, tileT / kPanel, unit.bits == 512 ? 14 : 6, /*isStreamed=*/false,
                       /*within=*/tileT / kPanel);
   }
   /// As few blocks as keep their scores near, of equal size; or whole micro-kernels.
@@ -206,21 +208,21 @@ private:
     Schedule::Params params;
     params.tileT = tileT;
     params.tileS = tileS;
-    for (const CpuInfo &cpu : kScheduledCpus) {
-      int64_t maxRows = cpu.vectorBits == 512 ? 14 : 6;
-      const Tile tile = scoreTile(cpu, tileT, tileS);
+    for (const VectorUnit &unit : machine::kVectorUnits) {
+      int64_t maxRows = unit.bits == 512 ? 14 : 6;
+      const Tile tile = scoreTile(unit, tileT, tileS);
       int64_t valueRows = 1;
       double best = std::numeric_limits<double>::infinity();
       for (int64_t rows = 1; rows <= maxRows; ++rows) {
-        double cost = blockCycles(cpu, p.E, tile.panels, {rows, tile.panels});
-        if (rows > p.E || !fitsRegisters(cpu, rows, tile.panels) || cost >= best * 0.999)
+        double cost = blockCycles(unit, p.E, tile.panels, {rows, tile.panels});
+        if (rows > p.E || !fitsRegisters(unit, rows, tile.panels) || cost >= best * 0.999)
           continue;
         best = cost;
         valueRows = rows;
       }
-      params.panelsFor(cpu.vectorBits) = tile.panels;
-      params.scoreRowsFor(cpu.vectorBits) = tile.rows;
-      params.valueRowsFor(cpu.vectorBits) = valueRows;
+      params.panelsFor(unit.bits) = tile.panels;
+      params.scoreRowsFor(unit.bits) = tile.rows;
+      params.valueRowsFor(unit.bits) = valueRows;
     }
     params.grain = std::max<int64_t>(1, int64_t(1e6 / std::max(flopsOf(p, tileT), 1.0)));
     return params.get(region.getContext());
@@ -238,9 +240,9 @@ private:
         : p(p), schedule(schedule), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()),
           vector(em.vectorOf(f32)), width(em.width()), tileT(schedule.getTileT()), tileS(schedule.getTileS()),
           layout(p, tileT, tileS) {
-      panels = schedule.panelsFor(em.cpu().vectorBits);
-      scoreRows = schedule.scoreRowsFor(em.cpu().vectorBits);
-      valueRows = schedule.valueRowsFor(em.cpu().vectorBits);
+      panels = schedule.panelsFor(em.vectors().bits);
+      scoreRows = schedule.scoreRowsFor(em.vectors().bits);
+      valueRows = schedule.valueRowsFor(em.vectors().bits);
       auto t = prim::getConstantSize(p.T), s = prim::getConstantSize(p.S);
       scoreFloats = Layout::scoreRows(tileS) * kPanel;
       turnsMask = p.op.getMask() && isReadByRows(p.op.getMask());

@@ -46,7 +46,7 @@ constexpr int64_t kUnrolled = 256, kPiece = 128;
 // Chains of multiply-adds that hide their latency.
 constexpr int64_t kChains = 8;
 // Keys are fetched so far ahead, where they and the values do not fit the second-level cache.
-constexpr int64_t kAheadFloats = 2048, kSecondLevelBytes = 1280 * 1024;
+constexpr int64_t kAheadFloats = 2048, kNearBytes = machine::kCaches.l2 / 8 * 5;
 // What a thread should get at least, for data that comes from beyond the second-level cache at 10 flops a byte.
 constexpr double kGrainFlops = 1e6, kFlopsPerByte = 10;
 
@@ -113,7 +113,7 @@ public:
   }
 
   SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
-                                                 const CpuInfo &) const override {
+                                                 machine::CpuAttr) const override {
     FailureOr<Schedule> chosen = decide(region, isConstant);
     SmallVector<kernel::ScheduleAttr> all;
     if (failed(chosen))
@@ -147,8 +147,8 @@ public:
 
 private:
   /// Vectors of a row of values at once: accumulators for all queries are half of the registers.
-  static int64_t chooseVectors(const CpuInfo &cpu, const Problem &p, int64_t T) {
-    return std::clamp<int64_t>(cpu.vectorRegisters / 2 / T, 1, ceilDiv(p.E, cpu.width()));
+  static int64_t chooseVectors(const VectorUnit &unit, const Problem &p, int64_t T) {
+    return std::clamp<int64_t>(unit.registers / 2 / T, 1, ceilDiv(p.E, unit.width()));
   }
   /// As few blocks as there may be, of equal size.
   static int64_t chooseKeys(const Problem &p) {
@@ -160,11 +160,11 @@ private:
     const int64_t T = *prim::getConstantSize(p.T);
     Schedule::Params params;
     params.tileS = tileS;
-    for (const CpuInfo &cpu : kScheduledCpus)
-      params.vectorsFor(cpu.vectorBits) = chooseVectors(cpu, p, T);
+    for (const VectorUnit &unit : machine::kVectorUnits)
+      params.vectorsFor(unit.bits) = chooseVectors(unit, p, T);
     // What the second-level cache holds needs no fetching.
     auto all = prim::getConstantSize(prim::product(region.getContext(), p.batch) * p.S);
-    const bool isNear = all && *all * (p.D + p.E) * 4 <= kSecondLevelBytes;
+    const bool isNear = all && *all * (p.D + p.E) * 4 <= kNearBytes;
     params.prefetchKeys = isNear ? 0 : ceilDiv(kAheadFloats, std::max<int64_t>(1, p.D));
     const double elements = double(prim::getConstantSize(p.S).value_or(kMostKeys)) * double(p.D + p.E);
     const double flops = std::max(2.0 * double(T), 4 * kFlopsPerByte) * elements;
@@ -177,7 +177,7 @@ private:
     Task(Problem &p, Schedule schedule, Emitter &em)
         : p(p), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()), vector(em.vectorOf(f32)),
           width(em.width()), T(*prim::getConstantSize(p.T)), tileS(schedule.getTileS()),
-          vectors(schedule.vectorsFor(em.cpu().vectorBits)), ahead(schedule.getPrefetchKeys()), layout(p, T, tileS) {
+          vectors(schedule.vectorsFor(em.vectors().bits)), ahead(schedule.getPrefetchKeys()), layout(p, T, tileS) {
       knownS = prim::getConstantSize(p.S);
       isSingle = knownS && *knownS > 0 && *knownS <= tileS;
     }

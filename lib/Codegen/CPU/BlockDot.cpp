@@ -53,7 +53,7 @@ constexpr int64_t kChains = 8;
 constexpr int64_t kFetchWords = 32, kFetchBlocks = 8;
 
 /// Most accumulators of the kernel for few rows; the rest holds decoded weights, the table and the words.
-int64_t accumulators(const CpuInfo &cpu) { return cpu.vectorRegisters == 32 ? 16 : 4; }
+int64_t accumulators(const VectorUnit &unit) { return unit.registers == 32 ? 16 : 4; }
 
 struct Problem {
   prim::BlockDotOp op;
@@ -76,15 +76,15 @@ struct Problem {
   bool isPadded() const { return k % block != 0; }
   int64_t rowFloats() const { return isPadded() ? blocks * block : k; }
   /// Numbers come out of a table less the centre.
-  bool hasTable(const CpuInfo &cpu) const { return cpu.vectorBits == 512 && bits <= 4; }
+  bool hasTable(const VectorUnit &unit) const { return unit.bits == 512 && bits <= 4; }
   bool hasZeros() const { return packedZeros || floatZeros; }
   /// What the numbers are off by everywhere, as they are decoded; nullopt: a table tells.
-  std::optional<double> offset(const CpuInfo &cpu) const {
+  std::optional<double> offset(const VectorUnit &unit) const {
     if (hasZeros())
       return std::nullopt;
-    return zeroNumber.value_or(centre()) - (hasTable(cpu) ? centre() : 0);
+    return zeroNumber.value_or(centre()) - (hasTable(unit) ? centre() : 0);
   }
-  bool needsSums(const CpuInfo &cpu) const { return offset(cpu) != 0.0; }
+  bool needsSums(const VectorUnit &unit) const { return offset(unit) != 0.0; }
 };
 
 std::optional<Problem> analyze(Operation *anchor) {
@@ -171,9 +171,9 @@ public:
   Task(const Problem &p, Schedule schedule, const Epilogue &epilogue, Emitter &em)
       : p(p), schedule(schedule), epilogue(epilogue), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()),
         vector(em.vectorOf(f32)), words(em.vectorOf(b.getI32Type())), perPanel(kPanel / em.width()),
-        tileM(schedule.getTileM()), tileN(schedule.getTileN()), rows(schedule.rowsFor(em.cpu().vectorBits)),
-        lhsCopy(schedule.getLhsCopy()), layout(p, schedule, em.cpu()) {
-    cols = schedule.colsFor(em.cpu().vectorBits);
+        tileM(schedule.getTileM()), tileN(schedule.getTileN()), rows(schedule.rowsFor(em.vectors().bits)),
+        lhsCopy(schedule.getLhsCopy()), layout(p, schedule, em.vectors()) {
+    cols = schedule.colsFor(em.vectors().bits);
     tile = em.stackBuffer(f32, rows * cols);
   }
 
@@ -185,14 +185,14 @@ public:
   /// Offsets in floats of the parts of a worker's scratch.
   struct Layout {
     int64_t copy, sums, panels, result, end;
-    Layout(const Problem &p, Schedule schedule, const CpuInfo &cpu) {
-      int64_t rows = schedule.rowsFor(cpu.vectorBits), tileM = schedule.getTileM(),
-              columns = schedule.panelColsFor(cpu.vectorBits);
+    Layout(const Problem &p, Schedule schedule, const VectorUnit &unit) {
+      int64_t rows = schedule.rowsFor(unit.bits), tileM = schedule.getTileM(),
+              columns = schedule.panelColsFor(unit.bits);
       int64_t copied = schedule.getLhsCopy() ? tileM : p.isPadded() ? rows : 0;
       copy = 0;
       sums = copy + copied * roundUp(p.rowFloats(), kPanel);
-      panels = sums + (p.needsSums(cpu) ? roundUp(rows * p.blocks, kPanel) : 0);
-      bool many = tileM > rows || p.needsSums(cpu);
+      panels = sums + (p.needsSums(unit) ? roundUp(rows * p.blocks, kPanel) : 0);
+      bool many = tileM > rows || p.needsSums(unit);
       result = panels + (many ? columns * schedule.getDepth() : 0);
       end = result + (many ? tileM * columns : 0);
     }
@@ -262,9 +262,9 @@ private:
 
   /// What the numbers, as `decode` gives them, are off by; null: nothing.
   Value zero(Value panel, Value of, int64_t part) {
-    if (std::optional<double> offset = p.offset(em.cpu()))
+    if (std::optional<double> offset = p.offset(em.vectors()))
       return *offset == 0 ? Value() : splat(*offset);
-    const double centre = p.hasTable(em.cpu()) ? p.centre() : 0;
+    const double centre = p.hasTable(em.vectors()) ? p.centre() : 0;
     Value table = em.input(schedule.getZeros());
     Value value;
     if (p.floatZeros) {
@@ -309,7 +309,7 @@ private:
     }
     if (step)
       lanes = arith::ShRUIOp::create(b, loc, lanes, splatWord(step * p.bits));
-    if (p.hasTable(em.cpu())) {
+    if (p.hasTable(em.vectors())) {
       SmallVector<float> values;
       for (int64_t i = 0; i < 16; ++i)
         values.push_back(float(i % (1 << p.bits)) - float(p.centre()));
@@ -328,7 +328,7 @@ private:
     const int64_t fromStride = stride;
     if (p.isPadded() && !lhsCopy)
       copyRows();
-    if (p.needsSums(em.cpu())) {
+    if (p.needsSums(em.vectors())) {
       // What is no number, less itself, is no number: such rows go through the weights written out.
       Value finite = sumBlocks();
       Value on = arith::ConstantIntOp::create(b, loc, b.getI1Type(), 1);
@@ -476,8 +476,8 @@ private:
   //===--- many rows ----------------------------------------------------------------------------------------------===//
 
   void many() {
-    const int64_t height = schedule.panelRowsFor(em.cpu().vectorBits);
-    const int64_t columnsAtOnce = schedule.panelColsFor(em.cpu().vectorBits);
+    const int64_t height = schedule.panelRowsFor(em.vectors().bits);
+    const int64_t columnsAtOnce = schedule.panelColsFor(em.vectors().bits);
     const int64_t depth = schedule.getDepth();
     const Value f32Panels = em.scratch(layout.panels * 4), result = em.scratch(layout.result * 4);
     forPanels(columnsAtOnce / kPanel, [&](Value panel, int64_t panels, Index column, Extent columns) {
@@ -634,19 +634,19 @@ public:
     const int64_t m = std::max<int64_t>(1, p->m.value_or(kTaskRows));
     int64_t mostRows = 1;
     Tile wide;
-    for (const CpuInfo &cpu : kScheduledCpus) {
+    for (const VectorUnit &unit : machine::kVectorUnits) {
       // Beyond these rows the multiply-adds of the f32 micro-kernel make up for writing the panels.
-      int64_t rows = std::min<int64_t>(m, cpu.vectorBits == 512 ? 8 : 4);
+      int64_t rows = std::min<int64_t>(m, unit.bits == 512 ? 8 : 4);
       mostRows = std::max(mostRows, rows);
-      int64_t panels = std::clamp<int64_t>(accumulators(cpu) / (rows * kPanel / cpu.width()), 1, 4);
-      params.rowsFor(cpu.vectorBits) = rows;
+      int64_t panels = std::clamp<int64_t>(accumulators(unit) / (rows * kPanel / unit.width()), 1, 4);
+      params.rowsFor(unit.bits) = rows;
       // Groups of columns end where tasks do.
-      params.colsFor(cpu.vectorBits) = int64_t(llvm::bit_floor(uint64_t(std::min(panels, p->panels())))) * kPanel;
-      const Tile tile = chooseTile(cpu, p->m, p->panels(), cpu.vectorBits == 512 ? 14 : 6, /*isStreamed=*/false,
+      params.colsFor(unit.bits) = int64_t(llvm::bit_floor(uint64_t(std::min(panels, p->panels())))) * kPanel;
+      const Tile tile = chooseTile(unit, p->m, p->panels(), unit.bits == 512 ? 14 : 6, /*isStreamed=*/false,
                                    /*within=*/8);
-      params.panelRowsFor(cpu.vectorBits) = tile.rows;
-      params.panelColsFor(cpu.vectorBits) = tile.panels * kPanel;
-      if (cpu.vectorBits == 512)
+      params.panelRowsFor(unit.bits) = tile.rows;
+      params.panelColsFor(unit.bits) = tile.panels * kPanel;
+      if (unit.bits == 512)
         wide = tile;
     }
     int64_t tileM = std::max<int64_t>(1, kTaskRows / wide.rows) * wide.rows;
@@ -676,8 +676,8 @@ public:
     launch.tasks = prim::product(context, Task::grid(p, schedule));
     launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     int64_t floats = 0;
-    for (const CpuInfo &cpu : kScheduledCpus)
-      floats = std::max(floats, Task::Layout(p, schedule, cpu).end);
+    for (const VectorUnit &unit : machine::kVectorUnits)
+      floats = std::max(floats, Task::Layout(p, schedule, unit).end);
     if (floats)
       launch.scratch = getAffineConstantExpr(roundUp(floats * 4, 64) + 64, context);
     launch.inPlace = Epilogue::analyze(region, p.op.getResult())->inPlace(region);

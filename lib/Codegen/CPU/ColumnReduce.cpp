@@ -40,7 +40,7 @@ constexpr int64_t kVectors = 8;
 constexpr int64_t kMostRows = 4;
 // Operands from this size on are streamed, by so many rows at once, so many columns of each: as many streams as the
 // hardware's prefetcher follows, and long ones, for accumulators of 8 KiB (4096 x 4096 takes 0.45 of the time).
-constexpr int64_t kStreamedBytes = 1536 * 1024, kStreamedRows = 8, kStreamedColumns = 2048;
+constexpr int64_t kStreamedBytes = machine::kCaches.l2 / 4 * 3, kStreamedRows = 8, kStreamedColumns = 2048;
 // Tasks that keep many cores busy, and rows that a part of them has at least.
 constexpr int64_t kTasks = 16, kLeastPart = 64;
 // Fewer columns than these, of so many rows at least, are read as they lie, with so many accumulators at least;

@@ -144,14 +144,14 @@ public:
   }
 
   SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
-                                                 const CpuInfo &cpu) const override {
+                                                 machine::CpuAttr cpu) const override {
     FailureOr<Schedule> chosen = decide(region, isConstant);
     if (failed(chosen))
       return {};
     Operation *anchor = findAnchor(region);
     if (std::optional<Product> p = asProduct(anchor))
-      return productAlternatives(*p, *chosen, cpu);
-    return convolutionAlternatives(*asConvolution(anchor), *chosen, cpu);
+      return productAlternatives(*p, *chosen, cpu.getVectors());
+    return convolutionAlternatives(*asConvolution(anchor), *chosen, cpu.getVectors());
   }
 
   SmallVector<PackedInput> packInputs(kernel::RegionOp region, Schedule schedule) const override {

@@ -23,7 +23,7 @@ using Schedule = kernel::CpuContractAttr;
 // Rows of a task: enough to reuse a panel of B from the first-level cache.
 inline constexpr int64_t kTaskRows = 112;
 // Columns of a task take this many bytes of B: they stay in the second-level cache.
-inline constexpr int64_t kPanelBytes = 512 * 1024;
+inline constexpr int64_t kPanelBytes = machine::kCaches.l2 / 4;
 // How far ahead the panels are fetched that few rows read once: a page, where the hardware's prefetcher stops.
 inline constexpr int64_t kAheadBytes = 4096;
 // Work of a task below which more tasks are not worth it, where there are enough for a few threads and where there are
@@ -34,7 +34,7 @@ inline constexpr double kStreamedRows = 20;
 // A B of so many bytes stays in the second-level cache: threads then take rows, or pixels, of their own, which they
 // also have in the layers around, and all columns of them. (Two threads: four convolutions side by side 0.9 of the
 // time.)
-inline constexpr int64_t kNearBytes = 1024 * 1024;
+inline constexpr int64_t kNearBytes = machine::kCaches.l2 / 2;
 // What a thread should pack at least.
 inline constexpr int64_t kPackGrainBytes = 128 * 1024;
 // Tasks that keep many cores busy evenly.
@@ -113,8 +113,8 @@ double taskFlops(const Product &p, int64_t tileM, int64_t tileN);
 /// Sets the parameters of `params` that products have. `isConstant`: of the region's inputs.
 void chooseProduct(const Product &p, llvm::function_ref<bool(unsigned)> isConstant, Schedule::Params &params);
 
-/// What tuning tries on a machine like `cpu` instead of `chosen`; also convolutionAlternatives.
-llvm::SmallVector<kernel::ScheduleAttr> productAlternatives(const Product &p, Schedule chosen, const CpuInfo &cpu);
+/// What tuning tries on a machine with registers like `unit` instead of `chosen`; also convolutionAlternatives.
+llvm::SmallVector<kernel::ScheduleAttr> productAlternatives(const Product &p, Schedule chosen, const VectorUnit &unit);
 
 /// Tasks: batch elements, blocks of columns, blocks of rows.
 llvm::SmallVector<mlir::AffineExpr> productGrid(const Product &p, Schedule schedule);
@@ -162,7 +162,7 @@ mlir::LogicalResult chooseConvolution(const Convolution &c, llvm::function_ref<b
                                       Schedule::Params &params);
 
 llvm::SmallVector<kernel::ScheduleAttr> convolutionAlternatives(const Convolution &c, Schedule chosen,
-                                                                const CpuInfo &cpu);
+                                                                const VectorUnit &unit);
 
 /// Tasks: batch elements, outer dims, then groups and blocks of columns, and blocks of pixels; which of the two is
 /// first is rasterOrder.

@@ -66,10 +66,10 @@ struct Patch {
   int64_t height = 1, width = 1, panels = 1;
   double cost = std::numeric_limits<double>::infinity();
 
-  void set(Schedule::Params &params, const CpuInfo &cpu) const {
-    params.patchHFor(cpu.vectorBits) = height;
-    params.patchWFor(cpu.vectorBits) = width;
-    params.colsFor(cpu.vectorBits) = panels * kPanel;
+  void set(Schedule::Params &params, const VectorUnit &unit) const {
+    params.patchHFor(unit.bits) = height;
+    params.patchWFor(unit.bits) = width;
+    params.colsFor(unit.bits) = panels * kPanel;
   }
 };
 
@@ -115,7 +115,7 @@ static Share patchShare(const Convolution &c, int64_t height, int64_t width) {
 
 /// Cycles of a patch for all columns per step of K, on average over the kernel positions, those that are left out
 /// among them.
-static double patchCycles(const Convolution &c, const CpuInfo &cpu, int64_t height, int64_t width, int64_t panels) {
+static double patchCycles(const Convolution &c, const VectorUnit &unit, int64_t height, int64_t width, int64_t panels) {
   // A vector of sums that another micro-kernel adds to is loaded and stored again.
   constexpr double kAddCycles = 1.5;
   const Share share = patchShare(c, height, width);
@@ -123,8 +123,8 @@ static double patchCycles(const Convolution &c, const CpuInfo &cpu, int64_t heig
   const bool wholeH = skipsH && c.h == height, wholeW = skipsW && c.w == width;
   double cycles = 0, added = 0;
   for (const PatchTap &part : patchTaps(c, height, width, wholeH, wholeW)) {
-    cycles += blockCycles(cpu, part.outputs(), c.panels(), {part.outputs(), panels});
-    added += double(part.outputs() * c.panels() * kPanel) / cpu.width() * kAddCycles;
+    cycles += blockCycles(unit, part.outputs(), c.panels(), {part.outputs(), panels});
+    added += double(part.outputs() * c.panels() * kPanel) / unit.width() * kAddCycles;
   }
   cycles /= double((wholeH ? c.kernelH : 1) * (wholeW ? c.kernelW : 1));
   if (wholeH || wholeW)
@@ -132,7 +132,7 @@ static double patchCycles(const Convolution &c, const CpuInfo &cpu, int64_t heig
   return cycles * (skipsH && !wholeH ? share.h : 1) * (skipsW && !wholeW ? share.w : 1);
 }
 
-static SmallVector<Patch> possiblePatches(const Convolution &c, const CpuInfo &cpu, int64_t tileH, int64_t tileW) {
+static SmallVector<Patch> possiblePatches(const Convolution &c, const VectorUnit &unit, int64_t tileH, int64_t tileW) {
   SmallVector<Patch> patches;
   // A product of one row: nothing but the filter's panels takes time.
   const bool isOnePixel = prim::getConstantSize(c.batch) == 1 && c.h == 1 && c.w == 1 &&
@@ -141,12 +141,12 @@ static SmallVector<Patch> possiblePatches(const Convolution &c, const CpuInfo &c
   for (int64_t h = 1; h <= (c.h && c.w ? tileH : 1); ++h)
     for (int64_t w = 1; w <= tileW && h * w <= 14; ++w)
       for (int64_t n = 1; n <= std::min<int64_t>(c.panels(), 8); ++n) {
-        if (!fitsRegisters(cpu, h * w, n))
+        if (!fitsRegisters(unit, h * w, n))
           continue;
         double cost = isOnePixel ? streamCycles(c.panels(), n) : 0;
         auto add = [&](int64_t height, int64_t width, int64_t times) {
           if (height * width * times)
-            cost += times * patchCycles(c, cpu, height, width, n);
+            cost += times * patchCycles(c, unit, height, width, n);
         };
         add(h, w, (tileH / h) * (tileW / w));
         add(tileH % h, w, tileW / w);
@@ -231,13 +231,13 @@ LogicalResult contract::chooseConvolution(const Convolution &c, llvm::function_r
 
   int64_t widePanels = 0;
   Share wide;
-  for (const CpuInfo &cpu : llvm::reverse(kScheduledCpus)) {
+  for (const VectorUnit &unit : llvm::reverse(machine::kVectorUnits)) {
     Patch best;
-    for (const Patch &patch : possiblePatches(c, cpu, tileH, tileW))
+    for (const Patch &patch : possiblePatches(c, unit, tileH, tileW))
       if (patch.cost < best.cost * 0.999 && widePanels % patch.panels == 0)
         best = patch;
-    best.set(params, cpu);
-    if (cpu.vectorBits == 512) {
+    best.set(params, unit);
+    if (unit.bits == 512) {
       widePanels = best.panels;
       wide = patchShare(c, best.height, best.width);
     }
@@ -276,15 +276,15 @@ LogicalResult contract::chooseConvolution(const Convolution &c, llvm::function_r
 }
 
 SmallVector<kernel::ScheduleAttr> contract::convolutionAlternatives(const Convolution &c, Schedule chosen,
-                                                                    const CpuInfo &cpu) {
+                                                                    const VectorUnit &unit) {
   SmallVector<kernel::ScheduleAttr> all;
   auto add = [&](Schedule::Params params, int64_t tileH, int64_t tileW, int64_t tileN) {
     Schedule schedule = params.get(chosen.getContext());
     const int64_t group = commonPanels(schedule) * kPanel;
     int64_t leastH = 1, leastW = 1;
-    for (const CpuInfo &each : kScheduledCpus) {
-      leastH = std::max(leastH, schedule.patchHFor(each.vectorBits));
-      leastW = std::max(leastW, schedule.patchWFor(each.vectorBits));
+    for (const VectorUnit &each : machine::kVectorUnits) {
+      leastH = std::max(leastH, schedule.patchHFor(each.bits));
+      leastW = std::max(leastW, schedule.patchWFor(each.bits));
     }
     tileH = std::max(leastH, std::min(tileH, c.h.value_or(tileH)));
     tileW = std::max(leastW, std::min(tileW, c.w.value_or(tileW)));
@@ -301,11 +301,11 @@ SmallVector<kernel::ScheduleAttr> contract::convolutionAlternatives(const Convol
   add(chosen.getParams(), tileH * 2, tileW, tileN);
   add(chosen.getParams(), tileH / 2, tileW, tileN);
   add(chosen.getParams(), tileH, ceilDiv(tileW, 2), tileN);
-  SmallVector<Patch> patches = possiblePatches(c, cpu, tileH, tileW);
+  SmallVector<Patch> patches = possiblePatches(c, unit, tileH, tileW);
   llvm::stable_sort(patches, [](const Patch &x, const Patch &y) { return x.cost < y.cost; });
   for (const Patch &patch : ArrayRef(patches).take_front(3)) {
     Schedule::Params params = chosen.getParams();
-    patch.set(params, cpu);
+    patch.set(params, unit);
     add(params, tileH, tileW, tileN);
   }
   if (!chosen.getLhsCopy()) {

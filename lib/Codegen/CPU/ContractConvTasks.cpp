@@ -95,7 +95,7 @@ static void copyInput(const Convolution &c, Schedule schedule, const Convolution
   // Patches leave out kernel positions that read nothing but padding: of that, so much is read.
   Value firstRead = em.i64(0), endRead = columns;
   if (schedule.getSkipW()) {
-    const Value most = em.i64((schedule.patchWFor(em.cpu().vectorBits) - 1) * c.strideW);
+    const Value most = em.i64((schedule.patchWFor(em.vectors().bits) - 1) * c.strideW);
     firstRead = max(em.sub(low, most), firstRead);
     endRead = em.min(em.add(high, most), endRead);
   }
@@ -213,9 +213,9 @@ void contract::emitConvolution(const Convolution &c, Schedule schedule, const Ep
   Type f32 = em.builder().getF32Type();
   const int64_t tileH = schedule.getTileH(), tileW = schedule.getTileW();
   const int64_t tileN = schedule.getTileN();
-  const int64_t patchH = schedule.patchHFor(em.cpu().vectorBits);
-  const int64_t patchW = schedule.patchWFor(em.cpu().vectorBits);
-  const int64_t cols = schedule.colsFor(em.cpu().vectorBits);
+  const int64_t patchH = schedule.patchHFor(em.vectors().bits);
+  const int64_t patchW = schedule.patchWFor(em.vectors().bits);
+  const int64_t cols = schedule.colsFor(em.vectors().bits);
   const int64_t run = schedule.getRun();
   const bool copy = schedule.getLhsCopy(), pixelsOuter = schedule.getRasterOrder() == kernel::RasterOrder::RowsOuter;
   const int64_t pixel = copy ? c.channels : c.channels * c.groups;

@@ -22,7 +22,7 @@ constexpr int64_t kFewSteps = 16;
 constexpr double kFarResult = 1024 * 1024;
 // A packed B of so many elements comes from beyond the second-level cache. So few rows read so many of its panels at a
 // time: 0.92 of the time of two on Zen 5, 1.01 on Sapphire Rapids.
-constexpr double kFarElements = 1024 * 1024;
+constexpr double kFarElements = 2 * machine::kCaches.l2 / sizeof(float);
 constexpr int64_t kMostFarRows = 6, kFarPanels = 4;
 // From so many tasks on that copy the same rows, and so many elements in all, one launch copies them for all.
 constexpr double kCopiesOfTasks = 3, kCopiedFloats = 64 * 1024;
@@ -64,15 +64,15 @@ void contract::chooseProduct(const Product &p, llvm::function_ref<bool(unsigned)
   const bool isFar = packed && p.m && *p.m > 1 && *p.m <= kMostFarRows && panels && *panels >= kFarPanels &&
                      double(p.k.value_or(0)) * double(*panels * kPanel) >= kFarElements;
   Tile wide{0, 0};
-  for (const CpuInfo &full : llvm::reverse(kScheduledCpus)) {
-    const CpuInfo cpu = cpuFor(full, p.element());
-    Tile tile = chooseTile(cpu, p.m, panels, cpu.vectorBits == 512 ? maxRows : std::min<int64_t>(maxRows, 6),
+  for (const VectorUnit &full : llvm::reverse(machine::kVectorUnits)) {
+    const VectorUnit unit = unitFor(full, p.element());
+    Tile tile = chooseTile(unit, p.m, panels, unit.bits == 512 ? maxRows : std::min<int64_t>(maxRows, 6),
                            /*isStreamed=*/packed && p.m == 1, /*within=*/wide.panels);
-    if (isFar && cpu.vectorBits == 512)
+    if (isFar && unit.bits == 512)
       tile = {*p.m, kFarPanels};
-    params.rowsFor(cpu.vectorBits) = tile.rows;
-    params.colsFor(cpu.vectorBits) = tile.panels * kPanel;
-    if (cpu.vectorBits == 512)
+    params.rowsFor(unit.bits) = tile.rows;
+    params.colsFor(unit.bits) = tile.panels * kPanel;
+    if (unit.bits == 512)
       wide = tile;
   }
   const double depth = double(p.k.value_or(256));
@@ -139,12 +139,13 @@ void contract::chooseProduct(const Product &p, llvm::function_ref<bool(unsigned)
   params.grain = grainFor(flops());
 }
 
-SmallVector<kernel::ScheduleAttr> contract::productAlternatives(const Product &p, Schedule chosen, const CpuInfo &cpu) {
+SmallVector<kernel::ScheduleAttr> contract::productAlternatives(const Product &p, Schedule chosen,
+                                                                const VectorUnit &unit) {
   SmallVector<kernel::ScheduleAttr> all;
   // A schedule with the parameters so far and about these tiles: whole blocks of rows, whole groups of panels.
   auto add = [&](Schedule::Params params, int64_t tileM, int64_t tileN) {
     Schedule schedule = params.get(chosen.getContext());
-    const int64_t rows = schedule.rowsFor(cpu.vectorBits), group = commonPanels(schedule) * kPanel;
+    const int64_t rows = schedule.rowsFor(unit.bits), group = commonPanels(schedule) * kPanel;
     tileM = std::max(rows, std::min(roundUp(tileM, rows), p.m ? roundUp(*p.m, rows) : tileM));
     tileN = std::max(group, std::min(roundUp(tileN, group), p.n ? roundUp(*p.n, group) : tileN));
     params.tileM = tileM;
@@ -160,14 +161,14 @@ SmallVector<kernel::ScheduleAttr> contract::productAlternatives(const Product &p
   if (p.n)
     panels = ceilDiv(*p.n, kPanel);
   auto addTile = [&](Schedule::Params params, Tile tile) {
-    params.rowsFor(cpu.vectorBits) = tile.rows;
-    params.colsFor(cpu.vectorBits) = tile.panels * kPanel;
+    params.rowsFor(unit.bits) = tile.rows;
+    params.colsFor(unit.bits) = tile.panels * kPanel;
     add(params, tileM, tileN);
   };
-  const int64_t mostRows = cpu.vectorBits == 512 ? 14 : 6;
-  const CpuInfo seen = cpuFor(cpu, p.element());
+  const int64_t mostRows = unit.bits == 512 ? 14 : 6;
+  const VectorUnit seen = unitFor(unit, p.element());
   const bool copy = chosen.getLhsCopy();
-  Tile tile{chosen.rowsFor(cpu.vectorBits), chosen.colsFor(cpu.vectorBits) / kPanel};
+  Tile tile{chosen.rowsFor(unit.bits), chosen.colsFor(unit.bits) / kPanel};
   for (Tile other : otherTiles(seen, p.m, panels, copy ? mostRows : std::max(tile.rows, mostRows / 2), tile, 2))
     addTile(chosen.getParams(), other);
   if (!copy) {
@@ -213,8 +214,8 @@ AffineExpr contract::copyFloats(const Product &p, Schedule schedule) {
   if (!schedule.getLhsTransposed())
     return prim::simplifySize(copyStride(p) * tileM);
   int64_t copied = 0, tiles = 0; // the most of all vector widths
-  for (const CpuInfo &cpu : kScheduledCpus) {
-    const int64_t rows = schedule.rowsFor(cpu.vectorBits);
+  for (const VectorUnit &unit : machine::kVectorUnits) {
+    const int64_t rows = schedule.rowsFor(unit.bits);
     copied = std::max(copied, roundUp(tileM, rows));
     tiles = std::max(tiles, ceilDiv(tileM, rows));
   }

@@ -126,7 +126,7 @@ static void copyRows(const Product &p, Schedule schedule, Emitter &em, ArrayRef<
     });
     return;
   }
-  const int64_t rows = schedule.rowsFor(em.cpu().vectorBits);
+  const int64_t rows = schedule.rowsFor(em.vectors().bits);
   const Value tileFloats = em.size(copiedTileFloats(p, rows));
   // Rows of several dims lie side by side as long as the last of them is: a tile meets at most two such runs.
   const int64_t last = p.rows.size() > 1 ? prim::getConstantSize(p.rows.back()).value_or(0) : 0;
@@ -191,8 +191,8 @@ void contract::emitProduct(const Product &p, Schedule schedule, const Epilogue &
                            Value end) {
   const Type element = p.element();
   const int64_t tileM = schedule.getTileM(), tileN = schedule.getTileN();
-  const int64_t rows = schedule.rowsFor(em.cpu().vectorBits);
-  const int64_t cols = schedule.colsFor(em.cpu().vectorBits);
+  const int64_t rows = schedule.rowsFor(em.vectors().bits);
+  const int64_t cols = schedule.colsFor(em.vectors().bits);
   const int64_t groupPanels = cols / kPanel;
   const int64_t rhsInput = schedule.getRhs(), run = schedule.getRun();
   const bool lhsCopy = schedule.getLhsCopy(), lhsTransposed = schedule.getLhsTransposed();

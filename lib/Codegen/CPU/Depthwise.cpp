@@ -110,10 +110,10 @@ public:
     if (failed(epilogue) || !epilogue->yieldsAll(region))
       return failure();
     Schedule::Params params;
-    for (const CpuInfo &cpu : kScheduledCpus) {
+    for (const VectorUnit &unit : machine::kVectorUnits) {
       // Accumulators and the input vectors of one kernel row stay in registers, blocks of a row are equal.
       const bool isGrouped = c->channels > 1;
-      int64_t most = cpu.vectorRegisters == 32 ? (isGrouped ? 14 : 8) : (isGrouped ? 8 : 4);
+      int64_t most = unit.registers == 32 ? (isGrouped ? 14 : 8) : (isGrouped ? 8 : 4);
       while (most > 1 && most * c->writtenTaps() > 256)
         --most;
       int64_t width = c->w.value_or(56), best = 1;
@@ -137,7 +137,7 @@ public:
           best = pixels;
         }
       }
-      params.pixelsFor(cpu.vectorBits) = best;
+      params.pixelsFor(unit.bits) = best;
     }
     double rowFlops = 2.0 * double(c->w.value_or(56)) * double(c->allChannels() * c->channels) * double(c->taps());
     // Rows of a task share input rows; several tasks for each of many cores.
@@ -170,7 +170,7 @@ public:
     prim::ConvOp op = c.op;
     Epilogue epilogue = *Epilogue::analyze(region, op.getResult());
     const int64_t tileH = schedule.getTileH();
-    const int64_t pixels = schedule.pixelsFor(em.cpu().vectorBits);
+    const int64_t pixels = schedule.pixelsFor(em.vectors().bits);
     std::optional<unsigned> direct = inputThroughReshapes(c.source);
     if (readsZeros(c))
       clearFloats(em, em.scratch(), c.allChannels());

@@ -20,10 +20,10 @@ using namespace tc::codegen::loops;
 
 namespace {
 // Elements of a row that are kept at most: with the row itself they stay in the second-level cache.
-constexpr int64_t kMostKept = 64 * 1024;
+constexpr int64_t kMostKept = machine::kCaches.l2 / 8 / sizeof(float);
 // Elements from which a launch of its own is worth it; a single row of so many is worth cutting. (Several rows are not:
 // one of them after the other stays in the second-level cache.)
-constexpr double kLeastAhead = 4096, kLongRow = 64 * 1024;
+constexpr double kLeastAhead = 4096, kLongRow = machine::kCaches.l2 / 8 / sizeof(float);
 // A last dim of up to so many elements, a power of two, is joined with those before it: every vector has several of it.
 constexpr int64_t kMostPart = 8;
 // One of up to so many elements, any number, is joined as well, where the code of as many vectors is of so many scalar
@@ -33,7 +33,7 @@ constexpr double kMostOddCode = 600;
 // What a size counts that only the run knows.
 constexpr int64_t kLikelyRows = 64;
 // Inputs of this size come from beyond the second-level cache.
-constexpr int64_t kFetchedBytes = 4 * 1024 * 1024;
+constexpr int64_t kFetchedBytes = 2 * machine::kCaches.l2;
 // Passes that keep nothing fetch what lies so far behind for rows that are shorter than a page, which end before what
 // they would fetch of the next one is there, and the next one of long rows; rows between them the hardware sees for
 // itself. (Norms of rows of 1 to 3 KB took 0.59 to 0.83 of the time on one core of Zen 4, 0.91 to 1.0 on two; of 16 KB

@@ -168,7 +168,7 @@ public:
 
   /// Other pieces of rows; what is kept is computed again.
   SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
-                                                 const CpuInfo &) const override {
+                                                 machine::CpuAttr) const override {
     FailureOr<Schedule> chosen = decide(region, isConstant);
     if (failed(chosen))
       return {};

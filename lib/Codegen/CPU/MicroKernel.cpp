@@ -30,7 +30,7 @@ public:
     // LLVM groups the loads of all unrolled steps, and spills those that do not fit beside the accumulators: they are
     // made to keep their order. Those of a single row are part of the multiply-adds.
     isOrdered = k.rows() > 1;
-    const int64_t registers = cpuFor(em.cpu(), element).vectorRegisters, limit = registers == 32 ? 31 : registers;
+    const int64_t registers = unitFor(em.vectors(), element).registers, limit = registers == 32 ? 31 : registers;
     const int64_t steps = (limit - 1 - k.rows() * columns) / columns;
     unroll = steps >= kMostUnroll || steps == 1 ? kMostUnroll : steps >= 2 ? 2 : 1;
     // A step of K has one line of 64 bytes of f32 for each panel, two of f64; panels are contiguous.
@@ -62,9 +62,8 @@ private:
   /// An empty instruction that is said to overwrite all vector registers.
   void freeVectorRegisters() {
     std::string clobbers;
-    for (int64_t i = 0; i < em.cpu().vectorRegisters; ++i)
-      clobbers +=
-          (i ? ",~{" : "~{") + std::string(em.cpu().vectorBits == 512 ? "zmm" : "ymm") + std::to_string(i) + "}";
+    for (int64_t i = 0; i < em.vectors().registers; ++i)
+      clobbers += (i ? ",~{" : "~{") + std::string(em.vectors().bits == 512 ? "zmm" : "ymm") + std::to_string(i) + "}";
     LLVM::InlineAsmOp::create(b, loc, /*resultTypes=*/TypeRange(), /*operands=*/ValueRange(), /*asm_string=*/"",
                               /*constraints=*/clobbers, /*has_side_effects=*/true, /*is_align_stack=*/false,
                               LLVM::TailCallKind::None, /*asm_dialect=*/LLVM::AsmDialectAttr(),
@@ -431,7 +430,7 @@ void tc::codegen::forColumns(Emitter &em, bool isSingle, Index first, Index star
                              llvm::function_ref<void(Index, Index)> store, int64_t run) {
   if (isSingle)
     return store(first, start);
-  if (run && em.cpu().vectorBits == 512)
+  if (run && em.vectors().bits == 512)
     return forMaskedParts(em, first, start, columns, store, run);
   if (run >= kLeastNarrowRun)
     return forParts(em, first, start, columns, store, run);
@@ -455,42 +454,42 @@ int64_t tc::codegen::splitColumns(kernel::RegionOp region, int64_t columns, int6
   return run % kWidestLanes == 0 ? 0 : run;
 }
 
-CpuInfo tc::codegen::cpuFor(const CpuInfo &cpu, Type element) {
-  CpuInfo seen = cpu;
+VectorUnit tc::codegen::unitFor(const VectorUnit &unit, Type element) {
+  VectorUnit seen = unit;
   if (element && element.isF64())
-    seen.vectorRegisters /= 2;
+    seen.registers /= 2;
   return seen;
 }
 
-bool tc::codegen::fitsRegisters(const CpuInfo &cpu, int64_t rows, int64_t panels) {
-  int64_t vectors = panels * kPanel / cpu.width();
+bool tc::codegen::fitsRegisters(const VectorUnit &unit, int64_t rows, int64_t panels) {
+  int64_t vectors = panels * kPanel / unit.width();
   // Accumulators, a row of B, one broadcast; 31 of 32 at most (LLVM spills at exactly 32). A single row takes B from
   // memory.
-  int64_t limit = cpu.vectorRegisters == 32 ? 31 : cpu.vectorRegisters;
+  int64_t limit = unit.registers == 32 ? 31 : unit.registers;
   return rows * vectors + (rows == 1 ? 1 : vectors) + 1 <= limit;
 }
 
-double tc::codegen::microKernelCycles(const CpuInfo &cpu, int64_t rows, int64_t panels) {
-  double vectors = double(panels * kPanel) / cpu.width();
+double tc::codegen::microKernelCycles(const VectorUnit &unit, int64_t rows, int64_t panels) {
+  double vectors = double(panels * kPanel) / unit.width();
   // Two multiply-adds a cycle, delayed by the loads of A and of B: fitted to what tiles of 4 to 14 rows took on a
   // Sapphire Rapids core whose other thread is at work, in units that leave 8 rows of 3 vectors without delay. One
   // register to spare is too few. A chain of multiply-adds advances every 4 cycles; B comes from the second level at 32
   // bytes a cycle.
-  const bool isTight = cpu.vectorRegisters == 32 && rows * vectors + vectors + 1 > 30;
+  const bool isTight = unit.registers == 32 && rows * vectors + vectors + 1 > 30;
   double sums = (rows * vectors / 2 + 0.64 * rows + 1.43 * vectors) * (isTight ? 1.08 : 1) / 1.78;
   double second = panels * 2.0;
   return std::max({sums, 4.0, second}) + second * 0.05;
 }
 
-double tc::codegen::blockCycles(const CpuInfo &cpu, int64_t rows, int64_t panels, Tile tile) {
+double tc::codegen::blockCycles(const VectorUnit &unit, int64_t rows, int64_t panels, Tile tile) {
   double cycles = 0;
   int64_t restRows = rows % tile.rows, restPanels = panels % tile.panels;
   auto addRows = [&](int64_t height, int64_t times) {
     if (!times)
       return;
-    cycles += times * (panels / tile.panels) * microKernelCycles(cpu, height, tile.panels);
+    cycles += times * (panels / tile.panels) * microKernelCycles(unit, height, tile.panels);
     if (restPanels)
-      cycles += times * microKernelCycles(cpu, height, restPanels);
+      cycles += times * microKernelCycles(unit, height, restPanels);
   };
   addRows(tile.rows, rows / tile.rows);
   if (restRows)
@@ -506,20 +505,20 @@ double tc::codegen::streamCycles(int64_t panels, int64_t group) {
 }
 
 /// All tiles for so many rows and panels, with what they cost.
-static SmallVector<std::pair<double, Tile>> possibleTiles(const CpuInfo &cpu, std::optional<int64_t> rows,
+static SmallVector<std::pair<double, Tile>> possibleTiles(const VectorUnit &unit, std::optional<int64_t> rows,
                                                           std::optional<int64_t> panels, int64_t maxRows,
                                                           bool isStreamed) {
   SmallVector<std::pair<double, Tile>> tiles;
   const int64_t most = std::min(maxRows, std::max<int64_t>(1, rows.value_or(maxRows)));
   // All of B is read once: by few streams, unless nothing but that takes time.
-  const bool isFew = rows && *rows <= maxRows && fitsRegisters(cpu, most, 1);
+  const bool isFew = rows && *rows <= maxRows && fitsRegisters(unit, most, 1);
   const int64_t mostPanels = isFew && !isStreamed ? 2 : 8;
   for (int64_t r = isFew ? most : 1; r <= most; ++r)
     for (int64_t p = 1; p <= mostPanels && (!panels || p <= std::max<int64_t>(1, *panels)); ++p) {
-      if (!fitsRegisters(cpu, r, p))
+      if (!fitsRegisters(unit, r, p))
         continue;
       int64_t allRows = rows.value_or(8 * r), allPanels = panels.value_or(8 * p);
-      double cost = blockCycles(cpu, std::max<int64_t>(1, allRows), std::max<int64_t>(1, allPanels), {r, p});
+      double cost = blockCycles(unit, std::max<int64_t>(1, allRows), std::max<int64_t>(1, allPanels), {r, p});
       if (isStreamed)
         cost = std::max(cost, streamCycles(allPanels, p));
       cost /= double(std::max<int64_t>(1, allRows)) * std::max<int64_t>(1, allPanels);
@@ -528,11 +527,11 @@ static SmallVector<std::pair<double, Tile>> possibleTiles(const CpuInfo &cpu, st
   return tiles;
 }
 
-Tile tc::codegen::chooseTile(const CpuInfo &cpu, std::optional<int64_t> rows, std::optional<int64_t> panels,
+Tile tc::codegen::chooseTile(const VectorUnit &unit, std::optional<int64_t> rows, std::optional<int64_t> panels,
                              int64_t maxRows, bool isStreamed, int64_t within) {
   Tile best;
   double bestCost = std::numeric_limits<double>::infinity();
-  for (auto [cost, tile] : possibleTiles(cpu, rows, panels, maxRows, isStreamed))
+  for (auto [cost, tile] : possibleTiles(unit, rows, panels, maxRows, isStreamed))
     if (cost < bestCost * 0.999 && within % tile.panels == 0) {
       bestCost = cost;
       best = tile;
@@ -540,10 +539,10 @@ Tile tc::codegen::chooseTile(const CpuInfo &cpu, std::optional<int64_t> rows, st
   return best;
 }
 
-SmallVector<Tile> tc::codegen::otherTiles(const CpuInfo &cpu, std::optional<int64_t> rows,
+SmallVector<Tile> tc::codegen::otherTiles(const VectorUnit &unit, std::optional<int64_t> rows,
                                           std::optional<int64_t> panels, int64_t maxRows, Tile chosen, size_t count,
                                           bool isStreamed) {
-  SmallVector<std::pair<double, Tile>> tiles = possibleTiles(cpu, rows, panels, maxRows, isStreamed);
+  SmallVector<std::pair<double, Tile>> tiles = possibleTiles(unit, rows, panels, maxRows, isStreamed);
   llvm::stable_sort(tiles, [](const auto &x, const auto &y) { return x.first < y.first; });
   SmallVector<Tile> others;
   for (auto [cost, tile] : tiles)
@@ -554,8 +553,8 @@ SmallVector<Tile> tc::codegen::otherTiles(const CpuInfo &cpu, std::optional<int6
 
 int64_t tc::codegen::commonPanels(kernel::CpuContractAttr schedule) {
   int64_t panels = 1;
-  for (const CpuInfo &cpu : kScheduledCpus)
-    panels = std::lcm(panels, std::max<int64_t>(1, schedule.colsFor(cpu.vectorBits) / kPanel));
+  for (const VectorUnit &unit : machine::kVectorUnits)
+    panels = std::lcm(panels, std::max<int64_t>(1, schedule.colsFor(unit.bits) / kPanel));
   return panels;
 }
 

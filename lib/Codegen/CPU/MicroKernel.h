@@ -28,7 +28,7 @@ inline constexpr int64_t kPanel = 16;
 inline int64_t ceilDiv(int64_t value, int64_t by) { return (value + by - 1) / by; }
 inline int64_t roundUp(int64_t value, int64_t to) { return ceilDiv(value, to) * to; }
 /// Whether the panels in use and the next ones, `bytes` each, stay in the second-level cache.
-inline bool fitsTwice(int64_t bytes) { return 2 * bytes <= 1280 * 1024; }
+inline bool fitsTwice(int64_t bytes) { return 2 * bytes <= machine::kCaches.l2 / 8 * 5; }
 
 /// A number that may be known when code is made.
 struct Extent {
@@ -130,11 +130,11 @@ void forColumns(Emitter &em, bool isSingle, Index first, Index start, Extent col
 int64_t splitColumns(kernel::RegionOp region, int64_t columns, int64_t least);
 
 /// The register file as vectors of width() elements of `element` see it: a vector of f64 takes two registers.
-CpuInfo cpuFor(const CpuInfo &cpu, mlir::Type element);
+VectorUnit unitFor(const VectorUnit &unit, mlir::Type element);
 /// Whether the accumulators of rows x panels stay in registers.
-bool fitsRegisters(const CpuInfo &cpu, int64_t rows, int64_t panels);
+bool fitsRegisters(const VectorUnit &unit, int64_t rows, int64_t panels);
 /// Estimated cycles for one step of K.
-double microKernelCycles(const CpuInfo &cpu, int64_t rows, int64_t panels);
+double microKernelCycles(const VectorUnit &unit, int64_t rows, int64_t panels);
 
 /// Transposes width() vectors of width() f32 lanes.
 llvm::SmallVector<mlir::Value> transposeLanes(Emitter &em, llvm::ArrayRef<mlir::Value> rows);
@@ -152,23 +152,18 @@ struct Tile {
 /// `isStreamed`: all of B comes from memory once, and nothing but its loads takes time. (Not for more rows than one:
 /// with 2 to 14 rows kernels of many panels were 0.6 to 0.9 times as fast as those of two, fetched ahead.)
 /// `within`: not 0: the number of panels divides it, so that a task's panels are whole groups on every CPU.
-Tile chooseTile(const CpuInfo &cpu, std::optional<int64_t> rows, std::optional<int64_t> panels, int64_t maxRows,
+Tile chooseTile(const VectorUnit &unit, std::optional<int64_t> rows, std::optional<int64_t> panels, int64_t maxRows,
                 bool isStreamed = false, int64_t within = 0);
 /// The cheapest `count` tiles beside `chosen`, the cheapest first; for tuning.
-llvm::SmallVector<Tile> otherTiles(const CpuInfo &cpu, std::optional<int64_t> rows, std::optional<int64_t> panels,
+llvm::SmallVector<Tile> otherTiles(const VectorUnit &unit, std::optional<int64_t> rows, std::optional<int64_t> panels,
                                    int64_t maxRows, Tile chosen, size_t count, bool isStreamed = false);
 /// Cycles to bring one step of K of so many panels from memory, `group` of them, which lie apart, at a time.
 double streamCycles(int64_t panels, int64_t group);
 /// Cycles per step of K of a rows x panels block cut into micro-kernels.
-double blockCycles(const CpuInfo &cpu, int64_t rows, int64_t panels, Tile tile);
+double blockCycles(const VectorUnit &unit, int64_t rows, int64_t panels, Tile tile);
 
-/// The register files that schedules are made for.
-inline constexpr CpuInfo kScheduledCpus[] = {{256, 16}, {512, 32}};
 /// The one with the widest vectors, which a task's size is made for.
-inline const CpuInfo &wideCpu() {
-  return *llvm::max_element(kScheduledCpus,
-                            [](const CpuInfo &x, const CpuInfo &y) { return x.vectorBits < y.vectorBits; });
-}
+inline const VectorUnit &widestUnit() { return *std::prev(std::end(machine::kVectorUnits)); }
 /// The least number of panels that is a whole number of groups of panels on all of them: `cols` of the schedule.
 int64_t commonPanels(kernel::CpuContractAttr schedule);
 

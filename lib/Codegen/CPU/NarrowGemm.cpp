@@ -31,9 +31,9 @@ namespace {
 using Schedule = kernel::CpuNarrowGemmAttr;
 
 // Rows of a task, fewer where they are many bytes; as few as that only where a matrix has no more.
-constexpr int64_t kTaskRows = 224, kTaskRowBytes = 512 * 1024, kLeastRows = 4 * kTileRows;
+constexpr int64_t kTaskRows = 224, kTaskRowBytes = machine::kCaches.l2 / 4, kLeastRows = 4 * kTileRows;
 // Columns of a task take this many bytes of B: they stay in the second-level cache.
-constexpr int64_t kPanelBytes = 512 * 1024;
+constexpr int64_t kPanelBytes = machine::kCaches.l2 / 4;
 // How far ahead the panels are fetched that few rows read once: a page, where the hardware's prefetcher stops.
 constexpr int64_t kLinesAhead = 64;
 // Products of a task below which more tasks are not worth it, and what a thread should get at least.
@@ -41,10 +41,10 @@ constexpr double kTaskProducts = 16e6, kGrainProducts = 2e6;
 constexpr int64_t kTasks = 48;
 
 /// Rows and columns of the micro-kernel that a CPU takes.
-std::pair<int64_t &, int64_t &> kernelOf(Schedule::Params &params, NarrowKind kind, const CpuInfo &cpu) {
+std::pair<int64_t &, int64_t &> kernelOf(Schedule::Params &params, NarrowKind kind, machine::CpuAttr cpu) {
   if (kind.hasDot(cpu))
     return {params.rowsDot, params.colsDot};
-  return {params.rowsFor(cpu.vectorBits), params.colsFor(cpu.vectorBits)};
+  return {params.rowsFor(cpu.getVectorBits()), params.colsFor(cpu.getVectorBits())};
 }
 
 Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
@@ -111,8 +111,8 @@ std::optional<NarrowProduct> asNarrowProduct(Operation *anchor) {
 
 class NarrowGemmGenerator final : public GeneratorOf<Schedule> {
 public:
-  SmallVector<StringRef> extraVariants() const override {
-    return {"x86-64-v4-vnni", "x86-64-v4-bf16", "x86-64-v4-amx"};
+  SmallVector<machine::CpuUnits> gainsFrom() const override {
+    return {machine::CpuUnits::Vnni, machine::CpuUnits::Bf16, machine::CpuUnits::AmxInt8, machine::CpuUnits::AmxBf16};
   }
 
   FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant) const override {
@@ -186,7 +186,7 @@ public:
   }
 
   SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
-                                                 const CpuInfo &cpu) const override {
+                                                 machine::CpuAttr cpu) const override {
     FailureOr<Schedule> chosen = decide(region, isConstant);
     if (failed(chosen))
       return {};

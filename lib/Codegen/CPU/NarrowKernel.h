@@ -47,8 +47,12 @@ struct NarrowKind {
   int64_t lines(int64_t depth) const { return roundUp(ceilDiv(depth, steps()), kTileLines); }
   int64_t panelBytes(int64_t depth) const { return lines(depth) * kLineBytes; }
   /// Has an instruction for words on its registers; and one for tiles.
-  bool hasDot(const CpuInfo &cpu) const { return isFloat ? cpu.hasBf16 : cpu.hasVnni; }
-  bool hasTiles(const CpuInfo &cpu) const { return isFloat ? cpu.hasAmxBf16 : cpu.hasAmxInt8; }
+  bool hasDot(machine::CpuAttr cpu) const {
+    return cpu.has(isFloat ? machine::CpuUnits::Bf16 : machine::CpuUnits::Vnni);
+  }
+  bool hasTiles(machine::CpuAttr cpu) const {
+    return cpu.has(isFloat ? machine::CpuUnits::AmxBf16 : machine::CpuUnits::AmxInt8);
+  }
   /// Types in memory: of the operands' elements, of those of widened rows of A, of the sums.
   mlir::Type elementType(mlir::OpBuilder &b) const;
   mlir::Type wideType(mlir::OpBuilder &b) const;

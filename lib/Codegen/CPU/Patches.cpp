@@ -170,7 +170,7 @@ private:
 
   /// Calls body(first element, elements) for vectors that cover `count` elements, none of them more.
   void cover(int64_t count, llvm::function_ref<void(Value, int64_t, int64_t)> body) {
-    const int64_t most = em.cpu().vectorBits / 8 / toBytes;
+    const int64_t most = em.vectors().bits / 8 / toBytes;
     constexpr int64_t kMostVectors = 16;
     int64_t done = 0;
     if (count > kMostVectors * most) {

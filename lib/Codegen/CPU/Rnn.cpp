@@ -157,9 +157,9 @@ public:
       : p(p), schedule(schedule), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()), vector(em.vectorOf(f32)),
         epilogues(epilogues), tileB(schedule.getTileB()), rhs(schedule.getRhs()), slice(schedule.getSlice()),
         layout(p, schedule) {
-    rows = schedule.rowsFor(em.cpu().vectorBits);
+    rows = schedule.rowsFor(em.vectors().bits);
     merged = tileB % rows == 0 ? schedule.getMerged() : 1;
-    panels = schedule.colsFor(em.cpu().vectorBits) / kPanel;
+    panels = schedule.colsFor(em.vectors().bits) / kPanel;
   }
 
   /// The tasks from `begin` to `end`.
@@ -470,20 +470,21 @@ public:
       params.merged = 1;
     }
     params.slice = slice;
-    for (const CpuInfo &cpu : kScheduledCpus) {
-      Tile tile = chooseTile(cpu, tileB, p->panels(), maxRows(cpu), /*isStreamed=*/false, slice);
-      params.rowsFor(cpu.vectorBits) = tile.rows;
-      params.colsFor(cpu.vectorBits) = tile.panels * kPanel;
+    for (const VectorUnit &unit : machine::kVectorUnits) {
+      Tile tile = chooseTile(unit, tileB, p->panels(), maxRows(unit), /*isStreamed=*/false, slice);
+      params.rowsFor(unit.bits) = tile.rows;
+      params.colsFor(unit.bits) = tile.panels * kPanel;
     }
     return params.get(region.getContext());
   }
 
-  static int64_t maxRows(const CpuInfo &cpu) { return cpu.vectorBits == 512 ? 14 : 6; }
+  static int64_t maxRows(const VectorUnit &unit) { return unit.bits == 512 ? 14 : 6; }
 
   /// Panels of a slice, 0 if steps are too short; sets their grain.
   static int64_t chooseSlice(const Problem &p, int64_t batch, Schedule::Params &params) {
-    const Tile tile = chooseTile(wideCpu(), batch, p.panels(), maxRows(wideCpu()), /*isStreamed=*/false, kSlicePanels);
-    const double cycles = double(p.gates) * p.H * blockCycles(wideCpu(), batch, p.panels(), tile);
+    const Tile tile =
+        chooseTile(widestUnit(), batch, p.panels(), maxRows(widestUnit()), /*isStreamed=*/false, kSlicePanels);
+    const double cycles = double(p.gates) * p.H * blockCycles(widestUnit(), batch, p.panels(), tile);
     if (cycles < kSlicedCycles)
       return 0;
     const double sliceCycles = cycles / ceilDiv(p.panels(), kSlicePanels) / (p.resetsFirst() ? 2 : 1);

@@ -76,8 +76,8 @@ std::optional<Thin> analyze(kernel::RegionOp region) {
 }
 
 /// Blocks of about equal size.
-int64_t rowsAtOnce(const Thin &p, const CpuInfo &cpu) {
-  const int64_t most = p.turned ? kTurnedRows : cpu.vectorRegisters == 32 ? kRowsAtOnce : kFewRegistersRows;
+int64_t rowsAtOnce(const Thin &p, const VectorUnit &unit) {
+  const int64_t most = p.turned ? kTurnedRows : unit.registers == 32 ? kRowsAtOnce : kFewRegistersRows;
   return ceilDiv(*p.m, ceilDiv(*p.m, most));
 }
 
@@ -91,18 +91,18 @@ public:
     if (failed(epilogue) || !epilogue->yieldsAll(region))
       return failure();
     Schedule::Params params;
-    for (const CpuInfo &cpu : kScheduledCpus) {
-      const int64_t rows = rowsAtOnce(*p, cpu);
+    for (const VectorUnit &unit : machine::kVectorUnits) {
+      const int64_t rows = rowsAtOnce(*p, unit);
       // Accumulators in half of the registers, or as many as fit with what they are made of.
       int64_t columns = 1;
       if (p->turned)
-        while (columns < 8 && 2 * columns * rows <= cpu.vectorRegisters / 2)
+        while (columns < 8 && 2 * columns * rows <= unit.registers / 2)
           columns *= 2;
       else
-        for (int64_t panels = 1; panels <= 8 && fitsRegisters(cpu, rows, panels); ++panels)
+        for (int64_t panels = 1; panels <= 8 && fitsRegisters(unit, rows, panels); ++panels)
           columns = panels * kPanel;
-      params.rowsFor(cpu.vectorBits) = rows;
-      params.colsFor(cpu.vectorBits) = columns;
+      params.rowsFor(unit.bits) = rows;
+      params.colsFor(unit.bits) = columns;
     }
     const int64_t most = p->turned ? kMostTurnedColumns : kMostColumns;
     const int64_t least = p->turned ? kLeastTurnedColumns : kLeastColumns;
@@ -116,7 +116,7 @@ public:
     if (p->turned)
       params.transposed = 1;
     // Turned, rows of pieces lie one behind the other: at a power of two apart they would evict each other.
-    const int64_t steps = p->turned ? kTurnedFloats / rowsAtOnce(*p, wideCpu()) / kPanel * kPanel : kSteps;
+    const int64_t steps = p->turned ? kTurnedFloats / rowsAtOnce(*p, widestUnit()) / kPanel * kPanel : kSteps;
     const bool isWhole = p->turned && p->k && *p->k <= steps;
     params.steps = isWhole ? 0 : steps;
     params.lhsCopy = !p->few || (p->turned && !isWhole);
@@ -160,8 +160,8 @@ private:
   public:
     Task(const Thin &p, Schedule schedule, Emitter &em)
         : p(p), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()), vector(em.vectorOf(f32)),
-          tileN(schedule.getTileN()), rowsAtOnce(schedule.rowsFor(em.cpu().vectorBits)),
-          columns(schedule.colsFor(em.cpu().vectorBits)), lhsCopy(schedule.getLhsCopy()), steps(schedule.getSteps()),
+          tileN(schedule.getTileN()), rowsAtOnce(schedule.rowsFor(em.vectors().bits)),
+          columns(schedule.colsFor(em.vectors().bits)), lhsCopy(schedule.getLhsCopy()), steps(schedule.getSteps()),
           schedule(schedule) {
       const AffineExpr stride = lhsCopy ? p.K : p.few->stride;
       lhsRow = lhsCopy && steps ? Extent(steps) : Extent(em.size(stride), prim::getConstantSize(stride));

@@ -13,7 +13,7 @@ using namespace tc;
 using namespace tc::codegen;
 
 // From this size on nothing of a result is in a cache any more when it is read.
-static constexpr int64_t kStreamedBytes = 32 * 1024 * 1024;
+static constexpr int64_t kStreamedBytes = machine::kCaches.l3;
 
 bool tc::codegen::isStreamed(Value result) {
   auto type = cast<RankedTensorType>(result.getType());

@@ -51,9 +51,9 @@ constexpr int64_t kRowsOfLines = 256;
 // Zen 5, 0.82 to 1.02 on Sapphire Rapids).
 constexpr int64_t kRowsOfFewSets = 32;
 // Operand and result of so many bytes stay in the second-level cache.
-constexpr double kCacheBytes = 2 * 1024 * 1024;
+constexpr double kCacheBytes = machine::kCaches.l2;
 // And in the third level's share of a core, or of a few.
-constexpr double kThirdLevelBytes = 16 * 1024 * 1024;
+constexpr double kThirdLevelBytes = machine::kCaches.l3 / 2;
 constexpr int64_t kLineBytes = 64, kFewSetsBytes = 1024, kWayBytes = 4096;
 // Rows up to so long, one behind the other, fill the lines that they share before these leave the first-level cache.
 constexpr int64_t kShortRowBytes = 640;

@@ -40,7 +40,7 @@ constexpr int64_t kLeastTurned = 8;
 /// Most multiply-adds of a block that are written out.
 constexpr int64_t kMostWritten = 320;
 /// A tile's lines stay in the second-level cache beside what else is there.
-constexpr int64_t kTileBytes = 192 * 1024;
+constexpr int64_t kTileBytes = machine::kCaches.l2 / 32 * 3;
 constexpr int64_t kMostTileW = 256, kMostTileH = 16;
 /// What a thread should get at least, in floating-point operations.
 constexpr double kGrainFlops = 3e5;
@@ -110,11 +110,11 @@ bool turnsSums(kernel::RegionOp region, const Lines &c) { return c.isBlocked() &
 struct Block {
   int64_t rows, vectors, columns;
 };
-Block chooseBlock(const Lines &c, const CpuInfo &cpu, int64_t tileH, int64_t tileW) {
-  const int64_t inLine = ceilDiv(std::min(tileW, c.w.value_or(tileW)), cpu.width());
+Block chooseBlock(const Lines &c, const VectorUnit &unit, int64_t tileH, int64_t tileW) {
+  const int64_t inLine = ceilDiv(std::min(tileW, c.w.value_or(tileW)), unit.width());
   if (!c.isBlocked()) {
     // Sums, a vector of each line, and the scalars of the filter.
-    const int64_t most = std::max<int64_t>(1, (cpu.vectorRegisters - 4 - c.columns) / c.columns);
+    const int64_t most = std::max<int64_t>(1, (unit.registers - 4 - c.columns) / c.columns);
     const int64_t blocks = ceilDiv(inLine, std::min<int64_t>(most, 8));
     const int64_t vectors = ceilDiv(inLine, blocks);
     // Enough sums to hide a multiply-add's latency.
@@ -123,13 +123,13 @@ Block chooseBlock(const Lines &c, const CpuInfo &cpu, int64_t tileH, int64_t til
   }
   // Sums, two vectors of lines, one scalar of the filter, and one register that LLVM takes.
   const int64_t vectors = std::min<int64_t>(2, inLine), rows = std::min(2 / vectors, tileH);
-  const int64_t most = (cpu.vectorRegisters - 2 - vectors * rows) / (vectors * rows);
+  const int64_t most = (unit.registers - 2 - vectors * rows) / (vectors * rows);
   return {rows, vectors, ceilDiv(c.columns, ceilDiv(c.columns, most))};
 }
 
 /// Columns of a block; all, where the schedule has none.
-int64_t columnsOf(const Lines &c, Schedule schedule, const CpuInfo &cpu) {
-  const int64_t columns = schedule.colsFor(cpu.vectorBits);
+int64_t columnsOf(const Lines &c, Schedule schedule, const VectorUnit &unit) {
+  const int64_t columns = schedule.colsFor(unit.bits);
   return columns ? columns : c.columns;
 }
 
@@ -138,8 +138,8 @@ int64_t columnsOf(const Lines &c, Schedule schedule, const CpuInfo &cpu) {
 int64_t sumFloats(kernel::RegionOp region, const Lines &c, Schedule schedule) {
   int64_t most = 0;
   if (turnsSums(region, c))
-    for (const CpuInfo &cpu : kScheduledCpus)
-      most = std::max(most, 2 * schedule.rowsFor(cpu.vectorBits) * schedule.vectorsFor(cpu.vectorBits) * cpu.width() *
+    for (const VectorUnit &unit : machine::kVectorUnits)
+      most = std::max(most, 2 * schedule.rowsFor(unit.bits) * schedule.vectorsFor(unit.bits) * unit.width() *
                                 c.turnedColumns());
   return most;
 }
@@ -212,8 +212,8 @@ class Task {
 public:
   Task(const Lines &c, kernel::RegionOp region, Schedule schedule, Emitter &em)
       : c(c), em(em), b(em.builder()), epilogue(*Epilogue::analyze(region, c.conv().getResult())),
-        tileH(schedule.getTileH()), tileW(schedule.getTileW()), rows(schedule.rowsFor(em.cpu().vectorBits)),
-        vectors(schedule.vectorsFor(em.cpu().vectorBits)), columns(columnsOf(c, schedule, em.cpu())),
+        tileH(schedule.getTileH()), tileW(schedule.getTileW()), rows(schedule.rowsFor(em.vectors().bits)),
+        vectors(schedule.vectorsFor(em.vectors().bits)), columns(columnsOf(c, schedule, em.vectors())),
         turnsBack(turnsSums(region, c)), turned(schedule.getTransposed() != 0), f32(b.getF32Type()),
         pitch(c.pitch(tileW)), linePitch(pitch * c.strideW), channelPitch(c.lines(tileH) * linePitch) {}
 
@@ -575,12 +575,12 @@ public:
     Schedule::Params params;
     params.tileH = shape->tileH;
     params.tileW = shape->tileW;
-    for (const CpuInfo &cpu : kScheduledCpus) {
-      const Block block = chooseBlock(*c, cpu, shape->tileH, shape->tileW);
-      params.rowsFor(cpu.vectorBits) = block.rows;
-      params.vectorsFor(cpu.vectorBits) = block.vectors;
+    for (const VectorUnit &unit : machine::kVectorUnits) {
+      const Block block = chooseBlock(*c, unit, shape->tileH, shape->tileW);
+      params.rowsFor(unit.bits) = block.rows;
+      params.vectorsFor(unit.bits) = block.vectors;
       if (block.columns < c->columns)
-        params.colsFor(cpu.vectorBits) = block.columns;
+        params.colsFor(unit.bits) = block.columns;
     }
     if (isTurned(*c))
       params.transposed = 1;

@@ -43,13 +43,13 @@ constexpr int64_t kOut = 4, kIn = 6, kOutPixels = kOut * kOut, kInPixels = kIn *
 constexpr double kP = 0.75, kQ = 1.5;
 // Bytes of scratch that stay in the second-level cache beside the filter that streams through, and of a filter that
 // stays there.
-constexpr int64_t kScratchBytes = 1280 * 1024, kFilterBytes = 768 * 1024;
+constexpr int64_t kScratchBytes = machine::kCaches.l2 / 8 * 5, kFilterBytes = machine::kCaches.l2 / 8 * 3;
 // Bytes a cycle from the second-level and from the third-level cache, and of the two transforms, cycles for 16 channels
 // of a tile: 64 channels of 56 x 56 pixels with two and with four panels a task, on Sapphire Rapids. What another
 // launch costs a few threads.
 constexpr double kNearBytes = 24, kFarBytes = 5, kInputCycles = 400, kOutputCycles = 400, kLaunchCycles = 10e3;
 // A group of panels of so many bytes stays in the first-level cache for the next rows; what a larger one costs.
-constexpr int64_t kGroupBytes = 32 * 1024;
+constexpr int64_t kGroupBytes = machine::kCaches.l1;
 constexpr double kFarGroup = 1.15;
 // Share of the multiply-add peak that direct convolution of few channels reaches (0.67 of 64 channels of 56 x 56
 // pixels, 0.9 of 256), and the gain that makes another algorithm worth it.
@@ -231,7 +231,7 @@ public:
         best = plan;
     const double channels = double(p->c.channels), columns = double(p->c.panels() * kPanel);
     const double pixels = double(p->likelyPlanes() * p->likely(p->c.h) * p->likely(p->c.w));
-    double direct = usedTaps(*p) * pixels * 9 * channels * columns / (2 * double(wideCpu().width()) * kDirectShare);
+    double direct = usedTaps(*p) * pixels * 9 * channels * columns / (2 * double(widestUnit().width()) * kDirectShare);
     direct = std::max(direct, double(p->c.taps()) * channels * columns * 4 / kFarBytes);
     if (!best.tiles || best.cycles * kLeastGain > direct)
       return failure();
@@ -240,7 +240,7 @@ public:
 
   /// The cheapest tasks for different numbers of panels.
   SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
-                                                 const CpuInfo &) const override {
+                                                 machine::CpuAttr) const override {
     std::optional<Problem> p = accept(region, isConstant);
     if (!p)
       return {};
@@ -374,7 +374,7 @@ private:
 
   static SmallVector<Plan> possiblePlans(const Problem &p) {
     SmallVector<Plan> plans;
-    const CpuInfo &wide = wideCpu();
+    const VectorUnit &wide = widestUnit();
     const int64_t all = p.likelyTiles(), panels = p.c.panels(), taps = p.c.outerTaps();
     const double depth = double(p.c.channels * taps), chunks = double(ceilDiv(p.c.channels, kPanel) * taps);
     for (int64_t taskPanels = 1; taskPanels <= panels; ++taskPanels) {
@@ -428,10 +428,10 @@ private:
       params.rasterOrder = kernel::RasterOrder::RowsOuter;
     if (plan.isAhead)
       params.transformLaunch = 1;
-    for (const CpuInfo &cpu : kScheduledCpus) {
-      Tile tile = microTile(p, cpu, std::min(plan.tiles, p.likelyTiles()), plan.panels);
-      params.rowsFor(cpu.vectorBits) = tile.rows;
-      params.colsFor(cpu.vectorBits) = tile.panels * kPanel;
+    for (const VectorUnit &unit : machine::kVectorUnits) {
+      Tile tile = microTile(p, unit, std::min(plan.tiles, p.likelyTiles()), plan.panels);
+      params.rowsFor(unit.bits) = tile.rows;
+      params.colsFor(unit.bits) = tile.panels * kPanel;
     }
     params.grain = std::max<int64_t>(1, int64_t(kGrainCycles / plan.task));
     return params.get(region.getContext());
@@ -447,14 +447,14 @@ private:
   };
 
   /// The best micro-kernel whose columns divide `panels`.
-  static Tile microTile(const Problem &p, const CpuInfo &cpu, int64_t rows, int64_t panels) {
+  static Tile microTile(const Problem &p, const VectorUnit &unit, int64_t rows, int64_t panels) {
     Tile best;
     double bestCost = std::numeric_limits<double>::infinity();
     for (int64_t r = 1; r <= std::min<int64_t>(14, rows); ++r)
       for (int64_t n = 1; n <= std::min<int64_t>(8, panels); ++n) {
-        if (panels % n != 0 || !fitsRegisters(cpu, r, n))
+        if (panels % n != 0 || !fitsRegisters(unit, r, n))
           continue;
-        double cost = blockCycles(cpu, rows, panels, {r, n});
+        double cost = blockCycles(unit, rows, panels, {r, n});
         if (rows > r && n * p.c.channels * kPanel * 4 > kGroupBytes)
           cost *= kFarGroup;
         if (cost < bestCost * 0.999) {
@@ -563,8 +563,8 @@ private:
   /// The products of the tiles at an outer kernel position.
   static void multiply(const Problem &p, Schedule schedule, const Task &t, Index tap, Emitter &em) {
     const int64_t tiles = schedule.getTiles(), tileN = schedule.getTileN(), taskPanels = tileN / kPanel;
-    const int64_t rows = schedule.rowsFor(em.cpu().vectorBits);
-    const int64_t panels = schedule.colsFor(em.cpu().vectorBits) / kPanel;
+    const int64_t rows = schedule.rowsFor(em.vectors().bits);
+    const int64_t panels = schedule.colsFor(em.vectors().bits) / kPanel;
     const int64_t panelFloats = p.c.channels * kPanel, taps = p.c.outerTaps();
     std::optional<int64_t> all = prim::getConstantSize(p.tiles()), rest = blockRest(all, tiles, rows);
     Value transformed = t.transformed;

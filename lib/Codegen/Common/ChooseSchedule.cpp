@@ -53,7 +53,7 @@ struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePa
     WalkResult result = getOperation().walk([&](kernel::RegionOp region) {
       if (region.getSchedule())
         return WalkResult::advance();
-      for (const Generator *generator : allGenerators(device)) {
+      for (const Generator *generator : allGenerators(target)) {
         FailureOr<kernel::ScheduleAttr> schedule = generator->choose(region, constantInputs(region));
         if (succeeded(schedule)) {
           region.setScheduleAttr(*schedule);
@@ -75,8 +75,8 @@ struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePa
 
 } // namespace
 
-SmallVector<kernel::ScheduleAttr> getScheduleCandidates(kernel::RegionOp region, const CpuVariant &variant) {
-  ArrayRef<const Generator *> generators = allGenerators(variant.device);
+SmallVector<kernel::ScheduleAttr> getScheduleCandidates(kernel::RegionOp region, machine::CpuAttr cpu) {
+  ArrayRef<const Generator *> generators = allGenerators(machine::TargetKind::Cpu);
   // The last generator takes everything, if slowly.
   base::CostAttr cost = region.getCostAttr();
   auto flops = cost ? prim::getConstantSize(cost.getFlopsExpr()) : std::nullopt;
@@ -90,7 +90,7 @@ SmallVector<kernel::ScheduleAttr> getScheduleCandidates(kernel::RegionOp region,
       chosen.insert(*schedule);
       addGrains(region, *generator, *schedule, others);
     }
-    others.insert_range(generator->alternatives(region, constantInputs(region), cpuInfoOf(variant)));
+    others.insert_range(generator->alternatives(region, constantInputs(region), cpu));
   }
   if (chosen.empty())
     return {};

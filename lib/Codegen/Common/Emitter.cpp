@@ -37,10 +37,10 @@ const EmissionRegistry &EmissionRegistry::get() {
 
 //===--- basics ---------------------------------------------------------------------------------------------------===//
 
-Emitter::Emitter(kernel::RegionOp region, const CpuInfo &cpu, OpBuilder &builder, Location loc, Value args,
+Emitter::Emitter(kernel::RegionOp region, machine::MachineAttr machine, OpBuilder &builder, Location loc, Value args,
                  unsigned inputs, unsigned outputs, ArrayRef<int64_t> symbols, bool hasScratch)
-    : regionOp(region), cpuInfo(cpu), b(builder), location(loc), args(args), inputCount(inputs), outputCount(outputs),
-      hasScratch(hasScratch), symbolPositions(symbols) {
+    : regionOp(region), machine(machine), unit(machine.getVectors()), b(builder), location(loc), args(args),
+      inputCount(inputs), outputCount(outputs), hasScratch(hasScratch), symbolPositions(symbols) {
   scopes.emplace_back();
   entryMark = arith::ConstantIntOp::create(b, loc, b.getI64Type(), 0);
   b.setInsertionPointAfter(entryMark);

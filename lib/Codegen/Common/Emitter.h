@@ -24,6 +24,7 @@
 #define TC_LIB_CODEGEN_EMITTER_H
 
 #include "tc/Dialect/Kernel/IR/Kernel.h"
+#include "tc/Dialect/Machine/IR/Machine.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Dialect/Prim/Utils/Indices.h"
 
@@ -36,21 +37,7 @@
 
 namespace tc::codegen {
 
-/// What code generation needs to know of a CPU.
-struct CpuInfo {
-  /// Width of a vector register in bits: 256 or 512.
-  int64_t vectorBits = 256;
-  /// Number of vector registers: 16 or 32.
-  int64_t vectorRegisters = 16;
-  /// Has vpdpbusd on these registers.
-  bool hasVnni = false;
-  /// Has vdpbf16ps on these registers.
-  bool hasBf16 = false;
-  /// Has AMX tiles with tdpbusd; with tdpbf16ps.
-  bool hasAmxInt8 = false, hasAmxBf16 = false;
-  /// f32 lanes of a register; every kernel computes this many lanes of whatever type at a time.
-  int64_t width() const { return vectorBits / 32; }
-};
+using machine::VectorUnit;
 
 /// Positions along one dim, one per lane.
 struct Index {
@@ -117,15 +104,18 @@ public:
   /// `symbols`: positions of the symbols whose values follow the buffers in `args` (host.launch). `hasScratch`: a
   /// scratch address stands between the two. `inputs` and `outputs`: how many buffers the launch has; a generator of
   /// several launches passes temporaries after the region's inputs.
-  Emitter(kernel::RegionOp region, const CpuInfo &cpu, mlir::OpBuilder &builder, mlir::Location loc, mlir::Value args,
-          unsigned inputs, unsigned outputs, llvm::ArrayRef<int64_t> symbols, bool hasScratch);
+  Emitter(kernel::RegionOp region, machine::MachineAttr machine, mlir::OpBuilder &builder, mlir::Location loc,
+          mlir::Value args, unsigned inputs, unsigned outputs, llvm::ArrayRef<int64_t> symbols, bool hasScratch);
 
   //===--- basics -------------------------------------------------------------------------------------------------===//
 
   mlir::OpBuilder &builder() { return b; }
   mlir::Location loc() const { return location; }
-  const CpuInfo &cpu() const { return cpuInfo; }
-  int64_t width() const { return cpuInfo.width(); }
+  /// What the code is for, where that is a CPU.
+  machine::CpuAttr cpu() const { return mlir::cast<machine::CpuAttr>(machine); }
+  /// The vector registers of what the code is for.
+  const VectorUnit &vectors() const { return unit; }
+  int64_t width() const { return unit.width(); }
   kernel::RegionOp region() const { return regionOp; }
 
   mlir::Value i64(int64_t value);
@@ -385,7 +375,8 @@ private:
   unsigned alignmentAt(mlir::Type memory, const Index &offset) const;
 
   kernel::RegionOp regionOp;
-  CpuInfo cpuInfo;
+  machine::MachineAttr machine;
+  VectorUnit unit; // of the machine
   mlir::OpBuilder &b;
   mlir::Location location;
   mlir::Value args;

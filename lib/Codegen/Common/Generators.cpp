@@ -1,5 +1,4 @@
-//===- Generators.cpp - the generators of a kind of machine
-//---------------------------------------------------------===//
+//===- Generators.cpp - the generators of a target ----------------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -12,7 +11,7 @@
 using namespace tc;
 using namespace tc::codegen;
 
-llvm::ArrayRef<const Generator *> tc::codegen::allGenerators(llvm::StringRef device) {
+llvm::ArrayRef<const Generator *> tc::codegen::allGenerators(machine::TargetKind target) {
 #define TC_CALL(function) function(),
   static const Generator *const cpu[] = {
 #define TC_CPU_GENERATOR TC_CALL
@@ -27,20 +26,24 @@ llvm::ArrayRef<const Generator *> tc::codegen::allGenerators(llvm::StringRef dev
 #include "Common/Generators.def"
   };
 #undef TC_CALL
-  if (device == "cuda")
+  switch (target) {
+  case machine::TargetKind::Cpu:
+    return cpu;
+  case machine::TargetKind::Cuda:
     return cuda;
-  if (device == "reference")
+  case machine::TargetKind::Reference:
     return reference;
-  return cpu;
+  }
+  llvm_unreachable("no target");
 }
 
-const Generator *tc::codegen::lookupGenerator(kernel::ScheduleAttr schedule, llvm::StringRef device) {
-  for (const Generator *generator : allGenerators(device))
+const Generator *tc::codegen::lookupGenerator(kernel::ScheduleAttr schedule, machine::TargetKind target) {
+  for (const Generator *generator : allGenerators(target))
     if (generator->strategy() == schedule.getStrategy())
       return generator;
   return nullptr;
 }
 
-bool tc::codegen::takesWhole(llvm::StringRef device, mlir::Operation *composite) {
-  return llvm::any_of(allGenerators(device), [&](const Generator *g) { return g->takesWhole(composite); });
+bool tc::codegen::takesWhole(machine::TargetKind target, mlir::Operation *composite) {
+  return llvm::any_of(allGenerators(target), [&](const Generator *g) { return g->takesWhole(composite); });
 }

@@ -61,11 +61,11 @@ public:
   /// Other schedules that are worth measuring on a CPU of this kind, whether `choose` accepts or not: a few, the
   /// likeliest first. What they say is as safe to obey as what `choose` says.
   virtual llvm::SmallVector<kernel::ScheduleAttr>
-  alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant, const CpuInfo &cpu) const {
+  alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant, machine::CpuAttr cpu) const {
     return {};
   }
-  /// CPU variants, besides the default ones, that its kernels gain from, the best last.
-  virtual llvm::SmallVector<llvm::StringRef> extraVariants() const { return {}; }
+  /// What its kernels make use of that default CPU variants lack, the best last: there is a variant for each.
+  virtual llvm::SmallVector<machine::CpuUnits> gainsFrom() const { return {}; }
   /// Constant inputs to pack. The packed layout is the same for all CPU variants.
   virtual llvm::SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const {
     return {};
@@ -109,10 +109,10 @@ protected:
                          mlir::Value begin, mlir::Value end) const = 0;
 };
 
-/// All generators of a device (cpu, cuda), in the order in which they are asked.
-llvm::ArrayRef<const Generator *> allGenerators(llvm::StringRef device);
-/// The generator of the schedule's strategy; null if the device has none.
-const Generator *lookupGenerator(kernel::ScheduleAttr schedule, llvm::StringRef device);
+/// All generators of a target, in the order in which they are asked.
+llvm::ArrayRef<const Generator *> allGenerators(machine::TargetKind target);
+/// The generator of the schedule's strategy; null if the target has none.
+const Generator *lookupGenerator(kernel::ScheduleAttr schedule, machine::TargetKind target);
 
 // One per file.
 #define TC_DECLARE_GENERATOR(function) const Generator *function();
@@ -122,8 +122,8 @@ const Generator *lookupGenerator(kernel::ScheduleAttr schedule, llvm::StringRef 
 #include "Common/Generators.def"
 #undef TC_DECLARE_GENERATOR
 
-/// What kernels of a variant may use.
-CpuInfo cpuInfoOf(const CpuVariant &variant);
+/// Adds the CPU variants that the generator's kernels gain from.
+void addVariants(const Generator &generator, llvm::SmallVectorImpl<machine::CpuAttr> &cpus);
 
 } // namespace tc::codegen
 

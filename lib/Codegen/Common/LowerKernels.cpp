@@ -1,6 +1,6 @@
 //===- LowerKernels.cpp - scheduled regions to functions ----------------------------------------------------------===//
 //
-// For each distinct region (printed without locations, with its schedule) and each CPU variant: a function made by the
+// For each distinct region (printed without locations, with its schedule) and each variant: a function made by the
 // region's generator, then lowered to the LLVM dialect with upstream's conversions. In the model's function a
 // host.launch takes the region's place.
 //
@@ -18,69 +18,28 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/TargetParser/Host.h"
 
 namespace tc::codegen {
 #define GEN_PASS_DEF_LOWERKERNELSPASS
 #include "tc/Codegen/Passes.h.inc"
 
-std::optional<CpuVariant> resolveCpuVariant(llvm::StringRef name) {
-  if (name == "x86-64-v3")
-    return CpuVariant{"x86-64-v3", "x86-64-v3", ""};
-  if (name == "x86-64-v4")
-    return CpuVariant{"x86-64-v4", "x86-64-v4", ""};
-  if (name == "x86-64-v4-vnni")
-    return CpuVariant{"x86-64-v4-vnni", "x86-64-v4", "+avx512vnni"};
-  if (name == "x86-64-v4-bf16")
-    return CpuVariant{"x86-64-v4-bf16", "x86-64-v4", "+avx512vnni,+avx512bf16"};
-  if (name == "x86-64-v4-amx") // no CPU has one kind of tiles without the other
-    return CpuVariant{"x86-64-v4-amx", "x86-64-v4", "+avx512vnni,+avx512bf16,+amx-tile,+amx-int8,+amx-bf16"};
-  if (llvm::StringRef chips = name; chips.consume_front("cuda-")) { // cuda-sm_80+sm_90a
-    std::string list = chips.str();
-    std::replace(list.begin(), list.end(), '+', ',');
-    return CpuVariant{"cuda", list, "", "cuda"};
-  }
-  if (name == "native") {
-    CpuVariant variant{"native", llvm::sys::getHostCPUName().str(), ""};
-    // Sorted, so that the list is the same on every run.
-    llvm::StringMap<bool> features = llvm::sys::getHostCPUFeatures();
-    llvm::SmallVector<std::string> on;
-    for (auto &feature : features)
-      on.push_back((feature.second ? "+" : "-") + feature.first().str());
-    llvm::sort(on);
-    variant.features = llvm::join(on, ",");
-    return variant;
-  }
-  return std::nullopt;
+void addVariants(const Generator &generator, llvm::SmallVectorImpl<machine::CpuAttr> &cpus) {
+  for (machine::CpuUnits units : generator.gainsFrom())
+    if (machine::CpuAttr cpu = machine::getFirstCpuWith(cpus.front().getContext(), units);
+        !llvm::is_contained(cpus, cpu))
+      cpus.push_back(cpu);
 }
 
-static bool areDefaults(llvm::ArrayRef<std::string> names) {
-  return names == llvm::ArrayRef<std::string>{"x86-64-v3", "x86-64-v4"};
+static bool areDefaults(llvm::ArrayRef<machine::CpuAttr> cpus) {
+  return !cpus.empty() && cpus == llvm::ArrayRef(machine::getDefaultCpus(cpus.front().getContext()));
 }
 
-llvm::SmallVector<std::string> getPossibleVariants(llvm::ArrayRef<std::string> names) {
-  llvm::SmallVector<std::string> all(names);
-  if (areDefaults(names))
-    for (const Generator *generator : allGenerators("cpu"))
-      for (llvm::StringRef extra : generator->extraVariants())
-        if (!llvm::is_contained(all, extra))
-          all.push_back(extra.str());
+llvm::SmallVector<machine::CpuAttr> getPossibleVariants(llvm::ArrayRef<machine::CpuAttr> cpus) {
+  llvm::SmallVector<machine::CpuAttr> all(cpus);
+  if (areDefaults(cpus))
+    for (const Generator *generator : allGenerators(machine::TargetKind::Cpu))
+      addVariants(*generator, all);
   return all;
-}
-
-CpuInfo cpuInfoOf(const CpuVariant &variant) {
-  if (variant.device == "cuda")
-    return CpuInfo{/*vectorBits=*/128, /*vectorRegisters=*/32}; // 16 bytes a thread and access
-  bool wide = variant.cpu == "x86-64-v4" || llvm::StringRef(variant.features).contains("+avx512f");
-  CpuInfo info;
-  info.vectorBits = wide ? 512 : 256;
-  info.vectorRegisters = wide ? 32 : 16;
-  auto has = [&](llvm::StringRef feature) { return wide && llvm::StringRef(variant.features).contains(feature); };
-  info.hasVnni = has("+avx512vnni");
-  info.hasBf16 = has("+avx512bf16");
-  info.hasAmxInt8 = info.hasVnni && has("+amx-int8");
-  info.hasAmxBf16 = info.hasBf16 && has("+amx-bf16");
-  return info;
 }
 
 namespace {
@@ -166,9 +125,28 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     module.walk([&](kernel::RegionOp region) { regions.push_back(region); });
     SmallVector<kernel::RegionOp> done;
     DenseMap<Value, PackedInput> packed;
-    const std::optional<CpuVariant> first = variants.empty() ? std::nullopt : resolveCpuVariant(variants.front());
+    SmallVector<machine::CpuAttr> cpus;
+    SmallVector<Attribute> gpus;
+    for (const std::string &name : variants) {
+      llvm::Expected<machine::MachineAttr> machine = machine::parseMachine(context, name);
+      if (!machine) {
+        module.emitError() << "variant " << llvm::toString(machine.takeError());
+        return signalPassFailure();
+      }
+      if (auto cpu = dyn_cast<machine::CpuAttr>(*machine))
+        cpus.push_back(cpu);
+      else
+        gpus.push_back(*machine);
+    }
+    if (!cpus.empty() && !gpus.empty()) {
+      module.emitError() << "variants are CPUs or GPUs, not both";
+      return signalPassFailure();
+    }
+    if (cpus.empty() && gpus.empty())
+      cpus = machine::getDefaultCpus(context);
     auto generatorOf = [&](kernel::ScheduleAttr schedule) {
-      return schedule ? lookupGenerator(schedule, first ? first->device : "cpu") : nullptr;
+      const machine::TargetKind target = gpus.empty() ? machine::TargetKind::Cpu : machine::TargetKind::Cuda;
+      return schedule ? lookupGenerator(schedule, target) : nullptr;
     };
     for (kernel::RegionOp region : regions) {
       auto schedule = region.getScheduleAttr();
@@ -214,39 +192,28 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
       done.push_back(region);
     }
 
-    SmallVector<std::string> names(variants.begin(), variants.end());
-    if (names.empty())
-      names = {"x86-64-v3", "x86-64-v4"};
-    if (areDefaults(names)) // then those too that a kernel gains from
+    if (areDefaults(cpus)) // then those too that a kernel gains from
       for (const Kernel &kernel : kernels)
-        for (StringRef extra : kernel.generator->extraVariants())
-          if (!llvm::is_contained(names, extra))
-            names.push_back(extra.str());
-    SmallVector<CpuVariant> cpus;
-    for (const std::string &name : names) {
-      auto variant = resolveCpuVariant(name);
-      if (!variant) {
-        module.emitError()
-            << "unknown CPU variant '" << name
-            << "'; known are x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-bf16, x86-64-v4-amx and native";
-        return signalPassFailure();
-      }
-      cpus.push_back(*variant);
-    }
+        addVariants(*kernel.generator, cpus);
 
     OpBuilder builder(context);
     builder.setInsertionPointToEnd(module.getBody());
-    for (const CpuVariant &cpu : cpus) {
-      auto variant = host::VariantOp::create(builder, module.getLoc(), cpu.name, cpu.device, cpu.cpu, cpu.features);
+    auto addVariant = [&](StringRef name, ArrayRef<Attribute> machines) {
+      auto variant = host::VariantOp::create(builder, module.getLoc(), name, builder.getArrayAttr(machines));
       OpBuilder::InsertionGuard guard(builder);
       builder.createBlock(&variant.getBody());
       for (Kernel &kernel : kernels)
         for (unsigned i = 0; i < kernel.launches.size(); ++i)
-          if (failed(emitKernel(builder, variant, kernel, i, cpuInfoOf(cpu))))
-            return signalPassFailure();
-      if (failed(lowerToLLVM(variant, cpuInfoOf(cpu).vectorBits == 512)))
+          if (failed(emitKernel(builder, variant, kernel, i)))
+            return failure();
+      return lowerToLLVM(variant);
+    };
+    for (machine::CpuAttr cpu : cpus)
+      if (failed(addVariant(cpu.getName(), Attribute(cpu))))
         return signalPassFailure();
-    }
+    // One variant for all GPUs: what they have in common is one PTX.
+    if (!gpus.empty() && failed(addVariant(machine::stringifyDeviceKind(machine::DeviceKind::Cuda), gpus)))
+      return signalPassFailure();
     for (kernel::RegionOp region : done)
       region.erase();
     // Constants that only fed packed inputs are dead now.
@@ -316,8 +283,7 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     }
   }
 
-  LogicalResult emitKernel(OpBuilder &builder, host::VariantOp variant, Kernel &kernel, unsigned number,
-                           const CpuInfo &info) {
+  LogicalResult emitKernel(OpBuilder &builder, host::VariantOp variant, Kernel &kernel, unsigned number) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(&variant.getBody().front());
     MLIRContext *context = &getContext();
@@ -358,8 +324,8 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
       end = entry->getArgument(2);
     }
     {
-      Emitter emitter(kernel.region, info, builder, loc, entry->getArgument(0), inputs, outputs, kernel.symbols,
-                      bool(launch.scratch));
+      Emitter emitter(kernel.region, variant.getMachine(), builder, loc, entry->getArgument(0), inputs, outputs,
+                      kernel.symbols, bool(launch.scratch));
       for (const PackedInput &layout : kernel.layouts)
         emitter.setLayout(layout.input, layout.map, layout.type);
       if (launch.scratch)

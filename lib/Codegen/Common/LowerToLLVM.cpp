@@ -498,7 +498,8 @@ struct ErfAvx512Pattern : public Avx512Pattern<math::ErfOp> {
 
 } // namespace
 
-LogicalResult tc::codegen::lowerToLLVM(host::VariantOp variant, bool isAvx512) {
+LogicalResult tc::codegen::lowerToLLVM(host::VariantOp variant) {
+  const bool isAvx512 = variant.getMachine().getVectors().bits == 512;
   MLIRContext *context = variant.getContext();
   IRRewriter rewriter(context);
   DominanceInfo dominance(variant);

@@ -10,9 +10,8 @@
 #include "tc/Dialect/Host/IR/Host.h"
 
 namespace tc::codegen {
-/// Lowers every function of `variant` from arith, math, scf, vector and llvm ops to the LLVM dialect alone. `isAvx512`:
-/// the CPU has AVX-512F.
-llvm::LogicalResult lowerToLLVM(host::VariantOp variant, bool isAvx512);
+/// Lowers every function of `variant` from arith, math, scf, vector and llvm ops to the LLVM dialect alone.
+llvm::LogicalResult lowerToLLVM(host::VariantOp variant);
 } // namespace tc::codegen
 
 #endif // TC_LIB_CODEGEN_LOWERTOLLVM_H

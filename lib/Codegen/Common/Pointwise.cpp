@@ -113,7 +113,7 @@ Value emitPolynomial(const Context &c, Value x, ArrayRef<double> coefficients) {
 enum class Trig { Sin, Cos, Tan };
 bool isOnCpu(const Context &c) {
   auto variant = c.b.getInsertionBlock()->getParentOp()->getParentOfType<host::VariantOp>();
-  return variant && variant.getDevice() == "cpu";
+  return variant && variant.getDevice() == machine::DeviceKind::Cpu;
 }
 /// What sine and cosine of the remainder make in this quadrant. sin and tan of a zero keep its sign.
 Value combineQuadrant(const Context &c, Trig kind, Value quadrant, Value sine, Value cosine) {

@@ -30,8 +30,8 @@ namespace {
 using Schedule = kernel::GpuColumnReduceAttr;
 
 constexpr int64_t kBlock = 256;
-// Blocks of one wave: 4 of 256 threads and up to 64 registers on each of 132 SMs.
-constexpr int64_t kWave = 528;
+// Blocks of one wave: 4 of 256 threads and up to 64 registers on each multiprocessor.
+constexpr int64_t kWave = 4 * machine::kMultiprocessors;
 // Threads along the columns: 512 bytes of a row, so that a page of memory is used when it is opened.
 constexpr int64_t kMostAcross = 32, kLeastAcross = 4;
 // Loads of a thread on their way at once; 16 KiB an SM of them hide the latency of memory.

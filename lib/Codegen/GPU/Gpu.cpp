@@ -83,9 +83,9 @@ void tc::codegen::gpu::makeTeam(Emitter &e, int64_t threads) {
   Value member = team.member;
   team.across = [&e, member, threads](prim::ReduceKind kind, Type elementType, Value value) -> Value {
     OpBuilder &b = e.builder();
-    for (int32_t mask = 16; mask >= 1; mask /= 2)
+    for (int32_t mask = machine::kWarpThreads / 2; mask >= 1; mask /= 2)
       value = e.combine(kind, elementType, value, shuffle(e, value, mask));
-    int64_t warps = threads / 32;
+    int64_t warps = threads / machine::kWarpThreads;
     if (warps == 1)
       return value;
     // One word a warp through shared memory; everybody combines them in the same order.

@@ -102,7 +102,8 @@ public:
     if (walk.wasInterrupted())
       return failure();
     // 4 elements a thread; a warp for short rows, at most 256 threads.
-    int64_t threads = std::min<int64_t>(256, std::max<int64_t>(32, int64_t(llvm::PowerOf2Ceil(length / 4))));
+    int64_t threads =
+        std::min<int64_t>(256, std::max<int64_t>(machine::kWarpThreads, int64_t(llvm::PowerOf2Ceil(length / 4))));
     return makeSchedule<kernel::GpuRowsAttr>(region, threads);
   }
 

@@ -31,7 +31,8 @@ class ProgramBuilder {
 public:
   ProgramBuilder(func::FuncOp main, VariantOp variant)
       : main(main), variant(variant), context(main.getContext()), b(context), loc(variant.getLoc()),
-        symbols(main->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr)), isCpu(variant.getDevice() == "cpu") {
+        symbols(main->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr)),
+        isCpu(variant.getDevice() == machine::DeviceKind::Cpu) {
     ptr = LLVM::LLVMPointerType::get(context);
     i1 = b.getI1Type();
     i8 = b.getI8Type();

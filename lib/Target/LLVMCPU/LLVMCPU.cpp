@@ -129,8 +129,9 @@ private:
 };
 
 llvm::Error Compilation::prepare() {
-  cpu = variant.getCpu().str();
-  features = variant.getFeatures().str();
+  auto described = cast<machine::CpuAttr>(variant.getMachine());
+  cpu = described.getCpu().str();
+  features = described.getFeatures().str();
   auto machine = makeTargetMachine(cpu, features);
   if (!machine)
     return machine.takeError();
@@ -489,7 +490,7 @@ llvm::Expected<Object> Compilation::finish() {
 
 class LLVMCPUBackend : public TargetBackend {
 public:
-  llvm::StringRef getDevice() const override { return "cpu"; }
+  machine::DeviceKind getDevice() const override { return machine::DeviceKind::Cpu; }
   llvm::Expected<std::unique_ptr<VariantCompilation>> begin(host::VariantOp variant,
                                                             const ObjectOptions &options) override {
     auto compilation = std::make_unique<Compilation>(variant, options.debugDir);

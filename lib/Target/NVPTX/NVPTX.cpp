@@ -34,8 +34,8 @@ using namespace tc::target;
 
 namespace {
 
-/// Lowest GPU that the PTX runs on, and the PTX version that has all instructions which kernels use.
-constexpr llvm::StringLiteral kFloor = "sm_80", kPtxFeature = "+ptx80";
+/// The PTX version that has all instructions which kernels use.
+constexpr llvm::StringLiteral kPtxFeature = "+ptx80";
 
 /// ptxas: $CUDA_PATH/bin, $CUDA_HOME/bin, $PATH, then the toolkit's usual place.
 llvm::ErrorOr<std::string> findPtxas() {
@@ -108,6 +108,8 @@ private:
   host::VariantOp variant;
   OwningOpRef<ModuleOp> holder; // the program without the kernels
   std::unique_ptr<VariantCompilation> program;
+  /// The oldest GPU that the PTX runs on.
+  machine::GpuAttr floor;
   std::string ptx;
   std::vector<DeviceObject> cubins;
 };
@@ -122,7 +124,8 @@ bool isDevice(Operation &op) {
 
 llvm::Error Compilation::prepare(host::VariantOp cuda, const ObjectOptions &options) {
   variant = cuda;
-  TargetBackend *cpu = lookupBackend("cpu");
+  floor = machine::getOldestGpu(variant.getContext());
+  TargetBackend *cpu = lookupBackend(machine::DeviceKind::Cpu);
   if (!cpu)
     return llvm::createStringError("GPU variants need the CPU backend for their host program");
   holder = ModuleOp::create(variant.getLoc());
@@ -131,8 +134,7 @@ llvm::Error Compilation::prepare(host::VariantOp cuda, const ObjectOptions &opti
   for (Operation &op : llvm::make_early_inc_range(copy.getBody().front()))
     if (isDevice(op))
       op.erase();
-  copy.setCpu("x86-64-v2");
-  copy.setFeatures("");
+  copy.setMachinesAttr(builder.getArrayAttr(machine::getLauncherCpu(builder.getContext())));
   auto begun = cpu->begin(copy, options);
   if (!begun)
     return begun.takeError();
@@ -172,7 +174,7 @@ llvm::Error Compilation::compileKernels() {
   if (!target)
     return llvm::createStringError("LLVM has no NVPTX code generator: " + error);
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      triple, kFloor, kPtxFeature, {}, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+      triple, floor.getName(), kPtxFeature, {}, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
   if (!machine)
     return llvm::createStringError("LLVM cannot generate PTX");
   llvmModule->setTargetTriple(triple);
@@ -197,19 +199,11 @@ llvm::Error Compilation::compileKernels() {
     return llvm::createStringError("LLVM cannot write PTX");
   codegen.run(*llvmModule);
   ptx.assign(text.data(), text.size());
-  SmallVector<StringRef> chips;
-  variant.getCpu().split(chips, ',', -1, /*KeepEmpty=*/false);
-  for (StringRef chip : chips) {
-    // sm_90 is 900; sm_90a, whose code runs on no other GPU, 901.
-    StringRef digits = chip;
-    bool exact = digits.consume_back("a");
-    unsigned number = 0;
-    if (!digits.consume_front("sm_") || digits.getAsInteger(10, number))
-      return llvm::createStringError("\"" + chip + "\" is no GPU name; expected for instance sm_90");
-    llvm::Expected<std::string> assembled = assemble(ptx, chip);
+  for (auto gpu : variant.getMachines().getAsRange<machine::GpuAttr>()) {
+    llvm::Expected<std::string> assembled = assemble(ptx, gpu.getName());
     if (!assembled)
       return assembled.takeError();
-    cubins.push_back({number * 10 + exact, std::move(*assembled)});
+    cubins.push_back({gpu.getArch(), std::move(*assembled)});
   }
   return llvm::Error::success();
 }
@@ -220,13 +214,13 @@ llvm::Expected<Object> Compilation::finish() {
     return object;
   object->cubins = std::move(cubins);
   if (!ptx.empty())
-    object->ptx.push_back({800, std::move(ptx)});
+    object->ptx.push_back({floor.getArch(), std::move(ptx)});
   return object;
 }
 
 class NVPTXBackend : public TargetBackend {
 public:
-  llvm::StringRef getDevice() const override { return "cuda"; }
+  machine::DeviceKind getDevice() const override { return machine::DeviceKind::Cuda; }
   llvm::Expected<std::unique_ptr<VariantCompilation>> begin(host::VariantOp variant,
                                                             const ObjectOptions &options) override {
     auto compilation = std::make_unique<Compilation>();

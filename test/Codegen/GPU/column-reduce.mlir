@@ -1,6 +1,6 @@
 // Reductions of many elements to few: parts by one wave of blocks, which a second launch combines.
 // RUN: tc-opt %s --tc-choose-schedule=device=cuda | FileCheck %s --check-prefix=SCHEDULE
-// RUN: tc-opt %s --tc-choose-schedule=device=cuda --tc-lower-kernels=variants=cuda-sm_90 | FileCheck %s
+// RUN: tc-opt %s --tc-choose-schedule=device=cuda --tc-lower-kernels=variants=sm_90 | FileCheck %s
 // RUN: echo 'module attributes {x = #kernel.gpu.column_reduce<across = 24>} {}' | not tc-opt 2>&1 | FileCheck %s --check-prefix=POWER
 // RUN: echo 'module attributes {x = #kernel.gpu.column_reduce<block = 64, across = 128>} {}' | not tc-opt 2>&1 | FileCheck %s --check-prefix=ACROSS
 // POWER: error: across is a power of 2 that is at least 0, not 24

@@ -1,5 +1,5 @@
 // GPU kernels: rows with shared reductions, flat pointwise with 16 bytes a thread and access, contractions on tensor cores.
-// RUN: tc-opt %s --tc-choose-schedule=device=cuda --tc-lower-kernels=variants=cuda-sm_90 | FileCheck %s
+// RUN: tc-opt %s --tc-choose-schedule=device=cuda --tc-lower-kernels=variants=sm_90 | FileCheck %s
 
 // A block per row; the argument words are one parameter by value.
 // CHECK-LABEL: func.func @rows
@@ -34,7 +34,7 @@ func.func @product(%x: tensor<70x33xf32>, %y: tensor<33x65xf32>) -> tensor<70x65
   return %r : tensor<70x65xf32>
 }
 
-// CHECK: host.variant @cuda device "cuda" cpu "sm_90"
+// CHECK: host.variant @cuda machines [#machine.gpu<name = "sm_90",
 // CHECK: llvm.func @[[ROWS]](%{{.*}}: !llvm.ptr {{{.*}}llvm.byval = !llvm.array<2 x i64>, nvvm.grid_constant})
 // CHECK-SAME: nvvm.kernel, nvvm.maxntid = array<i32: 128>
 // CHECK: nvvm.shfl.sync bfly

@@ -21,7 +21,7 @@ module {
     %b = host.launch @b(%x) symbols [] tasks #one grain #one {group = 0} : (tensor<8xf32>) -> tensor<8xf32>
     return %a, %b : tensor<8xf32>, tensor<8xf32>
   }
-  host.variant @x86_64_v3 device "cpu" cpu "x86-64-v3" features "" {
+  host.variant @x86_64_v3 machines [#machine.cpu<name = "x86-64-v3", cpu = "x86-64-v3">] {
     llvm.func @a(%args: !llvm.ptr, %begin: i64, %end: i64, %worker: i64) {
       llvm.return
     }
@@ -49,7 +49,7 @@ module {
     %b = host.launch @b(%x) symbols [] tasks #one grain #one : (tensor<8xf32>) -> tensor<8xf32>
     return %a, %b : tensor<8xf32>, tensor<8xf32>
   }
-  host.variant @x86_64_v3 device "cpu" cpu "x86-64-v3" features "" {
+  host.variant @x86_64_v3 machines [#machine.cpu<name = "x86-64-v3", cpu = "x86-64-v3">] {
     llvm.func @a(%args: !llvm.ptr, %begin: i64, %end: i64, %worker: i64) {
       llvm.return
     }
@@ -82,7 +82,7 @@ module {
     %b = host.launch @b(%x) symbols [] tasks #one grain #one scratch #large {group = 0} : (tensor<8xf32>) -> tensor<8xf32>
     return %a, %b : tensor<8xf32>, tensor<8xf32>
   }
-  host.variant @x86_64_v3 device "cpu" cpu "x86-64-v3" features "" {
+  host.variant @x86_64_v3 machines [#machine.cpu<name = "x86-64-v3", cpu = "x86-64-v3">] {
     llvm.func @a(%args: !llvm.ptr, %begin: i64, %end: i64, %worker: i64) {
       llvm.return
     }
@@ -115,7 +115,7 @@ module {
     %a:2 = host.launch @a(%x) symbols [0] tasks #one grain #one steps #steps : (!n) -> (!n, !n)
     return %a#0, %a#1 : !n, !n
   }
-  host.variant @x86_64_v3 device "cpu" cpu "x86-64-v3" features "" {
+  host.variant @x86_64_v3 machines [#machine.cpu<name = "x86-64-v3", cpu = "x86-64-v3">] {
     llvm.func @a(%args: !llvm.ptr, %begin: i64, %end: i64, %worker: i64) {
       llvm.return
     }
@@ -151,7 +151,7 @@ module {
     %b = host.launch @b(%x) symbols [0] tasks #one grain #one steps #steps {group = 0} : (!n) -> !n
     return %a, %b : !n, !n
   }
-  host.variant @x86_64_v3 device "cpu" cpu "x86-64-v3" features "" {
+  host.variant @x86_64_v3 machines [#machine.cpu<name = "x86-64-v3", cpu = "x86-64-v3">] {
     llvm.func @a(%args: !llvm.ptr, %begin: i64, %end: i64, %worker: i64) {
       llvm.return
     }

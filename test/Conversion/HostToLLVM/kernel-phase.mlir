@@ -23,8 +23,8 @@ module {
   // CHECK-LABEL: llvm.func hidden @tc_run
   // CHECK: llvm.mlir.addressof @add
   // CHECK: llvm.mlir.addressof @twice
-  // OBJECT: host.binary @x86_64_v3 device "cpu" cpu "x86-64-v3" features "" requires {{[0-9]+}}
-  host.variant @x86_64_v3 device "cpu" cpu "x86-64-v3" features "" {
+  // OBJECT: host.binary @x86_64_v3 machines [#machine.cpu<name = "x86-64-v3", cpu = "x86-64-v3">] requires {{[0-9]+}}
+  host.variant @x86_64_v3 machines [#machine.cpu<name = "x86-64-v3", cpu = "x86-64-v3">] {
     llvm.func @add(%args: !llvm.ptr, %begin: i64, %end: i64, %worker: i64) {
       %0 = llvm.mlir.constant(1 : i64) : i64
       %x = llvm.load %args : !llvm.ptr -> !llvm.ptr

@@ -11,10 +11,10 @@ func.func @copy(%x: tensor<4xf32>) {
 
 module {
   // expected-note @+1 {{see existing symbol definition here}}
-  host.variant @a device "cpu" cpu "x86-64-v3" features "" {
+  host.variant @a machines [#machine.cpu<name = "x86-64-v3", cpu = "x86-64-v3">] {
   }
   // expected-error @+1 {{redefinition of symbol named 'a'}}
-  host.variant @a device "cpu" cpu "x86-64-v3" features "" {
+  host.variant @a machines [#machine.cpu<name = "x86-64-v3", cpu = "x86-64-v3">] {
   }
 }
 
@@ -61,4 +61,23 @@ func.func @group_of_other_steps(%x: tensor<4xf32>) {
   // expected-error @+1 {{has other steps than its group}}
   %1 = host.launch @b(%x) symbols [] tasks affine_map<() -> (1)> grain affine_map<() -> (1)> {group = 0} : (tensor<4xf32>) -> tensor<4xf32>
   return
+}
+
+// -----
+// expected-error @below {{needs a machine}}
+host.variant @a machines [] {
+}
+
+// -----
+// expected-error @below {{is for machines of several devices}}
+host.variant @a machines [#machine.gpu<name = "sm_90">, #machine.cpu<name = "x86-64-v3", cpu = "x86-64-v3">] {
+}
+
+// -----
+// expected-error @below {{is for several CPUs; each has a variant of its own}}
+host.binary @a machines [#machine.cpu<name = "a", cpu = "x86-64-v3">, #machine.cpu<name = "b", cpu = "x86-64-v3">] requires 3 object dense<[127, 69]> : tensor<2xi8>
+
+// -----
+// expected-error @below {{constraint: machines}}
+host.variant @a machines ["x86-64-v3"] {
 }

@@ -22,12 +22,17 @@ func.func @program(%x: tensor<?x4xf32, #prim.dims<affine_map<()[s0] -> (s0, 4)>>
   return %1 : tensor<?x4xf32, #prim.dims<affine_map<()[s0] -> (s0, 4)>>>
 }
 
-// CHECK: host.variant @x86_64_v3 device "cpu" cpu "x86-64-v3" features "" {
-host.variant @x86_64_v3 device "cpu" cpu "x86-64-v3" features "" {
+// CHECK: host.variant @x86_64_v3 machines [#machine.cpu<name = "x86-64-v3", cpu = "x86-64-v3">] {
+host.variant @x86_64_v3 machines [#machine.cpu<name = "x86-64-v3", cpu = "x86-64-v3">] {
   // CHECK: llvm.func @k0()
   llvm.func @k0() {
     llvm.return
   }
 }
-// CHECK: host.binary @x86_64_v4 device "cpu" cpu "x86-64-v4" features "+avx512f" requires 3 object dense<{{.*}}> : tensor<2xi8>
-host.binary @x86_64_v4 device "cpu" cpu "x86-64-v4" features "+avx512f" requires 3 object dense<[127, 69]> : tensor<2xi8>
+// CHECK: host.variant @cuda machines [#machine.gpu<name = "sm_80">, #machine.gpu<name = "sm_90a">] {
+host.variant @cuda machines [#machine.gpu<name = "sm_80">, #machine.gpu<name = "sm_90a">] {
+  llvm.func @k0()
+}
+
+// CHECK: host.binary @x86_64_v4 machines [#machine.cpu<name = "x86-64-v4", cpu = "x86-64-v4", features = "+avx512f">] requires 3 object dense<{{.*}}> : tensor<2xi8>
+host.binary @x86_64_v4 machines [#machine.cpu<name = "x86-64-v4", cpu = "x86-64-v4", features = "+avx512f">] requires 3 object dense<[127, 69]> : tensor<2xi8>

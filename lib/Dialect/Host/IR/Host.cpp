@@ -15,6 +15,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
+using namespace tc;
 using namespace tc::host;
 
 #include "tc/Dialect/Host/IR/HostDialect.cpp.inc"
@@ -71,6 +72,22 @@ LogicalResult LaunchOp::verify() {
     return emitOpError("has other steps than its group");
   return success();
 }
+
+static LogicalResult verifyMachines(Operation *op, ArrayAttr machines) {
+  if (machines.empty()) // C2
+    return op->emitOpError("needs a machine");
+  const machine::DeviceKind device = cast<machine::MachineAttr>(machines[0]).getDevice();
+  for (auto machine : machines.getAsRange<machine::MachineAttr>())
+    if (machine.getDevice() != device) // C2
+      return op->emitOpError("is for machines of several devices");
+  if (machines.size() > 1 && device == machine::DeviceKind::Cpu) // C1
+    return op->emitOpError("is for several CPUs; each has a variant of its own");
+  return success();
+}
+
+LogicalResult VariantOp::verify() { return verifyMachines(*this, getMachines()); }
+
+LogicalResult BinaryOp::verify() { return verifyMachines(*this, getMachines()); }
 
 unsigned tc::host::getElementBits(Type elementType) { return base::getPackedBitWidth(elementType).value_or(0); }
 

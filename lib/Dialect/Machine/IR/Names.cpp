@@ -19,11 +19,10 @@ using namespace tc::machine;
 namespace {
 
 struct Vectors {
-  int64_t bits, registers;
+  VectorUnit unit;
   bool masks;
 };
-#define TC_VECTORS(name, bits, registers, masks) constexpr Vectors name{bits, registers, masks};
-#include "tc/Dialect/Machine/IR/Machines.def"
+constexpr Vectors Avx2{kVectorUnits[0], false}, Avx512{kVectorUnits[1], true};
 
 struct Cpu {
   StringRef name, cpu, features;
@@ -35,11 +34,10 @@ const Cpu kCpus[] = {
 #define TC_CPU(...) {__VA_ARGS__},
 #include "tc/Dialect/Machine/IR/Machines.def"
 };
-constexpr StringLiteral kLauncher =
-#define TC_LAUNCHER(cpu) cpu;
+#define TC_LAUNCHER(cpu) constexpr StringLiteral kLauncher = cpu;
 #include "tc/Dialect/Machine/IR/Machines.def"
 
-    struct Mma {
+struct Mma {
   MmaKind kind;
   StringRef types;
 };
@@ -57,7 +55,7 @@ const Gpu kGpus[] = {
 constexpr StringLiteral kNative = "native", kDefaultGpu = "sm_90";
 
 CpuAttr makeCpu(MLIRContext *context, const Cpu &cpu) {
-  return CpuAttr::get(context, cpu.name, cpu.cpu, cpu.features, cpu.vectors.bits, cpu.vectors.registers,
+  return CpuAttr::get(context, cpu.name, cpu.cpu, cpu.features, cpu.vectors.unit.bits, cpu.vectors.unit.registers,
                       cpu.vectors.masks, cpu.units, kCaches.l1, kCaches.l2, kCaches.l3, /*cores=*/0);
 }
 
@@ -95,8 +93,8 @@ CpuAttr makeNative(MLIRContext *context) {
   add("amx-int8", CpuUnits::AmxInt8, vnni);
   add("amx-bf16", CpuUnits::AmxBf16, bf16);
   auto bytesOf = [](int level) { return std::max<int64_t>(0, ::sysconf(level)); };
-  return CpuAttr::get(context, kNative, llvm::sys::getHostCPUName(), llvm::join(all, ","), vectors.bits,
-                      vectors.registers, vectors.masks, units, bytesOf(_SC_LEVEL1_DCACHE_SIZE),
+  return CpuAttr::get(context, kNative, llvm::sys::getHostCPUName(), llvm::join(all, ","), vectors.unit.bits,
+                      vectors.unit.registers, vectors.masks, units, bytesOf(_SC_LEVEL1_DCACHE_SIZE),
                       bytesOf(_SC_LEVEL2_CACHE_SIZE), bytesOf(_SC_LEVEL3_CACHE_SIZE),
                       llvm::get_physical_cores() > 0 ? llvm::get_physical_cores() : 0);
 }

@@ -21,6 +21,7 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tc/Dialect/Machine/IR/Machine.h"
 #include "tc/Dialect/TC/IR/TC.h"
 
 #include "tc/Dialect/Host/IR/HostDialect.h.inc"
@@ -31,10 +32,6 @@
 #include "tc/Dialect/Host/IR/HostOps.h.inc"
 
 namespace tc::host {
-
-/// Module attribute: ArrayAttr of DictionaryAttr {name, device, cpu, features}, the target variants to compile for,
-/// best first.
-inline constexpr llvm::StringLiteral kTargetsAttr = "host.targets";
 
 // The memory plan (tc-plan-memory) as attributes.
 /// On every op of the function that has results, and on the function for its arguments: ArrayAttr of PlaceAttr.

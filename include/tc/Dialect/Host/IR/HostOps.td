@@ -13,6 +13,7 @@ include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "tc/Dialect/Machine/IR/Constraints.td"
 include "tc/Dialect/TC/IR/TC.td"
 
 def Host_Dialect : Dialect {
@@ -21,7 +22,7 @@ def Host_Dialect : Dialect {
   let summary = "The straight-line program that launches kernels";
   let hasConstantMaterializer = 0;
   let useDefaultAttributePrinterParser = 1;
-  let dependentDialects = ["::tc::base::TCDialect"];
+  let dependentDialects = ["::tc::base::TCDialect", "::tc::machine::MachineDialect"];
 }
 
 def Host_PlaceKind : I32EnumAttr<"PlaceKind", "The memory that a value lives in", [
@@ -97,23 +98,34 @@ def Host_CopyOp : Op<Host_Dialect, "copy", [AllTypesMatch<["input", "result"]>]>
   let assemblyFormat = "$input attr-dict `:` type($input)";
 }
 
-def Host_VariantOp : Op<Host_Dialect, "variant", [Symbol, SymbolTable, NoTerminator, SingleBlock, IsolatedFromAbove]> {
-  let summary = "The kernels of one target variant: llvm.func ops";
-  let description = "`device` is cpu or cuda; `cpu` and `features` are LLVM's names, as given to the target machine.";
-  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$device, StrAttr:$cpu, StrAttr:$features);
-  let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name `device` $device `cpu` $cpu `features` $features attr-dict-with-keyword $body";
+class Host_OfMachines<string mnemonic, list<Trait> traits> : Op<Host_Dialect, mnemonic, traits> {
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::tc::machine::DeviceKind getDevice() { return getMachine().getDevice(); }
+    /// The CPU, or the first of the GPUs.
+    ::tc::machine::MachineAttr getMachine() { return ::mlir::cast<::tc::machine::MachineAttr>(getMachines()[0]); }
+  }];
 }
 
-def Host_BinaryOp : Op<Host_Dialect, "binary", [Symbol]> {
+def Host_VariantOp : Host_OfMachines<"variant", [Symbol, SymbolTable, NoTerminator, SingleBlock, IsolatedFromAbove]> {
+  let summary = "The kernels of one target variant: llvm.func ops";
+  let description = [{
+    `machines` is the CPU that they are for, or all GPUs that share them. (C1) A CPU stands alone. (C2) There is a machine, and
+    all are of one device.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Machine_MachineArray:$machines);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `machines` $machines attr-dict-with-keyword $body";
+}
+
+def Host_BinaryOp : Host_OfMachines<"binary", [Symbol]> {
   let summary = "Object code of one target variant (phase object)";
   let description = [{
     Replaces the host.variant of the same name. `requires`: TCRT_CPU_* bits that the machine must have. `object`: the bytes of a
-    linked ELF shared object (artifact_abi.h says what it may hold), as a dense resource.
+    linked ELF shared object (artifact_abi.h says what it may hold), as a dense resource. (C1, C2) As host.variant.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$device, StrAttr:$cpu, StrAttr:$features, I64Attr:$requires,
-                   ElementsAttr:$object);
-  let assemblyFormat = "$sym_name `device` $device `cpu` $cpu `features` $features `requires` $requires attr-dict-with-keyword `object` $object";
+  let arguments = (ins SymbolNameAttr:$sym_name, Machine_MachineArray:$machines, I64Attr:$requires, ElementsAttr:$object);
+  let assemblyFormat = "$sym_name `machines` $machines `requires` $requires attr-dict-with-keyword `object` $object";
 }
 
 #endif

@@ -40,17 +40,15 @@ struct CacheSizes {
   int64_t l1, l2, l3;
 };
 
-/// The registers that schedules of CPUs are made for: they hold a number for each. The widest last.
-inline constexpr VectorUnit kVectorUnits[] = {
-#define TC_VECTORS(name, bits, registers, masks) {bits, registers},
-#include "tc/Dialect/Machine/IR/Machines.def"
-};
-/// The caches that schedules of CPUs are made for, as one schedule serves all variants.
-inline constexpr CacheSizes kCaches =
-#define TC_CACHES(l1, l2, l3) {l1, l2, l3};
-#include "tc/Dialect/Machine/IR/Machines.def"
-    /// Threads of a warp of any GPU.
-    inline constexpr int64_t kWarpThreads = 32;
+/// The registers that schedules of CPUs are made for, which hold a number for each: AVX2, AVX-512. The widest last.
+inline constexpr VectorUnit kVectorUnits[] = {{256, 16}, {512, 32}};
+/// The caches that schedules of CPUs count on, as one schedule serves all variants. What should stay in one takes a
+/// part of it.
+inline constexpr CacheSizes kCaches = {32 << 10, 2 << 20, 32 << 20};
+/// The multiprocessors that schedules of GPUs count on, as one schedule serves all chips: those of H100.
+inline constexpr int64_t kMultiprocessors = 132;
+/// Threads of a warp of any GPU.
+inline constexpr int64_t kWarpThreads = 32;
 
 } // namespace tc::machine
 

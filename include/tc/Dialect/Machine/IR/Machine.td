@@ -58,7 +58,6 @@ def Machine_MachineInterface : AttrInterface<"MachineAttr"> {
     InterfaceMethod<"The vector registers of a thread.", "::tc::machine::VectorUnit", "getVectors">
   ];
 }
-def Machine_MachineArray : TypedArrayAttrBase<Machine_MachineInterface, "machines">;
 
 class Machine_Attr<string cppName, string attrMnemonic> : AttrDef<Machine_Dialect, cppName, [Machine_MachineInterface]> {
   let mnemonic = attrMnemonic;
