@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "OpRegistry.h"
+#include "Shared.h"
 
 using namespace mlir;
 using namespace tc;
@@ -116,30 +117,6 @@ FailureOr<Value> linear(Call &c, Value x, Value w, Value bias) {
   Value y = DotGeneralOp::create(b, x, w, ArrayRef<int64_t>{}, ArrayRef<int64_t>{}, ArrayRef<int64_t>{rank - 1},
                                  ArrayRef<int64_t>{1});
   return bias ? b.add(y, b.broadcastTo(bias, getSizes(y))) : y;
-}
-
-FailureOr<Value> matmul(Call &c, Value x, Value y) {
-  PrimBuilder &b = c.b;
-  int64_t rx = b.rankOf(x), ry = b.rankOf(y);
-  if (rx < 2 || ry < 2 || b.elementOf(x) != b.elementOf(y))
-    return c.ctx.unsupported("of " + describe(x) + " and " + describe(y) +
-                             " is not supported; supported are operands of rank 2 and more");
-  Sizes sx = getSizes(x), sy = getSizes(y);
-  if (sx[rx - 1] != sy[ry - 2])
-    return c.ctx.invalid("operands " + describe(x) + " and " + describe(y) + " do not fit");
-  if (ry == 2)
-    return Value(DotGeneralOp::create(b, x, y, ArrayRef<int64_t>{}, ArrayRef<int64_t>{}, ArrayRef<int64_t>{rx - 1},
-                                      ArrayRef<int64_t>{0}));
-  FailureOr<Sizes> batch = c.ctx.broadcastSizes({Sizes(sx.begin(), sx.end() - 2), Sizes(sy.begin(), sy.end() - 2)});
-  if (failed(batch))
-    return failure();
-  Sizes fullX(*batch), fullY(*batch);
-  fullX.append(sx.end() - 2, sx.end());
-  fullY.append(sy.end() - 2, sy.end());
-  int64_t n = batch->size();
-  SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, n));
-  return Value(DotGeneralOp::create(b, b.broadcastTo(x, fullX), b.broadcastTo(y, fullY), dims, dims,
-                                    ArrayRef<int64_t>{n + 1}, ArrayRef<int64_t>{n}));
 }
 
 /// An operand that is a tensor or a number, as a tensor of the other one's element type.
@@ -255,15 +232,7 @@ LogicalResult gelu(NodeContext &ctx) {
   FailureOr<Value> self = c.required("self");
   if (failed(self))
     return failure();
-  PrimBuilder &b = ctx.b;
-  Value x = *self, inner;
-  if (ctx.getString("approximate", "none") == "tanh") {
-    Value cube = b.mul(b.mul(x, x), x);
-    inner = b.unary<TanhOp>(b.binary<MulOp>(b.add(x, b.binary<MulOp>(cube, 0.044715)), 0.79788456080286535588));
-  } else {
-    inner = b.unary<ErfOp>(b.binary<MulOp>(x, 0.70710678118654752440));
-  }
-  return ctx.result(b.mul(b.binary<MulOp>(x, 0.5), b.binary<AddOp>(inner, 1)));
+  return ctx.result(emitGelu(ctx.b, *self, ctx.getString("approximate", "none") == "tanh"));
 }
 
 LogicalResult attention(NodeContext &ctx) {
@@ -392,7 +361,7 @@ void tc::populateATen(OpRegistrar &onOp) {
           Value x = c.tensor("self"), y = c.tensor("other") ? c.tensor("other") : c.tensor("mat2");
           if (!x || !y)
             return ctx.invalid("needs two operands");
-          FailureOr<Value> z = matmul(c, x, y);
+          FailureOr<Value> z = emitMatMul(ctx, x, y);
           return failed(z) ? failure() : ctx.result(*z);
         },
         2);

@@ -10,6 +10,7 @@
 
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
+#include "Shared.h"
 
 using namespace mlir;
 using namespace tc;

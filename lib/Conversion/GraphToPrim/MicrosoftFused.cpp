@@ -9,6 +9,7 @@
 
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
+#include "Shared.h"
 
 using namespace mlir;
 using namespace tc;
@@ -28,12 +29,6 @@ FailureOr<Value> addBias(NodeContext &ctx, Value x, Value bias) {
   return failed(wide) ? FailureOr<Value>(failure()) : FailureOr<Value>(ctx.b.add(x, *wide));
 }
 
-/// x / 2 (1 + erf(x / sqrt(2)))
-Value emitGelu(PrimBuilder &b, Value x) {
-  Value inner = b.unary<ErfOp>(b.binary<MulOp>(x, M_SQRT1_2));
-  return b.mul(b.binary<MulOp>(x, 0.5), b.binary<AddOp>(inner, 1));
-}
-
 LogicalResult gelu(NodeContext &ctx) {
   if (!ctx.b.isFloat(ctx.operand(0)))
     return ctx.invalid("operand must have a float element type, but is " + describe(ctx.operand(0)));
@@ -41,17 +36,11 @@ LogicalResult gelu(NodeContext &ctx) {
   return failed(x) ? failure() : ctx.result(emitGelu(ctx.b, *x));
 }
 
-/// x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
 LogicalResult fastGelu(NodeContext &ctx) {
-  PrimBuilder &b = ctx.b;
-  if (!b.isFloat(ctx.operand(0)))
+  if (!ctx.b.isFloat(ctx.operand(0)))
     return ctx.invalid("operand must have a float element type, but is " + describe(ctx.operand(0)));
   FailureOr<Value> x = addBias(ctx, ctx.operand(0), ctx.operand(1));
-  if (failed(x))
-    return failure();
-  Value cube = b.mul(b.mul(*x, *x), *x);
-  Value inner = b.binary<MulOp>(b.add(*x, b.binary<MulOp>(cube, 0.044715)), std::sqrt(2 / M_PI));
-  return ctx.result(b.mul(b.binary<MulOp>(*x, 0.5), b.binary<AddOp>(b.unary<TanhOp>(inner), 1)));
+  return failed(x) ? failure() : ctx.result(emitGelu(ctx.b, *x, /*usesTanh=*/true));
 }
 
 LogicalResult quickGelu(NodeContext &ctx) {

@@ -11,6 +11,7 @@
 
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
+#include "Shared.h"
 #include "tc/Dialect/Prim/Utils/BlockWeights.h"
 
 #include "llvm/Support/MathExtras.h"

@@ -6,6 +6,7 @@
 
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
+#include "Shared.h"
 
 #include <cmath>
 #include <limits>
@@ -160,18 +161,10 @@ LogicalResult gelu(NodeContext &ctx) {
   Value x = ctx.operand(0);
   if (!ctx.b.isFloat(x))
     return ctx.invalid("operand must have a float element type, but is " + describe(x));
-  std::string approximate = ctx.getString("approximate", "none");
-  Value inner;
-  if (approximate == "tanh") { // 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
-    Value cube = ctx.b.mul(ctx.b.mul(x, x), x);
-    inner = ctx.b.unary<TanhOp>(
-        ctx.b.binary<MulOp>(ctx.b.add(x, ctx.b.binary<MulOp>(cube, 0.044715)), std::sqrt(2 / M_PI)));
-  } else if (approximate == "none") {
-    inner = ctx.b.unary<ErfOp>(ctx.b.binary<MulOp>(x, M_SQRT1_2));
-  } else {
+  const std::string approximate = ctx.getString("approximate", "none");
+  if (approximate != "tanh" && approximate != "none")
     return ctx.invalid("approximate is \"" + approximate + "\"; it may be none or tanh");
-  }
-  return ctx.result(ctx.b.mul(ctx.b.binary<MulOp>(x, 0.5), ctx.b.binary<AddOp>(inner, 1)));
+  return ctx.result(emitGelu(ctx.b, x, approximate == "tanh"));
 }
 
 LogicalResult prelu(NodeContext &ctx) {

@@ -93,8 +93,6 @@ mlir::Value saturateTo(PrimBuilder &b, mlir::Value q, mlir::Value zeroPoint, mli
 /// x - zeroPoint: exact in i32 for integers. `zeroPoint`, of x's sizes, may be null.
 mlir::Value subtractZeroPoint(PrimBuilder &b, mlir::Value x, mlir::Value zeroPoint);
 
-/// The product as MatMul says, of operands of one element type.
-mlir::FailureOr<mlir::Value> emitMatMul(NodeContext &ctx, mlir::Value lhs, mlir::Value rhs);
 /// The product of quantised matrices as floats: (lhs - lhsZero)(rhs - rhsZero) lhsScale rhsScale + bias. Parameters of
 /// the left side are one number, those of the right one or one for each column; zero points and `bias` may be null.
 mlir::FailureOr<mlir::Value> emitScaledProduct(NodeContext &ctx, mlir::Value lhs, mlir::Value lhsScale,

@@ -48,3 +48,16 @@ graph.func @conv_of_unknown_size(%x: tensor<1x3x?xf32> {graph.name = "x"}, %w: t
   %y = graph.node "ai.onnx":"Conv" opset 17(%x, %w) : (tensor<1x3x?xf32>, tensor<5x3x?xf32>) -> !tc.unknown
   graph.yield %y : !tc.unknown
 }
+
+// -----
+
+// PyTorch's product and GELU are ONNX's: the first of a batch and a vector, whose dim the result lacks.
+// CHECK-LABEL: func.func @aten
+// CHECK: %[[P:.*]] = prim.dot_general %arg0, %arg1 batch [] x [] contract [2] x [0] {{.*}} -> tensor<2x4xf32>
+// CHECK: prim.tanh
+// CHECK: prim.mul {{.*}} : tensor<2x4xf32>
+graph.func @aten(%x: tensor<2x4x8xf32>, %w: tensor<8xf32>) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
+  %y = graph.node "aten":"matmul.default" opset 1(%x, %w) {arg_names = ["self", "other"]} : (tensor<2x4x8xf32>, tensor<8xf32>) -> !tc.unknown
+  %z = graph.node "aten":"gelu.default" opset 1(%y) {arg_names = ["self"], approximate = "tanh"} : (!tc.unknown) -> !tc.unknown
+  graph.yield %z : !tc.unknown
+}
