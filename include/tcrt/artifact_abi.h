@@ -32,6 +32,8 @@ extern "C" {
 #define TCRT_SECTION_ALIGN 4096u
 /* Alignment in bytes of every constant in the weights section, of the arena and of every value in it. */
 #define TCRT_DATA_ALIGN 64u
+/* Alignment in bytes of a device kernel's block of parameters, enough for a tensor map (CUtensorMap) by value. */
+#define TCRT_PARAMETER_ALIGN 128u
 #define TCRT_MAX_RANK 16u
 
 /* At offset 0 of the file. 80 bytes. */
@@ -131,32 +133,64 @@ typedef enum tcrt_dtype_t {
 
 /* Start of the SIGNATURE section. Every *_offset counts from the start of the section and is a multiple of 8; the
  * tables hold `count` records of the sizes below. Names are (offset, length) in the string table, UTF-8 without NUL
- * bytes, not NUL-terminated. */
+ * bytes, not NUL-terminated. Of ABI 1, the signature ends before function_offset, its variants' records before `arch`:
+ * it has one function, "main", to which all inputs, outputs, symbols and kernels belong, and no states. */
 typedef struct tcrt_signature_t {
   uint32_t size;        /* sizeof(tcrt_signature_t) of the writer */
-  uint32_t abi_version; /* TCRT_ABI_VERSION that the code in the file was compiled for */
+  uint32_t abi_version; /* that the code in the file was compiled for */
   uint32_t input_count, output_count, dim_count, symbol_count, variant_count, kernel_count;
   uint32_t string_size; /* bytes */
   uint32_t device_kernel_count;
-  uint64_t input_offset;   /* tcrt_sig_value_t */
-  uint64_t output_offset;  /* tcrt_sig_value_t */
+  uint64_t input_offset;   /* tcrt_sig_value_t, function by function */
+  uint64_t output_offset;  /* tcrt_sig_value_t, likewise */
   uint64_t dim_offset;     /* tcrt_sig_dim_t */
-  uint64_t symbol_offset;  /* tcrt_sig_symbol_t */
+  uint64_t symbol_offset;  /* tcrt_sig_symbol_t, function by function */
   uint64_t variant_offset; /* tcrt_sig_variant_t, best first within a device */
-  uint64_t kernel_offset;  /* tcrt_sig_kernel_t, in the order of the ids that the program passes to `launch` */
+  uint64_t kernel_offset;  /* tcrt_sig_kernel_t, in the order of the ids that the programs pass to `launch`, function by
+                              function */
   uint64_t string_offset;
-  uint64_t device_kernel_offset; /* tcrt_sig_device_kernel_t */
-  /* Since 0.2; a signature that ends before has no functions. */
-  uint64_t function_offset; /* tcrt_sig_name_t: host functions, in the order of tcrt_call_t::function */
-  uint32_t function_count;
+  uint64_t device_kernel_offset; /* tcrt_sig_device_kernel_t, variant by variant */
+  /* A signature of ABI 1 may end before this; it has no host functions then. */
+  uint64_t host_function_offset; /* tcrt_sig_name_t, in the order of tcrt_call_t::function */
+  uint32_t host_function_count;
   uint32_t reserved;
+  /* Since ABI 2. */
+  uint64_t function_offset; /* tcrt_sig_function_t */
+  uint64_t state_offset;    /* tcrt_sig_state_t */
+  uint32_t function_count;  /* at least 1 */
+  uint32_t state_count;
 } tcrt_signature_t;
-/* Bytes of the signature of 0.1. */
+/* Bytes of the signature of ABI 1, without and with host functions. */
 #define TCRT_SIGNATURE_SIZE_0_1 104u
+#define TCRT_SIGNATURE_SIZE_ABI_1 120u
 
 typedef struct tcrt_sig_name_t {
   uint32_t offset, length;
 } tcrt_sig_name_t;
+
+/* A function: something that a caller runs. Its inputs, outputs, symbols and kernels are records of the tables above
+ * that stand one after the other; the functions' follow each other and cover the tables. */
+typedef struct tcrt_sig_function_t {
+  tcrt_sig_name_t name; /* of its own */
+  uint32_t first_input, input_count;
+  uint32_t first_output, output_count;
+  uint32_t first_symbol, symbol_count;
+  uint32_t first_kernel, kernel_count;
+} tcrt_sig_function_t;
+
+enum {
+  TCRT_STATE_FLAG_INITIAL = 1u /* begins with the bytes at initial_offset of the weights section, else with zeros */
+};
+
+/* A state: a dense tensor of a context that outlives a run, seen by all functions. */
+typedef struct tcrt_sig_state_t {
+  tcrt_sig_name_t name; /* of its own */
+  uint32_t dtype;       /* tcrt_dtype_t, not STRING */
+  uint32_t rank;
+  uint32_t first_dim;      /* index of the first of `rank` records of the dim table, all TCRT_DIM_STATIC */
+  uint32_t flags;          /* TCRT_STATE_FLAG_* */
+  uint64_t initial_offset; /* bytes into WEIGHTS, with TCRT_STATE_FLAG_INITIAL */
+} tcrt_sig_state_t;
 
 enum { TCRT_VALUE_TENSOR = 0, TCRT_VALUE_SEQUENCE = 1, TCRT_VALUE_OPTIONAL = 2, TCRT_VALUE_MAP = 3 };
 enum {
@@ -184,7 +218,7 @@ enum {
 
 typedef struct tcrt_sig_dim_t {
   uint32_t kind;
-  uint32_t symbol;
+  uint32_t symbol; /* number within the symbols of the function */
   int64_t value;
 } tcrt_sig_dim_t;
 
@@ -202,7 +236,14 @@ typedef struct tcrt_sig_variant_t {
   uint32_t section;      /* index of its HOST_ELF section */
   uint64_t cpu_features; /* required TCRT_CPU_* bits */
   uint64_t weights_size; /* bytes of WEIGHTS that it may read */
+  /* Since ABI 2. */
+  uint32_t arch; /* the only GPU that it is for, as tcrt_section_t::arch; 0: any that its device code is for */
+  uint32_t first_device_code, device_code_count;     /* sections; those of CUBIN and PTX hold its device code */
+  uint32_t first_device_kernel, device_kernel_count; /* its records of the table of device kernels */
+  uint32_t reserved;
 } tcrt_sig_variant_t;
+/* Bytes of a variant's record of ABI 1: device code and device kernels are those of all variants. */
+#define TCRT_SIG_VARIANT_SIZE_ABI_1 32u
 
 typedef struct tcrt_sig_kernel_t {
   tcrt_sig_name_t name;  /* symbol in the ELF */
@@ -211,11 +252,11 @@ typedef struct tcrt_sig_kernel_t {
   uint64_t bytes;
 } tcrt_sig_kernel_t;
 
-/* A __global__ function in the CUBIN and PTX sections, in the order of the indices passed to `launch_device`. */
+/* A __global__ function in the device code of a variant, in the order of tcrt_device_launch_t::kernel. */
 typedef struct tcrt_sig_device_kernel_t {
   tcrt_sig_name_t name;
   uint32_t max_threads;  /* per block */
-  uint32_t dynamic_smem; /* bytes */
+  uint32_t dynamic_smem; /* bytes, of its largest launch */
 } tcrt_sig_device_kernel_t;
 
 /* CPU features that a variant may need. Bits are part of the format. */
@@ -247,7 +288,9 @@ typedef struct tcrt_sig_device_kernel_t {
 
 /* The HOST_ELF section is an ELF64 shared object for x86-64: no DT_NEEDED, no undefined symbol, only R_X86_64_RELATIVE
  * relocations, no TLS, no constructors. Its e_entry is a function of type tcrt_entry_fn. */
-#define TCRT_ABI_VERSION 1u
+#define TCRT_ABI_VERSION 2u
+/* The oldest one that this runtime loads. */
+#define TCRT_ABI_VERSION_OLDEST 1u
 
 struct tcrt_frame_t;
 struct tcrt_call_t;
@@ -266,6 +309,23 @@ typedef struct tcrt_launch_t {
   uint32_t reserved;
 } tcrt_launch_t;
 
+/* A launch on a device (GPU variants). */
+typedef struct tcrt_device_launch_t {
+  uint32_t id;     /* of the kernel in the signature, for profiles */
+  uint32_t kernel; /* number among the variant's device kernels */
+  uint32_t grid[3], block[3];
+  uint32_t cluster[3];   /* blocks of a cluster, of which the grid is a multiple; 1, 1, 1: no clusters */
+  uint32_t dynamic_smem; /* bytes */
+  /* Launches in a row with the same `graph` form a segment: in between, the program does nothing else on the device,
+   * and with the same sizes it launches the same in each run, so that a runtime may keep a segment as a graph. Segments
+   * run one after the other, as do the launches of one stream within a segment; those of different streams do not
+   * depend on each other. Running all in the order of the calls is right. */
+  uint32_t graph, stream;
+  uint32_t parameter_size; /* bytes of the block of parameters */
+  uint32_t reserved;
+  const void *parameters; /* as the kernel has them, aligned to TCRT_PARAMETER_ALIGN; read before the call returns */
+} tcrt_device_launch_t;
+
 /* What native code may call. The table is the runtime's; entries are only ever added at the end. All functions may be
  * called from the thread that called `run`; the maths entries from any. */
 typedef struct tcrt_imports_t {
@@ -275,10 +335,8 @@ typedef struct tcrt_imports_t {
    * runs a range is not determined; the ranges' union is exact. tasks <= 0 does nothing. */
   void (*launch)(struct tcrt_frame_t *frame, uint32_t id, tcrt_kernel_fn fn, const void *args, int64_t tasks,
                  int64_t grain);
-  /* Enqueues device kernel `index` (GPU variants). `params` as for cuLaunchKernel. Non-zero: failed, `run` must return
-   * it. */
-  int32_t (*launch_device)(struct tcrt_frame_t *frame, uint32_t id, uint32_t index, const uint32_t grid[3],
-                           const uint32_t block[3], uint32_t dynamic_smem, void **params);
+  /* Enqueues a launch (GPU variants). An empty grid does nothing. Non-zero: failed, `run` must return it. */
+  int32_t (*launch_device)(struct tcrt_frame_t *frame, const tcrt_device_launch_t *launch);
   /* Device copies on the frame's stream; host-to-device copies capture the source before they return. Non-zero: failed.
    */
   int32_t (*copy)(struct tcrt_frame_t *frame, void *dst, const void *src, uint64_t bytes, uint32_t direction);
@@ -358,17 +416,27 @@ typedef struct tcrt_frame_t {
   int64_t *symbols;          /* [symbol_count]; bound from the inputs by the runtime, derived ones written by `infer` */
   int64_t worker_count;      /* upper bound of `worker` */
   uint64_t arena_size;       /* bytes; written by `infer` */
+  /* Since ABI 2. */
+  void *const *states; /* [state_count] of the signature; read and written by `run` */
 } tcrt_frame_t;
+
+/* The code of one function. */
+typedef struct tcrt_routine_t {
+  /* Given input_dims and the bound symbols: checks the model's remaining guards, writes derived symbols, output_dims
+   * and arena_size. Called when input sizes change. Reads no tensor data. */
+  int32_t (*infer)(tcrt_frame_t *frame);
+  /* Computes outputs from inputs and states. Called after an `infer` for the same sizes. States keep what a run that
+   * fails has written. */
+  int32_t (*run)(tcrt_frame_t *frame);
+} tcrt_routine_t;
 
 /* What the entry point returns: a constant table in the code section. */
 typedef struct tcrt_program_t {
   uint32_t abi_version; /* TCRT_ABI_VERSION */
   uint32_t size;        /* sizeof(tcrt_program_t) */
-  /* Given input_dims and the bound symbols: checks the model's remaining guards, writes derived symbols, output_dims
-   * and arena_size. Called when input sizes change. Reads no tensor data. */
-  int32_t (*infer)(tcrt_frame_t *frame);
-  /* Computes outputs from inputs. Called after an `infer` for the same sizes. */
-  int32_t (*run)(tcrt_frame_t *frame);
+  uint32_t routine_count;
+  uint32_t reserved;
+  const tcrt_routine_t *routines; /* [routine_count], one for each function of the signature */
 } tcrt_program_t;
 
 /* ELF entry point. `imports` stays valid as long as the code is loaded. Returns NULL if it needs a newer runtime. */

@@ -2,8 +2,8 @@
  * tcrt.h - the C API of libtcrt, which loads compiled models (artifacts) and runs them.
  *
  * A model (tcrt_model_t) is an opened artifact: checked, mapped, shared by all its contexts. A context (tcrt_context_t)
- * is what one run at a time needs: bound tensors, the arena, statistics. Contexts of a model share weights, code and
- * one pool of threads.
+ * is what one run at a time needs: bound tensors, the arena, states, statistics. Contexts of a model share weights,
+ * code and one pool of threads.
  *
  *   tcrt_model_t *model;
  *   tcrt_context_t *context;
@@ -155,6 +155,21 @@ typedef struct tcrt_symbol_info_t {
   int64_t min, max, divisor;
 } tcrt_symbol_info_t;
 
+/** A function of a model. */
+typedef struct tcrt_function_info_t {
+  const char *name;
+  uint32_t input_count, output_count, symbol_count;
+} tcrt_function_info_t;
+
+/** A state of a model: a tensor that each context has one of, and that outlives its runs. */
+typedef struct tcrt_state_info_t {
+  const char *name;
+  tcrt_dtype_t dtype;
+  uint32_t rank;
+  int64_t dims[TCRT_MAX_RANK];
+  uint64_t size_bytes;
+} tcrt_state_info_t;
+
 /** Code for one kind of machine. */
 typedef struct tcrt_variant_info_t {
   const char *name;
@@ -164,19 +179,42 @@ typedef struct tcrt_variant_info_t {
   uint64_t code_bytes;   /**< of host code */
 } tcrt_variant_info_t;
 
+/** A model has one function or several, each with inputs, outputs and symbols of its own. They share weights and code,
+ * and within a context the states. */
+TCRT_API uint32_t tcrt_model_function_count(const tcrt_model_t *model);
+TCRT_API tcrt_status_t tcrt_model_function(const tcrt_model_t *model, uint32_t index, tcrt_function_info_t *info);
+/** Index of the function of this name. */
+TCRT_API tcrt_status_t tcrt_model_find_function(const tcrt_model_t *model, const char *name, uint32_t *index);
+
+/** Inputs, outputs and symbols of a function. */
+TCRT_API tcrt_status_t tcrt_model_function_input(const tcrt_model_t *model, uint32_t function, uint32_t index,
+                                                 tcrt_value_info_t *info);
+TCRT_API tcrt_status_t tcrt_model_function_output(const tcrt_model_t *model, uint32_t function, uint32_t index,
+                                                  tcrt_value_info_t *info);
+TCRT_API tcrt_status_t tcrt_model_function_symbol(const tcrt_model_t *model, uint32_t function, uint32_t index,
+                                                  tcrt_symbol_info_t *info);
+TCRT_API tcrt_status_t tcrt_model_function_find_input(const tcrt_model_t *model, uint32_t function, const char *name,
+                                                      uint32_t *index);
+TCRT_API tcrt_status_t tcrt_model_function_find_output(const tcrt_model_t *model, uint32_t function, const char *name,
+                                                       uint32_t *index);
+
+/** The same of function 0, which most models have alone. */
 TCRT_API uint32_t tcrt_model_input_count(const tcrt_model_t *model);
 TCRT_API uint32_t tcrt_model_output_count(const tcrt_model_t *model);
 TCRT_API uint32_t tcrt_model_symbol_count(const tcrt_model_t *model);
-TCRT_API uint32_t tcrt_model_variant_count(const tcrt_model_t *model);
 TCRT_API tcrt_status_t tcrt_model_input(const tcrt_model_t *model, uint32_t index, tcrt_value_info_t *info);
 TCRT_API tcrt_status_t tcrt_model_output(const tcrt_model_t *model, uint32_t index, tcrt_value_info_t *info);
 TCRT_API tcrt_status_t tcrt_model_symbol(const tcrt_model_t *model, uint32_t index, tcrt_symbol_info_t *info);
-TCRT_API tcrt_status_t tcrt_model_variant(const tcrt_model_t *model, uint32_t index, tcrt_variant_info_t *info);
-
-/** Index of the input of this name. */
 TCRT_API tcrt_status_t tcrt_model_find_input(const tcrt_model_t *model, const char *name, uint32_t *index);
-/** Index of the output of this name. */
 TCRT_API tcrt_status_t tcrt_model_find_output(const tcrt_model_t *model, const char *name, uint32_t *index);
+
+TCRT_API uint32_t tcrt_model_state_count(const tcrt_model_t *model);
+TCRT_API tcrt_status_t tcrt_model_state(const tcrt_model_t *model, uint32_t index, tcrt_state_info_t *info);
+/** Index of the state of this name. */
+TCRT_API tcrt_status_t tcrt_model_find_state(const tcrt_model_t *model, const char *name, uint32_t *index);
+
+TCRT_API uint32_t tcrt_model_variant_count(const tcrt_model_t *model);
+TCRT_API tcrt_status_t tcrt_model_variant(const tcrt_model_t *model, uint32_t index, tcrt_variant_info_t *info);
 
 /** The manifest (JSON text, not NUL-terminated). */
 TCRT_API tcrt_status_t tcrt_model_manifest(const tcrt_model_t *model, const char **text, uint64_t *size_bytes);
@@ -211,10 +249,10 @@ enum {
 /** Options of a context. Set `size` to sizeof(tcrt_context_options_t) and the rest to 0 for the defaults. */
 typedef struct tcrt_context_options_t {
   size_t size;
-  uint32_t threads; /**< that a run may use, the caller's included; 0: one per usable core; 1: no thread is made */
-  uint64_t
-      memory_limit;    /**< bytes of arena, data-dependent values and outputs that the context may hold; 0: no limit */
-  const char *variant; /**< instead of the model's choice */
+  uint32_t threads;      /**< that a run may use, the caller's included; 0: one per usable core; 1: no thread is made */
+  uint64_t memory_limit; /**< bytes of arena, states, data-dependent values and outputs that the context may hold; 0: no
+                            limit */
+  const char *variant;   /**< instead of the model's choice */
   const tcrt_executor_t *executor;   /**< copied; NULL: the model's pool */
   const tcrt_allocator_t *allocator; /**< copied; NULL: the system's memory */
   int profile;                       /**< TCRT_PROFILE_* */
@@ -233,6 +271,13 @@ TCRT_API const char *tcrt_context_variant(const tcrt_context_t *context);
 
 /** How many threads a run may use. */
 TCRT_API uint32_t tcrt_context_threads(const tcrt_context_t *context);
+
+/** Chooses the function that later calls bind inputs and outputs of, infer, run and ask; 0 at first. Each function of a
+ * context keeps its bindings and outputs while others are chosen; states and the arena are shared. */
+TCRT_API tcrt_status_t tcrt_context_set_function(tcrt_context_t *context, uint32_t index);
+
+/** The index of the function that is chosen. */
+TCRT_API uint32_t tcrt_context_function(const tcrt_context_t *context);
 
 /** Binds an input to the caller's buffer, which is read by later runs and never written. Checks dtype, rank, static
  * sizes and the buffer's size. NULL unbinds it; an input with a default then takes the default. */
@@ -254,19 +299,33 @@ TCRT_API tcrt_status_t tcrt_context_infer(tcrt_context_t *context);
  * size_bytes is then 0. */
 TCRT_API tcrt_status_t tcrt_context_output_shape(tcrt_context_t *context, uint32_t index, tcrt_tensor_t *tensor);
 
-/** Runs the model; returns when the outputs are there. Calls tcrt_context_infer if input sizes changed. */
+/** Runs the chosen function; returns when the outputs are there. Calls tcrt_context_infer if input sizes changed. */
 TCRT_API tcrt_status_t tcrt_context_run(tcrt_context_t *context);
 
-/** The output of the last run: the bound buffer, or the context's own until its next run. */
+/** The output of the last run of the chosen function: the bound buffer, or the context's own until the function's next
+ * run, or, of strings and what is no tensor, the next run of any. */
 TCRT_API tcrt_status_t tcrt_context_get_output(tcrt_context_t *context, uint32_t index, tcrt_tensor_t *tensor);
 
 /** As tcrt_context_get_output, for an output of any kind. */
 TCRT_API tcrt_status_t tcrt_context_get_output_value(tcrt_context_t *context, uint32_t index, tcrt_value_t *value);
 
+/** Instead of the index of a state. */
+#define TCRT_ALL_STATES UINT32_MAX
+
+/** Gives a state, or with TCRT_ALL_STATES every state, the value that it had when the context was made. */
+TCRT_API tcrt_status_t tcrt_context_reset_state(tcrt_context_t *context, uint32_t index);
+
+/** Copies a state to the caller's buffer `tensor->data`, in host memory or that of the context's device, whose dtype,
+ * dims and size are the state's. A run that failed leaves in the states what it wrote before. */
+TCRT_API tcrt_status_t tcrt_context_read_state(tcrt_context_t *context, uint32_t index, const tcrt_tensor_t *tensor);
+
+/** Copies the caller's tensor, which has the state's dtype and dims, to a state. The buffer can be freed afterwards. */
+TCRT_API tcrt_status_t tcrt_context_write_state(tcrt_context_t *context, uint32_t index, const tcrt_tensor_t *tensor);
+
 /** What a context holds and has done. */
 typedef struct tcrt_context_stats_t {
   uint64_t arena_bytes;
-  uint64_t memory_bytes;      /**< arena, data-dependent values and own outputs now */
+  uint64_t memory_bytes;      /**< arena, states, data-dependent values and own outputs now */
   uint64_t peak_memory_bytes; /**< the most it was */
   uint64_t runs;
   double device_us; /**< GPU time of the last run, where `profile` is not off; else 0 */

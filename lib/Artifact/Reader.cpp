@@ -14,6 +14,8 @@ struct Reader::Impl {
   std::string path;
   std::unique_ptr<llvm::MemoryBuffer> buffer;
   tcrt_container_t container = {};
+  std::vector<tcrt_sig_function_t> functions;
+  std::vector<tcrt_sig_variant_t> variants;
 };
 
 Reader::Reader(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
@@ -31,6 +33,10 @@ llvm::Expected<std::unique_ptr<Reader>> Reader::open(llvm::StringRef path, bool 
   uint32_t flags = TCRT_PARSE_HASHES | (verifyAll ? uint32_t(TCRT_PARSE_ALL_HASHES) : 0u);
   if (tcrt_container_parse(data.data(), data.size(), impl->path.c_str(), flags, &impl->container) != TCRT_OK)
     return llvm::createStringError(tcrt_last_error());
+  for (uint32_t i = 0; i < impl->container.function_count; ++i)
+    impl->functions.push_back(tcrt_container_function(&impl->container, i));
+  for (uint32_t i = 0; i < impl->container.signature->variant_count; ++i)
+    impl->variants.push_back(tcrt_container_variant(&impl->container, i));
   return std::unique_ptr<Reader>(new Reader(std::move(impl)));
 }
 
@@ -49,26 +55,40 @@ llvm::StringRef Reader::sectionBytes(const tcrt_section_t &section) const {
   return {reinterpret_cast<const char *>(impl->container.data) + section.offset, size_t(section.size)};
 }
 
-llvm::ArrayRef<tcrt_sig_value_t> Reader::inputs() const {
-  return {impl->container.inputs, impl->container.signature->input_count};
+uint32_t Reader::abiVersion() const { return impl->container.signature->abi_version; }
+
+llvm::ArrayRef<tcrt_sig_function_t> Reader::functions() const { return impl->functions; }
+
+llvm::StringRef Reader::functionName(size_t index) const {
+  uint32_t length;
+  const char *name = tcrt_container_function_name(&impl->container, uint32_t(index), &length);
+  return {name, length};
 }
-llvm::ArrayRef<tcrt_sig_value_t> Reader::outputs() const {
-  return {impl->container.outputs, impl->container.signature->output_count};
+
+llvm::ArrayRef<tcrt_sig_value_t> Reader::inputs(const tcrt_sig_function_t &function) const {
+  return {impl->container.inputs + function.first_input, function.input_count};
 }
-llvm::ArrayRef<tcrt_sig_symbol_t> Reader::symbols() const {
-  return {impl->container.symbols, impl->container.signature->symbol_count};
+llvm::ArrayRef<tcrt_sig_value_t> Reader::outputs(const tcrt_sig_function_t &function) const {
+  return {impl->container.outputs + function.first_output, function.output_count};
 }
-llvm::ArrayRef<tcrt_sig_variant_t> Reader::variants() const {
-  return {impl->container.variants, impl->container.signature->variant_count};
+llvm::ArrayRef<tcrt_sig_symbol_t> Reader::symbols(const tcrt_sig_function_t &function) const {
+  return {impl->container.symbols + function.first_symbol, function.symbol_count};
 }
+llvm::ArrayRef<tcrt_sig_state_t> Reader::states() const {
+  return {impl->container.states, impl->container.state_count};
+}
+llvm::ArrayRef<tcrt_sig_variant_t> Reader::variants() const { return impl->variants; }
 llvm::ArrayRef<tcrt_sig_kernel_t> Reader::kernels() const {
   return {impl->container.kernels, impl->container.signature->kernel_count};
 }
-llvm::ArrayRef<tcrt_sig_device_kernel_t> Reader::deviceKernels() const {
-  return {impl->container.device_kernels, impl->container.signature->device_kernel_count};
+llvm::ArrayRef<tcrt_sig_device_kernel_t> Reader::deviceKernels(const tcrt_sig_variant_t &variant) const {
+  return {impl->container.device_kernels + variant.first_device_kernel, variant.device_kernel_count};
 }
 llvm::ArrayRef<tcrt_sig_dim_t> Reader::dims(const tcrt_sig_value_t &value) const {
   return {impl->container.dims + value.first_dim, value.rank};
+}
+llvm::ArrayRef<tcrt_sig_dim_t> Reader::dims(const tcrt_sig_state_t &state) const {
+  return {impl->container.dims + state.first_dim, state.rank};
 }
 llvm::StringRef Reader::name(tcrt_sig_name_t name) const {
   return {impl->container.strings + name.offset, name.length};

@@ -13,6 +13,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -136,29 +137,64 @@ class SignatureBuilder {
 public:
   explicit SignatureBuilder(const ArtifactSpec &spec) : spec(spec) {}
 
-  std::string build(ArrayRef<uint32_t> elfSections) {
+  /// Where the code of a variant is.
+  struct Code {
+    uint32_t host;                ///< section
+    uint32_t firstDevice, device; ///< sections
+  };
+
+  std::string build(ArrayRef<Code> codes) {
     std::vector<tcrt_sig_value_t> inputs, outputs;
-    for (const Value &value : spec.inputs)
-      inputs.push_back(makeValue(value));
-    for (const Value &value : spec.outputs)
-      outputs.push_back(makeValue(value));
     std::vector<tcrt_sig_symbol_t> symbols;
-    for (const Symbol &symbol : spec.symbols)
-      symbols.push_back({makeName(symbol.name), symbol.min, symbol.max, symbol.divisor});
-    std::vector<tcrt_sig_variant_t> variants;
-    for (auto [variant, section] : llvm::zip_equal(spec.variants, elfSections))
-      variants.push_back({makeName(variant.name), variant.device, section, variant.cpuFeatures,
-                          std::min(variant.weightsSize, spec.weightsSize())});
     std::vector<tcrt_sig_kernel_t> kernels;
-    for (const Kernel &kernel : spec.kernels)
-      kernels.push_back(
-          {makeName(printable(kernel.name)), makeName(printable(kernel.nodes)), kernel.flops, kernel.bytes});
+    std::vector<tcrt_sig_function_t> functions;
+    for (const Function &function : spec.functions) {
+      tcrt_sig_function_t record = {};
+      record.name = makeName(function.name);
+      record.first_input = uint32_t(inputs.size());
+      record.first_output = uint32_t(outputs.size());
+      record.first_symbol = uint32_t(symbols.size());
+      record.first_kernel = uint32_t(kernels.size());
+      for (const Value &value : function.inputs)
+        inputs.push_back(makeValue(value));
+      for (const Value &value : function.outputs)
+        outputs.push_back(makeValue(value));
+      for (const Symbol &symbol : function.symbols)
+        symbols.push_back({makeName(symbol.name), symbol.min, symbol.max, symbol.divisor});
+      for (const Kernel &kernel : function.kernels)
+        kernels.push_back(
+            {makeName(printable(kernel.name)), makeName(printable(kernel.nodes)), kernel.flops, kernel.bytes});
+      record.input_count = uint32_t(function.inputs.size());
+      record.output_count = uint32_t(function.outputs.size());
+      record.symbol_count = uint32_t(function.symbols.size());
+      record.kernel_count = uint32_t(function.kernels.size());
+      functions.push_back(record);
+    }
+    std::vector<tcrt_sig_state_t> states;
+    for (const State &state : spec.states) {
+      tcrt_sig_state_t record = {};
+      record.name = makeName(state.name);
+      record.dtype = state.dtype;
+      record.rank = uint32_t(state.dims.size());
+      record.first_dim = uint32_t(dims.size());
+      record.flags = state.initialOffset ? uint32_t(TCRT_STATE_FLAG_INITIAL) : 0;
+      record.initial_offset = state.initialOffset.value_or(0);
+      for (int64_t size : state.dims)
+        dims.push_back({TCRT_DIM_STATIC, 0, size});
+      states.push_back(record);
+    }
+    std::vector<tcrt_sig_variant_t> variants;
     std::vector<tcrt_sig_device_kernel_t> deviceKernels;
-    for (const DeviceKernel &kernel : spec.deviceKernels)
-      deviceKernels.push_back({makeName(kernel.name), kernel.maxThreads, kernel.dynamicSmem});
-    std::vector<tcrt_sig_name_t> functions;
-    for (const std::string &name : spec.functions)
-      functions.push_back(makeName(name));
+    for (auto [variant, code] : llvm::zip_equal(spec.variants, codes)) {
+      variants.push_back({makeName(variant.name), variant.device, code.host, variant.cpuFeatures,
+                          std::min(variant.weightsSize, spec.weightsSize()), variant.arch, code.firstDevice,
+                          code.device, uint32_t(deviceKernels.size()), uint32_t(variant.deviceKernels.size()), 0});
+      for (const DeviceKernel &kernel : variant.deviceKernels)
+        deviceKernels.push_back({makeName(kernel.name), kernel.maxThreads, kernel.dynamicSmem});
+    }
+    std::vector<tcrt_sig_name_t> hostFunctions;
+    for (const std::string &name : spec.hostFunctions)
+      hostFunctions.push_back(makeName(name));
 
     tcrt_signature_t head = {};
     head.size = sizeof head;
@@ -171,7 +207,9 @@ public:
     head.kernel_count = uint32_t(kernels.size());
     head.string_size = uint32_t(strings.size());
     head.device_kernel_count = uint32_t(deviceKernels.size());
+    head.host_function_count = uint32_t(hostFunctions.size());
     head.function_count = uint32_t(functions.size());
+    head.state_count = uint32_t(states.size());
     std::string bytes(sizeof head, '\0');
     auto append = [&](const void *data, size_t size) {
       bytes.resize(llvm::alignTo(bytes.size(), 8), '\0');
@@ -181,14 +219,16 @@ public:
       return offset;
     };
     auto table = [&](const auto &records) { return append(records.data(), records.size() * sizeof(records[0])); };
+    head.function_offset = table(functions);
     head.input_offset = table(inputs);
     head.output_offset = table(outputs);
+    head.state_offset = table(states);
     head.dim_offset = table(dims);
     head.symbol_offset = table(symbols);
     head.variant_offset = table(variants);
     head.kernel_offset = table(kernels);
     head.device_kernel_offset = table(deviceKernels);
-    head.function_offset = table(functions);
+    head.host_function_offset = table(hostFunctions);
     head.string_offset = append(strings.data(), strings.size());
     std::memcpy(bytes.data(), &head, sizeof head);
     return bytes;
@@ -274,23 +314,28 @@ public:
   Error write() {
     if (Error error = checkSpec())
       return error;
-    // Which section holds the code of each variant: equal code is stored once.
+    // Which sections hold the code of each variant: equal host code is stored once.
     std::vector<const std::string *> codes;
-    std::vector<uint32_t> codeSections;
+    std::vector<SignatureBuilder::Code> places;
     const uint32_t firstCode = 2;
     for (const Variant &variant : spec.variants) {
       auto found = llvm::find_if(codes, [&](const std::string *code) { return *code == variant.elf; });
-      codeSections.push_back(firstCode + uint32_t(found - codes.begin()));
+      places.push_back({firstCode + uint32_t(found - codes.begin()), 0, 0});
       if (found == codes.end())
         codes.push_back(&variant.elf);
     }
-    uint64_t sectionCount = firstCode + codes.size() + spec.cubins.size() + spec.ptx.size() +
-                            (spec.strings.empty() ? 0 : 1) + (spec.weights.empty() ? 0 : 1) + spec.others.size();
+    uint64_t sectionCount = firstCode + codes.size();
+    for (auto [variant, place] : llvm::zip_equal(spec.variants, places)) {
+      place.device = uint32_t(variant.cubins.size() + variant.ptx.size());
+      place.firstDevice = place.device ? uint32_t(sectionCount) : 0;
+      sectionCount += place.device;
+    }
+    sectionCount += (spec.strings.empty() ? 0 : 1) + (spec.weights.empty() ? 0 : 1) + spec.others.size();
     const uint64_t tableOffset = sizeof(tcrt_file_header_t);
     if (Error error = pad(tableOffset + sectionCount * sizeof(tcrt_section_t)))
       return error;
 
-    std::string signature = SignatureBuilder(spec).build(codeSections);
+    std::string signature = SignatureBuilder(spec).build(places);
     if (Error error = addSection(TCRT_SECTION_MANIFEST, 0, {spec.manifest}))
       return error;
     if (Error error = addSection(TCRT_SECTION_SIGNATURE, 0, {signature}))
@@ -298,12 +343,14 @@ public:
     for (const std::string *code : codes)
       if (Error error = addSection(TCRT_SECTION_HOST_ELF, 0, {*code}))
         return error;
-    for (const Cubin &cubin : spec.cubins)
-      if (Error error = addSection(TCRT_SECTION_CUBIN, cubin.arch, {cubin.bytes}))
-        return error;
-    for (const Ptx &ptx : spec.ptx)
-      if (Error error = addSection(TCRT_SECTION_PTX, ptx.arch, {ptx.text, StringRef("\0", 1)}))
-        return error;
+    for (const Variant &variant : spec.variants) {
+      for (const Cubin &cubin : variant.cubins)
+        if (Error error = addSection(TCRT_SECTION_CUBIN, cubin.arch, {cubin.bytes}))
+          return error;
+      for (const Ptx &ptx : variant.ptx)
+        if (Error error = addSection(TCRT_SECTION_PTX, ptx.arch, {ptx.text, StringRef("\0", 1)}))
+          return error;
+    }
     if (!spec.strings.empty())
       if (Error error = addSection(TCRT_SECTION_STRINGS, 0, {stringTable()}))
         return error;
@@ -353,12 +400,24 @@ private:
                               "; at most " + llvm::Twine(TCRT_MAX_RANK) + " is supported");
       return Error::success();
     };
-    for (const Value &value : spec.inputs)
-      if (Error error = checkValue(value, "input"))
-        return error;
-    for (const Value &value : spec.outputs)
-      if (Error error = checkValue(value, "output"))
-        return error;
+    llvm::StringSet<> functions, states;
+    for (const Function &function : spec.functions) {
+      if (!functions.insert(function.name).second)
+        return fail(path, "two functions have the name \"" + function.name + "\"");
+      for (const Value &value : function.inputs)
+        if (Error error = checkValue(value, "input"))
+          return error;
+      for (const Value &value : function.outputs)
+        if (Error error = checkValue(value, "output"))
+          return error;
+    }
+    for (const State &state : spec.states) {
+      if (!states.insert(state.name).second)
+        return fail(path, "two states have the name \"" + state.name + "\"");
+      if (state.dims.size() > TCRT_MAX_RANK)
+        return fail(path, "state \"" + state.name + "\" has rank " + llvm::Twine(state.dims.size()) + "; at most " +
+                              llvm::Twine(TCRT_MAX_RANK) + " is supported");
+    }
     uint64_t end = 0;
     for (const PlacedSegment &placed : spec.weights) {
       if (placed.offset % TCRT_DATA_ALIGN != 0 || placed.offset < end ||

@@ -213,6 +213,7 @@ ModelResult tc::bench::benchmark(const std::string &model, const BenchmarkOption
   SessionOptions sessionOptions;
   sessionOptions.threads = options.threads;
   sessionOptions.dims = options.dims;
+  sessionOptions.function = options.function;
   std::vector<std::string> artifacts;
   for (size_t i = 0; i <= options.against.size(); ++i) {
     const std::string &file = i ? options.against[i - 1] : model;

@@ -105,30 +105,34 @@ public:
   llvm::Expected<ArtifactSpec> run();
 
 private:
-  llvm::Error addSignature();
+  llvm::Error addSignature(func::FuncOp func, artifact::Function &function);
   llvm::Error addVariants();
   llvm::Error addWeights();
-  llvm::Error addDefaults();
-  void addKernels();
+  llvm::Error addDefaults(func::FuncOp func, artifact::Function &function);
+  llvm::Error addStates();
+  llvm::Error addStrings();
+  void addKernels(func::FuncOp func, artifact::Function &function);
+  llvm::json::Object describe(func::FuncOp func, const artifact::Function &function);
   void addManifest();
   llvm::Expected<ArrayRef<char>> bytesOf(Attribute data);
 
   ModuleOp module;
-  func::FuncOp main;
+  SmallVector<func::FuncOp> functions; ///< as in the spec
   const driver::AssembleOptions &options;
   ArtifactSpec spec;
+  std::vector<artifact::DeviceKernel> deviceKernels;
   SmallVector<std::pair<AffineExpr, AffineExpr>> costs; ///< of the launches: flops, bytes
 };
 
-llvm::Error Assembler::addSignature() {
-  ArrayAttr symbols = main->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);
+llvm::Error Assembler::addSignature(func::FuncOp func, artifact::Function &function) {
+  ArrayAttr symbols = func->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);
   llvm::SmallDenseSet<unsigned> bound;
   if (symbols)
     for (Attribute attr : symbols) {
       auto symbol = cast<prim::SymbolAttr>(attr);
       // A symbol of an offset may be negative, but then it is bound by the program, which checks it.
-      spec.symbols.push_back({symbol.getName().str(), std::max<int64_t>(symbol.getMin(), 0),
-                              std::max<int64_t>(symbol.getMax(), 0), symbol.getDivisor()});
+      function.symbols.push_back({symbol.getName().str(), std::max<int64_t>(symbol.getMin(), 0),
+                                  std::max<int64_t>(symbol.getMax(), 0), symbol.getDivisor()});
     }
   auto add = [&](Type type, TypeAttr seen, StringAttr name, StringRef kind, unsigned number,
                  std::vector<artifact::Value> &values, bool isInput) -> llvm::Error {
@@ -157,19 +161,19 @@ llvm::Error Assembler::addSignature() {
     values.push_back(std::move(value));
     return llvm::Error::success();
   };
-  for (BlockArgument argument : main.getArguments()) {
+  for (BlockArgument argument : func.getArguments()) {
     unsigned number = argument.getArgNumber();
     if (llvm::Error error =
-            add(argument.getType(), main.getArgAttrOfType<TypeAttr>(number, prim::kValueAttr),
-                main.getArgAttrOfType<StringAttr>(number, "tc.name"), "input", number, spec.inputs, true))
+            add(argument.getType(), func.getArgAttrOfType<TypeAttr>(number, prim::kValueAttr),
+                func.getArgAttrOfType<StringAttr>(number, "tc.name"), "input", number, function.inputs, true))
       return error;
     if (argument.use_empty())
-      spec.inputs.back().flags |= TCRT_VALUE_FLAG_UNUSED;
+      function.inputs.back().flags |= TCRT_VALUE_FLAG_UNUSED;
   }
-  for (auto [number, type] : llvm::enumerate(main.getResultTypes()))
+  for (auto [number, type] : llvm::enumerate(func.getResultTypes()))
     if (llvm::Error error =
-            add(type, main.getResultAttrOfType<TypeAttr>(number, prim::kValueAttr),
-                main.getResultAttrOfType<StringAttr>(number, "tc.name"), "output", number, spec.outputs, false))
+            add(type, func.getResultAttrOfType<TypeAttr>(number, prim::kValueAttr),
+                func.getResultAttrOfType<StringAttr>(number, "tc.name"), "output", number, function.outputs, false))
       return error;
   return llvm::Error::success();
 }
@@ -185,11 +189,11 @@ llvm::Error Assembler::addVariants() {
     variant.device = binary.getDevice() == machine::DeviceKind::Cuda ? TCRT_DEVICE_CUDA : TCRT_DEVICE_CPU;
     variant.cpuFeatures = binary.getRequires();
     variant.elf.assign(reinterpret_cast<const char *>(data->data()), data->size());
-    spec.variants.push_back(std::move(variant));
+    if (variant.device == TCRT_DEVICE_CUDA)
+      variant.deviceKernels = deviceKernels;
     auto deviceCode = binary->getAttrOfType<ArrayAttr>(host::kDeviceCodeAttr);
-    if (!deviceCode)
-      continue;
-    for (auto code : deviceCode.getAsRange<DictionaryAttr>()) {
+    for (auto code : deviceCode ? deviceCode.getAsRange<DictionaryAttr>()
+                                : ArrayAttr::get(module.getContext(), {}).getAsRange<DictionaryAttr>()) {
       auto object = dyn_cast_or_null<DenseI8ResourceElementsAttr>(code.get("object"));
       std::optional<ArrayRef<int8_t>> raw = object ? object.tryGetAsArrayRef() : std::nullopt;
       auto kind = code.getAs<StringAttr>("kind");
@@ -198,10 +202,11 @@ llvm::Error Assembler::addVariants() {
         return llvm::createStringError("the device code of variant \"" + binary.getSymName() + "\" is missing");
       std::string text(reinterpret_cast<const char *>(raw->data()), raw->size());
       if (kind.getValue() == "cubin")
-        spec.cubins.push_back({uint32_t(arch.getInt()), std::move(text)});
+        variant.cubins.push_back({uint32_t(arch.getInt()), std::move(text)});
       else
-        spec.ptx.push_back({uint32_t(arch.getInt()), std::move(text)});
+        variant.ptx.push_back({uint32_t(arch.getInt()), std::move(text)});
     }
+    spec.variants.push_back(std::move(variant));
   }
   if (spec.variants.empty())
     return llvm::createStringError("the module holds no object code");
@@ -214,19 +219,19 @@ llvm::Error Assembler::addVariants() {
   return llvm::Error::success();
 }
 
-void Assembler::addKernels() {
+void Assembler::addKernels(func::FuncOp func, artifact::Function &function) {
   // Device kernels are numbered by their first launch, as tc-convert-host-to-llvm does.
-  llvm::StringSet<> deviceKernels;
-  main.walk<WalkOrder::PreOrder>([&](host::LaunchOp launch) {
-    if (DictionaryAttr device = launch.getDeviceAttr(); device && deviceKernels.insert(launch.getKernel()).second) {
-      artifact::DeviceKernel kernel;
-      kernel.name = launch.getKernel().str();
-      kernel.maxThreads = 1;
-      for (int64_t threads : device.getAs<DenseI64ArrayAttr>("block").asArrayRef())
-        kernel.maxThreads *= threads;
+  func.walk<WalkOrder::PreOrder>([&](host::LaunchOp launch) {
+    if (DictionaryAttr device = launch.getDeviceAttr()) {
+      auto found = llvm::find_if(deviceKernels, [&](const auto &kernel) { return kernel.name == launch.getKernel(); });
+      if (found == deviceKernels.end())
+        found = deviceKernels.insert(found, {launch.getKernel().str(), 0, 0});
+      uint32_t threads = 1;
+      for (int64_t count : device.getAs<DenseI64ArrayAttr>("block").asArrayRef())
+        threads *= count;
+      found->maxThreads = std::max(found->maxThreads, threads);
       if (auto smem = device.getAs<IntegerAttr>("smem"))
-        kernel.dynamicSmem = smem.getInt();
-      spec.deviceKernels.push_back(std::move(kernel));
+        found->dynamicSmem = std::max<uint32_t>(found->dynamicSmem, smem.getInt());
     }
     Kernel kernel;
     kernel.name = launch.getKernel().str();
@@ -239,7 +244,7 @@ void Assembler::addKernels() {
     costs.emplace_back(cost ? cost.getFlopsExpr() : unknown, cost ? cost.getBytesExpr() : unknown);
     kernel.flops = prim::getConstantSize(costs.back().first).value_or(0);
     kernel.bytes = prim::getConstantSize(costs.back().second).value_or(0);
-    spec.kernels.push_back(std::move(kernel));
+    function.kernels.push_back(std::move(kernel));
   });
 }
 
@@ -265,7 +270,7 @@ llvm::Error Assembler::addWeights() {
     SmallVector<double> transform;
   };
   std::map<int64_t, Constant> constants; // by offset; equal ones share it
-  main.walk([&](Operation *op) {
+  module.walk([&](Operation *op) {
     Attribute data;
     AffineMap map;
     SmallVector<double> transform;
@@ -325,40 +330,102 @@ llvm::Error Assembler::addWeights() {
 }
 
 /// Inputs with a default value: their bytes follow the constants.
-llvm::Error Assembler::addDefaults() {
-  for (BlockArgument argument : main.getArguments()) {
-    Attribute data = main.getArgAttr(argument.getArgNumber(), "tc.default");
+llvm::Error Assembler::addDefaults(func::FuncOp func, artifact::Function &function) {
+  for (BlockArgument argument : func.getArguments()) {
+    Attribute data = func.getArgAttr(argument.getArgNumber(), "tc.default");
     if (!data)
       continue;
     llvm::Expected<ArrayRef<char>> bytes = bytesOf(data);
     if (!bytes)
       return bytes.takeError();
-    artifact::Value &input = spec.inputs[argument.getArgNumber()];
+    artifact::Value &input = function.inputs[argument.getArgNumber()];
     input.flags |= TCRT_VALUE_FLAG_DEFAULT;
     input.defaultOffset = spec.addWeights(Segment::bytes(StringRef(bytes->data(), bytes->size())));
   }
   return llvm::Error::success();
 }
 
-void Assembler::addManifest() {
+/// The states, and their initial values behind the constants.
+llvm::Error Assembler::addStates() {
+  for (auto op : module.getOps<prim::StateOp>()) {
+    auto type = cast<RankedTensorType>(op.getType());
+    artifact::State state;
+    state.name = op.getSymName().str();
+    state.dtype = base::getDtype(type.getElementType());
+    state.dims = type.getShape();
+    if (op.getInitial()) {
+      llvm::Expected<ArrayRef<char>> bytes = bytesOf(*op.getInitial());
+      if (!bytes)
+        return bytes.takeError();
+      state.initialOffset = spec.addWeights(Segment::bytes(StringRef(bytes->data(), bytes->size())));
+    }
+    spec.states.push_back(std::move(state));
+  }
+  return llvm::Error::success();
+}
+
+/// Constant strings have numbers in the code, so that functions cannot have different ones.
+llvm::Error Assembler::addStrings() {
+  ArrayAttr strings;
+  for (func::FuncOp func : functions) {
+    auto own = func->getAttrOfType<ArrayAttr>(prim::kStringsAttr);
+    if (own && strings && own != strings)
+      return llvm::createStringError(
+          std::errc::not_supported,
+          "function \"%s\" has other constant strings than the functions before it; one table "
+          "is supported",
+          func.getSymName().str().c_str());
+    if (own)
+      strings = own;
+  }
+  if (strings)
+    for (auto text : strings.getAsRange<StringAttr>())
+      spec.strings.push_back(text.str());
+  return llvm::Error::success();
+}
+
+/// What the manifest says of a function.
+llvm::json::Object Assembler::describe(func::FuncOp func, const artifact::Function &function) {
   using llvm::json::Array;
   using llvm::json::Object;
-  Array inputs, outputs, symbols, variants, kernels, flags;
-  auto names = main->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);
-  for (auto [value, argument] : llvm::zip_equal(spec.inputs, main.getArguments())) {
+  Array inputs, outputs, symbols, scratch;
+  auto names = func->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);
+  for (auto [value, argument] : llvm::zip_equal(function.inputs, func.getArguments())) {
     llvm::json::Value input = typeToJson(value.name, argument.getType(), names);
-    if (auto range = main.getArgAttrOfType<DenseI64ArrayAttr>(argument.getArgNumber(), prim::kRangeAttr))
+    if (auto range = func.getArgAttrOfType<DenseI64ArrayAttr>(argument.getArgNumber(), prim::kRangeAttr))
       (*input.getAsObject())["range"] = Array(range.asArrayRef());
     inputs.push_back(std::move(input));
   }
-  for (auto [value, type] : llvm::zip_equal(spec.outputs, main.getResultTypes()))
+  for (auto [value, type] : llvm::zip_equal(function.outputs, func.getResultTypes()))
     outputs.push_back(typeToJson(value.name, type, names));
-  for (const Symbol &symbol : spec.symbols) {
+  for (const Symbol &symbol : function.symbols) {
     Object object{{"name", symbol.name}, {"min", symbol.min}, {"divisor", symbol.divisor}};
     if (symbol.max != INT64_MAX)
       object["max"] = symbol.max;
     symbols.push_back(std::move(object));
   }
+  for (AffineExpr expr : func->getAttrOfType<AffineMapAttr>(host::kScratchAttr).getValue().getResults())
+    scratch.push_back(driver::sizeToJson(expr, names));
+  Object memory{
+      {"arena_bytes",
+       driver::sizeToJson(func->getAttrOfType<AffineMapAttr>(host::kArenaAttr).getValue().getResult(0), names)},
+      {"scratch_bytes_per_worker", std::move(scratch)},
+      {"weights_bytes", int64_t(spec.weightsSize())}};
+  if (auto live = func->getAttrOfType<IntegerAttr>(host::kLiveAttr))
+    memory["live_bytes"] = live.getInt();
+  return Object{{"name", function.name},
+                {"inputs", std::move(inputs)},
+                {"outputs", std::move(outputs)},
+                {"symbols", std::move(symbols)},
+                {"memory", std::move(memory)}};
+}
+
+void Assembler::addManifest() {
+  using llvm::json::Array;
+  using llvm::json::Object;
+  Array described, variants, kernels, flags, hostFunctions;
+  for (auto [func, function] : llvm::zip_equal(functions, spec.functions))
+    described.push_back(describe(func, function));
   for (auto binary : module.getOps<host::BinaryOp>()) {
     // What LLVM, or ptxas, calls it.
     auto cpu = dyn_cast<machine::CpuAttr>(binary.getMachine());
@@ -373,26 +440,21 @@ void Assembler::addManifest() {
                               {"features", cpu ? cpu.getFeatures() : ""},
                               {"requires", int64_t(binary.getRequires())}});
   }
-  for (auto [kernel, cost] : llvm::zip_equal(spec.kernels, costs))
-    kernels.push_back(Object{{"name", kernel.name},
-                             {"nodes", kernel.nodes},
-                             {"flops", driver::sizeToJson(cost.first, names)},
-                             {"bytes", driver::sizeToJson(cost.second, names)}});
+  size_t number = 0;
+  for (auto [func, function] : llvm::zip_equal(functions, spec.functions)) {
+    auto names = func->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);
+    for (const Kernel &kernel : function.kernels) {
+      auto [flops, bytes] = costs[number++];
+      kernels.push_back(Object{{"name", kernel.name},
+                               {"nodes", kernel.nodes},
+                               {"flops", driver::sizeToJson(flops, names)},
+                               {"bytes", driver::sizeToJson(bytes, names)}});
+    }
+  }
   for (const std::string &flag : options.flags)
     flags.push_back(flag);
-  Array functions;
-  for (const std::string &name : spec.functions)
-    functions.push_back(Object{{"name", name}, {"library", libraryOf(name)}});
-  Array scratch;
-  for (AffineExpr expr : main->getAttrOfType<AffineMapAttr>(host::kScratchAttr).getValue().getResults())
-    scratch.push_back(driver::sizeToJson(expr, names));
-  Object memory{
-      {"arena_bytes",
-       driver::sizeToJson(main->getAttrOfType<AffineMapAttr>(host::kArenaAttr).getValue().getResult(0), names)},
-      {"scratch_bytes_per_worker", std::move(scratch)},
-      {"weights_bytes", int64_t(spec.weightsSize())}};
-  if (auto live = main->getAttrOfType<IntegerAttr>(host::kLiveAttr))
-    memory["live_bytes"] = live.getInt();
+  for (const std::string &name : spec.hostFunctions)
+    hostFunctions.push_back(Object{{"name", name}, {"library", libraryOf(name)}});
   Object model;
   if (!options.sourceHash.empty())
     model["hash"] = options.sourceHash;
@@ -407,37 +469,43 @@ void Assembler::addManifest() {
   }
   Object manifest{{"producer", Object{{"name", "tc"}, {"version", TC_VERSION_STRING}}},
                   {"model", std::move(model)},
-                  {"inputs", std::move(inputs)},
-                  {"outputs", std::move(outputs)},
-                  {"symbols", std::move(symbols)},
+                  {"functions", std::move(described)},
                   {"variants", std::move(variants)},
                   {"kernels", std::move(kernels)},
-                  {"functions", std::move(functions)},
-                  {"memory", std::move(memory)},
+                  {"host_functions", std::move(hostFunctions)},
                   {"flags", std::move(flags)}};
   // Keys are printed in sorted order.
   spec.manifest = llvm::formatv("{0:2}", llvm::json::Value(std::move(manifest))).str();
 }
 
 llvm::Expected<ArtifactSpec> Assembler::run() {
-  main = getMainFunction(module);
-  if (!main || main.isExternal() || !main->hasAttr(host::kArenaAttr) || !main->hasAttr(host::kScratchAttr))
+  functions = getFunctions(module);
+  for (func::FuncOp func : functions)
+    if (!func->hasAttr(host::kArenaAttr) || !func->hasAttr(host::kScratchAttr))
+      functions.clear();
+  if (functions.empty())
     return llvm::createStringError(
         "the module has no function with a memory plan; it is not at the end of phase object");
-  if (llvm::Error error = addSignature())
-    return std::move(error);
+  for (func::FuncOp func : functions) {
+    artifact::Function &function = spec.functions.emplace_back();
+    function.name = func.getSymName().str();
+    if (llvm::Error error = addSignature(func, function))
+      return std::move(error);
+    addKernels(func, function);
+  }
   if (llvm::Error error = addVariants())
     return std::move(error);
   if (llvm::Error error = addWeights())
     return std::move(error);
-  if (llvm::Error error = addDefaults())
+  for (auto [func, function] : llvm::zip_equal(functions, spec.functions))
+    if (llvm::Error error = addDefaults(func, function))
+      return std::move(error);
+  if (llvm::Error error = addStates())
     return std::move(error);
-  addKernels();
-  for (StringRef name : getHostFunctions(main))
-    spec.functions.push_back(name.str());
-  if (auto strings = main->getAttrOfType<ArrayAttr>(prim::kStringsAttr))
-    for (auto text : strings.getAsRange<StringAttr>())
-      spec.strings.push_back(text.str());
+  for (StringRef name : getHostFunctions(functions))
+    spec.hostFunctions.push_back(name.str());
+  if (llvm::Error error = addStrings())
+    return std::move(error);
   addManifest();
   return std::move(spec);
 }

@@ -69,6 +69,7 @@ private:
   int writeExplanation();
   int verifyArtifact();
   int verifyTarget(machine::TargetKind target);
+  int verifyFunction(func::FuncOp function, uint32_t number, const std::string &variant, bool onGpu);
   llvm::Expected<std::vector<prim::Tensor>> runProbe(ModuleOp probe, const std::string &variant,
                                                      ArrayRef<prim::Tensor> inputs);
   bool runPasses(ModuleOp module, llvm::function_ref<void(PassManager &)> build);
@@ -533,7 +534,7 @@ llvm::Expected<std::string> Compiler::buildProbe(ModuleOp probe, Phase from, Arr
 /// Compiles `probe`, a module of phase prim, for one variant and runs it.
 llvm::Expected<std::vector<prim::Tensor>> Compiler::runProbe(ModuleOp probe, const std::string &variant,
                                                              ArrayRef<prim::Tensor> inputs) {
-  SmallVector<Type> results = llvm::to_vector(getMainFunction(probe).getResultTypes());
+  SmallVector<Type> results = llvm::to_vector(getFunctions(probe).front().getResultTypes());
   // All GPUs share one variant.
   SmallVector<std::string> machines(options.variants.begin(), options.variants.end());
   llvm::Expected<std::string> bytes =
@@ -553,43 +554,47 @@ int Compiler::verifyArtifact() {
   return kDone;
 }
 
-/// Runs each variant that this machine can run on seeded inputs and compares with the interpreter.
+/// Runs each function of each variant that this machine can run on seeded inputs and compares with the interpreter.
 int Compiler::verifyTarget(machine::TargetKind target) {
   setTarget(target);
   const bool onGpu = isCuda(target);
-  func::FuncOp main = getMainFunction(*reference);
-  StringRef prefix = "--verify: ";
-  auto inputs = target::makeRandomInputs(main, llvm::StringMap<int64_t>(), /*seed=*/0);
-  if (!inputs)
-    return fail(kWrongUse, request.model + ": error: " + prefix + llvm::toString(inputs.takeError()));
   auto any = OpenedArtifact::openFile(request.output, "", onGpu);
   if (!any)
     return fail(kMachine, llvm::toString(any.takeError()));
   std::vector<std::string> variants = any->getUsableVariants();
-  for (const std::string &variant : variants) {
-    auto opened = OpenedArtifact::openFile(request.output, variant, onGpu);
-    if (!opened)
-      return fail(kMachine, llvm::toString(opened.takeError()));
-    bool isWhole = true;
-    auto run = [&](ModuleOp probe) {
-      return std::exchange(isWhole, false) ? opened->run(*inputs, getMainFunction(probe).getResultTypes())
-                                           : runProbe(probe, variant, *inputs);
-    };
-    auto finding = target::verify(main, *inputs, getTolerance(main), run);
-    if (!finding)
-      return fail(kWrongUse, request.model + ": error: " + prefix + llvm::toString(finding.takeError()));
-    if (*finding) {
-      // What computes something else is no artifact.
-      llvm::sys::fs::remove(request.output);
-      if (request.externalWeights)
-        llvm::sys::fs::remove(request.output + ".weights");
-      return fail(kDiffers, request.model + ": error: " + (*finding)->what + "; variant " + variant +
-                                " differs from the reference in float64, and no artifact is left");
-    }
-  }
+  for (auto [number, function] : llvm::enumerate(getFunctions(*reference)))
+    for (const std::string &variant : variants)
+      if (int code = verifyFunction(function, number, variant, onGpu))
+        return code;
   if (request.verbose)
     errors << "verified   " << llvm::join(variants, ", ") << "\n";
   return kDone;
+}
+
+int Compiler::verifyFunction(func::FuncOp function, uint32_t number, const std::string &variant, bool onGpu) {
+  StringRef prefix = "--verify: ";
+  auto inputs = target::makeRandomInputs(function, llvm::StringMap<int64_t>(), /*seed=*/0);
+  if (!inputs)
+    return fail(kWrongUse, request.model + ": error: " + prefix + llvm::toString(inputs.takeError()));
+  auto opened = OpenedArtifact::openFile(request.output, variant, onGpu);
+  if (!opened)
+    return fail(kMachine, llvm::toString(opened.takeError()));
+  bool isWhole = true;
+  auto run = [&](ModuleOp probe) {
+    return std::exchange(isWhole, false) ? opened->run(*inputs, getFunctions(probe).front().getResultTypes(), number)
+                                         : runProbe(probe, variant, *inputs);
+  };
+  auto finding = target::verify(function, *inputs, getTolerance(function), run);
+  if (!finding)
+    return fail(kWrongUse, request.model + ": error: " + prefix + llvm::toString(finding.takeError()));
+  if (!*finding)
+    return kDone;
+  // What computes something else is no artifact.
+  llvm::sys::fs::remove(request.output);
+  if (request.externalWeights)
+    llvm::sys::fs::remove(request.output + ".weights");
+  return fail(kDiffers, request.model + ": error: " + (*finding)->what + "; variant " + variant +
+                            " differs from the reference in float64, and no artifact is left");
 }
 
 int Compiler::writeExplanation() {
@@ -667,14 +672,19 @@ int Compiler::run() {
       code = verifyArtifact();
   }
   for (auto [target, module] : llvm::zip(targets, modules)) {
-    func::FuncOp main = request.verbose && code == kDone ? getMainFunction(*module) : func::FuncOp();
-    auto arena = main ? main->getAttrOfType<AffineMapAttr>(host::kArenaAttr) : AffineMapAttr();
-    if (!arena)
+    if (!request.verbose || code != kDone)
       continue;
-    errors << "arena      " << arena.getValue().getResult(0) << " bytes";
-    if (auto weights = main->getAttrOfType<IntegerAttr>(host::kWeightsAttr))
-      errors << ", weights " << weights.getInt() << " bytes";
-    errors << (targets.size() > 1 ? " (" + machine::stringifyTargetKind(target).str() + ")" : "") << "\n";
+    SmallVector<func::FuncOp> functions = getFunctions(*module);
+    for (func::FuncOp function : functions) {
+      auto arena = function->getAttrOfType<AffineMapAttr>(host::kArenaAttr);
+      if (!arena)
+        continue;
+      errors << "arena      " << arena.getValue().getResult(0) << " bytes";
+      if (auto weights = function->getAttrOfType<IntegerAttr>(host::kWeightsAttr))
+        errors << ", weights " << weights.getInt() << " bytes";
+      errors << (functions.size() > 1 ? " (" + function.getSymName() + ")" : "")
+             << (targets.size() > 1 ? " (" + machine::stringifyTargetKind(target).str() + ")" : "") << "\n";
+    }
   }
   if (request.explain && (code == kDone || code == kUnsupported))
     if (int explained = writeExplanation())

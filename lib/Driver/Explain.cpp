@@ -86,9 +86,11 @@ void driver::Explanation::addTuning(ArrayRef<autotune::Outcome> regions) {
 }
 
 void driver::Explanation::addMemory(ModuleOp module) {
-  func::FuncOp main = getMainFunction(module);
-  if (!main)
+  SmallVector<func::FuncOp> functions = getFunctions(module);
+  if (functions.empty())
     return;
+  // Of the first one; the weights are those of all.
+  func::FuncOp main = functions.front();
   ArrayAttr symbols = main->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);
   if (auto arena = main->getAttrOfType<AffineMapAttr>(host::kArenaAttr))
     memory["arena_bytes"] = sizeToJson(arena.getValue().getResult(0), symbols);
@@ -97,7 +99,8 @@ void driver::Explanation::addMemory(ModuleOp module) {
   if (auto weights = main->getAttrOfType<IntegerAttr>(host::kWeightsAttr))
     memory["weights_bytes"] = weights.getInt();
   launches = 0;
-  main.walk([&](host::LaunchOp) { ++launches; });
+  for (func::FuncOp function : functions)
+    function.walk([&](host::LaunchOp) { ++launches; });
 }
 
 std::string driver::Explanation::toJson(llvm::StringRef model) const {

@@ -153,7 +153,7 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
   case Phase::Host:
     if (options.target == machine::TargetKind::Cpu)
       manager.addNestedPass<func::FuncOp>(createGroupLaunchesPass());
-    manager.addNestedPass<func::FuncOp>(createPlanMemoryPass());
+    manager.addPass(createPlanMemoryPass());
     manager.addPass(createConvertHostToLLVMPass());
     return;
   case Phase::Object: {

@@ -77,16 +77,19 @@ llvm::Expected<OpenedArtifact> OpenedArtifact::openMemory(StringRef bytes, const
 
 OpenedArtifact::~OpenedArtifact() { tcrt_model_close(model); }
 
-llvm::Expected<std::vector<prim::Tensor>> OpenedArtifact::run(ArrayRef<prim::Tensor> inputs, TypeRange results) {
+llvm::Expected<std::vector<prim::Tensor>> OpenedArtifact::run(ArrayRef<prim::Tensor> inputs, TypeRange results,
+                                                              uint32_t function) {
   tcrt_context_t *context;
   if (tcrt_context_create(model, nullptr, &context) != TCRT_OK)
     return lastError();
   auto destroy = llvm::make_scope_exit([&] { tcrt_context_destroy(context); });
+  if (tcrt_context_set_function(context, function) != TCRT_OK)
+    return lastError();
   std::vector<prim::Tensor> buffers;
   for (auto [i, input] : llvm::enumerate(inputs)) {
     buffers.push_back(pack(input));
     tcrt_value_info_t info;
-    if (tcrt_model_input(model, i, &info) != TCRT_OK)
+    if (tcrt_model_function_input(model, function, i, &info) != TCRT_OK)
       return lastError();
     tcrt_tensor_t tensor = {};
     tensor.dtype = info.dtype;

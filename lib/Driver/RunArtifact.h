@@ -32,8 +32,9 @@ public:
   OpenedArtifact &operator=(OpenedArtifact &&) = delete;
   ~OpenedArtifact();
 
-  /// Inputs in the order of the signature; `results`: the element type of each output.
-  llvm::Expected<std::vector<prim::Tensor>> run(llvm::ArrayRef<prim::Tensor> inputs, mlir::TypeRange results);
+  /// Inputs in the order of the signature; `results`: the element type of each output. States are as in a new context.
+  llvm::Expected<std::vector<prim::Tensor>> run(llvm::ArrayRef<prim::Tensor> inputs, mlir::TypeRange results,
+                                                uint32_t function = 0);
   /// Names of the variants that this machine has the CPU for; the best first.
   std::vector<std::string> getUsableVariants() const;
 

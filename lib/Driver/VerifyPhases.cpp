@@ -38,7 +38,8 @@ WalkResult refuse(Operation *op, StringRef phase, const Twine &what) {
 bool isHostOp(Operation *op) {
   return isa<host::ConstantOp, host::LaunchOp, host::CopyOp, prim::ConstantOp, prim::SplatOp, prim::IotaOp,
              prim::SizesOp, prim::ReshapeOp, prim::StorageOp, prim::BindSymbolOp, prim::GuardOp, prim::HostCallOp,
-             prim::IfOp, prim::WhileOp, prim::YieldOp, func::FuncOp, func::ReturnOp>(op);
+             prim::ReadStateOp, prim::WriteStateOp, prim::IfOp, prim::WhileOp, prim::YieldOp, func::FuncOp,
+             func::ReturnOp>(op);
 }
 
 bool hasRankedTypes(Operation *op) {
@@ -90,9 +91,11 @@ WalkResult verifyProgram(ModuleOp module, StringRef phase) {
           return refuse(&inner, phase, "a variant holds an op of another dialect than llvm");
       continue;
     }
+    if (isa<prim::StateOp>(op))
+      continue;
     auto function = dyn_cast<func::FuncOp>(op);
     if (!function)
-      return refuse(&op, phase, "the module holds something that is neither function nor variant");
+      return refuse(&op, phase, "the module holds something that is neither function, state nor variant");
     WalkResult result = function.walk([&](Operation *inner) -> WalkResult {
       if (!isHostOp(inner))
         return refuse(inner, phase, "the host program holds an op that it may not hold");

@@ -169,16 +169,22 @@ Session::Session(SessionOptions given) : options(std::move(given)) {
   check(tcrt_context_create(model, &contextOptions, &context));
   created.reset(context);
   loadTimeUs = microseconds(Clock::now() - start);
-  inputTensors.resize(tcrt_model_input_count(model));
-  otherInputs.resize(inputTensors.size());
-  for (uint32_t i = 0; i < inputTensors.size(); ++i) {
-    inputValues.emplace_back();
-    check(tcrt_model_input(model, i, &inputValues.back()));
-  }
-  for (uint32_t i = 0; i < tcrt_model_output_count(model); ++i) {
-    outputValues.emplace_back();
-    check(tcrt_model_output(model, i, &outputValues.back()));
-  }
+  if (!options.function.empty())
+    check(tcrt_model_find_function(model, options.function.c_str(), &function));
+  check(tcrt_context_set_function(context, function));
+  tcrt_function_info_t info;
+  check(tcrt_model_function(model, function, &info));
+  inputTensors.resize(info.input_count);
+  otherInputs.resize(info.input_count);
+  inputValues.resize(info.input_count);
+  outputValues.resize(info.output_count);
+  symbolValues.resize(info.symbol_count);
+  for (uint32_t i = 0; i < info.input_count; ++i)
+    check(tcrt_model_function_input(model, function, i, &inputValues[i]));
+  for (uint32_t i = 0; i < info.output_count; ++i)
+    check(tcrt_model_function_output(model, function, i, &outputValues[i]));
+  for (uint32_t i = 0; i < info.symbol_count; ++i)
+    check(tcrt_model_function_symbol(model, function, i, &symbolValues[i]));
   checkDimNames();
 }
 
@@ -263,9 +269,15 @@ std::vector<std::optional<std::pair<int64_t, int64_t>>> Session::inputRanges() c
   uint64_t size;
   check(tcrt_model_manifest(model(), &text, &size));
   auto manifest = nlohmann::json::parse(text, text + size, nullptr, /*allow_exceptions=*/false);
-  if (!manifest.is_object() || !manifest.contains("inputs") || !manifest["inputs"].is_array())
+  // Of ABI 1 the manifest itself is what it says of the only function.
+  const nlohmann::json *described = &manifest;
+  if (manifest.is_object() && manifest.contains("functions") && manifest["functions"].is_array() &&
+      function < manifest["functions"].size() && manifest["functions"][function].is_object() &&
+      !manifest.contains("inputs"))
+    described = &manifest["functions"][function];
+  if (!described->is_object() || !described->contains("inputs") || !(*described)["inputs"].is_array())
     return ranges;
-  for (const auto &entry : manifest["inputs"]) {
+  for (const auto &entry : (*described)["inputs"]) {
     if (!entry.is_object() || !entry.contains("name") || !entry["name"].is_string() || !entry.contains("range"))
       continue;
     const auto &range = entry["range"];
@@ -279,10 +291,9 @@ std::vector<std::optional<std::pair<int64_t, int64_t>>> Session::inputRanges() c
 }
 
 void Session::makeRandomInputs(uint64_t seed) {
-  std::vector<int64_t> symbols(tcrt_model_symbol_count(model()));
+  std::vector<int64_t> symbols(symbolValues.size());
   for (uint32_t i = 0; i < symbols.size(); ++i) {
-    tcrt_symbol_info_t info;
-    check(tcrt_model_symbol(model(), i, &info));
+    const tcrt_symbol_info_t &info = symbolValues[i];
     // The smallest size from 1 on that the guard allows.
     int64_t size = std::max<int64_t>(info.min, 1);
     symbols[i] = size > INT64_MAX - info.divisor ? size : (size + info.divisor - 1) / info.divisor * info.divisor;
@@ -329,11 +340,8 @@ void Session::makeRandomInputs(uint64_t seed) {
 void Session::checkDimNames() const {
   for (const auto &[name, value] : options.dims) {
     bool known = false;
-    for (uint32_t i = 0; i < tcrt_model_symbol_count(model()); ++i) {
-      tcrt_symbol_info_t info;
-      check(tcrt_model_symbol(model(), i, &info));
+    for (const tcrt_symbol_info_t &info : symbolValues)
       known |= name == info.name;
-    }
     if (!known)
       throw Failure{4, options.artifact + ": error: the model has no symbolic dim \"" + name + "\""};
   }
@@ -344,15 +352,48 @@ void Session::checkDims() const {
   for (const auto &[name, value] : options.dims)
     for (size_t i = 0; i < inputValues.size(); ++i)
       for (uint32_t d = 0; inputTensors[i] && d < inputValues[i].rank; ++d) {
-        tcrt_symbol_info_t info;
         if (inputValues[i].symbols[d] < 0)
           continue;
-        check(tcrt_model_symbol(model(), uint32_t(inputValues[i].symbols[d]), &info));
-        if (name == info.name && inputTensors[i]->dims[d] != value)
+        if (name == symbolValues[size_t(inputValues[i].symbols[d])].name && inputTensors[i]->dims[d] != value)
           throw Failure{4, options.artifact + ": error: input \"" + inputValues[i].name + "\": dim " +
                                std::to_string(d) + " (" + name + ") is " + std::to_string(inputTensors[i]->dims[d]) +
                                ", expected " + std::to_string(value) + " as given by --dim"};
       }
+}
+
+// ---- states ----
+
+void Session::readStates(const std::string &path) {
+  for (const auto &[name, given] : readNpz(path)) {
+    uint32_t index;
+    tcrt_state_info_t info;
+    check(tcrt_model_find_state(model(), name.c_str(), &index));
+    check(tcrt_model_state(model(), index, &info));
+    // NumPy lacks the small floats, and stores them as f32.
+    bool isRaw = given.dtype == TCRT_DTYPE_INVALID && tcrt_dtype_bits(info.dtype) == 8 * given.rawBytes;
+    bool isSmall = given.dtype == TCRT_DTYPE_F32 && isSmallFloat(info.dtype);
+    Tensor tensor = isRaw || isSmall ? convert(given, info.dtype) : given;
+    std::vector<tcrt_string_t> none;
+    tcrt_tensor_t described = describe(tensor, none);
+    check(tcrt_context_write_state(context(), index, &described));
+  }
+}
+
+NamedTensors Session::states() const {
+  NamedTensors tensors;
+  for (uint32_t i = 0; i < tcrt_model_state_count(model()); ++i) {
+    tcrt_state_info_t info;
+    check(tcrt_model_state(model(), i, &info));
+    Tensor tensor;
+    tensor.dtype = info.dtype;
+    tensor.dims.assign(info.dims, info.dims + info.rank);
+    tensor.data.resize(info.size_bytes);
+    std::vector<tcrt_string_t> none;
+    tcrt_tensor_t described = describe(tensor, none);
+    check(tcrt_context_read_state(context(), i, &described));
+    tensors.emplace_back(info.name, std::move(tensor));
+  }
+  return tensors;
 }
 
 // ---- running ----
@@ -378,7 +419,13 @@ void Session::firstRun() {
   readOutputs();
 }
 
+void Session::runAgain() {
+  check(tcrt_context_run(context()));
+  readOutputs();
+}
+
 void Session::readOutputs() {
+  computed.clear();
   for (uint32_t i = 0; i < outputValues.size(); ++i) {
     tcrt_value_t value;
     check(tcrt_context_get_output_value(context(), i, &value));

@@ -176,7 +176,42 @@ static int is_name(const tcrt_container_t *container, tcrt_sig_name_t name) {
          is_text(container->strings + name.offset, name.length);
 }
 
-static tcrt_status_t check_value(const tcrt_container_t *container, const tcrt_sig_value_t *value, int is_input) {
+tcrt_sig_function_t tcrt_container_function(const tcrt_container_t *container, uint32_t index) {
+  if (container->functions)
+    return container->functions[index];
+  const tcrt_signature_t *s = container->signature;
+  tcrt_sig_function_t function = {.input_count = s->input_count,
+                                  .output_count = s->output_count,
+                                  .symbol_count = s->symbol_count,
+                                  .kernel_count = s->kernel_count};
+  return function;
+}
+
+const char *tcrt_container_function_name(const tcrt_container_t *container, uint32_t index, uint32_t *length) {
+  static const char only[] = "main";
+  *length = container->functions ? container->functions[index].name.length : sizeof only - 1;
+  return container->functions ? container->strings + container->functions[index].name.offset : only;
+}
+
+static uint32_t variant_size(const tcrt_container_t *container) {
+  return container->functions ? sizeof(tcrt_sig_variant_t) : TCRT_SIG_VARIANT_SIZE_ABI_1;
+}
+
+tcrt_sig_variant_t tcrt_container_variant(const tcrt_container_t *container, uint32_t index) {
+  tcrt_sig_variant_t variant = {.device_code_count = container->section_count,
+                                .device_kernel_count = container->signature->device_kernel_count};
+  memcpy(&variant, container->variants + (size_t)index * variant_size(container), variant_size(container));
+  return variant;
+}
+
+/* Notes that the weights up to `end` are defaults or initial values. */
+static void extend(tcrt_container_t *container, uint64_t end) {
+  if (container->initial_end < end)
+    container->initial_end = end;
+}
+
+static tcrt_status_t check_value(tcrt_container_t *container, const tcrt_sig_value_t *value, int is_input,
+                                 uint32_t symbol_count) {
   const tcrt_signature_t *signature = container->signature;
   if (!is_name(container, value->name))
     return corrupt(container, "the name of an input or output is not valid");
@@ -192,7 +227,7 @@ static tcrt_status_t check_value(const tcrt_container_t *container, const tcrt_s
   for (uint32_t i = 0; i < value->rank; ++i) {
     const tcrt_sig_dim_t *dim = &container->dims[value->first_dim + i];
     if (dim->kind == TCRT_DIM_STATIC   ? dim->value < 0
-        : dim->kind == TCRT_DIM_SYMBOL ? dim->symbol >= signature->symbol_count
+        : dim->kind == TCRT_DIM_SYMBOL ? dim->symbol >= symbol_count
                                        : dim->kind != TCRT_DIM_EXPR)
       return corrupt(container, "a dim of an input or output is not valid");
     is_static &= dim->kind == TCRT_DIM_STATIC;
@@ -206,19 +241,111 @@ static tcrt_status_t check_value(const tcrt_container_t *container, const tcrt_s
     if (!is_input || !is_static || value->default_offset % TCRT_DATA_ALIGN != 0 ||
         !tcrt_in_range(value->default_offset, size_bytes, container->weights_size))
       return corrupt(container, "the default value of an input is not valid");
+    extend(container, value->default_offset + size_bytes);
   }
   return TCRT_OK;
 }
 
-static tcrt_status_t check_signature(tcrt_container_t *container, uint64_t section_size) {
+/* The functions' records follow each other and cover the tables. */
+static tcrt_status_t check_functions(tcrt_container_t *container) {
+  const tcrt_signature_t *s = container->signature;
+  uint64_t inputs = 0, outputs = 0, symbols = 0, kernels = 0;
+  if (container->function_count == 0)
+    return corrupt(container, "there is no function");
+  for (uint32_t i = 0; i < container->function_count; ++i) {
+    tcrt_sig_function_t function = tcrt_container_function(container, i);
+    if (function.first_input != inputs || function.first_output != outputs || function.first_symbol != symbols ||
+        function.first_kernel != kernels)
+      return corrupt(container, "the tables of a function are not valid");
+    inputs += function.input_count;
+    outputs += function.output_count;
+    symbols += function.symbol_count;
+    kernels += function.kernel_count;
+    if (inputs > s->input_count || outputs > s->output_count || symbols > s->symbol_count || kernels > s->kernel_count)
+      return corrupt(container, "the tables of a function are not valid");
+    if (container->functions && (!is_name(container, function.name) || function.name.length == 0))
+      return corrupt(container, "the name of a function is not valid");
+    for (uint32_t j = 0; j < function.input_count; ++j) {
+      tcrt_status_t status =
+          check_value(container, &container->inputs[function.first_input + j], 1, function.symbol_count);
+      if (status != TCRT_OK)
+        return status;
+    }
+    for (uint32_t j = 0; j < function.output_count; ++j) {
+      tcrt_status_t status =
+          check_value(container, &container->outputs[function.first_output + j], 0, function.symbol_count);
+      if (status != TCRT_OK)
+        return status;
+    }
+  }
+  if (inputs != s->input_count || outputs != s->output_count || symbols != s->symbol_count ||
+      kernels != s->kernel_count)
+    return corrupt(container, "the tables of a function are not valid");
+  return TCRT_OK;
+}
+
+static tcrt_status_t check_states(tcrt_container_t *container) {
+  for (uint32_t i = 0; i < container->state_count; ++i) {
+    const tcrt_sig_state_t *state = &container->states[i];
+    if (!is_name(container, state->name) || state->name.length == 0)
+      return corrupt(container, "the name of a state is not valid");
+    if (tcrt_dtype_bits((tcrt_dtype_t)state->dtype) == 0 || (state->flags & ~TCRT_STATE_FLAG_INITIAL))
+      return corrupt(container, "the type of a state is not known");
+    if (state->rank > TCRT_MAX_RANK || !tcrt_in_range(state->first_dim, state->rank, container->signature->dim_count))
+      return corrupt(container, "the rank of a state is not valid");
+    int64_t dims[TCRT_MAX_RANK];
+    for (uint32_t d = 0; d < state->rank; ++d) {
+      if (container->dims[state->first_dim + d].kind != TCRT_DIM_STATIC)
+        return corrupt(container, "a dim of a state is not valid");
+      dims[d] = container->dims[state->first_dim + d].value;
+    }
+    uint64_t size_bytes;
+    if (!tcrt_tensor_size((tcrt_dtype_t)state->dtype, state->rank, dims, &size_bytes))
+      return corrupt(container, "the size of a state is not valid");
+    if ((state->flags & TCRT_STATE_FLAG_INITIAL) &&
+        (state->initial_offset % TCRT_DATA_ALIGN != 0 ||
+         !tcrt_in_range(state->initial_offset, size_bytes, container->weights_size)))
+      return corrupt(container, "the initial value of a state is not valid");
+    if (state->flags & TCRT_STATE_FLAG_INITIAL)
+      extend(container, state->initial_offset + size_bytes);
+  }
+  return TCRT_OK;
+}
+
+static tcrt_status_t check_variants(const tcrt_container_t *container) {
+  const tcrt_signature_t *s = container->signature;
+  if (s->variant_count == 0)
+    return corrupt(container, "there is no code");
+  for (uint32_t i = 0; i < s->variant_count; ++i) {
+    const tcrt_sig_variant_t variant = tcrt_container_variant(container, i);
+    if (!is_name(container, variant.name) || variant.name.length == 0 || variant.device > TCRT_DEVICE_CUDA)
+      return corrupt(container, "a variant is not valid");
+    if (variant.section >= container->section_count ||
+        container->sections[variant.section].kind != TCRT_SECTION_HOST_ELF)
+      return corrupt(container, "a variant has no code");
+    if (variant.weights_size > container->weights_size || variant.weights_size < container->initial_end)
+      return corrupt(container, "a variant does not fit the weights");
+    if ((variant.arch && (variant.device != TCRT_DEVICE_CUDA || !is_arch(variant.arch))) ||
+        !tcrt_in_range(variant.first_device_code, variant.device_code_count, container->section_count) ||
+        !tcrt_in_range(variant.first_device_kernel, variant.device_kernel_count, s->device_kernel_count))
+      return corrupt(container, "the device code of a variant is not valid");
+  }
+  return TCRT_OK;
+}
+
+/* Finds the tables of the signature, of either ABI. */
+static tcrt_status_t find_tables(tcrt_container_t *container, uint64_t section_size) {
   const tcrt_signature_t *s = container->signature;
   const void *strings;
-  if (s->abi_version != TCRT_ABI_VERSION)
+  if (s->abi_version < TCRT_ABI_VERSION_OLDEST || s->abi_version > TCRT_ABI_VERSION)
     return tcrt_fail(
         TCRT_ERROR_INVALID,
-        "%s: error: the artifact's code has ABI version %u; this libtcrt (%s) runs version %u, so compile the "
+        "%s: error: the artifact's code has ABI version %u; this libtcrt (%s) runs versions %u to %u, so compile the "
         "model with the tc of the same release",
-        container->name, s->abi_version, tcrt_version(), TCRT_ABI_VERSION);
+        container->name, s->abi_version, tcrt_version(), TCRT_ABI_VERSION_OLDEST, TCRT_ABI_VERSION);
+  int is_abi_1 = s->abi_version == 1;
+  if (!is_abi_1 && s->size < sizeof *s)
+    return corrupt(container, "the signature is too short");
   if (!find_table(container, section_size, s->string_offset, s->string_size, 1, &strings) ||
       !find_table(container, section_size, s->input_offset, s->input_count, sizeof(tcrt_sig_value_t),
                   (const void **)&container->inputs) ||
@@ -228,7 +355,8 @@ static tcrt_status_t check_signature(tcrt_container_t *container, uint64_t secti
                   (const void **)&container->dims) ||
       !find_table(container, section_size, s->symbol_offset, s->symbol_count, sizeof(tcrt_sig_symbol_t),
                   (const void **)&container->symbols) ||
-      !find_table(container, section_size, s->variant_offset, s->variant_count, sizeof(tcrt_sig_variant_t),
+      !find_table(container, section_size, s->variant_offset, s->variant_count,
+                  is_abi_1 ? TCRT_SIG_VARIANT_SIZE_ABI_1 : sizeof(tcrt_sig_variant_t),
                   (const void **)&container->variants) ||
       !find_table(container, section_size, s->kernel_offset, s->kernel_count, sizeof(tcrt_sig_kernel_t),
                   (const void **)&container->kernels) ||
@@ -236,39 +364,45 @@ static tcrt_status_t check_signature(tcrt_container_t *container, uint64_t secti
                   sizeof(tcrt_sig_device_kernel_t), (const void **)&container->device_kernels))
     return corrupt(container, "a table of the signature reaches past its end");
   container->strings = strings;
-  if (s->size >= offsetof(tcrt_signature_t, reserved) + sizeof s->reserved) {
-    container->function_count = s->function_count;
-    if (!find_table(container, section_size, s->function_offset, s->function_count, sizeof(tcrt_sig_name_t),
-                    (const void **)&container->functions))
+  if (s->size >= TCRT_SIGNATURE_SIZE_ABI_1) {
+    container->host_function_count = s->host_function_count;
+    if (!find_table(container, section_size, s->host_function_offset, s->host_function_count, sizeof(tcrt_sig_name_t),
+                    (const void **)&container->host_functions))
       return corrupt(container, "a table of the signature reaches past its end");
-    for (uint32_t i = 0; i < s->function_count; ++i)
-      if (!is_name(container, container->functions[i]))
-        return corrupt(container, "the name of a function is not valid");
   }
+  container->function_count = 1;
+  if (is_abi_1)
+    return TCRT_OK;
+  container->function_count = s->function_count;
+  container->state_count = s->state_count;
+  if (!find_table(container, section_size, s->function_offset, s->function_count, sizeof(tcrt_sig_function_t),
+                  (const void **)&container->functions) ||
+      !find_table(container, section_size, s->state_offset, s->state_count, sizeof(tcrt_sig_state_t),
+                  (const void **)&container->states))
+    return corrupt(container, "a table of the signature reaches past its end");
+  return TCRT_OK;
+}
+
+static tcrt_status_t check_signature(tcrt_container_t *container, uint64_t section_size) {
+  const tcrt_signature_t *s = container->signature;
+  tcrt_status_t status = find_tables(container, section_size);
+  if (status != TCRT_OK)
+    return status;
+  for (uint32_t i = 0; i < container->host_function_count; ++i)
+    if (!is_name(container, container->host_functions[i]))
+      return corrupt(container, "the name of a host function is not valid");
   for (uint32_t i = 0; i < s->symbol_count; ++i) {
     const tcrt_sig_symbol_t *symbol = &container->symbols[i];
     if (!is_name(container, symbol->name) || symbol->min < 0 || symbol->max < symbol->min || symbol->divisor < 1)
       return corrupt(container, "a symbolic size is not valid");
   }
-  for (uint32_t i = 0; i < s->input_count + s->output_count; ++i) {
-    int is_input = i < s->input_count;
-    tcrt_status_t status =
-        check_value(container, is_input ? &container->inputs[i] : &container->outputs[i - s->input_count], is_input);
-    if (status != TCRT_OK)
-      return status;
-  }
-  if (s->variant_count == 0)
-    return corrupt(container, "there is no code");
-  for (uint32_t i = 0; i < s->variant_count; ++i) {
-    const tcrt_sig_variant_t *variant = &container->variants[i];
-    if (!is_name(container, variant->name) || variant->name.length == 0 || variant->device > TCRT_DEVICE_CUDA)
-      return corrupt(container, "a variant is not valid");
-    if (variant->section >= container->section_count ||
-        container->sections[variant->section].kind != TCRT_SECTION_HOST_ELF)
-      return corrupt(container, "a variant has no code");
-    if (variant->weights_size > container->weights_size)
-      return corrupt(container, "a variant reads past the weights");
-  }
+  status = check_functions(container);
+  if (status == TCRT_OK)
+    status = check_states(container);
+  if (status == TCRT_OK)
+    status = check_variants(container);
+  if (status != TCRT_OK)
+    return status;
   for (uint32_t i = 0; i < s->kernel_count; ++i)
     if (!is_name(container, container->kernels[i].name) || !is_name(container, container->kernels[i].nodes))
       return corrupt(container, "the name of a kernel is not valid");

@@ -17,6 +17,64 @@
 
 /* ---- making and freeing ---- */
 
+/* Room for what is bound to each function. */
+static int make_bindings(tcrt_context_t *context) {
+  const tcrt_model_t *model = context->model;
+  context->all = calloc(model->container.function_count, sizeof *context->all);
+  if (!context->all)
+    return 0;
+  for (uint32_t i = 0; i < model->container.function_count; ++i) {
+    const tcrt_model_function_t *function = &model->functions[i];
+    tcrt_bindings_t *bindings = &context->all[i];
+    bindings->function = function;
+    bindings->inputs = calloc(function->input_count + 1, sizeof *bindings->inputs);
+    bindings->outputs = calloc(function->output_count + 1, sizeof *bindings->outputs);
+    bindings->input_data = calloc(function->input_count + 1, sizeof *bindings->input_data);
+    bindings->output_data = calloc(function->output_count + 1, sizeof *bindings->output_data);
+    bindings->input_dims = calloc(function->input_dim_count + 1, sizeof *bindings->input_dims);
+    bindings->output_dims = calloc(function->output_dim_count + 1, sizeof *bindings->output_dims);
+    bindings->symbols = calloc(function->symbol_count + 1, sizeof *bindings->symbols);
+    if (!bindings->inputs || !bindings->outputs || !bindings->input_data || !bindings->output_data ||
+        !bindings->input_dims || !bindings->output_dims || !bindings->symbols)
+      return 0;
+  }
+  return 1;
+}
+
+/* Needs no driver where no memory was made. */
+static void free_bindings(tcrt_context_t *context) {
+  for (uint32_t i = 0; context->all && i < context->model->container.function_count; ++i) {
+    const tcrt_model_function_t *function = &context->model->functions[i];
+    tcrt_bindings_t *bindings = &context->all[i];
+    for (uint32_t j = 0; context->driver && j < function->input_count; ++j)
+      context->driver->release(context, bindings->inputs[j].own, bindings->inputs[j].own_bytes);
+    for (uint32_t j = 0; context->driver && j < function->output_count; ++j) {
+      context->driver->release(context, bindings->outputs[j].own, bindings->outputs[j].own_bytes);
+      tcrt_host_release(context, bindings->outputs[j].host, bindings->outputs[j].host_bytes);
+    }
+    free(bindings->inputs);
+    free(bindings->outputs);
+    free(bindings->input_data);
+    free(bindings->output_data);
+    free(bindings->input_dims);
+    free(bindings->output_dims);
+    free(bindings->symbols);
+  }
+  free(context->all);
+}
+
+static void choose_function(tcrt_context_t *context, uint32_t index) {
+  tcrt_bindings_t *bindings = &context->all[index];
+  tcrt_frame_t *frame = &context->frame;
+  context->bindings = bindings;
+  frame->inputs = bindings->input_data;
+  frame->outputs = bindings->output_data;
+  frame->input_dims = bindings->input_dims;
+  frame->output_dims = bindings->output_dims;
+  frame->symbols = bindings->symbols;
+  frame->arena_size = bindings->arena_size;
+}
+
 tcrt_status_t tcrt_context_create(tcrt_model_t *model, const tcrt_context_options_t *given, tcrt_context_t **result) {
   *result = NULL;
   if (!model)
@@ -52,19 +110,10 @@ tcrt_status_t tcrt_context_create(tcrt_model_t *model, const tcrt_context_option
     context->allocator = *options.allocator;
     context->has_allocator = 1;
   }
-  context->inputs = calloc(s->input_count + 1, sizeof *context->inputs);
-  context->outputs = calloc(s->output_count + 1, sizeof *context->outputs);
-  context->input_data = calloc(s->input_count + 1, sizeof *context->input_data);
-  context->output_data = calloc(s->output_count + 1, sizeof *context->output_data);
-  context->input_dims = calloc(model->input_dim_count + 1, sizeof *context->input_dims);
-  context->output_dims = calloc(model->output_dim_count + 1, sizeof *context->output_dims);
-  context->symbols = calloc(s->symbol_count + 1, sizeof *context->symbols);
   context->costs = calloc(s->kernel_count + 1, sizeof *context->costs);
   context->profile_ns = calloc(s->kernel_count + 1, sizeof *context->profile_ns);
   context->profile_launches = calloc(s->kernel_count + 1, sizeof *context->profile_launches);
-  if (!context->inputs || !context->outputs || !context->input_data || !context->output_data || !context->input_dims ||
-      !context->output_dims || !context->symbols || !context->costs || !context->profile_ns ||
-      !context->profile_launches) {
+  if (!make_bindings(context) || !context->costs || !context->profile_ns || !context->profile_launches) {
     status = tcrt_context_no_memory(context, "a context", sizeof *context);
     tcrt_context_destroy(context);
     return status;
@@ -73,7 +122,7 @@ tcrt_status_t tcrt_context_create(tcrt_model_t *model, const tcrt_context_option
     context->costs[i] = (tcrt_cost_t){model->container.kernels[i].flops, model->container.kernels[i].bytes};
   pthread_mutex_lock(model->lock);
   status = tcrt_model_load_variant(model, variant, &context->variant);
-  int needs_store = model->container.function_count > 0;
+  int needs_store = model->container.host_function_count > 0;
   for (uint32_t i = 0; i < s->input_count + s->output_count; ++i)
     needs_store |=
         tcrt_is_boxed(i < s->input_count ? &model->container.inputs[i] : &model->container.outputs[i - s->input_count]);
@@ -103,17 +152,16 @@ tcrt_status_t tcrt_context_create(tcrt_model_t *model, const tcrt_context_option
   }
   if (status == TCRT_OK) {
     tcrt_frame_t *frame = &context->frame;
-    frame->imports = &tcrt_imports;
+    frame->imports = context->variant->imports;
     frame->runtime = context;
     frame->weights = context->variant->weights;
-    frame->inputs = context->input_data;
-    frame->outputs = context->output_data;
-    frame->input_dims = context->input_dims;
-    frame->output_dims = context->output_dims;
-    frame->symbols = context->symbols;
     frame->worker_count = context->threads;
+    for (uint32_t i = 0; i < model->container.function_count; ++i)
+      context->all[i].routine = &context->variant->routines[i];
+    choose_function(context, 0);
+    status = tcrt_context_make_states(context);
     /* With fixed sizes the first run finds everything ready. */
-    if (tcrt_model_has_static_inputs(model))
+    if (status == TCRT_OK && model->functions[0].has_static_inputs)
       status = tcrt_context_infer_sizes(context);
   }
   if (status != TCRT_OK) {
@@ -127,33 +175,22 @@ tcrt_status_t tcrt_context_create(tcrt_model_t *model, const tcrt_context_option
 void tcrt_context_destroy(tcrt_context_t *context) {
   if (!context)
     return;
-  const tcrt_signature_t *s = context->model->container.signature;
   if (context->store)
     tcrt_store_destroy(context->store);
   free(context->store);
   if (context->driver) {
     tcrt_context_release_blocks(context);
-    for (uint32_t i = 0; i < s->input_count; ++i)
-      context->driver->release(context, context->inputs[i].own, context->inputs[i].own_bytes);
-    for (uint32_t i = 0; i < s->output_count; ++i) {
-      context->driver->release(context, context->outputs[i].own, context->outputs[i].own_bytes);
-      tcrt_host_release(context, context->outputs[i].host, context->outputs[i].host_bytes);
-    }
-    context->driver->release(context, context->frame.arena, context->arena_bytes);
-    context->driver->context_close(context);
+    context->driver->release(context, context->arena, context->arena_bytes);
+    tcrt_context_free_states(context);
   }
+  free_bindings(context);
+  if (context->driver)
+    context->driver->context_close(context);
   if (context->variant) {
     pthread_mutex_lock(context->model->lock);
     --context->model->context_count;
     pthread_mutex_unlock(context->model->lock);
   }
-  free(context->inputs);
-  free(context->outputs);
-  free(context->input_data);
-  free(context->output_data);
-  free(context->input_dims);
-  free(context->output_dims);
-  free(context->symbols);
   free(context->costs);
   free(context->profile_ns);
   free(context->profile_launches);
@@ -184,6 +221,19 @@ const char *tcrt_context_variant(const tcrt_context_t *context) {
 
 uint32_t tcrt_context_threads(const tcrt_context_t *context) { return context->threads; }
 
+uint32_t tcrt_context_function(const tcrt_context_t *context) { return (uint32_t)(context->bindings - context->all); }
+
+tcrt_status_t tcrt_context_set_function(tcrt_context_t *context, uint32_t index) {
+  ENTER(context);
+  uint32_t count = context->model->container.function_count;
+  if (index >= count)
+    return tcrt_context_leave(context,
+                              tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there is no function %u; the model has %u",
+                                        tcrt_context_file(context), index, count));
+  choose_function(context, index);
+  return tcrt_context_leave(context, TCRT_OK);
+}
+
 /* ---- statistics ---- */
 
 tcrt_status_t tcrt_context_stats(tcrt_context_t *context, tcrt_context_stats_t *stats) {
@@ -209,8 +259,8 @@ tcrt_status_t tcrt_context_profile(tcrt_context_t *context, uint32_t index, tcrt
     return tcrt_context_leave(context,
                               tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there is no kernel %u; the model has %u",
                                         model->name, index, model->container.signature->kernel_count));
-  entry->kernel = tcrt_model_kernel_name(model, index);
-  entry->nodes = tcrt_model_kernel_nodes(model, index);
+  entry->kernel = model->kernel_names[index];
+  entry->nodes = model->kernel_nodes[index];
   entry->launches = context->profile_launches[index];
   entry->time_ns = context->profile_ns[index];
   entry->flops = context->costs[index].flops;

@@ -1,5 +1,6 @@
 /*
- * Context.h - what the files of a context share: Context.c (making, statistics), Memory.c, Binding.c, Run.c.
+ * Context.h - what the files of a context share: Context.c (making, statistics), Memory.c, Binding.c, Run.c,
+ * State.c.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
@@ -36,17 +37,25 @@ void tcrt_context_release_blocks(tcrt_context_t *context);
 
 /* ---- sizes ---- */
 
-int tcrt_model_has_static_inputs(const tcrt_model_t *model);
 /* Binds symbols, checks guards, computes output sizes and makes the arena, unless that has been done for these sizes.
  */
 tcrt_status_t tcrt_context_infer_sizes(tcrt_context_t *context);
 int64_t *tcrt_context_output_dims(const tcrt_context_t *context, uint32_t index);
 /* The error for an input without a tensor. */
-tcrt_status_t tcrt_context_not_given(const tcrt_model_t *model, uint32_t input);
+tcrt_status_t tcrt_context_not_given(const tcrt_context_t *context, uint32_t input);
 /* Refuses an output that is not there. */
 tcrt_status_t tcrt_context_check_output(const tcrt_context_t *context, uint32_t index);
 /* Dtype, dims and size of an output. */
 void tcrt_context_describe_output(const tcrt_context_t *context, uint32_t index, tcrt_tensor_t *tensor);
+
+/* "(2, 3)" */
+void tcrt_print_dims(const int64_t *dims, uint32_t rank, char *text, size_t size);
+
+/* ---- states ---- */
+
+/* Makes the memory of the states and gives them their initial values. */
+tcrt_status_t tcrt_context_make_states(tcrt_context_t *context);
+void tcrt_context_free_states(tcrt_context_t *context);
 
 /* ---- failures ---- */
 

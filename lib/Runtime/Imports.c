@@ -220,11 +220,13 @@ static int32_t keep_error(tcrt_context_t *context, tcrt_status_t status) {
   return tcrt_context_set_failure(context, status, message, strlen(message));
 }
 
-static int32_t launch_device(struct tcrt_frame_t *frame, uint32_t id, uint32_t index, const uint32_t grid[3],
-                             const uint32_t block[3], uint32_t dynamic_smem, void **params) {
-  tcrt_context_t *context = context_of(frame);
-  tcrt_status_t status = context->driver->launch(context, id, index, grid, block, dynamic_smem, params);
+int32_t tcrt_launch_device(tcrt_context_t *context, const tcrt_device_launch_t *launch, void **parameters) {
+  tcrt_status_t status = context->driver->launch(context, launch, parameters);
   return status == TCRT_OK ? 0 : keep_error(context, status);
+}
+
+static int32_t launch_device(struct tcrt_frame_t *frame, const tcrt_device_launch_t *launch) {
+  return tcrt_launch_device(context_of(frame), launch, NULL);
 }
 
 static int32_t copy(struct tcrt_frame_t *frame, void *dst, const void *src, uint64_t bytes, uint32_t direction) {
@@ -284,21 +286,22 @@ static void release(struct tcrt_frame_t *frame, void *data) {
 
 static void *output(struct tcrt_frame_t *frame, uint32_t index, const int64_t *dims) {
   tcrt_context_t *context = context_of(frame);
-  const tcrt_container_t *c = &context->model->container;
-  if (index >= c->signature->output_count) {
+  tcrt_bindings_t *bindings = context->bindings;
+  const tcrt_model_function_t *function = bindings->function;
+  if (index >= function->output_count) {
     tcrt_fail(TCRT_ERROR_INTERNAL, "%s: error: the compiled program delivers output %u of %u; please report this",
-              context->model->name, index, c->signature->output_count);
+              context->model->name, index, function->output_count);
     keep_error(context, TCRT_ERROR_INTERNAL);
     return NULL;
   }
-  int64_t *at = context->output_dims;
+  int64_t *at = bindings->output_dims;
   for (uint32_t i = 0; i < index; ++i)
-    at += c->outputs[i].rank;
-  if (c->outputs[index].rank)
-    memcpy(at, dims, c->outputs[index].rank * sizeof *at);
+    at += function->outputs[i].rank;
+  if (function->outputs[index].rank)
+    memcpy(at, dims, function->outputs[index].rank * sizeof *at);
   tcrt_status_t status = tcrt_context_place_output(context, index);
   if (status == TCRT_OK)
-    return context->output_data[index];
+    return bindings->output_data[index];
   keep_error(context, status);
   return NULL;
 }
@@ -318,13 +321,13 @@ static int32_t call(struct tcrt_frame_t *frame, const tcrt_call_t *call) {
   tcrt_context_t *context = context_of(frame);
   const tcrt_model_t *model = context->model;
   tcrt_status_t status;
-  if (call->function >= model->container.function_count || !context->store) {
+  if (call->function >= model->container.host_function_count || !context->store) {
     tcrt_fail(TCRT_ERROR_INTERNAL, "%s: error: the compiled program calls function %u of %u; please report this",
-              model->name, call->function, model->container.function_count);
+              model->name, call->function, model->container.host_function_count);
     return keep_error(context, TCRT_ERROR_INTERNAL);
   }
   tcrt_function_fn function;
-  memcpy(&function, &model->functions[call->function], sizeof function);
+  memcpy(&function, &model->host_functions[call->function], sizeof function);
   status = function(&tcrt_services, context->store, call);
   if (status == TCRT_OK)
     return 0;

@@ -60,16 +60,21 @@ typedef struct tcrt_container_t {
   const tcrt_section_t *manifest; /* may be NULL */
   const uint8_t *weights;         /* NULL: none, or in a file that is not mapped yet */
   uint64_t weights_size;
+  uint64_t initial_end;                    /* of the weights that are defaults or initial values */
   const tcrt_weights_file_t *weights_file; /* NULL: weights are in this file */
   const tcrt_signature_t *signature;
   const tcrt_sig_value_t *inputs, *outputs;
   const tcrt_sig_dim_t *dims;
   const tcrt_sig_symbol_t *symbols;
-  const tcrt_sig_variant_t *variants;
+  const uint8_t *variants; /* see tcrt_container_variant */
   const tcrt_sig_kernel_t *kernels;
   const tcrt_sig_device_kernel_t *device_kernels;
-  const tcrt_sig_name_t *functions;
+  const tcrt_sig_name_t *host_functions;
+  uint32_t host_function_count;
+  const tcrt_sig_function_t *functions; /* NULL: ABI 1, see tcrt_container_function */
   uint32_t function_count;
+  const tcrt_sig_state_t *states;
+  uint32_t state_count;
   const tcrt_string_table_t *string_table; /* NULL: the program has no constant strings */
   const char *strings;
 } tcrt_container_t;
@@ -82,6 +87,12 @@ enum {
 /* Checks `data`, which must be aligned to 8 bytes and stay valid as long as the container is used. */
 tcrt_status_t tcrt_container_parse(const void *data, uint64_t size_bytes, const char *name, uint32_t flags,
                                    tcrt_container_t *container);
+/* A function; that of ABI 1 is made up. Its name is tcrt_container_function_name's. */
+tcrt_sig_function_t tcrt_container_function(const tcrt_container_t *container, uint32_t index);
+/* Not NUL-terminated. */
+const char *tcrt_container_function_name(const tcrt_container_t *container, uint32_t index, uint32_t *length);
+/* A variant; what a record of ABI 1 lacks is filled in. */
+tcrt_sig_variant_t tcrt_container_variant(const tcrt_container_t *container, uint32_t index);
 tcrt_status_t tcrt_container_check_hash(const tcrt_container_t *container, const tcrt_section_t *section);
 const char *tcrt_section_kind_name(uint32_t kind);
 
@@ -148,16 +159,31 @@ struct tcrt_driver_t;
 /* Loaded code of a variant, made at the first context that needs it and kept until the model is closed. */
 typedef struct tcrt_loaded_variant_t {
   tcrt_elf_image_t image;
-  const tcrt_program_t *program;
+  const tcrt_imports_t *imports;  /* that the code was given */
+  const tcrt_routine_t *routines; /* one for each function */
+  tcrt_routine_t abi_1;           /* that of an artifact of ABI 1 */
   const struct tcrt_driver_t *driver;
   void *driver_state;     /* device code and weights */
   const uint8_t *weights; /* address that the program gets */
 } tcrt_loaded_variant_t;
 
+/* A function of a model: its part of the signature. */
+typedef struct tcrt_model_function_t {
+  char *name; /* NUL-terminated, as are the names below */
+  char **input_names, **output_names, **symbol_names;
+  const tcrt_sig_value_t *inputs, *outputs;
+  const tcrt_sig_symbol_t *symbols;
+  uint32_t input_count, output_count, symbol_count;
+  uint32_t input_dim_count, output_dim_count;
+  int has_static_inputs;
+} tcrt_model_function_t;
+
 struct tcrt_model_t {
   tcrt_container_t container;
   char *name;
-  char **names; /* NUL-terminated copies of the signature's names: inputs, outputs, symbols, variants, kernels, nodes */
+  char **names; /* NUL-terminated copies of the signature's names */
+  char **variant_names, **kernel_names, **kernel_nodes, **state_names;
+  tcrt_model_function_t *functions;
   void *mapping; /* of the file, or an own copy */
   uint64_t mapping_bytes;
   void *weights_mapping; /* of the file with the weights, or NULL */
@@ -169,17 +195,15 @@ struct tcrt_model_t {
   tcrt_loaded_variant_t **loaded; /* per variant, NULL: not yet */
   tcrt_pool_t *pool;
   uint32_t context_count; /* under lock */
-  void **functions;       /* tcrt_function_fn per function of the signature */
+  void **host_functions;  /* tcrt_function_fn per host function of the signature */
   void *function_library;
-  uint32_t input_dim_count, output_dim_count;
 };
 
-const char *tcrt_model_input_name(const tcrt_model_t *model, uint32_t index);
-const char *tcrt_model_output_name(const tcrt_model_t *model, uint32_t index);
-const char *tcrt_model_symbol_name(const tcrt_model_t *model, uint32_t index);
+/* Of a state: its sizes, and the bytes that they make. */
+uint64_t tcrt_model_state_size(const tcrt_model_t *model, uint32_t index, int64_t *dims);
 const char *tcrt_model_variant_name(const tcrt_model_t *model, uint32_t index);
-const char *tcrt_model_kernel_name(const tcrt_model_t *model, uint32_t index);
-const char *tcrt_model_kernel_nodes(const tcrt_model_t *model, uint32_t index);
+/* Whether a CPU of these features runs the variant's code. */
+int tcrt_is_usable(const tcrt_sig_variant_t *variant, uint64_t features);
 void tcrt_model_log(const tcrt_model_t *model, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Finds the variant of this name, or the model's choice for NULL, and checks that the CPU can run it. */
@@ -196,6 +220,9 @@ tcrt_status_t tcrt_model_find_functions(tcrt_model_t *model);
 typedef struct tcrt_driver_t {
   const char *name;
   uint32_t device;
+  /* Whether the variant, whose host code this CPU runs, is for the machine's device, as far as can be told without
+   * opening it. */
+  int (*runs)(const tcrt_model_t *model, const tcrt_sig_variant_t *variant);
   /* Loads device code and brings weights to the device; sets loaded->driver_state and loaded->weights. */
   tcrt_status_t (*variant_open)(tcrt_model_t *model, uint32_t variant, tcrt_loaded_variant_t *loaded);
   void (*variant_close)(tcrt_loaded_variant_t *loaded);
@@ -206,9 +233,11 @@ typedef struct tcrt_driver_t {
   /* Ordered with the launches of the context. A copy to the host waits; the source of a copy to the device must stay as
    * it is until the run ends or `synchronize` returns. */
   tcrt_status_t (*copy)(tcrt_context_t *context, void *dst, const void *src, uint64_t bytes, uint32_t direction);
+  /* Makes bytes zero; ordered likewise. */
+  tcrt_status_t (*clear)(tcrt_context_t *context, void *data, uint64_t bytes);
   tcrt_status_t (*synchronize)(tcrt_context_t *context);
-  tcrt_status_t (*launch)(tcrt_context_t *context, uint32_t id, uint32_t index, const uint32_t grid[3],
-                          const uint32_t block[3], uint32_t dynamic_smem, void **params);
+  /* `parameters`: addresses of the kernel's parameters (ABI 1), or NULL: they are in the launch's block. */
+  tcrt_status_t (*launch)(tcrt_context_t *context, const tcrt_device_launch_t *launch, void **parameters);
   tcrt_status_t (*run_begin)(tcrt_context_t *context);
   tcrt_status_t (*run_end)(tcrt_context_t *context); /* waits; adds up profiles */
 } tcrt_driver_t;
@@ -240,6 +269,20 @@ typedef struct tcrt_cost_t {
   uint64_t flops, bytes;
 } tcrt_cost_t;
 
+/* What a context keeps for each function: its bindings, and what follows from them. */
+typedef struct tcrt_bindings_t {
+  const tcrt_model_function_t *function;
+  const tcrt_routine_t *routine;
+  tcrt_bound_t *inputs, *outputs;
+  const void **input_data;
+  void **output_data;
+  int64_t *input_dims, *output_dims, *symbols;
+  int shapes_are_known; /* infer has been called for the bound input sizes */
+  int overlap_checked;
+  int has_run;
+  uint64_t arena_size; /* that a run needs */
+} tcrt_bindings_t;
+
 struct tcrt_context_t {
   tcrt_model_t *model;
   tcrt_loaded_variant_t *variant;
@@ -257,16 +300,14 @@ struct tcrt_context_t {
   int device_outputs;
   int busy; /* atomic */
   tcrt_frame_t frame;
-  tcrt_pool_slot_t *slot; /* during a run */
-  int shares_soon;        /* of the last run: what tcrt_pool_leave returned */
-  tcrt_bound_t *inputs, *outputs;
-  const void **input_data;
-  void **output_data;
-  int64_t *input_dims, *output_dims, *symbols;
-  int shapes_are_known; /* infer has been called for the bound input sizes */
-  int overlap_checked;
-  int has_run;
-  uint64_t arena_bytes; /* allocated */
+  tcrt_pool_slot_t *slot;    /* during a run */
+  int shares_soon;           /* of the last run: what tcrt_pool_leave returned */
+  tcrt_bindings_t *all;      /* for each function */
+  tcrt_bindings_t *bindings; /* of the function that is chosen, among them */
+  tcrt_bindings_t *last_run; /* whose strings and objects the store holds */
+  void **states;             /* device memory of each */
+  void *arena;               /* shared by the functions */
+  uint64_t arena_bytes;      /* allocated */
   uint64_t memory_bytes, peak_bytes;
   uint64_t runs;
   double device_us;
@@ -279,6 +320,12 @@ struct tcrt_context_t {
 };
 
 extern const tcrt_imports_t tcrt_imports;
+
+/* Enqueues a launch for a running program; `parameters` as for the driver. Non-zero: failed. */
+int32_t tcrt_launch_device(tcrt_context_t *context, const tcrt_device_launch_t *launch, void **parameters);
+
+/* Calls the entry point of code of ABI 1 and makes the one routine. False: it needs another runtime. */
+int tcrt_abi_1_load(tcrt_loaded_variant_t *loaded);
 
 /* Host memory of a context, from its allocator. */
 void *tcrt_host_allocate(tcrt_context_t *context, uint64_t bytes);

@@ -1,5 +1,5 @@
 /*
- * Model.c - opening artifacts, their signature, choosing and loading variants.
+ * Model.c - opening artifacts, choosing and loading variants.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
@@ -24,20 +24,20 @@ static tcrt_status_t no_memory(const char *name) {
 
 /* ---- names ---- */
 
-/* All names are copied once into one block with NULs. names: inputs, outputs, symbols, variants, kernels, kernels'
- * nodes. */
+/* All names are copied once into one block with NULs, table by table. */
 static tcrt_status_t copy_names(tcrt_model_t *model) {
   const tcrt_container_t *c = &model->container;
   const tcrt_signature_t *s = c->signature;
-  uint64_t count =
-      (uint64_t)s->input_count + s->output_count + s->symbol_count + s->variant_count + 2 * (uint64_t)s->kernel_count;
+  const uint32_t function_names = c->functions ? c->function_count : 0;
+  uint64_t count = (uint64_t)s->input_count + s->output_count + s->symbol_count + s->variant_count +
+                   2 * (uint64_t)s->kernel_count + c->state_count + function_names;
   uint64_t bytes = 0;
   char *text = NULL;
   for (int pass = 0; pass < 2; ++pass) {
     uint64_t at = 0, index = 0;
-#define NAMES(records, n, member)                                                                                      \
+#define NAMES(n, expression)                                                                                           \
   for (uint32_t i = 0; i < (n); ++i) {                                                                                 \
-    tcrt_sig_name_t name = (records)[i].member;                                                                        \
+    tcrt_sig_name_t name = (expression);                                                                               \
     if (pass) {                                                                                                        \
       memcpy(text + at, c->strings + name.offset, name.length);                                                        \
       text[at + name.length] = 0;                                                                                      \
@@ -45,12 +45,14 @@ static tcrt_status_t copy_names(tcrt_model_t *model) {
     }                                                                                                                  \
     at += (uint64_t)name.length + 1;                                                                                   \
   }
-    NAMES(c->inputs, s->input_count, name)
-    NAMES(c->outputs, s->output_count, name)
-    NAMES(c->symbols, s->symbol_count, name)
-    NAMES(c->variants, s->variant_count, name)
-    NAMES(c->kernels, s->kernel_count, name)
-    NAMES(c->kernels, s->kernel_count, nodes)
+    NAMES(s->input_count, c->inputs[i].name)
+    NAMES(s->output_count, c->outputs[i].name)
+    NAMES(s->symbol_count, c->symbols[i].name)
+    NAMES(s->variant_count, tcrt_container_variant(c, i).name)
+    NAMES(s->kernel_count, c->kernels[i].name)
+    NAMES(s->kernel_count, c->kernels[i].nodes)
+    NAMES(c->state_count, c->states[i].name)
+    NAMES(function_names, c->functions[i].name)
 #undef NAMES
     if (pass == 0) {
       /* A hostile file can let many records share one long name; copies of more than the file itself are no real model.
@@ -65,27 +67,60 @@ static tcrt_status_t copy_names(tcrt_model_t *model) {
       text = (char *)(model->names + count + 1);
     }
   }
+  model->variant_names = model->names + s->input_count + s->output_count + s->symbol_count;
+  model->kernel_names = model->variant_names + s->variant_count;
+  model->kernel_nodes = model->kernel_names + s->kernel_count;
+  model->state_names = model->kernel_nodes + s->kernel_count;
   return TCRT_OK;
 }
 
-const char *tcrt_model_input_name(const tcrt_model_t *model, uint32_t index) { return model->names[index]; }
-const char *tcrt_model_output_name(const tcrt_model_t *model, uint32_t index) {
-  return model->names[model->container.signature->input_count + index];
+static uint32_t count_dims(const tcrt_sig_value_t *values, uint32_t count) {
+  uint32_t dims = 0;
+  for (uint32_t i = 0; i < count; ++i)
+    dims += values[i].rank;
+  return dims;
 }
-const char *tcrt_model_symbol_name(const tcrt_model_t *model, uint32_t index) {
-  const tcrt_signature_t *s = model->container.signature;
-  return model->names[s->input_count + s->output_count + index];
+
+/* Gives each function its part of the tables and of the names. */
+static tcrt_status_t divide_functions(tcrt_model_t *model) {
+  const tcrt_container_t *c = &model->container;
+  const tcrt_signature_t *s = c->signature;
+  static char only[] = "main";
+  model->functions = calloc(c->function_count, sizeof *model->functions);
+  if (!model->functions)
+    return no_memory(model->name);
+  for (uint32_t i = 0; i < c->function_count; ++i) {
+    const tcrt_sig_function_t part = tcrt_container_function(c, i);
+    tcrt_model_function_t *function = &model->functions[i];
+    function->name = c->functions ? model->state_names[c->state_count + i] : only;
+    function->input_names = model->names + part.first_input;
+    function->output_names = model->names + s->input_count + part.first_output;
+    function->symbol_names = model->names + s->input_count + s->output_count + part.first_symbol;
+    function->inputs = c->inputs + part.first_input;
+    function->outputs = c->outputs + part.first_output;
+    function->symbols = c->symbols + part.first_symbol;
+    function->input_count = part.input_count;
+    function->output_count = part.output_count;
+    function->symbol_count = part.symbol_count;
+    function->input_dim_count = count_dims(function->inputs, part.input_count);
+    function->output_dim_count = count_dims(function->outputs, part.output_count);
+    function->has_static_inputs = 1;
+    for (uint32_t j = 0; j < part.input_count; ++j)
+      for (uint32_t d = 0; d < function->inputs[j].rank; ++d)
+        function->has_static_inputs &= c->dims[function->inputs[j].first_dim + d].kind == TCRT_DIM_STATIC;
+  }
+  return TCRT_OK;
 }
-const char *tcrt_model_variant_name(const tcrt_model_t *model, uint32_t index) {
-  const tcrt_signature_t *s = model->container.signature;
-  return model->names[s->input_count + s->output_count + s->symbol_count + index];
-}
-const char *tcrt_model_kernel_name(const tcrt_model_t *model, uint32_t index) {
-  const tcrt_signature_t *s = model->container.signature;
-  return model->names[s->input_count + s->output_count + s->symbol_count + s->variant_count + index];
-}
-const char *tcrt_model_kernel_nodes(const tcrt_model_t *model, uint32_t index) {
-  return tcrt_model_kernel_name(model, index + model->container.signature->kernel_count);
+
+const char *tcrt_model_variant_name(const tcrt_model_t *model, uint32_t index) { return model->variant_names[index]; }
+
+uint64_t tcrt_model_state_size(const tcrt_model_t *model, uint32_t index, int64_t *dims) {
+  const tcrt_sig_state_t *state = &model->container.states[index];
+  uint64_t size_bytes;
+  for (uint32_t i = 0; i < state->rank; ++i)
+    dims[i] = model->container.dims[state->first_dim + i].value;
+  tcrt_tensor_size((tcrt_dtype_t)state->dtype, state->rank, dims, &size_bytes);
+  return size_bytes;
 }
 
 void tcrt_model_log(const tcrt_model_t *model, int level, const char *format, ...) {
@@ -105,7 +140,7 @@ static int is_amx(uint64_t features) {
   return (features & (TCRT_CPU_AMX_TILE | TCRT_CPU_AMX_BF16 | TCRT_CPU_AMX_INT8)) != 0;
 }
 
-static int is_usable(const tcrt_sig_variant_t *variant, uint64_t features) {
+int tcrt_is_usable(const tcrt_sig_variant_t *variant, uint64_t features) {
   return (variant->cpu_features & ~features) == 0 && (!is_amx(variant->cpu_features) || tcrt_request_amx());
 }
 
@@ -132,8 +167,9 @@ tcrt_status_t tcrt_model_choose(const tcrt_model_t *model, const char *name, uin
     for (uint32_t i = 0; i < c->signature->variant_count; ++i) {
       if (strcmp(tcrt_model_variant_name(model, i), name) != 0)
         continue;
-      if (!is_usable(&c->variants[i], features)) {
-        tcrt_cpu_feature_names(c->variants[i].cpu_features & ~features, missing, sizeof missing);
+      const tcrt_sig_variant_t variant = tcrt_container_variant(c, i);
+      if (!tcrt_is_usable(&variant, features)) {
+        tcrt_cpu_feature_names(variant.cpu_features & ~features, missing, sizeof missing);
         return tcrt_fail(
             TCRT_ERROR_MACHINE,
             "%s: error: variant \"%s\" does not run on this machine; it needs CPU features that are missing: %s",
@@ -148,10 +184,12 @@ tcrt_status_t tcrt_model_choose(const tcrt_model_t *model, const char *name, uin
   }
   uint32_t last = UINT32_MAX;
   for (uint32_t i = 0; i < c->signature->variant_count; ++i) {
-    if (c->variants[i].device != model->options.device)
+    const tcrt_sig_variant_t variant = tcrt_container_variant(c, i);
+    if (variant.device != model->options.device)
       continue;
     last = i;
-    if (is_usable(&c->variants[i], features)) {
+    const tcrt_driver_t *driver = variant.device == TCRT_DEVICE_CUDA ? &tcrt_cuda_driver : &tcrt_cpu_driver;
+    if (tcrt_is_usable(&variant, features) && driver->runs(model, &variant)) {
       *index = i;
       return TCRT_OK;
     }
@@ -160,7 +198,12 @@ tcrt_status_t tcrt_model_choose(const tcrt_model_t *model, const char *name, uin
   if (last == UINT32_MAX)
     return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: the artifact has no code for device %s; it has %s", model->name,
                      device_name(model->options.device), list);
-  tcrt_cpu_feature_names(c->variants[last].cpu_features & ~features, missing, sizeof missing);
+  if (model->options.device == TCRT_DEVICE_CUDA)
+    return tcrt_fail(TCRT_ERROR_MACHINE,
+                     "%s: error: no variant of the artifact runs on this GPU (it has %s); compile the model with --gpu "
+                     "for this machine",
+                     model->name, list);
+  tcrt_cpu_feature_names(tcrt_container_variant(c, last).cpu_features & ~features, missing, sizeof missing);
   return tcrt_fail(
       TCRT_ERROR_MACHINE,
       "%s: error: no variant of the artifact runs on this CPU (it has %s); \"%s\" needs %s, so compile the model "
@@ -168,18 +211,37 @@ tcrt_status_t tcrt_model_choose(const tcrt_model_t *model, const char *name, uin
       model->name, list, tcrt_model_variant_name(model, last), missing[0] ? missing : "AMX");
 }
 
+/* Calls the code's entry point. False: it needs another runtime. */
+static int load_routines(const tcrt_model_t *model, tcrt_loaded_variant_t *loaded) {
+  const tcrt_container_t *c = &model->container;
+  if (c->signature->abi_version == 1)
+    return tcrt_abi_1_load(loaded);
+  tcrt_entry_fn entry;
+  memcpy(&entry, &loaded->image.entry, sizeof entry);
+  const tcrt_program_t *program = entry(&tcrt_imports);
+  if (!program || program->abi_version != TCRT_ABI_VERSION || program->size < sizeof(tcrt_program_t) ||
+      program->routine_count != c->function_count || !program->routines)
+    return 0;
+  loaded->imports = &tcrt_imports;
+  loaded->routines = program->routines;
+  for (uint32_t i = 0; i < c->function_count; ++i)
+    if (!loaded->routines[i].infer || !loaded->routines[i].run)
+      return 0;
+  return 1;
+}
+
 tcrt_status_t tcrt_model_load_variant(tcrt_model_t *model, uint32_t index, tcrt_loaded_variant_t **result) {
   *result = model->loaded[index];
   if (*result)
     return TCRT_OK;
   const tcrt_container_t *c = &model->container;
-  const tcrt_sig_variant_t *variant = &c->variants[index];
-  const tcrt_section_t *section = &c->sections[variant->section];
+  const tcrt_sig_variant_t variant = tcrt_container_variant(c, index);
+  const tcrt_section_t *section = &c->sections[variant.section];
   const char *name = tcrt_model_variant_name(model, index);
   tcrt_loaded_variant_t *loaded = calloc(1, sizeof *loaded);
   if (!loaded)
     return no_memory(model->name);
-  loaded->driver = variant->device == TCRT_DEVICE_CUDA ? &tcrt_cuda_driver : &tcrt_cpu_driver;
+  loaded->driver = variant.device == TCRT_DEVICE_CUDA ? &tcrt_cuda_driver : &tcrt_cpu_driver;
   tcrt_status_t status =
       tcrt_elf_load(c->data + section->offset, section->size, model->name, name, model->fd,
                     (uint64_t)(c->data - (const uint8_t *)model->mapping) + section->offset, &loaded->image);
@@ -187,11 +249,7 @@ tcrt_status_t tcrt_model_load_variant(tcrt_model_t *model, uint32_t index, tcrt_
     free(loaded);
     return status;
   }
-  tcrt_entry_fn entry;
-  memcpy(&entry, &loaded->image.entry, sizeof entry);
-  loaded->program = entry(&tcrt_imports);
-  if (!loaded->program || loaded->program->abi_version != TCRT_ABI_VERSION ||
-      loaded->program->size < sizeof(tcrt_program_t) || !loaded->program->infer || !loaded->program->run)
+  if (!load_routines(model, loaded))
     status = tcrt_fail(
         TCRT_ERROR_INVALID,
         "%s: error: the code of variant \"%s\" needs another libtcrt than %s; compile the model with the tc of "
@@ -211,28 +269,21 @@ tcrt_status_t tcrt_model_load_variant(tcrt_model_t *model, uint32_t index, tcrt_
 
 /* ---- opening ---- */
 
-static uint32_t count_dims(const tcrt_sig_value_t *values, uint32_t count) {
-  uint32_t dims = 0;
-  for (uint32_t i = 0; i < count; ++i)
-    dims += values[i].rank;
-  return dims;
-}
-
 /* Finds the functions that the program calls: the caller's, the library's own, then those of libtcrt-host, which is
  * opened only for programs that need it. */
 tcrt_status_t tcrt_model_find_functions(tcrt_model_t *model) {
   const tcrt_container_t *c = &model->container;
-  if (model->functions)
+  if (model->host_functions)
     return TCRT_OK;
-  void **functions = calloc((size_t)c->function_count + 1, sizeof *functions);
+  void **functions = calloc((size_t)c->host_function_count + 1, sizeof *functions);
   if (!functions)
     return no_memory(model->name);
   const tcrt_function_t *library = NULL;
   uint64_t library_count = 0;
   const char *problem = "it does not export tcrt_library_functions";
-  for (uint32_t i = 0; i < c->function_count; ++i) {
-    const char *name = c->strings + c->functions[i].offset;
-    uint32_t length = c->functions[i].length;
+  for (uint32_t i = 0; i < c->host_function_count; ++i) {
+    const char *name = c->strings + c->host_functions[i].offset;
+    uint32_t length = c->host_functions[i].length;
     tcrt_function_fn found = NULL;
     for (uint64_t j = 0; !found && j < model->options.function_count; ++j) {
       const tcrt_function_t *own = &model->options.functions[j];
@@ -267,7 +318,7 @@ tcrt_status_t tcrt_model_find_functions(tcrt_model_t *model) {
     }
     memcpy(&functions[i], &found, sizeof found);
   }
-  model->functions = functions;
+  model->host_functions = functions;
   return TCRT_OK;
 }
 
@@ -366,7 +417,7 @@ static tcrt_status_t map_weights(tcrt_model_t *model) {
 static tcrt_status_t choose_part(tcrt_model_t *model, uint32_t flags) {
   const tcrt_container_t *c = &model->container;
   for (uint32_t i = 0; i < c->signature->variant_count; ++i)
-    if (c->variants[i].device == model->options.device)
+    if (tcrt_container_variant(c, i).device == model->options.device)
       return TCRT_OK;
   for (uint32_t i = 0; i < c->section_count; ++i) {
     const tcrt_section_t *section = &c->sections[i];
@@ -386,12 +437,12 @@ static tcrt_status_t finish(tcrt_model_t *model, const void *data, uint64_t size
     status = map_weights(model);
   if (status == TCRT_OK)
     status = copy_names(model);
+  if (status == TCRT_OK)
+    status = divide_functions(model);
   if (status == TCRT_OK && model->options.device > TCRT_DEVICE_CUDA)
     status = tcrt_fail(TCRT_ERROR_INVALID, "%s: error: device %u is not known", model->name, model->options.device);
   if (status == TCRT_OK) {
     const tcrt_signature_t *s = model->container.signature;
-    model->input_dim_count = count_dims(model->container.inputs, s->input_count);
-    model->output_dim_count = count_dims(model->container.outputs, s->output_count);
     model->loaded = calloc(s->variant_count, sizeof *model->loaded);
     model->pool = tcrt_pool_create();
     if (!model->loaded || !model->pool)
@@ -525,6 +576,7 @@ void tcrt_model_close(tcrt_model_t *model) {
   }
   free(model->loaded);
   free(model->functions);
+  free(model->host_functions);
   if (model->function_library)
     dlclose(model->function_library);
   free(model->names);
@@ -540,104 +592,4 @@ void tcrt_model_close(tcrt_model_t *model) {
   free((char *)model->options.variant);
   free(model->name);
   free(model);
-}
-
-/* ---- signature ---- */
-
-uint32_t tcrt_model_input_count(const tcrt_model_t *model) { return model->container.signature->input_count; }
-uint32_t tcrt_model_output_count(const tcrt_model_t *model) { return model->container.signature->output_count; }
-uint32_t tcrt_model_symbol_count(const tcrt_model_t *model) { return model->container.signature->symbol_count; }
-uint32_t tcrt_model_variant_count(const tcrt_model_t *model) { return model->container.signature->variant_count; }
-
-static tcrt_status_t bad_index(const tcrt_model_t *model, const char *what, uint32_t index, uint32_t count) {
-  return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there is no %s %u; the model has %u", model->name, what, index,
-                   count);
-}
-
-static void describe(const tcrt_model_t *model, const tcrt_sig_value_t *value, const char *name,
-                     tcrt_value_info_t *info) {
-  info->name = name;
-  info->dtype = (tcrt_dtype_t)value->dtype;
-  info->kind = value->kind;
-  info->inner = value->inner;
-  info->rank = value->rank;
-  info->flags = value->flags;
-  for (uint32_t i = 0; i < value->rank; ++i) {
-    const tcrt_sig_dim_t *dim = &model->container.dims[value->first_dim + i];
-    info->dims[i] = dim->kind == TCRT_DIM_STATIC ? dim->value : -1;
-    info->symbols[i] = dim->kind == TCRT_DIM_SYMBOL ? (int32_t)dim->symbol : -1;
-  }
-}
-
-tcrt_status_t tcrt_model_input(const tcrt_model_t *model, uint32_t index, tcrt_value_info_t *info) {
-  memset(info, 0, sizeof *info);
-  if (index >= tcrt_model_input_count(model))
-    return bad_index(model, "input", index, tcrt_model_input_count(model));
-  describe(model, &model->container.inputs[index], tcrt_model_input_name(model, index), info);
-  return TCRT_OK;
-}
-
-tcrt_status_t tcrt_model_output(const tcrt_model_t *model, uint32_t index, tcrt_value_info_t *info) {
-  memset(info, 0, sizeof *info);
-  if (index >= tcrt_model_output_count(model))
-    return bad_index(model, "output", index, tcrt_model_output_count(model));
-  describe(model, &model->container.outputs[index], tcrt_model_output_name(model, index), info);
-  return TCRT_OK;
-}
-
-tcrt_status_t tcrt_model_symbol(const tcrt_model_t *model, uint32_t index, tcrt_symbol_info_t *info) {
-  memset(info, 0, sizeof *info);
-  if (index >= tcrt_model_symbol_count(model))
-    return bad_index(model, "symbol", index, tcrt_model_symbol_count(model));
-  const tcrt_sig_symbol_t *symbol = &model->container.symbols[index];
-  info->name = tcrt_model_symbol_name(model, index);
-  info->min = symbol->min;
-  info->max = symbol->max;
-  info->divisor = symbol->divisor;
-  return TCRT_OK;
-}
-
-tcrt_status_t tcrt_model_variant(const tcrt_model_t *model, uint32_t index, tcrt_variant_info_t *info) {
-  memset(info, 0, sizeof *info);
-  if (index >= tcrt_model_variant_count(model))
-    return bad_index(model, "variant", index, tcrt_model_variant_count(model));
-  const tcrt_sig_variant_t *variant = &model->container.variants[index];
-  info->name = tcrt_model_variant_name(model, index);
-  info->device = variant->device;
-  info->cpu_features = variant->cpu_features;
-  info->usable = is_usable(variant, tcrt_cpu_features());
-  info->code_bytes = model->container.sections[variant->section].size;
-  return TCRT_OK;
-}
-
-tcrt_status_t tcrt_model_find_input(const tcrt_model_t *model, const char *name, uint32_t *index) {
-  *index = 0;
-  for (uint32_t i = 0; name && i < tcrt_model_input_count(model); ++i) {
-    if (strcmp(tcrt_model_input_name(model, i), name) == 0) {
-      *index = i;
-      return TCRT_OK;
-    }
-  }
-  return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: the model has no input \"%s\"; its first input is \"%s\"",
-                   model->name, name ? name : "", tcrt_model_input_count(model) ? tcrt_model_input_name(model, 0) : "");
-}
-
-tcrt_status_t tcrt_model_find_output(const tcrt_model_t *model, const char *name, uint32_t *index) {
-  *index = 0;
-  for (uint32_t i = 0; name && i < tcrt_model_output_count(model); ++i) {
-    if (strcmp(tcrt_model_output_name(model, i), name) == 0) {
-      *index = i;
-      return TCRT_OK;
-    }
-  }
-  return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the model has no output \"%s\"; its first output is \"%s\"",
-                   model->name, name ? name : "",
-                   tcrt_model_output_count(model) ? tcrt_model_output_name(model, 0) : "");
-}
-
-tcrt_status_t tcrt_model_manifest(const tcrt_model_t *model, const char **text, uint64_t *size_bytes) {
-  const tcrt_section_t *manifest = model->container.manifest;
-  *text = manifest ? (const char *)model->container.data + manifest->offset : "";
-  *size_bytes = manifest ? manifest->size : 0;
-  return TCRT_OK;
 }

@@ -26,10 +26,11 @@ int32_t tcrt_context_set_failure(tcrt_context_t *context, tcrt_status_t status, 
 }
 
 tcrt_status_t tcrt_context_place_output(tcrt_context_t *context, uint32_t index) {
-  const tcrt_sig_value_t *value = &context->model->container.outputs[index];
-  tcrt_bound_t *output = &context->outputs[index];
+  const tcrt_model_function_t *function = context->bindings->function;
+  const tcrt_sig_value_t *value = &function->outputs[index];
+  tcrt_bound_t *output = &context->bindings->outputs[index];
   uint64_t size_bytes;
-  const char *name = tcrt_model_output_name(context->model, index);
+  const char *name = function->output_names[index];
   if (!tcrt_tensor_size((tcrt_dtype_t)value->dtype, value->rank, tcrt_context_output_dims(context, index), &size_bytes))
     return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: output \"%s\" would be too large", tcrt_context_file(context),
                      name);
@@ -39,13 +40,13 @@ tcrt_status_t tcrt_context_place_output(tcrt_context_t *context, uint32_t index)
                      tcrt_context_file(context), name, (unsigned long long)output->tensor.size_bytes,
                      (unsigned long long)size_bytes);
   if (output->bound && output->tensor.device == context->driver->device && !tcrt_is_boxed(value)) {
-    context->output_data[index] = size_bytes ? output->tensor.data : nothing;
+    context->bindings->output_data[index] = size_bytes ? output->tensor.data : nothing;
     return TCRT_OK;
   }
   if (tcrt_is_boxed(value))
     tcrt_words_size(TCRT_DTYPE_STRING, value->rank, tcrt_context_output_dims(context, index), &size_bytes);
   tcrt_status_t status = tcrt_context_grow(context, &output->own, &output->own_bytes, size_bytes, "an output");
-  context->output_data[index] = output->own;
+  context->bindings->output_data[index] = output->own;
   return status;
 }
 
@@ -56,8 +57,9 @@ static int overlaps(const tcrt_tensor_t *a, uint64_t a_bytes, const tcrt_tensor_
 
 /* Bytes of a bound output that the run may write. */
 static uint64_t written_bytes(const tcrt_context_t *context, uint32_t index) {
-  const tcrt_sig_value_t *value = &context->model->container.outputs[index];
-  const tcrt_bound_t *output = &context->outputs[index];
+  const tcrt_model_function_t *function = context->bindings->function;
+  const tcrt_sig_value_t *value = &function->outputs[index];
+  const tcrt_bound_t *output = &context->bindings->outputs[index];
   uint64_t bytes = output->tensor.size_bytes;
   if (output->is_known)
     tcrt_tensor_size((tcrt_dtype_t)value->dtype, value->rank, tcrt_context_output_dims(context, index), &bytes);
@@ -65,29 +67,29 @@ static uint64_t written_bytes(const tcrt_context_t *context, uint32_t index) {
 }
 
 static tcrt_status_t check_overlap(tcrt_context_t *context) {
+  const tcrt_model_function_t *function = context->bindings->function;
   const tcrt_model_t *model = context->model;
-  const tcrt_signature_t *s = model->container.signature;
-  for (uint32_t i = 0; i < s->output_count; ++i) {
-    const tcrt_bound_t *output = &context->outputs[i];
+  for (uint32_t i = 0; i < function->output_count; ++i) {
+    const tcrt_bound_t *output = &context->bindings->outputs[i];
     if (!output->bound)
       continue;
     uint64_t bytes = written_bytes(context, i);
-    for (uint32_t j = 0; j < s->input_count; ++j)
-      if (context->inputs[j].bound &&
-          overlaps(&output->tensor, bytes, &context->inputs[j].tensor, context->inputs[j].tensor.size_bytes))
+    for (uint32_t j = 0; j < function->input_count; ++j)
+      if (context->bindings->inputs[j].bound && overlaps(&output->tensor, bytes, &context->bindings->inputs[j].tensor,
+                                                         context->bindings->inputs[j].tensor.size_bytes))
         return tcrt_fail(
             TCRT_ERROR_INVALID,
             "%s: error: the buffer of output \"%s\" overlaps that of input \"%s\"; give them separate memory",
-            model->name, tcrt_model_output_name(model, i), tcrt_model_input_name(model, j));
+            model->name, function->output_names[i], function->input_names[j]);
     for (uint32_t j = 0; j < i; ++j)
-      if (context->outputs[j].bound &&
-          overlaps(&output->tensor, bytes, &context->outputs[j].tensor, written_bytes(context, j)))
+      if (context->bindings->outputs[j].bound &&
+          overlaps(&output->tensor, bytes, &context->bindings->outputs[j].tensor, written_bytes(context, j)))
         return tcrt_fail(
             TCRT_ERROR_INVALID,
             "%s: error: the buffer of output \"%s\" overlaps that of output \"%s\"; give them separate memory",
-            model->name, tcrt_model_output_name(model, i), tcrt_model_output_name(model, j));
+            model->name, function->output_names[i], function->output_names[j]);
   }
-  context->overlap_checked = 1;
+  context->bindings->overlap_checked = 1;
   return TCRT_OK;
 }
 
@@ -107,17 +109,16 @@ static tcrt_status_t name_error(const tcrt_context_t *context, tcrt_status_t sta
 
 /* Addresses of the inputs for the program; copies to the device what is not there. */
 static tcrt_status_t place_inputs(tcrt_context_t *context) {
-  const tcrt_model_t *model = context->model;
-  const tcrt_container_t *c = &model->container;
-  for (uint32_t i = 0; i < c->signature->input_count; ++i) {
-    tcrt_bound_t *input = &context->inputs[i];
-    const tcrt_sig_value_t *value = &c->inputs[i];
+  const tcrt_model_function_t *function = context->bindings->function;
+  for (uint32_t i = 0; i < function->input_count; ++i) {
+    tcrt_bound_t *input = &context->bindings->inputs[i];
+    const tcrt_sig_value_t *value = &function->inputs[i];
     if (!input->bound && (value->flags & TCRT_VALUE_FLAG_DEFAULT)) {
-      context->input_data[i] = context->frame.weights + value->default_offset;
+      context->bindings->input_data[i] = context->frame.weights + value->default_offset;
     } else if (!input->bound) {
       if (!(value->flags & TCRT_VALUE_FLAG_UNUSED))
-        return tcrt_context_not_given(model, i);
-      context->input_data[i] = NULL;
+        return tcrt_context_not_given(context, i);
+      context->bindings->input_data[i] = NULL;
     } else if (tcrt_is_boxed(value)) {
       uint64_t bytes = 0;
       tcrt_words_size(TCRT_DTYPE_STRING, value->rank, input->tensor.dims, &bytes);
@@ -126,10 +127,10 @@ static tcrt_status_t place_inputs(tcrt_context_t *context) {
         status = value->kind == TCRT_VALUE_TENSOR ? tcrt_values_intern(context->store, &input->tensor, input->own)
                                                   : tcrt_values_box(context->store, &input->value, input->own);
       if (status != TCRT_OK)
-        return name_error(context, status, "input", tcrt_model_input_name(model, i));
-      context->input_data[i] = input->own;
+        return name_error(context, status, "input", function->input_names[i]);
+      context->bindings->input_data[i] = input->own;
     } else if (input->tensor.device == context->driver->device) {
-      context->input_data[i] = input->tensor.data;
+      context->bindings->input_data[i] = input->tensor.data;
     } else {
       tcrt_status_t status = tcrt_context_grow(context, &input->own, &input->own_bytes, input->tensor.size_bytes,
                                                "an input on the device");
@@ -138,7 +139,7 @@ static tcrt_status_t place_inputs(tcrt_context_t *context) {
                                        TCRT_COPY_HOST_TO_DEVICE);
       if (status != TCRT_OK)
         return status;
-      context->input_data[i] = input->own;
+      context->bindings->input_data[i] = input->own;
     }
   }
   return TCRT_OK;
@@ -146,16 +147,16 @@ static tcrt_status_t place_inputs(tcrt_context_t *context) {
 
 /* Brings outputs of device variants to where the caller wants them. */
 static tcrt_status_t deliver_outputs(tcrt_context_t *context) {
-  const tcrt_container_t *c = &context->model->container;
-  for (uint32_t i = 0; i < c->signature->output_count; ++i) {
-    tcrt_bound_t *output = &context->outputs[i];
+  const tcrt_model_function_t *function = context->bindings->function;
+  for (uint32_t i = 0; i < function->output_count; ++i) {
+    tcrt_bound_t *output = &context->bindings->outputs[i];
     output->is_set = 1;
-    int is_strings = c->outputs[i].kind == TCRT_VALUE_TENSOR && c->outputs[i].dtype == TCRT_DTYPE_STRING;
+    int is_strings = function->outputs[i].kind == TCRT_VALUE_TENSOR && function->outputs[i].dtype == TCRT_DTYPE_STRING;
     if (context->driver->device == TCRT_DEVICE_CPU && !is_strings)
       continue;
     uint64_t size_bytes;
-    tcrt_tensor_size((tcrt_dtype_t)c->outputs[i].dtype, c->outputs[i].rank, tcrt_context_output_dims(context, i),
-                     &size_bytes);
+    tcrt_tensor_size((tcrt_dtype_t)function->outputs[i].dtype, function->outputs[i].rank,
+                     tcrt_context_output_dims(context, i), &size_bytes);
     void *target = NULL;
     if (output->bound && output->tensor.device == TCRT_DEVICE_CPU) {
       target = output->tensor.data;
@@ -184,27 +185,27 @@ static tcrt_status_t deliver_outputs(tcrt_context_t *context) {
 }
 
 static tcrt_status_t run(tcrt_context_t *context) {
-  const tcrt_signature_t *s = context->model->container.signature;
-  context->has_run = 0;
+  const tcrt_model_function_t *function = context->bindings->function;
+  context->bindings->has_run = 0;
+  context->last_run = context->bindings;
   if (context->store)
     tcrt_store_reset(context->store);
   tcrt_status_t status = tcrt_context_infer_sizes(context);
-  if (status == TCRT_OK && !context->overlap_checked)
+  if (status == TCRT_OK && !context->bindings->overlap_checked)
     status = check_overlap(context);
   if (status == TCRT_OK)
     status = context->driver->run_begin(context);
   if (status == TCRT_OK) {
     status = place_inputs(context);
-    int64_t *dims = context->output_dims;
-    for (uint32_t i = 0; status == TCRT_OK && i < s->output_count;
-         dims += context->model->container.outputs[i].rank, ++i) {
-      context->outputs[i].is_set = 0;
-      if (context->outputs[i].is_known) {
+    int64_t *dims = context->bindings->output_dims;
+    for (uint32_t i = 0; status == TCRT_OK && i < function->output_count; dims += function->outputs[i].rank, ++i) {
+      context->bindings->outputs[i].is_set = 0;
+      if (context->bindings->outputs[i].is_known) {
         status = tcrt_context_place_output(context, i);
       } else {
-        context->output_data[i] = NULL;
-        for (uint32_t d = 0; d < context->model->container.outputs[i].rank; ++d)
-          if (context->model->container.dims[context->model->container.outputs[i].first_dim + d].kind == TCRT_DIM_EXPR)
+        context->bindings->output_data[i] = NULL;
+        for (uint32_t d = 0; d < function->outputs[i].rank; ++d)
+          if (context->model->container.dims[function->outputs[i].first_dim + d].kind == TCRT_DIM_EXPR)
             dims[d] = -1;
       }
     }
@@ -213,17 +214,17 @@ static tcrt_status_t run(tcrt_context_t *context) {
       int uses_pool = context->threads > 1 && !context->has_executor;
       uint32_t helpers_soon = context->shares_soon ? (uint32_t)context->threads - 1 : 0;
       context->slot = uses_pool ? tcrt_pool_enter(context->model->pool, helpers_soon) : NULL;
-      int32_t code = context->variant->program->run(&context->frame);
+      int32_t code = context->bindings->routine->run(&context->frame);
       context->shares_soon = tcrt_pool_leave(context->model->pool, context->slot);
       context->slot = NULL;
       status = tcrt_context_program_result(context, code);
     }
-    for (uint32_t i = 0; status == TCRT_OK && i < s->output_count; ++i)
-      if (!context->output_data[i])
+    for (uint32_t i = 0; status == TCRT_OK && i < function->output_count; ++i)
+      if (!context->bindings->output_data[i])
         status = tcrt_fail(TCRT_ERROR_INTERNAL,
                            "%s: error: the compiled program did not deliver output \"%s\"; please report "
                            "this",
-                           tcrt_context_file(context), tcrt_model_output_name(context->model, i));
+                           tcrt_context_file(context), function->output_names[i]);
     if (status == TCRT_OK) {
       status = context->driver->run_end(context);
     } else {
@@ -238,7 +239,7 @@ static tcrt_status_t run(tcrt_context_t *context) {
     tcrt_context_release_blocks(context);
   }
   if (status == TCRT_OK) {
-    context->has_run = 1;
+    context->bindings->has_run = 1;
     ++context->runs;
   }
   return status;
@@ -249,23 +250,30 @@ tcrt_status_t tcrt_context_run(tcrt_context_t *context) {
   return tcrt_context_leave(context, run(context));
 }
 
-tcrt_status_t tcrt_context_get_output(tcrt_context_t *context, uint32_t index, tcrt_tensor_t *tensor) {
-  memset(tensor, 0, sizeof *tensor);
-  ENTER(context);
+/* Refuses an output that the last run of the function has not delivered. Strings and what is no tensor lie in the
+ * store, which the next run of any function empties. */
+static tcrt_status_t check_delivered(const tcrt_context_t *context, uint32_t index) {
   tcrt_status_t status = tcrt_context_check_output(context, index);
-  if (status == TCRT_OK && (!context->has_run || !context->outputs[index].is_set))
-    status = tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there are no outputs; run the context first",
-                       tcrt_context_file(context));
   if (status != TCRT_OK)
-    return tcrt_context_leave(context, status);
-  const tcrt_bound_t *output = &context->outputs[index];
-  const tcrt_sig_value_t *value = &context->model->container.outputs[index];
+    return status;
+  const tcrt_bindings_t *bindings = context->bindings;
+  int is_lost = tcrt_is_boxed(&bindings->function->outputs[index]) && context->last_run != bindings;
+  if (bindings->has_run && bindings->outputs[index].is_set && !is_lost)
+    return TCRT_OK;
+  return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there are no outputs; run the context first",
+                   tcrt_context_file(context));
+}
+
+static tcrt_status_t get_output(tcrt_context_t *context, uint32_t index, tcrt_tensor_t *tensor) {
+  const tcrt_model_function_t *function = context->bindings->function;
+  tcrt_status_t status = check_delivered(context, index);
+  if (status != TCRT_OK)
+    return status;
+  const tcrt_bound_t *output = &context->bindings->outputs[index];
+  const tcrt_sig_value_t *value = &function->outputs[index];
   if (value->kind != TCRT_VALUE_TENSOR)
-    return tcrt_context_leave(context,
-                              tcrt_fail(TCRT_ERROR_INVALID,
-                                        "%s: error: output \"%s\" is %s; get it by tcrt_context_get_output_value",
-                                        tcrt_context_file(context), tcrt_model_output_name(context->model, index),
-                                        tcrt_kind_name(value->kind)));
+    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: output \"%s\" is %s; get it by tcrt_context_get_output_value",
+                     tcrt_context_file(context), function->output_names[index], tcrt_kind_name(value->kind));
   tcrt_context_describe_output(context, index, tensor);
   if (output->bound) {
     tensor->data = output->tensor.data;
@@ -276,22 +284,27 @@ tcrt_status_t tcrt_context_get_output(tcrt_context_t *context, uint32_t index, t
   } else {
     tensor->data = output->host;
   }
-  return tcrt_context_leave(context, TCRT_OK);
+  return TCRT_OK;
+}
+
+tcrt_status_t tcrt_context_get_output(tcrt_context_t *context, uint32_t index, tcrt_tensor_t *tensor) {
+  memset(tensor, 0, sizeof *tensor);
+  ENTER(context);
+  return tcrt_context_leave(context, get_output(context, index, tensor));
 }
 
 tcrt_status_t tcrt_context_get_output_value(tcrt_context_t *context, uint32_t index, tcrt_value_t *value) {
   memset(value, 0, sizeof *value);
-  const tcrt_container_t *c = context ? &context->model->container : NULL;
-  if (!c || index >= c->signature->output_count || c->outputs[index].kind == TCRT_VALUE_TENSOR)
-    return tcrt_context_get_output(context, index, &value->tensor);
   ENTER(context);
-  if (!context->has_run || !context->outputs[index].is_set)
-    return tcrt_context_leave(context,
-                              tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there are no outputs; run the context first",
-                                        tcrt_context_file(context)));
-  const int64_t *handle = context->outputs[index].own;
-  tcrt_status_t status = tcrt_values_unbox(context->store, *handle, &c->outputs[index], value);
+  const tcrt_model_function_t *function = context->bindings->function;
+  if (index >= function->output_count || function->outputs[index].kind == TCRT_VALUE_TENSOR)
+    return tcrt_context_leave(context, get_output(context, index, &value->tensor));
+  tcrt_status_t status = check_delivered(context, index);
   if (status != TCRT_OK)
-    name_error(context, status, "output", tcrt_model_output_name(context->model, index));
+    return tcrt_context_leave(context, status);
+  const int64_t *handle = context->bindings->outputs[index].own;
+  status = tcrt_values_unbox(context->store, *handle, &function->outputs[index], value);
+  if (status != TCRT_OK)
+    name_error(context, status, "output", function->output_names[index]);
   return tcrt_context_leave(context, status);
 }

@@ -77,7 +77,7 @@ int tcrt_words_size(uint32_t dtype, uint32_t rank, const int64_t *dims, uint64_t
 /* "a tensor", "an optional", ...: of a TCRT_VALUE_*. */
 const char *tcrt_kind_name(uint32_t kind);
 /* Checks a tree that is given for an input. */
-tcrt_status_t tcrt_values_check(const tcrt_model_t *model, uint32_t input, const tcrt_value_t *value);
+tcrt_status_t tcrt_values_check(const tcrt_context_t *context, uint32_t input, const tcrt_value_t *value);
 /* The ids of a tensor of strings. */
 tcrt_status_t tcrt_values_intern(tcrt_store_t *store, const tcrt_tensor_t *tensor, int64_t *ids);
 /* The handle of a checked tree. */

@@ -69,10 +69,11 @@ static tcrt_status_t check_tree(const tcrt_model_t *model, const char *name, con
 static uint32_t kinds_of(const tcrt_sig_value_t *value) { return value->kind | (value->inner & 0xffff) << 8; }
 static uint32_t key_dtype_of(const tcrt_sig_value_t *value) { return value->inner >> 16 & 0xff; }
 
-tcrt_status_t tcrt_values_check(const tcrt_model_t *model, uint32_t input, const tcrt_value_t *value) {
-  const tcrt_sig_value_t *info = &model->container.inputs[input];
-  return check_tree(model, tcrt_model_input_name(model, input), value, kinds_of(info), info->dtype, key_dtype_of(info),
-                    0);
+tcrt_status_t tcrt_values_check(const tcrt_context_t *context, uint32_t input, const tcrt_value_t *value) {
+  const tcrt_model_function_t *function = context->bindings->function;
+  const tcrt_sig_value_t *info = &function->inputs[input];
+  return check_tree(context->model, function->input_names[input], value, kinds_of(info), info->dtype,
+                    key_dtype_of(info), 0);
 }
 
 /* ---- in ---- */

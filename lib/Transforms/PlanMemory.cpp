@@ -68,14 +68,22 @@ AffineExpr divideExact(AffineExpr expr, int64_t divisor) {
   return expr.floorDiv(divisor);
 }
 
+/// What the functions of a module share: constants, by what they hold, and states.
+struct Shared {
+  llvm::MapVector<std::tuple<Attribute, Attribute, Attribute, Type>, PlaceAttr> weights;
+  int64_t weightsBytes = 0;
+  llvm::StringMap<int64_t> states; ///< numbers by name
+};
+
 class Planner {
 public:
-  explicit Planner(func::FuncOp func) : func(func), context(func.getContext()) {}
+  Planner(func::FuncOp func, Shared &shared) : func(func), shared(shared), context(func.getContext()) {}
 
   LogicalResult run();
 
 private:
   void breakCarryHazards();
+  void moveWrites();
   bool isSizedLater(Value view, Value source) const;
   void chooseOutputs();
   void number(Block &block);
@@ -83,6 +91,7 @@ private:
   void computeUses();
   void shareCarried();
   void shareInPlace();
+  void placeStates();
   void place();
   void annotate();
   void logPlaces();
@@ -128,6 +137,7 @@ private:
   AffineExpr constant(int64_t value) { return getAffineConstantExpr(value, context); }
 
   func::FuncOp func;
+  Shared &shared;
   MLIRContext *context;
   DenseMap<Operation *, int64_t> numbers; ///< in program order, before nested ops
   DenseMap<Operation *, int64_t> ends;    ///< greatest number inside
@@ -138,7 +148,6 @@ private:
   SmallVector<bool> boundByData; ///< per symbol
   AffineExpr arena;
   int64_t liveBytes = 0;
-  int64_t weightsBytes = 0;
 };
 
 /// A loop's next values are copied to their places one by one: a yielded value that is itself carried (at any place)
@@ -154,6 +163,22 @@ void Planner::breakCarryHazards() {
         operand.set(CopyOp::create(builder, yield.getLoc(), operand.get().getType(), operand.get()));
     }
   });
+}
+
+/// States get their next values at the end of the function, one by one: the value of a state that is written, too, is
+/// copied before it goes to another one.
+void Planner::moveWrites() {
+  Operation *terminator = func.front().getTerminator();
+  SmallVector<prim::WriteStateOp> writes = llvm::to_vector(func.front().getOps<prim::WriteStateOp>());
+  OpBuilder builder(terminator);
+  for (prim::WriteStateOp write : writes) {
+    auto read = root(write.getValue()).getDefiningOp<prim::ReadStateOp>();
+    if (read && read.getState() != write.getState())
+      write.getValueMutable().assign(
+          CopyOp::create(builder, write.getLoc(), write.getValue().getType(), write.getValue()));
+  }
+  for (prim::WriteStateOp write : writes)
+    write->moveBefore(terminator);
 }
 
 /// Whether the sizes that the result `view` of the function has by its type are known, or known to fit, only after
@@ -210,9 +235,18 @@ void Planner::makeBuffers() {
     buffers[id].place = makePlace(PlaceKind::Input, argument.getArgNumber(), constant(0));
     ids[argument] = id;
   }
-  // Equal constants are stored once.
-  llvm::MapVector<std::tuple<Attribute, Attribute, Attribute, Type>, PlaceAttr> weights;
+  llvm::StringMap<unsigned> states;
   func.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto read = dyn_cast<prim::ReadStateOp>(op)) {
+      auto [entry, isNew] = states.try_emplace(read.getState(), 0);
+      if (isNew) {
+        entry->second = addBuffer(0, getSizeBytes(read.getType()));
+        buffers[entry->second].fixed = true;
+        buffers[entry->second].place = makePlace(PlaceKind::State, shared.states.lookup(read.getState()), constant(0));
+      }
+      ids[read.getResult()] = entry->second;
+      return;
+    }
     Attribute data, map, transform;
     if (auto constantOp = dyn_cast<ConstantOp>(op)) {
       data = constantOp.getData();
@@ -227,10 +261,11 @@ void Planner::makeBuffers() {
         data = StringAttr::get(reference.getHash(), reference.getType());
       Type type = op->getResult(0).getType();
       AffineExpr bytes = getSizeBytes(type);
-      PlaceAttr &place = weights[{data, map, transform, type}];
+      // Equal constants are stored once.
+      PlaceAttr &place = shared.weights[{data, map, transform, type}];
       if (!place) {
-        place = makePlace(PlaceKind::Weights, 0, constant(weightsBytes));
-        weightsBytes += llvm::alignTo(cast<AffineConstantExpr>(bytes).getValue(), kAlign);
+        place = makePlace(PlaceKind::Weights, 0, constant(shared.weightsBytes));
+        shared.weightsBytes += llvm::alignTo(cast<AffineConstantExpr>(bytes).getValue(), kAlign);
       }
       unsigned id = addBuffer(0, bytes);
       buffers[id].fixed = true;
@@ -361,6 +396,39 @@ void Planner::shareInPlace() {
   });
 }
 
+/// A state's next value is made in the state's memory where nothing reads the old value any more, but for the launch
+/// that makes it and may do so in place. Other values stay where they are and are copied by the write.
+void Planner::placeStates() {
+  for (auto write : func.front().getOps<prim::WriteStateOp>()) {
+    const Value value = root(write.getValue());
+    Operation *def = value.getDefiningOp();
+    auto launch = dyn_cast_or_null<LaunchOp>(def);
+    if (!def || !ownsMemory(def) || def->getBlock() != &func.front())
+      continue;
+    Buffer &source = buffers[bufferOf(value)];
+    if (source.place || source.output >= 0 || source.first != numbers[def] || isLate(source) ||
+        source.bytes != getSizeBytes(value.getType()))
+      continue;
+    bool allowed = true;
+    func.walk([&](prim::ReadStateOp read) {
+      if (read.getState() != write.getState())
+        return;
+      const unsigned state = bufferOf(read.getResult());
+      allowed &= buffers[state].last <= numbers[def];
+      if (buffers[state].last < numbers[def])
+        return;
+      // The launch itself is among the last readers.
+      std::optional<ArrayRef<int64_t>> pairs = launch ? launch.getInPlace() : std::nullopt;
+      allowed &= pairs && getGroupMembers(launch).size() == 1;
+      for (auto [number, input] : llvm::enumerate(launch ? ValueRange(launch.getInputs()) : ValueRange()))
+        if (bufferOf(input) == state)
+          allowed &= pairs && mayOverwrite(*pairs, number, cast<OpResult>(value).getResultNumber());
+    });
+    if (allowed)
+      source.place = makePlace(PlaceKind::State, shared.states.lookup(write.getState()), constant(0));
+  }
+}
+
 /// Places `items` (size, buffer) greedily; returns the peak in the unit of the sizes.
 int64_t placeGreedily(SmallVectorImpl<std::pair<int64_t, Buffer *>> &items, SmallVectorImpl<int64_t> &offsets) {
   SmallVector<unsigned> order(items.size());
@@ -472,7 +540,6 @@ void Planner::annotate() {
   func->setAttr(kArenaAttr, AffineMapAttr::get(prim::makeSizeMap(context, {arena})));
   func->setAttr(kScratchAttr, AffineMapAttr::get(prim::makeSizeMap(context, scratch.getArrayRef())));
   func->setAttr(kLiveAttr, builder.getI64IntegerAttr(liveBytes));
-  func->setAttr(kWeightsAttr, builder.getI64IntegerAttr(weightsBytes));
 }
 
 /// A line per value in program order, then the sums.
@@ -499,7 +566,7 @@ void Planner::logPlaces() {
          << buffer.first << " to " << buffer.last << "\n";
     }
   });
-  os << "arena " << arena << " bytes, most live at once " << liveBytes << ", weights " << weightsBytes << "\n";
+  os << "arena " << arena << " bytes, most live at once " << liveBytes << ", weights " << shared.weightsBytes << "\n";
   log::write("memory", text);
 }
 
@@ -529,11 +596,13 @@ LogicalResult Planner::run() {
     return failure();
   breakCarryHazards();
   chooseOutputs();
+  moveWrites();
   number(func.front());
   makeBuffers();
   computeUses();
   shareCarried();
   shareInPlace();
+  placeStates();
   place();
   annotate();
   if (log::isEnabled("memory"))
@@ -543,10 +612,16 @@ LogicalResult Planner::run() {
 
 struct PlanMemory : public tc::impl::PlanMemoryPassBase<PlanMemory> {
   void runOnOperation() override {
-    if (getOperation().isExternal())
-      return;
-    if (failed(Planner(getOperation()).run()))
-      signalPassFailure();
+    Shared shared;
+    for (auto state : getOperation().getOps<prim::StateOp>())
+      shared.states.insert({state.getSymName(), int64_t(shared.states.size())});
+    for (auto func : getOperation().getOps<func::FuncOp>())
+      if (!func.isExternal() && failed(Planner(func, shared).run()))
+        return signalPassFailure();
+    Builder builder(&getContext());
+    for (auto func : getOperation().getOps<func::FuncOp>())
+      if (!func.isExternal())
+        func->setAttr(kWeightsAttr, builder.getI64IntegerAttr(shared.weightsBytes));
   }
 };
 

@@ -31,6 +31,7 @@ struct Options {
   uint64_t seed = 0;
   std::optional<double> maxRel;
   bool isStatic = false;
+  std::string function;
 };
 
 [[noreturn]] void fail(const std::string &what) {
@@ -83,6 +84,7 @@ BenchmarkOptions checkOptions(const Options &options) {
   result.against = options.against;
   result.seed = options.seed;
   result.isStatic = options.isStatic;
+  result.function = options.function;
   if (options.models.empty())
     fail("no model is given");
   if (options.models.size() > 1 && !options.inputs.empty())
@@ -181,6 +183,7 @@ int main(int argc, char **argv) {
                  "another artifact or model of the same inputs, in turns; can be repeated")
       ->allow_extra_args(false);
   app.add_option("--cpu", options.cpu, "tc-compile's --cpu (default native)");
+  app.add_option("--function", options.function, "of the artifact (default: its first one)");
   app.add_option("--inputs", options.inputs, ".npz with the inputs; default: random ones");
   app.add_option("--seed", options.seed, "of the random inputs");
   app.add_option("--dim", options.dims, "NAME=SIZE of a symbolic dim; can be repeated")->allow_extra_args(false);

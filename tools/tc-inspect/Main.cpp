@@ -8,6 +8,7 @@
 
 #include "../../lib/Runtime/Internal.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <CLI/CLI.hpp>
@@ -47,14 +48,14 @@ const char *deviceName(uint32_t device) { return device == TCRT_DEVICE_CUDA ? "c
 /// "sm_90a" for 901.
 std::string smName(uint32_t arch) { return "sm_" + std::to_string(arch / 10) + (arch % 10 ? "a" : ""); }
 
-Json valueJson(const Reader &reader, const tcrt_sig_value_t &value) {
+Json valueJson(const Reader &reader, const tcrt_sig_function_t &function, const tcrt_sig_value_t &value) {
   static const char *const kinds[] = {"tensor", "sequence", "optional", "map"};
   Json dims = Json::array();
   for (const tcrt_sig_dim_t &dim : reader.dims(value)) {
     if (dim.kind == TCRT_DIM_STATIC)
       dims.push_back(dim.value);
     else if (dim.kind == TCRT_DIM_SYMBOL)
-      dims.push_back(text(reader.name(reader.symbols()[dim.symbol].name)));
+      dims.push_back(text(reader.name(reader.symbols(function)[dim.symbol].name)));
     else
       dims.push_back("?");
   }
@@ -74,28 +75,61 @@ Json describe(const Reader &reader) {
   json["file"] = text(reader.path());
   json["file_size"] = reader.fileSize();
   json["format_version"] = TCRT_FORMAT_VERSION;
-  json["abi_version"] = TCRT_ABI_VERSION;
-  json["inputs"] = Json::array();
-  for (const tcrt_sig_value_t &value : reader.inputs())
-    json["inputs"].push_back(valueJson(reader, value));
-  json["outputs"] = Json::array();
-  for (const tcrt_sig_value_t &value : reader.outputs())
-    json["outputs"].push_back(valueJson(reader, value));
-  json["symbols"] = Json::array();
-  for (const tcrt_sig_symbol_t &symbol : reader.symbols())
-    json["symbols"].push_back({{"name", text(reader.name(symbol.name))},
-                               {"min", symbol.min},
-                               {"max", symbol.max},
-                               {"divisor", symbol.divisor}});
+  json["abi_version"] = reader.abiVersion();
+  json["functions"] = Json::array();
+  for (auto [i, function] : llvm::enumerate(reader.functions())) {
+    Json entry = {{"name", text(reader.functionName(i))},
+                  {"inputs", Json::array()},
+                  {"outputs", Json::array()},
+                  {"symbols", Json::array()},
+                  {"first_kernel", function.first_kernel},
+                  {"kernel_count", function.kernel_count}};
+    for (const tcrt_sig_value_t &value : reader.inputs(function))
+      entry["inputs"].push_back(valueJson(reader, function, value));
+    for (const tcrt_sig_value_t &value : reader.outputs(function))
+      entry["outputs"].push_back(valueJson(reader, function, value));
+    for (const tcrt_sig_symbol_t &symbol : reader.symbols(function))
+      entry["symbols"].push_back({{"name", text(reader.name(symbol.name))},
+                                  {"min", symbol.min},
+                                  {"max", symbol.max},
+                                  {"divisor", symbol.divisor}});
+    json["functions"].push_back(entry);
+  }
+  json["states"] = Json::array();
+  for (const tcrt_sig_state_t &state : reader.states()) {
+    Json dims = Json::array();
+    for (const tcrt_sig_dim_t &dim : reader.dims(state))
+      dims.push_back(dim.value);
+    Json entry = {{"name", text(reader.name(state.name))},
+                  {"kind", "tensor"},
+                  {"dtype", tcrt_dtype_name(tcrt_dtype_t(state.dtype))},
+                  {"dims", dims}};
+    if (state.flags & TCRT_STATE_FLAG_INITIAL)
+      entry["initial_offset"] = state.initial_offset;
+    json["states"].push_back(entry);
+  }
   json["variants"] = Json::array();
-  for (const tcrt_sig_variant_t &variant : reader.variants())
-    json["variants"].push_back({{"name", text(reader.name(variant.name))},
-                                {"device", deviceName(variant.device)},
-                                {"cpu_features", features(variant.cpu_features)},
-                                {"usable_here", (variant.cpu_features & ~tcrt_cpu_features()) == 0},
-                                {"section", variant.section},
-                                {"code_bytes", reader.sections()[variant.section].size},
-                                {"weights_bytes", variant.weights_size}});
+  for (const tcrt_sig_variant_t &variant : reader.variants()) {
+    Json entry = {{"name", text(reader.name(variant.name))},
+                  {"device", deviceName(variant.device)},
+                  {"cpu_features", features(variant.cpu_features)},
+                  {"usable_here", (variant.cpu_features & ~tcrt_cpu_features()) == 0},
+                  {"section", variant.section},
+                  {"code_bytes", reader.sections()[variant.section].size},
+                  {"weights_bytes", variant.weights_size}};
+    if (variant.arch)
+      entry["arch"] = smName(variant.arch);
+    if (variant.device == TCRT_DEVICE_CUDA) {
+      entry["first_device_code"] = variant.first_device_code;
+      entry["device_code_count"] = variant.device_code_count;
+      entry["device_kernels"] = Json::array();
+      for (const tcrt_sig_device_kernel_t &kernel : reader.deviceKernels(variant))
+        entry["device_kernels"].push_back({{"name", text(reader.name(kernel.name))},
+                                           {"max_threads", kernel.max_threads},
+                                           {"dynamic_smem", kernel.dynamic_smem}});
+    }
+    json["variants"].push_back(entry);
+  }
   json["sections"] = Json::array();
   for (const tcrt_section_t &section : reader.sections()) {
     Json entry = {{"kind", tcrt_section_kind_name(section.kind)}, {"offset", section.offset}, {"size", section.size}};
@@ -112,11 +146,6 @@ Json describe(const Reader &reader) {
                                {"nodes", text(reader.name(kernel.nodes))},
                                {"flops", kernel.flops},
                                {"bytes", kernel.bytes}});
-  json["device_kernels"] = Json::array();
-  for (const tcrt_sig_device_kernel_t &kernel : reader.deviceKernels())
-    json["device_kernels"].push_back({{"name", text(reader.name(kernel.name))},
-                                      {"max_threads", kernel.max_threads},
-                                      {"dynamic_smem", kernel.dynamic_smem}});
   llvm::StringRef manifest = reader.manifest();
   Json parsed = Json::parse(manifest.begin(), manifest.end(), nullptr, /*allow_exceptions=*/false);
   json["manifest"] = parsed.is_discarded() ? Json() : parsed;
@@ -173,18 +202,19 @@ void printObject(const Json &json, int indent) {
   }
 }
 
-void printSummary(const Json &json, bool allKernels) {
-  std::printf("%s: artifact of format %" PRIu64 ", ABI %" PRIu64 ", %s\n", json["file"].get<std::string>().c_str(),
-              json["format_version"].get<uint64_t>(), json["abi_version"].get<uint64_t>(),
-              sizeText(json["file_size"].get<uint64_t>()).c_str());
+/// Inputs, outputs and sizes; with the name before them where there are several functions.
+void printFunction(const Json &function, bool isNamed) {
+  if (isNamed)
+    std::printf("function %s: %" PRIu64 " kernels\n", function["name"].get<std::string>().c_str(),
+                function["kernel_count"].get<uint64_t>());
   for (const char *what : {"inputs", "outputs"}) {
     std::printf("%s\n", what);
-    for (const Json &value : json[what])
+    for (const Json &value : function[what])
       std::printf("  %-24s %s\n", value["name"].get<std::string>().c_str(), shapeText(value).c_str());
   }
-  if (!json["symbols"].empty())
+  if (!function["symbols"].empty())
     std::printf("symbolic sizes\n");
-  for (const Json &symbol : json["symbols"]) {
+  for (const Json &symbol : function["symbols"]) {
     int64_t min = symbol["min"], max = symbol["max"], divisor = symbol["divisor"];
     std::string range =
         max == INT64_MAX ? "from " + std::to_string(min) : std::to_string(min) + " to " + std::to_string(max);
@@ -192,6 +222,19 @@ void printSummary(const Json &json, bool allKernels) {
       range += ", multiple of " + std::to_string(divisor);
     std::printf("  %-24s %s\n", symbol["name"].get<std::string>().c_str(), range.c_str());
   }
+}
+
+void printSummary(const Json &json, bool allKernels) {
+  std::printf("%s: artifact of format %" PRIu64 ", ABI %" PRIu64 ", %s\n", json["file"].get<std::string>().c_str(),
+              json["format_version"].get<uint64_t>(), json["abi_version"].get<uint64_t>(),
+              sizeText(json["file_size"].get<uint64_t>()).c_str());
+  for (const Json &function : json["functions"])
+    printFunction(function, json["functions"].size() > 1);
+  if (!json["states"].empty())
+    std::printf("states\n");
+  for (const Json &state : json["states"])
+    std::printf("  %-24s %s%s\n", state["name"].get<std::string>().c_str(), shapeText(state).c_str(),
+                state.contains("initial_offset") ? ", begins with a value" : "");
   std::printf("variants\n");
   for (const Json &variant : json["variants"])
     std::printf("  %-24s %s, %s of host code, needs %s%s\n", variant["name"].get<std::string>().c_str(),
@@ -217,9 +260,11 @@ void printSummary(const Json &json, bool allKernels) {
   if (shown < count)
     std::printf("  ... %zu more, shown with --kernels\n", count - shown);
   const Json &manifest = json["manifest"];
-  if (manifest.is_object() && manifest.contains("functions") && !manifest["functions"].empty()) {
+  // Of ABI 1 they stand under "functions".
+  const char *key = json["abi_version"] == 1 ? "functions" : "host_functions";
+  if (manifest.is_object() && manifest.contains(key) && !manifest[key].empty()) {
     std::printf("host functions\n");
-    for (const Json &function : manifest["functions"])
+    for (const Json &function : manifest[key])
       std::printf("  %-24s of %s\n", function.value("name", "").c_str(), function.value("library", "").c_str());
   }
   if (manifest.is_object()) {

@@ -40,7 +40,13 @@ public:
       session.readInput(text, "tc-run");
     if (options.randomSeed)
       session.makeRandomInputs(*options.randomSeed);
+    if (!options.stateIn.empty())
+      session.readStates(options.stateIn);
     session.firstRun();
+    for (uint64_t i = 1; i < options.runs; ++i)
+      session.runAgain();
+    if (!options.stateOut.empty())
+      writeNpz(options.stateOut, session.states());
     int code = options.expect.empty() ? 0 : compareOutputs();
     writeOutputs();
     if (options.benchmarkSeconds)
@@ -58,6 +64,7 @@ private:
     SessionOptions result;
     result.artifact = options.artifact;
     result.variant = options.variant;
+    result.function = options.function;
     result.threads = options.threads;
     result.isCuda = options.isCuda;
     result.deviceIndex = options.deviceIndex;

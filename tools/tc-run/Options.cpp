@@ -32,6 +32,11 @@ outputs
   --expect F.npz           compare all outputs; exit code 3 if they differ
     --max-rel R            max|a-b| <= R*max|b| per output (default 1e-5)
     --rtol R --atol A      instead: |a-b| <= A+R*|b| per element
+functions and states
+  --function NAME          run this function of the artifact (default: its first)
+  --runs N                 run N times in a row, which states outlive; outputs are those of the last run
+  --state-in F.npz         give the states that it names these values before the first run
+  --state-out F.npz        write all states after the last run
 machine
   --threads N              default: one per usable core; 1 makes no thread
   --device cpu|cuda[:I]    default: cpu
@@ -143,6 +148,18 @@ Options tc::run::parseOptions(int argc, char **argv) {
         fail("--device takes cpu, cuda or cuda:INDEX, not \"" + text + "\"");
       if (colon != std::string::npos)
         options.deviceIndex = int32_t(parseInteger(name, text.substr(colon + 1), 1023));
+    } else if (name == "--function") {
+      options.function = value();
+      if (options.function.empty())
+        fail("--function takes the name of a function");
+    } else if (name == "--runs") {
+      options.runs = parseInteger(name, value(), uint64_t(INT64_MAX));
+      if (options.runs == 0)
+        fail("--runs takes a number from 1 on");
+    } else if (name == "--state-in") {
+      options.stateIn = value();
+    } else if (name == "--state-out") {
+      options.stateOut = value();
     } else if (name == "--custom-op") {
       options.customOps.push_back(value());
     } else if (name == "--variant") {

@@ -27,6 +27,9 @@ struct Options {
   bool isCuda = false;
   int32_t deviceIndex = 0;
   std::string variant;
+  std::string function;
+  uint64_t runs = 1;
+  std::string stateIn, stateOut;      ///< .npz
   std::vector<std::string> customOps; ///< libraries
   std::optional<double> benchmarkSeconds;
   std::string json;

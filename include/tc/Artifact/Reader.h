@@ -34,14 +34,22 @@ public:
   llvm::StringRef manifest() const;
   llvm::ArrayRef<tcrt_section_t> sections() const;
   llvm::StringRef sectionBytes(const tcrt_section_t &section) const;
-  llvm::ArrayRef<tcrt_sig_value_t> inputs() const;
-  llvm::ArrayRef<tcrt_sig_value_t> outputs() const;
-  llvm::ArrayRef<tcrt_sig_symbol_t> symbols() const;
+  /// Of the code: TCRT_ABI_VERSION or an older one.
+  uint32_t abiVersion() const;
+  /// Of ABI 1, one function whose `name` is not set.
+  llvm::ArrayRef<tcrt_sig_function_t> functions() const;
+  llvm::StringRef functionName(size_t index) const;
+  llvm::ArrayRef<tcrt_sig_value_t> inputs(const tcrt_sig_function_t &function) const;
+  llvm::ArrayRef<tcrt_sig_value_t> outputs(const tcrt_sig_function_t &function) const;
+  llvm::ArrayRef<tcrt_sig_symbol_t> symbols(const tcrt_sig_function_t &function) const;
+  llvm::ArrayRef<tcrt_sig_state_t> states() const;
   llvm::ArrayRef<tcrt_sig_variant_t> variants() const;
+  /// Of all functions.
   llvm::ArrayRef<tcrt_sig_kernel_t> kernels() const;
-  llvm::ArrayRef<tcrt_sig_device_kernel_t> deviceKernels() const;
+  llvm::ArrayRef<tcrt_sig_device_kernel_t> deviceKernels(const tcrt_sig_variant_t &variant) const;
   /// The dims of an input or output.
   llvm::ArrayRef<tcrt_sig_dim_t> dims(const tcrt_sig_value_t &value) const;
+  llvm::ArrayRef<tcrt_sig_dim_t> dims(const tcrt_sig_state_t &state) const;
   llvm::StringRef name(tcrt_sig_name_t name) const;
   /// Bytes of weights; 0 without any.
   uint64_t weightsSize() const;

@@ -11,9 +11,11 @@
 //
 // Example:
 //   ArtifactSpec spec;
-//   spec.symbols.push_back({"batch", 1, 64, 1});
-//   spec.inputs.push_back({"x", TCRT_DTYPE_F32, {Dim::symbol(0), Dim::fixed(128)}});
-//   spec.outputs.push_back({"y", TCRT_DTYPE_F32, {Dim::symbol(0), Dim::fixed(10)}});
+//   Function &function = spec.functions.emplace_back();
+//   function.name = "main";
+//   function.symbols.push_back({"batch", 1, 64, 1});
+//   function.inputs.push_back({"x", TCRT_DTYPE_F32, {Dim::symbol(0), Dim::fixed(128)}});
+//   function.outputs.push_back({"y", TCRT_DTYPE_F32, {Dim::symbol(0), Dim::fixed(10)}});
 //   uint64_t offset = spec.addWeights(Segment::bytes(data)); // what the code adds to frame->weights
 //   spec.variants.push_back({"x86-64-v4", TCRT_DEVICE_CPU, featuresV4, elfBytes});
 //   if (llvm::Error error = writeArtifact(spec, "model.bin")) ...
@@ -32,12 +34,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace tc::artifact {
 
-/// One dim of an input or output: a size, a symbol (index into ArtifactSpec::symbols), or an expression that the
+/// One dim of an input or output: a size, a symbol (index into Function::symbols), or an expression that the
 /// program evaluates (TCRT_DIM_EXPR).
 struct Dim {
   uint32_t kind = TCRT_DIM_EXPR;
@@ -70,17 +73,7 @@ struct Symbol {
   int64_t divisor = 1;
 };
 
-/// Code for one kind of machine. Variants stand best first within a device. Variants with equal `elf` bytes share a
-/// section.
-struct Variant {
-  std::string name;
-  uint32_t device = TCRT_DEVICE_CPU;
-  uint64_t cpuFeatures = 0;          ///< TCRT_CPU_* that must be there
-  std::string elf;                   ///< x86-64 ELF shared object, see part 2 of the ABI header
-  uint64_t weightsSize = UINT64_MAX; ///< bytes of the weights that it may read; default: all
-};
-
-/// What profiles say about the kernel with this index in `launch`.
+/// What profiles say about the kernel with this index in `launch`, which counts on from function to function.
 struct Kernel {
   std::string name;
   std::string nodes; ///< nodes of the model, joined with '+'
@@ -88,7 +81,24 @@ struct Kernel {
   uint64_t bytes = 0;
 };
 
-/// A __global__ function, by its index in `launch_device`.
+/// Something that a caller runs; each has a routine in the code of every variant.
+struct Function {
+  std::string name; ///< not empty, of its own
+  std::vector<Value> inputs;
+  std::vector<Value> outputs;
+  std::vector<Symbol> symbols;
+  std::vector<Kernel> kernels;
+};
+
+/// A tensor of fixed sizes that a context keeps from run to run.
+struct State {
+  std::string name; ///< not empty, of its own
+  tcrt_dtype_t dtype = TCRT_DTYPE_INVALID;
+  std::vector<int64_t> dims;
+  std::optional<uint64_t> initialOffset; ///< of its first value in the weights; without it, zeros
+};
+
+/// A __global__ function of a variant, by its index in `launch_device`.
 struct DeviceKernel {
   std::string name;
   uint32_t maxThreads = 0;
@@ -105,6 +115,20 @@ struct Cubin {
 struct Ptx {
   uint32_t arch = 0;
   std::string text;
+};
+
+/// Code for one kind of machine. Variants stand best first within a device. Variants with equal `elf` bytes share a
+/// section.
+struct Variant {
+  std::string name;
+  uint32_t device = TCRT_DEVICE_CPU;
+  uint64_t cpuFeatures = 0;          ///< TCRT_CPU_* that must be there
+  std::string elf;                   ///< x86-64 ELF shared object, see part 2 of the ABI header
+  uint64_t weightsSize = UINT64_MAX; ///< bytes of the weights that it may read; default: all
+  uint32_t arch = 0;                 ///< the only GPU that it is for; 0: any that its device code is for
+  std::vector<DeviceKernel> deviceKernels = {};
+  std::vector<Cubin> cubins = {};
+  std::vector<Ptx> ptx = {};
 };
 
 /// Receives consecutive pieces of a segment.
@@ -136,19 +160,14 @@ struct PlacedSegment {
 
 /// Everything that goes into an artifact.
 struct ArtifactSpec {
-  std::string manifest = "{}"; ///< JSON text
-  std::vector<Value> inputs;
-  std::vector<Value> outputs;
-  std::vector<Symbol> symbols;
+  std::string manifest = "{}";     ///< JSON text
+  std::vector<Function> functions; ///< at least one
+  std::vector<State> states;
   std::vector<Variant> variants;
-  std::vector<Kernel> kernels;
-  std::vector<DeviceKernel> deviceKernels;
-  std::vector<std::string> functions; ///< names of host functions, by their number in tcrt_call_t
-  std::vector<std::string> strings;   ///< constant strings by id, the first one empty; or none
-  std::vector<Cubin> cubins;
-  std::vector<Ptx> ptx;
-  std::vector<PlacedSegment> weights; ///< ascending, not overlapping
-  bool externalWeights = false;       ///< the weights go to a file of their own, <path>.weights
+  std::vector<std::string> hostFunctions; ///< names, by their number in tcrt_call_t
+  std::vector<std::string> strings;       ///< constant strings by id, the first one empty; or none
+  std::vector<PlacedSegment> weights;     ///< ascending, not overlapping
+  bool externalWeights = false;           ///< the weights go to a file of their own, <path>.weights
   /// The model for other devices, each with variants of one device. They have no parts of their own, and their weights
   /// are not external.
   std::vector<ArtifactSpec> others;

@@ -27,6 +27,7 @@ struct BenchmarkOptions {
   uint64_t seed = 0;
   std::vector<std::pair<std::string, int64_t>> dims; ///< sizes of symbolic dims for random inputs
   /// Compile for just these dims, where they are dynamic otherwise.
+  std::string function; ///< of the artifacts; empty: the first one
   bool isStatic = false;
   /// Called with what is being done, for a line of progress.
   std::function<void(const std::string &)> progress = [](const std::string &) {};

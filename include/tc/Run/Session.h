@@ -34,6 +34,7 @@ void check(tcrt_status_t status);
 struct SessionOptions {
   std::string artifact;
   std::string variant;  ///< empty: the best one for this machine
+  std::string function; ///< empty: the artifact's first one
   uint32_t threads = 0; ///< 0: one per usable core
   bool isCuda = false;
   int32_t deviceIndex = 0;
@@ -74,9 +75,16 @@ public:
   /// The inputs given so far that are tensors, by index.
   const std::vector<std::optional<Tensor>> &inputs() const { return inputTensors; }
 
+  /// Gives states the values of the arrays of these names.
+  void readStates(const std::string &path);
+  /// All states as they are now.
+  NamedTensors states() const;
+
   /// Binds the inputs, checks sizes, runs once and keeps the outputs.
   void firstRun();
-  /// Of firstRun, under the model's names and in its order.
+  /// Runs again with the same inputs, and keeps the outputs.
+  void runAgain();
+  /// Of the last of these, under the model's names and in its order.
   const NamedValues &outputs() const { return computed; }
   /// Those outputs; a Failure where one is no tensor of numbers, which `purpose` ("--outputs") cannot take.
   NamedTensors tensorOutputs(const std::string &purpose) const;
@@ -104,7 +112,9 @@ private:
   std::unique_ptr<tcrt_model_t, CloseModel> opened;
   std::unique_ptr<tcrt_context_t, DestroyContext> created;
   double loadTimeUs = 0;
+  uint32_t function = 0;
   std::vector<tcrt_value_info_t> inputValues, outputValues;
+  std::vector<tcrt_symbol_info_t> symbolValues;
   std::vector<std::optional<Tensor>> inputTensors;
   std::vector<std::optional<Value>> otherInputs; ///< that are no tensors
   std::vector<std::shared_ptr<void>> bound;      ///< what the library reads of strings and trees

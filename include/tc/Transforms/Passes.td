@@ -38,13 +38,15 @@ def GroupLaunchesPass : Pass<"tc-group-launches", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::tc::host::HostDialect", "::tc::prim::PrimDialect"];
 }
 
-def PlanMemoryPass : Pass<"tc-plan-memory", "::mlir::func::FuncOp"> {
+def PlanMemoryPass : Pass<"tc-plan-memory", "::mlir::ModuleOp"> {
   let summary = "Gives every value of the host program its place in memory";
   let description = [{
     Liveness over the program in its order; views share the memory of what they view; a launch writes in place where its
     `in_place` allows it and the input dies; results of the function are written straight to the caller's buffers where that
     is possible, else copied (host.copy). The rest goes to one arena, greedy best fit by size. Values of equal symbolic size
-    share slots whose offsets are size expressions. Result: the attributes of Host.h.
+    share slots whose offsets are size expressions. Equal constants stand once, whichever functions read them. A state is read where
+    the context has it; its next value is made there, if nothing reads the old one from then on, else copied at the end.
+    Result: the attributes of Host.h.
   }];
   let dependentDialects = ["::tc::host::HostDialect", "::tc::prim::PrimDialect"];
 }

@@ -112,7 +112,11 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
 
   static std::string keyOf(kernel::RegionOp region) {
     std::string key;
-    llvm::raw_string_ostream(key) << region.getScheduleAttr() << '\n';
+    llvm::raw_string_ostream os(key);
+    os << region.getScheduleAttr() << '\n';
+    // The sizes of another function have other ranges.
+    if (auto function = region->getParentOfType<func::FuncOp>(); function && !getSymbols(region).empty())
+      os << function->getAttr(prim::kSymbolsAttr) << '\n';
     return key + printRegion(region);
   }
 

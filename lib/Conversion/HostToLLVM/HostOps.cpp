@@ -104,7 +104,7 @@ LogicalResult ProgramBuilder::emitHostCall(prim::HostCallOp op) {
   }
   std::string node = llvm::join(getNodeNames(op.getLoc()), "+");
   auto set = [&](Value value, size_t offset) { store(value, at(callRecord, int64_t(offset))); };
-  set(c32(functions.lookup(op.getCallee())), offsetof(tcrt_call_t, function));
+  set(c32(tables.hostFunctions.lookup(op.getCallee())), offsetof(tcrt_call_t, function));
   set(c32(op.getNumOperands()), offsetof(tcrt_call_t, operand_count));
   set(c32(op.getNumResults()), offsetof(tcrt_call_t, result_count));
   set(c32(node.size()), offsetof(tcrt_call_t, node_length));
@@ -113,4 +113,13 @@ LogicalResult ProgramBuilder::emitHostCall(prim::HostCallOp op) {
   set(results, offsetof(tcrt_call_t, results));
   returnIfFailed(callIndirect(i32, {ptr, ptr}, import(offsetof(tcrt_imports_t, call)), {frame, callRecord}));
   return success();
+}
+
+void ProgramBuilder::emitWriteState(prim::WriteStateOp op) {
+  const unsigned number = tables.states.lookup(op.getState());
+  PlaceAttr place = placeOf(prim::getViewSource(op.getValue()));
+  // Made there, or never changed.
+  if (place.getKind() == PlaceKind::State && place.getIndex() == int64_t(number))
+    return;
+  copy(load(ptr, at(states, 8 * int64_t(number))), address(op.getValue()), size(getSizeBytes(op.getValue().getType())));
 }

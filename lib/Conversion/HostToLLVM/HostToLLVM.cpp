@@ -33,16 +33,14 @@ using namespace tc;
 using namespace tc::host;
 using tc::hosttollvm::ProgramBuilder;
 
-func::FuncOp tc::getMainFunction(ModuleOp module) {
-  if (auto main = module.lookupSymbol<func::FuncOp>("main"))
-    return main;
-  auto functions = llvm::to_vector(module.getOps<func::FuncOp>());
-  return functions.size() == 1 ? functions.front() : func::FuncOp();
+SmallVector<func::FuncOp> tc::getFunctions(ModuleOp module) {
+  return llvm::filter_to_vector(module.getOps<func::FuncOp>(), [](func::FuncOp func) { return !func.isExternal(); });
 }
 
-SmallVector<StringRef> tc::getHostFunctions(func::FuncOp main) {
+SmallVector<StringRef> tc::getHostFunctions(ArrayRef<func::FuncOp> functions) {
   llvm::SetVector<StringRef> names;
-  main.walk<WalkOrder::PreOrder>([&](prim::HostCallOp call) { names.insert(call.getCallee()); });
+  for (func::FuncOp function : functions)
+    function->walk<WalkOrder::PreOrder>([&](prim::HostCallOp call) { names.insert(call.getCallee()); });
   return names.takeVector();
 }
 
@@ -79,14 +77,16 @@ LogicalResult ProgramBuilder::emit(Block &block) {
         emitGuard(guard);
     } else if (auto call = dyn_cast<prim::HostCallOp>(op)) {
       result = emitHostCall(call);
+    } else if (auto write = dyn_cast<prim::WriteStateOp>(op)) {
+      emitWriteState(write);
     } else if (auto branchOp = dyn_cast<prim::IfOp>(op)) {
       emitIf(branchOp, result);
     } else if (auto loop = dyn_cast<prim::WhileOp>(op)) {
       emitWhile(loop, result);
     } else if (isa<prim::SizesOp, prim::SplatOp, prim::IotaOp>(op)) {
       result = emitFill(&op);
-    } else if (!isa<ConstantOp, prim::ConstantOp, prim::ReshapeOp, prim::StorageOp, prim::YieldOp, func::ReturnOp>(
-                   op)) {
+    } else if (!isa<ConstantOp, prim::ConstantOp, prim::ReshapeOp, prim::StorageOp, prim::ReadStateOp, prim::YieldOp,
+                    func::ReturnOp>(op)) {
       return op.emitError() << "op is not allowed in the host program";
     }
     if (failed(result))
@@ -96,12 +96,17 @@ LogicalResult ProgramBuilder::emit(Block &block) {
 }
 
 LogicalResult ProgramBuilder::buildRun() {
-  auto function = beginFunction("tc_run", i32, {ptr});
+  auto function = beginFunction("tc_run" + suffix.str(), i32, {ptr});
   loadFrame(function.getArgument(0));
   inputs = load(ptr, at(frame, offsetof(tcrt_frame_t, inputs)));
   outputs = load(ptr, at(frame, offsetof(tcrt_frame_t, outputs)));
   arena = load(ptr, at(frame, offsetof(tcrt_frame_t, arena)));
   weights = load(ptr, at(frame, offsetof(tcrt_frame_t, weights)));
+  WalkResult usesStates = main.walk([](Operation *op) {
+    return isa<prim::ReadStateOp, prim::WriteStateOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (usesStates.wasInterrupted())
+    states = load(ptr, at(frame, offsetof(tcrt_frame_t, states)));
   int64_t words = 1, most = 1, records = 0;
   for (auto &[op, id] : launchIds) {
     auto launch = cast<LaunchOp>(op);
@@ -112,8 +117,10 @@ LogicalResult ProgramBuilder::buildRun() {
     if (members > 1 || launch.getSteps())
       records = std::max(records, members);
   }
-  args = stack(words * most);
+  args = stack(words * most, isCpu ? 16 : TCRT_PARAMETER_ALIGN);
   argsBytes = words * 8;
+  if (!isCpu)
+    deviceRecord = stack(sizeof(tcrt_device_launch_t) / 8);
   if (records > 0)
     groupRecords = stack(records * sizeof(tcrt_launch_t) / 8);
   int64_t recordWords = 0;
@@ -127,7 +134,7 @@ LogicalResult ProgramBuilder::buildRun() {
   return success();
 }
 
-void ProgramBuilder::buildEntry() {
+void ProgramBuilder::buildEntry(ArrayRef<std::string> suffixes, uint32_t neededImports) {
   b.setInsertionPointToStart(&variant.getBody().front());
   // Read by the code library; hidden, so that it is addressed without a table.
   auto table =
@@ -138,64 +145,94 @@ void ProgramBuilder::buildEntry() {
     b.createBlock(&table.getInitializerRegion());
     LLVM::ReturnOp::create(b, loc, null());
   }
-  auto type = LLVM::LLVMStructType::getLiteral(context, {i32, i32, ptr, ptr});
-  auto program =
-      LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, "tc_program", Attribute());
-  {
+  auto constant = [&](StringRef name, Type type, llvm::function_ref<Value(Value)> fill) {
+    auto global = LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal, name, Attribute());
     OpBuilder::InsertionGuard guard(b);
-    b.createBlock(&program.getInitializerRegion());
-    Value value = LLVM::UndefOp::create(b, loc, type);
-    Value fields[] = {c32(TCRT_ABI_VERSION), c32(sizeof(tcrt_program_t)),
-                      LLVM::AddressOfOp::create(b, loc, ptr, "tc_infer"),
-                      LLVM::AddressOfOp::create(b, loc, ptr, "tc_run")};
+    b.createBlock(&global.getInitializerRegion());
+    LLVM::ReturnOp::create(b, loc, fill(LLVM::UndefOp::create(b, loc, type)));
+  };
+  auto insert = [&](Value value, Value field, ArrayRef<int64_t> position) {
+    return Value(LLVM::InsertValueOp::create(b, loc, value, field, position));
+  };
+  // tcrt_routine_t, tcrt_program_t
+  auto routine = LLVM::LLVMStructType::getLiteral(context, {ptr, ptr});
+  constant("tc_routines", LLVM::LLVMArrayType::get(routine, suffixes.size()), [&](Value value) {
+    for (auto [i, suffix] : llvm::enumerate(suffixes)) {
+      value = insert(value, LLVM::AddressOfOp::create(b, loc, ptr, "tc_infer" + suffix), {int64_t(i), 0});
+      value = insert(value, LLVM::AddressOfOp::create(b, loc, ptr, "tc_run" + suffix), {int64_t(i), 1});
+    }
+    return value;
+  });
+  constant("tc_program", LLVM::LLVMStructType::getLiteral(context, {i32, i32, i32, i32, ptr}), [&](Value value) {
+    Value fields[] = {c32(TCRT_ABI_VERSION), c32(sizeof(tcrt_program_t)), c32(suffixes.size()), c32(0),
+                      LLVM::AddressOfOp::create(b, loc, ptr, "tc_routines")};
     for (auto [i, field] : llvm::enumerate(fields))
-      value = LLVM::InsertValueOp::create(b, loc, value, field, ArrayRef<int64_t>{int64_t(i)});
-    LLVM::ReturnOp::create(b, loc, value);
-  }
+      value = insert(value, field, {int64_t(i)});
+    return value;
+  });
   auto function = beginFunction("tc_entry", ptr, {ptr});
   function.setVisibility_(LLVM::Visibility::Default);
   Value given = function.getArgument(0);
   Value version = load(i32, at(given, offsetof(tcrt_imports_t, abi_version)));
   Value bytes = load(i32, at(given, offsetof(tcrt_imports_t, size)));
   Value bad = LLVM::OrOp::create(b, loc, compare(LLVM::ICmpPredicate::ne, version, c32(TCRT_ABI_VERSION)),
-                                 compare(LLVM::ICmpPredicate::ult, bytes, c32(neededImports())));
+                                 compare(LLVM::ICmpPredicate::ult, bytes, c32(neededImports)));
   store(given, LLVM::AddressOfOp::create(b, loc, ptr, "tc_imports"));
   LLVM::ReturnOp::create(b, loc, select(bad, null(), LLVM::AddressOfOp::create(b, loc, ptr, "tc_program")));
 }
 
 LogicalResult ProgramBuilder::build() {
-  if (SymbolTable::lookupSymbolIn(variant, "tc_run"))
-    return variant.emitError() << "variant has a host program already";
-  for (auto function : variant.getBody().getOps<LLVM::LLVMFuncOp>())
-    function.setVisibility_(LLVM::Visibility::Hidden);
   main.walk([&](Operation *op) {
     for (int64_t symbol : prim::getBoundSymbols(op))
       boundByData.insert(symbol);
   });
-  main.walk<WalkOrder::PreOrder>([&](LaunchOp launch) { launchIds.insert({launch, launchIds.size()}); });
-  for (auto [i, name] : llvm::enumerate(getHostFunctions(main)))
-    functions[name] = i;
-  buildEntry();
+  main.walk<WalkOrder::PreOrder>([&](LaunchOp launch) { launchIds.insert({launch, tables.launchCount++}); });
   if (failed(buildInfer()))
     return failure();
   return buildRun();
 }
 
 namespace {
+
 struct ConvertHostToLLVM : public tc::impl::ConvertHostToLLVMPassBase<ConvertHostToLLVM> {
   void runOnOperation() override {
-    func::FuncOp main = getMainFunction(getOperation());
-    if (!main || main.isExternal()) {
-      getOperation().emitError() << "the module has no function @main";
+    ModuleOp module = getOperation();
+    SmallVector<func::FuncOp> functions = getFunctions(module);
+    if (functions.empty()) {
+      module.emitError() << "the module has no function @main";
       return signalPassFailure();
     }
-    if (!main->hasAttr(kArenaAttr) || !main->hasAttr(kScratchAttr) || !main->hasAttr(kPlacesAttr)) {
-      main.emitError() << "the function has no memory plan; run tc-plan-memory first";
-      return signalPassFailure();
-    }
-    for (VariantOp variant : llvm::to_vector(getOperation().getOps<VariantOp>()))
-      if (failed(ProgramBuilder(main, variant).build()))
+    for (func::FuncOp function : functions)
+      if (!function->hasAttr(kArenaAttr) || !function->hasAttr(kScratchAttr) || !function->hasAttr(kPlacesAttr)) {
+        function.emitError() << "the function has no memory plan; run tc-plan-memory first";
         return signalPassFailure();
+      }
+    for (VariantOp variant : llvm::to_vector(module.getOps<VariantOp>()))
+      if (failed(build(functions, variant)))
+        return signalPassFailure();
+  }
+
+  LogicalResult build(ArrayRef<func::FuncOp> functions, VariantOp variant) {
+    if (SymbolTable::lookupSymbolIn(variant, "tc_run"))
+      return variant.emitError() << "variant has a host program already";
+    for (auto function : variant.getBody().getOps<LLVM::LLVMFuncOp>())
+      function.setVisibility_(LLVM::Visibility::Hidden);
+    hosttollvm::ProgramTables tables;
+    for (StringRef name : getHostFunctions(functions))
+      tables.hostFunctions.insert({name, tables.hostFunctions.size()});
+    for (auto state : getOperation().getOps<prim::StateOp>())
+      tables.states.insert({state.getSymName(), tables.states.size()});
+    SmallVector<std::string> suffixes;
+    for (func::FuncOp function : functions)
+      suffixes.push_back(suffixes.empty() ? "" : "." + function.getSymName().str());
+    for (auto [i, function] : llvm::enumerate(functions)) {
+      ProgramBuilder builder(function, variant, suffixes[i], tables);
+      if (i == 0)
+        builder.buildEntry(suffixes, hosttollvm::getNeededImports(functions));
+      if (failed(builder.build()))
+        return failure();
+    }
+    return success();
   }
 };
 

@@ -15,7 +15,7 @@ using namespace tc::host;
 using tc::hosttollvm::ProgramBuilder;
 
 LogicalResult ProgramBuilder::buildInfer() {
-  auto function = beginFunction("tc_infer", i32, {ptr});
+  auto function = beginFunction("tc_infer" + suffix.str(), i32, {ptr});
   loadFrame(function.getArgument(0));
   Value inputDims = load(ptr, at(frame, offsetof(tcrt_frame_t, input_dims)));
   Value outputDims = load(ptr, at(frame, offsetof(tcrt_frame_t, output_dims)));
@@ -129,7 +129,7 @@ LogicalResult ProgramBuilder::buildInfer() {
   store(bytes, at(frame, offsetof(tcrt_frame_t, arena_size)));
   overflow = Value();
   for (auto &[op, id] : launchIds)
-    if (auto launch = cast<LaunchOp>(op); hasDynamicCost(launch) && !isCostBoundByData(launch))
+    if (auto launch = cast<LaunchOp>(op); hosttollvm::hasDynamicCost(launch) && !isCostBoundByData(launch))
       emitCost(launch);
   LLVM::ReturnOp::create(b, loc, c32(0));
   return success();

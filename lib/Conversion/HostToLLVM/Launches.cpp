@@ -14,7 +14,7 @@ using namespace tc;
 using namespace tc::host;
 using tc::hosttollvm::ProgramBuilder;
 
-bool ProgramBuilder::hasDynamicCost(LaunchOp launch) {
+bool tc::hosttollvm::hasDynamicCost(LaunchOp launch) {
   base::CostAttr cost = launch.getCostAttr();
   return cost && !(prim::getConstantSize(cost.getFlopsExpr()) && prim::getConstantSize(cost.getBytesExpr()));
 }
@@ -27,7 +27,7 @@ void ProgramBuilder::emitCost(LaunchOp launch) {
 
 LogicalResult ProgramBuilder::emitLaunch(LaunchOp launch) {
   unsigned id = launchIds.lookup(launch);
-  if (hasDynamicCost(launch) && isCostBoundByData(launch))
+  if (hosttollvm::hasDynamicCost(launch) && isCostBoundByData(launch))
     emitCost(launch);
   for (Value output : launch.getOutputs())
     allocate(output);
@@ -94,46 +94,62 @@ LogicalResult ProgramBuilder::emitLaunch(LaunchOp launch) {
     ownScratch.clear();
     return success();
   }
+  return emitDeviceLaunch(launch, words, word);
+}
+
+LogicalResult ProgramBuilder::emitDeviceLaunch(LaunchOp launch, Value words, int64_t wordCount) {
   DictionaryAttr device = launch.getDeviceAttr();
   auto grid = device ? device.getAs<AffineMapAttr>("grid") : AffineMapAttr();
   auto block = device ? device.getAs<DenseI64ArrayAttr>("block") : DenseI64ArrayAttr();
-  if (!grid || grid.getValue().getNumResults() != 3 || !block || block.size() != 3)
-    return launch.emitError() << "a launch on a device needs device = {grid = map of 3 sizes, block = 3 numbers, smem}";
+  auto cluster = device ? device.getAs<DenseI64ArrayAttr>("cluster") : DenseI64ArrayAttr();
+  if (!grid || grid.getValue().getNumResults() != 3 || !block || block.size() != 3 || (cluster && cluster.size() != 3))
+    return launch.emitError() << "a launch on a device needs device = {grid = map of 3 sizes, block = 3 numbers, "
+                                 "cluster = 3 numbers, smem}";
   auto smem = device.getAs<IntegerAttr>("smem");
-  unsigned index = deviceKernels.try_emplace(launch.getKernel(), deviceKernels.size()).first->second;
-  // cuLaunchKernel takes an array of the parameters' addresses; there is one parameter, the argument words by value. An
-  // empty grid is no launch.
-  Value parameters = stack(1), gridWords = stack(2), blockWords = stack(2);
-  store(words, parameters);
+  unsigned index = tables.deviceKernels.try_emplace(launch.getKernel(), tables.deviceKernels.size()).first->second;
+  // A grid that depends on data, or a launch that does not run each time, is no part of a graph.
+  const bool isRepeated = launch->getParentOp() == main &&
+                          llvm::none_of(grid.getValue().getResults(), [&](AffineExpr e) { return isBoundByData(e); });
+  if (isRepeated && !isInGraph)
+    ++graphCount;
+  isInGraph = isRepeated;
+  auto set = [&](size_t offset, Value value) { store(value, at(deviceRecord, int64_t(offset))); };
+  set(offsetof(tcrt_device_launch_t, id), c32(launchIds.lookup(launch)));
+  set(offsetof(tcrt_device_launch_t, kernel), c32(index));
   Value empty = LLVM::ConstantOp::create(b, loc, i1, b.getBoolAttr(false));
   for (int64_t i = 0; i < 3; ++i) {
     Value count = size(grid.getValue().getResult(i));
     empty = LLVM::OrOp::create(b, loc, empty, compare(LLVM::ICmpPredicate::sle, count, c64(0)));
-    store(LLVM::TruncOp::create(b, loc, i32, count), at(gridWords, 4 * i));
-    store(c32(block[i]), at(blockWords, 4 * i));
+    set(offsetof(tcrt_device_launch_t, grid) + 4 * i, LLVM::TruncOp::create(b, loc, i32, count));
+    set(offsetof(tcrt_device_launch_t, block) + 4 * i, c32(block[i]));
+    set(offsetof(tcrt_device_launch_t, cluster) + 4 * i, c32(cluster ? cluster[i] : 1));
   }
+  set(offsetof(tcrt_device_launch_t, dynamic_smem), c32(smem ? smem.getInt() : 0));
+  set(offsetof(tcrt_device_launch_t, graph), c32(isRepeated ? graphCount : 0));
+  set(offsetof(tcrt_device_launch_t, stream), c32(0));
+  set(offsetof(tcrt_device_launch_t, parameter_size), c32(8 * std::max<int64_t>(wordCount, 1)));
+  set(offsetof(tcrt_device_launch_t, reserved), c32(0));
+  set(offsetof(tcrt_device_launch_t, parameters), words);
+  // An empty grid is no launch.
   Block *run = newBlock(), *next = newBlock();
   condBranch(empty, next, run);
   b.setInsertionPointToStart(run);
-  returnIfFailed(
-      callIndirect(i32, {ptr, i32, i32, ptr, ptr, i32, ptr}, import(offsetof(tcrt_imports_t, launch_device)),
-                   {frame, c32(id), c32(index), gridWords, blockWords, c32(smem ? smem.getInt() : 0), parameters}));
+  returnIfFailed(callIndirect(i32, {ptr, ptr}, import(offsetof(tcrt_imports_t, launch_device)), {frame, deviceRecord}));
   branch(next);
   b.setInsertionPointToStart(next);
   return success();
 }
 
-/// Bytes of the runtime's table up to the last entry that the program calls: an older runtime may have no more.
-uint32_t ProgramBuilder::neededImports() {
+uint32_t tc::hosttollvm::getNeededImports(ArrayRef<func::FuncOp> functions) {
   uint32_t bytes = offsetof(tcrt_imports_t, launch_group);
-  for (auto &[op, id] : launchIds) {
-    auto launch = cast<LaunchOp>(op);
-    if (hasDynamicCost(launch))
-      bytes = std::max<uint32_t>(bytes, offsetof(tcrt_imports_t, set_cost) + sizeof(void *));
-    if (launch.getSteps())
-      bytes = std::max<uint32_t>(bytes, offsetof(tcrt_imports_t, launch_steps) + sizeof(void *));
-    else if (getGroupMembers(launch).size() > 1)
-      bytes = std::max<uint32_t>(bytes, offsetof(tcrt_imports_t, launch_group) + sizeof(void *));
-  }
+  for (func::FuncOp function : functions)
+    function->walk([&](LaunchOp launch) {
+      if (hasDynamicCost(launch))
+        bytes = std::max<uint32_t>(bytes, offsetof(tcrt_imports_t, set_cost) + sizeof(void *));
+      if (launch.getSteps())
+        bytes = std::max<uint32_t>(bytes, offsetof(tcrt_imports_t, launch_steps) + sizeof(void *));
+      else if (getGroupMembers(launch).size() > 1)
+        bytes = std::max<uint32_t>(bytes, offsetof(tcrt_imports_t, launch_group) + sizeof(void *));
+    });
   return bytes;
 }

@@ -45,6 +45,8 @@ Value ProgramBuilder::address(Value value) {
     return load(ptr, at(inputs, 8 * place.getIndex()));
   case PlaceKind::Output:
     return load(ptr, at(outputs, 8 * place.getIndex()));
+  case PlaceKind::State:
+    return load(ptr, at(states, 8 * place.getIndex()));
   case PlaceKind::Heap:
   case PlaceKind::LateOutput:
     return dynamicMemory.lookup(value);
@@ -118,12 +120,14 @@ void ProgramBuilder::copy(Value to, Value from, Value bytes) {
     LLVM::MemcpyOp::create(b, loc, to, from, bytes, /*isVolatile=*/false);
     return;
   }
+  isInGraph = false;
   returnIfFailed(callIndirect(i32, {ptr, ptr, ptr, i64, i32}, import(offsetof(tcrt_imports_t, copy)),
                               {frame, to, from, bytes, c32(TCRT_COPY_DEVICE_TO_DEVICE)}));
 }
 
 Value ProgramBuilder::hostLoad(Type type, Value address) {
   if (!isCpu) {
+    isInGraph = false;
     Value slot = stack(1);
     returnIfFailed(
         callIndirect(i32, {ptr, ptr, ptr, i64, i32}, import(offsetof(tcrt_imports_t, copy)),
@@ -136,6 +140,7 @@ Value ProgramBuilder::hostLoad(Type type, Value address) {
 void ProgramBuilder::hostStore(Value value, Value address) {
   if (isCpu)
     return store(value, address);
+  isInGraph = false;
   Value slot = stack(1);
   store(value, slot);
   returnIfFailed(callIndirect(

@@ -26,12 +26,28 @@ using namespace tc::host;
 /// Words that the record of a call takes: its head, operands and results, and their dims.
 int64_t countRecordWords(prim::HostCallOp op);
 
-/// Builds the program of one variant.
+/// What the programs of a variant's functions share.
+struct ProgramTables {
+  llvm::StringMap<unsigned> hostFunctions; ///< numbers by name
+  llvm::StringMap<unsigned> states;        ///< numbers by name
+  llvm::StringMap<unsigned> deviceKernels; ///< numbers by name, in the order of the first launches
+  unsigned launchCount = 0;                ///< of the functions before
+  unsigned messageCount = 0;
+};
+
+/// Bytes of the runtime's table up to the last entry that the programs call: an older runtime may have no more.
+uint32_t getNeededImports(ArrayRef<func::FuncOp> functions);
+
+/// Whether what a launch costs depends on sizes.
+bool hasDynamicCost(LaunchOp launch);
+
+/// Builds the program of one function for one variant.
 class ProgramBuilder {
 public:
-  ProgramBuilder(func::FuncOp main, VariantOp variant)
-      : main(main), variant(variant), context(main.getContext()), b(context), loc(variant.getLoc()),
-        symbols(main->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr)),
+  /// `suffix` goes behind the names tc_infer and tc_run.
+  ProgramBuilder(func::FuncOp main, VariantOp variant, StringRef suffix, ProgramTables &tables)
+      : main(main), variant(variant), suffix(suffix), tables(tables), context(main.getContext()), b(context),
+        loc(variant.getLoc()), symbols(main->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr)),
         isCpu(variant.getDevice() == machine::DeviceKind::Cpu) {
     ptr = LLVM::LLVMPointerType::get(context);
     i1 = b.getI1Type();
@@ -42,6 +58,8 @@ public:
   }
 
   LogicalResult build();
+  /// The entry point and the table that it returns, of the functions with these suffixes.
+  void buildEntry(ArrayRef<std::string> suffixes, uint32_t neededImports);
 
 private:
   //===--- small helpers ------------------------------------------------------------------------------------------===//
@@ -82,10 +100,10 @@ private:
     return call->getNumResults() ? call.getResult() : Value();
   }
   /// An address on the stack, allocated in the function's entry block.
-  Value stack(int64_t words) {
+  Value stack(int64_t words, unsigned alignment = 16) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&b.getInsertionBlock()->getParent()->front());
-    return LLVM::AllocaOp::create(b, loc, ptr, i64, c64(words), /*alignment=*/16);
+    return LLVM::AllocaOp::create(b, loc, ptr, i64, c64(words), alignment);
   }
   /// The address of a constant text.
   Value text(const std::string &message);
@@ -140,16 +158,15 @@ private:
   void loadFrame(Value frame);
   LogicalResult buildInfer();
   LogicalResult buildRun();
-  void buildEntry();
   LogicalResult emit(Block &block);
   LogicalResult emitLaunch(LaunchOp launch);
-  bool hasDynamicCost(LaunchOp launch);
+  LogicalResult emitDeviceLaunch(LaunchOp launch, Value words, int64_t wordCount);
   bool isCostBoundByData(LaunchOp launch) {
     return isBoundByData(launch.getCostAttr().getFlopsExpr()) || isBoundByData(launch.getCostAttr().getBytesExpr());
   }
   /// Tells the runtime what a launch costs, for the sizes of this run.
   void emitCost(LaunchOp launch);
-  uint32_t neededImports();
+  void emitWriteState(prim::WriteStateOp op);
   LogicalResult emitFill(Operation *op);
   LogicalResult emitHostCall(prim::HostCallOp op);
   void emitIf(prim::IfOp op, LogicalResult &result);
@@ -157,6 +174,8 @@ private:
 
   func::FuncOp main;
   VariantOp variant;
+  StringRef suffix;
+  ProgramTables &tables;
   MLIRContext *context;
   OpBuilder b;
   Location loc;
@@ -166,17 +185,17 @@ private:
   llvm::SmallDenseSet<unsigned> boundByData;
 
   // Of the function being built.
-  Value frame, imports, frameSymbols, inputs, outputs, arena, weights, args;
+  Value frame, imports, frameSymbols, inputs, outputs, states, arena, weights, args;
   Value overflow; ///< if set, size arithmetic is checked and or-ed to it
   DenseMap<Value, Value> dynamicMemory;
   llvm::MapVector<Operation *, unsigned> launchIds;
-  llvm::StringMap<unsigned> functions; ///< numbers of host functions
-  llvm::StringMap<unsigned> deviceKernels;
   int64_t argsBytes = 0;         ///< of a launch's words
   Value groupRecords;            ///< room for the largest group's tcrt_launch_t, or that of a launch in steps
+  Value deviceRecord;            ///< room for a launch on a device
   SmallVector<Value> ownScratch; ///< of the group or launch being built, of sizes that the data decide
-  unsigned messageCount = 0;
-  Value callRecord; ///< room for the largest host call's record
+  uint32_t graphCount = 0;       ///< segments of launches on a device so far
+  bool isInGraph = false;        ///< the last one goes on
+  Value callRecord;              ///< room for the largest host call's record
 };
 
 } // namespace tc::hosttollvm

@@ -14,7 +14,7 @@ using namespace tc::host;
 using tc::hosttollvm::ProgramBuilder;
 
 Value ProgramBuilder::text(const std::string &message) {
-  std::string name = "tc_message_" + std::to_string(messageCount++);
+  std::string name = "tc_message_" + std::to_string(tables.messageCount++);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&variant.getBody().front());

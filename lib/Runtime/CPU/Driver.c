@@ -7,6 +7,11 @@
 
 #include <string.h>
 
+static int runs(const tcrt_model_t *model, const tcrt_sig_variant_t *variant) {
+  (void)model, (void)variant;
+  return 1;
+}
+
 static tcrt_status_t variant_open(tcrt_model_t *model, uint32_t variant, tcrt_loaded_variant_t *loaded) {
   (void)variant;
   loaded->weights = model->container.weights;
@@ -29,11 +34,16 @@ static tcrt_status_t copy(tcrt_context_t *context, void *dst, const void *src, u
   return TCRT_OK;
 }
 
-static tcrt_status_t launch(tcrt_context_t *context, uint32_t id, uint32_t index, const uint32_t grid[3],
-                            const uint32_t block[3], uint32_t dynamic_smem, void **params) {
-  (void)id, (void)index, (void)grid, (void)block, (void)dynamic_smem, (void)params;
+static tcrt_status_t clear(tcrt_context_t *context, void *data, uint64_t bytes) {
+  (void)context;
+  memset(data, 0, bytes);
+  return TCRT_OK;
+}
+
+static tcrt_status_t launch(tcrt_context_t *context, const tcrt_device_launch_t *launch, void **parameters) {
+  (void)parameters;
   return tcrt_fail(TCRT_ERROR_INTERNAL, "%s: error: a CPU variant launches device kernel %u; please report this",
-                   context->model->name, index);
+                   context->model->name, launch->kernel);
 }
 
 static tcrt_status_t run_edge(tcrt_context_t *context) {
@@ -44,6 +54,7 @@ static tcrt_status_t run_edge(tcrt_context_t *context) {
 const tcrt_driver_t tcrt_cpu_driver = {
     .name = "cpu",
     .device = TCRT_DEVICE_CPU,
+    .runs = runs,
     .variant_open = variant_open,
     .variant_close = variant_close,
     .context_open = context_open,
@@ -51,6 +62,7 @@ const tcrt_driver_t tcrt_cpu_driver = {
     .allocate = tcrt_host_allocate,
     .release = tcrt_host_release,
     .copy = copy,
+    .clear = clear,
     .synchronize = run_edge,
     .launch = launch,
     .run_begin = run_edge,

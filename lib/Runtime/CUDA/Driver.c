@@ -39,8 +39,14 @@ enum {
   CU_STREAM_NON_BLOCKING = 1,
   CU_EVENT_DEFAULT = 0,
   CU_JIT_ERROR_LOG_BUFFER = 5,
-  CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6
+  CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
+  CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4
 };
+
+/* Entries of cuLaunchKernel's `extra`. */
+#define CU_LAUNCH_PARAM_END ((void *)(uintptr_t)0)
+#define CU_LAUNCH_PARAM_BUFFER_POINTER ((void *)(uintptr_t)1)
+#define CU_LAUNCH_PARAM_BUFFER_SIZE ((void *)(uintptr_t)2)
 
 #define CUDA_FUNCTIONS(X)                                                                                              \
   X(cuInit, "cuInit", (unsigned flags))                                                                                \
@@ -65,6 +71,7 @@ enum {
   X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CUdeviceptr dst, const void *src, size_t bytes, CUstream stream))      \
   X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *dst, CUdeviceptr src, size_t bytes, CUstream stream))            \
   X(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", (CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream))      \
+  X(cuMemsetD8Async, "cuMemsetD8Async", (CUdeviceptr dst, unsigned char value, size_t bytes, CUstream stream))         \
   X(cuStreamCreate, "cuStreamCreate", (CUstream * stream, unsigned flags))                                             \
   X(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream stream))                                                          \
   X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream stream))                                                     \
@@ -76,7 +83,27 @@ enum {
     (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,       \
      unsigned block_z, unsigned smem, CUstream stream, void **params, void **extra))
 
+/* What cuLaunchKernelEx takes (since CUDA 11.8). */
+typedef struct CUlaunchAttribute {
+  int id;
+  int pad;
+  union {
+    char size[64];
+    unsigned cluster[3];
+  } value;
+} CUlaunchAttribute;
+
+typedef struct CUlaunchConfig {
+  unsigned grid[3], block[3];
+  unsigned smem;
+  CUstream stream;
+  CUlaunchAttribute *attributes;
+  unsigned attribute_count;
+} CUlaunchConfig;
+
 static struct {
+  CUresult (*cuLaunchKernelEx)(const CUlaunchConfig *config, CUfunction function, void **params,
+                               void **extra); /* NULL: an older driver */
 #define DECLARE(name, symbol, parameters) CUresult(*name) parameters;
   CUDA_FUNCTIONS(DECLARE)
 #undef DECLARE
@@ -110,6 +137,8 @@ static void load_cuda(void) {
   }
   CUDA_FUNCTIONS(LOOK_UP)
 #undef LOOK_UP
+  void *launch_ex = dlsym(library, "cuLaunchKernelEx");
+  memcpy(&cuda.cuLaunchKernelEx, &launch_ex, sizeof launch_ex);
   CUresult error = cuda.cuInit(0);
   if (error != CUDA_SUCCESS)
     snprintf(cuda.problem, sizeof cuda.problem, "the NVIDIA driver does not start: %s", error_text(error));
@@ -124,6 +153,7 @@ typedef struct device_state_t {
   CUmodule module;
   CUfunction *functions;
   uint32_t function_count;
+  const tcrt_sig_device_kernel_t *kernels; /* that the functions are */
   CUdeviceptr weights;
 } device_state_t;
 
@@ -164,32 +194,40 @@ static void pop(const tcrt_context_t *context) {
 
 /* ---- device code and weights ---- */
 
-/* 0: the code does not run on `sm` (90 for 9.0); larger is better. */
-static uint32_t rate(const tcrt_section_t *section, uint32_t sm) {
-  uint32_t version = section->arch / 10;
-  if (section->arch % 10 == 1)
-    return version == sm ? section->arch : 0;
-  if (section->kind == TCRT_SECTION_CUBIN && version / 10 != sm / 10)
+/* 0: code for `arch` does not run on `sm` (90 for 9.0); larger is better. */
+static uint32_t rate(uint32_t arch, int is_ptx, uint32_t sm) {
+  uint32_t version = arch / 10;
+  if (arch % 10 == 1)
+    return version == sm ? arch : 0;
+  if (!is_ptx && version / 10 != sm / 10)
     return 0;
-  return version <= sm ? section->arch : 0;
+  return version <= sm ? arch : 0;
 }
 
-static const tcrt_section_t *best_section(const tcrt_container_t *container, uint32_t kind, uint32_t sm) {
+static const tcrt_section_t *best_section(const tcrt_container_t *container, const tcrt_sig_variant_t *variant,
+                                          uint32_t kind, uint32_t sm) {
   const tcrt_section_t *best = NULL;
-  for (uint32_t i = 0; i < container->section_count; ++i) {
-    const tcrt_section_t *section = &container->sections[i];
-    if (section->kind == kind && rate(section, sm) > (best ? rate(best, sm) : 0))
+  uint32_t best_rate = 0;
+  for (uint32_t i = 0; i < variant->device_code_count; ++i) {
+    const tcrt_section_t *section = &container->sections[variant->first_device_code + i];
+    if (section->kind != kind)
+      continue;
+    uint32_t rated = rate(section->arch, kind == TCRT_SECTION_PTX, sm);
+    if (rated > best_rate) {
       best = section;
+      best_rate = rated;
+    }
   }
   return best;
 }
 
-static tcrt_status_t load_module(tcrt_model_t *model, device_state_t *state, uint32_t sm, const char *device_name) {
+static tcrt_status_t load_module(tcrt_model_t *model, const tcrt_sig_variant_t *variant, device_state_t *state,
+                                 uint32_t sm, const char *device_name) {
   const tcrt_container_t *container = &model->container;
-  if (container->signature->device_kernel_count == 0)
+  if (variant->device_kernel_count == 0)
     return TCRT_OK;
-  const tcrt_section_t *choices[2] = {best_section(container, TCRT_SECTION_CUBIN, sm),
-                                      best_section(container, TCRT_SECTION_PTX, sm)};
+  const tcrt_section_t *choices[2] = {best_section(container, variant, TCRT_SECTION_CUBIN, sm),
+                                      best_section(container, variant, TCRT_SECTION_PTX, sm)};
   if (!choices[0] && !choices[1])
     return tcrt_fail(TCRT_ERROR_MACHINE,
                      "%s: error: the artifact has no code for this GPU (%s, sm_%u); compile the model with --gpu sm_%u",
@@ -220,12 +258,13 @@ static tcrt_status_t load_module(tcrt_model_t *model, device_state_t *state, uin
                      "%s: error: the GPU's driver does not load the device code: %s%s%s; a newer driver may",
                      model->name, error_text(error), log[0] ? ": " : "", log);
   }
-  state->functions = calloc(container->signature->device_kernel_count, sizeof *state->functions);
+  state->functions = calloc(variant->device_kernel_count, sizeof *state->functions);
   if (!state->functions)
     return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: no memory left for device code", model->name);
-  state->function_count = container->signature->device_kernel_count;
+  state->function_count = variant->device_kernel_count;
+  state->kernels = container->device_kernels + variant->first_device_kernel;
   for (uint32_t i = 0; i < state->function_count; ++i) {
-    const tcrt_sig_device_kernel_t *kernel = &container->device_kernels[i];
+    const tcrt_sig_device_kernel_t *kernel = &state->kernels[i];
     char *name = strndup(container->strings + kernel->name.offset, kernel->name.length);
     if (!name)
       return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: no memory left for device code", model->name);
@@ -270,6 +309,7 @@ static void variant_close(tcrt_loaded_variant_t *loaded) {
 
 static tcrt_status_t open_device(tcrt_model_t *model, uint32_t variant, tcrt_loaded_variant_t *loaded,
                                  device_state_t *state) {
+  const tcrt_sig_variant_t record = tcrt_container_variant(&model->container, variant);
   int count = 0, major = 0, minor = 0;
   char device_name[128] = "";
   CUresult error = cuda.cuDeviceGetCount(&count);
@@ -294,8 +334,8 @@ static tcrt_status_t open_device(tcrt_model_t *model, uint32_t variant, tcrt_loa
                      model->options.device_index, error_text(error));
   }
   cuda.cuCtxPushCurrent(state->context);
-  tcrt_status_t status = load_module(model, state, (uint32_t)(10 * major + minor), device_name);
-  uint64_t weights_size = model->container.variants[variant].weights_size;
+  tcrt_status_t status = load_module(model, &record, state, (uint32_t)(10 * major + minor), device_name);
+  uint64_t weights_size = record.weights_size;
   if (status == TCRT_OK && weights_size) {
     error = cuda.cuMemAlloc(&state->weights, weights_size);
     if (error != CUDA_SUCCESS)
@@ -309,6 +349,20 @@ static tcrt_status_t open_device(tcrt_model_t *model, uint32_t variant, tcrt_loa
   CUcontext previous;
   cuda.cuCtxPopCurrent(&previous);
   return status;
+}
+
+/* Without a GPU that can be asked, variant_open says what is missing. */
+static int runs(const tcrt_model_t *model, const tcrt_sig_variant_t *variant) {
+  CUdevice device;
+  int major = 0, minor = 0;
+  if (!variant->arch)
+    return 1;
+  pthread_once(&cuda_once, load_cuda);
+  if (cuda.problem[0] || cuda.cuDeviceGet(&device, model->options.device_index) != CUDA_SUCCESS ||
+      cuda.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) != CUDA_SUCCESS ||
+      cuda.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) != CUDA_SUCCESS)
+    return 1;
+  return rate(variant->arch, 0, (uint32_t)(10 * major + minor)) != 0;
 }
 
 static tcrt_status_t variant_open(tcrt_model_t *model, uint32_t variant, tcrt_loaded_variant_t *loaded) {
@@ -420,6 +474,15 @@ static tcrt_status_t copy(tcrt_context_t *context, void *dst, const void *src, u
   return error == CUDA_SUCCESS ? TCRT_OK : cuda_error(context->model->name, "a copy", error);
 }
 
+static tcrt_status_t clear(tcrt_context_t *context, void *data, uint64_t bytes) {
+  if (!bytes)
+    return TCRT_OK;
+  push(context);
+  CUresult error = cuda.cuMemsetD8Async((CUdeviceptr)(uintptr_t)data, 0, bytes, stream_of(context)->stream);
+  pop(context);
+  return error == CUDA_SUCCESS ? TCRT_OK : cuda_error(context->model->name, "clearing memory", error);
+}
+
 /* Events around the next launch, or NULL: not measured. */
 static timed_launch_t *next_timed_launch(stream_state_t *state, uint32_t id) {
   if (state->launch_count == state->launch_capacity) {
@@ -440,34 +503,58 @@ static timed_launch_t *next_timed_launch(stream_state_t *state, uint32_t id) {
   return launch;
 }
 
-static tcrt_status_t launch(tcrt_context_t *context, uint32_t id, uint32_t index, const uint32_t grid[3],
-                            const uint32_t block[3], uint32_t dynamic_smem, void **params) {
+static CUresult launch_function(CUfunction function, const tcrt_device_launch_t *launch, CUstream stream,
+                                void **parameters) {
+  size_t size = launch->parameter_size;
+  void *block[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)(uintptr_t)launch->parameters, CU_LAUNCH_PARAM_BUFFER_SIZE,
+                   &size, CU_LAUNCH_PARAM_END};
+  void **extra = parameters ? NULL : block;
+  const uint32_t *grid = launch->grid, *threads = launch->block, *cluster = launch->cluster;
+  if (cluster[0] == 1 && cluster[1] == 1 && cluster[2] == 1)
+    return cuda.cuLaunchKernel(function, grid[0], grid[1], grid[2], threads[0], threads[1], threads[2],
+                               launch->dynamic_smem, stream, parameters, extra);
+  CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                 .value.cluster = {cluster[0], cluster[1], cluster[2]}};
+  CUlaunchConfig config = {.grid = {grid[0], grid[1], grid[2]},
+                           .block = {threads[0], threads[1], threads[2]},
+                           .smem = launch->dynamic_smem,
+                           .stream = stream,
+                           .attributes = &attribute,
+                           .attribute_count = 1};
+  return cuda.cuLaunchKernelEx(&config, function, parameters, extra);
+}
+
+static tcrt_status_t launch(tcrt_context_t *context, const tcrt_device_launch_t *launch, void **parameters) {
   device_state_t *device = device_of(context);
   stream_state_t *state = stream_of(context);
-  if (index >= device->function_count)
+  const uint32_t *grid = launch->grid, *block = launch->block, *cluster = launch->cluster;
+  if (launch->kernel >= device->function_count)
     return tcrt_fail(TCRT_ERROR_INTERNAL,
                      "%s: error: the compiled program launches device kernel %u of %u; please report this",
-                     context->model->name, index, device->function_count);
+                     context->model->name, launch->kernel, device->function_count);
   /* An empty grid does nothing; CUDA would refuse it. */
   if (!grid[0] || !grid[1] || !grid[2])
     return TCRT_OK;
+  if ((cluster[0] != 1 || cluster[1] != 1 || cluster[2] != 1) && !cuda.cuLaunchKernelEx)
+    return tcrt_fail(TCRT_ERROR_MACHINE,
+                     "%s: error: the NVIDIA driver is too old for clusters of blocks: it has no cuLaunchKernelEx",
+                     context->model->name);
   push(context);
-  timed_launch_t *timed = context->profile ? next_timed_launch(state, id) : NULL;
+  timed_launch_t *timed = context->profile ? next_timed_launch(state, launch->id) : NULL;
   if (timed)
     cuda.cuEventRecord(timed->start, state->stream);
-  CUresult error = cuda.cuLaunchKernel(device->functions[index], grid[0], grid[1], grid[2], block[0], block[1],
-                                       block[2], dynamic_smem, state->stream, params, NULL);
+  CUresult error = launch_function(device->functions[launch->kernel], launch, state->stream, parameters);
   if (timed)
     cuda.cuEventRecord(timed->end, state->stream);
   pop(context);
   if (error == CUDA_SUCCESS)
     return TCRT_OK;
-  const tcrt_sig_device_kernel_t *kernel = &context->model->container.device_kernels[index];
+  const tcrt_sig_device_kernel_t *kernel = &device->kernels[launch->kernel];
   char what[256];
   snprintf(what, sizeof what, "the launch of kernel \"%.*s\" (grid %u x %u x %u, block %u x %u x %u, %u bytes)",
            kernel->name.length > 100 ? 100 : (int)kernel->name.length,
            context->model->container.strings + kernel->name.offset, grid[0], grid[1], grid[2], block[0], block[1],
-           block[2], dynamic_smem);
+           block[2], launch->dynamic_smem);
   return cuda_error(context->model->name, what, error);
 }
 
@@ -510,6 +597,7 @@ static tcrt_status_t run_end(tcrt_context_t *context) {
 const tcrt_driver_t tcrt_cuda_driver = {
     .name = "cuda",
     .device = TCRT_DEVICE_CUDA,
+    .runs = runs,
     .variant_open = variant_open,
     .variant_close = variant_close,
     .context_open = context_open,
@@ -517,6 +605,7 @@ const tcrt_driver_t tcrt_cuda_driver = {
     .allocate = allocate,
     .release = release,
     .copy = copy,
+    .clear = clear,
     .synchronize = synchronize,
     .launch = launch,
     .run_begin = run_begin,

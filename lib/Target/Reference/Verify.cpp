@@ -70,6 +70,8 @@ std::vector<Value> getCandidates(func::FuncOp func) {
 OwningOpRef<ModuleOp> makeProbe(func::FuncOp func, ArrayRef<Value> values) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(func.getLoc());
   IRMapping mapping;
+  for (auto state : func->getParentOfType<ModuleOp>().getOps<StateOp>())
+    module->push_back(state->clone());
   auto probe = cast<func::FuncOp>(func->clone(mapping));
   module->push_back(probe);
   Operation *terminator = probe.getBody().front().getTerminator();

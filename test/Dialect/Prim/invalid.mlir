@@ -408,3 +408,73 @@ func.func @block_dot_sizes(%x: tensor<3x40xf32>, %w: tensor<7x20xui8>, %s: tenso
   %0 = prim.block_dot %x, %w, %s bits = 4 block = 32 : (tensor<3x40xf32>, tensor<7x20xui8>, tensor<7x2xf32>) -> tensor<3x7xf32>
   return
 }
+
+// -----
+
+// expected-error @+1 {{(C1) a state cannot be of type 'tensor<?xf32>'}}
+prim.state @s : tensor<?xf32>
+
+// -----
+
+// expected-error @+1 {{(C1) a state cannot be of type 'tensor<3xi4>'}}
+prim.state @s : tensor<3xi4>
+
+// -----
+
+// expected-error @+1 {{(C1) a state cannot be of type 'tensor<3xcomplex<f32>>'}}
+prim.state @s : tensor<3xcomplex<f32>>
+
+// -----
+
+// expected-error @+1 {{(C2) the initial value has the type 'tensor<2xf32>', expected 'tensor<3xf32>'}}
+prim.state @s : tensor<3xf32> = dense<0.0> : tensor<2xf32>
+
+// -----
+
+func.func @read_no_state() -> tensor<3xf32> {
+  // expected-error @+1 {{(C1) there is no prim.state @s}}
+  %0 = prim.read_state @s : tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+
+// -----
+
+prim.state @s : tensor<3xf32>
+func.func @read_type() -> tensor<4xf32> {
+  // expected-error @+1 {{(C1) the state @s is of type 'tensor<3xf32>'}}
+  %0 = prim.read_state @s : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+prim.state @s : tensor<3xf32>
+func.func @write_type(%x: tensor<3xi32>) {
+  // expected-error @+1 {{(C1) the state @s is of type 'tensor<3xf32>'}}
+  prim.write_state @s, %x : tensor<3xi32>
+  return
+}
+
+// -----
+
+prim.state @s : tensor<3xf32>
+func.func @write_in_branch(%c: tensor<i1>, %x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = prim.if %c : tensor<i1> -> (tensor<3xf32>) {
+    // expected-error @+1 {{(C2) stands in a loop or branch}}
+    prim.write_state @s, %x : tensor<3xf32>
+    prim.yield %x : tensor<3xf32>
+  } else {
+    prim.yield %x : tensor<3xf32>
+  }
+  return %0 : tensor<3xf32>
+}
+
+// -----
+
+prim.state @s : tensor<3xf32>
+func.func @write_twice(%x: tensor<3xf32>) {
+  prim.write_state @s, %x : tensor<3xf32>
+  // expected-error @+1 {{(C2) the function writes the state @s twice}}
+  prim.write_state @s, %x : tensor<3xf32>
+  return
+}

@@ -286,3 +286,18 @@ func.func @bits(%x: tensor<2x3xf32>, %n: tensor<5xi4>) -> (tensor<2x3xui32>, ten
   %1 = prim.storage %n : tensor<5xi4> -> tensor<3xui8>
   return %0, %1 : tensor<2x3xui32>, tensor<3xui8>
 }
+
+// CHECK: prim.state @count : tensor<i64>{{$}}
+prim.state @count : tensor<i64>
+// CHECK: prim.state @mean : tensor<2x3xf32> = dense<1.000000e+00> : tensor<2x3xf32>
+prim.state @mean : tensor<2x3xf32> = dense<1.0> : tensor<2x3xf32>
+
+// CHECK-LABEL: func @states
+func.func @states(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  // CHECK: %[[OLD:.*]] = prim.read_state @mean : tensor<2x3xf32>
+  %0 = prim.read_state @mean : tensor<2x3xf32>
+  %1 = prim.add %0, %x : tensor<2x3xf32>
+  // CHECK: prim.write_state @mean, %{{.*}} : tensor<2x3xf32>
+  prim.write_state @mean, %1 : tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}

@@ -31,16 +31,17 @@ inline artifact::ArtifactSpec basicSpec() {
   using namespace artifact;
   static const float bias[4] = {1, 2, 3, 4}, factor = 2;
   ArtifactSpec spec;
+  spec.functions.push_back({"main", {}, {}, {}, {}});
   spec.manifest = "{\"producer\": \"test\"}";
-  spec.symbols.push_back({"n", 0, 64, 1});
-  spec.symbols.push_back({"n4", 0, 256, 1});
+  spec.functions[0].symbols.push_back({"n", 0, 64, 1});
+  spec.functions[0].symbols.push_back({"n4", 0, 256, 1});
   uint64_t biasOffset = spec.addWeights(Segment::bytes({reinterpret_cast<const char *>(bias), sizeof bias}));
   spec.addWeights(Segment::bytes({reinterpret_cast<const char *>(&factor), sizeof factor}));
-  spec.inputs.push_back({"x", TCRT_DTYPE_F32, {Dim::symbol(0), Dim::fixed(4)}});
-  spec.inputs.push_back({"b", TCRT_DTYPE_F32, {Dim::fixed(4)}, TCRT_VALUE_FLAG_DEFAULT, biasOffset});
-  spec.outputs.push_back({"y", TCRT_DTYPE_F32, {Dim::symbol(0), Dim::fixed(4)}});
-  spec.outputs.push_back({"p", TCRT_DTYPE_F32, {Dim::expr()}});
-  spec.kernels.push_back({"k_axpb", "Mul#0+Add#1", 8, 32});
+  spec.functions[0].inputs.push_back({"x", TCRT_DTYPE_F32, {Dim::symbol(0), Dim::fixed(4)}});
+  spec.functions[0].inputs.push_back({"b", TCRT_DTYPE_F32, {Dim::fixed(4)}, TCRT_VALUE_FLAG_DEFAULT, biasOffset});
+  spec.functions[0].outputs.push_back({"y", TCRT_DTYPE_F32, {Dim::symbol(0), Dim::fixed(4)}});
+  spec.functions[0].outputs.push_back({"p", TCRT_DTYPE_F32, {Dim::expr()}});
+  spec.functions[0].kernels.push_back({"k_axpb", "Mul#0+Add#1", 8, 32});
   spec.variants.push_back({"future", TCRT_DEVICE_CPU, UINT64_C(1) << 63, programElf("basic")});
   spec.variants.push_back({"x86-64-v2", TCRT_DEVICE_CPU, TCRT_CPU_SSE42, programElf("basic")});
   return spec;
@@ -50,14 +51,15 @@ inline artifact::ArtifactSpec basicSpec() {
 inline artifact::ArtifactSpec valuesSpec() {
   using namespace artifact;
   ArtifactSpec spec;
-  spec.symbols.push_back({"n", 0, 1 << 20, 1});
-  spec.inputs.push_back({"text", TCRT_DTYPE_STRING, {Dim::symbol(0)}});
-  spec.inputs.push_back({"parts", TCRT_DTYPE_F32, {}, 0, 0, TCRT_VALUE_SEQUENCE});
-  spec.inputs.push_back({"maybe", TCRT_DTYPE_F32, {}, 0, 0, TCRT_VALUE_OPTIONAL});
-  spec.outputs.push_back({"twice", TCRT_DTYPE_STRING, {Dim::symbol(0)}});
-  spec.outputs.push_back({"more", TCRT_DTYPE_F32, {}, 0, 0, TCRT_VALUE_SEQUENCE});
-  spec.outputs.push_back({"same", TCRT_DTYPE_F32, {}, 0, 0, TCRT_VALUE_OPTIONAL});
-  spec.functions = {"twice", "seq_insert"};
+  spec.functions.push_back({"main", {}, {}, {}, {}});
+  spec.functions[0].symbols.push_back({"n", 0, 1 << 20, 1});
+  spec.functions[0].inputs.push_back({"text", TCRT_DTYPE_STRING, {Dim::symbol(0)}});
+  spec.functions[0].inputs.push_back({"parts", TCRT_DTYPE_F32, {}, 0, 0, TCRT_VALUE_SEQUENCE});
+  spec.functions[0].inputs.push_back({"maybe", TCRT_DTYPE_F32, {}, 0, 0, TCRT_VALUE_OPTIONAL});
+  spec.functions[0].outputs.push_back({"twice", TCRT_DTYPE_STRING, {Dim::symbol(0)}});
+  spec.functions[0].outputs.push_back({"more", TCRT_DTYPE_F32, {}, 0, 0, TCRT_VALUE_SEQUENCE});
+  spec.functions[0].outputs.push_back({"same", TCRT_DTYPE_F32, {}, 0, 0, TCRT_VALUE_OPTIONAL});
+  spec.hostFunctions = {"twice", "seq_insert"};
   spec.strings = {"", "yes"};
   spec.variants.push_back({"any", TCRT_DEVICE_CPU, 0, programElf("values")});
   return spec;
@@ -66,10 +68,35 @@ inline artifact::ArtifactSpec valuesSpec() {
 inline artifact::ArtifactSpec stressSpec() {
   using namespace artifact;
   ArtifactSpec spec;
-  spec.inputs.push_back({"tasks", TCRT_DTYPE_I64, {Dim::fixed(1)}});
-  spec.outputs.push_back({"problems", TCRT_DTYPE_I64, {Dim::fixed(1)}});
-  spec.kernels.push_back({"k_mark", "Mark", 0, 0});
+  spec.functions.push_back({"main", {}, {}, {}, {}});
+  spec.functions[0].inputs.push_back({"tasks", TCRT_DTYPE_I64, {Dim::fixed(1)}});
+  spec.functions[0].outputs.push_back({"problems", TCRT_DTYPE_I64, {Dim::fixed(1)}});
+  spec.functions[0].kernels.push_back({"k_mark", "Mark", 0, 0});
   spec.variants.push_back({"any", TCRT_DEVICE_CPU, 0, programElf("stress")});
+  return spec;
+}
+
+/// Two functions and two states, see programs.c.
+inline artifact::ArtifactSpec statesSpec() {
+  using namespace artifact;
+  static const float sum[2] = {10, 20};
+  ArtifactSpec spec;
+  uint64_t offset = spec.addWeights(Segment::bytes({reinterpret_cast<const char *>(sum), sizeof sum}));
+  spec.states.push_back({"sum", TCRT_DTYPE_F32, {2}, offset});
+  spec.states.push_back({"runs", TCRT_DTYPE_I64, {}, std::nullopt});
+  Function add, look;
+  add.name = "add";
+  add.inputs.push_back({"x", TCRT_DTYPE_F32, {Dim::fixed(2)}});
+  add.outputs.push_back({"y", TCRT_DTYPE_F32, {Dim::fixed(2)}});
+  add.kernels.push_back({"k_add", "Add#0", 2, 24});
+  look.name = "look";
+  look.symbols.push_back({"n", 1, 1 << 20, 1});
+  look.inputs.push_back({"x", TCRT_DTYPE_F32, {Dim::symbol(0)}});
+  look.outputs.push_back({"runs", TCRT_DTYPE_I64, {}});
+  look.outputs.push_back({"scaled", TCRT_DTYPE_F32, {Dim::symbol(0), Dim::fixed(2)}});
+  look.kernels.push_back({"k_scale", "Mul#0", 0, 0});
+  spec.functions = {add, look};
+  spec.variants.push_back({"any", TCRT_DEVICE_CPU, 0, programElf("states")});
   return spec;
 }
 
@@ -110,16 +137,17 @@ done:
 )";
   static const float factor = 3;
   ArtifactSpec spec;
-  spec.symbols.push_back({"n", 0, 1 << 20, 1});
+  spec.functions.push_back({"main", {}, {}, {}, {}});
+  spec.functions[0].symbols.push_back({"n", 0, 1 << 20, 1});
   spec.addWeights(Segment::bytes("unused"));
   spec.addWeights(Segment::bytes({reinterpret_cast<const char *>(&factor), sizeof factor}));
-  spec.inputs.push_back({"x", TCRT_DTYPE_F32, {Dim::symbol(0)}});
-  spec.outputs.push_back({"y", TCRT_DTYPE_F32, {Dim::symbol(0)}});
-  spec.outputs.push_back({"z", TCRT_DTYPE_F32, {Dim::expr()}});
-  spec.kernels.push_back({"scale", "Mul#0", 1, 8});
-  spec.deviceKernels.push_back({"scale", 128, 0});
-  spec.ptx.push_back({700, ptx});
+  spec.functions[0].inputs.push_back({"x", TCRT_DTYPE_F32, {Dim::symbol(0)}});
+  spec.functions[0].outputs.push_back({"y", TCRT_DTYPE_F32, {Dim::symbol(0)}});
+  spec.functions[0].outputs.push_back({"z", TCRT_DTYPE_F32, {Dim::expr()}});
+  spec.functions[0].kernels.push_back({"scale", "Mul#0", 1, 8});
   spec.variants.push_back({"cuda", TCRT_DEVICE_CUDA, 0, programElf("device")});
+  spec.variants[0].deviceKernels.push_back({"scale", 128, 0});
+  spec.variants[0].ptx.push_back({700, ptx});
   return spec;
 }
 

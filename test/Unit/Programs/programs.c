@@ -266,10 +266,18 @@ static int32_t run(tcrt_frame_t *frame) {
     code = imports->copy(frame, factor, &host_factor, sizeof host_factor, TCRT_COPY_HOST_TO_DEVICE);
   host_factor = -1;
   const void *x = frame->inputs[0], *arena = frame->arena;
-  void *params[] = {&x, &arena, &factor, &n};
-  const uint32_t grid[3] = {(uint32_t)((n + 127) / 128), 1, 1}, block[3] = {128, 1, 1};
+  _Alignas(TCRT_PARAMETER_ALIGN) const struct {
+    const void *x, *y, *factor;
+    int64_t n;
+  } parameters = {x, arena, factor, n};
+  const tcrt_device_launch_t launch = {.grid = {(uint32_t)((n + 127) / 128), 1, 1},
+                                       .block = {128, 1, 1},
+                                       .cluster = {1, 1, 1},
+                                       .graph = 1,
+                                       .parameter_size = sizeof parameters,
+                                       .parameters = &parameters};
   if (!code)
-    code = imports->launch_device(frame, 0, 0, grid, block, 0, params);
+    code = imports->launch_device(frame, &launch);
   if (!code)
     code = imports->copy(frame, frame->outputs[0], frame->arena, 4 * (uint64_t)n, TCRT_COPY_DEVICE_TO_DEVICE);
   int64_t half = n / 2;
@@ -282,13 +290,61 @@ static int32_t run(tcrt_frame_t *frame) {
   return code;
 }
 
+#elif defined(PROGRAM_STATES)
+/* Function 0, "add": input x f32 (2), output y f32 (2); the states sum f32 (2) += x, runs i64 += 1, y = sum. Function
+ * 1, "look": input x f32 (n), outputs runs i64 and scaled f32 (n, 2) = x * sum, through the arena; n of 13 fails after
+ * it has made runs -1. */
+static int32_t infer(tcrt_frame_t *frame) {
+  frame->output_dims[0] = 2;
+  return TCRT_CODE_OK;
+}
+
+static int32_t run(tcrt_frame_t *frame) {
+  const float *x = frame->inputs[0];
+  float *sum = frame->states[0], *y = frame->outputs[0];
+  for (int i = 0; i < 2; ++i)
+    y[i] = sum[i] += x[i];
+  ++*(int64_t *)frame->states[1];
+  return TCRT_CODE_OK;
+}
+
+static int32_t infer_look(tcrt_frame_t *frame) {
+  frame->output_dims[0] = frame->symbols[0];
+  frame->output_dims[1] = 2;
+  frame->arena_size = 8 * (uint64_t)frame->symbols[0];
+  return TCRT_CODE_OK;
+}
+
+static int32_t run_look(tcrt_frame_t *frame) {
+  const float *x = frame->inputs[0], *sum = frame->states[0];
+  float *product = (float *)frame->arena, *scaled = frame->outputs[1];
+  if (frame->symbols[0] == 13) {
+    *(int64_t *)frame->states[1] = -1;
+    return refuse(frame, TCRT_CODE_REFUSED, "the run is refused by size");
+  }
+  for (int64_t i = 0; i < 2 * frame->symbols[0]; ++i)
+    product[i] = x[i / 2] * sum[i % 2];
+  for (int64_t i = 0; i < 2 * frame->symbols[0]; ++i)
+    scaled[i] = product[i];
+  *(int64_t *)frame->outputs[0] = *(const int64_t *)frame->states[1];
+  return TCRT_CODE_OK;
+}
+
+#define MORE_ROUTINES                                                                                                  \
+  , { infer_look, run_look }
+
 #elif defined(PROGRAM_OLD)
 /* Asks for a newer runtime. */
 static int32_t infer(tcrt_frame_t *frame) { return refuse(frame, TCRT_CODE_INTERNAL, "never called"); }
 static int32_t run(tcrt_frame_t *frame) { return infer(frame); }
 #endif
 
-static const tcrt_program_t program = {TCRT_ABI_VERSION, sizeof(tcrt_program_t), infer, run};
+#ifndef MORE_ROUTINES
+#define MORE_ROUTINES
+#endif
+
+static const tcrt_routine_t routines[] = {{infer, run} MORE_ROUTINES};
+static const tcrt_program_t program = {TCRT_ABI_VERSION, sizeof(tcrt_program_t), COUNT(routines), 0, routines};
 
 __attribute__((visibility("default"))) const tcrt_program_t *tc_entry(const tcrt_imports_t *table) {
   imports = table;

@@ -539,8 +539,9 @@ TEST_CASE("kernels are profiled") {
 
 TEST_CASE("the maths of the import table") {
   artifact::ArtifactSpec spec;
-  spec.inputs.push_back({"x", TCRT_DTYPE_F64, {artifact::Dim::fixed(21)}});
-  spec.outputs.push_back({"y", TCRT_DTYPE_F64, {artifact::Dim::fixed(21)}});
+  spec.functions.emplace_back().name = "main";
+  spec.functions[0].inputs.push_back({"x", TCRT_DTYPE_F64, {artifact::Dim::fixed(21)}});
+  spec.functions[0].outputs.push_back({"y", TCRT_DTYPE_F64, {artifact::Dim::fixed(21)}});
   spec.variants.push_back({"any", TCRT_DEVICE_CPU, 0, programElf("maths")});
   Model m(spec);
   Context context(m.model, withThreads(1));

@@ -40,8 +40,8 @@ public:
   uint8_t *data;
 };
 
-std::string artifactBytes() {
-  llvm::Expected<std::string> bytes = artifact::writeArtifactToMemory(basicSpec());
+std::string artifactBytes(const artifact::ArtifactSpec &spec = basicSpec()) {
+  llvm::Expected<std::string> bytes = artifact::writeArtifactToMemory(spec);
   if (!bytes)
     FAIL(llvm::toString(bytes.takeError()));
   return *bytes;
@@ -102,6 +102,22 @@ void openAndQuery(const std::string &bytes) {
   for (uint32_t i = 0; i < tcrt_model_symbol_count(model); ++i)
     if (tcrt_model_symbol(model, i, &symbol) == TCRT_OK)
       length += std::strlen(symbol.name);
+  tcrt_function_info_t function;
+  for (uint32_t i = 0; i < tcrt_model_function_count(model); ++i) {
+    if (tcrt_model_function(model, i, &function) != TCRT_OK)
+      continue;
+    length += std::strlen(function.name);
+    for (uint32_t j = 0; i && j < function.input_count; ++j)
+      if (tcrt_model_function_input(model, i, j, &value) == TCRT_OK)
+        length += std::strlen(value.name);
+    for (uint32_t j = 0; i && j < function.output_count; ++j)
+      if (tcrt_model_function_output(model, i, j, &value) == TCRT_OK)
+        length += std::strlen(value.name);
+  }
+  tcrt_state_info_t state;
+  for (uint32_t i = 0; i < tcrt_model_state_count(model); ++i)
+    if (tcrt_model_state(model, i, &state) == TCRT_OK)
+      length += std::strlen(state.name);
   tcrt_variant_info_t variant;
   for (uint32_t i = 0; i < tcrt_model_variant_count(model); ++i)
     if (tcrt_model_variant(model, i, &variant) == TCRT_OK)
@@ -205,7 +221,9 @@ TEST_CASE("flipped bytes are found by the hashes") {
 }
 
 TEST_CASE("any mutation with fitting hashes is taken or refused, but read within bounds") {
-  const std::string bytes = artifactBytes();
+  // Functions and states, one function alone, and a file of ABI 1.
+  const std::string bytes =
+      GENERATE(artifactBytes(statesSpec()), artifactBytes(), readFile(std::string(TC_TEST_ABI1) + "/static.bin"));
   std::mt19937 random(7);
   const char *setting = std::getenv("TC_FUZZ_ROUNDS");
   int rounds = setting ? std::atoi(setting) : 3000;
@@ -261,6 +279,76 @@ TEST_CASE("any mutation with fitting hashes is taken or refused, but read within
     parse(damaged, 0);
     openAndQuery(damaged);
   }
+}
+
+TEST_CASE("hostile tables of functions, states and variants are refused by name") {
+  const std::string good = artifactBytes(statesSpec());
+  const uint64_t start = sectionsOf(good)[1].offset;
+  tcrt_signature_t head;
+  std::memcpy(&head, &good[start], sizeof head);
+  REQUIRE(parse(good, TCRT_PARSE_ALL_HASHES) == TCRT_OK);
+  auto refused = [&](uint64_t offset, auto value, const char *why) {
+    std::string bytes = good;
+    std::memcpy(&bytes[start + offset], &value, sizeof value);
+    rehash(bytes);
+    INFO("offset " << offset << ": " << why);
+    CHECK(parse(bytes, 0) == TCRT_ERROR_INVALID);
+    INFO(tcrt_last_error());
+    CHECK(std::string(tcrt_last_error()).find(why) != std::string::npos);
+    openAndQuery(bytes);
+  };
+  const char *past = "reaches past its end", *tables = "the tables of a function are not valid";
+  refused(offsetof(tcrt_signature_t, abi_version), uint32_t(0), "runs versions 1 to 2");
+  refused(offsetof(tcrt_signature_t, abi_version), uint32_t(3), "has ABI version 3; this libtcrt");
+  refused(offsetof(tcrt_signature_t, size), uint32_t(TCRT_SIGNATURE_SIZE_ABI_1), "the signature is too short");
+  refused(offsetof(tcrt_signature_t, function_count), uint32_t(0), "there is no function");
+  refused(offsetof(tcrt_signature_t, function_count), uint32_t(1), tables);
+  refused(offsetof(tcrt_signature_t, function_count), uint32_t(1000), past);
+  refused(offsetof(tcrt_signature_t, function_count), UINT32_MAX, past);
+  refused(offsetof(tcrt_signature_t, function_offset), UINT64_MAX - 7, past);
+  refused(offsetof(tcrt_signature_t, function_offset), head.function_offset + 4, past);
+  refused(offsetof(tcrt_signature_t, state_count), uint32_t(1) << 25, past);
+  refused(offsetof(tcrt_signature_t, state_offset), uint64_t(1) << 40, past);
+  // The second function.
+  const uint64_t second = head.function_offset + sizeof(tcrt_sig_function_t);
+  refused(second + offsetof(tcrt_sig_function_t, name), uint32_t(1) << 31, "the name of a function is not valid");
+  refused(second + offsetof(tcrt_sig_function_t, name) + 4, uint32_t(0), "the name of a function is not valid");
+  refused(second + offsetof(tcrt_sig_function_t, first_input), uint32_t(0), tables);
+  refused(second + offsetof(tcrt_sig_function_t, input_count), uint32_t(2), tables);
+  refused(second + offsetof(tcrt_sig_function_t, output_count), uint32_t(1), tables);
+  refused(second + offsetof(tcrt_sig_function_t, output_count), UINT32_MAX, tables);
+  refused(second + offsetof(tcrt_sig_function_t, symbol_count), uint32_t(0),
+          "a dim of an input or output is not valid");
+  refused(second + offsetof(tcrt_sig_function_t, first_kernel), uint32_t(0), tables);
+  refused(second + offsetof(tcrt_sig_function_t, kernel_count), uint32_t(1) << 31, tables);
+  // The first function has no symbols, whatever the second one has.
+  refused(head.dim_offset, uint32_t(TCRT_DIM_SYMBOL), "a dim of an input or output is not valid");
+  const uint64_t state = head.state_offset;
+  refused(state + offsetof(tcrt_sig_state_t, name), UINT32_MAX, "the name of a state is not valid");
+  refused(state + offsetof(tcrt_sig_state_t, name) + 4, uint32_t(0), "the name of a state is not valid");
+  refused(state + offsetof(tcrt_sig_state_t, dtype), uint32_t(0), "the type of a state is not known");
+  refused(state + offsetof(tcrt_sig_state_t, dtype), uint32_t(TCRT_DTYPE_STRING), "the type of a state is not known");
+  refused(state + offsetof(tcrt_sig_state_t, dtype), uint32_t(99), "the type of a state is not known");
+  refused(state + offsetof(tcrt_sig_state_t, flags), uint32_t(2), "the type of a state is not known");
+  refused(state + offsetof(tcrt_sig_state_t, rank), uint32_t(17), "the rank of a state is not valid");
+  refused(state + offsetof(tcrt_sig_state_t, first_dim), UINT32_MAX, "the rank of a state is not valid");
+  refused(state + offsetof(tcrt_sig_state_t, initial_offset), uint64_t(8), "the initial value of a state is not valid");
+  refused(state + offsetof(tcrt_sig_state_t, initial_offset), UINT64_MAX - 63,
+          "the initial value of a state is not valid");
+  tcrt_sig_state_t record;
+  std::memcpy(&record, &good[start + state], sizeof record);
+  const uint64_t dim = head.dim_offset + record.first_dim * sizeof(tcrt_sig_dim_t);
+  refused(dim + offsetof(tcrt_sig_dim_t, kind), uint32_t(TCRT_DIM_EXPR), "a dim of a state is not valid");
+  refused(dim + offsetof(tcrt_sig_dim_t, value), int64_t(-1), "the size of a state is not valid");
+  refused(dim + offsetof(tcrt_sig_dim_t, value), INT64_MAX, "the size of a state is not valid");
+  refused(dim + offsetof(tcrt_sig_dim_t, value), int64_t(3), "the initial value of a state is not valid");
+  const uint64_t variant = head.variant_offset;
+  const char *device = "the device code of a variant is not valid";
+  refused(variant + offsetof(tcrt_sig_variant_t, arch), uint32_t(900), device);
+  refused(variant + offsetof(tcrt_sig_variant_t, first_device_code), uint32_t(1000), device);
+  refused(variant + offsetof(tcrt_sig_variant_t, device_code_count), UINT32_MAX, device);
+  refused(variant + offsetof(tcrt_sig_variant_t, device_kernel_count), uint32_t(1), device);
+  refused(variant + offsetof(tcrt_sig_variant_t, weights_size), uint64_t(0), "a variant does not fit the weights");
 }
 
 TEST_CASE("any mutation of the code is mapped or refused") {
@@ -330,10 +418,10 @@ TEST_CASE("the writer refuses what the loader would") {
     return bytes ? std::string("written") : llvm::toString(bytes.takeError());
   };
   artifact::ArtifactSpec spec = basicSpec();
-  spec.inputs[0].dims.assign(17, artifact::Dim::fixed(1));
+  spec.functions[0].inputs[0].dims.assign(17, artifact::Dim::fixed(1));
   CHECK(message(spec) == "(memory): error: input \"x\" has rank 17; at most 16 is supported");
   spec = basicSpec();
-  spec.inputs[0].dims[0] = artifact::Dim::symbol(5);
+  spec.functions[0].inputs[0].dims[0] = artifact::Dim::symbol(5);
   CHECK(message(spec).find("a dim of an input or output is not valid") != std::string::npos);
   spec = basicSpec();
   spec.variants.clear();
@@ -354,7 +442,7 @@ TEST_CASE("the writer refuses what the loader would") {
   spec.addWeights(artifact::Segment::file("/no/such/file", 0, 8));
   CHECK(message(spec) == "/no/such/file: error: the file cannot be read: No such file or directory");
   spec = basicSpec();
-  spec.kernels[0].nodes = std::string("a\xff\0b", 4);
+  spec.functions[0].kernels[0].nodes = std::string("a\xff\0b", 4);
   CHECK(message(spec) == "written");
 
   auto error = [](llvm::Error error) { return error ? llvm::toString(std::move(error)) : std::string("written"); };

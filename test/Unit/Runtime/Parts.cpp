@@ -134,7 +134,7 @@ TEST_CASE("each device finds its own part of an artifact") {
     options.device = device;
     tcrt_model_t *model;
     REQUIRE(tcrt_model_open_memory(bytes.data(), bytes.size(), "m.bin", &options, &model) == TCRT_OK);
-    CHECK(tcrt_model_input_count(model) == (device == TCRT_DEVICE_CPU ? 2 : deviceSpec().inputs.size()));
+    CHECK(tcrt_model_input_count(model) == (device == TCRT_DEVICE_CPU ? 2 : deviceSpec().functions[0].inputs.size()));
     tcrt_variant_info_t variant;
     REQUIRE(tcrt_model_variant(model, 0, &variant) == TCRT_OK);
     CHECK(variant.device == device);

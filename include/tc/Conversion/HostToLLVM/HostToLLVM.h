@@ -25,11 +25,12 @@ namespace hosttollvm {
 #include "tc/Conversion/HostToLLVM/Passes.h.inc"
 } // namespace hosttollvm
 
-/// The model's function: @main, or the only function; null if there is none.
-mlir::func::FuncOp getMainFunction(mlir::ModuleOp module);
+/// The functions that callers run, in the order of the artifact's table: those with a body, as they stand in the
+/// module.
+llvm::SmallVector<mlir::func::FuncOp> getFunctions(mlir::ModuleOp module);
 
-/// Names of the host functions that a program calls (prim.host_call), by their number in tcrt_call_t.
-llvm::SmallVector<llvm::StringRef> getHostFunctions(mlir::func::FuncOp main);
+/// Names of the host functions that the programs call (prim.host_call), by their number in tcrt_call_t.
+llvm::SmallVector<llvm::StringRef> getHostFunctions(llvm::ArrayRef<mlir::func::FuncOp> functions);
 
 } // namespace tc
 

@@ -10,11 +10,12 @@
 include "mlir/Pass/PassBase.td"
 
 def ConvertHostToLLVMPass : Pass<"tc-convert-host-to-llvm", "::mlir::ModuleOp"> {
-  let summary = "Adds the native program (tc_entry, tc_infer, tc_run) to every host.variant";
+  let summary = "Adds the native programs (tc_entry, tc_infer, tc_run) to every host.variant";
   let description = [{
-    Needs the attributes of tc-plan-memory. The functions follow part 2 of artifact_abi.h: tc_infer checks what the runtime
-    cannot, derives symbols and sizes with checked arithmetic; tc_run is the launches one after the other. The model's function
-    stays: it describes signature, constants and launches to the artifact.
+    Needs the attributes of tc-plan-memory. The programs follow part 2 of artifact_abi.h: tc_infer checks what the runtime
+    cannot, derives symbols and sizes with checked arithmetic; tc_run is the launches one after the other. The second and later
+    functions of a module have tc_infer.NAME and tc_run.NAME. The functions stay: they describe signature, constants and launches
+    to the artifact.
   }];
   let dependentDialects = ["::tc::host::HostDialect", "::mlir::LLVM::LLVMDialect"];
 }

@@ -8,6 +8,7 @@
 #include "tc/Dialect/TC/IR/TC.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace tc::prim;
@@ -445,6 +446,45 @@ LogicalResult ArgSortOp::verify() {
     return emitOpError("needs an operand [B.., N, M] and a result [B.., K] of i64");
   if (ArrayRef(in).drop_back(2) != ArrayRef(out).drop_back(1))
     return emitOpError("operand and result differ in their leading sizes");
+  return success();
+}
+
+//===--- states ---------------------------------------------------------------------------------------------------===//
+
+LogicalResult StateOp::verify() {
+  auto type = cast<RankedTensorType>(getType());
+  Type element = type.getElementType();
+  bool isHeld = element.isInteger(1) ||
+                (element.isIntOrFloat() && !isNarrowElement(element) && element.getIntOrFloatBitWidth() % 8 == 0);
+  if (!type.hasStaticShape() || !isHeld)
+    return emitOpError("(C1) a state cannot be of type ") << type;
+  if (getInitial() && getInitial()->getType() != type)
+    return emitOpError("(C2) the initial value has the type ") << getInitial()->getType() << ", expected " << type;
+  return success();
+}
+
+/// The state that an op names, which must be of the type of `value`.
+static LogicalResult verifyState(Operation *op, FlatSymbolRefAttr name, Type type, SymbolTableCollection &tables) {
+  auto state = tables.lookupNearestSymbolFrom<StateOp>(op, name);
+  if (!state)
+    return op->emitOpError("(C1) there is no prim.state ") << name;
+  if (state.getType() != type)
+    return op->emitOpError("(C1) the state ") << name << " is of type " << state.getType();
+  return success();
+}
+
+LogicalResult ReadStateOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyState(*this, getStateAttr(), getType(), tables);
+}
+
+LogicalResult WriteStateOp::verifySymbolUses(SymbolTableCollection &tables) {
+  if (failed(verifyState(*this, getStateAttr(), getValue().getType(), tables)))
+    return failure();
+  if (!isa<FunctionOpInterface>((*this)->getParentOp()))
+    return emitOpError("(C2) stands in a loop or branch");
+  for (auto other : (*this)->getBlock()->getOps<WriteStateOp>())
+    if (other != *this && other.getState() == getState() && other->isBeforeInBlock(*this))
+      return emitOpError("(C2) the function writes the state ") << getStateAttr() << " twice";
   return success();
 }
 

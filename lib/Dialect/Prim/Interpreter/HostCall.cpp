@@ -80,8 +80,33 @@ Results evalHostCall(const Call &call) {
   return results;
 }
 
+/// A run begins with the value of a new context.
+Results evalReadState(const Call &call) {
+  auto op = cast<ReadStateOp>(call.op);
+  auto state = SymbolTable::lookupNearestSymbolFrom<StateOp>(op, op.getStateAttr());
+  if (!state)
+    return call.fail("there is no state @" + op.getState());
+  std::optional<Tensor> initial;
+  if (state.getInitial()) {
+    initial = fromAttribute(*state.getInitial());
+    if (!initial)
+      return call.fail("the bytes of the state @" + op.getState() + " are missing");
+  } else {
+    char *data;
+    auto type = cast<RankedTensorType>(state.getType());
+    initial = allocateTensor(type.getElementType(), type.getShape(), data);
+    std::memset(data, 0, initial->sizeBytes());
+  }
+  return std::vector<Tensor>{convertFloats(*initial, call.elementTypes[0])};
+}
+
+/// The next run is another interpreter's.
+Results evalWriteState(const Call &) { return std::vector<Tensor>(); }
+
 } // namespace
 
 void tc::prim::interpreter::addHostCallHandlers(Registry &registry) {
   registry.add(HostCallOp::getOperationName(), evalHostCall);
+  registry.add(ReadStateOp::getOperationName(), evalReadState);
+  registry.add(WriteStateOp::getOperationName(), evalWriteState);
 }

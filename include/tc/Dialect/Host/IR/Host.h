@@ -44,7 +44,7 @@ inline constexpr llvm::StringLiteral kScratchAttr = "host.scratch";
 /// On the function: IntegerAttr i64, the most bytes of values of static size that are live at once (lower bound of the
 /// arena).
 inline constexpr llvm::StringLiteral kLiveAttr = "host.live";
-/// On the function: IntegerAttr i64, bytes of the weights section.
+/// On the function: IntegerAttr i64, bytes of the weights section, which all functions share.
 inline constexpr llvm::StringLiteral kWeightsAttr = "host.weights";
 /// On host.binary of a GPU variant: array of {kind = "cubin" or "ptx", arch = tcrt_section_t::arch, object = bytes}.
 inline constexpr llvm::StringLiteral kDeviceCodeAttr = "host.device_code";

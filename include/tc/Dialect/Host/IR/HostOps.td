@@ -28,7 +28,7 @@ def Host_Dialect : Dialect {
 def Host_PlaceKind : I32EnumAttr<"PlaceKind", "The memory that a value lives in", [
     I32EnumAttrCase<"Arena", 0, "arena">, I32EnumAttrCase<"Input", 1, "input">, I32EnumAttrCase<"Output", 2, "output">,
     I32EnumAttrCase<"Weights", 3, "weights">, I32EnumAttrCase<"Heap", 4, "heap">,
-    I32EnumAttrCase<"LateOutput", 5, "late_output">]> {
+    I32EnumAttrCase<"LateOutput", 5, "late_output">, I32EnumAttrCase<"State", 6, "state">]> {
   let cppNamespace = "::tc::host";
   let genSpecializedAttr = 0;
 }
@@ -39,7 +39,7 @@ def Host_PlaceAttr : AttrDef<Host_Dialect, "Place"> {
     `#host.place<arena[0], affine_map<()[s0] -> (s0 * 512 + 64)>>`: `offset` bytes (a size expression) into the arena, into the
     caller's buffer of input or output `index`, or into the weights section. heap: memory of its own (number `index`) whose size
     depends on data, allocated where the value is defined; late_output: memory of output `index` that the runtime gives once its
-    sizes are known.
+    sizes are known; state: that of state `index`, which the context owns.
   }];
   let parameters = (ins EnumParameter<Host_PlaceKind>:$kind, "int64_t":$index, "::mlir::AffineMapAttr":$offset);
   let assemblyFormat = "`<` $kind `[` $index `]` `,` $offset `>`";

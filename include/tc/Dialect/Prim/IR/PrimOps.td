@@ -444,6 +444,36 @@ def Prim_RnnOp : Prim_Repeated<"rnn", "Alone", "Strided", ["getFlops"]> {
   let assemblyFormat = "$kind operands attr-dict `:` functional-type(operands, results)";
 }
 
+//===--- states -----------------------------------------------------------------------------------------------------===//
+
+def Prim_StateOp : Prim_Op<"state", "Function", [Symbol]> {
+  let summary = "A tensor that outlives a run: each context of the runtime has one, which all functions of the module see";
+  let description = [{
+    Stands in the module. `initial` is its value in a new context, zeros without it.
+    (C1) `type` is a tensor of static sizes, of integers or floats of whole bytes, or i1. (C2) `initial` is of this type.
+    Example: `prim.state @runs : tensor<i64> = dense<0> : tensor<i64>`.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$type, OptionalAttr<TypedAttrInterface>:$initial);
+  let assemblyFormat = "$sym_name `:` $type (`=` $initial^)? attr-dict";
+  let hasVerifier = 1;
+}
+def Prim_ReadStateOp : Prim_Op<"read_state", "Function", [MemoryEffects<[MemRead]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "The value that a state has when the function is called, wherever in the function this stands";
+  let description = "(C1) `state` names a prim.state of the module, whose type is the result's.";
+  let arguments = (ins FlatSymbolRefAttr:$state);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$state attr-dict `:` type($result)";
+}
+def Prim_WriteStateOp : Prim_Op<"write_state", "Function", [MemoryEffects<[MemWrite]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Gives a state the value that it has when the function has returned";
+  let description = [{
+    (C1) `state` names a prim.state of the module, whose type is the value's. (C2) Stands in the function itself, not in a loop or
+    branch, and no other op of the function writes this state.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$state, AnyRankedTensor:$value);
+  let assemblyFormat = "$state `,` $value attr-dict `:` type($value)";
+}
+
 //===--- host values --------------------------------------------------------------------------------------------------===//
 
 def Prim_HostCallOp : Prim_Op<"host_call", "Function", [NoMemoryEffect]> {
