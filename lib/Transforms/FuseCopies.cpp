@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "FusePlan.h"
+#include "tc/Analysis/LikelySizes.h"
 
 using namespace mlir;
 using namespace tc;
@@ -30,7 +31,7 @@ static prim::ConcatOp findWideConcat(Operation *reader, const Use &use) {
     Value part = i < use.chain.size() ? use.chain[i]->getResult(0) : use.leaf;
     if (countBehind(part).value_or(kVector) < kVector &&
         countBehind(concat.getResult()).value_or(kShortRow + 1) > kShortRow &&
-        likelyCount(concat.getResult()) >= kLeastElements)
+        getLikelyCount(concat.getResult()) >= kLeastElements)
       return concat;
   }
   return {};
@@ -86,14 +87,14 @@ static double countEvaluations(ArrayRef<Use> uses) {
   for (const Use &use : uses) {
     llvm::hash_code position = llvm::hash_combine_range(use.map.begin(), use.map.end());
     const bool isKnown = !llvm::is_contained(use.map, int(kUnknown));
-    double read = fuse::likelyCount(use.top);
+    double read = getLikelyCount(use.top);
     for (Operation *link : use.chain) {
-      read = std::min(read, fuse::likelyCount(link->getResult(0)));
+      read = std::min(read, getLikelyCount(link->getResult(0)));
       if (!isKnown && !link->hasTrait<prim::PointwiseTrait>())
         position = llvm::hash_combine(position, link);
     }
     if (seen.insert({isKnown ? Value() : use.leaf, position}).second)
-      evaluations += std::min(1.0, read / std::max(fuse::likelyCount(use.leaf), 1.0));
+      evaluations += std::min(1.0, read / std::max(getLikelyCount(use.leaf), 1.0));
   }
   return evaluations;
 }

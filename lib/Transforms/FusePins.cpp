@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "FusePlan.h"
+#include "tc/Analysis/LikelySizes.h"
 
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -47,7 +48,7 @@ void Plan::pinOperand(Operation *consumer, Value operand) {
 static bool isGatheredOften(Value v, AffineExpr elements) {
   // Reads of one element, and reads of all, from which on a launch of its own is worth it. What only the run knows
   // counts as much.
-  constexpr int64_t kReads = 8, kAllReads = 16 * 1024, kUnknown = 64;
+  constexpr int64_t kReads = 8, kAllReads = 16 * 1024;
   const SmallVector<AffineExpr> sizes = prim::getSizes(v);
   return llvm::any_of(v.getUsers(), [&](Operation *user) {
     if (auto reshape = dyn_cast<prim::ReshapeOp>(user))
@@ -70,9 +71,9 @@ static bool isGatheredOften(Value v, AffineExpr elements) {
           dim == broadcast.getDims().end() ||
           (prim::getConstantSize(sizes[dim - broadcast.getDims().begin()]) == 1 && prim::getConstantSize(size) != 1);
       if (isRepeated)
-        reads *= prim::getConstantSize(size).value_or(kUnknown);
+        reads *= getLikelySize(size, user);
     }
-    return reads >= kReads && reads * prim::getConstantSize(elements).value_or(kUnknown * kUnknown) >= kAllReads;
+    return reads >= kReads && reads * getLikelySize(elements, user, usual::kExtent * usual::kExtent) >= kAllReads;
   });
 }
 
@@ -104,18 +105,18 @@ double tc::fuse::countSliced(Value v) {
   for (Operation *user : v.getUsers()) {
     if (auto gather = dyn_cast<prim::GatherOp>(user)) {
       if (gather.getSource() == v && gather.getAxis() + 1 < rank)
-        gathered += likelyCount(gather.getResult());
+        gathered += getLikelyCount(gather.getResult());
     } else if (auto gather = dyn_cast<prim::GatherNDOp>(user)) {
       const int64_t numbers = prim::getConstantSize(prim::getSizes(gather.getIndices()).back()).value_or(rank);
       if (gather.getSource() == v && int64_t(gather.getBatchDims()) + numbers < int64_t(rank))
-        gathered += likelyCount(gather.getResult());
+        gathered += getLikelyCount(gather.getResult());
     } else if (isa<prim::SliceOp>(user)) {
-      sliced += likelyCount(user->getResult(0));
+      sliced += getLikelyCount(user->getResult(0));
     } else if (isa<prim::PadOp>(user) && user->getOperand(0) == v) {
       gathered += countSliced(user->getResult(0));
     }
   }
-  return gathered + (sliced > likelyCount(v) ? sliced : 0);
+  return gathered + (sliced > getLikelyCount(v) ? sliced : 0);
 }
 
 bool tc::fuse::hasLanes(Value v) {
@@ -126,7 +127,7 @@ bool tc::fuse::hasLanes(Value v) {
 
 /// Whether slices of `v` along its last dim, whose neighbours lie apart in memory, are read, and so many that lanes
 /// along that dim pay for turning it once.
-static bool isReadBySlices(Value v) { return hasLanes(v) && countSliced(v) >= likelyCount(v); }
+static bool isReadBySlices(Value v) { return hasLanes(v) && countSliced(v) >= getLikelyCount(v); }
 
 /// Whether a reshape of the op's result has dims merged into its last one of which the innermost repeats elements, as
 /// the values of a group of channels for each of them, and is read often.

@@ -125,13 +125,6 @@ bool tc::fuse::isPrologue(Operation *consumer, Operation *op) {
   return !movement || !reader || movement.getAddressing() <= reader.readsThrough();
 }
 
-double tc::fuse::likelyCount(Value value) {
-  double count = 1;
-  for (AffineExpr size : prim::getSizes(value))
-    count *= double(prim::getConstantSize(size).value_or(64));
-  return count;
-}
-
 bool tc::fuse::isSmallConstant(Operation *op) {
   auto constant = dyn_cast_or_null<prim::ConstantOp>(op);
   if (!constant)

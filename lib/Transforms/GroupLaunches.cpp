@@ -18,6 +18,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "tc/Analysis/LikelySizes.h"
 #include "tc/Transforms/Passes.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -41,17 +42,14 @@ constexpr int64_t kEnoughStepRanges = 64;
 constexpr int64_t kLeastFlops = 4000000, kLeastBytes = 1 << 20;
 // The same of a single task, which nobody shares without company: a recurrent layer of a small batch.
 constexpr int64_t kLeastTaskFlops = 2000000;
-// Sizes that only the run knows are taken for this.
-constexpr int64_t kUnknownSize = 16;
 // How far a member is looked for: every value that is computed earlier lives longer.
 constexpr unsigned kWindow = 48;
 
-int64_t evaluate(AffineExpr expr) {
-  return prim::evaluate(expr, [](AffineExpr) { return kUnknownSize; });
-}
+int64_t evaluate(AffineExpr expr, LaunchOp launch) { return evaluateLikely(expr, launch, usual::kSymbol); }
 
 int64_t rangesOf(LaunchOp launch) {
-  return evaluate(launch.getTasks().getResult(0)) / std::max<int64_t>(1, evaluate(launch.getGrain().getResult(0)));
+  return evaluate(launch.getTasks().getResult(0), launch) /
+         std::max<int64_t>(1, evaluate(launch.getGrain().getResult(0), launch));
 }
 
 int64_t enoughRanges(LaunchOp launch) { return launch.getSteps() ? kEnoughStepRanges : kEnoughRanges; }
@@ -60,10 +58,10 @@ bool isMember(Operation &op) {
   auto launch = dyn_cast<LaunchOp>(op);
   if (!launch || launch.getDeviceAttr() || launch.getGroup() || rangesOf(launch) >= enoughRanges(launch))
     return false;
-  const bool isTask = evaluate(launch.getTasks().getResult(0)) == 1;
+  const bool isTask = evaluate(launch.getTasks().getResult(0), launch) == 1;
   base::CostAttr cost = launch.getCostAttr();
-  return cost && (evaluate(cost.getFlopsExpr()) >= (isTask ? kLeastTaskFlops : kLeastFlops) ||
-                  evaluate(cost.getBytesExpr()) >= kLeastBytes);
+  return cost && (evaluate(cost.getFlopsExpr(), launch) >= (isTask ? kLeastTaskFlops : kLeastFlops) ||
+                  evaluate(cost.getBytesExpr(), launch) >= kLeastBytes);
 }
 
 /// Whether the op only depends on what it reads, so that it may run earlier.

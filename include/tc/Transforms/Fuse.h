@@ -61,8 +61,6 @@ bool turnsInnermost(mlir::Operation *op);
 bool isPrologue(mlir::Operation *consumer, mlir::Operation *op);
 /// Whether each element of the operand is one of the result: transpose, reshape.
 inline bool isBijection(mlir::Operation *op) { return op->hasTrait<prim::BijectiveTrait>(); }
-/// The number of elements; a size that only the run knows counts as 64.
-double likelyCount(mlir::Value value);
 /// Whether `op` is a constant that regions copy instead of reading: at most 64 elements, or all the same.
 bool isSmallConstant(mlir::Operation *op);
 /// Whether computing `op` again costs about as much as reading its result.

@@ -23,6 +23,7 @@
 #include "CPU/Attention.h"
 #include "Common/Anchor.h"
 #include "Common/Generators.h"
+#include "tc/Analysis/LikelySizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -157,13 +158,13 @@ public:
 private:
   /// Of so many queries.
   static double flopsOf(const Problem &p, int64_t tileT) {
-    return 2.0 * double(tileT) * double(prim::getConstantSize(p.S).value_or(128)) * double(p.D + p.E);
+    return 2.0 * double(tileT) * double(getLikelySize(p.S, p.op, usual::kKeys)) * double(p.D + p.E);
   }
   /// Queries and keys of a block.
   static std::pair<int64_t, int64_t> chooseTiles(const Problem &p) {
     const int64_t tileS = chooseKeys(p);
     auto t = prim::getConstantSize(p.T);
-    const double batch = double(prim::getConstantSize(prim::product(p.T.getContext(), p.batch)).value_or(16));
+    const double batch = double(getLikelySize(prim::product(p.T.getContext(), p.batch), p.op, usual::kHeads));
     int64_t best = 32;
     double least = std::numeric_limits<double>::infinity();
     for (int64_t tileT = kPanel; t && tileT <= 128 && tileT <= roundUp(std::max<int64_t>(*t, 1), kPanel);

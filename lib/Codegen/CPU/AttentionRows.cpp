@@ -22,6 +22,7 @@
 #include "CPU/Attention.h"
 #include "Common/Anchor.h"
 #include "Common/Generators.h"
+#include "tc/Analysis/LikelySizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -152,7 +153,7 @@ private:
   }
   /// As few blocks as there may be, of equal size.
   static int64_t chooseKeys(const Problem &p) {
-    const int64_t s = std::max<int64_t>(1, prim::getConstantSize(p.S).value_or(kMostKeys));
+    const int64_t s = std::max<int64_t>(1, getLikelySize(p.S, p.op, /*usual=*/kMostKeys));
     return roundUp(ceilDiv(s, ceilDiv(s, kMostKeys)), 16);
   }
 
@@ -166,7 +167,7 @@ private:
     auto all = prim::getConstantSize(prim::product(region.getContext(), p.batch) * p.S);
     const bool isNear = all && *all * (p.D + p.E) * 4 <= kNearBytes;
     params.prefetchKeys = isNear ? 0 : ceilDiv(kAheadFloats, std::max<int64_t>(1, p.D));
-    const double elements = double(prim::getConstantSize(p.S).value_or(kMostKeys)) * double(p.D + p.E);
+    const double elements = double(getLikelySize(p.S, p.op, /*usual=*/kMostKeys)) * double(p.D + p.E);
     const double flops = std::max(2.0 * double(T), 4 * kFlopsPerByte) * elements;
     params.grain = std::max<int64_t>(1, int64_t(kGrainFlops / std::max(flops, 1.0)));
     return params.get(region.getContext());

@@ -24,6 +24,7 @@
 #include "CPU/MicroKernel.h"
 #include "Common/Anchor.h"
 #include "Common/Generators.h"
+#include "tc/Analysis/LikelySizes.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
 #include "tc/Transforms/Fuse.h"
 
@@ -631,7 +632,7 @@ public:
     params.lhsCopy = !inputThroughReshapes(p->op.getLhs());
     for (const auto &[table, input] : *packed)
       params.*table = input.input;
-    const int64_t m = std::max<int64_t>(1, p->m.value_or(kTaskRows));
+    const int64_t m = std::max<int64_t>(1, getLikelySize(p->M, p->op, /*usual=*/kTaskRows));
     int64_t mostRows = 1;
     Tile wide;
     for (const VectorUnit &unit : machine::kVectorUnits) {

@@ -21,6 +21,7 @@
 #include "CPU/MicroKernel.h"
 #include "Common/Anchor.h"
 #include "Common/Generators.h"
+#include "tc/Analysis/LikelySizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -83,7 +84,7 @@ public:
       return failure();
     double rows = 1;
     for (int64_t dim : reduce.getDims())
-      rows *= double(prim::getConstantSize(sizes[dim]).value_or(64));
+      rows *= double(getLikelySize(sizes[dim], region));
     int64_t columns = kColumns;
     auto type = cast<RankedTensorType>(reduce.getOperand().getType());
     const bool isStreamed = type.hasStaticShape() && type.getShape().back() > kColumns &&

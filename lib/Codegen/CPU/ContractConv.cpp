@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "CPU/Contract.h"
+#include "tc/Analysis/LikelySizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -159,10 +160,8 @@ static SmallVector<Patch> possiblePatches(const Convolution &c, const VectorUnit
 
 /// Those of one image, roughly where its size is not known.
 static double convolutionFlops(const Convolution &c) {
-  double flops = 2.0 * c.depth() * c.columns * c.groups * c.h.value_or(32) * c.w.value_or(32);
-  for (AffineExpr size : c.outer)
-    flops *= double(prim::getConstantSize(size).value_or(8));
-  return flops * double(prim::getConstantSize(c.batch).value_or(1));
+  const double pixels = double(c.likelyHeight(usual::kSmallImageSide)) * double(c.likelyWidth(usual::kSmallImageSide));
+  return 2.0 * c.depth() * c.columns * c.groups * pixels * c.likelyOuter() * double(c.likelyImages());
 }
 
 double contract::taskFlops(const Convolution &c, int64_t tileH, int64_t tileW, int64_t tileN) {
@@ -189,11 +188,8 @@ LogicalResult contract::chooseConvolution(const Convolution &c, llvm::function_r
   tileH = c.h ? balanced(c.h, std::min(std::max<int64_t>(1, *c.h), tileH)) : std::min<int64_t>(tileH, 4);
 
   auto countTasks = [&](int64_t height) {
-    double tasks = double(prim::getConstantSize(c.batch).value_or(1)) * std::ceil(double(c.h.value_or(56)) / height) *
-                   std::ceil(double(c.w.value_or(56)) / tileW) * c.groups;
-    for (AffineExpr size : c.outer)
-      tasks *= double(prim::getConstantSize(size).value_or(8));
-    return tasks;
+    return double(c.likelyImages()) * std::ceil(double(c.likelyHeight()) / height) *
+           std::ceil(double(c.likelyWidth()) / tileW) * c.groups * c.likelyOuter();
   };
   // Lower tasks, where they leave out kernel positions that read nothing but padding.
   while (!direct && tileH > 1 && usedShare(dimH(c), ceilDiv(tileH, 2)) < kMostUsedShare * usedShare(dimH(c), tileH))

@@ -45,8 +45,8 @@ static bool isReadInPlace(const Product &p) {
 }
 
 double contract::taskFlops(const Product &p, int64_t tileM, int64_t tileN) {
-  return 2.0 * double(p.k.value_or(256)) * std::max(kStreamedRows, std::min(double(p.m.value_or(128)), double(tileM))) *
-         std::min(double(p.n ? roundUp(*p.n, kPanel) : 16 * kPanel), double(tileN));
+  return 2.0 * double(p.likelyDepth()) * std::max(kStreamedRows, std::min(double(p.likelyRows()), double(tileM))) *
+         std::min(double(roundUp(p.likelyColumns(), kPanel)), double(tileN));
 }
 
 void contract::chooseProduct(const Product &p, llvm::function_ref<bool(unsigned)> isConstant,
@@ -75,7 +75,7 @@ void contract::chooseProduct(const Product &p, llvm::function_ref<bool(unsigned)
     if (unit.bits == 512)
       wide = tile;
   }
-  const double depth = double(p.k.value_or(256));
+  const double depth = double(p.likelyDepth());
   int64_t tilePanels =
       std::max<int64_t>(8, int64_t(kPanelBytes / (double(kPanel * p.elementBytes()) * std::max(depth, 1.0))));
   tilePanels = std::max<int64_t>(1, tilePanels / wide.panels) * wide.panels;
@@ -87,8 +87,8 @@ void contract::chooseProduct(const Product &p, llvm::function_ref<bool(unsigned)
   if (p.m && *p.m > 0) // blocks of equal size
     tileM = std::min(tileM, roundUp(ceilDiv(*p.m, ceilDiv(*p.m, tileM)), wide.rows));
   // More tasks, as long as each is worth it.
-  double batch = double(prim::getConstantSize(p.B).value_or(8)), rows = double(p.m.value_or(128)),
-         columns = double(panels.value_or(16)) * kPanel;
+  double batch = double(p.likelyBatch()), rows = double(p.likelyRows()),
+         columns = double(roundUp(p.likelyColumns(), kPanel));
   auto tasks = [&] { return batch * std::ceil(rows / tileM) * std::ceil(columns / double(tilePanels * kPanel)); };
   auto flops = [&] { return taskFlops(p, tileM, tilePanels * kPanel); };
   const double least = rows < kStreamedRows ? kFewTaskFlops : kTaskFlops;
@@ -224,7 +224,7 @@ AffineExpr contract::copyFloats(const Product &p, Schedule schedule) {
 
 /// Of a launch whose tasks copy so many rows of A or columns of B.
 static AffineExpr packingGrain(const Product &p, int64_t lines) {
-  const int64_t bytes = p.k.value_or(256) * lines * p.elementBytes();
+  const int64_t bytes = p.likelyDepth() * lines * p.elementBytes();
   return getAffineConstantExpr(std::max<int64_t>(1, kPackGrainBytes / std::max<int64_t>(bytes, 1)), p.K.getContext());
 }
 

@@ -7,7 +7,7 @@
 #ifndef TC_LIB_CODEGEN_CONVOLUTION_H
 #define TC_LIB_CODEGEN_CONVOLUTION_H
 
-#include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Analysis/LikelySizes.h"
 
 namespace tc::codegen {
 
@@ -23,6 +23,13 @@ struct Convolution {
   int64_t kernelH = 1, kernelW = 1, strideH = 1, strideW, dilationH = 1, dilationW, padH = 0, padW;
   int64_t groups, channels, columns; // channels and columns of a group
   std::optional<int64_t> h, w;       // outH, outW
+
+  /// What to plan for; a size that is known is itself.
+  int64_t likelyHeight(int64_t usual = usual::kImageSide) const { return getLikelySize(outH, op, usual); }
+  int64_t likelyWidth(int64_t usual = usual::kImageSide) const { return getLikelySize(outW, op, usual); }
+  /// Of images, and of positions in the outer dims.
+  int64_t likelyImages(int64_t usual = usual::kImages) const { return getLikelySize(batch, op, usual); }
+  double likelyOuter() const { return getLikelyCount(outer, op, usual::kBatch); }
 
   int64_t outerTaps() const {
     int64_t count = 1;

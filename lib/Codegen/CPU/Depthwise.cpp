@@ -116,7 +116,7 @@ public:
       int64_t most = unit.registers == 32 ? (isGrouped ? 14 : 8) : (isGrouped ? 8 : 4);
       while (most > 1 && most * c->writtenTaps() > 256)
         --most;
-      int64_t width = c->w.value_or(56), best = 1;
+      int64_t width = c->likelyWidth(), best = 1;
       double bestCost = std::numeric_limits<double>::infinity();
       for (int64_t pixels = 1; pixels <= std::min<int64_t>(most, std::max<int64_t>(1, width)); ++pixels) {
         double cost = 0;
@@ -139,9 +139,9 @@ public:
       }
       params.pixelsFor(unit.bits) = best;
     }
-    double rowFlops = 2.0 * double(c->w.value_or(56)) * double(c->allChannels() * c->channels) * double(c->taps());
+    double rowFlops = 2.0 * double(c->likelyWidth()) * double(c->allChannels() * c->channels) * double(c->taps());
     // Rows of a task share input rows; several tasks for each of many cores.
-    int64_t tileH = std::max<int64_t>(1, std::min<int64_t>(8, c->h.value_or(56) / 16));
+    int64_t tileH = std::max<int64_t>(1, std::min<int64_t>(8, c->likelyHeight() / 16));
     params.tileH = tileH;
     if (const int64_t run = splitColumns(region, c->allChannels(), kLeastRun); run && run % c->channels == 0)
       params.run = run;

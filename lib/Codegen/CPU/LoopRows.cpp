@@ -8,6 +8,7 @@
 #include "CPU/MicroKernel.h"
 #include "CPU/Stream.h"
 #include "Common/Anchor.h"
+#include "tc/Analysis/LikelySizes.h"
 #include "tc/Transforms/Fuse.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -30,8 +31,8 @@ constexpr int64_t kMostPart = 8;
 // operations at most.
 constexpr int64_t kMostOddPart = 15;
 constexpr double kMostOddCode = 600;
-// What a size counts that only the run knows.
-constexpr int64_t kLikelyRows = 64;
+// What a size counts that only the run knows where dims are joined: no part, as lanes are laid out by its number.
+constexpr int64_t kUnknownRows = 64;
 // Inputs of this size come from beyond the second-level cache.
 constexpr int64_t kFetchedBytes = 2 * machine::kCaches.l2;
 // Passes that keep nothing fetch what lies so far behind for rows that are shorter than a page, which end before what
@@ -58,13 +59,11 @@ double loops::costOf(Value value, DenseMap<Value, double> &known, ArrayRef<Affin
     double inner = 0;
     for (Value operand : op->getOperands())
       inner += costOf(operand, known, rows);
-    auto extent = [](AffineExpr expr) { return double(prim::getConstantSize(expr).value_or(64)); };
     double factor = 1;
     auto reduce = dyn_cast<prim::ReduceOp>(op);
     const bool isOnceARow = reduce && !rows.empty() && isAlongLast(reduce, rows);
     if (auto primitive = dyn_cast<prim::CostOpInterface>(op); primitive && !isOnceARow)
-      for (AffineExpr size : primitive.getCombinedSizes())
-        factor *= extent(size);
+      factor = getLikelyCount(primitive.getCombinedSizes(), op);
     if (isa<prim::ArgReduceOp>(op))
       factor *= 4;
     cost = (inner + (prim::isTranscendental(op) ? kTranscendental : 1)) * factor;
@@ -171,9 +170,9 @@ SmallVector<Value> loops::rowResults(kernel::RegionOp region, Value root) {
 bool loops::isWorthAhead(Value root, ArrayRef<Value> results) {
   if (results.empty())
     return false;
-  const double rows = fuse::likelyCount(results.front()), elements = fuse::likelyCount(root);
+  const double rows = getLikelyCount(results.front()), elements = getLikelyCount(root);
   SmallVector<AffineExpr> sizes = prim::getSizes(root);
-  const double last = sizes.empty() ? 1 : double(prim::getConstantSize(sizes.back()).value_or(64));
+  const double last = sizes.empty() ? 1 : double(getLikelySize(sizes.back(), root.getParentBlock()->getParentOp()));
   return rows < elements / last ? elements >= kLeastAhead : rows == 1 && last >= kLongRow;
 }
 
@@ -183,7 +182,7 @@ int64_t loops::countEvenlyJoined(ArrayRef<AffineExpr> sizes) {
   for (AffineExpr size : llvm::reverse(sizes)) {
     if (joined > 0 && !isPart(count))
       break;
-    count *= prim::getConstantSize(size).value_or(kLikelyRows);
+    count *= prim::getConstantSize(size).value_or(kUnknownRows);
     ++joined;
   }
   return joined >= 2 && count > kMostPart ? joined : 0;
@@ -212,7 +211,7 @@ int64_t loops::countOddlyJoined(ArrayRef<AffineExpr> sizes, Block &block) {
     code += prim::isTranscendental(&op) ? kTranscendental : 1;
   int64_t joined = 0, part = 1;
   for (AffineExpr size : llvm::reverse(sizes)) {
-    const int64_t count = prim::getConstantSize(size).value_or(kLikelyRows);
+    const int64_t count = prim::getConstantSize(size).value_or(kUnknownRows);
     if (count < 2)
       return 0;
     ++joined;
@@ -225,10 +224,10 @@ int64_t loops::countOddlyJoined(ArrayRef<AffineExpr> sizes, Block &block) {
 
 double loops::bytesPerElement(kernel::RegionOp region, Value root) {
   Block &block = region.getBody().front();
-  const double elements = std::max(fuse::likelyCount(root), 1.0);
+  const double elements = std::max(getLikelyCount(root), 1.0);
   auto bytes = [&](Value value) {
     const unsigned bits = cast<RankedTensorType>(value.getType()).getElementTypeBitWidth();
-    return std::min(fuse::likelyCount(value), elements) * bits / 8;
+    return std::min(getLikelyCount(value), elements) * bits / 8;
   };
   double all = 0;
   for (Value argument : block.getArguments())

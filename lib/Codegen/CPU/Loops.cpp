@@ -15,6 +15,7 @@
 #include "CPU/MicroKernel.h"
 #include "CPU/Stream.h"
 #include "Common/Anchor.h"
+#include "tc/Analysis/LikelySizes.h"
 #include "tc/Transforms/Fuse.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -41,7 +42,7 @@ public:
     unsigned space = 0;
     auto weight = [&](unsigned i) {
       const Value value = yield.getValues()[i];
-      return std::make_pair(fuse::likelyCount(value), prim::getSizes(value).size());
+      return std::make_pair(getLikelyCount(value), prim::getSizes(value).size());
     };
     for (unsigned i = 1; i < yield.getValues().size(); ++i)
       if (weight(i) > weight(space))
@@ -65,7 +66,7 @@ public:
     }
     const int64_t odd = oddPart(own, joined);
     sizes = joinLast(sizes, joined);
-    double last = sizes.empty() ? 1 : double(prim::getConstantSize(sizes.back()).value_or(64));
+    double last = sizes.empty() ? 1 : double(getLikelySize(sizes.back(), region));
     double rows = weight(space).first / std::max(last, 1.0);
 
     // Lanes belong to a reduction if the last dim of what it reduces is reduced: contiguous, and long enough.
@@ -76,7 +77,7 @@ public:
       if (!llvm::is_contained(dims, int64_t(in.size()) - 1))
         return;
       // Part of a vector is worth it where it is loaded at once.
-      const int64_t extent = prim::getConstantSize(in.back()).value_or(64);
+      const int64_t extent = getLikelySize(in.back(), region);
       reductionLanes |= extent >= kPanel || (extent >= kPanel / 2 && isInnermost(operand, int64_t(in.size()) - 1));
       fullSpace |= prim::getSizes(root) == in;
     };

@@ -18,6 +18,7 @@
 #include "CPU/Patches.h"
 #include "Common/Anchor.h"
 #include "Common/Generators.h"
+#include "tc/Analysis/LikelySizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -129,7 +130,7 @@ public:
     if (p->patches && (!packed || p->patches->columns == 0))
       return failure();
     const bool copy = !p->isInPlace() || *p->k % kind.steps() != 0;
-    const int64_t m = std::max<int64_t>(1, p->m.value_or(1024)), n = std::max<int64_t>(1, p->n.value_or(1024));
+    const int64_t m = likelyRows(*p), n = likelyColumns(*p);
     const int64_t allPanels = ceilDiv(n, kPanel);
     // Accumulators, a row of B and a broadcast: 31 registers of 32 or 16 (a panel has 1, 2 and 4 vectors of sums; of
     // f32 1, 1 and 2).
@@ -160,8 +161,7 @@ public:
     int64_t tileM = std::clamp<int64_t>(kTaskRowBytes / depthBytes, kLeastRows, kTaskRows) / rowsStep * rowsStep;
     tileM = std::min(tileM, roundUp(ceilDiv(m, ceilDiv(m, tileM)), rowsStep));
     auto tasks = [&] {
-      return double(prim::getConstantSize(p->B).value_or(8)) * double(ceilDiv(m, tileM)) *
-             double(ceilDiv(allPanels, tilePanels));
+      return double(p->likelyBatch()) * double(ceilDiv(m, tileM)) * double(ceilDiv(allPanels, tilePanels));
     };
     auto products = [&] { return taskProducts(*p, tileM, tilePanels * kPanel); };
     // Copied rows are worth their copy for 128 columns.
@@ -263,9 +263,12 @@ public:
   }
 
 private:
+  static int64_t likelyRows(const Product &p) { return std::max<int64_t>(1, p.likelyRows(usual::kNarrowProductSide)); }
+  static int64_t likelyColumns(const Product &p) {
+    return std::max<int64_t>(1, p.likelyColumns(usual::kNarrowProductSide));
+  }
   static double taskProducts(const Product &p, int64_t tileM, int64_t tileN) {
-    return double(*p.k) * double(std::min(std::max<int64_t>(1, p.m.value_or(1024)), tileM)) *
-           double(std::min(std::max<int64_t>(1, p.n.value_or(1024)), tileN));
+    return double(*p.k) * double(std::min(likelyRows(p), tileM)) * double(std::min(likelyColumns(p), tileN));
   }
   static SmallVector<AffineExpr> grid(const Product &p, Schedule schedule) {
     return {p.B, prim::simplifySize(p.N.ceilDiv(schedule.getTileN())),

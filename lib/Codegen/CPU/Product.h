@@ -11,6 +11,7 @@
 
 #include "CPU/MicroKernel.h"
 #include "Common/Generators.h"
+#include "tc/Analysis/LikelySizes.h"
 
 namespace tc::codegen {
 
@@ -39,6 +40,14 @@ struct Product {
   }
   mlir::Type element() const { return mlir::cast<mlir::RankedTensorType>(result.getType()).getElementType(); }
   int64_t elementBytes() const { return element().getIntOrFloatBitWidth() / 8; }
+  /// What to plan for; a size that is known is itself.
+  int64_t likelyRows(int64_t usual = usual::kProductRows) const { return likely(M, usual); }
+  int64_t likelyColumns(int64_t usual = usual::kProductColumns) const { return likely(N, usual); }
+  int64_t likelyDepth() const { return likely(K, usual::kProductDepth); }
+  int64_t likelyBatch(int64_t usual = usual::kBatch) const { return likely(B, usual); }
+  int64_t likely(mlir::AffineExpr size, int64_t usual) const {
+    return getLikelySize(size, result.getDefiningOp(), usual);
+  }
   mlir::AffineExpr panels() const { return prim::simplifySize(N.ceilDiv(kPanel)); }
   /// Distance of two panels packed at run time: whole blocks of 16 steps are written, from each step on at which the
   /// last dim of K begins.

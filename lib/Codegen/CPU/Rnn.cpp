@@ -27,6 +27,7 @@
 #include "CPU/MicroKernel.h"
 #include "Common/Anchor.h"
 #include "Common/Generators.h"
+#include "tc/Analysis/LikelySizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -461,7 +462,7 @@ public:
     auto batch = prim::getConstantSize(p->B);
     int64_t tileB = batch && *batch > 0 ? ceilDiv(*batch, ceilDiv(*batch, kTaskRows)) : 8;
     params.tileB = tileB;
-    const int64_t tasks = ceilDiv(batch.value_or(kStreamedRows), tileB);
+    const int64_t tasks = ceilDiv(getLikelySize(p->B, p->op, /*usual=*/kStreamedRows), tileB);
     params.merged = p->streams() ? std::max<int64_t>(1, std::min(kStreamedRows / tileB, tasks)) : 1;
     const bool isFew = batch && *batch > 0 && (tasks == 1 || (p->streams() && *batch <= kSlicedRows));
     const int64_t slice = packed && isFew ? chooseSlice(*p, *batch, params) : 0;

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "CPU/Lines.h"
+#include "tc/Analysis/LikelySizes.h"
 
 using namespace mlir;
 using namespace tc;
@@ -32,8 +33,8 @@ public:
     if (!op)
       return failure();
     Lines lines(op.getOperand(), op.getAxis());
-    double length = double(prim::getConstantSize(lines.length).value_or(64));
-    double inner = double(prim::getConstantSize(lines.innerCount()).value_or(64));
+    double length = double(getLikelySize(lines.length, op));
+    double inner = double(getLikelySize(lines.innerCount(), op));
     int64_t block = inner >= 128 ? 128 : inner >= 64 ? 64 : std::max<int64_t>(int64_t(inner), 1);
     Schedule::Params params;
     // The result holds the running values.

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "CPU/Lines.h"
+#include "tc/Analysis/LikelySizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -210,7 +211,7 @@ public:
     if (!p)
       return failure();
     AffineExpr across = p->lines ? p->lines->innerCount() : p->columns();
-    int64_t count = prim::getConstantSize(across).value_or(1024);
+    int64_t count = getLikelySize(across, region, usual::kRowLength);
     Schedule::Params params;
     params.block = count > 256 ? 256 : std::max<int64_t>(count, 1);
     return params.get(region.getContext());

@@ -108,7 +108,7 @@ public:
     const int64_t least = p->turned ? kLeastTurnedColumns : kLeastColumns;
     int64_t tileN = most;
     if (p->n && *p->n > 0) {
-      const int64_t batch = std::max<int64_t>(1, prim::getConstantSize(p->B).value_or(kTasks));
+      const int64_t batch = std::max<int64_t>(1, p->likelyBatch(/*usual=*/kTasks));
       const int64_t wanted = std::min(ceilDiv(kTasks, batch), ceilDiv(*p->n, least));
       tileN = roundUp(ceilDiv(*p->n, std::max(wanted, ceilDiv(*p->n, most))), kPanel);
     }
@@ -120,7 +120,7 @@ public:
     const bool isWhole = p->turned && p->k && *p->k <= steps;
     params.steps = isWhole ? 0 : steps;
     params.lhsCopy = !p->few || (p->turned && !isWhole);
-    const double flops = 2.0 * double(p->k.value_or(256)) * std::max(kStreamedRows, double(*p->m)) * double(tileN);
+    const double flops = 2.0 * double(p->likelyDepth()) * std::max(kStreamedRows, double(*p->m)) * double(tileN);
     params.grain = std::max<int64_t>(1, int64_t(kGrainFlops / std::max(flops, 1.0)));
     return params.get(region.getContext());
   }

@@ -20,6 +20,7 @@
 #include "CPU/KeySort.h"
 #include "CPU/Lines.h"
 #include "CPU/MicroKernel.h"
+#include "tc/Analysis/LikelySizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -126,7 +127,7 @@ public:
     std::optional<Problem> p = analyze(region);
     if (!p)
       return failure();
-    double rows = double(prim::getConstantSize(p->rows).value_or(1024));
+    double rows = double(getLikelySize(p->rows, p->op, usual::kRowLength));
     Schedule::Params params;
     params.grain = std::max<int64_t>(1, int64_t(2000 / (rows + 1)));
     if (p->isSingle()) {

@@ -29,6 +29,7 @@
 #include "CPU/Stream.h"
 #include "Common/Anchor.h"
 #include "Common/Generators.h"
+#include "tc/Analysis/LikelySizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -177,9 +178,7 @@ public:
     const std::optional<Problem> p = analyze(region);
     if (!p)
       return failure();
-    double bytes = 2 * double(p->bytes());
-    for (AffineExpr size : p->sizes)
-      bytes *= double(prim::getConstantSize(size).value_or(64));
+    const double bytes = 2 * double(p->bytes()) * getLikelyCount(p->sizes, region);
     const bool isCached = bytes <= kCacheBytes, isInThirdLevel = bytes <= kThirdLevelBytes;
     const bool isStreaming = !p->isNarrow && llvm::all_of(getResults(region), isStreamed);
     // Lines of rows that are a way apart share a set of the first-level cache.

@@ -21,6 +21,7 @@
 #include "CPU/MicroKernel.h"
 #include "Common/Anchor.h"
 #include "Common/Generators.h"
+#include "tc/Analysis/LikelySizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -152,7 +153,7 @@ struct Estimate {
 };
 Estimate estimate(kernel::RegionOp region, const Lines &c, bool isWinograd, int64_t tileH, int64_t tileW) {
   const double taps = double(c.taps()), columns = double(c.columns), channels = double(c.channels);
-  const double width = double(c.w.value_or(tileW));
+  const double width = double(c.likelyWidth(/*usual=*/tileW));
   const double filled = width / double(roundUp(int64_t(std::max(1.0, width)), kPanel));
   const double copied = double(c.lines(tileH)) / double(tileH) * double(c.strideW) * double(c.pitch(tileW)) /
                         double(tileW) * (isTurned(c) ? 5.0 : 2.5);
@@ -193,7 +194,8 @@ struct Shape {
   int64_t tileH, tileW;
 };
 std::optional<Shape> chooseShape(const Lines &c) {
-  const int64_t width = std::max<int64_t>(1, c.w.value_or(kMostTileW)), height = std::max<int64_t>(1, c.h.value_or(64));
+  const int64_t width = std::max<int64_t>(1, c.likelyWidth(/*usual=*/kMostTileW)),
+                height = std::max<int64_t>(1, c.likelyHeight(usual::kLineImageHeight));
   // Tiles of a line are about equal.
   Shape shape{1, roundUp(ceilDiv(width, ceilDiv(width, kMostTileW)), kPanel)};
   auto fits = [&](int64_t tileH) { return c.copiedFloats(tileH, shape.tileW) * 4 <= kTileBytes; };
@@ -584,7 +586,8 @@ public:
     }
     if (isTurned(*c))
       params.transposed = 1;
-    const double flops = 2.0 * double(shape->tileH) * double(std::min(shape->tileW, c->w.value_or(shape->tileW))) *
+    const double flops = 2.0 * double(shape->tileH) *
+                         double(std::min(shape->tileW, c->likelyWidth(/*usual=*/shape->tileW))) *
                          double(c->groups * c->columns) * double(c->depth());
     params.grain = std::max<int64_t>(1, int64_t(kGrainFlops / std::max(1.0, flops)));
     return params.get(region.getContext());

@@ -22,6 +22,7 @@
 #include "CPU/MicroKernel.h"
 #include "Common/Anchor.h"
 #include "Common/Generators.h"
+#include "tc/Analysis/LikelySizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -292,7 +293,7 @@ public:
     const std::optional<Problem> p = analyze(region);
     if (!p)
       return failure();
-    auto likely = [](AffineExpr size) { return double(prim::getConstantSize(size).value_or(64)); };
+    auto likely = [&](AffineExpr size) { return double(getLikelySize(size, region)); };
     double outer = 1;
     for (int64_t size : p->op.getWindow().drop_back())
       outer *= double(size);

@@ -26,6 +26,7 @@
 #include "CPU/MicroKernel.h"
 #include "Common/Anchor.h"
 #include "Common/Generators.h"
+#include "tc/Analysis/LikelySizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -58,9 +59,6 @@ constexpr double kDirectShare = 0.65, kLeastGain = 1.15;
 constexpr int64_t kPartialDepth = 32;
 // Cycles of a task that is worth a thread.
 constexpr double kGrainCycles = 32e3;
-// An image of unknown size is planned for as if its side were this number over the channels: networks halve the one as
-// they double the other, ResNet from 56 pixels of 64 channels on. Larger images gain more.
-constexpr int64_t kLikelySide = 56 * 64;
 
 /// What of a convolution this strategy takes.
 struct Problem {
@@ -69,10 +67,10 @@ struct Problem {
 
   AffineExpr tilesH() const { return prim::simplifySize(c.outH.ceilDiv(kOut)); }
   AffineExpr tilesW() const { return prim::simplifySize(c.outW.ceilDiv(kOut)); }
-  /// The side to plan for, in pixels, of an image whose own is not known.
-  int64_t likely(std::optional<int64_t> side) const {
-    return side.value_or(std::clamp<int64_t>(kLikelySide / std::max(c.channels, c.columns), kOut + 1, 56));
-  }
+  /// Height and width to plan for, in pixels.
+  int64_t likelyHeight() const { return c.likelyHeight(usualSide()); }
+  int64_t likelyWidth() const { return c.likelyWidth(usualSide()); }
+  int64_t usualSide() const { return std::max(kOut + 1, usual::imageSideOf(std::max(c.channels, c.columns))); }
   /// [N, outer dims, tilesH, tilesW], which number the tiles.
   SmallVector<AffineExpr> tileSpace() const {
     SmallVector<AffineExpr> space{c.batch};
@@ -86,12 +84,9 @@ struct Problem {
   /// long as direct sums for one. Small filters lose little for one image and gain for several.
   int64_t likelyPlanes() const {
     const bool streams = kInPixels * c.outerTaps() * c.channels * c.panels() * kPanel * 4 > kFilterBytes;
-    int64_t count = prim::getConstantSize(c.batch).value_or(streams ? 1 : 8);
-    for (AffineExpr size : c.outer)
-      count *= prim::getConstantSize(size).value_or(8);
-    return count;
+    return c.likelyImages(streams ? usual::kImages : usual::kBatch) * int64_t(c.likelyOuter());
   }
-  int64_t likelyTiles() const { return likelyPlanes() * ceilDiv(likely(c.h), kOut) * ceilDiv(likely(c.w), kOut); }
+  int64_t likelyTiles() const { return likelyPlanes() * ceilDiv(likelyHeight(), kOut) * ceilDiv(likelyWidth(), kOut); }
   /// Distance of a tile's transformed channels from the next one's, in floats: not a multiple of 2 KiB.
   int64_t pitch() const { return roundUp(c.channels, 16) + (c.channels % 512 == 0 ? 16 : 0); }
 };
@@ -230,7 +225,7 @@ public:
       if (plan.cycles < best.cycles * 0.99)
         best = plan;
     const double channels = double(p->c.channels), columns = double(p->c.panels() * kPanel);
-    const double pixels = double(p->likelyPlanes() * p->likely(p->c.h) * p->likely(p->c.w));
+    const double pixels = double(p->likelyPlanes() * p->likelyHeight() * p->likelyWidth());
     double direct = usedTaps(*p) * pixels * 9 * channels * columns / (2 * double(widestUnit().width()) * kDirectShare);
     direct = std::max(direct, double(p->c.taps()) * channels * columns * 4 / kFarBytes);
     if (!best.tiles || best.cycles * kLeastGain > direct)
@@ -361,8 +356,8 @@ private:
     prim::ConvOp op = p.c.op;
     if (p.c.outer.size() != 1)
       return double(p.c.outerTaps());
-    const int64_t out = prim::getConstantSize(p.c.outer[0]).value_or(8);
-    const int64_t size = prim::getConstantSize(prim::getSizes(op.getInput())[1]).value_or(8 * op.getStrides()[0]);
+    const int64_t out = getLikelySize(p.c.outer[0], op, usual::kBatch);
+    const int64_t size = getLikelySize(prim::getSizes(op.getInput())[1], op, usual::kBatch * op.getStrides()[0]);
     int64_t used = 0;
     for (int64_t pixel = 0; pixel < out; ++pixel)
       for (int64_t tap = 0; tap < p.c.outerTaps(); ++tap) {

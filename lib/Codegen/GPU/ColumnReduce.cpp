@@ -17,6 +17,7 @@
 
 #include "Common/Anchor.h"
 #include "GPU/Gpu.h"
+#include "tc/Analysis/LikelySizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -40,8 +41,6 @@ constexpr int64_t kUnroll = 8;
 constexpr int64_t kLeastSteps = 8;
 // Rows of the last dim that gpu.rows takes as well, with a block each, from so many on.
 constexpr int64_t kManyRows = 264;
-// The likely size of a dim that is not known.
-constexpr int64_t kUnknownSize = 64;
 
 /// The region's one reduction; null: it has none, or several.
 prim::ReduceOp findReduction(kernel::RegionOp region) {
@@ -90,11 +89,8 @@ struct Rows {
   int64_t lanes;
 };
 
-int64_t likelyProduct(ArrayRef<AffineExpr> sizes) {
-  int64_t product = 1;
-  for (AffineExpr size : sizes)
-    product = std::min<int64_t>(product * prim::getConstantSize(size).value_or(kUnknownSize), int64_t(1) << 40);
-  return product;
+int64_t likelyProduct(ArrayRef<AffineExpr> sizes, Operation *scope) {
+  return int64_t(std::min(getLikelyCount(sizes, scope), double(int64_t(1) << 40)));
 }
 
 class ColumnReduceGenerator final : public GeneratorOf<Schedule> {
@@ -110,10 +106,10 @@ public:
     Schedule::Params params;
     params.block = kBlock;
     params.unroll = kUnroll;
-    const int64_t count = likelyProduct(rows.reduced);
-    int64_t tasks = likelyProduct(rows.outer), steps = count;
+    const int64_t count = likelyProduct(rows.reduced, region);
+    int64_t tasks = likelyProduct(rows.outer, region), steps = count;
     if (rows.keepsLast) {
-      const int64_t columns = prim::getConstantSize(rows.sizes.back()).value_or(kMostAcross * rows.lanes);
+      const int64_t columns = getLikelySize(rows.sizes.back(), region, /*usual=*/kMostAcross * rows.lanes);
       params.across =
           std::clamp(int64_t(llvm::PowerOf2Ceil(std::max<int64_t>(llvm::divideCeil(columns, rows.lanes), 1))),
                      kLeastAcross, kMostAcross);

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "GPU/Gpu.h"
+#include "tc/Analysis/LikelySizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -26,15 +27,13 @@ kernel::YieldOp yieldOf(kernel::RegionOp region) {
 }
 Type elementOf(Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); }
 
-/// The output with the most elements; symbolic sizes count 64.
+/// The output with the most elements.
 unsigned largestOutput(kernel::RegionOp region) {
   auto values = yieldOf(region).getValues();
   unsigned best = 0;
   double most = -1;
   for (unsigned i = 0; i < values.size(); ++i) {
-    double count = 1;
-    for (AffineExpr size : prim::getSizes(values[i]))
-      count *= double(prim::getConstantSize(size).value_or(64));
+    const double count = getLikelyCount(values[i]);
     if (count > most) {
       most = count;
       best = i;
@@ -49,7 +48,7 @@ int64_t rowLength(kernel::RegionOp region) {
   region.walk([&](prim::ReduceOp reduce) {
     auto in = prim::getSizes(reduce.getOperand());
     if (llvm::is_contained(reduce.getDims(), int64_t(in.size()) - 1))
-      length = std::max(length, std::max<int64_t>(1, prim::getConstantSize(in.back()).value_or(1024)));
+      length = std::max(length, std::max<int64_t>(1, getLikelySize(in.back(), region, usual::kRowLength)));
   });
   return length;
 }

@@ -23,6 +23,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "tc/Analysis/LikelySizes.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
 
@@ -239,7 +240,7 @@ struct SplitPhases : OpRewritePattern<ConvOp> {
         isFull &= phase.taps > 0;
       }
       // One window for all phases begins with the lowest of theirs: where they differ there are more positions.
-      const double results = double(getConstantSize(result[i + 1]).value_or(64)) / double(stride);
+      const double results = double(getLikelySize(result[i + 1], op)) / double(stride);
       waste *= (results + double(last != first)) / results * double(most * stride) / double(kernel);
       work *= results * double(kernel);
       isWhole &= last == first;
@@ -247,8 +248,7 @@ struct SplitPhases : OpRewritePattern<ConvOp> {
       count *= stride;
       dims.push_back(*phases);
     }
-    for (AffineExpr size : {result.front(), filter[spatial], filter[spatial + 1]})
-      work *= double(getConstantSize(size).value_or(1));
+    work *= getLikelyCount({result.front(), filter[spatial], filter[spatial + 1]}, op, usual::kImages);
     const int64_t channels = getConstantSize(filter[spatial + 1]).value_or(0) / op.getGroups();
     // Dilated, the other way is to multiply all the zeros.
     const double saved = work * (isDilated ? double(count - 1) : waste - 1);

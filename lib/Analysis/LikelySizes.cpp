@@ -1,0 +1,90 @@
+//===- LikelySizes.cpp - what to plan for where only the run knows a size ----------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "tc/Analysis/LikelySizes.h"
+
+using namespace mlir;
+using namespace tc;
+
+static prim::SymbolAttr lookup(AffineSymbolExpr symbol, ArrayAttr symbols) {
+  return symbols && symbol.getPosition() < symbols.size() ? dyn_cast<prim::SymbolAttr>(symbols[symbol.getPosition()])
+                                                          : prim::SymbolAttr();
+}
+
+static ArrayAttr symbolsAround(Operation *op) {
+  for (; op; op = op->getParentOp())
+    if (auto symbols = op->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr))
+      return symbols;
+  return {};
+}
+
+/// Whether more is known of a symbol in `size` than that it is a size.
+static bool hasRange(AffineExpr size, ArrayAttr symbols) {
+  bool found = false;
+  size.walk([&](AffineExpr part) {
+    if (auto symbol = dyn_cast<AffineSymbolExpr>(part))
+      if (prim::SymbolAttr attr = lookup(symbol, symbols))
+        found |= attr.getMin() > 1 || attr.getMax() < INT64_MAX || attr.getDivisor() > 1;
+  });
+  return found;
+}
+
+/// `usual`, or what of the range is near it.
+static int64_t moveInto(int64_t usual, int64_t least, int64_t most) {
+  if (usual >= least && usual <= most)
+    return usual;
+  if (usual < least) {
+    const uint64_t power = llvm::PowerOf2Ceil(uint64_t(least));
+    return power <= uint64_t(most) ? int64_t(power) : least;
+  }
+  const int64_t power = most > 0 ? int64_t(llvm::bit_floor(uint64_t(most))) : 0;
+  return power >= least ? power : most;
+}
+
+/// The multiple of `divisor` that is nearest to `size`, of equally near ones the larger; `size` where the range has
+/// none but 0.
+static int64_t toMultiple(int64_t size, int64_t divisor, int64_t least, int64_t most) {
+  const int64_t below = size / divisor * divisor;
+  if (below == size)
+    return size;
+  const bool hasBelow = below > 0 && below >= least, hasAbove = below <= most - divisor;
+  if (hasBelow && (!hasAbove || size - below < below + divisor - size))
+    return below;
+  return hasAbove ? below + divisor : size;
+}
+
+int64_t tc::getLikelySize(AffineExpr size, ArrayAttr symbols, int64_t usual) {
+  if (const std::optional<int64_t> constant = prim::getConstantSize(size))
+    return *constant;
+  if (!hasRange(size, symbols))
+    return usual;
+  const auto [least, most] = prim::getSizeBounds(size, symbols);
+  const int64_t likely = moveInto(usual, least, most);
+  auto symbol = dyn_cast<AffineSymbolExpr>(size);
+  return symbol ? toMultiple(likely, lookup(symbol, symbols).getDivisor(), least, most) : likely;
+}
+
+int64_t tc::getLikelySize(AffineExpr size, Operation *scope, int64_t usual) {
+  if (const std::optional<int64_t> constant = prim::getConstantSize(size))
+    return *constant;
+  return getLikelySize(size, symbolsAround(scope), usual);
+}
+
+int64_t tc::evaluateLikely(AffineExpr expr, Operation *scope, int64_t usual) {
+  const ArrayAttr symbols = symbolsAround(scope);
+  return prim::evaluate(expr, [&](AffineExpr symbol) { return getLikelySize(symbol, symbols, usual); });
+}
+
+double tc::getLikelyCount(ArrayRef<AffineExpr> sizes, Operation *scope, int64_t usual) {
+  double count = 1;
+  for (AffineExpr size : sizes)
+    count *= double(getLikelySize(size, scope, usual));
+  return count;
+}
+
+double tc::getLikelyCount(Value value) {
+  return getLikelyCount(prim::getSizes(value), value.getParentRegion()->getParentOp());
+}

@@ -1,0 +1,75 @@
+// Proves: schedules plan for the sizes that are usual (64 scans side by side), unless the declared range leaves them out.
+// RUN: tc-opt %s --tc-choose-schedule | FileCheck %s
+!x = tensor<1000x?xf32, #prim.dims<affine_map<()[s0] -> (1000, s0)>>>
+!x3 = tensor<1000x?xf32, #prim.dims<affine_map<()[s0] -> (1000, s0 * 3)>>>
+
+// CHECK-LABEL: func.func @no_symbols
+// CHECK: #kernel.cpu.scan<{{.*}}block = 64
+func.func @no_symbols(%x: !x) -> !x {
+  %0 = kernel.region(%i = %x : !x) -> (!x) {
+    %s = prim.scan sum %i axis = 0 : !x -> !x
+    kernel.yield %s : !x
+  }
+  return %0 : !x
+}
+
+// CHECK-LABEL: func.func @no_range
+// CHECK: #kernel.cpu.scan<{{.*}}block = 64
+func.func @no_range(%x: !x) -> !x attributes {prim.symbols = [#prim.symbol<"n", 0, 9223372036854775807, 1>]} {
+  %0 = kernel.region(%i = %x : !x) -> (!x) {
+    %s = prim.scan sum %i axis = 0 : !x -> !x
+    kernel.yield %s : !x
+  }
+  return %0 : !x
+}
+
+// CHECK-LABEL: func.func @usual_within
+// CHECK: #kernel.cpu.scan<{{.*}}block = 64
+func.func @usual_within(%x: !x) -> !x attributes {prim.symbols = [#prim.symbol<"n", 1, 1000, 1>]} {
+  %0 = kernel.region(%i = %x : !x) -> (!x) {
+    %s = prim.scan sum %i axis = 0 : !x -> !x
+    kernel.yield %s : !x
+  }
+  return %0 : !x
+}
+
+// CHECK-LABEL: func.func @few
+// CHECK: #kernel.cpu.scan<{{.*}}block = 4
+func.func @few(%x: !x) -> !x attributes {prim.symbols = [#prim.symbol<"n", 1, 6, 1>]} {
+  %0 = kernel.region(%i = %x : !x) -> (!x) {
+    %s = prim.scan sum %i axis = 0 : !x -> !x
+    kernel.yield %s : !x
+  }
+  return %0 : !x
+}
+
+// The range of an expression: 3 to 18.
+// CHECK-LABEL: func.func @few_threefold
+// CHECK: #kernel.cpu.scan<{{.*}}block = 16
+func.func @few_threefold(%x: !x3) -> !x3 attributes {prim.symbols = [#prim.symbol<"n", 1, 6, 1>]} {
+  %0 = kernel.region(%i = %x : !x3) -> (!x3) {
+    %s = prim.scan sum %i axis = 0 : !x3 -> !x3
+    kernel.yield %s : !x3
+  }
+  return %0 : !x3
+}
+
+// CHECK-LABEL: func.func @many
+// CHECK: #kernel.cpu.scan<{{.*}}block = 128
+func.func @many(%x: !x) -> !x attributes {prim.symbols = [#prim.symbol<"n", 100, 1000, 1>]} {
+  %0 = kernel.region(%i = %x : !x) -> (!x) {
+    %s = prim.scan sum %i axis = 0 : !x -> !x
+    kernel.yield %s : !x
+  }
+  return %0 : !x
+}
+
+// CHECK-LABEL: func.func @multiple
+// CHECK: #kernel.cpu.scan<{{.*}}block = 24
+func.func @multiple(%x: !x) -> !x attributes {prim.symbols = [#prim.symbol<"n", 24, 60, 24>]} {
+  %0 = kernel.region(%i = %x : !x) -> (!x) {
+    %s = prim.scan sum %i axis = 0 : !x -> !x
+    kernel.yield %s : !x
+  }
+  return %0 : !x
+}
