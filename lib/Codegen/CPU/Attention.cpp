@@ -112,8 +112,8 @@ public:
     std::optional<Problem> p = analyzeAttention(region);
     if (!p)
       return failure();
-    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, p->op->getResult(0));
-    if (failed(epilogue) || !epilogue->yieldsAll(region))
+    FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, p->op->getResult(0));
+    if (failed(epilogue))
       return failure();
     auto [tileT, tileS] = chooseTiles(*p);
     return scheduleFor(*p, region, tileT, tileS);
@@ -574,7 +574,7 @@ private:
           SmallVector<Index> at = batchAt;
           at.push_back(t);
           at.push_back(lane);
-          epilogue.store(em, at, em.loadAt(rowsQ, f32, em.addIndex(start, lane)));
+          storeEpilogue(em, epilogue, at, em.loadAt(rowsQ, f32, em.addIndex(start, lane)));
         });
       });
     }

@@ -107,8 +107,8 @@ public:
     if (!T || *T < 1 || *T > kMostQueries || !isReadByVectors(p->op.getKey(), rank - 1) ||
         !isReadByVectors(p->op.getValue(), rank - 1))
       return failure();
-    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, p->op->getResult(0));
-    if (failed(epilogue) || !epilogue->yieldsAll(region))
+    FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, p->op->getResult(0));
+    if (failed(epilogue))
       return failure();
     return scheduleFor(*p, region, chooseKeys(*p));
   }
@@ -527,7 +527,8 @@ private:
           at.push_back(t);
           at.push_back(lane);
           Value value = arith::MulFOp::create(b, loc, em.loadAt(from, f32, lane), factor);
-          epilogue.store(em, at, isNone ? Value(arith::SelectOp::create(b, loc, isNone, zero(), value)) : value);
+          storeEpilogue(em, epilogue, at,
+                        isNone ? Value(arith::SelectOp::create(b, loc, isNone, zero(), value)) : value);
         });
       });
     }

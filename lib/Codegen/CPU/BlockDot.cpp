@@ -581,7 +581,7 @@ private:
       forColumns(em, p.n == 1, column, start, columns, [&](Index n, Index offset) {
         SmallVector<Index> at = rowAt;
         at.push_back(n);
-        epilogue.store(em, at, em.loadAt(from, f32, offset));
+        storeEpilogue(em, epilogue, at, em.loadAt(from, f32, offset));
       });
     });
     em.clearSources();
@@ -625,8 +625,8 @@ public:
     if (!p)
       return failure();
     std::optional<PackedInputs> packed = packedInputs(*p, isConstant);
-    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, p->op.getResult());
-    if (!packed || failed(epilogue) || !epilogue->yieldsAll(region))
+    FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, p->op.getResult());
+    if (!packed || failed(epilogue))
       return failure();
     Schedule::Params params;
     params.lhsCopy = !inputThroughReshapes(p->op.getLhs());

@@ -53,23 +53,17 @@ constexpr int64_t kPartialRows = 1024;
 constexpr double kGrainElements = 30000;
 
 /// The region's one reduction, if its last dim stays; null otherwise.
-prim::ReduceOp findReduction(kernel::RegionOp region) {
-  prim::ReduceOp found;
-  for (Operation &op : region.getBody().front())
-    if (auto reduce = dyn_cast<prim::ReduceOp>(op)) {
-      if (found)
-        return {};
-      found = reduce;
-    }
-  if (!found || llvm::is_contained(found.getDims(), cast<RankedTensorType>(found.getOperand().getType()).getRank() - 1))
-    return {};
-  return found;
+prim::ReduceOp findColumnReduction(kernel::RegionOp region) {
+  auto reduce = findOnly<prim::ReduceOp>(region);
+  const bool keepsLast =
+      reduce && !llvm::is_contained(reduce.getDims(), int64_t(prim::getSizes(reduce.getOperand()).size()) - 1);
+  return keepsLast ? reduce : prim::ReduceOp();
 }
 
 class ColumnReduceGenerator final : public GeneratorOf<Schedule> {
 public:
   FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
-    prim::ReduceOp reduce = findReduction(region);
+    prim::ReduceOp reduce = findColumnReduction(region);
     if (!reduce || prim::getSizes(reduce.getOperand()).empty())
       return failure();
     const SmallVector<AffineExpr> sizes = prim::getSizes(reduce.getOperand());
@@ -79,8 +73,8 @@ public:
                      prim::getConstantSize(lastRows(reduce)).value_or(kLeastFolded) < kLeastFolded ||
                      prim::getConstantSize(sizes.back()) == 1))
       return failure();
-    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, reduce.getResult());
-    if (failed(epilogue) || !epilogue->yieldsAll(region))
+    FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, reduce.getResult());
+    if (failed(epilogue))
       return failure();
     double rows = 1;
     for (int64_t dim : reduce.getDims())
@@ -125,7 +119,7 @@ public:
 
   SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
     MLIRContext *context = region.getContext();
-    prim::ReduceOp reduce = findReduction(region);
+    prim::ReduceOp reduce = findColumnReduction(region);
     Launch launch;
     launch.tasks = prim::product(context, grid(reduce, schedule));
     launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
@@ -150,7 +144,7 @@ public:
 
   void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned number, Emitter &em, Value begin,
                  Value end) const override {
-    prim::ReduceOp reduce = findReduction(region);
+    prim::ReduceOp reduce = findColumnReduction(region);
     const Epilogue epilogue = *Epilogue::analyze(region, reduce.getResult());
     if (schedule.getPart())
       return number == 0 ? emitParts(reduce, schedule, em, begin, end)
@@ -164,7 +158,7 @@ public:
         return fold(reduce, em, outer, em.i64(0), em.size(lastRows(reduce)), [&](Index lane, Value sum) {
           SmallVector<Index> position(outer);
           position.push_back(lane);
-          epilogue.store(em, position, em.fromAccumulator(sum, elementOf(reduce)));
+          storeEpilogue(em, epilogue, position, em.fromAccumulator(sum, elementOf(reduce)));
           em.clearSources();
         });
       if (int64_t rows = schedule.getRows())
@@ -172,7 +166,7 @@ public:
                       [&](Index lane, Value sum) {
                         SmallVector<Index> position(outer);
                         position.push_back(em.addIndex(first, lane));
-                        epilogue.store(em, position, em.fromAccumulator(sum, elementOf(reduce)));
+                        storeEpilogue(em, epilogue, position, em.fromAccumulator(sum, elementOf(reduce)));
                         em.clearSources();
                       });
       // Vectors from column `column` of the task on.
@@ -184,7 +178,7 @@ public:
         for (auto [lane, sum] : llvm::zip_equal(lanes, sums)) {
           SmallVector<Index> at = outer;
           at.push_back(lane);
-          epilogue.store(em, at, sum);
+          storeEpilogue(em, epilogue, at, sum);
           em.clearSources();
         }
       };
@@ -277,7 +271,7 @@ private:
           const Value value = em.load(parts, type.getElementType(), prim::getSizes(type), at);
           sum = sum ? em.combine(reduce.getKind(), type.getElementType(), sum, value) : value;
         }
-        epilogue.store(em, position, em.fromAccumulator(sum, elementOf(reduce)));
+        storeEpilogue(em, epilogue, position, em.fromAccumulator(sum, elementOf(reduce)));
         em.clearSources();
       });
     });

@@ -123,8 +123,8 @@ public:
     Operation *anchor = findAnchor(region);
     if (!isa_and_nonnull<prim::DotGeneralOp, prim::ConvOp>(anchor) || !hasElements(anchor))
       return failure();
-    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, anchor->getResult(0));
-    if (failed(epilogue) || !epilogue->yieldsAll(region))
+    FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, anchor->getResult(0));
+    if (failed(epilogue))
       return failure();
     Schedule::Params params;
     if (std::optional<Product> p = asProduct(anchor)) {

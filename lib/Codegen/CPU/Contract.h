@@ -10,11 +10,11 @@
 #ifndef TC_LIB_CODEGEN_CPU_CONTRACT_H
 #define TC_LIB_CODEGEN_CPU_CONTRACT_H
 
-#include "CPU/Convolution.h"
 #include "CPU/MicroKernel.h"
 #include "CPU/Product.h"
 #include "Common/Anchor.h"
 #include "Common/Generators.h"
+#include "tc/Analysis/Convolution.h"
 
 namespace tc::codegen::contract {
 

@@ -386,7 +386,7 @@ void contract::emitConvolution(const Convolution &c, Schedule schedule, const Ep
                     at.push_back(h);
                   at.push_back(w);
                   at.push_back(channel);
-                  epilogue.store(em, at, em.loadAt(tile, f32, offset));
+                  storeEpilogue(em, epilogue, at, em.loadAt(tile, f32, offset));
                 },
                 run);
           });

@@ -193,7 +193,7 @@ SmallVector<AffineExpr> contract::productGrid(const Product &p, Schedule schedul
 AffineExpr contract::packedFloats(const Product &p, Schedule schedule) {
   if (schedule.getRhs() >= 0 || schedule.getRhsLaunch() || schedule.getRhsInPlace())
     return getAffineConstantExpr(0, p.K.getContext());
-  return prim::simplifySize(p.runtimePanelFloats() * (schedule.getTileN() / kPanel));
+  return prim::simplifySize(runtimePanelFloats(p) * (schedule.getTileN() / kPanel));
 }
 
 AffineExpr contract::launchPanels(const Product &p, Schedule schedule) {
@@ -234,7 +234,7 @@ Launch contract::packingLaunch(const Product &p, Schedule schedule) {
   SmallVector<AffineExpr> grid = productGrid(p, schedule);
   launch.tasks = prim::product(p.K.getContext(), ArrayRef(grid).drop_back());
   launch.grain = packingGrain(p, schedule.getTileN());
-  launch.temporaries = {prim::makeType(p.element(), {p.B, launchPanels(p, schedule), p.runtimePanelFloats()})};
+  launch.temporaries = {prim::makeType(p.element(), {p.B, launchPanels(p, schedule), runtimePanelFloats(p)})};
   return launch;
 }
 

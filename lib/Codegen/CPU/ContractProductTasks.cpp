@@ -52,7 +52,7 @@ static void clearLastPanel(const Product &p, Emitter &em, Extent count, Value to
       arith::CmpIOp::create(b, em.loc(), arith::CmpIPredicate::ne, em.mul(panel, em.i64(kPanel)), count.get(em));
   em.ifThen(ends, [&] {
     Value zeros = arith::ConstantOp::create(b, em.loc(), b.getZeroAttr(em.vectorOf(p.element())));
-    Value start = offsetBy(em, to, em.mul(panel, em.size(p.runtimePanelFloats())), p.element());
+    Value start = offsetBy(em, to, em.mul(panel, em.size(runtimePanelFloats(p))), p.element());
     em.loop(em.i64(0), em.size(p.K), 1, [&](Index k) {
       for (int64_t lane = 0; lane < kPanel; lane += em.width())
         LLVM::StoreOp::create(b, em.loc(), zeros,
@@ -66,7 +66,7 @@ static void clearLastPanel(const Product &p, Emitter &em, Extent count, Value to
 static void packPanels(const Product &p, Schedule schedule, Emitter &em, ArrayRef<Index> batchAt, Index n0, Value to) {
   const Type element = p.element();
   const int64_t tileN = schedule.getTileN(), width = em.width();
-  const Value K = em.size(p.K), panelFloats = em.size(p.runtimePanelFloats());
+  const Value K = em.size(p.K), panelFloats = em.size(runtimePanelFloats(p));
   const Extent count = blockExtent(em, p.N, n0.base, tileN);
   // Offset of column `column` (a multiple of the width) at k = 0.
   auto columnOffset = [&](Value column) {
@@ -182,7 +182,7 @@ void contract::emitPacking(const Product &p, Schedule schedule, Emitter &em, Val
     SmallVector<Index> at = em.delinearize(task, ArrayRef(grid).drop_back());
     Value panel =
         em.add(em.mul(at[0].base, em.size(launchPanels(p, schedule))), em.mul(at[1].base, em.i64(tileN / kPanel)));
-    Value to = offsetBy(em, em.output(0), em.mul(panel, em.size(p.runtimePanelFloats())), p.element());
+    Value to = offsetBy(em, em.output(0), em.mul(panel, em.size(runtimePanelFloats(p))), p.element());
     packPanels(p, schedule, em, em.delinearize(at[0], p.batch), em.mulIndex(at[1], em.i64(tileN), tileN), to);
   });
 }
@@ -206,7 +206,7 @@ void contract::emitProduct(const Product &p, Schedule schedule, const Epilogue &
   const Value N = em.size(p.N), K = em.size(p.K);
   const AffineExpr panelStride = rhsInPlace  ? getAffineConstantExpr(kPanel, p.K.getContext())
                                  : rhsPacked ? prim::simplifySize(p.K * kPanel)
-                                             : p.runtimePanelFloats();
+                                             : runtimePanelFloats(p);
   const Value panelFloats = em.size(panelStride);
   const AffineExpr blocks = productGrid(p, schedule).back();
 
@@ -245,12 +245,12 @@ void contract::emitProduct(const Product &p, Schedule schedule, const Epilogue &
     // Panels of B.
     Value b;
     const Value blockPanels = em.i64(tileN / kPanel);
-    Value panelsHere = em.min(blockPanels, em.sub(em.size(p.panels()), em.mul(grid[1].base, blockPanels)));
+    Value panelsHere = em.min(blockPanels, em.sub(em.size(panelsOf(p)), em.mul(grid[1].base, blockPanels)));
     if (rhsInPlace) {
       b = offsetBy(em, batchStart(em, *linesInPlace(p, p.rhs, DimRef::Column), batchAt, element), n0.base, element);
     } else if (rhsPacked || rhsLaunch) {
       b = em.input(rhsPacked ? rhsInput : temporary);
-      Value perBatch = em.size(rhsPacked ? p.panels() : launchPanels(p, schedule));
+      Value perBatch = em.size(rhsPacked ? panelsOf(p) : launchPanels(p, schedule));
       Value first = em.add(em.mul(batch.base, perBatch), em.mul(grid[1].base, blockPanels));
       b = offsetBy(em, b, em.mul(first, panelFloats), right);
     } else {
@@ -323,7 +323,7 @@ void contract::emitProduct(const Product &p, Schedule schedule, const Epilogue &
                 SmallVector<Index> at = batchAt;
                 llvm::append_range(at, rowAt);
                 llvm::append_range(at, em.delinearize(column, p.columns));
-                epilogue.store(em, at, em.loadAt(tile, element, offset));
+                storeEpilogue(em, epilogue, at, em.loadAt(tile, element, offset));
               },
               run);
         });

@@ -16,10 +16,10 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "CPU/Convolution.h"
 #include "CPU/MicroKernel.h"
 #include "Common/Anchor.h"
 #include "Common/Generators.h"
+#include "tc/Analysis/Convolution.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -106,8 +106,8 @@ public:
     if (!c)
       return failure();
     prim::ConvOp op = c->op;
-    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, op.getResult());
-    if (failed(epilogue) || !epilogue->yieldsAll(region))
+    FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, op.getResult());
+    if (failed(epilogue))
       return failure();
     Schedule::Params params;
     for (const VectorUnit &unit : machine::kVectorUnits) {
@@ -448,7 +448,7 @@ private:
         if (c.spatial >= 2)
           at.push_back(block.h);
         at.append({em.addIndex(block.w, em.constant(pixel)), lane});
-        epilogue.store(em, at, sums[pixel]);
+        storeEpilogue(em, epilogue, at, sums[pixel]);
       }
     });
   }

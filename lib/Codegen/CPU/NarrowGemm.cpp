@@ -122,8 +122,8 @@ public:
     if (!p)
       return failure();
     const NarrowKind kind = p->kind;
-    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, p->result);
-    if (failed(epilogue) || !epilogue->yieldsAll(region))
+    FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, p->result);
+    if (failed(epilogue))
       return failure();
     Schedule::Params params;
     std::optional<PackedInput> packed = p->packed(isConstant);
@@ -237,10 +237,10 @@ public:
     if (schedule.getRhs() < 0) {
       Launch packing;
       packing.suffix = "_pack";
-      packing.tasks = prim::product(context, {p.B, p.panels()});
+      packing.tasks = prim::product(context, {p.B, panelsOf(p)});
       packing.grain = getAffineConstantExpr(std::max<int64_t>(1, 4096 / ceilDiv(*p.k, kind.steps())), context);
       AffineExpr bytes = getAffineConstantExpr(kind.panelBytes(*p.k), context);
-      packing.temporaries = {prim::makeType(IntegerType::get(context, 8), {p.B, p.panels(), bytes})};
+      packing.temporaries = {prim::makeType(IntegerType::get(context, 8), {p.B, panelsOf(p), bytes})};
       launches.push_back(packing);
     }
     Launch launch;
@@ -285,7 +285,7 @@ private:
     OpBuilder &b = em.builder();
     const Location loc = em.loc();
     const NarrowKind kind = p.kind;
-    SmallVector<Index> at = em.delinearize(task, {p.B, p.panels()});
+    SmallVector<Index> at = em.delinearize(task, {p.B, panelsOf(p)});
     SmallVector<Index> batchAt = em.delinearize(at[0], p.batch);
     Index n0 = em.mulIndex(at[1], em.i64(kPanel), kPanel);
     Value to = byteOffset(em, em.output(0), em.mul(task.base, em.i64(kind.panelBytes(*p.k))));
@@ -441,9 +441,9 @@ private:
 
     // Panels of B.
     const Value first = em.mul(at[1].base, em.i64(tileN / kPanel));
-    const Value here = em.min(em.i64(tileN / kPanel), em.sub(em.size(p.panels()), first));
+    const Value here = em.min(em.i64(tileN / kPanel), em.sub(em.size(panelsOf(p)), first));
     Value right = em.input(rhsInput >= 0 ? rhsInput : em.region().getNumOperands());
-    right = byteOffset(em, right, em.mul(em.add(em.mul(at[0].base, em.size(p.panels())), first), em.i64(bytes)));
+    right = byteOffset(em, right, em.mul(em.add(em.mul(at[0].base, em.size(panelsOf(p))), first), em.i64(bytes)));
 
     Value configuration = tiles ? em.stackBuffer(b.getI8Type(), 64) : Value();
     auto block = [&](Index panel, int64_t panels) {
@@ -461,7 +461,7 @@ private:
           SmallVector<Index> rowAt = em.delinearize(em.addIndex(m0, em.addIndex(em.uniform(row), i)), p.rows);
           Index start = em.mulIndex(i, em.i64(cols), cols);
           forColumns(em, p.n == 1, n, start, columns, [&](Index column, Index offset) {
-            epilogue.store(em, p.place(em, at[0], batchAt, rowAt, column), em.loadAt(tile, sum, offset));
+            storeEpilogue(em, epilogue, p.place(em, at[0], batchAt, rowAt, column), em.loadAt(tile, sum, offset));
           });
         });
         em.clearSources();

@@ -6,8 +6,8 @@
 
 #include "CPU/Patches.h"
 
-#include "CPU/Convolution.h"
 #include "Common/Anchor.h"
+#include "tc/Analysis/Convolution.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

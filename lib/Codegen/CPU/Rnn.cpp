@@ -265,9 +265,9 @@ private:
     forElements([&](Index row, Index j, Index at) {
       SmallVector<Index> position{em.addIndex(b0, row), j};
       if (!epilogues[1].roots().empty())
-        epilogues[1].store(em, position, em.loadAt(hidden, f32, at));
+        storeEpilogue(em, epilogues[1], position, em.loadAt(hidden, f32, at));
       if (!epilogues[2].roots().empty())
-        epilogues[2].store(em, position, em.loadAt(cell, f32, at));
+        storeEpilogue(em, epilogues[2], position, em.loadAt(cell, f32, at));
     });
   }
 
@@ -421,7 +421,7 @@ private:
         em.storeAt(arith::SelectOp::create(b, loc, on, next, h), nextHidden, f32, at);
         if (!epilogues[0].roots().empty()) {
           Value zero = arith::ConstantOp::create(b, loc, vector, b.getZeroAttr(vector));
-          epilogues[0].store(em, {t, batch, j}, arith::SelectOp::create(b, loc, on, next, zero));
+          storeEpilogue(em, epilogues[0], {t, batch, j}, arith::SelectOp::create(b, loc, on, next, zero));
         }
       });
     });

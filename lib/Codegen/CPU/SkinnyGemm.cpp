@@ -87,8 +87,8 @@ public:
     std::optional<Thin> p = analyze(region);
     if (!p || packedRhs(*p, isConstant) || (p->turned && p->k && *p->k < kStepsPerRow * *p->m))
       return failure();
-    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, p->result);
-    if (failed(epilogue) || !epilogue->yieldsAll(region))
+    FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, p->result);
+    if (failed(epilogue))
       return failure();
     Schedule::Params params;
     for (const VectorUnit &unit : machine::kVectorUnits) {
@@ -189,7 +189,7 @@ private:
           SmallVector<Index> full(batchAt);
           llvm::append_range(full, rowAt);
           llvm::append_range(full, em.delinearize(column, p.columns));
-          epilogue.store(em, full, em.loadAt(tile, f32, offset));
+          storeEpilogue(em, epilogue, full, em.loadAt(tile, f32, offset));
         });
       });
       em.clearSources();

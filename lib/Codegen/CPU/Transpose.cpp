@@ -165,8 +165,8 @@ std::optional<Problem> analyze(kernel::RegionOp region) {
     if (prim::getConstantSize(sizes[dim]).value_or(kPanel) < (isNarrow ? kPanel : kLeast) ||
         (likely(sizes.back()) < kLeast && !isNarrow))
       continue;
-    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, op.getResult());
-    if (succeeded(epilogue) && epilogue->yieldsAll(region))
+    FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, op.getResult());
+    if (succeeded(epilogue))
       return Problem{op, *epilogue, dim, sizes, columns, isNarrow};
   }
   return std::nullopt;
@@ -277,7 +277,7 @@ private:
           const Index offset = em.addIndex(em.mulIndex(row, em.i64(columnBlock), columnBlock), column);
           const Value element = em.loadAt(em.scratch(), p.element(), offset);
           em.streamsStores = isStreaming;
-          p.epilogue.store(em, p.inResult(em, at), element);
+          storeEpilogue(em, p.epilogue, p.inResult(em, at), element);
           em.streamsStores = false;
         });
       });
@@ -348,7 +348,7 @@ private:
             SmallVector<Index> to(at);
             to[p.dim] = em.addIndex(at[p.dim], row);
             to.back() = em.addIndex(at.back(), column);
-            em.withMask(inColumns, [&] { p.epilogue.store(em, p.inResult(em, to), vector); });
+            em.withMask(inColumns, [&] { storeEpilogue(em, p.epilogue, p.inResult(em, to), vector); });
             em.clearSources();
           };
           if (isTail)

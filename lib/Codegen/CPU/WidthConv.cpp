@@ -17,10 +17,10 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "CPU/Convolution.h"
 #include "CPU/MicroKernel.h"
 #include "Common/Anchor.h"
 #include "Common/Generators.h"
+#include "tc/Analysis/Convolution.h"
 #include "tc/Analysis/LikelySizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -487,7 +487,7 @@ private:
           for (int64_t o = 0; o < columnsHere; ++o) {
             SmallVector<Index> at = resultAt(em.add(row, em.i64(r)), lane);
             at.push_back(channelAt(o));
-            epilogue.store(em, at, sumOf(o));
+            storeEpilogue(em, epilogue, at, sumOf(o));
             em.clearSources();
           }
         });
@@ -538,7 +538,7 @@ private:
                    [&](Index channel, Index offset) {
                      SmallVector<Index> at = resultAt(rowHere, em.uniform(em.add(x, pixel.base)));
                      at.push_back(channel);
-                     epilogue.store(em, at, em.loadAt(em.scratch(), f32, offset));
+                     storeEpilogue(em, epilogue, at, em.loadAt(em.scratch(), f32, offset));
                    });
         em.clearSources();
       });
@@ -566,9 +566,9 @@ public:
     const std::optional<Lines> c = analyze(region);
     if (!c)
       return failure();
-    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, c->conv()->getResult(0));
+    FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, c->conv()->getResult(0));
     const std::optional<Shape> shape = chooseShape(*c);
-    if (failed(epilogue) || !epilogue->yieldsAll(region) || !shape)
+    if (failed(epilogue) || !shape)
       return failure();
     const bool isWinograd = succeeded(winogradGenerator()->choose(region, isConstant));
     const Estimate cycles = estimate(region, *c, isWinograd, shape->tileH, shape->tileW);

@@ -83,14 +83,7 @@ struct Problem {
 };
 
 std::optional<Problem> analyze(kernel::RegionOp region) {
-  prim::WindowReduceOp found;
-  for (Operation &op : region.getBody().front()) {
-    if (auto window = dyn_cast<prim::WindowReduceOp>(op)) {
-      if (found)
-        return std::nullopt;
-      found = window;
-    }
-  }
+  auto found = findOnly<prim::WindowReduceOp>(region);
   if (!found || llvm::any_of(found.getPadLow(), [](int64_t pad) { return pad < 0; }))
     return std::nullopt;
   std::optional<unsigned> input;
@@ -99,8 +92,8 @@ std::optional<Problem> analyze(kernel::RegionOp region) {
     if (!input)
       return std::nullopt;
   }
-  FailureOr<Epilogue> epilogue = Epilogue::analyze(region, found.getResult());
-  if (failed(epilogue) || !epilogue->yieldsAll(region))
+  FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, found.getResult());
+  if (failed(epilogue))
     return std::nullopt;
   return Problem{found, *epilogue, prim::getSizes(found.getOperand()), prim::getSizes(found.getResult()), input};
 }
@@ -237,7 +230,7 @@ private:
           SmallVector<Index> to(at);
           to.push_back(position);
           to.push_back(lane);
-          p.epilogue.store(em, to, em.fromAccumulator(sum, p.element()));
+          storeEpilogue(em, p.epilogue, to, em.fromAccumulator(sum, p.element()));
           em.clearSources();
         }
       });
@@ -269,7 +262,7 @@ private:
       SmallVector<Index> to(at);
       to.push_back(element);
       to.push_back(em.constant(0));
-      p.epilogue.store(em, to, em.fromAccumulator(sum, p.element()));
+      storeEpilogue(em, p.epilogue, to, em.fromAccumulator(sum, p.element()));
       em.clearSources();
     };
     if (hasLanes)

@@ -22,10 +22,10 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "CPU/Convolution.h"
 #include "CPU/MicroKernel.h"
 #include "Common/Anchor.h"
 #include "Common/Generators.h"
+#include "tc/Analysis/Convolution.h"
 #include "tc/Analysis/LikelySizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -339,8 +339,7 @@ private:
     if (!p || !isF32(anchor->getOperand(0)) || !isF32(anchor->getOperand(1)) || !isF32(anchor->getResult(0)) ||
         !packedFilter(*p, isConstant))
       return std::nullopt;
-    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, anchor->getResult(0));
-    return succeeded(epilogue) && epilogue->yieldsAll(region) ? p : std::nullopt;
+    return succeeded(Epilogue::analyzeAll(region, anchor->getResult(0))) ? p : std::nullopt;
   }
 
   /// Tiles and panels of a task, its cycles on a machine of AVX-512, and those of all tasks.
@@ -626,7 +625,7 @@ private:
           forColumns(em, p.c.columns == 1, column0, start, columns, [&](Index channel, Index offset) {
             SmallVector<Index> pixel(ArrayRef(at).drop_back(2));
             pixel.append({em.addIndex(top, row), em.addIndex(left, column), channel});
-            epilogue.store(em, pixel, em.loadAt(t.pixels, f32, offset));
+            storeEpilogue(em, epilogue, pixel, em.loadAt(t.pixels, f32, offset));
           });
         });
       });

@@ -42,18 +42,6 @@ constexpr int64_t kLeastSteps = 8;
 // Rows of the last dim that gpu.rows takes as well, with a block each, from so many on.
 constexpr int64_t kManyRows = 264;
 
-/// The region's one reduction; null: it has none, or several.
-prim::ReduceOp findReduction(kernel::RegionOp region) {
-  prim::ReduceOp found;
-  for (Operation &op : region.getBody().front())
-    if (auto reduce = dyn_cast<prim::ReduceOp>(op)) {
-      if (found)
-        return {};
-      found = reduce;
-    }
-  return found;
-}
-
 /// The reduction of a region as one of rows.
 struct Rows {
   explicit Rows(prim::ReduceOp reduce)
@@ -96,11 +84,11 @@ int64_t likelyProduct(ArrayRef<AffineExpr> sizes, Operation *scope) {
 class ColumnReduceGenerator final : public GeneratorOf<Schedule> {
 public:
   FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
-    prim::ReduceOp reduce = findReduction(region);
+    prim::ReduceOp reduce = findOnly<prim::ReduceOp>(region);
     if (!reduce || prim::getSizes(reduce.getOperand()).empty())
       return failure();
-    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, reduce.getResult());
-    if (failed(epilogue) || !epilogue->yieldsAll(region))
+    FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, reduce.getResult());
+    if (failed(epilogue))
       return failure();
     const Rows rows(reduce);
     Schedule::Params params;
@@ -128,7 +116,7 @@ public:
 
   SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
     MLIRContext *context = region.getContext();
-    const Rows rows(findReduction(region));
+    const Rows rows(findOnly<prim::ReduceOp>(region));
     Launch last;
     last.tasks = prim::product(context, grid(rows, schedule, 1));
     last.grain = getAffineConstantExpr(1, context);
@@ -149,7 +137,7 @@ public:
 
   void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned number, Emitter &e, Value begin,
                  Value) const override {
-    const Rows rows(findReduction(region));
+    const Rows rows(findOnly<prim::ReduceOp>(region));
     const bool leavesParts = schedule.getParts() > 1 && number == 0, combinesParts = number == 1;
     const RankedTensorType partsType = ColumnReduceGenerator::partsType(rows, schedule);
     const SmallVector<AffineExpr> partSizes = prim::getSizes(partsType);
@@ -184,7 +172,8 @@ public:
         e.store(total, e.output(0), rows.accumulator, partSizes, full);
         return;
       }
-      Epilogue::analyze(region, rows.reduce.getResult())->store(e, place, e.fromAccumulator(total, rows.element));
+      storeEpilogue(e, *Epilogue::analyze(region, rows.reduce.getResult()), place,
+                    e.fromAccumulator(total, rows.element));
       e.clearSources();
     };
     if (rows.keepsLast)

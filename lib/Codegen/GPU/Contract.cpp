@@ -14,6 +14,7 @@
 
 #include "Common/Anchor.h"
 #include "GPU/Gpu.h"
+#include "tc/Analysis/Product.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -29,55 +30,19 @@ constexpr int64_t kTile = 64, kDepth = 16, kThreads = 128;
 // Rows of the shared slices are padded so that the fragments' accesses fall into different banks.
 constexpr int64_t kRowA = kDepth + 4, kRowB = kTile + 8;
 
-struct Dims {
-  SmallVector<AffineExpr> batch, rows, columns, depth;
-};
-
-Dims dimsOf(prim::DotGeneralOp dot) {
-  Dims dims;
-  auto lhs = prim::getSizes(dot.getLhs()), rhs = prim::getSizes(dot.getRhs());
-  for (int64_t dim : dot.getLhsBatch())
-    dims.batch.push_back(lhs[dim]);
-  for (int64_t dim : dot.getLhsContract())
-    dims.depth.push_back(lhs[dim]);
-  for (size_t i = 0; i < lhs.size(); ++i)
-    if (!llvm::is_contained(dot.getLhsBatch(), int64_t(i)) && !llvm::is_contained(dot.getLhsContract(), int64_t(i)))
-      dims.rows.push_back(lhs[i]);
-  for (size_t i = 0; i < rhs.size(); ++i)
-    if (!llvm::is_contained(dot.getRhsBatch(), int64_t(i)) && !llvm::is_contained(dot.getRhsContract(), int64_t(i)))
-      dims.columns.push_back(rhs[i]);
-  return dims;
-}
-
-/// Position in an operand of rank `rank`.
-SmallVector<Index> place(unsigned rank, ArrayRef<int64_t> batchDims, ArrayRef<int64_t> contractDims,
-                         ArrayRef<Index> batch, ArrayRef<Index> free, ArrayRef<Index> depth) {
-  SmallVector<Index> at(rank);
-  unsigned next = 0;
-  for (unsigned i = 0; i < rank; ++i) {
-    const auto *b = llvm::find(batchDims, int64_t(i)), *c = llvm::find(contractDims, int64_t(i));
-    if (b != batchDims.end())
-      at[i] = batch[b - batchDims.begin()];
-    else if (c != contractDims.end())
-      at[i] = depth[c - contractDims.begin()];
-    else
-      at[i] = free[next++];
-  }
-  return at;
-}
-
-prim::DotGeneralOp anchorOf(kernel::RegionOp region) {
-  return dyn_cast_or_null<prim::DotGeneralOp>(findAnchor(region));
+/// The product that the region is built around, of f32; nullopt: there is none.
+std::optional<Product> analyze(kernel::RegionOp region) {
+  auto dot = dyn_cast_or_null<prim::DotGeneralOp>(findAnchor(region));
+  if (!dot || !isF32(dot.getLhs()) || !isF32(dot.getRhs()) || !isF32(dot.getResult()))
+    return std::nullopt;
+  return asProduct(dot);
 }
 
 class GpuGemmGenerator final : public GeneratorOf<Schedule> {
 public:
   FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
-    prim::DotGeneralOp dot = anchorOf(region);
-    if (!dot || !isF32(dot.getLhs()) || !isF32(dot.getRhs()) || !isF32(dot.getResult()))
-      return failure();
-    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, dot.getResult());
-    if (failed(epilogue) || !epilogue->yieldsAll(region))
+    const std::optional<Product> p = analyze(region);
+    if (!p || failed(Epilogue::analyzeAll(region, p->result)))
       return failure();
     return Schedule::Params().get(region.getContext());
   }
@@ -85,7 +50,7 @@ public:
   SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule) const override {
     MLIRContext *context = region.getContext();
     Launch launch;
-    launch.tasks = prim::product(context, grid(context, dimsOf(anchorOf(region))));
+    launch.tasks = prim::product(context, grid(*analyze(region)));
     launch.grain = getAffineConstantExpr(1, context);
     launch.device = deviceAttr(context, kThreads);
     return {launch};
@@ -94,16 +59,15 @@ public:
   void emitTasks(kernel::RegionOp region, Schedule, unsigned, Emitter &e, Value begin, Value) const override {
     OpBuilder &b = e.builder();
     Location loc = e.loc();
-    prim::DotGeneralOp dot = anchorOf(region);
-    Epilogue epilogue = *Epilogue::analyze(region, dot.getResult());
-    Dims dims = dimsOf(dot);
+    const Product p = *analyze(region);
+    const Epilogue epilogue = *Epilogue::analyze(region, p.result);
     MLIRContext *context = region.getContext();
     e.alignedBuffers = true;
     Type f32 = b.getF32Type();
-    SmallVector<Index> block = e.delinearize(e.uniform(begin), grid(context, dims));
-    SmallVector<Index> batch = e.delinearize(block[0], dims.batch);
+    SmallVector<Index> block = e.delinearize(e.uniform(begin), grid(p));
+    SmallVector<Index> batch = e.delinearize(block[0], p.batch);
     Value rowBase = e.mul(block[1].base, e.i64(kTile)), columnBase = e.mul(block[2].base, e.i64(kTile));
-    Value M = e.sizeProduct(dims.rows), N = e.sizeProduct(dims.columns), K = e.sizeProduct(dims.depth);
+    Value M = e.sizeProduct(p.rows), N = e.sizeProduct(p.columns), K = e.sizeProduct(p.depth);
     Value thread = threadIndex(e);
     Value a = sharedArray(e, "a", f32, kTile * kRowA), w = sharedArray(e, "b", f32, kDepth * kRowB);
     Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
@@ -116,7 +80,6 @@ public:
     auto less = [&](Value x, Value y) -> Value {
       return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x, y);
     };
-    unsigned lhsRank = prim::getSizes(dot.getLhs()).size(), rhsRank = prim::getSizes(dot.getRhs()).size();
     auto at = [&](Value pointer, Value row, int64_t rowOffset, int64_t pitch, Value column,
                   int64_t columnOffset) -> Value {
       Value offset = e.add(e.mul(e.add(row, e.i64(rowOffset)), e.i64(pitch)), e.add(column, e.i64(columnOffset)));
@@ -160,9 +123,9 @@ public:
         Value m = e.add(rowBase, row), depth = e.add(k0.base, k);
         Value inside = arith::AndIOp::create(b, loc, less(m, M), less(depth, K));
         Value value = e.emitGuarded(inside, f32, zero, /*lanes=*/false, [&]() -> Value {
-          return e.emit(dot.getLhs(),
-                        place(lhsRank, dot.getLhsBatch(), dot.getLhsContract(), batch,
-                              e.delinearize(e.uniform(m), dims.rows), e.delinearize(e.uniform(depth), dims.depth)));
+          const SmallVector<Index> rowAt = e.delinearize(e.uniform(m), p.rows),
+                                   depthAt = e.delinearize(e.uniform(depth), p.depth);
+          return e.emit(p.lhs, Product::place<Index>(p.lhsDims, batch, rowAt, {}, depthAt, {}));
         });
         e.storeAt(value, a, f32, e.uniform(e.add(e.mul(row, e.i64(kRowA)), k)));
       }
@@ -172,9 +135,9 @@ public:
         Value n = e.add(columnBase, column), depth = e.add(k0.base, k);
         Value inside = arith::AndIOp::create(b, loc, less(n, N), less(depth, K));
         Value value = e.emitGuarded(inside, f32, zero, /*lanes=*/false, [&]() -> Value {
-          return e.emit(dot.getRhs(),
-                        place(rhsRank, dot.getRhsBatch(), dot.getRhsContract(), batch,
-                              e.delinearize(e.uniform(n), dims.columns), e.delinearize(e.uniform(depth), dims.depth)));
+          const SmallVector<Index> columnAt = e.delinearize(e.uniform(n), p.columns),
+                                   depthAt = e.delinearize(e.uniform(depth), p.depth);
+          return e.emit(p.rhs, Product::place<Index>(p.rhsDims, batch, {}, columnAt, depthAt, {}));
         });
         e.storeAt(value, w, f32, e.uniform(e.add(e.mul(k, e.i64(kRowB)), column)));
       }
@@ -224,18 +187,17 @@ public:
           Value inside = arith::AndIOp::create(b, loc, less(m, M), less(n, N));
           e.ifThen(inside, [&] {
             SmallVector<Index> position(batch);
-            llvm::append_range(position, e.delinearize(e.uniform(m), dims.rows));
-            llvm::append_range(position, e.delinearize(e.uniform(n), dims.columns));
-            epilogue.store(e, position, sums[(i * 4 + j) * 4 + part]);
+            llvm::append_range(position, e.delinearize(e.uniform(m), p.rows));
+            llvm::append_range(position, e.delinearize(e.uniform(n), p.columns));
+            storeEpilogue(e, epilogue, position, sums[(i * 4 + j) * 4 + part]);
           });
           e.clearSources();
         }
   }
 
 private:
-  static SmallVector<AffineExpr> grid(MLIRContext *context, const Dims &dims) {
-    return {prim::product(context, dims.batch), prim::simplifySize(prim::product(context, dims.rows).ceilDiv(kTile)),
-            prim::simplifySize(prim::product(context, dims.columns).ceilDiv(kTile))};
+  static SmallVector<AffineExpr> grid(const Product &p) {
+    return {p.B, prim::simplifySize(p.M.ceilDiv(kTile)), prim::simplifySize(p.N.ceilDiv(kTile))};
   }
 };
 

@@ -1,15 +1,15 @@
-//===- Convolution.h - a convolution in one form for all numbers of spatial dims ------------------------*- C++ -*-===//
+//===- Convolution.h - a convolution in one form for all numbers of spatial dims ----------------------*- C++ -*-===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#ifndef TC_LIB_CODEGEN_CONVOLUTION_H
-#define TC_LIB_CODEGEN_CONVOLUTION_H
+#ifndef TC_ANALYSIS_CONVOLUTION_H
+#define TC_ANALYSIS_CONVOLUTION_H
 
 #include "tc/Analysis/LikelySizes.h"
 
-namespace tc::codegen {
+namespace tc {
 
 /// A convolution with at least two spatial dims (a 1-D one gets a dim of 1 in front). `outer` are the spatial dims
 /// before the last two.
@@ -80,6 +80,6 @@ std::optional<PixelPad> matchPixelPad(prim::ConvOp op, mlir::Value input);
 /// The convolution that `anchor` is; nullopt if it is none or its filter has unknown sizes.
 std::optional<Convolution> asConvolution(mlir::Operation *anchor);
 
-} // namespace tc::codegen
+} // namespace tc
 
-#endif // TC_LIB_CODEGEN_CONVOLUTION_H
+#endif // TC_ANALYSIS_CONVOLUTION_H

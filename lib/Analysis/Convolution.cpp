@@ -4,17 +4,16 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "CPU/Convolution.h"
+#include "tc/Analysis/Convolution.h"
 
 using namespace mlir;
 using namespace tc;
-using namespace tc::codegen;
 
-bool tc::codegen::allEqual(ArrayRef<int64_t> values, int64_t what) {
+bool tc::allEqual(ArrayRef<int64_t> values, int64_t what) {
   return llvm::all_of(values, [&](int64_t value) { return value == what; });
 }
 
-std::optional<Convolution> tc::codegen::asConvolution(Operation *anchor) {
+std::optional<Convolution> tc::asConvolution(Operation *anchor) {
   auto op = dyn_cast<prim::ConvOp>(anchor);
   if (!op)
     return std::nullopt;
@@ -66,9 +65,9 @@ std::optional<Convolution> tc::codegen::asConvolution(Operation *anchor) {
   return c;
 }
 
-SpatialDim tc::codegen::dimH(const Convolution &c) { return {c.kernelH, c.strideH, c.dilationH, c.padH, c.h, c.inH}; }
-SpatialDim tc::codegen::dimW(const Convolution &c) { return {c.kernelW, c.strideW, c.dilationW, c.padW, c.w, c.inW}; }
-SpatialDim tc::codegen::dimOuter(const Convolution &c) {
+SpatialDim tc::dimH(const Convolution &c) { return {c.kernelH, c.strideH, c.dilationH, c.padH, c.h, c.inH}; }
+SpatialDim tc::dimW(const Convolution &c) { return {c.kernelW, c.strideW, c.dilationW, c.padW, c.w, c.inW}; }
+SpatialDim tc::dimOuter(const Convolution &c) {
   prim::ConvOp op = c.op;
   return {c.outerKernel[0],
           op.getStrides()[0],
@@ -78,7 +77,7 @@ SpatialDim tc::codegen::dimOuter(const Convolution &c) {
           prim::getSizes(op.getInput())[1]};
 }
 
-double tc::codegen::usedShare(const SpatialDim &dim, int64_t block) {
+double tc::usedShare(const SpatialDim &dim, int64_t block) {
   const std::optional<int64_t> in = prim::getConstantSize(dim.in);
   if (!in || !dim.out || *dim.out == 0 || dim.kernel == 1)
     return 1;
@@ -94,7 +93,7 @@ double tc::codegen::usedShare(const SpatialDim &dim, int64_t block) {
   return double(used) / double(*dim.out * dim.kernel);
 }
 
-std::optional<PixelPad> tc::codegen::matchPixelPad(prim::ConvOp op, Value input) {
+std::optional<PixelPad> tc::matchPixelPad(prim::ConvOp op, Value input) {
   auto pad = input.getDefiningOp<prim::PadOp>();
   if (!pad || !allEqual(op.getPadLow(), 0) || !allEqual(op.getPadHigh(), 0))
     return std::nullopt;
