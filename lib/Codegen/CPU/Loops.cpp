@@ -195,6 +195,11 @@ public:
     return all;
   }
 
+  /// Products and reductions over several dims take an element at a time from memory.
+  Efficiency efficiency(kernel::RegionOp, kernel::ScheduleAttr) const override {
+    return {/*arithmetic=*/0.1, /*bandwidth=*/1};
+  }
+
   SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
     MLIRContext *context = region.getContext();
     auto yield = cast<kernel::YieldOp>(region.getBody().front().getTerminator());

@@ -1,13 +1,14 @@
 //===- ChooseSchedule.cpp - decide how each region runs -----------------------------------------------------------===//
 //
-// Asks the code generators in order; the first that accepts a region writes the schedule attribute. Regions that have
-// one already (from tuning or a test) keep it.
+// Asks the code generators; of those that accept a region, the one whose kernels take the least time by their cost
+// model writes the schedule attribute. Regions that have one already (from tuning or a test) keep it.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "Common/Generators.h"
+#include "tc/Analysis/LikelySizes.h"
 #include "tc/Codegen/Passes.h"
 #include "tc/Codegen/Schedules.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
@@ -46,6 +47,21 @@ void addGrains(kernel::RegionOp region, const Generator &generator, kernel::Sche
       all.insert(schedule.withGrain(other));
 }
 
+// A machine at its best: flops of a core, or of a GPU, in the time that a byte takes.
+constexpr double kCpuFlopsPerByte = 16, kGpuFlopsPerByte = 20;
+
+/// How long the region takes by `schedule`, in the time that a byte takes. Without a cost all schedules are equal.
+double estimate(kernel::RegionOp region, const Generator &generator, kernel::ScheduleAttr schedule,
+                double flopsPerByte) {
+  base::CostAttr cost = region.getCostAttr();
+  if (!cost)
+    return 0;
+  const Efficiency reached = generator.efficiency(region, schedule);
+  return std::max(double(evaluateLikely(cost.getFlopsExpr(), region, usual::kExtent)) /
+                      (flopsPerByte * reached.arithmetic),
+                  double(evaluateLikely(cost.getBytesExpr(), region, usual::kExtent)) / reached.bandwidth);
+}
+
 struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePass> {
   using ChooseSchedulePassBase::ChooseSchedulePassBase;
 
@@ -53,20 +69,30 @@ struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePa
     WalkResult result = getOperation().walk([&](kernel::RegionOp region) {
       if (region.getSchedule())
         return WalkResult::advance();
+      const double flopsPerByte = target == machine::TargetKind::Cuda ? kGpuFlopsPerByte : kCpuFlopsPerByte;
+      kernel::ScheduleAttr best;
+      double least = 0;
       for (const Generator *generator : allGenerators(target)) {
         FailureOr<kernel::ScheduleAttr> schedule = generator->choose(region, constantInputs(region));
-        if (succeeded(schedule)) {
-          region.setScheduleAttr(*schedule);
-          if (log::isEnabled("schedule")) {
-            std::string text;
-            llvm::raw_string_ostream(text) << llvm::join(host::getNodeNames(region.getLoc()), "+") << ": " << *schedule;
-            log::write("schedule", text);
-          }
-          return WalkResult::advance();
+        if (failed(schedule))
+          continue;
+        const double time = estimate(region, *generator, *schedule, flopsPerByte);
+        if (!best || time < least) {
+          best = *schedule;
+          least = time;
         }
       }
-      base::emitUnsupported(region) << "no code generator takes this region";
-      return WalkResult::interrupt();
+      if (!best) {
+        base::emitUnsupported(region) << "no code generator takes this region";
+        return WalkResult::interrupt();
+      }
+      region.setScheduleAttr(best);
+      if (log::isEnabled("schedule")) {
+        std::string text;
+        llvm::raw_string_ostream(text) << llvm::join(host::getNodeNames(region.getLoc()), "+") << ": " << best;
+        log::write("schedule", text);
+      }
+      return WalkResult::advance();
     });
     if (result.wasInterrupted())
       signalPassFailure();

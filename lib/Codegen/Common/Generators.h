@@ -1,8 +1,8 @@
 //===- Generators.h - how a scheduled region becomes kernels --------------------------------------------*- C++ -*-===//
 //
 // A generator stands for one strategy of the schedule attribute. `choose` holds its heuristics and writes all decisions
-// into the attribute; everything else obeys it. tc-choose-schedule asks the generators in order and takes the first
-// that accepts.
+// into the attribute; everything else obeys it. tc-choose-schedule asks all generators and takes the one whose kernels
+// take the least time by their cost model; of equal ones the first.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -49,6 +49,11 @@ struct Launch {
   mlir::DictionaryAttr device;
 };
 
+/// Shares of what a machine reaches at its best.
+struct Efficiency {
+  double arithmetic = 1, bandwidth = 1;
+};
+
 class Generator {
 public:
   virtual ~Generator() = default;
@@ -58,6 +63,8 @@ public:
   /// The schedule for this region, or failure if this strategy can't take it. `isConstant(i)`: input i is a constant.
   virtual mlir::FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
                                                        llvm::function_ref<bool(unsigned)> isConstant) const = 0;
+  /// What kernels of this schedule reach, by which tc-choose-schedule compares it with those of other strategies.
+  virtual Efficiency efficiency(kernel::RegionOp region, kernel::ScheduleAttr schedule) const { return {}; }
   /// Other schedules that are worth measuring on a CPU of this kind, whether `choose` accepts or not: a few, the
   /// likeliest first. What they say is as safe to obey as what `choose` says.
   virtual llvm::SmallVector<kernel::ScheduleAttr>
