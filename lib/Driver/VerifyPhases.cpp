@@ -36,10 +36,10 @@ WalkResult refuse(Operation *op, StringRef phase, const Twine &what) {
 
 /// Ops of the host program, as phase kernel leaves them.
 bool isHostOp(Operation *op) {
-  return isa<host::ConstantOp, host::LaunchOp, host::CopyOp, prim::ConstantOp, prim::SplatOp, prim::IotaOp,
-             prim::SizesOp, prim::ReshapeOp, prim::StorageOp, prim::BindSymbolOp, prim::GuardOp, prim::HostCallOp,
-             prim::ReadStateOp, prim::WriteStateOp, prim::IfOp, prim::WhileOp, prim::YieldOp, func::FuncOp,
-             func::ReturnOp>(op);
+  return isa<host::ConstantOp, host::LaunchOp, host::ChooseOp, host::YieldOp, host::CopyOp, prim::ConstantOp,
+             prim::SplatOp, prim::IotaOp, prim::SizesOp, prim::ReshapeOp, prim::StorageOp, prim::BindSymbolOp,
+             prim::GuardOp, prim::HostCallOp, prim::ReadStateOp, prim::WriteStateOp, prim::IfOp, prim::WhileOp,
+             prim::YieldOp, func::FuncOp, func::ReturnOp>(op);
 }
 
 bool hasRankedTypes(Operation *op) {

@@ -330,8 +330,8 @@ struct CollapseDimsPass : tc::impl::CollapseDimsPassBase<CollapseDimsPass> {
     SmallVector<Type> types;
     for (Value value : yielded)
       types.push_back(classes->collapsed(value));
-    auto replacement = kernel::RegionOp::create(b, loc, types, inputs, region.getScheduleAttr(), region.getCostAttr(),
-                                                region.getFusionAttr());
+    auto replacement = kernel::RegionOp::create(b, loc, types, inputs, region.getScheduleAttr(), region.getCasesAttr(),
+                                                region.getCostAttr(), region.getFusionAttr());
     replacement->setDiscardableAttrs(region->getDiscardableAttrDictionary());
     Block *into = b.createBlock(&replacement.getBody());
     IRMapping mapping;

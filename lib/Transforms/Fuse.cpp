@@ -138,8 +138,9 @@ private:
         locations.push_back(op->getLoc());
     Location loc = locations.size() == 1 ? locations.front() : FusedLoc::get(context, locations);
     ArrayRef<Value> outputs = plan.outputs(id);
-    auto region = kernel::RegionOp::create(b, loc, TypeRange(ValueRange(outputs)), inputs.getArrayRef(), nullptr,
-                                           nullptr, nullptr);
+    auto region =
+        kernel::RegionOp::create(b, loc, TypeRange(ValueRange(outputs)), inputs.getArrayRef(),
+                                 /*schedule=*/nullptr, /*cases=*/nullptr, /*cost=*/nullptr, /*fusion=*/nullptr);
     Block *body = b.createBlock(&region.getBody());
     IRMapping mapping;
     for (Value input : inputs)

@@ -89,6 +89,7 @@ private:
   void number(Block &block);
   void makeBuffers();
   void computeUses();
+  void shareChosen();
   void shareCarried();
   void shareInPlace();
   void placeStates();
@@ -116,7 +117,7 @@ private:
     return op->getNumResults() == 1 && op->getNumOperands() == 1 && root(op->getResult(0)) != op->getResult(0);
   }
   bool ownsMemory(Operation *op) const {
-    return isa<LaunchOp, CopyOp, prim::HostCallOp, prim::IfOp, prim::WhileOp, prim::SizesOp, prim::SplatOp,
+    return isa<LaunchOp, ChooseOp, CopyOp, prim::HostCallOp, prim::IfOp, prim::WhileOp, prim::SizesOp, prim::SplatOp,
                prim::IotaOp>(op);
   }
   /// Whether the buffer's memory can only be made where the value is: its size depends on data, or the caller must be
@@ -311,6 +312,19 @@ void Planner::computeUses() {
       for (Value result : op->getResults()) {
         Buffer &buffer = buffers[bufferOf(result)];
         buffer.last = std::max(buffer.last, ends[op]);
+      }
+  });
+}
+
+/// What the regions of a choice yield lives where its results do.
+void Planner::shareChosen() {
+  func.walk([&](ChooseOp choice) {
+    for (Region &region : choice.getCases())
+      for (auto [result, yielded] :
+           llvm::zip_equal(choice.getResults(), region.front().getTerminator()->getOperands())) {
+        const unsigned from = bufferOf(yielded), to = bufferOf(result);
+        buffers[to].last = std::max(buffers[to].last, buffers[from].last);
+        parent[from] = to;
       }
   });
 }
@@ -600,6 +614,7 @@ LogicalResult Planner::run() {
   number(func.front());
   makeBuffers();
   computeUses();
+  shareChosen();
   shareCarried();
   shareInPlace();
   placeStates();

@@ -75,6 +75,7 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
   struct Kernel {
     std::string name;
     kernel::RegionOp region;
+    kernel::ScheduleAttr schedule;
     const Generator *generator;
     SmallVector<Launch> launches;
     SmallVector<int64_t> symbols;
@@ -110,14 +111,28 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     return text.empty() ? "_move" : text;
   }
 
-  static std::string keyOf(kernel::RegionOp region) {
+  static std::string keyOf(kernel::RegionOp region, kernel::ScheduleAttr schedule, ArrayRef<PackedInput> layouts) {
     std::string key;
     llvm::raw_string_ostream os(key);
-    os << region.getScheduleAttr() << '\n';
+    os << schedule << '\n';
     // The sizes of another function have other ranges.
     if (auto function = region->getParentOfType<func::FuncOp>(); function && !getSymbols(region).empty())
       os << function->getAttr(prim::kSymbolsAttr) << '\n';
-    return key + printRegion(region);
+    os << printRegion(region);
+    for (const PackedInput &layout : layouts)
+      os << layout.input << ' ' << layout.map << ' ' << layout.type << '\n';
+    return key;
+  }
+
+  /// All schedules of a region, that for all else last.
+  static SmallVector<kernel::ScheduleAttr> schedulesOf(kernel::RegionOp region) {
+    SmallVector<kernel::ScheduleAttr> schedules;
+    if (ArrayAttr cases = region.getCasesAttr())
+      for (auto other : cases.getAsRange<kernel::CaseAttr>())
+        schedules.push_back(other.getSchedule());
+    if (region.getScheduleAttr())
+      schedules.push_back(region.getScheduleAttr());
+    return schedules;
   }
 
   void runOnOperation() override {
@@ -127,7 +142,6 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     std::vector<Kernel> kernels;
     SmallVector<kernel::RegionOp> regions;
     module.walk([&](kernel::RegionOp region) { regions.push_back(region); });
-    SmallVector<kernel::RegionOp> done;
     DenseMap<Value, PackedInput> packed;
     SmallVector<machine::CpuAttr> cpus;
     SmallVector<Attribute> gpus;
@@ -149,15 +163,20 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     if (cpus.empty() && gpus.empty())
       cpus = machine::getDefaultCpus(context);
     auto generatorOf = [&](kernel::ScheduleAttr schedule) {
-      const machine::TargetKind target = gpus.empty() ? machine::TargetKind::Cpu : machine::TargetKind::Cuda;
-      return schedule ? lookupGenerator(schedule, target) : nullptr;
+      return lookupGenerator(schedule, gpus.empty() ? machine::TargetKind::Cpu : machine::TargetKind::Cuda);
     };
     for (kernel::RegionOp region : regions) {
-      auto schedule = region.getScheduleAttr();
-      const Generator *generator = generatorOf(schedule);
-      if (!generator)
-        continue;
-      for (const PackedInput &input : generator->packing(region, schedule)) {
+      for (kernel::ScheduleAttr schedule : schedulesOf(region))
+        if (!generatorOf(schedule)) {
+          region.emitError("region has a schedule that no code generator of this device knows: ") << schedule;
+          return signalPassFailure();
+        }
+      if (!region.getScheduleAttr()) {
+        region.emitError("region has no schedule");
+        return signalPassFailure();
+      }
+      const SmallVector<PackedInput> inputs = packingOf(region, region.getScheduleAttr(), generatorOf);
+      for (const PackedInput &input : inputs) {
         Value constant = region.getInputs()[input.input];
         auto type = cast<RankedTensorType>(constant.getType());
         if (constant.getDefiningOp<prim::ConstantOp>() && !input.transform && isReadableLayout(input.map) &&
@@ -166,34 +185,47 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
       }
     }
     for (kernel::RegionOp region : regions) {
-      auto schedule = region.getScheduleAttr();
-      const Generator *generator = generatorOf(schedule);
-      if (!generator) {
-        region.emitError("region has no schedule that a code generator of this device knows");
-        return signalPassFailure();
+      OpBuilder builder(region);
+      SmallVector<Value> results;
+      // The kernel of a schedule; a new one if no region before has the same.
+      auto kernelOf = [&](kernel::ScheduleAttr schedule) -> Kernel & {
+        const Generator *generator = generatorOf(schedule);
+        const SmallVector<PackedInput> layouts = sharedLayouts(region, generator, packed);
+        auto [entry, isNew] = known.try_emplace(keyOf(region, schedule, layouts), kernels.size());
+        if (isNew) {
+          Kernel kernel;
+          kernel.name = "k" + std::to_string(kernels.size()) + describe(region);
+          kernel.region = region;
+          kernel.schedule = schedule;
+          kernel.generator = generator;
+          kernel.launches = generator->launches(region, schedule);
+          kernel.symbols = symbolsOf(region, kernel.launches);
+          kernel.layouts = layouts;
+          kernels.push_back(std::move(kernel));
+        }
+        if (log::isEnabled("kernel"))
+          log::write("kernel", kernels[entry->second].name + (isNew ? " computes " : " is shared by ") +
+                                   llvm::join(host::getNodeNames(region.getLoc()), "+"));
+        return kernels[entry->second];
+      };
+      if (ArrayAttr cases = region.getCasesAttr()) {
+        if (failed(checkLayouts(region, generatorOf)))
+          return signalPassFailure();
+        SmallVector<Attribute> guards;
+        for (auto other : cases.getAsRange<kernel::CaseAttr>())
+          guards.push_back(host::GuardAttr::get(context, other.getSizes(), other.getMachine()));
+        const SmallVector<kernel::ScheduleAttr> schedules = schedulesOf(region);
+        auto choice = host::ChooseOp::create(builder, region.getLoc(), region.getResultTypes(),
+                                             builder.getArrayAttr(guards), schedules.size());
+        for (auto [body, schedule] : llvm::zip_equal(choice.getCases(), schedules)) {
+          builder.createBlock(&body);
+          host::YieldOp::create(builder, region.getLoc(), createLaunches(builder, region, kernelOf(schedule)));
+        }
+        results = llvm::to_vector_of<Value>(choice.getResults());
+      } else {
+        results = createLaunches(builder, region, kernelOf(region.getScheduleAttr()));
       }
-      SmallVector<PackedInput> layouts = sharedLayouts(region, generator, packed);
-      std::string key = keyOf(region);
-      for (const PackedInput &layout : layouts) {
-        llvm::raw_string_ostream os(key);
-        os << layout.input << ' ' << layout.map << ' ' << layout.type << '\n';
-      }
-      auto [entry, isNew] = known.try_emplace(key, kernels.size());
-      if (isNew) {
-        Kernel kernel;
-        kernel.name = "k" + std::to_string(kernels.size()) + describe(region);
-        kernel.region = region;
-        kernel.generator = generator;
-        kernel.launches = generator->launches(region, schedule);
-        kernel.symbols = symbolsOf(region, kernel.launches);
-        kernel.layouts = layouts;
-        kernels.push_back(std::move(kernel));
-      }
-      if (log::isEnabled("kernel"))
-        log::write("kernel", kernels[entry->second].name + (isNew ? " computes " : " is shared by ") +
-                                 llvm::join(host::getNodeNames(region.getLoc()), "+"));
-      replaceByLaunches(region, kernels[entry->second]);
-      done.push_back(region);
+      region.replaceAllUsesWith(results);
     }
 
     if (areDefaults(cpus)) // then those too that a kernel gains from
@@ -218,7 +250,7 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     // One variant for all GPUs: what they have in common is one PTX.
     if (!gpus.empty() && failed(addVariant(machine::stringifyDeviceKind(machine::DeviceKind::Cuda), gpus)))
       return signalPassFailure();
-    for (kernel::RegionOp region : done)
+    for (kernel::RegionOp region : regions)
       region.erase();
     // Constants that only fed packed inputs are dead now.
     module.walk([](prim::ConstantOp op) {
@@ -238,15 +270,43 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     return attributes.getDictionary(context);
   }
 
-  void replaceByLaunches(kernel::RegionOp region, Kernel &kernel) {
-    OpBuilder builder(region);
+  using GeneratorOfSchedule = llvm::function_ref<const Generator *(kernel::ScheduleAttr)>;
+
+  static SmallVector<PackedInput> packingOf(kernel::RegionOp region, kernel::ScheduleAttr schedule,
+                                            GeneratorOfSchedule generatorOf) {
+    return generatorOf(schedule)->packing(region, schedule);
+  }
+
+  /// Fails where two schedules of a region read a constant in different layouts: it would be stored twice.
+  static LogicalResult checkLayouts(kernel::RegionOp region, GeneratorOfSchedule generatorOf) {
+    using Layout = std::tuple<AffineMap, Type, Attribute>; // null: as it is
+    auto layoutsOf = [&](kernel::ScheduleAttr schedule) {
+      SmallVector<Layout> layouts(region.getInputs().size());
+      for (const PackedInput &input : packingOf(region, schedule, generatorOf))
+        layouts[input.input] = {input.map, input.type, input.transform};
+      return layouts;
+    };
+    const SmallVector<kernel::ScheduleAttr> schedules = schedulesOf(region);
+    const SmallVector<Layout> first = layoutsOf(schedules.back());
+    for (kernel::ScheduleAttr schedule : schedules)
+      for (auto [i, input, one, other] : llvm::enumerate(region.getInputs(), first, layoutsOf(schedule)))
+        if (one != other && input.getDefiningOp<prim::ConstantOp>())
+          return region.emitError("schedules of the cases read constant input ")
+                 << i << " in different layouts: " << schedules.back() << " and " << schedule;
+    return success();
+  }
+
+  /// The launches of `kernel` for `region`, at the builder's place; constants come before the region. Returns the
+  /// region's results.
+  SmallVector<Value> createLaunches(OpBuilder &builder, kernel::RegionOp region, Kernel &kernel) {
     MLIRContext *context = &getContext();
     SmallVector<Value> inputs;
     llvm::SmallDenseMap<unsigned, PackedInput> packed;
-    for (PackedInput &input : kernel.generator->packing(region, region.getScheduleAttr()))
+    for (PackedInput &input : kernel.generator->packing(region, kernel.schedule))
       packed[input.input] = input;
     for (PackedInput &input : kernel.layouts)
       packed[input.input] = input;
+    OpBuilder outside(region);
     for (auto [i, input] : llvm::enumerate(region.getInputs())) {
       if (auto constant = input.getDefiningOp<prim::ConstantOp>()) {
         auto found = packed.find(i);
@@ -256,7 +316,7 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
         if (found != packed.end())
           transform = found->second.transform;
         inputs.push_back(
-            host::ConstantOp::create(builder, constant.getLoc(), type, constant.getValue(), map, transform));
+            host::ConstantOp::create(outside, constant.getLoc(), type, constant.getValue(), map, transform));
       } else {
         inputs.push_back(input);
       }
@@ -281,10 +341,10 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
       if (auto nodes = region->getAttr("nodes"))
         op->setAttr("nodes", nodes);
       if (last)
-        region.replaceAllUsesWith(op.getOutputs().take_front(region.getNumResults()));
-      else
-        llvm::append_range(inputs, op.getOutputs());
+        return llvm::to_vector_of<Value>(op.getOutputs().take_front(region.getNumResults()));
+      llvm::append_range(inputs, op.getOutputs());
     }
+    llvm_unreachable("a generator has a launch at least");
   }
 
   LogicalResult emitKernel(OpBuilder &builder, host::VariantOp variant, Kernel &kernel, unsigned number) {
@@ -334,7 +394,7 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
         emitter.setLayout(layout.input, layout.map, layout.type);
       if (launch.scratch)
         emitter.setWorker(entry->getArgument(3), launch.scratch);
-      kernel.generator->emit(kernel.region, kernel.region.getScheduleAttr(), number, emitter, begin, end);
+      kernel.generator->emit(kernel.region, kernel.schedule, number, emitter, begin, end);
       if (emitter.error)
         return base::emitError(kernel.region.getLoc(),
                                emitter.isUnsupported ? base::ErrorKind::Unsupported : base::ErrorKind::Internal)

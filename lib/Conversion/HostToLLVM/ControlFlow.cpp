@@ -1,4 +1,4 @@
-//===- ControlFlow.cpp - prim.if and prim.while in a host program ------------------------------------------------===//
+//===- ControlFlow.cpp - prim.if, prim.while and host.choose ------------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -38,6 +38,61 @@ void ProgramBuilder::emitIf(prim::IfOp op, LogicalResult &result) {
   b.setInsertionPointToStart(next);
   for (auto [i, value] : llvm::enumerate(dynamic))
     dynamicMemory[value] = next->getArgument(i);
+}
+
+/// Whether the variant is for a machine of this name.
+static bool isFor(VariantOp variant, machine::MachineAttr machine) {
+  return llvm::any_of(variant.getMachines().getAsRange<machine::MachineAttr>(),
+                      [&](machine::MachineAttr other) { return other.getName() == machine.getName(); });
+}
+
+Value ProgramBuilder::contains(IntegerSet set) {
+  Value all;
+  for (unsigned i = 0; i < set.getNumConstraints(); ++i) {
+    Value holds =
+        compare(set.isEq(i) ? LLVM::ICmpPredicate::eq : LLVM::ICmpPredicate::sge, size(set.getConstraint(i)), c64(0));
+    all = all ? Value(LLVM::AndOp::create(b, loc, all, holds)) : holds;
+  }
+  return all ? all : Value(LLVM::ConstantOp::create(b, loc, i1, b.getBoolAttr(true)));
+}
+
+void ProgramBuilder::emitChoose(ChooseOp op, LogicalResult &result) {
+  // Regions for other machines are not part of this program.
+  SmallVector<std::pair<IntegerSetAttr, Block *>> cases;
+  for (auto [i, region] : llvm::enumerate(op.getCases())) {
+    auto guard = i < op.getGuards().size() ? cast<GuardAttr>(op.getGuards()[i]) : GuardAttr();
+    if (guard && guard.getMachine() && !isFor(variant, guard.getMachine()))
+      continue;
+    cases.push_back({guard ? guard.getSizes() : IntegerSetAttr(), &region.front()});
+    if (!cases.back().first)
+      break;
+  }
+  SmallVector<unsigned> dynamic;
+  for (auto [i, value] : llvm::enumerate(op.getResults()))
+    if (hasDynamicMemory(value))
+      dynamic.push_back(i);
+  Block *next = newBlock(SmallVector<Type>(dynamic.size(), ptr));
+  for (const auto &[sizes, block] : cases) {
+    Block *body = block, *other = nullptr;
+    if (sizes) {
+      Block *holds = newBlock();
+      other = newBlock();
+      condBranch(contains(sizes.getValue()), holds, other);
+      b.setInsertionPointToStart(holds);
+    }
+    if (failed(emit(*body)))
+      result = failure();
+    // The launches have made the results' memory.
+    const SmallVector<Value> memory = llvm::map_to_vector(
+        dynamic, [&](unsigned i) { return dynamicMemory.lookup(body->getTerminator()->getOperand(i)); });
+    releaseMemoryOf(*body, memory);
+    branch(next, memory);
+    if (other)
+      b.setInsertionPointToStart(other);
+  }
+  b.setInsertionPointToStart(next);
+  for (auto [n, i] : llvm::enumerate(dynamic))
+    dynamicMemory[op.getResult(i)] = next->getArgument(n);
 }
 
 void ProgramBuilder::emitWhile(prim::WhileOp op, LogicalResult &result) {

@@ -81,12 +81,14 @@ LogicalResult ProgramBuilder::emit(Block &block) {
       emitWriteState(write);
     } else if (auto branchOp = dyn_cast<prim::IfOp>(op)) {
       emitIf(branchOp, result);
+    } else if (auto choice = dyn_cast<ChooseOp>(op)) {
+      emitChoose(choice, result);
     } else if (auto loop = dyn_cast<prim::WhileOp>(op)) {
       emitWhile(loop, result);
     } else if (isa<prim::SizesOp, prim::SplatOp, prim::IotaOp>(op)) {
       result = emitFill(&op);
     } else if (!isa<ConstantOp, prim::ConstantOp, prim::ReshapeOp, prim::StorageOp, prim::ReadStateOp, prim::YieldOp,
-                    func::ReturnOp>(op)) {
+                    YieldOp, func::ReturnOp>(op)) {
       return op.emitError() << "op is not allowed in the host program";
     }
     if (failed(result))

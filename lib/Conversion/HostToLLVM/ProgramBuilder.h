@@ -17,6 +17,7 @@
 #include "tcrt/artifact_abi.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/IntegerSet.h"
 
 namespace tc::hosttollvm {
 
@@ -170,6 +171,9 @@ private:
   LogicalResult emitFill(Operation *op);
   LogicalResult emitHostCall(prim::HostCallOp op);
   void emitIf(prim::IfOp op, LogicalResult &result);
+  void emitChoose(ChooseOp op, LogicalResult &result);
+  /// i1: whether the symbols' values lie in a set without dims.
+  Value contains(IntegerSet set);
   void emitWhile(prim::WhileOp op, LogicalResult &result);
 
   func::FuncOp main;

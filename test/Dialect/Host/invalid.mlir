@@ -81,3 +81,51 @@ host.binary @a machines [#machine.cpu<name = "a", cpu = "x86-64-v3">, #machine.c
 // expected-error @below {{constraint: machines}}
 host.variant @a machines ["x86-64-v3"] {
 }
+
+// -----
+
+// expected-error @+1 {{a guard needs sizes or a machine}}
+module attributes {x = #host.guard<>} {}
+
+// -----
+
+#of_dims = affine_set<(d0) : (d0 >= 0)>
+// expected-error @+1 {{the sizes of a guard are over symbols, not dims}}
+module attributes {x = #host.guard<sizes = #of_dims>} {}
+
+// -----
+
+// C1
+func.func @choice_without_guard(%x: tensor<4xf32>) {
+  // expected-error @+1 {{needs a guard for each region but the last}}
+  %0 = host.choose [] : tensor<4xf32> {
+    %a = host.launch @a(%x) symbols [] tasks affine_map<() -> (1)> grain affine_map<() -> (1)> : (tensor<4xf32>) -> tensor<4xf32>
+    host.yield %a : tensor<4xf32>
+  }, {
+    %a = host.launch @b(%x) symbols [] tasks affine_map<() -> (1)> grain affine_map<() -> (1)> : (tensor<4xf32>) -> tensor<4xf32>
+    host.yield %a : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
+// C2
+func.func @choice_of_other_type(%x: tensor<4xf32>) {
+  // expected-error @+1 {{has a region that yields other types than the results'}}
+  %0 = host.choose [] : tensor<4xf32> {
+    host.yield
+  }
+  return
+}
+
+// -----
+
+// C2
+func.func @choice_of_outer_value(%x: tensor<4xf32>) {
+  // expected-error @+1 {{has a region that yields what is not a launch's in it, or yields it twice}}
+  %0 = host.choose [] : tensor<4xf32> {
+    host.yield %x : tensor<4xf32>
+  }
+  return
+}

@@ -39,3 +39,27 @@ func.func @parent(%x: tensor<4xf32>) {
   // expected-error @+1 {{expects parent op 'kernel.region'}}
   kernel.yield %x : tensor<4xf32>
 }
+
+// -----
+
+// expected-error @+1 {{a case needs sizes or a machine}}
+module attributes {x = #kernel.case<schedule = #kernel.cpu.loops<lanes = true>>} {}
+
+// -----
+
+#of_dims = affine_set<(d0) : (d0 >= 0)>
+// expected-error @+1 {{the sizes of a case are over symbols, not dims}}
+module attributes {x = #kernel.case<sizes = #of_dims, schedule = #kernel.cpu.loops<lanes = true>>} {}
+
+// -----
+
+// C1
+#all = affine_set<()[s0] : (s0 >= 0)>
+func.func @cases_alone(%x: tensor<4xf32>) {
+  // expected-error @+1 {{has cases, but no schedule for all else}}
+  %0 = kernel.region(%a = %x : tensor<4xf32>) -> (tensor<4xf32>) attributes {cases = [#kernel.case<sizes = #all, schedule = #kernel.cpu.loops<lanes = true>>]} {
+    %1 = prim.exp %a : tensor<4xf32>
+    kernel.yield %1 : tensor<4xf32>
+  }
+  return
+}

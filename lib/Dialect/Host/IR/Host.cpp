@@ -11,6 +11,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/IntegerSet.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -88,6 +89,31 @@ static LogicalResult verifyMachines(Operation *op, ArrayAttr machines) {
 LogicalResult VariantOp::verify() { return verifyMachines(*this, getMachines()); }
 
 LogicalResult BinaryOp::verify() { return verifyMachines(*this, getMachines()); }
+
+LogicalResult GuardAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, IntegerSetAttr sizes,
+                                machine::MachineAttr machine) {
+  if (!sizes && !machine)
+    return emitError() << "a guard needs sizes or a machine";
+  if (sizes && sizes.getValue().getNumDims() != 0)
+    return emitError() << "the sizes of a guard are over symbols, not dims";
+  return success();
+}
+
+LogicalResult ChooseOp::verify() {
+  if (getCases().empty() || getGuards().size() + 1 != getCases().size()) // C1
+    return emitOpError("needs a guard for each region but the last");
+  for (Region &region : getCases()) { // C2
+    auto yield = dyn_cast<YieldOp>(region.front().getTerminator());
+    if (!yield || yield.getValues().getTypes() != getResultTypes())
+      return emitOpError("has a region that yields other types than the results'");
+    llvm::SmallDenseSet<Value> seen;
+    for (Value value : yield.getValues())
+      if (!isa_and_nonnull<LaunchOp>(value.getDefiningOp()) || value.getParentRegion() != &region ||
+          !seen.insert(value).second)
+        return emitOpError("has a region that yields what is not a launch's in it, or yields it twice");
+  }
+  return success();
+}
 
 unsigned tc::host::getElementBits(Type elementType) { return base::getPackedBitWidth(elementType).value_or(0); }
 

@@ -8,6 +8,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/IntegerSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -30,6 +31,15 @@ void KernelDialect::initialize() {
 #define GET_ATTRDEF_LIST
 #include "tc/Dialect/Kernel/IR/KernelAttrs.cpp.inc"
       >();
+}
+
+LogicalResult CaseAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, IntegerSetAttr sizes,
+                               tc::machine::MachineAttr machine, ScheduleAttr schedule) {
+  if (!sizes && !machine)
+    return emitError() << "a case needs sizes or a machine";
+  if (sizes && sizes.getValue().getNumDims() != 0)
+    return emitError() << "the sizes of a case are over symbols, not dims";
+  return success();
 }
 
 // kernel.region(%x = %a : type, %y = %b : type) -> (types) attributes {...} { ... }
@@ -81,5 +91,7 @@ LogicalResult RegionOp::verify() {
   auto yield = dyn_cast<YieldOp>(block.getTerminator());
   if (!yield || yield.getValues().getTypes() != getResultTypes())
     return emitOpError("kernel.yield differs from the results");
+  if (getCases() && !getSchedule()) // C1
+    return emitOpError("has cases, but no schedule for all else");
   return success();
 }

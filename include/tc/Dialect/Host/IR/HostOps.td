@@ -90,6 +90,37 @@ def Host_LaunchOp : Op<Host_Dialect, "launch", []> {
   let assemblyFormat = "$kernel `(` $inputs `)` `symbols` $symbols `tasks` $tasks `grain` $grain (`steps` $steps^)? (`scratch` $scratch^)? (`in_place` $inPlace^)? attr-dict `:` functional-type($inputs, $outputs)";
 }
 
+def Host_GuardAttr : AttrDef<Host_Dialect, "Guard"> {
+  let mnemonic = "guard";
+  let summary = "When something runs: for these sizes, on this machine";
+  let description = [{
+    `#host.guard<sizes = #few, machine = #machine.cpu<...>>` with `#few = affine_set<()[s0] : (16 - s0 >= 0)>`: the set is over the symbols of the function; a
+    program for another machine leaves out what stands behind the guard. (C1) One of the two is given; the set has no dims.
+  }];
+  let parameters = (ins OptionalParameter<"::mlir::IntegerSetAttr">:$sizes,
+                        OptionalParameter<"::tc::machine::MachineAttr">:$machine);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+def Host_ChooseOp : Op<Host_Dialect, "choose", [SingleBlock, RecursiveMemoryEffects]> {
+  let summary = "Runs the launches of the first region whose guard holds; the last region has none";
+  let description = [{
+    What a region yields lives where the results do, so that nothing is copied. Regions see outer values.
+
+    (C1) There is one guard fewer than regions, and a region at least.  (C2) Each region yields values of the results' types, each
+    computed by a launch in it and yielded once.
+  }];
+  let arguments = (ins TypedArrayAttrBase<Host_GuardAttr, "guards">:$guards);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region VariadicRegion<SizedRegion<1>>:$cases);
+  let assemblyFormat = "$guards `:` type($results) $cases attr-dict-with-keyword";
+  let hasVerifier = 1;
+}
+def Host_YieldOp : Op<Host_Dialect, "yield", [Pure, Terminator, HasParent<"ChooseOp">]> {
+  let arguments = (ins Variadic<AnyRankedTensor>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
 def Host_CopyOp : Op<Host_Dialect, "copy", [AllTypesMatch<["input", "result"]>]> {
   let summary = "The same bytes at another place";
   let description = "Made by tc-plan-memory where an output is an input, a constant, or the same value as another output.";

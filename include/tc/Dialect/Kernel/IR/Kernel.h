@@ -16,6 +16,7 @@
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tc/Dialect/Machine/IR/Machine.h"
 #include "tc/Dialect/TC/IR/TC.h"
 
 #include "tc/Dialect/Kernel/IR/KernelDialect.h.inc"

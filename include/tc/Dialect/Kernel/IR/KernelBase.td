@@ -14,7 +14,7 @@ def Kernel_Dialect : Dialect {
   let cppNamespace = "::tc::kernel";
   let summary = "One fused region plus the schedule that says how it runs";
   let useDefaultAttributePrinterParser = 1;
-  let dependentDialects = ["::tc::base::TCDialect"];
+  let dependentDialects = ["::tc::base::TCDialect", "::tc::machine::MachineDialect"];
 }
 
 #endif
