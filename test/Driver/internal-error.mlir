@@ -6,7 +6,7 @@
 // RUN: %python %S/Inputs/status.py 6 tc-compile %s -o %t/out.bin --debug-dir %t/debug 2>&1 | FileCheck %s --check-prefix=DEBUG
 // RUN: ls %t/debug/reproducer.mlir
 
-// CHECK: error: internal error: {{.*}}no schedule that a code generator of this device knows; this is a defect of tc, please report it with the model and this command: {{.*}}tc-compile {{.*}} -o
+// CHECK: error: internal error: {{.*}}region has a schedule that no code generator of this device knows: #kernel.gpu.gemm<>; this is a defect of tc, please report it with the model and this command: {{.*}}tc-compile {{.*}} -o
 // CHECK: note: the module before that phase is in {{.*}}.bin.reproducer.mlir
 // DEBUG: note: the module before that phase is in {{.*}}debug/reproducer.mlir
 
