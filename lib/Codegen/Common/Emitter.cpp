@@ -476,8 +476,7 @@ Value Emitter::emitUncached(Value tensor, ArrayRef<Index> at) {
   if (const Emission *emission = EmissionRegistry::get().find(op))
     return emission->value(*this, op, at);
   isUnsupported = !error;
-  return fail((team ? "no GPU code generator takes " : "no CPU code generator takes ") + op->getName().getStringRef() +
-                  " inside a fused region",
+  return fail("no code generator of this target takes " + op->getName().getStringRef() + " inside a fused region",
               elementOf(tensor));
 }
 
