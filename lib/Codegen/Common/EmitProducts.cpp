@@ -107,6 +107,28 @@ static Value emitDot(Emitter &e, prim::DotGeneralOp op, ArrayRef<Index> at) {
   return total;
 }
 
+/// Where tap `tap` of a window reads for the result at `at`, along one dim.
+static Index tapPosition(Emitter &e, const Index &at, const Index &tap, int64_t stride, int64_t dilation,
+                         int64_t padLow) {
+  const Index start = e.mulIndex(at, e.i64(stride), stride);
+  Index position = e.addIndex(start, e.addIndex(e.mulIndex(tap, e.i64(dilation), dilation), e.constant(-padLow)));
+  position.mayPrecede = padLow > 0;
+  return position;
+}
+
+/// `inside` (null: always) where `position` lies in a dim of `size`, too.
+static Value andWithin(Emitter &e, Value inside, const Index &position, AffineExpr size) {
+  OpBuilder &b = e.builder();
+  Value p = e.materialize(position);
+  Value limit = isa<VectorType>(p.getType()) ? e.broadcast(e.size(size)) : e.size(size);
+  Value ok = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::ult, p, limit);
+  if (inside && inside.getType() != ok.getType()) {
+    inside = e.broadcast(inside);
+    ok = e.broadcast(ok);
+  }
+  return inside ? Value(arith::AndIOp::create(b, e.loc(), inside, ok)) : ok;
+}
+
 static Value emitConv(Emitter &e, prim::ConvOp op, ArrayRef<Index> at) {
   OpBuilder &b = e.builder();
   auto in = prim::getSizes(op.getInput()), filter = prim::getSizes(op.getFilter());
@@ -129,20 +151,10 @@ static Value emitConv(Emitter &e, prim::ConvOp op, ArrayRef<Index> at) {
       SmallVector<Index> source{at[0]}, weight(taps.begin(), taps.end());
       Value inside;
       for (unsigned i = 0; i < spatial; ++i) {
-        Index position = e.addIndex(e.mulIndex(at[i + 1], e.i64(op.getStrides()[i]), op.getStrides()[i]),
-                                    e.addIndex(e.mulIndex(taps[i], e.i64(op.getDilations()[i]), op.getDilations()[i]),
-                                               e.constant(-op.getPadLow()[i])));
-        position.mayPrecede = op.getPadLow()[i] > 0;
-        if (op.getPadLow()[i] != 0 || op.getPadHigh()[i] != 0) {
-          Value p = e.materialize(position);
-          Value limit = isa<VectorType>(p.getType()) ? e.broadcast(e.size(in[i + 1])) : e.size(in[i + 1]);
-          Value ok = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::ult, p, limit);
-          if (inside && inside.getType() != ok.getType()) {
-            inside = e.broadcast(inside);
-            ok = e.broadcast(ok);
-          }
-          inside = inside ? Value(arith::AndIOp::create(b, e.loc(), inside, ok)) : ok;
-        }
+        const Index position =
+            tapPosition(e, at[i + 1], taps[i], op.getStrides()[i], op.getDilations()[i], op.getPadLow()[i]);
+        if (op.getPadLow()[i] != 0 || op.getPadHigh()[i] != 0)
+          inside = andWithin(e, inside, position, in[i + 1]);
         source.push_back(position);
       }
       source.push_back(e.addIndex(firstChannel, taps[spatial]));
@@ -182,7 +194,6 @@ static Value emitConv(Emitter &e, prim::ConvOp op, ArrayRef<Index> at) {
 }
 
 static Value emitWindow(Emitter &e, prim::WindowReduceOp op, ArrayRef<Index> at) {
-  OpBuilder &b = e.builder();
   auto in = prim::getSizes(op.getOperand());
   unsigned spatial = op.getWindow().size();
   Type element = elementOf(op.getResult());
@@ -196,24 +207,14 @@ static Value emitWindow(Emitter &e, prim::WindowReduceOp op, ArrayRef<Index> at)
       SmallVector<Index> source{at[0]};
       Value inside;
       for (unsigned i = 0; i < spatial; ++i) {
-        Index position = e.addIndex(e.mulIndex(at[i + 1], e.i64(op.getStrides()[i]), op.getStrides()[i]),
-                                    e.addIndex(e.mulIndex(taps[i], e.i64(op.getDilations()[i]), op.getDilations()[i]),
-                                               e.constant(-op.getPadLow()[i])));
-        position.mayPrecede = op.getPadLow()[i] > 0;
+        const Index position =
+            tapPosition(e, at[i + 1], taps[i], op.getStrides()[i], op.getDilations()[i], op.getPadLow()[i]);
         // A position can lie outside below (low pad) or above (high pad or ceil mode).
         AffineExpr last = (prim::getSizes(op.getResult())[i + 1] - 1) * op.getStrides()[i] +
                           (op.getWindow()[i] - 1) * op.getDilations()[i] - op.getPadLow()[i];
         auto slack = prim::getConstantSize(prim::simplifySize(in[i + 1] - 1 - last));
-        if (op.getPadLow()[i] > 0 || !slack || *slack < 0) {
-          Value p = e.materialize(position);
-          Value limit = isa<VectorType>(p.getType()) ? e.broadcast(e.size(in[i + 1])) : e.size(in[i + 1]);
-          Value ok = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::ult, p, limit);
-          if (inside && inside.getType() != ok.getType()) {
-            inside = e.broadcast(inside);
-            ok = e.broadcast(ok);
-          }
-          inside = inside ? Value(arith::AndIOp::create(b, e.loc(), inside, ok)) : ok;
-        }
+        if (op.getPadLow()[i] > 0 || !slack || *slack < 0)
+          inside = andWithin(e, inside, position, in[i + 1]);
         source.push_back(position);
       }
       source.push_back(at.back());
