@@ -11,8 +11,10 @@
 #include "onnx/defs/schema.h"
 #include "onnx/shape_inference/implementation.h"
 #include "tc/Frontend/ONNX.h"
+#include "tc/Support/ChildProcess.h"
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -79,14 +81,81 @@ private:
 };
 } // namespace
 
+// Inference writes into the types that graphs declare, those of nested graphs too: visits all graphs, outer ones first.
+template <typename Visit> static void forEachGraph(onnx::GraphProto &graph, Visit visit) {
+  visit(graph);
+  for (onnx::NodeProto &node : *graph.mutable_node())
+    for (onnx::AttributeProto &attribute : *node.mutable_attribute()) {
+      if (attribute.has_g())
+        forEachGraph(*attribute.mutable_g(), visit);
+      for (onnx::GraphProto &inner : *attribute.mutable_graphs())
+        forEachGraph(inner, visit);
+    }
+}
+
+// The types of all graphs, one after another, each behind its length.
+static std::string serialiseTypes(onnx::ModelProto &model) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream out(&stream);
+  forEachGraph(*model.mutable_graph(), [&](onnx::GraphProto &graph) {
+    onnx::GraphProto types;
+    types.mutable_input()->Swap(graph.mutable_input());
+    types.mutable_output()->Swap(graph.mutable_output());
+    types.mutable_value_info()->Swap(graph.mutable_value_info());
+    const size_t size = types.ByteSizeLong();
+    out.WriteVarint64(size);
+    types.SerializeToCodedStream(&out);
+  });
+  out.Trim();
+  return bytes;
+}
+
+// Takes them over, all or none.
+static void readTypes(onnx::ModelProto &model, StringRef bytes) {
+  std::vector<onnx::GraphProto> all;
+  google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
+  google::protobuf::io::CodedInputStream in(&stream);
+  in.SetRecursionLimit(10000); // depth is bounded, as in parseModel
+  bool isWhole = true;
+  forEachGraph(*model.mutable_graph(), [&](onnx::GraphProto &) {
+    uint64_t size = 0;
+    isWhole = isWhole && in.ReadVarint64(&size) && size <= bytes.size();
+    auto limit = in.PushLimit(isWhole ? static_cast<int>(size) : 0);
+    isWhole = isWhole && all.emplace_back().MergeFromCodedStream(&in) && in.ConsumedEntireMessage();
+    in.PopLimit(limit);
+  });
+  if (!isWhole)
+    return;
+  auto types = all.begin();
+  forEachGraph(*model.mutable_graph(), [&](onnx::GraphProto &graph) {
+    graph.mutable_input()->Swap(types->mutable_input());
+    graph.mutable_output()->Swap(types->mutable_output());
+    graph.mutable_value_info()->Swap(types->mutable_value_info());
+    ++types;
+  });
+}
+
 void onnxfe::inferShapes(onnx::ModelProto &model) {
-  try {
-    GuardedRegistry registry;
-    onnx::ShapeInferenceOptions options(/*check_type_val=*/false, /*strict_mode_val=*/0, /*data_prop_val=*/true);
-    onnx::shape_inference::InferShapes(model, &registry, options);
-  } catch (const std::exception &) {
-    // What was inferred until here stays.
-  }
+  // Makes the registry of schemas, which takes as long as to infer the types of a small model, once: for both
+  // processes.
+  findSchema("ai.onnx", "Add", 14);
+  // ONNX's inference follows what a file says, into null pointers and through all memory: in a process of its own.
+  std::optional<std::string> types = runInChild(ChildLimits(), [&]() -> std::string {
+    try {
+      GuardedRegistry registry;
+      onnx::ShapeInferenceOptions options(/*check_type_val=*/false, /*strict_mode_val=*/0, /*data_prop_val=*/true);
+      onnx::shape_inference::InferShapes(model, &registry, options);
+    } catch (const std::exception &) {
+      // What was inferred until here stays.
+    }
+    return serialiseTypes(model);
+  });
+  if (types && types->size() <= static_cast<size_t>(std::numeric_limits<int>::max()))
+    try {
+      readTypes(model, *types);
+    } catch (const std::exception &) {
+    }
 }
 
 std::optional<onnx::FunctionProto> onnxfe::getFunctionBody(const onnx::NodeProto &node, int opset,

@@ -21,8 +21,8 @@ namespace tc::onnxfe {
 /// Parses the bytes; null where they are no ModelProto.
 std::unique_ptr<onnx::ModelProto> parseModel(llvm::StringRef bytes);
 
-/// Adds inferred types to the value_info of all graphs. Stops silently at a contradiction, which the conversion
-/// reports.
+/// Adds inferred types to the value_info of all graphs, in a child process: nothing is added where ONNX's inference
+/// crashes or takes too much. Stops silently at a contradiction, which the conversion reports.
 void inferShapes(onnx::ModelProto &model);
 
 /// The body of an operator at an opset of its domain ("" for ONNX's own), given a node and its operands' types (unset
