@@ -1,7 +1,7 @@
 //===- ChildProcess.h - work that may crash or take too much, in a process of its own -------------------*- C++ -*-===//
 //
-// A library that is not ours may crash, hang or take all memory on a hostile file. Its work runs in a fork, which has all
-// of our memory and copies nothing; what it finds comes back as bytes through a pipe:
+// A library that is not ours may crash, hang or take all memory on a hostile file. Its work runs in a fork, which has
+// all of our memory and copies nothing; what it finds comes back as bytes through a pipe:
 //
 //   std::optional<std::string> hints = runInChild(ChildLimits(), [&] { return inferAndSerialise(model); });
 //
