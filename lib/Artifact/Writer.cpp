@@ -461,11 +461,11 @@ private:
     tcrt_sha256_final(&hash, sections.back().sha256);
   }
 
-  Error addSection(uint32_t kind, uint32_t arch, std::initializer_list<StringRef> pieces) {
+  Error addSection(uint32_t kind, uint32_t arch, std::initializer_list<StringRef> parts) {
     if (Error error = beginSection(kind, arch))
       return error;
-    for (StringRef piece : pieces)
-      if (Error error = put(asBytes(piece), true))
+    for (StringRef part : parts)
+      if (Error error = put(asBytes(part), true))
         return error;
     endSection();
     return Error::success();

@@ -22,7 +22,7 @@ using namespace mlir;
 
 namespace {
 
-constexpr int64_t kPieceBytes = 8 << 20;
+constexpr int64_t kChunkBytes = 8 << 20;
 
 /// The slope of `expr` along dim `dim`; nullopt: it has none, as a division or remainder contains the dim.
 std::optional<int64_t> slopeAlong(AffineExpr expr, unsigned dim) {
@@ -266,17 +266,17 @@ llvm::Error tc::driver::rearrange(ArrayRef<char> data, ArrayRef<int64_t> dataSha
   if (rows == 0 || length == 0)
     return llvm::Error::success();
   int64_t rowBytes = length * elementBytes;
-  int64_t rowsPerPiece = std::max<int64_t>(1, kPieceBytes / rowBytes);
+  int64_t rowsPerChunk = std::max<int64_t>(1, kChunkBytes / rowBytes);
   if (jobs == 0)
     jobs = llvm::hardware_concurrency().compute_thread_count();
-  std::vector<char> piece(std::min(rows, rowsPerPiece) * rowBytes);
-  for (int64_t first = 0; first < rows; first += rowsPerPiece) {
-    int64_t count = std::min(rowsPerPiece, rows - first);
+  std::vector<char> chunk(std::min(rows, rowsPerChunk) * rowBytes);
+  for (int64_t first = 0; first < rows; first += rowsPerChunk) {
+    int64_t count = std::min(rowsPerChunk, rows - first);
     // A thread costs about as much as arranging 100 KB.
     int64_t threads = std::min<int64_t>({int64_t(jobs), count, 1 + count * rowBytes / (1 << 18)});
     auto work = [&](int64_t number) {
       int64_t begin = count * number / threads, end = count * (number + 1) / threads;
-      arranger.rows(first + begin, first + end, piece.data() + begin * rowBytes);
+      arranger.rows(first + begin, first + end, chunk.data() + begin * rowBytes);
     };
     std::vector<std::thread> others;
     for (int64_t i = 1; i < threads; ++i)
@@ -284,7 +284,7 @@ llvm::Error tc::driver::rearrange(ArrayRef<char> data, ArrayRef<int64_t> dataSha
     work(0);
     for (std::thread &thread : others)
       thread.join();
-    if (llvm::Error error = sink(ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(piece.data()), count * rowBytes)))
+    if (llvm::Error error = sink(ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(chunk.data()), count * rowBytes)))
       return error;
   }
   return llvm::Error::success();
@@ -306,19 +306,19 @@ llvm::Error tc::driver::rearrangeTransformed(ArrayRef<float> data, ArrayRef<int6
   if (llvm::Error error = rearrange(bytes, dataShape, sizeof(float), map, sourceShape, jobs, keep))
     return error;
   const int64_t count = int64_t(source.size()) / terms;
-  constexpr int64_t kPiece = 1 << 16;
-  std::vector<float> piece;
+  constexpr int64_t kChunk = 1 << 16;
+  std::vector<float> chunk;
   for (int64_t row = 0; row < rows; ++row)
-    for (int64_t first = 0; first < count; first += kPiece) {
-      const int64_t here = std::min(kPiece, count - first);
+    for (int64_t first = 0; first < count; first += kChunk) {
+      const int64_t here = std::min(kChunk, count - first);
       std::vector<double> sums(here, 0.0);
       for (int64_t t = 0; t < terms; ++t)
         if (const double factor = transform[row * terms + t]; factor != 0)
           for (int64_t i = 0; i < here; ++i)
             sums[i] += factor * source[t * count + first + i];
-      piece.assign(sums.begin(), sums.end());
+      chunk.assign(sums.begin(), sums.end());
       if (llvm::Error error =
-              sink(ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(piece.data()), here * sizeof(float))))
+              sink(ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(chunk.data()), here * sizeof(float))))
         return error;
     }
   return llvm::Error::success();

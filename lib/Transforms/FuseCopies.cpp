@@ -37,7 +37,7 @@ static prim::ConcatOp findWideConcat(Operation *reader, const Use &use) {
   return {};
 }
 
-/// The concat whose rows run along what `reader` reads the leaf of `use` across: turned behind it. Null if there is
+/// The concat whose rows run along what `reader` reads the leaf of `use` across: transposed behind it. Null if there is
 /// none.
 static prim::ConcatOp findConcatAcross(Operation *reader, const Use &use) {
   SmallVector<Operation *> links{reader};
@@ -46,7 +46,7 @@ static prim::ConcatOp findConcatAcross(Operation *reader, const Use &use) {
   for (Operation *link : links) {
     if (auto outer = dyn_cast<prim::ConcatOp>(link))
       concat = outer;
-    else if (concat && turnsInnermost(link))
+    else if (concat && transposesInnermost(link))
       return concat;
   }
   return {};

@@ -82,7 +82,7 @@ std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) 
     if (getRole(op) == Role::Movement && !isBijection(op))
       return "it is no transpose or reshape";
     const bool isAlong = isAlongLines(group.anchor());
-    if (turnsInnermost(op) && !isAlong)
+    if (transposesInnermost(op) && !isAlong)
       return "its elements would be stored apart";
     int found = -1;
     for (const Use &use : uses) {
@@ -96,9 +96,9 @@ std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) 
         links.push_back(op);
       if (!llvm::all_of(links, isBijection))
         return "reads it at other positions";
-      // Turned once and stored by what reads it: a residual that lies in the other layout. Turned twice, it lies as it
-      // was.
-      if (!isAlong && llvm::count_if(links, turnsInnermost) % 2 != 0)
+      // Transposed once and stored by what reads it: a residual that lies in the other layout. Transposed twice, it
+      // lies as it was.
+      if (!isAlong && llvm::count_if(links, transposesInnermost) % 2 != 0)
         return "its elements would be stored apart";
       // Code generation follows the very ops that move the result: two paths are two positions, even if they are equal.
       int next = frames.lookup(def);
@@ -243,7 +243,7 @@ void Plan::joinEpilogueChains() {
       SmallVector<Operation *> chain, pending;
       for (Value value = member->getResult(0); value.hasOneUse();) {
         Operation *user = *value.getUsers().begin();
-        if (!orderOf(user) || !isCopied(user) || !isBijection(user) || turnsInnermost(user))
+        if (!orderOf(user) || !isCopied(user) || !isBijection(user) || transposesInnermost(user))
           break;
         pending.push_back(user);
         if (isa<prim::TransposeOp>(user)) {

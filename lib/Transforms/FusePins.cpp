@@ -164,7 +164,7 @@ void Plan::pin() {
       pinned.insert(op);
   }
   for (Operation *op : ops) {
-    if (turnsInnermost(op) &&
+    if (transposesInnermost(op) &&
         (isGatheredOften(op->getResult(0), prim::product(op->getContext(), prim::getSizes(op->getResult(0)))) ||
          isReadBySlices(op->getResult(0))))
       pinned.insert(op);

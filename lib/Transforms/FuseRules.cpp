@@ -50,11 +50,11 @@ static std::optional<std::pair<SmallVector<int64_t>, SmallVector<int64_t>>> getR
   return std::pair(sizes, SmallVector<int64_t>(conv.getStrides()));
 }
 
-/// Whether what pointwise ops make of `value` is turned, and nothing else reads it.
-static bool isTurnedBehind(Value value) {
+/// Whether what pointwise ops make of `value` is transposed, and nothing else reads it.
+static bool isTransposedBehind(Value value) {
   for (int depth = 0; depth < 8 && value.hasOneUse(); ++depth) {
     Operation *user = *value.getUsers().begin();
-    if (fuse::turnsInnermost(user))
+    if (fuse::transposesInnermost(user))
       return true;
     if (!user->hasTrait<prim::PointwiseTrait>() || user->getNumResults() != 1)
       return false;
@@ -74,14 +74,14 @@ bool tc::fuse::isAlongLines(Operation *op) {
   const auto in = prim::getSizes(conv.getInput()), out = prim::getSizes(conv.getResult());
   auto most = [](AffineExpr size, int64_t count) { return prim::getConstantSize(size).value_or(count + 1) <= count; };
   const bool isFirst = most(out.back(), kMostFirst) && most(in.back(), kMostOfFirst) && conv.getGroups() == 1 &&
-                       !most(out[out.size() - 2], kLeastLine - 1) && isTurnedBehind(conv.getResult());
+                       !most(out[out.size() - 2], kLeastLine - 1) && isTransposedBehind(conv.getResult());
   if (!most(out.back(), kMostChannels) && !isFirst)
     return false;
   const auto [kernel, strides] = *getReadWindow(op);
   return llvm::any_of(kernel, [](int64_t size) { return size > 1; });
 }
 
-bool tc::fuse::turnsInnermost(Operation *op) {
+bool tc::fuse::transposesInnermost(Operation *op) {
   auto transpose = dyn_cast<prim::TransposeOp>(op);
   if (!transpose)
     return false;
@@ -104,20 +104,20 @@ bool tc::fuse::isPrologue(Operation *consumer, Operation *op) {
     return true;
   if (isa<prim::ConvOp>(consumer) && isCopiedByLines(consumer->getOperand(0)))
     return isa<prim::ReshapeOp>(op);
-  if (turnsInnermost(op)) {
+  if (transposesInnermost(op)) {
     if (isAlongLines(consumer))
       return true;
     if (auto window = getReadWindow(consumer)) {
       // An element is read for each position of the window and each block of output channels: from this number of
       // channels on gathers cost more than turning the input once, and of patches that do not overlap at any number.
-      constexpr int64_t kTurnedChannels = 8, kPatch = 16;
+      constexpr int64_t kTransposedChannels = 8, kPatch = 16;
       int64_t positions = 1;
       bool overlaps = false;
       for (auto [size, stride] : llvm::zip_equal(window->first, window->second)) {
         positions *= size;
         overlaps |= stride < size;
       }
-      return prim::getConstantSize(prim::getSizes(op->getResult(0)).back()).value_or(0) < kTurnedChannels &&
+      return prim::getConstantSize(prim::getSizes(op->getResult(0)).back()).value_or(0) < kTransposedChannels &&
              (overlaps || positions < kPatch);
     }
   }

@@ -428,14 +428,14 @@ func.func @gathered_slices(%x: tensor<2x16x6x6xf32>, %z: tensor<2x16x6x6xf32>, %
 }
 
 // A residual that lies channels first: what adds it turns the convolution's result, which is stored as it is made.
-// CHECK-LABEL: func.func @residual_turned
+// CHECK-LABEL: func.func @residual_transposed
 // CHECK: kernel.region
 // CHECK: prim.conv
 // CHECK-NEXT: kernel.yield
 // CHECK: kernel.region
 // CHECK: prim.transpose
 // CHECK-NEXT: prim.add
-func.func @residual_turned(%x: tensor<1x16x20x20xf32>, %a: tensor<1x20x20x16xf32>, %w: tensor<1x1x16x16xf32>) -> tensor<1x16x20x20xf32> {
+func.func @residual_transposed(%x: tensor<1x16x20x20xf32>, %a: tensor<1x20x20x16xf32>, %w: tensor<1x1x16x16xf32>) -> tensor<1x16x20x20xf32> {
   %0 = prim.conv %a, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x20x20x16xf32>, tensor<1x1x16x16xf32>) -> tensor<1x20x20x16xf32>
   %1 = prim.transpose %0 [0, 3, 1, 2] : tensor<1x20x20x16xf32> -> tensor<1x16x20x20xf32>
   %2 = prim.add %x, %1 : tensor<1x16x20x20xf32>

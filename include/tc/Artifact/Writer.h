@@ -131,7 +131,7 @@ struct Variant {
   std::vector<Ptx> ptx = {};
 };
 
-/// Receives consecutive pieces of a segment.
+/// Receives consecutive parts of a segment.
 using WeightSink = llvm::function_ref<llvm::Error(llvm::ArrayRef<uint8_t>)>;
 
 /// Some bytes of the weights section.

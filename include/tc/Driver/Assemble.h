@@ -30,7 +30,7 @@ struct AssembleOptions {
 /// missing files; errors without a code are defects of tc.
 llvm::Expected<artifact::ArtifactSpec> assembleArtifact(mlir::ModuleOp module, const AssembleOptions &options);
 
-/// Writes the bytes of a host.constant to `sink` piece by piece: result[i..] = data[map(i..)], 0 outside of data.
+/// Writes the bytes of a host.constant to `sink` chunk by chunk: result[i..] = data[map(i..)], 0 outside of data.
 /// `elementBytes` divides nothing: types packed below a byte have no map.
 llvm::Error rearrange(llvm::ArrayRef<char> data, llvm::ArrayRef<int64_t> dataShape, int64_t elementBytes,
                       mlir::AffineMap map, llvm::ArrayRef<int64_t> resultShape, unsigned jobs,

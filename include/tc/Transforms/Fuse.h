@@ -56,7 +56,7 @@ bool isReadInPlace(mlir::Value operand, mlir::Operation *product);
 /// lines of the image: it reads and writes images with their channels first as well as others.
 bool isAlongLines(mlir::Operation *op);
 /// Whether the op is a transpose whose last dim is not the innermost one of its operand.
-bool turnsInnermost(mlir::Operation *op);
+bool transposesInnermost(mlir::Operation *op);
 /// Whether a contraction, window or recurrent op `consumer` reads an operand through the movement op `op`.
 bool isPrologue(mlir::Operation *consumer, mlir::Operation *op);
 /// Whether each element of the operand is one of the result: transpose, reshape.

@@ -246,7 +246,7 @@ private:
       valueRows = schedule.valueRowsFor(em.vectors().bits);
       auto t = prim::getConstantSize(p.T), s = prim::getConstantSize(p.S);
       scoreFloats = Layout::scoreRows(tileS) * kPanel;
-      turnsMask = p.op.getMask() && isReadByRows(p.op.getMask());
+      transposesMask = p.op.getMask() && isReadByRows(p.op.getMask());
       isSingle = s && *s > 0 && *s <= tileS && (!p.op.getCausal() || (t && *t <= *s));
     }
 
@@ -279,7 +279,7 @@ private:
         Value countS = em.min(em.i64(tileS), em.sub(visible, s0.base));
         copyRows(p.op.getKey(), s0, countS, false, p.D, keys);
         multiplyScores(countS);
-        if (turnsMask)
+        if (transposesMask)
           addMask(s0, countS);
         softmax(s0, countS);
         copyRows(p.op.getValue(), s0, countS, false, p.E, values);
@@ -436,7 +436,7 @@ private:
           .front();
     }
 
-    /// Adds the mask to the scores: lanes along its rows, which are contiguous, turned to the queries' lanes.
+    /// Adds the mask to the scores: lanes along its rows, which are contiguous, transposed to the queries' lanes.
     void addMask(Index s0, Value countS) {
       em.loop(em.i64(0), countT, width, [&](Index query) {
         const SmallVector<Index> lines = linesFrom(em, em.add(t0.base, query.base), p.T);
@@ -458,7 +458,7 @@ private:
 
     /// Masks the scores, makes them probabilities, updates maxima and sums and scales the result so far.
     void softmax(Index s0, Value countS) {
-      Value mask = turnsMask ? Value() : p.op.getMask();
+      Value mask = transposesMask ? Value() : p.op.getMask();
       em.laneLoop(countT, std::nullopt, [&](Index query) {
         Index t = em.addIndex(t0, query);
         Value block = em.divUnsigned(query.base, em.i64(width));
@@ -588,7 +588,7 @@ private:
     VectorType vector;
     int64_t width, tileT, tileS, panels, scoreRows, valueRows;
     int64_t scoreFloats; // of a panel of queries
-    bool turnsMask;      // rows of the mask are read as they lie and turned in registers
+    bool transposesMask; // rows of the mask are read as they lie and transposed in registers
     bool isSingle;       // all keys are one block
     Layout layout;
     Index t0;

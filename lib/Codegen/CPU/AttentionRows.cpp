@@ -42,12 +42,12 @@ using Problem = AttentionProblem;
 constexpr int64_t kMostQueries = 8;
 // Keys of a block: their scores stay in the first-level cache, their rows in the second-level one.
 constexpr int64_t kMostKeys = 256;
-// Elements of a row of keys that are unrolled; longer rows loop over pieces of kPiece.
-constexpr int64_t kUnrolled = 256, kPiece = 128;
+// Elements of a row of keys that are unrolled; longer rows loop over segments of kSegment.
+constexpr int64_t kUnrolled = 256, kSegment = 128;
 // Chains of multiply-adds that hide their latency.
 constexpr int64_t kChains = 8;
 // Keys are fetched so far ahead, where they and the values do not fit the second-level cache.
-constexpr int64_t kAheadFloats = 2048, kNearBytes = machine::kCaches.l2 / 8 * 5;
+constexpr int64_t kPrefetchFloats = 2048, kNearBytes = machine::kCaches.l2 / 8 * 5;
 // What a thread should get at least, for data that comes from beyond the second-level cache at 10 flops a byte.
 constexpr double kGrainFlops = 1e6, kFlopsPerByte = 10;
 
@@ -166,7 +166,7 @@ private:
     // What the second-level cache holds needs no fetching.
     auto all = prim::getConstantSize(prim::product(region.getContext(), p.batch) * p.S);
     const bool isNear = all && *all * (p.D + p.E) * 4 <= kNearBytes;
-    params.prefetchKeys = isNear ? 0 : ceilDiv(kAheadFloats, std::max<int64_t>(1, p.D));
+    params.prefetchKeys = isNear ? 0 : ceilDiv(kPrefetchFloats, std::max<int64_t>(1, p.D));
     const double elements = double(getLikelySize(p.S, p.op, /*usual=*/kMostKeys)) * double(p.D + p.E);
     const double flops = std::max(2.0 * double(T), 4 * kFlopsPerByte) * elements;
     params.grain = std::max<int64_t>(1, int64_t(kGrainFlops / std::max(flops, 1.0)));
@@ -178,7 +178,8 @@ private:
     Task(Problem &p, Schedule schedule, Emitter &em)
         : p(p), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()), vector(em.vectorOf(f32)),
           width(em.width()), T(*prim::getConstantSize(p.T)), tileS(schedule.getTileS()),
-          vectors(schedule.vectorsFor(em.vectors().bits)), ahead(schedule.getPrefetchKeys()), layout(p, T, tileS) {
+          vectors(schedule.vectorsFor(em.vectors().bits)), prefetchKeys(schedule.getPrefetchKeys()),
+          layout(p, T, tileS) {
       knownS = prim::getConstantSize(p.S);
       isSingle = knownS && *knownS > 0 && *knownS <= tileS;
     }
@@ -360,8 +361,8 @@ private:
       }
       // The products of elements [first, first + count) of a row.
       auto products = [&](Index row, Index first, int64_t count, Value sum) {
-        if (ahead && T == 1)
-          fetchKeys(em.uniform(em.add(row.base, em.i64(ahead))), first, count);
+        if (prefetchKeys && T == 1)
+          fetchKeys(em.uniform(em.add(row.base, em.i64(prefetchKeys))), first, count);
         for (int64_t d = 0; d < count; d += width) {
           Index lanes = lanesHere(em.addIndex(first, em.constant(d)));
           Value x = read(key, row, lanes, std::min(width, count - d)), y = load(offsetBy(em, query, lanes.base));
@@ -369,21 +370,21 @@ private:
         }
         return sum;
       };
-      const int64_t looped = p.D > kUnrolled ? p.D / kPiece * kPiece : 0;
+      const int64_t looped = p.D > kUnrolled ? p.D / kSegment * kSegment : 0;
       // Each of several queries fetches its share of the rows ahead.
-      if (ahead && T > 1) {
+      if (prefetchKeys && T > 1) {
         auto shareOf = [&](Value query) { return em.divUnsigned(em.mul(query, em.i64(width)), em.i64(T)); };
-        Value next = em.add(keys.base, em.i64(ahead));
+        Value next = em.add(keys.base, em.i64(prefetchKeys));
         em.loop(shareOf(t.base), shareOf(em.add(t.base, em.i64(1))), 1,
                 [&](Index row) { fetchKeys(em.uniform(em.add(next, row.base)), em.constant(0), p.D); });
       }
       SmallVector<Value> begun(present);
       if (looped)
-        begun = em.loop(em.i64(0), em.i64(looped), kPiece, SmallVector<Value>(present, zero()),
+        begun = em.loop(em.i64(0), em.i64(looped), kSegment, SmallVector<Value>(present, zero()),
                         [&](Index d, ValueRange carried) {
                           SmallVector<Value> next;
                           for (auto [row, sum] : llvm::zip_equal(rows, carried))
-                            next.push_back(products(row, d, kPiece, sum));
+                            next.push_back(products(row, d, kSegment, sum));
                           return next;
                         });
       Value sums = sumLanes(0, width, [&](int64_t i) {
@@ -539,7 +540,7 @@ private:
     Location loc;
     Type f32;
     VectorType vector;
-    int64_t width, T, tileS, vectors, ahead;
+    int64_t width, T, tileS, vectors, prefetchKeys;
     Layout layout;
     std::optional<int64_t> knownS;
     bool isSingle; // all keys are one block

@@ -246,11 +246,11 @@ private:
     return loadVector(em.address(table, type, offset), em.vectorOf(type), type.getIntOrFloatBitWidth() / 8);
   }
 
-  /// Fetches entry i + `ahead` of such a table.
-  void fetch(Value table, Type type, int64_t count, Value panel, Value i, int64_t ahead) {
+  /// Fetches entry i + `distance` of such a table.
+  void fetch(Value table, Type type, int64_t count, Value panel, Value i, int64_t distance) {
     Value entry = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, panel, em.i64(count)), i);
     Value offset = arith::MulIOp::create(b, loc, entry, em.i64(kPanel));
-    offset = arith::AddIOp::create(b, loc, offset, em.i64(ahead * kPanel));
+    offset = arith::AddIOp::create(b, loc, offset, em.i64(distance * kPanel));
     em.prefetch(em.address(table, type, offset), /*toFirstLevel=*/true);
   }
 

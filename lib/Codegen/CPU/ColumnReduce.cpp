@@ -335,14 +335,14 @@ private:
         });
         return;
       }
-      // As Emitter::reduceLoop: sums of many rows in pieces, which are added up.
-      const int64_t piece = kPartialRows;
-      if (!Emitter::addsInPieces(reduce.getKind(), accumulator) ||
-          prim::getConstantSize(sizes[reduce.getDims()[number]]).value_or(piece + 1) <= piece)
+      // As Emitter::reduceLoop: sums of many rows in segments, which are added up.
+      const int64_t segment = kPartialRows;
+      if (!Emitter::addsInSegments(reduce.getKind(), accumulator) ||
+          prim::getConstantSize(sizes[reduce.getDims()[number]]).value_or(segment + 1) <= segment)
         return addAll(lower, upper, sums);
-      em.loop(lower, upper, piece, [&](Index first) {
+      em.loop(lower, upper, segment, [&](Index first) {
         clear(part);
-        addAll(first.base, em.min(em.add(first.base, em.i64(piece)), upper), part);
+        addAll(first.base, em.min(em.add(first.base, em.i64(segment)), upper), part);
         em.laneLoop(here, known, [&](Index lane) {
           em.storeAt(em.combine(reduce.getKind(), accumulator, em.loadAt(sums, accumulator, lane),
                                 em.loadAt(part, accumulator, lane)),

@@ -25,7 +25,7 @@ inline constexpr int64_t kTaskRows = 112;
 // Columns of a task take this many bytes of B: they stay in the second-level cache.
 inline constexpr int64_t kPanelBytes = machine::kCaches.l2 / 4;
 // How far ahead the panels are fetched that few rows read once: a page, where the hardware's prefetcher stops.
-inline constexpr int64_t kAheadBytes = 4096;
+inline constexpr int64_t kPrefetchBytes = 4096;
 // Work of a task below which more tasks are not worth it, where there are enough for a few threads and where there are
 // not; and what a thread should get at least.
 inline constexpr double kTaskFlops = 4e6, kFewTaskFlops = 1e6, kGrainFlops = 5e5;

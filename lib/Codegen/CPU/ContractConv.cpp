@@ -31,7 +31,7 @@ constexpr double kMostUsedShare = 0.85;
 // Within the tasks and patches that there are, it is worth it from here on.
 constexpr double kLeastSkipped = 0.96;
 // Channels that are worth a loop of their own for each kernel position along the last dim.
-constexpr int64_t kLeastApart = 64;
+constexpr int64_t kLeastByOutput = 64;
 } // namespace
 
 std::optional<PackedInput> contract::packedFilter(const Convolution &c, llvm::function_ref<bool(unsigned)> isConstant) {
@@ -108,10 +108,10 @@ SmallVector<PatchTap> contract::patchTaps(const Convolution &c, int64_t height, 
 static Share patchShare(const Convolution &c, int64_t height, int64_t width) {
   if (readsInPlace(c))
     return {};
-  // A patch that is a whole line has its outputs apart.
+  // A patch that is a whole line has a step of K for each output.
   auto share = [](const SpatialDim &dim, int64_t block) { return usedShare(dim, dim.out == block ? 1 : block); };
-  const bool isApart = !c.merged() || c.channels >= kLeastApart;
-  return {share(dimH(c), height), isApart ? share(dimW(c), width) : 1};
+  const bool isByOutput = !c.merged() || c.channels >= kLeastByOutput;
+  return {share(dimH(c), height), isByOutput ? share(dimW(c), width) : 1};
 }
 
 /// Cycles of a patch for all columns per step of K, on average over the kernel positions, those that are left out

@@ -223,11 +223,11 @@ void contract::emitConvolution(const Convolution &c, Schedule schedule, const Ep
   const AffineExpr rowFloats =
       copy ? getAffineConstantExpr(c.haloW(tileW) * c.channels, c.inW.getContext()) : prim::simplifySize(c.inW * pixel);
   const Extent pitch(em.size(rowFloats), prim::getConstantSize(rowFloats));
-  auto rowsApart = [&](int64_t rows) {
+  auto rowStride = [&](int64_t rows) {
     return pitch.constant ? Extent(rows * *pitch.constant) : Extent(em.mul(pitch.value, em.i64(rows)));
   };
-  const Extent outerStride = rowsApart(c.haloH(tileH)), tapStride = rowsApart(c.dilationH);
-  const Value stepH = rowsApart(c.strideH).get(em);
+  const Extent outerStride = rowStride(c.haloH(tileH)), tapStride = rowStride(c.dilationH);
+  const Value stepH = rowStride(c.strideH).get(em);
   const int64_t panelFloats = c.depth() * kPanel;
   const int64_t rhsInput = schedule.getRhs();
   const Type bType = packedType(em, rhsInput, em.builder().getF32Type());
@@ -318,10 +318,10 @@ void contract::emitConvolution(const Convolution &c, Schedule schedule, const Ep
               firstA = offsetBy(em, firstA, skippedA);
             kernel.c = offsetBy(em, tile, em.mul(em.add(em.mul(row, em.i64(patchW)), column), em.i64(cols)));
             kernel.prefetch = Value();
-            kernel.prefetchAhead = 0;
+            kernel.prefetchDistance = 0;
             if (!fitsTwice(panels * panelFloats * 4)) {
               if (c.h && c.w && *c.h * *c.w <= 2 * patchH * patchW)
-                kernel.prefetchAhead = kAheadBytes / 4;
+                kernel.prefetchDistance = kPrefetchBytes / 4;
             } else if (blockH == patchH && blockW == patchW) {
               const int64_t across = std::max<int64_t>(1, std::min(tileW, c.w.value_or(tileW)) / patchW);
               const int64_t down = std::max<int64_t>(1, std::min(tileH, c.h.value_or(tileH)) / patchH);

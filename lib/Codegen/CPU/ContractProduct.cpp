@@ -31,7 +31,7 @@ constexpr double kCopiesOfTasks = 3, kCopiedFloats = 64 * 1024;
 constexpr int64_t kInPlaceRows = 128, kInPlaceBytes = 256 * 1024;
 // So few rows side by side are not copied as they lie (600 rows of 200 columns, 2 to 6 side by side: 0.56 to 0.94 of
 // the time by rows, 10 and 12 as long, 8 and 16 of few columns 1.2 of it).
-constexpr int64_t kMostBeside = 7;
+constexpr int64_t kMostAdjacentRows = 7;
 } // namespace
 
 /// Whether B is so small, for so few rows, that it is read where it lies: steps of whole panels, one behind the
@@ -122,9 +122,9 @@ void contract::chooseProduct(const Product &p, llvm::function_ref<bool(unsigned)
     params.rasterOrder = kernel::RasterOrder::RowsOuter;
   params.lhsCopy = copy;
   // Few rows side by side, as pixels of few channels have, would be fetched one by one for a tile of them.
-  const bool hasFewBeside =
-      p.rows.size() > 1 && prim::getConstantSize(p.rows.back()).value_or(kMostBeside + 1) <= kMostBeside;
-  if (copy && isRowInnermost(p) && !hasFewBeside)
+  const bool hasFewAdjacentRows =
+      p.rows.size() > 1 && prim::getConstantSize(p.rows.back()).value_or(kMostAdjacentRows + 1) <= kMostAdjacentRows;
+  if (copy && isRowInnermost(p) && !hasFewAdjacentRows)
     params.lhsTransposed = 1;
   if (copy && std::ceil(columns / double(tilePanels * kPanel)) >= kCopiesOfTasks &&
       batch * rows * depth >= kCopiedFloats)

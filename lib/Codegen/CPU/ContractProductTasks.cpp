@@ -297,7 +297,7 @@ void contract::emitProduct(const Product &p, Schedule schedule, const Epilogue &
             kernel.cOffsets = uniformRows(blockRows, *p.n);
           }
           if (p.m ? *p.m <= rows : blockRows < rows) {
-            kernel.prefetchAhead = rhsPacked ? kAheadBytes / p.elementBytes() : 0;
+            kernel.prefetchDistance = rhsPacked ? kPrefetchBytes / p.elementBytes() : 0;
           } else if ((rhsPacked || rhsLaunch) && p.k && blockRows == rows &&
                      fitsTwice(groupPanels * kPanel * *p.k * p.elementBytes())) {
             // (Not of what the task has packed: it is near, and behind its last panels another worker packs its own.)

@@ -8,7 +8,7 @@
 // it is, and those at the borders too, with a row of zeros for pixels outside; if something stands before the anchor,
 // the task first copies the block's window with its padding. Bytes that are converted before the anchor are converted
 // as they are loaded; at the borders they are copied. Long rows of a kernel (filters of sequences) are loops over
-// pieces. Of three spatial dims the planes of the kernel that lie inside the input are the outermost loop.
+// segments. Of three spatial dims the planes of the kernel that lie inside the input are the outermost loop.
 //
 // Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
@@ -33,7 +33,7 @@ namespace {
 using Schedule = kernel::CpuDepthwiseAttr;
 
 /// Most taps that are written out. Of longer rows of a kernel so many at once.
-constexpr int64_t kMostTaps = 64, kPieceTaps = 8;
+constexpr int64_t kMostTaps = 64, kSegmentTaps = 8;
 /// Shorter parts of the channels leave too many lanes empty where no vector may hold channels of two of them.
 constexpr int64_t kLeastRun = 16;
 
@@ -59,10 +59,10 @@ struct Depthwise : Convolution {
   bool isLooped() const { return channels > 1 || kernelW * kernelH > kMostTaps; }
   /// Whether rows of the kernel that read nothing but padding are left out: the loop has no steps for them.
   bool skipsRows() const { return isLooped() && !padding; }
-  /// Whether a row of the kernel is a loop over pieces.
-  bool hasPieces() const { return kernelW > kMostTaps; }
+  /// Whether a row of the kernel is a loop over segments.
+  bool hasSegments() const { return kernelW > kMostTaps; }
   /// Multiply-adds of a pixel that are written out.
-  int64_t writtenTaps() const { return hasPieces() ? kPieceTaps : isLooped() ? kernelW : kernelW * kernelH; }
+  int64_t writtenTaps() const { return hasSegments() ? kSegmentTaps : isLooped() ? kernelW : kernelW * kernelH; }
 };
 
 std::optional<Depthwise> analyze(kernel::RegionOp region) {
@@ -71,7 +71,7 @@ std::optional<Depthwise> analyze(kernel::RegionOp region) {
   if (!convolution)
     return std::nullopt;
   std::optional<Depthwise> c = Depthwise{*convolution, {}, {}};
-  if (!c->isDepthwise() || c->outer.size() > 1 || (c->hasPieces() && c->channels > 1) || c->kernelH * c->kernelW == 0)
+  if (!c->isDepthwise() || c->outer.size() > 1 || (c->hasSegments() && c->channels > 1) || c->kernelH * c->kernelW == 0)
     return std::nullopt;
   for (Value value : {anchor->getOperand(0), anchor->getOperand(1), Value(anchor->getResult(0))})
     if (!isF32(value))
@@ -254,11 +254,11 @@ private:
                    count,
                    em.sub(em.mul(h.base, em.i64(c.strideH)), em.i64(c.padH)),
                    em.sub(em.mul(w.base, em.i64(c.strideW)), em.i64(c.padW))};
-    auto ahead = [&](Value pointer, Value elements) { return em.address(pointer, memory, elements); };
+    auto advance = [&](Value pointer, Value elements) { return em.address(pointer, memory, elements); };
     Value base = em.scratch(), pitch = em.i64(columns * channels); // pitch: from one kernel row to the next
     auto pixel = [&](Value plane, Index y, Value from, int64_t column) {
-      const Value row = ahead(plane ? ahead(base, plane) : base, em.mul(y.base, pitch));
-      return ahead(from ? ahead(row, em.mul(from, em.i64(channels))) : row, em.i64(column * channels));
+      const Value row = advance(plane ? advance(base, plane) : base, em.mul(y.base, pitch));
+      return advance(from ? advance(row, em.mul(from, em.i64(channels))) : row, em.i64(column * channels));
     };
     if (!direct) {
       copyWindow(c, em, at, columns);
@@ -279,7 +279,7 @@ private:
     if (!c.outer.empty())
       planes = em.mul(planes, em.size(prim::getSizes(prim::ConvOp(c.op).getInput())[1]));
     Value image = em.add(em.mul(em.mul(planes, em.size(c.inH)), line), em.mul(at.firstH, line));
-    Value inPlace = ahead(em.input(*direct), em.add(image, em.mul(at.firstW, em.i64(channels))));
+    Value inPlace = advance(em.input(*direct), em.add(image, em.mul(at.firstW, em.i64(channels))));
     Value linePitch = em.mul(line, em.i64(c.dilationH));
     if (!readsZeros(c)) {
       em.ifThen(outside, [&] { copyWindow(c, em, at, columns); });
@@ -293,11 +293,11 @@ private:
     em.ifThen(inside, [&] { compute(c, em, at, epilogue, pixel); });
     em.ifThen(outside, [&] {
       SmallVector<Value> columnIn;
-      for (int64_t column = 0; column < columns && !c.hasPieces(); ++column)
+      for (int64_t column = 0; column < columns && !c.hasSegments(); ++column)
         columnIn.push_back(em.isWithin(em.add(at.firstW, em.i64(column)), c.inW));
       compute(c, em, at, epilogue, [&](Value plane, Index y, Value from, int64_t column) -> Value {
         Value on =
-            c.hasPieces() ? em.isWithin(em.add(em.add(at.firstW, from), em.i64(column)), c.inW) : columnIn[column];
+            c.hasSegments() ? em.isWithin(em.add(em.add(at.firstW, from), em.i64(column)), c.inW) : columnIn[column];
         if (!c.skipsRows()) {
           Value rowIn = em.isWithin(em.add(at.firstH, em.mul(y.base, em.i64(c.dilationH))), c.inH);
           on = arith::AndIOp::create(b, loc, rowIn, on);
@@ -397,26 +397,26 @@ private:
         }
       };
       auto addRow = [&](std::optional<Index> plane, Index y, Index i, SmallVector<Value> &sums) {
-        if (!c.hasPieces())
+        if (!c.hasSegments())
           return addTaps(plane, y, i, em.constant(0), Value(), c.kernelW, sums);
-        // Pieces that meet nothing but padding with zeros are left out: half of those of a causal filter.
-        const int64_t pieces = c.kernelW / kPieceTaps, step = kPieceTaps * c.dilationW;
+        // Segments that meet nothing but padding with zeros are left out: half of those of a causal filter.
+        const int64_t segments = c.kernelW / kSegmentTaps, step = kSegmentTaps * c.dilationW;
         auto clamp = [&](Value value, Value upper) {
           return em.min(arith::MaxSIOp::create(b, loc, value, em.i64(0)), upper);
         };
-        const Value reach = em.i64((kPieceTaps - 1) * c.dilationW + (count - 1) * c.strideW);
-        const Value before = clamp(em.sub(em.sub(em.i64(0), block.firstW), reach), em.i64(pieces * step));
-        const Value within = clamp(em.sub(em.size(c.inW), block.firstW), em.i64(pieces * step));
+        const Value reach = em.i64((kSegmentTaps - 1) * c.dilationW + (count - 1) * c.strideW);
+        const Value before = clamp(em.sub(em.sub(em.i64(0), block.firstW), reach), em.i64(segments * step));
+        const Value within = clamp(em.sub(em.size(c.inW), block.firstW), em.i64(segments * step));
         const Value begin = c.padding ? em.i64(0) : em.divUnsigned(em.add(before, em.i64(step - 1)), em.i64(step));
-        const Value end = c.padding ? em.i64(pieces) : em.divUnsigned(em.add(within, em.i64(step - 1)), em.i64(step));
-        sums = em.loop(begin, end, 1, sums, [&](Index piece, ValueRange ofPieces) {
-          SmallVector<Value> next(ofPieces);
-          addTaps(plane, y, i, em.mulIndex(piece, em.i64(kPieceTaps), kPieceTaps), em.mul(piece.base, em.i64(step)),
-                  kPieceTaps, next);
+        const Value end = c.padding ? em.i64(segments) : em.divUnsigned(em.add(within, em.i64(step - 1)), em.i64(step));
+        sums = em.loop(begin, end, 1, sums, [&](Index segment, ValueRange ofSegments) {
+          SmallVector<Value> next(ofSegments);
+          addTaps(plane, y, i, em.mulIndex(segment, em.i64(kSegmentTaps), kSegmentTaps),
+                  em.mul(segment.base, em.i64(step)), kSegmentTaps, next);
           return next;
         });
-        if (const int64_t left = c.kernelW % kPieceTaps)
-          addTaps(plane, y, i, em.constant(pieces * kPieceTaps), em.i64(pieces * step), left, sums);
+        if (const int64_t left = c.kernelW % kSegmentTaps)
+          addTaps(plane, y, i, em.constant(segments * kSegmentTaps), em.i64(segments * step), left, sums);
       };
       SmallVector<Value> sums(count, arith::ConstantOp::create(b, loc, vector, b.getZeroAttr(vector)));
       auto addPlane = [&](std::optional<Index> plane, SmallVector<Value> sums) {

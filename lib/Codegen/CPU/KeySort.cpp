@@ -88,7 +88,7 @@ bool KeySort::holdsAll() const {
 /// Elements of each half. Beyond the capacity, a vector may be appended before those held are sorted.
 AffineExpr KeySort::room() const { return prim::simplifySize(capacity() + 64); }
 
-AffineExpr KeySort::scratchBytes() const { return prim::simplifySize(room() * (isApart ? 32 : 16)); }
+AffineExpr KeySort::scratchBytes() const { return prim::simplifySize(room() * (splitKeys ? 32 : 16)); }
 
 //===--- keys -----------------------------------------------------------------------------------------------------===//
 
@@ -127,14 +127,14 @@ Value KeySort::ordered(Emitter &e, Value x) const {
   return isDescending ? o.bitXor(key, o.like(key, -1)) : key;
 }
 
-/// What is held of a key. Apart: the key, not negative where it has fewer than 64 bits.
+/// What is held of a key. With split keys: the key, not negative where it has fewer than 64 bits.
 Value KeySort::heldKey(Emitter &e, Value key, Value number) const {
   Ops o{e};
   const unsigned bits = keyBits(element);
   if (bits == 64)
     return key;
   Value positive = o.wide(o.plus(key, o.like(key, int64_t(1) << (bits - 1))));
-  if (isApart)
+  if (splitKeys)
     return positive;
   Value shifted = arith::ShLIOp::create(o.b, e.loc(), positive, o.like(positive, kNumberBits));
   return o.bitOr(shifted, number);
@@ -145,7 +145,7 @@ Value KeySort::limitAfter(Emitter &e, Value key) const {
   Ops o{e};
   const unsigned bits = keyBits(element);
   if (bits < 64) {
-    if (!isApart)
+    if (!splitKeys)
       key = arith::ShRUIOp::create(o.b, e.loc(), key, o.like(key, kNumberBits));
     key = arith::TruncIOp::create(o.b, e.loc(), o.b.getI32Type(), key);
     key = o.minus(key, o.like(key, int64_t(1) << (bits - 1)));
@@ -168,7 +168,7 @@ void KeySort::emit(Emitter &e, Value scratch, llvm::function_ref<Value(Index)> r
   auto part = [&](int64_t i) { return e.address(scratch, i64, e.mul(e.size(room()), e.i64(i))); };
   state.held.keys = scratch;
   state.other.keys = part(1);
-  if (isApart) {
+  if (splitKeys) {
     state.held.numbers = part(2);
     state.other.numbers = part(3);
   }
@@ -190,8 +190,8 @@ void KeySort::emit(Emitter &e, Value scratch, llvm::function_ref<Value(Index)> r
       sort(e, state, e.loadAt(state.number, i64, e.constant(0)));
     }
     e.laneLoop(e.size(count), constantCount, [&](Index i) {
-      Value number = e.loadAt(isApart ? state.held.numbers : state.held.keys, i64, i);
-      if (!isApart)
+      Value number = e.loadAt(splitKeys ? state.held.numbers : state.held.keys, i64, i);
+      if (!splitKeys)
         number = o.bitAnd(number, o.like(number, (int64_t(1) << kNumberBits) - 1));
       write(i, number);
     });
@@ -234,7 +234,7 @@ void KeySort::hold(Emitter &e, const State &state, Index at, Value key) const {
   const Type i64 = e.builder().getI64Type();
   const Value number = e.materialize(at);
   e.storeAt(heldKey(e, key, number), state.held.keys, i64, at);
-  if (isApart)
+  if (splitKeys)
     e.storeAt(number, state.held.numbers, i64, at);
 }
 
@@ -300,7 +300,7 @@ void KeySort::choose(Emitter &e, const State &state, Index at, Value key) const 
       LLVM::masked_compressstore::create(o.b, e.loc(), value, e.address(to, i64, before), passes);
     };
     append(heldKey(e, key, number), state.held.keys);
-    if (isApart)
+    if (splitKeys)
       append(number, state.held.numbers);
     Value count64 = math::CtPopOp::create(o.b, e.loc(), o.wide(lanes));
     Value after = o.plus(before, count64);
@@ -336,11 +336,11 @@ void KeySort::sortByRank(Emitter &e, const State &state, Value n) const {
   auto known = holdsAll() ? prim::getConstantSize(length) : std::nullopt;
   e.laneLoop(n, known, [&](Index i) {
     Value key = e.loadAt(state.held.keys, i64, i);
-    Value at = isApart ? e.materialize(i) : Value();
+    Value at = splitKeys ? e.materialize(i) : Value();
     Value rank = e.loop(e.i64(0), n, 1, e.broadcast(e.i64(0)), [&](Index j, ValueRange carried) {
       Value other = e.broadcast(e.loadAt(state.held.keys, i64, j));
       Value isBefore = o.compare(P::slt, other, key);
-      if (isApart) // equal keys are held in the order of their numbers
+      if (splitKeys) // equal keys are held in the order of their numbers
         isBefore =
             o.bitOr(isBefore, o.bitAnd(o.compare(P::eq, other, key), o.compare(P::slt, e.broadcast(j.base), at)));
       return SmallVector<Value>{o.plus(carried[0], o.wide(isBefore))};
@@ -350,14 +350,14 @@ void KeySort::sortByRank(Emitter &e, const State &state, Value n) const {
     place.step = 0;
     place.lanes = rank;
     e.storeAt(key, state.other.keys, i64, place);
-    if (isApart)
+    if (splitKeys)
       e.storeAt(e.loadAt(state.held.numbers, i64, i), state.other.numbers, i64, place);
   });
   auto constantCount = prim::getConstantSize(count);
   auto kept = constantCount && known ? std::optional(std::min(*constantCount, *known)) : std::nullopt;
   e.laneLoop(e.min(n, e.size(count)), kept, [&](Index i) {
     e.storeAt(e.loadAt(state.other.keys, i64, i), state.held.keys, i64, i);
-    if (isApart)
+    if (splitKeys)
       e.storeAt(e.loadAt(state.other.numbers, i64, i), state.held.numbers, i64, i);
   });
 }
@@ -372,7 +372,7 @@ void KeySort::sortByDigits(Emitter &e, const State &state, Value n) const {
   auto entry = [&](Value key, int64_t digit) {
     if (bits == 64) // a signed number
       key = o.bitXor(key, o.like(key, INT64_MIN));
-    int64_t from = digit * digitBits + (isApart ? 0 : kNumberBits);
+    int64_t from = digit * digitBits + (splitKeys ? 0 : kNumberBits);
     Value shifted = arith::ShRUIOp::create(o.b, e.loc(), key, o.like(key, from));
     return e.uniform(o.plus(o.bitAnd(shifted, o.like(shifted, values - 1)), e.i64(digit * values)));
   };
@@ -406,7 +406,7 @@ void KeySort::sortByDigits(Emitter &e, const State &state, Value n) const {
           setTable(o.plus(place, one), at);
           Index target = e.uniform(o.wide(place));
           e.storeAt(key, to.keys, i64, target);
-          if (isApart)
+          if (splitKeys)
             e.storeAt(e.loadAt(from.numbers, i64, i), to.numbers, i64, target);
         });
       }

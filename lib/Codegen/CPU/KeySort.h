@@ -29,8 +29,9 @@ struct KeySort {
   mlir::Type element;
   bool isDescending;
   mlir::AffineExpr length, count;
-  /// Keys and numbers stand apart. Else one i64 is both, which needs keys of up to 32 bits and numbers of up to 31.
-  bool isApart;
+  /// Keys and numbers stand in two arrays. Else one i64 is both, which needs keys of up to 32 bits and numbers of up
+  /// to 31.
+  bool splitKeys;
 
   /// Whether keys of this type can be sorted here.
   static bool isSupported(mlir::Type element);
@@ -50,7 +51,7 @@ struct KeySort {
 
 private:
   struct Held {
-    mlir::Value keys, numbers; // addresses; numbers: null if they are not apart
+    mlir::Value keys, numbers; // addresses; numbers: null where one i64 is both
   };
   struct State;
 

@@ -24,7 +24,7 @@ namespace {
 constexpr int64_t kMostKept = machine::kCaches.l2 / 8 / sizeof(float);
 // Elements from which a launch of its own is worth it; a single row of so many is worth cutting. (Several rows are not:
 // one of them after the other stays in the second-level cache.)
-constexpr double kLeastAhead = 4096, kLongRow = machine::kCaches.l2 / 8 / sizeof(float);
+constexpr double kLeastRowElements = 4096, kLongRow = machine::kCaches.l2 / 8 / sizeof(float);
 // A last dim of up to so many elements, a power of two, is joined with those before it: every vector has several of it.
 constexpr int64_t kMostPart = 8;
 // One of up to so many elements, any number, is joined as well, where the code of as many vectors is of so many scalar
@@ -39,7 +39,7 @@ constexpr int64_t kFetchedBytes = 2 * machine::kCaches.l2;
 // they would fetch of the next one is there, and the next one of long rows; rows between them the hardware sees for
 // itself. (Norms of rows of 1 to 3 KB took 0.59 to 0.83 of the time on one core of Zen 4, 0.91 to 1.0 on two; of 16 KB
 // 0.73 and 1.1.)
-constexpr int64_t kFetchAheadBytes = 32 * 1024, kShortRowBytes = 4096, kLongRowBytes = 8192;
+constexpr int64_t kPrefetchBytes = 32 * 1024, kShortRowBytes = 4096, kLongRowBytes = 8192;
 // Scalar operations of an exponential.
 constexpr double kTranscendental = 12;
 } // namespace
@@ -167,13 +167,13 @@ SmallVector<Value> loops::rowResults(kernel::RegionOp region, Value root) {
   return results;
 }
 
-bool loops::isWorthAhead(Value root, ArrayRef<Value> results) {
+bool loops::isWorthLaunch(Value root, ArrayRef<Value> results) {
   if (results.empty())
     return false;
   const double rows = getLikelyCount(results.front()), elements = getLikelyCount(root);
   SmallVector<AffineExpr> sizes = prim::getSizes(root);
   const double last = sizes.empty() ? 1 : double(getLikelySize(sizes.back(), root.getParentBlock()->getParentOp()));
-  return rows < elements / last ? elements >= kLeastAhead : rows == 1 && last >= kLongRow;
+  return rows < elements / last ? elements >= kLeastRowElements : rows == 1 && last >= kLongRow;
 }
 
 int64_t loops::countEvenlyJoined(ArrayRef<AffineExpr> sizes) {
@@ -290,5 +290,5 @@ int64_t loops::fetchedRows(kernel::RegionOp region, Value root, bool isKept) {
     return 1;
   const int64_t bytes =
       *prim::getConstantSize(sizes.back()) * Emitter::memoryBytes(getElementTypeOrSelf(input->getType()));
-  return bytes < kShortRowBytes ? ceilDiv(kFetchAheadBytes, bytes) : bytes >= kLongRowBytes;
+  return bytes < kShortRowBytes ? ceilDiv(kPrefetchBytes, bytes) : bytes >= kLongRowBytes;
 }

@@ -1,4 +1,5 @@
-//===- LoopSegments.cpp - rows that are put together of pieces ----------------------------------------------------===//
+//===- LoopSegments.cpp - rows that are put together of segments
+//----------------------------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -19,15 +20,15 @@ using namespace tc::codegen;
 using namespace tc::codegen::loops;
 
 namespace {
-// So many pieces of a row at most are written by loops of their own, each of so many elements at least and, where rows
-// are cut, of whole vectors.
-constexpr size_t kMostPieces = 32;
-constexpr int64_t kLeastPiece = 16;
+// So many segments of a row at most are written by loops of their own, each of so many elements at least and, where
+// rows are cut, of whole vectors.
+constexpr size_t kMostSegments = 32;
+constexpr int64_t kLeastSegment = 16;
 // Rows of which an input of a concat is put together, by their elements, that take lanes of their own.
-constexpr int64_t kLeastRowApart = 4, kMostRowApart = 128;
-// Rows of so many pieces at least, of so many elements each at most in the mean, and of no more elements than these are
-// written element by element.
-constexpr int64_t kLeastPieces = 24, kMeanPiece = 4, kMostElements = 1024;
+constexpr int64_t kLeastStride = 4, kMostStride = 128;
+// Rows of so many segments at least, of so many elements each at most in the mean, and of no more elements than these
+// are written element by element.
+constexpr int64_t kLeastSegments = 24, kMeanSegment = 4, kMostElements = 1024;
 // A vector that is gathered takes as long as so many loads.
 constexpr int64_t kGatherVectors = 4;
 } // namespace
@@ -54,32 +55,32 @@ static SmallVector<Run> runsOf(kernel::RegionOp region, prim::GatherOp gather) {
   return runs;
 }
 
-/// Inputs of concats that hold fewer than kLeastPiece elements of a row each become one piece with such neighbours, as
-/// long as that fills no more than a vector.
-static void joinShort(Pieces &pieces) {
+/// Inputs of concats that hold fewer than kLeastSegment elements of a row each become one segment with such neighbours,
+/// as long as that fills no more than a vector.
+static void joinShort(Segments &segments) {
   SmallVector<int64_t> bounds;
   bool wasShort = false;
-  for (auto [begin, end] : llvm::zip(pieces.bounds, ArrayRef(pieces.bounds).drop_front())) {
-    const bool isShort = end - begin < kLeastPiece;
+  for (auto [begin, end] : llvm::zip(segments.bounds, ArrayRef(segments.bounds).drop_front())) {
+    const bool isShort = end - begin < kLeastSegment;
     if (!isShort || !wasShort || end - bounds.back() > kPanel)
       bounds.push_back(begin);
     wasShort = isShort;
   }
-  bounds.push_back(pieces.bounds.back());
-  pieces.bounds = std::move(bounds);
+  bounds.push_back(segments.bounds.back());
+  segments.bounds = std::move(bounds);
 }
 
-Pieces loops::piecesOf(kernel::RegionOp region, Value root) {
+Segments loops::segmentsOf(kernel::RegionOp region, Value root) {
   const SmallVector<AffineExpr> sizes = prim::getSizes(root);
   Block &block = region.getBody().front();
   auto isAlongRows = [&](Value result, uint64_t axis) {
     return prim::getSizes(result) == sizes && axis + 1 == sizes.size() && isPointwiseUse(result);
   };
-  Pieces pieces;
+  Segments segments;
   bool isKnown = true;
   std::function<void(prim::ConcatOp, int64_t)> place = [&](prim::ConcatOp concat, int64_t begin) {
-    pieces.concats.push_back({concat, begin});
-    pieces.bounds.push_back(begin);
+    segments.concats.push_back({concat, begin});
+    segments.bounds.push_back(begin);
     for (Value input : concat.getInputs()) {
       auto inner = input.getDefiningOp<prim::ConcatOp>();
       if (inner && input.hasOneUse() && inner.getAxis() == concat.getAxis())
@@ -87,7 +88,7 @@ Pieces loops::piecesOf(kernel::RegionOp region, Value root) {
       const std::optional<int64_t> size = prim::getConstantSize(prim::getSizes(input).back());
       isKnown &= size.has_value();
       begin += size.value_or(0);
-      pieces.bounds.push_back(begin);
+      segments.bounds.push_back(begin);
     }
   };
   for (auto concat : block.getOps<prim::ConcatOp>())
@@ -99,18 +100,18 @@ Pieces loops::piecesOf(kernel::RegionOp region, Value root) {
     if (!isAlongRows(gather.getResult(), gather.getAxis()))
       continue;
     SmallVector<Run> runs = runsOf(region, gather);
-    if (runs.empty() || runs.size() > kMostPieces)
+    if (runs.empty() || runs.size() > kMostSegments)
       continue;
     for (const Run &run : runs)
-      pieces.bounds.push_back(run.begin);
-    pieces.bounds.push_back(*prim::getConstantSize(sizes.back()));
-    pieces.gathers.push_back({gather, std::move(runs)});
+      segments.bounds.push_back(run.begin);
+    segments.bounds.push_back(*prim::getConstantSize(sizes.back()));
+    segments.gathers.push_back({gather, std::move(runs)});
   }
-  llvm::sort(pieces.bounds);
-  pieces.bounds.erase(llvm::unique(pieces.bounds), pieces.bounds.end());
-  if (pieces.gathers.empty() && !pieces.bounds.empty())
-    joinShort(pieces);
-  return pieces;
+  llvm::sort(segments.bounds);
+  segments.bounds.erase(llvm::unique(segments.bounds), segments.bounds.end());
+  if (segments.gathers.empty() && !segments.bounds.empty())
+    joinShort(segments);
+  return segments;
 }
 
 std::pair<Value, int64_t> loops::inputAt(const PlacedConcat &concat, int64_t begin, int64_t end) {
@@ -124,14 +125,14 @@ std::pair<Value, int64_t> loops::inputAt(const PlacedConcat &concat, int64_t beg
   return {};
 }
 
-int64_t loops::rowsApart(Value input) {
+int64_t loops::segmentStride(Value input) {
   auto reshape = input ? input.getDefiningOp<prim::ReshapeOp>() : prim::ReshapeOp();
   if (!reshape)
     return 0;
   const auto from = prim::getSizes(reshape.getOperand()), to = prim::getSizes(input);
   const std::optional<int64_t> row = from.size() < 2 ? std::nullopt : prim::getConstantSize(from.back());
   const std::optional<int64_t> last = prim::getConstantSize(to.back());
-  if (!row || !last || *row < kLeastRowApart || *row % kPanel == 0 || *row > kMostRowApart || *last <= *row ||
+  if (!row || !last || *row < kLeastStride || *row % kPanel == 0 || *row > kMostStride || *last <= *row ||
       *last % *row != 0)
     return 0;
   SetVector<Operation *> before;
@@ -142,19 +143,19 @@ int64_t loops::rowsApart(Value input) {
              : 0;
 }
 
-bool loops::isInPieces(const Pieces &pieces, bool isCut) {
-  if (pieces.bounds.size() < 3 || pieces.bounds.size() > kMostPieces + 1)
+bool loops::isInSegments(const Segments &segments, bool isCut) {
+  if (segments.bounds.size() < 3 || segments.bounds.size() > kMostSegments + 1)
     return false;
   int64_t vectors = 0;
-  for (auto [begin, end] : llvm::zip(pieces.bounds, ArrayRef(pieces.bounds).drop_front())) {
+  for (auto [begin, end] : llvm::zip(segments.bounds, ArrayRef(segments.bounds).drop_front())) {
     if (isCut && (begin % kPanel != 0 || end % kPanel != 0))
       return false;
     vectors += ceilDiv(end - begin, kPanel);
   }
-  return pieces.gathers.empty() || vectors <= kGatherVectors * ceilDiv(pieces.bounds.back(), kPanel);
+  return segments.gathers.empty() || vectors <= kGatherVectors * ceilDiv(segments.bounds.back(), kPanel);
 }
 
-int64_t loops::countOfShortPieces(Block &block, Value root) {
+int64_t loops::countOfShortSegments(Block &block, Value root) {
   const SmallVector<AffineExpr> own = prim::getSizes(root);
   while (auto reshape = root.getDefiningOp<prim::ReshapeOp>()) {
     if (fuse::getSpace(reshape.getType()) != fuse::getSpace(reshape.getOperand().getType()))
@@ -167,13 +168,13 @@ int64_t loops::countOfShortPieces(Block &block, Value root) {
                (op.hasTrait<prim::PointwiseTrait>() && !prim::isTranscendental(&op));
       }))
     return 0;
-  int64_t pieces = 0;
+  int64_t segments = 0;
   for (auto other : block.getOps<prim::ConcatOp>())
-    pieces += int64_t(other.getInputs().size());
+    segments += int64_t(other.getInputs().size());
   const SmallVector<AffineExpr> sizes = prim::getSizes(concat.getResult());
   const std::optional<int64_t> row =
       prim::getConstantSize(prim::product(concat.getContext(), ArrayRef(sizes).drop_front(concat.getAxis())));
-  if (!row || *row == 0 || pieces < kLeastPieces || *row > kMostElements || *row > kMeanPiece * pieces)
+  if (!row || *row == 0 || segments < kLeastSegments || *row > kMostElements || *row > kMeanSegment * segments)
     return 0;
   int64_t dims = 0, count = 1;
   for (AffineExpr size : llvm::reverse(own)) {

@@ -58,31 +58,31 @@ static void emitOddParts(ArrayRef<AffineExpr> sizes, int64_t part, Emitter &e, V
       part);
 }
 
-/// Calls `write` with lanes over [from, to) of a row, piece by piece: what the concats read is known in each, but for
-/// pieces of several short inputs.
-static void emitPieces(const Pieces &pieces, Emitter &e, Value from, Value to, bool isCut,
-                       llvm::function_ref<void(Index)> write) {
-  for (size_t i = 0; i + 1 < pieces.bounds.size(); ++i) {
-    const int64_t begin = pieces.bounds[i], end = pieces.bounds[i + 1];
-    int64_t row = 0; // of an input that is put together of such, which is the piece
-    Index inPiece;   // of the lanes, where it is
-    for (const PlacedConcat &concat : pieces.concats) {
+/// Calls `write` with lanes over [from, to) of a row, segment by segment: what the concats read is known in each, but
+/// for segments of several short inputs.
+static void emitSegments(const Segments &segments, Emitter &e, Value from, Value to, bool isCut,
+                         llvm::function_ref<void(Index)> write) {
+  for (size_t i = 0; i + 1 < segments.bounds.size(); ++i) {
+    const int64_t begin = segments.bounds[i], end = segments.bounds[i + 1];
+    int64_t row = 0; // of an input that is put together of such, which is the segment
+    Index inSegment; // of the lanes, where it is
+    for (const PlacedConcat &concat : segments.concats) {
       auto [input, start] = inputAt(concat, begin, end);
       if (!input) {
         e.setSource(concat.op.getResult(), {});
         continue;
       }
-      const bool isPiece =
+      const bool isSegment =
           !isCut && concat.begin + start == begin && prim::getConstantSize(prim::getSizes(input).back()) == end - begin;
-      if (const int64_t apart = isPiece ? rowsApart(input) : 0)
-        row = apart;
-      e.setSource(concat.op.getResult(), [&, input = input, start = start, isPiece](ArrayRef<Index> at) {
+      if (const int64_t stride = isSegment ? segmentStride(input) : 0)
+        row = stride;
+      e.setSource(concat.op.getResult(), [&, input = input, start = start, isSegment](ArrayRef<Index> at) {
         SmallVector<Index> inner(at);
-        inner.back() = isPiece && row ? inPiece : e.addIndex(at.back(), e.constant(-start));
+        inner.back() = isSegment && row ? inSegment : e.addIndex(at.back(), e.constant(-start));
         return e.emit(input, inner);
       });
     }
-    for (const GatherRuns &gather : pieces.gathers) {
+    for (const GatherRuns &gather : segments.gathers) {
       const Run run = *std::prev(llvm::find_if(gather.runs, [&](const Run &other) { return other.begin > begin; }));
       e.setSource(gather.op.getResult(), [&e, gather = gather.op, run](ArrayRef<Index> at) mutable {
         SmallVector<Index> inner(at);
@@ -94,8 +94,8 @@ static void emitPieces(const Pieces &pieces, Emitter &e, Value from, Value to, b
     if (row) {
       e.loop(e.i64(0), e.i64((end - begin) / row), 1, [&](Index number) {
         e.independentLanes(e.i64(row), row, [&](Index lane) {
-          inPiece = e.joinIndex(number, lane, row);
-          write(e.addIndex(inPiece, e.constant(begin)));
+          inSegment = e.joinIndex(number, lane, row);
+          write(e.addIndex(inSegment, e.constant(begin)));
         });
       });
       continue;
@@ -108,7 +108,7 @@ static void emitPieces(const Pieces &pieces, Emitter &e, Value from, Value to, b
     }
     e.independentLanes(last, end - begin, [&](Index lane) { write(e.addIndex(lane, e.constant(begin))); }, first);
   }
-  for (const PlacedConcat &concat : pieces.concats)
+  for (const PlacedConcat &concat : segments.concats)
     e.setSource(concat.op.getResult(), {});
 }
 
@@ -204,12 +204,12 @@ void loops::emitRows(kernel::RegionOp region, Schedule schedule, Emitter &e, Val
       }
     }
     SmallVector<Index> at = outer.empty() ? SmallVector<Index>{} : e.delinearize(row, outer);
-    auto fetchAhead = [&](Index position) {
+    auto prefetchRow = [&](Index position) {
       if (const int64_t rows = schedule.getFetch())
         fetchRow(region, sizes, e, e.add(row.base, e.i64(rows)), position);
     };
     if (kept.value && lanes)
-      e.keepRow(kept.value, kept.reduction, at, e.scratch(), fetchAhead);
+      e.keepRow(kept.value, kept.reduction, at, e.scratch(), prefetchRow);
     // `parts`: where the lanes of `position` are in the joined dims.
     auto writeAt = [&](Index position, ArrayRef<Index> parts) {
       SmallVector<Index> full = at;
@@ -218,11 +218,11 @@ void loops::emitRows(kernel::RegionOp region, Schedule schedule, Emitter &e, Val
         e.keepRow(kept.value, kept.reduction, full, e.scratch());
       // All values before all stores: an output may lie on an input.
       SmallVector<std::pair<unsigned, Value>> values;
-      SmallVector<Index> apart = at;
-      llvm::append_range(apart, parts);
+      SmallVector<Index> split = at;
+      llvm::append_range(split, parts);
       for (auto [o, value] : llvm::enumerate(yield.getValues()))
         if (prim::getSizes(value) == own)
-          values.emplace_back(o, e.emit(value, apart));
+          values.emplace_back(o, e.emit(value, split));
       e.streamsStores = isStreaming;
       for (auto [o, value] : values)
         e.store(value, e.output(o), getElementTypeOrSelf(yield.getValues()[o].getType()), sizes, full);
@@ -238,13 +238,13 @@ void loops::emitRows(kernel::RegionOp region, Schedule schedule, Emitter &e, Val
     else if (const int64_t odd = oddPart(own, joined))
       emitOddParts(joinedDims, odd, e, from, to, writeAt);
     else if (schedule.getSegments())
-      emitPieces(piecesOf(region, root), e, from, to, /*isCut=*/chunk != 0, write);
+      emitSegments(segmentsOf(region, root), e, from, to, /*isCut=*/chunk != 0, write);
     else if (lanes)
       e.independentLanes(
           to, constantTo,
           [&](Index position) {
             if (!kept.value)
-              fetchAhead(position);
+              prefetchRow(position);
             write(position);
           },
           from);

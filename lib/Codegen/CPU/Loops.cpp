@@ -1,9 +1,9 @@
 //===- Loops.cpp - the "cpu.loops" strategy: pointwise chains, reductions, windows, anything ---------------------===//
 //
-// Every output is written by rows: a task is a row (all dims but the last of the largest output, flattened), or a piece
-// of `chunk` elements of one. Within a row lanes run along the last dim. Reductions over trailing dims become loops at
-// row level (Emitter.h), so that a row is read from memory once and from the cache afterwards. Outputs that lack the
-// row's last dim are written once per row.
+// Every output is written by rows: a task is a row (all dims but the last of the largest output, flattened), or a
+// segment of `chunk` elements of one. Within a row lanes run along the last dim. Reductions over trailing dims become
+// loops at row level (Emitter.h), so that a row is read from memory once and from the cache afterwards. Outputs that
+// lack the row's last dim are written once per row.
 //
 // Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
@@ -49,8 +49,8 @@ public:
         space = i;
     Value root = yield.getValues()[space];
     SmallVector<AffineExpr> sizes = prim::getSizes(root);
-    const SmallVector<Value> ahead = rowResults(region, root);
-    const bool isAhead = isWorthAhead(root, ahead);
+    const SmallVector<Value> rowValues = rowResults(region, root);
+    const bool rowsFirst = isWorthLaunch(root, rowValues);
     const SmallVector<AffineExpr> own = sizes;
     int64_t joined = 0;
     if (llvm::all_of(yield.getValues(), [&](Value value) { return prim::getSizes(value) == own; }) &&
@@ -58,10 +58,10 @@ public:
       auto reductions = block.getOps<prim::ReduceOp>();
       joined = reductions.empty() ? countEvenlyJoined(own) : countUnitJoined(own);
       const bool joinsOddly =
-          !isAhead && llvm::all_of(reductions, [&](prim::ReduceOp reduce) { return isAlongLast(reduce, own); });
+          !rowsFirst && llvm::all_of(reductions, [&](prim::ReduceOp reduce) { return isAlongLast(reduce, own); });
       if (const int64_t odd = joinsOddly ? countOddlyJoined(own, block) : 0; odd > joined)
         joined = odd;
-      if (const int64_t dims = countOfShortPieces(block, root))
+      if (const int64_t dims = countOfShortSegments(block, root))
         return byElements(region, space, dims);
     }
     const int64_t odd = oddPart(own, joined);
@@ -90,16 +90,16 @@ public:
     DenseMap<Value, double> known;
     if (odd)
       reductionLanes = false;
-    if (isAhead) {
+    if (rowsFirst) {
       reductionLanes = false;
-      for (Value value : ahead)
+      for (Value value : rowValues)
         known[value] = 1;
     }
     bool lanes = !sizes.empty() && (!reductionLanes || fullSpace);
     double perElement = costOf(root, known, lanes ? own : SmallVector<AffineExpr>());
     int64_t chunk = 0;
-    // Few long rows: cut them, so that all cores have work. Not with reductions along the row, which every piece would
-    // repeat.
+    // Few long rows: cut them, so that all cores have work. Not with reductions along the row, which every segment
+    // would repeat.
     if (lanes && !(reductionLanes && fullSpace) && rows < 64 && last * perElement > 16384)
       chunk = std::max<int64_t>(64, int64_t(16384 / std::max(perElement, 1.0)) / 64 * 64);
     // So many elements may be none or very many.
@@ -127,24 +127,24 @@ public:
     params.lanes = lanes;
     params.chunk = chunk;
     params.grain = grain;
-    if (isAhead)
+    if (rowsFirst)
       params.reduceLaunch = 1;
     if (joined)
       params.joined = joined;
     int64_t keep = -1;
-    if (Value kept = (lanes && chunk) || sizes.empty() || isAhead || odd ? Value() : chooseKept(root, block, lanes))
+    if (Value kept = (lanes && chunk) || sizes.empty() || rowsFirst || odd ? Value() : chooseKept(root, block, lanes))
       keep = std::distance(block.begin(), kept.getDefiningOp()->getIterator());
     params.keep = keep;
     if (isBlocked && keep < 0)
       params.block = kBlock;
     const bool isStreaming = lanes && isStreamed(root);
     const bool isKept = lanes && keep >= 0;
-    if (isKept || (isStreaming && reductionLanes && fullSpace && !isAhead && !joined))
+    if (isKept || (isStreaming && reductionLanes && fullSpace && !rowsFirst && !joined))
       if (const int64_t fetched = fetchedRows(region, root, isKept))
         params.fetch = fetched;
     if (isStreaming)
       params.stream = 1;
-    if (lanes && keep < 0 && !joined && isInPieces(piecesOf(region, root), chunk != 0))
+    if (lanes && keep < 0 && !joined && isInSegments(segmentsOf(region, root), chunk != 0))
       params.segments = 1;
     return params.get(region.getContext());
   }
@@ -167,7 +167,7 @@ public:
     return params.get(region.getContext());
   }
 
-  /// Other pieces of rows; what is kept is computed again.
+  /// Other segments of rows; what is kept is computed again.
   SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
                                                  machine::CpuAttr) const override {
     FailureOr<Schedule> chosen = decide(region, isConstant);
@@ -213,14 +213,14 @@ public:
     launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     SmallVector<Launch> launches;
     if (schedule.getReduceLaunch()) {
-      Launch ahead;
-      ahead.suffix = "_rows";
+      Launch rows;
+      rows.suffix = "_rows";
       const SmallVector<Value> results = rowResults(region, yield.getValues()[schedule.getSpace()]);
       for (Value value : results)
-        ahead.temporaries.push_back(cast<RankedTensorType>(value.getType()));
-      ahead.tasks = prim::product(context, prim::getSizes(results.front()));
-      ahead.grain = getAffineConstantExpr(1, context);
-      launches.push_back(ahead);
+        rows.temporaries.push_back(cast<RankedTensorType>(value.getType()));
+      rows.tasks = prim::product(context, prim::getSizes(results.front()));
+      rows.grain = getAffineConstantExpr(1, context);
+      launches.push_back(rows);
     }
     if (Kept kept = getKept(region, schedule); kept.value) {
       int64_t bytes = cast<RankedTensorType>(kept.value.getType()).getElementTypeBitWidth() / 8;

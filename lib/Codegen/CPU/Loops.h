@@ -67,9 +67,9 @@ mlir::Value chooseKept(mlir::Value root, mlir::Block &block, bool lanes);
 /// region reads, one element of each for a row of the reductions. Empty: there are none, or reductions of another kind.
 llvm::SmallVector<mlir::Value> rowResults(kernel::RegionOp region, mlir::Value root);
 
-/// Whether tasks that are rows of `root`, or pieces of them, would compute `results` (see above) again and again, or
+/// Whether tasks that are rows of `root`, or segments of them, would compute `results` (see above) again and again, or
 /// leave threads idle.
-bool isWorthAhead(mlir::Value root, llvm::ArrayRef<mlir::Value> results);
+bool isWorthLaunch(mlir::Value root, llvm::ArrayRef<mlir::Value> results);
 
 /// How many of the last dims of `sizes` tasks and lanes take as one; 0: none. Lanes stay evenly spaced in each of the
 /// dims as long as those behind it are powers of two of elements that a vector holds.
@@ -127,12 +127,12 @@ struct PlacedConcat {
 /// The concats along the rows of `root`, and gathers through constant lists, that are read at the written position
 /// only, and the elements of a row at which their inputs and runs, or several short inputs, begin, with its length at
 /// the end.
-struct Pieces {
+struct Segments {
   llvm::SmallVector<PlacedConcat> concats;
   llvm::SmallVector<GatherRuns> gathers;
   llvm::SmallVector<int64_t> bounds;
 };
-Pieces piecesOf(kernel::RegionOp region, mlir::Value root);
+Segments segmentsOf(kernel::RegionOp region, mlir::Value root);
 
 /// The input of the concat that holds the elements [begin, end) of a row, and its first element in the concat; null:
 /// several do, or none.
@@ -140,13 +140,13 @@ std::pair<mlir::Value, int64_t> inputAt(const PlacedConcat &concat, int64_t begi
 
 /// The elements of the rows of which the last dim of `input` is put together, if lanes that cross them would gather
 /// each element: the rows lie apart behind a gather or a transpose, and are no whole vectors. Else 0.
-int64_t rowsApart(mlir::Value input);
+int64_t segmentStride(mlir::Value input);
 
-/// Whether loops of their own are worth it for the pieces of a row that is cut into chunks or not.
-bool isInPieces(const Pieces &pieces, bool isCut);
+/// Whether loops of their own are worth it for the segments of a row that is cut into chunks or not.
+bool isInSegments(const Segments &segments, bool isCut);
 
-/// How many of the last dims of `root` make a row that is put together of many short pieces; 0: none do.
-int64_t countOfShortPieces(mlir::Block &block, mlir::Value root);
+/// How many of the last dims of `root` make a row that is put together of many short segments; 0: none do.
+int64_t countOfShortSegments(mlir::Block &block, mlir::Value root);
 
 /// A value that several passes over a row need, and the reduction of the first pass.
 struct Kept {
@@ -156,7 +156,7 @@ Kept getKept(kernel::RegionOp region, Schedule schedule);
 
 /// Code of the launch before, whose tasks are elements of `results`.
 void emitRowResults(llvm::ArrayRef<mlir::Value> results, Emitter &e, mlir::Value begin, mlir::Value end);
-/// Code of the tasks [begin, end), rows or pieces of them. `isStreaming`: results are stored past the caches.
+/// Code of the tasks [begin, end), rows or segments of them. `isStreaming`: results are stored past the caches.
 void emitRows(kernel::RegionOp region, Schedule schedule, Emitter &e, mlir::Value begin, mlir::Value end,
               bool isStreaming);
 

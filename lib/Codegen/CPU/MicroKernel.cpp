@@ -71,7 +71,7 @@ private:
   }
 
   /// Sets partialLevel: the innermost level whose positions have enough steps below them. The level behind the taps is
-  /// the innermost part of K itself, taken in pieces.
+  /// the innermost part of K itself, taken in segments.
   void choosePartialSums() {
     int64_t steps = k.depth.constant.value_or(k.partialDepth + 1), all = steps;
     for (const MicroKernel::Tap &tap : k.taps)
@@ -203,12 +203,12 @@ private:
         for (int64_t line = 0; line < ceilDiv(unroll * k.rows() * element.getIntOrFloatBitWidth(), 32 * kPanel); ++line)
           em.prefetch(offsetBy(em, from, line * kPanel));
       }
-      if (k.prefetchAhead)
+      if (k.prefetchDistance)
         for (int64_t u = 0; u < count; u += stepsPerLine)
           for (int64_t panel = 0; panel < k.panels; ++panel) {
-            const int64_t ahead = u * k.stepStride + k.prefetchAhead * stepsPerLine;
-            Value from = bHere ? offsetBy(em, bHere, panel * *k.panelStride.constant + ahead, right)
-                               : offsetBy(em, panelsHere[panel], ahead, right);
+            const int64_t offset = u * k.stepStride + k.prefetchDistance * stepsPerLine;
+            Value from = bHere ? offsetBy(em, bHere, panel * *k.panelStride.constant + offset, right)
+                               : offsetBy(em, panelsHere[panel], offset, right);
             for (int64_t line = 0; line < linesPerStep; ++line)
               em.prefetch(offsetBy(em, from, line * kPanel));
           }
@@ -258,20 +258,20 @@ private:
     const std::optional<int64_t> depth = k.depth.constant;
     if (partialLevel != k.taps.size())
       return run(Value(), depth, k.depth.value, accumulators);
-    // In pieces of about equal length where it is known.
-    int64_t piece = k.partialDepth, last = 0;
+    // In segments of about equal length where it is known.
+    int64_t segment = k.partialDepth, last = 0;
     if (depth) {
-      piece = roundUp(ceilDiv(*depth, ceilDiv(*depth, piece)), unroll);
-      last = *depth % piece;
+      segment = roundUp(ceilDiv(*depth, ceilDiv(*depth, segment)), unroll);
+      last = *depth % segment;
     }
     auto add = [&](Value first, std::optional<int64_t> count) {
       Value limit;
       if (!count)
-        limit = arith::MinSIOp::create(b, loc, em.i64(piece), arith::SubIOp::create(b, loc, k.depth.value, first));
+        limit = arith::MinSIOp::create(b, loc, em.i64(segment), arith::SubIOp::create(b, loc, k.depth.value, first));
       store(run(first, count, limit, zeros()), /*adds=*/true);
     };
-    loop(em.i64(0), depth ? em.i64(*depth - last) : k.depth.value, piece, {}, false, [&](Value first, ValueRange) {
-      add(first, depth ? std::optional(piece) : std::nullopt);
+    loop(em.i64(0), depth ? em.i64(*depth - last) : k.depth.value, segment, {}, false, [&](Value first, ValueRange) {
+      add(first, depth ? std::optional(segment) : std::nullopt);
       return SmallVector<Value>();
     });
     if (last)
@@ -302,8 +302,8 @@ Extent tc::codegen::blockExtent(Emitter &em, AffineExpr size, Value start, int64
   return Extent(em.min(em.i64(block), em.sub(em.size(size), start)));
 }
 
-std::optional<int64_t> tc::codegen::blockRest(std::optional<int64_t> size, int64_t block, int64_t piece) {
-  return size && block % piece == 0 ? std::optional(*size % piece) : std::nullopt;
+std::optional<int64_t> tc::codegen::blockRest(std::optional<int64_t> size, int64_t block, int64_t segment) {
+  return size && block % segment == 0 ? std::optional(*size % segment) : std::nullopt;
 }
 
 Value tc::codegen::tapsBefore(Emitter &em, Value start, Value limit, int64_t dilation, int64_t kernel) {
@@ -361,7 +361,7 @@ void tc::codegen::forRowBlocks(Emitter &em, Extent count, int64_t rows, std::opt
 
 namespace {
 /// Parts of a row's vectors that are written out.
-constexpr int64_t kMostPieces = 12;
+constexpr int64_t kMostSegments = 12;
 /// Without masks, shorter parts are stored element by element: parts of 7 to 10 took up to 1.06 of the time, of 12 to
 /// 72 0.77 to 0.91 (Zen 4).
 constexpr int64_t kLeastNarrowRun = 12;
@@ -407,7 +407,7 @@ void forMaskedParts(Emitter &em, const Index &first, const Index &start, const E
   };
   const Value firstPart = em.divUnsigned(first.base, size);
   if (isOfParts(first, columns, run) &&
-      *columns.constant / run + ceilDiv(*columns.constant, em.width()) <= kMostPieces) {
+      *columns.constant / run + ceilDiv(*columns.constant, em.width()) <= kMostSegments) {
     for (int64_t from = 0; from < *columns.constant; from += run)
       for (int64_t vector = from / em.width() * em.width(); vector < from + run; vector += em.width())
         storePart(em.addIndex(em.uniform(firstPart), em.constant(from / run)), em.i64(vector), em.i64(from),

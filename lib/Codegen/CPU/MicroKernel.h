@@ -44,9 +44,9 @@ struct Extent {
 /// How many of `size` elements the block of `block` elements has that starts at `start`, a multiple of `block`: known
 /// if all blocks are full or there is one only.
 Extent blockExtent(Emitter &em, mlir::AffineExpr size, mlir::Value start, int64_t block);
-/// What remains of a block of `block` of `size` elements, cut into pieces of `piece`, if it is 0 or the same for all
-/// blocks that have a remainder.
-std::optional<int64_t> blockRest(std::optional<int64_t> size, int64_t block, int64_t piece);
+/// What remains of a block of `block` of `size` elements, cut into segments of `segment`, if it is 0 or the same for
+/// all blocks that have a remainder.
+std::optional<int64_t> blockRest(std::optional<int64_t> size, int64_t block, int64_t segment);
 
 /// How many of the `kernel` positions that lie `dilation` apart from `start` on lie before `limit`.
 mlir::Value tapsBefore(Emitter &em, mlir::Value start, mlir::Value limit, int64_t dilation, int64_t kernel);
@@ -97,7 +97,7 @@ struct MicroKernel {
   mlir::Value prefetchFirst;
   /// If not 0: each step also fetches what the step so many elements later reads of each panel. For panels that come
   /// from memory and that no other call reads soon.
-  int64_t prefetchAhead = 0;
+  int64_t prefetchDistance = 0;
   /// If set: the rows of A that the next call reads, as many as these and with few gaps, which this call fetches to the
   /// second-level cache. Needs no taps.
   mlir::Value nextRows;

@@ -36,7 +36,7 @@ constexpr int64_t kTaskRows = 224, kTaskRowBytes = machine::kCaches.l2 / 4, kLea
 // Columns of a task take this many bytes of B: they stay in the second-level cache.
 constexpr int64_t kPanelBytes = machine::kCaches.l2 / 4;
 // How far ahead the panels are fetched that few rows read once: a page, where the hardware's prefetcher stops.
-constexpr int64_t kLinesAhead = 64;
+constexpr int64_t kPrefetchLines = 64;
 // Products of a task below which more tasks are not worth it, and what a thread should get at least.
 constexpr double kTaskProducts = 16e6, kGrainProducts = 2e6;
 constexpr int64_t kTasks = 48;
@@ -318,19 +318,19 @@ private:
         em.storeAt(word, start, b.getI32Type(), lane);
       });
     };
-    int64_t turned = 0;
+    int64_t transposed = 0;
     if (schedule.getRhsTransposed()) {
-      turned = whole / em.width() * em.width();
-      packTurned(p, em, batchAt, n0, to, turned);
+      transposed = whole / em.width() * em.width();
+      packTransposed(p, em, batchAt, n0, to, transposed);
     }
-    em.loop(em.i64(turned), em.i64(whole), 1, [&](Index number) { word(number.base, kind.steps()); });
+    em.loop(em.i64(transposed), em.i64(whole), 1, [&](Index number) { word(number.base, kind.steps()); });
     if (whole < lines)
       word(em.i64(whole), *p.k % kind.steps());
   }
 
-  /// The first `words` lines of a panel from rows of K: a vector of words of each column, turned in registers.
-  static void packTurned(const NarrowProduct &p, Emitter &em, ArrayRef<Index> batchAt, Index n0, Value to,
-                         int64_t words) {
+  /// The first `words` lines of a panel from rows of K: a vector of words of each column, transposed in registers.
+  static void packTransposed(const NarrowProduct &p, Emitter &em, ArrayRef<Index> batchAt, Index n0, Value to,
+                             int64_t words) {
     OpBuilder &b = em.builder();
     const Location loc = em.loc();
     const int64_t width = em.width(), steps = p.kind.steps();
@@ -479,7 +479,7 @@ private:
         });
       forRowBlocks(em, count, rows, blockRest(p.m, tileM, rows), [&](Value row, int64_t height) {
         NarrowKernel kernel = kernelAt(row, height);
-        kernel.linesAhead = rhsInput >= 0 && (p.m ? *p.m <= rows : height < rows) ? kLinesAhead : 0;
+        kernel.prefetchLines = rhsInput >= 0 && (p.m ? *p.m <= rows : height < rows) ? kPrefetchLines : 0;
         emitNarrowKernel(em, kernel);
         storeRows(row, Extent(height));
       });

@@ -85,9 +85,9 @@ private:
 
   /// A word of K.
   void step(Value a, Value panel, SmallVector<Value> &acc) {
-    if (k.linesAhead)
+    if (k.prefetchLines)
       for (int64_t p = 0; p < k.panels; ++p)
-        em.prefetch(at(panel, p * kind.panelBytes(k.depth) + k.linesAhead * kLineBytes));
+        em.prefetch(at(panel, p * kind.panelBytes(k.depth) + k.prefetchLines * kLineBytes));
     if (kind.isFloat && !hasDot)
       return stepHalves(a, panel, acc);
     const int64_t w = em.width();
@@ -229,7 +229,7 @@ void tc::codegen::emitTileKernel(Emitter &em, const NarrowKernel &k) {
   auto at = [&](Value pointer, Value offset) -> Value {
     return LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer, ArrayRef<LLVM::GEPArg>{offset});
   };
-  auto ahead = [&](Value pointer, int64_t offset) -> Value {
+  auto advance = [&](Value pointer, int64_t offset) -> Value {
     return LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer,
                                ArrayRef<LLVM::GEPArg>{int32_t(offset)});
   };
@@ -250,11 +250,11 @@ void tc::codegen::emitTileKernel(Emitter &em, const NarrowKernel &k) {
     auto scaled = [&](int64_t by) -> Value { return arith::MulIOp::create(b, loc, op.getInductionVar(), em.i64(by)); };
     Value left = at(k.a, scaled(kTileLines * kWordBytes)), right = at(k.b, scaled(kTileLines * kLineBytes));
     for (int64_t i = 0; i < blocks; ++i)
-      callTile(em, "tileloadd64", {kLeft + i}, {ahead(left, i * kTileRows * k.rowBytes), em.i64(k.rowBytes)});
+      callTile(em, "tileloadd64", {kLeft + i}, {advance(left, i * kTileRows * k.rowBytes), em.i64(k.rowBytes)});
     for (int64_t j = 0; j < k.panels; ++j)
-      callTile(em, "tileloadd64", {kRight + j}, {ahead(right, j * bytes), em.i64(kLineBytes)});
+      callTile(em, "tileloadd64", {kRight + j}, {advance(right, j * bytes), em.i64(kLineBytes)});
     for (int64_t line = 0; fetched && line < lines; ++line)
-      em.prefetch(ahead(at(fetched, scaled(lines * kLineBytes)), line * kLineBytes));
+      em.prefetch(advance(at(fetched, scaled(lines * kLineBytes)), line * kLineBytes));
     for (int64_t j = 0; j < k.panels; ++j)
       for (int64_t i = 0; i < blocks; ++i)
         callTile(em, k.kind.isFloat ? "tdpbf16ps" : "tdpbusd", {sum(i, j), kLeft + i, kRight + j});
@@ -262,5 +262,5 @@ void tc::codegen::emitTileKernel(Emitter &em, const NarrowKernel &k) {
   for (int64_t i = 0; i < blocks; ++i)
     for (int64_t j = 0; j < k.panels; ++j)
       callTile(em, "tilestored64", {sum(i, j)},
-               {ahead(k.c, (i * kTileRows * k.tileColumns + j * kPanel) * 4), em.i64(k.tileColumns * 4)});
+               {advance(k.c, (i * kTileRows * k.tileColumns + j * kPanel) * 4), em.i64(k.tileColumns * 4)});
 }

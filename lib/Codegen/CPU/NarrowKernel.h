@@ -71,7 +71,7 @@ struct NarrowKernel {
   int64_t tileColumns;  // sums between rows of the tile
   /// If not 0: each word's step also fetches the line so many further of each panel. For panels that come from memory
   /// and that no other call reads soon. (Without AMX.)
-  int64_t linesAhead = 0;
+  int64_t prefetchLines = 0;
   /// If set: of the panels that lie there, as many as these, this call fetches part `part` of `parts` to the
   /// second-level cache, for the calls that follow. (With AMX.)
   mlir::Value next = {}, part = {};

@@ -163,7 +163,7 @@ private:
   Value source(unsigned input, Value offset) { return em.address(em.input(input), from, offset); }
   Value at(Value row, Value element) { return em.address(row, to, element); }
   Value widened(Value value) { return widen ? kind.widen(b, loc, value) : value; }
-  Value ahead(Value pointer, int64_t elements, int64_t bytes) {
+  Value advance(Value pointer, int64_t elements, int64_t bytes) {
     return LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer,
                                ArrayRef<LLVM::GEPArg>{int32_t(elements * bytes)});
   }
@@ -190,8 +190,8 @@ private:
       Value sourceHere = start ? em.address(source, from, start) : source,
             targetHere = start ? at(target, start) : target;
       Value value =
-          LLVM::LoadOp::create(b, loc, VectorType::get({size}, from), ahead(sourceHere, offset, fromBytes), 1);
-      LLVM::StoreOp::create(b, loc, widened(value), ahead(targetHere, offset, toBytes), 1);
+          LLVM::LoadOp::create(b, loc, VectorType::get({size}, from), advance(sourceHere, offset, fromBytes), 1);
+      LLVM::StoreOp::create(b, loc, widened(value), advance(targetHere, offset, toBytes), 1);
     });
   }
   void fill(Value target, int64_t count) {
@@ -199,7 +199,7 @@ private:
     element = widened(element);
     cover(count, [&](Value start, int64_t offset, int64_t size) {
       Value value = vector::BroadcastOp::create(b, loc, VectorType::get({size}, to), element);
-      LLVM::StoreOp::create(b, loc, value, ahead(start ? at(target, start) : target, offset, toBytes), 1);
+      LLVM::StoreOp::create(b, loc, value, advance(start ? at(target, start) : target, offset, toBytes), 1);
     });
   }
 

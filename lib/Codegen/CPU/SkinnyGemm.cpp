@@ -32,28 +32,28 @@ using Schedule = kernel::CpuSkinnyGemmAttr;
 
 // More rows are worth packed panels.
 constexpr int64_t kMostRows = 16;
-// Most rows at once; with 16 registers; turned (8 x 2 accumulators take 1.4 of the time of 4 x 4).
-constexpr int64_t kRowsAtOnce = 8, kFewRegistersRows = 6, kTurnedRows = 4;
+// Most rows at once; with 16 registers; transposed (8 x 2 accumulators take 1.4 of the time of 4 x 4).
+constexpr int64_t kRowsAtOnce = 8, kFewRegistersRows = 6, kTransposedRows = 4;
 // Steps of k for which all columns of a task are visited: whose lines of columns at once, each of another page, are
-// fetched ahead; turned, so many that rows at once take half of the first-level cache.
-constexpr int64_t kSteps = 64, kTurnedFloats = 4096;
+// fetched ahead; transposed, so many that rows at once take half of the first-level cache.
+constexpr int64_t kSteps = 64, kTransposedFloats = 4096;
 // Columns of a task: the most, and so few, which take 1.05 of the time, for tasks that keep many cores busy.
 constexpr int64_t kMostColumns = 1024, kLeastColumns = 256, kTasks = 16;
-constexpr int64_t kMostTurnedColumns = 128, kLeastTurnedColumns = 64;
-// Turned, so many steps of k for each row are worth it: with fewer the lanes' sums take longer than packing.
+constexpr int64_t kMostTransposedColumns = 128, kLeastTransposedColumns = 64;
+// Transposed, so many steps of k for each row are worth it: with fewer the lanes' sums take longer than packing.
 constexpr int64_t kStepsPerRow = 8;
 // Fewer rows than these take as long: the matrix comes from beyond the second-level cache at 10 flops a byte.
 constexpr double kStreamedRows = 20;
 // What a thread should get at least.
 constexpr double kGrainFlops = 1e6;
 
-struct Thin : Product {
-  bool turned = false;
+struct SkinnyProduct : Product {
+  bool transposed = false;
   LinesInPlace matrix;
   std::optional<LinesInPlace> few; // the left-hand side's rows, where they need no copy
 };
 
-std::optional<Thin> analyze(kernel::RegionOp region) {
+std::optional<SkinnyProduct> analyze(kernel::RegionOp region) {
   Operation *anchor = findAnchor(region);
   if (!isa_and_nonnull<prim::DotGeneralOp>(anchor) || !isF32(anchor->getOperand(0)) || !isF32(anchor->getOperand(1)) ||
       !isF32(anchor->getResult(0)))
@@ -61,7 +61,7 @@ std::optional<Thin> analyze(kernel::RegionOp region) {
   std::optional<Product> product = asProduct(anchor);
   if (!product || !product->m || *product->m < 1 || *product->m > kMostRows)
     return std::nullopt;
-  Thin p{*product, false, {}, {}};
+  SkinnyProduct p{*product, false, {}, {}};
   p.few = linesInPlace(p, p.lhs, DimRef::Depth);
   std::optional<LinesInPlace> columns, steps;
   if (!p.columns.empty())
@@ -70,22 +70,22 @@ std::optional<Thin> analyze(kernel::RegionOp region) {
     steps = linesInPlace(p, p.rhs, DimRef::Column);
   if (!columns && (!steps || !prim::getConstantSize(steps->stride)))
     return std::nullopt;
-  p.turned = columns.has_value();
+  p.transposed = columns.has_value();
   p.matrix = columns ? *columns : *steps;
   return p;
 }
 
 /// Blocks of about equal size.
-int64_t rowsAtOnce(const Thin &p, const VectorUnit &unit) {
-  const int64_t most = p.turned ? kTurnedRows : unit.registers == 32 ? kRowsAtOnce : kFewRegistersRows;
+int64_t rowsAtOnce(const SkinnyProduct &p, const VectorUnit &unit) {
+  const int64_t most = p.transposed ? kTransposedRows : unit.registers == 32 ? kRowsAtOnce : kFewRegistersRows;
   return ceilDiv(*p.m, ceilDiv(*p.m, most));
 }
 
 class SkinnyGemmGenerator final : public GeneratorOf<Schedule> {
 public:
   FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant) const override {
-    std::optional<Thin> p = analyze(region);
-    if (!p || packedRhs(*p, isConstant) || (p->turned && p->k && *p->k < kStepsPerRow * *p->m))
+    std::optional<SkinnyProduct> p = analyze(region);
+    if (!p || packedRhs(*p, isConstant) || (p->transposed && p->k && *p->k < kStepsPerRow * *p->m))
       return failure();
     FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, p->result);
     if (failed(epilogue))
@@ -95,7 +95,7 @@ public:
       const int64_t rows = rowsAtOnce(*p, unit);
       // Accumulators in half of the registers, or as many as fit with what they are made of.
       int64_t columns = 1;
-      if (p->turned)
+      if (p->transposed)
         while (columns < 8 && 2 * columns * rows <= unit.registers / 2)
           columns *= 2;
       else
@@ -104,8 +104,8 @@ public:
       params.rowsFor(unit.bits) = rows;
       params.colsFor(unit.bits) = columns;
     }
-    const int64_t most = p->turned ? kMostTurnedColumns : kMostColumns;
-    const int64_t least = p->turned ? kLeastTurnedColumns : kLeastColumns;
+    const int64_t most = p->transposed ? kMostTransposedColumns : kMostColumns;
+    const int64_t least = p->transposed ? kLeastTransposedColumns : kLeastColumns;
     int64_t tileN = most;
     if (p->n && *p->n > 0) {
       const int64_t batch = std::max<int64_t>(1, p->likelyBatch(/*usual=*/kTasks));
@@ -113,20 +113,20 @@ public:
       tileN = roundUp(ceilDiv(*p->n, std::max(wanted, ceilDiv(*p->n, most))), kPanel);
     }
     params.tileN = tileN;
-    if (p->turned)
+    if (p->transposed)
       params.transposed = 1;
-    // Turned, rows of pieces lie one behind the other: at a power of two apart they would evict each other.
-    const int64_t steps = p->turned ? kTurnedFloats / rowsAtOnce(*p, widestUnit()) / kPanel * kPanel : kSteps;
-    const bool isWhole = p->turned && p->k && *p->k <= steps;
+    // Transposed, rows of segments lie one behind the other: at a power of two apart they would evict each other.
+    const int64_t steps = p->transposed ? kTransposedFloats / rowsAtOnce(*p, widestUnit()) / kPanel * kPanel : kSteps;
+    const bool isWhole = p->transposed && p->k && *p->k <= steps;
     params.steps = isWhole ? 0 : steps;
-    params.lhsCopy = !p->few || (p->turned && !isWhole);
+    params.lhsCopy = !p->few || (p->transposed && !isWhole);
     const double flops = 2.0 * double(p->likelyDepth()) * std::max(kStreamedRows, double(*p->m)) * double(tileN);
     params.grain = std::max<int64_t>(1, int64_t(kGrainFlops / std::max(flops, 1.0)));
     return params.get(region.getContext());
   }
 
   SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
-    const Thin p = *analyze(region);
+    const SkinnyProduct p = *analyze(region);
     Launch launch;
     launch.tasks = prim::product(region.getContext(), grid(p, schedule));
     launch.grain = getAffineConstantExpr(schedule.getGrain(), region.getContext());
@@ -138,27 +138,27 @@ public:
 
   void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned, Emitter &em, Value begin,
                  Value end) const override {
-    const Thin p = *analyze(region);
+    const SkinnyProduct p = *analyze(region);
     const Epilogue epilogue = *Epilogue::analyze(region, p.result);
     em.loop(begin, end, 1, [&](Index task) { Task(p, schedule, em).run(task, epilogue); });
   }
 
 private:
-  static SmallVector<AffineExpr> grid(const Thin &p, Schedule schedule) {
+  static SmallVector<AffineExpr> grid(const SkinnyProduct &p, Schedule schedule) {
     return {p.B, prim::simplifySize(p.N.ceilDiv(schedule.getTileN()))};
   }
   /// Scratch: copied rows, the tile of results, the last columns of some steps.
-  static AffineExpr lhsFloats(const Thin &p, Schedule schedule) {
+  static AffineExpr lhsFloats(const SkinnyProduct &p, Schedule schedule) {
     if (!schedule.getLhsCopy())
       return getAffineConstantExpr(0, p.K.getContext());
     const int64_t steps = std::max<int64_t>(kPanel, schedule.getSteps());
     return prim::simplifySize(p.K.ceilDiv(steps) * (steps * *p.m));
   }
-  static int64_t tileFloats(const Thin &p, Schedule schedule) { return *p.m * schedule.getTileN(); }
+  static int64_t tileFloats(const SkinnyProduct &p, Schedule schedule) { return *p.m * schedule.getTileN(); }
 
   class Task {
   public:
-    Task(const Thin &p, Schedule schedule, Emitter &em)
+    Task(const SkinnyProduct &p, Schedule schedule, Emitter &em)
         : p(p), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()), vector(em.vectorOf(f32)),
           tileN(schedule.getTileN()), rowsAtOnce(schedule.rowsFor(em.vectors().bits)),
           columns(schedule.colsFor(em.vectors().bits)), lhsCopy(schedule.getLhsCopy()), steps(schedule.getSteps()),
@@ -178,7 +178,7 @@ private:
       if (lhsCopy)
         copyRows(batchAt);
       rhs = batchStart(em, p.matrix, batchAt);
-      if (p.turned)
+      if (p.transposed)
         dots();
       else
         updates();
@@ -196,16 +196,16 @@ private:
     }
 
   private:
-    /// Calls body(first step, steps) for each piece of k.
-    void forPieces(llvm::function_ref<void(Index, Extent)> body) {
+    /// Calls body(first step, steps) for each segment of k.
+    void forSegments(llvm::function_ref<void(Index, Extent)> body) {
       if (!steps)
         return body(em.constant(0), Extent(em.size(p.K), p.k));
       em.loop(em.i64(0), em.size(p.K), steps, [&](Index k) { body(k, blockExtent(em, p.K, k.base, steps)); }, 0);
     }
 
-    /// Copied rows lie by pieces of k: [piece][row][steps].
+    /// Copied rows lie by segments of k: [segment][row][steps].
     void copyRows(ArrayRef<Index> batchAt) {
-      forPieces([&](Index k0, Extent here) {
+      forSegments([&](Index k0, Extent here) {
         em.loop(em.i64(0), em.i64(*p.m), 1, [&](Index row) {
           const SmallVector<Index> rowAt = em.delinearize(row, p.rows);
           em.laneLoop(here.get(em), here.constant, [&](Index lane) {
@@ -217,10 +217,10 @@ private:
       });
     }
 
-    /// Address of row `row` of the left-hand side in the piece that begins at step `k`.
+    /// Address of row `row` of the left-hand side in the segment that begins at step `k`.
     Value lhsAt(Value row, Value k) {
-      const Value piece = lhsCopy ? em.mul(k, em.i64(*p.m)) : k;
-      return offsetBy(em, lhs, em.add(em.mul(row, lhsRow.get(em)), piece));
+      const Value segment = lhsCopy ? em.mul(k, em.i64(*p.m)) : k;
+      return offsetBy(em, lhs, em.add(em.mul(row, lhsRow.get(em)), segment));
     }
 
     //===--- n contiguous
@@ -230,7 +230,7 @@ private:
       clearFloats(em, tile, tileFloats(p, schedule));
       const Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
       const int64_t stride = *prim::getConstantSize(p.matrix.stride);
-      forPieces([&](Index k, Extent steps) {
+      forSegments([&](Index k, Extent steps) {
         const Value from = offsetBy(em, rhs, em.add(em.mul(k.base, em.i64(stride)), n0.base));
         const Value full = count.constant ? em.i64(*count.constant / kPanel * kPanel)
                                           : em.mul(em.divUnsigned(count.get(em), em.i64(kPanel)), em.i64(kPanel));
@@ -273,7 +273,7 @@ private:
         kernel.cOffsets = uniformRows(rows, tileN);
         kernel.accumulate = true;
         if (stride != kPanel)
-          kernel.prefetchAhead = here;
+          kernel.prefetchDistance = here;
         emitMicroKernel(em, kernel);
       });
     }
@@ -285,7 +285,7 @@ private:
       if (steps)
         clearFloats(em, tile, tileFloats(p, schedule));
       const Value lastColumn = em.sub(em.size(p.N), em.i64(1));
-      forPieces([&](Index k0, Extent here) {
+      forSegments([&](Index k0, Extent here) {
         forRowBlocks(em, Extent(*p.m), rowsAtOnce, std::nullopt, [&](Value row, int64_t rows) {
           SmallVector<Value> lhsRows;
           for (int64_t i = 0; i < rows; ++i)
@@ -365,7 +365,7 @@ private:
       return vectors.front();
     }
 
-    const Thin &p;
+    const SkinnyProduct &p;
     Emitter &em;
     OpBuilder &b;
     Location loc;

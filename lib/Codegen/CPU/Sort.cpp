@@ -2,10 +2,11 @@
 //
 // A task is one set of rows.
 //
-// Rows of one key (parameter `single`) are sorted as KeySort.h says, in the worker's scratch (`apart`: its isApart).
+// Rows of one key (parameter `single`) are sorted as KeySort.h says, in the worker's scratch (`splitKeys`: keys and
+// numbers in two arrays).
 //
-// A few of the first elements of short rows that lie beside each other in memory (the channels of each pixel) are found
-// for as many rows as there are lanes (`beside`: so many of the last dims before the row hold the rows): each lane
+// A few of the first elements of short rows that are adjacent in memory (the channels of each pixel) are found
+// for as many rows as there are lanes (`laneDims`: so many of the last dims before the row hold the rows): each lane
 // holds its best elements in order, and every element of the rows is put in its place among them.
 //
 // Others in two launches, as also those whose number depends on data, so that it is not known when scratch is sized:
@@ -36,11 +37,11 @@ using Schedule = kernel::CpuSortAttr;
 
 /// Most elements that are asked for, which are held in registers, and the most of a row that are all put in their
 /// place.
-constexpr int64_t kMostHeld = 8, kMostBeside = 256;
-/// Rows of a task that lie beside each other, a multiple of all vector widths.
+constexpr int64_t kMostHeld = 8, kMostAdjacent = 256;
+/// Rows of a task that are adjacent, a multiple of all vector widths.
 constexpr int64_t kBlock = 64;
 /// Fewer such rows leave too many lanes empty.
-constexpr int64_t kLeastBeside = 8;
+constexpr int64_t kLeastAdjacent = 8;
 /// Elements put in a place that are worth a thread.
 constexpr double kGrainKeys = 3e5;
 
@@ -70,7 +71,7 @@ struct Problem {
     return isKnown;
   }
   /// Whether a key and a row's number are too many bits for one i64.
-  bool isApart() const {
+  bool needsSplitKeys() const {
     auto symbols = function()->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);
     int64_t most = prim::getSizeBounds(rows, symbols ? symbols : ArrayAttr::get(op->getContext(), {})).second;
     return KeySort::keyBits(element()) == 64 || most > INT32_MAX;
@@ -80,7 +81,7 @@ struct Problem {
   }
 
   /// How many of the last dims of the batch are neighbours in memory, with the row's elements further apart.
-  int64_t dimsBeside() const {
+  int64_t adjacentDims() const {
     Value rowsOf = op.getOperand();
     SmallVector<AffineExpr> sizes = prim::getSizes(rowsOf);
     sizes.pop_back(); // the key
@@ -97,13 +98,13 @@ struct Problem {
     return dims;
   }
 
-  /// The rows that lie beside each other, and the tasks: other dims of the batch, and blocks of such rows.
-  AffineExpr besideCount(int64_t dims) const {
+  /// The rows that are adjacent, and the tasks: other dims of the batch, and blocks of such rows.
+  AffineExpr adjacentRows(int64_t dims) const {
     return prim::product(op->getContext(), ArrayRef(batch).take_back(dims));
   }
-  SmallVector<AffineExpr> besideGrid(int64_t dims) const {
+  SmallVector<AffineExpr> adjacentGrid(int64_t dims) const {
     SmallVector<AffineExpr> grid(ArrayRef(batch).drop_back(dims));
-    grid.push_back(prim::simplifySize(besideCount(dims).ceilDiv(kBlock)));
+    grid.push_back(prim::simplifySize(adjacentRows(dims).ceilDiv(kBlock)));
     return grid;
   }
 
@@ -132,13 +133,13 @@ public:
     params.grain = std::max<int64_t>(1, int64_t(2000 / (rows + 1)));
     if (p->isSingle()) {
       params.single = 1;
-      params.splitKeys = p->isApart();
+      params.splitKeys = p->needsSplitKeys();
       const std::optional<int64_t> count = prim::getConstantSize(p->count), length = prim::getConstantSize(p->rows);
-      const int64_t beside = p->dimsBeside();
-      if (count && *count > 0 && *count <= kMostHeld && length && *length <= kMostBeside && beside &&
+      const int64_t adjacent = p->adjacentDims();
+      if (count && *count > 0 && *count <= kMostHeld && length && *length <= kMostAdjacent && adjacent &&
           KeySort::keyBits(p->element()) <= 32 &&
-          prim::getConstantSize(p->besideCount(beside)).value_or(kBlock) >= kLeastBeside) {
-        params.laneDims = beside;
+          prim::getConstantSize(p->adjacentRows(adjacent)).value_or(kBlock) >= kLeastAdjacent) {
+        params.laneDims = adjacent;
         params.grain = std::max<int64_t>(1, int64_t(kGrainKeys / (double(*count * *length) * kBlock)));
       }
     }
@@ -150,9 +151,9 @@ public:
     MLIRContext *context = region.getContext();
     AffineExpr two = getAffineConstantExpr(2, context);
     AffineExpr grain = getAffineConstantExpr(schedule.getGrain(), context);
-    if (const int64_t beside = schedule.getLaneDims()) {
+    if (const int64_t adjacent = schedule.getLaneDims()) {
       Launch launch;
-      launch.tasks = prim::product(context, p.besideGrid(beside));
+      launch.tasks = prim::product(context, p.adjacentGrid(adjacent));
       launch.grain = grain;
       return {launch};
     }
@@ -175,8 +176,8 @@ public:
   void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned number, Emitter &e, Value begin,
                  Value end) const override {
     Problem p = *analyze(region);
-    if (const int64_t beside = schedule.getLaneDims())
-      return emitBeside(p, beside, e, begin, end);
+    if (const int64_t adjacent = schedule.getLaneDims())
+      return emitAdjacent(p, adjacent, e, begin, end);
     if (schedule.getSingle())
       return emitSingle(p, schedule, e, begin, end);
     unsigned inputs = region.getInputs().size();
@@ -234,15 +235,15 @@ private:
   }
 
   /// The first elements of rows in lanes; `dims`: the last dims of the batch, which lanes run along.
-  static void emitBeside(const Problem &p, int64_t dims, Emitter &e, Value begin, Value end) {
+  static void emitAdjacent(const Problem &p, int64_t dims, Emitter &e, Value begin, Value end) {
     OpBuilder &b = e.builder();
     const Location loc = e.loc();
     const int64_t count = *prim::getConstantSize(p.count);
-    const KeySort sort{p.element(), p.op.getDescending(), p.rows, p.count, /*isApart=*/false};
+    const KeySort sort{p.element(), p.op.getDescending(), p.rows, p.count, /*splitKeys=*/false};
     const ArrayRef<AffineExpr> inner = ArrayRef(p.batch).take_back(dims);
-    const AffineExpr rows = p.besideCount(dims);
+    const AffineExpr rows = p.adjacentRows(dims);
     e.loop(begin, end, 1, [&](Index task) {
-      const SmallVector<Index> grid = e.delinearize(task, p.besideGrid(dims));
+      const SmallVector<Index> grid = e.delinearize(task, p.adjacentGrid(dims));
       const Index first = e.mulIndex(grid.back(), e.i64(kBlock), kBlock);
       const Extent here = blockExtent(e, rows, first.base, kBlock);
       e.laneLoop(here.get(e), here.constant, [&](Index lane) {

@@ -5,14 +5,14 @@
 // reads a tile with lanes along the operand's last dim instead, turns it, width() x width() elements at a time in
 // registers, and goes on with lanes along the result's last dim.
 //
-// What is turned goes straight from the registers to the result, a line of each of its rows, or through scratch where
-// the result is stored past the caches, by longer pieces of rows, or computed in another type than it is stored in, and
-// within the caches where lines of its rows would drive each other out of the first. And where rows may not begin with
-// a line, out of the second level: each vector would be stored to parts of two lines, one such store at a time where
-// they are not in the cache. (That took 1.5 to 7 times as long out of cache on Sapphire Rapids, 150 x 150 pixels of 130
-// channels most of all. In the second level straight stores take 0.6 to 0.7 of the time on Zen 4 and 0.8 to 1.2 on
-// Sapphire Rapids, in the third one 0.7 and 1.1 to 1.4, rows of up to 130 floats, one behind the other, 0.64 to 0.78
-// and 0.87 to 1.15, with several threads 0.45 and 0.6 to 0.9.)
+// What is transposed goes straight from the registers to the result, a line of each of its rows, or through scratch
+// where the result is stored past the caches, by longer segments of rows, or computed in another type than it is stored
+// in, and within the caches where lines of its rows would drive each other out of the first. And where rows may not
+// begin with a line, out of the second level: each vector would be stored to parts of two lines, one such store at a
+// time where they are not in the cache. (That took 1.5 to 7 times as long out of cache on Sapphire Rapids, 150 x 150
+// pixels of 130 channels most of all. In the second level straight stores take 0.6 to 0.7 of the time on Zen 4 and 0.8
+// to 1.2 on Sapphire Rapids, in the third one 0.7 and 1.1 to 1.4, rows of up to 130 floats, one behind the other, 0.64
+// to 0.78 and 0.87 to 1.15, with several threads 0.45 and 0.6 to 0.9.)
 //
 // Where the result's last dim is short, those before it up to the operand's last one count as one with it.
 //
@@ -75,10 +75,10 @@ struct Problem {
   bool isNarrow; // the last dim is short
 
   Type element() const { return cast<RankedTensorType>(op.getType()).getElementType(); }
-  /// Whether registers hold elements as memory does, so that what is turned can be stored as it is.
+  /// Whether registers hold elements as memory does, so that what is transposed can be stored as it is.
   bool isDirect() const { return Emitter::memoryType(element()) == Emitter::valueType(element()); }
   /// Whether neighbouring rows of the result are known to lie a multiple of so many bytes apart.
-  bool areRowsApart(int64_t multiple) const {
+  bool isRowStrideMultiple(int64_t multiple) const {
     const std::optional<int64_t> distance =
         prim::getConstantSize(prim::product(op->getContext(), ArrayRef(sizes).drop_front(dim + 1)));
     return distance && *distance * bytes() % multiple == 0;
@@ -182,15 +182,15 @@ public:
     const bool isCached = bytes <= kCacheBytes, isInThirdLevel = bytes <= kThirdLevelBytes;
     const bool isStreaming = !p->isNarrow && llvm::all_of(getResults(region), isStreamed);
     // Lines of rows that are a way apart share a set of the first-level cache.
-    const bool isDirect =
-        !p->isNarrow && !isStreaming && p->isDirect() &&
-        (p->areRowsApart(kLineBytes) ? !(isInThirdLevel && p->areRowsApart(kWayBytes))
-                                     : (isCached && p->areRowsApart(1)) || (isInThirdLevel && p->areRowsShort()));
+    const bool isDirect = !p->isNarrow && !isStreaming && p->isDirect() &&
+                          (p->isRowStrideMultiple(kLineBytes)
+                               ? !(isInThirdLevel && p->isRowStrideMultiple(kWayBytes))
+                               : (isCached && p->isRowStrideMultiple(1)) || (isInThirdLevel && p->areRowsShort()));
     int64_t rows = kRows, columns = kColumns;
     if (p->isNarrow) {
       rows = kNarrowRows;
       columns = *prim::getConstantSize(p->sizes.back());
-    } else if (isDirect && p->areRowsApart(kFewSetsBytes)) {
+    } else if (isDirect && p->isRowStrideMultiple(kFewSetsBytes)) {
       rows = std::max<int64_t>(kRowsOfFewSets, kLineBytes / p->bytes());
     } else if (isDirect && !isCached) {
       rows = kRowsOfLines;
@@ -339,9 +339,9 @@ private:
       em.laneLoop(rows.get(em), prim::getConstantSize(p.sizes[p.dim]), [&](Index lane) {
         const SmallVector<Value> vectors = readLines(p, em, at, lane, column);
         const bool isTail = bool(em.mask());
-        for (auto [i, turned] : llvm::enumerate(transposeLanes(em, vectors))) {
+        for (auto [i, transposed] : llvm::enumerate(transposeLanes(em, vectors))) {
           const Index row = em.addIndex(em.uniform(lane.base, lane.multiple), em.constant(int64_t(i)));
-          Value vector = turned;
+          Value vector = transposed;
           if (const Type type = em.vectorOf(p.element()); isa<FloatType>(p.element()) && vector.getType() != type)
             vector = arith::BitcastOp::create(em.builder(), em.loc(), type, vector);
           auto store = [&] {

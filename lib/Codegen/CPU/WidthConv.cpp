@@ -6,10 +6,10 @@
 // two steps:
 //
 //   1. the lines of the input that the tile's windows meet go to scratch with their padding, channels first; elements
-//      that lie the stride apart become neighbours. Channels that are last in memory are turned in registers.
+//      that lie the stride apart become neighbours. Channels that are last in memory are transposed in registers.
 //   2. blocks of rows x vectors of a line, for several channels of the group's result at once, stay in registers, while
 //      each vector from scratch is multiplied by the filter's scalars. Where there are more than a few, the sums of all
-//      go to scratch and are turned, too: such channels are last in memory.
+//      go to scratch and are transposed, too: such channels are last in memory.
 //
 // Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
 //
@@ -36,8 +36,8 @@ using Schedule = kernel::CpuWidthConvAttr;
 
 /// Most channels of a group's result whose sums for one vector stay in registers of every CPU, and most at all.
 constexpr int64_t kMostWhole = 8, kMostColumns = 64;
-/// From so many channels on, those that lie last in memory are turned in registers.
-constexpr int64_t kLeastTurned = 8;
+/// From so many channels on, those that lie last in memory are transposed in registers.
+constexpr int64_t kLeastTransposed = 8;
 /// Most multiply-adds of a block that are written out.
 constexpr int64_t kMostWritten = 320;
 /// A tile's lines stay in the second-level cache beside what else is there.
@@ -61,9 +61,9 @@ struct Lines : Convolution {
   int64_t lines(int64_t tileH) const { return outerTaps() * haloH(tileH); }
   /// What is copied to scratch.
   int64_t copiedFloats(int64_t tileH, int64_t tileW) const { return channels * lines(tileH) * strideW * pitch(tileW); }
-  /// Columns in blocks, and those that are turned back as whole vectors.
+  /// Columns in blocks, and those that are transposed back as whole vectors.
   bool isBlocked() const { return columns > kMostWhole; }
-  int64_t turnedColumns() const { return roundUp(columns, kPanel); }
+  int64_t transposedColumns() const { return roundUp(columns, kPanel); }
 };
 
 /// Whether the lanes of other strategies are the channels of all groups: a vector of them is full.
@@ -88,8 +88,8 @@ std::optional<Lines> analyze(kernel::RegionOp region) {
 /// The dim of the input that the lines run along.
 unsigned lineDim(const Lines &c) { return c.spatial; }
 
-bool isTurned(const Lines &c) {
-  return c.channels >= kLeastTurned && !isInnermost(c.conv().getInput(), lineDim(c)) &&
+bool isTransposed(const Lines &c) {
+  return c.channels >= kLeastTransposed && !isInnermost(c.conv().getInput(), lineDim(c)) &&
          isInnermost(c.conv().getInput(), int64_t(lineDim(c)) + 1);
 }
 
@@ -104,8 +104,8 @@ bool storesLines(kernel::RegionOp region, const Lines &c) {
   return false;
 }
 
-/// Whether the sums of blocks are turned before they are stored.
-bool turnsSums(kernel::RegionOp region, const Lines &c) { return c.isBlocked() && !storesLines(region, c); }
+/// Whether the sums of blocks are transposed before they are stored.
+bool transposesSums(kernel::RegionOp region, const Lines &c) { return c.isBlocked() && !storesLines(region, c); }
 
 /// Rows, vectors and columns of a block.
 struct Block {
@@ -134,14 +134,14 @@ int64_t columnsOf(const Lines &c, Schedule schedule, const VectorUnit &unit) {
   return columns ? columns : c.columns;
 }
 
-/// Floats of scratch for the sums of a block of rows and vectors, of all columns, before and after they are turned;
+/// Floats of scratch for the sums of a block of rows and vectors, of all columns, before and after they are transposed;
 /// where lines are stored as they are, none.
 int64_t sumFloats(kernel::RegionOp region, const Lines &c, Schedule schedule) {
   int64_t most = 0;
-  if (turnsSums(region, c))
+  if (transposesSums(region, c))
     for (const VectorUnit &unit : machine::kVectorUnits)
       most = std::max(most, 2 * schedule.rowsFor(unit.bits) * schedule.vectorsFor(unit.bits) * unit.width() *
-                                c.turnedColumns());
+                                c.transposedColumns());
   return most;
 }
 
@@ -156,13 +156,13 @@ Estimate estimate(kernel::RegionOp region, const Lines &c, bool isWinograd, int6
   const double width = double(c.likelyWidth(/*usual=*/tileW));
   const double filled = width / double(roundUp(int64_t(std::max(1.0, width)), kPanel));
   const double copied = double(c.lines(tileH)) / double(tileH) * double(c.strideW) * double(c.pitch(tileW)) /
-                        double(tileW) * (isTurned(c) ? 5.0 : 2.5);
+                        double(tileW) * (isTransposed(c) ? 5.0 : 2.5);
   // Both vectors of a line are multiplied by each scalar of a block of columns.
   const double blocks = std::ceil(columns / 13);
   const double products = taps * (c.isBlocked() ? 0.5 * columns + 0.4 * blocks : 1 + 0.4 * (columns - 1));
   const bool isStraight = storesLines(region, c);
   const double stored = isStraight      ? double(c.groups * c.columns)
-                        : c.isBlocked() ? double(c.groups * c.turnedColumns()) * 6.0
+                        : c.isBlocked() ? double(c.groups * c.transposedColumns()) * 6.0
                                         : double(c.groups * c.columns) * 16.0;
   const double ours = double(c.groups) * channels * (products + copied) / filled + stored;
   const double panels = double(hasLanesOfGroups(c) ? 1 : c.groups * c.panels());
@@ -216,7 +216,7 @@ public:
       : c(c), em(em), b(em.builder()), epilogue(*Epilogue::analyze(region, c.conv().getResult())),
         tileH(schedule.getTileH()), tileW(schedule.getTileW()), rows(schedule.rowsFor(em.vectors().bits)),
         vectors(schedule.vectorsFor(em.vectors().bits)), columns(columnsOf(c, schedule, em.vectors())),
-        turnsBack(turnsSums(region, c)), turned(schedule.getTransposed() != 0), f32(b.getF32Type()),
+        transposesBack(transposesSums(region, c)), transposed(schedule.getTransposed() != 0), f32(b.getF32Type()),
         pitch(c.pitch(tileW)), linePitch(pitch * c.strideW), channelPitch(c.lines(tileH) * linePitch) {}
 
   static SmallVector<AffineExpr> grid(const Lines &c, int64_t tileH, int64_t tileW) {
@@ -280,7 +280,8 @@ private:
         if (c.spatial >= 2)
           at.push_back(em.uniform(y));
         const Value line = em.mul(em.add(em.mul(tap.base, em.i64(c.haloH(tileH))), row.base), em.i64(linePitch));
-        em.ifThen(isInside, [&] { turned ? turnLine(group, at, firstW, line) : copyLine(group, at, firstW, line); });
+        em.ifThen(isInside,
+                  [&] { transposed ? transposeLine(group, at, firstW, line) : copyLine(group, at, firstW, line); });
         em.ifThen(em.isNot(isInside), [&] {
           em.loop(em.i64(0), em.i64(c.channels), 1, [&](Index channel) {
             em.loop(
@@ -350,8 +351,8 @@ private:
     });
   }
 
-  /// A line of each channel, read along the channels and turned.
-  void turnLine(Index group, ArrayRef<Index> place, Value firstW, Value line) {
+  /// A line of each channel, read along the channels and transposed.
+  void transposeLine(Index group, ArrayRef<Index> place, Value firstW, Value line) {
     forVectors(firstW, [&](Value first, Value offset, Value) {
       const Value inside = insideOf(lanesFrom(first));
       const Value last = em.sub(em.size(c.inW), em.i64(1));
@@ -399,7 +400,7 @@ private:
         forRowBlocks(em, Extent(c.columns), columns, c.columns % columns, [&](Value column, int64_t columnsHere) {
           block(group, row, rowsHere, first, vectorsHere, column, columnsHere, width.get(em));
         });
-        if (turnsBack)
+        if (transposesBack)
           turnBack(group, row, rowsHere, first, vectorsHere, width.get(em));
       });
     });
@@ -473,7 +474,7 @@ private:
     for (int64_t r = 0; r < rowsHere; ++r)
       for (int64_t v = 0; v < vectorsHere; ++v) {
         auto sumOf = [&](int64_t o) { return values[o * inputs + r * vectorsHere + v]; };
-        if (turnsBack) {
+        if (transposesBack) {
           for (int64_t o = 0; o < columnsHere; ++o)
             storeAt(sumOf(o),
                     em.add(sumPlace(r, v, vectorsHere), em.mul(em.add(column, em.i64(o)), em.i64(em.width()))));
@@ -503,37 +504,37 @@ private:
     return at;
   }
 
-  //===--- sums that are turned -----------------------------------------------------------------------------------===//
+  //===--- transposed sums ---------------------------------------------------------------------------------------===//
 
-  int64_t vectorFloats() const { return c.turnedColumns() * em.width(); }
-  /// Where the sums for vector v of row r of a block begin: [columns][width]. Behind those of all, they lie turned.
+  int64_t vectorFloats() const { return c.transposedColumns() * em.width(); }
+  /// Where the sums for vector v of row r of a block begin: [columns][width]. Behind those of all, they lie transposed.
   Value sumPlace(int64_t r, int64_t v, int64_t vectorsHere) {
     return em.i64(c.copiedFloats(tileH, tileW) + (r * vectorsHere + v) * vectorFloats());
   }
 
-  /// Turns the sums of a block's rows and vectors, and stores its pixels.
+  /// Transposes the sums of a block's rows and vectors, and stores its pixels.
   void turnBack(Index group, Value row, int64_t rowsHere, Value x0, int64_t vectorsHere, Value width) {
     const int64_t lanes = em.width(), count = rowsHere * vectorsHere;
-    const Value sums = sumPlace(0, 0, vectorsHere), turnedSums = em.add(sums, em.i64(count * vectorFloats()));
+    const Value sums = sumPlace(0, 0, vectorsHere), transposedSums = em.add(sums, em.i64(count * vectorFloats()));
     em.loop(em.i64(0), em.i64(count), 1, [&](Index vector) {
       const Value place = em.mul(vector.base, em.i64(vectorFloats()));
       em.loop(
-          em.i64(0), em.i64(c.turnedColumns()), lanes,
+          em.i64(0), em.i64(c.transposedColumns()), lanes,
           [&](Index column) {
             SmallVector<Value> rowsOf;
             const Value from = em.add(em.add(sums, place), em.mul(column.base, em.i64(lanes)));
             for (int64_t i = 0; i < lanes; ++i)
               rowsOf.push_back(loadAt(em.add(from, em.i64(i * lanes))));
-            const Value to = em.add(em.add(turnedSums, place), column.base);
+            const Value to = em.add(em.add(transposedSums, place), column.base);
             for (auto [i, pixel] : llvm::enumerate(transposeLanes(em, rowsOf)))
-              storeAt(pixel, em.add(to, em.i64(int64_t(i) * c.turnedColumns())));
+              storeAt(pixel, em.add(to, em.i64(int64_t(i) * c.transposedColumns())));
           },
           0);
       const Value x = em.add(x0, em.mul(em.remUnsigned(vector.base, em.i64(vectorsHere)), em.i64(lanes)));
       const Value rowHere = em.add(row, em.divUnsigned(vector.base, em.i64(vectorsHere)));
       em.loop(em.i64(0), em.min(em.i64(lanes), em.sub(width, x)), 1, [&](Index pixel) {
         const Index start =
-            em.uniform(em.add(em.add(turnedSums, place), em.mul(pixel.base, em.i64(c.turnedColumns()))));
+            em.uniform(em.add(em.add(transposedSums, place), em.mul(pixel.base, em.i64(c.transposedColumns()))));
         forColumns(em, /*isSingle=*/false, em.mulIndex(group, em.i64(c.columns), c.columns), start, Extent(c.columns),
                    [&](Index channel, Index offset) {
                      SmallVector<Index> at = resultAt(rowHere, em.uniform(em.add(x, pixel.base)));
@@ -550,8 +551,8 @@ private:
   OpBuilder &b;
   Epilogue epilogue;
   const int64_t tileH, tileW, rows, vectors, columns;
-  /// The sums of blocks are turned before they are stored; the input is before it is read.
-  const bool turnsBack, turned;
+  /// The sums of blocks are transposed before they are stored; the input is before it is read.
+  const bool transposesBack, transposed;
   const Type f32;
   /// Elements of scratch from a phase, line or channel to the next.
   const int64_t pitch, linePitch, channelPitch;
@@ -584,7 +585,7 @@ public:
       if (block.columns < c->columns)
         params.colsFor(unit.bits) = block.columns;
     }
-    if (isTurned(*c))
+    if (isTransposed(*c))
       params.transposed = 1;
     const double flops = 2.0 * double(shape->tileH) *
                          double(std::min(shape->tileW, c->likelyWidth(/*usual=*/shape->tileW))) *

@@ -259,26 +259,26 @@ public:
     Problem p = *asProblem(anchor);
     auto scratch = [&](int64_t floats) { return getAffineConstantExpr(roundUp(floats * 4, 64) + 64, context); };
     const int64_t tiles = schedule.getTiles();
-    const bool isAhead = schedule.getTransformLaunch();
+    const bool transformLaunch = schedule.getTransformLaunch();
     SmallVector<Launch> launches;
-    if (isAhead) {
-      Launch ahead;
-      ahead.suffix = "_transform";
-      ahead.tasks = p.tiles();
-      ahead.grain = getAffineConstantExpr(
+    if (transformLaunch) {
+      Launch transform;
+      transform.suffix = "_transform";
+      transform.tasks = p.tiles();
+      transform.grain = getAffineConstantExpr(
           std::max<int64_t>(
               1, int64_t(kGrainCycles / (double(p.c.outerTaps() * ceilDiv(p.c.channels, kPanel)) * kInputCycles))),
           context);
-      ahead.scratch = scratch(p.pitch());
-      ahead.temporaries = {
+      transform.scratch = scratch(p.pitch());
+      transform.temporaries = {
           prim::makeType(Float32Type::get(context), {prim::simplifySize(p.tiles().ceilDiv(tiles)),
-                                                     getAffineConstantExpr(aheadFloats(p, tiles), context)})};
-      launches.push_back(ahead);
+                                                     getAffineConstantExpr(launchFloats(p, tiles), context)})};
+      launches.push_back(transform);
     }
     Launch launch;
     launch.tasks = prim::product(context, grid(p, schedule));
     launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
-    launch.scratch = scratch(scratchFloats(p, tiles, schedule.getTileN() / kPanel, isAhead));
+    launch.scratch = scratch(scratchFloats(p, tiles, schedule.getTileN() / kPanel, transformLaunch));
     launch.inPlace = Epilogue::analyze(region, anchor->getResult(0))->inPlace(region);
     launches.push_back(launch);
     return launches;
@@ -290,9 +290,9 @@ public:
     Problem p = *asProblem(anchor);
     Epilogue epilogue = *Epilogue::analyze(region, anchor->getResult(0));
     const int64_t tiles = schedule.getTiles(), tileN = schedule.getTileN();
-    const bool isAhead = schedule.getTransformLaunch();
-    if (isAhead && number == 0)
-      return transformAhead(p, schedule, em, begin, end);
+    const bool transformLaunch = schedule.getTransformLaunch();
+    if (transformLaunch && number == 0)
+      return emitTransformLaunch(p, schedule, em, begin, end);
     SmallVector<AffineExpr> space = grid(p, schedule);
     em.loop(begin, end, 1, [&](Index task) {
       SmallVector<Index> at = em.delinearize(task, space);
@@ -302,9 +302,9 @@ public:
       t.panel0 = em.mul(at[0].base, em.i64(tileN / kPanel));
       t.first = em.mulIndex(at[1], em.i64(tiles), tiles);
       t.count = blockExtent(em, p.tiles(), t.first.base, tiles);
-      if (isAhead) {
+      if (transformLaunch) {
         t.transformed =
-            offsetBy(em, em.input(region.getNumOperands()), em.mul(at[1].base, em.i64(aheadFloats(p, tiles))));
+            offsetBy(em, em.input(region.getNumOperands()), em.mul(at[1].base, em.i64(launchFloats(p, tiles))));
         t.products = em.scratch();
       } else {
         t.transformed = em.scratch();
@@ -312,10 +312,10 @@ public:
       }
       t.pixels = offsetBy(em, t.products, kInPixels * tiles * tileN);
       const Value zeros = offsetBy(em, t.pixels, kOutPixels * tileN);
-      if (!isAhead)
+      if (!transformLaunch)
         clearFloats(em, zeros, p.c.channels);
       auto takeTap = [&](Index tap) {
-        if (!isAhead)
+        if (!transformLaunch)
           em.loop(em.i64(0), t.count.get(em), 1, [&](Index tile) {
             transformTile(p, schedule, em.addIndex(t.first, tile), tap, zeros,
                           offsetBy(em, t.transformed, em.mul(tile.base, em.i64(p.pitch()))), em);
@@ -345,7 +345,7 @@ private:
   /// Tiles and panels of a task, its cycles on a machine of AVX-512, and those of all tasks.
   struct Plan {
     int64_t tiles = 0, panels = 0;
-    bool isAhead = false;
+    bool transformLaunch = false;
     double task = 0, cycles = std::numeric_limits<double>::infinity();
   };
 
@@ -386,22 +386,23 @@ private:
         if (taps > 1)
           product += double(2 * taps + 1) * kInPixels * here * double(taskPanels) * kPanel * 4 / kNearBytes;
         const double count = blocks * double(panels / taskPanels);
-        for (bool isAhead : {false, true}) {
-          const double before = double(all) * chunks * kInputCycles, bytes = double(aheadFloats(p, all)) * 4;
+        for (bool transformLaunch : {false, true}) {
+          const double before = double(all) * chunks * kInputCycles, bytes = double(launchFloats(p, all)) * 4;
           // A launch more, for what several tasks read and the second-level cache holds.
-          if (isAhead && (taskPanels == panels || bytes > kScratchBytes))
+          if (transformLaunch && (taskPanels == panels || bytes > kScratchBytes))
             continue;
           double transforms = here * double(taskPanels) * kOutputCycles;
           // Half of what others made lies in their caches.
-          transforms +=
-              isAhead ? double(aheadFloats(p, int64_t(here))) * 4 / kFarBytes / 2 : here * chunks * kInputCycles;
-          const double scratch = double(scratchFloats(p, tiles, taskPanels, isAhead)) * 4;
+          transforms += transformLaunch ? double(launchFloats(p, int64_t(here))) * 4 / kFarBytes / 2
+                                        : here * chunks * kInputCycles;
+          const double scratch = double(scratchFloats(p, tiles, taskPanels, transformLaunch)) * 4;
           if (scratch > kScratchBytes)
             transforms += scratch / kFarBytes * 2;
           const double task = product + transforms;
           // A few threads should be busy to the end.
           const double cycles = task * count * (std::ceil(count / 4) * 4 / count);
-          plans.push_back({tiles, taskPanels, isAhead, task, cycles + (isAhead ? before + kLaunchCycles : 0)});
+          plans.push_back(
+              {tiles, taskPanels, transformLaunch, task, cycles + (transformLaunch ? before + kLaunchCycles : 0)});
         }
         if (tiles >= all)
           break;
@@ -420,7 +421,7 @@ private:
     if (plan.panels < p.c.panels() &&
         kInPixels * p.c.outerTaps() * p.c.channels * p.c.panels() * kPanel * 4 <= kFilterBytes)
       params.rasterOrder = kernel::RasterOrder::RowsOuter;
-    if (plan.isAhead)
+    if (plan.transformLaunch)
       params.transformLaunch = 1;
     for (const VectorUnit &unit : machine::kVectorUnits) {
       Tile tile = microTile(p, unit, std::min(plan.tiles, p.likelyTiles()), plan.panels);
@@ -461,9 +462,9 @@ private:
 
   /// Of one outer kernel position, and of all of them.
   static int64_t transformedFloats(const Problem &p, int64_t tiles) { return kInPixels * tiles * p.pitch(); }
-  static int64_t aheadFloats(const Problem &p, int64_t tiles) { return p.c.outerTaps() * transformedFloats(p, tiles); }
-  static int64_t scratchFloats(const Problem &p, int64_t tiles, int64_t panels, bool isAhead) {
-    const int64_t input = isAhead ? 0 : transformedFloats(p, tiles) + p.pitch();
+  static int64_t launchFloats(const Problem &p, int64_t tiles) { return p.c.outerTaps() * transformedFloats(p, tiles); }
+  static int64_t scratchFloats(const Problem &p, int64_t tiles, int64_t panels, bool transformLaunch) {
+    const int64_t input = transformLaunch ? 0 : transformedFloats(p, tiles) + p.pitch();
     return input + kInPixels * tiles * panels * kPanel + kOutPixels * panels * kPanel;
   }
 
@@ -485,11 +486,11 @@ private:
   }
 
   /// A launch of its own: the tiles of all tasks, which several blocks of columns read.
-  static void transformAhead(const Problem &p, Schedule schedule, Emitter &em, Value begin, Value end) {
+  static void emitTransformLaunch(const Problem &p, Schedule schedule, Emitter &em, Value begin, Value end) {
     const int64_t tiles = schedule.getTiles();
     clearFloats(em, em.scratch(), p.c.channels);
     em.loop(begin, end, 1, [&](Index tile) {
-      Value block = em.mul(em.divUnsigned(tile.base, em.i64(tiles)), em.i64(aheadFloats(p, tiles)));
+      Value block = em.mul(em.divUnsigned(tile.base, em.i64(tiles)), em.i64(launchFloats(p, tiles)));
       Value row = em.mul(em.remUnsigned(tile.base, em.i64(tiles)), em.i64(p.pitch()));
       Value first = offsetBy(em, em.output(0), em.add(block, row));
       em.loop(em.i64(0), em.i64(p.c.outerTaps()), 1, [&](Index tap) {

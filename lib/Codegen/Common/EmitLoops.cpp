@@ -66,13 +66,13 @@ SmallVector<Value> Emitter::reduceLoop(prim::ReduceKind kind, Type accumulator, 
                                        ValueRange inits, std::optional<int64_t> stepsWithin,
                                        llvm::function_ref<SmallVector<Value>(Index, ValueRange)> body,
                                        int64_t multiple) {
-  // A piece costs the start of a loop and a mispredicted end: little beside so many steps.
+  // A segment costs the start of a loop and a mispredicted end: little beside so many steps.
   constexpr int64_t kPartialSteps = 128, kLeastWithin = 32;
   const int64_t within = stepsWithin.value_or(kPartialSteps), most = std::max<int64_t>(1, kPartialSteps / within);
   const std::optional<int64_t> from = constantOf(lower), to = constantOf(upper);
   const std::optional<int64_t> turns = from && to ? std::optional(llvm::divideCeil(*to - *from, step)) : std::nullopt;
   const bool isShort = turns && *turns * within <= 2 * kPartialSteps;
-  if (!addsInPieces(kind, accumulator) || team || isShort)
+  if (!addsInSegments(kind, accumulator) || team || isShort)
     return loop(lower, upper, step, inits, body, multiple);
   auto addTo = [&](ValueRange sums, ValueRange part) {
     return llvm::map_to_vector(llvm::zip_equal(sums, part), [&](auto pair) {
@@ -83,7 +83,7 @@ SmallVector<Value> Emitter::reduceLoop(prim::ReduceKind kind, Type accumulator, 
   SmallVector<Value> start;
   for (Value init : inits)
     start.push_back(isa<VectorType>(init.getType()) ? broadcast(zero) : zero);
-  // What the body does is a piece.
+  // What the body does is a segment.
   if (within >= kLeastWithin)
     return loop(
         lower, upper, step, inits,

@@ -212,13 +212,13 @@ public:
   llvm::SmallVector<mlir::Value> loop(mlir::Value lower, mlir::Value upper, int64_t step, mlir::ValueRange inits,
                                       llvm::function_ref<llvm::SmallVector<mlir::Value>(Index, mlir::ValueRange)> body,
                                       int64_t multiple = 1);
-  /// Whether a reduction is made in pieces, which are combined at the end: where its rounding errors would add up.
-  static bool addsInPieces(prim::ReduceKind kind, mlir::Type accumulator) {
+  /// Whether a reduction is made in segments, which are combined at the end: where its rounding errors would add up.
+  static bool addsInSegments(prim::ReduceKind kind, mlir::Type accumulator) {
     return kind == prim::ReduceKind::Sum && accumulator.isF32();
   }
-  /// loop() for a reduction: `inits` are combined by `kind`, of type `accumulator`. Sums of f32 are made in pieces of
-  /// about kPartialSteps steps, which are added up: rounding errors grow with the square root of a piece's length and
-  /// of the number of pieces instead of that of all steps. `stepsWithin`: steps that the body makes for each of its
+  /// loop() for a reduction: `inits` are combined by `kind`, of type `accumulator`. Sums of f32 are made in segments of
+  /// about kPartialSteps steps, which are added up: rounding errors grow with the square root of a segment's length and
+  /// of the number of segments instead of that of all steps. `stepsWithin`: steps that the body makes for each of its
   /// own; none: not known.
   llvm::SmallVector<mlir::Value>
   reduceLoop(prim::ReduceKind kind, mlir::Type accumulator, mlir::Value lower, mlir::Value upper, int64_t step,

@@ -210,8 +210,8 @@ private:
     auto add = [&](Value sum, Value value) { return e.combine(kind, rows.accumulator, sum, value); };
     const Value count = e.divUnsigned(e.add(e.sub(to, first), e.i64(stride - 1)), e.i64(stride));
     const Value whole = e.mul(e.divUnsigned(count, e.i64(unroll)), e.i64(unroll));
-    auto rowOf = [&](const Index &step, int64_t ahead) {
-      return e.uniform(e.add(first, e.mul(e.add(step.base, e.i64(ahead)), e.i64(stride))));
+    auto rowOf = [&](const Index &step, int64_t distance) {
+      return e.uniform(e.add(first, e.mul(e.add(step.base, e.i64(distance)), e.i64(stride))));
     };
     SmallVector<Value> sums =
         e.loop(e.i64(0), whole, unroll, SmallVector<Value>(unroll, start), [&](Index step, ValueRange carried) {

@@ -163,8 +163,8 @@ private:
     Value border = b.select(below, low, high), across = b.select(below, range, b.unary<NegOp>(range));
     Value way = b.mul(turns, across), backwards = b.binary<AndOp>(isOutside, even);
     Value shift = b.select(even, b.sub(b.add(border, border), way), b.add(across, way));
-    auto turned = [&](Value v) { return b.select(backwards, b.unary<NegOp>(v), v); };
-    return {turned(at.varying), b.add(turned(at.fixed), b.select(isOutside, shift, b.splatLike(shift, 0)))};
+    auto mirrored = [&](Value v) { return b.select(backwards, b.unary<NegOp>(v), v); };
+    return {mirrored(at.varying), b.add(mirrored(at.fixed), b.select(isOutside, shift, b.splatLike(shift, 0)))};
   }
 
   // Positions are whole numbers. What is none gives no number, by its weight.

@@ -81,17 +81,17 @@ struct NormDims {
     Value means = b.mean(x, first);
     if (!isSplit)
       return means;
-    Sizes apart = getSizes(means);
-    apart.back() = sizes[sizes.size() - 2];
-    apart.push_back(sizes.back());
-    return b.mean(b.reshape(means, apart), {int64_t(apart.size()) - 1});
+    Sizes split = getSizes(means);
+    split.back() = sizes[sizes.size() - 2];
+    split.push_back(sizes.back());
+    return b.mean(b.reshape(means, split), {int64_t(split.size()) - 1});
   }
   Value along(Value v) {
     if (isSplit) {
-      Sizes apart = getSizes(v), whole = apart;
-      apart.push_back(sizes.back());
+      Sizes split = getSizes(v), whole = split;
+      split.push_back(sizes.back());
       whole.back() = joined.back();
-      v = b.reshape(b.broadcastInDims(v, apart, llvm::to_vector(llvm::seq<int64_t>(0, whole.size()))), whole);
+      v = b.reshape(b.broadcastInDims(v, split, llvm::to_vector(llvm::seq<int64_t>(0, whole.size()))), whole);
     }
     return b.broadcastInDims(v, joined, kept);
   }

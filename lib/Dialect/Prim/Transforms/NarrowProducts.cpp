@@ -101,7 +101,7 @@ std::optional<Side> traceSide(Value v, ArrayRef<int64_t> depth) {
   return side;
 }
 
-/// The bytes with the top bit turned, as the other kind of integers, and the zero point moved alike.
+/// The bytes with the top bit flipped, as the other kind of integers, and the zero point moved alike.
 void emitBytes(PrimBuilder &b, Side &side, Type type, double by) {
   if (side.moved) {
     side.moved->materialise(b);

@@ -52,7 +52,7 @@ bool canReorderFree(Value v, ArrayRef<int64_t> order) {
   if (!op)
     return false;
   if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
-    // The operand stays, is a constant, or is what a transpose turned the other way.
+    // The operand stays, is a constant, or is what a transpose transposed the other way.
     const SmallVector<int64_t> dims = operandOrder(broadcast, order);
     const Value operand = broadcast.getOperand();
     auto transpose = operand.getDefiningOp<TransposeOp>();
@@ -171,22 +171,22 @@ template <typename Op> struct SinkThroughUnary : OpRewritePattern<Op> {
 };
 
 /// Whether something that pointwise ops and concats make of `value` is transposed by `order`.
-static bool isTurnedBehind(Value value, ArrayRef<int64_t> order, int depth = 6) {
+static bool isTransposedBehind(Value value, ArrayRef<int64_t> order, int depth = 6) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     if (auto transpose = dyn_cast<TransposeOp>(user))
       return transpose.getPermutation() == order;
     return depth > 0 && (user->hasTrait<PointwiseTrait>() || isa<ConcatOp>(user)) && user->getNumResults() == 1 &&
-           isTurnedBehind(user->getResult(0), order, depth - 1);
+           isTransposedBehind(user->getResult(0), order, depth - 1);
   });
 }
 
 /// concat(transpose(a), transpose(b)) -> transpose(concat(a, b)). A convolution's result and what lies channels first,
-/// for further convolutions (dense blocks behind the caller's image): the latter is turned once.
+/// for further convolutions (dense blocks behind the caller's image): the latter is transposed once.
 struct SinkThroughConcat : OpRewritePattern<ConcatOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ConcatOp op, PatternRewriter &rewriter) const override {
-    // Elements of what is turned for each element that need not be.
-    constexpr double kMostTurned = 4;
+    // Elements of what is transposed for each element that need not be.
+    constexpr double kMostTransposed = 4;
     if (op.getInputs().size() == 1) {
       rewriter.replaceOp(op, op.getInputs().front());
       return success();
@@ -198,24 +198,24 @@ struct SinkThroughConcat : OpRewritePattern<ConcatOp> {
     if (!first)
       return rewriter.notifyMatchFailure(op, "no input is transposed");
     SmallVector<int64_t> permutation(first.getPermutation()), order = invert(permutation);
-    SmallVector<Value> inputs, turned;
-    double turnedCount = 0, count = 0;
+    SmallVector<Value> inputs, transposed;
+    double transposedCount = 0, count = 0;
     for (Value input : op.getInputs()) {
       auto transpose = input.getDefiningOp<TransposeOp>();
       const bool isTransposed = transpose && transpose.getPermutation() == ArrayRef<int64_t>(permutation);
       const double elements =
           double(getConstantSize(product(op.getContext(), getSizes(input))).value_or(isTransposed ? 1 : 1 << 30));
-      (isTransposed ? count : turnedCount) += elements;
+      (isTransposed ? count : transposedCount) += elements;
       if (!isTransposed)
-        turned.push_back(input);
+        transposed.push_back(input);
       inputs.push_back(isTransposed ? transpose.getOperand() : input);
     }
-    if (!turned.empty() && (!isToChannelsFirst(permutation) || turnedCount > kMostTurned * count ||
-                            !isTurnedBehind(op.getResult(), order)))
+    if (!transposed.empty() && (!isToChannelsFirst(permutation) || transposedCount > kMostTransposed * count ||
+                                !isTransposedBehind(op.getResult(), order)))
       return rewriter.notifyMatchFailure(op, "inputs are not transposed alike");
     PrimBuilder b(rewriter, op);
     for (Value &input : inputs)
-      if (llvm::is_contained(turned, input))
+      if (llvm::is_contained(transposed, input))
         input = b.transpose(input, order);
     rewriter.replaceOp(op, b.transpose(b.concat(inputs, permutation[op.getAxis()]), permutation));
     return success();

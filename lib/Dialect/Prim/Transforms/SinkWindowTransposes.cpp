@@ -37,7 +37,7 @@ struct SinkThroughWindow : OpRewritePattern<WindowReduceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(WindowReduceOp op, PatternRewriter &rewriter) const override {
     auto transpose = op.getOperand().getDefiningOp<TransposeOp>();
-    // What others read channels last is turned anyway.
+    // What others read channels last is transposed anyway.
     if (!transpose || !transpose->hasOneUse())
       return rewriter.notifyMatchFailure(op, "no transpose of its own");
     const ArrayRef<int64_t> permutation = transpose.getPermutation();
@@ -58,12 +58,12 @@ struct SinkThroughWindow : OpRewritePattern<WindowReduceOp> {
       return sizes;
     };
     const SizesRef spatialOut = SizesRef(out).drop_front().drop_back();
-    Sizes apart{in[0], in[1]};
-    llvm::append_range(apart, spatialOut);
+    Sizes split{in[0], in[1]};
+    llvm::append_range(split, spatialOut);
     Value image = b.reshape(transpose.getOperand(), flat(SizesRef(in).drop_front(2)));
     Value result = WindowReduceOp::create(b, makeType(b.elementOf(op.getResult()), flat(spatialOut)), op.getKind(),
                                           image, op.getWindow(), op.getStrides(), op.getDilations(), op.getPadLow());
-    rewriter.replaceOp(op, b.transpose(b.reshape(result, apart), permutation));
+    rewriter.replaceOp(op, b.transpose(b.reshape(result, split), permutation));
     return success();
   }
 };

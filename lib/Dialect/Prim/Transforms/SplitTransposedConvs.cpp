@@ -137,7 +137,7 @@ struct SplitPhases : OpRewritePattern<ConvOp> {
     if (op.getGroups() > 1 && perGroup == 1)
       return rewriter.notifyMatchFailure(op, "one channel for each group: no matrix product, with or without phases");
     const bool isDilated = !llvm::all_of(op.getDilations(), isOne);
-    if (succeeded(splitApart(op, *spread, isDilated, rewriter)))
+    if (succeeded(splitPhases(op, *spread, isDilated, rewriter)))
       return success();
     if (isDilated)
       return rewriter.notifyMatchFailure(op, "the windows of its phases differ");
@@ -147,7 +147,7 @@ struct SplitPhases : OpRewritePattern<ConvOp> {
     const AffineExpr outputs = simplifySize(filter.back().floorDiv(groups));
     AffineExpr channels = outputs; // of a group, with all phases
 
-    // Filter: [K.., C, g O] -> [T, s, T, s, .., C, g, O], s turned round -> [T.., C, g, s.., O] -> [T.., C, g s.. O]
+    // Filter: [K.., C, g O] -> [T, s, T, s, .., C, g, O], s reversed -> [T.., C, g, s.., O] -> [T.., C, g s.. O]
     Sizes padded, split, starts;
     SmallVector<int64_t> taps, turn, order, steps;
     for (size_t i = 0; i < spatial; ++i) {
@@ -200,17 +200,17 @@ struct SplitPhases : OpRewritePattern<ConvOp> {
     }
     Value y = ConvOp::create(b, b.reshape(spread->operand, spread->sizes), w, ones, ones, low, high, groups);
     // [N, Q.., g s.. O] -> [N, Q.., g, s.., O] -> [N, Q, s, Q, s, .., g, O] -> [N, Q s.., g O]
-    Sizes apart = phases;
-    apart.push_back(b.size(groups));
+    Sizes blocks = phases;
+    blocks.push_back(b.size(groups));
     for (int64_t stride : spread->strides)
-      apart.push_back(b.size(stride));
-    apart.push_back(outputs);
+      blocks.push_back(b.size(stride));
+    blocks.push_back(outputs);
     turn.push_back(0);
     for (size_t i = 0; i < spatial; ++i)
       turn.append({int64_t(1 + i), int64_t(2 + spatial + i)});
     turn.append({int64_t(1 + spatial), int64_t(2 + 2 * spatial)});
     joined.push_back(result.back());
-    y = b.reshape(b.transpose(b.reshape(y, apart), turn), joined);
+    y = b.reshape(b.transpose(b.reshape(y, blocks), turn), joined);
     if (!isWhole) {
       cut.push_back(b.size(0));
       y = b.slice(y, cut, SmallVector<int64_t>(spatial + 2, 1), result);
@@ -220,7 +220,7 @@ struct SplitPhases : OpRewritePattern<ConvOp> {
   }
 
   /// A convolution for each phase, if one of all phases wastes more, or cannot be.
-  static LogicalResult splitApart(ConvOp op, const Spread &spread, bool isDilated, PatternRewriter &rewriter) {
+  static LogicalResult splitPhases(ConvOp op, const Spread &spread, bool isDilated, PatternRewriter &rewriter) {
     const Sizes filter = getSizes(op.getFilter()), result = getSizes(op.getResult());
     const size_t spatial = spread.strides.size();
     SmallVector<Phases> dims;
@@ -257,12 +257,12 @@ struct SplitPhases : OpRewritePattern<ConvOp> {
       return rewriter.notifyMatchFailure(op, "one convolution of all phases wastes little");
     PrimBuilder b(rewriter, op);
     Value x = b.reshape(spread.operand, spread.sizes);
-    Sizes apart{result.front()}, joined{result.front()}; // [N, Q, 1, Q, 1, .., C], [N, Q s, Q s, .., C]
+    Sizes split{result.front()}, joined{result.front()}; // [N, Q, 1, Q, 1, .., C], [N, Q s, Q s, .., C]
     for (size_t i = 0; i < spatial; ++i) {
-      apart.append({dims[i].count, b.size(1)});
+      split.append({dims[i].count, b.size(1)});
       joined.push_back(simplifySize(dims[i].count * spread.strides[i]));
     }
-    apart.push_back(result.back());
+    split.push_back(result.back());
     joined.push_back(result.back());
     SmallVector<Phase> chosen;
     // The phases of the dims from `i` on, side by side: [N, Q, 1, .., Q, s, .., C].
@@ -277,7 +277,7 @@ struct SplitPhases : OpRewritePattern<ConvOp> {
         return b.concat(parts, int64_t(2 * i + 2));
       }
       if (llvm::any_of(chosen, [](const Phase &phase) { return phase.taps == 0; }))
-        return b.splat(b.elementOf(op.getResult()), apart, 0);
+        return b.splat(b.elementOf(op.getResult()), split, 0);
       Sizes starts, sizes;
       SmallVector<int64_t> steps, dilations, ones(spatial, 1), low, high;
       for (auto [phase, dim] : llvm::zip_equal(chosen, dims)) {
@@ -292,7 +292,7 @@ struct SplitPhases : OpRewritePattern<ConvOp> {
       sizes.append({filter[spatial], filter[spatial + 1]});
       steps.append(2, 1);
       Value w = b.slice(op.getFilter(), starts, steps, sizes);
-      return b.reshape(ConvOp::create(b, x, w, ones, dilations, low, high, op.getGroups()), apart);
+      return b.reshape(ConvOp::create(b, x, w, ones, dilations, low, high, op.getGroups()), split);
     };
     Value y = b.reshape(build(0), joined);
     if (isCut)

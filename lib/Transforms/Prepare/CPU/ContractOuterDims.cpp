@@ -6,8 +6,8 @@
 //
 //   transpose(dot(transpose(x [B, T, C]) [B, C, T], w [T, U]) [B, C, U])   ->   dot(w' [U, T], x [B, T, C])   [B, U, C]
 //
-// with what lies outside of T as batch dims. Done where the result is turned back, with pointwise ops, or one further
-// product over U, between: then transposes meet their inverses.
+// with what lies outside of T as batch dims. Done where the result is transposed back, with pointwise ops, or one
+// further product over U, between: then transposes meet their inverses.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -39,7 +39,7 @@ public:
   explicit OuterProducts(func::FuncOp function) : computed(collectComputed(function)) {}
 
   /// Whether the product sums over one dim of a computed left-hand side, which lies before others in memory, with
-  /// constant weights, and its result is turned back.
+  /// constant weights, and its result is transposed back.
   bool matches(DotGeneralOp op) const {
     if (!isLinear(op))
       return false;
@@ -49,7 +49,7 @@ public:
       columns *= getConstantSize(getSizes(op.getLhs())[memory[i]]).value_or(kLeastColumns);
     Seen seen;
     return memory.back() != op.getLhsContract().front() && columns >= kLeastColumns &&
-           isTurnedBack(op.getResult(), rowOf(op, memory.back()), /*products=*/1, seen);
+           isTransposedBack(op.getResult(), rowOf(op, memory.back()), /*products=*/1, seen);
   }
 
 private:
@@ -67,9 +67,9 @@ private:
   /// The dim of the result that is the free dim `dim` of the left-hand side.
   static int64_t rowOf(DotGeneralOp op, int64_t dim) { return dim > op.getLhsContract().front() ? dim - 1 : dim; }
 
-  /// Whether all that is made of `value` is turned so that its dim `inner` comes last, which what else is read allows;
-  /// `products`: so many further products over the last dim may stand between.
-  bool isTurnedBack(Value value, int64_t inner, int products, Seen &seen) const {
+  /// Whether all that is made of `value` is transposed so that its dim `inner` comes last, which what else is read
+  /// allows; `products`: so many further products over the last dim may stand between.
+  bool isTransposedBack(Value value, int64_t inner, int products, Seen &seen) const {
     if (!seen.insert({value, products}).second)
       return true;
     return !value.use_empty() && llvm::all_of(value.getUsers(), [&](Operation *user) {
@@ -78,12 +78,12 @@ private:
       if (auto dot = dyn_cast<DotGeneralOp>(user))
         return products > 0 && dot.getLhs() == value && isLinear(dot) &&
                dot.getLhsContract().front() + 1 == PrimBuilder::rankOf(value) &&
-               isTurnedBack(dot.getResult(), inner, products - 1, seen);
+               isTransposedBack(dot.getResult(), inner, products - 1, seen);
       auto isFree = [&](Value operand) {
         return operand == value || !computed.contains(operand) || dependsOn(operand, value);
       };
       return user->hasTrait<PointwiseTrait>() && user->getNumResults() == 1 &&
-             llvm::all_of(user->getOperands(), isFree) && isTurnedBack(user->getResult(0), inner, products, seen);
+             llvm::all_of(user->getOperands(), isFree) && isTransposedBack(user->getResult(0), inner, products, seen);
     });
   }
 
@@ -99,7 +99,7 @@ private:
   llvm::DenseSet<Value> computed;
 };
 
-/// The same product with the weights as the left-hand side, turned to the result that it was.
+/// The same product with the weights as the left-hand side, transposed to the result that it was.
 Value swapOperands(PrimBuilder &b, DotGeneralOp op) {
   const SmallVector<int64_t> memory = memoryOrder(op.getLhs());
   const int64_t depth = op.getLhsContract().front();

@@ -42,9 +42,9 @@ constexpr int64_t kLeastDepth = 32, kLeastFewDepth = 8;
 // Columns that a product takes together: those of several images side by side must not mix two of them.
 constexpr int64_t kColumns = 16;
 
-/// Whether all that is made of `value` by pointwise ops is turned to channels first, and what else they read can be
-/// turned for nothing.
-bool isTurnedBack(Value value) {
+/// Whether all that is made of `value` by pointwise ops is transposed to channels first, and what else they read can be
+/// transposed for nothing.
+bool isTransposedBack(Value value) {
   // Values that broadcasts spread over pixels, or that are channels first already.
   auto isFree = [&](Value operand) {
     Operation *op = operand.getDefiningOp();
@@ -57,12 +57,12 @@ bool isTurnedBack(Value value) {
            return user->hasTrait<PointwiseTrait>() && user->getNumResults() == 1 &&
                   llvm::all_of(user->getOperands(),
                                [&](Value operand) { return operand == value || isFree(operand); }) &&
-                  isTurnedBack(user->getResult(0));
+                  isTransposedBack(user->getResult(0));
          });
 }
 
 /// Whether `image` is every second or third pixel of another: to pick these while an operand is packed takes longer
-/// than while the image is turned.
+/// than while the image is transposed.
 bool isSubsampled(Value image) {
   auto slice = image.getDefiningOp<SliceOp>();
   return slice && llvm::any_of(slice.getSteps(), [](int64_t step) { return step != 1; });
@@ -73,10 +73,11 @@ bool isSubsampled(Value image) {
 /// rows: they take the image channels first wherever it comes from.
 Value multiply(PrimBuilder &b, ConvOp op, bool isConstant) {
   auto transpose = op.getInput().getDefiningOp<TransposeOp>();
-  const bool isTurned = transpose && transpose->hasOneUse() && isToChannelsLast(transpose.getPermutation());
+  const bool isTransposed = transpose && transpose->hasOneUse() && isToChannelsLast(transpose.getPermutation());
   const auto groups = int64_t(op.getGroups());
-  const bool liesFirst = isTurned && isTurnedBack(op.getResult());
-  if ((!liesFirst && (isConstant || groups == 1)) || (!isConstant && isTurned && isSubsampled(transpose.getOperand())))
+  const bool liesFirst = isTransposed && isTransposedBack(op.getResult());
+  if ((!liesFirst && (isConstant || groups == 1)) ||
+      (!isConstant && isTransposed && isSubsampled(transpose.getOperand())))
     return {};
   const Sizes filter = getSizes(op.getFilter()), out = getSizes(op.getResult());
   const SmallVector<int64_t> toFirst = toChannelsFirst(out.size());
@@ -126,7 +127,7 @@ Value multiply(PrimBuilder &b, ConvOp op, bool isConstant) {
     spread.insert(spread.begin(), in.front());
     weights = b.broadcastInDims(weights, spread, llvm::to_vector(llvm::seq<int64_t>(1, int64_t(spread.size()))));
   }
-  const Value image = b.reshape(isTurned ? transpose.getOperand() : b.transpose(op.getInput(), toFirst), ofImage);
+  const Value image = b.reshape(isTransposed ? transpose.getOperand() : b.transpose(op.getInput(), toFirst), ofImage);
   Value result = DotGeneralOp::create(b, weights, image, lhsBatch, rhsBatch, ArrayRef<int64_t>{b.rankOf(weights) - 1},
                                       ArrayRef<int64_t>{int64_t(ofImage.size()) - 2});
   if (!isSingle && !isFew)

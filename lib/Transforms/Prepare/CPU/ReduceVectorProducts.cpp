@@ -66,8 +66,8 @@ Value reduceProduct(PrimBuilder &b, DotGeneralOp op) {
   return b.reshape(b.transpose(sums, permutation), getSizes(op.getResult()));
 }
 
-// Channels that are worth lanes of their own, and rows or columns up to which an element that is turned for a product
-// is used too few times to be worth it.
+// Channels that are worth lanes of their own, and rows or columns up to which an element that is transposed for a
+// product is used too few times to be worth it.
 constexpr int64_t kLeastChannels = 8, kFewLines = 16;
 
 /// Number of the batch dim whose elements lie side by side in both operands and are worth lanes; -1: none.

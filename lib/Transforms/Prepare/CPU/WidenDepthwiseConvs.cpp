@@ -48,10 +48,10 @@ struct JoinDepthwiseLine : OpRewritePattern<ConvOp> {
     if (constant.getType().getNumElements() * *width > kMostElements)
       return rewriter.notifyMatchFailure(op, "the filter would be large");
     PrimBuilder b(rewriter, op);
-    // Where the input is turned anyway, the line stays in one piece: its channels one after another.
+    // Where the input is transposed anyway, the line stays in one piece: its channels one after another.
     const bool turns = op.getInput().getDefiningOp<TransposeOp>() != nullptr;
-    SmallVector<int64_t> turned = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(in.size())));
-    std::swap(turned[spatial], turned[spatial + 1]);
+    SmallVector<int64_t> transposed = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(in.size())));
+    std::swap(transposed[spatial], transposed[spatial + 1]);
     Sizes lines(in), repeated(filter.begin(), filter.end() - 1), joinedFilter(repeated);
     lines.pop_back();
     lines.back() = b.size(1);
@@ -60,7 +60,7 @@ struct JoinDepthwiseLine : OpRewritePattern<ConvOp> {
     repeated.append({b.size(turns ? *channels : *width), b.size(turns ? *width : *channels)});
     SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, int64_t(filter.size())));
     dims.back() += !turns;
-    Value input = turns ? b.transpose(op.getInput(), turned) : op.getInput();
+    Value input = turns ? b.transpose(op.getInput(), transposed) : op.getInput();
     Value repeatedFilter = b.reshape(b.broadcastInDims(op.getFilter(), repeated, dims), joinedFilter);
     Value result = ConvOp::create(rewriter, op.getLoc(), b.reshape(input, lines), repeatedFilter, op.getStrides(),
                                   op.getDilations(), op.getPadLow(), op.getPadHigh(), joined);
@@ -68,7 +68,7 @@ struct JoinDepthwiseLine : OpRewritePattern<ConvOp> {
     if (turns)
       std::swap(out[spatial], out[spatial + 1]);
     result = b.reshape(result, out);
-    rewriter.replaceOp(op, turns ? b.transpose(result, turned) : result);
+    rewriter.replaceOp(op, turns ? b.transpose(result, transposed) : result);
     return success();
   }
 };
