@@ -140,6 +140,20 @@ def add_pools():
         case(f"AveragePool_beyond_k{kernel}", [helper.make_node("AveragePool", ["x"], ["y"], **attributes)], {"x": x}, {"y": np.nanmean(seen, -1, keepdims=True)}, 19)
         case(f"AveragePool_beyond_with_pads_k{kernel}", [helper.make_node("AveragePool", ["x"], ["y"], count_include_pad=1, **attributes)], {"x": x},
              {"y": np.nan_to_num(seen).mean(-1, keepdims=True)}, 19)
+    # Long windows, which are made of short ones; 53 and 97 are prime, so that sums have a rest.
+    for shape, kernel, strides, pads, dilations in (((130,), (53,), (1,), (20, 26), (2,)), ((260,), (97,), (2,), (48, 48), (1,)), ((40,), (71,), (1,), (35, 35), (1,)), ((45, 40), (41, 31), (1, 2), (20, 15, 20, 15), (1, 1))):
+        rank = len(shape)
+        for dtype in (np.float32, np.float16):
+            x = random(2, 3, *shape).astype(dtype)
+            x[0, 0, 7] = np.inf
+            wide = np.pad(x, ((0, 0), (0, 0), *zip(pads[:rank], pads[rank:])), constant_values=np.nan)
+            seen = np.lib.stride_tricks.sliding_window_view(wide, [d * (k - 1) + 1 for k, d in zip(kernel, dilations)], tuple(range(2, 2 + rank)))
+            seen = seen[(slice(None), slice(None), *(slice(None, None, s) for s in strides), *(slice(None, None, d) for d in dilations))]
+            seen = seen.reshape(*seen.shape[:2 + rank], -1)
+            name, attributes = f"k{'x'.join(map(str, kernel))}_{np.dtype(dtype).name}", dict(kernel_shape=kernel, strides=strides, pads=pads)
+            case(f"MaxPool_long_{name}", [helper.make_node("MaxPool", ["x"], ["y"], dilations=dilations, **attributes)], {"x": x}, {"y": np.nanmax(seen, -1)}, 12)
+            mean = np.nanmean(seen.astype(np.float64), -1).astype(dtype)
+            case(f"AveragePool_long_{name}", [helper.make_node("AveragePool", ["x"], ["y"], dilations=dilations, **attributes)], {"x": x}, {"y": mean}, 19, tolerance=2e-6 if dtype == np.float32 else 1e-3)
     # Pads that sizes decide, which only the run may know.
     for mode, size, kernel, stride, dilation in (("UPPER", 11, 3, 2, 1), ("LOWER", 10, 3, 2, 1), ("UPPER", 7, 2, 3, 1), ("LOWER", 9, 2, 2, 2), ("UPPER", 6, 1, 2, 1), ("UPPER", 8, 4, 3, 1)):
         x, count = random(2, 3, size), -(-size // stride)

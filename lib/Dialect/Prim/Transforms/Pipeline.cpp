@@ -26,6 +26,7 @@ void tc::prim::buildPrimPipeline(OpPassManager &functions, const PrimPipelineOpt
   // Transposes are out of the way now between a convolution and the factors after it.
   functions.addPass(createFoldConvScalePass());
   functions.addPass(createSinkWindowTransposesPass());
+  functions.addPass(createSplitWindowsPass());
   functions.addPass(createSubsampleConvsPass());
   functions.addPass(createFoldConstantsPass());
   functions.addPass(createCanonicalizePrimPass());

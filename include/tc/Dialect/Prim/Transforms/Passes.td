@@ -113,6 +113,11 @@ def SplitTransposedConvsPass : Pass<"tc-split-transposed-convs", "::mlir::func::
   let dependentDialects = ["::tc::prim::PrimDialect"];
 }
 
+def SplitWindowsPass : Pass<"tc-split-windows", "::mlir::func::FuncOp"> {
+  let summary = "Reductions of long windows as those of short windows, which neighbours share";
+  let dependentDialects = ["::tc::prim::PrimDialect"];
+}
+
 def SubsampleConvsPass : Pass<"tc-subsample-convs", "::mlir::func::FuncOp"> {
   let summary = "Convolutions whose readers leave out pixels compute the others only";
   let dependentDialects = ["::tc::prim::PrimDialect"];
