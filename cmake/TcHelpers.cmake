@@ -59,6 +59,20 @@ function(tc_add_library name)
   endif()
 endfunction()
 
+# tc_add_c_library(<name> <sources>... [LINK <libraries>...])
+# What compiler and runtime share, in C11 on libc. Its objects alone are <name>_objects: libtcrt holds them itself.
+function(tc_add_c_library name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_library(${name}_objects OBJECT ${ARG_UNPARSED_ARGUMENTS})
+  set_target_properties(${name}_objects PROPERTIES C_EXTENSIONS OFF)
+  target_compile_definitions(${name}_objects PRIVATE TCRT_VERSION="${PROJECT_VERSION}")
+  target_compile_options(${name}_objects PRIVATE -O2 -Wall -Wextra -Wpedantic $<$<BOOL:${TC_WERROR}>:-Werror>)
+  target_include_directories(${name}_objects PRIVATE ${CMAKE_SOURCE_DIR}/include)
+  add_library(${name} STATIC $<TARGET_OBJECTS:${name}_objects>)
+  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR}/include)
+  target_link_libraries(${name} PUBLIC ${ARG_LINK})
+endfunction()
+
 # tc_add_tool(<name> <sources>... [NO_MLIR] [LINK <libraries>...]): an executable in bin/, compiled with exceptions (CLI11).
 function(tc_add_tool name)
   cmake_parse_arguments(ARG "NO_MLIR" "" "LINK" ${ARGN})

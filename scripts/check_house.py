@@ -11,7 +11,8 @@ usage: check_house.py
 - A README.md has at most 1,500 words; an entry (or paragraph) of a DECISIONS.md at most three lines, a section of the CHANGELOG.md
   at most ten; a line of these two at most 130 characters.
 - A source of a library includes headers only of libraries that its CMakeLists.txt links, directly or through others, and these form no
-  circle: the arrows of lib/README.md.
+  circle: the arrows of lib/README.md. Headers of a folder below lib/ are that library's own: nobody else reaches them, but for the unit
+  tests; so the runtime stands alone.
 - No source compares text with the name of a target, a CPU variant or a chip, but where machines are read by name (DEVICE_REGISTRY).
 """
 import os
@@ -42,16 +43,21 @@ PAGE_COLUMNS = 130
 
 def libraries():
     """From the CMakeLists.txt below lib/: what each library links, and the libraries of each folder."""
-    links, folders = {}, {"Runtime": {"tcrt"}}
+    links, folders = {}, {}
     for base, _, files in os.walk(os.path.join(ROOT, "lib")):
         if "CMakeLists.txt" not in files:
             continue
         with open(os.path.join(base, "CMakeLists.txt")) as f:
             text = re.sub(r"#.*", "", f.read())
-        for body in re.findall(r"tc_add_library\(([^)]*)\)", text):
+        folder = os.path.relpath(base, os.path.join(ROOT, "lib"))
+        for body in re.findall(r"tc_add(?:_c)?_library\(([^)]*)\)", text):
             words = body.split()
             links[words[0]] = words[words.index("LINK") + 1 :] if "LINK" in words else []
-            folders.setdefault(os.path.relpath(base, os.path.join(ROOT, "lib")), set()).add(words[0])
+            folders.setdefault(folder, set()).add(words[0])
+        # Libraries of users, which hold the objects of others.
+        for name in re.findall(r"add_library\((\w+) STATIC", text):
+            links[name] = re.findall(r"TARGET_OBJECTS:(\w+)_objects", text)
+            folders.setdefault(folder, set()).add(name)
     return links, folders
 
 
@@ -79,16 +85,20 @@ def layer_breaches(names):
         if name in reached(links, links[name]):
             yield "lib/CMakeLists.txt", f"library {name} links itself through others"
     for name in names:
-        if not name.startswith("lib/") or not name.endswith((".cpp", ".h")):
+        if not name.startswith(("include/", "lib/", "tools/")) or not name.endswith((".c", ".cpp", ".h")):
             continue
-        own = folder_of(folders, os.path.dirname(name)[4:])
+        is_library = name.startswith("lib/")
+        own = folder_of(folders, os.path.dirname(name)[4:]) if is_library else ""
         allowed = reached(links, folders.get(own, ()))
         with open(os.path.join(ROOT, name), encoding="utf-8") as f:
-            included = re.findall(r'^#include "tc/([^"]+)\.h"', f.read(), re.M)
+            included = re.findall(r'^#include "([^"]+)"', f.read(), re.M)
         for header in included:
-            room = folder_of(folders, header)
+            room = folder_of(folders, header[3:]) if re.fullmatch(r"tc/.*\.h", header) else ""
             if own and room and not folders[room] & allowed:
-                yield name, f"includes tc/{header}.h of lib/{room}, which lib/{own} does not link"
+                yield name, f"includes {header} of lib/{room}, which lib/{own} does not link"
+            path = os.path.normpath(os.path.join(os.path.dirname(name), header))
+            if header.startswith("../") and (not own or folder_of(folders, os.path.dirname(path)[4:]) != own):
+                yield name, f"includes {path}, a header of another library's own; what is shared stands in include/tc"
 
 
 def device_breaches(names):

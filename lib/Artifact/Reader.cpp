@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "tc/Artifact/Reader.h"
-
-#include "../Runtime/Internal.h"
+#include "tc/Format/Container.h"
+#include "tc/Format/Error.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 

@@ -8,7 +8,9 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "tc/Artifact/Writer.h"
 
-#include "../Runtime/Internal.h"
+#include "tc/Format/Container.h"
+#include "tc/Format/Elf.h"
+#include "tc/Format/Sha256.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"

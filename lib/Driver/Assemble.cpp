@@ -6,7 +6,6 @@
 
 #include "tc/Driver/Assemble.h"
 
-#include "../Runtime/Store.h"
 #include "SizeText.h"
 
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
@@ -16,6 +15,7 @@
 #include "tc/Dialect/TC/IR/Dtypes.h"
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Driver/Version.h"
+#include "tc/Functions/Store.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -95,7 +95,7 @@ StringRef libraryOf(StringRef function) {
 #define TCRT_HOST_FUNCTION(name)                                                                                       \
   if (function == #name)                                                                                               \
     return "libtcrt-host";
-#include "../RuntimeHost/Functions.def"
+#include "tc/Functions/HostLibrary.def"
   return "custom";
 }
 

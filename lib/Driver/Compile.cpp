@@ -6,8 +6,6 @@
 
 #include "tc/Driver/Compile.h"
 
-#include "../Runtime/Store.h"
-
 #include "Explain.h"
 #include "LoadModel.h"
 #include "RunArtifact.h"
@@ -22,6 +20,7 @@
 #include "tc/Driver/Assemble.h"
 #include "tc/Driver/Register.h"
 #include "tc/Driver/Reproducer.h"
+#include "tc/Functions/Store.h"
 #include "tc/Support/Hash.h"
 #include "tc/Support/Logging.h"
 #include "tc/Support/Progress.h"

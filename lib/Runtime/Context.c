@@ -75,6 +75,31 @@ static void choose_function(tcrt_context_t *context, uint32_t index) {
   frame->arena_size = bindings->arena_size;
 }
 
+/* ---- what the store asks its owner for ---- */
+
+static void *take_for_store(void *user, uint64_t bytes) {
+  tcrt_context_t *context = user;
+  if (!tcrt_context_charge(context, bytes, "strings and sequences"))
+    return NULL;
+  void *data = tcrt_host_allocate(context, bytes);
+  if (!data) {
+    tcrt_context_discharge(context, bytes);
+    tcrt_context_no_memory(context, "strings and sequences", bytes);
+  }
+  return data;
+}
+
+static void give_back_for_store(void *user, void *data, uint64_t bytes) {
+  tcrt_host_release(user, data, bytes);
+  tcrt_context_discharge(user, bytes);
+}
+
+static void warn_for_store(void *user, const tcrt_call_t *call, const char *text) {
+  const tcrt_model_t *model = ((const tcrt_context_t *)user)->model;
+  tcrt_model_log(model, TCRT_LOG_WARNING, "%s: warning: node \"%.*s\": %s", model->name, (int)call->node_length,
+                 call->node, text);
+}
+
 tcrt_status_t tcrt_context_create(tcrt_model_t *model, const tcrt_context_options_t *given, tcrt_context_t **result) {
   *result = NULL;
   if (!model)
@@ -140,7 +165,10 @@ tcrt_status_t tcrt_context_create(tcrt_model_t *model, const tcrt_context_option
   if (status == TCRT_OK && needs_store) {
     context->store = calloc(1, sizeof *context->store);
     if (context->store)
-      tcrt_store_init(context->store, context, model->container.string_table);
+      tcrt_store_init(
+          context->store,
+          &(tcrt_store_owner_t){context, take_for_store, give_back_for_store, warn_for_store, !context->memory_limit},
+          model->container.string_table);
     else
       status = tcrt_context_no_memory(context, "a context", sizeof *context->store);
   }

@@ -7,7 +7,7 @@
 #ifndef TCRT_CONTEXT_H
 #define TCRT_CONTEXT_H
 
-#include "Store.h"
+#include "Values.h"
 
 #ifdef __cplusplus
 extern "C" {

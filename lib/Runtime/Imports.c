@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
-#include "Store.h"
+#include "Values.h"
 
 #include <math.h>
 #include <stdio.h>

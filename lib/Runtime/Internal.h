@@ -1,121 +1,29 @@
 /*
- * Internal.h - what the files of libtcrt share: errors, hashing, the checked container, the ELF loader, the pool,
- * drivers.
+ * Internal.h - what the files of the runtime share: the pool, models, drivers, contexts.
  *
- * Nothing here is installed. The unit tests and lib/Artifact's reader use it too. Error texts are complete sentences
- * that start with the artifact's name.
+ * Nothing here is installed, and nobody but the unit tests includes it: what the compiler needs, too, stands in
+ * tc/Format and tc/Functions.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
 #ifndef TCRT_INTERNAL_H
 #define TCRT_INTERNAL_H
 
+#include "tc/Format/Container.h"
+#include "tc/Format/Elf.h"
+#include "tc/Format/Error.h"
 #include "tcrt/tcrt.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* ---- errors ---- */
-
-/* Sets the thread's last error and returns `status`. */
-tcrt_status_t tcrt_fail(tcrt_status_t status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* ---- checked arithmetic: true if it fits ---- */
-
-static inline int tcrt_add(uint64_t a, uint64_t b, uint64_t *sum) { return !__builtin_add_overflow(a, b, sum); }
-static inline int tcrt_mul(uint64_t a, uint64_t b, uint64_t *product) { return !__builtin_mul_overflow(a, b, product); }
-/* Whether [offset, offset+size) lies in [0, limit). */
-static inline int tcrt_in_range(uint64_t offset, uint64_t size, uint64_t limit) {
-  return offset <= limit && size <= limit - offset;
-}
-
 uint64_t tcrt_now_ns(void);
-
-/* ---- SHA-256 (FIPS 180-4), with the CPU's instructions where it has them ---- */
-
-typedef struct tcrt_sha256_t {
-  uint32_t state[8];
-  uint64_t size_bytes;
-  uint8_t block[64];
-} tcrt_sha256_t;
-
-void tcrt_sha256_init(tcrt_sha256_t *hash);
-void tcrt_sha256_update(tcrt_sha256_t *hash, const void *data, uint64_t size_bytes);
-void tcrt_sha256_final(tcrt_sha256_t *hash, uint8_t digest[32]);
-void tcrt_sha256(const void *data, uint64_t size_bytes, uint8_t digest[32]);
-/* Tests: 0 forbids the CPU's instructions, 1 allows them. */
-void tcrt_sha256_allow_hardware(int allow);
-
-/* ---- container ---- */
-
-/* A checked artifact in memory. Pointers point into the file. Everything is in bounds and well-formed once
- * tcrt_container_parse has succeeded, so that users index without checks. */
-typedef struct tcrt_container_t {
-  const char *name; /* for messages */
-  const uint8_t *data;
-  uint64_t size_bytes;
-  const tcrt_section_t *sections;
-  uint32_t section_count;
-  const tcrt_section_t *manifest; /* may be NULL */
-  const uint8_t *weights;         /* NULL: none, or in a file that is not mapped yet */
-  uint64_t weights_size;
-  uint64_t initial_end;                    /* of the weights that are defaults or initial values */
-  const tcrt_weights_file_t *weights_file; /* NULL: weights are in this file */
-  const tcrt_signature_t *signature;
-  const tcrt_sig_value_t *inputs, *outputs;
-  const tcrt_sig_dim_t *dims;
-  const tcrt_sig_symbol_t *symbols;
-  const uint8_t *variants; /* see tcrt_container_variant */
-  const tcrt_sig_kernel_t *kernels;
-  const tcrt_sig_device_kernel_t *device_kernels;
-  const tcrt_sig_name_t *host_functions;
-  uint32_t host_function_count;
-  const tcrt_sig_function_t *functions; /* NULL: ABI 1, see tcrt_container_function */
-  uint32_t function_count;
-  const tcrt_sig_state_t *states;
-  uint32_t state_count;
-  const tcrt_string_table_t *string_table; /* NULL: the program has no constant strings */
-  const char *strings;
-} tcrt_container_t;
-
-enum {
-  TCRT_PARSE_HASHES = 1u,    /* check the hashes of manifest, signature and host code */
-  TCRT_PARSE_ALL_HASHES = 2u /* of device code and weights, too */
-};
-
-/* Checks `data`, which must be aligned to 8 bytes and stay valid as long as the container is used. */
-tcrt_status_t tcrt_container_parse(const void *data, uint64_t size_bytes, const char *name, uint32_t flags,
-                                   tcrt_container_t *container);
-/* A function; that of ABI 1 is made up. Its name is tcrt_container_function_name's. */
-tcrt_sig_function_t tcrt_container_function(const tcrt_container_t *container, uint32_t index);
-/* Not NUL-terminated. */
-const char *tcrt_container_function_name(const tcrt_container_t *container, uint32_t index, uint32_t *length);
-/* A variant; what a record of ABI 1 lacks is filled in. */
-tcrt_sig_variant_t tcrt_container_variant(const tcrt_container_t *container, uint32_t index);
-tcrt_status_t tcrt_container_check_hash(const tcrt_container_t *container, const tcrt_section_t *section);
-const char *tcrt_section_kind_name(uint32_t kind);
-
-/* ---- ELF ---- */
-
-typedef struct tcrt_elf_image_t {
-  uint8_t *base; /* reserved range */
-  uint64_t span_bytes;
-  const void *entry;
-} tcrt_elf_image_t;
-
-/* Checks and maps the shared object at elf[0, size). With fd >= 0 its pages are mapped from that file, in which it
- * starts at file_offset; else they are copied. Calls nothing in it. */
-tcrt_status_t tcrt_elf_load(const uint8_t *elf, uint64_t size_bytes, const char *name, const char *variant, int fd,
-                            uint64_t file_offset, tcrt_elf_image_t *image);
-void tcrt_elf_unload(tcrt_elf_image_t *image);
 
 /* ---- CPU ---- */
 
 /* Asks the system for AMX state once per process. False: not given. */
 int tcrt_request_amx(void);
-/* Writes the names of features, separated by ", ". */
-void tcrt_cpu_feature_names(uint64_t features, char *text, size_t size);
 /* Cores that this process may run on. */
 uint32_t tcrt_usable_cores(void);
 

@@ -4,7 +4,8 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
 #define _GNU_SOURCE
-#include "Store.h"
+#include "Values.h"
+#include "tc/Format/Sha256.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -41,6 +41,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SLOTS 64
@@ -99,6 +100,12 @@ struct tcrt_pool_t {
   _Atomic uint32_t helper_count;
   helper_t helpers[MAX_HELPERS];
 };
+
+uint64_t tcrt_now_ns(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
 
 static _Thread_local int in_range;
 

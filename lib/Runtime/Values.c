@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
-#include "Store.h"
+#include "Values.h"
 
 #include <stdlib.h>
 #include <string.h>

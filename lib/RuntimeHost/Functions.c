@@ -7,7 +7,7 @@
 
 static const tcrt_function_t functions[] = {
 #define TCRT_HOST_FUNCTION(name) {#name, tcrt_host_##name},
-#include "Functions.def"
+#include "tc/Functions/HostLibrary.def"
 };
 
 const tcrt_function_t *tcrt_library_functions(uint64_t *count) {

@@ -4,9 +4,8 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "tc/Artifact/Reader.h"
 #include "tc/Driver/Operators.h"
+#include "tc/Format/Container.h"
 #include "tcrt/tcrt.h"
-
-#include "../../lib/Runtime/Internal.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"

@@ -6,8 +6,8 @@
 
 #include "CustomOperator.h"
 
-#include "../../Runtime/Store.h"
 #include "ONNXSupport.h"
+#include "tc/Functions/Store.h"
 
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/JSON.h"

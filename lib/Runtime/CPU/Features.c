@@ -68,25 +68,6 @@ uint64_t tcrt_cpu_features(void) {
   return features;
 }
 
-void tcrt_cpu_feature_names(uint64_t features, char *text, size_t size) {
-  static const char *const names[] = {
-      "sse4.2",   "avx",      "avx2",       "fma",        "f16c",        "bmi2",         "avx512f",        "avx512bw",
-      "avx512cd", "avx512dq", "avx512vl",   "avx512vnni", "avx512bf16",  "avx512fp16",   "avxvnni",        "amx-tile",
-      "amx-bf16", "amx-int8", "avx512vbmi", "avx512ifma", "avx512vbmi2", "avx512bitalg", "avx512vpopcntdq"};
-  size_t used = 0;
-  text[0] = 0;
-  for (uint32_t i = 0; i < 64; ++i) {
-    if (!(features >> i & 1))
-      continue;
-    int written = i < sizeof names / sizeof names[0]
-                      ? snprintf(text + used, size - used, "%s%s", used ? ", " : "", names[i])
-                      : snprintf(text + used, size - used, "%sfeature %u", used ? ", " : "", i);
-    if (written < 0 || (size_t)written >= size - used)
-      return;
-    used += (size_t)written;
-  }
-}
-
 static pthread_once_t amx_once = PTHREAD_ONCE_INIT;
 static int amx_granted;
 

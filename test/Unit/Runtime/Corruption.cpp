@@ -6,10 +6,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "Programs/Programs.h"
-#include "Runtime/Internal.h"
+#include "tc/Format/Container.h"
+#include "tc/Format/Elf.h"
+#include "tc/Format/Sha256.h"
 
 #include <catch2/catch.hpp>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -349,6 +352,40 @@ TEST_CASE("hostile tables of functions, states and variants are refused by name"
   refused(variant + offsetof(tcrt_sig_variant_t, device_code_count), UINT32_MAX, device);
   refused(variant + offsetof(tcrt_sig_variant_t, device_kernel_count), uint32_t(1), device);
   refused(variant + offsetof(tcrt_sig_variant_t, weights_size), uint64_t(0), "a variant does not fit the weights");
+}
+
+/// Many records that share one long name: checking each of them anew takes time in proportion to their product.
+TEST_CASE("checking names takes time in proportion to the file, however many share a string") {
+  artifact::ArtifactSpec spec = basicSpec();
+  const std::string longName(1000000, 'n');
+  REQUIRE(!spec.functions.empty());
+  for (int i = 0; i < 4000; ++i)
+    spec.functions[0].kernels.push_back({i ? "k" : longName, "", 0, 0});
+  std::string bytes = artifactBytes(spec);
+  REQUIRE(parse(bytes, TCRT_PARSE_ALL_HASHES) == TCRT_OK);
+  const uint64_t start = sectionsOf(bytes)[1].offset;
+  tcrt_signature_t head;
+  std::memcpy(&head, &bytes[start], sizeof head);
+  const uint64_t first = head.kernel_count - 4000;
+  auto kernel = [&](uint64_t i) { return start + head.kernel_offset + i * sizeof(tcrt_sig_kernel_t); };
+  for (uint64_t i = first + 1; i < head.kernel_count; ++i)
+    std::memcpy(&bytes[kernel(i)], &bytes[kernel(first)], sizeof(tcrt_sig_name_t));
+  rehash(bytes);
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(parse(bytes, 0) == TCRT_ERROR_INVALID);
+  CHECK(std::string(tcrt_last_error()).find("the name of a kernel is not valid") != std::string::npos);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(1));
+  openAndQuery(bytes);
+  // A name may not begin or end within a character.
+  spec.functions[0].kernels = {{"\xc3\xa4\xc3\xb6", "", 0, 0}};
+  bytes = artifactBytes(spec);
+  std::memcpy(&head, &bytes[start], sizeof head);
+  for (uint32_t cut : {1u, 3u}) {
+    std::string damaged = bytes;
+    std::memcpy(&damaged[kernel(0) + offsetof(tcrt_sig_name_t, length)], &cut, sizeof cut);
+    rehash(damaged);
+    CHECK(parse(damaged, 0) == TCRT_ERROR_INVALID);
+  }
 }
 
 TEST_CASE("any mutation of the code is mapped or refused") {

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "Programs/Programs.h"
-#include "Runtime/Store.h"
+#include "tc/Functions/Store.h"
 
 #include <catch2/catch.hpp>
 

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
-#include "Runtime/Store.h"
 #include "RuntimeHost/Functions.h"
 #include "RuntimeHost/Image.h"
+#include "tc/Functions/Store.h"
 
 #include <catch2/catch.hpp>
 

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "../../../Runtime/Store.h"
 #include "Handlers.h"
 
 #include "tc/Dialect/TC/IR/Dtypes.h"
+#include "tc/Functions/Store.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

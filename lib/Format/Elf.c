@@ -8,7 +8,8 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
 #define _GNU_SOURCE
-#include "Internal.h"
+#include "tc/Format/Elf.h"
+#include "tc/Format/Error.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -6,13 +6,14 @@
  * maps) never change once they are made, so handles are copied freely and nothing is counted: all goes when the next
  * run starts. Sequences that grow at the end share one list of elements, so that a loop of n appends takes O(n) memory.
  *
- * Memory comes from the context, which counts it against its limit; a store without a context (the compiler's
- * interpreter) takes the system's.
+ * Memory comes from the owner: a context counts it against its limit, the compiler's interpreter takes the system's.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
 #define _GNU_SOURCE
-#include "Store.h"
+#include "tc/Functions/Store.h"
+
+#include "tc/Format/Error.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,33 +32,34 @@ struct tcrt_chunk_t {
 
 /* ---- memory ---- */
 
-static void *system_allocate(tcrt_store_t *store, uint64_t bytes) {
-  if (store->context) {
-    if (!tcrt_context_charge(store->context, bytes, "strings and sequences"))
-      return NULL;
-    void *data = tcrt_host_allocate(store->context, bytes);
-    if (!data)
-      tcrt_context_discharge(store->context, bytes);
-    if (data)
-      return data;
-  } else {
-    void *data = NULL;
-    if (posix_memalign(&data, TCRT_DATA_ALIGN, bytes) == 0)
-      return data;
-  }
+static void *system_allocate(void *user, uint64_t bytes) {
+  (void)user;
+  void *data = NULL;
+  if (posix_memalign(&data, TCRT_DATA_ALIGN, bytes) == 0)
+    return data;
   tcrt_fail(TCRT_ERROR_MACHINE, "no memory left for strings and sequences (%llu bytes)", (unsigned long long)bytes);
   return NULL;
 }
 
-static void system_release(tcrt_store_t *store, void *data, uint64_t bytes) {
-  if (!data)
-    return;
-  if (!store->context) {
-    free(data);
-    return;
-  }
-  tcrt_host_release(store->context, data, bytes);
-  tcrt_context_discharge(store->context, bytes);
+static void system_release(void *user, void *data, uint64_t bytes) {
+  (void)user;
+  (void)bytes;
+  free(data);
+}
+
+static void no_warning(void *user, const tcrt_call_t *call, const char *text) {
+  (void)user;
+  (void)call;
+  (void)text;
+}
+
+static const tcrt_store_owner_t system_owner = {NULL, system_allocate, system_release, no_warning, 1};
+
+static void *take(tcrt_store_t *store, uint64_t bytes) { return store->owner.allocate(store->owner.user, bytes); }
+
+static void give_back(tcrt_store_t *store, void *data, uint64_t bytes) {
+  if (data)
+    store->owner.release(store->owner.user, data, bytes);
 }
 
 void *tcrt_store_allocate(tcrt_store_t *store, uint64_t bytes) {
@@ -70,7 +72,7 @@ void *tcrt_store_allocate(tcrt_store_t *store, uint64_t bytes) {
   tcrt_chunk_t *chunk = store->chunks;
   if (!chunk || chunk->bytes - chunk->used < rounded) {
     uint64_t total = CHUNK_HEADER + rounded > CHUNK_BYTES ? CHUNK_HEADER + rounded : CHUNK_BYTES;
-    tcrt_chunk_t *made = system_allocate(store, total);
+    tcrt_chunk_t *made = take(store, total);
     if (!made)
       return NULL;
     made->bytes = total;
@@ -113,32 +115,32 @@ static int grow_list(tcrt_store_t *store, void **list, uint64_t count, uint64_t 
   if (count < *capacity)
     return 1;
   uint64_t wanted = *capacity ? *capacity * 2 : 64;
-  void *made = system_allocate(store, wanted * size);
+  void *made = take(store, wanted * size);
   if (!made)
     return 0;
   if (count)
     memcpy(made, *list, count * size);
-  system_release(store, *list, *capacity * size);
+  give_back(store, *list, *capacity * size);
   *list = made;
   *capacity = wanted;
   return 1;
 }
 
-void tcrt_store_init(tcrt_store_t *store, tcrt_context_t *context, const tcrt_string_table_t *constants) {
+void tcrt_store_init(tcrt_store_t *store, const tcrt_store_owner_t *owner, const tcrt_string_table_t *constants) {
   memset(store, 0, sizeof *store);
-  store->context = context;
+  store->owner = owner ? *owner : system_owner;
   store->constants = constants;
 }
 
 void tcrt_store_reset(tcrt_store_t *store) {
   while (store->chunks) {
     tcrt_chunk_t *chunk = store->chunks;
-    if (!chunk->next && chunk->bytes == CHUNK_BYTES && !(store->context && store->context->memory_limit)) {
+    if (!chunk->next && chunk->bytes == CHUNK_BYTES && store->owner.keeps_memory) {
       chunk->used = CHUNK_HEADER; /* the next run will want one */
       break;
     }
     store->chunks = chunk->next;
-    system_release(store, chunk, chunk->bytes);
+    give_back(store, chunk, chunk->bytes);
   }
   store->text = NULL;
   store->text_left = 0;
@@ -152,12 +154,12 @@ void tcrt_store_destroy(tcrt_store_t *store) {
   while (store->chunks) {
     tcrt_chunk_t *chunk = store->chunks;
     store->chunks = chunk->next;
-    system_release(store, chunk, chunk->bytes);
+    give_back(store, chunk, chunk->bytes);
   }
-  system_release(store, store->strings, store->string_capacity * sizeof *store->strings);
-  system_release(store, store->objects, store->object_capacity * sizeof *store->objects);
-  system_release(store, store->table, store->table_size * sizeof *store->table);
-  system_release(store, store->constant_table, store->constant_table_size * sizeof *store->constant_table);
+  give_back(store, store->strings, store->string_capacity * sizeof *store->strings);
+  give_back(store, store->objects, store->object_capacity * sizeof *store->objects);
+  give_back(store, store->table, store->table_size * sizeof *store->table);
+  give_back(store, store->constant_table, store->constant_table_size * sizeof *store->constant_table);
   memset(store, 0, sizeof *store);
 }
 
@@ -204,7 +206,7 @@ static int make_constant_table(tcrt_store_t *store) {
   uint64_t size = 16;
   while (size < 2 * constant_count(store))
     size *= 2;
-  int64_t *table = system_allocate(store, size * sizeof *table);
+  int64_t *table = take(store, size * sizeof *table);
   if (!table)
     return 0;
   memset(table, 0, size * sizeof *table);
@@ -231,14 +233,14 @@ int64_t tcrt_store_intern(tcrt_store_t *store, const char *data, uint64_t size_b
   }
   if (2 * (store->string_count + 1) > store->table_size) {
     uint64_t size = store->table_size ? 2 * store->table_size : 256;
-    int64_t *table = system_allocate(store, size * sizeof *table);
+    int64_t *table = take(store, size * sizeof *table);
     if (!table)
       return -1;
     memset(table, 0, size * sizeof *table);
     for (uint64_t i = 0; i < store->string_count; ++i)
       table[find_slot(store, table, size, store->strings[i].data, store->strings[i].size_bytes)] =
           (int64_t)(constant_count(store) + i);
-    system_release(store, store->table, store->table_size * sizeof *store->table);
+    give_back(store, store->table, store->table_size * sizeof *store->table);
     store->table = table;
     store->table_size = size;
   }
@@ -356,16 +358,12 @@ tcrt_status_t tcrt_store_append(tcrt_store_t *store, int64_t sequence, int64_t i
 /* ---- services ---- */
 
 static void warn(tcrt_store_t *store, const tcrt_call_t *call, const char *format, ...) {
-  if (!store->context)
-    return;
   char text[1024];
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  const tcrt_model_t *model = store->context->model;
-  tcrt_model_log(model, TCRT_LOG_WARNING, "%s: warning: node \"%.*s\": %s", model->name, (int)call->node_length,
-                 call->node, text);
+  store->owner.warn(store->owner.user, call, text);
 }
 
 const tcrt_services_t tcrt_services = {

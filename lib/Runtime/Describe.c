@@ -1,5 +1,5 @@
 /*
- * Signature.c - what the API says of a model: functions, inputs, outputs, symbols, states, variants.
+ * Describe.c - what the API says of a model: functions, inputs, outputs, symbols, states, variants.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */

@@ -7,7 +7,8 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
 #define _GNU_SOURCE
-#include "Store.h"
+#include "tc/Format/Error.h"
+#include "tc/Functions/Store.h"
 
 #include <ctype.h>
 #include <errno.h>

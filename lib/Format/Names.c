@@ -1,44 +1,18 @@
 /*
- * Error.c - the calling thread's last error, names of types, time, version.
+ * Names.c - names and sizes of what the format numbers: element types, CPU features, sections; the version.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
-#define _GNU_SOURCE
-#include "Internal.h"
+#include "tc/Format/Container.h"
+#include "tc/Format/Error.h"
 
-#include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 
 #ifndef TCRT_VERSION
 #define TCRT_VERSION "0.0.0"
 #endif
 
-static _Thread_local char last_error[2048];
-
-tcrt_status_t tcrt_fail(tcrt_status_t status, const char *format, ...) {
-  /* The arguments may point into the last error, so it is written last. */
-  char text[sizeof last_error];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  size_t i = 0;
-  for (; text[i]; ++i)
-    last_error[i] = text[i] == '\n' || text[i] == '\r' ? ' ' : text[i];
-  last_error[i] = 0;
-  return status;
-}
-
-const char *tcrt_last_error(void) { return last_error; }
-
 const char *tcrt_version(void) { return TCRT_VERSION; }
-
-uint64_t tcrt_now_ns(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
 
 static const struct {
   const char *name;
@@ -80,4 +54,29 @@ int tcrt_tensor_size(tcrt_dtype_t dtype, uint32_t rank, const int64_t *dims, uin
     return 0;
   *size_bytes = bits / 8;
   return 1;
+}
+
+void tcrt_cpu_feature_names(uint64_t features, char *text, size_t size) {
+  static const char *const names[] = {
+      "sse4.2",   "avx",      "avx2",       "fma",        "f16c",        "bmi2",         "avx512f",        "avx512bw",
+      "avx512cd", "avx512dq", "avx512vl",   "avx512vnni", "avx512bf16",  "avx512fp16",   "avxvnni",        "amx-tile",
+      "amx-bf16", "amx-int8", "avx512vbmi", "avx512ifma", "avx512vbmi2", "avx512bitalg", "avx512vpopcntdq"};
+  size_t used = 0;
+  text[0] = 0;
+  for (uint32_t i = 0; i < 64; ++i) {
+    if (!(features >> i & 1))
+      continue;
+    int written = i < sizeof names / sizeof names[0]
+                      ? snprintf(text + used, size - used, "%s%s", used ? ", " : "", names[i])
+                      : snprintf(text + used, size - used, "%sfeature %u", used ? ", " : "", i);
+    if (written < 0 || (size_t)written >= size - used)
+      return;
+    used += (size_t)written;
+  }
+}
+
+const char *tcrt_section_kind_name(uint32_t kind) {
+  static const char *const names[] = {"unknown", "manifest", "signature",    "host code", "cubin",
+                                      "PTX",     "weights",  "weights file", "artifact",  "strings"};
+  return kind < sizeof names / sizeof names[0] ? names[kind] : names[0];
 }

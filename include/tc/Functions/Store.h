@@ -1,12 +1,12 @@
 /*
- * Store.h - the strings and objects of a run, and the functions that compiled programs call on them.
+ * Store.h - the strings and objects of a run, and the functions that compiled programs call on them: in the runtime,
+ * and in the compiler, whose interpreter calls the same ones.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
-#ifndef TCRT_STORE_H
-#define TCRT_STORE_H
+#ifndef TC_FUNCTIONS_STORE_H
+#define TC_FUNCTIONS_STORE_H
 
-#include "Internal.h"
 #include "tcrt/function.h"
 
 #ifdef __cplusplus
@@ -31,8 +31,17 @@ typedef struct tcrt_object_t {
   uint64_t count; /* elements of the list that are this object's */
 } tcrt_object_t;
 
+/* Who owns a store: where its memory comes from, and where warnings go. */
+typedef struct tcrt_store_owner_t {
+  void *user;
+  void *(*allocate)(void *user, uint64_t bytes); /* aligned to TCRT_DATA_ALIGN; NULL: none left, the error is set */
+  void (*release)(void *user, void *data, uint64_t bytes);
+  void (*warn)(void *user, const tcrt_call_t *call, const char *text);
+  int keeps_memory; /* a reset may keep a block for what comes next */
+} tcrt_store_owner_t;
+
 struct tcrt_store_t {
-  tcrt_context_t *context; /* NULL: memory is the system's */
+  tcrt_store_owner_t owner;
   const tcrt_string_table_t *constants;
   int64_t *constant_table; /* of ids, by hash; made when first needed */
   uint64_t constant_table_size;
@@ -49,8 +58,9 @@ struct tcrt_store_t {
 
 extern const tcrt_services_t tcrt_services;
 
-/* `constants` may be NULL: then there is the empty string alone. */
-void tcrt_store_init(tcrt_store_t *store, tcrt_context_t *context, const tcrt_string_table_t *constants);
+/* `owner` is copied; NULL: memory is the system's, warnings go nowhere. `constants` may be NULL: then there is the
+ * empty string alone. */
+void tcrt_store_init(tcrt_store_t *store, const tcrt_store_owner_t *owner, const tcrt_string_table_t *constants);
 /* Forgets all but the constants. */
 void tcrt_store_reset(tcrt_store_t *store);
 void tcrt_store_destroy(tcrt_store_t *store);
@@ -72,24 +82,6 @@ tcrt_status_t tcrt_store_append(tcrt_store_t *store, int64_t sequence, int64_t i
 /* Bytes of a tensor as the program holds it: strings and handles are words. False: too large. */
 int tcrt_words_size(uint32_t dtype, uint32_t rank, const int64_t *dims, uint64_t *size_bytes);
 
-/* ---- Values.c ---- */
-
-/* "a tensor", "an optional", ...: of a TCRT_VALUE_*. */
-const char *tcrt_kind_name(uint32_t kind);
-/* Checks a tree that is given for an input. */
-tcrt_status_t tcrt_values_check(const tcrt_context_t *context, uint32_t input, const tcrt_value_t *value);
-/* The ids of a tensor of strings. */
-tcrt_status_t tcrt_values_intern(tcrt_store_t *store, const tcrt_tensor_t *tensor, int64_t *ids);
-/* The handle of a checked tree. */
-tcrt_status_t tcrt_values_box(tcrt_store_t *store, const tcrt_value_t *value, int64_t *handle);
-void tcrt_values_strings(const tcrt_store_t *store, const int64_t *ids, uint64_t count, tcrt_string_t *strings);
-/* The tree behind a handle, in the store's memory. */
-tcrt_status_t tcrt_values_unbox(tcrt_store_t *store, int64_t handle, const tcrt_sig_value_t *info, tcrt_value_t *value);
-/* Whether the program holds words for it. */
-static inline int tcrt_is_boxed(const tcrt_sig_value_t *value) {
-  return value->kind != TCRT_VALUE_TENSOR || value->dtype == TCRT_DTYPE_STRING;
-}
-
 /* The function of this name in the library itself, or NULL. */
 tcrt_function_fn tcrt_find_function(const char *name, uint64_t length);
 
@@ -97,4 +89,4 @@ tcrt_function_fn tcrt_find_function(const char *name, uint64_t length);
 }
 #endif
 
-#endif /* TCRT_STORE_H */
+#endif /* TC_FUNCTIONS_STORE_H */

@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
-#include "Internal.h"
+#include "tc/Format/Sha256.h"
 
 #include <cpuid.h>
 #include <immintrin.h>
