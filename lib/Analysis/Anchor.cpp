@@ -13,9 +13,6 @@ using namespace tc;
 
 static bool isPointwise(Operation *op) { return op->hasTrait<prim::PointwiseTrait>(); }
 static bool isBijection(Operation *op) { return op->hasTrait<prim::BijectiveTrait>(); }
-static kernel::YieldOp yieldOf(kernel::RegionOp region) {
-  return cast<kernel::YieldOp>(region.getBody().front().getTerminator());
-}
 
 Operation *tc::findAnchor(kernel::RegionOp region) {
   Operation *anchor = nullptr;
@@ -31,11 +28,12 @@ Operation *tc::findAnchor(kernel::RegionOp region) {
 
 FailureOr<Epilogue> Epilogue::analyze(kernel::RegionOp region, Value result) {
   Epilogue epilogue;
+  epilogue.body = &region.getBody().front();
   epilogue.result = result;
   // Two values stand at the same position of the result when the same movements lead to them.
   llvm::DenseMap<Value, SmallVector<Operation *, 2>> moves;
   moves[result] = {};
-  for (Operation &op : region.getBody().front().without_terminator()) { // outputs may stand at positions of their own
+  for (Operation &op : epilogue.body->without_terminator()) { // outputs may stand at positions of their own
     std::optional<unsigned> first;
     for (OpOperand &operand : op.getOpOperands()) {
       if (!moves.contains(operand.get()))
@@ -59,20 +57,13 @@ FailureOr<Epilogue> Epilogue::analyze(kernel::RegionOp region, Value result) {
     }
     epilogue.steps.push_back({&op, *first});
   }
-  for (auto [number, value] : llvm::enumerate(yieldOf(region).getValues()))
+  for (auto [number, value] : llvm::enumerate(epilogue.body->getTerminator()->getOperands()))
     if (moves.contains(value))
       epilogue.outputs.push_back(number);
   return epilogue;
 }
 
-FailureOr<Epilogue> Epilogue::analyzeAll(kernel::RegionOp region, Value result) {
-  FailureOr<Epilogue> epilogue = analyze(region, result);
-  if (failed(epilogue) || epilogue->outputs.size() != region.getNumResults())
-    return failure();
-  return epilogue;
-}
-
-SmallVector<int64_t> Epilogue::inPlace(kernel::RegionOp region) const {
+SmallVector<int64_t> Epilogue::inPlace() const {
   llvm::SmallPtrSet<Operation *, 8> onTheWay;
   bool moved = false;
   for (auto [op, operand] : steps) {
@@ -86,13 +77,13 @@ SmallVector<int64_t> Epilogue::inPlace(kernel::RegionOp region) const {
   auto elementBits = [](Value value) {
     return cast<RankedTensorType>(value.getType()).getElementType().getIntOrFloatBitWidth();
   };
-  for (BlockArgument argument : region.getBody().getArguments()) {
+  for (BlockArgument argument : body->getArguments()) {
     // Every reader is a pointwise op of the epilogue, so each element is read where the outputs' elements are written.
     bool onlyHere = llvm::all_of(argument.getUsers(), [&](Operation *user) { return onTheWay.contains(user); });
     if (!onlyHere || argument.use_empty())
       continue;
     for (unsigned output : outputs) {
-      Value root = yieldOf(region).getValues()[output];
+      Value root = body->getTerminator()->getOperand(output);
       if (taken.contains(output) || !prim::sameSizes(root.getType(), argument.getType()) ||
           elementBits(root) != elementBits(argument))
         continue;

@@ -17,13 +17,8 @@
 
 namespace tc {
 
-/// The anchor; null if the region has none or several.
+/// The anchor; null if the region has none or several. Strategies ask their RegionProblem.
 mlir::Operation *findAnchor(kernel::RegionOp region);
-/// The one op of this type in the region's body; null if it has none, or several.
-template <typename OpTy> OpTy findOnly(kernel::RegionOp region) {
-  auto ops = region.getBody().front().getOps<OpTy>();
-  return llvm::hasSingleElement(ops) ? *ops.begin() : OpTy();
-}
 
 /// What the region computes from one result of its anchor.
 class Epilogue {
@@ -32,9 +27,6 @@ public:
   /// positions at once. Without any dependent output the epilogue is empty.
   static mlir::FailureOr<Epilogue> analyze(kernel::RegionOp region, mlir::Value result);
 
-  /// The same, and fails if an output does not depend on the result.
-  static mlir::FailureOr<Epilogue> analyzeAll(kernel::RegionOp region, mlir::Value result);
-
   mlir::Value getResult() const { return result; }
   /// The ops on the way from the result to outputs, in order, each with the number of its operand on the way.
   llvm::ArrayRef<std::pair<mlir::Operation *, unsigned>> getSteps() const { return steps; }
@@ -42,9 +34,10 @@ public:
   llvm::ArrayRef<unsigned> roots() const { return outputs; }
   /// (input, output) pairs that may share memory: inputs that only the epilogue reads, each element just before the
   /// output's element at the same place is written.
-  llvm::SmallVector<int64_t> inPlace(kernel::RegionOp region) const;
+  llvm::SmallVector<int64_t> inPlace() const;
 
 private:
+  mlir::Block *body = nullptr; // of the region
   mlir::Value result;
   llvm::SmallVector<std::pair<mlir::Operation *, unsigned>> steps;
   llvm::SmallVector<unsigned> outputs;

@@ -101,58 +101,47 @@ struct Layout {
   }
 };
 
-class AttentionGenerator final : public GeneratorOf<Schedule> {
+class AttentionGenerator final : public GeneratorFor<Schedule, Problem> {
 public:
   bool takesWhole(Operation *composite) const override {
     auto op = dyn_cast<prim::AttentionOp>(composite);
     return op && analyzeAttention(op).has_value();
   }
 
-  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
-    std::optional<Problem> p = analyzeAttention(region);
-    if (!p)
-      return failure();
-    FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, p->op->getResult(0));
-    if (failed(epilogue))
-      return failure();
-    auto [tileT, tileS] = chooseTiles(*p);
-    return scheduleFor(*p, region, tileT, tileS);
+  std::optional<Problem> analyze(const RegionProblem &region) const override { return analyzeAttention(region); }
+
+  FailureOr<Schedule> decide(const RegionProblem &, const Problem &p) const override {
+    auto [tileT, tileS] = chooseTiles(p);
+    return scheduleFor(p, tileT, tileS);
   }
 
-  SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
+  SmallVector<kernel::ScheduleAttr> decideOthers(const RegionProblem &, const Problem &p,
                                                  machine::CpuAttr) const override {
-    if (failed(choose(region, isConstant)))
-      return {};
-    Problem p = *analyzeAttention(region);
     auto [tileT, tileS] = chooseTiles(p);
     auto t = prim::getConstantSize(p.T), s = prim::getConstantSize(p.S);
     SmallVector<kernel::ScheduleAttr> all;
     for (int64_t other : {tileT / 2, tileT * 2})
       if (other >= kPanel && other <= 128 && other % kPanel == 0 && (!t || other <= roundUp(*t, kPanel)))
-        all.push_back(scheduleFor(p, region, other, tileS));
+        all.push_back(scheduleFor(p, other, tileS));
     for (int64_t other : {56, 168, 224})
       if (!s || other <= *s)
-        all.push_back(scheduleFor(p, region, tileT, other));
+        all.push_back(scheduleFor(p, tileT, other));
     return all;
   }
 
-  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
-    MLIRContext *context = region.getContext();
-    Problem p = *analyzeAttention(region);
+  SmallVector<Launch> makeLaunches(const Problem &p, Schedule schedule) const override {
+    MLIRContext *context = schedule.getContext();
     Launch launch;
     launch.tasks = prim::product(context, grid(p, schedule));
     launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     Layout layout(p, schedule.getTileT(), schedule.getTileS());
     launch.scratch = getAffineConstantExpr(roundUp(layout.end * 4, 64), context);
-    launch.inPlace = Epilogue::analyze(region, p.op->getResult(0))->inPlace(region);
+    launch.inPlace = p.epilogue->inPlace();
     return {launch};
   }
 
-  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned, Emitter &em, Value begin,
-                 Value end) const override {
-    Problem p = *analyzeAttention(region);
-    Epilogue epilogue = *Epilogue::analyze(region, p.op->getResult(0));
-    em.loop(begin, end, 1, [&](Index task) { Task(p, schedule, em).run(task, epilogue); });
+  void emitTasks(const Problem &p, Schedule schedule, unsigned, Emitter &em, Value begin, Value end) const override {
+    em.loop(begin, end, 1, [&](Index task) { Task(p, schedule, em).run(task, *p.epilogue); });
   }
 
 private:
@@ -199,13 +188,13 @@ private:
   /// As few blocks as keep their scores near, of equal size; or whole micro-kernels.
   static int64_t chooseKeys(const Problem &p) {
     auto s = prim::getConstantSize(p.S);
-    if (!s || prim::AttentionOp(p.op).getCausal())
+    if (!s || p.op.getCausal())
       return std::min(kKeys, std::max<int64_t>(s.value_or(kKeys), 1));
     const int64_t blocks = std::max<int64_t>(1, ceilDiv(*s, kMostKeys));
     return *s % blocks == 0 ? std::max<int64_t>(1, *s / blocks) : kKeys;
   }
 
-  Schedule scheduleFor(const Problem &p, kernel::RegionOp region, int64_t tileT, int64_t tileS) const {
+  static Schedule scheduleFor(const Problem &p, int64_t tileT, int64_t tileS) {
     Schedule::Params params;
     params.tileT = tileT;
     params.tileS = tileS;
@@ -226,7 +215,7 @@ private:
       params.valueRowsFor(unit.bits) = valueRows;
     }
     params.grain = std::max<int64_t>(1, int64_t(1e6 / std::max(flopsOf(p, tileT), 1.0)));
-    return params.get(region.getContext());
+    return params.get(p.T.getContext());
   }
 
   static SmallVector<AffineExpr> grid(const Problem &p, Schedule schedule) {
@@ -237,7 +226,7 @@ private:
 
   class Task {
   public:
-    Task(Problem &p, Schedule schedule, Emitter &em)
+    Task(const Problem &p, Schedule schedule, Emitter &em)
         : p(p), schedule(schedule), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()),
           vector(em.vectorOf(f32)), width(em.width()), tileT(schedule.getTileT()), tileS(schedule.getTileS()),
           layout(p, tileT, tileS) {
@@ -579,7 +568,7 @@ private:
       });
     }
 
-    Problem &p;
+    const Problem &p;
     Schedule schedule;
     Emitter &em;
     OpBuilder &b;
@@ -619,9 +608,12 @@ std::optional<AttentionProblem> tc::codegen::analyzeAttention(prim::AttentionOp 
   return p;
 }
 
-std::optional<AttentionProblem> tc::codegen::analyzeAttention(kernel::RegionOp region) {
-  auto op = dyn_cast_or_null<prim::AttentionOp>(findAnchor(region));
-  return op ? analyzeAttention(op) : std::nullopt;
+std::optional<AttentionProblem> tc::codegen::analyzeAttention(const RegionProblem &region) {
+  auto op = region.findAnchor<prim::AttentionOp>();
+  std::optional<AttentionProblem> p = op ? analyzeAttention(op) : std::nullopt;
+  if (p)
+    p->epilogue = region.findWholeEpilogue(op.getResult());
+  return p && p->epilogue ? p : std::nullopt;
 }
 
 const Generator *tc::codegen::attentionGenerator() {

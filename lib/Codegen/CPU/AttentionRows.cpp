@@ -96,54 +96,47 @@ struct Layout {
         scores(T * queryStride), result(scores + T * scoreStride), end(result + T * resultStride) {}
 };
 
-class AttentionRowsGenerator final : public GeneratorOf<Schedule> {
+class AttentionRowsGenerator final : public GeneratorFor<Schedule, Problem> {
 public:
-  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+  std::optional<Problem> analyze(const RegionProblem &region) const override {
     std::optional<Problem> p = analyzeAttention(region);
-    if (!p)
-      return failure();
-    auto T = prim::getConstantSize(p->T);
-    const int64_t rank = int64_t(p->batch.size()) + 2;
-    if (!T || *T < 1 || *T > kMostQueries || !isReadByVectors(p->op.getKey(), rank - 1) ||
-        !isReadByVectors(p->op.getValue(), rank - 1))
-      return failure();
-    FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, p->op->getResult(0));
-    if (failed(epilogue))
-      return failure();
-    return scheduleFor(*p, region, chooseKeys(*p));
+    return p && prim::getConstantSize(p->T).value_or(0) >= 1 ? p : std::nullopt;
   }
 
-  SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
+  FailureOr<Schedule> decide(const RegionProblem &, const Problem &p) const override {
+    const int64_t rank = int64_t(p.batch.size()) + 2;
+    if (*prim::getConstantSize(p.T) > kMostQueries || !isReadByVectors(p.op.getKey(), rank - 1) ||
+        !isReadByVectors(p.op.getValue(), rank - 1))
+      return failure();
+    return scheduleFor(p, chooseKeys(p));
+  }
+
+  SmallVector<kernel::ScheduleAttr> decideOthers(const RegionProblem &region, const Problem &p,
                                                  machine::CpuAttr) const override {
-    FailureOr<Schedule> chosen = decide(region, isConstant);
+    FailureOr<Schedule> chosen = decide(region, p);
     SmallVector<kernel::ScheduleAttr> all;
     if (failed(chosen))
       return all;
-    Problem p = *analyzeAttention(region);
     const int64_t tileS = chosen->getTileS();
     for (int64_t other : {roundUp(tileS / 2, 16), tileS * 2})
       if (other >= 64 && other < 2 * prim::getConstantSize(p.S).value_or(4 * kMostKeys))
-        all.push_back(scheduleFor(p, region, other));
+        all.push_back(scheduleFor(p, other));
     return all;
   }
 
-  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
-    MLIRContext *context = region.getContext();
-    Problem p = *analyzeAttention(region);
+  SmallVector<Launch> makeLaunches(const Problem &p, Schedule schedule) const override {
+    MLIRContext *context = schedule.getContext();
     Launch launch;
     launch.tasks = prim::product(context, p.batch);
     launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     Layout layout(p, *prim::getConstantSize(p.T), schedule.getTileS());
     launch.scratch = getAffineConstantExpr(roundUp(layout.end * 4, 64), context);
-    launch.inPlace = Epilogue::analyze(region, p.op->getResult(0))->inPlace(region);
+    launch.inPlace = p.epilogue->inPlace();
     return {launch};
   }
 
-  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned, Emitter &em, Value begin,
-                 Value end) const override {
-    Problem p = *analyzeAttention(region);
-    Epilogue epilogue = *Epilogue::analyze(region, p.op->getResult(0));
-    em.loop(begin, end, 1, [&](Index task) { Task(p, schedule, em).run(task, epilogue); });
+  void emitTasks(const Problem &p, Schedule schedule, unsigned, Emitter &em, Value begin, Value end) const override {
+    em.loop(begin, end, 1, [&](Index task) { Task(p, schedule, em).run(task, *p.epilogue); });
   }
 
 private:
@@ -157,25 +150,25 @@ private:
     return roundUp(ceilDiv(s, ceilDiv(s, kMostKeys)), 16);
   }
 
-  Schedule scheduleFor(const Problem &p, kernel::RegionOp region, int64_t tileS) const {
+  static Schedule scheduleFor(const Problem &p, int64_t tileS) {
     const int64_t T = *prim::getConstantSize(p.T);
     Schedule::Params params;
     params.tileS = tileS;
     for (const VectorUnit &unit : machine::kVectorUnits)
       params.vectorsFor(unit.bits) = chooseVectors(unit, p, T);
     // What the second-level cache holds needs no fetching.
-    auto all = prim::getConstantSize(prim::product(region.getContext(), p.batch) * p.S);
+    auto all = prim::getConstantSize(prim::product(p.S.getContext(), p.batch) * p.S);
     const bool isNear = all && *all * (p.D + p.E) * 4 <= kNearBytes;
     params.prefetchKeys = isNear ? 0 : ceilDiv(kPrefetchFloats, std::max<int64_t>(1, p.D));
     const double elements = double(getLikelySize(p.S, p.op, /*usual=*/kMostKeys)) * double(p.D + p.E);
     const double flops = std::max(2.0 * double(T), 4 * kFlopsPerByte) * elements;
     params.grain = std::max<int64_t>(1, int64_t(kGrainFlops / std::max(flops, 1.0)));
-    return params.get(region.getContext());
+    return params.get(p.S.getContext());
   }
 
   class Task {
   public:
-    Task(Problem &p, Schedule schedule, Emitter &em)
+    Task(const Problem &p, Schedule schedule, Emitter &em)
         : p(p), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()), vector(em.vectorOf(f32)),
           width(em.width()), T(*prim::getConstantSize(p.T)), tileS(schedule.getTileS()),
           vectors(schedule.vectorsFor(em.vectors().bits)), prefetchKeys(schedule.getPrefetchKeys()),
@@ -534,7 +527,7 @@ private:
       });
     }
 
-    Problem &p;
+    const Problem &p;
     Emitter &em;
     OpBuilder &b;
     Location loc;

@@ -57,7 +57,9 @@ constexpr int64_t kFetchWords = 32, kFetchBlocks = 8;
 int64_t accumulators(const VectorUnit &unit) { return unit.registers == 32 ? 16 : 4; }
 
 struct Problem {
-  prim::BlockDotOp op;
+  mutable prim::BlockDotOp op; // accessors of ops are not const
+  /// Null for an op outside of a region.
+  const Epilogue *epilogue = nullptr;
   AffineExpr M;
   std::optional<int64_t> m;
   int64_t n, k, bits, block, blocks;
@@ -72,7 +74,7 @@ struct Problem {
   /// A number is a byte, and the numbers of a step lie side by side.
   bool hasBytes() const { return bits == 8; }
   int64_t zeroBytes() const { return ceilDiv(blocks * bits, 8); }
-  double centre() const { return double(prim::BlockDotOp(op).getCentre()); }
+  double centre() const { return double(op.getCentre()); }
   /// Rows end within a block: the task copies them and fills the block with zeros.
   bool isPadded() const { return k % block != 0; }
   int64_t rowFloats() const { return isPadded() ? blocks * block : k; }
@@ -88,7 +90,7 @@ struct Problem {
   bool needsSums(const VectorUnit &unit) const { return offset(unit) != 0.0; }
 };
 
-std::optional<Problem> analyze(Operation *anchor) {
+std::optional<Problem> analyzeBlockDot(Operation *anchor) {
   auto op = dyn_cast_or_null<prim::BlockDotOp>(anchor);
   if (!op || !isF32(op.getLhs()) || !isF32(op.getResult()))
     return std::nullopt;
@@ -120,6 +122,13 @@ std::optional<Problem> analyze(Operation *anchor) {
     p.floatZeros = !isPacked && !p.zeroNumber;
   }
   return p;
+}
+
+std::optional<Problem> analyzeBlockDot(const RegionProblem &region) {
+  std::optional<Problem> p = analyzeBlockDot(region.findAnchor());
+  if (p)
+    p->epilogue = region.findWholeEpilogue(p->op.getResult());
+  return p && p->epilogue ? p : std::nullopt;
 }
 
 /// How a table [N, i * bytes] is packed.
@@ -208,7 +217,7 @@ public:
       copyRows();
     } else {
       stride = p.k;
-      a = offsetBy(em, em.input(*inputThroughReshapes(prim::BlockDotOp(p.op).getLhs())), em.mul(m0.base, em.i64(p.k)));
+      a = offsetBy(em, em.input(*inputThroughReshapes(p.op.getLhs())), em.mul(m0.base, em.i64(p.k)));
     }
     if (count.constant) {
       *count.constant <= rows ? few() : many();
@@ -257,7 +266,7 @@ private:
   Value scale(Value panel, Value of, int64_t part) {
     if (p.scaleNumber)
       return splat(*p.scaleNumber);
-    Type type = cast<RankedTensorType>(prim::BlockDotOp(p.op).getScales().getType()).getElementType();
+    Type type = cast<RankedTensorType>(p.op.getScales().getType()).getElementType();
     return toF32(loadEntry(em.input(schedule.getScales()), type, p.blocks, panel, of, part));
   }
 
@@ -269,7 +278,7 @@ private:
     Value table = em.input(schedule.getZeros());
     Value value;
     if (p.floatZeros) {
-      Type type = cast<RankedTensorType>(prim::BlockDotOp(p.op).getZeros().getType()).getElementType();
+      Type type = cast<RankedTensorType>(p.op.getZeros().getType()).getElementType();
       value = toF32(loadEntry(table, type, p.blocks, panel, of, part));
     } else {
       const int64_t each = 8 / p.bits;
@@ -304,8 +313,8 @@ private:
     if (p.hasBytes()) {
       Value at = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, number, em.i64(4)), em.i64(step));
       Value bytes = loadEntry(em.input(schedule.getWeights()), b.getI8Type(), p.words() * 4, panel, at, part);
-      Value numbers = prim::BlockDotOp(p.op).isSigned() ? arith::ExtSIOp::create(b, loc, words, bytes).getResult()
-                                                        : arith::ExtUIOp::create(b, loc, words, bytes).getResult();
+      Value numbers = p.op.isSigned() ? arith::ExtSIOp::create(b, loc, words, bytes).getResult()
+                                      : arith::ExtUIOp::create(b, loc, words, bytes).getResult();
       return arith::SIToFPOp::create(b, loc, vector, numbers);
     }
     if (step)
@@ -345,7 +354,7 @@ private:
 
   /// Copies the rows of the task to the scratch, the last block filled up with zeros.
   void copyRows() {
-    Value lhs = prim::BlockDotOp(p.op).getLhs();
+    Value lhs = p.op.getLhs();
     auto sizes = prim::getSizes(lhs);
     a = em.scratch(layout.copy * 4);
     stride = roundUp(p.rowFloats(), kPanel);
@@ -574,7 +583,7 @@ private:
 
   /// The epilogue for `height` rows of a tile in memory.
   void store(Value from, int64_t stride, Index row0, Extent height, Index column, Extent columns) {
-    auto lhs = prim::getSizes(prim::BlockDotOp(p.op).getLhs());
+    auto lhs = prim::getSizes(p.op.getLhs());
     em.loop(em.i64(0), height.get(em), 1, [&](Index row) {
       SmallVector<Index> rowAt = em.delinearize(em.addIndex(row0, row), ArrayRef(lhs).drop_back());
       Index start = em.mulIndex(row, em.i64(stride), stride);
@@ -605,11 +614,11 @@ private:
 
 //===--- the generator --------------------------------------------------------------------------------------------===//
 
-class BlockDotGenerator final : public GeneratorOf<Schedule> {
+class BlockDotGenerator final : public GeneratorFor<Schedule, Problem> {
 public:
   /// Weights that are constants of their own: packing needs the whole matrix.
   bool takesWhole(Operation *composite) const override {
-    if (!analyze(composite))
+    if (!analyzeBlockDot(composite))
       return false;
     return llvm::all_of(llvm::enumerate(composite->getOperands().drop_front()), [](auto table) {
       const Value made = prim::skipReshapes(table.value());
@@ -620,19 +629,17 @@ public:
     });
   }
 
-  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant) const override {
-    std::optional<Problem> p = analyze(findAnchor(region));
-    if (!p)
-      return failure();
-    std::optional<PackedInputs> packed = packedInputs(*p, isConstant);
-    FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, p->op.getResult());
-    if (!packed || failed(epilogue))
+  std::optional<Problem> analyze(const RegionProblem &region) const override { return analyzeBlockDot(region); }
+
+  FailureOr<Schedule> decide(const RegionProblem &region, const Problem &p) const override {
+    std::optional<PackedInputs> packed = packedInputs(p, region.constants());
+    if (!packed)
       return failure();
     Schedule::Params params;
-    params.lhsCopy = !inputThroughReshapes(p->op.getLhs());
+    params.lhsCopy = !inputThroughReshapes(p.op.getLhs());
     for (const auto &[table, input] : *packed)
       params.*table = input.input;
-    const int64_t m = std::max<int64_t>(1, getLikelySize(p->M, p->op, /*usual=*/kTaskRows));
+    const int64_t m = std::max<int64_t>(1, getLikelySize(p.M, p.op, /*usual=*/kTaskRows));
     int64_t mostRows = 1;
     Tile wide;
     for (const VectorUnit &unit : machine::kVectorUnits) {
@@ -642,8 +649,8 @@ public:
       int64_t panels = std::clamp<int64_t>(accumulators(unit) / (rows * kPanel / unit.width()), 1, 4);
       params.rowsFor(unit.bits) = rows;
       // Groups of columns end where tasks do.
-      params.colsFor(unit.bits) = int64_t(llvm::bit_floor(uint64_t(std::min(panels, p->panels())))) * kPanel;
-      const Tile tile = chooseTile(unit, p->m, p->panels(), unit.bits == 512 ? 14 : 6, /*isStreamed=*/false,
+      params.colsFor(unit.bits) = int64_t(llvm::bit_floor(uint64_t(std::min(panels, p.panels())))) * kPanel;
+      const Tile tile = chooseTile(unit, p.m, p.panels(), unit.bits == 512 ? 14 : 6, /*isStreamed=*/false,
                                    /*within=*/8);
       params.panelRowsFor(unit.bits) = tile.rows;
       params.panelColsFor(unit.bits) = tile.panels * kPanel;
@@ -651,28 +658,26 @@ public:
         wide = tile;
     }
     int64_t tileM = std::max<int64_t>(1, kTaskRows / wide.rows) * wide.rows;
-    if (p->m) // blocks of equal size
+    if (p.m) // blocks of equal size
       tileM = std::min(tileM, m <= mostRows ? m : roundUp(ceilDiv(m, ceilDiv(m, tileM)), wide.rows));
     const int64_t tileN = kTaskColumns;
     params.tileM = tileM;
     params.tileN = tileN;
-    params.depth = std::max(kDepth, p->block);
-    const double flops = 2.0 * double(p->k) * double(std::min(tileN, p->n)) * double(std::min(tileM, m));
+    params.depth = std::max(kDepth, p.block);
+    const double flops = 2.0 * double(p.k) * double(std::min(tileN, p.n)) * double(std::min(tileM, m));
     params.grain = std::max<int64_t>(1, int64_t(kGrainFlops / flops));
     return params.get(region.getContext());
   }
 
-  SmallVector<PackedInput> packInputs(kernel::RegionOp region, Schedule schedule) const override {
+  SmallVector<PackedInput> packInputs(const Problem &p, Schedule schedule) const override {
     auto isPacked = [&](unsigned i) {
       return llvm::is_contained({schedule.getWeights(), schedule.getScales(), schedule.getZeros()}, int64_t(i));
     };
-    return llvm::map_to_vector(*packedInputs(*analyze(findAnchor(region)), isPacked),
-                               [](const auto &entry) { return entry.second; });
+    return llvm::map_to_vector(*packedInputs(p, isPacked), [](const auto &entry) { return entry.second; });
   }
 
-  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
-    MLIRContext *context = region.getContext();
-    Problem p = *analyze(findAnchor(region));
+  SmallVector<Launch> makeLaunches(const Problem &p, Schedule schedule) const override {
+    MLIRContext *context = schedule.getContext();
     Launch launch;
     launch.tasks = prim::product(context, Task::grid(p, schedule));
     launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
@@ -681,15 +686,12 @@ public:
       floats = std::max(floats, Task::Layout(p, schedule, unit).end);
     if (floats)
       launch.scratch = getAffineConstantExpr(roundUp(floats * 4, 64) + 64, context);
-    launch.inPlace = Epilogue::analyze(region, p.op.getResult())->inPlace(region);
+    launch.inPlace = p.epilogue->inPlace();
     return {launch};
   }
 
-  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned number, Emitter &em, Value begin,
-                 Value end) const override {
-    Problem p = *analyze(findAnchor(region));
-    Epilogue epilogue = *Epilogue::analyze(region, p.op.getResult());
-    Task task(p, schedule, epilogue, em);
+  void emitTasks(const Problem &p, Schedule schedule, unsigned, Emitter &em, Value begin, Value end) const override {
+    Task task(p, schedule, *p.epilogue, em);
     em.loop(begin, end, 1, [&](Index i) { task.run(i); });
   }
 };

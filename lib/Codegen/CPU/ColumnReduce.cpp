@@ -52,33 +52,32 @@ constexpr int64_t kPartialRows = 1024;
 // What a thread should get at least, in elements.
 constexpr double kGrainElements = 30000;
 
-/// The region's one reduction, if its last dim stays; null otherwise.
-prim::ReduceOp findColumnReduction(kernel::RegionOp region) {
-  auto reduce = findOnly<prim::ReduceOp>(region);
-  const bool keepsLast =
-      reduce && !llvm::is_contained(reduce.getDims(), int64_t(prim::getSizes(reduce.getOperand()).size()) - 1);
-  return keepsLast ? reduce : prim::ReduceOp();
-}
+/// The region's one reduction, whose last dim stays.
+struct Problem {
+  const Reduction &reduction;
+  const Epilogue &epilogue;
+};
 
-class ColumnReduceGenerator final : public GeneratorOf<Schedule> {
+class ColumnReduceGenerator final : public GeneratorFor<Schedule, Problem> {
 public:
-  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
-    prim::ReduceOp reduce = findColumnReduction(region);
-    if (!reduce || prim::getSizes(reduce.getOperand()).empty())
-      return failure();
-    const SmallVector<AffineExpr> sizes = prim::getSizes(reduce.getOperand());
+  std::optional<Problem> analyze(const RegionProblem &region) const override {
+    const Reduction *reduction = region.findReduction();
+    if (!reduction || !reduction->keepsLast || reduction->sizes.empty())
+      return std::nullopt;
+    const Epilogue *epilogue = region.findWholeEpilogue(reduction->op.getResult());
+    return epilogue ? std::optional(Problem{*reduction, *epilogue}) : std::nullopt;
+  }
+
+  FailureOr<Schedule> decide(const RegionProblem &region, const Problem &p) const override {
+    prim::ReduceOp reduce = p.reduction.op;
+    const SmallVector<AffineExpr> &sizes = p.reduction.sizes;
     // Rows of fewer columns than a vector has must lie one after another.
     const bool isFolded = prim::getConstantSize(sizes.back()).value_or(kColumns) < kLeastColumns;
     if (isFolded && (reduce.getDims().back() != int64_t(sizes.size()) - 2 ||
                      prim::getConstantSize(lastRows(reduce)).value_or(kLeastFolded) < kLeastFolded ||
                      prim::getConstantSize(sizes.back()) == 1))
       return failure();
-    FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, reduce.getResult());
-    if (failed(epilogue))
-      return failure();
-    double rows = 1;
-    for (int64_t dim : reduce.getDims())
-      rows *= double(getLikelySize(sizes[dim], region));
+    const double rows = getLikelyCount(p.reduction.reduced, reduce);
     int64_t columns = kColumns;
     auto type = cast<RankedTensorType>(reduce.getOperand().getType());
     const bool isStreamed = type.hasStaticShape() && type.getShape().back() > kColumns &&
@@ -117,9 +116,9 @@ public:
     return params.get(region.getContext());
   }
 
-  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
-    MLIRContext *context = region.getContext();
-    prim::ReduceOp reduce = findColumnReduction(region);
+  SmallVector<Launch> makeLaunches(const Problem &p, Schedule schedule) const override {
+    MLIRContext *context = schedule.getContext();
+    prim::ReduceOp reduce = p.reduction.op;
     Launch launch;
     launch.tasks = prim::product(context, grid(reduce, schedule));
     launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
@@ -137,15 +136,15 @@ public:
       launches.push_back(parts);
       launch.scratch = {};
     }
-    launch.inPlace = Epilogue::analyze(region, reduce.getResult())->inPlace(region);
+    launch.inPlace = p.epilogue.inPlace();
     launches.push_back(launch);
     return launches;
   }
 
-  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned number, Emitter &em, Value begin,
+  void emitTasks(const Problem &p, Schedule schedule, unsigned number, Emitter &em, Value begin,
                  Value end) const override {
-    prim::ReduceOp reduce = findColumnReduction(region);
-    const Epilogue epilogue = *Epilogue::analyze(region, reduce.getResult());
+    prim::ReduceOp reduce = p.reduction.op;
+    const Epilogue &epilogue = p.epilogue;
     if (schedule.getPart())
       return number == 0 ? emitParts(reduce, schedule, em, begin, end)
                          : combineParts(reduce, schedule, epilogue, em, begin, end);

@@ -39,17 +39,11 @@ constexpr int64_t kDirectSteps = 64;
 constexpr int64_t kLeastRun = 2;
 } // namespace
 
-/// Whether the region's only result is `value`.
-static bool yieldsOnly(kernel::RegionOp region, Value value) {
-  Operation *yield = region.getBody().front().getTerminator();
-  return yield->getNumOperands() == 1 && yield->getOperand(0) == value;
-}
-
 /// Whether both operands and the result have the same element type, one that the micro-kernel computes in.
-static bool hasElements(Operation *anchor) {
+static bool hasElements(Operation *anchor, const Product *product) {
   auto element = [](Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); };
   const Type result = element(anchor->getResult(0));
-  return (result.isF32() || (result.isF64() && asProduct(anchor))) && element(anchor->getOperand(0)) == result &&
+  return (result.isF32() || (result.isF64() && product)) && element(anchor->getOperand(0)) == result &&
          element(anchor->getOperand(1)) == result;
 }
 
@@ -117,106 +111,103 @@ void contract::forGroups(Emitter &em, Value first, Value panels, int64_t groupPa
 }
 
 namespace {
-class ContractGenerator final : public GeneratorOf<Schedule> {
+class ContractGenerator final : public GeneratorFor<Schedule, Problem> {
 public:
-  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant) const override {
-    Operation *anchor = findAnchor(region);
-    if (!isa_and_nonnull<prim::DotGeneralOp, prim::ConvOp>(anchor) || !hasElements(anchor))
-      return failure();
-    FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, anchor->getResult(0));
-    if (failed(epilogue))
-      return failure();
+  std::optional<Problem> analyze(const RegionProblem &region) const override {
+    Operation *anchor = region.findAnchor();
+    if (!isa_and_nonnull<prim::DotGeneralOp, prim::ConvOp>(anchor))
+      return std::nullopt;
+    const Product *product = region.findProduct();
+    const Convolution *convolution = product ? nullptr : region.findConvolution();
+    if (!(product || convolution) || !hasElements(anchor, product))
+      return std::nullopt;
+    const Epilogue *epilogue = region.findWholeEpilogue(anchor->getResult(0));
+    return epilogue ? std::optional(Problem{product, convolution, *epilogue}) : std::nullopt;
+  }
+
+  FailureOr<Schedule> decide(const RegionProblem &region, const Problem &p) const override {
     Schedule::Params params;
-    if (std::optional<Product> p = asProduct(anchor)) {
-      chooseProduct(*p, isConstant, params);
-      if (p->k && p->n && *p->k <= kDirectSteps && yieldsOnly(region, p->result))
+    if (const Product *product = p.product) {
+      chooseProduct(*product, region, params);
+      const bool isOnlyOutput = llvm::equal(region.getYielded(), ValueRange(product->result));
+      if (product->k && product->n && *product->k <= kDirectSteps && isOnlyOutput)
         params.direct = 1;
-      if (const int64_t run = p->n ? splitColumns(region, *p->n, kLeastRun) : 0)
+      if (const int64_t run = product->n ? splitColumns(region.getOp(), *product->n, kLeastRun) : 0)
         params.run = run;
-    } else if (std::optional<Convolution> c = asConvolution(anchor)) {
-      if (failed(chooseConvolution(*c, isConstant, params)))
+    } else {
+      const Convolution &c = *p.convolution;
+      if (failed(chooseConvolution(c, region, params)))
         return failure();
-      if (const int64_t run = splitColumns(region, c->groups * c->columns, kLeastRun); run && c->columns % run == 0)
+      if (const int64_t run = splitColumns(region.getOp(), c.groups * c.columns, kLeastRun);
+          run && c.columns % run == 0)
         params.run = run;
-    } else
-      return failure();
+    }
     return params.get(region.getContext());
   }
 
-  SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
+  SmallVector<kernel::ScheduleAttr> decideOthers(const RegionProblem &region, const Problem &p,
                                                  machine::CpuAttr cpu) const override {
-    FailureOr<Schedule> chosen = decide(region, isConstant);
+    FailureOr<Schedule> chosen = decide(region, p);
     if (failed(chosen))
       return {};
-    Operation *anchor = findAnchor(region);
-    if (std::optional<Product> p = asProduct(anchor))
-      return productAlternatives(*p, *chosen, cpu.getVectors());
-    return convolutionAlternatives(*asConvolution(anchor), *chosen, cpu.getVectors());
+    return p.product ? productAlternatives(*p.product, *chosen, cpu.getVectors())
+                     : convolutionAlternatives(*p.convolution, *chosen, cpu.getVectors());
   }
 
-  SmallVector<PackedInput> packInputs(kernel::RegionOp region, Schedule schedule) const override {
+  SmallVector<PackedInput> packInputs(const Problem &p, Schedule schedule) const override {
     int64_t rhs = schedule.getRhs();
     if (rhs < 0)
       return {};
     auto isRhs = [&](unsigned i) { return int64_t(i) == rhs; };
-    Operation *anchor = findAnchor(region);
-    std::optional<PackedInput> packed;
-    if (std::optional<Product> p = asProduct(anchor))
-      packed = packedRhs(*p, isRhs);
-    else if (std::optional<Convolution> c = asConvolution(anchor))
-      packed = packedFilter(*c, isRhs);
+    std::optional<PackedInput> packed = p.product ? packedRhs(*p.product, isRhs) : packedFilter(*p.convolution, isRhs);
     return packed ? SmallVector<PackedInput>{*packed} : SmallVector<PackedInput>{};
   }
 
-  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
-    MLIRContext *context = region.getContext();
-    Operation *anchor = findAnchor(region);
+  SmallVector<Launch> makeLaunches(const Problem &p, Schedule schedule) const override {
+    MLIRContext *context = schedule.getContext();
     SmallVector<Launch> launches;
     Launch launch;
     SmallVector<AffineExpr> grid;
     AffineExpr floats; // of scratch
     int64_t bytes = 4;
-    if (std::optional<Product> p = asProduct(anchor)) {
+    if (const Product *product = p.product) {
       if (schedule.getLhsLaunch())
-        launches.push_back(copyingLaunch(*p, schedule));
+        launches.push_back(copyingLaunch(*product, schedule));
       if (schedule.getRhsLaunch())
-        launches.push_back(packingLaunch(*p, schedule));
-      grid = productGrid(*p, schedule);
-      bytes = p->elementBytes();
-      floats = packedFloats(*p, schedule);
+        launches.push_back(packingLaunch(*product, schedule));
+      grid = productGrid(*product, schedule);
+      bytes = product->elementBytes();
+      floats = packedFloats(*product, schedule);
       if (!schedule.getLhsLaunch())
-        floats = prim::simplifySize(floats + copyFloats(*p, schedule));
+        floats = prim::simplifySize(floats + copyFloats(*product, schedule));
     } else {
-      Convolution c = *asConvolution(anchor);
       if (schedule.getRhsLaunch())
-        launches.push_back(packingLaunch(c));
-      grid = convolutionGrid(c, schedule);
-      floats = getAffineConstantExpr(convolutionFloats(c, schedule), context);
+        launches.push_back(packingLaunch(*p.convolution));
+      grid = convolutionGrid(*p.convolution, schedule);
+      floats = getAffineConstantExpr(convolutionFloats(*p.convolution, schedule), context);
     }
     launch.tasks = prim::product(context, grid);
     launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     if (prim::getConstantSize(floats) != 0) // 64 bytes more: full vectors may be stored at the end
       launch.scratch = prim::simplifySize((floats.ceilDiv(16) + 4) * (16 * bytes));
-    launch.inPlace = Epilogue::analyze(region, anchor->getResult(0))->inPlace(region);
+    launch.inPlace = p.epilogue.inPlace();
     launches.push_back(launch);
     return launches;
   }
 
-  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned number, Emitter &em, Value begin,
+  void emitTasks(const Problem &p, Schedule schedule, unsigned number, Emitter &em, Value begin,
                  Value end) const override {
-    Operation *anchor = findAnchor(region);
-    if (number == 0 && schedule.getLhsLaunch())
-      return emitCopying(*asProduct(anchor), schedule, em, begin, end);
-    if (int64_t(number) == schedule.getLhsLaunch() && schedule.getRhsLaunch()) {
-      if (std::optional<Product> p = asProduct(anchor))
-        return emitPacking(*p, schedule, em, begin, end);
-      return emitPacking(*asConvolution(anchor), em, begin, end);
+    const bool isPacking = int64_t(number) == schedule.getLhsLaunch() && schedule.getRhsLaunch();
+    if (const Product *product = p.product) {
+      if (number == 0 && schedule.getLhsLaunch())
+        return emitCopying(*product, schedule, em, begin, end);
+      if (isPacking)
+        return emitPacking(*product, schedule, em, begin, end);
+      return emitProduct(*product, schedule, p.epilogue, em, begin, end);
     }
-    Epilogue epilogue = *Epilogue::analyze(region, anchor->getResult(0));
-    if (std::optional<Product> p = asProduct(anchor))
-      emitProduct(*p, schedule, epilogue, em, begin, end);
-    else
-      emitConvolution(*asConvolution(anchor), schedule, epilogue, em, begin, end);
+    if (isPacking)
+      return emitPacking(*p.convolution, em, begin, end);
+    emitConvolution(*p.convolution, schedule, p.epilogue, em, begin, end);
   }
 };
 } // namespace

@@ -20,6 +20,13 @@ namespace tc::codegen::contract {
 
 using Schedule = kernel::CpuContractAttr;
 
+/// A product, or else a convolution.
+struct Problem {
+  const Product *product;
+  const Convolution *convolution;
+  const Epilogue &epilogue;
+};
+
 // Rows of a task: enough to reuse a panel of B from the first-level cache.
 inline constexpr int64_t kTaskRows = 112;
 // Columns of a task take this many bytes of B: they stay in the second-level cache.
@@ -110,8 +117,8 @@ void forGroups(Emitter &em, mlir::Value first, mlir::Value panels, int64_t group
 /// Of a task of `tileM` rows and `tileN` columns; what is not known counts as usual.
 double taskFlops(const Product &p, int64_t tileM, int64_t tileN);
 
-/// Sets the parameters of `params` that products have. `isConstant`: of the region's inputs.
-void chooseProduct(const Product &p, llvm::function_ref<bool(unsigned)> isConstant, Schedule::Params &params);
+/// Sets the parameters of `params` that products have.
+void chooseProduct(const Product &p, const RegionProblem &region, Schedule::Params &params);
 
 /// What tuning tries on a machine with registers like `unit` instead of `chosen`; also convolutionAlternatives.
 llvm::SmallVector<kernel::ScheduleAttr> productAlternatives(const Product &p, Schedule chosen, const VectorUnit &unit);
@@ -158,8 +165,7 @@ llvm::SmallVector<PatchTap> patchTaps(const Convolution &c, int64_t height, int6
 double taskFlops(const Convolution &c, int64_t tileH, int64_t tileW, int64_t tileN);
 
 /// Sets the parameters that convolutions have; fails for those that other strategies do better.
-mlir::LogicalResult chooseConvolution(const Convolution &c, llvm::function_ref<bool(unsigned)> isConstant,
-                                      Schedule::Params &params);
+mlir::LogicalResult chooseConvolution(const Convolution &c, const RegionProblem &region, Schedule::Params &params);
 
 llvm::SmallVector<kernel::ScheduleAttr> convolutionAlternatives(const Convolution &c, Schedule chosen,
                                                                 const VectorUnit &unit);

@@ -168,9 +168,8 @@ double contract::taskFlops(const Convolution &c, int64_t tileH, int64_t tileW, i
   return 2.0 * c.depth() * std::max(kStreamedRows, double(tileH * tileW)) * std::min<double>(c.columns, double(tileN));
 }
 
-LogicalResult contract::chooseConvolution(const Convolution &c, llvm::function_ref<bool(unsigned)> isConstant,
-                                          Schedule::Params &params) {
-  std::optional<PackedInput> packed = packedFilter(c, isConstant);
+LogicalResult contract::chooseConvolution(const Convolution &c, const RegionProblem &region, Schedule::Params &params) {
+  std::optional<PackedInput> packed = packedFilter(c, region.constants());
   if (c.depth() == 0 || c.columns == 0 || (!packed && convolutionFlops(c) < kLeastPackedFlops))
     return failure();
   // With one channel for each group "cpu.loops" have lanes along all groups' columns, where those of a vector are of

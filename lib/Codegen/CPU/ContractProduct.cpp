@@ -49,9 +49,8 @@ double contract::taskFlops(const Product &p, int64_t tileM, int64_t tileN) {
          std::min(double(roundUp(p.likelyColumns(), kPanel)), double(tileN));
 }
 
-void contract::chooseProduct(const Product &p, llvm::function_ref<bool(unsigned)> isConstant,
-                             Schedule::Params &params) {
-  std::optional<PackedInput> packed = packedRhs(p, isConstant);
+void contract::chooseProduct(const Product &p, const RegionProblem &region, Schedule::Params &params) {
+  std::optional<PackedInput> packed = packedRhs(p, region.constants());
   // A is read in place if its rows are contiguous and at a fixed distance.
   const std::optional<LinesInPlace> inPlace = linesInPlace(p, p.lhs, DimRef::Depth);
   const bool copy = !inPlace;
@@ -116,7 +115,7 @@ void contract::chooseProduct(const Product &p, llvm::function_ref<bool(unsigned)
   params.tileM = tileM;
   params.tileN = tilePanels * kPanel;
   // A constant is in the caches of all threads.
-  const bool isFixed = inPlace && isConstant(inPlace->input);
+  const bool isFixed = inPlace && region.isConstant(inPlace->input);
   if (p.m && p.n && p.k && *p.n > tilePanels * kPanel && *p.m > tileM &&
       *p.k * *p.n <= *p.m * ((isFixed && !packed ? 0 : *p.k) + *p.n) && *p.k * *p.n * p.elementBytes() <= kNearBytes)
     params.rasterOrder = kernel::RasterOrder::RowsOuter;

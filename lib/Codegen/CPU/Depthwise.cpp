@@ -41,6 +41,7 @@ constexpr int64_t kLeastRun = 16;
 /// stands before it, with what they are padded with (null: 0).
 struct Depthwise : Convolution {
   Value source, padding;
+  const Epilogue *epilogue = nullptr;
   int64_t run = 0; // the parameter
 
   /// Lanes along all channels.
@@ -65,9 +66,9 @@ struct Depthwise : Convolution {
   int64_t writtenTaps() const { return hasSegments() ? kSegmentTaps : isLooped() ? kernelW : kernelW * kernelH; }
 };
 
-std::optional<Depthwise> analyze(kernel::RegionOp region) {
-  Operation *anchor = findAnchor(region);
-  std::optional<Convolution> convolution = anchor ? asConvolution(anchor) : std::nullopt;
+std::optional<Depthwise> analyzeDepthwise(const RegionProblem &region) {
+  Operation *anchor = region.findAnchor();
+  const Convolution *convolution = region.findConvolution();
   if (!convolution)
     return std::nullopt;
   std::optional<Depthwise> c = Depthwise{*convolution, {}, {}};
@@ -76,6 +77,9 @@ std::optional<Depthwise> analyze(kernel::RegionOp region) {
   for (Value value : {anchor->getOperand(0), anchor->getOperand(1), Value(anchor->getResult(0))})
     if (!isF32(value))
       return std::nullopt;
+  c->epilogue = region.findWholeEpilogue(anchor->getResult(0));
+  if (!c->epilogue)
+    return std::nullopt;
   c->source = anchor->getOperand(0);
   if (!c->outer.empty())
     return inputThroughReshapes(c->source) ? c : std::nullopt;
@@ -99,24 +103,19 @@ std::optional<Depthwise> analyze(kernel::RegionOp region) {
   return c;
 }
 
-class DepthwiseGenerator final : public GeneratorOf<Schedule> {
+class DepthwiseGenerator final : public GeneratorFor<Schedule, Depthwise> {
 public:
-  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
-    std::optional<Depthwise> c = analyze(region);
-    if (!c)
-      return failure();
-    prim::ConvOp op = c->op;
-    FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, op.getResult());
-    if (failed(epilogue))
-      return failure();
+  std::optional<Depthwise> analyze(const RegionProblem &region) const override { return analyzeDepthwise(region); }
+
+  FailureOr<Schedule> decide(const RegionProblem &region, const Depthwise &c) const override {
     Schedule::Params params;
     for (const VectorUnit &unit : machine::kVectorUnits) {
       // Accumulators and the input vectors of one kernel row stay in registers, blocks of a row are equal.
-      const bool isGrouped = c->channels > 1;
+      const bool isGrouped = c.channels > 1;
       int64_t most = unit.registers == 32 ? (isGrouped ? 14 : 8) : (isGrouped ? 8 : 4);
-      while (most > 1 && most * c->writtenTaps() > 256)
+      while (most > 1 && most * c.writtenTaps() > 256)
         --most;
-      int64_t width = c->likelyWidth(), best = 1;
+      int64_t width = c.likelyWidth(), best = 1;
       double bestCost = std::numeric_limits<double>::infinity();
       for (int64_t pixels = 1; pixels <= std::min<int64_t>(most, std::max<int64_t>(1, width)); ++pixels) {
         double cost = 0;
@@ -124,9 +123,9 @@ public:
           if (count == 0)
             return;
           // Loads of inputs and weights, multiply-adds; shuffles take the units of these. Two a cycle.
-          double loads = double(c->haloW(count) + c->kernelW) * c->kernelH;
-          double products = double(count * c->kernelW * c->kernelH);
-          double operations = isGrouped ? double(c->channels) * (products + double(c->haloW(count)) * c->kernelH)
+          double loads = double(c.haloW(count) + c.kernelW) * c.kernelH;
+          double products = double(count * c.kernelW * c.kernelH);
+          double operations = isGrouped ? double(c.channels) * (products + double(c.haloW(count)) * c.kernelH)
                                         : std::max(loads, products);
           cost += times * (operations + 8);
         };
@@ -139,36 +138,34 @@ public:
       }
       params.pixelsFor(unit.bits) = best;
     }
-    double rowFlops = 2.0 * double(c->likelyWidth()) * double(c->allChannels() * c->channels) * double(c->taps());
+    double rowFlops = 2.0 * double(c.likelyWidth()) * double(c.allChannels() * c.channels) * double(c.taps());
     // Rows of a task share input rows; several tasks for each of many cores.
-    int64_t tileH = std::max<int64_t>(1, std::min<int64_t>(8, c->likelyHeight() / 16));
+    int64_t tileH = std::max<int64_t>(1, std::min<int64_t>(8, c.likelyHeight() / 16));
     params.tileH = tileH;
-    if (const int64_t run = splitColumns(region, c->allChannels(), kLeastRun); run && run % c->channels == 0)
+    if (const int64_t run = splitColumns(region.getOp(), c.allChannels(), kLeastRun); run && run % c.channels == 0)
       params.run = run;
     // Memory moves more slowly than the arithmetic: threads are worth it for less work.
     params.grain = std::max<int64_t>(1, int64_t(3e5 / std::max(1.0, rowFlops * double(tileH))));
     return params.get(region.getContext());
   }
 
-  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
-    MLIRContext *context = region.getContext();
-    Depthwise c = *analyze(region);
+  SmallVector<Launch> makeLaunches(const Depthwise &c, Schedule schedule) const override {
+    MLIRContext *context = schedule.getContext();
     Launch launch;
     launch.tasks = prim::product(context, grid(c, schedule));
     launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     int64_t pixels = std::max(schedule.getPixels256(), schedule.getPixels512());
     int64_t floats = (readsZeros(c) ? 1 : c.kernelH * c.haloW(pixels)) * c.allChannels() + 64;
     launch.scratch = getAffineConstantExpr((floats + 15) / 16 * 64, context);
-    launch.inPlace = Epilogue::analyze(region, findAnchor(region)->getResult(0))->inPlace(region);
+    launch.inPlace = c.epilogue->inPlace();
     return {launch};
   }
 
-  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned, Emitter &em, Value begin,
+  void emitTasks(const Depthwise &problem, Schedule schedule, unsigned, Emitter &em, Value begin,
                  Value end) const override {
-    Depthwise c = *analyze(region);
+    Depthwise c = problem;
     c.run = schedule.getRun();
-    prim::ConvOp op = c.op;
-    Epilogue epilogue = *Epilogue::analyze(region, op.getResult());
+    const Epilogue &epilogue = *c.epilogue;
     const int64_t tileH = schedule.getTileH();
     const int64_t pixels = schedule.pixelsFor(em.vectors().bits);
     std::optional<unsigned> direct = inputThroughReshapes(c.source);

@@ -14,12 +14,6 @@
 
 namespace tc::codegen {
 
-/// The op of type `OpTy` whose result is the region's only output; null if there is none.
-template <typename OpTy> OpTy findYielded(kernel::RegionOp region) {
-  auto yield = llvm::cast<kernel::YieldOp>(region.getBody().front().getTerminator());
-  return yield.getValues().size() == 1 ? yield.getValues()[0].getDefiningOp<OpTy>() : OpTy();
-}
-
 /// A line, or one for each lane.
 struct LinePosition {
   Index outer, inner;

@@ -33,27 +33,37 @@ constexpr double kLeastFinish = 4;
 // Operations of a range, or bytes that it reads and writes, below which sharing it is not worth it.
 constexpr double kGrain = 1e5, kReducedGrain = 3e4;
 
-class LoopsGenerator final : public GeneratorOf<Schedule> {
+/// Any region.
+struct Problem {
+  mutable kernel::RegionOp region; // its accessors are not const
+  ValueRange outputs;
+};
+
+class LoopsGenerator final : public GeneratorFor<Schedule, Problem> {
 public:
-  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+  std::optional<Problem> analyze(const RegionProblem &region) const override {
+    return Problem{region.getOp(), region.getYielded()};
+  }
+
+  FailureOr<Schedule> decide(const RegionProblem &, const Problem &p) const override {
+    kernel::RegionOp region = p.region;
     Block &block = region.getBody().front();
-    auto yield = cast<kernel::YieldOp>(block.getTerminator());
     // The output with the most dims, then the most elements, spans the rows.
     unsigned space = 0;
     auto weight = [&](unsigned i) {
-      const Value value = yield.getValues()[i];
+      const Value value = p.outputs[i];
       return std::make_pair(getLikelyCount(value), prim::getSizes(value).size());
     };
-    for (unsigned i = 1; i < yield.getValues().size(); ++i)
+    for (unsigned i = 1; i < p.outputs.size(); ++i)
       if (weight(i) > weight(space))
         space = i;
-    Value root = yield.getValues()[space];
+    Value root = p.outputs[space];
     SmallVector<AffineExpr> sizes = prim::getSizes(root);
     const SmallVector<Value> rowValues = rowResults(region, root);
     const bool rowsFirst = isWorthLaunch(root, rowValues);
     const SmallVector<AffineExpr> own = sizes;
     int64_t joined = 0;
-    if (llvm::all_of(yield.getValues(), [&](Value value) { return prim::getSizes(value) == own; }) &&
+    if (llvm::all_of(p.outputs, [&](Value value) { return prim::getSizes(value) == own; }) &&
         llvm::none_of(block, [](Operation &op) { return combinesOtherwise(&op); })) {
       auto reductions = block.getOps<prim::ReduceOp>();
       joined = reductions.empty() ? countEvenlyJoined(own) : countUnitJoined(own);
@@ -62,7 +72,7 @@ public:
       if (const int64_t odd = joinsOddly ? countOddlyJoined(own, block) : 0; odd > joined)
         joined = odd;
       if (const int64_t dims = countOfShortSegments(block, root))
-        return byElements(region, space, dims);
+        return byElements(root, space, dims);
     }
     const int64_t odd = oddPart(own, joined);
     sizes = joinLast(sizes, joined);
@@ -150,11 +160,10 @@ public:
   }
 
   /// The schedule that writes rows of so many dims element by element.
-  static Schedule byElements(kernel::RegionOp region, unsigned space, int64_t dims) {
-    const auto sizes =
-        prim::getSizes(cast<kernel::YieldOp>(region.getBody().front().getTerminator()).getValues()[space]);
+  static Schedule byElements(Value root, unsigned space, int64_t dims) {
+    const auto sizes = prim::getSizes(root);
     const double elements =
-        double(*prim::getConstantSize(prim::product(region.getContext(), ArrayRef(sizes).take_back(dims))));
+        double(*prim::getConstantSize(prim::product(root.getContext(), ArrayRef(sizes).take_back(dims))));
     Schedule::Params params;
     params.space = space;
     params.lanes = 0;
@@ -164,13 +173,13 @@ public:
       params.joined = dims;
     params.keep = -1;
     params.elements = 1;
-    return params.get(region.getContext());
+    return params.get(root.getContext());
   }
 
   /// Other segments of rows; what is kept is computed again.
-  SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
+  SmallVector<kernel::ScheduleAttr> decideOthers(const RegionProblem &region, const Problem &p,
                                                  machine::CpuAttr) const override {
-    FailureOr<Schedule> chosen = decide(region, isConstant);
+    FailureOr<Schedule> chosen = decide(region, p);
     if (failed(chosen))
       return {};
     SmallVector<kernel::ScheduleAttr> all;
@@ -180,8 +189,7 @@ public:
       all.push_back(params.get(region.getContext()));
     };
     if (int64_t chunk = chosen->getChunk(); chunk && chosen->getLanes()) {
-      auto yield = cast<kernel::YieldOp>(region.getBody().front().getTerminator());
-      const int64_t odd = oddPart(prim::getSizes(yield.getValues()[chosen->getSpace()]), chosen->getJoined());
+      const int64_t odd = oddPart(prim::getSizes(p.outputs[chosen->getSpace()]), chosen->getJoined());
       const int64_t step = 64 * std::max<int64_t>(odd, 1);
       if (chunk > step)
         add(&Schedule::Params::chunk, roundUp(chunk / 2, step));
@@ -196,15 +204,14 @@ public:
   }
 
   /// Products and reductions over several dims take an element at a time from memory.
-  Efficiency efficiency(kernel::RegionOp, kernel::ScheduleAttr) const override {
+  Efficiency efficiency(const RegionProblem &, kernel::ScheduleAttr) const override {
     return {/*arithmetic=*/0.1, /*bandwidth=*/1};
   }
 
-  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
-    MLIRContext *context = region.getContext();
-    auto yield = cast<kernel::YieldOp>(region.getBody().front().getTerminator());
-    SmallVector<AffineExpr> sizes =
-        joinLast(prim::getSizes(yield.getValues()[schedule.getSpace()]), schedule.getJoined());
+  SmallVector<Launch> makeLaunches(const Problem &p, Schedule schedule) const override {
+    MLIRContext *context = schedule.getContext();
+    const Value root = p.outputs[schedule.getSpace()];
+    SmallVector<AffineExpr> sizes = joinLast(prim::getSizes(root), schedule.getJoined());
     Launch launch;
     AffineExpr rows = prim::product(context, sizes.empty() ? ArrayRef<AffineExpr>() : ArrayRef(sizes).drop_back());
     if (int64_t chunk = schedule.getChunk(); chunk && !sizes.empty())
@@ -215,20 +222,20 @@ public:
     if (schedule.getReduceLaunch()) {
       Launch rows;
       rows.suffix = "_rows";
-      const SmallVector<Value> results = rowResults(region, yield.getValues()[schedule.getSpace()]);
+      const SmallVector<Value> results = rowResults(p.region, root);
       for (Value value : results)
         rows.temporaries.push_back(cast<RankedTensorType>(value.getType()));
       rows.tasks = prim::product(context, prim::getSizes(results.front()));
       rows.grain = getAffineConstantExpr(1, context);
       launches.push_back(rows);
     }
-    if (Kept kept = getKept(region, schedule); kept.value) {
+    if (Kept kept = getKept(p.region, schedule); kept.value) {
       int64_t bytes = cast<RankedTensorType>(kept.value.getType()).getElementTypeBitWidth() / 8;
       launch.scratch = prim::simplifySize((prim::getSizes(kept.value).back() * bytes).ceilDiv(64) * 64 + 64);
     }
     // In place: every use of an input is pointwise at the output's own position.
-    for (auto [i, argument] : llvm::enumerate(region.getBody().getArguments()))
-      for (auto [o, value] : llvm::enumerate(yield.getValues()))
+    for (auto [i, argument] : llvm::enumerate(p.region.getBody().getArguments()))
+      for (auto [o, value] : llvm::enumerate(p.outputs))
         if (argument.getType() == value.getType() && isPointwiseUse(argument) && schedule.getLanes() &&
             o == size_t(schedule.getSpace())) {
           launch.inPlace.push_back(i);
@@ -238,37 +245,37 @@ public:
     return launches;
   }
 
-  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned number, Emitter &e, Value begin,
+  void emitTasks(const Problem &p, Schedule schedule, unsigned number, Emitter &e, Value begin,
                  Value end) const override {
-    auto yield = cast<kernel::YieldOp>(region.getBody().front().getTerminator());
+    const Value root = p.outputs[schedule.getSpace()];
     if (schedule.getReduceLaunch()) {
-      const SmallVector<Value> results = rowResults(region, yield.getValues()[schedule.getSpace()]);
+      const SmallVector<Value> results = rowResults(p.region, root);
       if (number == 0)
         return emitRowResults(results, e, begin, end);
       for (auto [i, value] : llvm::enumerate(results)) {
-        const Value buffer = e.input(region.getNumOperands() + i);
+        const Value buffer = e.input(p.region.getNumOperands() + i);
         e.setSource(value, [&e, value = value, buffer](ArrayRef<Index> at) {
           return e.loadAt(buffer, cast<RankedTensorType>(value.getType()).getElementType(),
                           e.linearize(at, prim::getSizes(value)));
         });
       }
     }
-    SmallVector<AffineExpr> sizes = prim::getSizes(yield.getValues()[schedule.getSpace()]);
+    SmallVector<AffineExpr> sizes = prim::getSizes(root);
     if (sizes.empty()) {
       e.loop(begin, end, 1, [&](Index) {
-        for (auto [o, value] : llvm::enumerate(yield.getValues()))
+        for (auto [o, value] : llvm::enumerate(p.outputs))
           e.storeAt(e.emit(value, {}), e.output(o), cast<RankedTensorType>(value.getType()).getElementType(),
                     e.constant(0));
       });
       return;
     }
     if (!schedule.getStream())
-      return emitRows(region, schedule, e, begin, end, /*isStreaming=*/false);
+      return emitRows(p.region, schedule, e, begin, end, /*isStreaming=*/false);
     SmallVector<Value> buffers;
-    for (auto [o, value] : llvm::enumerate(yield.getValues()))
+    for (auto [o, value] : llvm::enumerate(p.outputs))
       if (prim::getSizes(value) == sizes)
         buffers.push_back(e.output(o));
-    emitStreaming(e, buffers, [&](bool isStreaming) { emitRows(region, schedule, e, begin, end, isStreaming); });
+    emitStreaming(e, buffers, [&](bool isStreaming) { emitRows(p.region, schedule, e, begin, end, isStreaming); });
   }
 };
 

@@ -55,6 +55,7 @@ struct NarrowProduct : Product {
   NarrowKind kind = kBytes;
   /// A convolution's, unless it only mixes channels.
   std::optional<Patches> patches;
+  const Epilogue *epilogue = nullptr;
 
   /// A is a matrix in memory.
   bool isInPlace() const { return !patches && isRowMajor(*this) && inputThroughReshapes(lhs); }
@@ -89,7 +90,8 @@ bool isNarrow(NarrowKind kind, Operation *anchor) {
 }
 
 /// The product of a region's anchor; nullopt if it is none of bytes or bf16, or K is not known.
-std::optional<NarrowProduct> asNarrowProduct(Operation *anchor) {
+std::optional<NarrowProduct> asNarrowProduct(const RegionProblem &region) {
+  Operation *anchor = region.findAnchor();
   if (!isa_and_nonnull<prim::DotGeneralOp, prim::ConvOp>(anchor))
     return std::nullopt;
   const NarrowKind *kind = llvm::find_if(kKinds, [&](const NarrowKind &each) { return isNarrow(each, anchor); });
@@ -97,7 +99,7 @@ std::optional<NarrowProduct> asNarrowProduct(Operation *anchor) {
     return std::nullopt;
   NarrowProduct product;
   product.kind = *kind;
-  if (std::optional<Product> p = asProduct(anchor)) {
+  if (const Product *p = region.findProduct()) {
     static_cast<Product &>(product) = *p;
   } else {
     product.patches = asPatches(anchor);
@@ -105,32 +107,28 @@ std::optional<NarrowProduct> asNarrowProduct(Operation *anchor) {
       return std::nullopt;
     static_cast<Product &>(product) = product.patches->product;
   }
-  return product.k && *product.k > 0 ? std::optional(product) : std::nullopt;
+  product.epilogue = region.findWholeEpilogue(product.result);
+  return product.epilogue && product.k && *product.k > 0 ? std::optional(product) : std::nullopt;
 }
 
 //===--- the generator --------------------------------------------------------------------------------------------===//
 
-class NarrowGemmGenerator final : public GeneratorOf<Schedule> {
+class NarrowGemmGenerator final : public GeneratorFor<Schedule, NarrowProduct> {
 public:
+  std::optional<NarrowProduct> analyze(const RegionProblem &region) const override { return asNarrowProduct(region); }
+
   SmallVector<machine::CpuUnits> gainsFrom() const override {
     return {machine::CpuUnits::Vnni, machine::CpuUnits::Bf16, machine::CpuUnits::AmxInt8, machine::CpuUnits::AmxBf16};
   }
 
-  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant) const override {
-    Operation *anchor = findAnchor(region);
-    std::optional<NarrowProduct> p = asNarrowProduct(anchor);
-    if (!p)
-      return failure();
-    const NarrowKind kind = p->kind;
-    FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, p->result);
-    if (failed(epilogue))
-      return failure();
+  FailureOr<Schedule> decide(const RegionProblem &region, const NarrowProduct &p) const override {
+    const NarrowKind kind = p.kind;
     Schedule::Params params;
-    std::optional<PackedInput> packed = p->packed(isConstant);
-    if (p->patches && (!packed || p->patches->columns == 0))
+    std::optional<PackedInput> packed = p.packed(region.constants());
+    if (p.patches && (!packed || p.patches->columns == 0))
       return failure();
-    const bool copy = !p->isInPlace() || *p->k % kind.steps() != 0;
-    const int64_t m = likelyRows(*p), n = likelyColumns(*p);
+    const bool copy = !p.isInPlace() || *p.k % kind.steps() != 0;
+    const int64_t m = likelyRows(p), n = likelyColumns(p);
     const int64_t allPanels = ceilDiv(n, kPanel);
     // Accumulators, a row of B and a broadcast: 31 registers of 32 or 16 (a panel has 1, 2 and 4 vectors of sums; of
     // f32 1, 1 and 2).
@@ -153,17 +151,17 @@ public:
     params.rows512 = narrow512.rows, params.cols512 = colsOf(narrow512);
     params.rowsDot = wide.rows, params.colsDot = colsOf(wide);
     const int64_t unit = std::max<int64_t>(4, wide.panels); // whole groups on every CPU
-    const int64_t depthBytes = *p->k * kind.elementBytes();
-    int64_t tilePanels = std::max<int64_t>(8, kPanelBytes / kind.panelBytes(*p->k)) / unit * unit;
+    const int64_t depthBytes = *p.k * kind.elementBytes();
+    int64_t tilePanels = std::max<int64_t>(8, kPanelBytes / kind.panelBytes(*p.k)) / unit * unit;
     tilePanels = std::min(tilePanels, roundUp(allPanels, unit));
     // Blocks of equal size, of whole AMX tiles.
     const int64_t rowsStep = m < kTileRows ? wide.rows : kTileRows;
     int64_t tileM = std::clamp<int64_t>(kTaskRowBytes / depthBytes, kLeastRows, kTaskRows) / rowsStep * rowsStep;
     tileM = std::min(tileM, roundUp(ceilDiv(m, ceilDiv(m, tileM)), rowsStep));
     auto tasks = [&] {
-      return double(p->likelyBatch()) * double(ceilDiv(m, tileM)) * double(ceilDiv(allPanels, tilePanels));
+      return double(p.likelyBatch()) * double(ceilDiv(m, tileM)) * double(ceilDiv(allPanels, tilePanels));
     };
-    auto products = [&] { return taskProducts(*p, tileM, tilePanels * kPanel); };
+    auto products = [&] { return taskProducts(p, tileM, tilePanels * kPanel); };
     // Copied rows are worth their copy for 128 columns.
     const int64_t leastPanels = std::min<int64_t>(tilePanels, copy ? 8 : unit);
     while (tasks() < kTasks && products() > kTaskProducts) {
@@ -177,20 +175,19 @@ public:
     params.tileM = tileM;
     params.tileN = tilePanels * kPanel;
     params.lhsCopy = copy;
-    params.tiles = !p->m || *p->m >= kTileRows;
+    params.tiles = !p.m || *p.m >= kTileRows;
     params.rhs = packed ? int64_t(packed->input) : -1;
     if (!packed)
-      params.rhsTransposed = p->depth.size() == 1 && isDepthInnermost(*p);
+      params.rhsTransposed = p.depth.size() == 1 && isDepthInnermost(p);
     params.grain = std::max<int64_t>(1, int64_t(kGrainProducts / products()));
     return params.get(region.getContext());
   }
 
-  SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
+  SmallVector<kernel::ScheduleAttr> decideOthers(const RegionProblem &region, const NarrowProduct &p,
                                                  machine::CpuAttr cpu) const override {
-    FailureOr<Schedule> chosen = decide(region, isConstant);
+    FailureOr<Schedule> chosen = decide(region, p);
     if (failed(chosen))
       return {};
-    NarrowProduct p = *asNarrowProduct(findAnchor(region));
     const NarrowKind kind = p.kind;
     SmallVector<kernel::ScheduleAttr> all;
     auto add = [&](Schedule::Params params, int64_t tileM, int64_t tileN) {
@@ -222,16 +219,15 @@ public:
     return all;
   }
 
-  SmallVector<PackedInput> packInputs(kernel::RegionOp region, Schedule schedule) const override {
+  SmallVector<PackedInput> packInputs(const NarrowProduct &p, Schedule schedule) const override {
     int64_t rhs = schedule.getRhs();
     if (rhs < 0)
       return {};
-    return {*asNarrowProduct(findAnchor(region))->packed([&](unsigned i) { return int64_t(i) == rhs; })};
+    return {*p.packed([&](unsigned i) { return int64_t(i) == rhs; })};
   }
 
-  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
-    MLIRContext *context = region.getContext();
-    NarrowProduct p = *asNarrowProduct(findAnchor(region));
+  SmallVector<Launch> makeLaunches(const NarrowProduct &p, Schedule schedule) const override {
+    MLIRContext *context = schedule.getContext();
     const NarrowKind kind = p.kind;
     SmallVector<Launch> launches;
     if (schedule.getRhs() < 0) {
@@ -248,18 +244,16 @@ public:
     launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     // Widened rows where there is no instruction for words; 64 bytes more: full vectors may be stored at the end.
     launch.scratch = getAffineConstantExpr(schedule.getTileM() * rowBytes(p, kind.wideBytes()) + 64, context);
-    launch.inPlace = Epilogue::analyze(region, p.result)->inPlace(region);
+    launch.inPlace = p.epilogue->inPlace();
     launches.push_back(launch);
     return launches;
   }
 
-  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned number, Emitter &em, Value begin,
+  void emitTasks(const NarrowProduct &p, Schedule schedule, unsigned number, Emitter &em, Value begin,
                  Value end) const override {
-    NarrowProduct p = *asNarrowProduct(findAnchor(region));
     if (number == 0 && schedule.getRhs() < 0)
       return em.loop(begin, end, 1, [&](Index task) { packPanel(p, schedule, em, task); });
-    Epilogue epilogue = *Epilogue::analyze(region, p.result);
-    em.loop(begin, end, 1, [&](Index task) { emitTask(p, schedule, epilogue, em, task); });
+    em.loop(begin, end, 1, [&](Index task) { emitTask(p, schedule, *p.epilogue, em, task); });
   }
 
 private:

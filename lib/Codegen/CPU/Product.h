@@ -10,7 +10,7 @@
 
 #include "CPU/MicroKernel.h"
 #include "Common/Generators.h"
-#include "tc/Analysis/Product.h"
+#include "tc/Analysis/Access.h"
 
 namespace tc::codegen {
 
@@ -22,21 +22,8 @@ inline mlir::AffineExpr runtimePanelFloats(const Product &p) {
   return prim::simplifySize((p.depth.size() > 1 ? p.K + 15 : p.K).ceilDiv(16) * (16 * kPanel));
 }
 
-/// Lines of an operand that lie in memory as they are used: rows or columns with K contiguous, or steps of K with
-/// columns contiguous.
-struct LinesInPlace {
-  unsigned input; // of the region
-  mlir::AffineExpr stride;
-  llvm::SmallVector<mlir::AffineExpr> batchStrides;
-};
-/// The operand's lines along `inner`, its other dims but those of the batch being one after the other at one distance.
-std::optional<LinesInPlace> linesInPlace(const Product &p, mlir::Value operand, DimRef::Kind inner);
 /// Address of an operand's first line of a batch element; `element`: of the operand, null: f32.
 mlir::Value batchStart(Emitter &em, const LinesInPlace &lines, llvm::ArrayRef<Index> batchAt, mlir::Type element = {});
-/// Whether the last part of K is contiguous in the memory of B, and not the columns.
-bool isDepthInnermost(const Product &p);
-/// Whether rows of A are contiguous in memory, and not the last part of K.
-bool isRowInnermost(const Product &p);
 
 /// The packed form of a constant B: [batch][panel][k][16], without the batch if it is 1, of f16 or bf16 if that is what
 /// B is widened from; with `neighbours` > 1 steps of K side by side [batch][panel][k / neighbours][16][neighbours], at

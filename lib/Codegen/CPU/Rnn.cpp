@@ -54,7 +54,9 @@ constexpr int64_t kSlicedRows = 64;
 constexpr double kSlicedCycles = 7000, kThreadCycles = 2500;
 
 struct Problem {
-  prim::RnnOp op;
+  mutable prim::RnnOp op; // accessors of ops are not const
+  /// Of the three results; none for an op outside of a region.
+  SmallVector<const Epilogue *> epilogues;
   AffineExpr T, B;
   int64_t H, gates;
   bool isGru, isLinear;
@@ -68,7 +70,7 @@ struct Problem {
   bool streams() const { return !fitsTwice(weightFloats() * 4); }
 };
 
-std::optional<Problem> analyze(prim::RnnOp op) {
+std::optional<Problem> analyzeRnn(prim::RnnOp op) {
   for (Value operand : op->getOperands().drop_back())
     if (!isF32(operand))
       return std::nullopt;
@@ -87,26 +89,21 @@ std::optional<Problem> analyze(prim::RnnOp op) {
   return p;
 }
 
-std::optional<Problem> analyze(kernel::RegionOp region) {
-  auto op = dyn_cast_or_null<prim::RnnOp>(findAnchor(region));
-  return op ? analyze(op) : std::nullopt;
-}
-
-/// The epilogues of the three results; failure if outputs are not covered exactly once.
-FailureOr<SmallVector<Epilogue>> epiloguesOf(kernel::RegionOp region, prim::RnnOp op) {
-  SmallVector<Epilogue> epilogues;
-  SmallVector<unsigned> covered(region.getNumResults(), 0);
+/// The problem of the region's anchor; none where outputs are not what follows one of its results.
+std::optional<Problem> analyzeRnn(const RegionProblem &region) {
+  auto op = region.findAnchor<prim::RnnOp>();
+  std::optional<Problem> p = op ? analyzeRnn(op) : std::nullopt;
+  if (!p)
+    return std::nullopt;
+  SmallVector<unsigned> covered(region.getYielded().size(), 0);
   for (Value result : op->getResults()) {
-    FailureOr<Epilogue> epilogue = Epilogue::analyze(region, result);
-    if (failed(epilogue))
-      return failure();
-    for (unsigned root : epilogue->roots())
+    p->epilogues.push_back(region.findEpilogue(result));
+    if (!p->epilogues.back())
+      return std::nullopt;
+    for (unsigned root : p->epilogues.back()->roots())
       ++covered[root];
-    epilogues.push_back(*epilogue);
   }
-  if (llvm::any_of(covered, [](unsigned count) { return count != 1; }))
-    return failure();
-  return epilogues;
+  return llvm::all_of(covered, [](unsigned count) { return count == 1; }) ? p : std::nullopt;
 }
 
 /// The packed weights: [gate][panel][k][16]. The last panel of a gate is filled with columns of the next one.
@@ -154,9 +151,9 @@ AffineExpr launchSteps(const Problem &p) { return prim::simplifySize(p.T * (p.re
 
 class Task {
 public:
-  Task(Problem &p, Schedule schedule, Emitter &em, ArrayRef<Epilogue> epilogues)
+  Task(const Problem &p, Schedule schedule, Emitter &em)
       : p(p), schedule(schedule), em(em), b(em.builder()), loc(em.loc()), f32(b.getF32Type()), vector(em.vectorOf(f32)),
-        epilogues(epilogues), tileB(schedule.getTileB()), rhs(schedule.getRhs()), slice(schedule.getSlice()),
+        epilogues(p.epilogues), tileB(schedule.getTileB()), rhs(schedule.getRhs()), slice(schedule.getSlice()),
         layout(p, schedule) {
     rows = schedule.rowsFor(em.vectors().bits);
     merged = tileB % rows == 0 ? schedule.getMerged() : 1;
@@ -264,10 +261,10 @@ private:
   void storeFinal() {
     forElements([&](Index row, Index j, Index at) {
       SmallVector<Index> position{em.addIndex(b0, row), j};
-      if (!epilogues[1].roots().empty())
-        storeEpilogue(em, epilogues[1], position, em.loadAt(hidden, f32, at));
-      if (!epilogues[2].roots().empty())
-        storeEpilogue(em, epilogues[2], position, em.loadAt(cell, f32, at));
+      if (!epilogues[1]->roots().empty())
+        storeEpilogue(em, *epilogues[1], position, em.loadAt(hidden, f32, at));
+      if (!epilogues[2]->roots().empty())
+        storeEpilogue(em, *epilogues[2], position, em.loadAt(cell, f32, at));
     });
   }
 
@@ -419,22 +416,22 @@ private:
           break;
         }
         em.storeAt(arith::SelectOp::create(b, loc, on, next, h), nextHidden, f32, at);
-        if (!epilogues[0].roots().empty()) {
+        if (!epilogues[0]->roots().empty()) {
           Value zero = arith::ConstantOp::create(b, loc, vector, b.getZeroAttr(vector));
-          storeEpilogue(em, epilogues[0], {t, batch, j}, arith::SelectOp::create(b, loc, on, next, zero));
+          storeEpilogue(em, *epilogues[0], {t, batch, j}, arith::SelectOp::create(b, loc, on, next, zero));
         }
       });
     });
   }
 
-  Problem &p;
+  const Problem &p;
   Schedule schedule;
   Emitter &em;
   OpBuilder &b;
   Location loc;
   Type f32;
   VectorType vector;
-  ArrayRef<Epilogue> epilogues;
+  ArrayRef<const Epilogue *> epilogues;
   int64_t tileB, rhs, slice, rows, panels, merged;
   Layout layout;
   Index b0;
@@ -444,35 +441,34 @@ private:
   Value firstPanel, endPanel; // of the slices that the call takes
 };
 
-class RnnGenerator final : public GeneratorOf<Schedule> {
+class RnnGenerator final : public GeneratorFor<Schedule, Problem> {
 public:
   bool takesWhole(Operation *composite) const override {
     auto op = dyn_cast<prim::RnnOp>(composite);
-    return op && analyze(op).has_value();
+    return op && analyzeRnn(op).has_value();
   }
 
-  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant) const override {
-    std::optional<Problem> p = analyze(region);
-    if (!p || failed(epiloguesOf(region, p->op)))
-      return failure();
+  std::optional<Problem> analyze(const RegionProblem &region) const override { return analyzeRnn(region); }
+
+  FailureOr<Schedule> decide(const RegionProblem &region, const Problem &p) const override {
     Schedule::Params params;
-    std::optional<PackedInput> packed = packedWeights(*p, isConstant);
+    std::optional<PackedInput> packed = packedWeights(p, region.constants());
     params.rhs = packed ? int64_t(packed->input) : -1;
     // Every task reads all weights in each step: many rows share them.
-    auto batch = prim::getConstantSize(p->B);
+    auto batch = prim::getConstantSize(p.B);
     int64_t tileB = batch && *batch > 0 ? ceilDiv(*batch, ceilDiv(*batch, kTaskRows)) : 8;
     params.tileB = tileB;
-    const int64_t tasks = ceilDiv(getLikelySize(p->B, p->op, /*usual=*/kStreamedRows), tileB);
-    params.merged = p->streams() ? std::max<int64_t>(1, std::min(kStreamedRows / tileB, tasks)) : 1;
-    const bool isFew = batch && *batch > 0 && (tasks == 1 || (p->streams() && *batch <= kSlicedRows));
-    const int64_t slice = packed && isFew ? chooseSlice(*p, *batch, params) : 0;
+    const int64_t tasks = ceilDiv(getLikelySize(p.B, p.op, /*usual=*/kStreamedRows), tileB);
+    params.merged = p.streams() ? std::max<int64_t>(1, std::min(kStreamedRows / tileB, tasks)) : 1;
+    const bool isFew = batch && *batch > 0 && (tasks == 1 || (p.streams() && *batch <= kSlicedRows));
+    const int64_t slice = packed && isFew ? chooseSlice(p, *batch, params) : 0;
     if (slice > 0) { // a slice is of all rows
       params.tileB = tileB = *batch;
       params.merged = 1;
     }
     params.slice = slice;
     for (const VectorUnit &unit : machine::kVectorUnits) {
-      Tile tile = chooseTile(unit, tileB, p->panels(), maxRows(unit), /*isStreamed=*/false, slice);
+      Tile tile = chooseTile(unit, tileB, p.panels(), maxRows(unit), /*isStreamed=*/false, slice);
       params.rowsFor(unit.bits) = tile.rows;
       params.colsFor(unit.bits) = tile.panels * kPanel;
     }
@@ -493,17 +489,16 @@ public:
     return kSlicePanels;
   }
 
-  SmallVector<PackedInput> packInputs(kernel::RegionOp region, Schedule schedule) const override {
+  SmallVector<PackedInput> packInputs(const Problem &p, Schedule schedule) const override {
     int64_t rhs = schedule.getRhs();
     if (rhs < 0)
       return {};
-    std::optional<PackedInput> packed = packedWeights(*analyze(region), [&](unsigned i) { return int64_t(i) == rhs; });
+    std::optional<PackedInput> packed = packedWeights(p, [&](unsigned i) { return int64_t(i) == rhs; });
     return packed ? SmallVector<PackedInput>{*packed} : SmallVector<PackedInput>{};
   }
 
-  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
-    MLIRContext *context = region.getContext();
-    Problem p = *analyze(region);
+  SmallVector<Launch> makeLaunches(const Problem &p, Schedule schedule) const override {
+    MLIRContext *context = schedule.getContext();
     Launch launch;
     launch.tasks = prim::simplifySize(p.B.ceilDiv(schedule.getTileB()));
     launch.grain = getAffineConstantExpr(1, context);
@@ -519,11 +514,8 @@ public:
     return {launch};
   }
 
-  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned, Emitter &em, Value begin,
-                 Value end) const override {
-    Problem p = *analyze(region);
-    FailureOr<SmallVector<Epilogue>> epilogues = epiloguesOf(region, p.op);
-    Task(p, schedule, em, *epilogues).run(begin, end);
+  void emitTasks(const Problem &p, Schedule schedule, unsigned, Emitter &em, Value begin, Value end) const override {
+    Task(p, schedule, em).run(begin, end);
   }
 };
 

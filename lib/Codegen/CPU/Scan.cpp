@@ -26,13 +26,21 @@ constexpr int64_t kVectors = 8;
 // Lines from which on tasks go step by step.
 constexpr int64_t kLeastRow = 512;
 
-class ScanGenerator final : public GeneratorOf<Schedule> {
+struct Problem {
+  mutable prim::ScanOp op; // accessors of ops are not const
+  Lines lines;
+};
+
+class ScanGenerator final : public GeneratorFor<Schedule, Problem> {
 public:
-  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
-    auto op = findYielded<prim::ScanOp>(region);
-    if (!op)
-      return failure();
-    Lines lines(op.getOperand(), op.getAxis());
+  std::optional<Problem> analyze(const RegionProblem &region) const override {
+    auto op = region.findYielded<prim::ScanOp>();
+    return op ? std::optional(Problem{op, Lines(op.getOperand(), op.getAxis())}) : std::nullopt;
+  }
+
+  FailureOr<Schedule> decide(const RegionProblem &region, const Problem &p) const override {
+    prim::ScanOp op = p.op;
+    const Lines &lines = p.lines;
     double length = double(getLikelySize(lines.length, op));
     double inner = double(getLikelySize(lines.innerCount(), op));
     int64_t block = inner >= 128 ? 128 : inner >= 64 ? 64 : std::max<int64_t>(int64_t(inner), 1);
@@ -47,18 +55,16 @@ public:
     return params.get(region.getContext());
   }
 
-  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
-    auto op = findYielded<prim::ScanOp>(region);
+  SmallVector<Launch> makeLaunches(const Problem &p, Schedule schedule) const override {
     Launch launch;
-    launch.tasks = Lines(op.getOperand(), op.getAxis()).tasks(schedule.getBlock());
-    launch.grain = getAffineConstantExpr(schedule.getGrain(), region.getContext());
+    launch.tasks = p.lines.tasks(schedule.getBlock());
+    launch.grain = getAffineConstantExpr(schedule.getGrain(), schedule.getContext());
     return {launch};
   }
 
-  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned, Emitter &e, Value begin,
-                 Value end) const override {
-    auto op = findYielded<prim::ScanOp>(region);
-    Lines lines(op.getOperand(), op.getAxis());
+  void emitTasks(const Problem &p, Schedule schedule, unsigned, Emitter &e, Value begin, Value end) const override {
+    prim::ScanOp op = p.op;
+    const Lines &lines = p.lines;
     Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
     const Type accumulator = e.accumulatorOf(element);
     if (schedule.getRows())

@@ -40,9 +40,9 @@ struct Problem {
   AffineExpr columns() const { return prim::product(op->getContext(), slice); }
 };
 
-std::optional<Problem> analyze(kernel::RegionOp region) {
+std::optional<Problem> analyzeScatter(const RegionProblem &region) {
   Problem p;
-  if (auto nd = findYielded<prim::ScatterNDOp>(region)) {
+  if (auto nd = region.findYielded<prim::ScatterNDOp>()) {
     p = {nd, nd.getKind(), nd.getSource(), nd.getIndices(), nd.getUpdates(), {}, {}, std::nullopt};
     SmallVector<AffineExpr> sizes = prim::getSizes(p.source);
     int64_t depth = *prim::getConstantSize(prim::getSizes(p.indices).back());
@@ -50,7 +50,7 @@ std::optional<Problem> analyze(kernel::RegionOp region) {
     p.slice.assign(sizes.begin() + depth, sizes.end());
     return p;
   }
-  if (auto elements = findYielded<prim::ScatterElementsOp>(region)) {
+  if (auto elements = region.findYielded<prim::ScatterElementsOp>()) {
     p = {elements,
          elements.getKind(),
          elements.getSource(),
@@ -204,34 +204,30 @@ private:
   Value elsewhere;
 };
 
-class ScatterGenerator final : public GeneratorOf<Schedule> {
+class ScatterGenerator final : public GeneratorFor<Schedule, Problem> {
 public:
-  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
-    std::optional<Problem> p = analyze(region);
-    if (!p)
-      return failure();
-    AffineExpr across = p->lines ? p->lines->innerCount() : p->columns();
-    int64_t count = getLikelySize(across, region, usual::kRowLength);
+  std::optional<Problem> analyze(const RegionProblem &region) const override { return analyzeScatter(region); }
+
+  FailureOr<Schedule> decide(const RegionProblem &region, const Problem &p) const override {
+    AffineExpr across = p.lines ? p.lines->innerCount() : p.columns();
+    int64_t count = getLikelySize(across, p.op, usual::kRowLength);
     Schedule::Params params;
     params.block = count > 256 ? 256 : std::max<int64_t>(count, 1);
     return params.get(region.getContext());
   }
 
-  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
-    Problem p = *analyze(region);
+  SmallVector<Launch> makeLaunches(const Problem &p, Schedule schedule) const override {
     int64_t block = schedule.getBlock();
     Launch launch;
     launch.tasks = p.lines ? p.lines->tasks(block) : prim::simplifySize(p.columns().ceilDiv(block));
-    launch.grain = getAffineConstantExpr(1, region.getContext());
+    launch.grain = getAffineConstantExpr(1, schedule.getContext());
     // In place where the source is read for nothing else.
     if (auto argument = dyn_cast<BlockArgument>(p.source); argument && argument.hasOneUse())
       launch.inPlace = {int64_t(argument.getArgNumber()), 0};
     return {launch};
   }
 
-  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned, Emitter &e, Value begin,
-                 Value end) const override {
-    Problem p = *analyze(region);
+  void emitTasks(const Problem &p, Schedule schedule, unsigned, Emitter &e, Value begin, Value end) const override {
     e.loop(begin, end, 1, [&](Index task) { Task(e, p, schedule.getBlock()).run(task); });
   }
 };

@@ -51,17 +51,20 @@ struct SkinnyProduct : Product {
   bool transposed = false;
   LinesInPlace matrix;
   std::optional<LinesInPlace> few; // the left-hand side's rows, where they need no copy
+  const Epilogue *epilogue = nullptr;
 };
 
-std::optional<SkinnyProduct> analyze(kernel::RegionOp region) {
-  Operation *anchor = findAnchor(region);
+std::optional<SkinnyProduct> analyzeSkinny(const RegionProblem &region) {
+  Operation *anchor = region.findAnchor();
   if (!isa_and_nonnull<prim::DotGeneralOp>(anchor) || !isF32(anchor->getOperand(0)) || !isF32(anchor->getOperand(1)) ||
       !isF32(anchor->getResult(0)))
     return std::nullopt;
-  std::optional<Product> product = asProduct(anchor);
+  const Product *product = region.findProduct();
   if (!product || !product->m || *product->m < 1 || *product->m > kMostRows)
     return std::nullopt;
-  SkinnyProduct p{*product, false, {}, {}};
+  SkinnyProduct p{*product, false, {}, {}, region.findWholeEpilogue(product->result)};
+  if (!p.epilogue)
+    return std::nullopt;
   p.few = linesInPlace(p, p.lhs, DimRef::Depth);
   std::optional<LinesInPlace> columns, steps;
   if (!p.columns.empty())
@@ -81,21 +84,19 @@ int64_t rowsAtOnce(const SkinnyProduct &p, const VectorUnit &unit) {
   return ceilDiv(*p.m, ceilDiv(*p.m, most));
 }
 
-class SkinnyGemmGenerator final : public GeneratorOf<Schedule> {
+class SkinnyGemmGenerator final : public GeneratorFor<Schedule, SkinnyProduct> {
 public:
-  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant) const override {
-    std::optional<SkinnyProduct> p = analyze(region);
-    if (!p || packedRhs(*p, isConstant) || (p->transposed && p->k && *p->k < kStepsPerRow * *p->m))
-      return failure();
-    FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, p->result);
-    if (failed(epilogue))
+  std::optional<SkinnyProduct> analyze(const RegionProblem &region) const override { return analyzeSkinny(region); }
+
+  FailureOr<Schedule> decide(const RegionProblem &region, const SkinnyProduct &p) const override {
+    if (packedRhs(p, region.constants()) || (p.transposed && p.k && *p.k < kStepsPerRow * *p.m))
       return failure();
     Schedule::Params params;
     for (const VectorUnit &unit : machine::kVectorUnits) {
-      const int64_t rows = rowsAtOnce(*p, unit);
+      const int64_t rows = rowsAtOnce(p, unit);
       // Accumulators in half of the registers, or as many as fit with what they are made of.
       int64_t columns = 1;
-      if (p->transposed)
+      if (p.transposed)
         while (columns < 8 && 2 * columns * rows <= unit.registers / 2)
           columns *= 2;
       else
@@ -104,43 +105,40 @@ public:
       params.rowsFor(unit.bits) = rows;
       params.colsFor(unit.bits) = columns;
     }
-    const int64_t most = p->transposed ? kMostTransposedColumns : kMostColumns;
-    const int64_t least = p->transposed ? kLeastTransposedColumns : kLeastColumns;
+    const int64_t most = p.transposed ? kMostTransposedColumns : kMostColumns;
+    const int64_t least = p.transposed ? kLeastTransposedColumns : kLeastColumns;
     int64_t tileN = most;
-    if (p->n && *p->n > 0) {
-      const int64_t batch = std::max<int64_t>(1, p->likelyBatch(/*usual=*/kTasks));
-      const int64_t wanted = std::min(ceilDiv(kTasks, batch), ceilDiv(*p->n, least));
-      tileN = roundUp(ceilDiv(*p->n, std::max(wanted, ceilDiv(*p->n, most))), kPanel);
+    if (p.n && *p.n > 0) {
+      const int64_t batch = std::max<int64_t>(1, p.likelyBatch(/*usual=*/kTasks));
+      const int64_t wanted = std::min(ceilDiv(kTasks, batch), ceilDiv(*p.n, least));
+      tileN = roundUp(ceilDiv(*p.n, std::max(wanted, ceilDiv(*p.n, most))), kPanel);
     }
     params.tileN = tileN;
-    if (p->transposed)
+    if (p.transposed)
       params.transposed = 1;
     // Transposed, rows of segments lie one behind the other: at a power of two apart they would evict each other.
-    const int64_t steps = p->transposed ? kTransposedFloats / rowsAtOnce(*p, widestUnit()) / kPanel * kPanel : kSteps;
-    const bool isWhole = p->transposed && p->k && *p->k <= steps;
+    const int64_t steps = p.transposed ? kTransposedFloats / rowsAtOnce(p, widestUnit()) / kPanel * kPanel : kSteps;
+    const bool isWhole = p.transposed && p.k && *p.k <= steps;
     params.steps = isWhole ? 0 : steps;
-    params.lhsCopy = !p->few || (p->transposed && !isWhole);
-    const double flops = 2.0 * double(p->likelyDepth()) * std::max(kStreamedRows, double(*p->m)) * double(tileN);
+    params.lhsCopy = !p.few || (p.transposed && !isWhole);
+    const double flops = 2.0 * double(p.likelyDepth()) * std::max(kStreamedRows, double(*p.m)) * double(tileN);
     params.grain = std::max<int64_t>(1, int64_t(kGrainFlops / std::max(flops, 1.0)));
     return params.get(region.getContext());
   }
 
-  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
-    const SkinnyProduct p = *analyze(region);
+  SmallVector<Launch> makeLaunches(const SkinnyProduct &p, Schedule schedule) const override {
     Launch launch;
-    launch.tasks = prim::product(region.getContext(), grid(p, schedule));
-    launch.grain = getAffineConstantExpr(schedule.getGrain(), region.getContext());
+    launch.tasks = prim::product(schedule.getContext(), grid(p, schedule));
+    launch.grain = getAffineConstantExpr(schedule.getGrain(), schedule.getContext());
     launch.scratch =
         prim::simplifySize((lhsFloats(p, schedule) + tileFloats(p, schedule) + schedule.getSteps() * kPanel) * 4);
-    launch.inPlace = Epilogue::analyze(region, p.result)->inPlace(region);
+    launch.inPlace = p.epilogue->inPlace();
     return {launch};
   }
 
-  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned, Emitter &em, Value begin,
+  void emitTasks(const SkinnyProduct &p, Schedule schedule, unsigned, Emitter &em, Value begin,
                  Value end) const override {
-    const SkinnyProduct p = *analyze(region);
-    const Epilogue epilogue = *Epilogue::analyze(region, p.result);
-    em.loop(begin, end, 1, [&](Index task) { Task(p, schedule, em).run(task, epilogue); });
+    em.loop(begin, end, 1, [&](Index task) { Task(p, schedule, em).run(task, *p.epilogue); });
   }
 
 private:

@@ -112,8 +112,8 @@ private:
   Operation *function() const { return op->getParentOfType<func::FuncOp>(); }
 };
 
-std::optional<Problem> analyze(kernel::RegionOp region) {
-  auto op = findYielded<prim::ArgSortOp>(region);
+std::optional<Problem> analyzeSort(const RegionProblem &region) {
+  auto op = region.findYielded<prim::ArgSortOp>();
   if (!op)
     return std::nullopt;
   SmallVector<AffineExpr> in = prim::getSizes(op.getOperand());
@@ -122,23 +122,22 @@ std::optional<Problem> analyze(kernel::RegionOp region) {
   return p;
 }
 
-class SortGenerator final : public GeneratorOf<Schedule> {
+class SortGenerator final : public GeneratorFor<Schedule, Problem> {
 public:
-  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
-    std::optional<Problem> p = analyze(region);
-    if (!p)
-      return failure();
-    double rows = double(getLikelySize(p->rows, p->op, usual::kRowLength));
+  std::optional<Problem> analyze(const RegionProblem &region) const override { return analyzeSort(region); }
+
+  FailureOr<Schedule> decide(const RegionProblem &region, const Problem &p) const override {
+    double rows = double(getLikelySize(p.rows, p.op, usual::kRowLength));
     Schedule::Params params;
     params.grain = std::max<int64_t>(1, int64_t(2000 / (rows + 1)));
-    if (p->isSingle()) {
+    if (p.isSingle()) {
       params.single = 1;
-      params.splitKeys = p->needsSplitKeys();
-      const std::optional<int64_t> count = prim::getConstantSize(p->count), length = prim::getConstantSize(p->rows);
-      const int64_t adjacent = p->adjacentDims();
+      params.splitKeys = p.needsSplitKeys();
+      const std::optional<int64_t> count = prim::getConstantSize(p.count), length = prim::getConstantSize(p.rows);
+      const int64_t adjacent = p.adjacentDims();
       if (count && *count > 0 && *count <= kMostHeld && length && *length <= kMostAdjacent && adjacent &&
-          KeySort::keyBits(p->element()) <= 32 &&
-          prim::getConstantSize(p->adjacentRows(adjacent)).value_or(kBlock) >= kLeastAdjacent) {
+          KeySort::keyBits(p.element()) <= 32 &&
+          prim::getConstantSize(p.adjacentRows(adjacent)).value_or(kBlock) >= kLeastAdjacent) {
         params.laneDims = adjacent;
         params.grain = std::max<int64_t>(1, int64_t(kGrainKeys / (double(*count * *length) * kBlock)));
       }
@@ -146,9 +145,8 @@ public:
     return params.get(region.getContext());
   }
 
-  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
-    Problem p = *analyze(region);
-    MLIRContext *context = region.getContext();
+  SmallVector<Launch> makeLaunches(const Problem &p, Schedule schedule) const override {
+    MLIRContext *context = schedule.getContext();
     AffineExpr two = getAffineConstantExpr(2, context);
     AffineExpr grain = getAffineConstantExpr(schedule.getGrain(), context);
     if (const int64_t adjacent = schedule.getLaneDims()) {
@@ -173,14 +171,13 @@ public:
     return {sort, take};
   }
 
-  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned number, Emitter &e, Value begin,
+  void emitTasks(const Problem &p, Schedule schedule, unsigned number, Emitter &e, Value begin,
                  Value end) const override {
-    Problem p = *analyze(region);
     if (const int64_t adjacent = schedule.getLaneDims())
       return emitAdjacent(p, adjacent, e, begin, end);
     if (schedule.getSingle())
       return emitSingle(p, schedule, e, begin, end);
-    unsigned inputs = region.getInputs().size();
+    unsigned inputs = e.region().getInputs().size();
     OpBuilder &b = e.builder();
     Type i64 = b.getI64Type();
     Value rows = e.size(p.rows);
@@ -196,7 +193,7 @@ public:
     e.loop(begin, end, 1, [&](Index task) {
       SmallVector<AffineExpr> matrix{p.rows, p.keys};
       SmallVector<Index> batch = p.batch.empty() ? SmallVector<Index>{} : e.delinearize(task, p.batch);
-      AffineExpr perBatch = prim::product(region.getContext(), matrix);
+      AffineExpr perBatch = prim::product(b.getContext(), matrix);
       Value keys = e.address(e.output(1), Emitter::memoryType(p.element()), e.mul(task.base, e.size(perBatch)));
       e.laneLoop(e.size(perBatch), prim::getConstantSize(perBatch), [&](Index i) {
         SmallVector<Index> at(batch);

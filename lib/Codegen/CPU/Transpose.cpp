@@ -67,7 +67,7 @@ constexpr double kGrainElements = 30000;
 
 struct Problem {
   mutable prim::TransposeOp op; // accessors of ops are not const
-  Epilogue epilogue;
+  const Epilogue &epilogue;
   /// The dim of the result that is last in the operand.
   size_t dim;
   SmallVector<AffineExpr> sizes; // of the result, whose dims of `columns` are one
@@ -136,13 +136,13 @@ bool isElementwise(Operation &op) {
 }
 
 /// Whether the region's only result is what the op makes, in its order.
-bool isStoredAsIs(kernel::RegionOp region, prim::TransposeOp op) {
-  auto yield = cast<kernel::YieldOp>(region.getBody().front().getTerminator());
-  return yield.getValues().size() == 1 && prim::skipReshapes(yield.getValues().front()) == op.getResult();
+bool isStoredAsIs(const RegionProblem &region, prim::TransposeOp op) {
+  const ValueRange yielded = region.getYielded();
+  return yielded.size() == 1 && prim::skipReshapes(yielded.front()) == op.getResult();
 }
 
-std::optional<Problem> analyze(kernel::RegionOp region) {
-  Block &body = region.getBody().front();
+std::optional<Problem> analyzeTranspose(const RegionProblem &region) {
+  Block &body = region.getBody();
   if (!llvm::all_of(body, isElementwise))
     return std::nullopt;
   for (auto op : body.getOps<prim::TransposeOp>()) {
@@ -165,94 +165,84 @@ std::optional<Problem> analyze(kernel::RegionOp region) {
     if (prim::getConstantSize(sizes[dim]).value_or(kPanel) < (isNarrow ? kPanel : kLeast) ||
         (likely(sizes.back()) < kLeast && !isNarrow))
       continue;
-    FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, op.getResult());
-    if (succeeded(epilogue))
+    if (const Epilogue *epilogue = region.findWholeEpilogue(op.getResult()))
       return Problem{op, *epilogue, dim, sizes, columns, isNarrow};
   }
   return std::nullopt;
 }
 
-class TransposeGenerator final : public GeneratorOf<Schedule> {
+class TransposeGenerator final : public GeneratorFor<Schedule, Problem> {
 public:
-  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
-    const std::optional<Problem> p = analyze(region);
-    if (!p)
-      return failure();
-    const double bytes = 2 * double(p->bytes()) * getLikelyCount(p->sizes, region);
+  std::optional<Problem> analyze(const RegionProblem &region) const override { return analyzeTranspose(region); }
+
+  FailureOr<Schedule> decide(const RegionProblem &region, const Problem &p) const override {
+    const double bytes = 2 * double(p.bytes()) * getLikelyCount(p.sizes, p.op);
     const bool isCached = bytes <= kCacheBytes, isInThirdLevel = bytes <= kThirdLevelBytes;
-    const bool isStreaming = !p->isNarrow && llvm::all_of(getResults(region), isStreamed);
+    const bool isStreaming = !p.isNarrow && llvm::all_of(region.getYielded(), isStreamed);
     // Lines of rows that are a way apart share a set of the first-level cache.
-    const bool isDirect = !p->isNarrow && !isStreaming && p->isDirect() &&
-                          (p->isRowStrideMultiple(kLineBytes)
-                               ? !(isInThirdLevel && p->isRowStrideMultiple(kWayBytes))
-                               : (isCached && p->isRowStrideMultiple(1)) || (isInThirdLevel && p->areRowsShort()));
+    const bool isDirect = !p.isNarrow && !isStreaming && p.isDirect() &&
+                          (p.isRowStrideMultiple(kLineBytes)
+                               ? !(isInThirdLevel && p.isRowStrideMultiple(kWayBytes))
+                               : (isCached && p.isRowStrideMultiple(1)) || (isInThirdLevel && p.areRowsShort()));
     int64_t rows = kRows, columns = kColumns;
-    if (p->isNarrow) {
+    if (p.isNarrow) {
       rows = kNarrowRows;
-      columns = *prim::getConstantSize(p->sizes.back());
-    } else if (isDirect && p->isRowStrideMultiple(kFewSetsBytes)) {
-      rows = std::max<int64_t>(kRowsOfFewSets, kLineBytes / p->bytes());
+      columns = *prim::getConstantSize(p.sizes.back());
+    } else if (isDirect && p.isRowStrideMultiple(kFewSetsBytes)) {
+      rows = std::max<int64_t>(kRowsOfFewSets, kLineBytes / p.bytes());
     } else if (isDirect && !isCached) {
       rows = kRowsOfLines;
-      columns = std::max<int64_t>(kPanel, kLineBytes / p->bytes());
-    } else if (!isInThirdLevel && prim::getConstantSize(p->sizes.back()).value_or(kLongRow) >= kLongRow) {
+      columns = std::max<int64_t>(kPanel, kLineBytes / p.bytes());
+    } else if (!isInThirdLevel && prim::getConstantSize(p.sizes.back()).value_or(kLongRow) >= kLongRow) {
       rows = isStreaming ? kRowsPastCaches : kRows;
       columns = isStreaming ? kColumns : kColumnsOutOfCache;
     }
     Schedule::Params params;
-    if (p->isNarrow)
+    if (p.isNarrow)
       params.narrow = 1;
     params.rows = rows;
     params.columns = columns;
     // Within the third level what is fetched ahead costs more than it saves (1.05 on Zen 5, 1.0 on Sapphire Rapids).
-    params.fetch = !p->isNarrow && !isDirect && !isInThirdLevel && inputThroughReshapes(p->op.getOperand());
+    params.fetch = !p.isNarrow && !isDirect && !isInThirdLevel && inputThroughReshapes(p.op.getOperand());
     if (isStreaming)
       params.stream = 1;
     if (isDirect)
       params.direct = 1;
     // Pixels are cut among the threads rather than channels, as in the layers around.
-    const std::optional<int64_t> across = prim::getConstantSize(p->sizes[p->dim]),
-                                 along = prim::getConstantSize(p->sizes.back());
+    const std::optional<int64_t> across = prim::getConstantSize(p.sizes[p.dim]),
+                                 along = prim::getConstantSize(p.sizes.back());
     if (isInThirdLevel && across && along && ceilDiv(*across, rows) > 1 && *along > *across && *along > columns)
       params.rasterOrder = kernel::RasterOrder::ColumnsOuter;
-    const int64_t filled = std::min(rows, prim::getConstantSize(p->sizes[p->dim]).value_or(rows)) * columns;
-    params.grain = std::max<int64_t>(1, int64_t(kGrainElements / double(p->isNarrow ? filled : rows * columns)));
+    const int64_t filled = std::min(rows, prim::getConstantSize(p.sizes[p.dim]).value_or(rows)) * columns;
+    params.grain = std::max<int64_t>(1, int64_t(kGrainElements / double(p.isNarrow ? filled : rows * columns)));
     return params.get(region.getContext());
   }
 
-  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
-    const Problem p = *analyze(region);
+  SmallVector<Launch> makeLaunches(const Problem &p, Schedule schedule) const override {
+    MLIRContext *context = schedule.getContext();
     const int64_t rows = schedule.getRows(), columns = schedule.getColumns();
     Launch launch;
-    launch.tasks = prim::product(region.getContext(), p.grid(schedule));
-    launch.grain = getAffineConstantExpr(schedule.getGrain(), region.getContext());
+    launch.tasks = prim::product(context, p.grid(schedule));
+    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     if (!schedule.getDirect())
-      launch.scratch = getAffineConstantExpr(roundUp(rows * columns * p.bytes(), 64), region.getContext());
-    launch.inPlace = p.epilogue.inPlace(region);
+      launch.scratch = getAffineConstantExpr(roundUp(rows * columns * p.bytes(), 64), context);
+    launch.inPlace = p.epilogue.inPlace();
     return {launch};
   }
 
-  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned, Emitter &em, Value begin,
-                 Value end) const override {
+  void emitTasks(const Problem &p, Schedule schedule, unsigned, Emitter &em, Value begin, Value end) const override {
     if (schedule.getNarrow())
-      return emitNarrow(region, schedule, em, begin, end);
+      return emitNarrow(p, schedule, em, begin, end);
     if (!schedule.getStream())
-      return emitTiles(region, schedule, em, begin, end, /*isStreaming=*/false);
+      return emitTiles(p, schedule, em, begin, end, /*isStreaming=*/false);
     SmallVector<Value> buffers;
-    for (unsigned o = 0; o < region.getNumResults(); ++o)
+    for (unsigned o = 0; o < em.region().getNumResults(); ++o)
       buffers.push_back(em.output(o));
-    emitStreaming(em, buffers, [&](bool isStreaming) { emitTiles(region, schedule, em, begin, end, isStreaming); });
+    emitStreaming(em, buffers, [&](bool isStreaming) { emitTiles(p, schedule, em, begin, end, isStreaming); });
   }
 
 private:
-  /// What the region yields.
-  static ValueRange getResults(kernel::RegionOp region) {
-    return cast<kernel::YieldOp>(region.getBody().front().getTerminator()).getValues();
-  }
-
-  static void emitTiles(kernel::RegionOp region, Schedule schedule, Emitter &em, Value begin, Value end,
-                        bool isStreaming) {
-    const Problem p = *analyze(region);
+  static void emitTiles(const Problem &p, Schedule schedule, Emitter &em, Value begin, Value end, bool isStreaming) {
     const int64_t rowBlock = schedule.getRows(), columnBlock = schedule.getColumns();
     const AffineExpr depth = p.sizes[p.dim], last = p.sizes.back();
     // Rows of the operand to fetch for the next task with each row that this one writes.
@@ -286,8 +276,7 @@ private:
   }
 
   /// Whole vectors of each row to the scratch, interleaved, and what of them is inside from there to the result.
-  static void emitNarrow(kernel::RegionOp region, Schedule schedule, Emitter &em, Value begin, Value end) {
-    const Problem p = *analyze(region);
+  static void emitNarrow(const Problem &p, Schedule schedule, Emitter &em, Value begin, Value end) {
     OpBuilder &b = em.builder();
     const int64_t rowBlock = schedule.getRows(), columns = schedule.getColumns();
     em.loop(begin, end, 1, [&](Index task) {

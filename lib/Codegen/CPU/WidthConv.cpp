@@ -49,6 +49,10 @@ constexpr double kGrainFlops = 3e5;
 constexpr double kLeastGain = 0.95;
 
 struct Lines : Convolution {
+  Lines(const Convolution &convolution, const Epilogue &epilogue) : Convolution(convolution), epilogue(epilogue) {}
+
+  const Epilogue &epilogue;
+
   /// The op: accessors of ops are not const.
   prim::ConvOp conv() const { return op; }
   /// Where tap `tap` of a kernel row finds the element for the line's first result: in which phase (elements that lie
@@ -69,12 +73,13 @@ struct Lines : Convolution {
 /// Whether the lanes of other strategies are the channels of all groups: a vector of them is full.
 bool hasLanesOfGroups(const Lines &c) { return c.isDepthwise() || (c.groups > 1 && c.channels == 1); }
 
-std::optional<Lines> analyze(kernel::RegionOp region) {
-  Operation *anchor = findAnchor(region);
-  const std::optional<Convolution> convolution = anchor ? asConvolution(anchor) : std::nullopt;
-  if (!convolution)
+std::optional<Lines> analyzeLines(const RegionProblem &region) {
+  Operation *anchor = region.findAnchor();
+  const Convolution *convolution = region.findConvolution();
+  const Epilogue *epilogue = convolution ? region.findWholeEpilogue(anchor->getResult(0)) : nullptr;
+  if (!epilogue)
     return std::nullopt;
-  const Lines c{*convolution};
+  const Lines c(*convolution, *epilogue);
   if (c.columns > kMostColumns || c.taps() < 2 || c.channels == 0 || c.columns == 0)
     return std::nullopt;
   if (hasLanesOfGroups(c) && c.groups * c.columns >= kPanel)
@@ -94,18 +99,18 @@ bool isTransposed(const Lines &c) {
 }
 
 /// Whether neighbours in a line are neighbours in the region's results, too.
-bool storesLines(kernel::RegionOp region, const Lines &c) {
+bool storesLines(const Lines &c) {
   if (c.groups * c.columns == 1)
     return true;
   // Behind a transpose the channels are no longer last.
-  for (Operation &op : region.getBody().front())
+  for (Operation &op : *c.conv()->getBlock())
     if (isa<prim::TransposeOp>(op) && c.conv()->isBeforeInBlock(&op))
       return true;
   return false;
 }
 
 /// Whether the sums of blocks are transposed before they are stored.
-bool transposesSums(kernel::RegionOp region, const Lines &c) { return c.isBlocked() && !storesLines(region, c); }
+bool transposesSums(const Lines &c) { return c.isBlocked() && !storesLines(c); }
 
 /// Rows, vectors and columns of a block.
 struct Block {
@@ -136,9 +141,9 @@ int64_t columnsOf(const Lines &c, Schedule schedule, const VectorUnit &unit) {
 
 /// Floats of scratch for the sums of a block of rows and vectors, of all columns, before and after they are transposed;
 /// where lines are stored as they are, none.
-int64_t sumFloats(kernel::RegionOp region, const Lines &c, Schedule schedule) {
+int64_t sumFloats(const Lines &c, Schedule schedule) {
   int64_t most = 0;
-  if (transposesSums(region, c))
+  if (transposesSums(c))
     for (const VectorUnit &unit : machine::kVectorUnits)
       most = std::max(most, 2 * schedule.rowsFor(unit.bits) * schedule.vectorsFor(unit.bits) * unit.width() *
                                 c.transposedColumns());
@@ -151,7 +156,7 @@ int64_t sumFloats(kernel::RegionOp region, const Lines &c, Schedule schedule) {
 struct Estimate {
   double ours, theirs;
 };
-Estimate estimate(kernel::RegionOp region, const Lines &c, bool isWinograd, int64_t tileH, int64_t tileW) {
+Estimate estimate(const Lines &c, bool isWinograd, int64_t tileH, int64_t tileW) {
   const double taps = double(c.taps()), columns = double(c.columns), channels = double(c.channels);
   const double width = double(c.likelyWidth(/*usual=*/tileW));
   const double filled = width / double(roundUp(int64_t(std::max(1.0, width)), kPanel));
@@ -160,7 +165,7 @@ Estimate estimate(kernel::RegionOp region, const Lines &c, bool isWinograd, int6
   // Both vectors of a line are multiplied by each scalar of a block of columns.
   const double blocks = std::ceil(columns / 13);
   const double products = taps * (c.isBlocked() ? 0.5 * columns + 0.4 * blocks : 1 + 0.4 * (columns - 1));
-  const bool isStraight = storesLines(region, c);
+  const bool isStraight = storesLines(c);
   const double stored = isStraight      ? double(c.groups * c.columns)
                         : c.isBlocked() ? double(c.groups * c.transposedColumns()) * 6.0
                                         : double(c.groups * c.columns) * 16.0;
@@ -212,12 +217,12 @@ std::optional<Shape> chooseShape(const Lines &c) {
 
 class Task {
 public:
-  Task(const Lines &c, kernel::RegionOp region, Schedule schedule, Emitter &em)
-      : c(c), em(em), b(em.builder()), epilogue(*Epilogue::analyze(region, c.conv().getResult())),
-        tileH(schedule.getTileH()), tileW(schedule.getTileW()), rows(schedule.rowsFor(em.vectors().bits)),
-        vectors(schedule.vectorsFor(em.vectors().bits)), columns(columnsOf(c, schedule, em.vectors())),
-        transposesBack(transposesSums(region, c)), transposed(schedule.getTransposed() != 0), f32(b.getF32Type()),
-        pitch(c.pitch(tileW)), linePitch(pitch * c.strideW), channelPitch(c.lines(tileH) * linePitch) {}
+  Task(const Lines &c, Schedule schedule, Emitter &em)
+      : c(c), em(em), b(em.builder()), epilogue(c.epilogue), tileH(schedule.getTileH()), tileW(schedule.getTileW()),
+        rows(schedule.rowsFor(em.vectors().bits)), vectors(schedule.vectorsFor(em.vectors().bits)),
+        columns(columnsOf(c, schedule, em.vectors())), transposesBack(transposesSums(c)),
+        transposed(schedule.getTransposed() != 0), f32(b.getF32Type()), pitch(c.pitch(tileW)),
+        linePitch(pitch * c.strideW), channelPitch(c.lines(tileH) * linePitch) {}
 
   static SmallVector<AffineExpr> grid(const Lines &c, int64_t tileH, int64_t tileW) {
     SmallVector<AffineExpr> grid{c.batch};
@@ -549,7 +554,7 @@ private:
   const Lines &c;
   Emitter &em;
   OpBuilder &b;
-  Epilogue epilogue;
+  const Epilogue &epilogue;
   const int64_t tileH, tileW, rows, vectors, columns;
   /// The sums of blocks are transposed before they are stored; the input is before it is read.
   const bool transposesBack, transposed;
@@ -561,56 +566,51 @@ private:
   Index h0, w0;
 };
 
-class WidthConvGenerator final : public GeneratorOf<Schedule> {
+class WidthConvGenerator final : public GeneratorFor<Schedule, Lines> {
 public:
-  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant) const override {
-    const std::optional<Lines> c = analyze(region);
-    if (!c)
+  std::optional<Lines> analyze(const RegionProblem &region) const override { return analyzeLines(region); }
+
+  FailureOr<Schedule> decide(const RegionProblem &region, const Lines &c) const override {
+    const std::optional<Shape> shape = chooseShape(c);
+    if (!shape)
       return failure();
-    FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, c->conv()->getResult(0));
-    const std::optional<Shape> shape = chooseShape(*c);
-    if (failed(epilogue) || !shape)
-      return failure();
-    const bool isWinograd = succeeded(winogradGenerator()->choose(region, isConstant));
-    const Estimate cycles = estimate(region, *c, isWinograd, shape->tileH, shape->tileW);
+    const bool isWinograd = succeeded(winogradGenerator()->choose(region));
+    const Estimate cycles = estimate(c, isWinograd, shape->tileH, shape->tileW);
     if (cycles.ours > kLeastGain * cycles.theirs)
       return failure();
     Schedule::Params params;
     params.tileH = shape->tileH;
     params.tileW = shape->tileW;
     for (const VectorUnit &unit : machine::kVectorUnits) {
-      const Block block = chooseBlock(*c, unit, shape->tileH, shape->tileW);
+      const Block block = chooseBlock(c, unit, shape->tileH, shape->tileW);
       params.rowsFor(unit.bits) = block.rows;
       params.vectorsFor(unit.bits) = block.vectors;
-      if (block.columns < c->columns)
+      if (block.columns < c.columns)
         params.colsFor(unit.bits) = block.columns;
     }
-    if (isTransposed(*c))
+    if (isTransposed(c))
       params.transposed = 1;
     const double flops = 2.0 * double(shape->tileH) *
-                         double(std::min(shape->tileW, c->likelyWidth(/*usual=*/shape->tileW))) *
-                         double(c->groups * c->columns) * double(c->depth());
+                         double(std::min(shape->tileW, c.likelyWidth(/*usual=*/shape->tileW))) *
+                         double(c.groups * c.columns) * double(c.depth());
     params.grain = std::max<int64_t>(1, int64_t(kGrainFlops / std::max(1.0, flops)));
     return params.get(region.getContext());
   }
 
-  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
-    MLIRContext *context = region.getContext();
-    const Lines c = *analyze(region);
+  SmallVector<Launch> makeLaunches(const Lines &c, Schedule schedule) const override {
+    MLIRContext *context = schedule.getContext();
     const int64_t tileH = schedule.getTileH(), tileW = schedule.getTileW();
     Launch launch;
     launch.tasks = prim::product(context, Task::grid(c, tileH, tileW));
     launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
-    const int64_t floats = c.copiedFloats(tileH, tileW) + sumFloats(region, c, schedule);
+    const int64_t floats = c.copiedFloats(tileH, tileW) + sumFloats(c, schedule);
     launch.scratch = getAffineConstantExpr(roundUp(floats * 4, 64), context);
-    launch.inPlace = Epilogue::analyze(region, c.conv()->getResult(0))->inPlace(region);
+    launch.inPlace = c.epilogue.inPlace();
     return {launch};
   }
 
-  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned, Emitter &em, Value begin,
-                 Value end) const override {
-    const Lines c = *analyze(region);
-    Task(c, region, schedule, em).run(begin, end);
+  void emitTasks(const Lines &c, Schedule schedule, unsigned, Emitter &em, Value begin, Value end) const override {
+    Task(c, schedule, em).run(begin, end);
   }
 };
 

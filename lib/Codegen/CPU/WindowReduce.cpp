@@ -49,7 +49,7 @@ constexpr double kGrainElements = 30000;
 
 struct Problem {
   mutable prim::WindowReduceOp op; // accessors of ops are not const
-  Epilogue epilogue;
+  const Epilogue &epilogue;
   SmallVector<AffineExpr> in, out;
 
   std::optional<unsigned> input; // the operand, where the channels are last
@@ -82,8 +82,8 @@ struct Problem {
   SmallVector<AffineExpr> grid() const { return SmallVector<AffineExpr>(out.begin(), out.end() - 2); }
 };
 
-std::optional<Problem> analyze(kernel::RegionOp region) {
-  auto found = findOnly<prim::WindowReduceOp>(region);
+std::optional<Problem> analyzeWindow(const RegionProblem &region) {
+  auto found = region.findOnly<prim::WindowReduceOp>();
   if (!found || llvm::any_of(found.getPadLow(), [](int64_t pad) { return pad < 0; }))
     return std::nullopt;
   std::optional<unsigned> input;
@@ -92,8 +92,8 @@ std::optional<Problem> analyze(kernel::RegionOp region) {
     if (!input)
       return std::nullopt;
   }
-  FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, found.getResult());
-  if (failed(epilogue))
+  const Epilogue *epilogue = region.findWholeEpilogue(found.getResult());
+  if (!epilogue)
     return std::nullopt;
   return Problem{found, *epilogue, prim::getSizes(found.getOperand()), prim::getSizes(found.getResult()), input};
 }
@@ -280,45 +280,41 @@ private:
   SmallVector<Value> starts, first, last;
 };
 
-class WindowReduceGenerator final : public GeneratorOf<Schedule> {
+class WindowReduceGenerator final : public GeneratorFor<Schedule, Problem> {
 public:
-  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
-    const std::optional<Problem> p = analyze(region);
-    if (!p)
-      return failure();
-    auto likely = [&](AffineExpr size) { return double(getLikelySize(size, region)); };
+  std::optional<Problem> analyze(const RegionProblem &region) const override { return analyzeWindow(region); }
+
+  FailureOr<Schedule> decide(const RegionProblem &region, const Problem &p) const override {
+    auto likely = [&](AffineExpr size) { return double(getLikelySize(size, p.op)); };
     double outer = 1;
-    for (int64_t size : p->op.getWindow().drop_back())
+    for (int64_t size : p.op.getWindow().drop_back())
       outer *= double(size);
-    const double channels = likely(p->channels()), window = double(p->op.getWindow().back());
-    const double perLine = likely(p->lineIn()) * outer + likely(p->lineOut()) * window;
-    if (p->isChannelsLast()) {
-      const double border = llvm::any_of(p->op.getPadLow(), [](int64_t pad) { return pad > 0; }) ? kBorder : 1;
+    const double channels = likely(p.channels()), window = double(p.op.getWindow().back());
+    const double perLine = likely(p.lineIn()) * outer + likely(p.lineOut()) * window;
+    if (p.isChannelsLast()) {
+      const double border = llvm::any_of(p.op.getPadLow(), [](int64_t pad) { return pad > 0; }) ? kBorder : 1;
       const double few = channels <= kFewVectors * kPanel ? kFewChannels : 1;
-      if (outer * window * border * few <= perLine / likely(p->lineOut()) + kStepsPerElement)
+      if (outer * window * border * few <= perLine / likely(p.lineOut()) + kStepsPerElement)
         return failure();
     }
     const double perTask = perLine * channels + 32;
     Schedule::Params params;
-    params.lanes = p->isChannelsLast() || likely(p->lineOut()) >= double(kLeastLanes);
+    params.lanes = p.isChannelsLast() || likely(p.lineOut()) >= double(kLeastLanes);
     params.grain = std::max<int64_t>(1, int64_t(kGrainElements / perTask));
     return params.get(region.getContext());
   }
 
-  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
-    const Problem p = *analyze(region);
-    MLIRContext *context = region.getContext();
+  SmallVector<Launch> makeLaunches(const Problem &p, Schedule schedule) const override {
+    MLIRContext *context = schedule.getContext();
     Launch launch;
     launch.tasks = prim::product(context, p.grid());
     launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     launch.scratch = prim::simplifySize(p.elements() * 8); // of the widest accumulator
-    launch.inPlace = p.epilogue.inPlace(region);
+    launch.inPlace = p.epilogue.inPlace();
     return {launch};
   }
 
-  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned, Emitter &em, Value begin,
-                 Value end) const override {
-    const Problem p = *analyze(region);
+  void emitTasks(const Problem &p, Schedule schedule, unsigned, Emitter &em, Value begin, Value end) const override {
     Task(p, schedule, em).run(begin, end);
   }
 };

@@ -64,6 +64,7 @@ constexpr double kGrainCycles = 32e3;
 struct Problem {
   Convolution c;
   unsigned input; // of the region, read as [N, H, W, C]
+  const Epilogue &epilogue;
 
   AffineExpr tilesH() const { return prim::simplifySize(c.outH.ceilDiv(kOut)); }
   AffineExpr tilesW() const { return prim::simplifySize(c.outW.ceilDiv(kOut)); }
@@ -91,16 +92,18 @@ struct Problem {
   int64_t pitch() const { return roundUp(c.channels, 16) + (c.channels % 512 == 0 ? 16 : 0); }
 };
 
-std::optional<Problem> asProblem(Operation *anchor) {
-  auto op = dyn_cast_or_null<prim::ConvOp>(anchor);
-  std::optional<Convolution> c = op ? asConvolution(op) : std::nullopt;
-  if (!c || c->spatial < 2 || c->groups != 1 || c->kernelH != 3 || c->kernelW != 3 ||
-      !allEqual(op.getStrides().take_back(2), 1) || !allEqual(op.getDilations().take_back(2), 1) || c->outerTaps() < 1)
+std::optional<Problem> asProblem(const RegionProblem &region) {
+  auto op = region.findAnchor<prim::ConvOp>();
+  const Convolution *c = region.findConvolution();
+  if (!op || !c || !isF32(op.getInput()) || !isF32(op.getFilter()) || !isF32(op.getResult()) || c->spatial < 2 ||
+      c->groups != 1 || c->kernelH != 3 || c->kernelW != 3 || !allEqual(op.getStrides().take_back(2), 1) ||
+      !allEqual(op.getDilations().take_back(2), 1) || c->outerTaps() < 1)
     return std::nullopt;
   std::optional<unsigned> input = inputThroughReshapes(op.getInput());
   if (!input || c->h.value_or(1) < 1 || c->w.value_or(1) < 1 || c->channels < 1 || c->columns < 1)
     return std::nullopt;
-  return Problem{*c, *input};
+  const Epilogue *epilogue = region.findWholeEpilogue(op.getResult());
+  return epilogue ? std::optional(Problem{*c, *input, *epilogue}) : std::nullopt;
 }
 
 /// [36][outer kernel position][panel][channel][16] of G g G^T.
@@ -214,49 +217,49 @@ private:
   Location loc;
 };
 
-class WinogradGenerator final : public GeneratorOf<Schedule> {
+class WinogradGenerator final : public GeneratorFor<Schedule, Problem> {
 public:
-  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant) const override {
-    std::optional<Problem> p = accept(region, isConstant);
-    if (!p)
+  std::optional<Problem> analyze(const RegionProblem &region) const override { return asProblem(region); }
+
+  FailureOr<Schedule> decide(const RegionProblem &region, const Problem &p) const override {
+    const std::optional<PackedInput> packed = packedFilter(p, region.constants());
+    if (!packed)
       return failure();
     Plan best;
-    for (const Plan &plan : possiblePlans(*p))
+    for (const Plan &plan : possiblePlans(p))
       if (plan.cycles < best.cycles * 0.99)
         best = plan;
-    const double channels = double(p->c.channels), columns = double(p->c.panels() * kPanel);
-    const double pixels = double(p->likelyPlanes() * p->likelyHeight() * p->likelyWidth());
-    double direct = usedTaps(*p) * pixels * 9 * channels * columns / (2 * double(widestUnit().width()) * kDirectShare);
-    direct = std::max(direct, double(p->c.taps()) * channels * columns * 4 / kFarBytes);
+    const double channels = double(p.c.channels), columns = double(p.c.panels() * kPanel);
+    const double pixels = double(p.likelyPlanes() * p.likelyHeight() * p.likelyWidth());
+    double direct = usedTaps(p) * pixels * 9 * channels * columns / (2 * double(widestUnit().width()) * kDirectShare);
+    direct = std::max(direct, double(p.c.taps()) * channels * columns * 4 / kFarBytes);
     if (!best.tiles || best.cycles * kLeastGain > direct)
       return failure();
-    return scheduleFor(region, *p, isConstant, best);
+    return scheduleFor(p, packed->input, best);
   }
 
   /// The cheapest tasks for different numbers of panels.
-  SmallVector<kernel::ScheduleAttr> alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant,
+  SmallVector<kernel::ScheduleAttr> decideOthers(const RegionProblem &region, const Problem &p,
                                                  machine::CpuAttr) const override {
-    std::optional<Problem> p = accept(region, isConstant);
-    if (!p)
+    const std::optional<PackedInput> packed = packedFilter(p, region.constants());
+    if (!packed)
       return {};
-    SmallVector<Plan> plans = possiblePlans(*p);
+    SmallVector<Plan> plans = possiblePlans(p);
     llvm::stable_sort(plans, [](const Plan &x, const Plan &y) { return x.cycles < y.cycles; });
     SmallVector<kernel::ScheduleAttr> all;
     llvm::SmallDenseSet<int64_t> panels;
     for (const Plan &plan : plans)
       if (all.size() < 3 && panels.insert(plan.panels).second)
-        all.push_back(scheduleFor(region, *p, isConstant, plan));
+        all.push_back(scheduleFor(p, packed->input, plan));
     return all;
   }
 
-  SmallVector<PackedInput> packInputs(kernel::RegionOp region, Schedule schedule) const override {
-    return {*packedFilter(*asProblem(findAnchor(region)), [&](unsigned i) { return int64_t(i) == schedule.getRhs(); })};
+  SmallVector<PackedInput> packInputs(const Problem &p, Schedule schedule) const override {
+    return {*packedFilter(p, [&](unsigned i) { return int64_t(i) == schedule.getRhs(); })};
   }
 
-  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
-    MLIRContext *context = region.getContext();
-    Operation *anchor = findAnchor(region);
-    Problem p = *asProblem(anchor);
+  SmallVector<Launch> makeLaunches(const Problem &p, Schedule schedule) const override {
+    MLIRContext *context = schedule.getContext();
     auto scratch = [&](int64_t floats) { return getAffineConstantExpr(roundUp(floats * 4, 64) + 64, context); };
     const int64_t tiles = schedule.getTiles();
     const bool transformLaunch = schedule.getTransformLaunch();
@@ -279,16 +282,13 @@ public:
     launch.tasks = prim::product(context, grid(p, schedule));
     launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     launch.scratch = scratch(scratchFloats(p, tiles, schedule.getTileN() / kPanel, transformLaunch));
-    launch.inPlace = Epilogue::analyze(region, anchor->getResult(0))->inPlace(region);
+    launch.inPlace = p.epilogue.inPlace();
     launches.push_back(launch);
     return launches;
   }
 
-  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned number, Emitter &em, Value begin,
+  void emitTasks(const Problem &p, Schedule schedule, unsigned number, Emitter &em, Value begin,
                  Value end) const override {
-    Operation *anchor = findAnchor(region);
-    Problem p = *asProblem(anchor);
-    Epilogue epilogue = *Epilogue::analyze(region, anchor->getResult(0));
     const int64_t tiles = schedule.getTiles(), tileN = schedule.getTileN();
     const bool transformLaunch = schedule.getTransformLaunch();
     if (transformLaunch && number == 0)
@@ -304,7 +304,7 @@ public:
       t.count = blockExtent(em, p.tiles(), t.first.base, tiles);
       if (transformLaunch) {
         t.transformed =
-            offsetBy(em, em.input(region.getNumOperands()), em.mul(at[1].base, em.i64(launchFloats(p, tiles))));
+            offsetBy(em, em.input(em.region().getNumOperands()), em.mul(at[1].base, em.i64(launchFloats(p, tiles))));
         t.products = em.scratch();
       } else {
         t.transformed = em.scratch();
@@ -328,20 +328,11 @@ public:
         clearFloats(em, t.products, kInPixels * tiles * tileN);
         em.loop(em.i64(0), em.i64(p.c.outerTaps()), 1, takeTap);
       }
-      transformBack(p, schedule, t, epilogue, em);
+      transformBack(p, schedule, t, p.epilogue, em);
     });
   }
 
 private:
-  static std::optional<Problem> accept(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant) {
-    Operation *anchor = findAnchor(region);
-    std::optional<Problem> p = asProblem(anchor);
-    if (!p || !isF32(anchor->getOperand(0)) || !isF32(anchor->getOperand(1)) || !isF32(anchor->getResult(0)) ||
-        !packedFilter(*p, isConstant))
-      return std::nullopt;
-    return succeeded(Epilogue::analyzeAll(region, anchor->getResult(0))) ? p : std::nullopt;
-  }
-
   /// Tiles and panels of a task, its cycles on a machine of AVX-512, and those of all tasks.
   struct Plan {
     int64_t tiles = 0, panels = 0;
@@ -411,10 +402,9 @@ private:
     return plans;
   }
 
-  Schedule scheduleFor(kernel::RegionOp region, const Problem &p, llvm::function_ref<bool(unsigned)> isConstant,
-                       const Plan &plan) const {
+  static Schedule scheduleFor(const Problem &p, unsigned filter, const Plan &plan) {
     Schedule::Params params;
-    params.rhs = packedFilter(p, isConstant)->input;
+    params.rhs = filter;
     params.tiles = plan.tiles;
     params.tileN = plan.panels * kPanel;
     // Threads take pixels of their own, as in the layers around, where the filter stays near.
@@ -429,7 +419,7 @@ private:
       params.colsFor(unit.bits) = tile.panels * kPanel;
     }
     params.grain = std::max<int64_t>(1, int64_t(kGrainCycles / plan.task));
-    return params.get(region.getContext());
+    return params.get(p.c.batch.getContext());
   }
 
   struct Task {

@@ -30,12 +30,8 @@ constexpr int64_t kLoopsFlops = 200'000;
 // A kernel that at most so many threads can share is worth a try with more and with fewer of them.
 constexpr int64_t kFewThreads = 16;
 
-auto constantInputs(kernel::RegionOp region) {
-  return [region](unsigned i) mutable { return region.getInputs()[i].getDefiningOp<prim::ConstantOp>() != nullptr; };
-}
-
 /// The same schedule with work for more and for fewer threads.
-void addGrains(kernel::RegionOp region, const Generator &generator, kernel::ScheduleAttr schedule,
+void addGrains(const RegionProblem &region, const Generator &generator, kernel::ScheduleAttr schedule,
                llvm::SetVector<kernel::ScheduleAttr> &all) {
   auto tasks = prim::getConstantSize(generator.launches(region, schedule).back().tasks);
   const int64_t grain = schedule.getGrain();
@@ -51,12 +47,13 @@ void addGrains(kernel::RegionOp region, const Generator &generator, kernel::Sche
 constexpr double kCpuFlopsPerByte = 16, kGpuFlopsPerByte = 20;
 
 /// How long the region takes by `schedule`, in the time that a byte takes. Without a cost all schedules are equal.
-double estimate(kernel::RegionOp region, const Generator &generator, kernel::ScheduleAttr schedule,
+double estimate(const RegionProblem &problem, const Generator &generator, kernel::ScheduleAttr schedule,
                 double flopsPerByte) {
+  kernel::RegionOp region = problem.getOp();
   base::CostAttr cost = region.getCostAttr();
   if (!cost)
     return 0;
-  const Efficiency reached = generator.efficiency(region, schedule);
+  const Efficiency reached = generator.efficiency(problem, schedule);
   return std::max(double(evaluateLikely(cost.getFlopsExpr(), region, usual::kExtent)) /
                       (flopsPerByte * reached.arithmetic),
                   double(evaluateLikely(cost.getBytesExpr(), region, usual::kExtent)) / reached.bandwidth);
@@ -70,13 +67,14 @@ struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePa
       if (region.getSchedule())
         return WalkResult::advance();
       const double flopsPerByte = target == machine::TargetKind::Cuda ? kGpuFlopsPerByte : kCpuFlopsPerByte;
+      const RegionProblem problem(region);
       kernel::ScheduleAttr best;
       double least = 0;
       for (const Generator *generator : allGenerators(target)) {
-        FailureOr<kernel::ScheduleAttr> schedule = generator->choose(region, constantInputs(region));
+        FailureOr<kernel::ScheduleAttr> schedule = generator->choose(problem);
         if (failed(schedule))
           continue;
-        const double time = estimate(region, *generator, *schedule, flopsPerByte);
+        const double time = estimate(problem, *generator, *schedule, flopsPerByte);
         if (!best || time < least) {
           best = *schedule;
           least = time;
@@ -107,16 +105,17 @@ SmallVector<kernel::ScheduleAttr> getScheduleCandidates(kernel::RegionOp region,
   base::CostAttr cost = region.getCostAttr();
   auto flops = cost ? prim::getConstantSize(cost.getFlopsExpr()) : std::nullopt;
   const bool isSmall = flops && *flops <= kLoopsFlops;
+  const RegionProblem problem(region);
   llvm::SetVector<kernel::ScheduleAttr> chosen, others;
   for (const Generator *generator : generators) {
     if (generator == generators.back() && !chosen.empty() && !isSmall)
       break;
-    FailureOr<kernel::ScheduleAttr> schedule = generator->choose(region, constantInputs(region));
+    FailureOr<kernel::ScheduleAttr> schedule = generator->choose(problem);
     if (succeeded(schedule)) {
       chosen.insert(*schedule);
-      addGrains(region, *generator, *schedule, others);
+      addGrains(problem, *generator, *schedule, others);
     }
-    others.insert_range(generator->alternatives(region, constantInputs(region), cpu));
+    others.insert_range(generator->alternatives(problem, cpu));
   }
   if (chosen.empty())
     return {};

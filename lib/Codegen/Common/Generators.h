@@ -4,6 +4,15 @@
 // into the attribute; everything else obeys it. tc-choose-schedule asks all generators and takes the one whose kernels
 // take the least time by their cost model; of equal ones the first.
 //
+// A strategy is written as a GeneratorFor its schedule and its problem, which is what it takes of a region:
+//
+//   struct Problem { const Product &product; const Epilogue &epilogue; };
+//   class FooGenerator : public GeneratorFor<kernel::CpuFooAttr, Problem> {
+//     analyze(region)                -> Problem, or nullopt: it has no code for this region
+//     decide(region, problem)        -> schedule, or failure: others are better at it
+//     packInputs, makeLaunches, emitTasks(problem, schedule, ...)
+//   };
+//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
@@ -12,6 +21,7 @@
 #define TC_LIB_CODEGEN_GENERATORS_H
 
 #include "Common/Emitter.h"
+#include "tc/Analysis/RegionProblem.h"
 #include "tc/Codegen/Passes.h"
 
 #include "mlir/IR/AffineMap.h"
@@ -60,59 +70,69 @@ public:
   virtual llvm::StringRef strategy() const = 0;
   /// Whether it has code for this composite op, as an anchor of a region; others are decomposed before.
   virtual bool takesWhole(mlir::Operation *composite) const { return false; }
-  /// The schedule for this region, or failure if this strategy can't take it. `isConstant(i)`: input i is a constant.
-  virtual mlir::FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
-                                                       llvm::function_ref<bool(unsigned)> isConstant) const = 0;
+  /// Whether it has code for this region: what `packing`, `launches` and `emit` rely on.
+  virtual bool takes(const RegionProblem &region) const = 0;
+  /// The schedule for this region, or failure if this strategy can't take it or had better not.
+  virtual mlir::FailureOr<kernel::ScheduleAttr> choose(const RegionProblem &region) const = 0;
   /// What kernels of this schedule reach, by which tc-choose-schedule compares it with those of other strategies.
-  virtual Efficiency efficiency(kernel::RegionOp region, kernel::ScheduleAttr schedule) const { return {}; }
+  virtual Efficiency efficiency(const RegionProblem &region, kernel::ScheduleAttr schedule) const { return {}; }
   /// Other schedules that are worth measuring on a CPU of this kind, whether `choose` accepts or not: a few, the
   /// likeliest first. What they say is as safe to obey as what `choose` says.
-  virtual llvm::SmallVector<kernel::ScheduleAttr>
-  alternatives(kernel::RegionOp region, llvm::function_ref<bool(unsigned)> isConstant, machine::CpuAttr cpu) const {
-    return {};
-  }
+  virtual llvm::SmallVector<kernel::ScheduleAttr> alternatives(const RegionProblem &region,
+                                                               machine::CpuAttr cpu) const = 0;
   /// What its kernels make use of that default CPU variants lack, the best last: there is a variant for each.
   virtual llvm::SmallVector<machine::CpuUnits> gainsFrom() const { return {}; }
   /// Constant inputs to pack. The packed layout is the same for all CPU variants.
-  virtual llvm::SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const {
-    return {};
-  }
+  virtual llvm::SmallVector<PackedInput> packing(const RegionProblem &region, kernel::ScheduleAttr schedule) const = 0;
   /// The launches, in order; at least one.
-  virtual llvm::SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const = 0;
+  virtual llvm::SmallVector<Launch> launches(const RegionProblem &region, kernel::ScheduleAttr schedule) const = 0;
   /// Emits tasks [begin, end) of launch `number` at the emitter's insertion point.
-  virtual void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned number, Emitter &emitter,
+  virtual void emit(const RegionProblem &region, kernel::ScheduleAttr schedule, unsigned number, Emitter &emitter,
                     mlir::Value begin, mlir::Value end) const = 0;
 };
 
-/// A generator whose strategy is the attribute `ScheduleT`, which is all that it is given.
-template <typename ScheduleT> class GeneratorOf : public Generator {
+/// A generator whose strategy is the attribute `ScheduleT`, and which takes regions that are a `ProblemT`. A problem
+/// may refer to answers of the RegionProblem that it was made of.
+template <typename ScheduleT, typename ProblemT> class GeneratorFor : public Generator {
 public:
   llvm::StringRef strategy() const final { return ScheduleT::strategy; }
-  mlir::FailureOr<kernel::ScheduleAttr> choose(kernel::RegionOp region,
-                                               llvm::function_ref<bool(unsigned)> isConstant) const final {
-    mlir::FailureOr<ScheduleT> schedule = decide(region, isConstant);
+  bool takes(const RegionProblem &region) const final { return analyze(region).has_value(); }
+  mlir::FailureOr<kernel::ScheduleAttr> choose(const RegionProblem &region) const final {
+    const std::optional<ProblemT> problem = analyze(region);
+    if (!problem)
+      return mlir::failure();
+    mlir::FailureOr<ScheduleT> schedule = decide(region, *problem);
     if (mlir::failed(schedule))
       return mlir::failure();
     return kernel::ScheduleAttr(*schedule);
   }
-  llvm::SmallVector<PackedInput> packing(kernel::RegionOp region, kernel::ScheduleAttr schedule) const final {
-    return packInputs(region, mlir::cast<ScheduleT>(schedule));
+  llvm::SmallVector<kernel::ScheduleAttr> alternatives(const RegionProblem &region, machine::CpuAttr cpu) const final {
+    const std::optional<ProblemT> problem = analyze(region);
+    return problem ? decideOthers(region, *problem, cpu) : llvm::SmallVector<kernel::ScheduleAttr>();
   }
-  llvm::SmallVector<Launch> launches(kernel::RegionOp region, kernel::ScheduleAttr schedule) const final {
-    return makeLaunches(region, mlir::cast<ScheduleT>(schedule));
+  llvm::SmallVector<PackedInput> packing(const RegionProblem &region, kernel::ScheduleAttr schedule) const final {
+    return packInputs(*analyze(region), mlir::cast<ScheduleT>(schedule));
   }
-  void emit(kernel::RegionOp region, kernel::ScheduleAttr schedule, unsigned number, Emitter &emitter,
+  llvm::SmallVector<Launch> launches(const RegionProblem &region, kernel::ScheduleAttr schedule) const final {
+    return makeLaunches(*analyze(region), mlir::cast<ScheduleT>(schedule));
+  }
+  void emit(const RegionProblem &region, kernel::ScheduleAttr schedule, unsigned number, Emitter &emitter,
             mlir::Value begin, mlir::Value end) const final {
-    emitTasks(region, mlir::cast<ScheduleT>(schedule), number, emitter, begin, end);
+    emitTasks(*analyze(region), mlir::cast<ScheduleT>(schedule), number, emitter, begin, end);
   }
 
 protected:
-  /// As `choose`, `packing`, `launches` and `emit`.
-  virtual mlir::FailureOr<ScheduleT> decide(kernel::RegionOp region,
-                                            llvm::function_ref<bool(unsigned)> isConstant) const = 0;
-  virtual llvm::SmallVector<PackedInput> packInputs(kernel::RegionOp region, ScheduleT schedule) const { return {}; }
-  virtual llvm::SmallVector<Launch> makeLaunches(kernel::RegionOp region, ScheduleT schedule) const = 0;
-  virtual void emitTasks(kernel::RegionOp region, ScheduleT schedule, unsigned number, Emitter &emitter,
+  /// The region as a problem of this strategy; nullopt if it has no code for it.
+  virtual std::optional<ProblemT> analyze(const RegionProblem &region) const = 0;
+  /// As `choose`, `alternatives`, `packing`, `launches` and `emit`.
+  virtual mlir::FailureOr<ScheduleT> decide(const RegionProblem &region, const ProblemT &problem) const = 0;
+  virtual llvm::SmallVector<kernel::ScheduleAttr> decideOthers(const RegionProblem &region, const ProblemT &problem,
+                                                               machine::CpuAttr cpu) const {
+    return {};
+  }
+  virtual llvm::SmallVector<PackedInput> packInputs(const ProblemT &problem, ScheduleT schedule) const { return {}; }
+  virtual llvm::SmallVector<Launch> makeLaunches(const ProblemT &problem, ScheduleT schedule) const = 0;
+  virtual void emitTasks(const ProblemT &problem, ScheduleT schedule, unsigned number, Emitter &emitter,
                          mlir::Value begin, mlir::Value end) const = 0;
 };
 

@@ -74,7 +74,7 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
 
   struct Kernel {
     std::string name;
-    kernel::RegionOp region;
+    const RegionProblem *problem;
     kernel::ScheduleAttr schedule;
     const Generator *generator;
     SmallVector<Launch> launches;
@@ -140,8 +140,9 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     MLIRContext *context = &getContext();
     llvm::StringMap<unsigned> known;
     std::vector<Kernel> kernels;
-    SmallVector<kernel::RegionOp> regions;
-    module.walk([&](kernel::RegionOp region) { regions.push_back(region); });
+    // Bodies of regions stay as they are until the end: answers hold for all variants.
+    std::vector<std::unique_ptr<RegionProblem>> problems;
+    module.walk([&](kernel::RegionOp region) { problems.push_back(std::make_unique<RegionProblem>(region)); });
     DenseMap<Value, PackedInput> packed;
     SmallVector<machine::CpuAttr> cpus;
     SmallVector<Attribute> gpus;
@@ -165,17 +166,26 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     auto generatorOf = [&](kernel::ScheduleAttr schedule) {
       return lookupGenerator(schedule, gpus.empty() ? machine::TargetKind::Cpu : machine::TargetKind::Cuda);
     };
-    for (kernel::RegionOp region : regions) {
-      for (kernel::ScheduleAttr schedule : schedulesOf(region))
-        if (!generatorOf(schedule)) {
+    for (const auto &problem : problems) {
+      kernel::RegionOp region = problem->getOp();
+      for (kernel::ScheduleAttr schedule : schedulesOf(region)) {
+        const Generator *generator = generatorOf(schedule);
+        if (!generator) {
           region.emitError("region has a schedule that no code generator of this device knows: ") << schedule;
           return signalPassFailure();
         }
+        if (!generator->takes(*problem)) {
+          region.emitError("the strategy of schedule ")
+              << schedule
+              << " has no code for this region; tc-choose-schedule writes one that has, where there is none";
+          return signalPassFailure();
+        }
+      }
       if (!region.getScheduleAttr()) {
         region.emitError("region has no schedule");
         return signalPassFailure();
       }
-      const SmallVector<PackedInput> inputs = packingOf(region, region.getScheduleAttr(), generatorOf);
+      const SmallVector<PackedInput> inputs = packingOf(*problem, region.getScheduleAttr(), generatorOf);
       for (const PackedInput &input : inputs) {
         Value constant = region.getInputs()[input.input];
         auto type = cast<RankedTensorType>(constant.getType());
@@ -184,7 +194,8 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
           packed.try_emplace(constant, input);
       }
     }
-    for (kernel::RegionOp region : regions) {
+    for (const auto &problem : problems) {
+      kernel::RegionOp region = problem->getOp();
       OpBuilder builder(region);
       SmallVector<Value> results;
       // The kernel of a schedule; a new one if no region before has the same.
@@ -195,10 +206,10 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
         if (isNew) {
           Kernel kernel;
           kernel.name = "k" + std::to_string(kernels.size()) + describe(region);
-          kernel.region = region;
+          kernel.problem = problem.get();
           kernel.schedule = schedule;
           kernel.generator = generator;
-          kernel.launches = generator->launches(region, schedule);
+          kernel.launches = generator->launches(*kernel.problem, schedule);
           kernel.symbols = symbolsOf(region, kernel.launches);
           kernel.layouts = layouts;
           kernels.push_back(std::move(kernel));
@@ -209,7 +220,7 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
         return kernels[entry->second];
       };
       if (ArrayAttr cases = region.getCasesAttr()) {
-        if (failed(checkLayouts(region, generatorOf)))
+        if (failed(checkLayouts(*problem, generatorOf)))
           return signalPassFailure();
         SmallVector<Attribute> guards;
         for (auto other : cases.getAsRange<kernel::CaseAttr>())
@@ -219,11 +230,11 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
                                              builder.getArrayAttr(guards), schedules.size());
         for (auto [body, schedule] : llvm::zip_equal(choice.getCases(), schedules)) {
           builder.createBlock(&body);
-          host::YieldOp::create(builder, region.getLoc(), createLaunches(builder, region, kernelOf(schedule)));
+          host::YieldOp::create(builder, region.getLoc(), createLaunches(builder, *problem, kernelOf(schedule)));
         }
         results = llvm::to_vector_of<Value>(choice.getResults());
       } else {
-        results = createLaunches(builder, region, kernelOf(region.getScheduleAttr()));
+        results = createLaunches(builder, *problem, kernelOf(region.getScheduleAttr()));
       }
       region.replaceAllUsesWith(results);
     }
@@ -250,8 +261,8 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     // One variant for all GPUs: what they have in common is one PTX.
     if (!gpus.empty() && failed(addVariant(machine::stringifyDeviceKind(machine::DeviceKind::Cuda), gpus)))
       return signalPassFailure();
-    for (kernel::RegionOp region : regions)
-      region.erase();
+    for (const auto &problem : problems)
+      problem->getOp().erase();
     // Constants that only fed packed inputs are dead now.
     module.walk([](prim::ConstantOp op) {
       if (op->use_empty())
@@ -272,17 +283,18 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
 
   using GeneratorOfSchedule = llvm::function_ref<const Generator *(kernel::ScheduleAttr)>;
 
-  static SmallVector<PackedInput> packingOf(kernel::RegionOp region, kernel::ScheduleAttr schedule,
+  static SmallVector<PackedInput> packingOf(const RegionProblem &region, kernel::ScheduleAttr schedule,
                                             GeneratorOfSchedule generatorOf) {
     return generatorOf(schedule)->packing(region, schedule);
   }
 
   /// Fails where two schedules of a region read a constant in different layouts: it would be stored twice.
-  static LogicalResult checkLayouts(kernel::RegionOp region, GeneratorOfSchedule generatorOf) {
+  static LogicalResult checkLayouts(const RegionProblem &problem, GeneratorOfSchedule generatorOf) {
+    kernel::RegionOp region = problem.getOp();
     using Layout = std::tuple<AffineMap, Type, Attribute>; // null: as it is
     auto layoutsOf = [&](kernel::ScheduleAttr schedule) {
       SmallVector<Layout> layouts(region.getInputs().size());
-      for (const PackedInput &input : packingOf(region, schedule, generatorOf))
+      for (const PackedInput &input : packingOf(problem, schedule, generatorOf))
         layouts[input.input] = {input.map, input.type, input.transform};
       return layouts;
     };
@@ -298,11 +310,12 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
 
   /// The launches of `kernel` for `region`, at the builder's place; constants come before the region. Returns the
   /// region's results.
-  SmallVector<Value> createLaunches(OpBuilder &builder, kernel::RegionOp region, Kernel &kernel) {
+  SmallVector<Value> createLaunches(OpBuilder &builder, const RegionProblem &problem, Kernel &kernel) {
     MLIRContext *context = &getContext();
+    kernel::RegionOp region = problem.getOp();
     SmallVector<Value> inputs;
     llvm::SmallDenseMap<unsigned, PackedInput> packed;
-    for (PackedInput &input : kernel.generator->packing(region, kernel.schedule))
+    for (PackedInput &input : kernel.generator->packing(problem, kernel.schedule))
       packed[input.input] = input;
     for (PackedInput &input : kernel.layouts)
       packed[input.input] = input;
@@ -352,12 +365,13 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
     builder.setInsertionPointToEnd(&variant.getBody().front());
     MLIRContext *context = &getContext();
     Launch &launch = kernel.launches[number];
-    Location loc = kernel.region.getLoc();
-    unsigned inputs = kernel.region.getInputs().size(), outputs = 0;
+    kernel::RegionOp region = kernel.problem->getOp();
+    Location loc = region.getLoc();
+    unsigned inputs = region.getInputs().size(), outputs = 0;
     for (unsigned i = 0; i < number; ++i)
       inputs += kernel.launches[i].temporaries.size();
     bool last = number + 1 == kernel.launches.size();
-    outputs = launch.temporaries.size() + (last ? kernel.region.getOutputs().size() : 0);
+    outputs = launch.temporaries.size() + (last ? region.getOutputs().size() : 0);
     unsigned words = inputs + outputs + (launch.scratch ? 1 : 0) + kernel.symbols.size();
     bool isDevice = bool(launch.device);
 
@@ -388,15 +402,15 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
       end = entry->getArgument(2);
     }
     {
-      Emitter emitter(kernel.region, variant.getMachine(), builder, loc, entry->getArgument(0), inputs, outputs,
+      Emitter emitter(region, variant.getMachine(), builder, loc, entry->getArgument(0), inputs, outputs,
                       kernel.symbols, bool(launch.scratch));
       for (const PackedInput &layout : kernel.layouts)
         emitter.setLayout(layout.input, layout.map, layout.type);
       if (launch.scratch)
         emitter.setWorker(entry->getArgument(3), launch.scratch);
-      kernel.generator->emit(kernel.region, kernel.schedule, number, emitter, begin, end);
+      kernel.generator->emit(*kernel.problem, kernel.schedule, number, emitter, begin, end);
       if (emitter.error)
-        return base::emitError(kernel.region.getLoc(),
+        return base::emitError(region.getLoc(),
                                emitter.isUnsupported ? base::ErrorKind::Unsupported : base::ErrorKind::Internal)
                << *emitter.error;
     }

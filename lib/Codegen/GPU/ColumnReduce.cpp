@@ -43,19 +43,11 @@ constexpr int64_t kLeastSteps = 8;
 constexpr int64_t kManyRows = 264;
 
 /// The reduction of a region as one of rows.
-struct Rows {
-  explicit Rows(prim::ReduceOp reduce)
-      : reduce(reduce), sizes(prim::getSizes(reduce.getOperand())), results(prim::getSizes(reduce.getResult())),
-        element(cast<RankedTensorType>(reduce.getOperand().getType()).getElementType()),
-        accumulator(Emitter::accumulatorOf(element)) {
-    for (int64_t dim : reduce.getDims())
-      reduced.push_back(sizes[dim]);
-    keepsLast = !llvm::is_contained(reduce.getDims(), int64_t(sizes.size()) - 1);
+struct Rows : Reduction {
+  Rows(const Reduction &reduction, const Epilogue &epilogue)
+      : Reduction(reduction), epilogue(epilogue), accumulator(Emitter::accumulatorOf(element())) {
     const std::optional<int64_t> last = prim::getConstantSize(sizes.back());
     lanes = last && *last > 0 && *last % 4 == 0 ? 4 : 1;
-    outer = results;
-    if (keepsLast)
-      outer.pop_back();
   }
 
   /// Where the operand is read for the reduced element `row` of the result at `at`.
@@ -63,16 +55,12 @@ struct Rows {
     SmallVector<Index> within = e.delinearize(row, reduced), full(sizes.size());
     size_t inner = 0, kept = 0;
     for (size_t dim = 0; dim < sizes.size(); ++dim)
-      full[dim] = llvm::is_contained(reduce.getDims(), int64_t(dim)) ? within[inner++] : at[kept++];
+      full[dim] = llvm::is_contained(op.getDims(), int64_t(dim)) ? within[inner++] : at[kept++];
     return full;
   }
 
-  mutable prim::ReduceOp reduce; // its accessors are not const
-  SmallVector<AffineExpr> sizes, results, reduced;
-  /// Sizes of the result, without the last where it is the operand's.
-  SmallVector<AffineExpr> outer;
-  Type element, accumulator;
-  bool keepsLast;
+  const Epilogue &epilogue;
+  Type accumulator;
   /// Neighbouring elements that a thread reads at once.
   int64_t lanes;
 };
@@ -81,23 +69,24 @@ int64_t likelyProduct(ArrayRef<AffineExpr> sizes, Operation *scope) {
   return int64_t(std::min(getLikelyCount(sizes, scope), double(int64_t(1) << 40)));
 }
 
-class ColumnReduceGenerator final : public GeneratorOf<Schedule> {
+class ColumnReduceGenerator final : public GeneratorFor<Schedule, Rows> {
 public:
-  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
-    prim::ReduceOp reduce = findOnly<prim::ReduceOp>(region);
-    if (!reduce || prim::getSizes(reduce.getOperand()).empty())
-      return failure();
-    FailureOr<Epilogue> epilogue = Epilogue::analyzeAll(region, reduce.getResult());
-    if (failed(epilogue))
-      return failure();
-    const Rows rows(reduce);
+  std::optional<Rows> analyze(const RegionProblem &region) const override {
+    const Reduction *reduction = region.findReduction();
+    if (!reduction || reduction->sizes.empty())
+      return std::nullopt;
+    const Epilogue *epilogue = region.findWholeEpilogue(reduction->op.getResult());
+    return epilogue ? std::optional(Rows(*reduction, *epilogue)) : std::nullopt;
+  }
+
+  FailureOr<Schedule> decide(const RegionProblem &region, const Rows &rows) const override {
     Schedule::Params params;
     params.block = kBlock;
     params.unroll = kUnroll;
-    const int64_t count = likelyProduct(rows.reduced, region);
-    int64_t tasks = likelyProduct(rows.outer, region), steps = count;
+    const int64_t count = likelyProduct(rows.reduced, rows.op);
+    int64_t tasks = likelyProduct(rows.outer, rows.op), steps = count;
     if (rows.keepsLast) {
-      const int64_t columns = getLikelySize(rows.sizes.back(), region, /*usual=*/kMostAcross * rows.lanes);
+      const int64_t columns = getLikelySize(rows.sizes.back(), rows.op, /*usual=*/kMostAcross * rows.lanes);
       params.across =
           std::clamp(int64_t(llvm::PowerOf2Ceil(std::max<int64_t>(llvm::divideCeil(columns, rows.lanes), 1))),
                      kLeastAcross, kMostAcross);
@@ -114,9 +103,8 @@ public:
     return params.get(region.getContext());
   }
 
-  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule schedule) const override {
-    MLIRContext *context = region.getContext();
-    const Rows rows(findOnly<prim::ReduceOp>(region));
+  SmallVector<Launch> makeLaunches(const Rows &rows, Schedule schedule) const override {
+    MLIRContext *context = schedule.getContext();
     Launch last;
     last.tasks = prim::product(context, grid(rows, schedule, 1));
     last.grain = getAffineConstantExpr(1, context);
@@ -130,14 +118,12 @@ public:
       parts.temporaries = {partsType(rows, schedule)};
       launches.push_back(parts);
     }
-    last.inPlace = Epilogue::analyze(region, rows.reduce.getResult())->inPlace(region);
+    last.inPlace = rows.epilogue.inPlace();
     launches.push_back(last);
     return launches;
   }
 
-  void emitTasks(kernel::RegionOp region, Schedule schedule, unsigned number, Emitter &e, Value begin,
-                 Value) const override {
-    const Rows rows(findOnly<prim::ReduceOp>(region));
+  void emitTasks(const Rows &rows, Schedule schedule, unsigned number, Emitter &e, Value begin, Value) const override {
     const bool leavesParts = schedule.getParts() > 1 && number == 0, combinesParts = number == 1;
     const RankedTensorType partsType = ColumnReduceGenerator::partsType(rows, schedule);
     const SmallVector<AffineExpr> partSizes = prim::getSizes(partsType);
@@ -160,10 +146,10 @@ public:
     // The reduced element `row` of the results at `place`, as an accumulator.
     auto read = [&](const Index &row, ArrayRef<Index> place) -> Value {
       if (!combinesParts)
-        return e.toAccumulator(e.emit(rows.reduce.getOperand(), rows.operandAt(e, row, place)));
+        return e.toAccumulator(e.emit(rows.op.getOperand(), rows.operandAt(e, row, place)));
       SmallVector<Index> full{row};
       llvm::append_range(full, place);
-      return e.load(e.input(region.getNumOperands()), rows.accumulator, partSizes, full);
+      return e.load(e.input(e.region().getNumOperands()), rows.accumulator, partSizes, full);
     };
     auto finish = [&](ArrayRef<Index> place, Value total) {
       if (leavesParts) {
@@ -172,8 +158,7 @@ public:
         e.store(total, e.output(0), rows.accumulator, partSizes, full);
         return;
       }
-      storeEpilogue(e, *Epilogue::analyze(region, rows.reduce.getResult()), place,
-                    e.fromAccumulator(total, rows.element));
+      storeEpilogue(e, rows.epilogue, place, e.fromAccumulator(total, rows.element()));
       e.clearSources();
     };
     if (rows.keepsLast)
@@ -206,7 +191,7 @@ private:
   /// The reduction of the elements first, first + stride, ... before `to`, `unroll` at once. first < to + stride.
   static Value accumulate(const Rows &rows, Emitter &e, Value first, Value to, int64_t stride, int64_t unroll,
                           Value start, llvm::function_ref<Value(const Index &)> read) {
-    const prim::ReduceKind kind = rows.reduce.getKind();
+    const prim::ReduceKind kind = rows.op.getKind();
     auto add = [&](Value sum, Value value) { return e.combine(kind, rows.accumulator, sum, value); };
     const Value count = e.divUnsigned(e.add(e.sub(to, first), e.i64(stride - 1)), e.i64(stride));
     const Value whole = e.mul(e.divUnsigned(count, e.i64(unroll)), e.i64(unroll));
@@ -253,7 +238,7 @@ private:
     const Value end = arith::SelectOp::create(b, e.loc(), isInside, to, from);
     SmallVector<Index> place(at);
     place.push_back(lanesAt(column));
-    Value start = e.toAccumulator(e.neutral(rows.reduce.getKind(), rows.element));
+    Value start = e.toAccumulator(e.neutral(rows.op.getKind(), rows.element()));
     if (lanes > 1)
       start = e.broadcast(start);
     const Value sum = accumulate(rows, e, e.add(from, threadDown), end, down, schedule.getUnroll(), start,
@@ -269,7 +254,7 @@ private:
             e.loadAt(words, rows.accumulator, lanesAt(e.mul(e.add(thread, e.i64(i * across)), e.i64(lanes)))));
       for (size_t half = sums.size() / 2; half > 0; half /= 2)
         for (size_t i = 0; i < half; ++i)
-          sums[i] = e.combine(rows.reduce.getKind(), rows.accumulator, sums[i], sums[i + half]);
+          sums[i] = e.combine(rows.op.getKind(), rows.accumulator, sums[i], sums[i + half]);
       finish(place, sums.front());
     });
   }
@@ -281,7 +266,7 @@ private:
     makeTeam(e, schedule.getBlock());
     const Emitter::Team team = *e.team;
     const Value thread = team.member;
-    Value start = e.toAccumulator(e.neutral(rows.reduce.getKind(), rows.element));
+    Value start = e.toAccumulator(e.neutral(rows.op.getKind(), rows.element()));
     if (lanes > 1)
       start = e.broadcast(start);
     const Value units = e.i64(lanes);
@@ -291,8 +276,8 @@ private:
                              return vectorOf(e, read(lanes == 1 ? row : e.contiguous(row), at), lanes);
                            });
     if (lanes > 1)
-      sum = e.reduceLanes(rows.reduce.getKind(), rows.accumulator, sum);
-    sum = team.across(rows.reduce.getKind(), rows.accumulator, sum);
+      sum = e.reduceLanes(rows.op.getKind(), rows.accumulator, sum);
+    sum = team.across(rows.op.getKind(), rows.accumulator, sum);
     e.team.reset();
     const Value leads = arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::eq, thread, e.i64(0));
     e.ifThen(leads, [&] { finish(at, sum); });

@@ -30,38 +30,40 @@ constexpr int64_t kTile = 64, kDepth = 16, kThreads = 128;
 // Rows of the shared slices are padded so that the fragments' accesses fall into different banks.
 constexpr int64_t kRowA = kDepth + 4, kRowB = kTile + 8;
 
-/// The product that the region is built around, of f32; nullopt: there is none.
-std::optional<Product> analyze(kernel::RegionOp region) {
-  auto dot = dyn_cast_or_null<prim::DotGeneralOp>(findAnchor(region));
-  if (!dot || !isF32(dot.getLhs()) || !isF32(dot.getRhs()) || !isF32(dot.getResult()))
-    return std::nullopt;
-  return asProduct(dot);
-}
+struct Problem {
+  const Product &product;
+  const Epilogue &epilogue;
+};
 
-class GpuGemmGenerator final : public GeneratorOf<Schedule> {
+class GpuGemmGenerator final : public GeneratorFor<Schedule, Problem> {
 public:
-  FailureOr<Schedule> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
-    const std::optional<Product> p = analyze(region);
-    if (!p || failed(Epilogue::analyzeAll(region, p->result)))
-      return failure();
+  std::optional<Problem> analyze(const RegionProblem &region) const override {
+    auto dot = region.findAnchor<prim::DotGeneralOp>();
+    if (!dot || !isF32(dot.getLhs()) || !isF32(dot.getRhs()) || !isF32(dot.getResult()))
+      return std::nullopt;
+    const Epilogue *epilogue = region.findWholeEpilogue(dot.getResult());
+    return epilogue ? std::optional(Problem{*region.findProduct(), *epilogue}) : std::nullopt;
+  }
+
+  FailureOr<Schedule> decide(const RegionProblem &region, const Problem &) const override {
     return Schedule::Params().get(region.getContext());
   }
 
-  SmallVector<Launch> makeLaunches(kernel::RegionOp region, Schedule) const override {
-    MLIRContext *context = region.getContext();
+  SmallVector<Launch> makeLaunches(const Problem &problem, Schedule schedule) const override {
+    MLIRContext *context = schedule.getContext();
     Launch launch;
-    launch.tasks = prim::product(context, grid(*analyze(region)));
+    launch.tasks = prim::product(context, grid(problem.product));
     launch.grain = getAffineConstantExpr(1, context);
     launch.device = deviceAttr(context, kThreads);
     return {launch};
   }
 
-  void emitTasks(kernel::RegionOp region, Schedule, unsigned, Emitter &e, Value begin, Value) const override {
+  void emitTasks(const Problem &problem, Schedule, unsigned, Emitter &e, Value begin, Value) const override {
     OpBuilder &b = e.builder();
     Location loc = e.loc();
-    const Product p = *analyze(region);
-    const Epilogue epilogue = *Epilogue::analyze(region, p.result);
-    MLIRContext *context = region.getContext();
+    const Product &p = problem.product;
+    const Epilogue &epilogue = problem.epilogue;
+    MLIRContext *context = b.getContext();
     e.alignedBuffers = true;
     Type f32 = b.getF32Type();
     SmallVector<Index> block = e.delinearize(e.uniform(begin), grid(p));

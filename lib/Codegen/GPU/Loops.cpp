@@ -22,14 +22,10 @@ using namespace tc::codegen::gpu;
 
 namespace {
 
-kernel::YieldOp yieldOf(kernel::RegionOp region) {
-  return cast<kernel::YieldOp>(region.getBody().front().getTerminator());
-}
 Type elementOf(Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); }
 
 /// The output with the most elements.
-unsigned largestOutput(kernel::RegionOp region) {
-  auto values = yieldOf(region).getValues();
+unsigned largestOutput(ValueRange values) {
   unsigned best = 0;
   double most = -1;
   for (unsigned i = 0; i < values.size(); ++i) {
@@ -42,21 +38,10 @@ unsigned largestOutput(kernel::RegionOp region) {
   return best;
 }
 
-/// Length of the longest reduction along a last dim in the region; 0: there is none.
-int64_t rowLength(kernel::RegionOp region) {
-  int64_t length = 0;
-  region.walk([&](prim::ReduceOp reduce) {
-    auto in = prim::getSizes(reduce.getOperand());
-    if (llvm::is_contained(reduce.getDims(), int64_t(in.size()) - 1))
-      length = std::max(length, std::max<int64_t>(1, getLikelySize(in.back(), region, usual::kRowLength)));
-  });
-  return length;
-}
-
-template <typename Schedule> Schedule makeSchedule(kernel::RegionOp region, int64_t threads) {
+template <typename Schedule> Schedule makeSchedule(const RegionProblem &region, int64_t threads) {
   typename Schedule::Params params;
   params.block = threads;
-  params.space = largestOutput(region);
+  params.space = largestOutput(region.getYielded());
   return params.get(region.getContext());
 }
 
@@ -81,47 +66,66 @@ void writeOthers(Emitter &e, ValueRange values, unsigned space, Value first, Val
   });
 }
 
-class RowsGenerator final : public GeneratorOf<kernel::GpuRowsAttr> {
+/// Rows of one output, with reductions along them.
+struct RowsProblem {
+  Value root;
+  /// Length of the longest of these reductions.
+  int64_t length;
+  /// The output's dims that number the blocks: all but the last where the region computes whole rows, else all.
+  SmallVector<AffineExpr> rows;
+};
+
+class RowsGenerator final : public GeneratorFor<kernel::GpuRowsAttr, RowsProblem> {
 public:
-  FailureOr<kernel::GpuRowsAttr> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
-    int64_t length = rowLength(region);
-    if (length == 0 || yieldOf(region).getValues().size() != 1)
-      return failure();
-    // All threads of a block must meet in every shared reduction: each lies along the rows of the grid, or is the
-    // grid's point.
-    auto sizes = prim::getSizes(yieldOf(region).getValues()[0]);
-    WalkResult walk = region.walk([&](prim::ReduceOp reduce) {
-      auto in = prim::getSizes(reduce.getOperand()), out = prim::getSizes(reduce.getResult());
+  std::optional<RowsProblem> analyze(const RegionProblem &region) const override {
+    if (region.getYielded().size() != 1)
+      return std::nullopt;
+    const Value root = region.getYielded().front();
+    const SmallVector<AffineExpr> sizes = prim::getSizes(root);
+    int64_t length = 0;
+    bool spansRow = false;
+    for (auto reduce : region.getBody().getOps<prim::ReduceOp>()) {
+      const auto in = prim::getSizes(reduce.getOperand()), out = prim::getSizes(reduce.getResult());
+      // All threads of a block must meet in every shared reduction: each lies along the rows of the grid, or is the
+      // grid's point.
       for (auto [i, dim] : llvm::enumerate(reduce.getDims()))
         if (dim != int64_t(in.size() - reduce.getDims().size() + i))
-          return WalkResult::interrupt();
-      bool alongRow = in == sizes && reduce.getDims().size() == 1;
-      return alongRow || out == sizes ? WalkResult::advance() : WalkResult::interrupt();
-    });
-    if (walk.wasInterrupted())
-      return failure();
+          return std::nullopt;
+      const bool isAlongRow = in == sizes && reduce.getDims().size() == 1;
+      if (!isAlongRow && out != sizes)
+        return std::nullopt;
+      if (llvm::is_contained(reduce.getDims(), int64_t(in.size()) - 1)) {
+        length = std::max(length, std::max<int64_t>(1, getLikelySize(in.back(), reduce, usual::kRowLength)));
+        spansRow |= in == sizes;
+      }
+    }
+    if (length == 0)
+      return std::nullopt;
+    return RowsProblem{root, length, spansRow ? SmallVector<AffineExpr>(ArrayRef(sizes).drop_back()) : sizes};
+  }
+
+  FailureOr<kernel::GpuRowsAttr> decide(const RegionProblem &region, const RowsProblem &p) const override {
     // 4 elements a thread; a warp for short rows, at most 256 threads.
     int64_t threads =
-        std::min<int64_t>(256, std::max<int64_t>(machine::kWarpThreads, int64_t(llvm::PowerOf2Ceil(length / 4))));
+        std::min<int64_t>(256, std::max<int64_t>(machine::kWarpThreads, int64_t(llvm::PowerOf2Ceil(p.length / 4))));
     return makeSchedule<kernel::GpuRowsAttr>(region, threads);
   }
 
-  SmallVector<Launch> makeLaunches(kernel::RegionOp region, kernel::GpuRowsAttr schedule) const override {
-    MLIRContext *context = region.getContext();
+  SmallVector<Launch> makeLaunches(const RowsProblem &p, kernel::GpuRowsAttr schedule) const override {
+    MLIRContext *context = schedule.getContext();
     Launch launch;
-    SmallVector<AffineExpr> rows = rowDims(region, schedule);
-    launch.tasks = prim::product(context, rows);
+    launch.tasks = prim::product(context, p.rows);
     launch.grain = getAffineConstantExpr(1, context);
     launch.device = deviceAttr(context, schedule.getBlock());
     return {launch};
   }
 
-  void emitTasks(kernel::RegionOp region, kernel::GpuRowsAttr schedule, unsigned, Emitter &e, Value begin,
+  void emitTasks(const RowsProblem &p, kernel::GpuRowsAttr schedule, unsigned, Emitter &e, Value begin,
                  Value) const override {
-    Value root = yieldOf(region).getValues()[0];
+    const Value root = p.root;
     int64_t threads = schedule.getBlock();
     makeTeam(e, threads);
-    SmallVector<AffineExpr> sizes = prim::getSizes(root), rows = rowDims(region, schedule);
+    const SmallVector<AffineExpr> sizes = prim::getSizes(root), &rows = p.rows;
     SmallVector<Index> at = e.delinearize(e.uniform(begin), rows);
     if (rows.size() == sizes.size()) { // the output has one element a row
       Value value = e.emit(root, at);
@@ -144,34 +148,27 @@ public:
       e.loop(e.team->member, e.size(last), threads, [&](Index iv) { write(iv); });
     }
   }
-
-private:
-  /// The output's dims that number the blocks: all but the last where the region computes whole rows, else all.
-  static SmallVector<AffineExpr> rowDims(kernel::RegionOp region, kernel::GpuRowsAttr) {
-    Value root = yieldOf(region).getValues()[0];
-    SmallVector<AffineExpr> sizes = prim::getSizes(root);
-    bool spansRow = false;
-    region.walk([&](prim::ReduceOp reduce) {
-      auto in = prim::getSizes(reduce.getOperand());
-      if (llvm::is_contained(reduce.getDims(), int64_t(in.size()) - 1) && in == sizes)
-        spansRow = true;
-    });
-    if (spansRow)
-      sizes.pop_back();
-    return sizes;
-  }
 };
 
-class FlatGenerator final : public GeneratorOf<kernel::GpuFlatAttr> {
+/// The region's outputs.
+struct FlatProblem {
+  ValueRange values;
+};
+
+class FlatGenerator final : public GeneratorFor<kernel::GpuFlatAttr, FlatProblem> {
 public:
-  FailureOr<kernel::GpuFlatAttr> decide(kernel::RegionOp region, llvm::function_ref<bool(unsigned)>) const override {
+  std::optional<FlatProblem> analyze(const RegionProblem &region) const override {
+    return FlatProblem{region.getYielded()};
+  }
+
+  FailureOr<kernel::GpuFlatAttr> decide(const RegionProblem &region, const FlatProblem &) const override {
     return makeSchedule<kernel::GpuFlatAttr>(region, 256);
   }
 
-  SmallVector<Launch> makeLaunches(kernel::RegionOp region, kernel::GpuFlatAttr schedule) const override {
-    MLIRContext *context = region.getContext();
+  SmallVector<Launch> makeLaunches(const FlatProblem &p, kernel::GpuFlatAttr schedule) const override {
+    MLIRContext *context = schedule.getContext();
     Launch launch;
-    Value root = yieldOf(region).getValues()[schedule.getSpace()];
+    Value root = p.values[schedule.getSpace()];
     int64_t perBlock = schedule.getBlock() * lanesOf(root);
     launch.tasks = prim::simplifySize(prim::product(context, prim::getSizes(root)).ceilDiv(perBlock));
     launch.grain = getAffineConstantExpr(1, context);
@@ -179,9 +176,9 @@ public:
     return {launch};
   }
 
-  void emitTasks(kernel::RegionOp region, kernel::GpuFlatAttr schedule, unsigned, Emitter &e, Value begin,
+  void emitTasks(const FlatProblem &p, kernel::GpuFlatAttr schedule, unsigned, Emitter &e, Value begin,
                  Value) const override {
-    auto values = yieldOf(region).getValues();
+    const ValueRange values = p.values;
     unsigned space = schedule.getSpace();
     int64_t threads = schedule.getBlock();
     Value root = values[space];

@@ -1,0 +1,44 @@
+//===- RegionProblem.cpp - what a region computes, found out once -------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "tc/Analysis/RegionProblem.h"
+
+using namespace mlir;
+using namespace tc;
+
+Operation *RegionProblem::findAnchor() const {
+  if (!anchor)
+    anchor = tc::findAnchor(region);
+  return *anchor;
+}
+
+const Product *RegionProblem::findProduct() const {
+  return answer(product, [&] { return findAnchor() ? asProduct(findAnchor()) : std::nullopt; });
+}
+
+const Convolution *RegionProblem::findConvolution() const {
+  return answer(convolution, [&] { return findAnchor() ? asConvolution(findAnchor()) : std::nullopt; });
+}
+
+const Reduction *RegionProblem::findReduction() const {
+  return answer(reduction, [&]() -> std::optional<Reduction> {
+    auto reduce = findOnly<prim::ReduceOp>();
+    return reduce ? std::optional(Reduction(reduce)) : std::nullopt;
+  });
+}
+
+const Epilogue *RegionProblem::findEpilogue(Value result) const {
+  auto [known, isNew] = epilogues.try_emplace(result);
+  if (isNew)
+    if (FailureOr<Epilogue> epilogue = Epilogue::analyze(region, result); succeeded(epilogue))
+      known->second = std::make_unique<Epilogue>(std::move(*epilogue));
+  return known->second.get();
+}
+
+const Epilogue *RegionProblem::findWholeEpilogue(Value result) const {
+  const Epilogue *epilogue = findEpilogue(result);
+  return epilogue && epilogue->roots().size() == getYielded().size() ? epilogue : nullptr;
+}
