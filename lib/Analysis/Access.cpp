@@ -9,6 +9,40 @@
 using namespace mlir;
 using namespace tc;
 
+DimMap tc::identityMap(Value value) {
+  DimMap map;
+  for (auto [i, size] : llvm::enumerate(prim::getSizes(value)))
+    map.push_back(prim::isOne(size) ? int(prim::kOrigin) : int(i));
+  return map;
+}
+
+DimMap tc::mapOperand(Operation *op, unsigned operand, ArrayRef<int> resultMap) {
+  const SmallVector<AffineExpr> sizes = prim::getSizes(op->getOperand(operand));
+  DimMap map(sizes.size(), prim::kUnknown);
+  if (auto primitive = dyn_cast<prim::FusionOpInterface>(op))
+    primitive.mapOperand(operand, resultMap, map);
+  for (auto [i, size] : llvm::enumerate(sizes))
+    if (prim::isOne(size))
+      map[i] = prim::kOrigin;
+  return map;
+}
+
+std::optional<unsigned> tc::alignedRank(Value tensor, ArrayRef<int> map, Value spaceOf) {
+  SmallVector<AffineExpr> sizes = prim::getSizes(tensor), outer = prim::getSizes(spaceOf);
+  unsigned next = 0, count = 0;
+  for (auto [i, size] : llvm::enumerate(sizes)) {
+    if (prim::isOne(size))
+      continue;
+    while (next < outer.size() && prim::isOne(outer[next]))
+      ++next;
+    if (next >= outer.size() || map[i] != int(next))
+      return std::nullopt;
+    ++next;
+    ++count;
+  }
+  return count;
+}
+
 std::optional<unsigned> tc::inputThroughReshapes(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(prim::skipReshapes(value)))
     return argument.getArgNumber();
@@ -38,6 +72,86 @@ bool tc::isInnermost(Value value, int64_t dim) {
     dim = *source;
     value = op->getOperand(0);
   }
+}
+
+bool tc::transposesInnermost(Operation *op) {
+  auto transpose = dyn_cast<prim::TransposeOp>(op);
+  if (!transpose)
+    return false;
+  auto sizes = prim::getSizes(transpose.getResult());
+  for (int64_t i = int64_t(sizes.size()) - 1; i >= 0; --i) {
+    if (prim::getConstantSize(sizes[i]) == 1)
+      continue;
+    auto from = prim::getSizes(transpose.getOperand());
+    int64_t last = int64_t(from.size()) - 1;
+    while (prim::getConstantSize(from[last]) == 1)
+      --last;
+    return transpose.getPermutation()[i] != last;
+  }
+  return false;
+}
+
+bool tc::isReadByVectors(Value value, int64_t dim) {
+  Operation *op = value.getDefiningOp();
+  auto sizes = prim::getSizes(value);
+  if (!op)
+    return dim + 1 == int64_t(sizes.size());
+  if (isa<prim::SplatOp>(op))
+    return true;
+  if (auto transpose = dyn_cast<prim::TransposeOp>(op))
+    return isReadByVectors(transpose.getOperand(), transpose.getPermutation()[dim]);
+  if (auto slice = dyn_cast<prim::SliceOp>(op))
+    return slice.getSteps()[dim] == 1 && isReadByVectors(slice.getOperand(), dim);
+  if (auto broadcast = dyn_cast<prim::BroadcastOp>(op)) {
+    auto from = prim::getSizes(broadcast.getOperand());
+    const auto *found = llvm::find(broadcast.getDims(), dim);
+    if (found == broadcast.getDims().end())
+      return true;
+    const int64_t inner = found - broadcast.getDims().begin();
+    if (from[inner] == sizes[dim])
+      return isReadByVectors(broadcast.getOperand(), inner);
+    return prim::getConstantSize(from[inner]) == 1;
+  }
+  if (auto reshape = dyn_cast<prim::ReshapeOp>(op)) {
+    auto from = prim::getSizes(reshape.getOperand());
+    if (dim + 1 != int64_t(sizes.size()) || from.empty())
+      return false;
+    auto outer = prim::getConstantSize(from.back()), inner = prim::getConstantSize(sizes.back());
+    // Vectors begin at multiples of 16, so that none crosses the end of a row.
+    const bool isPart = outer && inner && *inner > 0 && *inner % 16 == 0 && *outer % *inner == 0;
+    return (from.back() == sizes.back() || isPart) && isReadByVectors(reshape.getOperand(), int64_t(from.size()) - 1);
+  }
+  return op->hasTrait<prim::PointwiseTrait>() && op->getNumOperands() > 0 &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return isReadByVectors(operand, dim); });
+}
+
+static bool isReadAlong(Value mask, int64_t t, int64_t s) {
+  if (t < 0 || s < 0)
+    return false;
+  Operation *op = mask.getDefiningOp();
+  auto sizes = prim::getSizes(mask);
+  if (!op || isa<prim::ConstantOp>(op))
+    return prim::getConstantSize(sizes[t]) != 1 && prim::getConstantSize(sizes[s]) != 1 && t < s;
+  if (op->getNumOperands() == 0) // computed from positions
+    return false;
+  Value operand = op->getOperand(0);
+  if (auto broadcast = dyn_cast<prim::BroadcastOp>(op)) {
+    auto from = [&](int64_t dim) -> int64_t {
+      const auto *found = llvm::find(broadcast.getDims(), dim);
+      return found == broadcast.getDims().end() ? -1 : found - broadcast.getDims().begin();
+    };
+    return isReadAlong(operand, from(t), from(s));
+  }
+  if (auto transpose = dyn_cast<prim::TransposeOp>(op))
+    return isReadAlong(operand, transpose.getPermutation()[t], transpose.getPermutation()[s]);
+  if (op->hasTrait<prim::PointwiseTrait>())
+    return llvm::any_of(op->getOperands(), [&](Value v) { return isReadAlong(v, t, s); });
+  // Of other movement the order of dims is not known; it is kept more often than not.
+  return true;
+}
+bool tc::isReadByRows(Value mask) {
+  const int64_t rank = cast<RankedTensorType>(mask.getType()).getRank();
+  return isReadAlong(mask, rank - 2, rank - 1);
 }
 
 SmallVector<AffineExpr> tc::delinearizeExpr(AffineExpr linear, ArrayRef<AffineExpr> sizes) {

@@ -18,3 +18,21 @@ Reduction::Reduction(prim::ReduceOp op)
   if (keepsLast && !outer.empty())
     outer.pop_back();
 }
+
+std::optional<unsigned> tc::getRowRank(Operation *reduce) {
+  const SmallVector<int64_t> dims = cast<prim::FusionOpInterface>(reduce).getReducedDims();
+  unsigned kept = 0, reduced = 0;
+  for (auto [i, size] : llvm::enumerate(prim::getSizes(reduce->getOperand(0)))) {
+    if (prim::isOne(size))
+      continue;
+    if (llvm::is_contained(dims, int64_t(i)))
+      ++reduced;
+    else if (reduced)
+      return std::nullopt;
+    else
+      ++kept;
+  }
+  if (!reduced)
+    return std::nullopt;
+  return kept;
+}

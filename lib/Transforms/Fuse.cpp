@@ -14,10 +14,10 @@
 
 #include "FusePlan.h"
 
+#include "tc/Analysis/RegionInfo.h"
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Support/Logging.h"
 #include "tc/Transforms/Passes.h"
-#include "tc/Transforms/RegionInfo.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/RegionUtils.h"

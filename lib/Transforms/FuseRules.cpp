@@ -9,7 +9,6 @@
 using namespace mlir;
 using namespace tc;
 using namespace tc::fuse;
-using prim::isOne;
 
 bool tc::fuse::isMadeByHost(Operation *op, Operation *reader) {
   constexpr int64_t kMaxElements = 16;
@@ -54,7 +53,7 @@ static std::optional<std::pair<SmallVector<int64_t>, SmallVector<int64_t>>> getR
 static bool isTransposedBehind(Value value) {
   for (int depth = 0; depth < 8 && value.hasOneUse(); ++depth) {
     Operation *user = *value.getUsers().begin();
-    if (fuse::transposesInnermost(user))
+    if (transposesInnermost(user))
       return true;
     if (!user->hasTrait<prim::PointwiseTrait>() || user->getNumResults() != 1)
       return false;
@@ -79,23 +78,6 @@ bool tc::fuse::isAlongLines(Operation *op) {
     return false;
   const auto [kernel, strides] = *getReadWindow(op);
   return llvm::any_of(kernel, [](int64_t size) { return size > 1; });
-}
-
-bool tc::fuse::transposesInnermost(Operation *op) {
-  auto transpose = dyn_cast<prim::TransposeOp>(op);
-  if (!transpose)
-    return false;
-  auto sizes = prim::getSizes(transpose.getResult());
-  for (int64_t i = int64_t(sizes.size()) - 1; i >= 0; --i) {
-    if (prim::getConstantSize(sizes[i]) == 1)
-      continue;
-    auto from = prim::getSizes(transpose.getOperand());
-    int64_t last = int64_t(from.size()) - 1;
-    while (prim::getConstantSize(from[last]) == 1)
-      --last;
-    return transpose.getPermutation()[i] != last;
-  }
-  return false;
 }
 
 bool tc::fuse::isPrologue(Operation *consumer, Operation *op) {
@@ -139,56 +121,4 @@ bool tc::fuse::isCheap(Operation *op) {
   const Role role = getRole(op);
   return (role == Role::Movement || role == Role::Pointwise) && !op->hasTrait<prim::TranscendentalTrait>() &&
          !op->hasTrait<prim::CostlyTrait>();
-}
-
-std::optional<unsigned> tc::fuse::getRowRank(Operation *reduce) {
-  const SmallVector<int64_t> dims = cast<prim::FusionOpInterface>(reduce).getReducedDims();
-  unsigned kept = 0, reduced = 0;
-  for (auto [i, size] : llvm::enumerate(prim::getSizes(reduce->getOperand(0)))) {
-    if (isOne(size))
-      continue;
-    if (llvm::is_contained(dims, int64_t(i)))
-      ++reduced;
-    else if (reduced)
-      return std::nullopt;
-    else
-      ++kept;
-  }
-  if (!reduced)
-    return std::nullopt;
-  return kept;
-}
-
-DimMap tc::fuse::identityMap(Value value) {
-  DimMap map;
-  for (auto [i, size] : llvm::enumerate(prim::getSizes(value)))
-    map.push_back(isOne(size) ? int(kOrigin) : int(i));
-  return map;
-}
-
-DimMap tc::fuse::mapOperand(Operation *op, unsigned operand, ArrayRef<int> resultMap) {
-  const SmallVector<AffineExpr> sizes = prim::getSizes(op->getOperand(operand));
-  DimMap map(sizes.size(), kUnknown);
-  if (auto primitive = dyn_cast<prim::FusionOpInterface>(op))
-    primitive.mapOperand(operand, resultMap, map);
-  for (auto [i, size] : llvm::enumerate(sizes))
-    if (isOne(size))
-      map[i] = kOrigin;
-  return map;
-}
-
-std::optional<unsigned> tc::fuse::alignedRank(Value tensor, ArrayRef<int> map, Value spaceOf) {
-  SmallVector<AffineExpr> sizes = prim::getSizes(tensor), outer = prim::getSizes(spaceOf);
-  unsigned next = 0, count = 0;
-  for (auto [i, size] : llvm::enumerate(sizes)) {
-    if (isOne(size))
-      continue;
-    while (next < outer.size() && isOne(outer[next]))
-      ++next;
-    if (next >= outer.size() || map[i] != int(next))
-      return std::nullopt;
-    ++next;
-    ++count;
-  }
-  return count;
 }

@@ -1,4 +1,4 @@
-// Proves: how a region reads each input, its work and its bytes (include/tc/Transforms/RegionInfo.h), as tc-fuse writes them.
+// Proves: how a region reads each input, its work and its bytes (include/tc/Analysis/RegionInfo.h), as tc-fuse writes them.
 // RUN: tc-opt %s --tc-fuse | FileCheck %s
 
 // CHECK-LABEL: func.func @layer_norm

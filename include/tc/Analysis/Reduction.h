@@ -26,6 +26,10 @@ struct Reduction {
   mlir::Type element() const { return llvm::cast<mlir::RankedTensorType>(op.getOperand().getType()).getElementType(); }
 };
 
+/// For a reduction over the trailing dims of its operand's space: the number of dims of that space that are kept.
+/// nullopt for other reductions, and for those over dims of size 1 only.
+std::optional<unsigned> getRowRank(mlir::Operation *reduce);
+
 } // namespace tc
 
 #endif // TC_ANALYSIS_REDUCTION_H

@@ -39,6 +39,8 @@
 #ifndef TC_TRANSFORMS_FUSE_H
 #define TC_TRANSFORMS_FUSE_H
 
+#include "tc/Analysis/Access.h"
+#include "tc/Analysis/Reduction.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
 
 namespace tc::fuse {
@@ -55,8 +57,6 @@ bool isReadInPlace(mlir::Value operand, mlir::Operation *product);
 /// Whether the op is a convolution with so few channels in its result that a kernel's lanes had better run along the
 /// lines of the image: it reads and writes images with their channels first as well as others.
 bool isAlongLines(mlir::Operation *op);
-/// Whether the op is a transpose whose last dim is not the innermost one of its operand.
-bool transposesInnermost(mlir::Operation *op);
 /// Whether a contraction, window or recurrent op `consumer` reads an operand through the movement op `op`.
 bool isPrologue(mlir::Operation *consumer, mlir::Operation *op);
 /// Whether each element of the operand is one of the result: transpose, reshape.
@@ -67,22 +67,9 @@ bool isSmallConstant(mlir::Operation *op);
 bool isCheap(mlir::Operation *op);
 
 using prim::getSpace;
-using prim::Space;
-/// For a reduction over the trailing dims of its operand's space: the number of dims of that space that are kept.
-/// nullopt for other reductions, and for those over dims of size 1 only.
-std::optional<unsigned> getRowRank(mlir::Operation *reduce);
-
 using prim::kOrigin;
 using prim::kUnknown;
-/// Per dim of a tensor, the dim of another space that tells the position along it, kOrigin or kUnknown.
-using DimMap = llvm::SmallVector<int>;
-/// The map of a tensor's own space.
-DimMap identityMap(mlir::Value value);
-/// Map of operand `operand` of `op`, given the map of its result.
-DimMap mapOperand(mlir::Operation *op, unsigned operand, llvm::ArrayRef<int> resultMap);
-/// Whether `map` of `tensor` takes the first dims of the space with the dims `spaceDims` (those that are not of size
-/// 1), in order. Returns how many; nullopt if it does something else.
-std::optional<unsigned> alignedRank(mlir::Value tensor, llvm::ArrayRef<int> map, mlir::Value spaceOf);
+using prim::Space;
 
 /// Name of the region's attribute with the model's nodes that it computes, joined with '+'.
 inline constexpr llvm::StringLiteral kNodesAttr = "nodes";

@@ -47,36 +47,6 @@ constexpr int64_t kChains = 4;
 
 using Problem = AttentionProblem;
 
-/// Whether a mask [.., T, S] is read from memory along both T and S, with S contiguous: lanes along T would gather.
-bool isReadByRows(Value mask, int64_t t, int64_t s) {
-  if (t < 0 || s < 0)
-    return false;
-  Operation *op = mask.getDefiningOp();
-  auto sizes = prim::getSizes(mask);
-  if (!op || isa<prim::ConstantOp>(op))
-    return prim::getConstantSize(sizes[t]) != 1 && prim::getConstantSize(sizes[s]) != 1 && t < s;
-  if (op->getNumOperands() == 0) // computed from positions
-    return false;
-  Value operand = op->getOperand(0);
-  if (auto broadcast = dyn_cast<prim::BroadcastOp>(op)) {
-    auto from = [&](int64_t dim) -> int64_t {
-      const auto *found = llvm::find(broadcast.getDims(), dim);
-      return found == broadcast.getDims().end() ? -1 : found - broadcast.getDims().begin();
-    };
-    return isReadByRows(operand, from(t), from(s));
-  }
-  if (auto transpose = dyn_cast<prim::TransposeOp>(op))
-    return isReadByRows(operand, transpose.getPermutation()[t], transpose.getPermutation()[s]);
-  if (op->hasTrait<prim::PointwiseTrait>())
-    return llvm::any_of(op->getOperands(), [&](Value v) { return isReadByRows(v, t, s); });
-  // Of other movement the order of dims is not known; it is kept more often than not.
-  return true;
-}
-bool isReadByRows(Value mask) {
-  const int64_t rank = cast<RankedTensorType>(mask.getType()).getRank();
-  return isReadByRows(mask, rank - 2, rank - 1);
-}
-
 /// Offsets in floats of the parts of a worker's scratch.
 struct Layout {
   int64_t rowsQ, packedQ, keys, values, scores, result, end;

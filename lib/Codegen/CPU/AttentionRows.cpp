@@ -51,41 +51,6 @@ constexpr int64_t kPrefetchFloats = 2048, kNearBytes = machine::kCaches.l2 / 8 *
 // What a thread should get at least, for data that comes from beyond the second-level cache at 10 flops a byte.
 constexpr double kGrainFlops = 1e6, kFlopsPerByte = 10;
 
-/// Whether neighbours along dim `dim` of `value` are read as vectors, or are one element.
-bool isReadByVectors(Value value, int64_t dim) {
-  Operation *op = value.getDefiningOp();
-  auto sizes = prim::getSizes(value);
-  if (!op)
-    return dim + 1 == int64_t(sizes.size());
-  if (isa<prim::SplatOp>(op))
-    return true;
-  if (auto transpose = dyn_cast<prim::TransposeOp>(op))
-    return isReadByVectors(transpose.getOperand(), transpose.getPermutation()[dim]);
-  if (auto slice = dyn_cast<prim::SliceOp>(op))
-    return slice.getSteps()[dim] == 1 && isReadByVectors(slice.getOperand(), dim);
-  if (auto broadcast = dyn_cast<prim::BroadcastOp>(op)) {
-    auto from = prim::getSizes(broadcast.getOperand());
-    const auto *found = llvm::find(broadcast.getDims(), dim);
-    if (found == broadcast.getDims().end())
-      return true;
-    const int64_t inner = found - broadcast.getDims().begin();
-    if (from[inner] == sizes[dim])
-      return isReadByVectors(broadcast.getOperand(), inner);
-    return prim::getConstantSize(from[inner]) == 1;
-  }
-  if (auto reshape = dyn_cast<prim::ReshapeOp>(op)) {
-    auto from = prim::getSizes(reshape.getOperand());
-    if (dim + 1 != int64_t(sizes.size()) || from.empty())
-      return false;
-    auto outer = prim::getConstantSize(from.back()), inner = prim::getConstantSize(sizes.back());
-    // Vectors begin at multiples of 16, so that none crosses the end of a row.
-    const bool isPart = outer && inner && *inner > 0 && *inner % 16 == 0 && *outer % *inner == 0;
-    return (from.back() == sizes.back() || isPart) && isReadByVectors(reshape.getOperand(), int64_t(from.size()) - 1);
-  }
-  return op->hasTrait<prim::PointwiseTrait>() && op->getNumOperands() > 0 &&
-         llvm::all_of(op->getOperands(), [&](Value operand) { return isReadByVectors(operand, dim); });
-}
-
 /// Offsets in floats of the parts of a worker's scratch.
 struct Layout {
   int64_t queryStride, scoreStride, resultStride;

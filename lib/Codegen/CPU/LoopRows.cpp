@@ -143,7 +143,7 @@ SmallVector<Value> loops::rowResults(kernel::RegionOp region, Value root) {
       return {};
     const Value result = op.getResult(0);
     if (auto reduce = dyn_cast<prim::ReduceOp>(op)) {
-      const std::optional<unsigned> rank = fuse::getRowRank(reduce);
+      const std::optional<unsigned> rank = getRowRank(reduce);
       if (!rank || rowRank.value_or(*rank) != *rank || !haveEqualRows(fuse::getSpace(reduce.getOperand()), full, *rank))
         return {};
       rowRank = rank;

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#ifndef TC_TRANSFORMS_REGIONINFO_H
-#define TC_TRANSFORMS_REGIONINFO_H
+#ifndef TC_ANALYSIS_REGIONINFO_H
+#define TC_ANALYSIS_REGIONINFO_H
 
 #include "tc/Dialect/Kernel/IR/Kernel.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
@@ -68,4 +68,4 @@ mlir::AffineExpr getBytes(mlir::Type type);
 
 } // namespace tc
 
-#endif // TC_TRANSFORMS_REGIONINFO_H
+#endif // TC_ANALYSIS_REGIONINFO_H

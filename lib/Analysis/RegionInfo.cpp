@@ -4,15 +4,20 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "tc/Transforms/RegionInfo.h"
+#include "tc/Analysis/RegionInfo.h"
 
-#include "tc/Transforms/Fuse.h"
+#include "tc/Analysis/Access.h"
+#include "tc/Analysis/Reduction.h"
 
 #include <set>
 
 using namespace mlir;
 using namespace tc;
-using namespace tc::fuse;
+using prim::getRole;
+using prim::getSpace;
+using prim::kUnknown;
+using prim::Role;
+using prim::Space;
 
 StringRef tc::stringify(AccessClass access) {
   switch (access) {
