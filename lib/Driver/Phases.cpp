@@ -133,9 +133,10 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     manager.addPass(createCSEPass());
     FusePassOptions fuse;
     fuse.fuse = options.fuse;
+    fuse.target = options.target;
     manager.addNestedPass<func::FuncOp>(createFusePass(fuse));
     if (options.fuse)
-      manager.addNestedPass<func::FuncOp>(createCollapseDimsPass());
+      manager.addNestedPass<func::FuncOp>(createCollapseDimsPass({options.target}));
     return;
   }
   case Phase::Schedule: {

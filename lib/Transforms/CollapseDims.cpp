@@ -21,6 +21,7 @@
 
 #include "tc/Transforms/Fuse.h"
 #include "tc/Transforms/Passes.h"
+#include "tc/Transforms/Preferences.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -35,17 +36,14 @@ using namespace tc;
 
 namespace {
 
-// A last dim of fewer elements is short: it fills no vector.
-constexpr int64_t kShortRow = 16;
-
 bool isOne(AffineExpr size) { return prim::getConstantSize(size) == std::optional<int64_t>(1); }
 
 /// The classes of the dims of one region's values.
 class Classes {
 public:
   /// Fails if the region holds an op that this pass knows nothing of.
-  static std::optional<Classes> analyze(kernel::RegionOp region) {
-    Classes classes;
+  static std::optional<Classes> analyze(kernel::RegionOp region, const Preferences &prefer) {
+    Classes classes(prefer.lanes);
     Block &body = region.getBody().front();
     for (BlockArgument argument : body.getArguments())
       classes.add(argument);
@@ -93,6 +91,8 @@ public:
   bool mergesAny() const { return merges; }
 
 private:
+  explicit Classes(int64_t lanes) : lanes(lanes) {}
+
   void add(Value value) {
     SmallVector<int> &list = ids[value];
     order.push_back(value);
@@ -101,7 +101,7 @@ private:
       if (!isOne(size)) {
         kin.push_back(parent.size());
         parent.push_back(parent.size());
-        extents.push_back(prim::getConstantSize(size).value_or(kShortRow));
+        extents.push_back(prim::getConstantSize(size).value_or(lanes));
       }
     }
   }
@@ -242,7 +242,7 @@ private:
     for (int id : stepped)
       steppedKin.insert(rootOf(kin, id));
     for (size_t last = 0; last < parent.size(); ++last) {
-      if (classOf(last) != int(last) || moved.contains(last) || extents[last] >= kShortRow || next[last] != -1)
+      if (classOf(last) != int(last) || moved.contains(last) || extents[last] >= lanes || next[last] != -1)
         continue;
       // What stands before it, everywhere: dims that move, all of one kin.
       std::optional<int> before;
@@ -271,6 +271,7 @@ private:
     }
   }
 
+  int64_t lanes; // a last dim of fewer elements is short: it fills no vector
   llvm::DenseMap<Value, SmallVector<int>> ids;
   SmallVector<Value> order;
   std::vector<int> parent;
@@ -283,6 +284,8 @@ private:
 };
 
 struct CollapseDimsPass : tc::impl::CollapseDimsPassBase<CollapseDimsPass> {
+  using CollapseDimsPassBase::CollapseDimsPassBase;
+
   void runOnOperation() override {
     SmallVector<kernel::RegionOp> regions;
     getOperation().walk([&](kernel::RegionOp region) { regions.push_back(region); });
@@ -306,7 +309,7 @@ struct CollapseDimsPass : tc::impl::CollapseDimsPassBase<CollapseDimsPass> {
   }
 
   void collapse(kernel::RegionOp region) {
-    std::optional<Classes> classes = Classes::analyze(region);
+    std::optional<Classes> classes = Classes::analyze(region, Preferences::get(target));
     if (!classes)
       return;
     Block &body = region.getBody().front();

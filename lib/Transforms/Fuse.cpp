@@ -201,6 +201,7 @@ struct FusePass : tc::impl::FusePassBase<FusePass> {
     limits.fuse = this->fuse;
     limits.maxOps = this->maxOps;
     limits.maxBuffers = this->maxBuffers;
+    limits.target = this->target;
     Plan plan(block, limits, this->log || tc::log::isEnabled("fusion"));
     RegionBuilder(block, plan).run();
   }

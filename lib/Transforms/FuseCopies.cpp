@@ -13,11 +13,7 @@ using namespace tc::fuse;
 
 /// The concat among `reader` and the ops that lead from it to `use` of which vectors would compute the read part's
 /// elements though few of their lanes hold any; null: none.
-static prim::ConcatOp findWideConcat(Operation *reader, const Use &use) {
-  // A part of so few elements is no vector; rows of so few are written several at a time. A launch of its own is worth
-  // it from so many elements of the concat on.
-  constexpr int64_t kVector = 16, kShortRow = 15;
-  constexpr double kLeastElements = 4096;
+static prim::ConcatOp findWideConcat(Operation *reader, const Use &use, const Preferences &prefer) {
   SmallVector<Operation *> links{reader};
   llvm::append_range(links, use.chain);
   for (auto [i, link] : llvm::enumerate(links)) {
@@ -29,9 +25,10 @@ static prim::ConcatOp findWideConcat(Operation *reader, const Use &use) {
       return prim::getConstantSize(prim::product(concat.getContext(), ArrayRef(sizes).drop_front(concat.getAxis())));
     };
     Value part = i < use.chain.size() ? use.chain[i]->getResult(0) : use.leaf;
-    if (countBehind(part).value_or(kVector) < kVector &&
-        countBehind(concat.getResult()).value_or(kShortRow + 1) > kShortRow &&
-        getLikelyCount(concat.getResult()) >= kLeastElements)
+    // Rows that fill no vector are written several at a time.
+    if (countBehind(part).value_or(prefer.lanes) < prefer.lanes &&
+        countBehind(concat.getResult()).value_or(prefer.lanes) >= prefer.lanes &&
+        getLikelyCount(concat.getResult()) >= prefer.concatElements)
       return concat;
   }
   return {};
@@ -53,9 +50,9 @@ static prim::ConcatOp findConcatAcross(Operation *reader, const Use &use) {
 }
 
 /// Whether slices are gathered on the way to the leaf, with so many elements one behind the other that lanes pay.
-static bool gathersSlices(const Use &use) {
-  return llvm::any_of(use.chain, [](Operation *link) {
-    return isa<prim::GatherOp, prim::GatherNDOp>(link) && hasLanes(link->getOperand(0)) &&
+static bool gathersSlices(const Use &use, const Preferences &prefer) {
+  return llvm::any_of(use.chain, [&](Operation *link) {
+    return isa<prim::GatherOp, prim::GatherNDOp>(link) && hasLanes(link->getOperand(0), prefer) &&
            countSliced(link->getOperand(0)) > 0;
   });
 }
@@ -63,19 +60,19 @@ static bool gathersSlices(const Use &use) {
 /// Whether the ops read many elements for each that they give, of slices that they, or those that will join them,
 /// gather. Of two, as of neighbours of an image, concats gather as fast as they would copy.
 bool Plan::gathersManySlices(ArrayRef<Operation *> members) const {
-  constexpr size_t kManyReads = 16;
-  size_t reads = 0;
+  int64_t reads = 0;
   bool gathers = false;
   for (Operation *member : members)
     for (const Use &use : usesOf(member)) {
       ++reads;
       Operation *def = use.leaf.getDefiningOp();
       const int producer = def ? groupOf(def) : -1;
-      gathers |= gathersSlices(use) || (producer >= 0 && llvm::any_of(groups[producer].ops, [&](Operation *op) {
-                                          return llvm::any_of(usesOf(op), gathersSlices);
-                                        }));
+      auto gathersHere = [&](const Use &read) { return gathersSlices(read, prefer); };
+      gathers |= gathersHere(use) || (producer >= 0 && llvm::any_of(groups[producer].ops, [&](Operation *op) {
+                                        return llvm::any_of(usesOf(op), gathersHere);
+                                      }));
     }
-  return gathers && reads >= kManyReads;
+  return gathers && reads >= prefer.sliceReads;
 }
 
 /// How often the values that are read through `uses`, all by one region, are computed there: once for each position
@@ -125,7 +122,7 @@ std::string Plan::refuseCopy(int producer, const SmallVector<std::pair<Operation
   for (auto &[op, use] : readers) {
     Group &consumer = groups[groupOf(op)];
     if (isGathered(use) &&
-        gatherDepths.lookup(use.leaf.getDefiningOp()) + std::max(mostGathers(groupOf(op)), 1) > kMostGathers)
+        gatherDepths.lookup(use.leaf.getDefiningOp()) + std::max(mostGathers(groupOf(op)), 1) > prefer.gathersInTurn)
       return "gathers of " + describe(op) + " would wait for gathers";
     if (consumer.kind == Group::Function)
       return op->hasTrait<OpTrait::IsTerminator>() ? "result of the function" : describe(op) + " reads it";
@@ -136,13 +133,13 @@ std::string Plan::refuseCopy(int producer, const SmallVector<std::pair<Operation
       Operation *anchor = op;
       for (Operation *member : group.ops)
         for (const Use &inner : usesOf(member))
-          readable &= llvm::all_of(inner.chain, [&](Operation *link) { return isPrologue(anchor, link); });
+          readable &= llvm::all_of(inner.chain, [&](Operation *link) { return isPrologue(anchor, link, prefer); });
       if (!readable)
         return describe(op) + " would compute it again and again";
       continue;
     }
     if (!llvm::all_of(group.ops, isCheap))
-      if (prim::ConcatOp concat = findWideConcat(op, use))
+      if (prim::ConcatOp concat = findWideConcat(op, use, prefer))
         return "all lanes of " + describe(concat) + " would compute it for a few";
     if (prim::ConcatOp concat = findConcatAcross(op, use); concat && gathersManySlices(group.ops))
       return "lanes of " + describe(concat) + " would gather its slices element by element";
@@ -243,7 +240,7 @@ std::string Plan::refuseMerge(int a, int b) {
         Operation *def = use.leaf.getDefiningOp();
         if (!def || groupOf(def) != producer)
           continue;
-        if (isGathered(use) && mostGathers(a) + mostGathers(b) > kMostGathers)
+        if (isGathered(use) && mostGathers(a) + mostGathers(b) > prefer.gathersInTurn)
           return "gathers would wait for gathers";
         Value at = getRole(op) == Role::Reduce ? op->getOperand(0) : op->getResult(0);
         std::optional<unsigned> aligned = alignedRank(use.leaf, use.map, at);

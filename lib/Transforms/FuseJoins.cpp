@@ -66,7 +66,7 @@ std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) 
         !full && group.rowRank >= 0 && ArrayRef<AffineExpr>(space) == ArrayRef(group.space).take_front(group.rowRank);
     if (!full && !row)
       return "another space";
-    if (gatherDepth(op, id, uses) > kMostGathers)
+    if (gatherDepth(op, id, uses) > prefer.gathersInTurn)
       return "gathers would wait for gathers";
     for (const Use &use : uses) {
       Operation *def = use.leaf.getDefiningOp();
@@ -81,7 +81,7 @@ std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) 
   } else {
     if (getRole(op) == Role::Movement && !isBijection(op))
       return "it is no transpose or reshape";
-    const bool isAlong = isAlongLines(group.anchor());
+    const bool isAlong = isAlongLines(group.anchor(), prefer);
     if (transposesInnermost(op) && !isAlong)
       return "its elements would be stored apart";
     int found = -1;

@@ -29,7 +29,7 @@ void Plan::pinOperand(Operation *consumer, Value operand) {
         pinned.insert(op);
         return;
       }
-    } else if (!isPrologue(consumer, op)) {
+    } else if (!isPrologue(consumer, op, prefer)) {
       pinned.insert(best && op->hasOneUse() ? best : op);
       return;
     } else if (isa<prim::BroadcastOp>(op)) {
@@ -45,16 +45,13 @@ void Plan::pinOperand(Operation *consumer, Value operand) {
 
 /// Whether the elements of `v`, whose neighbours along its last dim lie apart in memory, are read many times each along
 /// the lanes of pointwise ops: then gathers cost more than turning it once.
-static bool isGatheredOften(Value v, AffineExpr elements) {
-  // Reads of one element, and reads of all, from which on a launch of its own is worth it. What only the run knows
-  // counts as much.
-  constexpr int64_t kReads = 8, kAllReads = 16 * 1024;
+static bool isGatheredOften(Value v, AffineExpr elements, const Preferences &prefer) {
   const SmallVector<AffineExpr> sizes = prim::getSizes(v);
   return llvm::any_of(v.getUsers(), [&](Operation *user) {
     if (auto reshape = dyn_cast<prim::ReshapeOp>(user))
       return !prim::getSizes(reshape.getResult()).empty() &&
              prim::getSizes(reshape.getResult()).back() == sizes.back() &&
-             isGatheredOften(reshape.getResult(), elements);
+             isGatheredOften(reshape.getResult(), elements, prefer);
     auto broadcast = dyn_cast<prim::BroadcastOp>(user);
     if (!broadcast || !llvm::any_of(broadcast->getUsers(), [](Operation *reader) {
           return getRole(reader) == Role::Pointwise || getRole(reader) == Role::Reduce;
@@ -73,30 +70,32 @@ static bool isGatheredOften(Value v, AffineExpr elements) {
       if (isRepeated)
         reads *= getLikelySize(size, user);
     }
-    return reads >= kReads && reads * getLikelySize(elements, user, usual::kExtent * usual::kExtent) >= kAllReads;
+    return reads >= prefer.gatheredReads &&
+           reads * getLikelySize(elements, user, usual::kExtent * usual::kExtent) >= prefer.gatheredInAll;
   });
 }
 
 /// Whether a reshape of the op's result `v` with another last dim is read as isGatheredOften counts.
-static bool isGatheredReshaped(Value v) {
+static bool isGatheredReshaped(Value v, const Preferences &prefer) {
   const SmallVector<AffineExpr> sizes = prim::getSizes(v);
   return llvm::any_of(v.getUsers(), [&](Operation *user) {
     auto reshape = dyn_cast<prim::ReshapeOp>(user);
     return reshape && !prim::getSizes(reshape.getResult()).empty() &&
            prim::getSizes(reshape.getResult()).back() != sizes.back() &&
-           isGatheredOften(reshape.getResult(), prim::product(v.getContext(), sizes));
+           isGatheredOften(reshape.getResult(), prim::product(v.getContext(), sizes), prefer);
   });
 }
 
 /// Whether `op` takes one of each row's elements (a coordinate of each box), which are then read along the lanes as
 /// often as isGatheredOften counts.
-static bool isColumnReadOften(Operation *op) {
+static bool isColumnReadOften(Operation *op, const Preferences &prefer) {
   auto slice = dyn_cast<prim::SliceOp>(op);
   if (!slice)
     return false;
   const SmallVector<AffineExpr> sizes = prim::getSizes(slice.getResult());
   return !sizes.empty() && prim::getConstantSize(sizes.back()) == 1 &&
-         prim::getConstantSize(prim::getSizes(slice.getOperand()).back()) != 1 && isGatheredReshaped(slice.getResult());
+         prim::getConstantSize(prim::getSizes(slice.getOperand()).back()) != 1 &&
+         isGatheredReshaped(slice.getResult(), prefer);
 }
 
 double tc::fuse::countSliced(Value v) {
@@ -119,24 +118,25 @@ double tc::fuse::countSliced(Value v) {
   return gathered + (sliced > getLikelyCount(v) ? sliced : 0);
 }
 
-bool tc::fuse::hasLanes(Value v) {
-  constexpr int64_t kLeastLanes = 8;
+bool tc::fuse::hasLanes(Value v, const Preferences &prefer) {
   const SmallVector<AffineExpr> sizes = prim::getSizes(v);
-  return !sizes.empty() && prim::getConstantSize(sizes.back()).value_or(0) >= kLeastLanes;
+  return !sizes.empty() && prim::getConstantSize(sizes.back()).value_or(0) >= prefer.leastLanes;
 }
 
 /// Whether slices of `v` along its last dim, whose neighbours lie apart in memory, are read, and so many that lanes
 /// along that dim pay for turning it once.
-static bool isReadBySlices(Value v) { return hasLanes(v) && countSliced(v) >= getLikelyCount(v); }
+static bool isReadBySlices(Value v, const Preferences &prefer) {
+  return hasLanes(v, prefer) && countSliced(v) >= getLikelyCount(v);
+}
 
 /// Whether a reshape of the op's result has dims merged into its last one of which the innermost repeats elements, as
 /// the values of a group of channels for each of them, and is read often.
-static bool repeatsWithinLanes(prim::BroadcastOp op) {
+static bool repeatsWithinLanes(prim::BroadcastOp op, const Preferences &prefer) {
   const SmallVector<AffineExpr> sizes = prim::getSizes(op.getResult());
   if (sizes.empty() || prim::getConstantSize(sizes.back()) == 1 ||
       (!op.getDims().empty() && op.getDims().back() + 1 == int64_t(sizes.size())))
     return false;
-  return isGatheredReshaped(op.getResult());
+  return isGatheredReshaped(op.getResult(), prefer);
 }
 
 void Plan::pin() {
@@ -165,12 +165,12 @@ void Plan::pin() {
   }
   for (Operation *op : ops) {
     if (transposesInnermost(op) &&
-        (isGatheredOften(op->getResult(0), prim::product(op->getContext(), prim::getSizes(op->getResult(0)))) ||
-         isReadBySlices(op->getResult(0))))
+        (isGatheredOften(op->getResult(0), prim::product(op->getContext(), prim::getSizes(op->getResult(0))), prefer) ||
+         isReadBySlices(op->getResult(0), prefer)))
       pinned.insert(op);
-    if (isColumnReadOften(op))
+    if (isColumnReadOften(op, prefer))
       pinned.insert(op);
-    if (auto broadcast = dyn_cast<prim::BroadcastOp>(op); broadcast && repeatsWithinLanes(broadcast))
+    if (auto broadcast = dyn_cast<prim::BroadcastOp>(op); broadcast && repeatsWithinLanes(broadcast, prefer))
       pinned.insert(op);
   }
   for (Operation *op : ops) {

@@ -19,7 +19,8 @@ using namespace mlir;
 using namespace tc;
 using namespace tc::fuse;
 
-Plan::Plan(Block &block, const Limits &limits, bool log) : limits(limits), log(log), lines(text) {
+Plan::Plan(Block &block, const Limits &limits, bool log)
+    : limits(limits), prefer(Preferences::get(limits.target)), log(log), lines(text) {
   for (Operation &op : block) {
     orderMap[&op] = ops.size();
     ops.push_back(&op);

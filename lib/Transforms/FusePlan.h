@@ -29,6 +29,7 @@ struct Limits {
   bool fuse = true;
   int64_t maxOps = 64;
   int64_t maxBuffers = 16;
+  machine::TargetKind target = machine::TargetKind::Cpu;
 };
 
 /// A set of ops that becomes one region, or one op that stays in the function.
@@ -74,7 +75,7 @@ bool isGathered(const Use &use);
 /// Elements of `v` that slices along its last dim read: of gathers, and of slices that overlap.
 double countSliced(mlir::Value v);
 /// Whether the last dim of `v` has so many elements that lanes along it pay.
-bool hasLanes(mlir::Value v);
+bool hasLanes(mlir::Value v, const Preferences &prefer);
 
 class Plan {
 public:
@@ -124,10 +125,8 @@ private:
   void recomputeDeps(int id);
   /// Whether `id` runs after `on` in any order.
   bool dependsOn(int id, int on) const;
-  /// Most gathers one after another in a region at positions that those before give: each waits for the one before, and
-  /// a processor's window holds too few of longer chains to fill the time.
-  static constexpr int kMostGathers = 2;
-  /// How many there are on the way to the result of `op`, which reads `uses`, in region `id`; remembered.
+  /// How many gathers one after another, at positions that those before give, there are on the way to the result of
+  /// `op`, which reads `uses`, in region `id`; remembered.
   int gatherDepth(mlir::Operation *op, int id, llvm::ArrayRef<Use> uses);
   llvm::DenseMap<mlir::Operation *, int> gatherDepths;
   /// The most of all ops of region `id`.
@@ -145,6 +144,7 @@ private:
   void note(mlir::Operation *producer, mlir::Operation *reader, const std::string &reason);
 
   Limits limits;
+  Preferences prefer;
   bool log;
   std::string text;
   llvm::raw_string_ostream lines;

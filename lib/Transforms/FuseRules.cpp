@@ -62,45 +62,39 @@ static bool isTransposedBehind(Value value) {
   return false;
 }
 
-bool tc::fuse::isAlongLines(Operation *op) {
-  // A vector of the channels would have a quarter of its lanes in use at most.
-  constexpr int64_t kMostChannels = 4;
-  // Between images that lie channels first, results of so many channels of so few.
-  constexpr int64_t kMostFirst = 64, kMostOfFirst = 4, kLeastLine = 64;
+bool tc::fuse::isAlongLines(Operation *op, const Preferences &prefer) {
   auto conv = dyn_cast<prim::ConvOp>(op);
   if (!conv || !cast<RankedTensorType>(conv.getType()).getElementType().isF32())
     return false;
   const auto in = prim::getSizes(conv.getInput()), out = prim::getSizes(conv.getResult());
   auto most = [](AffineExpr size, int64_t count) { return prim::getConstantSize(size).value_or(count + 1) <= count; };
-  const bool isFirst = most(out.back(), kMostFirst) && most(in.back(), kMostOfFirst) && conv.getGroups() == 1 &&
-                       !most(out[out.size() - 2], kLeastLine - 1) && isTransposedBehind(conv.getResult());
-  if (!most(out.back(), kMostChannels) && !isFirst)
+  const bool isFirst = most(out.back(), prefer.lineChannelsFirst) && most(in.back(), prefer.lineSourcesFirst) &&
+                       conv.getGroups() == 1 && !most(out[out.size() - 2], prefer.leastLine - 1) &&
+                       isTransposedBehind(conv.getResult());
+  if (!most(out.back(), prefer.lineChannels) && !isFirst)
     return false;
   const auto [kernel, strides] = *getReadWindow(op);
   return llvm::any_of(kernel, [](int64_t size) { return size > 1; });
 }
 
-bool tc::fuse::isPrologue(Operation *consumer, Operation *op) {
+bool tc::fuse::isPrologue(Operation *consumer, Operation *op, const Preferences &prefer) {
   // Kernels copy what they read of bytes and bf16 line by line, and padding with a zero point is part of that.
   if (isa<prim::ConvOp>(consumer) && isa<prim::PadOp>(op) && isCopiedByLines(op->getResult(0)))
     return true;
   if (isa<prim::ConvOp>(consumer) && isCopiedByLines(consumer->getOperand(0)))
     return isa<prim::ReshapeOp>(op);
   if (transposesInnermost(op)) {
-    if (isAlongLines(consumer))
+    if (isAlongLines(consumer, prefer))
       return true;
     if (auto window = getReadWindow(consumer)) {
-      // An element is read for each position of the window and each block of output channels: from this number of
-      // channels on gathers cost more than turning the input once, and of patches that do not overlap at any number.
-      constexpr int64_t kTransposedChannels = 8, kPatch = 16;
       int64_t positions = 1;
       bool overlaps = false;
       for (auto [size, stride] : llvm::zip_equal(window->first, window->second)) {
         positions *= size;
         overlaps |= stride < size;
       }
-      return prim::getConstantSize(prim::getSizes(op->getResult(0)).back()).value_or(0) < kTransposedChannels &&
-             (overlaps || positions < kPatch);
+      return prim::getConstantSize(prim::getSizes(op->getResult(0)).back()).value_or(0) < prefer.transposedChannels &&
+             (overlaps || positions < prefer.patchPositions);
     }
   }
   auto movement = dyn_cast<prim::FusionOpInterface>(op), reader = dyn_cast<prim::FusionOpInterface>(consumer);

@@ -20,6 +20,7 @@
 
 #include "tc/Analysis/LikelySizes.h"
 #include "tc/Transforms/Passes.h"
+#include "tc/Transforms/Preferences.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -34,17 +35,6 @@ using namespace tc::host;
 
 namespace {
 
-// Ranges that keep the threads of a small machine busy; a launch or a group that has them needs no company.
-constexpr int64_t kEnoughRanges = 8;
-// The same for launches in steps.
-constexpr int64_t kEnoughStepRanges = 64;
-// Work below which a fork costs more than it gains: it takes 2 us where the pool's threads are awake, 30 where not.
-constexpr int64_t kLeastFlops = 4000000, kLeastBytes = 1 << 20;
-// The same of a single task, which nobody shares without company: a recurrent layer of a small batch.
-constexpr int64_t kLeastTaskFlops = 2000000;
-// How far a member is looked for: every value that is computed earlier lives longer.
-constexpr unsigned kWindow = 48;
-
 int64_t evaluate(AffineExpr expr, LaunchOp launch) { return evaluateLikely(expr, launch, usual::kSymbol); }
 
 int64_t rangesOf(LaunchOp launch) {
@@ -52,16 +42,18 @@ int64_t rangesOf(LaunchOp launch) {
          std::max<int64_t>(1, evaluate(launch.getGrain().getResult(0), launch));
 }
 
-int64_t enoughRanges(LaunchOp launch) { return launch.getSteps() ? kEnoughStepRanges : kEnoughRanges; }
+int64_t enoughRanges(LaunchOp launch, const Preferences &prefer) {
+  return launch.getSteps() ? prefer.enoughStepRanges : prefer.enoughRanges;
+}
 
-bool isMember(Operation &op) {
+bool isMember(Operation &op, const Preferences &prefer) {
   auto launch = dyn_cast<LaunchOp>(op);
-  if (!launch || launch.getDeviceAttr() || launch.getGroup() || rangesOf(launch) >= enoughRanges(launch))
+  if (!launch || launch.getDeviceAttr() || launch.getGroup() || rangesOf(launch) >= enoughRanges(launch, prefer))
     return false;
   const bool isTask = evaluate(launch.getTasks().getResult(0), launch) == 1;
   base::CostAttr cost = launch.getCostAttr();
-  return cost && (evaluate(cost.getFlopsExpr(), launch) >= (isTask ? kLeastTaskFlops : kLeastFlops) ||
-                  evaluate(cost.getBytesExpr(), launch) >= kLeastBytes);
+  return cost && (evaluate(cost.getFlopsExpr(), launch) >= (isTask ? prefer.forkTaskFlops : prefer.forkFlops) ||
+                  evaluate(cost.getBytesExpr(), launch) >= prefer.forkBytes);
 }
 
 /// Whether the op only depends on what it reads, so that it may run earlier.
@@ -70,18 +62,19 @@ bool isMovable(Operation &op) {
 }
 
 /// Gives `first` company from the ops behind it.
-void group(LaunchOp first, int64_t number) {
+void group(LaunchOp first, int64_t number, const Preferences &prefer) {
   int64_t ranges = std::max<int64_t>(1, rangesOf(first));
   LaunchOp last = first;
   llvm::SmallPtrSet<Operation *, 16> dependent{first}; // on a member
   SmallVector<Operation *> between;                    // not dependent, in order
   unsigned seen = 0;
-  const int64_t enough = enoughRanges(first);
-  for (Operation *op = first->getNextNode(); op && isMovable(*op) && seen < kWindow && ranges < enough; ++seen) {
+  const int64_t enough = enoughRanges(first, prefer);
+  for (Operation *op = first->getNextNode(); op && isMovable(*op) && seen < prefer.groupWindow && ranges < enough;
+       ++seen) {
     Operation *next = op->getNextNode();
     if (llvm::any_of(op->getOperands(), [&](Value value) { return dependent.contains(value.getDefiningOp()); })) {
       dependent.insert(op);
-    } else if (!isMember(*op) || cast<LaunchOp>(op).getStepsAttr() != first.getStepsAttr()) {
+    } else if (!isMember(*op, prefer) || cast<LaunchOp>(op).getStepsAttr() != first.getStepsAttr()) {
       between.push_back(op);
     } else {
       // What it needs of the ops between, in their order.
@@ -107,11 +100,12 @@ void group(LaunchOp first, int64_t number) {
 struct GroupLaunches : public tc::impl::GroupLaunchesPassBase<GroupLaunches> {
   void runOnOperation() override {
     getOperation().walk([](LaunchOp launch) { launch.removeGroupAttr(); });
+    const Preferences prefer = Preferences::get(machine::TargetKind::Cpu); // whose threads share a fork
     int64_t number = 0;
     getOperation().walk([&](Block *block) {
       for (Operation &op : *block)
-        if (isMember(op))
-          group(cast<LaunchOp>(op), number++);
+        if (isMember(op, prefer))
+          group(cast<LaunchOp>(op), number++, prefer);
     });
   }
 };

@@ -42,6 +42,7 @@
 #include "tc/Analysis/Access.h"
 #include "tc/Analysis/Reduction.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Transforms/Preferences.h"
 
 namespace tc::fuse {
 
@@ -56,9 +57,9 @@ bool isCopiedByLines(mlir::Value input);
 bool isReadInPlace(mlir::Value operand, mlir::Operation *product);
 /// Whether the op is a convolution with so few channels in its result that a kernel's lanes had better run along the
 /// lines of the image: it reads and writes images with their channels first as well as others.
-bool isAlongLines(mlir::Operation *op);
+bool isAlongLines(mlir::Operation *op, const Preferences &prefer);
 /// Whether a contraction, window or recurrent op `consumer` reads an operand through the movement op `op`.
-bool isPrologue(mlir::Operation *consumer, mlir::Operation *op);
+bool isPrologue(mlir::Operation *consumer, mlir::Operation *op, const Preferences &prefer);
 /// Whether each element of the operand is one of the result: transpose, reshape.
 inline bool isBijection(mlir::Operation *op) { return op->hasTrait<prim::BijectiveTrait>(); }
 /// Whether `op` is a constant that regions copy instead of reading: at most 64 elements, or all the same.

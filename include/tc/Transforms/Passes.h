@@ -11,6 +11,7 @@
 
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/Kernel/IR/Kernel.h"
+#include "tc/Dialect/Machine/IR/Machine.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -11,6 +11,8 @@ include "mlir/Pass/PassBase.td"
 
 def CollapseDimsPass : Pass<"tc-collapse-dims", "::mlir::func::FuncOp"> {
   let summary = "Merges dims that every op of a region treats alike, by views at the region's edges";
+  let options = [Option<"target", "device", "::tc::machine::TargetKind", "::tc::machine::TargetKind::Cpu", "what the code is for",
+           "::tc::machine::getTargetValues()">];
   let dependentDialects = ["::tc::kernel::KernelDialect", "::tc::prim::PrimDialect"];
 }
 
@@ -24,6 +26,8 @@ def FusePass : Pass<"tc-fuse", "::mlir::func::FuncOp"> {
     Option<"fuse", "fuse", "bool", "true", "false: one primitive per region, for the reference target">,
     Option<"maxOps", "max-ops", "int64_t", "64", "Most ops of a region">,
     Option<"maxBuffers", "max-buffers", "int64_t", "16", "Most inputs and outputs of a region">,
+    Option<"target", "device", "::tc::machine::TargetKind", "::tc::machine::TargetKind::Cpu", "what the code is for",
+           "::tc::machine::getTargetValues()">,
     Option<"log", "log", "bool", "false", "Print the decisions of this run even if the channel is off">,
   ];
   let dependentDialects = ["::tc::kernel::KernelDialect", "::tc::prim::PrimDialect"];
