@@ -98,6 +98,10 @@ bool isMoreEven(const Split &after, const Split &before);
 /// least from the others.
 int64_t fewerPanels(std::optional<int64_t> panels, int64_t tilePanels, int64_t wide);
 
+/// Where a product of B's panels is computed with so many rows at a time: how far ahead the panels are fetched.
+/// `isPacked`: when the artifact was made.
+int64_t prefetchBytesOf(const Product &p, int64_t rows, bool isPacked);
+
 /// Least number of tasks of `flops` for a thread.
 int64_t grainFor(double flops);
 

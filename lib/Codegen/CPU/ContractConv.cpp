@@ -32,6 +32,9 @@ constexpr double kMostUsedShare = 0.85;
 constexpr double kLeastSkipped = 0.96;
 // Channels that are worth a loop of their own for each kernel position along the last dim.
 constexpr int64_t kLeastByOutput = 64;
+// Steps of a convolution's sums that are added up on their own: deep networks of them have no norms between that are
+// computed in the run, and round more than those of products.
+constexpr int64_t kConvolutionPartialDepth = 256;
 } // namespace
 
 std::optional<PackedInput> contract::packedFilter(const Convolution &c, llvm::function_ref<bool(unsigned)> isConstant) {
@@ -67,10 +70,12 @@ struct Patch {
   int64_t height = 1, width = 1, panels = 1;
   double cost = std::numeric_limits<double>::infinity();
 
-  void set(Schedule::Params &params, const VectorUnit &unit) const {
+  void set(const Convolution &c, const VectorUnit &unit, Schedule::Params &params) const {
     params.patchHFor(unit.bits) = height;
     params.patchWFor(unit.bits) = width;
     params.colsFor(unit.bits) = panels * kPanel;
+    const bool isFew = c.h && c.w && *c.h * *c.w <= 2 * height * width;
+    params.prefetchBytesFor(unit.bits) = isFew ? kPrefetchBytes : 0;
   }
 };
 
@@ -231,7 +236,7 @@ LogicalResult contract::chooseConvolution(const Convolution &c, const RegionProb
     for (const Patch &patch : possiblePatches(c, unit, tileH, tileW))
       if (patch.cost < best.cost * 0.999 && widePanels % patch.panels == 0)
         best = patch;
-    best.set(params, unit);
+    best.set(c, unit, params);
     if (unit.bits == 512) {
       widePanels = best.panels;
       wide = patchShare(c, best.height, best.width);
@@ -262,6 +267,7 @@ LogicalResult contract::chooseConvolution(const Convolution &c, const RegionProb
   params.rhs = packed ? int64_t(packed->input) : -1;
   if (!packed)
     params.rhsLaunch = 1;
+  params.partialDepth = kConvolutionPartialDepth;
   params.grain = grainFor(flops());
   if (!direct && std::min(wide.h, usedShare(dimH(c), tileH)) < kLeastSkipped)
     params.skipH = 1;
@@ -300,7 +306,7 @@ SmallVector<kernel::ScheduleAttr> contract::convolutionAlternatives(const Convol
   llvm::stable_sort(patches, [](const Patch &x, const Patch &y) { return x.cost < y.cost; });
   for (const Patch &patch : ArrayRef(patches).take_front(3)) {
     Schedule::Params params = chosen.getParams();
-    patch.set(params, unit);
+    patch.set(c, unit, params);
     add(params, tileH, tileW, tileN);
   }
   if (!chosen.getLhsCopy()) {

@@ -13,12 +13,6 @@ using namespace tc;
 using namespace tc::codegen;
 using namespace tc::codegen::contract;
 
-namespace {
-// Steps of a convolution's sums that are added up on their own: deep networks of them have no norms between that are
-// computed in the run, and round more than those of products.
-constexpr int64_t kConvolutionPartialDepth = 256;
-} // namespace
-
 /// Kernel positions along one dim that meet the input for some outputs: the first of them and how many.
 struct Taps {
   Value first, used;
@@ -216,7 +210,7 @@ void contract::emitConvolution(const Convolution &c, Schedule schedule, const Ep
   const int64_t patchH = schedule.patchHFor(em.vectors().bits);
   const int64_t patchW = schedule.patchWFor(em.vectors().bits);
   const int64_t cols = schedule.colsFor(em.vectors().bits);
-  const int64_t run = schedule.getRun();
+  const int64_t run = schedule.getRun(), prefetchBytes = schedule.prefetchBytesFor(em.vectors().bits);
   const bool copy = schedule.getLhsCopy(), pixelsOuter = schedule.getRasterOrder() == kernel::RasterOrder::RowsOuter;
   const int64_t pixel = copy ? c.channels : c.channels * c.groups;
   // Distance of rows of pixels. Where it is not known, a micro-kernel's pixels are of one row.
@@ -276,7 +270,7 @@ void contract::emitConvolution(const Convolution &c, Schedule schedule, const Ep
 
     MicroKernel kernel;
     kernel.bType = bType;
-    kernel.partialDepth = kConvolutionPartialDepth;
+    kernel.partialDepth = schedule.getPartialDepth();
     kernel.freesRegisters = hasFunctions(em.region());
     const int64_t outerTaps = c.outerTaps();
     kernel.taps.push_back({outerTaps, outerStride});
@@ -320,8 +314,7 @@ void contract::emitConvolution(const Convolution &c, Schedule schedule, const Ep
             kernel.prefetch = Value();
             kernel.prefetchDistance = 0;
             if (!fitsTwice(panels * panelFloats * 4)) {
-              if (c.h && c.w && *c.h * *c.w <= 2 * patchH * patchW)
-                kernel.prefetchDistance = kPrefetchBytes / 4;
+              kernel.prefetchDistance = prefetchBytes / 4;
             } else if (blockH == patchH && blockW == patchW) {
               const int64_t across = std::max<int64_t>(1, std::min(tileW, c.w.value_or(tileW)) / patchW);
               const int64_t down = std::max<int64_t>(1, std::min(tileH, c.h.value_or(tileH)) / patchH);

@@ -32,6 +32,8 @@ constexpr int64_t kInPlaceRows = 128, kInPlaceBytes = 256 * 1024;
 // So few rows side by side are not copied as they lie (600 rows of 200 columns, 2 to 6 side by side: 0.56 to 0.94 of
 // the time by rows, 10 and 12 as long, 8 and 16 of few columns 1.2 of it).
 constexpr int64_t kMostAdjacentRows = 7;
+// So few rows wait for their B: shorter sums on their own cost nothing.
+constexpr int64_t kMemoryRows = 4, kMemoryPartialDepth = 256;
 } // namespace
 
 /// Whether B is so small, for so few rows, that it is read where it lies: steps of whole panels, one behind the
@@ -42,6 +44,10 @@ static bool isReadInPlace(const Product &p) {
     return false;
   const std::optional<LinesInPlace> steps = linesInPlace(p, p.rhs, DimRef::Column);
   return steps && prim::getConstantSize(steps->stride) == *p.n;
+}
+
+int64_t contract::prefetchBytesOf(const Product &p, int64_t rows, bool isPacked) {
+  return isPacked && p.m.value_or(0) <= rows ? kPrefetchBytes : 0;
 }
 
 double contract::taskFlops(const Product &p, int64_t tileM, int64_t tileN) {
@@ -71,6 +77,7 @@ void contract::chooseProduct(const Product &p, const RegionProblem &region, Sche
       tile = {*p.m, kFarPanels};
     params.rowsFor(unit.bits) = tile.rows;
     params.colsFor(unit.bits) = tile.panels * kPanel;
+    params.prefetchBytesFor(unit.bits) = prefetchBytesOf(p, tile.rows, packed.has_value());
     if (unit.bits == 512)
       wide = tile;
   }
@@ -135,6 +142,8 @@ void contract::chooseProduct(const Product &p, const RegionProblem &region, Sche
     params.rhsLaunch = !p.m || *p.m > tileM;
     params.rhsTransposed = isDepthInnermost(p);
   }
+  if (p.m && *p.m <= kMemoryRows)
+    params.partialDepth = kMemoryPartialDepth;
   params.grain = grainFor(flops());
 }
 
@@ -162,6 +171,7 @@ SmallVector<kernel::ScheduleAttr> contract::productAlternatives(const Product &p
   auto addTile = [&](Schedule::Params params, Tile tile) {
     params.rowsFor(unit.bits) = tile.rows;
     params.colsFor(unit.bits) = tile.panels * kPanel;
+    params.prefetchBytesFor(unit.bits) = prefetchBytesOf(p, tile.rows, chosen.getRhs() >= 0);
     add(params, tileM, tileN);
   };
   const int64_t mostRows = unit.bits == 512 ? 14 : 6;

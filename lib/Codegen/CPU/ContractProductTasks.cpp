@@ -13,11 +13,6 @@ using namespace tc;
 using namespace tc::codegen;
 using namespace tc::codegen::contract;
 
-namespace {
-// So few rows wait for their B: shorter sums on their own cost nothing.
-constexpr int64_t kMemoryRows = 4, kMemoryPartialDepth = 256;
-} // namespace
-
 /// Lanes along the innermost of the `depth` dims, loops over the others.
 static void copyLanes(Emitter &em, ArrayRef<AffineExpr> depth, llvm::function_ref<void(Index, ArrayRef<Index>)> body) {
   if (depth.empty()) {
@@ -202,6 +197,7 @@ void contract::emitProduct(const Product &p, Schedule schedule, const Epilogue &
   const bool rhsInPlace = schedule.getRhsInPlace(),
              rowsOuter = schedule.getRasterOrder() == kernel::RasterOrder::RowsOuter;
   const bool direct = schedule.getDirect();
+  const int64_t prefetchBytes = schedule.prefetchBytesFor(em.vectors().bits);
   const Value tile = em.stackBuffer(element, rows * cols);
   const Value N = em.size(p.N), K = em.size(p.K);
   const AffineExpr panelStride = rhsInPlace  ? getAffineConstantExpr(kPanel, p.K.getContext())
@@ -281,8 +277,7 @@ void contract::emitProduct(const Product &p, Schedule schedule, const Epilogue &
           }
           kernel.depth = Extent(K, p.k);
           kernel.freesRegisters = hasFunctions(em.region());
-          if (p.m && *p.m <= kMemoryRows)
-            kernel.partialDepth = kMemoryPartialDepth;
+          kernel.partialDepth = schedule.getPartialDepth();
           kernel.b = bHere;
           kernel.bType = bType;
           kernel.panels = panels;
@@ -297,7 +292,7 @@ void contract::emitProduct(const Product &p, Schedule schedule, const Epilogue &
             kernel.cOffsets = uniformRows(blockRows, *p.n);
           }
           if (p.m ? *p.m <= rows : blockRows < rows) {
-            kernel.prefetchDistance = rhsPacked ? kPrefetchBytes / p.elementBytes() : 0;
+            kernel.prefetchDistance = prefetchBytes / p.elementBytes();
           } else if ((rhsPacked || rhsLaunch) && p.k && blockRows == rows &&
                      fitsTwice(groupPanels * kPanel * *p.k * p.elementBytes())) {
             // (Not of what the task has packed: it is near, and behind its last panels another worker packs its own.)

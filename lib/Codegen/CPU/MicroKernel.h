@@ -18,17 +18,10 @@
 #ifndef TC_LIB_CODEGEN_MICROKERNEL_H
 #define TC_LIB_CODEGEN_MICROKERNEL_H
 
+#include "CPU/RegisterTiles.h"
 #include "Common/Generators.h"
 
 namespace tc::codegen {
-
-/// Columns of a panel of B: 64 bytes of f32, two vectors of AVX2 or one of AVX-512.
-inline constexpr int64_t kPanel = 16;
-
-inline int64_t ceilDiv(int64_t value, int64_t by) { return (value + by - 1) / by; }
-inline int64_t roundUp(int64_t value, int64_t to) { return ceilDiv(value, to) * to; }
-/// Whether the panels in use and the next ones, `bytes` each, stay in the second-level cache.
-inline bool fitsTwice(int64_t bytes) { return 2 * bytes <= machine::kCaches.l2 / 8 * 5; }
 
 /// A number that may be known when code is made.
 struct Extent {
@@ -124,18 +117,6 @@ void forRowBlocks(Emitter &em, Extent count, int64_t rows, std::optional<int64_t
 /// lanes do not cross its multiples.
 void forColumns(Emitter &em, bool isSingle, Index first, Index start, Extent columns,
                 llvm::function_ref<void(Index, Index)> store, int64_t run = 0);
-/// The size of the parts in which reshapes of the region split the last `columns` elements of what its anchor makes (a
-/// head of attention, a phase of a transposed convolution), if lanes had better not cross them: none of fewer than
-/// `least`, or of whole vectors. Else 0.
-int64_t splitColumns(kernel::RegionOp region, int64_t columns, int64_t least);
-
-/// The register file as vectors of width() elements of `element` see it: a vector of f64 takes two registers.
-VectorUnit unitFor(const VectorUnit &unit, mlir::Type element);
-/// Whether the accumulators of rows x panels stay in registers.
-bool fitsRegisters(const VectorUnit &unit, int64_t rows, int64_t panels);
-/// Estimated cycles for one step of K.
-double microKernelCycles(const VectorUnit &unit, int64_t rows, int64_t panels);
-
 /// Transposes width() vectors of width() f32 lanes.
 llvm::SmallVector<mlir::Value> transposeLanes(Emitter &em, llvm::ArrayRef<mlir::Value> rows);
 /// Lane 0 of each vector, then lane 1 of each, ...: one vector of all lanes.
@@ -143,29 +124,6 @@ mlir::Value interleaveLanes(Emitter &em, llvm::ArrayRef<mlir::Value> vectors);
 /// The width() positions from `first` on of a dim of `size`, for the vectors to transpose; the last one repeats beyond
 /// the end. `first` is a multiple of the width.
 llvm::SmallVector<Index> linesFrom(Emitter &em, mlir::Value first, mlir::AffineExpr size);
-
-/// The micro-kernel for so many rows and panels with at most `maxRows` rows; unknown extents count as a large number
-/// without remainder.
-struct Tile {
-  int64_t rows = 1, panels = 1;
-};
-/// `isStreamed`: all of B comes from memory once, and nothing but its loads takes time. (Not for more rows than one:
-/// with 2 to 14 rows kernels of many panels were 0.6 to 0.9 times as fast as those of two, fetched ahead.)
-/// `within`: not 0: the number of panels divides it, so that a task's panels are whole groups on every CPU.
-Tile chooseTile(const VectorUnit &unit, std::optional<int64_t> rows, std::optional<int64_t> panels, int64_t maxRows,
-                bool isStreamed = false, int64_t within = 0);
-/// The cheapest `count` tiles beside `chosen`, the cheapest first; for tuning.
-llvm::SmallVector<Tile> otherTiles(const VectorUnit &unit, std::optional<int64_t> rows, std::optional<int64_t> panels,
-                                   int64_t maxRows, Tile chosen, size_t count, bool isStreamed = false);
-/// Cycles to bring one step of K of so many panels from memory, `group` of them, which lie apart, at a time.
-double streamCycles(int64_t panels, int64_t group);
-/// Cycles per step of K of a rows x panels block cut into micro-kernels.
-double blockCycles(const VectorUnit &unit, int64_t rows, int64_t panels, Tile tile);
-
-/// The one with the widest vectors, which a task's size is made for.
-inline const VectorUnit &widestUnit() { return *std::prev(std::end(machine::kVectorUnits)); }
-/// The least number of panels that is a whole number of groups of panels on all of them: `cols` of the schedule.
-int64_t commonPanels(kernel::CpuContractAttr schedule);
 
 /// Writes zeros to so many f32.
 void clearFloats(Emitter &em, mlir::Value floats, int64_t count);

@@ -22,6 +22,8 @@ namespace {
 // An iteration of fewer floating-point instructions has company enough in a processor's window; one of more would not
 // leave registers to its neighbours.
 constexpr int64_t kLeastOperations = 12, kMostOperations = 160;
+// Registers that an iteration has for itself.
+constexpr int64_t kRegisters = 8;
 
 /// Whether the loop's iterations may be computed side by side, and gain by it.
 bool isWorthwhile(scf::ForOp loop) {
@@ -88,14 +90,13 @@ void interleave(scf::ForOp loop, int64_t count, std::optional<int64_t> iteration
 
 } // namespace
 
-void tc::codegen::interleaveLanes(Operation *root, bool isAvx512) {
+void tc::codegen::interleaveLanes(Operation *root, machine::VectorUnit vectors) {
   SmallVector<scf::ForOp> loops;
   root->walk([&](scf::ForOp loop) {
     if (loop->hasAttr(kIndependentLanes) && isWorthwhile(loop))
       loops.push_back(loop);
   });
-  // Half the registers elsewhere.
-  const int64_t most = isAvx512 ? 4 : 2;
+  const int64_t most = vectors.registers / kRegisters;
   for (scf::ForOp loop : loops) {
     std::optional<int64_t> iterations;
     if (std::optional<llvm::APInt> known = loop.getStaticTripCount())

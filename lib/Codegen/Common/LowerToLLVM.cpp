@@ -546,7 +546,7 @@ LogicalResult tc::codegen::lowerToLLVM(host::VariantOp variant) {
       return failure();
   }
   pairGathers(variant);
-  interleaveLanes(variant, isAvx512);
+  interleaveLanes(variant, variant.getMachine().getVectors());
   {
     RewritePatternSet patterns(context);
     populateSCFToControlFlowConversionPatterns(patterns);

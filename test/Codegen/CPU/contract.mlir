@@ -5,7 +5,7 @@
 
 // Weights in [N, K] order: packed as they are, panels of 16 columns, K-major. A dynamic number of rows; the epilogue is inside.
 // CHECK-LABEL: func.func @linear
-// CHECK: schedule = #kernel.cpu.contract<rhs = 1, tileM = {{[0-9]+}}, tileN = {{[0-9]+}}, rows256 = 6, cols256 = 16, rows512 = 8, cols512 = 48
+// CHECK: schedule = #kernel.cpu.contract<rhs = 1, tileM = {{[0-9]+}}, tileN = {{[0-9]+}}, rows256 = 6, cols256 = 16, prefetchBytes256 = 4096, rows512 = 8, cols512 = 48
 // LOWER: #[[MAP:.*]] = affine_map<(d0, d1, d2) -> (d0 * 16 + d2, d1)>
 // LOWER-LABEL: func.func @linear
 // LOWER: host.constant dense<1.000000e+00> : tensor<200x96xf32> map #[[MAP]] : tensor<13x96x16xf32>

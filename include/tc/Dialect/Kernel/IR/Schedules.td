@@ -141,10 +141,12 @@ def Kernel_CpuContract : Kernel_Strategy<"CpuContract", "cpu.contract", [
     Flag<"skipH", "tasks and patches leave out kernel rows that read nothing but padding">,
     Flag<"skipW", "so they do with kernel columns; a patch that is a whole line leaves out the outputs that would">,
     Number<"run", "lanes do not cross multiples of so many columns, in which ops behind the anchor split them; 0: they may">,
-    Flag<"direct", "micro-kernels write the result where it lies, without an epilogue">
+    Flag<"direct", "micro-kernels write the result where it lies, without an epilogue">,
+    Number<"partialDepth", "about so many steps of K are added up on their own; 0: all", 1024>
   ], [
     PerWidth<"rows", "rows of the micro-kernel of a product">, PerWidth<"cols", "columns of the micro-kernel">,
-    PerWidth<"patchH", "lines of pixels of the micro-kernel of a convolution">, PerWidth<"patchW", "pixels of these lines">]> {
+    PerWidth<"patchH", "lines of pixels of the micro-kernel of a convolution">, PerWidth<"patchW", "pixels of these lines">,
+    PerWidth<"prefetchBytes", "how far ahead panels are fetched that few rows or pixels read once; 0: not">]> {
   let summary = "Products and convolutions by register tiles over packed panels (GEMM, batch-reduce GEMM)";
 }
 def Kernel_CpuSkinnyGemm : Kernel_Strategy<"CpuSkinnyGemm", "cpu.skinny_gemm", [
