@@ -135,8 +135,11 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     fuse.fuse = options.fuse;
     fuse.target = options.target;
     manager.addNestedPass<func::FuncOp>(createFusePass(fuse));
-    if (options.fuse)
+    if (options.fuse) {
       manager.addNestedPass<func::FuncOp>(createCollapseDimsPass({options.target}));
+      // Behind it, as it takes no slices whose starts are data.
+      manager.addNestedPass<func::FuncOp>(createUnifySlicesPass());
+    }
     return;
   }
   case Phase::Schedule: {

@@ -23,10 +23,10 @@ struct VerifyFusePass : tc::impl::VerifyFusePassBase<VerifyFusePass> {
         return WalkResult::advance();
       if (fuse::getRole(op) == fuse::Role::Function || prim::isView(op))
         return WalkResult::advance();
-      // Kernels inside of a loop or branch may read what the host wrote before it.
+      // Kernels inside of a loop or branch may read what the host wrote before it, all of them sizes (tc-unify-slices).
       if (isa<prim::SizesOp, prim::SplatOp>(op) && llvm::all_of(op->getUsers(), [&](Operation *user) {
             return fuse::isMadeByHost(op, user) || isa<prim::ReshapeOp>(user) ||
-                   (isa<kernel::RegionOp>(user) && user->getBlock() != op->getBlock());
+                   (isa<kernel::RegionOp>(user) && (isa<prim::SizesOp>(op) || user->getBlock() != op->getBlock()));
           }))
         return WalkResult::advance();
       op->emitOpError("stands outside of a kernel.region after the fuse phase; run tc-fuse");

@@ -55,6 +55,11 @@ def PlanMemoryPass : Pass<"tc-plan-memory", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tc::host::HostDialect", "::tc::prim::PrimDialect"];
 }
 
+def UnifySlicesPass : Pass<"tc-unify-slices", "::mlir::func::FuncOp"> {
+  let summary = "Many regions that differ in the starts of their slices alone read them as data, and are one kernel";
+  let dependentDialects = ["::tc::kernel::KernelDialect", "::tc::prim::PrimDialect"];
+}
+
 def VerifyFusePass : Pass<"tc-verify-fuse", "::mlir::func::FuncOp"> {
   let summary = "Checks what holds after tc-fuse: every primitive sits in a kernel.region";
 }

@@ -28,6 +28,7 @@
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/PassInstrumentation.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -350,7 +351,12 @@ llvm::Expected<std::string> Compilation::generate(llvm::Module &module, llvm::Ta
   tuning.LoopVectorization = false;
   tuning.SLPVectorization = false;
   tuning.LoopInterleaving = false;
-  llvm::PassBuilder passes(&machine, tuning);
+  // Kernels have nothing for these, but they compare each pair of a loop's pointers.
+  llvm::PassInstrumentationCallbacks callbacks;
+  callbacks.registerShouldRunOptionalPassCallback([](StringRef pass, llvm::Any) {
+    return pass != "LoopVectorizePass" && pass != "LoopLoadEliminationPass" && pass != "LoopDistributePass";
+  });
+  llvm::PassBuilder passes(&machine, tuning, std::nullopt, &callbacks);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager graph;
