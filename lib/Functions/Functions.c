@@ -780,6 +780,7 @@ static const tcrt_function_t functions[] = {
     {"has_value", has_value},
     {"map", make_map},
     {"map_part", map_part},
+    {"non_max_suppression", tcrt_non_max_suppression},
     {"object_data", object_data},
     {"object_dims", object_dims},
     {"parse_f64", parse_f64},

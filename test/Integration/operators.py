@@ -430,6 +430,44 @@ def add_unknown_lengths():
          {"c": one(True, bool), "x": x}, {"y": -x}, 16)
 
 
+def suppress(boxes, scores, most, overlap, threshold, center):
+    """Non-maximum suppression one box after the other, in the numbers' own type."""
+    if center:
+        x, y, w, h = np.moveaxis(boxes, -1, 0)
+        y1, x1, y2, x2 = y - h / 2, x - w / 2, y + h / 2, x + w / 2
+    else:
+        y1, x1 = np.moveaxis(np.minimum(boxes[..., :2], boxes[..., 2:]), -1, 0)
+        y2, x2 = np.moveaxis(np.maximum(boxes[..., :2], boxes[..., 2:]), -1, 0)
+    area, found = (y2 - y1) * (x2 - x1), []
+    for b, c in np.ndindex(*scores.shape[:2]):
+        kept = []
+        for i in np.argsort(-scores[b, c], kind="stable"):
+            if len(kept) == most or (threshold is not None and not scores[b, c, i] > threshold):
+                break
+            shared = [max(min(y2[b, i], y2[b, j]) - max(y1[b, i], y1[b, j]), 0) * max(min(x2[b, i], x2[b, j]) - max(x1[b, i], x1[b, j]), 0) for j in kept]
+            if not any(s and s / (area[b, i] + area[b, j] - s) > overlap for s, j in zip(shared, kept)):
+                kept.append(i)
+        found += [(b, c, i) for i in kept]
+    return np.array(found, np.int64).reshape(-1, 3)
+
+
+def add_suppression():
+    """Few and many boxes, with equal scores, above a threshold and all, by corners in any order and by centers, in three types."""
+    rng = np.random.default_rng(5)
+    for name, (batch, classes, count, most, overlap, threshold, center, dtype) in {
+        "many": (1, 3, 700, 50, 0.4, 0.6, 0, np.float32), "all": (2, 2, 90, 1000, 0.3, None, 0, np.float32), "center": (2, 3, 60, 9, 0.5, 0.25, 1, np.float32),
+        "f64": (1, 2, 80, 20, 0.5, 0.5, 0, np.float64), "f16": (1, 2, 40, 20, 0.5, 0.5, 0, np.float16), "none_wanted": (1, 2, 20, 0, 0.5, None, 0, np.float32),
+        "no_boxes": (1, 2, 0, 4, 0.5, 0.1, 0, np.float32), "none_above": (1, 1, 30, 4, 0.5, 2, 0, np.float32)}.items():  # fmt: skip
+        boxes = rng.random((batch, count, 4))
+        boxes[..., 2:] = boxes[..., 2:] * 0.3 + (0 if center else boxes[..., :2] - 0.1)
+        scores = np.round(rng.random((batch, classes, count)) * 40) / 40
+        boxes, scores = boxes.astype(dtype), scores.astype(dtype)
+        wide = boxes.astype(np.float32) if dtype == np.float16 else boxes
+        inputs = {"b": boxes, "s": scores, "m": np.array(most, np.int64), "o": np.array(overlap, np.float32)} | ({} if threshold is None else {"t": np.array(threshold, np.float32)})
+        case(f"NonMaxSuppression_{name}", [helper.make_node("NonMaxSuppression", [*inputs], ["y"], center_point_box=center)], inputs,
+             {"y": suppress(wide, scores, most, wide.dtype.type(np.float32(overlap)), threshold, center)}, 11)
+
+
 def add_untyped():
     """ONNX's inference knows nothing of what a Normalizer gives, and its EyeLike asked for that without a look."""
     nodes = [helper.make_node("Normalizer", ["x"], ["n"], domain="ai.onnx.ml", norm="L2"), helper.make_node("EyeLike", ["n"], ["y"], dtype=int(TensorProto.INT64), k=1)]
@@ -669,7 +707,7 @@ def check_gradients(bin_dir, pattern):
 
 def main():
     bin_dir, pattern = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    for add in (add_pools, add_regions, add_sampling, add_scans, add_recurrent, add_attention, add_unknown_lengths, add_untyped, add_sparse, add_types, add_old_versions):
+    for add in (add_pools, add_regions, add_sampling, add_scans, add_recurrent, add_attention, add_unknown_lengths, add_suppression, add_untyped, add_sparse, add_types, add_old_versions):
         add()
     failures, count = check_gradients(bin_dir, pattern)
     failed = len({line.split(":")[0] for line in failures})

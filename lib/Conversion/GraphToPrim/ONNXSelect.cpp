@@ -222,26 +222,9 @@ LogicalResult unique(NodeContext &ctx) {
   return ctx.set(3, counts);
 }
 
-/// Corners (low, high) of boxes [.., 4] in two dims, as four tensors [..].
-struct Corners {
-  Value y1, x1, y2, x2;
-};
-Corners readBoxes(PrimBuilder &b, Value boxes, bool center) {
-  int64_t last = b.rankOf(boxes) - 1;
-  auto part = [&](int64_t i) { return b.take(boxes, last, i); };
-  if (center) { // x, y, width, height
-    Value halfWidth = b.binary<DivOp>(part(2), 2), halfHeight = b.binary<DivOp>(part(3), 2);
-    return {b.sub(part(1), halfHeight), b.sub(part(0), halfWidth), b.add(part(1), halfHeight),
-            b.add(part(0), halfWidth)};
-  }
-  return {b.min(part(0), part(2)), b.min(part(1), part(3)), b.max(part(0), part(2)), b.max(part(1), part(3))};
-}
-
-/// Greedy: boxes in the order of their scores; each one that is still alive is kept and ends all later ones that
-/// overlap it too much. The loop is over boxes, all batches and classes side by side.
+/// Which boxes stay is known one after the other, and how many only in the end: a function of the runtime.
 LogicalResult nonMaxSuppression(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
-  Type i64 = b.getI64Type(), i1 = b.getI1Type();
   Value boxes = ctx.operand(0), scores = ctx.operand(1);
   Sizes s = getSizes(scores), boxSizes = getSizes(boxes);
   if (s.size() != 3 || boxSizes.size() != 3 || !b.isFloat(boxes) || !b.isFloat(scores) ||
@@ -252,71 +235,23 @@ LogicalResult nonMaxSuppression(NodeContext &ctx) {
       failed(ctx.requireEqual(boxSizes[0], s[0], "as many batches of boxes as of scores")) ||
       failed(ctx.requireEqual(boxSizes[1], s[2], "as many boxes as scores")))
     return failure();
-  auto scalar = [&](size_t i, Type type, double otherwise) -> FailureOr<Value> {
-    if (!ctx.has(i))
-      return b.scalar(type, otherwise);
-    return ctx.scalar(b.convert(ctx.operand(i), type), "operand " + Twine(i));
+  auto computed = [&](Value v) { return b.convert(v, b.elementOf(v).isF64() ? b.getF64Type() : b.getF32Type()); };
+  boxes = computed(boxes);
+  scores = computed(scores);
+  auto scalar = [&](size_t i, Type type) -> FailureOr<Value> {
+    return ctx.has(i) ? ctx.scalar(b.convert(ctx.operand(i), type), "operand " + Twine(i)) : b.scalar(type, 0);
   };
-  Type type = b.elementOf(boxes);
-  FailureOr<Value> most = scalar(2, i64, 0), overlap = scalar(3, type, 0), least = scalar(4, type, 0);
+  FailureOr<Value> most = scalar(2, b.getI64Type()), overlap = scalar(3, b.elementOf(boxes)),
+                   least = scalar(4, b.elementOf(scores));
   if (failed(most) || failed(overlap) || failed(least))
     return failure();
-
-  Value order = argSort(b, scores, 2, s[2], /*descending=*/true);
-  Value alive = ctx.has(4) ? b.compare(CompareKind::GT, gatherElements(b, scores, order, 2),
-                                       b.broadcastTo(b.convert(*least, b.elementOf(scores)), s))
-                           : b.splat(i1, s, 1);
-  // Boxes in each class's order: [batch, class, number, 4].
-  Sizes wide{s[0], s[1], s[2], b.size(4)};
-  Value index = b.broadcastInDims(order, wide, {0, 1, 2});
-  Value sorted = gatherElements(b, b.broadcastInDims(boxes, wide, {0, 2, 3}), index, 2);
-  Corners all = readBoxes(b, sorted, ctx.getInt("center_point_box", 0));
-  auto areaOf = [&](const Corners &c) { return b.mul(b.sub(c.y2, c.y1), b.sub(c.x2, c.x1)); };
-  Value area = areaOf(all), number = b.iota(i64, s, 2);
-  Sizes perClass{s[0], s[1]}, one{s[0], s[1], b.size(1)};
-
-  // Carried: alive [batch, class, number], kept [..], how many are kept [batch, class].
-  Region &body = ctx.newRegion();
-  SmallVector<Value> inits{alive, b.splat(i1, s, 0), b.splat(i64, perClass, 0)};
-  SmallVector<Type> types(ValueRange(inits).getTypes());
-  Value go = b.scalar(i1, 1);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    Block *block = b.createBlock(&body);
-    Value step = block->addArgument(RankedTensorType::get({}, i64), b.getLoc());
-    for (Type carried : types)
-      block->addArgument(carried, b.getLoc());
-    Value live = block->getArgument(1), kept = block->getArgument(2), count = block->getArgument(3);
-    Value zero = b.scalar(i64, 0);
-    auto at = [&](Value v) { // [batch, class, number] -> [batch, class]
-      Value slice = DynamicSliceOp::create(b, makeType(b.elementOf(v), one), v, ValueRange{zero, zero, step});
-      return b.reshape(slice, perClass);
-    };
-    Value room = b.compare(CompareKind::LT, count, b.broadcastTo(*most, perClass));
-    Value take = b.binary<AndOp>(at(live), room);
-    auto along = [&](Value v) { return b.broadcastInDims(v, s, {0, 1}); };
-    Corners now{at(all.y1), at(all.x1), at(all.y2), at(all.x2)};
-    auto length = [&](Value low, Value lows, Value high, Value highs) {
-      return b.binary<MaxOp>(b.sub(b.min(along(high), highs), b.max(along(low), lows)), 0);
-    };
-    Value shared = b.mul(length(now.y1, all.y1, now.y2, all.y2), length(now.x1, all.x1, now.x2, all.x2));
-    Value together = b.sub(b.add(area, along(areaOf(now))), shared);
-    // shared / together > overlap, also where a box is empty
-    Value exceeds = b.compare(CompareKind::GT, shared, b.mul(together, b.broadcastTo(*overlap, s)));
-    Value here = b.compare(CompareKind::EQ, number, b.broadcastTo(step, s));
-    Value ends = b.binary<AndOp>(along(take), b.binary<OrOp>(exceeds, here));
-    Value nextLive = b.binary<AndOp>(live, b.unary<NotOp>(ends));
-    Value nextKept = b.binary<OrOp>(kept, b.binary<AndOp>(along(take), here));
-    prim::YieldOp::create(b, ValueRange{b.scalar(i1, 1), nextLive, nextKept, b.add(count, b.convert(take, i64))});
-  }
-  auto loop = prim::WhileOp::create(b, types, b.sizeValue(s[2]), go, inits, ArrayRef<int64_t>{});
-  loop.getBody().takeBody(body);
-
-  Value found = compact(b, flatten(b, loop.getResult(1)));
-  Value where = coordinates(b, found, s); // batch, class, place in the order
-  Value box = GatherOp::create(b, flatten(b, order), found, 0);
-  Value rows = b.concat({b.sliceDim(where, 0, b.size(0), b.size(2)), b.unsqueeze(box, 0)}, 0);
-  return ctx.result(b.transpose(rows, {1, 0}));
+  // The flags are those of lib/Functions/NonMaxSuppression.c.
+  const int64_t flags = (ctx.getInt("center_point_box", 0) ? 1 : 0) + (ctx.has(4) ? 2 : 0);
+  auto inside = RankedTensorType::get({ShapedType::kDynamic, 3}, b.getI64Type());
+  Value kept = b.hostCall("non_max_suppression", {boxes, scores, *most, *overlap, *least, b.sizeValue(b.size(flags))},
+                          base::OptType::get(b.getContext(), inside), {});
+  FailureOr<Value> result = takeOut(ctx, kept, inside);
+  return failed(result) ? failure() : ctx.result(*result);
 }
 
 LogicalResult reverseSequence(NodeContext &ctx) {

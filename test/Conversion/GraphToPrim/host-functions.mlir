@@ -48,3 +48,17 @@ graph.func @custom_complex(%x: tensor<3xcomplex<f32>> {graph.name = "x"}) -> (!t
   %y = graph.node "org.me":"Waves" opset 3(%x) : (tensor<3xcomplex<f32>>) -> !tc.unknown
   graph.yield %y : !tc.unknown
 }
+
+// -----
+
+// How many boxes stay is known in the end only. Flags: 1 for centers, 2 for a threshold.
+// CHECK-LABEL: func.func @suppression
+// CHECK: %[[F:.*]] = prim.constant dense<3> : tensor<i64>
+// CHECK: %[[K:.*]] = prim.host_call "non_max_suppression"(%arg0, %arg1, {{.*}}, {{.*}}, {{.*}}, %[[F]]) words [0, 0, 0, 0, 0, 0, 2]
+// CHECK: %[[D:.*]]:2 = prim.host_call "object_dims"(%[[K]]) words [2, 0, 0]
+// CHECK: prim.bind_symbol %[[D]]#0
+// CHECK: prim.host_call "object_data"(%[[K]]) words [2, 0] : (tensor<i64>) -> tensor<?x3xi64
+graph.func @suppression(%b: tensor<1x9x4xf32> {graph.name = "b"}, %s: tensor<1x2x9xf32> {graph.name = "s"}, %m: tensor<i64> {graph.name = "m"}, %o: tensor<f32> {graph.name = "o"}, %t: tensor<f32> {graph.name = "t"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 11 : i64}} {
+  %y = graph.node "ai.onnx":"NonMaxSuppression" opset 11(%b, %s, %m, %o, %t) {center_point_box = 1 : i64} : (tensor<1x9x4xf32>, tensor<1x2x9xf32>, tensor<i64>, tensor<f32>, tensor<f32>) -> !tc.unknown
+  graph.yield %y : !tc.unknown
+}

@@ -7,9 +7,9 @@
 //   %y = prim.window_reduce max %x window [1001]    -->   %s = prim.window_reduce max %x window [41]
 //                                                         %y = prim.window_reduce max %s window [31] dilations [32]
 //
-// Maxima, minima and the like may count an element twice, so that one more step reaches the window's end. Sums and products must
-// not: what the short windows leave over, the first elements, is reduced
-// by itself. Applied again while it pays.
+// Maxima, minima and the like may count an element twice, so that one more step reaches the window's end. Sums and
+// products must not: what the short windows leave over, the first elements, is reduced by itself. Applied again while
+// it pays.
 //
 // Elements that are rounded between the steps would lose what one reduction keeps: f16 and bf16 are reduced in f32.
 //
