@@ -16,14 +16,15 @@
  *   tcrt_context_get_output(context, 0, &y);
  *
  * Errors: every fallible call returns a tcrt_status_t, whose value is also the exit code of tc's tools, and leaves a
- * one-line sentence for tcrt_last_error. Results come last and are zeroed on entry.
- * Ownership: create/open pairs with destroy/close; strings and tables that a model returns live until it is closed,
- * tensors that a context returns until its next run or its end. Input and output buffers belong to the caller. Threads:
- * a model may be used from any thread at any time, but for closing it; a context by one thread at a time, and while it
- * runs every other call on it is refused. Any number of contexts may run at once. fork: a child must not use models and
- * contexts that its parent opened (their threads are not there). Trust: damaged or hostile files are refused without
- * harm as long as their hashes are not made to fit; beyond that, an artifact is native code and must be trusted like
- * any library. A mapped file must not be truncated while it is open.
+ * one-line sentence for tcrt_last_error. Results come last and are zeroed on entry. NULL for an address that a call
+ * needs is refused with TCRT_ERROR_INVALID; counts of nothing are 0. Ownership: create/open pairs with destroy/close;
+ * strings and tables that a model returns live until it is closed, tensors that a context returns until its next run or
+ * its end. Input and output buffers belong to the caller. Threads: a model may be used from any thread at any time, but
+ * for closing it; a context by one thread at a time, and while it runs every other call on it is refused. Any number of
+ * contexts may run at once. fork: a child must not use models and contexts that its parent opened (their threads are
+ * not there). Trust: damaged or hostile files are refused without harm as long as their hashes are not made to fit;
+ * beyond that, an artifact is native code and must be trusted like any library. A mapped file must not be truncated
+ * while it is open.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
@@ -134,7 +135,8 @@ typedef struct tcrt_reader_t {
 TCRT_API tcrt_status_t tcrt_model_open_reader(const tcrt_reader_t *reader, const char *name,
                                               const tcrt_model_options_t *options, tcrt_model_t **model);
 
-/** Closes a model. All its contexts must have been destroyed. NULL is fine. */
+/** Closes a model. Contexts that are still there refuse all calls, and the last one that is destroyed frees the model.
+ * NULL is fine. */
 TCRT_API void tcrt_model_close(tcrt_model_t *model);
 
 /** An input or output of a model. */
@@ -227,14 +229,16 @@ typedef struct tcrt_context_t tcrt_context_t;
 typedef struct tcrt_executor_t {
   void *user;
   /** Calls task(data, range, worker) exactly once for each range in [0, ranges), and returns when all have returned.
-   * `worker` is in [0, threads of the context) and no two calls that overlap in time may share it. */
+   * `worker` is in [0, threads of the context) and no two calls that overlap in time may share it. The run fails where
+   * a range comes not once, or a number is not there. */
   void (*parallel_for)(void *user, int64_t ranges, void (*task)(void *data, int64_t range, int64_t worker), void *data);
 } tcrt_executor_t;
 
 /** Where a context's host memory comes from. */
 typedef struct tcrt_allocator_t {
   void *user;
-  void *(*allocate)(void *user, uint64_t bytes, uint64_t alignment); /**< NULL: no memory */
+  void *(*allocate)(void *user, uint64_t bytes,
+                    uint64_t alignment); /**< NULL: no memory. Other addresses are refused */
   void (*release)(void *user, void *data, uint64_t bytes);
 } tcrt_allocator_t;
 
@@ -303,7 +307,8 @@ TCRT_API tcrt_status_t tcrt_context_output_shape(tcrt_context_t *context, uint32
 TCRT_API tcrt_status_t tcrt_context_run(tcrt_context_t *context);
 
 /** The output of the last run of the chosen function: the bound buffer, or the context's own until the function's next
- * run, or, of strings and what is no tensor, the next run of any. */
+ * run, or, of strings and what is no tensor, the next run of any. Refused once inputs of other sizes are bound, and
+ * after a run that failed. */
 TCRT_API tcrt_status_t tcrt_context_get_output(tcrt_context_t *context, uint32_t index, tcrt_tensor_t *tensor);
 
 /** As tcrt_context_get_output, for an output of any kind. */

@@ -36,7 +36,11 @@ uint32_t tcrt_dtype_bits(tcrt_dtype_t dtype) {
 int tcrt_tensor_size(tcrt_dtype_t dtype, uint32_t rank, const int64_t *dims, uint64_t *size_bytes) {
   uint64_t count = 1;
   int is_empty = 0;
+  if (!size_bytes)
+    return 0;
   *size_bytes = 0;
+  if (rank && !dims)
+    return 0;
   for (uint32_t i = 0; i < rank; ++i) {
     if (dims[i] < 0)
       return 0;

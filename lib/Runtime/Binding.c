@@ -12,10 +12,7 @@
 /* ---- binding ---- */
 
 int64_t *tcrt_context_output_dims(const tcrt_context_t *context, uint32_t index) {
-  int64_t *dims = context->bindings->output_dims;
-  for (uint32_t i = 0; i < index; ++i)
-    dims += context->bindings->function->outputs[i].rank;
-  return dims;
+  return context->bindings->output_dims + context->bindings->function->output_dims_at[index];
 }
 
 void tcrt_print_dims(const int64_t *dims, uint32_t rank, char *text, size_t size) {
@@ -57,6 +54,9 @@ static int is_device_usable(const tcrt_context_t *context, const tcrt_tensor_t *
   return tensor->device == TCRT_DEVICE_CPU || tensor->device == context->driver->device;
 }
 
+/* Before sizes of inputs change. */
+static void sizes_change(tcrt_bindings_t *bindings) { bindings->stage = TCRT_STAGE_BOUND; }
+
 static tcrt_status_t set_input(tcrt_context_t *context, uint32_t index, const tcrt_tensor_t *tensor) {
   const tcrt_model_function_t *function = context->bindings->function;
   tcrt_model_t *model = context->model;
@@ -67,7 +67,7 @@ static tcrt_status_t set_input(tcrt_context_t *context, uint32_t index, const tc
   tcrt_bound_t *bound = &context->bindings->inputs[index];
   if (!tensor) {
     if (bound->bound)
-      context->bindings->shapes_are_known = 0;
+      sizes_change(context->bindings);
     bound->bound = 0;
     context->bindings->overlap_checked = 0;
     return TCRT_OK;
@@ -108,9 +108,10 @@ static tcrt_status_t set_input(tcrt_context_t *context, uint32_t index, const tc
     return tcrt_fail(TCRT_ERROR_INVALID,
                      "%s: error: input \"%s\": its device is %u, expected host memory or that of %s", model->name, name,
                      tensor->device, context->driver->name);
-  if (!bound->bound || memcmp(bound->tensor.dims, tensor->dims, value->rank * sizeof(int64_t)) != 0)
-    context->bindings->shapes_are_known = context->bindings->shapes_are_known && function->has_static_inputs;
-  if (!bound->bound || bound->tensor.data != tensor->data || !context->bindings->shapes_are_known)
+  if (!function->has_static_inputs &&
+      (!bound->bound || memcmp(bound->tensor.dims, tensor->dims, value->rank * sizeof(int64_t)) != 0))
+    sizes_change(context->bindings);
+  if (!bound->bound || bound->tensor.data != tensor->data || context->bindings->stage < TCRT_STAGE_INFERRED)
     context->bindings->overlap_checked = 0;
   bound->tensor = *tensor;
   bound->tensor.size_bytes = size_bytes;
@@ -135,10 +136,10 @@ tcrt_status_t tcrt_context_set_input_value(tcrt_context_t *context, uint32_t ind
   if (status != TCRT_OK)
     return tcrt_context_leave(context, status);
   tcrt_bound_t *bound = &context->bindings->inputs[index];
+  if (!bound->bound && !function->has_static_inputs)
+    sizes_change(context->bindings);
   memset(&bound->tensor, 0, sizeof bound->tensor);
   bound->value = *value;
-  if (!bound->bound)
-    context->bindings->shapes_are_known = context->bindings->shapes_are_known && function->has_static_inputs;
   bound->bound = 1;
   return tcrt_context_leave(context, TCRT_OK);
 }
@@ -297,9 +298,10 @@ static tcrt_status_t place_arena(tcrt_context_t *context) {
 
 tcrt_status_t tcrt_context_infer_sizes(tcrt_context_t *context) {
   const tcrt_model_function_t *function = context->bindings->function;
-  if (context->bindings->shapes_are_known)
-    return place_arena(context);
   const tcrt_model_t *model = context->model;
+  if (context->bindings->stage >= TCRT_STAGE_INFERRED)
+    return place_arena(context);
+  context->bindings->stage = TCRT_STAGE_BOUND;
   tcrt_status_t status = bind_symbols(context);
   if (status != TCRT_OK)
     return status;
@@ -347,7 +349,7 @@ tcrt_status_t tcrt_context_infer_sizes(tcrt_context_t *context) {
   if (status != TCRT_OK)
     return status;
   context->frame.arena = context->arena;
-  context->bindings->shapes_are_known = 1;
+  context->bindings->stage = TCRT_STAGE_INFERRED;
   return TCRT_OK;
 }
 
@@ -374,10 +376,11 @@ void tcrt_context_describe_output(const tcrt_context_t *context, uint32_t index,
 }
 
 tcrt_status_t tcrt_context_output_shape(tcrt_context_t *context, uint32_t index, tcrt_tensor_t *tensor) {
+  TCRT_NEEDS(tensor);
   memset(tensor, 0, sizeof *tensor);
   ENTER(context);
   tcrt_status_t status = tcrt_context_check_output(context, index);
-  if (status == TCRT_OK && !context->bindings->shapes_are_known)
+  if (status == TCRT_OK && context->bindings->stage < TCRT_STAGE_INFERRED)
     status = tcrt_fail(TCRT_ERROR_INVALID,
                        "%s: error: the outputs' sizes are not known; call tcrt_context_infer after setting inputs",
                        tcrt_context_file(context));

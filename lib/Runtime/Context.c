@@ -100,10 +100,8 @@ static void warn_for_store(void *user, const tcrt_call_t *call, const char *text
                  call->node, text);
 }
 
-tcrt_status_t tcrt_context_create(tcrt_model_t *model, const tcrt_context_options_t *given, tcrt_context_t **result) {
-  *result = NULL;
-  if (!model)
-    return tcrt_fail(TCRT_ERROR_INVALID, "error: no model is given; open one first");
+/* Leaves the new context in *made, or frees it. */
+static tcrt_status_t create(tcrt_model_t *model, const tcrt_context_options_t *given, tcrt_context_t **made) {
   if (given && (given->size < offsetof(tcrt_context_options_t, variant) || given->size > 4096))
     return tcrt_fail(TCRT_ERROR_INVALID,
                      "%s: error: the options' size is not set; set it to sizeof(tcrt_context_options_t)", model->name);
@@ -196,8 +194,16 @@ tcrt_status_t tcrt_context_create(tcrt_model_t *model, const tcrt_context_option
     tcrt_context_destroy(context);
     return status;
   }
-  *result = context;
+  *made = context;
   return TCRT_OK;
+}
+
+tcrt_status_t tcrt_context_create(tcrt_model_t *model, const tcrt_context_options_t *options,
+                                  tcrt_context_t **context) {
+  TCRT_NEEDS(context);
+  *context = NULL;
+  TCRT_NEEDS(model);
+  return create(model, options, context);
 }
 
 void tcrt_context_destroy(tcrt_context_t *context) {
@@ -214,9 +220,11 @@ void tcrt_context_destroy(tcrt_context_t *context) {
   free_bindings(context);
   if (context->driver)
     context->driver->context_close(context);
+  tcrt_model_t *closed = NULL;
   if (context->variant) {
     pthread_mutex_lock(context->model->lock);
-    --context->model->context_count;
+    if (--context->model->context_count == 0 && context->model->is_closed)
+      closed = context->model;
     pthread_mutex_unlock(context->model->lock);
   }
   free(context->costs);
@@ -224,13 +232,15 @@ void tcrt_context_destroy(tcrt_context_t *context) {
   free(context->profile_launches);
   free(context->run_message);
   free(context);
+  tcrt_model_close(closed);
 }
 
 /* ---- one call at a time ---- */
 
 tcrt_status_t tcrt_context_enter(tcrt_context_t *context) {
-  if (!context)
-    return tcrt_fail(TCRT_ERROR_INVALID, "error: no context is given; create one first");
+  if (context->model->is_closed)
+    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the model of the context is closed; close it after its contexts",
+                     tcrt_context_file(context));
   if (__atomic_exchange_n(&context->busy, 1, __ATOMIC_ACQUIRE))
     return tcrt_fail(TCRT_ERROR_INVALID,
                      "%s: error: the context is in use by another call; use one context per concurrent run",
@@ -244,12 +254,19 @@ tcrt_status_t tcrt_context_leave(tcrt_context_t *context, tcrt_status_t status) 
 }
 
 const char *tcrt_context_variant(const tcrt_context_t *context) {
+  TCRT_NEEDS_OR(context, "");
   return tcrt_model_variant_name(context->model, context->variant_index);
 }
 
-uint32_t tcrt_context_threads(const tcrt_context_t *context) { return context->threads; }
+uint32_t tcrt_context_threads(const tcrt_context_t *context) {
+  TCRT_NEEDS_OR(context, 0);
+  return context->threads;
+}
 
-uint32_t tcrt_context_function(const tcrt_context_t *context) { return (uint32_t)(context->bindings - context->all); }
+uint32_t tcrt_context_function(const tcrt_context_t *context) {
+  TCRT_NEEDS_OR(context, 0);
+  return (uint32_t)(context->bindings - context->all);
+}
 
 tcrt_status_t tcrt_context_set_function(tcrt_context_t *context, uint32_t index) {
   ENTER(context);
@@ -265,6 +282,7 @@ tcrt_status_t tcrt_context_set_function(tcrt_context_t *context, uint32_t index)
 /* ---- statistics ---- */
 
 tcrt_status_t tcrt_context_stats(tcrt_context_t *context, tcrt_context_stats_t *stats) {
+  TCRT_NEEDS(stats);
   memset(stats, 0, sizeof *stats);
   ENTER(context);
   stats->arena_bytes = context->arena_bytes;
@@ -276,10 +294,12 @@ tcrt_status_t tcrt_context_stats(tcrt_context_t *context, tcrt_context_stats_t *
 }
 
 uint32_t tcrt_context_profile_count(const tcrt_context_t *context) {
+  TCRT_NEEDS_OR(context, 0);
   return context->model->container.signature->kernel_count;
 }
 
 tcrt_status_t tcrt_context_profile(tcrt_context_t *context, uint32_t index, tcrt_profile_entry_t *entry) {
+  TCRT_NEEDS(entry);
   memset(entry, 0, sizeof *entry);
   ENTER(context);
   const tcrt_model_t *model = context->model;
@@ -307,6 +327,7 @@ tcrt_status_t tcrt_context_profile_reset(tcrt_context_t *context) {
 /* ---- device memory for callers ---- */
 
 tcrt_status_t tcrt_context_device_allocate(tcrt_context_t *context, uint64_t bytes, void **data) {
+  TCRT_NEEDS(data);
   *data = NULL;
   ENTER(context);
   *data = context->driver->allocate(context, bytes);
@@ -321,6 +342,14 @@ void tcrt_context_device_free(tcrt_context_t *context, void *data, uint64_t byte
 tcrt_status_t tcrt_context_device_copy(tcrt_context_t *context, void *dst, const void *src, uint64_t bytes,
                                        uint32_t direction) {
   ENTER(context);
+  if (bytes == 0)
+    return tcrt_context_leave(context, TCRT_OK);
+  if (!dst || !src || bytes > PTRDIFF_MAX || direction > TCRT_COPY_DEVICE_TO_DEVICE)
+    return tcrt_context_leave(
+        context, tcrt_fail(TCRT_ERROR_INVALID,
+                           "%s: error: a copy of %llu bytes from %p to %p in direction %u; give both addresses and one "
+                           "of TCRT_COPY_*",
+                           tcrt_context_file(context), (unsigned long long)bytes, src, dst, direction));
   tcrt_status_t status = context->driver->copy(context, dst, src, bytes, direction);
   /* What follows within the device is in the same order. */
   if (status == TCRT_OK && direction != TCRT_COPY_DEVICE_TO_DEVICE)

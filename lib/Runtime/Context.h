@@ -15,13 +15,14 @@ extern "C" {
 
 static inline const char *tcrt_context_file(const tcrt_context_t *context) { return context->model->name; }
 
-/* One call at a time: takes the context, or fails where another call has it. */
+/* One call at a time: takes the context, or fails where another call has it or the model is closed. */
 tcrt_status_t tcrt_context_enter(tcrt_context_t *context);
 /* Gives it back and returns `status`. */
 tcrt_status_t tcrt_context_leave(tcrt_context_t *context, tcrt_status_t status);
 
 #define ENTER(context)                                                                                                 \
   do {                                                                                                                 \
+    TCRT_NEEDS(context);                                                                                               \
     tcrt_status_t entered = tcrt_context_enter(context);                                                               \
     if (entered != TCRT_OK)                                                                                            \
       return entered;                                                                                                  \

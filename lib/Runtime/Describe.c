@@ -7,20 +7,50 @@
 
 #include <string.h>
 
+tcrt_status_t tcrt_is_missing(const char *function, const char *argument) {
+  return tcrt_fail(TCRT_ERROR_INVALID, "error: %s: %s is NULL; give its address", function, argument);
+}
+
 static tcrt_status_t bad_index(const tcrt_model_t *model, const char *what, uint32_t index, uint32_t count) {
   return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there is no %s %u; the model has %u", model->name, what, index,
                    count);
 }
 
+/* Position in the signature of the first one of this name, or `count`. */
+static uint32_t find_name(const tcrt_name_t *sorted, uint32_t count, const char *name) {
+  uint32_t begin = 0, end = name ? count : 0;
+  while (begin < end) {
+    uint32_t middle = begin + (end - begin) / 2;
+    if (strcmp(sorted[middle].name, name) < 0)
+      begin = middle + 1;
+    else
+      end = middle;
+  }
+  return name && begin < count && strcmp(sorted[begin].name, name) == 0 ? sorted[begin].index : count;
+}
+
 /* ---- functions ---- */
 
-uint32_t tcrt_model_function_count(const tcrt_model_t *model) { return model->container.function_count; }
+/* The function with this index, or NULL; the error is set. */
+static const tcrt_model_function_t *function_at(const tcrt_model_t *model, uint32_t index) {
+  if (index < model->container.function_count)
+    return &model->functions[index];
+  bad_index(model, "function", index, model->container.function_count);
+  return NULL;
+}
+
+uint32_t tcrt_model_function_count(const tcrt_model_t *model) {
+  TCRT_NEEDS_OR(model, 0);
+  return model->container.function_count;
+}
 
 tcrt_status_t tcrt_model_function(const tcrt_model_t *model, uint32_t index, tcrt_function_info_t *info) {
+  TCRT_NEEDS(info);
   memset(info, 0, sizeof *info);
-  if (index >= model->container.function_count)
-    return bad_index(model, "function", index, model->container.function_count);
-  const tcrt_model_function_t *function = &model->functions[index];
+  TCRT_NEEDS(model);
+  const tcrt_model_function_t *function = function_at(model, index);
+  if (!function)
+    return TCRT_ERROR_INVALID;
   info->name = function->name;
   info->input_count = function->input_count;
   info->output_count = function->output_count;
@@ -29,12 +59,13 @@ tcrt_status_t tcrt_model_function(const tcrt_model_t *model, uint32_t index, tcr
 }
 
 tcrt_status_t tcrt_model_find_function(const tcrt_model_t *model, const char *name, uint32_t *index) {
+  TCRT_NEEDS(index);
   *index = 0;
-  for (uint32_t i = 0; name && i < model->container.function_count; ++i) {
-    if (strcmp(model->functions[i].name, name) == 0) {
-      *index = i;
-      return TCRT_OK;
-    }
+  TCRT_NEEDS(model);
+  uint32_t count = model->container.function_count, found = find_name(model->sorted_functions, count, name);
+  if (found < count) {
+    *index = found;
+    return TCRT_OK;
   }
   return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the model has no function \"%s\"; its first function is \"%s\"",
                    model->name, name ? name : "", model->functions[0].name);
@@ -59,10 +90,12 @@ static void describe(const tcrt_model_t *model, const tcrt_sig_value_t *value, c
 
 tcrt_status_t tcrt_model_function_input(const tcrt_model_t *model, uint32_t function, uint32_t index,
                                         tcrt_value_info_t *info) {
+  TCRT_NEEDS(info);
   memset(info, 0, sizeof *info);
-  if (function >= model->container.function_count)
-    return bad_index(model, "function", function, model->container.function_count);
-  const tcrt_model_function_t *f = &model->functions[function];
+  TCRT_NEEDS(model);
+  const tcrt_model_function_t *f = function_at(model, function);
+  if (!f)
+    return TCRT_ERROR_INVALID;
   if (index >= f->input_count)
     return bad_index(model, "input", index, f->input_count);
   describe(model, &f->inputs[index], f->input_names[index], info);
@@ -71,10 +104,12 @@ tcrt_status_t tcrt_model_function_input(const tcrt_model_t *model, uint32_t func
 
 tcrt_status_t tcrt_model_function_output(const tcrt_model_t *model, uint32_t function, uint32_t index,
                                          tcrt_value_info_t *info) {
+  TCRT_NEEDS(info);
   memset(info, 0, sizeof *info);
-  if (function >= model->container.function_count)
-    return bad_index(model, "function", function, model->container.function_count);
-  const tcrt_model_function_t *f = &model->functions[function];
+  TCRT_NEEDS(model);
+  const tcrt_model_function_t *f = function_at(model, function);
+  if (!f)
+    return TCRT_ERROR_INVALID;
   if (index >= f->output_count)
     return bad_index(model, "output", index, f->output_count);
   describe(model, &f->outputs[index], f->output_names[index], info);
@@ -83,10 +118,12 @@ tcrt_status_t tcrt_model_function_output(const tcrt_model_t *model, uint32_t fun
 
 tcrt_status_t tcrt_model_function_symbol(const tcrt_model_t *model, uint32_t function, uint32_t index,
                                          tcrt_symbol_info_t *info) {
+  TCRT_NEEDS(info);
   memset(info, 0, sizeof *info);
-  if (function >= model->container.function_count)
-    return bad_index(model, "function", function, model->container.function_count);
-  const tcrt_model_function_t *f = &model->functions[function];
+  TCRT_NEEDS(model);
+  const tcrt_model_function_t *f = function_at(model, function);
+  if (!f)
+    return TCRT_ERROR_INVALID;
   if (index >= f->symbol_count)
     return bad_index(model, "symbol", index, f->symbol_count);
   const tcrt_sig_symbol_t *symbol = &f->symbols[index];
@@ -97,9 +134,18 @@ tcrt_status_t tcrt_model_function_symbol(const tcrt_model_t *model, uint32_t fun
   return TCRT_OK;
 }
 
-uint32_t tcrt_model_input_count(const tcrt_model_t *model) { return model->functions[0].input_count; }
-uint32_t tcrt_model_output_count(const tcrt_model_t *model) { return model->functions[0].output_count; }
-uint32_t tcrt_model_symbol_count(const tcrt_model_t *model) { return model->functions[0].symbol_count; }
+uint32_t tcrt_model_input_count(const tcrt_model_t *model) {
+  TCRT_NEEDS_OR(model, 0);
+  return model->functions[0].input_count;
+}
+uint32_t tcrt_model_output_count(const tcrt_model_t *model) {
+  TCRT_NEEDS_OR(model, 0);
+  return model->functions[0].output_count;
+}
+uint32_t tcrt_model_symbol_count(const tcrt_model_t *model) {
+  TCRT_NEEDS_OR(model, 0);
+  return model->functions[0].symbol_count;
+}
 
 tcrt_status_t tcrt_model_input(const tcrt_model_t *model, uint32_t index, tcrt_value_info_t *info) {
   return tcrt_model_function_input(model, 0, index, info);
@@ -121,21 +167,15 @@ tcrt_status_t tcrt_model_find_output(const tcrt_model_t *model, const char *name
   return tcrt_model_function_find_output(model, 0, name, index);
 }
 
-/* Position of `name` among `count` names, or `count`. */
-static uint32_t find_name(char *const *names, uint32_t count, const char *name) {
-  for (uint32_t i = 0; name && i < count; ++i)
-    if (strcmp(names[i], name) == 0)
-      return i;
-  return count;
-}
-
 tcrt_status_t tcrt_model_function_find_input(const tcrt_model_t *model, uint32_t function, const char *name,
                                              uint32_t *index) {
+  TCRT_NEEDS(index);
   *index = 0;
-  if (function >= model->container.function_count)
-    return bad_index(model, "function", function, model->container.function_count);
-  const tcrt_model_function_t *f = &model->functions[function];
-  uint32_t found = find_name(f->input_names, f->input_count, name);
+  TCRT_NEEDS(model);
+  const tcrt_model_function_t *f = function_at(model, function);
+  if (!f)
+    return TCRT_ERROR_INVALID;
+  uint32_t found = find_name(f->sorted_inputs, f->input_count, name);
   if (found == f->input_count)
     return tcrt_fail(TCRT_ERROR_REFUSED, "%s: error: the model has no input \"%s\"; its first input is \"%s\"",
                      model->name, name ? name : "", f->input_count ? f->input_names[0] : "");
@@ -145,11 +185,13 @@ tcrt_status_t tcrt_model_function_find_input(const tcrt_model_t *model, uint32_t
 
 tcrt_status_t tcrt_model_function_find_output(const tcrt_model_t *model, uint32_t function, const char *name,
                                               uint32_t *index) {
+  TCRT_NEEDS(index);
   *index = 0;
-  if (function >= model->container.function_count)
-    return bad_index(model, "function", function, model->container.function_count);
-  const tcrt_model_function_t *f = &model->functions[function];
-  uint32_t found = find_name(f->output_names, f->output_count, name);
+  TCRT_NEEDS(model);
+  const tcrt_model_function_t *f = function_at(model, function);
+  if (!f)
+    return TCRT_ERROR_INVALID;
+  uint32_t found = find_name(f->sorted_outputs, f->output_count, name);
   if (found == f->output_count)
     return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the model has no output \"%s\"; its first output is \"%s\"",
                      model->name, name ? name : "", f->output_count ? f->output_names[0] : "");
@@ -159,10 +201,15 @@ tcrt_status_t tcrt_model_function_find_output(const tcrt_model_t *model, uint32_
 
 /* ---- states ---- */
 
-uint32_t tcrt_model_state_count(const tcrt_model_t *model) { return model->container.state_count; }
+uint32_t tcrt_model_state_count(const tcrt_model_t *model) {
+  TCRT_NEEDS_OR(model, 0);
+  return model->container.state_count;
+}
 
 tcrt_status_t tcrt_model_state(const tcrt_model_t *model, uint32_t index, tcrt_state_info_t *info) {
+  TCRT_NEEDS(info);
   memset(info, 0, sizeof *info);
+  TCRT_NEEDS(model);
   if (index >= model->container.state_count)
     return bad_index(model, "state", index, model->container.state_count);
   info->name = model->state_names[index];
@@ -173,8 +220,10 @@ tcrt_status_t tcrt_model_state(const tcrt_model_t *model, uint32_t index, tcrt_s
 }
 
 tcrt_status_t tcrt_model_find_state(const tcrt_model_t *model, const char *name, uint32_t *index) {
+  TCRT_NEEDS(index);
   *index = 0;
-  uint32_t count = model->container.state_count, found = find_name(model->state_names, count, name);
+  TCRT_NEEDS(model);
+  uint32_t count = model->container.state_count, found = find_name(model->sorted_states, count, name);
   if (found == count)
     return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the model has no state \"%s\"; it has %u states", model->name,
                      name ? name : "", count);
@@ -184,10 +233,15 @@ tcrt_status_t tcrt_model_find_state(const tcrt_model_t *model, const char *name,
 
 /* ---- variants, manifest ---- */
 
-uint32_t tcrt_model_variant_count(const tcrt_model_t *model) { return model->container.signature->variant_count; }
+uint32_t tcrt_model_variant_count(const tcrt_model_t *model) {
+  TCRT_NEEDS_OR(model, 0);
+  return model->container.signature->variant_count;
+}
 
 tcrt_status_t tcrt_model_variant(const tcrt_model_t *model, uint32_t index, tcrt_variant_info_t *info) {
+  TCRT_NEEDS(info);
   memset(info, 0, sizeof *info);
+  TCRT_NEEDS(model);
   if (index >= tcrt_model_variant_count(model))
     return bad_index(model, "variant", index, tcrt_model_variant_count(model));
   const tcrt_sig_variant_t variant = tcrt_container_variant(&model->container, index);
@@ -200,6 +254,11 @@ tcrt_status_t tcrt_model_variant(const tcrt_model_t *model, uint32_t index, tcrt
 }
 
 tcrt_status_t tcrt_model_manifest(const tcrt_model_t *model, const char **text, uint64_t *size_bytes) {
+  TCRT_NEEDS(text);
+  TCRT_NEEDS(size_bytes);
+  *text = "";
+  *size_bytes = 0;
+  TCRT_NEEDS(model);
   const tcrt_section_t *manifest = model->container.manifest;
   *text = manifest ? (const char *)model->container.data + manifest->offset : "";
   *size_bytes = manifest ? manifest->size : 0;

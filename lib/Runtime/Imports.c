@@ -3,9 +3,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
-#include "Values.h"
+#include "Context.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +21,16 @@
 
 static tcrt_context_t *context_of(struct tcrt_frame_t *frame) { return frame->runtime; }
 
+/* Keeps the error that a driver or a check has just set. */
+static int32_t keep_error(tcrt_context_t *context, tcrt_status_t status) {
+  const char *message = tcrt_last_error();
+  return tcrt_context_set_failure(context, status, message, strlen(message));
+}
+
 /* Launches that run at the same time; their ranges have consecutive numbers. */
 #define LAUNCHES 8
+/* Ranges that a caller's executor is given at most. */
+#define MOST_OUTSIDE 8192
 typedef struct launch_t {
   tcrt_kernel_fn fn;
   const void *args;
@@ -33,7 +42,11 @@ typedef struct launch_t {
 typedef struct launches_t {
   uint32_t count;
   int waits_for_memory; /* all of them do */
-  int64_t step;         /* of an executor's ranges; the pool's count on */
+  /* Of an executor: */
+  int64_t step;                              /* of its ranges; the pool's count on */
+  int64_t workers;                           /* that there are */
+  _Atomic int misuses;                       /* ranges or workers that there are not, ranges that came twice */
+  _Atomic uint64_t taken[MOST_OUTSIDE / 64]; /* a bit for each range that was given out in this step */
   launch_t launches[LAUNCHES];
 } launches_t;
 
@@ -67,12 +80,49 @@ static void run_step_range(void *data, int64_t range, int64_t worker) {
   run_range_of(all, range / ranges, range % ranges, worker);
 }
 
-/* As run_range, on a thread of the caller's executor. */
+/* Whether the range is there and nobody took it before. */
+static int take_range(launches_t *all, int64_t range) {
+  uint64_t bit = UINT64_C(1) << range % 64;
+  return !(atomic_fetch_or_explicit(&all->taken[range / 64], bit, memory_order_relaxed) & bit);
+}
+
+/* As run_range, on a thread of the caller's executor, which may ask for what there is not: kernels keep to their memory
+ * whatever it does. */
 static void run_range_outside(void *data, int64_t range, int64_t worker) {
-  const launches_t *all = data;
+  launches_t *all = data;
+  if (range < 0 || range >= all->launches[all->count - 1].end || worker < 0 || worker >= all->workers ||
+      !take_range(all, range)) {
+    atomic_store_explicit(&all->misuses, 1, memory_order_relaxed);
+    return;
+  }
   int previous = tcrt_pool_begin_range();
   run_range_of(all, all->step, range, worker);
   tcrt_pool_end_range(previous);
+}
+
+/* Gives the ranges of a step to the caller's executor. What it leaves out is done here, so that later kernels find all
+ * values in place; the run fails then. */
+static void run_outside(tcrt_context_t *context, launches_t *all) {
+  int64_t ranges = all->launches[all->count - 1].end;
+  all->workers = context->threads;
+  for (int64_t i = 0; i <= (ranges - 1) / 64; ++i)
+    atomic_store_explicit(&all->taken[i], 0, memory_order_relaxed);
+  atomic_store_explicit(&all->misuses, 0, memory_order_relaxed);
+  context->executor.parallel_for(context->executor.user, ranges, run_range_outside, all);
+  int misuses = atomic_load_explicit(&all->misuses, memory_order_relaxed);
+  for (int64_t range = 0; range < ranges; ++range) {
+    if (take_range(all, range)) {
+      run_range_of(all, all->step, range, 0);
+      misuses = 1;
+    }
+  }
+  if (misuses) {
+    tcrt_fail(TCRT_ERROR_INVALID,
+              "%s: error: the executor did not call the task once for each of %lld ranges with a worker below %u; "
+              "see tcrt_executor_t",
+              context->model->name, (long long)ranges, context->threads);
+    keep_error(context, TCRT_ERROR_INVALID);
+  }
 }
 
 /* Whether ranges can run on several threads. */
@@ -90,6 +140,8 @@ int64_t tcrt_count_ranges(int64_t tasks, int64_t grain, int64_t most, int64_t th
 
 static int64_t most_ranges(const tcrt_context_t *context) {
   int64_t most = (int64_t)context->threads * RANGES_PER_WORKER;
+  if (context->has_executor && most > MOST_OUTSIDE / LAUNCHES)
+    most = MOST_OUTSIDE / LAUNCHES;
   return most < RANGES_OF_FEW ? RANGES_OF_FEW : most;
 }
 
@@ -118,7 +170,7 @@ static void run_launches(tcrt_context_t *context, launches_t *all) {
   int64_t ranges = all->launches[all->count - 1].end;
   all->step = 0;
   if (context->has_executor)
-    context->executor.parallel_for(context->executor.user, ranges, run_range_outside, all);
+    run_outside(context, all);
   else
     tcrt_pool_run(context->model->pool, context->slot, run_range, all, ranges, context->threads, all->waits_for_memory);
 }
@@ -131,7 +183,7 @@ static void run_steps(tcrt_context_t *context, launches_t *all, int64_t steps) {
   }
   for (all->step = 0; all->step < steps && ranges; ++all->step)
     if (ranges > 1)
-      context->executor.parallel_for(context->executor.user, ranges, run_range_outside, all);
+      run_outside(context, all);
     else
       run_range_of(all, all->step, 0, 0);
 }
@@ -214,12 +266,6 @@ static void set_cost(struct tcrt_frame_t *frame, uint32_t id, uint64_t flops, ui
     context->costs[id] = (tcrt_cost_t){flops, bytes};
 }
 
-/* Keeps the error that a driver or a check has just set. */
-static int32_t keep_error(tcrt_context_t *context, tcrt_status_t status) {
-  const char *message = tcrt_last_error();
-  return tcrt_context_set_failure(context, status, message, strlen(message));
-}
-
 int32_t tcrt_launch_device(tcrt_context_t *context, const tcrt_device_launch_t *launch, void **parameters) {
   tcrt_status_t status = context->driver->launch(context, launch, parameters);
   return status == TCRT_OK ? 0 : keep_error(context, status);
@@ -240,8 +286,11 @@ static int32_t copy(struct tcrt_frame_t *frame, void *dst, const void *src, uint
 
 static void *allocate(struct tcrt_frame_t *frame, uint64_t bytes) {
   tcrt_context_t *context = context_of(frame);
+  tcrt_status_t status = TCRT_ERROR_MACHINE;
   tcrt_block_t *block = malloc(sizeof *block);
-  if (block && tcrt_context_charge(context, bytes, "a value")) {
+  if (!block) {
+    tcrt_context_no_memory(context, "a value", bytes);
+  } else if (tcrt_context_charge(context, bytes, "a value")) {
     block->data = context->driver->allocate(context, bytes);
     if (block->data) {
       block->bytes = bytes;
@@ -253,14 +302,10 @@ static void *allocate(struct tcrt_frame_t *frame, uint64_t bytes) {
       return block->data;
     }
     tcrt_context_discharge(context, bytes);
-    tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: no memory left for a value (%llu bytes)", context->model->name,
-              (unsigned long long)bytes);
-  } else if (!block) {
-    tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: no memory left for a value (%llu bytes)", context->model->name,
-              (unsigned long long)bytes);
+    status = tcrt_context_no_memory(context, "a value", bytes);
   }
   free(block);
-  keep_error(context, TCRT_ERROR_MACHINE);
+  keep_error(context, status);
   return NULL;
 }
 
@@ -294,11 +339,8 @@ static void *output(struct tcrt_frame_t *frame, uint32_t index, const int64_t *d
     keep_error(context, TCRT_ERROR_INTERNAL);
     return NULL;
   }
-  int64_t *at = bindings->output_dims;
-  for (uint32_t i = 0; i < index; ++i)
-    at += function->outputs[i].rank;
   if (function->outputs[index].rank)
-    memcpy(at, dims, function->outputs[index].rank * sizeof *at);
+    memcpy(tcrt_context_output_dims(context, index), dims, function->outputs[index].rank * sizeof *dims);
   tcrt_status_t status = tcrt_context_place_output(context, index);
   if (status == TCRT_OK)
     return bindings->output_data[index];

@@ -20,6 +20,18 @@ extern "C" {
 
 uint64_t tcrt_now_ns(void);
 
+/* A function of the API begins with one for each address that it needs: without it there is nothing to do but to say
+ * so. Names are those of the header. TCRT_NEEDS_OR is for functions that return no status. */
+tcrt_status_t tcrt_is_missing(const char *function, const char *argument);
+#define TCRT_NEEDS_OR(argument, otherwise)                                                                             \
+  do {                                                                                                                 \
+    if (!(argument)) {                                                                                                 \
+      tcrt_is_missing(__func__, #argument);                                                                            \
+      return otherwise;                                                                                                \
+    }                                                                                                                  \
+  } while (0)
+#define TCRT_NEEDS(argument) TCRT_NEEDS_OR(argument, TCRT_ERROR_INVALID)
+
 /* ---- CPU ---- */
 
 /* Asks the system for AMX state once per process. False: not given. */
@@ -75,14 +87,23 @@ typedef struct tcrt_loaded_variant_t {
   const uint8_t *weights; /* address that the program gets */
 } tcrt_loaded_variant_t;
 
+/* Names in order, each with its position in the signature: so that callers who go through all inputs by name take time
+ * in proportion to them. */
+typedef struct tcrt_name_t {
+  const char *name;
+  uint32_t index;
+} tcrt_name_t;
+
 /* A function of a model: its part of the signature. */
 typedef struct tcrt_model_function_t {
   char *name; /* NUL-terminated, as are the names below */
   char **input_names, **output_names, **symbol_names;
+  tcrt_name_t *sorted_inputs, *sorted_outputs;
   const tcrt_sig_value_t *inputs, *outputs;
   const tcrt_sig_symbol_t *symbols;
   uint32_t input_count, output_count, symbol_count;
   uint32_t input_dim_count, output_dim_count;
+  uint32_t *output_dims_at; /* where each output's dims begin among those of all outputs */
   int has_static_inputs;
 } tcrt_model_function_t;
 
@@ -92,7 +113,10 @@ struct tcrt_model_t {
   char **names; /* NUL-terminated copies of the signature's names */
   char **variant_names, **kernel_names, **kernel_nodes, **state_names;
   tcrt_model_function_t *functions;
-  void *mapping; /* of the file, or an own copy */
+  tcrt_name_t *sorted; /* inputs and outputs, function by function, then states, then functions */
+  tcrt_name_t *sorted_states, *sorted_functions;
+  uint32_t *output_dims_at; /* of all functions */
+  void *mapping;            /* of the file, or an own copy */
   uint64_t mapping_bytes;
   void *weights_mapping; /* of the file with the weights, or NULL */
   uint64_t weights_mapping_bytes;
@@ -103,6 +127,7 @@ struct tcrt_model_t {
   tcrt_loaded_variant_t **loaded; /* per variant, NULL: not yet */
   tcrt_pool_t *pool;
   uint32_t context_count; /* under lock */
+  int is_closed;          /* by the caller, while there were contexts; they serve no more, and the last one frees it */
   void **host_functions;  /* tcrt_function_fn per host function of the signature */
   void *function_library;
 };
@@ -177,6 +202,24 @@ typedef struct tcrt_cost_t {
   uint64_t flops, bytes;
 } tcrt_cost_t;
 
+/* How far a function of a context is. It goes back before any field that a later stage vouches for is written, and
+ * ahead when all of them are; so what a call that failed half-way has left is never looked at.
+ *
+ *   call            takes                 leaves
+ *   set_input       any                   BOUND if a size changes, else as it was
+ *   set_output      any                   as it was, but that output is delivered by no run yet
+ *   infer           any                   as it was from INFERRED on; BOUND where it fails
+ *   run             any                   RUN; where it fails BOUND or INFERRED
+ *   output_shape    INFERRED, RUN         as it was
+ *   get_output      RUN                   as it was
+ */
+typedef enum tcrt_stage_t {
+  TCRT_STAGE_UNBOUND = 0, /* nothing was bound */
+  TCRT_STAGE_BOUND,       /* sizes may have changed: nothing is known of symbols, outputs and arena */
+  TCRT_STAGE_INFERRED,    /* symbols, sizes of outputs and the arena are those of what is bound */
+  TCRT_STAGE_RUN          /* outputs that are set hold the results of the last run, in these sizes */
+} tcrt_stage_t;
+
 /* What a context keeps for each function: its bindings, and what follows from them. */
 typedef struct tcrt_bindings_t {
   const tcrt_model_function_t *function;
@@ -185,9 +228,8 @@ typedef struct tcrt_bindings_t {
   const void **input_data;
   void **output_data;
   int64_t *input_dims, *output_dims, *symbols;
-  int shapes_are_known; /* infer has been called for the bound input sizes */
+  tcrt_stage_t stage;
   int overlap_checked;
-  int has_run;
   uint64_t arena_size; /* that a run needs */
 } tcrt_bindings_t;
 
@@ -203,8 +245,9 @@ struct tcrt_context_t {
   int has_executor;
   tcrt_allocator_t allocator;
   int has_allocator;
-  int profile;    /* times kernels */
-  int times_runs; /* on a device */
+  int has_misaligned; /* it gave memory without the alignment that it was asked for */
+  int profile;        /* times kernels */
+  int times_runs;     /* on a device */
   int device_outputs;
   int busy; /* atomic */
   tcrt_frame_t frame;

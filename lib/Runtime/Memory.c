@@ -16,8 +16,14 @@ void *tcrt_host_allocate(tcrt_context_t *context, uint64_t bytes) {
     bytes = 1;
   if (bytes > (uint64_t)INT64_MAX - HUGE_PAGE)
     return NULL;
-  if (context->has_allocator)
-    return context->allocator.allocate(context->allocator.user, bytes, TCRT_DATA_ALIGN);
+  if (context->has_allocator) {
+    void *data = context->allocator.allocate(context->allocator.user, bytes, TCRT_DATA_ALIGN);
+    if ((uintptr_t)data % TCRT_DATA_ALIGN == 0)
+      return data;
+    context->allocator.release(context->allocator.user, data, bytes);
+    context->has_misaligned = 1;
+    return NULL;
+  }
   if (bytes < HUGE_PAGE) {
     void *data = NULL;
     return posix_memalign(&data, TCRT_DATA_ALIGN, bytes) == 0 ? data : NULL;
@@ -69,6 +75,10 @@ int tcrt_context_charge(tcrt_context_t *context, uint64_t bytes, const char *wha
 void tcrt_context_discharge(tcrt_context_t *context, uint64_t bytes) { context->memory_bytes -= bytes; }
 
 tcrt_status_t tcrt_context_no_memory(const tcrt_context_t *context, const char *what, uint64_t bytes) {
+  if (context->has_misaligned)
+    return tcrt_fail(TCRT_ERROR_INVALID,
+                     "%s: error: the allocator gave memory for %s (%llu bytes) at an address that is no multiple of %u",
+                     tcrt_context_file(context), what, (unsigned long long)bytes, TCRT_DATA_ALIGN);
   return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: no memory left for %s (%llu bytes)", tcrt_context_file(context),
                    what, (unsigned long long)bytes);
 }

@@ -82,14 +82,32 @@ static uint32_t count_dims(const tcrt_sig_value_t *values, uint32_t count) {
   return dims;
 }
 
+static int compare_names(const void *a, const void *b) {
+  const tcrt_name_t *x = a, *y = b;
+  int order = strcmp(x->name, y->name);
+  return order ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+/* Fills `sorted`; of equal names the first one comes first. Returns what follows. */
+static tcrt_name_t *sort_names(tcrt_name_t *sorted, char *const *names, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i)
+    sorted[i] = (tcrt_name_t){names[i], i};
+  qsort(sorted, count, sizeof *sorted, compare_names);
+  return sorted + count;
+}
+
 /* Gives each function its part of the tables and of the names. */
 static tcrt_status_t divide_functions(tcrt_model_t *model) {
   const tcrt_container_t *c = &model->container;
   const tcrt_signature_t *s = c->signature;
   static char only[] = "main";
   model->functions = calloc(c->function_count, sizeof *model->functions);
-  if (!model->functions)
+  model->sorted =
+      calloc((size_t)s->input_count + s->output_count + c->state_count + c->function_count, sizeof *model->sorted);
+  model->output_dims_at = calloc((size_t)s->output_count + 1, sizeof *model->output_dims_at);
+  if (!model->functions || !model->sorted || !model->output_dims_at)
     return no_memory(model->name);
+  tcrt_name_t *sorted = model->sorted;
   for (uint32_t i = 0; i < c->function_count; ++i) {
     const tcrt_sig_function_t part = tcrt_container_function(c, i);
     tcrt_model_function_t *function = &model->functions[i];
@@ -103,6 +121,12 @@ static tcrt_status_t divide_functions(tcrt_model_t *model) {
     function->input_count = part.input_count;
     function->output_count = part.output_count;
     function->symbol_count = part.symbol_count;
+    function->sorted_inputs = sorted;
+    function->sorted_outputs = sort_names(sorted, function->input_names, part.input_count);
+    sorted = sort_names(function->sorted_outputs, function->output_names, part.output_count);
+    function->output_dims_at = model->output_dims_at + part.first_output;
+    for (uint32_t j = 1; j < part.output_count; ++j)
+      function->output_dims_at[j] = function->output_dims_at[j - 1] + function->outputs[j - 1].rank;
     function->input_dim_count = count_dims(function->inputs, part.input_count);
     function->output_dim_count = count_dims(function->outputs, part.output_count);
     function->has_static_inputs = 1;
@@ -110,6 +134,11 @@ static tcrt_status_t divide_functions(tcrt_model_t *model) {
       for (uint32_t d = 0; d < function->inputs[j].rank; ++d)
         function->has_static_inputs &= c->dims[function->inputs[j].first_dim + d].kind == TCRT_DIM_STATIC;
   }
+  model->sorted_states = sorted;
+  model->sorted_functions = sort_names(sorted, model->state_names, c->state_count);
+  for (uint32_t i = 0; i < c->function_count; ++i)
+    model->sorted_functions[i] = (tcrt_name_t){model->functions[i].name, i};
+  qsort(model->sorted_functions, c->function_count, sizeof *sorted, compare_names);
   return TCRT_OK;
 }
 
@@ -351,6 +380,10 @@ static tcrt_status_t check_options(const char *name, const tcrt_model_options_t 
     return tcrt_fail(TCRT_ERROR_INVALID,
                      "%s: error: the options' size is not set; set it to sizeof(tcrt_model_options_t)",
                      name ? name : "(memory)");
+  const size_t whole = offsetof(tcrt_model_options_t, function_count) + sizeof options->function_count;
+  if (options && options->size >= whole && options->function_count && !options->functions)
+    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: %llu functions are given, but their address is NULL",
+                     name ? name : "(memory)", (unsigned long long)options->function_count);
   return TCRT_OK;
 }
 
@@ -457,10 +490,7 @@ static tcrt_status_t finish(tcrt_model_t *model, const void *data, uint64_t size
   return TCRT_OK;
 }
 
-tcrt_status_t tcrt_model_open_file(const char *path, const tcrt_model_options_t *options, tcrt_model_t **result) {
-  *result = NULL;
-  if (!path)
-    return tcrt_fail(TCRT_ERROR_INVALID, "error: no path is given; give the path of an artifact");
+static tcrt_status_t open_file(const char *path, const tcrt_model_options_t *options, tcrt_model_t **result) {
   tcrt_status_t status = check_options(path, options);
   if (status != TCRT_OK)
     return status;
@@ -504,9 +534,15 @@ static tcrt_status_t own_memory(tcrt_model_t *model, uint64_t size_bytes) {
   return TCRT_OK;
 }
 
-tcrt_status_t tcrt_model_open_memory(const void *data, uint64_t size_bytes, const char *name,
-                                     const tcrt_model_options_t *options, tcrt_model_t **result) {
-  *result = NULL;
+tcrt_status_t tcrt_model_open_file(const char *path, const tcrt_model_options_t *options, tcrt_model_t **model) {
+  TCRT_NEEDS(model);
+  *model = NULL;
+  TCRT_NEEDS(path);
+  return open_file(path, options, model);
+}
+
+static tcrt_status_t open_memory(const void *data, uint64_t size_bytes, const char *name,
+                                 const tcrt_model_options_t *options, tcrt_model_t **result) {
   tcrt_status_t status = check_options(name, options);
   if (status != TCRT_OK)
     return status;
@@ -530,13 +566,19 @@ tcrt_status_t tcrt_model_open_memory(const void *data, uint64_t size_bytes, cons
   return finish(model, data, size_bytes, result);
 }
 
-tcrt_status_t tcrt_model_open_reader(const tcrt_reader_t *reader, const char *name, const tcrt_model_options_t *options,
-                                     tcrt_model_t **result) {
-  *result = NULL;
+tcrt_status_t tcrt_model_open_memory(const void *data, uint64_t size_bytes, const char *name,
+                                     const tcrt_model_options_t *options, tcrt_model_t **model) {
+  TCRT_NEEDS(model);
+  *model = NULL;
+  return open_memory(data, size_bytes, name, options, model);
+}
+
+static tcrt_status_t open_reader(const tcrt_reader_t *reader, const char *name, const tcrt_model_options_t *options,
+                                 tcrt_model_t **result) {
   tcrt_status_t status = check_options(name, options);
   if (status != TCRT_OK)
     return status;
-  if (!reader || !reader->read)
+  if (!reader->read)
     return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: no read callback is given", name ? name : "(reader)");
   tcrt_model_t *model = new_model(name ? name : "(reader)", options);
   if (!model)
@@ -558,12 +600,24 @@ tcrt_status_t tcrt_model_open_reader(const tcrt_reader_t *reader, const char *na
   return finish(model, model->mapping, model->mapping_bytes, result);
 }
 
+tcrt_status_t tcrt_model_open_reader(const tcrt_reader_t *reader, const char *name, const tcrt_model_options_t *options,
+                                     tcrt_model_t **model) {
+  TCRT_NEEDS(model);
+  *model = NULL;
+  TCRT_NEEDS(reader);
+  return open_reader(reader, name, options, model);
+}
+
 void tcrt_model_close(tcrt_model_t *model) {
   if (!model)
     return;
-  if (model->context_count)
+  if (model->context_count) {
+    /* The last context frees it. */
     tcrt_model_log(model, TCRT_LOG_WARNING, "%s: closed while %u contexts are in use", model->name,
                    model->context_count);
+    model->is_closed = 1;
+    return;
+  }
   tcrt_pool_destroy(model->pool);
   if (model->loaded) {
     for (uint32_t i = 0; i < model->container.signature->variant_count; ++i) {
@@ -577,6 +631,8 @@ void tcrt_model_close(tcrt_model_t *model) {
   }
   free(model->loaded);
   free(model->functions);
+  free(model->sorted);
+  free(model->output_dims_at);
   free(model->host_functions);
   if (model->function_library)
     dlclose(model->function_library);

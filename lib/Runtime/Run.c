@@ -50,11 +50,6 @@ tcrt_status_t tcrt_context_place_output(tcrt_context_t *context, uint32_t index)
   return status;
 }
 
-static int overlaps(const tcrt_tensor_t *a, uint64_t a_bytes, const tcrt_tensor_t *b, uint64_t b_bytes) {
-  uintptr_t x = (uintptr_t)a->data, y = (uintptr_t)b->data;
-  return a_bytes && b_bytes && (x <= y ? y - x < a_bytes : x - y < b_bytes);
-}
-
 /* Bytes of a bound output that the run may write. */
 static uint64_t written_bytes(const tcrt_context_t *context, uint32_t index) {
   const tcrt_model_function_t *function = context->bindings->function;
@@ -66,31 +61,69 @@ static uint64_t written_bytes(const tcrt_context_t *context, uint32_t index) {
   return bytes;
 }
 
+/* Memory of the caller that a run reads or writes. */
+typedef struct span_t {
+  uintptr_t begin, end;
+  uint32_t index; /* of the input or output */
+  int is_output;
+} span_t;
+
+static int compare_spans(const void *a, const void *b) {
+  const span_t *x = a, *y = b;
+  return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+static void add_span(span_t *spans, size_t *count, const void *data, uint64_t bytes, uint32_t index, int is_output) {
+  uintptr_t begin = (uintptr_t)data, end;
+  if (__builtin_add_overflow(begin, bytes, &end))
+    end = UINTPTR_MAX;
+  if (bytes)
+    spans[(*count)++] = (span_t){begin, end, index, is_output};
+}
+
+/* Refuses outputs that overlap inputs or each other: a walk along the addresses, in which the span that reaches
+ * furthest is the one to compare with. */
 static tcrt_status_t check_overlap(tcrt_context_t *context) {
-  const tcrt_model_function_t *function = context->bindings->function;
-  const tcrt_model_t *model = context->model;
-  for (uint32_t i = 0; i < function->output_count; ++i) {
-    const tcrt_bound_t *output = &context->bindings->outputs[i];
-    if (!output->bound)
-      continue;
-    uint64_t bytes = written_bytes(context, i);
-    for (uint32_t j = 0; j < function->input_count; ++j)
-      if (context->bindings->inputs[j].bound && overlaps(&output->tensor, bytes, &context->bindings->inputs[j].tensor,
-                                                         context->bindings->inputs[j].tensor.size_bytes))
-        return tcrt_fail(
-            TCRT_ERROR_INVALID,
-            "%s: error: the buffer of output \"%s\" overlaps that of input \"%s\"; give them separate memory",
-            model->name, function->output_names[i], function->input_names[j]);
-    for (uint32_t j = 0; j < i; ++j)
-      if (context->bindings->outputs[j].bound &&
-          overlaps(&output->tensor, bytes, &context->bindings->outputs[j].tensor, written_bytes(context, j)))
-        return tcrt_fail(
-            TCRT_ERROR_INVALID,
-            "%s: error: the buffer of output \"%s\" overlaps that of output \"%s\"; give them separate memory",
-            model->name, function->output_names[i], function->output_names[j]);
+  tcrt_bindings_t *bindings = context->bindings;
+  const tcrt_model_function_t *function = bindings->function;
+  size_t count = 0;
+  for (uint32_t i = 0; i < function->output_count; ++i)
+    count += bindings->outputs[i].bound;
+  bindings->overlap_checked = count == 0;
+  if (bindings->overlap_checked)
+    return TCRT_OK;
+  span_t *spans = malloc(((size_t)function->input_count + count) * sizeof *spans);
+  if (!spans)
+    return tcrt_context_no_memory(context, "a check of its buffers", (function->input_count + count) * sizeof *spans);
+  count = 0;
+  for (uint32_t i = 0; i < function->output_count; ++i)
+    if (bindings->outputs[i].bound)
+      add_span(spans, &count, bindings->outputs[i].tensor.data, written_bytes(context, i), i, 1);
+  for (uint32_t i = 0; i < function->input_count; ++i)
+    if (bindings->inputs[i].bound)
+      add_span(spans, &count, bindings->inputs[i].tensor.data, bindings->inputs[i].tensor.size_bytes, i, 0);
+  qsort(spans, count, sizeof *spans, compare_spans);
+  tcrt_status_t status = TCRT_OK;
+  const span_t *furthest[2] = {NULL, NULL}; /* of the inputs, of the outputs so far */
+  for (size_t i = 0; status == TCRT_OK && i < count; ++i) {
+    const span_t *span = &spans[i];
+    for (int kind = !span->is_output; status == TCRT_OK && kind < 2; ++kind) {
+      const span_t *other = furthest[kind];
+      if (!other || other->end <= span->begin)
+        continue;
+      const span_t *output = span->is_output ? span : other, *second = span->is_output ? other : span;
+      status =
+          tcrt_fail(TCRT_ERROR_INVALID,
+                    "%s: error: the buffer of output \"%s\" overlaps that of %s \"%s\"; give them separate memory",
+                    context->model->name, function->output_names[output->index], second->is_output ? "output" : "input",
+                    (second->is_output ? function->output_names : function->input_names)[second->index]);
+    }
+    if (!furthest[span->is_output] || furthest[span->is_output]->end < span->end)
+      furthest[span->is_output] = span;
   }
-  context->bindings->overlap_checked = 1;
-  return TCRT_OK;
+  free(spans);
+  bindings->overlap_checked = status == TCRT_OK;
+  return status;
 }
 
 tcrt_status_t tcrt_context_name_error(const tcrt_context_t *context, tcrt_status_t status, const char *what,
@@ -186,7 +219,8 @@ static tcrt_status_t deliver_outputs(tcrt_context_t *context) {
 
 static tcrt_status_t run(tcrt_context_t *context) {
   const tcrt_model_function_t *function = context->bindings->function;
-  context->bindings->has_run = 0;
+  if (context->bindings->stage == TCRT_STAGE_RUN)
+    context->bindings->stage = TCRT_STAGE_INFERRED;
   context->last_run = context->bindings;
   if (context->store)
     tcrt_store_reset(context->store);
@@ -239,7 +273,7 @@ static tcrt_status_t run(tcrt_context_t *context) {
     tcrt_context_release_blocks(context);
   }
   if (status == TCRT_OK) {
-    context->bindings->has_run = 1;
+    context->bindings->stage = TCRT_STAGE_RUN;
     ++context->runs;
   }
   return status;
@@ -258,9 +292,9 @@ static tcrt_status_t check_delivered(const tcrt_context_t *context, uint32_t ind
     return status;
   const tcrt_bindings_t *bindings = context->bindings;
   int is_lost = tcrt_is_boxed(&bindings->function->outputs[index]) && context->last_run != bindings;
-  if (bindings->has_run && bindings->outputs[index].is_set && !is_lost)
+  if (bindings->stage == TCRT_STAGE_RUN && bindings->outputs[index].is_set && !is_lost)
     return TCRT_OK;
-  return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there are no outputs; run the context first",
+  return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: there are no outputs for what is bound; run the context first",
                    tcrt_context_file(context));
 }
 
@@ -288,12 +322,14 @@ static tcrt_status_t get_output(tcrt_context_t *context, uint32_t index, tcrt_te
 }
 
 tcrt_status_t tcrt_context_get_output(tcrt_context_t *context, uint32_t index, tcrt_tensor_t *tensor) {
+  TCRT_NEEDS(tensor);
   memset(tensor, 0, sizeof *tensor);
   ENTER(context);
   return tcrt_context_leave(context, get_output(context, index, tensor));
 }
 
 tcrt_status_t tcrt_context_get_output_value(tcrt_context_t *context, uint32_t index, tcrt_value_t *value) {
+  TCRT_NEEDS(value);
   memset(value, 0, sizeof *value);
   ENTER(context);
   const tcrt_model_function_t *function = context->bindings->function;
