@@ -182,6 +182,10 @@ enum {
   TCRT_STATE_FLAG_INITIAL = 1u /* begins with the bytes at initial_offset of the weights section, else with zeros */
 };
 
+/* The name of the state that nodes which draw random numbers without a seed of their own read: i64 [2], the seed of the
+ * context's sequence and the number of the run in it, which each run increments. Begins as zeros. */
+#define TCRT_RANDOM_STATE "tc.random"
+
 /* A state: a dense tensor of a context that outlives a run, seen by all functions. */
 typedef struct tcrt_sig_state_t {
   tcrt_sig_name_t name; /* of its own */

@@ -327,6 +327,12 @@ TCRT_API tcrt_status_t tcrt_context_read_state(tcrt_context_t *context, uint32_t
 /** Copies the caller's tensor, which has the state's dtype and dims, to a state. The buffer can be freed afterwards. */
 TCRT_API tcrt_status_t tcrt_context_write_state(tcrt_context_t *context, uint32_t index, const tcrt_tensor_t *tensor);
 
+/** Begins the context's sequence of random numbers anew, from `seed`. Nodes that draw random numbers and have no seed
+ * of their own (RandomNormal, Bernoulli, Dropout in training, ...) draw others in each run; contexts begin with seed 0,
+ * and two that were given the same one make the same numbers, run by run, in whatever process. A model without such
+ * nodes takes any seed. The sequence is the state "tc.random", which tcrt_context_reset_state takes back to seed 0. */
+TCRT_API tcrt_status_t tcrt_context_set_seed(tcrt_context_t *context, uint64_t seed);
+
 /** What a context holds and has done. */
 typedef struct tcrt_context_stats_t {
   uint64_t arena_bytes;

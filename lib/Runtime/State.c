@@ -43,6 +43,27 @@ void tcrt_context_free_states(tcrt_context_t *context) {
   free(context->states);
 }
 
+tcrt_status_t tcrt_context_set_seed(tcrt_context_t *context, uint64_t seed) {
+  ENTER(context);
+  uint32_t index;
+  /* Without such a state nothing is random. */
+  if (tcrt_model_find_state(context->model, TCRT_RANDOM_STATE, &index) != TCRT_OK)
+    return tcrt_context_leave(context, TCRT_OK);
+  int64_t dims[TCRT_MAX_RANK];
+  const int64_t value[2] = {(int64_t)seed, 0};
+  if (context->model->container.states[index].dtype != TCRT_DTYPE_I64 ||
+      tcrt_model_state_size(context->model, index, dims) != sizeof value)
+    return tcrt_context_leave(context, tcrt_fail(TCRT_ERROR_INVALID,
+                                                 "%s: error: state \"%s\" is not what random numbers are drawn from; "
+                                                 "compile the model again",
+                                                 tcrt_context_file(context), TCRT_RANDOM_STATE));
+  tcrt_status_t status =
+      context->driver->copy(context, context->states[index], value, sizeof value, TCRT_COPY_HOST_TO_DEVICE);
+  if (status == TCRT_OK)
+    status = context->driver->synchronize(context);
+  return tcrt_context_leave(context, status);
+}
+
 static tcrt_status_t check_index(const tcrt_context_t *context, uint32_t index) {
   uint32_t count = context->model->container.state_count;
   return index < count ? TCRT_OK

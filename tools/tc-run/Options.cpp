@@ -35,6 +35,7 @@ outputs
 functions and states
   --function NAME          run this function of the artifact (default: its first)
   --runs N                 run N times in a row, which states outlive; outputs are those of the last run
+  --seed N                 of the random numbers that the model draws (default 0); each run draws others
   --state-in F.npz         give the states that it names these values before the first run
   --state-out F.npz        write all states after the last run
 machine
@@ -116,6 +117,8 @@ Options tc::run::parseOptions(int argc, char **argv) {
       options.input.push_back(value());
     } else if (name == "--random-inputs") {
       options.randomSeed = hasValue ? parseInteger(name, inlineValue, uint64_t(INT64_MAX)) : 0;
+    } else if (name == "--seed") {
+      options.seed = parseInteger(name, value(), UINT64_MAX);
     } else if (name == "--dim") {
       std::string text = value();
       size_t at = text.rfind('=');

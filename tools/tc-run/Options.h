@@ -29,6 +29,7 @@ struct Options {
   std::string variant;
   std::string function;
   uint64_t runs = 1;
+  std::optional<uint64_t> seed;       ///< of random numbers that are drawn
   std::string stateIn, stateOut;      ///< .npz
   std::vector<std::string> customOps; ///< libraries
   std::optional<double> benchmarkSeconds;

@@ -18,6 +18,7 @@
 #include "VaryingRank.h"
 
 #include "tc/Dialect/Graph/IR/Graph.h"
+#include "tcrt/artifact_abi.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -84,6 +85,7 @@ private:
   Value refine(Value v, Type declared);
   void checkOutput(graph::FuncOp source, unsigned index, Value v);
   TypedAttr defaultWords(TypedAttr value);
+  void drawRandom(func::FuncOp function);
   void eraseWordTypes(func::FuncOp function);
   /// Whether `v` is the result of something that failed.
   bool isPoisoned(Value v) const { return !values.count(v); }
@@ -581,8 +583,25 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
     if (isOpTriviallyDead(op))
       op->erase();
   });
+  drawRandom(function);
   eraseWordTypes(function);
   return owner.release();
+}
+
+/// Where nodes draw from the context's sequence of random numbers, the next run draws others.
+void Converter::drawRandom(func::FuncOp function) {
+  prim::ReadStateOp drawn;
+  function.walk([&](prim::ReadStateOp op) { drawn = op.getState() == TCRT_RANDOM_STATE ? op : drawn; });
+  if (!drawn)
+    return;
+  builder.setInsertionPoint(function.getBody().back().getTerminator());
+  builder.setLoc(function.getLoc());
+  Value state = prim::ReadStateOp::create(builder, drawn.getType(), TCRT_RANDOM_STATE);
+  prim::WriteStateOp::create(builder, TCRT_RANDOM_STATE, builder.add(state, builder.constantI64s({0, 1})));
+  if (!SymbolTable::lookupSymbolIn(module, TCRT_RANDOM_STATE)) {
+    builder.setInsertionPointToStart(module.getBody());
+    prim::StateOp::create(builder, TCRT_RANDOM_STATE, drawn.getType(), TypedAttr());
+  }
 }
 
 /// A default value as the program holds it: strings as their ids.

@@ -1,9 +1,10 @@
 //===- ONNXRandom.cpp - random numbers of ONNX --------------------------------------------------------------------===//
 //
 // Numbers come from Philox 4x32-10, a function of a key and of the element's position, written in integer arithmetic:
-// it fuses like any elementwise op, and gives the same numbers for any number of threads. A node's seed is the key. A
-// node without one has a key that is its number among the random nodes of the model, in the order in which they are
-// converted: a model gives the same numbers in each run and after each compile, and its nodes differ from each other.
+// it fuses like any elementwise op, and gives the same numbers for any number of threads. A node's seed is the key, and
+// gives the same numbers in each run. Nodes without one draw from a sequence of the context: its state "tc.random"
+// holds a seed, the key, and the number of the run, which stands in the counter beside the element's position and the
+// node's number among the random nodes of the model. So runs and nodes differ, and two processes with one seed agree.
 // In the body of a loop, each iteration gives the same numbers. ONNX leaves open what a seed stands for, so that no
 // other runtime's numbers are to be expected.
 //
@@ -15,6 +16,7 @@
 
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
+#include "tcrt/artifact_abi.h"
 
 #include <array>
 #include <cmath>
@@ -26,8 +28,11 @@ using namespace tc::prim;
 
 namespace {
 
+/// The key, and the upper half of the counter: constants, or scalars of u32 that the state holds.
 struct Key {
-  uint32_t low, high;
+  uint32_t low = 0, high = 0;
+  Value state; ///< if not null: [seed, run]
+  uint32_t stream = 0;
 };
 
 /// Seeds are floats but for Dropout's.
@@ -35,28 +40,37 @@ Key keyOf(NodeContext &ctx) {
   Attribute seed = ctx.attr("seed");
   if (isa_and_nonnull<IntegerAttr>(seed)) {
     uint64_t bits = uint64_t(ctx.getInt("seed", 0));
-    return {uint32_t(bits), uint32_t(bits >> 32)};
+    return {uint32_t(bits), uint32_t(bits >> 32), {}, 0};
   }
   if (isa_and_nonnull<FloatAttr>(seed))
-    return {uint32_t(APFloat(float(ctx.getFloat("seed", 0))).bitcastToAPInt().getZExtValue()), 0};
-  return {uint32_t(ctx.takeStream()), 0x6d6f646cu}; // apart from seeds, whose high word is small
+    return {uint32_t(APFloat(float(ctx.getFloat("seed", 0))).bitcastToAPInt().getZExtValue()), 0, {}, 0};
+  auto type = RankedTensorType::get({2}, ctx.b.getI64Type());
+  // From 1 on: the counter of nodes with a seed has 0 there.
+  return {0, 0, ReadStateOp::create(ctx.b, type, TCRT_RANDOM_STATE), uint32_t(ctx.takeStream() + 1)};
 }
 
 class Philox {
 public:
-  Philox(PrimBuilder &b, Key key) : b(b), key(key), u32(natural(32)), u64(natural(64)) {}
+  Philox(PrimBuilder &b, Key key) : b(b), key(key), u32(natural(32)), u64(natural(64)) {
+    if (key.state) {
+      seed = b.convert(b.take(key.state, 0, 0), u64);
+      run = b.convert(b.take(key.state, 0, 1), u64);
+    }
+  }
 
   /// Four random words of 32 bits for each of `count` positions, each [count] of ui32.
   std::array<Value, 4> words(AffineExpr count) {
     Value position = b.convert(b.iota(b.getI64Type(), {count}, 0), u64);
     Value zero = b.splat(u32, {count}, 0);
     std::array<Value, 4> c{low(position), high(position), zero, zero};
-    uint32_t k0 = key.low, k1 = key.high;
-    for (int round = 0; round < 10; ++round) {
+    if (key.state) {
+      c[2] = b.broadcastInDims(low(run), {count}, {});
+      c[3] = b.splat(u32, {count}, key.stream);
+    }
+    for (uint32_t round = 0; round < 10; ++round) {
       Value x = product(c[0], 0xD2511F53u), y = product(c[2], 0xCD9E8D57u);
-      c = {mix(high(y), c[1], k0), low(y), mix(high(x), c[3], k1), low(x)};
-      k0 += 0x9E3779B9u;
-      k1 += 0xBB67AE85u;
+      Value upper = withKey(b.binary<XorOp>(high(y), c[1]), /*isHigh=*/false, round * 0x9E3779B9u);
+      c = {upper, low(y), withKey(b.binary<XorOp>(high(x), c[3]), /*isHigh=*/true, round * 0xBB67AE85u), low(x)};
     }
     return c;
   }
@@ -90,11 +104,19 @@ private:
   Value low(Value v) { return b.convert(v, u32); }
   Value high(Value v) { return b.convert(b.binary<ShrOp>(v, 32), u32); }
   Value product(Value v, uint32_t factor) { return b.binary<MulOp>(b.convert(v, u64), double(factor)); }
-  Value mix(Value x, Value y, uint32_t k) { return b.binary<XorOp>(b.binary<XorOp>(x, y), double(k)); }
+  /// x xor a word of the key plus `weyl`, modulo 2^32.
+  Value withKey(Value x, bool isHigh, uint32_t weyl) {
+    if (!key.state)
+      return b.binary<XorOp>(x, double((isHigh ? key.high : key.low) + weyl));
+    Value word = b.convert(isHigh ? high(seed) : low(seed), u64);
+    Value sum = low(b.binary<AddOp>(word, double(weyl)));
+    return b.binary<XorOp>(x, b.broadcastInDims(sum, getSizes(x), {}));
+  }
 
   PrimBuilder &b;
   Key key;
   Type u32, u64;
+  Value seed, run; ///< scalars of u64, with a state
 };
 
 FailureOr<FloatType> floatOf(NodeContext &ctx, Type type) {

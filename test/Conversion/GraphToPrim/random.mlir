@@ -2,6 +2,7 @@
 // RUN: tc-opt %s -tc-convert-graph-to-prim -split-input-file | FileCheck %s
 
 // The first round's key is the seed's bits, 1.0f.
+// CHECK-NOT: prim.state
 // CHECK-LABEL: func.func @seeded
 // CHECK: prim.splat 3528531795 : ui64 : tensor<6xui64>
 // CHECK: prim.splat 1065353216 : ui32
@@ -15,10 +16,16 @@ graph.func @seeded() -> (!tc.unknown) attributes {opsets = {ai.onnx = 22 : i64}}
 
 // -----
 
-// Nodes without a seed differ.
+// Nodes without a seed draw from the context's sequence: its seed and run are a state, their numbers differ, and the next run draws others.
+// CHECK: prim.state @tc.random : tensor<2xi64>
 // CHECK-LABEL: func.func @unseeded
-// CHECK: prim.splat 0 : ui32 : tensor<4xui32>
+// CHECK: prim.read_state @tc.random : tensor<2xi64>
 // CHECK: prim.splat 1 : ui32 : tensor<4xui32>
+// CHECK: prim.splat 2 : ui32 : tensor<4xui32>
+// CHECK: %[[STATE:.*]] = prim.read_state @tc.random : tensor<2xi64>
+// CHECK: %[[NEXT:.*]] = prim.add %[[STATE]], %{{.*}} : tensor<2xi64>
+// CHECK: prim.write_state @tc.random, %[[NEXT]] : tensor<2xi64>
+// CHECK-NEXT: return
 graph.func @unseeded() -> (!tc.unknown, !tc.unknown) attributes {opsets = {ai.onnx = 22 : i64}} {
   %x = graph.node "ai.onnx":"RandomNormal" opset 22() {shape = array<i64: 4>} : () -> !tc.unknown
   %y = graph.node "ai.onnx":"RandomNormal" opset 22() {shape = array<i64: 4>} : () -> !tc.unknown
@@ -28,6 +35,7 @@ graph.func @unseeded() -> (!tc.unknown, !tc.unknown) attributes {opsets = {ai.on
 // -----
 
 // Dropout that is not training, or drops nothing, costs nothing.
+// CHECK-NOT: prim.state
 // CHECK-LABEL: func.func @inference
 // CHECK-NOT: prim.xor
 // CHECK: return %arg0

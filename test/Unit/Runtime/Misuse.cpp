@@ -16,6 +16,7 @@
 #include <ctime>
 #include <functional>
 #include <map>
+#include <random>
 #include <regex>
 #include <set>
 #include <string>
@@ -201,6 +202,7 @@ TEST_CASE("NULL is refused by every function of the API") {
        {REFUSED(tcrt_context_read_state(nullptr, 0, &tensor)), REFUSED(tcrt_context_read_state(c, 0, nullptr))}},
       {"tcrt_context_write_state",
        {REFUSED(tcrt_context_write_state(nullptr, 0, &tensor)), REFUSED(tcrt_context_write_state(c, 0, nullptr))}},
+      {"tcrt_context_set_seed", {REFUSED(tcrt_context_set_seed(nullptr, 1))}},
       {"tcrt_context_stats", {REFUSED(tcrt_context_stats(nullptr, &stats)), REFUSED(tcrt_context_stats(c, nullptr))}},
       {"tcrt_context_profile_count", {ZERO(tcrt_context_profile_count(nullptr))}},
       {"tcrt_context_profile",
@@ -278,6 +280,106 @@ TEST_CASE("outputs are those of the last run in its sizes, or refused") {
   CHECK(tcrt_context_get_output(context, 0, &y) == TCRT_ERROR_INVALID);
   CHECK(tcrt_context_run(context) == TCRT_ERROR_REFUSED);
   tcrt_context_destroy(context);
+}
+
+// Calls in any order, with any of these arguments: each gives a status, and an output that is there has all its bytes
+// and the right values. Sanitizers see the rest. TC_FUZZ_ROUNDS: sequences.
+TEST_CASE("any sequence of calls is answered") {
+  const char *setting = std::getenv("TC_FUZZ_ROUNDS");
+  const int sequences = setting ? std::atoi(setting) : 300;
+  std::mt19937 random(11);
+  auto pick = [&](uint32_t count) { return uint32_t(random() % count); };
+  Model m(basicSpec()), states(statesSpec());
+  uint64_t delivered = 0, refused = 0;
+  for (int sequence = 0; sequence < sequences; ++sequence) {
+    const bool hasStates = pick(4) == 0;
+    tcrt_context_options_t options = {};
+    options.threads = 1 + pick(3);
+    options.memory_limit = pick(3) ? 0 : 64 + pick(4000);
+    tcrt_context_t *context = (hasStates ? states : m).context(options);
+    if (!context) {
+      ++refused;
+      continue;
+    }
+    // What is bound to x, and the values that it had in the last run; the buffers outlive the context.
+    std::vector<float> x(4 * 64), y(4 * 64 + 16), expected;
+    for (int call = 0; call < 24; ++call) {
+      tcrt_tensor_t tensor = rows(x, pick(70)), out;
+      tcrt_status_t status = TCRT_OK;
+      const uint32_t index = pick(8) ? pick(2) : pick(2) ? UINT32_MAX : 2 + pick(3);
+      switch (pick(hasStates ? 14 : 10)) {
+      case 0:
+      case 1:
+        for (float &value : x)
+          value = float(int(pick(9)) - 4);
+        if (pick(8) == 0)
+          tensor.dtype = tcrt_dtype_t(pick(40));
+        if (pick(8) == 0)
+          tensor.rank = pick(20);
+        if (pick(8) == 0)
+          tensor.size_bytes = pick(2000);
+        if (tensor.dims[0] > 64 && tensor.size_bytes > x.size() * sizeof(float))
+          tensor.dims[0] = 64, tensor.size_bytes = x.size() * sizeof(float);
+        status = tcrt_context_set_input(context, pick(4) ? 0 : index, pick(8) ? &tensor : nullptr);
+        break;
+      case 2:
+        tensor.data = y.data() + pick(2) * 16;
+        tensor.size_bytes = pick(4) ? 4 * 60 * sizeof(float) : pick(100);
+        status = tcrt_context_set_output(context, index, pick(3) ? &tensor : nullptr);
+        break;
+      case 3:
+        status = tcrt_context_infer(context);
+        break;
+      case 4:
+      case 5:
+      case 6:
+        status = tcrt_context_run(context);
+        if (status == TCRT_OK)
+          expected = x;
+        break;
+      case 7:
+        status = tcrt_context_output_shape(context, index, &out);
+        CHECK((status == TCRT_OK || out.rank == 0));
+        break;
+      case 8:
+      case 9:
+        status = tcrt_context_get_output(context, index, &out);
+        if (status == TCRT_OK && out.size_bytes) {
+          ++delivered;
+          float sum = 0;
+          for (uint64_t i = 0; i < out.size_bytes / sizeof(float); ++i)
+            sum += static_cast<const float *>(out.data)[i];
+          CHECK(sum == sum);
+          if (!hasStates && index == 0 && out.size_bytes >= 16 && expected.size())
+            CHECK(static_cast<const float *>(out.data)[1] == 2 * expected[1] + 2);
+        }
+        break;
+      case 10:
+        status = tcrt_context_set_function(context, index);
+        break;
+      case 11:
+        tensor.rank = 1;
+        tensor.dims[0] = pick(4) ? 2 : pick(5);
+        status = pick(2) ? tcrt_context_read_state(context, index, &tensor)
+                         : tcrt_context_write_state(context, index, &tensor);
+        break;
+      case 12:
+        status = tcrt_context_reset_state(context, index);
+        break;
+      default:
+        status = tcrt_context_set_seed(context, random());
+        break;
+      }
+      if (status != TCRT_OK) {
+        ++refused;
+        CHECK(std::strlen(tcrt_last_error()) > 0);
+        CHECK((status == TCRT_ERROR_INVALID || status == TCRT_ERROR_REFUSED || status == TCRT_ERROR_MACHINE));
+      }
+    }
+    tcrt_context_destroy(context);
+  }
+  CHECK(delivered > uint64_t(sequences) / 10);
+  CHECK(refused > uint64_t(sequences));
 }
 
 TEST_CASE("a context of a closed model refuses calls and frees the model") {

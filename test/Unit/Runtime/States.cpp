@@ -195,6 +195,36 @@ TEST_CASE("states are reset, read and written") {
   CHECK(tcrt_context_read_state(nullptr, 0, &tensor) == TCRT_ERROR_INVALID);
 }
 
+TEST_CASE("a seed begins the sequence of random numbers anew, where there is one") {
+  Fixture f;
+  CHECK(tcrt_context_set_seed(f.context, 5) == TCRT_OK); // nothing is random
+  artifact::ArtifactSpec spec = statesSpec();
+  spec.states.push_back({TCRT_RANDOM_STATE, TCRT_DTYPE_I64, {2}, std::nullopt});
+  for (bool fits : {true, false}) {
+    if (!fits)
+      spec.states.back().dims = {3};
+    llvm::Expected<std::string> bytes = artifact::writeArtifactToMemory(spec);
+    REQUIRE(bool(bytes));
+    tcrt_model_t *model;
+    tcrt_context_t *context;
+    REQUIRE(tcrt_model_open_memory(bytes->data(), bytes->size(), "m.bin", nullptr, &model) == TCRT_OK);
+    REQUIRE(tcrt_context_create(model, nullptr, &context) == TCRT_OK);
+    CHECK((tcrt_context_set_seed(context, UINT64_MAX - 1) == TCRT_OK) == fits);
+    if (fits) {
+      int64_t values[2] = {};
+      tcrt_tensor_t state = {TCRT_DTYPE_I64, 1, {2}, values, sizeof values, TCRT_DEVICE_CPU};
+      REQUIRE(tcrt_context_read_state(context, 2, &state) == TCRT_OK);
+      CHECK(values[0] == -2);
+      CHECK(values[1] == 0);
+      REQUIRE(tcrt_context_reset_state(context, TCRT_ALL_STATES) == TCRT_OK);
+      REQUIRE(tcrt_context_read_state(context, 2, &state) == TCRT_OK);
+      CHECK(values[0] == 0);
+    }
+    tcrt_context_destroy(context);
+    tcrt_model_close(model);
+  }
+}
+
 TEST_CASE("a run that fails leaves in the states what it wrote") {
   Fixture f;
   f.add(1, 1);
