@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "Internal.h"
+#include "tc/Target/Optimize.h"
 #include "tc/Target/Target.h"
 #include "tcrt/artifact_abi.h"
 
@@ -26,12 +27,9 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
-#include "llvm/IR/PassInstrumentation.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
@@ -347,26 +345,7 @@ llvm::Expected<std::string> Compilation::generate(llvm::Module &module, llvm::Ta
   if (!base.empty())
     dump(".ll", [&](raw_ostream &stream) { module.print(stream, nullptr); });
 
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = false;
-  tuning.SLPVectorization = false;
-  tuning.LoopInterleaving = false;
-  // Kernels have nothing for these, but they compare each pair of a loop's pointers.
-  llvm::PassInstrumentationCallbacks callbacks;
-  callbacks.registerShouldRunOptionalPassCallback([](StringRef pass, llvm::Any) {
-    return pass != "LoopVectorizePass" && pass != "LoopLoadEliminationPass" && pass != "LoopDistributePass";
-  });
-  llvm::PassBuilder passes(&machine, tuning, std::nullopt, &callbacks);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager graph;
-  llvm::ModuleAnalysisManager modules;
-  passes.registerModuleAnalyses(modules);
-  passes.registerCGSCCAnalyses(graph);
-  passes.registerFunctionAnalyses(functions);
-  passes.registerLoopAnalyses(loops);
-  passes.crossRegisterProxies(loops, functions, graph, modules);
-  passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
+  optimize(module, machine, /*interleaves=*/false);
   storeOneLane(module);
   if (!wide)
     leaveIdleRegisters(module, 256);
@@ -375,22 +354,15 @@ llvm::Expected<std::string> Compilation::generate(llvm::Module &module, llvm::Ta
   if (!base.empty()) {
     dump(".opt.ll", [&](raw_ostream &stream) { module.print(stream, nullptr); });
     dump(".s", [&](llvm::raw_fd_ostream &stream) {
-      llvm::SmallVector<char, 0> text;
-      llvm::raw_svector_ostream buffer(text);
-      llvm::legacy::PassManager codegen;
       std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
-      if (!machine.addPassesToEmitFile(codegen, buffer, nullptr, llvm::CodeGenFileType::AssemblyFile))
-        codegen.run(*copy);
-      stream << StringRef(text.data(), text.size());
+      llvm::Expected<std::string> text = generateCode(*copy, machine, llvm::CodeGenFileType::AssemblyFile);
+      if (text)
+        stream << *text;
+      else
+        llvm::consumeError(text.takeError());
     });
   }
-  llvm::SmallVector<char, 0> object;
-  llvm::raw_svector_ostream stream(object);
-  llvm::legacy::PassManager codegen;
-  if (machine.addPassesToEmitFile(codegen, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
-    return llvm::createStringError("LLVM cannot write x86-64 object files");
-  codegen.run(module);
-  return std::string(object.data(), object.size());
+  return generateCode(module, machine, llvm::CodeGenFileType::ObjectFile);
 }
 
 /// Turns what LLVM reports into an error of the part.

@@ -9,16 +9,15 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "tc/Target/Optimize.h"
 #include "tc/Target/Target.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Target/LLVMIR/Export.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -179,26 +178,11 @@ llvm::Error Compilation::compileKernels() {
     return llvm::createStringError("LLVM cannot generate PTX");
   llvmModule->setTargetTriple(triple);
   llvmModule->setDataLayout(machine->createDataLayout());
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = tuning.SLPVectorization = false;
-  llvm::PassBuilder passes(machine.get(), tuning);
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager graph;
-  llvm::ModuleAnalysisManager modules;
-  passes.registerModuleAnalyses(modules);
-  passes.registerCGSCCAnalyses(graph);
-  passes.registerFunctionAnalyses(functions);
-  passes.registerLoopAnalyses(loops);
-  passes.crossRegisterProxies(loops, functions, graph, modules);
-  passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(*llvmModule, modules);
-  llvm::SmallVector<char, 0> text;
-  llvm::raw_svector_ostream stream(text);
-  llvm::legacy::PassManager codegen;
-  if (machine->addPassesToEmitFile(codegen, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
-    return llvm::createStringError("LLVM cannot write PTX");
-  codegen.run(*llvmModule);
-  ptx.assign(text.data(), text.size());
+  optimize(*llvmModule, *machine, /*interleaves=*/true);
+  llvm::Expected<std::string> text = generateCode(*llvmModule, *machine, llvm::CodeGenFileType::AssemblyFile);
+  if (!text)
+    return text.takeError();
+  ptx = std::move(*text);
   for (auto gpu : variant.getMachines().getAsRange<machine::GpuAttr>()) {
     llvm::Expected<std::string> assembled = assemble(ptx, gpu.getName());
     if (!assembled)

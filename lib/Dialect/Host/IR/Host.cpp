@@ -6,6 +6,7 @@
 
 #include "tc/Dialect/Host/IR/Host.h"
 
+#include "tc/Dialect/Machine/IR/Condition.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Dialect/TC/IR/TC.h"
 
@@ -92,11 +93,7 @@ LogicalResult BinaryOp::verify() { return verifyMachines(*this, getMachines()); 
 
 LogicalResult GuardAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, IntegerSetAttr sizes,
                                 machine::MachineAttr machine) {
-  if (!sizes && !machine)
-    return emitError() << "a guard needs sizes or a machine";
-  if (sizes && sizes.getValue().getNumDims() != 0)
-    return emitError() << "the sizes of a guard are over symbols, not dims";
-  return success();
+  return machine::verifyCondition(emitError, "guard", sizes, machine);
 }
 
 LogicalResult ChooseOp::verify() {

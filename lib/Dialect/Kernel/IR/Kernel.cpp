@@ -6,9 +6,10 @@
 
 #include "tc/Dialect/Kernel/IR/Kernel.h"
 
+#include "tc/Dialect/Machine/IR/Condition.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
-#include "mlir/IR/IntegerSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -35,11 +36,7 @@ void KernelDialect::initialize() {
 
 LogicalResult CaseAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, IntegerSetAttr sizes,
                                tc::machine::MachineAttr machine, ScheduleAttr schedule) {
-  if (!sizes && !machine)
-    return emitError() << "a case needs sizes or a machine";
-  if (sizes && sizes.getValue().getNumDims() != 0)
-    return emitError() << "the sizes of a case are over symbols, not dims";
-  return success();
+  return machine::verifyCondition(emitError, "case", sizes, machine);
 }
 
 // kernel.region(%x = %a : type, %y = %b : type) -> (types) attributes {...} { ... }
