@@ -23,8 +23,8 @@
  * for closing it; a context by one thread at a time, and while it runs every other call on it is refused. Any number of
  * contexts may run at once. fork: a child must not use models and contexts that its parent opened (their threads are
  * not there). Trust: damaged or hostile files are refused without harm as long as their hashes are not made to fit;
- * beyond that, an artifact is native code and must be trusted like any library. A mapped file must not be truncated
- * while it is open.
+ * beyond that, an artifact is native code and must be trusted like any library. A mapped file must not be overwritten
+ * or truncated while it is open.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */

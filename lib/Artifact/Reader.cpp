@@ -5,8 +5,12 @@
 #include "tc/Artifact/Reader.h"
 #include "tc/Format/Container.h"
 #include "tc/Format/Error.h"
+#include "tc/Format/File.h"
 
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
+
+#include <unistd.h>
 
 using namespace tc::artifact;
 
@@ -24,7 +28,13 @@ Reader::~Reader() = default;
 llvm::Expected<std::unique_ptr<Reader>> Reader::open(llvm::StringRef path, bool verifyAll) {
   auto impl = std::make_unique<Impl>();
   impl->path = path.str();
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  int file;
+  uint64_t size;
+  if (tcrt_file_open(impl->path.c_str(), UINT64_MAX, nullptr, &file, &size) != TCRT_OK)
+    return llvm::createStringError(tcrt_last_error());
+  auto buffer = llvm::MemoryBuffer::getOpenFile(llvm::sys::fs::convertFDToNativeFile(file), path, size,
+                                                /*RequiresNullTerminator=*/false);
+  ::close(file);
   if (!buffer)
     return llvm::createStringError(buffer.getError(), "%s: error: the file cannot be read: %s", impl->path.c_str(),
                                    buffer.getError().message().c_str());

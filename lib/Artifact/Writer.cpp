@@ -10,6 +10,8 @@
 
 #include "tc/Format/Container.h"
 #include "tc/Format/Elf.h"
+#include "tc/Format/Error.h"
+#include "tc/Format/File.h"
 #include "tc/Format/Sha256.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -580,46 +582,22 @@ Error readBack(const ArtifactSpec &spec, StringRef path, const void *data, uint6
 /// A file that takes its name only when it is finished.
 class PendingFile {
 public:
-  ~PendingFile() {
-    if (temporary)
-      llvm::consumeError(temporary->discard());
-  }
-  Error open(StringRef path);
-  int fd() const { return temporary->FD; }
-  StringRef target() const { return name; }
-  Error keep() {
-    Error renamed = temporary->keep(name);
-    temporary.reset();
-    return renamed ? failFile(path, "the file cannot be written: " + llvm::toString(std::move(renamed)))
-                   : Error::success();
-  }
+  ~PendingFile() { tcrt_output_drop(&output); }
+  Error open(const std::string &path) { return result(tcrt_output_open(path.c_str(), &output)); }
+  int fd() const { return output.fd; }
+  StringRef target() const { return output.target; }
+  Error keep() { return result(tcrt_output_keep(&output)); }
 
 private:
-  std::string path;
-  llvm::SmallString<256> name;
-  std::optional<llvm::sys::fs::TempFile> temporary;
-};
-
-Error PendingFile::open(StringRef output) {
-  path = output.str();
-  // A link keeps being one: what it names is replaced.
-  llvm::SmallString<256> &target = name;
-  target = output;
-  llvm::sys::fs::file_status status;
-  if (!llvm::sys::fs::status(path, status) && llvm::sys::fs::exists(status)) {
-    if (!llvm::sys::fs::is_regular_file(status))
-      return failFile(path, "the output exists and is not a regular file; give another name");
-    if (llvm::sys::fs::real_path(path, target))
-      target = path;
-    if (::access(target.c_str(), W_OK) != 0)
-      return failFile(path, llvm::Twine("the file cannot be written: ") + std::strerror(errno));
+  static Error result(tcrt_status_t status) {
+    // Whose code says that the system is to blame, not tc.
+    return status == TCRT_OK
+               ? Error::success()
+               : llvm::createStringError(std::make_error_code(std::errc::io_error), llvm::Twine(tcrt_last_error()));
   }
-  llvm::Expected<llvm::sys::fs::TempFile> created = llvm::sys::fs::TempFile::create(target + ".%%%%%%%%.tmp");
-  if (!created)
-    return failFile(path, "the file cannot be written: " + llvm::toString(created.takeError()));
-  temporary = std::move(*created);
-  return Error::success();
-}
+
+  tcrt_output_t output = {-1, nullptr, nullptr, nullptr};
+};
 
 } // namespace
 
@@ -636,7 +614,7 @@ Error tc::artifact::writeArtifact(const ArtifactSpec &spec, StringRef path) {
       return written.takeError();
     weights = *written;
   }
-  if (Error error = file.open(path))
+  if (Error error = file.open(path.str()))
     return error;
   FileOutput output(file.fd(), path);
   if (Error error = FileBuilder(spec, path, output, 0, weights ? &*weights : nullptr).write())

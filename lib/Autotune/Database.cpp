@@ -6,13 +6,17 @@
 
 #include "tc/Autotune/Database.h"
 
+#include "tc/Format/Json.h"
+#include "tc/Support/BlobStore.h"
+#include "tc/Support/OutputFile.h"
+
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <fcntl.h>
-#include <nlohmann/json.hpp>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -64,7 +68,7 @@ llvm::Expected<Database> Database::parse(llvm::StringRef text, const std::string
   Database database;
   if (text.trim().empty())
     return database;
-  Json json = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  Json json = parseJson(text.data(), text.size());
   std::string format;
   int64_t version;
   if (!json.is_object() || !get(json, "format", format) || format != kFormat || !get(json, "version", version))
@@ -114,12 +118,11 @@ llvm::Expected<Database> Database::parse(llvm::StringRef text, const std::string
 }
 
 llvm::Expected<Database> Database::read(const std::string &path, bool mayLack) {
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!buffer) {
-    if (mayLack && buffer.getError() == std::errc::no_such_file_or_directory)
-      return Database();
-    return wrong(path, "cannot read the tuning database: " + buffer.getError().message());
-  }
+  if (mayLack && !llvm::sys::fs::exists(path))
+    return Database();
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> buffer = mapFile(path);
+  if (!buffer)
+    return buffer.takeError();
   return parse((*buffer)->getBuffer(), path);
 }
 
@@ -184,19 +187,6 @@ llvm::Error Database::addToFile(const std::string &path, const Machine &machine,
     auto key = std::make_tuple(record->kernel, record->machine, record->variant);
     database->records[key] = std::move(*record);
   }
-  std::string text = database->toJson(), temporary = path + ".tmp" + std::to_string(::getpid());
-  int out = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  bool good = out >= 0;
-  for (size_t done = 0; good && done < text.size();) {
-    ssize_t count = ::write(out, text.data() + done, text.size() - done);
-    good = count > 0;
-    done += good ? size_t(count) : 0;
-  }
-  if (out >= 0)
-    good = ::close(out) == 0 && good;
-  if (good && ::rename(temporary.c_str(), path.c_str()) == 0)
-    return llvm::Error::success();
-  llvm::Error error = failedFile(path, "cannot write the tuning database");
-  ::unlink(temporary.c_str());
-  return error;
+  const std::string text = database->toJson();
+  return writeOutputFile(path, [&](llvm::raw_ostream &stream) { stream << text; });
 }

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <system_error>
 #include <thread>
 
 using namespace tc::bench;
@@ -86,8 +87,12 @@ double bestRate(uint32_t threads, const std::function<double(uint32_t thread)> &
       rates[thread] = amount / std::chrono::duration<double>(end - start).count();
     };
     std::vector<std::thread> helpers;
-    for (uint32_t i = 1; i < threads; ++i)
-      helpers.emplace_back(run, i);
+    try {
+      for (uint32_t i = 1; i < threads; ++i)
+        helpers.emplace_back(run, i);
+    } catch (const std::system_error &) {
+      // The system gives no more threads.
+    }
     run(0);
     for (std::thread &helper : helpers)
       helper.join();

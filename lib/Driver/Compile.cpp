@@ -23,7 +23,9 @@
 #include "tc/Functions/Store.h"
 #include "tc/Support/Hash.h"
 #include "tc/Support/Logging.h"
+#include "tc/Support/OutputFile.h"
 #include "tc/Support/Progress.h"
+#include "tc/Support/Threads.h"
 #include "tc/Target/Reference.h"
 
 #include "mlir/IR/DialectRegistry.h"
@@ -609,13 +611,8 @@ int Compiler::writeExplanation() {
     llvm::outs().flush();
     return kDone;
   }
-  llvm::Error error = llvm::writeToOutput(request.explainFile, [&](raw_ostream &stream) {
-    stream << text;
-    return llvm::Error::success();
-  });
-  if (error)
-    return fail(kWrongUse,
-                request.explainFile + ": error: cannot write the explanation: " + llvm::toString(std::move(error)));
+  if (llvm::Error error = writeOutputFile(request.explainFile, [&](raw_ostream &stream) { stream << text; }))
+    return fail(kWrongUse, llvm::toString(std::move(error)));
   return kDone;
 }
 
@@ -627,10 +624,10 @@ int Compiler::run() {
   if (int code = checkRequest(&context))
     return code;
   auto release = llvm::make_scope_exit([&] { reference = nullptr; }); // before the context
-  std::unique_ptr<llvm::DefaultThreadPool> pool;
+  std::unique_ptr<ThreadPool> pool;
   unsigned jobs = request.jobs ? request.jobs : llvm::hardware_concurrency().compute_thread_count();
   if (jobs > 1) {
-    pool = std::make_unique<llvm::DefaultThreadPool>(llvm::hardware_concurrency(jobs));
+    pool = std::make_unique<ThreadPool>(llvm::hardware_concurrency(jobs).compute_thread_count());
     context.setThreadPool(*pool);
   }
   context.loadAllAvailableDialects();
@@ -657,7 +654,12 @@ int Compiler::run() {
   endStep(Phase::Import);
   if (!module)
     return fail(kWrongUse, llvm::toString(module.takeError()));
+  if (isMlir && (*module)->getBody()->empty())
+    return fail(kWrongUse, request.model + ": error: the module is empty; expected functions of some phase");
   Phase from = isMlir ? detectPhase(**module) : Phase::Import;
+  if (isMlir && from != Phase::Import && from != Phase::Object && getFunctions(**module).empty())
+    return fail(kWrongUse, request.model + ": error: the module has no function of phase " + getName(from).str() +
+                               ", so that there is nothing to compile");
   SmallVector<OwningOpRef<ModuleOp>> modules;
   modules.push_back(std::move(*module));
   int code = runPhases(modules, from, isMlir);

@@ -23,7 +23,9 @@ llvm::Expected<OwningOpRef<ModuleOp>> tc::driver::loadModel(MLIRContext *context
     return fail("cannot read the file: " + error.message());
   if (llvm::sys::fs::is_directory(status))
     return fail("is a folder, not a model; give the model's file");
-  if (status.getSize() == 0 && status.type() == llvm::sys::fs::file_type::regular_file)
+  if (!llvm::sys::fs::is_regular_file(status))
+    return fail("cannot read the file: it is not a regular file");
+  if (status.getSize() == 0)
     return fail("the file is empty; expected an ONNX, .pt2 or .mlir model");
   if (path.ends_with(".mlir")) {
     isMlir = true;

@@ -12,11 +12,11 @@
 
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Driver/Assemble.h"
+#include "tc/Support/Threads.h"
 
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Threading.h"
 #include <cstring>
-#include <thread>
 
 using namespace mlir;
 
@@ -274,16 +274,11 @@ llvm::Error tc::driver::rearrange(ArrayRef<char> data, ArrayRef<int64_t> dataSha
     int64_t count = std::min(rowsPerChunk, rows - first);
     // A thread costs about as much as arranging 100 KB.
     int64_t threads = std::min<int64_t>({int64_t(jobs), count, 1 + count * rowBytes / (1 << 18)});
-    auto work = [&](int64_t number) {
+    auto work = [&](unsigned number) {
       int64_t begin = count * number / threads, end = count * (number + 1) / threads;
       arranger.rows(first + begin, first + end, chunk.data() + begin * rowBytes);
     };
-    std::vector<std::thread> others;
-    for (int64_t i = 1; i < threads; ++i)
-      others.emplace_back(work, i);
-    work(0);
-    for (std::thread &thread : others)
-      thread.join();
+    runOnThreads(unsigned(threads), work);
     if (llvm::Error error = sink(ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(chunk.data()), count * rowBytes)))
       return error;
   }

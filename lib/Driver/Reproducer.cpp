@@ -7,10 +7,14 @@
 #include "tc/Driver/Reproducer.h"
 
 #include "llvm/ADT/SmallString.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Signals.h"
+#include <atomic>
 #include <csignal>
 #include <fcntl.h>
+#include <new>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,7 +33,23 @@ void print(const std::string &text) {
   (void)written;
 }
 
+/// The thread that ends the process; 0: none yet.
+std::atomic<long> ending = 0;
+
+/// Whether this thread is the one that ends the process. Others that come, too, wait for that; a second time the same
+/// thread ends it at once.
+void beginEnd(int code) {
+  long none = 0, self = ::syscall(SYS_gettid);
+  if (ending.compare_exchange_strong(none, self))
+    return;
+  if (none == self)
+    _exit(code);
+  for (;;)
+    pause();
+}
+
 void onCrash(int) {
+  beginEnd(kInternal);
   if (const Reproducer *reproducer = active)
     reproducer->reportCrash();
   else
@@ -38,6 +58,19 @@ void onCrash(int) {
   sys::RunInterruptHandlers();
   _exit(kInternal);
 }
+
+/// Of operator new, and of what LLVM allocates by malloc.
+void onOutOfMemory() {
+  beginEnd(kMachine);
+  if (const Reproducer *reproducer = active)
+    reproducer->reportOutOfMemory();
+  else
+    print("tc-compile: error: no memory left; give tc-compile more memory\n");
+  sys::RunInterruptHandlers();
+  _exit(kMachine);
+}
+
+void onBadAllocation(void *, const char *, bool) { onOutOfMemory(); }
 
 } // namespace
 
@@ -50,9 +83,12 @@ void tc::driver::installCrashHandler() {
   sigaltstack(&alternate, nullptr);
   struct sigaction action = {};
   action.sa_handler = onCrash;
-  action.sa_flags = SA_ONSTACK | SA_RESETHAND;
+  // A second thread may crash meanwhile, and the handler, too: both come back to it.
+  action.sa_flags = SA_ONSTACK | SA_NODEFER;
   for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
     sigaction(signal, &action, nullptr);
+  std::set_new_handler(onOutOfMemory);
+  install_bad_alloc_error_handler(onBadAllocation);
 }
 
 Reproducer::Reproducer(const CompileRequest &request) : request(request) {
@@ -78,6 +114,8 @@ void Reproducer::setPhase(Phase phase) {
   canWrite = false;
   crashed = request.model + ": error: internal error: tc-compile crashed in phase " + getName(phase).str() +
             "; this is a defect of tc, please report it with the model and this command: " + request.commandLine + "\n";
+  outOfMemory = request.model + ": error: no memory left in phase " + getName(phase).str() +
+                "; give tc-compile more memory, fewer threads (--jobs), or compile a smaller model\n";
   if (phase == Phase::Import || request.executable.empty())
     return;
   command = {"tc-compile", request.model, "-o", path, "--mode", request.mode, "--precision", request.precision};
@@ -128,6 +166,8 @@ bool Reproducer::write() const {
       return false;
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
+
+void Reproducer::reportOutOfMemory() const { print(outOfMemory); }
 
 void Reproducer::reportCrash() const {
   print(crashed);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <zlib.h>
 
 using namespace tc::run;
@@ -71,7 +72,19 @@ void setType(Tensor &tensor, const std::string &descr, const std::string &where)
           "arrays of NumPy type \"" + descr + "\" are not supported; numbers and booleans are, and strings as .pb");
 }
 
-Tensor parseNpy(Bytes file, const std::string &where) {
+/// What a .npy array's head says, and where its data begin and end.
+struct NpyHead {
+  Tensor tensor; ///< without data
+  bool isBigEndian, isFortran;
+  uint32_t element;
+  uint64_t start, size; ///< of the data
+};
+
+/// Bytes of a head at most, with what stands before its length. NumPy writes 128 and refuses more than 10,000.
+constexpr uint64_t kMaxHead = 65536;
+
+/// `file`: the array from its beginning, as far as its head needs.
+NpyHead parseNpyHead(Bytes file, const std::string &where) {
   if (file.size < 10 || std::memcmp(file.data, "\x93NUMPY", 6) != 0)
     corrupt(where, "this is not a .npy array");
   uint8_t major = file.data[6];
@@ -81,13 +94,17 @@ Tensor parseNpy(Bytes file, const std::string &where) {
   if (file.size < start)
     corrupt(where, "the array is cut off");
   uint64_t length = major == 1 ? load<uint16_t>(file, 8) : load<uint32_t>(file, 8);
+  if (length > kMaxHead - start)
+    corrupt(where, "the array's header has " + std::to_string(length) + " bytes; this is not a .npy array");
   if (!inRange(start, length, file.size))
     corrupt(where, "the array's header is cut off");
   std::string header(reinterpret_cast<const char *>(file.data) + start, length);
-  Tensor tensor;
+  NpyHead head = {};
+  Tensor &tensor = head.tensor;
   std::string descr = field(header, "descr", where);
   setType(tensor, descr, where);
-  bool isFortran = field(header, "fortran_order", where).find("True") == 0;
+  head.isBigEndian = descr[0] == '>';
+  head.isFortran = field(header, "fortran_order", where).find("True") == 0;
   std::string shape = field(header, "shape", where);
   for (size_t at = 0; at < shape.size();) {
     size_t end = std::min(shape.find(',', at), shape.size());
@@ -98,27 +115,37 @@ Tensor parseNpy(Bytes file, const std::string &where) {
     if (text.empty())
       continue;
     if (text.size() > 18 || text.find_first_not_of("0123456789") != std::string::npos)
-      corrupt(where, "the array's shape (" + shape + ") is not valid");
+      corrupt(where, "the array's shape (" + shape.substr(0, 100) + ") is not valid");
     tensor.dims.push_back(std::stoll(text));
   }
   if (tensor.dims.size() > TCRT_MAX_RANK)
     corrupt(where, "the array has rank " + std::to_string(tensor.dims.size()) + "; at most 16 is supported");
-  uint32_t element = tensor.rawBytes ? tensor.rawBytes : tcrt_dtype_bits(tensor.dtype) / 8;
-  uint64_t size;
-  if (!tcrt_tensor_size(TCRT_DTYPE_I8, uint32_t(tensor.dims.size()), tensor.dims.data(), &size) ||
-      __builtin_mul_overflow(size, uint64_t(element), &size))
+  head.element = tensor.rawBytes ? tensor.rawBytes : tcrt_dtype_bits(tensor.dtype) / 8;
+  head.start = start + length;
+  uint64_t end;
+  if (!tcrt_tensor_size(TCRT_DTYPE_I8, uint32_t(tensor.dims.size()), tensor.dims.data(), &head.size) ||
+      __builtin_mul_overflow(head.size, uint64_t(head.element), &head.size) ||
+      __builtin_add_overflow(head.start, head.size, &end))
     corrupt(where, "the array's shape (" + shape + ") is too large");
-  if (file.size - start - length < size)
-    corrupt(where, "the array is cut off: it has " + std::to_string(file.size - start - length) + " of " +
+  return head;
+}
+
+Tensor parseNpy(Bytes file, const std::string &where) {
+  NpyHead head = parseNpyHead(file, where);
+  Tensor &tensor = head.tensor;
+  const uint64_t size = head.size;
+  const uint32_t element = head.element;
+  if (file.size - head.start < size)
+    corrupt(where, "the array is cut off: it has " + std::to_string(file.size - head.start) + " of " +
                        std::to_string(size) + " bytes");
-  const uint8_t *data = file.data + start + length;
+  const uint8_t *data = file.data + head.start;
   tensor.data.assign(data, data + size);
-  if (descr[0] == '>') {
+  if (head.isBigEndian) {
     uint32_t unit = tensor.dtype == TCRT_DTYPE_C64 || tensor.dtype == TCRT_DTYPE_C128 ? element / 2 : element;
     for (uint64_t i = 0; i < size; i += unit)
       std::reverse(tensor.data.begin() + long(i), tensor.data.begin() + long(i + unit));
   }
-  if (isFortran && tensor.dims.size() > 1 && size) {
+  if (head.isFortran && tensor.dims.size() > 1 && size) {
     ByteVector source = tensor.data;
     std::vector<int64_t> index(tensor.dims.size());
     for (uint64_t i = 0; i < size / element; ++i) {
@@ -130,20 +157,18 @@ Tensor parseNpy(Bytes file, const std::string &where) {
         index[d] = 0;
     }
   }
-  return tensor;
+  return std::move(head.tensor);
 }
 
-ByteVector inflateMember(Bytes packed, uint64_t size, const std::string &where) {
-  // Deflate packs at most 1032 to 1, so a larger claim is a lie that would cost memory.
-  if (size / 1040 > packed.size)
-    corrupt(where, "the compressed array is not valid");
+/// The first `size` bytes of a deflated member, all of it if `isWhole`.
+ByteVector inflateMember(Bytes packed, uint64_t size, bool isWhole, const std::string &where) {
   ByteVector result(size);
   z_stream stream = {};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
-    corrupt(where, "there is no memory to decompress the array");
+    throw Failure{5, where + ": error: no memory left to decompress the array"};
   uint64_t in = 0, out = 0;
   int status = Z_OK;
-  while (status == Z_OK) {
+  while (status == Z_OK && (isWhole || out < size)) {
     // zlib counts in 32 bits.
     stream.next_in = const_cast<uint8_t *>(packed.data + in);
     stream.avail_in = uInt(std::min<uint64_t>(packed.size - in, 1u << 30));
@@ -158,9 +183,25 @@ ByteVector inflateMember(Bytes packed, uint64_t size, const std::string &where) 
       break;
   }
   inflateEnd(&stream);
-  if (status != Z_STREAM_END || out != size)
+  if (status == Z_MEM_ERROR)
+    throw Failure{5, where + ": error: no memory left to decompress the array"};
+  if ((isWhole && status != Z_STREAM_END) || out != size)
     corrupt(where, "the compressed array is not valid");
   return result;
+}
+
+/// A deflated array. Its head says how much there is before memory is asked for the rest.
+ByteVector inflateNpy(Bytes packed, uint64_t size, const std::string &where) {
+  // Deflate packs at most 1032 to 1, so a larger claim is a lie that would cost memory.
+  if (size / 1040 > packed.size)
+    corrupt(where, "the compressed array is not valid");
+  uint64_t first = std::min(size, kMaxHead);
+  ByteVector begin = inflateMember(packed, first, first == size, where);
+  NpyHead head = parseNpyHead({begin.data(), begin.size()}, where);
+  if (head.start + head.size != size)
+    corrupt(where, "the array has " + std::to_string(size) + " bytes, where its header says " +
+                       std::to_string(head.start + head.size));
+  return first == size ? begin : inflateMember(packed, size, /*isWhole=*/true, where);
 }
 
 uint32_t checksum(const uint8_t *data, uint64_t size) { return uint32_t(crc32_z(0, data, size)); }
@@ -185,7 +226,17 @@ void applyZip64(Bytes extra, uint64_t *const *values, int count) {
   }
 }
 
-NamedTensors parseNpz(Bytes file, const std::string &path) {
+/// A member of an .npz archive.
+struct Member {
+  std::string name; ///< of the array
+  uint16_t method;
+  uint32_t crc;
+  uint64_t local; ///< where its own header stands
+  Bytes packed;
+  uint64_t size; ///< unpacked
+};
+
+NamedTensors parseNpz(Bytes file, const std::string &path, const std::function<bool(const std::string &)> &wanted) {
   // The end record is the last one, before a comment of at most 65535 bytes.
   const uint64_t endSize = 22;
   if (file.size < endSize || std::memcmp(file.data, "PK", 2) != 0)
@@ -204,45 +255,74 @@ NamedTensors parseNpz(Bytes file, const std::string &path) {
     count = load<uint64_t>(file, end64 + 32);
     directory = load<uint64_t>(file, end64 + 48);
   }
-  NamedTensors result;
+  // First the directory, so that nothing is unpacked of an archive whose members are not what they should be.
+  std::vector<Member> members;
+  std::set<std::string> names;
   for (uint64_t i = 0; i < count; ++i) {
     if (!inRange(directory, 46, file.size) || load<uint32_t>(file, directory) != 0x02014b50)
       corrupt(path, "the .npz archive's directory is not valid");
-    uint16_t flags = load<uint16_t>(file, directory + 8), method = load<uint16_t>(file, directory + 10);
-    uint32_t crc = load<uint32_t>(file, directory + 16);
-    uint64_t packed = load<uint32_t>(file, directory + 20), size = load<uint32_t>(file, directory + 24);
+    Member member = {};
+    uint16_t flags = load<uint16_t>(file, directory + 8);
+    member.method = load<uint16_t>(file, directory + 10);
+    member.crc = load<uint32_t>(file, directory + 16);
+    uint64_t packed = load<uint32_t>(file, directory + 20);
+    member.size = load<uint32_t>(file, directory + 24);
     uint64_t nameSize = load<uint16_t>(file, directory + 28), extraSize = load<uint16_t>(file, directory + 30);
-    uint64_t commentSize = load<uint16_t>(file, directory + 32), local = load<uint32_t>(file, directory + 42);
+    uint64_t commentSize = load<uint16_t>(file, directory + 32);
+    member.local = load<uint32_t>(file, directory + 42);
     if (!inRange(directory + 46, nameSize + extraSize + commentSize, file.size))
       corrupt(path, "the .npz archive's directory is not valid");
-    std::string name(reinterpret_cast<const char *>(file.data) + directory + 46, nameSize);
-    uint64_t *const values[] = {&size, &packed, &local};
+    std::string &name = member.name;
+    name.assign(reinterpret_cast<const char *>(file.data) + directory + 46, nameSize);
+    uint64_t *const values[] = {&member.size, &packed, &member.local};
     applyZip64({file.data + directory + 46 + nameSize, extraSize}, values, 3);
     directory += 46 + nameSize + extraSize + commentSize;
     if (name.size() > 4 && name.compare(name.size() - 4, 4, ".npy") == 0)
       name.resize(name.size() - 4);
     std::string where = path + "(" + name + ")";
+    if (!names.insert(name).second)
+      corrupt(where, "there are two arrays of this name");
     if (flags & 1)
       corrupt(where, "encrypted archives are not supported");
-    if (!inRange(local, 30, file.size) || load<uint32_t>(file, local) != 0x04034b50)
+    if (!inRange(member.local, 30, file.size) || load<uint32_t>(file, member.local) != 0x04034b50)
       corrupt(where, "the .npz archive is not valid");
-    uint64_t start = local + 30 + load<uint16_t>(file, local + 26) + load<uint16_t>(file, local + 28);
+    uint64_t start =
+        member.local + 30 + load<uint16_t>(file, member.local + 26) + load<uint16_t>(file, member.local + 28);
     if (!inRange(start, packed, file.size))
       corrupt(where, "the array is cut off");
-    Bytes member = {file.data + start, packed};
+    member.packed = {file.data + start, packed};
+    members.push_back(std::move(member));
+  }
+  // Members that share bytes: a small file that unpacks to any size.
+  std::vector<const Member *> order;
+  for (const Member &member : members)
+    order.push_back(&member);
+  std::sort(order.begin(), order.end(), [](const Member *a, const Member *b) { return a->local < b->local; });
+  for (size_t i = 1; i < order.size(); ++i)
+    if (file.data + order[i]->local < order[i - 1]->packed.data + order[i - 1]->packed.size)
+      corrupt(path, "members \"" + order[i - 1]->name + "\" and \"" + order[i]->name +
+                        "\" of the .npz archive overlap; write it again");
+  for (const Member &member : members)
+    wanted(member.name);
+  NamedTensors result;
+  for (const Member &member : members) {
+    if (!wanted(member.name))
+      continue;
+    std::string where = path + "(" + member.name + ")";
+    Bytes bytes = member.packed;
     ByteVector unpacked;
-    if (method == 8) {
-      unpacked = inflateMember(member, size, where);
-      member = {unpacked.data(), unpacked.size()};
-    } else if (method != 0) {
-      corrupt(where,
-              "compression method " + std::to_string(method) + " is not supported; stored and deflated members are");
-    } else if (size != packed) {
+    if (member.method == 8) {
+      unpacked = inflateNpy(bytes, member.size, where);
+      bytes = {unpacked.data(), unpacked.size()};
+    } else if (member.method != 0) {
+      corrupt(where, "compression method " + std::to_string(member.method) +
+                         " is not supported; stored and deflated members are");
+    } else if (member.size != bytes.size) {
       corrupt(where, "the .npz archive is not valid");
     }
-    if (checksum(member.data, member.size) != crc)
+    if (checksum(bytes.data, bytes.size) != member.crc)
       corrupt(where, "the array is damaged: its checksum does not match");
-    result.emplace_back(name, parseNpy(member, where));
+    result.emplace_back(member.name, parseNpy(bytes, where));
   }
   return result;
 }
@@ -330,9 +410,9 @@ Tensor tc::run::readNpy(const std::string &path) {
   return parseNpy({bytes.data(), bytes.size()}, path);
 }
 
-NamedTensors tc::run::readNpz(const std::string &path) {
+NamedTensors tc::run::readNpz(const std::string &path, const std::function<bool(const std::string &)> &wanted) {
   ByteVector bytes = readFile(path);
-  return parseNpz({bytes.data(), bytes.size()}, path);
+  return parseNpz({bytes.data(), bytes.size()}, path, wanted);
 }
 
 void tc::run::writeNpz(const std::string &path, const NamedTensors &tensors) {

@@ -4,9 +4,8 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "tc/Run/Session.h"
 
+#include "tc/Format/Json.h"
 #include "tc/Run/Pb.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -46,18 +45,6 @@ public:
 private:
   uint64_t state;
 };
-
-/// Index of the value that an array's name means: its name, or <prefix>_<index>.
-std::optional<uint32_t> find(const std::vector<tcrt_value_info_t> &values, const char *prefix,
-                             const std::string &name) {
-  for (uint32_t i = 0; i < values.size(); ++i)
-    if (name == values[i].name)
-      return i;
-  for (uint32_t i = 0; i < values.size(); ++i)
-    if (name == prefix + std::to_string(i))
-      return i;
-  return std::nullopt;
-}
 
 /// A tree for the library, with the memory that it points to.
 struct Tree {
@@ -195,8 +182,21 @@ Session::~Session() {
 
 // ---- inputs ----
 
+std::optional<uint32_t> Session::lookupInput(const std::string &name) const {
+  uint32_t index;
+  if (name.find('\0') == std::string::npos &&
+      tcrt_model_function_find_input(model(), function, name.c_str(), &index) == TCRT_OK)
+    return index;
+  const std::string prefix = "input_", digits = name.substr(std::min(name.size(), prefix.size()));
+  if (name.compare(0, prefix.size(), prefix) != 0 || digits.empty() || digits.size() > 9 ||
+      digits.find_first_not_of("0123456789") != std::string::npos || (digits[0] == '0' && digits.size() > 1))
+    return std::nullopt;
+  index = uint32_t(std::stoul(digits));
+  return index < inputValues.size() ? std::optional<uint32_t>(index) : std::nullopt;
+}
+
 uint32_t Session::findInput(const std::string &name) const {
-  if (std::optional<uint32_t> index = find(inputValues, "input_", name))
+  if (std::optional<uint32_t> index = lookupInput(name))
     return *index;
   std::string names;
   for (size_t i = 0; i < inputValues.size() && i < 8; ++i)
@@ -233,7 +233,8 @@ void Session::setInput(uint32_t index, const Tensor &tensor) {
 }
 
 void Session::readInputs(const std::string &path) {
-  for (const auto &[name, tensor] : readNpz(path))
+  // A name that means no input fails before anything is unpacked.
+  for (const auto &[name, tensor] : readNpz(path, [this](const std::string &name) { return findInput(name), true; }))
     setInput(findInput(name), tensor);
 }
 
@@ -242,7 +243,7 @@ void Session::readInput(const std::string &text, const std::string &tool) {
   std::optional<uint32_t> index;
   std::string path;
   for (size_t at = text.find('='); at != std::string::npos; at = text.find('=', at + 1)) {
-    if (std::optional<uint32_t> found = find(inputValues, "input_", text.substr(0, at))) {
+    if (std::optional<uint32_t> found = lookupInput(text.substr(0, at))) {
       index = found;
       path = text.substr(at + 1);
     }
@@ -268,7 +269,7 @@ std::vector<std::optional<std::pair<int64_t, int64_t>>> Session::inputRanges() c
   const char *text;
   uint64_t size;
   check(tcrt_model_manifest(model(), &text, &size));
-  auto manifest = nlohmann::json::parse(text, text + size, nullptr, /*allow_exceptions=*/false);
+  auto manifest = parseJson(text, size);
   // Of ABI 1 the manifest itself is what it says of the only function.
   const nlohmann::json *described = &manifest;
   if (manifest.is_object() && manifest.contains("functions") && manifest["functions"].is_array() &&
@@ -283,9 +284,10 @@ std::vector<std::optional<std::pair<int64_t, int64_t>>> Session::inputRanges() c
     const auto &range = entry["range"];
     if (!range.is_array() || range.size() != 2 || !range[0].is_number_integer() || !range[1].is_number_integer())
       continue;
-    for (size_t i = 0; i < inputValues.size(); ++i)
-      if (entry["name"].get<std::string>() == inputValues[i].name && range[0].get<int64_t>() < range[1].get<int64_t>())
-        ranges[i] = std::make_pair(range[0].get<int64_t>(), range[1].get<int64_t>());
+    uint32_t index;
+    if (range[0].get<int64_t>() < range[1].get<int64_t>() &&
+        tcrt_model_function_find_input(model(), function, entry["name"].get<std::string>().c_str(), &index) == TCRT_OK)
+      ranges[index] = std::make_pair(range[0].get<int64_t>(), range[1].get<int64_t>());
   }
   return ranges;
 }
@@ -364,10 +366,14 @@ void Session::checkDims() const {
 // ---- states ----
 
 void Session::readStates(const std::string &path) {
-  for (const auto &[name, given] : readNpz(path)) {
+  auto find = [this](const std::string &name) {
     uint32_t index;
-    tcrt_state_info_t info;
     check(tcrt_model_find_state(model(), name.c_str(), &index));
+    return index;
+  };
+  for (const auto &[name, given] : readNpz(path, [&](const std::string &name) { return find(name), true; })) {
+    uint32_t index = find(name);
+    tcrt_state_info_t info;
     check(tcrt_model_state(model(), index, &info));
     // NumPy lacks the small floats, and stores them as f32.
     bool isRaw = given.dtype == TCRT_DTYPE_INVALID && tcrt_dtype_bits(info.dtype) == 8 * given.rawBytes;

@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "tc/Run/Tensor.h"
 
+#include "tc/Format/File.h"
+
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -283,57 +285,39 @@ std::string tc::run::dimsText(const std::vector<int64_t> &dims) {
 }
 
 ByteVector tc::run::readFile(const std::string &path) {
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  struct stat info;
-  if (fd < 0 || ::fstat(fd, &info) != 0) {
-    int error = errno;
-    if (fd >= 0)
-      ::close(fd);
-    throw Failure{1, path + ": error: the file cannot be read: " + std::strerror(error)};
-  }
-  ByteVector bytes(S_ISREG(info.st_mode) ? size_t(info.st_size) : 0);
-  size_t done = 0;
-  for (;;) {
-    if (done == bytes.size())
-      bytes.resize(done + (done == size_t(info.st_size) ? 1 : 65536));
-    ssize_t got = ::read(fd, bytes.data() + done, bytes.size() - done);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got < 0) {
-      int error = errno;
-      ::close(fd);
-      throw Failure{1, path + ": error: the file cannot be read: " + std::strerror(error)};
-    }
-    if (got == 0)
-      break;
-    done += size_t(got);
-  }
-  ::close(fd);
-  bytes.resize(done);
+  int fd;
+  uint64_t size;
+  if (tcrt_file_open(path.c_str(), UINT64_MAX, nullptr, &fd, &size) != TCRT_OK)
+    throw Failure{1, tcrt_last_error()};
+  struct Closer {
+    int fd;
+    ~Closer() { ::close(fd); }
+  } closer{fd};
+  ByteVector bytes(size);
+  if (tcrt_file_read(fd, path.c_str(), 0, bytes.data(), size) != TCRT_OK)
+    throw Failure{1, tcrt_last_error()};
   return bytes;
 }
 
 void tc::run::writeFile(const std::string &path, const ByteVector &bytes) {
   struct stat info;
+  tcrt_output_t output = {-1, nullptr, nullptr, nullptr};
+  tcrt_status_t status;
   // Pipes and devices are written in place.
-  bool inPlace = ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
-  std::string temporary = inPlace ? path : path + "." + std::to_string(::getpid()) + ".tmp";
-  int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  int error = fd < 0 ? errno : 0;
-  for (size_t done = 0; !error && done < bytes.size();) {
-    ssize_t written = ::write(fd, bytes.data() + done, bytes.size() - done);
-    if (written < 0 && errno != EINTR)
-      error = errno;
-    else if (written > 0)
-      done += size_t(written);
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    output.fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (output.fd < 0)
+      throw Failure{1, path + ": error: the file cannot be written: " + std::strerror(errno)};
+    output.path = ::strdup(path.c_str());
+    status = tcrt_output_write(&output, bytes.data(), bytes.size());
+  } else {
+    status = tcrt_output_open(path.c_str(), &output);
+    if (status == TCRT_OK)
+      status = tcrt_output_write(&output, bytes.data(), bytes.size());
+    if (status == TCRT_OK)
+      status = tcrt_output_keep(&output);
   }
-  if (fd >= 0 && ::close(fd) != 0 && !error)
-    error = errno;
-  if (!error && !inPlace && ::rename(temporary.c_str(), path.c_str()) != 0)
-    error = errno;
-  if (error) {
-    if (!inPlace)
-      ::unlink(temporary.c_str());
-    throw Failure{1, path + ": error: the file cannot be written: " + std::strerror(error)};
-  }
+  tcrt_output_drop(&output);
+  if (status != TCRT_OK)
+    throw Failure{int(status), tcrt_last_error()};
 }

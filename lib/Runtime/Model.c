@@ -5,18 +5,17 @@
  */
 #define _GNU_SOURCE
 #include "Values.h"
+#include "tc/Format/File.h"
 #include "tc/Format/Sha256.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static tcrt_status_t no_memory(const char *name) {
@@ -403,22 +402,18 @@ static tcrt_status_t map_weights(tcrt_model_t *model) {
   memcpy(path, model->name, length);
   memcpy(path + length, ".weights", sizeof ".weights");
   tcrt_status_t status = TCRT_OK;
-  struct stat info;
   uint64_t bytes = TCRT_SECTION_ALIGN + c->weights_size;
+  uint64_t size_bytes;
   int fd;
-  do
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-  while (fd < 0 && errno == EINTR);
-  if (fd < 0 || fstat(fd, &info) != 0) {
-    status =
-        tcrt_fail(TCRT_ERROR_INVALID,
-                  "%s: error: the file with the artifact's weights cannot be read: %s; keep it beside the artifact",
-                  path, strerror(errno));
-  } else if (!S_ISREG(info.st_mode) || (uint64_t)info.st_size != bytes) {
+  static const tcrt_file_words_t words = {" with the artifact's weights", "; keep it beside the artifact"};
+  status = tcrt_file_open(path, UINT64_MAX, &words, &fd, &size_bytes);
+  if (status != TCRT_OK) {
+    /* Said. */
+  } else if (size_bytes != bytes) {
     status = tcrt_fail(TCRT_ERROR_INVALID,
                        "%s: error: the file does not hold the weights of %s: it has %lld bytes and should have %llu; "
                        "copy or compile both again",
-                       path, model->name, (long long)info.st_size, (unsigned long long)bytes);
+                       path, model->name, (long long)size_bytes, (unsigned long long)bytes);
   } else {
     void *mapping = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     if (mapping == MAP_FAILED) {
@@ -497,16 +492,10 @@ static tcrt_status_t open_file(const char *path, const tcrt_model_options_t *opt
   tcrt_model_t *model = new_model(path, options);
   if (!model)
     return no_memory(path);
-  struct stat info;
-  do
-    model->fd = open(path, O_RDONLY | O_CLOEXEC);
-  while (model->fd < 0 && errno == EINTR);
-  if (model->fd < 0 || fstat(model->fd, &info) != 0)
-    status = tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the file cannot be read: %s", path, strerror(errno));
-  else if (!S_ISREG(info.st_mode))
-    status = tcrt_fail(TCRT_ERROR_INVALID, "%s: error: this is not a regular file; an artifact is expected", path);
-  else if (info.st_size > 0) {
-    model->mapping_bytes = (uint64_t)info.st_size;
+  uint64_t size_bytes;
+  status = tcrt_file_open(path, UINT64_MAX, NULL, &model->fd, &size_bytes);
+  if (status == TCRT_OK && size_bytes > 0) {
+    model->mapping_bytes = size_bytes;
     model->mapping = mmap(NULL, model->mapping_bytes, PROT_READ, MAP_PRIVATE, model->fd, 0);
     if (model->mapping == MAP_FAILED) {
       model->mapping = NULL;

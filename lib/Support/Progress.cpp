@@ -5,15 +5,16 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "tc/Support/Progress.h"
+#include "tc/Support/Threads.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <unistd.h>
 
 namespace {
@@ -24,7 +25,7 @@ constexpr unsigned kWidth = 30;
 struct State {
   std::mutex mutex;
   std::condition_variable wake;
-  std::thread thread;
+  std::unique_ptr<tc::Thread> thread;
   bool running = false, shown = false, color = false;
   std::string name;
   unsigned stage = 0, stageCount = 1;
@@ -78,12 +79,12 @@ tc::progress::Bar::Bar(bool wanted) {
   const char *noColor = std::getenv("NO_COLOR");
   s.color = !noColor || !*noColor;
   s.running = true;
-  s.thread = std::thread([&s] { run(s); });
+  s.thread = tc::Thread::start([&s] { run(s); });
 }
 
 tc::progress::Bar::~Bar() {
   State &s = state();
-  if (!s.thread.joinable())
+  if (!s.thread)
     return;
   {
     std::lock_guard<std::mutex> lock(s.mutex);
@@ -91,7 +92,7 @@ tc::progress::Bar::~Bar() {
     erase(s);
   }
   s.wake.notify_all();
-  s.thread.join();
+  s.thread.reset();
 }
 
 void tc::progress::beginStage(llvm::StringRef name, unsigned stage, unsigned stageCount) {

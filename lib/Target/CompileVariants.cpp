@@ -9,6 +9,7 @@
 
 #include "tc/Dialect/TC/IR/ErrorKind.h"
 #include "tc/Support/Progress.h"
+#include "tc/Support/Threads.h"
 #include "tc/Target/Passes.h"
 #include "tc/Target/Target.h"
 
@@ -16,7 +17,6 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/Support/Threading.h"
-#include "llvm/Support/thread.h"
 #include <atomic>
 #include <mutex>
 
@@ -69,13 +69,7 @@ llvm::Error tc::target::compileVariants(ModuleOp module, const ObjectOptions &op
   };
   unsigned jobs = options.jobs ? options.jobs : llvm::hardware_concurrency().compute_thread_count();
   jobs = std::max<size_t>(1, std::min<size_t>(jobs, parts.size()));
-  std::vector<llvm::thread> threads;
-  for (unsigned i = 1; i < jobs; ++i)
-    // Code generation recurses over expressions: the stack is as large as a main thread's.
-    threads.emplace_back(std::optional<unsigned>(8u << 20), work);
-  work();
-  for (llvm::thread &thread : threads)
-    thread.join();
+  runOnThreads(jobs, [&](unsigned) { work(); });
   if (firstError)
     return firstError;
 

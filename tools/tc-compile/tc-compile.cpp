@@ -28,6 +28,19 @@ std::string quote(const char *argument) {
   return quoted + "'";
 }
 
+int cannotPrint(const std::string &why) {
+  std::cerr << "tc-compile: error: standard output cannot be written: " << why << "\n";
+  return tc::driver::kWrongUse;
+}
+
+/// What was printed must have arrived.
+int finishOutput(int code) {
+  llvm::outs().flush();
+  std::error_code error = llvm::outs().error();
+  llvm::outs().clear_error();
+  return error && code == tc::driver::kDone ? cannotPrint(error.message()) : code;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -75,10 +88,10 @@ int main(int argc, char **argv) {
   app.set_version_flag("--version", std::string("tc-compile ") + TC_VERSION_STRING);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::CallForHelp &e) {
-    return app.exit(e);
-  } catch (const CLI::CallForVersion &e) {
-    return app.exit(e);
+  } catch (const CLI::Success &e) {
+    app.exit(e);
+    std::cout.flush();
+    return std::cout ? tc::driver::kDone : cannotPrint("it is full or closed");
   } catch (const CLI::ParseError &e) {
     std::cerr << "tc-compile: error: " << e.what() << "; tc-compile --help lists the options\n";
     return tc::driver::kWrongUse;
@@ -101,7 +114,7 @@ int main(int argc, char **argv) {
   tc::driver::registerAllPasses();
   int code = tc::driver::compile(request, llvm::errs());
   llvm::errs().flush();
-  llvm::outs().flush();
+  code = finishOutput(code);
   // Nothing is left to do that needs the destructors of a few hundred megabytes of IR.
   _exit(code);
 }

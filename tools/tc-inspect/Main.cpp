@@ -5,13 +5,13 @@
 #include "tc/Artifact/Reader.h"
 #include "tc/Driver/Operators.h"
 #include "tc/Format/Container.h"
+#include "tc/Format/Json.h"
 #include "tcrt/tcrt.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cinttypes>
@@ -146,7 +146,7 @@ Json describe(const Reader &reader) {
                                {"flops", kernel.flops},
                                {"bytes", kernel.bytes}});
   llvm::StringRef manifest = reader.manifest();
-  Json parsed = Json::parse(manifest.begin(), manifest.end(), nullptr, /*allow_exceptions=*/false);
+  Json parsed = tc::parseJson(manifest.data(), manifest.size());
   json["manifest"] = parsed.is_discarded() ? Json() : parsed;
   // The tables hold numbers; work that depends on sizes stands in the manifest as an expression.
   const Json *described = parsed.is_object() && parsed.contains("kernels") ? &parsed["kernels"] : nullptr;
@@ -261,10 +261,17 @@ void printSummary(const Json &json, bool allKernels) {
   const Json &manifest = json["manifest"];
   // Of ABI 1 they stand under "functions".
   const char *key = json["abi_version"] == 1 ? "functions" : "host_functions";
-  if (manifest.is_object() && manifest.contains(key) && !manifest[key].empty()) {
+  if (manifest.is_object() && manifest.contains(key) && manifest[key].is_array() && !manifest[key].empty()) {
     std::printf("host functions\n");
+    // The manifest is anybody's: what is no text is shown as it is.
+    auto member = [](const Json &function, const char *name) {
+      if (!function.is_object() || !function.contains(name))
+        return std::string();
+      const Json &value = function[name];
+      return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    };
     for (const Json &function : manifest[key])
-      std::printf("  %-24s of %s\n", function.value("name", "").c_str(), function.value("library", "").c_str());
+      std::printf("  %-24s of %s\n", member(function, "name").c_str(), member(function, "library").c_str());
   }
   if (manifest.is_object()) {
     std::printf("manifest\n");
@@ -306,6 +313,11 @@ int main(int argc, char **argv) {
     else
       tc::driver::printOperators(llvm::outs(), table);
     llvm::outs().flush();
+    if (std::error_code problem = llvm::outs().error()) {
+      llvm::outs().clear_error();
+      std::fprintf(stderr, "tc-inspect: error: standard output cannot be written: %s\n", problem.message().c_str());
+      return 1;
+    }
     return 0;
   }
   if (path.empty()) {

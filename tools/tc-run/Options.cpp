@@ -72,10 +72,11 @@ double parseNumber(const std::string &option, const std::string &text) {
 }
 
 uint64_t parseInteger(const std::string &option, const std::string &text, uint64_t most) {
-  if (text.empty() || text.size() > 19 || text.find_first_not_of("0123456789") != std::string::npos ||
-      std::strtoull(text.c_str(), nullptr, 10) > most)
+  errno = 0;
+  const uint64_t value = std::strtoull(text.c_str(), nullptr, 10);
+  if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos || errno == ERANGE || value > most)
     fail(option + " takes a whole number up to " + std::to_string(most) + ", not \"" + text + "\"");
-  return std::strtoull(text.c_str(), nullptr, 10);
+  return value;
 }
 
 } // namespace

@@ -16,7 +16,7 @@
 
 namespace tc::driver {
 
-/// Reports crashes of this process from now on. `compile` says what is being compiled.
+/// Reports crashes of this process from now on, in whatever threads and however many, and memory that is used up.
 void installCrashHandler();
 
 /// What is compiled now, and how to do it again. One lives at a time.
@@ -35,11 +35,13 @@ public:
   bool write() const;
   /// Says that tc-compile crashed, and writes the module. Safe in a signal handler.
   void reportCrash() const;
+  /// Says that there is no memory left. Allocates none.
+  void reportOutOfMemory() const;
 
 private:
   const CompileRequest &request;
   machine::TargetKind target = machine::TargetKind::Cpu;
-  std::string path, note, crashed;
+  std::string path, note, crashed, outOfMemory;
   std::vector<std::string> command;
   std::vector<const char *> argv;
   volatile bool canWrite = false;

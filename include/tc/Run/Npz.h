@@ -11,6 +11,7 @@
 
 #include "tc/Run/Tensor.h"
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +21,12 @@ namespace tc::run {
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 Tensor readNpy(const std::string &path);
-NamedTensors readNpz(const std::string &path);
+/// The arrays of an archive whose names are `wanted`; others are not unpacked. `wanted` sees all names before any is,
+/// and may throw. An archive whose members share bytes or names is refused, and so is an array of another size than its
+/// header says, before memory is asked for it.
+NamedTensors readNpz(
+    const std::string &path,
+    const std::function<bool(const std::string &)> &wanted = [](const std::string &) { return true; });
 
 /// Types that NumPy lacks are written as f32 or as the next larger integer.
 void writeNpz(const std::string &path, const NamedTensors &tensors);

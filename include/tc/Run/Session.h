@@ -101,6 +101,8 @@ private:
     void operator()(tcrt_context_t *context) const { tcrt_context_destroy(context); }
   };
 
+  /// The input that an array's name means: its name, or input_<index>.
+  std::optional<uint32_t> lookupInput(const std::string &name) const;
   uint32_t findInput(const std::string &name) const;
   std::vector<std::optional<std::pair<int64_t, int64_t>>> inputRanges() const;
   void checkDimNames() const;

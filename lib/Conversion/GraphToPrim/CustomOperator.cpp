@@ -7,7 +7,9 @@
 #include "CustomOperator.h"
 
 #include "ONNXSupport.h"
+#include "tc/Format/Json.h"
 #include "tc/Functions/Store.h"
+#include "tc/Support/BlobStore.h"
 
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/JSON.h"
@@ -370,9 +372,9 @@ FailureOr<Value> attributeValue(NodeContext &ctx, const CustomOperator::Attribut
 
 llvm::Error tc::readCustomOperators(StringRef path, GraphToPrimOptions &options) {
   auto fail = [&](const Twine &what) { return llvm::createStringError(path + ": error: " + what); };
-  auto file = llvm::MemoryBuffer::getFile(path);
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> file = mapFile(path);
   if (!file)
-    return fail("the file with custom operators cannot be read: " + file.getError().message());
+    return file.takeError();
   StringRef text = (*file)->getBuffer();
   if (text.starts_with("\x7f"
                        "ELF") ||
@@ -380,6 +382,8 @@ llvm::Error tc::readCustomOperators(StringRef path, GraphToPrimOptions &options)
     return fail(
         "this is object code, which cannot be linked into artifacts; give the JSON file with the signatures here, "
         "and the shared library to the runtime (tc-run --custom-op)");
+  if (isJsonTooDeep(text.data(), text.size()))
+    return fail("the file is nested too deeply; examples/custom-op has one that is right");
   llvm::Expected<llvm::json::Value> json = llvm::json::parse(text);
   if (!json)
     return fail("the file is not JSON: " + llvm::toString(json.takeError()));

@@ -10,13 +10,12 @@
 #include "tc/Frontend/ExportedProgram.h"
 
 #include "tc/Dialect/Graph/IR/Graph.h"
+#include "tc/Format/Json.h"
 #include "tc/Support/ZipArchive.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Path.h"
-
-#include <nlohmann/json.hpp>
 
 using namespace mlir;
 using namespace tc;
@@ -26,7 +25,6 @@ namespace {
 
 constexpr int64_t kSchemaMajor = 8;
 // Deeper JSON than any exported program has; the parser recurses.
-constexpr int kMaxNesting = 200;
 
 /// json accessors that never throw: a member of the wrong kind reads as absent.
 const json *member(const json &object, const char *name) {
@@ -42,27 +40,6 @@ std::optional<int64_t> integer(const json *value) {
   if (value && value->is_number_integer())
     return value->get<int64_t>();
   return std::nullopt;
-}
-bool tooDeep(StringRef source) {
-  int depth = 0;
-  bool inString = false;
-  for (size_t i = 0; i < source.size(); ++i) {
-    char c = source[i];
-    if (inString) {
-      if (c == '\\')
-        ++i;
-      else if (c == '"')
-        inString = false;
-    } else if (c == '"') {
-      inString = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > kMaxNesting)
-        return true;
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-  return false;
 }
 
 class Importer {
@@ -107,9 +84,9 @@ llvm::Expected<json> Importer::readJson(StringRef name) {
   if (!found)
     return error("not a torch.export archive: member \"" + name + "\" is missing");
   StringRef source = archive.contents(*found);
-  if (tooDeep(source))
+  if (isJsonTooDeep(source.data(), source.size()))
     return error("member \"" + name + "\" is nested too deeply");
-  json parsed = json::parse(source.begin(), source.end(), nullptr, /*allow_exceptions=*/false);
+  json parsed = parseJson(source.data(), source.size());
   if (parsed.is_discarded() || !parsed.is_object())
     return error("member \"" + name + "\" is not valid JSON; the archive is damaged");
   return parsed;

@@ -9,15 +9,18 @@
 
 #include "Internal.h"
 
+#include "tc/Support/Threads.h"
+
 #include "lld/Common/CommonLinkerContext.h"
 #include "lld/Common/Driver.h"
 #include "llvm/Object/ObjectFile.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cerrno>
 #include <fcntl.h>
 #include <mutex>
 #include <sys/mman.h>
-#include <thread>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -143,11 +146,26 @@ Expected<std::string> tc::target::linkObjects(ArrayRef<std::string> objects) {
     pointers.push_back(argument.c_str());
   std::string messages, linked;
   raw_string_ostream stream(messages);
-  std::thread reader([&] { readAll(readEnd.get(), linked); });
+  std::unique_ptr<Thread> reader = Thread::start([&] { readAll(readEnd.get(), linked); });
+  // Without a thread that reads, the pipe would fill up: then it is a file.
+  SmallString<128> plain;
+  if (!reader) {
+    int fd;
+    if (std::error_code error = sys::fs::createTemporaryFile("tc", "so", fd, plain))
+      return createStringError(error, "cannot make a file for the linker: " + error.message());
+    ::close(fd);
+    pointers[llvm::find(arguments, "-o") - arguments.begin() + 1] = plain.c_str();
+  }
   lld::Result result = lld::lldMain(pointers, stream, stream, {{lld::Gnu, &lld::elf::link}});
   // lld has closed its own descriptor of the pipe, so this is the end of the file.
   writeEnd.close();
-  reader.join();
+  reader.reset();
+  if (!plain.empty()) {
+    if (ErrorOr<std::unique_ptr<MemoryBuffer>> file =
+            MemoryBuffer::getFile(plain, /*IsText=*/false, /*RequiresNullTerminator=*/false))
+      linked = (*file)->getBuffer().str();
+    sys::fs::remove(plain);
+  }
   if (result.retCode != 0) {
     std::string text = StringRef(stream.str()).split('\n').first.str();
     return createStringError("the linker failed: " + text);

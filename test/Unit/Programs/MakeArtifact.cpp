@@ -1,6 +1,6 @@
 //===- MakeArtifact.cpp - Writes the artifacts of the hand-written programs, for tests of the tools ---------------===//
 //
-// usage: tc-test-artifact basic|stress|device FILE
+// usage: tc-test-artifact basic|stress|device FILE [MANIFEST]
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
@@ -9,12 +9,14 @@
 #include <cstdio>
 
 int main(int argc, char **argv) {
-  if (argc != 3)
+  if (argc < 3 || argc > 4)
     return 1;
   std::string program = argv[1];
   tc::artifact::ArtifactSpec spec = program == "stress"   ? tc::test::stressSpec()
                                     : program == "device" ? tc::test::deviceSpec()
                                                           : tc::test::basicSpec();
+  if (argc == 4)
+    spec.manifest = tc::test::readFile(argv[3]);
   llvm::Error error = tc::artifact::writeArtifact(spec, argv[2]);
   if (!error)
     return 0;

@@ -195,6 +195,55 @@ TEST_CASE("damaged .npz and .pb files are refused without harm") {
   unlink(path.c_str());
 }
 
+TEST_CASE("only wanted arrays of an .npz are unpacked, and none of one that lies about itself") {
+  const std::string path = temporary("lies.npz");
+  Tensor x = make(TCRT_DTYPE_F32, {2, 3}), y = make(TCRT_DTYPE_I64, {4});
+  setReal(x, 5, 7);
+  writeNpz(path, {{"x", x}, {"y", y}});
+  const ByteVector good = readFile(path);
+  auto refused = [&](const ByteVector &bytes, const std::string &why) {
+    writeFile(path, bytes);
+    try {
+      readNpz(path);
+    } catch (const Failure &failure) {
+      INFO(failure.message);
+      CHECK(failure.code == 1);
+      return failure.message.find(why) != std::string::npos;
+    }
+    return false;
+  };
+  auto find = [&](const ByteVector &bytes, const std::string &text, size_t from = 0) {
+    return size_t(std::search(bytes.begin() + long(from), bytes.end(), text.begin(), text.end()) - bytes.begin());
+  };
+  std::vector<std::string> seen;
+  NamedTensors some = readNpz(path, [&](const std::string &name) {
+    seen.push_back(name);
+    return name == "x";
+  });
+  REQUIRE(some.size() == 1);
+  CHECK(realAt(some[0].second, 5) == 7);
+  CHECK(std::count(seen.begin(), seen.end(), "y") >= 1);
+  // What is wrong with an array that is not wanted is none of ours.
+  ByteVector bytes = good;
+  bytes[find(bytes, "NUMPY", find(bytes, "y.npy"))] = 0;
+  writeFile(path, bytes);
+  CHECK(readNpz(path, [](const std::string &name) { return name == "x"; }).size() == 1);
+  CHECK_THROWS_AS(readNpz(path), Failure);
+  // A thrower sees the names first.
+  CHECK_THROWS_AS(readNpz(path, [](const std::string &name) -> bool { throw Failure{4, name}; }), Failure);
+  // The second entry of the directory names the first one's bytes.
+  bytes = good;
+  const size_t first = find(bytes, "PK\x01\x02"), second = find(bytes, "PK\x01\x02", first + 4);
+  REQUIRE(second < bytes.size());
+  const size_t offset = 46 + 5 + 4 + 16; // behind the entry, its name and the two sizes of the Zip64 field
+  std::copy_n(bytes.begin() + long(first + offset), 8, bytes.begin() + long(second + offset));
+  CHECK(refused(bytes, "members \"x\" and \"y\" of the .npz archive overlap"));
+  bytes = good;
+  bytes[second + 46] = 'x';
+  CHECK(refused(bytes, "(x): error: there are two arrays of this name"));
+  unlink(path.c_str());
+}
+
 TEST_CASE("large blocks of bytes start at a huge page") {
   for (size_t size : {size_t(0), size_t(1), (size_t(2) << 20) - 1, size_t(2) << 20, (size_t(4) << 20) + 1}) {
     ByteVector bytes(size, 7);

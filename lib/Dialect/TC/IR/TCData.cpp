@@ -9,6 +9,7 @@
 #include "mlir/Parser/Parser.h"
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Support/Hash.h"
+#include "tc/Support/OutputFile.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/Endian.h"
@@ -265,40 +266,6 @@ static llvm::Error fileError(StringRef path, const Twine &what) {
   return llvm::createStringError(std::make_error_code(std::errc::io_error), path + ": error: " + what);
 }
 
-// Writes a file through a temporary one beside it, so that no partial file is left. Devices and pipes are written to as
-// they are: the rename would put a file in their place. A link keeps its target.
-static llvm::Error writeFile(StringRef path, llvm::function_ref<void(raw_ostream &)> write) {
-  llvm::sys::fs::file_status status;
-  if (!llvm::sys::fs::status(path, status) && !llvm::sys::fs::is_regular_file(status)) {
-    std::error_code error;
-    llvm::raw_fd_ostream stream(path, error);
-    if (!error) {
-      write(stream);
-      stream.flush();
-      error = stream.error();
-      stream.clear_error();
-    }
-    return error ? fileError(path, "cannot write the file: " + error.message()) : llvm::Error::success();
-  }
-  SmallString<256> target;
-  if (llvm::sys::fs::real_path(path, target))
-    target = path;
-  llvm::Expected<llvm::sys::fs::TempFile> temp = llvm::sys::fs::TempFile::create(target + ".%%%%%%.tmp");
-  if (!temp)
-    return fileError(path, "cannot write the file: " + llvm::toString(temp.takeError()));
-  llvm::raw_fd_ostream stream(temp->FD, /*shouldClose=*/false);
-  write(stream);
-  stream.flush();
-  if (std::error_code error = stream.error()) {
-    stream.clear_error();
-    llvm::consumeError(temp->discard());
-    return fileError(path, "cannot write the file: " + error.message());
-  }
-  if (llvm::Error error = temp->keep(target))
-    return fileError(path, "cannot write the file: " + llvm::toString(std::move(error)));
-  return llvm::Error::success();
-}
-
 llvm::Error base::writeBlobs(Operation *root, StringRef path) {
   // Content hash -> place in the file, in order of first use.
   struct Entry {
@@ -319,7 +286,7 @@ llvm::Error base::writeBlobs(Operation *root, StringRef path) {
   });
   if (!missing.empty())
     return fileError(path, "the bytes of constant blob \"" + missing + "\" are missing");
-  llvm::Error error = writeFile(path, [&](raw_ostream &stream) {
+  llvm::Error error = writeOutputFile(path, [&](raw_ostream &stream) {
     uint64_t written = 0;
     for (auto &[hash, entry] : entries) {
       stream.write_zeros(entry.offset - written);
@@ -380,7 +347,7 @@ llvm::Error base::writeModule(ModuleOp module, StringRef path) {
   if (hasData)
     if (llvm::Error error = writeBlobs(*copy, (path + ".data").str()))
       return error;
-  llvm::Error error = writeFile(path, [&](raw_ostream &stream) {
+  llvm::Error error = writeOutputFile(path, [&](raw_ostream &stream) {
     copy->print(stream, OpPrintingFlags().enableDebugInfo());
     stream << "\n";
   });
@@ -390,10 +357,54 @@ llvm::Error base::writeModule(ModuleOp module, StringRef path) {
   return error;
 }
 
+/// Regions, attributes and types inside of each other at most: MLIR's parser recurses.
+static constexpr unsigned kMaxNesting = 500;
+
+/// Whether brackets outside of strings and comments nest deeper.
+static bool isTooDeep(StringRef text) {
+  unsigned depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    switch (text[i]) {
+    case '"':
+      for (++i; i < text.size() && text[i] != '"'; ++i)
+        i += text[i] == '\\';
+      break;
+    case '/':
+      if (text.substr(i).starts_with("//"))
+        i = std::min(text.find('\n', i), text.size());
+      break;
+    case '<':
+      depth += !text.substr(i).starts_with("<=");
+      break;
+    case '(':
+    case '[':
+    case '{':
+      ++depth;
+      break;
+    case '>':
+      // Of an arrow or a comparison it closes nothing.
+      depth -= depth && !text.substr(i).starts_with(">=") && (i == 0 || text[i - 1] != '-');
+      break;
+    case ')':
+    case ']':
+    case '}':
+      depth -= depth != 0;
+      break;
+    default:
+      break;
+    }
+    if (depth > kMaxNesting)
+      return true;
+  }
+  return false;
+}
+
 llvm::Expected<OwningOpRef<ModuleOp>> base::readModule(MLIRContext *context, StringRef path) {
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> file = mapFile(path);
   if (!file)
     return file.takeError();
+  if (isTooDeep((*file)->getBuffer()))
+    return fileError(path, "it is nested deeper than " + Twine(kMaxNesting) + " levels");
   // The parser needs a terminating zero, which a mapped file may not have.
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy((*file)->getBuffer(), path), SMLoc());
