@@ -13,6 +13,8 @@ usage: check_house.py
 - A source of a library includes headers only of libraries that its CMakeLists.txt links, directly or through others, and these form no
   circle: the arrows of lib/README.md. Headers of a folder below lib/ are that library's own: nobody else reaches them, but for the unit
   tests; so the runtime stands alone.
+- A pass with options, and an op with a verifier of its own, has a negative test: a line that runs tc-opt so that it fails, or with
+  -verify-diagnostics; an error that is expected of the op.
 - No source compares text with the name of a target, a CPU variant or a chip, but where machines are read by name (DEVICE_REGISTRY).
 """
 import os
@@ -113,6 +115,30 @@ def device_breaches(names):
                 yield name, text.count("\n", 0, match.start()) + 1, match.group()
 
 
+def test_breaches(names):
+    """(file, sentence) for each pass with options, and each op with a verifier, that no negative test is about."""
+    runs, expected = "", ""
+    for name in names:
+        if name.startswith("test/") and name.endswith((".mlir", ".test")):
+            with open(os.path.join(ROOT, name), encoding="utf-8") as f:
+                text = f.read()
+            runs += "".join(line + "\n" for line in text.split("\n") if "RUN:" in line and ("not tc-opt" in line or "-verify-diagnostics" in line))
+            expected += text if "expected-error" in text else ""
+    for name in names:
+        if not name.startswith("include/") or not name.endswith(".td"):
+            continue
+        with open(os.path.join(ROOT, name), encoding="utf-8") as f:
+            definitions = re.split(r"^(?=def |class )", f.read(), flags=re.M)
+        dialect = name.split("/")[3].lower() if "/Dialect/" in name else ""
+        for text in definitions:
+            flag = re.match(r'def \w+ *: *Pass<"([\w-]+)"', text)
+            if flag and "let options" in text and not re.search(rf"-{flag.group(1)}(?![\w-])", runs):
+                yield name, f"pass {flag.group(1)} has options and no negative test"
+            op = re.match(r'def \w+Op *: *\w+<(?:\w+, )?"(\w+)"', text)
+            if op and "let hasVerifier = 1" in text and not re.search(rf"{dialect}\.{op.group(1)}(?!\w)", expected):
+                yield name, f"op {dialect}.{op.group(1)} has a verifier and no negative test"
+
+
 def tracked_files():
     listing = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
     return [name for name in listing.stdout.decode().split("\0") if name and os.path.isfile(os.path.join(ROOT, name))]
@@ -191,7 +217,7 @@ def main():
             for line, text in breaches(name, f.read()):
                 print(f"{name}:{line}: error: {text}")
                 count += 1
-    for name, text in layer_breaches(files):
+    for name, text in list(layer_breaches(files)) + list(test_breaches(files)):
         print(f"{name}: error: {text}")
         count += 1
     for name, line, text in device_breaches(files):

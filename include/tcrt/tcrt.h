@@ -24,7 +24,7 @@
  * contexts may run at once. fork: a child must not use models and contexts that its parent opened (their threads are
  * not there). Trust: damaged or hostile files are refused without harm as long as their hashes are not made to fit;
  * beyond that, an artifact is native code and must be trusted like any library. A mapped file must not be overwritten
- * or truncated while it is open.
+ * or truncated while it is open; another may be renamed over it.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */

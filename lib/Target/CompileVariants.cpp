@@ -16,6 +16,7 @@
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Threading.h"
 #include <atomic>
 #include <mutex>
@@ -108,6 +109,10 @@ namespace {
 struct CompileVariants : public tc::target::impl::CompileVariantsPassBase<CompileVariants> {
   using CompileVariantsPassBase::CompileVariantsPassBase;
   void runOnOperation() override {
+    if (!debugDir.empty() && !llvm::sys::fs::is_directory(debugDir)) {
+      base::emitError(UnknownLoc::get(&getContext()), base::ErrorKind::Environment) << debugDir << " is no folder";
+      return signalPassFailure();
+    }
     ObjectOptions options;
     options.jobs = jobs;
     options.debugDir = debugDir;

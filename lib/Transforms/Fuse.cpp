@@ -183,6 +183,10 @@ struct FusePass : tc::impl::FusePassBase<FusePass> {
   using FusePassBase::FusePassBase;
 
   void runOnOperation() override {
+    if (maxOps < 1 || maxBuffers < 1) {
+      getOperation().emitError("max-ops and max-buffers are at least 1");
+      return signalPassFailure();
+    }
     IRRewriter rewriter(&getContext());
     for (Block &block : getOperation().getBody())
       run(rewriter, block);

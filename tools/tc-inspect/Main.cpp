@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
+#include <new>
 #include <string>
 
 using Json = nlohmann::ordered_json;
@@ -335,6 +336,9 @@ int main(int argc, char **argv) {
       std::printf("%s\n", json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
     else
       printSummary(json, allKernels);
+  } catch (const std::bad_alloc &) {
+    std::fprintf(stderr, "%s: error: no memory left to show the artifact\n", path.c_str());
+    return TCRT_ERROR_MACHINE;
   } catch (const std::exception &problem) {
     std::fprintf(stderr, "%s: error: %s; please report this with the file\n", path.c_str(), problem.what());
     return TCRT_ERROR_INTERNAL;

@@ -179,6 +179,14 @@ func.func @gather_c2(%x: tensor<4x2xf32>, %i: tensor<3xi64>) {
 
 // -----
 
+func.func @gather_elements(%x: tensor<4x2xf32>, %i: tensor<3x2xi64>) {
+  // expected-error @+1 {{axis is out of range or ranks differ}}
+  %0 = prim.gather_elements %x[%i] axis = 2 : (tensor<4x2xf32>, tensor<3x2xi64>) -> tensor<3x2xf32>
+  return
+}
+
+// -----
+
 func.func @gather_nd_c1(%x: tensor<4x2xf32>, %i: tensor<3x?xi64, #prim.dims<affine_map<()[s0] -> (3, s0)>>>) {
   // expected-error @+1 {{(C1) the last dim of indices must be static}}
   %0 = prim.gather_nd %x[%i] batch_dims = 0 : (tensor<4x2xf32>, tensor<3x?xi64, #prim.dims<affine_map<()[s0] -> (3, s0)>>>) -> tensor<3xf32>

@@ -242,6 +242,11 @@ struct DecomposeCompositesPass : public tc::prim::impl::DecomposeCompositesPassB
   DecomposeCompositesPass(TakesWhole takesWhole) : takesWhole(std::move(takesWhole)) {}
 
   void runOnOperation() override {
+    for (const std::string &name : keep)
+      if (!StringSwitch<bool>(name).Cases({"softmax", "norm", "attention", "rnn", "block_dot"}, true).Default(false)) {
+        getOperation().emitError("keep=") << name << " names no composite: softmax, norm, attention, rnn, block_dot";
+        return signalPassFailure();
+      }
     auto wanted = [&](StringRef name) { return llvm::none_of(keep, [&](StringRef k) { return k == name; }); };
     RewritePatternSet patterns(&getContext());
     if (wanted("softmax"))

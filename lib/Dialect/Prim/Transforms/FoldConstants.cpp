@@ -629,6 +629,10 @@ struct FoldConstants : tc::prim::impl::FoldConstantsPassBase<FoldConstants> {
   using FoldConstantsPassBase::FoldConstantsPassBase;
 
   void runOnOperation() override {
+    if (maxBytes < 0 || maxWork < 0) {
+      getOperation().emitError("max-bytes and max-work are at least 0");
+      return signalPassFailure();
+    }
     if (!getOperation().isExternal())
       Folder(getOperation(), maxBytes, maxWork).run();
   }

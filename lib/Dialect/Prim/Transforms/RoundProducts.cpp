@@ -122,6 +122,10 @@ struct RoundProductsPass : public tc::prim::impl::RoundProductsPassBase<RoundPro
       Rounder(getOperation(), b.getBF16Type()).run();
     else if (precision == "f16")
       Rounder(getOperation(), b.getF16Type()).run();
+    else if (precision != "f32" && precision != "tf32") {
+      getOperation().emitError("precision=") << precision << " is none of f32, tf32, bf16, f16";
+      signalPassFailure();
+    }
   }
 };
 
