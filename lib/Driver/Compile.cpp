@@ -335,11 +335,13 @@ void Compiler::setTarget(machine::TargetKind target) {
 /// Checks what was loaded, and runs the phases for each target: modules.front() is for the first, and so on.
 int Compiler::runPhases(SmallVectorImpl<OwningOpRef<ModuleOp>> &modules, Phase from, bool isMlir) {
   ModuleOp module = *modules.front();
-  quiet = isMlir;
+  quiet = true;
   bool valid = runPasses(module, [&](PassManager &manager) { addPhaseVerifier(from, manager); });
   quiet = false;
   if (!valid)
-    return isMlir && !failures.empty() ? fail(kWrongUse, failures.front().second) : failedPasses("the import failed");
+    return isMlir && !failures.empty() && failures.front().first == base::ErrorKind::Internal
+               ? fail(kWrongUse, failures.front().second)
+               : failedPasses("the import failed");
   Phase last = request.compileTo;
   if (request.explain && request.output.empty() && !request.stopAtPhase)
     last = Phase::Fuse;

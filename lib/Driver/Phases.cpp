@@ -171,6 +171,7 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
 }
 
 void tc::driver::addPhaseVerifier(Phase phase, OpPassManager &manager) {
+  manager.addPass(createAdmitPass());
   switch (phase) {
   case Phase::Import:
     return manager.addPass(createVerifyImportPass());

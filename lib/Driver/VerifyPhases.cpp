@@ -10,12 +10,14 @@
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/Kernel/IR/Kernel.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Dialect/Prim/Utils/Admission.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/SymbolTable.h"
 
 namespace tc::driver {
+#define GEN_PASS_DEF_ADMITPASS
 #define GEN_PASS_DEF_VERIFYHOSTPASS
 #define GEN_PASS_DEF_VERIFYIMPORTPASS
 #define GEN_PASS_DEF_VERIFYKERNELPASS
@@ -45,6 +47,77 @@ bool isHostOp(Operation *op) {
 bool hasRankedTypes(Operation *op) {
   return llvm::all_of(op->getResultTypes(), [](Type type) { return isa<RankedTensorType>(type); });
 }
+
+struct Admit : public driver::impl::AdmitPassBase<Admit> {
+  void runOnOperation() override {
+    for (graph::FuncOp function : getOperation().getOps<graph::FuncOp>())
+      if (!function.isPrivate() && failed(admit(function)))
+        return signalPassFailure();
+    // What a front end says of values inside of a graph is a hint: the conversion to prim computes their types.
+    llvm::DenseSet<Type> known;
+    WalkResult result = getOperation().walk([&](Operation *op) -> WalkResult {
+      if (isa<graph::NodeOp>(op))
+        return WalkResult::advance();
+      auto admitType = [&](Type type) {
+        if (!isa<RankedTensorType>(type) || !known.insert(type).second)
+          return success();
+        std::optional<prim::Refusal> refusal = prim::refuseType(type);
+        return refusal ? LogicalResult(base::emitError(op->getLoc(), refusal->kind) << "a value " << refusal->what)
+                       : success();
+      };
+      for (Type type : op->getResultTypes())
+        if (failed(admitType(type)))
+          return WalkResult::interrupt();
+      for (Region &region : op->getRegions())
+        for (Block &block : region)
+          for (Type type : block.getArgumentTypes())
+            if (!isa<graph::FuncOp>(op) && failed(admitType(type)))
+              return WalkResult::interrupt();
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+
+private:
+  /// The signature of the model.
+  static LogicalResult admit(graph::FuncOp function) {
+    auto refuse = [&](StringRef what, StringRef name, std::optional<prim::Refusal> refusal) -> LogicalResult {
+      if (!refusal)
+        return success();
+      return base::emitError(UnknownLoc::get(function.getContext()), refusal->kind)
+             << what << " " << quote(name) << " " << refusal->what;
+    };
+    auto check = [&](StringRef what, StringRef name, Type type, ArrayAttr dims) -> LogicalResult {
+      if (failed(refuse(what, name, prim::refuseName(name))) || failed(refuse(what, name, prim::refuseType(type))))
+        return failure();
+      for (auto [i, dim] : llvm::enumerate(dims ? dims.getValue() : ArrayRef<Attribute>()))
+        if (auto text = dyn_cast<StringAttr>(dim))
+          if (std::optional<prim::Refusal> refusal = prim::refuseName(text.getValue()))
+            return refuse(("dim " + Twine(i) + " of " + what).str(), name, refusal);
+      return success();
+    };
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (failed(check("input", function.getArgName(i), function.getArgumentTypes()[i], function.getArgDims(i))))
+        return failure();
+    for (unsigned i = 0; i < function.getNumResults(); ++i) {
+      Type declared = function.getResultTypes()[i];
+      if (auto attr = function.getResultAttrOfType<TypeAttr>(i, graph::kDeclaredTypeAttr))
+        declared = attr.getValue();
+      if (failed(check("output", function.getResultName(i), declared, nullptr)))
+        return failure();
+    }
+    return success();
+  }
+
+  /// For a sentence: what cannot be printed shows as a question mark.
+  static std::string quote(StringRef name) {
+    std::string text = "\"";
+    for (char c : name.take_front(100))
+      text += c >= 0x20 && c < 0x7f ? c : '?';
+    return text + (name.size() > 100 ? "...\"" : "\"");
+  }
+};
 
 struct VerifyImport : public driver::impl::VerifyImportPassBase<VerifyImport> {
   void runOnOperation() override {

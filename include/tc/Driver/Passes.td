@@ -1,6 +1,6 @@
 //===- Passes.td - what each phase may contain --------------------------------------------------------------*- tablegen -*-===//
 //
-// tc-verify-prim, tc-verify-fuse and tc-verify-object stand with the passes that they check.
+// tc-admit is about what models may ask for, the others about what passes leave. tc-verify-prim, tc-verify-fuse and tc-verify-object stand with the passes that they check.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -11,6 +11,9 @@
 
 include "mlir/Pass/PassBase.td"
 
+def AdmitPass : Pass<"tc-admit", "::mlir::ModuleOp"> {
+  let summary = "Refuses tensors and names that no artifact can hold: ranks, sizes in checked arithmetic, UTF-8";
+}
 def VerifyHostPass : Pass<"tc-verify-host", "::mlir::ModuleOp"> {
   let summary = "Checks the end of phase host: every value has a place, every variant its program";
 }

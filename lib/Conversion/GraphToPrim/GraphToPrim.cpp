@@ -18,6 +18,7 @@
 #include "VaryingRank.h"
 
 #include "tc/Dialect/Graph/IR/Graph.h"
+#include "tc/Dialect/Prim/Utils/Admission.h"
 #include "tcrt/artifact_abi.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -81,6 +82,7 @@ private:
   void reportUnsupported(graph::NodeOp node, StringRef reason);
   void reportInvalid(Location loc, const Twine &message);
   void checkSkipped(graph::NodeOp node);
+  bool admit(graph::NodeOp node, Value result);
   Value foldIntegers(Value v);
   Value refine(Value v, Type declared);
   void checkOutput(graph::FuncOp source, unsigned index, Value v);
@@ -169,8 +171,7 @@ Value Converter::refine(Value v, Type declared) {
   auto known = dyn_cast<RankedTensorType>(declared);
   if (!type || !known || type.hasStaticShape() || known.getRank() != type.getRank())
     return v;
-  Sizes sizes = getSizes(v);
-  bool changed = false;
+  Sizes sizes = getSizes(v), better = sizes;
   for (auto [i, size] : llvm::enumerate(sizes)) {
     bool ofData = false;
     size.walk([&](AffineExpr e) {
@@ -178,15 +179,21 @@ Value Converter::refine(Value v, Type declared) {
       ofData |= symbol && symbol.getPosition() >= inputSymbols;
     });
     // ONNX's inference says 0 where it adds sizes that it does not know.
-    if (ofData && !known.isDynamicDim(i) && known.getDimSize(i) > 0) {
+    if (ofData && !known.isDynamicDim(i) && known.getDimSize(i) > 0)
+      better[i] = builder.size(known.getDimSize(i));
+  }
+  // What contradicts the number of elements is no better knowledge.
+  AffineExpr elements = product(builder.getContext(), getSizes(skipReshapes(v))),
+             declaredElements = product(builder.getContext(), better);
+  if (better == sizes ||
+      (getConstantSize(elements) && getConstantSize(declaredElements) && elements != declaredElements))
+    return v;
+  for (auto [i, size] : llvm::enumerate(sizes))
+    if (better[i] != size)
       builder.guard(builder.sizeValue(size), known.getDimSize(i),
                     "node \"" + graph::getNodeName(builder.getLoc()) + "\": dim " + Twine(i) +
                         " of its result is not " + Twine(known.getDimSize(i)) + ", as the model declares");
-      size = builder.size(known.getDimSize(i));
-      changed = true;
-    }
-  }
-  return changed ? builder.reshape(v, sizes) : v;
+  return builder.reshape(v, better);
 }
 
 /// Small integer tensors that are known become constants or prim.sizes: what computed them is dead.
@@ -266,8 +273,23 @@ void Converter::convertNode(graph::NodeOp node) {
       reportUnsupported(node, ("with result " + Twine(i) + " is not supported").str());
       continue;
     }
+    if (v && !admit(node, v))
+      continue;
     values[result] = foldIntegers(refine(v, result.getType()));
   }
+}
+
+/// Whether a result is one that an artifact can hold; else says so.
+bool Converter::admit(graph::NodeOp node, Value result) {
+  std::optional<Refusal> refusal = refuseType(result.getType());
+  if (!refusal)
+    return true;
+  if (refusal->kind == base::ErrorKind::Unsupported)
+    reportUnsupported(node, "with a result that " + refusal->what);
+  else
+    reportInvalid(node.getLoc(), "node \"" + node.getNodeName() + "\": " + fullType(node) + " (opset " +
+                                     Twine(node.getOpset()) + "): a result " + refusal->what);
+  return false;
 }
 
 /// Expands a node that expandFunctions left, as its definition depends on types that the front end did not know. The
@@ -462,7 +484,12 @@ FailureOr<RankedTensorType> Converter::argumentType(graph::FuncOp source, unsign
     }
     sizes.push_back(size);
   }
-  return makeType(tensor.getElementType(), sizes);
+  RankedTensorType result = makeType(tensor.getElementType(), sizes);
+  if (std::optional<Refusal> refusal = refuseType(result)) { // sizes given by options; the others are checked before
+    reportInvalid(loc, "input \"" + name + "\" " + refusal->what);
+    return failure();
+  }
+  return result;
 }
 
 /// Holds a computed output against what the file declares: element type, rank and sizes that are known on both sides
@@ -498,6 +525,12 @@ void Converter::checkOutput(graph::FuncOp source, unsigned index, Value v) {
         builder.guard(builder.sizeValue(size), ranked.getDimSize(i),
                       "output \"" + name + "\": dim " + Twine(i) + " is not " + Twine(ranked.getDimSize(i)) +
                           ", as the model declares");
+}
+
+/// What a caller sees of an argument or result that is a string or a handle; null of others.
+TypeAttr rememberWord(Type type) {
+  Type element = cast<RankedTensorType>(type).getElementType();
+  return base::isWord(element) ? TypeAttr::get(element) : TypeAttr();
 }
 
 FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
@@ -567,13 +600,23 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
   function->setAttr(kSymbolsAttr, symbols.getAttr());
   if (ArrayAttr strings = symbols.getStringsAttr())
     function->setAttr(kStringsAttr, strings);
+  // All at once: each change of one of them copies the list.
+  SmallVector<NamedAttrList> argAttrs(count), resultAttrs(results->size());
   for (unsigned i = 0; i < count; ++i) {
-    function.setArgAttr(i, "tc.name", b.getStringAttr(source.getArgName(i)));
+    argAttrs[i].set("tc.name", b.getStringAttr(source.getArgName(i)));
     if (TypedAttr value = source.getArgDefault(i))
-      function.setArgAttr(i, "tc.default", defaultWords(value));
+      argAttrs[i].set("tc.default", defaultWords(value));
+    if (TypeAttr type = rememberWord(inputs[i]))
+      argAttrs[i].set(kValueAttr, type);
   }
-  for (unsigned i = 0; i < results->size(); ++i)
-    function.setResultAttr(i, "tc.name", b.getStringAttr(source.getResultName(i)));
+  for (unsigned i = 0; i < results->size(); ++i) {
+    resultAttrs[i].set("tc.name", b.getStringAttr(source.getResultName(i)));
+    if (TypeAttr type = rememberWord((*results)[i].getType()))
+      resultAttrs[i].set(kValueAttr, type);
+  }
+  auto dictionary = [&](NamedAttrList &attrs) { return attrs.getDictionary(context); };
+  function.setAllArgAttrs(llvm::map_to_vector(argAttrs, dictionary));
+  function.setAllResultAttrs(llvm::map_to_vector(resultAttrs, dictionary));
 
   // Shape arithmetic and unused nodes are dead now.
   for (auto &region : regions)
@@ -617,7 +660,7 @@ TypedAttr Converter::defaultWords(TypedAttr value) {
   return cast<TypedAttr>(base::fromDense(DenseElementsAttr::get(type, ArrayRef<int64_t>(ids))));
 }
 
-/// Strings and handles become i64; arguments and results remember what a caller sees.
+/// Strings and handles become i64.
 void Converter::eraseWordTypes(func::FuncOp function) {
   auto erase = [&](Type type) -> Type {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -625,16 +668,6 @@ void Converter::eraseWordTypes(func::FuncOp function) {
       return type;
     return RankedTensorType::get(tensor.getShape(), builder.getI64Type(), tensor.getEncoding());
   };
-  auto seen = [&](Type type) {
-    Type element = cast<RankedTensorType>(type).getElementType();
-    return base::isWord(element) ? TypeAttr::get(element) : TypeAttr();
-  };
-  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
-    if (TypeAttr attr = seen(type))
-      function.setArgAttr(i, kValueAttr, attr);
-  for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
-    if (TypeAttr attr = seen(type))
-      function.setResultAttr(i, kValueAttr, attr);
   auto inputs = llvm::map_to_vector(function.getArgumentTypes(), erase);
   auto results = llvm::map_to_vector(function.getResultTypes(), erase);
   function.setFunctionType(FunctionType::get(function.getContext(), inputs, results));

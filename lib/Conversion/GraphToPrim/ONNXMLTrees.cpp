@@ -23,6 +23,8 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <set>
 
 using namespace mlir;
 using namespace tc;
@@ -607,7 +609,7 @@ FailureOr<Ensemble> readNumberedTrees(NodeContext &ctx, StringRef prefix) {
                        prefix + "_weights differ in length");
 
   Ensemble ensemble;
-  llvm::DenseMap<std::pair<int64_t, int64_t>, Target> byNumber;
+  std::map<std::pair<int64_t, int64_t>, Target> byNumber; // any numbers, which a DenseMap does not take
   for (size_t i = 0; i < count; ++i) {
     bool isLeaf = modes[i] == "LEAF";
     Target target{isLeaf, int64_t(isLeaf ? ensemble.leaves.size() : ensemble.nodes.size())};
@@ -618,11 +620,11 @@ FailureOr<Ensemble> readNumberedTrees(NodeContext &ctx, StringRef prefix) {
     else
       ensemble.nodes.emplace_back();
   }
-  llvm::DenseMap<int64_t, bool> seen;
+  std::set<int64_t> seen;
   for (size_t i = 0; i < count; ++i) {
-    Target target = byNumber.lookup({trees[i], numbers[i]});
+    Target target = byNumber.find({trees[i], numbers[i]})->second;
     // The first node of a tree is its root.
-    if (seen.try_emplace(trees[i], true).second)
+    if (seen.insert(trees[i]).second)
       ensemble.roots.push_back(target);
     if (target.isLeaf)
       continue;

@@ -8,6 +8,9 @@
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
 
+#include "tc/Dialect/Prim/Utils/Indices.h"
+#include "tc/Support/Saturate.h"
+
 using namespace mlir;
 using namespace tc;
 using namespace tc::prim;
@@ -274,6 +277,8 @@ LogicalResult split(NodeContext &ctx) {
     parts = *sizes;
   } else {
     int64_t count = ctx.numResults();
+    if (int64_t outputs = ctx.getInt("num_outputs", count); outputs != count)
+      return ctx.invalid("num_outputs is " + Twine(outputs) + ", but the node has " + Twine(count) + " results");
     AffineExpr chunk = simplifySize(extent.ceilDiv(count));
     parts.assign(count, chunk);
     parts.back() = simplifySize(extent - chunk * (count - 1));
@@ -298,6 +303,9 @@ LogicalResult split(NodeContext &ctx) {
   }
   return success();
 }
+
+/// Dims are shorter: steps of this length and more take one element, and are not told apart.
+constexpr int64_t kLongestStep = int64_t(1) << 62;
 
 /// Resolves one dim of Slice: start and count of elements.
 struct SliceDim {
@@ -355,7 +363,7 @@ FailureOr<SliceDim> resolveSlice(NodeContext &ctx, Value source, AffineExpr exte
       b.symbols.refineMax(symbol.getPosition(), *getConstantSize(extent));
   SliceDim dim;
   AffineExpr span;
-  int64_t stride = step > 0 ? step : -step;
+  const int64_t stride = std::min(saturatingAbs(step), kLongestStep);
   if (step > 0) {
     dim.start = clampBound(ctx, start, extent, 0, 0);
     span = simplifySize(clampBound(ctx, end, extent, 0, 0) - dim.start);
@@ -395,6 +403,9 @@ LogicalResult sliceByData(NodeContext &ctx) {
       return ctx.invalid("starts, ends, axes and steps differ in length");
   Value extent = b.sizesValue(sizes), zero = b.splatLike(extent, 0), one = b.splatLike(extent, 1);
   Value step = ctx.has(4) ? list->spread(ctx.operand(4), one) : one;
+  // Steps as long as the dim, or longer, take one element; arithmetic with the longest ones would wrap.
+  Value longest = b.max(extent, one);
+  step = b.min(b.max(step, b.sub(zero, longest)), longest);
   Value isBackward = b.compare(CompareKind::LT, step, 0), minusOne = b.splatLike(extent, -1);
   Value last = b.add(extent, b.select(isBackward, minusOne, zero));
   auto clamp = [&](Value v, Value low) {
@@ -460,18 +471,43 @@ LogicalResult slice(NodeContext &ctx) {
     if (steps[i] == 0)
       return ctx.invalid("a step is 0");
     int64_t axis = (*normal)[i];
-    FailureOr<SliceDim> dim = resolveSlice(ctx, x, sizes[axis], starts[i], ends[i], std::max(steps[i], -INT64_MAX));
+    FailureOr<SliceDim> dim = resolveSlice(ctx, x, sizes[axis], starts[i], ends[i], steps[i]);
     if (failed(dim))
       return failure();
     from[axis] = dim->start;
     sizes[axis] = dim->count;
-    by[axis] = std::max(steps[i], -INT64_MAX);
+    // One element, or none, is taken whatever the step is.
+    const bool takesOne = saturatingAbs(steps[i]) >= kLongestStep || b.bounds(dim->count).second <= 1;
+    by[axis] = takesOne ? 1 : steps[i];
   }
   return ctx.result(b.slice(x, from, by, sizes));
 }
 
 bool isIndex(NodeContext &ctx, Value v) {
   return ctx.b.elementOf(v).isSignlessInteger(64) || ctx.b.elementOf(v).isSignlessInteger(32);
+}
+
+/// Refuses constant indices that are no positions of dims of these sizes: of the only one, or, for each number along
+/// the last dim of `indices`, of its own. Sizes that only the run knows are not asked.
+LogicalResult requireInside(NodeContext &ctx, Value indices, SizesRef sizes) {
+  // A branch that holds a wild index may never run.
+  if (isa<graph::NodeOp>(ctx.node()->getParentOp()))
+    return success();
+  DenseIntElementsAttr constant = getConstantIndices(indices);
+  if (!constant || constant.empty())
+    return success();
+  const auto all = constant.getValues<APInt>();
+  const int64_t count =
+      constant.isSplat() ? std::min<int64_t>(constant.getNumElements(), sizes.size()) : constant.getNumElements();
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t index = all[i].getSExtValue();
+    const size_t dim = i % sizes.size();
+    if (auto size = getConstantSize(sizes[dim]); size && (index < -*size || index >= *size))
+      return ctx.invalid("index " + Twine(index) + " is outside of a dim of " + Twine(*size) +
+                         " elements of the operand " + describe(ctx.operand(0)) + "; indices lie in [-" + Twine(*size) +
+                         ", " + Twine(*size) + ")");
+  }
+  return success();
 }
 
 LogicalResult gather(NodeContext &ctx) {
@@ -491,6 +527,8 @@ LogicalResult gather(NodeContext &ctx) {
       return ctx.result(ctx.b.take(ctx.operand(0), *axis, i));
     }
   }
+  if (failed(requireInside(ctx, ctx.operand(1), getSizes(ctx.operand(0))[*axis])))
+    return failure();
   return ctx.result(GatherOp::create(ctx.b, ctx.operand(0), ctx.operand(1), *axis));
 }
 
@@ -506,6 +544,8 @@ LogicalResult gatherElements(NodeContext &ctx) {
     if (int64_t(i) != *axis &&
         failed(ctx.require(CompareKind::LE, of[i], in[i], "indices that are no larger in dim " + Twine(i))))
       return failure();
+  if (failed(requireInside(ctx, indices, in[*axis])))
+    return failure();
   return ctx.result(GatherElementsOp::create(ctx.b, withElementType(indices.getType(), ctx.b.elementOf(source)), source,
                                              indices, *axis));
 }
@@ -527,6 +567,8 @@ LogicalResult gatherND(NodeContext &ctx) {
     if (failed(ctx.requireEqual(of[i], in[i], "equal sizes in batch dim " + Twine(i))))
       return failure();
   out.append(in.begin() + batch + *depth, in.end());
+  if (*depth > 0 && failed(requireInside(ctx, indices, SizesRef(in).slice(batch, *depth))))
+    return failure();
   return ctx.result(GatherNDOp::create(b, makeType(b.elementOf(source), out), source, indices, batch));
 }
 
@@ -589,7 +631,7 @@ LogicalResult scatterND(NodeContext &ctx) {
   expected.pop_back();
   expected.append(in.begin() + *depth, in.end());
   FailureOr<Value> same = ctx.castSizes(updates, expected);
-  if (failed(same))
+  if (failed(same) || (*depth > 0 && failed(requireInside(ctx, indices, SizesRef(in).take_front(*depth)))))
     return failure();
   if (mixesParts(ctx, *kind)) {
     MLIRContext *context = b.getContext();
@@ -622,7 +664,7 @@ LogicalResult scatterElements(NodeContext &ctx) {
         failed(ctx.require(CompareKind::LE, of[i], in[i], "indices that are no larger in dim " + Twine(i))))
       return failure();
   FailureOr<Value> same = ctx.castSizes(updates, of);
-  if (failed(same))
+  if (failed(same) || failed(requireInside(ctx, indices, in[*axis])))
     return failure();
   if (mixesParts(ctx, *kind)) {
     SmallVector<Value> parts;

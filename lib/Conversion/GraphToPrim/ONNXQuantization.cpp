@@ -200,7 +200,7 @@ FailureOr<Value> spreadOverMatrix(NodeContext &ctx, Value v, SizesRef sizes, boo
     return ctx.invalid("a scale or zero point " + describe(v) + " has more dims than its operand");
   if (own.size() == 1 && isLeft && sizes.size() > 1)
     own.push_back(b.size(1));
-  return b.broadcastTo(b.reshape(v, own), sizes);
+  return ctx.broadcastOnto(b.reshape(v, own), sizes);
 }
 
 /// An operand without its zero point: i32, or f32 where it is of floats, which QLinearMatMul takes.

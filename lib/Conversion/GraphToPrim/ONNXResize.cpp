@@ -231,7 +231,7 @@ Scale elementOf(NodeContext &ctx, Value v, int64_t i) {
 /// The size that `scale` makes of `in`, rounded as `Rounding` says.
 template <typename Rounding> AffineExpr scaledSize(NodeContext &ctx, AffineExpr in, const Scale &scale, double add) {
   PrimBuilder &b = ctx.b;
-  if (scale.known && getConstantSize(in))
+  if (scale.known && getConstantSize(in) && double(*getConstantSize(in)) * *scale.known < 0x1p62)
     return b.size(int64_t(std::floor(double(*getConstantSize(in)) * *scale.known + add)));
   if (scale.known && add == 0 && *scale.known >= 1 && *scale.known == std::floor(*scale.known) && *scale.known < 1e6)
     return simplifySize(in * int64_t(*scale.known));
@@ -268,6 +268,9 @@ LogicalResult resizeBy(NodeContext &ctx, const Options &options, Value scales, V
     if (failed(given))
       return failure();
     targets = *given;
+    for (auto [i, dim] : llvm::enumerate(dims))
+      if (auto target = getConstantSize(targets[i]); target && *target < 0)
+        return ctx.invalid("the size of dim " + Twine(dim) + " is " + Twine(*target) + "; sizes are not negative");
     for (auto [i, dim] : llvm::enumerate(dims)) {
       auto out = getConstantSize(targets[i]), from = getConstantSize(in[dim]);
       auto number = [&](AffineExpr e) { return b.convert(b.sizeValue(e), b.getF64Type()); };
@@ -296,6 +299,9 @@ LogicalResult resizeBy(NodeContext &ctx, const Options &options, Value scales, V
   } else {
     for (auto [i, dim] : llvm::enumerate(dims)) {
       factors.push_back(elementOf(ctx, scales, i));
+      if (std::optional<double> known = factors.back().known; known && !(*known > 0 && std::isfinite(*known)))
+        return ctx.invalid("the scale of dim " + Twine(dim) + " is " + llvm::formatv("{0}", *known).str() +
+                           "; scales are positive numbers");
       targets.push_back(scaledSize<FloorOp>(ctx, in[dim], factors.back(), 0));
     }
   }

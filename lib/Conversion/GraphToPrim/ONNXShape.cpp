@@ -8,6 +8,9 @@
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
 
+#include "tc/Dialect/Prim/Utils/Admission.h"
+#include "tc/Support/Saturate.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -77,6 +80,15 @@ LogicalResult size(NodeContext &ctx) {
   return ctx.result(ctx.b.sizeValue(product(ctx.b.getContext(), getSizes(ctx.operand(0)))));
 }
 
+/// a - b of i64; what 64 bits do not hold is the nearest number that they hold.
+Value saturatingDifference(PrimBuilder &b, Value x, Value y) {
+  Value difference = b.sub(x, y);
+  // It overflows where the operands differ in sign, and the result from the first.
+  Value wraps = b.compare(CompareKind::LT, b.binary<AndOp>(b.binary<XorOp>(x, y), b.binary<XorOp>(x, difference)), 0);
+  auto all = [&](int64_t number) { return b.broadcastTo(b.reshape(b.constantI64s({number}), {}), getSizes(x)); };
+  return b.select(wraps, b.select(b.compare(CompareKind::LT, x, 0), all(INT64_MIN), all(INT64_MAX)), difference);
+}
+
 LogicalResult range(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value start = ctx.operand(0), limit = ctx.operand(1), delta = ctx.operand(2);
@@ -95,12 +107,20 @@ LogicalResult range(NodeContext &ctx) {
   if (constantStep == 0)
     return ctx.invalid("delta is 0");
   if (first && last && constantStep) {
-    AffineExpr span = simplifySize(*constantStep > 0 ? last->front() - first->front() : first->front() - last->front());
-    int64_t stride = *constantStep > 0 ? *constantStep : -*constantStep;
-    if (auto known = getConstantSize(span))
-      count = b.size(*known <= 0 ? 0 : (*known - 1) / stride + 1);
-    else if (b.bounds(span).first >= 0)
-      count = simplifySize(span.ceilDiv(stride));
+    const bool isForward = *constantStep > 0;
+    const int64_t stride = saturatingAbs(*constantStep);
+    auto from = getConstantSize(isForward ? first->front() : last->front()),
+         to = getConstantSize(isForward ? last->front() : first->front());
+    if (from && to) {
+      const __int128 span = __int128(*to) - *from, known = span <= 0 ? 0 : (span - 1) / stride + 1;
+      if (known >= __int128(1) << kSizeBits)
+        return ctx.invalid("the range is too long");
+      count = b.size(int64_t(known));
+    } else {
+      AffineExpr span = simplifySize(isForward ? last->front() - first->front() : first->front() - last->front());
+      if (b.bounds(span).first >= 0)
+        count = simplifySize(span.ceilDiv(stride));
+    }
   } else if (b.isFloat(start)) {
     auto x = ctx.constantScalar(start), y = ctx.constantScalar(limit), d = ctx.constantScalar(delta);
     if (d == 0)
@@ -118,7 +138,7 @@ LogicalResult range(NodeContext &ctx) {
       n = b.convert(b.unary<CeilOp>(b.div(b.sub(limit, start), delta)), b.getI64Type());
     } else {
       Value d = b.convert(delta, b.getI64Type());
-      Value span = b.sub(b.convert(limit, b.getI64Type()), b.convert(start, b.getI64Type()));
+      Value span = saturatingDifference(b, b.convert(limit, b.getI64Type()), b.convert(start, b.getI64Type()));
       Value quotient = b.div(span, d);
       // Truncation rounds a positive quotient down: one more where a remainder is left.
       Value rest = b.compare(CompareKind::NE, b.binary<RemOp>(span, d), 0);
@@ -168,7 +188,9 @@ LogicalResult trilu(NodeContext &ctx) {
     FailureOr<Value> one = ctx.scalar(b.convert(k, b.getI64Type()), "k");
     if (failed(one))
       return failure();
-    row = b.add(row, b.broadcastTo(*one, matrix));
+    // Diagonals beyond the matrix are not told apart.
+    Value k64 = b.max(*one, b.sizeValue(simplifySize(-matrix[0])));
+    row = b.add(row, b.broadcastTo(b.min(k64, b.sizeValue(matrix[1])), matrix));
   }
   Value keep = b.compare(ctx.getInt("upper", 1) ? CompareKind::LE : CompareKind::GE, row, column);
   return ctx.result(b.select(b.broadcastTo(keep, sizes), x, b.splatLike(x, 0)));

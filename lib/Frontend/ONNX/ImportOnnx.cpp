@@ -288,11 +288,12 @@ Error FileImporter::importMain() {
       return importer.error("the output " + quote(output.name()) + " is defined by no node, input or initializer");
     results.push_back(value);
     NamedAttrList attrs(getValueAttrs(builder, output));
-    // The value may be an input or a constant, whose type stands; what the file declares is kept for the conversion.
+    // The value may be an input or a constant, whose type stands, or have the type that was inferred; what the file
+    // declares, be it nothing, is kept for the conversion.
     llvm::Expected<Type> declared = importer.importType(output.type(), output.name());
     if (!declared)
       return declared.takeError();
-    if (*declared != value.getType() && !isa<base::UnknownType>(*declared))
+    if (*declared != value.getType())
       attrs.set(graph::kDeclaredTypeAttr, TypeAttr::get(*declared));
     resAttrs.push_back(attrs.getDictionary(context));
   }

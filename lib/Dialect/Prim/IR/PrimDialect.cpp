@@ -8,12 +8,14 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "tc/Support/Saturate.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <map>
 
 using namespace mlir;
+using namespace tc;
 using namespace tc::prim;
 
 #include "tc/Dialect/Prim/IR/PrimDialect.cpp.inc"
@@ -94,15 +96,12 @@ struct AtomsLess {
 };
 using Polynomial = std::map<Atoms, int64_t, AtomsLess>;
 
-// Coefficients wrap: sizes so large are refused when they are evaluated, but must not be undefined behaviour here.
-int64_t wrapMul(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
-int64_t wrapAdd(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
 int64_t floorDivide(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
 void addTerm(Polynomial &polynomial, const Atoms &atoms, int64_t coefficient) {
   auto [it, inserted] = polynomial.try_emplace(atoms, coefficient);
   if (!inserted)
-    it->second = wrapAdd(it->second, coefficient);
+    it->second = saturatingAdd(it->second, coefficient);
   if (it->second == 0)
     polynomial.erase(it);
 }
@@ -170,7 +169,7 @@ Polynomial normalizeQuotient(Polynomial numerator, const Polynomial &denominator
           *divisor <= INT32_MAX) {
         int64_t k = numerator.size() == 2 ? std::next(numerator.begin())->second : 0;
         Polynomial merged = normalize(inner.getLHS());
-        addTerm(merged, {}, wrapMul(k, innerDivisor.getValue()));
+        addTerm(merged, {}, saturatingMul(k, innerDivisor.getValue()));
         Polynomial by;
         addTerm(by, {}, innerDivisor.getValue() * *divisor);
         for (const auto &[a, c] : normalizeQuotient(std::move(merged), by, context))
@@ -205,7 +204,7 @@ Polynomial normalize(AffineExpr expr) {
         Atoms atoms(xs);
         llvm::append_range(atoms, ys);
         llvm::sort(atoms, [](AffineExpr p, AffineExpr q) { return compareExprs(p, q) < 0; });
-        addTerm(product, atoms, wrapMul(xc, yc));
+        addTerm(product, atoms, saturatingMul(xc, yc));
       }
     return product;
   };
@@ -231,7 +230,7 @@ Polynomial normalize(AffineExpr expr) {
   case AffineExprKind::Mod: { // a - b * (a floordiv b)
     Polynomial quotient = multiply(b, normalizeQuotient(a, b, context));
     for (const auto &[atoms, coefficient] : quotient)
-      addTerm(a, atoms, wrapMul(coefficient, -1));
+      addTerm(a, atoms, saturatingMul(coefficient, -1));
     return a;
   }
   default:
@@ -289,7 +288,7 @@ std::optional<AffineExpr> tc::prim::divideSize(AffineExpr expr, AffineExpr by) {
       Atoms product(atoms);
       llvm::append_range(product, term->first);
       llvm::sort(product, [](AffineExpr p, AffineExpr q) { return compareExprs(p, q) < 0; });
-      addTerm(rest, product, wrapMul(wrapMul(coefficient, term->second), -1));
+      addTerm(rest, product, saturatingMul(saturatingMul(coefficient, term->second), -1));
     }
   }
   return rest.empty() ? std::optional(build(quotient, context)) : std::nullopt;
@@ -406,9 +405,9 @@ int64_t tc::prim::evaluate(AffineExpr expr, llvm::function_ref<int64_t(AffineExp
   const int64_t x = evaluate(binary.getLHS(), leaf), y = evaluate(binary.getRHS(), leaf);
   switch (expr.getKind()) {
   case AffineExprKind::Add:
-    return x + y;
+    return saturatingAdd(x, y);
   case AffineExprKind::Mul:
-    return x * y;
+    return saturatingMul(x, y);
   case AffineExprKind::FloorDiv:
     return llvm::divideFloorSigned(x, y == 0 ? 1 : y);
   case AffineExprKind::CeilDiv:

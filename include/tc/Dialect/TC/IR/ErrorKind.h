@@ -23,6 +23,7 @@ namespace tc::base {
 enum class ErrorKind {
   Internal,    ///< a defect of tc
   Unsupported, ///< a valid model needs what tc lacks
+  Invalid,     ///< the model contradicts itself
   Environment  ///< a file, a tool or memory that is not there
 };
 
