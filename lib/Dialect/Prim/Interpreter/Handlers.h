@@ -90,18 +90,25 @@ public:
   /// Runs one op on values of the frame.
   llvm::Error runOp(mlir::Operation *op);
 
+  /// Takes what an op costs from the budget; an error where it, or memory, does not suffice. `call` has the results'
+  /// sizes.
+  llvm::Error spend(const Call &call);
+
   /// What prim.host_call keeps during a run.
   std::shared_ptr<void> &hostState() { return host; }
 
 private:
   friend Results runHandler(mlir::Operation *, llvm::ArrayRef<Tensor>, Frame &);
   llvm::Error setValue(mlir::Value value, Tensor tensor);
+  void dropValue(mlir::Value value);
   const llvm::SmallVector<mlir::Value> &lastUses(mlir::Operation *op);
 
   const InterpretOptions &options;
   std::shared_ptr<void> host;
   llvm::DenseMap<unsigned, int64_t> symbols;
   llvm::DenseMap<mlir::Value, Tensor> values;
+  /// Bytes of `values`; those of views count for each.
+  int64_t heldBytes = 0;
   /// Values of an op's block that no later op of the block reads.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value>> dead;
   llvm::DenseSet<mlir::Block *> analyzed;

@@ -7,8 +7,14 @@
 #include "tc/Dialect/Prim/Interpreter/Interpreter.h"
 #include "Handlers.h"
 
+#include "tc/Support/Saturate.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <cstring>
+#include <unistd.h>
+
+using namespace tc;
 using namespace mlir;
 using namespace tc::prim;
 using namespace tc::prim::interpreter;
@@ -178,6 +184,113 @@ llvm::Error Frame::bindSizes(Type type, ArrayRef<int64_t> shape, bool rebind) {
   return llvm::Error::success();
 }
 
+//===--- budget ---------------------------------------------------------------------------------------------------===//
+
+namespace {
+
+/// Elements that pointwise ops compute at a time: handlers hold numbers of 64 bits, whatever the element type.
+constexpr int64_t kChunk = 1 << 18;
+/// In steps: what an op costs beside its elements, and an element of an operand or result.
+constexpr int64_t kStepsOfOp = 1000, kStepsOfElement = 4;
+/// Multiplications and additions of products in a step.
+constexpr int64_t kFlopsOfStep = 4;
+/// So many bytes are asked for before they are taken; fewer are there or nothing is.
+constexpr int64_t kMuch = int64_t(64) << 20;
+
+bool isComputedInChunks(const Call &call) {
+  return call.op->hasTrait<PointwiseTrait>() && call.shapes.size() == 1 && countElements(call.shapes[0]) > kChunk;
+}
+
+/// At most what evaluating the op allocates.
+int64_t estimateBytes(const Call &call) {
+  int64_t bytes = 0, elements = 0;
+  for (auto [shape, type] : llvm::zip_equal(call.shapes, call.elementTypes)) {
+    int64_t count = countElements(shape);
+    elements = saturatingAdd(elements, count);
+    bytes = saturatingAdd(bytes, saturatingMul(count, getElementBytes(type)));
+  }
+  // They copy elements as they are.
+  if (isa<ConstantOp, SplatOp, IotaOp>(call.op) || isComputedInChunks(call) ||
+      (getRole(call.op) == Role::Movement && getAccess(call.op) != Access::AtData))
+    return isa<ReshapeOp>(call.op) ? 0 : bytes;
+  for (const Tensor &operand : call.operands)
+    elements = saturatingAdd(elements, operand.numElements());
+  // As numbers of 64 bits, and once more in another order.
+  return saturatingAdd(bytes, saturatingMul(elements, 16));
+}
+
+int64_t estimateSteps(const Call &call, const Frame &frame) {
+  int64_t elements = 0;
+  for (const Shape &shape : call.shapes)
+    elements = saturatingAdd(elements, countElements(shape));
+  for (const Tensor &operand : call.operands)
+    elements = saturatingAdd(elements, operand.numElements());
+  if (isa<ConstantOp, ReshapeOp>(call.op))
+    elements = 0;
+  int64_t flops = 0;
+  const Role role = getRole(call.op);
+  const bool combines = role == Role::Contraction || role == Role::Window || role == Role::Alone;
+  if (auto cost = dyn_cast<CostOpInterface>(call.op); cost && combines) {
+    if (llvm::Expected<int64_t> known = frame.evaluate(cost.getFlops()))
+      flops = std::max<int64_t>(*known, 0);
+    else
+      flops = (llvm::consumeError(known.takeError()), 0);
+  }
+  return saturatingAdd(saturatingAdd(kStepsOfOp, saturatingMul(elements, kStepsOfElement)), flops / kFlopsOfStep);
+}
+
+/// Whether the process may have so much more memory: of the machine's, and of what a limit leaves of address space.
+bool isThere(int64_t bytes) {
+  if (bytes < kMuch)
+    return true;
+  if (bytes > saturatingMul(sysconf(_SC_PHYS_PAGES), sysconf(_SC_PAGESIZE)))
+    return false;
+  void *probe = std::malloc(size_t(bytes));
+  std::free(probe);
+  return probe != nullptr;
+}
+
+} // namespace
+
+llvm::Error Frame::spend(const Call &call) {
+  // Ops with regions cost what is inside.
+  const int64_t bytes = call.op->getNumRegions() == 0 ? estimateBytes(call) : 0;
+  if (InterpretBudget *budget = options.budget) {
+    const int64_t steps = estimateSteps(call, *this);
+    if (steps > budget->steps)
+      return call.fail("takes longer than the budget allows");
+    budget->steps -= steps;
+    if (saturatingAdd(bytes, heldBytes) > budget->bytes)
+      return call.fail("takes more memory than the budget allows");
+  }
+  if (!isThere(bytes))
+    return call.fail("takes more memory than there is");
+  return llvm::Error::success();
+}
+
+/// Runs a pointwise op on parts of its operands.
+static Results runInChunks(const Handler &handler, const Call &call) {
+  char *bytes;
+  Tensor result = allocateTensor(call.elementTypes[0], call.shapes[0], bytes);
+  const int64_t count = result.numElements(), elementBytes = getElementBytes(result.elementType);
+  for (const Tensor &operand : call.operands)
+    if (operand.numElements() != count)
+      return call.fail("an operand has other sizes than the result");
+  for (int64_t at = 0; at < count; at += kChunk) {
+    const Shape part{std::min(kChunk, count - at)};
+    SmallVector<Tensor> operands;
+    for (const Tensor &operand : call.operands)
+      operands.push_back({operand.elementType, part,
+                          std::shared_ptr<const char>(operand.bytes, operand.bytes.get() +
+                                                                         at * getElementBytes(operand.elementType))});
+    Results computed = handler(Call{call.op, operands, part, call.elementTypes, call.frame});
+    if (!computed)
+      return computed;
+    std::memcpy(bytes + at * elementBytes, computed->front().bytes.get(), part[0] * elementBytes);
+  }
+  return std::vector<Tensor>{std::move(result)};
+}
+
 //===--- running --------------------------------------------------------------------------------------------------===//
 
 Results tc::prim::interpreter::runHandler(Operation *op, ArrayRef<Tensor> operands, Frame &frame) {
@@ -201,7 +314,9 @@ Results tc::prim::interpreter::runHandler(Operation *op, ArrayRef<Tensor> operan
   }
   call.shapes = shapes;
   call.elementTypes = elementTypes;
-  Results results = (*handler)(call);
+  if (llvm::Error error = frame.spend(call))
+    return std::move(error);
+  Results results = isComputedInChunks(call) ? runInChunks(*handler, call) : (*handler)(call);
   if (!results)
     return results;
   if (results->size() != op->getNumResults())
@@ -222,8 +337,17 @@ llvm::Error Frame::setValue(Value value, Tensor tensor) {
   if (options.onValue)
     if (llvm::Error error = options.onValue(value, tensor))
       return error;
+  dropValue(value);
+  heldBytes += tensor.sizeBytes();
   values[value] = std::move(tensor);
   return llvm::Error::success();
+}
+
+void Frame::dropValue(Value value) {
+  if (auto it = values.find(value); it != values.end()) {
+    heldBytes -= it->second.sizeBytes();
+    values.erase(it);
+  }
 }
 
 const SmallVector<Value> &Frame::lastUses(Operation *op) {
@@ -289,13 +413,13 @@ Results Frame::runRegion(Region &region, ArrayRef<Tensor> arguments) {
         yielded.push_back(it->second);
       }
       for (Value value : lastUses(&op))
-        values.erase(value);
+        dropValue(value);
       return yielded;
     }
     if (llvm::Error error = runOp(&op))
       return std::move(error);
     for (Value value : lastUses(&op))
-      values.erase(value);
+      dropValue(value);
   }
   return makeError("a region ends without a terminator");
 }
@@ -339,8 +463,10 @@ bool tc::prim::canInterpretOp(Operation *op) {
          Registry::get().find(op->getName().getStringRef());
 }
 
-llvm::Expected<std::vector<Tensor>> tc::prim::interpretOp(Operation *op, ArrayRef<Tensor> operands) {
+llvm::Expected<std::vector<Tensor>> tc::prim::interpretOp(Operation *op, ArrayRef<Tensor> operands,
+                                                          InterpretBudget *budget) {
   InterpretOptions options;
+  options.budget = budget;
   Frame frame(options);
   return runHandler(op, operands, frame);
 }

@@ -7,6 +7,7 @@
 #include "Handlers.h"
 
 #include <cstring>
+#include <numeric>
 
 using namespace mlir;
 using namespace tc::prim;
@@ -21,33 +22,50 @@ llvm::Expected<Tensor> evalConstant(ConstantOp op, const Call &call) {
   return isa<FloatType>(tensor->elementType) ? convertFloats(*tensor, call.elementTypes[0]) : *tensor;
 }
 
+/// The elements of `from`, moved by `strides`, as the result.
+Tensor repeat(const Call &call, const Tensor &from, ArrayRef<int64_t> strides) {
+  char *bytes;
+  Tensor result = allocateTensor(call.elementTypes[0], call.shapes[0], bytes);
+  copyStrided(getElementBytes(call.elementTypes[0]), call.shapes[0], from.bytes.get(), strides, bytes,
+              getStrides(call.shapes[0]));
+  return result;
+}
+
 llvm::Expected<Tensor> evalSplat(SplatOp op, const Call &call) {
-  int64_t count = countElements(call.shapes[0]);
+  Tensor one;
   if (auto value = dyn_cast<FloatAttr>(op.getValue())) {
     // The bits of the attribute, so that a NaN keeps its payload.
     auto type = RankedTensorType::get({}, value.getType());
-    Tensor one = convertFloats(*fromAttribute(DenseElementsAttr::get(type, value.getValue())), call.elementTypes[0]);
-    char *bytes;
-    Tensor result = allocateTensor(call.elementTypes[0], call.shapes[0], bytes);
-    int64_t elementBytes = getElementBytes(one.elementType);
-    for (int64_t i = 0; i < count; ++i)
-      std::memcpy(bytes + i * elementBytes, one.bytes.get(), elementBytes);
-    return result;
+    one = convertFloats(*fromAttribute(DenseElementsAttr::get(type, value.getValue())), call.elementTypes[0]);
+  } else if (auto value = dyn_cast<IntegerAttr>(op.getValue())) {
+    one = fromInts(call.elementTypes[0], {}, {value.getValue().getSExtValue()});
+  } else {
+    return call.fail("the value is neither a float nor an integer");
   }
-  if (auto value = dyn_cast<IntegerAttr>(op.getValue()))
-    return call.makeInts(std::vector<int64_t>(count, value.getValue().getSExtValue()));
-  return call.fail("the value is neither a float nor an integer");
+  return repeat(call, one, Shape(call.shapes[0].size(), 0));
 }
 
 Tensor evalIota(IotaOp op, const Call &call) {
   const Shape &shape = call.shapes[0];
-  std::vector<int64_t> values(countElements(shape));
+  Type type = call.elementTypes[0];
+  const int64_t size = shape[op.getAxis()], elementBytes = getElementBytes(type);
+  if (countElements(shape) == 0)
+    return call.makeInts({});
+  // Along the axis in parts, as numbers of 64 bits would take several times the memory of the result.
+  char *bytes;
+  Tensor line = allocateTensor(type, {size}, bytes);
+  constexpr int64_t kPart = 1 << 16;
+  for (int64_t at = 0; at < size; at += kPart) {
+    std::vector<int64_t> values(std::min(kPart, size - at));
+    std::iota(values.begin(), values.end(), at);
+    const int64_t count = int64_t(values.size());
+    Tensor part = isa<FloatType>(type) ? fromDoubles(type, {count}, std::vector<double>(values.begin(), values.end()))
+                                       : fromInts(type, {count}, values);
+    std::memcpy(bytes + at * elementBytes, part.bytes.get(), count * elementBytes);
+  }
   Shape strides(shape.size(), 0);
   strides[op.getAxis()] = 1;
-  forEachIndex(shape, strides, [&](int64_t linear, int64_t index) { values[linear] = index; });
-  if (isa<FloatType>(call.elementTypes[0]))
-    return call.makeDoubles(std::vector<double>(values.begin(), values.end()));
-  return call.makeInts(values);
+  return shape.size() == 1 ? line : repeat(call, line, strides);
 }
 
 llvm::Expected<Tensor> evalSizes(SizesOp op, const Call &call) {

@@ -417,13 +417,15 @@ DenseElementsAttr toDense(const Tensor &tensor, bool splat) {
 } // namespace
 
 std::optional<Tensor> tc::prim::fromAttribute(Attribute attribute) {
+  constexpr int64_t kMostRepeated = int64_t(1) << 32;
   auto typed = dyn_cast_or_null<TypedAttr>(attribute);
   auto type = typed ? dyn_cast<RankedTensorType>(typed.getType()) : RankedTensorType();
   if (!type || !type.hasStaticShape() || !type.getElementType().isIntOrFloat() ||
       !isSupportedElementType(type.getElementType()) || countElements(type.getShape()) < 0)
     return std::nullopt;
   if (auto dense = dyn_cast<DenseElementsAttr>(attribute))
-    return fromDense(dense);
+    return dense.isSplat() && countElements(type.getShape()) > kMostRepeated ? std::nullopt
+                                                                             : std::optional(fromDense(dense));
   if (auto data = dyn_cast<base::DataAttr>(attribute)) {
     FailureOr<ArrayRef<char>> bytes = base::getBytes(data);
     return succeeded(bytes) ? fromBytes(type, *bytes) : std::nullopt;

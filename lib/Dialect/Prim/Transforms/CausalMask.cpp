@@ -27,8 +27,8 @@ using namespace tc::prim;
 
 namespace {
 
-// Ops that are followed, one behind the other.
-constexpr int kMostSteps = 32;
+// Ops that are looked at, each time that one is read.
+constexpr int kMostSteps = 256;
 // Constants of more elements are not looked through.
 constexpr int64_t kMostElements = int64_t(1) << 24;
 // What is added to a hidden score at most: exp(score + this - maximum) is 0 for all scores that are no infinity.
@@ -154,14 +154,14 @@ std::optional<Form> readConstant(ConstantOp op, const Axes &axes) {
   return form;
 }
 
-std::optional<Form> evaluate(Value v, const Axes &axes, int steps) {
+std::optional<Form> evaluate(Value v, const Axes &axes, int &steps) {
   if (std::optional<double> value = getSplatValue(v))
     return Form::uniform(*value);
   Operation *op = v.getDefiningOp();
-  if (!op || steps == 0)
+  if (!op || --steps < 0)
     return std::nullopt;
-  auto operand = [&](unsigned i) { return evaluate(op->getOperand(i), axes, steps - 1); };
-  auto moved = [&](const Axes &inner) { return evaluate(op->getOperand(0), inner, steps - 1); };
+  auto operand = [&](unsigned i) { return evaluate(op->getOperand(i), axes, steps); };
+  auto moved = [&](const Axes &inner) { return evaluate(op->getOperand(0), inner, steps); };
   if (auto constant = dyn_cast<ConstantOp>(op))
     return readConstant(constant, axes);
   if (auto iota = dyn_cast<IotaOp>(op)) {
@@ -282,7 +282,8 @@ bool tc::prim::isCausalMask(Value mask) {
   Axes axes(rank);
   axes[rank - 2].role = Axis::T;
   axes[rank - 1].role = Axis::S;
-  std::optional<Form> form = evaluate(mask, axes, kMostSteps);
+  int steps = kMostSteps;
+  std::optional<Form> form = evaluate(mask, axes, steps);
   return form && form->kind == Form::Step && form->from == *from && form->seen == 0 && form->hidden <= kHides &&
          (std::isinf(form->hidden) || *from <= 0);
 }

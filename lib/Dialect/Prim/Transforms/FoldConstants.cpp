@@ -15,6 +15,7 @@
 
 #include "tc/Dialect/Prim/Interpreter/Interpreter.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
+#include "tc/Support/Saturate.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -27,11 +28,18 @@ namespace tc::prim {
 } // namespace tc::prim
 
 using namespace mlir;
+using namespace tc;
 using namespace tc::prim;
 
 namespace {
 
 constexpr int64_t kMaxUniformCheck = 64;
+/// What evaluating may take of memory: these bytes, and so many for each of the constants'.
+constexpr int64_t kFreeBytes = int64_t(512) << 20, kBytesOfConstants = 48;
+/// Steps (InterpretBudget) of a function that is computed as a whole; of all values that a pass folds.
+constexpr int64_t kMostStepsOfWhole = int64_t(1) << 31, kMostSteps = int64_t(1) << 32;
+/// Marks a function that is too much to be computed as a whole.
+constexpr StringRef kInPartsAttr = "tc.folded_in_parts";
 /// Largest table that is stored whatever it is made of.
 constexpr int64_t kMostTableBytes = 16 * 1024 * 1024;
 /// What tables may add to an artifact: these bytes and a share of its constants; beyond, where computing one would be a
@@ -131,9 +139,22 @@ TypedAttr inferUniform(Operation *op) {
 
 //===--- known values ---------------------------------------------------------------------------------------------===//
 
+/// Of what is larger than any memory: more than that, and little enough to be added up.
+constexpr int64_t kTooMany = int64_t(1) << 52;
+
 int64_t getBytes(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
-  return countElements(type.getShape()) * getElementBytes(type.getElementType());
+  const int64_t count = countElements(type.getShape());
+  return count < 0 ? kTooMany : count * getElementBytes(type.getElementType());
+}
+
+/// Bytes of a constant that a model brings along.
+int64_t getStoredBytes(ConstantOp constant) {
+  auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
+  return dense && dense.isSplat() ? 0 : getBytes(constant);
+}
+int64_t getMostBytes(int64_t constantBytes) {
+  return saturatingAdd(kFreeBytes, saturatingMul(kBytesOfConstants, constantBytes));
 }
 
 ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
@@ -150,7 +171,13 @@ template <typename Number> Number countMultiplications(Operation *op, Number (*c
     return count(shapeOf(conv.getResult())) * count(shapeOf(conv.getFilter()).drop_back());
   return 0;
 }
-int64_t getMultiplications(Operation *op) { return countMultiplications<int64_t>(op, countElements); }
+int64_t getMultiplications(Operation *op) {
+  auto count = [](ArrayRef<int64_t> shape) {
+    const int64_t elements = countElements(shape);
+    return double(elements < 0 ? kTooMany : elements);
+  };
+  return int64_t(std::min(countMultiplications<double>(op, +count), double(INT64_MAX / 2)));
+}
 
 /// Multiplications of the products of a run, those of attention and of recurrent layers included.
 double estimateMultiplications(func::FuncOp func) {
@@ -251,6 +278,8 @@ private:
     };
     if (func.getNumArguments() != 0 || llvm::all_of(terminator->getOperands(), isStored))
       return false;
+    if (func->hasAttr(kInPartsAttr))
+      return false;
     int64_t sourceBytes = 0, work = 0;
     WalkResult walked = func.walk([&](Operation *op) {
       if (isa<func::FuncOp, func::ReturnOp, YieldOp, IfOp, WhileOp, BindSymbolOp, GuardOp>(op))
@@ -262,22 +291,21 @@ private:
           (isa<StorageOp>(op) && (isPacked(op->getResult(0).getType()) || isPacked(op->getOperand(0).getType()))))
         return WalkResult::interrupt();
       if (isa<ConstantOp>(op))
-        sourceBytes += getBytes(op->getResult(0));
-      work += getWork(op);
+        sourceBytes = saturatingAdd(sourceBytes, getStoredBytes(cast<ConstantOp>(op)));
+      work = saturatingAdd(work, getWork(op));
       return WalkResult::advance();
     });
     if (walked.wasInterrupted() || work > maxWork)
       return false;
     // What loops cost shows as they run.
-    work = 0;
+    InterpretBudget budget{getMostBytes(sourceBytes), std::min(maxWork, kMostStepsOfWhole)};
     InterpretOptions options;
-    options.onValue = [&](Value value, const Tensor &tensor) -> llvm::Error {
-      work += tensor.numElements() + (value.getDefiningOp() ? getWork(value.getDefiningOp()) : 0);
-      return work > maxWork ? llvm::createStringError("too much work") : llvm::Error::success();
-    };
+    options.budget = &budget;
     auto results = interpret(func, {}, options);
     if (!results) {
       llvm::consumeError(results.takeError());
+      // Later passes need not find that out again.
+      func->setAttr(kInPartsAttr, UnitAttr::get(func.getContext()));
       return false;
     }
     int64_t bytes = 0;
@@ -326,7 +354,7 @@ private:
       if (!op || isa<ConstantOp>(op) || !known.contains(op) || getBytes(operand.get()) > maxBytes)
         continue;
       std::optional<std::vector<Tensor>> tensors = evaluate(op);
-      temporary.clear();
+      forget();
       if (!tensors)
         continue;
       OpBuilder builder(operand.getOwner());
@@ -380,9 +408,9 @@ private:
         if (!operand.getDefiningOp() || it == known.end())
           return;
         addSources(entry, it->second);
-        entry.work += it->second.work;
-        entry.costly += it->second.costly;
-        entry.widened += it->second.widened;
+        entry.work = saturatingAdd(entry.work, it->second.work);
+        entry.costly = saturatingAdd(entry.costly, it->second.costly);
+        entry.widened = saturatingAdd(entry.widened, it->second.widened);
       }
       int64_t bytes = 0;
       for (Value result : op->getResults())
@@ -391,7 +419,7 @@ private:
         entry.sources = {op};
         entry.sourceBytes = bytes;
       } else
-        entry.work += bytes + getMultiplications(op);
+        entry.work = saturatingAdd(entry.work, saturatingAdd(bytes, getMultiplications(op)));
       // Zeros around weights, such as fill up a filter, are worth their bytes: products want them packed.
       if (isa<PadOp>(op) && bytes / 4 <= getBytes(op->getOperand(0)))
         entry.sourceBytes = std::max(entry.sourceBytes, bytes);
@@ -415,9 +443,9 @@ private:
       const int64_t elements = countElements(cast<RankedTensorType>(op->getResult(0).getType()).getShape());
       // What products read is packed when the artifact is made if it is a constant, else in each run.
       if (isCostly(op) || (entry.sourceBytes == 0 && isReadByProducts(op)))
-        entry.costly += elements;
+        entry.costly = saturatingAdd(entry.costly, elements);
       // Tables of angles (rotary embeddings, Fourier matrices), of biases by distance, products of weights.
-      const bool isTable = bytes <= kMostTableBytes && elements > 0 && 2 * entry.costly >= elements;
+      const bool isTable = bytes <= kMostTableBytes && elements > 0 && entry.costly >= elements - entry.costly;
       const bool isSmall = bytes <= std::max(maxBytes, entry.sourceBytes);
       entry.stored = !symbolic && (isSmall || isTable);
       entry.isTable = entry.stored && !isSmall;
@@ -428,7 +456,7 @@ private:
 
   static void addSources(Known &entry, const Known &operand) {
     if (operand.sources.size() + entry.sources.size() > kMostSources || operand.sources.empty()) {
-      entry.sourceBytes += operand.sourceBytes;
+      entry.sourceBytes = saturatingAdd(entry.sourceBytes, operand.sourceBytes);
       return;
     }
     for (Operation *source : operand.sources)
@@ -528,7 +556,8 @@ private:
     int64_t constantBytes = 0, tableBytes = 0;
     for (Operation *op : order)
       if (isa<ConstantOp>(op))
-        constantBytes += getBytes(op->getResult(0));
+        constantBytes = saturatingAdd(constantBytes, getStoredBytes(cast<ConstantOp>(op)));
+    budget.bytes = getMostBytes(constantBytes);
     const double multiplications = estimateMultiplications(func);
     for (Operation *op : order) {
       if (!isStored(op) || llvm::all_of(op->getUsers(), [&](Operation *user) { return isStored(user); }))
@@ -544,7 +573,7 @@ private:
         tableBytes = bytes;
       }
       std::optional<std::vector<Tensor>> tensors = evaluate(op);
-      temporary.clear();
+      forget();
       if (!tensors)
         continue;
       OpBuilder builder(op);
@@ -595,16 +624,26 @@ private:
       }
       if (!ready)
         continue;
-      auto results = interpretOp(op, operands);
+      // Values between live until the fold is done.
+      InterpretBudget rest{budget.bytes - temporaryBytes, budget.steps};
+      auto results = interpretOp(op, operands, &rest);
+      budget.steps = rest.steps;
       if (!results) {
         // For instance a constant whose bytes are missing: the next phase that needs them says so.
         llvm::consumeError(results.takeError());
         return std::nullopt;
       }
+      for (const Tensor &tensor : *results)
+        temporaryBytes += isa<ConstantOp, ReshapeOp>(op) ? 0 : tensor.sizeBytes();
       temporary[op] = std::move(*results);
       stack.pop_back();
     }
     return std::move(temporary[root]);
+  }
+
+  void forget() {
+    temporary.clear();
+    temporaryBytes = 0;
   }
 
   void eraseDead() {
@@ -623,6 +662,8 @@ private:
   SmallVector<Operation *> order;
   SmallVector<std::pair<Value, Value>> replacements;
   DenseMap<Operation *, std::vector<Tensor>> temporary;
+  int64_t temporaryBytes = 0;
+  InterpretBudget budget{kFreeBytes, kMostSteps};
 };
 
 struct FoldConstants : tc::prim::impl::FoldConstantsPassBase<FoldConstants> {

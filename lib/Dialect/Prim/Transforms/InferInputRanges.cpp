@@ -32,6 +32,13 @@ struct InferInputRangesPass : public tc::prim::impl::InferInputRangesPassBase<In
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     symbols = function->getAttrOfType<ArrayAttr>(kSymbolsAttr);
+    // Set all at once: each change of one copies the list.
+    SmallVector<DictionaryAttr> attrs;
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+      DictionaryAttr own = function.getArgAttrDict(i);
+      attrs.push_back(own ? own : DictionaryAttr::get(&getContext()));
+    }
+    bool changed = false;
     for (BlockArgument argument : function.getArguments()) {
       auto type = dyn_cast<RankedTensorType>(argument.getType());
       if (!type || !isa<IntegerType>(type.getElementType()) || type.getElementTypeBitWidth() < 8)
@@ -48,24 +55,33 @@ struct InferInputRangesPass : public tc::prim::impl::InferInputRangesPassBase<In
         bound = std::min(bound, int64_t(1) << bits);
         low = std::max(low, low < 0 ? -(int64_t(1) << bits) : 0);
       }
-      function.setArgAttr(argument.getArgNumber(), kRangeAttr, DenseI64ArrayAttr::get(&getContext(), {low, bound}));
+      NamedAttrList with(attrs[argument.getArgNumber()]);
+      with.set(kRangeAttr, DenseI64ArrayAttr::get(&getContext(), {low, bound}));
+      attrs[argument.getArgNumber()] = with.getDictionary(&getContext());
+      changed = true;
     }
+    if (changed)
+      function.setAllArgAttrs(attrs);
   }
 
   /// Lowers `bound` to the extents that the elements of `value` index.
   void follow(Value value) {
-    if (!seen.insert(value).second)
-      return;
-    for (OpOperand &use : value.getUses()) {
-      Operation *op = use.getOwner();
-      for (const IndexedDim &dim : getIndexedDims(op, use.getOperandNumber()))
-        bound = std::min(bound, std::max<int64_t>(getSizeBounds(dim.size, symbols).first, 1));
-      // Elements that stay what they are.
-      const bool isSelected = op->hasTrait<SelectsTrait>() && use.getOperandNumber() == 0;
-      auto convert = dyn_cast<ConvertOp>(op);
-      if (isSelected || isa<ConcatOp>(op) ||
-          (convert && isa<IntegerType>(getElementTypeOrSelf(convert.getResult().getType()))))
-        follow(op->getResult(0));
+    SmallVector<Value> work{value};
+    while (!work.empty()) {
+      Value next = work.pop_back_val();
+      if (!seen.insert(next).second)
+        continue;
+      for (OpOperand &use : next.getUses()) {
+        Operation *op = use.getOwner();
+        for (const IndexedDim &dim : getIndexedDims(op, use.getOperandNumber()))
+          bound = std::min(bound, std::max<int64_t>(getSizeBounds(dim.size, symbols).first, 1));
+        // Elements that stay what they are.
+        const bool isSelected = op->hasTrait<SelectsTrait>() && use.getOperandNumber() == 0;
+        auto convert = dyn_cast<ConvertOp>(op);
+        if (isSelected || isa<ConcatOp>(op) ||
+            (convert && isa<IntegerType>(getElementTypeOrSelf(convert.getResult().getType()))))
+          work.push_back(op->getResult(0));
+      }
     }
   }
 

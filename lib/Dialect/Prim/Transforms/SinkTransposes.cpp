@@ -171,13 +171,21 @@ template <typename Op> struct SinkThroughUnary : OpRewritePattern<Op> {
 };
 
 /// Whether something that pointwise ops and concats make of `value` is transposed by `order`.
-static bool isTransposedBehind(Value value, ArrayRef<int64_t> order, int depth = 6) {
-  return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    if (auto transpose = dyn_cast<TransposeOp>(user))
-      return transpose.getPermutation() == order;
-    return depth > 0 && (user->hasTrait<PointwiseTrait>() || isa<ConcatOp>(user)) && user->getNumResults() == 1 &&
-           isTransposedBehind(user->getResult(0), order, depth - 1);
-  });
+static bool isTransposedBehind(Value value, ArrayRef<int64_t> order) {
+  constexpr int kMostBetween = 6;
+  llvm::SmallSetVector<Value, 16> values;
+  values.insert(value);
+  for (size_t i = 0, depth = 0; depth <= kMostBetween; ++depth)
+    for (const size_t end = values.size(); i < end; ++i)
+      for (Operation *user : values[i].getUsers()) {
+        if (auto transpose = dyn_cast<TransposeOp>(user)) {
+          if (transpose.getPermutation() == order)
+            return true;
+        } else if ((user->hasTrait<PointwiseTrait>() || isa<ConcatOp>(user)) && user->getNumResults() == 1) {
+          values.insert(user->getResult(0));
+        }
+      }
+  return false;
 }
 
 /// concat(transpose(a), transpose(b)) -> transpose(concat(a, b)). A convolution's result and what lies channels first,

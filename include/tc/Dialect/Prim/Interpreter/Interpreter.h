@@ -40,6 +40,15 @@ class FuncOp;
 
 namespace tc::prim {
 
+/// What evaluating may cost. It is asked before anything is allocated or computed; what exceeds it fails with a
+/// sentence, and so does what no memory can hold.
+struct InterpretBudget {
+  /// That the values of a run, and what one op needs beside them, take at a time.
+  int64_t bytes = INT64_MAX;
+  /// Left: about a nanosecond each. Every op evaluated takes its own away.
+  int64_t steps = INT64_MAX;
+};
+
 /// How a function is evaluated.
 struct InterpretOptions {
   /// Hold every floating value as f64 and round nowhere: the reference for other targets.
@@ -47,6 +56,8 @@ struct InterpretOptions {
   /// Called with each value once it is computed, in program order; those inside of loops once per iteration. Where it
   /// fails the run ends with its error.
   std::function<llvm::Error(mlir::Value, const Tensor &)> onValue;
+  /// None: what memory there is. Outlives the call.
+  InterpretBudget *budget = nullptr;
 };
 
 /// Runs a function of prim (or fused prim) IR. Inputs stand in the order of its arguments; their shapes must agree with
@@ -55,7 +66,8 @@ llvm::Expected<std::vector<Tensor>> interpret(mlir::func::FuncOp func, llvm::Arr
                                               const InterpretOptions &options = {});
 
 /// Evaluates one op without regions whose sizes need no symbols: constant folding's entry.
-llvm::Expected<std::vector<Tensor>> interpretOp(mlir::Operation *op, llvm::ArrayRef<Tensor> operands);
+llvm::Expected<std::vector<Tensor>> interpretOp(mlir::Operation *op, llvm::ArrayRef<Tensor> operands,
+                                                InterpretBudget *budget = nullptr);
 /// Whether interpretOp can be asked: the op has a handler, no regions, no side effect, static result types.
 bool canInterpretOp(mlir::Operation *op);
 

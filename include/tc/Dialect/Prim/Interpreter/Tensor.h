@@ -71,7 +71,8 @@ Tensor convertFloats(const Tensor &tensor, mlir::Type elementType);
 Tensor changeStorage(const Tensor &tensor, mlir::Type elementType, llvm::ArrayRef<int64_t> shape);
 
 /// The tensor of a constant's attribute: #tc.data, builtin dense, dense_resource. nullopt where it is none of these,
-/// where its bytes are missing, or where its element type is not supported. Aligned bytes are shared, not copied.
+/// where its bytes are missing, where its element type is not supported, or where one element stands for more than
+/// 2^32. Aligned bytes are shared, not copied.
 std::optional<Tensor> fromAttribute(mlir::Attribute attribute);
 /// The attribute of prim.constant: dense for at most 64 elements and where all elements are the same bits, else
 /// #tc.data, whose bytes go to the context's BlobStore.
