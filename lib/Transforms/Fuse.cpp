@@ -22,6 +22,8 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/RegionUtils.h"
 
+#include <map>
+
 namespace tc {
 #define GEN_PASS_DEF_FUSEPASS
 #include "tc/Transforms/Passes.h.inc"
@@ -179,6 +181,40 @@ private:
   llvm::DenseSet<Operation *> placed;
 };
 
+/// concat(x0 .. x9999) -> concat(concat(x0 .. x63) ..): a kernel takes time to compile that grows faster than its
+/// operands, and the same parts of a concat are made once.
+void splitWideConcats(IRRewriter &rewriter, Block &block) {
+  constexpr size_t kWide = 128, kPart = 64;
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    auto concat = dyn_cast<prim::ConcatOp>(op);
+    if (!concat || concat.getInputs().size() <= kWide)
+      continue;
+    rewriter.setInsertionPoint(concat);
+    SmallVector<Value> values(concat.getInputs());
+    while (values.size() > kWide) {
+      std::map<std::vector<void *>, Value> known;
+      SmallVector<Value> parts;
+      for (ArrayRef<Value> rest = values; !rest.empty(); rest = rest.drop_front(std::min(kPart, rest.size()))) {
+        ArrayRef<Value> part = rest.take_front(kPart);
+        std::vector<void *> key;
+        for (Value value : part)
+          key.push_back(value.getAsOpaquePointer());
+        Value &made = known[key];
+        if (!made) {
+          SmallVector<AffineExpr> sizes = prim::getSizes(part.front());
+          for (Value value : part.drop_front())
+            sizes[concat.getAxis()] = sizes[concat.getAxis()] + prim::getSizes(value)[concat.getAxis()];
+          const Type type = prim::makeType(getElementTypeOrSelf(concat.getType()), sizes);
+          made = prim::ConcatOp::create(rewriter, concat.getLoc(), type, part, concat.getAxis());
+        }
+        parts.push_back(made);
+      }
+      values = std::move(parts);
+    }
+    rewriter.replaceOpWithNewOp<prim::ConcatOp>(concat, concat.getType(), values, concat.getAxis());
+  }
+}
+
 struct FusePass : tc::impl::FusePassBase<FusePass> {
   using FusePassBase::FusePassBase;
 
@@ -201,6 +237,7 @@ struct FusePass : tc::impl::FusePassBase<FusePass> {
         for (Region &region : op.getRegions())
           for (Block &inner : region)
             run(rewriter, inner);
+    splitWideConcats(rewriter, block);
     Limits limits;
     limits.fuse = this->fuse;
     limits.maxOps = this->maxOps;

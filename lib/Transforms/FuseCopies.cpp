@@ -7,6 +7,8 @@
 #include "FusePlan.h"
 #include "tc/Analysis/LikelySizes.h"
 
+#include <set>
+
 using namespace mlir;
 using namespace tc;
 using namespace tc::fuse;
@@ -175,12 +177,11 @@ void Plan::copyProducers() {
     if (group.kind != Group::Loops || group.pinned || group.heavy || group.rowRank >= 0 || group.dead)
       continue;
     SmallVector<std::pair<Operation *, Use>> readers;
-    for (auto [other, reader] : llvm::enumerate(groups))
-      if (int(other) != id && !reader.dead && reader.deps.contains(id))
-        for (Operation *op : reader.ops)
-          for (const Use &use : usesOf(op))
-            if (Operation *def = use.leaf.getDefiningOp(); def && groupOf(def) == id)
-              readers.push_back({op, use});
+    for (int other : readersOf(id))
+      for (Operation *op : groups[other].ops)
+        for (const Use &use : usesOf(op))
+          if (Operation *def = use.leaf.getDefiningOp(); def && groupOf(def) == id)
+            readers.push_back({op, use});
     if (readers.empty())
       continue;
     std::string reason = refuseCopy(id, readers);
@@ -255,6 +256,25 @@ std::string Plan::refuseMerge(int a, int b) {
   return {};
 }
 
+void Plan::joinSmallSlices() {
+  // So many slices of one value, of so few elements each, are not worth a launch each, nor the time to compile it.
+  constexpr size_t kLeastSlices = 64;
+  constexpr int64_t kMostElements = 16;
+  llvm::MapVector<std::pair<Value, Type>, SmallVector<int>> siblings;
+  for (auto [id, group] : llvm::enumerate(groups)) {
+    auto slice = dyn_cast<prim::SliceOp>(group.ops.front());
+    if (!slice || group.dead || group.kind != Group::Loops || group.ops.size() != 1)
+      continue;
+    auto type = cast<RankedTensorType>(slice.getType());
+    if (type.hasStaticShape() && type.getNumElements() <= kMostElements)
+      siblings[{slice.getOperand(), type}].push_back(int(id));
+  }
+  for (auto &[what, ids] : siblings)
+    for (size_t i = 0; ids.size() >= kLeastSlices && i < ids.size(); ++i)
+      if (const size_t first = i - i % size_t(limits.maxOps); i != first)
+        merge(ids[first], ids[i]);
+}
+
 void Plan::mergeGroups() {
   // Pairs that share a tensor of their space, or where one reads the other, and that are near each other.
   constexpr unsigned kFar = 64;
@@ -271,41 +291,46 @@ void Plan::mergeGroups() {
           inputs.insert(use.leaf);
     return inputs;
   };
-  for (size_t b = 0; b < groups.size(); ++b) {
+  // Groups before the one that looks for company, by the place of their last op.
+  std::set<std::pair<unsigned, int>> before;
+  auto lastOf = [&](int id) { return std::pair(orderMap[groups[id].ops.back()], id); };
+  for (int b = 0; b < int(groups.size()); ++b) {
     if (!mergeable(groups[b]))
       continue;
-    for (int a = int(b) - 1; a >= 0 && mergeable(groups[b]); --a) {
+    // What it reads, what reads it, and what is near.
+    std::set<int, std::greater<int>> candidates;
+    for (int other : groups[b].deps)
+      if (other < b)
+        candidates.insert(other);
+    for (int other : readersOf(b))
+      if (other < b)
+        candidates.insert(other);
+    const unsigned first = orderMap[groups[b].ops.front()];
+    for (auto it = before.lower_bound({first > kFar ? first - kFar : 0, 0}); it != before.end(); ++it)
+      if (groups[it->second].space == groups[b].space)
+        candidates.insert(it->second);
+    for (int a : candidates) {
       if (!mergeable(groups[a]))
         continue;
-      bool reads = groups[b].deps.contains(a) || groups[a].deps.contains(int(b));
+      bool reads = groups[b].deps.contains(a) || groups[a].deps.contains(b);
       if (!reads) {
-        if (groups[a].space != groups[b].space ||
-            orderMap[groups[b].ops.front()] > orderMap[groups[a].ops.back()] + kFar)
-          continue;
         llvm::SetVector<Value> ours = inputsOf(groups[b]);
         if (llvm::none_of(inputsOf(groups[a]), [&](Value value) { return ours.contains(value); }))
           continue;
       }
-      std::string reason = refuseMerge(a, int(b));
+      std::string reason = refuseMerge(a, b);
       if (!reason.empty()) {
         note(groups[a].ops.back(), groups[b].ops.front(), reason);
         continue;
       }
       if (log)
         lines << describe(groups[b].anchor()) << " merges with " << describe(groups[a].anchor()) << "\n";
-      Group &into = groups[a], &from = groups[b];
-      into.ops.append(from.ops.begin(), from.ops.end());
-      llvm::sort(into.ops, [&](Operation *x, Operation *y) { return orderMap[x] < orderMap[y]; });
-      into.rowRank = std::max(into.rowRank, from.rowRank);
-      into.pinned |= from.pinned;
-      into.copied += from.copied;
-      from.dead = true;
-      for (Operation *op : into.ops)
-        groupMap[op] = a;
-      recomputeDeps(a);
-      for (Group &other : groups)
-        if (other.deps.remove(int(b)) && &other != &into)
-          other.deps.insert(a);
+      before.erase(lastOf(a));
+      merge(a, b);
+      before.insert(lastOf(a));
+      break;
     }
+    if (!groups[b].dead)
+      before.insert(lastOf(b));
   }
 }

@@ -39,6 +39,7 @@ Plan::Plan(Block &block, const Limits &limits, bool log)
   if (limits.fuse) {
     joinEpilogueChains();
     copyProducers();
+    joinSmallSlices();
     mergeGroups();
   }
   findOutputs();
@@ -132,6 +133,7 @@ SmallVector<Use> Plan::usesOf(Operation *op) const {
 int Plan::makeGroup(Group::Kind kind, Operation *op) {
   int id = groups.size();
   groups.emplace_back();
+  onceReaders.emplace_back();
   groups.back().kind = kind;
   if (kind == Group::Loops)
     groups.back().space = getSpace(op->getResult(0));
@@ -200,8 +202,36 @@ llvm::SetVector<int> Plan::depsOf(Operation *op) const {
 
 void Plan::addDeps(int id, Operation *op) {
   for (int dep : depsOf(op))
-    if (dep != id)
+    if (dep != id) {
       groups[id].deps.insert(dep);
+      onceReaders[dep].insert(id);
+    }
+}
+
+SmallVector<int> Plan::readersOf(int id) const {
+  SmallVector<int> readers = llvm::filter_to_vector(onceReaders[id], [&](int other) {
+    return other != id && !groups[other].dead && groups[other].deps.contains(id);
+  });
+  llvm::sort(readers);
+  return readers;
+}
+
+void Plan::merge(int a, int b) {
+  Group &into = groups[a], &from = groups[b];
+  into.ops.append(from.ops.begin(), from.ops.end());
+  llvm::sort(into.ops, [&](Operation *x, Operation *y) { return orderMap[x] < orderMap[y]; });
+  into.rowRank = std::max(into.rowRank, from.rowRank);
+  into.pinned |= from.pinned;
+  into.copied += from.copied;
+  from.dead = true;
+  for (Operation *op : from.ops)
+    groupMap[op] = a;
+  recomputeDeps(a);
+  for (int other : llvm::to_vector(onceReaders[b]))
+    if (groups[other].deps.remove(b) && other != a) {
+      groups[other].deps.insert(a);
+      onceReaders[a].insert(other);
+    }
 }
 
 void Plan::recomputeDeps(int id) {
@@ -249,8 +279,12 @@ void Plan::findOutputs() {
       continue;
     for (Operation *op : group.ops)
       for (const Use &use : usesOf(op))
-        if (Operation *def = use.leaf.getDefiningOp(); def && groupOf(def) >= 0 && groupOf(def) != int(id))
+        if (Operation *def = use.leaf.getDefiningOp(); def && groupOf(def) >= 0 && groupOf(def) != int(id)) {
           needed.insert(use.leaf);
+          auto &readers = outputReaders[use.leaf];
+          if (readers.empty() || readers.back().first != int(id))
+            readers.push_back({int(id), op});
+        }
   }
   outputsOf.resize(groups.size());
   for (auto [id, group] : llvm::enumerate(groups))
@@ -301,26 +335,23 @@ std::vector<std::string> Plan::findStopped(int id) const {
   std::vector<std::string> reasons;
   for (Value output : outputs(id)) {
     Operation *producer = output.getDefiningOp();
-    for (auto [other, group] : llvm::enumerate(groups)) {
-      if (group.dead || int(other) == id || !group.deps.contains(id))
-        continue;
-      for (Operation *op : group.ops) {
-        if (llvm::none_of(usesOf(op), [&](const Use &use) { return use.leaf == output; }))
-          continue;
-        std::string reason = refusals.lookup({producer, op});
-        if (reason.empty() && op->hasTrait<OpTrait::IsTerminator>())
-          reason = "result of the function";
-        else if (reason.empty() && group.kind == Group::Contraction && op == group.anchor())
-          reason = "operand of a contraction";
-        else if (reason.empty() && group.kind == Group::Alone)
-          reason = "its reader takes nothing in";
-        else if (reason.empty() && group.kind == Group::Function)
-          reason = "its reader stays in the function";
-        else if (reason.empty())
-          reason = "its reader is in " + describe(group.anchor());
-        reasons.push_back(describe(producer) + " -> " + describe(op) + ": " + reason);
-        break;
-      }
+    auto readers = outputReaders.find(output);
+    if (readers == outputReaders.end())
+      continue;
+    for (auto [other, op] : readers->second) {
+      const Group &group = groups[other];
+      std::string reason = refusals.lookup({producer, op});
+      if (reason.empty() && op->hasTrait<OpTrait::IsTerminator>())
+        reason = "result of the function";
+      else if (reason.empty() && group.kind == Group::Contraction && op == group.anchor())
+        reason = "operand of a contraction";
+      else if (reason.empty() && group.kind == Group::Alone)
+        reason = "its reader takes nothing in";
+      else if (reason.empty() && group.kind == Group::Function)
+        reason = "its reader stays in the function";
+      else if (reason.empty())
+        reason = "its reader is in " + describe(group.anchor());
+      reasons.push_back(describe(producer) + " -> " + describe(op) + ": " + reason);
     }
   }
   return reasons;

@@ -105,6 +105,7 @@ private:
   void assign();
   void joinEpilogueChains();
   void copyProducers();
+  void joinSmallSlices();
   void mergeGroups();
   void findOutputs();
   void sortGroups();
@@ -123,6 +124,10 @@ private:
   llvm::SetVector<int> depsOf(mlir::Operation *op) const;
   void addDeps(int id, mlir::Operation *op);
   void recomputeDeps(int id);
+  /// Living groups that must run after `id`, in their order.
+  llvm::SmallVector<int> readersOf(int id) const;
+  /// Makes `from` a part of `into`.
+  void merge(int into, int from);
   /// Whether `id` runs after `on` in any order.
   bool dependsOn(int id, int on) const;
   /// How many gathers one after another, at positions that those before give, there are on the way to the result of
@@ -165,6 +170,10 @@ private:
   llvm::DenseMap<int64_t, llvm::SmallVector<mlir::Operation *>> guards;
   std::vector<Group> groups;
   std::vector<llvm::SmallVector<mlir::Value>> outputsOf;
+  /// Of outputs: the groups that read them, in order, each with its first op that does.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<int, mlir::Operation *>>> outputReaders;
+  /// Groups that depended on each group at some time.
+  std::vector<llvm::SetVector<int>> onceReaders;
   std::vector<std::vector<std::string>> stoppedOf;
   llvm::SmallVector<int> order;
   llvm::DenseMap<std::pair<mlir::Operation *, mlir::Operation *>, std::string> refusals;
