@@ -12,6 +12,9 @@
 // same symbols, and does not check again. Values that only exist once the program runs (prim.bind_symbol) are checked
 // there.
 //
+// A long tc_run is a list of calls of functions of bounded size, which share the addresses of values that are allocated
+// as the program runs.
+//
 // Memory of GPU variants is not the host's: what the host reads or writes goes through imports->copy.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -32,6 +35,9 @@ using namespace mlir;
 using namespace tc;
 using namespace tc::host;
 using tc::hosttollvm::ProgramBuilder;
+
+/// LLVM's work on a function grows faster than the function: longer programs are split.
+static constexpr unsigned kMostOps = 256;
 
 SmallVector<func::FuncOp> tc::getFunctions(ModuleOp module) {
   return llvm::filter_to_vector(module.getOps<func::FuncOp>(), [](func::FuncOp func) { return !func.isExternal(); });
@@ -60,77 +66,132 @@ void ProgramBuilder::loadFrame(Value value) {
 }
 
 LogicalResult ProgramBuilder::emit(Block &block) {
-  for (Operation &op : block) {
-    loc = op.getLoc();
-    LogicalResult result = success();
-    if (auto launch = dyn_cast<LaunchOp>(op)) {
-      result = emitLaunch(launch);
-    } else if (auto copyOp = dyn_cast<CopyOp>(op)) {
-      allocate(copyOp.getResult());
-      copy(address(copyOp.getResult()), address(copyOp.getInput()), size(getSizeBytes(copyOp.getResult().getType())));
-    } else if (auto bind = dyn_cast<prim::BindSymbolOp>(op)) {
-      Value value = hostLoad(i64, address(bind.getValue()));
-      checkSymbol(bind.getSymbol(), value, bind.getMessage());
-      store(value, at(frameSymbols, 8 * bind.getSymbol()));
-    } else if (auto guard = dyn_cast<prim::GuardOp>(op)) {
-      if (!isCheckedByInfer(guard))
-        emitGuard(guard);
-    } else if (auto call = dyn_cast<prim::HostCallOp>(op)) {
-      result = emitHostCall(call);
-    } else if (auto write = dyn_cast<prim::WriteStateOp>(op)) {
-      emitWriteState(write);
-    } else if (auto branchOp = dyn_cast<prim::IfOp>(op)) {
-      emitIf(branchOp, result);
-    } else if (auto choice = dyn_cast<ChooseOp>(op)) {
-      emitChoose(choice, result);
-    } else if (auto loop = dyn_cast<prim::WhileOp>(op)) {
-      emitWhile(loop, result);
-    } else if (isa<prim::SizesOp, prim::SplatOp, prim::IotaOp>(op)) {
-      result = emitFill(&op);
-    } else if (!isa<ConstantOp, prim::ConstantOp, prim::ReshapeOp, prim::StorageOp, prim::ReadStateOp, prim::YieldOp,
-                    YieldOp, func::ReturnOp>(op)) {
-      return op.emitError() << "op is not allowed in the host program";
-    }
-    if (failed(result))
+  for (Operation &op : block)
+    if (failed(emit(op)))
       return failure();
-  }
   return success();
 }
 
-LogicalResult ProgramBuilder::buildRun() {
-  auto function = beginFunction("tc_run" + suffix.str(), i32, {ptr});
+LogicalResult ProgramBuilder::emit(Operation &op) {
+  loc = op.getLoc();
+  LogicalResult result = success();
+  if (auto launch = dyn_cast<LaunchOp>(op)) {
+    result = emitLaunch(launch);
+  } else if (auto copyOp = dyn_cast<CopyOp>(op)) {
+    allocate(copyOp.getResult());
+    copy(address(copyOp.getResult()), address(copyOp.getInput()), size(getSizeBytes(copyOp.getResult().getType())));
+  } else if (auto bind = dyn_cast<prim::BindSymbolOp>(op)) {
+    Value value = hostLoad(i64, address(bind.getValue()));
+    checkSymbol(bind.getSymbol(), value, bind.getMessage());
+    store(value, at(frameSymbols, 8 * bind.getSymbol()));
+  } else if (auto guard = dyn_cast<prim::GuardOp>(op)) {
+    if (!isCheckedByInfer(guard))
+      emitGuard(guard);
+  } else if (auto call = dyn_cast<prim::HostCallOp>(op)) {
+    result = emitHostCall(call);
+  } else if (auto write = dyn_cast<prim::WriteStateOp>(op)) {
+    emitWriteState(write);
+  } else if (auto branchOp = dyn_cast<prim::IfOp>(op)) {
+    emitIf(branchOp, result);
+  } else if (auto choice = dyn_cast<ChooseOp>(op)) {
+    emitChoose(choice, result);
+  } else if (auto loop = dyn_cast<prim::WhileOp>(op)) {
+    emitWhile(loop, result);
+  } else if (isa<prim::SizesOp, prim::SplatOp, prim::IotaOp>(op)) {
+    result = emitFill(&op);
+  } else if (!isa<ConstantOp, prim::ConstantOp, prim::ReshapeOp, prim::StorageOp, prim::ReadStateOp, prim::YieldOp,
+                  YieldOp, func::ReturnOp>(op)) {
+    return op.emitError() << "op is not allowed in the host program";
+  }
+  return result;
+}
+
+LLVM::LLVMFuncOp ProgramBuilder::beginRun(StringRef name, ArrayRef<Type> arguments) {
+  auto function = beginFunction(name, i32, arguments);
   loadFrame(function.getArgument(0));
   inputs = load(ptr, at(frame, offsetof(tcrt_frame_t, inputs)));
   outputs = load(ptr, at(frame, offsetof(tcrt_frame_t, outputs)));
   arena = load(ptr, at(frame, offsetof(tcrt_frame_t, arena)));
   weights = load(ptr, at(frame, offsetof(tcrt_frame_t, weights)));
-  WalkResult usesStates = main.walk([](Operation *op) {
-    return isa<prim::ReadStateOp, prim::WriteStateOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  if (usesStates.wasInterrupted())
+  if (room.states)
     states = load(ptr, at(frame, offsetof(tcrt_frame_t, states)));
-  int64_t words = 1, most = 1, records = 0;
-  for (auto &[op, id] : launchIds) {
-    auto launch = cast<LaunchOp>(op);
-    words = std::max<int64_t>(words,
-                              launch.getInputs().size() + launch.getOutputs().size() + launch.getSymbols().size() + 1);
-    const int64_t members = getGroupMembers(launch).size();
-    most = std::max(most, members);
-    if (members > 1 || launch.getSteps())
-      records = std::max(records, members);
-  }
-  args = stack(words * most, isCpu ? 16 : TCRT_PARAMETER_ALIGN);
-  argsBytes = words * 8;
+  args = stack(room.words * room.members, isCpu ? 16 : TCRT_PARAMETER_ALIGN);
+  argsBytes = room.words * 8;
   if (!isCpu)
     deviceRecord = stack(sizeof(tcrt_device_launch_t) / 8);
-  if (records > 0)
-    groupRecords = stack(records * sizeof(tcrt_launch_t) / 8);
-  int64_t recordWords = 0;
-  main.walk([&](prim::HostCallOp call) { recordWords = std::max(recordWords, countRecordWords(call)); });
-  if (recordWords > 0)
-    callRecord = stack(recordWords);
-  if (failed(emit(main.front())))
-    return failure();
+  if (room.records > 0)
+    groupRecords = stack(room.records * sizeof(tcrt_launch_t) / 8);
+  if (room.call > 0)
+    callRecord = stack(room.call);
+  return function;
+}
+
+void ProgramBuilder::callParts(ArrayRef<std::string> names, ArrayRef<Value> arguments) {
+  for (const std::string &name : names) {
+    auto call = LLVM::CallOp::create(b, loc, TypeRange{i32}, StringRef(name), ValueRange(arguments));
+    returnIfFailed(call.getResult());
+  }
+}
+
+FailureOr<SmallVector<std::string>> ProgramBuilder::buildParts() {
+  Block &block = main.front();
+  for (Operation &op : block)
+    for (Value result : op.getResults())
+      if (hasDynamicMemory(result))
+        sharedMemory.insert({result, int64_t(sharedMemory.size())});
+  SmallVector<std::string> names;
+  unsigned count = kMostOps;
+  for (Operation &op : block) {
+    auto launch = dyn_cast<LaunchOp>(op);
+    // A group is one call of the runtime.
+    if (count >= kMostOps && !(launch && launch.joinsPrevious())) {
+      if (!names.empty())
+        LLVM::ReturnOp::create(b, loc, c32(0));
+      loc = variant.getLoc();
+      names.push_back("tc_run" + suffix.str() + ".part" + std::to_string(names.size()));
+      auto function = beginRun(names.back(), {ptr, ptr});
+      function.setNoInline(true);
+      shared = function.getArgument(1);
+      dynamicMemory.clear();
+      count = 0;
+    }
+    if (failed(emit(op)))
+      return failure();
+    count += isa<ConstantOp, prim::ConstantOp, prim::ReshapeOp>(op) ? 0 : 1;
+    for (Value result : op.getResults())
+      if (auto memory = dynamicMemory.find(result); memory != dynamicMemory.end())
+        store(memory->second, at(shared, 8 * sharedMemory.lookup(result)));
+  }
+  LLVM::ReturnOp::create(b, loc, c32(0));
+  dynamicMemory.clear();
+  loc = variant.getLoc();
+  return names;
+}
+
+LogicalResult ProgramBuilder::buildRun() {
+  for (auto &[op, id] : launchIds) {
+    auto launch = cast<LaunchOp>(op);
+    room.words = std::max<int64_t>(room.words, launch.getInputs().size() + launch.getOutputs().size() +
+                                                   launch.getSymbols().size() + 1);
+    const int64_t members = launch.joinsPrevious() ? 1 : int64_t(getGroupMembers(launch).size());
+    room.members = std::max(room.members, members);
+    if (members > 1 || launch.getSteps())
+      room.records = std::max(room.records, members);
+  }
+  main.walk([&](Operation *op) { room.states |= isa<prim::ReadStateOp, prim::WriteStateOp>(op); });
+  main.walk([&](prim::HostCallOp call) { room.call = std::max(room.call, countRecordWords(call)); });
+  const std::string name = "tc_run" + suffix.str();
+  if (launchIds.size() <= kMostOps && main.front().getOperations().size() <= kMostOps) {
+    beginRun(name, {ptr});
+    if (failed(emit(main.front())))
+      return failure();
+  } else {
+    FailureOr<SmallVector<std::string>> parts = buildParts();
+    if (failed(parts))
+      return failure();
+    Value argument = beginFunction(name, i32, {ptr}).getArgument(0);
+    callParts(*parts, {argument, stack(std::max<int64_t>(sharedMemory.size(), 1))});
+  }
   loc = variant.getLoc();
   LLVM::ReturnOp::create(b, loc, c32(0));
   return success();

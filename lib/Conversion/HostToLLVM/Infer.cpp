@@ -128,9 +128,27 @@ LogicalResult ProgramBuilder::buildInfer() {
   checkOverflow();
   store(bytes, at(frame, offsetof(tcrt_frame_t, arena_size)));
   overflow = Value();
+  SmallVector<LaunchOp> costly;
   for (auto &[op, id] : launchIds)
     if (auto launch = cast<LaunchOp>(op); hosttollvm::hasDynamicCost(launch) && !isCostBoundByData(launch))
-      emitCost(launch);
+      costly.push_back(launch);
+  // In functions of bounded size, as LLVM's work grows faster than a function.
+  constexpr size_t kMostCosts = 256;
+  SmallVector<std::string> parts;
+  for (size_t i = 0; costly.size() > kMostCosts && i < costly.size(); i += kMostCosts)
+    parts.push_back("tc_infer" + suffix.str() + ".costs" + std::to_string(parts.size()));
+  callParts(parts, {frame});
+  if (parts.empty())
+    llvm::for_each(costly, [&](LaunchOp launch) { emitCost(launch); });
   LLVM::ReturnOp::create(b, loc, c32(0));
+  ArrayRef<LaunchOp> rest = costly;
+  for (const std::string &part : parts) {
+    auto function = beginFunction(part, i32, {ptr});
+    function.setNoInline(true);
+    loadFrame(function.getArgument(0));
+    llvm::for_each(rest.take_front(kMostCosts), [&](LaunchOp launch) { emitCost(launch); });
+    rest = rest.drop_front(std::min(kMostCosts, rest.size()));
+    LLVM::ReturnOp::create(b, loc, c32(0));
+  }
   return success();
 }

@@ -49,7 +49,10 @@ Value ProgramBuilder::address(Value value) {
     return load(ptr, at(states, 8 * place.getIndex()));
   case PlaceKind::Heap:
   case PlaceKind::LateOutput:
-    return dynamicMemory.lookup(value);
+    if (auto known = dynamicMemory.find(value); known != dynamicMemory.end())
+      return known->second;
+    // Made by a part before.
+    return load(ptr, at(shared, 8 * sharedMemory.lookup(value)));
   }
   AffineExpr offset = place.getOffset().getValue().getResult(0);
   if (auto constant = prim::getConstantSize(offset); constant && *constant <= INT32_MAX)

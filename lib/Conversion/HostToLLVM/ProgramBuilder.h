@@ -159,7 +159,14 @@ private:
   void loadFrame(Value frame);
   LogicalResult buildInfer();
   LogicalResult buildRun();
+  /// Begins a function that runs ops: what it loads of the frame, and its room on the stack.
+  LLVM::LLVMFuncOp beginRun(StringRef name, ArrayRef<Type> arguments);
+  /// The ops of the program's outermost block in functions of bounded size; their names.
+  FailureOr<SmallVector<std::string>> buildParts();
+  /// Calls functions that take these arguments, one after another, until one fails.
+  void callParts(ArrayRef<std::string> names, ArrayRef<Value> arguments);
   LogicalResult emit(Block &block);
+  LogicalResult emit(Operation &op);
   LogicalResult emitLaunch(LaunchOp launch);
   LogicalResult emitDeviceLaunch(LaunchOp launch, Value words, int64_t wordCount);
   bool isCostBoundByData(LaunchOp launch) {
@@ -192,7 +199,16 @@ private:
   Value frame, imports, frameSymbols, inputs, outputs, states, arena, weights, args;
   Value overflow; ///< if set, size arithmetic is checked and or-ed to it
   DenseMap<Value, Value> dynamicMemory;
+  /// Where a program is in parts: words that these share, and which of them hold the memory of values.
+  Value shared;
+  llvm::MapVector<Value, int64_t> sharedMemory;
   llvm::MapVector<Operation *, unsigned> launchIds;
+  /// What any function that runs ops may need on its stack: words of a launch, members of a group, records of launches
+  /// and words of a call.
+  struct {
+    int64_t words = 1, members = 1, records = 0, call = 0;
+    bool states = false; ///< whether they are read or written
+  } room;
   int64_t argsBytes = 0;         ///< of a launch's words
   Value groupRecords;            ///< room for the largest group's tcrt_launch_t, or that of a launch in steps
   Value deviceRecord;            ///< room for a launch on a device
