@@ -91,7 +91,12 @@ bool tc::transposesInnermost(Operation *op) {
   return false;
 }
 
-bool tc::isReadByVectors(Value value, int64_t dim) {
+/// Places that a walk has been at: those read twice, one behind another, have exponentially many paths to them.
+using Places = llvm::DenseSet<std::pair<Value, int64_t>>;
+
+static bool isReadByVectors(Value value, int64_t dim, Places &seen) {
+  if (!seen.insert({value, dim}).second)
+    return true; // the first visit decides
   Operation *op = value.getDefiningOp();
   auto sizes = prim::getSizes(value);
   if (!op)
@@ -99,9 +104,9 @@ bool tc::isReadByVectors(Value value, int64_t dim) {
   if (isa<prim::SplatOp>(op))
     return true;
   if (auto transpose = dyn_cast<prim::TransposeOp>(op))
-    return isReadByVectors(transpose.getOperand(), transpose.getPermutation()[dim]);
+    return isReadByVectors(transpose.getOperand(), transpose.getPermutation()[dim], seen);
   if (auto slice = dyn_cast<prim::SliceOp>(op))
-    return slice.getSteps()[dim] == 1 && isReadByVectors(slice.getOperand(), dim);
+    return slice.getSteps()[dim] == 1 && isReadByVectors(slice.getOperand(), dim, seen);
   if (auto broadcast = dyn_cast<prim::BroadcastOp>(op)) {
     auto from = prim::getSizes(broadcast.getOperand());
     const auto *found = llvm::find(broadcast.getDims(), dim);
@@ -109,7 +114,7 @@ bool tc::isReadByVectors(Value value, int64_t dim) {
       return true;
     const int64_t inner = found - broadcast.getDims().begin();
     if (from[inner] == sizes[dim])
-      return isReadByVectors(broadcast.getOperand(), inner);
+      return isReadByVectors(broadcast.getOperand(), inner, seen);
     return prim::getConstantSize(from[inner]) == 1;
   }
   if (auto reshape = dyn_cast<prim::ReshapeOp>(op)) {
@@ -119,14 +124,20 @@ bool tc::isReadByVectors(Value value, int64_t dim) {
     auto outer = prim::getConstantSize(from.back()), inner = prim::getConstantSize(sizes.back());
     // Vectors begin at multiples of 16, so that none crosses the end of a row.
     const bool isPart = outer && inner && *inner > 0 && *inner % 16 == 0 && *outer % *inner == 0;
-    return (from.back() == sizes.back() || isPart) && isReadByVectors(reshape.getOperand(), int64_t(from.size()) - 1);
+    return (from.back() == sizes.back() || isPart) &&
+           isReadByVectors(reshape.getOperand(), int64_t(from.size()) - 1, seen);
   }
   return op->hasTrait<prim::PointwiseTrait>() && op->getNumOperands() > 0 &&
-         llvm::all_of(op->getOperands(), [&](Value operand) { return isReadByVectors(operand, dim); });
+         llvm::all_of(op->getOperands(), [&](Value operand) { return isReadByVectors(operand, dim, seen); });
 }
 
-static bool isReadAlong(Value mask, int64_t t, int64_t s) {
-  if (t < 0 || s < 0)
+bool tc::isReadByVectors(Value value, int64_t dim) {
+  Places seen;
+  return ::isReadByVectors(value, dim, seen);
+}
+
+static bool isReadAlong(Value mask, int64_t t, int64_t s, llvm::DenseSet<std::tuple<Value, int64_t, int64_t>> &seen) {
+  if (t < 0 || s < 0 || !seen.insert({mask, t, s}).second)
     return false;
   Operation *op = mask.getDefiningOp();
   auto sizes = prim::getSizes(mask);
@@ -140,18 +151,19 @@ static bool isReadAlong(Value mask, int64_t t, int64_t s) {
       const auto *found = llvm::find(broadcast.getDims(), dim);
       return found == broadcast.getDims().end() ? -1 : found - broadcast.getDims().begin();
     };
-    return isReadAlong(operand, from(t), from(s));
+    return isReadAlong(operand, from(t), from(s), seen);
   }
   if (auto transpose = dyn_cast<prim::TransposeOp>(op))
-    return isReadAlong(operand, transpose.getPermutation()[t], transpose.getPermutation()[s]);
+    return isReadAlong(operand, transpose.getPermutation()[t], transpose.getPermutation()[s], seen);
   if (op->hasTrait<prim::PointwiseTrait>())
-    return llvm::any_of(op->getOperands(), [&](Value v) { return isReadAlong(v, t, s); });
+    return llvm::any_of(op->getOperands(), [&](Value v) { return isReadAlong(v, t, s, seen); });
   // Of other movement the order of dims is not known; it is kept more often than not.
   return true;
 }
 bool tc::isReadByRows(Value mask) {
   const int64_t rank = cast<RankedTensorType>(mask.getType()).getRank();
-  return isReadAlong(mask, rank - 2, rank - 1);
+  llvm::DenseSet<std::tuple<Value, int64_t, int64_t>> seen;
+  return isReadAlong(mask, rank - 2, rank - 1, seen);
 }
 
 SmallVector<AffineExpr> tc::delinearizeExpr(AffineExpr linear, ArrayRef<AffineExpr> sizes) {

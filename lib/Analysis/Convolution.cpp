@@ -6,6 +6,8 @@
 
 #include "tc/Analysis/Convolution.h"
 
+#include "tc/Support/Saturate.h"
+
 using namespace mlir;
 using namespace tc;
 
@@ -81,16 +83,21 @@ double tc::usedShare(const SpatialDim &dim, int64_t block) {
   const std::optional<int64_t> in = prim::getConstantSize(dim.in);
   if (!in || !dim.out || *dim.out == 0 || dim.kernel == 1)
     return 1;
-  int64_t used = 0; // of all outputs
-  for (int64_t first = 0; first < *dim.out; first += block) {
-    const int64_t end = std::min(first + block, *dim.out);
-    for (int64_t tap = 0; tap < dim.kernel; ++tap) {
-      const int64_t shift = tap * dim.dilation - dim.pad;
-      if ((end - 1) * dim.stride + shift >= 0 && first * dim.stride + shift < *in)
-        used += end - first;
-    }
+  // Of so many taps at most each is looked at; of more, as many that are spread evenly.
+  constexpr int64_t kMostTaps = 1024;
+  const int64_t taps = std::min(dim.kernel, kMostTaps);
+  double used = 0; // of all outputs
+  for (int64_t i = 0; i < taps; ++i) {
+    const int64_t tap = i * (dim.kernel / taps) + i * (dim.kernel % taps) / taps;
+    const int64_t shift = saturatingSub(saturatingMul(tap, dim.dilation), dim.pad);
+    // The first and the last output whose tap lies inside; a block is computed for all taps that one of its outputs
+    // has.
+    const int64_t first = shift >= 0 ? 0 : llvm::divideCeilSigned(saturatingNegate(shift), dim.stride);
+    const int64_t last = std::min(llvm::divideCeilSigned(saturatingSub(*in, shift), dim.stride) - 1, *dim.out - 1);
+    if (first <= last)
+      used += double(std::min(saturatingMul(last / block + 1, block), *dim.out) - first / block * block);
   }
-  return double(used) / double(*dim.out * dim.kernel);
+  return used / (double(*dim.out) * double(taps));
 }
 
 std::optional<PixelPad> tc::matchPixelPad(prim::ConvOp op, Value input) {

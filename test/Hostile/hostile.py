@@ -50,7 +50,7 @@ def call(command, seconds, folder):
 
 def check_run(binaries, case, folder):
     """What is wrong with a run of the artifact."""
-    command = [os.path.join(binaries, "tc-run"), "model.bin", "--dim", f"n={case.dims}"]
+    command = [os.path.join(binaries, "tc-run"), "model.bin", *case.arguments]
     code, text, _, _ = call([*command, "--random-inputs=0"], case.seconds, folder)
     if code not in case.run:
         return [f"tc-run gives {code}, allowed are {case.run}: {text.strip()[:200]}"]

@@ -82,7 +82,8 @@ int main(int argc, char **argv) {
   app.add_option("--print-ir-after", request.printIrAfter, "print the IR after a pass, for instance tc-fuse")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app.add_flag("--check-bounds", request.checkBounds, "trap indices out of range");
+  app.add_flag("--check-bounds", request.checkBounds,
+               "refuse runs whose computed indices are out of range, which are clamped else");
   app.add_option("--jobs", request.jobs, "threads (default: all)");
   app.add_flag("-v", request.verbose, "phase times and memory");
   app.set_version_flag("--version", std::string("tc-compile ") + TC_VERSION_STRING);

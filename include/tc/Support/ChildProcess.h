@@ -26,7 +26,7 @@ namespace tc {
 
 struct ChildLimits {
   /// Address space beyond what this process has.
-  uint64_t moreBytes = uint64_t(1) << 30;
+  uint64_t moreBytes = uint64_t(1) << 29;
   /// Of processor time; a child that waits instead may do so for twice as long.
   unsigned seconds = 5;
 };

@@ -265,12 +265,17 @@ Finish loops::finishOf(kernel::RegionOp region, Value root) {
 }
 
 bool loops::isPointwiseUse(Value value) {
-  for (Operation *user : value.getUsers()) {
-    if (isa<kernel::YieldOp>(user))
-      continue;
-    if (!lookupPointwise(user) || !isPointwiseUse(user->getResult(0)))
-      return false;
-  }
+  // Each value once: those read twice, one behind another, have exponentially many paths to the end.
+  llvm::SmallSetVector<Value, 16> values;
+  values.insert(value);
+  for (size_t i = 0; i < values.size(); ++i)
+    for (Operation *user : values[i].getUsers()) {
+      if (isa<kernel::YieldOp>(user))
+        continue;
+      if (!lookupPointwise(user))
+        return false;
+      values.insert(user->getResult(0));
+    }
   return true;
 }
 

@@ -6,6 +6,7 @@
 
 #include "Common/EmitterHelpers.h"
 
+#include "tc/Support/Saturate.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <numeric>
@@ -172,11 +173,18 @@ Index Emitter::mulIndex(const Index &x, Value factor, std::optional<int64_t> con
   result.depth = std::max(x.depth, depth);
   result.mayPrecede = x.mayPrecede;
   const bool isNegative = constantFactor && *constantFactor < 0;
-  if (x.lanes || (!x.isUniform() && !constantFactor) || ((x.modulus != 0 || x.offsets) && isNegative)) {
+  // Distances of lanes that numbers of 64 bits do not hold are computed as the run does: lanes that are not used wrap.
+  auto wraps = [&](int64_t of) {
+    int64_t product;
+    return constantFactor && llvm::MulOverflow(of, *constantFactor, product);
+  };
+  const bool isFar = wraps(x.step) || wraps(x.modulus) || (x.offsets && llvm::any_of(x.offsets.asArrayRef(), wraps));
+  if (x.lanes || isFar || (!x.isUniform() && !constantFactor) || ((x.modulus != 0 || x.offsets) && isNegative)) {
     Value a = materialize(x);
     result.lanes = inScope(
         result.depth, [&]() -> Value { return arith::MulIOp::create(b, location, broadcast(a), broadcast(factor)); });
-    if (x.window && constantFactor && *constantFactor > 0 && (x.window->size - 1) * *constantFactor < width()) {
+    if (x.window && constantFactor && *constantFactor > 0 &&
+        saturatingMul(x.window->size - 1, *constantFactor) < width()) {
       const Index::Window &w = *x.window;
       auto window = std::make_shared<Index::Window>(Index::Window{{}, {}, {}, (w.size - 1) * *constantFactor + 1});
       window->start = inScope(result.depth, [&] { return mul(w.start, factor); });
@@ -190,7 +198,9 @@ Index Emitter::mulIndex(const Index &x, Value factor, std::optional<int64_t> con
     return result;
   }
   result.base = inScope(result.depth, [&] { return mul(x.base, factor); });
-  result.multiple = constantFactor ? x.multiple * std::abs(*constantFactor) : x.multiple;
+  result.multiple = !constantFactor     ? x.multiple
+                    : wraps(x.multiple) ? 1 // of which everything is a multiple
+                                        : std::abs(x.multiple * *constantFactor);
   if (x.offsets)
     return withOffsets(result,
                        llvm::map_to_vector(x.offsets.asArrayRef(), [&](int64_t o) { return o * *constantFactor; }));

@@ -53,9 +53,14 @@ Value Emitter::atEntry(llvm::function_ref<Value()> fn) {
 }
 
 Value Emitter::i64(int64_t value) {
+  auto create = [&] {
+    return atEntry([&]() -> Value { return arith::ConstantIntOp::create(b, location, b.getI64Type(), value); });
+  };
+  if (value == INT64_MAX || value == INT64_MIN) // keys that a DenseMap keeps for itself
+    return create();
   Value &known = constants[value];
   if (!known)
-    known = atEntry([&]() -> Value { return arith::ConstantIntOp::create(b, location, b.getI64Type(), value); });
+    known = create();
   return known;
 }
 

@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Time and memory of tc-compile are linear in the nodes of a model, whatever the shape of its graph.
+
+usage: watchdog.py BIN [SHAPE ...] [--doublings N] [--large]
+
+Each shape is compiled with n, 2n, 4n, ... nodes. A doubling may take at most 2.3 times the processor time (the least of
+two runs) and as many times the memory. --large compiles the largest models that tc promises something about instead: each
+within 20 s and 2 GB. One line per model.
+"""
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+from models import floats, model, node, value
+
+MOST_PER_DOUBLING = 2.3
+LARGE_SECONDS, LARGE_GIGABYTES = 20, 2
+SHAPES = {}  # name: (function of the number of nodes, nodes)
+LARGE = {}   # name: function
+
+
+def shape(nodes):
+    def register(function):
+        SHAPES[function.__name__] = (function, nodes)
+        return function
+    return register
+
+
+def large(function):
+    LARGE[function.__name__] = function
+    return function
+
+
+def chained(make, count, inputs, constants=()):
+    """count nodes, each of the value before it."""
+    return model([make(i, f"v{i}", f"v{i + 1}") for i in range(count)], inputs, [value(f"v{count}")], constants)
+
+
+@shape(250)
+def chain(count):
+    operators = ["Relu", "Neg", "Abs", "Sigmoid"]
+    return chained(lambda i, x, y: node(operators[i % 4], [x], [y]), count, [value("v0", [64])])
+
+
+@shape(125)
+def products(count):
+    return chained(lambda i, x, y: node("MatMul", [x, "w"], [y]), count, [value("v0", [4, 16])],
+                   [floats("w", np.eye(16))])
+
+
+@shape(125)
+def ladder(count):
+    nodes = [node("Add", [f"v{i}", f"v{max(0, i - 1)}"], [f"v{i + 1}"]) for i in range(count)]
+    return model(nodes, [value("v0", [64])], [value(f"v{count}")])
+
+
+@shape(100)
+def diamonds(count):
+    nodes = []
+    for i in range(count):
+        nodes += [node("Relu", [f"v{i}"], [f"a{i}"]), node("Neg", [f"v{i}"], [f"b{i}"]),
+                  node("Add", [f"a{i}", f"b{i}"], [f"v{i + 1}"])]
+    return model(nodes, [value("v0", [64])], [value(f"v{count}")])
+
+
+@shape(50)
+def fan(count):
+    nodes = [node("Mul", ["x", f"c{i}"], [f"a{i}"]) for i in range(count)]
+    nodes.append(node("Sum", [f"a{i}" for i in range(count)], ["y"]))
+    return model(nodes, [value("x", [64])], [value("y")], [floats(f"c{i}", np.arange(64) + i) for i in range(count)])
+
+
+@shape(500)
+def wide_sum(count):
+    return model([node("Sum", ["x"] * count, ["y"])], [value("x", [64])], [value("y")])
+
+
+@shape(500)
+def wide_concat(count):
+    return model([node("Concat", ["x"] * count, ["y"], axis=0)], [value("x", [4])], [value("y")])
+
+
+@shape(500)
+def wide_split(count):
+    return model([node("Split", ["x"], [f"y{i}" for i in range(count)], axis=0, num_outputs=count)], [value("x", [count])],
+                 [value(f"y{i}") for i in range(count)])
+
+
+@shape(500)
+def inputs(count):
+    return model([node("Relu", ["x0"], ["y"])], [value(f"x{i}", [4]) for i in range(count)], [value("y")])
+
+
+@shape(40)
+def tower(count):
+    """Residual blocks."""
+    nodes = []
+    for i in range(count):
+        nodes += [node("MatMul", [f"v{i}", "w"], [f"a{i}"]), node("Relu", [f"a{i}"], [f"b{i}"]),
+                  node("MatMul", [f"b{i}", "w"], [f"c{i}"]), node("Add", [f"v{i}", f"c{i}"], [f"v{i + 1}"])]
+    return model(nodes, [value("v0", [4, 16])], [value(f"v{count}")], [floats("w", np.eye(16))])
+
+
+@shape(40)
+def tower_of_unknown_size(count):
+    nodes = []
+    for i in range(count):
+        nodes += [node("MatMul", [f"v{i}", "w"], [f"a{i}"]), node("Softmax", [f"a{i}"], [f"b{i}"]),
+                  node("Add", [f"v{i}", f"b{i}"], [f"v{i + 1}"])]
+    return model(nodes, [value("v0", ["n", 16])], [value(f"v{count}")], [floats("w", np.eye(16))])
+
+
+@large
+def products_20000():
+    return products(20000)
+
+
+@large
+def relus_100000():
+    return chained(lambda i, x, y: node("Relu", [x], [y]), 100000, [value("v0", [64])])
+
+
+@large
+def sum_50000():
+    return wide_sum(50000)
+
+
+@large
+def concat_50000():
+    return wide_concat(50000)
+
+
+@large
+def inputs_20000():
+    return inputs(20000)
+
+
+def compile_once(binaries, data, most_seconds, most_gigabytes):
+    """Exit code or None where it takes too long, processor time, gigabytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "model.onnx"), "wb") as f:
+            f.write(data)
+        address_space = int((most_gigabytes + 6) * 2**30)
+        child = subprocess.Popen([os.path.join(binaries, "tc-compile"), "model.onnx", "-o", "model.bin", "--jobs", "1"],
+                                 cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
+                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (address_space,) * 2))
+        end = time.monotonic() + most_seconds
+        while True:
+            done, status, usage = os.wait4(child.pid, os.WNOHANG)
+            if done:
+                break
+            if time.monotonic() > end:
+                os.killpg(child.pid, 9)
+                done, status, usage = os.wait4(child.pid, 0)
+                child.returncode = -9
+                return None, most_seconds, usage.ru_maxrss / 2**20
+            time.sleep(0.005)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        return child.returncode, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 2**20
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("binaries")
+    parser.add_argument("shapes", nargs="*")
+    parser.add_argument("--doublings", type=int, default=2)
+    parser.add_argument("--large", action="store_true")
+    options = parser.parse_args()
+    binaries = os.path.abspath(options.binaries)
+    wrong = []
+    for name in (options.shapes or LARGE) if options.large else []:
+        code, seconds, gigabytes = compile_once(binaries, LARGE[name](), 3 * LARGE_SECONDS, LARGE_GIGABYTES)
+        print(f"{name:24} {seconds:7.2f} s {gigabytes:6.2f} GB  exit {code}", flush=True)
+        if code != 0 or seconds > LARGE_SECONDS or gigabytes > LARGE_GIGABYTES:
+            wrong.append(name)
+    for name in (options.shapes or SHAPES) if not options.large else []:
+        make, count = SHAPES[name]
+        before = None
+        for doubling in range(options.doublings + 1):
+            data = make(count << doubling)
+            runs = [compile_once(binaries, data, 60, 2) for _ in range(2)]
+            code, seconds, gigabytes = max(r[0] or 0 for r in runs), min(r[1] for r in runs), min(r[2] for r in runs)
+            if any(r[0] is None for r in runs):
+                code = None
+            growth = "" if before is None else f"  {seconds / before[0]:.2f} times the time"
+            print(f"{name:24} {count << doubling:6} {seconds:7.2f} s {gigabytes:6.2f} GB  exit {code}{growth}", flush=True)
+            if code != 0:
+                wrong.append(f"{name} of {count << doubling}: exit code {code}")
+                break
+            if before and (seconds > MOST_PER_DOUBLING * before[0] or gigabytes > MOST_PER_DOUBLING * before[1]):
+                wrong.append(f"{name} of {count << doubling}: more than {MOST_PER_DOUBLING} times what half of it takes")
+            before = seconds, gigabytes
+    for what in wrong:
+        print(f"FAILED {what}")
+    print("watchdog:", "ok" if not wrong else f"{len(wrong)} failures")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
