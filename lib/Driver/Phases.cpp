@@ -149,9 +149,7 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     return;
   }
   case Phase::Kernel: {
-    codegen::LowerKernelsPassOptions lower;
-    lower.variants = list(options.variants);
-    manager.addPass(codegen::createLowerKernelsPass(lower));
+    codegen::buildLowerKernelsPipeline(manager, list(options.variants));
     return;
   }
   case Phase::Host:

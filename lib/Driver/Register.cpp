@@ -58,6 +58,7 @@ void tc::driver::registerAllPasses() {
   prepare::registerPrepareCpuPasses();
   prepare::registerPrepareCpuPipeline();
   codegen::registerCodegenPasses();
+  codegen::registerLowerKernelsPipeline();
   hosttollvm::registerHostToLLVMPasses();
   target::registerTargetPasses();
   target::registerLLVMCPUBackend();

@@ -29,6 +29,12 @@ bool takesWhole(machine::TargetKind target, mlir::Operation *composite);
 #define GEN_PASS_REGISTRATION
 #include "tc/Codegen/Passes.h.inc"
 
+/// Adds what makes kernels of scheduled regions: tc-emit-kernels, and what brings each variant to the LLVM dialect.
+/// `variants`: the option of tc-emit-kernels.
+void buildLowerKernelsPipeline(mlir::OpPassManager &modules, llvm::ArrayRef<std::string> variants);
+/// Registers it as --tc-lower-kernels.
+void registerLowerKernelsPipeline();
+
 } // namespace tc::codegen
 
 #endif // TC_CODEGEN_PASSES_H

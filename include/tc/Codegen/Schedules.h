@@ -20,7 +20,7 @@ inline constexpr int64_t kGeneratorsVersion = 3;
 /// takes the region.
 llvm::SmallVector<kernel::ScheduleAttr> getScheduleCandidates(kernel::RegionOp region, machine::CpuAttr cpu);
 
-/// The CPU variants that tc-lower-kernels may make of these: with those, for the default ones, that a kernel may gain
+/// The CPU variants that tc-emit-kernels may make of these: with those, for the default ones, that a kernel may gain
 /// from.
 llvm::SmallVector<machine::CpuAttr> getPossibleVariants(llvm::ArrayRef<machine::CpuAttr> cpus);
 

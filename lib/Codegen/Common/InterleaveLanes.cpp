@@ -1,17 +1,21 @@
-//===- InterleaveLanes.cpp - vectors of a loop side by side -------------------------------------------------------===//
+//===- InterleaveLanes.cpp - tc-interleave-lanes: vectors of a loop side by side ----------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Common/InterleaveLanes.h"
-
 #include "Common/Emitter.h"
+#include "tc/Codegen/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
+
+namespace tc::codegen {
+#define GEN_PASS_DEF_INTERLEAVELANESPASS
+#include "tc/Codegen/Passes.h.inc"
+} // namespace tc::codegen
 
 using namespace mlir;
 using namespace tc;
@@ -88,21 +92,23 @@ void interleave(scf::ForOp loop, int64_t count, std::optional<int64_t> iteration
     loop.erase();
 }
 
-} // namespace
-
-void tc::codegen::interleaveLanes(Operation *root, machine::VectorUnit vectors) {
-  SmallVector<scf::ForOp> loops;
-  root->walk([&](scf::ForOp loop) {
-    if (loop->hasAttr(kIndependentLanes) && isWorthwhile(loop))
-      loops.push_back(loop);
-  });
-  const int64_t most = vectors.registers / kRegisters;
-  for (scf::ForOp loop : loops) {
-    std::optional<int64_t> iterations;
-    if (std::optional<llvm::APInt> known = loop.getStaticTripCount())
-      iterations = known->getSExtValue();
-    if (iterations && *iterations < 2)
-      continue;
-    interleave(loop, countTogether(iterations, most), iterations);
+struct InterleaveLanesPass : public codegen::impl::InterleaveLanesPassBase<InterleaveLanesPass> {
+  void runOnOperation() override {
+    SmallVector<scf::ForOp> loops;
+    getOperation()->walk([&](scf::ForOp loop) {
+      if (loop->hasAttr(codegen::kIndependentLanes) && isWorthwhile(loop))
+        loops.push_back(loop);
+    });
+    const int64_t most = getOperation().getMachine().getVectors().registers / kRegisters;
+    for (scf::ForOp loop : loops) {
+      std::optional<int64_t> iterations;
+      if (std::optional<llvm::APInt> known = loop.getStaticTripCount())
+        iterations = known->getSExtValue();
+      if (iterations && *iterations < 2)
+        continue;
+      interleave(loop, countTogether(iterations, most), iterations);
+    }
   }
-}
+};
+
+} // namespace

@@ -1,10 +1,10 @@
-//===- PairGathers.cpp - gathers of neighbours as one of pairs ----------------------------------------------------===//
+//===- PairGathers.cpp - tc-pair-gathers: gathers of neighbours as one of pairs -----------------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Common/PairGathers.h"
+#include "tc/Codegen/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -12,6 +12,11 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace tc::codegen {
+#define GEN_PASS_DEF_PAIRGATHERSPASS
+#include "tc/Codegen/Passes.h.inc"
+} // namespace tc::codegen
 
 using namespace mlir;
 using namespace tc::codegen;
@@ -143,8 +148,10 @@ void pairInBlock(Block &block) {
     op->erase();
 }
 
-} // namespace
+struct PairGathersPass : public tc::codegen::impl::PairGathersPassBase<PairGathersPass> {
+  void runOnOperation() override {
+    getOperation()->walk([](Block *block) { pairInBlock(*block); });
+  }
+};
 
-void tc::codegen::pairGathers(Operation *root) {
-  root->walk([](Block *block) { pairInBlock(*block); });
-}
+} // namespace

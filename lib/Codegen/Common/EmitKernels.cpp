@@ -1,15 +1,13 @@
-//===- LowerKernels.cpp - scheduled regions to functions ----------------------------------------------------------===//
+//===- EmitKernels.cpp - scheduled regions to functions -----------------------------------------------------------===//
 //
 // For each distinct region (printed without locations, with its schedule) and each variant: a function made by the
-// region's generator, then lowered to the LLVM dialect with upstream's conversions. In the model's function a
-// host.launch takes the region's place.
+// region's generator. In the model's function a host.launch takes the region's place.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "Common/Generators.h"
-#include "Common/LowerToLLVM.h"
 #include "tc/Codegen/Passes.h"
 #include "tc/Codegen/Schedules.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
@@ -20,7 +18,7 @@
 #include "llvm/ADT/StringMap.h"
 
 namespace tc::codegen {
-#define GEN_PASS_DEF_LOWERKERNELSPASS
+#define GEN_PASS_DEF_EMITKERNELSPASS
 #include "tc/Codegen/Passes.h.inc"
 
 void addVariants(const Generator &generator, llvm::SmallVectorImpl<machine::CpuAttr> &cpus) {
@@ -69,8 +67,8 @@ SmallVector<int64_t> symbolsOf(kernel::RegionOp region, ArrayRef<Launch> launche
   return symbols;
 }
 
-struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
-  using LowerKernelsPassBase::LowerKernelsPassBase;
+struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
+  using EmitKernelsPassBase::EmitKernelsPassBase;
 
   struct Kernel {
     std::string name;
@@ -253,7 +251,7 @@ struct LowerKernelsPass : public impl::LowerKernelsPassBase<LowerKernelsPass> {
         for (unsigned i = 0; i < kernel.launches.size(); ++i)
           if (failed(emitKernel(builder, variant, kernel, i)))
             return failure();
-      return lowerToLLVM(variant);
+      return success();
     };
     for (machine::CpuAttr cpu : cpus)
       if (failed(addVariant(cpu.getName(), Attribute(cpu))))
