@@ -133,6 +133,38 @@ tcrt_status_t tcrt_output_write(tcrt_output_t *output, const void *data, uint64_
   return TCRT_OK;
 }
 
+/* For file systems that make files without a name and then give them none: a copy with a temporary one. */
+static int copy_to_named(tcrt_output_t *output) {
+  char *name = temporary_name(output->target);
+  int fd = name ? open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+  int error = fd >= 0 ? 0 : name ? errno : ENOMEM;
+  tcrt_output_t copy = {.fd = fd, .path = output->path};
+  char buffer[65536];
+  for (off_t at = 0; !error;) {
+    ssize_t got = pread(output->fd, buffer, sizeof buffer, at);
+    if (got == 0)
+      break;
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0 || tcrt_output_write(&copy, buffer, (uint64_t)got) != TCRT_OK)
+      error = errno;
+    else
+      at += got;
+  }
+  if (error) {
+    if (fd >= 0) {
+      unlink(name);
+      close(fd);
+    }
+    free(name);
+    return error;
+  }
+  close(output->fd);
+  output->fd = fd;
+  output->temporary = name;
+  return 0;
+}
+
 /* Gives the file without a name the target's, or where that is taken a temporary one. Returns an errno. */
 static int give_name(tcrt_output_t *output) {
   char self[64];
@@ -140,7 +172,7 @@ static int give_name(tcrt_output_t *output) {
   if (linkat(AT_FDCWD, self, AT_FDCWD, output->target, AT_SYMLINK_FOLLOW) == 0)
     return 0;
   if (errno != EEXIST)
-    return errno;
+    return copy_to_named(output);
   output->temporary = temporary_name(output->target);
   if (!output->temporary)
     return ENOMEM;

@@ -64,7 +64,8 @@ public:
   }
 
   FailureOr<func::FuncOp> convert(graph::FuncOp source);
-  FailureOr<SmallVector<Value>> convertRegion(Region &region, ValueRange arguments) override;
+  FailureOr<SmallVector<Value>> convertRegion(Region &region, ValueRange arguments, Value iteration) override;
+  ArrayRef<Value> getIterations() const override { return iterations; }
   Region &newRegion() override {
     regions.push_back(std::make_unique<Region>());
     return *regions.back();
@@ -109,6 +110,7 @@ private:
   Operation *leavingFrom = nullptr;
   SmallVector<unsigned> leaving;
   int64_t failedNodes = 0, callDepth = 0, streams = 0;
+  SmallVector<Value> iterations;
   /// Symbols from this one on depend on data.
   unsigned inputSymbols = 0;
   /// Position of a reason in report.unsupported, and where it was met first.
@@ -406,7 +408,13 @@ FailureOr<SmallVector<Value>> Converter::convertBody(Block &block) {
   return failure();
 }
 
-FailureOr<SmallVector<Value>> Converter::convertRegion(Region &region, ValueRange arguments) {
+FailureOr<SmallVector<Value>> Converter::convertRegion(Region &region, ValueRange arguments, Value iteration) {
+  if (iteration)
+    iterations.push_back(iteration);
+  auto leave = llvm::make_scope_exit([&] {
+    if (iteration)
+      iterations.pop_back();
+  });
   Block &block = region.front();
   Location loc = builder.getLoc();
   for (auto [i, argument] : llvm::enumerate(block.getArguments()))

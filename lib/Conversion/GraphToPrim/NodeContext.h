@@ -32,8 +32,11 @@ public:
   virtual ~RegionConverter() = default;
   /// Emits the region's nodes at the builder's insertion point with its arguments replaced by `arguments`; returns what
   /// its terminator yields.
-  virtual mlir::FailureOr<llvm::SmallVector<mlir::Value>> convertRegion(mlir::Region &region,
-                                                                        mlir::ValueRange arguments) = 0;
+  /// `iteration`: of a loop, its number; null for branches.
+  virtual mlir::FailureOr<llvm::SmallVector<mlir::Value>>
+  convertRegion(mlir::Region &region, mlir::ValueRange arguments, mlir::Value iteration) = 0;
+  /// The numbers of the iterations of the loops around the node that is converted, from the outside in.
+  virtual llvm::ArrayRef<mlir::Value> getIterations() const = 0;
   /// An empty region to build in. What is not moved into an op is kept until the conversion ends, as values are
   /// remembered.
   virtual mlir::Region &newRegion() = 0;
@@ -69,9 +72,11 @@ public:
   mlir::Region *region(llvm::StringRef name) { return op.getGraph(name); }
   mlir::Region &newRegion() { return regions.newRegion(); }
   int64_t takeStream() { return regions.takeStream(); }
-  mlir::FailureOr<llvm::SmallVector<mlir::Value>> convertRegion(mlir::Region &region, mlir::ValueRange arguments) {
-    return regions.convertRegion(region, arguments);
+  mlir::FailureOr<llvm::SmallVector<mlir::Value>> convertRegion(mlir::Region &region, mlir::ValueRange arguments,
+                                                                mlir::Value iteration = {}) {
+    return regions.convertRegion(region, arguments, iteration);
   }
+  llvm::ArrayRef<mlir::Value> getIterations() const { return regions.getIterations(); }
 
   /// The first result of ai.onnx's operator `type` on other operands, with this node's attributes.
   mlir::FailureOr<mlir::Value> emitAs(llvm::StringRef type, int64_t opset, llvm::ArrayRef<mlir::Value> operands);

@@ -161,7 +161,7 @@ LogicalResult loop(NodeContext &ctx) {
         v = b.reshape(v, {b.size(1)});
     for (auto [element, sizes] : llvm::zip_equal(elements, carried))
       all.push_back(block->addArgument(makeType(element, sizes), b.getLoc()));
-    auto converted = ctx.convertRegion(*graph, all);
+    auto converted = ctx.convertRegion(*graph, all, iteration);
     if (failed(converted))
       return failure();
     values = *converted;
@@ -331,7 +331,7 @@ FailureOr<SmallVector<Value>> emitScan(NodeContext &ctx, const ScanLoop &scan) {
       from[axis] = reverse ? mirrored : step;
       arguments.push_back(b.reshape(DynamicSliceOp::create(b, makeType(b.elementOf(v), sizes), v, from), rest));
     }
-    auto values = ctx.convertRegion(*scan.graph, arguments);
+    auto values = ctx.convertRegion(*scan.graph, arguments, step);
     if (failed(values))
       return failure();
     loop.results = {b.scalar(i1, 1)};

@@ -5,8 +5,8 @@
 // gives the same numbers in each run. Nodes without one draw from a sequence of the context: its state "tc.random"
 // holds a seed, the key, and the number of the run, which stands in the counter beside the element's position and the
 // node's number among the random nodes of the model. So runs and nodes differ, and two processes with one seed agree.
-// In the body of a loop, each iteration gives the same numbers. ONNX leaves open what a seed stands for, so that no
-// other runtime's numbers are to be expected.
+// In the body of a loop the iteration's number stands in the counter, too. ONNX leaves open what a seed stands for, so
+// that no other runtime's numbers are to be expected.
 //
 // Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", section 3.3.
 //
@@ -51,7 +51,12 @@ Key keyOf(NodeContext &ctx) {
 
 class Philox {
 public:
-  Philox(PrimBuilder &b, Key key) : b(b), key(key), u32(natural(32)), u64(natural(64)) {
+  Philox(NodeContext &ctx) : b(ctx.b), key(keyOf(ctx)), u32(natural(32)), u64(natural(64)) {
+    // Of nested loops, the outer ones' numbers times an odd constant, so that small numbers differ.
+    for (Value outer : ctx.getIterations()) {
+      Value number = b.convert(b.reshape(outer, {}), u64);
+      iteration = iteration ? b.binary<AddOp>(b.binary<MulOp>(iteration, double(0x9E3779B1u)), number) : number;
+    }
     if (key.state) {
       seed = b.convert(b.take(key.state, 0, 0), u64);
       run = b.convert(b.take(key.state, 0, 1), u64);
@@ -63,6 +68,8 @@ public:
     Value position = b.convert(b.iota(b.getI64Type(), {count}, 0), u64);
     Value zero = b.splat(u32, {count}, 0);
     std::array<Value, 4> c{low(position), high(position), zero, zero};
+    if (iteration)
+      c[1] = b.binary<XorOp>(c[1], b.broadcastInDims(low(iteration), {count}, {}));
     if (key.state) {
       c[2] = b.broadcastInDims(low(run), {count}, {});
       c[3] = b.splat(u32, {count}, key.stream);
@@ -117,6 +124,7 @@ private:
   Key key;
   Type u32, u64;
   Value seed, run; ///< scalars of u64, with a state
+  Value iteration; ///< of u64, in a loop
 };
 
 FailureOr<FloatType> floatOf(NodeContext &ctx, Type type) {
@@ -132,7 +140,7 @@ LogicalResult emitRandom(NodeContext &ctx, SizesRef sizes, Type type, bool isNor
   FailureOr<FloatType> element = floatOf(ctx, type);
   if (failed(element))
     return failure();
-  Philox philox(b, keyOf(ctx));
+  Philox philox(ctx);
   AffineExpr count = product(b.getContext(), sizes);
   Value v;
   if (isNormal) {
@@ -188,7 +196,7 @@ LogicalResult bernoulli(NodeContext &ctx) {
     type = *given;
   }
   Sizes sizes = getSizes(x);
-  Value number = Philox(b, keyOf(ctx)).uniform(product(b.getContext(), sizes), cast<FloatType>(compute)).first;
+  Value number = Philox(ctx).uniform(product(b.getContext(), sizes), cast<FloatType>(compute)).first;
   Value hit = b.compare(CompareKind::LT, b.reshape(number, sizes), b.convert(x, compute));
   return ctx.result(b.convert(hit, type));
 }
@@ -215,8 +223,7 @@ LogicalResult multinomial(NodeContext &ctx) {
   Value sums =
       ScanOp::create(b, weights.getType(), ReduceKind::Sum, weights, 1, /*exclusive=*/false, /*reverse=*/false);
   Value total = b.reduce(ReduceKind::Max, sums, {1});
-  Value number =
-      b.reshape(Philox(b, keyOf(ctx)).uniform(product(b.getContext(), out), cast<FloatType>(compute)).first, out);
+  Value number = b.reshape(Philox(ctx).uniform(product(b.getContext(), out), cast<FloatType>(compute)).first, out);
   Value target = b.mul(number, b.broadcastInDims(total, out, {0}));
   // The classes before: those whose sum is not above the target, though below the total, so that a class of weight 0 is
   // never selected by rounding.
@@ -260,7 +267,7 @@ LogicalResult dropout(NodeContext &ctx) {
     (void)ctx.set(1, b.splat(maskType, sizes, 1));
     return ctx.result(x);
   }
-  Value number = Philox(b, keyOf(ctx)).uniform(product(b.getContext(), sizes), cast<FloatType>(compute)).first;
+  Value number = Philox(ctx).uniform(product(b.getContext(), sizes), cast<FloatType>(compute)).first;
   auto all = [&](Value v) { return b.broadcastTo(v, sizes); };
   Value kept = b.compare(CompareKind::GE, b.reshape(number, sizes), all(ratio));
   kept = b.binary<OrOp>(kept, all(b.unary<NotOp>(training)));
