@@ -99,6 +99,8 @@ struct InterleaveLanesPass : public codegen::impl::InterleaveLanesPassBase<Inter
       if (loop->hasAttr(codegen::kIndependentLanes) && isWorthwhile(loop))
         loops.push_back(loop);
     });
+    if (loops.empty())
+      return markAllAnalysesPreserved(); // nor is anything verified again
     const int64_t most = getOperation().getMachine().getVectors().registers / kRegisters;
     for (scf::ForOp loop : loops) {
       std::optional<int64_t> iterations;

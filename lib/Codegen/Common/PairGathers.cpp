@@ -125,7 +125,8 @@ bool givesZero(LLVM::masked_gather op) {
          (matchPattern(op.getPassThru().front(), m_Zero()) || matchPattern(op.getPassThru().front(), m_AnyZeroFloat()));
 }
 
-void pairInBlock(Block &block) {
+/// Whether there were any.
+bool pairInBlock(Block &block) {
   SmallVector<Gathered> open;
   SmallVector<Operation *> paired;
   for (LLVM::masked_gather op : llvm::to_vector(block.getOps<LLVM::masked_gather>())) {
@@ -146,11 +147,15 @@ void pairInBlock(Block &block) {
   }
   for (Operation *op : llvm::reverse(paired))
     op->erase();
+  return !paired.empty();
 }
 
 struct PairGathersPass : public tc::codegen::impl::PairGathersPassBase<PairGathersPass> {
   void runOnOperation() override {
-    getOperation()->walk([](Block *block) { pairInBlock(*block); });
+    bool changes = false;
+    getOperation()->walk([&](Block *block) { changes |= pairInBlock(*block); });
+    if (!changes)
+      markAllAnalysesPreserved(); // nor is anything verified again
   }
 };
 
