@@ -14,6 +14,7 @@
 #include <csignal>
 #include <fcntl.h>
 #include <new>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,17 +49,6 @@ void beginEnd(int code) {
     pause();
 }
 
-void onCrash(int) {
-  beginEnd(kInternal);
-  if (const Reproducer *reproducer = active)
-    reproducer->reportCrash();
-  else
-    print("tc-compile: error: internal error: tc-compile crashed outside of any phase; this is a defect of tc, please "
-          "report it with the model and the command\n");
-  sys::RunInterruptHandlers();
-  _exit(kInternal);
-}
-
 /// Of operator new, and of what LLVM allocates by malloc.
 void onOutOfMemory() {
   beginEnd(kMachine);
@@ -71,6 +61,30 @@ void onOutOfMemory() {
 }
 
 void onBadAllocation(void *, const char *, bool) { onOutOfMemory(); }
+
+/// Whether the system gives no more memory. A stack that cannot grow, and a library that does not look whether it got
+/// what it asked for, crash then.
+bool isOutOfMemory() {
+  constexpr size_t kBytes = size_t(16) << 20;
+  void *memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED)
+    return true;
+  munmap(memory, kBytes);
+  return false;
+}
+
+void onCrash(int) {
+  if (isOutOfMemory())
+    onOutOfMemory();
+  beginEnd(kInternal);
+  if (const Reproducer *reproducer = active)
+    reproducer->reportCrash();
+  else
+    print("tc-compile: error: internal error: tc-compile crashed outside of any phase; this is a defect of tc, please "
+          "report it with the model and the command\n");
+  sys::RunInterruptHandlers();
+  _exit(kInternal);
+}
 
 } // namespace
 

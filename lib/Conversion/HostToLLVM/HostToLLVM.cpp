@@ -36,8 +36,15 @@ using namespace tc;
 using namespace tc::host;
 using tc::hosttollvm::ProgramBuilder;
 
-/// LLVM's work on a function grows faster than the function: longer programs are split.
-static constexpr unsigned kMostOps = 256;
+/// LLVM's work on a function grows faster than the function: longer programs are split. In words that ops store, about.
+static constexpr int64_t kMostWords = 256, kMostWordsAlone = 2048;
+
+static int64_t countWords(Operation &op) {
+  constexpr int64_t kLeast = 4;
+  if (isa<ConstantOp, prim::ConstantOp, prim::ReshapeOp, func::ReturnOp>(op))
+    return 0;
+  return std::max<int64_t>(kLeast, op.getNumOperands() + op.getNumResults());
+}
 
 SmallVector<func::FuncOp> tc::getFunctions(ModuleOp module) {
   return llvm::filter_to_vector(module.getOps<func::FuncOp>(), [](func::FuncOp func) { return !func.isExternal(); });
@@ -140,11 +147,11 @@ FailureOr<SmallVector<std::string>> ProgramBuilder::buildParts() {
       if (hasDynamicMemory(result))
         sharedMemory.insert({result, int64_t(sharedMemory.size())});
   SmallVector<std::string> names;
-  unsigned count = kMostOps;
+  int64_t count = kMostWords;
   for (Operation &op : block) {
     auto launch = dyn_cast<LaunchOp>(op);
     // A group is one call of the runtime.
-    if (count >= kMostOps && !(launch && launch.joinsPrevious())) {
+    if (count >= kMostWords && !(launch && launch.joinsPrevious())) {
       if (!names.empty())
         LLVM::ReturnOp::create(b, loc, c32(0));
       loc = variant.getLoc();
@@ -157,7 +164,7 @@ FailureOr<SmallVector<std::string>> ProgramBuilder::buildParts() {
     }
     if (failed(emit(op)))
       return failure();
-    count += isa<ConstantOp, prim::ConstantOp, prim::ReshapeOp>(op) ? 0 : 1;
+    count += countWords(op);
     for (Value result : op.getResults())
       if (auto memory = dynamicMemory.find(result); memory != dynamicMemory.end())
         store(memory->second, at(shared, 8 * sharedMemory.lookup(result)));
@@ -181,7 +188,10 @@ LogicalResult ProgramBuilder::buildRun() {
   main.walk([&](Operation *op) { room.states |= isa<prim::ReadStateOp, prim::WriteStateOp>(op); });
   main.walk([&](prim::HostCallOp call) { room.call = std::max(room.call, countRecordWords(call)); });
   const std::string name = "tc_run" + suffix.str();
-  if (launchIds.size() <= kMostOps && main.front().getOperations().size() <= kMostOps) {
+  int64_t words = 0;
+  for (Operation &op : main.front())
+    words += countWords(op);
+  if (words <= kMostWordsAlone) {
     beginRun(name, {ptr});
     if (failed(emit(main.front())))
       return failure();

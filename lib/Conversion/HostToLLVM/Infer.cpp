@@ -14,6 +14,9 @@ using namespace tc;
 using namespace tc::host;
 using tc::hosttollvm::ProgramBuilder;
 
+/// Stores or calls in a function that is part of a longer one.
+static constexpr size_t kMostInPart = 256;
+
 LogicalResult ProgramBuilder::buildInfer() {
   auto function = beginFunction("tc_infer" + suffix.str(), i32, {ptr});
   loadFrame(function.getArgument(0));
@@ -107,9 +110,13 @@ LogicalResult ProgramBuilder::buildInfer() {
         llvm::formatv("these input sizes give a negative size {0} inside the model", prim::formatSize(expr, symbols)));
 
   number = 0;
+  SmallVector<std::pair<int64_t, int64_t>> constantDims;
   for (Type type : main.getResultTypes()) {
     for (AffineExpr expr : prim::getSizes(type)) {
-      store(isBoundByData(expr) ? c64(-1) : size(expr), at(outputDims, 8 * number));
+      if (auto constant = prim::getConstantSize(expr); constant && main.getNumResults() > kMostInPart)
+        constantDims.push_back({number, *constant});
+      else
+        store(isBoundByData(expr) ? c64(-1) : size(expr), at(outputDims, 8 * number));
       ++number;
     }
     AffineExpr bytes = getSizeBytes(type);
@@ -133,22 +140,35 @@ LogicalResult ProgramBuilder::buildInfer() {
     if (auto launch = cast<LaunchOp>(op); hosttollvm::hasDynamicCost(launch) && !isCostBoundByData(launch))
       costly.push_back(launch);
   // In functions of bounded size, as LLVM's work grows faster than a function.
-  constexpr size_t kMostCosts = 256;
-  SmallVector<std::string> parts;
-  for (size_t i = 0; costly.size() > kMostCosts && i < costly.size(); i += kMostCosts)
-    parts.push_back("tc_infer" + suffix.str() + ".costs" + std::to_string(parts.size()));
-  callParts(parts, {frame});
-  if (parts.empty())
+  SmallVector<std::string> dimParts, costParts;
+  auto name = [&](StringRef what, ArrayRef<std::string> before) {
+    return "tc_infer" + suffix.str() + "." + what.str() + std::to_string(before.size());
+  };
+  for (size_t i = 0; i < constantDims.size(); i += kMostInPart)
+    dimParts.push_back(name("dims", dimParts));
+  for (size_t i = 0; costly.size() > kMostInPart && i < costly.size(); i += kMostInPart)
+    costParts.push_back(name("costs", costParts));
+  callParts(dimParts, {frame});
+  callParts(costParts, {frame});
+  if (costParts.empty())
     llvm::for_each(costly, [&](LaunchOp launch) { emitCost(launch); });
   LLVM::ReturnOp::create(b, loc, c32(0));
-  ArrayRef<LaunchOp> rest = costly;
-  for (const std::string &part : parts) {
-    auto function = beginFunction(part, i32, {ptr});
-    function.setNoInline(true);
-    loadFrame(function.getArgument(0));
-    llvm::for_each(rest.take_front(kMostCosts), [&](LaunchOp launch) { emitCost(launch); });
-    rest = rest.drop_front(std::min(kMostCosts, rest.size()));
-    LLVM::ReturnOp::create(b, loc, c32(0));
-  }
+  auto buildParts = [&](ArrayRef<std::string> names, auto rest, auto emit) {
+    for (const std::string &part : names) {
+      auto function = beginFunction(part, i32, {ptr});
+      function.setNoInline(true);
+      loadFrame(function.getArgument(0));
+      emit(rest.take_front(kMostInPart));
+      rest = rest.drop_front(std::min(kMostInPart, rest.size()));
+      LLVM::ReturnOp::create(b, loc, c32(0));
+    }
+  };
+  buildParts(dimParts, ArrayRef(constantDims), [&](auto dims) {
+    Value all = load(ptr, at(frame, offsetof(tcrt_frame_t, output_dims)));
+    for (auto [place, size] : dims)
+      store(c64(size), at(all, 8 * place));
+  });
+  buildParts(costParts, ArrayRef(costly),
+             [&](auto launches) { llvm::for_each(launches, [&](LaunchOp launch) { emitCost(launch); }); });
   return success();
 }
