@@ -551,9 +551,10 @@ TEST_CASE("the maths of the import table") {
   REQUIRE(tcrt_context_set_input(context, 0, &t) == TCRT_OK);
   REQUIRE(tcrt_context_run(context) == TCRT_OK);
   REQUIRE(tcrt_context_get_output(context, 0, &y) == TCRT_OK);
-  const double h = 0.5;
+  // Of libm, as in the table: a compiler that computes them itself may round otherwise.
+  volatile double h = 0.5, above = 1.5;
   double expected[21] = {exp(h),  log(h),   sin(h),   cos(h),  tan(h),      asin(h),      acos(h),
-                         atan(h), sinh(h),  cosh(h),  tanh(h), asinh(h),    acosh(1.5),   atanh(h),
+                         atan(h), sinh(h),  cosh(h),  tanh(h), asinh(h),    acosh(above), atanh(h),
                          erf(h),  log1p(h), expm1(h), cbrt(h), pow(h, 2.5), fmod(h, 2.5), atan2(h, 2.5)};
   for (int i = 0; i < 21; ++i)
     CHECK(static_cast<double *>(y.data)[i] == expected[i]);
