@@ -15,9 +15,9 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "tc/Analysis/RegionInfo.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
 #include "tc/Transforms/Passes.h"
-#include "tc/Analysis/RegionInfo.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
