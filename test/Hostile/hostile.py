@@ -61,8 +61,8 @@ def check(binaries, name, folder):
     case = CASES[name]
     with open(os.path.join(folder, "model.onnx"), "wb") as f:
         f.write(case.write())
-    code, text, seconds, gigabytes = call([os.path.join(binaries, "tc-compile"), "model.onnx", "-o", "model.bin"],
-                                          case.seconds, folder)
+    command = [os.path.join(binaries, "tc-compile"), "model.onnx", "-o", "model.bin", *case.flags]
+    code, text, seconds, gigabytes = call(command, case.seconds, folder)
     wrong = []
     if code is None:
         wrong.append("it does not end")

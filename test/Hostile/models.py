@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Small hostile models: each names what tc-compile may answer. See hostile.py."""
+import io
+import json
+import os
+import zipfile
+
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
@@ -13,9 +18,10 @@ class Case:
     """What writes the model, the exit codes that tc-compile may give, words that its sentence must hold, limits, and
     what tc-run with these arguments may give where an artifact came out (None: it is not run)."""
 
-    def __init__(self, write, codes, says=(), seconds=10, gigabytes=2, run=None, arguments=()):
+    def __init__(self, write, codes, says=(), seconds=10, gigabytes=2, run=None, arguments=(), flags=()):
         self.write, self.codes, self.says = write, codes, says
         self.seconds, self.gigabytes, self.run, self.arguments = seconds, gigabytes, run, arguments
+        self.flags = flags  # of tc-compile
 
 
 def case(*codes, says=(), name=None, **limits):
@@ -302,3 +308,32 @@ def scatter_nd_index_outside():
 @case(0, run=(0,), arguments=())
 def gather_last():
     return model([node("Gather", ["x", "i"], ["y"])], x(4, 3), Y, [ints("i", [3, -4])])
+
+
+# --- reductions of nothing, and archives that contradict themselves ----------------------------------------------------
+
+def reduce_nothing():
+    return model([node("ReduceSum", ["x", "a"], ["y"]), node("ReduceMax", ["x", "a"], ["z"])], x(2, 3, 0, 4),
+                 Y + [value("z")], [ints("a", [2])])
+
+
+case(0, run=(0,), name="reduce_nothing")(reduce_nothing)
+case(0, run=(0,), flags=("--target", "reference"), name="reduce_nothing_reference")(reduce_nothing)
+
+
+@case(1, says="declares it as")
+def pt2_weight_of_another_size():
+    """The digits' archive with a bias of 17 elements for 16."""
+    archive = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "models", "digits", "model.pt2")
+    out = io.BytesIO()
+    with zipfile.ZipFile(archive) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as target:
+        for item in source.infolist():
+            data = source.read(item)
+            if item.filename.endswith("model_weights_config.json"):
+                config = json.loads(data)
+                config["config"]["features.0.bias"]["tensor_meta"]["sizes"] = [{"as_int": 17}]
+                data = json.dumps(config).encode()
+            if item.filename.endswith("weights/weight_1"):
+                data += b"\0" * 4
+            target.writestr(item.filename, data)
+    return out.getvalue()

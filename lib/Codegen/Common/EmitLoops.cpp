@@ -68,7 +68,9 @@ SmallVector<Value> Emitter::reduceLoop(prim::ReduceKind kind, Type accumulator, 
                                        int64_t multiple) {
   // A segment costs the start of a loop and a mispredicted end: little beside so many steps.
   constexpr int64_t kPartialSteps = 128, kLeastWithin = 32;
-  const int64_t within = stepsWithin.value_or(kPartialSteps), most = std::max<int64_t>(1, kPartialSteps / within);
+  // Of reductions of nothing, too.
+  const int64_t within = std::max<int64_t>(1, stepsWithin.value_or(kPartialSteps)),
+                most = std::max<int64_t>(1, kPartialSteps / within);
   const std::optional<int64_t> from = constantOf(lower), to = constantOf(upper);
   const std::optional<int64_t> turns = from && to ? std::optional(llvm::divideCeil(*to - *from, step)) : std::nullopt;
   const bool isShort = turns && *turns * within <= 2 * kPartialSteps;

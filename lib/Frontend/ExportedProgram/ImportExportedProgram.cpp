@@ -467,7 +467,22 @@ llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
         auto found = constants.find(name);
         if (!argument || found == constants.end())
           return error(Twine(kind) + " \"" + name + "\" has no data in the archive");
-        inputs.push_back({text(member(*argument, "name")), found->second});
+        StringRef value = text(member(*argument, "name"));
+        // The nodes' types were made of what the program says of it.
+        if (tensorValues.is_object() && tensorValues.contains(value.str())) {
+          llvm::Expected<Type> declared = typeOf(value);
+          if (!declared)
+            return declared.takeError();
+          auto shaped = dyn_cast<RankedTensorType>(*declared);
+          auto stored = cast<RankedTensorType>(found->second.getType());
+          if (shaped && (shaped.getElementType() != stored.getElementType() ||
+                         failed(verifyCompatibleShape(shaped.getShape(), stored.getShape())))) {
+            std::string text;
+            llvm::raw_string_ostream(text) << stored << " in the archive, but the program declares it as " << shaped;
+            return error(Twine(kind) + " \"" + name + "\" is a " + text + "; the archive is damaged");
+          }
+        }
+        inputs.push_back({value, found->second});
         known = true;
       }
     if (!known)
