@@ -474,6 +474,15 @@ def add_untyped():
     case("EyeLike_of_unknown_type", nodes, {"x": random(3, 4)}, {"y": np.eye(3, 4, 1, np.int64)}, 13, domains=["ai.onnx.ml"])
 
 
+def add_far_from_zero():
+    """The variance of values far from zero is not what is left of E[X^2] - E[X]^2."""
+    x = (random(1, 4, 16, 16) + np.float32(4000)).astype(np.float32)
+    wide = x.astype(np.float64)
+    expected = (wide - wide.mean((0, 2, 3), keepdims=True)) / np.sqrt(wide.var((0, 2, 3), keepdims=True))
+    case("MeanVarianceNormalization_far_from_zero", [helper.make_node("MeanVarianceNormalization", ["x"], ["y"])], {"x": x}, {"y": expected.astype(np.float32)}, 13,
+         tolerance=2e-3)
+
+
 def add_sparse():
     x, values = random(3, 4), np.array([1.5, -2, 4], np.float32)
     dense = np.zeros((3, 4), np.float32)
@@ -707,7 +716,7 @@ def check_gradients(bin_dir, pattern):
 
 def main():
     bin_dir, pattern = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    for add in (add_pools, add_regions, add_sampling, add_scans, add_recurrent, add_attention, add_unknown_lengths, add_suppression, add_untyped, add_sparse, add_types, add_old_versions):
+    for add in (add_pools, add_regions, add_sampling, add_scans, add_recurrent, add_attention, add_unknown_lengths, add_suppression, add_untyped, add_far_from_zero, add_sparse, add_types, add_old_versions):
         add()
     failures, count = check_gradients(bin_dir, pattern)
     failed = len({line.split(":")[0] for line in failures})

@@ -255,6 +255,25 @@ LogicalResult lpNorm(NodeContext &ctx) {
   return ctx.result(b.convert(b.div(x, b.broadcastTo(norm, getSizes(x))), type));
 }
 
+/// ONNX's body takes the variance as E[X^2] - E[X]^2, of which nothing is left far from zero: it is that of what the
+/// mean is taken off here.
+LogicalResult meanVarianceNorm(NodeContext &ctx) {
+  constexpr double kEpsilon = 1e-9; // of the body
+  PrimBuilder &b = ctx.b;
+  Value x = ctx.operand(0);
+  if (!b.isFloat(x))
+    return ctx.invalid("needs a float operand, but has " + describe(x));
+  FailureOr<SmallVector<int64_t>> axes =
+      ctx.axes(ctx.getInts("axes").value_or(SmallVector<int64_t>{0, 2, 3}), b.rankOf(x));
+  if (failed(axes))
+    return failure();
+  const Type type = b.elementOf(x);
+  x = b.convert(x, b.accumulatorOf(type));
+  auto meanOf = [&](Value v) { return b.broadcastTo(b.mean(v, *axes, /*keepDims=*/true), getSizes(x)); };
+  Value centred = b.sub(x, meanOf(x)), deviation = b.unary<SqrtOp>(meanOf(b.mul(centred, centred)));
+  return ctx.result(b.convert(b.div(centred, b.binary<AddOp>(deviation, kEpsilon)), type));
+}
+
 } // namespace
 
 void tc::populateONNXNorm(OpRegistrar &onOp) {
@@ -268,5 +287,6 @@ void tc::populateONNXNorm(OpRegistrar &onOp) {
   onOp("InstanceNormalization", 1, instanceNorm, 3);
   onOp("GroupNormalization", 18, groupNorm, 3);
   onOp("LpNormalization", 1, lpNorm);
+  onOp("MeanVarianceNormalization", 9, meanVarianceNorm);
   onOp("LRN", 1, localResponseNorm);
 }
