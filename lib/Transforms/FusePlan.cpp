@@ -155,47 +155,54 @@ llvm::SetVector<int> Plan::depsOf(Operation *op) const {
     if (int other = groupOf(on); other >= 0 && on != op)
       deps.insert(other);
   };
-  // Symbols that this block binds: whoever's sizes use them comes after. Likewise what followed a guard.
-  auto dependOnSymbols = [&](AffineExpr expr) {
-    expr.walk([&](AffineExpr e) {
-      auto symbol = dyn_cast<AffineSymbolExpr>(e);
-      if (!symbol)
-        return;
-      if (Operation *binder = binders.lookup(symbol.getPosition()))
-        depend(binder);
-      if (auto found = guards.find(symbol.getPosition()); found != guards.end())
-        for (Operation *guard : found->second)
-          if (orderMap.lookup(guard) < orderMap.lookup(op))
-            depend(guard);
-    });
+  // Symbols that this block binds: whoever's sizes use them comes after. Likewise what followed a guard. Each symbol
+  // and each expression once, as sizes repeat them.
+  llvm::SmallDenseSet<unsigned> symbols;
+  llvm::SmallDenseSet<AffineExpr> expressions;
+  auto addSymbols = [&](AffineExpr expr) {
+    if (expressions.insert(expr).second)
+      expr.walk([&](AffineExpr e) {
+        if (auto symbol = dyn_cast<AffineSymbolExpr>(e))
+          symbols.insert(symbol.getPosition());
+      });
   };
-  auto dependOnSizes = [&](Operation *of) {
+  auto addSizes = [&](Operation *of) {
     if (binders.empty() && guards.empty())
       return;
     of->walk([&](Operation *inner) {
       for (Type type : inner->getResultTypes())
         if (isa<RankedTensorType>(type))
-          llvm::for_each(prim::getSizes(type), dependOnSymbols);
+          llvm::for_each(prim::getSizes(type), addSymbols);
       for (NamedAttribute attr : inner->getAttrs())
         if (auto map = dyn_cast<AffineMapAttr>(attr.getValue()))
-          llvm::for_each(map.getValue().getResults(), dependOnSymbols);
+          llvm::for_each(map.getValue().getResults(), addSymbols);
     });
   };
-  dependOnSizes(op);
+  addSizes(op);
   // Sources without operands, such as prim.sizes, are copied but are no uses.
   SmallVector<Operation *> work{op};
   llvm::SmallDenseSet<Operation *> seen;
   while (!binders.empty() && !work.empty())
     for (Value operand : work.pop_back_val()->getOperands())
       if (Operation *def = operand.getDefiningOp(); def && isCopied(def) && seen.insert(def).second) {
-        dependOnSizes(def);
+        addSizes(def);
         work.push_back(def);
       }
   for (const Use &use : usesOf(op)) {
     if (Operation *def = use.leaf.getDefiningOp())
       depend(def);
     for (Operation *copied : use.chain)
-      dependOnSizes(copied);
+      addSizes(copied);
+  }
+  SmallVector<unsigned> sorted(symbols.begin(), symbols.end());
+  llvm::sort(sorted);
+  for (unsigned symbol : sorted) {
+    if (Operation *binder = binders.lookup(symbol))
+      depend(binder);
+    if (auto found = guards.find(symbol); found != guards.end())
+      for (Operation *guard : found->second)
+        if (orderMap.lookup(guard) < orderMap.lookup(op))
+          depend(guard);
   }
   return deps;
 }

@@ -1,7 +1,7 @@
 //===- EmitKernels.cpp - scheduled regions to functions -----------------------------------------------------------===//
 //
-// For each distinct region (printed without locations, with its schedule) and each variant: a function made by the
-// region's generator. In the model's function a host.launch takes the region's place.
+// For each distinct region (printed without locations, with its schedule, whatever its symbols' numbers) and each
+// variant: a function made by the region's generator. In the model's function a host.launch takes the region's place.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -76,8 +76,8 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
     kernel::ScheduleAttr schedule;
     const Generator *generator;
     SmallVector<Launch> launches;
-    SmallVector<int64_t> symbols;
-    SmallVector<PackedInput> layouts; // inputs that are read from another region's packed form
+    SmallVector<int64_t> symbols, order; // those of its words, and those of its form, in the problem's numbers
+    SmallVector<PackedInput> layouts;    // inputs that are read from another region's packed form
   };
 
   /// Constants from this size on are stored in one layout only.
@@ -109,18 +109,87 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
     return text.empty() ? "_move" : text;
   }
 
-  static std::string keyOf(kernel::RegionOp region, kernel::ScheduleAttr schedule, ArrayRef<PackedInput> layouts) {
+  /// What decides on the kernel of a region: its text with symbols numbered as they come, and what is known of these.
+  struct Form {
     std::string key;
-    llvm::raw_string_ostream os(key);
+    SmallVector<int64_t> symbols; // by their numbers in the key
+  };
+
+  Form formOf(kernel::RegionOp region, kernel::ScheduleAttr schedule, ArrayRef<PackedInput> layouts) {
+    Form form;
+    llvm::raw_string_ostream os(form.key);
     os << schedule << '\n';
-    // The sizes of another function have other ranges.
-    if (auto function = region->getParentOfType<func::FuncOp>(); function && !getSymbols(region).empty())
-      os << function->getAttr(prim::kSymbolsAttr) << '\n';
-    os << printRegion(region);
+    form.symbols = numberSymbols(printRegion(region), os);
     for (const PackedInput &layout : layouts)
       os << layout.input << ' ' << layout.map << ' ' << layout.type << '\n';
-    return key;
+    if (auto function = region->getParentOfType<func::FuncOp>(); function && !form.symbols.empty()) {
+      auto symbols = function->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);
+      const llvm::DenseSet<int64_t> &bound = boundBy(function);
+      for (int64_t symbol : form.symbols) {
+        if (symbols && symbol < int64_t(symbols.size()))
+          if (auto known = dyn_cast<prim::SymbolAttr>(symbols[symbol]))
+            os << known.getMin() << ' ' << known.getMax() << ' ' << known.getDivisor() << ' ';
+        os << bound.contains(symbol) << '\n'; // a size that only data tell
+      }
+    }
+    return form;
   }
+
+  /// Writes `text` with the symbols of its maps renamed in the order in which they come; returns their old numbers.
+  static SmallVector<int64_t> numberSymbols(StringRef text, raw_ostream &os) {
+    SmallVector<int64_t> order;
+    llvm::SmallDenseMap<int64_t, int64_t> numbers;
+    constexpr StringLiteral kMap = "affine_map<()";
+    while (true) {
+      auto [before, rest] = text.split(kMap);
+      os << before;
+      if (before.size() == text.size())
+        return order;
+      os << kMap;
+      if (rest.consume_front("[")) // lists the symbols, used or not
+        rest = rest.drop_front(rest.find(']') + 1);
+      StringRef map = rest.take_until([](char c) { return c == '\n'; });
+      map = map.take_front(endOfMap(map));
+      text = rest.drop_front(map.size());
+      while (!map.empty()) {
+        const size_t at = std::min(map.find('s'), map.size());
+        os << map.take_front(at);
+        map = map.drop_front(at);
+        int64_t symbol;
+        if (!map.consume_front("s"))
+          continue;
+        if (map.consumeInteger(10, symbol)) {
+          os << 's';
+          continue;
+        }
+        auto [entry, isNew] = numbers.try_emplace(symbol, order.size());
+        if (isNew)
+          order.push_back(symbol);
+        os << 's' << entry->second;
+      }
+    }
+  }
+
+  /// Where the '>' stands that ends a map; the one of "->" does not.
+  static size_t endOfMap(StringRef map) {
+    for (size_t i = 0; i < map.size(); ++i)
+      if (map[i] == '>' && (i == 0 || map[i - 1] != '-'))
+        return i;
+    return map.size();
+  }
+
+  /// The symbols that ops of `function` bind.
+  const llvm::DenseSet<int64_t> &boundBy(func::FuncOp function) {
+    auto [entry, isNew] = boundSymbols.try_emplace(function);
+    if (isNew)
+      function->walk([&set = entry->second](Operation *op) {
+        for (int64_t symbol : prim::getBoundSymbols(op))
+          set.insert(symbol);
+      });
+    return entry->second;
+  }
+
+  llvm::DenseMap<func::FuncOp, llvm::DenseSet<int64_t>> boundSymbols;
 
   /// All schedules of a region, that for all else last.
   static SmallVector<kernel::ScheduleAttr> schedulesOf(kernel::RegionOp region) {
@@ -197,10 +266,11 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
       OpBuilder builder(region);
       SmallVector<Value> results;
       // The kernel of a schedule; a new one if no region before has the same.
-      auto kernelOf = [&](kernel::ScheduleAttr schedule) -> Kernel & {
+      auto launchBy = [&](kernel::ScheduleAttr schedule) {
         const Generator *generator = generatorOf(schedule);
         const SmallVector<PackedInput> layouts = sharedLayouts(region, generator, packed);
-        auto [entry, isNew] = known.try_emplace(keyOf(region, schedule, layouts), kernels.size());
+        const Form form = formOf(region, schedule, layouts);
+        auto [entry, isNew] = known.try_emplace(form.key, kernels.size());
         if (isNew) {
           Kernel kernel;
           kernel.name = "k" + std::to_string(kernels.size()) + describe(region);
@@ -209,13 +279,14 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
           kernel.generator = generator;
           kernel.launches = generator->launches(*kernel.problem, schedule);
           kernel.symbols = symbolsOf(region, kernel.launches);
+          kernel.order = form.symbols;
           kernel.layouts = layouts;
           kernels.push_back(std::move(kernel));
         }
         if (log::isEnabled("kernel"))
           log::write("kernel", kernels[entry->second].name + (isNew ? " computes " : " is shared by ") +
                                    llvm::join(host::getNodeNames(region.getLoc()), "+"));
-        return kernels[entry->second];
+        return createLaunches(builder, *problem, kernels[entry->second], form.symbols);
       };
       if (ArrayAttr cases = region.getCasesAttr()) {
         if (failed(checkLayouts(*problem, generatorOf)))
@@ -228,11 +299,11 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
                                              builder.getArrayAttr(guards), schedules.size());
         for (auto [body, schedule] : llvm::zip_equal(choice.getCases(), schedules)) {
           builder.createBlock(&body);
-          host::YieldOp::create(builder, region.getLoc(), createLaunches(builder, *problem, kernelOf(schedule)));
+          host::YieldOp::create(builder, region.getLoc(), launchBy(schedule));
         }
         results = llvm::to_vector_of<Value>(choice.getResults());
       } else {
-        results = createLaunches(builder, *problem, kernelOf(region.getScheduleAttr()));
+        results = launchBy(region.getScheduleAttr());
       }
       region.replaceAllUsesWith(results);
     }
@@ -306,9 +377,10 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
     return success();
   }
 
-  /// The launches of `kernel` for `region`, at the builder's place; constants come before the region. Returns the
-  /// region's results.
-  SmallVector<Value> createLaunches(OpBuilder &builder, const RegionProblem &problem, Kernel &kernel) {
+  /// The launches of `kernel` for `region`, whose symbols are `order` in the order of the kernel's, at the builder's
+  /// place; constants come before the region. Returns the region's results.
+  SmallVector<Value> createLaunches(OpBuilder &builder, const RegionProblem &problem, Kernel &kernel,
+                                    ArrayRef<int64_t> order) {
     MLIRContext *context = &getContext();
     kernel::RegionOp region = problem.getOp();
     SmallVector<Value> inputs;
@@ -332,11 +404,27 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
         inputs.push_back(input);
       }
     }
+    // From the symbols of the region that the kernel was made for to this one's.
+    DenseMap<AffineExpr, AffineExpr> names;
+    for (auto [there, here] : llvm::zip_equal(kernel.order, order))
+      if (there != here)
+        names[getAffineSymbolExpr(there, context)] = getAffineSymbolExpr(here, context);
+    auto renamed = [&](AffineExpr expr) {
+      return !expr || names.empty() ? expr : prim::simplifySize(expr.replace(names));
+    };
+    SmallVector<int64_t> symbols;
+    for (int64_t symbol : kernel.symbols)
+      symbols.push_back(cast<AffineSymbolExpr>(renamed(getAffineSymbolExpr(symbol, context))).getPosition());
     auto mapOf = [&](AffineExpr expr) { return AffineMapAttr::get(prim::makeSizeMap(context, {expr})); };
     const auto *worker = llvm::find_if(kernel.launches, [](const Launch &launch) { return launch.doesWork; });
     const size_t working =
         worker == kernel.launches.end() ? kernel.launches.size() - 1 : size_t(worker - kernel.launches.begin());
-    for (auto [i, launch] : llvm::enumerate(kernel.launches)) {
+    for (auto [i, made] : llvm::enumerate(kernel.launches)) {
+      Launch launch = made;
+      for (AffineExpr *expr : {&launch.tasks, &launch.grain, &launch.steps, &launch.scratch})
+        *expr = renamed(*expr);
+      for (RankedTensorType &type : launch.temporaries)
+        type = prim::makeType(type.getElementType(), llvm::map_to_vector(prim::getSizes(type), renamed));
       bool last = i + 1 == kernel.launches.size();
       SmallVector<Type> outputs;
       if (last)
@@ -344,7 +432,7 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
       outputs.append(launch.temporaries.begin(), launch.temporaries.end());
       auto op = host::LaunchOp::create(
           builder, region.getLoc(), outputs, FlatSymbolRefAttr::get(context, kernel.name + launch.suffix), inputs,
-          builder.getDenseI64ArrayAttr(kernel.symbols), mapOf(launch.tasks), mapOf(launch.grain),
+          builder.getDenseI64ArrayAttr(symbols), mapOf(launch.tasks), mapOf(launch.grain),
           launch.steps ? mapOf(launch.steps) : AffineMapAttr(),
           launch.scratch ? mapOf(launch.scratch) : AffineMapAttr(),
           launch.inPlace.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(launch.inPlace),
