@@ -178,7 +178,9 @@ int main(int argc, char **argv) {
   app.add_option("--threads", options.threads, "default: one per usable core")->check(CLI::Range(1, 1024));
   app.add_option("--seconds", options.seconds, "timing per engine and model (default 2)")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--peers", options.peers, "ort, openvino, torch (default), inductor; or none")->delimiter(',');
+  app.add_option("--peers", options.peers, "ort, openvino, torch (default), inductor; or none")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_option("--against", options.against,
                  "another artifact or model of the same inputs, in turns; can be repeated")
       ->allow_extra_args(false);

@@ -52,10 +52,13 @@ int main(int argc, char **argv) {
   std::string compileTo;
   app.add_option("MODEL", request.model, "ONNX file, .pt2 archive, or .mlir of any phase")->required();
   app.add_option("-o", request.output, "the artifact to write, or a module (-: printed, without large constants)");
-  app.add_option("--target", request.targets, "cpu (default), cuda, reference")->delimiter(',');
+  app.add_option("--target", request.targets, "cpu (default), cuda, reference")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_option("--cpu", request.cpus, "CPU variants (default: x86-64-v3,x86-64-v4): " + tc::machine::getCpuNames())
-      ->delimiter(',');
-  app.add_option("--gpu", request.gpus, "GPU architectures: sm_80,sm_90a")->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--gpu", request.gpus, "GPU architectures: sm_80,sm_90a")->delimiter(',')->allow_extra_args(false);
   app.add_option("--dim", request.dims, "size of a named dim: batch=1, or a range: batch=1..64")
       ->allow_extra_args(false);
   app.add_option("--shape", request.shapes, "sizes of an input: x=1,3,224,224")->allow_extra_args(false);
