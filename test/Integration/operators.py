@@ -661,6 +661,10 @@ def gradient_models():
     yield "scatter", [n("ScatterND", ["x", "places", "three_numbers"], ["a"], reduction="add"), n("ScatterElements", ["a", "pick", "w_part"], ["b"], axis=1, reduction="add"), n("Exp", ["b"], ["y"])]
     yield "choose", [n("Max", ["x", "half"], ["a"]), n("Min", ["a", "one"], ["b"]), n("Greater", ["x", "half"], ["c"]), n("Where", ["c", "b", "x"], ["d"]), n("Pow", ["d", "three"], ["e"]), n("Div", ["e", "one_more"], ["y"])]
     yield "cumulative", [n("CumSum", ["x", "axis0"], ["a"], reverse=1, exclusive=1), n("Mul", ["a", "x"], ["y"])]
+    yield "fourier", [n("Reshape", ["x", "x_parts"], ["a"]), n("DFT", ["a"], ["b"], inverse=1), n("Exp", ["b"], ["c"]), n("Reshape", ["x", "x_real"], ["d"]),
+                      n("DFT", ["d", "seven"], ["e"], onesided=1), n("ReduceSumSquare", ["e"], ["f"]), n("Mul", ["c", "f"], ["y"])]  # fmt: skip
+    for length in ("ten", "seven"):
+        yield f"fourier_half_{length}", [n("Reshape", ["x", "x_parts"], ["a"]), n("DFT", ["a", length], ["b"], inverse=1, onesided=1), n("Exp", ["b"], ["y"])]
     yield "convert", [n("Cast", ["x"], ["a"], to=TensorProto.FLOAT), n("Cast", ["a"], ["b"], to=TensorProto.DOUBLE), n("Floor", ["b"], ["c"]), n("Add", ["b", "c"], ["d"]), n("Mul", ["d", "x"], ["y"])]
 
 
@@ -672,6 +676,7 @@ def check_gradients(bin_dir, pattern):
                  "pick": np.array([[0, -1], [1, 1], [3, 0]], np.int64)}  # fmt: skip
     constants |= {"x_conv": np.array([1, 2, 6], np.int64), "w_conv": np.array([5, 2, 2], np.int64), "x_groups": np.array([1, 2, 6], np.int64), "w_groups": np.array([10, 1, 2], np.int64),
                   "x_2d": np.array([1, 1, 3, 4], np.int64), "w_2d": np.array([5, 1, 2, 2], np.int64), "places": np.array([[0, 1], [-1, -2], [0, 1]], np.int64),
+                  "x_parts": np.array([1, 6, 2], np.int64), "x_real": np.array([1, 12, 1], np.int64), "seven": np.array(7, np.int64), "ten": np.array(10, np.int64),
                   "three_numbers": np.array([0.5, 1, 2]), "w_part": random(3, 2, dtype=f64)}  # fmt: skip
     failures, count, step = [], 0, 1e-5
     values = {"x": random(3, 4, dtype=f64), "w": random(4, 5, dtype=f64)}

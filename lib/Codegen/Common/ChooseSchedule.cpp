@@ -46,7 +46,8 @@ void addGrains(const RegionProblem &region, const Generator &generator, kernel::
 // A machine at its best: flops of a core, or of a GPU, in the time that a byte takes.
 constexpr double kCpuFlopsPerByte = 16, kGpuFlopsPerByte = 20;
 
-/// How long the region takes by `schedule`, in the time that a byte takes. Without a cost all schedules are equal.
+/// How long the region takes by `schedule`, in the time that a byte takes. Without a cost all schedules are equal, and
+/// where likely sizes leave no elements.
 double estimate(const RegionProblem &problem, const Generator &generator, kernel::ScheduleAttr schedule,
                 double flopsPerByte) {
   kernel::RegionOp region = problem.getOp();
@@ -54,9 +55,9 @@ double estimate(const RegionProblem &problem, const Generator &generator, kernel
   if (!cost)
     return 0;
   const Efficiency reached = generator.efficiency(problem, schedule);
-  return std::max(double(evaluateLikely(cost.getFlopsExpr(), region, usual::kExtent)) /
-                      (flopsPerByte * reached.arithmetic),
-                  double(evaluateLikely(cost.getBytesExpr(), region, usual::kExtent)) / reached.bandwidth);
+  return std::max(
+      {0.0, double(evaluateLikely(cost.getFlopsExpr(), region, usual::kExtent)) / (flopsPerByte * reached.arithmetic),
+       double(evaluateLikely(cost.getBytesExpr(), region, usual::kExtent)) / reached.bandwidth});
 }
 
 struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePass> {

@@ -389,16 +389,21 @@ Value Emitter::constantTable(DenseElementsAttr values) {
     function = function->getParentOp();
   Type element = values.getElementType();
   int64_t count = values.getNumElements();
-  SmallVector<Attribute> elements;
-  Type memory = memoryType(element);
-  for (int64_t i = 0; i < count; ++i) {
-    Attribute attr = values.isSplat() ? values.getSplatValue<Attribute>() : *(values.value_begin<Attribute>() + i);
-    if (auto integer = dyn_cast<IntegerAttr>(attr))
-      attr = IntegerAttr::get(memory, integer.getValue().zextOrTrunc(memory.getIntOrFloatBitWidth()));
-    elements.push_back(attr);
+  const Type memory = memoryType(element);
+  const auto type = RankedTensorType::get({count}, memory);
+  DenseElementsAttr dense;
+  if (memory == element && !values.isSplat()) {
+    dense = values.reshape(type);
+  } else {
+    SmallVector<Attribute> elements;
+    for (int64_t i = 0; i < count; ++i) {
+      Attribute attr = values.isSplat() ? values.getSplatValue<Attribute>() : *(values.value_begin<Attribute>() + i);
+      if (auto integer = dyn_cast<IntegerAttr>(attr))
+        attr = IntegerAttr::get(memory, integer.getValue().zextOrTrunc(memory.getIntOrFloatBitWidth()));
+      elements.push_back(attr);
+    }
+    dense = DenseElementsAttr::get(type, elements);
   }
-  auto type = RankedTensorType::get({count}, memory);
-  auto dense = DenseElementsAttr::get(type, elements);
   auto array = LLVM::LLVMArrayType::get(memory, count);
   Block *block = function->getBlock();
   LLVM::GlobalOp global;

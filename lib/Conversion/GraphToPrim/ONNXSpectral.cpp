@@ -1,10 +1,6 @@
 //===- ONNXSpectral.cpp - Fourier transforms and mel filters of ONNX ----------------------------------------------===//
 //
-// A transform is a product with the matrix of its roots of unity, generated from iotas (and folded where the length is
-// known). Angles are reduced exactly, as integers modulo the length.
-//
-// 2026-11-21: a fast transform is left to a code generator that recognises such a product; at the lengths of speech
-// frames (400 to 1024) the product of a batch of frames runs at the speed of matrix products.
+// Transforms are prim.fft of [P, length, Q, parts]; what a model says of scales, axes and frames is written around it.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -23,60 +19,24 @@ namespace {
 
 enum class Spectrum { Forward, Inverse, InverseOfHalf };
 
-/// cos and sin of 2 pi n k / length, of the sizes [inputs, outputs]. Rows that the transform does not read are 0: those
-/// from `length` on, or for InverseOfHalf from length / 2 + 1 on, where rows between the first and the middle also
-/// stand for their mirror images.
-std::pair<Value, Value> makeRoots(PrimBuilder &b, AffineExpr inputs, AffineExpr outputs, AffineExpr length,
-                                  Spectrum kind, Type type) {
-  Sizes sizes{inputs, outputs};
-  Type f64 = b.getF64Type();
-  Value n = b.iota(b.getI64Type(), sizes, 0), k = b.iota(b.getI64Type(), sizes, 1);
-  Value period = b.broadcastTo(b.sizeValue(length), sizes);
-  Value phase = b.convert(b.binary<RemOp>(b.mul(n, k), period), f64);
-  Value angle = b.div(b.binary<MulOp>(phase, 2 * M_PI), b.convert(period, f64));
-  Value weight = b.splatLike(angle, 1), reach = period;
-  if (kind == Spectrum::InverseOfHalf) {
-    Value isAlone =
-        b.binary<OrOp>(b.compare(CompareKind::EQ, n, 0), b.compare(CompareKind::EQ, b.binary<MulOp>(n, 2), period));
-    weight = b.select(isAlone, weight, b.splatLike(weight, 2));
-    reach = b.binary<AddOp>(b.binary<DivOp>(period, 2), 1);
-  }
-  if (kind != Spectrum::Forward)
-    weight = b.div(weight, b.convert(period, f64));
-  weight = b.select(b.compare(CompareKind::LT, n, reach), weight, b.splatLike(weight, 0));
-  auto finish = [&](Value v) { return b.convert(b.mul(v, weight), type); };
-  return {finish(b.unary<CosOp>(angle)), finish(b.unary<SinOp>(angle))};
-}
-
 /// The transform of x [P, L, Q, 1 or 2] along L, to [P, outputs, Q, 2], or [P, outputs, Q, 1] for InverseOfHalf.
 Value transform(PrimBuilder &b, Value x, AffineExpr outputs, AffineExpr length, Spectrum kind) {
-  Type type = b.elementOf(x), compute = b.accumulatorOf(type);
+  Type type = b.elementOf(x);
   Sizes sizes = getSizes(x);
-  bool isReal = getConstantSize(sizes[3]) == 1;
-  sizes[3] = b.size(2);
-  x = b.convert(x, compute);
-  if (!isReal) // a part that is absent is 0
-    x = b.pad(x, b.scalar(compute, 0), Sizes(4, b.size(0)), sizes);
-  auto [cosine, sine] = makeRoots(b, sizes[1], outputs, length, kind, compute);
-  auto product = [&](int64_t part, Value roots) -> Value {
-    Value dot = DotGeneralOp::create(b, b.take(x, 3, part), roots, ArrayRef<int64_t>{}, ArrayRef<int64_t>{},
-                                     ArrayRef<int64_t>{1}, ArrayRef<int64_t>{0});
-    return b.transpose(dot, {0, 2, 1});
-  };
-  // Forward: (re + i im)(cos - i sin); backward: (re + i im)(cos + i sin).
-  bool isForward = kind == Spectrum::Forward;
-  Value real = product(0, cosine), imaginary = product(0, sine);
-  if (isForward)
-    imaginary = b.unary<NegOp>(imaginary);
-  if (!isReal) {
-    Value cross = product(1, sine);
-    real = isForward ? b.add(real, cross) : b.sub(real, cross);
-    imaginary = b.add(imaginary, product(1, cosine));
+  x = b.convert(x, b.accumulatorOf(type));
+  if (!isOne(sizes[3])) { // a part that is absent is 0
+    sizes[3] = b.size(2);
+    x = b.pad(x, b.scalar(b.elementOf(x), 0), Sizes(4, b.size(0)), sizes);
   }
-  Value result = b.unsqueeze(real, 3);
-  if (kind != Spectrum::InverseOfHalf)
-    result = b.concat({result, b.unsqueeze(imaginary, 3)}, 3);
-  return b.convert(result, type);
+  const bool isHalf = kind == Spectrum::InverseOfHalf, inverse = kind != Spectrum::Forward;
+  if (inverse) {
+    Value count = b.convert(b.sizeValue(length), b.elementOf(x));
+    x = b.mul(x, b.broadcastTo(b.unary<ReciprocalOp>(count), sizes));
+  }
+  Sizes result{sizes[0], outputs, sizes[2], b.size(isHalf ? 1 : 2)};
+  Value y =
+      FftOp::create(b, makeType(b.elementOf(x), result), x, makeSizeMap(b.getContext(), {length}), inverse, isHalf);
+  return b.convert(y, type);
 }
 
 /// One size from a scalar operand.
@@ -140,6 +100,8 @@ LogicalResult dft(NodeContext &ctx) {
       return failure();
     length = *given;
   }
+  if (auto known = getConstantSize(length); known && *known < 1)
+    return ctx.invalid("transforms " + Twine(*known) + " elements; it needs 1 or more");
   AffineExpr outputs = onesided && !inverse ? halfSpectrum(length) : length;
   Value y = transform(b, b.reshape(x, {before, extent, after, sizes.back()}), outputs, length, kind);
   Sizes result(sizes);
@@ -171,6 +133,8 @@ LogicalResult stft(NodeContext &ctx) {
     return ctx.invalid("needs a window or a frame_length");
   if (failed(step) || failed(length))
     return failure();
+  if (auto known = getConstantSize(*length); known && *known < 1)
+    return ctx.invalid("frame_length is " + Twine(*known) + "; it must be 1 or more");
   AffineExpr frames;
   if (auto constant = getConstantSize(*step)) {
     if (*constant < 1)

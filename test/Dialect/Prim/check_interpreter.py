@@ -48,14 +48,15 @@ class Family:
         self.args.append((value, ty(array.shape, element)))
         return value, ty(array.shape, element)
 
-    def op(self, text, types, expected, slack=1.0, label=None):
-        """`text`: the op with its type signature. One entry of `types` and `expected` per result."""
+    def op(self, text, types, expected, slack=1.0, label=None, largest=False):
+        """`text`: the op with its type signature. One entry of `types` and `expected` per result. `largest`: rounding errors are those
+        of the result's largest number, as all are sums of the same."""
         base = len(self.body)
         names = [f"%r{base}_{i}" for i in range(len(types))]
         self.body.append(f"{', '.join(names)} = {text}")
         for name, t, e in zip(names, types, expected):
             self.results.append((name, t))
-            self.expected.append((np.asarray(e), t, slack, label or text))
+            self.expected.append((np.asarray(e), t, slack, label or text, largest))
 
     def module(self):
         args = ", ".join(f"{v}: {t}" for v, t in self.args)
@@ -81,7 +82,7 @@ class Family:
         print(f"{self.name}: {len(self.expected)} results")
 
 
-def compare(got, want, result_type, slack, label, f64):
+def compare(got, want, result_type, slack, label, largest, f64):
     element = result_type[result_type.rindex("x") + 1:-1] if "x" in result_type else result_type[7:-1]
     if got.shape != want.shape:
         sys.exit(f"{label}: shape {got.shape}, expected {want.shape}")
@@ -100,7 +101,7 @@ def compare(got, want, result_type, slack, label, f64):
     same = (got == want) | (np.isnan(got) & np.isnan(want))
     with np.errstate(invalid="ignore", over="ignore"):
         # NumPy sums in another order, which shows in float64.
-        close = np.abs(got - want) <= slack * (256 if held == "f64" else 1) * (EPS[held] * np.abs(want) + TINY[held])
+        close = np.abs(got - want) <= slack * (256 if held == "f64" else 1) * (EPS[held] * (np.abs(want).max() if largest else np.abs(want)) + TINY[held])
     if bad_nan.any() or not (same | close).all():
         at = np.unravel_index(np.argmin((same | close) & ~bad_nan), got.shape) if got.shape else ()
         sys.exit(f"{label} (f64={f64}): at {at} got {got[at]!r}, expected {want[at]!r}")
@@ -531,6 +532,24 @@ def composite():
             to = ty((2, 5), element)
             family.op(f"prim.block_dot {', '.join(a for a, _ in args[:3])} " + (f"zeros {args[3][0]} " if zeros else "") +
                       f"bits = {bits} block = 16 : ({', '.join(t for _, t in args)}) -> {to}", [to], [x.astype("f8") @ w.T], slack=64 * slack)
+        for n, extent, parts, outputs, real, inverse in [
+                (1, 1, 1, 1, 0, 0), (8, 8, 1, 4, 0, 0), (9, 9, 2, 9, 0, 1), (7, 10, 2, 7, 1, 0), (13, 6, 1, 13, 0, 1), (30, 30, 2, 16, 1, 1)]:
+            if kind not in ("f4", "f8"):
+                continue
+            x = floats((2, extent, 3, parts), kind)
+            z = x[..., 0].astype("f8") + (1j * x[..., 1] if parts == 2 else 0)
+            want = (np.fft.ifft(z, n, 1) * n if inverse else np.fft.fft(z, n, 1))[:, :outputs]
+            want = np.stack([want.real] if real else [want.real, want.imag], -1)
+            (v, t), to = family.arg(x, element), ty(want.shape, element)
+            family.op(f"prim.fft {'inverse ' * inverse}{v} length affine_map<() -> ({n})> : {t} -> {to}", [to], [want], largest=True)
+        for n in (6, 7) if kind in ("f4", "f8") else ():
+            x = floats((2, n // 2 + 1, 1, 2), kind)
+            want = np.fft.irfft(x[..., 0].astype("f8") + 1j * x[..., 1], n, 1)[..., None] * n
+            # Numbers that have no counterpart count as they are.
+            x[:, 0, :, 1] = 0
+            x[:, -1, :, 1] *= n % 2
+            (v, t), to = family.arg(x, element), ty(want.shape, element)
+            family.op(f"prim.fft inverse half {v} length affine_map<() -> ({n})> : {t} -> {to}", [to], [want], largest=True)
         for cell, gates in (("lstm", 4), ("gru", 3), ("rnn", 1)):
             for reverse, linear in itertools.product((False, True), (False, True) if cell == "gru" else (False,)):
                 steps, batch, hidden = 5, 3, 4

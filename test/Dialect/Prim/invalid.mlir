@@ -340,6 +340,33 @@ func.func @arg_sort(%x: tensor<2x5x1xf32>) -> tensor<3x5xi64> {
 
 // -----
 
+// C1
+func.func @fft_halves(%x: tensor<2x5x1x1xf16>) -> tensor<2x5x1x2xf16> {
+  // expected-error @+1 {{(C1) operand and result are of f32, or both of f64}}
+  %0 = prim.fft %x length affine_map<() -> (5)> : tensor<2x5x1x1xf16> -> tensor<2x5x1x2xf16>
+  return %0 : tensor<2x5x1x2xf16>
+}
+
+// -----
+
+// C2
+func.func @fft_parts(%x: tensor<2x5x1x3xf32>) -> tensor<2x5x1x2xf32> {
+  // expected-error @+1 {{(C2) needs an operand [P, L, Q, 1 or 2] and a result [P, K, Q, 1 or 2]}}
+  %0 = prim.fft %x length affine_map<() -> (5)> : tensor<2x5x1x3xf32> -> tensor<2x5x1x2xf32>
+  return %0 : tensor<2x5x1x2xf32>
+}
+
+// -----
+
+// C3
+func.func @fft_outputs(%x: tensor<2x5x1x1xf32>) -> tensor<2x6x1x2xf32> {
+  // expected-error @+1 {{(C3) a transform of 5 elements has no 6}}
+  %0 = prim.fft %x length affine_map<() -> (5)> : tensor<2x5x1x1xf32> -> tensor<2x6x1x2xf32>
+  return %0 : tensor<2x6x1x2xf32>
+}
+
+// -----
+
 func.func @yield(%x: tensor<4xf32>) {
   // expected-error @+1 {{expects parent op to be one of 'prim.if, prim.while'}}
   prim.yield %x : tensor<4xf32>

@@ -257,6 +257,15 @@ func.func @arg_sort(%x: tensor<2x5x1xf32>) -> tensor<2x3xi64> {
   return %0 : tensor<2x3xi64>
 }
 
+// CHECK-LABEL: func @fft
+func.func @fft(%x: tensor<2x20x3x1xf32>, %y: tensor<2x11x3x2xf64>) -> (tensor<2x9x3x2xf32>, tensor<2x20x3x1xf64>) {
+  // CHECK: prim.fft %{{.*}} length #{{.*}} : tensor<2x20x3x1xf32> -> tensor<2x9x3x2xf32>
+  %0 = prim.fft %x length affine_map<() -> (16)> : tensor<2x20x3x1xf32> -> tensor<2x9x3x2xf32>
+  // CHECK: prim.fft inverse half %{{.*}} length #{{.*}} : tensor<2x11x3x2xf64> -> tensor<2x20x3x1xf64>
+  %1 = prim.fft inverse half %y length affine_map<() -> (20)> : tensor<2x11x3x2xf64> -> tensor<2x20x3x1xf64>
+  return %0, %1 : tensor<2x9x3x2xf32>, tensor<2x20x3x1xf64>
+}
+
 // CHECK-LABEL: func @control_flow
 func.func @control_flow(%c: tensor<i1>, %n: tensor<i64>, %x: tensor<4xf32>) -> tensor<4xf32> {
   // CHECK: prim.if %{{.*}} : tensor<i1> -> (tensor<4xf32>) {

@@ -8,6 +8,8 @@
 
 #include "tc/Dialect/Prim/IR/Prim.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace tc::prim;
 
@@ -75,6 +77,14 @@ AffineExpr AttentionOp::getFlops() {
   return simplifySize(scores * ((query.back() + value.back()) * 2 + 5));
 }
 AffineExpr RnnOp::getFlops() { return simplifySize(elementsOf(getGates()) * getSizes(getRecurrent())[0] * 2); }
+
+AffineExpr FftOp::getFlops() {
+  // Five for each element and each power of two of the length; 12 of these where only the run knows.
+  const auto sizes = getSizes(getOperand());
+  const std::optional<int64_t> length = getConstantSize(getLengthExpr());
+  const int64_t steps = length ? std::max<int64_t>(1, llvm::Log2_64_Ceil(std::max<int64_t>(*length, 1))) : 12;
+  return simplifySize(sizes[0] * sizes[2] * getLengthExpr() * (5 * steps));
+}
 
 //===--- reductions -----------------------------------------------------------------------------------------------===//
 

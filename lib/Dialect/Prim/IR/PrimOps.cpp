@@ -449,6 +449,23 @@ LogicalResult ArgSortOp::verify() {
   return success();
 }
 
+LogicalResult FftOp::verify() {
+  const auto from = tensorType(getOperand()), to = tensorType(getResult());
+  const Type element = from.getElementType();
+  if (to.getElementType() != element || !(element.isF32() || element.isF64()))
+    return emitOpError("(C1) operand and result are of f32, or both of f64");
+  const SmallVector<AffineExpr> in = getSizes(getOperand()), out = getSizes(getResult());
+  const auto isPart = [](AffineExpr size) { return isOne(size) || getConstantSize(size) == 2; };
+  if (in.size() != 4 || out.size() != 4 || in[0] != out[0] || in[2] != out[2] || !isPart(in[3]) || !isPart(out[3]))
+    return emitOpError("(C2) needs an operand [P, L, Q, 1 or 2] and a result [P, K, Q, 1 or 2]");
+  if (getLength().getNumResults() != 1)
+    return emitOpError("(C3) needs one length");
+  const std::optional<int64_t> length = getConstantSize(getLengthExpr()), outputs = getConstantSize(out[1]);
+  if (length && outputs && *outputs > *length)
+    return emitOpError("(C3) a transform of ") << *length << " elements has no " << *outputs;
+  return success();
+}
+
 //===--- states ---------------------------------------------------------------------------------------------------===//
 
 LogicalResult StateOp::verify() {

@@ -1,4 +1,4 @@
-//===- Composite.cpp - softmax, norm, attention, products, rnn ----------------------------------------------------===//
+//===- Composite.cpp - softmax, norm, attention, products, rnn, fft -----------------------------------------------===//
 //
 // Evaluated by their definitions, in double throughout; only the results are rounded.
 //
@@ -10,6 +10,7 @@
 #include "Handlers.h"
 
 #include <cmath>
+#include <complex>
 #include <limits>
 
 using namespace mlir;
@@ -250,6 +251,71 @@ Results evalRnn(const Call &call) {
                              fromDoubles(call.elementTypes[2], call.shapes[2], layer.c)};
 }
 
+using Complex = std::complex<double>;
+
+/// The transform of `count` elements, `stride` apart from `from` on, by splitting off the least factor of `count`
+/// again and again. roots[j * spread] = exp(-+2 pi i j / count).
+void transform(const Complex *from, int64_t stride, int64_t count, Complex *to, const std::vector<Complex> &roots,
+               int64_t spread) {
+  int64_t factor = 2;
+  while (factor * factor <= count && count % factor)
+    ++factor;
+  if (factor * factor > count)
+    factor = count;
+  const int64_t rest = count / factor;
+  if (rest == 1) {
+    for (int64_t k = 0; k < count; ++k) {
+      to[k] = 0;
+      for (int64_t n = 0; n < count; ++n)
+        to[k] += from[n * stride] * roots[n * k % count * spread];
+    }
+    return;
+  }
+  std::vector<Complex> parts(count);
+  for (int64_t i = 0; i < factor; ++i)
+    transform(from + i * stride, stride * factor, rest, parts.data() + i * rest, roots, spread * factor);
+  for (int64_t k = 0; k < count; ++k) {
+    to[k] = 0;
+    for (int64_t i = 0; i < factor; ++i)
+      to[k] += parts[i * rest + k % rest] * roots[i * k % count * spread];
+  }
+}
+
+llvm::Expected<Tensor> evalFft(FftOp op, const Call &call) {
+  llvm::Expected<int64_t> length = call.frame.evaluate(op.getLengthExpr());
+  if (!length)
+    return call.fail(llvm::toString(length.takeError()));
+  const Shape &in = call.operands[0].shape, &out = call.shapes[0];
+  if (countElements(out) == 0)
+    return call.makeDoubles({});
+  if (*length < 1 || out[1] > *length)
+    return call.fail("a transform of " + Twine(*length) + " elements has no " + Twine(out[1]));
+  const std::vector<double> values = toDoubles(call.operands[0]);
+  std::vector<double> result(countElements(out));
+  std::vector<Complex> roots(*length), row(*length), spectrum(*length);
+  for (int64_t j = 0; j < *length; ++j)
+    roots[j] = std::polar(1.0, (op.getInverse() ? 2 : -2) * M_PI * double(j) / double(*length));
+  for (int64_t p = 0; p < in[0]; ++p)
+    for (int64_t q = 0; q < in[2]; ++q) {
+      auto at = [&](int64_t n) -> Complex {
+        if (n >= in[1])
+          return 0;
+        const double *element = values.data() + ((p * in[1] + n) * in[2] + q) * in[3];
+        return {element[0], in[3] == 2 ? element[1] : 0};
+      };
+      for (int64_t n = 0; n < *length; ++n)
+        row[n] = op.getHalf() && n > *length / 2 ? std::conj(at(*length - n)) : at(n);
+      transform(row.data(), 1, *length, spectrum.data(), roots, 1);
+      for (int64_t k = 0; k < out[1]; ++k) {
+        double *element = result.data() + ((p * out[1] + k) * out[2] + q) * out[3];
+        element[0] = spectrum[k].real();
+        if (out[3] == 2)
+          element[1] = spectrum[k].imag();
+      }
+    }
+  return call.makeDoubles(result);
+}
+
 } // namespace
 
 void tc::prim::interpreter::addCompositeHandlers(Registry &registry) {
@@ -257,5 +323,6 @@ void tc::prim::interpreter::addCompositeHandlers(Registry &registry) {
   registry.add<NormOp>(evalNorm);
   registry.add<AttentionOp>(evalAttention);
   registry.add<BlockDotOp>(evalBlockDot);
+  registry.add<FftOp>(evalFft);
   registry.add(RnnOp::getOperationName(), evalRnn);
 }

@@ -1,9 +1,9 @@
 //===- DecomposeComposites.cpp - composites as reductions and elementwise ops -------------------------------------===//
 //
-// prim.softmax, prim.norm, prim.attention, prim.rnn and prim.block_dot in the form that loses least: softmax with its
-// maximum taken out, norm in two passes over the row (mean first, then the squares of what is left), all in f32 for
-// narrower elements. Attention and rnn of narrower elements first become their f32 forms, which a target may take
-// whole.
+// prim.softmax, prim.norm, prim.attention, prim.rnn, prim.block_dot and prim.fft in the form that loses least: softmax
+// with its maximum taken out, norm in two passes over the row (mean first, then the squares of what is left), all in
+// f32 for narrower elements. Attention and rnn of narrower elements first become their f32 forms, which a target may
+// take whole.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -15,6 +15,8 @@
 #include "tc/Dialect/Prim/Utils/Recurrence.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+#include <cmath>
 
 namespace tc::prim {
 #define GEN_PASS_DEF_DECOMPOSECOMPOSITESPASS
@@ -237,6 +239,70 @@ struct DecomposeBlockDot : DecomposeUnlessTaken<BlockDotOp> {
   }
 };
 
+/// A transform as a product with the matrix of its roots of unity, generated from iotas (and folded where the length is
+/// known). Angles are reduced exactly, as integers modulo the length.
+struct DecomposeFft : DecomposeUnlessTaken<FftOp> {
+  using DecomposeUnlessTaken::DecomposeUnlessTaken;
+
+  /// cos and sin of 2 pi n k / N, of the sizes [inputs, outputs]. Rows that the transform does not read are 0: those
+  /// from N on, or with `half` from N / 2 + 1 on, where rows between the first and the middle also stand for their
+  /// mirror images.
+  static std::pair<Value, Value> makeRoots(PrimBuilder &b, FftOp op, AffineExpr inputs, AffineExpr outputs) {
+    Sizes sizes{inputs, outputs};
+    Type f64 = b.getF64Type(), type = b.elementOf(op.getResult());
+    Value n = b.iota(b.getI64Type(), sizes, 0), k = b.iota(b.getI64Type(), sizes, 1);
+    Value period = b.broadcastTo(b.sizeValue(op.getLengthExpr()), sizes);
+    Value phase = b.convert(b.binary<RemOp>(b.mul(n, k), period), f64);
+    Value angle = b.div(b.binary<MulOp>(phase, 2 * M_PI), b.convert(period, f64));
+    Value weight = b.splatLike(angle, 1), reach = period;
+    if (op.getHalf()) {
+      Value isAlone =
+          b.binary<OrOp>(b.compare(CompareKind::EQ, n, 0), b.compare(CompareKind::EQ, b.binary<MulOp>(n, 2), period));
+      weight = b.select(isAlone, weight, b.splatLike(weight, 2));
+      reach = b.binary<AddOp>(b.binary<DivOp>(period, 2), 1);
+    }
+    weight = b.select(b.compare(CompareKind::LT, n, reach), weight, b.splatLike(weight, 0));
+    auto finish = [&](Value v) { return b.convert(b.mul(v, weight), type); };
+    return {finish(b.unary<CosOp>(angle)), finish(b.unary<SinOp>(angle))};
+  }
+
+  LogicalResult matchAndRewrite(FftOp op, PatternRewriter &rewriter) const override {
+    if (takesWhole(op))
+      return rewriter.notifyMatchFailure(op, "the target takes it whole");
+    PrimBuilder b(rewriter, op);
+    Sizes in = getSizes(op.getOperand()), out = getSizes(op.getResult());
+    auto [cosine, sine] = makeRoots(b, op, in[1], out[1]);
+    auto product = [&](int64_t part, Value roots) -> Value {
+      Value dot = DotGeneralOp::create(b, b.take(op.getOperand(), 3, part), roots, ArrayRef<int64_t>{},
+                                       ArrayRef<int64_t>{}, ArrayRef<int64_t>{1}, ArrayRef<int64_t>{0});
+      return b.transpose(dot, {0, 2, 1});
+    };
+    // Forward: (re + i im)(cos - i sin); inverse: (re + i im)(cos + i sin). With `half` what is imaginary cancels.
+    const bool isReal = isOne(in[3]), both = !isOne(out[3]), inverse = op.getInverse();
+    Value real = product(0, cosine);
+    if (!isReal) {
+      Value cross = product(1, sine);
+      real = inverse ? b.sub(real, cross) : b.add(real, cross);
+    }
+    Value result = b.unsqueeze(real, 3);
+    if (both) {
+      Value imaginary;
+      if (op.getHalf()) {
+        imaginary = b.splatLike(real, 0);
+      } else {
+        imaginary = product(0, sine);
+        if (!inverse)
+          imaginary = b.unary<NegOp>(imaginary);
+        if (!isReal)
+          imaginary = b.add(imaginary, product(1, cosine));
+      }
+      result = b.concat({result, b.unsqueeze(imaginary, 3)}, 3);
+    }
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+};
+
 struct DecomposeCompositesPass : public tc::prim::impl::DecomposeCompositesPassBase<DecomposeCompositesPass> {
   using DecomposeCompositesPassBase::DecomposeCompositesPassBase;
   DecomposeCompositesPass(TakesWhole takesWhole) : takesWhole(std::move(takesWhole)) {}
@@ -259,6 +325,8 @@ struct DecomposeCompositesPass : public tc::prim::impl::DecomposeCompositesPassB
       patterns.add<DecomposeRnn>(&getContext(), takesWhole);
     if (wanted("block_dot"))
       patterns.add<DecomposeBlockDot>(&getContext(), takesWhole);
+    if (wanted("fft"))
+      patterns.add<DecomposeFft>(&getContext(), takesWhole);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

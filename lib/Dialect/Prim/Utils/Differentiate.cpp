@@ -495,6 +495,31 @@ void Rules::addReductions() {
           ScanOp::create(d.b, g.getType(), ReduceKind::Sum, g, op.getAxis(), op.getExclusive(), !op.getReverse()));
     return success();
   });
+  on<FftOp>([](Differentiator &d, FftOp op, Value g) -> LogicalResult {
+    PrimBuilder &b = d.b;
+    const Sizes sizes = getSizes(op.getOperand());
+    const AffineExpr length = op.getLengthExpr();
+    if (op.getHalf() && !isOne(getSizes(op.getResult())[3]))
+      return d.fail("of complex results of half a spectrum");
+    // Elements that are read, of which the operand may have fewer.
+    Sizes read = sizes;
+    const AffineExpr most = op.getHalf() ? simplifySize(length.floorDiv(2) + 1) : length;
+    const auto extent = getConstantSize(sizes[1]), known = getConstantSize(most);
+    if (sizes[1] != most && !(extent && known))
+      return d.fail("of a length that may be less than the operand's");
+    if (extent && known && *known < *extent)
+      read[1] = most;
+    // The adjoint of exp(-i a), as a map of real and imaginary parts, is exp(i a).
+    Value back = FftOp::create(b, makeType(b.elementOf(g), read), g, op.getLength(), !op.getInverse());
+    if (op.getHalf()) { // all but the first and the middle one stand for two
+      Value k = b.iota(b.getI64Type(), read, 1), count = b.broadcastTo(b.sizeValue(length), read);
+      Value isAlone =
+          b.binary<OrOp>(b.compare(CompareKind::EQ, k, 0), b.compare(CompareKind::EQ, b.binary<MulOp>(k, 2), count));
+      back = b.select(isAlone, back, b.add(back, back));
+    }
+    d.add(op.getOperand(), b.pad(back, b.scalar(b.elementOf(g), 0), Sizes(4, b.size(0)), sizes));
+    return success();
+  });
   on<SoftmaxOp>([](Differentiator &d, SoftmaxOp op, Value g) {
     PrimBuilder &b = d.b;
     int64_t axis = op.getAxis();

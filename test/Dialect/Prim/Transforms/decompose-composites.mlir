@@ -71,3 +71,14 @@ func.func @gru(%gates: tensor<5x2x9xf64>, %r: tensor<3x9xf64>, %b: tensor<9xf64>
   %0:3 = prim.rnn gru %gates, %r, %b, %h, %c, %p, %l : (tensor<5x2x9xf64>, tensor<3x9xf64>, tensor<9xf64>, tensor<2x3xf64>, tensor<2x3xf64>, tensor<9xf64>, tensor<2xi32>) -> (tensor<5x2x3xf64>, tensor<2x3xf64>, tensor<2x3xf64>)
   return %0#0, %0#1, %0#2 : tensor<5x2x3xf64>, tensor<2x3xf64>, tensor<2x3xf64>
 }
+
+// Roots of unity, whose real parts the sums take and imaginary ones.
+// CHECK-LABEL: func.func @fft
+// CHECK-DAG: prim.cos
+// CHECK-DAG: prim.sin
+// CHECK-COUNT-2: prim.dot_general
+// CHECK-NOT: prim.fft
+func.func @fft(%x: tensor<4x8x1x1xf32>) -> tensor<4x5x1x2xf32> {
+  %0 = prim.fft %x length affine_map<() -> (8)> : tensor<4x8x1x1xf32> -> tensor<4x5x1x2xf32>
+  return %0 : tensor<4x5x1x2xf32>
+}

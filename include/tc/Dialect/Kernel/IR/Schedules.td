@@ -239,6 +239,14 @@ def Kernel_CpuSort : Kernel_Strategy<"CpuSort", "cpu.sort", [
   ]> {
   let summary = "Sorts and top-k";
 }
+def Kernel_CpuFft : Kernel_Strategy<"CpuFft", "cpu.fft", [
+    Number<"batch", "transforms of a task, along which lanes run; 0: one, with lanes along its elements">,
+    Number<"bluestein", "length of the transforms that compute it as a convolution; 0: it is computed directly">,
+    Flag<"packed", "neighbouring real elements are the parts of complex ones, of which there are half as many">,
+    Flag<"twiddleLaunch", "a launch of its own computes the twiddle factors; else they are tables in the code">
+  ], [PerWidth<"radix", "largest radix of a pass", 4>]> {
+  let summary = "Fast Fourier transforms";
+}
 def Kernel_CpuColumnReduce : Kernel_Strategy<"CpuColumnReduce", "cpu.column_reduce", [
     Flag<"folded", "rows of few columns are read as they lie, and lanes folded in the end">,
     Number<"columns", "of a task, a multiple of every vector width", 1, 1>,

@@ -331,6 +331,25 @@ def Prim_ArgSortOp : Prim_Op<"arg_sort", "Alone", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Prim_FftOp : Prim_Op<"fft", "Alone", [Pure], [], ["getFlops"]> {
+  let summary = "Discrete Fourier transforms of N elements each, not scaled";
+  let description = [{
+    result[p, k, q] = sum over n < N of operand[p, n, q] * exp(-2 pi i n k / N), with `inverse` exp(+2 pi i n k / N).
+    operand [P, L, Q, C], result [P, K, Q, R]. C is 1 or 2: real elements, or real and imaginary parts. R likewise: the real parts of
+    the sums, or both. `length` is a map with one result, N. Elements from L on are 0; those from N on are not read. With `half`
+    elements from N / 2 + 1 on are the conjugates of those at N - n.
+    (C1) element types are f32 or f64, the same for both. (C2) operand and result have these sizes. (C3) K is at most N.
+  }];
+  let arguments = (ins AnyRankedTensor:$operand, AffineMapAttr:$length, UnitAttr:$inverse, UnitAttr:$half);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "(`inverse` $inverse^)? (`half` $half^)? $operand `length` $length attr-dict `:` type($operand) `->` type($result)";
+  let extraClassDeclaration = [{
+    /// N.
+    ::mlir::AffineExpr getLengthExpr() { return getLength().getResult(0); }
+  }];
+  let hasVerifier = 1;
+}
+
 //===--- contractions and windows -----------------------------------------------------------------------------------===//
 
 def Prim_DotGeneralOp : Prim_Repeated<"dot_general", "Contraction", "Part", ["getCombinedSizes"]> {
