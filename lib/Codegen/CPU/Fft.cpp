@@ -100,7 +100,7 @@ constexpr int64_t kMargin = 16;
 
 /// Most elements of the run-time tables and planes of a transform by convolution.
 AffineExpr runTimeElements(const Problem &p) {
-  return prim::simplifySize(p.length * 4 + FftPasses::kLeastRunTime + FftPasses::kSlack);
+  return prim::simplifySize(p.length * 4 + 2 * kMargin + FftPasses::kSlack);
 }
 
 /// Code of a task, or of the launches before.
@@ -395,14 +395,28 @@ private:
   }
   /// x[2 n] + i x[2 n + 1].
   ComplexVector readPairs(const FftElements &at) {
-    auto part = [&](int64_t number) {
-      FftElements there = at;
-      there.index = e.addIndex(e.mulIndex(at.index, e.i64(2), 2), e.constant(number));
-      there.begin = 2 * at.begin + number;
-      there.end = at.end == INT64_MAX ? INT64_MAX : 2 * at.end - 1 + number;
-      return read(there).re;
+    // Two vectors of neighbours, of which every second lane is taken.
+    const int64_t width = e.width();
+    auto half = [&](int64_t number) {
+      FftElements there;
+      const Value first = e.add(e.mul(at.index.base, e.i64(2)), e.i64(number * width));
+      there.index = e.contiguous(e.uniform(first, 2));
+      there.begin = 2 * at.begin;
+      there.end = at.end == INT64_MAX ? INT64_MAX : 2 * at.end;
+      const Value on =
+          at.valid ? e.lanesWithin(e.i64(0), e.sub(e.add(at.valid, at.valid), e.i64(number * width))) : Value();
+      Value x;
+      e.withMask(on, [&] { x = read(there).re; });
+      return x;
     };
-    return {part(0), part(1)};
+    const Value low = half(0), high = half(1);
+    auto lanesFrom = [&](int64_t first) -> Value {
+      SmallVector<int64_t> lanes;
+      for (int64_t lane = 0; lane < width; ++lane)
+        lanes.push_back(2 * lane + first);
+      return vector::ShuffleOp::create(b, e.loc(), low, high, lanes);
+    };
+    return {lanesFrom(0), lanesFrom(1)};
   }
   /// The spectrum of real elements from that of their pairs.
   void emitUnpacked() {
@@ -488,7 +502,8 @@ private:
     // 2^t from 2 N - 1 on.
     const Value zeros = math::CountLeadingZerosOp::create(b, e.loc(), e.sub(e.add(count, count), e.i64(2)));
     const Value power = arith::ShLIOp::create(b, e.loc(), one, e.sub(e.i64(64), zeros));
-    const Value convolution = arith::MaxSIOp::create(b, e.loc(), power, least);
+    // The chirp and its mirror image are whole vectors each.
+    const Value convolution = arith::MaxSIOp::create(b, e.loc(), power, e.i64(2 * kMargin));
     transformed = arith::SelectOp::create(b, e.loc(), isDirect, count, convolution);
   }
   Planes planesAt(Value start, Value size) { return {start, e.address(start, element, size)}; }
@@ -548,35 +563,48 @@ private:
   /// A task's part of the tables of factors and of the chirp.
   void emitTables(Index task, Value twiddleTable, Value chirpTable) {
     const Planes factors = planesAt(twiddleTable, runTimeSize), chirps = planesAt(chirpTable, runTimeSize);
-    // Lanes that this task has of `count`, whole vectors.
-    auto share = [&](Value all, llvm::function_ref<void(Index)> body) {
+    // The elements that this task has of `all`, by vectors of which the last ones are off in part.
+    auto share = [&](Value all, llvm::function_ref<ComplexVector(Value)> element, Planes table, Value start) {
       const Value part =
           e.mul(e.divUnsigned(e.add(all, e.i64(kTableTasks * 16 - 1)), e.i64(kTableTasks * 16)), e.i64(16));
       const Value from = e.min(e.mul(task.base, part), all), to = e.min(e.add(from, part), all);
-      e.laneLoop(to, std::nullopt, body, from);
+      e.loop(from, to, e.width(), [&](Index first) {
+        passes.keepRolled();
+        const Index at = e.contiguous(first);
+        const ComplexVector x = element(e.materialize(at));
+        FftElements place;
+        place.index = e.addIndex(at, e.uniform(start));
+        e.withMask(tailMask(e, e.sub(to, first.base)), [&] { passes.to(table)(place, x); });
+      });
     };
-    auto store = [&](Planes table, const Index &at, ComplexVector x) {
-      e.storeAt(x.re, table.re, element, at);
-      e.storeAt(x.im, table.im, element, at);
-    };
-    passes.forRunTimePasses(transformed, [&](int64_t radix, Value m, Value start) {
-      e.loop(e.i64(1), e.i64(radix), 1, [&](Index k) {
-        share(m, [&](Index p) {
-          passes.keepRolled();
-          const Value numerators = arith::MulIOp::create(b, e.loc(), e.materialize(p), e.broadcast(k.base));
-          const Value place = e.add(start, e.mul(e.sub(k.base, e.i64(1)), m));
-          store(factors, e.addIndex(p, e.uniform(place)), rootAt(fractionOf(numerators, e.mul(m, e.i64(radix)))));
-        });
+    passes.forRunTimePasses(transformed, [&](Value radix, Value m, Value start) {
+      e.loop(e.i64(1), radix, 1, [&](Index k) {
+        const Value row = e.add(start, e.mul(e.sub(k.base, e.i64(1)), m));
+        share(
+            m,
+            [&](Value p) {
+              const Value numerators = arith::MulIOp::create(b, e.loc(), p, e.broadcast(k.base));
+              return rootAt(fractionOf(numerators, e.mul(m, radix)));
+            },
+            factors, row);
       });
     });
+    // Zeros behind the chirp fill the last vector.
     e.ifThen(e.isNot(isDirect), [&] {
-      share(count, [&](Index n) {
-        passes.keepRolled();
-        const Value position = e.materialize(n), twice = e.add(count, count);
-        const Value square = arith::MulIOp::create(b, e.loc(), position, position);
-        const Value phase = arith::RemUIOp::create(b, e.loc(), square, e.broadcast(twice));
-        store(chirps, n, rootAt(fractionOf(phase, twice)));
-      });
+      const Value whole = e.mul(e.divUnsigned(e.add(count, e.i64(kMargin - 1)), e.i64(kMargin)), e.i64(kMargin));
+      share(
+          whole,
+          [&](Value n) {
+            const Value twice = e.add(count, count), square = arith::MulIOp::create(b, e.loc(), n, n);
+            const Value phase = arith::RemUIOp::create(b, e.loc(), square, e.broadcast(twice));
+            const Value isWithin = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, n, e.broadcast(count));
+            const ComplexVector x = rootAt(fractionOf(phase, twice));
+            auto within = [&](Value part) -> Value {
+              return arith::SelectOp::create(b, e.loc(), isWithin, part, passes.constant(0));
+            };
+            return ComplexVector{within(x.re), within(x.im)};
+          },
+          chirps, e.i64(0));
     });
   }
   /// Calls body for `all` elements of a run-time transform. `known`: a number with the same remainder by the width.
@@ -606,13 +634,13 @@ private:
       Planes buffers[2] = {runTimePlanes(0), runTimePlanes(1)};
       // Elements n and M - n are the conjugate of c[n], those between are 0.
       clearElements(buffers[0], e.i64(0));
-      forElements(count, std::nullopt, [&](const FftElements &at) {
+      const Value whole = e.mul(e.divUnsigned(e.add(count, e.i64(kMargin - 1)), e.i64(kMargin)), e.i64(kMargin));
+      forElements(whole, kMargin, [&](const FftElements &at) {
         const ComplexVector x = passes.conjugate(passes.loadTable(chirp, at.index));
         passes.to(buffers[0])(at, x);
         FftElements mirrored;
         mirrored.index = e.contiguous(e.uniform(e.sub(e.sub(transformed, e.i64(e.width() - 1)), at.index.base)));
-        const Value on = at.valid ? e.lanesWithin(e.sub(e.i64(e.width()), at.valid), e.i64(e.width())) : Value();
-        e.withMask(on, [&] { passes.to(buffers[0])(mirrored, {passes.reverse(x.re), passes.reverse(x.im)}); });
+        passes.to(buffers[0])(mirrored, {passes.reverse(x.re), passes.reverse(x.im)});
       });
       passes.emitRunTime(transformed, twiddles, buffers);
       const Value all = arith::SIToFPOp::create(b, e.loc(), element, transformed);

@@ -178,6 +178,8 @@ void FftPasses::firstPass(int64_t radix, Extent m, Planes twiddles, const Load &
     for (int64_t j = 0; j < radix; ++j) {
       FftElements at;
       at.index = e.addIndex(p, e.uniform(e.mul(e.i64(j), count)));
+      if (e.mask())
+        at.valid = e.sub(count, p.base);
       if (m.constant && !m.value) {
         at.begin = j * *m.constant;
         at.end = at.begin + *m.constant;
@@ -283,15 +285,15 @@ Value FftPasses::bitsAfterFirstPass(Value length) {
   return e.sub(zeros, e.i64(llvm::Log2_64(firstRadix())));
 }
 
-void FftPasses::forRunTimePasses(Value length, llvm::function_ref<void(int64_t, Value, Value)> body) {
-  const Value first = e.divUnsigned(length, e.i64(firstRadix()));
-  body(firstRadix(), first, e.i64(0));
-  const Value start = e.mul(first, e.i64(firstRadix() - 1));
-  const Value passes = e.divUnsigned(bitsAfterFirstPass(length), e.i64(2));
-  e.loop(e.i64(0), passes, 1, {first, start}, [&](Index, ValueRange state) {
-    const Value m = e.divUnsigned(state[0], e.i64(kNextRadix));
-    body(kNextRadix, m, state[1]);
-    return SmallVector<Value>{m, e.add(state[1], e.mul(m, e.i64(kNextRadix - 1)))};
+void FftPasses::forRunTimePasses(Value length, llvm::function_ref<void(Value, Value, Value)> body) {
+  OpBuilder &b = e.builder();
+  const Value passes = e.add(e.i64(1), e.divUnsigned(bitsAfterFirstPass(length), e.i64(2)));
+  e.loop(e.i64(0), passes, 1, {length, e.i64(0)}, [&](Index number, ValueRange state) {
+    const Value isFirst = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::eq, number.base, e.i64(0));
+    const Value radix = arith::SelectOp::create(b, e.loc(), isFirst, e.i64(firstRadix()), e.i64(kNextRadix));
+    const Value m = e.divUnsigned(state[0], radix);
+    body(radix, m, state[1]);
+    return SmallVector<Value>{m, e.add(state[1], e.mul(m, e.sub(radix, e.i64(1))))};
   });
 }
 

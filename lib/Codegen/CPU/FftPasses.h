@@ -62,7 +62,7 @@ public:
   void emitRunTime(mlir::Value length, Planes twiddles, Planes (&buffers)[2]);
   static constexpr int64_t kLeastRunTime = 16;
   /// Calls body(radix, m, where its factors begin) for the passes that have factors.
-  void forRunTimePasses(mlir::Value length, llvm::function_ref<void(int64_t, mlir::Value, mlir::Value)> body);
+  void forRunTimePasses(mlir::Value length, llvm::function_ref<void(mlir::Value, mlir::Value, mlir::Value)> body);
 
   ComplexVector mul(ComplexVector x, ComplexVector y);
   ComplexVector conjugate(ComplexVector x) { return {x.re, negate(x.im)}; }
