@@ -341,35 +341,35 @@ def attention():
          [merge(attend(*(split(p, n) for p in np.split(product, 3, -1)), mask=np.where(keep, 0, -10000)[:, None, None])).astype(F)],
          num_heads=n, constants=[1], fixed=[1], tolerance=1e-3, atol=1e-4)
 
-    # MultiHeadAttention; hidden sizes are known, positions need not be.
+    # MultiHeadAttention; hidden sizes may come at run time, and the scale with them.
     s, e = 7, 10
     Q, K, V, bias = normal(70, batch, t, h), normal(71, batch, s, h), normal(72, batch, s, n * e), normal(73, 2 * h + n * e)
     parts = [split(a.astype(np.float64), n) for a in (Q, K, V)]
     biased = [split(a.astype(np.float64) + c, n) for a, c in zip((Q, K, V), np.split(bias, [h, 2 * h]))]
-    static = dict(num_heads=n, ways=("static",), **tolerance)
-    case("mha", MS, "MultiHeadAttention", [Q, K, V], [merge(attend(*parts)).astype(F)], **static)
+    any_size = dict(num_heads=n, **tolerance)
+    case("mha", MS, "MultiHeadAttention", [Q, K, V], [merge(attend(*parts)).astype(F)], **any_size)
     case("mha_bias", MS, "MultiHeadAttention", [Q, K, V, bias],
-         [merge(attend(*biased)).astype(F), biased[1].astype(F), biased[2].astype(F)], **static)
+         [merge(attend(*biased)).astype(F), biased[1].astype(F), biased[2].astype(F)], **any_size)
     hidden = (rng(74).random((batch, s)) < 0.7).astype(np.int32)
     hidden[:, 0] = 1
     case("mha_mask", MS, "MultiHeadAttention", [Q, K, V, None, hidden, normal(75, batch, 1, t, s)],
-         [merge(attend(*parts, mask=np.where(hidden, 0, -10000)[:, None, None] + normal(75, batch, 1, t, s))).astype(F)], **static)
+         [merge(attend(*parts, mask=np.where(hidden, 0, -10000)[:, None, None] + normal(75, batch, 1, t, s))).astype(F)], **any_size)
     packed = normal(76, batch, t, n, 3, d)
     case("mha_packed", MS, "MultiHeadAttention", [packed, None, None],
          [merge(attend(*(packed[:, :, :, i].transpose(0, 2, 1, 3) for i in range(3)), causal=True)).astype(F)], unidirectional=1, fixed=[0],
          num_heads=n, **tolerance)
     pair = normal(77, batch, s, n, 2, d)
     case("mha_packed_pair", MS, "MultiHeadAttention", [Q, pair, None],
-         [merge(attend(parts[0], pair[:, :, :, 0].transpose(0, 2, 1, 3), pair[:, :, :, 1].transpose(0, 2, 1, 3))).astype(F)], **static)
+         [merge(attend(parts[0], pair[:, :, :, 0].transpose(0, 2, 1, 3), pair[:, :, :, 1].transpose(0, 2, 1, 3))).astype(F)], **any_size)
     heads_k, heads_v = normal(78, batch, n, s, d), normal(79, batch, n, s, d)
-    case("mha_cross", MS, "MultiHeadAttention", [Q, heads_k, heads_v], [merge(attend(parts[0], heads_k, heads_v)).astype(F)], **static)
+    case("mha_cross", MS, "MultiHeadAttention", [Q, heads_k, heads_v], [merge(attend(parts[0], heads_k, heads_v)).astype(F)], **any_size)
     k1, v1, pk, pv = normal(80, batch, t, h), normal(81, batch, t, h), normal(82, batch, n, 4, d), normal(83, batch, n, 4, d)
     keys, values = np.concatenate([pk, split(k1, n)], 2), np.concatenate([pv, split(v1, n)], 2)
     case("mha_past", MS, "MultiHeadAttention", [Q, k1, v1, None, None, None, pk, pv],
-         [merge(attend(parts[0], keys, values, causal=True)).astype(F), keys, values], unidirectional=1, **static)
+         [merge(attend(parts[0], keys, values, causal=True)).astype(F), keys, values], unidirectional=1, **any_size)
     half = [a.astype(np.float16) for a in (Q, K, V)]
     case("mha_float16", MS, "MultiHeadAttention", half, [merge(attend(*(split(a, n) for a in half))).astype(np.float16)],
-         num_heads=n, ways=("static",), tolerance=5e-3, atol=5e-3)
+         num_heads=n, tolerance=5e-3, atol=5e-3)
 
     # Rotary embeddings.
     angles = rng(84).random((20, 4)) * 6
@@ -441,10 +441,12 @@ def attention():
         expected = [merge(result).astype(F), keys.astype(F), values.astype(F)]
         if "qk_output" in attrs:
             expected.append(shown[attrs["qk_output"] - 1].astype(F))
-        # The number of positions may be known, or come at run time.
+        # The number of positions may be known, or come at run time; so may the head size, but where rotary caches and packed
+        # operands are told apart by it.
+        sizes_open = "do_rotary" not in attrs and name != "packed"
         for known in (True, False):
             case(f"gqa_{name}_{'known' if known else 'data'}", MS, "GroupQueryAttention", operands,
-                 expected, num_heads=n, kv_num_heads=g, ways=("static",), constants=[6] if known else [],
+                 expected, num_heads=n, kv_num_heads=g, ways=("static", "dynamic") if sizes_open and not known else ("static",), constants=[6] if known else [],
                  **tolerance, **attrs)
 
 

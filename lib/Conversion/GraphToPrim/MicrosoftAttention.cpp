@@ -106,6 +106,19 @@ FailureOr<Value> emitPadding(NodeContext &ctx, Value padding, SizesRef scores, d
   return b.select(isHidden, b.splat(type, own, filter), b.splat(type, own, 0));
 }
 
+/// The query and the factor of its scores: `given`, or where that is 0, one over the root of the head size. One that
+/// only the run knows goes into the query.
+std::pair<Value, double> scaleQuery(PrimBuilder &b, Value query, AffineExpr depth, double given) {
+  if (given != 0)
+    return {query, given};
+  if (std::optional<int64_t> known = getConstantSize(depth))
+    return {query, *known ? 1 / std::sqrt(double(*known)) : 1.0}; // scores of no elements are 0
+  const Type type = b.elementOf(query), wide = b.accumulatorOf(type);
+  Value root = b.unary<SqrtOp>(b.convert(b.sizeValue(depth), wide));
+  Value scaled = b.div(b.convert(query, wide), b.broadcastTo(root, getSizes(query)));
+  return {b.convert(scaled, type), 1.0};
+}
+
 /// softmax(scale * q k^T + masks) v, as [B, T, N * D].
 FailureOr<Value> emitAttention(NodeContext &ctx, const Heads &heads, const Masks &masks, double scale, bool causal) {
   PrimBuilder &b = ctx.b;
@@ -132,13 +145,8 @@ FailureOr<Value> emitAttention(NodeContext &ctx, const Heads &heads, const Masks
     return failure();
   if (masks.bias && failed(add(masks.bias)))
     return failure();
-  if (scale == 0) {
-    auto depth = getConstantSize(q[3]);
-    if (!depth || *depth == 0)
-      return ctx.unsupported("with a head size that is not known at compile time and no scale is not supported");
-    scale = 1 / std::sqrt(double(*depth));
-  }
-  Value y = AttentionOp::create(b, makeType(type, result), heads.query, *key, *value, mask, b.getF64FloatAttr(scale),
+  auto [query, factor] = scaleQuery(b, heads.query, q[3], scale);
+  Value y = AttentionOp::create(b, makeType(type, result), query, *key, *value, mask, b.getF64FloatAttr(factor),
                                 causal ? b.getUnitAttr() : UnitAttr(), /*zeroNan=*/UnitAttr());
   return mergeHeads(b, y);
 }
@@ -569,13 +577,8 @@ LogicalResult groupQueryAttention(NodeContext &ctx) {
   }
   Sizes flat{batch, b.size(groups), simplifySize(rows * each), total};
   mask = b.reshape(mask, flat);
-  double scale = ctx.getFloat("scale", 0), cap = ctx.getFloat("softcap", 0);
-  if (scale == 0) {
-    auto known = getConstantSize(depth);
-    if (!known || *known == 0)
-      return ctx.unsupported("with a head size that is not known at compile time and no scale is not supported");
-    scale = 1 / std::sqrt(double(*known));
-  }
+  double cap = ctx.getFloat("softcap", 0), scale;
+  std::tie(queries, scale) = scaleQuery(b, queries, depth, ctx.getFloat("scale", 0));
   // What one more key of a value 0 weighs in the softmax: 0, or a number for each head.
   Value sink = ctx.operand(11);
   if (!sink && ctx.getInt("smooth_softmax", 0))
