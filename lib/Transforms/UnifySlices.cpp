@@ -8,14 +8,15 @@
 //     ..                                               %i = prim.reshape (prim.slice %b from (0))
 //                                                      %s = prim.dynamic_slice %a from (%i, 0)
 //
-// Only where many regions gain, and only among ops that move and map elements or reduce them: what code generators plan
-// for (products, windows, sorts) keeps starts that they can see.
+// Only where many regions gain, and not with products, windows and recurrent layers, whose code is planned around what
+// they read.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "tc/Analysis/RegionInfo.h"
+#include "tc/Analysis/SymbolNumbers.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
 #include "tc/Transforms/Passes.h"
 
@@ -54,14 +55,13 @@ SmallVector<prim::SliceOp> findSlices(kernel::RegionOp region) {
 
 /// Whether code for a region does not depend much on where its slices begin.
 bool isPlain(kernel::RegionOp region) {
-  return llvm::all_of(region.getBody().front().without_terminator(), [](Operation &op) {
+  return llvm::none_of(region.getBody().front().without_terminator(), [](Operation &op) {
     const prim::Role role = prim::getRole(&op);
-    return role == prim::Role::Pointwise || role == prim::Role::Movement || role == prim::Role::Reduce ||
-           isa<prim::ConstantOp>(op);
+    return role == prim::Role::Contraction || role == prim::Role::Window || isa<prim::RnnOp>(op);
   });
 }
 
-/// The region's text without the starts of `slices`.
+/// The region's text without the starts of `slices`, and whatever its symbols' numbers.
 std::string describe(kernel::RegionOp region, ArrayRef<prim::SliceOp> slices) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -83,7 +83,10 @@ std::string describe(kernel::RegionOp region, ArrayRef<prim::SliceOp> slices) {
     }
     os << '\n';
   }
-  return text;
+  std::string numbered;
+  llvm::raw_string_ostream out(numbered);
+  numberSymbols(text, out);
+  return numbered;
 }
 
 Starts startsOf(ArrayRef<prim::SliceOp> slices) {
