@@ -150,11 +150,11 @@ struct SliceOfProduct : OpRewritePattern<SliceOp> {
     const Sizes from = getSizes(op.getOperand()), to = getSizes(op.getResult());
     double kept = 1;
     for (auto [whole, count, step] : llvm::zip_equal(from, to, op.getSteps())) {
+      if (step != 1 && getConstantSize(count) != 1) // nor is a whole dim that is reversed
+        return rewriter.notifyMatchFailure(op, "not contiguous");
       if (whole == count)
         continue;
       const std::optional<int64_t> size = getConstantSize(whole), left = getConstantSize(count);
-      if (step != 1 && getConstantSize(count) != 1)
-        return rewriter.notifyMatchFailure(op, "not contiguous");
       kept *= size && left && *size > 0 ? double(*left) / double(*size) : left ? 0.5 : 1;
     }
     const Part part{Sizes(op.getStarts().getResults()), to};

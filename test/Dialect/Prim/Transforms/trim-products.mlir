@@ -70,3 +70,13 @@ func.func @unchanged(%x: tensor<30x48xf32>, %w: tensor<48x200xf32>, %v: tensor<3
   %e = prim.slice %d from #first step [1, 1] : tensor<30x108xf32> -> tensor<30x100xf32>
   return %a, %p, %b, %c, %e : tensor<30x100xf32>, tensor<30x200xf32>, tensor<30x96xf32>, tensor<30x96xf32>, tensor<30x100xf32>
 }
+
+// A whole dim that is reversed is no part of the product.
+// CHECK-LABEL: func.func @reversed
+// CHECK: prim.dot_general {{.*}} -> tensor<8x33xf32>
+// CHECK: prim.slice {{.*}} step [1, -1] : tensor<8x33xf32> -> tensor<1x33xf32>
+func.func @reversed(%x: tensor<8x5xf32>, %w: tensor<5x33xf32>) -> tensor<1x33xf32> {
+  %0 = prim.dot_general %x, %w batch [] x [] contract [1] x [0] : (tensor<8x5xf32>, tensor<5x33xf32>) -> tensor<8x33xf32>
+  %1 = prim.slice %0 from affine_map<() -> (1, 32)> step [1, -1] : tensor<8x33xf32> -> tensor<1x33xf32>
+  return %1 : tensor<1x33xf32>
+}
