@@ -20,7 +20,6 @@
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
 #include "tc/Transforms/Passes.h"
 
-#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -96,13 +95,13 @@ Starts startsOf(ArrayRef<prim::SliceOp> slices) {
   return starts;
 }
 
-/// The region with the starts that `varies` names as one more input.
-void readStarts(kernel::RegionOp region, ArrayRef<bool> varies) {
+/// The region with those of its `starts` that `varies` names as one more input.
+void readStarts(kernel::RegionOp region, ArrayRef<AffineExpr> starts, ArrayRef<bool> varies) {
   OpBuilder b(region);
   const Location loc = region.getLoc();
   const SmallVector<prim::SliceOp> slices = findSlices(region);
   Starts data;
-  for (auto [start, isData] : llvm::zip_equal(startsOf(slices), varies))
+  for (auto [start, isData] : llvm::zip_equal(starts, varies))
     if (isData)
       data.push_back(start);
   Value given = PrimBuilder(b, region).sizesValue(data);
@@ -119,7 +118,7 @@ void readStarts(kernel::RegionOp region, ArrayRef<bool> varies) {
                                               region.getCasesAttr(), region.getCostAttr(), fusion);
   replacement->setDiscardableAttrs(region->getDiscardableAttrDictionary());
   replacement.getBody().takeBody(region.getBody());
-  const Value starts = replacement.getBody().front().addArgument(given.getType(), loc);
+  const Value argument = replacement.getBody().front().addArgument(given.getType(), loc);
   region.replaceAllUsesWith(replacement.getOutputs());
   region.erase();
 
@@ -131,7 +130,7 @@ void readStarts(kernel::RegionOp region, ArrayRef<bool> varies) {
     bool isData = false;
     for (AffineExpr start : slice.getStarts().getResults()) {
       if (varies[place++]) {
-        at.push_back(inner.take(starts, 0, number++));
+        at.push_back(inner.take(argument, 0, number++));
         isData = true;
       } else {
         at.push_back(inner.sizeValue(start));
@@ -171,7 +170,7 @@ struct UnifySlicesPass : tc::impl::UnifySlicesPassBase<UnifySlicesPass> {
         for (auto [here, there, isData] : llvm::zip_equal(starts.getResults(), first, varies))
           isData |= here != there;
       for (auto &[region, starts] : regions)
-        readStarts(region, varies);
+        readStarts(region, starts, varies);
     }
   }
 };

@@ -163,6 +163,7 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     MLIRContext *context = &getContext();
+    boundSymbols.clear(); // those of another module's functions
     llvm::StringMap<unsigned> known;
     std::vector<Kernel> kernels;
     // Bodies of regions stay as they are until the end: answers hold for all variants.
