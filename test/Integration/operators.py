@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from fractions import Fraction
 
 import numpy as np
 import onnx
@@ -261,6 +262,20 @@ def add_sampling():
         y = x @ np.array(weights, np.float32)
         case(f"Resize_to_one_{mode}", [helper.make_node("Resize", ["x", "", "s"], ["y"], mode=mode, antialias=int(mode == "linear"),
                                                         coordinate_transformation_mode="pytorch_half_pixel")], {"x": x}, {"y": y[:, None]}, 18, constants={"s": scales})
+    # The middle of an odd result of an even line lies between two elements, whatever the scale.
+    for (size, scale), mode in itertools.product(((4, 0.77), (4, 1.3), (6, 0.6), (8, 1.7), (10, 0.55)), ("floor", "ceil")):
+        scale, x = np.float32(scale), random(2, size)
+        out = math.floor(np.float32(size) * scale)
+        at = [Fraction(size - 1, 2) + Fraction(2 * k + 1 - out, 2) / Fraction(float(scale)) for k in range(out)]
+        near = [math.ceil(v - Fraction(1, 2)) if mode == "floor" else math.floor(v + Fraction(1, 2)) for v in at]
+        case(f"Resize_symmetric_{size}_{out}_{mode}", [helper.make_node("Resize", ["x", "", "s"], ["y"], mode="nearest", nearest_mode=f"round_prefer_{mode}",
+                                                                        coordinate_transformation_mode="half_pixel_symmetric")],
+             {"x": x}, {"y": x[:, np.clip(near, 0, size - 1)]}, 19, constants={"s": np.array([1, scale])})  # fmt: skip
+    # What lies beyond the border is the border's element, on both sides.
+    grid = np.stack(np.meshgrid(np.linspace(-1.6, 1.6, 24), np.linspace(-1.3, 1.3, 12)), axis=-1)[None].astype(np.float32)
+    for align in 0, 1:
+        case(f"GridSample_cubic_border_{align}", [helper.make_node("GridSample", ["x", "g"], ["y"], mode="cubic", padding_mode="border", align_corners=align)], {"x": random(1, 2, 4, 5), "g": grid}, None, 20,
+             tolerance=1e-5)
     for name, size, kernel, stride, pad, dilation, groups, offset_groups in (("1d", (9,), (3,), 2, 1, 1, 1, 2), ("2d", (6, 5), (3, 2), 1, 1, 1, 2, 1), ("2d_dilated", (7, 7), (2, 2), 2, 1, 2, 1, 2),
                                                                             ("3d", (3, 4, 3), (2, 1, 2), 1, 0, 1, 2, 4)):  # fmt: skip
         out = [(s + 2 * pad - dilation * (k - 1) - 1) // stride + 1 for s, k in zip(size, kernel)]

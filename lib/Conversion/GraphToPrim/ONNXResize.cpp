@@ -102,17 +102,19 @@ private:
       step = orElse(wide(b.binary<MulOp>(extent, 0.5), axis), step);
       return b.add(step, wide(b.mul(axis.roiStart, inSpan), axis));
     }
+    if (mode == "half_pixel_symmetric") {
+      // in / 2 + (position + 0.5 - out / 2) / scale - 0.5: the middles lie on each other whatever the scale, so that
+      // nothing but the one quotient rounds.
+      Value twice = b.sub(b.binary<AddOp>(b.binary<MulOp>(position, 2), 1), wide(size(axis.out), axis));
+      Value middle = b.binary<MulOp>(b.binary<SubOp>(in, 1), 0.5);
+      return b.add(quotient(b.binary<MulOp>(twice, 0.5), wide(axis.scale, axis)), wide(middle, axis));
+    }
     Value half = b.binary<SubOp>(quotient(b.binary<AddOp>(position, 0.5), wide(axis.scale, axis)), 0.5);
     if (mode == "tf_half_pixel_for_nn") // Resize-11
       return b.binary<AddOp>(half, 0.5);
     if (mode == "pytorch_half_pixel") { // ReferenceEvaluator gives an only sample the place -0.5, the specification 0
       Value single = b.compare(CompareKind::EQ, size(axis.out), 1);
       return b.select(b.broadcastTo(single, getSizes(half)), b.splatLike(half, 0), half);
-    }
-    if (mode == "half_pixel_symmetric") {
-      Value adjustment = b.div(size(axis.out), width);
-      Value offset = b.mul(b.binary<MulOp>(in, 0.5), b.sub(b.splatLike(adjustment, 1), adjustment));
-      return b.add(half, wide(offset, axis));
     }
     return half;
   }

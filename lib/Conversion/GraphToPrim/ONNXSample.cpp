@@ -115,8 +115,10 @@ public:
     if (mode == "nearest")
       return singleTapsOf(b, {neighbourAt(x, {})}, padding == "zeros");
     Value base = b.unary<FloorOp>(x), ratio = b.add(at.varying, b.sub(at.fixed, base));
-    if (padding == "border") // beyond the last element all taps are that one
+    if (padding == "border" && mode == "linear") // beyond the last element both taps are that one
       ratio = b.min(b.binary<MaxOp>(ratio, 0), b.splatLike(ratio, 1));
+    if (padding == "border" && mode == "cubic") // what is held at an element is that element, on both sides
+      ratio = b.select(isBeyond(sum(at), extent), b.splatLike(ratio, 0), ratio);
     SmallVector<Neighbour> neighbours;
     if (mode == "linear") {
       neighbours = {neighbourAt(base, b.sub(b.splatLike(ratio, 1), ratio)),
@@ -145,9 +147,14 @@ private:
     Value clamped = b.min(b.binary<MaxOp>(x, 0), b.binary<SubOp>(extent, 1));
     if (align || mode != "cubic") // else the same
       return clamped;
-    Value isOutside = b.binary<OrOp>(b.compare(CompareKind::LT, x, -0.5),
-                                     b.compare(CompareKind::GT, x, b.binary<SubOp>(extent, 0.5)));
-    return b.select(isOutside, clamped, x);
+    return b.select(isBeyond(x, extent), clamped, x);
+  }
+
+  /// Whether a position lies outside of the image, whose border is that of the first and last element or half an
+  /// element beyond.
+  Value isBeyond(Value x, Value extent) {
+    return b.binary<OrOp>(b.compare(CompareKind::LT, x, align ? 0 : -0.5),
+                          b.compare(CompareKind::GT, x, b.binary<SubOp>(extent, align ? 1 : 0.5)));
   }
 
   /// Mirrored at the borders until it lies between them.
