@@ -196,12 +196,12 @@ llvm::Error Assembler::addVariants() {
                                 : ArrayAttr::get(module.getContext(), {}).getAsRange<DictionaryAttr>()) {
       auto object = dyn_cast_or_null<DenseI8ResourceElementsAttr>(code.get("object"));
       std::optional<ArrayRef<int8_t>> raw = object ? object.tryGetAsArrayRef() : std::nullopt;
-      auto kind = code.getAs<StringAttr>("kind");
+      auto kind = code.getAs<IntegerAttr>("kind");
       auto arch = code.getAs<IntegerAttr>("arch");
       if (!raw || !kind || !arch)
         return llvm::createStringError("the device code of variant \"" + binary.getSymName() + "\" is missing");
       std::string text(reinterpret_cast<const char *>(raw->data()), raw->size());
-      if (kind.getValue() == "cubin")
+      if (kind.getInt() == TCRT_SECTION_CUBIN)
         variant.cubins.push_back({uint32_t(arch.getInt()), std::move(text)});
       else
         variant.ptx.push_back({uint32_t(arch.getInt()), std::move(text)});

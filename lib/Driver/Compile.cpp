@@ -26,7 +26,7 @@
 #include "tc/Support/OutputFile.h"
 #include "tc/Support/Progress.h"
 #include "tc/Support/Threads.h"
-#include "tc/Target/Reference.h"
+#include "tc/Target/Reference/Reference.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"

@@ -79,6 +79,21 @@ void tcrt_cpu_feature_names(uint64_t features, char *text, size_t size) {
   }
 }
 
+const char *tcrt_device_name(uint32_t device) {
+  switch (device) {
+  case TCRT_DEVICE_CPU:
+    return "cpu";
+  case TCRT_DEVICE_CUDA:
+    return "cuda";
+  default:
+    return NULL;
+  }
+}
+
+void tcrt_arch_name(uint32_t arch, char *text, size_t size) {
+  snprintf(text, size, "sm_%u%s", arch / 10, arch % 10 ? "a" : "");
+}
+
 const char *tcrt_section_kind_name(uint32_t kind) {
   static const char *const names[] = {"unknown", "manifest", "signature",    "host code", "cubin",
                                       "PTX",     "weights",  "weights file", "artifact",  "strings"};

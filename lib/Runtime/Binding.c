@@ -107,7 +107,7 @@ static tcrt_status_t set_input(tcrt_context_t *context, uint32_t index, const tc
   if (!is_device_usable(context, tensor))
     return tcrt_fail(TCRT_ERROR_INVALID,
                      "%s: error: input \"%s\": its device is %u, expected host memory or that of %s", model->name, name,
-                     tensor->device, context->driver->name);
+                     tensor->device, tcrt_device_name(context->driver->device));
   if (!function->has_static_inputs &&
       (!bound->bound || memcmp(bound->tensor.dims, tensor->dims, value->rank * sizeof(int64_t)) != 0))
     sizes_change(context->bindings);
@@ -170,7 +170,7 @@ static tcrt_status_t set_output(tcrt_context_t *context, uint32_t index, const t
   if (!is_device_usable(context, tensor))
     return tcrt_fail(TCRT_ERROR_INVALID,
                      "%s: error: output \"%s\": its device is %u, expected host memory or that of %s", model->name,
-                     name, tensor->device, context->driver->name);
+                     name, tensor->device, tcrt_device_name(context->driver->device));
   bound->tensor = *tensor;
   bound->bound = 1;
   return TCRT_OK;

@@ -151,7 +151,6 @@ tcrt_status_t tcrt_model_find_functions(tcrt_model_t *model);
 
 /* A kind of device. CPU/ and CUDA/ fill one each. Memory is the device's memory; `release` gets the size back. */
 typedef struct tcrt_driver_t {
-  const char *name;
   uint32_t device;
   /* Whether the variant, whose host code this CPU runs, is for the machine's device, as far as can be told without
    * opening it. */

@@ -173,8 +173,6 @@ int tcrt_is_usable(const tcrt_sig_variant_t *variant, uint64_t features) {
   return (variant->cpu_features & ~features) == 0 && (!is_amx(variant->cpu_features) || tcrt_request_amx());
 }
 
-static const char *device_name(uint32_t device) { return device == TCRT_DEVICE_CUDA ? "cuda" : "cpu"; }
-
 /* Names of all variants for messages. */
 static void list_variants(const tcrt_model_t *model, char *text, size_t size) {
   size_t used = 0;
@@ -226,7 +224,7 @@ tcrt_status_t tcrt_model_choose(const tcrt_model_t *model, const char *name, uin
   list_variants(model, list, sizeof list);
   if (last == UINT32_MAX)
     return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: the artifact has no code for device %s; it has %s", model->name,
-                     device_name(model->options.device), list);
+                     tcrt_device_name(model->options.device), list);
   if (model->options.device == TCRT_DEVICE_CUDA)
     return tcrt_fail(TCRT_ERROR_MACHINE,
                      "%s: error: no variant of the artifact runs on this GPU (it has %s); compile the model with --gpu "

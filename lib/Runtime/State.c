@@ -114,7 +114,7 @@ static tcrt_status_t check_tensor(const tcrt_context_t *context, uint32_t index,
   if (tensor->device != TCRT_DEVICE_CPU && tensor->device != context->driver->device)
     return tcrt_fail(TCRT_ERROR_INVALID,
                      "%s: error: state \"%s\": the tensor's device is %u, expected host memory or that of %s",
-                     tcrt_context_file(context), name, tensor->device, context->driver->name);
+                     tcrt_context_file(context), name, tensor->device, tcrt_device_name(context->driver->device));
   return TCRT_OK;
 }
 

@@ -12,6 +12,7 @@
 #include "tc/Support/Threads.h"
 #include "tc/Target/Passes.h"
 #include "tc/Target/Target.h"
+#include "tcrt/artifact_abi.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Builders.h"
@@ -89,13 +90,14 @@ llvm::Error tc::target::compileVariants(ModuleOp module, const ObjectOptions &op
     auto binary = host::BinaryOp::create(builder, variant.getLoc(), variant.getSymName(), variant.getMachines(),
                                          object->requires_, resource(object->elf, "elf_" + variant.getSymName()));
     SmallVector<Attribute> deviceCode;
-    for (auto [kind, list] : {std::make_pair("cubin", &object->cubins), std::make_pair("ptx", &object->ptx)})
+    for (auto [kind, list] :
+         {std::make_pair(TCRT_SECTION_CUBIN, &object->cubins), std::make_pair(TCRT_SECTION_PTX, &object->ptx)})
       for (const DeviceObject &code : *list)
         deviceCode.push_back(builder.getDictionaryAttr(
-            {builder.getNamedAttr("kind", builder.getStringAttr(kind)),
+            {builder.getNamedAttr("kind", builder.getI64IntegerAttr(kind)),
              builder.getNamedAttr("arch", builder.getI64IntegerAttr(code.arch)),
-             builder.getNamedAttr("object",
-                                  resource(code.bytes, Twine(kind) + Twine(code.arch) + "_" + variant.getSymName()))}));
+             builder.getNamedAttr("object", resource(code.bytes, "code" + Twine(kind) + "_" + Twine(code.arch) + "_" +
+                                                                     variant.getSymName()))}));
     if (!deviceCode.empty())
       binary->setAttr(host::kDeviceCodeAttr, builder.getArrayAttr(deviceCode));
     compilation.reset();

@@ -43,10 +43,11 @@ std::string features(uint64_t bits) {
   return names;
 }
 
-const char *deviceName(uint32_t device) { return device == TCRT_DEVICE_CUDA ? "cuda" : "cpu"; }
-
-/// "sm_90a" for 901.
-std::string smName(uint32_t arch) { return "sm_" + std::to_string(arch / 10) + (arch % 10 ? "a" : ""); }
+std::string archName(uint32_t arch) {
+  char name[16];
+  tcrt_arch_name(arch, name, sizeof name);
+  return name;
+}
 
 Json valueJson(const Reader &reader, const tcrt_sig_function_t &function, const tcrt_sig_value_t &value) {
   static const char *const kinds[] = {"tensor", "sequence", "optional", "map"};
@@ -111,14 +112,14 @@ Json describe(const Reader &reader) {
   json["variants"] = Json::array();
   for (const tcrt_sig_variant_t &variant : reader.variants()) {
     Json entry = {{"name", text(reader.name(variant.name))},
-                  {"device", deviceName(variant.device)},
+                  {"device", tcrt_device_name(variant.device)},
                   {"cpu_features", features(variant.cpu_features)},
                   {"usable_here", (variant.cpu_features & ~tcrt_cpu_features()) == 0},
                   {"section", variant.section},
                   {"code_bytes", reader.sections()[variant.section].size},
                   {"weights_bytes", variant.weights_size}};
     if (variant.arch)
-      entry["arch"] = smName(variant.arch);
+      entry["arch"] = archName(variant.arch);
     if (variant.device == TCRT_DEVICE_CUDA) {
       entry["first_device_code"] = variant.first_device_code;
       entry["device_code_count"] = variant.device_code_count;
@@ -134,9 +135,9 @@ Json describe(const Reader &reader) {
   for (const tcrt_section_t &section : reader.sections()) {
     Json entry = {{"kind", tcrt_section_kind_name(section.kind)}, {"offset", section.offset}, {"size", section.size}};
     if (section.kind == TCRT_SECTION_ARTIFACT)
-      entry["device"] = deviceName(section.arch);
+      entry["device"] = tcrt_device_name(section.arch);
     else if (section.arch)
-      entry["arch"] = smName(section.arch);
+      entry["arch"] = archName(section.arch);
     entry["sha256"] = hex(section.sha256, sizeof section.sha256);
     json["sections"].push_back(entry);
   }

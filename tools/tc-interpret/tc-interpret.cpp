@@ -20,7 +20,7 @@
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Driver/Register.h"
 #include "tc/Run/Npz.h"
-#include "tc/Target/Reference.h"
+#include "tc/Target/Reference/Reference.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "Options.h"
 
+#include "tc/Format/Container.h"
 #include "tc/Run/Tensor.h"
 #include "tcrt/artifact_abi.h"
 
@@ -56,9 +57,6 @@ cannot run it; 6 internal error
 )";
 
 namespace {
-
-/// What --device names, by TCRT_DEVICE_*.
-const std::string kDevices[] = {"cpu", "cuda"};
 
 [[noreturn]] void fail(const std::string &what) { throw Failure{1, "tc-run: error: " + what + "; see tc-run --help"}; }
 
@@ -146,9 +144,11 @@ Options tc::run::parseOptions(int argc, char **argv) {
     } else if (name == "--device") {
       std::string text = value();
       const size_t colon = text.find(':');
-      const auto *device = std::find(std::begin(kDevices), std::end(kDevices), text.substr(0, colon));
-      options.isCuda = device == kDevices + TCRT_DEVICE_CUDA;
-      if (device == std::end(kDevices) || (colon != std::string::npos && !options.isCuda))
+      uint32_t device = 0;
+      while (tcrt_device_name(device) && text.substr(0, colon) != tcrt_device_name(device))
+        ++device;
+      options.isCuda = device == TCRT_DEVICE_CUDA;
+      if (!tcrt_device_name(device) || (colon != std::string::npos && !options.isCuda))
         fail("--device takes cpu, cuda or cuda:INDEX, not \"" + text + "\"");
       if (colon != std::string::npos)
         options.deviceIndex = int32_t(parseInteger(name, text.substr(colon + 1), 1023));

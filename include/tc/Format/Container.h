@@ -60,6 +60,10 @@ const char *tcrt_container_function_name(const tcrt_container_t *container, uint
 tcrt_sig_variant_t tcrt_container_variant(const tcrt_container_t *container, uint32_t index);
 tcrt_status_t tcrt_container_check_hash(const tcrt_container_t *container, const tcrt_section_t *section);
 const char *tcrt_section_kind_name(uint32_t kind);
+/* "cpu" for TCRT_DEVICE_CPU; NULL for what is no device. */
+const char *tcrt_device_name(uint32_t device);
+/* Writes the name of a GPU's architecture, "sm_90a" for 901; cut off where it does not fit. */
+void tcrt_arch_name(uint32_t arch, char *text, size_t size);
 
 /* Whether the program holds words for a value: string ids or the handle of an object. */
 static inline int tcrt_is_boxed(const tcrt_sig_value_t *value) {

@@ -52,7 +52,6 @@ static tcrt_status_t run_edge(tcrt_context_t *context) {
 }
 
 const tcrt_driver_t tcrt_cpu_driver = {
-    .name = "cpu",
     .device = TCRT_DEVICE_CPU,
     .runs = runs,
     .variant_open = variant_open,

@@ -245,10 +245,12 @@ static tcrt_status_t load_module(tcrt_model_t *model, const tcrt_sig_variant_t *
     error = cuda.cuModuleLoadDataEx(&state->module, container->data + choices[i]->offset, 2, options, values);
     if (error != CUDA_SUCCESS)
       state->module = NULL;
-    else
-      tcrt_model_log(model, TCRT_LOG_INFO, "%s: uses the %s of sm_%u%s on %s", model->name,
-                     tcrt_section_kind_name(choices[i]->kind), choices[i]->arch / 10, choices[i]->arch % 10 ? "a" : "",
-                     device_name);
+    else {
+      char arch[16];
+      tcrt_arch_name(choices[i]->arch, arch, sizeof arch);
+      tcrt_model_log(model, TCRT_LOG_INFO, "%s: uses the %s of %s on %s", model->name,
+                     tcrt_section_kind_name(choices[i]->kind), arch, device_name);
+    }
   }
   if (!state->module) {
     log[sizeof log - 1] = 0;
@@ -595,7 +597,6 @@ static tcrt_status_t run_end(tcrt_context_t *context) {
 }
 
 const tcrt_driver_t tcrt_cuda_driver = {
-    .name = "cuda",
     .device = TCRT_DEVICE_CUDA,
     .runs = runs,
     .variant_open = variant_open,

@@ -10,7 +10,7 @@
 
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
-#include "tc/Target/Reference.h"
+#include "tc/Target/Reference/Reference.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"

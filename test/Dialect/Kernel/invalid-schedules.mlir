@@ -15,3 +15,63 @@ module attributes {x = #kernel.cpu.scan<grain = 0>} {}
 // -----
 // expected-error @+1 {{block is at least 1, not 0}}
 module attributes {x = #kernel.gpu.rows<block = 0>} {}
+// -----
+// expected-error @+1 {{tileN is at least 16, not 0}}
+module attributes {x = #kernel.cpu.skinny_gemm<tileN = 0>} {}
+// -----
+// expected-error @+1 {{tileM is at least 1, not 0}}
+module attributes {x = #kernel.cpu.narrow_gemm<tileM = 0>} {}
+// -----
+// expected-error @+1 {{weights is at least -1, not -2}}
+module attributes {x = #kernel.cpu.block_dot<weights = -2>} {}
+// -----
+// expected-error @+1 {{tiles is at least 1, not 0}}
+module attributes {x = #kernel.cpu.winograd<tiles = 0>} {}
+// -----
+// expected-error @+1 {{tileH is at least 1, not 0}}
+module attributes {x = #kernel.cpu.width_conv<tileH = 0>} {}
+// -----
+// expected-error @+1 {{pixels512 is at least 0, not -1}}
+module attributes {x = #kernel.cpu.depthwise<pixels512 = -1>} {}
+// -----
+// expected-error @+1 {{tileS is at least 1, not 0}}
+module attributes {x = #kernel.cpu.attention<tileS = 0>} {}
+// -----
+// expected-error @+1 {{prefetchKeys is at least 0, not -1}}
+module attributes {x = #kernel.cpu.attention_rows<prefetchKeys = -1>} {}
+// -----
+// expected-error @+1 {{tileB is at least 1, not 0}}
+module attributes {x = #kernel.cpu.rnn<tileB = 0>} {}
+// -----
+// expected-error @+1 {{block is at least 1, not 0}}
+module attributes {x = #kernel.cpu.scatter<block = 0>} {}
+// -----
+// expected-error @+1 {{laneDims is at least 0, not -1}}
+module attributes {x = #kernel.cpu.sort<laneDims = -1>} {}
+// -----
+// expected-error @+1 {{bluestein is at least 0, not -1}}
+module attributes {x = #kernel.cpu.fft<bluestein = -1>} {}
+// -----
+// expected-error @+1 {{columns is at least 1, not 0}}
+module attributes {x = #kernel.cpu.column_reduce<columns = 0>} {}
+// -----
+// expected-error @+1 {{rows is at least 1, not 0}}
+module attributes {x = #kernel.cpu.transpose<rows = 0>} {}
+// -----
+// expected-error @+1 {{grain is at least 1, not 0}}
+module attributes {x = #kernel.cpu.window_reduce<grain = 0>} {}
+// -----
+// expected-error @+1 {{keep is at least -1, not -2}}
+module attributes {x = #kernel.cpu.loops<keep = -2>} {}
+// -----
+// expected-error @+1 {{grain is at least 1, not 0}}
+module attributes {x = #kernel.gpu.gemm<grain = 0>} {}
+// -----
+// expected-error @+1 {{block is a power of 2 that is at least 32, not 48}}
+module attributes {x = #kernel.gpu.column_reduce<block = 48>} {}
+// -----
+// expected-error @+1 {{across is at most block, 32, not 64}}
+module attributes {x = #kernel.gpu.column_reduce<block = 32, across = 64>} {}
+// -----
+// expected-error @+1 {{space is at least 0, not -1}}
+module attributes {x = #kernel.gpu.flat<space = -1>} {}

@@ -59,6 +59,14 @@ func.func @is_nan(%x: tensor<2xf32>) {
 
 // -----
 
+func.func @is_inf(%x: tensor<2xf32>) {
+  // expected-error @+1 {{result has type 'tensor<2xf32>', expected 'tensor<2xi1>'}}
+  %0 = prim.is_inf %x : tensor<2xf32> -> tensor<2xf32>
+  return
+}
+
+// -----
+
 func.func @select(%c: tensor<2xi8>, %x: tensor<2xf32>) {
   // expected-error @+1 {{condition must be i1 of the result's sizes}}
   %0 = prim.select %c, %x, %x : tensor<2xi8>, tensor<2xf32>
@@ -511,5 +519,32 @@ func.func @write_twice(%x: tensor<3xf32>) {
   prim.write_state @s, %x : tensor<3xf32>
   // expected-error @+1 {{(C2) the function writes the state @s twice}}
   prim.write_state @s, %x : tensor<3xf32>
+  return
+}
+
+// -----
+
+// C1
+func.func @host_call_words(%x: tensor<2xf32>) {
+  // expected-error @+1 {{(C1) has 1 words for 2 operands and results}}
+  %0 = prim.host_call "box"(%x) words [0] : (tensor<2xf32>) -> tensor<i64>
+  return
+}
+
+// -----
+
+// C1
+func.func @host_call_string(%x: tensor<2xf32>) {
+  // expected-error @+1 {{(C1) word 1 does not fit the type 'tensor<2xf32>'}}
+  %0 = prim.host_call "f"(%x) words [1, 0] : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+// C1
+func.func @host_call_handle(%x: tensor<2xf32>) {
+  // expected-error @+1 {{(C1) word 2 does not fit the type 'tensor<2xi64>'}}
+  %0 = prim.host_call "f"(%x) words [0, 2] : (tensor<2xf32>) -> tensor<2xi64>
   return
 }
