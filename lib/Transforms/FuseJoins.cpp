@@ -81,7 +81,7 @@ std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) 
   } else {
     if (getRole(op) == Role::Movement && !isBijection(op))
       return "it is no transpose or reshape";
-    const bool isAlong = isAlongLines(group.anchor(), prefer);
+    const bool isAlong = isWidthVectorised(group.anchor(), prefer);
     if (transposesInnermost(op) && !isAlong)
       return "its elements would be stored apart";
     int found = -1;

@@ -62,7 +62,7 @@ static bool isTransposedBehind(Value value) {
   return false;
 }
 
-bool tc::fuse::isAlongLines(Operation *op, const Preferences &prefer) {
+bool tc::fuse::isWidthVectorised(Operation *op, const Preferences &prefer) {
   auto conv = dyn_cast<prim::ConvOp>(op);
   if (!conv || !cast<RankedTensorType>(conv.getType()).getElementType().isF32())
     return false;
@@ -84,7 +84,7 @@ bool tc::fuse::isPrologue(Operation *consumer, Operation *op, const Preferences 
   if (isa<prim::ConvOp>(consumer) && isCopiedByLines(consumer->getOperand(0)))
     return isa<prim::ReshapeOp>(op);
   if (transposesInnermost(op)) {
-    if (isAlongLines(consumer, prefer))
+    if (isWidthVectorised(consumer, prefer))
       return true;
     if (auto window = getReadWindow(consumer)) {
       int64_t positions = 1;

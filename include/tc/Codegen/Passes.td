@@ -13,7 +13,7 @@ def ChooseSchedulePass : Pass<"tc-choose-schedule", "::mlir::ModuleOp"> {
   let summary = "Write the schedule attribute of every kernel.region: all decisions, none of the code";
   let options = [Option<"target", "device", "::tc::machine::TargetKind", "::tc::machine::TargetKind::Cpu",
                         "what the code is for", "::tc::machine::getTargetValues()">];
-  let dependentDialects = ["::tc::kernel::KernelDialect"];
+  let dependentDialects = ["::tc::kernel::KernelDialect", "::tc::machine::MachineDialect"];
 }
 
 def EmitKernelsPass : Pass<"tc-emit-kernels", "::mlir::ModuleOp"> {

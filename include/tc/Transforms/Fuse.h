@@ -57,7 +57,7 @@ bool isCopiedByLines(mlir::Value input);
 bool isReadInPlace(mlir::Value operand, mlir::Operation *product);
 /// Whether the op is a convolution with so few channels in its result that a kernel's lanes had better run along the
 /// lines of the image: it reads and writes images with their channels first as well as others.
-bool isAlongLines(mlir::Operation *op, const Preferences &prefer);
+bool isWidthVectorised(mlir::Operation *op, const Preferences &prefer);
 /// Whether a contraction, window or recurrent op `consumer` reads an operand through the movement op `op`.
 bool isPrologue(mlir::Operation *consumer, mlir::Operation *op, const Preferences &prefer);
 /// Whether each element of the operand is one of the result: transpose, reshape.
@@ -71,9 +71,6 @@ using prim::getSpace;
 using prim::kOrigin;
 using prim::kUnknown;
 using prim::Space;
-
-/// Name of the region's attribute with the model's nodes that it computes, joined with '+'.
-inline constexpr llvm::StringLiteral kNodesAttr = "nodes";
 
 } // namespace tc::fuse
 

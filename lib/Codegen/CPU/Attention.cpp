@@ -40,6 +40,9 @@ constexpr int64_t kKeys = 112, kMostKeys = 256;
 constexpr double kExpCycles = 20, kCopyCycles = 4;
 // What a task should get at least: its keys are copied for it alone.
 constexpr double kTaskFlops = 2.5e6;
+// Operations worth a thread.
+constexpr double kGrainFlops = 1e6;
+
 class AttentionGenerator final : public GeneratorFor<Schedule, Problem> {
 public:
   bool takesWhole(Operation *composite) const override {
@@ -72,9 +75,8 @@ public:
     MLIRContext *context = schedule.getContext();
     Launch launch;
     launch.tasks = prim::product(context, grid(p, schedule));
-    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     Layout layout(p, schedule.getTileT(), schedule.getTileS());
-    launch.scratch = getAffineConstantExpr(roundUp(layout.end * 4, 64), context);
+    launch.scratch = scratchBytes(context, layout.end * 4);
     launch.inPlace = p.epilogue->inPlace();
     return {launch};
   }
@@ -153,7 +155,7 @@ private:
       params.scoreRowsFor(unit.bits) = tile.rows;
       params.valueRowsFor(unit.bits) = valueRows;
     }
-    params.grain = std::max<int64_t>(1, int64_t(1e6 / std::max(flopsOf(p, tileT), 1.0)));
+    params.grain = grainFor(kGrainFlops, flopsOf(p, tileT));
     return params.get(p.T.getContext());
   }
 };

@@ -74,9 +74,8 @@ public:
     MLIRContext *context = schedule.getContext();
     Launch launch;
     launch.tasks = prim::product(context, p.batch);
-    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     Layout layout(p, *prim::getConstantSize(p.T), schedule.getTileS());
-    launch.scratch = getAffineConstantExpr(roundUp(layout.end * 4, 64), context);
+    launch.scratch = scratchBytes(context, layout.end * 4);
     launch.inPlace = p.epilogue->inPlace();
     return {launch};
   }
@@ -108,7 +107,7 @@ private:
     params.prefetchKeys = isNear ? 0 : ceilDiv(kPrefetchFloats, std::max<int64_t>(1, p.D));
     const double elements = double(getLikelySize(p.S, p.op, /*usual=*/kMostKeys)) * double(p.D + p.E);
     const double flops = std::max(2.0 * double(T), 4 * kFlopsPerByte) * elements;
-    params.grain = std::max<int64_t>(1, int64_t(kGrainFlops / std::max(flops, 1.0)));
+    params.grain = grainFor(kGrainFlops, flops);
     return params.get(p.S.getContext());
   }
 };

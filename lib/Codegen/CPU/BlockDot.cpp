@@ -179,7 +179,7 @@ public:
     params.tileN = tileN;
     params.depth = std::max(kDepth, p.block);
     const double flops = 2.0 * double(p.k) * double(std::min(tileN, p.n)) * double(std::min(tileM, m));
-    params.grain = std::max<int64_t>(1, int64_t(kGrainFlops / flops));
+    params.grain = grainFor(kGrainFlops, flops);
     return params.get(region.getContext());
   }
 
@@ -194,12 +194,11 @@ public:
     MLIRContext *context = schedule.getContext();
     Launch launch;
     launch.tasks = prim::product(context, grid(p, schedule));
-    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     int64_t floats = 0;
     for (const VectorUnit &unit : machine::kVectorUnits)
       floats = std::max(floats, Layout(p, schedule, unit).end);
     if (floats)
-      launch.scratch = getAffineConstantExpr(roundUp(floats * 4, 64) + 64, context);
+      launch.scratch = scratchBytes(context, floats * 4 + 64);
     launch.inPlace = p.epilogue->inPlace();
     return {launch};
   }

@@ -73,7 +73,7 @@ int64_t contract::fewerPanels(std::optional<int64_t> panels, int64_t tilePanels,
   return best;
 }
 
-int64_t contract::grainFor(double flops) { return std::max<int64_t>(1, int64_t(kGrainFlops / std::max(flops, 1.0))); }
+int64_t contract::grainFor(double flops) { return codegen::grainFor(kGrainFlops, flops); }
 
 void contract::forTiles(Emitter &em, Extent count, int64_t rows, std::optional<int64_t> rest,
                         llvm::function_ref<void(Index, Extent, std::optional<int64_t>)> body) {
@@ -187,7 +187,6 @@ public:
       floats = getAffineConstantExpr(convolutionFloats(*p.convolution, schedule), context);
     }
     launch.tasks = prim::product(context, grid);
-    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     if (prim::getConstantSize(floats) != 0) // 64 bytes more: full vectors may be stored at the end
       launch.scratch = prim::simplifySize((floats.ceilDiv(16) + 4) * (16 * bytes));
     launch.inPlace = p.epilogue.inPlace();

@@ -325,9 +325,9 @@ SmallVector<AffineExpr> contract::convolutionGrid(const Convolution &c, Schedule
                                   getAffineConstantExpr(ceilDiv(c.columns, schedule.getTileN()), context)};
   SmallVector<AffineExpr> pixels{prim::simplifySize(c.outH.ceilDiv(schedule.getTileH())),
                                  prim::simplifySize(c.outW.ceilDiv(schedule.getTileW()))};
-  const bool pixelsOuter = schedule.getRasterOrder() == kernel::RasterOrder::RowsOuter;
-  llvm::append_range(grid, pixelsOuter ? pixels : columns);
-  llvm::append_range(grid, pixelsOuter ? columns : pixels);
+  const bool isRowsOuter = schedule.getRasterOrder() == kernel::RasterOrder::RowsOuter;
+  llvm::append_range(grid, isRowsOuter ? pixels : columns);
+  llvm::append_range(grid, isRowsOuter ? columns : pixels);
   return grid;
 }
 

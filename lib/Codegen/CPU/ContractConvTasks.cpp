@@ -211,7 +211,7 @@ void contract::emitConvolution(const Convolution &c, Schedule schedule, const Ep
   const int64_t patchW = schedule.patchWFor(em.vectors().bits);
   const int64_t cols = schedule.colsFor(em.vectors().bits);
   const int64_t run = schedule.getRun(), prefetchBytes = schedule.prefetchBytesFor(em.vectors().bits);
-  const bool copy = schedule.getLhsCopy(), pixelsOuter = schedule.getRasterOrder() == kernel::RasterOrder::RowsOuter;
+  const bool copy = schedule.getLhsCopy(), isRowsOuter = schedule.getRasterOrder() == kernel::RasterOrder::RowsOuter;
   const int64_t pixel = copy ? c.channels : c.channels * c.groups;
   // Distance of rows of pixels. Where it is not known, a micro-kernel's pixels are of one row.
   const AffineExpr rowFloats =
@@ -235,7 +235,7 @@ void contract::emitConvolution(const Convolution &c, Schedule schedule, const Ep
     task.batch = grid[0];
     task.outer.assign(grid.begin() + 1, grid.begin() + 1 + outer);
     const ArrayRef<Index> inner = ArrayRef(grid).drop_front(outer + 1);
-    const ArrayRef<Index> columns = inner.slice(pixelsOuter ? 2 : 0, 2), pixels = inner.slice(pixelsOuter ? 0 : 2, 2);
+    const ArrayRef<Index> columns = inner.slice(isRowsOuter ? 2 : 0, 2), pixels = inner.slice(isRowsOuter ? 0 : 2, 2);
     task.group = columns[0];
     Index n0 = em.mulIndex(columns[1], em.i64(tileN), tileN);
     task.h0 = em.mulIndex(pixels[0], em.i64(tileH), tileH);

@@ -195,7 +195,7 @@ void contract::emitProduct(const Product &p, Schedule schedule, const Epilogue &
   const Type bType = packedType(em, rhsInput, element), right = bType ? bType : element;
   const bool lhsLaunch = schedule.getLhsLaunch(), rhsLaunch = schedule.getRhsLaunch();
   const bool rhsInPlace = schedule.getRhsInPlace(),
-             rowsOuter = schedule.getRasterOrder() == kernel::RasterOrder::RowsOuter;
+             isRowsOuter = schedule.getRasterOrder() == kernel::RasterOrder::RowsOuter;
   const bool direct = schedule.getDirect();
   const int64_t prefetchBytes = schedule.prefetchBytesFor(em.vectors().bits);
   const Value tile = em.stackBuffer(element, rows * cols);
@@ -209,10 +209,10 @@ void contract::emitProduct(const Product &p, Schedule schedule, const Epilogue &
   em.loop(begin, end, 1, [&](Index task) {
     unsigned temporary = em.region().getNumOperands(); // of the launches before
     SmallVector<AffineExpr> sizes = productGrid(p, schedule);
-    if (rowsOuter)
+    if (isRowsOuter)
       std::swap(sizes[1], sizes[2]);
     SmallVector<Index> grid = em.delinearize(task, sizes);
-    if (rowsOuter)
+    if (isRowsOuter)
       std::swap(grid[1], grid[2]);
     Index batch = grid[0];
     SmallVector<Index> batchAt = em.delinearize(batch, p.batch);

@@ -145,7 +145,7 @@ public:
     if (const int64_t run = splitColumns(region.getOp(), c.allChannels(), kLeastRun); run && run % c.channels == 0)
       params.run = run;
     // Memory moves more slowly than the arithmetic: threads are worth it for less work.
-    params.grain = std::max<int64_t>(1, int64_t(3e5 / std::max(1.0, rowFlops * double(tileH))));
+    params.grain = grainFor(3e5, rowFlops * double(tileH));
     return params.get(region.getContext());
   }
 
@@ -153,10 +153,9 @@ public:
     MLIRContext *context = schedule.getContext();
     Launch launch;
     launch.tasks = prim::product(context, grid(c, schedule));
-    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     int64_t pixels = std::max(schedule.getPixels256(), schedule.getPixels512());
     int64_t floats = (readsZeros(c) ? 1 : c.kernelH * c.haloW(pixels)) * c.allChannels() + 64;
-    launch.scratch = getAffineConstantExpr((floats + 15) / 16 * 64, context);
+    launch.scratch = scratchBytes(context, floats * 4);
     launch.inPlace = c.epilogue->inPlace();
     return {launch};
   }

@@ -737,13 +737,12 @@ public:
       flops *= double(params.batch);
     if (params.packed)
       flops /= 2;
-    params.grain = std::max<int64_t>(1, int64_t(kGrainFlops / flops));
+    params.grain = grainFor(kGrainFlops, flops);
     return params.get(region.getContext());
   }
 
   SmallVector<Launch> makeLaunches(const Problem &p, Schedule schedule) const override {
     Launch main;
-    main.grain = p.scalar(schedule.getGrain());
     main.tasks = prim::simplifySize(p.in[0] * p.in[2]);
     if (schedule.getTwiddleLaunch()) {
       const AffineExpr size = runTimeElements(p), two = p.scalar(2);
@@ -763,7 +762,7 @@ public:
       main.tasks = p.isSingleColumn() ? prim::simplifySize(p.in[0].ceilDiv(batch))
                                       : prim::simplifySize(p.in[0] * p.in[2].ceilDiv(batch));
     const int64_t plane = (Lengths(p, schedule).planeElements(schedule) + kMargin) * p.bytes(schedule);
-    main.scratch = p.scalar(roundUp(countPlanes(schedule) * plane, 64));
+    main.scratch = scratchBytes(schedule.getContext(), countPlanes(schedule) * plane);
     return {main};
   }
 

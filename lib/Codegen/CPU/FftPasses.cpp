@@ -214,7 +214,7 @@ void FftPasses::firstPass(int64_t radix, Extent m, Planes twiddles, const Load &
 }
 
 void FftPasses::pass(int64_t radix, Extent m, Extent s, Planes twiddles, const Load &load, const Store &store) {
-  const Value count = m.get(e), beside = s.get(e);
+  const Value count = m.get(e), stride = s.get(e);
   const bool isLast = !m.value && m.constant == 1, isKnown = !m.value && !s.value;
   auto atPosition = [&](Index p) {
     SmallVector<ComplexVector> factors(radix);
@@ -226,10 +226,10 @@ void FftPasses::pass(int64_t radix, Extent m, Extent s, Planes twiddles, const L
       FftElements at;
       at.lane = lane;
       if (!batch && e.mask())
-        at.valid = e.sub(beside, q.base);
+        at.valid = e.sub(stride, q.base);
       SmallVector<ComplexVector> x;
       for (int64_t j = 0; j < radix; ++j) {
-        at.index = e.addIndex(q, e.uniform(e.mul(e.add(p.base, e.mul(e.i64(j), count)), beside)));
+        at.index = e.addIndex(q, e.uniform(e.mul(e.add(p.base, e.mul(e.i64(j), count)), stride)));
         if (isKnown) {
           at.begin = j * *m.constant * *s.constant;
           at.end = at.begin + *m.constant * *s.constant;
@@ -238,7 +238,7 @@ void FftPasses::pass(int64_t radix, Extent m, Extent s, Planes twiddles, const L
       }
       const SmallVector<ComplexVector> y = butterfly(x);
       for (int64_t k = 0; k < radix; ++k) {
-        at.index = e.addIndex(q, e.uniform(e.mul(e.add(e.mul(p.base, e.i64(radix)), e.i64(k)), beside)));
+        at.index = e.addIndex(q, e.uniform(e.mul(e.add(e.mul(p.base, e.i64(radix)), e.i64(k)), stride)));
         at.begin = 0;
         at.end = INT64_MAX;
         if (isKnown && isLast) {
@@ -250,11 +250,11 @@ void FftPasses::pass(int64_t radix, Extent m, Extent s, Planes twiddles, const L
     };
     auto alongBatch = [&](Index q) { e.laneLoop(e.i64(batch), batch, [&](Index lane) { butterflies(q, lane); }); };
     if (!batch)
-      e.laneLoop(beside, s.constant, [&](Index q) { butterflies(q, {}); });
+      e.laneLoop(stride, s.constant, [&](Index q) { butterflies(q, {}); });
     else if (isKnown && s.constant == 1)
       alongBatch(e.constant(0));
     else
-      e.loop(e.i64(0), beside, 1, alongBatch);
+      e.loop(e.i64(0), stride, 1, alongBatch);
   };
   if (isLast)
     atPosition(e.constant(0));

@@ -130,13 +130,12 @@ public:
                                                                        : last);
     // To add up lanes for each result, or to shuffle them along short dims, is not counted.
     const double leastCost = lanes && !odd ? kGrain : kReducedGrain;
-    int64_t grain = std::max<int64_t>(1, int64_t(leastCost / std::max(perTask, 1.0)));
 
     Schedule::Params params;
     params.space = space;
     params.lanes = lanes;
     params.chunk = chunk;
-    params.grain = grain;
+    params.grain = grainFor(leastCost, perTask);
     if (rowsFirst)
       params.reduceLaunch = 1;
     if (joined)
@@ -168,7 +167,7 @@ public:
     params.space = space;
     params.lanes = 0;
     params.chunk = 0;
-    params.grain = std::max<int64_t>(1, int64_t(kReducedGrain / elements));
+    params.grain = grainFor(kReducedGrain, elements);
     if (dims > 1)
       params.joined = dims;
     params.keep = -1;
@@ -217,7 +216,6 @@ public:
     if (int64_t chunk = schedule.getChunk(); chunk && !sizes.empty())
       rows = prim::simplifySize(rows * sizes.back().ceilDiv(chunk));
     launch.tasks = rows;
-    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     SmallVector<Launch> launches;
     if (schedule.getReduceLaunch()) {
       Launch rows;

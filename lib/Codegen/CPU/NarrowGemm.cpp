@@ -134,7 +134,7 @@ public:
     params.rhs = packed ? int64_t(packed->input) : -1;
     if (!packed)
       params.rhsTransposed = p.depth.size() == 1 && isDepthInnermost(p);
-    params.grain = std::max<int64_t>(1, int64_t(kGrainProducts / products()));
+    params.grain = grainFor(kGrainProducts, products());
     return params.get(region.getContext());
   }
 
@@ -152,7 +152,7 @@ public:
       tileN = std::max(group, std::min(roundUp(tileN, group), p.n ? roundUp(*p.n, group) : tileN));
       params.tileM = tileM;
       params.tileN = tileN;
-      params.grain = std::max<int64_t>(1, int64_t(kGrainProducts / taskProducts(p, tileM, tileN)));
+      params.grain = grainFor(kGrainProducts, taskProducts(p, tileM, tileN));
       all.push_back(params.get(region.getContext()));
     };
     const int64_t tileM = chosen->getTileM(), tileN = chosen->getTileN();
@@ -196,9 +196,8 @@ public:
     }
     Launch launch;
     launch.tasks = prim::product(context, grid(p, schedule));
-    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     // Widened rows where there is no instruction for words; 64 bytes more: full vectors may be stored at the end.
-    launch.scratch = getAffineConstantExpr(schedule.getTileM() * rowBytes(p, kind.wideBytes()) + 64, context);
+    launch.scratch = scratchBytes(context, schedule.getTileM() * rowBytes(p, kind.wideBytes()) + 64);
     launch.inPlace = p.epilogue->inPlace();
     launches.push_back(launch);
     return launches;

@@ -157,12 +157,10 @@ public:
     MLIRContext *context = schedule.getContext();
     Launch launch;
     launch.tasks = prim::simplifySize(p.B.ceilDiv(schedule.getTileB()));
-    launch.grain = getAffineConstantExpr(1, context);
     Layout layout(p, schedule);
-    launch.scratch = getAffineConstantExpr(roundUp(layout.end * 4, 64), context);
+    launch.scratch = scratchBytes(context, layout.end * 4);
     if (int64_t slice = schedule.getSlice(); slice > 0) {
       launch.tasks = getAffineConstantExpr(ceilDiv(p.panels(), slice), context);
-      launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
       launch.steps = launchSteps(p);
       launch.temporaries = {
           prim::makeType(Float32Type::get(context), {getAffineConstantExpr(layout.stateEnd, context)})};

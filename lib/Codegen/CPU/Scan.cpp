@@ -51,14 +51,13 @@ public:
       params.rows = 1;
     params.lanes = inner >= 8;
     params.block = block;
-    params.grain = std::max<int64_t>(1, int64_t(30000 / (1 + length * double(block))));
+    params.grain = grainFor(30000, 1 + length * double(block));
     return params.get(region.getContext());
   }
 
   SmallVector<Launch> makeLaunches(const Problem &p, Schedule schedule) const override {
     Launch launch;
     launch.tasks = p.lines.tasks(schedule.getBlock());
-    launch.grain = getAffineConstantExpr(schedule.getGrain(), schedule.getContext());
     return {launch};
   }
 

@@ -220,7 +220,6 @@ public:
     int64_t block = schedule.getBlock();
     Launch launch;
     launch.tasks = p.lines ? p.lines->tasks(block) : prim::simplifySize(p.columns().ceilDiv(block));
-    launch.grain = getAffineConstantExpr(1, schedule.getContext());
     // In place where the source is read for nothing else.
     if (auto argument = dyn_cast<BlockArgument>(p.source); argument && argument.hasOneUse())
       launch.inPlace = {int64_t(argument.getArgNumber()), 0};

@@ -122,14 +122,13 @@ public:
     params.steps = isWhole ? 0 : steps;
     params.lhsCopy = !p.few || (p.transposed && !isWhole);
     const double flops = 2.0 * double(p.likelyDepth()) * std::max(kStreamedRows, double(*p.m)) * double(tileN);
-    params.grain = std::max<int64_t>(1, int64_t(kGrainFlops / std::max(flops, 1.0)));
+    params.grain = grainFor(kGrainFlops, flops);
     return params.get(region.getContext());
   }
 
   SmallVector<Launch> makeLaunches(const SkinnyProduct &p, Schedule schedule) const override {
     Launch launch;
     launch.tasks = prim::product(schedule.getContext(), grid(p, schedule));
-    launch.grain = getAffineConstantExpr(schedule.getGrain(), schedule.getContext());
     launch.scratch =
         prim::simplifySize((lhsFloats(p, schedule) + tileFloats(p, schedule) + schedule.getSteps() * kPanel) * 4);
     launch.inPlace = p.epilogue->inPlace();

@@ -129,7 +129,7 @@ public:
   FailureOr<Schedule> decide(const RegionProblem &region, const Problem &p) const override {
     double rows = double(getLikelySize(p.rows, p.op, usual::kRowLength));
     Schedule::Params params;
-    params.grain = std::max<int64_t>(1, int64_t(2000 / (rows + 1)));
+    params.grain = grainFor(2000, rows + 1);
     if (p.isSingle()) {
       params.single = 1;
       params.splitKeys = p.needsSplitKeys();
@@ -139,7 +139,7 @@ public:
           KeySort::keyBits(p.element()) <= 32 &&
           prim::getConstantSize(p.adjacentRows(adjacent)).value_or(kBlock) >= kLeastAdjacent) {
         params.laneDims = adjacent;
-        params.grain = std::max<int64_t>(1, int64_t(kGrainKeys / (double(*count * *length) * kBlock)));
+        params.grain = grainFor(kGrainKeys, double(*count * *length) * kBlock);
       }
     }
     return params.get(region.getContext());
@@ -148,24 +148,20 @@ public:
   SmallVector<Launch> makeLaunches(const Problem &p, Schedule schedule) const override {
     MLIRContext *context = schedule.getContext();
     AffineExpr two = getAffineConstantExpr(2, context);
-    AffineExpr grain = getAffineConstantExpr(schedule.getGrain(), context);
     if (const int64_t adjacent = schedule.getLaneDims()) {
       Launch launch;
       launch.tasks = prim::product(context, p.adjacentGrid(adjacent));
-      launch.grain = grain;
       return {launch};
     }
     if (schedule.getSingle()) {
       Launch launch;
       launch.tasks = p.batches();
-      launch.grain = grain;
       launch.scratch = p.keySort(schedule).scratchBytes();
       return {launch};
     }
     Launch sort, take;
     sort.suffix = "_sort";
     sort.tasks = take.tasks = p.batches();
-    sort.grain = take.grain = grain;
     sort.temporaries = {prim::makeType(IntegerType::get(context, 64), {p.batches(), two, p.rows}),
                         prim::makeType(p.element(), {p.batches(), p.rows, p.keys})};
     return {sort, take};

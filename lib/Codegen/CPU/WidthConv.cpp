@@ -41,15 +41,15 @@ constexpr double kGrainFlops = 3e5;
 constexpr double kLeastGain = 0.95;
 
 /// Whether the lanes of other strategies are the channels of all groups: a vector of them is full.
-bool hasLanesOfGroups(const Lines &c) { return c.isDepthwise() || (c.groups > 1 && c.channels == 1); }
+bool hasLanesOfGroups(const WidthConvolution &c) { return c.isDepthwise() || (c.groups > 1 && c.channels == 1); }
 
-std::optional<Lines> analyzeLines(const RegionProblem &region) {
+std::optional<WidthConvolution> analyzeWidthConvolution(const RegionProblem &region) {
   Operation *anchor = region.findAnchor();
   const Convolution *convolution = region.findConvolution();
   const Epilogue *epilogue = convolution ? region.findWholeEpilogue(anchor->getResult(0)) : nullptr;
   if (!epilogue)
     return std::nullopt;
-  const Lines c(*convolution, *epilogue);
+  const WidthConvolution c(*convolution, *epilogue);
   if (c.columns > kMostColumns || c.taps() < 2 || c.channels == 0 || c.columns == 0)
     return std::nullopt;
   if (hasLanesOfGroups(c) && c.groups * c.columns >= kPanel)
@@ -60,7 +60,7 @@ std::optional<Lines> analyzeLines(const RegionProblem &region) {
   return c;
 }
 
-bool isTransposed(const Lines &c) {
+bool isTransposed(const WidthConvolution &c) {
   return c.channels >= kLeastTransposed && !isInnermost(c.conv().getInput(), lineDim(c)) &&
          isInnermost(c.conv().getInput(), int64_t(lineDim(c)) + 1);
 }
@@ -69,7 +69,7 @@ bool isTransposed(const Lines &c) {
 struct Block {
   int64_t rows, vectors, columns;
 };
-Block chooseBlock(const Lines &c, const VectorUnit &unit, int64_t tileH, int64_t tileW) {
+Block chooseBlock(const WidthConvolution &c, const VectorUnit &unit, int64_t tileH, int64_t tileW) {
   const int64_t inLine = ceilDiv(std::min(tileW, c.w.value_or(tileW)), unit.width());
   if (!c.isBlocked()) {
     // Sums, a vector of each line, and the scalars of the filter.
@@ -88,7 +88,7 @@ Block chooseBlock(const Lines &c, const VectorUnit &unit, int64_t tileH, int64_t
 
 /// Floats of scratch for the sums of a block of rows and vectors, of all columns, before and after they are transposed;
 /// where lines are stored as they are, none.
-int64_t sumFloats(const Lines &c, Schedule schedule) {
+int64_t sumFloats(const WidthConvolution &c, Schedule schedule) {
   int64_t most = 0;
   if (transposesSums(c))
     for (const VectorUnit &unit : machine::kVectorUnits)
@@ -103,7 +103,7 @@ int64_t sumFloats(const Lines &c, Schedule schedule) {
 struct Estimate {
   double ours, theirs;
 };
-Estimate estimate(const Lines &c, bool isWinograd, int64_t tileH, int64_t tileW) {
+Estimate estimate(const WidthConvolution &c, bool isWinograd, int64_t tileH, int64_t tileW) {
   const double taps = double(c.taps()), columns = double(c.columns), channels = double(c.channels);
   const double width = double(c.likelyWidth(/*usual=*/tileW));
   const double filled = width / double(roundUp(int64_t(std::max(1.0, width)), kPanel));
@@ -145,7 +145,7 @@ Estimate estimate(const Lines &c, bool isWinograd, int64_t tileH, int64_t tileW)
 struct Shape {
   int64_t tileH, tileW;
 };
-std::optional<Shape> chooseShape(const Lines &c) {
+std::optional<Shape> chooseShape(const WidthConvolution &c) {
   const int64_t width = std::max<int64_t>(1, c.likelyWidth(/*usual=*/kMostTileW)),
                 height = std::max<int64_t>(1, c.likelyHeight(usual::kLineImageHeight));
   // Tiles of a line are about equal.
@@ -162,11 +162,13 @@ std::optional<Shape> chooseShape(const Lines &c) {
   return shape;
 }
 
-class WidthConvGenerator final : public GeneratorFor<Schedule, Lines> {
+class WidthConvGenerator final : public GeneratorFor<Schedule, WidthConvolution> {
 public:
-  std::optional<Lines> analyze(const RegionProblem &region) const override { return analyzeLines(region); }
+  std::optional<WidthConvolution> analyze(const RegionProblem &region) const override {
+    return analyzeWidthConvolution(region);
+  }
 
-  FailureOr<Schedule> decide(const RegionProblem &region, const Lines &c) const override {
+  FailureOr<Schedule> decide(const RegionProblem &region, const WidthConvolution &c) const override {
     const std::optional<Shape> shape = chooseShape(c);
     if (!shape)
       return failure();
@@ -189,30 +191,30 @@ public:
     const double flops = 2.0 * double(shape->tileH) *
                          double(std::min(shape->tileW, c.likelyWidth(/*usual=*/shape->tileW))) *
                          double(c.groups * c.columns) * double(c.depth());
-    params.grain = std::max<int64_t>(1, int64_t(kGrainFlops / std::max(1.0, flops)));
+    params.grain = grainFor(kGrainFlops, flops);
     return params.get(region.getContext());
   }
 
-  SmallVector<Launch> makeLaunches(const Lines &c, Schedule schedule) const override {
+  SmallVector<Launch> makeLaunches(const WidthConvolution &c, Schedule schedule) const override {
     MLIRContext *context = schedule.getContext();
     const int64_t tileH = schedule.getTileH(), tileW = schedule.getTileW();
     Launch launch;
     launch.tasks = prim::product(context, grid(c, tileH, tileW));
-    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     const int64_t floats = c.copiedFloats(tileH, tileW) + sumFloats(c, schedule);
-    launch.scratch = getAffineConstantExpr(roundUp(floats * 4, 64), context);
+    launch.scratch = scratchBytes(context, floats * 4);
     launch.inPlace = c.epilogue.inPlace();
     return {launch};
   }
 
-  void emitTasks(const Lines &c, Schedule schedule, unsigned, Emitter &em, Value begin, Value end) const override {
+  void emitTasks(const WidthConvolution &c, Schedule schedule, unsigned, Emitter &em, Value begin,
+                 Value end) const override {
     width_conv::emit(c, schedule, em, begin, end);
   }
 };
 
 } // namespace
 
-bool width_conv::storesLines(const Lines &c) {
+bool width_conv::storesLines(const WidthConvolution &c) {
   if (c.groups * c.columns == 1)
     return true;
   // Behind a transpose the channels are no longer last.
@@ -222,14 +224,14 @@ bool width_conv::storesLines(const Lines &c) {
   return false;
 }
 
-bool width_conv::transposesSums(const Lines &c) { return c.isBlocked() && !storesLines(c); }
+bool width_conv::transposesSums(const WidthConvolution &c) { return c.isBlocked() && !storesLines(c); }
 
-int64_t width_conv::columnsOf(const Lines &c, Schedule schedule, const VectorUnit &unit) {
+int64_t width_conv::columnsOf(const WidthConvolution &c, Schedule schedule, const VectorUnit &unit) {
   const int64_t columns = schedule.colsFor(unit.bits);
   return columns ? columns : c.columns;
 }
 
-SmallVector<AffineExpr> width_conv::grid(const Lines &c, int64_t tileH, int64_t tileW) {
+SmallVector<AffineExpr> width_conv::grid(const WidthConvolution &c, int64_t tileH, int64_t tileW) {
   SmallVector<AffineExpr> grid{c.batch};
   grid.append(c.outer.begin(), c.outer.end());
   grid.push_back(prim::simplifySize(c.outH.ceilDiv(tileH)));

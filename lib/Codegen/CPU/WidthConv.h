@@ -20,8 +20,9 @@ using Schedule = kernel::CpuWidthConvAttr;
 /// Most channels of a group's result whose sums for one vector stay in registers of every CPU.
 inline constexpr int64_t kMostWhole = 8;
 
-struct Lines : Convolution {
-  Lines(const Convolution &convolution, const Epilogue &epilogue) : Convolution(convolution), epilogue(epilogue) {}
+struct WidthConvolution : Convolution {
+  WidthConvolution(const Convolution &convolution, const Epilogue &epilogue)
+      : Convolution(convolution), epilogue(epilogue) {}
 
   const Epilogue &epilogue;
 
@@ -43,20 +44,20 @@ struct Lines : Convolution {
 };
 
 /// The dim of the input that the lines run along.
-inline unsigned lineDim(const Lines &c) { return c.spatial; }
+inline unsigned lineDim(const WidthConvolution &c) { return c.spatial; }
 
 /// Whether neighbours in a line are neighbours in the region's results, too.
-bool storesLines(const Lines &c);
+bool storesLines(const WidthConvolution &c);
 /// Whether the sums of blocks are transposed before they are stored.
-bool transposesSums(const Lines &c);
+bool transposesSums(const WidthConvolution &c);
 /// Columns of a block; all, where the schedule has none.
-int64_t columnsOf(const Lines &c, Schedule schedule, const VectorUnit &unit);
+int64_t columnsOf(const WidthConvolution &c, Schedule schedule, const VectorUnit &unit);
 
 /// Tasks: batch elements, outer dims, tiles.
-llvm::SmallVector<mlir::AffineExpr> grid(const Lines &c, int64_t tileH, int64_t tileW);
+llvm::SmallVector<mlir::AffineExpr> grid(const WidthConvolution &c, int64_t tileH, int64_t tileW);
 
 /// Code of the tasks [begin, end).
-void emit(const Lines &c, Schedule schedule, Emitter &em, mlir::Value begin, mlir::Value end);
+void emit(const WidthConvolution &c, Schedule schedule, Emitter &em, mlir::Value begin, mlir::Value end);
 
 } // namespace tc::codegen::width_conv
 

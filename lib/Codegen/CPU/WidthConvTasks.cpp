@@ -21,7 +21,7 @@ constexpr int64_t kMostWritten = 320;
 
 class Task {
 public:
-  Task(const Lines &c, Schedule schedule, Emitter &em)
+  Task(const WidthConvolution &c, Schedule schedule, Emitter &em)
       : c(c), em(em), b(em.builder()), epilogue(c.epilogue), tileH(schedule.getTileH()), tileW(schedule.getTileW()),
         rows(schedule.rowsFor(em.vectors().bits)), vectors(schedule.vectorsFor(em.vectors().bits)),
         columns(columnsOf(c, schedule, em.vectors())), transposesBack(transposesSums(c)),
@@ -347,7 +347,7 @@ private:
     });
   }
 
-  const Lines &c;
+  const WidthConvolution &c;
   Emitter &em;
   OpBuilder &b;
   const Epilogue &epilogue;
@@ -363,6 +363,6 @@ private:
 };
 } // namespace
 
-void width_conv::emit(const Lines &c, Schedule schedule, Emitter &em, Value begin, Value end) {
+void width_conv::emit(const WidthConvolution &c, Schedule schedule, Emitter &em, Value begin, Value end) {
   Task(c, schedule, em).run(begin, end);
 }

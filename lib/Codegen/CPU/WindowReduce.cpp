@@ -300,7 +300,7 @@ public:
     const double perTask = perLine * channels + 32;
     Schedule::Params params;
     params.lanes = p.isChannelsLast() || likely(p.lineOut()) >= double(kLeastLanes);
-    params.grain = std::max<int64_t>(1, int64_t(kGrainElements / perTask));
+    params.grain = grainFor(kGrainElements, perTask);
     return params.get(region.getContext());
   }
 
@@ -308,7 +308,6 @@ public:
     MLIRContext *context = schedule.getContext();
     Launch launch;
     launch.tasks = prim::product(context, p.grid());
-    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     launch.scratch = prim::simplifySize(p.elements() * 8); // of the widest accumulator
     launch.inPlace = p.epilogue.inPlace();
     return {launch};

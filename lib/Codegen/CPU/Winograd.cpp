@@ -150,7 +150,7 @@ public:
 
   SmallVector<Launch> makeLaunches(const Problem &p, Schedule schedule) const override {
     MLIRContext *context = schedule.getContext();
-    auto scratch = [&](int64_t floats) { return getAffineConstantExpr(roundUp(floats * 4, 64) + 64, context); };
+    auto scratch = [&](int64_t floats) { return scratchBytes(context, floats * 4 + 64); };
     const int64_t tiles = schedule.getTiles();
     const bool transformLaunch = schedule.getTransformLaunch();
     SmallVector<Launch> launches;
@@ -159,9 +159,7 @@ public:
       transform.suffix = "_transform";
       transform.tasks = p.tiles();
       transform.grain = getAffineConstantExpr(
-          std::max<int64_t>(
-              1, int64_t(kGrainCycles / (double(p.c.outerTaps() * ceilDiv(p.c.channels, kPanel)) * kInputCycles))),
-          context);
+          grainFor(kGrainCycles, double(p.c.outerTaps() * ceilDiv(p.c.channels, kPanel)) * kInputCycles), context);
       transform.scratch = scratch(p.pitch());
       transform.temporaries = {
           prim::makeType(Float32Type::get(context), {prim::simplifySize(p.tiles().ceilDiv(tiles)),
@@ -170,7 +168,6 @@ public:
     }
     Launch launch;
     launch.tasks = prim::product(context, grid(p, schedule));
-    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     launch.scratch = scratch(scratchFloats(p, tiles, schedule.getTileN() / kPanel, transformLaunch));
     launch.inPlace = p.epilogue.inPlace();
     launches.push_back(launch);
@@ -270,7 +267,7 @@ private:
       params.rowsFor(unit.bits) = tile.rows;
       params.colsFor(unit.bits) = tile.panels * kPanel;
     }
-    params.grain = std::max<int64_t>(1, int64_t(kGrainCycles / plan.task));
+    params.grain = grainFor(kGrainCycles, plan.task);
     return params.get(p.c.batch.getContext());
   }
 

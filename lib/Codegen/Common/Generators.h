@@ -44,11 +44,11 @@ struct Launch {
   /// Appended to the kernel's name; empty for the last.
   std::string suffix;
   mlir::AffineExpr tasks;
-  /// Least number of tasks worth a thread.
+  /// Least number of tasks worth a thread; null: the schedule's.
   mlir::AffineExpr grain;
   /// Step s does tasks [s * tasks, (s + 1) * tasks), when those before are done. Null: one step.
   mlir::AffineExpr steps;
-  /// Bytes of scratch a worker, a multiple of 64; null: none.
+  /// Bytes of scratch a worker, a multiple of 64 (scratchBytes); null: none.
   mlir::AffineExpr scratch;
   /// (input, output) pairs, flattened, that may share memory.
   llvm::SmallVector<int64_t> inPlace;
@@ -58,6 +58,15 @@ struct Launch {
   /// GPU kernels: {block = [threads, 1, 1], smem = bytes}; the grid is `tasks` blocks. Null: a CPU kernel.
   mlir::DictionaryAttr device;
 };
+
+/// So many bytes of scratch, at least, as a Launch wants them.
+inline mlir::AffineExpr scratchBytes(mlir::MLIRContext *context, int64_t bytes) {
+  return mlir::getAffineConstantExpr(int64_t(llvm::alignTo(uint64_t(bytes), 64)), context);
+}
+/// Least number of tasks of `perTask` operations, bytes or cycles that are worth a thread, where so many of these are.
+inline int64_t grainFor(double leastWork, double perTask) {
+  return std::max<int64_t>(1, int64_t(leastWork / std::max(perTask, 1.0)));
+}
 
 /// Shares of what a machine reaches at its best.
 struct Efficiency {
@@ -114,7 +123,11 @@ public:
     return packInputs(*analyze(region), mlir::cast<ScheduleT>(schedule));
   }
   llvm::SmallVector<Launch> launches(const RegionProblem &region, kernel::ScheduleAttr schedule) const final {
-    return makeLaunches(*analyze(region), mlir::cast<ScheduleT>(schedule));
+    llvm::SmallVector<Launch> launches = makeLaunches(*analyze(region), mlir::cast<ScheduleT>(schedule));
+    for (Launch &launch : launches)
+      if (!launch.grain)
+        launch.grain = mlir::getAffineConstantExpr(schedule.getGrain(), schedule.getContext());
+    return launches;
   }
   void emit(const RegionProblem &region, kernel::ScheduleAttr schedule, unsigned number, Emitter &emitter,
             mlir::Value begin, mlir::Value end) const final {

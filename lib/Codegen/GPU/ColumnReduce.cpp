@@ -31,8 +31,8 @@ namespace {
 using Schedule = kernel::GpuColumnReduceAttr;
 
 constexpr int64_t kBlock = 256;
-// Blocks of one wave: 4 of 256 threads and up to 64 registers on each multiprocessor.
-constexpr int64_t kWave = 4 * machine::kMultiprocessors;
+// Blocks of one wave on each multiprocessor: of 256 threads and up to 64 registers.
+constexpr int64_t kBlocksOfWave = 4;
 // Threads along the columns: 512 bytes of a row, so that a page of memory is used when it is opened.
 constexpr int64_t kMostAcross = 32, kLeastAcross = 4;
 // Loads of a thread on their way at once; 16 KiB an SM of them hide the latency of memory.
@@ -97,7 +97,8 @@ public:
         return failure();
       steps = llvm::divideCeil(count, kBlock * rows.lanes);
     }
-    params.parts = std::clamp<int64_t>(std::min(kWave / std::max<int64_t>(tasks, 1), steps / kLeastSteps), 1, kWave);
+    const int64_t wave = kBlocksOfWave * machine::getDefaultGpu(region.getContext()).getMultiprocessors();
+    params.parts = std::clamp<int64_t>(std::min(wave / std::max<int64_t>(tasks, 1), steps / kLeastSteps), 1, wave);
     if (!rows.keepsLast && params.parts == 1)
       return failure();
     return params.get(region.getContext());
@@ -107,7 +108,6 @@ public:
     MLIRContext *context = schedule.getContext();
     Launch last;
     last.tasks = prim::product(context, grid(rows, schedule, 1));
-    last.grain = getAffineConstantExpr(1, context);
     last.device = deviceAttr(context, schedule.getBlock());
     SmallVector<Launch> launches;
     if (schedule.getParts() > 1) {

@@ -1,8 +1,8 @@
-//===- Contract.cpp - "gpu-contract": matrix products on tensor cores, f32 in and out -----------------------------===//
+//===- Contract.cpp - the "gpu.gemm" strategy: matrix products on tensor cores, f32 in and out ----------------===//
 //
-// result[b, m, n] = sum over k of lhs[b, m, k] rhs[b, k, n]. A block of 128 threads computes 64 x 64 results: both
-// operands' slices of 16 k go through shared memory (whatever stands before the product is evaluated there, once), four
-// warps each multiply 32 x 32 with mma.sync m16n8k8. The tensor cores take TF32, 11 significant bits; f32 accuracy
+// result[b, m, n] = sum over k of lhs[b, m, k] rhs[b, k, n]. A block computes tileM x tileN results: both operands'
+// slices of `depth` k go through shared memory (whatever stands before the product is evaluated there, once), and each
+// warp multiplies 32 x 32 with mma.sync m16n8k8. The tensor cores take TF32, 11 significant bits; f32 accuracy
 // comes from splitting x = hi + lo and adding hi hi + hi lo + lo hi (Ootomo and Yokota, "Recovering single precision
 // accuracy from Tensor Cores", section 3). The epilogue runs on the accumulators.
 //
@@ -26,9 +26,12 @@ namespace {
 
 using Schedule = kernel::GpuGemmAttr;
 
-constexpr int64_t kTile = 64, kDepth = 16, kThreads = 128;
-// Rows of the shared slices are padded so that the fragments' accesses fall into different banks.
-constexpr int64_t kRowA = kDepth + 4, kRowB = kTile + 8;
+// Results of a warp: rows and columns.
+constexpr int64_t kWarpTile = 32;
+
+int64_t countThreads(Schedule schedule) {
+  return schedule.getTileM() / kWarpTile * (schedule.getTileN() / kWarpTile) * machine::kWarpThreads;
+}
 
 struct Problem {
   const Product &product;
@@ -52,32 +55,36 @@ public:
   SmallVector<Launch> makeLaunches(const Problem &problem, Schedule schedule) const override {
     MLIRContext *context = schedule.getContext();
     Launch launch;
-    launch.tasks = prim::product(context, grid(problem.product));
-    launch.grain = getAffineConstantExpr(1, context);
-    launch.device = deviceAttr(context, kThreads);
+    launch.tasks = prim::product(context, grid(problem.product, schedule));
+    launch.device = deviceAttr(context, countThreads(schedule));
     return {launch};
   }
 
-  void emitTasks(const Problem &problem, Schedule, unsigned, Emitter &e, Value begin, Value) const override {
+  void emitTasks(const Problem &problem, Schedule schedule, unsigned, Emitter &e, Value begin, Value) const override {
     OpBuilder &b = e.builder();
     Location loc = e.loc();
     const Product &p = problem.product;
     const Epilogue &epilogue = problem.epilogue;
     MLIRContext *context = b.getContext();
     e.alignedBuffers = true;
+    const int64_t tileM = schedule.getTileM(), tileN = schedule.getTileN(), sliceDepth = schedule.getDepth(),
+                  threads = countThreads(schedule);
+    // Rows of the shared slices are padded so that the fragments' accesses fall into different banks.
+    const int64_t rowA = sliceDepth + 4, rowB = tileN + 8;
     Type f32 = b.getF32Type();
-    SmallVector<Index> block = e.delinearize(e.uniform(begin), grid(p));
+    SmallVector<Index> block = e.delinearize(e.uniform(begin), grid(p, schedule));
     SmallVector<Index> batch = e.delinearize(block[0], p.batch);
-    Value rowBase = e.mul(block[1].base, e.i64(kTile)), columnBase = e.mul(block[2].base, e.i64(kTile));
+    Value rowBase = e.mul(block[1].base, e.i64(tileM)), columnBase = e.mul(block[2].base, e.i64(tileN));
     Value M = e.sizeProduct(p.rows), N = e.sizeProduct(p.columns), K = e.sizeProduct(p.depth);
     Value thread = threadIndex(e);
-    Value a = sharedArray(e, "a", f32, kTile * kRowA), w = sharedArray(e, "b", f32, kDepth * kRowB);
+    Value a = sharedArray(e, "a", f32, tileM * rowA), w = sharedArray(e, "b", f32, sliceDepth * rowB);
     Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
 
     Value lane = e.remUnsigned(thread, e.i64(32)), warp = e.divUnsigned(thread, e.i64(32));
     Value group = e.divUnsigned(lane, e.i64(4)), inGroup = e.remUnsigned(lane, e.i64(4));
-    Value warpRow = e.mul(e.divUnsigned(warp, e.i64(2)), e.i64(32)),
-          warpColumn = e.mul(e.remUnsigned(warp, e.i64(2)), e.i64(32));
+    const Value across = e.i64(tileN / kWarpTile), warpTile = e.i64(kWarpTile);
+    Value warpRow = e.mul(e.divUnsigned(warp, across), warpTile),
+          warpColumn = e.mul(e.remUnsigned(warp, across), warpTile);
 
     auto less = [&](Value x, Value y) -> Value {
       return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x, y);
@@ -117,11 +124,11 @@ public:
     };
 
     SmallVector<Value> sums(2 * 4 * 4, zero);
-    sums = e.loop(e.i64(0), K, kDepth, sums, [&](Index k0, ValueRange carried) {
+    sums = e.loop(e.i64(0), K, sliceDepth, sums, [&](Index k0, ValueRange carried) {
       barrier(e); // the slices of the step before have been read
-      for (int64_t i = 0; i < kTile * kDepth / kThreads; ++i) {
-        Value linear = e.add(thread, e.i64(i * kThreads));
-        Value row = e.divUnsigned(linear, e.i64(kDepth)), k = e.remUnsigned(linear, e.i64(kDepth));
+      for (int64_t i = 0; i < tileM * sliceDepth / threads; ++i) {
+        Value linear = e.add(thread, e.i64(i * threads));
+        Value row = e.divUnsigned(linear, e.i64(sliceDepth)), k = e.remUnsigned(linear, e.i64(sliceDepth));
         Value m = e.add(rowBase, row), depth = e.add(k0.base, k);
         Value inside = arith::AndIOp::create(b, loc, less(m, M), less(depth, K));
         Value value = e.emitGuarded(inside, f32, zero, /*lanes=*/false, [&]() -> Value {
@@ -129,11 +136,11 @@ public:
                                    depthAt = e.delinearize(e.uniform(depth), p.depth);
           return e.emit(p.lhs, Product::place<Index>(p.lhsDims, batch, rowAt, {}, depthAt, {}));
         });
-        e.storeAt(value, a, f32, e.uniform(e.add(e.mul(row, e.i64(kRowA)), k)));
+        e.storeAt(value, a, f32, e.uniform(e.add(e.mul(row, e.i64(rowA)), k)));
       }
-      for (int64_t i = 0; i < kTile * kDepth / kThreads; ++i) {
-        Value linear = e.add(thread, e.i64(i * kThreads));
-        Value k = e.divUnsigned(linear, e.i64(kTile)), column = e.remUnsigned(linear, e.i64(kTile));
+      for (int64_t i = 0; i < tileN * sliceDepth / threads; ++i) {
+        Value linear = e.add(thread, e.i64(i * threads));
+        Value k = e.divUnsigned(linear, e.i64(tileN)), column = e.remUnsigned(linear, e.i64(tileN));
         Value n = e.add(columnBase, column), depth = e.add(k0.base, k);
         Value inside = arith::AndIOp::create(b, loc, less(n, N), less(depth, K));
         Value value = e.emitGuarded(inside, f32, zero, /*lanes=*/false, [&]() -> Value {
@@ -141,16 +148,16 @@ public:
                                    depthAt = e.delinearize(e.uniform(depth), p.depth);
           return e.emit(p.rhs, Product::place<Index>(p.rhsDims, batch, {}, columnAt, depthAt, {}));
         });
-        e.storeAt(value, w, f32, e.uniform(e.add(e.mul(k, e.i64(kRowB)), column)));
+        e.storeAt(value, w, f32, e.uniform(e.add(e.mul(k, e.i64(rowB)), column)));
       }
       barrier(e);
       SmallVector<Value> c(carried.begin(), carried.end());
-      for (int64_t step = 0; step < kDepth; step += 8) {
+      for (int64_t step = 0; step < sliceDepth; step += 8) {
         // Fragments as in the PTX ISA, "Matrix fragments for mma.m16n8k8": a row is group (+8), a column inGroup (+4).
         SmallVector<Value> bHigh, bFactor, bLow;
         for (int64_t j = 0; j < 4; ++j)
           for (int64_t half = 0; half < 2; ++half) {
-            Split parts = split(at(w, inGroup, step + 4 * half, kRowB, e.add(warpColumn, group), 8 * j));
+            Split parts = split(at(w, inGroup, step + 4 * half, rowB, e.add(warpColumn, group), 8 * j));
             bHigh.push_back(parts.high);
             bFactor.push_back(parts.factor);
             bLow.push_back(parts.low);
@@ -159,7 +166,7 @@ public:
           SmallVector<Value> aHigh, aFactor, aLow;
           for (int64_t part = 0; part < 4; ++part) {
             Split parts =
-                split(at(a, e.add(warpRow, group), 16 * i + 8 * (part % 2), kRowA, inGroup, step + 4 * (part / 2)));
+                split(at(a, e.add(warpRow, group), 16 * i + 8 * (part % 2), rowA, inGroup, step + 4 * (part / 2)));
             aHigh.push_back(parts.high);
             aFactor.push_back(parts.factor);
             aLow.push_back(parts.low);
@@ -198,8 +205,9 @@ public:
   }
 
 private:
-  static SmallVector<AffineExpr> grid(const Product &p) {
-    return {p.B, prim::simplifySize(p.M.ceilDiv(kTile)), prim::simplifySize(p.N.ceilDiv(kTile))};
+  static SmallVector<AffineExpr> grid(const Product &p, Schedule schedule) {
+    return {p.B, prim::simplifySize(p.M.ceilDiv(schedule.getTileM())),
+            prim::simplifySize(p.N.ceilDiv(schedule.getTileN()))};
   }
 };
 

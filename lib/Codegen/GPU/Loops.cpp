@@ -1,4 +1,4 @@
-//===- Loops.cpp - "gpu-rows" and "gpu-flat": memory-bound GPU kernels --------------------------------------------===//
+//===- Loops.cpp - the "gpu.rows" and "gpu.flat" strategies: memory-bound GPU kernels ----------------------------===//
 //
 // gpu-rows: a block per row of the largest output. Reductions along the row are shared out among the block's threads
 // and combined by warp shuffles and one exchange through shared memory; the row's elements are then computed 4 a thread
@@ -115,7 +115,6 @@ public:
     MLIRContext *context = schedule.getContext();
     Launch launch;
     launch.tasks = prim::product(context, p.rows);
-    launch.grain = getAffineConstantExpr(1, context);
     launch.device = deviceAttr(context, schedule.getBlock());
     return {launch};
   }
@@ -171,7 +170,6 @@ public:
     Value root = p.values[schedule.getSpace()];
     int64_t perBlock = schedule.getBlock() * lanesOf(root);
     launch.tasks = prim::simplifySize(prim::product(context, prim::getSizes(root)).ceilDiv(perBlock));
-    launch.grain = getAffineConstantExpr(1, context);
     launch.device = deviceAttr(context, schedule.getBlock());
     return {launch};
   }

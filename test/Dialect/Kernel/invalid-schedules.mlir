@@ -7,7 +7,7 @@ module attributes {x = #kernel.cpu.contarct<tileN = 16>} {}
 // expected-error @+1 {{duplicate or unknown struct parameter name: tilesN}}
 module attributes {x = #kernel.cpu.contract<tilesN = 16>} {}
 // -----
-// expected-error @+1 {{tileN is at least 16, not 8}}
+// expected-error @+1 {{tileN is a multiple of 16, not 8}}
 module attributes {x = #kernel.cpu.contract<tileN = 8>} {}
 // -----
 // expected-error @+1 {{grain is at least 1, not 0}}
@@ -16,7 +16,7 @@ module attributes {x = #kernel.cpu.scan<grain = 0>} {}
 // expected-error @+1 {{block is at least 1, not 0}}
 module attributes {x = #kernel.gpu.rows<block = 0>} {}
 // -----
-// expected-error @+1 {{tileN is at least 16, not 0}}
+// expected-error @+1 {{tileN is a multiple of 16, not 0}}
 module attributes {x = #kernel.cpu.skinny_gemm<tileN = 0>} {}
 // -----
 // expected-error @+1 {{tileM is at least 1, not 0}}
@@ -75,3 +75,18 @@ module attributes {x = #kernel.gpu.column_reduce<block = 32, across = 64>} {}
 // -----
 // expected-error @+1 {{space is at least 0, not -1}}
 module attributes {x = #kernel.gpu.flat<space = -1>} {}
+// -----
+// expected-error @+1 {{tileN is a multiple of 16, not 24}}
+module attributes {x = #kernel.cpu.contract<tileN = 24>} {}
+// -----
+// expected-error @+1 {{tileT is a multiple of 16, not 20}}
+module attributes {x = #kernel.cpu.attention<tileT = 20>} {}
+// -----
+// expected-error @+1 {{tileM is a power of 2 that is at least 32, not 16}}
+module attributes {x = #kernel.gpu.gemm<tileM = 16>} {}
+// -----
+// expected-error @+1 {{tileM x tileN is at most 32768, which 1024 threads compute, not 65536}}
+module attributes {x = #kernel.gpu.gemm<tileM = 256, tileN = 256>} {}
+// -----
+// expected-error @+1 {{depth 128 takes more than the 48 KiB of shared memory that a block has}}
+module attributes {x = #kernel.gpu.gemm<depth = 128>} {}

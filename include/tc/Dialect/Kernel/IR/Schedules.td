@@ -57,6 +57,13 @@ class Number<string name, string description, int initial = 0, int least = 0>
                    DefaultValuedParameter<"int64_t", !cast<string>(initial), description>,
                    "  if (" # name # " < " # !cast<string>(least) # ")\n    return emitError() << \"" # name
                    # " is at least " # !cast<string>(least) # ", not \" << " # name # ";\n">;
+/// A multiple of `of` that is at least that.
+class MultipleOf<string name, string description, int of>
+    : Kernel_Field<name, "int64_t", !cast<string>(of),
+                   DefaultValuedParameter<"int64_t", !cast<string>(of), description>,
+                   "  if (" # name # " < " # !cast<string>(of) # " || " # name # " % " # !cast<string>(of) # " != 0)\n"
+                   # "    return emitError() << \"" # name # " is a multiple of " # !cast<string>(of) # ", not \" << "
+                   # name # ";\n">;
 /// A power of 2 that is at least `least`; where that is 0, 0, too.
 class PowerOfTwo<string name, string description, int initial, int least = 1>
     : Kernel_Field<name, "int64_t", !cast<string>(initial),
@@ -136,7 +143,7 @@ def Kernel_CpuContract : Kernel_Strategy<"CpuContract", "cpu.contract", [
     Number<"tileM", "rows of a task of a product">,
     Number<"tileH", "lines of output pixels of a task of a convolution">,
     Number<"tileW", "output pixels of these lines">,
-    Number<"tileN", "columns of a task", 16, 16>,
+    MultipleOf<"tileN", "columns of a task", 16>,
     Raster<"ColumnsOuter">,
     Flag<"skipH", "tasks and patches leave out kernel rows that read nothing but padding">,
     Flag<"skipW", "so they do with kernel columns; a patch that is a whole line leaves out the outputs that would">,
@@ -150,7 +157,7 @@ def Kernel_CpuContract : Kernel_Strategy<"CpuContract", "cpu.contract", [
   let summary = "Products and convolutions by register tiles over packed panels (GEMM, batch-reduce GEMM)";
 }
 def Kernel_CpuSkinnyGemm : Kernel_Strategy<"CpuSkinnyGemm", "cpu.skinny_gemm", [
-    Number<"tileN", "columns of a task", 16, 16>,
+    MultipleOf<"tileN", "columns of a task", 16>,
     Flag<"transposed", "the matrix has K contiguous">,
     Flag<"lhsCopy", "the task copies the rows">,
     Number<"steps", "of K at a time, a multiple of 16; 0: all">
@@ -163,7 +170,7 @@ def Kernel_CpuNarrowGemm : Kernel_Strategy<"CpuNarrowGemm", "cpu.narrow_gemm", [
     Flag<"rhsTransposed", "packed at run time from rows of K, transposed in registers">,
     Flag<"lhsCopy", "the task copies the rows of A also where there are instructions for words">,
     Flag<"tiles", "AMX where there is; else a few rows are faster without">,
-    Number<"tileM", "rows of a task", 1, 1>, Number<"tileN", "columns of a task", 16, 16>,
+    Number<"tileM", "rows of a task", 1, 1>, MultipleOf<"tileN", "columns of a task", 16>,
     Number<"rowsDot", "rows of the micro-kernel with an instruction for words: VNNI, BF16">, Number<"colsDot", "its columns">
   ], [PerWidth<"rows", "rows of the micro-kernel without one">, PerWidth<"cols", "its columns">]> {
   let summary = "Products and convolutions of ui8 times i8, summed in i32, and of bf16, summed in f32";
@@ -173,7 +180,7 @@ def Kernel_CpuBlockDot : Kernel_Strategy<"CpuBlockDot", "cpu.block_dot", [
     Number<"scales", "number of the input; -1: one number is all", -1, -1>,
     Number<"zeros", "number of the input; -1: one number is all, or there are none", -1, -1>,
     Flag<"lhsCopy", "the task copies the rows of A, evaluating what stands before the product">,
-    Number<"tileM", "rows of a task", 1, 1>, Number<"tileN", "columns of a task", 16, 16>,
+    Number<"tileM", "rows of a task", 1, 1>, MultipleOf<"tileN", "columns of a task", 16>,
     Number<"depth", "steps of K of a panel in f32">
   ], [PerWidth<"rows", "most rows that read the weights as they are stored">, PerWidth<"cols", "columns that these compute at once">,
       PerWidth<"panelRows", "rows of the micro-kernel for more rows">, PerWidth<"panelCols", "its columns">]> {
@@ -181,14 +188,14 @@ def Kernel_CpuBlockDot : Kernel_Strategy<"CpuBlockDot", "cpu.block_dot", [
 }
 def Kernel_CpuWinograd : Kernel_Strategy<"CpuWinograd", "cpu.winograd", [
     Number<"rhs", "number of the input that is the filter">,
-    Number<"tiles", "of 4 x 4 output pixels, of a task", 1, 1>, Number<"tileN", "output channels of a task", 16, 16>,
+    Number<"tiles", "of 4 x 4 output pixels, of a task", 1, 1>, MultipleOf<"tileN", "output channels of a task", 16>,
     Raster<"ColumnsOuter">,
     Flag<"transformLaunch", "a launch of its own transforms all tiles, once for all blocks of output channels">
   ], [PerWidth<"rows", "rows of the micro-kernel">, PerWidth<"cols", "its columns">]> {
   let summary = "3x3 convolutions by Winograd's F(4x4, 3x3); rows are tiles";
 }
 def Kernel_CpuWidthConv : Kernel_Strategy<"CpuWidthConv", "cpu.width_conv", [
-    Number<"tileH", "rows of a task", 1, 1>, Number<"tileW", "elements of a line, a multiple of every vector width", 16, 1>,
+    Number<"tileH", "rows of a task", 1, 1>, MultipleOf<"tileW", "elements of a line; every vector width divides 16", 16>,
     Flag<"transposed", "channels lie last in memory">
   ], [PerWidth<"rows", "rows of a block in registers">, PerWidth<"vectors", "vectors of each of its lines">,
       PerWidth<"cols", "channels of a group's result of a block; 0: all">]> {
@@ -201,13 +208,13 @@ def Kernel_CpuDepthwise : Kernel_Strategy<"CpuDepthwise", "cpu.depthwise", [
   let summary = "Convolutions of groups of 1 to 8 channels, with lanes along the channels";
 }
 def Kernel_CpuAttention : Kernel_Strategy<"CpuAttention", "cpu.attention", [
-    Number<"tileT", "queries of a task, a multiple of 16", 16, 1>, Number<"tileS", "keys of a block", 1, 1>
+    MultipleOf<"tileT", "queries of a task", 16>, Number<"tileS", "keys of a block", 1, 1>
   ], [PerWidth<"panels", "queries of the micro-kernel of the scores, times 16">, PerWidth<"scoreRows", "keys of it">,
       PerWidth<"valueRows", "columns of the values of the micro-kernel of the result">]> {
   let summary = "Attention by blocks of keys with an online softmax";
 }
 def Kernel_CpuAttentionRows : Kernel_Strategy<"CpuAttentionRows", "cpu.attention_rows", [
-    Number<"tileS", "keys of a block, a multiple of 16", 16, 1>,
+    MultipleOf<"tileS", "keys of a block", 16>,
     Number<"prefetchKeys", "keys ahead that are fetched to the second-level cache; 0: none">
   ], [PerWidth<"vectors", "vectors of a row of values at once">]> {
   let summary = "Attention of few queries, which reads keys and values where they lie";
@@ -289,8 +296,17 @@ def Kernel_CpuLoops : Kernel_Strategy<"CpuLoops", "cpu.loops", [
 
 //===--- strategies of GPUs -----------------------------------------------------------------------------------------===//
 
-def Kernel_GpuGemm : Kernel_Strategy<"GpuGemm", "gpu.gemm", []> {
-  let summary = "Products by mma.sync, 64 x 64 results a block";
+def Kernel_GpuGemm : Kernel_Strategy<"GpuGemm", "gpu.gemm", [
+    PowerOfTwo<"tileM", "rows of a block, of which each warp computes 32", 64, 32>,
+    PowerOfTwo<"tileN", "columns of a block, of which each warp computes 32", 64, 32>,
+    PowerOfTwo<"depth", "steps of K that are in shared memory at once", 16, 8>
+  ]> {
+  let moreChecks =
+      "  if (tileM * tileN > 32 * 1024)\n"
+      # "    return emitError() << \"tileM x tileN is at most 32768, which 1024 threads compute, not \" << tileM * tileN;\n"
+      # "  if ((tileM * (depth + 4) + depth * (tileN + 8)) * 4 > 48 * 1024)\n"
+      # "    return emitError() << \"depth \" << depth << \" takes more than the 48 KiB of shared memory that a block has\";\n";
+  let summary = "Products by mma.sync, f32 as three products of TF32";
 }
 def Kernel_GpuColumnReduce : Kernel_Strategy<"GpuColumnReduce", "gpu.column_reduce", [
     PowerOfTwo<"block", "threads of a block", 256, 32>,
