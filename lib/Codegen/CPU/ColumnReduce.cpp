@@ -74,7 +74,7 @@ public:
     // Rows of fewer columns than a vector has must lie one after another.
     const bool isFolded = prim::getConstantSize(sizes.back()).value_or(kColumns) < kLeastColumns;
     if (isFolded && (reduce.getDims().back() != int64_t(sizes.size()) - 2 ||
-                     prim::getConstantSize(lastRows(reduce)).value_or(kLeastFolded) < kLeastFolded ||
+                     getLikelySize(lastRows(reduce), reduce, /*usual=*/kLeastFolded) < kLeastFolded ||
                      prim::getConstantSize(sizes.back()) == 1))
       return failure();
     const double rows = getLikelyCount(p.reduction.reduced, reduce);
@@ -112,7 +112,7 @@ public:
       if (tasks < kTasks && part < last)
         params.part = part;
     }
-    params.grain = std::max<int64_t>(1, int64_t(kGrainElements / std::max(rows * double(columns), 1.0)));
+    params.grain = grainFor(kGrainElements, rows * double(columns));
     return params.get(region.getContext());
   }
 
@@ -121,10 +121,9 @@ public:
     prim::ReduceOp reduce = p.reduction.op;
     Launch launch;
     launch.tasks = prim::product(context, grid(reduce, schedule));
-    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     if (schedule.getRows()) {
       const int64_t bytes = 2 * schedule.getColumns() * 8; // of the widest accumulator; for sums and a part
-      launch.scratch = getAffineConstantExpr(bytes, context);
+      launch.scratch = scratchBytes(context, bytes);
     }
     SmallVector<Launch> launches;
     if (schedule.getPart()) {

@@ -31,8 +31,6 @@ constexpr int64_t kMostPart = 8;
 // operations at most.
 constexpr int64_t kMostOddPart = 15;
 constexpr double kMostOddCode = 600;
-// What a size counts that only the run knows where dims are joined: no part, as lanes are laid out by its number.
-constexpr int64_t kUnknownRows = 64;
 // Inputs of this size come from beyond the second-level cache.
 constexpr int64_t kFetchedBytes = 2 * machine::kCaches.l2;
 // Passes that keep nothing fetch what lies so far behind for rows that are shorter than a page, which end before what
@@ -177,15 +175,20 @@ bool loops::isWorthLaunch(Value root, ArrayRef<Value> results) {
 }
 
 int64_t loops::countEvenlyJoined(ArrayRef<AffineExpr> sizes) {
-  auto isPart = [](int64_t count) { return count >= 1 && count <= kMostPart && llvm::isPowerOf2_64(count); };
-  int64_t joined = 0, count = 1;
+  // Lanes are laid out by the number of a part: what only the run knows is none.
+  auto isPart = [](std::optional<int64_t> count) {
+    return count && *count >= 1 && *count <= kMostPart && llvm::isPowerOf2_64(*count);
+  };
+  int64_t joined = 0;
+  std::optional<int64_t> count = 1;
   for (AffineExpr size : llvm::reverse(sizes)) {
     if (joined > 0 && !isPart(count))
       break;
-    count *= prim::getConstantSize(size).value_or(kUnknownRows);
+    const std::optional<int64_t> known = prim::getConstantSize(size);
+    count = known ? std::optional(*count * *known) : std::nullopt;
     ++joined;
   }
-  return joined >= 2 && count > kMostPart ? joined : 0;
+  return joined >= 2 && (!count || *count > kMostPart) ? joined : 0;
 }
 
 int64_t loops::countUnitJoined(ArrayRef<AffineExpr> sizes) {
@@ -211,13 +214,16 @@ int64_t loops::countOddlyJoined(ArrayRef<AffineExpr> sizes, Block &block) {
     code += prim::isTranscendental(&op) ? kTranscendental : 1;
   int64_t joined = 0, part = 1;
   for (AffineExpr size : llvm::reverse(sizes)) {
-    const int64_t count = prim::getConstantSize(size).value_or(kUnknownRows);
-    if (count < 2)
+    const std::optional<int64_t> count = prim::getConstantSize(size);
+    if (count && *count < 2)
       return 0;
     ++joined;
-    if (part * count > kMostOddPart)
-      return part > 1 && count >= kPanel && oddPart(sizes, joined) && code * double(part) <= kMostOddCode ? joined : 0;
-    part *= count;
+    // The first dim that is too long for a part is what the parts are rows of, as is one that only the run knows.
+    if (!count || part * *count > kMostOddPart)
+      return part > 1 && (!count || *count >= kPanel) && oddPart(sizes, joined) && code * double(part) <= kMostOddCode
+                 ? joined
+                 : 0;
+    part *= *count;
   }
   return 0;
 }

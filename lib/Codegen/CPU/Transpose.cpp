@@ -152,17 +152,19 @@ std::optional<Problem> analyzeTranspose(const RegionProblem &region) {
       continue;
     SmallVector<AffineExpr> sizes = prim::getSizes(op.getResult());
     const auto dim = size_t(std::distance(permutation.begin(), llvm::find(permutation, innermost)));
-    auto likely = [](AffineExpr size) { return prim::getConstantSize(size).value_or(kLeast); };
-    const int64_t last = likely(sizes.back());
-    const bool isNarrow = last >= 2 && last <= kMostNarrow && dim + 2 == sizes.size() && isStoredAsIs(region, op);
+    // A dim of which nothing is known is taken for one that fills a tile.
+    auto likely = [&](AffineExpr size) { return getLikelySize(size, op, /*usual=*/kLeast); };
+    const std::optional<int64_t> last = prim::getConstantSize(sizes.back());
+    const bool isNarrow =
+        last && *last >= 2 && *last <= kMostNarrow && dim + 2 == sizes.size() && isStoredAsIs(region, op);
     SmallVector<AffineExpr> columns(1, sizes.back());
-    if (last < kLeast && !isNarrow) {
+    if (likely(sizes.back()) < kLeast && !isNarrow) {
       // A short dim and those around it, up to the one that lanes read.
       columns.assign(sizes.begin() + dim + 1, sizes.end());
       sizes.truncate(dim + 1);
       sizes.push_back(prim::product(op.getContext(), columns));
     }
-    if (prim::getConstantSize(sizes[dim]).value_or(kPanel) < (isNarrow ? kPanel : kLeast) ||
+    if (getLikelySize(sizes[dim], op, /*usual=*/kPanel) < (isNarrow ? kPanel : kLeast) ||
         (likely(sizes.back()) < kLeast && !isNarrow))
       continue;
     if (const Epilogue *epilogue = region.findWholeEpilogue(op.getResult()))
@@ -193,7 +195,7 @@ public:
     } else if (isDirect && !isCached) {
       rows = kRowsOfLines;
       columns = std::max<int64_t>(kPanel, kLineBytes / p.bytes());
-    } else if (!isInThirdLevel && prim::getConstantSize(p.sizes.back()).value_or(kLongRow) >= kLongRow) {
+    } else if (!isInThirdLevel && getLikelySize(p.sizes.back(), p.op, /*usual=*/kLongRow) >= kLongRow) {
       rows = isStreaming ? kRowsPastCaches : kRows;
       columns = isStreaming ? kColumns : kColumnsOutOfCache;
     }
@@ -213,8 +215,8 @@ public:
                                  along = prim::getConstantSize(p.sizes.back());
     if (isInThirdLevel && across && along && ceilDiv(*across, rows) > 1 && *along > *across && *along > columns)
       params.rasterOrder = kernel::RasterOrder::ColumnsOuter;
-    const int64_t filled = std::min(rows, prim::getConstantSize(p.sizes[p.dim]).value_or(rows)) * columns;
-    params.grain = std::max<int64_t>(1, int64_t(kGrainElements / double(p.isNarrow ? filled : rows * columns)));
+    const int64_t filled = std::min(rows, getLikelySize(p.sizes[p.dim], p.op, /*usual=*/rows)) * columns;
+    params.grain = grainFor(kGrainElements, double(p.isNarrow ? filled : rows * columns));
     return params.get(region.getContext());
   }
 
@@ -223,9 +225,8 @@ public:
     const int64_t rows = schedule.getRows(), columns = schedule.getColumns();
     Launch launch;
     launch.tasks = prim::product(context, p.grid(schedule));
-    launch.grain = getAffineConstantExpr(schedule.getGrain(), context);
     if (!schedule.getDirect())
-      launch.scratch = getAffineConstantExpr(roundUp(rows * columns * p.bytes(), 64), context);
+      launch.scratch = scratchBytes(context, rows * columns * p.bytes());
     launch.inPlace = p.epilogue.inPlace();
     return {launch};
   }

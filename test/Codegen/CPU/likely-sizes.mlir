@@ -73,3 +73,25 @@ func.func @multiple(%x: !x) -> !x attributes {prim.symbols = [#prim.symbol<"n", 
   }
   return %0 : !x
 }
+
+// So few rows of few columns are no stream of vectors to fold.
+!r = tensor<?x4xf32, #prim.dims<affine_map<()[s0] -> (s0, 4)>>>
+// CHECK-LABEL: func.func @few_rows
+// CHECK-NOT: folded
+func.func @few_rows(%x: !r) -> tensor<4xf32> attributes {prim.symbols = [#prim.symbol<"n", 1, 8, 1>]} {
+  %0 = kernel.region(%i = %x : !r) -> (tensor<4xf32>) {
+    %s = prim.reduce sum %i [0] : !r -> tensor<4xf32>
+    kernel.yield %s : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}
+
+// CHECK-LABEL: func.func @rows
+// CHECK: #kernel.cpu.column_reduce<folded = true
+func.func @rows(%x: !r) -> tensor<4xf32> attributes {prim.symbols = [#prim.symbol<"n", 0, 9223372036854775807, 1>]} {
+  %0 = kernel.region(%i = %x : !r) -> (tensor<4xf32>) {
+    %s = prim.reduce sum %i [0] : !r -> tensor<4xf32>
+    kernel.yield %s : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}

@@ -116,6 +116,32 @@ func.func @table(%x: tensor<9xf32>) -> (tensor<9xf32>, tensor<9xf32>) {
 
 // -----
 
+// How large a table may be depends on what else a run does: as many rows as are declared, few.
+// CHECK-LABEL: func @few_rows
+// CHECK:         prim.constant #tc.data<{{.*}}> : tensor<200000xf32>
+func.func @few_rows(%x: tensor<200000xf32>, %y: tensor<?x1024xf32, #prim.dims<affine_map<()[s0] -> (s0, 1024)>>>, %w: tensor<1024x1024xf32>) -> (tensor<200000xf32>, tensor<?x1024xf32, #prim.dims<affine_map<()[s0] -> (s0, 1024)>>>) attributes {prim.symbols = [#prim.symbol<"n", 1, 4, 1>]} {
+  %0 = prim.iota axis = 0 : tensor<200000xf32>
+  %1 = prim.cos %0 : tensor<200000xf32>
+  %2 = prim.add %x, %1 : tensor<200000xf32>
+  %3 = prim.dot_general %y, %w batch [] x [] contract [1] x [0] : (tensor<?x1024xf32, #prim.dims<affine_map<()[s0] -> (s0, 1024)>>>, tensor<1024x1024xf32>) -> tensor<?x1024xf32, #prim.dims<affine_map<()[s0] -> (s0, 1024)>>>
+  return %2, %3 : tensor<200000xf32>, tensor<?x1024xf32, #prim.dims<affine_map<()[s0] -> (s0, 1024)>>>
+}
+
+// -----
+
+// Of 128, which is usual, it is computed in each run.
+// CHECK-LABEL: func @rows
+// CHECK:         prim.cos
+func.func @rows(%x: tensor<200000xf32>, %y: tensor<?x1024xf32, #prim.dims<affine_map<()[s0] -> (s0, 1024)>>>, %w: tensor<1024x1024xf32>) -> (tensor<200000xf32>, tensor<?x1024xf32, #prim.dims<affine_map<()[s0] -> (s0, 1024)>>>) attributes {prim.symbols = [#prim.symbol<"n", 0, 9223372036854775807, 1>]} {
+  %0 = prim.iota axis = 0 : tensor<200000xf32>
+  %1 = prim.cos %0 : tensor<200000xf32>
+  %2 = prim.add %x, %1 : tensor<200000xf32>
+  %3 = prim.dot_general %y, %w batch [] x [] contract [1] x [0] : (tensor<?x1024xf32, #prim.dims<affine_map<()[s0] -> (s0, 1024)>>>, tensor<1024x1024xf32>) -> tensor<?x1024xf32, #prim.dims<affine_map<()[s0] -> (s0, 1024)>>>
+  return %2, %3 : tensor<200000xf32>, tensor<?x1024xf32, #prim.dims<affine_map<()[s0] -> (s0, 1024)>>>
+}
+
+// -----
+
 // Elements selected one by one and sums of products are stored, too; what selects by few bits is how a model is kept small, and long rows are
 // read where they lie.
 // SMALL-LABEL: func @selected

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "tc/Analysis/LikelySizes.h"
 #include "tc/Dialect/Prim/Interpreter/Interpreter.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Support/Saturate.h"
@@ -51,8 +52,6 @@ constexpr int64_t kMostBytesOfTables = 32 * 1024 * 1024;
 constexpr double kCostlyMultiplications = 64, kShareOfRun = 8;
 /// So many constants that one value is made of are told apart.
 constexpr size_t kMostSources = 16;
-/// What a size that only the run knows is taken for.
-constexpr double kTypicalSize = 128;
 /// Rows of fewer elements are gathered at the speed of their count, not of their bytes.
 constexpr int64_t kShortRow = 64;
 /// Sums of fewer terms are as cheap to form as to read.
@@ -159,41 +158,41 @@ int64_t getMostBytes(int64_t constantBytes) {
 
 ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
 
-/// Multiplications of a contraction, else 0. `count`: the elements of a shape.
-template <typename Number> Number countMultiplications(Operation *op, Number (*count)(ArrayRef<int64_t>)) {
+/// Multiplications of a contraction, else 0. `count`: the elements along `dims` dims of a value from `first` on.
+template <typename Number>
+Number countMultiplications(Operation *op, llvm::function_ref<Number(Value, size_t first, size_t dims)> count) {
   if (auto dot = dyn_cast<DotGeneralOp>(op)) {
-    Number work = count(shapeOf(dot.getResult()));
+    Number work = count(dot.getResult(), 0, shapeOf(dot.getResult()).size());
     for (int64_t dim : dot.getLhsContract())
-      work *= std::max<Number>(count(shapeOf(dot.getLhs()).slice(dim, 1)), 1);
+      work *= std::max<Number>(count(dot.getLhs(), dim, 1), 1);
     return work;
   }
   if (auto conv = dyn_cast<ConvOp>(op))
-    return count(shapeOf(conv.getResult())) * count(shapeOf(conv.getFilter()).drop_back());
+    return count(conv.getResult(), 0, shapeOf(conv.getResult()).size()) *
+           count(conv.getFilter(), 0, shapeOf(conv.getFilter()).size() - 1);
   return 0;
 }
 int64_t getMultiplications(Operation *op) {
-  auto count = [](ArrayRef<int64_t> shape) {
-    const int64_t elements = countElements(shape);
+  auto count = [](Value value, size_t first, size_t dims) {
+    const int64_t elements = countElements(shapeOf(value).slice(first, dims));
     return double(elements < 0 ? kTooMany : elements);
   };
-  return int64_t(std::min(countMultiplications<double>(op, +count), double(INT64_MAX / 2)));
+  return int64_t(std::min(countMultiplications<double>(op, count), double(INT64_MAX / 2)));
 }
 
 /// Multiplications of the products of a run, those of attention and of recurrent layers included.
 double estimateMultiplications(func::FuncOp func) {
-  auto count = [](ArrayRef<int64_t> shape) {
-    double elements = 1;
-    for (int64_t size : shape)
-      elements *= ShapedType::isDynamic(size) ? kTypicalSize : double(size);
-    return elements;
+  auto count = [&](Value value, size_t first, size_t dims) {
+    return getLikelyCount(ArrayRef(getSizes(value)).slice(first, dims), func, usual::kProductRows);
   };
+  auto countAll = [&](Value value) { return count(value, 0, shapeOf(value).size()); };
   double sum = 0;
   func.walk([&](Operation *op) {
     sum += countMultiplications<double>(op, count);
     if (auto attention = dyn_cast<AttentionOp>(op))
-      sum += 2 * count(shapeOf(attention.getQuery())) * count(shapeOf(attention.getKey()).drop_back().take_back(1));
+      sum += 2 * countAll(attention.getQuery()) * count(attention.getKey(), shapeOf(attention.getKey()).size() - 2, 1);
     else if (auto rnn = dyn_cast<RnnOp>(op))
-      sum += count(shapeOf(rnn.getGates())) * count(shapeOf(rnn.getRecurrent()).take_front(1));
+      sum += countAll(rnn.getGates()) * count(rnn.getRecurrent(), 0, 1);
   });
   return sum;
 }
