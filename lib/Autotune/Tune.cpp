@@ -13,6 +13,7 @@
 #include "tc/Autotune/Tune.h"
 
 #include "Runner.h"
+#include "tc/Analysis/RegionText.h"
 #include "tc/Autotune/Database.h"
 #include "tc/Codegen/Schedules.h"
 #include "tc/Dialect/Host/IR/Host.h"
@@ -139,7 +140,7 @@ std::string Tuner::whyUnknown(kernel::RegionOp region) const {
       for (AffineExpr size : prim::getSizes(input))
         if (auto symbol = dyn_cast<AffineSymbolExpr>(size))
           bound.insert(symbol.getPosition());
-  for (int64_t symbol : codegen::getSymbols(region)) {
+  for (int64_t symbol : getSymbols(region)) {
     if (!largest(symbols, symbol)) {
       std::string name = symbols && symbol < int64_t(symbols.size())
                              ? cast<prim::SymbolAttr>(symbols[symbol]).getName().str()
@@ -162,12 +163,12 @@ int64_t Tuner::evaluate(AffineExpr expr, kernel::RegionOp region) const {
 
 /// By what a region is known again, in this model and in others.
 std::string Tuner::keyText(kernel::RegionOp region) const {
-  std::string text = codegen::printRegion(region);
+  std::string text = printRegion(region);
   llvm::raw_string_ostream os(text);
   for (auto [i, input] : llvm::enumerate(region.getInputs()))
     if (isConstant(input))
       os << "constant " << i << '\n';
-  for (int64_t symbol : codegen::getSymbols(region))
+  for (int64_t symbol : getSymbols(region))
     os << "s" << symbol << " = " << largest(symbolsOf(region), symbol).value_or(-1) << '\n';
   return text;
 }
@@ -289,7 +290,7 @@ llvm::Expected<Tuner::Decision> Tuner::measure(kernel::RegionOp region, const st
   if (cpu == possible.end())
     return llvm::createStringError("the runtime took a variant that was not made: " + variant);
   SmallVector<kernel::ScheduleAttr> candidates = candidatesFor(*cpu);
-  std::string nodes = llvm::join(host::getNodeNames(region.getLoc()), "+");
+  std::string nodes = host::joinNodeNames(region);
   kernel::ScheduleAttr best;
   std::optional<Runner> ofBest;
   Comparison comparison = {};
@@ -410,7 +411,7 @@ llvm::Expected<TuneReport> Tuner::run() {
       region.setScheduleAttr(decision.schedule);
     report.regions.back() = decision.outcome;
     if (!decision.outcome.text.empty() && log::isEnabled("schedule"))
-      log::write("schedule", llvm::join(host::getNodeNames(region.getLoc()), "+") + ": " + decision.outcome.text);
+      log::write("schedule", host::joinNodeNames(region) + ": " + decision.outcome.text);
   }
   if (!measured && !lastFailure.empty())
     return llvm::createStringError(lastFailure);

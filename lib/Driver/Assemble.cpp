@@ -235,10 +235,7 @@ void Assembler::addKernels(func::FuncOp func, artifact::Function &function) {
     }
     Kernel kernel;
     kernel.name = launch.getKernel().str();
-    if (auto nodes = launch->getAttrOfType<StringAttr>("nodes"))
-      kernel.nodes = nodes.str();
-    else
-      kernel.nodes = llvm::join(host::getNodeNames(launch.getLoc()), "+");
+    kernel.nodes = host::joinNodeNames(launch);
     AffineExpr unknown = getAffineConstantExpr(0, launch.getContext());
     base::CostAttr cost = launch.getCostAttr();
     costs.emplace_back(cost ? cost.getFlopsExpr() : unknown, cost ? cost.getBytesExpr() : unknown);

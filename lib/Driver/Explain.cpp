@@ -56,10 +56,7 @@ void driver::Explanation::addKernels(ModuleOp module) {
     Object kernel{{"operators", std::move(operators)}};
     if (!product.empty())
       kernel["product"] = product;
-    if (auto nodes = region->getAttrOfType<StringAttr>("nodes"))
-      kernel["nodes"] = llvm::json::fixUTF8(nodes.getValue());
-    else
-      kernel["nodes"] = llvm::json::fixUTF8(llvm::join(host::getNodeNames(region.getLoc()), "+"));
+    kernel["nodes"] = llvm::json::fixUTF8(host::joinNodeNames(region));
     if (base::CostAttr cost = region.getCostAttr()) {
       kernel["flops"] = sizeToJson(cost.getFlopsExpr(), symbols);
       kernel["bytes"] = sizeToJson(cost.getBytesExpr(), symbols);

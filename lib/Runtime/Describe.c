@@ -44,13 +44,24 @@ uint32_t tcrt_model_function_count(const tcrt_model_t *model) {
   return model->container.function_count;
 }
 
+/* Checks the arguments of `api`, which describes a function or something of it, and empties `info`. */
+static tcrt_status_t begin_info(const char *api, const tcrt_model_t *model, uint32_t index, void *info, size_t size,
+                                const tcrt_model_function_t **function) {
+  *function = NULL;
+  if (!info)
+    return tcrt_is_missing(api, "info");
+  memset(info, 0, size);
+  if (!model)
+    return tcrt_is_missing(api, "model");
+  *function = function_at(model, index);
+  return *function ? TCRT_OK : TCRT_ERROR_INVALID;
+}
+
 tcrt_status_t tcrt_model_function(const tcrt_model_t *model, uint32_t index, tcrt_function_info_t *info) {
-  TCRT_NEEDS(info);
-  memset(info, 0, sizeof *info);
-  TCRT_NEEDS(model);
-  const tcrt_model_function_t *function = function_at(model, index);
-  if (!function)
-    return TCRT_ERROR_INVALID;
+  const tcrt_model_function_t *function;
+  tcrt_status_t status = begin_info(__func__, model, index, info, sizeof *info, &function);
+  if (status != TCRT_OK)
+    return status;
   info->name = function->name;
   info->input_count = function->input_count;
   info->output_count = function->output_count;
@@ -90,12 +101,10 @@ static void describe(const tcrt_model_t *model, const tcrt_sig_value_t *value, c
 
 tcrt_status_t tcrt_model_function_input(const tcrt_model_t *model, uint32_t function, uint32_t index,
                                         tcrt_value_info_t *info) {
-  TCRT_NEEDS(info);
-  memset(info, 0, sizeof *info);
-  TCRT_NEEDS(model);
-  const tcrt_model_function_t *f = function_at(model, function);
-  if (!f)
-    return TCRT_ERROR_INVALID;
+  const tcrt_model_function_t *f;
+  tcrt_status_t status = begin_info(__func__, model, function, info, sizeof *info, &f);
+  if (status != TCRT_OK)
+    return status;
   if (index >= f->input_count)
     return bad_index(model, "input", index, f->input_count);
   describe(model, &f->inputs[index], f->input_names[index], info);
@@ -104,12 +113,10 @@ tcrt_status_t tcrt_model_function_input(const tcrt_model_t *model, uint32_t func
 
 tcrt_status_t tcrt_model_function_output(const tcrt_model_t *model, uint32_t function, uint32_t index,
                                          tcrt_value_info_t *info) {
-  TCRT_NEEDS(info);
-  memset(info, 0, sizeof *info);
-  TCRT_NEEDS(model);
-  const tcrt_model_function_t *f = function_at(model, function);
-  if (!f)
-    return TCRT_ERROR_INVALID;
+  const tcrt_model_function_t *f;
+  tcrt_status_t status = begin_info(__func__, model, function, info, sizeof *info, &f);
+  if (status != TCRT_OK)
+    return status;
   if (index >= f->output_count)
     return bad_index(model, "output", index, f->output_count);
   describe(model, &f->outputs[index], f->output_names[index], info);
@@ -118,12 +125,10 @@ tcrt_status_t tcrt_model_function_output(const tcrt_model_t *model, uint32_t fun
 
 tcrt_status_t tcrt_model_function_symbol(const tcrt_model_t *model, uint32_t function, uint32_t index,
                                          tcrt_symbol_info_t *info) {
-  TCRT_NEEDS(info);
-  memset(info, 0, sizeof *info);
-  TCRT_NEEDS(model);
-  const tcrt_model_function_t *f = function_at(model, function);
-  if (!f)
-    return TCRT_ERROR_INVALID;
+  const tcrt_model_function_t *f;
+  tcrt_status_t status = begin_info(__func__, model, function, info, sizeof *info, &f);
+  if (status != TCRT_OK)
+    return status;
   if (index >= f->symbol_count)
     return bad_index(model, "symbol", index, f->symbol_count);
   const tcrt_sig_symbol_t *symbol = &f->symbols[index];

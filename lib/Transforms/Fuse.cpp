@@ -171,7 +171,7 @@ private:
         kernel::FusionAttr::get(b.getContext(), info.ops, b.getArrayAttr(reads), b.getArrayAttr(stopped)));
     const auto locs = llvm::map_to_vector(named, [](Operation *op) { return op->getLoc(); });
     if (const auto names = host::getNodeNames(locs); !names.empty())
-      region->setAttr(kNodesAttr, b.getStringAttr(llvm::join(names, "+")));
+      region->setAttr(host::kNodesAttr, b.getStrArrayAttr(names));
   }
 
   Block &block;

@@ -16,12 +16,12 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "tc/Analysis/RegionInfo.h"
-#include "tc/Analysis/SymbolNumbers.h"
+#include "tc/Analysis/RegionText.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
 #include "tc/Transforms/Passes.h"
 
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace tc {
 #define GEN_PASS_DEF_UNIFYSLICESPASS
@@ -62,26 +62,18 @@ bool isPlain(kernel::RegionOp region) {
 
 /// The region's text without the starts of `slices`, and whatever its symbols' numbers.
 std::string describe(kernel::RegionOp region, ArrayRef<prim::SliceOp> slices) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  for (Type type : region.getOperandTypes())
-    os << type << ',';
-  OpPrintingFlags flags;
-  flags.useLocalScope();
   const llvm::SmallPtrSet<Operation *, 8> cut(slices.begin(), slices.end());
-  for (Operation &op : region.getBody().front()) {
-    if (!cut.contains(&op)) {
-      op.print(os, flags);
-    } else {
-      auto slice = cast<prim::SliceOp>(op);
-      slice.getResult().printAsOperand(os, flags);
-      os << "slice ";
-      slice.getOperand().printAsOperand(os, flags);
-      os << ' ' << slice.getResult().getType();
-      llvm::interleaveComma(slice.getSteps(), os << ' ');
-    }
-    os << '\n';
-  }
+  const std::string text = printRegion(region, [&](Operation *op, llvm::raw_ostream &os, const OpPrintingFlags &flags) {
+    if (!cut.contains(op))
+      return false;
+    auto slice = cast<prim::SliceOp>(op);
+    slice.getResult().printAsOperand(os, flags);
+    os << "slice ";
+    slice.getOperand().printAsOperand(os, flags);
+    os << ' ' << slice.getResult().getType();
+    llvm::interleaveComma(slice.getSteps(), os << ' ');
+    return true;
+  });
   std::string numbered;
   llvm::raw_string_ostream out(numbered);
   numberSymbols(text, out);
@@ -152,13 +144,18 @@ void readStarts(kernel::RegionOp region, ArrayRef<AffineExpr> starts, ArrayRef<b
 
 struct UnifySlicesPass : tc::impl::UnifySlicesPassBase<UnifySlicesPass> {
   void runOnOperation() override {
-    llvm::MapVector<StringAttr, SmallVector<std::pair<kernel::RegionOp, Starts>>> groups;
+    llvm::StringMap<size_t> numbers; // of groups, by what their regions have in common
+    SmallVector<SmallVector<std::pair<kernel::RegionOp, Starts>>> groups;
     getOperation().walk([&](kernel::RegionOp region) {
       const SmallVector<prim::SliceOp> slices = findSlices(region);
-      if (!slices.empty() && isPlain(region))
-        groups[StringAttr::get(&getContext(), describe(region, slices))].emplace_back(region, startsOf(slices));
+      if (slices.empty() || !isPlain(region))
+        return;
+      const size_t number = numbers.try_emplace(describe(region, slices), groups.size()).first->second;
+      if (number == groups.size())
+        groups.emplace_back();
+      groups[number].emplace_back(region, startsOf(slices));
     });
-    for (auto &[text, regions] : groups) {
+    for (const auto &regions : groups) {
       llvm::SetVector<AffineMap> different;
       for (auto &[region, starts] : regions)
         different.insert(prim::makeSizeMap(&getContext(), starts));

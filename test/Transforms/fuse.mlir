@@ -281,7 +281,7 @@ func.func @results(%x: tensor<4x6xf32>) -> (tensor<6x4xf32>, tensor<8xi64>, tens
 // The names of the model's nodes survive.
 // CHECK-LABEL: func.func @names
 // CHECK: kernel.region
-// CHECK-SAME: nodes = "/exp+/neg"
+// CHECK-SAME: nodes = ["/exp", "/neg"]
 func.func @names(%x: tensor<8xf32>) -> tensor<8xf32> {
   %e = prim.exp %x : tensor<8xf32> loc("/exp")
   %n = prim.neg %e : tensor<8xf32> loc("/neg"("m.onnx":3:0))

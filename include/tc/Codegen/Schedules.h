@@ -24,12 +24,6 @@ llvm::SmallVector<kernel::ScheduleAttr> getScheduleCandidates(kernel::RegionOp r
 /// from.
 llvm::SmallVector<machine::CpuAttr> getPossibleVariants(llvm::ArrayRef<machine::CpuAttr> cpus);
 
-/// Types and body of a region without names and places: regions that print alike can share a kernel.
-std::string printRegion(kernel::RegionOp region);
-
-/// The symbols that sizes anywhere in the region mention, in increasing order.
-llvm::SmallVector<int64_t> getSymbols(kernel::RegionOp region);
-
 } // namespace tc::codegen
 
 #endif // TC_CODEGEN_SCHEDULES_H

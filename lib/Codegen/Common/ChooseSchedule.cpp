@@ -43,8 +43,13 @@ void addGrains(const RegionProblem &region, const Generator &generator, kernel::
       all.insert(schedule.withGrain(other));
 }
 
-// A machine at its best: flops of a core, or of a GPU, in the time that a byte takes.
-constexpr double kCpuFlopsPerByte = 16, kGpuFlopsPerByte = 20;
+/// Flops of a machine at its best, a core or a GPU, in the time that a byte takes.
+double getFlopsPerByte(MLIRContext *context, machine::TargetKind target) {
+  if (machine::getDevice(target) == machine::DeviceKind::Cpu)
+    return machine::kCpuFlopsPerByte;
+  machine::GpuAttr gpu = machine::getDefaultGpu(context);
+  return double(gpu.getGigaflops()) / double(gpu.getGigabytesPerSecond());
+}
 
 /// How long the region takes by `schedule`, in the time that a byte takes. Without a cost all schedules are equal, and
 /// where likely sizes leave no elements.
@@ -64,10 +69,10 @@ struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePa
   using ChooseSchedulePassBase::ChooseSchedulePassBase;
 
   void runOnOperation() override {
+    const double flopsPerByte = getFlopsPerByte(&getContext(), target);
     WalkResult result = getOperation().walk([&](kernel::RegionOp region) {
       if (region.getSchedule())
         return WalkResult::advance();
-      const double flopsPerByte = target == machine::TargetKind::Cuda ? kGpuFlopsPerByte : kCpuFlopsPerByte;
       const RegionProblem problem(region);
       kernel::ScheduleAttr best;
       double least = 0;
@@ -88,7 +93,7 @@ struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePa
       region.setScheduleAttr(best);
       if (log::isEnabled("schedule")) {
         std::string text;
-        llvm::raw_string_ostream(text) << llvm::join(host::getNodeNames(region.getLoc()), "+") << ": " << best;
+        llvm::raw_string_ostream(text) << host::joinNodeNames(region) << ": " << best;
         log::write("schedule", text);
       }
       return WalkResult::advance();
@@ -122,46 +127,6 @@ SmallVector<kernel::ScheduleAttr> getScheduleCandidates(kernel::RegionOp region,
     return {};
   chosen.insert_range(others);
   return chosen.takeVector();
-}
-
-std::string printRegion(kernel::RegionOp region) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  for (Type type : region.getOperandTypes())
-    os << type << ',';
-  OpPrintingFlags flags;
-  flags.useLocalScope().elideLargeElementsAttrs(1 << 20);
-  for (Operation &op : region.getBody().front())
-    op.print(os, flags), os << '\n';
-  return text;
-}
-
-SmallVector<int64_t> getSymbols(kernel::RegionOp region) {
-  llvm::SmallDenseSet<int64_t> found;
-  auto addExpr = [&](AffineExpr expr) {
-    expr.walk([&](AffineExpr e) {
-      if (auto symbol = dyn_cast<AffineSymbolExpr>(e))
-        found.insert(symbol.getPosition());
-    });
-  };
-  auto addType = [&](Type type) {
-    if (auto tensor = dyn_cast<RankedTensorType>(type))
-      for (AffineExpr expr : prim::getSizes(tensor))
-        addExpr(expr);
-  };
-  for (Type type : region.getOperandTypes())
-    addType(type);
-  region.walk([&](Operation *op) {
-    for (Type type : op->getResultTypes())
-      addType(type);
-    for (NamedAttribute attr : op->getAttrs())
-      if (auto map = dyn_cast<AffineMapAttr>(attr.getValue()))
-        for (AffineExpr expr : map.getValue().getResults())
-          addExpr(expr);
-  });
-  SmallVector<int64_t> sorted(found.begin(), found.end());
-  llvm::sort(sorted);
-  return sorted;
 }
 
 } // namespace tc::codegen

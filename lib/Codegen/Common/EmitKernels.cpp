@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "Common/Generators.h"
-#include "tc/Analysis/SymbolNumbers.h"
+#include "tc/Analysis/RegionText.h"
 #include "tc/Codegen/Passes.h"
 #include "tc/Codegen/Schedules.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
@@ -244,7 +244,7 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
         }
         if (log::isEnabled("kernel"))
           log::write("kernel", kernels[entry->second].name + (isNew ? " computes " : " is shared by ") +
-                                   llvm::join(host::getNodeNames(region.getLoc()), "+"));
+                                   host::joinNodeNames(region));
         return createLaunches(builder, *problem, kernels[entry->second], form.symbols);
       };
       if (ArrayAttr cases = region.getCasesAttr()) {
@@ -396,8 +396,8 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
           launch.scratch ? mapOf(launch.scratch) : AffineMapAttr(),
           launch.inPlace.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(launch.inPlace),
           deviceWithGrid(launch), i == working ? region.getCostAttr() : base::CostAttr(), /*group=*/IntegerAttr());
-      if (auto nodes = region->getAttr("nodes"))
-        op->setAttr("nodes", nodes);
+      if (Attribute nodes = region->getAttr(host::kNodesAttr))
+        op->setAttr(host::kNodesAttr, nodes);
       if (last)
         return llvm::to_vector_of<Value>(op.getOutputs().take_front(region.getNumResults()));
       llvm::append_range(inputs, op.getOutputs());

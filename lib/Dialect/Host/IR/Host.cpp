@@ -143,3 +143,11 @@ SmallVector<StringRef> tc::host::getNodeNames(ArrayRef<Location> locs) {
     });
   return names.takeVector();
 }
+
+SmallVector<StringRef> tc::host::getNodeNames(Operation *op) {
+  if (auto nodes = op->getAttrOfType<ArrayAttr>(kNodesAttr))
+    return llvm::to_vector(nodes.getAsValueRange<StringAttr>());
+  return getNodeNames(op->getLoc());
+}
+
+std::string tc::host::joinNodeNames(Operation *op) { return llvm::join(getNodeNames(op), "+"); }

@@ -46,7 +46,9 @@ inline constexpr llvm::StringLiteral kScratchAttr = "host.scratch";
 inline constexpr llvm::StringLiteral kLiveAttr = "host.live";
 /// On the function: IntegerAttr i64, bytes of the weights section, which all functions share.
 inline constexpr llvm::StringLiteral kWeightsAttr = "host.weights";
-/// On host.binary of a GPU variant: array of {kind = "cubin" or "ptx", arch = tcrt_section_t::arch, object = bytes}.
+/// On kernel.region and host.launch: ArrayAttr of StringAttr, the model's nodes that they compute.
+inline constexpr llvm::StringLiteral kNodesAttr = "nodes";
+/// On host.binary of a GPU variant: array of {kind = a TCRT_SECTION_*, arch = tcrt_section_t::arch, object = bytes}.
 inline constexpr llvm::StringLiteral kDeviceCodeAttr = "host.device_code";
 
 /// The launches that run at the same time as `launch`, itself among them, in order.
@@ -60,6 +62,10 @@ mlir::AffineExpr getSizeBytes(mlir::Type tensorType);
 llvm::SmallVector<unsigned> getSymbols(mlir::AffineExpr expr);
 /// The names of the model's nodes in locations, in order, without repetition.
 llvm::SmallVector<llvm::StringRef> getNodeNames(llvm::ArrayRef<mlir::Location> locs);
+/// The names of the nodes that a region or launch computes: kNodesAttr, else those of its location.
+llvm::SmallVector<llvm::StringRef> getNodeNames(mlir::Operation *op);
+/// The same in one line, as people read it.
+std::string joinNodeNames(mlir::Operation *op);
 
 } // namespace tc::host
 

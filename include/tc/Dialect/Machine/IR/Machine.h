@@ -45,8 +45,8 @@ inline constexpr VectorUnit kVectorUnits[] = {{256, 16}, {512, 32}};
 /// The caches that schedules of CPUs count on, as one schedule serves all variants. What should stay in one takes a
 /// part of it.
 inline constexpr CacheSizes kCaches = {32 << 10, 2 << 20, 32 << 20};
-/// The multiprocessors that schedules of GPUs count on, as one schedule serves all chips: those of H100.
-inline constexpr int64_t kMultiprocessors = 132;
+/// Flops of a core at its best in the time that a byte of memory takes, of which schedules of CPUs choose.
+inline constexpr double kCpuFlopsPerByte = 16;
 /// Threads of a warp of any GPU.
 inline constexpr int64_t kWarpThreads = 32;
 
@@ -86,6 +86,7 @@ llvm::SmallVector<CpuAttr> getDefaultCpus(mlir::MLIRContext *context);
 CpuAttr getFirstCpuWith(mlir::MLIRContext *context, CpuUnits units);
 /// For the program that launches a GPU's kernels: the oldest CPU that tc supports.
 CpuAttr getLauncherCpu(mlir::MLIRContext *context);
+/// What code is made for where nobody says so, and what schedules count on, as one schedule serves all chips.
 GpuAttr getDefaultGpu(mlir::MLIRContext *context);
 GpuAttr getOldestGpu(mlir::MLIRContext *context);
 /// Sorts by the places in Machines.def, the best last, and removes repetitions.
