@@ -43,6 +43,9 @@ using namespace mlir;
 using namespace tc;
 using namespace tc::driver;
 
+/// On modules whose programs check indices, from the first phase to the artifact.
+static constexpr llvm::StringLiteral kCheckBoundsAttr = "tc.check_bounds";
+
 namespace {
 
 bool isCuda(machine::TargetKind target) { return machine::getDevice(target) == machine::DeviceKind::Cuda; }
@@ -436,7 +439,8 @@ int Compiler::writeArtifact(ArrayRef<OwningOpRef<ModuleOp>> modules) {
     assemble.flags.push_back("--dim " + dim);
   for (const std::string &shape : request.shapes)
     assemble.flags.push_back("--shape " + shape);
-  if (request.checkBounds)
+  // Of a module that an earlier tc-compile left, too.
+  if (!modules.empty() && (*modules.front())->hasAttr(kCheckBoundsAttr))
     assemble.flags.push_back("--check-bounds");
   if (request.precision != "f32")
     assemble.flags.push_back("--precision " + request.precision);
@@ -662,6 +666,8 @@ int Compiler::run() {
   if (isMlir && from != Phase::Import && from != Phase::Object && getFunctions(**module).empty())
     return fail(kWrongUse, request.model + ": error: the module has no function of phase " + getName(from).str() +
                                ", so that there is nothing to compile");
+  if (request.checkBounds)
+    (**module)->setAttr(kCheckBoundsAttr, UnitAttr::get(&context));
   SmallVector<OwningOpRef<ModuleOp>> modules;
   modules.push_back(std::move(*module));
   int code = runPhases(modules, from, isMlir);

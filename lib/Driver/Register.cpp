@@ -65,5 +65,6 @@ void tc::driver::registerAllPasses() {
   target::registerNVPTXBackend();
   conversion::registerConversionPasses();
   setFunctionExpander(expandOnnxFunction, hasOnnxFunction);
+  setOperandCheck(findOnnxOperandError);
   registerPhases();
 }

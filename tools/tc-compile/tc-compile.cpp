@@ -86,7 +86,7 @@ int main(int argc, char **argv) {
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_flag("--check-bounds", request.checkBounds,
-               "refuse runs whose computed indices are out of range, which are clamped else");
+               "refuse runs that compute indices out of range, which are clamped else (constant ones never compile)");
   app.add_option("--jobs", request.jobs, "threads (default: all)");
   app.add_flag("-v", request.verbose, "phase times and memory");
   app.set_version_flag("--version", std::string("tc-compile ") + TC_VERSION_STRING);

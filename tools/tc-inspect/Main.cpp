@@ -71,6 +71,17 @@ Json valueJson(const Reader &reader, const tcrt_sig_function_t &function, const 
   return json;
 }
 
+/// What becomes of indices that a run computes and that are out of range, by the options that the manifest tells of;
+/// null where it has none.
+const char *treatmentOfIndices(const Json &manifest) {
+  if (!manifest.is_object() || !manifest.contains("flags") || !manifest["flags"].is_array())
+    return nullptr;
+  for (const Json &flag : manifest["flags"])
+    if (flag == "--check-bounds")
+      return "checked";
+  return "clamped";
+}
+
 Json describe(const Reader &reader) {
   Json json;
   json["file"] = text(reader.path());
@@ -150,6 +161,8 @@ Json describe(const Reader &reader) {
   llvm::StringRef manifest = reader.manifest();
   Json parsed = tc::parseJson(manifest.data(), manifest.size());
   json["manifest"] = parsed.is_discarded() ? Json() : parsed;
+  if (const char *treatment = treatmentOfIndices(parsed))
+    json["indices"] = treatment;
   // The tables hold numbers; work that depends on sizes stands in the manifest as an expression.
   const Json *described = parsed.is_object() && parsed.contains("kernels") ? &parsed["kernels"] : nullptr;
   for (size_t i = 0; described && described->is_array() && i < json["kernels"].size() && i < described->size(); ++i)
@@ -260,6 +273,11 @@ void printSummary(const Json &json, bool allKernels) {
   }
   if (shown < count)
     std::printf("  ... %zu more, shown with --kernels\n", count - shown);
+  if (json.contains("indices"))
+    std::printf("computed indices out of range\n  %s\n",
+                json["indices"] == "checked"
+                    ? "checked: such a run is refused"
+                    : "clamped to the nearest element; tc-compile --check-bounds has such runs refused");
   const Json &manifest = json["manifest"];
   // Of ABI 1 they stand under "functions".
   const char *key = json["abi_version"] == 1 ? "functions" : "host_functions";

@@ -52,6 +52,9 @@ measuring
 other
   --help, --version
 
+Indices that the model computes and that are out of range are clamped to the nearest element, or refused with exit code 4
+where it was compiled with --check-bounds; tc-inspect tells which.
+
 exit codes: 0 done; 1 wrong use, unreadable or corrupt file; 3 outputs differ from --expect; 4 inputs refused; 5 this machine
 cannot run it; 6 internal error
 )";

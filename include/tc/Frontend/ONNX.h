@@ -120,6 +120,10 @@ llvm::LogicalResult expandOnnxFunction(mlir::Operation *node, mlir::RewriterBase
 /// Whether `node`, a graph.node that calls no model-local function, has a function body in its ONNX schema.
 bool hasOnnxFunction(mlir::Operation *node);
 
+/// What is wrong with operands of these types (null where absent) for `node`, a graph.node, by its operator's schema:
+/// their kinds, element types, and which of them must be alike. Empty where nothing is, or where there is no schema.
+std::string findOnnxOperandError(mlir::Operation *node, llvm::ArrayRef<mlir::Type> types);
+
 } // namespace tc
 
 #endif // TC_FRONTEND_ONNX_H

@@ -41,8 +41,14 @@ std::string fullType(graph::NodeOp node) {
   return type;
 }
 
+/// The beginning of what is said of a node.
+std::string describeNode(graph::NodeOp node) {
+  return ("node \"" + node.getNodeName() + "\": " + fullType(node) + " (opset " + Twine(node.getOpset()) + "): ").str();
+}
+
 FunctionExpander functionExpander = nullptr;
 DefinitionQuery hasDefinition = nullptr;
+OperandCheck findOperandError = nullptr;
 
 /// Replaces `node` by its operator's definition. Fails where there is none for the types that `node` has by now.
 LogicalResult expandNode(graph::NodeOp &node, IRRewriter &rewriter) {
@@ -240,11 +246,19 @@ void Converter::convertNode(graph::NodeOp node) {
     return;
   }
   NodeContext ctx(node, builder, ints, *this, operands, parameters);
-  std::string prefix =
-      ("node \"" + node.getNodeName() + "\": " + fullType(node) + " (opset " + Twine(node.getOpset()) + "): ").str();
+  std::string prefix = describeNode(node);
   for (size_t i = 0; entry && i < entry->minOperands; ++i)
     if (!ctx.has(i))
       return reportInvalid(node.getLoc(), prefix + "operand " + Twine(i) + " is missing");
+  if (entry && findOperandError) {
+    auto types = llvm::map_to_vector(operands, [&](Value v) -> Type {
+      auto tensor = dyn_cast_or_null<TensorType>(v ? v.getType() : Type());
+      bool asFloat = tensor && entry->takesAnyFloat && isa<FloatType>(tensor.getElementType());
+      return asFloat ? tensor.clone(builder.getF32Type()) : Type(tensor);
+    });
+    if (std::string error = findOperandError(node, types); !error.empty())
+      return reportInvalid(node.getLoc(), prefix + error);
+  }
   bool hasComplex = llvm::any_of(operands, [&](Value v) { return v && builder.isComplex(v); });
   ComplexUse complexUse = entry && hasComplex ? entry->complexUse : ComplexUse::Moved;
   if (complexUse == ComplexUse::None)
@@ -289,8 +303,7 @@ bool Converter::admit(graph::NodeOp node, Value result) {
   if (refusal->kind == base::ErrorKind::Unsupported)
     reportUnsupported(node, "with a result that " + refusal->what);
   else
-    reportInvalid(node.getLoc(), "node \"" + node.getNodeName() + "\": " + fullType(node) + " (opset " +
-                                     Twine(node.getOpset()) + "): a result " + refusal->what);
+    reportInvalid(node.getLoc(), describeNode(node) + "a result " + refusal->what);
   return false;
 }
 
@@ -704,10 +717,14 @@ void tc::setFunctionExpander(FunctionExpander expander, DefinitionQuery query) {
   hasDefinition = query;
 }
 
+void tc::setOperandCheck(OperandCheck check) { findOperandError = check; }
+
 /// Expands nodes without a handler by their operators' definitions, which may use operators without a handler in turn.
-static void expandFunctions(ModuleOp module, const GraphToPrimOptions &options) {
+/// Their operands are checked here, as far as the front end knows their types. The number of nodes with wrong ones.
+static int64_t expandFunctions(ModuleOp module, const GraphToPrimOptions &options) {
+  int64_t wrong = 0;
   if (!functionExpander)
-    return;
+    return wrong;
   IRRewriter rewriter(module.getContext());
   llvm::DenseSet<Operation *> failed;
   for (int64_t round = 0; round < 8; ++round) {
@@ -718,18 +735,29 @@ static void expandFunctions(ModuleOp module, const GraphToPrimOptions &options) 
         nodes.push_back(node);
     });
     if (nodes.empty())
-      return;
-    for (graph::NodeOp node : nodes)
-      if (llvm::failed(expandNode(node, rewriter)))
+      break;
+    for (graph::NodeOp node : nodes) {
+      std::string error = findOperandError ? findOperandError(node, llvm::to_vector(node.getInputs().getTypes())) : "";
+      if (!error.empty()) {
+        emitError(node.getLoc()) << describeNode(node) << error;
+        ++wrong;
+      }
+      if (!error.empty() || llvm::failed(expandNode(node, rewriter)))
         failed.insert(node);
+    }
   }
+  return wrong;
 }
 
 LogicalResult tc::convertGraphToPrim(ModuleOp module, const GraphToPrimOptions &options, GraphToPrimReport *report) {
   GraphToPrimReport local;
   GraphToPrimReport &out = report ? *report : local;
   out = {};
-  expandFunctions(module, options);
+  int64_t wrong = expandFunctions(module, options);
+  if (wrong > 0) {
+    out.invalidCount = wrong;
+    return failure();
+  }
   SmallVector<graph::FuncOp> sources(module.getOps<graph::FuncOp>());
   SmallVector<std::pair<graph::FuncOp, func::FuncOp>> converted;
   bool ok = true;

@@ -9,6 +9,8 @@
 #include "ConstantData.h"
 #include "OpRegistry.h"
 
+#include "tc/Dialect/Prim/Utils/Admission.h"
+
 using namespace mlir;
 using namespace tc;
 using namespace tc::prim;
@@ -202,8 +204,13 @@ FailureOr<Sizes> NodeContext::requireSizes(Value v, StringRef what, int64_t min)
     return invalid(what + " must be a 1-D integer tensor, but is " + describe(v));
   if (!type.hasStaticShape())
     return unsupported("with " + what + " of unknown length (a result of unknown rank) is not supported");
-  if (std::optional<Sizes> values = ints.get(v))
+  if (std::optional<Sizes> values = ints.get(v)) {
+    for (AffineExpr e : *values)
+      if (auto known = getConstantSize(e); known && min >= 0 && (*known < min || *known >> kSizeBits))
+        return invalid(what + " holds " + Twine(*known) + "; it must lie in [" + Twine(min) + ", 2^" +
+                       Twine(kSizeBits) + ")");
     return *values;
+  }
   if (type.getNumElements() > 64)
     return invalid(what + " has " + Twine(type.getNumElements()) + " elements");
   Sizes result;

@@ -126,7 +126,7 @@ public:
   std::optional<double> constantScalar(mlir::Value v);
   /// Elements of a 1-D integer tensor as sizes: what can't be expressed gets a fresh symbol, computed from the data.
   /// Fails if the tensor's rank or element count isn't fixed.
-  /// `min`: what values that are data may be at least.
+  /// `min`: what they may be at least; from 0 on known ones outside of [min, 2^62) are refused, too.
   mlir::FailureOr<Sizes> requireSizes(mlir::Value v, llvm::StringRef what, int64_t min = 0);
   /// Constant integers of attribute `name`, or else of operand i; nullopt within if neither is there.
   mlir::FailureOr<std::optional<llvm::SmallVector<int64_t>>> intsOf(llvm::StringRef name, size_t i);

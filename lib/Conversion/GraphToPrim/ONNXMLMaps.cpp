@@ -31,9 +31,7 @@ struct MapParts {
 FailureOr<MapParts> takeParts(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value x = ctx.operand(0);
-  auto map = dyn_cast<base::MapType>(b.elementOf(x));
-  if (!map)
-    return ctx.invalid("needs a map, but its operand is " + describe(x));
+  auto map = cast<base::MapType>(b.elementOf(x));
   auto values = dyn_cast<TensorType>(map.getValueType());
   if (!values || isNarrowElement(values.getElementType()))
     return ctx.unsupported("of a map whose values are no tensors of numbers or strings is not supported");

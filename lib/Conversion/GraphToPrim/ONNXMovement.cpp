@@ -718,8 +718,6 @@ LogicalResult tile(NodeContext &ctx) {
   // [d] as [1, d], repeated to [r, d], read as [r * d].
   Sizes split, repeated, joined;
   for (auto [r, d] : llvm::zip_equal(*repeats, in)) {
-    if (getConstantSize(r).value_or(0) < 0)
-      return ctx.invalid("a repeat is negative");
     if (getConstantSize(r) != 1) {
       split.push_back(b.size(1));
       repeated.push_back(r);
@@ -849,8 +847,6 @@ LogicalResult centerCropPad(NodeContext &ctx) {
   if (targets->size() != axes->size())
     return ctx.invalid("the shape has " + Twine(targets->size()) + " elements for " + Twine(axes->size()) + " axes");
   for (auto [axis, target] : llvm::zip_equal(*axes, *targets)) {
-    if (getConstantSize(target).value_or(0) < 0)
-      return ctx.invalid("the shape has the size " + Twine(*getConstantSize(target)));
     // Half of what is added or cut, rounded towards zero.
     AffineExpr more = simplifySize(target - sizes[axis]), fewer = simplifySize(sizes[axis] - target);
     if (b.bounds(more).first >= 0)

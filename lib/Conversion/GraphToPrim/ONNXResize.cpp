@@ -270,9 +270,6 @@ LogicalResult resizeBy(NodeContext &ctx, const Options &options, Value scales, V
     if (failed(given))
       return failure();
     targets = *given;
-    for (auto [i, dim] : llvm::enumerate(dims))
-      if (auto target = getConstantSize(targets[i]); target && *target < 0)
-        return ctx.invalid("the size of dim " + Twine(dim) + " is " + Twine(*target) + "; sizes are not negative");
     for (auto [i, dim] : llvm::enumerate(dims)) {
       auto out = getConstantSize(targets[i]), from = getConstantSize(in[dim]);
       auto number = [&](AffineExpr e) { return b.convert(b.sizeValue(e), b.getF64Type()); };

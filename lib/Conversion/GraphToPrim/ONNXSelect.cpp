@@ -311,6 +311,7 @@ void tc::populateONNXSelect(OpRegistrar &onOp) {
   onOp("Compress", 9, compress, 2);
   onOp("Unique", 11, unique);
   onOp("NonMaxSuppression", 10, nonMaxSuppression, 2);
+  onOp.takeAnyFloat("NonMaxSuppression");
   onOp("ReverseSequence", 10, reverseSequence, 2);
   onOp("TensorScatter", 24, tensorScatter, 2);
   onOp.takeComplex(ComplexUse::Moved, {"NonZero", "Compress", "Unique", "ReverseSequence", "TensorScatter"});

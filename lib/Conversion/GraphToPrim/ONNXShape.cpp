@@ -53,9 +53,6 @@ LogicalResult constantOfShape(NodeContext &ctx) {
   FailureOr<Sizes> sizes = ctx.requireSizes(ctx.operand(0), "the shape");
   if (failed(sizes))
     return failure();
-  for (AffineExpr e : *sizes)
-    if (getConstantSize(e).value_or(0) < 0)
-      return ctx.invalid("a size is negative");
   auto value = dyn_cast_or_null<TypedAttr>(ctx.attr("value"));
   if (!value)
     return ctx.result(ctx.b.splat(ctx.b.getF32Type(), *sizes, 0));

@@ -78,7 +78,10 @@ LogicalResult dft(NodeContext &ctx) {
     extent = sizes[*axis];
     after = product(context, SizesRef(sizes).slice(*axis + 1, rank - *axis - 2));
   } else {
-    Value v = b.convert(b.reshape(ctx.operand(2), {}), b.getI64Type());
+    FailureOr<Value> given = ctx.scalar(ctx.operand(2), "axis");
+    if (failed(given))
+      return failure();
+    Value v = b.convert(*given, b.getI64Type());
     v = b.select(b.compare(CompareKind::LT, v, 0), b.binary<AddOp>(v, double(rank)), v);
     extents = b.sizesValue(SizesRef(sizes).drop_back());
     Value dim = b.iota(b.getI64Type(), getSizes(extents), 0), wanted = b.broadcastTo(v, getSizes(extents));
@@ -171,14 +174,20 @@ LogicalResult melWeightMatrix(NodeContext &ctx) {
     return failure();
   Type f64 = b.getF64Type();
   Sizes row{*bands}, grid{halfSpectrum(*length), *bands};
-  auto scalar = [&](size_t operand) { return b.convert(b.reshape(ctx.operand(operand), {}), f64); };
+  SmallVector<Value> scalars; // rate, lower and upper edge
+  for (const char *name : {"sample_rate", "lower_edge_hertz", "upper_edge_hertz"}) {
+    FailureOr<Value> v = ctx.scalar(ctx.operand(2 + scalars.size()), name);
+    if (failed(v))
+      return failure();
+    scalars.push_back(b.convert(*v, f64));
+  }
   auto all = [&](Value v) { return b.broadcastTo(v, row); };
   auto toMel = [&](Value hertz) {
     return b.binary<MulOp>(b.unary<Log1pOp>(b.binary<DivOp>(hertz, 700)), 2595 / M_LN10);
   };
-  Value low = toMel(scalar(3)), span = b.sub(toMel(scalar(4)), low);
+  Value low = toMel(scalars[1]), span = b.sub(toMel(scalars[2]), low);
   Value step = b.div(span, b.convert(b.sizeValue(simplifySize(*bands + 2)), f64));
-  Value points = b.convert(b.sizeValue(simplifySize(*length + 1)), f64), rate = scalar(2);
+  Value points = b.convert(b.sizeValue(simplifySize(*length + 1)), f64), rate = scalars[0];
   // The first bin of band i, its middle and its end are edges i, i + 1 and i + 2.
   auto edge = [&](int64_t offset) {
     Value number = b.binary<AddOp>(b.convert(b.iota(b.getI64Type(), row, 0), f64), double(offset));

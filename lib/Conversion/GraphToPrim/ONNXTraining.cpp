@@ -27,6 +27,9 @@ LogicalResult updateAll(NodeContext &ctx, size_t kinds, Update update) {
   if (given % kinds != 0)
     return ctx.invalid("needs R, T and " + Twine(kinds) + " operands for each tensor, but has " +
                        Twine(ctx.numOperands()));
+  FailureOr<Value> rate = ctx.scalar(ctx.operand(0), "R"), count = ctx.scalar(ctx.operand(1), "T");
+  if (failed(rate) || failed(count))
+    return failure();
   size_t tensors = given / kinds;
   for (size_t i = 0; i < tensors; ++i) {
     SmallVector<Value> values;
@@ -39,11 +42,8 @@ LogicalResult updateAll(NodeContext &ctx, size_t kinds, Update update) {
         return failure();
       values.push_back(*fitting);
     }
-    auto scalar = [&](size_t operand) {
-      Value v = b.convert(b.reshape(ctx.operand(operand), {}), b.elementOf(values[0]));
-      return b.broadcastTo(v, getSizes(values[0]));
-    };
-    for (auto [kind, v] : llvm::enumerate(update(values, scalar(0), scalar(1))))
+    auto spread = [&](Value v) { return b.broadcastTo(b.convert(v, b.elementOf(values[0])), getSizes(values[0])); };
+    for (auto [kind, v] : llvm::enumerate(update(values, spread(*rate), spread(*count))))
       if (kind * tensors + i < ctx.numResults())
         (void)ctx.set(kind * tensors + i, v);
   }

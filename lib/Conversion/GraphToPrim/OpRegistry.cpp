@@ -22,6 +22,11 @@ void OpRegistry::setComplexUse(StringRef domain, StringRef type, ComplexUse use)
     entry.complexUse = use;
 }
 
+void OpRegistry::setTakesAnyFloat(StringRef domain, StringRef type) {
+  for (auto &[version, entry] : table.at({domain.str(), type.str()}))
+    entry.takesAnyFloat = true;
+}
+
 const OpEntry *OpRegistry::lookup(StringRef domain, StringRef type, int64_t opset) const {
   auto versions = table.find({domain.empty() ? "ai.onnx" : domain.str(), type.str()});
   if (versions == table.end())

@@ -35,6 +35,9 @@ struct OpEntry {
   /// Operands that must be present; the conversion checks it before the handler runs.
   size_t minOperands = 0;
   ComplexUse complexUse = ComplexUse::None;
+  /// Any float type may stand where the definition asks for float: models that were converted to f16 as a whole have
+  /// it.
+  bool takesAnyFloat = false;
 };
 
 class OpRegistry {
@@ -45,6 +48,7 @@ public:
   void add(llvm::StringRef domain, llvm::StringRef type, int64_t sinceVersion, NodeHandler handler, size_t minOperands);
   /// For all versions that were added.
   void setComplexUse(llvm::StringRef domain, llvm::StringRef type, ComplexUse use);
+  void setTakesAnyFloat(llvm::StringRef domain, llvm::StringRef type);
   /// Null if there is none.
   const OpEntry *lookup(llvm::StringRef domain, llvm::StringRef type, int64_t opset) const;
   /// (domain, type) -> since-versions, in order: the table of supported operators.
@@ -67,6 +71,7 @@ public:
     for (llvm::StringRef type : types)
       registry.setComplexUse(domain, type, use);
   }
+  void takeAnyFloat(llvm::StringRef type) { registry.setTakesAnyFloat(domain, type); }
 
 private:
   OpRegistry &registry;

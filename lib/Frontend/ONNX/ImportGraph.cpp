@@ -179,31 +179,6 @@ Error GraphImporter::checkNode(const onnx::NodeProto &node, StringRef name, Stri
   return Error::success();
 }
 
-// Whether few operators take such elements, and mean them: exporters are lax about the schemas' other types.
-static bool isSpecial(Type element) {
-  if (isa<ComplexType>(element))
-    return true;
-  unsigned width = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 64;
-  return isa<FloatType>(element) ? width <= 8 : width == 2 || width == 4;
-}
-
-Error GraphImporter::checkElements(ArrayRef<Value> inputs, StringRef name, StringRef domain, StringRef type,
-                                   int64_t opset) {
-  const OnnxSchema *schema = getSchema(domain, type, opset);
-  for (Value input : inputs) {
-    auto tensor = dyn_cast<TensorType>(input.getType());
-    if (!schema || !tensor || !isSpecial(tensor.getElementType()))
-      continue;
-    std::string element =
-        StringRef(onnx::TensorProto_DataType_Name(onnx::TensorProto::DataType(getDataType(tensor.getElementType()))))
-            .lower();
-    if (!llvm::is_contained(schema->elementTypes, element))
-      return nodeError(name, type + " (opset " + Twine(opset) + ") does not take elements of type " + element +
-                                 "; tc-inspect --operators lists those that it takes");
-  }
-  return Error::success();
-}
-
 // The value is not defined where the node uses it: say whether that is order, a cycle, or a name of nothing.
 Error GraphImporter::undefinedValue(StringRef value, StringRef node, int index) {
   Scope &scope = *scopes.back();
@@ -291,9 +266,6 @@ Error GraphImporter::importNode(const onnx::NodeProto &node, int index) {
       return undefinedValue(input, name, index);
     inputs.push_back(value);
   }
-  if (options.checkNodes && callee == functions.end())
-    if (Error error = checkElements(inputs, name, domain, node.op_type(), version))
-      return error;
   // Gradient names tensors in its attributes: they become operands, as values of the graph dialect have no names.
   if (domain == "ai.onnx.preview.training" && node.op_type() == "Gradient")
     for (StringRef list : {"xs", "zs", "y"})

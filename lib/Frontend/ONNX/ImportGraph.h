@@ -94,8 +94,6 @@ private:
   llvm::Error importNode(const onnx::NodeProto &node, int index);
   llvm::Error importSubgraph(const onnx::GraphProto &graph, mlir::Region &region, llvm::StringRef node);
   llvm::Error checkNode(const onnx::NodeProto &node, llvm::StringRef name, llvm::StringRef domain, int64_t opset);
-  llvm::Error checkElements(llvm::ArrayRef<mlir::Value> inputs, llvm::StringRef name, llvm::StringRef domain,
-                            llvm::StringRef type, int64_t opset);
   llvm::Error undefinedValue(llvm::StringRef value, llvm::StringRef node, int index);
   llvm::Expected<mlir::Attribute> importExternal(const onnx::TensorProto &tensor, mlir::RankedTensorType type,
                                                  const llvm::Twine &where);

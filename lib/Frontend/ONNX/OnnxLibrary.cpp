@@ -16,6 +16,7 @@
 #include <exception>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <set>
 
 using namespace llvm;
@@ -204,6 +205,89 @@ std::optional<onnx::AttributeProto> onnxfe::getAttributeDefault(StringRef domain
   if (it == schema->attributes().end() || it->second.default_value.name().empty())
     return std::nullopt;
   return it->second.default_value;
+}
+
+// The bit of "float" in OperandType::elements.
+static uint64_t getElementBit(StringRef name) {
+  onnx::TensorProto::DataType type;
+  return onnx::TensorProto_DataType_Parse(name.upper(), &type) ? uint64_t(1) << type : 0;
+}
+
+// Adds types of operands as ONNX writes them: "tensor(float)", "seq(tensor(float))".
+static void addTypes(onnxfe::OperandType &to, const onnx::OpSchema::FormalParameter &parameter) {
+  for (onnx::DataType text : parameter.GetTypes()) {
+    auto [kind, inside] = StringRef(*text).split('(');
+    if (kind == "tensor")
+      to.elements |= getElementBit(inside.drop_back());
+    to.isSequence |= kind == "seq";
+    to.isOptional |= kind == "optional";
+    to.isMap |= kind == "map";
+    to.isSparse |= kind == "sparse_tensor";
+  }
+}
+
+static std::vector<onnxfe::OperandType> readOperandTypes(const onnx::OpSchema &schema) {
+  std::vector<const onnx::OpSchema *> versions = {&schema};
+  std::optional<std::pair<int64_t, int64_t>> range = getOnnxOpsetRange(fromOnnxDomain(schema.domain()));
+  for (int64_t opset = schema.SinceVersion() + 1; range && opset <= range->second; ++opset)
+    if (const onnx::OpSchema *later = findSchema(schema.domain(), schema.Name(), opset);
+        later && later != versions.back() && !later->Deprecated())
+      versions.push_back(later);
+  std::vector<onnxfe::OperandType> operands;
+  for (const onnx::OpSchema::FormalParameter &own : schema.inputs()) {
+    onnxfe::OperandType &operand = operands.emplace_back();
+    operand.name = own.GetName();
+    operand.isVariadic = own.GetOption() == onnx::OpSchema::Variadic;
+    for (const onnx::OpSchema *version : versions) {
+      auto same = llvm::find_if(version->inputs(), [&](const auto &other) { return other.GetName() == own.GetName(); });
+      const onnx::OpSchema::FormalParameter &parameter = same == version->inputs().end() ? own : *same;
+      addTypes(operand, parameter);
+      // Operands that later versions tell apart differ.
+      operand.variable += parameter.GetTypeStr() + ";";
+    }
+    if (operand.isVariadic && !own.GetIsHomogeneous())
+      operand.variable.clear();
+  }
+  return operands;
+}
+
+// Of com.microsoft, by operator.
+static StringMap<std::vector<onnxfe::OperandType>> makeMicrosoftOperands() {
+  StringMap<std::vector<onnxfe::OperandType>> operators;
+  auto add = [&](StringRef type, StringRef name, StringRef variable, StringRef elements, bool isVariadic) {
+    onnxfe::OperandType &operand = operators[type].emplace_back();
+    operand.name = name.str();
+    operand.variable = variable.str();
+    operand.isVariadic = isVariadic;
+    SmallVector<StringRef> names;
+    elements.split(names, ' ');
+    for (StringRef element : names)
+      operand.elements |= getElementBit(element);
+  };
+#define OPERAND(type, ...) add(#type, __VA_ARGS__, false);
+#define VARIADIC(type, ...) add(#type, __VA_ARGS__, true);
+#include "MicrosoftOperands.def"
+#undef OPERAND
+#undef VARIADIC
+  return operators;
+}
+
+const std::vector<onnxfe::OperandType> *onnxfe::getOperandTypes(StringRef domain, StringRef type, int64_t opset) {
+  if (domain == "com.microsoft") {
+    static const StringMap<std::vector<OperandType>> operators = makeMicrosoftOperands();
+    auto it = operators.find(type);
+    return it == operators.end() ? nullptr : &it->second;
+  }
+  static std::mutex mutex;
+  static std::map<const onnx::OpSchema *, std::vector<OperandType>> known;
+  const onnx::OpSchema *schema = findSchema(domain, type, opset);
+  if (!schema)
+    return nullptr;
+  std::lock_guard<std::mutex> lock(mutex);
+  auto [it, isNew] = known.try_emplace(schema);
+  if (isNew)
+    it->second = readOperandTypes(*schema);
+  return &it->second;
 }
 
 std::optional<int64_t> getOnnxSinceVersion(StringRef domain, StringRef type, int64_t opset) {

@@ -11,6 +11,7 @@
 
 #include "onnx/onnx_pb.h"
 #include "llvm/ADT/StringRef.h"
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,20 @@ void inferShapes(onnx::ModelProto &model);
 /// where unknown). nullopt where there is none.
 std::optional<onnx::FunctionProto> getFunctionBody(const onnx::NodeProto &node, int opset,
                                                    const std::vector<onnx::TypeProto> &inputTypes);
+
+/// What a schema says of the type of an operand.
+struct OperandType {
+  std::string name;
+  /// Tensors: a bit for each TensorProto.DataType.
+  uint64_t elements = 0;
+  bool isSequence = false, isOptional = false, isMap = false, isSparse = false;
+  bool isVariadic = false;
+  /// Operands with the same one have the same type; of variadic operands that may differ from each other it is empty.
+  std::string variable;
+};
+/// Of all operands of an operator; null where ONNX has no schema. What later versions of the operator take, earlier
+/// ones take as well: exporters are lax, and the operators mean the same. Lives as long as the process.
+const std::vector<OperandType> *getOperandTypes(llvm::StringRef domain, llvm::StringRef type, int64_t opset);
 
 /// The default of an attribute; nullopt where there is none.
 std::optional<onnx::AttributeProto> getAttributeDefault(llvm::StringRef domain, llvm::StringRef type, int opset,

@@ -59,7 +59,7 @@ graph.func @columns(%x: tensor<5x3xf32> {graph.name = "x"}) -> (!tc.unknown) att
 
 // -----
 
-// CHECK: node "tensor": ai.onnx.ml.CastMap (opset 1): needs a map, but its operand is tensor<5xf32>
+// CHECK: node "tensor": ai.onnx.ml.CastMap (opset 1): operand 0 ("X") is a tensor of float; it must be a map
 graph.func @tensor(%x: tensor<5xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 21 : i64, ai.onnx.ml = 1 : i64}} {
   %y = graph.node "ai.onnx.ml":"CastMap" opset 1(%x) : (tensor<5xf32>) -> !tc.unknown loc("tensor")
   graph.yield %y : !tc.unknown

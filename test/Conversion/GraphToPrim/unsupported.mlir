@@ -38,9 +38,9 @@ graph.func @to_complex(%x: tensor<4xf32> {graph.name = "x"}) -> (!tc.unknown) at
 // -----
 
 // Operators say which of them take complex numbers.
-// CHECK: error: {{.*}}node "sum": Add (opset 17) on complex numbers is not supported
+// CHECK: error: {{.*}}node "sum": aten.add.Tensor (opset 1) on complex numbers is not supported
 graph.func @complex(%x: tensor<3xcomplex<f32>> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 18 : i64}} {
-  %y = graph.node "ai.onnx":"Add" opset 17(%x, %x) : (tensor<3xcomplex<f32>>, tensor<3xcomplex<f32>>) -> !tc.unknown loc("sum")
+  %y = graph.node "aten":"add.Tensor" opset 1(%x, %x) {arg_names = ["self", "other"]} : (tensor<3xcomplex<f32>>, tensor<3xcomplex<f32>>) -> !tc.unknown loc("sum")
   graph.yield %y : !tc.unknown
 }
 

@@ -70,6 +70,10 @@ using FunctionExpander = llvm::LogicalResult (*)(mlir::Operation *node, mlir::Re
 /// Whether a node's operator has a definition, for some operands at least.
 using DefinitionQuery = bool (*)(mlir::Operation *node);
 void setFunctionExpander(FunctionExpander expander, DefinitionQuery hasDefinition);
+/// What is wrong with operands of these types (null where absent), by the operator's definition: a text that reads on
+/// from the node's name and operator; empty where nothing is. The driver sets it as well (findOnnxOperandError).
+using OperandCheck = std::string (*)(mlir::Operation *node, llvm::ArrayRef<mlir::Type> types);
+void setOperandCheck(OperandCheck check);
 
 /// An operator that has a handler, and the opsets from which on it has one or another.
 struct HandledOperator {
