@@ -270,7 +270,7 @@ def add_sampling():
         near = [math.ceil(v - Fraction(1, 2)) if mode == "floor" else math.floor(v + Fraction(1, 2)) for v in at]
         case(f"Resize_symmetric_{size}_{out}_{mode}", [helper.make_node("Resize", ["x", "", "s"], ["y"], mode="nearest", nearest_mode=f"round_prefer_{mode}",
                                                                         coordinate_transformation_mode="half_pixel_symmetric")],
-             {"x": x}, {"y": x[:, np.clip(near, 0, size - 1)]}, 19, constants={"s": np.array([1, scale])})  # fmt: skip
+             {"x": x}, {"y": x[:, np.clip(near, 0, size - 1)]}, 19, constants={"s": np.array([1, scale], np.float32)})  # fmt: skip
     # What lies beyond the border is the border's element, on both sides.
     grid = np.stack(np.meshgrid(np.linspace(-1.6, 1.6, 24), np.linspace(-1.3, 1.3, 12)), axis=-1)[None].astype(np.float32)
     for align in 0, 1:
