@@ -86,13 +86,15 @@ static bool isGatheredReshaped(Value v, const Preferences &prefer) {
   });
 }
 
-/// Whether `op` takes one of each row's elements (a coordinate of each box), which are then read along the lanes as
-/// often as isGatheredOften counts.
+/// Whether `op` takes one of each row's elements (a coordinate of each box), or elements that lie apart (a diagonal),
+/// which are then read along the lanes as often as isGatheredOften counts.
 static bool isColumnReadOften(Operation *op, const Preferences &prefer) {
   auto slice = dyn_cast<prim::SliceOp>(op);
   if (!slice)
     return false;
   const SmallVector<AffineExpr> sizes = prim::getSizes(slice.getResult());
+  if (!sizes.empty() && slice.getSteps().back() != 1 && slice.getSteps().back() != -1)
+    return isGatheredOften(slice.getResult(), prim::product(op->getContext(), sizes), prefer);
   return !sizes.empty() && prim::getConstantSize(sizes.back()) == 1 &&
          prim::getConstantSize(prim::getSizes(slice.getOperand()).back()) != 1 &&
          isGatheredReshaped(slice.getResult(), prefer);

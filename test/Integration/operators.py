@@ -288,6 +288,22 @@ def add_sampling():
         y = deform_conv(*(v.astype(np.float64) for v in (x, w, offset)), None, None, stride, pad, dilation, groups, offset_groups)
         case(f"DeformConv_{name}_f64", [helper.make_node("DeformConv", ["x", "w", "o"], ["y"], **attributes)], {"x": x.astype(np.float64), "o": offset.astype(np.float64)},
              {"y": y}, 22, constants={"w": w.astype(np.float64)}, tolerance=1e-12)
+    for image, block, strides, dilations, pads in (((9,), (3,), (2,), (1,), (1, 0)), ((7, 8), (3, 2), (1, 1), (1, 2), (0, 1, 2, 1)), ((9, 40), (5, 5), (2, 1), (1, 1), (2, 2, 2, 2)), ((8, 70), (2, 5), (3, 2), (2, 1), (1, 2, 0, 1)),
+                                                   ((6, 6), (2, 2), (3, 4), (1, 1), (0, 0, 0, 0)), ((4, 5, 6), (2, 3, 2), (2, 1, 3), (1, 1, 2), (0, 1, 1, 1, 0, 1)), ((90,), (80,), (1,), (1,), (0, 0))):  # fmt: skip
+        n = len(image)
+        counts = [(i + pads[d] + pads[d + n] - (block[d] - 1) * dilations[d] - 1) // strides[d] + 1 for d, i in enumerate(image)]
+        x = random(2, 3 * math.prod(block), math.prod(counts))
+        y = np.zeros((2, 3, *(i + pads[d] + pads[d + n] for d, i in enumerate(image))), np.float64)
+        for (k, place), (l, at) in itertools.product(enumerate(np.ndindex(*block)), enumerate(np.ndindex(*counts))):
+            y[(..., *(place[d] * dilations[d] + at[d] * strides[d] for d in range(n)))] += x.reshape(2, 3, math.prod(block), -1)[:, :, k, l]
+        y = y[(..., *(slice(pads[d], pads[d] + image[d]) for d in range(n)))].astype(np.float32)
+        case(f"Col2Im_{'x'.join(map(str, image))}_{'x'.join(map(str, block))}", [helper.make_node("Col2Im", ["x", "s", "k"], ["y"], strides=strides, dilations=dilations, pads=pads)], {"x": x},
+             {"y": y}, 18, constants={"s": np.array(image, np.int64), "k": np.array(block, np.int64)})
+    for equation, *sizes in (("ii->i", (6, 6)), ("ii", (17, 17)), ("bii->ib", (3, 5, 5)), ("iji->j", (4, 3, 4)), ("iijk,jk->ki", (4, 4, 5, 3), (5, 3)), ("iii->i", (4, 4, 4)), ("...ijij->...ji", (2, 3, 4, 3, 4)),
+                             ("ii,jj->ij", (130, 130), (140, 140))):  # fmt: skip
+        inputs = {n: random(*size) for n, size in zip("ab", sizes)}
+        case(f"Einsum_{equation}", [helper.make_node("Einsum", list(inputs), ["y"], equation=equation)], inputs,
+             {"y": np.einsum(equation, *(v.astype(np.float64) for v in inputs.values())).astype(np.float32)}, 12)
     for spatial, align in itertools.product(((3, 4), (1, 5), (2, 3, 4)), (0, 1)):
         d = len(spatial)
         theta, size = random(2, d, d + 1), np.array([2, 3, *spatial], np.int64)

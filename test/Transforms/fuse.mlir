@@ -480,6 +480,19 @@ func.func @coordinate(%x: tensor<300x4xf32>, %z: tensor<300x300xf32>) -> tensor<
   return %y : tensor<300x300xf32>
 }
 
+// A diagonal that all rows read along the lanes is gathered once.
+// CHECK-LABEL: func.func @diagonal
+// CHECK: kernel.region
+// CHECK-SAME: -> (tensor<300xf32>)
+// CHECK: kernel.region
+// CHECK-SAME: -> (tensor<300x300xf32>)
+func.func @diagonal(%x: tensor<90000xf32>, %z: tensor<300x300xf32>) -> tensor<300x300xf32> {
+  %s = prim.slice %x from affine_map<() -> (0)> step [301] : tensor<90000xf32> -> tensor<300xf32>
+  %b = prim.broadcast %s [1] : tensor<300xf32> -> tensor<300x300xf32>
+  %y = prim.max %b, %z : tensor<300x300xf32>
+  return %y : tensor<300x300xf32>
+}
+
 // The exponentials of two of 66 channels: all lanes of a row would compute them, and most for nothing. A sum they may repeat.
 // CHECK-LABEL: func.func @part_of_concat
 // CHECK: kernel.region({{.*}}-> (tensor<400x2xf32>)

@@ -14,6 +14,7 @@
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <set>
@@ -53,14 +54,45 @@ FailureOr<Labels> parseLabels(NodeContext &ctx, StringRef text, int64_t ellipsis
   return labels;
 }
 
+/// The elements at equal positions along dims `i` < `j`, of equal sizes, in the place of dim i. In the plane of both,
+/// in row-major order, each diagonal element is the size of a row and one behind the one before.
+Value takeDiagonal(PrimBuilder &b, Value v, int64_t i, int64_t j) {
+  Sizes sizes = getSizes(v);
+  const AffineExpr n = sizes[i];
+  const int64_t rank = sizes.size();
+  SmallVector<int64_t> planeFirst{i, j}, back;
+  for (int64_t d = 0; d < rank; ++d)
+    if (d != i && d != j)
+      planeFirst.push_back(d);
+  if (std::optional<int64_t> known = getConstantSize(n); !known || *known < 1 || *known > (1 << 30)) {
+    Value row = b.unsqueeze(b.iota(b.getI64Type(), {n}, 0), 1);
+    Sizes out(sizes);
+    out.erase(out.begin() + j);
+    out.erase(out.begin() + i);
+    out.insert(out.begin(), n);
+    v = GatherNDOp::create(b, makeType(b.elementOf(v), out), b.transpose(v, planeFirst), b.concat({row, row}, 1), 0);
+    for (int64_t d = 0; d < rank - 1; ++d)
+      back.push_back(d < i ? d + 1 : d == i ? 0 : d);
+    return b.transpose(v, back);
+  }
+  const int64_t size = *getConstantSize(n);
+  std::rotate(planeFirst.begin(), planeFirst.begin() + 2, planeFirst.end());
+  Sizes flat;
+  for (int64_t d : ArrayRef(planeFirst).drop_back(2))
+    flat.push_back(sizes[d]);
+  flat.push_back(b.size(size * size));
+  v = b.sliceDim(b.reshape(b.transpose(v, planeFirst), flat), rank - 2, b.size(0), n, size + 1);
+  for (int64_t d = 0; d < rank - 1; ++d)
+    back.push_back(d < i ? d : d == i ? rank - 2 : d - 1);
+  return b.transpose(v, back);
+}
+
 /// Sums over the dims whose label is in none of `needed`, and takes diagonals.
 void simplify(PrimBuilder &b, Term &term, llvm::function_ref<bool(int)> needed) {
   for (size_t i = 0; i < term.labels.size(); ++i)
     for (size_t j = term.labels.size(); j-- > i + 1;)
       if (term.labels[i] == term.labels[j]) {
-        Sizes sizes = getSizes(term.value);
-        Value same = b.compare(CompareKind::EQ, b.iota(b.getI64Type(), sizes, i), b.iota(b.getI64Type(), sizes, j));
-        term.value = b.reduce(ReduceKind::Sum, b.select(same, term.value, b.splatLike(term.value, 0)), {int64_t(j)});
+        term.value = takeDiagonal(b, term.value, i, j);
         term.labels.erase(term.labels.begin() + j);
       }
   SmallVector<int64_t> summed;

@@ -48,6 +48,32 @@ graph.func @einsum(%x: tensor<5x2x3xf32> {graph.name = "x"}, %y: tensor<5x3x4xf3
 
 // -----
 
+// A diagonal is every seventh element of its plane.
+// CHECK-LABEL: func.func @diagonal
+// CHECK: %[[PLANE:.*]] = prim.reshape %arg0 : tensor<5x6x6xf32> -> tensor<5x36xf32>
+// CHECK: prim.slice %[[PLANE]] {{.*}} step [1, 7] : tensor<5x36xf32> -> tensor<5x6xf32>
+// CHECK-NOT: prim.reduce
+graph.func @diagonal(%x: tensor<5x6x6xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 12 : i64}} {
+  %z = graph.node "ai.onnx":"Einsum" opset 12(%x) {equation = "bii->bi"} : (tensor<5x6x6xf32>) -> !tc.unknown
+  graph.yield %z : !tc.unknown
+}
+
+// -----
+
+// Blocks twice as long as the stride, in each of two dims: four shifted tensors.
+// CHECK-LABEL: func.func @columns
+// CHECK-COUNT-3: prim.add
+// CHECK-NOT: prim.add
+// CHECK-NOT: prim.scatter
+graph.func @columns(%x: tensor<1x32x9xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 18 : i64}} {
+  %image = graph.node "ai.onnx":"Constant" opset 18() {value = dense<8> : tensor<2xi64>} : () -> !tc.unknown
+  %block = graph.node "ai.onnx":"Constant" opset 18() {value = dense<4> : tensor<2xi64>} : () -> !tc.unknown
+  %y = graph.node "ai.onnx":"Col2Im" opset 18(%x, %image, %block) {strides = [2, 2]} : (tensor<1x32x9xf32>, !tc.unknown, !tc.unknown) -> !tc.unknown
+  graph.yield %y : !tc.unknown
+}
+
+// -----
+
 // The factors meet the tensor one by one: their own product would have 60 million elements.
 // CHECK-LABEL: func.func @einsum_order
 // CHECK: %[[A:.*]] = prim.dot_general %arg0, %arg3 batch [] x [] contract [1] x [0]
