@@ -155,7 +155,16 @@ public:
       params.stream = 1;
     if (lanes && keep < 0 && !joined && isInSegments(segmentsOf(region, root), chunk != 0))
       params.segments = 1;
+    params.argLanes = hasLongArgReduce(block);
     return params.get(region.getContext());
+  }
+
+  /// Whether the last dim of an arg-reduction has as many elements as the narrowest vectors have lanes.
+  static bool hasLongArgReduce(Block &block) {
+    return llvm::any_of(block.getOps<prim::ArgReduceOp>(), [](prim::ArgReduceOp op) {
+      const SmallVector<AffineExpr> sizes = prim::getSizes(op.getOperand());
+      return op.getAxis() + 1 == sizes.size() && getLikelySize(sizes.back(), op) >= machine::kVectorUnits[0].width();
+    });
   }
 
   /// The schedule that writes rows of so many dims element by element.
@@ -172,6 +181,7 @@ public:
       params.joined = dims;
     params.keep = -1;
     params.elements = 1;
+    params.argLanes = hasLongArgReduce(*root.getParentBlock());
     return params.get(root.getContext());
   }
 
@@ -246,6 +256,7 @@ public:
   void emitTasks(const Problem &p, Schedule schedule, unsigned number, Emitter &e, Value begin,
                  Value end) const override {
     const Value root = p.outputs[schedule.getSpace()];
+    e.argReduceLanes = schedule.getArgLanes();
     if (schedule.getReduceLaunch()) {
       const SmallVector<Value> results = rowResults(p.region, root);
       if (number == 0)

@@ -29,6 +29,8 @@ namespace {
 constexpr int64_t kTaskRows = 224, kTaskRowBytes = machine::kCaches.l2 / 4, kLeastRows = 4 * kTileRows;
 // Columns of a task take this many bytes of B: they stay in the second-level cache.
 constexpr int64_t kPanelBytes = machine::kCaches.l2 / 4;
+// How far ahead the panels are fetched that few rows read once: a page, where the hardware's prefetcher stops.
+constexpr int64_t kPrefetchLines = 64;
 // Products of a task below which more tasks are not worth it, and what a thread should get at least.
 constexpr double kTaskProducts = 16e6, kGrainProducts = 2e6;
 constexpr int64_t kTasks = 48;
@@ -132,6 +134,7 @@ public:
     params.lhsCopy = copy;
     params.tiles = !p.m || *p.m >= kTileRows;
     params.rhs = packed ? int64_t(packed->input) : -1;
+    params.prefetchLines = packed ? kPrefetchLines : 0;
     if (!packed)
       params.rhsTransposed = p.depth.size() == 1 && isDepthInnermost(p);
     params.grain = grainFor(kGrainProducts, products());

@@ -15,9 +15,6 @@ using namespace tc;
 using namespace tc::codegen;
 using namespace tc::codegen::narrow_gemm;
 
-// How far ahead the panels are fetched that few rows read once: a page, where the hardware's prefetcher stops.
-static constexpr int64_t kPrefetchLines = 64;
-
 static Value byteOffset(Emitter &em, Value pointer, Value bytes) {
   return em.address(pointer, em.builder().getI8Type(), bytes);
 }
@@ -275,7 +272,7 @@ static void emitTask(const NarrowProduct &p, Schedule schedule, const Epilogue &
       });
     forRowBlocks(em, count, rows, blockRest(p.m, tileM, rows), [&](Value row, int64_t height) {
       NarrowKernel kernel = kernelAt(row, height);
-      kernel.prefetchLines = rhsInput >= 0 && (p.m ? *p.m <= rows : height < rows) ? kPrefetchLines : 0;
+      kernel.prefetchLines = (p.m ? *p.m <= rows : height < rows) ? schedule.getPrefetchLines() : 0;
       emitNarrowKernel(em, kernel);
       storeRows(row, Extent(height));
     });

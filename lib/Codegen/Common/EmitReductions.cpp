@@ -6,7 +6,6 @@
 
 #include "Common/Emission.h"
 #include "Common/EmitterHelpers.h"
-#include "tc/Analysis/LikelySizes.h"
 
 using namespace mlir;
 using namespace tc;
@@ -355,7 +354,7 @@ static Value emitArgReduce(Emitter &e, prim::ArgReduceOp op, ArrayRef<Index> at)
   Type element = elementOf(op.getOperand());
   const bool lanesOutside = anyLanes(at), isMax = op.getKind() == prim::ReduceKind::Max, isLast = op.getLastIndex();
   // Lanes along what is kept; else along the axis if it is the last, where each lane has a best element of its own.
-  const bool lanesInside = !lanesOutside && axis + 1 == in.size() && getLikelySize(in[axis], op) >= 8;
+  const bool lanesInside = !lanesOutside && axis + 1 == in.size() && e.argReduceLanes;
   const bool lanes = lanesOutside || lanesInside;
   auto shape = [&](Value value) { return lanes ? e.broadcast(value) : value; };
   auto position = [&](const Index &index) {

@@ -293,6 +293,10 @@ public:
   /// Buffers are aligned to at least 16 bytes: accesses whose position allows it claim their natural vector alignment.
   bool alignedBuffers = false;
 
+  /// Of arg-reductions of the last dim each lane finds the best element of a part, where no lanes lie along what is
+  /// kept; else elements are compared one after another.
+  bool argReduceLanes = false;
+
   /// Whole vectors are stored past the caches, to addresses that are multiples of 64 bytes where the position is one of
   /// the width: for results that no cache holds until they are read. Whoever sets it ends with `fenceStores`.
   bool streamsStores = false;

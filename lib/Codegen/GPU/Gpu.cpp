@@ -105,4 +105,5 @@ void tc::codegen::gpu::makeTeam(Emitter &e, int64_t threads) {
   };
   e.team = team;
   e.alignedBuffers = true;
+  e.argReduceLanes = true;
 }

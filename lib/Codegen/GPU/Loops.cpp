@@ -183,6 +183,7 @@ public:
     SmallVector<AffineExpr> sizes = prim::getSizes(root);
     int64_t lanes = lanesOf(root);
     e.alignedBuffers = true;
+    e.argReduceLanes = true;
     Value thread = threadIndex(e);
     Value start = e.mul(e.add(e.mul(begin, e.i64(threads)), thread), e.i64(lanes));
     Value count = e.sizeProduct(sizes);

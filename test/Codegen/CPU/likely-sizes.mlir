@@ -95,3 +95,26 @@ func.func @rows(%x: !r) -> tensor<4xf32> attributes {prim.symbols = [#prim.symbo
   }
   return %0 : tensor<4xf32>
 }
+
+// Lanes find the best elements of long rows.
+!a = tensor<64x?xf32, #prim.dims<affine_map<()[s0] -> (64, s0)>>>
+// CHECK-LABEL: func.func @best_of_many
+// CHECK: #kernel.cpu.loops<{{.*}}argLanes = true
+func.func @best_of_many(%x: !a) -> tensor<64xi64> attributes {prim.symbols = [#prim.symbol<"n", 0, 9223372036854775807, 1>]} {
+  %0 = kernel.region(%i = %x : !a) -> (tensor<64xi64>) {
+    %s = prim.arg_reduce max %i axis = 1 : !a -> tensor<64xi64>
+    kernel.yield %s : tensor<64xi64>
+  }
+  return %0 : tensor<64xi64>
+}
+
+// CHECK-LABEL: func.func @best_of_few
+// CHECK: #kernel.cpu.loops<
+// CHECK-NOT: argLanes
+func.func @best_of_few(%x: !a) -> tensor<64xi64> attributes {prim.symbols = [#prim.symbol<"n", 1, 6, 1>]} {
+  %0 = kernel.region(%i = %x : !a) -> (tensor<64xi64>) {
+    %s = prim.arg_reduce max %i axis = 1 : !a -> tensor<64xi64>
+    kernel.yield %s : tensor<64xi64>
+  }
+  return %0 : tensor<64xi64>
+}

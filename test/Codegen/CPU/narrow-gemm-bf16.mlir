@@ -4,7 +4,7 @@
 // RUN: tc-opt %s --split-input-file --tc-choose-schedule --tc-lower-kernels | FileCheck %s --check-prefix=LOWER
 
 // CHECK-LABEL: func.func @constant
-// CHECK: schedule = #kernel.cpu.narrow_gemm<rhs = 1, tiles = true, tileM = {{[0-9]+}}, tileN = {{[0-9]+}}, rowsDot = {{[0-9]+}}, colsDot = 32, rows256 = {{[0-9]+}}, cols256 = 16, rows512 = {{[0-9]+}}, cols512 = 32
+// CHECK: schedule = #kernel.cpu.narrow_gemm<rhs = 1, tiles = true, tileM = {{[0-9]+}}, tileN = {{[0-9]+}}, prefetchLines = 64, rowsDot = {{[0-9]+}}, colsDot = 32, rows256 = {{[0-9]+}}, cols256 = 16, rows512 = {{[0-9]+}}, cols512 = 32
 // LOWER: #[[MAP:.*]] = affine_map<(d0, d1, d2, d3) -> (d1 * 2 + d3, d0 * 16 + d2)>
 // LOWER-LABEL: func.func @constant
 // LOWER: host.constant dense<1.{{.*}}> : tensor<64x200xbf16> map #[[MAP]] : tensor<13x32x16x2xbf16>

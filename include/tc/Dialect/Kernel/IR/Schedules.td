@@ -171,6 +171,7 @@ def Kernel_CpuNarrowGemm : Kernel_Strategy<"CpuNarrowGemm", "cpu.narrow_gemm", [
     Flag<"lhsCopy", "the task copies the rows of A also where there are instructions for words">,
     Flag<"tiles", "AMX where there is; else a few rows are faster without">,
     Number<"tileM", "rows of a task", 1, 1>, MultipleOf<"tileN", "columns of a task", 16>,
+    Number<"prefetchLines", "how many lines ahead panels are fetched that few rows read once; 0: not">,
     Number<"rowsDot", "rows of the micro-kernel with an instruction for words: VNNI, BF16">, Number<"colsDot", "its columns">
   ], [PerWidth<"rows", "rows of the micro-kernel without one">, PerWidth<"cols", "its columns">]> {
   let summary = "Products and convolutions of ui8 times i8, summed in i32, and of bf16, summed in f32";
@@ -289,7 +290,8 @@ def Kernel_CpuLoops : Kernel_Strategy<"CpuLoops", "cpu.loops", [
     Number<"joined", "so many last dims, too short for lanes of their own, are one for tasks and lanes">,
     Flag<"segments", "inputs of concats along the rows, and even runs of constant indices, are written by loops of their own">,
     Flag<"elements", "elements of rows that are put together of many short pieces are written one by one, at known positions">,
-    Flag<"reduceLaunch", "a launch before computes what reductions give for each of their rows">
+    Flag<"reduceLaunch", "a launch before computes what reductions give for each of their rows">,
+    Flag<"argLanes", "without lanes along the kept dims, each lane finds the best element of a part of the last dim">
   ]> {
   let summary = "Everything else, by rows: pointwise ops, reductions along rows, movement";
 }
