@@ -137,7 +137,7 @@ public:
       const int64_t adjacent = p.adjacentDims();
       if (count && *count > 0 && *count <= kMostHeld && length && *length <= kMostAdjacent && adjacent &&
           KeySort::keyBits(p.element()) <= 32 &&
-          prim::getConstantSize(p.adjacentRows(adjacent)).value_or(kBlock) >= kLeastAdjacent) {
+          getLikelySize(p.adjacentRows(adjacent), p.op, /*usual=*/kBlock) >= kLeastAdjacent) {
         params.laneDims = adjacent;
         params.grain = grainFor(kGrainKeys, double(*count * *length) * kBlock);
       }

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "tc/Analysis/LikelySizes.h"
 #include "tc/Dialect/Prim/Utils/Computed.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
 #include "tc/Dialect/Prim/Utils/ProductDims.h"
@@ -46,7 +47,7 @@ public:
     const SmallVector<int64_t> memory = memoryOrder(op.getLhs());
     int64_t columns = 1;
     for (size_t i = memory.size(); i-- > 0 && memory[i] != op.getLhsContract().front();)
-      columns *= getConstantSize(getSizes(op.getLhs())[memory[i]]).value_or(kLeastColumns);
+      columns *= getLikelySize(getSizes(op.getLhs())[memory[i]], op, /*usual=*/kLeastColumns);
     Seen seen;
     return memory.back() != op.getLhsContract().front() && columns >= kLeastColumns &&
            isTransposedBack(op.getResult(), rowOf(op, memory.back()), /*products=*/1, seen);

@@ -15,6 +15,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "tc/Analysis/LikelySizes.h"
 #include "tc/Dialect/Prim/Utils/ChannelOrder.h"
 #include "tc/Dialect/Prim/Utils/Computed.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
@@ -93,10 +94,10 @@ Value multiply(PrimBuilder &b, ConvOp op, bool isConstant) {
       return {};
   const AffineExpr pixels = product(b.getContext(), SizesRef(in).drop_front(2));
   const AffineExpr depth = filter[filter.size() - 2], outputs = simplifySize(out.back().floorDiv(groups));
-  const bool isFew = getConstantSize(outputs).value_or(kFewOutputs + 1) <= kFewOutputs;
+  const bool isFew = getLikelySize(outputs, op, /*usual=*/kFewOutputs + 1) <= kFewOutputs;
   const int64_t leastDepth = isFew ? kLeastFewDepth : kLeastDepth;
-  if (getConstantSize(pixels).value_or(kLeastPixels) < kLeastPixels ||
-      (groups != 1 && getConstantSize(depth).value_or(leastDepth) < leastDepth))
+  if (getLikelySize(pixels, op, /*usual=*/kLeastPixels) < kLeastPixels ||
+      (groups != 1 && getLikelySize(depth, op, /*usual=*/leastDepth) < leastDepth))
     return {};
   if (!liesFirst && !isFew)
     return {};

@@ -17,6 +17,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "tc/Analysis/LikelySizes.h"
 #include "tc/Dialect/Prim/Utils/Computed.h"
 #include "tc/Dialect/Prim/Utils/PrimBuilder.h"
 #include "tc/Dialect/Prim/Utils/ProductDims.h"
@@ -77,7 +78,7 @@ int64_t channelsOf(DotGeneralOp op) {
   const int64_t inLhs = memoryOrder(op.getLhs()).back(), inRhs = memoryOrder(op.getRhs()).back();
   for (auto [i, dims] : llvm::enumerate(llvm::zip(op.getLhsBatch(), op.getRhsBatch())))
     if (dims == std::tuple(inLhs, inRhs) &&
-        getConstantSize(getSizes(op.getLhs())[inLhs]).value_or(kLeastChannels) >= kLeastChannels)
+        getLikelySize(getSizes(op.getLhs())[inLhs], op, /*usual=*/kLeastChannels) >= kLeastChannels)
       return int64_t(i);
   return -1;
 }

@@ -96,3 +96,28 @@ func.func @chain(%x: tensor<4x20x50xf32>) -> tensor<4x30x50xf32> {
   %y = prim.transpose %v40 [0, 2, 1] : tensor<4x50x30xf32> -> tensor<4x30x50xf32>
   return %y : tensor<4x30x50xf32>
 }
+
+// Columns that only the run knows are taken for enough, unless their range says that they are few.
+!d = tensor<4x20x?xf32, #prim.dims<affine_map<()[s0] -> (4, 20, s0)>>>
+!dt = tensor<4x?x20xf32, #prim.dims<affine_map<()[s0] -> (4, s0, 20)>>>
+!e = tensor<4x30x?xf32, #prim.dims<affine_map<()[s0] -> (4, 30, s0)>>>
+!et = tensor<4x?x30xf32, #prim.dims<affine_map<()[s0] -> (4, s0, 30)>>>
+// CHECK-LABEL: func.func @unknown_columns
+// CHECK: prim.dot_general %{{.*}} batch [0] x [0] contract [2] x [1]
+func.func @unknown_columns(%x: !d) -> !e attributes {prim.symbols = [#prim.symbol<"n", 0, 9223372036854775807, 1>]} {
+  %w = prim.constant dense<1.0> : tensor<20x30xf32>
+  %t = prim.transpose %x [0, 2, 1] : !d -> !dt
+  %p = prim.dot_general %t, %w batch [] x [] contract [2] x [0] : (!dt, tensor<20x30xf32>) -> !et
+  %y = prim.transpose %p [0, 2, 1] : !et -> !e
+  return %y : !e
+}
+
+// CHECK-LABEL: func.func @few_columns
+// CHECK: prim.dot_general %{{.*}} batch [] x [] contract [2] x [0]
+func.func @few_columns(%x: !d) -> !e attributes {prim.symbols = [#prim.symbol<"n", 1, 9, 1>]} {
+  %w = prim.constant dense<1.0> : tensor<20x30xf32>
+  %t = prim.transpose %x [0, 2, 1] : !d -> !dt
+  %p = prim.dot_general %t, %w batch [] x [] contract [2] x [0] : (!dt, tensor<20x30xf32>) -> !et
+  %y = prim.transpose %p [0, 2, 1] : !et -> !e
+  return %y : !e
+}

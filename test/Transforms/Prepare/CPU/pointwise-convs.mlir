@@ -92,3 +92,28 @@ func.func @unchanged(%x: tensor<3x20x323xf32>, %z: tensor<1x20x646xf32>, %u: ten
   %uc = prim.conv %ut, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x320x20xf32>, tensor<1x20x33xf32>) -> tensor<1x320x33xf32>
   return %y, %zy, %uc : tensor<3x33x323xf32>, tensor<1x33x323xf32>, tensor<1x320x33xf32>
 }
+
+// Pixels that only the run knows are taken for many, unless their range says that they are few.
+!i = tensor<1x20x?xf32, #prim.dims<affine_map<()[s0] -> (1, 20, s0)>>>
+!l = tensor<1x?x20xf32, #prim.dims<affine_map<()[s0] -> (1, s0, 20)>>>
+!o = tensor<1x33x?xf32, #prim.dims<affine_map<()[s0] -> (1, 33, s0)>>>
+!p = tensor<1x?x33xf32, #prim.dims<affine_map<()[s0] -> (1, s0, 33)>>>
+// CHECK-LABEL: func.func @unknown
+// CHECK: prim.dot_general
+func.func @unknown(%x: !i) -> !o attributes {prim.symbols = [#prim.symbol<"n", 0, 9223372036854775807, 1>]} {
+  %w = prim.constant dense<1.0> : tensor<1x20x33xf32>
+  %t = prim.transpose %x [0, 2, 1] : !i -> !l
+  %c = prim.conv %t, %w strides [1] dilations [1] pads [0] [0] groups 1 : (!l, tensor<1x20x33xf32>) -> !p
+  %y = prim.transpose %c [0, 2, 1] : !p -> !o
+  return %y : !o
+}
+
+// CHECK-LABEL: func.func @few
+// CHECK: prim.conv
+func.func @few(%x: !i) -> !o attributes {prim.symbols = [#prim.symbol<"n", 1, 100, 1>]} {
+  %w = prim.constant dense<1.0> : tensor<1x20x33xf32>
+  %t = prim.transpose %x [0, 2, 1] : !i -> !l
+  %c = prim.conv %t, %w strides [1] dilations [1] pads [0] [0] groups 1 : (!l, tensor<1x20x33xf32>) -> !p
+  %y = prim.transpose %c [0, 2, 1] : !p -> !o
+  return %y : !o
+}
