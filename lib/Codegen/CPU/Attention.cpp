@@ -72,13 +72,7 @@ public:
   }
 
   SmallVector<Launch> makeLaunches(const Problem &p, Schedule schedule) const override {
-    MLIRContext *context = schedule.getContext();
-    Launch launch;
-    launch.tasks = prim::product(context, grid(p, schedule));
-    Layout layout(p, schedule.getTileT(), schedule.getTileS());
-    launch.scratch = scratchBytes(context, layout.end * 4);
-    launch.inPlace = p.epilogue->inPlace();
-    return {launch};
+    return {p.launch(grid(p, schedule), Layout(p, schedule.getTileT(), schedule.getTileS()).end)};
   }
 
   void emitTasks(const Problem &p, Schedule schedule, unsigned, Emitter &em, Value begin, Value end) const override {

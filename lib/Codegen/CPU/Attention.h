@@ -11,6 +11,7 @@
 #define TC_LIB_CODEGEN_CPU_ATTENTION_H
 
 #include "CPU/MicroKernel.h"
+#include "Common/Generators.h"
 #include "tc/Analysis/RegionProblem.h"
 
 namespace tc::codegen {
@@ -26,6 +27,15 @@ struct AttentionProblem {
 
   /// Distance of copied rows: a multiple of 16, not of a cache way.
   static int64_t stride(int64_t columns) { return roundUp(columns, 16) + 16; }
+
+  /// The one launch of either strategy, with so much scratch a worker.
+  Launch launch(llvm::ArrayRef<mlir::AffineExpr> grid, int64_t scratchFloats) const {
+    Launch launch;
+    launch.tasks = prim::product(T.getContext(), grid);
+    launch.scratch = scratchBytes(T.getContext(), scratchFloats * 4);
+    launch.inPlace = epilogue->inPlace();
+    return launch;
+  }
 };
 
 /// The problem of `op`, or of the region's anchor with all that follows it; none for other elements than f32, and for

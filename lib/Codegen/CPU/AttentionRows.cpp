@@ -71,13 +71,7 @@ public:
   }
 
   SmallVector<Launch> makeLaunches(const Problem &p, Schedule schedule) const override {
-    MLIRContext *context = schedule.getContext();
-    Launch launch;
-    launch.tasks = prim::product(context, p.batch);
-    Layout layout(p, *prim::getConstantSize(p.T), schedule.getTileS());
-    launch.scratch = scratchBytes(context, layout.end * 4);
-    launch.inPlace = p.epilogue->inPlace();
-    return {launch};
+    return {p.launch(p.batch, Layout(p, *prim::getConstantSize(p.T), schedule.getTileS()).end)};
   }
 
   void emitTasks(const Problem &p, Schedule schedule, unsigned, Emitter &em, Value begin, Value end) const override {
