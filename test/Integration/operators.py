@@ -461,6 +461,34 @@ def add_unknown_lengths():
          {"c": one(True, bool), "x": x}, {"y": -x}, 16)
 
 
+def add_bags():
+    """Slices whose bounds are slices of data: EmbeddingBag as torch.export writes it, a loop over bags of a list."""
+    node, info, i64, f32 = helper.make_node, helper.make_tensor_value_info, TensorProto.INT64, TensorProto.FLOAT
+    for name, reduce in (("sum", "ReduceSum"), ("max", "ReduceMax")):
+        empty = helper.make_graph([node("Identity", ["nothing"], ["e"])], "empty", [], [info("e", f32, None)])
+        full = helper.make_graph([node("Slice", ["rows", "start", "end"], ["part"]), node(reduce, ["part", "zero"], ["r"])], "full", [], [info("r", f32, None)])
+        body = [node("Reshape", ["i", "minus"], ["at"]), node("Add", ["at", "one"], ["next"]), node("Add", ["at", "two"], ["after"]), node("Slice", ["bounds", "at", "next"], ["start"]),
+                node("Slice", ["bounds", "next", "after"], ["end"]), node("Equal", ["start", "end"], ["none"]), node("If", ["none"], ["row"], then_branch=empty, else_branch=full),
+                node("SequenceInsert", ["s", "row"], ["t"]), node("Add", ["i", "one"], ["j"]), node("Less", ["j", "bags"], ["go"])]  # fmt: skip
+        sequence = helper.make_value_info("s", helper.make_sequence_type_proto(helper.make_tensor_type_proto(f32, None)))
+        result = helper.make_value_info("t", helper.make_sequence_type_proto(helper.make_tensor_type_proto(f32, None)))
+        loop = helper.make_graph(body, "body", [info("trip", i64, []), info("on", TensorProto.BOOL, []), info("i", i64, []), sequence], [info("go", TensorProto.BOOL, []), info("j", i64, []), result])
+        table, indices, offsets = random(20, 8), np.array([1, 2, 4, 5, 4, 3, 2, 9]), np.array([0, 3, 3, 5])
+        rows = [table[indices[a:b]] for a, b in zip(offsets, [*offsets[1:], len(indices)])]
+        y = np.stack([(r.sum(0) if name == "sum" else r.max(0)) if len(r) else np.zeros(8, np.float32) for r in rows])
+        constants = {"table": table, "minus": np.array([-1]), "one": np.array(1), "two": np.array(2), "zero": np.array([0]), "nothing": np.zeros((1, 8), np.float32), "first": np.array(0),
+                     "yes": np.array(True), "length": np.array([len(indices)]), "bags": np.array(len(offsets))}  # fmt: skip
+        case(f"EmbeddingBag_{name}", [node("Gather", ["table", "x"], ["rows"]), node("Concat", ["o", "length"], ["bounds"], axis=0), node("SequenceEmpty", [], ["none0"]),
+                                      node("Loop", ["", "yes", "first", "none0"], ["k", "all"], body=loop), node("ConcatFromSequence", ["all"], ["y"], axis=0)],
+             {"x": indices, "o": offsets}, {"y": y}, 18, constants=constants)  # fmt: skip
+    # Bounds of one dim or of two, as the run has it; with axes as many as these.
+    for count, axes in itertools.product((1, 2), (False, True)):
+        x, bounds = random(6, 7), np.array([[1, 2], [4, 6]])
+        constants = {"zero": np.array([0]), "last": np.array([1]), **({"axes": np.arange(count)} if axes else {})}
+        case(f"Slice_by_{count}_bounds_{axes}", [node("Slice", ["s", "zero", "n"], ["starts"]), node("Slice", ["e", "zero", "n"], ["ends"]), node("Slice", ["x", "starts", "ends", *(["axes"] if axes else [])], ["y"])],
+             {"x": x, "s": bounds[0], "e": bounds[1], "n": np.array([count])}, {"y": x[1:4, 2:6] if count == 2 else x[1:4]}, 13, constants=constants)  # fmt: skip
+
+
 def suppress(boxes, scores, most, overlap, threshold, center):
     """Non-maximum suppression one box after the other, in the numbers' own type."""
     if center:
@@ -752,7 +780,7 @@ def check_gradients(bin_dir, pattern):
 
 def main():
     bin_dir, pattern = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    for add in (add_pools, add_regions, add_sampling, add_scans, add_recurrent, add_attention, add_unknown_lengths, add_suppression, add_untyped, add_far_from_zero, add_sparse, add_types, add_old_versions):
+    for add in (add_pools, add_regions, add_sampling, add_scans, add_recurrent, add_attention, add_unknown_lengths, add_bags, add_suppression, add_untyped, add_far_from_zero, add_sparse, add_types, add_old_versions):
         add()
     failures, count = check_gradients(bin_dir, pattern)
     failed = len({line.split(":")[0] for line in failures})

@@ -353,8 +353,49 @@ AffineExpr clampBound(NodeContext &ctx, const SliceBound &bound, AffineExpr exte
   return b.bindSymbol("slice", v, std::min({low, int64_t(0), b.bounds(top).first}), b.bounds(top).second);
 }
 
+/// `v` as a value and what is added to it: a constant, the same for all elements.
+std::pair<Value, int64_t> baseOf(Value v) {
+  auto add = v.getDefiningOp<AddOp>();
+  if (!add)
+    return {v, 0};
+  for (unsigned i : {0, 1}) {
+    Value constant = add->getOperand(i);
+    while (constant.getDefiningOp() && isa<BroadcastOp, ReshapeOp>(constant.getDefiningOp()))
+      constant = constant.getDefiningOp()->getOperand(0);
+    if (DenseIntElementsAttr number = getConstantIndices(constant); number && number.isSplat())
+      return {add->getOperand(1 - i), number.getSplatValue<APInt>().getSExtValue()};
+  }
+  return {v, 0};
+}
+
+/// How far all ends lie behind their starts, if that is one number: slices of a loop that begin at data often have a
+/// fixed length.
+std::optional<int64_t> lengthOf(Value starts, Value ends) {
+  auto [from, first] = baseOf(starts);
+  auto [to, last] = baseOf(ends);
+  int64_t length;
+  if (from != to || llvm::SubOverflow(last, first, length) || length < 0)
+    return std::nullopt;
+  return length;
+}
+
+/// Starts or ends whose number only the run knows as a list of known length: of the axes or steps, if the node has
+/// them, else of `most`, where those that are not given take the dim `whole`.
+FailureOr<Value> castBounds(NodeContext &ctx, Value v, int64_t most, int64_t whole) {
+  PrimBuilder &b = ctx.b;
+  if (b.rankOf(v) != 1 || b.typeOf(v).hasStaticShape())
+    return v;
+  for (size_t i : {3, 4})
+    if (ctx.has(i) && b.rankOf(ctx.operand(i)) == 1 && b.typeOf(ctx.operand(i)).hasStaticShape())
+      return ctx.castSizes(v, getSizes(ctx.operand(i)));
+  const bool isNarrow = b.elementOf(v).isInteger(32);
+  Value beyond = b.convert(b.sizeValue(b.size(isNarrow ? std::min<int64_t>(whole, INT32_MAX) : whole)), b.elementOf(v));
+  return b.pad(v, beyond, Sizes{b.size(0)}, Sizes{b.size(most)});
+}
+
+/// `most`: elements at most, if that is known.
 FailureOr<SliceDim> resolveSlice(NodeContext &ctx, Value source, AffineExpr extent, SliceBound start, SliceBound end,
-                                 int64_t step) {
+                                 int64_t step, std::optional<int64_t> most) {
   PrimBuilder &b = ctx.b;
   // A table of fixed size cut to the length of an input (position ids): beyond the table the model is wrong anyway, so
   // the table's size bounds the input instead of a clamp that would make two lengths of one.
@@ -377,7 +418,8 @@ FailureOr<SliceDim> resolveSlice(NodeContext &ctx, Value source, AffineExpr exte
   } else if (b.bounds(span).second <= 0) {
     dim.count = b.size(0);
   } else {
-    dim.count = b.bindSymbol("slice", b.binary<MaxOp>(b.sizeValue(simplifySize(span.ceilDiv(stride))), 0));
+    dim.count = b.bindSymbol("slice", b.binary<MaxOp>(b.sizeValue(simplifySize(span.ceilDiv(stride))), 0), 0,
+                             most && step > 0 ? *most : INT64_MAX);
   }
   if (getConstantSize(dim.count) == 0)
     dim.start = b.size(0);
@@ -433,6 +475,7 @@ LogicalResult slice(NodeContext &ctx) {
     return sliceByData(ctx);
   SmallVector<SliceBound> starts, ends;
   SmallVector<int64_t> axes, steps;
+  std::optional<int64_t> length;
   if (ctx.opset() < 10) {
     for (int64_t v : ctx.getInts("starts").value_or(SmallVector<int64_t>()))
       starts.push_back({b.size(v), {}});
@@ -443,7 +486,16 @@ LogicalResult slice(NodeContext &ctx) {
   } else {
     if (!ctx.has(1) || !ctx.has(2))
       return ctx.invalid("starts and ends are missing");
-    for (auto [operand, bounds] : {std::pair(ctx.operand(1), &starts), std::pair(ctx.operand(2), &ends)}) {
+    length = lengthOf(ctx.operand(1), ctx.operand(2));
+    int64_t most = rank;
+    for (size_t i : {1, 2})
+      if (b.rankOf(ctx.operand(i)) == 1)
+        most = std::min(most, b.bounds(getSizes(ctx.operand(i))[0]).second);
+    for (auto [i, bounds] : {std::pair(1, &starts), std::pair(2, &ends)}) {
+      FailureOr<Value> cast = castBounds(ctx, ctx.operand(i), most, i == 1 ? 0 : INT64_MAX);
+      if (failed(cast))
+        return failure();
+      Value operand = *cast;
       auto type = b.typeOf(operand);
       if (type.getRank() != 1 || !type.hasStaticShape() || !isa<IntegerType>(type.getElementType()) ||
           type.getDimSize(0) > rank)
@@ -471,7 +523,7 @@ LogicalResult slice(NodeContext &ctx) {
     if (steps[i] == 0)
       return ctx.invalid("a step is 0");
     int64_t axis = (*normal)[i];
-    FailureOr<SliceDim> dim = resolveSlice(ctx, x, sizes[axis], starts[i], ends[i], steps[i]);
+    FailureOr<SliceDim> dim = resolveSlice(ctx, x, sizes[axis], starts[i], ends[i], steps[i], length);
     if (failed(dim))
       return failure();
     from[axis] = dim->start;
