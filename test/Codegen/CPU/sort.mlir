@@ -64,3 +64,33 @@ func.func @beside(%x: tensor<3x60x25x29xf32>, %y: tensor<3x25x60x29xf32>) -> (te
   }
   return %0, %1, %2 : tensor<3x25x29x8xi64>, tensor<3x25x29x9xi64>, tensor<3x60x25x8xi64>
 }
+
+// Neighbours that only the run knows are taken for a block of lanes, unless their range says that they are few.
+!p = tensor<60x?xf32, #prim.dims<affine_map<()[s0] -> (60, s0)>>>
+!pt = tensor<?x60xf32, #prim.dims<affine_map<()[s0] -> (s0, 60)>>>
+!pk = tensor<?x60x1xf32, #prim.dims<affine_map<()[s0] -> (s0, 60, 1)>>>
+!pi = tensor<?x8xi64, #prim.dims<affine_map<()[s0] -> (s0, 8)>>>
+// CHECK-LABEL: @unknown_neighbours
+// CHECK: laneDims = 1{{[,>]}}
+func.func @unknown_neighbours(%x: !p) -> !pi attributes {prim.symbols = [#prim.symbol<"n", 0, 9223372036854775807, 1>]} {
+  %0 = kernel.region(%i = %x : !p) -> (!pi) {
+    %t = prim.transpose %i [1, 0] : !p -> !pt
+    %r = prim.reshape %t : !pt -> !pk
+    %s = prim.arg_sort %r descending : !pk -> !pi
+    kernel.yield %s : !pi
+  }
+  return %0 : !pi
+}
+
+// CHECK-LABEL: @few_neighbours
+// CHECK: #kernel.cpu.sort<
+// CHECK-NOT: laneDims
+func.func @few_neighbours(%x: !p) -> !pi attributes {prim.symbols = [#prim.symbol<"n", 1, 5, 1>]} {
+  %0 = kernel.region(%i = %x : !p) -> (!pi) {
+    %t = prim.transpose %i [1, 0] : !p -> !pt
+    %r = prim.reshape %t : !pt -> !pk
+    %s = prim.arg_sort %r descending : !pk -> !pi
+    kernel.yield %s : !pi
+  }
+  return %0 : !pi
+}

@@ -68,3 +68,22 @@ func.func @many(%x: tensor<30x25x40xf32>, %y: tensor<17x25x40xf32>, %z: tensor<3
   %1 = prim.dot_general %z, %u batch [2] x [2] contract [1] x [1] : (tensor<30x25x4xf32>, tensor<3x25x4xf32>) -> tensor<4x30x3xf32>
   return %0, %1 : tensor<40x30x17xf32>, tensor<4x30x3xf32>
 }
+
+// Channels that only the run knows are taken for enough to fill lanes, unless their range says that they are few.
+!z = tensor<30x25x?xf32, #prim.dims<affine_map<()[s0] -> (30, 25, s0)>>>
+!u = tensor<3x25x?xf32, #prim.dims<affine_map<()[s0] -> (3, 25, s0)>>>
+!r = tensor<?x30x3xf32, #prim.dims<affine_map<()[s0] -> (s0, 30, 3)>>>
+// CHECK-LABEL: func.func @unknown_channels
+// CHECK-NOT: prim.dot_general
+// CHECK: prim.reduce sum
+func.func @unknown_channels(%z: !z, %u: !u) -> !r attributes {prim.symbols = [#prim.symbol<"n", 0, 9223372036854775807, 1>]} {
+  %0 = prim.dot_general %z, %u batch [2] x [2] contract [1] x [1] : (!z, !u) -> !r
+  return %0 : !r
+}
+
+// CHECK-LABEL: func.func @few_channels
+// CHECK: prim.dot_general
+func.func @few_channels(%z: !z, %u: !u) -> !r attributes {prim.symbols = [#prim.symbol<"n", 1, 5, 1>]} {
+  %0 = prim.dot_general %z, %u batch [2] x [2] contract [1] x [1] : (!z, !u) -> !r
+  return %0 : !r
+}
