@@ -19,7 +19,7 @@ tcrt_status_t tcrt_fail(tcrt_status_t status, const char *format, ...) {
   va_end(arguments);
   size_t i = 0;
   for (; text[i]; ++i)
-    last_error[i] = text[i] == '\n' || text[i] == '\r' ? ' ' : text[i];
+    last_error[i] = (unsigned char)text[i] < 32 || text[i] == 127 ? ' ' : text[i];
   last_error[i] = 0;
   return status;
 }

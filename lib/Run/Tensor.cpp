@@ -10,6 +10,7 @@
 
 #include "tc/Format/File.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -21,8 +22,15 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 using namespace tc::run;
+
+static bool isControl(char c) { return static_cast<unsigned char>(c) < 32 || c == 127; }
+
+Failure::Failure(int code, std::string text) : code(code), message(std::move(text)) {
+  std::replace_if(message.begin(), message.end(), isControl, '?');
+}
 
 static constexpr size_t kHugePage = size_t(2) << 20;
 

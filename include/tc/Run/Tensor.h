@@ -19,6 +19,9 @@ namespace tc::run {
 
 /// An error: exit code and the sentence for stderr.
 struct Failure {
+  /// One line: control characters, which names in files may hold, become question marks.
+  Failure(int code, std::string message);
+
   int code;
   std::string message;
 };

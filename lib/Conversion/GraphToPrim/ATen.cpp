@@ -11,6 +11,10 @@
 #include "OpRegistry.h"
 #include "Shared.h"
 
+#include "tc/Dialect/Prim/Utils/Admission.h"
+
+#include <utility>
+
 using namespace mlir;
 using namespace tc;
 using namespace tc::prim;
@@ -51,7 +55,7 @@ public:
   }
   bool has(StringRef name) { return ctx.hasAttr(name) || tensor(name); }
   bool flag(StringRef name, bool otherwise = false) { return number(name, otherwise) != 0; }
-  int64_t integer(StringRef name, int64_t otherwise) { return int64_t(number(name, double(otherwise))); }
+  int64_t integer(StringRef name, int64_t otherwise) { return ctx.getInt(name, otherwise); }
   /// Integers of a list argument; nullopt if it is absent or holds sizes that are no constants.
   std::optional<SmallVector<int64_t>> integers(StringRef name) {
     Attribute attr = ctx.attr(name);
@@ -76,7 +80,7 @@ public:
     if (auto dense = dyn_cast_or_null<DenseI64ArrayAttr>(attr)) {
       for (int64_t size : dense.asArrayRef())
         all.push_back(b.size(size));
-      return all;
+      return checked(all, name);
     }
     auto array = dyn_cast_or_null<ArrayAttr>(attr);
     if (!array)
@@ -93,12 +97,30 @@ public:
         return ctx.unsupported("with a size that depends on data is not supported");
       all.push_back((*known)[0]);
     }
+    return checked(all, name);
+  }
+  FailureOr<Sizes> checked(const Sizes &all, StringRef name) {
+    for (AffineExpr e : all)
+      if (auto known = getConstantSize(e); known && (*known < -1 || *known >= int64_t(1) << kSizeBits))
+        return *known < -1
+                   ? ctx.invalid("argument \"" + name + "\" holds " + Twine(*known) + "; sizes are not negative")
+                   : ctx.invalid("argument \"" + name + "\" holds " + Twine(*known) + "; sizes lie below 2^" +
+                                 Twine(kSizeBits));
     return all;
   }
   FailureOr<Value> required(StringRef name) {
     if (Value value = tensor(name))
       return value;
     return ctx.invalid("argument \"" + name + "\" is missing");
+  }
+  /// One that must be of floats, or (`orIntegers`) is made f32, as PyTorch computes of integers.
+  FailureOr<Value> floats(StringRef name, bool orIntegers = false) {
+    FailureOr<Value> value = required(name);
+    if (failed(value) || b.isFloat(*value))
+      return value;
+    if (!orIntegers || !isa<IntegerType>(b.elementOf(*value)))
+      return ctx.invalid("argument \"" + name + "\" must be a tensor of floats, but is " + describe(*value));
+    return b.convert(*value, b.getF32Type());
   }
 
   NodeContext &ctx;
@@ -116,7 +138,14 @@ FailureOr<Value> linear(Call &c, Value x, Value w, Value bias) {
     return c.ctx.invalid("operands " + describe(x) + " and " + describe(w) + " do not fit");
   Value y = DotGeneralOp::create(b, x, w, ArrayRef<int64_t>{}, ArrayRef<int64_t>{}, ArrayRef<int64_t>{rank - 1},
                                  ArrayRef<int64_t>{1});
-  return bias ? b.add(y, b.broadcastTo(bias, getSizes(y))) : y;
+  if (!bias)
+    return y;
+  if (b.elementOf(bias) != b.elementOf(y))
+    return c.ctx.invalid("bias " + describe(bias) + " is not of the operands' element type");
+  FailureOr<Value> spread = c.ctx.broadcastOnto(bias, getSizes(y));
+  if (failed(spread))
+    return failure();
+  return b.add(y, *spread);
 }
 
 /// An operand that is a tensor or a number, as a tensor of the other one's element type.
@@ -125,7 +154,19 @@ template <typename Op> LogicalResult arithmetic(NodeContext &ctx) {
   FailureOr<Value> self = c.required("self");
   if (failed(self))
     return failure();
+  Type element = ctx.b.elementOf(*self);
+  if (!ctx.b.isFloat(*self) && !isa<IntegerType>(element))
+    return ctx.unsupported("of " + describe(*self) + " is not supported");
   Value other = c.tensor("other");
+  // Of integers PyTorch makes f32 to divide them, and beside a number that is none.
+  bool isDivision = std::is_same_v<Op, DivOp>, beside = !other && isa_and_nonnull<FloatAttr>(ctx.attr("other"));
+  if (isa<IntegerType>(element) && (isDivision || beside)) {
+    self = ctx.b.convert(*self, ctx.b.getF32Type());
+    if (other && isa<IntegerType>(ctx.b.elementOf(other)))
+      other = ctx.b.convert(other, ctx.b.getF32Type());
+  }
+  if (ctx.b.elementOf(*self).isInteger(1))
+    return ctx.unsupported("of bool is not supported");
   if (!other)
     other = ctx.b.scalar(ctx.b.elementOf(*self), c.number("other", 0));
   if (ctx.b.elementOf(other) != ctx.b.elementOf(*self)) {
@@ -145,8 +186,21 @@ template <typename Op> LogicalResult arithmetic(NodeContext &ctx) {
 
 template <typename Op> LogicalResult unary(NodeContext &ctx) {
   Call c(ctx);
-  FailureOr<Value> self = c.required("self");
+  FailureOr<Value> self = c.floats("self", /*orIntegers=*/true);
   return failed(self) ? failure() : ctx.result(ctx.b.unary<Op>(*self));
+}
+
+/// Of integers, too: what it gives is of their type. `ofIntegers`: whether it changes them.
+template <typename Op, bool ofIntegers> LogicalResult unaryOfNumbers(NodeContext &ctx) {
+  Call c(ctx);
+  FailureOr<Value> self = c.required("self");
+  if (failed(self))
+    return failure();
+  if (ctx.b.isFloat(*self))
+    return ctx.result(ctx.b.unary<Op>(*self));
+  if (!isa<IntegerType>(ctx.b.elementOf(*self)) || ctx.b.elementOf(*self).isInteger(1))
+    return ctx.unsupported("of " + describe(*self) + " is not supported");
+  return ctx.result(ofIntegers ? ctx.b.unary<Op>(*self) : *self);
 }
 
 LogicalResult viewAs(NodeContext &ctx, StringRef name) {
@@ -158,14 +212,19 @@ LogicalResult viewAs(NodeContext &ctx, StringRef name) {
   AffineExpr known = ctx.b.size(1);
   std::optional<size_t> inferred;
   for (auto [i, size] : llvm::enumerate(*sizes)) {
-    if (getConstantSize(size) == -1)
-      inferred = i;
-    else
+    if (getConstantSize(size) != -1)
       known = known * size;
+    else if (std::exchange(inferred, i))
+      return ctx.invalid("argument \"" + name + "\" leaves two sizes open");
   }
-  if (inferred)
-    (*sizes)[*inferred] = ctx.divide(product(ctx.b.getContext(), getSizes(*self)), simplifySize(known));
-  return ctx.result(ctx.b.reshape(*self, *sizes));
+  if (inferred) {
+    known = simplifySize(known);
+    if (getConstantSize(known) == 0)
+      return ctx.invalid("argument \"" + name + "\" leaves a size open beside one of 0");
+    (*sizes)[*inferred] = ctx.divide(product(ctx.b.getContext(), getSizes(*self)), known);
+  }
+  FailureOr<Value> view = ctx.reshape(*self, *sizes);
+  return failed(view) ? failure() : ctx.result(*view);
 }
 
 LogicalResult swapDims(NodeContext &ctx, int64_t dim0, int64_t dim1) {
@@ -186,9 +245,14 @@ LogicalResult swapDims(NodeContext &ctx, int64_t dim0, int64_t dim1) {
 
 template <ReduceKind kind, bool isMean> LogicalResult reduceDims(NodeContext &ctx) {
   Call c(ctx);
-  FailureOr<Value> self = c.required("self");
+  FailureOr<Value> self = isMean ? c.floats("self") : c.required("self");
   if (failed(self))
     return failure();
+  // Sums of integers are of int64.
+  if (isa<IntegerType>(ctx.b.elementOf(*self)) && kind == ReduceKind::Sum)
+    self = ctx.b.convert(*self, ctx.b.getI64Type());
+  if (!ctx.b.isFloat(*self) && !isa<IntegerType>(ctx.b.elementOf(*self)))
+    return ctx.unsupported("of " + describe(*self) + " is not supported");
   int64_t rank = ctx.b.rankOf(*self);
   SmallVector<int64_t> dims = c.integers("dim").value_or(SmallVector<int64_t>{});
   if (dims.empty())
@@ -202,7 +266,7 @@ template <ReduceKind kind, bool isMean> LogicalResult reduceDims(NodeContext &ct
 
 LogicalResult softmax(NodeContext &ctx, bool log) {
   Call c(ctx);
-  FailureOr<Value> self = c.required("self");
+  FailureOr<Value> self = c.floats("self");
   if (failed(self))
     return failure();
   FailureOr<int64_t> axis = ctx.axis(c.integer("dim", -1), ctx.b.rankOf(*self));
@@ -213,23 +277,33 @@ LogicalResult softmax(NodeContext &ctx, bool log) {
 
 LogicalResult layerNorm(NodeContext &ctx) {
   Call c(ctx);
-  FailureOr<Value> x = c.required("input");
+  FailureOr<Value> x = c.floats("input");
   std::optional<SmallVector<int64_t>> shape = c.integers("normalized_shape");
-  if (failed(x) || !shape || int64_t(shape->size()) > ctx.b.rankOf(*x))
+  if (failed(x) || !shape || shape->empty() || int64_t(shape->size()) > ctx.b.rankOf(*x))
     return ctx.invalid("normalized_shape does not fit the input");
   int64_t rank = ctx.b.rankOf(*x);
+  for (auto [size, normalized] : llvm::zip(llvm::reverse(getSizes(*x)), llvm::reverse(*shape)))
+    if (failed(ctx.requireEqual(size, ctx.b.size(normalized), "an input of the normalized_shape")))
+      return failure();
   SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(rank - shape->size(), rank));
   Value y = ctx.b.norm(*x, dims, c.number("eps", 1e-5), /*rms=*/false);
-  if (Value weight = c.tensor("weight"))
-    y = ctx.b.mul(y, ctx.b.broadcastTo(weight, getSizes(y)));
-  if (Value bias = c.tensor("bias"))
-    y = ctx.b.add(y, ctx.b.broadcastTo(bias, getSizes(y)));
+  for (StringRef name : {"weight", "bias"}) {
+    Value factor = c.tensor(name);
+    if (!factor)
+      continue;
+    if (ctx.b.elementOf(factor) != ctx.b.elementOf(y))
+      return ctx.unsupported("of two element types is not supported: " + describe(*x) + " and " + describe(factor));
+    FailureOr<Value> spread = ctx.broadcastOnto(factor, getSizes(y));
+    if (failed(spread))
+      return failure();
+    y = name == "weight" ? ctx.b.mul(y, *spread) : ctx.b.add(y, *spread);
+  }
   return ctx.result(y);
 }
 
 LogicalResult gelu(NodeContext &ctx) {
   Call c(ctx);
-  FailureOr<Value> self = c.required("self");
+  FailureOr<Value> self = c.floats("self");
   if (failed(self))
     return failure();
   return ctx.result(emitGelu(ctx.b, *self, ctx.getString("approximate", "none") == "tanh"));
@@ -244,6 +318,18 @@ LogicalResult attention(NodeContext &ctx) {
   int64_t rank = b.rankOf(q);
   if (rank < 3 || b.rankOf(k) != rank || b.rankOf(v) != rank || c.flag("enable_gqa") || c.number("dropout_p", 0) != 0)
     return ctx.unsupported("with grouped heads, dropout or operands of different ranks is not supported");
+  if (!b.isFloat(q) || b.elementOf(k) != b.elementOf(q) || b.elementOf(v) != b.elementOf(q))
+    return ctx.invalid("query, key and value must be floats of one type, but are " + describe(q) + ", " + describe(k) +
+                       " and " + describe(v));
+  // Leading dims are alike, keys are as deep as queries, and there are as many values as keys.
+  Sizes keys(SizesRef(getSizes(q)).drop_back(2)), rows(keys);
+  keys.append({getSizes(k)[rank - 2], getSizes(q).back()});
+  rows.append({getSizes(k)[rank - 2], getSizes(v).back()});
+  FailureOr<Value> fittingKeys = ctx.castSizes(k, keys), fittingValues = ctx.castSizes(v, rows);
+  if (failed(fittingKeys) || failed(fittingValues))
+    return failure();
+  k = *fittingKeys;
+  v = *fittingValues;
   std::optional<int64_t> depth = getConstantSize(getSizes(q).back());
   if (!depth)
     return ctx.unsupported("with an unknown head size is not supported");
@@ -257,7 +343,12 @@ LogicalResult attention(NodeContext &ctx) {
             zero = b.splat(b.elementOf(q), getSizes(mask), 0);
       mask = b.select(mask, zero, none);
     }
-    mask = b.broadcastTo(mask, scores);
+    if (b.elementOf(mask) != b.elementOf(q))
+      return ctx.invalid("attn_mask " + describe(mask) + " is neither of bools nor of the query's type");
+    FailureOr<Value> spread = ctx.broadcastOnto(mask, scores);
+    if (failed(spread))
+      return failure();
+    mask = *spread;
   }
   return ctx.result(AttentionOp::create(b, makeType(b.elementOf(q), sizes), q, k, v, mask, b.getF64FloatAttr(scale),
                                         c.flag("is_causal") ? b.getUnitAttr() : UnitAttr(), /*zeroNan=*/UnitAttr()));
@@ -271,6 +362,9 @@ LogicalResult unbind(NodeContext &ctx) {
   FailureOr<int64_t> axis = ctx.axis(c.integer("dim", 0), ctx.b.rankOf(*self));
   if (failed(axis))
     return failure();
+  if (failed(
+          ctx.requireEqual(getSizes(*self)[*axis], ctx.b.size(ctx.numResults()), "a result for each index of its dim")))
+    return failure();
   for (size_t i = 0; i < ctx.numResults(); ++i)
     if (failed(ctx.set(i, ctx.b.take(*self, *axis, i))))
       return failure();
@@ -283,7 +377,19 @@ LogicalResult cat(NodeContext &ctx) {
   if (tensors.empty())
     return ctx.invalid("needs a tensor");
   FailureOr<int64_t> axis = ctx.axis(c.integer("dim", 0), ctx.b.rankOf(tensors[0]));
-  return failed(axis) ? failure() : ctx.result(ctx.b.concat(tensors, *axis));
+  if (failed(axis))
+    return failure();
+  for (Value &v : tensors) {
+    if (ctx.b.elementOf(v) != ctx.b.elementOf(tensors[0]) || ctx.b.rankOf(v) != ctx.b.rankOf(tensors[0]))
+      return ctx.invalid("tensors differ in rank or element type: " + describe(tensors[0]) + " and " + describe(v));
+    Sizes sizes = getSizes(tensors[0]);
+    sizes[*axis] = getSizes(v)[*axis];
+    FailureOr<Value> fitting = ctx.castSizes(v, sizes);
+    if (failed(fitting))
+      return failure();
+    v = *fitting;
+  }
+  return ctx.result(ctx.b.concat(tensors, *axis));
 }
 
 LogicalResult convert(NodeContext &ctx) {
@@ -292,6 +398,8 @@ LogicalResult convert(NodeContext &ctx) {
   if (failed(self))
     return failure();
   auto type = dyn_cast_or_null<TypeAttr>(ctx.attr("dtype"));
+  if (type && !isa<FloatType, IntegerType>(type.getValue()))
+    return ctx.unsupported("to complex numbers is not supported");
   return ctx.result(type ? ctx.b.convert(*self, type.getValue()) : *self);
 }
 
@@ -316,8 +424,8 @@ void tc::populateATen(OpRegistrar &onOp) {
   on("div.Scalar", arithmetic<DivOp>);
   on("maximum.default", arithmetic<MaxOp>, 2);
   on("minimum.default", arithmetic<MinOp>, 2);
-  on("abs.default", unary<AbsOp>);
-  on("neg.default", unary<NegOp>);
+  on("abs.default", unaryOfNumbers<AbsOp, true>);
+  on("neg.default", unaryOfNumbers<NegOp, true>);
   on("exp.default", unary<ExpOp>);
   on("log.default", unary<LogOp>);
   on("sqrt.default", unary<SqrtOp>);
@@ -328,17 +436,21 @@ void tc::populateATen(OpRegistrar &onOp) {
   on("erf.default", unary<ErfOp>);
   on("sin.default", unary<SinOp>);
   on("cos.default", unary<CosOp>);
-  on("floor.default", unary<FloorOp>);
-  on("ceil.default", unary<CeilOp>);
+  on("floor.default", unaryOfNumbers<FloorOp, false>);
+  on("ceil.default", unaryOfNumbers<CeilOp, false>);
   for (StringRef name : {"relu.default", "relu_.default"})
     on(name, [](NodeContext &ctx) {
       Call c(ctx);
       FailureOr<Value> self = c.required("self");
-      return failed(self) ? failure() : ctx.result(ctx.b.binary<MaxOp>(*self, 0.0));
+      if (failed(self))
+        return failure();
+      if (ctx.b.elementOf(*self).isInteger(1))
+        return ctx.invalid("takes no bools");
+      return ctx.result(ctx.b.binary<MaxOp>(*self, 0.0));
     });
   on("silu.default", [](NodeContext &ctx) {
     Call c(ctx);
-    FailureOr<Value> self = c.required("self");
+    FailureOr<Value> self = c.floats("self");
     return failed(self) ? failure() : ctx.result(ctx.b.mul(*self, ctx.b.unary<LogisticOp>(*self)));
   });
   on("gelu.default", gelu);

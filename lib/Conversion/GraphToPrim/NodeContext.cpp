@@ -41,7 +41,8 @@ LogicalResult NodeContext::set(size_t i, Value value) {
 
 FailureOr<Value> NodeContext::emitAs(StringRef type, int64_t opset, ArrayRef<Value> values) {
   const OpEntry *entry = OpRegistry::get().lookup("ai.onnx", type, opset);
-  assert(entry && "handlers name operators that have one");
+  if (!entry) // the opset may come from an attribute
+    return invalid("computes as " + type + " of opset " + Twine(opset) + " does, which there is none of");
   NodeContext other(op, b, ints, regions, values, parameters);
   other.asOpset = opset;
   if (succeeded(entry->handler(other)))

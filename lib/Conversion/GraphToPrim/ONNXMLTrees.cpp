@@ -471,6 +471,15 @@ std::optional<std::vector<int64_t>> singleTargets(const Ensemble &ensemble) {
   return targets;
 }
 
+/// Tables have a number for each leaf and target.
+LogicalResult checkTargets(NodeContext &ctx, int64_t targets) {
+  if (targets < 1)
+    return ctx.invalid("n_targets is " + Twine(targets));
+  if (targets > int64_t(1) << 24)
+    return ctx.unsupported("with n_targets " + Twine(targets) + " is not supported; at most 2^24 are");
+  return success();
+}
+
 /// What x [N, C] scores: [N, targets], in the element type of x.
 FailureOr<Value> emitScores(NodeContext &ctx, Value x, Ensemble ensemble) {
   PrimBuilder &b = ctx.b;
@@ -685,8 +694,8 @@ LogicalResult treeEnsembleRegressor(NodeContext &ctx) {
     for (const Weight &weight : leaf)
       targets = std::max(targets, weight.target + 1);
   ensemble->targets = ctx.getInt("n_targets", targets);
-  if (ensemble->targets < 1)
-    return ctx.invalid("n_targets is " + Twine(ensemble->targets));
+  if (failed(checkTargets(ctx, ensemble->targets)))
+    return failure();
   FailureOr<Value> scores = emitScores(ctx, model->x, std::move(*ensemble));
   if (failed(scores))
     return failure();
@@ -838,8 +847,8 @@ LogicalResult treeEnsemble(NodeContext &ctx) {
   for (const auto &leaf : ensemble->leaves)
     targets = std::max(targets, leaf.front().target + 1);
   ensemble->targets = ctx.getInt("n_targets", targets);
-  if (ensemble->targets < 1)
-    return ctx.invalid("n_targets is " + Twine(ensemble->targets));
+  if (failed(checkTargets(ctx, ensemble->targets)))
+    return failure();
   FailureOr<Value> scores = emitScores(ctx, *x, std::move(*ensemble));
   if (failed(scores))
     return failure();

@@ -8,6 +8,7 @@
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
 
+#include "tc/Dialect/Prim/Utils/Admission.h"
 #include "tc/Dialect/Prim/Utils/Indices.h"
 #include "tc/Support/Saturate.h"
 
@@ -195,9 +196,16 @@ LogicalResult squeeze(NodeContext &ctx) {
 LogicalResult unsqueeze(NodeContext &ctx) {
   Value x = ctx.operand(0);
   Sizes in = getSizes(x), out;
+  // Before anything is made for each dim: the length of a list may be any number.
+  auto refuseRank = [&](int64_t added) {
+    return ctx.unsupported("to " + Twine(saturatingAdd(added, in.size())) + " dims is not supported; at most " +
+                           Twine(kMaxRank) + " are");
+  };
   if (hasUnknownAxes(ctx, 1)) {
     auto type = ctx.b.typeOf(ctx.operand(1));
     int64_t added = type.getRank() == 1 && type.hasStaticShape() ? type.getDimSize(0) : 0;
+    if (added > kMaxRank)
+      return refuseRank(added);
     FailureOr<AxisList> list = AxisList::get(ctx, ctx.operand(1), in.size() + added);
     if (failed(list))
       return failure();
@@ -210,6 +218,8 @@ LogicalResult unsqueeze(NodeContext &ctx) {
     return failure();
   if (!*given)
     return ctx.invalid("axes are missing");
+  if ((*given)->size() > kMaxRank)
+    return refuseRank((*given)->size());
   int64_t rank = in.size() + (*given)->size();
   FailureOr<SmallVector<int64_t>> axes = ctx.axes(**given, rank);
   if (failed(axes))

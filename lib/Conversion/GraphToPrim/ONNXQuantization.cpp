@@ -91,6 +91,9 @@ FailureOr<Value> spreadParameter(NodeContext &ctx, Value v, SizesRef sizes) {
     return ctx.invalid("a scale or zero point " + describe(v) +
                        " must be a scalar, 1-D, or of the operand's rank with a block_size");
   AffineExpr blocks = own[*axis];
+  if (failed(ctx.requireEqual(blocks, simplifySize(sizes[*axis].ceilDiv(block)),
+                              "a scale and zero point for each block of " + Twine(block) + " elements")))
+    return failure();
   own.insert(own.begin() + *axis + 1, b.size(1));
   Sizes wide(own);
   wide[*axis + 1] = b.size(block);

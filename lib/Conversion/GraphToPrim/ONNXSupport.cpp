@@ -206,6 +206,9 @@ FailureOr<Sizes> tc::readKernel(NodeContext &ctx, Value &w) {
 
 FailureOr<Value> tc::broadcastAlong(NodeContext &ctx, Value v, int64_t axis, SizesRef sizes) {
   Sizes own = getSizes(v);
+  if (axis >= int64_t(sizes.size()))
+    return ctx.invalid("needs an operand with channels in dim " + Twine(axis) + ", but it has rank " +
+                       Twine(sizes.size()));
   auto have = own.size() == 1 ? getConstantSize(own[0]) : std::nullopt, want = getConstantSize(sizes[axis]);
   if (own.size() != 1 || (have && want && *have != *want))
     return ctx.invalid(describe(v) + " must have one element for each of the " +

@@ -23,6 +23,8 @@ using namespace tc::prim;
 
 namespace {
 
+constexpr int64_t kMaxSkips = 255;
+
 /// An n-gram of the pool and the column that counts it.
 struct Gram {
   ArrayRef<int64_t> elements;
@@ -125,6 +127,14 @@ LogicalResult tfIdfVectorizer(NodeContext &ctx) {
   if (shortest < 1 || longest < shortest || skips < 0 || longest > int64_t(starts.size()))
     return ctx.invalid("min_gram_length, max_gram_length, max_skip_count and ngram_counts do not fit together");
 
+  // Elements further apart than the operand is long meet nothing. Each distance is code of its own.
+  Sizes sizes = getSizes(x);
+  if (auto length = getConstantSize(sizes.back()))
+    skips = std::min(skips, std::max<int64_t>(*length - 2, 0));
+  if (skips > kMaxSkips)
+    return ctx.unsupported("with max_skip_count " + Twine(skips) + " is not supported; at most " + Twine(kMaxSkips) +
+                           " is");
+
   int64_t total = 0;
   SmallVector<Gram> grams; // of the lengths that count
   std::set<ArrayRef<int64_t>, bool (*)(ArrayRef<int64_t>, ArrayRef<int64_t>)> seen(
@@ -147,7 +157,6 @@ LogicalResult tfIdfVectorizer(NodeContext &ctx) {
   if (*llvm::min_element(columns) < 0 || width > int64_t(1) << 24)
     return ctx.invalid("an entry of ngram_indexes is negative or above 2^24");
 
-  Sizes sizes = getSizes(x);
   Sizes rows = rank == 1 ? Sizes{b.size(1), sizes[0]} : sizes;
   x = b.reshape(b.isString(x) ? b.asWords(x, b.getI64Type()) : b.convert(x, b.getI64Type()), rows);
   Sizes wide{rows[0], b.size(width + 1)};

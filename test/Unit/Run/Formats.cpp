@@ -195,6 +195,21 @@ TEST_CASE("damaged .npz and .pb files are refused without harm") {
   unlink(path.c_str());
 }
 
+TEST_CASE("what a file says of itself does not break the line of an error") {
+  const std::string path = temporary("lines.npy");
+  const std::string header = "{'descr': '|\nx\x1b[31m', 'fortran_order': False, 'shape': (3,), }";
+  std::string text = std::string("\x93NUMPY\x01\x00", 8) + char(header.size()) + '\0' + header;
+  writeFile(path, ByteVector(text.begin(), text.end()));
+  try {
+    readNpy(path);
+    FAIL("it is read");
+  } catch (const Failure &failure) {
+    CHECK(failure.message.find("?x?[31m\"") != std::string::npos);
+    CHECK(failure.message.find('\n') == std::string::npos);
+  }
+  unlink(path.c_str());
+}
+
 TEST_CASE("only wanted arrays of an .npz are unpacked, and none of one that lies about itself") {
   const std::string path = temporary("lies.npz");
   Tensor x = make(TCRT_DTYPE_F32, {2, 3}), y = make(TCRT_DTYPE_I64, {4});

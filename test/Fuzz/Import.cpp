@@ -1,0 +1,394 @@
+//===- Import.cpp - models whose fields are changed, as far as phase prim -----------------------------------------===//
+//
+// ONNX: any field of any message by protobuf's reflection, numbers, names, types, lists. torch.export: any value of the
+// program's JSON, and the archive around it. Other JSON that the compiler reads: operators of the user's own, the
+// tuning database. A model is taken, or refused with a sentence that no defect of tc is behind; what is taken passes
+// the prim pipeline and its verifiers.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Loop.h"
+#include "Zip.h"
+
+#include "tc/Autotune/Database.h"
+#include "tc/Conversion/GraphToPrim/GraphToPrim.h"
+#include "tc/Dialect/TC/IR/ErrorKind.h"
+#include "tc/Driver/Phases.h"
+#include "tc/Driver/Register.h"
+#include "tc/Format/Json.h"
+#include "tc/Frontend/ExportedProgram.h"
+#include "tc/Frontend/ONNX.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "onnx/onnx_pb.h"
+
+#include <map>
+#include <memory>
+
+using namespace tc::fuzz;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+namespace {
+
+//===--- what is done with a model --------------------------------------------------------------------------------===//
+
+std::unique_ptr<mlir::MLIRContext> current;
+mlir::MLIRContext &context() { return *current; }
+
+/// A new context for every few hundred models, which would fill one with their types.
+mlir::MLIRContext *beginModel() {
+  static int uses = 0;
+  if (uses++ % 256 == 0) {
+    static mlir::DialectRegistry registry;
+    if (!current) {
+      tc::driver::registerAllDialects(registry);
+      tc::driver::registerAllPasses();
+    }
+    current = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
+    current->printOpOnDiagnostic(false);
+  }
+  return current.get();
+}
+
+Answer lower(llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> module, std::string &why) {
+  if (!module) {
+    const std::string text = llvm::toString(module.takeError());
+    if (text.find(": error: ") == std::string::npos)
+      why = "no sentence: " + text;
+    return why.empty() ? Answer::Refused : Answer::Wrong;
+  }
+  std::string first;
+  bool isDefect = false;
+  mlir::ScopedDiagnosticHandler handler(&context(), [&](mlir::Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error && first.empty()) {
+      first = diagnostic.str();
+      isDefect = tc::base::getErrorKind(diagnostic) == tc::base::ErrorKind::Internal;
+    }
+    return mlir::success();
+  });
+  tc::GraphToPrimReport report;
+  tc::driver::PhaseOptions options;
+  options.report = &report;
+  mlir::PassManager manager(&context());
+  tc::driver::addPhaseVerifier(tc::driver::Phase::Import, manager);
+  tc::driver::buildPhasePipeline(tc::driver::Phase::Prim, manager, options);
+  tc::driver::addPhaseVerifier(tc::driver::Phase::Prim, manager);
+  if (mlir::succeeded(manager.run(**module)))
+    return Answer::Taken;
+  // What the conversion refuses is in its report.
+  if (report.invalidCount == 0 && report.unsupported.empty() && (isDefect || first.empty())) {
+    why = "a defect: " + first;
+    return Answer::Wrong;
+  }
+  return Answer::Refused;
+}
+
+//===--- ONNX by field --------------------------------------------------------------------------------------------===//
+
+/// All messages of a model, the model itself first.
+void collect(Message &message, std::vector<Message *> &all) {
+  all.push_back(&message);
+  std::vector<const FieldDescriptor *> fields;
+  message.GetReflection()->ListFields(message, &fields);
+  for (const FieldDescriptor *field : fields) {
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE)
+      continue;
+    const Reflection *reflection = message.GetReflection();
+    if (!field->is_repeated())
+      collect(*reflection->MutableMessage(&message, field), all);
+    else
+      for (int i = 0; i < reflection->FieldSize(message, field); ++i)
+        collect(*reflection->MutableRepeatedMessage(&message, field, i), all);
+  }
+}
+
+std::string oddString(const std::vector<std::string> &names, Random &random) {
+  static const std::string odd[] = {"",
+                                    "x",
+                                    "ai.onnx",
+                                    "com.microsoft",
+                                    "ai.onnx.ml",
+                                    "SAME_UPPER",
+                                    "constant",
+                                    "linear",
+                                    "tc.random",
+                                    "a/b\\c\"",
+                                    "\xff\xfe",
+                                    "N",
+                                    "-1",
+                                    "bilinear",
+                                    "reflect",
+                                    "ij,jk->ik",
+                                    std::string(5000, 'n'),
+                                    std::string("a\0b", 3)};
+  const uint64_t count = sizeof odd / sizeof *odd;
+  return !names.empty() && pick(random, 3) ? names[pick(random, names.size())] : odd[pick(random, count)];
+}
+
+double oddFloat(Random &random) {
+  static const double numbers[] = {0.0, -0.0, 1.0, -1.0, 0.5, 1e-45, 1e38, -1e38, 1e300, 2147483648.0, 9.3e18, 0.1};
+  switch (pick(random, 8)) {
+  case 0:
+    return std::numeric_limits<double>::quiet_NaN();
+  case 1:
+    return std::numeric_limits<double>::infinity();
+  default:
+    return numbers[pick(random, sizeof numbers / sizeof *numbers)];
+  }
+}
+
+/// Another value for a field: of element `index` where it is repeated, or a new element (-1).
+void setField(Message &message, const FieldDescriptor *field, int index, const std::vector<std::string> &names,
+              Random &random) {
+  const Reflection *r = message.GetReflection();
+  const bool isRepeated = field->is_repeated(), isNew = isRepeated && index < 0;
+#define SET(Kind, value)                                                                                               \
+  (isNew        ? r->Add##Kind(&message, field, value)                                                                 \
+   : isRepeated ? r->SetRepeated##Kind(&message, field, index, value)                                                  \
+                : r->Set##Kind(&message, field, value))
+  switch (field->cpp_type()) {
+  case FieldDescriptor::CPPTYPE_INT32:
+    // Element types are numbers of an enumeration.
+    SET(Int32, pick(random, 2) ? int32_t(pick(random, 28)) : int32_t(oddNumber(random)));
+    break;
+  case FieldDescriptor::CPPTYPE_INT64:
+    SET(Int64, pick(random, 2) ? int64_t(pick(random, 9)) - 2 : oddNumber(random));
+    break;
+  case FieldDescriptor::CPPTYPE_UINT32:
+    SET(UInt32, uint32_t(oddNumber(random)));
+    break;
+  case FieldDescriptor::CPPTYPE_UINT64:
+    SET(UInt64, uint64_t(oddNumber(random)));
+    break;
+  case FieldDescriptor::CPPTYPE_FLOAT:
+    SET(Float, float(oddFloat(random)));
+    break;
+  case FieldDescriptor::CPPTYPE_DOUBLE:
+    SET(Double, oddFloat(random));
+    break;
+  case FieldDescriptor::CPPTYPE_BOOL:
+    SET(Bool, pick(random, 2) != 0);
+    break;
+  case FieldDescriptor::CPPTYPE_STRING: {
+    std::string text = oddString(names, random);
+    if (field->type() == FieldDescriptor::TYPE_BYTES && pick(random, 2)) {
+      text = isRepeated ? (isNew ? "" : r->GetRepeatedString(message, field, index)) : r->GetString(message, field);
+      mutateBytes(text, random);
+    }
+    SET(String, text);
+    break;
+  }
+  case FieldDescriptor::CPPTYPE_ENUM: {
+    const auto *type = field->enum_type();
+    SET(EnumValue, type->value(int(pick(random, uint64_t(type->value_count()))))->number());
+    break;
+  }
+  default:
+    break;
+  }
+#undef SET
+}
+
+void mutateMessage(Message &message, const std::vector<Message *> &all, const std::vector<std::string> &names,
+                   Random &random) {
+  const Reflection *r = message.GetReflection();
+  std::vector<const FieldDescriptor *> fields;
+  r->ListFields(message, &fields);
+  // Mostly what is there; sometimes what is not.
+  const auto *type = message.GetDescriptor();
+  const FieldDescriptor *field = fields.empty() || pick(random, 6) == 0
+                                     ? type->field(int(pick(random, uint64_t(type->field_count()))))
+                                     : fields[pick(random, fields.size())];
+  const bool isMessage = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+  // A copy of a message of its type, made before anything is changed: members of a oneof replace each other.
+  std::unique_ptr<Message> other;
+  if (isMessage) {
+    std::vector<const Message *> same;
+    for (const Message *m : all)
+      if (m->GetDescriptor() == field->message_type() && m->ByteSizeLong() < 20000)
+        same.push_back(m);
+    if (!same.empty()) {
+      const Message *from = same[pick(random, same.size())];
+      other.reset(from->New());
+      other->CopyFrom(*from);
+    }
+  }
+  auto copy = [&](Message *to) {
+    if (other)
+      to->CopyFrom(*other);
+  };
+  if (!field->is_repeated()) {
+    if (pick(random, 8) == 0)
+      r->ClearField(&message, field);
+    else if (isMessage)
+      copy(r->MutableMessage(&message, field));
+    else
+      setField(message, field, -1, names, random);
+    return;
+  }
+  const int size = r->FieldSize(message, field), at = size ? int(pick(random, uint64_t(size))) : -1;
+  switch (at < 0 ? 1 : pick(random, 6)) {
+  case 0: // without one
+    r->SwapElements(&message, field, at, size - 1);
+    r->RemoveLast(&message, field);
+    break;
+  case 1: // with one more
+    isMessage ? copy(r->AddMessage(&message, field)) : setField(message, field, -1, names, random);
+    break;
+  case 2:
+    r->SwapElements(&message, field, at, int(pick(random, uint64_t(size))));
+    break;
+  default:
+    isMessage ? copy(r->MutableRepeatedMessage(&message, field, at)) : setField(message, field, at, names, random);
+    break;
+  }
+}
+
+void mutateOnnx(std::string &bytes, const std::vector<std::string> &corpus, Random &random) {
+  onnx::ModelProto model, donor;
+  if (!model.ParseFromString(bytes) || pick(random, 32) == 0)
+    return mutateBytes(bytes, random);
+  std::vector<Message *> all, donated;
+  collect(model, all);
+  if (donor.ParseFromString(corpus[pick(random, corpus.size())]))
+    collect(donor, donated);
+  std::vector<std::string> names;
+  for (const onnx::ValueInfoProto &value : model.graph().input())
+    names.push_back(value.name());
+  for (const onnx::NodeProto &node : model.graph().node()) {
+    names.push_back(node.op_type());
+    names.insert(names.end(), node.output().begin(), node.output().end());
+  }
+  for (const onnx::NodeProto &node : donor.graph().node())
+    names.push_back(node.op_type());
+  for (uint64_t n = 1 + pick(random, 1 + pick(random, 4)); n--;) {
+    std::vector<Message *> sources;
+    all.clear();
+    collect(model, all);
+    sources = all;
+    sources.insert(sources.end(), donated.begin(), donated.end());
+    mutateMessage(*all[pick(random, all.size())], sources, names, random);
+  }
+  model.SerializeToString(&bytes);
+}
+
+//===--- JSON by value, and .pt2 ----------------------------------------------------------------------------------===//
+
+using Json = nlohmann::json;
+
+void collect(Json &json, std::vector<Json *> &all) {
+  all.push_back(&json);
+  for (Json &inner : json)
+    if (json.is_structured())
+      collect(inner, all);
+}
+
+void mutateJson(Json &json, Random &random) {
+  for (uint64_t n = 1 + pick(random, 4); n--;) {
+    std::vector<Json *> all;
+    collect(json, all);
+    Json &value = *all[pick(random, all.size())];
+    switch (pick(random, 8)) {
+    case 0:
+      value = oddNumber(random);
+      break;
+    case 1:
+      value = oddFloat(random);
+      break;
+    case 2:
+      value = oddString({}, random).substr(0, 100);
+      break;
+    case 3: { // of elsewhere
+      const Json from = *all[pick(random, all.size())];
+      if (from.dump(-1, ' ', false, Json::error_handler_t::replace).size() < 20000)
+        value = from;
+      break;
+    }
+    case 4:
+      if (value.is_structured() && !value.empty())
+        value.erase(std::next(value.begin(), int64_t(pick(random, value.size()))));
+      break;
+    case 5:
+      if (value.is_array())
+        value.push_back(*all[pick(random, all.size())]);
+      break;
+    case 6:
+      value = pick(random, 2) ? Json() : Json::object();
+      break;
+    default:
+      if (value.is_number_integer())
+        value = value.get<int64_t>() + (pick(random, 2) ? 1 : -1);
+      else if (value.is_boolean())
+        value = !value.get<bool>();
+      break;
+    }
+  }
+}
+
+void mutateJsonText(std::string &text, const std::vector<std::string> &, Random &random) {
+  Json json = tc::parseJson(text.data(), text.size());
+  if (json.is_discarded() || pick(random, 16) == 0)
+    return mutateBytes(text, random);
+  mutateJson(json, random);
+  text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void mutatePt2(std::string &bytes, const std::vector<std::string> &corpus, Random &random) {
+  Members members = readZip(bytes);
+  if (members.empty() || pick(random, 32) == 0)
+    return mutateBytes(bytes, random);
+  for (auto &[name, data] : members)
+    if (llvm::StringRef(name).ends_with(llvm::StringRef("models/model.json")) ||
+        (llvm::StringRef(name).ends_with(".json") && pick(random, 4) == 0))
+      mutateJsonText(data, corpus, random);
+  if (pick(random, 8) == 0) {
+    auto &[name, data] = members[pick(random, members.size())];
+    pick(random, 2) ? mutateBytes(name, random) : mutateBytes(data, random);
+  }
+  bytes = writeZip(members);
+}
+
+/// The answer of a reader of JSON.
+Answer judge(llvm::Error error, std::string &why) {
+  if (!error)
+    return Answer::Taken;
+  const std::string text = llvm::toString(std::move(error));
+  if (text.find(": error: ") == std::string::npos)
+    why = "no sentence: " + text;
+  return why.empty() ? Answer::Refused : Answer::Wrong;
+}
+
+const std::map<std::string, Target> targets = {
+    {"onnx",
+     {mutateOnnx,
+      [](const std::string &bytes, const std::string &path, std::string &why) {
+        tc::ImportOptions options;
+        options.inferShapes = bytes.size() % 64 == 0; // which forks, for hints alone
+        return lower(tc::importOnnx(beginModel(), path, options), why);
+      }}},
+    {"pt2",
+     {mutatePt2, [](const std::string &, const std::string &path,
+                    std::string &why) { return lower(tc::importExportedProgram(beginModel(), path), why); }}},
+    {"custom-op",
+     {mutateJsonText,
+      [](const std::string &, const std::string &path, std::string &why) {
+        tc::GraphToPrimOptions options;
+        return judge(tc::readCustomOperators(path, options), why);
+      }}},
+    {"tuning-db", {mutateJsonText, [](const std::string &, const std::string &path, std::string &why) {
+                     return judge(tc::autotune::Database::read(path, /*mayLack=*/false).takeError(), why);
+                   }}}};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  return fuzzMain(argc, argv, [](const std::string &name) -> const Target * {
+    auto it = targets.find(name);
+    return it == targets.end() ? nullptr : &it->second;
+  });
+}
