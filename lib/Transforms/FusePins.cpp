@@ -146,7 +146,9 @@ void Plan::pin() {
   constexpr int kMaxReads = 32;
   // Concats within concats that several ops read (a running maximum by doubling) are chosen among again and again.
   constexpr int kMaxNested = 3;
-  llvm::DenseMap<Operation *, int> reads, nested;
+  // What many of them in a row lead to is made on the way, so that no reader walks through thousands.
+  constexpr int kMaxInRow = 64;
+  llvm::DenseMap<Operation *, int> reads, nested, inRow;
   for (Operation *op : ops) {
     if (getRole(op) != Role::Movement)
       continue;
@@ -156,12 +158,15 @@ void Plan::pin() {
       count += it == reads.end() || pinned.contains(it->first) ? 1 : it->second;
     }
     reads[op] = std::max(count, 1);
-    int within = 0;
+    int within = 0, before = 0;
     for (Value operand : op->getOperands())
-      if (Operation *def = operand.getDefiningOp(); def && !pinned.contains(def))
+      if (Operation *def = operand.getDefiningOp(); def && !pinned.contains(def)) {
         within = std::max(within, nested.lookup(def));
+        before = std::max(before, inRow.lookup(def));
+      }
     nested[op] = within + isa<prim::ConcatOp>(op);
-    if ((count > kMaxReads && !isa<prim::ReshapeOp>(op)) ||
+    inRow[op] = before + 1;
+    if (((count > kMaxReads || inRow[op] > kMaxInRow) && !isa<prim::ReshapeOp>(op)) ||
         (isa<prim::ConcatOp>(op) && nested[op] > kMaxNested && !op->hasOneUse()))
       pinned.insert(op);
   }

@@ -146,6 +146,8 @@ void Plan::join(int id, Operation *op) {
     lines << describe(op) << " joins " << describe(groups[id].anchor()) << "\n";
   groups[id].ops.push_back(op);
   groupMap[op] = id;
+  groups[id].first = std::min(groups[id].first, orderMap.lookup(op));
+  raise(id, orderMap.lookup(op));
   addDeps(id, op);
 }
 
@@ -212,6 +214,7 @@ void Plan::addDeps(int id, Operation *op) {
     if (dep != id) {
       groups[id].deps.insert(dep);
       onceReaders[dep].insert(id);
+      raise(id, groups[dep].latest);
     }
 }
 
@@ -233,11 +236,14 @@ void Plan::merge(int a, int b) {
   from.dead = true;
   for (Operation *op : from.ops)
     groupMap[op] = a;
+  into.first = std::min(into.first, from.first);
+  raise(a, from.latest);
   recomputeDeps(a);
   for (int other : llvm::to_vector(onceReaders[b]))
     if (groups[other].deps.remove(b) && other != a) {
       groups[other].deps.insert(a);
       onceReaders[a].insert(other);
+      raise(other, into.latest);
     }
 }
 
@@ -247,6 +253,18 @@ void Plan::recomputeDeps(int id) {
     addDeps(id, op);
 }
 
+void Plan::raise(int id, unsigned order) {
+  SmallVector<int> work{id};
+  while (!work.empty()) {
+    Group &group = groups[work.pop_back_val()];
+    if (group.latest >= order)
+      continue;
+    group.latest = order;
+    const auto &readers = onceReaders[&group - groups.data()];
+    work.append(readers.begin(), readers.end());
+  }
+}
+
 bool Plan::dependsOn(int id, int on) const {
   SmallVector<int> work{id};
   llvm::SmallDenseSet<int> seen;
@@ -254,7 +272,8 @@ bool Plan::dependsOn(int id, int on) const {
     int next = work.pop_back_val();
     if (next == on)
       return true;
-    if (seen.insert(next).second)
+    // Neither it nor what it runs after has an op behind the first one of `on`: most walks end at once.
+    if (groups[next].latest >= groups[on].first && seen.insert(next).second)
       work.append(groups[next].deps.begin(), groups[next].deps.end());
   }
   return false;

@@ -55,6 +55,8 @@ struct Group {
   int64_t copied = 0;
   /// Groups that must run before.
   llvm::SetVector<int> deps;
+  /// Position of the first member, and one that no member lies behind, nor any of the groups that must run before.
+  unsigned first = ~0u, latest = 0;
   mlir::Operation *anchor() const { return ops.front(); }
 };
 
@@ -128,6 +130,8 @@ private:
   llvm::SmallVector<int> readersOf(int id) const;
   /// Makes `from` a part of `into`.
   void merge(int into, int from);
+  /// Notes that `id` holds an op at this position, or runs after one: so do the groups that run after it.
+  void raise(int id, unsigned order);
   /// Whether `id` runs after `on` in any order.
   bool dependsOn(int id, int on) const;
   /// How many gathers one after another, at positions that those before give, there are on the way to the result of

@@ -18,7 +18,7 @@ import time
 
 import numpy as np
 
-from models import floats, model, node, value
+from models import floats, ints, model, node, value
 
 MOST_PER_DOUBLING = 2.3
 LARGE_SECONDS, LARGE_GIGABYTES = 30, 2  # 20 s and less on a machine of 2026; others are slower
@@ -115,6 +115,18 @@ def tower_of_unknown_size(count):
         nodes += [node("MatMul", [f"v{i}", "w"], [f"a{i}"]), node("Softmax", [f"a{i}"], [f"b{i}"]),
                   node("Add", [f"v{i}", f"b{i}"], [f"v{i + 1}"])]
     return model(nodes, [value("v0", ["n", 16])], [value(f"v{count}")], [floats("w", np.eye(16))])
+
+
+@shape(250)
+def flips(count):
+    """Movement alone: along one axis and the other in turn, which nothing takes together."""
+    ends = [ints("s", [-1]), ints("e", [-(2**63)]), ints("a0", [0]), ints("a1", [1])]
+    return chained(lambda i, x, y: node("Slice", [x, "s", "e", f"a{i % 2}", "s"], [y]), count, [value("v0", [8, 8])], ends)
+
+
+@large
+def flips_20000():
+    return flips(20000)
 
 
 @large

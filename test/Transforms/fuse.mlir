@@ -694,3 +694,82 @@ func.func @first_layer(%x: tensor<1x3x100x96xf32>, %z: tensor<1x100x96x32xf32>) 
   %u = prim.transpose %d [0, 3, 1, 2] : tensor<1x100x96x40xf32> -> tensor<1x40x100x96xf32>
   return %y, %u : tensor<1x40x100x96xf32>, tensor<1x40x100x96xf32>
 }
+
+// Of many movement ops in a row one is made on the way: no region holds them all.
+// CHECK-LABEL: func.func @many_in_a_row
+// CHECK: kernel.region
+// CHECK: kernel.region
+// CHECK: return
+func.func @many_in_a_row(%v0: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %v1 = prim.slice %v0 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v2 = prim.slice %v1 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v3 = prim.slice %v2 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v4 = prim.slice %v3 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v5 = prim.slice %v4 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v6 = prim.slice %v5 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v7 = prim.slice %v6 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v8 = prim.slice %v7 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v9 = prim.slice %v8 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v10 = prim.slice %v9 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v11 = prim.slice %v10 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v12 = prim.slice %v11 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v13 = prim.slice %v12 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v14 = prim.slice %v13 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v15 = prim.slice %v14 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v16 = prim.slice %v15 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v17 = prim.slice %v16 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v18 = prim.slice %v17 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v19 = prim.slice %v18 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v20 = prim.slice %v19 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v21 = prim.slice %v20 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v22 = prim.slice %v21 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v23 = prim.slice %v22 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v24 = prim.slice %v23 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v25 = prim.slice %v24 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v26 = prim.slice %v25 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v27 = prim.slice %v26 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v28 = prim.slice %v27 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v29 = prim.slice %v28 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v30 = prim.slice %v29 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v31 = prim.slice %v30 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v32 = prim.slice %v31 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v33 = prim.slice %v32 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v34 = prim.slice %v33 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v35 = prim.slice %v34 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v36 = prim.slice %v35 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v37 = prim.slice %v36 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v38 = prim.slice %v37 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v39 = prim.slice %v38 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v40 = prim.slice %v39 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v41 = prim.slice %v40 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v42 = prim.slice %v41 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v43 = prim.slice %v42 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v44 = prim.slice %v43 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v45 = prim.slice %v44 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v46 = prim.slice %v45 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v47 = prim.slice %v46 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v48 = prim.slice %v47 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v49 = prim.slice %v48 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v50 = prim.slice %v49 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v51 = prim.slice %v50 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v52 = prim.slice %v51 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v53 = prim.slice %v52 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v54 = prim.slice %v53 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v55 = prim.slice %v54 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v56 = prim.slice %v55 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v57 = prim.slice %v56 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v58 = prim.slice %v57 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v59 = prim.slice %v58 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v60 = prim.slice %v59 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v61 = prim.slice %v60 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v62 = prim.slice %v61 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v63 = prim.slice %v62 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v64 = prim.slice %v63 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v65 = prim.slice %v64 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v66 = prim.slice %v65 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v67 = prim.slice %v66 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v68 = prim.slice %v67 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v69 = prim.slice %v68 from affine_map<() -> (7, 0)> step [-1, 1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v70 = prim.slice %v69 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
+  return %v70 : tensor<8x8xf32>
+}
