@@ -403,11 +403,9 @@ llvm::json::Object Assembler::describe(func::FuncOp func, const artifact::Functi
   }
   for (AffineExpr expr : func->getAttrOfType<AffineMapAttr>(host::kScratchAttr).getValue().getResults())
     scratch.push_back(driver::sizeToJson(expr, names));
-  Object memory{
-      {"arena_bytes",
-       driver::sizeToJson(func->getAttrOfType<AffineMapAttr>(host::kArenaAttr).getValue().getResult(0), names)},
-      {"scratch_bytes_per_worker", std::move(scratch)},
-      {"weights_bytes", int64_t(spec.weightsSize())}};
+  Object memory{{"arena_bytes", driver::sizeToJson(host::getArenaBytes(func), names)},
+                {"scratch_bytes_per_worker", std::move(scratch)},
+                {"weights_bytes", int64_t(spec.weightsSize())}};
   if (auto live = func->getAttrOfType<IntegerAttr>(host::kLiveAttr))
     memory["live_bytes"] = live.getInt();
   return Object{{"name", function.name},

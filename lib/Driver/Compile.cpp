@@ -685,10 +685,10 @@ int Compiler::run() {
       continue;
     SmallVector<func::FuncOp> functions = getFunctions(*module);
     for (func::FuncOp function : functions) {
-      auto arena = function->getAttrOfType<AffineMapAttr>(host::kArenaAttr);
+      AffineExpr arena = host::getArenaBytes(function);
       if (!arena)
         continue;
-      errors << "arena      " << arena.getValue().getResult(0) << " bytes";
+      errors << "arena      " << arena << " bytes";
       if (auto weights = function->getAttrOfType<IntegerAttr>(host::kWeightsAttr))
         errors << ", weights " << weights.getInt() << " bytes";
       errors << (functions.size() > 1 ? " (" + function.getSymName() + ")" : "")

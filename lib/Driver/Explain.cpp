@@ -89,8 +89,8 @@ void driver::Explanation::addMemory(ModuleOp module) {
   // Of the first one; the weights are those of all.
   func::FuncOp main = functions.front();
   ArrayAttr symbols = main->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);
-  if (auto arena = main->getAttrOfType<AffineMapAttr>(host::kArenaAttr))
-    memory["arena_bytes"] = sizeToJson(arena.getValue().getResult(0), symbols);
+  if (AffineExpr arena = host::getArenaBytes(main))
+    memory["arena_bytes"] = sizeToJson(arena, symbols);
   if (auto live = main->getAttrOfType<IntegerAttr>(host::kLiveAttr))
     memory["live_bytes"] = live.getInt();
   if (auto weights = main->getAttrOfType<IntegerAttr>(host::kWeightsAttr))

@@ -9,12 +9,14 @@
  */
 #include "tc/Functions/Store.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Kept boxes that are compared at once. */
-enum { GROUP = 8 };
+/* Kept boxes that are compared at once, and bands of the picture that they lie in by their upper edges: a box is held
+ * against those of the bands that it may reach. Boxes of many classes, moved apart by their class, meet few others. */
+enum { GROUP = 8, BANDS = 128 };
 
 typedef struct {
   uint64_t key; /* rises as the score falls; NaN, above all numbers, first */
@@ -91,7 +93,42 @@ static double float_at(const tcrt_operand_t *operand, int64_t index) {
     }                                                                                                                  \
   }                                                                                                                    \
                                                                                                                        \
-  static inline int exceeds_##suffix(const boxes_##suffix *kept, int64_t i, T y1, T x1, T y2, T x2, T area, T most) {  \
+  typedef struct {                                                                                                     \
+    T y1[GROUP], x1[GROUP], y2[GROUP], x2[GROUP], area[GROUP];                                                         \
+    int64_t count, next; /* next: the group before it in its band, or -1 */                                            \
+  } group_##suffix;                                                                                                    \
+                                                                                                                       \
+  typedef struct {                                                                                                     \
+    group_##suffix *groups;                                                                                            \
+    int64_t count, bands, last[BANDS]; /* last: of each band, or -1 */                                                 \
+    T first, scale, height;                                                                                            \
+  } kept_##suffix;                                                                                                     \
+                                                                                                                       \
+  static int64_t band_##suffix(const kept_##suffix *kept, T y) {                                                       \
+    const T at = (y - kept->first) * kept->scale;                                                                      \
+    return at > 0 ? at < (T)(kept->bands - 1) ? (int64_t)at : kept->bands - 1 : 0;                                     \
+  }                                                                                                                    \
+                                                                                                                       \
+  /* Bands of equal height from the first upper edge to the last. One band for few boxes, where edges are not finite,  \
+   * and where boxes that share nothing exceed `most` < 0. */                                                          \
+  static void begin_##suffix(kept_##suffix *kept, void *memory, const boxes_##suffix *all,                             \
+                             const candidate_t *candidates, int64_t count, T most) {                                   \
+    *kept = (kept_##suffix){.groups = memory, .bands = 1};                                                             \
+    T first = INFINITY, last = -INFINITY, height = 0;                                                                  \
+    for (int64_t i = 0; i < count; ++i) {                                                                              \
+      const T y1 = all->y1[candidates[i].box], here = all->y2[candidates[i].box] - y1;                                 \
+      first = y1 < first ? y1 : first, last = y1 > last ? y1 : last;                                                   \
+      height = here <= height ? height : here; /* NaN stays */                                                         \
+    }                                                                                                                  \
+    if (count > BANDS && most >= 0 && last - first > 0 && isfinite(last - first) && isfinite(height)) {                \
+      kept->bands = BANDS;                                                                                             \
+      kept->first = first, kept->scale = BANDS / (last - first), kept->height = height;                                \
+    }                                                                                                                  \
+    for (int64_t i = 0; i < kept->bands; ++i)                                                                          \
+      kept->last[i] = -1;                                                                                              \
+  }                                                                                                                    \
+                                                                                                                       \
+  static inline int exceeds_##suffix(const group_##suffix *kept, int64_t i, T y1, T x1, T y2, T x2, T area, T most) {  \
     const T top = kept->y1[i] > y1 ? kept->y1[i] : y1, bottom = kept->y2[i] < y2 ? kept->y2[i] : y2;                   \
     const T left = kept->x1[i] > x1 ? kept->x1[i] : x1, right = kept->x2[i] < x2 ? kept->x2[i] : x2;                   \
     const T height = bottom > top ? bottom - top : 0, width = right > left ? right - left : 0;                         \
@@ -99,23 +136,36 @@ static double float_at(const tcrt_operand_t *operand, int64_t index) {
     return shared / (kept->area[i] + area - shared) > most; /* false for 0 / 0: two empty boxes */                     \
   }                                                                                                                    \
                                                                                                                        \
-  static int overlaps_##suffix(const boxes_##suffix *kept, int64_t count, const boxes_##suffix *all, int64_t box,      \
-                               T most) {                                                                               \
+  static int overlaps_##suffix(const kept_##suffix *kept, const boxes_##suffix *all, int64_t box, T most) {            \
     const T y1 = all->y1[box], x1 = all->x1[box], y2 = all->y2[box], x2 = all->x2[box], area = all->area[box];         \
-    int64_t i = 0;                                                                                                     \
-    for (; i + GROUP <= count; i += GROUP) {                                                                           \
-      int any = 0;                                                                                                     \
-      for (int64_t j = 0; j < GROUP; ++j)                                                                              \
-        any |= exceeds_##suffix(kept, i + j, y1, x1, y2, x2, area, most);                                              \
-      if (any)                                                                                                         \
-        return 1;                                                                                                      \
-    }                                                                                                                  \
-    for (; i < count; ++i)                                                                                             \
-      if (exceeds_##suffix(kept, i, y1, x1, y2, x2, area, most))                                                       \
-        return 1;                                                                                                      \
+    /* Heights and the difference are rounded. */                                                                      \
+    const T slack = 4 * (T)(sizeof(T) == 4 ? FLT_EPSILON : DBL_EPSILON) * ((y1 < 0 ? -y1 : y1) + kept->height);        \
+    const int64_t to = band_##suffix(kept, y2);                                                                        \
+    for (int64_t band = band_##suffix(kept, y1 - kept->height - slack); band <= to; ++band)                            \
+      for (int64_t number = kept->last[band]; number >= 0; number = kept->groups[number].next) {                       \
+        int any = 0;                                                                                                   \
+        for (int64_t j = 0; j < GROUP; ++j)                                                                            \
+          any |= exceeds_##suffix(&kept->groups[number], j, y1, x1, y2, x2, area, most);                               \
+        if (any)                                                                                                       \
+          return 1;                                                                                                    \
+      }                                                                                                                \
     return 0;                                                                                                          \
   }                                                                                                                    \
                                                                                                                        \
+  static void add_##suffix(kept_##suffix *kept, const boxes_##suffix *all, int64_t box) {                              \
+    int64_t *last = &kept->last[band_##suffix(kept, all->y1[box])];                                                    \
+    if (*last < 0 || kept->groups[*last].count == GROUP) {                                                             \
+      group_##suffix *group = &kept->groups[kept->count];                                                              \
+      group->count = 0, group->next = *last;                                                                           \
+      for (int i = 0; i < GROUP; ++i) /* places that are free overlap nothing */                                       \
+        group->y1[i] = group->x1[i] = group->y2[i] = group->x2[i] = 0, group->area[i] = NAN;                           \
+      *last = kept->count++;                                                                                           \
+    }                                                                                                                  \
+    group_##suffix *group = &kept->groups[*last];                                                                      \
+    const int64_t i = group->count++;                                                                                  \
+    group->y1[i] = all->y1[box], group->x1[i] = all->x1[box], group->y2[i] = all->y2[box];                             \
+    group->x2[i] = all->x2[box], group->area[i] = all->area[box];                                                      \
+  }                                                                                                                    \
   static int64_t collect_##suffix(const T *scores, int64_t count, int has_threshold, T threshold, candidate_t *to) {   \
     int64_t passed = 0;                                                                                                \
     for (int64_t i = 0; i < count; ++i)                                                                                \
@@ -125,15 +175,16 @@ static double float_at(const tcrt_operand_t *operand, int64_t index) {
   }                                                                                                                    \
                                                                                                                        \
   /* Writes the numbers of the boxes that are kept of the sorted candidates, `most` at most; returns how many. */      \
-  static int64_t keep_##suffix(const boxes_##suffix *all, boxes_##suffix *kept, const candidate_t *candidates,         \
-                               int64_t count, int64_t most, T overlap, int64_t *numbers) {                             \
+  static int64_t keep_##suffix(const boxes_##suffix *all, void *memory, const candidate_t *candidates, int64_t count,  \
+                               int64_t most, T overlap, int64_t *numbers) {                                            \
+    kept_##suffix kept;                                                                                                \
+    begin_##suffix(&kept, memory, all, candidates, count, overlap);                                                    \
     int64_t found = 0;                                                                                                 \
     for (int64_t i = 0; i < count && found < most; ++i) {                                                              \
       const int64_t box = candidates[i].box;                                                                           \
-      if (overlaps_##suffix(kept, found, all, box, overlap))                                                           \
+      if (overlaps_##suffix(&kept, all, box, overlap))                                                                 \
         continue;                                                                                                      \
-      kept->y1[found] = all->y1[box], kept->x1[found] = all->x1[box], kept->y2[found] = all->y2[box];                  \
-      kept->x2[found] = all->x2[box], kept->area[found] = all->area[box];                                              \
+      add_##suffix(&kept, all, box);                                                                                   \
       numbers[found++] = box;                                                                                          \
     }                                                                                                                  \
     return found;                                                                                                      \
@@ -181,14 +232,15 @@ tcrt_status_t tcrt_non_max_suppression(const tcrt_services_t *services, tcrt_sto
   char *memory = NULL;
   if (most > 0 && batches > 0 && classes > 0) {
     /* Candidates twice, the kept numbers, all boxes and the kept ones. */
-    memory = malloc((size_t)count * (2 * sizeof(candidate_t) + sizeof(int64_t) + 10 * number));
+    const size_t groups = ((size_t)count / GROUP + BANDS) * (is_wide ? sizeof(group_f64) : sizeof(group_f32));
+    memory = malloc((size_t)count * (2 * sizeof(candidate_t) + sizeof(int64_t) + 5 * number) + 8 + groups);
     if (!memory)
       return services->fail(TCRT_ERROR_MACHINE, "no memory left for NonMaxSuppression");
     candidate_t *candidates = (candidate_t *)memory, *other = candidates + count;
     int64_t *numbers = (int64_t *)(other + count);
-    void *all = numbers + count, *kept = (char *)all + (size_t)count * 5 * number;
-    boxes_f32 all_f32 = boxes_in_f32(all, count), kept_f32 = boxes_in_f32(kept, count);
-    boxes_f64 all_f64 = boxes_in_f64(all, count), kept_f64 = boxes_in_f64(kept, count);
+    void *all = numbers + count, *kept = (char *)all + ((size_t)count * 5 * number + 7) / 8 * 8;
+    boxes_f32 all_f32 = boxes_in_f32(all, count);
+    boxes_f64 all_f64 = boxes_in_f64(all, count);
     for (int64_t batch = 0; batch < batches && status == TCRT_OK; ++batch) {
       if (is_wide)
         read_f64(all_f64, (const double *)boxes->data + batch * count * 4, count, flags & 1);
@@ -203,9 +255,9 @@ tcrt_status_t tcrt_non_max_suppression(const tcrt_services_t *services, tcrt_sto
           passed = collect_f32((const float *)scores->data + first, count, flags & 2, (float)threshold, candidates);
         const candidate_t *sorted = sort_candidates(candidates, other, passed);
         if (is_wide)
-          stays = keep_f64(&all_f64, &kept_f64, sorted, passed, most, overlap, numbers);
+          stays = keep_f64(&all_f64, kept, sorted, passed, most, overlap, numbers);
         else
-          stays = keep_f32(&all_f32, &kept_f32, sorted, passed, most, (float)overlap, numbers);
+          stays = keep_f32(&all_f32, kept, sorted, passed, most, (float)overlap, numbers);
         if (!append(&found, batch, class, numbers, stays)) {
           status = services->fail(TCRT_ERROR_MACHINE, "no memory left for NonMaxSuppression");
           break;

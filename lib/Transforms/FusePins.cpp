@@ -141,6 +141,15 @@ static bool repeatsWithinLanes(prim::BroadcastOp op, const Preferences &prefer) 
   return isGatheredReshaped(op.getResult(), prefer);
 }
 
+/// Whether parts of the op's result are gathered, so many and of sizes known at run time only, that code for each of
+/// them at each position costs more than to make them first: kernels of equal parts are one.
+static bool isMadeOfGathers(prim::ConcatOp op, llvm::function_ref<bool(Value)> isGathered) {
+  constexpr int64_t kFew = 8;
+  return llvm::count_if(op.getInputs(), [&](Value input) {
+           return !prim::getConstantSize(prim::getSizes(input)[op.getAxis()]) && isGathered(input);
+         }) > kFew;
+}
+
 void Plan::pin() {
   // Movement ops with several operands multiply: past a bound, the value is made once.
   constexpr int kMaxReads = 32;
@@ -149,6 +158,8 @@ void Plan::pin() {
   // What many of them in a row lead to is made on the way, so that no reader walks through thousands.
   constexpr int kMaxInRow = 64;
   llvm::DenseMap<Operation *, int> reads, nested, inRow;
+  llvm::DenseSet<Operation *> gathered;
+  auto isGathered = [&](Value v) { return v.getDefiningOp() && gathered.contains(v.getDefiningOp()); };
   for (Operation *op : ops) {
     if (getRole(op) != Role::Movement)
       continue;
@@ -166,6 +177,12 @@ void Plan::pin() {
       }
     nested[op] = within + isa<prim::ConcatOp>(op);
     inRow[op] = before + 1;
+    if (auto concat = dyn_cast<prim::ConcatOp>(op); concat && isMadeOfGathers(concat, isGathered))
+      for (Value input : concat.getInputs())
+        if (isGathered(input))
+          pinned.insert(input.getDefiningOp());
+    if (prim::getAccess(op) == prim::Access::AtData || llvm::any_of(op->getOperands(), isGathered))
+      gathered.insert(op);
     if (((count > kMaxReads || inRow[op] > kMaxInRow) && !isa<prim::ReshapeOp>(op)) ||
         (isa<prim::ConcatOp>(op) && nested[op] > kMaxNested && !op->hasOneUse()))
       pinned.insert(op);

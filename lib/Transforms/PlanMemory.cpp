@@ -10,7 +10,8 @@
 // Static buffers are placed greedily by falling size, each at the lowest gap among the placed buffers that are live at
 // the same time (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", greedy by size).
 // Symbolic sizes k * e with an equal expression e form a group that is planned in the same way in multiples of e: a
-// transformer's activations are all multiples of batch * sequence. The groups stand one after the other.
+// transformer's activations are all multiples of batch * sequence. The groups are the segments of the arena, one after
+// the other: a place names its segment and the offset in it, as where a segment begins is a sum of all before.
 //
 // Sizes that depend on data (getBoundSymbols) are allocated when the value is defined: of a branch's result where the
 // branch ends, of a carried value in each iteration.
@@ -146,8 +147,8 @@ private:
   DenseMap<Value, unsigned> ids;
   std::vector<Buffer> buffers;
   std::vector<unsigned> parent;
-  SmallVector<bool> boundByData; ///< per symbol
-  AffineExpr arena;
+  SmallVector<bool> boundByData;    ///< per symbol
+  SmallVector<AffineExpr> segments; ///< bytes of each one of the arena
   int64_t liveBytes = 0;
 };
 
@@ -509,14 +510,17 @@ void Planner::place() {
     else
       groups[prim::simplifySize((buffer.bytes + (kAlign - 1)).floorDiv(kAlign))].items.emplace_back(kAlign, &buffer);
   }
-  arena = constant(0);
   for (auto &[unit, group] : groups) {
+    if (group.items.empty())
+      continue;
     SmallVector<int64_t> offsets;
-    int64_t peak = placeGreedily(group.items, offsets);
+    const int64_t peak = placeGreedily(group.items, offsets);
     for (auto [item, offset] : llvm::zip_equal(group.items, offsets))
-      item.second->place = makePlace(PlaceKind::Arena, 0, arena + unit * offset);
-    arena = prim::simplifySize(arena + unit * peak);
+      item.second->place = makePlace(PlaceKind::Arena, int64_t(segments.size()), unit * offset);
+    segments.push_back(prim::simplifySize(unit * peak));
   }
+  if (segments.empty())
+    segments.push_back(constant(0));
   SmallVector<int64_t> live(count + 1, 0);
   for (auto [size, buffer] : groups[one].items)
     for (int64_t i = buffer->first; i <= buffer->last; ++i)
@@ -551,7 +555,7 @@ void Planner::annotate() {
   });
   if (scratch.empty())
     scratch.insert(constant(0));
-  func->setAttr(kArenaAttr, AffineMapAttr::get(prim::makeSizeMap(context, {arena})));
+  func->setAttr(kArenaAttr, AffineMapAttr::get(prim::makeSizeMap(context, segments)));
   func->setAttr(kScratchAttr, AffineMapAttr::get(prim::makeSizeMap(context, scratch.getArrayRef())));
   func->setAttr(kLiveAttr, builder.getI64IntegerAttr(liveBytes));
 }
@@ -580,7 +584,8 @@ void Planner::logPlaces() {
          << buffer.first << " to " << buffer.last << "\n";
     }
   });
-  os << "arena " << arena << " bytes, most live at once " << liveBytes << ", weights " << shared.weightsBytes << "\n";
+  os << "arena " << getArenaBytes(func) << " bytes, most live at once " << liveBytes << ", weights "
+     << shared.weightsBytes << "\n";
   log::write("memory", text);
 }
 

@@ -516,15 +516,31 @@ def add_suppression():
     for name, (batch, classes, count, most, overlap, threshold, center, dtype) in {
         "many": (1, 3, 700, 50, 0.4, 0.6, 0, np.float32), "all": (2, 2, 90, 1000, 0.3, None, 0, np.float32), "center": (2, 3, 60, 9, 0.5, 0.25, 1, np.float32),
         "f64": (1, 2, 80, 20, 0.5, 0.5, 0, np.float64), "f16": (1, 2, 40, 20, 0.5, 0.5, 0, np.float16), "none_wanted": (1, 2, 20, 0, 0.5, None, 0, np.float32),
-        "no_boxes": (1, 2, 0, 4, 0.5, 0.1, 0, np.float32), "none_above": (1, 1, 30, 4, 0.5, 2, 0, np.float32)}.items():  # fmt: skip
+        "no_boxes": (1, 2, 0, 4, 0.5, 0.1, 0, np.float32), "none_above": (1, 1, 30, 4, 0.5, 2, 0, np.float32),
+        "apart": (1, 2, 600, 600, 0.2, 0.1, 0, np.float32), "endless": (1, 1, 300, 300, 0, None, 0, np.float64)}.items():  # fmt: skip
         boxes = rng.random((batch, count, 4))
         boxes[..., 2:] = boxes[..., 2:] * 0.3 + (0 if center else boxes[..., :2] - 0.1)
+        if name in ("apart", "endless"):  # more boxes than one band holds: of classes that are moved apart, and with an edge at infinity
+            boxes += 3 * rng.integers(0, 9, (batch, count, 1))
+            boxes[0, 3, 2] = np.inf if name == "endless" else boxes[0, 3, 2] + 20
         scores = np.round(rng.random((batch, classes, count)) * 40) / 40
         boxes, scores = boxes.astype(dtype), scores.astype(dtype)
         wide = boxes.astype(np.float32) if dtype == np.float16 else boxes
         inputs = {"b": boxes, "s": scores, "m": np.array(most, np.int64), "o": np.array(overlap, np.float32)} | ({} if threshold is None else {"t": np.array(threshold, np.float32)})
         case(f"NonMaxSuppression_{name}", [helper.make_node("NonMaxSuppression", [*inputs], ["y"], center_point_box=center)], inputs,
              {"y": suppress(wide, scores, most, wide.dtype.type(np.float32(overlap)), threshold, center)}, 11)
+
+
+def add_many_sizes():
+    """A program in parts, whose values have sizes of their own: what each one takes is known only when it runs."""
+    x, nodes, constants, y = random(5), [], {}, 0
+    for i in range(260):
+        constants[f"c{i}"] = np.arange(i + 1, dtype=np.float32) / 64
+        nodes += [helper.make_node("Concat", ["x", f"c{i}"], [f"t{i}"], axis=0), helper.make_node("CumSum", [f"t{i}", "axis"], [f"s{i}"]),
+                  helper.make_node("Gather", [f"s{i}", "last"], [f"l{i}"]), helper.make_node("Add", [f"l{i - 1}" if i == 1 else f"y{i - 1}", f"l{i}"], [f"y{i}"])][: 4 if i else 3]
+        y = y + x.sum(dtype=np.float64) + constants[f"c{i}"].sum(dtype=np.float64)
+    nodes[-1].output[0] = "y"
+    case("many_sizes", nodes, {"x": x}, {"y": np.array([y], np.float32)}, 14, constants={**constants, "axis": np.array(0, np.int64), "last": np.array([-1], np.int64)}, tolerance=2e-5)
 
 
 def add_untyped():
@@ -780,7 +796,7 @@ def check_gradients(bin_dir, pattern):
 
 def main():
     bin_dir, pattern = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    for add in (add_pools, add_regions, add_sampling, add_scans, add_recurrent, add_attention, add_unknown_lengths, add_bags, add_suppression, add_untyped, add_far_from_zero, add_sparse, add_types, add_old_versions):
+    for add in (add_pools, add_regions, add_sampling, add_scans, add_recurrent, add_attention, add_unknown_lengths, add_bags, add_suppression, add_many_sizes, add_untyped, add_far_from_zero, add_sparse, add_types, add_old_versions):
         add()
     failures, count = check_gradients(bin_dir, pattern)
     failed = len({line.split(":")[0] for line in failures})

@@ -9,10 +9,10 @@
 // for as many rows as there are lanes (`laneDims`: so many of the last dims before the row hold the rows): each lane
 // holds its best elements in order, and every element of the rows is put in its place among them.
 //
-// Others in two launches, as also those whose number depends on data, so that it is not known when scratch is sized:
-// the buffers are temporaries. The first launch copies the keys, so that they are contiguous, and merges runs of 1, 2,
-// 4, ... row numbers from one half of a buffer to the other and back (bottom-up merge sort: stable, n log n, no branch
-// that depends on data inside a merge). The second writes the first K numbers.
+// Rows of several keys in two launches, whose buffers are temporaries. The first launch copies the keys, so that they
+// are contiguous, and merges runs of 1, 2, 4, ... row numbers from one half of a buffer to the other and back
+// (bottom-up merge sort: stable, n log n, no branch that depends on data inside a merge). The second writes the first K
+// numbers.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -53,23 +53,8 @@ struct Problem {
   Type element() const { return cast<RankedTensorType>(op.getOperand().getType()).getElementType(); }
   AffineExpr batches() const { return prim::product(op->getContext(), batch); }
 
-  /// Whether rows are one key each, of known number when the run begins.
-  bool isSingle() const {
-    if (prim::getConstantSize(keys) != 1 || !KeySort::isSupported(element()))
-      return false;
-    DenseSet<int64_t> late;
-    function()->walk([&](Operation *inner) {
-      for (int64_t symbol : prim::getBoundSymbols(inner))
-        late.insert(symbol);
-    });
-    bool isKnown = true;
-    for (AffineExpr size : {rows, count})
-      size.walk([&](AffineExpr part) {
-        if (auto symbol = dyn_cast<AffineSymbolExpr>(part))
-          isKnown &= !late.contains(symbol.getPosition());
-      });
-    return isKnown;
-  }
+  /// Whether rows are one key each.
+  bool isSingle() const { return prim::getConstantSize(keys) == 1 && KeySort::isSupported(element()); }
   /// Whether a key and a row's number are too many bits for one i64.
   bool needsSplitKeys() const {
     auto symbols = function()->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);

@@ -7,6 +7,8 @@
 #include "Common/Emission.h"
 #include "Common/EmitterHelpers.h"
 
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
 using namespace mlir;
 using namespace tc;
 using namespace tc::codegen;
@@ -220,39 +222,64 @@ static Value emitConcat(Emitter &e, prim::ConcatOp op, ArrayRef<Index> at) {
       inner[axis] = e.constant(known.getInt() - *from);
       return e.emit(input, inner);
     }
-  Value position = e.materialize(at[axis]);
-  bool isVector = isa<VectorType>(position.getType());
-  // From the last input to the first: value = position < end of input i ? input i : what follows.
-  std::function<Value(unsigned)> pick = [&](unsigned i) -> Value {
-    auto read = [&]() -> Value {
-      SmallVector<Index> inner(at.begin(), at.end());
-      Index offset;
-      if (auto known = prim::getConstantSize(starts[i]))
-        offset = e.constant(-*known);
-      else
-        offset.base = e.sub(e.i64(0), e.size(starts[i]));
-      inner[axis] = e.addIndex(at[axis], offset);
-      inner[axis].mayPrecede |= isVector;
-      return e.emit(op.getInputs()[i], inner);
-    };
-    if (i + 1 == op.getInputs().size() && !isVector)
-      return read();
-    Value begin = e.size(starts[i]);
-    Value end = e.size(prim::simplifySize(starts[i] + prim::getSizes(op.getInputs()[i])[axis]));
-    if (isVector) {
-      Value from = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::sge, position, e.broadcast(begin));
-      Value to = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, position, e.broadcast(end));
-      Value hit = arith::AndIOp::create(b, e.loc(), from, to);
-      Value rest =
-          i + 1 == op.getInputs().size()
-              ? Value(arith::ConstantOp::create(b, e.loc(), b.getZeroAttr(e.vectorOf(Emitter::valueType(element)))))
-              : pick(i + 1);
-      return e.emitGuarded(hit, element, rest, true, read);
-    }
-    Value hit = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, position, end);
-    return e.branch(hit, element, anyLanes(at), read, [&] { return pick(i + 1); });
+  starts.push_back(start);
+  const Value position = e.materialize(at[axis]);
+  const bool isVector = isa<VectorType>(position.getType());
+  auto read = [&](unsigned i) -> Value {
+    SmallVector<Index> inner(at.begin(), at.end());
+    Index offset;
+    if (auto known = prim::getConstantSize(starts[i]))
+      offset = e.constant(-*known);
+    else
+      offset.base = e.sub(e.i64(0), e.size(starts[i]));
+    inner[axis] = e.addIndex(at[axis], offset);
+    inner[axis].mayPrecede |= isVector;
+    return e.emit(op.getInputs()[i], inner);
   };
-  return pick(0);
+  auto zero = [&]() -> Value {
+    return arith::ConstantOp::create(b, e.loc(), b.getZeroAttr(e.vectorOf(Emitter::valueType(element))));
+  };
+  // Which of a vector's positions lie in the inputs [first, last).
+  auto isIn = [&](unsigned first, unsigned last) -> Value {
+    Value begin = e.size(starts[first]), end = e.size(starts[last]);
+    Value from = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::sge, position, e.broadcast(begin));
+    Value to = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, position, e.broadcast(end));
+    return arith::AndIOp::create(b, e.loc(), from, to);
+  };
+  // A few inputs, from the last one to the first: value = position < end of input i ? input i : what follows.
+  std::function<Value(unsigned, unsigned)> scan = [&](unsigned i, unsigned last) -> Value {
+    if (i + 1 == last && !isVector)
+      return read(i);
+    if (isVector) {
+      const Value hit = isIn(i, i + 1);
+      const Value rest = i + 1 == last ? zero() : scan(i + 1, last);
+      return e.emitGuarded(hit, element, rest, true, [&] { return read(i); });
+    }
+    Value hit = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, position, e.size(starts[i + 1]));
+    return e.branch(hit, element, anyLanes(at), [&] { return read(i); }, [&] { return scan(i + 1, last); });
+  };
+  // Many: halves are searched, those of a vector where any of its positions lies.
+  constexpr unsigned kFew = 8;
+  std::function<Value(unsigned, unsigned)> search = [&](unsigned first, unsigned last) -> Value {
+    if (last - first <= kFew)
+      return scan(first, last);
+    const unsigned middle = first + (last - first) / 2;
+    if (!isVector) {
+      Value before = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, position, e.size(starts[middle]));
+      return e.branch(
+          before, element, anyLanes(at), [&] { return search(first, middle); }, [&] { return search(middle, last); });
+    }
+    auto half = [&](unsigned from, unsigned to, Value otherwise) {
+      const Value hit = isIn(from, to);
+      const Value any = vector::ReductionOp::create(b, e.loc(), vector::CombiningKind::OR, hit);
+      return e.branch(
+          any, element, /*lanes=*/true,
+          [&] { return e.emitGuarded(hit, element, otherwise, true, [&] { return search(from, to); }); },
+          [&] { return otherwise; });
+    };
+    return half(first, middle, half(middle, last, zero()));
+  };
+  return search(0, op.getInputs().size());
 }
 
 static SmallVector<Index> forwardTranspose(Emitter &, prim::TransposeOp transpose, ArrayRef<Index> at) {

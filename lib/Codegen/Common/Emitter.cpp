@@ -167,6 +167,23 @@ Value Emitter::isNot(Value condition) {
   return arith::XOrIOp::create(b, location, condition, arith::ConstantIntOp::create(b, location, b.getI1Type(), 1));
 }
 
+/// LLVM takes sums apart, as often as they are parts of longer ones: where the hundredth input of a concat begins has a
+/// hundred terms, and so has each address in it. Sums of so many terms are hidden from it.
+static constexpr unsigned kMostTerms = 8;
+
+static unsigned countTerms(AffineExpr sum) {
+  unsigned terms = 1;
+  for (; sum.getKind() == AffineExprKind::Add; sum = cast<AffineBinaryOpExpr>(sum).getLHS())
+    ++terms;
+  return terms;
+}
+
+Value Emitter::throughMemory(Value value) {
+  Value slot = stackBuffer(value.getType(), 1);
+  LLVM::StoreOp::create(b, location, value, slot);
+  return LLVM::LoadOp::create(b, location, value.getType(), slot, /*alignment=*/0, /*isVolatile=*/true);
+}
+
 Value Emitter::size(AffineExpr expr) {
   expr = prim::simplifySize(expr);
   if (auto constant = prim::getConstantSize(expr))
@@ -192,8 +209,10 @@ Value Emitter::size(AffineExpr expr) {
     Value x = size(binary.getLHS()), y = size(binary.getRHS());
     result = atEntry([&]() -> Value {
       switch (expr.getKind()) {
-      case AffineExprKind::Add:
-        return arith::AddIOp::create(b, location, x, y);
+      case AffineExprKind::Add: {
+        Value sum = arith::AddIOp::create(b, location, x, y);
+        return countTerms(expr) % kMostTerms == 0 ? throughMemory(sum) : sum;
+      }
       case AffineExprKind::Mul:
         return arith::MulIOp::create(b, location, x, y);
       case AffineExprKind::FloorDiv:

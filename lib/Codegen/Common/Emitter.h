@@ -148,6 +148,8 @@ public:
   /// in an inner loop, then stay such, which costs nothing; where it steps through outer loops, LLVM would else step
   /// each of them by itself, more than there are registers.
   mlir::Value opaque(mlir::Value pointer);
+  /// The value, stored and loaded: LLVM does not see where it comes from. At the entry of the kernel.
+  mlir::Value throughMemory(mlir::Value value);
   /// Fetches the line at `address` to the second-level cache, or to the first-level one. Any address will do.
   void prefetch(mlir::Value address, bool toFirstLevel = false);
   /// A buffer of `count` elements on the stack, 64-byte aligned, made at the function's entry.

@@ -21,6 +21,7 @@ void ProgramBuilder::emitIf(prim::IfOp op, LogicalResult &result) {
   condBranch(compare(LLVM::ICmpPredicate::ne, condition, LLVM::ConstantOp::create(b, loc, i8, b.getI8IntegerAttr(0))),
              blocks[0], blocks[1]);
   for (int side = 0; side < 2; ++side) {
+    SizeScope scope(*this);
     Block &body = op->getRegion(side).front();
     b.setInsertionPointToStart(blocks[side]);
     if (failed(emit(body)))
@@ -72,6 +73,7 @@ void ProgramBuilder::emitChoose(ChooseOp op, LogicalResult &result) {
     if (hasDynamicMemory(value))
       dynamic.push_back(i);
   Block *next = newBlock(SmallVector<Type>(dynamic.size(), ptr));
+  SizeScope choice(*this);
   for (const auto &[sizes, block] : cases) {
     Block *body = block, *other = nullptr;
     if (sizes) {
@@ -80,6 +82,7 @@ void ProgramBuilder::emitChoose(ChooseOp op, LogicalResult &result) {
       condBranch(contains(sizes.getValue()), holds, other);
       b.setInsertionPointToStart(holds);
     }
+    SizeScope scope(*this);
     if (failed(emit(*body)))
       result = failure();
     // The launches have made the results' memory.
@@ -125,6 +128,7 @@ void ProgramBuilder::emitWhile(prim::WhileOp op, LogicalResult &result) {
                                          LLVM::ConstantOp::create(b, loc, i8, b.getI8IntegerAttr(0))));
   condBranch(go, loop, next);
   b.setInsertionPointToStart(loop);
+  SizeScope scope(*this);
   hostStore(trip, address(body.getArgument(0)));
   if (failed(emit(body)))
     result = failure();

@@ -62,6 +62,10 @@ LLVM::LLVMFuncOp ProgramBuilder::beginFunction(StringRef name, Type result, Arra
   auto function = LLVM::LLVMFuncOp::create(b, loc, name, LLVM::LLVMFunctionType::get(result, arguments));
   function.setVisibility_(LLVM::Visibility::Hidden);
   b.setInsertionPointToStart(function.addEntryBlock(b));
+  knownSizes.clear();
+  knownSizes.emplace_back();
+  segments.clear();
+  shared = Value();
   return function;
 }
 
@@ -157,7 +161,7 @@ FailureOr<SmallVector<std::string>> ProgramBuilder::buildParts() {
       loc = variant.getLoc();
       names.push_back("tc_run" + suffix.str() + ".part" + std::to_string(names.size()));
       auto function = beginRun(names.back(), {ptr, ptr});
-      function.setNoInline(true);
+      markPart(function);
       shared = function.getArgument(1);
       dynamicMemory.clear();
       count = 0;
@@ -167,11 +171,26 @@ FailureOr<SmallVector<std::string>> ProgramBuilder::buildParts() {
     count += countWords(op);
     for (Value result : op.getResults())
       if (auto memory = dynamicMemory.find(result); memory != dynamicMemory.end())
-        store(memory->second, at(shared, 8 * sharedMemory.lookup(result)));
+        store(memory->second, at(shared, 8 * int64_t(segmentBytes.size() + sharedMemory.lookup(result))));
   }
   LLVM::ReturnOp::create(b, loc, c32(0));
   dynamicMemory.clear();
   loc = variant.getLoc();
+  return names;
+}
+
+SmallVector<std::string> ProgramBuilder::buildSegments() {
+  constexpr size_t kMost = 32;
+  SmallVector<std::string> names;
+  for (size_t first = 0; first < segmentBytes.size(); first += kMost) {
+    names.push_back("tc_run" + suffix.str() + ".segments" + std::to_string(names.size()));
+    auto function = beginFunction(names.back(), i32, {ptr, ptr});
+    markPart(function);
+    loadFrame(function.getArgument(0));
+    arena = load(ptr, at(frame, offsetof(tcrt_frame_t, arena)));
+    emitSegments(first, std::min(first + kMost, segmentBytes.size()), function.getArgument(1));
+    LLVM::ReturnOp::create(b, loc, c32(0));
+  }
   return names;
 }
 
@@ -193,14 +212,17 @@ LogicalResult ProgramBuilder::buildRun() {
     words += countWords(op);
   if (words <= kMostWordsAlone) {
     beginRun(name, {ptr});
+    emitSegments(0, segmentBytes.size(), Value());
     if (failed(emit(main.front())))
       return failure();
   } else {
     FailureOr<SmallVector<std::string>> parts = buildParts();
     if (failed(parts))
       return failure();
+    SmallVector<std::string> names = buildSegments();
+    llvm::append_range(names, *parts);
     Value argument = beginFunction(name, i32, {ptr}).getArgument(0);
-    callParts(*parts, {argument, stack(std::max<int64_t>(sharedMemory.size(), 1))});
+    callParts(names, {argument, stack(int64_t(segmentBytes.size() + sharedMemory.size() + sharedSizes.size()))});
   }
   loc = variant.getLoc();
   LLVM::ReturnOp::create(b, loc, c32(0));
@@ -256,9 +278,13 @@ void ProgramBuilder::buildEntry(ArrayRef<std::string> suffixes, uint32_t neededI
 
 LogicalResult ProgramBuilder::build() {
   main.walk([&](Operation *op) {
-    for (int64_t symbol : prim::getBoundSymbols(op))
+    for (int64_t symbol : prim::getBoundSymbols(op)) {
       boundByData.insert(symbol);
+      if (isa<prim::WhileOp>(op))
+        boundByLoop.insert(symbol);
+    }
   });
+  segmentBytes = llvm::to_vector(main->getAttrOfType<AffineMapAttr>(kArenaAttr).getValue().getResults());
   main.walk<WalkOrder::PreOrder>([&](LaunchOp launch) { launchIds.insert({launch, tables.launchCount++}); });
   if (failed(buildInfer()))
     return failure();

@@ -130,8 +130,9 @@ LogicalResult ProgramBuilder::buildInfer() {
   }
   Value workers = load(i64, at(frame, offsetof(tcrt_frame_t, worker_count)));
   scratch = arithmetic(AffineExprKind::Mul, scratch, workers);
-  Value bytes = size(main->getAttrOfType<AffineMapAttr>(kArenaAttr).getValue());
-  bytes = arithmetic(AffineExprKind::Add, bytes, scratch);
+  Value bytes = scratch;
+  for (AffineExpr segment : segmentBytes)
+    bytes = arithmetic(AffineExprKind::Add, bytes, size(segment));
   checkOverflow();
   store(bytes, at(frame, offsetof(tcrt_frame_t, arena_size)));
   overflow = Value();
@@ -156,7 +157,7 @@ LogicalResult ProgramBuilder::buildInfer() {
   auto buildParts = [&](ArrayRef<std::string> names, auto rest, auto emit) {
     for (const std::string &part : names) {
       auto function = beginFunction(part, i32, {ptr});
-      function.setNoInline(true);
+      markPart(function);
       loadFrame(function.getArgument(0));
       emit(rest.take_front(kMostInPart));
       rest = rest.drop_front(std::min(kMostInPart, rest.size()));

@@ -53,12 +53,12 @@ LogicalResult ProgramBuilder::emitLaunch(LaunchOp launch) {
     for (LaunchOp member : ArrayRef(members).take_front(place))
       if (member.getScratch() && !isBoundByData(member.getScratch()->getResult(0)))
         before = before + member.getScratch()->getResult(0);
-    Value from = size(main->getAttrOfType<AffineMapAttr>(kArenaAttr).getValue());
+    Value from = segment(segmentBytes.size());
     if (before = prim::simplifySize(before); prim::getConstantSize(before) != 0) {
       Value workers = load(i64, at(frame, offsetof(tcrt_frame_t, worker_count)));
-      from = arithmetic(AffineExprKind::Add, from, arithmetic(AffineExprKind::Mul, size(before), workers));
+      from = at(from, arithmetic(AffineExprKind::Mul, size(before), workers));
     }
-    push(at(arena, from));
+    push(from);
   }
   for (int64_t symbol : launch.getSymbols())
     push(load(i64, at(frameSymbols, 8 * symbol)));

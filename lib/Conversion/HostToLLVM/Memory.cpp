@@ -33,14 +33,17 @@ PlaceAttr ProgramBuilder::placeOf(Value value) {
 Value ProgramBuilder::address(Value value) {
   value = prim::getViewSource(value);
   PlaceAttr place = placeOf(value);
-  Value base;
+  AffineExpr offset = place.getOffset().getValue().getResult(0);
+  auto within = [&](Value base) {
+    if (auto constant = prim::getConstantSize(offset); constant && *constant <= INT32_MAX)
+      return at(base, *constant);
+    return at(base, size(offset));
+  };
   switch (place.getKind()) {
   case PlaceKind::Arena:
-    base = arena;
-    break;
+    return within(segment(place.getIndex()));
   case PlaceKind::Weights:
-    base = weights;
-    break;
+    return within(weights);
   case PlaceKind::Input:
     return load(ptr, at(inputs, 8 * place.getIndex()));
   case PlaceKind::Output:
@@ -52,12 +55,29 @@ Value ProgramBuilder::address(Value value) {
     if (auto known = dynamicMemory.find(value); known != dynamicMemory.end())
       return known->second;
     // Made by a part before.
-    return load(ptr, at(shared, 8 * sharedMemory.lookup(value)));
+    return load(ptr, at(shared, 8 * int64_t(segmentBytes.size() + sharedMemory.lookup(value))));
   }
-  AffineExpr offset = place.getOffset().getValue().getResult(0);
-  if (auto constant = prim::getConstantSize(offset); constant && *constant <= INT32_MAX)
-    return at(base, *constant);
-  return at(base, size(offset));
+  llvm_unreachable("unknown kind of place");
+}
+
+Value ProgramBuilder::segment(size_t index) {
+  if (index == 0)
+    return arena;
+  if (!segments.empty())
+    return segments[index - 1];
+  return load(ptr, at(shared, 8 * int64_t(index - 1)));
+}
+
+void ProgramBuilder::emitSegments(size_t first, size_t last, Value table) {
+  Value end = first == 0 || !table ? arena : load(ptr, at(table, 8 * int64_t(first - 1)));
+  for (size_t i = first; i < last; ++i) {
+    auto constant = prim::getConstantSize(segmentBytes[i]);
+    end = constant ? at(end, *constant) : at(end, size(segmentBytes[i]));
+    if (table)
+      store(end, at(table, 8 * int64_t(i)));
+    else
+      segments.push_back(end);
+  }
 }
 
 void ProgramBuilder::allocate(Value value) {

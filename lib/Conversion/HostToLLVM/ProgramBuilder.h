@@ -114,10 +114,22 @@ private:
   void returnIfFailed(Value code);
 
   //===--- size expressions ---------------------------------------------------------------------------------------===//
+  /// The value of a size for the symbols' values. Each expression is computed once in a function, and once in all parts
+  /// of a program if that is outside of branches and loops.
   Value size(AffineExpr expr);
+  /// The value if it is known here, else none.
+  Value findSize(AffineExpr expr);
   Value size(AffineMap map) { return size(map.getResult(0)); }
   Value arithmetic(AffineExprKind kind, Value x, Value y);
   Value floorDiv(Value x, Value y);
+  struct SizeInfo {
+    unsigned operations = 0; ///< of the expression as a tree
+    bool isStable = true;    ///< whether its symbols get their values once in a run
+  };
+  const SizeInfo &getInfo(AffineExpr expr);
+  Value sharedSizeAddress(size_t number) {
+    return at(shared, 8 * int64_t(segmentBytes.size() + sharedMemory.size() + number));
+  }
   bool isBoundByData(AffineExpr expr) {
     return llvm::any_of(getSymbols(expr), [&](unsigned s) { return boundByData.contains(s); });
   }
@@ -128,6 +140,11 @@ private:
 
   //===--- memory -------------------------------------------------------------------------------------------------===//
   Value address(Value value);
+  /// Where a segment of the arena begins; behind the last one, the scratch does.
+  Value segment(size_t index);
+  /// Computes where the segments in [first, last) end: stores it to the words of `table`, else keeps it for this
+  /// function.
+  void emitSegments(size_t first, size_t last, Value table);
   /// Makes the memory of values whose size depends on data. Called where they are defined.
   void allocate(Value value);
   bool hasDynamicMemory(Value value) {
@@ -156,6 +173,11 @@ private:
 
   //===--- the functions ------------------------------------------------------------------------------------------===//
   LLVM::LLVMFuncOp beginFunction(StringRef name, Type result, ArrayRef<Type> arguments);
+  /// Of a function that is one of many of a long program: LLVM takes its time for kernels, not for these.
+  void markPart(LLVM::LLVMFuncOp function) {
+    function.setNoInline(true);
+    function.setOptimizeNone(true);
+  }
   void loadFrame(Value frame);
   LogicalResult buildInfer();
   LogicalResult buildRun();
@@ -163,6 +185,8 @@ private:
   LLVM::LLVMFuncOp beginRun(StringRef name, ArrayRef<Type> arguments);
   /// The ops of the program's outermost block in functions of bounded size; their names.
   FailureOr<SmallVector<std::string>> buildParts();
+  /// Functions of bounded size that store where the arena's segments end; their names.
+  SmallVector<std::string> buildSegments();
   /// Calls functions that take these arguments, one after another, until one fails.
   void callParts(ArrayRef<std::string> names, ArrayRef<Value> arguments);
   LogicalResult emit(Block &block);
@@ -193,15 +217,37 @@ private:
   ArrayAttr symbols;
   bool isCpu;
   Type ptr, i1, i8, i32, i64, i64Checked;
-  llvm::SmallDenseSet<unsigned> boundByData;
+  llvm::SmallDenseSet<unsigned> boundByData, boundByLoop;
+  DenseMap<AffineExpr, SizeInfo> sizeInfos;
 
   // Of the function being built.
   Value frame, imports, frameSymbols, inputs, outputs, states, arena, weights, args;
   Value overflow; ///< if set, size arithmetic is checked and or-ed to it
+  struct Size {
+    Value value;
+    bool isChecked; ///< for overflow
+  };
+  /// Sizes that are known in the blocks being built, from the function's own to the innermost one of control flow.
+  SmallVector<DenseMap<AffineExpr, Size>> knownSizes;
+  /// Sizes that become known while it lives are forgotten behind it: a block that does not always run.
+  struct SizeScope {
+    explicit SizeScope(ProgramBuilder &builder) : builder(builder) { builder.knownSizes.emplace_back(); }
+    ~SizeScope() { builder.knownSizes.pop_back(); }
+    ProgramBuilder &builder;
+  };
   DenseMap<Value, Value> dynamicMemory;
-  /// Where a program is in parts: words that these share, and which of them hold the memory of values.
+  /// Bytes of the arena's segments; where they end, if the function being built computes that.
+  SmallVector<AffineExpr> segmentBytes;
+  SmallVector<Value> segments;
+  /// Where a program is in parts: words that these share. First where the arena's segments end, then the memory of
+  /// values, then sizes, by number.
   Value shared;
   llvm::MapVector<Value, int64_t> sharedMemory;
+  struct SharedSize {
+    size_t number;
+    bool isChecked;
+  };
+  DenseMap<AffineExpr, SharedSize> sharedSizes;
   llvm::MapVector<Operation *, unsigned> launchIds;
   /// What any function that runs ops may need on its stack: words of a launch, members of a group, records of launches
   /// and words of a call.

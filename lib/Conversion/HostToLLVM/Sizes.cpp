@@ -67,7 +67,9 @@ Value ProgramBuilder::arithmetic(AffineExprKind kind, Value x, Value y) {
     break;
   }
   // A division by a symbol that is 0 gives something, but no trap.
-  Value divisor = select(compare(LLVM::ICmpPredicate::eq, y, c64(0)), c64(1), y);
+  auto known = y.getDefiningOp<LLVM::ConstantOp>();
+  const bool isKnown = known && cast<IntegerAttr>(known.getValue()).getInt() != 0;
+  Value divisor = isKnown ? y : select(compare(LLVM::ICmpPredicate::eq, y, c64(0)), c64(1), y);
   if (kind == AffineExprKind::FloorDiv)
     return floorDiv(x, divisor);
   if (kind == AffineExprKind::CeilDiv) {
@@ -78,14 +80,59 @@ Value ProgramBuilder::arithmetic(AffineExprKind kind, Value x, Value y) {
   return LLVM::SubOp::create(b, loc, x, product);
 }
 
+const ProgramBuilder::SizeInfo &ProgramBuilder::getInfo(AffineExpr expr) {
+  if (auto known = sizeInfos.find(expr); known != sizeInfos.end())
+    return known->second;
+  SizeInfo info;
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr)) {
+    info.isStable = !boundByLoop.contains(symbol.getPosition());
+  } else if (auto binary = dyn_cast<AffineBinaryOpExpr>(expr)) {
+    const SizeInfo lhs = getInfo(binary.getLHS()), rhs = getInfo(binary.getRHS());
+    info = {llvm::SaturatingAdd(llvm::SaturatingAdd(lhs.operations, rhs.operations), 1u), lhs.isStable && rhs.isStable};
+  }
+  return sizeInfos.try_emplace(expr, info).first->second;
+}
+
+Value ProgramBuilder::findSize(AffineExpr expr) {
+  // What was computed without checks may be a wrapped number.
+  const bool isChecked(overflow);
+  for (const DenseMap<AffineExpr, Size> &scope : llvm::reverse(knownSizes))
+    if (auto known = scope.find(expr); known != scope.end() && (known->second.isChecked || !isChecked))
+      return known->second.value;
+  auto kept = sharedSizes.find(expr);
+  if (!shared || kept == sharedSizes.end() || (isChecked && !kept->second.isChecked))
+    return {};
+  Value value = load(i64, sharedSizeAddress(kept->second.number));
+  knownSizes.back()[expr] = {value, kept->second.isChecked};
+  return value;
+}
+
 Value ProgramBuilder::size(AffineExpr expr) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
     return c64(constant.getValue());
   if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
     return load(i64, at(frameSymbols, 8 * int64_t(symbol.getPosition())));
+  const SizeInfo info = getInfo(expr);
+  if (!info.isStable) {
+    auto binary = cast<AffineBinaryOpExpr>(expr);
+    Value lhs = size(binary.getLHS());
+    return arithmetic(expr.getKind(), lhs, size(binary.getRHS()));
+  }
+  if (Value known = findSize(expr))
+    return known;
   auto binary = cast<AffineBinaryOpExpr>(expr);
   Value lhs = size(binary.getLHS());
-  return arithmetic(expr.getKind(), lhs, size(binary.getRHS()));
+  Value value = arithmetic(expr.getKind(), lhs, size(binary.getRHS()));
+  const bool isChecked(overflow);
+  knownSizes.back()[expr] = {value, isChecked};
+  // Parts that follow load it, if that is less than to compute it.
+  constexpr unsigned kWorthLoading = 4;
+  if (shared && knownSizes.size() == 1 && info.operations >= kWorthLoading) {
+    SharedSize &kept = sharedSizes.try_emplace(expr, SharedSize{sharedSizes.size(), isChecked}).first->second;
+    kept.isChecked |= isChecked;
+    store(value, sharedSizeAddress(kept.number));
+  }
+  return value;
 }
 
 /// The guards of a symbol that the runtime does not bind.

@@ -1,8 +1,9 @@
 //===- LLVMCPU.cpp - x86-64 object code through LLVM --------------------------------------------------------------===//
 //
 // A variant is cut into parts of about equal size, in the order of its functions: the program and all globals, then the
-// kernels. Each part becomes an LLVM module of its own context, is optimised and written as a relocatable object. What
-// these need of the code library is generated last, and lld makes one shared object of all.
+// kernels, then what a long program is cut into. Each part becomes an LLVM module of its own context, is optimised and
+// written as a relocatable object. What these need of the code library is generated last, and lld makes one shared
+// object of all.
 //
 // Kernels come vectorised; LLVM's vectorisers are off, as they would only widen scalar tails.
 //
@@ -45,6 +46,8 @@ namespace {
 
 /// Operations per part; small enough for the threads to share the work, large enough to amortise a module's cost.
 constexpr int64_t kPartOperations = 3000;
+/// The same of a long program's functions, which are not optimised.
+constexpr int64_t kProgramOperations = 20000;
 /// Bytes of stack that a task may use (DESIGN: artifact rules).
 constexpr int64_t kMaxStackBytes = 64 * 1024;
 
@@ -76,7 +79,8 @@ constexpr FeatureBit kFeatures[] = {{"sse4.2", TCRT_CPU_SSE42},
                                     {"avx512bitalg", TCRT_CPU_AVX512BITALG},
                                     {"avx512vpopcntdq", TCRT_CPU_AVX512VPOPCNTDQ}};
 
-llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(StringRef cpu, StringRef features) {
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(StringRef cpu, StringRef features,
+                                                                       llvm::CodeGenOptLevel level) {
   static const bool initialized = [] {
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
@@ -94,8 +98,8 @@ llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(StringRef
   llvm::TargetOptions options;
   options.FunctionSections = true;
   options.DataSections = true;
-  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      triple, cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  std::unique_ptr<llvm::TargetMachine> machine(
+      target->createTargetMachine(triple, cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, level));
   if (!machine)
     return llvm::createStringError("LLVM cannot generate code for CPU \"" + cpu + "\"");
   return machine;
@@ -114,13 +118,18 @@ private:
   std::unique_ptr<llvm::Module> translate(ArrayRef<Operation *> operations, llvm::LLVMContext &context);
   llvm::Expected<std::string> generate(llvm::Module &module, llvm::TargetMachine &machine, const Twine &part);
   llvm::Expected<std::string>
-  compileModule(const Twine &part,
+  compileModule(const Twine &part, llvm::CodeGenOptLevel level,
                 llvm::function_ref<llvm::Expected<std::unique_ptr<llvm::Module>>(llvm::LLVMContext &)> make);
   llvm::Error addLibrary();
 
   host::VariantOp variant;
   std::string debugDir;
-  std::vector<SmallVector<Operation *>> parts; ///< definitions; part 0 holds the program and the globals
+  /// Definitions. Part 0 holds the program and the globals.
+  struct Part {
+    SmallVector<Operation *> operations;
+    bool isOptimized = true;
+  };
+  std::vector<Part> parts;
   std::vector<std::string> objects;
   std::string cpu, features;
   uint64_t requires_ = 0;
@@ -131,7 +140,7 @@ llvm::Error Compilation::prepare() {
   auto described = cast<machine::CpuAttr>(variant.getMachine());
   cpu = described.getCpu().str();
   features = described.getFeatures().str();
-  auto machine = makeTargetMachine(cpu, features);
+  auto machine = makeTargetMachine(cpu, features, llvm::CodeGenOptLevel::Default);
   if (!machine)
     return machine.takeError();
   const llvm::MCSubtargetInfo &subtarget = *(*machine)->getMCSubtargetInfo();
@@ -143,31 +152,37 @@ llvm::Error Compilation::prepare() {
   wide = requires_ & TCRT_CPU_AVX512F;
 
   parts.emplace_back();
-  int64_t operations = 0;
-  SmallVector<Operation *> kernels;
+  SmallVector<Operation *> kernels, program;
   for (Operation &op : variant.getBody().front()) {
     auto function = dyn_cast<LLVM::LLVMFuncOp>(op);
     if (!function) {
-      parts[0].push_back(&op);
+      parts[0].operations.push_back(&op);
       continue;
     }
     if (function.isExternal())
       continue;
-    if (function.getName().starts_with("tc_"))
-      parts[0].push_back(&op);
-    else
+    if (!function.getName().starts_with("tc_"))
       kernels.push_back(&op);
+    else if (function.getOptimizeNone().value_or(false))
+      program.push_back(&op);
+    else
+      parts[0].operations.push_back(&op);
   }
-  for (Operation *kernel : kernels) {
-    int64_t count = 0;
-    kernel->walk([&](Operation *) { ++count; });
-    if (operations > 0 && operations + count > kPartOperations) {
-      parts.emplace_back();
-      operations = 0;
+  auto addParts = [&](ArrayRef<Operation *> functions, bool isOptimized, int64_t most) {
+    int64_t operations = 0;
+    for (Operation *function : functions) {
+      int64_t count = 0;
+      function->walk([&](Operation *) { ++count; });
+      if ((operations > 0 && operations + count > most) || parts.back().isOptimized != isOptimized) {
+        parts.push_back({{}, isOptimized});
+        operations = 0;
+      }
+      parts.back().operations.push_back(function);
+      operations += count;
     }
-    parts.back().push_back(kernel);
-    operations += count;
-  }
+  };
+  addParts(kernels, /*isOptimized=*/true, kPartOperations);
+  addParts(program, /*isOptimized=*/false, kProgramOperations);
   objects.resize(getPartCount());
   return llvm::Error::success();
 }
@@ -381,8 +396,9 @@ struct Diagnostics : public llvm::DiagnosticHandler {
 };
 
 llvm::Expected<std::string> Compilation::compileModule(
-    const Twine &part, llvm::function_ref<llvm::Expected<std::unique_ptr<llvm::Module>>(llvm::LLVMContext &)> make) {
-  auto machine = makeTargetMachine(cpu, features);
+    const Twine &part, llvm::CodeGenOptLevel level,
+    llvm::function_ref<llvm::Expected<std::unique_ptr<llvm::Module>>(llvm::LLVMContext &)> make) {
+  auto machine = makeTargetMachine(cpu, features, level);
   if (!machine)
     return machine.takeError();
   llvm::LLVMContext context;
@@ -399,12 +415,13 @@ llvm::Expected<std::string> Compilation::compileModule(
 
 llvm::Error Compilation::compilePart(unsigned part) {
   auto make = [&](llvm::LLVMContext &context) -> llvm::Expected<std::unique_ptr<llvm::Module>> {
-    if (std::unique_ptr<llvm::Module> module = translate(parts[part], context))
+    if (std::unique_ptr<llvm::Module> module = translate(parts[part].operations, context))
       return module;
     return llvm::createStringError("the code of variant \"" + variant.getSymName() +
                                    "\" cannot be translated to LLVM IR");
   };
-  llvm::Expected<std::string> object = compileModule(Twine(part), make);
+  llvm::Expected<std::string> object = compileModule(
+      Twine(part), parts[part].isOptimized ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::None, make);
   if (!object)
     return object.takeError();
   objects[part] = std::move(*object);
@@ -446,7 +463,7 @@ llvm::Error Compilation::addLibrary() {
   };
   objects.emplace_back();
   while (!complete) {
-    llvm::Expected<std::string> object = compileModule("library", make);
+    llvm::Expected<std::string> object = compileModule("library", llvm::CodeGenOptLevel::Default, make);
     if (!object)
       return object.takeError();
     complete = true;

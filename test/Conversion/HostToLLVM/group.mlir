@@ -73,8 +73,7 @@ module {
 // CHECK: %[[WORKERS:.*]] = llvm.load %[[AT]] : !llvm.ptr -> i64
 // CHECK: %[[SMALL:.*]] = llvm.mlir.constant(64 : i64)
 // CHECK: %[[BEFORE:.*]] = llvm.mul %[[SMALL]], %[[WORKERS]]
-// CHECK: %[[OFFSET:.*]] = llvm.add %{{.*}}, %[[BEFORE]]
-// CHECK: llvm.getelementptr %{{.*}}[%[[OFFSET]]]
+// CHECK: llvm.getelementptr %{{.*}}[%[[BEFORE]]]
 // CHECK: llvm.mlir.addressof @b
 module {
   func.func @main(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) attributes {prim.symbols = []} {

@@ -114,6 +114,16 @@ LogicalResult ChooseOp::verify() {
 
 unsigned tc::host::getElementBits(Type elementType) { return base::getPackedBitWidth(elementType).value_or(0); }
 
+AffineExpr tc::host::getArenaBytes(Operation *function) {
+  auto segments = function->getAttrOfType<AffineMapAttr>(kArenaAttr);
+  if (!segments)
+    return {};
+  AffineExpr bytes = getAffineConstantExpr(0, function->getContext());
+  for (AffineExpr segment : segments.getValue().getResults())
+    bytes = bytes + segment;
+  return bytes;
+}
+
 AffineExpr tc::host::getSizeBytes(Type tensorType) {
   SmallVector<AffineExpr> sizes = prim::getSizes(tensorType);
   AffineExpr count = prim::product(tensorType.getContext(), sizes);

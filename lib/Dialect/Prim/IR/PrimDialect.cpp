@@ -13,6 +13,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <map>
+#include <shared_mutex>
 
 using namespace mlir;
 using namespace tc;
@@ -23,7 +24,31 @@ using namespace tc::prim;
 #define GET_ATTRDEF_CLASSES
 #include "tc/Dialect/Prim/IR/PrimAttrs.cpp.inc"
 
+namespace {
+/// Canonical forms of size expressions, which all phases ask for again and again. Expressions live as long as their
+/// context, as this does. Thread safe.
+class CanonicalSizes : public DialectInterface::Base<CanonicalSizes> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CanonicalSizes)
+  explicit CanonicalSizes(Dialect *dialect) : Base(dialect) {}
+
+  AffineExpr find(AffineExpr expr) const {
+    std::shared_lock lock(mutex);
+    return forms.lookup(expr);
+  }
+  void add(AffineExpr expr, AffineExpr form) const {
+    std::unique_lock lock(mutex);
+    forms[expr] = form;
+  }
+
+private:
+  mutable std::shared_mutex mutex;
+  mutable DenseMap<AffineExpr, AffineExpr> forms;
+};
+} // namespace
+
 void PrimDialect::initialize() {
+  addInterfaces<CanonicalSizes>();
   addOperations<
 #define GET_OP_LIST
 #include "tc/Dialect/Prim/IR/PrimOps.cpp.inc"
@@ -214,7 +239,7 @@ Polynomial normalize(AffineExpr expr) {
       addTerm(a, atoms, coefficient);
     return a;
   case AffineExprKind::Mul:
-    if (a.size() * b.size() > 64) { // do not let products of long sums explode
+    if (a.size() > 1 && b.size() > 1 && a.size() * b.size() > 64) { // do not let products of long sums explode
       addTerm(result, {build(a, context) * build(b, context)}, 1);
       return result;
     }
@@ -297,7 +322,15 @@ std::optional<AffineExpr> tc::prim::divideSize(AffineExpr expr, AffineExpr by) {
 AffineExpr tc::prim::simplifySize(AffineExpr expr) {
   if (isa<AffineConstantExpr, AffineSymbolExpr>(expr))
     return expr;
-  return build(normalize(expr), expr.getContext());
+  auto *dialect = expr.getContext()->getLoadedDialect<PrimDialect>();
+  const auto *known = dialect ? dialect->getRegisteredInterface<CanonicalSizes>() : nullptr;
+  AffineExpr form = known ? known->find(expr) : AffineExpr();
+  if (form)
+    return form;
+  form = build(normalize(expr), expr.getContext());
+  if (known)
+    known->add(expr, form);
+  return form;
 }
 
 AffineMap tc::prim::makeSizeMap(MLIRContext *context, ArrayRef<AffineExpr> exprs) {

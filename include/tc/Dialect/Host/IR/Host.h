@@ -36,9 +36,10 @@ namespace tc::host {
 // The memory plan (tc-plan-memory) as attributes.
 /// On every op of the function that has results, and on the function for its arguments: ArrayAttr of PlaceAttr.
 inline constexpr llvm::StringLiteral kPlacesAttr = "host.places";
-/// On the function: AffineMapAttr with one result, bytes of the arena without scratch, a multiple of 64.
+/// On the function: AffineMapAttr, bytes of each segment of the arena, multiples of 64. The segments follow one
+/// another, and scratch follows them.
 inline constexpr llvm::StringLiteral kArenaAttr = "host.arena";
-/// On the function: AffineMapAttr, bytes of scratch per worker; the greatest result counts. Scratch follows the arena.
+/// On the function: AffineMapAttr, bytes of scratch per worker; the greatest result counts.
 /// Scratch whose size depends on data is not among them: its launch makes it.
 inline constexpr llvm::StringLiteral kScratchAttr = "host.scratch";
 /// On the function: IntegerAttr i64, the most bytes of values of static size that are live at once (lower bound of the
@@ -56,6 +57,8 @@ llvm::SmallVector<LaunchOp> getGroupMembers(LaunchOp launch);
 /// Bytes of one element in memory as numerator over `elementsPerGroup`: i1 takes a byte, 4-bit and 2-bit types are
 /// packed. Returns bits per element (8 for i1); 0 for types without a size.
 unsigned getElementBits(mlir::Type elementType);
+/// Bytes of the arena of a function that has a memory plan, without scratch; null without a plan.
+mlir::AffineExpr getArenaBytes(mlir::Operation *function);
 /// Bytes of a tensor, not rounded.
 mlir::AffineExpr getSizeBytes(mlir::Type tensorType);
 /// Positions of the symbols that `expr` mentions.

@@ -36,7 +36,7 @@ def Host_PlaceAttr : AttrDef<Host_Dialect, "Place"> {
   let mnemonic = "place";
   let summary = "Where a value lives: made by tc-plan-memory, obeyed by the host program";
   let description = [{
-    `#host.place<arena[0], affine_map<()[s0] -> (s0 * 512 + 64)>>`: `offset` bytes (a size expression) into the arena, into the
+    `#host.place<arena[0], affine_map<()[s0] -> (s0 * 512 + 64)>>`: `offset` bytes (a size expression) into segment `index` of the arena, into the
     caller's buffer of input or output `index`, or into the weights section. heap: memory of its own (number `index`) whose size
     depends on data, allocated where the value is defined; late_output: memory of output `index` that the runtime gives once its
     sizes are known; state: that of state `index`, which the context owns.
