@@ -3,9 +3,10 @@
 // F(4x4, 3x3): sixteen output pixels of one channel pair cost 36 multiplications instead of 144. A tile of 6 x 6 input
 // pixels d and a filter g give the output pixels Y = A^T ((G g G^T) * (B^T d B)) A; the products are summed over the
 // input channels, which makes 36 matrix products of [tiles, channels] x [channels, output channels]. G g G^T is made
-// when the artifact is written. Interpolation points 0, +-3/4, +-3/2 and infinity: all factors are exact in f32, and
-// the error is 1.8 times that of direct summation in the mean square (256 channels, normal data), where 0, +-1, +-2
-// give 3.3 times.
+// when the artifact is written. Interpolation points 0, +-11/16, +-3/2 and infinity: all factors are exact in f32, and
+// the error is 2.2 times that of direct summation in the mean square (256 channels, normal data; behind a relu 2.4),
+// where 0, +-3/4, +-3/2 give 2.4 (2.6) and 0, +-1, +-2 about 4. What a convolution errs, all behind it make larger: the
+// more products, the more it must gain to be worth it (leastGain).
 //
 // A task is a block of tiles (of all images, in row-major order) times a block of output channels: transform the tiles
 // to scratch (or take them from a launch before), multiply by micro-kernels, transform back, epilogue. The transforms
@@ -45,8 +46,62 @@ constexpr double kFarGroup = 1.15;
 // Share of the multiply-add peak that direct convolution of few channels reaches (0.67 of 64 channels of 56 x 56
 // pixels, 0.9 of 256), and the gain that makes another algorithm worth it.
 constexpr double kDirectShare = 0.65, kLeastGain = 1.15;
+// The error budget: the gain that each product behind asks for beside that, and what is always taken. Two convolutions
+// of 32 channels with 13 and 12 products behind (inception_v3) made two thirds of the network's error.
+constexpr double kGainPerProduct = 0.13, kEnoughGain = 3;
+constexpr int64_t kMostBehind = 1024;
 // Cycles of a task that is worth a thread.
 constexpr double kGrainCycles = 32e3;
+
+/// Products and convolutions on the shortest way from the region's results to those of its block: shortcuts carry what
+/// is exact past them. Of more than kMostBehind ops, the most that are met.
+int64_t countProductsBehind(kernel::RegionOp region) {
+  llvm::DenseMap<Value, int64_t> before;
+  auto leastOf = [&](ValueRange values) {
+    std::optional<int64_t> least;
+    for (Value value : values)
+      if (auto at = before.find(value); at != before.end())
+        least = std::min(least.value_or(at->second), at->second);
+    return least;
+  };
+  auto setResults = [&](Operation *op, int64_t count) {
+    for (Value result : op->getResults())
+      before[result] = count + isa<prim::ConvOp, prim::DotGeneralOp>(op);
+  };
+  setResults(region, 0);
+  int64_t most = 0, left = kMostBehind;
+  for (Operation *op = region->getNextNode(); op && left > 0; op = op->getNextNode(), --left) {
+    std::optional<int64_t> least = leastOf(op->getOperands());
+    if (!least)
+      continue;
+    if (op->hasTrait<OpTrait::IsTerminator>())
+      return *least;
+    auto next = dyn_cast<kernel::RegionOp>(op);
+    if (!next) {
+      setResults(op, *least);
+      continue;
+    }
+    Block &body = next.getBody().front();
+    for (auto [input, argument] : llvm::zip_equal(next.getInputs(), body.getArguments()))
+      if (auto at = before.find(input); at != before.end())
+        before[argument] = int64_t(at->second);
+    for (Operation &inner : body.without_terminator())
+      if (std::optional<int64_t> here = leastOf(inner.getOperands()))
+        setResults(&inner, *here);
+    for (auto [yielded, result] : llvm::zip_equal(body.getTerminator()->getOperands(), next->getResults()))
+      if (auto at = before.find(yielded); at != before.end()) {
+        most = std::max(most, at->second);
+        before[result] = int64_t(at->second);
+      }
+  }
+  return most;
+}
+
+/// What Winograd's algorithm must gain: each layer behind it makes its error larger, so that the first convolutions of
+/// deep networks have to gain more.
+double leastGain(kernel::RegionOp region) {
+  return std::min(kLeastGain + kGainPerProduct * double(countProductsBehind(region)), kEnoughGain);
+}
 
 std::optional<Problem> asProblem(const RegionProblem &region) {
   auto op = region.findAnchor<prim::ConvOp>();
@@ -123,7 +178,7 @@ public:
     const double pixels = double(p.likelyPlanes() * p.likelyHeight() * p.likelyWidth());
     double direct = usedTaps(p) * pixels * 9 * channels * columns / (2 * double(widestUnit().width()) * kDirectShare);
     direct = std::max(direct, double(p.c.taps()) * channels * columns * 4 / kFarBytes);
-    if (!best.tiles || best.cycles * kLeastGain > direct)
+    if (!best.tiles || best.cycles * leastGain(region.getOp()) > direct)
       return failure();
     return scheduleFor(p, packed->input, best);
   }

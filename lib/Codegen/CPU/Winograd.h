@@ -20,7 +20,7 @@ using Schedule = kernel::CpuWinogradAttr;
 // Output pixels of a tile along a dim, input pixels, and both of them in a plane.
 inline constexpr int64_t kOut = 4, kIn = 6, kOutPixels = kOut * kOut, kInPixels = kIn * kIn;
 // The points p and q of 0, +-p, +-q, infinity.
-inline constexpr double kP = 0.75, kQ = 1.5;
+inline constexpr double kP = 0.6875, kQ = 1.5;
 // Bytes of a filter that stays in the second-level cache.
 inline constexpr int64_t kFilterBytes = machine::kCaches.l2 / 8 * 3;
 

@@ -110,3 +110,73 @@ func.func @volume(%x: tensor<1x8x28x28x64xf32>) -> tensor<1x8x28x28x64xf32> attr
   }
   return %r : tensor<1x8x28x28x64xf32>
 }
+
+// -----
+
+// Two and a half times as fast, and little behind it that makes an error larger.
+// CHECK-LABEL: func.func @last
+// CHECK: schedule = #kernel.cpu.winograd<
+func.func @last(%x: tensor<1x128x128x32xf32>, %p: tensor<32x32xf32>) -> tensor<1x128x128x32xf32> attributes {prim.symbols = []} {
+  %w = prim.constant dense<1.0> : tensor<3x3x32x32xf32>
+  %0 = kernel.region(%i0 = %x : tensor<1x128x128x32xf32>, %i1 = %w : tensor<3x3x32x32xf32>) -> (tensor<1x128x128x32xf32>) {
+    %c = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x128x128x32xf32>, tensor<3x3x32x32xf32>) -> tensor<1x128x128x32xf32>
+    kernel.yield %c : tensor<1x128x128x32xf32>
+  }
+  %1 = prim.dot_general %0, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  return %1 : tensor<1x128x128x32xf32>
+}
+
+// -----
+
+// With thirteen products behind it is direct.
+// CHECK-LABEL: func.func @first_of_deep
+// CHECK: schedule = #kernel.cpu.contract<
+func.func @first_of_deep(%x: tensor<1x128x128x32xf32>, %p: tensor<32x32xf32>) -> tensor<1x128x128x32xf32> attributes {prim.symbols = []} {
+  %w = prim.constant dense<1.0> : tensor<3x3x32x32xf32>
+  %0 = kernel.region(%i0 = %x : tensor<1x128x128x32xf32>, %i1 = %w : tensor<3x3x32x32xf32>) -> (tensor<1x128x128x32xf32>) {
+    %c = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x128x128x32xf32>, tensor<3x3x32x32xf32>) -> tensor<1x128x128x32xf32>
+    kernel.yield %c : tensor<1x128x128x32xf32>
+  }
+  %1 = prim.dot_general %0, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %2 = prim.dot_general %1, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %3 = prim.dot_general %2, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %4 = prim.dot_general %3, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %5 = prim.dot_general %4, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %6 = prim.dot_general %5, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %7 = prim.dot_general %6, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %8 = prim.dot_general %7, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %9 = prim.dot_general %8, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %10 = prim.dot_general %9, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %11 = prim.dot_general %10, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %12 = prim.dot_general %11, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %13 = prim.dot_general %12, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  return %13 : tensor<1x128x128x32xf32>
+}
+
+// -----
+
+// A shortcut carries it past them.
+// CHECK-LABEL: func.func @past_shortcut
+// CHECK: schedule = #kernel.cpu.winograd<
+func.func @past_shortcut(%x: tensor<1x128x128x32xf32>, %p: tensor<32x32xf32>) -> tensor<1x128x128x32xf32> attributes {prim.symbols = []} {
+  %w = prim.constant dense<1.0> : tensor<3x3x32x32xf32>
+  %0 = kernel.region(%i0 = %x : tensor<1x128x128x32xf32>, %i1 = %w : tensor<3x3x32x32xf32>) -> (tensor<1x128x128x32xf32>) {
+    %c = prim.conv %i0, %i1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x128x128x32xf32>, tensor<3x3x32x32xf32>) -> tensor<1x128x128x32xf32>
+    kernel.yield %c : tensor<1x128x128x32xf32>
+  }
+  %1 = prim.dot_general %0, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %2 = prim.dot_general %1, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %3 = prim.dot_general %2, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %4 = prim.dot_general %3, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %5 = prim.dot_general %4, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %6 = prim.dot_general %5, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %7 = prim.dot_general %6, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %8 = prim.dot_general %7, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %9 = prim.dot_general %8, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %10 = prim.dot_general %9, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %11 = prim.dot_general %10, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %12 = prim.dot_general %11, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %13 = prim.dot_general %12, %p batch [] x [] contract [3] x [0] : (tensor<1x128x128x32xf32>, tensor<32x32xf32>) -> tensor<1x128x128x32xf32>
+  %14 = prim.add %13, %0 : tensor<1x128x128x32xf32>
+  return %14 : tensor<1x128x128x32xf32>
+}
