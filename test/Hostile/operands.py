@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Operands that an operator does not take: every operator, each operand in turn, of another type, rank or size, or with odd values.
 
-usage: operands.py BIN [REGEX] [--full] [--jobs N] [--keep DIR]
+usage: operands.py BIN [REGEX] [--full | --run] [--jobs N] [--keep DIR]
 
 The nodes are those of ONNX's backend tests and of test/Integration (com.microsoft), one or two for each operator. tc-compile must answer
 each with 0, or with 1 or 2 and a sentence; where ONNX's schemas have no such type, with 1 or 2. Without --full: a few types and ranks for
-each operand, and the program is compiled as far as its regions.
+each operand, and the program is compiled as far as its regions. --run: the nodes as they are, run with odd integers as inputs: sizes,
+starts, indices. tc-run must take or refuse them, or lack the memory (0, 4, 5).
 """
 import argparse
 import contextlib
@@ -14,6 +15,7 @@ import copy
 import io
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -222,11 +224,49 @@ def check(tool, key, name, model, values):
     return codes, failures
 
 
+def run_values(tool, key, name, model, values):
+    """As check, of runs with odd integers."""
+    codes, failures = {}, []
+    inputs = model.graph.input
+    kinds = [i.type.tensor_type.elem_type for i in inputs]
+    if len(values) != len(inputs) or not all(isinstance(v, np.ndarray) and v.dtype.kind in "iufb" and v.dtype.name != "bfloat16" for v in values):
+        return codes, failures
+    odd = [i for i, v in enumerate(values) if kinds[i] in (T.INT64, T.INT32) and 0 < v.size <= 64]
+    with tempfile.TemporaryDirectory() as folder:
+        artifact = f"{folder}/model.bin"
+        with open(f"{folder}/model.onnx", "wb") as f:
+            f.write(model.SerializeToString())
+        made = subprocess.run([tool.binary, f"{folder}/model.onnx", "-o", artifact, "--cpu", "x86-64-v3", "--jobs", "1"], capture_output=True) if odd else None
+        if not made or made.returncode:
+            return codes, failures
+        for i in odd:
+            info = np.iinfo(values[i].dtype)
+            for number in (-1, 0, 1, 7, 2**30, info.max, info.max - 1, info.min, info.min + 1, info.max // 2, 2**40):
+                for which in {"all", "last"} if values[i].size > 1 else {"all"}:
+                    if not info.min <= number <= info.max:
+                        continue
+                    array = np.array(values[i])
+                    array[(...) if which == "all" else (-1,) * array.ndim] = number
+                    np.savez(f"{folder}/in.npz", **{f"input_{j}": array if j == i else v for j, v in enumerate(values)})
+                    run = [os.path.join(os.path.dirname(tool.binary), "tc-run"), artifact, "--inputs", f"{folder}/in.npz", "--threads", "1"]
+                    tool.runs += 1
+                    try:
+                        done = subprocess.run(run, capture_output=True, timeout=20, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30,) * 2))
+                        code, text = done.returncode, done.stderr.decode(errors="replace")
+                    except subprocess.TimeoutExpired:
+                        code, text = None, ""
+                    codes[code] = codes.get(code, 0) + 1
+                    if code not in (0, 4, 5) or code and ": error: " not in text:
+                        failures.append(f"{key[0]}.{key[1]} {name} {i}={number} ({which}): tc-run gives {code}: {text.strip()[-200:]}")
+    return codes, failures
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binaries")
     parser.add_argument("regex", nargs="?", default="")
     parser.add_argument("--full", action="store_true")
+    parser.add_argument("--run", action="store_true")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--keep")
     options = parser.parse_args()
@@ -236,7 +276,8 @@ def main():
         jobs = []
         for key, cases in base_models().items():
             if re.search(options.regex, ".".join(key)):
-                jobs += [pool.submit(check, tool, key, *case) for case in (cases if options.full else cases[:1])]
+                function = run_values if options.run else check
+                jobs += [pool.submit(function, tool, key, *case) for case in (cases if options.full or options.run else cases[:1])]
         for job in jobs:
             codes, failures = job.result()
             for code, count in codes.items():
