@@ -777,6 +777,7 @@ FUNCTION(string_rank) {
 /* Sorted by name. */
 static const tcrt_function_t functions[] = {
     {"box", box},
+    {"determinant", tcrt_determinant},
     {"has_value", has_value},
     {"map", make_map},
     {"map_part", map_part},

@@ -311,7 +311,7 @@ def add_sampling():
         grid = np.stack([*reversed(np.meshgrid(*axes, indexing="ij")), np.ones(spatial)], axis=-1)
         y = np.einsum("nij,...j->n...i", theta.astype(np.float64), grid).astype(np.float32)
         case(f"AffineGrid_{'x'.join(map(str, spatial))}_{align}", [helper.make_node("AffineGrid", ["t", "s"], ["y"], align_corners=align)], {"t": theta, "s": size}, {"y": y}, 20, dynamic=False)
-    for size, dtype in itertools.product((0, 1, 2, 5, 17), (np.float32, np.float64)):
+    for size, dtype in itertools.product((0, 1, 2, 4, 5, 8, 17, 24), (np.float32, np.float64)):
         x = random(2, 3, size, size, dtype=dtype)
         if size == 5:
             x[0, 0, 3] = 2 * x[0, 0, 1]  # singular

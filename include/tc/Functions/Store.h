@@ -83,6 +83,7 @@ tcrt_status_t tcrt_store_append(tcrt_store_t *store, int64_t sequence, int64_t i
 int tcrt_words_size(uint32_t dtype, uint32_t rank, const int64_t *dims, uint64_t *size_bytes);
 
 /* Host functions that have a file of their own, by their names without "tcrt_". */
+tcrt_status_t tcrt_determinant(const tcrt_services_t *services, tcrt_store_t *store, const tcrt_call_t *call);
 tcrt_status_t tcrt_non_max_suppression(const tcrt_services_t *services, tcrt_store_t *store, const tcrt_call_t *call);
 
 /* The function of this name in the library itself, or NULL. */

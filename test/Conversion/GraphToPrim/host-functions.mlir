@@ -51,6 +51,18 @@ graph.func @custom_complex(%x: tensor<3xcomplex<f32>> {graph.name = "x"}) -> (!t
 
 // -----
 
+// Large matrices, one after another; small ones are eliminated side by side.
+// CHECK-LABEL: func.func @determinant
+// CHECK: %[[D:.*]] = prim.host_call "determinant"(%arg0) {{.*}} : (tensor<3x9x9xf32>) -> tensor<3xf32>
+// CHECK: prim.while
+graph.func @determinant(%x: tensor<3x9x9xf32> {graph.name = "x"}, %z: tensor<3x4x4xf32> {graph.name = "z"}) -> (!tc.unknown, !tc.unknown) attributes {opsets = {ai.onnx = 11 : i64}} {
+  %y = graph.node "ai.onnx":"Det" opset 11(%x) : (tensor<3x9x9xf32>) -> !tc.unknown
+  %w = graph.node "ai.onnx":"Det" opset 11(%z) : (tensor<3x4x4xf32>) -> !tc.unknown
+  graph.yield %y, %w : !tc.unknown, !tc.unknown
+}
+
+// -----
+
 // How many boxes stay is known in the end only. Flags: 1 for centers, 2 for a threshold.
 // CHECK-LABEL: func.func @suppression
 // CHECK: %[[F:.*]] = prim.constant dense<3> : tensor<i64>
