@@ -214,6 +214,7 @@ void tcrt_context_destroy(tcrt_context_t *context) {
   free(context->store);
   if (context->driver) {
     tcrt_context_release_blocks(context);
+    tcrt_context_free_blocks(context);
     context->driver->release(context, context->arena, context->arena_bytes);
     tcrt_context_free_states(context);
   }

@@ -33,8 +33,13 @@ tcrt_status_t tcrt_context_leave(tcrt_context_t *context, tcrt_status_t status);
 tcrt_status_t tcrt_context_no_memory(const tcrt_context_t *context, const char *what, uint64_t bytes);
 /* Makes *data at least `bytes` large; its contents are lost. Where memory is limited, nothing is kept in reserve. */
 tcrt_status_t tcrt_context_grow(tcrt_context_t *context, void **data, uint64_t *has, uint64_t bytes, const char *what);
-/* Frees the data-dependent memory of the last run. */
+/* Memory for a value whose size depends on data; NULL with a message. */
+void *tcrt_context_allocate_block(tcrt_context_t *context, uint64_t bytes);
+void tcrt_context_release_block(tcrt_context_t *context, void *data);
+/* Ends the life of all values of the last run. Their memory stays for the next one, unless memory is limited. */
 void tcrt_context_release_blocks(tcrt_context_t *context);
+/* Frees what was kept. */
+void tcrt_context_free_blocks(tcrt_context_t *context);
 
 /* ---- sizes ---- */
 

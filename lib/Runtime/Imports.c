@@ -285,49 +285,13 @@ static int32_t copy(struct tcrt_frame_t *frame, void *dst, const void *src, uint
 }
 
 static void *allocate(struct tcrt_frame_t *frame, uint64_t bytes) {
-  tcrt_context_t *context = context_of(frame);
-  tcrt_status_t status = TCRT_ERROR_MACHINE;
-  tcrt_block_t *block = malloc(sizeof *block);
-  if (!block) {
-    tcrt_context_no_memory(context, "a value", bytes);
-  } else if (tcrt_context_charge(context, bytes, "a value")) {
-    block->data = context->driver->allocate(context, bytes);
-    if (block->data) {
-      block->bytes = bytes;
-      block->previous = NULL;
-      block->next = context->blocks;
-      if (context->blocks)
-        context->blocks->previous = block;
-      context->blocks = block;
-      return block->data;
-    }
-    tcrt_context_discharge(context, bytes);
-    status = tcrt_context_no_memory(context, "a value", bytes);
-  }
-  free(block);
-  keep_error(context, status);
-  return NULL;
+  void *data = tcrt_context_allocate_block(context_of(frame), bytes);
+  if (!data)
+    keep_error(context_of(frame), TCRT_ERROR_MACHINE);
+  return data;
 }
 
-static void release(struct tcrt_frame_t *frame, void *data) {
-  tcrt_context_t *context = context_of(frame);
-  if (!data)
-    return;
-  for (tcrt_block_t *block = context->blocks; block; block = block->next) {
-    if (block->data != data)
-      continue;
-    if (block->previous)
-      block->previous->next = block->next;
-    else
-      context->blocks = block->next;
-    if (block->next)
-      block->next->previous = block->previous;
-    context->driver->release(context, data, block->bytes);
-    tcrt_context_discharge(context, block->bytes);
-    free(block);
-    return;
-  }
-}
+static void release(struct tcrt_frame_t *frame, void *data) { tcrt_context_release_block(context_of(frame), data); }
 
 static void *output(struct tcrt_frame_t *frame, uint32_t index, const int64_t *dims) {
   tcrt_context_t *context = context_of(frame);

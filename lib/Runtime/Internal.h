@@ -197,6 +197,12 @@ typedef struct tcrt_block_t {
   uint64_t bytes;
 } tcrt_block_t;
 
+/* Blocks, the latest first, and their bytes. */
+typedef struct tcrt_blocks_t {
+  tcrt_block_t *first, *last;
+  uint64_t bytes;
+} tcrt_blocks_t;
+
 typedef struct tcrt_cost_t {
   uint64_t flops, bytes;
 } tcrt_cost_t;
@@ -261,7 +267,9 @@ struct tcrt_context_t {
   uint64_t memory_bytes, peak_bytes;
   uint64_t runs;
   double device_us;
-  tcrt_block_t *blocks;       /* data-dependent memory of this run */
+  tcrt_blocks_t blocks;       /* data-dependent memory of this run */
+  tcrt_blocks_t idle_blocks;  /* that values of this run or the last one had, for those to come */
+  uint64_t most_block_bytes;  /* of `blocks` at any time: with the idle ones, there are never more */
   struct tcrt_store_t *store; /* strings and objects; NULL where the model has none */
   tcrt_status_t run_status;
   char *run_message;

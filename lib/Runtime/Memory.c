@@ -103,12 +103,112 @@ tcrt_status_t tcrt_context_grow(tcrt_context_t *context, void **data, uint64_t *
   return TCRT_OK;
 }
 
-void tcrt_context_release_blocks(tcrt_context_t *context) {
-  while (context->blocks) {
-    tcrt_block_t *block = context->blocks;
-    context->blocks = block->next;
-    context->driver->release(context, block->data, block->bytes);
-    tcrt_context_discharge(context, block->bytes);
-    free(block);
+/* ---- values whose size depends on data ----
+ *
+ * A run asks the same sizes again as the run before, or about the same, and the kernel takes long to give memory: where
+ * nobody limits it, blocks are kept, of sizes in steps of an eighth. Blocks that are in use and those that are idle are
+ * together never more than the most that was in use at a time. */
+
+/* Smaller blocks are the C library's. */
+#define LEAST_KEPT UINT64_C(65536)
+
+static int keeps_blocks(const tcrt_context_t *context) { return !context->memory_limit && !context->has_allocator; }
+
+static void add_block(tcrt_blocks_t *blocks, tcrt_block_t *block) {
+  block->previous = NULL;
+  block->next = blocks->first;
+  *(blocks->first ? &blocks->first->previous : &blocks->last) = block;
+  blocks->first = block;
+  blocks->bytes += block->bytes;
+}
+
+static void remove_block(tcrt_blocks_t *blocks, tcrt_block_t *block) {
+  *(block->previous ? &block->previous->next : &blocks->first) = block->next;
+  *(block->next ? &block->next->previous : &blocks->last) = block->previous;
+  blocks->bytes -= block->bytes;
+}
+
+static void free_block(tcrt_context_t *context, tcrt_block_t *block) {
+  context->driver->release(context, block->data, block->bytes);
+  tcrt_context_discharge(context, block->bytes);
+  free(block);
+}
+
+/* Frees idle blocks, the oldest first, until at most `most` bytes of them are left. */
+static void free_idle(tcrt_context_t *context, uint64_t most) {
+  while (context->idle_blocks.last && context->idle_blocks.bytes > most) {
+    tcrt_block_t *block = context->idle_blocks.last;
+    remove_block(&context->idle_blocks, block);
+    free_block(context, block);
   }
 }
+
+static tcrt_block_t *make_block(tcrt_context_t *context, uint64_t bytes) {
+  tcrt_block_t *block = malloc(sizeof *block);
+  if (!block) {
+    tcrt_context_no_memory(context, "a value", bytes);
+    return NULL;
+  }
+  if (tcrt_context_charge(context, bytes, "a value")) {
+    block->bytes = bytes;
+    block->data = context->driver->allocate(context, bytes);
+    if (!block->data) {
+      free_idle(context, 0);
+      block->data = context->driver->allocate(context, bytes);
+    }
+    if (block->data)
+      return block;
+    tcrt_context_discharge(context, bytes);
+    tcrt_context_no_memory(context, "a value", bytes);
+  }
+  free(block);
+  return NULL;
+}
+
+void *tcrt_context_allocate_block(tcrt_context_t *context, uint64_t bytes) {
+  tcrt_block_t *block = NULL;
+  if (keeps_blocks(context) && bytes >= LEAST_KEPT && bytes <= INT64_MAX / 2) {
+    uint64_t step = LEAST_KEPT / 8;
+    while (step <= bytes / 16)
+      step *= 2;
+    bytes = (bytes + step - 1) / step * step;
+    block = context->idle_blocks.first;
+    while (block && block->bytes != bytes)
+      block = block->next;
+    if (block)
+      remove_block(&context->idle_blocks, block);
+    else if (context->blocks.bytes + bytes >= context->most_block_bytes)
+      free_idle(context, 0);
+    else
+      free_idle(context, context->most_block_bytes - context->blocks.bytes - bytes);
+  }
+  if (!block && !(block = make_block(context, bytes)))
+    return NULL;
+  add_block(&context->blocks, block);
+  if (context->blocks.bytes > context->most_block_bytes)
+    context->most_block_bytes = context->blocks.bytes;
+  return block->data;
+}
+
+static void end_block(tcrt_context_t *context, tcrt_block_t *block) {
+  remove_block(&context->blocks, block);
+  if (keeps_blocks(context) && block->bytes >= LEAST_KEPT)
+    add_block(&context->idle_blocks, block);
+  else
+    free_block(context, block);
+}
+
+void tcrt_context_release_block(tcrt_context_t *context, void *data) {
+  for (tcrt_block_t *block = context->blocks.first; data && block; block = block->next)
+    if (block->data == data) {
+      end_block(context, block);
+      return;
+    }
+}
+
+void tcrt_context_release_blocks(tcrt_context_t *context) {
+  while (context->blocks.first)
+    end_block(context, context->blocks.first);
+}
+
+void tcrt_context_free_blocks(tcrt_context_t *context) { free_idle(context, 0); }
