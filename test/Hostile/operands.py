@@ -6,7 +6,7 @@ usage: operands.py BIN [REGEX] [--full | --run] [--jobs N] [--keep DIR]
 
 The nodes are those of ONNX's backend tests and of test/Integration (com.microsoft), one or two for each operator. tc-compile must answer
 each with 0, or with 1 or 2 and a sentence; where ONNX's schemas have no such type, with 1 or 2. Without --full: a few types and ranks for
-each operand, and the program is compiled as far as its regions. --run: the nodes as they are, run with odd integers as inputs: sizes,
+each operand, odd integers in nodes of constants, and the program is compiled as far as its regions. --run: the nodes as they are, run with odd integers as inputs: sizes,
 starts, indices. tc-run must take or refuse them, or lack the memory (0, 4, 5).
 """
 import argparse
@@ -145,6 +145,38 @@ def mutants(model, values, full):
                     yield f"{index}={number} ({which})", new, False
 
 
+NUMBERS = (T.FLOAT, T.DOUBLE, T.INT64, T.INT32, T.INT8, T.UINT8, T.UINT64, T.BOOL)
+
+
+def odd_values(model, values):
+    """(input, number, which elements, all values) with odd integers in one input: sizes, starts, indices. Nothing where an input is no tensor
+    of numbers."""
+    kinds = [i.type.tensor_type.elem_type for i in model.graph.input]
+    if len(values) != len(kinds) or not all(isinstance(v, np.ndarray) and k in NUMBERS for v, k in zip(values, kinds)):
+        return
+    for i, value in enumerate(values):
+        if kinds[i] not in (T.INT64, T.INT32) or not 0 < value.size <= 64:
+            continue
+        info = np.iinfo(value.dtype)
+        for number in (-1, 0, 1, 7, 2**30, 2**40, info.max, info.max - 1, info.max // 2, info.min + 1, info.min):
+            for which in ("all", "last") if value.size > 1 else ("all",):
+                if info.min <= number <= info.max:
+                    array = np.array(value)
+                    array[(...) if which == "all" else (-1,) * array.ndim] = number
+                    yield i, number, which, [array if j == i else v for j, v in enumerate(values)]
+
+
+def folded(model, values):
+    """Models all of whose inputs are constants."""
+    for i, number, which, every in odd_values(model, values):
+        new = copy.deepcopy(model)
+        for output in new.graph.output:
+            output.ClearField("type")
+        new.graph.initializer.extend(numpy_helper.from_array(np.asarray(v), info.name) for v, info in zip(every, new.graph.input))
+        del new.graph.input[:]
+        yield f"{i}={number} ({which}), all constant", new, False
+
+
 def merge(group):
     """One model of many; the names of the i-th begin with m<i>_."""
     nodes, inputs, outputs, initializers, opsets, functions = [], [], [], [], {}, {}
@@ -214,7 +246,7 @@ class Tool:
 def check(tool, key, name, model, values):
     """(exit codes, failures) of one operator's mutants."""
     codes, failures = {}, []
-    for mutant, code, reason in tool.group(list(enumerate(mutants(model, values, tool.full)))):
+    for mutant, code, reason in tool.group(list(enumerate([*mutants(model, values, tool.full), *folded(model, values)]))):
         codes[code] = codes.get(code, 0) + 1
         if reason:
             failures.append(f"{key[0]}.{key[1]} {name} {mutant[0]}: {reason}")
@@ -227,11 +259,7 @@ def check(tool, key, name, model, values):
 def run_values(tool, key, name, model, values):
     """As check, of runs with odd integers."""
     codes, failures = {}, []
-    inputs = model.graph.input
-    kinds = [i.type.tensor_type.elem_type for i in inputs]
-    if len(values) != len(inputs) or not all(isinstance(v, np.ndarray) and v.dtype.kind in "iufb" and v.dtype.name != "bfloat16" for v in values):
-        return codes, failures
-    odd = [i for i, v in enumerate(values) if kinds[i] in (T.INT64, T.INT32) and 0 < v.size <= 64]
+    odd = list(odd_values(model, values))
     with tempfile.TemporaryDirectory() as folder:
         artifact = f"{folder}/model.bin"
         with open(f"{folder}/model.onnx", "wb") as f:
@@ -239,25 +267,18 @@ def run_values(tool, key, name, model, values):
         made = subprocess.run([tool.binary, f"{folder}/model.onnx", "-o", artifact, "--cpu", "x86-64-v3", "--jobs", "1"], capture_output=True) if odd else None
         if not made or made.returncode:
             return codes, failures
-        for i in odd:
-            info = np.iinfo(values[i].dtype)
-            for number in (-1, 0, 1, 7, 2**30, info.max, info.max - 1, info.min, info.min + 1, info.max // 2, 2**40):
-                for which in {"all", "last"} if values[i].size > 1 else {"all"}:
-                    if not info.min <= number <= info.max:
-                        continue
-                    array = np.array(values[i])
-                    array[(...) if which == "all" else (-1,) * array.ndim] = number
-                    np.savez(f"{folder}/in.npz", **{f"input_{j}": array if j == i else v for j, v in enumerate(values)})
-                    run = [os.path.join(os.path.dirname(tool.binary), "tc-run"), artifact, "--inputs", f"{folder}/in.npz", "--threads", "1"]
-                    tool.runs += 1
-                    try:
-                        done = subprocess.run(run, capture_output=True, timeout=20, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30,) * 2))
-                        code, text = done.returncode, done.stderr.decode(errors="replace")
-                    except subprocess.TimeoutExpired:
-                        code, text = None, ""
-                    codes[code] = codes.get(code, 0) + 1
-                    if code not in (0, 4, 5) or code and ": error: " not in text:
-                        failures.append(f"{key[0]}.{key[1]} {name} {i}={number} ({which}): tc-run gives {code}: {text.strip()[-200:]}")
+        for i, number, which, every in odd:
+            np.savez(f"{folder}/in.npz", **{f"input_{j}": v for j, v in enumerate(every)})
+            run = [os.path.join(os.path.dirname(tool.binary), "tc-run"), artifact, "--inputs", f"{folder}/in.npz", "--threads", "1"]
+            tool.runs += 1
+            try:
+                done = subprocess.run(run, capture_output=True, timeout=20, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30,) * 2))
+                code, text = done.returncode, done.stderr.decode(errors="replace")
+            except subprocess.TimeoutExpired:
+                code, text = None, ""
+            codes[code] = codes.get(code, 0) + 1
+            if code not in (0, 4, 5) or code and ": error: " not in text:
+                failures.append(f"{key[0]}.{key[1]} {name} {i}={number} ({which}): tc-run gives {code}: {text.strip()[-200:]}")
     return codes, failures
 
 
