@@ -33,11 +33,13 @@
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include <chrono>
+#include <mutex>
 
 using namespace mlir;
 using namespace tc;
@@ -50,15 +52,42 @@ namespace {
 
 bool isCuda(machine::TargetKind target) { return machine::getDevice(target) == machine::DeviceKind::Cuda; }
 
+using Clock = std::chrono::steady_clock;
+double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+std::string describeSize(uint64_t bytes) {
+  if (bytes < 1000)
+    return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+  if (bytes < 1000000)
+    return llvm::formatv("{0:f1} kB", double(bytes) / 1e3);
+  return bytes < 1000000000 ? llvm::formatv("{0:f1} MB", double(bytes) / 1e6)
+                            : llvm::formatv("{0:f2} GB", double(bytes) / 1e9);
+}
+
+/// "x86-64-v3, -v4 and -v4-amx": what all names begin with, up to a dash, is said once.
+std::string describeMachines(ArrayRef<std::string> names) {
+  size_t common = names.front().rfind('-');
+  for (const std::string &name : names)
+    while (common != std::string::npos && name.compare(0, common + 1, names.front(), 0, common + 1) != 0)
+      common = common ? names.front().rfind('-', common - 1) : std::string::npos;
+  std::string text = names.front();
+  for (size_t i = 1; i < names.size(); ++i)
+    text += (i + 1 == names.size() ? " and " : ", ") + names[i].substr(common == std::string::npos ? 0 : common);
+  return text;
+}
+
 class Compiler {
 public:
   Compiler(const CompileRequest &request, raw_ostream &errors)
-      : request(request), errors(errors), reproducer(request), bar(!request.verbose) {}
+      : request(request), errors(errors), reproducer(request), bar(!request.verbose), start(Clock::now()) {}
   int run();
 
 private:
   int checkRequest(MLIRContext *context);
   int checkMachines(MLIRContext *context);
+  int checkRepetitions();
+  int checkStart(Phase from, Phase last);
+  void warnOfIdleOptions();
   bool isFor(machine::TargetKind target) const { return llvm::is_contained(targets, target); }
   void setTarget(machine::TargetKind target);
   int runPhases(SmallVectorImpl<OwningOpRef<ModuleOp>> &modules, Phase from, bool isMlir);
@@ -70,6 +99,7 @@ private:
   llvm::Expected<std::string> buildProbe(ModuleOp probe, Phase from, ArrayRef<std::string> variants);
   int writeModule(ModuleOp module);
   int writeArtifact(ArrayRef<OwningOpRef<ModuleOp>> modules);
+  void summarize(const artifact::ArtifactSpec &spec);
   int writeExplanation();
   int verifyArtifact();
   int verifyTarget(machine::TargetKind target);
@@ -84,6 +114,7 @@ private:
     errors << sentence << "\n";
     return code;
   }
+  void warn(const Twine &sentence) { fail(kDone, "tc-compile: warning: " + sentence); }
   int fail(llvm::Error error, StringRef prefix);
   int failedPasses(StringRef what);
   void beginStep(Phase phase);
@@ -101,7 +132,10 @@ private:
   progress::Bar bar;
   std::vector<std::pair<base::ErrorKind, std::string>> failures; ///< errors of the passes run last, with their notes
   bool quiet = false;                                            ///< collect errors only
-  std::chrono::steady_clock::time_point stepStart;
+  Clock::time_point start, stepStart;
+  llvm::StringSet<> printed; ///< passes of --print-ir-after that ran
+  std::mutex printedMutex;   ///< passes run in parallel
+  std::string summary;       ///< of the artifact that was written
 };
 
 /// Reads --target, --cpu and --gpu.
@@ -136,8 +170,10 @@ int Compiler::checkMachines(MLIRContext *context) {
   if (cpus.empty())
     cpus = machine::getDefaultCpus(context);
   machine::sortCpus(cpus);
+  if (!request.cpus.empty() && llvm::all_of(targets, isCuda))
+    return wrong("--cpu belongs to --target cpu; add that target, or leave the option out");
   if (!request.gpus.empty() && !isFor(machine::TargetKind::Cuda))
-    return wrong("--gpu belongs to --target cuda");
+    return wrong("--gpu belongs to --target cuda; add that target, or leave the option out");
   for (const std::string &name : request.gpus) {
     llvm::Expected<machine::GpuAttr> gpu = machine::parseGpu(context, name);
     if (!gpu)
@@ -147,6 +183,51 @@ int Compiler::checkMachines(MLIRContext *context) {
   if (gpus.empty())
     gpus.push_back(machine::getDefaultGpu(context));
   return kDone;
+}
+
+/// Refuses a dim or an input with two sizes, of which one would do nothing.
+int Compiler::checkRepetitions() {
+  auto wrong = [&](const Twine &sentence) { return fail(kWrongUse, "tc-compile: error: " + sentence); };
+  llvm::StringSet<> names;
+  for (const std::string &text : request.dims) {
+    GraphToPrimOptions parsed;
+    if (!parseDimOption(text, parsed))
+      return wrong("--dim " + text + " is not of the form NAME=SIZE or NAME=MIN..MAX");
+    if (StringRef name = parsed.dims.begin()->first; !names.insert(name).second)
+      return wrong("--dim gives \"" + name + "\" twice; give each dim one size or range");
+  }
+  names.clear();
+  for (const std::string &text : request.shapes) {
+    GraphToPrimOptions parsed;
+    if (!parseShapeOption(text, parsed))
+      return wrong("--shape " + text + " is not of the form INPUT=SIZE,SIZE,...");
+    if (StringRef name = parsed.shapes.begin()->first; !names.insert(name).second)
+      return wrong("--shape gives \"" + name + "\" twice; give each input one shape");
+  }
+  return kDone;
+}
+
+/// What is accepted, because other compilers know it or later targets will, and changes nothing now.
+void Compiler::warnOfIdleOptions() {
+  if (request.fullGraph)
+    warn("--fullgraph changes nothing: the whole model compiles, or nothing does");
+  if (request.allowLibs)
+    warn("--allow-libs changes nothing: no vendor library is used yet, all kernels are tc's own");
+  if (request.mode == "reduce-overhead")
+    warn(
+        "--mode reduce-overhead changes nothing: launches are grouped in every mode, and CUDA graphs are not used yet");
+  if (request.precision == "tf32")
+    warn("--precision tf32 changes nothing: CPUs multiply no such numbers, and products stay f32");
+  const bool stops = request.stopAtPhase ? request.compileTo < Phase::Schedule : request.output.empty();
+  for (StringRef option : {"--mode", "--tuning-db"}) {
+    if (option == "--mode" ? !measures() : request.tuningDb.empty())
+      continue;
+    std::string text = option == "--mode" ? "--mode " + request.mode : option.str();
+    if (stops)
+      warn(text + " changes nothing before phase schedule; give -o OUT without an earlier --compile-to");
+    else if (targets.size() > 1)
+      warn(text + " is for --target cpu only yet; kernels for cuda keep their default schedules");
+  }
 }
 
 /// Says what cannot be done before anything is done.
@@ -184,22 +265,18 @@ int Compiler::checkRequest(MLIRContext *context) {
   for (const std::string &name : request.printIrAfter)
     if (!PassInfo::lookup(name))
       return wrong("--print-ir-after: there is no pass " + name + "; tc-opt --help lists them");
-  for (const std::string &text : request.dims) {
-    GraphToPrimOptions parsed;
-    if (!parseDimOption(text, parsed))
-      return wrong("--dim " + text + " is not of the form NAME=SIZE or NAME=MIN..MAX");
-  }
-  for (const std::string &text : request.shapes) {
-    GraphToPrimOptions parsed;
-    if (!parseShapeOption(text, parsed))
-      return wrong("--shape " + text + " is not of the form INPUT=SIZE,SIZE,...");
-  }
+  if (request.externalWeights &&
+      (request.output.empty() || (request.stopAtPhase && request.compileTo < Phase::Artifact)))
+    return wrong("--external-weights writes them beside the artifact; give -o OUT and no --compile-to");
+  if (int code = checkRepetitions())
+    return code;
   if (!request.debugDir.empty())
     if (std::error_code error = llvm::sys::fs::create_directories(request.debugDir))
       return fail(kWrongUse, request.debugDir + ": error: cannot make the folder: " + error.message());
   bool same = false;
   if (!request.output.empty() && !llvm::sys::fs::equivalent(request.model, request.output, same) && same)
     return fail(kWrongUse, request.output + ": error: the output is the model itself; give another output file");
+  warnOfIdleOptions();
   return kDone;
 }
 
@@ -273,16 +350,14 @@ int Compiler::failedPasses(StringRef what) {
 }
 
 void Compiler::beginStep(Phase phase) {
-  stepStart = std::chrono::steady_clock::now();
+  stepStart = Clock::now();
   reproducer.setPhase(phase);
   progress::beginStage(getName(phase), unsigned(phase), kPhaseCount);
 }
 
 void Compiler::endStep(Phase phase) {
   if (request.verbose)
-    errors << llvm::formatv(
-        "{0,-10} {1,8:f1} ms\n", getName(phase),
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - stepStart).count());
+    errors << llvm::formatv("{0,-10} {1,8:f1} ms\n", getName(phase), 1e3 * secondsSince(stepStart));
 }
 
 bool Compiler::runPasses(ModuleOp module, llvm::function_ref<void(PassManager &)> build) {
@@ -291,7 +366,11 @@ bool Compiler::runPasses(ModuleOp module, llvm::function_ref<void(PassManager &)
   build(manager);
   if (!request.printIrAfter.empty()) {
     auto wanted = [&](Pass *pass, Operation *) {
-      return llvm::is_contained(request.printIrAfter, pass->getArgument());
+      if (!llvm::is_contained(request.printIrAfter, pass->getArgument()))
+        return false;
+      std::lock_guard<std::mutex> lock(printedMutex);
+      printed.insert(pass->getArgument());
+      return true;
     };
     manager.enableIRPrinting([](Pass *, Operation *) { return false; }, wanted, /*printModuleScope=*/false,
                              /*printAfterOnlyOnChange=*/false, /*printAfterOnlyOnFailure=*/false, errors);
@@ -335,6 +414,30 @@ void Compiler::setTarget(machine::TargetKind target) {
   reproducer.setTarget(target);
 }
 
+/// Refuses options of phases that a module of tc's own IR has behind it.
+int Compiler::checkStart(Phase from, Phase last) {
+  std::string where = (request.model + ": error: the module stands at the end of phase " + getName(from)).str();
+  if (last < from)
+    return fail(kWrongUse, where + ", which is after phase " + getName(last) + "; give that phase or a later one");
+  if (from > Phase::Prim && targets.size() > 1)
+    return fail(kWrongUse, where + ", which is for one target; give one --target");
+  if (from > Phase::Prim && request.verify)
+    return fail(kWrongUse, where + "; --verify needs a model or a module of phase import or prim");
+  const std::pair<StringRef, bool> ofImport[] = {{"--check-bounds", request.checkBounds},
+                                                 {"--precision", request.precision != "f32"},
+                                                 {"--dim", !request.dims.empty()},
+                                                 {"--shape", !request.shapes.empty()},
+                                                 {"--custom-op", !request.customOps.empty()}};
+  for (auto [option, given] : ofImport)
+    if (given && from > Phase::Import)
+      return fail(kWrongUse, where + "; " + option + " needs a model or a module of phase import");
+  const std::pair<StringRef, bool> ofFuse[] = {{"--mode", measures()}, {"--tuning-db", !request.tuningDb.empty()}};
+  for (auto [option, given] : ofFuse)
+    if (given && from > Phase::Fuse)
+      return fail(kWrongUse, where + "; " + option + " needs a model or a module of phase fuse or before");
+  return kDone;
+}
+
 /// Checks what was loaded, and runs the phases for each target: modules.front() is for the first, and so on.
 int Compiler::runPhases(SmallVectorImpl<OwningOpRef<ModuleOp>> &modules, Phase from, bool isMlir) {
   ModuleOp module = *modules.front();
@@ -348,16 +451,8 @@ int Compiler::runPhases(SmallVectorImpl<OwningOpRef<ModuleOp>> &modules, Phase f
   Phase last = request.compileTo;
   if (request.explain && request.output.empty() && !request.stopAtPhase)
     last = Phase::Fuse;
-  std::string where = (request.model + ": error: the module stands at the end of phase " + getName(from)).str();
-  if (unsigned(last) < unsigned(from))
-    return fail(kWrongUse, where + ", which is after phase " + getName(last));
-  if (unsigned(from) > unsigned(Phase::Prim) && (request.verify || targets.size() > 1))
-    return fail(kWrongUse, where + (request.verify ? "; --verify needs a model or a module of phase import or prim"
-                                                   : ", which is for one target; give one --target"));
-  if (unsigned(from) > unsigned(Phase::Import) && request.checkBounds)
-    return fail(kWrongUse, where + "; --check-bounds needs a model or a module of phase import");
-  if (unsigned(from) > unsigned(Phase::Import) && request.precision != "f32")
-    return fail(kWrongUse, where + "; --precision needs a model or a module of phase import");
+  if (int code = checkStart(from, last))
+    return code;
   setTarget(targets.front());
   if (from == Phase::Fuse || from == Phase::Schedule)
     explanation.addKernels(module);
@@ -467,12 +562,34 @@ int Compiler::writeArtifact(ArrayRef<OwningOpRef<ModuleOp>> modules) {
     endStep(Phase::Artifact);
     if (error)
       return fail(std::move(error), "");
+    summarize(spec);
   }
   if (request.stopAtPhase) {
     llvm::outs() << spec.manifest << "\n";
     llvm::outs().flush();
   }
   return kDone;
+}
+
+void Compiler::summarize(const artifact::ArtifactSpec &spec) {
+  auto sizeOf = [](const std::string &path) {
+    uint64_t bytes = 0;
+    return llvm::sys::fs::file_size(path, bytes) ? std::string("? bytes") : describeSize(bytes);
+  };
+  llvm::raw_string_ostream stream(summary);
+  stream << request.output << ": " << sizeOf(request.output);
+  if (spec.externalWeights && !spec.weights.empty())
+    stream << " and " << sizeOf(request.output + ".weights") << " of weights in " << request.output << ".weights";
+  for (auto [i, target] : llvm::enumerate(targets)) {
+    setTarget(target);
+    uint64_t kernels = 0;
+    for (const artifact::Function &function : (i ? spec.others[i - 1] : spec).functions)
+      kernels += function.kernels.size();
+    SmallVector<std::string> machines(options.variants.begin(), options.variants.end());
+    stream << ", " << kernels << (kernels == 1 ? " kernel" : " kernels") << (targets.size() > 1 ? " for " : ", ")
+           << (target == machine::TargetKind::Reference ? "reference on " : "") << describeMachines(machines);
+  }
+  stream << llvm::formatv(", compiled in {0:f1} s", secondsSince(start));
 }
 
 /// What errors relative to the largest value a chain of operations in the narrowest float type of `func` may make.
@@ -517,6 +634,16 @@ int Compiler::tune(ModuleOp module) {
   for (const std::string &note : report->notes)
     fail(kDone, note);
   explanation.addTuning(report->regions);
+  // That nothing is recorded of a kernel is as it should be; that it was to be measured and was not is not.
+  StringRef left = "not tuned: ";
+  size_t count =
+      llvm::count_if(report->regions, [&](auto &region) { return StringRef(region.text).starts_with(left); });
+  if (measures() && count) {
+    auto first = llvm::find_if(report->regions, [&](auto &region) { return StringRef(region.text).starts_with(left); });
+    warn("--mode " + request.mode + " leaves " + Twine(count) + " of " + Twine(report->regions.size()) +
+         " kernels with default schedules; of the first " + StringRef(first->text).substr(left.size()) +
+         (request.explain ? "" : "; --explain lists them"));
+  }
   return kDone;
 }
 
@@ -698,6 +825,13 @@ int Compiler::run() {
   if (request.explain && (code == kDone || code == kUnsupported))
     if (int explained = writeExplanation())
       return explained;
+  if (code != kDone)
+    return code;
+  for (const std::string &pass : request.printIrAfter)
+    if (!printed.contains(pass))
+      warn("--print-ir-after " + pass + " printed nothing: the pass did not run");
+  if (!request.quiet && !summary.empty())
+    fail(kDone, summary);
   return code;
 }
 

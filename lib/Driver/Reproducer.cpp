@@ -132,7 +132,7 @@ void Reproducer::setPhase(Phase phase) {
                 "; give tc-compile more memory, fewer threads (--jobs), or compile a smaller model\n";
   if (phase == Phase::Import || request.executable.empty())
     return;
-  command = {"tc-compile", request.model, "-o", path, "--mode", request.mode, "--precision", request.precision};
+  command = {"tc-compile", request.model, "-o", path, "--precision", request.precision};
   auto add = [&](StringRef option, ArrayRef<std::string> values) {
     for (const std::string &value : values)
       command.insert(command.end(), {option.str(), value});
@@ -140,7 +140,11 @@ void Reproducer::setPhase(Phase phase) {
   add("--target", {machine::stringifyTargetKind(target).str()});
   if (target == machine::TargetKind::Cuda)
     add("--gpu", request.gpus);
-  add("--cpu", request.cpus);
+  else
+    add("--cpu", request.cpus);
+  if (target == machine::TargetKind::Cpu && phase > Phase::Schedule)
+    add("--mode", {request.mode});
+  add("--custom-op", request.customOps);
   add("--dim", request.dims);
   add("--shape", request.shapes);
   add("--jobs", {std::to_string(request.jobs)});

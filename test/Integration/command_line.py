@@ -307,6 +307,11 @@ USE = {
     "unknown_phase": ["--compile-to=nowhere"],
     "unknown_dim": ["--dim", "batch=4"],
     "malformed_dim": ["--dim", "batch"],
+    "dim_twice": ["--dim", "n=1", "--dim", "n=1..4"],
+    "shape_twice": ["--shape", "x=2,3", "--shape", "x=2,3"],
+    "cpu_without_cpu": ["--target", "cuda", "--cpu", "x86-64-v3"],
+    "gpu_without_cuda": ["--gpu", "sm_80"],
+    "external_weights_of_a_module": ["--external-weights", "--compile-to", "fuse"],
     "malformed_shape": ["--shape", "x"],
     "shape_of_wrong_rank": ["--shape", "x=1,2,3"],
     "shape_of_no_input": ["--shape", "nope=1,2"],
@@ -426,6 +431,16 @@ def expected_of_wrong_shape():
 
 
 @run_case
+def run_dim_twice():
+    return ["digits.bin", "--random-inputs", "--dim", "batch=2", "--dim", "batch=3"]
+
+
+@run_case
+def run_tune():
+    return ["digits.bin", "--tune"]
+
+
+@run_case
 def run_unknown_option():
     return ["digits.bin", "--frobnicate"]
 
@@ -507,7 +522,7 @@ def main():
     passed = failed = 0
     with tempfile.TemporaryDirectory(prefix="tc-cli-artifact-") as folder:
         artifact = os.path.join(folder, "digits.bin")
-        result = subprocess.run([os.path.join(tools, "tc-compile"), os.path.join(DIGITS, "model.onnx"), "-o", artifact])
+        result = subprocess.run([os.path.join(tools, "tc-compile"), os.path.join(DIGITS, "model.onnx"), "-o", artifact, "-q"])
         if result.returncode:
             print("digits: FAILED: models/digits does not compile, so tc-run is not tested")
             names, failed = [n for n in names if n in COMPILE], 1

@@ -5,6 +5,8 @@
 #include "tc/Bench/Benchmark.h"
 #include "tc/Bench/Peers.h"
 #include "tc/Run/Session.h"
+#include "tc/Support/CommandLine.h"
+#include "tc/Support/ToolVersion.h"
 
 #include <CLI/CLI.hpp>
 
@@ -108,6 +110,9 @@ BenchmarkOptions checkOptions(const Options &options) {
     std::string size = at == std::string::npos ? "" : text.substr(at + 1);
     if (at == 0 || size.empty() || size.size() > 18 || size.find_first_not_of("0123456789") != std::string::npos)
       fail("--dim takes NAME=SIZE, not \"" + text + "\"");
+    for (const auto &[name, known] : result.dims)
+      if (text.compare(0, at, name) == 0)
+        fail("--dim gives \"" + name + "\" twice; give each dim one size");
     result.dims.emplace_back(text.substr(0, at), std::stoll(size));
   }
   return result;
@@ -170,9 +175,7 @@ int main(int argc, char **argv) {
   Options options;
   CLI::App app(
       "Times models with tc and, beside it, with ONNX Runtime, OpenVINO and PyTorch where they are installed for\n"
-      "python3; shows each kernel of tc beside what the machine could do.\n"
-      "Exit codes: 0 done; 1 wrong use or unreadable file; 2 a model needs what tc lacks; 3 outputs differ by\n"
-      "more than --max-rel; 4 inputs refused; 5 this machine cannot run it; 6 internal error.",
+      "python3; shows each kernel of tc beside what the machine could do.",
       "tc-bench");
   app.add_option("MODEL", options.models, "models, or artifacts of tc-compile");
   app.add_option("--threads", options.threads, "default: one per usable core")->check(CLI::Range(1, 1024));
@@ -194,15 +197,24 @@ int main(int argc, char **argv) {
   app.add_option("--python", options.python, "runs the peers (default python3)");
   app.add_option("--json", options.json, "write all numbers (\"-\": to standard output)");
   app.add_option("--html", options.html, "write a page with roofline plots");
-  app.set_version_flag("--version", std::string("tc-bench ") + tcrt_version());
+  app.set_help_flag("-h,--help", "this text");
+  app.set_version_flag("--version", tc::getVersionText("tc-bench"), "versions of tc and LLVM, and tc's commit");
+  app.footer("Examples:\n"
+             "  tc-bench model.onnx --dim batch=8 --static           beside the peers that python3 finds\n"
+             "  tc-bench model.onnx --peers none --html page.html    tc alone, with a page of rooflines\n"
+             "  tc-bench new.bin --against old.bin                   two artifacts in turns\n\n"
+             "Exit codes: 0 done; 1 wrong use or unreadable file; 2 a model needs what tc lacks; 3 outputs differ by\n"
+             "more than --max-rel; 4 inputs refused; 5 this machine cannot run it; 6 internal error");
   int code;
   try {
     app.parse(argc, argv);
     code = runTool(options);
   } catch (const CLI::Success &success) {
-    return app.exit(success);
+    std::fputs(tc::describeSuccess(app, success).c_str(), stdout);
+    return std::fflush(stdout) == 0 ? 0 : 1;
   } catch (const CLI::ParseError &error) {
-    std::fprintf(stderr, "tc-bench: error: %s; see tc-bench --help\n", error.what());
+    std::fprintf(stderr, "tc-bench: error: %s; see tc-bench --help\n",
+                 tc::describeParseError(app, error, "model").c_str());
     return 1;
   } catch (const Failure &failure) {
     std::fprintf(stderr, "%s\n", failure.message.c_str());

@@ -9,7 +9,8 @@
 #include "tc/Driver/Compile.h"
 #include "tc/Driver/Register.h"
 #include "tc/Driver/Reproducer.h"
-#include "tc/Driver/Version.h"
+#include "tc/Support/CommandLine.h"
+#include "tc/Support/ToolVersion.h"
 
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
@@ -17,6 +18,17 @@
 #include <unistd.h>
 
 namespace {
+
+const char *const examplesAndCodes = R"(Examples:
+  tc-compile model.onnx -o model.bin                       for most x86-64 machines; tc-run model.bin runs it
+  tc-compile model.onnx -o model.bin --cpu native          for this machine
+  tc-compile model.onnx -o model.bin --dim batch=1..64     a range of sizes that schedules are chosen for
+  tc-compile model.onnx -o model.bin --verify              and compare it with the model in float64
+  tc-compile model.onnx --explain                          what is fused, or what is not supported
+  tc-compile model.onnx -o - --compile-to=fuse             print the IR after a phase
+
+Exit codes: 0 done; 1 wrong use, unreadable or ill-formed input; 2 the model needs what tc lacks; 3 --verify found a
+difference; 5 this machine cannot do it, or no memory is left; 6 internal error)";
 
 std::string quote(const char *argument) {
   std::string text = argument;
@@ -49,55 +61,99 @@ int main(int argc, char **argv) {
     request.commandLine += (i ? " " : "") + quote(argv[i]);
 
   CLI::App app{"Compiles a model to an artifact of native code.", "tc-compile"};
+  app.get_formatter()->column_width(30);
   std::string compileTo;
-  app.add_option("MODEL", request.model, "ONNX file, .pt2 archive, or .mlir of any phase")->required();
-  app.add_option("-o", request.output, "the artifact to write, or a module (-: printed, without large constants)");
-  app.add_option("--target", request.targets, "cpu (default), cuda, reference")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  app.add_option("--cpu", request.cpus, "CPU variants (default: x86-64-v3,x86-64-v4): " + tc::machine::getCpuNames())
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  app.add_option("--gpu", request.gpus, "GPU architectures: sm_80,sm_90a")->delimiter(',')->allow_extra_args(false);
-  app.add_option("--dim", request.dims, "size of a named dim: batch=1, or a range: batch=1..64")
-      ->allow_extra_args(false);
-  app.add_option("--shape", request.shapes, "sizes of an input: x=1,3,224,224")->allow_extra_args(false);
-  app.add_option("--mode", request.mode, "default, reduce-overhead, max-autotune, max-autotune-no-cudagraphs");
-  app.add_option("--tuning-db", request.tuningDb,
-                 "file of measured schedules: used, and with --mode max-autotune extended");
-  app.add_option("--tuning-machine", request.tuningMachine,
-                 "use the records of this machine, by its name in the file (default: of this one)");
-  app.add_option("--tuning-threads", request.tuningThreads, "threads that a run will use (default: all cores)");
-  app.add_option("--precision", request.precision,
-                 "of f32 products: f32 (default), tf32 (as f32 on CPUs), bf16 (sums of f32), f16 (constants only)");
-  app.add_option("--compile-to", compileTo,
-                 "stop after a phase: import, prim, fuse, schedule, kernel, host, object, artifact");
+  auto list = [](CLI::Option *option) { option->delimiter(',')->allow_extra_args(false); };
+  app.add_option("MODEL", request.model, "ONNX file, .pt2 archive, or .mlir of any phase")->required()->type_name("");
+
+  auto *option =
+      app.add_option("-o", request.output, "the artifact to write, or a module with --compile-to (-: print it)");
+  option->type_name("OUT")->group("Output");
+  app.add_flag("--external-weights", request.externalWeights, "weights in a file of their own, OUT.weights")
+      ->group("Output");
+  app.add_flag("--verify", request.verify, "run the artifact and compare it with float64; say how large the error is")
+      ->group("Output");
   CLI::Option *explain = app.add_flag("--explain{}", request.explainFile,
                                       "say what is not supported, or what was fused and why not more; =FILE.json");
-  app.add_flag("--fullgraph", request.fullGraph, "the whole model must compile (always so)");
-  app.add_option("--debug-dir", request.debugDir, "folder for the IR after each phase, LLVM IR and assembly");
-  app.add_option("--logs", request.logs, "channels to print: fusion,schedule,kernel,memory, or all");
-  app.add_flag("--verify", request.verify, "compare with the oracle");
-  app.add_flag("--external-weights", request.externalWeights, "weights in a file of their own");
-  app.add_flag("--allow-libs", request.allowLibs, "vendor libraries as candidates");
-  app.add_option("--custom-op", request.customOps, "JSON file with the signatures of custom operators")
-      ->allow_extra_args(false);
-  app.add_option("--print-ir-after", request.printIrAfter, "print the IR after a pass, for instance tc-fuse")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  explain->group("Output");
+  app.add_flag("-v", request.verbose, "phase times and memory")->group("Output");
+  app.add_flag("-q", request.quiet, "no line at the end that sums up the artifact")->group("Output");
+
+  option = app.add_option("--target", request.targets, "cpu (default), cuda, reference; several: cpu,cuda");
+  list(option->type_name("TARGET")->group("Machines"));
+  option = app.add_option("--cpu", request.cpus, "default: x86-64-v3,x86-64-v4; known: " + tc::machine::getCpuNames());
+  list(option->type_name("CPU")->group("Machines"));
+  option = app.add_option("--gpu", request.gpus, "known: sm_80, sm_90a");
+  list(option->type_name("GPU")->group("Machines"));
+
+  app.add_option("--dim", request.dims, "size of a named dim, or a range: batch=1..64; can be repeated")
+      ->type_name("NAME=SIZE")
+      ->allow_extra_args(false)
+      ->group("Sizes");
+  app.add_option("--shape", request.shapes, "sizes of an input: x=1,3,224,224; can be repeated")
+      ->type_name("INPUT=SIZES")
+      ->allow_extra_args(false)
+      ->group("Sizes");
+
+  const char *numbers = "Numbers and checks";
+  app.add_option("--precision", request.precision,
+                 "of f32 products: f32 (default), tf32 (as f32 on CPUs), bf16 (sums of f32), f16 (constants only)")
+      ->type_name("TYPE")
+      ->group(numbers);
   app.add_flag("--check-bounds", request.checkBounds,
-               "refuse runs that compute indices out of range, which are clamped else (constant ones never compile)");
-  app.add_option("--jobs", request.jobs, "threads (default: all)");
-  app.add_flag("-v", request.verbose, "phase times and memory");
-  app.set_version_flag("--version", std::string("tc-compile ") + TC_VERSION_STRING);
+               "refuse runs that compute indices out of range, which are clamped else (constant ones never compile)")
+      ->group(numbers);
+  app.add_option("--custom-op", request.customOps, "the signatures of custom operators; can be repeated")
+      ->type_name("FILE.json")
+      ->allow_extra_args(false)
+      ->group(numbers);
+
+  app.add_option("--mode", request.mode,
+                 "default; max-autotune: measure schedules (max-autotune-no-cudagraphs: the same); reduce-overhead: as "
+                 "default")
+      ->type_name("MODE")
+      ->group("Speed");
+  app.add_option("--tuning-db", request.tuningDb,
+                 "file of measured schedules: used, and with --mode max-autotune extended")
+      ->type_name("FILE.json")
+      ->group("Speed");
+  app.add_option("--tuning-machine", request.tuningMachine,
+                 "use the records of this machine, by its name in the file (default: of this one)")
+      ->type_name("NAME")
+      ->group("Speed");
+  app.add_option("--tuning-threads", request.tuningThreads, "threads that a run will use (default: all cores)")
+      ->type_name("N")
+      ->group("Speed");
+  app.add_option("--jobs", request.jobs, "threads that compile (default: all cores)")->type_name("N")->group("Speed");
+
+  const char *inside = "Looking inside";
+  app.add_option("--compile-to", compileTo,
+                 "stop after a phase: import, prim, fuse, schedule, kernel, host, object, artifact")
+      ->type_name("PHASE")
+      ->group(inside);
+  app.add_option("--debug-dir", request.debugDir, "folder for the IR after each phase, LLVM IR and assembly")
+      ->type_name("DIR")
+      ->group(inside);
+  app.add_option("--logs", request.logs, "channels to print: fusion,schedule,kernel,memory, or all")
+      ->type_name("NAME,...")
+      ->group(inside);
+  option = app.add_option("--print-ir-after", request.printIrAfter, "print the IR after a pass, for instance tc-fuse");
+  list(option->type_name("PASS")->group(inside));
+
+  app.add_flag("--fullgraph", request.fullGraph, "accepted: the whole model compiles, or nothing does")->group("Other");
+  app.add_flag("--allow-libs", request.allowLibs, "accepted: vendor libraries are not used yet")->group("Other");
+  app.set_help_flag("-h,--help", "this text")->group("Other");
+  app.set_version_flag("--version", tc::getVersionText("tc-compile"), "versions of tc and LLVM, and tc's commit")
+      ->group("Other");
+  app.footer(examplesAndCodes);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success &e) {
-    app.exit(e);
+    std::cout << tc::describeSuccess(app, e);
     std::cout.flush();
     return std::cout ? tc::driver::kDone : cannotPrint("it is full or closed");
   } catch (const CLI::ParseError &e) {
-    std::cerr << "tc-compile: error: " << e.what() << "; tc-compile --help lists the options\n";
+    std::cerr << "tc-compile: error: " << tc::describeParseError(app, e, "model") << "; see tc-compile --help\n";
     return tc::driver::kWrongUse;
   }
   request.explain = explain->count() > 0;

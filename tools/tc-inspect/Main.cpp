@@ -6,6 +6,8 @@
 #include "tc/Driver/Operators.h"
 #include "tc/Format/Container.h"
 #include "tc/Format/Json.h"
+#include "tc/Support/CommandLine.h"
+#include "tc/Support/ToolVersion.h"
 #include "tcrt/tcrt.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -306,19 +308,27 @@ int main(int argc, char **argv) {
   std::string path;
   std::string operatorFormat;
   bool asJson = false, allKernels = false, verify = false;
-  app.add_option("artifact", path, "a file written by tc-compile");
+  app.add_option("ARTIFACT", path, "a file written by tc-compile");
   app.add_flag("--json", asJson, "everything, as JSON");
   app.add_flag("--kernels", allKernels, "all kernels, not only the first 20");
   CLI::Option *operators =
       app.add_flag("--operators{text}", operatorFormat, "the operators that tc takes, instead of an artifact; =json");
   app.add_flag("--verify-weights", verify, "check the hashes of weights and device code, too");
-  app.set_version_flag("--version", std::string("tc-inspect ") + tcrt_version());
+  app.set_help_flag("-h,--help", "this text");
+  app.set_version_flag("--version", tc::getVersionText("tc-inspect"), "versions of tc and LLVM, and tc's commit");
+  app.footer("Examples:\n"
+             "  tc-inspect model.bin             signature, variants, kernels, flags\n"
+             "  tc-inspect model.bin --json      all of it, for programs\n"
+             "  tc-inspect --operators           which operators tc takes\n\n"
+             "Exit codes: 0 done; 1 wrong use, unreadable or corrupt file; 5 no memory is left; 6 internal error");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success &success) {
-    return app.exit(success);
+    std::fputs(tc::describeSuccess(app, success).c_str(), stdout);
+    return std::fflush(stdout) == 0 ? 0 : 1;
   } catch (const CLI::ParseError &error) {
-    std::fprintf(stderr, "tc-inspect: error: %s; see tc-inspect --help\n", error.what());
+    std::fprintf(stderr, "tc-inspect: error: %s; see tc-inspect --help\n",
+                 tc::describeParseError(app, error, "artifact").c_str());
     return 1;
   }
   if (operators->count()) {

@@ -13,6 +13,7 @@
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Driver/Register.h"
 #include "tc/Frontend/ONNX.h"
+#include "tc/Support/ToolVersion.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/MLIRContext.h"
@@ -20,6 +21,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 #include <string>
@@ -98,6 +100,25 @@ static int importEachOnnx(int argc, char **argv) {
   return 0;
 }
 
+static const char *const examplesAndCodes = R"(
+Examples:
+  tc-compile model.onnx -o model.mlir --compile-to=import    the graph that passes begin with
+  tc-opt model.mlir --tc-phase-prim --tc-phase-fuse          two phases
+  tc-opt model.mlir --tc-phase-prim --mlir-print-ir-after-all
+  tc-opt --import-onnx MODEL [--no-shapes] [--expand=TYPE] [-o OUT]
+  tc-opt --import-onnx-each MODEL...
+
+Exit codes: 0 done; 1 wrong use, ill-formed input, or a pass that failed
+)";
+
+/// The libraries of LLVM bring some hundred options for targets and passes that tc does not use. They work, and --help
+/// is silent about them. What is there before tc-opt asks MLIR for its options is LLVM's.
+static void hideOptionsOfLLVM() {
+  for (auto [name, option] : llvm::cl::getRegisteredOptions())
+    if (name != "help" && name != "version")
+      option->setHiddenFlag(llvm::cl::ReallyHidden);
+}
+
 int main(int argc, char **argv) {
   if (argc >= 3 && llvm::StringRef(argv[1]) == "--import-onnx")
     return importOnnx(argc, argv);
@@ -112,5 +133,8 @@ int main(int argc, char **argv) {
       dataFile = candidate;
   }
   registry.addExtension(&mapDataFile);
-  return mlir::failed(mlir::MlirOptMain(argc, argv, "tc's optimizer driver\n", registry));
+  hideOptionsOfLLVM();
+  llvm::cl::SetVersionPrinter([](llvm::raw_ostream &os) { os << tc::getVersionText("tc-opt") << "\n"; });
+  llvm::cl::extrahelp help(examplesAndCodes);
+  return mlir::failed(mlir::MlirOptMain(argc, argv, "Runs passes of tc on modules of any phase.\n", registry));
 }

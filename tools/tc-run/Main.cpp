@@ -8,6 +8,7 @@
 #include "tc/Run/Pb.h"
 #include "tc/Run/Session.h"
 #include "tc/Run/Tensor.h"
+#include "tc/Support/ToolVersion.h"
 
 #include "tcrt/tcrt.h"
 
@@ -286,7 +287,7 @@ int runTool(int argc, char **argv) {
     return 0;
   }
   if (options.version) {
-    std::printf("tc-run %s\n", tcrt_version());
+    std::printf("%s\n", tc::getVersionText("tc-run").c_str());
     return 0;
   }
   return Runner(options).run();

@@ -9,6 +9,7 @@
 
 #include "tc/Format/Container.h"
 #include "tc/Run/Tensor.h"
+#include "tc/Support/Suggest.h"
 #include "tcrt/artifact_abi.h"
 
 #include <algorithm>
@@ -55,6 +56,12 @@ other
 Indices that the model computes and that are out of range are clamped to the nearest element, or refused with exit code 4
 where it was compiled with --check-bounds; tc-inspect tells which.
 
+examples
+  tc-run model.bin --random-inputs --dim batch=8
+  tc-run model.bin --inputs x.npz --outputs y.npz
+  tc-run model.bin --inputs x.npz --expect y.npz --max-rel 1e-4
+  tc-run model.bin --random-inputs --dim batch=8 --benchmark
+
 exit codes: 0 done; 1 wrong use, unreadable or corrupt file; 3 outputs differ from --expect; 4 inputs refused; 5 this machine
 cannot run it; 6 internal error
 )";
@@ -78,6 +85,15 @@ uint64_t parseInteger(const std::string &option, const std::string &text, uint64
   if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos || errno == ERANGE || value > most)
     fail(option + " takes a whole number up to " + std::to_string(most) + ", not \"" + text + "\"");
   return value;
+}
+
+/// As the help has them.
+std::vector<std::string> optionNames() {
+  const std::string text = usage;
+  std::vector<std::string> names;
+  for (size_t at = text.find("--"); at != std::string::npos; at = text.find("--", at + 2))
+    names.push_back(text.substr(at, text.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", at) - at));
+  return names;
 }
 
 } // namespace
@@ -126,6 +142,9 @@ Options tc::run::parseOptions(int argc, char **argv) {
       size_t at = text.rfind('=');
       if (at == std::string::npos || at == 0)
         fail("--dim takes NAME=SIZE, not \"" + text + "\"");
+      for (const auto &[name, size] : options.dims)
+        if (name == text.substr(0, at))
+          fail("--dim gives \"" + name + "\" twice; give each dim one size");
       options.dims.emplace_back(text.substr(0, at),
                                 int64_t(parseInteger(name, text.substr(at + 1), uint64_t(INT64_MAX))));
     } else if (name == "--outputs") {
@@ -180,13 +199,14 @@ Options tc::run::parseOptions(int argc, char **argv) {
     } else if (name == "--verify-weights") {
       options.verifyWeights = flag();
     } else if (name == "--tune") {
-      fail("--tune is not available in this version");
+      fail("there is no option --tune, because schedules are measured when a model is compiled: tc-compile --mode "
+           "max-autotune");
     } else if (name == "--help" || name == "-h") {
       options.help = flag();
     } else if (name == "--version") {
       options.version = flag();
     } else {
-      fail("there is no option " + name);
+      fail("there is no option " + name + tc::didYouMean(name, optionNames()));
     }
   }
   if (options.help || options.version)

@@ -7,7 +7,9 @@
 //   0 done; 1 wrong use, unreadable or ill-formed input, I/O error; 2 a valid model needs what tc lacks; 3 --verify
 //   found a difference; 5 this machine cannot run what --verify is to run; 6 internal error.
 //
-// An error leaves no partial file. Not thread safe (LLVM's and lld's globals).
+// An error leaves no partial file. Options that change nothing for this model and these targets are refused, or named
+// in a warning. An artifact that was written is summed up in one line, unless the request is quiet. Not thread safe
+// (LLVM's and lld's globals).
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -45,7 +47,7 @@ struct CompileRequest {
   std::string debugDir, logs;
   std::vector<std::string> printIrAfter;
   bool fullGraph = false, verify = false, externalWeights = false, allowLibs = false, checkBounds = false,
-       verbose = false;
+       verbose = false, quiet = false;
   unsigned jobs = 0;
   /// As it was typed, for the report of an internal error.
   std::string commandLine;
