@@ -100,8 +100,8 @@ static double float_at(const tcrt_operand_t *operand, int64_t index) {
                                                                                                                        \
   typedef struct {                                                                                                     \
     group_##suffix *groups;                                                                                            \
-    int64_t count, bands, last[BANDS]; /* last: of each band, or -1 */                                                 \
     T first, scale, height;                                                                                            \
+    int64_t count, bands, last[BANDS]; /* last: of each band, or -1 */                                                 \
   } kept_##suffix;                                                                                                     \
                                                                                                                        \
   static int64_t band_##suffix(const kept_##suffix *kept, T y) {                                                       \
@@ -109,23 +109,26 @@ static double float_at(const tcrt_operand_t *operand, int64_t index) {
     return at > 0 ? at < (T)(kept->bands - 1) ? (int64_t)at : kept->bands - 1 : 0;                                     \
   }                                                                                                                    \
                                                                                                                        \
-  /* Bands of equal height from the first upper edge to the last. One band for few boxes, where edges are not finite,  \
-   * and where boxes that share nothing exceed `most` < 0. */                                                          \
-  static void begin_##suffix(kept_##suffix *kept, void *memory, const boxes_##suffix *all,                             \
-                             const candidate_t *candidates, int64_t count, T most) {                                   \
-    *kept = (kept_##suffix){.groups = memory, .bands = 1};                                                             \
+  static void begin_##suffix(kept_##suffix *kept, void *memory, int64_t bands) {                                       \
+    *kept = (kept_##suffix){.groups = memory, .bands = bands};                                                         \
+    for (int64_t i = 0; i < bands; ++i)                                                                                \
+      kept->last[i] = -1;                                                                                              \
+  }                                                                                                                    \
+                                                                                                                       \
+  /* Bands of equal height from the first upper edge to the last. One band where edges are not finite, and where boxes \
+   * that share nothing exceed `most` < 0. */                                                                          \
+  static void divide_##suffix(kept_##suffix *kept, const boxes_##suffix *all, const candidate_t *candidates,           \
+                              int64_t count, T most) {                                                                 \
     T first = INFINITY, last = -INFINITY, height = 0;                                                                  \
     for (int64_t i = 0; i < count; ++i) {                                                                              \
       const T y1 = all->y1[candidates[i].box], here = all->y2[candidates[i].box] - y1;                                 \
       first = y1 < first ? y1 : first, last = y1 > last ? y1 : last;                                                   \
       height = here <= height ? height : here; /* NaN stays */                                                         \
     }                                                                                                                  \
-    if (count > BANDS && most >= 0 && last - first > 0 && isfinite(last - first) && isfinite(height)) {                \
-      kept->bands = BANDS;                                                                                             \
+    const int is_divided = most >= 0 && last - first > 0 && isfinite(last - first) && isfinite(height);                \
+    begin_##suffix(kept, kept->groups, is_divided ? BANDS : 1);                                                        \
+    if (is_divided)                                                                                                    \
       kept->first = first, kept->scale = BANDS / (last - first), kept->height = height;                                \
-    }                                                                                                                  \
-    for (int64_t i = 0; i < kept->bands; ++i)                                                                          \
-      kept->last[i] = -1;                                                                                              \
   }                                                                                                                    \
                                                                                                                        \
   static inline int exceeds_##suffix(const group_##suffix *kept, int64_t i, T y1, T x1, T y2, T x2, T area, T most) {  \
@@ -178,7 +181,7 @@ static double float_at(const tcrt_operand_t *operand, int64_t index) {
   static int64_t keep_##suffix(const boxes_##suffix *all, void *memory, const candidate_t *candidates, int64_t count,  \
                                int64_t most, T overlap, int64_t *numbers) {                                            \
     kept_##suffix kept;                                                                                                \
-    begin_##suffix(&kept, memory, all, candidates, count, overlap);                                                    \
+    begin_##suffix(&kept, memory, 1);                                                                                  \
     int64_t found = 0;                                                                                                 \
     for (int64_t i = 0; i < count && found < most; ++i) {                                                              \
       const int64_t box = candidates[i].box;                                                                           \
@@ -186,6 +189,11 @@ static double float_at(const tcrt_operand_t *operand, int64_t index) {
         continue;                                                                                                      \
       add_##suffix(&kept, all, box);                                                                                   \
       numbers[found++] = box;                                                                                          \
+      if (found == BANDS) { /* bands pay from so many on */                                                            \
+        divide_##suffix(&kept, all, candidates, count, overlap);                                                       \
+        for (int64_t j = 0; j < found; ++j)                                                                            \
+          add_##suffix(&kept, all, numbers[j]);                                                                        \
+      }                                                                                                                \
     }                                                                                                                  \
     return found;                                                                                                      \
   }
