@@ -337,3 +337,13 @@ def pt2_weight_of_another_size():
                 data += b"\0" * 4
             target.writestr(item.filename, data)
     return out.getvalue()
+
+
+@case(1, says="names no operator")
+def pt2_target_without_overload():
+    archive = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Fuzz", "pt2", "mlp.pt2")
+    out = io.BytesIO()
+    with zipfile.ZipFile(archive) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as target:
+        for item in source.infolist():
+            target.writestr(item.filename, source.read(item).replace(b"torch.ops.aten.linear.default", b"torch.ops.aten"))
+    return out.getvalue()

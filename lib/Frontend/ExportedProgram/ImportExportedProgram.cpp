@@ -333,6 +333,8 @@ llvm::Error Importer::importNode(const json &node, int64_t number) {
   StringRef domain = "torch", type = target;
   if (type.consume_front("torch.ops."))
     std::tie(domain, type) = type.split('.');
+  if (domain.empty() || type.empty())
+    return nodeError(name, "calls \"" + target + "\", which names no operator; the archive is damaged");
 
   SmallVector<Value> operands;
   SmallVector<StringRef> names;
