@@ -601,7 +601,23 @@ private:
 
 } // namespace
 
-Error tc::artifact::writeArtifact(const ArtifactSpec &spec, StringRef path) {
+/// Calls `check` with links to files that have no name yet, named as an artifact and its weights are.
+static Error checkUnnamed(StringRef path, const PendingFile &file, const PendingFile *weights, CheckArtifact check) {
+  llvm::SmallString<128> folder;
+  if (std::error_code error = llvm::sys::fs::createUniqueDirectory("tc-artifact", folder))
+    return failFile(path, "a folder for its check cannot be made: " + error.message());
+  llvm::scope_exit remove([&] { llvm::sys::fs::remove_directories(folder); });
+  const std::string artifact = (folder + "/artifact").str();
+  auto link = [](const PendingFile &to, const std::string &from) {
+    return llvm::sys::fs::create_link("/proc/self/fd/" + llvm::Twine(to.fd()), from);
+  };
+  std::error_code error = link(file, artifact);
+  if (!error && weights)
+    error = link(*weights, artifact + ".weights");
+  return error ? failFile(path, "a link for its check cannot be made: " + error.message()) : check(artifact);
+}
+
+Error tc::artifact::writeArtifact(const ArtifactSpec &spec, StringRef path, CheckArtifact check) {
   PendingFile file, weightsFile;
   std::optional<tcrt_weights_file_t> weights;
   if (spec.externalWeights && !spec.weights.empty()) {
@@ -625,6 +641,9 @@ Error tc::artifact::writeArtifact(const ArtifactSpec &spec, StringRef path) {
     return failFile(path, "the file cannot be read back: " + buffer.getError().message());
   if (Error error = readBack(spec, path, (*buffer)->getBufferStart(), (*buffer)->getBufferSize()))
     return error;
+  if (check)
+    if (Error error = checkUnnamed(path, file, weights ? &weightsFile : nullptr, check))
+      return error;
   if (weights)
     if (Error error = weightsFile.keep())
       return error;

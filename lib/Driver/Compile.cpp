@@ -101,9 +101,12 @@ private:
   int writeArtifact(ArrayRef<OwningOpRef<ModuleOp>> modules);
   void summarize(const artifact::ArtifactSpec &spec);
   int writeExplanation();
-  int verifyArtifact();
-  int verifyTarget(machine::TargetKind target);
-  int verifyFunction(func::FuncOp function, uint32_t number, const std::string &variant, bool onGpu);
+  int verifyArtifact(const std::string &path);
+  int verifyTarget(machine::TargetKind target, const std::string &path);
+  int verifyFunction(func::FuncOp function, uint32_t number, const std::string &variant, bool onGpu,
+                     const std::string &path, double &largest);
+  /// What the runtime says of `path`, said of the output.
+  int failedRun(llvm::Error error, StringRef path);
   llvm::Expected<std::vector<prim::Tensor>> runProbe(ModuleOp probe, const std::string &variant,
                                                      ArrayRef<prim::Tensor> inputs);
   bool runPasses(ModuleOp module, llvm::function_ref<void(PassManager &)> build);
@@ -133,6 +136,7 @@ private:
   std::vector<std::pair<base::ErrorKind, std::string>> failures; ///< errors of the passes run last, with their notes
   bool quiet = false;                                            ///< collect errors only
   Clock::time_point start, stepStart;
+  double seconds = 0;        ///< from the start to the end of the last phase
   llvm::StringSet<> printed; ///< passes of --print-ir-after that ran
   std::mutex printedMutex;   ///< passes run in parallel
   std::string summary;       ///< of the artifact that was written
@@ -295,6 +299,10 @@ void Compiler::report(Diagnostic &diagnostic) {
     line += ": note: ";
   }
   SmallVector<StringRef> names = host::getNodeNames(diagnostic.getLocation());
+  // In tc's own IR a place in the file, where it is of no named node.
+  auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>();
+  if (names.empty() && place && place.getFilename() == request.model)
+    line += llvm::formatv("line {0}, column {1}: ", place.getLine(), place.getColumn());
   if (!names.empty() && !names.front().empty() && !StringRef(text).contains(("\"" + names.front() + "\"").str()))
     line += ("node \"" + names.front() + "\": ").str();
   // One line: what MLIR appends (the op's text) is for developers.
@@ -346,7 +354,12 @@ int Compiler::failedPasses(StringRef what) {
   for (const auto &[other, line] : failures)
     if (other == kind)
       fail(kDone, line);
-  return kind == base::ErrorKind::Unsupported ? kUnsupported : kWrongUse;
+  if (kind != base::ErrorKind::Unsupported)
+    return kWrongUse;
+  if (isCuda(options.target))
+    fail(kDone, request.model +
+                    ": note: GPUs get code for a first set of operators yet; --target cpu compiles the model for CPUs");
+  return kUnsupported;
 }
 
 void Compiler::beginStep(Phase phase) {
@@ -356,6 +369,7 @@ void Compiler::beginStep(Phase phase) {
 }
 
 void Compiler::endStep(Phase phase) {
+  seconds = secondsSince(start);
   if (request.verbose)
     errors << llvm::formatv("{0,-10} {1,8:f1} ms\n", getName(phase), 1e3 * secondsSince(stepStart));
 }
@@ -558,8 +572,22 @@ int Compiler::writeArtifact(ArrayRef<OwningOpRef<ModuleOp>> modules) {
   }
   spec.externalWeights = request.externalWeights;
   if (!request.output.empty()) {
-    llvm::Error error = artifact::writeArtifact(spec, request.output);
-    endStep(Phase::Artifact);
+    int verified = kDone;
+    auto verify = [&](StringRef path) -> llvm::Error {
+      endStep(Phase::Artifact);
+      verified = verifyArtifact(path.str());
+      return verified == kDone ? llvm::Error::success() : llvm::createStringError("--verify failed");
+    };
+    artifact::CheckArtifact check;
+    if (request.verify)
+      check = verify;
+    llvm::Error error = artifact::writeArtifact(spec, request.output, check);
+    if (verified != kDone) {
+      llvm::consumeError(std::move(error));
+      return verified;
+    }
+    if (!request.verify)
+      endStep(Phase::Artifact);
     if (error)
       return fail(std::move(error), "");
     summarize(spec);
@@ -589,7 +617,7 @@ void Compiler::summarize(const artifact::ArtifactSpec &spec) {
     stream << ", " << kernels << (kernels == 1 ? " kernel" : " kernels") << (targets.size() > 1 ? " for " : ", ")
            << (target == machine::TargetKind::Reference ? "reference on " : "") << describeMachines(machines);
   }
-  stream << llvm::formatv(", compiled in {0:f1} s", secondsSince(start));
+  stream << llvm::formatv(", compiled in {0:f1} s", seconds);
 }
 
 /// What errors relative to the largest value a chain of operations in the narrowest float type of `func` may make.
@@ -680,55 +708,74 @@ llvm::Expected<std::vector<prim::Tensor>> Compiler::runProbe(ModuleOp probe, con
   return opened ? opened->run(inputs, results) : opened.takeError();
 }
 
-int Compiler::verifyArtifact() {
+int Compiler::failedRun(llvm::Error error, StringRef path) {
+  std::string text = llvm::toString(std::move(error));
+  if (StringRef(text).starts_with(path))
+    text.replace(0, path.size(), request.output);
+  return fail(kMachine, text);
+}
+
+int Compiler::verifyArtifact(const std::string &path) {
   progress::beginStage("verify", kPhaseCount - 1, kPhaseCount);
   for (machine::TargetKind target : targets)
-    if (int code = verifyTarget(target))
+    if (int code = verifyTarget(target, path))
       return code;
   return kDone;
 }
 
 /// Runs each function of each variant that this machine can run on seeded inputs and compares with the interpreter.
-int Compiler::verifyTarget(machine::TargetKind target) {
+int Compiler::verifyTarget(machine::TargetKind target, const std::string &path) {
   setTarget(target);
   const bool onGpu = isCuda(target);
-  auto any = OpenedArtifact::openFile(request.output, "", onGpu);
+  auto any = OpenedArtifact::openFile(path, "", onGpu);
   if (!any)
-    return fail(kMachine, llvm::toString(any.takeError()));
+    return failedRun(any.takeError(), path);
   std::vector<std::string> variants = any->getUsableVariants();
-  for (auto [number, function] : llvm::enumerate(getFunctions(*reference)))
+  double largest = 0, allowed = 0;
+  for (auto [number, function] : llvm::enumerate(getFunctions(*reference))) {
+    allowed = std::max(allowed, getTolerance(function));
     for (const std::string &variant : variants)
-      if (int code = verifyFunction(function, number, variant, onGpu))
+      if (int code = verifyFunction(function, number, variant, onGpu, path, largest))
         return code;
-  if (request.verbose)
-    errors << "verified   " << llvm::join(variants, ", ") << "\n";
-  return kDone;
+  }
+  if (request.quiet)
+    return kDone;
+  SmallVector<std::string> others;
+  for (const std::string &variant : options.variants)
+    if (!onGpu && !llvm::is_contained(variants, variant))
+      others.push_back(variant);
+  // The worst comes first in an artifact, and last here.
+  std::reverse(variants.begin(), variants.end());
+  std::string error = largest == 0 ? std::string("no error")
+                                   : llvm::formatv("the largest error is {0:e1} of the largest value", largest).str();
+  return fail(kDone, request.output + ": verified on " + describeMachines(variants) + ": " + error +
+                         llvm::formatv(", allowed {0:e1}", allowed) +
+                         (others.empty() ? "" : "; this machine cannot run " + describeMachines(others)));
 }
 
-int Compiler::verifyFunction(func::FuncOp function, uint32_t number, const std::string &variant, bool onGpu) {
+int Compiler::verifyFunction(func::FuncOp function, uint32_t number, const std::string &variant, bool onGpu,
+                             const std::string &path, double &largest) {
   StringRef prefix = "--verify: ";
   auto inputs = target::makeRandomInputs(function, llvm::StringMap<int64_t>(), /*seed=*/0);
   if (!inputs)
     return fail(kWrongUse, request.model + ": error: " + prefix + llvm::toString(inputs.takeError()));
-  auto opened = OpenedArtifact::openFile(request.output, variant, onGpu);
+  auto opened = OpenedArtifact::openFile(path, variant, onGpu);
   if (!opened)
-    return fail(kMachine, llvm::toString(opened.takeError()));
+    return failedRun(opened.takeError(), path);
   bool isWhole = true;
   auto run = [&](ModuleOp probe) {
     return std::exchange(isWhole, false) ? opened->run(*inputs, getFunctions(probe).front().getResultTypes(), number)
                                          : runProbe(probe, variant, *inputs);
   };
-  auto finding = target::verify(function, *inputs, getTolerance(function), run);
+  auto finding = target::verify(function, *inputs, getTolerance(function), run, &largest);
   if (!finding)
     return fail(kWrongUse, request.model + ": error: " + prefix + llvm::toString(finding.takeError()));
   if (!*finding)
     return kDone;
-  // What computes something else is no artifact.
-  llvm::sys::fs::remove(request.output);
-  if (request.externalWeights)
-    llvm::sys::fs::remove(request.output + ".weights");
+  // What computes something else is no artifact, and no reason to lose one that is.
   return fail(kDiffers, request.model + ": error: " + (*finding)->what + "; variant " + variant +
-                            " differs from the reference in float64, and no artifact is left");
+                            " differs from the reference in float64, and " + request.output +
+                            (llvm::sys::fs::exists(request.output) ? " stays as it was" : " is not written"));
 }
 
 int Compiler::writeExplanation() {
@@ -804,8 +851,6 @@ int Compiler::run() {
       code = writeModule(*modules.front());
     else
       code = writeArtifact(modules);
-    if (code == kDone && request.verify)
-      code = verifyArtifact();
   }
   for (auto [target, module] : llvm::zip(targets, modules)) {
     if (!request.verbose || code != kDone)

@@ -10,10 +10,34 @@
 #include "tc/Frontend/ExportedProgram.h"
 #include "tc/Frontend/ONNX.h"
 
+#include "tcrt/artifact_abi.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
+
+namespace {
+
+/// A file that is taken for a model easily, and what to do.
+struct OtherFile {
+  size_t at;
+  StringRef magic;
+  const char *what;
+};
+
+} // namespace
+
+static const OtherFile kOtherFiles[] = {
+    {0, StringRef(TCRT_MAGIC, TCRT_MAGIC_SIZE),
+     "this is an artifact, which tc-compile wrote; tc-run runs it, and to compile again, give the model"},
+    {0, StringRef(TCRT_WEIGHTS_MAGIC, TCRT_MAGIC_SIZE),
+     "these are the weights of an artifact, which tc-compile wrote; to compile again, give the model"},
+    {0, "\x80\x02",
+     "this is a Python pickle, such as torch.save wrote before PyTorch 1.6; load it in Python and export the model "
+     "with torch.export.export and torch.export.save, or with torch.onnx.export"},
+    {0, "\x89HDF", "this is an HDF5 file, such as Keras writes; export the model to ONNX, for instance with tf2onnx"},
+    {4, "TFL3", "this is a TensorFlow Lite model; convert it to ONNX, for instance with tf2onnx --tflite"},
+};
 
 llvm::Expected<OwningOpRef<ModuleOp>> tc::driver::loadModel(MLIRContext *context, StringRef path, bool &isMlir) {
   isMlir = false;
@@ -31,9 +55,12 @@ llvm::Expected<OwningOpRef<ModuleOp>> tc::driver::loadModel(MLIRContext *context
     isMlir = true;
     return base::readModule(context, path);
   }
-  auto head = llvm::MemoryBuffer::getFileSlice(path, std::min<uint64_t>(4, status.getSize()), 0);
+  auto head = llvm::MemoryBuffer::getFileSlice(path, std::min<uint64_t>(8, status.getSize()), 0);
   if (!head)
     return fail("cannot read the file: " + head.getError().message());
+  for (const OtherFile &other : kOtherFiles)
+    if ((*head)->getBuffer().substr(other.at).starts_with(other.magic))
+      return fail(other.what);
   if ((*head)->getBuffer().starts_with("PK"))
     return importExportedProgram(context, path);
   return importOnnx(context, path);

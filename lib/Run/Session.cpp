@@ -4,14 +4,19 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "tc/Run/Session.h"
 
+#include "tc/Format/Container.h"
+#include "tc/Format/File.h"
 #include "tc/Format/Json.h"
 #include "tc/Run/Pb.h"
+#include "tc/Support/Suggest.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 using namespace tc::run;
 
@@ -130,6 +135,25 @@ static void addFunctions(const std::string &path, std::vector<tcrt_function_t> &
     throw Failure{1,
                   path + ": error: the library does not export tcrt_library_functions, which tcrt/function.h declares"};
   functions.insert(functions.end(), table, table + count);
+}
+
+bool tc::run::isOnlyFor(const std::string &path, uint32_t device) {
+  int fd;
+  uint64_t bytes;
+  if (tcrt_file_open(path.c_str(), UINT64_MAX, nullptr, &fd, &bytes) != TCRT_OK)
+    return false;
+  void *data = bytes ? ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+  ::close(fd);
+  if (data == MAP_FAILED)
+    return false;
+  tcrt_container_t container = {};
+  bool only = tcrt_container_parse(data, bytes, path.c_str(), 0, &container) == TCRT_OK;
+  for (uint32_t i = 0; only && i < container.signature->variant_count; ++i)
+    only = tcrt_container_variant(&container, i).device == device;
+  for (uint32_t i = 0; only && i < container.section_count; ++i)
+    only = container.sections[i].kind != TCRT_SECTION_ARTIFACT;
+  ::munmap(data, bytes);
+  return only;
 }
 
 Session::Session(SessionOptions given) : options(std::move(given)) {
@@ -342,10 +366,15 @@ void Session::makeRandomInputs(uint64_t seed) {
 void Session::checkDimNames() const {
   for (const auto &[name, value] : options.dims) {
     bool known = false;
-    for (const tcrt_symbol_info_t &info : symbolValues)
+    std::vector<std::string> names;
+    for (const tcrt_symbol_info_t &info : symbolValues) {
       known |= name == info.name;
+      names.push_back(info.name);
+    }
     if (!known)
-      throw Failure{4, options.artifact + ": error: the model has no symbolic dim \"" + name + "\""};
+      throw Failure{4, options.artifact + ": error: the model has no symbolic dim \"" + name + "\"" +
+                           (symbolValues.empty() ? "; all its sizes are fixed"
+                                                 : didYouMean(name, names) + "; tc-inspect shows its dims")};
   }
 }
 

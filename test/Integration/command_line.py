@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 import numpy as np
 import onnx
@@ -93,6 +94,85 @@ def empty_file():
 @compile_case()
 def text_file():
     write(b"this is no model\n" * 50)
+
+
+def zip_of(*names):
+    with zipfile.ZipFile("model.onnx", "w") as archive:
+        for name in names:
+            archive.writestr(name, b"")
+
+
+# What is taken for a model, and what to do instead.
+
+@compile_case()
+def artifact_as_model():
+    write(b"tcart\r\n\x1a" + bytes(500))
+
+
+@compile_case()
+def weights_as_model():
+    write(b"tcwts\r\n\x1a" + bytes(500))
+
+
+@compile_case()
+def torchscript():
+    zip_of("m/data.pkl", "m/constants.pkl", "m/code/__torch__.py", "m/version")
+
+
+@compile_case()
+def torch_save():
+    zip_of("m/data.pkl", "m/data/0", "m/version")
+
+
+@compile_case()
+def older_torch_export():
+    zip_of("version", "serialized_exported_program.json", "serialized_state_dict.pt")
+
+
+@compile_case()
+def numpy_archive():
+    zip_of("x.npy")
+
+
+@compile_case()
+def other_zip():
+    zip_of("readme.txt")
+
+
+@compile_case()
+def pickle_file():
+    write(b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19." + bytes(50))
+
+
+@compile_case()
+def hdf5():
+    write(b"\x89HDF\r\n\x1a\n" + bytes(50))
+
+
+@compile_case()
+def tensorflow_lite():
+    write(b"\x1c\0\0\0TFL3" + bytes(50))
+
+
+@compile_case()
+def operator_nearly_known():
+    save([relu(op="Sofmax")], [info("x", [2])], [info("y", [2])])
+
+
+@compile_case("--dim", "bacth=4")
+def dim_nearly_known():
+    save([relu()], [info("x", ["batch", "width"])], [info("y", ["batch", "width"])])
+
+
+@compile_case("--shape", "pixel=2,3")
+def shape_nearly_known():
+    save([helper.make_node("Relu", ["pixels"], ["y"])], [info("pixels", [2, 3])], [info("y", [2, 3])])
+
+
+@compile_case("--target", "cuda")
+def not_for_gpus():
+    k = helper.make_tensor("k", TensorProto.INT64, [1], [3])
+    save([helper.make_node("TopK", ["x", "k"], ["y", "i"], name="best")], [info("x", [4, 100])], [info("y", [4, 3])], [k])
 
 
 @compile_case()
@@ -433,6 +513,11 @@ def expected_of_wrong_shape():
 @run_case
 def run_dim_twice():
     return ["digits.bin", "--random-inputs", "--dim", "batch=2", "--dim", "batch=3"]
+
+
+@run_case
+def run_dim_nearly_known():
+    return ["digits.bin", "--random-inputs", "--dim", "bacth=2"]
 
 
 @run_case

@@ -211,7 +211,10 @@ int main(int argc, char **argv) {
     code = runTool(options);
   } catch (const CLI::Success &success) {
     std::fputs(tc::describeSuccess(app, success).c_str(), stdout);
-    return std::fflush(stdout) == 0 ? 0 : 1;
+    if (std::fflush(stdout) == 0)
+      return 0;
+    std::fprintf(stderr, "tc-bench: error: standard output cannot be written\n");
+    return 1;
   } catch (const CLI::ParseError &error) {
     std::fprintf(stderr, "tc-bench: error: %s; see tc-bench --help\n",
                  tc::describeParseError(app, error, "model").c_str());

@@ -325,7 +325,10 @@ int main(int argc, char **argv) {
     app.parse(argc, argv);
   } catch (const CLI::Success &success) {
     std::fputs(tc::describeSuccess(app, success).c_str(), stdout);
-    return std::fflush(stdout) == 0 ? 0 : 1;
+    if (std::fflush(stdout) == 0)
+      return 0;
+    std::fprintf(stderr, "tc-inspect: error: standard output cannot be written\n");
+    return 1;
   } catch (const CLI::ParseError &error) {
     std::fprintf(stderr, "tc-inspect: error: %s; see tc-inspect --help\n",
                  tc::describeParseError(app, error, "artifact").c_str());

@@ -290,6 +290,8 @@ int runTool(int argc, char **argv) {
     std::printf("%s\n", tc::getVersionText("tc-run").c_str());
     return 0;
   }
+  if (!options.isDeviceGiven)
+    options.isCuda = isOnlyFor(options.artifact, TCRT_DEVICE_CUDA);
   return Runner(options).run();
 }
 

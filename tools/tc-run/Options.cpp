@@ -42,7 +42,7 @@ functions and states
   --state-out F.npz        write all states after the last run
 machine
   --threads N              default: one per usable core; 1 makes no thread
-  --device cpu|cuda[:I]    default: cpu
+  --device cpu|cuda[:I]    default: cpu, or the one that the artifact is for
   --variant NAME           run this variant whatever the machine's best
   --verify-weights         check the weights' hash, too
   --custom-op LIB.so       a library with functions of custom operators (tcrt/function.h); can be repeated
@@ -170,6 +170,7 @@ Options tc::run::parseOptions(int argc, char **argv) {
       while (tcrt_device_name(device) && text.substr(0, colon) != tcrt_device_name(device))
         ++device;
       options.isCuda = device == TCRT_DEVICE_CUDA;
+      options.isDeviceGiven = true;
       if (!tcrt_device_name(device) || (colon != std::string::npos && !options.isCuda))
         fail("--device takes cpu, cuda or cuda:INDEX, not \"" + text + "\"");
       if (colon != std::string::npos)

@@ -24,7 +24,8 @@ struct Options {
   std::string expect; ///< .npz
   std::optional<double> maxRel, rtol, atol;
   uint32_t threads = 0;
-  bool isCuda = false;
+  bool isDeviceGiven = false;
+  bool isCuda = false; ///< where it is not given: the artifact has code for that alone
   int32_t deviceIndex = 0;
   std::string variant;
   std::string function;

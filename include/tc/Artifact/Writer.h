@@ -178,9 +178,12 @@ struct ArtifactSpec {
   uint64_t weightsSize() const;
 };
 
+/// Looks at a finished artifact before it has its name. `path` opens it meanwhile, in this process.
+using CheckArtifact = llvm::function_ref<llvm::Error(llvm::StringRef path)>;
+
 /// Writes `spec` to `path` through a temporary file in the same folder and a rename. Checks the spec as the loader will
-/// check the file, so that what was written can be loaded.
-llvm::Error writeArtifact(const ArtifactSpec &spec, llvm::StringRef path);
+/// check the file, so that what was written can be loaded. Where `check` is given and fails, what was there stays.
+llvm::Error writeArtifact(const ArtifactSpec &spec, llvm::StringRef path, CheckArtifact check = nullptr);
 
 /// The same bytes in memory, for tests and for opening from memory. The weights must not be external.
 llvm::Expected<std::string> writeArtifactToMemory(const ArtifactSpec &spec);

@@ -31,6 +31,10 @@ inline double microseconds(Clock::duration duration) {
 /// Throws what libtcrt says if `status` is not TCRT_OK.
 void check(tcrt_status_t status);
 
+/// Whether an artifact has code for this device (TCRT_DEVICE_*) alone. False of what is no artifact: opening it says
+/// why.
+bool isOnlyFor(const std::string &path, uint32_t device);
+
 struct SessionOptions {
   std::string artifact;
   std::string variant;  ///< empty: the best one for this machine

@@ -87,7 +87,8 @@ struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePa
         }
       }
       if (!best) {
-        base::emitUnsupported(region) << "no code generator takes this region";
+        base::emitUnsupported(region) << "no code generator of target " << machine::stringifyTargetKind(target)
+                                      << " takes this region";
         return WalkResult::interrupt();
       }
       region.setScheduleAttr(best);

@@ -19,6 +19,7 @@
 
 #include "tc/Dialect/Graph/IR/Graph.h"
 #include "tc/Dialect/Prim/Utils/Admission.h"
+#include "tc/Support/Suggest.h"
 #include "tcrt/artifact_abi.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -132,6 +133,29 @@ void Converter::reportInvalid(Location loc, const Twine &message) {
   emitError(loc) << message;
 }
 
+/// What was meant by a name that is not there, and what is.
+std::string suggest(const std::string &name, ArrayRef<std::string> names, StringRef known) {
+  if (names.empty())
+    return "; leave the option out, as all its sizes are fixed";
+  constexpr size_t kShown = 8;
+  std::string text = didYouMean(name, names.vec()) + "; " + known.str();
+  for (size_t i = 0; i < std::min(names.size(), kShown); ++i)
+    text += (i ? ", \"" : "\"") + names[i] + "\"";
+  return text + (names.size() > kShown ? ", ..." : "");
+}
+
+/// Of an operator that has no handler and no definition.
+std::string describeUnknown(graph::NodeOp node) {
+  std::vector<std::string> known;
+  for (const auto &entry : OpRegistry::get().entries())
+    if (entry.first.first == node.getDomain())
+      known.push_back(entry.first.second);
+  // Names with dots are not typed by hand, and differ little from overload to overload.
+  std::string meant = node.getOpType().contains('.') ? "" : didYouMean(node.getOpType().str(), known);
+  return "is not supported" + meant +
+         "; tc-inspect --operators lists what is, and --custom-op takes operators of your own";
+}
+
 void Converter::reportUnsupported(graph::NodeOp node, StringRef reason) {
   ++failedNodes;
   std::string key = (fullType(node) + " " + Twine(node.getOpset()) + " " + reason).str();
@@ -169,7 +193,7 @@ void Converter::checkSkipped(graph::NodeOp node) {
     if (!inner.getCallee() && !findCustomOperator(options, inner) &&
         !OpRegistry::get().lookup(inner.getDomain(), inner.getOpType(), inner.getOpset()) &&
         !(hasDefinition && hasDefinition(inner)))
-      reportUnsupported(inner, "is not supported");
+      reportUnsupported(inner, describeUnknown(inner));
   });
 }
 
@@ -242,7 +266,7 @@ void Converter::convertNode(graph::NodeOp node) {
       custom ? nullptr : OpRegistry::get().lookup(node.getDomain(), node.getOpType(), node.getOpset());
   if (!custom && !entry) {
     if (!convertDefinition(node, operands))
-      reportUnsupported(node, "is not supported");
+      reportUnsupported(node, describeUnknown(node));
     return;
   }
   NodeContext ctx(node, builder, ints, *this, operands, parameters);
@@ -567,14 +591,22 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
         if (succeeded(type))
           inputs[i] = *type;
       }
+  std::vector<std::string> inputNames, dimNames;
+  for (unsigned i = 0; i < count; ++i)
+    inputNames.push_back(source.getArgName(i).str());
+  for (const auto &entry : namedSizes)
+    dimNames.push_back(entry.first().str());
+  llvm::sort(dimNames);
   for (const auto &entry : options.shapes)
     if (llvm::none_of(llvm::seq<unsigned>(0, count), [&](unsigned i) { return source.getArgName(i) == entry.first; }))
-      reportInvalid(UnknownLoc::get(context),
-                    "--shape names the input \"" + Twine(entry.first) + "\", which the model does not have");
+      reportInvalid(UnknownLoc::get(context), "--shape names the input \"" + Twine(entry.first) +
+                                                  "\", which the model does not have" +
+                                                  suggest(entry.first, inputNames, "its inputs are "));
   for (const auto &entry : options.dims)
     if (!namedSizes.count(entry.first))
-      reportInvalid(UnknownLoc::get(context),
-                    "--dim names the dimension \"" + Twine(entry.first) + "\", which no input of the model has");
+      reportInvalid(UnknownLoc::get(context), "--dim names the dimension \"" + Twine(entry.first) +
+                                                  "\", which no input of the model has" +
+                                                  suggest(entry.first, dimNames, "its open dims are "));
   auto function = func::FuncOp::create(source.getLoc(), source.getSymName(), b.getFunctionType({}, {}));
   OwningOpRef<func::FuncOp> owner(function);
   // Before the function goes on failure: regions that were given up use its values.

@@ -42,6 +42,26 @@ std::optional<int64_t> integer(const json *value) {
   return std::nullopt;
 }
 
+/// What a zip archive is that is none of torch.export, and what to do.
+const char *describeArchive(const ZipArchive &archive) {
+  const std::pair<StringRef, const char *> kinds[] = {
+      {"serialized_exported_program.json",
+       "this is a torch.export archive of an older PyTorch, in a format that is not read; "
+       "export the model again with PyTorch 2.9 or newer"},
+      {"constants.pkl", "this is a TorchScript archive, which is not read; export the model that it was made from with "
+                        "torch.export.export and torch.export.save, or with torch.onnx.export"},
+      {"data.pkl",
+       "this is what torch.save writes, values without a graph; load it in Python and export the model with "
+       "torch.export.export and torch.export.save, or with torch.onnx.export"},
+      {".npy", "this is a NumPy archive of arrays, not a model; tc-run takes it with --inputs"},
+  };
+  for (auto [suffix, what] : kinds)
+    if (!archive.findSuffix(suffix).empty())
+      return what;
+  return "this is a zip archive, but no torch.export archive (.pt2): it has no archive_format \"pt2\"; write it with "
+         "torch.export.save";
+}
+
 class Importer {
 public:
   Importer(MLIRContext *context, StringRef path)
@@ -399,7 +419,7 @@ llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
   archive = std::move(*opened);
   StringRef format = archive.findSuffix("archive_format");
   if (format.empty() || archive.contents(*archive.find(format)).trim() != "pt2")
-    return error("a zip archive, but no torch.export archive (.pt2): it has no archive_format \"pt2\"");
+    return error(describeArchive(archive));
   root = format.drop_back(StringRef("archive_format").size()).str();
   StringRef program = archive.findSuffix("models/model.json");
   if (program.empty())

@@ -69,7 +69,7 @@ Error GraphImporter::setOpsets(const google::protobuf::RepeatedPtrField<onnx::Op
     std::optional<std::pair<int64_t, int64_t>> range = getOnnxOpsetRange(domain);
     if (range && (version < range->first || version > range->second))
       return error("opset " + Twine(version) + " of domain " + quote(domain) + " is not supported; supported are " +
-                   Twine(range->first) + " to " + Twine(range->second));
+                   Twine(range->first) + " to " + Twine(range->second) + "; export the model with one of these");
     if (version < 1)
       return error("opset " + Twine(version) + " of domain " + quote(domain) + " is not valid; versions count from 1");
     auto [it, isNew] = opsets.try_emplace(domain, version);

@@ -106,7 +106,7 @@ Error FileImporter::load() {
     return importer.error("it is no ONNX model, as it has no IR version");
   if (importer.irVersion > onnx::IR_VERSION)
     return importer.error("IR version " + Twine(importer.irVersion) + " is not supported; supported are 1 to " +
-                          Twine(static_cast<int>(onnx::IR_VERSION)));
+                          Twine(static_cast<int>(onnx::IR_VERSION)) + "; export the model with an older onnx");
   // Before IR version 3 there were no opsets.
   if (model->opset_import_size() == 0) {
     if (importer.irVersion >= 3)

@@ -93,7 +93,8 @@ llvm::Expected<std::vector<Tensor>> interpretValues(func::FuncOp func, ArrayRef<
 
 /// Index of the first of `values` that is off, and why; values.size() where all agree.
 llvm::Expected<std::pair<size_t, std::string>> findOff(func::FuncOp func, ArrayRef<Tensor> inputs,
-                                                       ArrayRef<Value> values, double maxRel, RunModule run) {
+                                                       ArrayRef<Value> values, double maxRel, RunModule run,
+                                                       double *largest = nullptr) {
   llvm::Expected<std::vector<Tensor>> want = interpretValues(func, inputs, values);
   if (!want)
     return want.takeError();
@@ -104,7 +105,7 @@ llvm::Expected<std::pair<size_t, std::string>> findOff(func::FuncOp func, ArrayR
   if (got->size() != values.size())
     return llvm::createStringError("the run gave another number of outputs than the function has");
   for (size_t i = 0; i < values.size(); ++i)
-    if (std::string what = compareTensors((*got)[i], (*want)[i], maxRel); !what.empty())
+    if (std::string what = compareTensors((*got)[i], (*want)[i], maxRel, largest); !what.empty())
       return std::make_pair(i, what);
   return std::make_pair(values.size(), std::string());
 }
@@ -157,13 +158,13 @@ llvm::Expected<std::vector<Tensor>> tc::target::makeRandomInputs(func::FuncOp fu
   return inputs;
 }
 
-std::string tc::target::compareTensors(const Tensor &got, const Tensor &want, double maxRel) {
+std::string tc::target::compareTensors(const Tensor &got, const Tensor &want, double maxRel, double *largestError) {
   if (got.shape != want.shape)
     return llvm::formatv("the shape is [{0:$[, ]}], expected [{1:$[, ]}]",
                          llvm::make_range(got.shape.begin(), got.shape.end()),
                          llvm::make_range(want.shape.begin(), want.shape.end()));
   if (isa<ComplexType>(want.elementType) && isa<ComplexType>(got.elementType))
-    return compareTensors(asParts(got), asParts(want), maxRel);
+    return compareTensors(asParts(got), asParts(want), maxRel, largestError);
   bool isFloat = isa<FloatType>(want.elementType);
   if (isFloat != isa<FloatType>(got.elementType))
     return "floats and integers are mixed up";
@@ -191,6 +192,8 @@ std::string tc::target::compareTensors(const Tensor &got, const Tensor &want, do
       at = i;
     }
   }
+  if (largestError && worst > 0)
+    *largestError = std::max(*largestError, worst / largest);
   if (worst <= maxRel * largest)
     return "";
   return llvm::formatv(
@@ -199,9 +202,9 @@ std::string tc::target::compareTensors(const Tensor &got, const Tensor &want, do
 }
 
 llvm::Expected<std::optional<Finding>> tc::target::verify(func::FuncOp func, ArrayRef<Tensor> inputs, double maxRel,
-                                                          RunModule run) {
+                                                          RunModule run, double *largest) {
   SmallVector<Value> outputs(func.getBody().front().getTerminator()->getOperands());
-  auto atOutputs = findOff(func, inputs, outputs, maxRel, run);
+  auto atOutputs = findOff(func, inputs, outputs, maxRel, run, largest);
   if (!atOutputs)
     return atOutputs.takeError();
   if (atOutputs->first == outputs.size())

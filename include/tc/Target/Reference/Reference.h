@@ -32,8 +32,9 @@ llvm::Expected<std::vector<prim::Tensor>> makeRandomInputs(mlir::func::FuncOp fu
                                                            const llvm::StringMap<int64_t> &sizes, uint64_t seed);
 
 /// Empty where `got` agrees with the reference, else what is off: type and shape equal; integers and bools exactly; NaN
-/// equals NaN; infinities by sign; |got - want| <= maxRel * max|want|.
-std::string compareTensors(const prim::Tensor &got, const prim::Tensor &want, double maxRel);
+/// equals NaN; infinities by sign; |got - want| <= maxRel * max|want|. `largest`, if given, becomes max|got - want| /
+/// max|want| where that is larger than what it was.
+std::string compareTensors(const prim::Tensor &got, const prim::Tensor &want, double maxRel, double *largest = nullptr);
 
 /// A value that is off.
 struct Finding {
@@ -48,9 +49,10 @@ using RunModule = llvm::function_ref<llvm::Expected<std::vector<prim::Tensor>>(m
 
 /// Runs `func`, prim that is not fused, through `run` and compares its outputs with the interpreter in float64. Where
 /// they differ, runs it again with values between as outputs, at most 64 at a time, until the first that is off is
-/// found. nullopt where all agree. `func` stays as it is.
+/// found. nullopt where all agree; `largest`, if given, is the largest error of the outputs then, as compareTensors has
+/// it. `func` stays as it is.
 llvm::Expected<std::optional<Finding>> verify(mlir::func::FuncOp func, llvm::ArrayRef<prim::Tensor> inputs,
-                                              double maxRel, RunModule run);
+                                              double maxRel, RunModule run, double *largest = nullptr);
 
 } // namespace tc::target
 

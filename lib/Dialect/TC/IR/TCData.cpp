@@ -423,7 +423,9 @@ llvm::Expected<OwningOpRef<ModuleOp>> base::readModule(MLIRContext *context, Str
     module = parseSourceFile<ModuleOp>(sources, context);
   }
   if (!module)
-    return fileError(path, first.empty() ? "it is not an MLIR module" : first);
+    // Behind it MLIR names an option that tc-compile lacks.
+    return fileError(path, first.empty() ? "it is not an MLIR module; give what tc-compile --compile-to wrote"
+                                         : StringRef(first).split(". If this is intended").first);
   std::string data = (path + ".data").str();
   if (llvm::sys::fs::exists(data))
     if (llvm::Error error = loadBlobs(*module, data))
