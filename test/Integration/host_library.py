@@ -82,7 +82,7 @@ def main(folder, bin_folder):
 
     for what, attributes, dtype, code, part in (
         ("pixel format", {"pixel_format": "HSV"}, TensorProto.UINT8, 1, "pixel_format is \"HSV\""),
-        ("bytes' type", {}, TensorProto.INT32, 1, "needs the bytes of an image"),
+        ("bytes' type", {}, TensorProto.INT32, 1, "it must be a tensor of uint8"),
     ):
         save(path("bad.onnx"), [helper.make_node("ImageDecoder", ["x"], ["y"], **attributes)], [("x", dtype, [3])], [("y", TensorProto.UINT8, None)])
         done = run(tool("tc-compile"), path("bad.onnx"), "-o", path("bad.bin"))
