@@ -31,6 +31,7 @@ struct State {
   unsigned stage = 0, stageCount = 1;
   uint64_t count = 0;
   std::atomic<uint64_t> done = 0;
+  std::chrono::steady_clock::time_point quietUntil; ///< nothing is drawn before
 };
 State &state() {
   static State instance;
@@ -66,7 +67,8 @@ void run(State &s) {
   auto start = std::chrono::steady_clock::now();
   std::unique_lock<std::mutex> lock(s.mutex);
   for (auto delay = kDelay; !s.wake.wait_for(lock, delay, [&] { return !s.running; }); delay = kPeriod)
-    draw(s, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    if (const auto now = std::chrono::steady_clock::now(); now >= s.quietUntil)
+      draw(s, std::chrono::duration<double>(now - start).count());
 }
 
 } // namespace
@@ -117,4 +119,5 @@ void tc::progress::clear() {
   State &s = state();
   std::lock_guard<std::mutex> lock(s.mutex);
   erase(s);
+  s.quietUntil = std::chrono::steady_clock::now() + kDelay;
 }

@@ -33,7 +33,7 @@ void beginStage(llvm::StringRef name, unsigned stage, unsigned stageCount);
 /// Units of work of the current stage.
 void setCount(uint64_t count);
 void advance(uint64_t units = 1);
-/// Erases the bar; it comes back with its next update.
+/// Erases the bar, which comes back a second later at the earliest: what the caller writes stands alone on its line.
 void clear();
 
 } // namespace tc::progress
