@@ -531,6 +531,18 @@ def add_suppression():
              {"y": suppress(wide, scores, most, wide.dtype.type(np.float32(overlap)), threshold, center)}, 11)
 
 
+def add_wrapping():
+    """Short lists of integers may be sizes, but their sums and products wrap as all do."""
+    for dtype in (np.int64, np.int32):
+        big, few = np.array([np.iinfo(dtype).max // 2, -5, 7], dtype), np.array([6, 3, 3], dtype)
+        for kind, op in (("Mul", np.multiply), ("Add", np.add), ("Sub", np.subtract)):
+            other = big if kind == "Mul" else np.full(3, np.iinfo(dtype).min if kind == "Sub" else np.iinfo(dtype).max, dtype)
+            nodes = [helper.make_node("Concat", ["a", "a"], ["b"], axis=0), helper.make_node("Concat", ["c", "c"], ["d"], axis=0), helper.make_node(kind, ["b", "d"], ["e"]),
+                     helper.make_node("Add", ["e", "x"], ["y"])]  # fmt: skip
+            with np.errstate(over="ignore"):
+                case(f"{kind}_wraps_{np.dtype(dtype)}", nodes, {"x": np.zeros(6, dtype)}, {"y": op(np.tile(few, 2), np.tile(other, 2))}, 13, constants={"a": few, "c": other}, dynamic=False)
+
+
 def add_many_sizes():
     """A program in parts, whose values have sizes of their own: what each one takes is known only when it runs."""
     x, nodes, constants, y = random(5), [], {}, 0
@@ -796,7 +808,7 @@ def check_gradients(bin_dir, pattern):
 
 def main():
     bin_dir, pattern = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    for add in (add_pools, add_regions, add_sampling, add_scans, add_recurrent, add_attention, add_unknown_lengths, add_bags, add_suppression, add_many_sizes, add_untyped, add_far_from_zero, add_sparse, add_types, add_old_versions):
+    for add in (add_pools, add_regions, add_sampling, add_scans, add_recurrent, add_attention, add_unknown_lengths, add_bags, add_suppression, add_wrapping, add_many_sizes, add_untyped, add_far_from_zero, add_sparse, add_types, add_old_versions):
         add()
     failures, count = check_gradients(bin_dir, pattern)
     failed = len({line.split(":")[0] for line in failures})

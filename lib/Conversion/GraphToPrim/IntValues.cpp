@@ -87,7 +87,14 @@ std::optional<AffineExpr> IntValues::binary(Operation *op, AffineExpr a, AffineE
   auto x = getConstantSize(a), y = getConstantSize(b);
   auto constant = [&](int64_t v) { return getAffineConstantExpr(v, a.getContext()); };
   auto nonNegative = [&](AffineExpr e) { return getSizeBounds(e, symbols.getAttr()).first >= 0; };
-  bool isBool = cast<RankedTensorType>(op->getResult(0).getType()).getElementType().isInteger(1);
+  const Type element = cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
+  bool isBool = element.isInteger(1);
+  if (x && y && isa<AddOp, SubOp, MulOp>(op)) {
+    // Numbers wrap as elements do; sizes, which saturate, come only from what is checked.
+    const uint64_t p = uint64_t(*x), q = uint64_t(*y), z = isa<AddOp>(op) ? p + q : isa<SubOp>(op) ? p - q : p * q;
+    const llvm::APInt wrapped = llvm::APInt(64, z).trunc(element.getIntOrFloatBitWidth());
+    return constant(element.isUnsignedInteger() ? int64_t(wrapped.getZExtValue()) : wrapped.getSExtValue());
+  }
   if (isa<AddOp>(op))
     return a + b;
   if (isa<SubOp>(op))

@@ -12,8 +12,8 @@
 // same symbols, and does not check again. Values that only exist once the program runs (prim.bind_symbol) are checked
 // there.
 //
-// A long tc_run is a list of calls of functions of bounded size, which share the addresses of values that are allocated
-// as the program runs.
+// A long tc_run is a list of calls of functions of bounded size, which share words: where the arena's segments end, the
+// addresses of values that are allocated as the program runs, and sizes, each of which is computed once.
 //
 // Memory of GPU variants is not the host's: what the host reads or writes goes through imports->copy.
 //
