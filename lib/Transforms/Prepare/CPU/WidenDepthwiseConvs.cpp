@@ -62,8 +62,11 @@ struct JoinDepthwiseLine : OpRewritePattern<ConvOp> {
     dims.back() += !turns;
     Value input = turns ? b.transpose(op.getInput(), transposed) : op.getInput();
     Value repeatedFilter = b.reshape(b.broadcastInDims(op.getFilter(), repeated, dims), joinedFilter);
-    Value result = ConvOp::create(rewriter, op.getLoc(), b.reshape(input, lines), repeatedFilter, op.getStrides(),
-                                  op.getDilations(), op.getPadLow(), op.getPadHigh(), joined);
+    auto conv = ConvOp::create(rewriter, op.getLoc(), b.reshape(input, lines), repeatedFilter, op.getStrides(),
+                               op.getDilations(), op.getPadLow(), op.getPadHigh(), joined);
+    // Products of bytes are summed in wider integers.
+    conv.getResult().setType(withElementType(conv.getType(), getElementTypeOrSelf(op.getType())));
+    Value result = conv;
     Sizes out = getSizes(op.getResult());
     if (turns)
       std::swap(out[spatial], out[spatial + 1]);

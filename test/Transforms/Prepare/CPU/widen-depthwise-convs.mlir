@@ -30,3 +30,12 @@ func.func @multiplier(%x: tensor<1x40x7xf32>, %w: tensor<5x1x21xf32>, %z: tensor
   %u = prim.conv %z, %v strides [1] dilations [1] pads [2] [2] groups 8 : (tensor<1x40x8xf32>, tensor<5x1x16xf32>) -> tensor<1x40x16xf32>
   return %y, %u : tensor<1x40x21xf32>, tensor<1x40x16xf32>
 }
+
+// Products of bytes are summed in i32.
+// CHECK-LABEL: func.func @bytes
+// CHECK: prim.conv {{.*}} groups 2 : (tensor<1x8x1x2xui8>, tensor<2x1x1x2xi8>) -> tensor<1x3x1x2xi32>
+func.func @bytes(%x: tensor<1x8x2x1xui8>) -> tensor<1x3x2x1xi32> {
+  %w = prim.constant dense<[[[[50]]], [[[124]]]]> : tensor<2x1x1x1xi8>
+  %y = prim.conv %x, %w strides [3, 1] dilations [1, 2] pads [0, 0] [0, 0] groups 1 : (tensor<1x8x2x1xui8>, tensor<2x1x1x1xi8>) -> tensor<1x3x2x1xi32>
+  return %y : tensor<1x3x2x1xi32>
+}
