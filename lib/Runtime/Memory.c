@@ -152,7 +152,7 @@ static tcrt_block_t *make_block(tcrt_context_t *context, uint64_t bytes) {
   if (tcrt_context_charge(context, bytes, "a value")) {
     block->bytes = bytes;
     block->data = context->driver->allocate(context, bytes);
-    if (!block->data) {
+    if (!block->data && context->idle_blocks.first) {
       free_idle(context, 0);
       block->data = context->driver->allocate(context, bytes);
     }

@@ -171,7 +171,7 @@ FailureOr<SmallVector<std::string>> ProgramBuilder::buildParts() {
     count += countWords(op);
     for (Value result : op.getResults())
       if (auto memory = dynamicMemory.find(result); memory != dynamicMemory.end())
-        store(memory->second, at(shared, 8 * int64_t(segmentBytes.size() + sharedMemory.lookup(result))));
+        store(memory->second, sharedMemoryAddress(result));
   }
   LLVM::ReturnOp::create(b, loc, c32(0));
   dynamicMemory.clear();

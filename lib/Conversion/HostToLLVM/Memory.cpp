@@ -55,7 +55,7 @@ Value ProgramBuilder::address(Value value) {
     if (auto known = dynamicMemory.find(value); known != dynamicMemory.end())
       return known->second;
     // Made by a part before.
-    return load(ptr, at(shared, 8 * int64_t(segmentBytes.size() + sharedMemory.lookup(value))));
+    return load(ptr, sharedMemoryAddress(value));
   }
   llvm_unreachable("unknown kind of place");
 }

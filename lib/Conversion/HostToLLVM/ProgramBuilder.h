@@ -127,6 +127,9 @@ private:
     bool isStable = true;    ///< whether its symbols get their values once in a run
   };
   const SizeInfo &getInfo(AffineExpr expr);
+  Value sharedMemoryAddress(Value value) {
+    return at(shared, 8 * int64_t(segmentBytes.size() + sharedMemory.lookup(value)));
+  }
   Value sharedSizeAddress(size_t number) {
     return at(shared, 8 * int64_t(segmentBytes.size() + sharedMemory.size() + number));
   }

@@ -113,16 +113,13 @@ Value ProgramBuilder::size(AffineExpr expr) {
   if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
     return load(i64, at(frameSymbols, 8 * int64_t(symbol.getPosition())));
   const SizeInfo info = getInfo(expr);
-  if (!info.isStable) {
-    auto binary = cast<AffineBinaryOpExpr>(expr);
-    Value lhs = size(binary.getLHS());
-    return arithmetic(expr.getKind(), lhs, size(binary.getRHS()));
-  }
-  if (Value known = findSize(expr))
+  if (Value known = info.isStable ? findSize(expr) : Value())
     return known;
   auto binary = cast<AffineBinaryOpExpr>(expr);
   Value lhs = size(binary.getLHS());
   Value value = arithmetic(expr.getKind(), lhs, size(binary.getRHS()));
+  if (!info.isStable)
+    return value;
   const bool isChecked(overflow);
   knownSizes.back()[expr] = {value, isChecked};
   // Parts that follow load it, if that is less than to compute it.

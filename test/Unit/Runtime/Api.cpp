@@ -545,6 +545,30 @@ TEST_CASE("a caller's allocator gets back what it gave") {
   CHECK(held == 0);
 }
 
+TEST_CASE("a caller's allocator is asked once") {
+  Model m(basicSpec());
+  int64_t refused = 0;
+  tcrt_allocator_t allocator = {&refused,
+                                [](void *user, uint64_t bytes, uint64_t alignment) -> void * {
+                                  void *data = nullptr;
+                                  if (bytes > 1 << 20)
+                                    ++*static_cast<int64_t *>(user);
+                                  else if (posix_memalign(&data, alignment, bytes))
+                                    return nullptr;
+                                  return data;
+                                },
+                                [](void *, void *data, uint64_t) { free(data); }};
+  tcrt_context_options_t options = withThreads(1);
+  options.allocator = &allocator;
+  Context context(m.model, options);
+  std::vector<float> x(4 * 60, 555); // the program asks for 4 MB
+  tcrt_tensor_t t = floats(x, {60, 4});
+  REQUIRE(tcrt_context_set_input(context, 0, &t) == TCRT_OK);
+  CHECK(tcrt_context_run(context) == TCRT_ERROR_MACHINE);
+  CHECK(says("no memory left for a value"));
+  CHECK(refused == 1);
+}
+
 TEST_CASE("kernels are profiled") {
   Model m(basicSpec());
   tcrt_context_options_t options = withThreads(2);
