@@ -4,8 +4,6 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "tc/Bench/Benchmark.h"
 
-#include "tc/Bench/Peers.h"
-#include "tc/Run/Session.h"
 #include "tcrt/artifact_abi.h"
 
 #include <algorithm>
@@ -34,11 +32,13 @@ bool isArtifact(const std::string &path) {
   return std::memcmp(magic, TCRT_MAGIC, sizeof magic) == 0;
 }
 
-void compile(const std::string &model, const std::string &artifact, const BenchmarkOptions &options) {
-  std::vector<std::string> words = {options.compiler, model, "-o", artifact, "--cpu", options.cpu};
-  for (size_t i = 0; options.isStatic && i < options.dims.size(); ++i) {
+void compile(const std::string &model, const std::string &artifact, const BenchmarkOptions &options,
+             const Sizes &sizes) {
+  // Its line about the artifact is not what a table of times begins with.
+  std::vector<std::string> words = {options.compiler, model, "-o", artifact, "--cpu", options.cpu, "-q"};
+  for (size_t i = 0; options.isStatic && i < sizes.size(); ++i) {
     words.push_back("--dim");
-    words.push_back(options.dims[i].first + "=" + std::to_string(options.dims[i].second));
+    words.push_back(sizes[i].first + "=" + std::to_string(sizes[i].second));
   }
   std::vector<char *> arguments;
   arguments.reserve(words.size() + 1);
@@ -116,7 +116,7 @@ void compareOutputs(const NamedTensors &actual, const NamedTensors &expected, En
 }
 
 /// Times of the runs of each session. They take turns of a few runs, so that what slows the machine slows all alike.
-std::vector<std::vector<double>> measure(const std::vector<Session *> &sessions, double seconds) {
+std::vector<std::vector<double>> measureTurns(const std::vector<Session *> &sessions, double seconds) {
   const auto budget = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   for (Session *session : sessions)
     for (int i = 0; i < 3; ++i)
@@ -148,6 +148,17 @@ std::unique_ptr<Session> openSession(const std::string &artifact, SessionOptions
   return std::make_unique<Session>(std::move(options));
 }
 
+/// `failure` with the names of models where it has those of their temporary artifacts.
+Failure nameModels(Failure failure, const CompiledModel &compiled, const BenchmarkOptions &options) {
+  for (size_t i = 0; i < compiled.artifacts().size(); ++i) {
+    const std::string &artifact = compiled.artifacts()[i], &model = i ? options.against[i - 1] : compiled.name();
+    const size_t at = failure.message.find(artifact);
+    if (at != std::string::npos)
+      failure.message.replace(at, artifact.size(), model);
+  }
+  return failure;
+}
+
 /// Runs `session` with the inputs of `timed`, which are of the same model.
 void runWithInputsOf(const Session &timed, Session &session) {
   for (uint32_t i = 0; i < timed.inputs().size(); ++i)
@@ -165,7 +176,7 @@ std::vector<KernelResult> profile(const std::string &artifact, const Session &ti
   std::unique_ptr<Session> opened = openSession(artifact, sessionOptions);
   Session &session = *opened;
   runWithInputsOf(timed, session);
-  measure({&session}, 0);
+  measureTurns({&session}, 0);
   // The median over windows of some runs each: a mean would hold what else the machine did.
   const auto budget = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   const uint32_t count = tcrt_context_profile_count(session.context());
@@ -206,77 +217,95 @@ struct Rounds {
 
 } // namespace
 
-ModelResult tc::bench::benchmark(const std::string &model, const BenchmarkOptions &options) {
-  TemporaryFolder folder;
-  ModelResult result;
-  result.model = model;
-  SessionOptions sessionOptions;
-  sessionOptions.threads = options.threads;
-  sessionOptions.dims = options.dims;
-  sessionOptions.function = options.function;
-  std::vector<std::string> artifacts;
+CompiledModel::CompiledModel(const std::string &model, const BenchmarkOptions &options, const Sizes &sizes)
+    : model(model) {
   for (size_t i = 0; i <= options.against.size(); ++i) {
     const std::string &file = i ? options.against[i - 1] : model;
-    artifacts.push_back(file);
+    files.push_back(file);
     if (isArtifact(file))
       continue;
     options.progress(file + ": compiling");
-    artifacts.back() = folder.path() + "/model" + std::to_string(i) + ".bin";
+    files.back() = folder.path() + "/model" + std::to_string(i) + ".bin";
     Clock::time_point start = Clock::now();
-    compile(file, artifacts.back(), options);
-    if (i > 0)
-      continue;
-    result.compileSeconds = microseconds(Clock::now() - start) * 1e-6;
-    if (options.isStatic)
-      sessionOptions.dims.clear(); // the artifact has them no more
+    compile(file, files.back(), options, sizes);
+    if (i == 0)
+      compileSeconds = microseconds(Clock::now() - start) * 1e-6;
   }
-  std::unique_ptr<Session> opened = openSession(artifacts[0], sessionOptions);
-  Session &session = *opened;
-  if (!options.inputs.empty())
-    session.readInputs(options.inputs);
-  session.makeRandomInputs(options.seed);
-  session.firstRun();
-  session.bindBuffers();
-  struct stat info;
-  result.artifactBytes = ::stat(artifacts[0].c_str(), &info) == 0 ? uint64_t(info.st_size) : 0;
-  result.variant = tcrt_context_variant(session.context());
-  result.threads = tcrt_context_threads(session.context());
-  result.inputs = inputsText(session);
-  result.loadUs = session.loadUs();
+}
 
+Benchmark::Benchmark(const CompiledModel &compiled, const BenchmarkOptions &options, Sizes sizes)
+    : compiled(compiled), options(options), sizes(std::move(sizes)) {
+  try {
+    open();
+  } catch (const Failure &failure) {
+    throw nameModels(failure, compiled, options);
+  }
+}
+
+Benchmark::~Benchmark() = default;
+
+void Benchmark::open() {
+  sessionOptions.threads = options.threads;
+  sessionOptions.function = options.function;
+  if (!compiled.seconds() || !options.isStatic) // what was compiled for its sizes has no symbols
+    sessionOptions.dims = sizes;
+  session = openSession(compiled.artifacts()[0], sessionOptions);
+  if (!options.inputs.empty())
+    session->readInputs(options.inputs);
+  session->makeRandomInputs(options.seed);
+  session->firstRun();
+  session->bindBuffers();
   EngineResult own;
   own.name = "tc";
   own.version = tcrt_version();
-  own.loadSeconds = result.loadUs * 1e-6;
-  result.engines.push_back(own);
-  std::vector<std::unique_ptr<Session>> others;
-  std::vector<Session *> sessions = {&session};
+  own.loadSeconds = session->loadUs() * 1e-6;
+  engines.push_back(own);
   for (size_t i = 0; i < options.against.size(); ++i) {
     SessionOptions otherOptions = sessionOptions;
     otherOptions.dims.clear(); // its inputs are given
-    others.push_back(openSession(artifacts[i + 1], otherOptions));
+    others.push_back(openSession(compiled.artifacts()[i + 1], otherOptions));
     Session &other = *others.back();
-    sessions.push_back(&other);
-    if (other.inputInfo().size() != session.inputInfo().size())
+    if (other.inputInfo().size() != session->inputInfo().size())
       throw Failure{4, options.against[i] + ": error: it has " + std::to_string(other.inputInfo().size()) +
-                           " inputs and " + model + " has " + std::to_string(session.inputInfo().size()) +
+                           " inputs and " + compiled.name() + " has " + std::to_string(session->inputInfo().size()) +
                            "; --against takes models of the same inputs"};
-    runWithInputsOf(session, other);
+    runWithInputsOf(*session, other);
     EngineResult engine;
     engine.name = options.against[i];
     engine.version = tcrt_version();
     engine.loadSeconds = other.loadUs() * 1e-6;
-    compareOutputs(session.tensorOutputs("tc-bench"), other.tensorOutputs("tc-bench"), engine);
-    result.engines.push_back(engine);
+    compareOutputs(session->tensorOutputs("tc-bench"), other.tensorOutputs("tc-bench"), engine);
+    engines.push_back(engine);
   }
+}
+
+ModelResult Benchmark::measure() {
+  const std::string &artifact = compiled.artifacts()[0];
+  TemporaryFolder folder;
+  ModelResult result;
+  result.model = compiled.name();
+  result.sizes = sizes;
+  result.compileSeconds = compiled.seconds();
+  struct stat info;
+  result.artifactBytes = ::stat(artifact.c_str(), &info) == 0 ? uint64_t(info.st_size) : 0;
+  result.variant = tcrt_context_variant(session->context());
+  result.threads = tcrt_context_threads(session->context());
+  result.inputs = inputsText(*session);
+  result.loadUs = session->loadUs();
+  result.engines = engines;
+
+  std::vector<Session *> sessions = {session.get()};
+  for (const std::unique_ptr<Session> &other : others)
+    sessions.push_back(other.get());
   std::string inputsFile = folder.path() + "/inputs.npz";
-  writeInputs(session, inputsFile);
+  writeInputs(*session, inputsFile);
+  const std::string what = result.model + (sizes.empty() ? "" : " (" + sizesName(sizes) + ")");
   std::vector<std::unique_ptr<Peer>> peers;
   for (const std::string &name : options.peers) {
-    options.progress(model + ": loading " + name);
+    options.progress(what + ": loading " + name);
     EngineResult engine;
     engine.name = name;
-    std::string file = peerModel(name, model, engine.problem);
+    std::string file = peerModel(name, result.model, engine.problem);
     peers.push_back(file.empty()
                         ? nullptr
                         : std::make_unique<Peer>(name, options.python, file, inputsFile, folder, result.threads));
@@ -287,15 +316,15 @@ ModelResult tc::bench::benchmark(const std::string &model, const BenchmarkOption
       engine.isAbsent = peer->isAbsent();
       engine.loadSeconds = peer->loadSeconds();
       if (engine.problem.empty())
-        compareOutputs(session.tensorOutputs("tc-bench"), peer->outputs(), engine);
+        compareOutputs(session->tensorOutputs("tc-bench"), peer->outputs(), engine);
     }
     result.engines.push_back(engine);
   }
 
   std::vector<Rounds> rounds(result.engines.size());
   for (int round = 0; round < kRounds; ++round) {
-    options.progress(model + ": round " + std::to_string(round + 1) + " of " + std::to_string(kRounds));
-    std::vector<std::vector<double>> times = measure(sessions, options.seconds / kRounds);
+    options.progress(what + ": round " + std::to_string(round + 1) + " of " + std::to_string(kRounds));
+    std::vector<std::vector<double>> times = measureTurns(sessions, options.seconds / kRounds);
     for (size_t i = 0; i < sessions.size(); ++i)
       rounds[i].add(times[i]);
     for (size_t i = 0; i < peers.size(); ++i) {
@@ -317,12 +346,14 @@ ModelResult tc::bench::benchmark(const std::string &model, const BenchmarkOption
     for (int round = 0; round < kRounds; ++round)
       ratios.push_back(rounds[i].medians[size_t(round)] / rounds[0].medians[size_t(round)]);
     result.engines[i].ratio = medianOf(ratios);
+    const auto [least, largest] = std::minmax_element(rounds[i].medians.begin(), rounds[i].medians.end());
+    result.engines[i].noise = (*largest - *least) / medianOf(rounds[i].medians);
   }
   tcrt_context_stats_t stats;
-  check(tcrt_context_stats(session.context(), &stats));
+  check(tcrt_context_stats(session->context(), &stats));
   result.arenaBytes = stats.arena_bytes;
   result.peakMemoryBytes = stats.peak_memory_bytes;
-  options.progress(model + ": profiling");
-  result.kernels = profile(artifacts[0], session, sessionOptions, std::min(options.seconds / kRounds, 1.0));
+  options.progress(what + ": profiling");
+  result.kernels = profile(artifact, *session, sessionOptions, std::min(options.seconds / kRounds, 1.0));
   return result;
 }

@@ -7,8 +7,14 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdarg>
 #include <cstdio>
+#include <fstream>
+#include <numeric>
+#include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 using namespace tc::bench;
 using Json = nlohmann::ordered_json;
@@ -49,18 +55,69 @@ const char *status(const EngineResult &engine) {
 
 Json orNull(double value) { return value > 0 ? Json(value) : Json(); }
 
+/// Of a peer's outputs; empty for tc's own.
+std::string errorText(const EngineResult &engine) {
+  char text[32];
+  if (!engine.maxRelError)
+    return engine.difference;
+  std::snprintf(text, sizeof text, "%.1e", *engine.maxRelError);
+  return text;
+}
+
 } // namespace
 
 Times Times::of(std::vector<double> us) {
   std::sort(us.begin(), us.end());
-  auto quantile = [&](size_t tenths) { return us[std::min(us.size() - 1, us.size() * tenths / 10)]; };
+  auto quantile = [&](size_t percent) { return us[std::min(us.size() - 1, us.size() * percent / 100)]; };
   Times times;
   times.runs = us.size();
-  times.medianUs = quantile(5);
   times.minUs = us.front();
-  times.p90Us = quantile(9);
-  times.spread = times.medianUs > 0 ? (times.p90Us - quantile(1)) / times.medianUs : 0;
+  times.medianUs = quantile(50);
+  times.p90Us = quantile(90);
+  times.p95Us = quantile(95);
+  times.p99Us = quantile(99);
+  times.meanUs = std::accumulate(us.begin(), us.end(), 0.0) / double(us.size());
+  double squares = 0;
+  for (double time : us)
+    squares += (time - times.meanUs) * (time - times.meanUs);
+  times.deviationUs = us.size() > 1 ? std::sqrt(squares / double(us.size() - 1)) : 0;
+  times.spread = times.medianUs > 0 ? (times.p90Us - quantile(10)) / times.medianUs : 0;
   return times;
+}
+
+std::string tc::bench::sizesName(const Sizes &sizes) {
+  std::string text;
+  for (const auto &[name, size] : sizes)
+    text += (text.empty() ? "" : ", ") + name + "=" + std::to_string(size);
+  return text;
+}
+
+std::string tc::bench::noiseText(const ModelResult &model) {
+  double noise = 0;
+  for (const EngineResult &engine : model.engines)
+    noise = std::max(noise, engine.noise);
+  std::string text;
+  append(text, "noise: the medians of an engine's rounds lay up to %.0f %% apart; smaller differences say nothing",
+         std::max(std::ceil(100 * noise), 1.0));
+  return text;
+}
+
+std::string tc::bench::describeMachine() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line, processor = "unknown processor";
+  while (std::getline(file, line))
+    if (line.compare(0, 10, "model name") == 0 && line.find(": ") != std::string::npos) {
+      processor = line.substr(line.find(": ") + 2);
+      break;
+    }
+  cpu_set_t set;
+  const int usable = ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  struct utsname system = {};
+  ::uname(&system);
+  std::string text;
+  append(text, "%s, %d of %ld cores usable, %s %s", processor.c_str(), usable, ::sysconf(_SC_NPROCESSORS_ONLN),
+         system.sysname, system.release);
+  return text;
 }
 
 double Report::percentOfRoofline(const KernelResult &kernel) const {
@@ -88,21 +145,20 @@ std::string tc::bench::modelText(const Report &report, const ModelResult &model)
   int width = 10;
   for (const EngineResult &engine : model.engines)
     width = std::max(width, int(engine.name.size()));
-  append(text, "  %-*s %-14s %12s %12s %12s %7s %8s %10s %10s\n", width, "engine", "version", "median us", "min us",
-         "p90 us", "spread", "runs", "time / tc", "rel. error");
+  append(text, "  %-*s %-12s %10s %10s %10s %10s %10s %9s %8s %10s %9s %10s\n", width, "engine", "version", "p50 us",
+         "p90 us", "p95 us", "p99 us", "min us", "std. dev.", "runs", "runs/s", "time / tc", "rel. error");
   for (const EngineResult &engine : model.engines) {
     append(text, "  %-*s ", width, engine.name.c_str());
     if (!engine.problem.empty()) {
       append(text, "%s: %s\n", status(engine), engine.problem.c_str());
       continue;
     }
-    append(text, "%-14.14s %12.2f %12.2f %12.2f %6.0f%% %8zu %10.2f ", engine.version.c_str(), engine.times.medianUs,
-           engine.times.minUs, engine.times.p90Us, 100 * engine.times.spread, engine.times.runs, engine.ratio);
-    if (engine.maxRelError)
-      append(text, "%10.1e\n", *engine.maxRelError);
-    else
-      append(text, "%10s\n", engine.difference.empty() ? "" : engine.difference.c_str());
+    const Times &times = engine.times;
+    append(text, "%-12.12s %10.2f %10.2f %10.2f %10.2f %10.2f %9.2f %8zu %10.1f %9.2f %10s\n", engine.version.c_str(),
+           times.medianUs, times.p90Us, times.p95Us, times.p99Us, times.minUs, times.deviationUs, times.runs,
+           times.runsPerSecond(), engine.ratio, errorText(engine).c_str());
   }
+  text += "  " + noiseText(model) + "\n";
   double total = 0;
   for (const KernelResult &kernel : model.kernels)
     total += kernel.us;
@@ -125,8 +181,46 @@ std::string tc::bench::modelText(const Report &report, const ModelResult &model)
   return text;
 }
 
+std::string tc::bench::sizesText(const std::vector<ModelResult> &results, const std::vector<std::string> &dims) {
+  std::string text;
+  const ModelResult &first = results.front();
+  append(text, "%s: %s at the first of %zu sizes; %u thread%s, variant %s\n", first.model.c_str(), first.inputs.c_str(),
+         results.size(), first.threads, first.threads == 1 ? "" : "s", first.variant.c_str());
+  int width = 10;
+  for (const EngineResult &engine : first.engines)
+    width = std::max(width, int(engine.name.size()));
+  text += "  ";
+  for (const std::string &dim : dims)
+    append(text, "%*s  ", std::max(int(dim.size()), 8), dim.c_str());
+  const std::string items = dims.front() + "/s";
+  const int itemsWidth = std::max(int(items.size()), 10);
+  append(text, "%-*s %10s %10s %10s %10s %9s %10s %*s %9s %10s\n", width, "engine", "p50 us", "p90 us", "p95 us",
+         "p99 us", "std. dev.", "runs/s", itemsWidth, items.c_str(), "time / tc", "rel. error");
+  for (const ModelResult &model : results)
+    for (const EngineResult &engine : model.engines) {
+      text += "  ";
+      int64_t count = 1;
+      for (const std::string &dim : dims)
+        for (const auto &[name, size] : model.sizes)
+          if (name == dim) {
+            append(text, "%*lld  ", std::max(int(dim.size()), 8), static_cast<long long>(size));
+            count = dim == dims.front() ? size : count;
+          }
+      append(text, "%-*s ", width, engine.name.c_str());
+      const Times &times = engine.times;
+      if (engine.problem.empty())
+        append(text, "%10.2f %10.2f %10.2f %10.2f %9.2f %10.1f %*.1f %9.2f %10s\n", times.medianUs, times.p90Us,
+               times.p95Us, times.p99Us, times.deviationUs, times.runsPerSecond(), itemsWidth,
+               double(count) * times.runsPerSecond(), engine.ratio, errorText(engine).c_str());
+      else
+        append(text, "%s: %s\n", status(engine), engine.problem.c_str());
+    }
+  return text + "  kernels of each size: --json or --html\n";
+}
+
 std::string tc::bench::toJson(const Report &report) {
-  Json json = {{"tool", "tc-bench"}, {"schema", 1}, {"version", report.version}};
+  Json json = {{"tool", "tc-bench"},        {"schema", 1},         {"version", report.version},
+               {"machine", report.machine}, {"date", report.date}, {"command", report.command}};
   json["rooflines"] = Json::array();
   for (const Roofline &roofline : report.rooflines) {
     Json levels = Json::array();
@@ -154,8 +248,14 @@ std::string tc::bench::toJson(const Report &report) {
         entry["median_us"] = engine.times.medianUs;
         entry["min_us"] = engine.times.minUs;
         entry["p90_us"] = engine.times.p90Us;
+        entry["p95_us"] = engine.times.p95Us;
+        entry["p99_us"] = engine.times.p99Us;
+        entry["mean_us"] = engine.times.meanUs;
+        entry["std_dev_us"] = engine.times.deviationUs;
         entry["spread"] = engine.times.spread;
+        entry["noise"] = engine.noise;
         entry["runs"] = engine.times.runs;
+        entry["runs_per_s"] = engine.times.runsPerSecond();
         entry["time_over_tc"] = engine.ratio;
         if (&engine != &model.engines.front()) {
           entry["max_rel_error"] = engine.maxRelError ? Json(*engine.maxRelError) : Json();
@@ -182,7 +282,11 @@ std::string tc::bench::toJson(const Report &report) {
                          {"bound", which.empty() ? Json() : Json(which)},
                          {"percent_of_roofline", orNull(report.percentOfRoofline(kernel))}});
     }
+    Json sizes = Json::object();
+    for (const auto &[name, size] : model.sizes)
+      sizes[name] = size;
     json["models"].push_back({{"model", model.model},
+                              {"sizes", sizes},
                               {"inputs", model.inputs},
                               {"variant", model.variant},
                               {"threads", model.threads},

@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "tc/Bench/Benchmark.h"
-#include "tc/Bench/Peers.h"
 #include "tc/Run/Session.h"
 #include "tc/Support/CommandLine.h"
 #include "tc/Support/ToolVersion.h"
@@ -12,10 +11,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
+#include <memory>
 #include <new>
 #include <sched.h>
 #include <unistd.h>
@@ -75,6 +77,50 @@ void writeText(const std::string &path, const std::string &text) {
     tc::run::writeFile(path, {text.begin(), text.end()});
 }
 
+/// A dim with the sizes that --dim gives it.
+using DimSizes = std::vector<std::pair<std::string, std::vector<int64_t>>>;
+
+DimSizes parseDims(const std::vector<std::string> &texts) {
+  DimSizes dims;
+  for (const std::string &text : texts) {
+    const size_t at = text.rfind('=');
+    const std::string name = text.substr(0, at);
+    std::vector<int64_t> sizes;
+    for (size_t begin = at + 1; at != std::string::npos && begin <= text.size();) {
+      const size_t end = std::min(text.find(',', begin), text.size());
+      const std::string size = text.substr(begin, end - begin);
+      if (size.empty() || size.size() > 18 || size.find_first_not_of("0123456789") != std::string::npos) {
+        sizes.clear();
+        break;
+      }
+      sizes.push_back(std::stoll(size));
+      begin = end + 1;
+    }
+    if (at == 0 || sizes.empty())
+      fail("--dim takes NAME=SIZE or NAME=SIZE,SIZE,..., not \"" + text + "\"");
+    for (const auto &[known, unused] : dims)
+      if (name == known)
+        fail("--dim gives \"" + name + "\" twice; several sizes of a dim are one option: --dim " + name + "=1,8");
+    dims.emplace_back(name, sizes);
+  }
+  return dims;
+}
+
+/// Each size of each dim with each of the others, the last dim's sizes changing first.
+std::vector<Sizes> combine(const DimSizes &dims) {
+  std::vector<Sizes> all = {{}};
+  for (const auto &[name, sizes] : dims) {
+    std::vector<Sizes> longer;
+    for (const Sizes &begun : all)
+      for (int64_t size : sizes) {
+        longer.push_back(begun);
+        longer.back().emplace_back(name, size);
+      }
+    all = longer;
+  }
+  return all;
+}
+
 BenchmarkOptions checkOptions(const Options &options) {
   BenchmarkOptions result;
   result.compiler = findCompiler();
@@ -87,8 +133,6 @@ BenchmarkOptions checkOptions(const Options &options) {
   result.seed = options.seed;
   result.isStatic = options.isStatic;
   result.function = options.function;
-  if (options.models.empty())
-    fail("no model is given");
   if (options.models.size() > 1 && !options.inputs.empty())
     fail("--inputs is for one model, and " + std::to_string(options.models.size()) + " are given");
   if (options.models.size() > 1 && !options.against.empty())
@@ -105,69 +149,123 @@ BenchmarkOptions checkOptions(const Options &options) {
     }
     result.peers.push_back(name);
   }
-  for (const std::string &text : options.dims) {
-    size_t at = text.rfind('=');
-    std::string size = at == std::string::npos ? "" : text.substr(at + 1);
-    if (at == 0 || size.empty() || size.size() > 18 || size.find_first_not_of("0123456789") != std::string::npos)
-      fail("--dim takes NAME=SIZE, not \"" + text + "\"");
-    for (const auto &[name, known] : result.dims)
-      if (text.compare(0, at, name) == 0)
-        fail("--dim gives \"" + name + "\" twice; give each dim one size");
-    result.dims.emplace_back(text.substr(0, at), std::stoll(size));
-  }
   return result;
 }
 
-/// The exit code: that of the first model which failed, else 3 where outputs differ by more than --max-rel.
-int runTool(const Options &options) {
-  BenchmarkOptions benchmarkOptions = checkOptions(options);
-  Progress progress;
-  benchmarkOptions.progress = [&](const std::string &text) { progress.show(text); };
-  // The report goes to standard output unless that is taken.
-  bool isQuiet = options.json == "-" || options.html == "-";
-  Report report;
-  report.version = tcrt_version();
-  progress.show("measuring the machine");
-  if (benchmarkOptions.threads > 1)
-    report.rooflines.push_back(measureRoofline(1));
-  report.rooflines.push_back(measureRoofline(benchmarkOptions.threads));
-  progress.clear();
-  if (!isQuiet)
+/// 2026-01-31 14:05:00 +0100
+std::string localTime() {
+  const std::time_t now = std::time(nullptr);
+  std::tm fields = {};
+  char text[64] = "";
+  ::localtime_r(&now, &fields);
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", &fields);
+  return text;
+}
+
+/// What a run of the tool has found, and what it says while it goes on.
+class Run {
+public:
+  Run(const Options &options, const std::string &command)
+      : options(options), dims(parseDims(options.dims)), benchmarkOptions(checkOptions(options)),
+        isQuiet(options.json == "-" || options.html == "-") {
+    std::vector<Sizes> sizes = combine(dims);
+    if (sizes.size() > 1 && !options.inputs.empty())
+      fail("--inputs have one size, and --dim gives several");
+    benchmarkOptions.progress = [&](const std::string &text) { progress.show(text); };
+    report.version = tcrt_version();
+    report.machine = describeMachine();
+    report.date = localTime();
+    report.command = command;
+  }
+
+  /// The exit code: that of the first model which failed, else 3 where outputs differ by more than --max-rel.
+  int run() {
+    for (const std::string &model : options.models) {
+      try {
+        measureModel(model);
+      } catch (const Failure &failure) {
+        progress.clear();
+        if (!failure.message.empty())
+          std::fprintf(stderr, "%s\n", failure.message.c_str());
+        code = code ? code : failure.code;
+      }
+    }
+    if (!options.json.empty() && !report.models.empty())
+      writeText(options.json, toJson(report));
+    if (!options.html.empty() && !report.models.empty())
+      writeText(options.html, toHtml(report));
+    return code ? code : differing;
+  }
+
+private:
+  /// The machine is measured once a model is known to run.
+  void measureMachine() {
+    if (!report.rooflines.empty())
+      return;
+    progress.show("measuring the machine");
+    if (benchmarkOptions.threads > 1)
+      report.rooflines.push_back(measureRoofline(1));
+    report.rooflines.push_back(measureRoofline(benchmarkOptions.threads));
+    progress.clear();
+    // The report goes to standard output unless that is taken.
+    if (isQuiet)
+      return;
+    std::printf("%s\n", report.machine.c_str());
     for (const Roofline &roofline : report.rooflines)
       std::printf("machine, %s\n", rooflineText(roofline).c_str());
-  int code = 0, differing = 0;
-  for (const std::string &model : options.models) {
-    try {
-      report.models.push_back(benchmark(model, benchmarkOptions));
-    } catch (const Failure &failure) {
-      progress.clear();
-      if (!failure.message.empty())
-        std::fprintf(stderr, "%s\n", failure.message.c_str());
-      code = code ? code : failure.code;
-      continue;
-    }
-    progress.clear();
-    const ModelResult &result = report.models.back();
-    if (!isQuiet)
-      std::printf("\n%s", modelText(report, result).c_str());
     std::fflush(stdout);
+  }
+
+  void measureModel(const std::string &model) {
+    const size_t first = report.models.size();
+    const std::vector<Sizes> all = combine(dims);
+    std::unique_ptr<CompiledModel> compiled;
+    for (const Sizes &sizes : all) {
+      if (!compiled || options.isStatic)
+        compiled = std::make_unique<CompiledModel>(model, benchmarkOptions, sizes);
+      Benchmark benchmark(*compiled, benchmarkOptions, sizes);
+      measureMachine();
+      report.models.push_back(benchmark.measure());
+      progress.clear();
+      checkErrors(report.models.back());
+    }
+    if (isQuiet)
+      return;
+    if (all.size() == 1) {
+      std::printf("\n%s", modelText(report, report.models.back()).c_str());
+    } else {
+      std::vector<std::string> listed;
+      for (const auto &[name, sizes] : dims)
+        if (sizes.size() > 1)
+          listed.push_back(name);
+      const auto begin = report.models.begin() + std::ptrdiff_t(first);
+      std::printf("\n%s", sizesText({begin, report.models.end()}, listed).c_str());
+    }
+    std::fflush(stdout);
+  }
+
+  void checkErrors(const ModelResult &result) {
     for (size_t i = 1; options.maxRel && i < result.engines.size(); ++i) {
       const EngineResult &engine = result.engines[i];
       if (!engine.problem.empty() || (engine.maxRelError && *engine.maxRelError <= *options.maxRel))
         continue;
       char error[64];
       std::snprintf(error, sizeof error, "by %.2g, allowed %.2g", engine.maxRelError.value_or(0), *options.maxRel);
-      std::fprintf(stderr, "%s: error: the outputs of tc and %s differ: %s\n", model.c_str(), engine.name.c_str(),
-                   engine.maxRelError ? error : engine.difference.c_str());
+      const std::string at = dims.empty() ? "" : " at " + sizesName(result.sizes);
+      std::fprintf(stderr, "%s: error: the outputs of tc and %s differ%s: %s\n", result.model.c_str(),
+                   engine.name.c_str(), at.c_str(), engine.maxRelError ? error : engine.difference.c_str());
       differing = 3;
     }
   }
-  if (!options.json.empty())
-    writeText(options.json, toJson(report));
-  if (!options.html.empty())
-    writeText(options.html, toHtml(report));
-  return code ? code : differing;
-}
+
+  const Options &options;
+  const DimSizes dims;
+  BenchmarkOptions benchmarkOptions;
+  const bool isQuiet;
+  Progress progress;
+  Report report;
+  int code = 0, differing = 0;
+};
 
 } // namespace
 
@@ -177,38 +275,59 @@ int main(int argc, char **argv) {
       "Times models with tc and, beside it, with ONNX Runtime, OpenVINO and PyTorch where they are installed for\n"
       "python3; shows each kernel of tc beside what the machine could do.",
       "tc-bench");
-  app.add_option("MODEL", options.models, "models, or artifacts of tc-compile");
-  app.add_option("--threads", options.threads, "default: one per usable core")->check(CLI::Range(1, 1024));
-  app.add_option("--seconds", options.seconds, "timing per engine and model (default 2)")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--peers", options.peers, "ort, openvino, torch (default), inductor; or none")
+  app.get_formatter()->column_width(30);
+  app.add_option("MODEL", options.models, "models (.onnx, .pt2, .mlir), or artifacts of tc-compile")
+      ->required()
+      ->type_name("");
+  auto add = [&](const char *group, const char *name, auto &value, const char *type, const char *text) {
+    return app.add_option(name, value, text)->type_name(type)->group(group);
+  };
+
+  const char *group = "Inputs";
+  add(group, "--dim", options.dims, "NAME=SIZE,...",
+      "size of a symbolic dim, or several for a table over sizes: batch=1,8,32; can be repeated")
+      ->allow_extra_args(false);
+  app.add_flag("--static", options.isStatic, "compile for the sizes of --dim, so that operations and bytes are known")
+      ->group(group);
+  add(group, "--inputs", options.inputs, "FILE.npz", "the inputs; default: random ones");
+  add(group, "--seed", options.seed, "N", "of the random inputs (default 0)");
+
+  group = "Engines";
+  add(group, "--peers", options.peers, "NAME,...", "ort, openvino, torch (default: these three), inductor; or none")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app.add_option("--against", options.against,
-                 "another artifact or model of the same inputs, in turns; can be repeated")
+  add(group, "--against", options.against, "MODEL",
+      "another artifact or model of the same inputs, in turns; can be repeated")
       ->allow_extra_args(false);
-  app.add_option("--cpu", options.cpu, "tc-compile's --cpu (default native)");
-  app.add_option("--function", options.function, "of the artifact (default: its first one)");
-  app.add_option("--inputs", options.inputs, ".npz with the inputs; default: random ones");
-  app.add_option("--seed", options.seed, "of the random inputs");
-  app.add_option("--dim", options.dims, "NAME=SIZE of a symbolic dim; can be repeated")->allow_extra_args(false);
-  app.add_flag("--static", options.isStatic, "compile for the sizes of --dim, so that operations and bytes are known");
-  app.add_option("--max-rel", options.maxRel, "largest error relative to a peer that is no failure");
-  app.add_option("--python", options.python, "runs the peers (default python3)");
-  app.add_option("--json", options.json, "write all numbers (\"-\": to standard output)");
-  app.add_option("--html", options.html, "write a page with roofline plots");
-  app.set_help_flag("-h,--help", "this text");
-  app.set_version_flag("--version", tc::getVersionText("tc-bench"), "versions of tc and LLVM, and tc's commit");
+  add(group, "--python", options.python, "PROGRAM", "runs the peers (default python3)");
+  add(group, "--cpu", options.cpu, "CPU", "tc-compile's --cpu (default native)");
+  add(group, "--function", options.function, "NAME", "of the artifact (default: its first one)");
+
+  group = "Measuring";
+  add(group, "--threads", options.threads, "N", "default: one per usable core")
+      ->check(CLI::Range(1, 1024).description(""));
+  add(group, "--seconds", options.seconds, "SECONDS", "timing per engine, model and size (default 2)")
+      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""));
+  add(group, "--max-rel", options.maxRel, "R", "largest error relative to a peer that is no failure");
+
+  group = "Output";
+  add(group, "--json", options.json, "FILE", "write all numbers (-: to standard output)");
+  add(group, "--html", options.html, "FILE", "write a page with rooflines, kernels and times");
+
+  app.set_help_flag("-h,--help", "this text")->group("Other");
+  app.set_version_flag("--version", tc::getVersionText("tc-bench"), "versions of tc and LLVM, and tc's commit")
+      ->group("Other");
   app.footer("Examples:\n"
              "  tc-bench model.onnx --dim batch=8 --static           beside the peers that python3 finds\n"
              "  tc-bench model.onnx --peers none --html page.html    tc alone, with a page of rooflines\n"
+             "  tc-bench model.onnx --dim batch=1,8,32               a table over sizes\n"
              "  tc-bench new.bin --against old.bin                   two artifacts in turns\n\n"
              "Exit codes: 0 done; 1 wrong use or unreadable file; 2 a model needs what tc lacks; 3 outputs differ by\n"
              "more than --max-rel; 4 inputs refused; 5 this machine cannot run it; 6 internal error");
   int code;
   try {
     app.parse(argc, argv);
-    code = runTool(options);
+    code = Run(options, tc::describeCommand(argc, argv)).run();
   } catch (const CLI::Success &success) {
     std::fputs(tc::describeSuccess(app, success).c_str(), stdout);
     if (std::fflush(stdout) == 0)

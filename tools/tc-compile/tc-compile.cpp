@@ -30,16 +30,6 @@ const char *const examplesAndCodes = R"(Examples:
 Exit codes: 0 done; 1 wrong use, unreadable or ill-formed input; 2 the model needs what tc lacks; 3 --verify found a
 difference; 5 this machine cannot do it, or no memory is left; 6 internal error)";
 
-std::string quote(const char *argument) {
-  std::string text = argument;
-  if (!text.empty() && text.find_first_of(" \t\n\"'\\$`*?[](){}<>|&;#~!") == std::string::npos)
-    return text;
-  std::string quoted = "'";
-  for (char c : text)
-    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 int cannotPrint(const std::string &why) {
   std::cerr << "tc-compile: error: standard output cannot be written: " << why << "\n";
   return tc::driver::kWrongUse;
@@ -57,8 +47,7 @@ int finishOutput(int code) {
 
 int main(int argc, char **argv) {
   tc::driver::CompileRequest request;
-  for (int i = 0; i < argc; ++i)
-    request.commandLine += (i ? " " : "") + quote(argv[i]);
+  request.commandLine = tc::describeCommand(argc, argv);
 
   CLI::App app{"Compiles a model to an artifact of native code.", "tc-compile"};
   app.get_formatter()->column_width(30);

@@ -5,11 +5,14 @@
 #ifndef TC_BENCH_BENCHMARK_H
 #define TC_BENCH_BENCHMARK_H
 
+#include "tc/Bench/Peers.h"
 #include "tc/Bench/Report.h"
+#include "tc/Run/Session.h"
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace tc::bench {
@@ -25,17 +28,53 @@ struct BenchmarkOptions {
   std::vector<std::string> against;
   std::string inputs; ///< .npz; empty: random inputs
   uint64_t seed = 0;
-  std::vector<std::pair<std::string, int64_t>> dims; ///< sizes of symbolic dims for random inputs
-  /// Compile for just these dims, where they are dynamic otherwise.
-  std::string function; ///< of the artifacts; empty: the first one
-  bool isStatic = false;
+  std::string function;  ///< of the artifacts; empty: the first one
+  bool isStatic = false; ///< compile for just the sizes that are timed, where they are dynamic otherwise
   /// Called with what is being done, for a line of progress.
   std::function<void(const std::string &)> progress = [](const std::string &) {};
 };
 
-/// Compiles `model` (an artifact is taken as it is), then times tc in this process and each peer in turns, so that what
-/// slows the machine slows all of them. Throws a Failure with the exit code; a peer's failure is part of the result.
-ModelResult benchmark(const std::string &model, const BenchmarkOptions &options);
+/// The artifacts of a model and of those of --against; an artifact is taken as it is. Temporary ones go with this.
+class CompiledModel {
+public:
+  /// Compiles with `sizes` where the options are static. Throws a Failure with the exit code; tc-compile says why.
+  CompiledModel(const std::string &model, const BenchmarkOptions &options, const Sizes &sizes);
+
+  const std::string &name() const { return model; }
+  const std::vector<std::string> &artifacts() const { return files; }
+  /// Of the model; nothing where it is an artifact.
+  std::optional<double> seconds() const { return compileSeconds; }
+
+private:
+  std::string model;
+  TemporaryFolder folder;
+  std::vector<std::string> files;
+  std::optional<double> compileSeconds;
+};
+
+/// A model at one set of sizes.
+class Benchmark {
+public:
+  /// Opens the artifacts, makes the inputs and runs each once, so that what is wrong with them is said before anything
+  /// is measured. Throws a Failure with the exit code. `compiled` and `options` must outlive this.
+  Benchmark(const CompiledModel &compiled, const BenchmarkOptions &options, Sizes sizes);
+  ~Benchmark();
+
+  /// Times tc in this process and each peer in turns, so that what slows the machine slows all of them. A peer's
+  /// failure is part of the result.
+  ModelResult measure();
+
+private:
+  void open();
+
+  const CompiledModel &compiled;
+  const BenchmarkOptions &options;
+  Sizes sizes;
+  run::SessionOptions sessionOptions;
+  std::unique_ptr<run::Session> session;
+  std::vector<std::unique_ptr<run::Session>> others; ///< of --against
+  std::vector<EngineResult> engines;                 ///< tc and those, compared
+};
 
 } // namespace tc::bench
 

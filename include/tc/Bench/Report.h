@@ -11,15 +11,22 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tc::bench {
 
+/// Sizes of symbolic dims.
+using Sizes = std::vector<std::pair<std::string, int64_t>>;
+
 /// Wall times of runs, in microseconds.
 struct Times {
-  double medianUs = 0, minUs = 0, p90Us = 0;
-  double spread = 0; ///< (90th percentile - 10th percentile) / median
+  double minUs = 0, medianUs = 0, p90Us = 0, p95Us = 0, p99Us = 0, meanUs = 0;
+  double deviationUs = 0; ///< standard deviation
+  double spread = 0;      ///< (90th percentile - 10th percentile) / median
   size_t runs = 0;
+  /// One after the other, as they were timed.
+  double runsPerSecond() const { return meanUs > 0 ? 1e6 / meanUs : 0; }
 
   /// Of at least one time; sorts `us`.
   static Times of(std::vector<double> us);
@@ -35,6 +42,9 @@ struct EngineResult {
   Times times;
   /// This engine's time over tc's: the median of the ratios of the rounds' medians.
   double ratio = 0;
+  /// (largest - least) / median of the rounds' medians: what the machine did meanwhile. Smaller differences say
+  /// nothing.
+  double noise = 0;
   /// max|tc - peer| / max|peer| of the worst output; nothing where they cannot be compared.
   std::optional<double> maxRelError;
   std::string difference; ///< why they cannot be compared
@@ -52,6 +62,7 @@ struct KernelResult {
 
 struct ModelResult {
   std::string model;
+  Sizes sizes; ///< of --dim
   std::string variant;
   uint32_t threads = 0;
   std::string inputs;                   ///< the inputs' shapes, for people
@@ -64,6 +75,9 @@ struct ModelResult {
 
 struct Report {
   std::string version;             ///< of tc
+  std::string machine;             ///< processor, cores, system
+  std::string date;                ///< when it began, with the time zone
+  std::string command;             ///< as a shell takes it
   std::vector<Roofline> rooflines; ///< the last is that of the runs' thread count
   std::vector<ModelResult> models;
 
@@ -76,6 +90,14 @@ struct Report {
 std::string rooflineText(const Roofline &roofline);
 /// Tables of engines and of the kernels that take most of the time.
 std::string modelText(const Report &report, const ModelResult &model);
+/// One model at several sizes: a line for each size and engine. `dims` are those that have several sizes.
+std::string sizesText(const std::vector<ModelResult> &results, const std::vector<std::string> &dims);
+/// batch=8, length=128
+std::string sizesName(const Sizes &sizes);
+/// A sentence on how far the machine's own unrest lets times be trusted.
+std::string noiseText(const ModelResult &model);
+/// Of this machine, for people: what the kernel says of its processor, the cores that can be used, the system.
+std::string describeMachine();
 /// All of it; lib/Bench/README.md has the keys.
 std::string toJson(const Report &report);
 /// A page without outside references: per model the table of engines, the roofline as a plot, and the table of kernels.

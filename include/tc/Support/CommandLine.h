@@ -56,6 +56,24 @@ inline std::string describeSuccess(const CLI::App &app, const CLI::Success &succ
   return text;
 }
 
+/// The command line as a shell takes it.
+inline std::string describeCommand(int argc, char **argv) {
+  std::string text;
+  for (int i = 0; i < argc; ++i) {
+    const std::string word = argv[i];
+    text += i ? " " : "";
+    if (!word.empty() && word.find_first_of(" \t\n\"'\\$`*?[](){}<>|&;#~!") == std::string::npos) {
+      text += word;
+      continue;
+    }
+    text += "'";
+    for (char c : word)
+      text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    text += "'";
+  }
+  return text;
+}
+
 } // namespace tc
 
 #endif // TC_SUPPORT_COMMANDLINE_H

@@ -8,16 +8,18 @@ usage: check_report.py REPORT.json THREADS ENGINE=STATUS ... [--known]
 """
 import json
 import math
+import re
 import sys
 
 NUMBER = (int, float)
 NONE = type(None)
 ROOFLINE = {"threads": int, "instructions": str, "peak_gflops": NUMBER, "levels": list}
 LEVEL = {"name": str, "capacity_bytes": (int, NONE), "working_set_bytes": int, "read_gbs": NUMBER, "copy_gbs": NUMBER}
-MODEL = {"model": str, "inputs": str, "variant": str, "threads": int, "compile_s": NUMBER + (NONE,), "artifact_bytes": int,
+MODEL = {"model": str, "sizes": dict, "inputs": str, "variant": str, "threads": int, "compile_s": NUMBER + (NONE,), "artifact_bytes": int,
          "load_us": NUMBER, "arena_bytes": int, "peak_memory_bytes": int, "engines": list, "kernels": list}
 TIMES = {"name": str, "status": str, "version": str, "load_s": NUMBER, "median_us": NUMBER, "min_us": NUMBER, "p90_us": NUMBER,
-         "spread": NUMBER, "runs": int, "time_over_tc": NUMBER}
+         "p95_us": NUMBER, "p99_us": NUMBER, "mean_us": NUMBER, "std_dev_us": NUMBER, "spread": NUMBER, "noise": NUMBER, "runs": int,
+         "runs_per_s": NUMBER, "time_over_tc": NUMBER}
 PROBLEM = {"name": str, "status": str, "problem": str}
 KERNEL = {"name": str, "nodes": str, "calls_per_run": NUMBER, "us_per_run": NUMBER, "percent_of_time": NUMBER,
           "flops_per_call": int, "bytes_per_call": int, "gflops": NUMBER + (NONE,), "gbs": NUMBER + (NONE,),
@@ -62,7 +64,13 @@ def main():
     path, threads, *engines = (word for word in sys.argv[1:] if word != "--known")
     with open(path) as f:
         report = json.load(f)
-    check_keys("report", report, {"tool": str, "schema": int, "version": str, "rooflines": list, "models": list})
+    check_keys("report", report, {"tool": str, "schema": int, "version": str, "machine": str, "date": str, "command": str,
+                                  "rooflines": list, "models": list})
+    assert "cores usable" in report["machine"] and "Linux" in report["machine"], report["machine"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}", report["date"]), report["date"]
+    assert report["command"].startswith("tc-bench ") and path in report["command"] + path, report["command"]
+    sizes = [json.dumps(model["sizes"]) for model in report["models"]]
+    assert len(set(sizes)) == len(sizes), sizes
     for roofline in report["rooflines"]:
         check_roofline(roofline)
     assert [r["threads"] for r in report["rooflines"]] == sorted({1, int(threads)})
@@ -76,7 +84,10 @@ def main():
                 check_keys("engine", engine, PROBLEM)
                 continue
             check_keys("engine", engine, TIMES, ["max_rel_error", "difference"])
-            assert 0 < engine["min_us"] <= engine["median_us"] <= engine["p90_us"] and engine["runs"] >= 5
+            ordered = [engine[key] for key in ("min_us", "median_us", "p90_us", "p95_us", "p99_us")]
+            assert 0 < ordered[0] and ordered == sorted(ordered) and engine["runs"] >= 5, ordered
+            assert engine["std_dev_us"] >= 0 and engine["noise"] >= 0 and engine["mean_us"] >= engine["min_us"]
+            assert math.isclose(engine["runs_per_s"] * engine["mean_us"], 1e6, rel_tol=1e-9)
             assert ("max_rel_error" in engine) == (engine["name"] != "tc")
         assert model["engines"][0]["time_over_tc"] == 1
         check_kernels(model, report["rooflines"][-1], "--known" in sys.argv)

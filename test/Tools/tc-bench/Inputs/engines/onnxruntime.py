@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Stands for ONNX Runtime in tests of tc-bench: the part of its interface that peer.py uses, on onnx's reference evaluator.
 
-TC_TEST_ENGINE says how it behaves: right, wrong (results off by one), absent, raise (at load), die (at load), die-later
+TC_TEST_ENGINE says how it behaves: right, wrong (results off by one), absent, broken (at import), raise (at load), die (at load), die-later
 (when timed).
 """
 import os
@@ -12,6 +12,8 @@ from onnx.reference import ReferenceEvaluator
 MODE = os.environ["TC_TEST_ENGINE"]
 if MODE == "absent":
     raise ImportError("no engine here")
+if MODE == "broken":
+    raise OSError("libengine.so.1: cannot open shared object file")
 __version__ = "0.0-test"
 print("what an engine prints must not disturb the answers")
 
