@@ -7,6 +7,7 @@
 #include "tc/Format/Error.h"
 #include "tc/Format/File.h"
 
+#include "llvm/Object/ELF.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -16,10 +17,21 @@ using namespace tc::artifact;
 
 struct Reader::Impl {
   std::string path;
-  std::unique_ptr<llvm::MemoryBuffer> buffer;
+  std::unique_ptr<llvm::MemoryBuffer> buffer; ///< none of a part
   tcrt_container_t container = {};
   std::vector<tcrt_sig_function_t> functions;
   std::vector<tcrt_sig_variant_t> variants;
+
+  llvm::Error parse(llvm::StringRef data, bool verifyAll) {
+    uint32_t flags = TCRT_PARSE_HASHES | (verifyAll ? uint32_t(TCRT_PARSE_ALL_HASHES) : 0u);
+    if (tcrt_container_parse(data.data(), data.size(), path.c_str(), flags, &container) != TCRT_OK)
+      return llvm::createStringError(tcrt_last_error());
+    for (uint32_t i = 0; i < container.function_count; ++i)
+      functions.push_back(tcrt_container_function(&container, i));
+    for (uint32_t i = 0; i < container.signature->variant_count; ++i)
+      variants.push_back(tcrt_container_variant(&container, i));
+    return llvm::Error::success();
+  }
 };
 
 Reader::Reader(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
@@ -39,15 +51,17 @@ llvm::Expected<std::unique_ptr<Reader>> Reader::open(llvm::StringRef path, bool 
     return llvm::createStringError(buffer.getError(), "%s: error: the file cannot be read: %s", impl->path.c_str(),
                                    buffer.getError().message().c_str());
   impl->buffer = std::move(*buffer);
-  llvm::StringRef data = impl->buffer->getBuffer();
-  uint32_t flags = TCRT_PARSE_HASHES | (verifyAll ? uint32_t(TCRT_PARSE_ALL_HASHES) : 0u);
-  if (tcrt_container_parse(data.data(), data.size(), impl->path.c_str(), flags, &impl->container) != TCRT_OK)
-    return llvm::createStringError(tcrt_last_error());
-  for (uint32_t i = 0; i < impl->container.function_count; ++i)
-    impl->functions.push_back(tcrt_container_function(&impl->container, i));
-  for (uint32_t i = 0; i < impl->container.signature->variant_count; ++i)
-    impl->variants.push_back(tcrt_container_variant(&impl->container, i));
+  if (llvm::Error error = impl->parse(impl->buffer->getBuffer(), verifyAll))
+    return std::move(error);
   return std::unique_ptr<Reader>(new Reader(std::move(impl)));
+}
+
+llvm::Expected<std::unique_ptr<Reader>> Reader::openPart(const tcrt_section_t &section, bool verifyAll) const {
+  auto part = std::make_unique<Impl>();
+  part->path = impl->path;
+  if (llvm::Error error = part->parse(sectionBytes(section), verifyAll))
+    return std::move(error);
+  return std::unique_ptr<Reader>(new Reader(std::move(part)));
 }
 
 llvm::StringRef Reader::path() const { return impl->path; }
@@ -94,6 +108,48 @@ llvm::ArrayRef<tcrt_sig_kernel_t> Reader::kernels() const {
 llvm::ArrayRef<tcrt_sig_device_kernel_t> Reader::deviceKernels(const tcrt_sig_variant_t &variant) const {
   return {impl->container.device_kernels + variant.first_device_kernel, variant.device_kernel_count};
 }
+
+std::vector<std::pair<llvm::StringRef, uint64_t>> Reader::codeFunctions(const tcrt_sig_variant_t &variant) const {
+  using File = llvm::object::ELFFile<llvm::object::ELF64LE>;
+  // The runtime's loader reads the dynamic symbols only, so that nothing has checked this table.
+  auto read = [&]() -> llvm::Expected<std::vector<std::pair<llvm::StringRef, uint64_t>>> {
+    std::vector<std::tuple<uint64_t, llvm::StringRef, uint64_t>> found;
+    llvm::Expected<File> file = File::create(sectionBytes(sections()[variant.section]));
+    if (!file)
+      return file.takeError();
+    auto sections = file->sections();
+    if (!sections)
+      return sections.takeError();
+    for (const File::Elf_Shdr &section : *sections) {
+      if (section.sh_type != llvm::ELF::SHT_SYMTAB)
+        continue;
+      auto names = file->getStringTableForSymtab(section);
+      if (!names)
+        return names.takeError();
+      auto symbols = file->symbols(&section);
+      if (!symbols)
+        return symbols.takeError();
+      for (const File::Elf_Sym &symbol : *symbols) {
+        auto name = symbol.getName(*names);
+        if (!name)
+          return name.takeError();
+        if (symbol.getType() == llvm::ELF::STT_FUNC)
+          found.emplace_back(symbol.st_value, *name, symbol.st_size);
+      }
+    }
+    llvm::sort(found);
+    std::vector<std::pair<llvm::StringRef, uint64_t>> functions;
+    for (auto &[address, name, bytes] : found)
+      functions.emplace_back(name, bytes);
+    return functions;
+  };
+  auto functions = read();
+  if (functions)
+    return *functions;
+  llvm::consumeError(functions.takeError());
+  return {};
+}
+
 llvm::ArrayRef<tcrt_sig_dim_t> Reader::dims(const tcrt_sig_value_t &value) const {
   return {impl->container.dims + value.first_dim, value.rank};
 }

@@ -99,6 +99,30 @@ StringRef libraryOf(StringRef function) {
   return "custom";
 }
 
+/// What a run of `func` is refused for, besides the ranges of its sizes: guards of sizes by the names that the model
+/// has for them, checks of data by what they say when they fail.
+llvm::json::Array describeGuards(func::FuncOp func, ArrayAttr symbols) {
+  llvm::json::Array guards;
+  auto add = [&](Operation *op, std::string condition, StringRef what) {
+    llvm::json::Object guard{{"node", llvm::json::fixUTF8(host::joinNodeNames(op))},
+                             {"what", llvm::json::fixUTF8(what)}};
+    if (!condition.empty())
+      guard["condition"] = llvm::json::fixUTF8(condition);
+    guards.push_back(std::move(guard));
+  };
+  func.walk([&](Operation *op) {
+    if (auto guard = dyn_cast<prim::GuardOp>(op)) {
+      std::string first = prim::formatSize(guard.getSizes().getResult(0), symbols);
+      std::string condition = first + (guard.getKind() == prim::CompareKind::EQ ? " = " : " <= ") +
+                              prim::formatSize(guard.getSizes().getResult(1), symbols);
+      add(op, condition + (guard.getOrOne() ? ", or " + first + " = 1" : ""), guard.getWhat());
+    } else if (auto bind = dyn_cast<prim::BindSymbolOp>(op); bind && bind.getMessage()) {
+      add(op, "", *bind.getMessage());
+    }
+  });
+  return guards;
+}
+
 class Assembler {
 public:
   Assembler(ModuleOp module, const driver::AssembleOptions &options) : module(module), options(options) {}
@@ -408,11 +432,9 @@ llvm::json::Object Assembler::describe(func::FuncOp func, const artifact::Functi
                 {"weights_bytes", int64_t(spec.weightsSize())}};
   if (auto live = func->getAttrOfType<IntegerAttr>(host::kLiveAttr))
     memory["live_bytes"] = live.getInt();
-  return Object{{"name", function.name},
-                {"inputs", std::move(inputs)},
-                {"outputs", std::move(outputs)},
-                {"symbols", std::move(symbols)},
-                {"memory", std::move(memory)}};
+  return Object{
+      {"name", function.name},         {"inputs", std::move(inputs)},           {"outputs", std::move(outputs)},
+      {"symbols", std::move(symbols)}, {"guards", describeGuards(func, names)}, {"memory", std::move(memory)}};
 }
 
 void Assembler::addManifest() {

@@ -64,6 +64,12 @@ std::string describeSize(uint64_t bytes) {
                             : llvm::formatv("{0:f2} GB", double(bytes) / 1e9);
 }
 
+/// "1 kernel", "139 kernels in 1053 launches": regions that compute the same share a kernel.
+std::string describeKernels(uint64_t kernels, uint64_t launches) {
+  return std::to_string(kernels) + (kernels == 1 ? " kernel" : " kernels") +
+         (launches == kernels ? "" : " in " + std::to_string(launches) + " launches");
+}
+
 /// "x86-64-v3, -v4 and -v4-amx": what all names begin with, up to a dash, is said once.
 std::string describeMachines(ArrayRef<std::string> names) {
   size_t common = names.front().rfind('-');
@@ -610,11 +616,15 @@ void Compiler::summarize(const artifact::ArtifactSpec &spec) {
     stream << " and " << sizeOf(request.output + ".weights") << " of weights in " << request.output << ".weights";
   for (auto [i, target] : llvm::enumerate(targets)) {
     setTarget(target);
-    uint64_t kernels = 0;
+    uint64_t launches = 0;
+    llvm::StringSet<> kernels;
     for (const artifact::Function &function : (i ? spec.others[i - 1] : spec).functions)
-      kernels += function.kernels.size();
+      for (const artifact::Kernel &kernel : function.kernels) {
+        ++launches;
+        kernels.insert(kernel.name);
+      }
     SmallVector<std::string> machines(options.variants.begin(), options.variants.end());
-    stream << ", " << kernels << (kernels == 1 ? " kernel" : " kernels") << (targets.size() > 1 ? " for " : ", ")
+    stream << ", " << describeKernels(kernels.size(), launches) << (targets.size() > 1 ? " for " : ", ")
            << (target == machine::TargetKind::Reference ? "reference on " : "") << describeMachines(machines);
   }
   stream << llvm::formatv(", compiled in {0:f1} s", seconds);

@@ -70,7 +70,9 @@ private:
   std::map<std::tuple<std::string, std::string, int64_t>, Result> known;
 };
 
-StringRef getName(OperatorSupport support) {
+} // namespace
+
+StringRef tc::driver::getName(OperatorSupport support) {
   switch (support) {
   case OperatorSupport::Handler:
     return "handler";
@@ -82,7 +84,10 @@ StringRef getName(OperatorSupport support) {
   llvm_unreachable("covered switch");
 }
 
-} // namespace
+OperatorSupport tc::driver::findOperatorSupport(const std::string &domain, const std::string &type, int64_t opset) {
+  std::set<std::string> missing;
+  return SupportFinder().find(domain, type, opset, missing);
+}
 
 std::vector<OperatorEntry> tc::driver::getOperatorTable() {
   std::map<std::pair<std::string, std::string>, OperatorEntry> table;

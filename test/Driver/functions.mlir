@@ -25,11 +25,11 @@
 // COMPILE: arena {{.*}} (accumulate)
 // COMPILE: arena {{.*}} (look)
 // INSPECT: artifact of format 1, ABI 2
-// INSPECT-NEXT: function accumulate: {{[0-9]+}} kernels
+// INSPECT-NEXT: function accumulate: {{[0-9]+}} launches
 // INSPECT-NEXT: inputs
 // INSPECT-NEXT: x {{ *}}f32 (80)
 // INSPECT: total {{ *}}f32 (80)
-// INSPECT: function look: {{[0-9]+}} kernels
+// INSPECT: function look: {{[0-9]+}} launches
 // INSPECT: scale {{ *}}f32 (n)
 // INSPECT: runs {{ *}}i64 ()
 // INSPECT: n {{ *}}1 to 64

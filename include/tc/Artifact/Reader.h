@@ -16,6 +16,8 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace tc::artifact {
 
@@ -24,6 +26,8 @@ class Reader {
 public:
   /// Opens the file at `path`. With `verifyAll`, the hashes of device code and weights are checked, too.
   static llvm::Expected<std::unique_ptr<Reader>> open(llvm::StringRef path, bool verifyAll = false);
+  /// Opens a section of kind TCRT_SECTION_ARTIFACT: the artifact for another device. It must not outlive this one.
+  llvm::Expected<std::unique_ptr<Reader>> openPart(const tcrt_section_t &section, bool verifyAll = false) const;
   ~Reader();
   Reader(const Reader &) = delete;
   Reader &operator=(const Reader &) = delete;
@@ -47,6 +51,9 @@ public:
   /// Of all functions.
   llvm::ArrayRef<tcrt_sig_kernel_t> kernels() const;
   llvm::ArrayRef<tcrt_sig_device_kernel_t> deviceKernels(const tcrt_sig_variant_t &variant) const;
+  /// Name and bytes of each function in a variant's host code, in order of addresses; empty where the code has no table
+  /// of symbols that can be read.
+  std::vector<std::pair<llvm::StringRef, uint64_t>> codeFunctions(const tcrt_sig_variant_t &variant) const;
   /// The dims of an input or output.
   llvm::ArrayRef<tcrt_sig_dim_t> dims(const tcrt_sig_value_t &value) const;
   llvm::ArrayRef<tcrt_sig_dim_t> dims(const tcrt_sig_state_t &state) const;

@@ -38,6 +38,12 @@ struct OperatorEntry {
   std::vector<std::string> dtypes;
 };
 
+/// As tables call it.
+llvm::StringRef getName(OperatorSupport support);
+
+/// Of an operator at an opset of its domain.
+OperatorSupport findOperatorSupport(const std::string &domain, const std::string &type, int64_t opset);
+
 /// All operators of ONNX and all with a handler, in order of domain and type.
 std::vector<OperatorEntry> getOperatorTable();
 
