@@ -13,8 +13,9 @@
 // (k - n)^2) / 2 makes X[k] = c[k] sum of x[n] c[n] conj c[k - n], a convolution, by two transforms of another length.
 // The inverse transform is the one forward with real and imaginary parts swapped on both sides.
 //
-// Lengths that only the run knows, or of large tables (`twiddleLaunch`): a launch computes the factors, another one the
-// spectrum of the chirp c. Powers of two from 16 on are transformed directly, all others by a convolution.
+// Lengths that only the run knows, or of large tables (`twiddleLaunch`): a launch computes the factors; the other one
+// is of two steps, of which the first computes the spectrum of the chirp c. Powers of two from 16 on are transformed
+// directly, all others by a convolution.
 //
 // Short transforms, and those of lengths that the run knows, are computed in f64: rounding errors of a convolution are
 // several times those of the passes, and short sums are expected to be exact to the last bit.
@@ -103,7 +104,10 @@ AffineExpr runTimeElements(const Problem &p) {
   return prim::simplifySize(p.length * 4 + 2 * kMargin + FftPasses::kSlack);
 }
 
-/// Code of a task, or of the launches before.
+/// Transforms by one task each.
+AffineExpr tasksOf(const Problem &p) { return prim::simplifySize(p.in[0] * p.in[2]); }
+
+/// Code of a task, or of the launch before.
 class FftKernel {
 public:
   FftKernel(const Problem &p, Schedule schedule, Emitter &e)
@@ -120,10 +124,8 @@ public:
       return e.loop(begin, end, 1, [&](Index task) { emitTables(task, e.output(0), e.output(1)); });
     twiddles = planesAt(e.input(inputs), runTimeSize);
     chirp = planesAt(e.input(inputs + 1), runTimeSize);
-    if (number == 1)
-      return e.loop(begin, end, 1, [&](Index) { emitChirpSpectrum(planesAt(e.output(0), runTimeSize)); });
-    spectrum = planesAt(e.input(inputs + 2), runTimeSize);
-    e.loop(begin, end, 1, [&](Index task) { emitTransform(task); });
+    spectrum = planesAt(e.output(1), runTimeSize);
+    e.loop(begin, end, 1, [&](Index task) { emitRunTimeTask(task); });
   }
 
 private:
@@ -347,8 +349,6 @@ private:
 
   void emitTransform(Index task) {
     place(task);
-    if (schedule.getTwiddleLaunch())
-      return emitRunTimeTransform();
     if (!schedule.getPacked())
       return emitComplex([this](const FftElements &at) { return readElement(at); },
                          [this](const FftElements &at, ComplexVector x) { writeElement(at, x); });
@@ -628,66 +628,83 @@ private:
         },
         from);
   }
-  /// What data are multiplied with between the two transforms of a convolution.
-  void emitChirpSpectrum(Planes to) {
-    e.ifThen(e.isNot(isDirect), [&] {
+  /// A task of either step. Code of a transform takes long to compile, and stands here once: task 0 of the first step
+  /// transforms the chirp's mirror image, each one of the second step reads elements, with the factors of the chirp,
+  /// transforms them, once or, by the convolution, twice, and writes the result.
+  void emitRunTimeTask(Index task) {
+    const Value all = e.size(tasksOf(p));
+    auto test = [&](arith::CmpIPredicate kind, Value x, Value y) -> Value {
+      return arith::CmpIOp::create(b, e.loc(), kind, x, y);
+    };
+    auto either = [&](Value x, Value y) -> Value { return arith::OrIOp::create(b, e.loc(), x, y); };
+    const Value isOfChirp = test(arith::CmpIPredicate::slt, task.base, all);
+    const Value isNeeded =
+        arith::AndIOp::create(b, e.loc(), e.isNot(isDirect), test(arith::CmpIPredicate::eq, task.base, e.i64(0)));
+    Index transform = task; // in range in the first step, too: what is read of it may be hoisted
+    transform.base = arith::MaxSIOp::create(b, e.loc(), e.sub(task.base, all), e.i64(0));
+    place(transform);
+    e.ifThen(either(e.isNot(isOfChirp), isNeeded), [&] {
       Planes buffers[2] = {runTimePlanes(0), runTimePlanes(1)};
-      // Elements n and M - n are the conjugate of c[n], those between are 0.
-      clearElements(buffers[0], e.i64(0));
-      const Value whole = e.mul(e.divUnsigned(e.add(count, e.i64(kMargin - 1)), e.i64(kMargin)), e.i64(kMargin));
-      forElements(whole, kMargin, [&](const FftElements &at) {
-        const ComplexVector x = passes.conjugate(passes.loadTable(chirp, at.index));
-        passes.to(buffers[0])(at, x);
-        FftElements mirrored;
-        mirrored.index = e.contiguous(e.uniform(e.sub(e.sub(transformed, e.i64(e.width() - 1)), at.index.base)));
-        passes.to(buffers[0])(mirrored, {passes.reverse(x.re), passes.reverse(x.im)});
+      const Value isSingle = either(isDirect, isOfChirp), direct = e.broadcast(isDirect);
+      auto times = [&](ComplexVector x, Planes table, const FftElements &at) {
+        const ComplexVector product = passes.mul(x, passes.loadTable(table, at.index));
+        return ComplexVector{arith::SelectOp::create(b, e.loc(), direct, x.re, product.re),
+                             arith::SelectOp::create(b, e.loc(), direct, x.im, product.im)};
+      };
+      // Beyond the elements nothing is read: a lane that is off of a page that was never touched takes very long.
+      const Value vectors = e.mul(e.divUnsigned(count, e.i64(kMargin)), e.i64(kMargin));
+      clearElements(buffers[0], arith::SelectOp::create(b, e.loc(), isOfChirp, e.i64(0), vectors));
+      e.ifThen(isOfChirp, [&] { mirrorChirp(buffers[0]); });
+      e.ifThen(e.isNot(isOfChirp), [&] {
+        forElements(count, std::nullopt,
+                    [&](const FftElements &at) { passes.to(buffers[0])(at, times(readElement(at), chirp, at)); });
       });
-      passes.emitRunTime(transformed, twiddles, buffers);
-      const Value all = arith::SIToFPOp::create(b, e.loc(), element, transformed);
-      const Value one = arith::ConstantOp::create(b, e.loc(), b.getFloatAttr(element, 1));
-      const Value scale = arith::DivFOp::create(b, e.loc(), one, all);
-      forElements(transformed, kMargin, [&](const FftElements &at) {
-        const ComplexVector x = passes.from(buffers[0])(at);
-        const Value factor = e.broadcast(scale);
-        passes.to(to)(at, {passes.mul(x.re, factor), passes.mul(x.im, factor)});
+      const Value rounds = arith::SelectOp::create(b, e.loc(), isSingle, e.i64(1), e.i64(2));
+      const SmallVector<Value> result =
+          e.loop(e.i64(0), rounds, 1, {buffers[0].re, buffers[0].im, buffers[1].re, buffers[1].im},
+                 [&](Index round, ValueRange state) {
+                   passes.keepRolled();
+                   Planes now[2] = {{state[0], state[1]}, {state[2], state[3]}};
+                   passes.emitRunTime(transformed, twiddles, now);
+                   // The second one is an inverse one: parts are swapped before and behind.
+                   const Value isMiddle = test(arith::CmpIPredicate::slt, e.add(round.base, e.i64(1)), rounds);
+                   e.ifThen(isMiddle, [&] {
+                     forElements(transformed, kMargin, [&](const FftElements &at) {
+                       passes.to(now[0])(at, passes.mul(passes.from(now[0])(at), passes.loadTable(spectrum, at.index)));
+                     });
+                   });
+                   return SmallVector<Value>{now[0].im, now[0].re, now[1].re, now[1].im};
+                 });
+      const Planes last{arith::SelectOp::create(b, e.loc(), isSingle, result[1], result[0]),
+                        arith::SelectOp::create(b, e.loc(), isSingle, result[0], result[1])};
+      e.ifThen(isOfChirp, [&] { writeSpectrum(last); });
+      e.ifThen(e.isNot(isOfChirp), [&] {
+        forElements(e.size(p.out[1]), std::nullopt,
+                    [&](const FftElements &at) { writeElement(at, times(passes.from(last)(at), chirp, at)); });
       });
     });
   }
-  /// Reads the elements, with the factors of the chirp, transforms them, once or, by the convolution, twice, and writes
-  /// the result: code of a transform takes long to compile, and stands here once.
-  void emitRunTimeTransform() {
-    Planes buffers[2] = {runTimePlanes(0), runTimePlanes(1)};
-    const Value direct = e.broadcast(isDirect);
-    auto times = [&](ComplexVector x, Planes table, const FftElements &at) {
-      const ComplexVector product = passes.mul(x, passes.loadTable(table, at.index));
-      return ComplexVector{arith::SelectOp::create(b, e.loc(), direct, x.re, product.re),
-                           arith::SelectOp::create(b, e.loc(), direct, x.im, product.im)};
-    };
-    // Beyond the elements nothing is read: a lane that is off of a page that was never touched takes very long.
-    clearElements(buffers[0], e.mul(e.divUnsigned(count, e.i64(kMargin)), e.i64(kMargin)));
-    forElements(count, std::nullopt,
-                [&](const FftElements &at) { passes.to(buffers[0])(at, times(readElement(at), chirp, at)); });
-    const Value rounds = arith::SelectOp::create(b, e.loc(), isDirect, e.i64(1), e.i64(2));
-    const SmallVector<Value> result =
-        e.loop(e.i64(0), rounds, 1, {buffers[0].re, buffers[0].im, buffers[1].re, buffers[1].im},
-               [&](Index round, ValueRange state) {
-                 passes.keepRolled();
-                 Planes now[2] = {{state[0], state[1]}, {state[2], state[3]}};
-                 passes.emitRunTime(transformed, twiddles, now);
-                 // The second one is an inverse one: parts are swapped before and behind.
-                 const Value isMiddle =
-                     arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, e.add(round.base, e.i64(1)), rounds);
-                 e.ifThen(isMiddle, [&] {
-                   forElements(transformed, kMargin, [&](const FftElements &at) {
-                     passes.to(now[0])(at, passes.mul(passes.from(now[0])(at), passes.loadTable(spectrum, at.index)));
-                   });
-                 });
-                 return SmallVector<Value>{now[0].im, now[0].re, now[1].re, now[1].im};
-               });
-    const Planes last{arith::SelectOp::create(b, e.loc(), isDirect, result[1], result[0]),
-                      arith::SelectOp::create(b, e.loc(), isDirect, result[0], result[1])};
-    forElements(e.size(p.out[1]), std::nullopt,
-                [&](const FftElements &at) { writeElement(at, times(passes.from(last)(at), chirp, at)); });
+  /// What the chirp is convolved with, in a buffer of zeros: elements n and M - n are the conjugate of c[n].
+  void mirrorChirp(Planes buffer) {
+    const Value whole = e.mul(e.divUnsigned(e.add(count, e.i64(kMargin - 1)), e.i64(kMargin)), e.i64(kMargin));
+    forElements(whole, kMargin, [&](const FftElements &at) {
+      const ComplexVector x = passes.conjugate(passes.loadTable(chirp, at.index));
+      passes.to(buffer)(at, x);
+      FftElements mirrored;
+      mirrored.index = e.contiguous(e.uniform(e.sub(e.sub(transformed, e.i64(e.width() - 1)), at.index.base)));
+      passes.to(buffer)(mirrored, {passes.reverse(x.re), passes.reverse(x.im)});
+    });
+  }
+  /// What data are multiplied with between the two transforms of a convolution.
+  void writeSpectrum(Planes transform) {
+    const Value all = arith::SIToFPOp::create(b, e.loc(), element, transformed);
+    const Value one = arith::ConstantOp::create(b, e.loc(), b.getFloatAttr(element, 1));
+    const Value scale = arith::DivFOp::create(b, e.loc(), one, all);
+    forElements(transformed, kMargin, [&](const FftElements &at) {
+      const ComplexVector x = passes.from(transform)(at);
+      const Value factor = e.broadcast(scale);
+      passes.to(spectrum)(at, {passes.mul(x.re, factor), passes.mul(x.im, factor)});
+    });
   }
 
   const Problem &p;
@@ -743,20 +760,19 @@ public:
 
   SmallVector<Launch> makeLaunches(const Problem &p, Schedule schedule) const override {
     Launch main;
-    main.tasks = prim::simplifySize(p.in[0] * p.in[2]);
+    main.tasks = tasksOf(p);
     if (schedule.getTwiddleLaunch()) {
       const AffineExpr size = runTimeElements(p), two = p.scalar(2);
       const Type type = p.computed(schedule);
-      Launch tables, chirp;
+      Launch tables;
       tables.suffix = "_twiddles";
       tables.tasks = p.scalar(kTableTasks);
       tables.grain = p.scalar(1);
       tables.temporaries = {prim::makeType(type, {two, size}), prim::makeType(type, {two, size})};
-      chirp.suffix = "_chirp";
-      chirp.tasks = chirp.grain = p.scalar(1);
-      chirp.scratch = main.scratch = prim::simplifySize((size * (kRunTimePlanes * p.bytes(schedule))).ceilDiv(64) * 64);
-      chirp.temporaries = {prim::makeType(type, {two, size})};
-      return {tables, chirp, main};
+      main.steps = two;
+      main.scratch = prim::simplifySize((size * (kRunTimePlanes * p.bytes(schedule))).ceilDiv(64) * 64);
+      main.temporaries = {prim::makeType(type, {two, size})}; // the spectrum of the chirp
+      return {tables, main};
     }
     if (const int64_t batch = schedule.getBatch())
       main.tasks = p.isSingleColumn() ? prim::simplifySize(p.in[0].ceilDiv(batch))

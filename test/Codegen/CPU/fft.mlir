@@ -1,6 +1,7 @@
 // Lanes run along the elements of a transform, or along columns and short rows; pairs of real elements are complex ones; prime factors
 // without a radix make a convolution; what only the run knows, or has large tables, has a launch for its factors.
 // RUN: tc-opt %s --tc-choose-schedule | FileCheck %s
+// RUN: tc-opt %s --tc-choose-schedule --tc-lower-kernels=variants=x86-64-v3 | FileCheck %s --check-prefix=CODE
 !f = tensor<?x64x1x2xf32, #prim.dims<affine_map<()[s0] -> (s0 floordiv 4096 - 3, 64, 1, 2)>>>
 !n = tensor<?x?x1x1xf32, #prim.dims<affine_map<()[s0, s1] -> (s0, s1, 1, 1)>>>
 !r = tensor<?x?x1x2xf32, #prim.dims<affine_map<()[s0, s1] -> (s0, s1, 1, 2)>>>
@@ -62,3 +63,10 @@ func.func @unknown(%x: !n) -> !r attributes {prim.symbols = [#prim.symbol<"p", 0
   }
   return %0 : !r
 }
+
+// One launch makes the factors; in two steps another one transforms the chirp and then the elements, by the same code.
+// CODE-LABEL: func.func @unknown
+// CODE: host.launch @{{.*}}_twiddles
+// CODE: host.launch @{{.*}}_fft({{.*}} steps
+// CODE-NOT: host.launch
+// CODE: return
