@@ -276,6 +276,18 @@ def add_sampling():
     for align in 0, 1:
         case(f"GridSample_cubic_border_{align}", [helper.make_node("GridSample", ["x", "g"], ["y"], mode="cubic", padding_mode="border", align_corners=align)], {"x": random(1, 2, 4, 5), "g": grid}, None, 20,
              tolerance=1e-5)
+    # Many channels: all neighbours of a position are a sum. Positions far outside, too.
+    for mode, padding, align, spatial in itertools.product(("linear", "cubic"), ("zeros", "border", "reflection"), (0, 1), ((6, 5), (3, 4, 5))):
+        if mode == "cubic" and (padding == "border" or len(spatial) == 3):
+            continue  # the reference evaluator reads borders of cubic ones otherwise, and takes no volumes
+        grid = np.random.default_rng(5).uniform(-1.7, 1.7, (2, *spatial[1:], 3, len(spatial))).astype(np.float32)
+        case(f"GridSample_many_{mode}_{padding}_{align}_{len(spatial)}d", [helper.make_node("GridSample", ["x", "g"], ["y"], mode=mode, padding_mode=padding, align_corners=align)],
+             {"x": random(2, 9, *spatial), "g": grid}, None, 20, tolerance=1e-5)
+    # Scales that the run knows ask for as many taps.
+    for mode, outside, shape in itertools.product(("linear", "cubic"), (0, 1), ((3, 7), (20, 40), (11, 2))):
+        x, sizes = random(2, 3, 11, 17), np.array(shape, np.int64)
+        case(f"Resize_antialias_{mode}_{outside}_{shape[0]}x{shape[1]}", [helper.make_node("Resize", ["x", "", "", "s"], ["y"], mode=mode, antialias=1, axes=[2, 3], exclude_outside=outside)],
+             {"x": x, "s": sizes}, None, 19, tolerance=1e-5, dynamic=False)
     for name, size, kernel, stride, pad, dilation, groups, offset_groups in (("1d", (9,), (3,), 2, 1, 1, 1, 2), ("2d", (6, 5), (3, 2), 1, 1, 1, 2, 1), ("2d_dilated", (7, 7), (2, 2), 2, 1, 2, 1, 2),
                                                                             ("3d", (3, 4, 3), (2, 1, 2), 1, 0, 1, 2, 4)):  # fmt: skip
         out = [(s + 2 * pad - dilation * (k - 1) - 1) // stride + 1 for s, k in zip(size, kernel)]

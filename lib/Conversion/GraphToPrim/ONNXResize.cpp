@@ -2,8 +2,8 @@
 //
 // Interpolation is separable: one dim after the other. Along a dim, each result position has a coordinate in the
 // operand; around it stand a few taps (nearest 1, linear 2, cubic 4), each a gather and a weight. Antialiasing has as
-// many taps as the scale asks for, which may be data: where they are not known to be few, and along the last dim, the
-// weights are a matrix, and the dim is contracted with it.
+// many taps as the scale asks for: few are gathered one by one; many, and those along the last dim, are a matrix that
+// the dim is contracted with, or, where only the run knows them, a dim that is summed.
 //
 // Coordinates and weights are computed in f64, values in f32 (f64 stays).
 //
@@ -39,7 +39,8 @@ struct Axis {
 };
 
 // Taps of antialiasing at most that are gathered one by one, by lines: along the last dim, where each lane would fetch
-// its own, a product with all positions takes a fifth of the time (160x256 to 100x160).
+// its own, a product with all positions, of weights that are constants, takes a fifth of the time (160x256 to 100x160).
+// Where the run computes the weights, all of them take 16 times as long as the taps.
 constexpr int64_t kMostTaps = 16;
 
 class Resizer {
@@ -57,7 +58,7 @@ public:
       if (nearest)
         x = GatherOp::create(b, x, emitClampedIndex(b, round(at), axis.in), axis.dim);
       else if (options.antialias && (reach(axis) * 2 > kMostTaps || axis.dim + 1 == b.rankOf(x)))
-        x = contract(x, axis, matrix(at, axis));
+        x = isKnown(axis) ? contract(x, axis, matrix(at, axis)) : sumTaps(x, axis, at);
       else
         x = interpolate(x, axis, at);
       if (options.coordinates == "tf_crop_and_resize") {
@@ -151,6 +152,35 @@ private:
       return own;
     const double most = double(own) / axis.known.value_or(0);
     return most < double(kMostTaps) ? int64_t(std::ceil(most)) : kMostTaps;
+  }
+
+  static bool isKnown(const Axis &axis) { return axis.known && getConstantSize(axis.in) && getConstantSize(axis.out); }
+
+  /// Half the number of taps of antialiasing that only the run knows.
+  AffineExpr reachValue(const Axis &axis) {
+    const int64_t own = options.mode == "linear" ? 1 : 2;
+    // A result has half an element at least, as sizes are rounded: taps go no farther than twice the kernel of it all.
+    Value most = b.binary<AddOp>(b.binary<MulOp>(size(axis.in), 2.0 * double(own)), 1);
+    Value reach = b.unary<CeilOp>(b.div(b.scalar(f64, double(own)), b.binary<MinOp>(axis.scale, 1)));
+    reach = b.select(b.compare(CompareKind::LE, reach, most), reach, most); // no number, too
+    return b.bindSymbol("reach", b.convert(reach, b.getI64Type()), own);
+  }
+
+  /// The sum over taps, which are a dim.
+  Value sumTaps(Value x, const Axis &axis, Value at) {
+    const AffineExpr reach = reachValue(axis);
+    const Sizes sizes{simplifySize(reach * 2), axis.out};
+    auto wide = [&](Value v) { return b.broadcastInDims(v, sizes, {1}); };
+    auto all = [&](Value scalar) { return b.broadcastTo(scalar, sizes); };
+    Value first = all(b.binary<SubOp>(size(reach), 1)), offset = b.sub(b.iota(f64, sizes, 0), first);
+    Value position = b.add(wide(b.unary<FloorOp>(at)), offset), distance = b.sub(wide(at), position);
+    Value weight = kernel(b.mul(distance, all(b.binary<MinOp>(axis.scale, 1))));
+    if (options.excludeOutside)
+      weight = b.select(isInside(position, axis), weight, b.splatLike(weight, 0));
+    weight = b.div(weight, wide(b.reduce(ReduceKind::Sum, weight, {0})));
+    Value value = GatherOp::create(b, x, emitClampedIndex(b, position, axis.in), axis.dim);
+    weight = b.broadcastInDims(b.convert(weight, b.elementOf(x)), getSizes(value), {axis.dim, axis.dim + 1});
+    return b.reduce(ReduceKind::Sum, b.mul(value, weight), {axis.dim});
   }
 
   Value interpolate(Value x, const Axis &axis, Value at) {

@@ -23,6 +23,9 @@ bool isLastDimInnermost(AffineExpr channels) {
   return getConstantSize(channels).value_or(kManyChannels) < kManyChannels;
 }
 
+/// Combinations of taps at most that are read one by one in the code, which more of them make long; more are a loop.
+constexpr int64_t kMostUnrolled = 4;
+
 /// An element that a position is interpolated from, along one dim.
 struct Tap {
   Value index;  // of i32 or i64, in range
@@ -43,9 +46,12 @@ Value boundOf(PrimBuilder &b, Value x, AffineExpr size) {
   return b.broadcastTo(b.convert(b.sizeValue(size), b.elementOf(x)), getSizes(x));
 }
 
-/// `position` held between 0 and `size` - `behind` - 1.
+/// `position` held between 0 and `extent` - `behind` - 1.
+Value holdInside(PrimBuilder &b, Value position, Value extent, double behind = 0) {
+  return b.min(b.binary<MaxOp>(position, 0), b.binary<SubOp>(extent, behind + 1));
+}
 Value holdInside(PrimBuilder &b, Value position, AffineExpr size, double behind = 0) {
-  return b.min(b.binary<MaxOp>(position, 0), b.binary<SubOp>(boundOf(b, position, size), behind + 1));
+  return holdInside(b, position, boundOf(b, position, size), behind);
 }
 
 /// Neighbours as taps, each by itself. `onlyInside`: those that do not exist count 0.
@@ -93,32 +99,24 @@ SmallVector<Tap> tapsOf(PrimBuilder &b, ArrayRef<Neighbour> neighbours, AffineEx
   return taps;
 }
 
+constexpr double kCubicA = -0.75;
+
+/// Elements that a position is interpolated from along a dim.
+int64_t countTaps(StringRef mode) { return mode == "nearest" ? 1 : mode == "linear" ? 2 : 4; }
+
 /// GridSample along one dim: positions (floats) become taps.
 class DimSampler {
 public:
-  /// `isPaired`: neighbours along the dim are neighbours in memory.
-  DimSampler(PrimBuilder &b, StringRef mode, StringRef padding, bool alignCorners, AffineExpr size, bool isPaired)
-      : b(b), mode(mode), padding(padding), align(alignCorners), isPaired(isPaired), size(size) {}
+  /// `sizes`: of one dim, or of several that the last dim of positions tells.
+  DimSampler(PrimBuilder &b, StringRef mode, StringRef padding, bool alignCorners, SizesRef sizes)
+      : b(b), mode(mode), padding(padding), align(alignCorners), sizes(sizes) {}
 
-  /// `normalized`: in [-1, 1] where inside.
-  SmallVector<Tap> run(Value normalized) {
-    // ((x + 1) size - 1) / 2 or (x + 1) (size - 1) / 2.
-    Value extent = boundOf(b, normalized, size), last = b.binary<SubOp>(extent, 1);
-    Position at{b.mul(normalized, b.binary<MulOp>(align ? last : extent, 0.5)), b.binary<MulOp>(last, 0.5)};
+  /// Taps of one dim. `normalized`: in [-1, 1] where inside. `isPaired`: neighbours along the dim are neighbours in
+  /// memory.
+  SmallVector<Tap> run(Value normalized, bool isPaired) {
+    const auto [base, ratio] = place(normalized);
     if (mode == "nearest")
-      at = {b.unary<RoundOp>(sum(at)), b.splatLike(normalized, 0)};
-    if (padding == "reflection")
-      at = reflect(at);
-    Value x = sum(at);
-    if (padding == "border")
-      x = clampToBorder(x, extent);
-    if (mode == "nearest")
-      return singleTapsOf(b, {neighbourAt(x, {})}, padding == "zeros");
-    Value base = b.unary<FloorOp>(x), ratio = b.add(at.varying, b.sub(at.fixed, base));
-    if (padding == "border" && mode == "linear") // beyond the last element both taps are that one
-      ratio = b.min(b.binary<MaxOp>(ratio, 0), b.splatLike(ratio, 1));
-    if (padding == "border" && mode == "cubic") // what is held at an element is that element, on both sides
-      ratio = b.select(isBeyond(sum(at), extent), b.splatLike(ratio, 0), ratio);
+      return singleTapsOf(b, {neighbourAt(base, {})}, padding == "zeros");
     SmallVector<Neighbour> neighbours;
     if (mode == "linear") {
       neighbours = {neighbourAt(base, b.sub(b.splatLike(ratio, 1), ratio)),
@@ -128,13 +126,56 @@ public:
         Value distance = b.unary<AbsOp>(b.binary<SubOp>(ratio, double(offset)));
         const bool isInner = offset == 0 || offset == 1;
         neighbours.push_back(
-            neighbourAt(b.binary<AddOp>(base, double(offset)), emitCubicWeight(b, distance, /*a=*/-0.75, isInner)));
+            neighbourAt(b.binary<AddOp>(base, double(offset)), emitCubicWeight(b, distance, kCubicA, isInner)));
       }
     }
-    return tapsOf(b, neighbours, size, padding == "zeros", isPaired);
+    return tapsOf(b, neighbours, sizes.front(), padding == "zeros", isPaired);
+  }
+
+  /// The tap of each dim, [.., T], which is all neighbours, of `normalized` [.., dims].
+  SmallVector<Tap> runTogether(Value normalized) {
+    const auto [base, ratio] = place(normalized);
+    const Tap all = singleTapsOf(b, {allNeighbours(base, ratio)}, padding == "zeros").front();
+    const int64_t dim = b.rankOf(normalized) - 1;
+    SmallVector<Tap> taps;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      auto part = [&](Value v) { return v ? b.take(v, dim, int64_t(i)) : v; };
+      taps.push_back({part(all.index), part(all.weight), part(all.inside)});
+    }
+    return taps;
   }
 
 private:
+  /// The last element before or at a position, and how far it is behind it; with mode nearest the element alone.
+  std::pair<Value, Value> place(Value normalized) {
+    // ((x + 1) size - 1) / 2 or (x + 1) (size - 1) / 2.
+    dimOfDims = b.rankOf(normalized) - 1;
+    Value extent = extentFor(normalized), last = b.binary<SubOp>(extent, 1);
+    Position at{b.mul(normalized, b.binary<MulOp>(align ? last : extent, 0.5)), b.binary<MulOp>(last, 0.5)};
+    if (mode == "nearest")
+      at = {b.unary<RoundOp>(sum(at)), b.splatLike(normalized, 0)};
+    if (padding == "reflection")
+      at = reflect(at);
+    Value x = sum(at);
+    if (padding == "border")
+      x = clampToBorder(x, extent);
+    if (mode == "nearest")
+      return {x, {}};
+    Value base = b.unary<FloorOp>(x), ratio = b.add(at.varying, b.sub(at.fixed, base));
+    if (padding == "border" && mode == "linear") // beyond the last element both taps are that one
+      ratio = b.min(b.binary<MaxOp>(ratio, 0), b.splatLike(ratio, 1));
+    if (padding == "border" && mode == "cubic") // what is held at an element is that element, on both sides
+      ratio = b.select(isBeyond(sum(at), extent), b.splatLike(ratio, 0), ratio);
+    return {base, ratio};
+  }
+
+  /// The sizes of the dims that positions `x` are along: [.., dims], or [.., dims, T].
+  Value extentFor(Value x) {
+    if (sizes.size() == 1)
+      return boundOf(b, x, sizes.front());
+    return b.broadcastInDims(b.convert(b.sizesValue(sizes), b.elementOf(x)), getSizes(x), {dimOfDims});
+  }
+
   /// The sum of two numbers. `fixed` is exact, halves, so that the distance from an element next to the position is as
   /// exact as `varying`: an error counts as often as the neighbours differ.
   struct Position {
@@ -159,7 +200,7 @@ private:
 
   /// Mirrored at the borders until it lies between them.
   Position reflect(Position at) {
-    Value x = sum(at), extent = boundOf(b, x, size);
+    Value x = sum(at), extent = extentFor(x);
     Value low = b.splatLike(x, align ? 0 : -0.5), high = b.binary<SubOp>(extent, align ? 1 : 0.5);
     Value range = b.sub(high, low);
     Value below = b.compare(CompareKind::LT, x, low), above = b.compare(CompareKind::GT, x, high);
@@ -174,17 +215,38 @@ private:
     return {mirrored(at.varying), b.add(mirrored(at.fixed), b.select(isOutside, shift, b.splatLike(shift, 0)))};
   }
 
+  /// The neighbours of `base`, along a dim of their own.
+  Neighbour allNeighbours(Value base, Value ratio) {
+    Sizes sizes = getSizes(base);
+    const int64_t rank = sizes.size();
+    const SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+    sizes.push_back(b.size(countTaps(mode)));
+    base = b.broadcastInDims(base, sizes, dims);
+    ratio = b.broadcastInDims(ratio, sizes, dims);
+    Value offset = b.iota(b.elementOf(base), sizes, rank);
+    if (mode == "linear") {
+      Value isFirst = b.compare(CompareKind::LT, offset, 1);
+      return neighbourAt(b.add(base, offset), b.select(isFirst, b.sub(b.splatLike(ratio, 1), ratio), ratio));
+    }
+    offset = b.binary<SubOp>(offset, 1);
+    Value isInner = b.compare(CompareKind::LT, b.unary<AbsOp>(b.binary<SubOp>(offset, 0.5)), 1);
+    Value distance = b.unary<AbsOp>(b.sub(ratio, offset));
+    Value inner = emitCubicWeight(b, distance, kCubicA, true), outer = emitCubicWeight(b, distance, kCubicA, false);
+    return neighbourAt(b.add(base, offset), b.select(isInner, inner, outer));
+  }
+
   // Positions are whole numbers. What is none gives no number, by its weight.
   Neighbour neighbourAt(Value position, Value weight) {
     if (padding == "reflection")
       position = sum(reflect({position, b.splatLike(position, 0)}));
-    return {position, holdInside(b, position, size), weight};
+    return {position, holdInside(b, position, extentFor(position)), weight};
   }
 
   PrimBuilder &b;
   StringRef mode, padding;
-  bool align, isPaired;
-  AffineExpr size;
+  bool align;
+  Sizes sizes;
+  int64_t dimOfDims = 0; // of positions
 };
 
 /// The sum over every combination of the dims' taps (each [B.., P..]) of what `source` [B.., D.., C] holds there, times
@@ -225,6 +287,39 @@ Value sampleTaps(PrimBuilder &b, Value source, ArrayRef<SmallVector<Tap>> taps, 
   return sum;
 }
 
+/// The same where each dim has one tap, [B.., P.., T], of all its neighbours: a sum over these.
+Value sampleTogether(PrimBuilder &b, Value source, ArrayRef<Tap> taps, int64_t batchDims, Type compute) {
+  Sizes points = getSizes(taps.front().index), grid;
+  points.pop_back();
+  grid = points;
+  const int64_t rank = points.size();
+  for (const Tap &tap : taps)
+    grid.push_back(getSizes(tap.index).back());
+  Sizes out = grid;
+  out.push_back(getSizes(source).back());
+  const SmallVector<int64_t> gridDims = llvm::to_vector(llvm::seq<int64_t>(0, grid.size()));
+  SmallVector<int64_t> summed;
+  SmallVector<Value> indices;
+  Value weight, inside;
+  for (auto [dim, tap] : llvm::enumerate(taps)) {
+    summed.push_back(rank + int64_t(dim));
+    SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+    dims.push_back(summed.back());
+    auto spread = [&, dims = dims](Value v) { return b.broadcastInDims(v, grid, dims); };
+    indices.push_back(b.unsqueeze(spread(tap.index), int64_t(grid.size())));
+    Value own = spread(b.convert(tap.weight, compute));
+    weight = weight ? b.mul(weight, own) : own;
+    if (tap.inside)
+      inside = inside ? b.binary<AndOp>(inside, spread(tap.inside)) : spread(tap.inside);
+  }
+  Value value = GatherNDOp::create(b, makeType(b.elementOf(source), out), source,
+                                   b.concat(indices, int64_t(grid.size())), batchDims);
+  if (inside)
+    value = b.select(b.broadcastInDims(inside, out, gridDims), value, b.splatLike(value, 0));
+  value = b.mul(b.convert(value, compute), b.broadcastInDims(weight, out, gridDims));
+  return b.reduce(ReduceKind::Sum, value, summed);
+}
+
 LogicalResult gridSample(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value x = ctx.operand(0), grid = ctx.operand(1);
@@ -250,12 +345,24 @@ LogicalResult gridSample(NodeContext &ctx) {
   grid = b.reshape(grid, of);
   Type type = b.elementOf(x), compute = b.isFloat(x) ? b.accumulatorOf(type) : Type(b.getF32Type());
   grid = b.convert(grid, b.accumulatorOf(b.elementOf(grid)));
-  SmallVector<SmallVector<Tap>> taps;
-  for (int64_t i = 0; i < spatial; ++i) // the grid names the last dim first
-    taps.push_back(DimSampler(b, mode, padding, ctx.getInt("align_corners", 0), in[i + 2],
-                              isLastDimInnermost(in[1]) && i + 1 == spatial)
-                       .run(b.take(grid, spatial + 1, spatial - 1 - i)));
-  Value sum = sampleTaps(b, b.transpose(x, toChannelsLast(in.size())), taps, /*batchDims=*/1, compute);
+  int64_t combinations = 1;
+  for (int64_t i = 0; i < spatial; ++i)
+    combinations *= countTaps(mode);
+  const bool isPaired = isLastDimInnermost(in[1]), isTogether = combinations > kMostUnrolled && !isPaired;
+  const bool align = ctx.getInt("align_corners", 0);
+  Sizes extents(llvm::drop_begin(in, 2));
+  Value source = b.transpose(x, toChannelsLast(in.size())), sum;
+  if (isTogether) {
+    const SmallVector<Tap> taps =
+        DimSampler(b, mode, padding, align, llvm::to_vector(llvm::reverse(extents))).runTogether(grid);
+    sum = sampleTogether(b, source, llvm::to_vector(llvm::reverse(taps)), /*batchDims=*/1, compute);
+  } else {
+    SmallVector<SmallVector<Tap>> taps;
+    for (int64_t i = 0; i < spatial; ++i) // the grid names the last dim first
+      taps.push_back(DimSampler(b, mode, padding, align, extents[i])
+                         .run(b.take(grid, spatial + 1, spatial - 1 - i), isPaired && i + 1 == spatial));
+    sum = sampleTaps(b, source, taps, /*batchDims=*/1, compute);
+  }
   return ctx.result(b.transpose(b.convert(sum, type), toChannelsFirst(in.size())));
 }
 

@@ -28,12 +28,40 @@ graph.func @antialias(%x: tensor<1x2x3x8xf32> {graph.name = "x"}) -> (!tc.unknow
 
 // -----
 
+// Taps of which the run knows the number are a dim: no matrix, and no product.
+// CHECK-LABEL: func.func @antialias_data
+// CHECK: prim.bind_symbol %{{.*}} to 1
+// CHECK: prim.gather %arg0[%{{.*}}] axis = 3
+// CHECK: prim.reduce sum %{{.*}} [3] : {{.*}} -> tensor<1x2x3x?xf32
+// CHECK-NOT: prim.dot_general
+graph.func @antialias_data(%x: tensor<1x2x3x8xf32> {graph.name = "x"}, %s: tensor<1xi64> {graph.name = "s"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 19 : i64}} {
+  %none = graph.none : none
+  %y = graph.node "ai.onnx":"Resize" opset 19(%x, %none, %none, %s) {mode = "linear", antialias = 1 : i64, axes = [3]} : (tensor<1x2x3x8xf32>, none, none, tensor<1xi64>) -> !tc.unknown
+  graph.yield %y : !tc.unknown
+}
+
+// -----
+
 // Two taps in each of two dims.
 // CHECK-LABEL: func.func @grid
 // CHECK-COUNT-4: prim.gather_nd
 // CHECK-NOT: prim.gather_nd
 graph.func @grid(%x: tensor<1x2x3x4xf32> {graph.name = "x"}, %g: tensor<1x5x6x2xf32> {graph.name = "g"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 20 : i64}} {
   %y = graph.node "ai.onnx":"GridSample" opset 20(%x, %g) : (tensor<1x2x3x4xf32>, tensor<1x5x6x2xf32>) -> !tc.unknown
+  graph.yield %y : !tc.unknown
+}
+
+// -----
+
+// Of many channels all neighbours are a sum, one gather, and positions of all dims are computed together.
+// CHECK-LABEL: func.func @grid_cubic
+// CHECK: prim.floor
+// CHECK-NOT: prim.floor
+// CHECK: prim.gather_nd {{.*}} -> tensor<1x5x6x4x4x?xf32
+// CHECK-NOT: prim.gather_nd
+// CHECK: prim.reduce sum %{{.*}} [3, 4]
+graph.func @grid_cubic(%x: tensor<1x?x3x4xf32> {graph.name = "x"}, %g: tensor<1x5x6x2xf32> {graph.name = "g"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 20 : i64}} {
+  %y = graph.node "ai.onnx":"GridSample" opset 20(%x, %g) {mode = "cubic"} : (tensor<1x?x3x4xf32>, tensor<1x5x6x2xf32>) -> !tc.unknown
   graph.yield %y : !tc.unknown
 }
 
