@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # What `ninja install` puts where. Component "runtime" is what a program that runs artifacts needs: headers, libtcrt, tcrt.pc and
-# the CMake package tc; component "host" is libtcrt-host, for models that need it; component "tools" the command-line tools.
+# the CMake package tc; component "host" is libtcrt-host, for models that need it; component "tools" the command-line tools with
+# their manual pages and completions.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -31,3 +32,5 @@ foreach(tool tc-compile tc-run tc-bench tc-inspect tc-opt)
     install(TARGETS ${tool} COMPONENT tools)
   endif()
 endforeach()
+# Made by target tc-manuals. Debian's zsh looks into vendor-completions under /usr, others into site-functions.
+install(DIRECTORY ${CMAKE_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT tools)

@@ -1,5 +1,6 @@
 # How lit finds and runs the tests of this folder. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import os
+import shutil
 
 import lit.formats
 
@@ -33,5 +34,8 @@ if os.path.exists("/dev/nvidiactl"):
     config.available_features.add("cuda")
 if any(os.access(os.path.join(folder, "ptxas"), os.X_OK) for folder in (*os.environ.get("PATH", "").split(os.pathsep), "/usr/local/cuda/bin")):
     config.available_features.add("ptxas")
+for program in ("zsh", "fish", "man", "mandoc"):
+    if shutil.which(program):
+        config.available_features.add(program)
 if config.tc_sanitize:
     config.available_features.add("sanitizer")

@@ -5,7 +5,6 @@
 #include "tc/Bench/Benchmark.h"
 #include "tc/Run/Session.h"
 #include "tc/Support/CommandLine.h"
-#include "tc/Support/ToolVersion.h"
 
 #include <CLI/CLI.hpp>
 
@@ -271,14 +270,15 @@ private:
 
 int main(int argc, char **argv) {
   Options options;
-  CLI::App app(
+  tc::CommandLine app(
       "Times models with tc and, beside it, with ONNX Runtime, OpenVINO and PyTorch where they are installed for\n"
       "python3; shows each kernel of tc beside what the machine could do.",
       "tc-bench");
   app.get_formatter()->column_width(30);
-  app.add_option("MODEL", options.models, "models (.onnx, .pt2, .mlir), or artifacts of tc-compile")
-      ->required()
-      ->type_name("");
+  CLI::Option *models =
+      app.add_option("MODEL", options.models, "models (.onnx, .pt2, .mlir), or artifacts of tc-compile");
+  models->required()->type_name("");
+  app.setExtensions(models, {"onnx", "pt2", "mlir", "bin"});
   auto add = [&](const char *group, const char *name, auto &value, const char *type, const char *text) {
     return app.add_option(name, value, text)->type_name(type)->group(group);
   };
@@ -293,12 +293,15 @@ int main(int argc, char **argv) {
   add(group, "--seed", options.seed, "N", "of the random inputs (default 0)");
 
   group = "Engines";
-  add(group, "--peers", options.peers, "NAME,...", "ort, openvino, torch (default: these three), inductor; or none")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  add(group, "--against", options.against, "MODEL",
-      "another artifact or model of the same inputs, in turns; can be repeated")
-      ->allow_extra_args(false);
+  CLI::Option *option = add(group, "--peers", options.peers, "NAME,...", "");
+  option->delimiter(',')->allow_extra_args(false);
+  std::vector<std::string> peers = peerNames();
+  peers.push_back("none");
+  app.setChoices(option, "default: ort,openvino,torch; known: ", peers);
+  option = add(group, "--against", options.against, "MODEL",
+               "another artifact or model of the same inputs, in turns; can be repeated");
+  option->allow_extra_args(false);
+  app.setExtensions(option, {"onnx", "pt2", "mlir", "bin"});
   add(group, "--python", options.python, "PROGRAM", "runs the peers (default python3)");
   add(group, "--cpu", options.cpu, "CPU", "tc-compile's --cpu (default native)");
   add(group, "--function", options.function, "NAME", "of the artifact (default: its first one)");
@@ -314,9 +317,7 @@ int main(int argc, char **argv) {
   add(group, "--json", options.json, "FILE", "write all numbers (-: to standard output)");
   add(group, "--html", options.html, "FILE", "write a page with rooflines, kernels and times");
 
-  app.set_help_flag("-h,--help", "this text")->group("Other");
-  app.set_version_flag("--version", tc::getVersionText("tc-bench"), "versions of tc and LLVM, and tc's commit")
-      ->group("Other");
+  app.addCommonOptions();
   app.footer("Examples:\n"
              "  tc-bench model.onnx --dim batch=8 --static           beside the peers that python3 finds\n"
              "  tc-bench model.onnx --peers none --html page.html    tc alone, with a page of rooflines\n"
@@ -329,7 +330,7 @@ int main(int argc, char **argv) {
     app.parse(argc, argv);
     code = Run(options, tc::describeCommand(argc, argv)).run();
   } catch (const CLI::Success &success) {
-    std::fputs(tc::describeSuccess(app, success).c_str(), stdout);
+    std::fputs(app.describeSuccess(success).c_str(), stdout);
     if (std::fflush(stdout) == 0)
       return 0;
     std::fprintf(stderr, "tc-bench: error: standard output cannot be written\n");

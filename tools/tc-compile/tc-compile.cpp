@@ -10,8 +10,9 @@
 #include "tc/Driver/Register.h"
 #include "tc/Driver/Reproducer.h"
 #include "tc/Support/CommandLine.h"
-#include "tc/Support/ToolVersion.h"
+#include "tc/Support/Logging.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -29,6 +30,21 @@ const char *const examplesAndCodes = R"(Examples:
 
 Exit codes: 0 done; 1 wrong use, unreadable or ill-formed input; 2 the model needs what tc lacks; 3 --verify found a
 difference; 5 this machine cannot do it, or no memory is left; 6 internal error)";
+
+std::vector<std::string> splitNames(llvm::StringRef names) {
+  std::vector<std::string> result;
+  for (llvm::StringRef name : llvm::split(names, ", "))
+    result.push_back(name.str());
+  return result;
+}
+
+/// The first is taken where none is given.
+std::vector<std::string> targetNames() {
+  std::vector<std::string> names;
+  for (unsigned i = 0; i <= tc::machine::getMaxEnumValForTargetKind(); ++i)
+    names.push_back((tc::machine::stringifyTargetKind(tc::machine::TargetKind(i)) + (i ? "" : " (default)")).str());
+  return names;
+}
 
 int cannotPrint(const std::string &why) {
   std::cerr << "tc-compile: error: standard output cannot be written: " << why << "\n";
@@ -49,28 +65,32 @@ int main(int argc, char **argv) {
   tc::driver::CompileRequest request;
   request.commandLine = tc::describeCommand(argc, argv);
 
-  CLI::App app{"Compiles a model to an artifact of native code.", "tc-compile"};
+  tc::CommandLine app("Compiles a model to an artifact of native code.", "tc-compile");
   app.get_formatter()->column_width(30);
   std::string compileTo;
   auto list = [](CLI::Option *option) { option->delimiter(',')->allow_extra_args(false); };
-  app.add_option("MODEL", request.model, "ONNX file, .pt2 archive, or .mlir of any phase")->required()->type_name("");
+  CLI::Option *option = app.add_option("MODEL", request.model, "ONNX file, .pt2 archive, or .mlir of any phase");
+  option->required()->type_name("");
+  app.setExtensions(option, {"onnx", "pt2", "mlir"});
 
-  auto *option =
-      app.add_option("-o", request.output, "the artifact to write, or a module with --compile-to (-: print it)");
+  option = app.add_option("-o", request.output, "the artifact to write, or a module with --compile-to (-: print it)");
   option->type_name("OUT")->group("Output");
   app.add_flag("--external-weights", request.externalWeights, "weights in a file of their own, OUT.weights")
       ->group("Output");
   app.add_flag("--verify", request.verify, "run the artifact and compare it with float64; say how large the error is")
       ->group("Output");
-  CLI::Option *explain = app.add_flag("--explain{}", request.explainFile,
-                                      "say what is not supported, or what was fused and why not more; =FILE.json");
+  CLI::Option *explain =
+      app.add_flag("--explain{}", request.explainFile, "say what is not supported, or what was fused and why not more");
   explain->group("Output");
+  app.setOptionalValue(explain, "FILE.json");
   app.add_flag("-v", request.verbose, "phase times and memory")->group("Output");
   app.add_flag("-q", request.quiet, "no line at the end that sums up the artifact")->group("Output");
 
-  option = app.add_option("--target", request.targets, "cpu (default), cuda, reference; several: cpu,cuda");
+  option = app.add_option("--target", request.targets);
+  app.setChoices(option, "", targetNames(), "; several: cpu,cuda");
   list(option->type_name("TARGET")->group("Machines"));
-  option = app.add_option("--cpu", request.cpus, "default: x86-64-v3,x86-64-v4; known: " + tc::machine::getCpuNames());
+  option = app.add_option("--cpu", request.cpus);
+  app.setChoices(option, "default: x86-64-v3,x86-64-v4; known: ", splitNames(tc::machine::getCpuNames()));
   list(option->type_name("CPU")->group("Machines"));
   option = app.add_option("--gpu", request.gpus, "known: sm_80, sm_90a");
   list(option->type_name("GPU")->group("Machines"));
@@ -85,10 +105,10 @@ int main(int argc, char **argv) {
       ->group("Sizes");
 
   const char *numbers = "Numbers and checks";
-  app.add_option("--precision", request.precision,
-                 "of f32 products: f32 (default), tf32 (as f32 on CPUs), bf16 (sums of f32), f16 (constants only)")
-      ->type_name("TYPE")
-      ->group(numbers);
+  option = app.add_option("--precision", request.precision);
+  option->type_name("TYPE")->group(numbers);
+  app.setChoices(option, "of f32 products: ",
+                 {"f32 (default)", "tf32 (as f32 on CPUs)", "bf16 (sums of f32)", "f16 (constants only)"});
   app.add_flag("--check-bounds", request.checkBounds,
                "refuse runs that compute indices out of range, which are clamped else (constant ones never compile)")
       ->group(numbers);
@@ -97,11 +117,11 @@ int main(int argc, char **argv) {
       ->allow_extra_args(false)
       ->group(numbers);
 
-  app.add_option("--mode", request.mode,
-                 "default; max-autotune: measure schedules (max-autotune-no-cudagraphs: the same); reduce-overhead: as "
-                 "default")
-      ->type_name("MODE")
-      ->group("Speed");
+  option = app.add_option("--mode", request.mode);
+  option->type_name("MODE")->group("Speed");
+  app.setChoices(option, "",
+                 {"default", "max-autotune (measure schedules)", "max-autotune-no-cudagraphs (the same)",
+                  "reduce-overhead (as default)"});
   app.add_option("--tuning-db", request.tuningDb,
                  "file of measured schedules: used, and with --mode max-autotune extended")
       ->type_name("FILE.json")
@@ -116,29 +136,30 @@ int main(int argc, char **argv) {
   app.add_option("--jobs", request.jobs, "threads that compile (default: all cores)")->type_name("N")->group("Speed");
 
   const char *inside = "Looking inside";
-  app.add_option("--compile-to", compileTo,
-                 "stop after a phase: import, prim, fuse, schedule, kernel, host, object, artifact")
-      ->type_name("PHASE")
-      ->group(inside);
+  option = app.add_option("--compile-to", compileTo);
+  option->type_name("PHASE")->group(inside);
+  app.setChoices(
+      option, "stop after a phase: ", {"import", "prim", "fuse", "schedule", "kernel", "host", "object", "artifact"});
   app.add_option("--debug-dir", request.debugDir, "folder for the IR after each phase, LLVM IR and assembly")
       ->type_name("DIR")
       ->group(inside);
-  app.add_option("--logs", request.logs, "channels to print: fusion,schedule,kernel,memory, or all")
-      ->type_name("NAME,...")
-      ->group(inside);
+  option = app.add_option("--logs", request.logs);
+  option->type_name("NAME,...")->group(inside);
+  std::vector<std::string> channels = {"all"};
+  for (llvm::StringRef channel : tc::log::getChannels())
+    channels.push_back(channel.str());
+  app.setChoices(option, "channels to print, with commas between them: ", channels);
   option = app.add_option("--print-ir-after", request.printIrAfter, "print the IR after a pass, for instance tc-fuse");
   list(option->type_name("PASS")->group(inside));
 
   app.add_flag("--fullgraph", request.fullGraph, "accepted: the whole model compiles, or nothing does")->group("Other");
   app.add_flag("--allow-libs", request.allowLibs, "accepted: vendor libraries are not used yet")->group("Other");
-  app.set_help_flag("-h,--help", "this text")->group("Other");
-  app.set_version_flag("--version", tc::getVersionText("tc-compile"), "versions of tc and LLVM, and tc's commit")
-      ->group("Other");
+  app.addCommonOptions();
   app.footer(examplesAndCodes);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success &e) {
-    std::cout << tc::describeSuccess(app, e);
+    std::cout << app.describeSuccess(e);
     std::cout.flush();
     return std::cout ? tc::driver::kDone : cannotPrint("it is full or closed");
   } catch (const CLI::ParseError &e) {

@@ -8,7 +8,6 @@
 #include "tc/Driver/ModelSummary.h"
 #include "tc/Driver/Operators.h"
 #include "tc/Support/CommandLine.h"
-#include "tc/Support/ToolVersion.h"
 #include "tcrt/tcrt.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -84,19 +83,21 @@ int showModel(const std::string &path, bool asJson) {
 } // namespace
 
 int main(int argc, char **argv) {
-  CLI::App app("Shows what is in an artifact or a model, or which operators tc takes.", "tc-inspect");
+  tc::CommandLine app("Shows what is in an artifact or a model, or which operators tc takes.", "tc-inspect");
   app.get_formatter()->column_width(30);
   std::string path;
   std::string operatorFormat;
   bool asJson = false, allKernels = false, verify = false;
-  app.add_option("FILE", path, "an artifact that tc-compile wrote, or a model: .onnx, .pt2")->type_name("");
+  CLI::Option *file = app.add_option("FILE", path, "an artifact that tc-compile wrote, or a model: .onnx, .pt2");
+  file->type_name("");
+  app.setExtensions(file, {"bin", "onnx", "pt2"});
   app.add_flag("--json", asJson, "everything, as JSON");
   app.add_flag("--kernels", allKernels, "all kernels of an artifact, not only the first 20 of each device");
   CLI::Option *operators =
-      app.add_flag("--operators{text}", operatorFormat, "the operators that tc takes, instead of a file; =json");
+      app.add_flag("--operators{text}", operatorFormat, "the operators that tc takes, instead of a file");
   app.add_flag("--verify-weights", verify, "check the hashes of an artifact's weights and device code, too");
-  app.set_help_flag("-h,--help", "this text");
-  app.set_version_flag("--version", tc::getVersionText("tc-inspect"), "versions of tc and LLVM, and tc's commit");
+  app.setOptionalValue(operators, "json", {"json"});
+  app.addCommonOptions();
   app.footer("Examples:\n"
              "  tc-inspect model.bin             inputs, guards, variants, kernels and their code, flags\n"
              "  tc-inspect model.onnx            inputs, operators, parameters, opsets\n"
@@ -106,7 +107,7 @@ int main(int argc, char **argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success &success) {
-    std::fputs(tc::describeSuccess(app, success).c_str(), stdout);
+    std::fputs(app.describeSuccess(success).c_str(), stdout);
     return finishOutput();
   } catch (const CLI::ParseError &error) {
     return fail("tc-inspect: error: " + tc::describeParseError(app, error, "file") + "; see tc-inspect --help");

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "Generate.h"
 #include "tc/Dialect/Graph/IR/Graph.h"
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Driver/Register.h"
@@ -107,6 +108,7 @@ Examples:
   tc-opt model.mlir --tc-phase-prim --mlir-print-ir-after-all
   tc-opt --import-onnx MODEL [--no-shapes] [--expand=TYPE] [-o OUT]
   tc-opt --import-onnx-each MODEL...
+  tc-opt --generate bash     what a shell completes: bash, zsh, fish; or the manual page: man
 
 Exit codes: 0 done; 1 wrong use, ill-formed input, or a pass that failed
 )";
@@ -136,5 +138,15 @@ int main(int argc, char **argv) {
   hideOptionsOfLLVM();
   llvm::cl::SetVersionPrinter([](llvm::raw_ostream &os) { os << tc::getVersionText("tc-opt") << "\n"; });
   llvm::cl::extrahelp help(examplesAndCodes);
-  return mlir::failed(mlir::MlirOptMain(argc, argv, "Runs passes of tc on modules of any phase.\n", registry));
+  auto run = [&](int count, char **words) {
+    return mlir::MlirOptMain(count, words, "Runs passes of tc on modules of any phase.\n", registry);
+  };
+  llvm::StringRef generated = argc >= 2 ? argv[1] : "";
+  if (generated.consume_front("--generate") && (generated.empty() ? argc == 3 : generated.consume_front("=")))
+    return tc::opt::generate(generated.empty() ? argv[2] : generated, [&] {
+      std::string help = "--help";
+      char *words[] = {argv[0], help.data(), nullptr};
+      (void)run(2, words);
+    });
+  return mlir::failed(run(argc, argv));
 }

@@ -283,7 +283,11 @@ private:
 int runTool(int argc, char **argv) {
   Options options = parseOptions(argc, argv);
   if (options.help) {
-    std::fputs(usage, stdout);
+    std::fputs(tc::makeHelp(describeTool()).c_str(), stdout);
+    return 0;
+  }
+  if (!options.generated.empty()) {
+    std::fputs(options.generated.c_str(), stdout);
     return 0;
   }
   if (options.version) {

@@ -19,52 +19,65 @@
 
 using namespace tc::run;
 
-const char *const tc::run::usage = R"(usage: tc-run ARTIFACT [options]
-
-Runs a compiled model and compares, writes, times or profiles what it computes.
-
-inputs
-  --inputs F.npz           arrays named after the model's inputs, or input_0, input_1, ... by position
-  --input NAME=F           one input from a .npy file or a .pb file (ONNX TensorProto); can be repeated
-  --random-inputs[=SEED]   floats N(0,1), integers in the range that the model implies, else 0 or 1; same seed, same bytes
-  --dim NAME=SIZE          size of a symbolic dim for --random-inputs; can be repeated
-outputs
-  --outputs F.npz          write the outputs under the model's names
-  --output-dir DIR         write output_<i>.pb (ONNX TensorProto)
-  --expect F.npz           compare all outputs; exit code 3 if they differ
-    --max-rel R            max|a-b| <= R*max|b| per output (default 1e-5)
-    --rtol R --atol A      instead: |a-b| <= A+R*|b| per element
-functions and states
-  --function NAME          run this function of the artifact (default: its first)
-  --runs N                 run N times in a row, which states outlive; outputs are those of the last run
-  --seed N                 of the random numbers that the model draws (default 0); each run draws others
-  --state-in F.npz         give the states that it names these values before the first run
-  --state-out F.npz        write all states after the last run
-machine
-  --threads N              default: one per usable core; 1 makes no thread
-  --device cpu|cuda[:I]    default: cpu, or the one that the artifact is for
-  --variant NAME           run this variant whatever the machine's best
-  --verify-weights         check the weights' hash, too
-  --custom-op LIB.so       a library with functions of custom operators (tcrt/function.h); can be repeated
-measuring
-  --benchmark[=SECONDS]    time runs for about SECONDS (default 2) after a warm-up
-  --json F                 write the benchmark's numbers as JSON ("-": to stdout)
-  --profile                time each kernel
-other
-  --help, --version
-
-Indices that the model computes and that are out of range are clamped to the nearest element, or refused with exit code 4
+tc::ToolText tc::run::describeTool() {
+  const std::string inputs = "Inputs", outputs = "Outputs", functions = "Functions and states", machine = "Machine",
+                    measuring = "Measuring", other = "Other";
+  ToolText tool;
+  tool.name = "tc-run";
+  tool.summary = "Runs a compiled model and compares, writes, times or profiles what it computes.";
+  tool.operands = {{{"ARTIFACT"}, "ARTIFACT", "a file written by tc-compile", "", {}, {"bin"}}};
+  auto add = [&](const std::string &group, const std::string &name, const std::string &value,
+                 const std::string &text) -> OptionText & {
+    tool.options.push_back({{name}, value, text, group});
+    return tool.options.back();
+  };
+  add(inputs, "--inputs", "FILE.npz", "arrays named after the model's inputs, or input_0, input_1, ... by position");
+  add(inputs, "--input", "NAME=FILE", "one input from a .npy file or a .pb file (ONNX TensorProto); can be repeated")
+      .isRepeated = true;
+  add(inputs, "--random-inputs", "SEED",
+      "floats N(0,1), integers in the range that the model implies, else 0 or 1; same seed, same bytes")
+      .isOptional = true;
+  add(inputs, "--dim", "NAME=SIZE", "size of a symbolic dim for --random-inputs; can be repeated").isRepeated = true;
+  add(outputs, "--outputs", "FILE.npz", "write the outputs under the model's names");
+  add(outputs, "--output-dir", "DIR", "write output_<i>.pb (ONNX TensorProto)");
+  add(outputs, "--expect", "FILE.npz", "compare all outputs; exit code 3 if they differ");
+  add(outputs, "--max-rel", "R", "with --expect: max|a-b| <= R*max|b| per output (default 1e-5)");
+  add(outputs, "--rtol", "R", "with --expect, instead of --max-rel: |a-b| <= A+R*|b| per element");
+  add(outputs, "--atol", "A", "with --expect: the A of that");
+  add(functions, "--function", "NAME", "run this function of the artifact (default: its first)");
+  add(functions, "--runs", "N", "run N times in a row, which states outlive; outputs are those of the last run");
+  add(functions, "--seed", "N", "of the random numbers that the model draws (default 0); each run draws others");
+  add(functions, "--state-in", "FILE.npz", "give the states that it names these values before the first run");
+  add(functions, "--state-out", "FILE.npz", "write all states after the last run");
+  add(machine, "--threads", "N", "default: one per usable core; 1 makes no thread");
+  add(machine, "--device", "NAME", "cpu, cuda or cuda:INDEX; default: cpu, or the one that the artifact is for");
+  for (uint32_t device = 0; tcrt_device_name(device); ++device)
+    tool.options.back().choices.push_back(tcrt_device_name(device));
+  add(machine, "--variant", "NAME", "run this variant whatever the machine's best");
+  add(machine, "--verify-weights", "", "check the weights' hash, too");
+  add(machine, "--custom-op", "FILE.so",
+      "a library with functions of custom operators (tcrt/function.h); can be repeated")
+      .isRepeated = true;
+  add(measuring, "--benchmark", "SECONDS", "time runs for about SECONDS (default 2) after a warm-up").isOptional = true;
+  add(measuring, "--json", "FILE", "write the benchmark's numbers as JSON (-: to standard output)");
+  add(measuring, "--profile", "", "time each kernel");
+  tool.options.push_back({{"-h", "--help"}, "", "this text", other});
+  tool.options.push_back({{"--version"}, "", "versions of tc and LLVM, and tc's commit", other});
+  tool.options.push_back(generateOption());
+  tool.readFooter(
+      R"(Indices that the model computes and that are out of range are clamped to the nearest element, or refused with exit code 4
 where it was compiled with --check-bounds; tc-inspect tells which.
 
-examples
+Examples:
   tc-run model.bin --random-inputs --dim batch=8
   tc-run model.bin --inputs x.npz --outputs y.npz
   tc-run model.bin --inputs x.npz --expect y.npz --max-rel 1e-4
   tc-run model.bin --random-inputs --dim batch=8 --benchmark
 
-exit codes: 0 done; 1 wrong use, unreadable or corrupt file; 3 outputs differ from --expect; 4 inputs refused; 5 this machine
-cannot run it; 6 internal error
-)";
+Exit codes: 0 done; 1 wrong use, unreadable or corrupt file; 3 outputs differ from --expect; 4 inputs refused; 5 this machine
+cannot run it; 6 internal error)");
+  return tool;
+}
 
 namespace {
 
@@ -89,10 +102,9 @@ uint64_t parseInteger(const std::string &option, const std::string &text, uint64
 
 /// As the help has them.
 std::vector<std::string> optionNames() {
-  const std::string text = usage;
   std::vector<std::string> names;
-  for (size_t at = text.find("--"); at != std::string::npos; at = text.find("--", at + 2))
-    names.push_back(text.substr(at, text.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", at) - at));
+  for (const tc::OptionText &option : describeTool().options)
+    names.insert(names.end(), option.names.begin(), option.names.end());
   return names;
 }
 
@@ -202,6 +214,11 @@ Options tc::run::parseOptions(int argc, char **argv) {
     } else if (name == "--tune") {
       fail("there is no option --tune, because schedules are measured when a model is compiled: tc-compile --mode "
            "max-autotune");
+    } else if (name == "--generate") {
+      const std::string what = value();
+      options.generated = generate(describeTool(), what);
+      if (options.generated.empty())
+        fail("--generate takes bash, zsh, fish or man, not \"" + what + "\"");
     } else if (name == "--help" || name == "-h") {
       options.help = flag();
     } else if (name == "--version") {
@@ -210,7 +227,7 @@ Options tc::run::parseOptions(int argc, char **argv) {
       fail("there is no option " + name + tc::didYouMean(name, optionNames()));
     }
   }
-  if (options.help || options.version)
+  if (options.help || options.version || !options.generated.empty())
     return options;
   if (options.artifact.empty())
     fail("no artifact is given");

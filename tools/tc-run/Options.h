@@ -5,6 +5,8 @@
 #ifndef TC_TOOLS_TC_RUN_OPTIONS_H
 #define TC_TOOLS_TC_RUN_OPTIONS_H
 
+#include "tc/Support/ToolText.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -39,12 +41,14 @@ struct Options {
   bool verifyWeights = false;
   bool help = false;
   bool version = false;
+  std::string generated; ///< what --generate prints
 };
 
 /// Throws a Failure with code 1.
 Options parseOptions(int argc, char **argv);
 
-extern const char *const usage;
+/// Its options, for help, manual page and completion.
+ToolText describeTool();
 
 } // namespace tc::run
 

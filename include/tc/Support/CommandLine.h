@@ -10,8 +10,11 @@
 #define TC_SUPPORT_COMMANDLINE_H
 
 #include "tc/Support/Suggest.h"
+#include "tc/Support/ToolText.h"
+#include "tc/Support/ToolVersion.h"
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,25 +39,113 @@ inline std::string describeParseError(const CLI::App &app, const CLI::ParseError
   return "there is no option " + word + didYouMean(word, names);
 }
 
-/// What --help and --version print. CLI11 shows a flag with an optional value as --flag{default}, and leaves two lines
-/// empty between groups.
-inline std::string describeSuccess(const CLI::App &app, const CLI::Success &success) {
-  if (!dynamic_cast<const CLI::CallForHelp *>(&success))
-    return std::string(success.what()) + "\n";
-  std::string text = app.help();
-  auto replaceAll = [&](const std::string &from, const std::string &to) {
-    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at))
-      text.replace(at, from.size(), to);
-  };
-  replaceAll("\n\n\n", "\n\n");
-  const std::string value = "[=X]";
-  for (size_t at = text.find('{'); at != std::string::npos; at = text.find('{', at)) {
-    // The column of the descriptions stays.
-    const size_t end = text.find_first_not_of(' ', text.find('}', at) + 1), width = end - at;
-    text.replace(at, width, value + std::string(width - value.size(), ' '));
+/// A command line that CLI11 reads, with what its help, manual page and completion say beside that.
+class CommandLine : public CLI::App {
+public:
+  using CLI::App::App;
+
+  /// Describes an option by `lead`, its values with a note behind each that needs one ("f32 (default)"), and `tail`.
+  void setChoices(CLI::Option *option, const std::string &lead, const std::vector<std::string> &values,
+                  const std::string &tail = "") {
+    std::string text = lead;
+    for (const std::string &value : values) {
+      text += (&value == &values.front() ? "" : ", ") + value;
+      values_[option].choices.push_back(value.substr(0, value.find(' ')));
+    }
+    option->description(text + tail);
   }
-  return text;
-}
+  /// The extensions of the files that an option takes, where its value's name does not say so.
+  void setExtensions(CLI::Option *option, const std::vector<std::string> &extensions) {
+    values_[option].extensions = extensions;
+  }
+  /// What a flag can be given behind '='.
+  void setOptionalValue(CLI::Option *flag, const std::string &value, const std::vector<std::string> &choices = {}) {
+    values_[flag].optional = value;
+    values_[flag].choices = choices;
+  }
+
+  /// --help, --version and --generate, in a group of their own.
+  void addCommonOptions() {
+    set_help_flag("-h,--help", "this text")->group("Other");
+    set_version_flag("--version", getVersionText(get_name()), "versions of tc and LLVM, and tc's commit")
+        ->group("Other");
+    const OptionText generated = generateOption();
+    CLI::Option *option = add_option_function<std::string>(
+        generated.names.front(),
+        [this](const std::string &what) {
+          const std::string text = generate(describe(), what);
+          if (text.empty())
+            throw CLI::ValidationError("--generate takes bash, zsh, fish or man, not \"" + what + "\"");
+          throw CLI::CallForVersion(text.substr(0, text.size() - 1), 0);
+        },
+        generated.description);
+    option->type_name(generated.value)->group(generated.group);
+    values_[option].choices = generated.choices;
+  }
+
+  /// What --help and --version print. CLI11 shows a flag with an optional value as --flag{default}, and leaves two
+  /// lines empty between groups.
+  std::string describeSuccess(const CLI::Success &success) const {
+    if (!dynamic_cast<const CLI::CallForHelp *>(&success))
+      return std::string(success.what()) + "\n";
+    std::string text = help();
+    for (size_t at = text.find("\n\n\n"); at != std::string::npos; at = text.find("\n\n\n", at))
+      text.erase(at, 1);
+    for (const auto &[option, value] : values_) {
+      if (value.optional.empty())
+        continue;
+      const size_t at = text.find(option->get_name() + "{"), brace = text.find('{', at);
+      // The column of the descriptions stays.
+      const size_t end = text.find_first_not_of(' ', text.find('}', at) + 1), width = end - brace;
+      const std::string shown = "[=" + value.optional + "]";
+      text.replace(brace, width, shown + std::string(width > shown.size() ? width - shown.size() : 1, ' '));
+    }
+    return text;
+  }
+
+  ToolText describe() const {
+    ToolText tool;
+    tool.name = get_name();
+    tool.summary = get_description();
+    tool.readFooter(get_footer());
+    for (const std::string &group : get_groups())
+      for (const CLI::Option *option : get_options()) {
+        if (option->get_group() != group || group.empty())
+          continue;
+        OptionText text;
+        if (option->get_positional()) {
+          text.names = {option->get_name(true)};
+          text.value = text.names.front();
+        } else {
+          for (const std::string &name : option->get_snames())
+            text.names.push_back("-" + name);
+          for (const std::string &name : option->get_lnames())
+            text.names.push_back("--" + name);
+          text.value = option->get_items_expected_max() == 0 ? "" : option->get_type_name();
+        }
+        text.description = option->get_description();
+        text.group = group;
+        text.isList = option->get_delimiter() == ',' || option->get_type_name() == "NAME,...";
+        text.isRepeated = option->get_items_expected_max() > 1;
+        const auto known = values_.find(option);
+        if (known != values_.end()) {
+          text.choices = known->second.choices;
+          text.extensions = known->second.extensions;
+          text.isOptional = !known->second.optional.empty();
+          text.value = text.isOptional ? known->second.optional : text.value;
+        }
+        (option->get_positional() ? tool.operands : tool.options).push_back(text);
+      }
+    return tool;
+  }
+
+private:
+  struct Values {
+    std::vector<std::string> choices, extensions;
+    std::string optional;
+  };
+  std::map<const CLI::Option *, Values> values_;
+};
 
 /// The command line as a shell takes it.
 inline std::string describeCommand(int argc, char **argv) {
