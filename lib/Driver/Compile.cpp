@@ -101,6 +101,8 @@ private:
   int runPhase(ModuleOp module, Phase phase);
   /// Whether --mode asks for measurements.
   bool measures() const { return StringRef(request.mode).starts_with("max-autotune"); }
+  /// Whether nothing is compiled: --explain without a file to write.
+  bool explainsOnly() const { return request.explain && request.output.empty() && !request.stopAtPhase; }
   int tune(ModuleOp module);
   llvm::Expected<std::string> buildProbe(ModuleOp probe, Phase from, ArrayRef<std::string> variants);
   int writeModule(ModuleOp module);
@@ -469,13 +471,19 @@ int Compiler::runPhases(SmallVectorImpl<OwningOpRef<ModuleOp>> &modules, Phase f
                ? fail(kWrongUse, failures.front().second)
                : failedPasses("the import failed");
   Phase last = request.compileTo;
-  if (request.explain && request.output.empty() && !request.stopAtPhase)
-    last = Phase::Fuse;
+  if (explainsOnly())
+    last = Phase::Schedule;
   if (int code = checkStart(from, last))
     return code;
   setTarget(targets.front());
-  if (from == Phase::Fuse || from == Phase::Schedule)
-    explanation.addKernels(module);
+  if (request.explain) {
+    if (from == Phase::Import)
+      explanation.addNodes(module);
+    if (from == Phase::Fuse || from == Phase::Schedule)
+      explanation.addKernels(module);
+    if (from == Phase::Schedule)
+      explanation.addSchedules(module, options.target);
+  }
   // Up to prim all targets are the same.
   Phase common = std::min(std::max(from, Phase::Prim), last);
   if (int code = runPhases(module, from, common))
@@ -515,9 +523,11 @@ int Compiler::runPhases(ModuleOp module, Phase from, Phase last) {
     endStep(phase);
     if (code != kDone)
       return code;
-    if (phase == Phase::Fuse)
+    if (request.explain && phase == Phase::Fuse)
       explanation.addKernels(module);
-    if (phase == Phase::Host)
+    if (request.explain && phase == Phase::Schedule)
+      explanation.addSchedules(module, options.target);
+    if (request.explain && phase == Phase::Host)
       explanation.addMemory(module);
     if (!request.debugDir.empty()) {
       SmallString<128> path(request.debugDir);
@@ -644,7 +654,7 @@ static double getTolerance(func::FuncOp func) {
 
 /// Schedules for the regions that the tuning database, or a measurement, knows better ones for than the generators.
 int Compiler::tune(ModuleOp module) {
-  if (options.target != machine::TargetKind::Cpu || (!measures() && request.tuningDb.empty()))
+  if (options.target != machine::TargetKind::Cpu || explainsOnly() || (!measures() && request.tuningDb.empty()))
     return kDone;
   autotune::TuneOptions tuning;
   tuning.measure = measures();
@@ -855,8 +865,7 @@ int Compiler::run() {
   SmallVector<OwningOpRef<ModuleOp>> modules;
   modules.push_back(std::move(*module));
   int code = runPhases(modules, from, isMlir);
-  bool onlyExplain = request.explain && request.output.empty() && !request.stopAtPhase;
-  if (code == kDone && !onlyExplain) {
+  if (code == kDone && !explainsOnly()) {
     if (request.compileTo != Phase::Artifact)
       code = writeModule(*modules.front());
     else

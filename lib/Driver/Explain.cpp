@@ -6,19 +6,40 @@
 
 #include "Explain.h"
 
+#include "SizeSum.h"
 #include "SizeText.h"
 
+#include "tc/Codegen/Schedules.h"
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
+#include "tc/Dialect/Graph/IR/Graph.h"
+#include "tc/Dialect/Graph/IR/Source.h"
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/Kernel/IR/Kernel.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
 
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <map>
+#include <set>
 
 using namespace mlir;
 using namespace tc;
 using llvm::json::Array;
 using llvm::json::Object;
+
+/// What a strategy does, for readers who know no schedules; "" for one without a line.
+static StringRef describeStrategy(StringRef strategy) {
+  static const std::pair<StringRef, StringRef> meanings[] = {
+#define TC_STRATEGY(name, meaning) {name, meaning},
+#include "Strategies.def"
+  };
+  for (auto [name, meaning] : meanings)
+    if (name == strategy)
+      return meaning;
+  return "";
+}
 
 /// What a product or convolution multiplies and sums, if that is not all f32.
 static std::string describeProduct(Operation *op) {
@@ -41,8 +62,50 @@ static std::string describeProduct(Operation *op) {
   return text;
 }
 
+llvm::json::Array driver::Explanation::getSources(ArrayRef<StringRef> names) const {
+  Array lines;
+  llvm::StringSet<> known;
+  for (StringRef name : names)
+    if (auto found = sources.find(name); found != sources.end() && known.insert(found->second).second)
+      lines.push_back(llvm::json::fixUTF8(found->second));
+  return lines;
+}
+
+void driver::Explanation::addNodes(ModuleOp module) {
+  nodes = 0;
+  module.walk([&](graph::NodeOp node) {
+    ++nodes;
+    if (std::string source = graph::getSource(node.getLoc()); !source.empty())
+      sources[node.getNodeName()] = source;
+  });
+}
+
+/// Bytes that a region need not move as nodes that read each other's results share it: each result would be written,
+/// and read by each node behind. Constants and what only moves elements are not counted.
+static void addSavedBytes(kernel::RegionOp region, ArrayAttr symbols, driver::SizeSum &saved) {
+  for (Operation &op : region.getBody().front().without_terminator()) {
+    const prim::Role role = prim::getRole(&op);
+    if (op.getNumOperands() == 0 || role == prim::Role::Movement || role == prim::Role::Function)
+      continue;
+    const SmallVector<StringRef> own = host::getNodeNames(op.getLoc());
+    for (Value result : op.getResults()) {
+      std::set<std::vector<StringRef>> readers;
+      bool isOutput = false;
+      for (Operation *user : result.getUsers()) {
+        isOutput |= isa<kernel::YieldOp>(user);
+        const SmallVector<StringRef> names = host::getNodeNames(user->getLoc());
+        if (!isa<kernel::YieldOp>(user) && names != own)
+          readers.emplace(names.begin(), names.end());
+      }
+      if (!readers.empty())
+        saved.add(host::getSizeBytes(result.getType()), symbols, int64_t(readers.size()) + !isOutput);
+    }
+  }
+}
+
 void driver::Explanation::addKernels(ModuleOp module) {
   kernels.clear();
+  SizeSum flops, bytes, saved;
   module.walk([&](kernel::RegionOp region) {
     auto function = region->getParentOfType<func::FuncOp>();
     ArrayAttr symbols = function ? function->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr) : ArrayAttr();
@@ -57,15 +120,52 @@ void driver::Explanation::addKernels(ModuleOp module) {
     if (!product.empty())
       kernel["product"] = product;
     kernel["nodes"] = llvm::json::fixUTF8(host::joinNodeNames(region));
+    if (Array lines = getSources(host::getNodeNames(region)); !lines.empty())
+      kernel["source"] = std::move(lines);
     if (base::CostAttr cost = region.getCostAttr()) {
       kernel["flops"] = sizeToJson(cost.getFlopsExpr(), symbols);
       kernel["bytes"] = sizeToJson(cost.getBytesExpr(), symbols);
+      flops.add(cost.getFlopsExpr(), symbols);
+      bytes.add(cost.getBytesExpr(), symbols);
     }
+    addSavedBytes(region, symbols, saved);
     if (kernel::FusionAttr fusion = region.getFusionAttr())
       for (auto reason : fusion.getStopped().getAsRange<StringAttr>())
         stopped.push_back(llvm::json::fixUTF8(reason.getValue()));
     kernel["stopped"] = std::move(stopped);
     kernels.push_back(std::move(kernel));
+  });
+  totals = Object{{"regions", int64_t(kernels.size())},
+                  {"flops", flops.toJson()},
+                  {"bytes", bytes.toJson()},
+                  {"saved_bytes", saved.toJson()}};
+  if (nodes >= 0)
+    totals["nodes"] = nodes;
+}
+
+void driver::Explanation::addSchedules(ModuleOp module, machine::TargetKind target) {
+  size_t number = 0;
+  module.walk([&](kernel::RegionOp region) {
+    kernel::ScheduleAttr schedule = region.getScheduleAttr();
+    if (!schedule || number >= kernels.size())
+      return;
+    StringRef strategy = schedule.getStrategy();
+    Object parameters;
+    for (auto [name, value] : schedule.getNumbers())
+      parameters[name] = value;
+    Object described{{"strategy", strategy}, {"parameters", std::move(parameters)}};
+    if (StringRef meaning = describeStrategy(strategy); !meaning.empty())
+      described["meaning"] = meaning;
+    // By the cost model, as a multiple of the time of the one that was taken.
+    SmallVector<codegen::StrategyChoice> choices = codegen::getStrategyChoices(region, target);
+    auto own = llvm::find_if(choices, [&](auto &choice) { return choice.strategy == strategy; });
+    Array others;
+    for (const codegen::StrategyChoice &choice : choices)
+      if (choice.strategy != strategy && own != choices.end())
+        others.push_back(
+            Object{{"strategy", choice.strategy}, {"time", own->time > 0 ? choice.time / own->time : 1.0}});
+    described["others"] = std::move(others);
+    (*kernels[number++].getAsObject())["schedule"] = std::move(described);
   });
 }
 
@@ -96,29 +196,171 @@ void driver::Explanation::addMemory(ModuleOp module) {
   if (auto weights = main->getAttrOfType<IntegerAttr>(host::kWeightsAttr))
     memory["weights_bytes"] = weights.getInt();
   launches = 0;
+  llvm::StringSet<> distinct;
   for (func::FuncOp function : functions)
-    function.walk([&](host::LaunchOp) { ++launches; });
+    function.walk([&](host::LaunchOp launch) {
+      ++launches;
+      distinct.insert(launch.getKernel());
+    });
+  totals["kernels"] = int64_t(distinct.size());
+  totals["launches"] = launches;
+}
+
+/// What a user can do about a node that tc lacks, besides what the reason says.
+static std::string adviseOn(const UnsupportedNode &node) {
+  if (node.name.empty() || node.type.empty())
+    return "";
+  const bool isUnknown = StringRef(node.reason).starts_with("is not supported");
+  if (node.domain == "aten" || node.domain == "torch")
+    return "export the model with torch.onnx.export, of whose operators more are known" +
+           std::string(isUnknown ? ", or write the operator by others in Python" : "");
+  return (isUnknown ? "export the model with operators that tc-inspect --operators lists, or compute this one"
+                    : "export the model in a form that is supported, or compute this node") +
+         std::string(" by a function of yours: --custom-op, see examples/custom-op");
+}
+
+/// "is not supported (did you mean "Relu"?)" without the remedy that adviseOn gives.
+static StringRef withoutRemedy(StringRef reason) {
+  return reason.starts_with("is not supported") ? reason.split("; tc-inspect").first : reason;
 }
 
 std::string driver::Explanation::toJson(llvm::StringRef model) const {
   Array unsupported;
-  for (const UnsupportedNode &node : report.unsupported)
-    unsupported.push_back(Object{{"node", llvm::json::fixUTF8(node.name)},
-                                 {"domain", llvm::json::fixUTF8(node.domain)},
-                                 {"type", llvm::json::fixUTF8(node.type)},
-                                 {"opset", node.opset},
-                                 {"reason", llvm::json::fixUTF8(node.reason)},
-                                 {"count", node.count}});
+  for (const UnsupportedNode &node : report.unsupported) {
+    SmallVector<StringRef> names(node.names.begin(), node.names.end());
+    Object entry{{"node", llvm::json::fixUTF8(node.name)},
+                 {"domain", llvm::json::fixUTF8(node.domain)},
+                 {"type", llvm::json::fixUTF8(node.type)},
+                 {"opset", node.opset},
+                 {"reason", llvm::json::fixUTF8(node.reason)},
+                 {"count", node.count},
+                 {"source", getSources(names)},
+                 {"advice", adviseOn(node)}};
+    Array all;
+    for (StringRef name : names)
+      all.push_back(llvm::json::fixUTF8(name));
+    entry["nodes"] = std::move(all);
+    unsupported.push_back(std::move(entry));
+  }
   Object object{{"model", llvm::json::fixUTF8(model)},
                 {"supported", report.unsupported.empty()},
                 {"unsupported", std::move(unsupported)},
                 {"kernel_count", int64_t(kernels.size())},
                 {"kernels", Array(kernels)}};
+  if (report.unsupported.empty())
+    object["totals"] = Object(totals);
   if (launches >= 0) {
     object["launch_count"] = launches;
     object["memory"] = Object(memory);
   }
   return llvm::formatv("{0:2}\n", llvm::json::Value(std::move(object))).str();
+}
+
+/// "a, b and 10 more".
+static std::string joinSome(ArrayRef<std::string> parts, size_t most) {
+  std::string text = llvm::join(parts.take_front(most), ", ");
+  return parts.size() > most ? text + " and " + std::to_string(parts.size() - most) + " more" : text;
+}
+
+static std::vector<std::string> toStrings(const Array *array) {
+  std::vector<std::string> strings;
+  for (const llvm::json::Value &value : array ? *array : Array())
+    strings.push_back(value.getAsString().value_or("").str());
+  return strings;
+}
+
+/// A number, or an expression as text; nothing for null.
+static std::string sizeText(const llvm::json::Value *size) {
+  if (!size)
+    return "";
+  if (auto expr = size->getAsString())
+    return expr->str();
+  return size->getAsInteger() ? std::to_string(*size->getAsInteger()) : "";
+}
+
+/// "12 (12 k)": with a unit that people read, where the number is large.
+static std::string withUnit(const llvm::json::Value *size) {
+  std::string text = sizeText(size);
+  double number = size && size->getAsInteger() ? double(*size->getAsInteger()) : 0;
+  for (auto [unit, name] : {std::pair(1e12, "T"), std::pair(1e9, "G"), std::pair(1e6, "M"), std::pair(1e3, "k")})
+    if (number >= 10 * unit || (number >= unit && unit > 1e3))
+      return llvm::formatv("{0} ({1:f1} {2})", text, number / unit, name).str();
+  return text;
+}
+
+/// Operators of a kernel in its line.
+static constexpr size_t kShownOperators = 16;
+
+/// What is the same of kernels that stand in one line.
+static std::string keyOf(const Object &kernel) {
+  // Where a constant stands tells only whether another kernel shares it.
+  std::vector<std::string> operators = toStrings(kernel.getArray("operators"));
+  llvm::sort(operators);
+  Object key{{"operators", operators}};
+  for (StringRef name : {"flops", "bytes", "product", "schedule", "tuning"})
+    if (const llvm::json::Value *value = kernel.get(name))
+      key[name] = *value;
+  return llvm::formatv("{0}", llvm::json::Value(std::move(key))).str();
+}
+
+static std::string describeSchedule(const Object &schedule) {
+  StringRef strategy = *schedule.getString("strategy");
+  std::string text = strategy.str();
+  if (auto meaning = schedule.getString("meaning"))
+    text += ": " + meaning->str();
+  std::vector<std::string> others;
+  for (const llvm::json::Value &value : *schedule.getArray("others")) {
+    const Object &other = *value.getAsObject();
+    const double time = other.getNumber("time").value_or(1);
+    others.push_back(llvm::formatv(others.empty() ? "{0} takes {1}as long" : "{0} {1}as long",
+                                   *other.getString("strategy"),
+                                   time > 1.05 || time < 0.95 ? llvm::formatv("{0:f1} times ", time).str() : "")
+                         .str());
+  }
+  return text + (others.empty() ? "; no other way takes it" : "; by estimate " + llvm::join(others, ", "));
+}
+
+static void printUnsupported(llvm::raw_ostream &stream, const UnsupportedNode &node, const Array &sources) {
+  stream << llvm::formatv("  {0,4} x {1}{2} (opset {3}): {4}\n", node.count,
+                          node.domain == "ai.onnx" || node.domain.empty() ? "" : node.domain + ".", node.type,
+                          node.opset, withoutRemedy(node.reason));
+  std::vector<std::string> names;
+  for (const std::string &name : node.names.empty() ? std::vector<std::string>{node.name} : node.names)
+    names.push_back("\"" + name + "\"");
+  stream << "         nodes: " << joinSome(names, 8) << "\n";
+  if (!sources.empty())
+    stream << "         source: " << joinSome(toStrings(&sources), 8) << "\n";
+  if (std::string advice = adviseOn(node); !advice.empty())
+    stream << "         what to do: " << advice << "\n";
+}
+
+static void printKernel(llvm::raw_ostream &stream, const Object &kernel, size_t number, size_t count) {
+  const std::vector<std::string> operators = toStrings(kernel.getArray("operators"));
+  stream << llvm::formatv("  {0,4}  ", number) << llvm::join(ArrayRef(operators).take_front(kShownOperators), " ");
+  if (operators.size() > kShownOperators)
+    stream << " and " << operators.size() - kShownOperators << " more";
+  for (StringRef what : {"flops", "bytes"})
+    if (std::string size = sizeText(kernel.get(what)); !size.empty())
+      stream << "; " << size << " " << what;
+  stream << (count > 1 ? llvm::formatv("  x {0}", count).str() : "") << "\n";
+  auto nodes = kernel.getString("nodes");
+  if (nodes && !nodes->empty())
+    stream << "        nodes: " << *nodes << (count > 1 ? llvm::formatv(" and {0} more like it", count - 1).str() : "")
+           << "\n";
+  if (const Array *sources = kernel.getArray("source"))
+    stream << "        source: " << joinSome(toStrings(sources), 8) << "\n";
+  if (auto product = kernel.getString("product"))
+    stream << "        product: " << *product << "\n";
+  if (const Object *schedule = kernel.getObject("schedule"))
+    stream << "        schedule: " << describeSchedule(*schedule) << "\n";
+  if (const Object *tuning = kernel.getObject("tuning"))
+    stream << "        " << *tuning->getString("what") << "\n";
+  llvm::MapVector<StringRef, int64_t> reasons;
+  const std::vector<std::string> stopped = toStrings(kernel.getArray("stopped"));
+  for (const std::string &reason : stopped)
+    ++reasons[reason];
+  for (auto [reason, times] : reasons)
+    stream << "        ends at: " << reason << (times > 1 ? " (x " + std::to_string(times) + ")" : "") << "\n";
 }
 
 std::string driver::Explanation::toText(llvm::StringRef model) const {
@@ -130,52 +372,41 @@ std::string driver::Explanation::toText(llvm::StringRef model) const {
       count += node.count;
     stream << model << ": " << count << (count == 1 ? " node is" : " nodes are") << " not supported\n";
     for (const UnsupportedNode &node : report.unsupported)
-      stream << llvm::formatv("  {0,4} x {1}{2} (opset {3}): {4}; first: \"{5}\"\n", node.count,
-                              node.domain == "ai.onnx" || node.domain.empty() ? "" : node.domain + ".", node.type,
-                              node.opset, node.reason, node.name);
+      printUnsupported(stream, node, getSources(SmallVector<StringRef>(node.names.begin(), node.names.end())));
     return text;
   }
-  stream << model << ": " << kernels.size() << (kernels.size() == 1 ? " kernel\n" : " kernels\n");
-  unsigned number = 0;
-  for (const llvm::json::Value &value : kernels) {
-    const Object &kernel = *value.getAsObject();
-    stream << llvm::formatv("  {0,4}  ", number++);
-    llvm::interleave(
-        *kernel.getArray("operators"), stream, [&](const llvm::json::Value &op) { stream << *op.getAsString(); }, " ");
-    auto print = [&](StringRef name, StringRef unit) {
-      const llvm::json::Value *cost = kernel.get(name);
-      if (!cost || cost->getAsNull())
-        return;
-      stream << "; ";
-      if (auto expr = cost->getAsString())
-        stream << *expr;
-      else
-        stream << cost->getAsInteger().value_or(0);
-      stream << " " << unit;
-    };
-    print("flops", "flops");
-    print("bytes", "bytes");
-    stream << "\n";
-    if (auto nodes = kernel.getString("nodes"); nodes && !nodes->empty())
-      stream << "        nodes: " << *nodes << "\n";
-    if (auto product = kernel.getString("product"))
-      stream << "        product: " << *product << "\n";
-    if (const Object *tuning = kernel.getObject("tuning"))
-      stream << "        " << *tuning->getString("what") << "\n";
-    for (const llvm::json::Value &reason : *kernel.getArray("stopped"))
-      stream << "        stopped: " << *reason.getAsString() << "\n";
+  auto plural = [](int64_t count, StringRef what, StringRef more) {
+    return std::to_string(count) + " " + (count == 1 ? what : more).str();
+  };
+  stream << model << ": ";
+  if (nodes >= 0)
+    stream << plural(nodes, "node", "nodes") << " in ";
+  stream << plural(kernels.size(), "kernel", "kernels") << "\n";
+  // Kernels that are alike in one line, where the first of them stands.
+  std::map<std::string, size_t> counts;
+  for (const llvm::json::Value &value : kernels)
+    ++counts[keyOf(*value.getAsObject())];
+  for (auto [number, value] : llvm::enumerate(kernels)) {
+    size_t &count = counts[keyOf(*value.getAsObject())];
+    if (count)
+      printKernel(stream, *value.getAsObject(), number, std::exchange(count, 0));
   }
+  stream << "totals\n  kernels: ";
+  if (const llvm::json::Value *distinct = totals.get("kernels"))
+    stream << plural(*distinct->getAsInteger(), "kernel", "kernels") << " in " << plural(launches, "launch", "launches")
+           << "\n";
+  else
+    stream << kernels.size() << " before those that are alike are put together; -o OUT tells the launches\n";
+  stream << "  work: " << withUnit(totals.get("flops")) << " flops, " << withUnit(totals.get("bytes"))
+         << " bytes read and written\n";
+  stream << "  saved by fusion: " << withUnit(totals.get("saved_bytes"))
+         << " bytes of values between nodes that are not written and read\n";
   if (launches >= 0) {
-    stream << "  " << launches << " launches";
+    std::vector<std::string> parts;
     for (StringRef key : {"arena_bytes", "live_bytes", "weights_bytes"})
-      if (const llvm::json::Value *bytes = memory.get(key)) {
-        stream << ", " << key << " ";
-        if (auto expr = bytes->getAsString())
-          stream << *expr;
-        else
-          stream << bytes->getAsInteger().value_or(0);
-      }
-    stream << "\n";
+      if (const llvm::json::Value *bytes = memory.get(key))
+        parts.push_back(key.str() + " " + sizeText(bytes));
+    stream << "  memory: " << llvm::join(parts, ", ") << "\n";
   }
   return text;
 }

@@ -9,8 +9,10 @@
 
 #include "tc/Autotune/Tune.h"
 #include "tc/Conversion/GraphToPrim/GraphToPrim.h"
+#include "tc/Dialect/Machine/IR/Machine.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/JSON.h"
 #include <string>
 
@@ -19,16 +21,26 @@ namespace tc::driver {
 /// Gathered while the phases run, printed at the end.
 struct Explanation {
   GraphToPrimReport report;
-  llvm::json::Array kernels; ///< one object per kernel.region, after phase fuse
-  llvm::json::Object memory; ///< after phase host
+  int64_t nodes = -1;                   ///< of the model, after phase import
+  llvm::StringMap<std::string> sources; ///< Python source line of a node, by its name
+  llvm::json::Array kernels;            ///< one object per kernel.region, after phase fuse
+  llvm::json::Object totals;            ///< of these; after phase host, too, what they became
+  llvm::json::Object memory;            ///< after phase host
   int64_t launches = -1;
 
+  void addNodes(mlir::ModuleOp module);
   void addKernels(mlir::ModuleOp module);
   /// Afterwards, in the order of the kernels.
   void addTuning(llvm::ArrayRef<autotune::Outcome> regions);
+  /// After phase schedule.
+  void addSchedules(mlir::ModuleOp module, machine::TargetKind target);
   void addMemory(mlir::ModuleOp module);
   std::string toJson(llvm::StringRef model) const;
   std::string toText(llvm::StringRef model) const;
+
+private:
+  /// Source lines of nodes, in order, without repetition.
+  llvm::json::Array getSources(llvm::ArrayRef<llvm::StringRef> names) const;
 };
 
 } // namespace tc::driver

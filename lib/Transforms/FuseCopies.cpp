@@ -110,7 +110,7 @@ std::string Plan::refuseCopy(int producer, const SmallVector<std::pair<Operation
   for (auto &[op, use] : readers)
     consumers.insert(groupOf(op));
   if (consumers.size() > 1 && !cheap)
-    return std::to_string(consumers.size()) + " regions read it and it is costly to compute again";
+    return std::to_string(consumers.size()) + " kernels read it, and it is costly to compute again in each";
   // Of chains in which each value is read at two places, the first would be computed at 2^n.
   const double kMostEvaluations = cheap ? 4 : 3;
   for (int consumer : consumers) {
@@ -125,7 +125,7 @@ std::string Plan::refuseCopy(int producer, const SmallVector<std::pair<Operation
     Group &consumer = groups[groupOf(op)];
     if (isGathered(use) &&
         gatherDepths.lookup(use.leaf.getDefiningOp()) + std::max(mostGathers(groupOf(op)), 1) > prefer.gathersInTurn)
-      return "gathers of " + describe(op) + " would wait for gathers";
+      return describe(op) + " would look up elements by indices that are looked up themselves";
     if (consumer.kind == Group::Function)
       return op->hasTrait<OpTrait::IsTerminator>() ? "result of the function" : describe(op) + " reads it";
     if (consumer.kind == Group::Alone)
@@ -137,14 +137,14 @@ std::string Plan::refuseCopy(int producer, const SmallVector<std::pair<Operation
         for (const Use &inner : usesOf(member))
           readable &= llvm::all_of(inner.chain, [&](Operation *link) { return isPrologue(anchor, link, prefer); });
       if (!readable)
-        return describe(op) + " would compute it again and again";
+        return describe(op) + " would compute it again for each element that reads it";
       continue;
     }
     if (!llvm::all_of(group.ops, isCheap))
       if (prim::ConcatOp concat = findWideConcat(op, use, prefer))
-        return "all lanes of " + describe(concat) + " would compute it for a few";
+        return "all vector lanes of " + describe(concat) + " would compute it for a few of them";
     if (prim::ConcatOp concat = findConcatAcross(op, use); concat && gathersManySlices(group.ops))
-      return "lanes of " + describe(concat) + " would gather its slices element by element";
+      return "vector lanes of " + describe(concat) + " would gather its slices element by element";
     // How often one element is computed.
     std::optional<unsigned> aligned =
         alignedRank(use.leaf, use.map, getRole(op) == Role::Reduce ? op->getOperand(0) : op->getResult(0));
@@ -165,7 +165,7 @@ std::string Plan::refuseCopy(int producer, const SmallVector<std::pair<Operation
           inputs.insert(use.leaf);
     size_t readersCount = consumers.size();
     if (readersCount * inputs.size() > inputs.size() + 1 + readersCount)
-      return "computing it again reads more than its result";
+      return "to compute it again in each kernel that reads it takes more memory traffic than its result";
   }
   return {};
 }
@@ -195,9 +195,9 @@ void Plan::copyProducers() {
       for (int consumer : consumers) {
         if (int64_t(groups[consumer].ops.size() + group.ops.size()) + groups[consumer].copied + group.copied >
             limits.maxOps)
-          reason = "the region would have more than " + std::to_string(limits.maxOps) + " ops";
+          reason = "the kernel would have more than " + std::to_string(limits.maxOps) + " ops";
         else if (countBuffers({consumer}) > limits.maxBuffers)
-          reason = "the region would have more than " + std::to_string(limits.maxBuffers) + " buffers";
+          reason = "the kernel would use more than " + std::to_string(limits.maxBuffers) + " buffers";
       }
       if (!reason.empty())
         for (Operation *op : group.ops)
@@ -224,16 +224,16 @@ void Plan::copyProducers() {
 std::string Plan::refuseMerge(int a, int b) {
   Group &first = groups[a], &second = groups[b];
   if (first.space != second.space)
-    return "another space";
+    return "they have different shapes";
   if (first.rowRank >= 0 && second.rowRank >= 0 && first.rowRank != second.rowRank)
-    return "other reduced dims";
+    return "they reduce different dims";
   if (int64_t(first.ops.size() + second.ops.size()) + first.copied + second.copied > limits.maxOps)
-    return "more than " + std::to_string(limits.maxOps) + " ops";
+    return "the kernel would have more than " + std::to_string(limits.maxOps) + " ops";
   int rowRank = std::max(first.rowRank, second.rowRank);
   for (auto [reader, producer] : {std::pair(b, a), std::pair(a, b)}) {
     for (int dep : groups[reader].deps)
       if (dep != producer && dependsOn(dep, producer))
-        return "a cycle through " + describe(groups[dep].anchor());
+        return describe(groups[dep].anchor()) + " must run between them";
     if (!groups[reader].deps.contains(producer))
       continue;
     for (Operation *op : groups[reader].ops)
@@ -242,17 +242,17 @@ std::string Plan::refuseMerge(int a, int b) {
         if (!def || groupOf(def) != producer)
           continue;
         if (isGathered(use) && mostGathers(a) + mostGathers(b) > prefer.gathersInTurn)
-          return "gathers would wait for gathers";
+          return "elements would be looked up by indices that are looked up themselves";
         Value at = getRole(op) == Role::Reduce ? op->getOperand(0) : op->getResult(0);
         std::optional<unsigned> aligned = alignedRank(use.leaf, use.map, at);
         bool rowValue = rowOps.contains(def);
         if (!aligned || *aligned != (rowValue ? unsigned(rowRank) : unsigned(first.space.size())) ||
             (rowOps.contains(op) && getRole(op) != Role::Reduce && !rowValue))
-          return "reads it at other positions";
+          return "the one reads other elements than the one that the other computes";
       }
   }
   if (countBuffers({a, b}) > limits.maxBuffers)
-    return "more than " + std::to_string(limits.maxBuffers) + " buffers";
+    return "the kernel would use more than " + std::to_string(limits.maxBuffers) + " buffers";
   return {};
 }
 

@@ -16,18 +16,19 @@ using namespace tc::fuse;
 std::string Plan::refuseCommon(int id, Operation *op) {
   Group &group = groups[id];
   if (int64_t(group.ops.size()) + group.copied >= limits.maxOps)
-    return "the region has " + std::to_string(limits.maxOps) + " ops";
+    return "the kernel has the most ops that it may have, " + std::to_string(limits.maxOps);
   // op brings its other producers in front of the group: none of them may come after it.
   for (int other : depsOf(op))
     if (other != id && dependsOn(other, id))
-      return "a cycle through " + describe(groups[other].anchor());
+      return describe(groups[other].anchor()) + " must run between them";
   groupMap[op] = id;
   groups[id].ops.push_back(op);
   int64_t buffers = countBuffers({id});
   groups[id].ops.pop_back();
   groupMap.erase(op);
   if (buffers > limits.maxBuffers)
-    return std::to_string(buffers) + " buffers, at most " + std::to_string(limits.maxBuffers);
+    return "the kernel would use " + std::to_string(buffers) + " buffers, of at most " +
+           std::to_string(limits.maxBuffers);
   return {};
 }
 
@@ -55,9 +56,9 @@ int Plan::mostGathers(int id) const {
 std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) {
   Group &group = groups[id];
   if (group.kind == Group::Function)
-    return "it stays in the function";
+    return "it is no kernel, but runs on the host";
   if (group.kind == Group::Alone)
-    return describe(group.anchor()) + " takes no epilogue";
+    return describe(group.anchor()) + " is a kernel of its own, which takes in no nodes behind it";
   Value result = op->getResult(0);
   if (group.kind == Group::Loops) {
     Space space = getSpace(result);
@@ -65,9 +66,9 @@ std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) 
     bool row =
         !full && group.rowRank >= 0 && ArrayRef<AffineExpr>(space) == ArrayRef(group.space).take_front(group.rowRank);
     if (!full && !row)
-      return "another space";
+      return "it has another shape than the loops there";
     if (gatherDepth(op, id, uses) > prefer.gathersInTurn)
-      return "gathers would wait for gathers";
+      return "it would look up elements by indices that are looked up themselves";
     for (const Use &use : uses) {
       Operation *def = use.leaf.getDefiningOp();
       if (!def || groupOf(def) != id)
@@ -76,14 +77,14 @@ std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) 
       std::optional<unsigned> aligned = alignedRank(use.leaf, use.map, result);
       unsigned expected = rowValue ? unsigned(group.rowRank) : unsigned(group.space.size());
       if (!aligned || *aligned != expected || (row && !rowValue))
-        return "reads it at other positions";
+        return "it reads other elements than the one that is computed there";
     }
   } else {
     if (getRole(op) == Role::Movement && !isBijection(op))
-      return "it is no transpose or reshape";
+      return "products and convolutions take in only elementwise nodes, transposes and reshapes";
     const bool isAlong = isWidthVectorised(group.anchor(), prefer);
     if (transposesInnermost(op) && !isAlong)
-      return "its elements would be stored apart";
+      return "neighbouring elements would be stored far apart";
     int found = -1;
     for (const Use &use : uses) {
       Operation *def = use.leaf.getDefiningOp();
@@ -95,17 +96,17 @@ std::string Plan::refuse(int id, Operation *op, ArrayRef<Use> uses, int &frame) 
       if (getRole(op) == Role::Movement)
         links.push_back(op);
       if (!llvm::all_of(links, isBijection))
-        return "reads it at other positions";
+        return "it reads other elements than the one that is computed there";
       // Transposed once and stored by what reads it: a residual that lies in the other layout. Transposed twice, it
       // lies as it was.
       if (!isAlong && llvm::count_if(links, transposesInnermost) % 2 != 0)
-        return "its elements would be stored apart";
+        return "neighbouring elements would be stored far apart";
       // Code generation follows the very ops that move the result: two paths are two positions, even if they are equal.
       int next = frames.lookup(def);
       for (Operation *link : links)
         next = frameIds.try_emplace({next, orderMap[link]}, int(frameIds.size()) + 1).first->second;
       if (found >= 0 && next != found)
-        return "reads it at two positions";
+        return "it reads two different elements of it";
       found = next;
     }
     frame = found;
@@ -117,25 +118,25 @@ std::string Plan::refuseReduce(int id, Operation *op, ArrayRef<Use> uses) {
   Group &group = groups[id];
   std::optional<unsigned> rowRank = getRowRank(op);
   if (group.kind == Group::Contraction)
-    return "a reduction needs whole rows of " + describe(group.anchor());
+    return "it needs whole rows of " + describe(group.anchor()) + ", which is computed in tiles";
   if (group.kind != Group::Loops)
-    return describe(group.anchor()) + " takes no epilogue";
+    return describe(group.anchor()) + " is a kernel of its own, which takes in no nodes behind it";
   if (!rowRank)
-    return "it reduces other than trailing dims";
+    return "it reduces other dims than the last ones";
   if (group.heavy)
-    return "the region's values are costly to compute again";
+    return "each pass over a row would compute its elements again, which is costly";
   Value operand = op->getOperand(0);
   if (getSpace(operand) != group.space)
-    return "another space";
+    return "it has another shape than the loops there";
   if (group.rowRank >= 0 && group.rowRank != int(*rowRank))
-    return "the region reduces other dims";
+    return "the kernel reduces other dims";
   for (const Use &use : uses) {
     Operation *def = use.leaf.getDefiningOp();
     if (!def || groupOf(def) != id)
       continue;
     std::optional<unsigned> aligned = alignedRank(use.leaf, use.map, operand);
     if (!aligned || *aligned != (rowOps.contains(def) ? unsigned(group.rowRank) : unsigned(group.space.size())))
-      return "reads it at other positions";
+      return "it reads other elements than the one that is computed there";
   }
   return refuseCommon(id, op);
 }
@@ -152,7 +153,7 @@ bool Plan::tryGroups(Operation *op, ArrayRef<Use> uses) {
     int id = groupOf(producer);
     if (joined) {
       if (groupOf(op) != id)
-        note(producer, op, "it joined " + describe(groups[groupOf(op)].anchor()));
+        note(producer, op, "it is in the kernel of " + describe(groups[groupOf(op)].anchor()));
       continue;
     }
     int frame = 0;

@@ -370,13 +370,13 @@ std::vector<std::string> Plan::findStopped(int id) const {
       if (reason.empty() && op->hasTrait<OpTrait::IsTerminator>())
         reason = "result of the function";
       else if (reason.empty() && group.kind == Group::Contraction && op == group.anchor())
-        reason = "operand of a contraction";
+        reason = "products and convolutions read an operand many times, from memory";
       else if (reason.empty() && group.kind == Group::Alone)
-        reason = "its reader takes nothing in";
+        reason = "its reader is a kernel of its own, which reads from memory";
       else if (reason.empty() && group.kind == Group::Function)
-        reason = "its reader stays in the function";
+        reason = "its reader is no kernel, but runs on the host";
       else if (reason.empty())
-        reason = "its reader is in " + describe(group.anchor());
+        reason = "the kernel of " + describe(group.anchor()) + " reads it from memory";
       reasons.push_back(describe(producer) + " -> " + describe(op) + ": " + reason);
     }
   }

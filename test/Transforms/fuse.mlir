@@ -55,7 +55,7 @@ func.func @column_of_rows(%x: tensor<128x128xf32>) -> tensor<128x128xf32> {
 // CHECK-LABEL: func.func @sum_then_mean
 // CHECK: kernel.region
 // CHECK-SAME: -> (tensor<2000xf32>)
-// CHECK-SAME: stopped = ["reduce -> reduce: another space"]
+// CHECK-SAME: stopped = ["reduce -> reduce: it has another shape than the loops there"]
 // CHECK: kernel.region
 // CHECK-SAME: -> (tensor<f32>)
 // CHECK-NOT: kernel.region

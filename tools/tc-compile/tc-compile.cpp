@@ -80,7 +80,8 @@ int main(int argc, char **argv) {
   app.add_flag("--verify", request.verify, "run the artifact and compare it with float64; say how large the error is")
       ->group("Output");
   CLI::Option *explain =
-      app.add_flag("--explain{}", request.explainFile, "say what is not supported, or what was fused and why not more");
+      app.add_flag("--explain{}", request.explainFile,
+                   "say what is not supported and what to do, or what was fused, why not more, and totals");
   explain->group("Output");
   app.setOptionalValue(explain, "FILE.json");
   app.add_flag("-v", request.verbose, "phase times and memory")->group("Output");

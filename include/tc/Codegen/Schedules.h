@@ -20,6 +20,15 @@ inline constexpr int64_t kGeneratorsVersion = 4;
 /// takes the region.
 llvm::SmallVector<kernel::ScheduleAttr> getScheduleCandidates(kernel::RegionOp region, machine::CpuAttr cpu);
 
+/// A strategy that has code for a region, and how long that takes by the cost model, in the time that a byte takes.
+struct StrategyChoice {
+  llvm::StringRef strategy;
+  double time;
+};
+/// All of a target, in the order in which they are asked: tc-choose-schedule takes the first of those with the least
+/// time.
+llvm::SmallVector<StrategyChoice> getStrategyChoices(kernel::RegionOp region, machine::TargetKind target);
+
 /// The CPU variants that tc-emit-kernels may make of these: with those, for the default ones, that a kernel may gain
 /// from.
 llvm::SmallVector<machine::CpuAttr> getPossibleVariants(llvm::ArrayRef<machine::CpuAttr> cpus);

@@ -65,36 +65,42 @@ double estimate(const RegionProblem &problem, const Generator &generator, kernel
        double(evaluateLikely(cost.getBytesExpr(), region, usual::kExtent)) / reached.bandwidth});
 }
 
+/// What each generator of the target that takes the region would do.
+struct Choice {
+  const Generator *generator;
+  kernel::ScheduleAttr schedule;
+  double time;
+};
+SmallVector<Choice> getChoices(const RegionProblem &problem, machine::TargetKind target) {
+  SmallVector<Choice> choices;
+  const double flopsPerByte = getFlopsPerByte(problem.getOp().getContext(), target);
+  for (const Generator *generator : allGenerators(target)) {
+    FailureOr<kernel::ScheduleAttr> schedule = generator->choose(problem);
+    if (succeeded(schedule))
+      choices.push_back({generator, *schedule, estimate(problem, *generator, *schedule, flopsPerByte)});
+  }
+  return choices;
+}
+
 struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePass> {
   using ChooseSchedulePassBase::ChooseSchedulePassBase;
 
   void runOnOperation() override {
-    const double flopsPerByte = getFlopsPerByte(&getContext(), target);
     WalkResult result = getOperation().walk([&](kernel::RegionOp region) {
       if (region.getSchedule())
         return WalkResult::advance();
       const RegionProblem problem(region);
-      kernel::ScheduleAttr best;
-      double least = 0;
-      for (const Generator *generator : allGenerators(target)) {
-        FailureOr<kernel::ScheduleAttr> schedule = generator->choose(problem);
-        if (failed(schedule))
-          continue;
-        const double time = estimate(problem, *generator, *schedule, flopsPerByte);
-        if (!best || time < least) {
-          best = *schedule;
-          least = time;
-        }
-      }
-      if (!best) {
+      const SmallVector<Choice> choices = getChoices(problem, target);
+      const auto best = llvm::min_element(choices, [](auto &a, auto &b) { return a.time < b.time; });
+      if (best == choices.end()) {
         base::emitUnsupported(region) << "no code generator of target " << machine::stringifyTargetKind(target)
                                       << " takes this region";
         return WalkResult::interrupt();
       }
-      region.setScheduleAttr(best);
+      region.setScheduleAttr(best->schedule);
       if (log::isEnabled("schedule")) {
         std::string text;
-        llvm::raw_string_ostream(text) << host::joinNodeNames(region) << ": " << best;
+        llvm::raw_string_ostream(text) << host::joinNodeNames(region) << ": " << best->schedule;
         log::write("schedule", text);
       }
       return WalkResult::advance();
@@ -105,6 +111,12 @@ struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePa
 };
 
 } // namespace
+
+SmallVector<StrategyChoice> getStrategyChoices(kernel::RegionOp region, machine::TargetKind target) {
+  return llvm::map_to_vector(getChoices(RegionProblem(region), target), [](const Choice &choice) {
+    return StrategyChoice{choice.generator->strategy(), choice.time};
+  });
+}
 
 SmallVector<kernel::ScheduleAttr> getScheduleCandidates(kernel::RegionOp region, machine::CpuAttr cpu) {
   ArrayRef<const Generator *> generators = allGenerators(machine::TargetKind::Cpu);

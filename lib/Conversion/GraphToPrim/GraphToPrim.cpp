@@ -170,6 +170,7 @@ void Converter::reportUnsupported(graph::NodeOp node, StringRef reason) {
     report.unsupported.push_back(entry);
   }
   ++report.unsupported[it->second.first].count;
+  report.unsupported[it->second.first].names.push_back(node.getNodeName());
 }
 
 void Converter::emitUnsupported() {

@@ -10,6 +10,7 @@
 #include "tc/Frontend/ExportedProgram.h"
 
 #include "tc/Dialect/Graph/IR/Graph.h"
+#include "tc/Dialect/Graph/IR/Source.h"
 #include "tc/Format/Json.h"
 #include "tc/Support/ZipArchive.h"
 
@@ -397,8 +398,10 @@ llvm::Error Importer::importNode(const json &node, int64_t number) {
                                    "lists of tensors and sizes"));
     }
   }
+  const json *metadata = member(node, "metadata");
+  Location place = FileLineColLoc::get(context, llvm::sys::path::filename(path), number, 0);
   Location loc = NameLoc::get(builder.getStringAttr(name),
-                              FileLineColLoc::get(context, llvm::sys::path::filename(path), number, 0));
+                              graph::addSource(place, metadata ? text(member(*metadata, "stack_trace")) : ""));
   auto op = graph::NodeOp::create(builder, loc, domain, type, opset, types, operands, attributes);
   for (auto [result, resultName] : llvm::zip_equal(op.getOutputs(), resultNames))
     values[resultName] = result;

@@ -5,7 +5,9 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "ImportGraph.h"
+
 #include "OnnxLibrary.h"
+#include "tc/Dialect/Graph/IR/Source.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Path.h"
 #include <limits>
@@ -329,8 +331,12 @@ Error GraphImporter::importNode(const onnx::NodeProto &node, int index) {
       return nodeError(name, "it has two attributes named " + quote(graphName));
 
   SmallVector<StringRef> regionNames(graphNames.begin(), graphNames.end());
-  auto op = graph::NodeOp::create(builder, getLocation(name, index), domain, node.op_type(), version, outputs, inputs,
-                                  attrs, regionNames);
+  Location place = FileLineColLoc::get(context, fileName, index + 1, 1);
+  for (const onnx::StringStringEntryProto &entry : node.metadata_props())
+    if (entry.key() == graph::kStackTraceKey.str())
+      place = graph::addSource(place, entry.value());
+  Location loc = NameLoc::get(builder.getStringAttr(name), place);
+  auto op = graph::NodeOp::create(builder, loc, domain, node.op_type(), version, outputs, inputs, attrs, regionNames);
   if (!node.overload().empty())
     op.setOverload(node.overload());
   if (callee != functions.end())

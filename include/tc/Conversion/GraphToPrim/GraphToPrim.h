@@ -48,7 +48,8 @@ llvm::Error readCustomOperators(llvm::StringRef path, GraphToPrimOptions &option
 
 /// Nodes that fail for one reason.
 struct UnsupportedNode {
-  std::string name; ///< of the first such node
+  std::string name;               ///< of the first such node
+  std::vector<std::string> names; ///< of all
   std::string domain, type;
   int64_t opset = 0;
   std::string reason;

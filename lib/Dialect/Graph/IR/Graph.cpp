@@ -8,6 +8,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
+#include "tc/Dialect/Graph/IR/Source.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -41,6 +42,39 @@ StringRef tc::graph::getNodeName(Location loc) {
   if (auto name = loc->findInstanceOf<NameLoc>())
     return name.getName();
   return "";
+}
+
+/// Frames read `  File "net.py", line 12, in forward`, the outermost first.
+Location tc::graph::addSource(Location place, StringRef trace) {
+  StringRef file;
+  unsigned line = 0;
+  bool isOwn = false; // PyTorch's
+  while (!trace.empty()) {
+    StringRef text;
+    std::tie(text, trace) = trace.split('\n');
+    text = text.ltrim();
+    if (!text.consume_front("File \""))
+      continue;
+    auto [path, rest] = text.split('"');
+    unsigned number = 0;
+    if (path.empty() || !rest.consume_front(", line ") || rest.consumeInteger(10, number))
+      continue;
+    const bool isTorch = path.contains("-packages/torch/");
+    if (isTorch && !file.empty() && !isOwn)
+      continue;
+    file = path;
+    line = number;
+    isOwn = isTorch;
+  }
+  if (file.empty())
+    return place;
+  return CallSiteLoc::get(place, FileLineColLoc::get(place.getContext(), file, line, 1));
+}
+
+std::string tc::graph::getSource(Location loc) {
+  auto call = loc->findInstanceOf<CallSiteLoc>();
+  auto place = call ? dyn_cast<FileLineColLoc>(call.getCaller()) : FileLineColLoc();
+  return place ? (place.getFilename().getValue() + ":" + Twine(place.getLine())).str() : "";
 }
 
 //===--- attributes of arguments and results ----------------------------------------------------------------------===//

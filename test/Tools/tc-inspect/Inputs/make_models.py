@@ -35,7 +35,7 @@ model = make(
         helper.make_tensor_sequence_value_info("s", TensorProto.DOUBLE, ["n", 2]),
     ],
     [tensor("y", ["batch", 3]), tensor("t", [2], TensorProto.DOUBLE)],
-    [("w", np.ones((4, 3), np.float32)), ("b", np.ones(4, np.float32)), ("i", np.ones(1, np.int64)), ("k", np.array(0, np.int64))],
+    [("w", np.ones((4, 3), np.float32)), ("b", np.ones(3, np.float32)), ("i", np.ones(1, np.int64)), ("k", np.array(0, np.int64))],
     (("", 17), ("my.ops", 1)),
     producer_name="maker",
     producer_version="1.2",
