@@ -34,7 +34,7 @@ if os.path.exists("/dev/nvidiactl"):
     config.available_features.add("cuda")
 if any(os.access(os.path.join(folder, "ptxas"), os.X_OK) for folder in (*os.environ.get("PATH", "").split(os.pathsep), "/usr/local/cuda/bin")):
     config.available_features.add("ptxas")
-for program in ("zsh", "fish", "man", "mandoc"):
+for program in ("chromium", "fish", "man", "mandoc", "zsh"):
     if shutil.which(program):
         config.available_features.add(program)
 if config.tc_sanitize:

@@ -4,6 +4,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "tc/Bench/Benchmark.h"
 
+#include "tc/Format/Json.h"
 #include "tcrt/artifact_abi.h"
 
 #include <algorithm>
@@ -168,6 +169,53 @@ void runWithInputsOf(const Session &timed, Session &session) {
   session.bindBuffers();
 }
 
+/// Adds what the manifest says of the kernels of a function (empty: the first one). It is of others and may say
+/// anything.
+void readManifest(const tcrt_model_t *model, const std::string &function, std::vector<KernelResult> &kernels) {
+  using Json = nlohmann::json;
+  const char *text;
+  uint64_t size;
+  check(tcrt_model_manifest(model, &text, &size));
+  const Json manifest = tc::parseJson(text, size);
+  auto list = [](const Json &object, const char *key) {
+    return object.is_object() && object.contains(key) && object[key].is_array() ? object[key] : Json::array();
+  };
+  auto textOf = [](const Json &object, const char *key) {
+    return object.is_object() && object.contains(key) && object[key].is_string() ? object[key].get<std::string>() : "";
+  };
+  const Json described = list(manifest, "functions"), entries = list(manifest, "kernels");
+  for (const Json &each : described) {
+    if (!each.is_object() || !each.contains("first_kernel") || !each["first_kernel"].is_number_unsigned() ||
+        (!function.empty() && textOf(each, "name") != function))
+      continue;
+    const uint64_t first = each["first_kernel"].get<uint64_t>();
+    auto numberOf = [&](const Json &source) -> std::optional<uint32_t> {
+      if (!source.is_number_unsigned() || source.get<uint64_t>() < first ||
+          source.get<uint64_t>() - first >= kernels.size())
+        return std::nullopt;
+      return uint32_t(source.get<uint64_t>() - first);
+    };
+    for (KernelResult &kernel : kernels) {
+      if (kernel.number >= entries.size() || first >= entries.size() - kernel.number ||
+          textOf(entries[first + kernel.number], "name") != kernel.name)
+        return;
+      const Json &entry = entries[first + kernel.number];
+      kernel.strategy = textOf(entry, "strategy");
+      for (const Json &source : list(entry, "reads")) {
+        if (std::optional<uint32_t> number = numberOf(source))
+          kernel.reads.push_back(*number);
+        else if (source.is_string())
+          kernel.inputs.push_back(source.get<std::string>());
+      }
+    }
+    for (const Json &output : list(each, "outputs"))
+      for (const Json &source : list(output, "from"))
+        if (std::optional<uint32_t> number = numberOf(source))
+          kernels[*number].outputs.push_back(textOf(output, "name"));
+    return;
+  }
+}
+
 /// The time of each kernel, from a context that measures them. It is not the one that is timed as a whole.
 std::vector<KernelResult> profile(const std::string &artifact, const Session &timed, const SessionOptions &given,
                                   double seconds) {
@@ -192,9 +240,16 @@ std::vector<KernelResult> profile(const std::string &artifact, const Session &ti
       tcrt_profile_entry_t entry;
       check(tcrt_context_profile(session.context(), i, &entry));
       windows[i].push_back(double(entry.time_ns) / 1000 / double(runs));
-      all[i] = {entry.kernel, entry.nodes, double(entry.launches) / double(runs), 0, entry.flops, entry.bytes};
+      KernelResult &kernel = all[i];
+      kernel.name = entry.kernel;
+      kernel.nodes = entry.nodes;
+      kernel.calls = double(entry.launches) / double(runs);
+      kernel.flops = entry.flops;
+      kernel.bytes = entry.bytes;
+      kernel.number = i;
     }
   }
+  readManifest(session.model(), given.function, all);
   std::vector<KernelResult> kernels;
   for (uint32_t i = 0; i < count; ++i) {
     all[i].us = medianOf(windows[i]);

@@ -93,13 +93,12 @@ std::string tc::bench::sizesName(const Sizes &sizes) {
 }
 
 std::string tc::bench::noiseText(const ModelResult &model) {
-  double noise = 0;
-  for (const EngineResult &engine : model.engines)
-    noise = std::max(noise, engine.noise);
   std::string text;
-  append(text, "noise: the medians of an engine's rounds lay up to %.0f %% apart; smaller differences say nothing",
-         std::max(std::ceil(100 * noise), 1.0));
-  return text;
+  for (const EngineResult &engine : model.engines)
+    if (engine.problem.empty())
+      append(text, "%s%s %.0f %%", text.empty() ? "" : ", ", engine.name.c_str(),
+             std::max(std::ceil(100 * engine.noise), 1.0));
+  return "noise, how far an engine's medians of the rounds lie apart: " + text + "; smaller differences say nothing";
 }
 
 std::string tc::bench::describeMachine() {
@@ -271,6 +270,9 @@ std::string tc::bench::toJson(const Report &report) {
     for (const KernelResult &kernel : model.kernels) {
       std::string which = bound(report.roofline(), kernel);
       kernels.push_back({{"name", kernel.name},
+                         {"number", kernel.number},
+                         {"strategy", kernel.strategy.empty() ? Json() : Json(kernel.strategy)},
+                         {"reads", kernel.reads},
                          {"nodes", kernel.nodes},
                          {"calls_per_run", kernel.calls},
                          {"us_per_run", kernel.us},

@@ -22,6 +22,7 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
 #include <map>
+#include <set>
 
 using namespace mlir;
 using namespace tc;
@@ -123,6 +124,58 @@ llvm::json::Array describeGuards(func::FuncOp func, ArrayAttr symbols) {
   return guards;
 }
 
+/// Where the values of a function's launches come from: launches by number, inputs by name.
+class Sources {
+public:
+  /// `firstLaunch` is the number of the function's first launch among those of all functions.
+  Sources(func::FuncOp func, const artifact::Function &function, int64_t firstLaunch)
+      : func(func), function(function), firstLaunch(firstLaunch) {
+    func.walk<WalkOrder::PreOrder>([&](host::LaunchOp launch) { numbers.try_emplace(launch, numbers.size()); });
+  }
+
+  /// What `values` are computed from, other ops than launches looked through; weights are left out.
+  llvm::json::Array of(ValueRange values) const {
+    SmallVector<Value> pending(values);
+    llvm::SmallDenseSet<Value> seen(values.begin(), values.end());
+    std::set<int64_t> launches;
+    std::set<unsigned> inputs;
+    auto look = [&](ValueRange more) {
+      for (Value value : more)
+        if (seen.insert(value).second)
+          pending.push_back(value);
+    };
+    while (!pending.empty()) {
+      Value value = pending.pop_back_val();
+      auto argument = dyn_cast<BlockArgument>(value);
+      Operation *op = argument ? argument.getOwner()->getParentOp() : value.getDefiningOp();
+      if (op == func) {
+        inputs.insert(argument.getArgNumber());
+      } else if (auto launch = dyn_cast<host::LaunchOp>(op)) {
+        launches.insert(numbers.lookup(launch));
+      } else {
+        look(op->getOperands());
+        if (!argument)
+          for (Region &region : op->getRegions())
+            for (Block &block : region)
+              if (!block.empty())
+                look(block.back().getOperands());
+      }
+    }
+    llvm::json::Array result;
+    for (int64_t launch : launches)
+      result.push_back(firstLaunch + launch);
+    for (unsigned input : inputs)
+      result.push_back(llvm::json::fixUTF8(function.inputs[input].name));
+    return result;
+  }
+
+private:
+  func::FuncOp func;
+  const artifact::Function &function;
+  const int64_t firstLaunch;
+  DenseMap<Operation *, int64_t> numbers;
+};
+
 class Assembler {
 public:
   Assembler(ModuleOp module, const driver::AssembleOptions &options) : module(module), options(options) {}
@@ -146,6 +199,7 @@ private:
   ArtifactSpec spec;
   std::vector<artifact::DeviceKernel> deviceKernels;
   SmallVector<std::pair<AffineExpr, AffineExpr>> costs; ///< of the launches: flops, bytes
+  SmallVector<host::LaunchOp> launches;                 ///< of all functions
 };
 
 llvm::Error Assembler::addSignature(func::FuncOp func, artifact::Function &function) {
@@ -263,6 +317,7 @@ void Assembler::addKernels(func::FuncOp func, artifact::Function &function) {
     AffineExpr unknown = getAffineConstantExpr(0, launch.getContext());
     base::CostAttr cost = launch.getCostAttr();
     costs.emplace_back(cost ? cost.getFlopsExpr() : unknown, cost ? cost.getBytesExpr() : unknown);
+    launches.push_back(launch);
     kernel.flops = prim::getConstantSize(costs.back().first).value_or(0);
     kernel.bytes = prim::getConstantSize(costs.back().second).value_or(0);
     function.kernels.push_back(std::move(kernel));
@@ -457,15 +512,26 @@ void Assembler::addManifest() {
                               {"features", cpu ? cpu.getFeatures() : ""},
                               {"requires", int64_t(binary.getRequires())}});
   }
-  size_t number = 0;
+  size_t number = 0, functionNumber = 0;
   for (auto [func, function] : llvm::zip_equal(functions, spec.functions)) {
     auto names = func->getAttrOfType<ArrayAttr>(prim::kSymbolsAttr);
+    const Sources sources(func, function, number);
+    Object &description = *described[functionNumber++].getAsObject();
+    description["first_kernel"] = int64_t(number);
+    for (auto [output, value] :
+         llvm::zip(*description.getArray("outputs"), func.front().getTerminator()->getOperands()))
+      output.getAsObject()->try_emplace("from", sources.of(value));
     for (const Kernel &kernel : function.kernels) {
+      host::LaunchOp launch = launches[number];
       auto [flops, bytes] = costs[number++];
-      kernels.push_back(Object{{"name", kernel.name},
-                               {"nodes", kernel.nodes},
-                               {"flops", driver::sizeToJson(flops, names)},
-                               {"bytes", driver::sizeToJson(bytes, names)}});
+      Object entry{{"name", kernel.name},
+                   {"nodes", kernel.nodes},
+                   {"flops", driver::sizeToJson(flops, names)},
+                   {"bytes", driver::sizeToJson(bytes, names)},
+                   {"reads", sources.of(launch.getInputs())}};
+      if (auto strategy = launch->getAttrOfType<StringAttr>(host::kStrategyAttr))
+        entry["strategy"] = strategy.getValue();
+      kernels.push_back(std::move(entry));
     }
   }
   for (const std::string &flag : options.flags)

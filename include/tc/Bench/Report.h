@@ -55,6 +55,11 @@ struct KernelResult {
   double calls = 0;              ///< per run
   double us = 0;                 ///< per run
   uint64_t flops = 0, bytes = 0; ///< of one call; 0 where not known
+  uint32_t number = 0;           ///< in the program's order, skipped ones counted
+  /// What the artifact's manifest says, empty where it says nothing.
+  std::string strategy;                     ///< of the schedule that the code obeys: cpu.winograd
+  std::vector<uint32_t> reads;              ///< numbers of the kernels that its inputs come from
+  std::vector<std::string> inputs, outputs; ///< of the model: those that it reads, and those that come from it
   /// 1e9 per second; 0 where not known.
   double gflops() const { return us > 0 ? double(flops) * calls / us / 1000 : 0; }
   double gbs() const { return us > 0 ? double(bytes) * calls / us / 1000 : 0; }
@@ -100,8 +105,14 @@ std::string noiseText(const ModelResult &model);
 std::string describeMachine();
 /// All of it; lib/Bench/README.md has the keys.
 std::string toJson(const Report &report);
-/// A page without outside references: per model the table of engines, the roofline as a plot, and the table of kernels.
+/// A page without outside references: per model the table of engines, the kernels as a graph, the roofline as a plot,
+/// and the table of kernels.
 std::string toHtml(const Report &report);
+
+/// For &, <, > and quotes.
+std::string escapeHtml(const std::string &text);
+/// The kernels with what they read as an SVG picture that can be zoomed; empty where the artifact does not say it.
+std::string drawKernelGraph(const ModelResult &model);
 
 } // namespace tc::bench
 

@@ -398,6 +398,7 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
           deviceWithGrid(launch), i == working ? region.getCostAttr() : base::CostAttr(), /*group=*/IntegerAttr());
       if (Attribute nodes = region->getAttr(host::kNodesAttr))
         op->setAttr(host::kNodesAttr, nodes);
+      op->setAttr(host::kStrategyAttr, builder.getStringAttr(kernel.schedule.getStrategy()));
       if (last)
         return llvm::to_vector_of<Value>(op.getOutputs().take_front(region.getNumResults()));
       llvm::append_range(inputs, op.getOutputs());

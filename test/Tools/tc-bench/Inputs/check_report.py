@@ -21,7 +21,7 @@ TIMES = {"name": str, "status": str, "version": str, "load_s": NUMBER, "median_u
          "p95_us": NUMBER, "p99_us": NUMBER, "mean_us": NUMBER, "std_dev_us": NUMBER, "spread": NUMBER, "noise": NUMBER, "runs": int,
          "runs_per_s": NUMBER, "time_over_tc": NUMBER}
 PROBLEM = {"name": str, "status": str, "problem": str}
-KERNEL = {"name": str, "nodes": str, "calls_per_run": NUMBER, "us_per_run": NUMBER, "percent_of_time": NUMBER,
+KERNEL = {"name": str, "number": int, "strategy": (str, NONE), "reads": list, "nodes": str, "calls_per_run": NUMBER, "us_per_run": NUMBER, "percent_of_time": NUMBER,
           "flops_per_call": int, "bytes_per_call": int, "gflops": NUMBER + (NONE,), "gbs": NUMBER + (NONE,),
           "bound": (str, NONE), "percent_of_roofline": NUMBER + (NONE,)}
 

@@ -49,6 +49,8 @@ inline constexpr llvm::StringLiteral kLiveAttr = "host.live";
 inline constexpr llvm::StringLiteral kWeightsAttr = "host.weights";
 /// On kernel.region and host.launch: ArrayAttr of StringAttr, the model's nodes that they compute.
 inline constexpr llvm::StringLiteral kNodesAttr = "nodes";
+/// On host.launch: StringAttr, the strategy of the schedule that its kernel obeys.
+inline constexpr llvm::StringLiteral kStrategyAttr = "strategy";
 /// On host.binary of a GPU variant: array of {kind = a TCRT_SECTION_*, arch = tcrt_section_t::arch, object = bytes}.
 inline constexpr llvm::StringLiteral kDeviceCodeAttr = "host.device_code";
 
