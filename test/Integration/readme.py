@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Run the commands that READMEs show: every ```sh block, in a folder where models/ is that of the repository.
+"""Run the commands that READMEs show: every ```sh block, in a folder where models/, test/ and examples/ are
+those of the repository, with this interpreter as python3.
 
 usage: readme.py BIN README...      exit status 0: every command exited with 0
 """
@@ -20,12 +21,14 @@ def commands(path):
 
 
 def main(tools, readmes):
-    environment = {**os.environ, "PATH": os.path.realpath(tools) + os.pathsep + os.environ["PATH"], "NO_COLOR": "1"}
+    path = os.pathsep.join([os.path.realpath(tools), os.path.dirname(sys.executable), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "NO_COLOR": "1"}
     failed = count = 0
     for readme in readmes:
         lines = commands(readme)
         with tempfile.TemporaryDirectory(prefix="tc-readme-") as folder:
-            os.symlink(os.path.join(ROOT, "models"), os.path.join(folder, "models"))
+            for name in ("models", "test", "examples"):
+                os.symlink(os.path.join(ROOT, name), os.path.join(folder, name))
             for line in lines:
                 result = subprocess.run(["bash", "-c", line], cwd=folder, env=environment, capture_output=True, text=True)
                 count += 1
