@@ -150,13 +150,25 @@ static bool isMadeOfGathers(prim::ConcatOp op, llvm::function_ref<bool(Value)> i
          }) > kFew;
 }
 
+/// Whether `op` is a reshape, of which dims of size 1 are not all that changes.
+static bool takesDimsApart(Operation *op) {
+  auto reshape = dyn_cast<prim::ReshapeOp>(op);
+  auto wideSizes = [](Value v) {
+    SmallVector<AffineExpr> sizes = prim::getSizes(v);
+    llvm::erase_if(sizes, [](AffineExpr size) { return prim::isOne(size); });
+    return sizes;
+  };
+  return reshape && wideSizes(reshape.getOperand()) != wideSizes(reshape.getResult());
+}
+
 void Plan::pin() {
   // Movement ops with several operands multiply: past a bound, the value is made once.
   constexpr int kMaxReads = 32;
   // Concats within concats that several ops read (a running maximum by doubling) are chosen among again and again.
   constexpr int kMaxNested = 3;
-  // What many of them in a row lead to is made on the way, so that no reader walks through thousands.
-  constexpr int kMaxInRow = 64;
+  // What many of them in a row lead to is made on the way, so that no reader walks through thousands. A reshape that
+  // takes dims apart divides positions, which makes the code of as many others.
+  constexpr int kMaxInRow = 64, kReshapeInRow = 8;
   llvm::DenseMap<Operation *, int> reads, nested, inRow;
   llvm::DenseSet<Operation *> gathered;
   auto isGathered = [&](Value v) { return v.getDefiningOp() && gathered.contains(v.getDefiningOp()); };
@@ -176,7 +188,7 @@ void Plan::pin() {
         before = std::max(before, inRow.lookup(def));
       }
     nested[op] = within + isa<prim::ConcatOp>(op);
-    inRow[op] = before + 1;
+    inRow[op] = before + (takesDimsApart(op) ? kReshapeInRow : 1);
     if (auto concat = dyn_cast<prim::ConcatOp>(op); concat && isMadeOfGathers(concat, isGathered))
       for (Value input : concat.getInputs())
         if (isGathered(input))

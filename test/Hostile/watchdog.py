@@ -124,6 +124,32 @@ def flips(count):
     return chained(lambda i, x, y: node("Slice", [x, "s", "e", f"a{i % 2}", "s"], [y]), count, [value("v0", [8, 8])], ends)
 
 
+@shape(125)
+def turns(count):
+    """Transposes and reshapes of unknown sizes in turn, each of which divides what those before have made."""
+    nodes = []
+    for i in range(count):
+        nodes += [node("Transpose", [f"v{i}"], [f"t{i}"], perm=[1, 0]), node("Reshape", [f"t{i}", f"s{i % 2}"], [f"v{i + 1}"])]
+    return model(nodes, [value("v0", ["n", "m"])], [value(f"v{count}")], [ints("s0", [-1, 24]), ints("s1", [-1, 16])])
+
+
+@shape(10)
+def thirds(count):
+    """Every third element behind all: sizes name each one before them twice."""
+    ends = [ints("s", [0]), ints("e", [2**63 - 1]), ints("a", [0]), ints("k", [3])]
+    nodes = []
+    for i in range(count):
+        nodes += [node("Slice", [f"v{i}", "s", "e", "a", "k"], [f"t{i}"]), node("Concat", [f"v{i}", f"t{i}"], [f"v{i + 1}"], axis=0)]
+    return model(nodes, [value("v0", ["n"])], [value(f"v{count}")], ends)
+
+
+@shape(12)
+def windows(count):
+    """Means of padded windows of so many elements along each dim."""
+    pool = node("AveragePool", ["x"], ["y"], kernel_shape=[2 * count + 1] * 2, pads=[count] * 4)
+    return model([pool], [value("x", [1, 1, 128, 128])], [value("y")])
+
+
 @large
 def flips_20000():
     return flips(20000)

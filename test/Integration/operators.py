@@ -132,6 +132,18 @@ def add_pools():
         x = random(1, 2, 11)
         y, _ = max_pool(x, ceil_kernel, (3,), pads, (1,), 1, 0)
         case(f"MaxPool_ceil_k{ceil_kernel[0]}", [helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=ceil_kernel, strides=[3], pads=pads, ceil_mode=1)], {"x": x}, {"y": y}, 12)
+    for (kernel, strides, pads, dilations, ceil), count in itertools.product((((3, 2), (2, 1), (1, 0, 1, 1), (1, 1), 0), ((3, 3), (2, 2), (1, 1, 1, 1), (2, 1), 0), ((3, 4), (3, 2), (0, 1, 0, 2), (1, 1), 1),
+                                                                              ((5, 5), (1, 1), (4, 4, 4, 4), (1, 1), 0)), (0, 1)):  # fmt: skip
+        x, padded = random(1, 2, 8, 7), np.full((1, 2, 8 + 20, 7 + 20), np.nan)
+        inner = (slice(None), slice(None), *(slice(10 - l, 10 + s + h) for s, l, h in zip((8, 7), pads[:2], pads[2:])))
+        if count:
+            padded[inner] = 0
+        padded[:, :, 10:18, 10:17] = x
+        out = [(math.ceil if ceil else math.floor)((s + l + h - d * (k - 1) - 1) / t) + 1 for s, l, h, d, k, t in zip((8, 7), pads[:2], pads[2:], dilations, kernel, strides)]
+        starts = [[10 - l + i * t for i in range(n)] for l, n, t in zip(pads[:2], out, strides)]
+        y = np.stack([np.stack([np.nanmean(padded[:, :, h:h + dilations[0] * kernel[0]:dilations[0], w:w + dilations[1] * kernel[1]:dilations[1]], axis=(2, 3)) for w in starts[1]], -1) for h in starts[0]], -2)
+        case(f"AveragePool_k{kernel[0]}x{kernel[1]}_s{strides[0]}x{strides[1]}_d{dilations[0]}_{ceil}_{count}",
+             [helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=kernel, strides=strides, pads=pads, dilations=dilations, ceil_mode=ceil, count_include_pad=count)], {"x": x}, {"y": y.astype(np.float32)}, 19)
     # A window that reaches beyond all of the operand.
     for kernel, pads, dilation in ((9, (0, 0), 1), (7, (1, 2), 2), (1280, (0, 0), 1)):
         x = random(2, 3, 4)
@@ -253,6 +265,23 @@ def deform_conv(x, w, offset, mask, bias, stride, pad, dilation, groups, offset_
         for j in range(first, first + o // groups):
             y[(b, j, *at)] += w[(j, i % per_group, *place)] * value
     return y
+
+
+def add_sizes_in_a_row():
+    """Sizes that are made of many before them."""
+    x, nodes, y = random(16, 36), [], random(16, 36)
+    for i in range(24):
+        nodes += [helper.make_node("Transpose", [f"v{i}"], [f"t{i}"], perm=[1, 0]), helper.make_node("Reshape", [f"t{i}", f"s{i % 2}"], [f"v{i + 1}"])]
+        y = y.T.reshape(-1, (24, 18)[i % 2])
+    nodes[0].input[0], nodes[-1].output[0] = "x", "y"
+    case("Reshape_turns", nodes, {"x": x}, {"y": y}, 13, constants={"s0": np.array([-1, 24]), "s1": np.array([-1, 18])})
+    x, nodes, y = random(5), [], random(5)
+    for i in range(9):
+        nodes += [helper.make_node("Slice", [f"v{i}", "s", "e", "a", "k"], [f"t{i}"]), helper.make_node("Concat", [f"v{i}", f"t{i}"], [f"v{i + 1}"], axis=0)]
+        y = np.concatenate([y, y[::3]])
+    nodes[0].input[0] = nodes[1].input[0] = "x"
+    nodes[-1].output[0] = "y"
+    case("Concat_of_thirds", nodes, {"x": x}, {"y": y}, 13, constants={"s": np.array([0]), "e": np.array([1 << 40]), "a": np.array([0]), "k": np.array([3])})
 
 
 def add_sampling():
@@ -820,7 +849,7 @@ def check_gradients(bin_dir, pattern):
 
 def main():
     bin_dir, pattern = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else ""
-    for add in (add_pools, add_regions, add_sampling, add_scans, add_recurrent, add_attention, add_unknown_lengths, add_bags, add_suppression, add_wrapping, add_many_sizes, add_untyped, add_far_from_zero, add_sparse, add_types, add_old_versions):
+    for add in (add_pools, add_regions, add_sampling, add_sizes_in_a_row, add_scans, add_recurrent, add_attention, add_unknown_lengths, add_bags, add_suppression, add_wrapping, add_many_sizes, add_untyped, add_far_from_zero, add_sparse, add_types, add_old_versions):
         add()
     failures, count = check_gradients(bin_dir, pattern)
     failed = len({line.split(":")[0] for line in failures})

@@ -773,3 +773,32 @@ func.func @many_in_a_row(%v0: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %v70 = prim.slice %v69 from affine_map<() -> (0, 7)> step [1, -1] : tensor<8x8xf32> -> tensor<8x8xf32>
   return %v70 : tensor<8x8xf32>
 }
+
+// Reshapes that take dims apart are as much as eight others: eight of them are all that a region walks through.
+// CHECK-LABEL: func.func @reshapes_in_a_row
+// CHECK: kernel.region
+// CHECK: kernel.region
+// CHECK-NOT: kernel.region
+// CHECK: return
+func.func @reshapes_in_a_row(%v0: tensor<6x10xf32>) -> tensor<15x4xf32> {
+  %t0 = prim.transpose %v0 [1, 0] : tensor<6x10xf32> -> tensor<10x6xf32>
+  %v1 = prim.reshape %t0 : tensor<10x6xf32> -> tensor<4x15xf32>
+  %t1 = prim.transpose %v1 [1, 0] : tensor<4x15xf32> -> tensor<15x4xf32>
+  %v2 = prim.reshape %t1 : tensor<15x4xf32> -> tensor<6x10xf32>
+  %t2 = prim.transpose %v2 [1, 0] : tensor<6x10xf32> -> tensor<10x6xf32>
+  %v3 = prim.reshape %t2 : tensor<10x6xf32> -> tensor<4x15xf32>
+  %t3 = prim.transpose %v3 [1, 0] : tensor<4x15xf32> -> tensor<15x4xf32>
+  %v4 = prim.reshape %t3 : tensor<15x4xf32> -> tensor<6x10xf32>
+  %t4 = prim.transpose %v4 [1, 0] : tensor<6x10xf32> -> tensor<10x6xf32>
+  %v5 = prim.reshape %t4 : tensor<10x6xf32> -> tensor<4x15xf32>
+  %t5 = prim.transpose %v5 [1, 0] : tensor<4x15xf32> -> tensor<15x4xf32>
+  %v6 = prim.reshape %t5 : tensor<15x4xf32> -> tensor<6x10xf32>
+  %t6 = prim.transpose %v6 [1, 0] : tensor<6x10xf32> -> tensor<10x6xf32>
+  %v7 = prim.reshape %t6 : tensor<10x6xf32> -> tensor<4x15xf32>
+  %t7 = prim.transpose %v7 [1, 0] : tensor<4x15xf32> -> tensor<15x4xf32>
+  %v8 = prim.reshape %t7 : tensor<15x4xf32> -> tensor<6x10xf32>
+  %t8 = prim.transpose %v8 [1, 0] : tensor<6x10xf32> -> tensor<10x6xf32>
+  %v9 = prim.reshape %t8 : tensor<10x6xf32> -> tensor<4x15xf32>
+  %y = prim.transpose %v9 [1, 0] : tensor<4x15xf32> -> tensor<15x4xf32>
+  return %y : tensor<15x4xf32>
+}

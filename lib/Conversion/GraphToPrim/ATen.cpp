@@ -221,7 +221,7 @@ LogicalResult viewAs(NodeContext &ctx, StringRef name) {
     known = simplifySize(known);
     if (getConstantSize(known) == 0)
       return ctx.invalid("argument \"" + name + "\" leaves a size open beside one of 0");
-    (*sizes)[*inferred] = ctx.divide(product(ctx.b.getContext(), getSizes(*self)), known);
+    (*sizes)[*inferred] = ctx.divide(ctx.countElements(*self), known);
   }
   FailureOr<Value> view = ctx.reshape(*self, *sizes);
   return failed(view) ? failure() : ctx.result(*view);

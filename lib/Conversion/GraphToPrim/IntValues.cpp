@@ -14,6 +14,34 @@ using namespace mlir;
 using namespace tc;
 using namespace tc::prim;
 
+int64_t tc::countTerms(AffineExpr expr) {
+  int64_t count = 0;
+  expr.walk([&](AffineExpr) { ++count; });
+  return count;
+}
+
+AffineExpr IntValues::countElements(Value value) {
+  SmallVector<Value> chain;
+  AffineExpr shortest;
+  for (Value at = value; !(shortest = counts.lookup(at));) {
+    chain.push_back(at);
+    Operation *op = at.getDefiningOp();
+    const bool keeps =
+        op && (isa<ReshapeOp, TransposeOp>(op) || (op->hasTrait<PointwiseTrait>() && op->getNumOperands() > 0 &&
+                                                   getSizes(op->getOperand(0)) == getSizes(at)));
+    if (!keeps)
+      break;
+    at = op->getOperand(0);
+  }
+  for (Value at : llvm::reverse(chain)) {
+    const AffineExpr own = product(at.getContext(), getSizes(at));
+    if (!shortest || countTerms(own) <= countTerms(shortest))
+      shortest = own;
+    counts[at] = shortest;
+  }
+  return shortest;
+}
+
 std::optional<Sizes> IntValues::get(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type || !type.hasStaticShape() || !isa<IntegerType>(type.getElementType()) ||

@@ -16,12 +16,18 @@
 
 namespace tc {
 
+/// How many numbers, symbols and operations `expr` has.
+int64_t countTerms(mlir::AffineExpr expr);
+
 class IntValues {
 public:
   explicit IntValues(SymbolTableBuilder &symbols) : symbols(symbols) {}
   /// Row-major elements of an integer or bool tensor of static shape and at most kMaxElements, or nullopt.
   std::optional<Sizes> get(mlir::Value value);
   static constexpr int64_t kMaxElements = 256;
+  /// The number of elements of a tensor, as the shortest of what it and the values say that it is made of by ops that
+  /// keep the number: of x [n, m] reshaped to [-1, 24] and then to [-1, 16] it is n * m, and not 24 times a quotient.
+  mlir::AffineExpr countElements(mlir::Value value);
 
 private:
   std::optional<Sizes> compute(mlir::Value value);
@@ -31,6 +37,7 @@ private:
 
   SymbolTableBuilder &symbols;
   llvm::DenseMap<mlir::Value, std::optional<Sizes>> cache;
+  llvm::DenseMap<mlir::Value, mlir::AffineExpr> counts;
 };
 
 } // namespace tc

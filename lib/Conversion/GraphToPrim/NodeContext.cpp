@@ -32,10 +32,25 @@ Attribute NodeContext::attr(StringRef name) const {
   return value;
 }
 
+/// `value` with symbols in the place of sizes of many terms: what each node adds to would have all nodes' terms.
+Value NodeContext::shortenSizes(Value value) {
+  constexpr int64_t kMostTerms = 64;
+  if (!value || !isa<RankedTensorType>(value.getType()))
+    return value;
+  Sizes sizes = getSizes(value);
+  bool isShorter = false;
+  for (AffineExpr &size : sizes)
+    if (countTerms(size) > kMostTerms) {
+      size = b.bindSymbol("size", b.sizeValue(size));
+      isShorter = true;
+    }
+  return isShorter ? b.reshape(value, sizes) : value;
+}
+
 LogicalResult NodeContext::set(size_t i, Value value) {
   if (produced.size() <= i)
     produced.resize(i + 1);
-  produced[i] = value;
+  produced[i] = shortenSizes(value);
   return success();
 }
 
@@ -355,8 +370,7 @@ FailureOr<Value> NodeContext::broadcastOnto(Value v, SizesRef sizes) {
 }
 
 FailureOr<Value> NodeContext::reshape(Value v, SizesRef sizes) {
-  if (failed(requireEqual(product(b.getContext(), getSizes(v)), product(b.getContext(), sizes),
-                          "as many elements after as before")))
+  if (failed(requireEqual(countElements(v), product(b.getContext(), sizes), "as many elements after as before")))
     return failure();
   return b.reshape(v, sizes);
 }

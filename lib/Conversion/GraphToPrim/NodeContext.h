@@ -120,6 +120,8 @@ public:
   // --- integers ---
   /// Elements of an integer tensor as size expressions.
   std::optional<Sizes> intValues(mlir::Value v) { return ints.get(v); }
+  /// The number of elements of `v`, in its shortest form.
+  mlir::AffineExpr countElements(mlir::Value v) { return ints.countElements(v); }
   /// Elements as constants.
   std::optional<llvm::SmallVector<int64_t>> constantInts(mlir::Value v);
   /// One element as a double where it is a known constant.
@@ -159,6 +161,8 @@ public:
   mlir::AffineExpr divide(mlir::AffineExpr a, mlir::AffineExpr b) { return prim::simplifySize(a.floorDiv(b)); }
 
 private:
+  mlir::Value shortenSizes(mlir::Value value);
+
   graph::NodeOp op;
   IntValues &ints;
   RegionConverter &regions;

@@ -22,7 +22,7 @@ LogicalResult reshape(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value x = ctx.operand(0);
   Sizes in = getSizes(x), out;
-  AffineExpr total = product(b.getContext(), in);
+  AffineExpr total = ctx.countElements(x);
   SmallVector<Value> data; // elements that are not expressions
   if (ctx.opset() < 5) {
     out = b.sizes(ctx.getInts("shape").value_or(SmallVector<int64_t>()));

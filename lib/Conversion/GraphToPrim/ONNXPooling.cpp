@@ -192,6 +192,30 @@ LogicalResult maxUnpool(NodeContext &ctx) {
   return ctx.result(result);
 }
 
+/// How many elements each of the windows (in all spatial dims) has along spatial dim `i`, i64. With `countPads` pads
+/// count, but not what lies beyond them where ceil_mode reaches out.
+Value elementsAlong(NodeContext &ctx, const Pool &pool, size_t i, bool countPads) {
+  PrimBuilder &b = ctx.b;
+  const Window &window = pool.window;
+  const int64_t dilation = window.dilations[i];
+  const Sizes &sizes = pool.sizes;
+  AffineExpr extent = getSizes(ctx.operand(0))[i + 2], low = window.low(b, i);
+  if (countPads) {
+    extent = simplifySize(extent + low + window.high(b, i));
+    low = b.size(0);
+  }
+  // Elements start + k * dilation for k < kernel, of which those from 0 to the extent count.
+  auto all = [&](AffineExpr size) { return b.broadcastTo(b.sizeValue(size), sizes); };
+  Value start = b.sub(b.binary<MulOp>(b.iota(b.getI64Type(), sizes, i), double(window.strides[i])), all(low));
+  auto steps = [&](Value distance) { // of the dilation, to cover what is not below 0
+    distance = b.binary<MaxOp>(distance, 0);
+    return dilation == 1 ? distance
+                         : b.binary<DivOp>(b.binary<AddOp>(distance, double(dilation - 1)), double(dilation));
+  };
+  Value first = steps(b.sub(b.splatLike(start, 0), start)), end = steps(b.sub(all(extent), start));
+  return b.binary<MaxOp>(b.sub(b.binary<MinOp>(end, double(pool.kernel[i])), first), 0);
+}
+
 LogicalResult averagePool(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   FailureOr<Pool> pool = readPool(ctx);
@@ -209,27 +233,20 @@ LogicalResult averagePool(NodeContext &ctx) {
     padded |= getConstantSize(window.low(b, i)) != 0 || getConstantSize(window.high(b, i)) != 0;
   }
   bool ceil = ctx.getInt("ceil_mode", 0);
-  Value divisor;
-  if (!ceil && (!padded || countPads)) {
-    divisor = b.splatLike(sum, double(volume));
-  } else {
-    // How many elements each window has: the same pool over ones. With count_include_pad, pads count, but not what lies
-    // beyond them where ceil_mode reaches out.
-    Sizes ones = getSizes(ctx.operand(0));
-    ones[0] = ones[1] = b.size(1);
-    SmallVector<int64_t> padLow = window.padLow;
-    if (countPads)
-      for (size_t i = 0; i < padLow.size(); ++i) {
-        ones[i + 2] = simplifySize(ones[i + 2] + window.low(b, i) + window.high(b, i));
-        padLow[i] = 0;
-      }
-    Value elements = b.splat(accumulator, ones, 1);
-    if (!countPads)
-      elements = emitPads(b, elements, window, b.scalar(accumulator, 0));
-    Value count = windowReduce(ctx, ReduceKind::Sum, b.transpose(elements, toChannelsLast(rank)), *pool, padLow);
-    divisor = b.broadcastTo(count, getSizes(sum));
+  if (!ceil && (!padded || countPads))
+    return ctx.result(
+        b.transpose(b.convert(b.div(sum, b.splatLike(sum, double(volume))), type), toChannelsFirst(rank)));
+  Value count;
+  SmallVector<int64_t> dims;
+  for (size_t i = 0; i < pool->kernel.size(); ++i) {
+    Value along = elementsAlong(ctx, *pool, i, countPads);
+    count = count ? b.mul(count, along) : along;
+    dims.push_back(int64_t(i) + 2);
   }
-  return ctx.result(b.transpose(b.convert(b.div(sum, divisor), type), toChannelsFirst(rank)));
+  // Channels first: counts are of the dims that lie together.
+  sum = b.transpose(sum, toChannelsFirst(rank));
+  count = b.broadcastInDims(b.convert(count, accumulator), getSizes(sum), dims);
+  return ctx.result(b.convert(b.div(sum, count), type));
 }
 
 /// v as |v|^p, and back.

@@ -129,6 +129,36 @@ graph.func @scan(%s: tensor<2xf32> {graph.name = "s"}, %x: tensor<3x2xf32> {grap
 
 // -----
 
+// Elements of windows are counted along each dim, by arithmetic on positions: no window over ones.
+// CHECK-LABEL: func.func @mean
+// CHECK-COUNT-1: prim.window_reduce sum
+// CHECK-NOT: prim.window_reduce
+// CHECK: prim.iota axis = 0 : tensor<8x6xi64>
+// CHECK: prim.iota axis = 1 : tensor<8x6xi64>
+// CHECK: prim.div
+graph.func @mean(%x: tensor<1x2x8x6xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 22 : i64}} {
+  %y = graph.node "ai.onnx":"AveragePool" opset 22(%x) {kernel_shape = [3 : i64, 3 : i64], pads = [1 : i64, 1 : i64, 1 : i64, 1 : i64]} : (tensor<1x2x8x6xf32>) -> !tc.unknown
+  graph.yield %y : !tc.unknown
+}
+
+// -----
+
+// What is reshaped again is divided once: each size is one quotient of the number of all elements.
+// CHECK: #[[SIZES:.*]] = affine_map<()[s0, s1] -> ((s0 * s1) floordiv 16, 16)>
+// CHECK-LABEL: func.func @turns
+// CHECK-SAME: tensor<?x16xf32, #prim.dims<#[[SIZES]]>> {tc.name
+graph.func @turns(%x: tensor<?x?xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 22 : i64}} {
+  %a = graph.constant dense<[-1, 24]> : tensor<2xi64>
+  %b = graph.constant dense<[-1, 16]> : tensor<2xi64>
+  %0 = graph.node "ai.onnx":"Reshape" opset 22(%x, %a) : (tensor<?x?xf32>, tensor<2xi64>) -> !tc.unknown
+  %1 = graph.node "ai.onnx":"Transpose" opset 22(%0) {perm = [1 : i64, 0 : i64]} : (!tc.unknown) -> !tc.unknown
+  %2 = graph.node "ai.onnx":"Relu" opset 22(%1) : (!tc.unknown) -> !tc.unknown
+  %3 = graph.node "ai.onnx":"Reshape" opset 22(%2, %b) : (!tc.unknown, tensor<2xi64>) -> !tc.unknown
+  graph.yield %3 : !tc.unknown
+}
+
+// -----
+
 // The windows' elements, the number of the largest in each window, its place.
 // CHECK-LABEL: func.func @indices
 // CHECK-COUNT-2: prim.gather
