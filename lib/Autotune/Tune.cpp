@@ -36,6 +36,8 @@ namespace {
 
 // A schedule must take at most this share of the default's time to be worth a change; all else is noise.
 constexpr double kWorth = 0.97;
+// Of a region, for the progress bar: its schedules share it.
+constexpr uint64_t kRegionWork = 1000;
 // Seconds, and pairs of runs at least, for a candidate and for the second measurement of the best one.
 constexpr double kTrySeconds = 0.04, kVerifySeconds = 0.15;
 constexpr size_t kTryPairs = 3, kVerifyPairs = 11;
@@ -95,6 +97,7 @@ private:
   Database database;
   unsigned measured = 0;
   std::string lastFailure; ///< of a measurement; empty: there was none
+  uint64_t workShown = 0;  ///< of the current region, of kRegionWork
 };
 
 ArrayAttr symbolsOf(kernel::RegionOp region) {
@@ -295,7 +298,19 @@ llvm::Expected<Tuner::Decision> Tuner::measure(kernel::RegionOp region, const st
   std::optional<Runner> ofBest;
   Comparison comparison = {};
   double bestRatio = kWorth, defaultSeconds = 0;
-  for (kernel::ScheduleAttr candidate : ArrayRef(candidates).drop_front()) {
+  auto showProgress = [&](size_t number) {
+    std::string text = "schedule " + std::to_string(number + 1) + " of " + std::to_string(candidates.size());
+    if (defaultSeconds)
+      text += llvm::formatv(", best {0:f1} us", 1e6 * defaultSeconds * (best ? bestRatio : 1)).str();
+    text += ": " + nodes;
+    progress::setDetail(text);
+    const uint64_t work = kRegionWork * number / candidates.size();
+    progress::advance(work - std::exchange(workShown, work));
+  };
+  for (auto [number, candidate] : llvm::enumerate(candidates)) {
+    if (number == 0)
+      continue;
+    showProgress(number);
     llvm::Expected<Runner> runner = open(region, candidate, *cpu, tensors);
     if (!runner) {
       if (log::isEnabled("schedule"))
@@ -316,6 +331,7 @@ llvm::Expected<Tuner::Decision> Tuner::measure(kernel::RegionOp region, const st
     best = candidate;
     ofBest = std::move(*runner);
   }
+  progress::setDetail("");
   Decision decision;
   decision.outcome.us = decision.outcome.defaultUs = defaultSeconds * 1e6;
   if (best) {
@@ -392,10 +408,11 @@ llvm::Expected<TuneReport> Tuner::run() {
   SmallVector<kernel::RegionOp> regions;
   module.walk([&](kernel::RegionOp region) { regions.push_back(region); });
   llvm::StringMap<Decision> known;
-  progress::setCount(regions.size());
-  for (kernel::RegionOp region : regions) {
+  progress::setWork(regions.size() * kRegionWork, regions.size());
+  for (auto [number, region] : llvm::enumerate(regions)) {
+    if (number)
+      progress::advance(kRegionWork - std::exchange(workShown, 0), 1);
     report.regions.emplace_back();
-    progress::advance();
     if (region.getScheduleAttr())
       continue;
     std::string text = keyText(region);

@@ -7,6 +7,7 @@
 #include "tc/Support/Progress.h"
 #include "tc/Support/Threads.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <atomic>
 #include <chrono>
@@ -15,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace {
@@ -27,10 +29,12 @@ struct State {
   std::condition_variable wake;
   std::unique_ptr<tc::Thread> thread;
   bool running = false, shown = false, color = false;
-  std::string name;
-  unsigned stage = 0, stageCount = 1;
-  uint64_t count = 0;
-  std::atomic<uint64_t> done = 0;
+  std::string name, detail;
+  double begin = 0, end = 0;
+  double drawn = 0; ///< the largest fraction so far
+  uint64_t work = 0, items = 0;
+  std::atomic<uint64_t> workDone = 0, itemsDone = 0;
+  std::atomic<int> holds = 0;
   std::chrono::steady_clock::time_point quietUntil; ///< nothing is drawn before
 };
 State &state() {
@@ -50,16 +54,31 @@ void erase(State &s) {
   s.shown = false;
 }
 
+/// Of the terminal; a line that is longer wraps, and cannot be erased.
+unsigned getColumns() {
+  winsize size = {};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
+}
+
 /// With the mutex held.
 void draw(State &s, double seconds) {
-  uint64_t done = std::min<uint64_t>(s.done, s.count);
-  double inside = s.count ? double(done) / double(s.count) : 0;
-  unsigned filled = unsigned((s.stage + inside) / s.stageCount * kWidth);
+  const double inside = s.work ? std::min(1.0, double(s.workDone) / double(s.work)) : 0;
+  s.drawn = std::max(s.drawn, std::min(1.0, s.begin + inside * (s.end - s.begin)));
+  const unsigned filled = unsigned(s.drawn * kWidth);
   std::string bar = std::string(filled, '=') + std::string(kWidth - filled, ' ');
+  std::string text = s.name;
+  if (s.items)
+    text += llvm::formatv(" {0}/{1}", std::min<uint64_t>(s.itemsDone, s.items), s.items).str();
+  if (!s.detail.empty())
+    text += " " + s.detail;
+  // The seconds are seen in any case, with the bar, its frame and a column that stays free for the cursor.
+  const std::string time = llvm::formatv(", {0:f0} s", seconds).str();
+  const size_t taken = kWidth + 4 + time.size(), columns = getColumns();
+  if (text.size() + taken > columns)
+    text = llvm::StringRef(text).take_front(columns > taken + 3 ? columns - taken - 3 : 0).str() + "...";
   if (s.color)
     bar = "\033[32m" + bar + "\033[0m";
-  std::string units = s.count ? llvm::formatv(" {0}/{1}", done, s.count).str() : "";
-  print(llvm::formatv("\r\033[K[{0}] {1}{2}, {3:f0} s", bar, s.name, units, seconds).str());
+  print("\r\033[K[" + bar + "] " + text + time);
   s.shown = true;
 }
 
@@ -97,23 +116,51 @@ tc::progress::Bar::~Bar() {
   s.thread.reset();
 }
 
-void tc::progress::beginStage(llvm::StringRef name, unsigned stage, unsigned stageCount) {
+void tc::progress::beginStage(llvm::StringRef name, double begin, double end) {
   State &s = state();
   std::lock_guard<std::mutex> lock(s.mutex);
+  if (s.holds)
+    return;
   s.name = name.str();
-  s.stage = stage;
-  s.stageCount = stageCount;
-  s.count = 0;
-  s.done = 0;
+  s.detail.clear();
+  s.begin = begin;
+  s.end = end;
+  s.work = s.items = 0;
+  s.workDone = s.itemsDone = 0;
 }
 
-void tc::progress::setCount(uint64_t count) {
+void tc::progress::setWork(uint64_t work, uint64_t items) {
   State &s = state();
   std::lock_guard<std::mutex> lock(s.mutex);
-  s.count = count;
+  if (s.holds)
+    return;
+  s.work = work;
+  s.items = items;
+  s.workDone = s.itemsDone = 0;
 }
 
-void tc::progress::advance(uint64_t units) { state().done += units; }
+void tc::progress::advance(uint64_t work, uint64_t items) {
+  State &s = state();
+  if (s.holds)
+    return;
+  s.workDone += work;
+  s.itemsDone += items;
+}
+
+void tc::progress::setDetail(const std::string &text) {
+  State &s = state();
+  std::lock_guard<std::mutex> lock(s.mutex);
+  if (s.holds)
+    return;
+  s.detail = text;
+  // Names of nodes are anybody's: nothing in them moves the cursor, and a byte is a column.
+  for (char &c : s.detail)
+    if (!llvm::isPrint(c))
+      c = '?';
+}
+
+tc::progress::Hold::Hold() { ++state().holds; }
+tc::progress::Hold::~Hold() { --state().holds; }
 
 void tc::progress::clear() {
   State &s = state();

@@ -57,9 +57,15 @@ llvm::Error tc::target::compileVariants(ModuleOp module, const ObjectOptions &op
   std::mutex mutex;
   size_t firstFailed = parts.size();
   llvm::Error firstError = llvm::Error::success();
-  progress::setCount(parts.size());
+  VariantCompilation::PartSize total{0, 0};
+  for (const Part &part : parts) {
+    const VariantCompilation::PartSize size = part.compilation->getPartSize(part.number);
+    total.work += size.work;
+    total.kernels += size.kernels;
+  }
+  progress::setWork(total.work, total.kernels);
   auto work = [&] {
-    for (size_t i = next++; i < parts.size(); i = next++, progress::advance())
+    for (size_t i = next++; i < parts.size(); i = next++) {
       if (llvm::Error error = parts[i].compilation->compilePart(parts[i].number)) {
         std::lock_guard<std::mutex> lock(mutex);
         if (i < firstFailed) {
@@ -68,6 +74,9 @@ llvm::Error tc::target::compileVariants(ModuleOp module, const ObjectOptions &op
         }
         llvm::consumeError(std::move(error));
       }
+      const VariantCompilation::PartSize size = parts[i].compilation->getPartSize(parts[i].number);
+      progress::advance(size.work, size.kernels);
+    }
   };
   unsigned jobs = options.jobs ? options.jobs : llvm::hardware_concurrency().compute_thread_count();
   jobs = std::max<size_t>(1, std::min<size_t>(jobs, parts.size()));

@@ -47,6 +47,11 @@ class VariantCompilation {
 public:
   virtual ~VariantCompilation() = default;
   virtual unsigned getPartCount() const = 0;
+  /// How much work a part is, in operations or what else grows with the time that it takes, and the kernels in it.
+  struct PartSize {
+    uint64_t work = 1, kernels = 1;
+  };
+  virtual PartSize getPartSize(unsigned part) const { return {}; }
   virtual llvm::Error compilePart(unsigned part) = 0;
   virtual llvm::Expected<Object> finish() = 0;
 };

@@ -46,6 +46,8 @@ namespace {
 
 /// Operations per part; small enough for the threads to share the work, large enough to amortise a module's cost.
 constexpr int64_t kPartOperations = 3000;
+/// What a part costs besides its operations, in the time of so many.
+constexpr uint64_t kPartWork = 200;
 /// The same of a long program's functions, which are not optimised.
 constexpr int64_t kProgramOperations = 20000;
 /// Bytes of stack that a task may use (DESIGN: artifact rules).
@@ -111,6 +113,7 @@ public:
 
   llvm::Error prepare();
   unsigned getPartCount() const override { return parts.size(); }
+  PartSize getPartSize(unsigned part) const override { return parts[part].size; }
   llvm::Error compilePart(unsigned part) override;
   llvm::Expected<Object> finish() override;
 
@@ -128,6 +131,7 @@ private:
   struct Part {
     SmallVector<Operation *> operations;
     bool isOptimized = true;
+    PartSize size{kPartWork, 0};
   };
   std::vector<Part> parts;
   std::vector<std::string> objects;
@@ -168,16 +172,26 @@ llvm::Error Compilation::prepare() {
     else
       parts[0].operations.push_back(&op);
   }
+  auto countOperations = [](Operation *function) {
+    int64_t count = 0;
+    function->walk([&](Operation *) { ++count; });
+    return count;
+  };
+  for (Operation *op : parts[0].operations)
+    parts[0].size.work += countOperations(op);
   auto addParts = [&](ArrayRef<Operation *> functions, bool isOptimized, int64_t most) {
     int64_t operations = 0;
     for (Operation *function : functions) {
-      int64_t count = 0;
-      function->walk([&](Operation *) { ++count; });
+      const int64_t count = countOperations(function);
       if ((operations > 0 && operations + count > most) || parts.back().isOptimized != isOptimized) {
-        parts.push_back({{}, isOptimized});
+        parts.emplace_back();
+        parts.back().isOptimized = isOptimized;
         operations = 0;
       }
       parts.back().operations.push_back(function);
+      // What is not optimised takes a fraction of the time.
+      parts.back().size.work += isOptimized ? count : count / 8;
+      parts.back().size.kernels += isOptimized;
       operations += count;
     }
   };

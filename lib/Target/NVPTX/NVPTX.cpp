@@ -99,6 +99,9 @@ public:
   llvm::Error compilePart(unsigned part) override {
     return part + 1 == getPartCount() ? compileKernels() : program->compilePart(part);
   }
+  PartSize getPartSize(unsigned part) const override {
+    return part + 1 == getPartCount() ? kernels : program->getPartSize(part);
+  }
   llvm::Expected<Object> finish() override;
 
 private:
@@ -107,6 +110,7 @@ private:
   host::VariantOp variant;
   OwningOpRef<ModuleOp> holder; // the program without the kernels
   std::unique_ptr<VariantCompilation> program;
+  PartSize kernels{0, 0};
   /// The oldest GPU that the PTX runs on.
   machine::GpuAttr floor;
   std::string ptx;
@@ -131,8 +135,12 @@ llvm::Error Compilation::prepare(host::VariantOp cuda, const ObjectOptions &opti
   OpBuilder builder(holder->getBodyRegion());
   auto copy = cast<host::VariantOp>(builder.clone(*variant));
   for (Operation &op : llvm::make_early_inc_range(copy.getBody().front()))
-    if (isDevice(op))
+    if (isDevice(op)) {
+      // LLVM, and ptxas for each GPU.
+      op.walk([&](Operation *) { kernels.work += 2; });
+      kernels.kernels += isa<LLVM::LLVMFuncOp>(op);
       op.erase();
+    }
   copy.setMachinesAttr(builder.getArrayAttr(machine::getLauncherCpu(builder.getContext())));
   auto begun = cpu->begin(copy, options);
   if (!begun)
