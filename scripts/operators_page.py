@@ -26,9 +26,10 @@ Made by scripts/operators_page.py from `tc-inspect --operators=json` and test/Co
 
 An operator is supported by a handler of its own, or by expansion: ONNX defines it by a function body, whose operators are all
 supported. Versions are the opsets of the domain that brought them; those in brackets are not supported. Element types are
-those that ONNX allows for the newest version. The columns between count the cases of ONNX's backend tests for the operator that
-pass, of all there are: as given, dynamic (all sizes unknown until the run), and constant (all inputs constants, so that no kernel
-is left); test/Conformance/expected_failures.txt has the reasons for the others.
+those that ONNX allows for the newest version; reductions and running sums take all integers beside them. The columns between
+count the cases of ONNX's backend tests for the operator that pass, of all there are: as given, dynamic (all sizes unknown until
+the run), and constant (all inputs constants, so that no kernel is left); test/Conformance/expected_failures.txt has the reasons
+for the others.
 What a particular node lacks, `tc-compile MODEL --explain` says.
 """
 

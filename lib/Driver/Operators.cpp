@@ -110,6 +110,10 @@ std::vector<OperatorEntry> tc::driver::getOperatorTable() {
   }
   for (const HandledOperator &op : getHandledOperators()) {
     OperatorEntry &entry = table[{op.domain, op.type}];
+    if (op.takesAnyInteger)
+      for (StringRef dtype : {"i16", "i32", "i64", "i8", "u16", "u32", "u64", "u8"})
+        if (!is_contained(entry.dtypes, dtype))
+          entry.dtypes.push_back(dtype.str());
     if (entry.versions.empty())
       for (int64_t version : op.sinceVersions)
         entry.versions.push_back({version, OperatorSupport::Handler, /*deprecated=*/false, {}});

@@ -356,8 +356,7 @@ def attention():
          [merge(attend(*parts, mask=np.where(hidden, 0, -10000)[:, None, None] + normal(75, batch, 1, t, s))).astype(F)], **any_size)
     packed = normal(76, batch, t, n, 3, d)
     case("mha_packed", MS, "MultiHeadAttention", [packed, None, None],
-         [merge(attend(*(packed[:, :, :, i].transpose(0, 2, 1, 3) for i in range(3)), causal=True)).astype(F)], unidirectional=1, fixed=[0],
-         num_heads=n, **tolerance)
+         [merge(attend(*(packed[:, :, :, i].transpose(0, 2, 1, 3) for i in range(3)), causal=True)).astype(F)], unidirectional=1, **any_size)
     pair = normal(77, batch, s, n, 2, d)
     case("mha_packed_pair", MS, "MultiHeadAttention", [Q, pair, None],
          [merge(attend(parts[0], pair[:, :, :, 0].transpose(0, 2, 1, 3), pair[:, :, :, 1].transpose(0, 2, 1, 3))).astype(F)], **any_size)
@@ -375,17 +374,16 @@ def attention():
     angles = rng(84).random((20, 4)) * 6
     cos, sin = np.cos(angles).astype(F), np.sin(angles).astype(F)
     at = rng(85).integers(0, 20, (batch, t))
-    caches = dict(fixed=[2, 3], **tolerance)
     four = split(Q, n)
     for interleaved in (0, 1):
         case(f"rotary_4d_{interleaved}", MS, "RotaryEmbedding", [np.ascontiguousarray(four), at, cos, sin],
-             [rotate(four, at, cos, sin, interleaved).astype(F)], interleaved=interleaved, **{**caches, "fixed": [0, 2, 3]})
+             [rotate(four, at, cos, sin, interleaved).astype(F)], interleaved=interleaved, **tolerance)
         case(f"rotary_3d_{interleaved}", MS, "RotaryEmbedding", [Q, np.array([3]), cos, sin],
              [merge(rotate(four, np.tile(3 + np.arange(t), (batch, 1)), cos, sin, interleaved)).astype(F)], interleaved=interleaved,
-             num_heads=n, ways=("static",), **caches)
+             num_heads=n, fixed=[1], **tolerance)
     narrow = cos[:, :2].copy(), sin[:, :2].copy()
     case("rotary_part", MS, "RotaryEmbedding", [Q, at, *narrow], [merge(rotate(four, at, *narrow)).astype(F)], num_heads=n, rotary_embedding_dim=4,
-         ways=("static",), **caches)
+         **tolerance)
 
     # GroupQueryAttention: 6 heads in 2 groups.
     n, g, d = 6, 2, 16
@@ -441,12 +439,10 @@ def attention():
         expected = [merge(result).astype(F), keys.astype(F), values.astype(F)]
         if "qk_output" in attrs:
             expected.append(shown[attrs["qk_output"] - 1].astype(F))
-        # The number of positions may be known, or come at run time; so may the head size, but where rotary caches and packed
-        # operands are told apart by it.
-        sizes_open = "do_rotary" not in attrs and name != "packed"
+        # The number of positions may be known, or come at run time; so may the head size.
         for known in (True, False):
             case(f"gqa_{name}_{'known' if known else 'data'}", MS, "GroupQueryAttention", operands,
-                 expected, num_heads=n, kv_num_heads=g, ways=("static", "dynamic") if sizes_open and not known else ("static",), constants=[6] if known else [],
+                 expected, num_heads=n, kv_num_heads=g, ways=("static",) if known else ("static", "dynamic"), constants=[6] if known else [],
                  **tolerance, **attrs)
 
 

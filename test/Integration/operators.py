@@ -629,6 +629,15 @@ def add_types():
         w = v.astype(np.float64)
         expected = np.where(w < -1.25, w + 0.75, np.where(w > 1.25, w - 0.75, 0)).astype(kind)
         case(f"Shrink_{kind}", [n("Shrink", ["x"], ["y"], lambd=1.25, bias=0.75)], {"x": v}, {"y": expected}, 9)
+    # Reductions take integers that ONNX's definitions leave out; sums wrap as the type does.
+    for kind in ("int8", "int16", "uint8"):
+        v = np.array([[3, 100, 90], [7, 0, 2]], kind)
+        for op, expected in (("Sum", v.sum(1, dtype=kind, keepdims=True)), ("Prod", v.prod(1, dtype=kind, keepdims=True)), ("Max", v.max(1, keepdims=True)),
+                             ("L1", v.sum(1, dtype=kind, keepdims=True)), ("SumSquare", (v * v).sum(1, dtype=kind, keepdims=True)),
+                             ("L2", np.sqrt((v[1:].astype(np.float64) ** 2).sum(1, keepdims=True)).astype(kind))):  # fmt: skip
+            data = v[1:] if op == "L2" else v
+            case(f"Reduce{op}_{kind}", [n(f"Reduce{op}", ["x", "a"], ["y"])], {"x": data}, {"y": expected}, 18, constants={"a": np.array([1])})
+        case(f"CumSum_{kind}", [n("CumSum", ["x", "a"], ["y"])], {"x": v}, {"y": v.cumsum(1, dtype=kind)}, 14, constants={"a": np.array(1)})
     v = random(3, 5, dtype=np.float64)
     mean, scale = v.mean(1, keepdims=True), 1 / np.sqrt(v.var(1, keepdims=True) + 1e-5)
     case("LayerNormalization_float64", [n("LayerNormalization", ["x", "s"], ["y", "m", "d"])], {"x": v, "s": np.ones(5)},

@@ -134,9 +134,14 @@ private:
 FailureOr<Value> linear(Call &c, Value x, Value w, Value bias) {
   PrimBuilder &b = c.b;
   int64_t rank = b.rankOf(x);
-  if (rank < 1 || b.rankOf(w) != 2 || b.elementOf(x) != b.elementOf(w) || getSizes(x).back() != getSizes(w)[1])
-    return c.ctx.invalid("operands " + describe(x) + " and " + describe(w) + " do not fit");
-  Value y = DotGeneralOp::create(b, x, w, ArrayRef<int64_t>{}, ArrayRef<int64_t>{}, ArrayRef<int64_t>{rank - 1},
+  if (b.elementOf(x) != b.elementOf(w))
+    return c.ctx.invalid("operands " + describe(x) + " and " + describe(w) + " differ in element type");
+  Sizes sizes = getSizes(x);
+  sizes.back() = getSizes(w)[1];
+  FailureOr<Value> rows = c.ctx.castSizes(x, sizes);
+  if (failed(rows))
+    return failure();
+  Value y = DotGeneralOp::create(b, *rows, w, ArrayRef<int64_t>{}, ArrayRef<int64_t>{}, ArrayRef<int64_t>{rank - 1},
                                  ArrayRef<int64_t>{1});
   if (!bias)
     return y;
@@ -489,8 +494,8 @@ void tc::populateATen(OpRegistrar &onOp) {
     Call c(ctx);
     FailureOr<Value> self = c.required("self");
     std::optional<SmallVector<int64_t>> dims = c.integers("dims");
-    if (failed(self) || !dims || int64_t(dims->size()) != ctx.b.rankOf(*self))
-      return ctx.invalid("dims do not fit the operand");
+    if (failed(self) || !dims)
+      return ctx.invalid("needs constant dims");
     SmallVector<int64_t> permutation;
     for (int64_t dim : *dims) {
       FailureOr<int64_t> axis = ctx.axis(dim, dims->size());

@@ -265,13 +265,11 @@ void Converter::convertNode(graph::NodeOp node) {
   const CustomOperator *custom = findCustomOperator(options, node);
   const OpEntry *entry =
       custom ? nullptr : OpRegistry::get().lookup(node.getDomain(), node.getOpType(), node.getOpset());
-  if (!custom && !entry) {
-    if (!convertDefinition(node, operands))
-      reportUnsupported(node, describeUnknown(node));
-    return;
-  }
   NodeContext ctx(node, builder, ints, *this, operands, parameters);
   std::string prefix = describeNode(node);
+  // What operators of the user's own ask for, their signature says.
+  const OperandRules *rules =
+      custom ? nullptr : OpRegistry::get().lookupRules(node.getDomain(), node.getOpType(), node.getOpset());
   for (size_t i = 0; entry && i < entry->minOperands; ++i)
     if (!ctx.has(i))
       return reportInvalid(node.getLoc(), prefix + "operand " + Twine(i) + " is missing");
@@ -281,8 +279,19 @@ void Converter::convertNode(graph::NodeOp node) {
       bool asFloat = tensor && entry->takesAnyFloat && isa<FloatType>(tensor.getElementType());
       return asFloat ? tensor.clone(builder.getF32Type()) : Type(tensor);
     });
+    if (auto first = dyn_cast_or_null<TensorType>(types.empty() ? Type() : types[0]); first && entry->takesAnyInteger)
+      if (auto integer = dyn_cast<IntegerType>(first.getElementType()); integer && integer.getWidth() >= 8)
+        types[0] = first.clone(builder.getI64Type());
     if (std::string error = findOperandError(node, types); !error.empty())
       return reportInvalid(node.getLoc(), prefix + error);
+  }
+  if (rules)
+    if (std::string error = findRuleError(ctx, *rules, node.getDomain() == "aten"); !error.empty())
+      return reportInvalid(node.getLoc(), prefix + error);
+  if (!custom && !entry) {
+    if (!convertDefinition(node, operands))
+      reportUnsupported(node, describeUnknown(node));
+    return;
   }
   bool hasComplex = llvm::any_of(operands, [&](Value v) { return v && builder.isComplex(v); });
   ComplexUse complexUse = entry && hasComplex ? entry->complexUse : ComplexUse::Moved;

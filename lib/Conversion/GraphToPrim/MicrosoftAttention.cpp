@@ -22,9 +22,8 @@ namespace {
 FailureOr<Value> splitHeads(NodeContext &ctx, Value x, int64_t heads) {
   PrimBuilder &b = ctx.b;
   Sizes sizes = getSizes(x);
-  if (sizes.size() != 3 || heads < 1)
-    return ctx.invalid("needs [B, T, heads * D] and at least one head, but has " + describe(x) + " and " +
-                       Twine(heads));
+  if (heads < 1)
+    return ctx.invalid("needs num_heads of 1 or more, but has " + Twine(heads));
   AffineExpr depth = ctx.divide(sizes[2], b.size(heads));
   if (failed(ctx.requireEqual(depth * heads, sizes[2], "a hidden size that the heads divide")))
     return failure();
@@ -59,8 +58,6 @@ FailureOr<Value> emitPadding(NodeContext &ctx, Value padding, SizesRef scores, d
   AffineExpr batch = scores[0], rows = scores[2], keys = scores[3];
   Sizes sizes = getSizes(padding);
   Value isHidden;
-  if (!isa<IntegerType>(b.elementOf(padding)))
-    return ctx.invalid("a mask of keys must be integers, but is " + describe(padding));
   if (sizes.size() == 1) {
     Sizes grid{batch, keys};
     Value at = b.iota(b.getI64Type(), grid, 1);
@@ -123,8 +120,6 @@ std::pair<Value, double> scaleQuery(PrimBuilder &b, Value query, AffineExpr dept
 FailureOr<Value> emitAttention(NodeContext &ctx, const Heads &heads, const Masks &masks, double scale, bool causal) {
   PrimBuilder &b = ctx.b;
   Sizes q = getSizes(heads.query), k = getSizes(heads.key), v = getSizes(heads.value);
-  if (!b.isFloat(heads.query))
-    return ctx.invalid("operands must have a float element type, but the query is " + describe(heads.query));
   FailureOr<Value> key = ctx.castSizes(heads.key, {q[0], q[1], k[2], q[3]}),
                    value = ctx.castSizes(heads.value, {q[0], q[1], k[2], v[3]});
   if (failed(key) || failed(value))
@@ -156,8 +151,6 @@ FailureOr<Value> appendToPast(NodeContext &ctx, Value past, Value fresh) {
   if (!past)
     return fresh;
   Sizes wanted = getSizes(fresh), own = getSizes(past);
-  if (own.size() != 4)
-    return ctx.invalid("a past must be [B, heads, P, D], but is " + describe(past));
   wanted[2] = own[2];
   FailureOr<Value> fitting = ctx.castSizes(past, wanted);
   return failed(fitting) ? FailureOr<Value>(failure()) : FailureOr<Value>(ctx.b.concat({*fitting, fresh}, 2));
@@ -183,8 +176,6 @@ LogicalResult attendProjected(NodeContext &ctx, Value projected, ArrayRef<Affine
     from = simplifySize(from + size);
   }
   if (past) {
-    if (b.rankOf(past) != 5)
-      return ctx.invalid("past must be [2, B, heads, P, D], but is " + describe(past));
     FailureOr<Value> key = appendToPast(ctx, b.take(past, 0, 0), heads.key),
                      value = appendToPast(ctx, b.take(past, 0, 1), heads.value);
     if (failed(key) || failed(value))
@@ -220,19 +211,9 @@ FailureOr<Sizes> hiddenSizes(NodeContext &ctx, AffineExpr columns) {
   return Sizes(3, each);
 }
 
-LogicalResult checkProjection(NodeContext &ctx, Value x, Value weights) {
-  PrimBuilder &b = ctx.b;
-  if (b.rankOf(x) != 3 || b.rankOf(weights) != 2)
-    return ctx.invalid("needs [B, T, hidden] and weights [hidden, ..], but has " + describe(x) + " and " +
-                       describe(weights));
-  return success();
-}
-
 LogicalResult attention(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value x = ctx.operand(0), weights = ctx.operand(1);
-  if (failed(checkProjection(ctx, x, weights)))
-    return failure();
   FailureOr<Value> projected = emitMatMul(ctx, x, weights);
   if (failed(projected))
     return failure();
@@ -251,8 +232,6 @@ LogicalResult attention(NodeContext &ctx) {
 /// Attention of integers: input, weights, bias, two scales, mask, two zero points, past.
 LogicalResult qAttention(NodeContext &ctx) {
   Value x = ctx.operand(0), weights = ctx.operand(1);
-  if (failed(checkProjection(ctx, x, weights)))
-    return failure();
   FailureOr<Value> projected = emitScaledProduct(ctx, x, ctx.operand(3), ctx.operand(6), weights, ctx.operand(4),
                                                  ctx.operand(7), ctx.operand(2));
   if (failed(projected))
@@ -274,16 +253,29 @@ LogicalResult multiHeadAttention(NodeContext &ctx) {
                            "past_value of their own sizes");
   Heads heads;
   // One operand of several parts: [B, T, N, parts, D].
-  auto takePart = [&](Value packed, int64_t part) { return b.transpose(b.take(packed, 3, part), {0, 2, 1, 3}); };
+  auto unpack = [&](Value packed, MutableArrayRef<Value *> parts) -> LogicalResult {
+    Sizes sizes = getSizes(packed);
+    sizes[2] = b.size(count);
+    sizes[3] = b.size(parts.size());
+    FailureOr<Value> fitting = ctx.castSizes(packed, sizes);
+    if (failed(fitting))
+      return failure();
+    for (auto [i, part] : llvm::enumerate(parts))
+      *part = b.transpose(b.take(*fitting, 3, i), {0, 2, 1, 3});
+    return success();
+  };
   if (b.rankOf(query) == 5) {
-    heads = {takePart(query, 0), takePart(query, 1), takePart(query, 2)};
+    Value *parts[] = {&heads.query, &heads.key, &heads.value};
+    if (failed(unpack(query, parts)))
+      return failure();
   } else {
     if (!key)
       return ctx.invalid("needs a key, or a query [B, T, heads, 3, D], but has " + describe(query));
     FailureOr<Value> q = splitHeads(ctx, query, count), k = key, v = value;
     if (b.rankOf(key) == 5) {
-      k = takePart(key, 0);
-      v = takePart(key, 1);
+      Value *parts[] = {&*k, &*v};
+      if (failed(unpack(key, parts)))
+        return failure();
     } else {
       if (!value)
         return ctx.invalid("needs a value, or a key [B, S, heads, 2, D], but has " + describe(key));
@@ -329,21 +321,17 @@ LogicalResult multiHeadAttention(NodeContext &ctx) {
 FailureOr<Value> rotate(NodeContext &ctx, Value x, Value positions, Value cosines, Value sines, bool interleaved) {
   PrimBuilder &b = ctx.b;
   Sizes sizes = getSizes(x);
-  auto half = b.rankOf(cosines) == 2 ? getConstantSize(getSizes(cosines)[1]) : std::nullopt;
-  if (!half || b.rankOf(sines) != 2)
-    return ctx.unsupported("with caches " + describe(cosines) + " and " + describe(sines) +
-                           " is not supported; supported: [positions, H] with H known at compile time");
-  const int64_t width = 2 * *half;
-  if (failed(ctx.require(CompareKind::LE, b.size(width), sizes[3], "heads of at least twice the caches' columns")))
+  const AffineExpr half = getSizes(cosines)[1], width = simplifySize(half * 2);
+  if (failed(ctx.require(CompareKind::LE, width, sizes[3], "heads of at least twice the caches' columns")))
     return failure();
   FailureOr<Value> sine = ctx.castSizes(sines, getSizes(cosines));
   if (failed(sine))
     return failure();
   Sizes part = sizes;
-  part[3] = b.size(*half);
+  part[3] = half;
   auto angles = [&](Value cache) -> FailureOr<Value> {
     Value found = GatherOp::create(b, b.convert(cache, b.elementOf(x)), positions, 0); // [B, T, H]
-    FailureOr<Value> fitting = ctx.castSizes(found, {sizes[0], sizes[2], b.size(*half)});
+    FailureOr<Value> fitting = ctx.castSizes(found, {sizes[0], sizes[2], half});
     return failed(fitting) ? FailureOr<Value>(failure())
                            : FailureOr<Value>(b.broadcastInDims(*fitting, part, {0, 2, 3}));
   };
@@ -360,21 +348,21 @@ FailureOr<Value> rotate(NodeContext &ctx, Value x, Value positions, Value cosine
     first = every(0);
     second = every(1);
   } else {
-    first = b.sliceDim(x, 3, b.size(0), b.size(*half));
-    second = b.sliceDim(x, 3, b.size(*half), b.size(*half));
+    first = b.sliceDim(x, 3, b.size(0), half);
+    second = b.sliceDim(x, 3, half, half);
   }
   Value real = b.sub(b.mul(first, *c), b.mul(second, *s)), imaginary = b.add(b.mul(second, *c), b.mul(first, *s));
   SmallVector<Value> parts;
   if (interleaved) {
     Sizes whole = part;
-    whole[3] = b.size(width);
+    whole[3] = width;
     parts.push_back(b.reshape(b.concat({b.unsqueeze(real, 4), b.unsqueeze(imaginary, 4)}, 4), whole));
   } else {
     parts = {real, imaginary};
   }
   AffineExpr rest = simplifySize(sizes[3] - width);
   if (getConstantSize(rest) != 0)
-    parts.push_back(b.sliceDim(x, 3, b.size(width), rest));
+    parts.push_back(b.sliceDim(x, 3, width, rest));
   return ctx.castSizes(parts.size() == 1 ? parts.front() : b.concat(parts, 3), sizes);
 }
 
@@ -382,9 +370,6 @@ LogicalResult rotaryEmbedding(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value x = ctx.operand(0), positions = ctx.operand(1), cosines = ctx.operand(2);
   const int64_t rank = b.rankOf(x);
-  if (!b.isFloat(x) || (rank != 3 && rank != 4) || b.rankOf(cosines) != 2)
-    return ctx.invalid("needs floats [B, T, hidden] or [B, heads, T, D] and caches [positions, H], but has " +
-                       describe(x) + " and " + describe(cosines));
   if (ctx.getInt("is_packed_batching", 0))
     return ctx.unsupported("with is_packed_batching is not supported");
   Value heads = x;
@@ -459,19 +444,16 @@ LogicalResult groupQueryAttention(NodeContext &ctx) {
   if (ctx.getInt("kv_cache_bit_width", 0) || ctx.has(12) || ctx.has(13) || ctx.getInt("sliding_window_cache", 0))
     return ctx.unsupported("with a quantised cache or sliding_window_cache is not supported; supported: caches of the "
                            "query's element type with a row for each position");
-  if (count < 1 || groups < 1 || count % groups != 0)
+  if (groups < 1 || count % groups != 0)
     return ctx.invalid("needs num_heads that kv_num_heads divides, but has " + Twine(count) + " and " + Twine(groups));
-  if (b.rankOf(query) != 3 || !b.isFloat(query))
-    return ctx.invalid("needs a query of floats [B, T, hidden], but has " + describe(query));
   if (!key) { // queries, keys and values side by side
-    auto columns = getConstantSize(getSizes(query)[2]);
-    if (!columns || *columns % (count + 2 * groups) != 0)
-      return ctx.unsupported("with packed queries " + describe(query) +
-                             " is not supported; supported: a hidden size that is known and that the heads divide");
-    int64_t depth = *columns / (count + 2 * groups);
-    key = b.sliceDim(query, 2, b.size(count * depth), b.size(groups * depth));
-    value = b.sliceDim(query, 2, b.size((count + groups) * depth), b.size(groups * depth));
-    query = b.sliceDim(query, 2, b.size(0), b.size(count * depth));
+    const AffineExpr columns = getSizes(query)[2], depth = ctx.divide(columns, b.size(count + 2 * groups)),
+                     own = simplifySize(depth * count), shared = simplifySize(depth * groups);
+    if (failed(ctx.requireEqual(depth * (count + 2 * groups), columns, "a packed hidden size that the heads divide")))
+      return failure();
+    key = b.sliceDim(query, 2, own, shared);
+    value = b.sliceDim(query, 2, simplifySize(own + shared), shared);
+    query = b.sliceDim(query, 2, b.size(0), own);
   } else if (!value) {
     return ctx.invalid("has a key without a value");
   }
@@ -512,9 +494,8 @@ LogicalResult groupQueryAttention(NodeContext &ctx) {
     return failure();
   AffineExpr total = given->front(), length = total;
   if (pastKey) {
-    if (b.rankOf(pastKey) != 4 || !pastValue || b.rankOf(pastValue) != 4 ||
-        b.elementOf(pastKey) != b.elementOf(query) || b.elementOf(pastValue) != b.elementOf(query))
-      return ctx.invalid("needs past_key and past_value [B, groups, P, D] of the query's element type");
+    if (!pastValue || b.elementOf(pastKey) != b.elementOf(query) || b.elementOf(pastValue) != b.elementOf(query))
+      return ctx.invalid("needs past_key and past_value of the query's element type");
     // The buffer, or what is longer.
     AffineExpr before = getSizes(pastKey)[2];
     if (b.bounds(simplifySize(total - before)).second <= 0)

@@ -231,8 +231,6 @@ DynamicallyQuantized quantizeDynamically(PrimBuilder &b, Value x) {
 
 LogicalResult dynamicQuantizeMatMul(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
-  if (!b.isFloat(ctx.operand(0)))
-    return ctx.invalid("A must have a float element type, but is " + describe(ctx.operand(0)));
   DynamicallyQuantized lhs = quantizeDynamically(b, ctx.operand(0));
   FailureOr<Value> y = emitScaledProduct(ctx, lhs.values, lhs.scale, lhs.zeroPoint, ctx.operand(1), ctx.operand(2),
                                          ctx.operand(3), ctx.operand(4));
@@ -244,8 +242,6 @@ LogicalResult qGemm(NodeContext &ctx) {
   if (failed(ctx.requireOperands({3, 4})))
     return failure();
   Value lhs = ctx.operand(0), rhs = ctx.operand(3);
-  if (b.rankOf(lhs) != 2 || b.rankOf(rhs) != 2)
-    return ctx.invalid("A and B must be matrices, but are " + describe(lhs) + " and " + describe(rhs));
   if (ctx.getInt("transA", 0))
     lhs = b.transpose(lhs, {1, 0});
   if (ctx.getInt("transB", 0))
@@ -281,23 +277,15 @@ LogicalResult matMulNBits(NodeContext &ctx) {
   Type f32 = b.getF32Type();
   Value x = ctx.operand(0), packed = ctx.operand(1), scales = ctx.operand(2), zeros = ctx.operand(3),
         groups = ctx.operand(4);
-  if (!b.isFloat(x) || b.rankOf(x) < 1)
-    return ctx.invalid("A must be floats of one dim or more, but is " + describe(x));
   const int64_t n = ctx.getInt("N", 0), k = ctx.getInt("K", 0), bits = ctx.getInt("bits", 4),
                 block = ctx.getInt("block_size", 0);
   if (ctx.getInt("weight_prepacked", 0))
     return ctx.unsupported("with weight_prepacked is not supported; supported: weights as ai.onnx stores them");
   if (bits != 2 && bits != 4 && bits != 8)
     return ctx.unsupported("with bits " + Twine(bits) + " is not supported; supported: 2, 4 and 8");
-  if (n < 0 || k < 0 || block < 16 || !llvm::isPowerOf2_64(block))
-    return ctx.invalid("needs N, K, and a block_size that is a power of 2 of 16 or more, but has " + Twine(n) + ", " +
-                       Twine(k) + " and " + Twine(block));
+  if (!llvm::isPowerOf2_64(block))
+    return ctx.invalid("block_size is " + Twine(block) + "; it must be a power of 2");
   const int64_t blocks = llvm::divideCeil(k, block), zeroBytes = llvm::divideCeil(blocks * bits, 8);
-  if (!b.elementOf(packed).isUnsignedInteger(8) || !b.isFloat(scales))
-    return ctx.invalid("B must be of uint8 and scales of floats, but they are " + describe(packed) + " and " +
-                       describe(scales));
-  if (zeros && !b.elementOf(zeros).isUnsignedInteger(8) && !b.isFloat(zeros))
-    return ctx.invalid("zero_points must be of uint8 or floats, but are " + describe(zeros));
   Sizes sizes = getSizes(x);
   sizes.back() = b.size(k);
   FailureOr<Value> rows = ctx.castSizes(b.convert(x, f32), sizes),
@@ -346,8 +334,6 @@ LogicalResult gatherBlockQuantized(NodeContext &ctx) {
     return ctx.unsupported("of " + describe(data) + " with scales " + describe(scales) + ", gather_axis " +
                            Twine(*gatherAxis) + ", quantize_axis " + Twine(*quantizeAxis) + " and block_size " +
                            Twine(block) + " is not supported; supported: integers, scales of the same rank, two axes");
-  if (!isa<IntegerType>(b.elementOf(indices)))
-    return ctx.invalid("indices must be integers, but are " + describe(indices));
   const bool isPacked = stored.isUnsignedInteger(8) && bits < 8;
   if (stored.isUnsignedInteger(8) && bits != 2 && bits != 4 && bits != 8)
     return ctx.invalid("bits is " + Twine(bits) + "; it may be 2, 4 or 8");
@@ -367,6 +353,8 @@ LogicalResult gatherBlockQuantized(NodeContext &ctx) {
       dims.push_back(i <= axis ? i : i + 1);
     Sizes joined = wide;
     joined[axis] = simplifySize(wide[axis] * block);
+    if (failed(ctx.require(CompareKind::LE, sizes[axis], joined[axis], "a scale and zero point for each block")))
+      return failure();
     wide.insert(wide.begin() + axis + 1, b.size(block));
     v = b.sliceDim(b.reshape(b.broadcastInDims(v, wide, dims), joined), axis, b.size(0), sizes[axis]);
     return ctx.castSizes(v, sizes);

@@ -60,6 +60,9 @@ FailureOr<Value> NodeContext::emitAs(StringRef type, int64_t opset, ArrayRef<Val
     return invalid("computes as " + type + " of opset " + Twine(opset) + " does, which there is none of");
   NodeContext other(op, b, ints, regions, values, parameters);
   other.asOpset = opset;
+  if (const OperandRules *rules = OpRegistry::get().lookupRules("ai.onnx", type, opset))
+    if (std::string error = findRuleError(other, *rules, /*byName=*/false); !error.empty())
+      return invalid("computed as " + type + ": " + error);
   if (succeeded(entry->handler(other)))
     return other.results().front();
   unsupportedReason = other.unsupportedReason;

@@ -59,8 +59,6 @@ FailureOr<Value> squareMatrices(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value x = ctx.operand(0);
   Sizes sizes = getSizes(x);
-  if (sizes.size() < 2 || !b.isFloat(x))
-    return ctx.invalid("needs a float operand [.., M, M], but has " + describe(x));
   AffineExpr M = sizes[sizes.size() - 1];
   if (failed(ctx.requireEqual(sizes[sizes.size() - 2], M, "square matrices")))
     return failure();

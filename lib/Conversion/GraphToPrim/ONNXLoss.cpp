@@ -18,12 +18,7 @@ namespace {
 LogicalResult negativeLogLikelihood(NodeContext &ctx, Value logProbabilities, Value labels, Value weights) {
   PrimBuilder &b = ctx.b;
   std::string reduction = ctx.getString("reduction", "mean");
-  if (reduction != "none" && reduction != "sum" && reduction != "mean")
-    return ctx.invalid("reduction is \"" + reduction + "\"; it may be none, sum or mean");
   Sizes sizes = getSizes(logProbabilities);
-  if (sizes.size() < 2 || b.rankOf(labels) + 1 != int64_t(sizes.size()) || !isa<IntegerType>(b.elementOf(labels)))
-    return ctx.invalid("needs scores [N, C, ..] and integer labels [N, ..], but has " + describe(logProbabilities) +
-                       " and " + describe(labels));
   sizes.erase(sizes.begin() + 1);
   FailureOr<Value> fitting = ctx.castSizes(labels, sizes);
   if (failed(fitting))
@@ -38,8 +33,6 @@ LogicalResult negativeLogLikelihood(NodeContext &ctx, Value logProbabilities, Va
                                           logProbabilities, index, 1);
   Value loss = b.unary<NegOp>(b.reshape(picked, sizes)), weight = b.splatLike(loss, 1);
   if (weights) {
-    if (b.rankOf(weights) != 1 || b.elementOf(weights) != b.elementOf(loss))
-      return ctx.invalid("weights must have one element for each class, but are " + describe(weights));
     weight = GatherOp::create(b, weights, label, 0);
     loss = b.mul(loss, weight);
   }
@@ -61,8 +54,6 @@ LogicalResult nllLoss(NodeContext &ctx) {
 
 LogicalResult softmaxCrossEntropy(NodeContext &ctx) {
   Value x = ctx.operand(0);
-  if (ctx.b.rankOf(x) < 2 || !ctx.b.isFloat(x))
-    return ctx.invalid("needs float scores [N, C, ..], but has " + describe(x));
   Value logProbabilities = SoftmaxOp::create(ctx.b, x.getType(), x, /*axis=*/1, /*log=*/true);
   (void)ctx.set(1, logProbabilities);
   return negativeLogLikelihood(ctx, logProbabilities, ctx.operand(1), ctx.operand(2));

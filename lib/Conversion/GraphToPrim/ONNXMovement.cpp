@@ -12,6 +12,8 @@
 #include "tc/Dialect/Prim/Utils/Indices.h"
 #include "tc/Support/Saturate.h"
 
+#include "llvm/ADT/StringSwitch.h"
+
 using namespace mlir;
 using namespace tc;
 using namespace tc::prim;
@@ -233,13 +235,8 @@ LogicalResult transpose(NodeContext &ctx) {
   Value x = ctx.operand(0);
   int64_t rank = ctx.b.rankOf(x);
   SmallVector<int64_t> permutation = llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, rank)));
-  if (auto given = ctx.getInts("perm")) {
+  if (auto given = ctx.getInts("perm"))
     permutation = *given;
-    SmallVector<int64_t> sorted(permutation);
-    llvm::sort(sorted);
-    if (!llvm::equal(sorted, llvm::seq<int64_t>(0, rank)))
-      return ctx.invalid("perm must name each dim of the operand " + describe(x) + " once");
-  }
   return ctx.result(ctx.b.transpose(x, permutation));
 }
 
@@ -494,8 +491,6 @@ LogicalResult slice(NodeContext &ctx) {
     axes = ctx.getInts("axes").value_or(llvm::to_vector(llvm::seq<int64_t>(0, starts.size())));
     steps.assign(starts.size(), 1);
   } else {
-    if (!ctx.has(1) || !ctx.has(2))
-      return ctx.invalid("starts and ends are missing");
     length = lengthOf(ctx.operand(1), ctx.operand(2));
     int64_t most = rank;
     for (size_t i : {1, 2})
@@ -545,10 +540,6 @@ LogicalResult slice(NodeContext &ctx) {
   return ctx.result(b.slice(x, from, by, sizes));
 }
 
-bool isIndex(NodeContext &ctx, Value v) {
-  return ctx.b.elementOf(v).isSignlessInteger(64) || ctx.b.elementOf(v).isSignlessInteger(32);
-}
-
 /// Refuses constant indices that are no positions of dims of these sizes: of the only one, or, for each number along
 /// the last dim of `indices`, of its own. Sizes that only the run knows are not asked.
 LogicalResult requireInside(NodeContext &ctx, Value indices, SizesRef sizes) {
@@ -576,8 +567,6 @@ LogicalResult gather(NodeContext &ctx) {
   FailureOr<int64_t> axis = ctx.axis(ctx.getInt("axis", 0), ctx.b.rankOf(ctx.operand(0)));
   if (failed(axis))
     return failure();
-  if (!isIndex(ctx, ctx.operand(1)))
-    return ctx.invalid("indices must be i32 or i64, but are " + describe(ctx.operand(1)));
   // One known index is a slice, which later passes see through.
   if (auto index = ctx.constantInts(ctx.operand(1)); index && index->size() == 1 && ctx.b.rankOf(ctx.operand(1)) == 0) {
     AffineExpr extent = getSizes(ctx.operand(0))[*axis];
@@ -596,8 +585,6 @@ LogicalResult gather(NodeContext &ctx) {
 
 LogicalResult gatherElements(NodeContext &ctx) {
   Value source = ctx.operand(0), indices = ctx.operand(1);
-  if (ctx.b.rankOf(source) != ctx.b.rankOf(indices) || !isIndex(ctx, indices))
-    return ctx.invalid("indices must be i32 or i64 and of the operand's rank, but are " + describe(indices));
   FailureOr<int64_t> axis = ctx.axis(ctx.getInt("axis", 0), ctx.b.rankOf(source));
   if (failed(axis))
     return failure();
@@ -616,8 +603,6 @@ LogicalResult gatherND(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value source = ctx.operand(0), indices = ctx.operand(1);
   int64_t batch = ctx.getInt("batch_dims", 0), rank = b.rankOf(indices);
-  if (rank < 1 || !isIndex(ctx, indices))
-    return ctx.invalid("indices must be i64 of rank 1 or more, but are " + describe(indices));
   auto depth = getConstantSize(getSizes(indices).back());
   if (!depth)
     return ctx.unsupported("with indices whose last size is unknown is not supported");
@@ -634,21 +619,14 @@ LogicalResult gatherND(NodeContext &ctx) {
   return ctx.result(GatherNDOp::create(b, makeType(b.elementOf(source), out), source, indices, batch));
 }
 
-/// `reduction` of the scatters; nullopt within is "none".
-FailureOr<std::optional<ReduceKind>> readReduction(NodeContext &ctx) {
-  std::string reduction = ctx.getString("reduction", "none");
-  using Kind = std::optional<ReduceKind>;
-  if (reduction == "none")
-    return Kind();
-  if (reduction == "add")
-    return Kind(ReduceKind::Sum);
-  if (reduction == "mul")
-    return Kind(ReduceKind::Prod);
-  if (reduction == "max")
-    return Kind(ReduceKind::Max);
-  if (reduction == "min")
-    return Kind(ReduceKind::Min);
-  return ctx.invalid("reduction is \"" + reduction + "\"; it may be none, add, mul, max or min");
+/// `reduction` of the scatters; nullopt is "none".
+std::optional<ReduceKind> readReduction(NodeContext &ctx) {
+  return llvm::StringSwitch<std::optional<ReduceKind>>(ctx.getString("reduction", "none"))
+      .Case("add", ReduceKind::Sum)
+      .Case("mul", ReduceKind::Prod)
+      .Case("max", ReduceKind::Max)
+      .Case("min", ReduceKind::Min)
+      .Default(std::nullopt);
 }
 
 /// Whether a scatter of complex numbers is more than one of their parts.
@@ -678,12 +656,8 @@ ReduceKindAttr asAttr(NodeContext &ctx, std::optional<ReduceKind> kind) {
 LogicalResult scatterND(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value source = ctx.operand(0), indices = ctx.operand(1), updates = ctx.operand(2);
-  FailureOr<std::optional<ReduceKind>> kind = readReduction(ctx);
-  if (failed(kind))
-    return failure();
-  int64_t rank = b.rankOf(indices);
-  if (rank < 1 || !isIndex(ctx, indices) || b.elementOf(updates) != b.elementOf(source))
-    return ctx.invalid("indices must be i64 of rank 1 or more, updates of the operand's element type");
+  const std::optional<ReduceKind> kind = readReduction(ctx);
+  const int64_t rank = b.rankOf(indices);
   auto depth = getConstantSize(getSizes(indices).back());
   if (!depth)
     return ctx.unsupported("with indices whose last size is unknown is not supported");
@@ -695,7 +669,7 @@ LogicalResult scatterND(NodeContext &ctx) {
   FailureOr<Value> same = ctx.castSizes(updates, expected);
   if (failed(same) || (*depth > 0 && failed(requireInside(ctx, indices, SizesRef(in).take_front(*depth)))))
     return failure();
-  if (mixesParts(ctx, *kind)) {
+  if (mixesParts(ctx, kind)) {
     MLIRContext *context = b.getContext();
     AffineExpr count = product(context, SizesRef(expected).take_front(rank - 1));
     AffineExpr length = product(context, SizesRef(in).drop_front(*depth));
@@ -704,22 +678,20 @@ LogicalResult scatterND(NodeContext &ctx) {
     for (int64_t i = 0; i < *depth; ++i)
       parts.push_back(b.take(list, 1, i));
     SizesRef named = SizesRef(in).take_front(*depth);
-    Value result = emitComplexScatter(ctx, **kind, b.reshape(source, {product(context, named), length}),
+    Value result = emitComplexScatter(ctx, *kind, b.reshape(source, {product(context, named), length}),
                                       emitPlaces(b, parts, named, {count}), b.reshape(*same, {count, length}));
     return ctx.result(b.reshape(result, in));
   }
-  return ctx.result(ScatterNDOp::create(b, source.getType(), source, indices, *same, asAttr(ctx, *kind)));
+  return ctx.result(ScatterNDOp::create(b, source.getType(), source, indices, *same, asAttr(ctx, kind)));
 }
 
 LogicalResult scatterElements(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value source = ctx.operand(0), indices = ctx.operand(1), updates = ctx.operand(2);
-  FailureOr<std::optional<ReduceKind>> kind = readReduction(ctx);
+  const std::optional<ReduceKind> kind = readReduction(ctx);
   FailureOr<int64_t> axis = ctx.axis(ctx.getInt("axis", 0), b.rankOf(source));
-  if (failed(kind) || failed(axis))
+  if (failed(axis))
     return failure();
-  if (b.rankOf(source) != b.rankOf(indices) || !isIndex(ctx, indices) || b.elementOf(updates) != b.elementOf(source))
-    return ctx.invalid("indices must be i32 or i64 of the operand's rank, updates of its element type");
   Sizes in = getSizes(source), of = getSizes(indices);
   for (size_t i = 0; i < in.size(); ++i)
     if (int64_t(i) != *axis &&
@@ -728,17 +700,17 @@ LogicalResult scatterElements(NodeContext &ctx) {
   FailureOr<Value> same = ctx.castSizes(updates, of);
   if (failed(same) || failed(requireInside(ctx, indices, in[*axis])))
     return failure();
-  if (mixesParts(ctx, *kind)) {
+  if (mixesParts(ctx, kind)) {
     SmallVector<Value> parts;
     for (int64_t i = 0; i < int64_t(in.size()); ++i)
       parts.push_back(i == *axis ? indices : b.iota(b.getI64Type(), of, i));
     AffineExpr count = product(b.getContext(), of), all = product(b.getContext(), in);
     Value places = b.reshape(emitPlaces(b, parts, in, of), {count});
-    Value result = emitComplexScatter(ctx, **kind, b.reshape(source, {all, b.size(1)}), places,
+    Value result = emitComplexScatter(ctx, *kind, b.reshape(source, {all, b.size(1)}), places,
                                       b.reshape(*same, {count, b.size(1)}));
     return ctx.result(b.reshape(result, in));
   }
-  return ctx.result(ScatterElementsOp::create(b, source.getType(), source, indices, *same, *axis, asAttr(ctx, *kind)));
+  return ctx.result(ScatterElementsOp::create(b, source.getType(), source, indices, *same, *axis, asAttr(ctx, kind)));
 }
 
 LogicalResult expand(NodeContext &ctx) {
@@ -775,8 +747,6 @@ LogicalResult tile(NodeContext &ctx) {
   FailureOr<Sizes> repeats = ctx.requireSizes(counts, "repeats");
   if (failed(repeats))
     return failure();
-  if (repeats->size() != in.size())
-    return ctx.invalid("repeats has " + Twine(repeats->size()) + " elements for rank " + Twine(in.size()));
   // [d] as [1, d], repeated to [r, d], read as [r * d].
   Sizes split, repeated, joined;
   for (auto [r, d] : llvm::zip_equal(*repeats, in)) {
@@ -817,8 +787,6 @@ Value padByIndex(NodeContext &ctx, Value x, int64_t axis, AffineExpr low, Affine
 FailureOr<Value> emitPad(NodeContext &ctx, SizesRef low, SizesRef high, Value value, StringRef mode) {
   PrimBuilder &b = ctx.b;
   Value x = ctx.operand(0);
-  if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap")
-    return ctx.invalid("mode is \"" + mode + "\"; it may be constant, edge, reflect or wrap");
   Sizes sizes = getSizes(x);
   for (size_t axis = 0; axis < sizes.size(); ++axis) {
     AffineExpr size = simplifySize(sizes[axis] + low[axis] + high[axis]);
@@ -836,8 +804,6 @@ FailureOr<Value> padValue(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Type type = b.elementOf(ctx.operand(0));
   Value value = ctx.has(2) ? ctx.operand(2) : b.scalar(type, 0);
-  if (b.elementOf(value) != type)
-    return ctx.invalid("the pad value must be a scalar of the operand's element type");
   return ctx.scalar(value, "the pad value");
 }
 
@@ -849,14 +815,9 @@ LogicalResult pad(NodeContext &ctx) {
   std::string mode = ctx.getString("mode", "constant");
   SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   if (ctx.opset() < 11) {
-    auto given = ctx.getInts(ctx.opset() < 2 ? "paddings" : "pads");
-    if (!given)
-      return ctx.invalid("pads are missing");
-    pads = b.sizes(*given);
+    pads = b.sizes(*ctx.getInts(ctx.opset() < 2 ? "paddings" : "pads"));
     value = b.scalar(b.elementOf(x), ctx.getFloat("value", 0));
   } else {
-    if (!ctx.has(1))
-      return ctx.invalid("pads are missing");
     Value amounts = ctx.operand(1);
     if (hasUnknownAxes(ctx, 3) && rank > 0) {
       FailureOr<AxisList> list = AxisList::get(ctx, ctx.operand(3), rank);
@@ -928,15 +889,11 @@ LogicalResult depthToSpace(NodeContext &ctx) {
   Value x = ctx.operand(0);
   Sizes s = getSizes(x);
   int64_t block = ctx.getInt("blocksize", 0);
-  if (s.size() != 4 || block < 1 || block > INT32_MAX)
-    return ctx.invalid("needs a 4-D operand and a positive blocksize");
   auto channels = getConstantSize(s[1]);
   if (channels && *channels % (block * block) != 0)
     return ctx.invalid("blocksize does not divide the " + Twine(*channels) + " channels");
   AffineExpr c = simplifySize(s[1].floorDiv(block * block)), k = b.size(block);
   std::string mode = ctx.getString("mode", "DCR");
-  if (mode != "DCR" && mode != "CRD")
-    return ctx.invalid("mode is \"" + mode + "\"; it may be DCR or CRD");
   bool dcr = mode == "DCR";
   FailureOr<Value> split = ctx.reshape(x, dcr ? Sizes{s[0], k, k, c, s[2], s[3]} : Sizes{s[0], c, k, k, s[2], s[3]});
   if (failed(split))
@@ -950,8 +907,6 @@ LogicalResult spaceToDepth(NodeContext &ctx) {
   Value x = ctx.operand(0);
   Sizes s = getSizes(x);
   int64_t block = ctx.getInt("blocksize", 0);
-  if (s.size() != 4 || block < 1 || block > INT32_MAX)
-    return ctx.invalid("needs a 4-D operand and a positive blocksize");
   for (int64_t i : {2, 3})
     if (auto size = getConstantSize(s[i]); size && *size % block != 0)
       return ctx.invalid("blocksize does not divide dim " + Twine(i) + " of " + describe(x));
@@ -962,8 +917,6 @@ LogicalResult spaceToDepth(NodeContext &ctx) {
   Value split = b.reshape(x, {s[0], s[1], h, k, w, k});
   // DCR: the block's offset varies slowest in the channels. CRD: fastest.
   std::string mode = ctx.getString("mode", "DCR");
-  if (mode != "DCR" && mode != "CRD")
-    return ctx.invalid("mode is \"" + mode + "\"; it may be DCR or CRD");
   Value moved =
       b.transpose(split, mode == "DCR" ? ArrayRef<int64_t>{0, 3, 5, 1, 2, 4} : ArrayRef<int64_t>{0, 1, 3, 5, 2, 4});
   return ctx.result(b.reshape(moved, {s[0], s[1] * (block * block), h, w}));

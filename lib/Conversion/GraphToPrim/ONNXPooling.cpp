@@ -25,11 +25,7 @@ struct Pool {
 
 FailureOr<Pool> readPool(NodeContext &ctx) {
   Value x = ctx.operand(0);
-  int64_t rank = ctx.b.rankOf(x);
   auto kernel = ctx.getInts("kernel_shape");
-  if (rank < 3 || !kernel || int64_t(kernel->size()) != rank - 2)
-    return ctx.invalid("needs an operand [N, C, ..], but has " + describe(x) +
-                       ", and a kernel_shape with an entry for each spatial dim");
   Sizes in = getSizes(x), spatial(in.begin() + 2, in.end());
   FailureOr<Window> window = readWindow(ctx, ctx.b.sizes(*kernel), spatial);
   if (failed(window))
@@ -159,11 +155,6 @@ LogicalResult maxUnpool(NodeContext &ctx) {
   Type type = b.elementOf(x);
   Sizes in = getSizes(x);
   auto kernel = ctx.getInts("kernel_shape");
-  if (in.size() < 3 || !kernel || kernel->size() != in.size() - 2 || !isa<IntegerType>(b.elementOf(ctx.operand(1))))
-    return ctx.invalid(
-        "needs an operand [N, C, ..], integer indices, and a kernel_shape with an entry for each spatial "
-        "dim, but has " +
-        describe(x) + " and " + describe(ctx.operand(1)));
   FailureOr<Window> window = readWindow(ctx, b.sizes(*kernel), SizesRef(in).drop_front(2));
   FailureOr<Value> indices = ctx.castSizes(ctx.operand(1), in);
   if (failed(window) || failed(indices))
@@ -184,9 +175,6 @@ LogicalResult maxUnpool(NodeContext &ctx) {
     FailureOr<Sizes> wanted = ctx.requireSizes(ctx.operand(2), "output_shape");
     if (failed(wanted))
       return failure();
-    if (wanted->size() != in.size())
-      return ctx.invalid("output_shape has " + Twine(wanted->size()) + " sizes for an operand of rank " +
-                         Twine(in.size()));
     result = b.pad(result, b.scalar(type, 0), Sizes(in.size(), b.size(0)), *wanted);
   }
   return ctx.result(result);
@@ -274,31 +262,24 @@ LogicalResult lpPool(NodeContext &ctx) {
   return ctx.result(b.transpose(b.convert(root(b, sum, normOf(ctx)), type), toChannelsFirst(rank)));
 }
 
-FailureOr<SmallVector<int64_t>> spatialDims(NodeContext &ctx) {
-  int64_t rank = ctx.b.rankOf(ctx.operand(0));
-  if (rank < 3)
-    return ctx.invalid("needs an operand [N, C, ..], but has " + describe(ctx.operand(0)));
-  return llvm::to_vector(llvm::seq<int64_t>(2, rank));
+SmallVector<int64_t> spatialDims(NodeContext &ctx) {
+  return llvm::to_vector(llvm::seq<int64_t>(2, ctx.b.rankOf(ctx.operand(0))));
 }
 
 LogicalResult globalAveragePool(NodeContext &ctx) {
-  FailureOr<SmallVector<int64_t>> dims = spatialDims(ctx);
-  return failed(dims) ? failure() : ctx.result(ctx.b.mean(ctx.operand(0), *dims, /*keepDims=*/true));
+  return ctx.result(ctx.b.mean(ctx.operand(0), spatialDims(ctx), /*keepDims=*/true));
 }
 
 LogicalResult globalMaxPool(NodeContext &ctx) {
-  FailureOr<SmallVector<int64_t>> dims = spatialDims(ctx);
-  return failed(dims) ? failure() : ctx.result(ctx.b.reduce(ReduceKind::Max, ctx.operand(0), *dims, true));
+  return ctx.result(ctx.b.reduce(ReduceKind::Max, ctx.operand(0), spatialDims(ctx), true));
 }
 
 LogicalResult globalLpPool(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
-  FailureOr<SmallVector<int64_t>> dims = spatialDims(ctx);
-  if (failed(dims))
-    return failure();
+  SmallVector<int64_t> dims = spatialDims(ctx);
   Type type = b.elementOf(ctx.operand(0));
   Value x = b.convert(ctx.operand(0), b.accumulatorOf(type));
-  Value sum = b.reduce(ReduceKind::Sum, power(b, x, normOf(ctx)), *dims, /*keepDims=*/true);
+  Value sum = b.reduce(ReduceKind::Sum, power(b, x, normOf(ctx)), dims, /*keepDims=*/true);
   return ctx.result(b.convert(root(b, sum, normOf(ctx)), type));
 }
 

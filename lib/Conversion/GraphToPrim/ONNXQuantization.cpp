@@ -211,8 +211,6 @@ FailureOr<Value> centred(NodeContext &ctx, size_t operand, size_t zeroPoint, boo
   Value x = ctx.operand(operand), offset = ctx.operand(zeroPoint);
   if (orFloat && ctx.b.isFloat(x))
     x = ctx.b.convert(x, ctx.b.getF32Type());
-  else if (!isa<IntegerType>(ctx.b.elementOf(x)))
-    return ctx.invalid("operand must have an integer element type, but is " + describe(x));
   if (offset) {
     FailureOr<Value> spread = spreadOverMatrix(ctx, offset, getSizes(x), isLeft);
     if (failed(spread))
@@ -276,9 +274,6 @@ FailureOr<Value> spreadOverChannels(NodeContext &ctx, Value v, int64_t axis, Siz
 FailureOr<Value> convOfIntegers(NodeContext &ctx, size_t x, size_t xZero, size_t w, size_t wZero, Value bias) {
   PrimBuilder &b = ctx.b;
   Value input = ctx.operand(x), filter = ctx.operand(w);
-  if (!isa<IntegerType>(b.elementOf(input)) || !isa<IntegerType>(b.elementOf(filter)))
-    return ctx.invalid("operands must have integer element types, but are " + describe(input) + " and " +
-                       describe(filter));
   FailureOr<Value> inputZero = Value(), filterZero = Value();
   if (Value zero = ctx.operand(xZero))
     inputZero = spreadOverChannels(ctx, zero, 1, getSizes(input));

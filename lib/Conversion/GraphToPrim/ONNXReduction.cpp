@@ -192,4 +192,6 @@ void tc::populateONNXReduction(OpRegistrar &onOp) {
   onOp("ArgMin", 1, argReduce(ReduceKind::Min));
   onOp("CumSum", 11, cumulate(ReduceKind::Sum), 2);
   onOp("CumProd", 26, cumulate(ReduceKind::Prod), 2);
+  onOp.takeAnyInteger({"ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceL1", "ReduceL2",
+                       "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp", "CumSum", "CumProd"});
 }

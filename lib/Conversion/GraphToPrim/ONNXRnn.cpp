@@ -103,9 +103,6 @@ NodeHandler recurrent(RnnKind kind) {
     int64_t gateCount = kind == RnnKind::LSTM ? 4 : kind == RnnKind::GRU ? 3 : 1;
     Value x = ctx.operand(0), w = ctx.operand(1), r = ctx.operand(2);
     Type type = b.elementOf(x);
-    if (b.rankOf(x) != 3 || b.rankOf(w) != 3 || b.rankOf(r) != 3 || !isa<FloatType>(type))
-      return ctx.invalid("X, W and R must be float tensors of three dims, but are " + describe(x) + ", " + describe(w) +
-                         " and " + describe(r));
     Sizes sizesW = getSizes(w), sizesR = getSizes(r);
     auto directions = getConstantSize(sizesW[0]), gateSize = getConstantSize(sizesW[1]),
          hiddenSize = getConstantSize(sizesR[2]);
@@ -166,8 +163,6 @@ NodeHandler recurrent(RnnKind kind) {
 
     Value lengths;
     if (Value given = ctx.operand(4)) {
-      if (b.rankOf(given) != 1 || !isa<IntegerType>(b.elementOf(given)))
-        return ctx.invalid("sequence_lens must be a 1-D integer tensor, but is " + describe(given));
       FailureOr<Value> same = ctx.castSizes(b.convert(given, b.getI32Type()), {batch});
       if (failed(same))
         return failure();

@@ -83,8 +83,6 @@ LogicalResult topK(NodeContext &ctx) {
   if (ctx.opset() < 10) {
     count = b.size(ctx.getInt("k", 0));
   } else {
-    if (!ctx.has(1))
-      return ctx.invalid("k is missing");
     FailureOr<Value> one = ctx.scalar(ctx.operand(1), "k");
     if (failed(one))
       return failure();
@@ -93,8 +91,6 @@ LogicalResult topK(NodeContext &ctx) {
       return failure();
     count = k->front();
   }
-  if (getConstantSize(count).value_or(0) < 0)
-    return ctx.invalid("k is negative");
   if (failed(ctx.require(CompareKind::LE, count, sizes[*axis], "no more elements than there are along its axis")))
     return failure();
   Value order = argSort(b, x, *axis, count, ctx.opset() < 11 || ctx.getInt("largest", 1));
@@ -138,8 +134,6 @@ LogicalResult compress(NodeContext &ctx) {
   } else {
     x = flatten(b, x);
   }
-  if (b.rankOf(condition) != 1 || !b.elementOf(condition).isInteger(1))
-    return ctx.invalid("the condition must be a 1-D bool tensor, but is " + describe(condition));
   if (failed(ctx.require(CompareKind::LE, getSizes(condition)[0], getSizes(x)[axis],
                          "a condition that is no longer than the operand's axis")))
     return failure();
@@ -227,10 +221,6 @@ LogicalResult nonMaxSuppression(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value boxes = ctx.operand(0), scores = ctx.operand(1);
   Sizes s = getSizes(scores), boxSizes = getSizes(boxes);
-  if (s.size() != 3 || boxSizes.size() != 3 || !b.isFloat(boxes) || !b.isFloat(scores) ||
-      getConstantSize(boxSizes[2]).value_or(4) != 4)
-    return ctx.invalid("needs boxes [batch, number, 4] and scores [batch, class, number], but has " + describe(boxes) +
-                       " and " + describe(scores));
   if (failed(ctx.requireEqual(boxSizes[2], b.size(4), "boxes of 4 numbers")) ||
       failed(ctx.requireEqual(boxSizes[0], s[0], "as many batches of boxes as of scores")) ||
       failed(ctx.requireEqual(boxSizes[1], s[2], "as many boxes as scores")))
@@ -259,8 +249,8 @@ LogicalResult reverseSequence(NodeContext &ctx) {
   Value x = ctx.operand(0), lengths = ctx.operand(1);
   Sizes sizes = getSizes(x);
   int64_t batch = ctx.getInt("batch_axis", 1), time = ctx.getInt("time_axis", 0);
-  if (sizes.size() < 2 || batch + time != 1 || (batch != 0 && batch != 1) || b.rankOf(lengths) != 1)
-    return ctx.invalid("needs an operand of rank 2 or more, lengths of rank 1, and time and batch as axes 0 and 1");
+  if (batch == time)
+    return ctx.invalid("time_axis and batch_axis are both " + Twine(time) + "; one must be 0, the other 1");
   if (failed(ctx.requireEqual(getSizes(lengths)[0], sizes[batch], "one length for each batch")))
     return failure();
   Value length = b.broadcastInDims(b.reshape(lengths, {sizes[batch]}), sizes, {batch});
@@ -280,10 +270,8 @@ LogicalResult tensorScatter(NodeContext &ctx) {
   if (failed(axis))
     return failure();
   std::string mode = ctx.getString("mode", "linear");
-  if (mode != "linear" && mode != "circular")
-    return ctx.invalid("mode is \"" + mode + "\"; it may be linear or circular");
-  if (of.size() != sizes.size() || *axis == 0 || b.elementOf(cache) != b.elementOf(update))
-    return ctx.invalid("needs an update of the cache's rank and element type, and an axis other than the batch");
+  if (*axis == 0)
+    return ctx.invalid("axis is that of the batch; it must be another one");
   for (size_t d = 0; d < sizes.size(); ++d)
     if (int64_t(d) != *axis &&
         failed(ctx.requireEqual(of[d], sizes[d], "an update of the cache's size in dim " + Twine(d))))
@@ -293,8 +281,8 @@ LogicalResult tensorScatter(NodeContext &ctx) {
   update = b.reshape(update, same);
   Value index = b.iota(b.getI64Type(), same, *axis);
   if (Value start = ctx.operand(2)) {
-    if (b.rankOf(start) != 1 || failed(ctx.requireEqual(getSizes(start)[0], sizes[0], "one position for each batch")))
-      return ctx.isInvalid() ? failure() : ctx.invalid("write_indices must be a 1-D tensor");
+    if (failed(ctx.requireEqual(getSizes(start)[0], sizes[0], "one position for each batch")))
+      return failure();
     start = b.reshape(b.convert(start, b.getI64Type()), {sizes[0]});
     index = b.add(index, b.broadcastInDims(start, same, {0}));
   }

@@ -124,18 +124,9 @@ FailureOr<Window> tc::readWindow(NodeContext &ctx, SizesRef kernel, SizesRef spa
   window.strides = ctx.getInts("strides").value_or(SmallVector<int64_t>(n, 1));
   window.dilations = ctx.getInts("dilations").value_or(SmallVector<int64_t>(n, 1));
   SmallVector<int64_t> pads = ctx.getInts("pads").value_or(SmallVector<int64_t>(2 * n, 0));
-  if (kernel.size() != n || window.strides.size() != n || window.dilations.size() != n || pads.size() != 2 * n)
-    return ctx.invalid("kernel, strides, dilations and pads must have one entry (pads two) for each of " + Twine(n) +
-                       " spatial dims");
-  auto positive = [](int64_t v) { return v >= 1 && v <= INT32_MAX; };
-  if (!llvm::all_of(kernel, [&](AffineExpr size) { return positive(getConstantSize(size).value_or(1)); }) ||
-      !llvm::all_of(window.strides, positive) || !llvm::all_of(window.dilations, positive))
-    return ctx.invalid("kernel sizes, strides and dilations must be positive");
   for (AffineExpr size : kernel)
     if (failed(ctx.require(CompareKind::LE, ctx.b.size(1), size, "a kernel of one element or more")))
       return failure();
-  if (llvm::any_of(pads, [](int64_t p) { return p < -INT32_MAX || p > INT32_MAX; }))
-    return ctx.invalid("a pad is out of range");
   window.padLow.assign(pads.begin(), pads.begin() + n);
   window.padHigh.assign(pads.begin() + n, pads.end());
   std::string autoPad = ctx.getString("auto_pad", "NOTSET");
@@ -189,8 +180,6 @@ Value tc::emitPads(PrimBuilder &b, Value x, const Window &window, Value value) {
 FailureOr<Sizes> tc::readKernel(NodeContext &ctx, Value &w) {
   Sizes sizes = getSizes(w);
   auto given = ctx.getInts("kernel_shape");
-  if (given && given->size() + 2 != sizes.size())
-    return ctx.invalid("kernel_shape has " + Twine(given->size()) + " entries for the filter " + describe(w));
   for (size_t i = 2; given && i < sizes.size(); ++i) {
     AffineExpr size = ctx.b.size((*given)[i - 2]);
     if (getConstantSize(sizes[i]) && sizes[i] != size)

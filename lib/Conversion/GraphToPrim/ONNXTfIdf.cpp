@@ -109,11 +109,9 @@ LogicalResult tfIdfVectorizer(NodeContext &ctx) {
   int64_t rank = b.rankOf(x);
   auto texts = readStrings(ctx, "pool_strings");
   bool isString = texts && !texts->empty();
-  if (rank < 1 || rank > 2 || b.isString(x) != isString || (!isString && !isa<IntegerType>(b.elementOf(x))))
-    return ctx.invalid("needs " + Twine(isString ? "strings" : "integers") + " [C] or [N, C], but has " + describe(x));
+  if (b.isString(x) != isString)
+    return ctx.invalid("needs " + Twine(isString ? "strings" : "integers") + " for its pool, but has " + describe(x));
   std::string mode = ctx.getString("mode", "");
-  if (mode != "TF" && mode != "IDF" && mode != "TFIDF")
-    return ctx.invalid("mode is \"" + mode + "\"; it may be TF, IDF or TFIDF");
   SmallVector<int64_t> pool = ctx.getInts("pool_int64s").value_or(SmallVector<int64_t>());
   if (isString) {
     pool.clear();

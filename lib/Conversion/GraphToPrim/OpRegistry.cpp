@@ -27,12 +27,27 @@ void OpRegistry::setTakesAnyFloat(StringRef domain, StringRef type) {
     entry.takesAnyFloat = true;
 }
 
-const OpEntry *OpRegistry::lookup(StringRef domain, StringRef type, int64_t opset) const {
+void OpRegistry::setTakesAnyInteger(StringRef domain, StringRef type) {
+  for (auto &[version, entry] : table.at({domain.str(), type.str()}))
+    entry.takesAnyInteger = true;
+}
+
+template <typename T>
+static const T *findVersion(const std::map<OpRegistry::Key, std::map<int64_t, T>> &table, StringRef domain,
+                            StringRef type, int64_t opset) {
   auto versions = table.find({domain.empty() ? "ai.onnx" : domain.str(), type.str()});
   if (versions == table.end())
     return nullptr;
   auto after = versions->second.upper_bound(opset);
   return after == versions->second.begin() ? nullptr : &std::prev(after)->second;
+}
+
+const OpEntry *OpRegistry::lookup(StringRef domain, StringRef type, int64_t opset) const {
+  return findVersion(table, domain, type, opset);
+}
+
+const OperandRules *OpRegistry::lookupRules(StringRef domain, StringRef type, int64_t opset) const {
+  return findVersion(rules, domain, type, opset);
 }
 
 const OpRegistry &OpRegistry::get() {
@@ -75,6 +90,9 @@ const OpRegistry &OpRegistry::get() {
     populateMicrosoftQuantization(microsoft);
     OpRegistrar training(r, "ai.onnx.preview.training");
     populateONNXTraining(training);
+#define OPERANDS(domain, type, sinceVersion, text) r.rules[{domain, #type}][sinceVersion] = parseOperandRules(text);
+#include "OperandRules.def"
+#undef OPERANDS
     return r;
   }();
   return registry;
@@ -83,7 +101,7 @@ const OpRegistry &OpRegistry::get() {
 std::vector<HandledOperator> tc::getHandledOperators() {
   std::vector<HandledOperator> operators;
   for (const auto &[key, versions] : OpRegistry::get().entries()) {
-    operators.push_back({key.first, key.second, {}});
+    operators.push_back({key.first, key.second, {}, versions.rbegin()->second.takesAnyInteger});
     for (const auto &[version, entry] : versions)
       operators.back().sinceVersions.push_back(version);
   }

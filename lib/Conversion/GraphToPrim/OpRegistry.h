@@ -13,6 +13,7 @@
 #define TC_LIB_CONVERSION_GRAPHTOPRIM_OPREGISTRY_H
 
 #include "NodeContext.h"
+#include "OperandRules.h"
 
 #include <functional>
 #include <map>
@@ -38,6 +39,8 @@ struct OpEntry {
   /// Any float type may stand where the definition asks for float: models that were converted to f16 as a whole have
   /// it.
   bool takesAnyFloat = false;
+  /// Operand 0 may hold integers of any width from 8 bits on, which the definition does not have.
+  bool takesAnyInteger = false;
 };
 
 class OpRegistry {
@@ -49,14 +52,18 @@ public:
   /// For all versions that were added.
   void setComplexUse(llvm::StringRef domain, llvm::StringRef type, ComplexUse use);
   void setTakesAnyFloat(llvm::StringRef domain, llvm::StringRef type);
+  void setTakesAnyInteger(llvm::StringRef domain, llvm::StringRef type);
   /// Null if there is none.
   const OpEntry *lookup(llvm::StringRef domain, llvm::StringRef type, int64_t opset) const;
+  /// What OperandRules.def asks of such nodes, whether they have a handler or not; null if it has no line.
+  const OperandRules *lookupRules(llvm::StringRef domain, llvm::StringRef type, int64_t opset) const;
   /// (domain, type) -> since-versions, in order: the table of supported operators.
   using Key = std::pair<std::string, std::string>;
   const std::map<Key, std::map<int64_t, OpEntry>> &entries() const { return table; }
 
 private:
   std::map<Key, std::map<int64_t, OpEntry>> table;
+  std::map<Key, std::map<int64_t, OperandRules>> rules;
 };
 
 /// Registers under one domain: `onOp("Add", /*sinceVersion=*/7, handler, /*minOperands=*/2)`.
@@ -72,6 +79,10 @@ public:
       registry.setComplexUse(domain, type, use);
   }
   void takeAnyFloat(llvm::StringRef type) { registry.setTakesAnyFloat(domain, type); }
+  void takeAnyInteger(llvm::ArrayRef<llvm::StringRef> types) {
+    for (llvm::StringRef type : types)
+      registry.setTakesAnyInteger(domain, type);
+  }
 
 private:
   OpRegistry &registry;

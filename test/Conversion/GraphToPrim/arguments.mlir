@@ -25,7 +25,7 @@ graph.func @open(%x: tensor<2x2xf32> {graph.name = "x"}) -> (!tc.unknown) attrib
 
 // -----
 
-// CHECK: node "wide": aten.linear.default (opset 1): needs an operand that can be broadcast to the other in dim 0 (6 against 3)
+// CHECK: node "wide": aten.linear.default (opset 1): argument "bias" is tensor<6xf32>; it must be [N or 1] or [], where N = 3
 graph.func @linear(%x: tensor<2x4xf32> {graph.name = "x"}, %w: tensor<3x4xf32> {graph.name = "w"}, %b: tensor<6xf32> {graph.name = "b"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
   %z = graph.node "aten":"linear.default" opset 1(%x, %w, %b) {arg_names = ["input", "weight", "bias"]} : (tensor<2x4xf32>, tensor<3x4xf32>, tensor<6xf32>) -> !tc.unknown loc("wide")
   graph.yield %z : !tc.unknown
@@ -65,7 +65,7 @@ graph.func @unsqueeze(%x: tensor<2x2xf32> {graph.name = "x"}, %a: tensor<4294967
 
 // -----
 
-// CHECK: node "flat": ConvInteger (opset 10): {{.*}}rank 0
+// CHECK: node "flat": ConvInteger (opset 10): operand 0 ("x") is tensor<ui8>; it must be [N, C, D.. (one or more)]
 graph.func @flat(%x: tensor<ui8> {graph.name = "x"}, %w: tensor<ui8> {graph.name = "w"}, %z: tensor<2xui8> {graph.name = "z"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 10 : i64}} {
   %y = graph.node "ai.onnx":"ConvInteger" opset 10(%x, %w, %z) : (tensor<ui8>, tensor<ui8>, tensor<2xui8>) -> !tc.unknown loc("flat")
   graph.yield %y : !tc.unknown

@@ -80,6 +80,8 @@ void setOperandCheck(OperandCheck check);
 struct HandledOperator {
   std::string domain, type;
   std::vector<int64_t> sinceVersions;
+  /// Whether operand 0 may hold integers of any width from 8 bits on, which the definition does not have.
+  bool takesAnyInteger = false;
 };
 /// All of them, in order of domain and type.
 std::vector<HandledOperator> getHandledOperators();
