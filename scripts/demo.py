@@ -71,14 +71,15 @@ def main(bin_dir, folder):
           f"loading the artifact took {result['load_us']:.0f} us")
     if right / len(labels) < 0.98 or not error <= MAX_REL:
         sys.exit("demo.py: error: the model does not do what it should")
-    run_tool = lambda name: os.path.relpath(tool(name))
-    print(f"""
-What next:
-  scripts/demo.sh --tour                                       through the phases of the compiler, on this model
-  {run_tool("tc-compile")} MODEL.onnx --explain                what is fused in a model of yours, or what tc lacks for it
-  {run_tool("tc-compile")} MODEL.onnx -o MODEL.bin --verify    compile it, and compare it with float64
-  {run_tool("tc-run")} MODEL.bin --random-inputs --benchmark   time it
-  README.md                                                    "I want to ...", from a program in C, coming from other runtimes""")
+    name = lambda tool_name: os.path.relpath(tool(tool_name))
+    print("\nWhat next:")
+    for command, meaning in (
+            ("scripts/demo.sh --tour", "through the phases of the compiler, on this model"),
+            (name("tc-compile") + " MODEL.onnx --explain", "what is fused in a model of yours, or what tc lacks for it"),
+            (name("tc-compile") + " MODEL.onnx -o MODEL.bin --verify", "compile it, and compare it with float64"),
+            (name("tc-run") + " MODEL.bin --random-inputs --benchmark", "time it"),
+            ("README.md", '"I want to ...", from a program in C, coming from other runtimes')):
+        print(f"  {command:<60} {meaning}")
 
 
 if __name__ == "__main__":
