@@ -408,9 +408,13 @@ private:
     for (const Function &function : spec.functions) {
       if (!functions.insert(function.name).second)
         return fail(path, "two functions have the name \"" + function.name + "\"");
-      for (const Value &value : function.inputs)
+      llvm::StringSet<> inputs;
+      for (const Value &value : function.inputs) {
         if (Error error = checkValue(value, "input"))
           return error;
+        if (!inputs.insert(value.name).second)
+          return fail(path, "two inputs of function \"" + function.name + "\" have the name \"" + value.name + "\"");
+      }
       for (const Value &value : function.outputs)
         if (Error error = checkValue(value, "output"))
           return error;

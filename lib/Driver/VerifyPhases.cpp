@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace tc::driver {
 #define GEN_PASS_DEF_ADMITPASS
@@ -97,9 +98,14 @@ private:
             return refuse(("dim " + Twine(i) + " of " + what).str(), name, refusal);
       return success();
     };
-    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    llvm::StringSet<> inputs;
+    for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       if (failed(check("input", function.getArgName(i), function.getArgumentTypes()[i], function.getArgDims(i))))
         return failure();
+      if (!inputs.insert(function.getArgName(i)).second && !function.isPrivate())
+        return base::emitError(UnknownLoc::get(function.getContext()), base::ErrorKind::Invalid)
+               << "input " << quote(function.getArgName(i)) << " has the name of another input; rename it";
+    }
     for (unsigned i = 0; i < function.getNumResults(); ++i) {
       Type declared = function.getResultTypes()[i];
       if (auto attr = function.getResultAttrOfType<TypeAttr>(i, graph::kDeclaredTypeAttr))

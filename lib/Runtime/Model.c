@@ -95,6 +95,17 @@ static tcrt_name_t *sort_names(tcrt_name_t *sorted, char *const *names, uint32_t
   return sorted + count;
 }
 
+/* Callers find inputs, functions and states by their names, and what the compiler writes has no two alike. Outputs may
+ * be one value twice. */
+static tcrt_status_t refuse_twins(const char *file, const char *what, const tcrt_name_t *sorted, uint32_t count) {
+  for (uint32_t i = 1; i < count; ++i)
+    if (strcmp(sorted[i - 1].name, sorted[i].name) == 0)
+      return tcrt_fail(TCRT_ERROR_INVALID,
+                       "%s: error: the artifact is corrupt: two %s have the name \"%.100s\"; copy or compile it again",
+                       file, what, sorted[i].name);
+  return TCRT_OK;
+}
+
 /* Gives each function its part of the tables and of the names. */
 static tcrt_status_t divide_functions(tcrt_model_t *model) {
   const tcrt_container_t *c = &model->container;
@@ -107,6 +118,7 @@ static tcrt_status_t divide_functions(tcrt_model_t *model) {
   if (!model->functions || !model->sorted || !model->output_dims_at)
     return no_memory(model->name);
   tcrt_name_t *sorted = model->sorted;
+  tcrt_status_t status = TCRT_OK;
   for (uint32_t i = 0; i < c->function_count; ++i) {
     const tcrt_sig_function_t part = tcrt_container_function(c, i);
     tcrt_model_function_t *function = &model->functions[i];
@@ -123,6 +135,8 @@ static tcrt_status_t divide_functions(tcrt_model_t *model) {
     function->sorted_inputs = sorted;
     function->sorted_outputs = sort_names(sorted, function->input_names, part.input_count);
     sorted = sort_names(function->sorted_outputs, function->output_names, part.output_count);
+    if (status == TCRT_OK)
+      status = refuse_twins(model->name, "inputs of a function", function->sorted_inputs, part.input_count);
     function->output_dims_at = model->output_dims_at + part.first_output;
     for (uint32_t j = 1; j < part.output_count; ++j)
       function->output_dims_at[j] = function->output_dims_at[j - 1] + function->outputs[j - 1].rank;
@@ -138,7 +152,10 @@ static tcrt_status_t divide_functions(tcrt_model_t *model) {
   for (uint32_t i = 0; i < c->function_count; ++i)
     model->sorted_functions[i] = (tcrt_name_t){model->functions[i].name, i};
   qsort(model->sorted_functions, c->function_count, sizeof *sorted, compare_names);
-  return TCRT_OK;
+  if (status == TCRT_OK)
+    status = refuse_twins(model->name, "states", model->sorted_states, c->state_count);
+  return status == TCRT_OK ? refuse_twins(model->name, "functions", model->sorted_functions, c->function_count)
+                           : status;
 }
 
 const char *tcrt_model_variant_name(const tcrt_model_t *model, uint32_t index) { return model->variant_names[index]; }

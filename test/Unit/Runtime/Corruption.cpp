@@ -354,6 +354,27 @@ TEST_CASE("hostile tables of functions, states and variants are refused by name"
   refused(variant + offsetof(tcrt_sig_variant_t, weights_size), uint64_t(0), "a variant does not fit the weights");
 }
 
+TEST_CASE("inputs, functions and states of one name are refused") {
+  // The second record of a table gets the name of the first.
+  auto twins = [&](const artifact::ArtifactSpec &spec, const char *what, uint64_t tcrt_signature_t::*table,
+                   uint64_t recordSize) {
+    std::string bytes = artifactBytes(spec);
+    char *signature = &bytes[sectionsOf(bytes)[1].offset];
+    tcrt_signature_t head;
+    std::memcpy(&head, signature, sizeof head);
+    std::memcpy(signature + head.*table + recordSize, signature + head.*table, sizeof(tcrt_sig_name_t));
+    rehash(bytes);
+    tcrt_model_t *model = nullptr;
+    CHECK(tcrt_model_open_memory(bytes.data(), bytes.size(), "m.bin", nullptr, &model) == TCRT_ERROR_INVALID);
+    INFO(tcrt_last_error());
+    CHECK(std::string(tcrt_last_error()).find(std::string("two ") + what + " have the name") != std::string::npos);
+    CHECK(!model);
+  };
+  twins(basicSpec(), "inputs of a function", &tcrt_signature_t::input_offset, sizeof(tcrt_sig_value_t));
+  twins(statesSpec(), "functions", &tcrt_signature_t::function_offset, sizeof(tcrt_sig_function_t));
+  twins(statesSpec(), "states", &tcrt_signature_t::state_offset, sizeof(tcrt_sig_state_t));
+}
+
 /// Many records that share one long name: checking each of them anew takes time in proportion to their product.
 TEST_CASE("checking names takes time in proportion to the file, however many share a string") {
   artifact::ArtifactSpec spec = basicSpec();
@@ -457,6 +478,9 @@ TEST_CASE("the writer refuses what the loader would") {
   artifact::ArtifactSpec spec = basicSpec();
   spec.functions[0].inputs[0].dims.assign(17, artifact::Dim::fixed(1));
   CHECK(message(spec) == "(memory): error: input \"x\" has rank 17; at most 16 is supported");
+  spec = basicSpec();
+  spec.functions[0].inputs.push_back(spec.functions[0].inputs[0]);
+  CHECK(message(spec).find("two inputs of function \"main\" have the name \"x\"") != std::string::npos);
   spec = basicSpec();
   spec.functions[0].inputs[0].dims[0] = artifact::Dim::symbol(5);
   CHECK(message(spec).find("a dim of an input or output is not valid") != std::string::npos);
