@@ -302,10 +302,10 @@ std::string plotNotes(const Report &report, const ModelResult &model) {
         "multiplications where the definition has 144. Operations are counted as the model defines them, so that its "
         "rate is that of the convolution, an effective rate, which can lie above what the machine computes. ";
   if (above)
-    html += format(
-        "%zu other kernel%s above the peak, which is that of f32. Products of narrower numbers do, and so does any "
-        "kernel where the machine was busy while its peak was measured. ",
-        above, above == 1 ? " lies" : "s lie");
+    html +=
+        format("%zu %skernel%s above the peak, which is that of f32. Products of narrower numbers do, and so does any "
+               "kernel where the machine was busy while its peak was measured. ",
+               above, fewer ? "other " : "", above == 1 ? " lies" : "s lie");
   if (hidden)
     html += format("%zu kernel%s without known operations and bytes %s not in the plot. ", hidden,
                    hidden == 1 ? "" : "s", hidden == 1 ? "is" : "are");
@@ -444,7 +444,8 @@ std::string tc::bench::toHtml(const Report &report) {
     html += engineTable(model) + "<p>" + escapeHtml(noiseText(model)) + ".</p>\n";
     const std::string graph = drawKernelGraph(model);
     if (!graph.empty())
-      html += "<h3>Kernels, and what they read</h3>\n<p>The more time, the darker. Drag to move; zoom with the "
+      html += "<h3>Kernels, and what they read</h3>\n<p>The more time, the stronger the colour. Drag to move; zoom "
+              "with the "
               "buttons, or with "
               "Ctrl and the wheel; a click shows the kernel's row.</p>\n<div class=frame>" +
               graph + "</div>\n";

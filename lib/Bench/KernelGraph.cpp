@@ -70,7 +70,7 @@ public:
   }
 
 private:
-  static constexpr double kBoxWidth = 200, kBoxHeight = 44, kGapX = 24, kGapY = 34, kMargin = 40;
+  static constexpr double kBoxWidth = 200, kBoxHeight = 44, kGapX = 24, kGapY = 34, kMargin = 40, kInset = 8;
 
   struct Node {
     std::string name;         ///< of an input or output
@@ -169,7 +169,9 @@ private:
   }
 
   void drawEdge(std::string &svg, const Node &from, const Node &to) const {
-    const double x1 = from.x + kBoxWidth / 2, y1 = from.y + kBoxHeight, x2 = to.x + kBoxWidth / 2, y2 = to.y;
+    // Inputs and outputs are drawn smaller than the box that they have.
+    const double x1 = from.x + kBoxWidth / 2, y1 = from.y + kBoxHeight - (from.kernel < 0 ? kInset : 0);
+    const double x2 = to.x + kBoxWidth / 2, y2 = to.y + (to.kernel < 0 ? kInset : 0);
     const size_t way = to.row - from.row;
     if (way <= 1) {
       svg += format("<path d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f\"/>\n", x1, y1, x1, y1 + kGapY / 2, x2,
@@ -189,7 +191,7 @@ private:
     const double middle = node.x + kBoxWidth / 2;
     if (node.kernel < 0) {
       svg += format("<g><rect class=\"value\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"14\"/>",
-                    node.x + 20, node.y + 8, kBoxWidth - 40, kBoxHeight - 16);
+                    node.x + 20, node.y + kInset, kBoxWidth - 40, kBoxHeight - 2 * kInset);
       svg += format("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", middle, node.y + 26) +
              escapeHtml(shorten(node.name, 22)) + "</text><title>" + escapeHtml(node.name) + "</title></g>\n";
       return;
@@ -199,7 +201,7 @@ private:
     svg += format("<g class=\"node\" data-kernel=\"%d\"><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
                   "rx=\"6\"/>",
                   node.kernel + 1, node.x, node.y, kBoxWidth, kBoxHeight);
-    // The more time, the darker.
+    // The more time, the stronger the colour.
     svg += format("<rect class=\"heat\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"6\" "
                   "fill-opacity=\"%.2f\"/>",
                   node.x, node.y, kBoxWidth, kBoxHeight, longest > 0 ? 0.6 * std::sqrt(kernel.us / longest) : 0);
