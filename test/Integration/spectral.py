@@ -118,7 +118,7 @@ def case(make):
 
 # Of every kind: smooth, even and odd, primes and their products, with one factor that has no radix.
 SHORT = [*range(1, 71), 97, 101, 128]
-LENGTHS = [*range(1, 34), 61, 64, 67, 97, 101, 128, 194, 202, 210, 243, 343, 400, 480, 512, 1000, 1001, 1024, 2310, 4096]
+LENGTHS = [*range(1, 34), 61, 64, 67, 97, 101, 128, 194, 202, 210, 243, 343, 400, 480, 512, 1000, 1001, 1024, 1584, 2310, 4096]
 
 
 @case

@@ -14,8 +14,8 @@
 // The inverse transform is the one forward with real and imaginary parts swapped on both sides.
 //
 // Lengths that only the run knows, or of large tables (`twiddleLaunch`): a launch computes the factors; the other one
-// is of two steps, of which the first computes the spectrum of the chirp c. Powers of two from 16 on are transformed
-// directly, all others by a convolution.
+// is of two steps, of which the first computes the spectrum of the chirp c. Smooth lengths of whole vectors, from 16
+// on, are transformed directly, all others by a convolution.
 //
 // Short transforms, and those of lengths that the run knows, are computed in f64: rounding errors of a convolution are
 // several times those of the passes, and short sums are expected to be exact to the last bit.
@@ -492,19 +492,15 @@ private:
   void prepareRunTime() {
     runTimeSize = e.size(runTimeElements(p));
     count = arith::MaxSIOp::create(b, e.loc(), e.size(p.length), e.i64(1));
-    auto test = [&](arith::CmpIPredicate kind, Value x, Value y) -> Value {
-      return arith::CmpIOp::create(b, e.loc(), kind, x, y);
-    };
-    const Value least = e.i64(FftPasses::kLeastRunTime), one = e.i64(1);
-    const Value rest = arith::AndIOp::create(b, e.loc(), count, e.sub(count, one));
-    isDirect = arith::AndIOp::create(b, e.loc(), test(arith::CmpIPredicate::eq, rest, e.i64(0)),
-                                     test(arith::CmpIPredicate::sge, count, least));
+    const auto [direct, isSmooth] = passes.factorize(count);
+    isDirect = isSmooth;
     // 2^t from 2 N - 1 on.
     const Value zeros = math::CountLeadingZerosOp::create(b, e.loc(), e.sub(e.add(count, count), e.i64(2)));
-    const Value power = arith::ShLIOp::create(b, e.loc(), one, e.sub(e.i64(64), zeros));
+    const Value power = arith::ShLIOp::create(b, e.loc(), e.i64(1), e.sub(e.i64(64), zeros));
     // The chirp and its mirror image are whole vectors each.
     const Value convolution = arith::MaxSIOp::create(b, e.loc(), power, e.i64(2 * kMargin));
     transformed = arith::SelectOp::create(b, e.loc(), isDirect, count, convolution);
+    length = {transformed, arith::SelectOp::create(b, e.loc(), isDirect, direct.oddFactors, e.i64(0))};
   }
   Planes planesAt(Value start, Value size) { return {start, e.address(start, element, size)}; }
   Planes runTimePlanes(int64_t number) {
@@ -577,16 +573,21 @@ private:
         e.withMask(tailMask(e, e.sub(to, first.base)), [&] { passes.to(table)(place, x); });
       });
     };
-    passes.forRunTimePasses(transformed, [&](Value radix, Value m, Value start) {
-      e.loop(e.i64(1), radix, 1, [&](Index k) {
-        const Value row = e.add(start, e.mul(e.sub(k.base, e.i64(1)), m));
+    passes.forRunTimePasses(length, [&](Value radix, Value m, Value start) {
+      // Behind the factors of each k the roots of unity of the radix, which are found as those are.
+      e.loop(e.i64(1), e.add(radix, e.i64(1)), 1, [&](Index k) {
+        const Value isRoots = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::eq, k.base, radix);
+        auto choose = [&](Value roots, Value other) -> Value {
+          return arith::SelectOp::create(b, e.loc(), isRoots, roots, other);
+        };
+        const Value times = choose(e.i64(1), k.base);
         share(
-            m,
+            choose(radix, m),
             [&](Value p) {
-              const Value numerators = arith::MulIOp::create(b, e.loc(), p, e.broadcast(k.base));
-              return rootAt(fractionOf(numerators, e.mul(m, radix)));
+              const Value numerators = arith::MulIOp::create(b, e.loc(), p, e.broadcast(times));
+              return rootAt(fractionOf(numerators, choose(radix, e.mul(m, radix))));
             },
-            factors, row);
+            factors, choose(passes.rootsOf(transformed, radix), e.add(start, e.mul(e.sub(k.base, e.i64(1)), m))));
       });
     });
     // Zeros behind the chirp fill the last vector.
@@ -607,15 +608,16 @@ private:
           chirps, e.i64(0));
     });
   }
-  /// Calls body for `all` elements of a run-time transform. `known`: a number with the same remainder by the width.
-  void forElements(Value all, std::optional<int64_t> known, llvm::function_ref<void(const FftElements &)> body) {
-    e.laneLoop(all, known, [&](Index lane) {
+  /// Calls body for `all` elements of a run-time transform, a multiple of all widths, or (`isAny`) any number, whose
+  /// last vector is off in part: one loop for all vectors is less code than two.
+  void forElements(Value all, bool isAny, llvm::function_ref<void(const FftElements &)> body) {
+    e.loop(e.i64(0), all, e.width(), [&](Index first) {
       passes.keepRolled();
       FftElements at;
-      at.index = lane;
-      if (e.mask())
-        at.valid = e.sub(all, lane.base);
-      body(at);
+      at.index = e.contiguous(first);
+      if (isAny)
+        at.valid = e.sub(all, first.base);
+      e.withMask(isAny ? tailMask(e, at.valid) : Value(), [&] { body(at); });
     });
   }
   /// Zeros from element `from` on, a multiple of the width.
@@ -656,7 +658,7 @@ private:
       clearElements(buffers[0], arith::SelectOp::create(b, e.loc(), isOfChirp, e.i64(0), vectors));
       e.ifThen(isOfChirp, [&] { mirrorChirp(buffers[0]); });
       e.ifThen(e.isNot(isOfChirp), [&] {
-        forElements(count, std::nullopt,
+        forElements(count, /*isAny=*/true,
                     [&](const FftElements &at) { passes.to(buffers[0])(at, times(readElement(at), chirp, at)); });
       });
       const Value rounds = arith::SelectOp::create(b, e.loc(), isSingle, e.i64(1), e.i64(2));
@@ -665,11 +667,11 @@ private:
                  [&](Index round, ValueRange state) {
                    passes.keepRolled();
                    Planes now[2] = {{state[0], state[1]}, {state[2], state[3]}};
-                   passes.emitRunTime(transformed, twiddles, now);
+                   passes.emitRunTime(length, twiddles, now);
                    // The second one is an inverse one: parts are swapped before and behind.
                    const Value isMiddle = test(arith::CmpIPredicate::slt, e.add(round.base, e.i64(1)), rounds);
                    e.ifThen(isMiddle, [&] {
-                     forElements(transformed, kMargin, [&](const FftElements &at) {
+                     forElements(transformed, /*isAny=*/false, [&](const FftElements &at) {
                        passes.to(now[0])(at, passes.mul(passes.from(now[0])(at), passes.loadTable(spectrum, at.index)));
                      });
                    });
@@ -679,7 +681,7 @@ private:
                         arith::SelectOp::create(b, e.loc(), isSingle, result[0], result[1])};
       e.ifThen(isOfChirp, [&] { writeSpectrum(last); });
       e.ifThen(e.isNot(isOfChirp), [&] {
-        forElements(e.size(p.out[1]), std::nullopt,
+        forElements(e.size(p.out[1]), /*isAny=*/true,
                     [&](const FftElements &at) { writeElement(at, times(passes.from(last)(at), chirp, at)); });
       });
     });
@@ -687,7 +689,7 @@ private:
   /// What the chirp is convolved with, in a buffer of zeros: elements n and M - n are the conjugate of c[n].
   void mirrorChirp(Planes buffer) {
     const Value whole = e.mul(e.divUnsigned(e.add(count, e.i64(kMargin - 1)), e.i64(kMargin)), e.i64(kMargin));
-    forElements(whole, kMargin, [&](const FftElements &at) {
+    forElements(whole, /*isAny=*/false, [&](const FftElements &at) {
       const ComplexVector x = passes.conjugate(passes.loadTable(chirp, at.index));
       passes.to(buffer)(at, x);
       FftElements mirrored;
@@ -700,7 +702,7 @@ private:
     const Value all = arith::SIToFPOp::create(b, e.loc(), element, transformed);
     const Value one = arith::ConstantOp::create(b, e.loc(), b.getFloatAttr(element, 1));
     const Value scale = arith::DivFOp::create(b, e.loc(), one, all);
-    forElements(transformed, kMargin, [&](const FftElements &at) {
+    forElements(transformed, /*isAny=*/false, [&](const FftElements &at) {
       const ComplexVector x = passes.from(transform)(at);
       const Value factor = e.broadcast(scale);
       passes.to(spectrum)(at, {passes.mul(x.re, factor), passes.mul(x.im, factor)});
@@ -719,6 +721,7 @@ private:
   // Of lengths that the run knows: elements of a table and of a plane, N, whether no convolution is needed, and the
   // length of the transforms.
   Value runTimeSize, count, isDirect, transformed;
+  FftPasses::RunTimeLength length; // transformed
   // Of the task.
   Index outer, inner;
   Value remaining;

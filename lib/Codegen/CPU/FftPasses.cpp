@@ -285,20 +285,94 @@ Value FftPasses::bitsAfterFirstPass(Value length) {
   return e.sub(zeros, e.i64(llvm::Log2_64(firstRadix())));
 }
 
-void FftPasses::forRunTimePasses(Value length, llvm::function_ref<void(Value, Value, Value)> body) {
+Value FftPasses::leastOddFactor(Value number) {
   OpBuilder &b = e.builder();
-  const Value passes = e.add(e.i64(1), e.divUnsigned(bitsAfterFirstPass(length), e.i64(2)));
-  e.loop(e.i64(0), passes, 1, {length, e.i64(0)}, [&](Index number, ValueRange state) {
+  // From the largest one down, the least one is found last; 9 is followed by 3.
+  constexpr int64_t kTried = (kLargestPrime - 1) / 2;
+  return e.loop(e.i64(0), e.i64(kTried), 1, {e.i64(1)}, [&](Index i, ValueRange state) {
+    keepRolled();
+    const Value prime = e.sub(e.i64(kLargestPrime), e.add(i.base, i.base)), rest = e.remUnsigned(number, prime);
+    const Value divides = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::eq, rest, e.i64(0));
+    return SmallVector<Value>{arith::SelectOp::create(b, e.loc(), divides, prime, state[0])};
+  })[0];
+}
+
+std::pair<FftPasses::RunTimeLength, Value> FftPasses::factorize(Value length) {
+  OpBuilder &b = e.builder();
+  auto is = [&](arith::CmpIPredicate kind, Value x, int64_t y) -> Value {
+    return arith::CmpIOp::create(b, e.loc(), kind, x, e.i64(y));
+  };
+  const Value twos = math::CountTrailingZerosOp::create(b, e.loc(), length);
+  const Value odd = arith::ShRUIOp::create(b, e.loc(), length, twos);
+  // Not more than the bits of the number but the first.
+  const Value most = e.sub(e.i64(63), math::CountLeadingZerosOp::create(b, e.loc(), odd));
+  const SmallVector<Value> found = e.loop(e.i64(0), most, 1, {odd, e.i64(0)}, [&](Index, ValueRange state) {
+    keepRolled();
+    const Value factor = leastOddFactor(state[0]);
+    const Value one = arith::ExtUIOp::create(b, e.loc(), b.getI64Type(), is(arith::CmpIPredicate::ne, factor, 1));
+    return SmallVector<Value>{e.divUnsigned(state[0], factor), e.add(state[1], one)};
+  });
+  const Value isWhole = is(arith::CmpIPredicate::eq, e.remUnsigned(length, e.i64(firstRadix())), 0);
+  const Value isSmooth = is(arith::CmpIPredicate::eq, found[0], 1);
+  const Value isLong = is(arith::CmpIPredicate::sge, length, kLeastRunTime);
+  return {{length, found[1]},
+          arith::AndIOp::create(b, e.loc(), isLong, arith::AndIOp::create(b, e.loc(), isWhole, isSmooth))};
+}
+
+void FftPasses::forRunTimePasses(RunTimeLength all, llvm::function_ref<void(Value, Value, Value)> body) {
+  OpBuilder &b = e.builder();
+  const auto [length, odd] = all;
+  const Value passes = e.add(e.add(e.i64(1), odd), e.divUnsigned(bitsAfterFirstPass(length), e.i64(2)));
+  e.loop(e.i64(0), passes, 1, {all.value, e.i64(0)}, [&, odd = odd](Index number, ValueRange state) {
     const Value isFirst = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::eq, number.base, e.i64(0));
-    const Value radix = arith::SelectOp::create(b, e.loc(), isFirst, e.i64(firstRadix()), e.i64(kNextRadix));
+    const Value isOdd = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::sle, number.base, odd);
+    const Value next = arith::SelectOp::create(b, e.loc(), isOdd, leastOddFactor(state[0]), e.i64(kNextRadix));
+    const Value radix = arith::SelectOp::create(b, e.loc(), isFirst, e.i64(firstRadix()), next);
     const Value m = e.divUnsigned(state[0], radix);
     body(radix, m, state[1]);
     return SmallVector<Value>{m, e.add(state[1], e.mul(m, e.sub(radix, e.i64(1))))};
   });
 }
 
-void FftPasses::emitRunTime(Value length, Planes twiddles, Planes (&buffers)[2]) {
-  const int64_t whole = 16; // a multiple of all widths, as s is
+// A multiple of all widths, as s is.
+static constexpr int64_t whole = 16;
+
+void FftPasses::oddPass(Value radix, Value m, Value s, Planes twiddles, Planes roots, Planes from, Planes to) {
+  OpBuilder &b = e.builder();
+  const Load load = this->from(from);
+  const Store store = this->to(to);
+  e.loop(e.i64(0), m, 1, [&](Index p) {
+    keepRolled();
+    e.loop(e.i64(0), radix, 1, [&](Index k) {
+      keepRolled();
+      const Value isFirst = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::eq, k.base, e.i64(0));
+      const Value row = arith::MaxSIOp::create(b, e.loc(), e.sub(k.base, e.i64(1)), e.i64(0));
+      ComplexVector factor = loadTable(twiddles, e.uniform(e.add(p.base, e.mul(row, m))));
+      factor.re = arith::SelectOp::create(b, e.loc(), isFirst, constant(1), factor.re);
+      factor.im = arith::SelectOp::create(b, e.loc(), isFirst, constant(0), factor.im);
+      e.laneLoop(s, whole, [&](Index q) {
+        keepRolled();
+        FftElements at;
+        const SmallVector<Value> sum =
+            e.loop(e.i64(0), radix, 1, {constant(0), constant(0), e.i64(0)}, [&](Index j, ValueRange state) {
+              at.index = e.addIndex(q, e.uniform(e.mul(e.add(p.base, e.mul(j.base, m)), s)));
+              const ComplexVector x = load(at), root = loadTable(roots, e.uniform(state[2]));
+              // The root of j k, less whole turns.
+              const Value further = e.add(state[2], k.base), less = e.sub(further, radix);
+              const Value turns = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::sge, further, radix);
+              return SmallVector<Value>{fma(x.re, root.re, fma(negate(x.im), root.im, state[0])),
+                                        fma(x.im, root.re, fma(x.re, root.im, state[1])),
+                                        arith::SelectOp::create(b, e.loc(), turns, less, further)};
+            });
+        at.index = e.addIndex(q, e.uniform(e.mul(e.add(e.mul(p.base, radix), k.base), s)));
+        store(at, mul(ComplexVector{sum[0], sum[1]}, factor));
+      });
+    });
+  });
+}
+
+void FftPasses::emitRunTime(RunTimeLength all, Planes twiddles, Planes (&buffers)[2]) {
+  const Value length = all.value;
   const Value first = e.divUnsigned(length, e.i64(firstRadix())), bits = bitsAfterFirstPass(length), two = e.i64(2);
   firstPass(firstRadix(), Extent(first), twiddles, from(buffers[0]), buffers[1]);
   // What the buffers are called changes with each pass: the one that was written, the other one, m, s and the table.
@@ -317,6 +391,14 @@ void FftPasses::emitRunTime(Value length, Planes twiddles, Planes (&buffers)[2])
     return SmallVector<Value>{
         now[2], now[3], now[0], now[1], m, e.mul(now[5], e.i64(radix)), e.add(now[6], e.mul(m, e.i64(radix - 1)))};
   };
+  state = e.loop(e.i64(0), all.oddFactors, 1, state, [&](Index, ValueRange now) {
+    keepRolled();
+    const Value radix = leastOddFactor(now[4]), m = e.divUnsigned(now[4], radix);
+    oddPass(radix, m, now[5], offset(twiddles, now[6]), offset(twiddles, rootsOf(length, radix)), {now[0], now[1]},
+            {now[2], now[3]});
+    return SmallVector<Value>{
+        now[2], now[3], now[0], now[1], m, e.mul(now[5], radix), e.add(now[6], e.mul(m, e.sub(radix, e.i64(1))))};
+  });
   state = e.loop(e.i64(0), e.divUnsigned(bits, two), 1, state,
                  [&](Index, ValueRange now) { return step(kNextRadix, now); });
   state = e.loop(e.i64(0), e.remUnsigned(bits, two), 1, state, [&](Index, ValueRange now) { return step(2, now); });

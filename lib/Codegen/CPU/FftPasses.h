@@ -56,13 +56,20 @@ public:
   /// All passes of a plan; the first one writes buffers[first], the others the buffer that they do not read.
   void emit(const FftPlan &plan, Planes twiddles, const Load &load, const Store &store, const Planes (&buffers)[2],
             unsigned first = 0);
-  /// The transform of the elements of buffers[0], for a length that the run knows, a power of two and at least
-  /// kLeastRunTime, with lanes along elements. The factors lie as forRunTimePasses says. Leaves the result in
-  /// buffers[0], which may then be the other one.
-  void emitRunTime(mlir::Value length, Planes twiddles, Planes (&buffers)[2]);
+  /// A length that the run knows: at least kLeastRunTime, whole vectors, and smooth.
+  struct RunTimeLength {
+    mlir::Value value, oddFactors; // primes other than 2, each as often as it divides the length
+  };
   static constexpr int64_t kLeastRunTime = 16;
+  /// `length` as one, and whether it is.
+  std::pair<RunTimeLength, mlir::Value> factorize(mlir::Value length);
+  /// The transform of the elements of buffers[0], with lanes along elements. The factors lie as forRunTimePasses says,
+  /// and the roots of unity of a pass's radix from rootsOf(length, radix) on. Leaves the result in buffers[0], which
+  /// may then be the other one.
+  void emitRunTime(RunTimeLength length, Planes twiddles, Planes (&buffers)[2]);
   /// Calls body(radix, m, where its factors begin) for the passes that have factors.
-  void forRunTimePasses(mlir::Value length, llvm::function_ref<void(mlir::Value, mlir::Value, mlir::Value)> body);
+  void forRunTimePasses(RunTimeLength length, llvm::function_ref<void(mlir::Value, mlir::Value, mlir::Value)> body);
+  mlir::Value rootsOf(mlir::Value length, mlir::Value radix) { return e.add(length, e.mul(radix, e.i64(16))); }
 
   ComplexVector mul(ComplexVector x, ComplexVector y);
   ComplexVector conjugate(ComplexVector x) { return {x.re, negate(x.im)}; }
@@ -87,8 +94,12 @@ private:
   /// A pass with lanes along the m first elements of its butterflies, as s is 1.
   void firstPass(int64_t radix, Extent m, Planes twiddles, const Load &load, Planes to);
   void pass(int64_t radix, Extent m, Extent s, Planes twiddles, const Load &load, const Store &store);
-  /// Of a length 2^t that the run knows: t less the bits of the first radix.
+  /// A pass of an odd radix that only the run knows: each result is a loop over what it is the sum of.
+  void oddPass(mlir::Value radix, mlir::Value m, mlir::Value s, Planes twiddles, Planes roots, Planes from, Planes to);
+  /// Of a length that the run knows, with t factors 2: t less the bits of the first radix.
   mlir::Value bitsAfterFirstPass(mlir::Value length);
+  /// The least odd prime up to kLargestPrime that divides `number`, or 1.
+  mlir::Value leastOddFactor(mlir::Value number);
   /// Results of the first pass that lie beside each other are a vector.
   int64_t firstRadix() const { return e.width(); }
   static constexpr int64_t kNextRadix = 4;
