@@ -6,9 +6,11 @@
 
 #include "tc/Driver/Compile.h"
 
+#include "DebugFolder.h"
 #include "Explain.h"
 #include "LoadModel.h"
 #include "RunArtifact.h"
+#include "SummaryText.h"
 #include "tc/Autotune/Tune.h"
 #include "tc/Codegen/Passes.h"
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
@@ -59,33 +61,6 @@ bool isCuda(machine::TargetKind target) { return machine::getDevice(target) == m
 using Clock = std::chrono::steady_clock;
 double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-std::string describeSize(uint64_t bytes) {
-  if (bytes < 1000)
-    return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
-  if (bytes < 1000000)
-    return llvm::formatv("{0:f1} kB", double(bytes) / 1e3);
-  return bytes < 1000000000 ? llvm::formatv("{0:f1} MB", double(bytes) / 1e6)
-                            : llvm::formatv("{0:f2} GB", double(bytes) / 1e9);
-}
-
-/// "1 kernel", "139 kernels in 1053 launches": regions that compute the same share a kernel.
-std::string describeKernels(uint64_t kernels, uint64_t launches) {
-  return std::to_string(kernels) + (kernels == 1 ? " kernel" : " kernels") +
-         (launches == kernels ? "" : " in " + std::to_string(launches) + " launches");
-}
-
-/// "x86-64-v3, -v4 and -v4-amx": what all names begin with, up to a dash, is said once.
-std::string describeMachines(ArrayRef<std::string> names) {
-  size_t common = names.front().rfind('-');
-  for (const std::string &name : names)
-    while (common != std::string::npos && name.compare(0, common + 1, names.front(), 0, common + 1) != 0)
-      common = common ? names.front().rfind('-', common - 1) : std::string::npos;
-  std::string text = names.front();
-  for (size_t i = 1; i < names.size(); ++i)
-    text += (i + 1 == names.size() ? " and " : ", ") + names[i].substr(common == std::string::npos ? 0 : common);
-  return text;
-}
-
 class Compiler {
 public:
   Compiler(const CompileRequest &request, raw_ostream &errors)
@@ -93,6 +68,7 @@ public:
   int run();
 
 private:
+  int compile();
   int checkRequest(MLIRContext *context);
   int checkMachines(MLIRContext *context);
   int checkRepetitions();
@@ -111,6 +87,7 @@ private:
   bool tunes() const { return measures() && isFor(machine::TargetKind::Cpu) && !explainsOnly(); }
   int tune(ModuleOp module);
   llvm::Expected<std::string> buildProbe(ModuleOp probe, Phase from, ArrayRef<std::string> variants);
+  int keepModule(Phase phase, ModuleOp module);
   int writeModule(ModuleOp module);
   int writeArtifact(ArrayRef<OwningOpRef<ModuleOp>> modules);
   void summarize(const artifact::ArtifactSpec &spec);
@@ -147,11 +124,14 @@ private:
   PhaseOptions options;
   Explanation explanation;
   OwningOpRef<ModuleOp> reference; ///< the module at the end of phase prim, for --verify
+  std::optional<DebugFolder> folder;
   Reproducer reproducer;
   progress::Bar bar;
   std::vector<std::pair<base::ErrorKind, std::string>> failures; ///< errors of the passes run last, with their notes
   bool quiet = false;                                            ///< collect errors only
   Clock::time_point start, stepStart;
+  double stepSeconds = 0; ///< of the last phase
+  Phase current = Phase::Import;
   double shareDone = 0, shareOfAll = kShares[unsigned(Phase::Import)]; ///< of the progress bar
   double seconds = 0;                                                  ///< from the start to the end of the last phase
   llvm::StringSet<> printed;                                           ///< passes of --print-ir-after that ran
@@ -291,9 +271,11 @@ int Compiler::checkRequest(MLIRContext *context) {
     return wrong("--external-weights writes them beside the artifact; give -o OUT and no --compile-to");
   if (int code = checkRepetitions())
     return code;
-  if (!request.debugDir.empty())
-    if (std::error_code error = llvm::sys::fs::create_directories(request.debugDir))
-      return fail(kWrongUse, request.debugDir + ": error: cannot make the folder: " + error.message());
+  if (!request.debugDir.empty()) {
+    folder.emplace(request);
+    if (llvm::Error error = folder->begin())
+      return fail(kWrongUse, llvm::toString(std::move(error)));
+  }
   bool same = false;
   if (!request.output.empty() && !llvm::sys::fs::equivalent(request.model, request.output, same) && same)
     return fail(kWrongUse, request.output + ": error: the output is the model itself; give another output file");
@@ -381,6 +363,7 @@ int Compiler::failedPasses(StringRef what) {
 
 void Compiler::beginStep(Phase phase) {
   stepStart = Clock::now();
+  current = phase;
   reproducer.setPhase(phase);
   showStage(getName(phase), kShares[unsigned(phase)]);
 }
@@ -403,8 +386,9 @@ void Compiler::planShares(Phase from, Phase last, Phase common) {
 
 void Compiler::endStep(Phase phase) {
   seconds = secondsSince(start);
+  stepSeconds = secondsSince(stepStart);
   if (request.verbose)
-    errors << llvm::formatv("{0,-10} {1,8:f1} ms\n", getName(phase), 1e3 * secondsSince(stepStart));
+    errors << llvm::formatv("{0,-10} {1,8:f1} ms\n", getName(phase), 1e3 * stepSeconds);
 }
 
 bool Compiler::runPasses(ModuleOp module, llvm::function_ref<void(PassManager &)> build) {
@@ -574,15 +558,20 @@ int Compiler::runPhases(ModuleOp module, Phase from, Phase last) {
       explanation.addSchedules(module, options.target);
     if (request.explain && phase == Phase::Host)
       explanation.addMemory(module);
-    if (!request.debugDir.empty()) {
-      SmallString<128> path(request.debugDir);
-      std::string target =
-          targets.size() > 1 && phase > Phase::Prim ? "-" + machine::stringifyTargetKind(options.target).str() : "";
-      llvm::sys::path::append(path, Twine(i) + "-" + getName(phase) + target + ".mlir");
-      if (llvm::Error error = base::writeModule(module, path))
-        return fail(kWrongUse, llvm::toString(std::move(error)));
-    }
+    if (int code = keepModule(phase, module))
+      return code;
   }
+  return kDone;
+}
+
+/// Into the debug folder, if there is one.
+int Compiler::keepModule(Phase phase, ModuleOp module) {
+  if (!folder)
+    return kDone;
+  const bool isOfOne = targets.size() > 1 && phase > Phase::Prim;
+  StringRef target = isOfOne ? machine::stringifyTargetKind(options.target) : "";
+  if (llvm::Error error = folder->writeModule(phase, target, module, stepSeconds))
+    return fail(kWrongUse, llvm::toString(std::move(error)));
   return kDone;
 }
 
@@ -653,6 +642,9 @@ int Compiler::writeArtifact(ArrayRef<OwningOpRef<ModuleOp>> modules) {
       return fail(std::move(error), "");
     summarize(spec);
   }
+  if (folder)
+    if (llvm::Error error = folder->writeManifest(spec.manifest, stepSeconds))
+      return fail(kWrongUse, llvm::toString(std::move(error)));
   if (request.stopAtPhase) {
     llvm::outs() << spec.manifest << "\n";
     llvm::outs().flush();
@@ -865,6 +857,18 @@ int Compiler::writeExplanation() {
 }
 
 int Compiler::run() {
+  int code = compile();
+  if (!folder)
+    return code;
+  std::string result = code == kDone
+                           ? summary.empty() ? "done up to phase " + getName(current).str() : summary
+                           : "failed in phase " + getName(current).str() + ", exit code " + std::to_string(code);
+  if (llvm::Error error = folder->writeIndex(result))
+    return fail(code == kDone ? kWrongUse : ExitCode(code), llvm::toString(std::move(error)));
+  return code;
+}
+
+int Compiler::compile() {
   DialectRegistry registry;
   registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
@@ -910,6 +914,9 @@ int Compiler::run() {
                                ", so that there is nothing to compile");
   if (request.checkBounds)
     (**module)->setAttr(kCheckBoundsAttr, UnitAttr::get(&context));
+  if (!isMlir)
+    if (int code = keepModule(Phase::Import, **module))
+      return code;
   SmallVector<OwningOpRef<ModuleOp>> modules;
   modules.push_back(std::move(*module));
   int code = runPhases(modules, from, isMlir);

@@ -38,6 +38,8 @@ static constexpr StringRef kMeanings[kPhaseCount] = {
 
 StringRef tc::driver::getName(Phase phase) { return kNames[unsigned(phase)]; }
 
+StringRef tc::driver::getMeaning(Phase phase) { return kMeanings[unsigned(phase)]; }
+
 std::optional<Phase> tc::driver::parsePhase(StringRef name) {
   for (unsigned i = 0; i < kPhaseCount; ++i)
     if (name == kNames[i])

@@ -141,7 +141,8 @@ int main(int argc, char **argv) {
   option->type_name("PHASE")->group(inside);
   app.setChoices(
       option, "stop after a phase: ", {"import", "prim", "fuse", "schedule", "kernel", "host", "object", "artifact"});
-  app.add_option("--debug-dir", request.debugDir, "folder for the IR after each phase, LLVM IR and assembly")
+  app.add_option("--debug-dir", request.debugDir,
+                 "folder for the IR after each phase, LLVM IR, assembly, and a page that leads to them")
       ->type_name("DIR")
       ->group(inside);
   option = app.add_option("--logs", request.logs);

@@ -33,6 +33,8 @@ enum class Phase { Import, Prim, Fuse, Schedule, Kernel, Host, Object, Artifact 
 inline constexpr unsigned kPhaseCount = 8;
 
 llvm::StringRef getName(Phase phase);
+/// What a module is at the end of the phase.
+llvm::StringRef getMeaning(Phase phase);
 std::optional<Phase> parsePhase(llvm::StringRef name);
 /// The phase whose end `module` stands at, from what it holds.
 Phase detectPhase(mlir::ModuleOp module);

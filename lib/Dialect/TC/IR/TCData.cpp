@@ -7,6 +7,7 @@
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
+#include "tc/Dialect/TC/IR/DataFile.h"
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Support/Hash.h"
 #include "tc/Support/OutputFile.h"
@@ -355,6 +356,70 @@ llvm::Error base::writeModule(ModuleOp module, StringRef path) {
   if (error && hasData)
     llvm::sys::fs::remove(path + ".data");
   return error;
+}
+
+llvm::Error base::DataFile::add(Operation *root) {
+  llvm::MapVector<StringRef, ArrayRef<char>> added;
+  std::string missing;
+  walkData(root, [&](Operation *, DataAttr attr) {
+    if (offsets.contains(attr.getHash()))
+      return;
+    FailureOr<ArrayRef<char>> bytes = getBytes(attr);
+    if (failed(bytes))
+      missing = attr.getBlob().str();
+    else
+      added.insert({attr.getHash(), *bytes});
+  });
+  if (!missing.empty())
+    return fileError(path, "the bytes of constant blob \"" + missing + "\" are missing");
+  if (!added.empty()) {
+    // A file of an earlier compile may be mapped, or be a link.
+    if (end == 0)
+      llvm::sys::fs::remove(path);
+    std::error_code error;
+    llvm::raw_fd_ostream stream(path, error, llvm::sys::fs::CD_OpenAlways, llvm::sys::fs::FA_Write,
+                                llvm::sys::fs::OF_Append);
+    for (auto &[hash, bytes] : added) {
+      if (error)
+        break;
+      const uint64_t offset = llvm::alignTo(end, 64);
+      stream.write_zeros(offset - end);
+      stream.write(bytes.data(), bytes.size());
+      end = offset + bytes.size();
+      offsets[hash] = offset;
+      allHashes += hash;
+    }
+    stream.close();
+    if (!error)
+      error = stream.error();
+    stream.clear_error();
+    if (error)
+      return fileError(path, "cannot write the file: " + error.message());
+  }
+  std::string key = BlobStore::kDataFilePrefix.str() + contentHash(ArrayRef<char>(allHashes.data(), allHashes.size()));
+  replaceData(root, [&](DataAttr attr) {
+    return DataAttr::get(attr.getContext(), key, offsets.lookup(attr.getHash()), attr.getLength(), attr.getHash(),
+                         attr.getType());
+  });
+  return llvm::Error::success();
+}
+
+llvm::Error base::DataFile::writeModule(ModuleOp module, StringRef modulePath) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  bool hasData = false;
+  walkData(*copy, [&](Operation *, DataAttr) { hasData = true; });
+  const std::string link = (modulePath + ".data").str();
+  llvm::sys::fs::remove(link);
+  if (hasData) {
+    if (llvm::Error error = add(*copy))
+      return error;
+    if (std::error_code error = llvm::sys::fs::create_link(llvm::sys::path::filename(path), link))
+      return fileError(link, "cannot make a link to the constants: " + error.message());
+  }
+  return writeOutputFile(modulePath, [&](raw_ostream &stream) {
+    copy->print(stream, OpPrintingFlags().enableDebugInfo());
+    stream << "\n";
+  });
 }
 
 /// Regions, attributes and types inside of each other at most: MLIR's parser recurses.

@@ -1,0 +1,174 @@
+//===- DebugFolder.cpp - what --debug-dir leaves ------------------------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "DebugFolder.h"
+
+#include "tc/Support/OutputFile.h"
+#include "tc/Support/ToolVersion.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/LineIterator.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include <map>
+
+using namespace llvm;
+using namespace tc;
+using namespace tc::driver;
+
+static constexpr StringRef kWeights = "weights.data", kCommand = "command.txt", kIndex = "index.html";
+
+static constexpr StringRef kStyle = R"(<style>
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em; color: #222; }
+code { font-size: 13px; overflow-wrap: anywhere; }
+table { border-collapse: collapse; }
+td, th { padding: 0.2em 1em 0.2em 0; text-align: left; vertical-align: top; border-bottom: 1px solid #ddd; }
+td.number { text-align: right; white-space: nowrap; }
+dt { font-weight: bold; }
+dd { margin: 0 0 0.5em 0; }
+</style>
+)";
+
+static std::string escaped(StringRef text) {
+  std::string html;
+  raw_string_ostream stream(html);
+  printHTMLEscaped(text, stream);
+  return html;
+}
+
+static std::string linkTo(StringRef file, StringRef text) {
+  // Names of variants are those of machines; nothing in them needs to be encoded but by HTML.
+  return "<a href=\"" + escaped(file) + "\">" + escaped(text) + "</a>";
+}
+
+static std::string sizeOf(const std::string &path) {
+  uint64_t bytes = 0;
+  if (sys::fs::file_size(path, bytes))
+    return "";
+  return bytes < 10240 ? std::to_string(bytes) + " B" : formatv("{0:f1} KiB", double(bytes) / 1024).str();
+}
+
+DebugFolder::DebugFolder(const CompileRequest &request)
+    : request(request), weights(pathOf(kWeights)), start(std::chrono::system_clock::now()) {}
+
+std::string DebugFolder::pathOf(StringRef file) const {
+  SmallString<128> path(request.debugDir);
+  sys::path::append(path, file);
+  return path.str().str();
+}
+
+Error DebugFolder::begin() {
+  if (std::error_code error = sys::fs::create_directories(request.debugDir))
+    return createStringError(request.debugDir + ": error: cannot make the folder: " + error.message());
+  // Files have times of a second on some file systems.
+  start -= std::chrono::seconds(1);
+  return writeOutputFile(pathOf(kCommand), [&](raw_ostream &stream) { stream << request.commandLine << "\n"; });
+}
+
+Error DebugFolder::writeModule(Phase phase, StringRef target, mlir::ModuleOp module, double seconds) {
+  std::string file = formatv("{0}-{1}{2}{3}.mlir", unsigned(phase), getName(phase), target.empty() ? "" : "-", target);
+  entries.push_back({phase, target.str(), file, seconds});
+  return weights.writeModule(module, pathOf(file));
+}
+
+Error DebugFolder::writeManifest(StringRef manifest, double seconds) {
+  std::string file = formatv("{0}-{1}.json", unsigned(Phase::Artifact), getName(Phase::Artifact));
+  entries.push_back({Phase::Artifact, "", file, seconds});
+  return writeOutputFile(pathOf(file), [&](raw_ostream &stream) { stream << manifest << "\n"; });
+}
+
+void DebugFolder::printPhases(raw_ostream &html) const {
+  if (entries.empty()) {
+    html << "<p>No phase came to its end.\n";
+    return;
+  }
+  html << "<h2>Phases</h2>\n<table>\n<tr><th>phase<th>target<th>at its end<th>time<th>file<th>size\n";
+  for (const Entry &entry : entries)
+    html << "<tr><td>" << getName(entry.phase) << "<td>" << (entry.target.empty() ? "all" : escaped(entry.target))
+         << "<td>" << (entry.phase == Phase::Artifact ? "the artifact's manifest" : escaped(getMeaning(entry.phase)))
+         << "<td class=number>" << formatv("{0:f1} ms", 1e3 * entry.seconds) << "<td>" << linkTo(entry.file, entry.file)
+         << "<td class=number>" << sizeOf(pathOf(entry.file)) << "\n";
+  // Behind the phases that are the same for all machines, as people look at it most.
+  const Entry *shown = &entries.front();
+  for (const Entry &entry : entries)
+    if (entry.phase <= Phase::Schedule)
+      shown = &entry;
+  html << "</table>\n<p>Each module can be compiled on: <code>tc-compile " << escaped(shown->file)
+       << " -o model.bin</code>, or shown pass by pass with <code>tc-opt</code>.\n";
+  if (weights.getSize())
+    html << "The constants of all of them, each once, are " << linkTo(kWeights, kWeights) << " ("
+         << sizeOf(pathOf(kWeights)) << "), to which the files <code>*.mlir.data</code> are links.\n";
+}
+
+/// Functions that an LLVM module defines and that are kernels: their names begin with k and a number.
+static std::string findKernels(const std::string &path) {
+  auto buffer = MemoryBuffer::getFile(path, /*IsText=*/true);
+  std::vector<std::string> names;
+  if (buffer)
+    for (line_iterator line(**buffer); !line.is_at_end(); ++line) {
+      StringRef text = *line;
+      if (!text.consume_front("define "))
+        continue;
+      StringRef name = text.split('@').second.take_until([](char c) { return c == '('; });
+      if (name.size() > 1 && name[0] == 'k' && isDigit(name[1]))
+        names.push_back(name.str());
+    }
+  return join(names, ", ");
+}
+
+void DebugFolder::printCode(raw_ostream &html) const {
+  static const std::pair<StringRef, StringRef> kinds[] = {
+      {".opt.ll", "optimised"}, {".ll", "LLVM IR"}, {".s", "assembly"}};
+  // Per variant and part, the file of each kind.
+  std::map<std::string, std::map<std::string, std::string>> parts;
+  std::error_code error;
+  for (sys::fs::directory_iterator file(request.debugDir, error), end; file != end && !error; file.increment(error)) {
+    sys::fs::file_status status;
+    const StringRef name = sys::path::filename(file->path());
+    if (sys::fs::status(file->path(), status) || status.getLastModificationTime() < start)
+      continue;
+    for (auto [suffix, kind] : kinds)
+      if (StringRef part = name; part.consume_back(suffix)) {
+        parts[part.str()][kind.str()] = name.str();
+        break;
+      }
+  }
+  if (parts.empty())
+    return;
+  html << "<h2>Machine code</h2>\n<table>\n<tr><th>variant and part<th>LLVM IR<th>optimised<th>assembly<th>kernels\n";
+  for (const auto &[part, files] : parts) {
+    html << "<tr><td>" << escaped(part);
+    for (StringRef kind : {"LLVM IR", "optimised", "assembly"}) {
+      html << "<td>";
+      if (auto found = files.find(kind.str()); found != files.end())
+        html << linkTo(found->second, sizeOf(pathOf(found->second)));
+    }
+    auto optimised = files.find("optimised");
+    html << "<td><code>" << (optimised == files.end() ? "" : escaped(findKernels(pathOf(optimised->second))))
+         << "</code>\n";
+  }
+  html << "</table>\n";
+}
+
+Error DebugFolder::writeIndex(StringRef result) {
+  return writeOutputFile(pathOf(kIndex), [&](raw_ostream &html) {
+    const std::string model = escaped(sys::path::filename(request.model));
+    html << "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>" << model
+         << ": tc-compile</title>\n"
+         << kStyle << "<h1>" << model << "</h1>\n<dl>\n<dt>command<dd><code>" << escaped(request.commandLine)
+         << "</code> (" << linkTo(kCommand, kCommand) << ")\n<dt>compiler<dd>" << escaped(getVersionText("tc-compile"))
+         << "\n<dt>result<dd>" << escaped(result) << "\n</dl>\n";
+    printPhases(html);
+    printCode(html);
+    sys::fs::file_status status;
+    if (!sys::fs::status(pathOf("reproducer.mlir"), status) && status.getLastModificationTime() >= start)
+      html << "<h2>Reproducer</h2>\n<p>The module before the phase that failed: "
+           << linkTo("reproducer.mlir", "reproducer.mlir") << "\n";
+    html << "</html>\n";
+  });
+}

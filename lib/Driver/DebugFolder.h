@@ -1,0 +1,53 @@
+//===- DebugFolder.h - what --debug-dir leaves ----------------------------------------------------------*- C++ -*-===//
+//
+// The module at the end of each phase, whose constants stand once in weights.data; the command line; LLVM IR and
+// assembly of each part of each variant, which Target writes; and index.html, which leads to all of it.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_LIB_DRIVER_DEBUGFOLDER_H
+#define TC_LIB_DRIVER_DEBUGFOLDER_H
+
+#include "tc/Dialect/TC/IR/DataFile.h"
+#include "tc/Driver/Compile.h"
+
+#include "llvm/Support/Chrono.h"
+#include <string>
+#include <vector>
+
+namespace tc::driver {
+
+/// Errors are sentences that name a file.
+class DebugFolder {
+public:
+  explicit DebugFolder(const CompileRequest &request);
+  /// Makes the folder and writes the command line.
+  llvm::Error begin();
+  /// `target`: its name, if there are several.
+  llvm::Error writeModule(Phase phase, llvm::StringRef target, mlir::ModuleOp module, double seconds);
+  /// Phase artifact has no module.
+  llvm::Error writeManifest(llvm::StringRef manifest, double seconds);
+  /// The page, also of a compile that failed. `result`: how it ended, in a sentence.
+  llvm::Error writeIndex(llvm::StringRef result);
+
+private:
+  struct Entry {
+    Phase phase;
+    std::string target, file;
+    double seconds;
+  };
+  std::string pathOf(llvm::StringRef file) const;
+  void printPhases(llvm::raw_ostream &html) const;
+  void printCode(llvm::raw_ostream &html) const;
+
+  const CompileRequest &request;
+  base::DataFile weights;
+  std::vector<Entry> entries;
+  llvm::sys::TimePoint<> start; ///< what is older is of another compile
+};
+
+} // namespace tc::driver
+
+#endif // TC_LIB_DRIVER_DEBUGFOLDER_H
