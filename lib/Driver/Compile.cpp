@@ -425,6 +425,8 @@ int Compiler::runPhase(ModuleOp module, Phase phase) {
   // Only the errors of phase prim are about what a user wrote, and shown as they come.
   quiet = phase != Phase::Prim;
   bool passed = runPasses(module, [&](PassManager &manager) {
+    // The phase's verifier follows; after every pass it takes a tenth of the time.
+    manager.enableVerifier(false);
     buildPhasePipeline(phase, manager, options);
     // Phase object is one pass, which counts its kernels.
     if (phase == Phase::Object)

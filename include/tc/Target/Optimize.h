@@ -21,6 +21,9 @@ namespace tc::target {
 /// LLVM's O2 without its vectorisers: kernels are vectors already. `interleaves`: loops may be, as on GPUs.
 void optimize(llvm::Module &module, llvm::TargetMachine &machine, bool interleaves);
 
+/// Loop strength reduction of the loops that gain by it, in place of the one of the code generator, which looks at all.
+void reduceStrength(llvm::Module &module, llvm::TargetMachine &machine);
+
 /// The module as assembly or as an object file. The code generator leaves nothing of use in it.
 llvm::Expected<std::string> generateCode(llvm::Module &module, llvm::TargetMachine &machine,
                                          llvm::CodeGenFileType fileType);

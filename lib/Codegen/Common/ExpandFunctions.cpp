@@ -515,8 +515,7 @@ struct ExpandFunctionsPass : public codegen::impl::ExpandFunctionsPassBase<Expan
         // Before the exponential inside becomes something else.
         RewritePatternSet first(context);
         first.add<LogisticAvx512Pattern>(context);
-        if (failed(applyPatternsGreedily(variant, std::move(first))))
-          return signalPassFailure();
+        expand(variant, std::move(first));
         patterns.add<ExpAvx512Pattern, TanhAvx512Pattern, ErfAvx512Pattern, ExpM1Avx512Pattern>(context, /*benefit=*/3);
       }
       patterns.add<RemainderPattern, ExpF64Pattern, ExpM1F64Pattern, TanhF64Pattern, LogF64Pattern, ExpM1Pattern,
@@ -528,9 +527,22 @@ struct ExpandFunctionsPass : public codegen::impl::ExpandFunctionsPassBase<Expan
       vector::populateVectorBitCastLoweringPatterns(patterns);
       vector::populateVectorBroadcastLoweringPatterns(patterns);
       vector::populateVectorShapeCastLoweringPatterns(patterns);
-      if (failed(applyPatternsGreedily(variant, std::move(patterns))))
-        return signalPassFailure();
+      expand(variant, std::move(patterns));
     }
+  }
+
+  /// Applies patterns to what they are about and to what comes of it. The rest of the code, most of it, is folded by
+  /// LLVM.
+  static void expand(host::VariantOp variant, RewritePatternSet patterns) {
+    SmallVector<Operation *> functions;
+    variant.walk([&](Operation *op) {
+      if (isa<math::MathDialect>(op->getDialect()) ||
+          isa<arith::DivFOp, arith::RemFOp, vector::BitCastOp, vector::BroadcastOp, vector::ShapeCastOp>(op))
+        functions.push_back(op);
+    });
+    GreedyRewriteConfig config;
+    config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
+    (void)applyOpPatternsGreedily(functions, std::move(patterns), config);
   }
 };
 

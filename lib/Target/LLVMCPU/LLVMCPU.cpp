@@ -19,6 +19,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/Analysis/ValueTracking.h"
@@ -134,6 +135,7 @@ private:
     PartSize size{kPartWork, 0};
   };
   std::vector<Part> parts;
+  llvm::StringMap<Operation *> symbols; ///< of the variant
   std::vector<std::string> objects;
   std::string cpu, features;
   uint64_t requires_ = 0;
@@ -158,6 +160,8 @@ llvm::Error Compilation::prepare() {
   parts.emplace_back();
   SmallVector<Operation *> kernels, program;
   for (Operation &op : variant.getBody().front()) {
+    if (auto symbol = dyn_cast<SymbolOpInterface>(op))
+      symbols[symbol.getName()] = &op;
     auto function = dyn_cast<LLVM::LLVMFuncOp>(op);
     if (!function) {
       parts[0].operations.push_back(&op);
@@ -305,7 +309,7 @@ std::unique_ptr<llvm::Module> Compilation::translate(ArrayRef<Operation *> opera
   OpBuilder builder(module->getBodyRegion());
   llvm::SmallPtrSet<Operation *, 16> here(operations.begin(), operations.end()), declared;
   auto declare = [&](StringRef name) {
-    Operation *op = SymbolTable::lookupSymbolIn(variant, name);
+    Operation *op = symbols.lookup(name);
     if (!op || here.contains(op) || !declared.insert(op).second)
       return;
     if (auto function = dyn_cast<LLVM::LLVMFuncOp>(op)) {
@@ -374,11 +378,15 @@ llvm::Expected<std::string> Compilation::generate(llvm::Module &module, llvm::Ta
   if (!base.empty())
     dump(".ll", [&](raw_ostream &stream) { module.print(stream, nullptr); });
 
-  optimize(module, machine, /*interleaves=*/false);
+  const bool isOptimized = machine.getOptLevel() != llvm::CodeGenOptLevel::None;
+  if (isOptimized)
+    optimize(module, machine, /*interleaves=*/false);
   storeOneLane(module);
   if (!wide)
     leaveIdleRegisters(module, 256);
   widenComparisons(module);
+  if (isOptimized)
+    reduceStrength(module, machine);
 
   if (!base.empty()) {
     dump(".opt.ll", [&](raw_ostream &stream) { module.print(stream, nullptr); });

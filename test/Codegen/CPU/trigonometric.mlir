@@ -3,9 +3,9 @@
 // RUN: tc-opt %s --tc-choose-schedule --tc-lower-kernels=variants=x86-64-v4 | FileCheck %s
 
 // CHECK: %[[MAGNITUDE:.*]] = llvm.intr.fabs(%[[X:.*]]) : (vector<16xf32>) -> vector<16xf32>
-// CHECK-NEXT: %[[BEYOND:.*]] = llvm.fcmp "ogt" %[[MAGNITUDE]], %{{.*}} : vector<16xf32>
-// CHECK-NEXT: %[[FINITE:.*]] = llvm.fcmp "olt" %[[MAGNITUDE]], %{{.*}} : vector<16xf32>
-// CHECK-NEXT: %[[FAR:.*]] = llvm.and %[[BEYOND]], %[[FINITE]] : vector<16xi1>
+// CHECK: %[[BEYOND:.*]] = llvm.fcmp "ogt" %[[MAGNITUDE]], %{{.*}} : vector<16xf32>
+// CHECK: %[[FINITE:.*]] = llvm.fcmp "olt" %[[MAGNITUDE]], %{{.*}} : vector<16xf32>
+// CHECK: %[[FAR:.*]] = llvm.and %[[BEYOND]], %[[FINITE]] : vector<16xi1>
 // CHECK-NEXT: "llvm.intr.vector.reduce.or"(%[[FAR]])
 func.func @sine(%x: tensor<5x8xf32>, %y: tensor<5x8xf32>) -> tensor<5x8xf32> {
   %r = kernel.region(%a = %x : tensor<5x8xf32>, %b = %y : tensor<5x8xf32>) -> (tensor<5x8xf32>) {

@@ -55,7 +55,7 @@ def memory():
     """With less and less memory: done, or exit code 5 and a sentence; nothing is left behind."""
     codes = set()
     before = files()
-    for mebibytes in (2000, 700, 600, 560, 520, 480, 440, 400, 360, 320, 290, 260):
+    for mebibytes in (2000, 700, 600, 560, 520, *range(480, 250, -10)):
         limit = mebibytes << 20
         code, text = run(COMPILE + ["--jobs", "2"], lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
         if code == 127 or "error while loading shared libraries" in text:
