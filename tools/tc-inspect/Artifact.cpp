@@ -9,6 +9,7 @@
 #include "tcrt/tcrt.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/StringSet.h"
 
 #include <algorithm>
@@ -136,9 +137,8 @@ Json variantJson(const Reader &reader, const tcrt_sig_variant_t &variant) {
   return json;
 }
 
-} // namespace
-
-llvm::Expected<Json> tc::inspect::describeArtifact(const Reader &reader, bool verifyAll) {
+/// All but the artifacts of other devices.
+Json describe(const Reader &reader) {
   llvm::StringRef manifestText = reader.manifest();
   Json manifest = tc::parseJson(manifestText.data(), manifestText.size());
   Json json;
@@ -220,16 +220,22 @@ llvm::Expected<Json> tc::inspect::describeArtifact(const Reader &reader, bool ve
       if (const Json &kernel = (*described)[i]; kernel.is_object() && kernel.contains(key) && kernel[key].is_string())
         json["kernels"][i][key] = kernel[key];
   json["artifacts"] = Json::array();
+  return json;
+}
+
+} // namespace
+
+llvm::Expected<Json> tc::inspect::describeArtifact(const Reader &reader, bool verifyAll) {
+  Json json = describe(reader);
+  // One for each device, as the runtime takes them, which looks for none inside of them.
+  llvm::SmallSet<uint32_t, 4> devices;
   for (const tcrt_section_t &section : reader.sections()) {
-    if (section.kind != TCRT_SECTION_ARTIFACT)
+    if (section.kind != TCRT_SECTION_ARTIFACT || !devices.insert(section.arch).second)
       continue;
     llvm::Expected<std::unique_ptr<Reader>> part = reader.openPart(section, verifyAll);
     if (!part)
       return part.takeError();
-    llvm::Expected<Json> other = describeArtifact(**part, verifyAll);
-    if (!other)
-      return other.takeError();
-    json["artifacts"].push_back(std::move(*other));
+    json["artifacts"].push_back(describe(**part));
   }
   return json;
 }
