@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Time and memory of tc-compile are linear in the nodes of a model, whatever the shape of its graph.
 
-usage: watchdog.py BIN [SHAPE ...] [--doublings N] [--large]
+usage: watchdog.py BIN [SHAPE | NODE ...] [--doublings N] [--large]
 
 Each shape is compiled with n, 2n, 4n, ... nodes. A doubling may take at most 2.3 times the processor time (the least of
-two runs) and as many times the memory. --large compiles the largest models that tc promises something about instead: each
+two runs) and as many times the memory. Models of one node, whose sizes only the run knows, take at most 10 times as long
+as a Relu. --large compiles the largest models that tc promises something about instead: each
 within 20 s and 2 GB (30 s in the test). One line per model.
 """
 import argparse
@@ -24,6 +25,8 @@ MOST_PER_DOUBLING = 2.3
 LARGE_SECONDS, LARGE_GIGABYTES = 30, 2  # 20 s and less on a machine of 2026; others are slower
 SHAPES = {}  # name: (function of the number of nodes, nodes)
 LARGE = {}   # name: function
+MOST_OF_A_RELU = 10
+NODES = {}   # name: model
 
 
 def shape(nodes):
@@ -185,6 +188,26 @@ def inputs_20000():
     return inputs(20000)
 
 
+def add_nodes():
+    from onnx import TensorProto
+    def single(name, operator, inputs, opset=21, **attributes):
+        NODES[name] = model([node(operator, [given.name if given else "" for given in inputs], ["y"], **attributes)], [given for given in inputs if given], [value("y")], opset=opset)
+    image, sizes, number = value("x", ["n", "c", "h", "w"]), value("s", [4], TensorProto.INT64), value("l", [], TensorProto.INT64)
+    grid, signal = value("g", ["n", "p", "q", 2]), value("x", ["n", "l", 1])
+    single("relu", "Relu", [image])
+    for padding in "zeros", "border", "reflection":
+        for mode in "linear", "cubic":
+            single(f"grid_sample_{mode}_{padding}", "GridSample", [image, grid], mode=mode, padding_mode=padding)
+    single("grid_sample_3d", "GridSample", [value("x", ["n", "c", "d", "h", "w"]), value("g", ["n", "p", "q", "r", 3])])
+    for mode in "linear", "cubic":
+        for antialias in 0, 1:
+            single(f"resize_{mode}_{antialias}", "Resize", [image, None, None, sizes], mode=mode, antialias=antialias)
+    single("dft", "DFT", [signal], opset=17)
+    single("stft", "STFT", [signal, number, value("w", ["m"])])
+    single("mean_of_101", "AveragePool", [image], kernel_shape=[101, 101], pads=[50] * 4)
+    single("mean_same", "AveragePool", [image], kernel_shape=[3, 3], strides=[2, 2], auto_pad="SAME_UPPER")
+
+
 def compile_once(binaries, data, most_seconds, most_gigabytes):
     """Exit code or None where it takes too long, processor time, gigabytes."""
     with tempfile.TemporaryDirectory() as folder:
@@ -223,7 +246,20 @@ def main():
         print(f"{name:24} {seconds:7.2f} s {gigabytes:6.2f} GB  exit {code}", flush=True)
         if code != 0 or seconds > LARGE_SECONDS or gigabytes > LARGE_GIGABYTES:
             wrong.append(name)
+    add_nodes()
+    relu = None
+    for name in NODES if not options.large else []:
+        if options.shapes and name not in options.shapes and name != "relu":
+            continue
+        runs = [compile_once(binaries, NODES[name], 60, 2) for _ in range(2)]
+        seconds = min(r[1] for r in runs)
+        relu = relu or seconds
+        print(f"{name:30} {seconds:7.2f} s  exit {runs[0][0]}  {seconds / relu:.1f} times a Relu", flush=True)
+        if any(r[0] != 0 for r in runs) or seconds > MOST_OF_A_RELU * relu:
+            wrong.append(f"{name}: more than {MOST_OF_A_RELU} times what a Relu takes, or an error")
     for name in (options.shapes or SHAPES) if not options.large else []:
+        if name in NODES:
+            continue
         make, count = SHAPES[name]
         before = None
         for doubling in range(options.doublings + 1):
