@@ -29,7 +29,9 @@ log=$build_dir/demo.log
 quietly() {
   local what=$1 started=$SECONDS
   shift
-  [ -t 1 ] || say "$what (log: $log)"
+  local hint=
+  [ "$what" != "building tc" ] || [ -f "$build_dir/build.ninja" ] || hint=", a quarter of an hour on two cores the first time"
+  [ -t 1 ] || say "$what$hint (log: $log)"
   "$@" >>"$log" 2>&1 &
   local job=$!
   trap 'kill $job 2>/dev/null; exit 130' INT TERM
@@ -37,7 +39,7 @@ quietly() {
     # Ninja's count, or what is being installed.
     local line
     line=$(tail -n 1 "$log" | tr '\r' '\n' | tail -n 1 | cut -c1-60)
-    printf '\r\033[K== %s, %d s: %s' "$what" $((SECONDS - started)) "$line"
+    printf '\r\033[K== %s%s, %d s: %s' "$what" "$hint" $((SECONDS - started)) "$line"
     sleep 0.5
   done
   local status=0
@@ -53,7 +55,7 @@ quietly() {
 
 quietly "installing what is needed" scripts/setup.sh
 PATH="$root/.venv/bin:$PATH"
-quietly "building tc, a quarter of an hour on two cores the first time" scripts/build.sh
+quietly "building tc" scripts/build.sh
 if [ "${1-}" = --tour ]; then
   exec python scripts/tour.py "$build_dir/bin"
 fi
