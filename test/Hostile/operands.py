@@ -451,6 +451,38 @@ class Tool:
             yield from self.group(group[len(group) // 2 :])
 
 
+def wrong_rules():
+    """Lines of OperandRules.def whose operands or attributes are not those that ONNX's schemas name, in their order."""
+    with open(os.path.join(HERE, "..", "..", "lib", "Conversion", "GraphToPrim", "OperandRules.def")) as f:
+        text = f.read()
+    macros = {name: body for name, body in re.findall(r"#define (\w+)(?:\(\w+\))?((?:.*\\\n)*.*)\n", text)}
+
+    def expand(rules):
+        parts = re.findall(r'"([^"]*)"|([A-Z]+)(?:\("?\w+"?\))?', rules)
+        return "".join(expand(macros[macro]) if macro in macros else literal for literal, macro in parts)
+
+    schemas = {}
+    for schema in onnx.defs.get_all_schemas_with_history():
+        schemas.setdefault((schema.domain or "ai.onnx", schema.name), []).append(schema)
+    lines = re.findall(r'^OPERANDS\("([\w.]+)", ([\w.]+), (\d+),\s*((?:[^"]|"[^"]*")*?)\)\n', text, re.M)
+    for domain, op, since, rules in lines:
+        known = schemas.get((domain, op))
+        if not known:
+            continue
+        names = re.findall(r"(@?)([A-Za-z]\w*)(?=[\[{ ]|$)", re.sub(r"\[[^\]]*\]|\{[^}]*\}|\|", "", expand(rules)))
+        operands = [name for at, name in names if not at]
+        newer = [s for s in known if s.since_version >= int(since)] or [max(known, key=lambda s: s.since_version)]
+        if not any([o.name for o in s.inputs][: len(operands)] == operands for s in newer):
+            yield f"{op}: operands {operands} are not those of ONNX"
+        unknown = {name for at, name in names if at} - {a for s in known for a in s.attributes}
+        if op == "MaxUnpool":  # reads its window as pools do
+            unknown.discard("dilations")
+        if unknown:
+            yield f"{op}: attributes {sorted(unknown)} are not those of ONNX"
+    if len(lines) < 100:
+        yield f"only {len(lines)} lines were read"
+
+
 def check(tool, key, name, model, values):
     """(exit codes, failures) of one operator's mutants."""
     codes, failures = {}, []
@@ -523,6 +555,9 @@ def main():
     options = parser.parse_args()
     tool = Tool(os.path.join(os.path.abspath(options.binaries), "tc-compile"), options.full, options.keep)
     counts, failed = {}, 0
+    for wrong in wrong_rules():
+        failed += 1
+        print(f"OperandRules.def: {wrong}", flush=True)
     with ThreadPoolExecutor(options.jobs) as pool:
         jobs = []
         models = base_models()

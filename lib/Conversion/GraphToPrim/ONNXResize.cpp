@@ -291,8 +291,6 @@ LogicalResult resizeBy(NodeContext &ctx, const Options &options, Value scales, V
   if (type.getRank() != 1 || !type.hasStaticShape() || type.getDimSize(0) != count)
     return ctx.invalid("needs one scale or size for each of " + Twine(count) + " dims, but has " + describe(list));
   std::string policy = ctx.getString("keep_aspect_ratio_policy", "stretch");
-  if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
-    return ctx.invalid("keep_aspect_ratio_policy is \"" + policy + "\"; it may be stretch, not_larger or not_smaller");
   SmallVector<Scale> factors;
   Sizes targets;
   if (sizes) {
@@ -328,6 +326,7 @@ LogicalResult resizeBy(NodeContext &ctx, const Options &options, Value scales, V
   } else {
     for (auto [i, dim] : llvm::enumerate(dims)) {
       factors.push_back(elementOf(ctx, scales, i));
+      // One of several, of which the others come at run time.
       if (std::optional<double> known = factors.back().known; known && !(*known > 0 && std::isfinite(*known)))
         return ctx.invalid("the scale of dim " + Twine(dim) + " is " + llvm::formatv("{0}", *known).str() +
                            "; scales are positive numbers");
@@ -360,17 +359,6 @@ LogicalResult resize(NodeContext &ctx) {
   options.extrapolation = ctx.isImaginary() ? 0 : ctx.getFloat("extrapolation_value", 0);
   options.excludeOutside = ctx.getInt("exclude_outside", 0);
   options.antialias = ctx.getInt("antialias", 0);
-  auto check = [&](StringRef name, StringRef value, ArrayRef<StringRef> allowed) -> LogicalResult {
-    if (llvm::is_contained(allowed, value))
-      return success();
-    return ctx.invalid(Twine(name) + " is \"" + value + "\"; it may be " + llvm::join(allowed, ", "));
-  };
-  if (failed(check("mode", options.mode, {"nearest", "linear", "cubic"})) ||
-      failed(check("coordinate_transformation_mode", options.coordinates,
-                   {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
-                    "tf_crop_and_resize", "tf_half_pixel_for_nn"})) ||
-      failed(check("nearest_mode", options.nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})))
-    return failure();
   auto given = [&](size_t i) -> Value { // an empty tensor stands for an absent one
     Value v = ctx.operand(i);
     return v && getConstantSize(product(ctx.b.getContext(), getSizes(v))) != 0 ? v : Value();

@@ -135,6 +135,22 @@ graph.func @aten(%x: tensor<2x4xf32> {graph.name = "x"}, %w: tensor<3x5xf32> {gr
 
 // -----
 
+// CHECK: node "batch": aten.bmm.default (opset 1): argument "mat2" is tensor<3x5x6xf32>; it must be [B, K, N], where B = 2 and K = 5
+graph.func @batches(%x: tensor<2x4x5xf32> {graph.name = "x"}, %w: tensor<3x5x6xf32> {graph.name = "w"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
+  %y = graph.node "aten":"bmm.default" opset 1(%x, %w) {arg_names = ["self", "mat2"]} : (tensor<2x4x5xf32>, tensor<3x5x6xf32>) -> !tc.unknown loc("batch")
+  graph.yield %y : !tc.unknown
+}
+
+// -----
+
+// CHECK: node "norm": aten.layer_norm.default (opset 1): normalized_shape has 2 entries; it must have rank(weight), where rank(weight) = 1
+graph.func @norm(%x: tensor<2x4x5xf32> {graph.name = "x"}, %w: tensor<5xf32> {graph.name = "w"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
+  %y = graph.node "aten":"layer_norm.default" opset 1(%x, %w) {arg_names = ["input", "weight"], normalized_shape = array<i64: 4, 5>} : (tensor<2x4x5xf32>, tensor<5xf32>) -> !tc.unknown loc("norm")
+  graph.yield %y : !tc.unknown
+}
+
+// -----
+
 // What only the run knows is no error.
 // CHECK-NOT: error
 // CHECK: func.func @unknown
