@@ -399,6 +399,14 @@ SmallVector<Index> Emitter::reshapeIndex(ArrayRef<Index> at, ArrayRef<AffineExpr
   SmallVector<Index> result;
   size_t i = 0, j = 0;
   MLIRContext *context = b.getContext();
+  // Dims at the end that are the same keep their positions. What is left may be one dim whose size only has another form.
+  size_t same = 0;
+  while (same < std::min(from.size(), to.size()) && from[from.size() - 1 - same] == to[to.size() - 1 - same])
+    ++same;
+  const ArrayRef<Index> innermost = at.take_back(same);
+  const size_t outer = to.size() - same;
+  from = from.drop_back(same);
+  to = to.drop_back(same);
   while (i < from.size() && j < to.size()) {
     // The smallest next groups with the same number of elements; everything that is left if none is provable.
     size_t ni = from.size() - i, nj = to.size() - j;
@@ -421,7 +429,8 @@ SmallVector<Index> Emitter::reshapeIndex(ArrayRef<Index> at, ArrayRef<AffineExpr
     i += ni;
     j += nj;
   }
-  while (result.size() < to.size()) // left over: sizes of 1
+  while (result.size() < outer) // left over: sizes of 1
     result.push_back(constant(0));
+  llvm::append_range(result, innermost);
   return result;
 }
