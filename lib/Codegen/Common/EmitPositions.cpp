@@ -399,7 +399,8 @@ SmallVector<Index> Emitter::reshapeIndex(ArrayRef<Index> at, ArrayRef<AffineExpr
   SmallVector<Index> result;
   size_t i = 0, j = 0;
   MLIRContext *context = b.getContext();
-  // Dims at the end that are the same keep their positions. What is left may be one dim whose size only has another form.
+  // Dims at the end that are the same keep their positions. What is left may be one dim whose size only has another
+  // form.
   size_t same = 0;
   while (same < std::min(from.size(), to.size()) && from[from.size() - 1 - same] == to[to.size() - 1 - same])
     ++same;
