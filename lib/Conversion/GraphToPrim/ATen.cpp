@@ -8,10 +8,9 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "ATenSupport.h"
 #include "OpRegistry.h"
 #include "Shared.h"
-
-#include "tc/Dialect/Prim/Utils/Admission.h"
 
 #include <utility>
 
@@ -20,115 +19,6 @@ using namespace tc;
 using namespace tc::prim;
 
 namespace {
-
-/// Named access to the arguments of one call.
-class Call {
-public:
-  explicit Call(NodeContext &ctx) : ctx(ctx), b(ctx.b) {
-    if (auto names = dyn_cast_or_null<ArrayAttr>(ctx.attr("arg_names")))
-      for (auto [i, name] : llvm::enumerate(names.getAsRange<StringAttr>()))
-        positions[name.getValue()] = i;
-  }
-
-  /// Null if absent.
-  Value tensor(StringRef name) {
-    auto found = positions.find(name);
-    return found == positions.end() ? Value() : ctx.operand(found->second);
-  }
-  /// The tensors of a list argument, in order.
-  SmallVector<Value> tensors(StringRef name) {
-    SmallVector<Value> all;
-    for (int64_t i = 0, n = ctx.getInt((name + ".count").str(), 0); i < n; ++i)
-      if (Value value = tensor((name + "." + Twine(i)).str()))
-        all.push_back(value);
-    return all;
-  }
-  double number(StringRef name, double otherwise) {
-    Attribute attr = ctx.attr(name);
-    if (auto f = dyn_cast_or_null<FloatAttr>(attr))
-      return f.getValueAsDouble();
-    if (auto b = dyn_cast_or_null<BoolAttr>(attr))
-      return b.getValue();
-    if (auto i = dyn_cast_or_null<IntegerAttr>(attr))
-      return double(i.getInt());
-    return otherwise;
-  }
-  bool has(StringRef name) { return ctx.hasAttr(name) || tensor(name); }
-  bool flag(StringRef name, bool otherwise = false) { return number(name, otherwise) != 0; }
-  int64_t integer(StringRef name, int64_t otherwise) { return ctx.getInt(name, otherwise); }
-  /// Integers of a list argument; nullopt if it is absent or holds sizes that are no constants.
-  std::optional<SmallVector<int64_t>> integers(StringRef name) {
-    Attribute attr = ctx.attr(name);
-    if (auto dense = dyn_cast_or_null<DenseI64ArrayAttr>(attr))
-      return SmallVector<int64_t>(dense.asArrayRef());
-    auto array = dyn_cast_or_null<ArrayAttr>(attr);
-    if (!array)
-      return std::nullopt;
-    SmallVector<int64_t> all;
-    for (Attribute entry : array) {
-      auto constant = dyn_cast<IntegerAttr>(entry);
-      if (!constant)
-        return std::nullopt;
-      all.push_back(constant.getInt());
-    }
-    return all;
-  }
-  /// A list of sizes, entries may be symbolic; -1 stays -1.
-  FailureOr<Sizes> sizes(StringRef name) {
-    Attribute attr = ctx.attr(name);
-    Sizes all;
-    if (auto dense = dyn_cast_or_null<DenseI64ArrayAttr>(attr)) {
-      for (int64_t size : dense.asArrayRef())
-        all.push_back(b.size(size));
-      return checked(all, name);
-    }
-    auto array = dyn_cast_or_null<ArrayAttr>(attr);
-    if (!array)
-      return ctx.invalid("argument \"" + name + "\" is missing");
-    for (Attribute entry : array) {
-      if (auto constant = dyn_cast<IntegerAttr>(entry)) {
-        all.push_back(b.size(constant.getInt()));
-        continue;
-      }
-      auto operand = dyn_cast<StringAttr>(entry);
-      Value value = operand ? tensor(operand.getValue()) : Value();
-      std::optional<Sizes> known = value ? ctx.intValues(value) : std::nullopt;
-      if (!known || known->size() != 1)
-        return ctx.unsupported("with a size that depends on data is not supported");
-      all.push_back((*known)[0]);
-    }
-    return checked(all, name);
-  }
-  FailureOr<Sizes> checked(const Sizes &all, StringRef name) {
-    for (AffineExpr e : all)
-      if (auto known = getConstantSize(e); known && (*known < -1 || *known >= int64_t(1) << kSizeBits))
-        return *known < -1
-                   ? ctx.invalid("argument \"" + name + "\" holds " + Twine(*known) + "; sizes are not negative")
-                   : ctx.invalid("argument \"" + name + "\" holds " + Twine(*known) + "; sizes lie below 2^" +
-                                 Twine(kSizeBits));
-    return all;
-  }
-  FailureOr<Value> required(StringRef name) {
-    if (Value value = tensor(name))
-      return value;
-    return ctx.invalid("argument \"" + name + "\" is missing");
-  }
-  /// One that must be of floats, or (`orIntegers`) is made f32, as PyTorch computes of integers.
-  FailureOr<Value> floats(StringRef name, bool orIntegers = false) {
-    FailureOr<Value> value = required(name);
-    if (failed(value) || b.isFloat(*value))
-      return value;
-    if (!orIntegers || !isa<IntegerType>(b.elementOf(*value)))
-      return ctx.invalid("argument \"" + name + "\" must be a tensor of floats, but is " + describe(*value));
-    return b.convert(*value, b.getF32Type());
-  }
-
-  NodeContext &ctx;
-  PrimBuilder &b;
-
-private:
-  llvm::StringMap<size_t> positions;
-};
 
 /// x w^T + bias.
 FailureOr<Value> linear(Call &c, Value x, Value w, Value bias) {
@@ -544,6 +434,12 @@ void tc::populateATen(OpRegistrar &onOp) {
   on("amin.default", reduceDims<ReduceKind::Min, false>);
   for (StringRef name : {"to.dtype", "_to_copy.default"})
     on(name, convert);
-  for (StringRef name : {"contiguous.default", "clone.default", "alias.default", "detach.default", "dropout.default"})
+  for (StringRef name : {"contiguous.default", "clone.default", "alias.default", "detach.default"})
     on(name, same);
+  on("dropout.default", [](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    if (c.flag("train") && c.number("p", 0.5) != 0)
+      return ctx.unsupported("in training is not supported; export the model after model.eval()");
+    return same(ctx);
+  });
 }

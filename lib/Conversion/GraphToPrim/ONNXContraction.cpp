@@ -47,44 +47,14 @@ LogicalResult gemm(NodeContext &ctx) {
 } // namespace
 
 FailureOr<Value> tc::emitConv(NodeContext &ctx, Value x, Value w, Value bias) {
-  PrimBuilder &b = ctx.b;
-  int64_t rank = b.rankOf(x), groups = ctx.getInt("group", 1);
   FailureOr<Sizes> kernel = readKernel(ctx, w);
   if (failed(kernel))
     return failure();
-  Sizes in = getSizes(x), filter = getSizes(w);
-  if (auto outputs = getConstantSize(filter[0]); outputs && *outputs % groups != 0)
-    return ctx.invalid("group " + Twine(groups) + " does not fit the operands " + describe(x) + " and " + describe(w));
-  if (failed(ctx.requireEqual(in[1], filter[1] * groups, "the filter's channels, times group, in dim 1")))
-    return failure();
+  const Sizes in = getSizes(x);
   FailureOr<Window> window = readWindow(ctx, *kernel, SizesRef(in).drop_front(2));
   if (failed(window))
     return failure();
-  for (size_t i = 0; i < kernel->size(); ++i) {
-    AffineExpr padded = in[i + 2] + window->low(b, i) + window->high(b, i),
-               extent = getExtent(*window, i, (*kernel)[i]);
-    auto rest = getConstantSize(simplifySize(padded - extent));
-    if (rest && *rest < 0)
-      return ctx.invalid("the filter " + describe(w) + " is larger than the padded operand " + describe(x));
-    if (failed(ctx.require(CompareKind::LE, extent, padded, "a padded operand that the filter fits into")))
-      return failure();
-  }
-  if (failed(ctx.requireEqual(filter[0], filter[0].floorDiv(groups) * groups, "a group that divides the filters")))
-    return failure();
-  SmallVector<int64_t> filterLast;
-  for (int64_t i = 2; i < rank; ++i)
-    filterLast.push_back(i);
-  filterLast.append({1, 0});
-  x = emitPads(b, x, *window, b.scalar(b.elementOf(x), 0));
-  Value result = ConvOp::create(b, b.transpose(x, toChannelsLast(rank)), b.transpose(w, filterLast), window->strides,
-                                window->dilations, window->padLow, window->padHigh, groups);
-  if (bias) {
-    FailureOr<Value> wide = broadcastAlong(ctx, bias, rank - 1, getSizes(result));
-    if (failed(wide))
-      return failure();
-    result = b.add(result, *wide);
-  }
-  return b.transpose(result, toChannelsFirst(rank));
+  return emitConv(ctx, x, w, bias, *kernel, *window, ctx.getInt("group", 1));
 }
 
 namespace {

@@ -110,7 +110,6 @@ LogicalResult batchNorm(NodeContext &ctx) {
   auto spreadStatistic = [&](Value v) -> FailureOr<Value> {
     return perChannel ? broadcastAlong(ctx, v, 1, getSizes(x)) : ctx.broadcastOnto(v, getSizes(x));
   };
-  // scale / sqrt(var + epsilon) and bias - mean * that: constants as a rule, which fold into a convolution.
   Type compute = b.elementOf(ctx.operand(4));
   Value scale = b.convert(ctx.operand(1), compute), bias = b.convert(ctx.operand(2), compute);
   Value mean = b.convert(ctx.operand(3), compute), variance = ctx.operand(4);
@@ -147,13 +146,9 @@ LogicalResult batchNorm(NodeContext &ctx) {
     mean = *ofBatch[0];
     variance = *ofBatch[1];
   }
-  Value factor = b.div(scale, b.unary<SqrtOp>(b.binary<AddOp>(variance, ctx.getFloat("epsilon", 1e-5))));
-  Value shift = b.sub(bias, b.mul(mean, factor));
-  FailureOr<Value> wideFactor = spreadStatistic(b.convert(factor, b.elementOf(x)));
-  FailureOr<Value> wideShift = spreadStatistic(b.convert(shift, b.elementOf(x)));
-  if (failed(wideFactor) || failed(wideShift))
-    return failure();
-  return ctx.result(b.add(b.mul(x, *wideFactor), *wideShift));
+  FailureOr<Value> y =
+      emitBatchNorm(ctx, x, scale, bias, mean, variance, ctx.getFloat("epsilon", 1e-5), spreadStatistic);
+  return failed(y) ? failure() : ctx.result(*y);
 }
 
 /// x / (bias + alpha / size * s)^beta, where s sums the squares of `size` channels around each one.

@@ -16,67 +16,13 @@ using namespace tc::prim;
 
 namespace {
 
-/// A pool's window and the spatial sizes of its result.
-struct Pool {
-  Window window;
-  SmallVector<int64_t> kernel;
-  Sizes sizes;
-};
-
 FailureOr<Pool> readPool(NodeContext &ctx) {
-  Value x = ctx.operand(0);
+  const Sizes in = getSizes(ctx.operand(0));
   auto kernel = ctx.getInts("kernel_shape");
-  Sizes in = getSizes(x), spatial(in.begin() + 2, in.end());
-  FailureOr<Window> window = readWindow(ctx, ctx.b.sizes(*kernel), spatial);
+  FailureOr<Window> window = readWindow(ctx, ctx.b.sizes(*kernel), SizesRef(in).drop_front(2));
   if (failed(window))
     return failure();
-  Pool pool{*window, *kernel, {}};
-  for (size_t i = 0; i < spatial.size(); ++i) {
-    int64_t extent = window->dilations[i] * ((*kernel)[i] - 1) + 1, stride = window->strides[i];
-    AffineExpr low = window->low(ctx.b, i), high = window->high(ctx.b, i);
-    AffineExpr span = simplifySize(spatial[i] + low + high - extent);
-    const bool reachesOut = ctx.getInt("ceil_mode", 0) && stride > 1;
-    if (auto known = getConstantSize(span); known && *known < 0) {
-      // A window may reach beyond the end, but not by a stride: then there is none.
-      if (!reachesOut || *known <= -stride || *known + extent <= 0)
-        return ctx.invalid("the kernel is larger than dim " + Twine(i + 2) + " of the padded operand " + describe(x));
-      pool.kernel[i] = llvm::divideCeil(*known + extent, window->dilations[i]);
-    }
-    AffineExpr size = simplifySize(span.floorDiv(stride) + 1);
-    if (reachesOut) {
-      // As many windows as reach to the end, but each must start inside the operand or its low pad. Where neither bound
-      // is always the smaller one, the size at run time decides.
-      PrimBuilder &b = ctx.b;
-      AffineExpr reaching = simplifySize(span.ceilDiv(stride) + 1);
-      AffineExpr starting = simplifySize((spatial[i] + low).ceilDiv(stride));
-      auto rest = getConstantSize(simplifySize(extent - high)), x = getConstantSize(reaching),
-           y = getConstantSize(starting);
-      if (x && y)
-        size = b.size(std::min(*x, *y));
-      else if (rest && (*rest >= stride || *rest <= 1))
-        size = *rest >= stride ? reaching : starting;
-      else
-        size = b.bindSymbol("pool", b.min(b.sizeValue(reaching), b.sizeValue(starting)));
-    }
-    pool.sizes.push_back(size);
-  }
-  return pool;
-}
-
-/// The smallest value of a type, as a 0-D tensor.
-Value lowest(PrimBuilder &b, Type type) {
-  auto integer = dyn_cast<IntegerType>(type);
-  if (!integer)
-    return b.scalar(type, -std::numeric_limits<double>::infinity());
-  return b.scalar(type, integer.isUnsigned() ? 0 : -std::ldexp(1.0, int(integer.getWidth()) - 1));
-}
-
-Value windowReduce(NodeContext &ctx, ReduceKind kind, Value v, const Pool &pool, ArrayRef<int64_t> padLow) {
-  Sizes in = getSizes(v), out{in.front()};
-  llvm::append_range(out, pool.sizes);
-  out.push_back(in.back());
-  return WindowReduceOp::create(ctx.b, makeType(ctx.b.elementOf(v), out), kind, v, pool.kernel, pool.window.strides,
-                                pool.window.dilations, padLow);
+  return makePool(ctx, ctx.operand(0), *kernel, *window, ctx.getInt("ceil_mode", 0) != 0);
 }
 
 /// Where in spatial dim `i` element `k` of window `t` (i64, equal types) lies. Elements outside the operand stand for
@@ -137,14 +83,9 @@ LogicalResult maxPool(NodeContext &ctx) {
   FailureOr<Pool> pool = readPool(ctx);
   if (failed(pool))
     return failure();
-  int64_t rank = ctx.b.rankOf(ctx.operand(0));
   if (ctx.isResultUsed(1))
     (void)ctx.set(1, indicesOfMax(ctx, *pool));
-  Value x = ctx.operand(0);
-  x = emitPads(ctx.b, x, pool->window, lowest(ctx.b, ctx.b.elementOf(x)));
-  x = ctx.b.transpose(x, toChannelsLast(rank));
-  Value result = windowReduce(ctx, ReduceKind::Max, x, *pool, pool->window.padLow);
-  return ctx.result(ctx.b.transpose(result, toChannelsFirst(rank)));
+  return ctx.result(emitMaxPool(ctx.b, ctx.operand(0), *pool));
 }
 
 /// The reverse of MaxPool: elements go to the places that its Indices name, the rest is 0. Indices count in the size
@@ -214,7 +155,7 @@ LogicalResult averagePool(NodeContext &ctx) {
   Type type = b.elementOf(ctx.operand(0)), accumulator = b.accumulatorOf(type);
   Value x = emitPads(b, ctx.operand(0), window, b.scalar(type, 0));
   x = b.transpose(x, toChannelsLast(rank));
-  Value sum = windowReduce(ctx, ReduceKind::Sum, b.convert(x, accumulator), *pool, window.padLow);
+  Value sum = windowReduce(b, ReduceKind::Sum, b.convert(x, accumulator), *pool, window.padLow);
   bool padded = false, countPads = ctx.getInt("count_include_pad", 0);
   for (size_t i = 0; i < pool->kernel.size(); ++i) {
     volume *= pool->kernel[i];
@@ -258,7 +199,7 @@ LogicalResult lpPool(NodeContext &ctx) {
   int64_t rank = b.rankOf(ctx.operand(0));
   Value x = emitPads(b, ctx.operand(0), pool->window, b.scalar(type, 0));
   x = b.convert(b.transpose(x, toChannelsLast(rank)), b.accumulatorOf(type));
-  Value sum = windowReduce(ctx, ReduceKind::Sum, power(b, x, normOf(ctx)), *pool, pool->window.padLow);
+  Value sum = windowReduce(b, ReduceKind::Sum, power(b, x, normOf(ctx)), *pool, pool->window.padLow);
   return ctx.result(b.transpose(b.convert(root(b, sum, normOf(ctx)), type), toChannelsFirst(rank)));
 }
 

@@ -166,17 +166,6 @@ FailureOr<Window> tc::readWindow(NodeContext &ctx, SizesRef kernel, SizesRef spa
   return window;
 }
 
-Value tc::emitPads(PrimBuilder &b, Value x, const Window &window, Value value) {
-  if (window.emittedLow.empty())
-    return x;
-  Sizes low(2, b.size(0)), sizes = getSizes(x);
-  for (size_t i = 0; i < window.emittedLow.size(); ++i) {
-    low.push_back(window.emittedLow[i]);
-    sizes[i + 2] = simplifySize(sizes[i + 2] + window.emittedLow[i] + window.emittedHigh[i]);
-  }
-  return b.pad(x, value, low, sizes);
-}
-
 FailureOr<Sizes> tc::readKernel(NodeContext &ctx, Value &w) {
   Sizes sizes = getSizes(w);
   auto given = ctx.getInts("kernel_shape");
@@ -191,20 +180,6 @@ FailureOr<Sizes> tc::readKernel(NodeContext &ctx, Value &w) {
     return failure();
   w = *same;
   return Sizes(sizes.begin() + 2, sizes.end());
-}
-
-FailureOr<Value> tc::broadcastAlong(NodeContext &ctx, Value v, int64_t axis, SizesRef sizes) {
-  Sizes own = getSizes(v);
-  if (axis >= int64_t(sizes.size()))
-    return ctx.invalid("needs an operand with channels in dim " + Twine(axis) + ", but it has rank " +
-                       Twine(sizes.size()));
-  auto have = own.size() == 1 ? getConstantSize(own[0]) : std::nullopt, want = getConstantSize(sizes[axis]);
-  if (own.size() != 1 || (have && want && *have != *want))
-    return ctx.invalid(describe(v) + " must have one element for each of the " +
-                       (want ? Twine(*want) : Twine("unknown")) + " channels");
-  if (failed(ctx.requireEqual(own[0], sizes[axis], "one element for each channel")))
-    return failure();
-  return ctx.b.broadcastInDims(v, sizes, {axis});
 }
 
 Value tc::emitClampedIndex(PrimBuilder &b, Value at, AffineExpr size) {

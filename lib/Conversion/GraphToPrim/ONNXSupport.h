@@ -8,6 +8,7 @@
 #define TC_LIB_CONVERSION_GRAPHTOPRIM_ONNXSUPPORT_H
 
 #include "NodeContext.h"
+#include "Windows.h"
 #include "tc/Dialect/Prim/Utils/ChannelOrder.h"
 
 namespace tc {
@@ -21,34 +22,11 @@ mlir::FailureOr<mlir::Type> readElementType(NodeContext &ctx, llvm::StringRef na
 /// `size`, or 0 where it is negative.
 mlir::AffineExpr atLeast0(PrimBuilder &b, mlir::AffineExpr size);
 
-/// Strides, dilations and pads of a convolution or pool, defaults and auto_pad resolved.
-struct Window {
-  llvm::SmallVector<int64_t> strides, dilations, padLow, padHigh;
-  /// Pads that depend on sizes which only the run knows (auto_pad), one for each dim: emitPads puts them around the
-  /// operand, and padLow and padHigh are 0. Empty: there are none.
-  Sizes emittedLow, emittedHigh;
-
-  mlir::AffineExpr low(PrimBuilder &b, size_t i) const {
-    return emittedLow.empty() ? b.size(padLow[i]) : emittedLow[i];
-  }
-  mlir::AffineExpr high(PrimBuilder &b, size_t i) const {
-    return emittedHigh.empty() ? b.size(padHigh[i]) : emittedHigh[i];
-  }
-};
 /// `spatial` are the input's spatial sizes, `kernel` the window.
 mlir::FailureOr<Window> readWindow(NodeContext &ctx, SizesRef kernel, SizesRef spatial);
-/// How many elements a window of `kernel` elements in spatial dim `i` spans.
-inline mlir::AffineExpr getExtent(const Window &window, size_t i, mlir::AffineExpr kernel) {
-  return prim::simplifySize((kernel - 1) * window.dilations[i] + 1);
-}
-/// `x` [N, C, ..] with the window's emitted pads, filled with `value` (0-D).
-mlir::Value emitPads(PrimBuilder &b, mlir::Value x, const Window &window, mlir::Value value);
 /// The spatial sizes of the filter `w` [O, C, ..]; those that are not known are what kernel_shape says, if it is there,
 /// and `w` has them then.
 mlir::FailureOr<Sizes> readKernel(NodeContext &ctx, mlir::Value &w);
-
-/// `v` [C] added to (or multiplied with) the dim `axis` of a tensor of these sizes: broadcast there.
-mlir::FailureOr<mlir::Value> broadcastAlong(NodeContext &ctx, mlir::Value v, int64_t axis, SizesRef sizes);
 
 /// `x` as elements of type `to`, as Cast says: with `saturate`, floats beyond the range of an 8-bit float become its
 /// largest number; `roundMode` (up, down, nearest) is for f8E8M0FNU.

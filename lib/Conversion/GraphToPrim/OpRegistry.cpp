@@ -55,6 +55,7 @@ const OpRegistry &OpRegistry::get() {
     OpRegistry r;
     OpRegistrar aten(r, "aten");
     populateATen(aten);
+    populateATenWindows(aten);
     OpRegistrar onnx(r, "ai.onnx");
     populateONNXContraction(onnx);
     populateONNXControlFlow(onnx);

@@ -90,6 +90,7 @@ private:
 };
 
 void populateATen(OpRegistrar &onOp);
+void populateATenWindows(OpRegistrar &onOp);
 void populateMicrosoftAttention(OpRegistrar &onOp);
 void populateMicrosoftFused(OpRegistrar &onOp);
 void populateMicrosoftInverse(OpRegistrar &onOp);

@@ -1,0 +1,127 @@
+//===- ATenSupport.h - what the ATen handlers share -----------------------------------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_LIB_CONVERSION_GRAPHTOPRIM_ATENSUPPORT_H
+#define TC_LIB_CONVERSION_GRAPHTOPRIM_ATENSUPPORT_H
+
+#include "NodeContext.h"
+
+#include "tc/Dialect/Prim/Utils/Admission.h"
+
+namespace tc {
+
+/// Named access to the arguments of one call.
+class Call {
+public:
+  explicit Call(NodeContext &ctx) : ctx(ctx), b(ctx.b) {
+    if (auto names = llvm::dyn_cast_or_null<mlir::ArrayAttr>(ctx.attr("arg_names")))
+      for (auto [i, name] : llvm::enumerate(names.getAsRange<mlir::StringAttr>()))
+        positions[name.getValue()] = i;
+  }
+
+  /// Null if absent.
+  mlir::Value tensor(llvm::StringRef name) {
+    auto found = positions.find(name);
+    return found == positions.end() ? mlir::Value() : ctx.operand(found->second);
+  }
+  /// The tensors of a list argument, in order.
+  llvm::SmallVector<mlir::Value> tensors(llvm::StringRef name) {
+    llvm::SmallVector<mlir::Value> all;
+    for (int64_t i = 0, n = ctx.getInt((name + ".count").str(), 0); i < n; ++i)
+      if (mlir::Value value = tensor((name + "." + llvm::Twine(i)).str()))
+        all.push_back(value);
+    return all;
+  }
+  double number(llvm::StringRef name, double otherwise) {
+    mlir::Attribute attr = ctx.attr(name);
+    if (auto f = llvm::dyn_cast_or_null<mlir::FloatAttr>(attr))
+      return f.getValueAsDouble();
+    if (auto b = llvm::dyn_cast_or_null<mlir::BoolAttr>(attr))
+      return b.getValue();
+    if (auto i = llvm::dyn_cast_or_null<mlir::IntegerAttr>(attr))
+      return double(i.getInt());
+    return otherwise;
+  }
+  bool has(llvm::StringRef name) { return ctx.hasAttr(name) || tensor(name); }
+  bool flag(llvm::StringRef name, bool otherwise = false) { return number(name, otherwise) != 0; }
+  int64_t integer(llvm::StringRef name, int64_t otherwise) { return ctx.getInt(name, otherwise); }
+  /// Integers of a list argument; nullopt if it is absent or holds sizes that are no constants.
+  std::optional<llvm::SmallVector<int64_t>> integers(llvm::StringRef name) {
+    mlir::Attribute attr = ctx.attr(name);
+    if (auto dense = llvm::dyn_cast_or_null<mlir::DenseI64ArrayAttr>(attr))
+      return llvm::SmallVector<int64_t>(dense.asArrayRef());
+    auto array = llvm::dyn_cast_or_null<mlir::ArrayAttr>(attr);
+    if (!array)
+      return std::nullopt;
+    llvm::SmallVector<int64_t> all;
+    for (mlir::Attribute entry : array) {
+      auto constant = llvm::dyn_cast<mlir::IntegerAttr>(entry);
+      if (!constant)
+        return std::nullopt;
+      all.push_back(constant.getInt());
+    }
+    return all;
+  }
+  /// A list of sizes, entries may be symbolic; -1 stays -1.
+  mlir::FailureOr<Sizes> sizes(llvm::StringRef name) {
+    mlir::Attribute attr = ctx.attr(name);
+    Sizes all;
+    if (auto dense = llvm::dyn_cast_or_null<mlir::DenseI64ArrayAttr>(attr)) {
+      for (int64_t size : dense.asArrayRef())
+        all.push_back(b.size(size));
+      return checked(all, name);
+    }
+    auto array = llvm::dyn_cast_or_null<mlir::ArrayAttr>(attr);
+    if (!array)
+      return ctx.invalid("argument \"" + name + "\" is missing");
+    for (mlir::Attribute entry : array) {
+      if (auto constant = llvm::dyn_cast<mlir::IntegerAttr>(entry)) {
+        all.push_back(b.size(constant.getInt()));
+        continue;
+      }
+      auto operand = llvm::dyn_cast<mlir::StringAttr>(entry);
+      mlir::Value value = operand ? tensor(operand.getValue()) : mlir::Value();
+      std::optional<Sizes> known = value ? ctx.intValues(value) : std::nullopt;
+      if (!known || known->size() != 1)
+        return ctx.unsupported("with a size that depends on data is not supported");
+      all.push_back((*known)[0]);
+    }
+    return checked(all, name);
+  }
+  mlir::FailureOr<Sizes> checked(const Sizes &all, llvm::StringRef name) {
+    for (mlir::AffineExpr e : all)
+      if (auto known = prim::getConstantSize(e); known && (*known < -1 || *known >= int64_t(1) << prim::kSizeBits))
+        return *known < -1
+                   ? ctx.invalid("argument \"" + name + "\" holds " + llvm::Twine(*known) + "; sizes are not negative")
+                   : ctx.invalid("argument \"" + name + "\" holds " + llvm::Twine(*known) + "; sizes lie below 2^" +
+                                 llvm::Twine(prim::kSizeBits));
+    return all;
+  }
+  mlir::FailureOr<mlir::Value> required(llvm::StringRef name) {
+    if (mlir::Value value = tensor(name))
+      return value;
+    return ctx.invalid("argument \"" + name + "\" is missing");
+  }
+  /// One that must be of floats, or (`orIntegers`) is made f32, as PyTorch computes of integers.
+  mlir::FailureOr<mlir::Value> floats(llvm::StringRef name, bool orIntegers = false) {
+    mlir::FailureOr<mlir::Value> value = required(name);
+    if (failed(value) || b.isFloat(*value))
+      return value;
+    if (!orIntegers || !llvm::isa<mlir::IntegerType>(b.elementOf(*value)))
+      return ctx.invalid("argument \"" + name + "\" must be a tensor of floats, but is " + describe(*value));
+    return b.convert(*value, b.getF32Type());
+  }
+
+  NodeContext &ctx;
+  PrimBuilder &b;
+
+private:
+  llvm::StringMap<size_t> positions;
+};
+
+} // namespace tc
+
+#endif // TC_LIB_CONVERSION_GRAPHTOPRIM_ATENSUPPORT_H
