@@ -193,7 +193,8 @@ int Compiler::checkRepetitions() {
   for (const std::string &text : request.dims) {
     GraphToPrimOptions parsed;
     if (!parseDimOption(text, parsed))
-      return wrong("--dim " + text + " is not of the form NAME=SIZE or NAME=MIN..MAX");
+      return wrong("--dim " + text +
+                   " is not of the form NAME=SIZE or NAME=MIN..MAX, with sizes from 0 on, the smaller first");
     if (StringRef name = parsed.dims.begin()->first; !names.insert(name).second)
       return wrong("--dim gives \"" + name + "\" twice; give each dim one size or range");
   }

@@ -253,6 +253,17 @@ void driver::printModelSummary(llvm::raw_ostream &stream, const Object &model) {
     for (const llvm::json::Value &name : *symbols)
       stream << "  " << *name.getAsString() << "\n";
   }
+  // Sizes without a name get one when the model is compiled.
+  auto findUnnamed = [&]() -> std::string {
+    for (const llvm::json::Value &entry : *model.getArray("inputs"))
+      if (const Array *dims = entry.getAsObject()->getArray("dims"))
+        for (auto [i, size] : llvm::enumerate(*dims))
+          if (size.getAsString() == StringRef("?"))
+            return entry.getAsObject()->getString("name")->str() + "_dim" + std::to_string(i);
+    return "";
+  };
+  if (std::string name = findUnnamed(); !name.empty())
+    stream << "sizes shown as ?: tc-compile names them after input and position, as in --dim " << name << "=SIZE\n";
   const Array &operators = *model.getArray("operators");
   const int64_t nodes = *model.getInteger("node_count");
   stream << "operators: " << operators.size() << " in " << nodes << (nodes == 1 ? " node" : " nodes") << "\n";

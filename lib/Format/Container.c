@@ -139,8 +139,8 @@ tcrt_status_t tcrt_container_parse(const void *data, uint64_t size_bytes, const 
     return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the file is empty; an artifact of tc-compile is expected", name);
   uint64_t magic_size = size_bytes < TCRT_MAGIC_SIZE ? size_bytes : TCRT_MAGIC_SIZE;
   if (memcmp(data, TCRT_MAGIC, magic_size) != 0)
-    return tcrt_fail(TCRT_ERROR_INVALID,
-                     "%s: error: the file is not an artifact; a file written by tc-compile is expected", name);
+    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the file is not an artifact; tc-compile writes one from a model",
+                     name);
   if (size_bytes < sizeof *header)
     return tcrt_container_corrupt(container, "the file is cut off");
   if (header->format_version != TCRT_FORMAT_VERSION)

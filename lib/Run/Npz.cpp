@@ -240,7 +240,9 @@ NamedTensors parseNpz(Bytes file, const std::string &path, const std::function<b
   // The end record is the last one, before a comment of at most 65535 bytes.
   const uint64_t endSize = 22;
   if (file.size < endSize || std::memcmp(file.data, "PK", 2) != 0)
-    corrupt(path, "this is not a .npz archive");
+    corrupt(path, file.size >= 6 && std::memcmp(file.data, "\x93NUMPY", 6) == 0
+                      ? "this is one array (.npy), not a .npz archive; tc-run takes it with --input NAME=FILE"
+                      : "this is not a .npz archive; numpy.savez writes one");
   uint64_t end = file.size - endSize;
   while (load<uint32_t>(file, end) != 0x06054b50) {
     if (end == 0 || file.size - end > 65535 + endSize)

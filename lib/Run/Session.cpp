@@ -75,6 +75,38 @@ tcrt_tensor_t describe(Tensor &tensor, std::vector<tcrt_string_t> &strings) {
   return result;
 }
 
+/// What NumPy calls a dtype; null if it has none of the kind.
+const char *numpyName(tcrt_dtype_t dtype) {
+  switch (dtype) {
+  case TCRT_DTYPE_BOOL:
+    return "bool";
+  case TCRT_DTYPE_I8:
+    return "int8";
+  case TCRT_DTYPE_I16:
+    return "int16";
+  case TCRT_DTYPE_I32:
+    return "int32";
+  case TCRT_DTYPE_I64:
+    return "int64";
+  case TCRT_DTYPE_U8:
+    return "uint8";
+  case TCRT_DTYPE_U16:
+    return "uint16";
+  case TCRT_DTYPE_U32:
+    return "uint32";
+  case TCRT_DTYPE_U64:
+    return "uint64";
+  case TCRT_DTYPE_F16:
+    return "float16";
+  case TCRT_DTYPE_F32:
+    return "float32";
+  case TCRT_DTYPE_F64:
+    return "float64";
+  default:
+    return nullptr;
+  }
+}
+
 std::unique_ptr<Tree> describe(Value &value) {
   auto tree = std::make_unique<Tree>();
   tree->root.kind = value.kind;
@@ -254,6 +286,10 @@ void Session::setInput(uint32_t index, const Tensor &tensor) {
   if (target.dtype == TCRT_DTYPE_INVALID)
     throw Failure{4, options.artifact + ": error: input \"" + info.name + "\": its elements are " +
                          std::to_string(tensor.rawBytes) + " raw bytes, expected " + tcrt_dtype_name(info.dtype)};
+  if (const char *name = numpyName(info.dtype); name && target.dtype != info.dtype)
+    throw Failure{4, options.artifact + ": error: input \"" + info.name + "\": its dtype is " +
+                         tcrt_dtype_name(target.dtype) + ", expected " + tcrt_dtype_name(info.dtype) +
+                         "; in NumPy, array.astype(\"" + name + "\") is that"};
 }
 
 void Session::readInputs(const std::string &path) {
@@ -447,7 +483,13 @@ void Session::firstRun() {
     }
   }
   Clock::time_point start = Clock::now();
-  check(tcrt_context_infer(context()));
+  const tcrt_status_t status = tcrt_context_infer(context());
+  for (uint32_t i = 0; status == TCRT_ERROR_REFUSED && i < inputValues.size(); ++i)
+    if (!inputTensors[i] && inputValues[i].kind == TCRT_VALUE_TENSOR &&
+        !(inputValues[i].flags & TCRT_VALUE_FLAG_DEFAULT))
+      throw Failure{4, std::string(tcrt_last_error()) +
+                           "; give it with --inputs FILE.npz, or let tc-run --random-inputs make it"};
+  check(status);
   loadTimeUs += microseconds(Clock::now() - start);
   checkDims();
   check(tcrt_context_run(context()));

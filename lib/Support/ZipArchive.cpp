@@ -74,10 +74,14 @@ Expected<ZipArchive> ZipArchive::open(StringRef bytes) {
       }
       extra = extra.drop_front(4 + fieldSize);
     }
-    if (method != 0 || packed != plain || (flags & 1))
-      return createStringError("member \"" + name +
-                               "\" of the zip archive is compressed or encrypted; PyTorch stores members as "
-                               "they are: save the model again with torch.save, torch.jit.save or torch.export.save");
+    if (method != 0 || packed != plain || (flags & 1)) {
+      // Its name still tells what the archive is.
+      if (archive.packedName.empty())
+        archive.packedName = name;
+      archive.members[name] = {};
+      offset += 46 + nameSize + extraSize + commentSize;
+      continue;
+    }
     if (header > bytes.size() || bytes.size() - header < 30 || read32(bytes, header) != 0x04034b50)
       return broken("member \"" + name + "\" is outside of the file");
     uint64_t data = header + 30 + read16(bytes, header + 26) + read16(bytes, header + 28);

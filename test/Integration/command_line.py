@@ -96,10 +96,12 @@ def text_file():
     write(b"this is no model\n" * 50)
 
 
-def zip_of(*names):
+def zip_of(*names, packed=()):
     with zipfile.ZipFile("model.onnx", "w") as archive:
         for name in names:
-            archive.writestr(name, b"")
+            archive.writestr(name, b"pt2" if name.endswith("archive_format") else b"")
+        for name in packed:
+            archive.writestr(name, bytes(100), zipfile.ZIP_DEFLATED)
 
 
 # What is taken for a model, and what to do instead.
@@ -120,6 +122,11 @@ def torchscript():
 
 
 @compile_case()
+def torchscript_with_packed_code():
+    zip_of("m/data.pkl", "m/constants.pkl", packed=["m/code/__torch__.py"])
+
+
+@compile_case()
 def torch_save():
     zip_of("m/data.pkl", "m/data/0", "m/version")
 
@@ -127,6 +134,16 @@ def torch_save():
 @compile_case()
 def older_torch_export():
     zip_of("version", "serialized_exported_program.json", "serialized_state_dict.pt")
+
+
+@compile_case()
+def packed_torch_export():
+    zip_of("m/archive_format", packed=["m/models/model.json"])
+
+
+@compile_case()
+def packed_numpy_archive():
+    zip_of(packed=["x.npy"])
 
 
 @compile_case()
@@ -387,6 +404,7 @@ USE = {
     "unknown_phase": ["--compile-to=nowhere"],
     "unknown_dim": ["--dim", "batch=4"],
     "malformed_dim": ["--dim", "batch"],
+    "dim_range_backwards": ["--dim", "n=5..2"],
     "dim_twice": ["--dim", "n=1", "--dim", "n=1..4"],
     "shape_twice": ["--shape", "x=2,3", "--shape", "x=2,3"],
     "cpu_without_cpu": ["--target", "cuda", "--cpu", "x86-64-v3"],
@@ -484,6 +502,24 @@ def inputs_file_is_text():
     with open("in.npz", "w") as f:
         f.write("hello")
     return ["digits.bin", "--inputs", "in.npz"]
+
+
+@run_case
+def inputs_file_is_one_array():
+    np.save("in.npy", np.zeros((1, 1, 8, 8), np.float32))
+    return ["digits.bin", "--inputs", "in.npy"]
+
+
+@run_case
+def model_as_artifact():
+    with open("model.onnx", "wb") as f:
+        f.write(digits_bytes())
+    return ["model.onnx", "--random-inputs"]
+
+
+@run_case
+def value_without_equals():
+    return ["digits.bin", "--random-inputs", "--benchmark", "1"]
 
 
 @run_case

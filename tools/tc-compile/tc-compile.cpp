@@ -21,7 +21,7 @@
 namespace {
 
 const char *const examplesAndCodes = R"(Examples:
-  tc-compile model.onnx -o model.bin                       for most x86-64 machines; tc-run model.bin runs it
+  tc-compile model.onnx -o model.bin                       for most x86-64 machines; tc-run model.bin --random-inputs runs it
   tc-compile model.onnx -o model.bin --cpu native          for this machine
   tc-compile model.onnx -o model.bin --dim batch=1..64     a range of sizes that schedules are chosen for
   tc-compile model.onnx -o model.bin --verify              and compare it with the model in float64

@@ -148,5 +148,11 @@ int main(int argc, char **argv) {
       char *words[] = {argv[0], help.data(), nullptr};
       (void)run(2, words);
     });
+  for (int i = 1; i < argc; ++i)
+    if (llvm::StringRef word = argv[i]; !word.starts_with("-") && (word.ends_with(".onnx") || word.ends_with(".pt2"))) {
+      llvm::errs() << word << ": error: tc-opt takes modules of tc's IR; tc-compile " << word
+                   << " -o model.mlir --compile-to=import writes one\n";
+      return 1;
+    }
   return mlir::failed(run(argc, argv));
 }

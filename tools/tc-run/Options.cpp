@@ -37,7 +37,9 @@ tc::ToolText tc::run::describeTool() {
   add(inputs, "--random-inputs", "SEED",
       "floats N(0,1), integers in the range that the model implies, else 0 or 1; same seed, same bytes")
       .isOptional = true;
-  add(inputs, "--dim", "NAME=SIZE", "size of a symbolic dim for --random-inputs; can be repeated").isRepeated = true;
+  add(inputs, "--dim", "NAME=SIZE",
+      "size of a symbolic dim for --random-inputs (default: the smallest allowed from 1 on); can be repeated")
+      .isRepeated = true;
   add(outputs, "--outputs", "FILE.npz", "write the outputs under the model's names");
   add(outputs, "--output-dir", "DIR", "write output_<i>.pb (ONNX TensorProto)");
   add(outputs, "--expect", "FILE.npz", "compare all outputs; exit code 3 if they differ");
@@ -113,11 +115,13 @@ std::vector<std::string> optionNames() {
 Options tc::run::parseOptions(int argc, char **argv) {
   Options options;
   bool onlyNames = false;
+  std::string valueless; // an option whose value can be left out, and was
   for (int i = 1; i < argc; ++i) {
     std::string word = argv[i];
     if (onlyNames || word == "-" || word.compare(0, 1, "-") != 0) {
       if (!options.artifact.empty())
-        fail("only one artifact can be run, and \"" + word + "\" is another");
+        fail("only one artifact can be run, and \"" + word + "\" is another" +
+             (valueless.empty() ? "" : "; a value of " + valueless + " is given with =, as in " + valueless + "=1"));
       options.artifact = word;
       continue;
     }
@@ -146,6 +150,7 @@ Options tc::run::parseOptions(int argc, char **argv) {
     } else if (name == "--input") {
       options.input.push_back(value());
     } else if (name == "--random-inputs") {
+      valueless = hasValue ? valueless : name;
       options.randomSeed = hasValue ? parseInteger(name, inlineValue, uint64_t(INT64_MAX)) : 0;
     } else if (name == "--seed") {
       options.seed = parseInteger(name, value(), UINT64_MAX);
@@ -204,6 +209,7 @@ Options tc::run::parseOptions(int argc, char **argv) {
     } else if (name == "--variant") {
       options.variant = value();
     } else if (name == "--benchmark") {
+      valueless = hasValue ? valueless : name;
       options.benchmarkSeconds = hasValue ? parseNumber(name, inlineValue) : 2.0;
     } else if (name == "--json") {
       options.json = value();

@@ -32,10 +32,13 @@ public:
   /// The first member whose name ends with `suffix`, in the order of names; empty if there is none.
   llvm::StringRef findSuffix(llvm::StringRef suffix) const;
   llvm::StringRef contents(const Member &member) const { return bytes.substr(member.offset, member.size); }
+  /// The first member that is compressed or encrypted, which reads as empty; empty if none is.
+  llvm::StringRef findPacked() const { return packedName; }
 
 private:
   llvm::StringRef bytes;
   llvm::StringMap<Member> members;
+  llvm::StringRef packedName;
 };
 
 } // namespace tc

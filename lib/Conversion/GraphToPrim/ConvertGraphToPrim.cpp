@@ -57,7 +57,9 @@ struct ConvertGraphToPrimPass : public conversion::impl::ConvertGraphToPrimPassB
     GraphToPrimOptions conversionOptions;
     for (const std::string &text : dims)
       if (!parseDimOption(text, conversionOptions)) {
-        getOperation().emitError() << "--dim " << text << " is not of the form NAME=SIZE or NAME=MIN..MAX";
+        getOperation().emitError()
+            << "--dim " << text
+            << " is not of the form NAME=SIZE or NAME=MIN..MAX, with sizes from 0 on, the smaller first";
         return signalPassFailure();
       }
     for (const std::string &text : shapes)

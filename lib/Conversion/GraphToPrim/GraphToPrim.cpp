@@ -152,8 +152,10 @@ std::string describeUnknown(graph::NodeOp node) {
       known.push_back(entry.first.second);
   // Names with dots are not typed by hand, and differ little from overload to overload.
   std::string meant = node.getOpType().contains('.') ? "" : didYouMean(node.getOpType().str(), known);
-  return "is not supported" + meant +
-         "; tc-inspect --operators lists what is, and --custom-op takes operators of your own";
+  return "is not supported" + meant + "; tc-inspect --operators lists what is, " +
+         (node.getDomain() == "aten" ? "torch.onnx.export writes models in ONNX's operators, of which more are known, "
+                                     : "") +
+         "and --custom-op takes operators of your own";
 }
 
 void Converter::reportUnsupported(graph::NodeOp node, StringRef reason) {

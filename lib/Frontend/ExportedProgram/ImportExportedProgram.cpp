@@ -421,8 +421,13 @@ llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
     return error(llvm::toString(opened.takeError()));
   archive = std::move(*opened);
   StringRef format = archive.findSuffix("archive_format");
-  if (format.empty() || archive.contents(*archive.find(format)).trim() != "pt2")
+  StringRef packed = archive.findPacked();
+  if (format.empty() || (packed.empty() && archive.contents(*archive.find(format)).trim() != "pt2"))
     return error(describeArchive(archive));
+  if (!packed.empty())
+    return error("member \"" + packed +
+                 "\" of the zip archive is compressed or encrypted; PyTorch stores members as they are: save the model "
+                 "again with torch.export.save");
   root = format.drop_back(StringRef("archive_format").size()).str();
   StringRef program = archive.findSuffix("models/model.json");
   if (program.empty())
