@@ -145,9 +145,8 @@ LogicalResult batchNorm(NodeContext &ctx) {
       return failure();
     operand = *fitting;
   }
-  FailureOr<Value> y =
-      emitBatchNorm(ctx, *x, operands[0], operands[1], operands[2], operands[3], c.number("eps", 1e-5),
-                    [&](Value v) { return broadcastAlong(ctx, v, 1, getSizes(*x)); });
+  FailureOr<Value> y = emitBatchNorm(ctx, *x, operands[0], operands[1], operands[2], operands[3], c.number("eps", 1e-5),
+                                     [&](Value v) { return broadcastAlong(ctx, v, 1, getSizes(*x)); });
   return failed(y) ? failure() : ctx.result(*y);
 }
 

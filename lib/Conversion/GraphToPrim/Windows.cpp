@@ -50,8 +50,7 @@ FailureOr<Value> tc::emitConv(NodeContext &ctx, Value x, Value w, Value bias, Si
   if (failed(ctx.requireEqual(in[1], filter[1] * groups, "the filter's channels, times group, in dim 1")))
     return failure();
   for (size_t i = 0; i < kernel.size(); ++i) {
-    AffineExpr padded = in[i + 2] + window.low(b, i) + window.high(b, i),
-               extent = getExtent(window, i, kernel[i]);
+    AffineExpr padded = in[i + 2] + window.low(b, i) + window.high(b, i), extent = getExtent(window, i, kernel[i]);
     auto rest = getConstantSize(simplifySize(padded - extent));
     if (rest && *rest < 0)
       return ctx.invalid("the filter " + describe(w) + " is larger than the padded operand " + describe(x));

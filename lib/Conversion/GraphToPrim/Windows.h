@@ -56,12 +56,11 @@ mlir::Value windowReduce(PrimBuilder &b, prim::ReduceKind kind, mlir::Value v, c
                          llvm::ArrayRef<int64_t> padLow);
 mlir::Value emitMaxPool(PrimBuilder &b, mlir::Value x, const Pool &pool);
 
-/// (x - mean) / sqrt(variance + epsilon) * scale + bias, where scale and bias may be null. `spread` broadcasts a statistic
-/// onto x.
-mlir::FailureOr<mlir::Value>
-emitBatchNorm(NodeContext &ctx, mlir::Value x, mlir::Value scale, mlir::Value bias, mlir::Value mean,
-              mlir::Value variance, double epsilon,
-              llvm::function_ref<mlir::FailureOr<mlir::Value>(mlir::Value)> spread);
+/// (x - mean) / sqrt(variance + epsilon) * scale + bias, where scale and bias may be null. `spread` broadcasts a
+/// statistic onto x.
+mlir::FailureOr<mlir::Value> emitBatchNorm(NodeContext &ctx, mlir::Value x, mlir::Value scale, mlir::Value bias,
+                                           mlir::Value mean, mlir::Value variance, double epsilon,
+                                           llvm::function_ref<mlir::FailureOr<mlir::Value>(mlir::Value)> spread);
 
 } // namespace tc
 
