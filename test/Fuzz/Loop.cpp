@@ -172,6 +172,10 @@ int tc::fuzz::fuzzMain(int argc, char **argv, const std::function<const Target *
   }
   std::vector<std::string> paths, corpus;
   for (const std::string &file : options.files) {
+    if (!std::filesystem::exists(file)) {
+      std::fprintf(stderr, "%s: %s: no such file; corpus.py writes what to begin with\n", argv[0], file.c_str());
+      return 2;
+    }
     if (!std::filesystem::is_directory(file)) {
       paths.push_back(file);
       continue;

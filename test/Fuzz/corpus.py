@@ -69,6 +69,7 @@ def main():
         if model.ByteSize() < 50000:
             write(f"{folder}/onnx", name + ".onnx", model.SerializeToString())
     shutil.copytree(os.path.join(HERE, "pt2"), f"{folder}/pt2")
+    shutil.copy(os.path.join(HERE, "..", "..", "models", "digits", "model.pt2"), f"{folder}/pt2/digits.pt2")
     for i, array in enumerate(arrays()):
         stream = io.BytesIO()
         np.save(stream, array)
