@@ -73,8 +73,7 @@ struct ReduceStrength : public llvm::PassInfoMixin<ReduceStrength> {
         if (const auto *address = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction))
           indices += !address->hasAllConstantIndices();
         else
-          indices += instruction.getType()->isIntegerTy() &&
-                     (instruction.isBinaryOp() || instruction.isCast() || instruction.isShift());
+          indices += instruction.getType()->isIntegerTy() && (instruction.isBinaryOp() || instruction.isCast());
       }
     return accesses <= kFewAccesses || indices * kIndexShare >= all;
   }
@@ -109,9 +108,10 @@ void tc::target::optimize(llvm::Module &module, llvm::TargetMachine &machine, bo
     });
   }
   Passes passes(machine, tuning, &callbacks);
-  passes.builder.registerPipelineStartEPCallback([](llvm::ModulePassManager &manager, llvm::OptimizationLevel) {
-    manager.addPass(llvm::createModuleToFunctionPassAdaptor(MarkLongLoops()));
-  });
+  if (!interleaves) // as measured on CPUs
+    passes.builder.registerPipelineStartEPCallback([](llvm::ModulePassManager &manager, llvm::OptimizationLevel) {
+      manager.addPass(llvm::createModuleToFunctionPassAdaptor(MarkLongLoops()));
+    });
   passes.builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, passes.modules);
 }
 
