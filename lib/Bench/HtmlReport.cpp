@@ -6,21 +6,15 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
+#include "Format.h"
 #include "tc/Bench/Report.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 using namespace tc::bench;
 
 namespace {
-
-template <typename... Values> std::string format(const char *pattern, Values... values) {
-  char text[512];
-  std::snprintf(text, sizeof text, pattern, values...);
-  return text;
-}
 
 std::string cell(const std::string &text) { return "<td>" + escapeHtml(text) + "</td>"; }
 std::string numberCell(double value, const char *pattern) {

@@ -7,23 +7,17 @@
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
+#include "Format.h"
 #include "tc/Bench/Report.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <utility>
 
 using namespace tc::bench;
 
 namespace {
-
-template <typename... Values> std::string format(const char *pattern, Values... values) {
-  char text[512];
-  std::snprintf(text, sizeof text, pattern, values...);
-  return text;
-}
 
 /// So much of a name as fits into a box. UTF-8 is cut between characters.
 std::string shorten(const std::string &text, size_t most) {
