@@ -32,13 +32,13 @@ FailureOr<SmallVector<int64_t>> perDim(Call &c, StringRef name, size_t n, int64_
   return all;
 }
 
-/// Strides, dilations and pads of `n` spatial dims. The defaults are those of convolutions.
-FailureOr<Window> readWindow(Call &c, size_t n, ArrayRef<int64_t> strides) {
+/// Dilations and pads of `n` spatial dims, with `strides`, whose default is the operator's.
+FailureOr<Window> readWindow(Call &c, size_t n, const FailureOr<SmallVector<int64_t>> &strides) {
   FailureOr<SmallVector<int64_t>> dilations = perDim(c, "dilation", n, 1, 1), pads = perDim(c, "padding", n, 0, 0);
-  if (failed(dilations) || failed(pads))
+  if (failed(strides) || failed(dilations) || failed(pads))
     return failure();
   Window window;
-  window.strides.assign(strides.begin(), strides.end());
+  window.strides = *strides;
   window.dilations = *dilations;
   window.padLow = window.padHigh = *pads;
   return window;
@@ -78,7 +78,7 @@ NodeHandler convolution(size_t n, bool isNamed) {
     const std::string padding = isNamed ? ctx.getString("padding", "valid") : "";
     if (isNamed && padding != "valid" && padding != "same")
       return ctx.invalid("padding is \"" + padding + "\"; it may be \"valid\" or \"same\"");
-    FailureOr<Window> window = failed(strides) ? FailureOr<Window>(failure()) : readWindow(c, n, *strides);
+    FailureOr<Window> window = readWindow(c, n, strides);
     if (failed(window))
       return failure();
     const Sizes filter = getSizes(*w), kernel(filter.begin() + 2, filter.end());
@@ -106,7 +106,7 @@ NodeHandler maxPool(size_t n) {
     // Without strides windows lie side by side.
     const bool isSideBySide = c.integers("stride").value_or(SmallVector<int64_t>{}).empty();
     FailureOr<SmallVector<int64_t>> strides = isSideBySide ? kernel : perDim(c, "stride", n, 1, 1);
-    FailureOr<Window> window = failed(strides) ? FailureOr<Window>(failure()) : readWindow(c, n, *strides);
+    FailureOr<Window> window = readWindow(c, n, strides);
     if (failed(window))
       return failure();
     for (size_t i = 0; i < n; ++i)
