@@ -1,4 +1,4 @@
-//===- ATenWindows.cpp - convolutions, pools and batch norm of ATen -----------------------------------------------===//
+//===- ATenWindows.cpp - convolutions and pools of ATen -----------------------------------------------------------===//
 //
 // Source: the native function schemas of PyTorch (aten/src/ATen/native/native_functions.yaml).
 //
@@ -120,57 +120,6 @@ NodeHandler maxPool(size_t n) {
   };
 }
 
-LogicalResult batchNorm(NodeContext &ctx) {
-  Call c(ctx);
-  PrimBuilder &b = ctx.b;
-  FailureOr<Value> x = c.floats("input");
-  if (failed(x))
-    return failure();
-  Value mean = c.tensor("running_mean"), variance = c.tensor("running_var");
-  if (c.flag("training") || !mean || !variance)
-    return ctx.unsupported("in training, or without running statistics, is not supported; export the model after "
-                           "model.eval()");
-  if (b.rankOf(*x) < 2)
-    return ctx.invalid("takes an input of rank 2 or more, but got " + describe(*x));
-  Value operands[] = {c.tensor("weight"), c.tensor("bias"), mean, variance};
-  // Statistics are of f32 beside operands of half precision.
-  Type compute = b.elementOf(variance);
-  for (Value &operand : operands) {
-    if (!operand)
-      continue;
-    if (!b.isFloat(operand) || b.rankOf(operand) != 1)
-      return ctx.invalid("takes statistics, weight and bias of rank 1 and of floats, but got " + describe(operand));
-    FailureOr<Value> fitting = ctx.castSizes(b.convert(operand, compute), {getSizes(*x)[1]});
-    if (failed(fitting))
-      return failure();
-    operand = *fitting;
-  }
-  FailureOr<Value> y = emitBatchNorm(ctx, *x, operands[0], operands[1], operands[2], operands[3], c.number("eps", 1e-5),
-                                     [&](Value v) { return broadcastAlong(ctx, v, 1, getSizes(*x)); });
-  return failed(y) ? failure() : ctx.result(*y);
-}
-
-LogicalResult flatten(NodeContext &ctx) {
-  Call c(ctx);
-  PrimBuilder &b = ctx.b;
-  FailureOr<Value> self = c.required("self");
-  if (failed(self))
-    return failure();
-  const int64_t rank = b.rankOf(*self);
-  if (rank == 0)
-    return ctx.result(b.reshape(*self, {b.size(1)}));
-  FailureOr<int64_t> first = ctx.axis(c.integer("start_dim", 0), rank), last = ctx.axis(c.integer("end_dim", -1), rank);
-  if (failed(first) || failed(last))
-    return failure();
-  if (*first > *last)
-    return ctx.invalid("start_dim " + Twine(*first) + " lies behind end_dim " + Twine(*last));
-  const Sizes in = getSizes(*self);
-  Sizes out(in.begin(), in.begin() + *first);
-  out.push_back(product(b.getContext(), SizesRef(in).slice(*first, *last + 1 - *first)));
-  out.append(in.begin() + *last + 1, in.end());
-  return ctx.result(b.reshape(*self, out));
-}
-
 } // namespace
 
 void tc::populateATenWindows(OpRegistrar &onOp) {
@@ -183,6 +132,4 @@ void tc::populateATenWindows(OpRegistrar &onOp) {
     on("conv" + dims + ".padding", convolution(n, /*isNamed=*/true), 2);
     on("max_pool" + dims + ".default", maxPool(n));
   }
-  on("batch_norm.default", batchNorm, 3);
-  on("flatten.using_ints", flatten);
 }

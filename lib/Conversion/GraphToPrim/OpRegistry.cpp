@@ -54,7 +54,11 @@ const OpRegistry &OpRegistry::get() {
   static const OpRegistry registry = [] {
     OpRegistry r;
     OpRegistrar aten(r, "aten");
-    populateATen(aten);
+    populateATenContraction(aten);
+    populateATenElementwise(aten);
+    populateATenMovement(aten);
+    populateATenNorm(aten);
+    populateATenReduction(aten);
     populateATenWindows(aten);
     OpRegistrar onnx(r, "ai.onnx");
     populateONNXContraction(onnx);

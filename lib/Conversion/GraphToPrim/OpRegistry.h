@@ -89,7 +89,11 @@ private:
   std::string domain;
 };
 
-void populateATen(OpRegistrar &onOp);
+void populateATenContraction(OpRegistrar &onOp);
+void populateATenElementwise(OpRegistrar &onOp);
+void populateATenMovement(OpRegistrar &onOp);
+void populateATenNorm(OpRegistrar &onOp);
+void populateATenReduction(OpRegistrar &onOp);
 void populateATenWindows(OpRegistrar &onOp);
 void populateMicrosoftAttention(OpRegistrar &onOp);
 void populateMicrosoftFused(OpRegistrar &onOp);
