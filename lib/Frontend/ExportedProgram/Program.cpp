@@ -1,7 +1,7 @@
-//===- ImportExportedProgram.cpp - torch.export archives (.pt2) to graph ------------------------------------------===//
+//===- Program.cpp - programs of torch.export to graph
+//--------------------------------------------------------------===//
 //
-// The archive is a zip of stored members: <root>/models/<name>.json has the program (torch/_export/serde/schema.py,
-// schema 8), <root>/data/weights/ the parameters with a JSON index. Nothing is interpreted here.
+// The program is JSON (torch/_export/serde/schema.py, schema 8). Nothing is interpreted here.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -9,10 +9,10 @@
 
 #include "tc/Frontend/ExportedProgram.h"
 
+#include "Archive.h"
+
 #include "tc/Dialect/Graph/IR/Graph.h"
 #include "tc/Dialect/Graph/IR/Source.h"
-#include "tc/Format/Json.h"
-#include "tc/Support/ZipArchive.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringMap.h"
@@ -20,48 +20,9 @@
 
 using namespace mlir;
 using namespace tc;
-using nlohmann::json;
+using namespace tc::exported;
 
 namespace {
-
-constexpr int64_t kSchemaMajor = 8;
-// Deeper JSON than any exported program has; the parser recurses.
-
-/// json accessors that never throw: a member of the wrong kind reads as absent.
-const json *member(const json &object, const char *name) {
-  if (!object.is_object())
-    return nullptr;
-  auto found = object.find(name);
-  return found == object.end() || found->is_null() ? nullptr : &*found;
-}
-StringRef text(const json *value) {
-  return value && value->is_string() ? StringRef(value->get_ref<const std::string &>()) : StringRef();
-}
-std::optional<int64_t> integer(const json *value) {
-  if (value && value->is_number_integer())
-    return value->get<int64_t>();
-  return std::nullopt;
-}
-
-/// What a zip archive is that is none of torch.export, and what to do.
-const char *describeArchive(const ZipArchive &archive) {
-  const std::pair<StringRef, const char *> kinds[] = {
-      {"serialized_exported_program.json",
-       "this is a torch.export archive of an older PyTorch, in a format that is not read; "
-       "export the model again with PyTorch 2.9 or newer"},
-      {"constants.pkl", "this is a TorchScript archive, which is not read; export the model that it was made from with "
-                        "torch.export.export and torch.export.save, or with torch.onnx.export"},
-      {"data.pkl",
-       "this is what torch.save writes, values without a graph; load it in Python and export the model with "
-       "torch.export.export and torch.export.save, or with torch.onnx.export"},
-      {".npy", "this is a NumPy archive of arrays, not a model; tc-run takes it with --inputs"},
-  };
-  for (auto [suffix, what] : kinds)
-    if (!archive.findSuffix(suffix).empty())
-      return what;
-  return "this is a zip archive, but no torch.export archive (.pt2): it has no archive_format \"pt2\"; write it with "
-         "torch.export.save";
-}
 
 class Importer {
 public:
@@ -73,12 +34,9 @@ public:
 private:
   llvm::Error error(const Twine &what) { return llvm::createStringError(path + ": error: " + what); }
   llvm::Error nodeError(StringRef node, const Twine &what) { return error("node \"" + node + "\": " + what); }
-  llvm::Expected<json> readJson(StringRef name);
-  Type elementType(int64_t code);
   /// Tensor type of a tensor_meta; `names`, if given, receives the symbolic dims' names.
   llvm::Expected<RankedTensorType> tensorType(StringRef name, const json &meta, SmallVectorImpl<StringRef> *names);
   llvm::Expected<Type> typeOf(StringRef name, SmallVectorImpl<StringRef> *names = nullptr);
-  llvm::Error readWeights(const char *folder, const char *index);
   llvm::Expected<Value> valueOf(StringRef node, StringRef name);
   llvm::Error importNode(const json &node, int64_t number);
   /// One argument: appends operands and their names, or an attribute.
@@ -89,81 +47,22 @@ private:
   StringRef path;
   OpBuilder builder;
   Location unknown;
-  StringRef blob;
-  ZipArchive archive;
-  std::string root;
+  std::unique_ptr<Archive> archive;
   json tensorValues, symIntValues;
   int64_t opset = 1;
-  llvm::StringMap<tc::base::DataAttr> constants; // by parameter name
   llvm::StringMap<Value> values;
   llvm::BumpPtrAllocator allocator;
   llvm::StringSaver saver{allocator};
 };
 
-llvm::Expected<json> Importer::readJson(StringRef name) {
-  const ZipArchive::Member *found = archive.find(name);
-  if (!found)
-    return error("not a torch.export archive: member \"" + name + "\" is missing");
-  StringRef source = archive.contents(*found);
-  if (isJsonTooDeep(source.data(), source.size()))
-    return error("member \"" + name + "\" is nested too deeply");
-  json parsed = parseJson(source.data(), source.size());
-  if (parsed.is_discarded() || !parsed.is_object())
-    return error("member \"" + name + "\" is not valid JSON; the archive is damaged");
-  return parsed;
-}
-
-// Numbers of torch/_export/serde/schema.py, ScalarType.
-Type Importer::elementType(int64_t code) {
-  switch (code) {
-  case 1:
-    return builder.getIntegerType(8, /*isSigned=*/false);
-  case 2:
-    return builder.getI8Type();
-  case 3:
-    return builder.getI16Type();
-  case 4:
-    return builder.getI32Type();
-  case 5:
-    return builder.getI64Type();
-  case 6:
-    return builder.getF16Type();
-  case 7:
-    return builder.getF32Type();
-  case 8:
-    return builder.getF64Type();
-  case 10:
-    return ComplexType::get(builder.getF32Type());
-  case 11:
-    return ComplexType::get(builder.getF64Type());
-  case 12:
-    return builder.getI1Type();
-  case 13:
-    return builder.getBF16Type();
-  case 28:
-    return builder.getIntegerType(16, /*isSigned=*/false);
-  case 29:
-    return Float8E4M3FNType::get(context);
-  case 30:
-    return Float8E5M2Type::get(context);
-  case 31:
-    return Float8E4M3FNUZType::get(context);
-  case 32:
-    return Float8E5M2FNUZType::get(context);
-  default:
-    return {};
-  }
-}
-
 llvm::Expected<RankedTensorType> Importer::tensorType(StringRef name, const json &meta,
                                                       SmallVectorImpl<StringRef> *names) {
   std::optional<int64_t> code = integer(member(meta, "dtype"));
-  Type element = code ? elementType(*code) : Type();
+  Type element = code ? elementType(context, *code) : Type();
   const json *sizes = member(meta, "sizes");
   if (!element)
     return error("tensor \"" + name + "\" has element type number " + Twine(code.value_or(-1)) +
-                 ", which tc does not know; supported are integers, bool, float8, float16, bfloat16, float32, float64 "
-                 "and complex");
+                 ", which tc does not know; " + kKnownElementTypes);
   if (!sizes || !sizes->is_array())
     return error("tensor \"" + name + "\" has no sizes; the archive is damaged");
   SmallVector<int64_t> shape;
@@ -196,50 +95,6 @@ llvm::Expected<Type> Importer::typeOf(StringRef name, SmallVectorImpl<StringRef>
   if (member(symIntValues, name.str().c_str()))
     return Type(RankedTensorType::get({}, builder.getI64Type()));
   return error("value \"" + name + "\" has no type in the archive");
-}
-
-llvm::Error Importer::readWeights(const char *folder, const char *index) {
-  std::string name = root + "data/" + folder + "/" + index;
-  if (!archive.find(name))
-    return llvm::Error::success();
-  llvm::Expected<json> file = readJson(name);
-  if (!file)
-    return file.takeError();
-  const json *config = member(*file, "config");
-  if (!config || !config->is_object())
-    return error("member \"" + name + "\" lists no tensors; the archive is damaged");
-  for (auto entry = config->begin(); entry != config->end(); ++entry) {
-    const json *meta = member(entry.value(), "tensor_meta"), *pickled = member(entry.value(), "use_pickle");
-    std::string data = root + "data/" + folder + "/" + text(member(entry.value(), "path_name")).str();
-    const ZipArchive::Member *found = archive.find(data);
-    if (!meta || !found)
-      return error("tensor \"" + entry.key() + "\": its data \"" + data + "\" is missing");
-    if (pickled && pickled->is_boolean() && pickled->get<bool>())
-      return error("tensor \"" + entry.key() +
-                   "\" is stored as a Python pickle, which tc does not read; make it a plain dense tensor before "
-                   "torch.export.save");
-    llvm::Expected<RankedTensorType> type = tensorType(entry.key(), *meta, nullptr);
-    if (!type)
-      return type.takeError();
-    std::optional<uint64_t> bytes = tc::base::getPackedSizeBytes(*type);
-    // Row-major and dense, from the start of the stored bytes.
-    int64_t expected = 1;
-    bool dense = integer(member(meta->value("storage_offset", json()), "as_int")).value_or(0) == 0;
-    const json *strides = member(*meta, "strides");
-    for (int64_t i = type->getRank() - 1; dense && strides && strides->is_array() && i >= 0; --i) {
-      if (size_t(i) < strides->size() && type->getDimSize(i) != 1)
-        dense = integer(member((*strides)[i], "as_int")).value_or(-1) == expected;
-      expected *= std::max<int64_t>(1, type->getDimSize(i));
-    }
-    if (!dense)
-      return error("tensor \"" + entry.key() +
-                   "\" is stored with strides; call .contiguous() on it before torch.export.save");
-    if (!bytes || *bytes > found->size)
-      return error("tensor \"" + entry.key() + "\" needs " + Twine(bytes.value_or(0)) + " bytes but its data has " +
-                   Twine(found->size));
-    constants[entry.key()] = tc::base::makeData(*type, blob, found->offset, *bytes);
-  }
-  return llvm::Error::success();
 }
 
 llvm::Expected<Value> Importer::valueOf(StringRef node, StringRef name) {
@@ -331,7 +186,7 @@ llvm::Error Importer::importArgument(StringRef node, StringRef name, const json 
   } else if (kind == "as_string" && value.is_string()) {
     attributes.set(name, builder.getStringAttr(text(&value)));
   } else if (kind == "as_scalar_type" && value.is_number_integer()) {
-    Type type = elementType(value.get<int64_t>());
+    Type type = elementType(context, value.get<int64_t>());
     if (!type)
       return nodeError(node, "argument \"" + name + "\" is an element type that tc does not know");
     attributes.set(name, TypeAttr::get(type));
@@ -410,40 +265,14 @@ llvm::Error Importer::importNode(const json &node, int64_t number) {
 
 llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
   context->loadDialect<graph::GraphDialect, tc::base::TCDialect>();
-  BlobStore &store = tc::base::getBlobStore(context);
-  llvm::Expected<StringRef> key = store.addFile(path);
-  if (!key)
-    return key.takeError();
-  blob = *key;
-  ArrayRef<char> bytes = *store.lookup(blob);
-  llvm::Expected<ZipArchive> opened = ZipArchive::open(StringRef(bytes.data(), bytes.size()));
+  llvm::Expected<std::unique_ptr<Archive>> opened = Archive::open(context, path);
   if (!opened)
-    return error(llvm::toString(opened.takeError()));
+    return opened.takeError();
   archive = std::move(*opened);
-  StringRef format = archive.findSuffix("archive_format");
-  StringRef packed = archive.findPacked();
-  if (format.empty() || (packed.empty() && archive.contents(*archive.find(format)).trim() != "pt2"))
-    return error(describeArchive(archive));
-  if (!packed.empty())
-    return error("member \"" + packed +
-                 "\" of the zip archive is compressed or encrypted; PyTorch stores members as they are: save the model "
-                 "again with torch.export.save");
-  root = format.drop_back(StringRef("archive_format").size()).str();
-  StringRef program = archive.findSuffix("models/model.json");
-  if (program.empty())
-    return error("a torch.export archive without a program named \"model\"");
-  llvm::Expected<json> file = readJson(program);
-  if (!file)
-    return file.takeError();
-  const json *version = member(*file, "schema_version");
-  int64_t major = version ? integer(member(*version, "major")).value_or(0) : 0;
-  if (major != kSchemaMajor)
-    return error("schema version " + Twine(major) +
-                 " of the torch.export archive is not supported; supported is version " + Twine(kSchemaMajor) +
-                 ": save it again with PyTorch 2.9 or later");
-  if (const json *versions = member(*file, "opset_version"))
+  const json &file = archive->program();
+  if (const json *versions = member(file, "opset_version"))
     opset = std::max<int64_t>(1, integer(member(*versions, "aten")).value_or(1));
-  const json *module = member(*file, "graph_module");
+  const json *module = member(file, "graph_module");
   const json *graph = module ? member(*module, "graph") : nullptr;
   const json *signature = module ? member(*module, "signature") : nullptr;
   const json *nodes = graph ? member(*graph, "nodes") : nullptr;
@@ -454,10 +283,6 @@ llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
     return error("the program has no graph or no signature; the archive is damaged");
   tensorValues = graph->value("tensor_values", json::object());
   symIntValues = graph->value("sym_int_values", json::object());
-  if (llvm::Error e = readWeights("weights", "model_weights_config.json"))
-    return std::move(e);
-  if (llvm::Error e = readWeights("constants", "model_constants_config.json"))
-    return std::move(e);
 
   // The signature: user inputs are arguments, all others constants.
   struct Input {
@@ -494,8 +319,8 @@ llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
       if (const json *held = member(spec, kind)) {
         StringRef name = text(member(*held, nameKey));
         const json *argument = member(*held, "arg");
-        auto found = constants.find(name);
-        if (!argument || found == constants.end())
+        tc::base::DataAttr data = archive->constant(name);
+        if (!argument || !data)
           return error(Twine(kind) + " \"" + name + "\" has no data in the archive");
         StringRef value = text(member(*argument, "name"));
         // The nodes' types were made of what the program says of it.
@@ -504,7 +329,7 @@ llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
           if (!declared)
             return declared.takeError();
           auto shaped = dyn_cast<RankedTensorType>(*declared);
-          auto stored = cast<RankedTensorType>(found->second.getType());
+          auto stored = cast<RankedTensorType>(data.getType());
           if (shaped && (shaped.getElementType() != stored.getElementType() ||
                          failed(verifyCompatibleShape(shaped.getShape(), stored.getShape())))) {
             std::string text;
@@ -512,7 +337,7 @@ llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
             return error(Twine(kind) + " \"" + name + "\" is a " + text + "; the archive is damaged");
           }
         }
-        inputs.push_back({value, found->second});
+        inputs.push_back({value, data});
         known = true;
       }
     if (!known)
@@ -571,7 +396,7 @@ llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
   function.setFunctionTypeAttr(TypeAttr::get(builder.getFunctionType(argumentTypes, outputTypes)));
   function.setAllArgAttrs(argumentAttrs);
   function.setAllResultAttrs(outputAttrs);
-  StringRef producer = text(member(*file, "torch_version"));
+  StringRef producer = text(member(file, "torch_version"));
   (*result)->setAttr(graph::kProducerAttr, builder.getStringAttr(("PyTorch " + producer).str()));
   if (failed(result->verify()))
     return error("the program is not well-formed");
