@@ -291,13 +291,13 @@ bool Reader::read(const Object &object) {
 
 //===--- converting -----------------------------------------------------------------------------------------------===//
 
-FailureOr<AffineExpr> evaluate(NodeContext &ctx, const CustomOperator::Expression &steps) {
+FailureOr<AffineExpr> evaluate(NodeContext &ctx, ValueRange operands, const CustomOperator::Expression &steps) {
   using Step = CustomOperator::Step;
   SmallVector<AffineExpr> stack;
   for (const Step &step : steps) {
     if (step.kind == Step::Number || step.kind == Step::Dim) {
       stack.push_back(step.kind == Step::Number ? ctx.b.size(step.number)
-                                                : getSizes(ctx.operand(step.operand))[step.number]);
+                                                : getSizes(operands[step.operand])[step.number]);
       continue;
     }
     AffineExpr right = stack.pop_back_val(), left = stack.pop_back_val();
@@ -319,10 +319,80 @@ Type elementTypeOf(NodeContext &ctx, int64_t dtype) {
                                     : elementTypeOfONNX(ctx.b.getContext(), dtype);
 }
 
-/// The attribute as a constant: i64, f64 or string, 0-D or a list.
-FailureOr<Value> attributeValue(NodeContext &ctx, const CustomOperator::Attribute &attribute) {
+/// Where the operands of a node stand: in the order of its signature, or, where the node says which argument each one is
+/// (`arg_names`, as PyTorch's doors give), by name.
+class Arguments {
+public:
+  explicit Arguments(NodeContext &ctx) : ctx(ctx), names(dyn_cast_or_null<ArrayAttr>(ctx.attr("arg_names"))) {}
+  bool areNamed() const { return bool(names); }
+  Value find(StringRef name, size_t position) const {
+    if (!names)
+      return ctx.operand(position);
+    for (auto [i, known] : llvm::enumerate(names.getAsRange<StringAttr>()))
+      if (known.getValue() == name)
+        return ctx.operand(i);
+    return {};
+  }
+  /// Whether a signature has none for this attribute, as it only describes the operands.
+  bool describesOperands(StringRef attribute) const { return names && attribute == "arg_names"; }
+  /// The first operand whose argument is neither an operand nor an attribute of the signature; empty if there is none.
+  StringRef findUnknown(const CustomOperator &custom) const {
+    auto knows = [&](const auto &list, StringRef name) {
+      return llvm::any_of(list, [&](const auto &entry) { return entry.name == name; });
+    };
+    if (!names)
+      return {};
+    for (StringAttr known : names.getAsRange<StringAttr>()) {
+      // An entry of a list is its name and its number.
+      auto [list, number] = known.getValue().rsplit('.');
+      if (!knows(custom.operands, known.getValue()) && !knows(custom.attributes, known.getValue()) &&
+          !knows(custom.attributes, list))
+        return known.getValue();
+    }
+    return {};
+  }
+
+private:
+  NodeContext &ctx;
+  ArrayAttr names;
+};
+
+/// An integer attribute, or a list, with entries that only the run knows: a tensor of i64. Null if it is none such.
+Value symbolicValue(NodeContext &ctx, const Arguments &arguments, const CustomOperator::Attribute &attribute) {
   PrimBuilder &b = ctx.b;
   Attribute given = ctx.attr(attribute.name);
+  if (!arguments.areNamed() || !given || attribute.kind != CustomOperator::Attribute::Int)
+    return {};
+  auto entryValue = [&](Attribute entry) -> Value {
+    if (auto name = dyn_cast<StringAttr>(entry)) {
+      Value v = arguments.find(name.getValue(), 0);
+      return v && isa<IntegerType>(b.elementOf(v)) && b.rankOf(v) == 0 ? b.convert(v, b.getI64Type()) : Value();
+    }
+    auto number = dyn_cast<IntegerAttr>(entry);
+    return number ? b.sizeValue(b.size(number.getInt())) : Value();
+  };
+  if (!attribute.isList)
+    return isa<StringAttr>(given) ? entryValue(given) : Value();
+  auto list = dyn_cast<ArrayAttr>(given);
+  if (!list || list.empty())
+    return {};
+  SmallVector<Value> entries;
+  for (Attribute entry : list) {
+    Value v = entryValue(entry);
+    if (!v)
+      return {};
+    entries.push_back(b.unsqueeze(v, 0));
+  }
+  return b.concat(entries, 0);
+}
+
+/// The attribute as a constant: i64, f64 or string, 0-D or a list.
+FailureOr<Value> attributeValue(NodeContext &ctx, const Arguments &arguments,
+                                const CustomOperator::Attribute &attribute) {
+  PrimBuilder &b = ctx.b;
+  Attribute given = ctx.attr(attribute.name);
+  if (Value v = symbolicValue(ctx, arguments, attribute))
+    return v;
   auto wrong = [&](const Twine &what) {
     return LogicalResult(ctx.invalid("attribute " + attribute.name + " " + what));
   };
@@ -345,10 +415,16 @@ FailureOr<Value> attributeValue(NodeContext &ctx, const CustomOperator::Attribut
     };
     if (attribute.kind == CustomOperator::Attribute::Int)
       take(ints, ctx.getInts(attribute.name),
-           isa<IntegerAttr>(given) ? std::optional(ctx.getInt(attribute.name, 0)) : std::nullopt);
+           isa<BoolAttr>(given)      ? std::optional<int64_t>(cast<BoolAttr>(given).getValue())
+           : isa<IntegerAttr>(given) ? std::optional(ctx.getInt(attribute.name, 0))
+                                     : std::nullopt);
     else if (attribute.kind == CustomOperator::Attribute::Float)
+      // Where a schema says Scalar, a whole number is stored as one.
       take(floats, ctx.getFloats(attribute.name),
-           isa<FloatAttr>(given) ? std::optional(ctx.getFloat(attribute.name, 0)) : std::nullopt);
+           isa<FloatAttr>(given) ? std::optional(ctx.getFloat(attribute.name, 0))
+           : arguments.areNamed() && isa<IntegerAttr>(given)
+               ? std::optional<double>(cast<IntegerAttr>(given).getValue().getSExtValue())
+               : std::nullopt);
     else
       take(strings, ctx.getStrings(attribute.name),
            isa<StringAttr>(given) ? std::optional(ctx.getString(attribute.name, "")) : std::nullopt);
@@ -411,8 +487,12 @@ llvm::Error tc::readCustomOperators(StringRef path, GraphToPrimOptions &options)
 
 const CustomOperator *tc::findCustomOperator(const GraphToPrimOptions &options, graph::NodeOp node) {
   const CustomOperator *best = nullptr;
+  // PyTorch's operators have overloads: "twice" in a signature is "twice.default".
+  StringRef type = node.getOpType(), name = type;
+  if (node.getNodeAttr("arg_names"))
+    name.consume_back(".default");
   for (const auto &custom : options.customOperators)
-    if (custom->domain == node.getDomain() && custom->name == node.getOpType() &&
+    if (custom->domain == node.getDomain() && (custom->name == type || custom->name == name) &&
         custom->sinceVersion <= int64_t(node.getOpset()) && (!best || best->sinceVersion < custom->sinceVersion))
       best = custom.get();
   return best;
@@ -420,16 +500,20 @@ const CustomOperator *tc::findCustomOperator(const GraphToPrimOptions &options, 
 
 LogicalResult tc::convertCustomOperator(NodeContext &ctx, const CustomOperator &custom) {
   PrimBuilder &b = ctx.b;
-  if (ctx.numOperands() != custom.operands.size())
+  const Arguments arguments(ctx);
+  if (StringRef unknown = arguments.findUnknown(custom); !unknown.empty())
+    return ctx.invalid("has the tensor argument " + unknown + ", which its signature lacks");
+  if (!arguments.areNamed() && ctx.numOperands() != custom.operands.size())
     return ctx.invalid("has " + Twine(ctx.numOperands()) + " operands, its signature " + Twine(custom.operands.size()));
   if (ctx.numResults() > custom.results.size())
     return ctx.invalid("has " + Twine(ctx.numResults()) + " results, its signature " + Twine(custom.results.size()));
   for (NamedAttribute attribute : ctx.node().getAttrs())
-    if (llvm::none_of(custom.attributes, [&](const auto &known) { return known.name == attribute.getName().strref(); }))
+    if (!arguments.describesOperands(attribute.getName()) &&
+        llvm::none_of(custom.attributes, [&](const auto &known) { return known.name == attribute.getName().strref(); }))
       return ctx.invalid("has the attribute " + attribute.getName().strref() + ", which its signature lacks");
   SmallVector<Value> operands;
   for (auto [i, operand] : llvm::enumerate(custom.operands)) {
-    Value v = ctx.operand(i);
+    Value v = arguments.find(operand.name, i);
     if (!v)
       return ctx.invalid("operand " + Twine(i) + " (" + operand.name + ") is absent");
     Type element = b.elementOf(v);
@@ -445,7 +529,7 @@ LogicalResult tc::convertCustomOperator(NodeContext &ctx, const CustomOperator &
     operands.push_back(v);
   }
   for (const CustomOperator::Attribute &attribute : custom.attributes) {
-    FailureOr<Value> value = attributeValue(ctx, attribute);
+    FailureOr<Value> value = attributeValue(ctx, arguments, attribute);
     if (failed(value))
       return failure();
     operands.push_back(*value);
@@ -453,7 +537,7 @@ LogicalResult tc::convertCustomOperator(NodeContext &ctx, const CustomOperator &
   SmallVector<Type> types;
   SmallVector<RankedTensorType> insides;
   for (const CustomOperator::Result &result : custom.results) {
-    Type element = result.dtype ? elementTypeOf(ctx, result.dtype) : b.elementOf(ctx.operand(result.like));
+    Type element = result.dtype ? elementTypeOf(ctx, result.dtype) : b.elementOf(operands[result.like]);
     insides.emplace_back();
     if (result.freeRank) {
       SmallVector<int64_t> shape(*result.freeRank, ShapedType::kDynamic);
@@ -463,9 +547,9 @@ LogicalResult tc::convertCustomOperator(NodeContext &ctx, const CustomOperator &
     }
     Sizes sizes;
     if (result.dimsOf)
-      sizes = getSizes(ctx.operand(*result.dimsOf));
+      sizes = getSizes(operands[*result.dimsOf]);
     for (const CustomOperator::Expression &expression : result.dims) {
-      FailureOr<AffineExpr> size = evaluate(ctx, expression);
+      FailureOr<AffineExpr> size = evaluate(ctx, operands, expression);
       if (failed(size))
         return failure();
       sizes.push_back(*size);

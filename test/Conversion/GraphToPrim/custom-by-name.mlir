@@ -1,0 +1,31 @@
+// Proves: nodes that name their arguments, as PyTorch's do, meet a signature by name, whatever the order; sizes that only the run knows
+// are attributes all the same; what the signature lacks is refused.
+// RUN: not tc-opt %s -tc-convert-graph-to-prim=custom-op=%S/Inputs/torch-operators.json -split-input-file 2>%t | FileCheck %s
+// RUN: FileCheck %s --check-prefix=ERROR --input-file=%t
+
+// CHECK-LABEL: func.func @named
+// CHECK-DAG: %[[ALPHA:.*]] = prim.constant dense<2.000000e+00> : tensor<f64>
+// CHECK-DAG: %[[N:.*]] = prim.reshape %arg2 : tensor<i64> -> tensor<1xi64>
+// CHECK: %[[SIZES:.*]] = prim.concat %{{.*}}, %[[N]]
+// CHECK: %[[WRAP:.*]] = prim.constant dense<1> : tensor<i64>
+// CHECK: prim.host_call "my_blend"(%arg1, %arg0, %[[ALPHA]], %[[SIZES]], %[[WRAP]]) {{.*}} -> tensor<?x3xf32
+graph.func @named(%y: tensor<?xf32> {graph.name = "y"}, %x: tensor<?x3xf32> {graph.name = "x"}, %n: tensor<i64> {graph.name = "n"}) -> !tc.unknown attributes {opsets = {my = 1 : i64}} {
+  %z = graph.node "my":"blend.default" opset 1(%y, %x, %n) {arg_names = ["y", "x", "sizes.1"], alpha = 2 : i64, sizes = [4 : i64, "sizes.1"], wrap = true} : (tensor<?xf32>, tensor<?x3xf32>, tensor<i64>) -> !tc.unknown
+  graph.yield %z : !tc.unknown
+}
+
+// -----
+
+// ERROR: my.blend.default (opset 1): has the tensor argument mask, which its signature lacks
+graph.func @unknown(%x: tensor<?x3xf32> {graph.name = "x"}) -> !tc.unknown attributes {opsets = {my = 1 : i64}} {
+  %z = graph.node "my":"blend.default" opset 1(%x, %x) {arg_names = ["x", "mask"]} : (tensor<?x3xf32>, tensor<?x3xf32>) -> !tc.unknown
+  graph.yield %z : !tc.unknown
+}
+
+// -----
+
+// ERROR: my.blend.default (opset 1): operand 1 (y) is absent
+graph.func @absent(%x: tensor<?x3xf32> {graph.name = "x"}) -> !tc.unknown attributes {opsets = {my = 1 : i64}} {
+  %z = graph.node "my":"blend.default" opset 1(%x) {arg_names = ["x"]} : (tensor<?x3xf32>) -> !tc.unknown
+  graph.yield %z : !tc.unknown
+}
