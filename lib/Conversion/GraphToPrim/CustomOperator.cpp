@@ -319,7 +319,8 @@ Type elementTypeOf(NodeContext &ctx, int64_t dtype) {
                                     : elementTypeOfONNX(ctx.b.getContext(), dtype);
 }
 
-/// Where the operands of a node stand: in the order of its signature, or, where the node says which argument each one is
+/// Where the operands of a node stand: in the order of its signature, or, where the node says which argument each one
+/// is
 /// (`arg_names`, as PyTorch's doors give), by name.
 class Arguments {
 public:
