@@ -13,6 +13,33 @@
 
 namespace tc {
 
+/// PyTorch's result type of two element types, as torch.promote_types says; null where there is none.
+mlir::Type promoteTypes(mlir::Type a, mlir::Type b);
+/// bool 0, integers 1, floats 2, complex 3; -1 for what is no number.
+int categoryOf(mlir::Type element);
+
+/// The type that PyTorch computes in, of tensors with dims, tensors without and Python's numbers: a kind that has less
+/// weight counts only where its category is higher. Source: c10 and ATen, TensorIterator's common dtype (result_type).
+class TypePromotion {
+public:
+  void addTensor(mlir::Type element, int64_t rank) { join(rank ? ofDims : ofNone, element); }
+  /// `type`: i1, i64, or a float or complex type, which stands for the default one.
+  void addNumber(mlir::Type type);
+  /// Null if there is no such type.
+  mlir::Type get() const;
+
+private:
+  void join(mlir::Type &into, mlir::Type element);
+  mlir::Type ofDims, ofNone, ofNumbers;
+  bool isImpossible = false;
+};
+
+/// What becomes of integers and bools among promoted operands.
+enum class Integers {
+  Kept,   ///< they stay
+  Floats, ///< they become the default float type, as functions of reals take them
+};
+
 /// Named access to the arguments of one call.
 class Call {
 public:
@@ -105,6 +132,31 @@ public:
       return value;
     return ctx.invalid("argument \"" + name + "\" is missing");
   }
+  /// Whether the argument is a Python number, and no tensor: a constant, or one that the program computes.
+  bool isNumber(llvm::StringRef name) { return bool(numberType(name)); }
+  /// i1, i64, f64 or complex<f64> of a Python number; null of what is none.
+  mlir::Type numberType(llvm::StringRef name);
+  /// A tensor or number as a tensor of `type`; a number is 0-D and exact. `otherwise`: where it is absent.
+  mlir::FailureOr<mlir::Value> as(llvm::StringRef name, mlir::Type type, std::optional<double> otherwise = {});
+  /// The type that PyTorch computes in of these arguments (absent ones are left out), tensors or numbers.
+  mlir::FailureOr<mlir::Type> commonType(llvm::ArrayRef<llvm::StringRef> names, Integers integers = Integers::Kept);
+  /// The arguments in their common type, or in `type`, all broadcast together. With `inAccumulator` narrow floats are
+  /// made f32, to be rounded once at the end by `rounded`.
+  mlir::FailureOr<llvm::SmallVector<mlir::Value>> promoted(llvm::ArrayRef<llvm::StringRef> names,
+                                                           Integers integers = Integers::Kept,
+                                                           bool inAccumulator = false, mlir::Type type = {});
+  /// The element type of argument `name` (dtype), or `otherwise` where it is absent.
+  mlir::FailureOr<mlir::Type> dtype(mlir::Type otherwise, llvm::StringRef name = "dtype");
+  /// `value` as elements of `to`, as PyTorch converts.
+  mlir::FailureOr<mlir::Value> convert(mlir::Value value, mlir::Type to);
+  /// Dims of argument `name`, which is one or a list; all where it is absent or (unless `emptyIsNone`) empty. Of a
+  /// tensor without dims 0 and -1 are taken, and there is none.
+  mlir::FailureOr<llvm::SmallVector<int64_t>> dims(llvm::StringRef name, int64_t rank, bool emptyIsNone = false);
+  /// One dim, of a tensor without dims nullopt.
+  mlir::FailureOr<std::optional<int64_t>> dim(llvm::StringRef name, int64_t rank,
+                                              std::optional<int64_t> otherwise = {});
+  /// One integer, a constant or what the program computes of sizes.
+  mlir::FailureOr<mlir::AffineExpr> size(llvm::StringRef name, std::optional<int64_t> otherwise = {});
   /// One that must be of floats, or (`orIntegers`) is made f32, as PyTorch computes of integers.
   mlir::FailureOr<mlir::Value> floats(llvm::StringRef name, bool orIntegers = false) {
     mlir::FailureOr<mlir::Value> value = required(name);
@@ -121,6 +173,9 @@ public:
 private:
   llvm::StringMap<size_t> positions;
 };
+
+/// A 0-D constant, exact for all integers; null if `attr` is no number.
+mlir::Value makeNumber(PrimBuilder &b, mlir::Attribute attr, mlir::Type type);
 
 } // namespace tc
 

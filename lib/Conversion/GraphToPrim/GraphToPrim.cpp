@@ -91,6 +91,7 @@ private:
   void reportInvalid(Location loc, const Twine &message);
   void checkSkipped(graph::NodeOp node);
   bool admit(graph::NodeOp node, Value result);
+  bool agrees(graph::NodeOp node, unsigned index, Value v);
   Value foldIntegers(Value v);
   Value refine(Value v, Type declared);
   void checkOutput(graph::FuncOp source, unsigned index, Value v);
@@ -327,8 +328,26 @@ void Converter::convertNode(graph::NodeOp node) {
     }
     if (v && !admit(node, v))
       continue;
+    if (v && node.getDomain() == "aten" && !agrees(node, i, v))
+      continue;
     values[result] = foldIntegers(refine(v, result.getType()));
   }
+}
+
+/// Whether an ATen result is of the type that the archive, which PyTorch computed, has for it; else says so.
+bool Converter::agrees(graph::NodeOp node, unsigned index, Value v) {
+  auto declared = dyn_cast<RankedTensorType>(node->getResult(index).getType());
+  auto type = dyn_cast<RankedTensorType>(v.getType());
+  if (!declared || !type ||
+      (declared.getElementType() == type.getElementType() &&
+       succeeded(verifyCompatibleShape(declared.getShape(), type.getShape()))))
+    return true;
+  std::string text;
+  llvm::raw_string_ostream(text) << RankedTensorType::get(declared.getShape(), declared.getElementType());
+  reportInvalid(node.getLoc(), describeNode(node) + "tc computes " + describe(v) + " as result " + Twine(index) +
+                                   ", but the model declares " + text +
+                                   "; please report this, and export what the node computes in another way meanwhile");
+  return false;
 }
 
 /// Whether a result is one that an artifact can hold; else says so.
