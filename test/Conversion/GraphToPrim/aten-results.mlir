@@ -2,7 +2,7 @@
 // RUN: not tc-opt %s --split-input-file --tc-convert-graph-to-prim 2>&1 | FileCheck %s
 
 // CHECK: node "element": aten.relu.default (opset 1): tc computes tensor<2x3xf32> as result 0, but the model declares tensor<2x3xf64>; please report this, and export what the node computes in another way meanwhile
-graph.func @element(%x: tensor<2x3xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
+graph.func @element(%x: tensor<2x3xf32> {graph.name = "x"}) -> (tensor<2x3xf64>) attributes {opsets = {aten = 1 : i64}} {
   %y = graph.node "aten":"relu.default" opset 1(%x) {arg_names = ["self"]} : (tensor<2x3xf32>) -> tensor<2x3xf64> loc("element")
   graph.yield %y : tensor<2x3xf64>
 }
@@ -10,7 +10,7 @@ graph.func @element(%x: tensor<2x3xf32> {graph.name = "x"}) -> (!tc.unknown) att
 // -----
 
 // CHECK: node "rank": aten.sum.dim_IntList (opset 1): tc computes tensor<2xf32> as result 0, but the model declares tensor<2x1xf32>
-graph.func @rank(%x: tensor<2x3xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
+graph.func @rank(%x: tensor<2x3xf32> {graph.name = "x"}) -> (tensor<2x1xf32>) attributes {opsets = {aten = 1 : i64}} {
   %y = graph.node "aten":"sum.dim_IntList" opset 1(%x) {arg_names = ["self"], dim = array<i64: 1>} : (tensor<2x3xf32>) -> tensor<2x1xf32> loc("rank")
   graph.yield %y : tensor<2x1xf32>
 }
@@ -18,7 +18,7 @@ graph.func @rank(%x: tensor<2x3xf32> {graph.name = "x"}) -> (!tc.unknown) attrib
 // -----
 
 // CHECK: node "size": aten.relu.default (opset 1): tc computes tensor<2x?xf32> as result 0, but the model declares tensor<3x?xf32>
-graph.func @size(%x: tensor<2x?xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
+graph.func @size(%x: tensor<2x?xf32> {graph.name = "x"}) -> (tensor<3x?xf32>) attributes {opsets = {aten = 1 : i64}} {
   %y = graph.node "aten":"relu.default" opset 1(%x) {arg_names = ["self"]} : (tensor<2x?xf32>) -> tensor<3x?xf32> loc("size")
   graph.yield %y : tensor<3x?xf32>
 }
