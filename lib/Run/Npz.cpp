@@ -3,11 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
 #include "tc/Run/Npz.h"
+#include "tc/Support/ZipArchive.h"
 
 #include <algorithm>
 #include <cstring>
 #include <set>
-#include <zlib.h>
 
 using namespace tc::run;
 
@@ -160,171 +160,71 @@ Tensor parseNpy(Bytes file, const std::string &where) {
   return std::move(head.tensor);
 }
 
-/// The first `size` bytes of a deflated member, all of it if `isWhole`.
-ByteVector inflateMember(Bytes packed, uint64_t size, bool isWhole, const std::string &where) {
-  ByteVector result(size);
-  z_stream stream = {};
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
-    throw Failure{5, where + ": error: no memory left to decompress the array"};
-  uint64_t in = 0, out = 0;
-  int status = Z_OK;
-  while (status == Z_OK && (isWhole || out < size)) {
-    // zlib counts in 32 bits.
-    stream.next_in = const_cast<uint8_t *>(packed.data + in);
-    stream.avail_in = uInt(std::min<uint64_t>(packed.size - in, 1u << 30));
-    uint8_t none;
-    stream.next_out = out < size ? result.data() + out : &none;
-    stream.avail_out = uInt(std::min<uint64_t>(size - out, 1u << 30));
-    uInt inBefore = stream.avail_in, outBefore = stream.avail_out;
-    status = inflate(&stream, Z_NO_FLUSH);
-    in += inBefore - stream.avail_in;
-    out += outBefore - stream.avail_out;
-    if (status == Z_OK && inBefore == stream.avail_in && outBefore == stream.avail_out)
-      break;
-  }
-  inflateEnd(&stream);
-  if (status == Z_MEM_ERROR)
-    throw Failure{5, where + ": error: no memory left to decompress the array"};
-  if ((isWhole && status != Z_STREAM_END) || out != size)
-    corrupt(where, "the compressed array is not valid");
-  return result;
+uint32_t checksum(const uint8_t *data, uint64_t size) {
+  return tc::zipChecksum({reinterpret_cast<const char *>(data), size_t(size)});
+}
+
+void unpack(const tc::ZipArchive &archive, const tc::ZipArchive::Member &member, ByteVector &to,
+            const std::string &where) {
+  std::string why;
+  if (!archive.unpack(member, reinterpret_cast<char *>(to.data()), to.size(), why))
+    corrupt(where, why);
 }
 
 /// A deflated array. Its head says how much there is before memory is asked for the rest.
-ByteVector inflateNpy(Bytes packed, uint64_t size, const std::string &where) {
-  // Deflate packs at most 1032 to 1, so a larger claim is a lie that would cost memory.
-  if (size / 1040 > packed.size)
-    corrupt(where, "the compressed array is not valid");
-  uint64_t first = std::min(size, kMaxHead);
-  ByteVector begin = inflateMember(packed, first, first == size, where);
-  NpyHead head = parseNpyHead({begin.data(), begin.size()}, where);
-  if (head.start + head.size != size)
-    corrupt(where, "the array has " + std::to_string(size) + " bytes, where its header says " +
+ByteVector inflateNpy(const tc::ZipArchive &archive, const tc::ZipArchive::Member &member, const std::string &where) {
+  ByteVector bytes(std::min(member.size, kMaxHead));
+  unpack(archive, member, bytes, where);
+  NpyHead head = parseNpyHead({bytes.data(), bytes.size()}, where);
+  if (head.start + head.size != member.size)
+    corrupt(where, "the array has " + std::to_string(member.size) + " bytes, where its header says " +
                        std::to_string(head.start + head.size));
-  return first == size ? begin : inflateMember(packed, size, /*isWhole=*/true, where);
-}
-
-uint32_t checksum(const uint8_t *data, uint64_t size) { return uint32_t(crc32_z(0, data, size)); }
-
-/// Takes the 64-bit values of a Zip64 extra field for those that are all ones in the record.
-void applyZip64(Bytes extra, uint64_t *const *values, int count) {
-  for (uint64_t at = 0; at + 4 <= extra.size;) {
-    uint16_t id = load<uint16_t>(extra, at), size = load<uint16_t>(extra, at + 2);
-    at += 4;
-    if (!inRange(at, size, extra.size))
-      return;
-    if (id == 1) {
-      uint64_t position = at;
-      for (int i = 0; i < count; ++i) {
-        if (*values[i] != 0xffffffffu || position + 8 > at + size)
-          continue;
-        *values[i] = load<uint64_t>(extra, position);
-        position += 8;
-      }
-    }
-    at += size;
+  if (bytes.size() < member.size) {
+    bytes.resize(member.size);
+    unpack(archive, member, bytes, where);
   }
+  return bytes;
 }
-
-/// A member of an .npz archive.
-struct Member {
-  std::string name; ///< of the array
-  uint16_t method;
-  uint32_t crc;
-  uint64_t local; ///< where its own header stands
-  Bytes packed;
-  uint64_t size; ///< unpacked
-};
 
 NamedTensors parseNpz(Bytes file, const std::string &path, const std::function<bool(const std::string &)> &wanted) {
-  // The end record is the last one, before a comment of at most 65535 bytes.
-  const uint64_t endSize = 22;
-  if (file.size < endSize || std::memcmp(file.data, "PK", 2) != 0)
+  if (file.size < 2 || std::memcmp(file.data, "PK", 2) != 0)
     corrupt(path, file.size >= 6 && std::memcmp(file.data, "\x93NUMPY", 6) == 0
                       ? "this is one array (.npy), not a .npz archive; tc-run takes it with --input NAME=FILE"
                       : "this is not a .npz archive; numpy.savez writes one");
-  uint64_t end = file.size - endSize;
-  while (load<uint32_t>(file, end) != 0x06054b50) {
-    if (end == 0 || file.size - end > 65535 + endSize)
-      corrupt(path, "the .npz archive is cut off");
-    --end;
-  }
-  uint64_t count = load<uint16_t>(file, end + 10), directory = load<uint32_t>(file, end + 16);
-  if (end >= 20 && load<uint32_t>(file, end - 20) == 0x07064b50) {
-    uint64_t end64 = load<uint64_t>(file, end - 12);
-    if (!inRange(end64, 56, file.size) || load<uint32_t>(file, end64) != 0x06064b50)
-      corrupt(path, "the .npz archive is not valid");
-    count = load<uint64_t>(file, end64 + 32);
-    directory = load<uint64_t>(file, end64 + 48);
-  }
-  // First the directory, so that nothing is unpacked of an archive whose members are not what they should be.
-  std::vector<Member> members;
-  std::set<std::string> names;
-  for (uint64_t i = 0; i < count; ++i) {
-    if (!inRange(directory, 46, file.size) || load<uint32_t>(file, directory) != 0x02014b50)
-      corrupt(path, "the .npz archive's directory is not valid");
-    Member member = {};
-    uint16_t flags = load<uint16_t>(file, directory + 8);
-    member.method = load<uint16_t>(file, directory + 10);
-    member.crc = load<uint32_t>(file, directory + 16);
-    uint64_t packed = load<uint32_t>(file, directory + 20);
-    member.size = load<uint32_t>(file, directory + 24);
-    uint64_t nameSize = load<uint16_t>(file, directory + 28), extraSize = load<uint16_t>(file, directory + 30);
-    uint64_t commentSize = load<uint16_t>(file, directory + 32);
-    member.local = load<uint32_t>(file, directory + 42);
-    if (!inRange(directory + 46, nameSize + extraSize + commentSize, file.size))
-      corrupt(path, "the .npz archive's directory is not valid");
-    std::string &name = member.name;
-    name.assign(reinterpret_cast<const char *>(file.data) + directory + 46, nameSize);
-    uint64_t *const values[] = {&member.size, &packed, &member.local};
-    applyZip64({file.data + directory + 46 + nameSize, extraSize}, values, 3);
-    directory += 46 + nameSize + extraSize + commentSize;
+  std::string why;
+  std::optional<tc::ZipArchive> archive =
+      tc::ZipArchive::open({reinterpret_cast<const char *>(file.data), size_t(file.size)}, why);
+  if (!archive)
+    corrupt(path, why);
+  std::vector<std::string> names;
+  std::set<std::string> distinct;
+  for (const tc::ZipArchive::Member &member : archive->members()) {
+    std::string name(member.name);
     if (name.size() > 4 && name.compare(name.size() - 4, 4, ".npy") == 0)
       name.resize(name.size() - 4);
-    std::string where = path + "(" + name + ")";
-    if (!names.insert(name).second)
-      corrupt(where, "there are two arrays of this name");
-    if (flags & 1)
-      corrupt(where, "encrypted archives are not supported");
-    if (!inRange(member.local, 30, file.size) || load<uint32_t>(file, member.local) != 0x04034b50)
-      corrupt(where, "the .npz archive is not valid");
-    uint64_t start =
-        member.local + 30 + load<uint16_t>(file, member.local + 26) + load<uint16_t>(file, member.local + 28);
-    if (!inRange(start, packed, file.size))
-      corrupt(where, "the array is cut off");
-    member.packed = {file.data + start, packed};
-    members.push_back(std::move(member));
+    if (!distinct.insert(name).second)
+      corrupt(path + "(" + name + ")", "there are two arrays of this name");
+    names.push_back(name);
   }
-  // Members that share bytes: a small file that unpacks to any size.
-  std::vector<const Member *> order;
-  for (const Member &member : members)
-    order.push_back(&member);
-  std::sort(order.begin(), order.end(), [](const Member *a, const Member *b) { return a->local < b->local; });
-  for (size_t i = 1; i < order.size(); ++i)
-    if (file.data + order[i]->local < order[i - 1]->packed.data + order[i - 1]->packed.size)
-      corrupt(path, "members \"" + order[i - 1]->name + "\" and \"" + order[i]->name +
-                        "\" of the .npz archive overlap; write it again");
-  for (const Member &member : members)
-    wanted(member.name);
+  for (const std::string &name : names)
+    wanted(name);
   NamedTensors result;
-  for (const Member &member : members) {
-    if (!wanted(member.name))
+  for (size_t i = 0; i < names.size(); ++i) {
+    const tc::ZipArchive::Member &member = archive->members()[i];
+    if (!wanted(names[i]))
       continue;
-    std::string where = path + "(" + member.name + ")";
-    Bytes bytes = member.packed;
+    std::string where = path + "(" + names[i] + ")";
+    if (!tc::ZipArchive::isReadable(member, why))
+      corrupt(where, why);
+    Bytes bytes = {file.data + member.offset, member.size};
     ByteVector unpacked;
-    if (member.method == 8) {
-      unpacked = inflateNpy(bytes, member.size, where);
-      bytes = {unpacked.data(), unpacked.size()};
-    } else if (member.method != 0) {
-      corrupt(where, "compression method " + std::to_string(member.method) +
-                         " is not supported; stored and deflated members are");
-    } else if (member.size != bytes.size) {
-      corrupt(where, "the .npz archive is not valid");
+    if (!member.isStored()) {
+      unpacked = inflateNpy(*archive, member, where);
+      bytes.data = unpacked.data();
     }
-    if (checksum(bytes.data, bytes.size) != member.crc)
+    if (checksum(bytes.data, bytes.size) != member.checksum)
       corrupt(where, "the array is damaged: its checksum does not match");
-    result.emplace_back(member.name, parseNpy(bytes, where));
+    result.emplace_back(names[i], parseNpy(bytes, where));
   }
   return result;
 }

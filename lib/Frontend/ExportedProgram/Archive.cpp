@@ -1,6 +1,6 @@
 //===- Archive.cpp - what a torch.export archive holds ------------------------------------------------------------===//
 //
-// The archive is a zip of stored members: <root>/models/<name>.json has the program (torch/_export/serde/schema.py,
+// The archive is a zip: <root>/models/<name>.json has the program (torch/_export/serde/schema.py,
 // schema 8), <root>/data/weights/ the parameters with a JSON index.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -92,7 +92,7 @@ static const char *describeArchive(const ZipArchive &archive) {
       {".npy", "this is a NumPy archive of arrays, not a model; tc-run takes it with --inputs"},
   };
   for (auto [suffix, what] : kinds)
-    if (!archive.findSuffix(suffix).empty())
+    if (archive.findSuffix(suffix))
       return what;
   return "this is a zip archive, but no torch.export archive (.pt2): it has no archive_format \"pt2\"; write it with "
          "torch.export.save";
@@ -102,7 +102,11 @@ llvm::Expected<json> Archive::readJson(StringRef name) {
   const ZipArchive::Member *found = archive.find(name);
   if (!found)
     return error("not a torch.export archive: member \"" + name + "\" is missing");
-  StringRef source = archive.contents(*found);
+  std::string why;
+  std::optional<ZipArchive::Contents> contents = archive.read(*found, why);
+  if (!contents)
+    return error(why);
+  StringRef source = contents->text();
   if (isJsonTooDeep(source.data(), source.size()))
     return error("member \"" + name + "\" is nested too deeply");
   json parsed = parseJson(source.data(), source.size());
@@ -128,6 +132,22 @@ llvm::Expected<RankedTensorType> Archive::tensorType(StringRef name, const json 
     shape.push_back(*constant);
   }
   return RankedTensorType::get(shape, element);
+}
+
+llvm::Expected<Archive::Record> Archive::readRecord(const ZipArchive::Member &member) {
+  if (member.isStored())
+    return Record{blob, member.offset, member.size};
+  auto known = unpacked.find(member.name);
+  if (known != unpacked.end())
+    return Record{known->second, 0, member.size};
+  std::string why;
+  std::optional<ZipArchive::Contents> contents = archive.read(member, why);
+  if (!contents)
+    return error(why);
+  StringRef text = contents->text();
+  StringRef key = tc::base::getBlobStore(context).addOwned(std::vector<char>(text.begin(), text.end()));
+  unpacked[member.name] = key;
+  return Record{key, 0, member.size};
 }
 
 llvm::Error Archive::readWeights(const char *folder, const char *index) {
@@ -166,10 +186,13 @@ llvm::Error Archive::readWeights(const char *folder, const char *index) {
     if (!dense)
       return error("tensor \"" + entry.key() +
                    "\" is stored with strides; call .contiguous() on it before torch.export.save");
-    if (!bytes || *bytes > found->size)
+    llvm::Expected<Record> record = readRecord(*found);
+    if (!record)
+      return record.takeError();
+    if (!bytes || *bytes > record->size)
       return error("tensor \"" + entry.key() + "\" needs " + Twine(bytes.value_or(0)) + " bytes but its data has " +
-                   Twine(found->size));
-    constants[entry.key()] = tc::base::makeData(*type, blob, found->offset, *bytes);
+                   Twine(record->size));
+    constants[entry.key()] = tc::base::makeData(*type, record->blob, record->offset, *bytes);
   }
   return llvm::Error::success();
 }
@@ -181,23 +204,22 @@ llvm::Error Archive::read() {
     return key.takeError();
   blob = *key;
   ArrayRef<char> bytes = *store.lookup(blob);
-  llvm::Expected<ZipArchive> opened = ZipArchive::open(StringRef(bytes.data(), bytes.size()));
+  std::string why;
+  std::optional<ZipArchive> opened = ZipArchive::open(StringRef(bytes.data(), bytes.size()), why);
   if (!opened)
-    return error(llvm::toString(opened.takeError()));
+    return error(why);
   archive = std::move(*opened);
-  StringRef format = archive.findSuffix("archive_format");
-  StringRef packed = archive.findPacked();
-  if (format.empty() || (packed.empty() && archive.contents(*archive.find(format)).trim() != "pt2"))
+  const ZipArchive::Member *format = archive.findSuffix("archive_format");
+  std::optional<ZipArchive::Contents> kind;
+  if (format && !(kind = archive.read(*format, why)))
+    return error(why);
+  if (!kind || StringRef(kind->text()).trim() != "pt2")
     return error(describeArchive(archive));
-  if (!packed.empty())
-    return error("member \"" + packed +
-                 "\" of the zip archive is compressed or encrypted; PyTorch stores members as they are: save the model "
-                 "again with torch.export.save");
-  root = format.drop_back(StringRef("archive_format").size()).str();
-  StringRef program = archive.findSuffix("models/model.json");
-  if (program.empty())
+  root = format->name.substr(0, format->name.size() - StringRef("archive_format").size());
+  const ZipArchive::Member *program = archive.findSuffix("models/model.json");
+  if (!program)
     return error("a torch.export archive without a program named \"model\"");
-  llvm::Expected<json> file = readJson(program);
+  llvm::Expected<json> file = readJson(program->name);
   if (!file)
     return file.takeError();
   programJson = std::move(*file);

@@ -48,7 +48,13 @@ public:
 
 private:
   Archive(mlir::MLIRContext *context, llvm::StringRef path) : context(context), path(path) {}
+  /// Bytes of the archive: a range of a blob.
+  struct Record {
+    llvm::StringRef blob;
+    uint64_t offset, size;
+  };
   llvm::Error read();
+  llvm::Expected<Record> readRecord(const ZipArchive::Member &member);
   llvm::Expected<json> readJson(llvm::StringRef name);
   llvm::Expected<mlir::RankedTensorType> tensorType(llvm::StringRef name, const json &meta);
   llvm::Error readWeights(const char *folder, const char *index);
@@ -59,6 +65,7 @@ private:
   ZipArchive archive;
   std::string root;
   json programJson;
+  llvm::StringMap<llvm::StringRef> unpacked; // blobs of deflated members
   llvm::StringMap<base::DataAttr> constants;
 };
 
