@@ -18,6 +18,7 @@ usage: check_house.py        (test/Integration/house.py shows that it finds what
 - No source compares text with the name of a target, a CPU variant, a chip or a form of its code, or names one where none is needed, but
   where machines are read by name (DEVICE_REGISTRY).
 """
+import lzma
 import os
 import re
 import subprocess
@@ -29,7 +30,7 @@ SPDX = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
 # Split, so that this file does not name them itself. A path in a URL or below another folder is not meant.
 MACHINE_PATH = re.compile(rb"(?<![\w.:/<>$}-])/(?:ho" rb"me|ro" rb"ot|op" rb"t|wo" rb"rk|Us" rb"ers|mn" rb"t)/[A-Za-z]")
 HEADER_LINES = 80  # a header may begin with a long explanation
-BINARY = (".onnx", ".pt", ".pt2", ".npz", ".bin", ".weights", ".png")
+BINARY = (".onnx", ".pt", ".pt2", ".npz", ".bin", ".weights", ".png", ".xz")
 BINARY_FOLDER = "test/Unit/RuntimeHost/images/"
 CODE = LICENSED + (".mlir", ".def")
 CODE_LINES = 1000
@@ -284,6 +285,8 @@ def page_breaches(name, text):
 
 
 def breaches(name, data):
+    if name.endswith(".xz"):
+        data = lzma.decompress(data)
     for match in MACHINE_PATH.finditer(data):
         line = data.count(b"\n", 0, match.start()) + 1
         yield line, f"names a folder of a machine: {match.group().decode()}..."

@@ -7,6 +7,7 @@ usage: house.py
 A case is a tree in memory and the breaches that it has, as parts of their sentences; it fails if one of them is not found, and if
 anything else is.
 """
+import lzma
 import os
 import sys
 
@@ -122,6 +123,18 @@ machines("a comment in C", '/* "cuda",\n   "sm_90" */\n', name="lib/Low/low.c")
 machines("an enumerator", "if (device == Device::Cuda)\n")
 machines("a key", 'Json json = {{"cpu", 1}};\n')
 machines("the registry", 'if (device == "cuda")\n', name="lib/Dialect/Machine/IR/Names.cpp")
+
+
+# What a compressed file holds counts; its own bytes are no lines.
+def packed(what, text, *found):
+    def rule(tree):
+        return check_house.breaches("samples.xz", tree.text("samples.xz"))
+
+    case(rule, what, {"samples.xz": lzma.compress(text)}, *found)
+
+
+packed("a compressed file", b"a line \nand no newline")
+packed("a machine in a compressed file", b"from /" + b"home/somebody/x.py\n", "names a folder of a machine")
 
 
 def main():
