@@ -1,6 +1,6 @@
 //===- ONNXSpectral.cpp - Fourier transforms and mel filters of ONNX ----------------------------------------------===//
 //
-// Transforms are prim.fft of [P, length, Q, parts]; what a model says of scales, axes and frames is written around it.
+// What a model says of axes and frames is written around the transforms of Spectral.h.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -8,6 +8,7 @@
 
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
+#include "Spectral.h"
 
 #include <cmath>
 
@@ -16,28 +17,6 @@ using namespace tc;
 using namespace tc::prim;
 
 namespace {
-
-enum class Spectrum { Forward, Inverse, InverseOfHalf };
-
-/// The transform of x [P, L, Q, 1 or 2] along L, to [P, outputs, Q, 2], or [P, outputs, Q, 1] for InverseOfHalf.
-Value transform(PrimBuilder &b, Value x, AffineExpr outputs, AffineExpr length, Spectrum kind) {
-  Type type = b.elementOf(x);
-  Sizes sizes = getSizes(x);
-  x = b.convert(x, b.accumulatorOf(type));
-  if (!isOne(sizes[3])) { // a part that is absent is 0
-    sizes[3] = b.size(2);
-    x = b.pad(x, b.scalar(b.elementOf(x), 0), Sizes(4, b.size(0)), sizes);
-  }
-  const bool isHalf = kind == Spectrum::InverseOfHalf, inverse = kind != Spectrum::Forward;
-  if (inverse) {
-    Value count = b.convert(b.sizeValue(length), b.elementOf(x));
-    x = b.mul(x, b.broadcastTo(b.unary<ReciprocalOp>(count), sizes));
-  }
-  Sizes result{sizes[0], outputs, sizes[2], b.size(isHalf ? 1 : 2)};
-  Value y =
-      FftOp::create(b, makeType(b.elementOf(x), result), x, makeSizeMap(b.getContext(), {length}), inverse, isHalf);
-  return b.convert(y, type);
-}
 
 /// One size from a scalar operand.
 FailureOr<AffineExpr> readSize(NodeContext &ctx, size_t operand, StringRef what) {
@@ -48,8 +27,6 @@ FailureOr<AffineExpr> readSize(NodeContext &ctx, size_t operand, StringRef what)
     return ctx.invalid(what + " must be one number, but is " + describe(ctx.operand(operand)));
   return sizes->front();
 }
-
-AffineExpr halfSpectrum(AffineExpr length) { return simplifySize(length.floorDiv(2) + 1); }
 
 LogicalResult dft(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
@@ -106,7 +83,8 @@ LogicalResult dft(NodeContext &ctx) {
   if (auto known = getConstantSize(length); known && *known < 1)
     return ctx.invalid("transforms " + Twine(*known) + " elements; it needs 1 or more");
   AffineExpr outputs = onesided && !inverse ? halfSpectrum(length) : length;
-  Value y = transform(b, b.reshape(x, {before, extent, after, sizes.back()}), outputs, length, kind);
+  Value y = emitSpectrum(b, b.reshape(x, {before, extent, after, sizes.back()}), outputs, length, kind,
+                         inverse ? SpectrumScale::ByLength : SpectrumScale::None);
   Sizes result(sizes);
   if (axis) {
     result[*axis] = outputs;
@@ -161,7 +139,8 @@ LogicalResult stft(NodeContext &ctx) {
   }
   AffineExpr outputs = ctx.getInt("onesided", 1) ? halfSpectrum(*length) : *length;
   AffineExpr rows = simplifySize(sizes[0] * frames);
-  Value y = transform(b, b.reshape(framed, {rows, *length, b.size(1), sizes[2]}), outputs, *length, Spectrum::Forward);
+  Value y = emitSpectrum(b, b.reshape(framed, {rows, *length, b.size(1), sizes[2]}), outputs, *length,
+                         Spectrum::Forward, SpectrumScale::None);
   return ctx.result(b.reshape(y, {sizes[0], frames, outputs, b.size(2)}));
 }
 

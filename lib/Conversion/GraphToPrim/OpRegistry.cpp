@@ -59,6 +59,7 @@ const OpRegistry &OpRegistry::get() {
     populateATenMovement(aten);
     populateATenNorm(aten);
     populateATenReduction(aten);
+    populateATenSpectral(aten);
     populateATenWindows(aten);
     OpRegistrar onnx(r, "ai.onnx");
     populateONNXContraction(onnx);

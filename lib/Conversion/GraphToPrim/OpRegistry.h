@@ -94,6 +94,7 @@ void populateATenElementwise(OpRegistrar &onOp);
 void populateATenMovement(OpRegistrar &onOp);
 void populateATenNorm(OpRegistrar &onOp);
 void populateATenReduction(OpRegistrar &onOp);
+void populateATenSpectral(OpRegistrar &onOp);
 void populateATenWindows(OpRegistrar &onOp);
 void populateMicrosoftAttention(OpRegistrar &onOp);
 void populateMicrosoftFused(OpRegistrar &onOp);
