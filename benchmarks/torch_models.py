@@ -206,7 +206,7 @@ def declare():
     text("gemma", "GemmaConfig", "GemmaForCausalLM", kwargs=causal, num_key_value_heads=2, head_dim=8)
     text("gemma2", "Gemma2Config", "Gemma2ForCausalLM", kwargs=causal, num_key_value_heads=2, head_dim=8, sliding_window=8)
     text("olmo", "OlmoConfig", "OlmoForCausalLM", kwargs=causal, pad_token_id=0)
-    text("stablelm", "StableLmConfig", "StableLmForCausalLM", kwargs=causal)
+    text("stablelm", "StableLmConfig", "StableLmForCausalLM", kwargs=causal, num_key_value_heads=4)
     text("falcon", "FalconConfig", "FalconForCausalLM", kwargs=causal, alibi=False)
     text("mpt", "MptConfig", "MptForCausalLM", kwargs=causal, d_model=32, n_heads=4, n_layers=2, max_seq_len=64, hidden_size=None, num_hidden_layers=None, num_attention_heads=None)
     text("mixtral", "MixtralConfig", "MixtralForCausalLM", kwargs=causal, num_key_value_heads=2, num_local_experts=2)
@@ -329,19 +329,33 @@ def export(folder, name):
     with torch.no_grad():
         inputs = draw(batches[0])
         others = draw(batches[1], 9) if any(len(d) > 1 for d in dims) else draw(batches[1])
-        for suffix, values in (("", inputs), ("2", others)):
-            wanted = flat(wrapped(*values))
+
+        def values(suffix, given):
+            wanted = flat(wrapped(*given))
             try:
-                wide = flat(copy.deepcopy(wrapped).double()(*[x.double() if x.is_floating_point() else x for x in values]))
+                wide = flat(copy.deepcopy(wrapped).double()(*[x.double() if x.is_floating_point() else x for x in given]))
                 wanted = [w.to(t.dtype) for w, t in zip(wide, wanted)]
             except Exception:  # dtypes that the module fixes
                 pass
-            np.savez(os.path.join(path, f"inputs{suffix}.npz"), **{f"input_{i}": x.numpy() for i, x in enumerate(values)})
+            np.savez(os.path.join(path, f"inputs{suffix}.npz"), **{f"input_{i}": x.numpy() for i, x in enumerate(given)})
             np.savez(os.path.join(path, f"outputs{suffix}.npz"), **{f"output_{i}": x.contiguous().numpy() for i, x in enumerate(wanted)})
-        auto = tuple({k: torch.export.Dim.DYNAMIC for k in d} for d in dims)
+
+        values("", inputs)
+        values("2", others)
+
+        def dynamic(file):
+            """Sequences that PyTorch itself fixes (recurrent layers) stay as they are, in the other inputs, too."""
+            shapes = lambda dims: (tuple({k: torch.export.Dim.DYNAMIC for k in d} for d in dims),)
+            try:
+                program = torch.export.export(wrapped, tuple(inputs), dynamic_shapes=shapes(dims), strict=False)
+            except torch._dynamo.exc.UserError:
+                program = torch.export.export(wrapped, tuple(inputs), dynamic_shapes=shapes([{0: d[0]} for d in dims]), strict=False)
+                values("2", draw(batches[1]))
+            torch.export.save(program, file)
+
         attempts = {
             "static": lambda f: torch.export.save(torch.export.export(wrapped, tuple(inputs), strict=False), f),
-            "dynamic": lambda f: torch.export.save(torch.export.export(wrapped, tuple(inputs), dynamic_shapes=(auto,), strict=False), f),
+            "dynamic": dynamic,
             "traced": lambda f: torch.jit.save(torch.jit.trace(wrapped, tuple(inputs), check_trace=False), f),
             "scripted": lambda f: torch.jit.save(torch.jit.script(module), f),
         }

@@ -30,6 +30,8 @@ those that ONNX allows for the newest version; reductions and running sums take 
 count the cases of ONNX's backend tests for the operator that pass, of all there are: as given, dynamic (all sizes unknown until
 the run), and constant (all inputs constants, so that no kernel is left); test/Conformance/expected_failures.txt has the reasons
 for the others.
+PyTorch's operators are counted against PyTorch's own table (scripts/torch_schemas.py): Core ATen by overload, all by name. In-place and
+out= forms come with the operator that computes what they write.
 What a particular node lacks, `tc-compile MODEL --explain` says.
 """
 
@@ -79,6 +81,24 @@ def row(entry, cases):
     return "| " + " | ".join([entry["type"], ", ".join(versions), support, *tested, " ".join(entry["dtypes"])]) + " |"
 
 
+def torch_section(domain, entries):
+    """PyTorch's operators: Core ATen one by one, of the others those that are supported."""
+    is_supported = lambda entry: entry["versions"][-1]["support"] != "none"
+    names = {entry["type"].partition(".")[0] for entry in entries}
+    taken = sorted({entry["type"].partition(".")[0] for entry in entries if is_supported(entry)})
+    core = [entry for entry in entries if entry["core"]]
+    lines = []
+    if core:
+        missing = [f"`{entry['type']}`" for entry in core if not is_supported(entry)]
+        lines.append(f"{len(core) - len(missing)} of the {len(core)} operators of Core ATen have handlers" + (f"; not: {', '.join(missing)}" if missing else "") + ".")
+        lines.append(f"Of the {len(names)} names on tensors that PyTorch has, in-place and out= forms not counted, these {len(taken)} have one in some overload.")
+    for letter in sorted({name.lstrip("_")[0].lower() for name in taken}):
+        overloads = {name: [e["type"].partition(".")[2] for e in entries if is_supported(e) and e["type"].partition(".")[0] == name]
+                     for name in taken if name.lstrip("_")[0].lower() == letter}  # fmt: skip
+        lines.append("- " + ", ".join(f"`{name}`" + ("" if o == ["default"] else f" ({' '.join(o)})") for name, o in overloads.items()))
+    return lines
+
+
 def page(table, cases):
     lines = [HEAD]
     for domain in sorted({entry["domain"] for entry in table}):
@@ -91,6 +111,8 @@ def page(table, cases):
             lines.append("| operator | versions | supported | " + " | ".join(WAYS.values()) + " | element types |")
             lines.append("|---|---|---|" + "---|" * len(WAYS) + "---|")
             lines += [row(entry, cases[entry["domain"], entry["type"]]) for entry in entries]
+        elif any("core" in entry for entry in entries):
+            lines += torch_section(domain, entries)
         else:  # no schemas: the names are all there is to say
             lines.append(f"{len(entries)} operators have handlers: " + ", ".join(f"`{entry['type']}`" for entry in entries) + ".")
         lines.append("")

@@ -7,6 +7,7 @@
 #include "tc/Driver/Operators.h"
 
 #include "tc/Conversion/GraphToPrim/GraphToPrim.h"
+#include "tc/Dialect/Graph/Torch/Schemas.h"
 #include "tc/Frontend/ONNX.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -36,6 +37,20 @@ std::string getDtypeName(StringRef name) {
                                           : name.str());
 }
 
+bool isTorch(StringRef domain) { return domain == "aten" || domain == "prims" || domain == "torchvision"; }
+
+/// Whether it is one of PyTorch's operators on tensors that a table of what there is should name.
+bool isListed(const torch::Schema &schema) {
+  auto hasTensor = [](ArrayRef<torch::SchemaArgument> values) {
+    return any_of(values, [](const torch::SchemaArgument &value) {
+      return value.type.required().kind == torch::SchemaType::Kind::Tensor ||
+             value.type.isListOf(torch::SchemaType::Kind::Tensor);
+    });
+  };
+  return torch::isCore(schema) ||
+         (schema.domain == "aten" && !schema.writes() && (hasTensor(schema.arguments) || hasTensor(schema.results)));
+}
+
 class SupportFinder {
 public:
   /// Adds to `missing` what keeps the operator from being supported: itself, or parts of its body.
@@ -43,6 +58,12 @@ public:
                        std::set<std::string> &missing) {
     if (hasHandler(domain, type, opset))
       return OperatorSupport::Handler;
+    if (isTorch(domain)) {
+      const torch::Schema *schema = torch::findSchema(domain, type);
+      const torch::Schema *functional = schema ? torch::findFunctional(*schema) : nullptr;
+      return functional && hasHandler(domain, functional->nodeType(), opset) ? OperatorSupport::Expansion
+                                                                             : OperatorSupport::None;
+    }
     auto [it, isNew] = known.try_emplace({domain, type, opset});
     if (isNew) { // a body that holds its own operator is not supported
       std::optional<std::vector<OnnxOperator>> body = getOnnxBodyOperators(domain, type, opset);
@@ -118,6 +139,14 @@ std::vector<OperatorEntry> tc::driver::getOperatorTable() {
       for (int64_t version : op.sinceVersions)
         entry.versions.push_back({version, OperatorSupport::Handler, /*deprecated=*/false, {}});
   }
+  for (const torch::Schema *schema : torch::getAllSchemas()) {
+    if (!isListed(*schema))
+      continue;
+    OperatorEntry &entry = table[{schema->domain.str(), schema->nodeType()}];
+    entry.isCore = torch::isCore(*schema);
+    if (entry.versions.empty())
+      entry.versions.push_back({1, OperatorSupport::None, /*deprecated=*/false, {}});
+  }
   std::vector<OperatorEntry> entries;
   for (auto &[key, entry] : table) {
     entry.domain = key.first;
@@ -129,12 +158,27 @@ std::vector<OperatorEntry> tc::driver::getOperatorTable() {
 
 void tc::driver::printOperators(raw_ostream &stream, const std::vector<OperatorEntry> &table) {
   size_t width = 8;
+  auto isShown = [](const OperatorEntry &entry) {
+    return !isTorch(entry.domain) || entry.isCore || entry.versions.back().support != OperatorSupport::None;
+  };
   for (const OperatorEntry &entry : table)
-    width = std::max(width, entry.type.size());
+    if (isShown(entry))
+      width = std::max(width, entry.type.size());
   std::string domain;
   // Of the operators of a domain that are not deprecated: all, and those whose newest version is supported.
   std::map<std::string, std::pair<int64_t, int64_t>> totals;
+  // PyTorch's count by name, as overloads are forms of one operator: those that have a supported one.
+  std::map<std::string, std::map<StringRef, bool>> names;
   for (const OperatorEntry &entry : table) {
+    const bool isSupported = entry.versions.back().support != OperatorSupport::None;
+    if (isTorch(entry.domain))
+      names[entry.domain + ", by name"][StringRef(entry.type).split('.').first] |= isSupported;
+    if (entry.isCore) {
+      ++totals["Core ATen"].first;
+      totals["Core ATen"].second += isSupported;
+    }
+    if (!isShown(entry))
+      continue;
     if (entry.domain != domain) {
       domain = entry.domain;
       stream << (totals.empty() ? "" : "\n") << domain << "\n";
@@ -150,13 +194,15 @@ void tc::driver::printOperators(raw_ostream &stream, const std::vector<OperatorE
     if (newest.support == OperatorSupport::None && !newest.missing.empty())
       stream << "  body needs " << join(newest.missing, ", ");
     else
-      stream << "  " << join(entry.dtypes, " ");
+      stream << "  " << (entry.isCore ? "core" : join(entry.dtypes, " "));
     stream << "\n";
-    if (!newest.deprecated) {
+    if (!newest.deprecated && !isTorch(domain)) {
       ++totals[domain].first;
       totals[domain].second += newest.support != OperatorSupport::None;
     }
   }
+  for (const auto &[key, supported] : names)
+    totals[key] = {supported.size(), count_if(supported, [](const auto &name) { return name.second; })};
   stream << "\nVersions that are not supported are marked with a minus. Operators whose newest version is:\n";
   for (const auto &[name, count] : totals)
     stream << formatv("  {0}: {1} of {2}\n", name, count.second, count.first);
@@ -169,6 +215,8 @@ void tc::driver::printOperatorsJson(raw_ostream &stream, const std::vector<Opera
       json.object([&] {
         json.attribute("domain", entry.domain);
         json.attribute("type", entry.type);
+        if (isTorch(entry.domain))
+          json.attribute("core", entry.isCore);
         json.attributeArray("dtypes", [&] {
           for (const std::string &dtype : entry.dtypes)
             json.value(dtype);

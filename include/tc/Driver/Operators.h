@@ -19,7 +19,7 @@ namespace tc::driver {
 
 enum class OperatorSupport {
   Handler,   ///< the conversion to prim has a handler
-  Expansion, ///< its function body consists of supported operators
+  Expansion, ///< its function body, or the PyTorch operator that computes what it writes, is supported
   None
 };
 
@@ -36,6 +36,8 @@ struct OperatorEntry {
   std::vector<OperatorVersion> versions; ///< in order
   /// Element types that the newest version may have, in tc's names; empty for operators that ONNX does not define.
   std::vector<std::string> dtypes;
+  /// Of Core ATen, what PyTorch's own decompositions end in.
+  bool isCore = false;
 };
 
 /// As tables call it.
@@ -44,12 +46,13 @@ llvm::StringRef getName(OperatorSupport support);
 /// Of an operator at an opset of its domain.
 OperatorSupport findOperatorSupport(const std::string &domain, const std::string &type, int64_t opset);
 
-/// All operators of ONNX and all with a handler, in order of domain and type.
+/// All operators of ONNX, all that PyTorch has on tensors and that write none of their arguments, and all with a
+/// handler; in order of domain and type.
 std::vector<OperatorEntry> getOperatorTable();
 
-/// One line per operator, and totals.
+/// One line per operator, and totals. Of PyTorch's only those that are supported, and Core ATen.
 void printOperators(llvm::raw_ostream &stream, const std::vector<OperatorEntry> &table);
-/// A JSON array of {domain, type, dtypes, versions: [{version, support, deprecated, missing}]}.
+/// A JSON array of {domain, type, core (of PyTorch), dtypes, versions: [{version, support, deprecated, missing}]}.
 void printOperatorsJson(llvm::raw_ostream &stream, const std::vector<OperatorEntry> &table);
 
 } // namespace tc::driver

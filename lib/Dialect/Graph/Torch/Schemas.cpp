@@ -9,6 +9,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
 
 #include <memory>
@@ -26,6 +27,9 @@ namespace {
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 constexpr StringRef kText =
 #include "Schemas.txt"
+    ;
+constexpr StringRef kCore =
+#include "Core.txt"
     ;
 #pragma GCC diagnostic pop
 
@@ -402,6 +406,17 @@ const Schema *torch::findSchema(StringRef domain, StringRef type) {
     if (schema->overload == overload)
       return schema;
   return nullptr;
+}
+
+bool torch::isCore(const Schema &schema) {
+  static const llvm::StringSet<> names = [] {
+    llvm::SmallVector<StringRef> lines;
+    kCore.split(lines, '\n', -1, /*KeepEmpty=*/false);
+    llvm::StringSet<> set;
+    set.insert(lines.begin(), lines.end());
+    return set;
+  }();
+  return schema.domain == "aten" && names.contains(schema.nodeType());
 }
 
 /// Whether `pure` takes what `schema` takes but for the out= arguments, and writes nothing.

@@ -116,6 +116,9 @@ llvm::ArrayRef<const Schema *> findOverloads(llvm::StringRef domain, llvm::Strin
 /// All operators, by name. Parses the whole table: for tests and listings.
 std::vector<const Schema *> getAllSchemas();
 
+/// Whether PyTorch counts the operator to Core ATen, what its decompositions end in. That list is Core.txt.
+bool isCore(const Schema &schema);
+
 /// The operator that computes what `schema` writes, and returns it instead: add.Tensor of add_.Tensor and of add.out.
 /// It takes the same arguments, but for the out= ones. Null if PyTorch has none.
 const Schema *findFunctional(const Schema &schema);
