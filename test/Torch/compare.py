@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""run.py's comparison finds what it should, and its list of refusals stays true.
+
+usage: compare.py
+"""
+import os
+import sys
+import tempfile
+import types
+
+import numpy as np
+import run
+
+NAN, INF = float("nan"), float("inf")
+TOLERANCES = {"f32": {"rtol": 1e-3, "atol": 1e-6}, "i64": {"rtol": 0, "atol": 0}}
+
+
+def f32(*values, shape=None):
+    return ("f32", [len(values)] if shape is None else shape, np.array(values, np.float32).tobytes())
+
+
+def i64(*values):
+    return ("i64", [len(values)], np.array(values, np.int64).tobytes())
+
+
+# Actual, expected, the other that is right just as well, a part of the sentence (None: they agree).
+COMPARISONS = [
+    ([f32(1, 2)], [f32(1, 2.001)], None, None),
+    ([f32(1, 2)], [f32(1, 2.01)], None, "1 of 2 values differ; at [1]"),
+    ([f32(1, 2)], [f32(1, 2), f32(1)], None, "1 outputs, expected 2"),
+    ([f32(1, 2)], [i64(1, 2)], None, "is f32, expected i64"),
+    ([f32(1, 2)], [f32(1, 2, shape=[2, 1])], None, "shape [2]"),
+    ([f32(NAN, 2)], [f32(NAN, 2)], None, None),
+    ([f32(NAN, 2)], [f32(1, 2)], None, "1 of 2"),
+    ([f32(1, 2)], [f32(NAN, 2)], None, "1 of 2"),
+    ([f32(INF)], [f32(INF)], None, None),
+    ([f32(-INF)], [f32(INF)], None, "1 of 1"),
+    ([f32(3e38)], [f32(INF)], None, "1 of 1"),
+    ([i64(7)], [i64(8)], None, "1 of 1"),
+    ([i64(2**60 + 1)], [i64(2**60)], None, "1 of 1"),
+    ([f32(5)], [f32(1)], [f32(5)], None),
+    ([f32(4)], [f32(1)], [f32(5)], "1 of 1"),
+    ([f32(4)], [("f32", [1], b"")], "random", None),
+    ([f32(4)], [("f32", [2], b"")], "random", "shape [1]"),
+    ([f32(shape=[0, 3])], [f32(shape=[0, 3])], None, None),
+]
+# What a run found, the list, and parts of what is not as expected.
+JUDGEMENTS = [
+    ({"pt2 a f32 0": ("refused", "x: error: no")}, "pt2 a f32 0: no\n", []),
+    ({"pt2 a f32 0": ("refused", "x: error: no")}, "pt2 a * *: no\n", []),
+    ({"pt2 a f32 0": ("refused", "x: error: no")}, "", ["refused"]),
+    ({"pt2 a f32 0": ("passed", "")}, "pt2 a f32 0: no\n", ["passes; delete"]),
+    ({"pt2 a f32 0": ("passed", "")}, "pt2 a * *: no\n", ["passes; delete"]),
+    ({"pt2 a f32 0": ("wrong", "1 of 2")}, "pt2 a f32 0: no\n", ["wrong"]),
+    ({"pt2 a f32 0": ("defect", "crashed")}, "pt2 a * *: no\n", ["defect", "passes; delete"]),
+    ({"pt2 b f32 0": ("passed", "")}, "pt2 a * *: no\n", []),
+]
+
+
+def main():
+    failed = 0
+    for actual, wanted, other, part in COMPARISONS:
+        said = run.difference(actual, wanted, other, TOLERANCES)
+        if (said is None) != (part is None) or (part and part not in said):
+            print(f"{actual}, expected {wanted}, other {other}: {said!r} lacks {part!r}")
+            failed += 1
+    for results, text, parts in JUDGEMENTS:
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "list.txt")
+            with open(path, "w") as f:
+                f.write(text)
+            said = run.judge(types.SimpleNamespace(expected_failures=path), results)
+        if len(said) != len(parts) or not all(any(part in sentence for sentence in said) for part in parts):
+            print(f"{results} with {text!r}: {said}, expected {parts}")
+            failed += 1
+    print(f"{len(COMPARISONS) + len(JUDGEMENTS)} cases, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

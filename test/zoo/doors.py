@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The same model through all doors: model.onnx, model.pt2 and model.pt of full exports.
+
+usage: doors.py BIN ZOO [--models NAME ...] [--doors onnx pt2 pt] [--cpu x86-64-v3] [--jobs 1]
+
+ZOO is a folder that make_zoo.py made. Each archive must compile and agree with outputs.npz (max|a-b| <= 2e-5 max|b|) with one thread
+and with two; models of unknown sizes do so at three other sizes, too, whose references reference.py makes from model.onnx in float64.
+The table has the kernels and compile times of each door beside ONNX's: kernels may differ by 10 %, compile times by 1.2. Exit status 0:
+all that is right and within these; times count on a quiet machine alone, so they are told and fail nothing.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import onnx
+
+import fill
+from run import MAX_REL, OTHER_DIMS
+
+KERNELS_RATIO, KERNELS_SLACK = 1.1, 1
+
+
+def call(*command):
+    start = time.perf_counter()
+    result = subprocess.run([str(c) for c in command], capture_output=True, text=True, errors="replace")
+    return result.returncode, (result.stderr + result.stdout).strip(), time.perf_counter() - start
+
+
+def first_errors(text):
+    lines = [line.partition("error: ")[2] for line in text.splitlines() if "error: " in line]
+    return "; ".join(line[:100] for line in lines[:3]) or text[-200:]
+
+
+def other_sizes(options, name, folder):
+    """[(what, inputs, outputs)] of models with unknown sizes."""
+    sets = []
+    for batch, sequence in OTHER_DIMS.get(name, []):
+        arrays = fill.make_inputs(name, {"batch": batch, "sequence": sequence})
+        inputs, outputs = (os.path.join(folder, f"{kind}_{batch}_{sequence}.npz") for kind in ("inputs", "outputs"))
+        fill.write_reference(onnx.load(os.path.join(options.zoo, name, "model.onnx")), arrays, outputs)
+        values = np.load(outputs)
+        np.savez(inputs, **{f"input_{i}": x for i, x in enumerate(arrays.values())})
+        np.savez(outputs, **{f"output_{i}": values[k] for i, k in enumerate(values.files)})
+        sets.append((f"batch={batch}, sequence={sequence}", inputs, outputs))
+    return sets
+
+
+def test_door(options, folder, source, door, sets):
+    """(kernels, seconds, sentence): an empty sentence where all is right."""
+    artifact, explain = os.path.join(folder, door + ".bin"), os.path.join(folder, door + ".json")
+    code, text, seconds = call(os.path.join(options.bin, "tc-compile"), os.path.join(source, "model." + door), "-o", artifact, "-q", "--cpu", options.cpu,
+                               "--jobs", options.jobs, f"--explain={explain}")  # fmt: skip
+    if code:
+        return None, seconds, f"tc-compile exited with {code}: {first_errors(text)}"
+    with open(explain) as f:
+        kernels = json.load(f)["kernel_count"]
+    wrong = []
+    for what, inputs, outputs in [("", os.path.join(source, "inputs.npz"), os.path.join(source, "outputs.npz")), *sets]:
+        for threads in (1, 2):
+            code, text, _ = call(os.path.join(options.bin, "tc-run"), artifact, "--inputs", inputs, "--expect", outputs, "--max-rel", MAX_REL, "--threads", threads)
+            if code:
+                wrong.append(f"{what or 'as exported'}, {threads} threads: tc-run exited with {code}: {text[-200:]}")
+    os.remove(artifact)
+    return kernels, seconds, "; ".join(wrong)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bin")
+    parser.add_argument("zoo")
+    parser.add_argument("--models", nargs="+")
+    parser.add_argument("--doors", nargs="+", default=["onnx", "pt2", "pt"], choices=["onnx", "pt2", "pt"])
+    parser.add_argument("--cpu", default="x86-64-v3")
+    parser.add_argument("--jobs", type=int, default=1)
+    options = parser.parse_args()
+    passed = failed = 0
+    print("model door kernels seconds what")
+    for name in options.models or sorted(os.listdir(options.zoo)):
+        source, onnxs = os.path.join(options.zoo, name), None
+        with tempfile.TemporaryDirectory(prefix="tc-doors-") as folder:
+            sets = other_sizes(options, name, folder)
+            for door in options.doors:
+                if not os.path.exists(os.path.join(source, "model." + door)):
+                    continue
+                kernels, seconds, what = test_door(options, folder, source, door, sets)
+                if not what and onnxs and kernels > max(onnxs[0] * KERNELS_RATIO, onnxs[0] + KERNELS_SLACK):
+                    what = f"{kernels} kernels, {onnxs[0]} through ONNX"
+                ratio = f", {seconds / onnxs[1]:.2f} of ONNX's" if onnxs else ""
+                print(f"{name} {door} {kernels or '-'} {seconds:.1f}{ratio} {'FAILED: ' + what if what else 'right'}", flush=True)
+                onnxs = (kernels, seconds) if door == "onnx" and kernels is not None else onnxs
+                passed, failed = passed + (not what), failed + bool(what)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
