@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "AxisList.h"
+#include "Movement.h"
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
 
@@ -248,20 +249,8 @@ LogicalResult concat(NodeContext &ctx) {
   FailureOr<int64_t> axis = ctx.axis(ctx.getInt("axis", 1), ctx.b.rankOf(inputs.front()));
   if (failed(axis))
     return failure();
-  // The other dims are equal by the operator's definition: a static size is taken from whichever operand has it.
-  Sizes common = getSizes(inputs.front());
-  for (Value v : inputs)
-    for (auto [mine, theirs] : llvm::zip_equal(common, getSizes(v)))
-      if (!getConstantSize(mine) && getConstantSize(theirs))
-        mine = theirs;
-  for (Value &v : inputs) {
-    common[*axis] = getSizes(v)[*axis];
-    FailureOr<Value> same = ctx.castSizes(v, common);
-    if (failed(same))
-      return failure();
-    v = *same;
-  }
-  return ctx.result(ctx.b.concat(inputs, *axis));
+  FailureOr<Value> all = emitConcat(ctx, inputs, *axis);
+  return failed(all) ? failure() : ctx.result(*all);
 }
 
 LogicalResult split(NodeContext &ctx) {
@@ -311,55 +300,6 @@ LogicalResult split(NodeContext &ctx) {
   return success();
 }
 
-/// Dims are shorter: steps of this length and more take one element, and are not told apart.
-constexpr int64_t kLongestStep = int64_t(1) << 62;
-
-/// Resolves one dim of Slice: start and count of elements.
-struct SliceDim {
-  AffineExpr start, count;
-};
-
-/// A start or end of Slice: an expression, or a value where it depends on data.
-struct SliceBound {
-  AffineExpr expr;
-  Value value;
-};
-
-/// The bound clamped to [low, extent + high], counted from the end if negative.
-AffineExpr clampBound(NodeContext &ctx, const SliceBound &bound, AffineExpr extent, int64_t low, int64_t high) {
-  PrimBuilder &b = ctx.b;
-  AffineExpr top = simplifySize(extent + high);
-  if (bound.expr) {
-    AffineExpr e = bound.expr;
-    auto constant = getConstantSize(e);
-    // INT_MAX and friends mean "to the end".
-    if (constant && *constant >= INT32_MAX && b.bounds(extent).second == INT64_MAX)
-      return top;
-    if (constant && *constant <= -INT32_MAX && b.bounds(extent).second == INT64_MAX)
-      return b.size(low);
-    if (b.bounds(e).second < 0)
-      e = simplifySize(e + extent);
-    else if (b.bounds(e).first < 0)
-      e = {};
-    if (e) {
-      bool aboveLow = b.bounds(simplifySize(e - low)).first >= 0, belowTop = b.bounds(simplifySize(top - e)).first >= 0;
-      // In an empty dim the top may be below the low end, and counts.
-      if (e == top || b.bounds(simplifySize(top - low)).second < 0)
-        return top;
-      if (b.bounds(simplifySize(e - low)).second <= 0 && b.bounds(simplifySize(top - low)).first >= 0)
-        return b.size(low);
-      if (aboveLow && belowTop)
-        return e;
-      if (aboveLow && b.bounds(simplifySize(e - top)).first >= 0)
-        return top;
-    }
-  }
-  Value v = bound.expr ? b.sizeValue(bound.expr) : b.reshape(b.convert(bound.value, b.getI64Type()), {});
-  v = b.select(b.compare(CompareKind::LT, v, 0), b.add(v, b.sizeValue(extent)), v);
-  v = b.min(b.binary<MaxOp>(v, double(low)), b.sizeValue(top));
-  return b.bindSymbol("slice", v, std::min({low, int64_t(0), b.bounds(top).first}), b.bounds(top).second);
-}
-
 /// `v` as a value and what is added to it: a constant, the same for all elements.
 std::pair<Value, int64_t> baseOf(Value v) {
   auto add = v.getDefiningOp<AddOp>();
@@ -398,39 +338,6 @@ FailureOr<Value> castBounds(NodeContext &ctx, Value v, int64_t most, int64_t who
   const bool isNarrow = b.elementOf(v).isInteger(32);
   Value beyond = b.convert(b.sizeValue(b.size(isNarrow ? std::min<int64_t>(whole, INT32_MAX) : whole)), b.elementOf(v));
   return b.pad(v, beyond, Sizes{b.size(0)}, Sizes{b.size(most)});
-}
-
-/// `most`: elements at most, if that is known.
-FailureOr<SliceDim> resolveSlice(NodeContext &ctx, Value source, AffineExpr extent, SliceBound start, SliceBound end,
-                                 int64_t step, std::optional<int64_t> most) {
-  PrimBuilder &b = ctx.b;
-  // A table of fixed size cut to the length of an input (position ids): beyond the table the model is wrong anyway, so
-  // the table's size bounds the input instead of a clamp that would make two lengths of one.
-  if (step == 1 && source.getDefiningOp<prim::ConstantOp>() && getConstantSize(extent) && end.expr)
-    if (auto symbol = dyn_cast<AffineSymbolExpr>(end.expr); symbol && b.bounds(end.expr).first >= 0)
-      b.symbols.refineMax(symbol.getPosition(), *getConstantSize(extent));
-  SliceDim dim;
-  AffineExpr span;
-  const int64_t stride = std::min(saturatingAbs(step), kLongestStep);
-  if (step > 0) {
-    dim.start = clampBound(ctx, start, extent, 0, 0);
-    span = simplifySize(clampBound(ctx, end, extent, 0, 0) - dim.start);
-  } else {
-    dim.start = clampBound(ctx, start, extent, 0, -1);
-    // An end of -1 after clamping means that index 0 is included; ONNX says so with a very negative end.
-    span = simplifySize(dim.start - clampBound(ctx, end, extent, -1, -1));
-  }
-  if (b.bounds(span).first >= 0) {
-    dim.count = simplifySize(span.ceilDiv(stride));
-  } else if (b.bounds(span).second <= 0) {
-    dim.count = b.size(0);
-  } else {
-    dim.count = b.bindSymbol("slice", b.binary<MaxOp>(b.sizeValue(simplifySize(span.ceilDiv(stride))), 0), 0,
-                             most && step > 0 ? *most : INT64_MAX);
-  }
-  if (getConstantSize(dim.count) == 0)
-    dim.start = b.size(0);
-  return dim;
 }
 
 /// Slice with axes or steps that only the run knows: each dim is read at start + i * step, whatever they are.
@@ -540,29 +447,6 @@ LogicalResult slice(NodeContext &ctx) {
   return ctx.result(b.slice(x, from, by, sizes));
 }
 
-/// Refuses constant indices that are no positions of dims of these sizes: of the only one, or, for each number along
-/// the last dim of `indices`, of its own. Sizes that only the run knows are not asked.
-LogicalResult requireInside(NodeContext &ctx, Value indices, SizesRef sizes) {
-  // A branch that holds a wild index may never run.
-  if (isa<graph::NodeOp>(ctx.node()->getParentOp()))
-    return success();
-  DenseIntElementsAttr constant = getConstantIndices(indices);
-  if (!constant || constant.empty())
-    return success();
-  const auto all = constant.getValues<APInt>();
-  const int64_t count =
-      constant.isSplat() ? std::min<int64_t>(constant.getNumElements(), sizes.size()) : constant.getNumElements();
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t index = all[i].getSExtValue();
-    const size_t dim = i % sizes.size();
-    if (auto size = getConstantSize(sizes[dim]); size && (index < -*size || index >= *size))
-      return ctx.invalid("index " + Twine(index) + " is outside of a dim of " + Twine(*size) +
-                         " elements of the operand " + describe(ctx.operand(0)) + "; indices lie in [-" + Twine(*size) +
-                         ", " + Twine(*size) + ")");
-  }
-  return success();
-}
-
 LogicalResult gather(NodeContext &ctx) {
   FailureOr<int64_t> axis = ctx.axis(ctx.getInt("axis", 0), ctx.b.rankOf(ctx.operand(0)));
   if (failed(axis))
@@ -632,21 +516,6 @@ std::optional<ReduceKind> readReduction(NodeContext &ctx) {
 /// Whether a scatter of complex numbers is more than one of their parts.
 bool mixesParts(NodeContext &ctx, std::optional<ReduceKind> kind) {
   return kind && *kind != ReduceKind::Sum && ctx.b.isComplex(ctx.operand(0));
-}
-
-/// The places in row-major order of elements at `indices`, one tensor for each of the dims with `sizes`; negative
-/// indices count from the end.
-Value emitPlaces(PrimBuilder &b, ArrayRef<Value> indices, SizesRef sizes, SizesRef of) {
-  Value place = b.splat(b.getI64Type(), of, 0);
-  AffineExpr stride = b.size(1);
-  auto wide = [&](AffineExpr e) { return b.broadcastTo(b.sizeValue(e), of); };
-  for (size_t i = sizes.size(); i-- > 0;) {
-    Value index = b.convert(indices[i], b.getI64Type());
-    index = b.select(b.compare(CompareKind::LT, index, 0), b.add(index, wide(sizes[i])), index);
-    place = b.add(place, b.mul(index, wide(stride)));
-    stride = simplifySize(stride * sizes[i]);
-  }
-  return place;
 }
 
 ReduceKindAttr asAttr(NodeContext &ctx, std::optional<ReduceKind> kind) {
@@ -761,44 +630,6 @@ LogicalResult tile(NodeContext &ctx) {
   return ctx.result(b.reshape(b.broadcastTo(b.reshape(x, split), repeated), joined));
 }
 
-/// Pads one dim by reading at computed positions.
-Value padByIndex(NodeContext &ctx, Value x, int64_t axis, AffineExpr low, AffineExpr size, StringRef mode) {
-  PrimBuilder &b = ctx.b;
-  AffineExpr extent = getSizes(x)[axis];
-  auto broadcast = [&](AffineExpr e) { return b.broadcastTo(b.sizeValue(e), {size}); };
-  Value index = b.sub(b.iota(b.getI64Type(), {size}, 0), broadcast(low));
-  Value last = broadcast(simplifySize(extent - 1));
-  auto modulo = [&](Value v, Value period) {
-    return b.binary<RemOp>(b.add(b.binary<RemOp>(v, period), period), period);
-  };
-  if (mode == "edge") {
-    index = b.min(b.binary<MaxOp>(index, 0), last);
-  } else if (mode == "reflect") {
-    Value period = b.binary<MaxOp>(b.binary<MulOp>(last, 2), 1);
-    index = modulo(index, period);
-    index = b.min(index, b.sub(period, index));
-  } else {
-    index = modulo(index, broadcast(extent));
-  }
-  return GatherOp::create(b, x, index, axis);
-}
-
-/// The padded operand; low and high have one entry for each dim.
-FailureOr<Value> emitPad(NodeContext &ctx, SizesRef low, SizesRef high, Value value, StringRef mode) {
-  PrimBuilder &b = ctx.b;
-  Value x = ctx.operand(0);
-  Sizes sizes = getSizes(x);
-  for (size_t axis = 0; axis < sizes.size(); ++axis) {
-    AffineExpr size = simplifySize(sizes[axis] + low[axis] + high[axis]);
-    if (getConstantSize(size).value_or(0) < 0)
-      return ctx.invalid("pads cut more of dim " + Twine(axis) + " than there is");
-    if (mode != "constant" && (getConstantSize(low[axis]) != 0 || size != sizes[axis]))
-      x = padByIndex(ctx, x, axis, low[axis], size, mode);
-    sizes[axis] = size;
-  }
-  return mode == "constant" ? b.pad(x, value, low, sizes) : x;
-}
-
 /// The pad value of Pad-11 and later, a 0-D tensor.
 FailureOr<Value> padValue(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
@@ -853,7 +684,7 @@ LogicalResult pad(NodeContext &ctx) {
     low[axis] = pads[i];
     high[axis] = pads[i + axes.size()];
   }
-  FailureOr<Value> result = emitPad(ctx, low, high, value, mode);
+  FailureOr<Value> result = emitPad(ctx, x, low, high, value, mode);
   return failed(result) ? failure() : ctx.result(*result);
 }
 

@@ -56,10 +56,14 @@ const OpRegistry &OpRegistry::get() {
     OpRegistrar aten(r, "aten");
     populateATenContraction(aten);
     populateATenElementwise(aten);
+    populateATenIndexing(aten);
     populateATenMovement(aten);
     populateATenNorm(aten);
+    populateATenOrder(aten);
+    populateATenParts(aten);
     populateATenReduction(aten);
     populateATenSpectral(aten);
+    populateATenVectors(aten);
     populateATenWindows(aten);
     OpRegistrar onnx(r, "ai.onnx");
     populateONNXContraction(onnx);

@@ -91,10 +91,14 @@ private:
 
 void populateATenContraction(OpRegistrar &onOp);
 void populateATenElementwise(OpRegistrar &onOp);
+void populateATenIndexing(OpRegistrar &onOp);
 void populateATenMovement(OpRegistrar &onOp);
 void populateATenNorm(OpRegistrar &onOp);
+void populateATenOrder(OpRegistrar &onOp);
+void populateATenParts(OpRegistrar &onOp);
 void populateATenReduction(OpRegistrar &onOp);
 void populateATenSpectral(OpRegistrar &onOp);
+void populateATenVectors(OpRegistrar &onOp);
 void populateATenWindows(OpRegistrar &onOp);
 void populateMicrosoftAttention(OpRegistrar &onOp);
 void populateMicrosoftFused(OpRegistrar &onOp);

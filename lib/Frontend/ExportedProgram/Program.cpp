@@ -39,6 +39,7 @@ private:
   llvm::Expected<Type> typeOf(StringRef name, SmallVectorImpl<StringRef> *names = nullptr);
   llvm::Expected<Value> valueOf(StringRef node, StringRef name);
   llvm::Error importNode(const json &node, int64_t number);
+  void describeMemory(const json &input, NamedAttrList &attributes);
   /// One argument: appends operands and their names, or an attribute.
   llvm::Error importArgument(StringRef node, StringRef name, const json &argument, SmallVectorImpl<Value> &operands,
                              SmallVectorImpl<StringRef> &names, NamedAttrList &attributes);
@@ -197,6 +198,26 @@ llvm::Error Importer::importArgument(StringRef node, StringRef name, const json 
   return llvm::Error::success();
 }
 
+/// How the elements of a tensor argument lie in memory, for the operators that read it as such.
+void Importer::describeMemory(const json &input, NamedAttrList &attributes) {
+  const json *argument = member(input, "arg");
+  const json *tensor = argument ? member(*argument, "as_tensor") : nullptr;
+  const json *meta = tensor ? member(tensorValues, text(member(*tensor, "name")).str().c_str()) : nullptr;
+  const json *sizes = meta ? member(*meta, "sizes") : nullptr, *strides = meta ? member(*meta, "strides") : nullptr;
+  if (!sizes || !strides || !sizes->is_array() || !strides->is_array() || sizes->size() != strides->size())
+    return;
+  int64_t expected = 1;
+  for (size_t i = sizes->size(); i-- > 0;) {
+    const int64_t size = integer(member((*sizes)[i], "as_int")).value_or(0);
+    if (size != 1 && integer(member((*strides)[i], "as_int")).value_or(-1) != expected)
+      attributes.set("self.strided", builder.getUnitAttr());
+    expected *= std::max<int64_t>(1, size);
+  }
+  const json *offset = member(*meta, "storage_offset");
+  if (int64_t known = offset ? integer(member(*offset, "as_int")).value_or(0) : 0)
+    attributes.set("self.storage_offset", builder.getI64IntegerAttr(known));
+}
+
 llvm::Error Importer::importNode(const json &node, int64_t number) {
   StringRef target = text(member(node, "target"));
   StringRef name = text(member(node, "name"));
@@ -226,6 +247,8 @@ llvm::Error Importer::importNode(const json &node, int64_t number) {
       return e;
   }
   attributes.set("arg_names", builder.getStrArrayAttr(names));
+  if (type.starts_with("as_strided") && !inputs->empty())
+    describeMemory((*inputs)[0], attributes);
 
   SmallVector<Type> types;
   SmallVector<StringRef> resultNames;

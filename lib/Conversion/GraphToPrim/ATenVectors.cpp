@@ -1,0 +1,437 @@
+//===- ATenVectors.cpp - products, differences and sums of vectors of ATen ----------------------------------------===//
+//
+// Source: the native function schemas of PyTorch (aten/src/ATen/native/native_functions.yaml).
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "ATenMovement.h"
+#include "OpRegistry.h"
+#include "Selection.h"
+#include "Shared.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::prim;
+
+namespace {
+
+/// The product of equal types; of bools, and.
+Value product(PrimBuilder &b, Value x, Value y) {
+  return b.elementOf(x).isInteger(1) ? b.binary<AndOp>(x, y) : b.mul(x, y);
+}
+
+/// Two tensors in their common type.
+FailureOr<std::pair<Value, Value>> readPair(Call &c, StringRef first, StringRef second) {
+  FailureOr<Value> x = c.required(first), y = c.required(second);
+  if (failed(x) || failed(y))
+    return failure();
+  Value both[] = {*x, *y};
+  if (failed(promoteTogether(c, both)))
+    return failure();
+  if (c.b.isComplex(both[0]))
+    return c.ctx.unsupported("of complex numbers is not supported");
+  return std::pair(both[0], both[1]);
+}
+
+LogicalResult outer(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  auto pair = readPair(c, "self", "vec2");
+  if (failed(pair))
+    return failure();
+  auto [x, y] = *pair;
+  if (b.rankOf(x) != 1 || b.rankOf(y) != 1)
+    return ctx.invalid("takes vectors, but got " + describe(x) + " and " + describe(y));
+  Sizes sizes{getSizes(x)[0], getSizes(y)[0]};
+  return ctx.result(product(b, b.broadcastInDims(x, sizes, {0}), b.broadcastInDims(y, sizes, {1})));
+}
+
+LogicalResult dot(NodeContext &ctx, StringRef second) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> x = c.required("self"), y = c.required(second);
+  if (failed(x) || failed(y))
+    return failure();
+  if (b.rankOf(*x) != 1 || b.rankOf(*y) != 1 || b.elementOf(*x) != b.elementOf(*y) || b.elementOf(*x).isInteger(1))
+    return ctx.invalid("takes vectors of numbers of one element type, but got " + describe(*x) + " and " +
+                       describe(*y));
+  FailureOr<Value> value = emitMatMul(ctx, *x, *y);
+  return failed(value) ? failure() : ctx.result(*value);
+}
+
+LogicalResult kron(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  auto pair = readPair(c, "self", "other");
+  if (failed(pair))
+    return failure();
+  auto [x, y] = *pair;
+  Sizes sx = getSizes(x), sy = getSizes(y), spreadX, spreadY, both, out;
+  const size_t rank = std::max(sx.size(), sy.size());
+  sx.insert(sx.begin(), rank - sx.size(), b.size(1));
+  sy.insert(sy.begin(), rank - sy.size(), b.size(1));
+  for (auto [m, n] : llvm::zip_equal(sx, sy)) {
+    spreadX.append({m, b.size(1)});
+    spreadY.append({b.size(1), n});
+    both.append({m, n});
+    out.push_back(simplifySize(m * n));
+  }
+  x = b.broadcastTo(b.reshape(x, spreadX), both);
+  y = b.broadcastTo(b.reshape(y, spreadY), both);
+  return ctx.result(b.reshape(product(b, x, y), out));
+}
+
+/// x[i + 1] y[i + 2] - x[i + 2] y[i + 1] along a dim of 3.
+LogicalResult cross(NodeContext &ctx, std::optional<int64_t> otherwise) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  auto pair = readPair(c, "self", "other");
+  if (failed(pair))
+    return failure();
+  Value both[] = {pair->first, pair->second};
+  if (b.elementOf(both[0]).isInteger(1))
+    return ctx.invalid("takes no bools");
+  if (failed(ctx.broadcastTogether(both)))
+    return failure();
+  Sizes sizes = getSizes(both[0]);
+  int64_t axis = -1;
+  if (ctx.hasAttr("dim") || otherwise) {
+    FailureOr<int64_t> given = ctx.axis(c.integer("dim", otherwise.value_or(0)), sizes.size());
+    if (failed(given))
+      return failure();
+    axis = *given;
+  } else {
+    for (size_t d = 0; d < sizes.size() && axis < 0; ++d)
+      if (getConstantSize(sizes[d]) == 3)
+        axis = d;
+    if (axis < 0)
+      return ctx.invalid("finds no dim of 3 elements in " + describe(both[0]));
+  }
+  if (failed(ctx.requireEqual(sizes[axis], b.size(3), "3 elements in dim " + Twine(axis))))
+    return failure();
+  auto part = [&](Value v, int64_t i) { return b.sliceDim(v, axis, b.size(i), b.size(1)); };
+  SmallVector<Value> parts;
+  for (int64_t i : {0, 1, 2}) {
+    const int64_t j = (i + 1) % 3, k = (i + 2) % 3;
+    parts.push_back(b.sub(b.mul(part(both[0], j), part(both[1], k)), b.mul(part(both[0], k), part(both[1], j))));
+  }
+  return ctx.result(b.concat(parts, axis));
+}
+
+/// Powers 0 .. N - 1 of each element, along a last dim; `falls`: the highest first.
+LogicalResult vander(NodeContext &ctx, bool falls) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> x = c.required("x");
+  if (failed(x))
+    return failure();
+  if (b.isComplex(*x))
+    return ctx.unsupported("of " + describe(*x) + " is not supported; supported are real tensors");
+  Value v = isa<IntegerType>(b.elementOf(*x)) ? b.convert(*x, b.getI64Type()) : *x;
+  if (b.rankOf(v) == 0)
+    v = b.reshape(v, {b.size(1)});
+  FailureOr<AffineExpr> given = readSize(c, "N", 0);
+  if (failed(given))
+    return failure();
+  const int64_t rank = b.rankOf(v);
+  auto count = getConstantSize(ctx.hasAttr("N") ? *given : getSizes(v).back());
+  if (!count || *count < 0 || *count > 4096)
+    return ctx.unsupported("with a number of powers that is not known, or more than 4096, is not supported; give N");
+  SmallVector<Value> columns;
+  Value power = b.splatLike(v, 1);
+  for (int64_t i = 0; i < *count; ++i) {
+    columns.push_back(b.unsqueeze(power, rank));
+    power = b.mul(power, v);
+  }
+  if (columns.empty()) {
+    Sizes none = getSizes(v);
+    none.push_back(b.size(0));
+    return ctx.result(b.splat(b.elementOf(v), none, 0));
+  }
+  if (falls)
+    std::reverse(columns.begin(), columns.end());
+  return ctx.result(b.concat(columns, rank));
+}
+
+LogicalResult diff(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> self = c.required("self");
+  if (failed(self))
+    return failure();
+  const int64_t rank = b.rankOf(*self);
+  FailureOr<int64_t> axis = ctx.axis(c.integer("dim", -1), rank);
+  if (failed(axis))
+    return failure();
+  SmallVector<Value> parts;
+  for (StringRef name : {"prepend", "self", "append"})
+    if (Value v = c.tensor(name))
+      parts.push_back(v);
+  if (failed(promoteTogether(c, parts)))
+    return failure();
+  if (b.isComplex(parts.front()))
+    return ctx.unsupported("of complex numbers is not supported");
+  FailureOr<Value> all = emitConcat(ctx, parts, *axis);
+  const int64_t n = c.integer("n", 1);
+  if (failed(all) || n < 0)
+    return n < 0 ? ctx.invalid("argument \"n\" is negative") : failure();
+  if (n == 0)
+    return ctx.result(*self);
+  Value v = *all;
+  for (int64_t i = 0; i < n; ++i) {
+    AffineExpr size = getSizes(v)[*axis], fewer = notNegative(b, simplifySize(size - 1));
+    if (getConstantSize(size) == 0)
+      break;
+    Value later = b.sliceDim(v, *axis, getConstantSize(fewer) == 0 ? b.size(0) : b.size(1), fewer);
+    Value earlier = b.sliceDim(v, *axis, b.size(0), fewer);
+    v = b.elementOf(v).isInteger(1) ? b.binary<XorOp>(later, earlier) : b.sub(later, earlier);
+  }
+  return ctx.result(v);
+}
+
+/// Areas under lines between neighbours: their sum, or (`isCumulative`) sums.
+LogicalResult trapezoid(NodeContext &ctx, bool isCumulative) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> y = c.required("y");
+  if (failed(y))
+    return failure();
+  FailureOr<int64_t> axis = ctx.axis(c.integer("dim", -1), b.rankOf(*y));
+  if (failed(axis))
+    return failure();
+  Type type = b.elementOf(*y);
+  if (b.isComplex(*y))
+    return ctx.unsupported("of complex numbers is not supported");
+  Value values = *y, x = c.tensor("x");
+  const bool ofBools = type.isInteger(1);
+  if (x) {
+    Value both[] = {values, x};
+    if (failed(promoteTogether(c, both)))
+      return failure();
+    if (ofBools || b.elementOf(x).isInteger(1))
+      return ctx.invalid("takes no bools");
+    values = both[0];
+    x = both[1];
+    type = b.elementOf(values);
+  }
+  const Sizes whole = getSizes(values);
+  AffineExpr count = whole[*axis];
+  auto neighbours = [&](Value v, int64_t dim) {
+    AffineExpr fewer = notNegative(b, simplifySize(getSizes(v)[dim] - 1));
+    return std::pair(b.sliceDim(v, dim, b.size(0), fewer),
+                     b.sliceDim(v, dim, getConstantSize(fewer) == 0 ? b.size(0) : b.size(1), fewer));
+  };
+  const Type real = b.isFloat(values) ? type : Type(b.getF32Type());
+  if (getConstantSize(count) == 0) {
+    Sizes none = whole;
+    if (!isCumulative)
+      none.erase(none.begin() + *axis);
+    return ctx.result(b.splat(real, none, 0));
+  }
+  auto [left, right] = neighbours(values, *axis);
+  Value area;
+  if (x) {
+    // A vector is along the dim; else as values, which it is broadcast with.
+    if (b.rankOf(x) == 1) {
+      if (failed(ctx.requireEqual(getSizes(x)[0], count, "as many x as y")))
+        return failure();
+      Sizes along(whole.size(), b.size(1));
+      along[*axis] = count;
+      x = b.reshape(x, along);
+    }
+    while (b.rankOf(x) < b.rankOf(values))
+      x = b.unsqueeze(x, 0);
+    auto [from, to] = neighbours(x, *axis + b.rankOf(x) - b.rankOf(values));
+    Value operands[] = {b.add(left, right), b.sub(to, from)};
+    if (failed(ctx.broadcastTogether(operands)))
+      return failure();
+    area = b.mul(operands[0], operands[1]);
+  } else {
+    Type wide = ofBools ? Type(b.getF32Type()) : type; // of two bools the sum is or
+    Value sum = ofBools ? b.convert(b.binary<OrOp>(left, right), wide) : b.add(left, right);
+    // dx is a Python number: with a float of integers floats are computed.
+    FailureOr<Value> dx = c.as("dx", isa_and_nonnull<FloatAttr>(ctx.attr("dx")) ? real : b.elementOf(sum), 1.0);
+    if (failed(dx))
+      return failure();
+    sum = b.convert(sum, b.elementOf(*dx));
+    area = b.mul(sum, b.broadcastTo(*dx, getSizes(sum)));
+  }
+  const int64_t dim = *axis + b.rankOf(area) - int64_t(whole.size());
+  Value total = isa<IntegerType>(b.elementOf(area)) ? b.convert(area, b.getI64Type()) : area;
+  total = isCumulative ? Value(ScanOp::create(b, total.getType(), ReduceKind::Sum, total, dim, /*exclusive=*/false,
+                                              /*reverse=*/false))
+                       : b.reduce(ReduceKind::Sum, total, {dim});
+  total = b.isFloat(total) ? total : b.convert(total, b.getF32Type());
+  return ctx.result(b.binary<DivOp>(total, 2));
+}
+
+/// Rows of `self` as variables: E[(x - E x)(x - E x)^T], with weights.
+FailureOr<Value> covariance(Call &c, Value self, int64_t correction, Value counts, Value weights) {
+  NodeContext &ctx = c.ctx;
+  PrimBuilder &b = c.b;
+  if (b.isComplex(self) || b.elementOf(self).isInteger(1) || b.rankOf(self) > 2)
+    return ctx.unsupported("of " + describe(self) +
+                           " is not supported; supported are real tensors of two dims at most that are not bool");
+  const int64_t rank = b.rankOf(self);
+  while (b.rankOf(self) < 2)
+    self = b.unsqueeze(self, 0);
+  Type type = b.isFloat(self) ? b.elementOf(self) : Type(b.getF32Type()), wide = b.accumulatorOf(type);
+  Value x = b.convert(self, wide);
+  const Sizes sizes = getSizes(x);
+  AffineExpr n = sizes[1];
+  Value weight;
+  for (Value v : {counts, weights}) {
+    if (!v)
+      continue;
+    FailureOr<Value> same = ctx.castSizes(v, {n});
+    if (failed(same))
+      return failure();
+    Value own = b.convert(*same, wide);
+    weight = weight ? b.mul(weight, own) : own;
+  }
+  Value sum = weight ? b.reduce(ReduceKind::Sum, weight, {0}) : b.convert(b.sizeValue(n), wide);
+  Value weighted = weight ? b.mul(x, b.broadcastInDims(weight, sizes, {1})) : x;
+  Value mean = b.reduce(ReduceKind::Sum, weighted, {1});
+  mean = b.div(mean, b.broadcastTo(sum, getSizes(mean)));
+  Value centred = b.sub(x, b.broadcastInDims(mean, sizes, {0}));
+  // What is divided by: the sum of weights, less the correction.
+  Value norm;
+  if (!weight || correction == 0 || !weights) {
+    norm = b.sub(sum, b.scalar(wide, double(correction)));
+  } else {
+    Value own = b.convert(weights, wide);
+    Value squares = b.reduce(ReduceKind::Sum, b.mul(weight, own), {0});
+    norm = b.sub(sum, b.binary<MulOp>(b.div(squares, sum), double(correction)));
+  }
+  norm = b.binary<MaxOp>(norm, 0);
+  Value right = weight ? b.mul(centred, b.broadcastInDims(weight, sizes, {1})) : centred;
+  FailureOr<Value> value = emitMatMul(ctx, centred, b.transpose(right, {1, 0}));
+  if (failed(value))
+    return failure();
+  Value result = b.convert(b.div(*value, b.broadcastTo(norm, getSizes(*value))), type);
+  return rank < 2 ? b.reshape(result, {}) : result;
+}
+
+LogicalResult cov(NodeContext &ctx) {
+  Call c(ctx);
+  FailureOr<Value> self = c.required("self");
+  if (failed(self))
+    return failure();
+  FailureOr<Value> value = covariance(c, *self, c.integer("correction", 1), c.tensor("fweights"), c.tensor("aweights"));
+  return failed(value) ? failure() : ctx.result(*value);
+}
+
+LogicalResult corrcoef(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> self = c.required("self");
+  if (failed(self))
+    return failure();
+  FailureOr<Value> value = covariance(c, *self, 1, {}, {});
+  if (failed(value))
+    return failure();
+  if (b.rankOf(*value) == 0)
+    return ctx.result(b.div(*value, *value));
+  const Sizes sizes = getSizes(*value);
+  Value deviation = b.unary<SqrtOp>(emitDiagonal(b, *value, 0));
+  Value result =
+      b.div(b.div(*value, b.broadcastInDims(deviation, sizes, {0})), b.broadcastInDims(deviation, sizes, {1}));
+  return ctx.result(b.binary<MaxOp>(b.binary<MinOp>(result, 1), -1));
+}
+
+/// All tuples of one element of each vector, the last one varying fastest.
+LogicalResult cartesianProduct(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  SmallVector<Value> tensors = c.tensors("tensors");
+  if (tensors.empty())
+    return ctx.invalid("needs a tensor");
+  Sizes sizes;
+  for (Value v : tensors) {
+    if (b.rankOf(v) != 1 || b.elementOf(v) != b.elementOf(tensors.front()))
+      return ctx.invalid("takes vectors of one element type, but got " + describe(v));
+    sizes.push_back(getSizes(v)[0]);
+  }
+  if (tensors.size() == 1)
+    return ctx.result(tensors.front());
+  AffineExpr count = prim::product(b.getContext(), sizes);
+  SmallVector<Value> columns;
+  for (auto [i, v] : llvm::enumerate(tensors))
+    columns.push_back(b.reshape(b.broadcastInDims(v, sizes, {int64_t(i)}), {count, b.size(1)}));
+  return ctx.result(b.concat(columns, 1));
+}
+
+LogicalResult combinations(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> self = c.required("self");
+  if (failed(self))
+    return failure();
+  const int64_t r = c.integer("r", 2);
+  const bool repeats = c.flag("with_replacement");
+  auto n = b.rankOf(*self) == 1 ? getConstantSize(getSizes(*self)[0]) : std::nullopt;
+  if (b.rankOf(*self) != 1 || r < 0)
+    return ctx.invalid("takes a vector and a length of 0 or more, but got " + describe(*self) + " and " + Twine(r));
+  if (!n)
+    return ctx.unsupported("of a number of elements that only the run knows is not supported; fix it by --dim");
+  if (r == 0)
+    return ctx.result(b.splat(b.elementOf(*self), {b.size(0)}, 0));
+  constexpr size_t kMost = 1 << 20;
+  SmallVector<int64_t> all, tuple;
+  // Tuples whose numbers rise, or do not fall, in their order.
+  for (int64_t i = 0; i < r; ++i)
+    tuple.push_back(repeats ? 0 : i);
+  while (*n > 0 && tuple.back() < *n) {
+    all.append(tuple.begin(), tuple.end());
+    if (all.size() > kMost)
+      return ctx.unsupported("of more than " + Twine(kMost) + " numbers is not supported");
+    int64_t at = r - 1;
+    while (at >= 0 && tuple[at] == (repeats ? *n - 1 : *n - r + at))
+      --at;
+    if (at < 0)
+      break;
+    ++tuple[at];
+    for (int64_t i = at + 1; i < r; ++i)
+      tuple[i] = repeats ? tuple[at] : tuple[i - 1] + 1;
+  }
+  const int64_t rows = all.size() / r;
+  if (rows == 0)
+    return ctx.result(b.splat(b.elementOf(*self), {b.size(0), b.size(r)}, 0));
+  auto dense = DenseElementsAttr::get(RankedTensorType::get({rows, r}, b.getI64Type()), ArrayRef<int64_t>(all));
+  TypedAttr value = dense;
+  if (all.size() > 64 && !dense.isSplat())
+    value = base::fromDense(dense);
+  return ctx.result(GatherOp::create(b, *self, prim::ConstantOp::create(b, value), 0));
+}
+
+} // namespace
+
+void tc::populateATenVectors(OpRegistrar &onOp) {
+  auto onAll = [&](ArrayRef<StringRef> types, const NodeHandler &handler, size_t minOperands = 1) {
+    for (StringRef type : types)
+      onOp(type, /*sinceVersion=*/1, handler, minOperands);
+  };
+  auto on = [&](StringRef type, const NodeHandler &handler, size_t minOperands = 1) {
+    onAll({type}, handler, minOperands);
+  };
+  onAll({"outer.default", "ger.default"}, outer, 2);
+  on("dot.default", [](NodeContext &ctx) { return dot(ctx, "tensor"); }, 2);
+  on("vdot.default", [](NodeContext &ctx) { return dot(ctx, "other"); }, 2);
+  on("kron.default", kron, 2);
+  on("cross.default", [](NodeContext &ctx) { return cross(ctx, std::nullopt); }, 2);
+  on("linalg_cross.default", [](NodeContext &ctx) { return cross(ctx, -1); }, 2);
+  on("vander.default", [](NodeContext &ctx) { return vander(ctx, !Call(ctx).flag("increasing")); });
+  on("linalg_vander.default", [](NodeContext &ctx) { return vander(ctx, /*falls=*/false); });
+  on("diff.default", diff);
+  onAll({"trapezoid.x", "trapezoid.dx", "trapz.x", "trapz.dx"},
+        [](NodeContext &ctx) { return trapezoid(ctx, /*isCumulative=*/false); });
+  onAll({"cumulative_trapezoid.x", "cumulative_trapezoid.dx"},
+        [](NodeContext &ctx) { return trapezoid(ctx, /*isCumulative=*/true); });
+  on("cov.default", cov);
+  on("corrcoef.default", corrcoef);
+  on("cartesian_prod.default", cartesianProduct);
+  on("combinations.default", combinations);
+  onOp.takeComplex(ComplexUse::Moved, {"cartesian_prod.default", "combinations.default"});
+}
