@@ -84,6 +84,14 @@ int tcrt_words_size(uint32_t dtype, uint32_t rank, const int64_t *dims, uint64_t
 
 /* Host functions that have a file of their own, by their names without "tcrt_". */
 tcrt_status_t tcrt_determinant(const tcrt_services_t *services, tcrt_store_t *store, const tcrt_call_t *call);
+tcrt_status_t tcrt_linalg_cholesky(const tcrt_services_t *services, tcrt_store_t *store, const tcrt_call_t *call);
+tcrt_status_t tcrt_linalg_eigh(const tcrt_services_t *services, tcrt_store_t *store, const tcrt_call_t *call);
+tcrt_status_t tcrt_linalg_lu(const tcrt_services_t *services, tcrt_store_t *store, const tcrt_call_t *call);
+tcrt_status_t tcrt_linalg_qr(const tcrt_services_t *services, tcrt_store_t *store, const tcrt_call_t *call);
+tcrt_status_t tcrt_linalg_solve(const tcrt_services_t *services, tcrt_store_t *store, const tcrt_call_t *call);
+tcrt_status_t tcrt_linalg_solve_triangular(const tcrt_services_t *services, tcrt_store_t *store,
+                                           const tcrt_call_t *call);
+tcrt_status_t tcrt_linalg_svd(const tcrt_services_t *services, tcrt_store_t *store, const tcrt_call_t *call);
 tcrt_status_t tcrt_non_max_suppression(const tcrt_services_t *services, tcrt_store_t *store, const tcrt_call_t *call);
 
 /* The function of this name in the library itself, or NULL. */

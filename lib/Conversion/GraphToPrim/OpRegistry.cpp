@@ -62,6 +62,7 @@ const OpRegistry &OpRegistry::get() {
     populateATenOrder(aten);
     populateATenParts(aten);
     populateATenReduction(aten);
+    populateATenLinalg(aten);
     populateATenSpectral(aten);
     populateATenVectors(aten);
     populateATenWindows(aten);

@@ -97,6 +97,7 @@ void populateATenNorm(OpRegistrar &onOp);
 void populateATenOrder(OpRegistrar &onOp);
 void populateATenParts(OpRegistrar &onOp);
 void populateATenReduction(OpRegistrar &onOp);
+void populateATenLinalg(OpRegistrar &onOp);
 void populateATenSpectral(OpRegistrar &onOp);
 void populateATenVectors(OpRegistrar &onOp);
 void populateATenWindows(OpRegistrar &onOp);

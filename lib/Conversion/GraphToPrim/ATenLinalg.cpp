@@ -1,0 +1,947 @@
+//===- ATenLinalg.cpp - factors, inverses and norms of matrices of ATen -------------------------------------------===//
+//
+// Factors are functions of the runtime (lib/Functions/Linalg.c), what follows from them is prim. Signs of eigenvectors
+// and singular vectors are free, as PyTorch says of them. Source: the native function schemas of PyTorch
+// (aten/src/ATen/native/native_functions.yaml), and what torch.linalg's documentation says of tolerances and shapes.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "ATenSupport.h"
+#include "OpRegistry.h"
+#include "Shared.h"
+
+#include <cfloat>
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::prim;
+
+namespace {
+
+/// Matrices [.., M, N] as [B, M, N].
+struct Matrices {
+  Value all;
+  Sizes outer; ///< the dims in front
+  AffineExpr rows, columns;
+};
+
+FailureOr<Matrices> toMatrices(NodeContext &ctx, Value x) {
+  PrimBuilder &b = ctx.b;
+  if (b.isComplex(x))
+    return LogicalResult(ctx.unsupported("of complex matrices is not supported"));
+  if (!b.elementOf(x).isF32() && !b.elementOf(x).isF64())
+    return LogicalResult(ctx.invalid("takes matrices of f32 or f64, but got " + describe(x)));
+  Sizes sizes = getSizes(x);
+  if (sizes.size() < 2)
+    return LogicalResult(ctx.invalid("takes matrices, of rank 2 or more, but got " + describe(x)));
+  Matrices m;
+  m.columns = sizes.pop_back_val();
+  m.rows = sizes.pop_back_val();
+  m.outer = sizes;
+  m.all = b.reshape(x, {product(b.getContext(), sizes), m.rows, m.columns});
+  return m;
+}
+
+FailureOr<Matrices> readMatrices(Call &c, StringRef name) {
+  FailureOr<Value> x = c.required(name);
+  return failed(x) ? FailureOr<Matrices>(failure()) : toMatrices(c.ctx, *x);
+}
+
+FailureOr<Matrices> readSquare(Call &c, StringRef name) {
+  FailureOr<Matrices> m = readMatrices(c, name);
+  if (failed(m) || failed(c.ctx.requireEqual(m->rows, m->columns, "square matrices")))
+    return failure();
+  m->columns = m->rows;
+  m->all = c.b.reshape(m->all, {getSizes(m->all)[0], m->rows, m->rows});
+  return m;
+}
+
+AffineExpr batchOf(const Matrices &m) { return getSizes(m.all)[0]; }
+Type typeOf(PrimBuilder &b, const Matrices &m) { return b.elementOf(m.all); }
+
+/// [B, dims..] as [outer.., dims..].
+Value spreadOuter(PrimBuilder &b, Value v, const Sizes &outer) {
+  Sizes sizes(outer);
+  const Sizes own = getSizes(v);
+  sizes.append(own.begin() + 1, own.end());
+  return b.reshape(v, sizes);
+}
+
+/// Matrices turned over.
+Value turn(PrimBuilder &b, Value v) {
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, b.rankOf(v)));
+  std::swap(permutation[permutation.size() - 2], permutation[permutation.size() - 1]);
+  return b.transpose(v, permutation);
+}
+
+/// min(M, N).
+FailureOr<AffineExpr> shorterSide(NodeContext &ctx, const Matrices &m) {
+  auto [low, high] = ctx.b.bounds(simplifySize(m.rows - m.columns));
+  if (low >= 0)
+    return m.columns;
+  if (high <= 0)
+    return m.rows;
+  return LogicalResult(ctx.unsupported("of matrices that may be higher or wider is not supported; give their sizes "
+                                       "with --dim"));
+}
+
+ValueRange callOf(PrimBuilder &b, StringRef function, ValueRange operands, ArrayRef<std::pair<Type, Sizes>> results) {
+  SmallVector<Type> types;
+  for (const auto &[element, sizes] : results)
+    types.push_back(makeType(element, sizes));
+  return b.hostCall(function, operands, types);
+}
+
+/// A run where the numbers of `info` [B] are not all 0 fails.
+void guardInfo(NodeContext &ctx, Value info, const Twine &what) {
+  Value sum = ctx.b.reduce(ReduceKind::Sum, info, {0});
+  ctx.b.guard(sum, 0, "node \"" + graph::getNodeName(ctx.b.getLoc()) + "\": " + what);
+}
+
+Value unitMatrices(PrimBuilder &b, Type type, const Sizes &sizes) {
+  const int64_t rank = sizes.size();
+  Type i64 = b.getI64Type();
+  return b.convert(b.compare(CompareKind::EQ, b.iota(i64, sizes, rank - 2), b.iota(i64, sizes, rank - 1)), type);
+}
+
+//===--- LU and what follows from it ------------------------------------------------------------------------------===//
+
+struct Lu {
+  Value factors, pivots, info;
+};
+
+FailureOr<Lu> factorLu(NodeContext &ctx, const Matrices &m) {
+  PrimBuilder &b = ctx.b;
+  FailureOr<AffineExpr> k = shorterSide(ctx, m);
+  if (failed(k))
+    return failure();
+  Type i64 = b.getI64Type();
+  ValueRange r =
+      callOf(b, "linalg_lu", m.all, {{typeOf(b, m), getSizes(m.all)}, {i64, {batchOf(m), *k}}, {i64, {batchOf(m)}}});
+  return Lu{r[0], r[1], r[2]};
+}
+
+struct Determinant {
+  Value sign, logarithm; ///< [B]
+};
+
+/// Of the diagonal of U, and of how many rows were exchanged.
+Determinant readDeterminant(PrimBuilder &b, const Matrices &m, const Lu &lu) {
+  Type type = typeOf(b, m), i64 = b.getI64Type();
+  const Sizes all = getSizes(lu.factors), row{all[0], all[1]};
+  Value isDiagonal = b.compare(CompareKind::EQ, b.iota(i64, all, 1), b.iota(i64, all, 2));
+  Value diagonal = b.reduce(ReduceKind::Sum, b.select(isDiagonal, lu.factors, b.splatLike(lu.factors, 0)), {2});
+  Value isMoved = b.compare(CompareKind::NE, lu.pivots, b.iota(i64, row, 1));
+  Value turned = b.select(isMoved, b.splat(type, row, -1), b.splat(type, row, 1));
+  Value sign = b.mul(turned, b.unary<SignOp>(diagonal));
+  return {b.reduce(ReduceKind::Prod, sign, {1}),
+          b.reduce(ReduceKind::Sum, b.unary<LogOp>(b.unary<AbsOp>(diagonal)), {1})};
+}
+
+/// The pivots as LAPACK counts them.
+Value pivotsFromOne(PrimBuilder &b, Value pivots) {
+  return b.convert(b.binary<AddOp>(pivots, 1), b.getIntegerType(32));
+}
+
+/// linalg_slogdet and the like; `hasFactors`: results 2 and 3 are the factors.
+NodeHandler slogdet(StringRef name, bool hasFactors) {
+  return [=](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    FailureOr<Matrices> m = readSquare(c, name);
+    if (failed(m))
+      return failure();
+    FailureOr<Lu> lu = factorLu(ctx, *m);
+    if (failed(lu))
+      return failure();
+    Determinant d = readDeterminant(ctx.b, *m, *lu);
+    if (failed(ctx.set(0, spreadOuter(ctx.b, d.sign, m->outer))) ||
+        failed(ctx.set(1, spreadOuter(ctx.b, d.logarithm, m->outer))))
+      return failure();
+    if (!hasFactors)
+      return success();
+    return success(succeeded(ctx.set(2, spreadOuter(ctx.b, lu->factors, m->outer))) &&
+                   succeeded(ctx.set(3, spreadOuter(ctx.b, pivotsFromOne(ctx.b, lu->pivots), m->outer))));
+  };
+}
+
+/// det.default and the like: the operator of ONNX.
+NodeHandler det(StringRef name, bool hasFactors) {
+  return [=](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    FailureOr<Matrices> m = readSquare(c, name);
+    if (failed(m))
+      return failure();
+    FailureOr<Value> d = ctx.emitAs("Det", 11, m->all);
+    if (failed(d) || failed(ctx.set(0, spreadOuter(ctx.b, *d, m->outer))))
+      return failure();
+    if (!hasFactors || (!ctx.isResultUsed(1) && !ctx.isResultUsed(2)))
+      return success();
+    FailureOr<Lu> lu = factorLu(ctx, *m);
+    if (failed(lu))
+      return failure();
+    return success(succeeded(ctx.set(1, spreadOuter(ctx.b, lu->factors, m->outer))) &&
+                   succeeded(ctx.set(2, spreadOuter(ctx.b, pivotsFromOne(ctx.b, lu->pivots), m->outer))));
+  };
+}
+
+/// Not a number where the determinant is negative, minus infinity where it is 0.
+LogicalResult logdet(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Matrices> m = readSquare(c, "self");
+  if (failed(m))
+    return failure();
+  FailureOr<Lu> lu = factorLu(ctx, *m);
+  if (failed(lu))
+    return failure();
+  Determinant d = readDeterminant(b, *m, *lu);
+  Value isNegative = b.compare(CompareKind::LT, d.sign, 0);
+  Value y = b.select(isNegative, b.splatLike(d.logarithm, NAN), d.logarithm);
+  return ctx.result(spreadOuter(b, y, m->outer));
+}
+
+/// linalg_lu_factor(_ex): factors, pivots, and (`hasInfo`) the number of the first pivot of 0.
+NodeHandler luFactor(bool hasInfo) {
+  return [=](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    FailureOr<Matrices> m = readMatrices(c, "A");
+    if (failed(m))
+      return failure();
+    if (!c.flag("pivot", true))
+      return ctx.unsupported("without pivots is not supported");
+    FailureOr<Lu> lu = factorLu(ctx, *m);
+    if (failed(lu) || failed(ctx.set(0, spreadOuter(ctx.b, lu->factors, m->outer))) ||
+        failed(ctx.set(1, spreadOuter(ctx.b, pivotsFromOne(ctx.b, lu->pivots), m->outer))))
+      return failure();
+    if (!hasInfo)
+      return success();
+    return ctx.set(2, spreadOuter(ctx.b, ctx.b.convert(lu->info, ctx.b.getIntegerType(32)), m->outer));
+  };
+}
+
+struct Solution {
+  Value x, info;
+};
+
+/// x of a x = y, [B, n, n] and [B, n, k].
+Solution emitSolve(PrimBuilder &b, Value a, Value y) {
+  ValueRange r =
+      callOf(b, "linalg_solve", {a, y}, {{b.elementOf(a), getSizes(y)}, {b.getI64Type(), Sizes{getSizes(a)[0]}}});
+  return {r[0], r[1]};
+}
+
+/// linalg_inv(_ex) and inverse; with `isChecked` a singular matrix fails, else it is told of in result 1.
+NodeHandler inverse(StringRef name, bool isChecked) {
+  return [=](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    PrimBuilder &b = ctx.b;
+    FailureOr<Matrices> m = readSquare(c, name);
+    if (failed(m))
+      return failure();
+    Solution s = emitSolve(b, m->all, unitMatrices(b, typeOf(b, *m), getSizes(m->all)));
+    if (isChecked || c.flag("check_errors"))
+      guardInfo(ctx, s.info, "its matrix is singular and has no inverse");
+    if (failed(ctx.set(0, spreadOuter(b, s.x, m->outer))))
+      return failure();
+    return isChecked ? success() : ctx.set(1, spreadOuter(b, b.convert(s.info, b.getIntegerType(32)), m->outer));
+  };
+}
+
+/// Two values whose dims in front of the last two are broadcast together, as [B, .., ..].
+struct Pair {
+  Matrices a, y;
+  Sizes outer;
+};
+
+FailureOr<Pair> broadcastOuter(NodeContext &ctx, Value a, Value y) {
+  PrimBuilder &b = ctx.b;
+  Sizes sa = getSizes(a), sy = getSizes(y);
+  if (sa.size() < 2 || sy.size() < 2)
+    return LogicalResult(ctx.invalid("takes matrices, but got " + describe(a) + " and " + describe(y)));
+  if (b.elementOf(a) != b.elementOf(y))
+    return LogicalResult(ctx.invalid("operands " + describe(a) + " and " + describe(y) + " differ in element type"));
+  Sizes outers[] = {Sizes(sa.begin(), sa.end() - 2), Sizes(sy.begin(), sy.end() - 2)};
+  FailureOr<Sizes> outer = ctx.broadcastSizes(outers);
+  if (failed(outer))
+    return failure();
+  auto spread = [&](Value v, const Sizes &own) {
+    Sizes sizes(*outer);
+    sizes.append(own.end() - 2, own.end());
+    return b.broadcastTo(v, sizes);
+  };
+  FailureOr<Matrices> ma = toMatrices(ctx, spread(a, sa)), my = toMatrices(ctx, spread(y, sy));
+  if (failed(ma) || failed(my))
+    return failure();
+  return Pair{*ma, *my, *outer};
+}
+
+/// linalg_solve(_ex), _linalg_solve_ex: results 0 and, where there are any, those that `positions` names.
+struct SolveResults {
+  bool isChecked;
+  int factors = -1, pivots = -1, info = -1;
+};
+
+NodeHandler solve(SolveResults positions) {
+  return [=](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    PrimBuilder &b = ctx.b;
+    FailureOr<Value> a = c.required("A"), y = c.required("B");
+    if (failed(a) || failed(y))
+      return failure();
+    const bool isLeft = c.flag("left", true);
+    // One right side: a vector, or as many vectors as there are matrices.
+    const int64_t ra = b.rankOf(*a), ry = b.rankOf(*y);
+    bool isVector = ry == 1;
+    if (ry == ra - 1 && ry > 1) {
+      const Sizes sa = getSizes(*a), sy = getSizes(*y);
+      isVector = std::equal(sy.begin(), sy.end(), sa.begin());
+    }
+    Value right = isVector ? b.unsqueeze(*y, ry) : *y;
+    if (isVector && !isLeft)
+      return ctx.invalid("takes vectors on the right side only");
+    FailureOr<Pair> pair =
+        isLeft ? broadcastOuter(ctx, *a, right) : broadcastOuter(ctx, turn(b, *a), turn(b, right)); // x a = y
+    if (failed(pair))
+      return failure();
+    if (failed(ctx.requireEqual(pair->a.rows, pair->a.columns, "square matrices")) ||
+        failed(ctx.requireEqual(pair->a.rows, pair->y.rows, "right sides of as many rows as its matrices")))
+      return failure();
+    const Sizes square{batchOf(pair->a), pair->y.rows, pair->y.rows};
+    Solution s = emitSolve(b, b.reshape(pair->a.all, square), pair->y.all);
+    if (positions.isChecked || c.flag("check_errors"))
+      guardInfo(ctx, s.info, "its matrix is singular: there is no solution, or more than one");
+    Value x = spreadOuter(b, s.x, pair->outer);
+    x = isVector ? b.take(x, b.rankOf(x) - 1, 0) : isLeft ? x : turn(b, x);
+    if (failed(ctx.set(0, x)))
+      return failure();
+    auto isUsed = [&](int position) { return position >= 0 && ctx.isResultUsed(position); };
+    if (positions.info >= 0 &&
+        failed(ctx.set(positions.info, spreadOuter(b, b.convert(s.info, b.getIntegerType(32)), pair->outer))))
+      return failure();
+    if (isUsed(positions.factors) || isUsed(positions.pivots))
+      return ctx.unsupported("with its factors as results is not supported; call torch.linalg.lu_factor");
+    return success();
+  };
+}
+
+/// x of a x = y with a triangular `a`.
+FailureOr<Value> emitTriangular(NodeContext &ctx, Value a, Value y, bool isUpper, bool isUnit) {
+  PrimBuilder &b = ctx.b;
+  FailureOr<Pair> pair = broadcastOuter(ctx, a, y);
+  if (failed(pair) || failed(ctx.requireEqual(pair->a.rows, pair->a.columns, "square matrices")) ||
+      failed(ctx.requireEqual(pair->a.rows, pair->y.rows, "right sides of as many rows as its matrices")))
+    return failure();
+  const Sizes square{batchOf(pair->a), pair->y.rows, pair->y.rows};
+  Value operands[] = {b.reshape(pair->a.all, square), pair->y.all, b.sizeValue(b.size(isUpper)),
+                      b.sizeValue(b.size(isUnit))};
+  ValueRange r = callOf(b, "linalg_solve_triangular", operands, {{b.elementOf(y), getSizes(pair->y.all)}});
+  return spreadOuter(b, r[0], pair->outer);
+}
+
+LogicalResult solveTriangular(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> a = c.required("self"), y = c.required("B");
+  if (failed(a) || failed(y))
+    return failure();
+  const bool isUpper = c.flag("upper"), isUnit = c.flag("unitriangular");
+  if (c.flag("left", true)) {
+    FailureOr<Value> x = emitTriangular(ctx, *a, *y, isUpper, isUnit);
+    return failed(x) ? failure() : ctx.result(*x);
+  }
+  FailureOr<Value> x = emitTriangular(ctx, turn(b, *a), turn(b, *y), !isUpper, isUnit);
+  return failed(x) ? failure() : ctx.result(turn(b, *x));
+}
+
+/// The older form: arguments the other way round, and the matrix is a result, too.
+LogicalResult triangularSolve(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> y = c.required("self"), a = c.required("A");
+  if (failed(a) || failed(y))
+    return failure();
+  const bool isTurned = c.flag("transpose"), isUpper = c.flag("upper", true);
+  FailureOr<Value> x =
+      emitTriangular(ctx, isTurned ? turn(b, *a) : *a, *y, isUpper != isTurned, c.flag("unitriangular"));
+  if (failed(x) || failed(ctx.set(0, *x)))
+    return failure();
+  return ctx.isResultUsed(1) ? ctx.set(1, *a) : success();
+}
+
+//===--- Cholesky -------------------------------------------------------------------------------------------------===//
+
+struct Cholesky {
+  Value factor, info;
+};
+
+/// The lower factor of what the lower triangle, or (`isUpper`) the upper one, says; turned over for the upper one.
+Cholesky factorCholesky(PrimBuilder &b, const Matrices &m, bool isUpper) {
+  ValueRange r = callOf(b, "linalg_cholesky", isUpper ? turn(b, m.all) : m.all,
+                        {{typeOf(b, m), getSizes(m.all)}, {b.getI64Type(), Sizes{batchOf(m)}}});
+  return {isUpper ? turn(b, r[0]) : r[0], r[1]};
+}
+
+NodeHandler cholesky(bool isChecked) {
+  return [=](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    PrimBuilder &b = ctx.b;
+    FailureOr<Matrices> m = readSquare(c, "self");
+    if (failed(m))
+      return failure();
+    Cholesky f = factorCholesky(b, *m, c.flag("upper"));
+    if (isChecked || c.flag("check_errors"))
+      guardInfo(ctx, f.info, "its matrix is not positive definite");
+    if (failed(ctx.set(0, spreadOuter(b, f.factor, m->outer))))
+      return failure();
+    return isChecked ? success() : ctx.set(1, spreadOuter(b, b.convert(f.info, b.getIntegerType(32)), m->outer));
+  };
+}
+
+/// x of L L' x = y, or of U' U x = y.
+FailureOr<Value> solveByFactor(NodeContext &ctx, Value factor, Value y, bool isUpper) {
+  Value turned = turn(ctx.b, factor);
+  FailureOr<Value> middle = emitTriangular(ctx, isUpper ? turned : factor, y, /*isUpper=*/false, /*isUnit=*/false);
+  if (failed(middle))
+    return failure();
+  return emitTriangular(ctx, isUpper ? factor : turned, *middle, /*isUpper=*/true, /*isUnit=*/false);
+}
+
+LogicalResult choleskySolve(NodeContext &ctx) {
+  Call c(ctx);
+  FailureOr<Value> y = c.required("self"), factor = c.required("input2");
+  if (failed(y) || failed(factor))
+    return failure();
+  FailureOr<Value> x = solveByFactor(ctx, *factor, *y, c.flag("upper"));
+  return failed(x) ? failure() : ctx.result(*x);
+}
+
+LogicalResult choleskyInverse(NodeContext &ctx) {
+  Call c(ctx);
+  FailureOr<Matrices> m = readSquare(c, "self");
+  if (failed(m))
+    return failure();
+  Value unit = unitMatrices(ctx.b, typeOf(ctx.b, *m), getSizes(m->all));
+  FailureOr<Value> x = solveByFactor(ctx, m->all, unit, c.flag("upper"));
+  return failed(x) ? failure() : ctx.result(spreadOuter(ctx.b, *x, m->outer));
+}
+
+//===--- QR, eigenvalues, singular values -------------------------------------------------------------------------===//
+
+LogicalResult emitQr(NodeContext &ctx, const Matrices &m, bool isComplete, bool hasQ) {
+  PrimBuilder &b = ctx.b;
+  AffineExpr inner = m.rows;
+  if (!isComplete) {
+    FailureOr<AffineExpr> k = shorterSide(ctx, m);
+    if (failed(k))
+      return failure();
+    inner = *k;
+  }
+  Type type = typeOf(b, m);
+  ValueRange r =
+      callOf(b, "linalg_qr", m.all, {{type, {batchOf(m), m.rows, inner}}, {type, {batchOf(m), inner, m.columns}}});
+  Value q = hasQ ? spreadOuter(b, r[0], m.outer) : b.splat(type, {b.size(0)}, 0);
+  return success(succeeded(ctx.set(0, q)) && succeeded(ctx.set(1, spreadOuter(b, r[1], m.outer))));
+}
+
+LogicalResult qr(NodeContext &ctx) {
+  Call c(ctx);
+  FailureOr<Matrices> m = readMatrices(c, "A");
+  if (failed(m))
+    return failure();
+  const std::string mode = ctx.getString("mode", "reduced");
+  if (mode != "reduced" && mode != "complete" && mode != "r")
+    return ctx.invalid("mode is \"" + mode + "\"; it may be \"reduced\", \"complete\" or \"r\"");
+  return emitQr(ctx, *m, mode == "complete", mode != "r");
+}
+
+LogicalResult oldQr(NodeContext &ctx) {
+  Call c(ctx);
+  FailureOr<Matrices> m = readMatrices(c, "self");
+  return failed(m) ? failure() : emitQr(ctx, *m, !c.flag("some", true), /*hasQ=*/true);
+}
+
+struct Eigen {
+  Value values, vectors;
+};
+
+Eigen emitEigh(PrimBuilder &b, const Matrices &m, bool isUpper) {
+  ValueRange r = callOf(b, "linalg_eigh", isUpper ? turn(b, m.all) : m.all,
+                        {{typeOf(b, m), {batchOf(m), m.rows}}, {typeOf(b, m), getSizes(m.all)}});
+  return {r[0], r[1]};
+}
+
+/// linalg_eigh and (`hasVectors` false) linalg_eigvalsh.
+NodeHandler eigh(StringRef name, bool hasVectors) {
+  return [=](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    FailureOr<Matrices> m = readSquare(c, name);
+    if (failed(m))
+      return failure();
+    const std::string triangle = ctx.getString("UPLO", "L");
+    if (triangle != "L" && triangle != "U" && triangle != "l" && triangle != "u")
+      return ctx.invalid("UPLO is \"" + triangle + "\"; it may be \"L\" or \"U\"");
+    Eigen e = emitEigh(ctx.b, *m, triangle == "U" || triangle == "u");
+    if (failed(ctx.set(0, spreadOuter(ctx.b, e.values, m->outer))))
+      return failure();
+    if (!hasVectors)
+      return success();
+    if (!c.flag("compute_v", true))
+      return ctx.set(1, ctx.b.splat(typeOf(ctx.b, *m), {ctx.b.size(0)}, 0));
+    return ctx.set(1, spreadOuter(ctx.b, e.vectors, m->outer));
+  };
+}
+
+struct Svd {
+  Value u, values, vh; ///< [B, M, p], [B, k], [B, q, N]
+};
+
+FailureOr<Svd> emitSvd(NodeContext &ctx, const Matrices &m, bool isFull = false) {
+  PrimBuilder &b = ctx.b;
+  FailureOr<AffineExpr> k = shorterSide(ctx, m);
+  if (failed(k))
+    return failure();
+  Type type = typeOf(b, m);
+  ValueRange r = callOf(b, "linalg_svd", m.all,
+                        {{type, {batchOf(m), m.rows, isFull ? m.rows : *k}},
+                         {type, {batchOf(m), *k}},
+                         {type, {batchOf(m), isFull ? m.columns : *k, m.columns}}});
+  return Svd{r[0], r[1], r[2]};
+}
+
+/// linalg_svd, _linalg_svd and (`isTurned`: V instead of V') svd.
+NodeHandler svd(StringRef name, bool isFullByDefault, bool isTurned) {
+  return [=](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    PrimBuilder &b = ctx.b;
+    FailureOr<Matrices> m = readMatrices(c, name);
+    if (failed(m))
+      return failure();
+    const bool isFull = isTurned ? !c.flag("some", true) : c.flag("full_matrices", isFullByDefault);
+    const bool hasVectors = c.flag("compute_uv", true);
+    if (!hasVectors && isTurned)
+      return ctx.unsupported("without vectors is not supported; call torch.linalg.svdvals");
+    FailureOr<Svd> s = emitSvd(ctx, *m, isFull && hasVectors);
+    if (failed(s))
+      return failure();
+    Value none = b.splat(typeOf(b, *m), {b.size(0)}, 0);
+    return success(
+        succeeded(ctx.set(0, hasVectors ? spreadOuter(b, s->u, m->outer) : none)) &&
+        succeeded(ctx.set(1, spreadOuter(b, s->values, m->outer))) &&
+        succeeded(ctx.set(2, hasVectors ? spreadOuter(b, isTurned ? turn(b, s->vh) : s->vh, m->outer) : none)));
+  };
+}
+
+LogicalResult svdvals(NodeContext &ctx) {
+  Call c(ctx);
+  FailureOr<Matrices> m = readMatrices(c, "A");
+  if (failed(m))
+    return failure();
+  FailureOr<Svd> s = emitSvd(ctx, *m);
+  return failed(s) ? failure() : ctx.result(spreadOuter(ctx.b, s->values, m->outer));
+}
+
+/// The absolute and the relative tolerance [B], from numbers or tensors. Neither is given: the larger side times the
+/// type's epsilon; only an absolute one above 0: that alone.
+FailureOr<Value> readTolerance(NodeContext &ctx, const Matrices &m, Value largest, StringRef absolute,
+                               StringRef relative) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  Type type = typeOf(b, m);
+  const Sizes batch = getSizes(largest);
+  auto read = [&](StringRef name) -> FailureOr<Value> {
+    if (name.empty() || !c.has(name))
+      return Value();
+    FailureOr<Value> v = c.as(name, type);
+    if (failed(v))
+      return failure();
+    FailureOr<Value> spread = ctx.broadcastOnto(*v, m.outer);
+    return failed(spread) ? FailureOr<Value>(failure()) : b.reshape(*spread, batch);
+  };
+  FailureOr<Value> atol = read(absolute), rtol = read(relative);
+  if (failed(atol) || failed(rtol))
+    return failure();
+  if (!*rtol) {
+    auto [low, high] = b.bounds(simplifySize(m.rows - m.columns));
+    if (low < 0 && high > 0)
+      return LogicalResult(ctx.unsupported("of matrices that may be higher or wider is not supported"));
+    Value side = b.convert(b.sizeValue(low >= 0 ? m.rows : m.columns), type);
+    Value usual = b.broadcastTo(b.binary<MulOp>(side, type.isF64() ? DBL_EPSILON : FLT_EPSILON), batch);
+    rtol = *atol ? b.select(b.compare(CompareKind::GT, *atol, 0), b.splatLike(usual, 0), usual) : usual;
+  }
+  Value limit = b.mul(*rtol, largest);
+  return *atol ? b.max(*atol, limit) : limit;
+}
+
+/// Singular values, or the sizes of the eigenvalues of symmetric matrices [B, k], and their largest [B].
+struct Spectrum {
+  Value values, largest;
+};
+
+FailureOr<Spectrum> readSpectrum(NodeContext &ctx, const Matrices &m, bool isHermitian, Svd *factors, Eigen *eigen) {
+  PrimBuilder &b = ctx.b;
+  Spectrum s;
+  if (isHermitian) {
+    if (failed(ctx.requireEqual(m.rows, m.columns, "square matrices")))
+      return failure();
+    *eigen = emitEigh(b, m, /*isUpper=*/false);
+    s.values = b.unary<AbsOp>(eigen->values);
+  } else {
+    FailureOr<Svd> svd = emitSvd(ctx, m);
+    if (failed(svd))
+      return failure();
+    *factors = *svd;
+    s.values = svd->values;
+  }
+  // None is below 0, which stands for the largest of none.
+  s.largest = b.reduce(ReduceKind::Max,
+                       b.pad(s.values, b.scalar(b.elementOf(s.values), 0), Sizes(2, b.size(0)),
+                             {getSizes(s.values)[0], simplifySize(getSizes(s.values)[1] + 1)}),
+                       {1});
+  return s;
+}
+
+NodeHandler matrixRank(StringRef name, StringRef absolute, StringRef relative) {
+  return [=](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    PrimBuilder &b = ctx.b;
+    FailureOr<Matrices> m = readMatrices(c, name);
+    if (failed(m))
+      return failure();
+    Svd svd;
+    Eigen eigen;
+    FailureOr<Spectrum> s = readSpectrum(ctx, *m, c.flag("hermitian"), &svd, &eigen);
+    if (failed(s))
+      return failure();
+    FailureOr<Value> limit = readTolerance(ctx, *m, s->largest, absolute, relative);
+    if (failed(limit))
+      return failure();
+    Value isAbove = b.compare(CompareKind::GT, s->values, b.broadcastInDims(*limit, getSizes(s->values), {0}));
+    return ctx.result(spreadOuter(b, b.reduce(ReduceKind::Sum, b.convert(isAbove, b.getI64Type()), {1}), m->outer));
+  };
+}
+
+NodeHandler pseudoInverse(StringRef name, StringRef absolute, StringRef relative) {
+  return [=](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    PrimBuilder &b = ctx.b;
+    FailureOr<Matrices> m = readMatrices(c, name);
+    if (failed(m))
+      return failure();
+    const bool isHermitian = c.flag("hermitian");
+    Svd svd;
+    Eigen eigen;
+    FailureOr<Spectrum> s = readSpectrum(ctx, *m, isHermitian, &svd, &eigen);
+    if (failed(s))
+      return failure();
+    FailureOr<Value> limit = readTolerance(ctx, *m, s->largest, absolute, relative);
+    if (failed(limit))
+      return failure();
+    const Sizes sizes = getSizes(s->values);
+    Value isKept = b.compare(CompareKind::GT, s->values, b.broadcastInDims(*limit, sizes, {0}));
+    Value values = isHermitian ? eigen.values : s->values;
+    Value inverses = b.select(isKept, b.unary<ReciprocalOp>(values), b.splatLike(values, 0));
+    // V S^-1 U'
+    Value left = isHermitian ? eigen.vectors : turn(b, svd.vh), right = turn(b, isHermitian ? eigen.vectors : svd.u);
+    Value scaled = b.mul(left, b.broadcastInDims(inverses, getSizes(left), {0, 2}));
+    FailureOr<Value> y = emitMatMul(ctx, scaled, right);
+    return failed(y) ? failure() : ctx.result(spreadOuter(b, *y, m->outer));
+  };
+}
+
+//===--- norms ----------------------------------------------------------------------------------------------------===//
+
+/// Norms [B] of matrices [B, M, N]. `order`: "fro", "nuc", or "" for the number.
+FailureOr<Value> emitMatrixNorm(NodeContext &ctx, const Matrices &m, StringRef word, double order) {
+  PrimBuilder &b = ctx.b;
+  if (word == "fro") {
+    Value square = b.mul(m.all, m.all);
+    return b.unary<SqrtOp>(b.reduce(ReduceKind::Sum, square, {1, 2}));
+  }
+  const double size = std::abs(order);
+  if (word == "nuc" || size == 2) {
+    FailureOr<Svd> s = emitSvd(ctx, m);
+    if (failed(s))
+      return failure();
+    return b.reduce(word == "nuc" ? ReduceKind::Sum : order > 0 ? ReduceKind::Max : ReduceKind::Min, s->values, {1});
+  }
+  if (!word.empty() || (size != 1 && !std::isinf(order)))
+    return LogicalResult(ctx.invalid("takes the orders \"fro\", \"nuc\", inf, -inf, 1, -1, 2 and -2"));
+  Value sums = b.reduce(ReduceKind::Sum, b.unary<AbsOp>(m.all), {std::isinf(order) ? 2 : 1});
+  return b.reduce(order > 0 ? ReduceKind::Max : ReduceKind::Min, sums, {1});
+}
+
+/// The norms over two dims.
+LogicalResult matrixNorm(NodeContext &ctx, StringRef word, double order, ArrayRef<int64_t> dims) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> self = c.required("self");
+  if (failed(self))
+    return failure();
+  FailureOr<Type> type = c.dtype(b.elementOf(*self));
+  if (failed(type))
+    return failure();
+  FailureOr<Value> x = c.convert(*self, *type);
+  if (failed(x))
+    return failure();
+  const int64_t rank = b.rankOf(*x);
+  FailureOr<SmallVector<int64_t>> axes = ctx.axes(dims, rank);
+  if (failed(axes) || axes->size() != 2)
+    return ctx.invalid("takes two dims");
+  SmallVector<int64_t> permutation;
+  for (int64_t i = 0; i < rank; ++i)
+    if (!llvm::is_contained(*axes, i))
+      permutation.push_back(i);
+  permutation.append(axes->begin(), axes->end());
+  FailureOr<Matrices> m = toMatrices(ctx, b.transpose(*x, permutation));
+  if (failed(m))
+    return failure();
+  FailureOr<Value> norm = emitMatrixNorm(ctx, *m, word, order);
+  if (failed(norm))
+    return failure();
+  Value y = spreadOuter(b, *norm, m->outer);
+  if (c.flag("keepdim")) {
+    Sizes sizes = getSizes(*x);
+    for (int64_t axis : *axes)
+      sizes[axis] = b.size(1);
+    y = b.reshape(y, sizes);
+  }
+  return ctx.result(y);
+}
+
+SmallVector<int64_t> dimsOr(Call &c, SmallVector<int64_t> otherwise) {
+  return c.integers("dim").value_or(std::move(otherwise));
+}
+
+LogicalResult linalgMatrixNorm(NodeContext &ctx) {
+  Call c(ctx);
+  auto word = dyn_cast_or_null<StringAttr>(ctx.attr("ord"));
+  const bool isNumber = ctx.hasAttr("ord") && !word;
+  return matrixNorm(ctx,
+                    isNumber ? StringRef()
+                    : word   ? word.getValue()
+                             : StringRef("fro"),
+                    c.number("ord", 0), dimsOr(c, {-2, -1}));
+}
+
+LogicalResult nuclearNorm(NodeContext &ctx) {
+  Call c(ctx);
+  return matrixNorm(ctx, "nuc", 0, dimsOr(c, {-2, -1}));
+}
+
+/// Of vectors where there is no order or one dim, else of matrices.
+LogicalResult linalgNorm(NodeContext &ctx) {
+  Call c(ctx);
+  FailureOr<Value> self = c.required("self");
+  if (failed(self))
+    return failure();
+  std::optional<SmallVector<int64_t>> dims = c.integers("dim");
+  const bool hasOrder = ctx.hasAttr("ord");
+  auto word = dyn_cast_or_null<StringAttr>(ctx.attr("ord"));
+  const int64_t rank = ctx.b.rankOf(*self);
+  if (hasOrder && !dims && rank != 1 && rank != 2)
+    return ctx.invalid("with an order but without dims takes vectors and matrices, but got " + describe(*self));
+  if (hasOrder && (dims ? dims->size() == 2 : rank == 2))
+    return matrixNorm(ctx, word ? word.getValue() : StringRef(), c.number("ord", 0),
+                      dims ? *dims : SmallVector<int64_t>{0, 1});
+  if (word)
+    return ctx.invalid("takes a number as order of vectors, but got \"" + word.getValue() + "\"");
+  const OpEntry *vectors = OpRegistry::get().lookup("aten", "linalg_vector_norm.default", ctx.opset());
+  return vectors ? vectors->handler(ctx) : ctx.unsupported("of vectors is not supported");
+}
+
+/// The norm times that of the inverse.
+LogicalResult condition(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Matrices> m = readMatrices(c, "self");
+  if (failed(m))
+    return failure();
+  auto word = dyn_cast_or_null<StringAttr>(ctx.attr("p"));
+  const double order = c.number("p", 2);
+  if (!word && std::abs(order) == 2) {
+    FailureOr<Svd> s = emitSvd(ctx, *m);
+    if (failed(s))
+      return failure();
+    Value largest = b.reduce(ReduceKind::Max, s->values, {1}), smallest = b.reduce(ReduceKind::Min, s->values, {1});
+    return ctx.result(spreadOuter(b, order > 0 ? b.div(largest, smallest) : b.div(smallest, largest), m->outer));
+  }
+  m = readSquare(c, "self");
+  if (failed(m))
+    return failure();
+  Solution s = emitSolve(b, m->all, unitMatrices(b, typeOf(b, *m), getSizes(m->all)));
+  Matrices inverse = *m;
+  inverse.all = s.x;
+  const StringRef name = word ? word.getValue() : StringRef();
+  FailureOr<Value> norm = emitMatrixNorm(ctx, *m, name, order);
+  FailureOr<Value> other = failed(norm) ? norm : emitMatrixNorm(ctx, inverse, name, order);
+  if (failed(other))
+    return failure();
+  Value y = b.mul(*norm, *other);
+  y = b.select(b.compare(CompareKind::GT, s.info, 0), b.splatLike(y, INFINITY), y);
+  return ctx.result(spreadOuter(b, y, m->outer));
+}
+
+//===--- powers and tensors ---------------------------------------------------------------------------------------===//
+
+LogicalResult matrixPower(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> self = c.required("self");
+  if (failed(self))
+    return failure();
+  const int64_t rank = b.rankOf(*self), n = c.integer("n", 1);
+  if (rank < 2)
+    return ctx.invalid("takes matrices, but got " + describe(*self));
+  const Sizes sizes = getSizes(*self);
+  if (failed(ctx.requireEqual(sizes[rank - 2], sizes[rank - 1], "square matrices")))
+    return failure();
+  if (n == 0)
+    return ctx.result(unitMatrices(b, b.elementOf(*self), sizes));
+  Value base = *self;
+  if (n < 0) {
+    FailureOr<Matrices> m = readSquare(c, "self");
+    if (failed(m))
+      return failure();
+    Solution s = emitSolve(b, m->all, unitMatrices(b, typeOf(b, *m), getSizes(m->all)));
+    guardInfo(ctx, s.info, "its matrix is singular and has no inverse");
+    base = spreadOuter(b, s.x, m->outer);
+  }
+  Value result;
+  for (uint64_t left = n < 0 ? -uint64_t(n) : uint64_t(n); left; left >>= 1) {
+    if (left & 1) {
+      FailureOr<Value> next = result ? emitMatMul(ctx, result, base) : FailureOr<Value>(base);
+      if (failed(next))
+        return failure();
+      result = *next;
+    }
+    if (left > 1) {
+      FailureOr<Value> square = emitMatMul(ctx, base, base);
+      if (failed(square))
+        return failure();
+      base = *square;
+    }
+  }
+  return ctx.result(result);
+}
+
+LogicalResult tensorInverse(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> self = c.required("self");
+  if (failed(self))
+    return failure();
+  const Sizes sizes = getSizes(*self);
+  const int64_t ind = c.integer("ind", 2);
+  if (ind < 1 || ind > int64_t(sizes.size()))
+    return ctx.invalid("ind is " + Twine(ind) + "; it must lie in [1, " + Twine(sizes.size()) + "]");
+  AffineExpr rows = product(b.getContext(), SizesRef(sizes).take_front(ind)),
+             columns = product(b.getContext(), SizesRef(sizes).drop_front(ind));
+  if (failed(ctx.requireEqual(rows, columns, "as many elements before ind as behind it")))
+    return failure();
+  FailureOr<Matrices> m = toMatrices(ctx, b.reshape(*self, {rows, rows}));
+  if (failed(m))
+    return failure();
+  Solution s = emitSolve(b, m->all, unitMatrices(b, typeOf(b, *m), getSizes(m->all)));
+  guardInfo(ctx, s.info, "it is singular and has no inverse");
+  Sizes result(sizes.begin() + ind, sizes.end());
+  result.append(sizes.begin(), sizes.begin() + ind);
+  return ctx.result(b.reshape(s.x, result));
+}
+
+LogicalResult tensorSolve(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> self = c.required("self"), other = c.required("other");
+  if (failed(self) || failed(other))
+    return failure();
+  const int64_t rank = b.rankOf(*self);
+  SmallVector<int64_t> permutation;
+  if (std::optional<SmallVector<int64_t>> dims = c.integers("dims")) {
+    FailureOr<SmallVector<int64_t>> moved = ctx.axes(*dims, rank);
+    if (failed(moved))
+      return failure();
+    for (int64_t i = 0; i < rank; ++i)
+      if (!llvm::is_contained(*moved, i))
+        permutation.push_back(i);
+    permutation.append(moved->begin(), moved->end());
+    self = b.transpose(*self, permutation);
+  }
+  const Sizes sizes = getSizes(*self), given = getSizes(*other);
+  if (given.size() > sizes.size())
+    return ctx.invalid("takes a right side of lower rank, but got " + describe(*other));
+  const AffineExpr rows = product(b.getContext(), given);
+  Sizes result(sizes.begin() + given.size(), sizes.end());
+  if (failed(ctx.requireEqual(product(b.getContext(), result), rows, "as many unknowns as equations")))
+    return failure();
+  FailureOr<Value> flat = ctx.reshape(*self, {rows, rows});
+  if (failed(flat))
+    return failure();
+  FailureOr<Matrices> m = toMatrices(ctx, *flat);
+  if (failed(m) || b.elementOf(*other) != typeOf(b, *m))
+    return ctx.invalid("takes operands of one type, but got " + describe(*self) + " and " + describe(*other));
+  Solution s = emitSolve(b, m->all, b.reshape(*other, {b.size(1), rows, b.size(1)}));
+  guardInfo(ctx, s.info, "it is singular: there is no solution, or more than one");
+  return ctx.result(b.reshape(s.x, result));
+}
+
+} // namespace
+
+void tc::populateATenLinalg(OpRegistrar &onOp) {
+  auto on = [&](StringRef type, NodeHandler handler, size_t minOperands = 1) {
+    onOp(type, /*sinceVersion=*/1, std::move(handler), minOperands);
+  };
+  on("det.default", det("self", /*hasFactors=*/false));
+  on("linalg_det.default", det("A", /*hasFactors=*/false));
+  on("_linalg_det.default", det("A", /*hasFactors=*/true));
+  on("slogdet.default", slogdet("self", /*hasFactors=*/false));
+  on("linalg_slogdet.default", slogdet("A", /*hasFactors=*/false));
+  on("_linalg_slogdet.default", slogdet("A", /*hasFactors=*/true));
+  on("logdet.default", logdet);
+  on("linalg_lu_factor.default", luFactor(/*hasInfo=*/false));
+  on("linalg_lu_factor_ex.default", luFactor(/*hasInfo=*/true));
+  on("inverse.default", inverse("self", /*isChecked=*/true));
+  on("linalg_inv.default", inverse("A", /*isChecked=*/true));
+  on("linalg_inv_ex.default", inverse("A", /*isChecked=*/false));
+  on("linalg_solve.default", solve({/*isChecked=*/true}), 2);
+  on("linalg_solve_ex.default", solve({/*isChecked=*/false, -1, -1, 1}), 2);
+  on("_linalg_solve_ex.default", solve({/*isChecked=*/false, 1, 2, 3}), 2);
+  on("linalg_solve_triangular.default", solveTriangular, 2);
+  on("triangular_solve.default", triangularSolve, 2);
+  on("cholesky.default", cholesky(/*isChecked=*/true));
+  on("linalg_cholesky.default", cholesky(/*isChecked=*/true));
+  on("linalg_cholesky_ex.default", cholesky(/*isChecked=*/false));
+  on("cholesky_solve.default", choleskySolve, 2);
+  on("cholesky_inverse.default", choleskyInverse);
+  on("linalg_qr.default", qr);
+  on("qr.default", oldQr);
+  on("linalg_eigh.default", eigh("self", /*hasVectors=*/true));
+  on("_linalg_eigh.default", eigh("A", /*hasVectors=*/true));
+  on("linalg_eigvalsh.default", eigh("self", /*hasVectors=*/false));
+  on("linalg_svd.default", svd("A", /*isFullByDefault=*/true, /*isTurned=*/false));
+  on("_linalg_svd.default", svd("A", /*isFullByDefault=*/false, /*isTurned=*/false));
+  on("svd.default", svd("self", /*isFullByDefault=*/false, /*isTurned=*/true));
+  on("linalg_svdvals.default", svdvals);
+  on("linalg_matrix_rank.default", matrixRank("self", "tol", ""));
+  on("linalg_matrix_rank.tol_tensor", matrixRank("input", "tol", ""));
+  on("linalg_matrix_rank.atol_rtol_float", matrixRank("self", "atol", "rtol"));
+  on("linalg_matrix_rank.atol_rtol_tensor", matrixRank("input", "atol", "rtol"));
+  on("pinverse.default", pseudoInverse("self", "", "rcond"));
+  on("linalg_pinv.default", pseudoInverse("self", "", "rcond"));
+  on("linalg_pinv.rcond_tensor", pseudoInverse("self", "", "rcond"));
+  on("linalg_pinv.atol_rtol_float", pseudoInverse("self", "atol", "rtol"));
+  on("linalg_pinv.atol_rtol_tensor", pseudoInverse("self", "atol", "rtol"));
+  on("linalg_matrix_norm.default", linalgMatrixNorm);
+  on("linalg_matrix_norm.str_ord", linalgMatrixNorm);
+  on("nuclear_norm.default", nuclearNorm);
+  on("nuclear_norm.dim", nuclearNorm);
+  on("linalg_norm.default", linalgNorm);
+  on("linalg_norm.ord_str", linalgNorm);
+  on("linalg_cond.default", condition);
+  on("linalg_cond.p_str", condition);
+  on("matrix_power.default", matrixPower);
+  on("linalg_matrix_power.default", matrixPower);
+  on("linalg_tensorinv.default", tensorInverse);
+  on("linalg_tensorsolve.default", tensorSolve, 2);
+}

@@ -1,0 +1,52 @@
+// Proves: factors of PyTorch's linear algebra are functions of the runtime; a singular matrix fails at run time; what can't be is refused.
+// RUN: not tc-opt %s -tc-convert-graph-to-prim -split-input-file 2>%t | FileCheck %s
+// RUN: FileCheck %s --check-prefix=ERROR --input-file=%t
+
+// CHECK-LABEL: func.func @inverse
+// CHECK: prim.host_call "linalg_solve"
+// CHECK: prim.bind_symbol {{.*}}its matrix is singular and has no inverse
+graph.func @inverse(%x: tensor<?x4x4xf32> {graph.name = "x"}) -> tensor<?x4x4xf32> attributes {opsets = {aten = 10 : i64}} {
+  %y = graph.node "aten":"linalg_inv.default" opset 10(%x) {arg_names = ["A"]} : (tensor<?x4x4xf32>) -> tensor<?x4x4xf32>
+  graph.yield %y : tensor<?x4x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @svd
+// CHECK: prim.host_call "linalg_svd"{{.*}} -> (tensor<2x6x6xf64>, tensor<2x3xf64>, tensor<2x3x3xf64>)
+graph.func @svd(%x: tensor<2x6x3xf64> {graph.name = "x"}) -> (tensor<2x6x6xf64>, tensor<2x3xf64>, tensor<2x3x3xf64>) attributes {opsets = {aten = 10 : i64}} {
+  %y:3 = graph.node "aten":"linalg_svd.default" opset 10(%x) {arg_names = ["A"]} : (tensor<2x6x3xf64>) -> (tensor<2x6x6xf64>, tensor<2x3xf64>, tensor<2x3x3xf64>)
+  graph.yield %y#0, %y#1, %y#2 : tensor<2x6x6xf64>, tensor<2x3xf64>, tensor<2x3x3xf64>
+}
+
+// -----
+
+// ERROR: linalg_inv.default (opset 10): needs square matrices (4 against 5)
+graph.func @square(%x: tensor<4x5xf32> {graph.name = "x"}) -> !tc.unknown attributes {opsets = {aten = 10 : i64}} {
+  %y = graph.node "aten":"linalg_inv.default" opset 10(%x) {arg_names = ["A"]} : (tensor<4x5xf32>) -> !tc.unknown
+  graph.yield %y : !tc.unknown
+}
+
+// -----
+
+// ERROR: linalg_qr.default (opset 10) of matrices that may be higher or wider is not supported; give their sizes with --dim
+graph.func @sides(%x: tensor<?x5xf32> {graph.name = "x"}) -> (!tc.unknown, !tc.unknown) attributes {opsets = {aten = 10 : i64}} {
+  %y:2 = graph.node "aten":"linalg_qr.default" opset 10(%x) {arg_names = ["A"]} : (tensor<?x5xf32>) -> (!tc.unknown, !tc.unknown)
+  graph.yield %y#0, %y#1 : !tc.unknown, !tc.unknown
+}
+
+// -----
+
+// ERROR: linalg_matrix_norm.default (opset 10): takes the orders "fro", "nuc", inf, -inf, 1, -1, 2 and -2
+graph.func @order(%x: tensor<4x5xf32> {graph.name = "x"}) -> !tc.unknown attributes {opsets = {aten = 10 : i64}} {
+  %y = graph.node "aten":"linalg_matrix_norm.default" opset 10(%x) {arg_names = ["self"], ord = 3 : i64} : (tensor<4x5xf32>) -> !tc.unknown
+  graph.yield %y : !tc.unknown
+}
+
+// -----
+
+// ERROR: linalg_det.default (opset 10): takes matrices of f32 or f64, but got tensor<4x4xf16>
+graph.func @half(%x: tensor<4x4xf16> {graph.name = "x"}) -> !tc.unknown attributes {opsets = {aten = 10 : i64}} {
+  %y = graph.node "aten":"linalg_det.default" opset 10(%x) {arg_names = ["A"]} : (tensor<4x4xf16>) -> !tc.unknown
+  graph.yield %y : !tc.unknown
+}
