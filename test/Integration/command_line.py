@@ -99,7 +99,8 @@ def text_file():
 def zip_of(*names, packed=()):
     with zipfile.ZipFile("model.onnx", "w") as archive:
         for name in names:
-            archive.writestr(name, b"pt2" if name.endswith("archive_format") else b"")
+            content = {"archive_format": b"pt2", "program.json": b'{"schema_version": {"major": 5, "minor": 3}}'}
+            archive.writestr(name, next((data for end, data in content.items() if name.endswith(end)), b""))
         for name in packed:
             archive.writestr(name, bytes(100), zipfile.ZIP_DEFLATED)
 

@@ -1,23 +1,19 @@
 //===- Archive.cpp - what a torch.export archive holds ------------------------------------------------------------===//
 //
-// The archive is a zip: <root>/models/<name>.json has the program (torch/_export/serde/schema.py,
-// schema 8), <root>/data/weights/ the parameters with a JSON index.
-//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "Archive.h"
 
-#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace tc;
 using namespace tc::exported;
 
-namespace {
-constexpr int64_t kSchemaMajor = 8;
-} // namespace
+static constexpr int64_t kSchemaMajor = 8;
+static constexpr StringLiteral kOldProgram = "serialized_exported_program.json";
 
 const json *exported::member(const json &object, const char *name) {
   if (!object.is_object())
@@ -36,54 +32,37 @@ std::optional<int64_t> exported::integer(const json *value) {
   return std::nullopt;
 }
 
-Type exported::elementType(MLIRContext *context, int64_t code) {
-  Builder builder(context);
+// Numbers of torch/_export/serde/schema.py, ScalarType.
+static torch::ScalarType scalarTypeOf(int64_t code) {
+  using torch::ScalarType;
+  static constexpr ScalarType types[] = {ScalarType::Undefined,   ScalarType::Byte,         ScalarType::Char,
+                                         ScalarType::Short,       ScalarType::Int,          ScalarType::Long,
+                                         ScalarType::Half,        ScalarType::Float,        ScalarType::Double,
+                                         ScalarType::ComplexHalf, ScalarType::ComplexFloat, ScalarType::ComplexDouble,
+                                         ScalarType::Bool,        ScalarType::BFloat16};
   switch (code) {
-  case 1:
-    return builder.getIntegerType(8, /*isSigned=*/false);
-  case 2:
-    return builder.getI8Type();
-  case 3:
-    return builder.getI16Type();
-  case 4:
-    return builder.getI32Type();
-  case 5:
-    return builder.getI64Type();
-  case 6:
-    return builder.getF16Type();
-  case 7:
-    return builder.getF32Type();
-  case 8:
-    return builder.getF64Type();
-  case 10:
-    return ComplexType::get(builder.getF32Type());
-  case 11:
-    return ComplexType::get(builder.getF64Type());
-  case 12:
-    return builder.getI1Type();
-  case 13:
-    return builder.getBF16Type();
   case 28:
-    return builder.getIntegerType(16, /*isSigned=*/false);
+    return ScalarType::UInt16;
   case 29:
-    return Float8E4M3FNType::get(context);
+    return ScalarType::Float8_e4m3fn;
   case 30:
-    return Float8E5M2Type::get(context);
+    return ScalarType::Float8_e5m2;
   case 31:
-    return Float8E4M3FNUZType::get(context);
+    return ScalarType::Float8_e4m3fnuz;
   case 32:
-    return Float8E5M2FNUZType::get(context);
+    return ScalarType::Float8_e5m2fnuz;
   default:
-    return {};
+    return code > 0 && code < int64_t(std::size(types)) ? types[code] : ScalarType::Undefined;
   }
+}
+
+Type exported::elementType(MLIRContext *context, int64_t code) {
+  return torch::elementType(context, scalarTypeOf(code));
 }
 
 /// What a zip archive is that is none of torch.export, and what to do.
 static const char *describeArchive(const ZipArchive &archive) {
   const std::pair<StringRef, const char *> kinds[] = {
-      {"serialized_exported_program.json",
-       "this is a torch.export archive of an older PyTorch, in a format that is not read; "
-       "export the model again with PyTorch 2.9 or newer"},
       {"constants.pkl", "this is a TorchScript archive, which is not read; export the model that it was made from with "
                         "torch.export.export and torch.export.save, or with torch.onnx.export"},
       {"data.pkl",
@@ -98,14 +77,12 @@ static const char *describeArchive(const ZipArchive &archive) {
          "torch.export.save";
 }
 
+llvm::Error Archive::error(llvm::Error why) const { return error(llvm::toString(std::move(why))); }
+
 llvm::Expected<json> Archive::readJson(StringRef name) {
-  const ZipArchive::Member *found = archive.find(name);
-  if (!found)
-    return error("not a torch.export archive: member \"" + name + "\" is missing");
-  std::string why;
-  std::optional<ZipArchive::Contents> contents = archive.read(*found, why);
+  llvm::Expected<ZipArchive::Contents> contents = archive.read(name);
   if (!contents)
-    return error(why);
+    return error(contents.takeError());
   StringRef source = contents->text();
   if (isJsonTooDeep(source.data(), source.size()))
     return error("member \"" + name + "\" is nested too deeply");
@@ -115,123 +92,196 @@ llvm::Expected<json> Archive::readJson(StringRef name) {
   return parsed;
 }
 
-llvm::Expected<RankedTensorType> Archive::tensorType(StringRef name, const json &meta) {
-  std::optional<int64_t> code = integer(member(meta, "dtype"));
-  Type element = code ? elementType(context, *code) : Type();
-  const json *sizes = member(meta, "sizes");
-  if (!element)
-    return error("tensor \"" + name + "\" has element type number " + Twine(code.value_or(-1)) +
-                 ", which tc does not know; " + kKnownElementTypes);
-  if (!sizes || !sizes->is_array())
-    return error("tensor \"" + name + "\" has no sizes; the archive is damaged");
-  SmallVector<int64_t> shape;
-  for (const json &size : *sizes) {
-    std::optional<int64_t> constant = integer(member(size, "as_int"));
-    if (!constant || *constant < 0)
-      return error("tensor \"" + name + "\" is stored with a size that is no number; the archive is damaged");
-    shape.push_back(*constant);
+llvm::Error Archive::add(StringRef name, llvm::Expected<base::DataAttr> tensor) {
+  if (!tensor)
+    return error("tensor \"" + name + "\": " + llvm::toString(tensor.takeError()));
+  constants[name] = *tensor;
+  return llvm::Error::success();
+}
+
+//===--- PyTorch 2.9 and later: raw storages with an index --------------------------------------------------------===//
+
+/// Integers of a list of schema.py's SymInts; nullopt where one is none.
+static std::optional<SmallVector<int64_t>> readInts(const json *list) {
+  if (!list || !list->is_array())
+    return std::nullopt;
+  SmallVector<int64_t> ints;
+  for (const json &entry : *list) {
+    std::optional<int64_t> value = integer(member(entry, "as_int"));
+    if (!value)
+      return std::nullopt;
+    ints.push_back(*value);
   }
-  return RankedTensorType::get(shape, element);
+  return ints;
 }
 
-llvm::Expected<Archive::Record> Archive::readRecord(const ZipArchive::Member &member) {
-  if (member.isStored())
-    return Record{blob, member.offset, member.size};
-  auto known = unpacked.find(member.name);
-  if (known != unpacked.end())
-    return Record{known->second, 0, member.size};
-  std::string why;
-  std::optional<ZipArchive::Contents> contents = archive.read(member, why);
-  if (!contents)
-    return error(why);
-  StringRef text = contents->text();
-  StringRef key = tc::base::getBlobStore(context).addOwned(std::vector<char>(text.begin(), text.end()));
-  unpacked[member.name] = key;
-  return Record{key, 0, member.size};
+llvm::Expected<base::DataAttr> Archive::readIndexed(const json &entry, StringRef folder) {
+  auto fail = [](const Twine &what) { return llvm::createStringError(what); };
+  StringRef path = text(member(entry, "path_name"));
+  const json *pickled = member(entry, "use_pickle"), *meta = member(entry, "tensor_meta");
+  if (path.starts_with("custom_obj_") || path.starts_with("opaque_obj_"))
+    return fail(
+        "is an object of Python or C++, not a tensor, which is not supported; keep it out of the model's graph");
+  const std::string name = (folder + path).str();
+  if (pickled && pickled->is_boolean() && pickled->get<bool>()) {
+    llvm::Expected<torch::TorchArchive> inner = openInner(name);
+    if (!inner)
+      return inner.takeError();
+    llvm::Expected<torch::Pickle> pickle = inner->pickle("data.pkl");
+    if (!pickle)
+      return fail("is pickled, as tensors of a subclass are: " + llvm::toString(pickle.takeError()) +
+                  "; make it a plain tensor before the model is exported");
+    if (pickle->root().kind != torch::PickledValue::Kind::Tensor)
+      return fail("is pickled, and is no tensor; the archive is damaged");
+    return inner->tensor(*pickle->root().tensor, "data");
+  }
+  const json *offset = meta ? member(*meta, "storage_offset") : nullptr;
+  std::optional<int64_t> code = meta ? integer(member(*meta, "dtype")) : std::nullopt;
+  std::optional<SmallVector<int64_t>> sizes = meta ? readInts(member(*meta, "sizes")) : std::nullopt;
+  std::optional<SmallVector<int64_t>> strides = meta ? readInts(member(*meta, "strides")) : std::nullopt;
+  if (!code || !sizes || !strides)
+    return fail("has no element type, sizes or strides; the archive is damaged");
+  constexpr int64_t kStrided = 7;
+  if (integer(member(*meta, "layout")).value_or(kStrided) != kStrided)
+    return fail("is sparse or of another layout than strided, which is not supported; call .to_dense() on it before "
+                "the model is exported");
+  if (scalarTypeOf(*code) == torch::ScalarType::Undefined)
+    return fail("has element type number " + Twine(*code) + ", which tc does not know; " + kKnownElementTypes);
+  llvm::Expected<torch::ByteRange> storage = archive.record(name);
+  if (!storage)
+    return storage.takeError();
+  return torch::makeTensor(context, scalarTypeOf(*code), *sizes, *strides,
+                           offset ? integer(member(*offset, "as_int")).value_or(-1) : 0, *storage,
+                           archive.isBigEndian());
 }
 
-llvm::Error Archive::readWeights(const char *folder, const char *index) {
-  std::string name = root + "data/" + folder + "/" + index;
-  if (!archive.find(name))
-    return llvm::Error::success();
-  llvm::Expected<json> file = readJson(name);
+llvm::Error Archive::readIndex(StringRef folder, StringRef index) {
+  llvm::Expected<json> file = readJson((folder + index).str());
   if (!file)
     return file.takeError();
   const json *config = member(*file, "config");
   if (!config || !config->is_object())
-    return error("member \"" + name + "\" lists no tensors; the archive is damaged");
-  for (auto entry = config->begin(); entry != config->end(); ++entry) {
-    const json *meta = member(entry.value(), "tensor_meta"), *pickled = member(entry.value(), "use_pickle");
-    std::string data = root + "data/" + folder + "/" + text(member(entry.value(), "path_name")).str();
-    const ZipArchive::Member *found = archive.find(data);
-    if (!meta || !found)
-      return error("tensor \"" + entry.key() + "\": its data \"" + data + "\" is missing");
-    if (pickled && pickled->is_boolean() && pickled->get<bool>())
-      return error("tensor \"" + entry.key() +
-                   "\" is stored as a Python pickle, which tc does not read; make it a plain dense tensor before "
-                   "torch.export.save");
-    llvm::Expected<RankedTensorType> type = tensorType(entry.key(), *meta);
-    if (!type)
-      return type.takeError();
-    std::optional<uint64_t> bytes = tc::base::getPackedSizeBytes(*type);
-    // Row-major and dense, from the start of the stored bytes.
-    int64_t expected = 1;
-    bool dense = integer(member(meta->value("storage_offset", json()), "as_int")).value_or(0) == 0;
-    const json *strides = member(*meta, "strides");
-    for (int64_t i = type->getRank() - 1; dense && strides && strides->is_array() && i >= 0; --i) {
-      if (size_t(i) < strides->size() && type->getDimSize(i) != 1)
-        dense = integer(member((*strides)[i], "as_int")).value_or(-1) == expected;
-      expected *= std::max<int64_t>(1, type->getDimSize(i));
-    }
-    if (!dense)
-      return error("tensor \"" + entry.key() +
-                   "\" is stored with strides; call .contiguous() on it before torch.export.save");
-    llvm::Expected<Record> record = readRecord(*found);
-    if (!record)
-      return record.takeError();
-    if (!bytes || *bytes > record->size)
-      return error("tensor \"" + entry.key() + "\" needs " + Twine(bytes.value_or(0)) + " bytes but its data has " +
-                   Twine(record->size));
-    constants[entry.key()] = tc::base::makeData(*type, record->blob, record->offset, *bytes);
+    return error("member \"" + folder + index + "\" lists no tensors; the archive is damaged");
+  for (auto entry = config->begin(); entry != config->end(); ++entry)
+    if (llvm::Error e = add(entry.key(), readIndexed(entry.value(), folder)))
+      return e;
+  return llvm::Error::success();
+}
+
+//===--- PyTorch 2.8 and earlier: dicts that torch.save wrote -----------------------------------------------------===//
+
+llvm::Expected<torch::TorchArchive> Archive::openInner(StringRef name) {
+  llvm::Expected<torch::ByteRange> bytes = archive.record(name);
+  if (!bytes)
+    return bytes.takeError();
+  return torch::TorchArchive::open(context, *bytes);
+}
+
+llvm::Error Archive::readSaved(StringRef name) {
+  auto fail = [&](llvm::Error why) { return error("member \"" + name + "\": " + llvm::toString(std::move(why))); };
+  llvm::Expected<torch::ByteRange> bytes = archive.record(name);
+  if (!bytes)
+    return error(bytes.takeError());
+  if (bytes->size == 0) // what PyTorch writes for no dict
+    return llvm::Error::success();
+  llvm::Expected<torch::TorchArchive> inner = torch::TorchArchive::open(context, *bytes);
+  if (!inner)
+    return fail(inner.takeError());
+  llvm::Expected<torch::Pickle> pickle = inner->pickle("data.pkl");
+  if (!pickle)
+    return fail(pickle.takeError());
+  using Kind = torch::PickledValue::Kind;
+  const torch::PickledValue &dict = pickle->root();
+  if (dict.kind != Kind::Dict)
+    return error("member \"" + name + "\" is no dict of tensors; the archive is damaged");
+  for (size_t i = 0; i + 1 < dict.items.size(); i += 2) {
+    const torch::PickledValue &key = *dict.items[i], &value = *dict.items[i + 1];
+    if (!key.isString() || value.kind != Kind::Tensor)
+      return error("member \"" + name + "\" has an entry " +
+                   (key.isString() ? "\"" + key.text + "\" " : std::string()) +
+                   "that is no tensor; supported are tensors: make it one before the model is exported");
+    if (llvm::Error e = add(key.text, inner->tensor(*value.tensor, "data")))
+      return e;
   }
   return llvm::Error::success();
 }
 
-llvm::Error Archive::read() {
-  BlobStore &store = tc::base::getBlobStore(context);
-  llvm::Expected<StringRef> key = store.addFile(path);
-  if (!key)
-    return key.takeError();
-  blob = *key;
-  ArrayRef<char> bytes = *store.lookup(blob);
-  std::string why;
-  std::optional<ZipArchive> opened = ZipArchive::open(StringRef(bytes.data(), bytes.size()), why);
-  if (!opened)
-    return error(why);
-  archive = std::move(*opened);
-  const ZipArchive::Member *format = archive.findSuffix("archive_format");
-  std::optional<ZipArchive::Contents> kind;
-  if (format && !(kind = archive.read(*format, why)))
-    return error(why);
-  if (!kind || StringRef(kind->text()).trim() != "pt2")
-    return error(describeArchive(archive));
-  root = format->name.substr(0, format->name.size() - StringRef("archive_format").size());
-  const ZipArchive::Member *program = archive.findSuffix("models/model.json");
-  if (!program)
-    return error("a torch.export archive without a program named \"model\"");
-  llvm::Expected<json> file = readJson(program->name);
+//===--- the program ----------------------------------------------------------------------------------------------===//
+
+llvm::Error Archive::readProgram(StringRef name) {
+  llvm::Expected<json> file = readJson(name);
   if (!file)
     return file.takeError();
   programJson = std::move(*file);
   const json *version = member(programJson, "schema_version");
-  int64_t major = version ? integer(member(*version, "major")).value_or(0) : 0;
-  if (major != kSchemaMajor)
-    return error("schema version " + Twine(major) +
-                 " of the torch.export archive is not supported; supported is version " + Twine(kSchemaMajor) +
-                 ": save it again with PyTorch 2.9 or later");
-  if (llvm::Error e = readWeights("weights", "model_weights_config.json"))
+  const int64_t major = version ? integer(member(*version, "major")).value_or(0) : 0;
+  if (major == kSchemaMajor)
+    return llvm::Error::success();
+  const std::string what = "schema version " + std::to_string(major) +
+                           " of the torch.export archive is not supported; supported is version " +
+                           std::to_string(kSchemaMajor) + ", of PyTorch 2.6 to 2.15: ";
+  return error(what + (major < kSchemaMajor ? "export the model again with one of these"
+                                            : "save it with one of these, or take a newer tc"));
+}
+
+llvm::Error Archive::read() {
+  BlobStore &store = tc::base::getBlobStore(context);
+  llvm::Expected<StringRef> blob = store.addFile(path);
+  if (!blob)
+    return blob.takeError();
+  llvm::Expected<torch::TorchArchive> opened = torch::TorchArchive::open(context, *blob);
+  if (!opened)
+    return error(opened.takeError());
+  archive = std::move(*opened);
+  if (archive.has(kOldProgram)) { // PyTorch 2.4 to 2.7
+    if (llvm::Error e = readProgram(kOldProgram))
+      return e;
+    for (const char *name : {"serialized_state_dict.pt", "serialized_constants.pt"})
+      if (archive.has(name))
+        if (llvm::Error e = readSaved(name))
+          return e;
+    return llvm::Error::success();
+  }
+  std::optional<ZipArchive::Contents> format;
+  if (archive.has("archive_format")) {
+    llvm::Expected<ZipArchive::Contents> found = archive.read("archive_format");
+    if (!found)
+      return error(found.takeError());
+    format = std::move(*found);
+  }
+  if (!format || StringRef(format->text()).trim() != "pt2")
+    return error(describeArchive(archive.zip()));
+  std::vector<std::string> models;
+  bool isCompiled = false;
+  for (const ZipArchive::Member &entry : archive.zip().members()) {
+    StringRef name = entry.name;
+    name.consume_front(archive.root());
+    isCompiled |= name.starts_with("data/aotinductor/");
+    if (name.consume_front("models/") && name.consume_back(".json") && !name.empty())
+      models.push_back(name.str());
+  }
+  if (models.empty())
+    return error(isCompiled ? "this is a package of AOTInductor, compiled code without a graph; give the archive that "
+                              "torch.export.save writes of the same exported program"
+                            : "a torch.export archive without a program; the archive is damaged");
+  llvm::sort(models);
+  if (models.size() > 1)
+    return error("the archive has " + Twine(models.size()) + " models, \"" + llvm::join(models, "\", \"") +
+                 "\"; save each in an archive of its own with torch.export.save");
+  const std::string &model = models.front();
+  if (llvm::Error e = readProgram("models/" + model + ".json"))
     return e;
-  return readWeights("constants", "model_constants_config.json");
+  for (auto [folder, index] :
+       {std::pair("data/weights/", "_weights_config.json"), std::pair("data/constants/", "_constants_config.json")}) {
+    if (archive.has(folder + model + ".pt")) { // PyTorch 2.8
+      if (llvm::Error e = readSaved(folder + model + ".pt"))
+        return e;
+    } else if (archive.has(folder + model + index)) {
+      if (llvm::Error e = readIndex(folder, model + index))
+        return e;
+    }
+  }
+  return llvm::Error::success();
 }
 
 llvm::Expected<std::unique_ptr<Archive>> Archive::open(MLIRContext *context, StringRef path) {

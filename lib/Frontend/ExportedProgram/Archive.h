@@ -1,7 +1,13 @@
 //===- Archive.h - what a torch.export archive holds ----------------------------------------------------*- C++ -*-===//
 //
-// Opens the file, and gives its program as JSON and its parameters, buffers and constants as attributes over the mapped
-// bytes. What the program means is Program.cpp's.
+// Gives its program as JSON and its parameters, buffers and constants as attributes. What the program means is
+// Program.cpp's. PyTorch has had three layouts, which <...> says the members of:
+//
+//   2.4 to 2.7  <serialized_exported_program.json> and dicts of tensors that torch.save wrote, archives themselves:
+//               <serialized_state_dict.pt>, <serialized_constants.pt>
+//   2.8         <models/NAME.json>, <data/weights/NAME.pt>, <data/constants/NAME.pt>: the same in one folder
+//   2.9 on      <models/NAME.json> and raw storages, with an index of each tensor's view of one:
+//               <data/weights/NAME_weights_config.json>, <data/constants/NAME_constants_config.json>
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -12,7 +18,7 @@
 
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Format/Json.h"
-#include "tc/Support/ZipArchive.h"
+#include "tc/Frontend/Torch/TorchArchive.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
@@ -48,24 +54,23 @@ public:
 
 private:
   Archive(mlir::MLIRContext *context, llvm::StringRef path) : context(context), path(path) {}
-  /// Bytes of the archive: a range of a blob.
-  struct Record {
-    llvm::StringRef blob;
-    uint64_t offset, size;
-  };
+  llvm::Error error(llvm::Error why) const;
   llvm::Error read();
-  llvm::Expected<Record> readRecord(const ZipArchive::Member &member);
   llvm::Expected<json> readJson(llvm::StringRef name);
-  llvm::Expected<mlir::RankedTensorType> tensorType(llvm::StringRef name, const json &meta);
-  llvm::Error readWeights(const char *folder, const char *index);
+  llvm::Error readProgram(llvm::StringRef name);
+  /// Of an index: all of its tensors, and one.
+  llvm::Error readIndex(llvm::StringRef folder, llvm::StringRef index);
+  llvm::Expected<base::DataAttr> readIndexed(const json &entry, llvm::StringRef folder);
+  /// A dict of tensors that torch.save wrote.
+  llvm::Error readSaved(llvm::StringRef name);
+  llvm::Expected<torch::TorchArchive> openInner(llvm::StringRef name);
+  /// Errors of tensors go behind "tensor NAME".
+  llvm::Error add(llvm::StringRef name, llvm::Expected<base::DataAttr> tensor);
 
   mlir::MLIRContext *context;
   std::string path;
-  llvm::StringRef blob;
-  ZipArchive archive;
-  std::string root;
+  torch::TorchArchive archive;
   json programJson;
-  llvm::StringMap<llvm::StringRef> unpacked; // blobs of deflated members
   llvm::StringMap<base::DataAttr> constants;
 };
 

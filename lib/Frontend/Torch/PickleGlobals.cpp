@@ -51,6 +51,8 @@ constexpr struct {
      "a tensor subclass of torchao, which is not supported; call torchao.utils.unwrap_tensor_subclass on the "
      "model before it is exported"},
     {"torch._subclasses.", "a fake tensor, which has no numbers; save the model with real weights"},
+    {"torch._export.serde.serialize._reconstruct_fake_tensor",
+     "a fake tensor, which has no numbers; save the model with real weights"},
     {"torch._C.ScriptObject", "an object of a C++ class, which is not supported; keep it out of the model"},
     {"torch.distributed.",
      "a distributed tensor, which is not supported; gather it into a plain one before the model is exported"},

@@ -214,7 +214,7 @@ llvm::Expected<ByteRange> TorchArchive::record(StringRef name) {
   };
   const ZipArchive::Member *member = find(name);
   if (!member)
-    return fail("its data, member \"" + name + "\", is missing; the archive is damaged");
+    return fail("member \"" + name + "\", its data, is missing; the archive is damaged");
   std::string why;
   std::optional<ZipArchive::Contents> contents = archive.read(*member, why);
   if (!contents)
