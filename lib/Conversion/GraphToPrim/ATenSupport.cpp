@@ -102,6 +102,52 @@ Value tc::makeNumber(PrimBuilder &b, Attribute attr, Type type) {
   return prim::ConstantOp::create(b, cast<TypedAttr>(DenseElementsAttr::get(tensor, ArrayRef<APInt>(bits))));
 }
 
+/// `attr` itself, or the constant that it stands for: where it names an operand whose integer is known.
+static Attribute resolve(Call &c, Attribute attr) {
+  auto operand = dyn_cast_or_null<StringAttr>(attr);
+  Value value = operand ? c.tensor(operand.getValue()) : Value();
+  if (!value)
+    return attr;
+  if (auto known = c.ctx.constantInts(value); known && known->size() == 1)
+    return c.b.getI64IntegerAttr(known->front());
+  (void)c.ctx.unsupported("with argument \"" + operand.getValue() +
+                          "\" that the program computes is not supported; make it a constant of the model");
+  return {};
+}
+
+double Call::number(StringRef name, double otherwise) {
+  Attribute attr = resolve(*this, ctx.attr(name));
+  if (auto f = dyn_cast_or_null<FloatAttr>(attr))
+    return f.getValueAsDouble();
+  if (auto b = dyn_cast_or_null<BoolAttr>(attr))
+    return b.getValue();
+  if (auto i = dyn_cast_or_null<IntegerAttr>(attr))
+    return double(i.getInt());
+  return otherwise;
+}
+
+int64_t Call::integer(StringRef name, int64_t otherwise) {
+  auto value = dyn_cast_or_null<IntegerAttr>(resolve(*this, ctx.attr(name)));
+  return value ? ctx.getInt(name, value.getValue().getSExtValue()) : otherwise;
+}
+
+std::optional<SmallVector<int64_t>> Call::integers(StringRef name) {
+  Attribute attr = ctx.attr(name);
+  if (auto dense = dyn_cast_or_null<DenseI64ArrayAttr>(attr))
+    return SmallVector<int64_t>(dense.asArrayRef());
+  auto array = dyn_cast_or_null<ArrayAttr>(attr);
+  if (!array)
+    return std::nullopt;
+  SmallVector<int64_t> all;
+  for (Attribute entry : array) {
+    auto constant = dyn_cast_or_null<IntegerAttr>(resolve(*this, entry));
+    if (!constant)
+      return std::nullopt;
+    all.push_back(constant.getInt());
+  }
+  return all;
+}
+
 Type Call::numberType(StringRef name) {
   Attribute attr = ctx.attr(name);
   if (isa_and_nonnull<BoolAttr>(attr))
@@ -240,17 +286,24 @@ FailureOr<std::optional<int64_t>> Call::dim(StringRef name, int64_t rank, std::o
   return std::optional<int64_t>(*axis);
 }
 
+FailureOr<AffineExpr> Call::sizeOf(Value value, StringRef argument) {
+  if (std::optional<Sizes> known = ctx.intValues(value); known && known->size() == 1)
+    return known->front();
+  FailureOr<Sizes> one = ctx.requireSizes(value, ("argument \"" + argument + "\"").str(), /*min=*/0);
+  if (failed(one))
+    return failure();
+  if (one->size() != 1)
+    return ctx.invalid("argument \"" + argument + "\" holds " + describe(value) + " where an integer is needed");
+  return one->front();
+}
+
 FailureOr<AffineExpr> Call::size(StringRef name, std::optional<int64_t> otherwise) {
   Attribute attr = ctx.attr(name);
   if (auto constant = dyn_cast_or_null<IntegerAttr>(attr))
     return b.size(constant.getInt());
   if (auto operand = dyn_cast_or_null<StringAttr>(attr))
-    if (Value value = tensor(operand.getValue())) {
-      std::optional<Sizes> known = ctx.intValues(value);
-      if (known && known->size() == 1)
-        return known->front();
-      return ctx.unsupported("with argument \"" + name + "\" that depends on data is not supported");
-    }
+    if (Value value = tensor(operand.getValue()))
+      return sizeOf(value, name);
   if (!attr && otherwise)
     return b.size(*otherwise);
   return ctx.invalid("argument \"" + name + "\" is " + (attr ? "no integer" : "missing"));

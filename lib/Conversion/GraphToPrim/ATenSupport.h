@@ -62,36 +62,14 @@ public:
         all.push_back(value);
     return all;
   }
-  double number(llvm::StringRef name, double otherwise) {
-    mlir::Attribute attr = ctx.attr(name);
-    if (auto f = llvm::dyn_cast_or_null<mlir::FloatAttr>(attr))
-      return f.getValueAsDouble();
-    if (auto b = llvm::dyn_cast_or_null<mlir::BoolAttr>(attr))
-      return b.getValue();
-    if (auto i = llvm::dyn_cast_or_null<mlir::IntegerAttr>(attr))
-      return double(i.getInt());
-    return otherwise;
-  }
+  /// A number that is a constant, `otherwise` where it is absent. One that the program computes is refused: the handler
+  /// need not ask.
+  double number(llvm::StringRef name, double otherwise);
   bool has(llvm::StringRef name) { return ctx.hasAttr(name) || tensor(name); }
   bool flag(llvm::StringRef name, bool otherwise = false) { return number(name, otherwise) != 0; }
-  int64_t integer(llvm::StringRef name, int64_t otherwise) { return ctx.getInt(name, otherwise); }
-  /// Integers of a list argument; nullopt if it is absent or holds sizes that are no constants.
-  std::optional<llvm::SmallVector<int64_t>> integers(llvm::StringRef name) {
-    mlir::Attribute attr = ctx.attr(name);
-    if (auto dense = llvm::dyn_cast_or_null<mlir::DenseI64ArrayAttr>(attr))
-      return llvm::SmallVector<int64_t>(dense.asArrayRef());
-    auto array = llvm::dyn_cast_or_null<mlir::ArrayAttr>(attr);
-    if (!array)
-      return std::nullopt;
-    llvm::SmallVector<int64_t> all;
-    for (mlir::Attribute entry : array) {
-      auto constant = llvm::dyn_cast<mlir::IntegerAttr>(entry);
-      if (!constant)
-        return std::nullopt;
-      all.push_back(constant.getInt());
-    }
-    return all;
-  }
+  int64_t integer(llvm::StringRef name, int64_t otherwise);
+  /// Integers of a list argument, constants; nullopt if it is absent. Others are refused as by `number`.
+  std::optional<llvm::SmallVector<int64_t>> integers(llvm::StringRef name);
   /// A list of sizes, entries may be symbolic; -1 stays -1.
   mlir::FailureOr<Sizes> sizes(llvm::StringRef name) {
     mlir::Attribute attr = ctx.attr(name);
@@ -111,10 +89,12 @@ public:
       }
       auto operand = llvm::dyn_cast<mlir::StringAttr>(entry);
       mlir::Value value = operand ? tensor(operand.getValue()) : mlir::Value();
-      std::optional<Sizes> known = value ? ctx.intValues(value) : std::nullopt;
-      if (!known || known->size() != 1)
-        return ctx.unsupported("with a size that depends on data is not supported");
-      all.push_back((*known)[0]);
+      if (!value)
+        return ctx.invalid("argument \"" + name + "\" holds what is no integer");
+      mlir::FailureOr<mlir::AffineExpr> one = sizeOf(value, name);
+      if (failed(one))
+        return mlir::failure();
+      all.push_back(*one);
     }
     return checked(all, name);
   }
@@ -155,7 +135,10 @@ public:
   /// One dim, of a tensor without dims nullopt.
   mlir::FailureOr<std::optional<int64_t>> dim(llvm::StringRef name, int64_t rank,
                                               std::optional<int64_t> otherwise = {});
-  /// One integer, a constant or what the program computes of sizes.
+  /// A number that the program computes as an expression: any where it follows from sizes; what depends on data must be
+  /// 0 or more, and a run is refused where it is not.
+  mlir::FailureOr<mlir::AffineExpr> sizeOf(mlir::Value value, llvm::StringRef argument);
+  /// One integer, a constant or what the program computes (`sizeOf`).
   mlir::FailureOr<mlir::AffineExpr> size(llvm::StringRef name, std::optional<int64_t> otherwise = {});
   /// One that must be of floats, or (`orIntegers`) is made f32, as PyTorch computes of integers.
   mlir::FailureOr<mlir::Value> floats(llvm::StringRef name, bool orIntegers = false) {

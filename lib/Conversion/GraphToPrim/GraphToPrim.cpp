@@ -10,6 +10,7 @@
 
 #include "tc/Conversion/GraphToPrim/GraphToPrim.h"
 
+#include "ArgumentSizes.h"
 #include "ConstantData.h"
 #include "CustomOperator.h"
 #include "MixedAttention.h"
@@ -18,6 +19,7 @@
 #include "VaryingRank.h"
 
 #include "tc/Dialect/Graph/IR/Graph.h"
+#include "tc/Dialect/Graph/IR/Signature.h"
 #include "tc/Dialect/Prim/Utils/Admission.h"
 #include "tc/Support/Suggest.h"
 #include "tcrt/artifact_abi.h"
@@ -26,8 +28,10 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Iterators.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace tc;
@@ -64,7 +68,8 @@ class Converter : public RegionConverter {
 public:
   Converter(ModuleOp module, const GraphToPrimOptions &options, GraphToPrimReport &report)
       : module(module), options(options), report(report), symbols(module.getContext()),
-        builder(module.getLoc(), module.getContext(), symbols), ints(symbols) {}
+        builder(module.getLoc(), module.getContext(), symbols), ints(symbols),
+        argumentSizes(options, builder, [this](Location loc, const Twine &message) { reportInvalid(loc, message); }) {}
   ~Converter() override {
     for (auto &region : regions)
       region->dropAllReferences();
@@ -82,6 +87,8 @@ public:
 
 private:
   FailureOr<RankedTensorType> argumentType(graph::FuncOp source, unsigned index);
+  void convertStateWrite(graph::NodeOp node);
+  void addStates(func::FuncOp function);
   FailureOr<SmallVector<Value>> convertBody(Block &block);
   void convertNode(graph::NodeOp node);
   bool convertDefinition(graph::NodeOp node, ArrayRef<Value> operands);
@@ -107,12 +114,15 @@ private:
   SymbolTableBuilder symbols;
   PrimBuilder builder;
   IntValues ints;
+  ArgumentSizes argumentSizes;
   std::vector<std::unique_ptr<Region>> regions;
   /// Hold the definitions of nodes, whose values are keys of `values`.
   std::vector<OwningOpRef<graph::FuncOp>> definitions;
   /// Of graph values; null where an optional value is absent.
   llvm::DenseMap<Value, Value> values;
-  llvm::StringMap<AffineExpr> namedSizes;
+  /// Constants that are states, as a node of the function writes them; and the value written last.
+  llvm::StringMap<graph::ConstantOp> states;
+  llvm::MapVector<StringRef, Value> written;
   DictionaryAttr parameters;
   /// Values of varying rank that a branch yields: the terminator, and the operands' numbers.
   Operation *leavingFrom = nullptr;
@@ -132,17 +142,6 @@ void Converter::reportInvalid(Location loc, const Twine &message) {
   ++failedNodes;
   ++report.invalidCount;
   emitError(loc) << message;
-}
-
-/// What was meant by a name that is not there, and what is.
-std::string suggest(const std::string &name, ArrayRef<std::string> names, StringRef known) {
-  if (names.empty())
-    return "; leave the option out, as all its sizes are fixed";
-  constexpr size_t kShown = 8;
-  std::string text = didYouMean(name, names.vec()) + "; " + known.str();
-  for (size_t i = 0; i < std::min(names.size(), kShown); ++i)
-    text += (i ? ", \"" : "\"") + names[i] + "\"";
-  return text + (names.size() > kShown ? ", ..." : "");
 }
 
 /// Of an operator that has no handler and no definition.
@@ -301,9 +300,13 @@ void Converter::convertNode(graph::NodeOp node) {
   if (complexUse == ComplexUse::None)
     return reportUnsupported(node, "on complex numbers is not supported");
   int64_t failedBefore = failedNodes;
-  if (failed(custom                              ? convertCustomOperator(ctx, *custom)
-             : complexUse == ComplexUse::ByParts ? ctx.emitByParts(entry->handler)
-                                                 : entry->handler(ctx))) {
+  LogicalResult emitted = custom                              ? convertCustomOperator(ctx, *custom)
+                          : complexUse == ComplexUse::ByParts ? ctx.emitByParts(entry->handler)
+                                                              : entry->handler(ctx);
+  // An argument that a handler of PyTorch's operators asked for as a constant may be none.
+  if (node.getDomain() == "aten" && (ctx.isUnsupported() || ctx.isInvalid()))
+    emitted = failure();
+  if (failed(emitted)) {
     SmallVector<unsigned> varying(ctx.resultsOfVaryingRank());
     if (leavingFrom && leavingFrom->getParentOp() == node) {
       varying = std::exchange(leaving, {});
@@ -447,10 +450,16 @@ FailureOr<SmallVector<Value>> Converter::convertBody(Block &block) {
     if (auto node = dyn_cast<graph::NodeOp>(op)) {
       for (Value result : node.getOutputs())
         values.erase(result); // of an earlier conversion of the same body
-      convertNode(node);
+      if (node.getDomain() == graph::kOwnDomain && node.getOpType() == graph::kWriteState)
+        convertStateWrite(node);
+      else
+        convertNode(node);
     } else if (auto constant = dyn_cast<graph::ConstantOp>(op)) {
       builder.setLoc(op.getLoc());
-      if (Value v = makeConstant(builder, cast<TypedAttr>(constant.getValue())))
+      auto state = constant->getAttrOfType<StringAttr>(graph::kStateAttr);
+      if (state && states.lookup(state.getValue()) == constant)
+        values[constant.getResult()] = prim::ReadStateOp::create(builder, constant.getType(), state.getValue());
+      else if (Value v = makeConstant(builder, cast<TypedAttr>(constant.getValue())))
         values[constant.getResult()] = v;
       else
         values.erase(constant.getResult());
@@ -494,6 +503,50 @@ FailureOr<SmallVector<Value>> Converter::convertRegion(Region &region, ValueRang
   return results;
 }
 
+/// Remembers what a function writes to a state; addStates emits it at the end.
+void Converter::convertStateWrite(graph::NodeOp node) {
+  auto name = dyn_cast_or_null<StringAttr>(node.getNodeAttr(graph::kStateParam));
+  Value value = node.getInputs().empty() || isPoisoned(node.getInputs()[0]) ? Value() : values[node.getInputs()[0]];
+  graph::ConstantOp constant = name ? states.lookup(name.getValue()) : graph::ConstantOp();
+  if (!constant || !value) {
+    ++failedNodes; // what failed before is reported
+    if (!constant)
+      reportInvalid(node.getLoc(), describeNode(node) + "writes a state that the function does not have");
+    return;
+  }
+  builder.setLoc(node.getLoc());
+  auto type = cast<RankedTensorType>(constant.getType());
+  Type element = type.getElementType();
+  if (!element.isIntOrFloat() || isNarrowElement(element) ||
+      (!element.isInteger(1) && element.getIntOrFloatBitWidth() % 8 != 0))
+    return reportUnsupported(node, "of a state of " + describe(value) +
+                                       " is not supported; supported are integers and "
+                                       "floats of whole bytes, and bools");
+  NodeContext ctx(node, builder, ints, *this, value, parameters);
+  FailureOr<Value> fitting = failure();
+  if (builder.elementOf(value) != type.getElementType())
+    (void)ctx.invalid("the state holds elements of another type than " + describe(value));
+  else
+    fitting = ctx.castSizes(value, getSizes(values[constant.getResult()]));
+  if (failed(fitting))
+    reportInvalid(node.getLoc(), "state \"" + name.getValue() + "\": " + ctx.reason());
+  else
+    written[name.getValue()] = *fitting;
+}
+
+/// States of the module that the function reads and writes.
+void Converter::addStates(func::FuncOp function) {
+  builder.setLoc(function.getLoc());
+  for (auto [name, value] : written) {
+    builder.setInsertionPoint(function.getBody().back().getTerminator());
+    prim::WriteStateOp::create(builder, name, value);
+    builder.setInsertionPointToStart(module.getBody());
+    graph::ConstantOp constant = states.lookup(name);
+    if (!SymbolTable::lookupSymbolIn(module, name))
+      prim::StateOp::create(builder, name, cast<RankedTensorType>(constant.getType()), constant.getValue());
+  }
+}
+
 FailureOr<RankedTensorType> Converter::argumentType(graph::FuncOp source, unsigned index) {
   Type type = source.getArgumentTypes()[index];
   StringRef name = source.getArgName(index);
@@ -516,51 +569,10 @@ FailureOr<RankedTensorType> Converter::argumentType(graph::FuncOp source, unsign
     report.unsupported.push_back(entry);
     return failure();
   }
-  ArrayAttr dims = source.getArgDims(index);
-  const std::vector<int64_t> *given = nullptr;
-  if (auto it = options.shapes.find(name.str()); it != options.shapes.end())
-    given = &it->second;
-  if (given && int64_t(given->size()) != tensor.getRank()) {
-    reportInvalid(loc, "input \"" + name + "\": --shape has " + Twine(given->size()) + " sizes, the input has rank " +
-                           Twine(tensor.getRank()));
+  FailureOr<Sizes> sizes = argumentSizes.read(source, index);
+  if (failed(sizes))
     return failure();
-  }
-  Sizes sizes;
-  for (int64_t i = 0; i < tensor.getRank(); ++i) {
-    StringRef dimName;
-    if (dims && i < int64_t(dims.size()))
-      if (auto text = dyn_cast<StringAttr>(dims[i]))
-        dimName = text.getValue();
-    int64_t wanted = given ? (*given)[i] : -1;
-    if (!tensor.isDynamicDim(i)) {
-      if (wanted >= 0 && wanted != tensor.getDimSize(i)) {
-        reportInvalid(loc, "input \"" + name + "\": --shape gives dim " + Twine(i) + " the size " + Twine(wanted) +
-                               ", the model has " + Twine(tensor.getDimSize(i)));
-        return failure();
-      }
-      sizes.push_back(builder.size(tensor.getDimSize(i)));
-      continue;
-    }
-    std::string key = dimName.empty() ? (name + "_dim" + Twine(i)).str() : dimName.str();
-    AffineExpr &size = namedSizes[key];
-    if (!size) {
-      auto range = options.dims.find(key);
-      if (wanted >= 0)
-        size = builder.size(wanted);
-      else if (range == options.dims.end())
-        size = symbols.add(key);
-      else if (range->second.first == range->second.second)
-        size = builder.size(range->second.first);
-      else
-        size = symbols.add(key, range->second.first, range->second.second);
-    } else if (auto known = getConstantSize(size); wanted >= 0 && known != wanted) {
-      reportInvalid(loc, "input \"" + name + "\": --shape gives dim \"" + Twine(key) + "\" the size " + Twine(wanted) +
-                             ", which contradicts another option");
-      return failure();
-    }
-    sizes.push_back(size);
-  }
-  RankedTensorType result = makeType(tensor.getElementType(), sizes);
+  RankedTensorType result = makeType(tensor.getElementType(), *sizes);
   if (std::optional<Refusal> refusal = refuseType(result)) { // sizes given by options; the others are checked before
     reportInvalid(loc, "input \"" + name + "\" " + refusal->what);
     return failure();
@@ -615,6 +627,7 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
   // Inputs with an explicit shape first: their dims' names fix those of the others.
   unsigned count = source.getNumArguments();
   SmallVector<Type> inputs(count);
+  argumentSizes.readOptions(source);
   for (bool withShape : {true, false})
     for (unsigned i = 0; i < count; ++i)
       if (withShape == (options.shapes.find(source.getArgName(i).str()) != options.shapes.end())) {
@@ -622,22 +635,7 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
         if (succeeded(type))
           inputs[i] = *type;
       }
-  std::vector<std::string> inputNames, dimNames;
-  for (unsigned i = 0; i < count; ++i)
-    inputNames.push_back(source.getArgName(i).str());
-  for (const auto &entry : namedSizes)
-    dimNames.push_back(entry.first().str());
-  llvm::sort(dimNames);
-  for (const auto &entry : options.shapes)
-    if (llvm::none_of(llvm::seq<unsigned>(0, count), [&](unsigned i) { return source.getArgName(i) == entry.first; }))
-      reportInvalid(UnknownLoc::get(context), "--shape names the input \"" + Twine(entry.first) +
-                                                  "\", which the model does not have" +
-                                                  suggest(entry.first, inputNames, "its inputs are "));
-  for (const auto &entry : options.dims)
-    if (!namedSizes.count(entry.first))
-      reportInvalid(UnknownLoc::get(context), "--dim names the dimension \"" + Twine(entry.first) +
-                                                  "\", which no input of the model has" +
-                                                  suggest(entry.first, dimNames, "its open dims are "));
+  argumentSizes.checkOptions(source);
   auto function = func::FuncOp::create(source.getLoc(), source.getSymName(), b.getFunctionType({}, {}));
   OwningOpRef<func::FuncOp> owner(function);
   // Before the function goes on failure: regions that were given up use its values.
@@ -652,6 +650,20 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
     if (inputs[i])
       values[source.getBody().getArgument(i)] = block->addArgument(inputs[i], source.getBody().getArgument(i).getLoc());
   inputSymbols = symbols.size();
+  if (llvm::all_of(inputs, [](Type type) { return bool(type); }))
+    for (auto [argument, value] :
+         llvm::zip_equal(source.getBody().getArguments(), argumentSizes.applyMaps(source, block)))
+      values[argument] = value;
+  llvm::StringSet<> writtenNames;
+  source.walk([&](graph::NodeOp node) {
+    if (auto name = dyn_cast_or_null<StringAttr>(node.getNodeAttr(graph::kStateParam));
+        name && node.getDomain() == graph::kOwnDomain)
+      writtenNames.insert(name.getValue());
+  });
+  for (auto constant : source.getBody().front().getOps<graph::ConstantOp>())
+    if (auto name = constant->getAttrOfType<StringAttr>(graph::kStateAttr);
+        name && writtenNames.contains(name.getValue()))
+      states[name.getValue()] = constant;
   FailureOr<SmallVector<Value>> results = convertBody(source.getBody().front());
   emitUnsupported();
   if (failed(results) || failedNodes > 0) {
@@ -702,6 +714,7 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
   function.setAllArgAttrs(llvm::map_to_vector(argAttrs, dictionary));
   function.setAllResultAttrs(llvm::map_to_vector(resultAttrs, dictionary));
 
+  addStates(function);
   // Shape arithmetic and unused nodes are dead now.
   for (auto &region : regions)
     region->dropAllReferences();

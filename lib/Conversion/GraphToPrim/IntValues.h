@@ -25,6 +25,8 @@ public:
   /// Row-major elements of an integer or bool tensor of static shape and at most kMaxElements, or nullopt.
   std::optional<Sizes> get(mlir::Value value);
   static constexpr int64_t kMaxElements = 256;
+  /// From now on the one element of `value`, which depends on data, is `symbol`, which the program binds to it.
+  void remember(mlir::Value value, mlir::AffineExpr symbol) { cache[value] = Sizes{symbol}; }
   /// The number of elements of a tensor, as the shortest of what it and the values say that it is made of by ops that
   /// keep the number: of x [n, m] reshaped to [-1, 24] and then to [-1, 16] it is n * m, and not 24 times a quotient.
   mlir::AffineExpr countElements(mlir::Value value);

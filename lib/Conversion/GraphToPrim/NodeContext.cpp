@@ -237,8 +237,12 @@ FailureOr<Sizes> NodeContext::requireSizes(Value v, StringRef what, int64_t min)
     Value element = type.getRank() == 0 ? v : b.take(v, 0, i);
     if (std::optional<Sizes> one = ints.get(element))
       result.push_back(one->front());
-    else
+    else {
       result.push_back(b.bindSymbol("data", element, min));
+      // Where the next one asks, it is the same size; but not outside of the branch or loop that binds it.
+      if (element.getParentBlock() == b.getInsertionBlock())
+        ints.remember(element, result.back());
+    }
   }
   return result;
 }

@@ -65,7 +65,12 @@ const OpRegistry &OpRegistry::get() {
     populateATenLinalg(aten);
     populateATenSpectral(aten);
     populateATenVectors(aten);
+    populateATenSymbolic(aten);
     populateATenWindows(aten);
+    OpRegistrar higherOrder(r, "higher_order");
+    populateATenControlFlow(higherOrder);
+    OpRegistrar torch(r, "torch");
+    populateTorchNumbers(torch);
     OpRegistrar onnx(r, "ai.onnx");
     populateONNXContraction(onnx);
     populateONNXControlFlow(onnx);

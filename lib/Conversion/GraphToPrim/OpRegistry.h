@@ -90,6 +90,7 @@ private:
 };
 
 void populateATenContraction(OpRegistrar &onOp);
+void populateATenControlFlow(OpRegistrar &onOp);
 void populateATenElementwise(OpRegistrar &onOp);
 void populateATenIndexing(OpRegistrar &onOp);
 void populateATenMovement(OpRegistrar &onOp);
@@ -100,6 +101,7 @@ void populateATenReduction(OpRegistrar &onOp);
 void populateATenLinalg(OpRegistrar &onOp);
 void populateATenSpectral(OpRegistrar &onOp);
 void populateATenVectors(OpRegistrar &onOp);
+void populateATenSymbolic(OpRegistrar &onOp);
 void populateATenWindows(OpRegistrar &onOp);
 void populateMicrosoftAttention(OpRegistrar &onOp);
 void populateMicrosoftFused(OpRegistrar &onOp);
@@ -132,6 +134,7 @@ void populateONNXSpectral(OpRegistrar &onOp);
 void populateONNXString(OpRegistrar &onOp);
 void populateONNXTfIdf(OpRegistrar &onOp);
 void populateONNXTraining(OpRegistrar &onOp);
+void populateTorchNumbers(OpRegistrar &onOp);
 
 } // namespace tc
 

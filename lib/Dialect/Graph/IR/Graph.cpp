@@ -8,6 +8,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
+#include "tc/Dialect/Graph/IR/Signature.h"
 #include "tc/Dialect/Graph/IR/Source.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -96,6 +97,18 @@ static LogicalResult verifyValueAttr(Operation *op, NamedAttribute attr, bool is
     if (isa<TypeAttr>(attr.getValue()))
       return success();
     return op->emitOpError() << "attribute " << name << " must be a type";
+  }
+  if (name == kRangesAttr && !isResult) {
+    auto ranges = dyn_cast<DenseI64ArrayAttr>(attr.getValue());
+    if (ranges && ranges.size() % 2 == 0)
+      return success();
+    return op->emitOpError() << "attribute " << name << " must have two numbers for each dim";
+  }
+  if (name == kSizesAttr && !isResult) {
+    auto map = dyn_cast<AffineMapAttr>(attr.getValue());
+    if (map && map.getValue().getNumDims() == 0)
+      return success();
+    return op->emitOpError() << "attribute " << name << " must be an affine map of symbols";
   }
   if (name == kDefaultAttr && !isResult) {
     if (isa<TypedAttr>(attr.getValue()))
