@@ -482,6 +482,46 @@ struct ErfAvx512Pattern : public Avx512Pattern<math::ErfOp> {
   }
 };
 
+/// atan2(y, x) of f32: the arctangent of the quotient that is at most 1, turned into its octant. The upstream form, of
+/// y / x, gives no number where both are 0 or both are infinite.
+struct Atan2Pattern : public OpRewritePattern<math::Atan2Op> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::Atan2Op op, PatternRewriter &b) const override {
+    const Type type = op.getType();
+    if (!getElementTypeOrSelf(type).isF32())
+      return b.notifyMatchFailure(op, "is of another type");
+    const Location loc = op.getLoc();
+    auto constant = [&](double value) -> Value {
+      TypedAttr attr = b.getF32FloatAttr(float(value));
+      if (auto vector = dyn_cast<VectorType>(type))
+        attr = DenseElementsAttr::get(vector, Attribute(attr));
+      return arith::ConstantOp::create(b, loc, attr);
+    };
+    auto select = [&](arith::CmpFPredicate kind, Value l, Value r, Value yes, Value no) -> Value {
+      return arith::SelectOp::create(b, loc, arith::CmpFOp::create(b, loc, kind, l, r), yes, no);
+    };
+    const Value y = math::AbsFOp::create(b, loc, op.getLhs()), x = math::AbsFOp::create(b, loc, op.getRhs());
+    const Value isSteep = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, y, x);
+    const Value least = arith::SelectOp::create(b, loc, isSteep, x, y);
+    const Value most = arith::SelectOp::create(b, loc, isSteep, y, x);
+    Value quotient = arith::DivFOp::create(b, loc, least, most);
+    // Equal ones may be infinite, or both 0; nothing equals what is no number.
+    quotient = select(arith::CmpFPredicate::OEQ, least, most, constant(1), quotient);
+    const Value sum = arith::AddFOp::create(b, loc, least, most);
+    quotient = select(arith::CmpFPredicate::OEQ, sum, constant(0), constant(0), quotient);
+    Value angle = math::AtanOp::create(b, loc, quotient);
+    const Value steep = arith::SubFOp::create(b, loc, constant(M_PI_2), angle);
+    angle = arith::SelectOp::create(b, loc, isSteep, steep, angle);
+    // Left of 0, and at -0.
+    const Value sign = math::CopySignOp::create(b, loc, constant(1), op.getRhs());
+    const Value left = arith::SubFOp::create(b, loc, constant(M_PI), angle);
+    angle = select(arith::CmpFPredicate::OLT, sign, constant(0), left, angle);
+    b.replaceOpWithNewOp<math::CopySignOp>(op, angle, op.getLhs());
+    return success();
+  }
+};
+
 struct ExpandFunctionsPass : public codegen::impl::ExpandFunctionsPassBase<ExpandFunctionsPass> {
   void runOnOperation() override {
     host::VariantOp variant = getOperation();
@@ -518,8 +558,9 @@ struct ExpandFunctionsPass : public codegen::impl::ExpandFunctionsPassBase<Expan
         expand(variant, std::move(first));
         patterns.add<ExpAvx512Pattern, TanhAvx512Pattern, ErfAvx512Pattern, ExpM1Avx512Pattern>(context, /*benefit=*/3);
       }
-      patterns.add<RemainderPattern, ExpF64Pattern, ExpM1F64Pattern, TanhF64Pattern, LogF64Pattern, ExpM1Pattern,
-                   LogPattern<math::LogOp, false>, LogPattern<math::Log1pOp, true>>(context, /*benefit=*/2);
+      patterns.add<Atan2Pattern, RemainderPattern, ExpF64Pattern, ExpM1F64Pattern, TanhF64Pattern, LogF64Pattern,
+                   ExpM1Pattern, LogPattern<math::LogOp, false>, LogPattern<math::Log1pOp, true>>(context,
+                                                                                                  /*benefit=*/2);
       MathPolynomialApproximationOptions options;
       options.enableAvx2 = false;
       populateMathPolynomialApproximationPatterns(patterns, options);

@@ -6,6 +6,8 @@
 
 #include "ATenSupport.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace tc;
 using namespace tc::prim;
@@ -225,6 +227,15 @@ FailureOr<SmallVector<Value>> Call::promoted(ArrayRef<StringRef> names, Integers
   return values;
 }
 
+bool Call::areOf(Type type, ArrayRef<StringRef> names) {
+  return llvm::all_of(names, [&](StringRef name) {
+    Value value = isNumber(name) ? Value() : tensor(name);
+    return value && b.elementOf(value) == type;
+  });
+}
+
+LogicalResult Call::rounded(Value value, Type type, size_t i) { return ctx.set(i, b.convert(value, type)); }
+
 FailureOr<Type> Call::dtype(Type otherwise, StringRef name) {
   auto type = dyn_cast_or_null<TypeAttr>(ctx.attr(name));
   if (!type)
@@ -239,8 +250,13 @@ FailureOr<Value> Call::convert(Value value, Type to) {
   if (from == to)
     return value;
   auto complex = dyn_cast<ComplexType>(to);
-  if (!complex && !isa<ComplexType>(from))
+  if (!complex && !isa<ComplexType>(from)) {
+    // PyTorch takes floats to narrow integers through wider ones, so that what does not fit wraps.
+    auto integer = dyn_cast<IntegerType>(to);
+    if (isa<FloatType>(from) && integer && integer.getWidth() > 1 && integer.getWidth() <= 16)
+      value = b.convert(value, b.getI64Type());
     return b.convert(value, to);
+  }
   int64_t rank = b.rankOf(value);
   if (isa<ComplexType>(from)) {
     Value parts = b.asParts(value);
@@ -307,4 +323,95 @@ FailureOr<AffineExpr> Call::size(StringRef name, std::optional<int64_t> otherwis
   if (!attr && otherwise)
     return b.size(*otherwise);
   return ctx.invalid("argument \"" + name + "\" is " + (attr ? "no integer" : "missing"));
+}
+
+std::pair<Value, Value> tc::splitComplex(PrimBuilder &b, Value value) {
+  int64_t rank = b.rankOf(value);
+  Value parts = b.asParts(value);
+  return {b.take(parts, rank, 0), b.take(parts, rank, 1)};
+}
+
+Value tc::joinComplex(PrimBuilder &b, Value real, Value imaginary) {
+  int64_t rank = b.rankOf(real);
+  return b.asComplex(b.concat({b.unsqueeze(real, rank), b.unsqueeze(imaginary, rank)}, rank));
+}
+
+Value tc::isSigned(PrimBuilder &b, Value value) {
+  Type type = b.elementOf(value);
+  if (auto f = dyn_cast<FloatType>(type))
+    value = BitcastOp::create(b, value, b.getIntegerType(f.getWidth()));
+  else if (type.isInteger(1) || type.isUnsignedInteger())
+    return b.splat(b.getI1Type(), getSizes(value), 0);
+  return b.compare(CompareKind::LT, value, 0);
+}
+
+static Value test(PrimBuilder &b, Value value, bool forNan) {
+  Type result = withElementType(value.getType(), b.getI1Type());
+  if (!b.isFloat(value))
+    return b.splat(b.getI1Type(), getSizes(value), 0);
+  return forNan ? Value(IsNanOp::create(b, result, value)) : Value(IsInfOp::create(b, result, value));
+}
+Value tc::isNan(PrimBuilder &b, Value value) { return test(b, value, true); }
+Value tc::isInf(PrimBuilder &b, Value value) { return test(b, value, false); }
+
+Value tc::emitHypot(PrimBuilder &b, Value x, Value y) {
+  x = b.unary<AbsOp>(x), y = b.unary<AbsOp>(y);
+  Value most = b.max(x, y), quotient = b.div(b.min(x, y), most);
+  Value r = b.mul(most, b.unary<SqrtOp>(b.binary<AddOp>(b.mul(quotient, quotient), 1)));
+  Value isPlain = b.compare(CompareKind::EQ, most, 0); // 0 / 0
+  r = b.select(isPlain, most, r);
+  Value infinite = b.binary<OrOp>(isInf(b, x), isInf(b, y));
+  return b.select(infinite, b.splatLike(r, INFINITY), r);
+}
+
+/// (((c[0] x + c[1]) x + ...) + c[n - 1].
+static Value polynomial(PrimBuilder &b, Value x, ArrayRef<double> c) {
+  Value sum = b.binary<AddOp>(b.binary<MulOp>(x, c[0]), c[1]);
+  for (double next : c.drop_front(2))
+    sum = b.binary<AddOp>(b.mul(sum, x), next);
+  return sum;
+}
+
+// Source: W. J. Cody, "Rational Chebyshev approximations for the error function" (1969): erf to 0.46875, and then
+// exp(-x^2) times a quotient of polynomials in x up to 4, in 1 / x^2 beyond. exp(-x^2) is computed of x rounded to
+// sixteenths and of the rest, so that it has no more than a few roundings.
+Value tc::emitErfc(PrimBuilder &b, Value x) {
+  static constexpr double kMidP[] = {2.15311535474403846343e-8, .564188496988670089180, 8.88314979438837594118,
+                                     66.1191906371416294775,    298.635138197400131132, 881.952221241769090411,
+                                     1712.04761263407058314,    2051.07837782607146532, 1230.33935479799725272};
+  static constexpr double kMidQ[] = {1,
+                                     15.7449261107098347253,
+                                     117.693950891312499305,
+                                     537.181101862009857509,
+                                     1621.38957456669018874,
+                                     3290.79923573345962678,
+                                     4362.61909014324715820,
+                                     3439.36767414372163696,
+                                     1230.33935480374942043};
+  static constexpr double kFarP[] = {1.63153871373020978498e-2, 3.05326634961232344035e-1, 3.60344899949804439429e-1,
+                                     1.25781726111229246204e-1, 1.60837851487422766278e-2, 6.58749161529837803157e-4};
+  static constexpr double kFarQ[] = {1,
+                                     2.56852019228982242072,
+                                     1.87295284992346725209,
+                                     5.27905102951428412248e-1,
+                                     6.05183413124413191178e-2,
+                                     2.33520497626869185443e-3};
+  Value y = b.unary<AbsOp>(x);
+  // Beyond 27.3 f64 has none; of greater numbers the polynomials would overflow.
+  Value bounded = b.binary<MinOp>(y, 28);
+  Value middle = b.binary<MinOp>(bounded, 4);
+  Value mid = b.div(polynomial(b, middle, kMidP), polynomial(b, middle, kMidQ));
+  Value beyond = b.binary<MaxOp>(bounded, 4);
+  Value z = b.unary<ReciprocalOp>(b.mul(beyond, beyond));
+  Value far = b.mul(z, b.div(polynomial(b, z, kFarP), polynomial(b, z, kFarQ)));
+  far = b.div(b.sub(b.splatLike(far, 0.56418958354775628695), far), beyond);
+  Value tail = b.select(b.compare(CompareKind::LE, y, 4), mid, far);
+  Value coarse = b.binary<MulOp>(b.unary<TruncOp>(b.binary<MulOp>(bounded, 16)), 1.0 / 16);
+  Value rest = b.mul(b.sub(bounded, coarse), b.add(bounded, coarse));
+  auto minusExp = [&](Value v) { return b.unary<ExpOp>(b.unary<NegOp>(v)); };
+  tail = b.mul(b.mul(minusExp(b.mul(coarse, coarse)), minusExp(rest)), tail);
+  Value two = b.splatLike(x, 2);
+  tail = b.select(b.compare(CompareKind::LT, x, 0), b.sub(two, tail), tail);
+  Value near = b.sub(b.splatLike(x, 1), b.unary<ErfOp>(x));
+  return b.select(b.compare(CompareKind::LE, y, 0.46875), near, tail); // NaN comes through `tail`
 }

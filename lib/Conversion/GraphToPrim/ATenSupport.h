@@ -125,6 +125,10 @@ public:
   mlir::FailureOr<llvm::SmallVector<mlir::Value>> promoted(llvm::ArrayRef<llvm::StringRef> names,
                                                            Integers integers = Integers::Kept,
                                                            bool inAccumulator = false, mlir::Type type = {});
+  /// Whether all these arguments are tensors of elements of `type`.
+  bool areOf(mlir::Type type, llvm::ArrayRef<llvm::StringRef> names);
+  /// Sets result i to `value` in `type`, rounded once.
+  mlir::LogicalResult rounded(mlir::Value value, mlir::Type type, size_t i = 0);
   /// The element type of argument `name` (dtype), or `otherwise` where it is absent.
   mlir::FailureOr<mlir::Type> dtype(mlir::Type otherwise, llvm::StringRef name = "dtype");
   /// `value` as elements of `to`, as PyTorch converts.
@@ -156,6 +160,19 @@ public:
 private:
   llvm::StringMap<size_t> positions;
 };
+
+/// Real and imaginary part of a complex tensor, and the tensor of them.
+std::pair<mlir::Value, mlir::Value> splitComplex(PrimBuilder &b, mlir::Value value);
+mlir::Value joinComplex(PrimBuilder &b, mlir::Value real, mlir::Value imaginary);
+
+/// Whether an element has the sign bit: that of -0 and of some NaNs, too.
+mlir::Value isSigned(PrimBuilder &b, mlir::Value value);
+mlir::Value isNan(PrimBuilder &b, mlir::Value value);
+mlir::Value isInf(PrimBuilder &b, mlir::Value value);
+/// sqrt(x^2 + y^2) without overflow.
+mlir::Value emitHypot(PrimBuilder &b, mlir::Value x, mlir::Value y);
+/// 1 - erf(x), with its relative accuracy where that is near 0; of f32 or f64.
+mlir::Value emitErfc(PrimBuilder &b, mlir::Value x);
 
 /// A 0-D constant, exact for all integers; null if `attr` is no number.
 mlir::Value makeNumber(PrimBuilder &b, mlir::Attribute attr, mlir::Type type);

@@ -115,18 +115,9 @@ Value hardSigmoid(NodeContext &ctx, Value x) {
 Value hardSwish(NodeContext &ctx, Value x) {
   return ctx.b.mul(x, clampUnit(ctx, ctx.b.binary<AddOp>(ctx.b.binary<MulOp>(x, 1.0 / 6), 0.5)));
 }
-/// max(x, 0) + log1p(exp(-|x|)), which can't overflow.
-Value softplus(NodeContext &ctx, Value x) {
-  Value tail = ctx.b.unary<Log1pOp>(ctx.b.unary<ExpOp>(ctx.b.unary<NegOp>(ctx.b.unary<AbsOp>(x))));
-  return ctx.b.add(ctx.b.binary<MaxOp>(x, 0), tail);
-}
+Value softplus(NodeContext &ctx, Value x) { return emitSoftplus(ctx.b, x); }
 Value softsign(NodeContext &ctx, Value x) { return ctx.b.div(x, ctx.b.binary<AddOp>(ctx.b.unary<AbsOp>(x), 1)); }
-/// x tanh(softplus(x)) = x n / (n + 2) with n = e^x (e^x + 2); from 20 on the quotient is 1.
-Value mish(NodeContext &ctx, Value x) {
-  Value e = ctx.b.unary<ExpOp>(ctx.b.binary<MinOp>(x, 20));
-  Value n = ctx.b.mul(e, ctx.b.binary<AddOp>(e, 2));
-  return ctx.b.mul(x, ctx.b.div(n, ctx.b.binary<AddOp>(n, 2)));
-}
+Value mish(NodeContext &ctx, Value x) { return emitMish(ctx.b, x); }
 Value swish(NodeContext &ctx, Value x) {
   return ctx.b.mul(x, ctx.b.unary<LogisticOp>(ctx.b.binary<MulOp>(x, ctx.getFloat("alpha", 1))));
 }

@@ -16,6 +16,7 @@
 
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
+#include "Random.h"
 #include "tcrt/artifact_abi.h"
 
 #include <array>
@@ -136,22 +137,11 @@ FailureOr<FloatType> floatOf(NodeContext &ctx, Type type) {
 
 /// Numbers of `sizes` from the node's distribution.
 LogicalResult emitRandom(NodeContext &ctx, SizesRef sizes, Type type, bool isNormal) {
-  PrimBuilder &b = ctx.b;
   FailureOr<FloatType> element = floatOf(ctx, type);
   if (failed(element))
     return failure();
-  Philox philox(ctx);
-  AffineExpr count = product(b.getContext(), sizes);
-  Value v;
-  if (isNormal) {
-    v = philox.normal(count, *element);
-    v = b.binary<AddOp>(b.binary<MulOp>(v, ctx.getFloat("scale", 1)), ctx.getFloat("mean", 0));
-  } else {
-    double low = ctx.getFloat("low", 0), high = ctx.getFloat("high", 1);
-    v = philox.uniform(count, *element).first;
-    v = b.binary<AddOp>(b.binary<MulOp>(v, high - low), low);
-  }
-  return ctx.result(b.reshape(b.convert(v, type), sizes));
+  return ctx.result(isNormal ? emitNormal(ctx, sizes, *element, ctx.getFloat("mean", 0), ctx.getFloat("scale", 1))
+                             : emitUniform(ctx, sizes, *element, ctx.getFloat("low", 0), ctx.getFloat("high", 1)));
 }
 
 NodeHandler random(bool isNormal) {
@@ -270,6 +260,20 @@ LogicalResult dropout(NodeContext &ctx) {
 }
 
 } // namespace
+
+Value tc::emitUniform(NodeContext &ctx, SizesRef sizes, FloatType type, double low, double high) {
+  PrimBuilder &b = ctx.b;
+  Value v = Philox(ctx).uniform(product(b.getContext(), sizes), type).first;
+  v = b.binary<AddOp>(b.binary<MulOp>(v, high - low), low);
+  return b.reshape(b.convert(v, type), sizes);
+}
+
+Value tc::emitNormal(NodeContext &ctx, SizesRef sizes, FloatType type, double mean, double scale) {
+  PrimBuilder &b = ctx.b;
+  Value v = Philox(ctx).normal(product(b.getContext(), sizes), type);
+  v = b.binary<AddOp>(b.binary<MulOp>(v, scale), mean);
+  return b.reshape(b.convert(v, type), sizes);
+}
 
 void tc::populateONNXRandom(OpRegistrar &onOp) {
   onOp("RandomNormal", 1, random(/*isNormal=*/true), 0);

@@ -91,17 +91,21 @@ private:
 
 void populateATenContraction(OpRegistrar &onOp);
 void populateATenControlFlow(OpRegistrar &onOp);
+void populateATenCreation(OpRegistrar &onOp);
 void populateATenElementwise(OpRegistrar &onOp);
+void populateATenFunctions(OpRegistrar &onOp);
 void populateATenIndexing(OpRegistrar &onOp);
+void populateATenLinalg(OpRegistrar &onOp);
+void populateATenLoss(OpRegistrar &onOp);
 void populateATenMovement(OpRegistrar &onOp);
 void populateATenNorm(OpRegistrar &onOp);
 void populateATenOrder(OpRegistrar &onOp);
 void populateATenParts(OpRegistrar &onOp);
 void populateATenReduction(OpRegistrar &onOp);
-void populateATenLinalg(OpRegistrar &onOp);
+void populateATenScan(OpRegistrar &onOp);
 void populateATenSpectral(OpRegistrar &onOp);
-void populateATenVectors(OpRegistrar &onOp);
 void populateATenSymbolic(OpRegistrar &onOp);
+void populateATenVectors(OpRegistrar &onOp);
 void populateATenWindows(OpRegistrar &onOp);
 void populateMicrosoftAttention(OpRegistrar &onOp);
 void populateMicrosoftFused(OpRegistrar &onOp);

@@ -23,6 +23,18 @@ Value tc::emitGelu(PrimBuilder &b, Value x, bool usesTanh) {
   return b.mul(b.binary<MulOp>(x, 0.5), b.binary<AddOp>(inner, 1));
 }
 
+Value tc::emitSoftplus(PrimBuilder &b, Value x) {
+  Value tail = b.unary<Log1pOp>(b.unary<ExpOp>(b.unary<NegOp>(b.unary<AbsOp>(x))));
+  return b.add(b.binary<MaxOp>(x, 0), tail);
+}
+
+Value tc::emitMish(PrimBuilder &b, Value x) {
+  // n / (n + 2) with n = e^x (e^x + 2); from 20 on the quotient is 1.
+  Value e = b.unary<ExpOp>(b.binary<MinOp>(x, 20));
+  Value n = b.mul(e, b.binary<AddOp>(e, 2));
+  return b.mul(x, b.div(n, b.binary<AddOp>(n, 2)));
+}
+
 LogicalResult tc::unifySizes(NodeContext &ctx, Value &a, int64_t da, Value &b, int64_t db, StringRef what) {
   Sizes sa = getSizes(a), sb = getSizes(b);
   if (sa[da] == sb[db])

@@ -14,6 +14,11 @@ namespace tc {
 /// x / 2 (1 + erf(x / sqrt(2))); with `usesTanh`, x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
 mlir::Value emitGelu(PrimBuilder &b, mlir::Value x, bool usesTanh = false);
 
+/// log(1 + exp(x)) as max(x, 0) + log1p(exp(-|x|)), which can't overflow.
+mlir::Value emitSoftplus(PrimBuilder &b, mlir::Value x);
+/// x tanh(softplus(x)).
+mlir::Value emitMish(PrimBuilder &b, mlir::Value x);
+
 /// The product of matrices, of operands of one element type and one dim or more: those before the last two broadcast; a
 /// vector is a row on the left, a column on the right, whose dim the result lacks.
 mlir::FailureOr<mlir::Value> emitMatMul(NodeContext &ctx, mlir::Value lhs, mlir::Value rhs);

@@ -41,7 +41,7 @@ graph.func @attention(%q: tensor<1x3x4xf32> {graph.name = "q"}, %k: tensor<1x3x5
 
 // -----
 
-// CHECK: node "means": aten.mean.dim (opset 1): argument "self" must be a tensor of floats, but is tensor<2xi64>
+// CHECK: node "means": aten.mean.dim (opset 1): takes floats, but got tensor<2xi64>; give it a dtype of floats
 graph.func @mean(%x: tensor<2xi64> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
   %z = graph.node "aten":"mean.dim" opset 1(%x) {arg_names = ["self"]} : (tensor<2xi64>) -> !tc.unknown loc("means")
   graph.yield %z : !tc.unknown
