@@ -26,6 +26,8 @@ std::string tc::describe(Value v) {
 }
 
 Attribute NodeContext::attr(StringRef name) const {
+  if (asAttributes)
+    return asAttributes.get(name);
   Attribute value = graph::NodeOp(op).getNodeAttr(name);
   if (auto ref = dyn_cast_or_null<graph::RefAttr>(value))
     return parameters ? parameters.get(ref.getParam()) : Attribute();
@@ -54,20 +56,36 @@ LogicalResult NodeContext::set(size_t i, Value value) {
   return success();
 }
 
-FailureOr<Value> NodeContext::emitAs(StringRef type, int64_t opset, ArrayRef<Value> values) {
-  const OpEntry *entry = OpRegistry::get().lookup("ai.onnx", type, opset);
+LogicalResult NodeContext::runAs(NodeContext &other, StringRef domain, StringRef type, int64_t opset) {
+  const OpEntry *entry = OpRegistry::get().lookup(domain, type, opset);
   if (!entry) // the opset may come from an attribute
     return invalid("computes as " + type + " of opset " + Twine(opset) + " does, which there is none of");
-  NodeContext other(op, b, ints, regions, values, parameters);
   other.asOpset = opset;
-  if (const OperandRules *rules = OpRegistry::get().lookupRules("ai.onnx", type, opset))
+  if (const OperandRules *rules = OpRegistry::get().lookupRules(domain, type, opset))
     if (std::string error = findRuleError(other, *rules, /*byName=*/false); !error.empty())
       return invalid("computed as " + type + ": " + error);
   if (succeeded(entry->handler(other)))
-    return other.results().front();
+    return success();
   unsupportedReason = other.unsupportedReason;
   invalidReason = other.invalidReason;
   return failure();
+}
+
+FailureOr<Value> NodeContext::emitAs(StringRef type, int64_t opset, ArrayRef<Value> values) {
+  NodeContext other(op, b, ints, regions, values, parameters);
+  other.asAttributes = asAttributes;
+  return failed(runAs(other, "ai.onnx", type, opset)) ? FailureOr<Value>(failure()) : other.results().front();
+}
+
+FailureOr<SmallVector<Value>> NodeContext::emitOperator(StringRef type, int64_t opset, ArrayRef<Value> values,
+                                                        ArrayRef<NamedAttribute> attributes, size_t count,
+                                                        StringRef domain) {
+  NodeContext other(op, b, ints, regions, values, parameters);
+  other.asAttributes = DictionaryAttr::get(b.getContext(), attributes);
+  other.asResults = count;
+  if (failed(runAs(other, domain, type, opset)))
+    return failure();
+  return SmallVector<Value>(other.results().take_front(count));
 }
 
 LogicalResult NodeContext::emitByParts(llvm::function_ref<LogicalResult(NodeContext &)> handler) {
@@ -79,6 +97,8 @@ LogicalResult NodeContext::emitByParts(llvm::function_ref<LogicalResult(NodeCont
         v = b.take(b.asParts(v), b.rankOf(v), part);
     NodeContext other(op, b, ints, regions, values, parameters);
     other.asOpset = asOpset;
+    other.asAttributes = asAttributes;
+    other.asResults = asResults;
     other.imaginary = part == 1;
     FailureOr<Value> result = failure();
     if (succeeded(handler(other))) // sizes that are data have symbols of their own in each part

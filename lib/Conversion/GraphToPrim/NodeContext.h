@@ -65,9 +65,9 @@ public:
   /// Null if absent.
   mlir::Value operand(size_t i) const { return i < operands.size() ? operands[i] : mlir::Value(); }
   llvm::ArrayRef<mlir::Value> allOperands() const { return operands; }
-  size_t numResults() const { return op->getNumResults(); }
+  size_t numResults() const { return asResults.value_or(op->getNumResults()); }
   /// Whether the node names result i and something reads it.
-  bool isResultUsed(size_t i) const { return i < numResults() && !op->getResult(i).use_empty(); }
+  bool isResultUsed(size_t i) const { return i < numResults() && (asResults || !op->getResult(i).use_empty()); }
   /// The subgraph of this name, or null.
   mlir::Region *region(llvm::StringRef name) { return op.getGraph(name); }
   mlir::Region &newRegion() { return regions.newRegion(); }
@@ -80,6 +80,11 @@ public:
 
   /// The first result of ai.onnx's operator `type` on other operands, with this node's attributes.
   mlir::FailureOr<mlir::Value> emitAs(llvm::StringRef type, int64_t opset, llvm::ArrayRef<mlir::Value> operands);
+  /// The first `count` results of another operator, on other operands and with attributes of its own.
+  mlir::FailureOr<llvm::SmallVector<mlir::Value>> emitOperator(llvm::StringRef type, int64_t opset,
+                                                               llvm::ArrayRef<mlir::Value> operands,
+                                                               llvm::ArrayRef<mlir::NamedAttribute> attributes,
+                                                               size_t count = 1, llvm::StringRef domain = "ai.onnx");
 
   /// Runs `handler` once for the real and once for the imaginary parts of complex operands, for result 0.
   mlir::LogicalResult emitByParts(llvm::function_ref<mlir::LogicalResult(NodeContext &)> handler);
@@ -162,6 +167,7 @@ public:
 
 private:
   mlir::Value shortenSizes(mlir::Value value);
+  mlir::LogicalResult runAs(NodeContext &other, llvm::StringRef domain, llvm::StringRef type, int64_t opset);
 
   graph::NodeOp op;
   IntValues &ints;
@@ -172,6 +178,9 @@ private:
   llvm::SmallVector<unsigned> varying;
   /// Where the node stands for another operator: that one's opset.
   std::optional<int64_t> asOpset;
+  /// And, where they are not the node's, its attributes and how many results are asked for.
+  mlir::DictionaryAttr asAttributes;
+  std::optional<size_t> asResults;
   bool imaginary = false;
 };
 

@@ -174,16 +174,26 @@ LogicalResult localResponseNorm(NodeContext &ctx) {
   return ctx.result(b.convert(y, b.elementOf(x)));
 }
 
+/// x * scale + bias, of one number for each channel; absent where a front end lets them be.
+FailureOr<Value> scaleChannels(NodeContext &ctx, Value x, Value scale, Value bias) {
+  PrimBuilder &b = ctx.b;
+  for (auto [v, isScale] : {std::pair(scale, true), std::pair(bias, false)})
+    if (v) {
+      FailureOr<Value> wide = broadcastAlong(ctx, b.convert(v, b.elementOf(x)), 1, getSizes(x));
+      if (failed(wide))
+        return failure();
+      x = isScale ? b.mul(x, *wide) : b.add(x, *wide);
+    }
+  return x;
+}
+
 LogicalResult instanceNorm(NodeContext &ctx) {
   PrimBuilder &b = ctx.b;
   Value x = ctx.operand(0);
   int64_t rank = b.rankOf(x);
   Value norm = b.norm(x, llvm::to_vector(llvm::seq<int64_t>(2, rank)), ctx.getFloat("epsilon", 1e-5), /*rms=*/false);
-  FailureOr<Value> scale = broadcastAlong(ctx, ctx.operand(1), 1, getSizes(x));
-  FailureOr<Value> bias = broadcastAlong(ctx, ctx.operand(2), 1, getSizes(x));
-  if (failed(scale) || failed(bias))
-    return failure();
-  return ctx.result(b.add(b.mul(norm, *scale), *bias));
+  FailureOr<Value> y = scaleChannels(ctx, norm, ctx.operand(1), ctx.operand(2));
+  return failed(y) ? failure() : ctx.result(*y);
 }
 
 LogicalResult groupNorm(NodeContext &ctx) {
@@ -206,11 +216,8 @@ LogicalResult groupNorm(NodeContext &ctx) {
   bool perGroup = ctx.opset() < 21;
   if (!perGroup)
     norm = b.reshape(norm, sizes);
-  FailureOr<Value> scale = broadcastAlong(ctx, b.convert(ctx.operand(1), b.elementOf(x)), 1, getSizes(norm));
-  FailureOr<Value> bias = broadcastAlong(ctx, b.convert(ctx.operand(2), b.elementOf(x)), 1, getSizes(norm));
-  if (failed(scale) || failed(bias))
-    return failure();
-  return ctx.result(b.reshape(b.add(b.mul(norm, *scale), *bias), sizes));
+  FailureOr<Value> y = scaleChannels(ctx, norm, ctx.operand(1), ctx.operand(2));
+  return failed(y) ? failure() : ctx.result(b.reshape(*y, sizes));
 }
 
 LogicalResult lpNorm(NodeContext &ctx) {

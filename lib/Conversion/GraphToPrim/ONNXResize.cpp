@@ -14,6 +14,7 @@
 #include "ConstantData.h"
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
+#include "Resize.h"
 
 #include <cmath>
 
@@ -23,21 +24,6 @@ using namespace tc::prim;
 
 namespace {
 
-struct Options {
-  std::string mode, coordinates, nearest;
-  double cubicA = -0.75, extrapolation = 0;
-  bool excludeOutside = false, antialias = false;
-};
-
-/// One dim that is resized. `scale` is 0-D f64, `known` the number where it is constant; `roi` its start and end in [0,
-/// 1], for tf_crop_and_resize.
-struct Axis {
-  int64_t dim = 0;
-  AffineExpr in, out;
-  Value scale, roiStart, roiEnd;
-  std::optional<double> known;
-};
-
 // Taps of antialiasing at most that are gathered one by one, by lines: along the last dim, where each lane would fetch
 // its own, a product with all positions, of weights that are constants, takes a fifth of the time (160x256 to 100x160).
 // Where the run computes the weights, all of them take 16 times as long as the taps.
@@ -45,15 +31,15 @@ constexpr int64_t kMostTaps = 16;
 
 class Resizer {
 public:
-  Resizer(PrimBuilder &b, const Options &options) : b(b), options(options), f64(b.getF64Type()) {}
+  Resizer(PrimBuilder &b, const ResizeOptions &options) : b(b), options(options), f64(b.getF64Type()) {}
 
-  Value run(Value x, ArrayRef<Axis> axes) {
+  Value run(Value x, ArrayRef<ResizedDim> axes) {
     Type type = b.elementOf(x);
     bool nearest = options.mode == "nearest";
     Type compute = isa<FloatType>(type) ? b.accumulatorOf(type) : Type(b.getF32Type());
     if (!nearest)
       x = b.convert(x, compute);
-    for (const Axis &axis : axes) {
+    for (const ResizedDim &axis : axes) {
       Value at = coordinate(axis);
       if (nearest)
         x = GatherOp::create(b, x, emitClampedIndex(b, round(at), axis.in), axis.dim);
@@ -75,7 +61,7 @@ public:
 
 private:
   Value size(AffineExpr expr) { return b.convert(b.sizeValue(expr), f64); }
-  Value wide(Value scalar, const Axis &axis) { return b.broadcastTo(scalar, {axis.out}); }
+  Value wide(Value scalar, const ResizedDim &axis) { return b.broadcastTo(scalar, {axis.out}); }
 
   /// a / b, [out] f64. Scales are rounded to f32: in f64, position 2 at a scale of 1/3 is 5.9999998, and its nearest
   /// element from below another one than what every runtime takes, which divides in f32.
@@ -85,7 +71,7 @@ private:
   }
 
   /// [out] f64: where in the operand each result position lies.
-  Value coordinate(const Axis &axis) {
+  Value coordinate(const ResizedDim &axis) {
     Value position = b.iota(f64, {axis.out}, 0), in = size(axis.in), width = b.mul(axis.scale, in);
     Value one = b.compare(CompareKind::EQ, width, 1);
     auto orElse = [&](Value whenOne, Value otherwise) {
@@ -140,13 +126,13 @@ private:
     return b.select(b.compare(CompareKind::LE, x, 1), inner, rest);
   }
 
-  Value isInside(Value at, const Axis &axis) {
+  Value isInside(Value at, const ResizedDim &axis) {
     Value in = b.broadcastTo(size(axis.in), getSizes(at));
     return b.binary<AndOp>(b.compare(CompareKind::GE, at, 0), b.compare(CompareKind::LT, at, in));
   }
 
   /// How far the taps of a position go to either side; where only the run knows, farther than can be gathered.
-  int64_t reach(const Axis &axis) {
+  int64_t reach(const ResizedDim &axis) {
     const int64_t own = options.mode == "linear" ? 1 : 2;
     if (!options.antialias || (axis.known && *axis.known >= 1))
       return own;
@@ -154,10 +140,12 @@ private:
     return most < double(kMostTaps) ? int64_t(std::ceil(most)) : kMostTaps;
   }
 
-  static bool isKnown(const Axis &axis) { return axis.known && getConstantSize(axis.in) && getConstantSize(axis.out); }
+  static bool isKnown(const ResizedDim &axis) {
+    return axis.known && getConstantSize(axis.in) && getConstantSize(axis.out);
+  }
 
   /// Half the number of taps of antialiasing that only the run knows.
-  AffineExpr reachValue(const Axis &axis) {
+  AffineExpr reachValue(const ResizedDim &axis) {
     const int64_t own = options.mode == "linear" ? 1 : 2;
     // A result has half an element at least, as sizes are rounded: taps go no farther than twice the kernel of it all.
     Value most = b.binary<AddOp>(b.binary<MulOp>(size(axis.in), 2.0 * double(own)), 1);
@@ -167,7 +155,7 @@ private:
   }
 
   /// The sum over taps, which are a dim.
-  Value sumTaps(Value x, const Axis &axis, Value at) {
+  Value sumTaps(Value x, const ResizedDim &axis, Value at) {
     const AffineExpr reach = reachValue(axis);
     const Sizes sizes{simplifySize(reach * 2), axis.out};
     auto wide = [&](Value v) { return b.broadcastInDims(v, sizes, {1}); };
@@ -183,7 +171,7 @@ private:
     return b.reduce(ReduceKind::Sum, b.mul(value, weight), {axis.dim});
   }
 
-  Value interpolate(Value x, const Axis &axis, Value at) {
+  Value interpolate(Value x, const ResizedDim &axis, Value at) {
     Value base = b.unary<FloorOp>(at), total;
     SmallVector<std::pair<Value, Value>> taps; // position, weight
     const int64_t last = reach(axis);
@@ -210,7 +198,7 @@ private:
   }
 
   /// [out, in]: weights of all operand positions; what lies outside counts for the nearest one inside.
-  Value matrix(Value at, const Axis &axis) {
+  Value matrix(Value at, const ResizedDim &axis) {
     AffineExpr border = simplifySize(axis.in * 2 + 2);
     Sizes sizes{axis.out, simplifySize(axis.in + border * 2)}, inner{axis.out, axis.in};
     Value shift = b.broadcastTo(size(border), sizes);
@@ -233,7 +221,7 @@ private:
     return middle;
   }
 
-  Value contract(Value x, const Axis &axis, Value weights) {
+  Value contract(Value x, const ResizedDim &axis, Value weights) {
     int64_t rank = b.rankOf(x);
     Value y = DotGeneralOp::create(b, x, b.convert(weights, b.elementOf(x)), ArrayRef<int64_t>{}, ArrayRef<int64_t>{},
                                    ArrayRef<int64_t>{axis.dim}, ArrayRef<int64_t>{1});
@@ -243,26 +231,19 @@ private:
   }
 
   PrimBuilder &b;
-  Options options;
+  ResizeOptions options;
   Type f64;
 };
 
-/// Element i of the 1-D float tensor `v`, as a number where it is constant.
-struct Scale {
-  std::optional<double> known;
-  Value value; // 0-D f64
-};
-Scale elementOf(NodeContext &ctx, Value v, int64_t i) {
-  PrimBuilder &b = ctx.b;
-  if (auto constant = v.getDefiningOp<prim::ConstantOp>())
-    if (std::optional<SmallVector<double>> all = readFloats(constant.getValue()); all && i < int64_t(all->size()))
-      return {(*all)[i], b.scalar(b.getF64Type(), (*all)[i])};
-  return {std::nullopt, b.convert(b.take(v, 0, i), b.getF64Type())};
+} // namespace
+
+Value tc::emitResize(PrimBuilder &b, Value x, const ResizeOptions &options, ArrayRef<ResizedDim> dims) {
+  return Resizer(b, options).run(x, dims);
 }
 
 /// The size that `scale` makes of `in`, rounded as `Rounding` says.
-template <typename Rounding> AffineExpr scaledSize(NodeContext &ctx, AffineExpr in, const Scale &scale, double add) {
-  PrimBuilder &b = ctx.b;
+template <typename Rounding>
+static AffineExpr roundedSize(PrimBuilder &b, AffineExpr in, const ResizeScale &scale, double add) {
   if (scale.known && getConstantSize(in) && double(*getConstantSize(in)) * *scale.known < 0x1p62)
     return b.size(int64_t(std::floor(double(*getConstantSize(in)) * *scale.known + add)));
   if (scale.known && add == 0 && *scale.known >= 1 && *scale.known == std::floor(*scale.known) && *scale.known < 1e6)
@@ -273,7 +254,22 @@ template <typename Rounding> AffineExpr scaledSize(NodeContext &ctx, AffineExpr 
   return b.bindSymbol("resized", b.convert(b.unary<Rounding>(size), b.getI64Type()));
 }
 
-LogicalResult resizeBy(NodeContext &ctx, const Options &options, Value scales, Value sizes, Value roi) {
+AffineExpr tc::scaledSize(PrimBuilder &b, AffineExpr in, const ResizeScale &scale) {
+  return roundedSize<FloorOp>(b, in, scale, 0);
+}
+
+namespace {
+
+/// Element i of the 1-D float tensor `v`, as a number where it is constant.
+ResizeScale elementOf(NodeContext &ctx, Value v, int64_t i) {
+  PrimBuilder &b = ctx.b;
+  if (auto constant = v.getDefiningOp<prim::ConstantOp>())
+    if (std::optional<SmallVector<double>> all = readFloats(constant.getValue()); all && i < int64_t(all->size()))
+      return {(*all)[i], b.scalar(b.getF64Type(), (*all)[i])};
+  return {std::nullopt, b.convert(b.take(v, 0, i), b.getF64Type())};
+}
+
+LogicalResult resizeBy(NodeContext &ctx, const ResizeOptions &options, Value scales, Value sizes, Value roi) {
   PrimBuilder &b = ctx.b;
   Value x = ctx.operand(0);
   Sizes in = getSizes(x);
@@ -291,7 +287,7 @@ LogicalResult resizeBy(NodeContext &ctx, const Options &options, Value scales, V
   if (type.getRank() != 1 || !type.hasStaticShape() || type.getDimSize(0) != count)
     return ctx.invalid("needs one scale or size for each of " + Twine(count) + " dims, but has " + describe(list));
   std::string policy = ctx.getString("keep_aspect_ratio_policy", "stretch");
-  SmallVector<Scale> factors;
+  SmallVector<ResizeScale> factors;
   Sizes targets;
   if (sizes) {
     FailureOr<Sizes> given = ctx.requireSizes(sizes, "sizes");
@@ -307,8 +303,8 @@ LogicalResult resizeBy(NodeContext &ctx, const Options &options, Value scales, V
         factors.push_back({std::nullopt, b.div(number(targets[i]), number(in[dim]))});
     }
     if (policy != "stretch") {
-      Scale common = factors.front();
-      for (const Scale &other : llvm::drop_begin(factors)) {
+      ResizeScale common = factors.front();
+      for (const ResizeScale &other : llvm::drop_begin(factors)) {
         bool smaller = policy == "not_larger";
         common.value = smaller ? b.min(common.value, other.value) : b.max(common.value, other.value);
         if (common.known && other.known)
@@ -320,7 +316,7 @@ LogicalResult resizeBy(NodeContext &ctx, const Options &options, Value scales, V
         common.value = b.scalar(b.getF64Type(), *common.known);
       for (auto [i, dim] : llvm::enumerate(dims)) {
         factors[i] = common;
-        targets[i] = scaledSize<FloorOp>(ctx, in[dim], common, 0.5);
+        targets[i] = roundedSize<FloorOp>(b, in[dim], common, 0.5);
       }
     }
   } else {
@@ -330,15 +326,15 @@ LogicalResult resizeBy(NodeContext &ctx, const Options &options, Value scales, V
       if (std::optional<double> known = factors.back().known; known && !(*known > 0 && std::isfinite(*known)))
         return ctx.invalid("the scale of dim " + Twine(dim) + " is " + llvm::formatv("{0}", *known).str() +
                            "; scales are positive numbers");
-      targets.push_back(scaledSize<FloorOp>(ctx, in[dim], factors.back(), 0));
+      targets.push_back(scaledSize(b, in[dim], factors.back()));
     }
   }
   bool crop = options.coordinates == "tf_crop_and_resize";
   if (crop && (!roi || b.rankOf(roi) != 1 || b.typeOf(roi).getDimSize(0) != 2 * count))
     return ctx.invalid("tf_crop_and_resize needs a roi with start and end of each dim");
-  SmallVector<Axis> axes;
+  SmallVector<ResizedDim> axes;
   for (auto [i, dim] : llvm::enumerate(dims)) {
-    Axis axis{dim, in[dim], targets[i], factors[i].value, {}, {}, factors[i].known};
+    ResizedDim axis{dim, in[dim], targets[i], factors[i].value, {}, {}, factors[i].known};
     if (crop) {
       axis.roiStart = elementOf(ctx, roi, i).value;
       axis.roiEnd = elementOf(ctx, roi, i + count).value;
@@ -347,11 +343,11 @@ LogicalResult resizeBy(NodeContext &ctx, const Options &options, Value scales, V
     }
     axes.push_back(axis);
   }
-  return ctx.result(Resizer(b, options).run(x, axes));
+  return ctx.result(emitResize(b, x, options, axes));
 }
 
 LogicalResult resize(NodeContext &ctx) {
-  Options options;
+  ResizeOptions options;
   options.mode = ctx.getString("mode", "nearest");
   options.coordinates = ctx.getString("coordinate_transformation_mode", "half_pixel");
   options.nearest = ctx.getString("nearest_mode", "round_prefer_floor");
@@ -370,7 +366,7 @@ LogicalResult resize(NodeContext &ctx) {
 
 /// Resize-10 and Upsample: coordinates are position / scale, nearest is the one below.
 LogicalResult upsample(NodeContext &ctx) {
-  Options options;
+  ResizeOptions options;
   options.mode = ctx.getString("mode", "nearest");
   if (options.mode == "bilinear") // Upsample-1
     options.mode = "linear";

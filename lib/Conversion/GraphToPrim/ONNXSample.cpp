@@ -6,6 +6,7 @@
 
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
+#include "Sample.h"
 
 #include <limits>
 
@@ -108,8 +109,10 @@ int64_t countTaps(StringRef mode) { return mode == "nearest" ? 1 : mode == "line
 class DimSampler {
 public:
   /// `sizes`: of one dim, or of several that the last dim of positions tells.
-  DimSampler(PrimBuilder &b, StringRef mode, StringRef padding, bool alignCorners, SizesRef sizes)
-      : b(b), mode(mode), padding(padding), align(alignCorners), sizes(sizes) {}
+  DimSampler(PrimBuilder &b, const GridOptions &options, SizesRef sizes)
+      : b(b), mode(options.mode), padding(options.padding), align(options.alignCorners),
+        holdsPosition(options.padding == "border" && (options.mode != "cubic" || !options.holdsNeighboursAlone)),
+        sizes(sizes) {}
 
   /// Taps of one dim. `normalized`: in [-1, 1] where inside. `isPaired`: neighbours along the dim are neighbours in
   /// memory.
@@ -157,14 +160,14 @@ private:
     if (padding == "reflection")
       at = reflect(at);
     Value x = sum(at);
-    if (padding == "border")
+    if (holdsPosition)
       x = clampToBorder(x, extent);
     if (mode == "nearest")
       return {x, {}};
     Value base = b.unary<FloorOp>(x), ratio = b.add(at.varying, b.sub(at.fixed, base));
     if (padding == "border" && mode == "linear") // beyond the last element both taps are that one
       ratio = b.min(b.binary<MaxOp>(ratio, 0), b.splatLike(ratio, 1));
-    if (padding == "border" && mode == "cubic") // what is held at an element is that element, on both sides
+    if (holdsPosition && mode == "cubic") // what is held at an element is that element, on both sides
       ratio = b.select(isBeyond(sum(at), extent), b.splatLike(ratio, 0), ratio);
     return {base, ratio};
   }
@@ -244,7 +247,7 @@ private:
 
   PrimBuilder &b;
   StringRef mode, padding;
-  bool align;
+  bool align, holdsPosition;
   Sizes sizes;
   int64_t dimOfDims = 0; // of positions
 };
@@ -331,14 +334,13 @@ Value sampleTogether(PrimBuilder &b, Value source, ArrayRef<Tap> taps, int64_t b
   return b.reduce(ReduceKind::Sum, value, summed);
 }
 
-LogicalResult gridSample(NodeContext &ctx) {
+} // namespace
+
+FailureOr<Value> tc::emitGridSample(NodeContext &ctx, Value x, Value grid, const GridOptions &options) {
   PrimBuilder &b = ctx.b;
-  Value x = ctx.operand(0), grid = ctx.operand(1);
+  const StringRef mode = options.mode, padding = options.padding;
   Sizes in = getSizes(x), of = getSizes(grid);
   int64_t spatial = int64_t(in.size()) - 2;
-  std::string mode = ctx.getString("mode", "linear"), padding = ctx.getString("padding_mode", "zeros");
-  if (mode == "bilinear" || mode == "bicubic") // GridSample-16
-    mode = mode == "bilinear" ? "linear" : "cubic";
   if (spatial > 3)
     return ctx.unsupported("with " + Twine(spatial) + " spatial dims is not supported; supported: 1 to 3");
   if (failed(ctx.requireEqual(of[0], in[0], "as many grids as operands")) ||
@@ -355,12 +357,10 @@ LogicalResult gridSample(NodeContext &ctx) {
   // Positions that are reflected are long to compute. Those of a few taps are faster by themselves, as they are not
   // written to memory (linear 0.68 of the time).
   const bool isTogether = isLong || (padding == "reflection" && mode != "nearest" && spatial > 1 && !isPaired);
-  const bool align = ctx.getInt("align_corners", 0);
   Sizes extents(llvm::drop_begin(in, 2));
   Value source = b.transpose(x, toChannelsLast(in.size())), sum;
   if (isTogether) {
-    const SmallVector<Tap> taps =
-        DimSampler(b, mode, padding, align, llvm::to_vector(llvm::reverse(extents))).runTogether(grid);
+    const SmallVector<Tap> taps = DimSampler(b, options, llvm::to_vector(llvm::reverse(extents))).runTogether(grid);
     SmallVector<Tap> byDim = llvm::to_vector(llvm::reverse(taps));
     if (isLong)
       sum = sampleTogether(b, source, byDim, /*batchDims=*/1, compute);
@@ -370,11 +370,22 @@ LogicalResult gridSample(NodeContext &ctx) {
   } else {
     SmallVector<SmallVector<Tap>> taps;
     for (int64_t i = 0; i < spatial; ++i) // the grid names the last dim first
-      taps.push_back(DimSampler(b, mode, padding, align, extents[i])
+      taps.push_back(DimSampler(b, options, extents[i])
                          .run(b.take(grid, spatial + 1, spatial - 1 - i), isPaired && i + 1 == spatial));
     sum = sampleTaps(b, source, taps, /*batchDims=*/1, compute);
   }
-  return ctx.result(b.transpose(b.convert(sum, type), toChannelsFirst(in.size())));
+  return b.transpose(b.convert(sum, type), toChannelsFirst(in.size()));
+}
+
+namespace {
+
+LogicalResult gridSample(NodeContext &ctx) {
+  GridOptions options{ctx.getString("mode", "linear"), ctx.getString("padding_mode", "zeros"),
+                      ctx.getInt("align_corners", 0) != 0};
+  if (options.mode == "bilinear" || options.mode == "bicubic") // GridSample-16
+    options.mode = options.mode == "bilinear" ? "linear" : "cubic";
+  FailureOr<Value> y = emitGridSample(ctx, ctx.operand(0), ctx.operand(1), options);
+  return failed(y) ? failure() : ctx.result(*y);
 }
 
 /// Terms at most of which a pixel of Col2Im is summed one after another. Neighbours along a line of so many phases are
