@@ -1,4 +1,4 @@
-//===- ATenContraction.cpp - matrix products and attention of ATen ------------------------------------------------===//
+//===- ATenContraction.cpp - matrix products of ATen --------------------------------------------------------------===//
 //
 // Source: the native function schemas of PyTorch (aten/src/ATen/native/native_functions.yaml).
 //
@@ -10,25 +10,44 @@
 #include "OpRegistry.h"
 #include "Shared.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace tc;
 using namespace tc::prim;
 
 namespace {
 
-/// x w^T + bias.
+/// Operands of one element type that products are defined on, by their names.
+FailureOr<SmallVector<Value>> factors(Call &c, ArrayRef<StringRef> names, bool orBools = false) {
+  SmallVector<Value> all;
+  for (StringRef name : names) {
+    FailureOr<Value> v = c.required(name);
+    if (failed(v))
+      return failure();
+    const Type element = c.b.elementOf(*v);
+    if ((!isa<IntegerType, FloatType>(element)) || (element.isInteger(1) && !orBools))
+      return c.ctx.unsupported("of " + describe(*v) + " is not supported; convert it to numbers");
+    if (!all.empty() && element != c.b.elementOf(all[0]))
+      return c.ctx.invalid("operands differ in element type: " + describe(all[0]) + " and " + describe(*v));
+    all.push_back(*v);
+  }
+  return all;
+}
+
+LogicalResult give(NodeContext &ctx, FailureOr<Value> value) { return failed(value) ? failure() : ctx.result(*value); }
+
+/// x w^T + bias, where w is a matrix, or a vector, which the result has no dim of.
 FailureOr<Value> linear(Call &c, Value x, Value w, Value bias) {
   PrimBuilder &b = c.b;
   int64_t rank = b.rankOf(x);
-  if (b.elementOf(x) != b.elementOf(w))
-    return c.ctx.invalid("operands " + describe(x) + " and " + describe(w) + " differ in element type");
   Sizes sizes = getSizes(x);
-  sizes.back() = getSizes(w)[1];
+  sizes.back() = getSizes(w).back();
   FailureOr<Value> rows = c.ctx.castSizes(x, sizes);
   if (failed(rows))
     return failure();
   Value y = DotGeneralOp::create(b, *rows, w, ArrayRef<int64_t>{}, ArrayRef<int64_t>{}, ArrayRef<int64_t>{rank - 1},
-                                 ArrayRef<int64_t>{1});
+                                 ArrayRef<int64_t>{b.rankOf(w) - 1});
   if (!bias)
     return y;
   if (b.elementOf(bias) != b.elementOf(y))
@@ -39,79 +58,297 @@ FailureOr<Value> linear(Call &c, Value x, Value w, Value bias) {
   return b.add(y, *spread);
 }
 
-LogicalResult attention(NodeContext &ctx) {
-  Call c(ctx);
-  Value q = c.tensor("query"), k = c.tensor("key"), v = c.tensor("value"), mask = c.tensor("attn_mask");
-  if (!q || !k || !v)
-    return ctx.invalid("needs query, key and value");
-  PrimBuilder &b = ctx.b;
-  int64_t rank = b.rankOf(q);
-  if (rank < 3 || b.rankOf(k) != rank || b.rankOf(v) != rank || c.flag("enable_gqa") || c.number("dropout_p", 0) != 0)
-    return ctx.unsupported("with grouped heads, dropout or operands of different ranks is not supported");
-  if (!b.isFloat(q) || b.elementOf(k) != b.elementOf(q) || b.elementOf(v) != b.elementOf(q))
-    return ctx.invalid("query, key and value must be floats of one type, but are " + describe(q) + ", " + describe(k) +
-                       " and " + describe(v));
-  // Leading dims are alike, keys are as deep as queries, and there are as many values as keys.
-  Sizes keys(SizesRef(getSizes(q)).drop_back(2)), rows(keys);
-  keys.append({getSizes(k)[rank - 2], getSizes(q).back()});
-  rows.append({getSizes(k)[rank - 2], getSizes(v).back()});
-  FailureOr<Value> fittingKeys = ctx.castSizes(k, keys), fittingValues = ctx.castSizes(v, rows);
-  if (failed(fittingKeys) || failed(fittingValues))
-    return failure();
-  k = *fittingKeys;
-  v = *fittingValues;
-  std::optional<int64_t> depth = getConstantSize(getSizes(q).back());
-  if (!depth)
-    return ctx.unsupported("with an unknown head size is not supported");
-  double scale = c.number("scale", 1 / std::sqrt(double(*depth)));
-  Sizes sizes = getSizes(q), scores = getSizes(q);
-  sizes.back() = getSizes(v).back();
-  scores.back() = getSizes(k)[rank - 2];
-  if (mask) {
-    if (b.elementOf(mask).isInteger(1)) {
-      Value none = b.splat(b.elementOf(q), getSizes(mask), -INFINITY),
-            zero = b.splat(b.elementOf(q), getSizes(mask), 0);
-      mask = b.select(mask, zero, none);
-    }
-    if (b.elementOf(mask) != b.elementOf(q))
-      return ctx.invalid("attn_mask " + describe(mask) + " is neither of bools nor of the query's type");
-    FailureOr<Value> spread = ctx.broadcastOnto(mask, scores);
-    if (failed(spread))
+/// A product of two named operands, of these ranks (0: any).
+NodeHandler productOf(StringRef lhs, StringRef rhs, int64_t lhsRank, int64_t rhsRank) {
+  return [=](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    FailureOr<SmallVector<Value>> v = factors(c, {lhs, rhs});
+    if (failed(v))
       return failure();
-    mask = *spread;
+    for (auto [value, rank] : {std::pair((*v)[0], lhsRank), std::pair((*v)[1], rhsRank)})
+      if (rank && ctx.b.rankOf(value) != rank)
+        return ctx.invalid("takes an operand of rank " + Twine(rank) + ", but got " + describe(value));
+    return give(ctx, emitMatMul(ctx, (*v)[0], (*v)[1]));
+  };
+}
+
+/// beta * self + alpha * product, where self broadcasts, and is not read where beta is 0.
+FailureOr<Value> addScaled(Call &c, Value product) {
+  PrimBuilder &b = c.b;
+  FailureOr<Value> self = c.required("self");
+  if (failed(self))
+    return failure();
+  double alpha = c.number("alpha", 1), beta = c.number("beta", 1);
+  const Type element = b.elementOf(product);
+  if (element.isInteger(1)) {
+    alpha = alpha != 0;
+    beta = beta != 0;
+  } else if (isa<IntegerType>(element)) { // converted to the elements' type
+    alpha = std::trunc(alpha);
+    beta = std::trunc(beta);
   }
-  return ctx.result(AttentionOp::create(b, makeType(b.elementOf(q), sizes), q, k, v, mask, b.getF64FloatAttr(scale),
-                                        c.flag("is_causal") ? b.getUnitAttr() : UnitAttr(), /*zeroNan=*/UnitAttr()));
+  if (element.isInteger(1) && alpha == 0)
+    product = b.splatLike(product, 0);
+  else if (alpha != 1)
+    product = b.binary<MulOp>(product, alpha);
+  FailureOr<Value> spread = c.ctx.broadcastOnto(*self, getSizes(product));
+  if (failed(spread) || beta == 0)
+    return failed(spread) ? FailureOr<Value>(failure()) : product;
+  if (b.elementOf(*self) != b.elementOf(product))
+    return c.ctx.invalid("self " + describe(*self) + " is not of the factors' element type");
+  Value term = beta == 1 ? *spread : b.binary<MulOp>(*spread, beta);
+  return element.isInteger(1) ? b.binary<OrOp>(term, product) : b.add(term, product);
+}
+
+/// The product of elements; of bools, whether both are true.
+Value times(PrimBuilder &b, Value x, Value y) {
+  return b.elementOf(x).isInteger(1) ? b.binary<AndOp>(x, y) : b.mul(x, y);
+}
+
+/// addmm, addmv, baddbmm; with `isSummed`, addbmm.
+NodeHandler addProduct(StringRef lhs, StringRef rhs, int64_t rank, bool isVector, bool isSummed = false) {
+  return [=](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    FailureOr<SmallVector<Value>> v = factors(c, {lhs, rhs});
+    if (failed(v))
+      return failure();
+    if (ctx.b.rankOf((*v)[0]) != rank || ctx.b.rankOf((*v)[1]) != (isVector ? 1 : rank))
+      return ctx.invalid("takes factors of rank " + Twine(rank) + (isVector ? " and 1" : "") + ", but got " +
+                         describe((*v)[0]) + " and " + describe((*v)[1]));
+    FailureOr<Value> product = emitMatMul(ctx, (*v)[0], (*v)[1]);
+    if (failed(product))
+      return failure();
+    if (isSummed)
+      product = ctx.b.reduce(ReduceKind::Sum, *product, {0});
+    return give(ctx, addScaled(c, *product));
+  };
+}
+
+/// The products of each element of a vector with each of another.
+FailureOr<Value> outer(NodeContext &ctx, Value x, Value y) {
+  PrimBuilder &b = ctx.b;
+  if (b.rankOf(x) != 1 || b.rankOf(y) != 1)
+    return ctx.invalid("takes two vectors, but got " + describe(x) + " and " + describe(y));
+  const Sizes sizes{getSizes(x)[0], getSizes(y)[0]};
+  return times(b, b.broadcastInDims(x, sizes, {0}), b.broadcastInDims(y, sizes, {1}));
+}
+
+FailureOr<Value> einsum(NodeContext &ctx, StringRef equation, ArrayRef<Value> operands) {
+  NamedAttribute attr(ctx.b.getStringAttr("equation"), ctx.b.getStringAttr(equation));
+  FailureOr<SmallVector<Value>> y = ctx.emitOperator("Einsum", 12, operands, attr);
+  return failed(y) ? FailureOr<Value>(failure()) : y->front();
+}
+
+LogicalResult tensordot(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<SmallVector<Value>> v = factors(c, {"self", "other"});
+  if (failed(v))
+    return failure();
+  Value lhs = (*v)[0], rhs = (*v)[1];
+  FailureOr<SmallVector<int64_t>> of =
+                                      ctx.axes(c.integers("dims_self").value_or(SmallVector<int64_t>{}), b.rankOf(lhs)),
+                                  with = ctx.axes(c.integers("dims_other").value_or(SmallVector<int64_t>{}),
+                                                  b.rankOf(rhs));
+  if (failed(of) || failed(with))
+    return failure();
+  if (of->size() != with->size())
+    return ctx.invalid("dims_self and dims_other differ in length");
+  for (auto [i, j] : llvm::zip(*of, *with)) {
+    const bool isOne = getConstantSize(getSizes(lhs)[i]) == 1, isOtherOne = getConstantSize(getSizes(rhs)[j]) == 1;
+    if (isOne && !isOtherOne) // a dim of 1 stands for all of the other
+      rhs = b.reduce(ReduceKind::Sum, rhs, {j}, /*keepDims=*/true);
+    else if (isOtherOne && !isOne)
+      lhs = b.reduce(ReduceKind::Sum, lhs, {i}, /*keepDims=*/true);
+    else if (failed(unifySizes(ctx, lhs, i, rhs, j, "contracted sizes")))
+      return failure();
+  }
+  return ctx.result(DotGeneralOp::create(b, lhs, rhs, ArrayRef<int64_t>{}, ArrayRef<int64_t>{}, *of, *with));
+}
+
+/// Products of matrices in the cheapest order; the first and the last may be vectors.
+LogicalResult multiDot(NodeContext &ctx, StringRef name) {
+  Call c(ctx);
+  SmallVector<Value> all = c.tensors(name);
+  if (all.empty() || all.size() > 25)
+    return ctx.unsupported("of " + Twine(all.size()) + " matrices is not supported; supported are 1 to 25");
+  std::string equation, result;
+  for (auto [i, v] : llvm::enumerate(all)) {
+    const bool isFirst = i == 0, isLast = i + 1 == all.size();
+    const char left = char('a' + i), right = char('b' + i);
+    const int64_t rank = ctx.b.rankOf(v);
+    if (rank != 2 && !(rank == 1 && (isFirst || isLast)))
+      return ctx.invalid("takes matrices, and vectors at its ends, but got " + describe(v));
+    equation += isFirst ? "" : ",";
+    if (rank == 2 || !isFirst)
+      equation += left;
+    if (rank == 2 || isFirst)
+      equation += right;
+    if (isFirst && rank == 2)
+      result += left;
+    if (isLast && rank == 2)
+      result += right;
+  }
+  return give(ctx, einsum(ctx, equation + "->" + result, all));
+}
+
+/// |x|^p summed, and the root: distances of all rows of x1 [.., P, M] to those of x2 [.., R, M].
+LogicalResult distances(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<SmallVector<Value>> v = factors(c, {"x1", "x2"});
+  if (failed(v))
+    return failure();
+  Value x = (*v)[0], y = (*v)[1];
+  const int64_t rx = b.rankOf(x), ry = b.rankOf(y);
+  if (rx < 2 || ry < 2 || !b.isFloat(x))
+    return ctx.invalid("takes floats of two dims or more, but got " + describe(x) + " and " + describe(y));
+  if (failed(unifySizes(ctx, x, rx - 1, y, ry - 1, "lengths of rows")))
+    return failure();
+  const Sizes sx = getSizes(x), sy = getSizes(y);
+  FailureOr<Sizes> batch = ctx.broadcastSizes({Sizes(sx.begin(), sx.end() - 2), Sizes(sy.begin(), sy.end() - 2)});
+  if (failed(batch))
+    return failure();
+  const Type type = b.elementOf(x);
+  Sizes all(*batch);
+  all.append({sx[rx - 2], sy[ry - 2], sx.back()});
+  auto wide = [&](Value of, int64_t at) {
+    return b.convert(b.broadcastTo(b.unsqueeze(of, at), all), b.accumulatorOf(type));
+  };
+  Value difference = b.unary<AbsOp>(b.sub(wide(x, rx - 1), wide(y, ry - 2)));
+  const double p = c.number("p", 2);
+  const int64_t last = int64_t(all.size()) - 1;
+  if (p < 0)
+    return ctx.invalid("p is negative; norms have p of 0 and more");
+  Value result;
+  if (std::isinf(p)) {
+    result = b.binary<MaxOp>(b.reduce(ReduceKind::Max, difference, {last}), 0); // of no elements it is 0
+  } else if (p == 0) {
+    Value differs = b.compare(CompareKind::NE, difference, 0);
+    result = b.reduce(ReduceKind::Sum, b.convert(differs, b.elementOf(difference)), {last});
+  } else {
+    Value powers = p == 1 ? difference : p == 2 ? b.mul(difference, difference) : b.binary<PowOp>(difference, p);
+    result = b.reduce(ReduceKind::Sum, powers, {last});
+    if (p != 1)
+      result = p == 2 ? b.unary<SqrtOp>(result) : b.binary<PowOp>(result, 1 / p);
+  }
+  return ctx.result(b.convert(result, type));
+}
+
+/// Blocks of `other`, one for each element of `self`.
+LogicalResult kron(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<SmallVector<Value>> v = factors(c, {"self", "other"}, /*orBools=*/true);
+  if (failed(v))
+    return failure();
+  Sizes x = getSizes((*v)[0]), y = getSizes((*v)[1]), split, result, xs, ys;
+  const size_t rank = std::max(x.size(), y.size());
+  x.insert(x.begin(), rank - x.size(), b.size(1));
+  y.insert(y.begin(), rank - y.size(), b.size(1));
+  for (size_t i = 0; i < rank; ++i) {
+    xs.append({x[i], b.size(1)});
+    ys.append({b.size(1), y[i]});
+    split.append({x[i], y[i]});
+    result.push_back(simplifySize(x[i] * y[i]));
+  }
+  auto wide = [&](Value of, SizesRef sizes) { return b.broadcastTo(b.reshape(of, sizes), split); };
+  return ctx.result(b.reshape(times(b, wide((*v)[0], xs), wide((*v)[1], ys)), result));
 }
 
 } // namespace
 
 void tc::populateATenContraction(OpRegistrar &onOp) {
-  auto on = [&](StringRef type, NodeHandler handler, size_t minOperands = 1) {
+  auto on = [&](StringRef type, NodeHandler handler, size_t minOperands = 2) {
     onOp(type, /*sinceVersion=*/1, std::move(handler), minOperands);
   };
+  on("linear.default", [](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    FailureOr<SmallVector<Value>> v = factors(c, {"input", "weight"});
+    return failed(v) ? failure() : give(ctx, linear(c, (*v)[0], (*v)[1], c.tensor("bias")));
+  });
+  on("matmul.default", productOf("self", "other", 0, 0));
+  on("linalg_matmul.default", productOf("self", "other", 0, 0));
+  on("mm.default", productOf("self", "mat2", 2, 2));
+  on("bmm.default", productOf("self", "mat2", 3, 3));
+  on("mv.default", productOf("self", "vec", 2, 1));
+  on("dot.default", productOf("self", "tensor", 1, 1));
+  on("vdot.default", productOf("self", "other", 1, 1));
+  on("inner.default", [](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    PrimBuilder &b = ctx.b;
+    FailureOr<SmallVector<Value>> v = factors(c, {"self", "other"});
+    if (failed(v))
+      return failure();
+    Value x = (*v)[0], y = (*v)[1];
+    const int64_t rx = b.rankOf(x), ry = b.rankOf(y);
+    if (rx == 0 || ry == 0)
+      return ctx.result(b.mul(b.broadcastTo(x, getSizes(ry ? y : x)), b.broadcastTo(y, getSizes(ry ? y : x))));
+    if (failed(unifySizes(ctx, x, rx - 1, y, ry - 1, "last sizes")))
+      return failure();
+    return ctx.result(DotGeneralOp::create(b, x, y, ArrayRef<int64_t>{}, ArrayRef<int64_t>{}, ArrayRef<int64_t>{rx - 1},
+                                           ArrayRef<int64_t>{ry - 1}));
+  });
+  on("addmm.default", addProduct("mat1", "mat2", 2, /*isVector=*/false), 3);
+  on("addmv.default", addProduct("mat", "vec", 2, /*isVector=*/true), 3);
+  on("baddbmm.default", addProduct("batch1", "batch2", 3, /*isVector=*/false), 3);
+  on("addbmm.default", addProduct("batch1", "batch2", 3, /*isVector=*/false, /*isSummed=*/true), 3);
   on(
-      "linear.default",
+      "addr.default",
       [](NodeContext &ctx) -> LogicalResult {
         Call c(ctx);
-        FailureOr<Value> x = c.required("input"), w = c.required("weight");
-        if (failed(x) || failed(w))
+        FailureOr<SmallVector<Value>> v = factors(c, {"vec1", "vec2"}, /*orBools=*/true);
+        if (failed(v))
           return failure();
-        FailureOr<Value> y = linear(c, *x, *w, c.tensor("bias"));
-        return failed(y) ? failure() : ctx.result(*y);
+        FailureOr<Value> product = outer(ctx, (*v)[0], (*v)[1]);
+        return failed(product) ? failure() : give(ctx, addScaled(c, *product));
       },
-      2);
-  for (StringRef name : {"matmul.default", "mm.default", "bmm.default"})
-    on(
-        name,
-        [](NodeContext &ctx) -> LogicalResult {
-          Call c(ctx);
-          Value x = c.tensor("self"), y = c.tensor("other") ? c.tensor("other") : c.tensor("mat2");
-          if (!x || !y)
-            return ctx.invalid("needs two operands");
-          FailureOr<Value> z = emitMatMul(ctx, x, y);
-          return failed(z) ? failure() : ctx.result(*z);
-        },
-        2);
-  on("scaled_dot_product_attention.default", attention, 3);
+      3);
+  for (StringRef name : {"outer.default", "ger.default"})
+    on(name, [](NodeContext &ctx) -> LogicalResult {
+      Call c(ctx);
+      FailureOr<SmallVector<Value>> v = factors(c, {"self", "vec2"}, /*orBools=*/true);
+      return failed(v) ? failure() : give(ctx, outer(ctx, (*v)[0], (*v)[1]));
+    });
+  on(
+      "bilinear.default",
+      [](NodeContext &ctx) -> LogicalResult {
+        Call c(ctx);
+        FailureOr<SmallVector<Value>> v = factors(c, {"input1", "input2", "weight"});
+        if (failed(v))
+          return failure();
+        FailureOr<Value> y = einsum(ctx, "...i,oij,...j->...o", {(*v)[0], (*v)[2], (*v)[1]});
+        Value bias = c.tensor("bias");
+        if (failed(y) || !bias)
+          return give(ctx, y);
+        FailureOr<Value> spread = ctx.broadcastOnto(bias, getSizes(*y));
+        return failed(spread) ? failure() : ctx.result(ctx.b.add(*y, *spread));
+      },
+      3);
+  on(
+      "einsum.default",
+      [](NodeContext &ctx) -> LogicalResult {
+        Call c(ctx);
+        // The order that is given with the node is a hint; tc chooses its own.
+        return give(ctx, einsum(ctx, ctx.getString("equation", ""), c.tensors("tensors")));
+      },
+      1);
+  on("tensordot.default", tensordot);
+  on("chain_matmul.default", [](NodeContext &ctx) { return multiDot(ctx, "matrices"); }, 1);
+  on("linalg_multi_dot.default", [](NodeContext &ctx) { return multiDot(ctx, "tensors"); }, 1);
+  on("linalg_vecdot.default", [](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    FailureOr<SmallVector<Value>> v = factors(c, {"x", "y"});
+    if (failed(v))
+      return failure();
+    if (failed(ctx.broadcastTogether(*v)))
+      return failure();
+    FailureOr<int64_t> axis = ctx.axis(c.integer("dim", -1), ctx.b.rankOf((*v)[0]));
+    if (failed(axis))
+      return failure();
+    return ctx.result(ctx.b.reduce(ReduceKind::Sum, ctx.b.mul((*v)[0], (*v)[1]), {*axis}));
+  });
+  for (StringRef name : {"cdist.default", "_cdist_forward.default"})
+    on(name, distances);
+  on("kron.default", kron);
 }

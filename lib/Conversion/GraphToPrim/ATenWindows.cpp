@@ -1,4 +1,4 @@
-//===- ATenWindows.cpp - convolutions and pools of ATen -----------------------------------------------------------===//
+//===- ATenWindows.cpp - convolutions of ATen, and what pools share with them -------------------------------------===//
 //
 // Source: the native function schemas of PyTorch (aten/src/ATen/native/native_functions.yaml).
 //
@@ -6,19 +6,25 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "ATenSupport.h"
+#include "ATenWindows.h"
+
 #include "OpRegistry.h"
-#include "Windows.h"
 
 using namespace mlir;
 using namespace tc;
 using namespace tc::prim;
 
-namespace {
-
-/// A list argument with an entry for each of `n` dims: one entry stands for all, none for `otherwise`.
-FailureOr<SmallVector<int64_t>> perDim(Call &c, StringRef name, size_t n, int64_t otherwise, int64_t least) {
+FailureOr<SmallVector<int64_t>> tc::perDim(Call &c, StringRef name, size_t n, int64_t otherwise, int64_t least) {
   SmallVector<int64_t> all = c.integers(name).value_or(SmallVector<int64_t>{});
+  if (all.empty() && c.ctx.hasAttr(name)) {
+    if (auto one = dyn_cast<IntegerAttr>(c.ctx.attr(name)))
+      all.push_back(one.getInt());
+    else if (auto list = dyn_cast<ArrayAttr>(c.ctx.attr(name)); !list || !list.empty())
+      if (auto dense = dyn_cast<DenseI64ArrayAttr>(c.ctx.attr(name)); !dense || !dense.empty())
+        return c.ctx.unsupported("with a " + name +
+                                 " that only the run knows is not supported; export the model with "
+                                 "static sizes where it computes it");
+  }
   if (all.empty())
     all.push_back(otherwise);
   if (all.size() == 1)
@@ -32,8 +38,7 @@ FailureOr<SmallVector<int64_t>> perDim(Call &c, StringRef name, size_t n, int64_
   return all;
 }
 
-/// Dilations and pads of `n` spatial dims, with `strides`, whose default is the operator's.
-FailureOr<Window> readWindow(Call &c, size_t n, const FailureOr<SmallVector<int64_t>> &strides) {
+FailureOr<Window> tc::readWindow(Call &c, size_t n, const FailureOr<SmallVector<int64_t>> &strides) {
   FailureOr<SmallVector<int64_t>> dilations = perDim(c, "dilation", n, 1, 1), pads = perDim(c, "padding", n, 0, 0);
   if (failed(strides) || failed(dilations) || failed(pads))
     return failure();
@@ -44,92 +49,128 @@ FailureOr<Window> readWindow(Call &c, size_t n, const FailureOr<SmallVector<int6
   return window;
 }
 
-/// `x` without or with a batch: made of rank n + 2. What is made of it by `emit` has a batch where `x` has.
-LogicalResult withBatch(NodeContext &ctx, Value x, size_t n, llvm::function_ref<FailureOr<Value>(Value)> emit) {
+LogicalResult tc::withBatch(NodeContext &ctx, Value x, size_t n,
+                            llvm::function_ref<FailureOr<SmallVector<Value>>(Value)> emit) {
   const int64_t rank = ctx.b.rankOf(x);
   if (rank != int64_t(n) + 2 && rank != int64_t(n) + 1)
     return ctx.invalid("takes an input of rank " + Twine(n + 1) + " or " + Twine(n + 2) + ", but got " + describe(x));
   const bool hasBatch = rank == int64_t(n) + 2;
-  FailureOr<Value> y = emit(hasBatch ? x : ctx.b.unsqueeze(x, 0));
-  if (failed(y))
+  FailureOr<SmallVector<Value>> results = emit(hasBatch ? x : ctx.b.unsqueeze(x, 0));
+  if (failed(results))
     return failure();
-  return ctx.result(hasBatch ? *y : ctx.b.take(*y, 0, 0));
+  for (auto [i, result] : llvm::enumerate(*results))
+    (void)ctx.set(i, hasBatch || !result ? result : ctx.b.take(result, 0, 0));
+  return success();
+}
+
+SmallVector<NamedAttribute> tc::windowAttributes(PrimBuilder &b, const Window &window, ArrayRef<int64_t> kernel) {
+  SmallVector<int64_t> pads(window.padLow);
+  llvm::append_range(pads, window.padHigh);
+  SmallVector<NamedAttribute> attributes;
+  auto set = [&](StringRef name, ArrayRef<int64_t> values) {
+    attributes.push_back(b.getNamedAttr(name, b.getDenseI64ArrayAttr(values)));
+  };
+  set("strides", window.strides);
+  set("dilations", window.dilations);
+  set("pads", pads);
+  if (!kernel.empty())
+    set("kernel_shape", kernel);
+  return attributes;
+}
+
+namespace {
+
+FailureOr<SmallVector<Value>> asList(FailureOr<Value> value) {
+  if (failed(value))
+    return failure();
+  return SmallVector<Value>{*value};
 }
 
 /// conv1d, conv2d, conv3d; with `isNamed`, padding is "same" or "valid".
-NodeHandler convolution(size_t n, bool isNamed) {
-  return [=](NodeContext &ctx) -> LogicalResult {
-    Call c(ctx);
-    FailureOr<Value> x = c.floats("input"), w = c.floats("weight");
-    if (failed(x) || failed(w))
-      return failure();
-    Value bias = c.tensor("bias");
-    if (ctx.b.rankOf(*w) != int64_t(n) + 2)
-      return ctx.invalid("takes a weight of rank " + Twine(n + 2) + ", but got " + describe(*w));
-    for (Value other : {*w, bias})
-      if (other && ctx.b.elementOf(other) != ctx.b.elementOf(*x))
-        return ctx.invalid("operands " + describe(*x) + " and " + describe(other) + " differ in element type");
-    if (bias && ctx.b.rankOf(bias) != 1)
-      return ctx.invalid("takes a bias of rank 1, but got " + describe(bias));
-    const int64_t groups = c.integer("groups", 1);
-    if (groups < 1)
-      return ctx.invalid("groups is " + Twine(groups) + "; it must be positive");
-    FailureOr<SmallVector<int64_t>> strides = perDim(c, "stride", n, 1, 1);
-    const std::string padding = isNamed ? ctx.getString("padding", "valid") : "";
-    if (isNamed && padding != "valid" && padding != "same")
-      return ctx.invalid("padding is \"" + padding + "\"; it may be \"valid\" or \"same\"");
-    FailureOr<Window> window = readWindow(c, n, strides);
-    if (failed(window))
-      return failure();
-    const Sizes filter = getSizes(*w), kernel(filter.begin() + 2, filter.end());
-    for (size_t i = 0; i < n && padding == "same"; ++i) {
-      std::optional<int64_t> size = getConstantSize(kernel[i]);
-      if (!size)
-        return ctx.unsupported("with padding \"same\" and a kernel of unknown size is not supported");
-      const int64_t total = window->dilations[i] * (*size - 1);
-      window->padLow[i] = total / 2;
-      window->padHigh[i] = total - total / 2;
+LogicalResult convolve(NodeContext &ctx, size_t n, bool isNamed, bool isTransposed) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> x = c.required("input"), w = c.required("weight");
+  if (failed(x) || failed(w))
+    return failure();
+  Value bias = c.tensor("bias");
+  if (!b.isFloat(*x) && (!isa<IntegerType>(b.elementOf(*x)) || b.elementOf(*x).isInteger(1)))
+    return ctx.unsupported("of " + describe(*x) + " is not supported; convert it to numbers");
+  if (b.rankOf(*w) != int64_t(n) + 2)
+    return ctx.invalid("takes a weight of rank " + Twine(n + 2) + ", but got " + describe(*w));
+  for (Value other : {*w, bias})
+    if (other && b.elementOf(other) != b.elementOf(*x))
+      return ctx.invalid("operands " + describe(*x) + " and " + describe(other) + " differ in element type");
+  if (bias && b.rankOf(bias) != 1)
+    return ctx.invalid("takes a bias of rank 1, but got " + describe(bias));
+  const int64_t groups = c.integer("groups", 1);
+  if (groups < 1)
+    return ctx.invalid("groups is " + Twine(groups) + "; it must be positive");
+  FailureOr<SmallVector<int64_t>> strides = perDim(c, "stride", n, 1, 1);
+  const std::string padding = isNamed ? ctx.getString("padding", "valid") : "";
+  if (isNamed && padding != "valid" && padding != "same")
+    return ctx.invalid("padding is \"" + padding + "\"; it may be \"valid\" or \"same\"");
+  FailureOr<Window> window = failure();
+  if (isNamed) {
+    FailureOr<SmallVector<int64_t>> dilations = perDim(c, "dilation", n, 1, 1);
+    if (succeeded(strides) && succeeded(dilations)) {
+      const SmallVector<int64_t> zeros(n, 0);
+      window = Window{*strides, *dilations, zeros, zeros, {}, {}};
     }
-    return withBatch(ctx, *x, n, [&](Value batch) { return emitConv(ctx, batch, *w, bias, kernel, *window, groups); });
-  };
-}
-
-NodeHandler maxPool(size_t n) {
-  return [=](NodeContext &ctx) -> LogicalResult {
-    Call c(ctx);
-    FailureOr<Value> x = c.required("self");
-    FailureOr<SmallVector<int64_t>> kernel = perDim(c, "kernel_size", n, 1, 1);
-    if (failed(x) || failed(kernel))
-      return failure();
-    if (!ctx.b.isFloat(*x) && (!isa<IntegerType>(ctx.b.elementOf(*x)) || ctx.b.elementOf(*x).isInteger(1)))
-      return ctx.unsupported("of " + describe(*x) + " is not supported");
-    // Without strides windows lie side by side.
-    const bool isSideBySide = c.integers("stride").value_or(SmallVector<int64_t>{}).empty();
-    FailureOr<SmallVector<int64_t>> strides = isSideBySide ? kernel : perDim(c, "stride", n, 1, 1);
-    FailureOr<Window> window = readWindow(c, n, strides);
-    if (failed(window))
+  } else {
+    window = readWindow(c, n, strides);
+  }
+  if (failed(window))
+    return failure();
+  if (isTransposed) {
+    FailureOr<SmallVector<int64_t>> extra = perDim(c, "output_padding", n, 0, 0);
+    if (failed(extra))
       return failure();
     for (size_t i = 0; i < n; ++i)
-      if (window->padLow[i] * 2 > (*kernel)[i])
-        return ctx.invalid("padding " + Twine(window->padLow[i]) + " is more than half of the kernel, " +
-                           Twine((*kernel)[i]));
-    return withBatch(ctx, *x, n, [&](Value batch) -> FailureOr<Value> {
-      FailureOr<Pool> pool = makePool(ctx, batch, *kernel, *window, c.flag("ceil_mode"));
-      return failed(pool) ? FailureOr<Value>(failure()) : emitMaxPool(ctx.b, batch, *pool);
-    });
-  };
+      if ((*extra)[i] >= std::max(window->strides[i], window->dilations[i]))
+        return ctx.invalid("output_padding " + Twine((*extra)[i]) + " is not smaller than stride or dilation");
+    SmallVector<NamedAttribute> attributes = windowAttributes(b, *window);
+    attributes.push_back(b.getNamedAttr("output_padding", b.getDenseI64ArrayAttr(*extra)));
+    attributes.push_back(b.getNamedAttr("group", b.getI64IntegerAttr(groups)));
+    return withBatch(ctx, *x, n,
+                     [&](Value batch) { return ctx.emitOperator("ConvTranspose", 11, {batch, *w, bias}, attributes); });
+  }
+  const Sizes filter = getSizes(*w), kernel(filter.begin() + 2, filter.end());
+  for (size_t i = 0; i < n && padding == "same"; ++i) {
+    std::optional<int64_t> size = getConstantSize(kernel[i]);
+    if (!size)
+      return ctx.unsupported("with padding \"same\" and a kernel of unknown size is not supported");
+    const int64_t total = window->dilations[i] * (*size - 1);
+    window->padLow[i] = total / 2;
+    window->padHigh[i] = total - total / 2;
+  }
+  return withBatch(ctx, *x, n,
+                   [&](Value batch) { return asList(emitConv(ctx, batch, *w, bias, kernel, *window, groups)); });
+}
+
+/// The operators that tell by an argument what they do, for any number of dims.
+LogicalResult anyConvolution(NodeContext &ctx) {
+  Call c(ctx);
+  Value w = c.tensor("weight");
+  const int64_t rank = w ? ctx.b.rankOf(w) : 0;
+  if (rank < 3 || rank > 5)
+    return ctx.invalid("takes a weight of rank 3 to 5" + (w ? ", but got " + describe(w) : std::string()));
+  return convolve(ctx, size_t(rank - 2), /*isNamed=*/false, c.flag("transposed"));
 }
 
 } // namespace
 
 void tc::populateATenWindows(OpRegistrar &onOp) {
-  auto on = [&](StringRef type, NodeHandler handler, size_t minOperands = 1) {
+  auto on = [&](StringRef type, NodeHandler handler, size_t minOperands = 2) {
     onOp(type, /*sinceVersion=*/1, std::move(handler), minOperands);
   };
   for (size_t n : {1, 2, 3}) {
     const std::string dims = std::to_string(n) + "d";
-    on("conv" + dims + ".default", convolution(n, /*isNamed=*/false), 2);
-    on("conv" + dims + ".padding", convolution(n, /*isNamed=*/true), 2);
-    on("max_pool" + dims + ".default", maxPool(n));
+    on("conv" + dims + ".default", [n](NodeContext &ctx) { return convolve(ctx, n, false, false); });
+    on("conv" + dims + ".padding", [n](NodeContext &ctx) { return convolve(ctx, n, /*isNamed=*/true, false); });
+    on("conv_transpose" + dims + (n == 1 ? ".default" : ".input"),
+       [n](NodeContext &ctx) { return convolve(ctx, n, false, /*isTransposed=*/true); });
   }
+  for (StringRef name : {"convolution.default", "_convolution.default"})
+    on(name, anyConvolution);
 }

@@ -54,6 +54,7 @@ const OpRegistry &OpRegistry::get() {
   static const OpRegistry registry = [] {
     OpRegistry r;
     OpRegistrar aten(r, "aten");
+    populateATenAttention(aten);
     populateATenContraction(aten);
     populateATenCreation(aten);
     populateATenElementwise(aten);
@@ -67,6 +68,9 @@ const OpRegistry &OpRegistry::get() {
     populateATenParts(aten);
     populateATenReduction(aten);
     populateATenScan(aten);
+    populateATenPooling(aten);
+    populateATenResize(aten);
+    populateATenRnn(aten);
     populateATenSpectral(aten);
     populateATenVectors(aten);
     populateATenSymbolic(aten);

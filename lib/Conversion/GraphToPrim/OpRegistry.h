@@ -89,6 +89,7 @@ private:
   std::string domain;
 };
 
+void populateATenAttention(OpRegistrar &onOp);
 void populateATenContraction(OpRegistrar &onOp);
 void populateATenControlFlow(OpRegistrar &onOp);
 void populateATenCreation(OpRegistrar &onOp);
@@ -103,6 +104,9 @@ void populateATenOrder(OpRegistrar &onOp);
 void populateATenParts(OpRegistrar &onOp);
 void populateATenReduction(OpRegistrar &onOp);
 void populateATenScan(OpRegistrar &onOp);
+void populateATenPooling(OpRegistrar &onOp);
+void populateATenResize(OpRegistrar &onOp);
+void populateATenRnn(OpRegistrar &onOp);
 void populateATenSpectral(OpRegistrar &onOp);
 void populateATenSymbolic(OpRegistrar &onOp);
 void populateATenVectors(OpRegistrar &onOp);

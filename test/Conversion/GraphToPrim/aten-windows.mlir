@@ -52,7 +52,7 @@ graph.func @pads(%x: tensor<1x4x9x9xf32> {graph.name = "x"}) -> (!tc.unknown) at
 
 // -----
 
-// CHECK: node "norm": aten.batch_norm.default (opset 1){{.*}}in training, or without running statistics, is not supported; export the model after model.eval()
+// CHECK: node "norm": aten.batch_norm.default (opset 1){{.*}}in training, where it writes running statistics, is not supported; export the model after model.eval()
 graph.func @norm(%x: tensor<2x3xf32> {graph.name = "x"}, %m: tensor<3xf32> {graph.name = "m"}, %v: tensor<3xf32> {graph.name = "v"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
   %y = graph.node "aten":"batch_norm.default" opset 1(%x, %m, %v) {arg_names = ["input", "running_mean", "running_var"], training = true} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>) -> !tc.unknown loc("norm")
   graph.yield %y : !tc.unknown

@@ -127,7 +127,7 @@ graph.func @microsoft(%i: tensor<2x3xi32> {graph.name = "i"}, %t: tensor<9x8xf32
 // -----
 
 // Operators of PyTorch name their arguments.
-// CHECK: node "rows": aten.linear.default (opset 1): argument "weight" is tensor<3x5xf32>; it must be [N, K], where K = 4
+// CHECK: node "rows": aten.linear.default (opset 1): argument "weight" is tensor<3x5xf32>; it must be [N, K] or [K], where K = 4
 graph.func @aten(%x: tensor<2x4xf32> {graph.name = "x"}, %w: tensor<3x5xf32> {graph.name = "w"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
   %y = graph.node "aten":"linear.default" opset 1(%x, %w) {arg_names = ["input", "weight"]} : (tensor<2x4xf32>, tensor<3x5xf32>) -> !tc.unknown loc("rows")
   graph.yield %y : !tc.unknown

@@ -1,0 +1,181 @@
+//===- ATenAttention.cpp - attention of ATen ----------------------------------------------------------------------===//
+//
+// All forms become one prim.attention. What PyTorch says of positions that see nothing (they give 0) and of causal
+// masks (position t sees keys 0 to t, whatever their number) is written around it.
+//
+// Source: the native function schemas of PyTorch (aten/src/ATen/native/native_functions.yaml), and
+// aten/src/ATen/native/transformers/attention.cpp.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "ATenSupport.h"
+#include "OpRegistry.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::prim;
+
+namespace {
+
+/// Heads [.., H, S, D] of keys or values as many as the queries have: each stands for as many queries that follow each
+/// other.
+FailureOr<Value> repeatHeads(NodeContext &ctx, Value heads, AffineExpr queries, StringRef what) {
+  PrimBuilder &b = ctx.b;
+  Sizes sizes = getSizes(heads);
+  const size_t dim = sizes.size() - 3;
+  if (sizes[dim] == queries)
+    return heads;
+  std::optional<int64_t> have = getConstantSize(sizes[dim]), want = getConstantSize(queries);
+  if (!have || !want)
+    return ctx.unsupported("with enable_gqa and a number of heads that is not known is not supported; export the model "
+                           "with a static number of heads");
+  if (*have == 0 || *want % *have != 0)
+    return ctx.invalid("the number of heads of " + what + ", " + Twine(*have) + ", does not divide the query's, " +
+                       Twine(*want));
+  Sizes spread = sizes, all = sizes;
+  spread.insert(spread.begin() + dim + 1, b.size(*want / *have));
+  all[dim] = queries;
+  SmallVector<int64_t> dims;
+  for (size_t i = 0; i < sizes.size(); ++i)
+    dims.push_back(int64_t(i <= dim ? i : i + 1));
+  return b.reshape(b.broadcastInDims(heads, spread, dims), all);
+}
+
+/// A mask that is added: of bools, true is 0 and false minus infinity.
+FailureOr<Value> additiveMask(NodeContext &ctx, Value mask, Type type) {
+  PrimBuilder &b = ctx.b;
+  if (b.elementOf(mask).isInteger(1)) {
+    if (ctx.node().getOpType().contains("_math"))
+      return ctx.unsupported("with a mask of bools is not supported; use scaled_dot_product_attention");
+    Value none = b.splat(type, getSizes(mask), -INFINITY), zero = b.splat(type, getSizes(mask), 0);
+    return b.select(mask, zero, none);
+  }
+  if (!b.isFloat(mask))
+    return ctx.invalid("attn_mask " + describe(mask) + " is neither of bools nor of floats");
+  return b.convert(mask, type);
+}
+
+/// Keys 0 to t for query t, as a mask that is added.
+Value causalMask(PrimBuilder &b, Type type, AffineExpr queries, AffineExpr keys) {
+  const Sizes sizes{queries, keys};
+  Value isSeen = b.compare(CompareKind::LE, b.iota(b.getI64Type(), sizes, 1), b.iota(b.getI64Type(), sizes, 0));
+  return b.select(isSeen, b.splat(type, sizes, 0), b.splat(type, sizes, -INFINITY));
+}
+
+LogicalResult attention(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  Value query = c.tensor("query"), key = c.tensor("key"), value = c.tensor("value"),
+        mask = c.tensor("attn_mask") ? c.tensor("attn_mask") : c.tensor("attn_bias");
+  if (!query || !key || !value)
+    return ctx.invalid("needs query, key and value");
+  const Type type = b.elementOf(query);
+  if (!b.isFloat(query) || b.elementOf(key) != type || b.elementOf(value) != type)
+    return ctx.invalid("query, key and value must be floats of one type, but are " + describe(query) + ", " +
+                       describe(key) + " and " + describe(value));
+  if (c.number("dropout_p", 0) != 0)
+    return ctx.unsupported("with dropout is not supported; export the model after model.eval()");
+  for (Value v : {query, key, value})
+    if (b.rankOf(v) < 2)
+      return ctx.invalid("query, key and value have two dims or more, but one is " + describe(v));
+  if (c.flag("is_causal") && mask)
+    return ctx.invalid("takes attn_mask or is_causal, not both");
+  if (c.flag("enable_gqa")) {
+    if (b.rankOf(query) < 3 || b.rankOf(key) < 3 || b.rankOf(value) < 3)
+      return ctx.invalid("enable_gqa asks for heads, which " + describe(query) + " lacks");
+    const AffineExpr heads = getSizes(query)[b.rankOf(query) - 3];
+    FailureOr<Value> keys = repeatHeads(ctx, key, heads, "the key"),
+                     values = repeatHeads(ctx, value, heads, "the value");
+    if (failed(keys) || failed(values))
+      return failure();
+    key = *keys;
+    value = *values;
+  }
+  // A mask of f32 beside queries of half precision would lose its range: all is computed in f32 then.
+  Type compute = type;
+  if (mask && b.isFloat(mask) && b.elementOf(mask).getIntOrFloatBitWidth() > type.getIntOrFloatBitWidth())
+    compute = b.elementOf(mask);
+  // Leading dims broadcast, keys are as deep as queries, and there are as many values as keys.
+  const Sizes q = getSizes(query), k = getSizes(key), v = getSizes(value);
+  auto leading = [](const Sizes &sizes) { return Sizes(sizes.begin(), sizes.end() - 2); };
+  FailureOr<Sizes> batch = ctx.broadcastSizes({leading(q), leading(k), leading(v)});
+  if (failed(batch))
+    return failure();
+  const bool isMatrix = batch->empty(); // prim.attention has a dim before those of the matrices
+  if (isMatrix)
+    batch->push_back(b.size(1));
+  const AffineExpr queries = q[q.size() - 2], keys = k[k.size() - 2], depth = q.back();
+  auto shaped = [&](Value x, AffineExpr rows, AffineExpr columns) -> FailureOr<Value> {
+    const Sizes sizes = getSizes(x);
+    Sizes own = leading(sizes), all(*batch);
+    own.append({rows, columns});
+    all.append({rows, columns});
+    FailureOr<Value> fitting = ctx.castSizes(x, own);
+    if (failed(fitting))
+      return failure();
+    return b.broadcastTo(b.convert(*fitting, compute), all);
+  };
+  FailureOr<Value> wideQuery = shaped(query, queries, depth), wideKey = shaped(key, keys, depth),
+                   wideValue = shaped(value, keys, v.back());
+  if (failed(wideQuery) || failed(wideKey) || failed(wideValue))
+    return failure();
+
+  const std::optional<int64_t> known = getConstantSize(depth);
+  if (!known && !ctx.hasAttr("scale"))
+    return ctx.unsupported("with a head size that is not known is not supported; export the model with a static head "
+                           "size, or give scale");
+  const double scale = c.number("scale", known && *known ? 1 / std::sqrt(double(*known)) : 1); // no elements: scores 0
+  auto sizesWith = [&](AffineExpr columns) {
+    Sizes all(*batch);
+    all.append({queries, columns});
+    return all;
+  };
+  const Sizes scores = sizesWith(keys), sizes = sizesWith(v.back());
+  bool isCausal = c.flag("is_causal");
+  if (isCausal && queries != keys) {
+    isCausal = false;
+    mask = causalMask(b, compute, queries, keys);
+  }
+  // Queries that see nothing give 0, but what is no number in keys and values makes it none: they see all, times 0.
+  // (zero_nan would make 0 of queries that are no numbers, too.)
+  Value isBlind;
+  if (mask) {
+    FailureOr<Value> added = additiveMask(ctx, mask, compute);
+    if (failed(added))
+      return failure();
+    FailureOr<Value> spread = ctx.broadcastOnto(*added, scores);
+    if (failed(spread))
+      return failure();
+    if (!c.flag("is_causal")) {
+      Value most =
+          b.rankOf(*added) ? b.reduce(ReduceKind::Max, *added, {b.rankOf(*added) - 1}, /*keepDims=*/true) : *added;
+      isBlind = b.compare(CompareKind::EQ, most, -INFINITY);
+    }
+    mask = *spread;
+    if (isBlind)
+      mask = b.select(b.broadcastTo(isBlind, scores), b.splatLike(mask, 0), mask);
+  }
+  Value y = AttentionOp::create(b, makeType(compute, sizes), *wideQuery, *wideKey, *wideValue, mask,
+                                b.getF64FloatAttr(scale), isCausal ? b.getUnitAttr() : UnitAttr(),
+                                /*zeroNan=*/UnitAttr());
+  if (isBlind)
+    y = b.select(b.broadcastTo(isBlind, sizes), b.binary<MulOp>(y, 0), y);
+  y = b.convert(y, type);
+  return ctx.result(isMatrix ? b.take(y, 0, 0) : y);
+}
+
+} // namespace
+
+void tc::populateATenAttention(OpRegistrar &onOp) {
+  // Those of one target's kernels give more than the first result, for gradients: what reads these is refused.
+  for (StringRef name :
+       {"scaled_dot_product_attention.default", "_scaled_dot_product_attention_math.default",
+        "_scaled_dot_product_flash_attention_for_cpu.default", "_scaled_dot_product_flash_attention.default",
+        "_scaled_dot_product_efficient_attention.default", "_scaled_dot_product_cudnn_attention.default",
+        "_scaled_dot_product_fused_attention_overrideable.default"})
+    onOp(name, /*sinceVersion=*/1, attention, 3);
+}

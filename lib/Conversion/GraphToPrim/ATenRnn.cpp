@@ -1,0 +1,199 @@
+//===- ATenRnn.cpp - recurrent layers and cells of ATen -----------------------------------------------------------===//
+//
+// A layer, in both directions, is ai.onnx's LSTM, GRU or RNN, whose gates stand in another order. Cells are written
+// out.
+//
+// Source: the native function schemas of PyTorch (aten/src/ATen/native/native_functions.yaml), and
+// aten/src/ATen/native/RNN.cpp.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "ATenSupport.h"
+#include "OpRegistry.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::prim;
+
+namespace {
+
+enum class Cell { LSTM, GRU, Tanh, Relu };
+
+/// Of PyTorch's gates (lstm: input, forget, cell, output; gru: reset, update, new) those that ai.onnx's operator has
+/// first, second, ... (lstm: input, output, forget, cell; gru: update, reset, new).
+ArrayRef<int64_t> gateOrder(Cell cell) {
+  static const int64_t ofLSTM[] = {0, 3, 1, 2}, ofGRU[] = {1, 0, 2}, ofRNN[] = {0};
+  return cell == Cell::LSTM ? ArrayRef(ofLSTM) : cell == Cell::GRU ? ArrayRef(ofGRU) : ArrayRef(ofRNN);
+}
+
+/// Blocks of `h` rows in another order.
+Value reorder(PrimBuilder &b, Value rows, Cell cell, AffineExpr h) {
+  if (gateOrder(cell).size() == 1)
+    return rows;
+  SmallVector<Value> parts;
+  for (int64_t gate : gateOrder(cell))
+    parts.push_back(b.sliceDim(rows, 0, simplifySize(h * gate), h));
+  return b.concat(parts, 0);
+}
+
+/// The parameters of a layer in one direction.
+struct Parameters {
+  Value input, recurrent, inputBias, recurrentBias;
+};
+
+LogicalResult layers(NodeContext &ctx, Cell cell) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> input = c.floats("input");
+  if (failed(input))
+    return failure();
+  SmallVector<Value> states = c.tensors("hx"), params = c.tensors("params");
+  if (Value single = c.tensor("hx"))
+    states = {single};
+  const int64_t count = c.integer("num_layers", 1), directions = c.flag("bidirectional") ? 2 : 1;
+  const bool hasBiases = c.flag("has_biases", true), isBatchFirst = c.flag("batch_first");
+  const size_t perLayer = hasBiases ? 4 : 2, gates = gateOrder(cell).size();
+  if (c.flag("train") && c.number("dropout", 0) != 0 && count > 1)
+    return ctx.unsupported("with dropout in training is not supported; export the model after model.eval()");
+  if (count < 1 || states.size() != (cell == Cell::LSTM ? 2 : 1))
+    return ctx.invalid("needs a layer, and the initial state");
+  if (params.size() == size_t(count * directions) * (perLayer + 1))
+    return ctx.unsupported("with projections (proj_size) is not supported; apply a linear layer behind the recurrent "
+                           "one instead");
+  if (params.size() != size_t(count * directions) * perLayer)
+    return ctx.invalid("has " + Twine(params.size()) + " parameters, but " + Twine(count) + " layers need " +
+                       Twine(count * directions * int64_t(perLayer)));
+  for (Value v : states)
+    if (b.rankOf(v) != 3)
+      return ctx.invalid("takes initial states of rank 3, but got " + describe(v));
+  if (b.rankOf(*input) != 3)
+    return ctx.invalid("takes an input of rank 3, but got " + describe(*input));
+  Value x = isBatchFirst ? b.transpose(*input, {1, 0, 2}) : *input;
+  SmallVector<Value> lastHidden, lastCell;
+  for (int64_t layer = 0; layer < count; ++layer) {
+    SmallVector<Value> input, recurrent, bias;
+    const int64_t first = layer * directions;
+    AffineExpr h;
+    for (int64_t d = 0; d < directions; ++d) {
+      const Value *from = &params[(first + d) * int64_t(perLayer)];
+      if (b.rankOf(from[0]) != 2 || b.rankOf(from[1]) != 2 ||
+          llvm::any_of(ArrayRef(from, perLayer).drop_front(2), [&](Value v) { return b.rankOf(v) != 1; }))
+        return ctx.invalid("takes weights of rank 2 and biases of rank 1");
+      h = getSizes(from[1])[1];
+      for (Value v : ArrayRef(from, perLayer))
+        if (failed(ctx.requireEqual(getSizes(v)[0], simplifySize(h * int64_t(gates)),
+                                    "weights and biases of " + Twine(gates) + " rows for each hidden element")))
+          return failure();
+      input.push_back(b.unsqueeze(reorder(b, from[0], cell, h), 0));
+      recurrent.push_back(b.unsqueeze(reorder(b, from[1], cell, h), 0));
+      if (hasBiases)
+        bias.push_back(b.unsqueeze(b.concat({reorder(b, from[2], cell, h), reorder(b, from[3], cell, h)}, 0), 0));
+    }
+    auto both = [&](ArrayRef<Value> parts) { return parts.size() == 1 ? parts[0] : Value(b.concat(parts, 0)); };
+    SmallVector<Value> operands{x, both(input), both(recurrent), hasBiases ? both(bias) : Value(), Value()};
+    for (Value state : states)
+      operands.push_back(b.sliceDim(state, 0, b.size(first), b.size(directions)));
+    SmallVector<NamedAttribute> attributes{
+        b.getNamedAttr("direction", b.getStringAttr(directions == 2 ? "bidirectional" : "forward")),
+        b.getNamedAttr("linear_before_reset", b.getI64IntegerAttr(1))};
+    if (cell == Cell::Relu)
+      attributes.push_back(
+          b.getNamedAttr("activations", b.getStrArrayAttr(SmallVector<StringRef>(directions, StringRef("Relu")))));
+    const StringRef type = cell == Cell::LSTM ? "LSTM" : cell == Cell::GRU ? "GRU" : "RNN";
+    FailureOr<SmallVector<Value>> results =
+        ctx.emitOperator(type, 14, operands, attributes, cell == Cell::LSTM ? 3 : 2);
+    if (failed(results))
+      return failure();
+    // [T, D, B, H] -> [T, B, D * H]
+    const Sizes sizes = getSizes((*results)[0]);
+    x = b.reshape(b.transpose((*results)[0], {0, 2, 1, 3}), {sizes[0], sizes[2], simplifySize(sizes[1] * sizes[3])});
+    lastHidden.push_back((*results)[1]);
+    if (cell == Cell::LSTM)
+      lastCell.push_back((*results)[2]);
+  }
+  auto all = [&](ArrayRef<Value> parts) { return parts.size() == 1 ? parts[0] : Value(b.concat(parts, 0)); };
+  (void)ctx.set(1, all(lastHidden));
+  if (cell == Cell::LSTM)
+    (void)ctx.set(2, all(lastCell));
+  return ctx.result(isBatchFirst ? b.transpose(x, {1, 0, 2}) : x);
+}
+
+/// x w^T + bias, for x of one or two dims.
+FailureOr<Value> affine(NodeContext &ctx, Value x, Value w, Value bias) {
+  PrimBuilder &b = ctx.b;
+  Sizes sizes = getSizes(x);
+  if (sizes.empty() || b.rankOf(w) != 2 || b.elementOf(x) != b.elementOf(w))
+    return ctx.invalid("operand " + describe(x) + " does not fit the weight " + describe(w));
+  sizes.back() = getSizes(w)[1];
+  FailureOr<Value> fitting = ctx.castSizes(x, sizes);
+  if (failed(fitting))
+    return failure();
+  Value y = DotGeneralOp::create(b, *fitting, w, ArrayRef<int64_t>{}, ArrayRef<int64_t>{},
+                                 ArrayRef<int64_t>{int64_t(sizes.size()) - 1}, ArrayRef<int64_t>{1});
+  if (!bias)
+    return y;
+  FailureOr<Value> spread = ctx.broadcastOnto(bias, getSizes(y));
+  return failed(spread) ? FailureOr<Value>(failure()) : b.add(y, *spread);
+}
+
+LogicalResult oneStep(NodeContext &ctx, Cell cell) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> x = c.floats("input"), wx = c.floats("w_ih"), wh = c.floats("w_hh");
+  SmallVector<Value> states = c.tensors("hx");
+  if (Value single = c.tensor("hx"))
+    states = {single};
+  if (failed(x) || failed(wx) || failed(wh))
+    return failure();
+  if (states.size() != (cell == Cell::LSTM ? 2 : 1))
+    return ctx.invalid("needs the state of the step before");
+  FailureOr<Value> ofInput = affine(ctx, *x, *wx, c.tensor("b_ih")),
+                   ofState = affine(ctx, states[0], *wh, c.tensor("b_hh"));
+  if (failed(ofInput) || failed(ofState))
+    return failure();
+  const AffineExpr h = getSizes(states[0]).back();
+  FailureOr<Value> fitting = ctx.castSizes(*ofState, getSizes(*ofInput));
+  if (failed(fitting))
+    return failure();
+  Value fromInput = *ofInput, fromState = *fitting;
+  const int64_t last = b.rankOf(fromInput) - 1;
+  auto gate = [&](Value all, int64_t i) { return b.sliceDim(all, last, simplifySize(h * i), h); };
+  if (cell == Cell::Tanh || cell == Cell::Relu) {
+    Value sum = b.add(fromInput, fromState);
+    return ctx.result(cell == Cell::Tanh ? b.unary<TanhOp>(sum) : b.binary<MaxOp>(sum, 0));
+  }
+  if (cell == Cell::GRU) {
+    Value reset = b.unary<LogisticOp>(b.add(gate(fromInput, 0), gate(fromState, 0)));
+    Value update = b.unary<LogisticOp>(b.add(gate(fromInput, 1), gate(fromState, 1)));
+    Value fresh = b.unary<TanhOp>(b.add(gate(fromInput, 2), b.mul(reset, gate(fromState, 2))));
+    FailureOr<Value> hidden = ctx.castSizes(states[0], getSizes(fresh));
+    return failed(hidden) ? failure() : ctx.result(b.add(b.mul(b.sub(*hidden, fresh), update), fresh));
+  }
+  Value all = b.add(fromInput, fromState);
+  FailureOr<Value> before = ctx.castSizes(states[1], getSizes(gate(all, 0)));
+  if (failed(before))
+    return failure();
+  auto open = [&](int64_t i) { return b.unary<LogisticOp>(gate(all, i)); };
+  Value state = b.add(b.mul(open(1), *before), b.mul(open(0), b.unary<TanhOp>(gate(all, 2))));
+  (void)ctx.set(1, state);
+  return ctx.result(b.mul(open(3), b.unary<TanhOp>(state)));
+}
+
+} // namespace
+
+void tc::populateATenRnn(OpRegistrar &onOp) {
+  auto on = [&](StringRef type, NodeHandler handler, size_t minOperands = 1) {
+    onOp(type, /*sinceVersion=*/1, std::move(handler), minOperands);
+  };
+  for (auto [name, cell] : {std::pair("lstm", Cell::LSTM), std::pair("gru", Cell::GRU),
+                            std::pair("rnn_tanh", Cell::Tanh), std::pair("rnn_relu", Cell::Relu)}) {
+    const std::string type = name;
+    on(type + ".input", [cell = cell](NodeContext &ctx) { return layers(ctx, cell); }, 3);
+    on(type + ".data", [](NodeContext &ctx) {
+      return ctx.unsupported("of a packed sequence is not supported; pass the padded tensor instead");
+    });
+    on(type + "_cell.default", [cell = cell](NodeContext &ctx) { return oneStep(ctx, cell); }, 4);
+  }
+}

@@ -1,0 +1,43 @@
+// Recurrent layers and cells of ATen: gates stand in another order than in prim; what is packed, projected or random is refused.
+// RUN: not tc-opt %s --split-input-file --tc-convert-graph-to-prim 2>&1 | FileCheck %s
+// RUN: not tc-opt %s --split-input-file --tc-convert-graph-to-prim 2>/dev/null | FileCheck %s --check-prefix=IR
+
+// PyTorch's input, forget, cell and output gates become input, output, forget and cell.
+// IR-DAG: #[[INPUT:.*]] = affine_map<() -> (0, 0)>
+// IR-DAG: #[[OUTPUT:.*]] = affine_map<() -> (6, 0)>
+// IR-DAG: #[[FORGET:.*]] = affine_map<() -> (2, 0)>
+// IR-DAG: #[[CELL:.*]] = affine_map<() -> (4, 0)>
+// IR: func.func @lstm
+// IR: prim.slice %arg3 from #[[INPUT]]
+// IR: prim.slice %arg3 from #[[OUTPUT]]
+// IR: prim.slice %arg3 from #[[FORGET]]
+// IR: prim.slice %arg3 from #[[CELL]]
+// IR: prim.rnn lstm
+graph.func @lstm(%x: tensor<5x3x4xf32> {graph.name = "x"}, %h: tensor<1x3x2xf32> {graph.name = "h"}, %c: tensor<1x3x2xf32> {graph.name = "c"}, %w: tensor<8x4xf32> {graph.name = "w"}, %r: tensor<8x2xf32> {graph.name = "r"}) -> (tensor<5x3x2xf32>) attributes {opsets = {aten = 1 : i64}} {
+  %y:3 = graph.node "aten":"lstm.input" opset 1(%x, %h, %c, %w, %r) {arg_names = ["input", "hx.0", "hx.1", "params.0", "params.1"], hx.count = 2 : i64, params.count = 2 : i64, has_biases = false, num_layers = 1 : i64, dropout = 0.0, train = false, bidirectional = false, batch_first = false} : (tensor<5x3x4xf32>, tensor<1x3x2xf32>, tensor<1x3x2xf32>, tensor<8x4xf32>, tensor<8x2xf32>) -> (tensor<5x3x2xf32>, tensor<1x3x2xf32>, tensor<1x3x2xf32>) loc("lstm")
+  graph.yield %y#0 : tensor<5x3x2xf32>
+}
+
+// -----
+
+// CHECK: node "projected": aten.lstm.input (opset 1) with projections (proj_size) is not supported; apply a linear layer behind the recurrent one instead
+graph.func @projected(%x: tensor<5x3x4xf32> {graph.name = "x"}, %h: tensor<1x3x2xf32> {graph.name = "h"}, %w: tensor<8x4xf32> {graph.name = "w"}, %r: tensor<8x2xf32> {graph.name = "r"}, %p: tensor<2x2xf32> {graph.name = "p"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
+  %y = graph.node "aten":"lstm.input" opset 1(%x, %h, %h, %w, %r, %p) {arg_names = ["input", "hx.0", "hx.1", "params.0", "params.1", "params.2"], hx.count = 2 : i64, params.count = 3 : i64, has_biases = false, num_layers = 1 : i64, dropout = 0.0, train = false, bidirectional = false, batch_first = false} : (tensor<5x3x4xf32>, tensor<1x3x2xf32>, tensor<1x3x2xf32>, tensor<8x4xf32>, tensor<8x2xf32>, tensor<2x2xf32>) -> !tc.unknown loc("projected")
+  graph.yield %y : !tc.unknown
+}
+
+// -----
+
+// CHECK: node "random": aten.gru.input (opset 1) with dropout in training is not supported; export the model after model.eval()
+graph.func @random(%x: tensor<5x3x4xf32> {graph.name = "x"}, %h: tensor<2x3x2xf32> {graph.name = "h"}, %w: tensor<6x4xf32> {graph.name = "w"}, %r: tensor<6x2xf32> {graph.name = "r"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
+  %y = graph.node "aten":"gru.input" opset 1(%x, %h, %w, %r) {arg_names = ["input", "hx", "params.0", "params.1"], params.count = 2 : i64, has_biases = false, num_layers = 2 : i64, dropout = 0.1, train = true, bidirectional = false, batch_first = false} : (tensor<5x3x4xf32>, tensor<2x3x2xf32>, tensor<6x4xf32>, tensor<6x2xf32>) -> !tc.unknown loc("random")
+  graph.yield %y : !tc.unknown
+}
+
+// -----
+
+// CHECK: node "packed": aten.lstm.data (opset 1) of a packed sequence is not supported; pass the padded tensor instead
+graph.func @packed(%x: tensor<5x4xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
+  %y = graph.node "aten":"lstm.data" opset 1(%x) {arg_names = ["data"]} : (tensor<5x4xf32>) -> !tc.unknown loc("packed")
+  graph.yield %y : !tc.unknown
+}
