@@ -130,16 +130,26 @@ LogicalResult upsample(NodeContext &ctx, size_t n, Upsampling kind, bool antiali
     std::optional<int64_t> from = getConstantSize(in[i]), to = getConstantSize(target.out);
     const Type f64 = b.getF64Type();
     ResizedDim resized{dim, in[i], target.out, {}, {}, {}, std::nullopt};
-    if (target.scale && !align)
+    if (align && antialias) {
+      if (!from || !to)
+        return ctx.unsupported("with antialias, align_corners and sizes that only the run knows is not supported");
+      resized.known = *to == 1 ? INFINITY : *from == 1 ? double(*to) : double(*to - 1) / double(*from - 1);
+    } else if (target.scale && !align) {
       resized.known = target.scale;
-    else if (from && to)
-      resized.known = align && antialias ? double(*to - 1) / double(*from - 1) : double(*to) / double(*from);
-    if (align && antialias && (!from || !to || *from < 2))
-      return ctx.unsupported("with antialias, align_corners and sizes that are not known or 1 is not supported");
+    } else if (from && to) {
+      resized.known = double(*to) / double(*from);
+    }
+    // Linear interpolation to the same size is none, whatever the scale, which may then lie in [1, 2).
+    const bool mayStay = kind == Upsampling::Linear && !antialias && target.scale && !align;
+    if (in[i] == target.out && (mayStay || resized.known.value_or(1) == 1))
+      continue;
     resized.scale =
         resized.known ? b.scalar(f64, *resized.known) : b.div(sizeAs(b, target.out, f64), sizeAs(b, in[i], f64));
-    if (in[i] == target.out && resized.known.value_or(1) == 1)
-      continue;
+    if (mayStay && *target.scale > 1 && *target.scale < 2 && !(from && to)) {
+      Value isSame = b.compare(CompareKind::EQ, b.sizeValue(in[i]), b.sizeValue(target.out));
+      resized.scale = b.select(isSame, b.scalar(f64, 1), resized.scale);
+      resized.known = std::nullopt;
+    }
     dims.push_back(resized);
   }
   if (isNearest)

@@ -79,6 +79,8 @@ const OpRegistry &OpRegistry::get() {
     populateATenControlFlow(higherOrder);
     OpRegistrar torch(r, "torch");
     populateTorchNumbers(torch);
+    OpRegistrar vision(r, "torchvision");
+    populateTorchVision(vision);
     OpRegistrar onnx(r, "ai.onnx");
     populateONNXContraction(onnx);
     populateONNXControlFlow(onnx);

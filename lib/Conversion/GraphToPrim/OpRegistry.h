@@ -143,6 +143,7 @@ void populateONNXString(OpRegistrar &onOp);
 void populateONNXTfIdf(OpRegistrar &onOp);
 void populateONNXTraining(OpRegistrar &onOp);
 void populateTorchNumbers(OpRegistrar &onOp);
+void populateTorchVision(OpRegistrar &onOp);
 
 } // namespace tc
 
