@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "Loop.h"
+#include "Pickle.h"
 #include "Zip.h"
 
 #include "tc/Autotune/Database.h"
@@ -338,19 +339,39 @@ void mutateJsonText(std::string &text, const std::vector<std::string> &, Random 
   text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+/// An archive that torch.save wrote, inside of another.
+void mutateSaved(std::string &bytes, Random &random) {
+  Members members = readZip(bytes);
+  if (members.empty())
+    return mutateBytes(bytes, random);
+  for (auto &[name, data] : members)
+    if (llvm::StringRef(name).ends_with(".pkl"))
+      mutatePickle(data, {data}, random);
+    else if (pick(random, 16) == 0)
+      mutateBytes(data, random);
+  bytes = writeZip(members);
+}
+
 void mutatePt2(std::string &bytes, const std::vector<std::string> &corpus, Random &random) {
   Members members = readZip(bytes);
   if (members.empty() || pick(random, 32) == 0)
     return mutateBytes(bytes, random);
-  for (auto &[name, data] : members)
-    if (llvm::StringRef(name).ends_with(llvm::StringRef("models/model.json")) ||
-        (llvm::StringRef(name).ends_with(".json") && pick(random, 4) == 0))
+  for (auto &[name, data] : members) {
+    const llvm::StringRef member = name;
+    if (member.contains("models/") || member.ends_with("program.json") ||
+        (member.ends_with(".json") && pick(random, 4) == 0))
       mutateJsonText(data, corpus, random);
+    else if (llvm::StringRef(data).starts_with("PK") && pick(random, 2) == 0)
+      mutateSaved(data, random);
+  }
   if (pick(random, 8) == 0) {
     auto &[name, data] = members[pick(random, members.size())];
     pick(random, 2) ? mutateBytes(name, random) : mutateBytes(data, random);
   }
-  bytes = writeZip(members);
+  std::vector<bool> isDeflated(members.size());
+  for (size_t i = 0; i < members.size(); ++i)
+    isDeflated[i] = pick(random, 8) == 0;
+  bytes = writeZip(members, isDeflated);
 }
 
 /// The answer of a reader of JSON.

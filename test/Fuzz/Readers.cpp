@@ -1,18 +1,22 @@
-//===- Readers.cpp - damaged .npy, .npz and .pb files and manifests -----------------------------------------------===//
+//===- Readers.cpp - damaged .npy, .npz, .pb, zip and pickle files and manifests
+//------------------------------------===//
 //
-// What tc-run and tc-inspect read, but for artifacts, which test/Unit/Runtime/Corruption.cpp damages. Needs no MLIR, so
-// that a build with sanitizers takes a minute.
+// What tc-run and tc-inspect read, but for artifacts, which test/Unit/Runtime/Corruption.cpp damages; zip archives and
+// pickles. Needs no MLIR, so that a build with sanitizers takes a minute.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "Loop.h"
+#include "Pickle.h"
 #include "Zip.h"
 
 #include "tc/Format/Json.h"
+#include "tc/Frontend/Torch/Pickle.h"
 #include "tc/Run/Npz.h"
 #include "tc/Run/Pb.h"
+#include "tc/Support/ZipArchive.h"
 
 #include <map>
 
@@ -180,7 +184,108 @@ void mutateWire(std::string &bytes, Random &random, int depth = 0) {
   bytes.replace(field.start, field.end - field.start, tag + value);
 }
 
+void mutateZip(std::string &bytes, const std::vector<std::string> &corpus, Random &random) {
+  Members members = readZip(bytes);
+  if (members.empty() || pick(random, 8) == 0)
+    return mutateBytes(bytes, random);
+  for (uint64_t n = pick(random, 3); n--;) {
+    auto &[name, data] = members[pick(random, members.size())];
+    switch (pick(random, 4)) {
+    case 0:
+      mutateBytes(name, random);
+      break;
+    case 1:
+      members.push_back(members[pick(random, members.size())]);
+      break;
+    case 2:
+      if (Members others = readZip(corpus[pick(random, corpus.size())]); !others.empty())
+        members.push_back(others[pick(random, others.size())]);
+      break;
+    default:
+      data.assign(pick(random, 5000), char(random()));
+      break;
+    }
+  }
+  std::vector<bool> isDeflated(members.size());
+  for (size_t i = 0; i < isDeflated.size(); ++i)
+    isDeflated[i] = pick(random, 2);
+  bytes = writeZip(members, isDeflated);
+  // Numbers of the directory and of headers more often than data.
+  for (uint64_t n = pick(random, 4); n--;) {
+    const std::string marks[] = {"PK\x01\x02", "PK\x03\x04", "PK\x05\x06"};
+    const size_t at = bytes.find(marks[pick(random, 3)], pick(random, bytes.size()));
+    if (at == std::string::npos)
+      continue;
+    const int64_t number = oddNumber(random);
+    const size_t width = size_t(2) << pick(random, 2), place = at + 4 + pick(random, 40);
+    if (place + width <= bytes.size())
+      std::memcpy(&bytes[place], &number, width);
+  }
+  if (pick(random, 4) == 0)
+    mutateBytes(bytes, random);
+}
+
+Answer readZipWhole(const std::string &bytes, std::string &why) {
+  std::string error;
+  std::optional<tc::ZipArchive> archive = tc::ZipArchive::open(bytes, error);
+  uint64_t stored = 0;
+  bool isWhole = archive.has_value();
+  for (size_t i = 0; archive && i < archive->members().size(); ++i) {
+    const tc::ZipArchive::Member &member = archive->members()[i];
+    if (archive->find(member.name) != &member)
+      why = "a member is not found";
+    std::optional<tc::ZipArchive::Contents> contents = archive->read(member, error, 64 << 20);
+    isWhole &= contents.has_value();
+    stored += member.packedSize;
+    if (contents && contents->text().size() != member.size)
+      why = "a member has another size";
+  }
+  if (stored > bytes.size())
+    why = "members share bytes";
+  if (!isWhole && (error.empty() || error.find('\n') != std::string::npos))
+    why = "no sentence: " + error;
+  return !why.empty() ? Answer::Wrong : isWhole ? Answer::Taken : Answer::Refused;
+}
+
+/// As deep as it says, with keys that are found.
+unsigned measure(const tc::torch::PickledValue &value, std::map<const tc::torch::PickledValue *, unsigned> &known) {
+  auto [place, isNew] = known.try_emplace(&value, 1);
+  if (!isNew)
+    return place->second;
+  unsigned depth = 0;
+  for (const tc::torch::PickledValue *item : value.items)
+    depth = std::max(depth, measure(*item, known));
+  for (const tc::torch::PickledValue *item : {value.arguments, value.state})
+    if (item)
+      depth = std::max(depth, measure(*item, known));
+  return known[&value] = depth + 1;
+}
+
+Answer readPickle(const std::string &bytes, std::string &why) {
+  std::string error;
+  std::optional<tc::torch::Pickle> pickle = tc::torch::Pickle::parse(bytes, error);
+  if (!pickle) {
+    if (error.empty() || error.find('\n') != std::string::npos)
+      why = "no sentence: " + error;
+    return why.empty() ? Answer::Refused : Answer::Wrong;
+  }
+  std::map<const tc::torch::PickledValue *, unsigned> known;
+  if (measure(pickle->root(), known) > tc::torch::kMaxPickleDepth)
+    why = "it is too deep";
+  for (const auto &[value, depth] : known)
+    if (value->tensor && (value->tensor->sizes.size() != value->tensor->strides.size() ||
+                          value->tensor->sizes.size() > tc::torch::kMaxPickledRank))
+      why = "a tensor has other numbers of sizes and strides";
+  return why.empty() ? Answer::Taken : Answer::Wrong;
+}
+
 const std::map<std::string, Target> targets = {
+    {"zip",
+     {mutateZip,
+      [](const std::string &bytes, const std::string &, std::string &why) { return readZipWhole(bytes, why); }}},
+    {"pickle",
+     {mutatePickle,
+      [](const std::string &bytes, const std::string &, std::string &why) { return readPickle(bytes, why); }}},
     {"npy",
      {[](std::string &bytes, const std::vector<std::string> &, Random &random) { mutateNpy(bytes, random); },
       [](const std::string &, const std::string &path, std::string &why) {

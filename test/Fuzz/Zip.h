@@ -18,22 +18,54 @@ namespace tc::fuzz {
 
 using Members = std::vector<std::pair<std::string, std::string>>;
 
-/// Stored members, each at a multiple of 64 bytes as torch has it.
-inline std::string writeZip(const Members &members) {
+inline std::string deflate(const std::string &data) {
+  z_stream stream = {};
+  deflateInit2(&stream, 1, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+  std::string packed(deflateBound(&stream, data.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef *>(const_cast<char *>(data.data()));
+  stream.avail_in = uInt(data.size());
+  stream.next_out = reinterpret_cast<Bytef *>(&packed[0]);
+  stream.avail_out = uInt(packed.size());
+  deflate(&stream, Z_FINISH);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  return packed;
+}
+
+/// Members of the corpus unpack.
+inline std::string inflate(const std::string &packed, size_t size) {
+  z_stream stream = {};
+  inflateInit2(&stream, -MAX_WBITS);
+  std::string data(size + 1, '\0');
+  stream.next_in = reinterpret_cast<Bytef *>(const_cast<char *>(packed.data()));
+  stream.avail_in = uInt(packed.size());
+  stream.next_out = reinterpret_cast<Bytef *>(&data[0]);
+  stream.avail_out = uInt(data.size());
+  inflate(&stream, Z_FINISH);
+  data.resize(size);
+  inflateEnd(&stream);
+  return data;
+}
+
+/// Members, each at a multiple of 64 bytes as torch has it; stored, or those of `isDeflated` deflated.
+inline std::string writeZip(const Members &members, const std::vector<bool> &isDeflated = {}) {
   std::string bytes, directory;
   auto number = [](std::string &to, uint64_t value, size_t width) {
     to.append(reinterpret_cast<const char *>(&value), width);
   };
-  for (const auto &[name, data] : members) {
+  for (size_t i = 0; i < members.size(); ++i) {
+    const auto &[name, data] = members[i];
+    const bool isPacked = i < isDeflated.size() && isDeflated[i];
+    const std::string stored = isPacked ? deflate(data) : data;
     const size_t offset = bytes.size(), padding = (64 - (offset + 30 + name.size() + 4) % 64) % 64;
     const uint32_t crc = uint32_t(crc32(0, reinterpret_cast<const Bytef *>(data.data()), uInt(data.size())));
     std::string shared; // what both headers hold
     number(shared, 20, 2);
     number(shared, 0, 2);
-    number(shared, 0, 2);
+    number(shared, isPacked ? 8 : 0, 2);
     number(shared, 0, 4);
     number(shared, crc, 4);
-    number(shared, data.size(), 4);
+    number(shared, stored.size(), 4);
     number(shared, data.size(), 4);
     number(shared, name.size(), 2);
     bytes += "PK\x03\x04" + shared;
@@ -41,7 +73,7 @@ inline std::string writeZip(const Members &members) {
     bytes += name + "FB";
     number(bytes, padding, 2);
     bytes.append(padding, 'Z');
-    bytes += data;
+    bytes += stored;
     directory += "PK\x01\x02";
     number(directory, 20, 2);
     directory += shared;
@@ -64,7 +96,7 @@ inline std::string writeZip(const Members &members) {
   return bytes;
 }
 
-/// The members of an archive that is whole and stores them uncompressed; empty for any other.
+/// The members of an archive that is whole and whose members are stored or deflated; empty for any other.
 inline Members readZip(const std::string &bytes) {
   Members members;
   size_t at = 0;
@@ -80,10 +112,12 @@ inline Members readZip(const std::string &bytes) {
   at = number(end + 16, 4);
   for (uint64_t n = number(end + 10, 2); n--;) {
     const size_t name = number(at + 28, 2), skip = number(at + 30, 2) + number(at + 32, 2), local = number(at + 42, 4),
-                 size = number(at + 20, 4), data = local + 30 + number(local + 26, 2) + number(local + 28, 2);
-    if (number(at + 10, 2) || at + 46 + name > bytes.size() || data + size > bytes.size())
+                 size = number(at + 20, 4), method = number(at + 10, 2), plain = number(at + 24, 4),
+                 data = local + 30 + number(local + 26, 2) + number(local + 28, 2);
+    if ((method && method != 8) || plain > 64 << 20 || at + 46 + name > bytes.size() || data + size > bytes.size())
       return {};
-    members.emplace_back(bytes.substr(at + 46, name), bytes.substr(data, size));
+    const std::string stored = bytes.substr(data, size);
+    members.emplace_back(bytes.substr(at + 46, name), method ? inflate(stored, plain) : stored);
     at += 46 + name + skip;
   }
   return members;

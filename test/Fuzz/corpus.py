@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Write what the fuzzers of files begin with: DIR/{onnx,pt2,npy,npz,pb,json,custom-op,tuning-db}.
+"""Write what the fuzzers of files begin with: DIR/{onnx,pt2,zip,pickle,npy,npz,pb,json,custom-op,tuning-db}.
 
 usage: corpus.py BIN DIR
 
@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+import zipfile
 
 import numpy as np
 import onnx
@@ -62,6 +63,19 @@ def arrays():
     yield np.zeros(2, "V2")
 
 
+def archives(folder, path, data):
+    """An archive, the archives that it holds, and the pickles of all of them."""
+    if len(data) < 20000:
+        write(f"{folder}/zip", path.replace("/", "_"), data)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for name in archive.namelist():
+            inner = archive.read(name)
+            if inner.startswith(b"PK"):
+                archives(folder, f"{path}_{name}", inner)
+            elif name.endswith("pkl") and len(inner) < 20000:
+                write(f"{folder}/pickle", f"{path}_{name}".replace("/", "_"), inner)
+
+
 def main():
     binaries, folder = os.path.abspath(sys.argv[1]), sys.argv[2]
     shutil.rmtree(folder, ignore_errors=True)
@@ -69,7 +83,16 @@ def main():
         if model.ByteSize() < 50000:
             write(f"{folder}/onnx", name + ".onnx", model.SerializeToString())
     shutil.copytree(os.path.join(HERE, "pt2"), f"{folder}/pt2")
-    shutil.copy(os.path.join(HERE, "..", "..", "models", "digits", "model.pt2"), f"{folder}/pt2/digits.pt2")
+    shutil.copy(os.path.join(ROOT, "models", "digits", "model.pt2"), f"{folder}/pt2/digits.pt2")
+    layouts = os.path.join(HERE, "..", "Frontend", "ExportedProgram", "Inputs")
+    for name in sorted(os.listdir(layouts)):
+        if name.endswith(".pt2"):
+            shutil.copy(os.path.join(layouts, name), f"{folder}/pt2/layout_{name}")
+    for name in sorted(os.listdir(f"{folder}/pt2")):
+        with open(f"{folder}/pt2/{name}", "rb") as f:
+            archives(folder, name, f.read())
+    with open(os.path.join(ROOT, "models", "digits", "model.pt"), "rb") as f:
+        archives(folder, "digits.pt", f.read())
     for i, array in enumerate(arrays()):
         stream = io.BytesIO()
         np.save(stream, array)
