@@ -55,6 +55,7 @@ const OpRegistry &OpRegistry::get() {
     OpRegistry r;
     OpRegistrar aten(r, "aten");
     populateATenAttention(aten);
+    populateATenBackward(aten);
     populateATenContraction(aten);
     populateATenCreation(aten);
     populateATenElementwise(aten);

@@ -90,6 +90,7 @@ private:
 };
 
 void populateATenAttention(OpRegistrar &onOp);
+void populateATenBackward(OpRegistrar &onOp);
 void populateATenContraction(OpRegistrar &onOp);
 void populateATenControlFlow(OpRegistrar &onOp);
 void populateATenCreation(OpRegistrar &onOp);

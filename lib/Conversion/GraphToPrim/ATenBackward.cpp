@@ -1,0 +1,525 @@
+//===- ATenBackward.cpp - backward operators of ATen --------------------------------------------------------------===//
+//
+// Most are the gradient of their forward operator, which is written down and differentiated; nothing of it is computed
+// that the gradient does not read. Those that are given what the forward operator has saved are written by themselves.
+// Source: the native function schemas of PyTorch (aten/src/ATen/native/native_functions.yaml) and its derivatives.yaml.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "ATenSupport.h"
+#include "OpRegistry.h"
+
+#include "tc/Dialect/Prim/Utils/Differentiate.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::prim;
+
+namespace {
+
+/// A tensor argument of a call that is written down, by its name there.
+using Given = std::pair<StringRef, Value>;
+
+/// Calls ATen's operator `type` with these tensors and attributes.
+FailureOr<SmallVector<Value>> callATen(NodeContext &ctx, StringRef type, ArrayRef<Given> tensors,
+                                       NamedAttrList attributes, size_t resultCount = 1) {
+  SmallVector<StringRef> names;
+  SmallVector<Value> values;
+  for (const auto &[name, value] : tensors)
+    if (value) {
+      names.push_back(name);
+      values.push_back(value);
+    }
+  attributes.set("arg_names", ctx.b.getStrArrayAttr(names));
+  return ctx.emitOperator(type, ctx.opset(), values, attributes.getAttrs(), resultCount, "aten");
+}
+
+/// The gradient of y, whose own one is g, with respect to each of `xs`. What `constants` are computed from does not
+/// count.
+FailureOr<SmallVector<Value>> differentiate(NodeContext &ctx, Value y, Value g, ArrayRef<Value> xs,
+                                            ArrayRef<Value> constants) {
+  if (ctx.b.elementOf(y) != ctx.b.elementOf(g))
+    g = ctx.b.convert(g, ctx.b.elementOf(y));
+  FailureOr<Value> fitting = ctx.castSizes(g, getSizes(y));
+  if (failed(fitting))
+    return failure();
+  SmallVector<Value> fixed(constants);
+  fixed.push_back(*fitting);
+  std::string why;
+  FailureOr<SmallVector<Value>> gradients = emitGradients(ctx.b, ctx.b.mul(y, *fitting), xs, fixed, why);
+  if (failed(gradients))
+    return ctx.unsupported("with a gradient " + why + " is not supported");
+  return gradients;
+}
+
+/// Whether result `i` is asked for: `output_mask` says so where there is one.
+bool isAsked(NodeContext &ctx, size_t i) {
+  auto mask = dyn_cast_or_null<DenseBoolArrayAttr>(ctx.attr("output_mask"));
+  return !mask || (i < mask.asArrayRef().size() && mask.asArrayRef()[i]);
+}
+
+/// An operator that is the gradient of another of the same arguments.
+struct Gradient {
+  const char *backward, *forward;
+  /// The tensors that it is the gradient of, a result each.
+  std::vector<const char *> wanted;
+  /// Further tensors that the forward operator takes.
+  std::vector<const char *> others = {};
+};
+
+NodeHandler gradientOf(const Gradient &gradient) {
+  return [gradient](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    Value g = c.tensor("grad_output") ? c.tensor("grad_output") : c.tensor("grad_out");
+    if (!g)
+      return ctx.invalid("argument \"grad_output\" is missing");
+    SmallVector<Given> tensors;
+    SmallVector<Value> xs, constants;
+    for (const char *name : gradient.wanted) {
+      FailureOr<Value> x = c.floats(name);
+      if (failed(x))
+        return failure();
+      xs.push_back(*x);
+      tensors.push_back({name, *x});
+    }
+    for (const char *name : gradient.others)
+      if (Value other = c.tensor(name)) {
+        constants.push_back(other);
+        tensors.push_back({name, other});
+      }
+    for (StringRef of : {"self_is_result", "is_result"})
+      if (c.flag(of))
+        return ctx.unsupported("of the forward operator's result is not supported");
+    NamedAttrList attributes(ctx.node().getAttrs());
+    for (StringRef own : {"arg_names", "output_mask", "self_is_result", "is_result"})
+      attributes.erase(own);
+    FailureOr<SmallVector<Value>> y = callATen(ctx, gradient.forward, tensors, attributes);
+    if (failed(y))
+      return failure();
+    FailureOr<SmallVector<Value>> gradients = differentiate(ctx, (*y)[0], g, xs, constants);
+    if (failed(gradients))
+      return failure();
+    for (auto [i, x] : llvm::enumerate(*gradients))
+      if (isAsked(ctx, i) && failed(ctx.set(i, x)))
+        return failure();
+    return success();
+  };
+}
+
+/// A movement: of a tensor of sizes `input_size` or `input_sizes`, whatever it holds.
+NodeHandler movementOf(std::string forward, std::string sizesName) {
+  return [=](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    PrimBuilder &b = ctx.b;
+    Value g = c.tensor("grad_output") ? c.tensor("grad_output") : c.tensor("grad_in");
+    FailureOr<Sizes> sizes = c.sizes(sizesName);
+    if (!g || failed(sizes))
+      return ctx.invalid("needs a gradient and sizes");
+    if (sizes->empty())
+      return ctx.invalid("moves a tensor without dims");
+    Value x = b.convert(b.iota(b.getI64Type(), *sizes, 0), b.elementOf(g)); // no constant: those would be folded
+    NamedAttrList attributes(ctx.node().getAttrs());
+    for (StringRef own : {StringRef("arg_names"), StringRef(sizesName)})
+      attributes.erase(own);
+    FailureOr<SmallVector<Value>> y = callATen(ctx, forward, Given{"self", x}, attributes);
+    if (failed(y))
+      return failure();
+    FailureOr<SmallVector<Value>> gradient = differentiate(ctx, (*y)[0], g, x, {});
+    return failed(gradient) ? failure() : ctx.result((*gradient)[0]);
+  };
+}
+
+/// convolution_backward: of input, weight and bias.
+LogicalResult convolution(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> g = c.floats("grad_output"), x = c.floats("input"), w = c.floats("weight");
+  if (failed(g) || failed(x) || failed(w))
+    return failure();
+  NamedAttrList attributes(ctx.node().getAttrs());
+  for (StringRef own : {"arg_names", "output_mask", "bias_sizes"})
+    attributes.erase(own);
+  SmallVector<Value> xs;
+  const Value both[] = {*x, *w};
+  for (auto [i, v] : llvm::enumerate(both))
+    if (isAsked(ctx, i))
+      xs.push_back(v);
+  if (!xs.empty()) {
+    FailureOr<SmallVector<Value>> y = callATen(ctx, "convolution.default", {{"input", *x}, {"weight", *w}}, attributes);
+    if (failed(y))
+      return failure();
+    SmallVector<Value> fixed;
+    for (Value v : both)
+      if (!llvm::is_contained(xs, v))
+        fixed.push_back(v);
+    FailureOr<SmallVector<Value>> gradients = differentiate(ctx, (*y)[0], *g, xs, fixed);
+    if (failed(gradients))
+      return failure();
+    size_t next = 0;
+    for (size_t i = 0; i < 2; ++i)
+      if (isAsked(ctx, i) && failed(ctx.set(i, (*gradients)[next++])))
+        return failure();
+  }
+  if (!isAsked(ctx, 2))
+    return success();
+  SmallVector<int64_t> dims;
+  for (int64_t i = 0; i < b.rankOf(*g); ++i)
+    if (i != 1)
+      dims.push_back(i);
+  return ctx.set(2, b.reduce(ReduceKind::Sum, *g, dims));
+}
+
+/// _adaptive_avg_pool2d_backward and 3d: the size of the result is the gradient's.
+NodeHandler adaptivePool(StringRef forward, int64_t spatial) {
+  return [=](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    FailureOr<Value> g = c.floats("grad_output"), x = c.floats("self");
+    if (failed(g) || failed(x))
+      return failure();
+    SmallVector<int64_t> sizes;
+    for (AffineExpr size : SizesRef(getSizes(*g)).take_back(spatial)) {
+      std::optional<int64_t> known = getConstantSize(size);
+      if (!known)
+        return ctx.unsupported("of an unknown output size is not supported");
+      sizes.push_back(*known);
+    }
+    NamedAttrList attributes;
+    attributes.set("output_size", ctx.b.getDenseI64ArrayAttr(sizes));
+    FailureOr<SmallVector<Value>> y = callATen(ctx, forward, Given{"self", *x}, attributes);
+    if (failed(y))
+      return failure();
+    FailureOr<SmallVector<Value>> gradient = differentiate(ctx, (*y)[0], *g, *x, {});
+    return failed(gradient) ? failure() : ctx.result((*gradient)[0]);
+  };
+}
+
+/// Each gradient goes to the element that its index names, within the last `spatial` dims.
+NodeHandler maxPool(int64_t spatial) {
+  return [=](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    PrimBuilder &b = ctx.b;
+    FailureOr<Value> g = c.floats("grad_output"), x = c.floats("self"), indices = c.required("indices");
+    if (failed(g) || failed(x) || failed(indices))
+      return failure();
+    const Sizes in = getSizes(*x), out = getSizes(*g);
+    if (int64_t(in.size()) < spatial || in.size() != out.size() || out.size() != getSizes(*indices).size())
+      return ctx.invalid("takes gradients and indices of the input's rank, but got " + describe(*g) + " and " +
+                         describe(*indices));
+    auto flat = [&](Value v, const Sizes &sizes) {
+      return b.reshape(v, {product(b.getContext(), SizesRef(sizes).drop_back(spatial)),
+                           product(b.getContext(), SizesRef(sizes).take_back(spatial))});
+    };
+    FailureOr<Value> fitting = ctx.castSizes(*indices, out);
+    if (failed(fitting))
+      return failure();
+    Value zeros = b.splat(b.elementOf(*g), getSizes(flat(*x, in)), 0);
+    NamedAttrList attributes;
+    attributes.set("dim", b.getI64IntegerAttr(1));
+    FailureOr<SmallVector<Value>> y =
+        callATen(ctx, "scatter_add.default", {{"self", zeros}, {"index", flat(*fitting, out)}, {"src", flat(*g, out)}},
+                 attributes);
+    return failed(y) ? failure() : ctx.result(b.reshape((*y)[0], in));
+  };
+}
+
+LogicalResult embedding(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> g = c.floats("grad_output"), indices = c.required("indices");
+  FailureOr<AffineExpr> rows = c.size("num_weights");
+  if (failed(g) || failed(indices) || failed(rows))
+    return failure();
+  const Sizes sizes = getSizes(*g);
+  if (sizes.empty() || !isa<IntegerType>(b.elementOf(*indices)))
+    return ctx.invalid("takes integers as indices, but got " + describe(*indices));
+  const AffineExpr width = sizes.back(), count = product(b.getContext(), SizesRef(sizes).drop_back());
+  FailureOr<Value> flatIndices = ctx.reshape(*indices, {count});
+  if (failed(flatIndices))
+    return failure();
+  Value index = b.convert(*flatIndices, b.getI64Type()), flat = b.reshape(*g, {count, width});
+  auto addAt = [&](Value into, Value what) -> FailureOr<Value> {
+    NamedAttrList attributes;
+    attributes.set("dim", b.getI64IntegerAttr(0));
+    FailureOr<SmallVector<Value>> y =
+        callATen(ctx, "index_add.default", {{"self", into}, {"index", index}, {"source", what}}, attributes);
+    return failed(y) ? FailureOr<Value>(failure()) : FailureOr<Value>((*y)[0]);
+  };
+  if (const int64_t padding = c.integer("padding_idx", -1); padding >= 0) {
+    Value isKept = b.compare(CompareKind::NE, index, double(padding));
+    flat = b.select(b.broadcastInDims(isKept, {count, width}, {0}), flat, b.splatLike(flat, 0));
+  }
+  if (c.flag("scale_grad_by_freq")) {
+    FailureOr<Value> uses = addAt(b.splat(b.elementOf(flat), {*rows}, 0), b.splat(b.elementOf(flat), {count}, 1));
+    if (failed(uses))
+      return failure();
+    flat = b.div(flat, b.broadcastInDims(GatherOp::create(b, *uses, index, 0), {count, width}, {0}));
+  }
+  FailureOr<Value> y = addAt(b.splat(b.elementOf(flat), {*rows, width}, 0), flat);
+  return failed(y) ? failure() : ctx.result(*y);
+}
+
+//===--- norms, of the statistics that the forward operator has saved ---------------------------------------------===//
+
+/// Gradients of y = (x - mean) * rstd * weight + bias, of x that is normalised over `dims`; all in f32 or wider, and of
+/// x's sizes.
+struct NormGradients {
+  Value input, weighted, own; ///< of x; of weight and of bias before they are summed
+};
+
+NormGradients emitNormGradients(PrimBuilder &b, Value g, Value x, Value mean, Value rstd, Value weight,
+                                ArrayRef<int64_t> dims) {
+  Value normal = b.mul(b.sub(x, mean), rstd);
+  Value scaled = weight ? b.mul(g, weight) : g;
+  const Sizes sizes = getSizes(x);
+  auto average = [&](Value v) { return b.broadcastTo(b.mean(v, dims, /*keepDims=*/true), sizes); };
+  Value inner = b.sub(b.sub(scaled, average(scaled)), b.mul(normal, average(b.mul(scaled, normal))));
+  return {b.mul(inner, rstd), b.mul(g, normal), g};
+}
+
+LogicalResult setSum(NodeContext &ctx, size_t result, Value v, ArrayRef<int64_t> dims, SizesRef sizes, Type type) {
+  if (!isAsked(ctx, result))
+    return success();
+  PrimBuilder &b = ctx.b;
+  return ctx.set(result, b.convert(b.reshape(b.reduce(ReduceKind::Sum, v, dims), sizes), type));
+}
+
+LogicalResult layerNorm(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> g = c.floats("grad_out"), x = c.floats("input"), mean = c.floats("mean"), rstd = c.floats("rstd");
+  std::optional<SmallVector<int64_t>> shape = c.integers("normalized_shape");
+  if (failed(g) || failed(x) || failed(mean) || failed(rstd) || !shape || int64_t(shape->size()) > b.rankOf(*x))
+    return ctx.invalid("normalized_shape does not fit the input");
+  const Sizes sizes = getSizes(*x);
+  const int64_t rank = sizes.size(), first = rank - shape->size();
+  Type wide = b.accumulatorOf(b.elementOf(*x)), type = b.elementOf(*x);
+  auto spread = [&](Value v) -> FailureOr<Value> { return ctx.broadcastOnto(b.convert(v, wide), sizes); };
+  FailureOr<Value> fg = ctx.castSizes(b.convert(*g, wide), sizes), fm = spread(*mean), fr = spread(*rstd);
+  FailureOr<Value> fw = c.tensor("weight") ? spread(c.tensor("weight")) : FailureOr<Value>(Value());
+  if (failed(fg) || failed(fm) || failed(fr) || failed(fw))
+    return failure();
+  SmallVector<int64_t> inner = llvm::to_vector(llvm::seq<int64_t>(first, rank)),
+                       outer = llvm::to_vector(llvm::seq<int64_t>(0, first));
+  NormGradients n = emitNormGradients(b, *fg, b.convert(*x, wide), *fm, *fr, *fw, inner);
+  SizesRef own = SizesRef(sizes).drop_front(first);
+  if (isAsked(ctx, 0) && failed(ctx.set(0, b.convert(n.input, type))))
+    return failure();
+  return success(succeeded(setSum(ctx, 1, n.weighted, outer, own, type)) &&
+                 succeeded(setSum(ctx, 2, n.own, outer, own, type)));
+}
+
+LogicalResult groupNorm(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> g = c.floats("grad_out"), x = c.floats("input"), mean = c.floats("mean"), rstd = c.floats("rstd");
+  const int64_t groups = c.integer("group", 1);
+  if (failed(g) || failed(x) || failed(mean) || failed(rstd))
+    return failure();
+  const Sizes sizes = getSizes(*x);
+  std::optional<int64_t> channels = sizes.size() < 2 ? std::nullopt : getConstantSize(sizes[1]);
+  if (!channels || groups < 1 || *channels % groups)
+    return ctx.invalid("group " + Twine(groups) + " does not divide the channels of " + describe(*x));
+  Type wide = b.accumulatorOf(b.elementOf(*x)), type = b.elementOf(*x);
+  // [N, groups, channels of each, elements]
+  const Sizes all{sizes[0], b.size(groups), b.size(*channels / groups),
+                  product(b.getContext(), SizesRef(sizes).drop_front(2))};
+  auto cut = [&](Value v) { return b.reshape(b.convert(v, wide), all); };
+  auto statistic = [&](Value v) -> FailureOr<Value> {
+    FailureOr<Value> flat = ctx.reshape(b.convert(v, wide), {sizes[0], b.size(groups)});
+    return failed(flat) ? flat : FailureOr<Value>(b.broadcastInDims(*flat, all, {0, 1}));
+  };
+  FailureOr<Value> fg = ctx.castSizes(*g, sizes), fm = statistic(*mean), fr = statistic(*rstd);
+  if (failed(fg) || failed(fm) || failed(fr))
+    return failure();
+  Value weight;
+  if (Value w = c.tensor("weight")) {
+    FailureOr<Value> fitting = ctx.reshape(b.convert(w, wide), {all[1], all[2]});
+    if (failed(fitting))
+      return failure();
+    weight = b.broadcastInDims(*fitting, all, {1, 2});
+  }
+  NormGradients n = emitNormGradients(b, cut(*fg), cut(*x), *fm, *fr, weight, {2, 3});
+  if (isAsked(ctx, 0) && failed(ctx.set(0, b.convert(b.reshape(n.input, sizes), type))))
+    return failure();
+  return success(succeeded(setSum(ctx, 1, n.weighted, {0, 3}, sizes[1], type)) &&
+                 succeeded(setSum(ctx, 2, n.own, {0, 3}, sizes[1], type)));
+}
+
+LogicalResult batchNorm(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> g = c.floats("grad_out"), x = c.floats("input");
+  if (failed(g) || failed(x))
+    return failure();
+  const Sizes sizes = getSizes(*x);
+  if (sizes.size() < 2)
+    return ctx.invalid("takes an input of rank 2 or more, but got " + describe(*x));
+  Type wide = b.accumulatorOf(b.elementOf(*x)), type = b.elementOf(*x);
+  const bool isTraining = c.flag("train");
+  Value mean = c.tensor(isTraining ? "save_mean" : "running_mean"),
+        scale = c.tensor(isTraining ? "save_invstd" : "running_var");
+  if (!mean || !scale)
+    return ctx.invalid("lacks the statistics of its mode");
+  auto spread = [&](Value v) -> FailureOr<Value> {
+    FailureOr<Value> fitting = ctx.castSizes(v, {sizes[1]});
+    return failed(fitting) ? fitting : FailureOr<Value>(b.broadcastInDims(*fitting, sizes, {1}));
+  };
+  scale = b.convert(scale, wide);
+  if (!isTraining)
+    scale = b.unary<RsqrtOp>(b.binary<AddOp>(scale, c.number("eps", 1e-5)));
+  FailureOr<Value> fg = ctx.castSizes(b.convert(*g, wide), sizes), fm = spread(b.convert(mean, wide)),
+                   fr = spread(scale);
+  FailureOr<Value> fw = c.tensor("weight") ? spread(b.convert(c.tensor("weight"), wide)) : FailureOr<Value>(Value());
+  if (failed(fg) || failed(fm) || failed(fr) || failed(fw))
+    return failure();
+  SmallVector<int64_t> dims{0};
+  for (int64_t i = 2; i < int64_t(sizes.size()); ++i)
+    dims.push_back(i);
+  NormGradients n = emitNormGradients(b, *fg, b.convert(*x, wide), *fm, *fr, *fw, dims);
+  // Statistics that were not computed from the input do not depend on it.
+  Value input = isTraining ? n.input : b.mul(*fw ? b.mul(*fg, *fw) : *fg, *fr);
+  if (isAsked(ctx, 0) && failed(ctx.set(0, b.convert(input, type))))
+    return failure();
+  Type own = c.tensor("weight") ? b.elementOf(c.tensor("weight")) : type;
+  return success(succeeded(setSum(ctx, 1, n.weighted, dims, sizes[1], own)) &&
+                 succeeded(setSum(ctx, 2, n.own, dims, sizes[1], own)));
+}
+
+//===--- of results -----------------------------------------------------------------------------------------------===//
+
+/// A gradient that the forward operator's result tells: `emit` gets g and the result, in f32 or wider.
+NodeHandler ofResult(std::function<Value(PrimBuilder &, Value, Value)> emit) {
+  return [emit = std::move(emit)](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    PrimBuilder &b = ctx.b;
+    FailureOr<Value> g = c.floats("grad_output"), y = c.floats("output");
+    if (failed(g) || failed(y))
+      return failure();
+    Type type = b.elementOf(*y), wide = b.accumulatorOf(type);
+    Value operands[] = {b.convert(*g, wide), b.convert(*y, wide)};
+    if (failed(ctx.broadcastTogether(operands)))
+      return failure();
+    return ctx.result(b.convert(emit(b, operands[0], operands[1]), type));
+  };
+}
+
+/// _softmax_backward_data and (`isLog`) _log_softmax_backward_data.
+NodeHandler softmax(bool isLog) {
+  return [=](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    PrimBuilder &b = ctx.b;
+    FailureOr<Value> g = c.floats("grad_output"), y = c.floats("output");
+    if (failed(g) || failed(y))
+      return failure();
+    FailureOr<Type> type = c.dtype(b.elementOf(*g), "input_dtype");
+    FailureOr<Value> fitting = ctx.castSizes(*g, getSizes(*y));
+    if (failed(type) || failed(fitting))
+      return failure();
+    const int64_t rank = b.rankOf(*y);
+    Type wide = b.accumulatorOf(b.elementOf(*y));
+    Value fg = b.convert(*fitting, wide), fy = b.convert(*y, wide);
+    if (rank == 0)
+      return ctx.result(b.convert(b.splatLike(fg, 0), *type));
+    FailureOr<int64_t> axis = ctx.axis(c.integer("dim", -1), rank);
+    if (failed(axis))
+      return failure();
+    auto total = [&](Value v) {
+      return b.broadcastTo(b.reduce(ReduceKind::Sum, v, {*axis}, /*keepDims=*/true), getSizes(fy));
+    };
+    Value x = isLog ? b.sub(fg, b.mul(b.unary<ExpOp>(fy), total(fg))) : b.mul(fy, b.sub(fg, total(b.mul(fg, fy))));
+    return ctx.result(b.convert(x, *type));
+  };
+}
+
+LogicalResult threshold(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> g = c.required("grad_output"), x = c.required("self");
+  if (failed(g) || failed(x))
+    return failure();
+  Value operands[] = {*g, *x};
+  if (failed(ctx.broadcastTogether(operands)))
+    return failure();
+  Value isBelow = b.compare(CompareKind::LE, operands[1], c.number("threshold", 0));
+  return ctx.result(b.select(isBelow, b.splatLike(operands[0], 0), operands[0]));
+}
+
+LogicalResult dropout(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> g = c.floats("grad_output"), mask = c.required("mask");
+  if (failed(g) || failed(mask))
+    return failure();
+  FailureOr<Value> fitting = ctx.castSizes(b.convert(*mask, b.elementOf(*g)), getSizes(*g));
+  if (failed(fitting))
+    return failure();
+  return ctx.result(b.binary<MulOp>(b.mul(*g, *fitting), c.number("scale", 1)));
+}
+
+} // namespace
+
+void tc::populateATenBackward(OpRegistrar &onOp) {
+  auto on = [&](StringRef type, NodeHandler handler) { onOp(type, /*sinceVersion=*/1, std::move(handler), 1); };
+  const Gradient gradients[] = {
+      {"avg_pool2d_backward", "avg_pool2d.default", {"self"}},
+      {"avg_pool3d_backward", "avg_pool3d.default", {"self"}},
+      {"gelu_backward", "gelu.default", {"self"}},
+      {"silu_backward", "silu.default", {"self"}},
+      {"mish_backward", "mish.default", {"self"}},
+      {"hardswish_backward", "hardswish.default", {"self"}},
+      {"hardsigmoid_backward", "hardsigmoid.default", {"self"}},
+      {"hardtanh_backward", "hardtanh.default", {"self"}},
+      {"softplus_backward", "softplus.default", {"self"}},
+      {"log_sigmoid_backward", "log_sigmoid.default", {"self"}},
+      {"leaky_relu_backward", "leaky_relu.default", {"self"}},
+      {"logit_backward", "logit.default", {"self"}},
+      {"glu_backward", "glu.default", {"self"}},
+      {"softshrink_backward", "softshrink.default", {"self"}},
+      {"hardshrink_backward", "hardshrink.default", {"self"}},
+      {"mse_loss_backward", "mse_loss.default", {"self"}, {"target"}},
+      {"smooth_l1_loss_backward", "smooth_l1_loss.default", {"self"}, {"target"}},
+      {"huber_loss_backward", "huber_loss.default", {"self"}, {"target"}},
+      {"soft_margin_loss_backward", "soft_margin_loss.default", {"self"}, {"target"}},
+      {"binary_cross_entropy_backward", "binary_cross_entropy.default", {"self"}, {"target", "weight"}},
+      {"nll_loss_backward", "nll_loss.default", {"self"}, {"target", "weight"}},
+      {"nll_loss2d_backward", "nll_loss2d.default", {"self"}, {"target", "weight"}},
+      {"grid_sampler_2d_backward", "grid_sampler_2d.default", {"input", "grid"}},
+      {"grid_sampler_3d_backward", "grid_sampler_3d.default", {"input", "grid"}},
+      {"reflection_pad1d_backward", "reflection_pad1d.default", {"self"}},
+      {"reflection_pad2d_backward", "reflection_pad2d.default", {"self"}},
+      {"reflection_pad3d_backward", "reflection_pad3d.default", {"self"}},
+      {"replication_pad1d_backward", "replication_pad1d.default", {"self"}},
+      {"replication_pad2d_backward", "replication_pad2d.default", {"self"}},
+      {"replication_pad3d_backward", "replication_pad3d.default", {"self"}},
+  };
+  for (const Gradient &gradient : gradients)
+    on((Twine(gradient.backward) + ".default").str(), gradientOf(gradient));
+  for (StringRef name : {"upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "_upsample_nearest_exact1d",
+                         "_upsample_nearest_exact2d", "_upsample_nearest_exact3d", "upsample_linear1d",
+                         "upsample_bilinear2d", "upsample_bicubic2d", "upsample_trilinear3d"})
+    on((name + "_backward.default").str(), movementOf((name + ".default").str(), "input_size"));
+  on("slice_backward.default", movementOf("slice.Tensor", "input_sizes"));
+  on("select_backward.default", movementOf("select.int", "input_sizes"));
+  on("diagonal_backward.default", movementOf("diagonal.default", "input_sizes"));
+  on("convolution_backward.default", convolution);
+  on("_adaptive_avg_pool2d_backward.default", adaptivePool("_adaptive_avg_pool2d.default", 2));
+  on("_adaptive_avg_pool3d_backward.default", adaptivePool("_adaptive_avg_pool3d.default", 3));
+  on("max_pool2d_with_indices_backward.default", maxPool(2));
+  on("max_pool3d_with_indices_backward.default", maxPool(3));
+  on("adaptive_max_pool2d_backward.default", maxPool(2));
+  on("adaptive_max_pool3d_backward.default", maxPool(3));
+  on("embedding_dense_backward.default", embedding);
+  on("native_layer_norm_backward.default", layerNorm);
+  on("native_group_norm_backward.default", groupNorm);
+  on("native_batch_norm_backward.default", batchNorm);
+  on("_softmax_backward_data.default", softmax(/*isLog=*/false));
+  on("_log_softmax_backward_data.default", softmax(/*isLog=*/true));
+  on("sigmoid_backward.default",
+     ofResult([](PrimBuilder &b, Value g, Value y) { return b.mul(g, b.mul(b.sub(b.splatLike(y, 1), y), y)); }));
+  on("tanh_backward.default",
+     ofResult([](PrimBuilder &b, Value g, Value y) { return b.mul(g, b.sub(b.splatLike(y, 1), b.mul(y, y))); }));
+  on("threshold_backward.default", threshold);
+  on("native_dropout_backward.default", dropout);
+}
