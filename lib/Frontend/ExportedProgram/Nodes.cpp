@@ -280,6 +280,8 @@ llvm::Error NodeImporter::listResults(StringRef node, const json &outputs, Small
         const json *tensor = member(entry, "as_tensor");
         names.push_back(text(member(tensor ? *tensor : entry, "name")));
       }
+    else if (kind == "as_none" && outputs.size() > 1)
+      names.push_back(""); // those behind it keep their numbers
     else if (kind != "as_none" && !kind.empty())
       return nodeError(node,
                        "gives a value of the kind \"" + kind + "\"; supported are tensors, lists of them, numbers");
@@ -448,7 +450,13 @@ llvm::Error NodeImporter::importNode(Scope &scope, const json &node) {
       return e;
   }
   SmallVector<Type> types;
+  if (!arguments.graphs.empty())
+    llvm::erase(resultNames, ""); // what a graph yields as None is no result
   for (StringRef resultName : resultNames) {
+    if (resultName.empty()) {
+      types.push_back(builder.getNoneType());
+      continue;
+    }
     llvm::Expected<Type> resultType = typeOf(scope, resultName);
     if (!resultType)
       return resultType.takeError();
@@ -486,7 +494,8 @@ llvm::Error NodeImporter::importNode(Scope &scope, const json &node) {
     graph::YieldOp::create(builder, loc, *results);
   }
   for (auto [result, resultName] : llvm::zip_equal(op.getOutputs(), resultNames))
-    scope.values[resultName] = result;
+    if (!resultName.empty())
+      scope.values[resultName] = result;
   return llvm::Error::success();
 }
 

@@ -36,6 +36,8 @@ class Graph:
         self.values = {"tensor_values": {}, "sym_int_values": {}, "sym_float_values": {}, "sym_bool_values": {}}
 
     def declare(self, name, what):
+        if name is None:
+            return
         if name.startswith("%"):
             self.values["tensor_values"][name[1:]] = what
         else:
@@ -72,7 +74,7 @@ class Graph:
         self.inputs.append(self.argument(name))
 
     def node(self, target, results, arguments, stack=""):
-        """`results`: {name: meta or expression}; `arguments`: {name: value}, or a list without names."""
+        """`results`: {name: meta or expression, None: one that there is not}; `arguments`: {name: value}, or a list without names."""
         named = arguments.items() if isinstance(arguments, dict) else [("", a) for a in arguments]
         for name, what in results.items():
             self.declare(name, what)
@@ -347,6 +349,24 @@ def regions():
     p.write("regions", {"x": x}, {"output_0": 4 * x @ x, "output_1": (4 * x @ x).sum()})
 
 
+def absent():
+    """A result of None between two others."""
+    p = Program()
+    for name, sizes in (("%g", (4, 3)), ("%x", (4, 3)), ("%m", (4, 1)), ("%r", (4, 1))):
+        p.input(name, meta("f32", *sizes))
+    p.node("aten.native_layer_norm_backward.default", {"%gx": meta("f32", 4, 3), None: None, "%gb": meta("f32", 3)},
+           {"grad_out": "%g", "input": "%x", "normalized_shape": [3], "mean": "%m", "rstd": "%r",
+            "output_mask": {"as_bools": [True, False, True]}})
+    p.output("%gx")
+    p.output("%gb")
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    m, r = x.mean(1, keepdims=True), np.full((4, 1), 0.5, np.float32)
+    g = x * x / 8
+    n = (x - m) * r
+    gx = r * (g - g.mean(1, keepdims=True) - n * (g * n).mean(1, keepdims=True))
+    p.write("absent", {"g": g, "x": x, "m": m, "r": r}, {"output_0": gx, "output_1": g.sum(0)})
+
+
 def refused():
     """Programs that cannot be compiled, one archive each."""
     row = meta("f32", 3)
@@ -374,7 +394,7 @@ def refused():
 
 
 if __name__ == "__main__":
-    for case in (symbols, derived, nested, states, numbers, guards, control, regions, refused):
+    for case in (symbols, derived, nested, states, numbers, guards, control, regions, absent, refused):
         case()
     derived("{s}*3 + 1", name="plain", rows=(8, 25))
     derived("{s} + 1", "8*{s}", name="multiple", rows=(16, 3))
