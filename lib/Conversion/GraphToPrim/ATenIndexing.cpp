@@ -15,6 +15,8 @@
 
 #include "llvm/ADT/StringSwitch.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace tc;
 using namespace tc::prim;
@@ -561,6 +563,8 @@ LogicalResult maskedScatter(NodeContext &ctx) {
     return ctx.result(self);
   Value ones = b.convert(flattened(b, mask), b.getI64Type());
   Value place = ScanOp::create(b, ones.getType(), ReduceKind::Sum, ones, 0, /*exclusive=*/true, /*reverse=*/false);
+  // Where the mask is false, too, an element of source is read.
+  place = b.min(place, filled(b, simplifySize(getSizes(flat)[0] - 1), getSizes(place)));
   Value taken = b.reshape(GatherOp::create(b, flat, place, 0), getSizes(self));
   return ctx.result(b.select(mask, taken, self));
 }
@@ -664,6 +668,36 @@ LogicalResult embedding(NodeContext &ctx) {
   if (failed(requireInside(ctx, *indices, getSizes(*weight)[0])))
     return failure();
   return ctx.result(GatherOp::create(b, *weight, *indices, 0));
+}
+
+/// The table with the rows that are read scaled down to a norm of `max_norm`, where theirs is larger.
+LogicalResult embeddingRenorm(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> self = c.floats("self"), indices = readIndex(c, "indices");
+  if (failed(self) || failed(indices))
+    return failure();
+  if (b.rankOf(*self) != 2)
+    return ctx.invalid("takes a matrix, but got " + describe(*self));
+  const Sizes sizes = getSizes(*self);
+  if (failed(requireInside(ctx, *indices, sizes[0])))
+    return failure();
+  const double most = c.number("max_norm", 1), power = c.number("norm_type", 2);
+  Type wide = b.accumulatorOf(b.elementOf(*self));
+  Value rows = b.convert(*self, wide), sizesOf = b.unary<AbsOp>(rows), norm;
+  if (std::isinf(power))
+    norm = b.reduce(ReduceKind::Max, sizesOf, {1});
+  else if (power == 1)
+    norm = b.reduce(ReduceKind::Sum, sizesOf, {1});
+  else if (power == 2)
+    norm = b.unary<SqrtOp>(b.reduce(ReduceKind::Sum, b.mul(rows, rows), {1}));
+  else
+    norm = b.binary<PowOp>(b.reduce(ReduceKind::Sum, b.binary<PowOp>(sizesOf, power), {1}), 1 / power);
+  Value list = flattened(b, *indices), ones = b.splat(b.getI1Type(), getSizes(list), 1);
+  Value isRead = emitScatterInto(b, sizes[0], list, ones, std::nullopt);
+  Value isLarge = b.binary<AndOp>(isRead, b.compare(CompareKind::GT, norm, most));
+  Value scale = b.select(isLarge, b.div(b.splatLike(norm, most), b.binary<AddOp>(norm, 1e-7)), b.splatLike(norm, 1));
+  return ctx.result(b.convert(b.mul(rows, b.broadcastInDims(scale, sizes, {0})), b.elementOf(*self)));
 }
 
 /// Rows of a table, those of a bag combined. Bag i begins at offsets[i].
@@ -773,13 +807,15 @@ void tc::populateATenIndexing(OpRegistrar &onOp) {
   on("nonzero_static.default", nonZeroStatic);
   on("one_hot.default", oneHot);
   on("embedding.default", embedding, 2);
+  on("embedding_renorm.default", embeddingRenorm, 2);
   onAll({"embedding_bag.default", "embedding_bag.padding_idx", "_embedding_bag.default",
          "_embedding_bag_forward_only.default"},
         embeddingBag, 3);
-  onOp.takeComplex(ComplexUse::Moved,
-                   {"index.Tensor", "_unsafe_index.Tensor", "index_put.default", "_unsafe_index_put.default",
-                    "index_select.default", "gather.default", "take.default", "take_along_dim.default", "scatter.src",
-                    "scatter_add.default", "index_copy.default", "masked_select.default", "masked_scatter.default",
-                    "nonzero.default", "argwhere.default", "where.default", "nonzero_numpy.default",
-                    "nonzero_static.default", "embedding.default"});
+  onOp.takeComplex(
+      ComplexUse::Moved,
+      {"index.Tensor",          "_unsafe_index.Tensor",   "index_put.default",      "_unsafe_index_put.default",
+       "index_select.default",  "gather.default",         "take.default",           "take_along_dim.default",
+       "scatter.src",           "scatter_add.default",    "index_add.default",      "index_copy.default",
+       "masked_select.default", "masked_scatter.default", "nonzero.default",        "argwhere.default",
+       "where.default",         "nonzero_numpy.default",  "nonzero_static.default", "embedding.default"});
 }

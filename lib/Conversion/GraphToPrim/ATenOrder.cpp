@@ -13,8 +13,6 @@
 #include "OpRegistry.h"
 #include "Selection.h"
 
-#include "llvm/Support/MathExtras.h"
-
 using namespace mlir;
 using namespace tc;
 using namespace tc::prim;
@@ -327,16 +325,19 @@ Value searchSorted(PrimBuilder &b, Value boundaries, Value values, bool right) {
     Value all = rank == 1 ? b.broadcastTo(boundaries, wide) : b.broadcastInDims(boundaries, wide, dims);
     return b.reduce(ReduceKind::Sum, b.convert(stands(all, each), i64), {int64_t(out.size())});
   }
-  Value count = b.splat(i64, out, 0);
-  for (int64_t step = int64_t(1) << llvm::Log2_64(uint64_t(*known)); step > 0; step /= 2) {
-    Value probe = b.binary<AddOp>(count, double(step));
-    Value at = b.binary<SubOp>(b.binary<MinOp>(probe, double(*known)), 1);
+  // Halving as PyTorch does it, step by step: with NaNs, which have no place, it ends where PyTorch does.
+  Value start = b.splat(i64, out, 0), end = b.splat(i64, out, double(*known));
+  for (int64_t left = *known; left > 0; left /= 2) {
+    Value middle = b.add(start, b.binary<DivOp>(b.sub(end, start), 2));
+    Value at = b.binary<MinOp>(middle, double(*known - 1));
     Value boundary =
         rank == 1 ? Value(GatherOp::create(b, boundaries, at, 0)) : emitGatherElements(b, boundaries, at, rank - 1);
-    Value isBehind = b.binary<AndOp>(b.compare(CompareKind::LE, probe, double(*known)), stands(boundary, values));
-    count = b.select(isBehind, probe, count);
+    Value isOpen = b.compare(CompareKind::LT, start, end), isBehind = stands(boundary, values);
+    Value isBefore = b.binary<AndOp>(isOpen, b.unary<NotOp>(isBehind));
+    start = b.select(b.binary<AndOp>(isOpen, isBehind), b.binary<AddOp>(middle, 1), start);
+    end = b.select(isBefore, middle, end);
   }
-  return count;
+  return start;
 }
 
 LogicalResult search(NodeContext &ctx, StringRef boundariesName) {

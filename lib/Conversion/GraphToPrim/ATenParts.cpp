@@ -234,7 +234,7 @@ LogicalResult tensorSplit(NodeContext &ctx) {
       indices.push_back({b.size(index), {}});
     return splitAt(ctx, *along, indices);
   }
-  if (auto known = c.integers("indices")) { // negative ones are none that Call::sizes takes
+  if (auto known = ctx.getInts("indices")) { // negative ones are none that Call::sizes takes
     for (int64_t index : *known)
       indices.push_back({b.size(index), {}});
     return splitAt(ctx, *along, indices);
@@ -267,7 +267,7 @@ LogicalResult splitAlong(NodeContext &ctx, int64_t dim) {
   if (dim >= rank)
     return ctx.invalid("needs dim " + Twine(dim) + " of the operand " + describe(*self));
   Along along{*self, dim, getSizes(*self)[dim]};
-  if (auto indices = c.integers("indices"))
+  if (auto indices = ctx.getInts("indices"))
     return splitAt(ctx, along, llvm::map_to_vector(*indices, [&](int64_t i) { return SliceBound{ctx.b.size(i), {}}; }));
   const int64_t sections = c.integer("sections", 1);
   if (auto size = getConstantSize(along.size); size && (sections < 1 || *size % sections != 0))
@@ -382,7 +382,7 @@ LogicalResult pad(NodeContext &ctx, StringRef name, StringRef mode) {
   const int64_t rank = b.rankOf(*self);
   // Negative ones, which cut, are none that Call::sizes takes.
   Sizes pads;
-  if (auto known = c.integers(name)) {
+  if (auto known = ctx.getInts(name)) {
     pads = b.sizes(*known);
   } else {
     auto list = dyn_cast_or_null<ArrayAttr>(ctx.attr(name));
@@ -524,7 +524,7 @@ LogicalResult roll(NodeContext &ctx) {
   if (failed(self))
     return failure();
   SmallVector<SliceBound> shifts;
-  if (auto known = c.integers("shifts")) {
+  if (auto known = ctx.getInts("shifts")) {
     for (int64_t shift : *known)
       shifts.push_back({b.size(shift), {}});
   } else if (auto list = dyn_cast_or_null<ArrayAttr>(ctx.attr("shifts"))) {

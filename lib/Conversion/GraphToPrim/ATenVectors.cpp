@@ -267,6 +267,128 @@ LogicalResult trapezoid(NodeContext &ctx, bool isCumulative) {
   return ctx.result(b.binary<DivOp>(total, 2));
 }
 
+/// What the slopes of one dim are computed with: one distance, or the places of the elements.
+struct Spacing {
+  double distance = 1;
+  Value places;
+};
+
+/// Slopes along a dim: between both neighbours inside, at the edges to the next one or, of second order, two.
+FailureOr<Value> slope(Call &c, Value x, int64_t axis, const Spacing &spacing, int64_t order) {
+  NodeContext &ctx = c.ctx;
+  PrimBuilder &b = c.b;
+  AffineExpr n = getSizes(x)[axis];
+  Type type = b.elementOf(x);
+  if (failed(ctx.require(CompareKind::LE, b.size(order + 1), n, "more elements than edge_order in dim " + Twine(axis))))
+    return failure();
+  /// `count` elements from `start`, which counts from the end if it is negative.
+  auto part = [&](Value v, int64_t dim, int64_t start, AffineExpr count) {
+    AffineExpr size = getSizes(v)[dim];
+    return b.sliceDim(v, dim,
+                      getConstantSize(count) == 0 ? b.size(0) : simplifySize(start < 0 ? size + start : b.size(start)),
+                      count);
+  };
+  auto one = [&](int64_t at) { return part(x, axis, at, b.size(1)); };
+  AffineExpr inner = simplifySize(n - 2);
+  SmallVector<Value> all;
+  if (!spacing.places) {
+    auto by = [&](Value v, double distance) { return b.binary<DivOp>(v, distance); };
+    auto times = [&](Value v, double factor) { return b.binary<MulOp>(v, factor); };
+    if (order == 1) {
+      all = {by(b.sub(one(1), one(0)), spacing.distance), {}, by(b.sub(one(-1), one(-2)), spacing.distance)};
+    } else {
+      Value first = b.sub(b.sub(times(one(1), 2), times(one(0), 1.5)), times(one(2), 0.5));
+      Value last = b.add(b.sub(times(one(-1), 1.5), times(one(-2), 2)), times(one(-3), 0.5));
+      all = {by(first, spacing.distance), {}, by(last, spacing.distance)};
+    }
+    all[1] = by(by(b.sub(part(x, axis, 2, inner), part(x, axis, 0, inner)), spacing.distance), 2);
+    return b.concat(all, axis);
+  }
+  FailureOr<Value> places = ctx.castSizes(spacing.places, {n});
+  if (failed(places))
+    return failure();
+  Value at = b.convert(*places, type);
+  AffineExpr gaps = simplifySize(n - 1);
+  Value dx = b.sub(part(at, 0, 1, gaps), part(at, 0, 0, gaps));
+  // Numbers along the dim.
+  auto along = [&](Value v, Value like) { return b.broadcastInDims(v, getSizes(like), {axis}); };
+  auto gap = [&](int64_t i) { return part(dx, 0, i, b.size(1)); };
+  auto weighted = [&](ArrayRef<Value> weights, ArrayRef<Value> values) {
+    Value sum;
+    for (auto [w, v] : llvm::zip_equal(weights, values)) {
+      Value term = b.mul(along(w, v), v);
+      sum = sum ? b.add(sum, term) : term;
+    }
+    return sum;
+  };
+  auto ratio = [&](Value x, Value y) { return b.div(x, y); };
+  Value dx1 = part(dx, 0, 0, inner), dx2 = part(dx, 0, 1, inner), both = b.add(dx1, dx2);
+  Value middle = weighted({ratio(b.unary<NegOp>(dx2), b.mul(dx1, both)), ratio(b.sub(dx2, dx1), b.mul(dx1, dx2)),
+                           ratio(dx1, b.mul(dx2, both))},
+                          {part(x, axis, 0, inner), part(x, axis, 1, inner), part(x, axis, 2, inner)});
+  Value first, last;
+  if (order == 1) {
+    first = b.div(b.sub(one(1), one(0)), along(gap(0), one(0)));
+    last = b.div(b.sub(one(-1), one(-2)), along(gap(-1), one(0)));
+  } else {
+    Value g = gap(0), h = gap(1), sum = b.add(g, h);
+    first = weighted({ratio(b.unary<NegOp>(b.add(b.binary<MulOp>(g, 2), h)), b.mul(g, sum)), ratio(sum, b.mul(g, h)),
+                      ratio(b.unary<NegOp>(g), b.mul(h, sum))},
+                     {one(0), one(1), one(2)});
+    g = gap(-2), h = gap(-1), sum = b.add(g, h);
+    last = weighted({ratio(h, b.mul(g, sum)), ratio(b.unary<NegOp>(sum), b.mul(g, h)),
+                     ratio(b.add(b.binary<MulOp>(h, 2), g), b.mul(h, sum))},
+                    {one(-3), one(-2), one(-1)});
+  }
+  return b.concat({first, middle, last}, axis);
+}
+
+LogicalResult gradient(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> self = c.required("self");
+  if (failed(self))
+    return failure();
+  if (b.isComplex(*self) || b.elementOf(*self).isInteger(1))
+    return ctx.unsupported("of " + describe(*self) + " is not supported; supported are real numbers");
+  Value x = b.isFloat(*self) ? *self : b.convert(*self, b.getF32Type());
+  FailureOr<SmallVector<int64_t>> dims = c.dims("dim", b.rankOf(x));
+  const int64_t order = c.integer("edge_order", 1);
+  if (failed(dims))
+    return failure();
+  if (order != 1 && order != 2)
+    return ctx.invalid("argument \"edge_order\" is " + Twine(order) + "; it may be 1 or 2");
+  SmallVector<Spacing> spacings(dims->size());
+  SmallVector<Value> places = c.tensors("spacing");
+  SmallVector<double> distances = ctx.getFloats("spacing").value_or(SmallVector<double>());
+  if (auto integers = c.integers("spacing"))
+    distances.assign(integers->begin(), integers->end());
+  if (!places.empty() || !distances.empty()) {
+    const size_t given = places.empty() ? distances.size() : places.size();
+    if (given != spacings.size())
+      return ctx.invalid("argument \"spacing\" has " + Twine(given) + " entries for " + Twine(spacings.size()) +
+                         " dims");
+    for (auto [i, spacing] : llvm::enumerate(spacings)) {
+      if (places.empty())
+        spacing.distance = distances[i];
+      else
+        spacing.places = places[i];
+    }
+  } else {
+    if (ctx.hasAttr("spacing") && !c.isNumber("spacing"))
+      return ctx.unsupported("with spacings that only the run knows is not supported");
+    for (Spacing &spacing : spacings)
+      spacing.distance = c.number("spacing", 1);
+  }
+  for (auto [i, dim] : llvm::enumerate(*dims)) {
+    FailureOr<Value> result = slope(c, x, dim, spacings[i], order);
+    if (failed(result))
+      return failure();
+    (void)ctx.set(i, *result);
+  }
+  return success();
+}
+
 /// Rows of `self` as variables: E[(x - E x)(x - E x)^T], with weights.
 FailureOr<Value> covariance(Call &c, Value self, int64_t correction, Value counts, Value weights) {
   NodeContext &ctx = c.ctx;
@@ -429,6 +551,9 @@ void tc::populateATenVectors(OpRegistrar &onOp) {
         [](NodeContext &ctx) { return trapezoid(ctx, /*isCumulative=*/false); });
   onAll({"cumulative_trapezoid.x", "cumulative_trapezoid.dx"},
         [](NodeContext &ctx) { return trapezoid(ctx, /*isCumulative=*/true); });
+  onAll({"gradient.scalarint", "gradient.scalararray", "gradient.array", "gradient.scalarrayint",
+         "gradient.scalarrayarray", "gradient.tensorarrayint", "gradient.tensorarray"},
+        gradient);
   on("cov.default", cov);
   on("corrcoef.default", corrcoef);
   on("cartesian_prod.default", cartesianProduct);
