@@ -45,6 +45,9 @@ COMPARISONS = [
     ([f32(4)], [("f32", [2], b"")], "random", "shape [1]"),
     ([f32(shape=[0, 3])], [f32(shape=[0, 3])], None, None),
 ]
+# Indices that name the same values, or do not: actual, expected.
+SOURCE = np.array([3, 1, 1, NAN, NAN], np.float32)
+ORDERS = [([2, 1, 0, 4, 3], True), ([1, 2, 0, 3, 4], True), ([1, 1, 0, 3, 4], False), ([1, 0, 2, 3, 4], False), ([1, 2, 0, 3, 5], False)]
 # What a run found, the list, and parts of what is not as expected.
 JUDGEMENTS = [
     ({"pt2 a f32 0": ("refused", "x: error: no")}, "pt2 a f32 0: no\n", []),
@@ -65,6 +68,11 @@ def main():
         if (said is None) != (part is None) or (part and part not in said):
             print(f"{actual}, expected {wanted}, other {other}: {said!r} lacks {part!r}")
             failed += 1
+    for indices, same in ORDERS:
+        said = run.difference([i64(*indices)], [i64(1, 2, 0, 3, 4)], None, TOLERANCES, SOURCE)
+        if (said is None) != same:
+            print(f"indices {indices}: {said!r}")
+            failed += 1
     for results, text, parts in JUDGEMENTS:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "list.txt")
@@ -74,7 +82,7 @@ def main():
         if len(said) != len(parts) or not all(any(part in sentence for sentence in said) for part in parts):
             print(f"{results} with {text!r}: {said}, expected {parts}")
             failed += 1
-    print(f"{len(COMPARISONS) + len(JUDGEMENTS)} cases, {failed} failed")
+    print(f"{len(COMPARISONS) + len(ORDERS) + len(JUDGEMENTS)} cases, {failed} failed")
     return 1 if failed else 0
 
 
