@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace tc::conversion {
 #define GEN_PASS_DEF_CONVERTGRAPHTOPRIMPASS
@@ -37,13 +38,41 @@ bool tc::parseShapeOption(StringRef text, GraphToPrimOptions &options) {
   auto [name, value] = text.rsplit('=');
   if (name.empty())
     return false;
+  StringRef type;
+  std::tie(value, type) = value.split(':');
   std::vector<int64_t> sizes;
+  std::vector<std::string> names;
   SmallVector<StringRef> parts;
   if (!value.empty())
-    value.split(parts, value.contains('x') ? 'x' : ',');
-  for (StringRef part : parts)
-    if (part.trim().getAsInteger(10, sizes.emplace_back()) || sizes.back() < -1)
+    value.split(parts, value.contains('x') && value.find_first_not_of("0123456789x-") == StringRef::npos ? 'x' : ',');
+  bool isNamed = false;
+  for (StringRef part : parts) {
+    part = part.trim();
+    names.emplace_back();
+    if (!part.empty() && (llvm::isAlpha(part.front()) || part.front() == '_')) {
+      if (!llvm::all_of(part, [](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; }))
+        return false;
+      isNamed = true;
+      names.back() = part.str();
+      sizes.push_back(-1);
+    } else if (part.getAsInteger(10, sizes.emplace_back()) || sizes.back() < -1) {
       return false;
+    }
+  }
+  if (isNamed)
+    options.shapeNames[name.str()] = names;
+  if (!type.empty()) {
+    // Python's words are as good as IR's.
+    for (auto [word, shorter] : {std::pair("bfloat", "bf"), std::pair("float", "f"), std::pair("uint", "u"),
+                                 std::pair("int", "i"), std::pair("bool", "i1")})
+      if (StringRef rest = type; rest.consume_front(word)) {
+        type = {};
+        options.elementTypes[name.str()] = shorter + rest.str();
+        break;
+      }
+    if (!type.empty())
+      options.elementTypes[name.str()] = type.str();
+  }
   options.shapes[name.str()] = sizes;
   return true;
 }

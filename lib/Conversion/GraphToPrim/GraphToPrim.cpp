@@ -8,9 +8,8 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "tc/Conversion/GraphToPrim/GraphToPrim.h"
+#include "Converter.h"
 
-#include "ArgumentSizes.h"
 #include "ConstantData.h"
 #include "CustomOperator.h"
 #include "MixedAttention.h"
@@ -64,79 +63,7 @@ LogicalResult expandNode(graph::NodeOp &node, IRRewriter &rewriter) {
   return functionExpander(node, rewriter);
 }
 
-class Converter : public RegionConverter {
-public:
-  Converter(ModuleOp module, const GraphToPrimOptions &options, GraphToPrimReport &report)
-      : module(module), options(options), report(report), symbols(module.getContext()),
-        builder(module.getLoc(), module.getContext(), symbols), ints(symbols),
-        argumentSizes(options, builder, [this](Location loc, const Twine &message) { reportInvalid(loc, message); }) {}
-  ~Converter() override {
-    for (auto &region : regions)
-      region->dropAllReferences();
-  }
-
-  FailureOr<func::FuncOp> convert(graph::FuncOp source);
-  FailureOr<SmallVector<Value>> convertRegion(Region &region, ValueRange arguments, Value iteration) override;
-  ArrayRef<Value> getIterations() const override { return iterations; }
-  Region &newRegion() override {
-    regions.push_back(std::make_unique<Region>());
-    return *regions.back();
-  }
-  int64_t takeStream() override { return streams++; }
-  bool hasFailed() const { return failedNodes > 0; }
-
-private:
-  FailureOr<RankedTensorType> argumentType(graph::FuncOp source, unsigned index);
-  void convertStateWrite(graph::NodeOp node);
-  void addStates(func::FuncOp function);
-  FailureOr<SmallVector<Value>> convertBody(Block &block);
-  void convertNode(graph::NodeOp node);
-  bool convertDefinition(graph::NodeOp node, ArrayRef<Value> operands);
-  void convertVarying(graph::NodeOp node, ArrayRef<unsigned> varying);
-  void convertCall(graph::NodeOp node, graph::FuncOp callee, ArrayRef<Value> operands);
-  void reportUnsupported(graph::NodeOp node, StringRef reason);
-  void reportInvalid(Location loc, const Twine &message);
-  void checkSkipped(graph::NodeOp node);
-  bool admit(graph::NodeOp node, Value result);
-  bool agrees(graph::NodeOp node, unsigned index, Value v);
-  Value foldIntegers(Value v);
-  Value refine(Value v, Type declared);
-  void checkOutput(graph::FuncOp source, unsigned index, Value v);
-  TypedAttr defaultWords(TypedAttr value);
-  void drawRandom(func::FuncOp function);
-  void eraseWordTypes(func::FuncOp function);
-  /// Whether `v` is the result of something that failed.
-  bool isPoisoned(Value v) const { return !values.count(v); }
-
-  ModuleOp module;
-  const GraphToPrimOptions &options;
-  GraphToPrimReport &report;
-  SymbolTableBuilder symbols;
-  PrimBuilder builder;
-  IntValues ints;
-  ArgumentSizes argumentSizes;
-  std::vector<std::unique_ptr<Region>> regions;
-  /// Hold the definitions of nodes, whose values are keys of `values`.
-  std::vector<OwningOpRef<graph::FuncOp>> definitions;
-  /// Of graph values; null where an optional value is absent.
-  llvm::DenseMap<Value, Value> values;
-  /// Constants that are states, as a node of the function writes them; and the value written last.
-  llvm::StringMap<graph::ConstantOp> states;
-  llvm::MapVector<StringRef, Value> written;
-  DictionaryAttr parameters;
-  /// Values of varying rank that a branch yields: the terminator, and the operands' numbers.
-  Operation *leavingFrom = nullptr;
-  SmallVector<unsigned> leaving;
-  int64_t failedNodes = 0, callDepth = 0, streams = 0;
-  SmallVector<Value> iterations;
-  /// Symbols from this one on depend on data.
-  unsigned inputSymbols = 0;
-  /// Position of a reason in report.unsupported, and where it was met first.
-  llvm::StringMap<std::pair<size_t, Location>> reasons;
-
-public:
-  void emitUnsupported();
-};
+} // namespace
 
 void Converter::reportInvalid(Location loc, const Twine &message) {
   ++failedNodes;
@@ -444,6 +371,24 @@ void Converter::convertCall(graph::NodeOp node, graph::FuncOp callee, ArrayRef<V
     values[result] = i < results->size() ? (*results)[i] : Value();
 }
 
+void Converter::convertConstant(graph::ConstantOp constant) {
+  builder.setLoc(constant.getLoc());
+  auto state = constant->getAttrOfType<StringAttr>(graph::kStateAttr);
+  if (state && states.lookup(state.getValue()) == constant)
+    values[constant.getResult()] = prim::ReadStateOp::create(builder, constant.getType(), state.getValue());
+  else if (Value v = makeConstant(builder, cast<TypedAttr>(constant.getValue())))
+    values[constant.getResult()] = v;
+  else
+    values.erase(constant.getResult());
+  if (isPoisoned(constant.getResult()) && !constant.getResult().use_empty()) {
+    ++failedNodes;
+    ++report.invalidCount;
+    emitError(constant.getLoc()) << "constant \"" << graph::getNodeName(constant.getLoc()) << "\" of type "
+                                 << constant.getResult().getType()
+                                 << " is not supported; supported: dense integers, floats, complex numbers and strings";
+  }
+}
+
 FailureOr<SmallVector<Value>> Converter::convertBody(Block &block) {
   bool ok = true;
   for (Operation &op : block) {
@@ -455,21 +400,7 @@ FailureOr<SmallVector<Value>> Converter::convertBody(Block &block) {
       else
         convertNode(node);
     } else if (auto constant = dyn_cast<graph::ConstantOp>(op)) {
-      builder.setLoc(op.getLoc());
-      auto state = constant->getAttrOfType<StringAttr>(graph::kStateAttr);
-      if (state && states.lookup(state.getValue()) == constant)
-        values[constant.getResult()] = prim::ReadStateOp::create(builder, constant.getType(), state.getValue());
-      else if (Value v = makeConstant(builder, cast<TypedAttr>(constant.getValue())))
-        values[constant.getResult()] = v;
-      else
-        values.erase(constant.getResult());
-      if (isPoisoned(constant.getResult()) && !constant.getResult().use_empty()) {
-        ++failedNodes;
-        ++report.invalidCount;
-        emitError(op.getLoc()) << "constant \"" << graph::getNodeName(op.getLoc()) << "\" of type "
-                               << constant.getResult().getType()
-                               << " is not supported; supported: dense integers, floats, complex numbers and strings";
-      }
+      convertConstant(constant);
     } else if (auto none = dyn_cast<graph::NoneOp>(op)) {
       values[none.getResult()] = Value();
     } else if (auto yield = dyn_cast<graph::YieldOp>(op)) {
@@ -568,6 +499,15 @@ FailureOr<RankedTensorType> Converter::argumentType(graph::FuncOp source, unsign
     ++failedNodes;
     report.unsupported.push_back(entry);
     return failure();
+  }
+  if (auto it = options.elementTypes.find(name.str()); it != options.elementTypes.end()) {
+    std::string own;
+    llvm::raw_string_ostream(own) << tensor.getElementType();
+    bool isUnsigned = StringRef(it->second).starts_with("u");
+    if ((isUnsigned ? "ui" + it->second.substr(1) : it->second) != own) {
+      reportInvalid(loc, "input \"" + name + "\": --shape says " + it->second + ", but the model has " + own);
+      return failure();
+    }
   }
   FailureOr<Sizes> sizes = argumentSizes.read(source, index);
   if (failed(sizes))
@@ -785,8 +725,6 @@ void Converter::eraseWordTypes(func::FuncOp function) {
       op->erase();
     }
 }
-
-} // namespace
 
 void tc::setFunctionExpander(FunctionExpander expander, DefinitionQuery query) {
   functionExpander = expander;

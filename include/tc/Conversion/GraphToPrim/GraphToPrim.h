@@ -35,13 +35,18 @@ struct GraphToPrimOptions {
   std::map<std::string, std::pair<int64_t, int64_t>> dims;
   /// `--shape x=1,3,224,224`: the sizes of the input of that name; -1 leaves a dim as the model has it.
   std::map<std::string, std::vector<int64_t>> shapes;
+  /// `--shape x=batch,3:f32`: names of dims ("" of others), which only models without sizes of their own take, and the
+  /// element type.
+  std::map<std::string, std::vector<std::string>> shapeNames;
+  std::map<std::string, std::string> elementTypes;
   /// Signatures of operators of the user's own, which go before tc's.
   std::vector<std::shared_ptr<const CustomOperator>> customOperators;
 };
 
 /// Reads `batch=1` or `batch=1..64` into options.dims; false if it is of another form.
 bool parseDimOption(llvm::StringRef text, GraphToPrimOptions &options);
-/// Reads `x=1,3,224,224` (or with x between the sizes) into options.shapes; false if it is of another form.
+/// Reads `x=1,3,224,224` (or with x between the sizes; names for sizes; `:f32` behind them) into options.shapes; false
+/// if it is of another form.
 bool parseShapeOption(llvm::StringRef text, GraphToPrimOptions &options);
 /// Reads a JSON file of custom operators (examples/custom-op) into options.customOperators; errors name the file.
 llvm::Error readCustomOperators(llvm::StringRef path, GraphToPrimOptions &options);

@@ -1,0 +1,142 @@
+//===- GraphTypes.cpp - types of values of a graph that is still being made ---------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "tc/Conversion/GraphToPrim/GraphTypes.h"
+
+#include "Converter.h"
+
+#include "tc/Dialect/Graph/Torch/Schemas.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::prim;
+
+/// The arguments of a graph of which nodes are converted one by one.
+void Converter::addArguments(graph::FuncOp source, Block &block) {
+  builder.setInsertionPointToEnd(&block);
+  argumentSizes.readOptions(source);
+  for (bool withShape : {true, false})
+    for (unsigned i = 0; i < source.getNumArguments(); ++i) {
+      if (withShape != (options.shapes.count(source.getArgName(i).str()) > 0))
+        continue;
+      BlockArgument argument = source.getBody().getArgument(i);
+      FailureOr<RankedTensorType> type = argumentType(source, i);
+      if (succeeded(type))
+        values[argument] = block.addArgument(*type, argument.getLoc());
+    }
+  inputSymbols = symbols.size();
+}
+
+/// A node whose results are not used yet, but will be, and that may write tensors: the pass that makes values of writes
+/// has not run. What is written keeps its type.
+void Converter::convertEarly(graph::NodeOp node) {
+  if (const torch::Schema *schema = torch::findSchema(node.getDomain(), node.getOpType());
+      schema && schema->writes() && schema->results.size() == node->getNumResults()) {
+    auto names = dyn_cast_or_null<ArrayAttr>(node.getNodeAttr("arg_names"));
+    SmallVector<Value> written;
+    for (const torch::SchemaArgument &result : schema->results)
+      for (const torch::SchemaArgument &argument : schema->arguments)
+        if (argument.isWritten() && result.type.findAlias() &&
+            result.type.findAlias()->aliasSet == argument.type.findAlias()->aliasSet && names)
+          for (auto [i, name] : llvm::enumerate(names.getAsRange<StringAttr>()))
+            if (name.getValue() == argument.name)
+              written.push_back(values.lookup(node.getInputs()[i]));
+    if (written.size() == node->getNumResults()) {
+      for (auto [result, value] : llvm::zip_equal(node.getOutputs(), written))
+        values[result] = value;
+      return;
+    }
+  }
+  OpBuilder b(node);
+  b.setInsertionPointAfter(node);
+  auto use = graph::NodeOp::create(b, node.getLoc(), "tc", "use", 1, TypeRange(), node.getOutputs());
+  convertNode(node);
+  use.erase();
+}
+
+Value Converter::convertValue(Value graphValue) {
+  SmallVector<Value> stack{graphValue};
+  llvm::DenseSet<Operation *> opened;
+  while (!stack.empty()) {
+    Operation *op = stack.back().getDefiningOp();
+    if (values.count(stack.back())) {
+      stack.pop_back();
+      continue;
+    }
+    if (!op)
+      return {};
+    if (opened.insert(op).second) {
+      op->walk([&](Operation *inner) {
+        for (Value operand : inner->getOperands())
+          if (!values.count(operand) && (!operand.getDefiningOp() || !op->isProperAncestor(operand.getDefiningOp())))
+            stack.push_back(operand);
+      });
+      continue;
+    }
+    if (auto node = dyn_cast<graph::NodeOp>(op))
+      convertEarly(node);
+    else if (auto constant = dyn_cast<graph::ConstantOp>(op))
+      convertConstant(constant);
+    else if (auto none = dyn_cast<graph::NoneOp>(op))
+      values[none.getResult()] = Value();
+    if (!values.count(stack.back()))
+      return {};
+  }
+  return values.lookup(graphValue);
+}
+
+struct GraphTypes::State {
+  State(graph::FuncOp source, const GraphToPrimOptions &given)
+      : options(given),
+        function(func::FuncOp::create(source.getLoc(), "types", FunctionType::get(source.getContext(), {}, {}))),
+        converter(source->getParentOfType<ModuleOp>(), options, report) {
+    function->getBody().emplaceBlock();
+    ScopedDiagnosticHandler ignore(source.getContext(), [](Diagnostic &) { return success(); });
+    converter.addArguments(source, function->getBody().front());
+  }
+
+  GraphToPrimOptions options;
+  GraphToPrimReport report;
+  OwningOpRef<func::FuncOp> function; // before the converter, whose regions use its values
+  Converter converter;
+};
+
+GraphTypes::GraphTypes(graph::FuncOp function, const GraphToPrimOptions &options)
+    : state(std::make_unique<State>(function, options)) {}
+GraphTypes::~GraphTypes() = default;
+
+llvm::Expected<RankedTensorType> GraphTypes::getType(Value value) {
+  std::string said;
+  ScopedDiagnosticHandler keep(value.getContext(), [&](Diagnostic &diagnostic) {
+    if (said.empty())
+      said = diagnostic.str();
+    return success();
+  });
+  state->converter.forgetReport();
+  Value converted = state->converter.convertValue(value);
+  if (auto type = dyn_cast_or_null<RankedTensorType>(converted ? converted.getType() : Type()))
+    return RankedTensorType::get(type.getShape(), type.getElementType());
+  if (said.empty() && !state->report.unsupported.empty()) {
+    const UnsupportedNode &node = state->report.unsupported.front();
+    said = "node \"" + node.name + "\": " + node.domain + "." + node.type + " " + node.reason;
+  }
+  return llvm::createStringError(said.empty() ? "a value has no type that is known" : said);
+}
+
+std::optional<int64_t> GraphTypes::getInteger(Value value) {
+  llvm::Expected<RankedTensorType> type = getType(value);
+  if (!type) {
+    llvm::consumeError(type.takeError());
+    return std::nullopt;
+  }
+  std::optional<Sizes> known = state->converter.getInts().get(state->converter.convertValue(value));
+  if (!known || known->size() != 1)
+    return std::nullopt;
+  return getConstantSize(known->front());
+}
