@@ -202,7 +202,8 @@ int Compiler::checkRepetitions() {
   for (const std::string &text : request.shapes) {
     GraphToPrimOptions parsed;
     if (!parseShapeOption(text, parsed))
-      return wrong("--shape " + text + " is not of the form INPUT=SIZE,SIZE,...");
+      return wrong("--shape " + text +
+                   " is not of the form INPUT=SIZE,SIZE,... or, with the element type, INPUT=SIZE,SIZE,...:f32");
     if (StringRef name = parsed.shapes.begin()->first; !names.insert(name).second)
       return wrong("--shape gives \"" + name + "\" twice; give each input one shape");
   }
@@ -904,7 +905,12 @@ int Compiler::compile() {
   beginStep(Phase::Import);
   bool isMlir = false;
   quiet = true;
-  llvm::Expected<OwningOpRef<ModuleOp>> module = loadModel(&context, request.model, isMlir);
+  GraphToPrimOptions sizes;
+  for (const std::string &text : request.dims)
+    parseDimOption(text, sizes);
+  for (const std::string &text : request.shapes)
+    parseShapeOption(text, sizes);
+  llvm::Expected<OwningOpRef<ModuleOp>> module = loadModel(&context, request.model, isMlir, sizes);
   quiet = false;
   endStep(Phase::Import);
   if (!module)

@@ -6,15 +6,18 @@
 
 #include "LoadModel.h"
 
+#include "tc/Conversion/GraphToPrim/GraphTypes.h"
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Frontend/ExportedProgram.h"
 #include "tc/Frontend/ONNX.h"
+#include "tc/Frontend/TorchScript.h"
 
 #include "tcrt/artifact_abi.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
+using namespace tc;
 
 namespace {
 
@@ -39,7 +42,42 @@ static const OtherFile kOtherFiles[] = {
     {4, "TFL3", "this is a TensorFlow Lite model; convert it to ONNX, for instance with tf2onnx --tflite"},
 };
 
-llvm::Expected<OwningOpRef<ModuleOp>> tc::driver::loadModel(MLIRContext *context, StringRef path, bool &isMlir) {
+namespace {
+
+/// Types of a graph in the making, by the conversion to prim.
+class ConversionOracle : public ValueOracle {
+public:
+  ConversionOracle(graph::FuncOp function, const GraphToPrimOptions &options) : types(function, options) {}
+  llvm::Expected<RankedTensorType> getType(Value value) override { return types.getType(value); }
+  std::optional<int64_t> getInteger(Value value) override { return types.getInteger(value); }
+
+private:
+  GraphTypes types;
+};
+
+} // namespace
+
+static llvm::Expected<OwningOpRef<ModuleOp>> loadTorchScript(MLIRContext *context, StringRef path,
+                                                             const GraphToPrimOptions &sizes) {
+  TorchScriptOptions options;
+  for (const auto &[name, shape] : sizes.shapes) {
+    TorchScriptInput &input = options.inputs[name];
+    input.sizes = shape;
+    if (auto names = sizes.shapeNames.find(name); names != sizes.shapeNames.end())
+      input.names = names->second;
+    if (auto type = sizes.elementTypes.find(name); type != sizes.elementTypes.end())
+      input.elementType = type->second;
+  }
+  for (const auto &entry : sizes.dims)
+    options.openDims.push_back(entry.first);
+  options.makeOracle = [&](Operation *function) {
+    return std::make_unique<ConversionOracle>(cast<graph::FuncOp>(function), sizes);
+  };
+  return importTorchScript(context, path, options);
+}
+
+llvm::Expected<OwningOpRef<ModuleOp>> tc::driver::loadModel(MLIRContext *context, StringRef path, bool &isMlir,
+                                                            const GraphToPrimOptions &sizes) {
   isMlir = false;
   auto fail = [&](const Twine &what) { return llvm::createStringError(path + ": error: " + what); };
   llvm::sys::fs::file_status status;
@@ -50,7 +88,7 @@ llvm::Expected<OwningOpRef<ModuleOp>> tc::driver::loadModel(MLIRContext *context
   if (!llvm::sys::fs::is_regular_file(status))
     return fail("cannot read the file: it is not a regular file");
   if (status.getSize() == 0)
-    return fail("the file is empty; expected an ONNX, .pt2 or .mlir model");
+    return fail("the file is empty; expected an ONNX, .pt2, .pt or .mlir model");
   if (path.ends_with(".mlir")) {
     isMlir = true;
     return base::readModule(context, path);
@@ -62,6 +100,6 @@ llvm::Expected<OwningOpRef<ModuleOp>> tc::driver::loadModel(MLIRContext *context
     if ((*head)->getBuffer().substr(other.at).starts_with(other.magic))
       return fail(other.what);
   if ((*head)->getBuffer().starts_with("PK"))
-    return importExportedProgram(context, path);
+    return isTorchScript(context, path) ? loadTorchScript(context, path, sizes) : importExportedProgram(context, path);
   return importOnnx(context, path);
 }

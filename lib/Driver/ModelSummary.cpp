@@ -96,7 +96,7 @@ llvm::Expected<Object> driver::summarizeModel(StringRef path) {
   ScopedDiagnosticHandler handler(&context, [](Diagnostic &) { return success(); });
   if (path.ends_with(".mlir"))
     return llvm::createStringError(path + ": error: this is a module of tc's IR, which is text; tc-inspect shows "
-                                          "artifacts, .onnx and .pt2 models");
+                                          "artifacts, .onnx, .pt2 and .pt models");
   bool isMlir = false;
   llvm::Expected<OwningOpRef<ModuleOp>> loaded = loadModel(&context, path, isMlir);
   if (!loaded)
@@ -108,7 +108,9 @@ llvm::Expected<Object> driver::summarizeModel(StringRef path) {
   if (!llvm::sys::fs::file_size(path, size))
     model["file_size"] = int64_t(size);
   auto irVersion = module->getAttrOfType<IntegerAttr>(graph::kIrVersionAttr);
-  model["format"] = irVersion ? "onnx" : "pt2";
+  auto producer = module->getAttrOfType<StringAttr>(graph::kProducerAttr);
+  bool isScript = producer && producer.getValue().starts_with("TorchScript");
+  model["format"] = irVersion ? "onnx" : isScript ? "pt" : "pt2";
   if (irVersion)
     model["ir_version"] = irVersion.getInt();
   for (auto [key, attribute] : {std::pair("producer", graph::kProducerAttr), std::pair("name", graph::kGraphNameAttr)})
@@ -231,7 +233,7 @@ void driver::printModelSummary(llvm::raw_ostream &stream, const Object &model) {
   if (isOnnx)
     stream << "ONNX model, IR version " << *model.getInteger("ir_version");
   else
-    stream << "program of torch.export (.pt2)";
+    stream << (model.getString("format") == "pt" ? "TorchScript module (.pt)" : "program of torch.export (.pt2)");
   if (const Object *opsets = model.getObject("opsets"))
     for (const auto &[domain, version] : *opsets)
       stream << ", opset " << *version.getAsInteger() << " of " << StringRef(domain);

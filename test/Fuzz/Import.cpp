@@ -1,9 +1,9 @@
 //===- Import.cpp - models whose fields are changed, as far as phase prim -----------------------------------------===//
 //
 // ONNX: any field of any message by protobuf's reflection, numbers, names, types, lists. torch.export: any value of the
-// program's JSON, and the archive around it. Other JSON that the compiler reads: operators of the user's own, the
-// tuning database. A model is taken, or refused with a sentence that no defect of tc is behind; what is taken passes
-// the prim pipeline and its verifiers.
+// program's JSON, and the archive around it. TorchScript: words and lines of its code, and its pickles. Other JSON that
+// the compiler reads: operators of the user's own, the tuning database. A model is taken, or refused with a sentence
+// that no defect of tc is behind; what is taken passes the prim pipeline and its verifiers.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -14,17 +14,19 @@
 #include "Zip.h"
 
 #include "tc/Autotune/Database.h"
-#include "tc/Conversion/GraphToPrim/GraphToPrim.h"
+#include "tc/Conversion/GraphToPrim/GraphTypes.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
 #include "tc/Driver/Phases.h"
 #include "tc/Driver/Register.h"
 #include "tc/Format/Json.h"
 #include "tc/Frontend/ExportedProgram.h"
 #include "tc/Frontend/ONNX.h"
+#include "tc/Frontend/TorchScript.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "onnx/onnx_pb.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <map>
 #include <memory>
@@ -374,6 +376,73 @@ void mutatePt2(std::string &bytes, const std::vector<std::string> &corpus, Rando
   bytes = writeZip(members, isDeflated);
 }
 
+class Oracle : public tc::ValueOracle {
+public:
+  explicit Oracle(mlir::Operation *function) : types(mlir::cast<tc::graph::FuncOp>(function), {}) {}
+  llvm::Expected<mlir::RankedTensorType> getType(mlir::Value value) override { return types.getType(value); }
+  std::optional<int64_t> getInteger(mlir::Value value) override { return types.getInteger(value); }
+
+private:
+  tc::GraphTypes types;
+};
+
+/// Code by lines and words, pickles and all else by bytes.
+void mutateCode(std::string &text, Random &random) {
+  auto word = [&] {
+    size_t at = pick(random, text.size()), end = at;
+    while (at > 0 && llvm::isAlnum(text[at - 1]))
+      --at;
+    while (end < text.size() && llvm::isAlnum(text[end]))
+      ++end;
+    return std::pair(at, std::max<size_t>(end - at, 1));
+  };
+  static const char *const kWords[] = {"None",    "True",  "-1",    "0",       "9223372036854775807",
+                                       "inf",     "[]",    "(x, )", "x",       "self",
+                                       "1.5",     "torch", "\"a\"", "{}",      "int",
+                                       "Tensor",  "size",  "len",   "view",    "split",
+                                       "getattr", "==",    "if",    "return x"};
+  for (uint64_t n = 1 + pick(random, 3); n-- && !text.empty();) {
+    auto [at, length] = word();
+    switch (pick(random, 4)) {
+    case 0:
+      text.replace(at, length, kWords[pick(random, std::size(kWords))]);
+      break;
+    case 1: { // another word of the text
+      auto [from, size] = word();
+      text.replace(at, length, text.substr(from, size));
+      break;
+    }
+    case 2: { // a line away, or twice
+      size_t begin = text.rfind('\n', at), end = text.find('\n', at);
+      begin = begin == std::string::npos ? 0 : begin;
+      end = end == std::string::npos ? text.size() : end;
+      const std::string line = text.substr(begin, end - begin);
+      pick(random, 2) ? text.erase(begin, end - begin) : text.insert(begin, line);
+      break;
+    }
+    default:
+      text.erase(at, length);
+    }
+  }
+}
+
+void mutatePt(std::string &bytes, const std::vector<std::string> &, Random &random) {
+  Members members = readZip(bytes);
+  if (members.empty() || pick(random, 64) == 0)
+    return mutateBytes(bytes, random);
+  bool isChanged = false;
+  for (auto &[name, data] : members) {
+    bool isCode = llvm::StringRef(name).ends_with(".py"), isPickle = llvm::StringRef(name).ends_with(".pkl");
+    if (isCode && (pick(random, 4) == 0 || !isChanged)) {
+      mutateCode(data, random);
+      isChanged = true;
+    } else if (pick(random, isPickle ? 8 : 64) == 0) {
+      mutateBytes(data, random);
+    }
+  }
+  bytes = writeZip(members);
+}
+
 /// The answer of a reader of JSON.
 Answer judge(llvm::Error error, std::string &why) {
   if (!error)
@@ -395,6 +464,14 @@ const std::map<std::string, Target> targets = {
     {"pt2",
      {mutatePt2, [](const std::string &, const std::string &path,
                     std::string &why) { return lower(tc::importExportedProgram(beginModel(), path), why); }}},
+    {"pt",
+     {mutatePt,
+      [](const std::string &, const std::string &path, std::string &why) {
+        tc::TorchScriptOptions options;
+        options.inputs = {{"x", {{2, 4}, {}, "f32"}}, {"y", {{2, 4}, {}, "f32"}}};
+        options.makeOracle = [](mlir::Operation *function) { return std::make_unique<Oracle>(function); };
+        return lower(tc::importTorchScript(beginModel(), path, options), why);
+      }}},
     {"custom-op",
      {mutateJsonText,
       [](const std::string &, const std::string &path, std::string &why) {

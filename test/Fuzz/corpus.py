@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Write what the fuzzers of files begin with: DIR/{onnx,pt2,zip,pickle,npy,npz,pb,json,custom-op,tuning-db}.
+"""Write what the fuzzers of files begin with: DIR/{onnx,pt2,pt,zip,pickle,npy,npz,pb,json,custom-op,tuning-db}.
 
 usage: corpus.py BIN DIR
 
@@ -14,6 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 import warnings
 import zipfile
 
@@ -93,6 +94,13 @@ def main():
             archives(folder, name, f.read())
     with open(os.path.join(ROOT, "models", "digits", "model.pt"), "rb") as f:
         archives(folder, "digits.pt", f.read())
+    scripts = os.path.join(HERE, "..", "Frontend", "TorchScript", "Inputs")
+    for name in ("branches", "dicts", "scripted", "traced", "tuples"):
+        stream = io.BytesIO()  # with stored members: the fuzzer changes what is in them
+        with zipfile.ZipFile(f"{scripts}/{name}.pt") as old, zipfile.ZipFile(stream, "w") as new:
+            for info in old.infolist():
+                new.writestr(info.filename, old.read(info))
+        write(f"{folder}/pt", name + ".pt", stream.getvalue())
     for i, array in enumerate(arrays()):
         stream = io.BytesIO()
         np.save(stream, array)

@@ -69,9 +69,9 @@ int main(int argc, char **argv) {
   app.get_formatter()->column_width(30);
   std::string compileTo;
   auto list = [](CLI::Option *option) { option->delimiter(',')->allow_extra_args(false); };
-  CLI::Option *option = app.add_option("MODEL", request.model, "ONNX file, .pt2 archive, or .mlir of any phase");
+  CLI::Option *option = app.add_option("MODEL", request.model, "ONNX file, .pt2 or .pt archive, or .mlir of any phase");
   option->required()->type_name("");
-  app.setExtensions(option, {"onnx", "pt2", "mlir"});
+  app.setExtensions(option, {"onnx", "pt2", "pt", "mlir"});
 
   option = app.add_option("-o", request.output, "the artifact to write, or a module with --compile-to (-: print it)");
   option->type_name("OUT")->group("Output");
@@ -100,7 +100,8 @@ int main(int argc, char **argv) {
       ->type_name("NAME=SIZE")
       ->allow_extra_args(false)
       ->group("Sizes");
-  app.add_option("--shape", request.shapes, "sizes of an input: x=1,3,224,224; can be repeated")
+  app.add_option("--shape,--input-shape", request.shapes,
+                 "sizes of an input: x=1,3,224,224; for .pt also its type: x=1,3,224,224:f32; can be repeated")
       ->type_name("INPUT=SIZES")
       ->allow_extra_args(false)
       ->group("Sizes");

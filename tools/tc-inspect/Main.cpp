@@ -70,7 +70,7 @@ int showModel(const std::string &path, bool asJson) {
     // A file of any name may have been meant as an artifact.
     llvm::StringRef why = sentence;
     if (!llvm::StringRef(path).ends_with(".onnx") && why.consume_front(path + ": error: it is no ONNX model"))
-      sentence = path + ": error: the file is no artifact, no .pt2 and no ONNX model" + why.str();
+      sentence = path + ": error: the file is no artifact, no .pt2, no .pt and no ONNX model" + why.str();
     return fail(sentence);
   }
   if (asJson)
@@ -88,9 +88,9 @@ int main(int argc, char **argv) {
   std::string path;
   std::string operatorFormat;
   bool asJson = false, allKernels = false, verify = false;
-  CLI::Option *file = app.add_option("FILE", path, "an artifact that tc-compile wrote, or a model: .onnx, .pt2");
+  CLI::Option *file = app.add_option("FILE", path, "an artifact that tc-compile wrote, or a model: .onnx, .pt2, .pt");
   file->type_name("");
-  app.setExtensions(file, {"bin", "onnx", "pt2"});
+  app.setExtensions(file, {"bin", "onnx", "pt2", "pt"});
   app.add_flag("--json", asJson, "everything, as JSON");
   app.add_flag("--kernels", allKernels, "all kernels of an artifact, not only the first 20 of each device");
   CLI::Option *operators =

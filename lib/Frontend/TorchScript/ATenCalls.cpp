@@ -1,0 +1,718 @@
+//===- ATenCalls.cpp - calls of operators on tensors, to nodes ----------------------------------------------------===//
+//
+// The code names operators without their overloads; the arguments choose, as in torch/csrc/jit/frontend/
+// schema_matching.cpp: the first signature whose arguments fit as they are, else the first that they fit when a tensor
+// of one element stands for a number. Nodes have the form that lib/Frontend/ExportedProgram gives them: arguments that
+// equal their defaults are left out.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "HostOperators.h"
+#include "ScalarTypes.h"
+
+#include "tc/Dialect/Graph/IR/Graph.h"
+#include "tc/Dialect/Graph/Torch/Schemas.h"
+#include "tc/Dialect/TC/IR/TC.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::torchscript;
+using llvm::StringRef;
+using llvm::Twine;
+using torch::Schema;
+using torch::SchemaArgument;
+using torch::SchemaType;
+using SchemaKind = torch::SchemaType::Kind;
+
+//===--- scalars --------------------------------------------------------------------------------------------------===//
+
+Location Interpreter::locationOf(StringRef op, Position at) {
+  std::string name;
+  for (const Frame *f = frame; f && name.empty(); f = f->caller)
+    if (f->self && !f->self->path.empty())
+      name = f->self->path + "/";
+  name += (op + "#" + Twine(++nodeCount)).str();
+  Location place = UnknownLoc::get(builder.getContext());
+  if (frame)
+    place = FileLineColLoc::get(builder.getContext(), frame->file->path, at.line, at.column);
+  return NameLoc::get(builder.getStringAttr(name), place);
+}
+
+/// The number that a tensor is known to hold, or null.
+static const PyValue *knownNumber(const PyValue &value) {
+  return value.isTensor() && value.held && !value.held->items.empty() ? &value.held->items[0] : nullptr;
+}
+
+mlir::Value Interpreter::materialize(const PyValue &value) {
+  if (value.graph)
+    return value.graph;
+  PyValue number = value;
+  if (const PyValue *known = knownNumber(value))
+    number = *known;
+  if (number.graph)
+    return number.graph;
+  Type element = number.is(Kind::Bool)  ? Type(builder.getI1Type())
+                 : number.is(Kind::Int) ? Type(builder.getI64Type())
+                                        : Type(builder.getF64Type());
+  Attribute attr = number.is(Kind::Float) ? Attribute(FloatAttr::get(element, number.number))
+                                          : Attribute(IntegerAttr::get(element, number.integer));
+  auto type = RankedTensorType::get({}, element);
+  return graph::ConstantOp::create(builder, locationOf("constant", frame ? frame->at : Position()), type,
+                                   base::fromDense(DenseElementsAttr::get(type, attr)));
+}
+
+std::optional<RankedTensorType> Interpreter::typeOf(const PyValue &tensor, Position at) {
+  if (const PyValue *known = knownNumber(tensor); known && !tensor.graph)
+    return RankedTensorType::get({}, known->is(Kind::Bool)    ? Type(builder.getI1Type())
+                                     : known->is(Kind::Float) ? Type(builder.getF64Type())
+                                                              : Type(builder.getI64Type()));
+  if (!oracle) {
+    fail(at, "the code asks for the sizes of a tensor, which are not known here");
+    return std::nullopt;
+  }
+  llvm::Expected<RankedTensorType> type = oracle->getType(tensor.graph);
+  if (type)
+    return *type;
+  fail(at, llvm::toString(type.takeError()));
+  return std::nullopt;
+}
+
+Result Interpreter::sizeOf(const PyValue &tensor, int64_t dim, Position at) {
+  std::optional<RankedTensorType> type = typeOf(tensor, at);
+  if (!type)
+    return std::nullopt;
+  int64_t rank = type->getRank(), axis = dim < 0 ? dim + rank : dim;
+  if (axis < 0 || axis >= rank)
+    return raise(at, "dimension " + Twine(dim) + " of a tensor of rank " + Twine(rank) + " is asked for");
+  if (!type->isDynamicDim(axis))
+    return PyValue::ofInt(type->getDimSize(axis));
+  mlir::Value &node = sizeNodes[{tensor.graph, axis}];
+  if (!node) {
+    Builder &b = builder;
+    NamedAttrList attributes;
+    attributes.set("arg_names", b.getStrArrayAttr({"self"}));
+    attributes.set("dim", b.getI64IntegerAttr(axis));
+    Type unknown = base::UnknownType::get(b.getContext());
+    auto op = graph::NodeOp::create(builder, locationOf("sym_size", at), "aten", "sym_size.int", 1, TypeRange(unknown),
+                                    ValueRange(tensor.graph), attributes);
+    node = op.getOutputs()[0];
+  }
+  return resolve(PyValue::ofGraph(Kind::SymInt, node));
+}
+
+PyValue Interpreter::resolve(PyValue value) {
+  if (!value.isSymbolic() || value.is(Kind::SymFloat) || !oracle || dataNumbers.contains(value.graph))
+    return value;
+  std::optional<int64_t> known = oracle->getInteger(value.graph);
+  if (!known)
+    return value;
+  return value.is(Kind::SymBool) ? PyValue::ofBool(*known) : PyValue::ofInt(*known);
+}
+
+/// Whether the graph so far writes tensors that are no floats: numbers in tensors are then no constants.
+bool Interpreter::writesIntegers() {
+  for (mlir::Value written : std::exchange(uncheckedWrites, {})) {
+    llvm::Expected<RankedTensorType> type = oracle->getType(written);
+    if (!type)
+      llvm::consumeError(type.takeError());
+    else if (isa<FloatType>(type->getElementType()))
+      continue;
+    hasIntegerWrites = true;
+  }
+  return hasIntegerWrites;
+}
+
+Result Interpreter::toNumber(const PyValue &tensor, Kind kind, Position at) {
+  if (const PyValue *known = knownNumber(tensor)) {
+    PyValue number = *known;
+    const char *name = kind == Kind::SymInt ? "aten::Int" : kind == Kind::SymFloat ? "aten::Float" : "aten::Bool";
+    return callOperator(name, {number}, {}, at);
+  }
+  std::optional<RankedTensorType> type = typeOf(tensor, at);
+  if (!type)
+    return std::nullopt;
+  for (int64_t size : type->getShape())
+    if (size != 1 && !ShapedType::isDynamic(size))
+      return raise(at, "a tensor of more or fewer than one element is made a number");
+  Type element = type->getElementType();
+  Kind own = isa<FloatType>(element) ? Kind::SymFloat : element.isInteger(1) ? Kind::SymBool : Kind::SymInt;
+  bool isData = writesIntegers();
+  if (own != Kind::SymFloat && oracle && !isData)
+    if (std::optional<int64_t> number = oracle->getInteger(tensor.graph)) {
+      PyValue known = own == Kind::SymBool ? PyValue::ofBool(*number) : PyValue::ofInt(*number);
+      return kind == own ? Result(known) : toNumber(*callPrimNumber(known), kind, at);
+    }
+  Type unknown = base::UnknownType::get(builder.getContext());
+  NamedAttrList attributes;
+  attributes.set("arg_names", builder.getStrArrayAttr({"self"}));
+  auto op = graph::NodeOp::create(builder, locationOf("item", at), "aten", "_local_scalar_dense.default", 1,
+                                  TypeRange(unknown), ValueRange(tensor.graph), attributes);
+  PyValue number = PyValue::ofGraph(own, op.getOutputs()[0]);
+  if (isData)
+    dataNumbers.insert(number.graph);
+  if (kind == own)
+    return number;
+  const char *name = kind == Kind::SymInt ? "aten::Int" : kind == Kind::SymFloat ? "aten::Float" : "aten::Bool";
+  return callOperator(name, {number}, {}, at);
+}
+
+Result Interpreter::callPrimNumber(const PyValue &number) {
+  bool isKnown = false;
+  return callPrim("NumToTensor", {number}, {}, frame ? frame->at : Position(), isKnown);
+}
+
+Result Interpreter::callSymbolic(StringRef name, Values args, Kind kind, Position at) {
+  static const char *const kNames[] = {"a", "b", "c"};
+  bool isTorch = name.starts_with("sym_");
+  bool isMath = name == "floor" || name == "ceil";
+  NamedAttrList attributes;
+  llvm::SmallVector<mlir::Value> operands;
+  llvm::SmallVector<StringRef> names;
+  bool isData = false;
+  for (auto [i, arg] : llvm::enumerate(args)) {
+    // sym_ite(b, t, f); sym_int(a); floor(x).
+    StringRef argName = name == "sym_ite" ? StringRef("btf").substr(i, 1) : isMath ? "x" : kNames[i];
+    PyValue value = resolve(arg);
+    if (value.is(Kind::Bool)) {
+      attributes.set(argName, builder.getBoolAttr(value.integer));
+    } else if (value.is(Kind::Int)) {
+      attributes.set(argName, builder.getI64IntegerAttr(value.integer));
+    } else if (value.is(Kind::Float)) {
+      attributes.set(argName, builder.getF64FloatAttr(value.number));
+    } else if (value.isSymbolic()) {
+      attributes.set(argName, builder.getStringAttr(argName));
+      names.push_back(argName);
+      operands.push_back(value.graph);
+      isData |= dataNumbers.contains(value.graph);
+    } else {
+      return fail(at, describe(value) + " stands where a number is expected");
+    }
+  }
+  attributes.set("arg_names", builder.getStrArrayAttr(names));
+  std::string type = (isTorch ? "torch." : isMath ? "math." : "_operator.") + name.str();
+  Type unknown = base::UnknownType::get(builder.getContext());
+  auto op =
+      graph::NodeOp::create(builder, locationOf(name, at), "torch", type, 1, TypeRange(unknown), operands, attributes);
+  if (isData)
+    dataNumbers.insert(op.getOutputs()[0]);
+  return resolve(PyValue::ofGraph(kind, op.getOutputs()[0]));
+}
+
+void Interpreter::emitAssert(const PyValue &condition, StringRef message, Position at) {
+  NamedAttrList attributes;
+  attributes.set("arg_names", builder.getStrArrayAttr({"self"}));
+  attributes.set("self", builder.getStringAttr("self"));
+  attributes.set("assert_msg", builder.getStringAttr(message));
+  graph::NodeOp::create(builder, locationOf("assert", at), "aten", "_assert_scalar.default", 1, TypeRange(),
+                        ValueRange(materialize(condition)), attributes);
+}
+
+//===--- the choice of an overload --------------------------------------------------------------------------------===//
+
+/// Whether `value` may stand for an argument of `type`. `converts`: tensors may stand for numbers.
+static bool fits(const SchemaType &type, const PyValue &value, bool converts) {
+  switch (type.kind) {
+  case SchemaKind::Tensor:
+    return value.isTensor();
+  case SchemaKind::Int:
+  case SchemaKind::SymInt:
+    return value.is(Kind::Int) || value.is(Kind::SymInt) || (converts && value.isTensor());
+  case SchemaKind::Float:
+    return value.is(Kind::Float) || value.is(Kind::SymFloat) ||
+           (converts && (value.isTensor() || value.is(Kind::Int) || value.is(Kind::SymInt)));
+  case SchemaKind::Bool:
+    return value.is(Kind::Bool) || value.is(Kind::SymBool) || (converts && value.isTensor());
+  case SchemaKind::Complex:
+    return value.is(Kind::Complex);
+  case SchemaKind::Scalar:
+    return value.isScalar() || value.is(Kind::Complex) || (converts && value.isTensor());
+  case SchemaKind::String:
+    return value.is(Kind::String);
+  case SchemaKind::ScalarType:
+  case SchemaKind::Layout:
+  case SchemaKind::MemoryFormat:
+    return value.is(Kind::Int);
+  case SchemaKind::Device:
+    return value.is(Kind::Device) || (converts && value.is(Kind::String));
+  case SchemaKind::Generator:
+    return false;
+  case SchemaKind::Any:
+  case SchemaKind::Variable:
+    return true;
+  case SchemaKind::List: {
+    const SchemaType &element = type.elements[0];
+    if (!value.is(Kind::List) && !(converts && value.is(Kind::Tuple)))
+      return type.length && fits(element, value, converts);
+    if (value.held->items.empty() && !value.held->text.empty())
+      return (value.held->text == "Tensor") == (element.required().kind == SchemaKind::Tensor) &&
+             (value.held->text != "float" || element.kind != SchemaKind::Int);
+    return llvm::all_of(value.held->items, [&](const PyValue &item) { return fits(element, item, converts); });
+  }
+  case SchemaKind::Optional:
+    return value.isNone() || fits(type.elements[0], value, converts);
+  case SchemaKind::Dict:
+    return value.is(Kind::Dict);
+  case SchemaKind::Tuple:
+    return value.is(Kind::Tuple);
+  case SchemaKind::Future:
+  case SchemaKind::Class:
+    return value.is(Kind::Object);
+  }
+  llvm_unreachable("all kinds are handled");
+}
+
+/// The arguments in the order of the signature, absent where left out; nullopt where they do not fit.
+static std::optional<std::vector<Result>> match(const Schema &schema, Values args, NamedValues named, bool converts) {
+  size_t positional =
+      llvm::count_if(schema.arguments, [](const SchemaArgument &argument) { return !argument.keywordOnly; });
+  if (args.size() > positional && !schema.variadic)
+    return std::nullopt;
+  std::vector<Result> all(schema.arguments.size());
+  for (size_t i = 0; i < std::min(args.size(), positional); ++i)
+    all[i] = args[i];
+  for (const NamedValue &value : named) {
+    const SchemaArgument *argument = schema.find(value.name);
+    if (!argument)
+      return std::nullopt;
+    Result &place = all[size_t(argument - schema.arguments.data())];
+    if (place)
+      return std::nullopt;
+    place = value.value;
+  }
+  for (auto [argument, value] : llvm::zip_equal(schema.arguments, all)) {
+    if (!value ? !argument.defaultText.has_value() : !fits(argument.type, *value, converts))
+      return std::nullopt;
+  }
+  return all;
+}
+
+static bool hasTensor(const PyValue &value) {
+  if (value.isTensor())
+    return true;
+  return (value.is(Kind::List) || value.is(Kind::Tuple)) && llvm::any_of(value.held->items, hasTensor);
+}
+
+/// Whether results of this signature are tensors.
+static bool givesTensors(const Schema &schema) {
+  return schema.results.empty() || llvm::any_of(schema.results, [](const SchemaArgument &result) {
+           const SchemaType &type = result.type.required();
+           return type.kind == SchemaKind::Tensor || type.isListOf(SchemaKind::Tensor);
+         });
+}
+
+//===--- nodes ----------------------------------------------------------------------------------------------------===//
+
+namespace tc::torchscript {
+
+/// Makes the node of one call.
+class ATenCall {
+public:
+  ATenCall(Interpreter &in, const Schema &schema, Position at) : in(in), schema(schema), at(at), b(in.builder) {}
+
+  Result emit(llvm::ArrayRef<Result> args);
+
+private:
+  bool addArgument(const SchemaArgument &argument, const PyValue &value);
+  bool addList(StringRef name, const SchemaType &element, const PyValue &list, std::optional<int64_t> length);
+  void addOperand(StringRef name, const PyValue &value) {
+    names.push_back(in.keepText(name));
+    operands.push_back(in.materialize(value));
+  }
+  bool isDefault(const SchemaArgument &argument, const PyValue &value);
+  /// How many tensors a result that is a list has.
+  std::optional<int64_t> countResults(llvm::ArrayRef<Result> args);
+  Result argument(llvm::ArrayRef<Result> args, StringRef name) {
+    const SchemaArgument *found = schema.find(name);
+    return found ? args[size_t(found - schema.arguments.data())] : std::nullopt;
+  }
+
+  Interpreter &in;
+  const Schema &schema;
+  Position at;
+  OpBuilder &b;
+  llvm::SmallVector<mlir::Value> operands;
+  llvm::SmallVector<StringRef> names;
+  NamedAttrList attributes;
+};
+
+} // namespace tc::torchscript
+
+bool ATenCall::isDefault(const SchemaArgument &argument, const PyValue &value) {
+  std::optional<torch::SchemaValue> given = argument.defaultValue();
+  if (!given)
+    return false;
+  auto sameList = [&](auto &list, auto same) {
+    return value.is(Kind::List) && value.held->items.size() == list.size() &&
+           llvm::all_of(llvm::zip_equal(list, value.held->items), same);
+  };
+  if (std::holds_alternative<std::monostate>(*given))
+    return value.isNone();
+  if (auto *flag = std::get_if<bool>(&*given))
+    return value.is(Kind::Bool) && (value.integer != 0) == *flag;
+  if (auto *number = std::get_if<int64_t>(&*given)) {
+    if (argument.type.required().kind == SchemaKind::List)
+      return value.is(Kind::List) &&
+             llvm::all_of(value.held->items, [&](const PyValue &v) { return v.is(Kind::Int) && v.integer == *number; });
+    return value.is(Kind::Int) && value.integer == *number;
+  }
+  if (auto *number = std::get_if<double>(&*given))
+    return value.is(Kind::Float) && value.number == *number;
+  if (auto *text = std::get_if<std::string>(&*given))
+    return value.is(Kind::String) && value.held->text == *text;
+  if (auto *list = std::get_if<std::vector<int64_t>>(&*given))
+    return sameList(*list, [](auto pair) {
+      return std::get<1>(pair).is(Kind::Int) && std::get<1>(pair).integer == std::get<0>(pair);
+    });
+  return false;
+}
+
+bool ATenCall::addList(StringRef name, const SchemaType &element, const PyValue &value, std::optional<int64_t> length) {
+  std::vector<PyValue> items;
+  if (value.is(Kind::List) || value.is(Kind::Tuple))
+    items = value.held->items;
+  else
+    items.assign(size_t(length.value_or(1)), value);
+  SchemaKind kind = element.required().kind;
+  if (kind == SchemaKind::Tensor) {
+    for (auto [i, item] : llvm::enumerate(items))
+      if (!item.isNone())
+        addOperand((name + "." + Twine(i)).str(), item);
+    attributes.set((name + ".count").str(), b.getI64IntegerAttr(int64_t(items.size())));
+    return true;
+  }
+  llvm::SmallVector<Attribute> entries;
+  bool allKnown = true;
+  for (auto [i, item] : llvm::enumerate(items)) {
+    PyValue number = item;
+    if (number.isTensor()) {
+      Result held = in.toNumber(number, kind == SchemaKind::Float ? Kind::SymFloat : Kind::SymInt, at);
+      if (!held)
+        return false;
+      number = *held;
+    }
+    items[i] = number = in.resolve(number);
+    allKnown &= number.isNumber();
+    if (number.isSymbolic()) {
+      std::string operand = (name + "." + Twine(i)).str();
+      addOperand(operand, number);
+      entries.push_back(b.getStringAttr(operand));
+    } else if (number.is(Kind::Float)) {
+      entries.push_back(b.getF64FloatAttr(number.number));
+    } else if (number.is(Kind::String)) {
+      entries.push_back(b.getStringAttr(number.held->text));
+    } else {
+      entries.push_back(b.getI64IntegerAttr(number.integer));
+    }
+  }
+  if (!allKnown)
+    attributes.set(name, b.getArrayAttr(entries));
+  else if (kind == SchemaKind::Float)
+    attributes.set(name,
+                   b.getDenseF64ArrayAttr(llvm::map_to_vector(items, [](const PyValue &v) { return v.asDouble(); })));
+  else if (kind == SchemaKind::Bool)
+    attributes.set(
+        name, b.getDenseBoolArrayAttr(llvm::map_to_vector(items, [](const PyValue &v) -> bool { return v.integer; })));
+  else if (kind == SchemaKind::Int || kind == SchemaKind::SymInt)
+    attributes.set(name,
+                   b.getDenseI64ArrayAttr(llvm::map_to_vector(items, [](const PyValue &v) { return v.integer; })));
+  else
+    attributes.set(name, b.getArrayAttr(entries));
+  return true;
+}
+
+bool ATenCall::addArgument(const SchemaArgument &argument, const PyValue &given) {
+  const SchemaType &type = argument.type.required();
+  StringRef name = argument.name;
+  if (isDefault(argument, given))
+    return true;
+  if (given.isNone()) {
+    if (!argument.defaultText)
+      return true;
+    in.fail(at, "argument \"" + name + "\" of " + schema.domain + "::" + schema.name +
+                    " is None, which differs from its default and is not supported; give a value");
+    return false;
+  }
+  PyValue value = given;
+  if (type.kind == SchemaKind::List)
+    return addList(name, type.elements[0], value, type.length);
+  if (type.kind == SchemaKind::Tensor) {
+    addOperand(name, value);
+    return true;
+  }
+  // Only a number that a tensor holds fits where no tensor does.
+  if (value.isTensor() && type.kind != SchemaKind::Any && type.kind != SchemaKind::Variable) {
+    Result held;
+    if (type.kind == SchemaKind::Scalar) {
+      std::optional<RankedTensorType> tensor = in.typeOf(value, at);
+      if (!tensor)
+        return false;
+      Type element = tensor->getElementType();
+      held = in.toNumber(value,
+                         isa<FloatType>(element) ? Kind::SymFloat
+                         : element.isInteger(1)  ? Kind::SymBool
+                                                 : Kind::SymInt,
+                         at);
+    } else {
+      held = in.toNumber(value,
+                         type.kind == SchemaKind::Float  ? Kind::SymFloat
+                         : type.kind == SchemaKind::Bool ? Kind::SymBool
+                                                         : Kind::SymInt,
+                         at);
+    }
+    if (!held)
+      return false;
+    value = *held;
+  }
+  value = in.resolve(value);
+  switch (type.kind) {
+  case SchemaKind::ScalarType: {
+    Type element = typeOfCode(b.getContext(), value.integer);
+    if (!element) {
+      in.fail(at, "argument \"" + name + "\" of " + schema.domain + "::" + schema.name + " is element type number " +
+                      Twine(value.integer) + ", which tc does not know; use a float, int or bool type");
+      return false;
+    }
+    attributes.set(name, TypeAttr::get(element));
+    return true;
+  }
+  case SchemaKind::Layout:
+    attributes.set(name, b.getStringAttr("as_layout"));
+    return true;
+  case SchemaKind::MemoryFormat:
+    attributes.set(name, b.getStringAttr("as_memory_format"));
+    return true;
+  case SchemaKind::Device:
+    attributes.set(name, b.getStringAttr("as_device"));
+    return true;
+  default:
+    break;
+  }
+  if (value.isSymbolic()) {
+    attributes.set(name, b.getStringAttr(name));
+    addOperand(name, value);
+  } else if (value.is(Kind::Bool)) {
+    attributes.set(name, b.getBoolAttr(value.integer));
+  } else if (value.is(Kind::Int)) {
+    if (type.kind == SchemaKind::Float)
+      attributes.set(name, b.getF64FloatAttr(double(value.integer)));
+    else
+      attributes.set(name, b.getI64IntegerAttr(value.integer));
+  } else if (value.is(Kind::Float)) {
+    attributes.set(name, b.getF64FloatAttr(value.number));
+  } else if (value.is(Kind::String)) {
+    attributes.set(name, b.getStringAttr(value.held->text));
+  } else {
+    in.fail(at, "argument \"" + name + "\" of " + schema.domain + "::" + schema.name + " is " + describe(value) +
+                    ", which is not supported; give tensors, numbers and lists of them");
+    return false;
+  }
+  return true;
+}
+
+std::optional<int64_t> ATenCall::countResults(llvm::ArrayRef<Result> args) {
+  StringRef name = schema.name;
+  name.consume_front("unsafe_");
+  auto integer = [&](StringRef argumentName, int64_t otherwise) {
+    Result value = argument(args, argumentName);
+    PyValue known = value ? in.resolve(*value) : PyValue::ofInt(otherwise);
+    return known.is(Kind::Int) ? std::optional<int64_t>(known.integer) : std::nullopt;
+  };
+  auto listLength = [&](StringRef argumentName) -> std::optional<int64_t> {
+    Result value = argument(args, argumentName);
+    if (!value || !value->is(Kind::List))
+      return std::nullopt;
+    return int64_t(value->held->items.size());
+  };
+  for (StringRef list : {"tensors", "self"})
+    if (const SchemaArgument *found = schema.find(list); found && found->type.isListOf(SchemaKind::Tensor))
+      return listLength(list);
+  if (name == "split_with_sizes")
+    return listLength("split_sizes");
+  if (std::optional<int64_t> sizes = name == "split" ? listLength("split_size") : std::nullopt)
+    return sizes;
+  if (std::optional<int64_t> indices = name.ends_with("split") ? listLength("indices") : std::nullopt)
+    return *indices + 1;
+  if (std::optional<int64_t> parts =
+          name == "tensor_split" || name.ends_with("split") ? integer("sections", -1) : std::nullopt;
+      parts && *parts > 0)
+    return parts;
+  Result self = argument(args, "self");
+  std::optional<RankedTensorType> type = self && self->isTensor() ? in.typeOf(*self, at) : std::nullopt;
+  if (!type)
+    return std::nullopt;
+  if (schema.name == "where" || schema.name == "nonzero_numpy")
+    return type->getRank();
+  std::optional<int64_t> dim = integer("dim", 0);
+  if (dim && *dim < 0)
+    *dim += type->getRank();
+  if (!dim || *dim < 0 || *dim >= type->getRank())
+    return std::nullopt;
+  int64_t size = type->getDimSize(*dim);
+  if (name == "chunk") {
+    std::optional<int64_t> chunks = integer("chunks", 1);
+    if (!chunks || *chunks < 1 || ShapedType::isDynamic(size))
+      return chunks;
+    // Fewer where they would be empty, but one at least.
+    int64_t each = std::max<int64_t>(1, llvm::divideCeil(size, *chunks));
+    return size == 0 ? *chunks : llvm::divideCeil(size, each);
+  }
+  if (ShapedType::isDynamic(size))
+    return std::nullopt;
+  if (name == "unbind")
+    return size;
+  std::optional<int64_t> each = integer("split_size", 0);
+  if (name == "split" && each && *each > 0)
+    return std::max<int64_t>(1, llvm::divideCeil(size, *each));
+  return std::nullopt;
+}
+
+Result ATenCall::emit(llvm::ArrayRef<Result> args) {
+  for (auto [argument, value] : llvm::zip_equal(schema.arguments, args))
+    if (value && !addArgument(argument, *value))
+      return std::nullopt;
+  attributes.set("arg_names", b.getStrArrayAttr(names));
+  Type unknown = base::UnknownType::get(b.getContext());
+  llvm::SmallVector<Type> types;
+  llvm::SmallVector<Kind> kinds;
+  llvm::SmallVector<int64_t> counts; // -1: one that is no list
+  for (const SchemaArgument &result : schema.results) {
+    if (result.type.isListOf(SchemaKind::Tensor)) {
+      std::optional<int64_t> count = countResults(args);
+      if (!count)
+        return in.hasFailed() || in.hasRaised() ? std::nullopt
+                                                : in.fail(at, schema.domain + "::" + schema.name +
+                                                                  " gives a number of tensors that only a run "
+                                                                  "knows; fix the size with --shape or --dim");
+      if (*count > 100'000)
+        return in.fail(at, schema.domain + "::" + schema.name + " gives more than 100,000 tensors");
+      counts.push_back(*count);
+      types.append(size_t(*count), unknown);
+      kinds.append(size_t(*count), Kind::Tensor);
+      continue;
+    }
+    counts.push_back(-1);
+    types.push_back(unknown);
+    SchemaKind kind = result.type.required().kind;
+    kinds.push_back(kind == SchemaKind::Int || kind == SchemaKind::SymInt ? Kind::SymInt
+                    : kind == SchemaKind::Float                           ? Kind::SymFloat
+                    : kind == SchemaKind::Bool                            ? Kind::SymBool
+                                                                          : Kind::Tensor);
+    if (kind != SchemaKind::Tensor && kinds.back() == Kind::Tensor)
+      return in.fail(at, schema.domain + "::" + schema.name + " gives " + result.type.str() +
+                             ", which is not supported; results may be tensors and numbers");
+  }
+  auto node = graph::NodeOp::create(b, in.locationOf(schema.name, at), schema.domain, schema.nodeType(), 1, types,
+                                    operands, attributes);
+  for (auto [argument, value] : llvm::zip_equal(schema.arguments, args)) {
+    if (!value)
+      continue;
+    if (argument.isWritten()) {
+      if (value->held)
+        value->held->items.resize(value->isTensor() ? 0 : value->held->items.size());
+      if (value->isTensor())
+        in.uncheckedWrites.push_back(value->graph ? value->graph : node.getInputs()[0]);
+    } else if (argument.type.findAlias() && value->isTensor() && value->held) {
+      value->held->items.clear(); // its number may be written through the other name
+    }
+  }
+  std::vector<PyValue> results;
+  unsigned next = 0;
+  for (int64_t count : counts) {
+    auto take = [&] {
+      PyValue value = PyValue::ofGraph(kinds[next], node.getOutputs()[next]);
+      ++next;
+      return value;
+    };
+    if (count < 0) {
+      results.push_back(take());
+      continue;
+    }
+    std::vector<PyValue> items;
+    for (int64_t i = 0; i < count; ++i)
+      items.push_back(take());
+    results.push_back(in.makeList(std::move(items), "Tensor"));
+  }
+  return results.empty() ? PyValue() : results.size() == 1 ? results[0] : in.makeTuple(std::move(results));
+}
+
+/// What operators give of tensors that hold known integers: traced code computes sizes with them. Nullopt without a
+/// message where it is none of these.
+static Result foldKnown(Interpreter &in, StringRef name, Values args, NamedValues named, Position at) {
+  if (args.empty() || !llvm::all_of(named, [](const NamedValue &v) {
+        return v.name != "alpha" || (v.value.is(Kind::Int) && v.value.integer == 1);
+      }))
+    return std::nullopt;
+  if (!args[0].isTensor())
+    return std::nullopt;
+  std::vector<PyValue> numbers;
+  for (const PyValue &arg : args.take_front(2)) {
+    const PyValue *known = knownNumber(arg);
+    if (arg.isTensor() && !known)
+      return std::nullopt;
+    PyValue number = known ? *known : arg;
+    if (!number.is(Kind::Int) && !number.is(Kind::SymInt))
+      return std::nullopt;
+    numbers.push_back(in.resolve(number));
+  }
+  StringRef op = llvm::is_contained({"add", "sub", "mul", "remainder"}, name) ? name
+                 : name == "floor_divide"                                     ? "floordiv"
+                                                                              : "";
+  if (name == "div")
+    for (const NamedValue &value : named)
+      if (value.name == "rounding_mode" && value.value.is(Kind::String)) {
+        // Towards zero is downwards where nothing is negative.
+        bool isPositive = llvm::all_of(numbers, [](const PyValue &v) { return v.is(Kind::Int) && v.integer >= 0; });
+        op = value.value.held->text == "floor" || isPositive ? "floordiv" : "";
+      }
+  if (op.empty() || args.size() != 2 ||
+      (op != "add" && op != "sub" && op != "mul" && numbers[1].is(Kind::Int) && numbers[1].integer == 0))
+    return std::nullopt;
+  Result number = in.arithmetic(op, numbers[0], numbers[1], at);
+  return number ? in.callPrimNumber(*number) : std::nullopt;
+}
+
+Result Interpreter::callATen(StringRef name, Values args, NamedValues named, Position at) {
+  if (Result known = foldKnown(*this, name, args, named, at); known || hasFailed() || hasRaised())
+    return known;
+  StringRef domain = "aten", type = name;
+  if (name.contains("::"))
+    std::tie(domain, type) = name.split("::");
+  // In-place changes of a tensor's shape would change what all its other names are.
+  static const char *const kReshaping[] = {"squeeze_",  "unsqueeze_", "transpose_", "t_",   "swapaxes_",
+                                           "swapdims_", "resize_",    "resize_as_", "set_", "as_strided_"};
+  if (domain == "aten" && llvm::is_contained(kReshaping, type))
+    return fail(at, "aten::" + type + " changes the shape of a tensor in place, which is not supported; use " +
+                        type.drop_back() + " and its result");
+  if (domain == "aten")
+    if (Result upgraded = upgrade(type, args, named, at); upgraded || hasFailed() || hasRaised())
+      return upgraded;
+  if (domain == "aten" && type.starts_with("_"))
+    if (Result parts = decompose(type, args, at); parts || hasFailed() || hasRaised())
+      return parts;
+  llvm::ArrayRef<const Schema *> overloads = torch::findOverloads(domain, type);
+  if (overloads.empty()) {
+    // An operator of the user's own, or one that PyTorch no longer has: the conversion says so, or finds a handler.
+    return fail(at, domain + "::" + type +
+                        " is no operator that tc knows the signature of; export the model with "
+                        "torch.export, or replace the operator");
+  }
+  bool ofTensors = llvm::any_of(args, hasTensor) ||
+                   llvm::any_of(named, [](const NamedValue &value) { return hasTensor(value.value); });
+  for (bool converts : {false, true})
+    for (const Schema *schema : overloads) {
+      // Operators on numbers alone were tried before.
+      if (!givesTensors(*schema) && (!ofTensors || converts) && schema->results.size() == 1)
+        continue;
+      if (std::optional<std::vector<Result>> all = match(*schema, args, named, converts))
+        return ATenCall(*this, *schema, at).emit(*all);
+    }
+  std::string given;
+  for (const PyValue &arg : args)
+    given += (given.empty() ? "" : ", ") + describe(arg).str();
+  for (const NamedValue &value : named)
+    given += (given.empty() ? "" : ", ") + value.name.str() + "=" + describe(value.value).str();
+  return fail(at, "no overload of " + domain + "::" + type + " takes (" + given +
+                      "); the archive is damaged, or its PyTorch is newer than " + "tc's table");
+}

@@ -1,0 +1,27 @@
+//===- Archive.cpp - the members of a TorchScript archive ---------------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Archive.h"
+
+using namespace llvm;
+using namespace tc::torchscript;
+
+Expected<const SourceFile *> Archive::findSource(StringRef qualifier) {
+  auto [entry, isNew] = sources.try_emplace(qualifier);
+  if (!isNew)
+    return entry->second.get();
+  std::string path = "code/" + qualifier.str() + ".py";
+  std::replace(path.begin() + 5, path.end() - 3, '.', '/');
+  Expected<std::optional<std::string>> text = readCode(path);
+  if (!text)
+    return text.takeError();
+  if (!*text)
+    return nullptr;
+  Expected<std::unique_ptr<SourceFile>> parsed = parseSource(path, std::move(**text));
+  if (!parsed)
+    return parsed.takeError();
+  return (sources[qualifier] = std::move(*parsed)).get();
+}

@@ -1,0 +1,191 @@
+//===- Interpreter.h - runs an archive's code with unknown tensors --------------------------------------*- C++ -*-===//
+//
+// All calls are inlined, branches on known values taken and loops unrolled. What remains are operators on tensors,
+// which are appended to the graph (ATenCalls.cpp). Numbers that only a run knows are 0-D values of the graph; a branch
+// on one becomes an If, a `raise` behind one a check.
+//
+// Functions that can fail return nullopt or false after fail(), whose first message stays.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_LIB_FRONTEND_TORCHSCRIPT_INTERPRETER_H
+#define TC_LIB_FRONTEND_TORCHSCRIPT_INTERPRETER_H
+
+#include "Value.h"
+
+#include "tc/Frontend/TorchScript.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/StringSaver.h"
+
+#include <deque>
+
+namespace tc::torchscript {
+
+class Archive;
+using Result = std::optional<PyValue>;
+using Values = llvm::ArrayRef<PyValue>;
+
+/// An argument that a call names.
+struct NamedValue {
+  llvm::StringRef name;
+  PyValue value;
+};
+using NamedValues = llvm::ArrayRef<NamedValue>;
+
+/// Whether `a is b` holds for sure: same number, string, None, or the same list or object.
+bool isSame(const PyValue &a, const PyValue &b);
+
+class Interpreter {
+public:
+  Interpreter(Archive &archive, mlir::OpBuilder &builder) : archive(archive), builder(builder), strings(allocator) {}
+
+  /// From now on, objects that are there keep their attributes: what a run leaves in them is lost.
+  void freezeObjects() { frozenBirth = pool.size(); }
+  void setVersion(int64_t newVersion) { version = newVersion; }
+  void setConstants(std::vector<PyValue> values) { constants = std::move(values); }
+  void setOracle(std::unique_ptr<ValueOracle> newOracle) { oracle = std::move(newOracle); }
+  Result callMethod(const PyValue &object, llvm::StringRef method, Values args, NamedValues named, Position at);
+
+  // --- values ---
+  Held *newHeld();
+  PyValue makeString(llvm::StringRef text);
+  PyValue makeDevice(llvm::StringRef text);
+  PyValue makeList(std::vector<PyValue> items, llvm::StringRef elementType = "");
+  PyValue makeTuple(std::vector<PyValue> items);
+  llvm::StringRef keepText(llvm::StringRef text) { return strings.save(text); }
+
+  // --- errors ---
+  /// Always nullopt. `what` ends in what to do, after a semicolon.
+  std::nullopt_t fail(Position at, const llvm::Twine &what);
+  bool hasFailed() const { return !error.empty(); }
+  const std::string &message() const { return error; }
+
+  // --- tensors (ATenCalls.cpp, TensorQueries.cpp) ---
+  /// The graph value of a tensor or symbolic number; numbers become constants.
+  mlir::Value materialize(const PyValue &value);
+  std::optional<mlir::RankedTensorType> typeOf(const PyValue &tensor, Position at);
+  /// One size, known or symbolic.
+  Result sizeOf(const PyValue &tensor, int64_t dim, Position at);
+  /// A scalar of the graph as a number where the oracle knows it.
+  PyValue resolve(PyValue value);
+  /// The number that a tensor of one element holds.
+  Result toNumber(const PyValue &tensor, Kind kind, Position at);
+  /// Calls torch.NAME with the overload that its arguments choose.
+  Result callATen(llvm::StringRef name, Values args, NamedValues named, Position at);
+  /// An operator of Python on symbolic numbers, `_operator.add`.
+  Result callSymbolic(llvm::StringRef name, Values args, Kind kind, Position at);
+  /// A tensor of a number, which stays known.
+  Result callPrimNumber(const PyValue &number);
+  bool hasRaised() const { return !raised.empty(); }
+  void emitAssert(const PyValue &condition, llvm::StringRef message, Position at);
+  mlir::Location locationOf(llvm::StringRef op, Position at);
+
+  // --- operators on known values (HostOperators*.cpp) ---
+  /// Null where `name` ("aten::len") has none for such arguments; then nothing was said.
+  using HostOperator = Result (*)(Interpreter &, Values, Position);
+  static HostOperator findHostOperator(llvm::StringRef name);
+  /// Says of a host operator's arguments that they are not for it: the operator may be one of tensors.
+  std::nullopt_t decline() {
+    declined = true;
+    return std::nullopt;
+  }
+  Result arithmetic(llvm::StringRef op, const PyValue &a, const PyValue &b, Position at);
+  Result compare(llvm::StringRef op, const PyValue &a, const PyValue &b, Position at);
+  Result logicalNot(const PyValue &value, Position at);
+  Result getItem(const PyValue &container, const PyValue &index, Position at);
+  bool setItem(const PyValue &container, const PyValue &index, const PyValue &item, Position at);
+  /// Before a list, dict or object changes.
+  bool mayChange(const Held *held, Position at);
+  /// Whether two values are equal, as a bool that may be symbolic.
+  Result equal(const PyValue &a, const PyValue &b, Position at);
+
+  Result callOperator(llvm::StringRef name, Values args, NamedValues named, Position at);
+  /// Something happened instead of a result: an exception was raised.
+  std::nullopt_t raise(Position at, const llvm::Twine &what);
+
+  Archive &archive;
+  mlir::OpBuilder &builder;
+
+private:
+  enum class Flow : uint8_t { Next, Return, Break, Continue, Raised, Failed };
+  struct Frame {
+    const SourceFile *file = nullptr;
+    const Function *function = nullptr;
+    const Held *self = nullptr;
+    llvm::DenseMap<llvm::StringRef, PyValue> locals;
+    PyValue returned;
+    Position at;
+    Frame *caller = nullptr;
+  };
+
+  // --- statements (Interpreter.cpp) ---
+  Result callFunction(const SourceFile &file, const Function &function, const PyValue *self, Values args,
+                      NamedValues named, Position at);
+  Flow runBlock(Body block);
+  Flow run(const Stmt &stmt);
+  Flow runIf(const Stmt &stmt);
+  Flow runBranches(const Stmt &stmt, const PyValue &condition);
+  Flow runFor(const Stmt &stmt);
+  Flow runWhile(const Stmt &stmt);
+  Flow failed() const { return raised.empty() || hasFailed() ? Flow::Failed : Flow::Raised; }
+  bool assign(const Expr &target, const PyValue &value);
+  bool assignAll(llvm::ArrayRef<const Expr *> targets, bool isUnpacking, const PyValue &value, Position at);
+  std::optional<bool> truth(const PyValue &value, Position at, PyValue *unknown);
+  bool spend(Position at);
+
+  // --- expressions (Expressions.cpp) ---
+  Result eval(const Expr &expr);
+  Result evalName(const Expr &expr);
+  Result evalAttribute(const Expr &expr);
+  Result evalCall(const Expr &expr);
+  Result evalSubscript(const Expr &expr);
+  Result evalBinary(const Expr &expr);
+  Result getAttribute(const PyValue &base, llvm::StringRef name, Position at);
+  Result callValue(const PyValue &callee, Values args, NamedValues named, Position at);
+  Result callForm(llvm::StringRef form, const Expr &call);
+  Result callTensorMethod(const PyValue &self, llvm::StringRef name, Values args, NamedValues named, Position at);
+  Result callPrim(llvm::StringRef name, Values args, NamedValues named, Position at, bool &isKnown);
+  /// A value that a program says is of this type: int of a tensor is the number in it.
+  Result convertTo(const Expr &type, PyValue value, Position at);
+  std::optional<bool> isInstance(const Expr &type, const PyValue &value, Position at);
+  Result namespaceMember(const PyValue &space, llvm::StringRef name, Position at);
+
+  std::deque<Held> pool;
+  llvm::BumpPtrAllocator allocator;
+  llvm::UniqueStringSaver strings;
+  std::string error, raised;
+  std::unique_ptr<ValueOracle> oracle;
+  std::vector<PyValue> constants; ///< CONSTANTS.c0, ...
+  Frame *frame = nullptr;
+  int depth = 0, calls = 0;
+  uint64_t steps = 0;
+  bool declined = false;
+  /// Values born before this are outside of the branch that is run.
+  uint64_t branchBirth = 0;
+  uint64_t frozenBirth = 0;
+  int64_t nodeCount = 0;
+  llvm::DenseMap<std::pair<mlir::Value, int64_t>, mlir::Value> sizeNodes;
+  /// Tensors that were written: whether they hold integers is asked when it matters.
+  bool writesIntegers();
+  llvm::SmallVector<mlir::Value> uncheckedWrites;
+  bool hasIntegerWrites = false;
+  /// Numbers read from tensors after such a write, and what is computed of them.
+  llvm::DenseSet<mlir::Value> dataNumbers;
+  /// Of the archive's operators; old ones mean other things.
+  int64_t version = 10;
+  /// A call as an older PyTorch meant it; nullopt without a message where nothing differs.
+  Result upgrade(llvm::StringRef name, Values args, NamedValues named, Position at);
+  /// An operator that only traces hold, by others; nullopt without a message where it is none.
+  Result decompose(llvm::StringRef name, Values args, Position at);
+  friend class ATenCall;
+};
+
+} // namespace tc::torchscript
+
+#endif // TC_LIB_FRONTEND_TORCHSCRIPT_INTERPRETER_H

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What tc-compile says of archives with other code: errors.py ARCHIVE FOLDER
+
+Each case replaces the body of forward, or a member, of an archive that is right."""
+import os, re, subprocess, sys, zipfile
+
+good, folder = sys.argv[1], sys.argv[2]
+BODIES = {
+    "fork": "def g():\n      return x\n    y = fork(g)\n    return y",
+    "class": "y = __torch__.torch.classes.quantized.Conv2dPackedParamsBase\n    return x",
+    "method": "return (self).missing(x, )",
+    "attribute": "return self.missing",
+    "variable": "return y",
+    "operator": "return torch.no_such_operator(x)",
+    "arguments": "return torch.relu(x, 1, 2)",
+    "prim": "return ops.prim.rpc_async(x)",
+    "constant": "return CONSTANTS.c7",
+    "raise": 'ops.prim.RaiseException("never {}", "builtins.ValueError")\n    return x',
+    "endless": "while True:\n      pass\n    return x",
+    "recursion": "return (self).forward(x, )",
+    "state": "self.training = True\n    return x",
+    "in-place shape": "return torch.unsqueeze_(x, 0)",
+    "strides": "return torch.add(x, torch.stride(x, 0))",
+    "text": 'return "y"',
+    "nothing": "return None",
+    "index": "return [x][3]",
+    "gradient": "return torch.grad([x], [x])",
+    "huge": "return torch.add(x, torch.mul(9223372036854775807, 2))",
+    "zero": "return torch.add(x, torch.floordiv(1, 0))",
+    "list": "l = torch.mul([1], 100000000)\n    return x",
+}
+
+
+def run(name, edit):
+    path = f"{folder}/{name.replace(' ', '-')}.pt"
+    with zipfile.ZipFile(good) as old, zipfile.ZipFile(path, "w") as new:
+        for info in old.infolist():
+            data = edit(info.filename.split("/", 1)[1], old.read(info))
+            if data is not None:
+                new.writestr(info.filename, data)
+    result = subprocess.run(["tc-compile", path, "-q", "-o", f"{folder}/out.bin", "--shape", "x=2,4:f32"], capture_output=True, text=True)
+    text = (result.stdout + result.stderr).replace(folder + "/", "").strip()
+    # The mangled names that PyTorch counts up in one process are no part of what is tested.
+    print(f"{name}: {result.returncode}: {re.sub(r'___torch_mangle_[0-9]+', 'MANGLED', text)}")
+
+
+for name, body in BODIES.items():
+    def edit(member, data, body=body):
+        if b"class MLP" not in data:
+            return data
+        head, _ = data.decode().split("-> Tensor:\n")
+        return (head + "-> Tensor:\n    " + body + "\n").encode()
+    run(name, edit)
+run("syntax", lambda member, data: data.replace(b"return ", b"return ((") if b"class MLP" in data else data)
+run("no code", lambda member, data: None if member.startswith("code/") else data)
+run("no version", lambda member, data: None if member.endswith("version") else data)
+run("version 99", lambda member, data: b"99\n" if member.endswith("version") else data)
+run("no weights", lambda member, data: None if member == "data/0" else data)
+run("empty pickle", lambda member, data: b"\x80\x02)." if member == "data.pkl" else data)

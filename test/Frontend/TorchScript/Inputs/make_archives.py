@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes the archives of this folder with their inputs and outputs: make_archives.py (PyTorch 2.15, numpy).
+
+They are rewritten without debug information, so that they stay small; the code and the pickles are PyTorch's."""
+import io, os, warnings, zipfile
+from typing import Dict, List, NamedTuple, Optional
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+warnings.filterwarnings("ignore")
+torch.manual_seed(0)
+torch.set_grad_enabled(False)
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def write(name, module, inputs, edit=None, want=None):
+    buffer = io.BytesIO()
+    torch.jit.save(module, buffer)
+    with zipfile.ZipFile(buffer) as old, zipfile.ZipFile(f"{HERE}/{name}.pt", "w", zipfile.ZIP_STORED) as new:
+        for info in old.infolist():
+            path = name + info.filename[info.filename.index("/"):]
+            if path.endswith(".debug_pkl") or path.endswith("serialization_id"):
+                continue
+            data = old.read(info)
+            if edit:
+                data = edit(path, data)
+            kind = zipfile.ZIP_DEFLATED if "/code/" in path else zipfile.ZIP_STORED
+            new.writestr(zipfile.ZipInfo(path), data, compress_type=kind)
+    outputs = want if want is not None else module(*[x.clone() for x in inputs])
+    flat = outputs if isinstance(outputs, (tuple, list)) else outputs.values() if isinstance(outputs, dict) else [outputs]
+    names = getattr(type(outputs), "_fields", None) or (list(outputs) if isinstance(outputs, dict) else None)
+    np.savez(f"{HERE}/{name}.in.npz", **{f"input_{i}": x.numpy() for i, x in enumerate(inputs)})
+    np.savez(f"{HERE}/{name}.out.npz", **{names[i] if names else f"output_{i}": x.numpy() for i, x in enumerate(flat)})
+
+
+class MLP(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 8), nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.b(F.relu(self.a(x)))
+
+
+class Conv(nn.Module):
+    """Batch normalisation asks for the rank of its input, pooling has an optional list."""
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm, self.pool, self.out = nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.MaxPool2d(2), nn.Linear(8, 3)
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x):
+        x = self.pool(F.relu(self.norm(self.conv(x))))
+        return self.out(self.drop(torch.flatten(x, 1)))
+
+
+class Branches(nn.Module):
+    """A training flag, an optional input, a string, a default, and an early return; a list over modules; breaks."""
+    def __init__(self):
+        super().__init__()
+        self.mode, self.scale, self.words = "twice", 3, {"twice": 2.0, "thrice": 3.0}
+        self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(3)])
+
+    def forward(self, x, y: Optional[torch.Tensor] = None, flag: bool = True):
+        if self.training:
+            raise RuntimeError("not for training")
+        if x.dim() != 2 or x.size(1) != 4:
+            raise ValueError("expected [N, 4], got {}".format(x.size()))
+        if y is not None:
+            return x + y
+        parts: List[torch.Tensor] = []
+        for i, layer in enumerate(self.layers):
+            x = layer(x)
+            if i % 2 == 0:
+                parts.append(x * self.words[self.mode])
+        i = 0
+        while flag:
+            if i >= self.scale:
+                break
+            i += 1
+        sizes = [s for s in [5, 2, 9]]
+        sizes.sort()
+        return torch.cat(parts, dim=1) * float(i) + len(self.mode) + sizes[-1] % 4
+
+
+class Pair(NamedTuple):
+    sum: torch.Tensor
+    product: torch.Tensor
+
+
+class Tuples(nn.Module):
+    def forward(self, x, y):
+        return Pair(x + y, x * y)
+
+
+class Dicts(nn.Module):
+    def forward(self, x) -> Dict[str, torch.Tensor]:
+        result: Dict[str, torch.Tensor] = {}
+        result["twice"] = x * 2.0
+        result["relu"] = torch.relu(x)
+        return result
+
+
+class Sizes(nn.Module):
+    """What a trace computes of sizes: tensors that hold them."""
+    def forward(self, x):
+        b, c, h, w = x.shape
+        return x.reshape(b * c, h * w // 2, 2).permute(1, 0, 2)
+
+
+class Divide(nn.Module):
+    def forward(self, x, y):
+        return torch.div(x, y)
+
+
+R = torch.randn
+write("traced", torch.jit.trace(MLP().eval(), R(2, 4)), [R(2, 4)])
+write("scripted", torch.jit.script(MLP().eval()), [R(2, 4)])
+write("conv", torch.jit.script(Conv().eval()), [R(2, 1, 6, 6)])
+write("frozen", torch.jit.freeze(torch.jit.script(Conv().eval())), [R(2, 1, 6, 6)])
+write("branches", torch.jit.script(Branches().eval()), [R(2, 4)])
+write("tuples", torch.jit.script(Tuples()), [R(2, 3), R(2, 3)])
+write("dicts", torch.jit.script(Dicts()), [R(2, 3)])
+write("sizes", torch.jit.trace(Sizes(), R(2, 3, 4, 5)), [R(2, 3, 4, 5)])
+# Before version 4 integers were divided towards zero.
+x, y = torch.tensor([7, -7, 8, -9]), torch.tensor([2, 2, -3, 4])
+write("version3", torch.jit.script(Divide()), [x, y], want=torch.div(x, y, rounding_mode="trunc"),
+      edit=lambda path, data: b"3\n" if path.endswith("/version") else data)
