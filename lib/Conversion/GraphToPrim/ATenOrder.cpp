@@ -294,12 +294,17 @@ LogicalResult unique(NodeContext &ctx, GroupOrder order) {
   }
   Groups groups = findGroups(b, v, axis, order, /*equalNaN=*/false);
   (void)ctx.set(0, GatherOp::create(b, v, groups.first, axis));
-  // What is not asked for has no elements.
+  // What is not asked for has no elements, or, along a dim, is there all the same: as the model declares it.
+  auto isWanted = [&](size_t i, StringRef flag) {
+    auto declared = dyn_cast<RankedTensorType>(ctx.node()->getResult(i).getType());
+    return c.flag(flag) || (declared ? declared.getRank() != 1 || declared.getDimSize(0) != 0 : !isOfAll);
+  };
   Value none = b.splat(b.getI64Type(), {b.size(0)}, 0);
   Value inverse = isOfAll ? b.reshape(groups.groupOf, sizes) : groups.groupOf;
-  (void)ctx.set(1, c.flag("return_inverse") ? inverse : none);
+  if (ctx.numResults() > 1)
+    (void)ctx.set(1, isWanted(1, "return_inverse") ? inverse : none);
   if (ctx.numResults() > 2)
-    (void)ctx.set(2, c.flag("return_counts") ? groups.counts : none);
+    (void)ctx.set(2, isWanted(2, "return_counts") ? groups.counts : none);
   return success();
 }
 

@@ -47,6 +47,16 @@ graph.func @bools(%x: tensor<4xi1> {graph.name = "x"}, %i: tensor<3xi64> {graph.
 
 // -----
 
+// Along a dim PyTorch numbers the groups whether it is asked for them or not.
+// IR-LABEL: func.func @unique
+// IR-SAME: -> (tensor<?x2xi64, {{.*}}> {tc.name = ""}, tensor<4xi64> {tc.name = ""}, tensor<0xi64> {tc.name = ""})
+graph.func @unique(%x: tensor<4x2xi64> {graph.name = "x"}) -> (tensor<?x2xi64>, tensor<4xi64>, tensor<0xi64>) attributes {opsets = {aten = 1 : i64}} {
+  %y:3 = graph.node "aten":"unique_dim.default" opset 1(%x) {arg_names = ["self"], dim = 0 : i64} : (tensor<4x2xi64>) -> (tensor<?x2xi64>, tensor<4xi64>, tensor<0xi64>) loc("unique")
+  graph.yield %y#0, %y#1, %y#2 : tensor<?x2xi64>, tensor<4xi64>, tensor<0xi64>
+}
+
+// -----
+
 // CHECK: node "many": aten.index.Tensor (opset 1): has more indices than the operand tensor<4xf32> has dims
 graph.func @many(%x: tensor<4xf32> {graph.name = "x"}, %i: tensor<3xi64> {graph.name = "i"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
   %y = graph.node "aten":"index.Tensor" opset 1(%x, %i, %i) {arg_names = ["self", "indices.0", "indices.1"], indices.count = 2 : i64} : (tensor<4xf32>, tensor<3xi64>, tensor<3xi64>) -> !tc.unknown loc("many")
