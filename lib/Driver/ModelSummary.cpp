@@ -135,6 +135,11 @@ llvm::Expected<Object> driver::summarizeModel(StringRef path) {
     amount.elements += tensor.getNumElements();
     amount.bytes += base::getPackedSizeBytes(tensor).value_or(0);
   };
+  // Of all models of an archive, each of which becomes a function of the artifact.
+  Array inputs, outputs;
+  llvm::SmallSetVector<StringRef, 4> symbols;
+  const bool isOneOfSeveral =
+      llvm::count_if(module.getOps<graph::FuncOp>(), [](graph::FuncOp function) { return !function.isPrivate(); }) > 1;
   for (auto function : module.getOps<graph::FuncOp>()) {
     if (function.isPrivate()) {
       functions.push_back(fixUTF8(function.getSymName()));
@@ -144,8 +149,6 @@ llvm::Expected<Object> driver::summarizeModel(StringRef path) {
     for (NamedAttribute entry : function.getOpsets())
       opsets[fixUTF8(entry.getName().strref())] = cast<IntegerAttr>(entry.getValue()).getInt();
     model["opsets"] = std::move(opsets);
-    Array inputs, outputs;
-    llvm::SmallSetVector<StringRef, 4> symbols;
     auto addSymbols = [&](ArrayAttr dims) {
       if (dims)
         for (auto name : dims.getAsRange<StringAttr>())
@@ -159,17 +162,23 @@ llvm::Expected<Object> driver::summarizeModel(StringRef path) {
         count(value.getType());
       }
       addSymbols(function.getArgDims(i));
+      if (isOneOfSeveral)
+        input["function"] = fixUTF8(function.getSymName());
       inputs.push_back(std::move(input));
     }
-    for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
-      outputs.push_back(describeValue(function.getResultName(i), type, function.getResultDims(i)));
-    model["inputs"] = std::move(inputs);
-    model["outputs"] = std::move(outputs);
-    Array names;
-    for (StringRef name : symbols)
-      names.push_back(fixUTF8(name));
-    model["symbols"] = std::move(names);
+    for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
+      Object output = describeValue(function.getResultName(i), type, function.getResultDims(i));
+      if (isOneOfSeveral)
+        output["function"] = fixUTF8(function.getSymName());
+      outputs.push_back(std::move(output));
+    }
   }
+  model["inputs"] = std::move(inputs);
+  model["outputs"] = std::move(outputs);
+  Array names;
+  for (StringRef name : symbols)
+    names.push_back(fixUTF8(name));
+  model["symbols"] = std::move(names);
 
   // Nodes of subgraphs and functions, too: each stands once in the file.
   int64_t nodes = 0;
@@ -246,7 +255,8 @@ void driver::printModelSummary(llvm::raw_ostream &stream, const Object &model) {
     stream << what << "\n";
     for (const llvm::json::Value &entry : *model.getArray(what)) {
       const Object &value = *entry.getAsObject();
-      row(*value.getString("name"),
+      const std::string function = value.getString("function").value_or("").str();
+      row((function.empty() ? "" : function + ": ") + value.getString("name")->str(),
           value.getString("type")->str() + (value.get("has_default") ? ", has a default" : ""));
     }
   }

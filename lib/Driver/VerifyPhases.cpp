@@ -98,6 +98,8 @@ private:
             return refuse(("dim " + Twine(i) + " of " + what).str(), name, refusal);
       return success();
     };
+    if (failed(refuse("model", function.getSymName(), prim::refuseName(function.getSymName()))))
+      return failure();
     llvm::StringSet<> inputs;
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       if (failed(check("input", function.getArgName(i), function.getArgumentTypes()[i], function.getArgDims(i))))
@@ -137,8 +139,8 @@ struct VerifyImport : public driver::impl::VerifyImportPassBase<VerifyImport> {
         publicCount += !function.isPrivate();
       return WalkResult::advance();
     });
-    if (!result.wasInterrupted() && publicCount != 1)
-      result = refuse(getOperation(), "import", "needs exactly one public function");
+    if (!result.wasInterrupted() && publicCount == 0)
+      result = refuse(getOperation(), "import", "needs a public function");
     if (result.wasInterrupted())
       signalPassFailure();
   }

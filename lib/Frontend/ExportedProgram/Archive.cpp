@@ -77,10 +77,14 @@ static const char *describeArchive(const ZipArchive &archive) {
          "torch.export.save";
 }
 
+llvm::Error Archive::error(const Twine &what) const {
+  return llvm::createStringError(path + ": error: " + (name.empty() ? "" : "model \"" + name + "\": ") + what);
+}
+
 llvm::Error Archive::error(llvm::Error why) const { return error(llvm::toString(std::move(why))); }
 
 llvm::Expected<json> Archive::readJson(StringRef name) {
-  llvm::Expected<ZipArchive::Contents> contents = archive.read(name);
+  llvm::Expected<ZipArchive::Contents> contents = archive->read(name);
   if (!contents)
     return error(contents.takeError());
   StringRef source = contents->text();
@@ -124,7 +128,7 @@ llvm::Expected<base::DataAttr> Archive::readIndexed(const json &entry, StringRef
         "is an object of Python or C++, not a tensor, which is not supported; keep it out of the model's graph");
   const std::string name = (folder + path).str();
   if (pickled && pickled->is_boolean() && pickled->get<bool>()) {
-    llvm::Expected<torch::TorchArchive> inner = openInner(name);
+    llvm::Expected<torch::TorchArchive> inner = archive->openInner(name);
     if (!inner)
       return inner.takeError();
     llvm::Expected<torch::Pickle> pickle = inner->pickle("data.pkl");
@@ -147,12 +151,11 @@ llvm::Expected<base::DataAttr> Archive::readIndexed(const json &entry, StringRef
                 "the model is exported");
   if (scalarTypeOf(*code) == torch::ScalarType::Undefined)
     return fail("has element type number " + Twine(*code) + ", which tc does not know; " + kKnownElementTypes);
-  llvm::Expected<torch::ByteRange> storage = archive.record(name);
+  llvm::Expected<torch::ByteRange> storage = archive->record(name);
   if (!storage)
     return storage.takeError();
-  return torch::makeTensor(context, scalarTypeOf(*code), *sizes, *strides,
-                           offset ? integer(member(*offset, "as_int")).value_or(-1) : 0, *storage,
-                           archive.isBigEndian());
+  return archive->makeTensor(scalarTypeOf(*code), *sizes, *strides,
+                             offset ? integer(member(*offset, "as_int")).value_or(-1) : 0, *storage);
 }
 
 llvm::Error Archive::readIndex(StringRef folder, StringRef index) {
@@ -170,21 +173,14 @@ llvm::Error Archive::readIndex(StringRef folder, StringRef index) {
 
 //===--- PyTorch 2.8 and earlier: dicts that torch.save wrote -----------------------------------------------------===//
 
-llvm::Expected<torch::TorchArchive> Archive::openInner(StringRef name) {
-  llvm::Expected<torch::ByteRange> bytes = archive.record(name);
-  if (!bytes)
-    return bytes.takeError();
-  return torch::TorchArchive::open(context, *bytes);
-}
-
 llvm::Error Archive::readSaved(StringRef name) {
   auto fail = [&](llvm::Error why) { return error("member \"" + name + "\": " + llvm::toString(std::move(why))); };
-  llvm::Expected<torch::ByteRange> bytes = archive.record(name);
+  llvm::Expected<torch::ByteRange> bytes = archive->record(name);
   if (!bytes)
     return error(bytes.takeError());
   if (bytes->size == 0) // what PyTorch writes for no dict
     return llvm::Error::success();
-  llvm::Expected<torch::TorchArchive> inner = torch::TorchArchive::open(context, *bytes);
+  llvm::Expected<torch::TorchArchive> inner = archive->openInner(name);
   if (!inner)
     return fail(inner.takeError());
   llvm::Expected<torch::Pickle> pickle = inner->pickle("data.pkl");
@@ -224,59 +220,63 @@ llvm::Error Archive::readProgram(StringRef name) {
                                             : "save it with one of these, or take a newer tc"));
 }
 
-llvm::Error Archive::read() {
-  BlobStore &store = tc::base::getBlobStore(context);
-  llvm::Expected<StringRef> blob = store.addFile(path);
+llvm::Error Archive::openFile() {
+  llvm::Expected<StringRef> blob = tc::base::getBlobStore(context).addFile(path);
   if (!blob)
     return blob.takeError();
   llvm::Expected<torch::TorchArchive> opened = torch::TorchArchive::open(context, *blob);
   if (!opened)
     return error(opened.takeError());
-  archive = std::move(*opened);
-  if (archive.has(kOldProgram)) { // PyTorch 2.4 to 2.7
-    if (llvm::Error e = readProgram(kOldProgram))
-      return e;
-    for (const char *name : {"serialized_state_dict.pt", "serialized_constants.pt"})
-      if (archive.has(name))
-        if (llvm::Error e = readSaved(name))
-          return e;
-    return llvm::Error::success();
-  }
+  archive = std::make_shared<torch::TorchArchive>(std::move(*opened));
+  return llvm::Error::success();
+}
+
+llvm::Error Archive::readOldLayout() {
+  if (llvm::Error e = readProgram(kOldProgram))
+    return e;
+  for (const char *saved : {"serialized_state_dict.pt", "serialized_constants.pt"})
+    if (archive->has(saved))
+      if (llvm::Error e = readSaved(saved))
+        return e;
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::vector<std::string>> Archive::findModels() {
   std::optional<ZipArchive::Contents> format;
-  if (archive.has("archive_format")) {
-    llvm::Expected<ZipArchive::Contents> found = archive.read("archive_format");
+  if (archive->has("archive_format")) {
+    llvm::Expected<ZipArchive::Contents> found = archive->read("archive_format");
     if (!found)
       return error(found.takeError());
     format = std::move(*found);
   }
   if (!format || StringRef(format->text()).trim() != "pt2")
-    return error(describeArchive(archive.zip()));
+    return error(describeArchive(archive->zip()));
   std::vector<std::string> models;
   bool isCompiled = false;
-  for (const ZipArchive::Member &entry : archive.zip().members()) {
-    StringRef name = entry.name;
-    name.consume_front(archive.root());
-    isCompiled |= name.starts_with("data/aotinductor/");
-    if (name.consume_front("models/") && name.consume_back(".json") && !name.empty())
-      models.push_back(name.str());
+  for (const ZipArchive::Member &entry : archive->zip().members()) {
+    StringRef member = entry.name;
+    member.consume_front(archive->root());
+    isCompiled |= member.starts_with("data/aotinductor/");
+    if (member.consume_front("models/") && member.consume_back(".json") && !member.empty())
+      models.push_back(member.str());
   }
   if (models.empty())
     return error(isCompiled ? "this is a package of AOTInductor, compiled code without a graph; give the archive that "
                               "torch.export.save writes of the same exported program"
                             : "a torch.export archive without a program; the archive is damaged");
   llvm::sort(models);
-  if (models.size() > 1)
-    return error("the archive has " + Twine(models.size()) + " models, \"" + llvm::join(models, "\", \"") +
-                 "\"; save each in an archive of its own with torch.export.save");
-  const std::string &model = models.front();
+  return models;
+}
+
+llvm::Error Archive::readModel(const std::string &model) {
   if (llvm::Error e = readProgram("models/" + model + ".json"))
     return e;
   for (auto [folder, index] :
        {std::pair("data/weights/", "_weights_config.json"), std::pair("data/constants/", "_constants_config.json")}) {
-    if (archive.has(folder + model + ".pt")) { // PyTorch 2.8
+    if (archive->has(folder + model + ".pt")) { // PyTorch 2.8
       if (llvm::Error e = readSaved(folder + model + ".pt"))
         return e;
-    } else if (archive.has(folder + model + index)) {
+    } else if (archive->has(folder + model + index)) {
       if (llvm::Error e = readIndex(folder, model + index))
         return e;
     }
@@ -284,9 +284,28 @@ llvm::Error Archive::read() {
   return llvm::Error::success();
 }
 
-llvm::Expected<std::unique_ptr<Archive>> Archive::open(MLIRContext *context, StringRef path) {
-  std::unique_ptr<Archive> archive(new Archive(context, path));
-  if (llvm::Error e = archive->read())
+llvm::Expected<std::vector<Archive>> Archive::open(MLIRContext *context, StringRef path) {
+  std::vector<Archive> result;
+  Archive first(context, path);
+  if (llvm::Error e = first.openFile())
     return std::move(e);
-  return std::move(archive);
+  if (first.archive->has(kOldProgram)) {
+    if (llvm::Error e = first.readOldLayout())
+      return std::move(e);
+    result.push_back(std::move(first));
+    return std::move(result);
+  }
+  llvm::Expected<std::vector<std::string>> models = first.findModels();
+  if (!models)
+    return models.takeError();
+  for (const std::string &model : *models) {
+    Archive archive(context, path);
+    archive.archive = first.archive;
+    if (models->size() > 1)
+      archive.name = model;
+    if (llvm::Error e = archive.readModel(model))
+      return std::move(e);
+    result.push_back(std::move(archive));
+  }
+  return std::move(result);
 }

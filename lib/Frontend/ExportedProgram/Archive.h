@@ -6,6 +6,7 @@
 //   2.4 to 2.7  <serialized_exported_program.json> and dicts of tensors that torch.save wrote, archives themselves:
 //               <serialized_state_dict.pt>, <serialized_constants.pt>
 //   2.8         <models/NAME.json>, <data/weights/NAME.pt>, <data/constants/NAME.pt>: the same in one folder
+//               (several models, each with a NAME of its own, may share an archive)
 //   2.9 on      <models/NAME.json> and raw storages, with an index of each tensor's view of one:
 //               <data/weights/NAME_weights_config.json>, <data/constants/NAME_constants_config.json>
 //
@@ -41,12 +42,15 @@ mlir::Type elementType(mlir::MLIRContext *context, int64_t code);
 inline constexpr llvm::StringLiteral kKnownElementTypes =
     "supported are integers, bool, float8, float16, bfloat16, float32, float64 and complex";
 
+/// One model of an archive.
 class Archive {
 public:
-  /// The error is a sentence that names the file.
-  static llvm::Expected<std::unique_ptr<Archive>> open(mlir::MLIRContext *context, llvm::StringRef path);
+  /// All models of a file, by name. The error is a sentence that names the file.
+  static llvm::Expected<std::vector<Archive>> open(mlir::MLIRContext *context, llvm::StringRef path);
 
-  llvm::Error error(const llvm::Twine &what) const { return llvm::createStringError(path + ": error: " + what); }
+  /// Its name, or "" where it is the only one.
+  llvm::StringRef model() const { return name; }
+  llvm::Error error(const llvm::Twine &what) const;
   /// The program: torch/_export/serde/schema.py, ExportedProgram.
   const json &program() const { return programJson; }
   /// A parameter, buffer or constant by the name that the signature has; null if the archive has none.
@@ -55,7 +59,11 @@ public:
 private:
   Archive(mlir::MLIRContext *context, llvm::StringRef path) : context(context), path(path) {}
   llvm::Error error(llvm::Error why) const;
-  llvm::Error read();
+  llvm::Error openFile();
+  llvm::Error readOldLayout();
+  /// The names of models/NAME.json.
+  llvm::Expected<std::vector<std::string>> findModels();
+  llvm::Error readModel(const std::string &model);
   llvm::Expected<json> readJson(llvm::StringRef name);
   llvm::Error readProgram(llvm::StringRef name);
   /// Of an index: all of its tensors, and one.
@@ -63,13 +71,12 @@ private:
   llvm::Expected<base::DataAttr> readIndexed(const json &entry, llvm::StringRef folder);
   /// A dict of tensors that torch.save wrote.
   llvm::Error readSaved(llvm::StringRef name);
-  llvm::Expected<torch::TorchArchive> openInner(llvm::StringRef name);
   /// Errors of tensors go behind "tensor NAME".
   llvm::Error add(llvm::StringRef name, llvm::Expected<base::DataAttr> tensor);
 
   mlir::MLIRContext *context;
-  std::string path;
-  torch::TorchArchive archive;
+  std::string path, name;
+  std::shared_ptr<torch::TorchArchive> archive;
   json programJson;
   llvm::StringMap<base::DataAttr> constants;
 };

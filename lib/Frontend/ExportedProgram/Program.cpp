@@ -30,7 +30,8 @@ public:
   Importer(MLIRContext *context, StringRef path, const Archive &archive)
       : context(context), path(path), archive(archive), builder(context), unknown(builder.getUnknownLoc()) {}
 
-  llvm::Expected<OwningOpRef<ModuleOp>> run();
+  /// Adds the model's function.
+  llvm::Error run(ModuleOp module);
 
 private:
   /// What the program calls a constant, and the archive's value.
@@ -49,6 +50,10 @@ private:
   llvm::Error readConstant(const json &spec, NodeImporter &nodes, const Scope &scope);
   llvm::Error addOutputs(const json &specs, NodeImporter &nodes, Scope &scope);
   void nameOutputs(SmallVectorImpl<Output> &updates);
+  /// Models of one archive have states of their own, whatever they call them.
+  StringAttr stateName(StringRef name) {
+    return builder.getStringAttr(archive.model().empty() ? name : archive.model() + "." + name);
+  }
 
   MLIRContext *context;
   StringRef path;
@@ -212,7 +217,7 @@ llvm::Error Importer::addOutputs(const json &specs, NodeImporter &nodes, Scope &
         return error("the program updates \"" + name + "\", which it does not have; the archive is damaged");
       Location loc = NameLoc::get(builder.getStringAttr(name));
       graph::NodeOp::create(builder, loc, graph::kOwnDomain, graph::kWriteState, 1, TypeRange(), *value,
-                            builder.getNamedAttr(graph::kStateParam, builder.getStringAttr(name)));
+                            builder.getNamedAttr(graph::kStateParam, stateName(name)));
       isState = true;
     }
     if (isState)
@@ -261,7 +266,7 @@ llvm::Error Importer::addOutputs(const json &specs, NodeImporter &nodes, Scope &
   return llvm::Error::success();
 }
 
-llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
+llvm::Error Importer::run(ModuleOp result) {
   const json &file = archive.program();
   int64_t opset = 1;
   if (const json *versions = member(file, "opset_version"))
@@ -280,19 +285,19 @@ llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
   NodeImporter nodes(builder, archive, llvm::sys::path::filename(path), opset);
   Scope scope(*graph);
   if (llvm::Error e = readInputs(*inputSpecs, nodes, scope))
-    return std::move(e);
+    return e;
   if (std::string what = sizes.read(context, inputs, file); !what.empty())
     return error(what);
 
-  OwningOpRef<ModuleOp> result = ModuleOp::create(unknown);
-  builder.setInsertionPointToEnd(result->getBody());
+  builder.setInsertionPointToEnd(result.getBody());
   SmallVector<Type> argumentTypes;
   SmallVector<DictionaryAttr> argumentAttrs;
   for (auto [i, input] : llvm::enumerate(inputs)) {
     argumentTypes.push_back(input.type);
     argumentAttrs.push_back(sizes.describe(builder, input, i));
   }
-  auto function = graph::FuncOp::create(builder, unknown, "main", builder.getFunctionType(argumentTypes, {}));
+  auto function = graph::FuncOp::create(builder, unknown, archive.model().empty() ? "main" : archive.model(),
+                                        builder.getFunctionType(argumentTypes, {}));
   function.setOpsetsAttr(builder.getDictionaryAttr(builder.getNamedAttr("aten", builder.getI64IntegerAttr(opset))));
   Block *body = &function.getBody().emplaceBlock();
   builder.setInsertionPointToEnd(body);
@@ -301,14 +306,14 @@ llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
   for (const Constant &held : constants) {
     Location loc = NameLoc::get(builder.getStringAttr(held.value));
     auto constant = graph::ConstantOp::create(builder, loc, held.data.getType(), held.data);
-    constant->setAttr(graph::kStateAttr, builder.getStringAttr(held.name));
+    constant->setAttr(graph::kStateAttr, stateName(held.name));
     scope.values[held.value] = constant;
   }
   sizes.emitGuards(builder, body->getArguments(), opset);
   if (llvm::Error e = nodes.importNodes(scope))
-    return std::move(e);
+    return e;
   if (llvm::Error e = addOutputs(*outputSpecs, nodes, scope))
-    return std::move(e);
+    return e;
 
   SmallVector<Value> yielded;
   SmallVector<DictionaryAttr> resultAttrs;
@@ -323,18 +328,22 @@ llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
   function.setAllArgAttrs(argumentAttrs);
   function.setAllResultAttrs(resultAttrs);
   StringRef producer = text(member(file, "torch_version"));
-  (*result)->setAttr(graph::kProducerAttr, builder.getStringAttr(("PyTorch " + producer).str()));
-  if (failed(result->verify()))
-    return error("the program is not well-formed");
-  return result;
+  result->setAttr(graph::kProducerAttr, builder.getStringAttr(("PyTorch " + producer).str()));
+  return llvm::Error::success();
 }
 
 } // namespace
 
 llvm::Expected<OwningOpRef<ModuleOp>> tc::importExportedProgram(MLIRContext *context, StringRef path) {
   context->loadDialect<graph::GraphDialect, tc::base::TCDialect>();
-  llvm::Expected<std::unique_ptr<Archive>> archive = Archive::open(context, path);
-  if (!archive)
-    return archive.takeError();
-  return Importer(context, path, **archive).run();
+  llvm::Expected<std::vector<Archive>> models = Archive::open(context, path);
+  if (!models)
+    return models.takeError();
+  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(context));
+  for (const Archive &model : *models)
+    if (llvm::Error e = Importer(context, path, model).run(*module))
+      return std::move(e);
+  if (failed(module->verify()))
+    return models->front().error("the program is not well-formed");
+  return module;
 }

@@ -17,6 +17,8 @@ using namespace tc::torch;
 
 /// A tensor may repeat its elements, by strides of 0. What that may make of a small storage.
 static constexpr uint64_t kMaxRepeated = uint64_t(1) << 28;
+/// What all members of an archive may unpack to, and its tensors be copied to: bytes for each of the file, and more.
+static constexpr uint64_t kMaxFactor = 8, kMaxCopied = uint64_t(1) << 30;
 
 Type torch::elementType(MLIRContext *context, ScalarType type) {
   Builder builder(context);
@@ -67,9 +69,8 @@ Type torch::elementType(MLIRContext *context, ScalarType type) {
   }
 }
 
-llvm::Expected<base::DataAttr> torch::makeTensor(MLIRContext *context, ScalarType type, ArrayRef<int64_t> sizes,
-                                                 ArrayRef<int64_t> strides, int64_t offset, ByteRange storage,
-                                                 bool isBigEndian) {
+llvm::Expected<base::DataAttr> TorchArchive::makeTensor(ScalarType type, ArrayRef<int64_t> sizes,
+                                                        ArrayRef<int64_t> strides, int64_t offset, ByteRange storage) {
   auto fail = [](const Twine &what) { return llvm::createStringError(what); };
   Type element = elementType(context, type);
   if (!element)
@@ -109,11 +110,13 @@ llvm::Expected<base::DataAttr> torch::makeTensor(MLIRContext *context, ScalarTyp
   if (isOverflow || uint64_t(last) >= available)
     return fail("reads element " + (isOverflow ? std::string("2^63") : std::to_string(last)) +
                 " of its data, which has " + Twine(available) + "; the archive is damaged");
-  if (isRow && (!isBigEndian || width == 1))
+  if (isRow && (!bigEndian || width == 1))
     return base::makeData(shape, storage.blob, storage.offset + uint64_t(offset) * width, *bytes);
   if (*bytes > storage.size && *bytes > kMaxRepeated)
     return fail("repeats " + Twine(storage.size) + " bytes of data to " + Twine(*bytes) +
                 "; keep the small tensor in the model and expand it in forward()");
+  if (llvm::Error e = charge(*bytes))
+    return std::move(e);
   ArrayRef<char> from = *base::getBlobStore(context).bytes(storage.blob, storage.offset, storage.size);
   std::vector<char> to(*bytes);
   // Row by row: the last dim by its stride, the others as digits of a counter.
@@ -138,7 +141,7 @@ llvm::Expected<base::DataAttr> torch::makeTensor(MLIRContext *context, ScalarTyp
       index[d] = 0;
     }
   }
-  if (const unsigned part = sizeOfPart(type); isBigEndian && part > 1)
+  if (const unsigned part = sizeOfPart(type); bigEndian && part > 1)
     for (size_t i = 0; i < to.size(); i += part)
       std::reverse(to.begin() + long(i), to.begin() + long(i + part));
   return base::makeData(shape, std::move(to));
@@ -146,11 +149,30 @@ llvm::Expected<base::DataAttr> torch::makeTensor(MLIRContext *context, ScalarTyp
 
 llvm::Expected<TorchArchive> TorchArchive::open(MLIRContext *context, StringRef blob) {
   std::optional<ArrayRef<char>> bytes = base::getBlobStore(context).lookup(blob);
-  return open(context, {blob, 0, bytes ? bytes->size() : 0});
+  const uint64_t size = bytes ? bytes->size() : 0;
+  return open(context, {blob, 0, size}, std::make_shared<uint64_t>(kMaxFactor * size + kMaxCopied));
 }
 
-llvm::Expected<TorchArchive> TorchArchive::open(MLIRContext *context, ByteRange range) {
+llvm::Expected<TorchArchive> TorchArchive::openInner(StringRef name) {
+  llvm::Expected<ByteRange> bytes = record(name);
+  if (!bytes)
+    return bytes.takeError();
+  if (llvm::Error e = charge(bytes->size))
+    return std::move(e);
+  return open(context, *bytes, budget);
+}
+
+llvm::Error TorchArchive::charge(uint64_t bytes) {
+  if (bytes > *budget)
+    return llvm::createStringError("the archive's tensors and members repeat its bytes more often than a model's do");
+  *budget -= bytes;
+  return llvm::Error::success();
+}
+
+llvm::Expected<TorchArchive> TorchArchive::open(MLIRContext *context, ByteRange range,
+                                                std::shared_ptr<uint64_t> budget) {
   TorchArchive result;
+  result.budget = std::move(budget);
   result.context = context;
   result.range = range;
   ArrayRef<char> bytes =
@@ -216,6 +238,9 @@ llvm::Expected<ByteRange> TorchArchive::record(StringRef name) {
   if (!member)
     return fail("member \"" + name + "\", its data, is missing; the archive is damaged");
   std::string why;
+  if (!member->isStored())
+    if (llvm::Error e = charge(member->size))
+      return fail(llvm::toString(std::move(e)));
   std::optional<ZipArchive::Contents> contents = archive.read(*member, why);
   if (!contents)
     return fail(why);
@@ -248,5 +273,5 @@ llvm::Expected<base::DataAttr> TorchArchive::integers(const PickledTensor &tenso
       return found.takeError();
     bytes = *found;
   }
-  return makeTensor(context, tensor.dtype, tensor.sizes, tensor.strides, tensor.offset, bytes, bigEndian);
+  return makeTensor(tensor.dtype, tensor.sizes, tensor.strides, tensor.offset, bytes);
 }

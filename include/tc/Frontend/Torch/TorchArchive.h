@@ -24,6 +24,7 @@
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
+#include <memory>
 
 namespace tc::torch {
 
@@ -36,17 +37,12 @@ struct ByteRange {
   uint64_t offset = 0, size = 0;
 };
 
-/// The constant of a tensor over a storage, whatever its strides. Reading outside of the storage is an error, and so is
-/// a storage of 0 bytes under a tensor that has elements, as of fake tensors.
-llvm::Expected<base::DataAttr> makeTensor(mlir::MLIRContext *context, ScalarType type, llvm::ArrayRef<int64_t> sizes,
-                                          llvm::ArrayRef<int64_t> strides, int64_t offset, ByteRange storage,
-                                          bool isBigEndian);
-
 class TorchArchive {
 public:
-  /// An archive that is the whole blob, or a part of one: an archive inside of another.
-  static llvm::Expected<TorchArchive> open(mlir::MLIRContext *context, ByteRange bytes);
+  /// An archive that is a whole blob.
   static llvm::Expected<TorchArchive> open(mlir::MLIRContext *context, llvm::StringRef blob);
+  /// A member that is an archive itself.
+  llvm::Expected<TorchArchive> openInner(llvm::StringRef name);
 
   const ZipArchive &zip() const { return archive; }
   /// The folder that all members lie in, "name/", or "" if there is none. Names below are without it.
@@ -60,6 +56,10 @@ public:
   llvm::Expected<Pickle> pickle(llvm::StringRef name) const;
   /// A member as bytes of a blob: its place in the file, or its own blob where it is deflated.
   llvm::Expected<ByteRange> record(llvm::StringRef name);
+  /// The constant of a tensor over bytes of this archive, whatever its strides. Reading outside of them is an error,
+  /// and so are 0 bytes under a tensor that has elements, as of fake tensors.
+  llvm::Expected<base::DataAttr> makeTensor(ScalarType type, llvm::ArrayRef<int64_t> sizes,
+                                            llvm::ArrayRef<int64_t> strides, int64_t offset, ByteRange storage);
   /// The constant of a tensor of a pickle, whose storages are members of `storages`, "data". Quantized, negated and
   /// conjugated ones are refused: their elements are not what stands there.
   llvm::Expected<base::DataAttr> tensor(const PickledTensor &tensor, llvm::StringRef storages);
@@ -67,12 +67,18 @@ public:
   llvm::Expected<base::DataAttr> integers(const PickledTensor &tensor, llvm::StringRef storages);
 
 private:
+  static llvm::Expected<TorchArchive> open(mlir::MLIRContext *context, ByteRange bytes,
+                                           std::shared_ptr<uint64_t> budget);
+  /// Counts bytes that are copied or unpacked: a small archive may ask for the same ones again and again.
+  llvm::Error charge(uint64_t bytes);
+
   mlir::MLIRContext *context = nullptr;
   ByteRange range;
   ZipArchive archive;
   std::string folder;
   bool bigEndian = false;
   llvm::StringMap<ByteRange> records; // those that were asked for
+  std::shared_ptr<uint64_t> budget;   // bytes left, for archives inside of it too
 };
 
 } // namespace tc::torch

@@ -45,7 +45,7 @@ def change(members, edit):
         for name in [name for name in members if "/model" in name]:
             members[name.replace("/model.json", "/net.v1.json").replace("/model_", "/net.v1_")] = members.pop(name)
     elif edit == "newer":
-        name = root + "models/model.json"
+        name = max(name for name in members if "/models/" in name)
         members[name] = members[name].replace(b'"major": 8', b'"major": 9')
     elif edit == "sparse-pickle":
         members[root + "data/weights/weight_0"] = nested(SPARSE)
@@ -61,6 +61,10 @@ def change(members, edit):
             "offset": lambda: meta.__setitem__("storage_offset", {"as_int": 1}),
             "sizes": lambda: meta.__setitem__("sizes", [{"as_int": 2**32}, {"as_int": 2**32}]),
             "repeat": lambda: meta.update(sizes=[{"as_int": 2**20}, {"as_int": 2**20}], strides=[{"as_int": 0}, {"as_int": 0}]),
+            "repeat-often": lambda: (
+                meta.update(sizes=[{"as_int": 2**24}], strides=[{"as_int": 0}]),
+                file["config"].update({f"again_{i}": entry for i in range(20)}),
+            ),
             "layout": lambda: meta.__setitem__("layout", 1),
             "dtype": lambda: meta.__setitem__("dtype", 9),
             "no-dtype": lambda: meta.__setitem__("dtype", 99),
