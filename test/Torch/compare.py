@@ -20,10 +20,11 @@ def f32(*values, shape=None):
     return ("f32", [len(values)] if shape is None else shape, np.array(values, np.float32).tobytes())
 
 
-def i64(*values):
-    return ("i64", [len(values)], np.array(values, np.int64).tobytes())
+def i64(*values, shape=None):
+    return ("i64", [len(values)] if shape is None else shape, np.array(values, np.int64).tobytes())
 
 
+NUMBER = ("number", [], np.float64(3).tobytes())
 # Actual, expected, the other that is right just as well, a part of the sentence (None: they agree).
 COMPARISONS = [
     ([f32(1, 2)], [f32(1, 2.001)], None, None),
@@ -40,6 +41,12 @@ COMPARISONS = [
     ([i64(7)], [i64(8)], None, "1 of 1"),
     ([i64(2**60 + 1)], [i64(2**60)], None, "1 of 1"),
     ([f32(5)], [f32(1)], [f32(5)], None),
+    # Sums that cancel: as far from float64 as PyTorch is, and no farther.
+    ([f32(1000, 1.001)], [f32(1000, 1.0018)], [f32(1000, 1)], None),
+    ([f32(1000, 0.995)], [f32(1000, 1.0018)], [f32(1000, 1)], "1 of 2"),
+    ([i64(3, shape=[])], [NUMBER], None, None),
+    ([i64(4, shape=[])], [NUMBER], None, "1 of 1"),
+    ([f32(3, shape=[])], [NUMBER], None, "expected a number"),
     ([f32(4)], [f32(1)], [f32(5)], "1 of 1"),
     ([f32(4)], [("f32", [1], b"")], "random", None),
     ([f32(4)], [("f32", [2], b"")], "random", "shape [1]"),

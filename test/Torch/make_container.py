@@ -23,6 +23,7 @@ import os
 import random
 import re
 import signal
+import struct
 import sys
 import warnings
 import zipfile
@@ -122,6 +123,10 @@ def flat(torch, value):
     import torch.utils._pytree as pytree
 
     return [t.resolve_conj().resolve_neg().detach() for t in pytree.tree_leaves(value) if isinstance(t, torch.Tensor)]
+
+
+def is_number(value):
+    return isinstance(value, (bool, int, float))
 
 
 def to_array(torch, tensor):
@@ -250,6 +255,9 @@ def make_sample(torch, op, dtype, number, sample):
                 others = wide
     record["inputs"] = [to_array(torch, t) for t in tensors]
     record["outputs"] = [(*to_array(torch, t)[:2], b"") if is_random else to_array(torch, t) for t in wanted]
+    if not wanted:  # item
+        result = module(*[t.clone() for t in tensors])
+        record["outputs"] = [("number", [], struct.pack("<d", result))] if is_number(result) else []
     if others:
         record["others"] = [to_array(torch, t) for t in others]
     for door, make in (("pt2", exported), ("pt", traced)):
