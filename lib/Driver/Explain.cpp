@@ -73,11 +73,18 @@ llvm::json::Array driver::Explanation::getSources(ArrayRef<StringRef> names) con
 
 void driver::Explanation::addNodes(ModuleOp module) {
   nodes = 0;
+  graphs = int64_t(llvm::range_size(module.getOps<graph::FuncOp>()));
+  llvm::StringSet<> operators;
   module.walk([&](graph::NodeOp node) {
     ++nodes;
+    graphs += node.getGraphs().size();
+    operators.insert(node.getFullName());
+    assertions += node.getDomain() == "aten" &&
+                  (node.getOpType().contains("_assert_") || node.getOpType().contains("sym_constrain_range"));
     if (std::string source = graph::getSource(node.getLoc()); !source.empty())
       sources[node.getNodeName()] = source;
   });
+  distinctOperators = operators.size();
 }
 
 /// Bytes that a region need not move as nodes that read each other's results share it: each result would be written,
@@ -211,9 +218,13 @@ static std::string adviseOn(const UnsupportedNode &node) {
   if (node.name.empty() || node.type.empty())
     return "";
   const bool isUnknown = StringRef(node.reason).starts_with("is not supported");
+  if (node.domain == "higher_order")
+    return "write this part in Python with plain operators, torch.cond, while_loop, scan or map, or export the model "
+           "without it";
   if (node.domain == "aten" || node.domain == "torch")
-    return "export the model with torch.onnx.export, of whose operators more are known" +
-           std::string(isUnknown ? ", or write the operator by others in Python" : "");
+    return std::string(isUnknown ? "write the operator by others in Python, compute it"
+                                 : "write this by other operators in Python, compute the node") +
+           " by a function of yours (--custom-op, see examples/custom-op), or export the model with torch.onnx.export";
   return (isUnknown ? "export the model with operators that tc-inspect --operators lists, or compute this one"
                     : "export the model in a form that is supported, or compute this node") +
          std::string(" by a function of yours: --custom-op, see examples/custom-op");
@@ -222,6 +233,13 @@ static std::string adviseOn(const UnsupportedNode &node) {
 /// "is not supported (did you mean "Relu"?)" without the remedy that adviseOn gives.
 static StringRef withoutRemedy(StringRef reason) {
   return reason.starts_with("is not supported") ? reason.split("; tc-inspect").first : reason;
+}
+
+int64_t driver::Explanation::countBreaks() const {
+  int64_t count = 0;
+  for (const UnsupportedNode &node : report.unsupported)
+    count += node.count;
+  return count;
 }
 
 std::string driver::Explanation::toJson(llvm::StringRef model) const {
@@ -247,6 +265,12 @@ std::string driver::Explanation::toJson(llvm::StringRef model) const {
                 {"unsupported", std::move(unsupported)},
                 {"kernel_count", int64_t(kernels.size())},
                 {"kernels", Array(kernels)}};
+  if (nodes >= 0)
+    object["graph"] = Object{{"graphs", graphs},
+                             {"nodes", nodes},
+                             {"operators", distinctOperators},
+                             {"breaks", countBreaks()},
+                             {"assertions", assertions}};
   if (report.unsupported.empty())
     object["totals"] = Object(totals);
   if (launches >= 0) {
@@ -366,18 +390,20 @@ static void printKernel(llvm::raw_ostream &stream, const Object &kernel, size_t 
 std::string driver::Explanation::toText(llvm::StringRef model) const {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  if (!report.unsupported.empty()) {
-    int64_t count = 0;
-    for (const UnsupportedNode &node : report.unsupported)
-      count += node.count;
-    stream << model << ": " << count << (count == 1 ? " node is" : " nodes are") << " not supported\n";
-    for (const UnsupportedNode &node : report.unsupported)
-      printUnsupported(stream, node, getSources(SmallVector<StringRef>(node.names.begin(), node.names.end())));
-    return text;
-  }
   auto plural = [](int64_t count, StringRef what, StringRef more) {
     return std::to_string(count) + " " + (count == 1 ? what : more).str();
   };
+  if (!report.unsupported.empty()) {
+    const int64_t count = countBreaks();
+    stream << model << ": " << count << (count == 1 ? " node is" : " nodes are") << " not supported\n";
+    for (const UnsupportedNode &node : report.unsupported)
+      printUnsupported(stream, node, getSources(SmallVector<StringRef>(node.names.begin(), node.names.end())));
+    if (nodes >= 0)
+      stream << "in all: " << plural(graphs, "graph", "graphs") << " with " << plural(nodes, "node", "nodes") << " of "
+             << plural(distinctOperators, "operator", "operators") << ", "
+             << plural(assertions, "assertion", "assertions") << "\n";
+    return text;
+  }
   stream << model << ": ";
   if (nodes >= 0)
     stream << plural(nodes, "node", "nodes") << " in ";

@@ -22,6 +22,9 @@ namespace tc::driver {
 struct Explanation {
   GraphToPrimReport report;
   int64_t nodes = -1;                   ///< of the model, after phase import
+  int64_t graphs = 0;                   ///< functions and nested graphs
+  int64_t distinctOperators = 0;        ///< that the nodes are of
+  int64_t assertions = 0;               ///< nodes that refuse a run, or nothing
   llvm::StringMap<std::string> sources; ///< Python source line of a node, by its name
   llvm::json::Array kernels;            ///< one object per kernel.region, after phase fuse
   llvm::json::Object totals;            ///< of these; after phase host, too, what they became
@@ -39,6 +42,8 @@ struct Explanation {
   std::string toText(llvm::StringRef model) const;
 
 private:
+  /// Nodes that cannot be compiled.
+  int64_t countBreaks() const;
   /// Source lines of nodes, in order, without repetition.
   llvm::json::Array getSources(llvm::ArrayRef<llvm::StringRef> names) const;
 };

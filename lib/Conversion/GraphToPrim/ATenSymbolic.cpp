@@ -213,6 +213,40 @@ LogicalResult item(NodeContext &ctx) {
 
 //===--- assertions -----------------------------------------------------------------------------------------------===//
 
+/// A comparison of sizes as `first` <= `second`, or `first` = `second`.
+struct SizeCondition {
+  CompareKind kind;
+  AffineExpr first, second;
+};
+
+/// `condition` in terms of sizes: then it is known before any kernel runs, and costs none. Nullopt where it depends on
+/// data, or cannot be said so.
+std::optional<SizeCondition> asSizeCondition(NodeContext &ctx, Value condition) {
+  if (auto either = condition.getDefiningOp<OrOp>()) { // x = y or z = w: (x - y) (z - w) = 0
+    std::optional<SizeCondition> left = asSizeCondition(ctx, either.getLhs()),
+                                 right = asSizeCondition(ctx, either.getRhs());
+    if (!left || !right || left->kind != CompareKind::EQ || right->kind != CompareKind::EQ)
+      return std::nullopt;
+    return SizeCondition{CompareKind::EQ, simplifySize((left->first - left->second) * (right->first - right->second)),
+                         ctx.b.size(0)};
+  }
+  auto compare = condition.getDefiningOp<CompareOp>();
+  std::optional<Sizes> x = compare ? ctx.intValues(compare.getLhs()) : std::nullopt;
+  std::optional<Sizes> y = compare ? ctx.intValues(compare.getRhs()) : std::nullopt;
+  if (!x || !y || x->size() != 1 || y->size() != 1)
+    return std::nullopt;
+  AffineExpr lhs = x->front(), rhs = y->front();
+  CompareKind kind = compare.getKind();
+  if (kind == CompareKind::NE) // the square of the difference is 1 or more
+    return SizeCondition{CompareKind::LE, ctx.b.size(1), simplifySize((lhs - rhs) * (lhs - rhs))};
+  if (kind == CompareKind::GE || kind == CompareKind::GT)
+    std::swap(lhs, rhs);
+  if (kind == CompareKind::GT || kind == CompareKind::LT)
+    rhs = rhs - 1;
+  return SizeCondition{kind == CompareKind::EQ ? CompareKind::EQ : CompareKind::LE, simplifySize(lhs),
+                       simplifySize(rhs)};
+}
+
 /// A run where `condition`, a bool, does not hold fails with `message`; so does the compilation where it never does.
 LogicalResult require(NodeContext &ctx, Value condition, const Twine &message) {
   PrimBuilder &b = ctx.b;
@@ -221,20 +255,16 @@ LogicalResult require(NodeContext &ctx, Value condition, const Twine &message) {
       return success();
     return ctx.invalid("never holds: " + message);
   }
-  // Of sizes it is known before any kernel runs, and what follows may rely on it.
-  if (auto compare = condition.getDefiningOp<CompareOp>()) {
-    std::optional<Sizes> x = ctx.intValues(compare.getLhs()), y = ctx.intValues(compare.getRhs());
-    if (x && y && x->size() == 1 && compare.getKind() != CompareKind::NE) {
-      AffineExpr lhs = x->front(), rhs = y->front();
-      CompareKind kind = compare.getKind();
-      if (kind == CompareKind::GE || kind == CompareKind::GT)
-        std::swap(lhs, rhs);
-      if (kind == CompareKind::GT || kind == CompareKind::LT)
-        rhs = rhs - 1;
-      GuardOp::create(b, kind == CompareKind::EQ ? CompareKind::EQ : CompareKind::LE,
-                      makeSizeMap(b.getContext(), {simplifySize(lhs), simplifySize(rhs)}), message.str(), false);
-      return success();
-    }
+  if (auto both = condition.getDefiningOp<AndOp>())
+    return failed(require(ctx, both.getLhs(), message)) ? failure() : require(ctx, both.getRhs(), message);
+  if (std::optional<SizeCondition> sizes = asSizeCondition(ctx, condition)) {
+    AffineMap map = makeSizeMap(b.getContext(), {sizes->first, sizes->second});
+    for (Operation &earlier : *b.getInsertionBlock())
+      if (auto guard = dyn_cast<GuardOp>(earlier);
+          guard && guard.getKind() == sizes->kind && guard.getSizes() == map && !guard.getOrOne())
+        return success();
+    GuardOp::create(b, sizes->kind, map, message.str(), false);
+    return success();
   }
   b.guard(condition, 1, "node \"" + ctx.node().getNodeName() + "\": " + message);
   return success();

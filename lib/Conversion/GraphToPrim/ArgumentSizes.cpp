@@ -171,7 +171,7 @@ SmallVector<Value> ArgumentSizes::applyMaps(graph::FuncOp source, Block *block) 
       const std::string what = "dim " + std::to_string(d) + " must be " + formatSize(expr, builder.symbols.getAttr());
       auto x = getConstantSize(have[d]), y = getConstantSize(expr);
       if (x && y)
-        report(builder.getLoc(), "input \"" + source.getArgName(i) + "\": " + what + ", but is " + Twine(*x));
+        report(builder.getUnknownLoc(), "input \"" + source.getArgName(i) + "\": " + what + ", but is " + Twine(*x));
       else
         prim::GuardOp::create(builder, CompareKind::EQ, makeSizeMap(builder.getContext(), {have[d], expr}),
                               "the input's " + what, false);

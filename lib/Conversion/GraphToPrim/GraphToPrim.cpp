@@ -79,10 +79,11 @@ std::string describeUnknown(graph::NodeOp node) {
       known.push_back(entry.first.second);
   // Names with dots are not typed by hand, and differ little from overload to overload.
   std::string meant = node.getOpType().contains('.') ? "" : didYouMean(node.getOpType().str(), known);
-  return "is not supported" + meant + "; tc-inspect --operators lists what is, " +
-         (node.getDomain() == "aten" ? "torch.onnx.export writes models in ONNX's operators, of which more are known, "
-                                     : "") +
-         "and --custom-op takes operators of your own";
+  if (node.getDomain() == "higher_order")
+    return "is not supported: it has a meaning only where PyTorch runs; cond, while_loop, scan and map are supported";
+  return "is not supported" + meant + "; tc-inspect --operators lists what is" +
+         (node.getDomain() == "aten" ? ", others can be written by these in Python," : ",") +
+         " and --custom-op takes operators of your own";
 }
 
 void Converter::reportUnsupported(graph::NodeOp node, StringRef reason) {
@@ -446,6 +447,10 @@ void Converter::convertStateWrite(graph::NodeOp node) {
     return;
   }
   builder.setLoc(node.getLoc());
+  if (Operation *symbol = SymbolTable::lookupSymbolIn(module, name.getValue()); symbol && !isa<prim::StateOp>(symbol))
+    return reportUnsupported(node, ("of the state \"" + name.getValue() +
+                                    "\" is not supported, as a function has this name; rename it in the model")
+                                       .str());
   auto type = cast<RankedTensorType>(constant.getType());
   Type element = type.getElementType();
   if (!element.isIntOrFloat() || isNarrowElement(element) ||

@@ -105,6 +105,10 @@ StringRef NodeImporter::nameOf(const json &argument) {
   return "";
 }
 
+bool NodeImporter::isConstant(const json &argument) {
+  return llvm::is_contained({"as_none", "as_bool", "as_int", "as_float", "as_string"}, readUnion(argument).first);
+}
+
 Value NodeImporter::constant(Type element, Attribute value) {
   auto dense = DenseElementsAttr::get(RankedTensorType::get({}, element), value);
   return graph::ConstantOp::create(builder, builder.getUnknownLoc(), base::fromDense(dense));

@@ -47,6 +47,8 @@ public:
   llvm::Expected<mlir::Value> lookup(const Scope &scope, llvm::StringRef reader, llvm::StringRef name);
   /// The name of a value that an Argument names, "" where it is a constant.
   static llvm::StringRef nameOf(const json &argument);
+  /// Whether an Argument is None, a number or a word.
+  static bool isConstant(const json &argument);
 
 private:
   struct Arguments {

@@ -141,6 +141,10 @@ llvm::Error Importer::readInputs(const json &specs, NodeImporter &nodes, const S
     }
     const json *argument = member(*user, "arg");
     StringRef value = argument ? NodeImporter::nameOf(*argument) : StringRef();
+    if (argument && NodeImporter::isConstant(*argument)) {
+      ++leaf;
+      continue;
+    }
     if (value.empty())
       return error("an input of the program is no tensor and no number; supported are tensors and numbers");
     ProgramInput input;

@@ -2,11 +2,14 @@
 //
 // One grammar for both forms of expressions, from weak to strong; a call's keyword arguments are facts about symbols.
 //
+//   either  := both ("or" both)*              conditions, as the export writes those that it found
+//   both    := fact ("and" fact)*
+//   fact    := "not" fact | sum (("==" | "!=" | "<=" | ">=" | "<" | ">") sum)?
 //   sum     := product (("+" | "-") product)*
 //   product := unary (("*" | "//" | "%") unary)*
 //   unary   := "-" unary | power
 //   power   := atom ("**" unary)?
-//   atom    := number | name | name "(" (argument ("," argument)*)? ")" | "(" sum ")"
+//   atom    := number | name | name "(" (argument ("," argument)*)? ")" | "(" either ")"
 //   argument := sum | string | name "=" (name | number)
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,7 +36,7 @@ public:
   explicit Parser(StringRef text) : rest(text) {}
 
   std::optional<SizeExpr> parse() {
-    std::optional<SizeExpr> expr = sum();
+    std::optional<SizeExpr> expr = either();
     skipSpace();
     return expr && rest.empty() ? expr : std::nullopt;
   }
@@ -67,6 +70,55 @@ private:
     if (expr.value == INT64_MIN)
       return std::nullopt;
     return integer(-expr.value);
+  }
+
+  /// A word that stands alone.
+  bool takeWord(StringRef word) {
+    skipSpace();
+    const size_t length = word.size();
+    if (!rest.starts_with(word) || (rest.size() > length && (llvm::isAlnum(rest[length]) || rest[length] == '_')))
+      return false;
+    rest = rest.drop_front(length);
+    return true;
+  }
+
+  std::optional<SizeExpr> either() {
+    std::optional<SizeExpr> left = both();
+    while (left && takeWord("or")) {
+      std::optional<SizeExpr> right = both();
+      left = right ? std::optional(call("Or", {std::move(*left), std::move(*right)})) : std::nullopt;
+    }
+    return left;
+  }
+
+  std::optional<SizeExpr> both() {
+    std::optional<SizeExpr> left = fact();
+    while (left && takeWord("and")) {
+      std::optional<SizeExpr> right = fact();
+      left = right ? std::optional(call("And", {std::move(*left), std::move(*right)})) : std::nullopt;
+    }
+    return left;
+  }
+
+  std::optional<SizeExpr> fact() {
+    if (++depth > kMaxDepth)
+      return std::nullopt;
+    std::optional<SizeExpr> left;
+    if (takeWord("not")) {
+      if ((left = fact()))
+        left = call("Not", {std::move(*left)});
+    } else if ((left = sum())) {
+      static constexpr std::pair<StringRef, StringRef> comparisons[] = {{"==", "Eq"}, {"!=", "Ne"}, {"<=", "Le"},
+                                                                        {">=", "Ge"}, {"<", "Lt"},  {">", "Gt"}};
+      for (auto [sign, name] : comparisons)
+        if (take(sign)) {
+          std::optional<SizeExpr> right = sum();
+          left = right ? std::optional(call(name, {std::move(*left), std::move(*right)})) : std::nullopt;
+          break;
+        }
+    }
+    --depth;
+    return left;
   }
 
   std::optional<SizeExpr> sum() {
@@ -118,7 +170,7 @@ private:
 
   std::optional<SizeExpr> atom() {
     if (take("(")) {
-      std::optional<SizeExpr> inner = sum();
+      std::optional<SizeExpr> inner = either();
       return take(")") ? inner : std::nullopt;
     }
     skipSpace();

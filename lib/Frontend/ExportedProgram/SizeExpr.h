@@ -18,6 +18,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace tc::exported {
@@ -48,18 +50,25 @@ template <typename Rename> std::string SizeExpr::str(Rename rename) const {
     return std::to_string(value);
   if (kind == Kind::Symbol)
     return rename(name);
-  const bool isInfix = (name == "Add" || name == "Mul") && !args.empty();
-  std::string text = isInfix ? "" : name + "(";
-  for (size_t i = 0; i < args.size(); ++i) {
-    const bool needsBrackets = name == "Mul" && args[i].kind == Kind::Call && args[i].name == "Add";
-    const std::string inner = args[i].str(rename);
-    text += (i == 0          ? ""
-             : name == "Add" ? " + "
-             : name == "Mul" ? " * "
-                             : ", ") +
-            (needsBrackets ? "(" + inner + ")" : inner);
+  /// How strongly an operator binds, from 1 on, and how it is written; 0 of a function.
+  static const auto find = [](const std::string &call) -> std::pair<int, const char *> {
+    static const std::tuple<const char *, int, const char *> operators[] = {
+        {"Or", 1, " or "}, {"And", 2, " and "}, {"Eq", 3, " == "},       {"Ne", 3, " != "},
+        {"Le", 3, " <= "}, {"Ge", 3, " >= "},   {"Lt", 3, " < "},        {"Gt", 3, " > "},
+        {"Add", 4, " + "}, {"Mul", 5, " * "},   {"FloorDiv", 5, " // "}, {"Mod", 5, " % "}};
+    for (auto [word, strength, sign] : operators)
+      if (call == word)
+        return {strength, sign};
+    return {0, ", "};
+  };
+  const auto [strength, sign] = find(name);
+  std::string text;
+  for (const SizeExpr &arg : args) {
+    const int inner = arg.kind == Kind::Call ? find(arg.name).first : 0;
+    const bool isBracketed = strength && inner && (inner < strength || (inner == strength && arg.name != name));
+    text += (text.empty() ? "" : sign) + (isBracketed ? "(" + arg.str(rename) + ")" : arg.str(rename));
   }
-  return text + (isInfix ? "" : ")");
+  return strength ? text : name + "(" + text + ")";
 }
 
 } // namespace tc::exported

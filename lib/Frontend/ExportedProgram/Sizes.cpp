@@ -11,6 +11,10 @@
 
 #include "mlir/IR/AffineExpr.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+#include <functional>
 
 using namespace mlir;
 using namespace tc;
@@ -18,6 +22,17 @@ using namespace tc::exported;
 
 /// Sizes of inputs in conditions become symbols of this name and the dim's number.
 static constexpr llvm::StringLiteral kDimPrefix = "__dim";
+
+/// And integers that are inputs, of this one.
+static constexpr llvm::StringLiteral kNumberPrefix = "__number";
+
+static SizeExpr makeCall(StringRef name, SizeExpr left, SizeExpr right) {
+  SizeExpr call;
+  call.kind = SizeExpr::Kind::Call;
+  call.name = name.str();
+  call.args = {std::move(left), std::move(right)};
+  return call;
+}
 
 static SizeExpr makeSymbol(std::string name) {
   SizeExpr symbol;
@@ -94,7 +109,7 @@ std::optional<AffineExpr> ProgramSizes::asAffine(const SizeExpr &expr, MLIRConte
   return std::nullopt;
 }
 
-void ProgramSizes::readRanges(const json &program) {
+void ProgramSizes::readRanges(ArrayRef<ProgramInput> inputs, const json &program) {
   const json *ranges = member(program, "range_constraints");
   for (auto entry = ranges && ranges->is_object() ? ranges->begin() : json::const_iterator();
        ranges && ranges->is_object() && entry != ranges->end(); ++entry) {
@@ -110,13 +125,13 @@ void ProgramSizes::readRanges(const json &program) {
       min = place->second.isNumber ? INT64_MIN : 0;
     const Place &at = place->second;
     if (at.isNumber) {
-      for (auto [comparison, bound] : {std::pair("ge", min), std::pair("le", max)})
+      for (auto [comparison, bound] : {std::pair("Ge", min), std::pair("Le", max)})
         if (bound != INT64_MIN && bound != INT64_MAX) {
-          SizeExpr right;
-          right.value = bound;
-          const char *what = comparison == StringRef("ge") ? " is at least " : " is at most ";
-          guards.push_back(
-              {comparison, *expr, right, "the input that gives " + expr->name + what + std::to_string(bound)});
+          SizeExpr number;
+          number.value = bound;
+          guards.push_back({makeCall(comparison, *expr, number),
+                            "the number \"" + inputs[at.at].name + "\" is " +
+                                (comparison == StringRef("Ge") ? "at least " : "at most ") + std::to_string(bound)});
         }
       continue;
     }
@@ -128,8 +143,10 @@ void ProgramSizes::readRanges(const json &program) {
   }
 }
 
-/// L['x']['ids'][0].size()[1] and its like become symbols; "" for what speaks of other things than sizes of inputs.
-static std::string replaceSizes(StringRef code, llvm::function_ref<std::optional<size_t>(StringRef, size_t)> find) {
+/// L['x']['ids'][0].mask.size()[1] and its like become symbols; "" for what speaks of other things than sizes of
+/// inputs.
+static std::string replaceSizes(StringRef code,
+                                llvm::function_ref<std::string(StringRef, std::optional<size_t>)> find) {
   std::string result;
   while (!code.empty()) {
     if (!code.consume_front("L[")) {
@@ -138,65 +155,89 @@ static std::string replaceSizes(StringRef code, llvm::function_ref<std::optional
       continue;
     }
     std::string path;
-    do {
-      StringRef key = code.take_until([](char c) { return c == ']'; });
-      code = code.drop_front(key.size());
-      if (!code.consume_front("]"))
-        return "";
+    auto isEnd = [](char c) { return c == ']'; };
+    auto isWord = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+    StringRef key = code.take_until(isEnd);
+    while (true) {
       path += (path.empty() ? "" : ".") + key.trim("'\"").str();
-    } while (code.consume_front("["));
-    size_t dim = 0;
-    if (!code.consume_front(".size()[") || code.consumeInteger(10, dim) || !code.consume_front("]"))
+      code = code.drop_front(key.size());
+      code.consume_front("]");
+      if (code.consume_front("["))
+        key = code.take_until(isEnd);
+      else if (!code.starts_with(".size()") && code.consume_front("."))
+        key = code.take_while(isWord);
+      else
+        break;
+    }
+    std::optional<size_t> dim;
+    if (code.consume_front(".size()[")) {
+      dim = 0;
+      if (code.consumeInteger(10, *dim) || !code.consume_front("]"))
+        return "";
+    }
+    std::string symbol = find(path, dim);
+    if (symbol.empty())
       return "";
-    std::optional<size_t> number = find(path, dim);
-    if (!number)
-      return "";
-    result += (kDimPrefix + Twine(*number)).str();
+    result += symbol;
   }
   return result;
 }
 
-void ProgramSizes::readGuards(ArrayRef<ProgramInput> inputs, const json &program) {
+std::string ProgramSizes::readGuards(ArrayRef<ProgramInput> inputs, const json &program) {
   const json *codes = member(program, "guards_code");
   for (size_t g = 0; codes && codes->is_array() && g < codes->size(); ++g) {
-    const std::string text = exported::text(&(*codes)[g]).str();
-    // The sizes are checked where operators need them, too: what cannot be read here is PyTorch's caution.
-    std::string code = replaceSizes(text, [&](StringRef path, size_t dim) -> std::optional<size_t> {
-      for (auto [i, input] : llvm::enumerate(inputs))
-        if (input.name == path && dim < input.sizes.size())
-          return firstDim[i] + dim;
-      return std::nullopt;
+    StringRef text = exported::text(&(*codes)[g]);
+    const bool ofNumber = llvm::any_of(inputs, [](const ProgramInput &input) { return input.number.has_value(); });
+    if (!text.contains(".size()") && !ofNumber)
+      continue; // of what is known of the program, such as element types
+    std::string code = replaceSizes(text, [&](StringRef path, std::optional<size_t> dim) -> std::string {
+      // The entries of *args and **kwargs have names of their own.
+      auto flatten = [](StringRef name) { return llvm::join(llvm::split(name, '.'), "_"); };
+      for (StringRef name : {path, path.split('.').second})
+        for (auto [i, input] : llvm::enumerate(inputs)) {
+          if (flatten(input.name) != flatten(name))
+            continue;
+          if (dim && *dim < input.sizes.size())
+            return (kDimPrefix + Twine(firstDim[i] + *dim)).str();
+          if (!dim && input.number)
+            return (kNumberPrefix + Twine(i)).str();
+        }
+      return "";
     });
-    constexpr std::pair<StringLiteral, StringLiteral> comparisons[] = {{"==", "eq"}, {"!=", "ne"}, {"<=", "le"},
-                                                                       {">=", "ge"}, {"<", "lt"},  {">", "gt"}};
-    for (auto [sign, name] : comparisons) {
-      auto [before, after] = StringRef(code).split(sign);
-      if (before.size() == code.size())
-        continue;
-      std::optional<SizeExpr> left = parseSizeExpr(before), right = parseSizeExpr(after);
-      if (!left || !right)
-        break;
-      const bool isBound = left->isSymbol() && right->kind == SizeExpr::Kind::Integer;
-      auto place = left->isSymbol() ? symbols.find(left->name) : symbols.end();
-      if (name == "eq" && place != symbols.end() && right->isSymbol() && symbols.count(right->name)) {
-        const std::string &a = dims[place->second.at].name, &b = dims[symbols[right->name].at].name;
-        if (!a.empty() && !b.empty()) {
-          const bool isFirst = place->second.at < symbols[right->name].at;
-          unify(std::string(isFirst ? a : b), std::string(isFirst ? b : a));
-          break;
+    std::optional<SizeExpr> condition = parseSizeExpr(code);
+    if (!condition || !isKnown(*condition))
+      return "the model was exported under the condition " + text.str() +
+             ", which tc cannot check; export it with fixed sizes, or with a torch.export.Dim for each open one";
+    // Two sizes that are equal are one; a bound is a range.
+    auto isDim = [&](const SizeExpr &expr) { return expr.isSymbol() && !symbols[expr.name].isNumber; };
+    if (condition->kind == SizeExpr::Kind::Call && condition->args.size() == 2 && isDim(condition->args[0])) {
+      const SizeExpr &other = condition->args[1];
+      const Dim &left = dims[symbols[condition->args[0].name].at];
+      if (condition->name == "Eq" && isDim(other)) {
+        const Dim &right = dims[symbols[other.name].at];
+        if (!left.name.empty() && !right.name.empty()) {
+          const bool isFirst = &left < &right;
+          unify(std::string(isFirst ? left.name : right.name), std::string(isFirst ? right.name : left.name));
+          continue;
         }
       }
-      if (isBound && place != symbols.end() && (name == "le" || name == "ge")) {
-        if (name == "le")
-          narrow(dims[place->second.at].name, 0, right->value);
-        else if (right->value > 2)
-          narrow(dims[place->second.at].name, right->value, INT64_MAX);
-        break;
+      if (condition->name == "Le" && other.kind == SizeExpr::Kind::Integer) {
+        narrow(left.name, 0, other.value);
+        continue;
       }
-      guards.push_back({name.str(), *left, *right, text});
-      break;
+      if (condition->name == "Ge" && other.kind == SizeExpr::Kind::Integer) {
+        narrow(left.name, other.value <= 2 ? 0 : other.value, INT64_MAX);
+        continue;
+      }
     }
+    std::string words = condition->str([&](const std::string &symbol) {
+      const Place &place = symbols[symbol];
+      return place.isNumber ? inputs[place.at].name
+                            : inputs[dims[place.at].input].name + "." + std::to_string(dims[place.at].dim);
+    });
+    guards.push_back({std::move(*condition), std::move(words)});
   }
+  return "";
 }
 
 std::string ProgramSizes::read(MLIRContext *context, ArrayRef<ProgramInput> inputs, const json &program) {
@@ -226,24 +267,23 @@ std::string ProgramSizes::read(MLIRContext *context, ArrayRef<ProgramInput> inpu
     if (std::optional<SizeExpr::Linear> linear = dim.mustBe ? dim.mustBe->asLinear() : std::nullopt;
         linear && linear->factor > 0 && !linear->symbol.empty())
       symbols.try_emplace(linear->symbol, Place{number, linear->factor, linear->offset});
-  for (auto [i, input] : llvm::enumerate(inputs))
-    if (input.number && input.number->isSymbol()) {
-      auto [place, isNew] = symbols.try_emplace(input.number->name, Place{i, 1, 0, /*isNumber=*/true});
-      const std::string own = (kDimPrefix + "n" + Twine(i)).str();
-      if (isNew)
-        continue;
-      symbols[own] = Place{i, 1, 0, /*isNumber=*/true};
-      guards.push_back({"eq", makeSymbol(own), *input.number,
-                        "the input \"" + input.name + "\" is the size " + describeExpr(*input.number)});
-    }
+  for (auto [i, input] : llvm::enumerate(inputs)) {
+    if (!input.number)
+      continue;
+    const Place place{i, 1, 0, /*isNumber=*/true};
+    const std::string own = (kNumberPrefix + Twine(i)).str();
+    symbols[own] = place;
+    if (input.number->isSymbol() && !symbols.try_emplace(input.number->name, place).second)
+      guards.push_back({makeCall("Eq", makeSymbol(own), *input.number),
+                        "the number \"" + input.name + "\" is the size " + describeExpr(*input.number)});
+  }
   for (const Dim &dim : dims)
     if (dim.mustBe && !asAffine(*dim.mustBe, context))
       return "input \"" + inputs[dim.input].name + "\": dim " + std::to_string(dim.dim) + " is " +
              describeExpr(*dim.mustBe) +
              ", which follows from no other input's size; export the model with a torch.export.Dim of its own for it";
-  readRanges(program);
-  readGuards(inputs, program);
-  return "";
+  readRanges(inputs, program);
+  return readGuards(inputs, program);
 }
 
 DictionaryAttr ProgramSizes::describe(OpBuilder &builder, const ProgramInput &input, size_t index) const {
@@ -283,6 +323,37 @@ ArrayAttr ProgramSizes::nameDims(OpBuilder &builder, ArrayRef<std::optional<Size
   return builder.getStrArrayAttr(names);
 }
 
+/// Operators of expressions as nodes of PyTorch's programs.
+static StringRef findOperator(StringRef name) {
+  return llvm::StringSwitch<StringRef>(name)
+      .Case("Add", "_operator.add")
+      .Case("Mul", "_operator.mul")
+      .Case("Pow", "_operator.pow")
+      .Cases({"FloorDiv", "CleanDiv"}, "_operator.floordiv")
+      .Cases({"Mod", "PythonMod"}, "_operator.mod")
+      .Cases({"Max", "sym_max"}, "torch.sym_max")
+      .Cases({"Min", "sym_min"}, "torch.sym_min")
+      .Case("Eq", "_operator.eq")
+      .Case("Ne", "_operator.ne")
+      .Case("Le", "_operator.le")
+      .Case("Ge", "_operator.ge")
+      .Case("Lt", "_operator.lt")
+      .Case("Gt", "_operator.gt")
+      .Case("Or", "_operator.or_")
+      .Case("And", "_operator.and_")
+      .Case("Not", "torch.sym_not")
+      .Default("");
+}
+
+bool ProgramSizes::isKnown(const SizeExpr &expr) const {
+  if (expr.kind == SizeExpr::Kind::Integer)
+    return true;
+  if (expr.isSymbol())
+    return symbols.count(expr.name);
+  return !findOperator(expr.name).empty() && !expr.args.empty() &&
+         llvm::all_of(expr.args, [&](const SizeExpr &arg) { return isKnown(arg); });
+}
+
 void ProgramSizes::emitGuards(OpBuilder &builder, ValueRange arguments, int64_t opset) const {
   auto emit = [&](StringRef domain, StringRef type, Type result, ArrayRef<std::pair<StringRef, Value>> operands,
                   ArrayRef<NamedAttribute> attributes, StringRef name) -> Value {
@@ -301,57 +372,43 @@ void ProgramSizes::emitGuards(OpBuilder &builder, ValueRange arguments, int64_t 
                                       values, all);
     return result ? node.getOutputs()[0] : Value();
   };
-  Type i64 = builder.getI64Type();
+  Type i64 = builder.getI64Type(), i1 = builder.getI1Type();
+  auto number = [&](int64_t value) -> Value {
+    auto dense = DenseElementsAttr::get(RankedTensorType::get({}, i64), builder.getI64IntegerAttr(value));
+    return graph::ConstantOp::create(builder, builder.getUnknownLoc(), base::fromDense(dense));
+  };
+  auto binary = [&](StringRef type, Type result, Value a, Value b) {
+    return emit("torch", type, result, {{"a", a}, {"b", b}}, {}, "inputs");
+  };
   std::function<Value(const SizeExpr &)> evaluate = [&](const SizeExpr &expr) -> Value {
-    if (expr.kind == SizeExpr::Kind::Integer) {
-      auto number = DenseElementsAttr::get(RankedTensorType::get({}, i64), builder.getI64IntegerAttr(expr.value));
-      return graph::ConstantOp::create(builder, builder.getUnknownLoc(), base::fromDense(number));
-    }
-    auto binary = [&](StringRef type, Value a, Value b) {
-      return emit("torch", type, i64, {{"a", a}, {"b", b}}, {}, "sizes");
-    };
+    if (expr.kind == SizeExpr::Kind::Integer)
+      return number(expr.value);
     if (expr.isSymbol()) {
-      auto found = symbols.find(expr.name);
-      if (found == symbols.end())
-        return {};
-      const Place &place = found->second;
+      const Place &place = symbols.find(expr.name)->second;
       if (place.isNumber)
         return arguments[place.at];
       const Dim &dim = dims[place.at];
       Value size = emit("aten", "sym_size.int", i64, {{"self", arguments[dim.input]}},
-                        builder.getNamedAttr("dim", builder.getI64IntegerAttr(dim.dim)), dim.name);
-      SizeExpr offset, factor;
-      offset.value = place.offset;
-      factor.value = place.factor;
+                        builder.getNamedAttr("dim", builder.getI64IntegerAttr(dim.dim)), "inputs");
       if (place.offset)
-        size = binary("_operator.sub", size, evaluate(offset));
-      return place.factor == 1 ? size : binary("_operator.floordiv", size, evaluate(factor));
+        size = binary("_operator.sub", i64, size, number(place.offset));
+      return place.factor == 1 ? size : binary("_operator.floordiv", i64, size, number(place.factor));
     }
-    static const std::pair<StringRef, StringRef> operators[] = {
-        {"Add", "_operator.add"},           {"Mul", "_operator.mul"}, {"FloorDiv", "_operator.floordiv"},
-        {"CleanDiv", "_operator.floordiv"}, {"Mod", "_operator.mod"}, {"PythonMod", "_operator.mod"},
-        {"Max", "torch.sym_max"},           {"Min", "torch.sym_min"}};
-    for (auto [name, type] : operators) {
-      if (expr.name != name || expr.args.empty())
-        continue;
-      Value all = evaluate(expr.args[0]);
-      for (const SizeExpr &arg : llvm::drop_begin(expr.args)) {
-        Value next = all ? evaluate(arg) : Value();
-        all = next ? binary(type, all, next) : Value();
-      }
-      return all;
-    }
-    return {};
+    StringRef type = findOperator(expr.name);
+    const bool isArithmetic =
+        llvm::is_contained({"_operator.add", "_operator.mul", "_operator.pow", "_operator.floordiv", "_operator.mod",
+                            "torch.sym_max", "torch.sym_min"},
+                           type);
+    Value all = evaluate(expr.args[0]);
+    if (expr.name == "Not")
+      return emit("torch", type, i1, {{"a", all}}, {}, "inputs");
+    for (const SizeExpr &arg : llvm::drop_begin(expr.args))
+      all = binary(type, isArithmetic ? i64 : i1, all, evaluate(arg));
+    return all;
   };
-  for (const Guard &guard : guards) {
-    Value left = evaluate(guard.left), right = left ? evaluate(guard.right) : Value();
-    if (!right)
-      continue;
-    Value holds =
-        emit("torch", "_operator." + guard.comparison, builder.getI1Type(), {{"a", left}, {"b", right}}, {}, "sizes");
-    emit("aten", "_assert_scalar.default", {}, {{"self", holds}},
+  for (const Guard &guard : guards)
+    emit("aten", "_assert_scalar.default", {}, {{"self", evaluate(guard.condition)}},
          builder.getNamedAttr("assert_msg",
-                              builder.getStringAttr("the model was exported for inputs of which " + guard.text)),
+                              builder.getStringAttr("the model was exported for inputs where " + guard.text)),
          "inputs");
-  }
 }

@@ -56,13 +56,14 @@ private:
     bool isNumber = false;
   };
   struct Guard {
-    std::string comparison; ///< of _operator: "eq"
-    SizeExpr left, right;
+    SizeExpr condition;
     std::string text;
   };
 
-  void readRanges(const json &program);
-  void readGuards(llvm::ArrayRef<ProgramInput> inputs, const json &program);
+  void readRanges(llvm::ArrayRef<ProgramInput> inputs, const json &program);
+  std::string readGuards(llvm::ArrayRef<ProgramInput> inputs, const json &program);
+  /// Whether nodes can compute it.
+  bool isKnown(const SizeExpr &expr) const;
   void unify(const std::string &keep, const std::string &drop);
   void narrow(const std::string &dim, int64_t min, int64_t max);
   std::optional<mlir::AffineExpr> asAffine(const SizeExpr &expr, mlir::MLIRContext *context) const;

@@ -56,7 +56,7 @@ graph.func @mode(%x: tensor<1x3x6x4xf32> {graph.name = "x"}, %g: tensor<1x3x6x2x
 
 // -----
 
-// CHECK: node "kernel": aten.avg_pool2d.default (opset 1) with a kernel_size that only the run knows is not supported; export the model with static sizes where it computes it
+// CHECK: node "kernel": aten.avg_pool2d.default (opset 1) with argument "kernel_size.0" that the program computes is not supported; make it a constant of the model
 graph.func @kernel(%x: tensor<1x3x6x4xf32> {graph.name = "x"}, %n: tensor<i64> {graph.name = "n"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
   %y = graph.node "aten":"avg_pool2d.default" opset 1(%x, %n) {arg_names = ["self", "kernel_size.0"], kernel_size = ["kernel_size.0", 2]} : (tensor<1x3x6x4xf32>, tensor<i64>) -> !tc.unknown loc("kernel")
   graph.yield %y : !tc.unknown

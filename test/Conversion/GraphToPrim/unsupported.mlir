@@ -38,7 +38,7 @@ graph.func @to_complex(%x: tensor<4xf32> {graph.name = "x"}) -> (!tc.unknown) at
 // -----
 
 // Of a PyTorch operator that is not there ONNX's form of the model is a way out.
-// CHECK: error: {{.*}}node "odd": aten.no_such.default (opset 1) is not supported; tc-inspect --operators lists what is, torch.onnx.export writes models in ONNX's operators, of which more are known, and --custom-op takes operators of your own
+// CHECK: error: {{.*}}node "odd": aten.no_such.default (opset 1) is not supported; tc-inspect --operators lists what is, others can be written by these in Python, and --custom-op takes operators of your own
 graph.func @unknown_aten(%x: tensor<3xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {ai.onnx = 18 : i64}} {
   %y = graph.node "aten":"no_such.default" opset 1(%x) {arg_names = ["self"]} : (tensor<3xf32>) -> !tc.unknown loc("odd")
   graph.yield %y : !tc.unknown

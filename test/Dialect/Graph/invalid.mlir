@@ -21,6 +21,16 @@ graph.func @f(%x: tensor<2xf32> {graph.dims = 3}) {
   graph.yield
 }
 // -----
+// expected-error @+1 {{attribute graph.ranges must have two numbers for each dim}}
+graph.func @f(%x: tensor<?xf32> {graph.ranges = array<i64: 1>}) {
+  graph.yield
+}
+// -----
+// expected-error @+1 {{attribute graph.sizes must be an affine map of symbols}}
+graph.func @f(%x: tensor<?xf32> {graph.sizes = affine_map<(d0) -> (d0)>}) {
+  graph.yield
+}
+// -----
 // expected-error @+1 {{attribute graph.other is unknown on arguments}}
 graph.func @f(%x: tensor<2xf32> {graph.other = 3}) {
   graph.yield

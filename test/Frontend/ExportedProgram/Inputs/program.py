@@ -159,7 +159,8 @@ def symbols():
     p.ranges = {"s77": {"min_val": 3, "max_val": 10}, "s27": {"min_val": 2, "max_val": None},
                 "s43": {"min_val": 2, "max_val": None}}
     p.guards = ["L['y'].size()[1] == L['x'].size()[1]", "L['x'].size()[1] <= 64",
-                "(L['x'].size()[0]*L['x'].size()[1]) % 2 == 0"]
+                "(L['x'].size()[0]*L['x'].size()[1]) % 2 == 0", "(1 + (((-1) + L['x'].size()[1]) // 2)) != 1",
+                "L['x'].size()[0] == 8 or not L['x'].size()[0] > 8"]
     p.node("aten.add.Tensor", {"%add": meta("f32", sym("s77"), sym("s27"))}, {"self": "%x", "other": "%y"})
     p.output("%add")
     x = np.arange(24, dtype=np.float32).reshape(4, 6)
@@ -176,6 +177,19 @@ def derived(y="Add({s}, Integer(1))", x="{s}", name="derived", rows=(8, 9)):
     p.output("%mul")
     x = np.arange(rows[0], dtype=np.float32)
     p.write(name, {"x": x, "y": np.zeros(rows[1], np.float32)}, {"output_0": 2 * x})
+
+
+def given():
+    """An integer that is an input, and a size as well."""
+    p = Program()
+    p.input("%x", meta("f32", sym("s77")))
+    p.input("$n", sym("s5"))
+    p.guards = ["L['x'].size()[0] == L['n']", "torch.sym_min(4, L['x'].size()[0]) <= L['x'].size()[0]"]
+    p.node("aten.mul.Tensor", {"%mul": meta("f32", sym("s77"))}, {"self": "%x", "other": "$n"})
+    p.output("%mul")
+    x = np.arange(5, dtype=np.float32)
+    p.write("given", {"x": x, "n": np.int64(5)}, {"output_0": 5 * x})
+    np.savez(f"{FOLDER}/given.other.npz", x=x, n=np.int64(4))
 
 
 def nested():
@@ -394,7 +408,7 @@ def refused():
 
 
 if __name__ == "__main__":
-    for case in (symbols, derived, nested, states, numbers, guards, control, regions, absent, refused):
+    for case in (symbols, derived, given, nested, states, numbers, guards, control, regions, absent, refused):
         case()
     derived("{s}*3 + 1", name="plain", rows=(8, 25))
     derived("{s} + 1", "8*{s}", name="multiple", rows=(16, 3))
