@@ -225,13 +225,21 @@ LogicalResult tensorSplit(NodeContext &ctx) {
     return failure();
   SmallVector<SliceBound> indices;
   if (Value given = c.tensor("tensor_indices_or_sections")) {
-    std::optional<SmallVector<int64_t>> known = ctx.constantInts(given);
-    if (!known)
-      return ctx.unsupported("at indices that depend on data is not supported; use slices");
-    if (b.rankOf(given) == 0)
-      return splitEvenly(ctx, *along, known->front());
-    for (int64_t index : *known)
-      indices.push_back({b.size(index), {}});
+    if (!isa<IntegerType>(b.elementOf(given)) || b.rankOf(given) > 1 || !b.typeOf(given).hasStaticShape())
+      return ctx.invalid("takes indices as a vector of integers of known length, or a number of sections, but got " +
+                         describe(given));
+    if (b.rankOf(given) == 0) { // as many as the model was exported with
+      const int64_t sections = ctx.numResults();
+      b.guard(given, sections,
+              "node \"" + ctx.node().getNodeName() + "\": tensor_split was compiled for " + Twine(sections) +
+                  " sections; export the model with this number");
+      return splitEvenly(ctx, *along, sections);
+    }
+    for (int64_t i = 0; i < b.typeOf(given).getDimSize(0); ++i) {
+      Value index = b.take(given, 0, i);
+      std::optional<Sizes> known = ctx.intValues(index);
+      indices.push_back({known ? known->front() : AffineExpr(), index});
+    }
     return splitAt(ctx, *along, indices);
   }
   if (auto known = ctx.getInts("indices")) { // negative ones are none that Call::sizes takes

@@ -47,6 +47,18 @@ graph.func @cat(%x: tensor<2x3xf32> {graph.name = "x"}, %y: tensor<2x1xi64> {gra
 
 // -----
 
+// Parts between indices that are data, cut to the dim.
+// IR-LABEL: func.func @parts
+// IR: prim.bind_symbol {{.*}} to 0
+// IR: prim.slice
+// IR: prim.slice
+graph.func @parts(%x: tensor<9xf32> {graph.name = "x"}, %i: tensor<1xi64> {graph.name = "i"}) -> (tensor<?xf32>, tensor<?xf32>) attributes {opsets = {aten = 1 : i64}} {
+  %y:2 = graph.node "aten":"tensor_split.tensor_indices_or_sections" opset 1(%x, %i) {arg_names = ["self", "tensor_indices_or_sections"]} : (tensor<9xf32>, tensor<1xi64>) -> (tensor<?xf32>, tensor<?xf32>) loc("parts")
+  graph.yield %y#0, %y#1 : tensor<?xf32>, tensor<?xf32>
+}
+
+// -----
+
 // CHECK: node "index": aten.select.int (opset 1): index 4 is out of range for dim 0 of tensor<4xf32>
 graph.func @index(%x: tensor<4xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
   %y = graph.node "aten":"select.int" opset 1(%x) {arg_names = ["self"], dim = 0 : i64, index = 4 : i64} : (tensor<4xf32>) -> !tc.unknown loc("index")
