@@ -178,4 +178,12 @@ void tc::populateATenAttention(OpRegistrar &onOp) {
         "_scaled_dot_product_efficient_attention.default", "_scaled_dot_product_cudnn_attention.default",
         "_scaled_dot_product_fused_attention_overrideable.default"})
     onOp(name, /*sinceVersion=*/1, attention, 3);
+  for (StringRef name : {"_native_multi_head_attention.default", "_transformer_encoder_layer_fwd.default"})
+    onOp(
+        name, /*sinceVersion=*/1,
+        [](NodeContext &ctx) {
+          return ctx.unsupported("is not supported; export the model behind "
+                                 "torch.backends.mha.set_fastpath_enabled(False), which writes the layer out");
+        },
+        1);
 }

@@ -192,68 +192,49 @@ LogicalResult multiDot(NodeContext &ctx, StringRef name) {
   return give(ctx, einsum(ctx, equation + "->" + result, all));
 }
 
-/// |x|^p summed, and the root: distances of all rows of x1 [.., P, M] to those of x2 [.., R, M].
-LogicalResult distances(NodeContext &ctx) {
+/// Rows of x [S, K] times the matrix [K, N] of their group: rows up to offs[0] are of group 0, those up to offs[1] of
+/// group 1, ..; rows of none give 0.
+LogicalResult groupedProduct(NodeContext &ctx, StringRef lhs, StringRef rhs) {
   Call c(ctx);
   PrimBuilder &b = ctx.b;
-  FailureOr<SmallVector<Value>> v = factors(c, {"x1", "x2"});
-  if (failed(v))
+  FailureOr<SmallVector<Value>> v = factors(c, {lhs, rhs});
+  FailureOr<Value> offsets = c.required("offs");
+  if (failed(v) || failed(offsets))
     return failure();
-  Value x = (*v)[0], y = (*v)[1];
-  const int64_t rx = b.rankOf(x), ry = b.rankOf(y);
-  if (rx < 2 || ry < 2 || !b.isFloat(x))
-    return ctx.invalid("takes floats of two dims or more, but got " + describe(x) + " and " + describe(y));
-  if (failed(unifySizes(ctx, x, rx - 1, y, ry - 1, "lengths of rows")))
+  Value x = (*v)[0], w = (*v)[1];
+  if (b.rankOf(x) != 2 || b.rankOf(w) != 3 || b.rankOf(*offsets) != 1 || c.tensor("bias") || ctx.hasAttr("out_dtype"))
+    return ctx.unsupported(
+        "of " + describe(x) + " and " + describe(w) +
+        " is not supported; supported are rows [S, K] and matrices [G, K, N], with offs, and without "
+        "bias and out_dtype");
+  const Sizes rows = getSizes(x), matrices = getSizes(w);
+  std::optional<int64_t> groups = getConstantSize(matrices[0]);
+  constexpr int64_t kMostGroups = 1024;
+  if (!groups || *groups > kMostGroups)
+    return ctx.unsupported("of a number of groups that is not known, or above " + Twine(kMostGroups) +
+                           ", is not supported");
+  FailureOr<Value> ends = ctx.castSizes(b.convert(*offsets, b.getI64Type()), {matrices[0]});
+  if (failed(ends) || failed(unifySizes(ctx, x, 1, w, 1, "inner sizes")))
     return failure();
-  const Sizes sx = getSizes(x), sy = getSizes(y);
-  FailureOr<Sizes> batch = ctx.broadcastSizes({Sizes(sx.begin(), sx.end() - 2), Sizes(sy.begin(), sy.end() - 2)});
-  if (failed(batch))
-    return failure();
-  const Type type = b.elementOf(x);
-  Sizes all(*batch);
-  all.append({sx[rx - 2], sy[ry - 2], sx.back()});
-  auto wide = [&](Value of, int64_t at) {
-    return b.convert(b.broadcastTo(b.unsqueeze(of, at), all), b.accumulatorOf(type));
-  };
-  Value difference = b.unary<AbsOp>(b.sub(wide(x, rx - 1), wide(y, ry - 2)));
-  const double p = c.number("p", 2);
-  const int64_t last = int64_t(all.size()) - 1;
-  if (p < 0)
-    return ctx.invalid("p is negative; norms have p of 0 and more");
-  Value result;
-  if (std::isinf(p)) {
-    result = b.binary<MaxOp>(b.reduce(ReduceKind::Max, difference, {last}), 0); // of no elements it is 0
-  } else if (p == 0) {
-    Value differs = b.compare(CompareKind::NE, difference, 0);
-    result = b.reduce(ReduceKind::Sum, b.convert(differs, b.elementOf(difference)), {last});
-  } else {
-    Value powers = p == 1 ? difference : p == 2 ? b.mul(difference, difference) : b.binary<PowOp>(difference, p);
-    result = b.reduce(ReduceKind::Sum, powers, {last});
-    if (p != 1)
-      result = p == 2 ? b.unary<SqrtOp>(result) : b.binary<PowOp>(result, 1 / p);
+  SmallVector<Value> products;
+  Value start = b.scalar(b.getI64Type(), 0);
+  AffineExpr count = b.size(0);
+  for (int64_t group = 0; group < *groups; ++group) {
+    Value end = b.take(*ends, 0, group);
+    const AffineExpr size = b.bindSymbol("rows", b.binary<MaxOp>(b.sub(end, start), 0));
+    Value at = b.add(b.iota(b.getI64Type(), {size}, 0), b.broadcastTo(start, {size}));
+    products.push_back(DotGeneralOp::create(b, GatherOp::create(b, x, at, 0), b.take(w, 0, group), ArrayRef<int64_t>{},
+                                            ArrayRef<int64_t>{}, ArrayRef<int64_t>{1}, ArrayRef<int64_t>{0}));
+    start = end;
+    count = simplifySize(count + size);
   }
-  return ctx.result(b.convert(result, type));
-}
-
-/// Blocks of `other`, one for each element of `self`.
-LogicalResult kron(NodeContext &ctx) {
-  Call c(ctx);
-  PrimBuilder &b = ctx.b;
-  FailureOr<SmallVector<Value>> v = factors(c, {"self", "other"}, /*orBools=*/true);
-  if (failed(v))
+  const Sizes result{rows[0], matrices[2]};
+  if (products.empty())
+    return ctx.result(b.splat(b.elementOf(x), result, 0));
+  if (failed(ctx.require(CompareKind::LE, count, rows[0], "offs within the rows")))
     return failure();
-  Sizes x = getSizes((*v)[0]), y = getSizes((*v)[1]), split, result, xs, ys;
-  const size_t rank = std::max(x.size(), y.size());
-  x.insert(x.begin(), rank - x.size(), b.size(1));
-  y.insert(y.begin(), rank - y.size(), b.size(1));
-  for (size_t i = 0; i < rank; ++i) {
-    xs.append({x[i], b.size(1)});
-    ys.append({b.size(1), y[i]});
-    split.append({x[i], y[i]});
-    result.push_back(simplifySize(x[i] * y[i]));
-  }
-  auto wide = [&](Value of, SizesRef sizes) { return b.broadcastTo(b.reshape(of, sizes), split); };
-  return ctx.result(b.reshape(times(b, wide((*v)[0], xs), wide((*v)[1], ys)), result));
+  Value all = b.concat(products, 0);
+  return ctx.result(b.pad(all, b.scalar(b.elementOf(x), 0), Sizes(2, b.size(0)), result));
 }
 
 } // namespace
@@ -272,8 +253,6 @@ void tc::populateATenContraction(OpRegistrar &onOp) {
   on("mm.default", productOf("self", "mat2", 2, 2));
   on("bmm.default", productOf("self", "mat2", 3, 3));
   on("mv.default", productOf("self", "vec", 2, 1));
-  on("dot.default", productOf("self", "tensor", 1, 1));
-  on("vdot.default", productOf("self", "other", 1, 1));
   on("inner.default", [](NodeContext &ctx) -> LogicalResult {
     Call c(ctx);
     PrimBuilder &b = ctx.b;
@@ -304,12 +283,6 @@ void tc::populateATenContraction(OpRegistrar &onOp) {
         return failed(product) ? failure() : give(ctx, addScaled(c, *product));
       },
       3);
-  for (StringRef name : {"outer.default", "ger.default"})
-    on(name, [](NodeContext &ctx) -> LogicalResult {
-      Call c(ctx);
-      FailureOr<SmallVector<Value>> v = factors(c, {"self", "vec2"}, /*orBools=*/true);
-      return failed(v) ? failure() : give(ctx, outer(ctx, (*v)[0], (*v)[1]));
-    });
   on(
       "bilinear.default",
       [](NodeContext &ctx) -> LogicalResult {
@@ -348,7 +321,11 @@ void tc::populateATenContraction(OpRegistrar &onOp) {
       return failure();
     return ctx.result(ctx.b.reduce(ReduceKind::Sum, ctx.b.mul((*v)[0], (*v)[1]), {*axis}));
   });
-  for (StringRef name : {"cdist.default", "_cdist_forward.default"})
-    on(name, distances);
-  on("kron.default", kron);
+  on("_grouped_mm.default", [](NodeContext &ctx) { return groupedProduct(ctx, "self", "mat2"); }, 3);
+}
+
+void tc::populateTransformers(OpRegistrar &onOp) {
+  onOp(
+      "grouped_mm_fallback.default", /*sinceVersion=*/1,
+      [](NodeContext &ctx) { return groupedProduct(ctx, "input", "weight"); }, 3);
 }

@@ -197,6 +197,47 @@ LogicalResult batchNormByBatch(NodeContext &ctx) {
   return ctx.result(b.convert(*y, in->type));
 }
 
+/// Results 3 and 4: the running statistics moved towards those of the batch, whose variance is that of a sample.
+LogicalResult moveStatistics(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> x = c.floats("input"), mean = c.floats("running_mean"), variance = c.floats("running_var");
+  if (failed(x) || failed(mean) || failed(variance))
+    return failure();
+  const Sizes sizes = getSizes(*x), channels{sizes[1]};
+  SmallVector<int64_t> dims{0};
+  llvm::append_range(dims, llvm::seq<int64_t>(2, b.rankOf(*x)));
+  Statistics found = statisticsOf(b, *x, dims);
+  const double momentum = c.number("momentum", 0.1);
+  auto move = [&](size_t i, Value running, Value batch) -> LogicalResult {
+    const Type type = b.elementOf(running), compute = b.elementOf(batch);
+    FailureOr<Value> fitting = ctx.castSizes(running, channels);
+    if (failed(fitting))
+      return failure();
+    Value kept = b.binary<MulOp>(b.convert(*fitting, compute), 1 - momentum);
+    Value moved = b.add(kept, b.binary<MulOp>(b.reshape(batch, channels), momentum));
+    return ctx.set(i, b.convert(moved, type));
+  };
+  AffineExpr count = b.size(1);
+  for (int64_t dim : dims)
+    count = simplifySize(count * sizes[dim]);
+  auto number = [&](AffineExpr size) {
+    return b.broadcastTo(b.convert(b.sizeValue(size), b.elementOf(found.variance)), getSizes(found.variance));
+  };
+  Value ofSample = b.mul(found.variance, b.div(number(count), number(simplifySize(count - 1))));
+  return success(succeeded(move(3, *mean, found.mean)) && succeeded(move(4, *variance, ofSample)));
+}
+
+/// Gives what the operator would write as results.
+LogicalResult functionalBatchNorm(NodeContext &ctx) {
+  Call c(ctx);
+  if (c.flag("training"))
+    return success(succeeded(batchNormByBatch(ctx)) && succeeded(moveStatistics(ctx)));
+  (void)ctx.set(3, c.tensor("running_mean"));
+  (void)ctx.set(4, c.tensor("running_var"));
+  return batchNormByRunning(ctx);
+}
+
 LogicalResult batchNorm(NodeContext &ctx) {
   Call c(ctx);
   const bool isRunning = c.tensor("running_mean") && c.tensor("running_var");
@@ -329,6 +370,7 @@ void tc::populateATenNorm(OpRegistrar &onOp) {
     on(name, batchNorm);
   for (StringRef name : {"_native_batch_norm_legit_no_training.default", "_batch_norm_no_update.default"})
     on(name, batchNormByRunning, 3);
+  on("_native_batch_norm_legit_functional.default", functionalBatchNorm, 3);
   on("instance_norm.default", instanceNorm);
   on("group_norm.default", [](NodeContext &ctx) { return groupNorm(ctx, "num_groups"); });
   on("native_group_norm.default", [](NodeContext &ctx) { return groupNorm(ctx, "group"); });

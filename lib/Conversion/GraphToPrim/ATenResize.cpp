@@ -88,6 +88,14 @@ Value nearestIndex(PrimBuilder &b, AffineExpr in, const Target &target, bool isE
     return b.binary<DivOp>(b.iota(b.getI64Type(), sizes, 0), 2);
   Value scale =
       target.scale ? b.scalar(f32, float(1 / *target.scale)) : b.div(sizeAs(b, in, f32), sizeAs(b, target.out, f32));
+  if (!isExact && target.scale && !(getConstantSize(in) && getConstantSize(target.out))) {
+    // A size that stays or doubles by rounding has the scale of the sizes, not the one that is given.
+    auto orElse = [&](AffineExpr size, double own, Value otherwise) {
+      Value isThat = b.compare(CompareKind::EQ, b.sizeValue(target.out), b.sizeValue(size));
+      return b.select(isThat, b.scalar(f32, own), otherwise);
+    };
+    scale = orElse(in, 1, orElse(simplifySize(in * 2), 0.5, scale));
+  }
   Value at;
   if (isExact) {
     Value middle = b.binary<AddOp>(b.iota(f64, sizes, 0), 0.5);
@@ -139,13 +147,17 @@ LogicalResult upsample(NodeContext &ctx, size_t n, Upsampling kind, bool antiali
     } else if (from && to) {
       resized.known = double(*to) / double(*from);
     }
-    // Linear interpolation to the same size is none, whatever the scale, which may then lie in [1, 2).
-    const bool mayStay = kind == Upsampling::Linear && !antialias && target.scale && !align;
+    // Linear and antialiased interpolation to the same size is none, whatever the scale, which may then lie in [1, 2).
+    const bool mayStay = kind == Upsampling::Linear || antialias;
     if (in[i] == target.out && (mayStay || resized.known.value_or(1) == 1))
       continue;
     resized.scale =
         resized.known ? b.scalar(f64, *resized.known) : b.div(sizeAs(b, target.out, f64), sizeAs(b, in[i], f64));
-    if (mayStay && *target.scale > 1 && *target.scale < 2 && !(from && to)) {
+    if (mayStay && target.scale && !align && *target.scale > 1 && *target.scale < 2 && !(from && to)) {
+      if (antialias)
+        return ctx.unsupported(
+            "with antialias and a scale in (1, 2) of sizes that only the run knows is not supported; "
+            "give the size instead");
       Value isSame = b.compare(CompareKind::EQ, b.sizeValue(in[i]), b.sizeValue(target.out));
       resized.scale = b.select(isSame, b.scalar(f64, 1), resized.scale);
       resized.known = std::nullopt;

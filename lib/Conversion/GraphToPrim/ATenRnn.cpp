@@ -38,10 +38,44 @@ Value reorder(PrimBuilder &b, Value rows, Cell cell, AffineExpr h) {
   return b.concat(parts, 0);
 }
 
-/// The parameters of a layer in one direction.
-struct Parameters {
-  Value input, recurrent, inputBias, recurrentBias;
+// An LSTM whose state is projected, h = P m of m = o * tanh(c), has the gates W x + R h = W x + (R P) m: a layer on m,
+// with the recurrent weights R P. The first step's R h, of a state that no m gives, comes from inputs of its own, which
+// are h at that step and 0 at all others.
+struct Projection {
+  Value weight; ///< P [p, H]
+  Value start;  ///< h [B, p] before the first step
+  bool isReverse;
 };
+
+/// [T, B, p]: the state before the first step at that step.
+Value startOf(PrimBuilder &b, Value x, const Projection &projected) {
+  const AffineExpr steps = getSizes(x)[0];
+  Sizes sizes{steps};
+  llvm::append_range(sizes, getSizes(projected.start));
+  Value wide = b.broadcastInDims(projected.start, sizes, {1, 2}), step = b.iota(b.getI64Type(), sizes, 0);
+  Value at = b.broadcastTo(b.sizeValue(projected.isReverse ? simplifySize(steps - 1) : b.size(0)), sizes);
+  return b.select(b.compare(CompareKind::EQ, step, at), wide, b.splatLike(wide, 0));
+}
+
+/// Weights for the inputs, then for the states of all directions, of which direction `d` reads its own.
+Value besides(PrimBuilder &b, Value ofInput, Value ofState, int64_t d, int64_t directions) {
+  SmallVector<Value> parts{ofInput};
+  for (int64_t i = 0; i < directions; ++i)
+    parts.push_back(i == d ? ofState : b.splatLike(ofState, 0));
+  return b.concat(parts, 1);
+}
+
+/// What each direction gives, along `dim`, times its weight.
+Value project(PrimBuilder &b, Value y, ArrayRef<Value> weights, int64_t dim) {
+  SmallVector<Value> parts;
+  for (auto [d, weight] : llvm::enumerate(weights)) {
+    Value one = b.take(y, dim, int64_t(d));
+    one = DotGeneralOp::create(b, one, weight, ArrayRef<int64_t>{}, ArrayRef<int64_t>{},
+                               ArrayRef<int64_t>{b.rankOf(one) - 1}, ArrayRef<int64_t>{1});
+    parts.push_back(b.unsqueeze(one, dim));
+  }
+  return parts.size() == 1 ? parts[0] : Value(b.concat(parts, dim));
+}
 
 LogicalResult layers(NodeContext &ctx, Cell cell) {
   Call c(ctx);
@@ -59,10 +93,9 @@ LogicalResult layers(NodeContext &ctx, Cell cell) {
     return ctx.unsupported("with dropout in training is not supported; export the model after model.eval()");
   if (count < 1 || states.size() != (cell == Cell::LSTM ? 2 : 1))
     return ctx.invalid("needs a layer, and the initial state");
-  if (params.size() == size_t(count * directions) * (perLayer + 1))
-    return ctx.unsupported("with projections (proj_size) is not supported; apply a linear layer behind the recurrent "
-                           "one instead");
-  if (params.size() != size_t(count * directions) * perLayer)
+  const bool isProjected = cell == Cell::LSTM && params.size() == size_t(count * directions) * (perLayer + 1);
+  const size_t stride = perLayer + isProjected;
+  if (params.size() != size_t(count * directions) * stride)
     return ctx.invalid("has " + Twine(params.size()) + " parameters, but " + Twine(count) + " layers need " +
                        Twine(count * directions * int64_t(perLayer)));
   for (Value v : states)
@@ -73,28 +106,45 @@ LogicalResult layers(NodeContext &ctx, Cell cell) {
   Value x = isBatchFirst ? b.transpose(*input, {1, 0, 2}) : *input;
   SmallVector<Value> lastHidden, lastCell;
   for (int64_t layer = 0; layer < count; ++layer) {
-    SmallVector<Value> input, recurrent, bias;
+    SmallVector<Value> input, recurrent, bias, projections, starts;
     const int64_t first = layer * directions;
-    AffineExpr h;
     for (int64_t d = 0; d < directions; ++d) {
-      const Value *from = &params[(first + d) * int64_t(perLayer)];
-      if (b.rankOf(from[0]) != 2 || b.rankOf(from[1]) != 2 ||
+      const Value *from = &params[(first + d) * int64_t(stride)];
+      if (b.rankOf(from[0]) != 2 || b.rankOf(from[1]) != 2 || (isProjected && b.rankOf(from[perLayer]) != 2) ||
           llvm::any_of(ArrayRef(from, perLayer).drop_front(2), [&](Value v) { return b.rankOf(v) != 1; }))
         return ctx.invalid("takes weights of rank 2 and biases of rank 1");
-      h = getSizes(from[1])[1];
+      const AffineExpr h = getSizes(isProjected ? from[perLayer] : from[1])[1];
       for (Value v : ArrayRef(from, perLayer))
         if (failed(ctx.requireEqual(getSizes(v)[0], simplifySize(h * int64_t(gates)),
                                     "weights and biases of " + Twine(gates) + " rows for each hidden element")))
           return failure();
-      input.push_back(b.unsqueeze(reorder(b, from[0], cell, h), 0));
-      recurrent.push_back(b.unsqueeze(reorder(b, from[1], cell, h), 0));
+      Value ofInput = from[0], ofState = from[1];
+      if (isProjected) {
+        Projection projected{from[perLayer], b.take(states[0], 0, first + d), d == 1};
+        if (failed(ctx.requireEqual(getSizes(ofState)[1], getSizes(projected.weight)[0],
+                                    "recurrent weights of as many columns as projected elements")))
+          return failure();
+        starts.push_back(startOf(b, x, projected));
+        projections.push_back(projected.weight);
+        ofInput = besides(b, ofInput, ofState, d, directions);
+        ofState = DotGeneralOp::create(b, ofState, projected.weight, ArrayRef<int64_t>{}, ArrayRef<int64_t>{},
+                                       ArrayRef<int64_t>{1}, ArrayRef<int64_t>{0});
+      }
+      input.push_back(b.unsqueeze(reorder(b, ofInput, cell, h), 0));
+      recurrent.push_back(b.unsqueeze(reorder(b, ofState, cell, h), 0));
       if (hasBiases)
         bias.push_back(b.unsqueeze(b.concat({reorder(b, from[2], cell, h), reorder(b, from[3], cell, h)}, 0), 0));
+    }
+    if (isProjected) {
+      starts.insert(starts.begin(), x);
+      x = b.concat(starts, 2);
     }
     auto both = [&](ArrayRef<Value> parts) { return parts.size() == 1 ? parts[0] : Value(b.concat(parts, 0)); };
     SmallVector<Value> operands{x, both(input), both(recurrent), hasBiases ? both(bias) : Value(), Value()};
     for (Value state : states)
-      operands.push_back(b.sliceDim(state, 0, b.size(first), b.size(directions)));
+      operands.push_back(isProjected && state == states[0] && operands.size() == 5
+                             ? Value()
+                             : b.sliceDim(state, 0, b.size(first), b.size(directions)));
     SmallVector<NamedAttribute> attributes{
         b.getNamedAttr("direction", b.getStringAttr(directions == 2 ? "bidirectional" : "forward")),
         b.getNamedAttr("linear_before_reset", b.getI64IntegerAttr(1))};
@@ -106,6 +156,10 @@ LogicalResult layers(NodeContext &ctx, Cell cell) {
         ctx.emitOperator(type, 14, operands, attributes, cell == Cell::LSTM ? 3 : 2);
     if (failed(results))
       return failure();
+    if (isProjected) {
+      (*results)[0] = project(b, (*results)[0], projections, 1);
+      (*results)[1] = project(b, (*results)[1], projections, 0);
+    }
     // [T, D, B, H] -> [T, B, D * H]
     const Sizes sizes = getSizes((*results)[0]);
     x = b.reshape(b.transpose((*results)[0], {0, 2, 1, 3}), {sizes[0], sizes[2], simplifySize(sizes[1] * sizes[3])});

@@ -82,6 +82,8 @@ const OpRegistry &OpRegistry::get() {
     populateTorchNumbers(torch);
     OpRegistrar vision(r, "torchvision");
     populateTorchVision(vision);
+    OpRegistrar transformers(r, "transformers");
+    populateTransformers(transformers);
     OpRegistrar onnx(r, "ai.onnx");
     populateONNXContraction(onnx);
     populateONNXControlFlow(onnx);

@@ -145,6 +145,7 @@ void populateONNXTfIdf(OpRegistrar &onOp);
 void populateONNXTraining(OpRegistrar &onOp);
 void populateTorchNumbers(OpRegistrar &onOp);
 void populateTorchVision(OpRegistrar &onOp);
+void populateTransformers(OpRegistrar &onOp);
 
 } // namespace tc
 

@@ -20,9 +20,23 @@ graph.func @lstm(%x: tensor<5x3x4xf32> {graph.name = "x"}, %h: tensor<1x3x2xf32>
 
 // -----
 
-// CHECK: node "projected": aten.lstm.input (opset 1) with projections (proj_size) is not supported; apply a linear layer behind the recurrent one instead
-graph.func @projected(%x: tensor<5x3x4xf32> {graph.name = "x"}, %h: tensor<1x3x2xf32> {graph.name = "h"}, %w: tensor<8x4xf32> {graph.name = "w"}, %r: tensor<8x2xf32> {graph.name = "r"}, %p: tensor<2x2xf32> {graph.name = "p"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
-  %y = graph.node "aten":"lstm.input" opset 1(%x, %h, %h, %w, %r, %p) {arg_names = ["input", "hx.0", "hx.1", "params.0", "params.1", "params.2"], hx.count = 2 : i64, params.count = 3 : i64, has_biases = false, num_layers = 1 : i64, dropout = 0.0, train = false, bidirectional = false, batch_first = false} : (tensor<5x3x4xf32>, tensor<1x3x2xf32>, tensor<1x3x2xf32>, tensor<8x4xf32>, tensor<8x2xf32>, tensor<2x2xf32>) -> !tc.unknown loc("projected")
+// A projected state: recurrent weights times the projection, and the first step's share by inputs of its own.
+// IR-LABEL: func.func @projected
+// IR: prim.concat %arg2, %arg3 axis = 1 : (tensor<8x4xf32>, tensor<8x1xf32>) -> tensor<8x5xf32>
+// IR: prim.dot_general %arg3, %arg4 {{.*}} -> tensor<8x2xf32>
+// IR: prim.concat %arg0, {{.*}} axis = 2 : (tensor<5x3x4xf32>, tensor<5x3x1xf32>) -> tensor<5x3x5xf32>
+// IR: prim.rnn lstm
+// IR: prim.dot_general {{.*}} -> tensor<5x3x1xf32>
+graph.func @projected(%x: tensor<5x3x4xf32> {graph.name = "x"}, %h: tensor<1x3x1xf32> {graph.name = "h"}, %w: tensor<8x4xf32> {graph.name = "w"}, %r: tensor<8x1xf32> {graph.name = "r"}, %p: tensor<1x2xf32> {graph.name = "p"}, %c: tensor<1x3x2xf32> {graph.name = "c"}) -> (tensor<5x3x1xf32>) attributes {opsets = {aten = 1 : i64}} {
+  %y:3 = graph.node "aten":"lstm.input" opset 1(%x, %h, %c, %w, %r, %p) {arg_names = ["input", "hx.0", "hx.1", "params.0", "params.1", "params.2"], hx.count = 2 : i64, params.count = 3 : i64, has_biases = false, num_layers = 1 : i64, dropout = 0.0, train = false, bidirectional = false, batch_first = false} : (tensor<5x3x4xf32>, tensor<1x3x1xf32>, tensor<1x3x2xf32>, tensor<8x4xf32>, tensor<8x1xf32>, tensor<1x2xf32>) -> (tensor<5x3x1xf32>, tensor<1x3x1xf32>, tensor<1x3x2xf32>) loc("projected")
+  graph.yield %y#0 : tensor<5x3x1xf32>
+}
+
+// -----
+
+// CHECK: node "count": aten.gru.input (opset 1): has 3 parameters, but 1 layers need 2
+graph.func @count(%x: tensor<5x3x4xf32> {graph.name = "x"}, %h: tensor<1x3x2xf32> {graph.name = "h"}, %w: tensor<6x4xf32> {graph.name = "w"}, %r: tensor<6x2xf32> {graph.name = "r"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
+  %y = graph.node "aten":"gru.input" opset 1(%x, %h, %w, %r, %r) {arg_names = ["input", "hx", "params.0", "params.1", "params.2"], params.count = 3 : i64, has_biases = false, num_layers = 1 : i64, dropout = 0.0, train = false, bidirectional = false, batch_first = false} : (tensor<5x3x4xf32>, tensor<1x3x2xf32>, tensor<6x4xf32>, tensor<6x2xf32>, tensor<6x2xf32>) -> !tc.unknown loc("count")
   graph.yield %y : !tc.unknown
 }
 

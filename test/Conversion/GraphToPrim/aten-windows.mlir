@@ -65,3 +65,15 @@ graph.func @drop(%x: tensor<2x3xf32> {graph.name = "x"}) -> (!tc.unknown) attrib
   %y = graph.node "aten":"dropout.default" opset 1(%x) {arg_names = ["input"], p = 0.5 : f64, train = true} : (tensor<2x3xf32>) -> !tc.unknown loc("drop")
   graph.yield %y : !tc.unknown
 }
+
+// -----
+
+// In training, with what the operator would write as results: 9 numbers for each channel, whose variance is that of a sample.
+// IR-LABEL: func.func @functional
+// IR: prim.norm
+// IR-DAG: prim.constant dense<8> : tensor<i64>
+// IR-DAG: prim.constant dense<9> : tensor<i64>
+graph.func @functional(%x: tensor<3x2x3xf32> {graph.name = "x"}, %m: tensor<2xf32> {graph.name = "m"}, %v: tensor<2xf32> {graph.name = "v"}) -> (tensor<3x2x3xf32>, tensor<2xf32>, tensor<2xf32>) attributes {opsets = {aten = 1 : i64}} {
+  %y:5 = graph.node "aten":"_native_batch_norm_legit_functional.default" opset 1(%x, %m, %v) {arg_names = ["input", "running_mean", "running_var"], training = true, momentum = 0.1, eps = 1.0e-05} : (tensor<3x2x3xf32>, tensor<2xf32>, tensor<2xf32>) -> (tensor<3x2x3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) loc("functional")
+  graph.yield %y#0, %y#3, %y#4 : tensor<3x2x3xf32>, tensor<2xf32>, tensor<2xf32>
+}
