@@ -335,6 +335,89 @@ NodeHandler maxUnpool(size_t n) {
   };
 }
 
+/// Where the windows of a fractional pool begin along a dim, [P, O] i64, for samples [P] in [0, 1): the last one ends
+/// at the end, those before begin at whole parts of a sequence of equal steps, which the sample shifts.
+Value fractionalStarts(PrimBuilder &b, Value sample, AffineExpr in, int64_t kernel, int64_t out) {
+  const Type i64 = b.getI64Type(), type = b.elementOf(sample);
+  const Sizes sizes{getSizes(sample)[0], b.size(out)};
+  Value room = b.sizeValue(simplifySize(in - kernel)), end = b.broadcastTo(room, sizes);
+  if (out == 1)
+    return end;
+  Value step = b.broadcastTo(b.binary<DivOp>(b.convert(room, type), double(out - 1)), sizes);
+  Value shift = b.broadcastInDims(sample, sizes, {0}), i = b.iota(type, sizes, 1);
+  auto whole = [&](Value v) { return b.convert(b.mul(v, step), i64); };
+  Value start = b.sub(whole(b.add(i, shift)), whole(shift));
+  return b.select(b.compare(CompareKind::LT, b.iota(i64, sizes, 1), double(out - 1)), start, end);
+}
+
+/// The samples name the last dim first in two dims, the first one first in three.
+NodeHandler fractionalMax(size_t n) {
+  return [=](NodeContext &ctx) -> LogicalResult {
+    Call c(ctx);
+    PrimBuilder &b = ctx.b;
+    FailureOr<Value> self = c.floats("self"), samples = c.floats("random_samples");
+    FailureOr<SmallVector<int64_t>> kernel = perDim(c, "kernel_size", n, 1, 1), out = perDim(c, "output_size", n, 1, 1);
+    if (failed(self) || failed(samples) || failed(kernel) || failed(out))
+      return failure();
+    if (b.rankOf(*samples) != 3 || b.elementOf(*samples) != b.elementOf(*self))
+      return ctx.invalid("takes random_samples [N, C, " + Twine(n) + "] of the input's type, but got " +
+                         describe(*samples));
+    return withBatch(ctx, *self, n, [&](Value x) -> FailureOr<Values> {
+      const Type i64 = b.getI64Type(), type = b.elementOf(x);
+      const Sizes in = getSizes(x);
+      const AffineExpr planes = simplifySize(in[0] * in[1]);
+      FailureOr<Value> fitting = ctx.castSizes(*samples, {in[0], in[1], b.size(int64_t(n))});
+      if (failed(fitting))
+        return failure();
+      Value each = b.reshape(*fitting, {planes, b.size(int64_t(n))});
+      // [P, O0, .., K0, ..]: the elements of all windows.
+      Sizes source{planes}, grid{planes}, result{in[0], in[1]};
+      int64_t volume = 1;
+      for (size_t i = 0; i < n; ++i) {
+        source.push_back(in[i + 2]);
+        grid.push_back(b.size((*out)[i]));
+        result.push_back(b.size((*out)[i]));
+        volume *= (*kernel)[i];
+        if (failed(ctx.require(CompareKind::LE, b.size((*out)[i] + (*kernel)[i] - 1), in[i + 2],
+                               "an input that holds the windows in dim " + Twine(i + 2))))
+          return failure();
+      }
+      const Sizes flat = [&] {
+        Sizes sizes(grid);
+        sizes.push_back(b.size(volume));
+        return sizes;
+      }();
+      for (size_t i = 0; i < n; ++i)
+        grid.push_back(b.size((*kernel)[i]));
+      SmallVector<Value> places;
+      Value position; // in the plane
+      for (size_t i = 0; i < n; ++i) {
+        Value sample = b.take(each, 1, n == 2 ? 1 - int64_t(i) : int64_t(i));
+        Value start = fractionalStarts(b, sample, in[i + 2], (*kernel)[i], (*out)[i]);
+        Value at = b.add(b.broadcastInDims(start, grid, {0, int64_t(i) + 1}), b.iota(i64, grid, int64_t(n + i) + 1));
+        position = position ? b.add(b.mul(position, wideSize(b, in[i + 2], position)), at) : at;
+        places.push_back(b.unsqueeze(at, int64_t(grid.size())));
+      }
+      Value elements = GatherNDOp::create(b, makeType(type, grid), b.reshape(x, source),
+                                          b.concat(places, int64_t(grid.size())), /*batchDims=*/1);
+      elements = b.reshape(elements, flat);
+      const int64_t last = int64_t(n) + 1;
+      Values results{b.reshape(b.reduce(ReduceKind::Max, elements, {last}), result), Value()};
+      if (ctx.isResultUsed(1)) {
+        const Sizes windows(flat.begin(), flat.end() - 1);
+        Value found =
+            ArgReduceOp::create(b, makeType(i64, windows), ReduceKind::Max, elements, last, /*lastIndex=*/false);
+        Sizes one(windows);
+        one.push_back(b.size(1));
+        results[1] = b.reshape(
+            GatherElementsOp::create(b, makeType(i64, one), b.reshape(position, flat), b.unsqueeze(found, last), last),
+            result);
+      }
+      return results;
+    });
+  };
+}
+
 } // namespace
 
 void tc::populateATenPooling(OpRegistrar &onOp) {
@@ -353,9 +436,6 @@ void tc::populateATenPooling(OpRegistrar &onOp) {
       on("max_unpool" + dims + ".default", maxUnpool(n), 2);
     }
   }
-  for (StringRef name : {"fractional_max_pool2d.default", "fractional_max_pool3d.default"})
-    on(name, [](NodeContext &ctx) {
-      return ctx.unsupported("is not supported, as its windows are drawn at random; use max_pool or "
-                             "adaptive_max_pool");
-    });
+  for (size_t n : {2, 3})
+    on("fractional_max_pool" + std::to_string(n) + "d.default", fractionalMax(n), 2);
 }

@@ -1,5 +1,5 @@
 // Adaptive pools, upsampling and samplers of ATen: windows of unlike sizes, PyTorch's nearest element, scales that are given. What only
-// the run knows, or is drawn at random, is refused.
+// the run knows is refused.
 // RUN: not tc-opt %s --split-input-file --tc-convert-graph-to-prim 2>&1 | FileCheck %s
 // RUN: not tc-opt %s --split-input-file --tc-convert-graph-to-prim 2>/dev/null | FileCheck %s --check-prefix=IR
 
@@ -24,9 +24,9 @@ graph.func @even(%x: tensor<1x3x6x4xf32> {graph.name = "x"}) -> (tensor<1x3x2x2x
 
 // -----
 
-// CHECK: node "fractional": aten.fractional_max_pool2d.default (opset 1) is not supported, as its windows are drawn at random; use max_pool or adaptive_max_pool
+// CHECK: node "fractional": aten.fractional_max_pool2d.default (opset 1): needs an input that holds the windows in dim 2 (7 against 6)
 graph.func @fractional(%x: tensor<1x3x6x4xf32> {graph.name = "x"}, %r: tensor<1x3x2xf32> {graph.name = "r"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
-  %y = graph.node "aten":"fractional_max_pool2d.default" opset 1(%x, %r) {arg_names = ["self", "random_samples"], kernel_size = array<i64: 2, 2>, output_size = array<i64: 2, 2>} : (tensor<1x3x6x4xf32>, tensor<1x3x2xf32>) -> !tc.unknown loc("fractional")
+  %y = graph.node "aten":"fractional_max_pool2d.default" opset 1(%x, %r) {arg_names = ["self", "random_samples"], kernel_size = array<i64: 2, 2>, output_size = array<i64: 6, 2>} : (tensor<1x3x6x4xf32>, tensor<1x3x2xf32>) -> !tc.unknown loc("fractional")
   graph.yield %y : !tc.unknown
 }
 
