@@ -147,17 +147,16 @@ LogicalResult attention(NodeContext &ctx) {
     FailureOr<Value> added = additiveMask(ctx, mask, compute);
     if (failed(added))
       return failure();
-    FailureOr<Value> spread = ctx.broadcastOnto(*added, scores);
-    if (failed(spread))
-      return failure();
     if (!c.flag("is_causal")) {
       Value most =
           b.rankOf(*added) ? b.reduce(ReduceKind::Max, *added, {b.rankOf(*added) - 1}, /*keepDims=*/true) : *added;
       isBlind = b.compare(CompareKind::EQ, most, -INFINITY);
+      added = b.select(b.broadcastTo(isBlind, getSizes(*added)), b.splatLike(*added, 0), *added);
     }
+    FailureOr<Value> spread = ctx.broadcastOnto(*added, scores);
+    if (failed(spread))
+      return failure();
     mask = *spread;
-    if (isBlind)
-      mask = b.select(b.broadcastTo(isBlind, scores), b.splatLike(mask, 0), mask);
   }
   Value y = AttentionOp::create(b, makeType(compute, sizes), *wideQuery, *wideKey, *wideValue, mask,
                                 b.getF64FloatAttr(scale), isCausal ? b.getUnitAttr() : UnitAttr(),

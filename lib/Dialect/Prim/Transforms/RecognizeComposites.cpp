@@ -18,6 +18,8 @@
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
+#include <limits>
+
 namespace tc::prim {
 #define GEN_PASS_DEF_RECOGNIZECOMPOSITESPASS
 #include "tc/Dialect/Prim/Transforms/Passes.h.inc"
@@ -169,6 +171,54 @@ struct RecognizeScale : OpRewritePattern<AttentionOp> {
   }
 };
 
+Value skipViews(Value v) {
+  while (Operation *op = v.getDefiningOp()) {
+    if (!isa<BroadcastOp, ReshapeOp>(op))
+      break;
+    v = op->getOperand(0);
+  }
+  return v;
+}
+
+/// x of `max(x) == -inf ? 0 : x`, along the last dim: the mask that ATen's attention has, in which queries that see
+/// nothing see all. `isBlind`: the comparison. Null if `mask` is none.
+Value stripBlind(Value mask, CompareOp &isBlind) {
+  auto select = skipViews(mask).getDefiningOp<SelectOp>();
+  if (!select || getSplatValue(select.getIfTrue()) != 0.0)
+    return {};
+  isBlind = skipViews(select.getCondition()).getDefiningOp<CompareOp>();
+  if (!isBlind || isBlind.getKind() != CompareKind::EQ ||
+      getSplatValue(isBlind.getRhs()) != -std::numeric_limits<double>::infinity())
+    return {};
+  auto most = skipViews(isBlind.getLhs()).getDefiningOp<ReduceOp>();
+  if (!most || most.getKind() != ReduceKind::Max ||
+      most.getDims() != ArrayRef<int64_t>{PrimBuilder::rankOf(most.getOperand()) - 1} ||
+      skipViews(most.getOperand()) != skipViews(select.getIfFalse()))
+    return {};
+  return select.getIfFalse();
+}
+
+/// A mask that hides the future alone leaves each query a key to see.
+struct RecognizeSeeing : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AttentionOp op, PatternRewriter &rewriter) const override {
+    CompareOp isBlind;
+    Value mask = op.getMask() && !op.getCausal() ? stripBlind(op.getMask(), isBlind) : Value();
+    if (!mask || !isCausalMask(mask))
+      return rewriter.notifyMatchFailure(op, "no mask of queries that see nothing around one that hides the future");
+    const Sizes sizes = getSizes(mask);
+    if (getConstantSize(simplifySize(sizes[sizes.size() - 2] - sizes.back())).value_or(1) > 0)
+      return rewriter.notifyMatchFailure(op, "the first of more queries than keys see nothing");
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getMaskMutable().clear();
+      op.setCausal(true);
+    });
+    PrimBuilder b(rewriter, isBlind);
+    rewriter.replaceOp(isBlind, b.splatLike(isBlind, 0));
+    return success();
+  }
+};
+
 /// A mask that hides the future is no operand: half of the scores are never computed.
 struct RecognizeCausal : OpRewritePattern<AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -188,7 +238,7 @@ struct RecognizeCompositesPass : public tc::prim::impl::RecognizeCompositesPassB
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<RecognizeAttention, RecognizeScale, RecognizeCausal>(&getContext());
+    patterns.add<RecognizeAttention, RecognizeScale, RecognizeCausal, RecognizeSeeing>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

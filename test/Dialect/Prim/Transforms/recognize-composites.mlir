@@ -104,6 +104,36 @@ func.func @causal_by_positions(%q: !n, %k: !n, %v: !n) -> !n attributes {prim.sy
 
 // -----
 
+// The same, where queries that see nothing would see all: there are none.
+// CHECK-LABEL: func.func @causal_seeing
+// CHECK-NOT: prim.reduce
+// CHECK: prim.attention %arg0, %arg1, %arg2 scale 1.000000e+00 causal
+!n = tensor<1x2x?x64xf32, #prim.dims<affine_map<()[s0] -> (1, 2, s0, 64)>>>
+!i = tensor<?x?xi64, #prim.dims<affine_map<()[s0] -> (s0, s0)>>>
+!b = tensor<?x?xi1, #prim.dims<affine_map<()[s0] -> (s0, s0)>>>
+!f = tensor<?x?xf32, #prim.dims<affine_map<()[s0] -> (s0, s0)>>>
+!r = tensor<?xf32, #prim.dims<affine_map<()[s0] -> (s0)>>>
+!c = tensor<?xi1, #prim.dims<affine_map<()[s0] -> (s0)>>>
+!m = tensor<1x2x?x?xf32, #prim.dims<affine_map<()[s0] -> (1, 2, s0, s0)>>>
+func.func @causal_seeing(%q: !n, %k: !n, %v: !n) -> (!n, !c) attributes {prim.symbols = [#prim.symbol<"n", 1, 512, 1>]} {
+  %t = prim.iota axis = 0 : !i
+  %s = prim.iota axis = 1 : !i
+  %ge = prim.compare ge %t, %s : !i -> !b
+  %zero = prim.splat 0.0 : f32 : !f
+  %least = prim.splat 0xFF800000 : f32 : !f
+  %mask = prim.select %ge, %zero, %least : !b, !f
+  %most = prim.reduce max %mask [1] : !f -> !r
+  %none = prim.splat 0xFF800000 : f32 : !r
+  %blind = prim.compare eq %most, %none : !r -> !c
+  %each = prim.broadcast %blind [0] : !c -> !b
+  %seeing = prim.select %each, %zero, %mask : !b, !f
+  %all = prim.broadcast %seeing [2, 3] : !f -> !m
+  %y = prim.attention %q, %k, %v mask %all scale 1.0 : (!n, !n, !n, !m) -> !n
+  return %y, %blind : !n, !c
+}
+
+// -----
+
 // A constant, of two positions behind one that was there before.
 // CHECK-LABEL: func.func @causal_constant
 // CHECK-NEXT: prim.attention %arg0, %arg1, %arg2 scale 1.000000e+00 causal
