@@ -34,7 +34,8 @@ graph.func @fewer(%q: tensor<1x2x3x8xf32> {graph.name = "q"}, %k: tensor<1x2x7x8
 // IR: %[[MOST:.*]] = prim.reduce max
 // IR: %[[BLIND:.*]] = prim.compare eq
 // IR: %[[MASK:.*]] = prim.select
-// IR: %[[Y:.*]] = prim.attention {{.*}} mask %[[MASK]]
+// IR: %[[SPREAD:.*]] = prim.broadcast %[[MASK]]
+// IR: %[[Y:.*]] = prim.attention {{.*}} mask %[[SPREAD]]
 // IR: %[[NONE:.*]] = prim.mul %[[Y]]
 // IR: prim.select %{{.*}}, %[[NONE]], %[[Y]]
 graph.func @masked(%q: tensor<1x2x4x8xf32> {graph.name = "q"}, %m: tensor<4x4xi1> {graph.name = "m"}) -> (tensor<1x2x4x8xf32>) attributes {opsets = {aten = 1 : i64}} {
