@@ -107,8 +107,11 @@ struct GraphTypes::State {
   Converter converter;
 };
 
-GraphTypes::GraphTypes(graph::FuncOp function, const GraphToPrimOptions &options)
-    : state(std::make_unique<State>(function, options)) {}
+GraphTypes::GraphTypes(graph::FuncOp function, const GraphToPrimOptions &options) {
+  // What a pass would name as its dependent dialects: a front end has loaded those of its own IR alone.
+  function.getContext()->loadDialect<func::FuncDialect, base::TCDialect, prim::PrimDialect>();
+  state = std::make_unique<State>(function, options);
+}
 GraphTypes::~GraphTypes() = default;
 
 llvm::Expected<RankedTensorType> GraphTypes::getType(Value value) {
