@@ -110,11 +110,9 @@ llvm::Error Importer::readVersion() {
     return error(llvm::toString(text.takeError()));
   StringRef number = StringRef(text->text()).trim();
   if (number.getAsInteger(10, version) || version < kMinVersion || version > kMaxVersion)
-    return error("version " + number.take_front(20) +
-                 " of TorchScript's archives is not supported; "
-                 "supported are " +
-                 Twine(kMinVersion) + " to " + Twine(kMaxVersion) +
-                 ": load the model with the PyTorch that wrote it, and save it again");
+    return error("version \"" + number.take_front(20) +
+                 "\" of TorchScript's archives is not supported; supported are " + Twine(kMinVersion) + " to " +
+                 Twine(kMaxVersion) + ": load the model with the PyTorch that wrote it, and save it again");
   return llvm::Error::success();
 }
 
