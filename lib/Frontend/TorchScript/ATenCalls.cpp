@@ -111,6 +111,20 @@ PyValue Interpreter::resolve(PyValue value) {
   return value.is(Kind::SymBool) ? PyValue::ofBool(*known) : PyValue::ofInt(*known);
 }
 
+void Interpreter::setTypes(Operation *root) {
+  if (!hasWrites || !oracle)
+    return;
+  root->walk<WalkOrder::PreOrder>([&](graph::NodeOp node) {
+    for (mlir::Value result : node.getOutputs()) {
+      llvm::Expected<RankedTensorType> type = oracle->getType(result);
+      if (type)
+        result.setType(*type);
+      else
+        llvm::consumeError(type.takeError()); // the conversion will say why
+    }
+  });
+}
+
 /// Whether the graph so far writes tensors that are no floats: numbers in tensors are then no constants.
 bool Interpreter::writesIntegers() {
   for (mlir::Value written : std::exchange(uncheckedWrites, {})) {
@@ -609,6 +623,7 @@ Result ATenCall::emit(llvm::ArrayRef<Result> args) {
     if (!value)
       continue;
     if (argument.isWritten()) {
+      in.hasWrites = true;
       if (value->held)
         value->held->items.resize(value->isTensor() ? 0 : value->held->items.size());
       if (value->isTensor())

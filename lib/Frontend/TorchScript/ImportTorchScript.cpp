@@ -550,6 +550,7 @@ llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
   if (!result)
     return said();
 
+  interpreter->setTypes(function);
   if (llvm::Error e = addOutputs(*result, ""))
     return std::move(e);
   if (outputs.empty())

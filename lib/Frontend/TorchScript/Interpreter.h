@@ -83,6 +83,9 @@ public:
   /// A tensor of a number, which stays known.
   Result callPrimNumber(const PyValue &number);
   bool hasRaised() const { return !raised.empty(); }
+  /// Gives the results of all nodes under `root` their types, where operators write tensors: what such a write means
+  /// depends on the shapes of views.
+  void setTypes(mlir::Operation *root);
   void emitAssert(const PyValue &condition, llvm::StringRef message, Position at);
   mlir::Location locationOf(llvm::StringRef op, Position at);
 
@@ -174,7 +177,7 @@ private:
   /// Tensors that were written: whether they hold integers is asked when it matters.
   bool writesIntegers();
   llvm::SmallVector<mlir::Value> uncheckedWrites;
-  bool hasIntegerWrites = false;
+  bool hasIntegerWrites = false, hasWrites = false;
   /// Numbers read from tensors after such a write, and what is computed of them.
   llvm::DenseSet<mlir::Value> dataNumbers;
   /// Of the archive's operators; old ones mean other things.
