@@ -98,6 +98,128 @@ Value sinc(PrimBuilder &b, Value x) {
   return b.select(b.compare(CompareKind::EQ, x, 0), b.splatLike(x, 1), b.div(b.unary<SinOp>(angle), angle));
 }
 
+//===--- of few roundings only in f64, in which they are computed
+//-----------------------------------------------------===//
+
+/// (((c[0] x + c[1]) x + ...) + c[n - 1].
+Value polynomial(PrimBuilder &b, Value x, ArrayRef<double> c) {
+  Value sum = b.splatLike(x, c.front());
+  for (double next : c.drop_front())
+    sum = b.binary<AddOp>(b.mul(sum, x), next);
+  return sum;
+}
+
+/// pi x modulo 2 pi.
+Value anglePi(PrimBuilder &b, Value x) {
+  Value turns = b.unary<FloorOp>(b.binary<MulOp>(x, 0.5));
+  return b.binary<MulOp>(b.sub(x, b.binary<MulOp>(turns, 2)), M_PI);
+}
+
+/// log |gamma(x)|. Source: C. Lanczos, "A precision approximation of the gamma function" (1964), with the coefficients
+/// for g = 7 and nine terms; left of 1/2 by reflection.
+Value logGamma(PrimBuilder &b, Value x) {
+  static constexpr double kTerms[] = {676.5203681218851,     -1259.1392167224028,  771.32342877765313,
+                                      -176.61502916214059,   12.507343278686905,   -0.13857109526572012,
+                                      9.9843695780195716e-6, 1.5056327351493116e-7};
+  Value isLeft = b.compare(CompareKind::LT, x, 0.5), one = b.splatLike(x, 1);
+  Value z = b.binary<SubOp>(b.select(isLeft, b.sub(one, x), x), 1);
+  Value sum = b.splatLike(x, 0.99999999999980993);
+  for (auto [i, term] : llvm::enumerate(kTerms))
+    sum = b.add(sum, b.div(b.splatLike(x, term), b.binary<AddOp>(z, double(i + 1))));
+  // (z + 1/2) log t - t with t = z + 15/2, by one product, as both may be infinite.
+  Value t = b.binary<AddOp>(z, 7.5);
+  Value main = b.mul(b.binary<AddOp>(z, 0.5), b.binary<SubOp>(b.unary<LogOp>(t), 1));
+  Value right = b.add(b.binary<AddOp>(main, 0.91893853320467274178 - 7), b.unary<LogOp>(sum));
+  Value sine = b.unary<AbsOp>(b.unary<SinOp>(anglePi(b, x)));
+  Value isWhole = b.compare(CompareKind::EQ, b.unary<FloorOp>(x), x);
+  sine = b.select(isWhole, b.splatLike(x, 0), sine);
+  Value left = b.sub(b.unary<LogOp>(b.div(b.splatLike(x, M_PI), sine)), right);
+  Value result = b.select(isLeft, left, right);
+  return b.select(isInf(b, x), b.splatLike(x, INFINITY), result);
+}
+
+/// The derivative of log gamma: asymptotic from 10 on, below by psi(x) = psi(x + 1) - 1 / x, left of 0 by reflection.
+Value digamma(PrimBuilder &b, Value x) {
+  static constexpr double kTerms[] = {
+      8.33333333333333333333e-2, -2.10927960927960927961e-2, 7.57575757575757575758e-3, -4.16666666666666666667e-3,
+      3.96825396825396825397e-3, -8.33333333333333333333e-3, 8.33333333333333333333e-2};
+  Value isLeft = b.compare(CompareKind::LT, x, 0), one = b.splatLike(x, 1);
+  Value z = b.select(isLeft, b.sub(one, x), x), before = b.splatLike(x, 0);
+  for (int step = 0; step < 10; ++step) {
+    Value isSmall = b.compare(CompareKind::LT, z, 10);
+    before = b.select(isSmall, b.sub(before, b.unary<ReciprocalOp>(z)), before);
+    z = b.select(isSmall, b.binary<AddOp>(z, 1), z);
+  }
+  Value square = b.unary<ReciprocalOp>(b.mul(z, z));
+  Value tail = b.mul(square, polynomial(b, square, kTerms));
+  Value right = b.sub(b.sub(b.unary<LogOp>(z), b.div(b.splatLike(z, 0.5), z)), tail);
+  right = b.add(right, before);
+  Value cotangent = b.div(b.unary<CosOp>(anglePi(b, x)), b.unary<SinOp>(anglePi(b, x)));
+  Value left = b.sub(right, b.binary<MulOp>(cotangent, M_PI));
+  Value isPole = b.compare(CompareKind::EQ, b.unary<FloorOp>(x), x);
+  left = b.select(isPole, b.splatLike(x, NAN), left);
+  Value result = b.select(isLeft, left, right);
+  Value atZero = b.select(isSigned(b, x), b.splatLike(x, INFINITY), b.splatLike(x, -INFINITY));
+  return b.select(b.compare(CompareKind::EQ, x, 0), atZero, result);
+}
+
+/// The inverse of erf: quotients of polynomials to nine digits, one in the middle and one for the ends, and two of
+/// Newton's steps.
+Value inverseErf(PrimBuilder &b, Value y) {
+  static constexpr double kA[] = {-0.140543331, 0.914624893, -1.645349621, 0.886226899};
+  static constexpr double kB[] = {0.012229801, -0.329097515, 1.442710462, -2.118377725, 1};
+  static constexpr double kC[] = {1.641345311, 3.429567803, -1.624906493, -1.970840454};
+  static constexpr double kD[] = {1.637067800, 3.543889200, 1};
+  Value size = b.unary<AbsOp>(y), square = b.mul(y, y);
+  Value middle = b.div(b.mul(y, polynomial(b, square, kA)), polynomial(b, square, kB));
+  Value rest = b.binary<MulOp>(b.sub(b.splatLike(y, 1), size), 0.5);
+  Value z = b.unary<SqrtOp>(b.unary<NegOp>(b.unary<LogOp>(rest)));
+  Value end = b.div(polynomial(b, z, kC), polynomial(b, z, kD));
+  Value isNegative = b.compare(CompareKind::LT, y, 0);
+  end = b.select(isNegative, b.unary<NegOp>(end), end);
+  Value x = b.select(b.compare(CompareKind::LE, size, 0.7), middle, end);
+  for (int step = 0; step < 2; ++step) {
+    Value slope = b.binary<MulOp>(b.unary<ExpOp>(b.unary<NegOp>(b.mul(x, x))), M_2_SQRTPI);
+    // erf(x) - y, beyond the middle by what both lack to 1.
+    Value near = b.sub(b.unary<ErfOp>(x), y), lack = emitErfc(b, b.unary<AbsOp>(x));
+    Value far = b.sub(b.sub(b.splatLike(y, 1), size), lack);
+    far = b.select(isNegative, b.unary<NegOp>(far), far);
+    Value error = b.select(b.compare(CompareKind::LE, size, 0.7), near, far);
+    x = b.sub(x, b.div(error, slope));
+  }
+  Value infinite = b.select(isNegative, b.splatLike(y, -INFINITY), b.splatLike(y, INFINITY));
+  x = b.select(b.compare(CompareKind::EQ, size, 1), infinite, x);
+  return b.select(b.compare(CompareKind::GT, size, 1), b.splatLike(y, NAN), x);
+}
+
+template <Function fn> Value inDouble(PrimBuilder &b, Value x) {
+  return b.convert(fn(b, b.convert(x, b.getF64Type())), b.elementOf(x));
+}
+
+/// The next number from "self" toward "other".
+LogicalResult nextAfter(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  auto v = c.promoted({"self", "other"});
+  if (failed(v))
+    return failure();
+  Value x = (*v)[0], y = (*v)[1];
+  if (!b.isFloat(x))
+    return ctx.invalid("takes floats, but got " + describe(x));
+  Type type = b.elementOf(x), integer = b.getIntegerType(type.getIntOrFloatBitWidth());
+  Value bits = BitcastOp::create(b, x, integer);
+  // Bits of numbers of one sign grow with their size.
+  Value isUp = b.compare(CompareKind::GT, y, x), isPositive = b.compare(CompareKind::GT, x, 0);
+  Value isNearer = b.binary<XorOp>(isUp, isPositive);
+  Value next = b.select(isNearer, b.binary<SubOp>(bits, 1), b.binary<AddOp>(bits, 1));
+  Value result = BitcastOp::create(b, next, type);
+  Value least = BitcastOp::create(b, b.splatLike(bits, 1), type);
+  least = b.select(isUp, least, b.unary<NegOp>(least));
+  result = b.select(b.compare(CompareKind::EQ, x, 0), least, result);
+  result = b.select(b.compare(CompareKind::EQ, x, y), y, result);
+  return ctx.result(b.select(b.binary<OrOp>(isNan(b, x), isNan(b, y)), b.splatLike(x, NAN), result));
+}
+
 LogicalResult absolute(NodeContext &ctx) {
   Call c(ctx);
   PrimBuilder &b = ctx.b;
@@ -223,10 +345,8 @@ Value celu(Call &c, Value x) {
 }
 Value silu(Call &c, Value x) { return c.b.mul(x, c.b.unary<LogisticOp>(x)); }
 Value gelu(Call &c, Value x) { return emitGelu(c.b, x, c.ctx.getString("approximate", "none") == "tanh"); }
-Value hardSigmoid(Call &c, Value x) { return c.b.binary<DivOp>(clampTo(c.b, c.b.binary<AddOp>(x, 3), 0, 6), 6); }
-Value hardSwish(Call &c, Value x) {
-  return c.b.binary<DivOp>(c.b.mul(x, clampTo(c.b, c.b.binary<AddOp>(x, 3), 0, 6)), 6);
-}
+Value hardSigmoid(Call &c, Value x) { return c.b.binary<MulOp>(clampTo(c.b, c.b.binary<AddOp>(x, 3), 0, 6), 1.0 / 6); }
+Value hardSwish(Call &c, Value x) { return c.b.mul(x, hardSigmoid(c, x)); }
 Value leakyRelu(Call &c, Value x) {
   Value scaled = c.b.binary<MulOp>(x, c.number("negative_slope", 0.01));
   return c.b.select(isAbove(c, x, 0), x, scaled);
@@ -363,6 +483,18 @@ NodeHandler convertTo(StringRef like = "") {
   };
 }
 
+/// "src" in the type and the sizes of "self".
+LogicalResult copy(NodeContext &ctx) {
+  Call c(ctx);
+  FailureOr<Value> self = c.required("self"), source = c.required("src");
+  if (failed(self) || failed(source))
+    return failure();
+  FailureOr<Value> result = c.convert(*source, ctx.b.elementOf(*self));
+  if (succeeded(result))
+    result = ctx.broadcastOnto(*result, getSizes(*self));
+  return failed(result) ? failure() : ctx.result(*result);
+}
+
 LogicalResult same(NodeContext &ctx) {
   Call c(ctx);
   Value self = c.tensor("self") ? c.tensor("self") : c.tensor("input");
@@ -422,6 +554,10 @@ void tc::populateATenFunctions(OpRegistrar &onOp) {
   on({"erfc.default", "special_erfc.default"}, function(emitErfc));
   on({"special_ndtr.default"}, function(normalCdf));
   on({"sinc.default", "special_sinc.default"}, function(sinc));
+  on({"lgamma.default", "special_gammaln.default"}, function(inDouble<logGamma>));
+  on({"digamma.default", "special_digamma.default", "special_psi.default"}, function(inDouble<digamma>));
+  on({"erfinv.default", "special_erfinv.default"}, function(inDouble<inverseErf>));
+  on({"nextafter.default"}, nextAfter);
   on({"deg2rad.default"}, function(scalePi<1, 180>));
   on({"rad2deg.default"}, function(scalePi<180, 1>));
   on({"logit.default", "special_logit.default"}, logit);
@@ -468,6 +604,7 @@ void tc::populateATenFunctions(OpRegistrar &onOp) {
 
   on({"to.dtype", "to.dtype_layout", "to.device", "_to_copy.default"}, convertTo(), true);
   on({"to.other", "type_as.default"}, convertTo("other"), true);
+  on({"copy.default"}, copy, true);
   on({"dropout.default", "native_dropout.default", "alpha_dropout.default", "feature_dropout.default",
       "feature_alpha_dropout.default"},
      dropout);

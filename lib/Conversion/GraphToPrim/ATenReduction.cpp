@@ -353,6 +353,8 @@ void tc::populateATenReduction(OpRegistrar &onOp) {
   on(
       {"all.default", "all.dim", "all.dims"}, [](NodeContext &ctx) { return quantified(ctx, ReduceKind::And); },
       ComplexUse::Moved);
+  on({"_is_all_true.default"}, [](NodeContext &ctx) { return quantified(ctx, ReduceKind::And); });
+  on({"_is_any_true.default"}, [](NodeContext &ctx) { return quantified(ctx, ReduceKind::Or); });
   on({"count_nonzero.default", "count_nonzero.dim_IntList"}, countNonZero, ComplexUse::Moved);
   on({"logsumexp.default", "special_logsumexp.default"}, logSumExp);
   on({"linalg_vector_norm.default"}, [](NodeContext &ctx) { return norm(ctx, "ord"); }, ComplexUse::Moved);

@@ -408,6 +408,7 @@ void tc::populateATenSymbolic(OpRegistrar &onOp) {
     return failed(token) || failed(assertNumber(ctx)) ? failure() : ctx.result(*token);
   });
   on("_assert_tensor_metadata.default", assertMetadata);
+  onOp.takeComplex(ComplexUse::Moved, {"_assert_tensor_metadata.default"});
   on("sym_constrain_range.default", [](NodeContext &ctx) { return constrainRange(ctx, false, false); });
   on("sym_constrain_range_for_size.default", [](NodeContext &ctx) { return constrainRange(ctx, true, false); });
   on("_functional_sym_constrain_range.default", [](NodeContext &ctx) { return constrainRange(ctx, false, true); });
