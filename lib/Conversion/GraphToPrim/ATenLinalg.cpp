@@ -652,6 +652,12 @@ NodeHandler pseudoInverse(StringRef name, StringRef absolute, StringRef relative
 
 //===--- norms ----------------------------------------------------------------------------------------------------===//
 
+/// The greatest (0 of none) or the least of norms [B, N], which are 0 or more.
+Value extremeNorm(PrimBuilder &b, Value v, bool isMax) {
+  Value result = b.reduce(isMax ? ReduceKind::Max : ReduceKind::Min, v, {1});
+  return isMax ? b.binary<MaxOp>(result, 0) : result;
+}
+
 /// Norms [B] of matrices [B, M, N]. `order`: "fro", "nuc", or "" for the number.
 FailureOr<Value> emitMatrixNorm(NodeContext &ctx, const Matrices &m, StringRef word, double order) {
   PrimBuilder &b = ctx.b;
@@ -664,12 +670,12 @@ FailureOr<Value> emitMatrixNorm(NodeContext &ctx, const Matrices &m, StringRef w
     FailureOr<Svd> s = emitSvd(ctx, m);
     if (failed(s))
       return failure();
-    return b.reduce(word == "nuc" ? ReduceKind::Sum : order > 0 ? ReduceKind::Max : ReduceKind::Min, s->values, {1});
+    return word == "nuc" ? b.reduce(ReduceKind::Sum, s->values, {1}) : extremeNorm(b, s->values, order > 0);
   }
   if (!word.empty() || (size != 1 && !std::isinf(order)))
     return LogicalResult(ctx.invalid("takes the orders \"fro\", \"nuc\", inf, -inf, 1, -1, 2 and -2"));
   Value sums = b.reduce(ReduceKind::Sum, b.unary<AbsOp>(m.all), {std::isinf(order) ? 2 : 1});
-  return b.reduce(order > 0 ? ReduceKind::Max : ReduceKind::Min, sums, {1});
+  return extremeNorm(b, sums, order > 0);
 }
 
 /// The norms over two dims.
