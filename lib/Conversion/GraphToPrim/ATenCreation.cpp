@@ -100,12 +100,8 @@ LogicalResult arange(NodeContext &ctx) {
   isConstant &= constantNumber(c, "end", 0, end);
   if (!constantNumber(c, "step", 1, step))
     return ctx.unsupported("with a step that the program computes is not supported; multiply arange(n) by it");
-  // Of integers PyTorch cuts what is no integer before; those of i64 before it counts them.
+  // Of integers PyTorch counts the steps as numbers were given, and cuts what is no integer then.
   bool isCut = isReal && isConstant && isa<IntegerType>(*type);
-  if (isCut && type->isInteger(64)) {
-    start = std::trunc(start), end = std::trunc(end), step = std::trunc(step);
-    isCut = false;
-  }
   if (step == 0 || (isCut && std::trunc(step) == 0))
     return ctx.invalid("has a step of 0");
   if (!isConstant && isReal)

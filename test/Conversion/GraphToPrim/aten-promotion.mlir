@@ -99,6 +99,14 @@ graph.func @steps() -> (tensor<3xf32>) attributes {opsets = {aten = 1 : i64}} {
 
 // -----
 
+// Integers between real ends are counted before they are cut.
+graph.func @whole_steps() -> (tensor<4xi64>) attributes {opsets = {aten = 1 : i64}} {
+  %y = graph.node "aten":"arange.default" opset 1() {arg_names = [], end = 3.1 : f64, dtype = i64} : () -> tensor<4xi64> loc("whole_steps")
+  graph.yield %y : tensor<4xi64>
+}
+
+// -----
+
 // CHECK: node "unsigned": aten.add.Tensor (opset 1){{.*}}of tensor<2xui16>, tensor<2xi16> is not supported: they have no common type; convert them by .to(dtype) before
 graph.func @unsigned(%a: tensor<2xui16> {graph.name = "a"}, %b: tensor<2xi16> {graph.name = "b"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
   %y = graph.node "aten":"add.Tensor" opset 1(%a, %b) {arg_names = ["self", "other"]} : (tensor<2xui16>, tensor<2xi16>) -> !tc.unknown loc("unsigned")
