@@ -10,6 +10,7 @@
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Conversion/Passes.h"
 #include "tc/Dialect/Graph/IR/Graph.h"
+#include "tc/Dialect/Graph/Transforms/Passes.h"
 #include "tc/Dialect/Prim/Transforms/Passes.h"
 #include "tc/Target/Passes.h"
 #include "tc/Transforms/Passes.h"
@@ -110,6 +111,7 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     convert.dims = list(options.dims);
     convert.shapes = list(options.shapes);
     convert.customOps = list(options.customOps);
+    manager.addPass(graph::createFunctionalizeGraphPass());
     if (options.report)
       manager.addPass(std::make_unique<ConvertWithReport>(convert, *options.report));
     else

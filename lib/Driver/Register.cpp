@@ -11,6 +11,7 @@
 #include "tc/Conversion/HostToLLVM/HostToLLVM.h"
 #include "tc/Conversion/Passes.h"
 #include "tc/Dialect/Graph/IR/Graph.h"
+#include "tc/Dialect/Graph/Transforms/Passes.h"
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/Kernel/IR/Kernel.h"
 #include "tc/Dialect/Machine/IR/Machine.h"
@@ -52,6 +53,7 @@ void tc::driver::registerAllDialects(mlir::DialectRegistry &registry) {
 
 void tc::driver::registerAllPasses() {
   mlir::registerTransformsPasses();
+  graph::registerGraphTransformsPasses();
   prim::registerPrimTransformsPasses();
   prim::registerPrimPipeline();
   transforms::registerTransformsPasses();

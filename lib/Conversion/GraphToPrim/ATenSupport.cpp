@@ -6,6 +6,8 @@
 
 #include "ATenSupport.h"
 
+#include "tc/Dialect/Graph/Torch/Schemas.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -117,8 +119,26 @@ static Attribute resolve(Call &c, Attribute attr) {
   return {};
 }
 
+Attribute Call::scalarArgument(StringRef name) {
+  if (Attribute given = ctx.attr(name))
+    return given;
+  const torch::Schema *schema =
+      positions.contains(name) ? nullptr : torch::findSchema(ctx.node().getDomain(), ctx.node().getOpType());
+  const torch::SchemaArgument *argument = schema ? schema->find(name) : nullptr;
+  std::optional<torch::SchemaValue> value = argument ? argument->defaultValue() : std::nullopt;
+  if (!value)
+    return {};
+  if (const bool *flag = std::get_if<bool>(&*value))
+    return b.getBoolAttr(*flag);
+  if (const int64_t *integer = std::get_if<int64_t>(&*value))
+    return b.getI64IntegerAttr(*integer);
+  if (const double *number = std::get_if<double>(&*value))
+    return b.getF64FloatAttr(*number);
+  return {};
+}
+
 double Call::number(StringRef name, double otherwise) {
-  Attribute attr = resolve(*this, ctx.attr(name));
+  Attribute attr = resolve(*this, scalarArgument(name));
   if (auto f = dyn_cast_or_null<FloatAttr>(attr))
     return f.getValueAsDouble();
   if (auto b = dyn_cast_or_null<BoolAttr>(attr))
@@ -129,7 +149,7 @@ double Call::number(StringRef name, double otherwise) {
 }
 
 int64_t Call::integer(StringRef name, int64_t otherwise) {
-  auto value = dyn_cast_or_null<IntegerAttr>(resolve(*this, ctx.attr(name)));
+  auto value = dyn_cast_or_null<IntegerAttr>(resolve(*this, scalarArgument(name)));
   return value ? ctx.getInt(name, value.getValue().getSExtValue()) : otherwise;
 }
 

@@ -62,8 +62,10 @@ public:
         all.push_back(value);
     return all;
   }
-  /// A number that is a constant, `otherwise` where it is absent. One that the program computes is refused: the handler
-  /// need not ask.
+  /// A number or flag that is given, or else that PyTorch's signature has as its default; null if there is neither.
+  mlir::Attribute scalarArgument(llvm::StringRef name);
+  /// A number that is a constant, `otherwise` where it is absent and the signature has no number as its default. One
+  /// that the program computes is refused: the handler need not ask.
   double number(llvm::StringRef name, double otherwise);
   bool has(llvm::StringRef name) { return ctx.hasAttr(name) || tensor(name); }
   bool flag(llvm::StringRef name, bool otherwise = false) { return number(name, otherwise) != 0; }

@@ -15,6 +15,7 @@
 #include "MixedAttention.h"
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
+#include "TorchArguments.h"
 #include "VaryingRank.h"
 
 #include "tc/Dialect/Graph/IR/Graph.h"
@@ -189,6 +190,8 @@ void Converter::convertNode(graph::NodeOp node) {
       return checkSkipped(node);
     operands.push_back(values.lookup(input));
   }
+  if (auto refused = node->getAttrOfType<StringAttr>(graph::kRefusedAttr))
+    return reportUnsupported(node, refused.getValue());
   if (node.getCallee())
     if (auto callee = module.lookupSymbol<graph::FuncOp>(*node.getCallee()))
       return convertCall(node, callee, operands);
@@ -215,6 +218,9 @@ void Converter::convertNode(graph::NodeOp node) {
     if (std::string error = findOperandError(node, types); !error.empty())
       return reportInvalid(node.getLoc(), prefix + error);
   }
+  if (!custom)
+    if (std::string error = findTorchArgumentError(node); !error.empty())
+      return reportInvalid(node.getLoc(), prefix + error);
   if (rules)
     if (std::string error = findRuleError(ctx, *rules, node.getDomain() == "aten"); !error.empty())
       return reportInvalid(node.getLoc(), prefix + error);

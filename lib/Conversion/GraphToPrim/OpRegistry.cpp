@@ -69,6 +69,7 @@ const OpRegistry &OpRegistry::get() {
     populateATenParts(aten);
     populateATenReduction(aten);
     populateATenScan(aten);
+    populateATenScatterViews(aten);
     populateATenPooling(aten);
     populateATenResize(aten);
     populateATenRnn(aten);

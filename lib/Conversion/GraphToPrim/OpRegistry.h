@@ -105,6 +105,7 @@ void populateATenOrder(OpRegistrar &onOp);
 void populateATenParts(OpRegistrar &onOp);
 void populateATenReduction(OpRegistrar &onOp);
 void populateATenScan(OpRegistrar &onOp);
+void populateATenScatterViews(OpRegistrar &onOp);
 void populateATenPooling(OpRegistrar &onOp);
 void populateATenResize(OpRegistrar &onOp);
 void populateATenRnn(OpRegistrar &onOp);

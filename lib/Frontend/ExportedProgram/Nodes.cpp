@@ -403,6 +403,11 @@ llvm::Error NodeImporter::inlineRegion(Scope &scope, StringRef node, StringRef t
   return llvm::Error::success();
 }
 
+const json *NodeImporter::metaOf(const Scope &scope, StringRef name) {
+  const json *tensors = member(scope.graph, "tensor_values");
+  return tensors ? member(*tensors, name.str().c_str()) : nullptr;
+}
+
 /// How the elements of a tensor argument lie in memory, for the operators that read it as such.
 void NodeImporter::describeMemory(const Scope &scope, const json &input, NamedAttrList &attributes) {
   const json *argument = member(input, "arg"), *tensors = member(scope.graph, "tensor_values");
@@ -478,6 +483,7 @@ llvm::Error NodeImporter::importNode(Scope &scope, const json &node) {
   auto regionNames = llvm::map_to_vector(arguments.graphs, [](auto &graph) { return StringRef(graph.first); });
   auto op = graph::NodeOp::create(builder, loc, domain, type, opset, types, arguments.operands, arguments.attributes,
                                   regionNames);
+  layouts.describe(op, llvm::map_to_vector(resultNames, [&](StringRef result) { return metaOf(scope, result); }));
   for (auto [i, entry] : llvm::enumerate(arguments.graphs)) {
     const json &graph = *entry.second;
     OpBuilder::InsertionGuard guard(builder);

@@ -10,6 +10,7 @@
 #define TC_LIB_FRONTEND_EXPORTEDPROGRAM_NODES_H
 
 #include "Archive.h"
+#include "Layouts.h"
 #include "SizeExpr.h"
 
 #include "tc/Dialect/Graph/IR/Graph.h"
@@ -49,6 +50,11 @@ public:
   static llvm::StringRef nameOf(const json &argument);
   /// Whether an Argument is None, a number or a word.
   static bool isConstant(const json &argument);
+  /// What the program says of a tensor; null if nothing.
+  static const json *metaOf(const Scope &scope, llvm::StringRef name);
+
+  /// Of nodes; whoever emits arguments and constants adds theirs.
+  Layouts layouts;
 
 private:
   struct Arguments {

@@ -305,12 +305,17 @@ llvm::Error Importer::run(ModuleOp result) {
   function.setOpsetsAttr(builder.getDictionaryAttr(builder.getNamedAttr("aten", builder.getI64IntegerAttr(opset))));
   Block *body = &function.getBody().emplaceBlock();
   builder.setInsertionPointToEnd(body);
-  for (const ProgramInput &input : inputs)
-    scope.values[input.value] = body->addArgument(input.type, unknown);
+  for (const ProgramInput &input : inputs) {
+    BlockArgument argument = body->addArgument(input.type, unknown);
+    nodes.layouts.describe(argument, NodeImporter::metaOf(scope, input.value));
+    scope.values[input.value] = argument;
+  }
+  nodes.layouts.describe(function);
   for (const Constant &held : constants) {
     Location loc = NameLoc::get(builder.getStringAttr(held.value));
     auto constant = graph::ConstantOp::create(builder, loc, held.data.getType(), held.data);
     constant->setAttr(graph::kStateAttr, stateName(held.name));
+    nodes.layouts.describe(constant, NodeImporter::metaOf(scope, held.value));
     scope.values[held.value] = constant;
   }
   sizes.emitGuards(builder, body->getArguments(), opset);

@@ -76,6 +76,13 @@ TEST_CASE("the operator that returns what another writes") {
   CHECK(twin("relu_.default") == "relu.default");
   CHECK(twin("sum.IntList_out") == "sum.dim_IntList");
   CHECK(twin("masked_fill_.Scalar") == "masked_fill.Scalar");
+  CHECK(twin("__ior__.Tensor") == "__or__.Tensor");
+  CHECK(twin("normal_.default") == "normal_functional.default");
+  CHECK(twin("bernoulli_.float") == "bernoulli.p");
+  CHECK(twin("_native_batch_norm_legit.default") == "_native_batch_norm_legit_functional.default");
+  CHECK(twin("_foreach_add_.List") == "_foreach_add.List");
+  CHECK(twin("polygamma_.default") == "polygamma.default");
+  CHECK(twin("dropout_.default") == "dropout.default");
   CHECK(twin("resize_.default") == "resize.default");
   CHECK(twin("set_.source_Tensor") == "set.source_Tensor");
   CHECK(twin("add.Tensor").empty());

@@ -85,7 +85,7 @@ Kind kindOf(StringRef name) {
       .Default(Kind::Class);
 }
 
-/// The alias set behind a type: (a), (a!), (a -> *), (a|b).
+/// The alias set behind a type: (a), (a!), (a -> *); of (b|a), a new tensor or one of a, it is a.
 void Parser::marks(SchemaType &of) {
   if (!accept("("))
     return;
@@ -93,6 +93,8 @@ void Parser::marks(SchemaType &of) {
   rest = rest.drop_front(inside.size());
   expect(")");
   of.written = inside.contains('!');
+  if (size_t bar = inside.find('|'); bar != StringRef::npos)
+    inside = inside.drop_front(bar + 1);
   of.aliasSet = inside.take_while([](char c) { return llvm::isAlnum(c) || c == '*'; });
 }
 
@@ -430,19 +432,34 @@ static bool isTwin(const Schema &schema, const Schema &pure) {
       return false;
     else if (schema.find(argument.name) || !argument.defaultText)
       taken.push_back(&argument);
-  return llvm::equal(given, taken, [](const SchemaArgument *a, const SchemaArgument *b) {
+  auto same = [](const SchemaArgument *a, const SchemaArgument *b) {
     return a->name == b->name && a->type.str() == b->type.str();
+  };
+  if (given.size() != taken.size())
+    return false;
+  // The tensor comes first, whatever it is called: dropout_(self, ...), dropout(input, ...).
+  if (!given.empty() && given[0]->isWritten() && taken[0]->type.str() == given[0]->type.str() &&
+      !pure.find(given[0]->name)) {
+    given.erase(given.begin());
+    taken.erase(taken.begin());
+  }
+  return llvm::all_of(given, [&](const SchemaArgument *a) {
+    return llvm::any_of(taken, [&](const SchemaArgument *b) { return same(a, b); });
   });
 }
 
 const Schema *torch::findFunctional(const Schema &schema) {
   if (!schema.writes())
     return nullptr;
+  StringRef base = schema.name, inner = base;
+  llvm::SmallVector<std::string> names;
+  if (inner.consume_front("__i") && inner.ends_with("__")) {
+    names.push_back(("__" + inner).str());
+  } else {
+    base.consume_back("_");
+    names.append({base.str(), (base + "_functional").str()});
+  }
   // The overload of the same name is meant where it fits: `sub_.Scalar` could be of others, too.
-  StringRef name = schema.name;
-  llvm::SmallVector<StringRef> names{name};
-  if (name.consume_back("_"))
-    names.insert(names.begin(), name);
   for (StringRef candidate : names)
     for (bool sameOverload : {true, false})
       for (const Schema *pure : findOverloads(schema.domain, candidate))

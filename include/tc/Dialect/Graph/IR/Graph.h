@@ -40,6 +40,8 @@ inline constexpr llvm::StringLiteral kDimsAttr = "graph.dims";
 inline constexpr llvm::StringLiteral kDefaultAttr = "graph.default";
 inline constexpr llvm::StringLiteral kDenotationAttr = "graph.denotation";
 inline constexpr llvm::StringLiteral kDeclaredTypeAttr = "graph.declared_type";
+/// Attribute of a node that a pass on graphs refuses: a sentence, which reads on from the node's type.
+inline constexpr llvm::StringLiteral kRefusedAttr = "graph.refused";
 /// Attributes of the module.
 inline constexpr llvm::StringLiteral kProducerAttr = "graph.producer";
 inline constexpr llvm::StringLiteral kGraphNameAttr = "graph.name";

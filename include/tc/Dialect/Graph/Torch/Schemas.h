@@ -120,7 +120,7 @@ std::vector<const Schema *> getAllSchemas();
 bool isCore(const Schema &schema);
 
 /// The operator that computes what `schema` writes, and returns it instead: add.Tensor of add_.Tensor and of add.out.
-/// It takes the same arguments, but for the out= ones. Null if PyTorch has none.
+/// It takes the same arguments, but for the out= ones; the first may have another name. Null if PyTorch has none.
 const Schema *findFunctional(const Schema &schema);
 
 } // namespace tc::torch

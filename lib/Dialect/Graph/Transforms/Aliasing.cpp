@@ -1,0 +1,406 @@
+//===- Aliasing.cpp - what a PyTorch operator's results name ------------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Aliasing.h"
+
+#include "llvm/ADT/StringSwitch.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::graph;
+using State = Layout::State;
+
+std::optional<unsigned> graph::findOperand(NodeOp node, StringRef name) {
+  auto names = dyn_cast_or_null<ArrayAttr>(node.getNodeAttr("arg_names"));
+  if (!names)
+    return std::nullopt;
+  for (auto [i, entry] : llvm::enumerate(names))
+    if (auto text = dyn_cast<StringAttr>(entry); text && text.getValue() == name && i < node.getInputs().size())
+      return unsigned(i);
+  return std::nullopt;
+}
+
+std::optional<int64_t> graph::getIntArgument(NodeOp node, const torch::Schema &schema, StringRef name) {
+  if (Attribute attr = node.getNodeAttr(name)) {
+    auto integer = dyn_cast<IntegerAttr>(attr);
+    return integer ? std::optional(integer.getInt()) : std::nullopt;
+  }
+  const torch::SchemaArgument *argument = schema.find(name);
+  std::optional<torch::SchemaValue> value = argument ? argument->defaultValue() : std::nullopt;
+  if (const int64_t *integer = value ? std::get_if<int64_t>(&*value) : nullptr)
+    return *integer;
+  return std::nullopt;
+}
+
+bool graph::getBoolArgument(NodeOp node, const torch::Schema &schema, StringRef name) {
+  if (Attribute attr = node.getNodeAttr(name)) {
+    auto flag = dyn_cast<IntegerAttr>(attr);
+    return !flag || !flag.getValue().isZero();
+  }
+  const torch::SchemaArgument *argument = schema.find(name);
+  std::optional<torch::SchemaValue> value = argument ? argument->defaultValue() : std::nullopt;
+  const bool *flag = value ? std::get_if<bool>(&*value) : nullptr;
+  return flag && *flag;
+}
+
+bool graph::hasArgument(NodeOp node, StringRef name) { return node.getNodeAttr(name) || findOperand(node, name); }
+
+static RankedTensorType typeOf(Value value) { return dyn_cast<RankedTensorType>(value.getType()); }
+static bool isComplex(Value value) { return isa<ComplexType>(getElementTypeOrSelf(value.getType())); }
+
+ViewKind graph::getViewKind(NodeOp node, const torch::Schema &schema) {
+  if (schema.name == "view" && schema.overload == "dtype")
+    return ViewKind::Other;
+  if (schema.name == "narrow" && schema.overload == "Tensor")
+    return ViewKind::Other;
+  // Of real numbers these are the identity, or move dims alone.
+  bool conjugates =
+      llvm::is_contained({"conj", "_conj", "real", "adjoint", "mH", "matrix_H", "imag", "_neg_view"}, schema.name) &&
+      (node.getInputs().empty() || isComplex(node.getInputs()[0]));
+  if (conjugates)
+    return ViewKind::Other;
+  return llvm::StringSwitch<ViewKind>(schema.name)
+      .Cases({"alias", "detach", "positive", "resolve_conj", "resolve_neg", "data", "conj", "_conj", "real"},
+             ViewKind::Identity)
+      .Cases({"view", "reshape", "reshape_as", "view_as", "_unsafe_view", "_reshape_alias", "flatten", "unflatten"},
+             ViewKind::Reshape)
+      .Cases({"ravel", "squeeze", "unsqueeze", "atleast_1d", "atleast_2d", "atleast_3d"}, ViewKind::Reshape)
+      .Cases({"transpose", "t", "permute", "movedim", "moveaxis", "swapaxes", "swapdims"}, ViewKind::Permute)
+      .Cases({"adjoint", "mT", "mH", "numpy_T", "matrix_H"}, ViewKind::Permute)
+      .Case("select", ViewKind::Select)
+      .Case("slice", ViewKind::Slice)
+      .Case("narrow", ViewKind::Narrow)
+      .Cases({"diagonal", "linalg_diagonal"}, ViewKind::Diagonal)
+      .Case("as_strided", ViewKind::AsStrided)
+      .Cases({"split", "split_with_sizes", "chunk", "tensor_split", "hsplit", "vsplit", "dsplit"}, ViewKind::Pieces)
+      .Cases({"unsafe_split", "unsafe_chunk", "unsafe_split_with_sizes"}, ViewKind::Pieces)
+      .Case("unbind", ViewKind::Unbind)
+      .Cases({"expand", "expand_as", "broadcast_to"}, ViewKind::Expand)
+      .Case("view_as_real", ViewKind::Parts)
+      .Case("view_as_complex", ViewKind::Whole)
+      .Default(ViewKind::Other);
+}
+
+/// Strides of a view of other sizes on the same elements, as PyTorch's computeStride finds them; nullopt if there are
+/// none, so that a reshape copies.
+static std::optional<SmallVector<int64_t>> stridesOf(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides,
+                                                     ArrayRef<int64_t> to) {
+  auto count = [](ArrayRef<int64_t> of) {
+    return std::accumulate(of.begin(), of.end(), int64_t(1), std::multiplies<>());
+  };
+  SmallVector<int64_t> result(to.size());
+  if (count(sizes) == 0 || sizes.empty()) {
+    int64_t stride = 1;
+    for (size_t i = to.size(); i-- > 0; stride *= std::max<int64_t>(to[i], 1))
+      result[i] = stride;
+    return result;
+  }
+  int64_t viewDim = int64_t(to.size()) - 1, chunkBase = strides.back(), elements = 1, viewElements = 1;
+  for (int64_t dim = int64_t(sizes.size()) - 1; dim >= 0; --dim) {
+    elements *= sizes[dim];
+    // The end of a run of dims that lie in memory as one.
+    if (dim != 0 && (sizes[dim - 1] == 1 || strides[dim - 1] == elements * chunkBase))
+      continue;
+    while (viewDim >= 0 && (viewElements < elements || to[viewDim] == 1)) {
+      result[viewDim] = viewElements * chunkBase;
+      viewElements *= to[viewDim];
+      --viewDim;
+    }
+    if (viewElements != elements)
+      return std::nullopt;
+    if (dim > 0) {
+      chunkBase = strides[dim - 1];
+      elements = viewElements = 1;
+    }
+  }
+  return viewDim == -1 ? std::optional(result) : std::nullopt;
+}
+
+static bool isContiguous(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
+  if (llvm::is_contained(sizes, 0))
+    return true;
+  int64_t expected = 1;
+  for (size_t i = sizes.size(); i-- > 0; expected *= sizes[i])
+    if (sizes[i] != 1 && strides[i] != expected)
+      return false;
+  return true;
+}
+
+static Layout makeLayout(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
+  Layout layout;
+  if (isContiguous(sizes, strides))
+    return layout;
+  layout.state = State::Strided;
+  layout.sizes.assign(sizes.begin(), sizes.end());
+  layout.strides.assign(strides.begin(), strides.end());
+  return layout;
+}
+
+Layout graph::unknownLayout() {
+  Layout unknown;
+  unknown.state = State::Unknown;
+  return unknown;
+}
+
+std::optional<Layout> graph::getGivenLayout(Value value) {
+  auto result = dyn_cast<OpResult>(value);
+  auto all = result ? result.getOwner()->getAttrOfType<ArrayAttr>(kLayoutsAttr) : ArrayAttr();
+  if (!all || result.getResultNumber() >= all.size())
+    return std::nullopt;
+  if (isa<StringAttr>(all[result.getResultNumber()]))
+    return unknownLayout();
+  auto pair = dyn_cast<ArrayAttr>(all[result.getResultNumber()]);
+  if (!pair || pair.size() != 2)
+    return Layout();
+  auto sizes = dyn_cast<DenseI64ArrayAttr>(pair[0]), strides = dyn_cast<DenseI64ArrayAttr>(pair[1]);
+  if (!sizes || !strides || sizes.size() != strides.size())
+    return std::nullopt;
+  return makeLayout(sizes.asArrayRef(), strides.asArrayRef());
+}
+
+/// Sizes of an example that the front end gave, or static ones.
+static std::optional<SmallVector<int64_t>> exampleSizes(Value value) {
+  auto result = dyn_cast<OpResult>(value);
+  auto all = result ? result.getOwner()->getAttrOfType<ArrayAttr>(kLayoutsAttr) : ArrayAttr();
+  if (all && result.getResultNumber() < all.size())
+    if (auto pair = dyn_cast<ArrayAttr>(all[result.getResultNumber()]); pair && pair.size() == 2)
+      if (auto sizes = dyn_cast<DenseI64ArrayAttr>(pair[0]))
+        return SmallVector<int64_t>(sizes.asArrayRef());
+  if (RankedTensorType type = typeOf(value); type && type.hasStaticShape())
+    return SmallVector<int64_t>(type.getShape());
+  return std::nullopt;
+}
+
+std::optional<SmallVector<int64_t>> graph::getPermutation(NodeOp node, const torch::Schema &schema, int64_t rank) {
+  auto normal = [&](std::optional<int64_t> dim) -> int64_t {
+    return !dim || *dim < -rank || *dim >= rank ? -1 : *dim < 0 ? *dim + rank : *dim;
+  };
+  SmallVector<int64_t> order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  auto swap = [&](StringRef first, StringRef second) -> std::optional<SmallVector<int64_t>> {
+    int64_t a = normal(getIntArgument(node, schema, first)), b = normal(getIntArgument(node, schema, second));
+    if (a < 0 || b < 0)
+      return std::nullopt;
+    std::swap(order[a], order[b]);
+    return order;
+  };
+  if (rank == 0)
+    return order;
+  if (schema.name == "t" || schema.name == "numpy_T")
+    return SmallVector<int64_t>(order.rbegin(), order.rend());
+  if (llvm::is_contained({"adjoint", "mT", "mH", "matrix_H"}, schema.name)) {
+    if (rank >= 2)
+      std::swap(order[rank - 1], order[rank - 2]);
+    return order;
+  }
+  if (schema.name == "transpose" || schema.name == "swapdims")
+    return swap("dim0", "dim1");
+  if (schema.name == "swapaxes")
+    return swap("axis0", "axis1");
+  auto list = [&](StringRef name) {
+    SmallVector<int64_t> dims;
+    Attribute attr = node.getNodeAttr(name);
+    if (auto dense = dyn_cast_or_null<DenseI64ArrayAttr>(attr))
+      dims.append(dense.asArrayRef().begin(), dense.asArrayRef().end());
+    else if (auto single = dyn_cast_or_null<IntegerAttr>(attr))
+      dims.push_back(single.getInt());
+    for (int64_t &dim : dims)
+      dim = normal(dim);
+    return dims;
+  };
+  if (schema.name == "permute") {
+    order = list("dims");
+  } else {
+    SmallVector<int64_t> source = list("source"), target = list("destination");
+    if (source.size() != target.size() || llvm::is_contained(source, -1) || llvm::is_contained(target, -1))
+      return std::nullopt;
+    SmallVector<int64_t> rest;
+    for (int64_t dim = 0; dim < rank; ++dim)
+      if (!llvm::is_contained(source, dim))
+        rest.push_back(dim);
+    order.assign(rank, -1);
+    for (auto [from, to] : llvm::zip(source, target))
+      order[to] = from;
+    size_t next = 0;
+    for (int64_t &dim : order)
+      if (dim < 0 && next < rest.size())
+        dim = rest[next++];
+  }
+  SmallVector<int64_t> sorted = order;
+  llvm::sort(sorted);
+  for (int64_t i = 0; i < rank; ++i)
+    if (int64_t(sorted.size()) != rank || sorted[i] != i)
+      return std::nullopt;
+  return order;
+}
+
+std::optional<int64_t> graph::getPartDim(NodeOp node, const torch::Schema &schema, int64_t rank) {
+  std::optional<int64_t> dim = llvm::StringSwitch<std::optional<int64_t>>(schema.name)
+                                   .Case("hsplit", rank == 1 ? 0 : 1)
+                                   .Case("vsplit", 0)
+                                   .Case("dsplit", 2)
+                                   .Default(std::nullopt);
+  if (!dim)
+    dim = getIntArgument(node, schema, "dim");
+  if (!dim || *dim < -rank || *dim >= rank)
+    return std::nullopt;
+  return *dim < 0 ? *dim + rank : *dim;
+}
+
+Layout graph::getViewLayout(NodeOp node, const torch::Schema &schema, ViewKind kind, unsigned result,
+                            const Layout &parent) {
+  const Layout unknown = unknownLayout();
+  Value source = node.getInputs()[0], value = node.getResult(result);
+  RankedTensorType type = typeOf(source);
+  if (kind == ViewKind::Identity)
+    return parent;
+  if (kind == ViewKind::Reshape && parent.state == State::Contiguous)
+    return parent;
+  if (kind == ViewKind::AsStrided) {
+    auto sizes = dyn_cast_or_null<DenseI64ArrayAttr>(node.getNodeAttr("size"));
+    auto strides = dyn_cast_or_null<DenseI64ArrayAttr>(node.getNodeAttr("stride"));
+    return sizes && strides && sizes.size() == strides.size() ? makeLayout(sizes.asArrayRef(), strides.asArrayRef())
+                                                              : unknown;
+  }
+  if (!type || parent.state == State::Unknown)
+    return unknown;
+  // Parts of the first dim of a contiguous tensor are contiguous.
+  const int64_t rank = type.getRank();
+  std::optional<int64_t> dim;
+  if (kind == ViewKind::Select || kind == ViewKind::Slice || kind == ViewKind::Narrow || kind == ViewKind::Pieces ||
+      kind == ViewKind::Unbind)
+    dim = getPartDim(node, schema, rank);
+  std::optional<int64_t> step =
+      kind == ViewKind::Slice ? getIntArgument(node, schema, "step") : std::optional<int64_t>(1);
+  if (dim && *dim == 0 && step == 1 && parent.state == State::Contiguous)
+    return parent;
+  std::optional<SmallVector<int64_t>> to = exampleSizes(value);
+  SmallVector<int64_t> sizes = parent.sizes, strides = parent.strides;
+  if (parent.state == State::Contiguous) {
+    std::optional<SmallVector<int64_t>> known = exampleSizes(source);
+    if (!known)
+      return unknown;
+    sizes = *known;
+    strides.assign(sizes.size(), 1);
+    for (size_t i = sizes.size(); i-- > 1;)
+      strides[i - 1] = strides[i] * std::max<int64_t>(sizes[i], 1);
+  }
+  if (!to || int64_t(sizes.size()) != rank)
+    return unknown;
+  switch (kind) {
+  case ViewKind::Reshape:
+    if (auto known = stridesOf(sizes, strides, *to))
+      return makeLayout(*to, *known);
+    return unknown;
+  case ViewKind::Permute:
+    if (auto order = getPermutation(node, schema, rank)) {
+      SmallVector<int64_t> moved;
+      for (int64_t from : *order)
+        moved.push_back(strides[from]);
+      return makeLayout(*to, moved);
+    }
+    return unknown;
+  case ViewKind::Select:
+  case ViewKind::Unbind:
+    if (!dim)
+      return unknown;
+    strides.erase(strides.begin() + *dim);
+    return makeLayout(*to, strides);
+  case ViewKind::Slice:
+  case ViewKind::Narrow:
+  case ViewKind::Pieces:
+    if (!dim || !step)
+      return unknown;
+    strides[*dim] *= *step;
+    return makeLayout(*to, strides);
+  case ViewKind::Expand: {
+    SmallVector<int64_t> expanded(to->size(), 0);
+    for (size_t i = 0; i < sizes.size() && i < to->size(); ++i)
+      if (size_t at = to->size() - 1 - i; sizes[rank - 1 - i] == (*to)[at])
+        expanded[at] = strides[rank - 1 - i];
+    return makeLayout(*to, expanded);
+  }
+  default:
+    return unknown;
+  }
+}
+
+/// Where PyTorch returns its operand, or a view of it, without its signature's saying so.
+static std::optional<Aliasing> unannotated(NodeOp node, const torch::Schema &schema) {
+  auto is = [&](ArrayRef<StringRef> names) { return llvm::is_contained(names, schema.name); };
+  if (is({"dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout"})) {
+    auto p = dyn_cast_or_null<FloatAttr>(node.getNodeAttr("p"));
+    bool drops = getBoolArgument(node, schema, "train") && !(p && p.getValueAsDouble() == 0);
+    return Aliasing{drops ? Naming::Fresh : Naming::Same, ViewKind::Identity, 0};
+  }
+  if (is({"atleast_1d", "atleast_2d", "atleast_3d", "_unsafe_view", "unsafe_split", "unsafe_chunk",
+          "unsafe_split_with_sizes"}) &&
+      node.getInputs().size() == 1)
+    return Aliasing{Naming::View, getViewKind(node, schema), 0};
+  if (is({"type_as"}) || schema.name.starts_with("_cast_")) {
+    bool same = node.getNumResults() == 1 && getElementTypeOrSelf(node.getInputs()[0].getType()) ==
+                                                 getElementTypeOrSelf(node.getResult(0).getType());
+    return Aliasing{same ? Naming::Same : Naming::Fresh, ViewKind::Identity, 0};
+  }
+  if (is({"sum_to_size", "to_dense"})) {
+    RankedTensorType from = typeOf(node.getInputs()[0]), to = typeOf(node.getResult(0));
+    bool known = from && to && from.hasStaticShape() && to.hasStaticShape();
+    return Aliasing{!known ? Naming::Unsure : from == to ? Naming::Same : Naming::Fresh, ViewKind::Identity, 0};
+  }
+  if (is({"broadcast_tensors", "meshgrid", "atleast_1d", "atleast_2d", "atleast_3d"}))
+    return Aliasing{Naming::Unsure, ViewKind::Other, 0};
+  return std::nullopt;
+}
+
+Aliasing graph::getAliasing(NodeOp node, const torch::Schema &schema, llvm::function_ref<Layout(unsigned)> layout) {
+  if (node.getInputs().empty() || node.getNumResults() == 0)
+    return {};
+  // It stands for a tensor that is made anew in each call.
+  if (schema.name == "lift_fresh")
+    return {};
+  if (std::optional<Aliasing> known = unannotated(node, schema))
+    return *known;
+  const torch::SchemaArgument *source = nullptr;
+  for (const torch::SchemaArgument &result : schema.results)
+    if (const torch::SchemaType *alias = result.type.findAlias())
+      for (const torch::SchemaArgument &argument : schema.arguments)
+        if (const torch::SchemaType *of = argument.type.findAlias(); of && of->aliasSet == alias->aliasSet)
+          source = &argument;
+  std::optional<unsigned> operand = source ? findOperand(node, source->name) : std::nullopt;
+  if (!operand)
+    return {};
+  Aliasing view{Naming::View, getViewKind(node, schema), *operand};
+  auto identity = [&](Naming naming) { return Aliasing{naming, ViewKind::Identity, *operand}; };
+  // A new tensor where it is not one already, as the signatures of TorchScript's own say.
+  if (schema.name == "contiguous" || schema.name == "to" || schema.text.ends_with("|a)")) {
+    Value from = node.getInputs()[*operand], to = node.getResult(0);
+    if (getElementTypeOrSelf(from.getType()) != getElementTypeOrSelf(to.getType()))
+      return {};
+    if (schema.name != "contiguous" && getBoolArgument(node, schema, "copy"))
+      return {};
+    // Another format copies, and which one it is front ends do not keep: what lies as before may be the operand.
+    if (hasArgument(node, "memory_format"))
+      return identity(Naming::Unsure);
+    if (schema.name != "contiguous")
+      return identity(Naming::Same);
+    Layout known = layout(*operand);
+    return known.state == State::Contiguous ? identity(Naming::Same)
+           : known.state == State::Strided  ? Aliasing{}
+                                            : identity(Naming::Unsure);
+  }
+  if (schema.name == "reshape" || schema.name == "reshape_as" || schema.name == "flatten" || schema.name == "ravel") {
+    Layout known = layout(*operand);
+    if (known.state == State::Contiguous)
+      return view;
+    std::optional<SmallVector<int64_t>> to = exampleSizes(node.getResult(0));
+    if (known.state == State::Unknown || !to)
+      return {Naming::Unsure, ViewKind::Reshape, *operand};
+    return stridesOf(known.sizes, known.strides, *to) ? view : Aliasing{};
+  }
+  return view;
+}
