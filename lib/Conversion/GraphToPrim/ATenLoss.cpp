@@ -444,6 +444,25 @@ LogicalResult dist(NodeContext &ctx) {
                    type);
 }
 
+/// Distances of the rows of x1 [.., P, M] and x2 [.., R, M]: [.., P, R]. Many of the 2-norm by a product of matrices,
+/// as argument "compute_mode" leaves it to PyTorch, too.
+LogicalResult rowDistances(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> first = c.floats("x1"), second = c.floats("x2");
+  if (failed(first) || failed(second))
+    return failure();
+  Type type = b.elementOf(*first);
+  if (b.elementOf(*second) != type || b.rankOf(*first) < 2 || b.rankOf(*second) < 2)
+    return ctx.invalid("takes matrices of one element type, but got " + describe(*first) + " and " + describe(*second));
+  Value x = b.convert(*first, b.accumulatorOf(type)), y = b.convert(*second, b.accumulatorOf(type));
+  Value v[] = {b.unsqueeze(x, b.rankOf(x) - 1), b.unsqueeze(y, b.rankOf(y) - 2)};
+  if (failed(ctx.broadcastTogether(v)))
+    return failure();
+  Value d = b.sub(v[0], v[1]);
+  return c.rounded(normAlong(b, d, b.rankOf(d) - 1, c.number("p", 2), /*keep=*/false), type);
+}
+
 /// The distances of all pairs of rows i < j, in order.
 LogicalResult pairDistances(NodeContext &ctx) {
   Call c(ctx);
@@ -504,6 +523,7 @@ void tc::populateATenLoss(OpRegistrar &onOp) {
   on({"cosine_embedding_loss.default"}, cosineEmbeddingLoss);
   on({"triplet_margin_loss.default"}, tripletMarginLoss);
   on({"dist.default"}, dist);
+  on({"cdist.default", "_cdist_forward.default"}, rowDistances);
   onOp("pdist.default", 1, pairDistances);
   onOp("_pdist_forward.default", 1, pairDistances);
 }
