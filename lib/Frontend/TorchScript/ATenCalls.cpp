@@ -302,10 +302,12 @@ static std::optional<std::vector<Result>> match(const Schema &schema, Values arg
   return all;
 }
 
-static bool hasTensor(const PyValue &value) {
+/// Itself, or in a list of at most two levels, as signatures have them.
+static bool hasTensor(const PyValue &value, int levels = 2) {
   if (value.isTensor())
     return true;
-  return (value.is(Kind::List) || value.is(Kind::Tuple)) && llvm::any_of(value.held->items, hasTensor);
+  return levels > 0 && (value.is(Kind::List) || value.is(Kind::Tuple)) &&
+         llvm::any_of(value.held->items, [&](const PyValue &item) { return hasTensor(item, levels - 1); });
 }
 
 /// Whether results of this signature are tensors.
@@ -713,7 +715,7 @@ Result Interpreter::callATen(StringRef name, Values args, NamedValues named, Pos
                         " is no operator that tc knows the signature of; export the model with "
                         "torch.export, or replace the operator");
   }
-  bool ofTensors = llvm::any_of(args, hasTensor) ||
+  bool ofTensors = llvm::any_of(args, [](const PyValue &value) { return hasTensor(value); }) ||
                    llvm::any_of(named, [](const NamedValue &value) { return hasTensor(value.value); });
   for (bool converts : {false, true})
     for (const Schema *schema : overloads) {

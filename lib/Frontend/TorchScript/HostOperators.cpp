@@ -9,6 +9,7 @@
 
 #include "HostOperators.h"
 
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/CheckedArithmetic.h"
 
@@ -112,7 +113,7 @@ std::string tc::torchscript::formatFloat(double value) {
   return result.find_first_of(".e") == std::string::npos ? result + ".0" : result;
 }
 
-std::optional<std::string> tc::torchscript::toText(const PyValue &value, bool isQuoted) {
+std::optional<std::string> tc::torchscript::toText(const PyValue &value, bool isQuoted, int depth) {
   switch (value.kind) {
   case Kind::None:
     return "None";
@@ -130,8 +131,9 @@ std::optional<std::string> tc::torchscript::toText(const PyValue &value, bool is
   case Kind::Tuple: {
     std::string text = value.is(Kind::List) ? "[" : "(";
     for (auto [i, item] : llvm::enumerate(value.held->items)) {
-      // A list that holds itself has no text.
-      std::optional<std::string> part = item.held == value.held ? std::nullopt : toText(item, true);
+      // Damaged code may make lists that hold themselves.
+      std::optional<std::string> part =
+          depth > 8 || text.size() > 10'000 ? std::nullopt : toText(item, true, depth + 1);
       if (!part)
         return std::nullopt;
       text += (i > 0 ? ", " : "") + *part;
@@ -222,6 +224,10 @@ Result Interpreter::equal(const PyValue &x, const PyValue &y, Position at) {
     return PyValue::ofBool(isSame(a, b));
   if (a.held->items.size() != b.held->items.size())
     return PyValue::ofBool(false);
+  if (!spend(at) || depth > kMaxDepth)
+    return fail(at, "lists that are compared nest too deeply");
+  ++depth;
+  auto leave = llvm::make_scope_exit([&] { --depth; });
   PyValue all = PyValue::ofBool(true);
   for (auto [left, right] : llvm::zip_equal(a.held->items, b.held->items)) {
     if (left.isTensor() || right.isTensor())

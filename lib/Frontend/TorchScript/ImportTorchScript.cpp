@@ -68,7 +68,7 @@ private:
   /// A value of a pickle. `name`: where the module has it, "layer1.0.conv1.weight".
   llvm::Expected<PyValue> toValue(const PickledValue &value, const std::string &name, StringRef storages);
   llvm::Expected<PyValue> toTensor(const PickledValue &value, const std::string &name, StringRef storages);
-  llvm::Error addOutputs(const PyValue &value, const std::string &name);
+  llvm::Error addOutputs(const PyValue &value, const std::string &name, int depth = 0);
   bool isGiven(const std::string &name) const {
     return options.inputs.count(name) > 0 ||
            llvm::any_of(options.inputs, [&](auto &entry) { return StringRef(entry.first).starts_with(name + "."); });
@@ -94,6 +94,7 @@ private:
   std::vector<std::string> missing, openNames;
   SmallVector<mlir::Value> outputs;
   std::vector<std::string> outputNames;
+  int64_t visitedOutputs = 0;
 };
 
 /// "x=1,3,224,224:f32": what --shape should say of an input.
@@ -443,7 +444,9 @@ llvm::Error Importer::addInputs(const Function &forward) {
 
 //===--- outputs --------------------------------------------------------------------------------------------------===//
 
-llvm::Error Importer::addOutputs(const PyValue &value, const std::string &name) {
+llvm::Error Importer::addOutputs(const PyValue &value, const std::string &name, int depth) {
+  if (depth > 16 || ++visitedOutputs > 100'000)
+    return error("the outputs of the model nest too deeply, or are more than 100,000; give back fewer");
   switch (value.kind) {
   case Kind::None:
     return llvm::Error::success();
@@ -464,14 +467,18 @@ llvm::Error Importer::addOutputs(const PyValue &value, const std::string &name) 
                              ? value.held->type->fields[i].name.str()
                              : std::to_string(i);
       bool isPlain = name.empty() && !value.held->type;
-      if (llvm::Error e = addOutputs(item, isPlain ? "output_" + part : name.empty() ? part : name + "." + part))
+      if (llvm::Error e = addOutputs(item,
+                                     isPlain        ? "output_" + part
+                                     : name.empty() ? part
+                                                    : name + "." + part,
+                                     depth + 1))
         return e;
     }
     return llvm::Error::success();
   case Kind::Dict:
     for (auto [key, item] : llvm::zip_equal(value.held->keys, value.held->items)) {
       std::string part = toText(key).value_or("?");
-      if (llvm::Error e = addOutputs(item, name.empty() ? part : name + "." + part))
+      if (llvm::Error e = addOutputs(item, name.empty() ? part : name + "." + part, depth + 1))
         return e;
     }
     return llvm::Error::success();

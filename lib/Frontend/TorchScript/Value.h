@@ -118,8 +118,8 @@ struct Held {
 
 /// "a list", "a tensor": for messages.
 llvm::StringRef describe(const PyValue &value);
-/// As Python's str() and format() print it; null for what has no text that is known.
-std::optional<std::string> toText(const PyValue &value, bool isQuoted = false);
+/// As Python's str() and format() print it; null for what has no text that is known, and for lists that nest deeply.
+std::optional<std::string> toText(const PyValue &value, bool isQuoted = false, int depth = 0);
 /// Python's repr of a float.
 std::string formatFloat(double value);
 
