@@ -110,6 +110,12 @@ int runModel(const std::string &artifact, const Tensors &inputs, const std::stri
     return failed(why, status);
   std::vector<tcrt_tensor_t> tensors;
   for (uint32_t i = 0; i < tcrt_model_output_count(model); ++i) {
+    // What a program writes to its inputs is an output here, where PyTorch changes the input.
+    tcrt_value_info_t info;
+    if (tcrt_status_t status = tcrt_model_output(model, i, &info))
+      return failed(why, status);
+    if (llvm::StringRef(info.name).ends_with(".updated"))
+      continue;
     tcrt_value_t value;
     if (tcrt_status_t status = tcrt_context_get_output_value(context, i, &value))
       return failed(why, status);

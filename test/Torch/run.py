@@ -61,6 +61,8 @@ def read_tensors(path):
     return tensors
 
 
+# op_db's precisionOverride of Fourier transforms (torch/testing/_internal/opinfo/definitions/fft.py), for whatever f32 and c64 are made of.
+TRANSFORM_ATOL = 1e-4
 EXACT = {"rtol": 0.0, "atol": 0.0}  # of numbers, which are copies
 # Operators that promise no order among equal values; its stable variants do, but op_db has them under the same name.
 UNORDERED = {"sort", "argsort", "topk"}
@@ -71,7 +73,7 @@ def is_other_order(source, actual, wanted):
     for axis in range(source.ndim):
         if actual.size and ((actual < 0) | (actual >= source.shape[axis])).any():
             continue
-        if any(a > s for d, (a, s) in enumerate(zip(actual.shape, source.shape)) if d != axis):
+        if any(a != s for d, (a, s) in enumerate(zip(actual.shape, source.shape)) if d != axis):
             continue
         lines = np.sort(actual, axis)
         same = np.array_equal(np.take_along_axis(source, actual, axis), np.take_along_axis(source, wanted, axis), equal_nan=source.dtype.kind in "fc")
@@ -166,7 +168,10 @@ def run_sample(job):
     if code == 0:
         other = "random" if sample.get("random") else load("others") if "others" in sample else None
         source = to_array(*load("inputs")[0]) if sample["entry"] in UNORDERED else None
-        what = difference(actual, load("outputs"), other, sample["tolerances"], source)
+        tolerances = sample["tolerances"]
+        if sample["entry"].startswith("fft."):
+            tolerances = {t: {**v, "atol": max(v["atol"], TRANSFORM_ATOL)} if t in ("f32", "c64") else v for t, v in tolerances.items()}
+        what = difference(actual, load("outputs"), other, tolerances, source)
         return key, "wrong" if what else "passed", what or ""
     return key, "refused" if code in (1, 2, 4) else "defect", text
 

@@ -433,7 +433,8 @@ FailureOr<Value> covariance(Call &c, Value self, int64_t correction, Value count
   if (failed(value))
     return failure();
   Value result = b.convert(b.div(*value, b.broadcastTo(norm, getSizes(*value))), type);
-  return rank < 2 ? b.reshape(result, {}) : result;
+  // One variable has a variance, without dims.
+  return rank < 2 || isOne(sizes[0]) ? b.reshape(result, {}) : result;
 }
 
 LogicalResult cov(NodeContext &ctx) {

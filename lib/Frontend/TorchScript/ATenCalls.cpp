@@ -337,6 +337,7 @@ private:
     operands.push_back(in.materialize(value));
   }
   bool isDefault(const SchemaArgument &argument, const PyValue &value);
+  void weighNumbers();
   /// How many tensors a result that is a list has.
   std::optional<int64_t> countResults(llvm::ArrayRef<Result> args);
   Result argument(llvm::ArrayRef<Result> args, StringRef name) {
@@ -527,6 +528,29 @@ bool ATenCall::addArgument(const SchemaArgument &argument, const PyValue &given)
   return true;
 }
 
+/// A trace holds Python's floats as constants without dims, of f64. In promotion they stay Python's numbers: beside
+/// integers they mean the default type.
+void ATenCall::weighNumbers() {
+  if (operands.size() != 2)
+    return;
+  for (size_t i = 0; i < 2; ++i) {
+    auto constant = operands[i].getDefiningOp<graph::ConstantOp>();
+    auto type = constant ? dyn_cast<RankedTensorType>(constant.getType()) : RankedTensorType();
+    if (!type || type.getRank() != 0 || !type.getElementType().isF64())
+      continue;
+    std::optional<RankedTensorType> beside = in.typeOf(PyValue::ofGraph(Kind::Tensor, operands[1 - i]), at);
+    if (!beside || !isa<IntegerType>(beside->getElementType()))
+      continue;
+    NamedAttrList converted;
+    converted.set("arg_names", b.getStrArrayAttr({"self"}));
+    converted.set("dtype", TypeAttr::get(b.getF32Type()));
+    Type unknown = base::UnknownType::get(b.getContext());
+    operands[i] = graph::NodeOp::create(in.builder, in.locationOf("to", at), "aten", "to.dtype", 1, TypeRange(unknown),
+                                        operands[i], converted.getAttrs())
+                      .getOutputs()[0];
+  }
+}
+
 std::optional<int64_t> ATenCall::countResults(llvm::ArrayRef<Result> args) {
   StringRef name = schema.name;
   name.consume_front("unsafe_");
@@ -588,6 +612,7 @@ Result ATenCall::emit(llvm::ArrayRef<Result> args) {
   for (auto [argument, value] : llvm::zip_equal(schema.arguments, args))
     if (value && !addArgument(argument, *value))
       return std::nullopt;
+  weighNumbers();
   attributes.set("arg_names", b.getStrArrayAttr(names));
   Type unknown = base::UnknownType::get(b.getContext());
   llvm::SmallVector<Type> types;

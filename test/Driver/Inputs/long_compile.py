@@ -80,7 +80,7 @@ def bar():
 def tune():
     """Measuring shows which schedule of how many, and the best so far; a line is no longer than the terminal."""
     text = on_terminal("--mode", "max-autotune", "--dim", "n=64", NO_COLOR="1")
-    assert re.search(r"\] tuning \d+/4 schedule \d+ of \d+, best \d+\.\d us: M\?tMul[^\r]*, \d+ s", text), repr(text)
+    assert re.search(r"\] tuning \d+/6 schedule \d+ of \d+, best \d+\.\d us: M\?tMul[^\r]*, \d+ s", text), repr(text)
     fills = [len(filled) for filled in re.findall(r"\[(=*) *\] ", text)]
     assert fills == sorted(fills) and len(set(fills)) >= 5, fills
     text = on_terminal("--mode", "max-autotune", "--dim", "n=64", columns=50, NO_COLOR="1")
@@ -90,7 +90,7 @@ def tune():
 
 os.makedirs(sys.argv[2], exist_ok=True)
 os.chdir(sys.argv[2])
-write_model("model.onnx", 2 if sys.argv[1] == "tune" else 24)
+write_model("model.onnx", {"tune": 3, "bar": 48}.get(sys.argv[1], 24))
 if sys.argv[1] == "tune":
     # A name that would move the cursor.
     model = onnx.load("model.onnx")
