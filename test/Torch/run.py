@@ -300,7 +300,7 @@ def write_expected(options, results):
     for key, (status, reason) in results.items():
         if status == "refused":
             pattern = next((p for p in reversed(patterns(key)[1:]) if all(s == "refused" for s, _ in groups[p])), key)
-            lines.setdefault(pattern, re.sub(r"^.*?: error: ", "", reason).split("|")[0][:200])
+            lines.setdefault(pattern, re.sub(r"^.*?: error: ", "", reason).split("|")[0][:200].rstrip())
     with open(path, "w") as f:
         f.writelines([*head, *(f"{key}: {reason}\n" for key, reason in lines.items())])
 
