@@ -405,7 +405,17 @@ def compile_form(options, path, form):
     """{"status": right, wrong, refused or defect, "reason", "seconds"}"""
     archive, artifact = os.path.join(path, FORMS[form]), os.path.join(path, form + ".bin")
     started = time.time()
-    code, text = call(os.path.join(options.bin, "tc-compile"), archive, "-o", artifact, "--cpu", options.cpu, "--jobs", "1", "-q")
+    command = [os.path.join(options.bin, "tc-compile"), archive, "-o", artifact, "--cpu", options.cpu, "--jobs", "1", "-q"]
+    code, text = call(*command)
+    asked = re.search(r"for instance: (--shape .*)", text)
+    if code and asked:  # a scripted archive does not say what it takes, only what its inputs are called
+        import numpy as np
+
+        dtypes = {"float32": "f32", "float64": "f64", "int64": "i64", "int32": "i32", "bool": "bool"}
+        given = [f"{','.join(map(str, x.shape))}:{dtypes[str(x.dtype)]}" for x in np.load(os.path.join(path, "inputs.npz")).values()]
+        for name, shape in zip(re.findall(r"--shape (\S+?)=", asked.group(1)), given):
+            command += ["--shape", f"{name}={shape}"]
+        code, text = call(*command)
     seconds = round(time.time() - started, 1)
     if code:
         lines = [line for line in text.splitlines() if "error:" in line] or text.splitlines()[-1:] or ["no message"]
