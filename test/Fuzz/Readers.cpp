@@ -88,27 +88,28 @@ void mutateNpy(std::string &bytes, Random &random) {
           bytes.substr(std::min(bytes.size(), 10 + length));
 }
 
+/// Changes 0 to 2: of a member's name, or which members there are. Whether `choice` is one of them.
+bool mutateMembers(Members &members, std::string &name, uint64_t choice, const std::vector<std::string> &corpus,
+                   Random &random) {
+  if (choice == 0) {
+    mutateBytes(name, random);
+  } else if (choice == 1) {
+    members.push_back(members[pick(random, members.size())]);
+  } else if (choice == 2) {
+    if (Members others = readZip(corpus[pick(random, corpus.size())]); !others.empty())
+      members.push_back(others[pick(random, others.size())]);
+  }
+  return choice <= 2;
+}
+
 void mutateNpz(std::string &bytes, const std::vector<std::string> &corpus, Random &random) {
   Members members = readZip(bytes);
   if (members.empty() || pick(random, 3) == 0)
     return mutateBytes(bytes, random);
   for (uint64_t n = 1 + pick(random, 3); n--;) {
     auto &[name, data] = members[pick(random, members.size())];
-    switch (pick(random, 6)) {
-    case 0:
-      mutateBytes(name, random);
-      break;
-    case 1:
-      members.push_back(members[pick(random, members.size())]);
-      break;
-    case 2:
-      if (Members others = readZip(corpus[pick(random, corpus.size())]); !others.empty())
-        members.push_back(others[pick(random, others.size())]);
-      break;
-    default:
+    if (!mutateMembers(members, name, pick(random, 6), corpus, random))
       mutateNpy(data, random);
-      break;
-    }
   }
   bytes = writeZip(members);
   if (pick(random, 4) == 0)
@@ -190,21 +191,8 @@ void mutateZip(std::string &bytes, const std::vector<std::string> &corpus, Rando
     return mutateBytes(bytes, random);
   for (uint64_t n = pick(random, 3); n--;) {
     auto &[name, data] = members[pick(random, members.size())];
-    switch (pick(random, 4)) {
-    case 0:
-      mutateBytes(name, random);
-      break;
-    case 1:
-      members.push_back(members[pick(random, members.size())]);
-      break;
-    case 2:
-      if (Members others = readZip(corpus[pick(random, corpus.size())]); !others.empty())
-        members.push_back(others[pick(random, others.size())]);
-      break;
-    default:
+    if (!mutateMembers(members, name, pick(random, 4), corpus, random))
       data.assign(pick(random, 5000), char(random()));
-      break;
-    }
   }
   std::vector<bool> isDeflated(members.size());
   for (size_t i = 0; i < isDeflated.size(); ++i)

@@ -576,7 +576,7 @@ void tc::populateATenFunctions(OpRegistrar &onOp) {
   on({"isneginf.default"}, ofAny(isNegativeInf));
   on({"nan_to_num.default"}, nanToNum);
 
-  on({"relu.default", "relu_.default"}, relu);
+  on({"relu.default"}, relu);
   on({"relu6.default"}, bounded("", "", 0, 6));
   on({"hardtanh.default"}, bounded("min_val", "max_val", -1, 1));
   on({"threshold.default"}, threshold);

@@ -753,8 +753,9 @@ LogicalResult linalgNorm(NodeContext &ctx) {
                       dims ? *dims : SmallVector<int64_t>{0, 1});
   if (word)
     return ctx.invalid("takes a number as order of vectors, but got \"" + word.getValue() + "\"");
-  const OpEntry *vectors = OpRegistry::get().lookup("aten", "linalg_vector_norm.default", ctx.opset());
-  return vectors ? vectors->handler(ctx) : ctx.unsupported("of vectors is not supported");
+  FailureOr<SmallVector<Value>> norm = ctx.emitOperator("linalg_vector_norm.default", ctx.opset(), ctx.allOperands(),
+                                                        ctx.node().getAttrs().getValue(), /*count=*/1, "aten");
+  return failed(norm) ? failure() : ctx.result((*norm)[0]);
 }
 
 /// The norm times that of the inverse.

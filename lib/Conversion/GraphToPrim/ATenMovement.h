@@ -17,6 +17,11 @@ inline mlir::FailureOr<int64_t> wrapDim(NodeContext &ctx, int64_t dim, int64_t r
   return ctx.axis(dim, std::max<int64_t>(rank, 1));
 }
 
+/// An index into dim `axis` of `self`, counted from its start, with guards where the run decides whether it is in
+/// range; null where only the run knows it, or its sign.
+mlir::FailureOr<mlir::AffineExpr> resolveIndex(NodeContext &ctx, mlir::Value self, int64_t axis,
+                                               const SliceBound &index);
+
 /// An integer argument, which may be symbolic, or depend on data.
 inline SliceBound readBound(Call &c, llvm::StringRef name, int64_t otherwise) {
   mlir::Value value;

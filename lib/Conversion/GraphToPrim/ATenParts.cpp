@@ -49,21 +49,11 @@ LogicalResult selectIndex(NodeContext &ctx) {
     return failure();
   auto [self, axis, size] = *along;
   SliceBound index = readBound(c, "index", 0);
-  if (index.expr) {
-    auto [low, high] = b.bounds(index.expr);
-    AffineExpr at = high < 0 ? simplifySize(index.expr + size) : low >= 0 ? index.expr : AffineExpr();
-    if (at) {
-      auto known = getConstantSize(index.expr);
-      if (known && (b.bounds(at).second < 0 || b.bounds(simplifySize(size - at)).second <= 0))
-        return ctx.invalid("index " + Twine(*known) + " is out of range for dim " + Twine(axis) + " of " +
-                           describe(self));
-      if (failed(ctx.require(CompareKind::LE, b.size(0), at, "an index that is in range for dim " + Twine(axis))) ||
-          failed(ctx.require(CompareKind::LE, simplifySize(at + 1), size,
-                             "an index that is in range for dim " + Twine(axis))))
-        return failure();
-      return ctx.result(dropDim(b, b.sliceDim(self, axis, at, b.size(1)), axis));
-    }
-  }
+  FailureOr<AffineExpr> at = resolveIndex(ctx, self, axis, index);
+  if (failed(at))
+    return failure();
+  if (*at)
+    return ctx.result(dropDim(b, b.sliceDim(self, axis, *at, b.size(1)), axis));
   return ctx.result(GatherOp::create(b, self, boundValue(b, index), axis));
 }
 
@@ -892,6 +882,26 @@ LogicalResult channelShuffle(NodeContext &ctx) {
 }
 
 } // namespace
+
+FailureOr<AffineExpr> tc::resolveIndex(NodeContext &ctx, Value self, int64_t axis, const SliceBound &index) {
+  if (!index.expr)
+    return AffineExpr();
+  PrimBuilder &b = ctx.b;
+  const AffineExpr size = getSizes(self)[axis];
+  auto [low, high] = b.bounds(index.expr);
+  AffineExpr at = high < 0 ? simplifySize(index.expr + size) : low >= 0 ? index.expr : AffineExpr();
+  if (!at)
+    return at;
+  auto known = getConstantSize(index.expr);
+  if (known && (b.bounds(at).second < 0 || b.bounds(simplifySize(size - at)).second <= 0))
+    return LogicalResult(
+        ctx.invalid("index " + Twine(*known) + " is out of range for dim " + Twine(axis) + " of " + describe(self)));
+  const std::string what = "an index that is in range for dim " + std::to_string(axis);
+  if (failed(ctx.require(CompareKind::LE, b.size(0), at, what)) ||
+      failed(ctx.require(CompareKind::LE, simplifySize(at + 1), size, what)))
+    return failure();
+  return at;
+}
 
 void tc::populateATenParts(OpRegistrar &onOp) {
   auto onAll = [&](ArrayRef<StringRef> types, const NodeHandler &handler, size_t minOperands = 1) {

@@ -126,21 +126,11 @@ LogicalResult selectScatter(NodeContext &ctx) {
     return failure();
   Value row = b.unsqueeze(*view, *axis);
   SliceBound index = readBound(c, "index", 0);
-  if (index.expr) {
-    auto [low, high] = b.bounds(index.expr);
-    AffineExpr at = high < 0 ? simplifySize(index.expr + size) : low >= 0 ? index.expr : AffineExpr();
-    if (at) {
-      auto known = getConstantSize(index.expr);
-      if (known && (b.bounds(at).second < 0 || b.bounds(simplifySize(size - at)).second <= 0))
-        return ctx.invalid("index " + Twine(*known) + " is out of range for dim " + Twine(*axis) + " of " +
-                           describe(self));
-      std::string what = "an index that is in range for dim " + std::to_string(*axis);
-      if (failed(ctx.require(CompareKind::LE, b.size(0), at, what)) ||
-          failed(ctx.require(CompareKind::LE, simplifySize(at + 1), size, what)))
-        return failure();
-      return ctx.result(replaceAlong(b, self, row, *axis, at, b.size(1), 1));
-    }
-  }
+  FailureOr<AffineExpr> at = resolveIndex(ctx, self, *axis, index);
+  if (failed(at))
+    return failure();
+  if (*at)
+    return ctx.result(replaceAlong(b, self, row, *axis, *at, b.size(1), 1));
   // Only the run knows it, or its sign.
   Value wanted = boundValue(b, index);
   wanted = b.select(b.compare(CompareKind::LT, wanted, 0), b.add(wanted, b.sizeValue(size)), wanted);

@@ -601,11 +601,6 @@ LogicalResult conjugate(NodeContext &ctx) {
   return ctx.result(ctx.b.isComplex(*self) ? ctx.b.asComplex(conjugateParts(ctx.b, ctx.b.asParts(*self))) : *self);
 }
 
-Value joinParts(PrimBuilder &b, Value real, Value imaginary) {
-  const int64_t rank = b.rankOf(real);
-  return b.asComplex(b.concat({b.unsqueeze(real, rank), b.unsqueeze(imaginary, rank)}, rank));
-}
-
 /// complex, and (`isPolar`) polar.
 NodeHandler makeComplex(StringRef first, StringRef second, bool isPolar) {
   return [=](NodeContext &ctx) -> LogicalResult {
@@ -622,9 +617,9 @@ NodeHandler makeComplex(StringRef first, StringRef second, bool isPolar) {
     if (failed(ctx.broadcastTogether(operands)))
       return failure();
     if (isPolar)
-      return ctx.result(joinParts(b, b.mul(operands[0], b.unary<CosOp>(operands[1])),
-                                  b.mul(operands[0], b.unary<SinOp>(operands[1]))));
-    return ctx.result(joinParts(b, operands[0], operands[1]));
+      return ctx.result(joinComplex(b, b.mul(operands[0], b.unary<CosOp>(operands[1])),
+                                    b.mul(operands[0], b.unary<SinOp>(operands[1]))));
+    return ctx.result(joinComplex(b, operands[0], operands[1]));
   };
 }
 
