@@ -19,20 +19,56 @@ using namespace tc::prim;
 namespace {
 
 /// Operands of one element type that products are defined on, by their names.
-FailureOr<SmallVector<Value>> factors(Call &c, ArrayRef<StringRef> names, bool orBools = false) {
+FailureOr<SmallVector<Value>> factors(Call &c, ArrayRef<StringRef> names, bool orBools = false,
+                                      bool orComplex = false) {
   SmallVector<Value> all;
   for (StringRef name : names) {
     FailureOr<Value> v = c.required(name);
     if (failed(v))
       return failure();
     const Type element = c.b.elementOf(*v);
-    if ((!isa<IntegerType, FloatType>(element)) || (element.isInteger(1) && !orBools))
+    if ((!isa<IntegerType, FloatType>(element) && !(orComplex && isa<ComplexType>(element))) ||
+        (element.isInteger(1) && !orBools))
       return c.ctx.unsupported("of " + describe(*v) + " is not supported; convert it to numbers");
     if (!all.empty() && element != c.b.elementOf(all[0]))
       return c.ctx.invalid("operands differ in element type: " + describe(all[0]) + " and " + describe(*v));
     all.push_back(*v);
   }
   return all;
+}
+
+/// A product of operands that is linear in each: of complex ones by the products of their parts.
+FailureOr<Value> productByParts(NodeContext &ctx, ArrayRef<Value> operands,
+                                llvm::function_ref<FailureOr<Value>(ArrayRef<Value>)> product) {
+  PrimBuilder &b = ctx.b;
+  SmallVector<unsigned> complex;
+  for (auto [i, v] : llvm::enumerate(operands))
+    if (b.isComplex(v))
+      complex.push_back(i);
+  if (complex.empty())
+    return product(operands);
+  constexpr size_t kMostComplex = 4; // the number of products doubles with each
+  if (complex.size() > kMostComplex)
+    return ctx.unsupported("of more than " + Twine(kMostComplex) +
+                           " complex operands is not supported; multiply some "
+                           "of them before");
+  SmallVector<std::pair<Value, Value>> parts;
+  for (unsigned i : complex)
+    parts.push_back(splitComplex(b, operands[i]));
+  Value sums[2]; // of the real and of the imaginary terms
+  for (unsigned choice = 0; choice < 1u << complex.size(); ++choice) {
+    SmallVector<Value> chosen(operands);
+    for (auto [k, i] : llvm::enumerate(complex))
+      chosen[i] = choice >> k & 1 ? parts[k].second : parts[k].first;
+    FailureOr<Value> term = product(chosen);
+    if (failed(term))
+      return failure();
+    const unsigned power = unsigned(llvm::popcount(choice)); // of i
+    Value &sum = sums[power % 2];
+    const bool isNegative = power % 4 >= 2;
+    sum = !sum ? (isNegative ? b.unary<NegOp>(*term) : *term) : isNegative ? b.sub(sum, *term) : b.add(sum, *term);
+  }
+  return joinComplex(b, sums[0], sums[1]);
 }
 
 LogicalResult give(NodeContext &ctx, FailureOr<Value> value) { return failed(value) ? failure() : ctx.result(*value); }
@@ -62,13 +98,14 @@ FailureOr<Value> linear(Call &c, Value x, Value w, Value bias) {
 NodeHandler productOf(StringRef lhs, StringRef rhs, int64_t lhsRank, int64_t rhsRank) {
   return [=](NodeContext &ctx) -> LogicalResult {
     Call c(ctx);
-    FailureOr<SmallVector<Value>> v = factors(c, {lhs, rhs});
+    FailureOr<SmallVector<Value>> v = factors(c, {lhs, rhs}, /*orBools=*/false, /*orComplex=*/true);
     if (failed(v))
       return failure();
     for (auto [value, rank] : {std::pair((*v)[0], lhsRank), std::pair((*v)[1], rhsRank)})
       if (rank && ctx.b.rankOf(value) != rank)
         return ctx.invalid("takes an operand of rank " + Twine(rank) + ", but got " + describe(value));
-    return give(ctx, emitMatMul(ctx, (*v)[0], (*v)[1]));
+    return give(ctx,
+                productByParts(ctx, *v, [&](ArrayRef<Value> parts) { return emitMatMul(ctx, parts[0], parts[1]); }));
   };
 }
 
@@ -253,6 +290,8 @@ void tc::populateATenContraction(OpRegistrar &onOp) {
   on("mm.default", productOf("self", "mat2", 2, 2));
   on("bmm.default", productOf("self", "mat2", 3, 3));
   on("mv.default", productOf("self", "vec", 2, 1));
+  onOp.takeComplex(ComplexUse::Moved,
+                   {"matmul.default", "linalg_matmul.default", "mm.default", "bmm.default", "mv.default"});
   on("inner.default", [](NodeContext &ctx) -> LogicalResult {
     Call c(ctx);
     PrimBuilder &b = ctx.b;
@@ -303,9 +342,12 @@ void tc::populateATenContraction(OpRegistrar &onOp) {
       [](NodeContext &ctx) -> LogicalResult {
         Call c(ctx);
         // The order that is given with the node is a hint; tc chooses its own.
-        return give(ctx, einsum(ctx, ctx.getString("equation", ""), c.tensors("tensors")));
+        return give(ctx, productByParts(ctx, c.tensors("tensors"), [&](ArrayRef<Value> parts) {
+                      return einsum(ctx, ctx.getString("equation", ""), parts);
+                    }));
       },
       1);
+  onOp.takeComplex(ComplexUse::Moved, {"einsum.default"});
   on("tensordot.default", tensordot);
   on("chain_matmul.default", [](NodeContext &ctx) { return multiDot(ctx, "matrices"); }, 1);
   on("linalg_multi_dot.default", [](NodeContext &ctx) { return multiDot(ctx, "tensors"); }, 1);

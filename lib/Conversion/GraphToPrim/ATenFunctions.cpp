@@ -234,6 +234,20 @@ LogicalResult absolute(NodeContext &ctx) {
   return ctx.result(type.isInteger(1) || type.isUnsignedInteger() ? *self : b.unary<AbsOp>(*self));
 }
 
+/// Of a complex number, e^real (cos imaginary + i sin imaginary).
+LogicalResult exponential(NodeContext &ctx) {
+  Call c(ctx);
+  PrimBuilder &b = ctx.b;
+  FailureOr<Value> self = c.required("self");
+  if (failed(self))
+    return failure();
+  if (!b.isComplex(*self))
+    return oneOp<ExpOp>()(ctx);
+  auto [real, imaginary] = splitComplex(b, *self);
+  Value size = b.unary<ExpOp>(real);
+  return ctx.result(joinComplex(b, b.mul(size, b.unary<CosOp>(imaginary)), b.mul(size, b.unary<SinOp>(imaginary))));
+}
+
 LogicalResult negate(NodeContext &ctx) {
   Call c(ctx);
   PrimBuilder &b = ctx.b;
@@ -527,7 +541,7 @@ void tc::populateATenFunctions(OpRegistrar &onOp) {
       "lift_fresh.default", "lift_fresh_copy.default", "detach_copy.default", "alias_copy.default"},
      same, true);
   on({"conj_physical.default"}, same);
-  on({"exp.default"}, oneOp<ExpOp>());
+  on({"exp.default"}, exponential, true);
   on({"log.default"}, oneOp<LogOp>());
   on({"sqrt.default"}, oneOp<SqrtOp>());
   on({"rsqrt.default"}, oneOp<RsqrtOp>());

@@ -195,6 +195,9 @@ FailureOr<Value> Call::as(StringRef name, Type type, std::optional<double> other
     value = tensor(operand.getValue());
   if (value)
     return convert(value, type);
+  auto parts = dyn_cast_or_null<DenseF64ArrayAttr>(ctx.attr((name + ".value").str())); // of a complex number
+  if (auto complex = dyn_cast<ComplexType>(type); complex && parts && parts.size() == 2)
+    return joinComplex(b, b.scalar(complex.getElementType(), parts[0]), b.scalar(complex.getElementType(), parts[1]));
   if (attr && isNumber(name))
     return ctx.unsupported("with the complex number \"" + name + "\" is not supported; make it a tensor");
   if (otherwise)

@@ -211,6 +211,18 @@ LogicalResult item(NodeContext &ctx) {
   return ctx.unsupported("of a complex number is not supported");
 }
 
+/// sym_storage_offset, which programs hold that check it to be 0 or more, as all are; where it is is not known.
+LogicalResult storageOffset(NodeContext &ctx) {
+  for (Operation *user : ctx.node()->getUsers()) {
+    auto node = dyn_cast<graph::NodeOp>(user);
+    auto bound = node ? dyn_cast_or_null<IntegerAttr>(node.getNodeAttr("b")) : IntegerAttr();
+    if (!node || node.getOpType() != "_operator.ge" || !bound || bound.getInt() > 0)
+      return ctx.unsupported("is not supported: where a tensor lies in memory is not known before it runs; call "
+                             ".contiguous() on it first");
+  }
+  return ctx.result(ctx.b.scalar(ctx.b.getI64Type(), 0));
+}
+
 //===--- assertions -----------------------------------------------------------------------------------------------===//
 
 /// A comparison of sizes as `first` <= `second`, or `first` = `second`.
@@ -397,6 +409,7 @@ void tc::populateATenSymbolic(OpRegistrar &onOp) {
     FailureOr<Value> self = c.required("self");
     return failed(self) ? failure() : ctx.result(c.b.sizeValue(ctx.countElements(*self)));
   });
+  on("sym_storage_offset.default", storageOffset);
   for (StringRef name : {"item.default", "_local_scalar_dense.default"})
     on(name, item);
   on("_assert_scalar.default", assertNumber);

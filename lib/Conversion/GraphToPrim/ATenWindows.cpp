@@ -149,13 +149,13 @@ LogicalResult convolve(NodeContext &ctx, size_t n, bool isNamed, bool isTranspos
 }
 
 /// The operators that tell by an argument what they do, for any number of dims.
-LogicalResult anyConvolution(NodeContext &ctx) {
+LogicalResult anyConvolution(NodeContext &ctx, bool isNamed) {
   Call c(ctx);
   Value w = c.tensor("weight");
   const int64_t rank = w ? ctx.b.rankOf(w) : 0;
   if (rank < 3 || rank > 5)
     return ctx.invalid("takes a weight of rank 3 to 5" + (w ? ", but got " + describe(w) : std::string()));
-  return convolve(ctx, size_t(rank - 2), /*isNamed=*/false, c.flag("transposed"));
+  return convolve(ctx, size_t(rank - 2), isNamed, !isNamed && c.flag("transposed"));
 }
 
 } // namespace
@@ -172,5 +172,6 @@ void tc::populateATenWindows(OpRegistrar &onOp) {
        [n](NodeContext &ctx) { return convolve(ctx, n, false, /*isTransposed=*/true); });
   }
   for (StringRef name : {"convolution.default", "_convolution.default"})
-    on(name, anyConvolution);
+    on(name, [](NodeContext &ctx) { return anyConvolution(ctx, /*isNamed=*/false); });
+  on("_convolution_mode.default", [](NodeContext &ctx) { return anyConvolution(ctx, /*isNamed=*/true); });
 }

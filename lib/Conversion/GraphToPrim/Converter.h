@@ -97,6 +97,7 @@ private:
   mlir::Operation *leavingFrom = nullptr;
   llvm::SmallVector<unsigned> leaving;
   int64_t failedNodes = 0, callDepth = 0, streams = 0;
+  bool isEarly = false; ///< in convertEarly
   llvm::SmallVector<mlir::Value> iterations;
   /// Symbols from this one on depend on data.
   unsigned inputSymbols = 0;

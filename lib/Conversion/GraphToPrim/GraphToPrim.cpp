@@ -336,6 +336,10 @@ bool Converter::convertDefinition(graph::NodeOp node, ArrayRef<Value> operands) 
 
 /// `node` is an If whose branches give these results different ranks, or one that yields such results of a node inside.
 void Converter::convertVarying(graph::NodeOp node, ArrayRef<unsigned> varying) {
+  if (isEarly) { // the users to come can't be moved into the branches yet
+    ++failedNodes;
+    return;
+  }
   if (succeeded(moveUserIntoBranches(node, varying)))
     return convertNode(node); // the rest of its results; the new node comes later in the block
   auto parent = dyn_cast<graph::NodeOp>(node->getParentOp());

@@ -56,7 +56,9 @@ void Converter::convertEarly(graph::NodeOp node) {
   OpBuilder b(node);
   b.setInsertionPointAfter(node);
   auto use = graph::NodeOp::create(b, node.getLoc(), "tc", "use", 1, TypeRange(), node.getOutputs());
+  isEarly = true;
   convertNode(node);
+  isEarly = false;
   use.erase();
 }
 
@@ -129,7 +131,9 @@ llvm::Expected<RankedTensorType> GraphTypes::getType(Value value) {
     const UnsupportedNode &node = state->report.unsupported.front();
     said = "node \"" + node.name + "\": " + node.domain + "." + node.type + " " + node.reason;
   }
-  return llvm::createStringError(said.empty() ? "a value has no type that is known" : said);
+  return llvm::createStringError(said.empty() ? "branches that data decide give a value of two ranks, which the code "
+                                                "asks for; give both one rank, or export the model with torch.export"
+                                              : said);
 }
 
 std::optional<int64_t> GraphTypes::getInteger(Value value) {

@@ -412,7 +412,10 @@ bool Unpickler::step(uint8_t opcode, bool &isAtEnd) {
     Value *arguments = top(), *function = arguments ? top(1) : nullptr;
     if (!function)
       return false;
-    if (arguments->kind != Kind::Tuple)
+    // Values of enums: TorchScript calls their class with the value itself.
+    const bool isEnum = opcode == REDUCE && function->kind == Kind::Symbol && function->integer == Class &&
+                        (arguments->kind == Kind::Int || arguments->kind == Kind::Float || arguments->isString());
+    if (arguments->kind != Kind::Tuple && !isEnum)
       return damaged("it calls with what is no tuple");
     stack.resize(stack.size() - 2);
     return call(function, arguments);

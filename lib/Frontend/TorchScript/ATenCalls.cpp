@@ -578,7 +578,7 @@ std::optional<int64_t> ATenCall::countResults(llvm::ArrayRef<Result> args) {
           name == "tensor_split" || name.ends_with("split") ? integer("sections", -1) : std::nullopt;
       parts && *parts > 0)
     return parts;
-  Result self = argument(args, "self");
+  Result self = argument(args, schema.name == "where" ? "condition" : "self");
   std::optional<RankedTensorType> type = self && self->isTensor() ? in.typeOf(*self, at) : std::nullopt;
   if (!type)
     return std::nullopt;
@@ -681,6 +681,18 @@ Result ATenCall::emit(llvm::ArrayRef<Result> args) {
 
 /// What operators give of tensors that hold known integers: traced code computes sizes with them. Nullopt without a
 /// message where it is none of these.
+/// x.to() of what x is already, which is x itself: models leave such values in their attributes (anchors of detectors).
+static bool isConversionToItself(Values args, NamedValues named) {
+  auto type = args[0].graph ? dyn_cast<RankedTensorType>(args[0].graph.getType()) : RankedTensorType();
+  const size_t at = args.size() > 1 && args[1].is(Kind::Device) ? 2 : 1;
+  if (!type || !named.empty() || args.size() <= at || !args[at].is(Kind::Int))
+    return false;
+  return codeOfType(type.getElementType()) == args[at].integer &&
+         llvm::all_of(args.drop_front(at + 1), [](const PyValue &option) {
+           return option.isNone() || (option.is(Kind::Bool) && !option.integer);
+         });
+}
+
 static Result foldKnown(Interpreter &in, StringRef name, Values args, NamedValues named, Position at) {
   if (args.empty() || !llvm::all_of(named, [](const NamedValue &v) {
         return v.name != "alpha" || (v.value.is(Kind::Int) && v.value.integer == 1);
@@ -688,6 +700,8 @@ static Result foldKnown(Interpreter &in, StringRef name, Values args, NamedValue
     return std::nullopt;
   if (!args[0].isTensor())
     return std::nullopt;
+  if (name == "to" && isConversionToItself(args, named))
+    return args[0];
   std::vector<PyValue> numbers;
   for (const PyValue &arg : args.take_front(2)) {
     const PyValue *known = knownNumber(arg);

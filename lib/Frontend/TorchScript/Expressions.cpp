@@ -187,14 +187,45 @@ Result Interpreter::namespaceMember(const PyValue &space, StringRef name, Positi
   return PyValue::ofHeld(Kind::Namespace, held);
 }
 
+Result Interpreter::makeEnum(const ClassDef *type, const SourceFile *file, const ClassDef::Field &field) {
+  Frame constant;
+  constant.file = file;
+  constant.caller = frame;
+  Frame *outer = std::exchange(frame, &constant);
+  Result value = eval(*field.value);
+  frame = outer;
+  if (!value)
+    return std::nullopt;
+  Held *held = newHeld();
+  held->text = field.name.str();
+  held->type = type;
+  held->items = {*value};
+  return PyValue::ofHeld(Kind::Enum, held);
+}
+
+Result Interpreter::enumOf(const ClassDef *type, const SourceFile *file, const PyValue &value) {
+  for (const ClassDef::Field &field : type->fields) {
+    Result found = field.value ? makeEnum(type, file, field) : std::nullopt;
+    if (hasFailed())
+      return std::nullopt;
+    if (found && found->held->items[0].kind == value.kind && isSame(found->held->items[0], value))
+      return found;
+  }
+  return fail(Position(), "the enum " + type->name + " has no such value as " + describe(value) +
+                              " of the module; the archive is damaged");
+}
+
 Result Interpreter::getAttribute(const PyValue &base, StringRef name, Position at) {
   switch (base.kind) {
   case Kind::Namespace:
     return namespaceMember(base, name, at);
   case Kind::Object: {
     auto found = base.held->attributes.find(name);
-    if (found != base.held->attributes.end())
+    if (found != base.held->attributes.end()) {
+      if (base.held->birth <= frozenBirth && !setByRun.contains({base.held, name}))
+        readBeforeSet.insert({base.held, found->first});
       return found->second;
+    }
     const ClassDef *type = base.held->type;
     if (!type)
       break;
@@ -233,16 +264,8 @@ Result Interpreter::getAttribute(const PyValue &base, StringRef name, Position a
   case Kind::Class: {
     if (base.type->base == "Enum")
       for (const ClassDef::Field &field : base.type->fields)
-        if (field.name == name && field.value) {
-          Result value = eval(*field.value);
-          if (!value)
-            return std::nullopt;
-          Held *held = newHeld();
-          held->text = name.str();
-          held->type = base.type;
-          held->items = {*value};
-          return PyValue::ofHeld(Kind::Enum, held);
-        }
+        if (field.name == name && field.value)
+          return makeEnum(base.type, base.file, field);
     if (name == "__new__" || name == "__init__")
       return base;
     break;

@@ -122,7 +122,7 @@ llvm::Error Importer::readTracedInputs() {
     return llvm::Error::success();
   llvm::Expected<torch::Pickle> pickle = archive->pickle("traced_inputs.pkl");
   if (!pickle)
-    return error("member \"traced_inputs.pkl\": " + llvm::toString(pickle.takeError()));
+    return error(llvm::toString(pickle.takeError()));
   traced.emplace(std::move(*pickle));
   if (const PickledValue *inputs = traced->root().find("forward"))
     tracedInputs = inputs->items;
@@ -229,6 +229,17 @@ llvm::Expected<PyValue> Importer::toValue(const PickledValue &value, const std::
     if (!type)
       return error("\"" + name + "\" is an object of class " + value.text +
                    ", which the archive has no code of; the archive is damaged");
+    if (type->base == "Enum") {
+      if (!value.arguments || value.arguments->kind == PickledValue::Kind::Tuple)
+        return error("\"" + name + "\" is of the enum " + value.text + ", but has no value; the archive is damaged");
+      llvm::Expected<PyValue> wanted = toValue(*value.arguments, name, storages);
+      if (!wanted)
+        return wanted.takeError();
+      Result found = interpreter->enumOf(type, *file, *wanted);
+      if (!found)
+        return said();
+      return *found;
+    }
     result = PyValue::ofHeld(Kind::Object, interpreter->newHeld());
     result.held->type = type;
     result.held->file = *file;
@@ -503,10 +514,10 @@ llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
     return std::move(e);
   llvm::Expected<torch::Pickle> data = archive->pickle("data.pkl");
   if (!data)
-    return error("member \"data.pkl\": " + llvm::toString(data.takeError()));
+    return error(llvm::toString(data.takeError()));
   llvm::Expected<torch::Pickle> constants = archive->pickle("constants.pkl");
   if (!constants)
-    return error("member \"constants.pkl\": " + llvm::toString(constants.takeError()));
+    return error(llvm::toString(constants.takeError()));
   if (llvm::Error e = readTracedInputs())
     return std::move(e);
 

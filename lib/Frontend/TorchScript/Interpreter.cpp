@@ -195,6 +195,13 @@ Interpreter::Flow Interpreter::runBlock(Body block) {
   return Flow::Next;
 }
 
+/// Whether two values are the same, or lists of the same.
+static bool holdsSame(const PyValue &a, const PyValue &b) {
+  if (a.kind != b.kind || (!a.is(Kind::List) && !a.is(Kind::Tuple)))
+    return isSame(a, b);
+  return llvm::equal(a.held->items, b.held->items, isSame);
+}
+
 bool Interpreter::assign(const Expr &target, const PyValue &value) {
   switch (target.kind) {
   case ExprKind::Name:
@@ -212,8 +219,14 @@ bool Interpreter::assign(const Expr &target, const PyValue &value) {
       return false;
     if (base->held->birth <= frozenBirth) {
       auto old = base->held->attributes.find(target.text);
-      if (old != base->held->attributes.end() && isSame(old->second, value))
+      if (old != base->held->attributes.end() && holdsSame(old->second, value))
         return true;
+      // What this run has not read before it sets it is a place for notes, and nothing that lasts.
+      if (old != base->held->attributes.end() && !readBeforeSet.contains({base->held, old->first})) {
+        old->second = value;
+        setByRun.insert({base->held, old->first});
+        return true;
+      }
       fail(target.at, "the model keeps a value in its attribute \"" + target.text +
                           "\" from one run to the next, which is not supported; give it back as an output");
       return false;

@@ -58,6 +58,8 @@ public:
   PyValue makeDevice(llvm::StringRef text);
   PyValue makeList(std::vector<PyValue> items, llvm::StringRef elementType = "");
   PyValue makeTuple(std::vector<PyValue> items);
+  /// The member of an enum that has a value.
+  Result enumOf(const ClassDef *type, const SourceFile *file, const PyValue &value);
   llvm::StringRef keepText(llvm::StringRef text) { return strings.save(text); }
 
   // --- errors ---
@@ -144,6 +146,7 @@ private:
 
   // --- expressions (Expressions.cpp) ---
   Result eval(const Expr &expr);
+  Result makeEnum(const ClassDef *type, const SourceFile *file, const ClassDef::Field &field);
   Result evalName(const Expr &expr);
   Result evalAttribute(const Expr &expr);
   Result evalCall(const Expr &expr);
@@ -172,6 +175,8 @@ private:
   /// Values born before this are outside of the branch that is run.
   uint64_t branchBirth = 0;
   uint64_t frozenBirth = 0;
+  /// Attributes of objects that outlive a run, by whether it reads or sets them first.
+  llvm::DenseSet<std::pair<const Held *, llvm::StringRef>> readBeforeSet, setByRun;
   int64_t nodeCount = 0;
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, mlir::Value> sizeNodes;
   /// Tensors that were written: whether they hold integers is asked when it matters.

@@ -227,6 +227,12 @@ Result tensor(Interpreter &in, Values args, Position at) {
   return result;
 }
 
+/// The sizes as a tensor, which traces of models that ask for them while they are exported hold.
+Result shapeAsTensor(Interpreter &in, Values args, Position at) {
+  Result sizes = size(in, args, at);
+  return sizes ? tensor(in, *sizes, at) : std::nullopt;
+}
+
 Result nothing(Interpreter &, Values, Position) { return PyValue(); }
 
 } // namespace
@@ -237,6 +243,7 @@ void tc::torchscript::addTensorQueries(llvm::StringMap<Interpreter::HostOperator
   table["aten::dim"] = table["prim::ndim"] = dim;
   table["aten::len"] = len;
   table["aten::numel"] = numel;
+  table["aten::_shape_as_tensor"] = shapeAsTensor;
   table["aten::is_floating_point"] = testType<isFloat>;
   table["aten::is_complex"] = testType<isComplex>;
   table["aten::is_signed"] = testType<isSigned>;

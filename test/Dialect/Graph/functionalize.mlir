@@ -123,3 +123,18 @@ graph.func @pure(%a: tensor<3xf32>) -> tensor<3xf32> attributes {opsets = {aten 
   %r = graph.node "ai.onnx":"Relu" opset 17(%v) : (tensor<3xf32>) -> tensor<3xf32>
   graph.yield %r : tensor<3xf32>
 }
+
+// -----
+
+// Where no front end says how a product of a permuted tensor lies, it lies row by row, so that its memory may be strided over.
+// CHECK-LABEL: @strided_product
+// CHECK-NOT: graph.refused
+// CHECK: [[Y:%.*]] = graph.node "aten":"linear.default"
+// CHECK: graph.node "aten":"as_strided.default" opset 1([[Y]])
+graph.func @strided_product(%a: tensor<2x4x8xf32>, %w: tensor<8x8xf32>) -> tensor<3x2x8xf32> attributes {opsets = {aten = 1 : i64}} {
+  %t = graph.node "aten":"transpose.int" opset 1(%a) {arg_names = ["self"], dim0 = 0 : i64, dim1 = 1 : i64} : (tensor<2x4x8xf32>) -> tensor<4x2x8xf32>
+  %y = graph.node "aten":"linear.default" opset 1(%t, %w) {arg_names = ["input", "weight"]} : (tensor<4x2x8xf32>, tensor<8x8xf32>) -> tensor<4x2x8xf32>
+  %v = graph.node "aten":"view.default" opset 1(%y) {arg_names = ["self"], size = array<i64: 8, 8>} : (tensor<4x2x8xf32>) -> tensor<8x8xf32>
+  %s = graph.node "aten":"as_strided.default" opset 1(%v) {arg_names = ["self"], size = array<i64: 3, 2, 8>, stride = array<i64: 16, 8, 1>} : (tensor<8x8xf32>) -> tensor<3x2x8xf32>
+  graph.yield %s : tensor<3x2x8xf32>
+}

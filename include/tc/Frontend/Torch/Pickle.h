@@ -83,7 +83,8 @@ struct PickledValue {
     ScalarType, ///< integer: a tc::torch::ScalarType
     Device,     ///< text: "cpu", "cuda:0"
     Symbol,     ///< text: another name of PyTorch's, "torch.per_tensor_affine", "torch.strided", or a class
-    Object      ///< text: its class, "__torch__.Net". arguments: of its making. state: what it was then given, or null
+    Object ///< text: its class, "__torch__.Net". arguments: of its making, a tuple, or an enum's value. state: what
+           ///< it was then given, or null
   };
   Kind kind = Kind::None;
   int64_t integer = 0;

@@ -245,6 +245,10 @@ Layout Functionalizer::rootLayout(View *root) {
   if (hasArgument(node, "memory_format") || type.starts_with("linalg_") || type.starts_with("einsum") ||
       type.starts_with("nonzero") || type.contains("attention") || !node.getGraphs().empty())
     return unknownLayout();
+  // Products of matrices and what is made of sizes alone is written row by row, however the operands lie.
+  for (StringRef fresh : {"linear.", "mm.", "bmm.", "addmm.", "baddbmm.", "new_zeros.", "new_ones.", "new_full."})
+    if (type.starts_with(fresh))
+      return Layout();
   for (Value input : node.getInputs())
     if (auto known = nameOfValue.lookup(input); known && layoutOf(known->view).state != Layout::State::Contiguous)
       return unknownLayout();

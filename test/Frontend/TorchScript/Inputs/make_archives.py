@@ -4,6 +4,7 @@
 
 They are rewritten without debug information, so that they stay small; the code and the pickles are PyTorch's."""
 import io, os, warnings, zipfile
+from enum import Enum
 from typing import Dict, List, NamedTuple, Optional
 import numpy as np
 import torch
@@ -116,6 +117,38 @@ class Divide(nn.Module):
         return torch.div(x, y)
 
 
+class Form(Enum):
+    LAST = "last"
+    FIRST = "first"
+
+
+class Notes(nn.Module):
+    """An enum; attributes that a run sets: one before it reads it, one to what it is already."""
+    def __init__(self):
+        super().__init__()
+        self.form, self.levels, self.scales = Form.FIRST, torch.jit.Attribute([], List[torch.Tensor]), [torch.full((4,), 2.0)]
+        self.conv = nn.Conv1d(3, 3, 2, padding="same")
+
+    def forward(self, x):
+        self.scales = [s.to(x.dtype) for s in self.scales]
+        self.levels = [self.conv(x)]
+        self.levels.append(self.levels[0] * self.scales[0])
+        if self.form == Form.LAST:
+            return self.levels[0]
+        return self.levels[1]
+
+
+class Found(nn.Module):
+    """What only traces hold of sizes and convolutions; a list of as many tensors as the mask has dims."""
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv1d(2, 4, 3, padding="same")
+
+    def forward(self, x):
+        rows, columns = torch.where(x[0] > 0)
+        return self.conv(x) * torch._shape_as_tensor(x)[2], rows, columns
+
+
 R = torch.randn
 write("traced", torch.jit.trace(MLP().eval(), R(2, 4)), [R(2, 4)])
 write("scripted", torch.jit.script(MLP().eval()), [R(2, 4)])
@@ -129,3 +162,5 @@ write("sizes", torch.jit.trace(Sizes(), R(2, 3, 4, 5)), [R(2, 3, 4, 5)])
 x, y = torch.tensor([7, -7, 8, -9]), torch.tensor([2, 2, -3, 4])
 write("version3", torch.jit.script(Divide()), [x, y], want=torch.div(x, y, rounding_mode="trunc"),
       edit=lambda path, data: b"3\n" if path.endswith("/version") else data)
+write("notes", torch.jit.script(Notes().eval()), [R(2, 3, 4)])
+write("found", torch.jit.trace(Found().eval(), R(2, 2, 5), check_trace=False), [R(2, 2, 5)])
