@@ -621,6 +621,8 @@ Result ATenCall::emit(llvm::ArrayRef<Result> args) {
   for (const SchemaArgument &result : schema.results) {
     if (result.type.isListOf(SchemaKind::Tensor)) {
       std::optional<int64_t> count = countResults(args);
+      if (!count && !in.hasFailed() && !in.hasRaised() && schema.name == "unbind")
+        count = in.countOfUnpacking(at);
       if (!count)
         return in.hasFailed() || in.hasRaised() ? std::nullopt
                                                 : in.fail(at, schema.domain + "::" + schema.name +
@@ -747,6 +749,8 @@ Result Interpreter::callATen(StringRef name, Values args, NamedValues named, Pos
   if (domain == "aten" && type.starts_with("_"))
     if (Result parts = decompose(type, args, at); parts || hasFailed() || hasRaised())
       return parts;
+  if (!nested.empty() && llvm::any_of(args, [&](const PyValue &value) { return findNested(value); }))
+    return callNested(type, args, at);
   llvm::ArrayRef<const Schema *> overloads = torch::findOverloads(domain, type);
   if (overloads.empty()) {
     // An operator of the user's own, or one that PyTorch no longer has: the conversion says so, or finds a handler.

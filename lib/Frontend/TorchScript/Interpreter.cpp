@@ -272,13 +272,21 @@ bool Interpreter::assignAll(llvm::ArrayRef<const Expr *> targets, bool isUnpacki
   return true;
 }
 
+std::optional<int64_t> Interpreter::countOfUnpacking(Position at) const {
+  if (!unpacked || unpacked->value->at.line != at.line || unpacked->value->at.column != at.column)
+    return std::nullopt;
+  return int64_t(unpacked->targets.size());
+}
+
 Interpreter::Flow Interpreter::run(const Stmt &stmt) {
   frame->at = stmt.at;
   switch (stmt.kind) {
   case StmtKind::Assign: {
     if (!stmt.value)
       return Flow::Next; // `x : int` declares
+    unpacked = stmt.isUnpacking ? &stmt : nullptr;
     Result value = eval(*stmt.value);
+    unpacked = nullptr;
     if (value && stmt.type)
       value = convertTo(*stmt.type, *value, stmt.at);
     if (!value)

@@ -85,6 +85,8 @@ public:
   /// A tensor of a number, which stays known.
   Result callPrimNumber(const PyValue &number);
   bool hasRaised() const { return !raised.empty(); }
+  /// Into how many names the results of the call here go, as one statement says: traces count so what only a run knows.
+  std::optional<int64_t> countOfUnpacking(Position at) const;
   /// Gives the results of all nodes under `root` their types, where operators write tensors: what such a write means
   /// depends on the shapes of views.
   void setTypes(mlir::Operation *root);
@@ -129,6 +131,10 @@ private:
     Frame *caller = nullptr;
   };
 
+  /// A tensor of rows of several lengths: what stands in for it in the graph is `padded` behind their ends.
+  struct Nested {
+    PyValue padded, mask; ///< mask: [B, L], whether an element is there
+  };
   // --- statements (Interpreter.cpp) ---
   Result callFunction(const SourceFile &file, const Function &function, const PyValue *self, Values args,
                       NamedValues named, Position at);
@@ -175,6 +181,8 @@ private:
   /// Values born before this are outside of the branch that is run.
   uint64_t branchBirth = 0;
   uint64_t frozenBirth = 0;
+  llvm::DenseMap<mlir::Value, Nested> nested;
+  const Stmt *unpacked = nullptr; ///< the assignment whose value is computed
   /// Attributes of objects that outlive a run, by whether it reads or sets them first.
   llvm::DenseSet<std::pair<const Held *, llvm::StringRef>> readBeforeSet, setByRun;
   int64_t nodeCount = 0;
@@ -191,6 +199,10 @@ private:
   Result upgrade(llvm::StringRef name, Values args, NamedValues named, Position at);
   /// An operator that only traces hold, by others; nullopt without a message where it is none.
   Result decompose(llvm::StringRef name, Values args, Position at);
+  Result makeNested(const PyValue &padded, const PyValue &mask, Position at);
+  const Nested *findNested(const PyValue &value) const;
+  Result callNested(llvm::StringRef name, Values args, Position at);
+  PyValue isLeftAligned(const PyValue &mask, Position at);
   friend class ATenCall;
 };
 

@@ -149,6 +149,29 @@ class Found(nn.Module):
         return self.conv(x) * torch._shape_as_tensor(x)[2], rows, columns
 
 
+class Attend(nn.Module):
+    """In evaluation: fused attention with its weights, masks of queries and of keys, tensors of several lengths. The second input pads."""
+    def __init__(self):
+        super().__init__()
+        self.attend = nn.MultiheadAttention(4, 2, batch_first=True)
+        self.encode = nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 4, batch_first=True), 1)
+        self.causal = nn.Buffer(torch.ones(3, 3).triu(1).bool())
+
+    def forward(self, x, y):
+        a, weights = self.attend(x, x, x, key_padding_mask=y)
+        b, each = self.attend(x, x, x, attn_mask=self.causal, average_attn_weights=False)
+        return a, weights, b, each, self.encode(x, src_key_padding_mask=y)
+
+
+class Unpacked(nn.Module):
+    """As many names as were found when it was traced."""
+    def forward(self, x):
+        total = x.new_zeros(x.shape[1])
+        for row in torch.nonzero(x.sum(1) > 0):
+            total = total + x[row].squeeze(0)
+        return total
+
+
 R = torch.randn
 write("traced", torch.jit.trace(MLP().eval(), R(2, 4)), [R(2, 4)])
 write("scripted", torch.jit.script(MLP().eval()), [R(2, 4)])
@@ -164,3 +187,7 @@ write("version3", torch.jit.script(Divide()), [x, y], want=torch.div(x, y, round
       edit=lambda path, data: b"3\n" if path.endswith("/version") else data)
 write("notes", torch.jit.script(Notes().eval()), [R(2, 3, 4)])
 write("found", torch.jit.trace(Found().eval(), R(2, 2, 5), check_trace=False), [R(2, 2, 5)])
+padding = torch.tensor([[False, False, True], [False, True, True]])
+write("attend", torch.jit.trace(Attend().eval(), (R(2, 3, 4), padding), check_trace=False), [R(2, 3, 4), padding])
+x = torch.tensor([[1.0, 2.0], [-3.0, 1.0], [0.5, 0.25]])
+write("unpacked", torch.jit.trace(Unpacked(), x, check_trace=False), [x])

@@ -4,7 +4,7 @@ import os, subprocess, sys
 import numpy as np
 
 folder, out, names = sys.argv[1], sys.argv[2], sys.argv[3:]
-WORDS = {"float32": "f32", "int64": "i64"}
+WORDS = {"float32": "f32", "int64": "i64", "bool": "bool"}
 os.makedirs(out, exist_ok=True)
 for name in names:
     inputs = np.load(f"{folder}/{name}.in.npz")
