@@ -182,7 +182,7 @@ int Compiler::checkMachines(MLIRContext *context) {
     gpus.push_back(*gpu);
   }
   if (gpus.empty())
-    gpus.push_back(machine::getDefaultGpu(context));
+    gpus = machine::getDefaultGpus(context);
   return kDone;
 }
 

@@ -273,22 +273,36 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
 
     OpBuilder builder(context);
     builder.setInsertionPointToEnd(module.getBody());
-    auto addVariant = [&](StringRef name, ArrayRef<Attribute> machines) {
+    auto makeVariant = [&](StringRef name, ArrayRef<Attribute> machines) {
       auto variant = host::VariantOp::create(builder, module.getLoc(), name, builder.getArrayAttr(machines));
-      OpBuilder::InsertionGuard guard(builder);
-      builder.createBlock(&variant.getBody());
+      return &variant.getBody().emplaceBlock();
+    };
+    auto emitAll = [&](Block *block, machine::MachineAttr machine) {
       for (Kernel &kernel : kernels)
         for (unsigned i = 0; i < kernel.launches.size(); ++i)
-          if (failed(emitKernel(builder, variant, kernel, i)))
+          if (failed(emitKernel(block, machine, kernel, i)))
             return failure();
       return success();
     };
     for (machine::CpuAttr cpu : cpus)
-      if (failed(addVariant(cpu.getName(), Attribute(cpu))))
+      if (failed(emitAll(makeVariant(cpu.getName(), Attribute(cpu)), cpu)))
         return signalPassFailure();
-    // One variant for all GPUs: what they have in common is one PTX.
-    if (!gpus.empty() && failed(addVariant(machine::stringifyDeviceKind(machine::DeviceKind::Cuda), gpus)))
-      return signalPassFailure();
+    // One variant for all GPUs: they share the program that launches kernels. Each has kernels of its own, and the
+    // oldest has those that newer GPUs take, too.
+    if (!gpus.empty()) {
+      Block *block = makeVariant(machine::stringifyDeviceKind(machine::DeviceKind::Cuda), gpus);
+      SmallVector<Attribute> chips(gpus);
+      if (const Attribute oldest = machine::getOldestGpu(context); !llvm::is_contained(chips, oldest))
+        chips.push_back(oldest);
+      for (Attribute chip : chips) {
+        const auto gpu = cast<machine::GpuAttr>(chip);
+        builder.setInsertionPointToEnd(block);
+        auto holder = ModuleOp::create(builder, module.getLoc(), gpu.getName());
+        holder->setAttr(host::kMachineAttr, gpu);
+        if (failed(emitAll(holder.getBody(), gpu)))
+          return signalPassFailure();
+      }
+    }
     for (const auto &problem : problems)
       problem->getOp().erase();
     // Constants that only fed packed inputs are dead now.
@@ -406,9 +420,9 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
     llvm_unreachable("a generator has a launch at least");
   }
 
-  LogicalResult emitKernel(OpBuilder &builder, host::VariantOp variant, Kernel &kernel, unsigned number) {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToEnd(&variant.getBody().front());
+  /// The function of launch `number` of a kernel, at the end of `block`.
+  LogicalResult emitKernel(Block *block, machine::MachineAttr machine, Kernel &kernel, unsigned number) {
+    OpBuilder builder = OpBuilder::atBlockEnd(block);
     MLIRContext *context = &getContext();
     Launch &launch = kernel.launches[number];
     kernel::RegionOp region = kernel.problem->getOp();
@@ -448,8 +462,8 @@ struct EmitKernelsPass : public impl::EmitKernelsPassBase<EmitKernelsPass> {
       end = entry->getArgument(2);
     }
     {
-      Emitter emitter(region, variant.getMachine(), builder, loc, entry->getArgument(0), inputs, outputs,
-                      kernel.symbols, bool(launch.scratch));
+      Emitter emitter(region, machine, builder, loc, entry->getArgument(0), inputs, outputs, kernel.symbols,
+                      bool(launch.scratch));
       for (const PackedInput &layout : kernel.layouts)
         emitter.setLayout(layout.input, layout.map, layout.type);
       if (launch.scratch)

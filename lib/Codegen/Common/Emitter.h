@@ -113,6 +113,8 @@ public:
   mlir::Location loc() const { return location; }
   /// What the code is for, where that is a CPU.
   machine::CpuAttr cpu() const { return mlir::cast<machine::CpuAttr>(machine); }
+  /// The same where it is a GPU.
+  machine::GpuAttr gpu() const { return mlir::cast<machine::GpuAttr>(machine); }
   /// The vector registers of what the code is for.
   const VectorUnit &vectors() const { return unit; }
   int64_t width() const { return unit.width(); }

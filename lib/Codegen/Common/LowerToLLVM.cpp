@@ -15,6 +15,7 @@
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Transforms/DialectConversion.h"
 
@@ -27,10 +28,24 @@ using namespace mlir;
 using namespace tc;
 
 namespace {
+/// What is rounded to 16 bits and computed on with is not rounded: products and what follows them err less, and it is
+/// an instruction for each op. CPUs round after each op, as the reference does.
+void keepPrecision(host::VariantOp variant) {
+  variant.walk([](arith::ExtFOp widen) {
+    if (auto narrow = widen.getIn().getDefiningOp<arith::TruncFOp>();
+        narrow && narrow.getIn().getType() == widen.getType()) {
+      widen.replaceAllUsesWith(narrow.getIn());
+      widen.erase();
+    }
+  });
+}
+
 struct LowerToLLVMPass : public codegen::impl::LowerToLLVMPassBase<LowerToLLVMPass> {
   void runOnOperation() override {
     host::VariantOp variant = getOperation();
     MLIRContext *context = &getContext();
+    if (variant.getDevice() == machine::DeviceKind::Cuda)
+      keepPrecision(variant);
     {
       RewritePatternSet patterns(context);
       populateSCFToControlFlowConversionPatterns(patterns);
@@ -43,7 +58,7 @@ struct LowerToLLVMPass : public codegen::impl::LowerToLLVMPassBase<LowerToLLVMPa
     LLVMTypeConverter converter(context);
     RewritePatternSet patterns(context);
     LLVMConversionTarget target(*context);
-    target.addLegalOp<host::VariantOp>();
+    target.addLegalOp<host::VariantOp, ModuleOp>(); // of a chip's kernels
     target.addLegalDialect<NVVM::NVVMDialect>();
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);
     arith::populateArithToLLVMConversionPatterns(converter, patterns);

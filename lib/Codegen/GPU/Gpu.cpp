@@ -38,10 +38,10 @@ Value tc::codegen::gpu::sharedArray(Emitter &e, StringRef name, Type element, in
   return LLVM::AddrSpaceCastOp::create(b, e.loc(), LLVM::LLVMPointerType::get(b.getContext()), address);
 }
 
-DictionaryAttr tc::codegen::gpu::deviceAttr(MLIRContext *context, int64_t threads) {
+DictionaryAttr tc::codegen::gpu::deviceAttr(MLIRContext *context, int64_t threads, int64_t sharedBytes) {
   Builder b(context);
   return b.getDictionaryAttr({b.getNamedAttr("block", b.getDenseI64ArrayAttr({threads, 1, 1})),
-                              b.getNamedAttr("smem", b.getI64IntegerAttr(0))});
+                              b.getNamedAttr("smem", b.getI64IntegerAttr(sharedBytes))});
 }
 
 namespace {

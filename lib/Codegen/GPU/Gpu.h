@@ -20,7 +20,8 @@ void barrier(Emitter &e);
 mlir::Value sharedArray(Emitter &e, llvm::StringRef name, mlir::Type element, int64_t count);
 /// Makes the block's `threads` threads the emitter's team.
 void makeTeam(Emitter &e, int64_t threads);
-mlir::DictionaryAttr deviceAttr(mlir::MLIRContext *context, int64_t threads);
+/// Launch::device of blocks of so many threads, with so many bytes of dynamic shared memory.
+mlir::DictionaryAttr deviceAttr(mlir::MLIRContext *context, int64_t threads, int64_t sharedBytes = 0);
 } // namespace tc::codegen::gpu
 
 #endif // TC_LIB_CODEGEN_GPU_GPU_H

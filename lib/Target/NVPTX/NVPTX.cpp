@@ -1,9 +1,9 @@
 //===- NVPTX.cpp - GPU variants: PTX and cubin beside a host program ----------------------------------------------===//
 //
-// A cuda variant holds the kernels (llvm.func with nvvm.kernel) and the program that launches them. The program goes
-// through the CPU backend, for the oldest CPU that tc supports; the kernels become one LLVM module, PTX, and with ptxas
-// a cubin for the GPU that was asked for. The PTX stays in the artifact as a floor: the driver compiles it for newer
-// GPUs.
+// A cuda variant holds the program that launches kernels, and a module of kernels (llvm.func with nvvm.kernel) for each
+// chip. The program goes through the CPU backend, for the oldest CPU that tc supports; a chip's kernels become one LLVM
+// module, PTX, and with ptxas a cubin. The oldest chip's PTX stays in the artifact as a floor: the driver compiles it
+// for GPUs that no cubin is for.
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -26,6 +26,8 @@
 #include "llvm/Support/Program.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
+
+#include <mutex>
 
 using namespace mlir;
 using namespace tc;
@@ -95,35 +97,33 @@ llvm::Expected<std::string> assemble(StringRef ptx, StringRef chip) {
 class Compilation : public VariantCompilation {
 public:
   llvm::Error prepare(host::VariantOp variant, const ObjectOptions &options);
-  unsigned getPartCount() const override { return program->getPartCount() + 1; }
+  unsigned getPartCount() const override { return program->getPartCount() + chips.size(); }
   llvm::Error compilePart(unsigned part) override {
-    return part + 1 == getPartCount() ? compileKernels() : program->compilePart(part);
+    const unsigned first = program->getPartCount();
+    return part < first ? program->compilePart(part) : compileKernels(chips[part - first]);
   }
   PartSize getPartSize(unsigned part) const override {
-    return part + 1 == getPartCount() ? kernels : program->getPartSize(part);
+    const unsigned first = program->getPartCount();
+    return part < first ? program->getPartSize(part) : sizes[part - first];
   }
   llvm::Expected<Object> finish() override;
 
 private:
-  llvm::Error compileKernels();
+  llvm::Error compileKernels(ModuleOp chip);
 
   host::VariantOp variant;
   OwningOpRef<ModuleOp> holder; // the program without the kernels
   std::unique_ptr<VariantCompilation> program;
-  PartSize kernels{0, 0};
+  SmallVector<ModuleOp> chips;
+  SmallVector<PartSize> sizes; // of their kernels
   /// The oldest GPU that the PTX runs on.
   machine::GpuAttr floor;
+  std::mutex mutex; // parts are compiled by several threads
   std::string ptx;
   std::vector<DeviceObject> cubins;
 };
 
-bool isDevice(Operation &op) {
-  if (auto function = dyn_cast<LLVM::LLVMFuncOp>(op))
-    return function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName());
-  if (auto global = dyn_cast<LLVM::GlobalOp>(op))
-    return global.getAddrSpace() == 3;
-  return false;
-}
+machine::GpuAttr gpuOf(ModuleOp chip) { return chip->getAttrOfType<machine::GpuAttr>(host::kMachineAttr); }
 
 llvm::Error Compilation::prepare(host::VariantOp cuda, const ObjectOptions &options) {
   variant = cuda;
@@ -134,13 +134,19 @@ llvm::Error Compilation::prepare(host::VariantOp cuda, const ObjectOptions &opti
   holder = ModuleOp::create(variant.getLoc());
   OpBuilder builder(holder->getBodyRegion());
   auto copy = cast<host::VariantOp>(builder.clone(*variant));
-  for (Operation &op : llvm::make_early_inc_range(copy.getBody().front()))
-    if (isDevice(op)) {
-      // LLVM, and ptxas for each GPU.
-      op.walk([&](Operation *) { kernels.work += 2; });
-      kernels.kernels += isa<LLVM::LLVMFuncOp>(op);
-      op.erase();
-    }
+  for (ModuleOp chip : llvm::make_early_inc_range(copy.getBody().getOps<ModuleOp>()))
+    chip.erase();
+  for (ModuleOp chip : variant.getBody().getOps<ModuleOp>()) {
+    if (chip.getBody()->getOps<LLVM::LLVMFuncOp>().empty())
+      continue;
+    PartSize size{0, 0};
+    chip.walk([&](Operation *) { size.work += 2; }); // by LLVM and by ptxas
+    // Chips share kernels.
+    if (chips.empty())
+      size.kernels = llvm::range_size(chip.getBody()->getOps<LLVM::LLVMFuncOp>());
+    chips.push_back(chip);
+    sizes.push_back(size);
+  }
   copy.setMachinesAttr(builder.getArrayAttr(machine::getLauncherCpu(builder.getContext())));
   auto begun = cpu->begin(copy, options);
   if (!begun)
@@ -149,7 +155,7 @@ llvm::Error Compilation::prepare(host::VariantOp cuda, const ObjectOptions &opti
   return llvm::Error::success();
 }
 
-llvm::Error Compilation::compileKernels() {
+llvm::Error Compilation::compileKernels(ModuleOp chip) {
   static const bool initialized = [] {
     LLVMInitializeNVPTXTargetInfo();
     LLVMInitializeNVPTXTarget();
@@ -158,20 +164,9 @@ llvm::Error Compilation::compileKernels() {
     return true;
   }();
   (void)initialized;
-  OwningOpRef<ModuleOp> module = ModuleOp::create(variant.getLoc());
-  OpBuilder builder(module->getBodyRegion());
-  bool any = false;
-  for (Operation &op : variant.getBody().front()) {
-    auto function = dyn_cast<LLVM::LLVMFuncOp>(op);
-    bool table = isa<LLVM::GlobalOp>(op) && cast<LLVM::GlobalOp>(op).getSymName().starts_with("table_");
-    if (isDevice(op) || table)
-      builder.clone(op);
-    any |= function && isDevice(op);
-  }
-  if (!any)
-    return llvm::Error::success();
+  const machine::GpuAttr gpu = gpuOf(chip);
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> llvmModule = translateModuleToLLVMIR(*module, context, variant.getSymName());
+  std::unique_ptr<llvm::Module> llvmModule = translateModuleToLLVMIR(chip, context, variant.getSymName());
   if (!llvmModule)
     return llvm::createStringError("the kernels of variant \"" + variant.getSymName() +
                                    "\" cannot be translated to LLVM IR");
@@ -181,7 +176,7 @@ llvm::Error Compilation::compileKernels() {
   if (!target)
     return llvm::createStringError("LLVM has no NVPTX code generator: " + error);
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
-      triple, floor.getName(), kPtxFeature, {}, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+      triple, gpu.getName(), kPtxFeature, {}, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
   if (!machine)
     return llvm::createStringError("LLVM cannot generate PTX");
   llvmModule->setTargetTriple(triple);
@@ -190,13 +185,16 @@ llvm::Error Compilation::compileKernels() {
   llvm::Expected<std::string> text = generateCode(*llvmModule, *machine, llvm::CodeGenFileType::AssemblyFile);
   if (!text)
     return text.takeError();
-  ptx = std::move(*text);
-  for (auto gpu : variant.getMachines().getAsRange<machine::GpuAttr>()) {
-    llvm::Expected<std::string> assembled = assemble(ptx, gpu.getName());
+  if (llvm::is_contained(variant.getMachines(), gpu)) {
+    llvm::Expected<std::string> assembled = assemble(*text, gpu.getName());
     if (!assembled)
       return assembled.takeError();
+    const std::lock_guard lock(mutex);
     cubins.push_back({gpu.getArch(), std::move(*assembled)});
   }
+  const std::lock_guard lock(mutex);
+  if (gpu == floor)
+    ptx = std::move(*text);
   return llvm::Error::success();
 }
 
@@ -204,6 +202,7 @@ llvm::Expected<Object> Compilation::finish() {
   llvm::Expected<Object> object = program->finish();
   if (!object)
     return object;
+  llvm::sort(cubins, [](const DeviceObject &a, const DeviceObject &b) { return a.arch < b.arch; });
   object->cubins = std::move(cubins);
   if (!ptx.empty())
     object->ptx.push_back({floor.getArch(), std::move(ptx)});

@@ -35,6 +35,7 @@ func.func @product(%x: tensor<70x33xf32>, %y: tensor<33x65xf32>) -> tensor<70x65
 }
 
 // CHECK: host.variant @cuda machines [#machine.gpu<name = "sm_90",
+// CHECK: module @sm_90
 // CHECK: llvm.func @[[ROWS]](%{{.*}}: !llvm.ptr {{{.*}}llvm.byval = !llvm.array<2 x i64>, nvvm.grid_constant})
 // CHECK-SAME: nvvm.kernel, nvvm.maxntid = array<i32: 128>
 // CHECK: nvvm.shfl.sync bfly
@@ -42,4 +43,7 @@ func.func @product(%x: tensor<70x33xf32>, %y: tensor<33x65xf32>) -> tensor<70x65
 // CHECK: llvm.func @[[FLAT]]
 // CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<4xf32>
 // CHECK: llvm.func @[[PRODUCT]]
-// CHECK: llvm.call_intrinsic "llvm.nvvm.mma.m16n8k8.row.col.tf32"
+// CHECK: mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32
+// Newer GPUs take the kernels of the oldest.
+// CHECK: module @sm_80
+// CHECK: llvm.func @[[ROWS]]

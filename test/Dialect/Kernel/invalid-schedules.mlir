@@ -65,7 +65,7 @@ module attributes {x = #kernel.cpu.window_reduce<grain = 0>} {}
 module attributes {x = #kernel.cpu.loops<keep = -2>} {}
 // -----
 // expected-error @+1 {{grain is at least 1, not 0}}
-module attributes {x = #kernel.gpu.gemm<grain = 0>} {}
+module attributes {x = #kernel.gpu.mma<grain = 0>} {}
 // -----
 // expected-error @+1 {{block is a power of 2 that is at least 32, not 48}}
 module attributes {x = #kernel.gpu.column_reduce<block = 48>} {}
@@ -82,11 +82,11 @@ module attributes {x = #kernel.cpu.contract<tileN = 24>} {}
 // expected-error @+1 {{tileT is a multiple of 16, not 20}}
 module attributes {x = #kernel.cpu.attention<tileT = 20>} {}
 // -----
-// expected-error @+1 {{tileM is a power of 2 that is at least 32, not 16}}
-module attributes {x = #kernel.gpu.gemm<tileM = 16>} {}
+// expected-error @+1 {{tileM is a power of 2 that is at least 16, not 8}}
+module attributes {x = #kernel.gpu.mma<tileM = 8>} {}
 // -----
-// expected-error @+1 {{tileM x tileN is at most 32768, which 1024 threads compute, not 65536}}
-module attributes {x = #kernel.gpu.gemm<tileM = 256, tileN = 256>} {}
+// expected-error @+1 {{a warp takes multiples of 16 x 16 results, not a part of 16 x 128}}
+module attributes {x = #kernel.gpu.mma<tileM = 16>} {}
 // -----
-// expected-error @+1 {{depth 128 takes more than the 48 KiB of shared memory that a block has}}
-module attributes {x = #kernel.gpu.gemm<depth = 128>} {}
+// expected-error @+1 {{passes is 1 or 3, not 2}}
+module attributes {x = #kernel.gpu.mma<passes = 2>} {}

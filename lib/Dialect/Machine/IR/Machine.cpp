@@ -115,6 +115,10 @@ LogicalResult GpuAttr::verify(EmitError emitError, StringRef name, int64_t multi
   return success();
 }
 
+bool GpuAttr::hasMma(MmaKind kind) const {
+  return getMma() && llvm::any_of(getMma().getAsRange<MmaAttr>(), [&](MmaAttr mma) { return mma.getKind() == kind; });
+}
+
 unsigned GpuAttr::getArch() const {
   auto [number, exact] = *parseChip(getName());
   return number * 10 + exact;

@@ -52,7 +52,7 @@ const Gpu kGpus[] = {
 #include "tc/Dialect/Machine/IR/Machines.def"
 };
 
-constexpr StringLiteral kNative = "native", kDefaultGpu = "sm_90";
+constexpr StringLiteral kNative = "native", kDefaultGpu = "sm_90a";
 
 CpuAttr makeCpu(MLIRContext *context, const Cpu &cpu) {
   return CpuAttr::get(context, cpu.name, cpu.cpu, cpu.features, cpu.vectors.unit.bits, cpu.vectors.unit.registers,
@@ -202,6 +202,10 @@ CpuAttr tc::machine::getFirstCpuWith(MLIRContext *context, CpuUnits units) {
 CpuAttr tc::machine::getLauncherCpu(MLIRContext *context) {
   return CpuAttr::get(context, kLauncher, kLauncher, /*features=*/"", /*vectorBits=*/128, /*vectorRegisters=*/16,
                       /*masks=*/false, CpuUnits::None, kCaches.l1, kCaches.l2, kCaches.l3, /*cores=*/0);
+}
+
+SmallVector<GpuAttr> tc::machine::getDefaultGpus(MLIRContext *context) {
+  return {getOldestGpu(context), getDefaultGpu(context)};
 }
 
 GpuAttr tc::machine::getDefaultGpu(MLIRContext *context) { return llvm::cantFail(parseGpu(context, kDefaultGpu)); }

@@ -51,6 +51,8 @@ inline constexpr llvm::StringLiteral kWeightsAttr = "host.weights";
 inline constexpr llvm::StringLiteral kNodesAttr = "nodes";
 /// On host.launch: StringAttr, the strategy of the schedule that its kernel obeys.
 inline constexpr llvm::StringLiteral kStrategyAttr = "strategy";
+/// On a module inside of a GPU variant, which holds the kernels of one chip: its #machine.gpu.
+inline constexpr llvm::StringLiteral kMachineAttr = "host.machine";
 /// On host.binary of a GPU variant: array of {kind = a TCRT_SECTION_*, arch = tcrt_section_t::arch, object = bytes}.
 inline constexpr llvm::StringLiteral kDeviceCodeAttr = "host.device_code";
 

@@ -298,17 +298,23 @@ def Kernel_CpuLoops : Kernel_Strategy<"CpuLoops", "cpu.loops", [
 
 //===--- strategies of GPUs -----------------------------------------------------------------------------------------===//
 
-def Kernel_GpuGemm : Kernel_Strategy<"GpuGemm", "gpu.gemm", [
-    PowerOfTwo<"tileM", "rows of a block, of which each warp computes 32", 64, 32>,
-    PowerOfTwo<"tileN", "columns of a block, of which each warp computes 32", 64, 32>,
-    PowerOfTwo<"depth", "steps of K that are in shared memory at once", 16, 8>
+def Kernel_GpuMma : Kernel_Strategy<"GpuMma", "gpu.mma", [
+    PowerOfTwo<"tileM", "rows of a block", 128, 16>, PowerOfTwo<"tileN", "columns of a block", 128, 32>,
+    PowerOfTwo<"warpsM", "warps of a block along rows", 2>, PowerOfTwo<"warpsN", "warps of a block along columns", 4>,
+    Number<"stages", "slices of K that are in shared memory at once", 3, 2>,
+    Number<"group", "rows of blocks that follow each other along a column", 8, 1>,
+    Number<"splits", "of K, which a second launch adds up; 1: there is none", 1, 1>,
+    Number<"passes", "over operands of f32: 3 are exact, 1 takes the 11 significant bits of TF32", 1, 1>,
+    Flag<"packsRhs", "a constant rhs is stored along K">
   ]> {
   let moreChecks =
-      "  if (tileM * tileN > 32 * 1024)\n"
-      # "    return emitError() << \"tileM x tileN is at most 32768, which 1024 threads compute, not \" << tileM * tileN;\n"
-      # "  if ((tileM * (depth + 4) + depth * (tileN + 8)) * 4 > 48 * 1024)\n"
-      # "    return emitError() << \"depth \" << depth << \" takes more than the 48 KiB of shared memory that a block has\";\n";
-  let summary = "Products by mma.sync, f32 as three products of TF32";
+      "  if (tileM % warpsM != 0 || tileM / warpsM % 16 != 0 || tileN % warpsN != 0 || tileN / warpsN % 16 != 0)\n"
+      # "    return emitError() << \"a warp takes multiples of 16 x 16 results, not a part of \" << tileM << \" x \" << tileN;\n"
+      # "  if (warpsM * warpsN > 32)\n"
+      # "    return emitError() << \"a block has at most 32 warps, not \" << warpsM * warpsN;\n"
+      # "  if (passes != 1 && passes != 3)\n"
+      # "    return emitError() << \"passes is 1 or 3, not \" << passes;\n";
+  let summary = "Products and convolutions on tensor cores, by warps or warpgroups";
 }
 def Kernel_GpuColumnReduce : Kernel_Strategy<"GpuColumnReduce", "gpu.column_reduce", [
     PowerOfTwo<"block", "threads of a block", 256, 32>,

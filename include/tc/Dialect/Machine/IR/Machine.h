@@ -86,7 +86,9 @@ llvm::SmallVector<CpuAttr> getDefaultCpus(mlir::MLIRContext *context);
 CpuAttr getFirstCpuWith(mlir::MLIRContext *context, CpuUnits units);
 /// For the program that launches a GPU's kernels: the oldest CPU that tc supports.
 CpuAttr getLauncherCpu(mlir::MLIRContext *context);
-/// What code is made for where nobody says so, and what schedules count on, as one schedule serves all chips.
+/// The chips that an artifact has kernels for where nobody says which.
+llvm::SmallVector<GpuAttr> getDefaultGpus(mlir::MLIRContext *context);
+/// What schedules count on, as one schedule serves all chips.
 GpuAttr getDefaultGpu(mlir::MLIRContext *context);
 GpuAttr getOldestGpu(mlir::MLIRContext *context);
 /// Sorts by the places in Machines.def, the best last, and removes repetitions.

@@ -128,6 +128,8 @@ def Machine_GpuAttr : Machine_Attr<"Gpu", "gpu"> {
     ::tc::machine::VectorUnit getVectors() const { return {128, 32}; }
     /// As tcrt_section_t::arch: sm_90 is 900; sm_90a, whose code runs on no other GPU, 901.
     unsigned getArch() const;
+    /// Whether it has this kind of instructions.
+    bool hasMma(::tc::machine::MmaKind kind) const;
   }];
 }
 

@@ -1,0 +1,385 @@
+//===- Mma.cpp - the "gpu.mma" strategy: products and convolutions on tensor cores --------------------------------===//
+//
+// A block computes tileM x tileN results. Slices of 128 bytes of K of both operands go through a ring of `stages` tiles
+// in shared memory (SharedTile.h): operands that lie in memory as they are used, and pixels of a convolution, by
+// asynchronous copies, which are stages - 1 slices ahead; others are computed, with whatever stands before the product.
+// On GPUs that have them warpgroups multiply (wgmma), which goes on while the threads fill the next slice; on others
+// warps do (ldmatrix, mma.sync), each tileM / warpsM x tileN / warpsN. The sums go through shared memory, so that the
+// epilogue computes and stores neighbours.
+//
+// Tensor cores take 11 significant bits of f32 (TF32). `passes` = 3 gives f32's accuracy: x = high + low, and high high
+// + high low + low high are added up (Ootomo and Yokota, "Recovering single precision accuracy from Tensor Cores",
+// section 3). They add towards zero, so that each slice is summed on its own and added to the others in f32 (section
+// 4).
+//
+// Blocks are numbered so that `group` rows of tiles share the columns that the second-level cache holds. Where there
+// are too few tiles for the GPU, K is cut into `splits`, and a second launch adds up their sums.
+//
+// Parameters: include/tc/Dialect/Kernel/IR/Schedules.td.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "GPU/Mma.h"
+
+#include "Common/EmitterHelpers.h"
+#include "tc/Analysis/Access.h"
+#include "tc/Analysis/Convolution.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen;
+using namespace tc::codegen::gpu;
+
+namespace {
+
+// Lanes of the epilogue.
+constexpr int64_t kLanes = 4;
+// Sums in shared memory: words that rows are longer than they need, so that a warp's accesses meet all banks.
+constexpr int64_t kRowPad = 8;
+// Fewer channels or columns of a group are no work for tensor cores.
+constexpr int64_t kLeastChannels = 8;
+
+bool isAligned(AffineExpr size, int64_t elements) { return size.isMultipleOf(elements); }
+int64_t knownMultiple(ArrayRef<AffineExpr> sizes) { return sizes.empty() ? 1 : sizes.back().getLargestKnownDivisor(); }
+
+//===--- products
+//---------------------------------------------------------------------------------------------------===//
+
+TiledOperand operandOf(const Product *p, bool isLhs, int64_t perPiece) {
+  const DimRef::Kind kind = isLhs ? DimRef::Row : DimRef::Column;
+  TiledOperand operand;
+  operand.tensor = isLhs ? p->lhs : p->rhs;
+  operand.outer = isLhs ? p->M : p->N;
+  operand.depth = p->K;
+  operand.alongDepth = isLhs ? !isRowInnermost(*p) : isDepthInnermost(*p);
+  operand.run = knownMultiple(operand.alongDepth ? p->depth : isLhs ? p->rows : p->columns);
+  operand.place = [p, isLhs](Emitter &e, ArrayRef<Index> batch, const Index &outer, const Index &depth) {
+    const SmallVector<Index> outerAt = e.delinearize(outer, isLhs ? p->rows : p->columns),
+                             depthAt = e.delinearize(depth, p->depth);
+    return Placed<SmallVector<Index>>{
+        Product::place<Index>(isLhs ? p->lhsDims : p->rhsDims, batch, outerAt, outerAt, depthAt, e.constant(0)),
+        Value()};
+  };
+  const std::optional<LinesInPlace> lines = linesInPlace(*p, operand.tensor, operand.alongDepth ? DimRef::Depth : kind);
+  if (!lines || !isAligned(operand.alongDepth ? operand.depth : operand.outer, perPiece) ||
+      !isAligned(lines->stride, perPiece) ||
+      llvm::any_of(lines->batchStrides, [&](AffineExpr stride) { return !isAligned(stride, perPiece); }))
+    return operand;
+  operand.input = lines->input;
+  operand.locate = [lines = *lines, along = operand.alongDepth](Emitter &e, ArrayRef<Index> batch, Value outer,
+                                                                Value depth) {
+    Value offset = e.add(e.mul(along ? outer : depth, e.size(lines.stride)), along ? depth : outer);
+    for (auto [index, stride] : llvm::zip_equal(batch, lines.batchStrides))
+      offset = e.add(e.mul(index.base, e.size(stride)), offset);
+    return Placed<Value>{offset, Value()};
+  };
+  return operand;
+}
+
+MmaProblem asProblem(const Product *p) {
+  MmaProblem problem;
+  problem.batch = p->batch;
+  problem.rows = p->rows;
+  problem.columns = p->columns;
+  problem.element = elementOf(p->lhs);
+  const int64_t perPiece = kPieceBytes / problem.bytes();
+  problem.lhs = operandOf(p, /*isLhs=*/true, perPiece);
+  problem.rhs = operandOf(p, /*isLhs=*/false, perPiece);
+  problem.K = p->K;
+  problem.resultAt = [](Emitter &, ArrayRef<Index> batch, ArrayRef<Index> row, ArrayRef<Index> column) {
+    SmallVector<Index> at(batch);
+    at.append(row.begin(), row.end());
+    at.append(column.begin(), column.end());
+    return at;
+  };
+  return problem;
+}
+
+//===--- convolutions
+//-----------------------------------------------------------------------------------------------===//
+
+/// A convolution's sizes.
+struct ConvSizes {
+  prim::ConvOp op;
+  SmallVector<AffineExpr> input, out; // with the batch and channels
+  SmallVector<AffineExpr> taps;       // kernel positions, channels of a group
+  int64_t groups, channels, columns;  // of a group
+
+  size_t spatial() const { return input.size() - 2; }
+};
+
+/// Where a pixel's tap lies along the spatial dims, and whether that is in the image.
+Placed<SmallVector<Value>> locateTap(const ConvSizes &c, Emitter &e, ArrayRef<Index> pixel, ArrayRef<Index> tap) {
+  Placed<SmallVector<Value>> place;
+  prim::ConvOp op = c.op;
+  for (size_t i = 0; i < c.spatial(); ++i) {
+    Value at =
+        e.add(e.mul(pixel[1 + i].base, e.i64(op.getStrides()[i])), e.mul(tap[i].base, e.i64(op.getDilations()[i])));
+    at = e.sub(at, e.i64(op.getPadLow()[i]));
+    place.at.push_back(at);
+    if (op.getPadLow()[i] <= 0 && op.getPadHigh()[i] <= 0)
+      continue;
+    const Value within = e.isWithin(at, c.input[1 + i]);
+    place.isValid = place.isValid ? Value(arith::AndIOp::create(e.builder(), e.loc(), place.isValid, within)) : within;
+  }
+  return place;
+}
+
+MmaProblem asProblem(prim::ConvOp op) {
+  auto c = std::make_shared<ConvSizes>();
+  c->op = op;
+  c->input = prim::getSizes(op.getInput());
+  c->out = prim::getSizes(op.getResult());
+  const SmallVector<AffineExpr> filter = prim::getSizes(op.getFilter());
+  c->taps.assign(filter.begin(), filter.end() - 1);
+  c->groups = op.getGroups();
+  c->channels = *prim::getConstantSize(filter[filter.size() - 2]);
+  c->columns = *prim::getConstantSize(filter.back()) / c->groups;
+  MLIRContext *context = op.getContext();
+  MmaProblem problem;
+  problem.element = elementOf(op.getInput());
+  const int64_t perPiece = kPieceBytes / problem.bytes();
+  if (c->groups > 1)
+    problem.batch = {getAffineConstantExpr(c->groups, context)};
+  problem.rows.assign(c->out.begin(), c->out.end() - 1);
+  problem.columns = {getAffineConstantExpr(c->columns, context)};
+  problem.K = prim::product(context, c->taps);
+  problem.resultAt = [c](Emitter &e, ArrayRef<Index> batch, ArrayRef<Index> row, ArrayRef<Index> column) {
+    SmallVector<Index> at(row);
+    at.push_back(batch.empty() ? column[0] : e.joinIndex(batch[0], column[0], c->columns));
+    return at;
+  };
+
+  TiledOperand &lhs = problem.lhs, &rhs = problem.rhs;
+  lhs.tensor = op.getInput();
+  lhs.outer = prim::product(context, problem.rows);
+  lhs.depth = rhs.depth = problem.K;
+  lhs.alongDepth = true;
+  lhs.run = c->channels;
+  lhs.place = [c](Emitter &e, ArrayRef<Index> batch, const Index &outer, const Index &depth) {
+    const SmallVector<Index> pixel = e.delinearize(outer, ArrayRef(c->out).drop_back()),
+                             tap = e.delinearize(depth, c->taps);
+    const Placed<SmallVector<Value>> spatial = locateTap(*c, e, pixel, tap);
+    Placed<SmallVector<Index>> place{{pixel[0]}, spatial.isValid};
+    for (Value at : spatial.at)
+      place.at.push_back(e.uniform(at));
+    place.at.push_back(batch.empty() ? tap.back() : e.joinIndex(batch[0], tap.back(), c->channels));
+    return place;
+  };
+  lhs.input = c->channels % perPiece == 0 ? inputThroughReshapes(lhs.tensor) : std::nullopt;
+  lhs.locate = [c](Emitter &e, ArrayRef<Index> batch, Value outer, Value depth) {
+    const SmallVector<Index> pixel = e.delinearize(e.uniform(outer), ArrayRef(c->out).drop_back()),
+                             tap = e.delinearize(e.uniform(depth), c->taps);
+    const Placed<SmallVector<Value>> spatial = locateTap(*c, e, pixel, tap);
+    Value offset = pixel[0].base;
+    for (auto [at, size] : llvm::zip_equal(spatial.at, ArrayRef(c->input).drop_front().drop_back()))
+      offset = e.add(e.mul(offset, e.size(size)), at);
+    offset = e.add(e.mul(offset, e.i64(c->groups * c->channels)), tap.back().base);
+    if (!batch.empty())
+      offset = e.add(offset, e.mul(batch[0].base, e.i64(c->channels)));
+    return Placed<Value>{offset, spatial.isValid};
+  };
+
+  rhs.tensor = op.getFilter();
+  rhs.outer = problem.columns[0];
+  rhs.alongDepth = false;
+  rhs.run = c->columns;
+  rhs.place = [c](Emitter &e, ArrayRef<Index> batch, const Index &outer, const Index &depth) {
+    Placed<SmallVector<Index>> place{e.delinearize(depth, c->taps), Value()};
+    place.at.push_back(batch.empty() ? outer : e.joinIndex(batch[0], outer, c->columns));
+    return place;
+  };
+  rhs.input = c->columns % perPiece == 0 ? inputThroughReshapes(rhs.tensor) : std::nullopt;
+  rhs.locate = [c](Emitter &e, ArrayRef<Index> batch, Value outer, Value depth) {
+    Value offset = e.add(e.mul(depth, e.i64(c->groups * c->columns)), outer);
+    if (!batch.empty())
+      offset = e.add(offset, e.mul(batch[0].base, e.i64(c->columns)));
+    return Placed<Value>{offset, Value()};
+  };
+  return problem;
+}
+
+/// A constant rhs [.., K, columns of all groups] as [columns of all groups, K].
+void addPacking(MmaProblem &problem, const RegionProblem &region) {
+  const std::optional<unsigned> input = inputThroughReshapes(problem.rhs.tensor);
+  const int64_t perPiece = kPieceBytes / problem.bytes();
+  const auto depth = prim::getConstantSize(problem.K), columns = prim::getConstantSize(problem.N),
+             groups = prim::getConstantSize(problem.B);
+  if (!input || !region.isConstant(*input) || problem.rhs.alongDepth || !depth || !columns || !groups ||
+      *depth % perPiece != 0)
+    return;
+  const Value constant = region.getBody().getArgument(*input);
+  const SmallVector<AffineExpr> sizes = prim::getSizes(constant);
+  MLIRContext *context = region.getContext();
+  const int64_t all = *groups * *columns;
+  // Nothing but K and the columns.
+  if (prim::getConstantSize(prim::product(context, sizes)) != all * *depth ||
+      (!problem.batch.empty() && !isa<prim::ConvOp>(region.findAnchor())))
+    return;
+  const AffineExpr linear = getAffineDimExpr(1, context) * all + getAffineDimExpr(0, context);
+  problem.packing = PackedInput{*input, AffineMap::get(2, 0, delinearizeExpr(linear, sizes), context),
+                                RankedTensorType::get({all, *depth}, elementOf(constant))};
+  TiledOperand packed = problem.rhs;
+  packed.alongDepth = true;
+  packed.run = *depth;
+  packed.input = *input;
+  packed.locate = [depth = *depth, columns = *columns](Emitter &e, ArrayRef<Index> batch, Value outer, Value inner) {
+    Value line = outer;
+    if (!batch.empty())
+      line = e.add(line, e.mul(batch[0].base, e.i64(columns)));
+    return Placed<Value>{e.add(e.mul(line, e.i64(depth)), inner), Value()};
+  };
+  problem.packedRhs = packed;
+}
+
+} // namespace
+
+//===--- the problem
+//------------------------------------------------------------------------------------------------===//
+
+std::optional<MmaProblem> tc::codegen::gpu::asMmaProblem(const RegionProblem &region) {
+  Operation *anchor = region.findAnchor();
+  if (!isa_and_nonnull<prim::DotGeneralOp, prim::ConvOp>(anchor))
+    return std::nullopt;
+  const Value result = anchor->getResult(0);
+  const Type element = elementOf(anchor->getOperand(0));
+  if (element != elementOf(anchor->getOperand(1)) || !isa<Float16Type, BFloat16Type, Float32Type>(element) ||
+      !isa<Float16Type, BFloat16Type, Float32Type>(elementOf(result)))
+    return std::nullopt;
+  const Epilogue *epilogue = region.findWholeEpilogue(result);
+  if (!epilogue)
+    return std::nullopt;
+  std::optional<MmaProblem> problem;
+  if (const Product *product = region.findProduct())
+    problem = asProblem(product);
+  else if (const Convolution *c = region.findConvolution();
+           c && c->columns >= kLeastChannels && c->depth() >= kLeastChannels)
+    problem = asProblem(cast<prim::ConvOp>(anchor));
+  if (!problem)
+    return std::nullopt;
+  MLIRContext *context = region.getContext();
+  problem->epilogue = epilogue;
+  problem->B = prim::product(context, problem->batch);
+  problem->M = prim::product(context, problem->rows);
+  problem->N = prim::product(context, problem->columns);
+  if (prim::getConstantSize(problem->K) == 0)
+    return std::nullopt;
+  if (element.isF32())
+    addPacking(*problem, region);
+  return problem;
+}
+
+SmallVector<AffineExpr> MmaProblem::grid(MmaSchedule s) const {
+  return {getAffineConstantExpr(s.getSplits(), s.getContext()), B, prim::simplifySize(M.ceilDiv(s.getTileM())),
+          prim::simplifySize(N.ceilDiv(s.getTileN()))};
+}
+
+int64_t tc::codegen::gpu::countThreads(MmaSchedule s) { return s.getWarpsM() * s.getWarpsN() * machine::kWarpThreads; }
+
+int64_t tc::codegen::gpu::lanesOf(const MmaProblem &p) { return knownMultiple(p.columns) % kLanes == 0 ? kLanes : 1; }
+
+static SharedTile makeTile(const TiledOperand &operand, int64_t outer, int64_t bytes) {
+  const int64_t perLine = kLineBytes / bytes;
+  // Lines of less than 128 bytes go along K, whatever memory is like; and all of f32, which tensor cores read so alone.
+  return {outer, perLine, bytes, operand.alongDepth || outer % perLine != 0 || bytes == 4};
+}
+
+MmaLayout::MmaLayout(const MmaProblem &p, MmaSchedule s)
+    : lhs(makeTile(p.lhs, s.getTileM(), p.bytes())), rhs(makeTile(p.rhsOf(s), s.getTileN(), p.bytes())),
+      stages(s.getStages()), stageBytes(lhs.size() + rhs.size()), lowBytes(s.getPasses() == 1 ? 0 : stageBytes),
+      sumsBytes(s.getTileM() * rowWords(s) * 4) {}
+
+int64_t MmaLayout::rowWords(MmaSchedule s) { return s.getTileN() + kRowPad; }
+
+//===--- the strategy
+//-----------------------------------------------------------------------------------------------===//
+
+namespace {
+
+class MmaGenerator final : public GeneratorFor<MmaSchedule, MmaProblem> {
+public:
+  std::optional<MmaProblem> analyze(const RegionProblem &region) const override { return asMmaProblem(region); }
+
+  FailureOr<MmaSchedule> decide(const RegionProblem &region, const MmaProblem &p) const override {
+    Operation *anchor = region.findAnchor();
+    const machine::GpuAttr gpu = machine::getDefaultGpu(region.getContext());
+    const double rows = getLikelySize(p.M, anchor, usual::kProductRows),
+                 columns = getLikelySize(p.N, anchor, usual::kProductColumns),
+                 batch = getLikelySize(p.B, anchor, usual::kBatch),
+                 depth = getLikelySize(p.K, anchor, usual::kProductDepth);
+    struct Shape {
+      int64_t tileM, tileN, warpsM, warpsN, stages;
+    };
+    // Warpgroups take 64 rows each. Three passes have three sets of sums in registers.
+    static constexpr Shape kNarrow[] = {{128, 256, 2, 4, 3}, {128, 128, 2, 4, 3}, {64, 256, 1, 4, 3},
+                                        {64, 128, 1, 4, 4},  {64, 64, 1, 4, 4},   {16, 128, 1, 4, 6},
+                                        {16, 64, 1, 4, 8}};
+    static constexpr Shape kExact[] = {{128, 128, 2, 4, 3}, {64, 128, 1, 4, 3}, {64, 64, 1, 4, 4}, {16, 64, 1, 4, 6}};
+    const bool isExact = p.element.isF32();
+    MmaSchedule::Params best;
+    double least = std::numeric_limits<double>::infinity();
+    const double processors = double(gpu.getMultiprocessors());
+    for (const Shape &s : isExact ? ArrayRef<Shape>(kExact) : ArrayRef<Shape>(kNarrow)) {
+      const double tiles = batch * std::ceil(rows / s.tileM) * std::ceil(columns / s.tileN);
+      // K is cut as long as processors are idle and a part is worth a tile's sums.
+      int64_t splits = 1;
+      while (tiles * splits * 2 <= processors && depth / (splits * 2) >= 512)
+        splits *= 2;
+      // What a tile multiplies, reads, and writes, in the time of a product.
+      const double perStep = double(s.tileM * s.tileN) + 40.0 * (s.tileM + s.tileN);
+      const double cost = std::ceil(tiles * splits / processors) *
+                          (perStep * depth / splits + double(s.tileM * s.tileN) * (splits > 1 ? 300 : 100));
+      if (cost >= least)
+        continue;
+      least = cost;
+      best = {};
+      best.tileM = s.tileM;
+      best.tileN = s.tileN;
+      best.warpsM = s.warpsM;
+      best.warpsN = s.warpsN;
+      best.stages = s.stages;
+      best.splits = splits;
+    }
+    best.passes = isExact ? 3 : 1;
+    best.packsRhs = p.packing.has_value();
+    return best.get(region.getContext());
+  }
+
+  /// Of what f32's multiply-adds reach.
+  Efficiency efficiency(const RegionProblem &, kernel::ScheduleAttr) const override { return {8, 1}; }
+
+  SmallVector<PackedInput> packInputs(const MmaProblem &p, MmaSchedule s) const override {
+    return s.getPacksRhs() ? SmallVector<PackedInput>{*p.packing} : SmallVector<PackedInput>();
+  }
+
+  SmallVector<Launch> makeLaunches(const MmaProblem &p, MmaSchedule s) const override {
+    MLIRContext *context = s.getContext();
+    Launch products;
+    products.tasks = prim::product(context, p.grid(s));
+    products.device = deviceAttr(context, countThreads(s), MmaLayout(p, s).sharedBytes());
+    if (s.getSplits() == 1)
+      return {products};
+    products.suffix = "_parts";
+    products.doesWork = true;
+    products.temporaries.push_back(
+        prim::makeType(Float32Type::get(context), {getAffineConstantExpr(s.getSplits(), context), p.B, p.M, p.N}));
+    Launch sums;
+    sums.tasks = prim::simplifySize((p.B * p.M * p.N).ceilDiv(kSumThreads * lanesOf(p)));
+    sums.device = deviceAttr(context, kSumThreads);
+    return {products, sums};
+  }
+
+  void emitTasks(const MmaProblem &p, MmaSchedule s, unsigned number, Emitter &e, Value begin, Value) const override {
+    e.alignedBuffers = true;
+    number == 0 ? emitMmaBlock(p, s, e, begin) : emitMmaSums(p, s, e, begin);
+  }
+};
+
+} // namespace
+
+const Generator *tc::codegen::gpuMmaGenerator() {
+  static const MmaGenerator generator;
+  return &generator;
+}

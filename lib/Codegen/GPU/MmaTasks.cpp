@@ -1,0 +1,417 @@
+//===- MmaTasks.cpp - the "gpu.mma" strategy: the code of a block -------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "Common/Anchor.h"
+#include "Common/EmitterHelpers.h"
+#include "GPU/Mma.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen;
+using namespace tc::codegen::gpu;
+
+namespace {
+
+// Rows and columns of a fragment, and bytes of its steps; rows of a warpgroup.
+constexpr int64_t kFragmentM = 16, kFragmentN = 8, kFragmentBytes = 32, kGroupM = 64;
+constexpr int64_t kGroupThreads = 128;
+constexpr int64_t kSteps = kLineBytes / kFragmentBytes; // of a slice
+// What TF32 keeps of f32.
+constexpr uint32_t kHighBits = 0xffffe000;
+
+/// Sums of f32 as elements of the result, for its epilogue.
+Value narrow(const MmaProblem &p, Emitter &e, Value sums) {
+  const Type element = elementOf(p.epilogue->getResult());
+  if (element.isF32())
+    return sums;
+  auto vector = dyn_cast<VectorType>(sums.getType());
+  return arith::TruncFOp::create(e.builder(), e.loc(), vector ? Type(vector.clone(element)) : element, sums);
+}
+Value loadFloats(Emitter &e, Value pointer, int64_t lanes) {
+  const Type f32 = e.builder().getF32Type();
+  return LLVM::LoadOp::create(e.builder(), e.loc(), lanes == 1 ? f32 : Type(VectorType::get({lanes}, f32)), pointer,
+                              unsigned(4 * lanes));
+}
+
+void storeResult(const MmaProblem &p, Emitter &e, ArrayRef<Index> batch, const Index &row, const Index &column,
+                 Value sums) {
+  const int64_t lanes = lanesOf(p);
+  storeEpilogue(e, *p.epilogue,
+                p.resultAt(e, batch, e.delinearize(row, p.rows),
+                           e.delinearize(lanes == 1 ? column : e.contiguous(column), p.columns)),
+                narrow(p, e, sums));
+  e.clearSources();
+}
+
+/// x = high + low of f32, where high is what tensor cores take of x. `low` is 0 where x is not finite, and `factor`,
+/// which stands for high where it meets the other operand's low, too: infinity times 0 must not give NaN.
+struct Parts {
+  Value factor, low;
+};
+Parts splitFloat(Emitter &e, Value x) {
+  OpBuilder &b = e.builder();
+  auto vector = dyn_cast<VectorType>(x.getType());
+  const Type bitsType = vector ? Type(vector.clone(b.getI32Type())) : b.getI32Type();
+  auto constant = [&](uint32_t value) -> Value {
+    const auto attr = b.getI32IntegerAttr(int32_t(value));
+    return vector
+               ? Value(arith::ConstantOp::create(b, e.loc(), DenseElementsAttr::get(cast<VectorType>(bitsType), attr)))
+               : Value(arith::ConstantOp::create(b, e.loc(), attr));
+  };
+  const Value bits = LLVM::BitcastOp::create(b, e.loc(), bitsType, x), zero = constant(0);
+  const Value high = arith::AndIOp::create(b, e.loc(), bits, constant(kHighBits));
+  const Value low = arith::SubFOp::create(b, e.loc(), x, LLVM::BitcastOp::create(b, e.loc(), x.getType(), high));
+  const Value isFinite = arith::CmpFOp::create(b, e.loc(), arith::CmpFPredicate::ORD, low, low);
+  return {arith::SelectOp::create(b, e.loc(), isFinite, high, zero),
+          arith::SelectOp::create(b, e.loc(), isFinite, LLVM::BitcastOp::create(b, e.loc(), bitsType, low), zero)};
+}
+
+class BlockCode {
+public:
+  BlockCode(const MmaProblem &p, MmaSchedule s, Emitter &e, Value number);
+  void emit();
+
+private:
+  /// Warpgroups take 64 rows and all columns, each.
+  static bool takesGroups(Emitter &e, MmaSchedule s) {
+    return e.gpu().hasMma(machine::MmaKind::WarpGroup) && s.getTileM() % kGroupM == 0 &&
+           s.getTileM() / kGroupM * kGroupThreads == countThreads(s);
+  }
+  bool isExact() const { return s.getPasses() == 3; }
+  int64_t warpsM() const { return hasGroups ? s.getWarpsM() * s.getWarpsN() : s.getWarpsM(); }
+  int64_t warpsN() const { return hasGroups ? 1 : s.getWarpsN(); }
+  /// Rows and columns of a warp.
+  int64_t warpM() const { return s.getTileM() / warpsM(); }
+  int64_t warpN() const { return s.getTileN() / warpsN(); }
+  Value warpRow() const { return w.mul(w.div(warp, warpsN()), warpM()); }
+  Value warpColumn() const { return w.mul(w.rem(warp, warpsN()), warpN()); }
+  Value sharedPlace(Value offset, int64_t more = 0) const { return sharedAt(e, shared, w.add(offset, more)); }
+
+  SmallVector<Value> multiplySlices();
+  void multiplyByGroups(Value a, Value b, MutableArrayRef<Value> sums, bool adds) const;
+  void multiplyByWarps(Value stage, MutableArrayRef<Value> sums) const;
+  SmallVector<Value> loadFragment(const SharedTile &tile, Value base, Value first, int64_t step, bool byLines) const;
+  void writeLowParts(Value stage) const;
+  void finish(ArrayRef<Value> sums) const;
+  void storePart(Value m, Value n, Value sums) const;
+
+  const MmaProblem &p;
+  const MmaSchedule s;
+  Emitter &e;
+  const Words w;
+  const MmaLayout layout;
+  const bool hasGroups; // warpgroups multiply
+  const int64_t threads;
+  SmallVector<Index> batch;
+  Value split, rowBase, columnBase; // i64
+  Value thread, lane, warp, shared;
+};
+
+BlockCode::BlockCode(const MmaProblem &p, MmaSchedule s, Emitter &e, Value number)
+    : p(p), s(s), e(e), w(e), layout(p, s), hasGroups(takesGroups(e, s)), threads(countThreads(s)) {
+  const SmallVector<AffineExpr> grid = p.grid(s);
+  const SmallVector<Index> task = e.delinearize(e.uniform(number), grid);
+  split = task[0].base;
+  batch = e.delinearize(task[1], p.batch);
+  // In groups of rows of tiles, column by column.
+  const Value tileRows = e.size(grid[2]), tileColumns = e.size(grid[3]), group = e.i64(s.getGroup());
+  const Value tile = e.add(e.mul(task[2].base, tileColumns), task[3].base), perGroup = e.mul(tileColumns, group);
+  const Value first = e.mul(e.divUnsigned(tile, perGroup), group), inGroup = e.remUnsigned(tile, perGroup);
+  const Value rows = e.min(e.sub(tileRows, first), group);
+  rowBase = e.mul(e.add(first, e.remUnsigned(inGroup, rows)), e.i64(s.getTileM()));
+  columnBase = e.mul(e.divUnsigned(inGroup, rows), e.i64(s.getTileN()));
+  thread = threadNumber(e);
+  lane = w.rem(thread, machine::kWarpThreads);
+  warp = w.div(thread, machine::kWarpThreads);
+  shared = dynamicShared(e);
+}
+
+void BlockCode::emit() {
+  const SmallVector<Value> sums = multiplySlices();
+  waitForCopies(e, 0);
+  barrier(e); // all slices have been read
+  finish(sums);
+}
+
+SmallVector<Value> BlockCode::multiplySlices() {
+  OpBuilder &b = e.builder();
+  const TileFiller lhs(e, p.lhs, layout.lhs, batch, rowBase, threads),
+      rhs(e, p.rhsOf(s), layout.rhs, batch, columnBase, threads);
+  const std::pair<const TileFiller *, int64_t> fillers[] = {{&lhs, 0}, {&rhs, layout.lhs.size()}};
+  const int64_t ahead = s.getStages() - 1;
+  // Slices [firstSlice, endSlice) of K.
+  const Value all = e.size(prim::simplifySize(p.K.ceilDiv(layout.depth())));
+  const Value perSplit = e.divUnsigned(e.add(all, e.i64(s.getSplits() - 1)), e.i64(s.getSplits()));
+  const Value firstSlice = e.mul(split, perSplit), endSlice = e.min(all, e.add(firstSlice, perSplit));
+  // Past the last slice it is computed again, and not read.
+  const Value last = arith::MaxSIOp::create(b, e.loc(), e.sub(endSlice, e.i64(1)), e.i64(0));
+  auto depthOf = [&](Value slice) { return e.mul(slice, e.i64(layout.depth())); };
+  auto copy = [&](Value slice, Value stage) {
+    const Value isSlice = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, slice, endSlice);
+    if (lhs.isAsync() || rhs.isAsync())
+      e.ifThen(isSlice, [&] {
+        for (auto [filler, offset] : fillers)
+          if (filler->isAsync())
+            filler->copy(depthOf(slice), sharedPlace(stage, offset));
+      });
+    commitCopies(e);
+  };
+  using Pieces = SmallVector<SmallVector<Value>, 2>;
+  auto compute = [&](Value slice) {
+    Pieces pieces;
+    for (auto [filler, offset] : fillers)
+      pieces.push_back(filler->isAsync() ? SmallVector<Value>() : filler->compute(depthOf(e.min(slice, last))));
+    return pieces;
+  };
+  auto store = [&](const Pieces &pieces, Value slice, Value stage) {
+    for (size_t i = 0; i < 2; ++i)
+      if (const auto [filler, offset] = fillers[i]; !filler->isAsync())
+        filler->store(pieces[i], depthOf(e.min(slice, last)), sharedPlace(stage, offset));
+  };
+  for (int64_t i = 0; i < ahead; ++i) {
+    const Value slice = e.add(firstSlice, e.i64(i)), stage = w.constant(i * layout.stageBytes);
+    copy(slice, stage);
+    store(compute(slice), slice, stage);
+  }
+
+  const Value zero = arith::ConstantOp::create(b, e.loc(), b.getF32FloatAttr(0));
+  const size_t count = warpM() / kFragmentM * (warpN() / kFragmentN) * 4;
+  const bool isSplit = isExact() && hasGroups; // products with low parts are summed on their own
+  SmallVector<Value> carried((isSplit ? 2 : 1) * count, zero);
+  const size_t sumsCount = carried.size();
+  carried.append({w.constant(0), w.constant(ahead * layout.stageBytes)});
+  auto next = [&](Value stage) {
+    const Value after = w.add(stage, layout.stageBytes);
+    const Value wraps =
+        arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::eq, after, w.constant(layout.ringBytes()));
+    return w.select(wraps, w.constant(0), after);
+  };
+  SmallVector<Value> sums = e.loop(firstSlice, endSlice, 1, carried, [&](Index slice, ValueRange values) {
+    SmallVector<Value> sums(values.take_front(sumsCount));
+    const Value from = values[sumsCount], to = values[sumsCount + 1];
+    const Value a = sharedPlace(from), c = sharedPlace(from, layout.lhs.size());
+    waitForCopies(e, ahead - 1);
+    if (hasGroups)
+      fenceForTensorCores(e);
+    barrier(e); // the slice is there, and the one before has been read
+    const Value later = e.add(slice.base, e.i64(ahead));
+    SmallVector<Value> part;
+    if (!hasGroups) {
+      copy(later, to);
+      const Pieces pieces = compute(later);
+      multiplyByWarps(from, sums);
+      store(pieces, later, to);
+    } else {
+      if (isSplit) {
+        part.assign(count, LLVM::UndefOp::create(b, e.loc(), b.getF32Type()));
+        multiplyByGroups(a, c, part, /*adds=*/false);
+        writeLowParts(from);
+        fenceForTensorCores(e);
+        barrier(e);
+        const Value low = w.constant(layout.ringBytes());
+        const auto products = MutableArrayRef(sums).drop_front(count);
+        multiplyByGroups(a, sharedPlace(low, layout.lhs.size()), products, /*adds=*/true);
+        multiplyByGroups(sharedPlace(low), c, products, /*adds=*/true);
+      } else {
+        multiplyByGroups(a, c, sums, /*adds=*/true);
+      }
+      copy(later, to);
+      store(compute(later), later, to);
+      waitForGroups(e, 0);
+    }
+    for (auto [sum, more] : llvm::zip(sums, part))
+      sum = arith::AddFOp::create(b, e.loc(), sum, more);
+    sums.append({next(from), next(to)});
+    return sums;
+  });
+  sums.truncate(sumsCount);
+  if (!isSplit)
+    return sums;
+  // Where an element is infinite its products with low parts mean nothing.
+  const Value infinity =
+      arith::ConstantOp::create(b, e.loc(), b.getFloatAttr(b.getF32Type(), std::numeric_limits<float>::infinity()));
+  for (size_t i = 0; i < count; ++i) {
+    const Value low = sums[count + i], size = LLVM::FAbsOp::create(b, e.loc(), low);
+    const Value isFinite = arith::CmpFOp::create(b, e.loc(), arith::CmpFPredicate::OLT, size, infinity);
+    sums[i] = arith::AddFOp::create(b, e.loc(), sums[i], arith::SelectOp::create(b, e.loc(), isFinite, low, zero));
+  }
+  sums.truncate(count);
+  return sums;
+}
+
+/// The low parts of a stage lie behind the ring as the stage does.
+void BlockCode::writeLowParts(Value stage) const {
+  OpBuilder &b = e.builder();
+  const auto four = VectorType::get({kPieceBytes / 4}, b.getF32Type());
+  const Value first = w.mul(thread, kPieceBytes);
+  for (int64_t at = 0; at < layout.stageBytes; at += threads * kPieceBytes) {
+    const Value x =
+        LLVM::LoadOp::create(b, e.loc(), four, sharedAt(e, shared, w.add(w.add(stage, first), at)), kPieceBytes);
+    LLVM::StoreOp::create(b, e.loc(), splitFloat(e, x).low, sharedPlace(first, layout.ringBytes() + at), kPieceBytes);
+  }
+}
+
+void BlockCode::multiplyByGroups(Value a, Value b, MutableArrayRef<Value> sums, bool adds) const {
+  const Value group = w.div(warp, kGroupThreads / machine::kWarpThreads);
+  // 64 rows are 64 lines, or a panel of as many.
+  static_assert(kGroupM == kLineBytes / 2);
+  constexpr int64_t eight = kSwizzledLines * kLineBytes;
+  const Value aTile =
+      describeTile(e, sharedAt(e, a, w.mul(group, kGroupM * kLineBytes)), layout.lhs.panelBytes(), eight);
+  const Value bTile = describeTile(e, b, layout.rhs.panelBytes(), eight);
+  auto advance = [&](Value tile, const SharedTile &of, int64_t step) {
+    const int64_t bytes = step * kFragmentBytes * (of.alongDepth ? 1 : kLineBytes / of.bytes);
+    return e.add(tile, e.i64(bytes / 16));
+  };
+  beginGroup(e);
+  for (int64_t step = 0; step < kSteps; ++step)
+    multiplyTiles(e, p.element, s.getTileN(), advance(aTile, layout.lhs, step), !layout.lhs.alongDepth,
+                  advance(bTile, layout.rhs, step), !layout.rhs.alongDepth, sums, adds || step > 0);
+  endGroup(e);
+}
+
+/// Fragments of 16 rows or columns, from `first` of the tile on, by 32 bytes: words of four 8x8 matrices, those of the
+/// same steps beside each other where `byLines`, else those of the same rows or columns.
+SmallVector<Value> BlockCode::loadFragment(const SharedTile &tile, Value base, Value first, int64_t step,
+                                           bool byLines) const {
+  const Value inEight = w.rem(lane, 8), low = w.rem(w.div(lane, 8), 2), high = w.div(lane, 16);
+  const Value outerHalf = byLines ? low : high, depthHalf = byLines ? high : low;
+  // Lines begin at multiples of eight: a line's number in its eight tells how its pieces are swizzled.
+  auto offsetOf = [&](Value line, Value piece) {
+    return w.add(w.mul(line, kLineBytes), w.mul(w.bitXor(piece, inEight), kPieceBytes));
+  };
+  Value offset;
+  if (tile.alongDepth) {
+    const Value line = w.add(w.add(first, w.mul(outerHalf, 8)), inEight);
+    offset = offsetOf(line, w.add(depthHalf, step * kFragmentBytes / kPieceBytes));
+  } else {
+    const Value line = w.add(w.add(w.mul(depthHalf, 8), inEight), step * kFragmentBytes / tile.bytes);
+    const Value at = w.add(first, w.mul(outerHalf, 8));
+    const Value panel = w.div(at, tile.perLine()), piece = w.div(w.rem(at, tile.perLine()), tile.perPiece());
+    offset = w.add(offsetOf(line, piece), w.mul(panel, tile.panelBytes()));
+  }
+  return loadMatrices(e, sharedAt(e, base, offset), !tile.alongDepth);
+}
+
+void BlockCode::multiplyByWarps(Value stage, MutableArrayRef<Value> sums) const {
+  OpBuilder &b = e.builder();
+  const Value lhs = sharedPlace(stage), rhs = sharedPlace(stage, layout.lhs.size());
+  const int64_t blocksM = warpM() / kFragmentM, blocksN = warpN() / kFragmentN;
+  struct Fragment {
+    SmallVector<Value> whole, factor, low;
+  };
+  auto load = [&](const SharedTile &tile, Value base, Value first, int64_t step, bool byLines) {
+    Fragment fragment;
+    fragment.whole = loadFragment(tile, base, first, step, byLines);
+    if (isExact())
+      for (Value word : fragment.whole) {
+        const Parts parts = splitFloat(e, LLVM::BitcastOp::create(b, e.loc(), b.getF32Type(), word));
+        fragment.factor.push_back(parts.factor);
+        fragment.low.push_back(parts.low);
+      }
+    return fragment;
+  };
+  const Value zero = arith::ConstantOp::create(b, e.loc(), b.getF32FloatAttr(0));
+  for (int64_t step = 0; step < kSteps; ++step) {
+    SmallVector<Fragment> rows;
+    for (int64_t i = 0; i < blocksM; ++i)
+      rows.push_back(load(layout.lhs, lhs, w.add(warpRow(), i * kFragmentM), step, /*byLines=*/true));
+    for (int64_t j = 0; j < blocksN; j += 2) {
+      const Fragment columns = load(layout.rhs, rhs, w.add(warpColumn(), j * kFragmentN), step, /*byLines=*/false);
+      for (int64_t i = 0; i < blocksM; ++i)
+        for (int64_t half = 0; half < 2; ++half) {
+          const auto sum = sums.slice((i * blocksN + j + half) * 4, 4);
+          auto ofHalf = [&](ArrayRef<Value> words) { return words.slice(2 * half, 2); };
+          if (!isExact()) {
+            multiplyFragments(e, p.element, rows[i].whole, ofHalf(columns.whole), sum);
+            continue;
+          }
+          SmallVector<Value> part(4, zero);
+          multiplyFragments(e, p.element, rows[i].low, ofHalf(columns.factor), part);
+          multiplyFragments(e, p.element, rows[i].factor, ofHalf(columns.low), part);
+          multiplyFragments(e, p.element, rows[i].whole, ofHalf(columns.whole), part);
+          for (int64_t k = 0; k < 4; ++k)
+            sum[k] = arith::AddFOp::create(b, e.loc(), sum[k], part[k]);
+        }
+    }
+  }
+}
+
+/// Turns fragments into rows, and stores what is computed from them.
+void BlockCode::finish(ArrayRef<Value> sums) const {
+  OpBuilder &b = e.builder();
+  const int64_t blocksN = warpN() / kFragmentN, rowWords = MmaLayout::rowWords(s);
+  const Value row = w.add(warpRow(), w.div(lane, 4)), column = w.add(warpColumn(), w.mul(w.rem(lane, 4), 2));
+  const Value first = w.add(w.mul(row, rowWords), column);
+  for (int64_t number = 0; number < int64_t(sums.size()) / 2; ++number) {
+    // Two neighbours of a row, then those eight rows below.
+    const int64_t half = number % 2, i = number / 2 / blocksN, j = number / 2 % blocksN;
+    const Value two =
+        vector::FromElementsOp::create(b, e.loc(), VectorType::get({2}, b.getF32Type()), sums.slice(number * 2, 2));
+    const Value word = w.add(first, (i * kFragmentM + half * 8) * rowWords + j * kFragmentN);
+    LLVM::StoreOp::create(b, e.loc(), two, sharedPlace(w.mul(word, 4)), 8);
+  }
+  barrier(e);
+  const int64_t lanes = lanesOf(p), perRow = s.getTileN() / lanes;
+  e.loop(w.wide(thread), e.i64(s.getTileM() * perRow), threads, [&](Index number) {
+    const Value rowInTile = e.divUnsigned(number.base, e.i64(perRow));
+    const Value columnInTile = e.mul(e.remUnsigned(number.base, e.i64(perRow)), e.i64(lanes));
+    const Value m = e.add(rowBase, rowInTile), n = e.add(columnBase, columnInTile);
+    auto store = [&] {
+      const Value word = e.add(e.mul(rowInTile, e.i64(rowWords)), columnInTile);
+      const Value sums = loadFloats(e, e.address(shared, b.getF32Type(), word), lanes);
+      if (s.getSplits() == 1)
+        storeResult(p, e, batch, e.uniform(m), e.uniform(n, lanes), sums);
+      else
+        storePart(m, n, sums);
+    };
+    Value inside;
+    auto check = [&](Value position, AffineExpr size, int64_t tile) {
+      if (const auto known = prim::getConstantSize(size); known && *known % tile == 0)
+        return;
+      const Value within = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, position, e.size(size));
+      inside = inside ? Value(arith::AndIOp::create(b, e.loc(), inside, within)) : within;
+    };
+    check(m, p.M, s.getTileM());
+    check(n, p.N, s.getTileN());
+    inside ? e.ifThen(inside, store) : store();
+  });
+}
+
+void BlockCode::storePart(Value m, Value n, Value sums) const {
+  OpBuilder &b = e.builder();
+  Value place = e.mul(split, e.size(p.B));
+  if (!p.batch.empty())
+    place = e.add(place, e.linearize(batch, p.batch).base);
+  place = e.add(e.mul(e.add(e.mul(place, e.size(p.M)), m), e.size(p.N)), n);
+  LLVM::StoreOp::create(b, e.loc(), sums, e.address(e.output(0), b.getF32Type(), place), unsigned(4 * lanesOf(p)));
+}
+
+} // namespace
+
+void tc::codegen::gpu::emitMmaBlock(const MmaProblem &p, MmaSchedule s, Emitter &e, Value block) {
+  BlockCode(p, s, e, block).emit();
+}
+
+// A thread's elements of the sum of all parts.
+void tc::codegen::gpu::emitMmaSums(const MmaProblem &p, MmaSchedule s, Emitter &e, Value block) {
+  OpBuilder &b = e.builder();
+  const int64_t lanes = lanesOf(p);
+  const SmallVector<AffineExpr> sizes{p.B, p.M, p.N};
+  const Value count = e.sizeProduct(sizes), parts = e.input(e.region().getInputs().size());
+  const Value start = e.mul(e.add(e.mul(block, e.i64(kSumThreads)), threadIndex(e)), e.i64(lanes));
+  const Value inside = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, start, count);
+  e.ifThen(inside, [&] {
+    Value sum;
+    for (int64_t part = 0; part < s.getSplits(); ++part) {
+      const Value at = e.address(parts, b.getF32Type(), e.add(e.mul(count, e.i64(part)), start));
+      const Value next = loadFloats(e, at, lanes);
+      sum = sum ? Value(arith::AddFOp::create(b, e.loc(), sum, next)) : next;
+    }
+    const SmallVector<Index> at = e.delinearize(e.uniform(start, lanes), sizes);
+    storeResult(p, e, e.delinearize(at[0], p.batch), at[1], at[2], sum);
+  });
+}

@@ -1,0 +1,205 @@
+//===- SharedTile.cpp - a product's operands in shared memory -----------------------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "GPU/SharedTile.h"
+
+#include "Common/EmitterHelpers.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen;
+using namespace tc::codegen::gpu;
+
+TileFiller::TileFiller(Emitter &e, const TiledOperand &operand, const SharedTile &tile, ArrayRef<Index> batch,
+                       Value firstOuter, int64_t threads)
+    : e(e), words(e), operand(operand), tile(tile), batch(batch), firstOuter(firstOuter), thread(threadNumber(e)),
+      threads(threads) {}
+
+namespace {
+// A warp takes 8 by 4 blocks of 4x4 elements: it reads lines of 128 bytes, and eight threads write eight pieces that
+// are swizzled differently.
+constexpr int64_t kBlock = 4, kBlocksOuter = 8, kBlocksDepth = 4;
+} // namespace
+
+TileFiller::Way TileFiller::way() const {
+  if (operand.run % e.width() != 0)
+    return Way::Elements;
+  if (operand.alongDepth == tile.alongDepth)
+    return Way::Pieces;
+  const int64_t warpBlocks = tile.outer / (kBlock * kBlocksOuter) * (tile.depth / (kBlock * kBlocksDepth));
+  const bool fits = tile.outer % (kBlock * kBlocksOuter) == 0 && warpBlocks % (threads / machine::kWarpThreads) == 0;
+  return tile.alongDepth && tile.perPiece() == kBlock && e.width() == kBlock && fits ? Way::Blocks : Way::Elements;
+}
+
+void TileFiller::forBlocks(llvm::function_ref<void(Value, Value)> fn) const {
+  const int64_t across = tile.outer / (kBlock * kBlocksOuter), all = across * (tile.depth / (kBlock * kBlocksDepth));
+  const Value lane = words.rem(thread, machine::kWarpThreads), warp = words.div(thread, machine::kWarpThreads);
+  for (int64_t i = 0; i < all; i += threads / machine::kWarpThreads) {
+    const Value number = words.add(warp, i);
+    const Value outer = words.add(words.mul(words.rem(number, across), kBlocksOuter), words.div(lane, kBlocksDepth));
+    const Value depth = words.add(words.mul(words.div(number, across), kBlocksDepth), words.rem(lane, kBlocksDepth));
+    fn(words.mul(outer, kBlock), words.mul(depth, kBlock));
+  }
+}
+
+Value TileFiller::computeLanes(Value outer, Value depth) const {
+  OpBuilder &b = e.builder();
+  const Type element = elementOf(operand.tensor);
+  const Value zero = e.broadcast(arith::ConstantOp::create(b, e.loc(), b.getZeroAttr(Emitter::valueType(element))));
+  const Index inner = e.contiguous(e.uniform(operand.alongDepth ? depth : outer, e.width()));
+  const auto place = operand.alongDepth ? operand.place(e, batch, e.uniform(outer), inner)
+                                        : operand.place(e, batch, inner, e.uniform(depth));
+  auto lanes = [&] {
+    const Value value = e.emit(operand.tensor, place.at);
+    return isa<VectorType>(value.getType()) ? value : e.broadcast(value);
+  };
+  const Value inside = isInside(outer, depth, place.isValid);
+  return inside ? e.emitGuarded(inside, element, zero, /*lanes=*/true, lanes) : lanes();
+}
+
+Value TileFiller::pieceOffset(int64_t panel, Value line, Value piece) const {
+  const Value swizzled = words.bitXor(piece, words.rem(line, kSwizzledLines));
+  return words.add(words.add(words.mul(line, kLineBytes), words.mul(swizzled, kPieceBytes)), panel * tile.panelBytes());
+}
+
+void TileFiller::forLines(llvm::function_ref<void(int64_t, Value)> fn) const {
+  // Eight neighbours write a line.
+  const int64_t step = threads / (kLineBytes / kPieceBytes);
+  const Value first = words.div(thread, kLineBytes / kPieceBytes);
+  for (int64_t panel = 0; panel < tile.panels(); ++panel)
+    for (int64_t line = 0; line < tile.lines(); line += step)
+      fn(panel, words.add(first, line));
+}
+
+Value TileFiller::isInside(Value outer, Value depth, Value isValid) const {
+  OpBuilder &b = e.builder();
+  Value inside = isValid;
+  auto check = [&](Value position, AffineExpr size, int64_t tileSize) {
+    if (const auto known = prim::getConstantSize(size); known && *known % tileSize == 0)
+      return;
+    const Value within = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, position, e.size(size));
+    inside = inside ? Value(arith::AndIOp::create(b, e.loc(), inside, within)) : within;
+  };
+  check(outer, operand.outer, tile.outer);
+  check(depth, operand.depth, tile.depth);
+  return inside;
+}
+
+void TileFiller::copy(Value firstDepth, Value shared) const {
+  const Value piece = words.rem(thread, kLineBytes / kPieceBytes);
+  const Type memory = Emitter::memoryType(elementOf(operand.tensor));
+  const Value input = e.input(*operand.input);
+  forLines([&](int64_t panel, Value line) {
+    const Value along = e.add(e.i64(panel * tile.perLine()), e.mul(words.wide(piece), e.i64(tile.perPiece())));
+    const Value outer = e.add(firstOuter, tile.alongDepth ? words.wide(line) : along);
+    const Value depth = e.add(firstDepth, tile.alongDepth ? along : words.wide(line));
+    const Placed<Value> place = operand.locate(e, batch, outer, depth);
+    const Value inside = isInside(outer, depth, place.isValid);
+    auto begin = [&] {
+      copyAsync(e, sharedAt(e, shared, pieceOffset(panel, line, piece)), e.address(input, memory, place.at), inside);
+    };
+    if (tile.lines() % (threads / (kLineBytes / kPieceBytes)) == 0)
+      begin();
+    else
+      e.ifThen(words.less(line, words.constant(tile.lines())), begin);
+  });
+}
+
+SmallVector<Value> TileFiller::compute(Value firstDepth) const {
+  SmallVector<Value> pieces;
+  OpBuilder &b = e.builder();
+  const int64_t width = e.width();
+  if (way() == Way::Elements)
+    return pieces;
+  if (way() == Way::Blocks) {
+    forBlocks([&](Value outer, Value depth) {
+      SmallVector<Value> steps;
+      for (int64_t i = 0; i < kBlock; ++i)
+        steps.push_back(
+            computeLanes(e.add(firstOuter, words.wide(outer)), e.add(firstDepth, words.wide(words.add(depth, i)))));
+      for (int64_t line = 0; line < kBlock; ++line) {
+        SmallVector<Value> elements;
+        for (Value step : steps)
+          elements.push_back(vector::ExtractOp::create(b, e.loc(), step, line));
+        pieces.push_back(vector::FromElementsOp::create(b, e.loc(), cast<VectorType>(steps[0].getType()), elements));
+      }
+    });
+    return pieces;
+  }
+  const Value piece = words.rem(thread, kLineBytes / kPieceBytes);
+  forLines([&](int64_t panel, Value line) {
+    SmallVector<Value> parts;
+    for (int64_t i = 0; i < tile.perPiece(); i += width) {
+      const Value along = e.add(e.i64(panel * tile.perLine() + i), e.mul(words.wide(piece), e.i64(tile.perPiece())));
+      const Value outer = e.add(firstOuter, tile.alongDepth ? words.wide(line) : along);
+      const Value depth = e.add(firstDepth, tile.alongDepth ? along : words.wide(line));
+      parts.push_back(computeLanes(outer, depth));
+    }
+    while (parts.size() > 1) {
+      SmallVector<Value> joined;
+      for (size_t i = 0; i < parts.size(); i += 2) {
+        SmallVector<int64_t> order(2 * cast<VectorType>(parts[i].getType()).getNumElements());
+        std::iota(order.begin(), order.end(), 0);
+        joined.push_back(vector::ShuffleOp::create(b, e.loc(), parts[i], parts[i + 1], order));
+      }
+      parts = joined;
+    }
+    pieces.push_back(parts.front());
+  });
+  return pieces;
+}
+
+void TileFiller::store(ArrayRef<Value> pieces, Value firstDepth, Value shared) const {
+  OpBuilder &b = e.builder();
+  const int64_t step = threads / (kLineBytes / kPieceBytes);
+  if (way() == Way::Blocks) {
+    size_t number = 0;
+    forBlocks([&](Value outer, Value depth) {
+      for (int64_t line = 0; line < kBlock; ++line)
+        LLVM::StoreOp::create(b, e.loc(), pieces[number++],
+                              sharedAt(e, shared, pieceOffset(0, words.add(outer, line), words.div(depth, kBlock))),
+                              kPieceBytes);
+    });
+    return;
+  }
+  if (way() == Way::Pieces) {
+    const Value piece = words.rem(thread, kLineBytes / kPieceBytes);
+    size_t number = 0;
+    forLines([&](int64_t panel, Value line) {
+      const Value value = pieces[number++];
+      auto write = [&] {
+        LLVM::StoreOp::create(b, e.loc(), value, sharedAt(e, shared, pieceOffset(panel, line, piece)), kPieceBytes);
+      };
+      if (tile.lines() % step == 0)
+        write();
+      else
+        e.ifThen(words.less(line, words.constant(tile.lines())), write);
+    });
+    return;
+  }
+  // Neighbouring threads take neighbours in memory, whichever way lines go.
+  const Type element = elementOf(operand.tensor);
+  const Value zero = arith::ConstantOp::create(b, e.loc(), b.getZeroAttr(Emitter::valueType(element)));
+  const int64_t inner = operand.alongDepth ? tile.depth : tile.outer, count = tile.outer * tile.depth;
+  e.loop(words.wide(thread), e.i64(count), threads, [&](Index number) {
+    const Value innerAt = e.remUnsigned(number.base, e.i64(inner)), outerAt = e.divUnsigned(number.base, e.i64(inner));
+    const Value outerInTile = operand.alongDepth ? outerAt : innerAt,
+                depthInTile = operand.alongDepth ? innerAt : outerAt;
+    const Value outer = e.add(firstOuter, outerInTile), depth = e.add(firstDepth, depthInTile);
+    const auto place = operand.place(e, batch, e.uniform(outer), e.uniform(depth));
+    auto value = [&] { return e.emit(operand.tensor, place.at); };
+    const Value inside = isInside(outer, depth, place.isValid);
+    const Value read = inside ? e.emitGuarded(inside, element, zero, /*lanes=*/false, value) : value();
+    auto narrow = [&](Value x) -> Value { return arith::TruncIOp::create(b, e.loc(), b.getI32Type(), x); };
+    const Value line = narrow(tile.alongDepth ? outerInTile : depthInTile);
+    const Value along = narrow(tile.alongDepth ? depthInTile : outerInTile);
+    const Value panel = words.div(along, tile.perLine()), inPanel = words.rem(along, tile.perLine());
+    const Value offset = words.add(
+        words.add(pieceOffset(0, line, words.div(inPanel, tile.perPiece())), words.mul(panel, tile.panelBytes())),
+        words.mul(words.rem(inPanel, tile.perPiece()), tile.bytes));
+    LLVM::StoreOp::create(b, e.loc(), read, sharedAt(e, shared, offset), unsigned(tile.bytes));
+  });
+}

@@ -1,0 +1,102 @@
+//===- SharedTile.h - a product's operands in shared memory ---------------------------------------------*- C++ -*-===//
+//
+// Tensor cores read a tile of an operand as lines of 128 bytes: along K where K is contiguous in memory, else along
+// rows or columns, several panels of lines beside each other. The 16-byte pieces of line l lie at their number xor l %
+// 8, so that eight lines' pieces fall into different banks: what ldmatrix and warpgroups' products (their swizzle of
+// 128 bytes) both read.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#ifndef TC_LIB_CODEGEN_GPU_SHAREDTILE_H
+#define TC_LIB_CODEGEN_GPU_SHAREDTILE_H
+
+#include "GPU/TensorCores.h"
+
+namespace tc::codegen::gpu {
+
+inline constexpr int64_t kLineBytes = 128, kPieceBytes = 16, kSwizzledLines = 8;
+
+/// How a tile lies in shared memory.
+struct SharedTile {
+  /// Rows or columns of the product, and steps of K.
+  int64_t outer, depth;
+  int64_t bytes; // of an element
+  /// Lines are along K; else along rows or columns.
+  bool alongDepth;
+
+  int64_t lines() const { return alongDepth ? outer : depth; }
+  int64_t panels() const { return (alongDepth ? depth : outer) * bytes / kLineBytes; }
+  int64_t panelBytes() const { return lines() * kLineBytes; }
+  int64_t size() const { return panels() * panelBytes(); }
+  int64_t perLine() const { return kLineBytes / bytes; }
+  int64_t perPiece() const { return kPieceBytes / bytes; }
+};
+
+/// A place in an operand, which is zero where `isValid` (i1; null: it is everywhere) does not hold.
+template <typename T> struct Placed {
+  T at;
+  mlir::Value isValid;
+};
+
+/// An operand of the product, of which blocks take tiles.
+struct TiledOperand {
+  using Batch = llvm::ArrayRef<Index>;
+
+  mlir::Value tensor;
+  mlir::AffineExpr outer, depth; // its sizes
+  /// Its elements lie contiguous in memory along K; else along rows or columns.
+  bool alongDepth;
+  /// What so many neighbours along that dim are a multiple of, from multiples of it on.
+  int64_t run;
+  /// The region's input that it is, if pieces of 16 bytes of a tile lie there as they are; else what stands before the
+  /// product is computed.
+  std::optional<unsigned> input;
+  /// Where in that input, in elements.
+  std::function<Placed<mlir::Value>(Emitter &, Batch, mlir::Value outer, mlir::Value depth)> locate;
+  /// Position in `tensor`; one of the two may have lanes.
+  std::function<Placed<llvm::SmallVector<Index>>(Emitter &, Batch, const Index &outer, const Index &depth)> place;
+};
+
+/// Writes tiles of an operand to shared memory, by all threads of a block.
+class TileFiller {
+public:
+  /// `firstOuter`: of the block's tile. i64.
+  TileFiller(Emitter &e, const TiledOperand &operand, const SharedTile &tile, llvm::ArrayRef<Index> batch,
+             mlir::Value firstOuter, int64_t threads);
+
+  bool isAsync() const { return operand.input && operand.alongDepth == tile.alongDepth; }
+  /// Begins to copy the tile of steps `firstDepth`..., to `shared`.
+  void copy(mlir::Value firstDepth, mlir::Value shared) const;
+  /// Computes the thread's share of the tile; for `store`, which computes what is taken element by element itself.
+  llvm::SmallVector<mlir::Value> compute(mlir::Value firstDepth) const;
+  void store(llvm::ArrayRef<mlir::Value> pieces, mlir::Value firstDepth, mlir::Value shared) const;
+
+private:
+  /// Calls fn(panel, number of the thread's line, line) for the thread's lines. Lines are `step` apart.
+  void forLines(llvm::function_ref<void(int64_t panel, mlir::Value line)> fn) const;
+  mlir::Value pieceOffset(int64_t panel, mlir::Value line, mlir::Value piece) const;
+  /// How a tile is computed: pieces by vectors; blocks of 4x4 elements of four bytes, which vectors across the lines
+  /// are turned to; or element by element.
+  enum class Way { Pieces, Blocks, Elements };
+  Way way() const;
+  /// Calls fn(first row or column, first step) of the tile for the thread's blocks.
+  void forBlocks(llvm::function_ref<void(mlir::Value outer, mlir::Value depth)> fn) const;
+  /// width() neighbours of the operand along `inner`, whichever of the two it is; zeros outside.
+  mlir::Value computeLanes(mlir::Value outer, mlir::Value depth) const;
+  /// i1, with `isValid` where that is not null; null where the position lies inside whatever the tile.
+  mlir::Value isInside(mlir::Value outer, mlir::Value depth, mlir::Value isValid) const;
+
+  Emitter &e;
+  Words words;
+  const TiledOperand &operand;
+  SharedTile tile;
+  llvm::SmallVector<Index> batch;
+  mlir::Value firstOuter, thread;
+  int64_t threads;
+};
+
+} // namespace tc::codegen::gpu
+
+#endif // TC_LIB_CODEGEN_GPU_SHAREDTILE_H

@@ -1,0 +1,202 @@
+//===- TensorCores.cpp - instructions that multiply matrices, and what feeds them ---------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------------------------------------------------===//
+
+#include "GPU/TensorCores.h"
+
+#include "Common/EmitterHelpers.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace tc;
+using namespace tc::codegen;
+using namespace tc::codegen::gpu;
+
+namespace {
+
+LLVM::LLVMPointerType pointerTo(MLIRContext *context, unsigned space) {
+  return LLVM::LLVMPointerType::get(context, space);
+}
+constexpr unsigned kGlobal = 1, kShared = 3;
+
+/// An instruction that MLIR or LLVM has no operation for; it keeps its place among others and memory accesses.
+Value assemble(Emitter &e, Type result, StringRef text, StringRef constraints, ValueRange operands) {
+  auto op = LLVM::InlineAsmOp::create(e.builder(), e.loc(), result ? TypeRange(result) : TypeRange(), operands, text,
+                                      constraints, /*has_side_effects=*/true, /*is_align_stack=*/false,
+                                      LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), /*operand_attrs=*/ArrayAttr());
+  return result ? op.getRes() : Value();
+}
+void assemble(Emitter &e, StringRef text) { assemble(e, Type(), text, "~{memory}", {}); }
+
+StringRef nameOf(Type element) { return element.isF32() ? "tf32" : element.isBF16() ? "bf16" : "f16"; }
+/// Steps of K of an instruction, of 32 bytes.
+std::string stepsOf(Type element) { return "k" + std::to_string(32 * 8 / element.getIntOrFloatBitWidth()); }
+
+} // namespace
+
+//===--- numbers
+//----------------------------------------------------------------------------------------------------===//
+
+Value Words::constant(int64_t value) const {
+  return arith::ConstantIntOp::create(e.builder(), e.loc(), e.builder().getI32Type(), value);
+}
+Value Words::add(Value a, Value b) const {
+  const auto x = constantOf(a), y = constantOf(b);
+  if (x && y)
+    return constant(*x + *y);
+  return arith::AddIOp::create(e.builder(), e.loc(), a, b);
+}
+Value Words::mul(Value a, int64_t b) const {
+  if (const auto x = constantOf(a))
+    return constant(*x * b);
+  return b == 1 ? a : Value(arith::MulIOp::create(e.builder(), e.loc(), a, constant(b)));
+}
+Value Words::div(Value a, int64_t by) const {
+  assert(llvm::isPowerOf2_64(by));
+  return by == 1 ? a : Value(arith::ShRUIOp::create(e.builder(), e.loc(), a, constant(llvm::Log2_64(by))));
+}
+Value Words::rem(Value a, int64_t by) const {
+  assert(llvm::isPowerOf2_64(by));
+  return arith::AndIOp::create(e.builder(), e.loc(), a, constant(by - 1));
+}
+Value Words::bitXor(Value a, Value b) const { return arith::XOrIOp::create(e.builder(), e.loc(), a, b); }
+Value Words::less(Value a, Value b) const {
+  return arith::CmpIOp::create(e.builder(), e.loc(), arith::CmpIPredicate::ult, a, b);
+}
+Value Words::select(Value condition, Value a, Value b) const {
+  return arith::SelectOp::create(e.builder(), e.loc(), condition, a, b);
+}
+Value Words::wide(Value a) const { return arith::ExtUIOp::create(e.builder(), e.loc(), e.builder().getI64Type(), a); }
+
+Value tc::codegen::gpu::threadNumber(Emitter &e) {
+  return NVVM::ThreadIdXOp::create(e.builder(), e.loc(), e.builder().getI32Type());
+}
+
+//===--- shared memory
+//----------------------------------------------------------------------------------------------===//
+
+Value tc::codegen::gpu::dynamicShared(Emitter &e) {
+  OpBuilder &b = e.builder();
+  Operation *function = b.getInsertionBlock()->getParentOp();
+  while (!isa<LLVM::LLVMFuncOp>(function))
+    function = function->getParentOp();
+  const std::string symbol = (cast<LLVM::LLVMFuncOp>(function).getSymName() + "_shared").str();
+  auto global = dyn_cast_or_null<LLVM::GlobalOp>(SymbolTable::lookupSymbolIn(function->getParentOp(), symbol));
+  if (!global) {
+    OpBuilder top(function);
+    global = LLVM::GlobalOp::create(top, e.loc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false,
+                                    LLVM::Linkage::External, symbol, Attribute(), /*alignment=*/1024, kShared);
+  }
+  return LLVM::AddressOfOp::create(b, e.loc(), global);
+}
+
+Value tc::codegen::gpu::sharedAt(Emitter &e, Value pointer, Value bytes) {
+  return LLVM::GEPOp::create(e.builder(), e.loc(), pointer.getType(), e.builder().getI8Type(), pointer,
+                             ArrayRef<LLVM::GEPArg>{bytes});
+}
+
+void tc::codegen::gpu::copyAsync(Emitter &e, Value shared, Value global, Value isValid) {
+  OpBuilder &b = e.builder();
+  const Words w(e);
+  const Value from = LLVM::AddrSpaceCastOp::create(b, e.loc(), pointerTo(b.getContext(), kGlobal), global);
+  const Value bytes = isValid ? w.select(isValid, w.constant(16), w.constant(0)) : Value();
+  NVVM::CpAsyncOp::create(b, e.loc(), shared, from, b.getI32IntegerAttr(16),
+                          NVVM::LoadCacheModifierKindAttr::get(b.getContext(), NVVM::LoadCacheModifierKind::CG), bytes);
+}
+void tc::codegen::gpu::commitCopies(Emitter &e) { NVVM::CpAsyncCommitGroupOp::create(e.builder(), e.loc()); }
+void tc::codegen::gpu::waitForCopies(Emitter &e, int64_t pending) {
+  NVVM::CpAsyncWaitGroupOp::create(e.builder(), e.loc(), e.builder().getI32IntegerAttr(int32_t(pending)));
+}
+
+//===--- a warp's products
+//------------------------------------------------------------------------------------------===//
+
+SmallVector<Value> tc::codegen::gpu::loadMatrices(Emitter &e, Value shared, bool isTransposed) {
+  OpBuilder &b = e.builder();
+  auto words = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(4, b.getI32Type()));
+  const Value loaded =
+      assemble(e, words,
+               std::string("ldmatrix.sync.aligned.m8n8.x4") + (isTransposed ? ".trans" : "") +
+                   ".shared.b16 {$0, $1, $2, $3}, [$4];",
+               "=r,=r,=r,=r,r,~{memory}", LLVM::PtrToIntOp::create(b, e.loc(), b.getI32Type(), shared).getResult());
+  SmallVector<Value> matrices;
+  for (int64_t i = 0; i < 4; ++i)
+    matrices.push_back(LLVM::ExtractValueOp::create(b, e.loc(), loaded, ArrayRef<int64_t>{i}));
+  return matrices;
+}
+
+void tc::codegen::gpu::multiplyFragments(Emitter &e, Type element, ArrayRef<Value> a, ArrayRef<Value> b,
+                                         MutableArrayRef<Value> d) {
+  OpBuilder &builder = e.builder();
+  const Type f32 = builder.getF32Type();
+  SmallVector<Value> operands(a);
+  llvm::append_range(operands, b);
+  llvm::append_range(operands, d);
+  auto result = LLVM::LLVMStructType::getLiteral(builder.getContext(), SmallVector<Type>(4, f32));
+  const std::string type = nameOf(element).str();
+  // No side effects: the compiler may move it.
+  const Value sums =
+      LLVM::InlineAsmOp::create(builder, e.loc(), result, operands,
+                                "mma.sync.aligned.m16n8" + stepsOf(element) + ".row.col.f32." + type + "." + type +
+                                    ".f32 {$0, $1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$10, $11, $12, $13};",
+                                "=f,=f,=f,=f,r,r,r,r,r,r,f,f,f,f", /*has_side_effects=*/false,
+                                /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
+                                /*operand_attrs=*/ArrayAttr())
+          .getRes();
+  for (int64_t i = 0; i < 4; ++i)
+    d[i] = LLVM::ExtractValueOp::create(builder, e.loc(), sums, ArrayRef<int64_t>{i});
+}
+
+//===--- a warpgroup's products
+//-------------------------------------------------------------------------------------===//
+
+Value tc::codegen::gpu::describeTile(Emitter &e, Value shared, int64_t panelStride, int64_t pieceStride) {
+  // "Matrix descriptor": the address, the leading and the stride offset in 16 bytes from bits 0, 16 and 32; bits 62-63
+  // are 1 for lines of 128 bytes.
+  OpBuilder &b = e.builder();
+  const Words w(e);
+  const Value address = LLVM::PtrToIntOp::create(b, e.loc(), b.getI32Type(), shared);
+  const Value low = w.wide(w.div(w.rem(address, 1 << 18), 16));
+  const uint64_t rest = uint64_t(panelStride / 16) << 16 | uint64_t(pieceStride / 16) << 32 | uint64_t(1) << 62;
+  return arith::OrIOp::create(b, e.loc(), low, arith::ConstantIntOp::create(b, e.loc(), b.getI64Type(), int64_t(rest)));
+}
+
+void tc::codegen::gpu::multiplyTiles(Emitter &e, Type element, int64_t columns, Value a, bool aIsTransposed, Value b,
+                                     bool bIsTransposed, MutableArrayRef<Value> d, bool adds) {
+  OpBuilder &builder = e.builder();
+  const size_t count = d.size();
+  assert(int64_t(count) == columns / 2);
+  std::string text, constraints;
+  llvm::raw_string_ostream code(text), kinds(constraints);
+  code << "{ .reg .pred adds; setp.ne.b32 adds, " << int(adds) << ", 0; wgmma.mma_async.sync.aligned.m64n" << columns
+       << stepsOf(element) << ".f32." << nameOf(element) << '.' << nameOf(element) << " {";
+  for (size_t i = 0; i < count; ++i) {
+    code << (i ? ", $" : "$") << i;
+    kinds << "=f,";
+  }
+  code << "}, $" << 2 * count << ", $" << 2 * count + 1 << ", adds, 1, 1";
+  if (!element.isF32())
+    code << ", " << int(aIsTransposed) << ", " << int(bIsTransposed);
+  code << "; }";
+  for (size_t i = 0; i < count; ++i)
+    kinds << i << ',';
+  kinds << "l,l,~{memory}";
+  SmallVector<Value> operands(d.begin(), d.end());
+  operands.append({a, b});
+  const Value sums = assemble(
+      e, LLVM::LLVMStructType::getLiteral(builder.getContext(), SmallVector<Type>(count, builder.getF32Type())), text,
+      constraints, operands);
+  for (size_t i = 0; i < count; ++i)
+    d[i] = LLVM::ExtractValueOp::create(builder, e.loc(), sums, ArrayRef<int64_t>{int64_t(i)});
+}
+
+void tc::codegen::gpu::beginGroup(Emitter &e) { assemble(e, "wgmma.fence.sync.aligned;"); }
+void tc::codegen::gpu::endGroup(Emitter &e) { assemble(e, "wgmma.commit_group.sync.aligned;"); }
+void tc::codegen::gpu::waitForGroups(Emitter &e, int64_t pending) {
+  assemble(e, "wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";");
+}
+void tc::codegen::gpu::fenceForTensorCores(Emitter &e) { assemble(e, "fence.proxy.async.shared::cta;"); }
