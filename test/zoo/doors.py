@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The same model through all doors: model.onnx, model.pt2 and model.pt of full exports.
 
-usage: doors.py BIN ZOO [--models NAME ...] [--doors onnx pt2 pt] [--cpu x86-64-v3] [--jobs 1]
+usage: doors.py BIN ZOO [--models NAME ...] [--doors onnx pt2 pt] [--cpu x86-64-v3] [--jobs 1] [--rounds 0]
 
 ZOO is a folder that make_zoo.py made. Each archive must compile and agree with outputs.npz (max|a-b| <= 2e-5 max|b|) with one thread
 and with two; models of unknown sizes do so at three other sizes, too, whose references reference.py makes from model.onnx in float64.
 The table has the kernels and compile times of each door beside ONNX's: kernels may differ by 10 %, compile times by 1.2. Exit status 0:
-all that is right and within these; times count on a quiet machine alone, so they are told and fail nothing.
+all that is right and within these; times count on a quiet machine alone, so they are told and fail nothing. --rounds N also times runs with one
+thread: N rounds in which the doors take turns, and the median over the rounds of each door's time beside ONNX's.
 """
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -69,8 +71,24 @@ def test_door(options, folder, name, door, sets):
             code, text, _ = call(os.path.join(options.bin, "tc-run"), artifact, "--inputs", inputs, "--expect", outputs, "--max-rel", MAX_REL, "--threads", threads)
             if code:
                 wrong.append(f"{what or 'as exported'}, {threads} threads: tc-run exited with {code}: {text[-200:]}")
-    os.remove(artifact)
     return kernels, seconds, "; ".join(wrong)
+
+
+def time_runs(options, folder, name, doors):
+    """Ratios of run times to ONNX's: what slows the machine for a while slows all doors of a round, and each goes first in turn."""
+    inputs, rounds = os.path.join(options.zoo, name, "inputs.npz"), []
+    for i in range(options.rounds):
+        times = {}
+        for door in doors[i % len(doors) :] + doors[: i % len(doors)]:
+            code, text, _ = call(os.path.join(options.bin, "tc-run"), os.path.join(folder, door + ".bin"), "--inputs", inputs, "--threads", 1,
+                                 f"--benchmark={options.seconds}", "--json", "-")  # fmt: skip
+            if code:
+                return f"tc-run exited with {code}: {text[-200:]}"
+            times[door] = json.loads(text)["median_us"]
+        rounds.append(times)
+    fastest = min(times["onnx"] for times in rounds)
+    ratios = {door: statistics.median(times[door] / times["onnx"] for times in rounds) for door in doors if door != "onnx"}
+    return f"onnx {fastest:.0f} us; " + ", ".join(f"{door} {ratio:.3f}" for door, ratio in ratios.items())
 
 
 def main():
@@ -81,13 +99,15 @@ def main():
     parser.add_argument("--doors", nargs="+", default=["onnx", "pt2", "pt"], choices=["onnx", "pt2", "pt"])
     parser.add_argument("--cpu", default="x86-64-v3")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=0.2, help="of each run that is timed")
     options = parser.parse_args()
     passed = failed = 0
     print("model door kernels seconds what")
     for name in options.models or sorted(os.listdir(options.zoo)):
         source, onnxs = os.path.join(options.zoo, name), None
         with tempfile.TemporaryDirectory(prefix="tc-doors-") as folder:
-            sets = other_sizes(options, name, folder)
+            sets, compiled = other_sizes(options, name, folder), []
             for door in options.doors:
                 if not os.path.exists(os.path.join(source, "model." + door)):
                     continue
@@ -98,6 +118,9 @@ def main():
                 print(f"{name} {door} {kernels or '-'} {seconds:.1f}{ratio} {'FAILED: ' + what if what else 'right'}", flush=True)
                 onnxs = (kernels, seconds) if door == "onnx" and kernels is not None else onnxs
                 passed, failed = passed + (not what), failed + bool(what)
+                compiled += [door] if kernels is not None else []
+            if options.rounds and len(compiled) > 1 and compiled[0] == "onnx":
+                print(f"{name} run time: {time_runs(options, folder, name, compiled)}", flush=True)
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0
 

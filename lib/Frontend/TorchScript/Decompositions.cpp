@@ -52,16 +52,27 @@ struct Attention {
 };
 
 PyValue Attention::operator()(Chain &call, Values qkv, PyValue *weights) const {
-  PyValue parameters = call("chunk", {weight, PyValue::ofInt(3), PyValue::ofInt(0)});
-  PyValue biases = bias.isNone() ? PyValue() : call("chunk", {bias, PyValue::ofInt(3), PyValue::ofInt(0)});
   std::vector<PyValue> parts;
-  const int64_t each = width.integer / heads.integer;
-  for (size_t i = 0; i < 3 && !call.hasFailed(); ++i) {
-    PyValue projected =
-        call("linear", {qkv[i], parameters.held->items[i], bias.isNone() ? PyValue() : biases.held->items[i]});
-    PyValue split = call(
-        "reshape", {projected, call.sizes({call.size(qkv[i], 0), call.size(qkv[i], 1), heads, PyValue::ofInt(each)})});
-    parts.push_back(call("transpose", {split, PyValue::ofInt(1), PyValue::ofInt(2)}));
+  const int64_t all = width.integer, each = all / heads.integer;
+  // What is projected from one tensor is one product, as it is where PyTorch writes the layer out.
+  for (size_t first = 0, last = 0; first < 3 && !call.hasFailed(); first = last) {
+    do
+      ++last;
+    while (last < 3 && qkv[last].graph && qkv[last].graph == qkv[first].graph);
+    const int64_t count = int64_t(last - first);
+    auto ofParts = [&](const PyValue &rows) {
+      if (count == 3 || rows.isNone())
+        return rows;
+      return call("narrow",
+                  {rows, PyValue::ofInt(0), PyValue::ofInt(int64_t(first) * all), PyValue::ofInt(count * all)});
+    };
+    PyValue projected = call("linear", {qkv[first], ofParts(weight), ofParts(bias)});
+    PyValue split = call("reshape", {projected, call.sizes({call.size(qkv[first], 0), call.size(qkv[first], 1),
+                                                            PyValue::ofInt(count), heads, PyValue::ofInt(each)})});
+    for (int64_t i = 0; i < count; ++i) {
+      PyValue part = call("select", {split, PyValue::ofInt(2), PyValue::ofInt(i)});
+      parts.push_back(call("transpose", {part, PyValue::ofInt(1), PyValue::ofInt(2)}));
+    }
   }
   if (call.hasFailed())
     return PyValue();

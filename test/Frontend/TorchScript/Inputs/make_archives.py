@@ -163,6 +163,18 @@ class Attend(nn.Module):
         return a, weights, b, each, self.encode(x, src_key_padding_mask=y)
 
 
+class Projected(nn.Module):
+    """Fused attention whose queries, keys and values are the same tensor or others."""
+    def __init__(self):
+        super().__init__()
+        self.attend = nn.MultiheadAttention(4, 2, batch_first=True)
+
+    def forward(self, x, y):
+        a = self.attend
+        return tuple(torch._native_multi_head_attention(*qkv, 4, 2, a.in_proj_weight, a.in_proj_bias, a.out_proj.weight, a.out_proj.bias, need_weights=False)[0]
+                     for qkv in ((x, x, x), (x, y, y), (x, x, y), (x, y, x)))  # fmt: skip
+
+
 class Unpacked(nn.Module):
     """As many names as were found when it was traced."""
     def forward(self, x):
@@ -191,3 +203,4 @@ padding = torch.tensor([[False, False, True], [False, True, True]])
 write("attend", torch.jit.trace(Attend().eval(), (R(2, 3, 4), padding), check_trace=False), [R(2, 3, 4), padding])
 x = torch.tensor([[1.0, 2.0], [-3.0, 1.0], [0.5, 0.25]])
 write("unpacked", torch.jit.trace(Unpacked(), x, check_trace=False), [x])
+write("projected", torch.jit.trace(Projected().eval(), (R(2, 3, 4), R(2, 3, 4)), check_trace=False), [R(2, 3, 4), R(2, 3, 4)])
