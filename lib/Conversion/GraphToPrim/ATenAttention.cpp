@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "ATenSupport.h"
+#include "Dropout.h"
 #include "OpRegistry.h"
 
 #include <cmath>
@@ -66,6 +67,26 @@ Value causalMask(PrimBuilder &b, Type type, AffineExpr queries, AffineExpr keys)
   return b.select(isSeen, b.splat(type, sizes, 0), b.splat(type, sizes, -INFINITY));
 }
 
+/// softmax(q k^T scale + mask), of which weights are left out at random, times v; of matrices in a batch. `mask`: of
+/// the scores' sizes, or null.
+Value attendWithDropout(NodeContext &ctx, Value query, Value key, Value value, Value mask, double scale, double p) {
+  PrimBuilder &b = ctx.b;
+  const Type type = b.elementOf(query), compute = b.accumulatorOf(type);
+  const int64_t rank = b.rankOf(query);
+  const SmallVector<int64_t> batch = llvm::to_vector(llvm::seq<int64_t>(0, rank - 2));
+  auto wide = [&](Value x) { return b.convert(x, compute); };
+  Value scores = DotGeneralOp::create(b, wide(query), wide(key), batch, batch, ArrayRef<int64_t>{rank - 1},
+                                      ArrayRef<int64_t>{rank - 1});
+  scores = b.binary<MulOp>(scores, scale);
+  if (mask)
+    scores = b.add(scores, wide(mask));
+  Value weights = SoftmaxOp::create(b, scores.getType(), scores, rank - 1, /*log=*/false);
+  weights = applyDropout(b, weights, emitKept(ctx, getSizes(weights), p), p);
+  Value y = DotGeneralOp::create(b, weights, wide(value), batch, batch, ArrayRef<int64_t>{rank - 1},
+                                 ArrayRef<int64_t>{rank - 2});
+  return b.convert(y, type);
+}
+
 LogicalResult attention(NodeContext &ctx) {
   Call c(ctx);
   PrimBuilder &b = ctx.b;
@@ -77,8 +98,9 @@ LogicalResult attention(NodeContext &ctx) {
   if (!b.isFloat(query) || b.elementOf(key) != type || b.elementOf(value) != type)
     return ctx.invalid("query, key and value must be floats of one type, but are " + describe(query) + ", " +
                        describe(key) + " and " + describe(value));
-  if (c.number("dropout_p", 0) != 0)
-    return ctx.unsupported("with dropout is not supported; export the model after model.eval()");
+  const double dropout = c.number("dropout_p", 0);
+  if (failed(checkProbability(ctx, dropout, "dropout_p")))
+    return failure();
   for (Value v : {query, key, value})
     if (b.rankOf(v) < 2)
       return ctx.invalid("query, key and value have two dims or more, but one is " + describe(v));
@@ -158,9 +180,15 @@ LogicalResult attention(NodeContext &ctx) {
       return failure();
     mask = *spread;
   }
-  Value y = AttentionOp::create(b, makeType(compute, sizes), *wideQuery, *wideKey, *wideValue, mask,
-                                b.getF64FloatAttr(scale), isCausal ? b.getUnitAttr() : UnitAttr(),
-                                /*zeroNan=*/UnitAttr());
+  Value y;
+  if (dropout != 0) {
+    if (isCausal)
+      mask = b.broadcastTo(causalMask(b, compute, queries, keys), scores);
+    y = attendWithDropout(ctx, *wideQuery, *wideKey, *wideValue, mask, scale, dropout);
+  } else {
+    y = AttentionOp::create(b, makeType(compute, sizes), *wideQuery, *wideKey, *wideValue, mask,
+                            b.getF64FloatAttr(scale), isCausal ? b.getUnitAttr() : UnitAttr(), /*zeroNan=*/UnitAttr());
+  }
   if (isBlind)
     y = b.select(b.broadcastTo(isBlind, sizes), b.binary<MulOp>(y, 0), y);
   y = b.convert(y, type);

@@ -11,6 +11,7 @@
 
 #include "ATenSupport.h"
 #include "OpRegistry.h"
+#include "Random.h"
 #include "Shared.h"
 
 #include <cmath>
@@ -370,6 +371,13 @@ Value meanLeakyRelu(Call &c, Value x) {
   Value scaled = c.b.binary<MulOp>(x, (c.number("lower", 1.0 / 8) + c.number("upper", 1.0 / 3)) / 2);
   return c.b.select(c.b.compare(CompareKind::GE, x, 0), x, scaled);
 }
+/// The same in training: each element draws its slope.
+Value randomLeakyRelu(Call &c, Value x) {
+  PrimBuilder &b = c.b;
+  const double lower = c.number("lower", 1.0 / 8), upper = c.number("upper", 1.0 / 3);
+  Value slope = emitUniform(c.ctx, getSizes(x), cast<FloatType>(b.elementOf(x)), lower, upper);
+  return b.select(b.compare(CompareKind::GT, x, 0), x, b.mul(x, slope));
+}
 Value mish(Call &c, Value x) { return emitMish(c.b, x); }
 /// log(1 + exp(beta x)) / beta; x itself from the threshold on.
 Value softplus(Call &c, Value x) {
@@ -515,16 +523,6 @@ LogicalResult same(NodeContext &ctx) {
   return self ? ctx.result(self) : ctx.invalid("needs an operand");
 }
 
-/// Randomness in training is refused; what remains is the operand.
-LogicalResult dropout(NodeContext &ctx) {
-  Call c(ctx);
-  if (c.flag("train") && c.number("p", 0.5) != 0)
-    return ctx.unsupported("in training is not supported; export the model after model.eval()");
-  if (ctx.numResults() > 1 && c.tensor("input"))
-    (void)ctx.set(1, ctx.b.splat(ctx.b.getI1Type(), getSizes(c.tensor("input")), 1));
-  return same(ctx);
-}
-
 } // namespace
 
 void tc::populateATenFunctions(OpRegistrar &onOp) {
@@ -608,9 +606,7 @@ void tc::populateATenFunctions(OpRegistrar &onOp) {
   on({"hardshrink.default"}, activation(hardShrink));
   on({"log_sigmoid.default"}, activation(logSigmoid));
   on({"rrelu.default"}, [](NodeContext &ctx) -> LogicalResult {
-    if (Call(ctx).flag("training"))
-      return ctx.unsupported("in training is not supported; export the model after model.eval()");
-    return activation(meanLeakyRelu)(ctx);
+    return activation(Call(ctx).flag("training") ? randomLeakyRelu : meanLeakyRelu)(ctx);
   });
   on({"prelu.default"}, [](NodeContext &ctx) { return prelu(ctx, /*isKernel=*/false); });
   on({"_prelu_kernel.default"}, [](NodeContext &ctx) { return prelu(ctx, /*isKernel=*/true); });
@@ -619,7 +615,4 @@ void tc::populateATenFunctions(OpRegistrar &onOp) {
   on({"to.dtype", "to.dtype_layout", "to.device", "_to_copy.default"}, convertTo(), true);
   on({"to.other", "type_as.default"}, convertTo("other"), true);
   on({"copy.default"}, copy, true);
-  on({"dropout.default", "native_dropout.default", "alpha_dropout.default", "feature_dropout.default",
-      "feature_alpha_dropout.default"},
-     dropout);
 }

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------------------------------------------------===//
 
 #include "ATenSupport.h"
+#include "Dropout.h"
 #include "OpRegistry.h"
 
 using namespace mlir;
@@ -89,8 +90,9 @@ LogicalResult layers(NodeContext &ctx, Cell cell) {
   const int64_t count = c.integer("num_layers", 1), directions = c.flag("bidirectional") ? 2 : 1;
   const bool hasBiases = c.flag("has_biases", true), isBatchFirst = c.flag("batch_first");
   const size_t perLayer = hasBiases ? 4 : 2, gates = gateOrder(cell).size();
-  if (c.flag("train") && c.number("dropout", 0) != 0 && count > 1)
-    return ctx.unsupported("with dropout in training is not supported; export the model after model.eval()");
+  const double dropout = c.flag("train") && count > 1 ? c.number("dropout", 0) : 0;
+  if (failed(checkProbability(ctx, dropout, "dropout")))
+    return failure();
   if (count < 1 || states.size() != (cell == Cell::LSTM ? 2 : 1))
     return ctx.invalid("needs a layer, and the initial state");
   const bool isProjected = cell == Cell::LSTM && params.size() == size_t(count * directions) * (perLayer + 1);
@@ -105,6 +107,7 @@ LogicalResult layers(NodeContext &ctx, Cell cell) {
     return ctx.invalid("takes an input of rank 3, but got " + describe(*input));
   Value x = isBatchFirst ? b.transpose(*input, {1, 0, 2}) : *input;
   SmallVector<Value> lastHidden, lastCell;
+  Value kept; // by dropout, for each layer but the last
   for (int64_t layer = 0; layer < count; ++layer) {
     SmallVector<Value> input, recurrent, bias, projections, starts;
     const int64_t first = layer * directions;
@@ -163,6 +166,14 @@ LogicalResult layers(NodeContext &ctx, Cell cell) {
     // [T, D, B, H] -> [T, B, D * H]
     const Sizes sizes = getSizes((*results)[0]);
     x = b.reshape(b.transpose((*results)[0], {0, 2, 1, 3}), {sizes[0], sizes[2], simplifySize(sizes[1] * sizes[3])});
+    if (dropout != 0 && layer + 1 < count) {
+      // One draw for all layers, which differ by their place in it.
+      Sizes all = getSizes(x);
+      all.insert(all.begin(), b.size(count - 1));
+      if (!kept)
+        kept = emitKept(ctx, all, dropout);
+      x = applyDropout(b, x, b.take(kept, 0, layer), dropout);
+    }
     lastHidden.push_back((*results)[1]);
     if (cell == Cell::LSTM)
       lastCell.push_back((*results)[2]);

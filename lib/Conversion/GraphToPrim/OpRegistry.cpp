@@ -58,6 +58,7 @@ const OpRegistry &OpRegistry::get() {
     populateATenBackward(aten);
     populateATenContraction(aten);
     populateATenCreation(aten);
+    populateATenDropout(aten);
     populateATenElementwise(aten);
     populateATenFunctions(aten);
     populateATenIndexing(aten);

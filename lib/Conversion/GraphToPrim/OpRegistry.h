@@ -94,6 +94,7 @@ void populateATenBackward(OpRegistrar &onOp);
 void populateATenContraction(OpRegistrar &onOp);
 void populateATenControlFlow(OpRegistrar &onOp);
 void populateATenCreation(OpRegistrar &onOp);
+void populateATenDropout(OpRegistrar &onOp);
 void populateATenElementwise(OpRegistrar &onOp);
 void populateATenFunctions(OpRegistrar &onOp);
 void populateATenIndexing(OpRegistrar &onOp);

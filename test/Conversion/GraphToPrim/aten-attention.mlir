@@ -56,9 +56,9 @@ graph.func @grouped(%q: tensor<1x6x4x8xf32> {graph.name = "q"}, %k: tensor<1x2x5
 
 // -----
 
-// CHECK: node "dropout": aten.scaled_dot_product_attention.default (opset 1) with dropout is not supported; export the model after model.eval()
+// CHECK: node "dropout": aten.scaled_dot_product_attention.default (opset 1): dropout_p is a probability from 0 to 1, not 1.5
 graph.func @dropout(%q: tensor<1x2x4x8xf32> {graph.name = "q"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
-  %y = graph.node "aten":"scaled_dot_product_attention.default" opset 1(%q, %q, %q) {arg_names = ["query", "key", "value"], dropout_p = 0.5} : (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>) -> !tc.unknown loc("dropout")
+  %y = graph.node "aten":"scaled_dot_product_attention.default" opset 1(%q, %q, %q) {arg_names = ["query", "key", "value"], dropout_p = 1.5} : (tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>) -> !tc.unknown loc("dropout")
   graph.yield %y : !tc.unknown
 }
 

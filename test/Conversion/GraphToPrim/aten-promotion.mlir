@@ -163,14 +163,6 @@ graph.func @away() -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
 
 // -----
 
-// CHECK: node "training": aten.rrelu.default (opset 1){{.*}}in training is not supported; export the model after model.eval()
-graph.func @training(%a: tensor<2xf32> {graph.name = "a"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
-  %y = graph.node "aten":"rrelu.default" opset 1(%a) {arg_names = ["self"], training = true} : (tensor<2xf32>) -> !tc.unknown loc("training")
-  graph.yield %y : !tc.unknown
-}
-
-// -----
-
 // CHECK: node "classes": aten.cross_entropy_loss.default (opset 1){{.*}}needs equal sizes in dim 0
 graph.func @classes(%a: tensor<2x3xf32> {graph.name = "a"}, %b: tensor<4xi64> {graph.name = "b"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
   %y = graph.node "aten":"cross_entropy_loss.default" opset 1(%a, %b) {arg_names = ["self", "target"]} : (tensor<2x3xf32>, tensor<4xi64>) -> !tc.unknown loc("classes")

@@ -42,9 +42,9 @@ graph.func @count(%x: tensor<5x3x4xf32> {graph.name = "x"}, %h: tensor<1x3x2xf32
 
 // -----
 
-// CHECK: node "random": aten.gru.input (opset 1) with dropout in training is not supported; export the model after model.eval()
+// CHECK: node "random": aten.gru.input (opset 1): dropout is a probability from 0 to 1, not -0.1
 graph.func @random(%x: tensor<5x3x4xf32> {graph.name = "x"}, %h: tensor<2x3x2xf32> {graph.name = "h"}, %w: tensor<6x4xf32> {graph.name = "w"}, %r: tensor<6x2xf32> {graph.name = "r"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
-  %y = graph.node "aten":"gru.input" opset 1(%x, %h, %w, %r) {arg_names = ["input", "hx", "params.0", "params.1"], params.count = 2 : i64, has_biases = false, num_layers = 2 : i64, dropout = 0.1, train = true, bidirectional = false, batch_first = false} : (tensor<5x3x4xf32>, tensor<2x3x2xf32>, tensor<6x4xf32>, tensor<6x2xf32>) -> !tc.unknown loc("random")
+  %y = graph.node "aten":"gru.input" opset 1(%x, %h, %w, %r) {arg_names = ["input", "hx", "params.0", "params.1"], params.count = 2 : i64, has_biases = false, num_layers = 2 : i64, dropout = -0.1, train = true, bidirectional = false, batch_first = false} : (tensor<5x3x4xf32>, tensor<2x3x2xf32>, tensor<6x4xf32>, tensor<6x2xf32>) -> !tc.unknown loc("random")
   graph.yield %y : !tc.unknown
 }
 

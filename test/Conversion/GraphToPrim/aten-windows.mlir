@@ -60,14 +60,6 @@ graph.func @norm(%x: tensor<2x3xf32> {graph.name = "x"}, %m: tensor<3xf32> {grap
 
 // -----
 
-// CHECK: node "drop": aten.dropout.default (opset 1){{.*}}in training is not supported; export the model after model.eval()
-graph.func @drop(%x: tensor<2x3xf32> {graph.name = "x"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
-  %y = graph.node "aten":"dropout.default" opset 1(%x) {arg_names = ["input"], p = 0.5 : f64, train = true} : (tensor<2x3xf32>) -> !tc.unknown loc("drop")
-  graph.yield %y : !tc.unknown
-}
-
-// -----
-
 // In training, with what the operator would write as results: 9 numbers for each channel, whose variance is that of a sample.
 // IR-LABEL: func.func @functional
 // IR: prim.norm
