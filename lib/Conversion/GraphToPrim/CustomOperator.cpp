@@ -504,6 +504,10 @@ LogicalResult tc::convertCustomOperator(NodeContext &ctx, const CustomOperator &
   const Arguments arguments(ctx);
   if (StringRef unknown = arguments.findUnknown(custom); !unknown.empty())
     return ctx.invalid("has the tensor argument " + unknown + ", which its signature lacks");
+  // Archives do not say which arguments an operator of torch.library writes, but one without results does nothing else.
+  if (arguments.areNamed() && ctx.numResults() == 0)
+    return ctx.invalid("returns nothing, so that it can only write its arguments, which is not supported; have the "
+                       "operator return new values (mutates_args=()), and use these in the model");
   if (!arguments.areNamed() && ctx.numOperands() != custom.operands.size())
     return ctx.invalid("has " + Twine(ctx.numOperands()) + " operands, its signature " + Twine(custom.operands.size()));
   if (ctx.numResults() > custom.results.size())

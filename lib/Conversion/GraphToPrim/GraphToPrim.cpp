@@ -80,6 +80,9 @@ std::string describeUnknown(graph::NodeOp node) {
       known.push_back(entry.first.second);
   // Names with dots are not typed by hand, and differ little from overload to overload.
   std::string meant = node.getOpType().contains('.') ? "" : didYouMean(node.getOpType().str(), known);
+  if (node.getDomain() == "higher_order" && node.getOpType().starts_with("auto_functionalized"))
+    return "is not supported: it calls an operator that writes its arguments; have the operator return new values "
+           "(mutates_args=()), and use these in the model";
   if (node.getDomain() == "higher_order")
     return "is not supported: it has a meaning only where PyTorch runs; cond, while_loop, scan and map are supported";
   return "is not supported" + meant + "; tc-inspect --operators lists what is" +

@@ -1,5 +1,5 @@
 // Proves: nodes that name their arguments, as PyTorch's do, meet a signature by name, whatever the order; sizes that only the run knows
-// are attributes all the same; what the signature lacks is refused.
+// are attributes all the same; what the signature lacks, and operators that write their arguments, are refused.
 // RUN: not tc-opt %s -tc-convert-graph-to-prim=custom-op=%S/Inputs/torch-operators.json -split-input-file 2>%t | FileCheck %s
 // RUN: FileCheck %s --check-prefix=ERROR --input-file=%t
 
@@ -27,5 +27,21 @@ graph.func @unknown(%x: tensor<?x3xf32> {graph.name = "x"}) -> !tc.unknown attri
 // ERROR: my.blend.default (opset 1): operand 1 (y) is absent
 graph.func @absent(%x: tensor<?x3xf32> {graph.name = "x"}) -> !tc.unknown attributes {opsets = {my = 1 : i64}} {
   %z = graph.node "my":"blend.default" opset 1(%x) {arg_names = ["x"]} : (tensor<?x3xf32>) -> !tc.unknown
+  graph.yield %z : !tc.unknown
+}
+
+// -----
+
+// ERROR: my.blend.default (opset 1): returns nothing, so that it can only write its arguments, which is not supported; have the operator return new values
+graph.func @nothing(%x: tensor<?x3xf32> {graph.name = "x"}, %y: tensor<?xf32> {graph.name = "y"}) -> tensor<?x3xf32> attributes {opsets = {my = 1 : i64}} {
+  graph.node "my":"blend.default" opset 1(%x, %y) {arg_names = ["x", "y"]} : (tensor<?x3xf32>, tensor<?xf32>) -> ()
+  graph.yield %x : tensor<?x3xf32>
+}
+
+// -----
+
+// ERROR: higher_order.auto_functionalized_v2 (opset 1) is not supported: it calls an operator that writes its arguments; have the operator return new values
+graph.func @functionalized(%x: tensor<?x3xf32> {graph.name = "x"}) -> !tc.unknown attributes {opsets = {higher_order = 1 : i64}} {
+  %z = graph.node "higher_order":"auto_functionalized_v2" opset 1(%x) {arg_names = ["_all_bases.0"]} : (tensor<?x3xf32>) -> !tc.unknown
   graph.yield %z : !tc.unknown
 }
