@@ -50,6 +50,7 @@ public:
   ConversionOracle(graph::FuncOp function, const GraphToPrimOptions &options) : types(function, options) {}
   llvm::Expected<RankedTensorType> getType(Value value) override { return types.getType(value); }
   std::optional<int64_t> getInteger(Value value) override { return types.getInteger(value); }
+  void forgetNumbers(Value value) override { types.forgetNumbers(value); }
 
 private:
   GraphTypes types;

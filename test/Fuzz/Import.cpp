@@ -381,6 +381,7 @@ public:
   explicit Oracle(mlir::Operation *function) : types(mlir::cast<tc::graph::FuncOp>(function), {}) {}
   llvm::Expected<mlir::RankedTensorType> getType(mlir::Value value) override { return types.getType(value); }
   std::optional<int64_t> getInteger(mlir::Value value) override { return types.getInteger(value); }
+  void forgetNumbers(mlir::Value value) override { types.forgetNumbers(value); }
 
 private:
   tc::GraphTypes types;

@@ -33,6 +33,8 @@ public:
   virtual llvm::Expected<mlir::RankedTensorType> getType(mlir::Value value) = 0;
   /// The number that a tensor of one integer or bool holds, where it does not depend on data.
   virtual std::optional<int64_t> getInteger(mlir::Value value) = 0;
+  /// A tensor was written: what it held before says nothing of what it holds from now on.
+  virtual void forgetNumbers(mlir::Value value) = 0;
 };
 
 /// `function` is a graph.func whose arguments have their types and names.

@@ -46,6 +46,8 @@ public:
   void addArguments(graph::FuncOp source, mlir::Block &block);
   /// Converts what a value needs. Null where that fails; then a diagnostic or the report says why.
   mlir::Value convertValue(mlir::Value graphValue);
+  /// From now on the value is one that nothing is known of but its type.
+  void replaceByArgument(mlir::Value graphValue, mlir::Block &block);
   IntValues &getInts() { return ints; }
   void forgetReport() {
     report = {};

@@ -93,6 +93,12 @@ Value Converter::convertValue(Value graphValue) {
   return values.lookup(graphValue);
 }
 
+void Converter::replaceByArgument(Value graphValue, Block &block) {
+  Value &known = values[graphValue];
+  if (known)
+    known = block.addArgument(known.getType(), known.getLoc());
+}
+
 struct GraphTypes::State {
   State(graph::FuncOp source, const GraphToPrimOptions &given)
       : options(given),
@@ -134,6 +140,16 @@ llvm::Expected<RankedTensorType> GraphTypes::getType(Value value) {
   return llvm::createStringError(said.empty() ? "branches that data decide give a value of two ranks, which the code "
                                                 "asks for; give both one rank, or export the model with torch.export"
                                               : said);
+}
+
+void GraphTypes::forgetNumbers(Value value) {
+  llvm::Expected<RankedTensorType> type = getType(value);
+  if (!type) {
+    llvm::consumeError(type.takeError());
+    return;
+  }
+  if (isa<IntegerType>(type->getElementType())) // floats are no sizes
+    state->converter.replaceByArgument(value, state->function->getBody().front());
 }
 
 std::optional<int64_t> GraphTypes::getInteger(Value value) {

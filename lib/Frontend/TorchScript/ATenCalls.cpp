@@ -608,6 +608,19 @@ std::optional<int64_t> ATenCall::countResults(llvm::ArrayRef<Result> args) {
   return std::nullopt;
 }
 
+/// A number that stood as a tensor is from now on what the graph computes: all that hold it see the first operand.
+static void forgetNumber(const PyValue &tensor, graph::NodeOp node) {
+  const PyValue *known = knownNumber(tensor);
+  if (!known)
+    return;
+  const Kind kind = known->is(Kind::Float) || known->is(Kind::SymFloat) ? Kind::SymFloat
+                    : known->is(Kind::Bool) || known->is(Kind::SymBool) ? Kind::SymBool
+                                                                        : Kind::SymInt;
+  tensor.held->items.clear();
+  if (!tensor.graph)
+    tensor.held->items = {PyValue::ofGraph(kind, node.getInputs()[0])};
+}
+
 Result ATenCall::emit(llvm::ArrayRef<Result> args) {
   for (auto [argument, value] : llvm::zip_equal(schema.arguments, args))
     if (value && !addArgument(argument, *value))
@@ -653,12 +666,14 @@ Result ATenCall::emit(llvm::ArrayRef<Result> args) {
       continue;
     if (argument.isWritten()) {
       in.hasWrites = true;
-      if (value->held)
-        value->held->items.resize(value->isTensor() ? 0 : value->held->items.size());
-      if (value->isTensor())
-        in.uncheckedWrites.push_back(value->graph ? value->graph : node.getInputs()[0]);
-    } else if (argument.type.findAlias() && value->isTensor() && value->held) {
-      value->held->items.clear(); // its number may be written through the other name
+      if (!value->isTensor())
+        continue;
+      forgetNumber(*value, node);
+      in.uncheckedWrites.push_back(value->graph ? value->graph : node.getInputs()[0]);
+      if (in.oracle)
+        in.oracle->forgetNumbers(in.uncheckedWrites.back());
+    } else if (argument.type.findAlias() && value->isTensor()) {
+      forgetNumber(*value, node); // it may be written through the other name
     }
   }
   std::vector<PyValue> results;
@@ -734,6 +749,17 @@ static Result foldKnown(Interpreter &in, StringRef name, Values args, NamedValue
 Result Interpreter::callATen(StringRef name, Values args, NamedValues named, Position at) {
   if (Result known = foldKnown(*this, name, args, named, at); known || hasFailed() || hasRaised())
     return known;
+  // A number that stands as a tensor, by which traces count: all that hold the tensor see it change.
+  if (name.ends_with("_") && !args.empty() && args[0].isTensor() && !args[0].graph && knownNumber(args[0])) {
+    Result number = foldKnown(*this, name.drop_back(), args, named, at);
+    if (hasFailed() || hasRaised())
+      return std::nullopt;
+    if (number) {
+      const PyValue *known = knownNumber(*number);
+      args[0].held->items = {known ? *known : PyValue::ofGraph(Kind::SymInt, number->graph)};
+      return args[0];
+    }
+  }
   StringRef domain = "aten", type = name;
   if (name.contains("::"))
     std::tie(domain, type) = name.split("::");

@@ -31,6 +31,8 @@ public:
   llvm::Expected<mlir::RankedTensorType> getType(mlir::Value value);
   /// The number in a tensor of one integer or bool, where it depends on sizes and constants that are known.
   std::optional<int64_t> getInteger(mlir::Value value);
+  /// The tensor was written: its numbers are not known to nodes that are asked for from now on.
+  void forgetNumbers(mlir::Value value);
 
 private:
   struct State;

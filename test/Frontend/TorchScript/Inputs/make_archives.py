@@ -184,6 +184,15 @@ class Unpacked(nn.Module):
         return total
 
 
+class Counted(nn.Module):
+    """Sizes that change in place, which a trace holds as tensors."""
+    def forward(self, x):
+        b = x.shape[0]
+        y = x.reshape(b, -1)
+        b *= 2
+        return y, x.reshape(b, -1) * b
+
+
 R = torch.randn
 write("traced", torch.jit.trace(MLP().eval(), R(2, 4)), [R(2, 4)])
 write("scripted", torch.jit.script(MLP().eval()), [R(2, 4)])
@@ -204,3 +213,4 @@ write("attend", torch.jit.trace(Attend().eval(), (R(2, 3, 4), padding), check_tr
 x = torch.tensor([[1.0, 2.0], [-3.0, 1.0], [0.5, 0.25]])
 write("unpacked", torch.jit.trace(Unpacked(), x, check_trace=False), [x])
 write("projected", torch.jit.trace(Projected().eval(), (R(2, 3, 4), R(2, 3, 4)), check_trace=False), [R(2, 3, 4), R(2, 3, 4)])
+write("counted", torch.jit.trace(Counted(), R(2, 4), check_trace=False), [R(2, 4)])
