@@ -463,6 +463,9 @@ LogicalResult prelu(NodeContext &ctx, bool isKernel) {
     Sizes channels(sizes.size(), b.size(1));
     channels[1] = getSizes(slope)[0];
     slope = b.reshape(slope, channels);
+  } else if (!isKernel && sizes.empty() && getSizes(slope) == Sizes{b.size(1)}) {
+    // One variable takes a weight of one element.
+    slope = b.reshape(slope, {});
   }
   FailureOr<Value> wide = ctx.broadcastOnto(b.convert(slope, b.elementOf(*self)), sizes);
   if (failed(wide))
