@@ -257,7 +257,9 @@ def make_sample(torch, op, dtype, number, sample):
     record["outputs"] = [(*to_array(torch, t)[:2], b"") if is_random else to_array(torch, t) for t in wanted]
     if not wanted:  # item
         result = module(*[t.clone() for t in tensors])
-        record["outputs"] = [("number", [], struct.pack("<d", result))] if is_number(result) else []
+        if not is_number(result):
+            return "neither a tensor nor a number"
+        record["outputs"] = [("number", [], struct.pack("<d", result))]
     if others:
         record["others"] = [to_array(torch, t) for t in others]
     for door, make in (("pt2", exported), ("pt", traced)):

@@ -403,6 +403,8 @@ FailureOr<Value> covariance(Call &c, Value self, int64_t correction, Value count
   Value x = b.convert(self, wide);
   const Sizes sizes = getSizes(x);
   AffineExpr n = sizes[1];
+  // Sums of weights are f64: what is divided by is a difference of them, which may be small.
+  const Type exact = b.getF64Type();
   Value weight;
   for (Value v : {counts, weights}) {
     if (!v)
@@ -410,25 +412,24 @@ FailureOr<Value> covariance(Call &c, Value self, int64_t correction, Value count
     FailureOr<Value> same = ctx.castSizes(v, {n});
     if (failed(same))
       return failure();
-    Value own = b.convert(*same, wide);
+    Value own = b.convert(*same, exact);
     weight = weight ? b.mul(weight, own) : own;
   }
-  Value sum = weight ? b.reduce(ReduceKind::Sum, weight, {0}) : b.convert(b.sizeValue(n), wide);
-  Value weighted = weight ? b.mul(x, b.broadcastInDims(weight, sizes, {1})) : x;
-  Value mean = b.reduce(ReduceKind::Sum, weighted, {1});
-  mean = b.div(mean, b.broadcastTo(sum, getSizes(mean)));
+  Value sum = weight ? b.reduce(ReduceKind::Sum, weight, {0}) : b.convert(b.sizeValue(n), exact);
+  Value spread = weight ? b.broadcastInDims(b.convert(weight, wide), sizes, {1}) : Value();
+  Value mean = b.reduce(ReduceKind::Sum, weight ? b.mul(x, spread) : x, {1});
+  mean = b.div(mean, b.broadcastTo(b.convert(sum, wide), getSizes(mean)));
   Value centred = b.sub(x, b.broadcastInDims(mean, sizes, {0}));
   // What is divided by: the sum of weights, less the correction.
   Value norm;
   if (!weight || correction == 0 || !weights) {
-    norm = b.sub(sum, b.scalar(wide, double(correction)));
+    norm = b.sub(sum, b.scalar(exact, double(correction)));
   } else {
-    Value own = b.convert(weights, wide);
-    Value squares = b.reduce(ReduceKind::Sum, b.mul(weight, own), {0});
+    Value squares = b.reduce(ReduceKind::Sum, b.mul(weight, b.convert(weights, exact)), {0});
     norm = b.sub(sum, b.binary<MulOp>(b.div(squares, sum), double(correction)));
   }
-  norm = b.binary<MaxOp>(norm, 0);
-  Value right = weight ? b.mul(centred, b.broadcastInDims(weight, sizes, {1})) : centred;
+  norm = b.convert(b.binary<MaxOp>(norm, 0), wide);
+  Value right = weight ? b.mul(centred, spread) : centred;
   FailureOr<Value> value = emitMatMul(ctx, centred, b.transpose(right, {1, 0}));
   if (failed(value))
     return failure();

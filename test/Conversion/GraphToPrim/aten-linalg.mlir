@@ -50,3 +50,15 @@ graph.func @half(%x: tensor<4x4xf16> {graph.name = "x"}) -> !tc.unknown attribut
   %y = graph.node "aten":"linalg_det.default" opset 10(%x) {arg_names = ["A"]} : (tensor<4x4xf16>) -> !tc.unknown
   graph.yield %y : !tc.unknown
 }
+
+// -----
+
+// Sums of weights are f64: a covariance is divided by their difference, which may be small.
+// CHECK-LABEL: func.func @weighted
+// CHECK: prim.reduce sum {{.*}} : tensor<5xf64> -> tensor<f64>
+// CHECK: prim.sub {{.*}} : tensor<f64>
+// CHECK: prim.dot_general {{.*}} -> tensor<2x2xf32>
+graph.func @weighted(%x: tensor<2x5xf32> {graph.name = "x"}, %w: tensor<5xf32> {graph.name = "w"}) -> tensor<2x2xf32> attributes {opsets = {aten = 10 : i64}} {
+  %y = graph.node "aten":"cov.default" opset 10(%x, %w) {arg_names = ["self", "aweights"]} : (tensor<2x5xf32>, tensor<5xf32>) -> tensor<2x2xf32>
+  graph.yield %y : tensor<2x2xf32>
+}
