@@ -44,7 +44,8 @@ static std::optional<std::pair<SmallVector<int64_t>, SmallVector<int64_t>>> getR
   if (!conv)
     return std::nullopt;
   SmallVector<int64_t> sizes;
-  for (AffineExpr size : ArrayRef(prim::getSizes(conv.getFilter())).take_front(conv.getStrides().size()))
+  const SmallVector<AffineExpr> filter = prim::getSizes(conv.getFilter());
+  for (AffineExpr size : ArrayRef(filter).take_front(conv.getStrides().size()))
     sizes.push_back(prim::getConstantSize(size).value_or(1));
   return std::pair(sizes, SmallVector<int64_t>(conv.getStrides()));
 }

@@ -11,6 +11,7 @@
 
 #include "Loop.h"
 #include "Pickle.h"
+#include "TorchCode.h"
 #include "Zip.h"
 
 #include "tc/Autotune/Database.h"
@@ -354,6 +355,46 @@ void mutateSaved(std::string &bytes, Random &random) {
   bytes = writeZip(members);
 }
 
+/// Operators and expressions of sizes of a program, which text seldom hits.
+void mutateProgram(std::string &text, Random &random) {
+  Json json = tc::parseJson(text.data(), text.size());
+  std::vector<Json *> all, words;
+  if (!json.is_discarded())
+    collect(json, all);
+  const bool isOperator = pick(random, 2) != 0;
+  for (Json *value : all)
+    if (value->is_string()) {
+      const auto &word = value->get_ref<const std::string &>();
+      if (isOperator == llvm::StringRef(word).starts_with("torch.ops."))
+        words.push_back(value);
+    }
+  if (words.empty())
+    return;
+  Json &word = *words[pick(random, words.size())];
+  if (isOperator)
+    word = "torch.ops." + anyOperator(random);
+  else if (pick(random, 2))
+    word = sizeExpression(random);
+  else
+    word = Json(*words[pick(random, words.size())]);
+  text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// Sizes that are numbers become expressions of sizes.
+void openSizes(std::string &text, Random &random) {
+  Json json = tc::parseJson(text.data(), text.size());
+  std::vector<Json *> all, sizes;
+  if (!json.is_discarded())
+    collect(json, all);
+  for (Json *value : all)
+    if (value->is_object() && value->size() == 1 && (value->contains("as_int") || value->contains("as_expr")))
+      sizes.push_back(value);
+  for (uint64_t n = sizes.empty() ? 0 : 1 + pick(random, 4); n--;)
+    *sizes[pick(random, sizes.size())] = {
+        {"as_expr", {{"expr_str", sizeExpression(random)}, {"hint", {{"as_int", 2}}}}}};
+  text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 void mutatePt2(std::string &bytes, const std::vector<std::string> &corpus, Random &random) {
   Members members = readZip(bytes);
   if (members.empty() || pick(random, 32) == 0)
@@ -361,9 +402,12 @@ void mutatePt2(std::string &bytes, const std::vector<std::string> &corpus, Rando
   for (auto &[name, data] : members) {
     const llvm::StringRef member = name;
     if (member.contains("models/") || member.ends_with("program.json") ||
-        (member.ends_with(".json") && pick(random, 4) == 0))
-      mutateJsonText(data, corpus, random);
-    else if (llvm::StringRef(data).starts_with("PK") && pick(random, 2) == 0)
+        (member.ends_with(".json") && pick(random, 4) == 0)) {
+      const uint64_t way = pick(random, 4);
+      way == 0   ? mutateProgram(data, random)
+      : way == 1 ? openSizes(data, random)
+                 : mutateJsonText(data, corpus, random);
+    } else if (llvm::StringRef(data).starts_with("PK") && pick(random, 2) == 0)
       mutateSaved(data, random);
   }
   if (pick(random, 8) == 0) {
@@ -387,61 +431,70 @@ private:
   tc::GraphTypes types;
 };
 
-/// Code by lines and words, pickles and all else by bytes.
-void mutateCode(std::string &text, Random &random) {
-  auto word = [&] {
-    size_t at = pick(random, text.size()), end = at;
-    while (at > 0 && llvm::isAlnum(text[at - 1]))
-      --at;
-    while (end < text.size() && llvm::isAlnum(text[end]))
-      ++end;
-    return std::pair(at, std::max<size_t>(end - at, 1));
-  };
-  static const char *const kWords[] = {"None",    "True",  "-1",    "0",       "9223372036854775807",
-                                       "inf",     "[]",    "(x, )", "x",       "self",
-                                       "1.5",     "torch", "\"a\"", "{}",      "int",
-                                       "Tensor",  "size",  "len",   "view",    "split",
-                                       "getattr", "==",    "if",    "return x"};
-  for (uint64_t n = 1 + pick(random, 3); n-- && !text.empty();) {
-    auto [at, length] = word();
-    switch (pick(random, 4)) {
-    case 0:
-      text.replace(at, length, kWords[pick(random, std::size(kWords))]);
-      break;
-    case 1: { // another word of the text
-      auto [from, size] = word();
-      text.replace(at, length, text.substr(from, size));
-      break;
-    }
-    case 2: { // a line away, or twice
-      size_t begin = text.rfind('\n', at), end = text.find('\n', at);
-      begin = begin == std::string::npos ? 0 : begin;
-      end = end == std::string::npos ? text.size() : end;
-      const std::string line = text.substr(begin, end - begin);
-      pick(random, 2) ? text.erase(begin, end - begin) : text.insert(begin, line);
-      break;
-    }
-    default:
-      text.erase(at, length);
-    }
-  }
+/// The code of another archive of the corpus.
+std::string codeOf(const std::string &bytes) {
+  for (auto &[name, data] : readZip(bytes))
+    if (llvm::StringRef(name).ends_with(".py"))
+      return data;
+  return "";
 }
 
-void mutatePt(std::string &bytes, const std::vector<std::string> &, Random &random) {
+void mutatePt(std::string &bytes, const std::vector<std::string> &corpus, Random &random) {
   Members members = readZip(bytes);
   if (members.empty() || pick(random, 64) == 0)
     return mutateBytes(bytes, random);
-  bool isChanged = false;
+  const std::string &other = corpus[pick(random, corpus.size())];
+  bool isChanged = pick(random, 8) == 0;
   for (auto &[name, data] : members) {
-    bool isCode = llvm::StringRef(name).ends_with(".py"), isPickle = llvm::StringRef(name).ends_with(".pkl");
+    const bool isCode = llvm::StringRef(name).ends_with(".py"), isPickle = llvm::StringRef(name).ends_with(".pkl");
     if (isCode && (pick(random, 4) == 0 || !isChanged)) {
-      mutateCode(data, random);
+      mutateCode(data, codeOf(other), random);
       isChanged = true;
-    } else if (pick(random, isPickle ? 8 : 64) == 0) {
+    } else if (isPickle && pick(random, 10) == 0) {
+      mutatePickle(data, {data}, random);
+    } else if (pick(random, 64) == 0) {
       mutateBytes(data, random);
     }
   }
-  bytes = writeZip(members);
+  // Members that lack, come twice, have another name, or are another archive's.
+  if (pick(random, 16) == 0) {
+    const size_t at = pick(random, members.size());
+    const Members donor = readZip(other);
+    switch (pick(random, 4)) {
+    case 0:
+      members.erase(members.begin() + long(at));
+      break;
+    case 1:
+      members.push_back(members[at]);
+      break;
+    case 2:
+      mutateBytes(members[at].first, random);
+      break;
+    default:
+      if (!donor.empty())
+        members[at].second = donor[pick(random, donor.size())].second;
+    }
+  }
+  std::vector<bool> isDeflated(members.size());
+  for (size_t i = 0; i < members.size(); ++i)
+    isDeflated[i] = pick(random, 8) == 0;
+  bytes = writeZip(members, isDeflated);
+}
+
+/// Inputs by the size of the archive: ranks, element types, an open dim.
+tc::TorchScriptOptions inputsOf(const std::string &bytes) {
+  static const std::vector<int64_t> kShapes[] = {{2, 4},  {2, 4}, {2, 4}, {2, 3, 4}, {1, 2, 6, 6},
+                                                 {-1, 4}, {},     {0, 4}, {8}};
+  static const char *const kTypes[] = {"f32", "f32", "f32", "f32", "i64", "i1", "f16"};
+  tc::TorchScriptInput input;
+  input.sizes = kShapes[bytes.size() / 7 % std::size(kShapes)];
+  for (int64_t size : input.sizes)
+    input.names.push_back(size < 0 ? "n" : "");
+  input.elementType = kTypes[bytes.size() % std::size(kTypes)];
+  tc::TorchScriptOptions options;
+  for (const char *name : {"x", "y", "input", "input_1"})
+    options.inputs[name] = input;
+  return options;
 }
 
 /// The answer of a reader of JSON.
@@ -467,9 +520,8 @@ const std::map<std::string, Target> targets = {
                     std::string &why) { return lower(tc::importExportedProgram(beginModel(), path), why); }}},
     {"pt",
      {mutatePt,
-      [](const std::string &, const std::string &path, std::string &why) {
-        tc::TorchScriptOptions options;
-        options.inputs = {{"x", {{2, 4}, {}, "f32"}}, {"y", {{2, 4}, {}, "f32"}}};
+      [](const std::string &bytes, const std::string &path, std::string &why) {
+        tc::TorchScriptOptions options = inputsOf(bytes);
         options.makeOracle = [](mlir::Operation *function) { return std::make_unique<Oracle>(function); };
         return lower(tc::importTorchScript(beginModel(), path, options), why);
       }}},

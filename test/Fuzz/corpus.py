@@ -95,12 +95,23 @@ def main():
     with open(os.path.join(ROOT, "models", "digits", "model.pt"), "rb") as f:
         archives(folder, "digits.pt", f.read())
     scripts = os.path.join(HERE, "..", "Frontend", "TorchScript", "Inputs")
-    for name in ("branches", "dicts", "scripted", "traced", "tuples"):
-        stream = io.BytesIO()  # with stored members: the fuzzer changes what is in them
-        with zipfile.ZipFile(f"{scripts}/{name}.pt") as old, zipfile.ZipFile(stream, "w") as new:
-            for info in old.infolist():
-                new.writestr(info.filename, old.read(info))
-        write(f"{folder}/pt", name + ".pt", stream.getvalue())
+    plain = {}  # with stored members: the fuzzer changes what is in them
+    for name in sorted(os.listdir(scripts)):
+        if name.endswith(".pt"):
+            with zipfile.ZipFile(f"{scripts}/{name}") as archive:
+                plain[name] = {info.filename: archive.read(info) for info in archive.infolist()}
+    for name in sorted(os.listdir(os.path.join(HERE, "pt"))):
+        with open(os.path.join(HERE, "pt", name), "rb") as f:
+            plain[name.replace(".txt", ".pt")] = {**plain["tuples.pt"], "tuples/code/__torch__.py": f.read()}
+    # What earlier versions of PyTorch wrote: the same, but for the number.
+    for version in (1, 5, 8):
+        plain[f"version{version}.pt"] = {**plain["branches.pt"], "branches/version": f"{version}\n".encode()}
+    for name, members in plain.items():
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w") as archive:
+            for path, data in members.items():
+                archive.writestr(zipfile.ZipInfo(path), data)
+        write(f"{folder}/pt", name, stream.getvalue())
     for i, array in enumerate(arrays()):
         stream = io.BytesIO()
         np.save(stream, array)

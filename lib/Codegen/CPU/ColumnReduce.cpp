@@ -92,7 +92,8 @@ public:
     if (isFolded && type.hasStaticShape()) {
       const int64_t last = type.getShape()[reduce.getDims().back()], row = type.getShape().back();
       int64_t tasks = 1;
-      for (AffineExpr size : ArrayRef(prim::getSizes(reduce.getResult())).drop_back())
+      const SmallVector<AffineExpr> sizes = prim::getSizes(reduce.getResult());
+      for (AffineExpr size : ArrayRef(sizes).drop_back())
         tasks *= *prim::getConstantSize(size);
       const int64_t part =
           roundUp(std::max(ceilDiv(last, ceilDiv(kTasks, std::max<int64_t>(tasks, 1))), ceilDiv(kFoldedElements, row)),
@@ -105,7 +106,8 @@ public:
     params.rows = isStreamed ? kStreamedRows : 0;
     if (isStreamed) {
       int64_t tasks = ceilDiv(type.getShape().back(), columns);
-      for (AffineExpr size : ArrayRef(prim::getSizes(reduce.getResult())).drop_back())
+      const SmallVector<AffineExpr> sizes = prim::getSizes(reduce.getResult());
+      for (AffineExpr size : ArrayRef(sizes).drop_back())
         tasks *= *prim::getConstantSize(size);
       const int64_t last = type.getShape()[reduce.getDims().back()];
       const int64_t part = std::max(kLeastPart, roundUp(ceilDiv(last, ceilDiv(kTasks, tasks)), kStreamedRows));

@@ -82,7 +82,8 @@ LogicalResult layerNorm(NodeContext &ctx, bool rms) {
   int64_t rank = b.rankOf(x);
   if (shape->empty() || int64_t(shape->size()) > rank)
     return ctx.invalid("normalized_shape does not fit the input");
-  for (auto [size, normalized] : llvm::zip(llvm::reverse(getSizes(x)), llvm::reverse(*shape)))
+  const Sizes sizes = getSizes(x);
+  for (auto [size, normalized] : llvm::zip(llvm::reverse(sizes), llvm::reverse(*shape)))
     if (failed(ctx.requireEqual(size, normalized, "an input of the normalized_shape")))
       return failure();
   SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(rank - shape->size(), rank));

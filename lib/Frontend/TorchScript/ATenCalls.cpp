@@ -747,6 +747,10 @@ static Result foldKnown(Interpreter &in, StringRef name, Values args, NamedValue
 }
 
 Result Interpreter::callATen(StringRef name, Values args, NamedValues named, Position at) {
+  // What becomes a node costs more than what is computed at once.
+  steps += 20;
+  if (!spend(at))
+    return std::nullopt;
   if (Result known = foldKnown(*this, name, args, named, at); known || hasFailed() || hasRaised())
     return known;
   // A number that stands as a tensor, by which traces count: all that hold the tensor see it change.

@@ -20,6 +20,8 @@ static std::optional<size_t> findKey(Interpreter &in, const PyValue &dict, const
     in.fail(at, "a dict is asked for a key that only a run knows; use keys that are constants");
     return std::nullopt;
   }
+  if (!in.spendValues(dict.held->keys.size() / 16, at))
+    return std::nullopt;
   for (auto [i, other] : llvm::enumerate(dict.held->keys))
     if (isSame(known, other) || (known.isNumber() && other.isNumber() && known.asDouble() == other.asDouble()))
       return i;
@@ -189,6 +191,8 @@ Result copy(Interpreter &in, Values args, Position) {
 Result list(Interpreter &in, Values args, Position at) {
   if (args.size() == 1 && args[0].is(Kind::String)) {
     std::vector<PyValue> items;
+    if (!in.spendValues(4 * args[0].held->text.size(), at))
+      return std::nullopt;
     for (char c : args[0].held->text)
       items.push_back(in.makeString(StringRef(&c, 1)));
     return in.makeList(std::move(items), "str");
@@ -336,6 +340,8 @@ Result range(Interpreter &in, Values args, Position at) {
       return in.fail(at, "a list of more than a million numbers is made; make it a tensor with torch.arange");
     items.push_back(PyValue::ofInt(i));
   }
+  if (!in.spendValues(items.size(), at))
+    return std::nullopt;
   return in.makeList(std::move(items), "int");
 }
 /// The number of turns of range(low, high, step), and the value of one turn.
@@ -415,7 +421,7 @@ Result dict(Interpreter &in, Values args, Position at) {
 
 //===--- strings --------------------------------------------------------------------------------------------------===//
 
-Result format(Interpreter &in, Values args, Position) {
+Result format(Interpreter &in, Values args, Position at) {
   if (args.empty() || !args[0].is(Kind::String))
     return in.decline();
   std::string text;
@@ -430,7 +436,7 @@ Result format(Interpreter &in, Values args, Position) {
     text += next < args.size() ? toText(args[next++]).value_or("...") : "{}";
     rest = after;
   }
-  return in.makeString(text);
+  return in.makeText(text, at);
 }
 Result percentFormat(Interpreter &in, Values args, Position at) {
   if (args.empty() || !args[0].is(Kind::String))
@@ -458,7 +464,7 @@ Result percentFormat(Interpreter &in, Values args, Position at) {
       text += toText(values[next++]).value_or("...");
     }
   }
-  return in.makeString(text);
+  return in.makeText(text, at);
 }
 Result str(Interpreter &in, Values args, Position at) {
   if (args.size() != 1)
@@ -467,19 +473,24 @@ Result str(Interpreter &in, Values args, Position at) {
   return text ? Result(in.makeString(*text))
               : in.fail(at, "the text of a value that only a run knows is asked for; leave it out of the model");
 }
-Result join(Interpreter &in, Values args, Position) {
+Result join(Interpreter &in, Values args, Position at) {
   if (args.size() != 2 || !args[0].is(Kind::String) || !args[1].is(Kind::List))
     return in.decline();
   std::string text;
-  for (auto [i, item] : llvm::enumerate(args[1].held->items))
+  for (auto [i, item] : llvm::enumerate(args[1].held->items)) {
     text += (i > 0 ? args[0].held->text : "") + toText(item).value_or("");
-  return in.makeString(text);
+    if (text.size() > Interpreter::kMaxText)
+      break;
+  }
+  return in.makeText(text, at);
 }
-Result split(Interpreter &in, Values args, Position) {
+Result split(Interpreter &in, Values args, Position at) {
   if (args.empty() || !args[0].is(Kind::String))
     return in.decline();
   std::vector<PyValue> parts;
   StringRef text = args[0].held->text;
+  if (!in.spendValues(4 * text.size(), at)) // as many parts
+    return std::nullopt;
   if (args.size() > 1 && args[1].is(Kind::String) && !args[1].held->text.empty()) {
     llvm::SmallVector<StringRef> all;
     text.split(all, args[1].held->text, args.size() > 2 && args[2].is(Kind::Int) ? int(args[2].integer) : -1);
@@ -522,16 +533,16 @@ Result find(Interpreter &in, Values args, Position) {
     return PyValue::ofInt(at == std::string::npos ? -1 : int64_t(at));
   });
 }
-Result replace(Interpreter &in, Values args, Position) {
+Result replace(Interpreter &in, Values args, Position at) {
   return ofText(in, args.take_front(3), 3, [&] {
     std::string text, from = args[1].held->text;
     StringRef rest = args[0].held->text;
-    while (!from.empty() && rest.contains(from)) {
+    while (!from.empty() && rest.contains(from) && text.size() <= Interpreter::kMaxText) {
       auto [before, after] = rest.split(from);
       text += before.str() + args[2].held->text;
       rest = after;
     }
-    return in.makeString(text + rest.str());
+    return in.makeText(text + rest.str(), at);
   });
 }
 template <bool (*test)(char)> Result allOf(Interpreter &in, Values args, Position) {

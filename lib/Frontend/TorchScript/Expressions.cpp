@@ -58,7 +58,7 @@ Result Interpreter::eval(const Expr &expr) {
     return value;
   }
   case ExprKind::String:
-    return makeString(expr.text);
+    return makeText(expr.text, expr.at);
   case ExprKind::List:
   case ExprKind::Tuple: {
     std::vector<PyValue> items;
@@ -537,6 +537,11 @@ Result Interpreter::callOperator(StringRef name, Values args, NamedValues named,
     // Few take names, and none needs them: arguments stand in the order of the signature.
     for (const NamedValue &value : named)
       all.push_back(value.value);
+    // What takes the same time for any length is free: it has the steps of the loop around it.
+    const bool isShort =
+        llvm::is_contained({"aten::len", "aten::append", "aten::__getitem__", "aten::_set_item"}, name);
+    if (!isShort && !spendValues(all, at))
+      return std::nullopt;
     declined = false;
     Result value = op(*this, all, at);
     if (value || hasFailed() || !raised.empty())

@@ -318,7 +318,7 @@ Result add(Interpreter &in, Values args, Position at) {
   if (args.size() != 2)
     return in.decline();
   if (args[0].is(Kind::String) && args[1].is(Kind::String))
-    return in.makeString(args[0].held->text + args[1].held->text);
+    return in.makeText(args[0].held->text + args[1].held->text, at);
   if (args[0].is(Kind::List) && args[1].is(Kind::List)) {
     std::vector<PyValue> items = args[0].held->items;
     items.insert(items.end(), args[1].held->items.begin(), args[1].held->items.end());
@@ -336,8 +336,10 @@ Result mul(Interpreter &in, Values args, Position at) {
       if (!count.is(Kind::Int))
         return in.fail(at, "a list is repeated as often as only a run knows; fix the size with --shape or --dim");
       const std::vector<PyValue> &source = args[list].held->items;
-      if (count.integer > 0 && uint64_t(count.integer) * source.size() > 1'000'000)
+      if (!source.empty() && count.integer > int64_t(1'000'000 / source.size()))
         return in.fail(at, "a list of more than a million values is made; make it a tensor");
+      if (count.integer > 0 && !in.spendValues(uint64_t(count.integer) * source.size(), at))
+        return std::nullopt;
       std::vector<PyValue> items;
       for (int64_t i = 0; i < count.integer; ++i)
         items.insert(items.end(), source.begin(), source.end());

@@ -22,6 +22,9 @@ using llvm::Twine;
 
 /// Statements, operators and turns of loops that a model may take to import. The largest that were seen take 10^5.
 constexpr uint64_t kMaxSteps = 5'000'000;
+/// Values and characters that operators on lists, dicts and strings go through. What they make lasts as long as the
+/// interpreter, so this bounds memory, too.
+constexpr uint64_t kMaxValuesRead = 30'000'000;
 /// Expressions, statements and calls around each other, which bounds the stack.
 constexpr int kMaxNesting = 2000;
 
@@ -37,6 +40,12 @@ PyValue Interpreter::makeString(StringRef text) {
   Held *held = newHeld();
   held->text = text.str();
   return PyValue::ofHeld(Kind::String, held);
+}
+
+Result Interpreter::makeText(StringRef text, Position at) {
+  if (text.size() > kMaxText)
+    return fail(at, "a string of more than " + Twine(kMaxText) + " characters is made; make it shorter");
+  return spendValues(text.size() / 16, at) ? Result(makeString(text)) : std::nullopt;
 }
 
 PyValue Interpreter::makeDevice(StringRef text) {
@@ -90,6 +99,25 @@ bool Interpreter::spend(Position at) {
   fail(at, "the code runs for more than " + Twine(kMaxSteps) +
                " steps, as all loops are unrolled; make its loops shorter, or write them as operators on tensors");
   return false;
+}
+
+bool Interpreter::spendValues(uint64_t count, Position at) {
+  valuesRead += std::min(count, kMaxValuesRead + 1);
+  if (valuesRead <= kMaxValuesRead)
+    return true;
+  fail(at, "the code copies and searches more than " + Twine(kMaxValuesRead) +
+               " values of lists, dicts and strings; make its loops shorter, or use tensors");
+  return false;
+}
+
+bool Interpreter::spendValues(Values args, Position at) {
+  uint64_t count = 0;
+  for (const PyValue &value : args)
+    if (value.is(Kind::List) || value.is(Kind::Tuple) || value.is(Kind::Dict))
+      count += value.held->items.size();
+    else if (value.is(Kind::String))
+      count += value.held->text.size() / 16;
+  return spendValues(count, at);
 }
 
 bool Interpreter::mayChange(const Held *held, Position at) {

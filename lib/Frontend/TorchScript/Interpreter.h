@@ -55,6 +55,9 @@ public:
   // --- values ---
   Held *newHeld();
   PyValue makeString(llvm::StringRef text);
+  /// Of a text that the code computes: at most kMaxText characters.
+  static constexpr size_t kMaxText = size_t(1) << 24;
+  Result makeText(llvm::StringRef text, Position at);
   PyValue makeDevice(llvm::StringRef text);
   PyValue makeList(std::vector<PyValue> items, llvm::StringRef elementType = "");
   PyValue makeTuple(std::vector<PyValue> items);
@@ -109,6 +112,10 @@ public:
   bool setItem(const PyValue &container, const PyValue &index, const PyValue &item, Position at);
   /// Before a list, dict or object changes.
   bool mayChange(const Held *held, Position at);
+  /// Before `count` values or characters are searched, or copied: what a run does of it is bounded.
+  bool spendValues(uint64_t count, Position at);
+  /// The same for all that `args` hold, each read once or twice.
+  bool spendValues(Values args, Position at);
   /// Whether two values are equal, as a bool that may be symbolic.
   Result equal(const PyValue &a, const PyValue &b, Position at);
 
@@ -176,7 +183,7 @@ private:
   std::vector<PyValue> constants; ///< CONSTANTS.c0, ...
   Frame *frame = nullptr;
   int depth = 0, calls = 0;
-  uint64_t steps = 0;
+  uint64_t steps = 0, valuesRead = 0;
   bool declined = false;
   /// Values born before this are outside of the branch that is run.
   uint64_t branchBirth = 0;

@@ -29,6 +29,13 @@ BODIES = {
     "huge": "return torch.add(x, torch.mul(9223372036854775807, 2))",
     "zero": "return torch.add(x, torch.floordiv(1, 0))",
     "list": "l = torch.mul([1], 100000000)\n    return x",
+    "doubled list": "l = [1]\n    for i in range(60):\n      l = torch.add(l, l)\n    return x",
+    "many lists": "for i in range(1000):\n      l = torch.mul([1], 1000000)\n    return x",
+    "doubled text": "s = \"a\"\n    for i in range(60):\n      s = torch.add(s, s)\n    return x",
+    "joined text": "s = \"a\"\n    for i in range(60):\n      s = torch.join(s, [s, s, s])\n    return x",
+    "replaced text": "s = \"aa\"\n    for i in range(60):\n      s = torch.replace(s, \"a\", s)\n    return x",
+    "dict": "d = annotate(Dict[int, int], {})\n    for i in range(1000000):\n      torch._set_item(d, i, i)\n    return x",
+    "nodes": "z = x\n    while True:\n      z = torch.relu(z)\n    return z",
 }
 
 
