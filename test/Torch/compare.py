@@ -55,6 +55,10 @@ COMPARISONS = [
 # Indices that name the same values, or do not: actual, expected.
 SOURCE = np.array([3, 1, 1, NAN, NAN], np.float32)
 ORDERS = [([2, 1, 0, 4, 3], True), ([1, 2, 0, 3, 4], True), ([1, 1, 0, 3, 4], False), ([1, 0, 2, 3, 4], False), ([1, 2, 0, 3, 5], False)]
+# The same of one index for each line of [[3, 1], [1, 1], [NaN, 1]].
+MATRIX = np.array([[3, 1], [1, 1], [NAN, 1]], np.float32)
+CHOICES = [(i64(1, 0, 0), i64(1, 1, 0), True), (i64(1, 0, 1), i64(1, 1, 0), False), (i64(1, 2), i64(1, 0), True), (i64(0, 2), i64(1, 0), False),
+           (i64(1, 2, shape=[1, 2]), i64(1, 0, shape=[1, 2]), True), (i64(1, 3), i64(1, 0), False)]  # fmt: skip
 # What a run found, the list, and parts of what is not as expected.
 JUDGEMENTS = [
     ({"pt2 a f32 0": ("refused", "x: error: no")}, "pt2 a f32 0: no\n", []),
@@ -80,6 +84,11 @@ def main():
         if (said is None) != same:
             print(f"indices {indices}: {said!r}")
             failed += 1
+    for actual, wanted, same in CHOICES:
+        said = run.difference([actual], [wanted], None, TOLERANCES, MATRIX)
+        if (said is None) != same:
+            print(f"choice {actual}, expected {wanted}: {said!r}")
+            failed += 1
     for results, text, parts in JUDGEMENTS:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "list.txt")
@@ -89,7 +98,7 @@ def main():
         if len(said) != len(parts) or not all(any(part in sentence for sentence in said) for part in parts):
             print(f"{results} with {text!r}: {said}, expected {parts}")
             failed += 1
-    print(f"{len(COMPARISONS) + len(ORDERS) + len(JUDGEMENTS)} cases, {failed} failed")
+    print(f"{len(COMPARISONS) + len(ORDERS) + len(CHOICES) + len(JUDGEMENTS)} cases, {failed} failed")
     return 1 if failed else 0
 
 
