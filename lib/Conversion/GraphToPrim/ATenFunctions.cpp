@@ -193,6 +193,72 @@ Value inverseErf(PrimBuilder &b, Value y) {
   return b.select(b.compare(CompareKind::GT, size, 1), b.splatLike(y, NAN), x);
 }
 
+/// A sum of Chebyshev polynomials of x / 2, the highest first, the one of degree 0 counted half. Source: C. Clenshaw,
+/// "A note on the summation of Chebyshev series" (1955).
+Value chebyshev(PrimBuilder &b, Value x, ArrayRef<double> c) {
+  Value sum = b.splatLike(x, c.front()), before = b.splatLike(x, 0), last = before;
+  for (double next : c.drop_front()) {
+    last = before;
+    before = sum;
+    sum = b.binary<AddOp>(b.sub(b.mul(x, before), last), next);
+  }
+  return b.binary<MulOp>(b.sub(sum, last), 0.5);
+}
+
+/// The modified Bessel function of the first kind and of order 0 or 1, times exp(-|x|) if `isScaled`: Chebyshev series
+/// of exp(-x) I(x) / x^order up to 8, beyond of exp(-x) sqrt(x) I(x) by 1 / x. Source of their coefficients: S.
+/// Moshier, Cephes Math Library (1984), as in PyTorch.
+template <int order, bool isScaled> Value bessel(PrimBuilder &b, Value x) {
+  static constexpr double kNear0[] = {
+      -4.4153416464793395e-18, 3.3307945188222384e-17, -2.431279846547955e-16, 1.715391285555133e-15,
+      -1.1685332877993451e-14, 7.676185498604936e-14,  -4.856446783111929e-13, 2.95505266312964e-12,
+      -1.726826291441556e-11,  9.675809035373237e-11,  -5.189795601635263e-10, 2.6598237246823866e-09,
+      -1.300025009986248e-08,  6.046995022541919e-08,  -2.670793853940612e-07, 1.1173875391201037e-06,
+      -4.4167383584587505e-06, 1.6448448070728896e-05, -5.754195010082104e-05, 0.00018850288509584165,
+      -0.0005763755745385824,  0.0016394756169413357,  -0.004324309995050576,  0.010546460394594998,
+      -0.02373741480589947,    0.04930528423967071,    -0.09490109704804764,   0.17162090152220877,
+      -0.3046826723431984,     0.6767952744094761};
+  static constexpr double kFar0[] = {
+      -7.233180487874754e-18,  -4.830504485944182e-18,  4.46562142029676e-17,    3.461222867697461e-17,
+      -2.8276239805165836e-16, -3.425485619677219e-16,  1.7725601330565263e-15,  3.8116806693526224e-15,
+      -9.554846698828307e-15,  -4.150569347287222e-14,  1.54008621752141e-14,    3.8527783827421426e-13,
+      7.180124451383666e-13,   -1.7941785315068062e-12, -1.3215811840447713e-11, -3.1499165279632416e-11,
+      1.1889147107846439e-11,  4.94060238822497e-10,    3.3962320257083865e-09,  2.266668990498178e-08,
+      2.0489185894690638e-07,  2.8913705208347567e-06,  6.889758346916825e-05,   0.0033691164782556943,
+      0.8044904110141088};
+  static constexpr double kNear1[] = {
+      2.7779141127610464e-18, -2.111421214358166e-17,  1.5536319577362005e-16, -1.1055969477353862e-15,
+      7.600684294735408e-15,  -5.042185504727912e-14,  3.223793365945575e-13,  -1.9839743977649436e-12,
+      1.1736186298890901e-11, -6.663489723502027e-11,  3.625590281552117e-10,  -1.8872497517228294e-09,
+      9.381537386495773e-09,  -4.445059128796328e-08,  2.0032947535521353e-07, -8.568720264695455e-07,
+      3.4702513081376785e-06, -1.3273163656039436e-05, 4.781565107550054e-05,  -0.00016176081582589674,
+      0.0005122859561685758,  -0.0015135724506312532,  0.004156422944312888,   -0.010564084894626197,
+      0.024726449030626516,   -0.05294598120809499,    0.1026436586898471,     -0.17641651835783406,
+      0.25258718644363365};
+  static constexpr double kFar1[] = {
+      7.517296310842105e-18,   4.414348323071708e-18,  -4.6503053684893586e-17, -3.209525921993424e-17,
+      2.96262899764595e-16,    3.3082023109209285e-16, -1.8803547755107825e-15, -3.8144030724370075e-15,
+      1.0420276984128802e-14,  4.272440016711951e-14,  -2.1015418427726643e-14, -4.0835511110921974e-13,
+      -7.198551776245908e-13,  2.0356285441470896e-12, 1.4125807436613782e-11,  3.2526035830154884e-11,
+      -1.8974958123505413e-11, -5.589743462196584e-10, -3.835380385964237e-09,  -2.6314688468895196e-08,
+      -2.512236237870209e-07,  -3.882564808877691e-06, -0.00011058893876262371, -0.009761097491361469,
+      0.7785762350182801};
+  Value size = b.unary<AbsOp>(x);
+  Value near = chebyshev(b, b.binary<SubOp>(b.binary<MulOp>(size, 0.5), 2),
+                         order == 0 ? ArrayRef<double>(kNear0) : ArrayRef<double>(kNear1));
+  Value far = chebyshev(b, b.binary<SubOp>(b.div(b.splatLike(x, 32), size), 2),
+                        order == 0 ? ArrayRef<double>(kFar0) : ArrayRef<double>(kFar1));
+  if (order == 1)
+    near = b.mul(near, size);
+  if (!isScaled) {
+    near = b.mul(b.unary<ExpOp>(size), near);
+    far = b.mul(b.unary<ExpOp>(size), far);
+  }
+  far = b.div(far, b.unary<SqrtOp>(size));
+  Value result = b.select(b.compare(CompareKind::LE, size, 8), near, far);
+  return order == 0 ? result : b.select(b.compare(CompareKind::LT, x, 0), b.unary<NegOp>(result), result);
+}
+
 template <Function fn> Value inDouble(PrimBuilder &b, Value x) {
   return b.convert(fn(b, b.convert(x, b.getF64Type())), b.elementOf(x));
 }
@@ -572,6 +638,10 @@ void tc::populateATenFunctions(OpRegistrar &onOp) {
   on({"lgamma.default", "special_gammaln.default"}, function(inDouble<logGamma>));
   on({"digamma.default", "special_digamma.default", "special_psi.default"}, function(inDouble<digamma>));
   on({"erfinv.default", "special_erfinv.default"}, function(inDouble<inverseErf>));
+  on({"i0.default", "special_i0.default", "special_modified_bessel_i0.default"}, function(inDouble<bessel<0, false>>));
+  on({"special_i0e.default"}, function(inDouble<bessel<0, true>>));
+  on({"special_i1.default", "special_modified_bessel_i1.default"}, function(inDouble<bessel<1, false>>));
+  on({"special_i1e.default"}, function(inDouble<bessel<1, true>>));
   on({"nextafter.default"}, nextAfter);
   on({"deg2rad.default"}, function(scalePi<1, 180>));
   on({"rad2deg.default"}, function(scalePi<180, 1>));
