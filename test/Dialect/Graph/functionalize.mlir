@@ -84,6 +84,27 @@ graph.func @buffers(%x: tensor<2x3xf32>) -> tensor<2x3xf32> attributes {opsets =
 
 // -----
 
+// So are those of instance_norm, for which PyTorch has no operator that returns them: they move towards the means over the batch.
+// CHECK-LABEL: @instance_norm
+// CHECK: [[Y:%.*]] = graph.node "aten":"instance_norm.default" opset 1(%{{.*}}) {arg_names = ["input"]
+// CHECK: graph.node "aten":"flatten.using_ints"{{.*}}start_dim = 2
+// CHECK: [[A:%.*]] = graph.node "aten":"mean.dim"{{.*}}dim = array<i64: 2>
+// CHECK: [[B:%.*]] = graph.node "aten":"mean.dim" opset 1([[A]]){{.*}}dim = array<i64: 0>
+// CHECK: graph.node "aten":"lerp.Scalar" opset 1(%{{.*}}, [[B]]){{.*}}weight = 1.000000e-01 : f64
+// CHECK: [[V:%.*]] = graph.node "aten":"var.correction"{{.*}}correction = 1 : i64, dim = array<i64: 2>
+// CHECK: graph.node "aten":"mean.dim" opset 1([[V]]){{.*}}dim = array<i64: 0>
+// CHECK: graph.node "tc":"write_state"{{.*}}"in.mean"
+// CHECK: graph.node "tc":"write_state"{{.*}}"in.var"
+// CHECK: graph.yield [[Y]]
+graph.func @instance_norm(%x: tensor<2x3x4xf32>) -> tensor<2x3x4xf32> attributes {opsets = {aten = 1 : i64}} {
+  %m = graph.constant #tc.data<"b", 0, 12, "00000000000000000000000000000000"> : tensor<3xf32> {graph.state = "in.mean"}
+  %v = graph.constant #tc.data<"b", 64, 12, "00000000000000000000000000000000"> : tensor<3xf32> {graph.state = "in.var"}
+  %y = graph.node "aten":"instance_norm.default" opset 1(%x, %m, %v) {arg_names = ["input", "running_mean", "running_var"], use_input_stats = true, momentum = 1.000000e-01 : f64, eps = 1.000000e-05 : f64, cudnn_enabled = false} : (tensor<2x3x4xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3x4xf32>
+  graph.yield %y : tensor<2x3x4xf32>
+}
+
+// -----
+
 // CHECK-LABEL: @refused
 graph.func @refused(%a: tensor<3x1xf32>, %b: tensor<3x4xf32>, %c: tensor<?x?xf32>, %d: tensor<1xi1>) -> (tensor<3x1xf32>, tensor<3x4xf32>, tensor<?xf32>, tensor<?x?xf32>, tensor<3x4xf32>) attributes {opsets = {aten = 1 : i64}} {
   // CHECK: "aten":"relu_.default"{{.*}}graph.refused = "writes through \22expand.default\22, a view by expand.default, whose elements share memory; write to a .clone() of it"

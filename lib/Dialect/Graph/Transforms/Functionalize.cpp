@@ -131,6 +131,8 @@ private:
   void visitResults(NodeOp node, const Schema &schema, ArrayRef<Name *> given);
   bool visitWrites(NodeOp node, const Schema &schema, ArrayRef<Name *> given);
   void rewrite(NodeOp node, const Schema &schema, const Schema &pure, ArrayRef<Write> writes, ArrayRef<Name *> given);
+  void rewriteInstanceNorm(NodeOp node, ArrayRef<Write> writes, ArrayRef<Name *> given);
+  void store(View *view, Value value, NodeOp writer);
   View *sourceOfAsStrided(NodeOp node, View *operand);
   void visitRegions(NodeOp node, ArrayRef<Name *> given);
   void returnWritten();
@@ -539,20 +541,17 @@ bool movesMemory(const Schema &schema) {
   return llvm::is_contained({"set_", "resize_", "resize_as_", "_resize_output_", "swap_", "set_data"}, schema.name);
 }
 
-/// What operators write without saying so in their signatures: the statistics of batch_norm in training.
-const Schema *findUnannotatedTwin(NodeOp node, const Schema &schema, SmallVectorImpl<StringRef> &written) {
-  if (!schema.name.ends_with("batch_norm") || schema.writes())
-    return nullptr;
-  if (!getBoolArgument(node, schema, "training") || !findOperand(node, "running_mean") ||
-      !findOperand(node, "running_var"))
-    return nullptr;
-  written.append({"running_mean", "running_var"});
-  return torch::findSchema("aten", "_native_batch_norm_legit_functional");
-}
-
-bool isInstanceNormThatWrites(NodeOp node, const Schema &schema) {
-  return schema.name == "instance_norm" && getBoolArgument(node, schema, "use_input_stats") &&
-         findOperand(node, "running_mean");
+/// What operators write without saying so in their signatures: the running statistics of batch_norm in training, and of
+/// instance_norm where it computes others.
+ArrayRef<StringRef> findUnannotatedWrites(NodeOp node, const Schema &schema) {
+  static constexpr StringRef kStatistics[] = {"running_mean", "running_var"};
+  const bool isInstance = schema.name == "instance_norm";
+  if ((!isInstance && !schema.name.ends_with("batch_norm")) || schema.writes())
+    return {};
+  const bool writes = getBoolArgument(node, schema, isInstance ? "use_input_stats" : "training");
+  if (!writes || !findOperand(node, "running_mean") || !findOperand(node, "running_var"))
+    return {};
+  return kStatistics;
 }
 
 /// Whether two types are known to differ in their sizes.
@@ -564,8 +563,7 @@ bool differInShape(Type a, Type b) {
 /// Rewrites a node that writes memory. False if it is none.
 bool Functionalizer::visitWrites(NodeOp node, const Schema &schema, ArrayRef<Name *> given) {
   SmallVector<Write> writes;
-  SmallVector<StringRef> unannotated;
-  const Schema *pure = findUnannotatedTwin(node, schema, unannotated);
+  const ArrayRef<StringRef> unannotated = findUnannotatedWrites(node, schema);
   for (const SchemaArgument &argument : schema.arguments) {
     if (!argument.isWritten() && !llvm::is_contained(unannotated, argument.name))
       continue;
@@ -579,9 +577,6 @@ bool Functionalizer::visitWrites(NodeOp node, const Schema &schema, ArrayRef<Nam
   // Outside of training statistics are read alone.
   if (schema.name.contains("batch_norm") && schema.find("training") && !getBoolArgument(node, schema, "training"))
     writes.clear();
-  if (isInstanceNormThatWrites(node, schema))
-    refuse(node, "that updates its running statistics is not supported; export the model in eval mode, or with "
-                 "track_running_stats=False");
   if (writes.empty())
     return false;
   // In-place operators return the tensor that they write.
@@ -594,8 +589,11 @@ bool Functionalizer::visitWrites(NodeOp node, const Schema &schema, ArrayRef<Nam
         nameOfValue[node.getResult(next)] = given[write.operand];
     ++next;
   }
-  if (!pure)
-    pure = torch::findFunctional(schema);
+  // PyTorch has no functional instance_norm.
+  const bool isInstanceNorm = !unannotated.empty() && schema.name == "instance_norm";
+  const Schema *pure = isInstanceNorm        ? &schema
+                       : unannotated.empty() ? torch::findFunctional(schema)
+                                             : torch::findSchema("aten", "_native_batch_norm_legit_functional");
   if (llvm::is_contained({"requires_grad_", "retain_grad", "record_stream"}, schema.name)) {
     replaced.push_back(node); // of no meaning here
     return true;
@@ -607,6 +605,9 @@ bool Functionalizer::visitWrites(NodeOp node, const Schema &schema, ArrayRef<Nam
       nameOfValue.erase(result);
     return true;
   };
+  if (isInstanceNorm && !node.getNodeAttr("momentum"))
+    return give("that updates its running statistics by a momentum that only the run knows is not supported; make it a "
+                "number");
   if (movesMemory(schema))
     return give("gives a tensor other memory, which is not supported; make a new tensor instead");
   if (!pure)
@@ -637,7 +638,10 @@ bool Functionalizer::visitWrites(NodeOp node, const Schema &schema, ArrayRef<Nam
     if (!why.empty())
       return give(why);
   }
-  rewrite(node, schema, *pure, writes, given);
+  if (isInstanceNorm)
+    rewriteInstanceNorm(node, writes, given);
+  else
+    rewrite(node, schema, *pure, writes, given);
   replaced.push_back(node);
   return true;
 }
@@ -702,14 +706,65 @@ void Functionalizer::rewrite(NodeOp node, const Schema &schema, const Schema &pu
         value = emit("copy.default", view->type, {{"self", old}, {"src", value}}, {}, node).getResult(0);
       }
     }
-    Memory &memory = *view->memory;
-    if (memory.version != view->version)
-      read(view, call);
-    ++memory.version;
-    memory.newest = view;
-    memory.writer = call;
-    view->value = value;
-    view->version = memory.version;
+    store(view, value, call);
+  }
+}
+
+/// Makes `value`, which `writer` computes, the newest of `view` and of its memory.
+void Functionalizer::store(View *view, Value value, NodeOp writer) {
+  Memory &memory = *view->memory;
+  if (memory.version != view->version)
+    read(view, writer);
+  ++memory.version;
+  memory.newest = view;
+  memory.writer = writer;
+  view->value = value;
+  view->version = memory.version;
+}
+
+/// instance_norm without running statistics, and these moved towards the means, over the batch, of the statistics of
+/// each instance, whose variance is that of a sample.
+void Functionalizer::rewriteInstanceNorm(NodeOp node, ArrayRef<Write> writes, ArrayRef<Name *> given) {
+  SmallVector<std::pair<StringRef, Value>> operands;
+  auto argumentNames = cast<ArrayAttr>(node.getNodeAttr("arg_names")).getAsRange<StringAttr>();
+  for (auto [name, value] : llvm::zip(argumentNames, node.getInputs()))
+    if (!name.getValue().starts_with("running_"))
+      operands.push_back({name.getValue(), value});
+  NodeOp call =
+      emit(node.getOpType(), node.getResult(0).getType(), operands, llvm::to_vector(node.getAttrs().getValue()), node);
+  if (Attribute refused = node->getAttr(kRefusedAttr))
+    call->setAttr(kRefusedAttr, refused);
+  node.getResult(0).replaceAllUsesWith(call.getResult(0));
+
+  const Type unknown = base::UnknownType::get(builder.getContext());
+  auto list = [&](StringRef name, int64_t dim) {
+    return builder.getNamedAttr(name, builder.getDenseI64ArrayAttr({dim}));
+  };
+  const Value input = node.getInputs()[*findOperand(node, "input")];
+  const Attribute momentum = node.getNodeAttr("momentum");
+  for (const Write &write : writes) {
+    View *view = given[write.operand]->view;
+    Value running = read(view, call);
+    builder.setInsertionPoint(node);
+    const Type element = getElementTypeOrSelf(view->type);
+    Value x = emit("flatten.using_ints", unknown, {{"self", input}},
+                   {integer(builder, "start_dim", 2), integer(builder, "end_dim", -1)}, node)
+                  .getResult(0);
+    // Statistics may be of f32 beside an input of half precision.
+    if (isa<FloatType>(element))
+      x = emit("_to_copy.default", unknown, {{"self", x}}, {builder.getNamedAttr("dtype", TypeAttr::get(element))},
+               node)
+              .getResult(0);
+    Value found =
+        write.argument->name == "running_mean"
+            ? emit("mean.dim", unknown, {{"self", x}}, {list("dim", 2)}, node).getResult(0)
+            : emit("var.correction", unknown, {{"self", x}}, {list("dim", 2), integer(builder, "correction", 1)}, node)
+                  .getResult(0);
+    found = emit("mean.dim", unknown, {{"self", found}}, {list("dim", 0)}, node).getResult(0);
+    Value moved = emit("lerp.Scalar", unknown, {{"self", running}, {"end", found}},
+                       {builder.getNamedAttr("weight", momentum)}, node)
+                      .getResult(0);
+    store(view, emit("copy.default", view->type, {{"self", running}, {"src", moved}}, {}, node).getResult(0), call);
   }
 }
 
@@ -890,9 +945,8 @@ void Functionalizer::run() {
   bool wanted = false;
   function.walk([&](NodeOp node) {
     const Schema *schema = schemas.find(node);
-    SmallVector<StringRef> written;
-    wanted |= schema && (schema->writes() || schema->name == "as_strided" || isInstanceNormThatWrites(node, *schema) ||
-                         findUnannotatedTwin(node, *schema, written));
+    wanted |=
+        schema && (schema->writes() || schema->name == "as_strided" || !findUnannotatedWrites(node, *schema).empty());
   });
   if (!wanted)
     return;
