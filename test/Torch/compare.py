@@ -55,10 +55,11 @@ COMPARISONS = [
 # Indices that name the same values, or do not: actual, expected.
 SOURCE = np.array([3, 1, 1, NAN, NAN], np.float32)
 ORDERS = [([2, 1, 0, 4, 3], True), ([1, 2, 0, 3, 4], True), ([1, 1, 0, 3, 4], False), ([1, 0, 2, 3, 4], False), ([1, 2, 0, 3, 5], False)]
-# The same of one index for each line of [[3, 1], [1, 1], [NaN, 1]].
+# The same of fewer indices than each line of [[3, 1], [1, 1], [NaN, 1]] has.
 MATRIX = np.array([[3, 1], [1, 1], [NAN, 1]], np.float32)
 CHOICES = [(i64(1, 0, 0), i64(1, 1, 0), True), (i64(1, 0, 1), i64(1, 1, 0), False), (i64(1, 2), i64(1, 0), True), (i64(0, 2), i64(1, 0), False),
-           (i64(1, 2, shape=[1, 2]), i64(1, 0, shape=[1, 2]), True), (i64(1, 3), i64(1, 0), False)]  # fmt: skip
+           (i64(1, 2, shape=[1, 2]), i64(1, 0, shape=[1, 2]), True), (i64(1, 3), i64(1, 0), False),
+           (i64(0, 0, 1, 2, shape=[2, 2]), i64(0, 0, 1, 1, shape=[2, 2]), True)]  # fmt: skip
 # What a run found, the list, and parts of what is not as expected.
 JUDGEMENTS = [
     ({"pt2 a f32 0": ("refused", "x: error: no")}, "pt2 a f32 0: no\n", []),
