@@ -149,6 +149,8 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
   case Phase::Schedule: {
     codegen::ChooseSchedulePassOptions choose;
     choose.target = options.target;
+    if (machine::getDevice(options.target) == machine::DeviceKind::Cuda)
+      choose.gpus = list(options.variants);
     manager.addPass(codegen::createChooseSchedulePass(choose));
     return;
   }

@@ -21,18 +21,22 @@
 
 #include "llvm/ADT/MapVector.h"
 
+#include <limits>
 #include <memory>
 
 namespace tc {
 
 class RegionProblem {
 public:
-  explicit RegionProblem(kernel::RegionOp region) : region(region) {}
+  /// `sharedBytes`: of shared memory, what a block may have of each GPU that the region's kernels are for.
+  explicit RegionProblem(kernel::RegionOp region, int64_t sharedBytes = std::numeric_limits<int64_t>::max())
+      : region(region), sharedBytes(sharedBytes) {}
   RegionProblem(const RegionProblem &) = delete;
   RegionProblem &operator=(const RegionProblem &) = delete;
 
   kernel::RegionOp getOp() const { return region; }
   mlir::MLIRContext *getContext() const { return getOp().getContext(); }
+  int64_t getSharedBytes() const { return sharedBytes; }
   mlir::Block &getBody() const { return getOp().getBody().front(); }
   /// The region's outputs in its body.
   mlir::ValueRange getYielded() const { return getBody().getTerminator()->getOperands(); }
@@ -80,6 +84,7 @@ private:
   }
 
   mutable kernel::RegionOp region; // its accessors are not const
+  int64_t sharedBytes;
   mutable std::optional<mlir::Operation *> anchor;
   mutable Answer<Product> product;
   mutable Answer<Convolution> convolution;

@@ -12,7 +12,9 @@ include "mlir/Pass/PassBase.td"
 def ChooseSchedulePass : Pass<"tc-choose-schedule", "::mlir::ModuleOp"> {
   let summary = "Write the schedule attribute of every kernel.region: all decisions, none of the code";
   let options = [Option<"target", "device", "::tc::machine::TargetKind", "::tc::machine::TargetKind::Cpu",
-                        "what the code is for", "::tc::machine::getTargetValues()">];
+                        "what the code is for", "::tc::machine::getTargetValues()">,
+                 ListOption<"gpus", "gpus", "std::string",
+                            "where that is GPUs: which, by name; none: those that an artifact has by default">];
   let dependentDialects = ["::tc::kernel::KernelDialect", "::tc::machine::MachineDialect"];
 }
 

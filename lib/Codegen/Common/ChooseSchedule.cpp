@@ -85,11 +85,34 @@ SmallVector<Choice> getChoices(const RegionProblem &problem, machine::TargetKind
 struct ChooseSchedulePass : public impl::ChooseSchedulePassBase<ChooseSchedulePass> {
   using ChooseSchedulePassBase::ChooseSchedulePassBase;
 
+  /// What a block may have of each of the GPUs, as one schedule serves them all.
+  llvm::Expected<int64_t> getSharedBytes() {
+    SmallVector<machine::GpuAttr> all;
+    for (const std::string &name : gpus) {
+      llvm::Expected<machine::GpuAttr> gpu = machine::parseGpu(&getContext(), name);
+      if (!gpu)
+        return gpu.takeError();
+      all.push_back(*gpu);
+    }
+    if (all.empty())
+      all = machine::getDefaultGpus(&getContext());
+    return llvm::min_element(all,
+                             [](machine::GpuAttr a, machine::GpuAttr b) {
+                               return a.getSharedBytesPerBlock() < b.getSharedBytesPerBlock();
+                             })
+        ->getSharedBytesPerBlock();
+  }
+
   void runOnOperation() override {
+    llvm::Expected<int64_t> sharedBytes = getSharedBytes();
+    if (!sharedBytes) {
+      getOperation().emitError() << "option gpus: " << llvm::toString(sharedBytes.takeError());
+      return signalPassFailure();
+    }
     WalkResult result = getOperation().walk([&](kernel::RegionOp region) {
       if (region.getSchedule())
         return WalkResult::advance();
-      const RegionProblem problem(region);
+      const RegionProblem problem(region, *sharedBytes);
       const SmallVector<Choice> choices = getChoices(problem, target);
       const auto best = llvm::min_element(choices, [](auto &a, auto &b) { return a.time < b.time; });
       if (best == choices.end()) {

@@ -318,7 +318,7 @@ public:
                                         {16, 64, 1, 4, 8}};
     static constexpr Shape kExact[] = {{128, 128, 2, 4, 3}, {64, 128, 1, 4, 3}, {64, 64, 1, 4, 4}, {16, 64, 1, 4, 6}};
     const bool isExact = p.element.isF32();
-    MmaSchedule::Params best;
+    FailureOr<MmaSchedule> best = failure();
     double least = std::numeric_limits<double>::infinity();
     const double processors = double(gpu.getMultiprocessors());
     for (const Shape &s : isExact ? ArrayRef<Shape>(kExact) : ArrayRef<Shape>(kNarrow)) {
@@ -333,18 +333,22 @@ public:
                           (perStep * depth / splits + double(s.tileM * s.tileN) * (splits > 1 ? 300 : 100));
       if (cost >= least)
         continue;
+      MmaSchedule::Params params;
+      params.tileM = s.tileM;
+      params.tileN = s.tileN;
+      params.warpsM = s.warpsM;
+      params.warpsN = s.warpsN;
+      params.stages = s.stages;
+      params.splits = splits;
+      params.passes = isExact ? 3 : 1;
+      params.packsRhs = p.packing.has_value();
+      const MmaSchedule schedule = params.get(region.getContext());
+      if (MmaLayout(p, schedule).sharedBytes() > region.getSharedBytes())
+        continue;
       least = cost;
-      best = {};
-      best.tileM = s.tileM;
-      best.tileN = s.tileN;
-      best.warpsM = s.warpsM;
-      best.warpsN = s.warpsN;
-      best.stages = s.stages;
-      best.splits = splits;
+      best = schedule;
     }
-    best.passes = isExact ? 3 : 1;
-    best.packsRhs = p.packing.has_value();
-    return best.get(region.getContext());
+    return best;
   }
 
   /// Of what f32's multiply-adds reach.

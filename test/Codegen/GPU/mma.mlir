@@ -2,6 +2,7 @@
 // some, warps elsewhere.
 // RUN: tc-opt %s --tc-choose-schedule=device=cuda --tc-lower-kernels=variants=sm_90a,sm_80 -split-input-file | FileCheck %s
 // RUN: tc-opt %s --tc-choose-schedule=device=cuda -split-input-file | FileCheck %s --check-prefix=SCHEDULE
+// RUN: tc-opt %s --tc-choose-schedule="device=cuda gpus=sm_80,sm_86" -split-input-file | FileCheck %s --check-prefix=SMALL
 
 // Both operands are copied as they lie, in pieces of 16 bytes: x along K, y along columns. A large product has the large tile.
 // CHECK-LABEL: func.func @narrow
@@ -16,6 +17,9 @@
 // CHECK: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
 // SCHEDULE-LABEL: func.func @narrow
 // SCHEDULE: #kernel.gpu.mma<tileN = 256>
+// Three stages of it are more shared memory than a block of sm_86 may have.
+// SMALL-LABEL: func.func @narrow
+// SMALL: #kernel.gpu.mma<>
 func.func @narrow(%x: tensor<4096x4096xbf16>, %y: tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16> {
   %r = kernel.region(%a = %x : tensor<4096x4096xbf16>, %b = %y : tensor<4096x4096xbf16>) -> (tensor<4096x4096xbf16>) {
     %d = prim.dot_general %a, %b batch [] x [] contract [1] x [0] : (tensor<4096x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16>
