@@ -69,7 +69,15 @@ Value spreadOuter(PrimBuilder &b, Value v, const Sizes &outer) {
   return b.reshape(v, sizes);
 }
 
-/// Matrices turned over.
+/// Of an operator that turns its operands over before it knows their dims.
+LogicalResult requireMatrices(NodeContext &ctx, ValueRange values) {
+  for (Value v : values)
+    if (ctx.b.rankOf(v) < 2)
+      return ctx.invalid("takes matrices, of rank 2 or more, but got " + describe(v));
+  return success();
+}
+
+/// Matrices, which the caller knows to be such, turned over.
 Value turn(PrimBuilder &b, Value v) {
   SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, b.rankOf(v)));
   std::swap(permutation[permutation.size() - 2], permutation[permutation.size() - 1]);
@@ -301,6 +309,8 @@ NodeHandler solve(SolveResults positions) {
     Value right = isVector ? b.unsqueeze(*y, ry) : *y;
     if (isVector && !isLeft)
       return ctx.invalid("takes vectors on the right side only");
+    if (!isLeft && failed(requireMatrices(ctx, {*a, right})))
+      return failure();
     FailureOr<Pair> pair =
         isLeft ? broadcastOuter(ctx, *a, right) : broadcastOuter(ctx, turn(b, *a), turn(b, right)); // x a = y
     if (failed(pair))
@@ -351,6 +361,8 @@ LogicalResult solveTriangular(NodeContext &ctx) {
     FailureOr<Value> x = emitTriangular(ctx, *a, *y, isUpper, isUnit);
     return failed(x) ? failure() : ctx.result(*x);
   }
+  if (failed(requireMatrices(ctx, {*a, *y})))
+    return failure();
   FailureOr<Value> x = emitTriangular(ctx, turn(b, *a), turn(b, *y), !isUpper, isUnit);
   return failed(x) ? failure() : ctx.result(turn(b, *x));
 }
@@ -360,7 +372,7 @@ LogicalResult triangularSolve(NodeContext &ctx) {
   Call c(ctx);
   PrimBuilder &b = ctx.b;
   FailureOr<Value> y = c.required("self"), a = c.required("A");
-  if (failed(a) || failed(y))
+  if (failed(a) || failed(y) || failed(requireMatrices(ctx, *a)))
     return failure();
   const bool isTurned = c.flag("transpose"), isUpper = c.flag("upper", true);
   FailureOr<Value> x =
@@ -401,6 +413,8 @@ NodeHandler cholesky(bool isChecked) {
 
 /// x of L L' x = y, or of U' U x = y.
 FailureOr<Value> solveByFactor(NodeContext &ctx, Value factor, Value y, bool isUpper) {
+  if (failed(requireMatrices(ctx, factor)))
+    return failure();
   Value turned = turn(ctx.b, factor);
   FailureOr<Value> middle = emitTriangular(ctx, isUpper ? turned : factor, y, /*isUpper=*/false, /*isUnit=*/false);
   if (failed(middle))

@@ -516,6 +516,7 @@ double blackmanWindow(double position, double, double) {
 double triangleWindow(double position, double, double) { return 1 - std::abs(2 * position - 1); }
 double kaiserWindow(double position, double, double beta) {
   const double offset = 2 * position - 1;
+  beta = std::abs(beta); // the function is even; the library's takes no number below 0
   return std::cyl_bessel_i(0.0, beta * std::sqrt(std::max(0.0, 1 - offset * offset))) / std::cyl_bessel_i(0.0, beta);
 }
 
@@ -536,11 +537,16 @@ NodeHandler makeWindow(WindowShape shape, double alpha, double beta) {
       return ctx.unsupported("of an unknown length, or of more than 2^24 elements, is not supported");
     if (*count < 0)
       return ctx.invalid("window_length is " + Twine(*count) + "; it must not be negative");
+    // Where e^beta is no f64 any more, the quotient is none either.
+    const double steepness = c.number("beta", beta);
+    if (shape == kaiserWindow && !(std::abs(steepness) <= 700))
+      return ctx.unsupported("with beta = " + llvm::formatv("{0}", steepness).str() +
+                             " is not supported; it may be -700 to 700");
     // A periodic one lacks the last element of a longer one.
     const int64_t last = c.flag("periodic", true) ? *count : *count - 1;
     SmallVector<double> values(*count, 1.0);
     for (int64_t i = 0; *count > 1 && i < *count; ++i)
-      values[i] = shape(double(i) / double(last), c.number("alpha", alpha), c.number("beta", beta));
+      values[i] = shape(double(i) / double(last), c.number("alpha", alpha), steepness);
     auto constant = RankedTensorType::get({*count}, b.getF64Type());
     Value window =
         prim::ConstantOp::create(b, cast<TypedAttr>(DenseElementsAttr::get(constant, ArrayRef<double>(values))));

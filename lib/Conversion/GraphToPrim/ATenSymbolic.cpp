@@ -334,6 +334,8 @@ LogicalResult constrainRange(NodeContext &ctx, bool isSize, bool hasResult) {
   FailureOr<Value> size = numberOf(c, "size");
   if (failed(size))
     return failure();
+  if (b.isFloat(*size))
+    return ctx.invalid("takes an integer as its size, but got " + describe(*size));
   std::optional<int64_t> bounds[2] = {isSize ? std::optional<int64_t>(0) : std::nullopt, std::nullopt};
   for (auto [i, name] : {std::pair(0, "min"), std::pair(1, "max")})
     if (auto given = dyn_cast_or_null<IntegerAttr>(ctx.attr(name)))

@@ -641,6 +641,8 @@ Result ATenCall::emit(llvm::ArrayRef<Result> args) {
                                                 : in.fail(at, schema.domain + "::" + schema.name +
                                                                   " gives a number of tensors that only a run "
                                                                   "knows; fix the size with --shape or --dim");
+      if (*count < 0)
+        return in.fail(at, schema.domain + "::" + schema.name + " is to give " + Twine(*count) + " tensors");
       if (*count > 100'000)
         return in.fail(at, schema.domain + "::" + schema.name + " gives more than 100,000 tensors");
       counts.push_back(*count);

@@ -327,9 +327,12 @@ llvm::Expected<PyValue> Importer::addTensor(const std::string &name, const Pickl
 
 llvm::Error Importer::addInput(const std::string &name, const Expr &type, const Parameter &parameter,
                                const PickledValue *traced, PyValue &value) {
-  StringRef word = type.kind == ExprKind::Subscript && type.operands[0]->kind == ExprKind::Name ? type.operands[0]->text
-                   : type.kind == ExprKind::Name                                                ? type.text
-                                                                                                : StringRef();
+  const bool isGeneric = type.kind == ExprKind::Subscript && type.operands[0]->kind == ExprKind::Name;
+  StringRef word = isGeneric ? type.operands[0]->text : type.kind == ExprKind::Name ? type.text : StringRef();
+  if (!isGeneric && (word == "Optional" || word == "List" || word == "Tuple" || word == "Dict"))
+    return error("input \"" + name + "\" is of the type " + word +
+                 ", which does not say what it holds; write it with types in brackets, as " + word +
+                 (word == "Dict" ? "[str, Tensor]" : "[Tensor]"));
   if (word == "Optional") {
     if (isGiven(name) || (traced && !traced->isNone()))
       return addInput(name, *type.operands[1], parameter, traced, value);
@@ -369,6 +372,9 @@ llvm::Error Importer::addInput(const std::string &name, const Expr &type, const 
         while (isGiven(name + "." + std::to_string(count)))
           ++count;
     }
+    if (word == "Tuple" && isTraced && traced->items.size() != count)
+      return error("input \"" + name + "\" is a tuple of " + Twine(count) + ", but the traced one has " +
+                   Twine(traced->items.size()) + "; the archive is damaged");
     if (count == 0) {
       missing.push_back(exampleOf(name + (word == "Dict" ? ".KEY" : ".0"), "Tensor"));
       return llvm::Error::success();

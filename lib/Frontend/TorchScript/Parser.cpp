@@ -121,6 +121,8 @@ private:
   const Expr *parsePostfix();
   const Expr *parsePrimary();
   const Expr *parseSubscript();
+  /// Whether a generic type is given as many types as it takes; its readers go by that.
+  bool checkTypeArguments(const Expr &type, size_t count);
   bool parseArguments(SmallVectorImpl<const Expr *> &operands, SmallVectorImpl<StringRef> &keywords);
   /// Comma-separated expressions up to `close`; whether a comma was among them.
   bool parseItems(StringRef close, SmallVectorImpl<const Expr *> &items, bool &hasComma);
@@ -261,7 +263,7 @@ const Expr *Parser::parsePostfix() {
           return nullptr;
         operands.push_back(index);
       } while (accept(","));
-      if (!expect("]"))
+      if (!expect("]") || !checkTypeArguments(*value, operands.size() - 1))
         return nullptr;
       value = make(ExprKind::Subscript, at, "", operands);
     } else {
@@ -284,6 +286,18 @@ const Expr *Parser::parseSubscript() {
       if (!(parts[i] = parseExpr()))
         return nullptr;
   return make(ExprKind::Slice, at, "", parts);
+}
+
+bool Parser::checkTypeArguments(const Expr &type, size_t count) {
+  const size_t taken = type.kind != ExprKind::Name                      ? 0
+                       : type.text == "Dict"                            ? 2
+                       : type.text == "Optional" || type.text == "List" ? 1
+                                                                        : 0;
+  if (taken == 0 || count == taken)
+    return true;
+  fail(type.at,
+       type.text + (taken == 1 ? " takes one type, but is given " : " takes two types, but is given ") + Twine(count));
+  return false;
 }
 
 bool Parser::parseArguments(SmallVectorImpl<const Expr *> &operands, SmallVectorImpl<StringRef> &keywords) {
@@ -482,6 +496,8 @@ const Stmt *Parser::parseStmt() {
         return nullptr;
       targets.push_back(target);
     } while (accept(","));
+    if (targets.empty())
+      return failHere("a variable"), nullptr;
     stmt->isUnpacking = previous.text == "," || targets.size() > 1;
     if (!expect("in") || !(stmt->value = parseExpr()) || !parseBlock(stmt->body))
       return nullptr;

@@ -62,3 +62,36 @@ graph.func @weighted(%x: tensor<2x5xf32> {graph.name = "x"}, %w: tensor<5xf32> {
   %y = graph.node "aten":"cov.default" opset 10(%x, %w) {arg_names = ["self", "aweights"]} : (tensor<2x5xf32>, tensor<5xf32>) -> tensor<2x2xf32>
   graph.yield %y : tensor<2x2xf32>
 }
+
+// -----
+
+// Operands of too low a rank, where they would be turned over first.
+// ERROR: node "vector right": aten.linalg_solve.default (opset 1): takes matrices, of rank 2 or more, but got tensor<4xf32>
+graph.func @vector_right(%a: tensor<4xf32> {graph.name = "a"}, %y: tensor<4x4xf32> {graph.name = "y"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
+  %x = graph.node "aten":"linalg_solve.default" opset 1(%a, %y) {arg_names = ["A", "B"], left = false} : (tensor<4xf32>, tensor<4x4xf32>) -> !tc.unknown loc("vector right")
+  graph.yield %x : !tc.unknown
+}
+
+// -----
+
+// ERROR: node "triangle right": aten.linalg_solve_triangular.default (opset 1): takes matrices, of rank 2 or more, but got tensor<f32>
+graph.func @triangle_right(%a: tensor<4x4xf32> {graph.name = "a"}, %y: tensor<f32> {graph.name = "y"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
+  %x = graph.node "aten":"linalg_solve_triangular.default" opset 1(%a, %y) {arg_names = ["self", "B"], upper = true, left = false} : (tensor<4x4xf32>, tensor<f32>) -> !tc.unknown loc("triangle right")
+  graph.yield %x : !tc.unknown
+}
+
+// -----
+
+// ERROR: node "old triangle": aten.triangular_solve.default (opset 1): takes matrices, of rank 2 or more, but got tensor<4xf32>
+graph.func @old_triangle(%a: tensor<4xf32> {graph.name = "a"}, %y: tensor<4x4xf32> {graph.name = "y"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
+  %x:2 = graph.node "aten":"triangular_solve.default" opset 1(%y, %a) {arg_names = ["self", "A"], transpose = true} : (tensor<4x4xf32>, tensor<4xf32>) -> (!tc.unknown, !tc.unknown) loc("old triangle")
+  graph.yield %x#0 : !tc.unknown
+}
+
+// -----
+
+// ERROR: node "factor": aten.cholesky_solve.default (opset 1): takes matrices, of rank 2 or more, but got tensor<4xf32>
+graph.func @factor(%y: tensor<4x4xf32> {graph.name = "y"}, %l: tensor<4xf32> {graph.name = "l"}) -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
+  %x = graph.node "aten":"cholesky_solve.default" opset 1(%y, %l) {arg_names = ["self", "input2"]} : (tensor<4x4xf32>, tensor<4xf32>) -> !tc.unknown loc("factor")
+  graph.yield %x : !tc.unknown
+}

@@ -60,3 +60,21 @@ graph.func @real(%x: tensor<5x9xf32> {graph.name = "x"}) -> !tc.unknown attribut
   %y = graph.node "aten":"istft.default" opset 10(%x) {arg_names = ["self"], n_fft = 8 : i64} : (tensor<5x9xf32>) -> !tc.unknown
   graph.yield %y : !tc.unknown
 }
+
+// -----
+
+// A window of Kaiser is the same for beta and -beta.
+// CHECK-LABEL: func.func @kaiser
+// CHECK: prim.constant dense<[0.43867{{[0-9]+}}, 1.000000e+00, 0.43867{{[0-9]+}}]> : tensor<3xf64>
+graph.func @kaiser() -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
+  %w = graph.node "aten":"kaiser_window.beta" opset 1() {arg_names = [], window_length = 3 : i64, periodic = false, beta = -2.000000e+00 : f64} : () -> !tc.unknown loc("kaiser")
+  graph.yield %w : !tc.unknown
+}
+
+// -----
+
+// ERROR: node "steep": aten.kaiser_window.beta (opset 1){{.*}}with beta = 20000.00 is not supported; it may be -700 to 700
+graph.func @steep() -> (!tc.unknown) attributes {opsets = {aten = 1 : i64}} {
+  %w = graph.node "aten":"kaiser_window.beta" opset 1() {arg_names = [], window_length = 3 : i64, periodic = false, beta = 2.000000e+04 : f64} : () -> !tc.unknown loc("steep")
+  graph.yield %w : !tc.unknown
+}

@@ -35,6 +35,10 @@ BODIES = {
     "joined text": "s = \"a\"\n    for i in range(60):\n      s = torch.join(s, [s, s, s])\n    return x",
     "replaced text": "s = \"aa\"\n    for i in range(60):\n      s = torch.replace(s, \"a\", s)\n    return x",
     "dict": "d = annotate(Dict[int, int], {})\n    for i in range(1000000):\n      torch._set_item(d, i, i)\n    return x",
+    "loop without a variable": "for in range(3):\n      pass\n    return x",
+    "chunks": "y, z = torch.chunk(x, -1, 1)\n    return y",
+    "types of a dict": "d = annotate(Dict[str], {})\n    return x",
+    "range of a float": "y = torch._functional_sym_constrain_range(1.5, 0, 1, x)\n    return y",
     "nodes": "z = x\n    while True:\n      z = torch.relu(z)\n    return z",
 }
 
@@ -60,6 +64,8 @@ for name, body in BODIES.items():
         return (head + "-> Tensor:\n    " + body + "\n").encode()
     run(name, edit)
 run("syntax", lambda member, data: data.replace(b"return ", b"return ((") if b"class MLP" in data else data)
+for kind in ("Optional", "List", "Tuple", "Dict", "Optional[Tensor, Tensor]"):
+    run("input of type " + kind, lambda member, data: data.replace(b"x: Tensor", b"x: " + kind.encode()) if b"class MLP" in data else data)
 run("no code", lambda member, data: None if member.startswith("code/") else data)
 run("no version", lambda member, data: None if member.endswith("version") else data)
 run("version 99", lambda member, data: b"99\n" if member.endswith("version") else data)
