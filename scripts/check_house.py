@@ -50,6 +50,12 @@ GENERATED_CHECK = re.compile(
     r"(?:operand|result) #\d+ must be|failed to satisfy constraint|requires attribute|unknown attribute|unknown struct parameter"
     r"|using value defined outside|expects parent op|failed to parse"
 )
+# getSizes returns a container. A view of it does not keep it for the length of a loop, as enumerate and zip do.
+GET_SIZES = rb"(?:\w+(?:\.|->|::))*getSizes\("
+DANGLING_RANGE = re.compile(
+    rb"for \([^;{}]*?[^:]:\s*(?:(?:llvm::)?(?:reverse|drop_begin|drop_end|make_filter_range|ArrayRef(?:<\w+>)?)\(" + GET_SIZES
+    + rb"|" + GET_SIZES + rb"[^;{}]*\)\.(?:drop|take|slice))"
+)
 README_WORDS = 1500
 ENTRY_LINES = 3
 SECTION_LINES = 10
@@ -297,6 +303,9 @@ def breaches(name, data):
         yield 1, f'the header lacks "{SPDX}"'
     if name.endswith(CODE) and len(lines) > CODE_LINES:
         yield CODE_LINES, f"the file has {len(lines) - 1} lines; under {CODE_LINES}: split it along its parts"
+    if name.endswith((".h", ".cpp")):
+        for match in DANGLING_RANGE.finditer(data):
+            yield data.count(b"\n", 0, match.start()) + 1, "a loop runs over a view of what getSizes returns, which is gone by then; name the sizes first"
     if data and not data.endswith(b"\n"):
         yield len(lines), "the file does not end with a newline"
     if name != "LICENSE":

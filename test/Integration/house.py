@@ -137,6 +137,22 @@ packed("a compressed file", b"a line \nand no newline")
 packed("a machine in a compressed file", b"from /" + b"home/somebody/x.py\n", "names a folder of a machine")
 
 
+def loops(what, text, *found):
+    def rule(tree):
+        return check_house.breaches("lib/Low/Low.cpp", tree.text("lib/Low/Low.cpp"))
+
+    case(rule, what, {"lib/Low/Low.cpp": b"// " + check_house.SPDX.encode() + b"\n" + text}, *found)
+
+
+GONE = "which is gone by then"
+loops("sizes backwards", b"for (AffineExpr size : llvm::reverse(getSizes(v)))\n", GONE)
+loops("a view of sizes", b"for (AffineExpr e : ArrayRef(prim::getSizes(v)).drop_front())\n", GONE)
+loops("a part of sizes", b"for (AffineExpr e : getSizes(b.take(v, 0)).drop_back())\n", GONE)
+loops("sizes", b"for (AffineExpr size : getSizes(v))\n")
+loops("numbered sizes", b"for (auto [i, size] : llvm::enumerate(getSizes(v)))\n")
+loops("named sizes", b"const Sizes sizes = getSizes(v);\nfor (AffineExpr size : llvm::reverse(sizes))\n")
+
+
 def main():
     failed = 0
     for rule, what, texts, found in CASES:
