@@ -41,7 +41,6 @@ constexpr int64_t kRowPad = 8;
 // Fewer channels or columns of a group are no work for tensor cores.
 constexpr int64_t kLeastChannels = 8;
 
-bool isAligned(AffineExpr size, int64_t elements) { return size.isMultipleOf(elements); }
 int64_t knownMultiple(ArrayRef<AffineExpr> sizes) { return sizes.empty() ? 1 : sizes.back().getLargestKnownDivisor(); }
 
 //===--- products
@@ -63,9 +62,9 @@ TiledOperand operandOf(const Product *p, bool isLhs, int64_t perPiece) {
         Value()};
   };
   const std::optional<LinesInPlace> lines = linesInPlace(*p, operand.tensor, operand.alongDepth ? DimRef::Depth : kind);
-  if (!lines || !isAligned(operand.alongDepth ? operand.depth : operand.outer, perPiece) ||
-      !isAligned(lines->stride, perPiece) ||
-      llvm::any_of(lines->batchStrides, [&](AffineExpr stride) { return !isAligned(stride, perPiece); }))
+  if (!lines || !(operand.alongDepth ? operand.depth : operand.outer).isMultipleOf(perPiece) ||
+      !lines->stride.isMultipleOf(perPiece) ||
+      llvm::any_of(lines->batchStrides, [&](AffineExpr stride) { return !stride.isMultipleOf(perPiece); }))
     return operand;
   operand.input = lines->input;
   operand.locate = [lines = *lines, along = operand.alongDepth](Emitter &e, ArrayRef<Index> batch, Value outer,

@@ -368,15 +368,7 @@ void BlockCode::finish(ArrayRef<Value> sums) const {
       else
         storePart(m, n, sums);
     };
-    Value inside;
-    auto check = [&](Value position, AffineExpr size, int64_t tile) {
-      if (const auto known = prim::getConstantSize(size); known && *known % tile == 0)
-        return;
-      const Value within = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, position, e.size(size));
-      inside = inside ? Value(arith::AndIOp::create(b, e.loc(), inside, within)) : within;
-    };
-    check(m, p.M, s.getTileM());
-    check(n, p.N, s.getTileN());
+    const Value inside = andWithin(e, andWithin(e, Value(), m, p.M, s.getTileM()), n, p.N, s.getTileN());
     inside ? e.ifThen(inside, store) : store();
   });
 }

@@ -67,44 +67,50 @@ Value TileFiller::pieceOffset(int64_t panel, Value line, Value piece) const {
 
 void TileFiller::forLines(llvm::function_ref<void(int64_t, Value)> fn) const {
   // Eight neighbours write a line.
-  const int64_t step = threads / (kLineBytes / kPieceBytes);
-  const Value first = words.div(thread, kLineBytes / kPieceBytes);
+  const Value first = words.div(thread, kPieces);
   for (int64_t panel = 0; panel < tile.panels(); ++panel)
-    for (int64_t line = 0; line < tile.lines(); line += step)
+    for (int64_t line = 0; line < tile.lines(); line += threads / kPieces)
       fn(panel, words.add(first, line));
 }
 
-Value TileFiller::isInside(Value outer, Value depth, Value isValid) const {
+void TileFiller::ifLine(Value line, llvm::function_ref<void()> fn) const {
+  if (tile.lines() % (threads / kPieces) == 0)
+    fn();
+  else
+    e.ifThen(words.less(line, words.constant(tile.lines())), fn);
+}
+
+std::pair<Value, Value> TileFiller::positionOf(int64_t panel, Value line, Value piece, int64_t first,
+                                               Value firstDepth) const {
+  const Value along = e.add(e.i64(panel * tile.perLine() + first), e.mul(words.wide(piece), e.i64(tile.perPiece())));
+  const Value outer = e.add(firstOuter, tile.alongDepth ? words.wide(line) : along);
+  return {outer, e.add(firstDepth, tile.alongDepth ? along : words.wide(line))};
+}
+
+Value tc::codegen::gpu::andWithin(Emitter &e, Value condition, Value position, AffineExpr size, int64_t tileSize) {
+  if (const auto known = prim::getConstantSize(size); known && *known % tileSize == 0)
+    return condition;
   OpBuilder &b = e.builder();
-  Value inside = isValid;
-  auto check = [&](Value position, AffineExpr size, int64_t tileSize) {
-    if (const auto known = prim::getConstantSize(size); known && *known % tileSize == 0)
-      return;
-    const Value within = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, position, e.size(size));
-    inside = inside ? Value(arith::AndIOp::create(b, e.loc(), inside, within)) : within;
-  };
-  check(outer, operand.outer, tile.outer);
-  check(depth, operand.depth, tile.depth);
-  return inside;
+  const Value within = arith::CmpIOp::create(b, e.loc(), arith::CmpIPredicate::slt, position, e.size(size));
+  return condition ? Value(arith::AndIOp::create(b, e.loc(), condition, within)) : within;
+}
+
+Value TileFiller::isInside(Value outer, Value depth, Value isValid) const {
+  const Value inside = andWithin(e, isValid, outer, operand.outer, tile.outer);
+  return andWithin(e, inside, depth, operand.depth, tile.depth);
 }
 
 void TileFiller::copy(Value firstDepth, Value shared) const {
-  const Value piece = words.rem(thread, kLineBytes / kPieceBytes);
+  const Value piece = pieceOfThread();
   const Type memory = Emitter::memoryType(elementOf(operand.tensor));
   const Value input = e.input(*operand.input);
   forLines([&](int64_t panel, Value line) {
-    const Value along = e.add(e.i64(panel * tile.perLine()), e.mul(words.wide(piece), e.i64(tile.perPiece())));
-    const Value outer = e.add(firstOuter, tile.alongDepth ? words.wide(line) : along);
-    const Value depth = e.add(firstDepth, tile.alongDepth ? along : words.wide(line));
+    const auto [outer, depth] = positionOf(panel, line, piece, /*first=*/0, firstDepth);
     const Placed<Value> place = operand.locate(e, batch, outer, depth);
     const Value inside = isInside(outer, depth, place.isValid);
-    auto begin = [&] {
+    ifLine(line, [&] {
       copyAsync(e, sharedAt(e, shared, pieceOffset(panel, line, piece)), e.address(input, memory, place.at), inside);
-    };
-    if (tile.lines() % (threads / (kLineBytes / kPieceBytes)) == 0)
-      begin();
-    else
-      e.ifThen(words.less(line, words.constant(tile.lines())), begin);
+    });
   });
 }
 
@@ -129,13 +135,11 @@ SmallVector<Value> TileFiller::compute(Value firstDepth) const {
     });
     return pieces;
   }
-  const Value piece = words.rem(thread, kLineBytes / kPieceBytes);
+  const Value piece = pieceOfThread();
   forLines([&](int64_t panel, Value line) {
     SmallVector<Value> parts;
     for (int64_t i = 0; i < tile.perPiece(); i += width) {
-      const Value along = e.add(e.i64(panel * tile.perLine() + i), e.mul(words.wide(piece), e.i64(tile.perPiece())));
-      const Value outer = e.add(firstOuter, tile.alongDepth ? words.wide(line) : along);
-      const Value depth = e.add(firstDepth, tile.alongDepth ? along : words.wide(line));
+      const auto [outer, depth] = positionOf(panel, line, piece, i, firstDepth);
       parts.push_back(computeLanes(outer, depth));
     }
     while (parts.size() > 1) {
@@ -154,7 +158,6 @@ SmallVector<Value> TileFiller::compute(Value firstDepth) const {
 
 void TileFiller::store(ArrayRef<Value> pieces, Value firstDepth, Value shared) const {
   OpBuilder &b = e.builder();
-  const int64_t step = threads / (kLineBytes / kPieceBytes);
   if (way() == Way::Blocks) {
     size_t number = 0;
     forBlocks([&](Value outer, Value depth) {
@@ -166,17 +169,13 @@ void TileFiller::store(ArrayRef<Value> pieces, Value firstDepth, Value shared) c
     return;
   }
   if (way() == Way::Pieces) {
-    const Value piece = words.rem(thread, kLineBytes / kPieceBytes);
+    const Value piece = pieceOfThread();
     size_t number = 0;
     forLines([&](int64_t panel, Value line) {
       const Value value = pieces[number++];
-      auto write = [&] {
+      ifLine(line, [&] {
         LLVM::StoreOp::create(b, e.loc(), value, sharedAt(e, shared, pieceOffset(panel, line, piece)), kPieceBytes);
-      };
-      if (tile.lines() % step == 0)
-        write();
-      else
-        e.ifThen(words.less(line, words.constant(tile.lines())), write);
+      });
     });
     return;
   }

@@ -16,7 +16,7 @@
 
 namespace tc::codegen::gpu {
 
-inline constexpr int64_t kLineBytes = 128, kPieceBytes = 16, kSwizzledLines = 8;
+inline constexpr int64_t kLineBytes = 128, kPieceBytes = 16, kPieces = kLineBytes / kPieceBytes, kSwizzledLines = 8;
 
 /// How a tile lies in shared memory.
 struct SharedTile {
@@ -33,6 +33,10 @@ struct SharedTile {
   int64_t perLine() const { return kLineBytes / bytes; }
   int64_t perPiece() const { return kPieceBytes / bytes; }
 };
+
+/// `condition` (i1; null: true) and position < size, for positions in a tile of `tileSize` from a multiple of it on:
+/// the condition alone where whole tiles fill the size.
+mlir::Value andWithin(Emitter &e, mlir::Value condition, mlir::Value position, mlir::AffineExpr size, int64_t tileSize);
 
 /// A place in an operand, which is zero where `isValid` (i1; null: it is everywhere) does not hold.
 template <typename T> struct Placed {
@@ -76,6 +80,13 @@ public:
 private:
   /// Calls fn(panel, number of the thread's line, line) for the thread's lines. Lines are `step` apart.
   void forLines(llvm::function_ref<void(int64_t panel, mlir::Value line)> fn) const;
+  /// Calls fn() where the tile has this line of the thread.
+  void ifLine(mlir::Value line, llvm::function_ref<void()> fn) const;
+  /// Row or column, and step of K, of the element `first` of a piece.
+  std::pair<mlir::Value, mlir::Value> positionOf(int64_t panel, mlir::Value line, mlir::Value piece, int64_t first,
+                                                 mlir::Value firstDepth) const;
+  /// The piece of its line that the thread takes.
+  mlir::Value pieceOfThread() const { return words.rem(thread, kPieces); }
   mlir::Value pieceOffset(int64_t panel, mlir::Value line, mlir::Value piece) const;
   /// How a tile is computed: pieces by vectors; blocks of 4x4 elements of four bytes, which vectors across the lines
   /// are turned to; or element by element.
