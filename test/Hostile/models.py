@@ -175,7 +175,7 @@ def size_product():
 
 @case(1, says="Concat")
 def concat_overflow():
-    return model([node("Concat", ["x"] * 8, ["y"], axis=0, name="Concat#0")], x(2**59), Y)
+    return model([node("Concat", ["x"] * 8, ["y"], axis=0, name="Concat#0")], x(2**58), Y)
 
 
 @case(1)

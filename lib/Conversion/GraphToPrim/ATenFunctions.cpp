@@ -562,6 +562,18 @@ LogicalResult glu(NodeContext &ctx) {
 //--------------------------------------------------------------------------------------------------===//
 
 /// To argument "dtype" where it is there; `like`: an argument whose type is taken.
+/// Refuses what PyTorch refuses: an operator in place, or with out=, that computes numbers of a kind, such as floats,
+/// that the memory's type, such as an integer's, does not hold.
+LogicalResult checkWritten(Call &c, Type computed, Type memory) {
+  auto by = c.ctx.node()->getAttrOfType<StringAttr>(graph::kComputedByAttr);
+  if (!by || categoryOf(computed) <= categoryOf(memory))
+    return success();
+  return c.ctx.invalid(
+      llvm::formatv("{0} computes numbers of type {1} and writes them to memory of type {2}, which does "
+                    "not hold them; convert them first, or write to memory of their type",
+                    by.getValue(), computed, memory));
+}
+
 NodeHandler convertTo(StringRef like = "") {
   return [=](NodeContext &ctx) -> LogicalResult {
     Call c(ctx);
@@ -569,7 +581,9 @@ NodeHandler convertTo(StringRef like = "") {
     if (failed(self) || failed(other))
       return failure();
     FailureOr<Type> type = c.dtype(ctx.b.elementOf(*other));
-    FailureOr<Value> result = failed(type) ? FailureOr<Value>(failure()) : c.convert(*self, *type);
+    if (failed(type) || failed(checkWritten(c, ctx.b.elementOf(*self), *type)))
+      return failure();
+    FailureOr<Value> result = c.convert(*self, *type);
     return failed(result) ? failure() : ctx.result(*result);
   };
 }
@@ -579,6 +593,8 @@ LogicalResult copy(NodeContext &ctx) {
   Call c(ctx);
   FailureOr<Value> self = c.required("self"), source = c.required("src");
   if (failed(self) || failed(source))
+    return failure();
+  if (failed(checkWritten(c, ctx.b.elementOf(*source), ctx.b.elementOf(*self))))
     return failure();
   FailureOr<Value> result = c.convert(*source, ctx.b.elementOf(*self));
   if (succeeded(result))

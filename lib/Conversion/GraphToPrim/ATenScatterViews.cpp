@@ -237,16 +237,6 @@ LogicalResult asStridedScatter(NodeContext &ctx) {
   return ctx.result(b.reshape(result, getSizes(self)));
 }
 
-/// The second in shape and element type of the first.
-LogicalResult copy(NodeContext &ctx) {
-  Call c(ctx);
-  FailureOr<Operands> given = readOperands(c);
-  if (failed(given))
-    return failure();
-  FailureOr<Value> whole = ctx.broadcastOnto(given->src, getSizes(given->self));
-  return failed(whole) ? failure() : ctx.result(*whole);
-}
-
 } // namespace
 
 void tc::populateATenScatterViews(OpRegistrar &onOp) {
@@ -257,8 +247,6 @@ void tc::populateATenScatterViews(OpRegistrar &onOp) {
   on("select_scatter.default", selectScatter, 2);
   on("diagonal_scatter.default", diagonalScatter, 2);
   on("as_strided_scatter.default", asStridedScatter, 2);
-  on("copy.default", copy, 2);
-  onOp.takeComplex(ComplexUse::Moved, {"copy.default"});
   onOp.takeComplex(ComplexUse::ByParts, {"slice_scatter.default", "select_scatter.default", "diagonal_scatter.default",
                                          "as_strided_scatter.default"});
 }

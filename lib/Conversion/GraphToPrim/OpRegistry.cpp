@@ -12,7 +12,11 @@ using namespace mlir;
 using namespace tc;
 
 void OpRegistry::add(StringRef domain, StringRef type, int64_t sinceVersion, NodeHandler handler, size_t minOperands) {
-  table[{domain.str(), type.str()}][sinceVersion] = {std::move(handler), minOperands, ComplexUse::None};
+  bool isNew = table[{domain.str(), type.str()}]
+                   .try_emplace(sinceVersion, OpEntry{std::move(handler), minOperands, ComplexUse::None})
+                   .second;
+  if (!isNew)
+    llvm::report_fatal_error("two handlers of " + domain + "." + type + ", version " + Twine(sinceVersion));
 }
 
 void OpRegistry::setComplexUse(StringRef domain, StringRef type, ComplexUse use) {

@@ -37,7 +37,7 @@ using namespace tc::host;
 using tc::hosttollvm::ProgramBuilder;
 
 /// LLVM's work on a function grows faster than the function: longer programs are split. In words that ops store, about.
-static constexpr int64_t kMostWords = 256, kMostWordsAlone = 2048;
+static constexpr int64_t kMostWords = 256, kMostWordsAlone = 512;
 
 static int64_t countWords(Operation &op) {
   constexpr int64_t kLeast = 4;

@@ -159,3 +159,17 @@ graph.func @strided_product(%a: tensor<2x4x8xf32>, %w: tensor<8x8xf32>) -> tenso
   %s = graph.node "aten":"as_strided.default" opset 1(%v) {arg_names = ["self"], size = array<i64: 3, 2, 8>, stride = array<i64: 16, 8, 1>} : (tensor<8x8xf32>) -> tensor<3x2x8xf32>
   graph.yield %s : tensor<3x2x8xf32>
 }
+
+// -----
+
+// A result that out= writes has the type of the memory, where the call said none: the function's follows.
+// CHECK-LABEL: @typed_out
+// CHECK-SAME: -> tensor<3x4xi64>
+// CHECK: [[S:%.*]] = graph.node "aten":"neg.default"
+// CHECK: [[C:%.*]] = graph.node "aten":"copy.default" opset 1(%{{.*}}, [[S]]) {{.*}} -> tensor<3x4xi64>
+// CHECK: graph.yield [[C]] : tensor<3x4xi64>
+graph.func @typed_out(%a: tensor<3x4xi64>) -> !tc.unknown attributes {opsets = {aten = 1 : i64}} {
+  %x = graph.node "aten":"clone.default" opset 1(%a) {arg_names = ["self"]} : (tensor<3x4xi64>) -> tensor<3x4xi64>
+  %y = graph.node "aten":"neg.out" opset 1(%a, %x) {arg_names = ["self", "out"]} : (tensor<3x4xi64>, tensor<3x4xi64>) -> !tc.unknown
+  graph.yield %y : !tc.unknown
+}

@@ -555,9 +555,17 @@ ArrayRef<StringRef> findUnannotatedWrites(NodeOp node, const Schema &schema) {
 }
 
 /// Whether two types are known to differ in their sizes.
+bool isList(const SchemaArgument &result) { return result.type.required().kind == torch::SchemaType::Kind::List; }
+
 bool differInShape(Type a, Type b) {
   auto first = dyn_cast<RankedTensorType>(a), second = dyn_cast<RankedTensorType>(b);
   return first && second && failed(verifyCompatibleShape(first, second));
+}
+
+/// Whether both are known and not the same, but for sizes that either leaves open.
+bool differ(Type a, Type b) {
+  return differInShape(a, b) ||
+         (isa<RankedTensorType>(a) && isa<RankedTensorType>(b) && getElementTypeOrSelf(a) != getElementTypeOrSelf(b));
 }
 
 /// Rewrites a node that writes memory. False if it is none.
@@ -579,6 +587,16 @@ bool Functionalizer::visitWrites(NodeOp node, const Schema &schema, ArrayRef<Nam
     writes.clear();
   if (writes.empty())
     return false;
+  auto give = [&](const Twine &why) {
+    refuse(node, why);
+    // Whoever reads it reads the node that is refused.
+    for (Value result : node.getResults())
+      nameOfValue.erase(result);
+    return true;
+  };
+  if (node.getNumResults() > schema.results.size() && !llvm::any_of(schema.results, isList))
+    return give(llvm::formatv("gives {0} results, but PyTorch's gives {1}; export the model again",
+                              node.getNumResults(), schema.results.size()));
   // In-place operators return the tensor that they write.
   size_t next = 0;
   for (const SchemaArgument &result : schema.results) {
@@ -598,13 +616,6 @@ bool Functionalizer::visitWrites(NodeOp node, const Schema &schema, ArrayRef<Nam
     replaced.push_back(node); // of no meaning here
     return true;
   }
-  auto give = [&](const Twine &why) {
-    refuse(node, why);
-    // Whoever reads it reads the node that is refused.
-    for (Value result : node.getResults())
-      nameOfValue.erase(result);
-    return true;
-  };
   if (isInstanceNorm && !node.getNodeAttr("momentum"))
     return give("that updates its running statistics by a momentum that only the run knows is not supported; make it a "
                 "number");
@@ -635,6 +646,11 @@ bool Functionalizer::visitWrites(NodeOp node, const Schema &schema, ArrayRef<Nam
     if (why.empty() && out && differInShape(view->type, node.getResult(0).getType()) &&
         (view->parent || view->memory->views > 1))
       why = "resizes its out= tensor, of which there are views; give it one of the result's shape";
+    if (why.empty() && !out && !write.argument->keywordOnly && node.getNumResults() == 1 &&
+        schema.results.size() == 1 && schema.results[0].type.findAlias() &&
+        differ(view->type, node.getResult(0).getType()))
+      why = llvm::formatv("gives {0}, but writes memory of type {1} in place; export the model again",
+                          node.getResult(0).getType(), view->type);
     if (!why.empty())
       return give(why);
   }
@@ -693,18 +709,20 @@ void Functionalizer::rewrite(NodeOp node, const Schema &schema, const Schema &pu
     View *view = given[write.operand]->view;
     Value value = call.getResult(first + i);
     if (!copies) {
+      NodeOp moved;
       bool resized = write.argument->keywordOnly && node.getNumResults() == 1 &&
                      differInShape(view->type, node.getResult(0).getType());
       if (resized) {
         view->type = node.getResult(0).getType();
-        value = emit("_to_copy.default", view->type, {{"self", value}},
-                     {builder.getNamedAttr("dtype", TypeAttr::get(getElementTypeOrSelf(view->type)))}, node)
-                    .getResult(0);
+        moved = emit("_to_copy.default", view->type, {{"self", value}},
+                     {builder.getNamedAttr("dtype", TypeAttr::get(getElementTypeOrSelf(view->type)))}, node);
       } else {
         Value old = read(view, call);
         builder.setInsertionPoint(node);
-        value = emit("copy.default", view->type, {{"self", old}, {"src", value}}, {}, node).getResult(0);
+        moved = emit("copy.default", view->type, {{"self", old}, {"src", value}}, {}, node);
       }
+      moved->setAttr(kComputedByAttr, node.getOpTypeAttr());
+      value = moved.getResult(0);
     }
     store(view, value, call);
   }
@@ -906,7 +924,8 @@ SmallVector<View *> Functionalizer::visitBlock(Block &block) {
 void Functionalizer::returnWritten() {
   auto yield = cast<YieldOp>(function.getBody().front().getTerminator());
   at = yield;
-  SmallVector<Type> types(function.getResultTypes());
+  // What is written has the type of its memory: a call alone may have said none, a damaged archive another.
+  SmallVector<Type> types = llvm::to_vector(yield.getOperandTypes());
   SmallVector<Attribute> attrs;
   if (ArrayAttr known = function.getResAttrsAttr())
     attrs.append(known.begin(), known.end());
@@ -935,7 +954,7 @@ void Functionalizer::returnWritten() {
     attrs.push_back(
         builder.getDictionaryAttr(builder.getNamedAttr(kNameAttr, builder.getStringAttr(name + ".updated"))));
   }
-  if (types.size() == function.getNumResults())
+  if (llvm::equal(types, function.getResultTypes()))
     return;
   function.setFunctionTypeAttr(TypeAttr::get(builder.getFunctionType(function.getArgumentTypes(), types)));
   function.setResAttrsAttr(builder.getArrayAttr(attrs));

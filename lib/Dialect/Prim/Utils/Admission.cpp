@@ -39,8 +39,8 @@ static std::optional<Refusal> refuseTensor(RankedTensorType type) {
       return invalid(llvm::formatv("has 2^{0} elements or more up to dim {1}; a tensor has fewer", kSizeBits, i));
   }
   const uint64_t bits = getElementBits(type.getElementType());
-  if (elements * bits / 8 >= limit)
-    return invalid(llvm::formatv("takes 2^{0} bytes or more; a tensor takes fewer", kSizeBits));
+  if (elements * bits / 8 >= uint64_t(1) << kByteBits)
+    return invalid(llvm::formatv("takes 2^{0} bytes or more; a tensor takes fewer", kByteBits));
   return std::nullopt;
 }
 

@@ -35,6 +35,12 @@ BODIES = {
     "joined text": "s = \"a\"\n    for i in range(60):\n      s = torch.join(s, [s, s, s])\n    return x",
     "replaced text": "s = \"aa\"\n    for i in range(60):\n      s = torch.replace(s, \"a\", s)\n    return x",
     "dict": "d = annotate(Dict[int, int], {})\n    for i in range(1000000):\n      torch._set_item(d, i, i)\n    return x",
+    "large result": "return torch.zeros([1000000, 1000000, 1000000])",
+    "floats into integers": "y = torch.to(x, 4)\n    z = torch.add_(y, x)\n    return z",
+    "a float into integers": "y = torch.to(x, 4)\n    z = torch.mul_(y, 1.5)\n    return z",
+    "out of integers": "y = torch.to(x, 4)\n    z = torch.add(x, x, out=y)\n    return z",
+    "integers into bools": "y = torch.gt(x, 0)\n    z = torch.add_(y, torch.to(x, 4))\n    return z",
+    "out of floats": "y = torch.to(x, 7)\n    z = torch.gt(x, 0, out=y)\n    z = torch.add(y, x, out=y)\n    return z",
     "loop without a variable": "for in range(3):\n      pass\n    return x",
     "chunks": "y, z = torch.chunk(x, -1, 1)\n    return y",
     "types of a dict": "d = annotate(Dict[str], {})\n    return x",
@@ -53,7 +59,7 @@ def run(name, edit):
     result = subprocess.run(["tc-compile", path, "-q", "-o", f"{folder}/out.bin", "--shape", "x=2,4:f32"], capture_output=True, text=True)
     text = (result.stdout + result.stderr).replace(folder + "/", "").strip()
     # The mangled names that PyTorch counts up in one process are no part of what is tested.
-    print(f"{name}: {result.returncode}: {re.sub(r'___torch_mangle_[0-9]+', 'MANGLED', text)}")
+    print(f"{name}: {result.returncode}: {re.sub(r'___torch_mangle_[0-9]+', 'MANGLED', text)}".rstrip())
 
 
 for name, body in BODIES.items():

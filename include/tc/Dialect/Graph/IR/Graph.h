@@ -42,6 +42,9 @@ inline constexpr llvm::StringLiteral kDenotationAttr = "graph.denotation";
 inline constexpr llvm::StringLiteral kDeclaredTypeAttr = "graph.declared_type";
 /// Attribute of a node that a pass on graphs refuses: a sentence, which reads on from the node's type.
 inline constexpr llvm::StringLiteral kRefusedAttr = "graph.refused";
+/// Attribute of a node that moves what another computed into memory that it writes: the other's type, such as
+/// "add_.Tensor". As PyTorch does, the memory's type must then be able to hold the kind of numbers that were computed.
+inline constexpr llvm::StringLiteral kComputedByAttr = "graph.computed_by";
 /// Attributes of the module.
 inline constexpr llvm::StringLiteral kProducerAttr = "graph.producer";
 inline constexpr llvm::StringLiteral kGraphNameAttr = "graph.name";

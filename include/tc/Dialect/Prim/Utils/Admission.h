@@ -21,8 +21,10 @@ namespace tc::prim {
 
 /// Dims of a tensor, as the runtime has it.
 inline constexpr unsigned kMaxRank = 16;
-/// Elements and bytes of a tensor lie below 2 to the power of this, whichever of its sizes are 0.
+/// Elements of a tensor lie below 2 to the power of this, whichever of its sizes are 0.
 inline constexpr unsigned kSizeBits = 62;
+/// So do its bytes below that of this: the runtime counts a tensor's bits in 64.
+inline constexpr unsigned kByteBits = 61;
 /// Bytes of a name that an artifact holds.
 inline constexpr size_t kMaxNameBytes = 4096;
 
