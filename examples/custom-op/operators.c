@@ -1,5 +1,6 @@
 /*
- * operators.c - the functions of three operators of our own, as a library for the runtime.
+ * operators.c - the functions of the operators of operators.json and torch_operators.json, as a library for the
+ * runtime.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
@@ -72,9 +73,54 @@ static tcrt_status_t label(const tcrt_services_t *services, tcrt_store_t *store,
   return TCRT_OK;
 }
 
+/* accumulate(x, total, decay) writes total = decay total + x and returns x - total. Behind the results stands what is
+ * written, with the elements that it had; the operand keeps them. */
+static tcrt_status_t accumulate(const tcrt_services_t *services, tcrt_store_t *store, const tcrt_call_t *call) {
+  (void)store;
+  const tcrt_operand_t *x = &call->operands[0];
+  float decay = (float)*(const double *)call->operands[2].data;
+  const float *from = x->data;
+  float *result = call->results[0].data, *total = call->results[1].data;
+  if (count_of(x) != count_of(&call->results[1]))
+    return services->fail(TCRT_ERROR_REFUSED, "x and total have other sizes");
+  for (int64_t i = 0; i < count_of(x); ++i) {
+    total[i] = decay * total[i] + from[i];
+    result[i] = from[i] - total[i];
+  }
+  return TCRT_OK;
+}
+
+/* bump(x, n) adds n times its number to each row of x, and returns nothing. */
+static tcrt_status_t bump(const tcrt_services_t *services, tcrt_store_t *store, const tcrt_call_t *call) {
+  (void)store;
+  const tcrt_operand_t *x = &call->results[0];
+  int64_t n = *(const int64_t *)call->operands[1].data;
+  float *to = x->data;
+  if (x->rank == 0)
+    return services->fail(TCRT_ERROR_REFUSED, "a number has no rows");
+  int64_t rows = x->dims[0], each = rows ? count_of(x) / rows : 0;
+  for (int64_t i = 0; i < rows * each; ++i)
+    to[i] += (float)(n * (i / each));
+  return TCRT_OK;
+}
+
+/* exchange(x, y) gives each the elements of the other. */
+static tcrt_status_t exchange(const tcrt_services_t *services, tcrt_store_t *store, const tcrt_call_t *call) {
+  (void)store;
+  size_t size = sizeof(float) * (size_t)count_of(&call->operands[0]);
+  if (count_of(&call->operands[0]) != count_of(&call->operands[1]))
+    return services->fail(TCRT_ERROR_REFUSED, "x and y have other sizes");
+  if (size) {
+    memcpy(call->results[0].data, call->operands[1].data, size);
+    memcpy(call->results[1].data, call->operands[0].data, size);
+  }
+  return TCRT_OK;
+}
+
 __attribute__((visibility("default"))) const tcrt_function_t *tcrt_library_functions(uint64_t *count) {
   static const tcrt_function_t functions[] = {
-      {"example_polynomial", polynomial}, {"example_above", above}, {"example_label", label}};
+      {"example_polynomial", polynomial}, {"example_above", above}, {"example_label", label},
+      {"example_accumulate", accumulate}, {"example_bump", bump},   {"example_exchange", exchange}};
   *count = sizeof functions / sizeof functions[0];
   return functions;
 }

@@ -4,7 +4,8 @@
  *
  * A function reads operands and fills results, whose sizes the program knows before the call. What has a size that only
  * the function knows is returned as a handle (a 0-D result) to an object that it makes; the program then asks for the
- * object's dims and data. Objects and strings belong to the store and live until the context's next run.
+ * object's dims and data. What a custom operator writes in place is a result that holds the operand's elements. Objects
+ * and strings belong to the store and live until the context's next run.
  *
  *   static tcrt_status_t upper(const tcrt_services_t *s, tcrt_store_t *store, const tcrt_call_t *call) {
  *     const int64_t *x = call->operands[0].data;

@@ -259,7 +259,7 @@ int Compiler::checkRequest(MLIRContext *context) {
     return wrong("--precision " + request.precision + " is not supported for --target cuda yet; supported there: f32");
   if (request.verify && (request.output.empty() || request.stopAtPhase))
     return wrong("--verify runs the artifact; give -o OUT and no --compile-to");
-  GraphToPrimOptions signatures;
+  CustomOperators signatures;
   for (const std::string &file : request.customOps)
     if (llvm::Error error = readCustomOperators(file, signatures))
       return fail(kWrongUse, llvm::toString(std::move(error)));
@@ -910,6 +910,8 @@ int Compiler::compile() {
     parseDimOption(text, sizes);
   for (const std::string &text : request.shapes)
     parseShapeOption(text, sizes);
+  for (const std::string &path : request.customOps)
+    llvm::consumeError(readCustomOperators(path, sizes.customOperators)); // the request was checked
   llvm::Expected<OwningOpRef<ModuleOp>> module = loadModel(&context, request.model, isMlir, sizes);
   quiet = false;
   endStep(Phase::Import);

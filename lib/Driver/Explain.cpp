@@ -218,6 +218,8 @@ static std::string adviseOn(const UnsupportedNode &node) {
   if (node.name.empty() || node.type.empty())
     return "";
   const bool isUnknown = StringRef(node.reason).starts_with("is not supported");
+  if (node.domain == "higher_order" && node.type.rfind("auto_functionalized", 0) == 0)
+    return "";
   if (node.domain == "higher_order")
     return "write this part in Python with plain operators, torch.cond, while_loop, scan or map, or export the model "
            "without it";

@@ -71,6 +71,7 @@ static llvm::Expected<OwningOpRef<ModuleOp>> loadTorchScript(MLIRContext *contex
   }
   for (const auto &entry : sizes.dims)
     options.openDims.push_back(entry.first);
+  options.customOperators = sizes.customOperators;
   options.makeOracle = [&](Operation *function) {
     return std::make_unique<ConversionOracle>(cast<graph::FuncOp>(function), sizes);
   };

@@ -82,7 +82,7 @@ struct ConvertWithReport : public PassWrapper<ConvertWithReport, OperationPass<M
     for (const std::string &text : pass.shapes)
       parseShapeOption(text, options);
     for (const std::string &path : pass.customOps)
-      llvm::consumeError(readCustomOperators(path, options)); // the request was checked
+      llvm::consumeError(readCustomOperators(path, options.customOperators)); // the request was checked
   }
   StringRef getArgument() const override { return "tc-convert-graph-to-prim"; }
   StringRef getName() const override { return "ConvertGraphToPrim"; }
@@ -111,7 +111,7 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     convert.dims = list(options.dims);
     convert.shapes = list(options.shapes);
     convert.customOps = list(options.customOps);
-    manager.addPass(graph::createFunctionalizeGraphPass());
+    manager.addPass(graph::createFunctionalizeGraphPass({list(options.customOps)}));
     if (options.report)
       manager.addPass(std::make_unique<ConvertWithReport>(convert, *options.report));
     else

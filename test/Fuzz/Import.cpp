@@ -528,8 +528,8 @@ const std::map<std::string, Target> targets = {
     {"custom-op",
      {mutateJsonText,
       [](const std::string &, const std::string &path, std::string &why) {
-        tc::GraphToPrimOptions options;
-        return judge(tc::readCustomOperators(path, options), why);
+        tc::CustomOperators operators;
+        return judge(tc::readCustomOperators(path, operators), why);
       }}},
     {"tuning-db", {mutateJsonText, [](const std::string &, const std::string &path, std::string &why) {
                      return judge(tc::autotune::Database::read(path, /*mayLack=*/false).takeError(), why);

@@ -11,6 +11,8 @@
 #ifndef TC_FRONTEND_TORCHSCRIPT_H
 #define TC_FRONTEND_TORCHSCRIPT_H
 
+#include "tc/Dialect/Graph/Custom/CustomOperator.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/Error.h"
@@ -54,6 +56,8 @@ struct TorchScriptOptions {
   std::map<std::string, TorchScriptInput> inputs;
   /// Dims that --dim names, such as "x.0": they stay open, whatever sizes the model was traced with.
   std::vector<std::string> openDims;
+  /// Operators of the user's own: code calls by position and without overloads, which only their schemas say.
+  CustomOperators customOperators;
   ValueOracleFactory makeOracle;
 };
 

@@ -97,7 +97,7 @@ struct ConvertGraphToPrimPass : public conversion::impl::ConvertGraphToPrimPassB
         return signalPassFailure();
       }
     for (const std::string &path : customOps)
-      if (llvm::Error error = readCustomOperators(path, conversionOptions)) {
+      if (llvm::Error error = readCustomOperators(path, conversionOptions.customOperators)) {
         getOperation().emitError() << llvm::toString(std::move(error));
         return signalPassFailure();
       }

@@ -7,289 +7,14 @@
 #include "CustomOperator.h"
 
 #include "ONNXSupport.h"
-#include "tc/Format/Json.h"
-#include "tc/Functions/Store.h"
-#include "tc/Support/BlobStore.h"
-
-#include "llvm/ADT/StringSwitch.h"
-#include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
+#include "tc/Dialect/Prim/IR/HostCalls.h"
+#include "tcrt/tcrt.h"
 
 using namespace mlir;
 using namespace tc;
 using namespace tc::prim;
-using llvm::json::Array;
-using llvm::json::Object;
 
 namespace {
-
-//===--- reading --------------------------------------------------------------------------------------------------===//
-
-/// Reads one signature. Each function returns whether all was well, and else has set `problem`.
-class Reader {
-public:
-  explicit Reader(CustomOperator &op) : op(op) {}
-  bool read(const Object &object);
-  std::string problem;
-
-private:
-  bool fail(const Twine &what) {
-    if (problem.empty())
-      problem = what.str();
-    return false;
-  }
-  bool checkKeys(const Object &object, ArrayRef<StringRef> known, const Twine &where);
-  bool readText(const Object &object, StringRef key, std::string &text, const Twine &where);
-  bool readDtype(StringRef text, int64_t &dtype);
-  bool readExpression(const llvm::json::Value &value, CustomOperator::Expression &steps);
-  bool readOperand(const Object &object);
-  bool readAttribute(const Object &object);
-  bool readResult(const Object &object);
-  std::optional<unsigned> findOperand(StringRef name) const;
-  /// Objects of a list, which may be missing.
-  bool forEach(const Object &object, StringRef key, llvm::function_ref<bool(const Object &)> readOne);
-
-  CustomOperator &op;
-};
-
-bool Reader::checkKeys(const Object &object, ArrayRef<StringRef> known, const Twine &where) {
-  std::vector<StringRef> keys;
-  for (const auto &entry : object)
-    keys.push_back(entry.first);
-  llvm::sort(keys);
-  for (StringRef key : keys)
-    if (!llvm::is_contained(known, key))
-      return fail(where + " has the key \"" + key + "\"; known: " + llvm::join(known, ", "));
-  return true;
-}
-
-bool Reader::readText(const Object &object, StringRef key, std::string &text, const Twine &where) {
-  std::optional<StringRef> value = object.getString(key);
-  if (!value || value->empty())
-    return fail(where + " needs \"" + key + "\", a string");
-  text = value->str();
-  return true;
-}
-
-bool Reader::readDtype(StringRef text, int64_t &dtype) {
-  for (int64_t i = TCRT_DTYPE_F32; i <= TCRT_DTYPE_BF16; ++i)
-    if (text == tcrt_dtype_name(tcrt_dtype_t(i))) {
-      dtype = i;
-      return true;
-    }
-  return false;
-}
-
-std::optional<unsigned> Reader::findOperand(StringRef name) const {
-  for (auto [i, operand] : llvm::enumerate(op.operands))
-    if (operand.name == name)
-      return i;
-  return std::nullopt;
-}
-
-/// Numbers, dims ("x.0"), + - * / (rounding down) and parentheses, by Dijkstra's shunting yard.
-bool Reader::readExpression(const llvm::json::Value &value, CustomOperator::Expression &steps) {
-  using Step = CustomOperator::Step;
-  if (std::optional<int64_t> number = value.getAsInteger()) {
-    if (*number < 0)
-      return fail("a size of a result is " + Twine(*number));
-    steps.push_back({Step::Number, *number, 0});
-    return true;
-  }
-  std::optional<StringRef> given = value.getAsString();
-  if (!given)
-    return fail("sizes of results are numbers or expressions in strings, such as \"x.0 + 1\"");
-  StringRef text = *given;
-  auto wrong = [&](const Twine &what) { return fail("the size \"" + *given + "\" " + what); };
-  SmallVector<char> pending;
-  auto kindOf = [](char c) {
-    return c == '+' ? Step::Add : c == '-' ? Step::Subtract : c == '*' ? Step::Multiply : Step::Divide;
-  };
-  auto binds = [](char c) { return c == '*' || c == '/' ? 2 : c == '(' ? 0 : 1; };
-  bool isOperandNext = true;
-  while (!(text = text.ltrim()).empty()) {
-    char c = text.front();
-    if (isOperandNext && c != '(') {
-      StringRef word = text.take_while([](char c) { return !StringRef("+-*/() \t").contains(c); });
-      Step step{Step::Number, 0, 0};
-      if (word.empty())
-        return wrong("lacks a number or a dim before \"" + text + "\"");
-      if (word.getAsInteger(10, step.number)) {
-        auto [name, dim] = word.rsplit('.');
-        std::optional<unsigned> operand = findOperand(name);
-        if (!operand || dim.getAsInteger(10, step.number) || step.number < 0)
-          return wrong("has \"" + word + "\", which is neither a number nor OPERAND.DIM");
-        int64_t rank = op.operands[*operand].rank;
-        if (rank < 0 || step.number >= rank)
-          return wrong("reads dim " + Twine(step.number) + " of \"" + name + "\", whose \"rank\" " +
-                       (rank < 0 ? Twine("is not given") : "is " + Twine(rank)));
-        step.kind = Step::Dim;
-        step.operand = *operand;
-      }
-      steps.push_back(step);
-      text = text.drop_front(word.size());
-      isOperandNext = false;
-      continue;
-    }
-    text = text.drop_front();
-    if (c == '(' && isOperandNext) {
-      pending.push_back(c);
-      continue;
-    }
-    if (isOperandNext || !StringRef("+-*/)").contains(c))
-      return wrong("has a \"" + Twine(c) + "\" where an operator belongs");
-    while (!pending.empty() && pending.back() != '(' && (c == ')' || binds(pending.back()) >= binds(c)))
-      steps.push_back({kindOf(pending.pop_back_val())});
-    if (c == ')') {
-      if (pending.empty())
-        return wrong("closes a parenthesis that is not open");
-      pending.pop_back();
-    } else {
-      pending.push_back(c);
-      isOperandNext = true;
-    }
-  }
-  if (isOperandNext)
-    return wrong("ends too early");
-  for (; !pending.empty(); pending.pop_back()) {
-    if (pending.back() == '(')
-      return wrong("does not close a parenthesis");
-    steps.push_back({kindOf(pending.back())});
-  }
-  return true;
-}
-
-bool Reader::readOperand(const Object &object) {
-  CustomOperator::Operand operand;
-  if (!readText(object, "name", operand.name, "an operand") ||
-      !checkKeys(object, {"name", "dtype", "rank"}, "operand \"" + operand.name + "\""))
-    return false;
-  if (findOperand(operand.name))
-    return fail("two operands have the name \"" + operand.name + "\"");
-  if (object.get("dtype") && !readDtype(object.getString("dtype").value_or(""), operand.dtype))
-    return fail("operand \"" + operand.name +
-                "\": \"dtype\" is no dtype; known are f32, i64, u8, bool, string and others");
-  if (const llvm::json::Value *rank = object.get("rank")) {
-    operand.rank = rank->getAsInteger().value_or(-1);
-    if (operand.rank < 0 || operand.rank > TCRT_MAX_RANK)
-      return fail("operand \"" + operand.name + "\": \"rank\" must be a number from 0 to " + Twine(TCRT_MAX_RANK));
-  }
-  op.operands.push_back(operand);
-  return true;
-}
-
-bool Reader::readAttribute(const Object &object) {
-  CustomOperator::Attribute attribute;
-  std::string type;
-  if (!readText(object, "name", attribute.name, "an attribute"))
-    return false;
-  std::string where = "attribute \"" + attribute.name + "\"";
-  if (!checkKeys(object, {"name", "type", "default"}, where) || !readText(object, "type", type, where))
-    return false;
-  StringRef kind = type;
-  attribute.isList = kind.consume_back("s");
-  if (kind != "int" && kind != "float" && kind != "string")
-    return fail(where + ": \"type\" is \"" + type + "\"; known: int, ints, float, floats, string, strings");
-  attribute.kind = kind == "int"     ? CustomOperator::Attribute::Int
-                   : kind == "float" ? CustomOperator::Attribute::Float
-                                     : CustomOperator::Attribute::String;
-  if (const llvm::json::Value *given = object.get("default")) {
-    attribute.hasDefault = true;
-    Array single{*given};
-    const Array *values = attribute.isList ? given->getAsArray() : &single;
-    bool fits = values;
-    for (const llvm::json::Value &value : fits ? *values : Array()) {
-      if (std::optional<int64_t> number = value.getAsInteger();
-          number && attribute.kind == CustomOperator::Attribute::Int)
-        attribute.ints.push_back(*number);
-      else if (std::optional<double> number = value.getAsNumber();
-               number && attribute.kind == CustomOperator::Attribute::Float)
-        attribute.floats.push_back(*number);
-      else if (std::optional<StringRef> text = value.getAsString();
-               text && attribute.kind == CustomOperator::Attribute::String)
-        attribute.strings.push_back(text->str());
-      else
-        fits = false;
-    }
-    if (!fits)
-      return fail(where + ": \"default\" is not of type " + type);
-  }
-  op.attributes.push_back(std::move(attribute));
-  return true;
-}
-
-bool Reader::readResult(const Object &object) {
-  CustomOperator::Result result;
-  std::string dtype;
-  std::string where = ("result " + Twine(op.results.size())).str();
-  if (!checkKeys(object, {"name", "dtype", "dims", "rank"}, where) || !readText(object, "dtype", dtype, where))
-    return false;
-  if (!readDtype(dtype, result.dtype)) {
-    std::optional<unsigned> like = findOperand(dtype);
-    if (!like)
-      return fail(where + ": \"dtype\" is \"" + dtype + "\", which is neither a dtype nor an operand");
-    result.like = *like;
-  }
-  const llvm::json::Value *dims = object.get("dims"), *rank = object.get("rank");
-  if (bool(dims) == bool(rank))
-    return fail(where + " needs either \"dims\" or, where only the function knows them, \"rank\"");
-  if (rank) {
-    result.freeRank = rank->getAsInteger().value_or(-1);
-    if (*result.freeRank < 0 || *result.freeRank > TCRT_MAX_RANK)
-      return fail(where + ": \"rank\" must be a number from 0 to " + Twine(TCRT_MAX_RANK));
-  } else if (std::optional<StringRef> name = dims->getAsString()) {
-    result.dimsOf = findOperand(*name);
-    if (!result.dimsOf)
-      return fail(where + ": \"dims\" is \"" + *name + "\", which is no operand");
-  } else if (const Array *list = dims->getAsArray()) {
-    for (const llvm::json::Value &value : *list)
-      if (!readExpression(value, result.dims.emplace_back()))
-        return false;
-  } else {
-    return fail(where + ": \"dims\" must be a list of sizes, or the name of an operand of these sizes");
-  }
-  op.results.push_back(std::move(result));
-  return true;
-}
-
-bool Reader::forEach(const Object &object, StringRef key, llvm::function_ref<bool(const Object &)> readOne) {
-  const llvm::json::Value *value = object.get(key);
-  const Array *list = value ? value->getAsArray() : nullptr;
-  if (value && !list)
-    return fail("\"" + key + "\" must be a list of objects");
-  for (const llvm::json::Value &entry : list ? *list : Array()) {
-    const Object *one = entry.getAsObject();
-    if (!one)
-      return fail("\"" + key + "\" must be a list of objects");
-    if (!readOne(*one))
-      return false;
-  }
-  return true;
-}
-
-bool Reader::read(const Object &object) {
-  if (!readText(object, "name", op.name, "an operator"))
-    return false;
-  if (!checkKeys(object, {"domain", "name", "since_version", "function", "operands", "attributes", "results"}, "it") ||
-      !readText(object, "function", op.function, "it"))
-    return false;
-  op.domain = object.getString("domain").value_or("ai.onnx").str();
-  if (op.domain.empty())
-    op.domain = "ai.onnx";
-  if (const llvm::json::Value *version = object.get("since_version")) {
-    op.sinceVersion = version->getAsInteger().value_or(0);
-    if (op.sinceVersion < 1)
-      return fail("\"since_version\" must be a number from 1 on");
-  }
-  if (tcrt_find_function(op.function.data(), op.function.size()))
-    return fail("libtcrt has a function \"" + op.function + "\" of its own; choose another name");
-  return forEach(object, "operands", [&](const Object &o) { return readOperand(o); }) &&
-         forEach(object, "attributes", [&](const Object &o) { return readAttribute(o); }) &&
-         forEach(object, "results", [&](const Object &o) { return readResult(o); }) &&
-         (!op.results.empty() || fail("it has no results"));
-}
-
-//===--- converting -----------------------------------------------------------------------------------------------===//
 
 FailureOr<AffineExpr> evaluate(NodeContext &ctx, ValueRange operands, const CustomOperator::Expression &steps) {
   using Step = CustomOperator::Step;
@@ -358,19 +83,27 @@ private:
   ArrayAttr names;
 };
 
-/// An integer attribute, or a list, with entries that only the run knows: a tensor of i64. Null if it is none such.
+/// A number, or a list, with entries that only the run knows: a tensor of i64 or f64. Null if it is none such.
 Value symbolicValue(NodeContext &ctx, const Arguments &arguments, const CustomOperator::Attribute &attribute) {
   PrimBuilder &b = ctx.b;
   Attribute given = ctx.attr(attribute.name);
-  if (!arguments.areNamed() || !given || attribute.kind != CustomOperator::Attribute::Int)
+  if (!arguments.areNamed() || !given || attribute.kind == CustomOperator::Attribute::String)
     return {};
+  const bool isFloat = attribute.kind == CustomOperator::Attribute::Float;
   auto entryValue = [&](Attribute entry) -> Value {
     if (auto name = dyn_cast<StringAttr>(entry)) {
       Value v = arguments.find(name.getValue(), 0);
-      return v && isa<IntegerType>(b.elementOf(v)) && b.rankOf(v) == 0 ? b.convert(v, b.getI64Type()) : Value();
+      if (!v || b.rankOf(v) != 0 || !(isa<IntegerType>(b.elementOf(v)) || (isFloat && isa<FloatType>(b.elementOf(v)))))
+        return {};
+      return b.convert(v, isFloat ? Type(b.getF64Type()) : Type(b.getI64Type()));
     }
-    auto number = dyn_cast<IntegerAttr>(entry);
-    return number ? b.sizeValue(b.size(number.getInt())) : Value();
+    auto integer = dyn_cast<IntegerAttr>(entry);
+    auto number = dyn_cast<FloatAttr>(entry);
+    if (auto flag = dyn_cast<BoolAttr>(entry))
+      return isFloat ? Value() : b.sizeValue(b.size(flag.getValue()));
+    if (isFloat && (integer || number))
+      return b.scalar(b.getF64Type(), number ? number.getValueAsDouble() : double(integer.getInt()));
+    return integer && !isFloat ? b.sizeValue(b.size(integer.getInt())) : Value();
   };
   if (!attribute.isList)
     return isa<StringAttr>(given) ? entryValue(given) : Value();
@@ -414,8 +147,11 @@ FailureOr<Value> attributeValue(NodeContext &ctx, const Arguments &arguments,
       auto array = dyn_cast<ArrayAttr>(given);
       fits = attribute.isList ? list || (array && array.empty()) : bool(one);
     };
+    std::optional<SmallVector<int64_t>> flags;
+    if (auto bools = dyn_cast<DenseBoolArrayAttr>(given))
+      flags = llvm::map_to_vector(bools.asArrayRef(), [](bool flag) { return int64_t(flag); });
     if (attribute.kind == CustomOperator::Attribute::Int)
-      take(ints, ctx.getInts(attribute.name),
+      take(ints, flags ? flags : ctx.getInts(attribute.name),
            isa<BoolAttr>(given)      ? std::optional<int64_t>(cast<BoolAttr>(given).getValue())
            : isa<IntegerAttr>(given) ? std::optional(ctx.getInt(attribute.name, 0))
                                      : std::nullopt);
@@ -445,78 +181,70 @@ FailureOr<Value> attributeValue(NodeContext &ctx, const Arguments &arguments,
   return attribute.isList ? b.strings(texts, {int64_t(texts.size())}) : b.string(texts.front());
 }
 
+/// What a node's results are, in order: of what the function makes the one of that number, or an operand in its place.
+struct ResultSource {
+  bool isOperand;
+  size_t number;
+};
+
+/// `written`: numbers of the operands that are. Failure where the node has another form than the signature says.
+FailureOr<SmallVector<ResultSource>> findResultSources(NodeContext &ctx, const CustomOperator &custom,
+                                                       ArrayRef<size_t> written, bool early) {
+  const bool isFunctional = ctx.node()->hasAttr(graph::kFunctionalAttr);
+  SmallVector<ResultSource> sources;
+  if (custom.writes() && !isFunctional) {
+    if (!early)
+      return LogicalResult(
+          ctx.invalid("writes its arguments, of which tc-functionalize-graph makes values; programs of "
+                      "PyTorch can have such operators, and others can't"));
+    size_t made = 0;
+    for (const torch::SchemaArgument &result : custom.schema->results) {
+      const torch::SchemaType *alias = result.type.findAlias();
+      if (!alias) {
+        sources.push_back({false, made++});
+        continue;
+      }
+      for (size_t operand : written)
+        if (custom.schema->find(custom.operands[operand].name)->type.findAlias()->aliasSet == alias->aliasSet) {
+          sources.push_back({true, operand});
+          break;
+        }
+    }
+  } else {
+    for (size_t i = 0; i < custom.results.size() + (isFunctional ? written.size() : 0); ++i)
+      sources.push_back({false, i});
+  }
+  if (ctx.numResults() > sources.size() || (custom.schema && ctx.numResults() < sources.size()))
+    return LogicalResult(
+        ctx.invalid("has " + Twine(ctx.numResults()) + " results, its signature " + Twine(sources.size())));
+  return sources;
+}
+
 } // namespace
 
-llvm::Error tc::readCustomOperators(StringRef path, GraphToPrimOptions &options) {
-  auto fail = [&](const Twine &what) { return llvm::createStringError(path + ": error: " + what); };
-  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> file = mapFile(path);
-  if (!file)
-    return file.takeError();
-  StringRef text = (*file)->getBuffer();
-  if (text.starts_with("\x7f"
-                       "ELF") ||
-      text.starts_with("!<arch>"))
-    return fail(
-        "this is object code, which cannot be linked into artifacts; give the JSON file with the signatures here, "
-        "and the shared library to the runtime (tc-run --custom-op)");
-  if (isJsonTooDeep(text.data(), text.size()))
-    return fail("the file is nested too deeply; examples/custom-op has one that is right");
-  llvm::Expected<llvm::json::Value> json = llvm::json::parse(text);
-  if (!json)
-    return fail("the file is not JSON: " + llvm::toString(json.takeError()));
-  const Object *root = json->getAsObject();
-  const Array *list = root ? root->getArray("operators") : nullptr;
-  if (!list)
-    return fail("an object with a list \"operators\" is expected; examples/custom-op has one");
-  for (auto [i, value] : llvm::enumerate(*list)) {
-    auto custom = std::make_shared<CustomOperator>();
-    Reader reader(*custom);
-    const Object *object = value.getAsObject();
-    if (!object)
-      return fail("operator " + Twine(i) + " is no object");
-    if (!reader.read(*object))
-      return fail("operator " + Twine(i) + (custom->name.empty() ? "" : " (\"" + custom->name + "\")") + ": " +
-                  reader.problem);
-    for (const auto &other : options.customOperators)
-      if (other->domain == custom->domain && other->name == custom->name && other->sinceVersion == custom->sinceVersion)
-        return fail("operator " + Twine(i) + " (\"" + custom->name + "\"): it has two signatures since version " +
-                    Twine(custom->sinceVersion));
-    options.customOperators.push_back(std::move(custom));
-  }
-  return llvm::Error::success();
-}
-
-const CustomOperator *tc::findCustomOperator(const GraphToPrimOptions &options, graph::NodeOp node) {
-  const CustomOperator *best = nullptr;
-  // PyTorch's operators have overloads: "twice" in a signature is "twice.default".
-  StringRef type = node.getOpType(), name = type;
-  if (node.getNodeAttr("arg_names"))
-    name.consume_back(".default");
-  for (const auto &custom : options.customOperators)
-    if (custom->domain == node.getDomain() && (custom->name == type || custom->name == name) &&
-        custom->sinceVersion <= int64_t(node.getOpset()) && (!best || best->sinceVersion < custom->sinceVersion))
-      best = custom.get();
-  return best;
-}
-
-LogicalResult tc::convertCustomOperator(NodeContext &ctx, const CustomOperator &custom) {
+LogicalResult tc::convertCustomOperator(NodeContext &ctx, const CustomOperator &custom, bool early) {
   PrimBuilder &b = ctx.b;
   const Arguments arguments(ctx);
   if (StringRef unknown = arguments.findUnknown(custom); !unknown.empty())
     return ctx.invalid("has the tensor argument " + unknown + ", which its signature lacks");
   // Archives do not say which arguments an operator of torch.library writes, but one without results does nothing else.
-  if (arguments.areNamed() && ctx.numResults() == 0)
-    return ctx.invalid("returns nothing, so that it can only write its arguments, which is not supported; have the "
-                       "operator return new values (mutates_args=()), and use these in the model");
+  if (arguments.areNamed() && ctx.numResults() == 0 && !custom.writes())
+    return ctx.invalid(
+        "returns nothing, so that it can only write its arguments; its signature needs a \"schema\" that "
+        "says which, such as \"" +
+        ctx.node().getDomain() + "::" + ctx.node().getOpType().split('.').first + "(Tensor(a!) x) -> ()\"");
   if (!arguments.areNamed() && ctx.numOperands() != custom.operands.size())
     return ctx.invalid("has " + Twine(ctx.numOperands()) + " operands, its signature " + Twine(custom.operands.size()));
-  if (ctx.numResults() > custom.results.size())
-    return ctx.invalid("has " + Twine(ctx.numResults()) + " results, its signature " + Twine(custom.results.size()));
-  for (NamedAttribute attribute : ctx.node().getAttrs())
+  for (NamedAttribute attribute : ctx.node().getAttrs()) {
+    if (llvm::is_contained(custom.omitted, attribute.getName().strref()))
+      return ctx.invalid("has the argument " + attribute.getName().strref() +
+                         ", which is None by default, and functions are not given; leave it out");
     if (!arguments.describesOperands(attribute.getName()) &&
         llvm::none_of(custom.attributes, [&](const auto &known) { return known.name == attribute.getName().strref(); }))
       return ctx.invalid("has the attribute " + attribute.getName().strref() + ", which its signature lacks");
+  }
   SmallVector<Value> operands;
+  SmallVector<size_t> written;
   for (auto [i, operand] : llvm::enumerate(custom.operands)) {
     Value v = arguments.find(operand.name, i);
     if (!v)
@@ -531,8 +259,13 @@ LogicalResult tc::convertCustomOperator(NodeContext &ctx, const CustomOperator &
       return ctx.invalid("operand " + operand.name + " is " + describe(v) + ", its signature says " +
                          (operand.dtype ? tcrt_dtype_name(tcrt_dtype_t(operand.dtype)) : "any dtype") +
                          (operand.rank >= 0 ? " of rank " + Twine(operand.rank) : Twine(" of any rank")));
+    if (operand.written)
+      written.push_back(i);
     operands.push_back(v);
   }
+  FailureOr<SmallVector<ResultSource>> sources = findResultSources(ctx, custom, written, early);
+  if (failed(sources))
+    return failure();
   for (const CustomOperator::Attribute &attribute : custom.attributes) {
     FailureOr<Value> value = attributeValue(ctx, arguments, attribute);
     if (failed(value))
@@ -561,9 +294,21 @@ LogicalResult tc::convertCustomOperator(NodeContext &ctx, const CustomOperator &
     }
     types.push_back(makeType(element, sizes));
   }
+  // The function writes into a tensor that has the operand's elements.
+  SmallVector<int64_t> inits(types.size(), -1);
+  for (size_t operand : written) {
+    types.push_back(operands[operand].getType());
+    insides.emplace_back();
+    inits.push_back(int64_t(operand));
+  }
   SmallVector<Value> results(b.hostCall(custom.function, operands, types));
+  if (!written.empty())
+    results.front().getDefiningOp()->setAttr(kInitsAttr, b.getDenseI64ArrayAttr(inits));
   for (size_t i = 0; i < ctx.numResults(); ++i) {
-    FailureOr<Value> v = insides[i] ? takeOut(ctx, results[i], insides[i]) : FailureOr<Value>(results[i]);
+    const auto [isOperand, number] = (*sources)[i];
+    FailureOr<Value> v = isOperand         ? FailureOr<Value>(operands[number])
+                         : insides[number] ? takeOut(ctx, results[number], insides[number])
+                                           : FailureOr<Value>(results[number]);
     if (failed(v) || failed(ctx.set(i, *v)))
       return failure();
   }

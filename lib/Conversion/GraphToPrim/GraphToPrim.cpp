@@ -80,9 +80,15 @@ std::string describeUnknown(graph::NodeOp node) {
       known.push_back(entry.first.second);
   // Names with dots are not typed by hand, and differ little from overload to overload.
   std::string meant = node.getOpType().contains('.') ? "" : didYouMean(node.getOpType().str(), known);
-  if (node.getDomain() == "higher_order" && node.getOpType().starts_with("auto_functionalized"))
-    return "is not supported: it calls an operator that writes its arguments; have the operator return new values "
-           "(mutates_args=()), and use these in the model";
+  if (node.getDomain() == "higher_order" && node.getOpType().starts_with("auto_functionalized")) {
+    auto callee = dyn_cast_or_null<StringAttr>(node.getNodeAttr("arg0.value"));
+    StringRef name = callee ? callee.getValue() : "an operator";
+    name.consume_front("torch.ops.");
+    return "is not supported: it calls " + name.str() +
+           ", which writes its arguments; give its signature by --custom-op, with a \"schema\" as PyTorch prints it, "
+           "or "
+           "have the operator return new values (mutates_args=())";
+  }
   if (node.getDomain() == "higher_order")
     return "is not supported: it has a meaning only where PyTorch runs; cond, while_loop, scan and map are supported";
   return "is not supported" + meant + "; tc-inspect --operators lists what is" +
@@ -125,7 +131,7 @@ void Converter::emitUnsupported() {
 void Converter::checkSkipped(graph::NodeOp node) {
   ++failedNodes;
   node->walk([&](graph::NodeOp inner) {
-    if (!inner.getCallee() && !findCustomOperator(options, inner) &&
+    if (!inner.getCallee() && !findCustomOperator(options.customOperators, inner) &&
         !OpRegistry::get().lookup(inner.getDomain(), inner.getOpType(), inner.getOpset()) &&
         !(hasDefinition && hasDefinition(inner)))
       reportUnsupported(inner, describeUnknown(inner));
@@ -198,7 +204,7 @@ void Converter::convertNode(graph::NodeOp node) {
   if (node.getCallee())
     if (auto callee = module.lookupSymbol<graph::FuncOp>(*node.getCallee()))
       return convertCall(node, callee, operands);
-  const CustomOperator *custom = findCustomOperator(options, node);
+  const CustomOperator *custom = findCustomOperator(options.customOperators, node);
   const OpEntry *entry =
       custom ? nullptr : OpRegistry::get().lookup(node.getDomain(), node.getOpType(), node.getOpset());
   NodeContext ctx(node, builder, ints, *this, operands, parameters);
@@ -237,7 +243,7 @@ void Converter::convertNode(graph::NodeOp node) {
   if (complexUse == ComplexUse::None)
     return reportUnsupported(node, "on complex numbers is not supported");
   int64_t failedBefore = failedNodes;
-  LogicalResult emitted = custom                              ? convertCustomOperator(ctx, *custom)
+  LogicalResult emitted = custom                              ? convertCustomOperator(ctx, *custom, isEarly)
                           : complexUse == ComplexUse::ByParts ? ctx.emitByParts(entry->handler)
                                                               : entry->handler(ctx);
   // An argument that a handler of PyTorch's operators asked for as a constant may be none.
@@ -762,7 +768,7 @@ static int64_t expandFunctions(ModuleOp module, const GraphToPrimOptions &option
   for (int64_t round = 0; round < 8; ++round) {
     SmallVector<graph::NodeOp> nodes;
     module.walk([&](graph::NodeOp node) {
-      if (!node.getCallee() && !failed.contains(node) && !findCustomOperator(options, node) &&
+      if (!node.getCallee() && !failed.contains(node) && !findCustomOperator(options.customOperators, node) &&
           !OpRegistry::get().lookup(node.getDomain(), node.getOpType(), node.getOpset()))
         nodes.push_back(node);
     });

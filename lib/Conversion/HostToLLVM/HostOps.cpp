@@ -6,6 +6,7 @@
 
 #include "ProgramBuilder.h"
 
+#include "tc/Dialect/Prim/IR/HostCalls.h"
 #include "tc/Dialect/TC/IR/Dtypes.h"
 #include "tc/Dialect/TC/IR/ErrorKind.h"
 
@@ -84,6 +85,9 @@ LogicalResult ProgramBuilder::emitHostCall(prim::HostCallOp op) {
                                      << "\" is not supported for this device; compile for the CPU";
   for (Value result : op.getResults())
     allocate(result);
+  for (OpResult result : op->getResults())
+    if (Value init = prim::getInit(op, result.getResultNumber()))
+      copy(address(result), address(init), size(getSizeBytes(result.getType())));
   SmallVector<Value> values(op.getOperands());
   llvm::append_range(values, op.getResults());
   constexpr int64_t kHead = sizeof(tcrt_call_t), kOperand = sizeof(tcrt_operand_t);

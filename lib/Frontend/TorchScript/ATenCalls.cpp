@@ -769,6 +769,16 @@ Result Interpreter::callATen(StringRef name, Values args, NamedValues named, Pos
   StringRef domain = "aten", type = name;
   if (name.contains("::"))
     std::tie(domain, type) = name.split("::");
+  // Operators of the user's own go before PyTorch's.
+  llvm::SmallVector<const Schema *> own;
+  bool lacksSchema = false;
+  for (const auto &custom : customOperators) {
+    if (custom->schema && custom->schema->domain == domain && custom->schema->name == type)
+      own.push_back(&*custom->schema);
+    lacksSchema |= !custom->schema && custom->domain == domain && StringRef(custom->name).split('.').first == type;
+  }
+  if (!own.empty())
+    return callOverload(own, domain, type, args, named, at);
   // In-place changes of a tensor's shape would change what all its other names are.
   static const char *const kReshaping[] = {"squeeze_",  "unsqueeze_", "transpose_", "t_",   "swapaxes_",
                                            "swapdims_", "resize_",    "resize_as_", "set_", "as_strided_"};
@@ -784,12 +794,19 @@ Result Interpreter::callATen(StringRef name, Values args, NamedValues named, Pos
   if (!nested.empty() && llvm::any_of(args, [&](const PyValue &value) { return findNested(value); }))
     return callNested(type, args, at);
   llvm::ArrayRef<const Schema *> overloads = torch::findOverloads(domain, type);
-  if (overloads.empty()) {
-    // An operator of the user's own, or one that PyTorch no longer has: the conversion says so, or finds a handler.
-    return fail(at, domain + "::" + type +
-                        " is no operator that tc knows the signature of; export the model with "
-                        "torch.export, or replace the operator");
-  }
+  if (!overloads.empty())
+    return callOverload(overloads, domain, type, args, named, at);
+  // An operator of the user's own, or one that PyTorch no longer has.
+  return fail(at,
+              domain + "::" + type + " is no operator that tc knows the signature of; " +
+                  (lacksSchema ? "that of --custom-op needs a \"schema\" here, which says in what order arguments come"
+                   : domain == "aten"
+                       ? "export the model with torch.export, or replace the operator"
+                       : "give it by --custom-op (examples/custom-op), with a \"schema\", or replace the operator"));
+}
+
+Result Interpreter::callOverload(llvm::ArrayRef<const Schema *> overloads, StringRef domain, StringRef type,
+                                 Values args, NamedValues named, Position at) {
   bool ofTensors = llvm::any_of(args, [](const PyValue &value) { return hasTensor(value); }) ||
                    llvm::any_of(named, [](const NamedValue &value) { return hasTensor(value.value); });
   for (bool converts : {false, true})
@@ -805,6 +822,9 @@ Result Interpreter::callATen(StringRef name, Values args, NamedValues named, Pos
     given += (given.empty() ? "" : ", ") + describe(arg).str();
   for (const NamedValue &value : named)
     given += (given.empty() ? "" : ", ") + value.name.str() + "=" + describe(value.value).str();
-  return fail(at, "no overload of " + domain + "::" + type + " takes (" + given +
-                      "); the archive is damaged, or its PyTorch is newer than " + "tc's table");
+  const bool isCustom = llvm::any_of(
+      customOperators, [&](const auto &custom) { return custom->schema && &*custom->schema == overloads.front(); });
+  return fail(at, "no overload of " + domain + "::" + type + " takes (" + given + "); " +
+                      (isCustom ? "correct its \"schema\" in the file of --custom-op"
+                                : "the archive is damaged, or its PyTorch is newer than tc's table"));
 }

@@ -551,6 +551,7 @@ llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
   builder.setInsertionPointToEnd(&function.getBody().emplaceBlock());
   interpreter.emplace(*code, builder);
   interpreter->setVersion(version);
+  interpreter->setCustomOperators(options.customOperators);
   if (llvm::Error e = addInputs(*forward))
     return std::move(e);
   function.setFunctionTypeAttr(TypeAttr::get(builder.getFunctionType(argumentTypes, {})));

@@ -48,6 +48,7 @@ public:
   /// From now on, objects that are there keep their attributes: what a run leaves in them is lost.
   void freezeObjects() { frozenBirth = pool.size(); }
   void setVersion(int64_t newVersion) { version = newVersion; }
+  void setCustomOperators(CustomOperators operators) { customOperators = std::move(operators); }
   void setConstants(std::vector<PyValue> values) { constants = std::move(values); }
   void setOracle(std::unique_ptr<ValueOracle> newOracle) { oracle = std::move(newOracle); }
   Result callMethod(const PyValue &object, llvm::StringRef method, Values args, NamedValues named, Position at);
@@ -83,6 +84,8 @@ public:
   Result toNumber(const PyValue &tensor, Kind kind, Position at);
   /// Calls torch.NAME with the overload that its arguments choose.
   Result callATen(llvm::StringRef name, Values args, NamedValues named, Position at);
+  Result callOverload(llvm::ArrayRef<const torch::Schema *> overloads, llvm::StringRef domain, llvm::StringRef type,
+                      Values args, NamedValues named, Position at);
   /// An operator of Python on symbolic numbers, `_operator.add`.
   Result callSymbolic(llvm::StringRef name, Values args, Kind kind, Position at);
   /// A tensor of a number, which stays known.
@@ -181,6 +184,7 @@ private:
   std::string error, raised;
   std::unique_ptr<ValueOracle> oracle;
   std::vector<PyValue> constants; ///< CONSTANTS.c0, ...
+  CustomOperators customOperators;
   Frame *frame = nullptr;
   int depth = 0, calls = 0;
   uint64_t steps = 0, valuesRead = 0;

@@ -548,3 +548,27 @@ func.func @host_call_handle(%x: tensor<2xf32>) {
   %0 = prim.host_call "f"(%x) words [0, 2] : (tensor<2xf32>) -> tensor<2xi64>
   return
 }
+
+// -----
+
+func.func @host_call_inits(%x: tensor<2xf32>) {
+  // expected-error @+1 {{has prim.inits that are no numbers of an operand for each of 1 results}}
+  %0 = prim.host_call "f"(%x) words [0, 0] {prim.inits = array<i64: 0, -1>} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @host_call_init(%x: tensor<2xf32>) {
+  // expected-error @+1 {{has no operand 1, which prim.inits names}}
+  %0 = prim.host_call "f"(%x) words [0, 0] {prim.inits = array<i64: 1>} : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @host_call_init_type(%x: tensor<2xf32>) {
+  // expected-error @+1 {{has a result of type 'tensor<2xi32>', which cannot begin as operand 0}}
+  %0 = prim.host_call "f"(%x) words [0, 0] {prim.inits = array<i64: 0>} : (tensor<2xf32>) -> tensor<2xi32>
+  return
+}

@@ -63,6 +63,33 @@ TEST_CASE("a signature's arguments, defaults and alias sets") {
   CHECK(findOverloads("aten", "add").front()->overload == "Tensor");
 }
 
+TEST_CASE("signatures of others are read, and what is none is refused") {
+  auto schema = parseSchema(
+      "my::blend.scaled(Tensor x, Tensor(a!) y, *, float alpha=1, str mode=\"sum\") -> (Tensor, Tensor(a!))");
+  REQUIRE(schema);
+  CHECK(schema->nodeType() == "blend.scaled");
+  CHECK(schema->writes());
+  CHECK(schema->results[1].type.findAlias()->aliasSet == "a");
+  CHECK(schema->find("alpha")->keywordOnly);
+  CHECK(*schema->find("mode")->defaultValue() == SchemaValue(std::string("sum")));
+  CHECK(parseSchema("my::bump(Tensor(a!) y) -> ()"));
+  std::string deep = "my::f(", marked = "my::f(Tensor";
+  for (int i = 0; i < 100'000; ++i) {
+    deep += '(';
+    marked += '?';
+  }
+  for (const std::string &text :
+       {std::string(), std::string("blend"), std::string("my::blend(Tensor x)"),
+        std::string("my::blend(Tensor) -> Tensor"), std::string("my::blend(x, y) -> Tensor"),
+        std::string("my::blend(Tensor x, Tensor x) -> Tensor"), std::string("my::blend(Tensor x -> Tensor"),
+        std::string("::blend(Tensor x) -> Tensor"), std::string("my::(Tensor x) -> Tensor"),
+        std::string("my::blend(Tensor x) -> Tensor; more"), std::string("my::f(str s=\") -> Tensor"),
+        std::string("my::f(int[99999999999] x=1) -> Tensor"), deep, marked}) {
+    INFO(text.substr(0, 60));
+    CHECK(!parseSchema(text));
+  }
+}
+
 TEST_CASE("the operator that returns what another writes") {
   auto twin = [](const char *type) {
     const Schema *schema = findSchema("aten", type);

@@ -15,6 +15,8 @@
 #ifndef TC_CONVERSION_GRAPHTOPRIM_GRAPHTOPRIM_H
 #define TC_CONVERSION_GRAPHTOPRIM_GRAPHTOPRIM_H
 
+#include "tc/Dialect/Graph/Custom/CustomOperator.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/Support/Error.h"
@@ -25,8 +27,6 @@
 #include <vector>
 
 namespace tc {
-
-struct CustomOperator;
 
 /// What the user said.
 struct GraphToPrimOptions {
@@ -40,7 +40,7 @@ struct GraphToPrimOptions {
   std::map<std::string, std::vector<std::string>> shapeNames;
   std::map<std::string, std::string> elementTypes;
   /// Signatures of operators of the user's own, which go before tc's.
-  std::vector<std::shared_ptr<const CustomOperator>> customOperators;
+  CustomOperators customOperators;
 };
 
 /// Reads `batch=1` or `batch=1..64` into options.dims; false if it is of another form.
@@ -48,8 +48,6 @@ bool parseDimOption(llvm::StringRef text, GraphToPrimOptions &options);
 /// Reads `x=1,3,224,224` (or with x between the sizes; names for sizes; `:f32` behind them) into options.shapes; false
 /// if it is of another form.
 bool parseShapeOption(llvm::StringRef text, GraphToPrimOptions &options);
-/// Reads a JSON file of custom operators (examples/custom-op) into options.customOperators; errors name the file.
-llvm::Error readCustomOperators(llvm::StringRef path, GraphToPrimOptions &options);
 
 /// Nodes that fail for one reason.
 struct UnsupportedNode {

@@ -33,8 +33,7 @@ constexpr StringRef kCore =
     ;
 #pragma GCC diagnostic pop
 
-/// Reads one signature: domain::name.overload(type name=default, *, ...) -> type. The table is ours, so what does not
-/// fit is an error of the script that wrote it, which the unit test finds: `failed`.
+/// Reads one signature: domain::name.overload(type name=default, *, ...) -> type.
 class Parser {
 public:
   explicit Parser(StringRef text) : rest(text) {}
@@ -61,6 +60,7 @@ private:
 
   StringRef rest;
   bool failed = false;
+  unsigned depth = 0; ///< of types inside of types
 };
 
 Kind kindOf(StringRef name) {
@@ -99,7 +99,14 @@ void Parser::marks(SchemaType &of) {
 }
 
 SchemaType Parser::type() {
+  constexpr unsigned kMaxDepth = 16;
+  constexpr int64_t kMaxLength = 1000;
   SchemaType result;
+  if (++depth > kMaxDepth) {
+    failed = true;
+    rest = "";
+    return result;
+  }
   blanks();
   StringRef begin = rest;
   if (accept("(")) {
@@ -124,14 +131,19 @@ SchemaType Parser::type() {
       expect(")");
     }
   }
-  for (;;) {
+  for (unsigned marked = 0;; ++marked) {
+    failed |= marked > kMaxDepth;
+    if (failed)
+      return result;
     if (rest.starts_with("(")) {
       marks(result);
     } else if (rest.consume_front("[")) {
       SchemaType list;
       list.kind = Kind::List;
-      if (int64_t length; !rest.consumeInteger(10, length))
+      if (int64_t length; !rest.consumeInteger(10, length)) {
         list.length = length;
+        failed |= length < 0 || length > kMaxLength;
+      }
       expect("]");
       list.elements.push_back(std::move(result));
       result = std::move(list);
@@ -141,6 +153,7 @@ SchemaType Parser::type() {
       optional.elements.push_back(std::move(result));
       result = std::move(optional);
     } else {
+      --depth;
       return result;
     }
   }
@@ -297,7 +310,8 @@ bool parseDouble(StringRef text, double &value) { return !text.getAsDouble(value
 
 std::string unquote(StringRef text) {
   std::string result;
-  text = text.drop_front().drop_back();
+  text = text.drop_front();
+  text.consume_back("\"");
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
     if (c == '\\' && i + 1 < text.size()) {
@@ -399,6 +413,17 @@ ArrayRef<const Schema *> torch::findOverloads(StringRef domain, StringRef name) 
 }
 
 std::vector<const Schema *> torch::getAllSchemas() { return Table::get().all(); }
+
+std::optional<Schema> torch::parseSchema(StringRef text) {
+  Schema schema;
+  Parser parser(text);
+  if (!parser.parse(schema) || schema.domain.empty() || schema.name.empty())
+    return std::nullopt;
+  for (const SchemaArgument &argument : schema.arguments)
+    if (argument.name.empty() || schema.find(argument.name) != &argument)
+      return std::nullopt;
+  return schema;
+}
 
 const Schema *torch::findSchema(StringRef domain, StringRef type) {
   auto [name, overload] = type.split('.');

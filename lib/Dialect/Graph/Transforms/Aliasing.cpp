@@ -7,6 +7,7 @@
 #include "Aliasing.h"
 
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <numeric>
 
@@ -250,6 +251,47 @@ std::optional<int64_t> graph::getPartDim(NodeOp node, const torch::Schema &schem
   if (!dim || *dim < -rank || *dim >= rank)
     return std::nullopt;
   return *dim < 0 ? *dim + rank : *dim;
+}
+
+/// From the first element of an as_strided view to behind the last, in its memory.
+static std::optional<std::pair<int64_t, int64_t>> getStridedExtent(NodeOp node) {
+  auto sizes = dyn_cast_or_null<DenseI64ArrayAttr>(node.getNodeAttr("size"));
+  auto strides = dyn_cast_or_null<DenseI64ArrayAttr>(node.getNodeAttr("stride"));
+  auto offset = dyn_cast_or_null<IntegerAttr>(node.getNodeAttr("storage_offset"));
+  if (!sizes || !strides || !offset || sizes.size() != strides.size())
+    return std::nullopt;
+  int64_t last = offset.getInt();
+  for (auto [size, stride] : llvm::zip(sizes.asArrayRef(), strides.asArrayRef())) {
+    int64_t way = 0;
+    if (size < 1 || stride < 0 || llvm::MulOverflow(size - 1, stride, way) || llvm::AddOverflow(last, way, last))
+      return std::nullopt;
+  }
+  return std::pair(offset.getInt(), last + 1);
+}
+
+bool graph::haveDisjointParts(NodeOp a, const torch::Schema &schemaOfA, NodeOp b, const torch::Schema &schemaOfB,
+                              ViewKind kind, Type parent) {
+  using Extent = std::optional<std::pair<int64_t, int64_t>>;
+  auto areApart = [](Extent x, Extent y) { return x && y && (x->second <= y->first || y->second <= x->first); };
+  if (kind == ViewKind::AsStrided)
+    return areApart(getStridedExtent(a), getStridedExtent(b));
+  auto type = dyn_cast<RankedTensorType>(parent);
+  std::optional<int64_t> dim = type ? getPartDim(a, schemaOfA, type.getRank()) : std::nullopt;
+  if ((kind != ViewKind::Select && kind != ViewKind::Slice) || !dim || dim != getPartDim(b, schemaOfB, type.getRank()))
+    return false;
+  // Numbers from the end stand for others where the size is known.
+  auto normal = [&](std::optional<int64_t> at) {
+    return at && *at < 0 && !type.isDynamicDim(*dim) ? std::optional(*at + type.getDimSize(*dim)) : at;
+  };
+  auto extent = [&](NodeOp node, const torch::Schema &schema) -> Extent {
+    const bool isSelect = kind == ViewKind::Select;
+    std::optional<int64_t> first = normal(getIntArgument(node, schema, isSelect ? "index" : "start")),
+                           last = isSelect ? first : normal(getIntArgument(node, schema, "end"));
+    if (!first || !last || *first < 0 || *last < 0)
+      return std::nullopt;
+    return std::pair(*first, *last + isSelect);
+  };
+  return areApart(extent(a, schemaOfA), extent(b, schemaOfB));
 }
 
 Layout graph::getViewLayout(NodeOp node, const torch::Schema &schema, ViewKind kind, unsigned result,

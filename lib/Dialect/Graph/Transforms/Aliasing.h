@@ -79,6 +79,9 @@ std::optional<Layout> getGivenLayout(mlir::Value value);
 std::optional<llvm::SmallVector<int64_t>> getPermutation(NodeOp node, const torch::Schema &schema, int64_t rank);
 /// The dim along which a view of kind Pieces, Unbind or Narrow takes parts.
 std::optional<int64_t> getPartDim(NodeOp node, const torch::Schema &schema, int64_t rank);
+/// Whether two views of `kind` on a tensor of type `parent` are known to have no element in common.
+bool haveDisjointParts(NodeOp a, const torch::Schema &schemaOfA, NodeOp b, const torch::Schema &schemaOfB,
+                       ViewKind kind, mlir::Type parent);
 
 } // namespace tc::graph
 

@@ -20,16 +20,14 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Aliasing.h"
+#include "Functionalizer.h"
+
+#include "CustomWrites.h"
 
 #include "tc/Dialect/Graph/IR/Signature.h"
 #include "tc/Dialect/Graph/Transforms/Passes.h"
 
-#include "mlir/IR/Builders.h"
 #include "llvm/ADT/SmallPtrSet.h"
-#include "llvm/ADT/StringMap.h"
-
-#include <deque>
 
 namespace tc::graph {
 #define GEN_PASS_DEF_FUNCTIONALIZEGRAPHPASS
@@ -42,118 +40,7 @@ using namespace tc::graph;
 using torch::Schema;
 using torch::SchemaArgument;
 
-namespace {
-
-struct Memory;
-
-/// A place in the tree of a memory.
-struct View {
-  Memory *memory = nullptr;
-  View *parent = nullptr; ///< null of a root
-  NodeOp node;            ///< that made it of its parent
-  const Schema *schema = nullptr;
-  ViewKind kind = ViewKind::Identity;
-  unsigned result = 0;  ///< of `node`
-  unsigned operand = 0; ///< of `node`: the parent
-  Type type;
-  Value value;         ///< its elements as of `version`
-  int64_t version = 0; ///< of the memory
-  /// The first result of `node`, where it has more than one.
-  ArrayRef<View *> group;
-  std::optional<Layout> layout;
-};
-
-struct Memory {
-  View *root = nullptr;
-  View *newest = nullptr; ///< below it all is derived from it; above it all is stale
-  Value origin;           ///< the tensor that it was made as
-  Region *home = nullptr; ///< where
-  int64_t views = 1;      ///< places of the tree
-  int64_t version = 0;    ///< number of writes
-  NodeOp writer;          ///< the last one
-  /// Others that it may be one with, at the version from which on that would show.
-  struct Link {
-    Memory *other;
-    int64_t version;
-    std::string why;
-  };
-  SmallVector<Link, 0> links;
-};
-
-/// A tensor object: in-place operators return the one that they were given.
-struct Name {
-  View *view;
-};
-
-/// What a call writes.
-struct Write {
-  unsigned operand;
-  const SchemaArgument *argument;
-};
-
-/// Signatures of the operators of a graph, each looked up once.
-class SchemaCache {
-public:
-  const Schema *find(NodeOp node);
-
-private:
-  llvm::StringMap<const Schema *> found;
-};
-
-class Functionalizer {
-public:
-  explicit Functionalizer(FuncOp function) : function(function), builder(function.getContext()) {}
-  void run();
-
-private:
-  Name *nameOf(Value value);
-  View *viewOf(Value value) { return nameOf(value)->view; }
-  View *addRoot(Value value);
-  View *addView(View *parent, NodeOp node, const Schema *schema, ViewKind kind, unsigned result, unsigned operand);
-  void setName(Value value, View *view);
-  Layout layoutOf(View *view);
-  Layout rootLayout(View *root);
-
-  Value read(View *view, Operation *reader);
-  void derive(View *view);
-  Value derivePiece(View *view, Value parent);
-  void flush(View *view);
-  Value writeBack(View *view);
-  NodeOp emit(StringRef type, Type result, ArrayRef<std::pair<StringRef, Value>> operands,
-              ArrayRef<NamedAttribute> attributes, NodeOp like);
-  /// The node of `view` with other operands: its parent, and more. `drop`: attributes that do not carry over.
-  Value emitLike(View *view, StringRef type, Type result, ArrayRef<std::pair<StringRef, Value>> operands,
-                 ArrayRef<StringRef> drop = {}, ArrayRef<NamedAttribute> more = {});
-  std::string whyNotWritable(View *view);
-
-  SmallVector<View *> visitBlock(Block &block);
-  void visitNode(NodeOp node);
-  void visitResults(NodeOp node, const Schema &schema, ArrayRef<Name *> given);
-  bool visitWrites(NodeOp node, const Schema &schema, ArrayRef<Name *> given);
-  void rewrite(NodeOp node, const Schema &schema, const Schema &pure, ArrayRef<Write> writes, ArrayRef<Name *> given);
-  void rewriteInstanceNorm(NodeOp node, ArrayRef<Write> writes, ArrayRef<Name *> given);
-  void store(View *view, Value value, NodeOp writer);
-  View *sourceOfAsStrided(NodeOp node, View *operand);
-  void visitRegions(NodeOp node, ArrayRef<Name *> given);
-  void returnWritten();
-  void refuse(Operation *op, const Twine &why);
-  void link(Memory *a, Memory *b, const Twine &why);
-
-  FuncOp function;
-  OpBuilder builder;
-  SchemaCache schemas;
-  Region *region = nullptr;
-  /// The op that is visited.
-  Operation *at = nullptr;
-  std::deque<Memory> memories;
-  std::deque<View> views;
-  std::deque<Name> names;
-  std::deque<SmallVector<View *, 2>> groups;
-  DenseMap<Value, Name *> nameOfValue;
-  SmallVector<Operation *> replaced;
-};
-
-std::string nodeNameOf(Value value) {
+std::string graph::nodeNameOf(Value value) {
   if (auto node = dyn_cast_or_null<NodeOp>(value.getDefiningOp()))
     return node.getNodeName();
   if (auto argument = dyn_cast<BlockArgument>(value))
@@ -301,7 +188,7 @@ Value Functionalizer::emitLike(View *view, StringRef type, Type result, ArrayRef
 }
 
 /// Where piece `view` of its parent begins and ends; nullopt if that is not static.
-std::optional<std::pair<int64_t, int64_t>> extentOf(View *view, int64_t dim) {
+static std::optional<std::pair<int64_t, int64_t>> extentOf(View *view, int64_t dim) {
   int64_t begin = 0;
   for (View *piece : view->group) {
     auto type = dyn_cast<RankedTensorType>(piece->type);
@@ -314,7 +201,7 @@ std::optional<std::pair<int64_t, int64_t>> extentOf(View *view, int64_t dim) {
   return std::nullopt;
 }
 
-NamedAttribute integer(OpBuilder &b, StringRef name, int64_t value) {
+static NamedAttribute integer(OpBuilder &b, StringRef name, int64_t value) {
   return b.getNamedAttr(name, b.getI64IntegerAttr(value));
 }
 
@@ -537,13 +424,13 @@ std::string Functionalizer::whyNotWritable(View *view) {
 }
 
 /// The operators that give a tensor other memory, which no value can say.
-bool movesMemory(const Schema &schema) {
+static bool movesMemory(const Schema &schema) {
   return llvm::is_contained({"set_", "resize_", "resize_as_", "_resize_output_", "swap_", "set_data"}, schema.name);
 }
 
 /// What operators write without saying so in their signatures: the running statistics of batch_norm in training, and of
 /// instance_norm where it computes others.
-ArrayRef<StringRef> findUnannotatedWrites(NodeOp node, const Schema &schema) {
+static ArrayRef<StringRef> findUnannotatedWrites(NodeOp node, const Schema &schema) {
   static constexpr StringRef kStatistics[] = {"running_mean", "running_var"};
   const bool isInstance = schema.name == "instance_norm";
   if ((!isInstance && !schema.name.ends_with("batch_norm")) || schema.writes())
@@ -554,18 +441,32 @@ ArrayRef<StringRef> findUnannotatedWrites(NodeOp node, const Schema &schema) {
   return kStatistics;
 }
 
-/// Whether two types are known to differ in their sizes.
-bool isList(const SchemaArgument &result) { return result.type.required().kind == torch::SchemaType::Kind::List; }
+static bool isList(const SchemaArgument &result) {
+  return result.type.required().kind == torch::SchemaType::Kind::List;
+}
 
-bool differInShape(Type a, Type b) {
+/// Whether two types are known to differ in their sizes.
+static bool differInShape(Type a, Type b) {
   auto first = dyn_cast<RankedTensorType>(a), second = dyn_cast<RankedTensorType>(b);
   return first && second && failed(verifyCompatibleShape(first, second));
 }
 
-/// Whether both are known and not the same, but for sizes that either leaves open.
-bool differ(Type a, Type b) {
+bool graph::differ(Type a, Type b) {
   return differInShape(a, b) ||
          (isa<RankedTensorType>(a) && isa<RankedTensorType>(b) && getElementTypeOrSelf(a) != getElementTypeOrSelf(b));
+}
+
+/// In-place operators return the tensor that they write.
+void Functionalizer::nameWritten(NodeOp node, const Schema &schema, ArrayRef<Write> writes, ArrayRef<Name *> given) {
+  size_t next = 0;
+  for (const SchemaArgument &result : schema.results) {
+    const torch::SchemaType *alias = result.type.findAlias();
+    for (const Write &write : writes)
+      if (alias && write.argument->type.findAlias() && write.argument->type.findAlias()->aliasSet == alias->aliasSet &&
+          next < node.getNumResults())
+        nameOfValue[node.getResult(next)] = given[write.operand];
+    ++next;
+  }
 }
 
 /// Rewrites a node that writes memory. False if it is none.
@@ -597,16 +498,7 @@ bool Functionalizer::visitWrites(NodeOp node, const Schema &schema, ArrayRef<Nam
   if (node.getNumResults() > schema.results.size() && !llvm::any_of(schema.results, isList))
     return give(llvm::formatv("gives {0} results, but PyTorch's gives {1}; export the model again",
                               node.getNumResults(), schema.results.size()));
-  // In-place operators return the tensor that they write.
-  size_t next = 0;
-  for (const SchemaArgument &result : schema.results) {
-    const torch::SchemaType *alias = result.type.findAlias();
-    for (const Write &write : writes)
-      if (alias && write.argument->type.findAlias() && write.argument->type.findAlias()->aliasSet == alias->aliasSet &&
-          next < node.getNumResults())
-        nameOfValue[node.getResult(next)] = given[write.operand];
-    ++next;
-  }
+  nameWritten(node, schema, writes, given);
   // PyTorch has no functional instance_norm.
   const bool isInstanceNorm = !unannotated.empty() && schema.name == "instance_norm";
   const Schema *pure = isInstanceNorm        ? &schema
@@ -877,8 +769,10 @@ void Functionalizer::visitRegions(NodeOp node, ArrayRef<Name *> given) {
 
 const Schema *SchemaCache::find(NodeOp node) {
   auto [it, isNew] = found.try_emplace(node.getFullName(), nullptr);
-  if (isNew && !node.getCallee())
-    it->second = torch::findSchema(node.getDomain(), node.getOpType());
+  if (isNew && !node.getCallee()) {
+    const CustomOperator *custom = findCustomOperator(customs, node);
+    it->second = custom && custom->schema ? &*custom->schema : torch::findSchema(node.getDomain(), node.getOpType());
+  }
   return it->second;
 }
 
@@ -901,7 +795,9 @@ void Functionalizer::visitNode(NodeOp node) {
         nameOfValue[node.getResult(0)] = given[index.getInt()];
     return;
   }
-  if (!visitWrites(node, *schema, given))
+  if (schemas.isCustom(*schema))
+    visitCustom(node, *schema, given);
+  else if (!visitWrites(node, *schema, given))
     visitResults(node, *schema, given);
 }
 
@@ -976,10 +872,22 @@ void Functionalizer::run() {
     op->erase();
 }
 
+namespace {
+
 struct FunctionalizeGraphPass : public graph::impl::FunctionalizeGraphPassBase<FunctionalizeGraphPass> {
+  using FunctionalizeGraphPassBase::FunctionalizeGraphPassBase;
+
   void runOnOperation() override {
-    for (auto function : getOperation().getOps<FuncOp>())
-      Functionalizer(function).run();
+    CustomOperators customs;
+    for (const std::string &path : customOps)
+      if (llvm::Error error = readCustomOperators(path, customs)) {
+        getOperation().emitError() << llvm::toString(std::move(error));
+        return signalPassFailure();
+      }
+    for (auto function : getOperation().getOps<FuncOp>()) {
+      expandAutoFunctionalized(function, customs);
+      Functionalizer(function, customs).run();
+    }
   }
 };
 

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "tc/Dialect/Prim/IR/HostCalls.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
 #include "tc/Dialect/TC/IR/TC.h"
 
@@ -519,6 +520,20 @@ LogicalResult HostCallOp::verify() {
         element.isSignlessInteger(64) || (word == 1 ? isa<tc::base::StringType>(element) : tc::base::isHandle(element));
     if (word < 0 || word > 2 || (word && !isWord) || (word == 2 && tensor.getRank() != 0))
       return emitOpError("(C1) word ") << word << " does not fit the type " << type;
+  }
+  Attribute given = (*this)->getAttr(kInitsAttr);
+  auto inits = dyn_cast_or_null<DenseI64ArrayAttr>(given);
+  if (given && (!inits || inits.size() != int64_t(getNumResults())))
+    return emitOpError("has ") << kInitsAttr << " that are no numbers of an operand for each of " << getNumResults()
+                               << " results";
+  for (unsigned i = 0; given && i < getNumResults(); ++i) {
+    if (inits[i] < -1 || inits[i] >= int64_t(getNumOperands()))
+      return emitOpError("has no operand ") << inits[i] << ", which " << kInitsAttr << " names";
+    auto result = cast<RankedTensorType>(getResult(i).getType());
+    Value init = getInit(*this, i);
+    auto from = init ? cast<RankedTensorType>(init.getType()) : result;
+    if (from.getElementType() != result.getElementType() || from.getRank() != result.getRank())
+      return emitOpError("has a result of type ") << result << ", which cannot begin as operand " << inits[i];
   }
   return success();
 }

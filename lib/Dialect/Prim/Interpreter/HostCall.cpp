@@ -8,6 +8,7 @@
 
 #include "Handlers.h"
 
+#include "tc/Dialect/Prim/IR/HostCalls.h"
 #include "tc/Dialect/TC/IR/Dtypes.h"
 #include "tc/Functions/Store.h"
 
@@ -68,6 +69,8 @@ Results evalHostCall(const Call &call) {
   for (auto [shape, element] : llvm::zip_equal(call.shapes, call.elementTypes)) {
     char *data;
     results.push_back(allocateTensor(element, shape, data));
+    if (auto inits = op->getAttrOfType<DenseI64ArrayAttr>(kInitsAttr); inits && inits[outputs.size()] >= 0)
+      std::memcpy(data, call.operands[size_t(inits[outputs.size()])].bytes.get(), results.back().sizeBytes());
     outputs.push_back(describe(element, results.back().shape, data));
   }
   tcrt_call_t record = {};

@@ -107,6 +107,10 @@ struct Schema {
   std::string nodeType() const;
 };
 
+/// Reads one signature in the table's language, which is PyTorch's own. Its words point into `text`. Nullopt if it is
+/// none, or leaves an argument without a name of its own.
+std::optional<Schema> parseSchema(llvm::StringRef text);
+
 /// `type` as nodes name it: "add_.Tensor", "relu.default", or "relu". Null if PyTorch has no such operator.
 const Schema *findSchema(llvm::StringRef domain, llvm::StringRef type);
 

@@ -15,8 +15,10 @@ def FunctionalizeGraphPass : Pass<"tc-functionalize-graph", "::mlir::ModuleOp"> 
     Nodes that write memory become the operators that return what those write, and every name of the memory (its views, made
     before or after) is derived anew where it is read next. New values of arguments become results of the function, called
     `<argument>.updated`; those of parameters and buffers are written to states. What has no such form gets the attribute `graph.refused`, a sentence that
-    tc-convert-graph-to-prim reports together with all else that it refuses.
+    tc-convert-graph-to-prim reports together with all else that it refuses. A node of a custom operator whose schema says that it writes
+    returns the new values, too, and has the attribute `graph.functional`.
   }];
+  let options = [ListOption<"customOps", "custom-op", "std::string", "JSON files of custom operators">];
   let dependentDialects = ["::tc::graph::GraphDialect", "::tc::base::TCDialect"];
 }
 
