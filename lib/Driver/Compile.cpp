@@ -259,6 +259,9 @@ int Compiler::checkRequest(MLIRContext *context) {
     return wrong("--precision " + request.precision + " is not supported for --target cuda yet; supported there: f32");
   if (request.verify && (request.output.empty() || request.stopAtPhase))
     return wrong("--verify runs the artifact; give -o OUT and no --compile-to");
+  if (request.allowHostOps && request.customOps.empty())
+    return wrong("--allow-host-ops lets functions of yours compute what tc refuses; give their signatures by "
+                 "--custom-op FILE.json");
   CustomOperators signatures;
   for (const std::string &file : request.customOps)
     if (llvm::Error error = readCustomOperators(file, signatures))
@@ -481,7 +484,8 @@ int Compiler::checkStart(Phase from, Phase last) {
                                                  {"--precision", request.precision != "f32"},
                                                  {"--dim", !request.dims.empty()},
                                                  {"--shape", !request.shapes.empty()},
-                                                 {"--custom-op", !request.customOps.empty()}};
+                                                 {"--custom-op", !request.customOps.empty()},
+                                                 {"--allow-host-ops", request.allowHostOps}};
   for (auto [option, given] : ofImport)
     if (given && from > Phase::Import)
       return fail(kWrongUse, where + "; " + option + " needs a model or a module of phase import");
@@ -896,6 +900,7 @@ int Compiler::compile() {
   options.dims = ArrayRef<std::string>(request.dims);
   options.shapes = ArrayRef<std::string>(request.shapes);
   options.customOps = ArrayRef<std::string>(request.customOps);
+  options.allowHostOps = request.allowHostOps;
   options.checkBounds = request.checkBounds;
   options.precision = request.precision;
   options.jobs = jobs;
@@ -910,6 +915,7 @@ int Compiler::compile() {
     parseDimOption(text, sizes);
   for (const std::string &text : request.shapes)
     parseShapeOption(text, sizes);
+  sizes.allowHostOps = request.allowHostOps;
   for (const std::string &path : request.customOps)
     llvm::consumeError(readCustomOperators(path, sizes.customOperators)); // the request was checked
   llvm::Expected<OwningOpRef<ModuleOp>> module = loadModel(&context, request.model, isMlir, sizes);

@@ -16,6 +16,7 @@
 #include "tc/Dialect/Host/IR/Host.h"
 #include "tc/Dialect/Kernel/IR/Kernel.h"
 #include "tc/Dialect/Prim/IR/Prim.h"
+#include "tc/Functions/Store.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -112,6 +113,11 @@ static void addSavedBytes(kernel::RegionOp region, ArrayAttr symbols, driver::Si
 
 void driver::Explanation::addKernels(ModuleOp module) {
   kernels.clear();
+  hostCalls.clear();
+  module.walk([&](prim::HostCallOp call) {
+    if (!tcrt_find_function(call.getCallee().data(), call.getCallee().size()))
+      ++hostCalls[call.getCallee().str()];
+  });
   SizeSum flops, bytes, saved;
   module.walk([&](kernel::RegionOp region) {
     auto function = region->getParentOfType<func::FuncOp>();
@@ -241,6 +247,8 @@ int64_t driver::Explanation::countBreaks() const {
   int64_t count = 0;
   for (const UnsupportedNode &node : report.unsupported)
     count += node.count;
+  for (const auto &call : hostCalls)
+    count += call.second;
   return count;
 }
 
@@ -273,6 +281,11 @@ std::string driver::Explanation::toJson(llvm::StringRef model) const {
                              {"operators", distinctOperators},
                              {"breaks", countBreaks()},
                              {"assertions", assertions}};
+  Object calls;
+  for (const auto &[function, count] : hostCalls)
+    calls[llvm::json::fixUTF8(function)] = count;
+  if (!calls.empty())
+    object["host_calls"] = std::move(calls);
   if (report.unsupported.empty())
     object["totals"] = Object(totals);
   if (launches >= 0) {
@@ -425,6 +438,13 @@ std::string driver::Explanation::toText(llvm::StringRef model) const {
            << "\n";
   else
     stream << kernels.size() << " before those that are alike are put together; -o OUT tells the launches\n";
+  if (!hostCalls.empty()) {
+    std::vector<std::string> parts;
+    for (const auto &[function, count] : hostCalls)
+      parts.push_back(function + (count > 1 ? " x " + std::to_string(count) : ""));
+    stream << "  breaks: " << plural(countBreaks(), "call of a function", "calls of functions")
+           << " of yours: " << llvm::join(parts, ", ") << "\n";
+  }
   stream << "  work: " << withUnit(totals.get("flops")) << " flops, " << withUnit(totals.get("bytes"))
          << " bytes read and written\n";
   stream << "  saved by fusion: " << withUnit(totals.get("saved_bytes"))

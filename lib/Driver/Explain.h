@@ -14,6 +14,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/JSON.h"
+
+#include <map>
 #include <string>
 
 namespace tc::driver {
@@ -21,14 +23,15 @@ namespace tc::driver {
 /// Gathered while the phases run, printed at the end.
 struct Explanation {
   GraphToPrimReport report;
-  int64_t nodes = -1;                   ///< of the model, after phase import
-  int64_t graphs = 0;                   ///< functions and nested graphs
-  int64_t distinctOperators = 0;        ///< that the nodes are of
-  int64_t assertions = 0;               ///< nodes that refuse a run, or nothing
-  llvm::StringMap<std::string> sources; ///< Python source line of a node, by its name
-  llvm::json::Array kernels;            ///< one object per kernel.region, after phase fuse
-  llvm::json::Object totals;            ///< of these; after phase host, too, what they became
-  llvm::json::Object memory;            ///< after phase host
+  int64_t nodes = -1;                       ///< of the model, after phase import
+  int64_t graphs = 0;                       ///< functions and nested graphs
+  int64_t distinctOperators = 0;            ///< that the nodes are of
+  int64_t assertions = 0;                   ///< nodes that refuse a run, or nothing
+  llvm::StringMap<std::string> sources;     ///< Python source line of a node, by its name
+  std::map<std::string, int64_t> hostCalls; ///< of functions of the user's own, by name; after phase fuse
+  llvm::json::Array kernels;                ///< one object per kernel.region, after phase fuse
+  llvm::json::Object totals;                ///< of these; after phase host, too, what they became
+  llvm::json::Object memory;                ///< after phase host
   int64_t launches = -1;
 
   void addNodes(mlir::ModuleOp module);
@@ -42,7 +45,7 @@ struct Explanation {
   std::string toText(llvm::StringRef model) const;
 
 private:
-  /// Nodes that cannot be compiled.
+  /// Nodes that cannot be compiled, and those that run on the host in between.
   int64_t countBreaks() const;
   /// Source lines of nodes, in order, without repetition.
   llvm::json::Array getSources(llvm::ArrayRef<llvm::StringRef> names) const;

@@ -81,6 +81,7 @@ struct ConvertWithReport : public PassWrapper<ConvertWithReport, OperationPass<M
       parseDimOption(text, options);
     for (const std::string &text : pass.shapes)
       parseShapeOption(text, options);
+    options.allowHostOps = pass.allowHostOps;
     for (const std::string &path : pass.customOps)
       llvm::consumeError(readCustomOperators(path, options.customOperators)); // the request was checked
   }
@@ -111,6 +112,7 @@ void tc::driver::buildPhasePipeline(Phase phase, OpPassManager &manager, const P
     convert.dims = list(options.dims);
     convert.shapes = list(options.shapes);
     convert.customOps = list(options.customOps);
+    convert.allowHostOps = options.allowHostOps;
     manager.addPass(graph::createFunctionalizeGraphPass({list(options.customOps)}));
     if (options.report)
       manager.addPass(std::make_unique<ConvertWithReport>(convert, *options.report));

@@ -150,6 +150,8 @@ void Reproducer::setPhase(Phase phase) {
   add("--jobs", {std::to_string(request.jobs)});
   if (request.checkBounds)
     command.push_back("--check-bounds");
+  if (request.allowHostOps)
+    command.push_back("--allow-host-ops");
   command.push_back("--compile-to=" + getName(Phase(unsigned(phase) - 1)).str());
   argv.clear();
   for (const std::string &word : command)

@@ -54,6 +54,18 @@ def main(folder, bin_folder, library):
         check("no partial file", done.returncode == 0 or not os.path.exists(path("c.bin")))
         return done
 
+    # Calls are breaks between kernels, which --explain counts.
+    done = run(compiler, archive("parts.pt2"), "-o", path("m.bin"), "--cpu", "x86-64-v3", "--custom-op", SIGNATURES, "--explain", "-q")
+    check("explain", "  breaks: 4 calls of functions of yours: example_accumulate, example_bump x 2, example_exchange\n" in done.stdout, done.stdout)
+    done = run(compiler, archive("parts.pt2"), "--custom-op", SIGNATURES, "--explain=-")
+    counted = json.loads(done.stdout)
+    check("explain", counted["graph"]["breaks"] == 4 and counted["host_calls"]["example_bump"] == 2, done.stdout)
+    # With --allow-host-ops they are for what tc refuses, and it knows none of these operators.
+    done = run(compiler, archive("parts.pt2"), "--custom-op", SIGNATURES, "--allow-host-ops", "--explain=-")
+    check("allow-host-ops", json.loads(done.stdout)["graph"]["breaks"] == 4, done.stdout)
+    done = run(compiler, archive("parts.pt2"), "-o", path("c.bin"), "--allow-host-ops")
+    check("allow-host-ops alone", done.returncode == 1 and "give their signatures by --custom-op" in done.stderr, done.stderr)
+
     # What archives call and no signature says.
     done = run(compiler, archive("traced.pt"), "-o", path("c.bin"))
     check("no signature", done.returncode == 1 and "example::" in done.stderr and "--custom-op" in done.stderr, done.stderr)

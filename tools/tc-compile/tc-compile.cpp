@@ -118,6 +118,9 @@ int main(int argc, char **argv) {
       ->type_name("FILE.json")
       ->allow_extra_args(false)
       ->group(numbers);
+  app.add_flag("--allow-host-ops", request.allowHostOps,
+               "--custom-op serves only the nodes that tc refuses, where it has the operator")
+      ->group(numbers);
 
   option = app.add_option("--mode", request.mode);
   option->type_name("MODE")->group("Speed");

@@ -47,7 +47,7 @@ struct CompileRequest {
   std::string debugDir, logs;
   std::vector<std::string> printIrAfter;
   bool fullGraph = false, verify = false, externalWeights = false, allowLibs = false, checkBounds = false,
-       verbose = false, quiet = false;
+       allowHostOps = false, verbose = false, quiet = false;
   unsigned jobs = 0;
   /// As it was typed, for the report of an internal error.
   std::string commandLine;

@@ -44,6 +44,9 @@ struct PhaseOptions : public mlir::PassPipelineOptions<PhaseOptions> {
   ListOption<std::string> dims{*this, "dim", llvm::cl::desc("sizes of named dims: batch=1 or batch=1..64 (prim)")};
   ListOption<std::string> shapes{*this, "shape", llvm::cl::desc("sizes of inputs: x=1x3x224x224 (prim)")};
   ListOption<std::string> customOps{*this, "custom-op", llvm::cl::desc("JSON files of custom operators (prim)")};
+  Option<bool> allowHostOps{*this, "allow-host-ops",
+                            llvm::cl::desc("custom operators compute what tc refuses of its own (prim)"),
+                            llvm::cl::init(false)};
   Option<bool> checkBounds{*this, "check-bounds", llvm::cl::desc("wild indices fail the run (prim)"),
                            llvm::cl::init(false)};
   Option<std::string> precision{*this, "precision", llvm::cl::desc("of f32 products: f32, tf32, bf16 or f16 (prim)"),

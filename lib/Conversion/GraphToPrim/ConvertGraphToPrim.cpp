@@ -96,6 +96,7 @@ struct ConvertGraphToPrimPass : public conversion::impl::ConvertGraphToPrimPassB
         getOperation().emitError() << "--shape " << text << " is not of the form INPUT=SIZE,SIZE,...";
         return signalPassFailure();
       }
+    conversionOptions.allowHostOps = allowHostOps;
     for (const std::string &path : customOps)
       if (llvm::Error error = readCustomOperators(path, conversionOptions.customOperators)) {
         getOperation().emitError() << llvm::toString(std::move(error));

@@ -41,6 +41,9 @@ public:
   }
   int64_t takeStream() override { return streams++; }
   bool hasFailed() const { return failedNodes > 0; }
+  /// Nodes that tc refuses and a function of the user's own computes: added to where one is met (allowHostOps), for the
+  /// next try.
+  void setHostNodes(llvm::DenseSet<mlir::Operation *> &nodes) { hostNodes = &nodes; }
 
   // --- of GraphTypes ---
   void addArguments(graph::FuncOp source, mlir::Block &block);
@@ -65,6 +68,7 @@ private:
   bool convertDefinition(graph::NodeOp node, llvm::ArrayRef<mlir::Value> operands);
   void convertVarying(graph::NodeOp node, llvm::ArrayRef<unsigned> varying);
   void convertCall(graph::NodeOp node, graph::FuncOp callee, llvm::ArrayRef<mlir::Value> operands);
+  const CustomOperator *findCustom(graph::NodeOp node);
   void reportUnsupported(graph::NodeOp node, llvm::StringRef reason);
   void reportInvalid(mlir::Location loc, const llvm::Twine &message);
   void checkSkipped(graph::NodeOp node);
@@ -100,6 +104,7 @@ private:
   llvm::SmallVector<unsigned> leaving;
   int64_t failedNodes = 0, callDepth = 0, streams = 0;
   bool isEarly = false; ///< in convertEarly
+  llvm::DenseSet<mlir::Operation *> *hostNodes = nullptr;
   llvm::SmallVector<mlir::Value> iterations;
   /// Symbols from this one on depend on data.
   unsigned inputSymbols = 0;

@@ -96,8 +96,19 @@ std::string describeUnknown(graph::NodeOp node) {
          " and --custom-op takes operators of your own";
 }
 
+/// The signature by which a node is computed; null: by tc.
+const CustomOperator *Converter::findCustom(graph::NodeOp node) {
+  const CustomOperator *custom = findCustomOperator(options.customOperators, node);
+  const bool isSpare = custom && options.allowHostOps && !node->hasAttr(graph::kFunctionalAttr) &&
+                       OpRegistry::get().lookup(node.getDomain(), node.getOpType(), node.getOpset());
+  return isSpare && !(hostNodes && hostNodes->contains(node)) ? nullptr : custom;
+}
+
 void Converter::reportUnsupported(graph::NodeOp node, StringRef reason) {
   ++failedNodes;
+  if (hostNodes && options.allowHostOps && !node->hasAttr(graph::kRefusedAttr) &&
+      findCustomOperator(options.customOperators, node))
+    hostNodes->insert(node);
   std::string key = (fullType(node) + " " + Twine(node.getOpset()) + " " + reason).str();
   auto [it, isNew] = reasons.try_emplace(key, report.unsupported.size(), node.getLoc());
   if (isNew) {
@@ -204,7 +215,7 @@ void Converter::convertNode(graph::NodeOp node) {
   if (node.getCallee())
     if (auto callee = module.lookupSymbol<graph::FuncOp>(*node.getCallee()))
       return convertCall(node, callee, operands);
-  const CustomOperator *custom = findCustomOperator(options.customOperators, node);
+  const CustomOperator *custom = findCustom(node);
   const OpEntry *entry =
       custom ? nullptr : OpRegistry::get().lookup(node.getDomain(), node.getOpType(), node.getOpset());
   NodeContext ctx(node, builder, ints, *this, operands, parameters);
@@ -787,6 +798,57 @@ static int64_t expandFunctions(ModuleOp module, const GraphToPrimOptions &option
   return wrong;
 }
 
+using ConvertedFunctions = SmallVector<std::pair<graph::FuncOp, func::FuncOp>>;
+
+/// The public functions of the module, beside it.
+static FailureOr<ConvertedFunctions> convertFunctions(ModuleOp module, const GraphToPrimOptions &options,
+                                                      GraphToPrimReport &report,
+                                                      llvm::DenseSet<Operation *> &hostNodes) {
+  ConvertedFunctions converted;
+  bool ok = true;
+  for (auto source : module.getOps<graph::FuncOp>()) {
+    if (source.isPrivate())
+      continue; // inlined where it is called
+    Converter converter(module, options, report);
+    converter.setHostNodes(hostNodes);
+    FailureOr<func::FuncOp> function = converter.convert(source);
+    ok &= succeeded(function);
+    if (succeeded(function))
+      converted.push_back({source, *function});
+  }
+  if (ok)
+    return converted;
+  for (auto &[source, function] : converted)
+    function->erase();
+  return failure();
+}
+
+/// Likewise; nodes that are refused and have a signature are computed by its function in the next try.
+static FailureOr<ConvertedFunctions> convertWithHostOps(ModuleOp module, const GraphToPrimOptions &options,
+                                                        GraphToPrimReport &report) {
+  llvm::DenseSet<Operation *> hostNodes;
+  if (!options.allowHostOps)
+    return convertFunctions(module, options, report, hostNodes);
+  for (;;) {
+    const size_t known = hostNodes.size();
+    std::vector<Diagnostic> said;
+    FailureOr<ConvertedFunctions> converted;
+    {
+      ScopedDiagnosticHandler keep(module.getContext(), [&](Diagnostic &diagnostic) {
+        said.push_back(std::move(diagnostic));
+        return success();
+      });
+      report = {};
+      converted = convertFunctions(module, options, report, hostNodes);
+    }
+    if (failed(converted) && hostNodes.size() > known)
+      continue;
+    for (Diagnostic &diagnostic : said)
+      module.getContext()->getDiagEngine().emit(std::move(diagnostic));
+    return converted;
+  }
+}
+
 LogicalResult tc::convertGraphToPrim(ModuleOp module, const GraphToPrimOptions &options, GraphToPrimReport *report) {
   GraphToPrimReport local;
   GraphToPrimReport &out = report ? *report : local;
@@ -796,24 +858,11 @@ LogicalResult tc::convertGraphToPrim(ModuleOp module, const GraphToPrimOptions &
     out.invalidCount = wrong;
     return failure();
   }
-  SmallVector<graph::FuncOp> sources(module.getOps<graph::FuncOp>());
-  SmallVector<std::pair<graph::FuncOp, func::FuncOp>> converted;
-  bool ok = true;
-  for (graph::FuncOp source : sources) {
-    if (source.isPrivate())
-      continue; // inlined where it is called
-    Converter converter(module, options, out);
-    FailureOr<func::FuncOp> function = converter.convert(source);
-    ok &= succeeded(function);
-    if (succeeded(function))
-      converted.push_back({source, *function});
-  }
-  if (!ok) {
-    for (auto &[source, function] : converted)
-      function->erase();
+  FailureOr<ConvertedFunctions> converted = convertWithHostOps(module, options, out);
+  if (failed(converted))
     return failure();
-  }
-  for (auto &[source, function] : converted)
+  SmallVector<graph::FuncOp> sources(module.getOps<graph::FuncOp>());
+  for (auto &[source, function] : *converted)
     module.insert(source, function);
   for (graph::FuncOp source : sources)
     source.erase();

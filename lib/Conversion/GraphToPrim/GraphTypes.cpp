@@ -57,7 +57,10 @@ void Converter::convertEarly(graph::NodeOp node) {
   b.setInsertionPointAfter(node);
   auto use = graph::NodeOp::create(b, node.getLoc(), "tc", "use", 1, TypeRange(), node.getOutputs());
   isEarly = true;
+  const size_t known = hostNodes ? hostNodes->size() : 0;
   convertNode(node);
+  if (hostNodes && hostNodes->size() > known)
+    convertNode(node); // by the function that computes it
   isEarly = false;
   use.erase();
 }
@@ -105,12 +108,14 @@ struct GraphTypes::State {
         function(func::FuncOp::create(source.getLoc(), "types", FunctionType::get(source.getContext(), {}, {}))),
         converter(source->getParentOfType<ModuleOp>(), options, report) {
     function->getBody().emplaceBlock();
+    converter.setHostNodes(hostNodes);
     ScopedDiagnosticHandler ignore(source.getContext(), [](Diagnostic &) { return success(); });
     converter.addArguments(source, function->getBody().front());
   }
 
   GraphToPrimOptions options;
   GraphToPrimReport report;
+  llvm::DenseSet<Operation *> hostNodes;
   OwningOpRef<func::FuncOp> function; // before the converter, whose regions use its values
   Converter converter;
 };

@@ -39,8 +39,10 @@ struct GraphToPrimOptions {
   /// element type.
   std::map<std::string, std::vector<std::string>> shapeNames;
   std::map<std::string, std::string> elementTypes;
-  /// Signatures of operators of the user's own, which go before tc's.
+  /// Signatures of operators of the user's own, which go before tc's unless `allowHostOps` is set.
   CustomOperators customOperators;
+  /// Signatures of operators that tc has are for the nodes that it refuses, instead of for all.
+  bool allowHostOps = false;
 };
 
 /// Reads `batch=1` or `batch=1..64` into options.dims; false if it is of another form.
