@@ -76,6 +76,23 @@ graph.func @pure(%a: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>) attributes
 
 // -----
 
+// Columns lie between each other and have no element in common; a row and a column have one.
+// CHECK-LABEL: @columns
+// CHECK: "my":"exchange.default"
+// CHECK-NOT: graph.refused
+// CHECK: "my":"exchange.default"{{.*}}graph.refused = "writes
+graph.func @columns(%a: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {opsets = {aten = 1 : i64, my = 1 : i64}} {
+  %b = graph.node "aten":"clone.default" opset 1(%a) {arg_names = ["self"]} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %0 = graph.node "aten":"as_strided.default" opset 1(%b) {arg_names = ["self"], size = array<i64: 4>, stride = array<i64: 4>, storage_offset = 0 : i64} : (tensor<4x4xf32>) -> tensor<4xf32>
+  %1 = graph.node "aten":"as_strided.default" opset 1(%b) {arg_names = ["self"], size = array<i64: 4>, stride = array<i64: 4>, storage_offset = 3 : i64} : (tensor<4x4xf32>) -> tensor<4xf32>
+  %2 = graph.node "aten":"as_strided.default" opset 1(%b) {arg_names = ["self"], size = array<i64: 4>, stride = array<i64: 1>, storage_offset = 8 : i64} : (tensor<4x4xf32>) -> tensor<4xf32>
+  graph.node "my":"exchange.default" opset 1(%0, %1) {arg_names = ["x", "y"]} : (tensor<4xf32>, tensor<4xf32>) -> ()
+  graph.node "my":"exchange.default" opset 1(%1, %2) {arg_names = ["x", "y"]} : (tensor<4xf32>, tensor<4xf32>) -> ()
+  graph.yield %b : tensor<4x4xf32>
+}
+
+// -----
+
 // Calls that run_decompositions made values of. Views of a base are told by slice, by strides, or are the base itself; sizes of the
 // run keep their names. Results: what the operator returns, or None, then the bases.
 // CHECK-LABEL: @decomposed

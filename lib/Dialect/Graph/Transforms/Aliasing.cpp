@@ -253,20 +253,59 @@ std::optional<int64_t> graph::getPartDim(NodeOp node, const torch::Schema &schem
   return *dim < 0 ? *dim + rank : *dim;
 }
 
-/// From the first element of an as_strided view to behind the last, in its memory.
-static std::optional<std::pair<int64_t, int64_t>> getStridedExtent(NodeOp node) {
+namespace {
+/// Steps of one size in memory, of which a sum takes from `least` to `most`.
+struct Steps {
+  int64_t stride, least, most;
+};
+} // namespace
+
+/// Adds the dims of an as_strided view, forwards or backwards. False if they are not constant.
+static bool addSteps(NodeOp node, bool isForwards, SmallVectorImpl<Steps> &steps) {
+  constexpr int64_t kMost = int64_t(1) << 40;
   auto sizes = dyn_cast_or_null<DenseI64ArrayAttr>(node.getNodeAttr("size"));
   auto strides = dyn_cast_or_null<DenseI64ArrayAttr>(node.getNodeAttr("stride"));
-  auto offset = dyn_cast_or_null<IntegerAttr>(node.getNodeAttr("storage_offset"));
-  if (!sizes || !strides || !offset || sizes.size() != strides.size())
-    return std::nullopt;
-  int64_t last = offset.getInt();
+  if (!sizes || !strides || sizes.size() != strides.size() || sizes.size() > 64)
+    return false;
   for (auto [size, stride] : llvm::zip(sizes.asArrayRef(), strides.asArrayRef())) {
-    int64_t way = 0;
-    if (size < 1 || stride < 0 || llvm::MulOverflow(size - 1, stride, way) || llvm::AddOverflow(last, way, last))
-      return std::nullopt;
+    if (size < 1 || stride < 0 || size > kMost || stride > kMost / size)
+      return false;
+    if (stride > 0 && size > 1)
+      steps.push_back({stride, isForwards ? 0 : 1 - size, isForwards ? size - 1 : 0});
   }
-  return std::pair(offset.getInt(), last + 1);
+  return true;
+}
+
+/// Whether steps may add up to `distance`; yes where that takes too long to say. Longest strides first.
+static bool mayReach(int64_t distance, ArrayRef<Steps> steps, int64_t &budget) {
+  if (steps.empty() || --budget < 0)
+    return distance == 0 || budget < 0;
+  int64_t least = 0, most = 0;
+  for (const Steps &shorter : steps.drop_front()) {
+    least += shorter.least * shorter.stride;
+    most += shorter.most * shorter.stride;
+  }
+  const Steps &longest = steps.front();
+  int64_t first = std::max(longest.least, llvm::divideCeilSigned(distance - most, longest.stride)),
+          last = std::min(longest.most, llvm::divideFloorSigned(distance - least, longest.stride));
+  for (int64_t count = first; count <= last; ++count)
+    if (mayReach(distance - count * longest.stride, steps.drop_front(), budget))
+      return true;
+  return false;
+}
+
+/// Whether two as_strided views of one tensor have no element in common.
+static bool areStridedApart(NodeOp a, NodeOp b) {
+  auto from = dyn_cast_or_null<IntegerAttr>(a.getNodeAttr("storage_offset"));
+  auto to = dyn_cast_or_null<IntegerAttr>(b.getNodeAttr("storage_offset"));
+  constexpr int64_t kMost = int64_t(1) << 40;
+  SmallVector<Steps> steps;
+  if (!from || !to || !addSteps(a, true, steps) || !addSteps(b, false, steps) || from.getInt() < 0 || to.getInt() < 0 ||
+      from.getInt() > kMost || to.getInt() > kMost)
+    return false;
+  llvm::stable_sort(steps, [](const Steps &x, const Steps &y) { return x.stride > y.stride; });
+  int64_t budget = 10'000;
+  return !mayReach(to.getInt() - from.getInt(), steps, budget);
 }
 
 bool graph::haveDisjointParts(NodeOp a, const torch::Schema &schemaOfA, NodeOp b, const torch::Schema &schemaOfB,
@@ -274,7 +313,7 @@ bool graph::haveDisjointParts(NodeOp a, const torch::Schema &schemaOfA, NodeOp b
   using Extent = std::optional<std::pair<int64_t, int64_t>>;
   auto areApart = [](Extent x, Extent y) { return x && y && (x->second <= y->first || y->second <= x->first); };
   if (kind == ViewKind::AsStrided)
-    return areApart(getStridedExtent(a), getStridedExtent(b));
+    return areStridedApart(a, b);
   auto type = dyn_cast<RankedTensorType>(parent);
   std::optional<int64_t> dim = type ? getPartDim(a, schemaOfA, type.getRank()) : std::nullopt;
   if ((kind != ViewKind::Select && kind != ViewKind::Slice) || !dim || dim != getPartDim(b, schemaOfB, type.getRank()))

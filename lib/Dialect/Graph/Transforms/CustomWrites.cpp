@@ -163,6 +163,10 @@ Value AutoFunctionalized::viewOf(StringRef argument, Value base) {
     for (auto [name, as] : taken)
       if (!takeArgument((prefix + name).str(), as, arguments))
         return {};
+    // An empty list has no type of its own in archives.
+    for (StringRef name : {"size", "stride"})
+      if (arguments.attributes.erase((name + ".count").str()))
+        arguments.attributes.set(name, builder.getDenseI64ArrayAttr({}));
     return emit("aten", type, base::UnknownType::get(builder.getContext()), arguments).getResult(0);
   };
   if (node.getNodeAttr(prefix + "alias"))
