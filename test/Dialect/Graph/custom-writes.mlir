@@ -114,6 +114,16 @@ graph.func @decomposed(%a: tensor<3x4xf32>, %x: tensor<2x4xf32>, %n: tensor<i64>
 
 // -----
 
+// A view by strides must be constant.
+// CHECK-LABEL: @decomposed_open
+// CHECK: "aten":"as_strided.default"{{.*}}graph.refused = "of sizes that only the run knows, by which run_decompositions wrote a view, is not supported; compile the program that was not decomposed"
+graph.func @decomposed_open(%a: tensor<?x4xf32>, %n: tensor<i64>) -> tensor<?x4xf32> attributes {opsets = {aten = 1 : i64, higher_order = 1 : i64}} {
+  %s:2 = graph.node "higher_order":"auto_functionalized_v2" opset 1(%n, %a) {_all_bases.count = 1 : i64, _y_base_index = 0 : i64, _y_size = [4 : i64, "_y_size.1"], _y_storage_offset = 0 : i64, _y_stride = array<i64: 1, 4>, arg0 = "as_operator", arg0.value = "torch.ops.my.bump.default", arg_names = ["_y_size.1", "_all_bases.0"], n = 3 : i64} : (tensor<i64>, tensor<?x4xf32>) -> (none, tensor<?x4xf32>)
+  graph.yield %s#1 : tensor<?x4xf32>
+}
+
+// -----
+
 // The older form has the tensors that are written under their own names.
 // CHECK-LABEL: @decomposed_before
 // CHECK: [[C:%.*]] = graph.node "aten":"clone.default" opset 1(%arg0)

@@ -167,7 +167,12 @@ Value AutoFunctionalized::viewOf(StringRef argument, Value base) {
     for (StringRef name : {"size", "stride"})
       if (arguments.attributes.erase((name + ".count").str()))
         arguments.attributes.set(name, builder.getDenseI64ArrayAttr({}));
-    return emit("aten", type, base::UnknownType::get(builder.getContext()), arguments).getResult(0);
+    NodeOp made = emit("aten", type, base::UnknownType::get(builder.getContext()), arguments);
+    if (made.getNodeAttr("size") && made.getInputs().size() > 1)
+      made->setAttr(kRefusedAttr, builder.getStringAttr("of sizes that only the run knows, by which run_decompositions "
+                                                        "wrote a view, is not supported; compile the program that was "
+                                                        "not decomposed"));
+    return made.getResult(0);
   };
   if (node.getNodeAttr(prefix + "alias"))
     return base;
