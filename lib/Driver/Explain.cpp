@@ -77,6 +77,8 @@ void driver::Explanation::addNodes(ModuleOp module) {
   graphs = int64_t(llvm::range_size(module.getOps<graph::FuncOp>()));
   llvm::StringSet<> operators;
   module.walk([&](graph::NodeOp node) {
+    if (node->hasAttr(graph::kUnknownAttr))
+      return;
     ++nodes;
     graphs += node.getGraphs().size();
     operators.insert(node.getFullName());
@@ -223,6 +225,8 @@ void driver::Explanation::addMemory(ModuleOp module) {
 static std::string adviseOn(const UnsupportedNode &node) {
   if (node.name.empty() || node.type.empty())
     return "";
+  if (isConstruct(node.domain))
+    return StringRef(node.reason).rsplit("; ").second.str();
   const bool isUnknown = StringRef(node.reason).starts_with("is not supported");
   if (node.domain == "higher_order" && node.type.rfind("auto_functionalized", 0) == 0)
     return "";
@@ -239,7 +243,10 @@ static std::string adviseOn(const UnsupportedNode &node) {
 }
 
 /// "is not supported (did you mean "Relu"?)" without the remedy that adviseOn gives.
-static StringRef withoutRemedy(StringRef reason) {
+static StringRef withoutRemedy(const UnsupportedNode &node) {
+  const StringRef reason = node.reason;
+  if (isConstruct(node.domain))
+    return reason.rsplit("; ").first;
   return reason.starts_with("is not supported") ? reason.split("; tc-inspect").first : reason;
 }
 
@@ -360,9 +367,10 @@ static std::string describeSchedule(const Object &schedule) {
 }
 
 static void printUnsupported(llvm::raw_ostream &stream, const UnsupportedNode &node, const Array &sources) {
-  stream << llvm::formatv("  {0,4} x {1}{2} (opset {3}): {4}\n", node.count,
-                          node.domain == "ai.onnx" || node.domain.empty() ? "" : node.domain + ".", node.type,
-                          node.opset, withoutRemedy(node.reason));
+  const std::string opset = isConstruct(node.domain) ? "" : " (opset " + std::to_string(node.opset) + ")";
+  stream << llvm::formatv("  {0,4} x {1}{2}{3}: {4}\n", node.count,
+                          node.domain == "ai.onnx" || node.domain.empty() ? "" : node.domain + ".", node.type, opset,
+                          withoutRemedy(node));
   std::vector<std::string> names;
   for (const std::string &name : node.names.empty() ? std::vector<std::string>{node.name} : node.names)
     names.push_back("\"" + name + "\"");

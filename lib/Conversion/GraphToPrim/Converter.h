@@ -103,7 +103,8 @@ private:
   mlir::Operation *leavingFrom = nullptr;
   llvm::SmallVector<unsigned> leaving;
   int64_t failedNodes = 0, callDepth = 0, streams = 0;
-  bool isEarly = false; ///< in convertEarly
+  bool isEarly = false;  ///< in convertEarly
+  graph::NodeOp unknown; ///< stands for what the front end does not know
   llvm::DenseSet<mlir::Operation *> *hostNodes = nullptr;
   llvm::SmallVector<mlir::Value> iterations;
   /// Symbols from this one on depend on data.

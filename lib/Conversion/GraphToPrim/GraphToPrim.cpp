@@ -20,6 +20,7 @@
 
 #include "tc/Dialect/Graph/IR/Graph.h"
 #include "tc/Dialect/Graph/IR/Signature.h"
+#include "tc/Dialect/Graph/IR/Source.h"
 #include "tc/Dialect/Prim/Utils/Admission.h"
 #include "tc/Support/Suggest.h"
 #include "tcrt/artifact_abi.h"
@@ -131,20 +132,37 @@ void Converter::emitUnsupported() {
     if (it == reasons.end())
       continue; // of an input: emitted when it was met
     InFlightDiagnostic error = emitError(it->second.second);
-    error << "node \"" << entry.name << "\": " << type << " (opset " << entry.opset << ") " << entry.reason;
+    error << "node \"" << entry.name << "\": ";
+    if (!isConstruct(entry.domain))
+      error << type << " (opset " << entry.opset << ") ";
+    error << entry.reason;
+    if (std::string place = graph::describePlace(it->second.second); !place.empty())
+      error.attachNote() << "it stands at " << place;
     if (entry.count > 1)
       error.attachNote() << entry.count - 1 << " more node" << (entry.count > 2 ? "s fail" : " fails")
                          << " for the same reason; --explain lists them";
   }
 }
 
+/// What a front end, or a pass on graphs, says of a node that it refuses; nullopt of others.
+static std::optional<std::string> findRefusal(graph::NodeOp node) {
+  auto refused = node->getAttrOfType<StringAttr>(graph::kRefusedAttr);
+  if (!refused)
+    return std::nullopt;
+  return refused.getValue().empty() ? describeUnknown(node) : refused.str();
+}
+
 /// A node that is not converted, because its operands failed: are it and its subgraphs known at least?
 void Converter::checkSkipped(graph::NodeOp node) {
   ++failedNodes;
   node->walk([&](graph::NodeOp inner) {
-    if (!inner.getCallee() && !findCustomOperator(options.customOperators, inner) &&
-        !OpRegistry::get().lookup(inner.getDomain(), inner.getOpType(), inner.getOpset()) &&
-        !(hasDefinition && hasDefinition(inner)))
+    if (inner->hasAttr(graph::kUnknownAttr))
+      unknown = unknown ? unknown : inner;
+    else if (std::optional<std::string> refusal = findRefusal(inner))
+      reportUnsupported(inner, *refusal);
+    else if (!inner.getCallee() && !findCustomOperator(options.customOperators, inner) &&
+             !OpRegistry::get().lookup(inner.getDomain(), inner.getOpType(), inner.getOpset()) &&
+             !(hasDefinition && hasDefinition(inner)))
       reportUnsupported(inner, describeUnknown(inner));
   });
 }
@@ -210,8 +228,8 @@ void Converter::convertNode(graph::NodeOp node) {
       return checkSkipped(node);
     operands.push_back(values.lookup(input));
   }
-  if (auto refused = node->getAttrOfType<StringAttr>(graph::kRefusedAttr))
-    return reportUnsupported(node, refused.getValue());
+  if (node->hasAttr(graph::kRefusedAttr) || node->hasAttr(graph::kUnknownAttr))
+    return checkSkipped(node);
   if (node.getCallee())
     if (auto callee = module.lookupSymbol<graph::FuncOp>(*node.getCallee()))
       return convertCall(node, callee, operands);
@@ -640,6 +658,8 @@ FailureOr<func::FuncOp> Converter::convert(graph::FuncOp source) {
         name && writtenNames.contains(name.getValue()))
       states[name.getValue()] = constant;
   FailureOr<SmallVector<Value>> results = convertBody(source.getBody().front());
+  if (unknown && report.unsupported.empty() && report.invalidCount == 0)
+    reportUnsupported(unknown, unknown->getAttrOfType<StringAttr>(graph::kUnknownAttr).getValue());
   emitUnsupported();
   if (failed(results) || failedNodes > 0) {
     if (failedNodes == 0) {

@@ -13,6 +13,7 @@
 #include "ScalarTypes.h"
 
 #include "tc/Dialect/Graph/IR/Graph.h"
+#include "tc/Dialect/Graph/IR/Source.h"
 #include "tc/Dialect/Graph/Torch/Schemas.h"
 #include "tc/Dialect/TC/IR/TC.h"
 
@@ -35,8 +36,11 @@ Location Interpreter::locationOf(StringRef op, Position at) {
       name = f->self->path + "/";
   name += (op + "#" + Twine(++nodeCount)).str();
   Location place = UnknownLoc::get(builder.getContext());
-  if (frame)
+  if (frame) {
     place = FileLineColLoc::get(builder.getContext(), frame->file->path, at.line, at.column);
+    if (std::optional<SourceLine> line = findLine(at))
+      place = graph::addSource(place, line->file, line->line);
+  }
   return NameLoc::get(builder.getStringAttr(name), place);
 }
 
@@ -63,6 +67,13 @@ mlir::Value Interpreter::materialize(const PyValue &value) {
                                    base::fromDense(DenseElementsAttr::get(type, attr)));
 }
 
+std::optional<RankedTensorType> Interpreter::findType(const PyValue &tensor) {
+  std::optional<RankedTensorType> type = isUnknown(tensor) ? std::nullopt : typeOf(tensor, Position());
+  if (!type)
+    recover();
+  return type;
+}
+
 std::optional<RankedTensorType> Interpreter::typeOf(const PyValue &tensor, Position at) {
   if (const PyValue *known = knownNumber(tensor); known && !tensor.graph)
     return RankedTensorType::get({}, known->is(Kind::Bool)    ? Type(builder.getI1Type())
@@ -72,11 +83,12 @@ std::optional<RankedTensorType> Interpreter::typeOf(const PyValue &tensor, Posit
     fail(at, "the code asks for the sizes of a tensor, which are not known here");
     return std::nullopt;
   }
+  if (unknowns.contains(tensor.graph))
+    return loseType(tensor, at, "nothing is known of a tensor");
   llvm::Expected<RankedTensorType> type = oracle->getType(tensor.graph);
   if (type)
     return *type;
-  fail(at, llvm::toString(type.takeError()));
-  return std::nullopt;
+  return loseType(tensor, at, llvm::toString(type.takeError()));
 }
 
 Result Interpreter::sizeOf(const PyValue &tensor, int64_t dim, Position at) {
@@ -103,7 +115,8 @@ Result Interpreter::sizeOf(const PyValue &tensor, int64_t dim, Position at) {
 }
 
 PyValue Interpreter::resolve(PyValue value) {
-  if (!value.isSymbolic() || value.is(Kind::SymFloat) || !oracle || dataNumbers.contains(value.graph))
+  if (!value.isSymbolic() || value.is(Kind::SymFloat) || !oracle || dataNumbers.contains(value.graph) ||
+      unknowns.contains(value.graph))
     return value;
   std::optional<int64_t> known = oracle->getInteger(value.graph);
   if (!known)
@@ -146,7 +159,7 @@ Result Interpreter::toNumber(const PyValue &tensor, Kind kind, Position at) {
   }
   std::optional<RankedTensorType> type = typeOf(tensor, at);
   if (!type)
-    return std::nullopt;
+    return recover() ? Result(PyValue::ofGraph(kind, makeUnknown(at).graph)) : std::nullopt;
   for (int64_t size : type->getShape())
     if (size != 1 && !ShapedType::isDynamic(size))
       return raise(at, "a tensor of more or fewer than one element is made a number");
@@ -209,6 +222,7 @@ Result Interpreter::callSymbolic(StringRef name, Values args, Kind kind, Positio
   Type unknown = base::UnknownType::get(builder.getContext());
   auto op =
       graph::NodeOp::create(builder, locationOf(name, at), "torch", type, 1, TypeRange(unknown), operands, attributes);
+  spreadUnknown(op);
   if (isData)
     dataNumbers.insert(op.getOutputs()[0]);
   return resolve(PyValue::ofGraph(kind, op.getOutputs()[0]));
@@ -338,6 +352,15 @@ private:
   }
   bool isDefault(const SchemaArgument &argument, const PyValue &value);
   void weighNumbers();
+  /// Of the call as a whole: false.
+  bool refuse(const Twine &reason) {
+    if (!isRefused && !in.hasFailed() && !in.hasRaised())
+      refused = in.refuseCall((schema.domain + "::" + schema.nodeType()).str(), {}, at, reason);
+    isRefused = true;
+    return false;
+  }
+  bool isRefused = false;
+  Result refused;
   /// How many tensors a result that is a list has.
   std::optional<int64_t> countResults(llvm::ArrayRef<Result> args);
   Result argument(llvm::ArrayRef<Result> args, StringRef name) {
@@ -447,9 +470,7 @@ bool ATenCall::addArgument(const SchemaArgument &argument, const PyValue &given)
   if (given.isNone()) {
     if (!argument.defaultText)
       return true;
-    in.fail(at, "argument \"" + name + "\" of " + schema.domain + "::" + schema.name +
-                    " is None, which differs from its default and is not supported; give a value");
-    return false;
+    return refuse("with argument \"" + name + "\", which has a default, as None is not supported; give a value");
   }
   PyValue value = given;
   if (type.kind == SchemaKind::List)
@@ -487,9 +508,8 @@ bool ATenCall::addArgument(const SchemaArgument &argument, const PyValue &given)
   case SchemaKind::ScalarType: {
     Type element = typeOfCode(b.getContext(), value.integer);
     if (!element) {
-      in.fail(at, "argument \"" + name + "\" of " + schema.domain + "::" + schema.name + " is element type number " +
-                      Twine(value.integer) + ", which tc does not know; use a float, int or bool type");
-      return false;
+      return refuse("with argument \"" + name + "\" as element type number " + Twine(value.integer) +
+                    " is not supported; use a float, int or bool type");
     }
     attributes.set(name, TypeAttr::get(element));
     return true;
@@ -521,9 +541,8 @@ bool ATenCall::addArgument(const SchemaArgument &argument, const PyValue &given)
   } else if (value.is(Kind::String)) {
     attributes.set(name, b.getStringAttr(value.held->text));
   } else {
-    in.fail(at, "argument \"" + name + "\" of " + schema.domain + "::" + schema.name + " is " + describe(value) +
-                    ", which is not supported; give tensors, numbers and lists of them");
-    return false;
+    return refuse("with argument \"" + name + "\" as " + describe(value) +
+                  " is not supported; give tensors, numbers and lists of them");
   }
   return true;
 }
@@ -538,7 +557,7 @@ void ATenCall::weighNumbers() {
     auto type = constant ? dyn_cast<RankedTensorType>(constant.getType()) : RankedTensorType();
     if (!type || type.getRank() != 0 || !type.getElementType().isF64())
       continue;
-    std::optional<RankedTensorType> beside = in.typeOf(PyValue::ofGraph(Kind::Tensor, operands[1 - i]), at);
+    std::optional<RankedTensorType> beside = in.findType(PyValue::ofGraph(Kind::Tensor, operands[1 - i]));
     if (!beside || !isa<IntegerType>(beside->getElementType()))
       continue;
     NamedAttrList converted;
@@ -579,7 +598,7 @@ std::optional<int64_t> ATenCall::countResults(llvm::ArrayRef<Result> args) {
       parts && *parts > 0)
     return parts;
   Result self = argument(args, schema.name == "where" ? "condition" : "self");
-  std::optional<RankedTensorType> type = self && self->isTensor() ? in.typeOf(*self, at) : std::nullopt;
+  std::optional<RankedTensorType> type = self && self->isTensor() ? in.findType(*self) : std::nullopt;
   if (!type)
     return std::nullopt;
   if (schema.name == "where" || schema.name == "nonzero_numpy")
@@ -624,23 +643,29 @@ static void forgetNumber(const PyValue &tensor, graph::NodeOp node) {
 Result ATenCall::emit(llvm::ArrayRef<Result> args) {
   for (auto [argument, value] : llvm::zip_equal(schema.arguments, args))
     if (value && !addArgument(argument, *value))
-      return std::nullopt;
+      return refused;
   weighNumbers();
   attributes.set("arg_names", b.getStrArrayAttr(names));
   Type unknown = base::UnknownType::get(b.getContext());
   llvm::SmallVector<Type> types;
   llvm::SmallVector<Kind> kinds;
   llvm::SmallVector<int64_t> counts; // -1: one that is no list
+  bool isList = true;
   for (const SchemaArgument &result : schema.results) {
     if (result.type.isListOf(SchemaKind::Tensor)) {
       std::optional<int64_t> count = countResults(args);
-      if (!count && !in.hasFailed() && !in.hasRaised() && schema.name == "unbind")
+      const bool isCut = llvm::any_of(args, [&](const Result &value) { return value && in.isUnknown(*value); });
+      if (!count && !in.hasFailed() && !in.hasRaised() && (schema.name == "unbind" || isCut))
         count = in.countOfUnpacking(at);
+      if (!count && isCut) {
+        isList = false; // for what the conversion says of the operator
+        types.push_back(unknown);
+        continue;
+      }
       if (!count)
-        return in.hasFailed() || in.hasRaised() ? std::nullopt
-                                                : in.fail(at, schema.domain + "::" + schema.name +
-                                                                  " gives a number of tensors that only a run "
-                                                                  "knows; fix the size with --shape or --dim");
+        return refuse("gives a number of tensors that only a run knows, which is not supported; fix the size with "
+                      "--shape or --dim"),
+               refused;
       if (*count < 0)
         return in.fail(at, schema.domain + "::" + schema.name + " is to give " + Twine(*count) + " tensors");
       if (*count > 100'000)
@@ -658,11 +683,14 @@ Result ATenCall::emit(llvm::ArrayRef<Result> args) {
                     : kind == SchemaKind::Bool                            ? Kind::SymBool
                                                                           : Kind::Tensor);
     if (kind != SchemaKind::Tensor && kinds.back() == Kind::Tensor)
-      return in.fail(at, schema.domain + "::" + schema.name + " gives " + result.type.str() +
-                             ", which is not supported; results may be tensors and numbers");
+      return refuse("gives " + result.type.str() + ", which is not supported; results may be tensors and numbers"),
+             refused;
   }
   auto node = graph::NodeOp::create(b, in.locationOf(schema.name, at), schema.domain, schema.nodeType(), 1, types,
                                     operands, attributes);
+  in.spreadUnknown(node);
+  if (!isList)
+    return in.makeUnknownResults(at);
   for (auto [argument, value] : llvm::zip_equal(schema.arguments, args)) {
     if (!value)
       continue;
@@ -749,6 +777,11 @@ static Result foldKnown(Interpreter &in, StringRef name, Values args, NamedValue
 }
 
 Result Interpreter::callATen(StringRef name, Values args, NamedValues named, Position at) {
+  Result value = callATenOnce(name, args, named, at);
+  return value || !recover() ? value : makeUnknownResults(at);
+}
+
+Result Interpreter::callATenOnce(StringRef name, Values args, NamedValues named, Position at) {
   // What becomes a node costs more than what is computed at once.
   steps += 20;
   if (!spend(at))
@@ -783,8 +816,9 @@ Result Interpreter::callATen(StringRef name, Values args, NamedValues named, Pos
   static const char *const kReshaping[] = {"squeeze_",  "unsqueeze_", "transpose_", "t_",   "swapaxes_",
                                            "swapdims_", "resize_",    "resize_as_", "set_", "as_strided_"};
   if (domain == "aten" && llvm::is_contained(kReshaping, type))
-    return fail(at, "aten::" + type + " changes the shape of a tensor in place, which is not supported; use " +
-                        type.drop_back() + " and its result");
+    return refuseCall(("aten::" + type).str(), args, at,
+                      "changes the shape of a tensor in place, which is not supported; use " + type.drop_back() +
+                          " and its result");
   if (domain == "aten")
     if (Result upgraded = upgrade(type, args, named, at); upgraded || hasFailed() || hasRaised())
       return upgraded;
@@ -797,12 +831,10 @@ Result Interpreter::callATen(StringRef name, Values args, NamedValues named, Pos
   if (!overloads.empty())
     return callOverload(overloads, domain, type, args, named, at);
   // An operator of the user's own, or one that PyTorch no longer has.
-  return fail(at,
-              domain + "::" + type + " is no operator that tc knows the signature of; " +
-                  (lacksSchema ? "that of --custom-op needs a \"schema\" here, which says in what order arguments come"
-                   : domain == "aten"
-                       ? "export the model with torch.export, or replace the operator"
-                       : "give it by --custom-op (examples/custom-op), with a \"schema\", or replace the operator"));
+  return refuseCall((domain + "::" + type).str(), args, at,
+                    lacksSchema ? "is not supported in TorchScript without a \"schema\", which says in what order "
+                                  "arguments come; give one to --custom-op"
+                                : "");
 }
 
 Result Interpreter::callOverload(llvm::ArrayRef<const Schema *> overloads, StringRef domain, StringRef type,

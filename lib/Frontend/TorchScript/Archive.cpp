@@ -25,3 +25,11 @@ Expected<const SourceFile *> Archive::findSource(StringRef qualifier) {
     return parsed.takeError();
   return (sources[qualifier] = std::move(*parsed)).get();
 }
+
+std::optional<SourceLine> Archive::findLine(const SourceFile &file, Position at) {
+  auto [entry, isNew] = ranges.try_emplace(&file);
+  if (isNew)
+    if (std::optional<tc::torch::Pickle> pickle = readRanges(file.path + ".debug_pkl"))
+      entry->second = std::make_unique<SourceRanges>(std::move(*pickle), file.text);
+  return entry->second ? entry->second->find(at) : std::nullopt;
+}

@@ -17,7 +17,7 @@ using llvm::Twine;
 static std::optional<size_t> findKey(Interpreter &in, const PyValue &dict, const PyValue &key, Position at) {
   PyValue known = in.resolve(key);
   if (known.isSymbolic() || known.isTensor()) {
-    in.fail(at, "a dict is asked for a key that only a run knows; use keys that are constants");
+    in.refuse("dict", at, "a dict is asked for a key that only a run knows; use keys that are constants", known);
     return std::nullopt;
   }
   if (!in.spendValues(dict.held->keys.size() / 16, at))
@@ -32,8 +32,10 @@ static std::optional<size_t> findKey(Interpreter &in, const PyValue &dict, const
 static std::optional<int64_t> checkedIndex(Interpreter &in, const PyValue &index, int64_t size, Position at) {
   PyValue known = in.resolve(index);
   if (!known.is(Kind::Int) && !known.is(Kind::Bool)) {
-    in.fail(at, "a list is asked for a position that only a run knows; fix the size with --shape or --dim, or use a "
-                "tensor");
+    in.refuse("list", at,
+              "a list is asked for a position that only a run knows; fix the size with --shape or --dim, or use a "
+              "tensor",
+              known);
     return std::nullopt;
   }
   int64_t i = known.integer < 0 ? known.integer + size : known.integer;
@@ -213,7 +215,7 @@ bool sortValues(Interpreter &in, std::vector<PyValue> &items, bool isReverse, Po
   bool numbers = llvm::all_of(items, [](const PyValue &v) { return v.isNumber(); });
   bool texts = llvm::all_of(items, [](const PyValue &v) { return v.is(Kind::String); });
   if (!numbers && !texts) {
-    in.fail(at, "a list of values that only a run knows is sorted; use a tensor and torch.sort");
+    in.refuse("list", at, "a list of values that only a run knows is sorted; use a tensor and torch.sort", items);
     return false;
   }
   auto before = [&](const PyValue &a, const PyValue &b) {
@@ -247,7 +249,7 @@ Result index(Interpreter &in, Values args, Position at) {
     if (!same)
       return std::nullopt;
     if (!same->is(Kind::Bool))
-      return in.fail(at, "a list is searched for a value that only a run knows");
+      return in.refuse("list", at, "a list is searched for a value that only a run knows", *same);
     if (same->integer)
       return PyValue::ofInt(int64_t(i));
   }
@@ -266,7 +268,7 @@ Result count(Interpreter &in, Values args, Position at) {
     if (!same)
       return std::nullopt;
     if (!same->is(Kind::Bool))
-      return in.fail(at, "a list is searched for a value that only a run knows");
+      return in.refuse("list", at, "a list is searched for a value that only a run knows", *same);
     n += same->integer;
   }
   return PyValue::ofInt(n);
@@ -285,7 +287,7 @@ Result contains(Interpreter &in, Values args, Position at) {
     if (!same)
       return std::nullopt;
     if (!same->is(Kind::Bool))
-      return in.fail(at, "a list is searched for a value that only a run knows");
+      return in.refuse("list", at, "a list is searched for a value that only a run knows", *same);
     if (same->integer)
       return PyValue::ofBool(true);
   }
@@ -303,7 +305,9 @@ Result slice(Interpreter &in, Values args, Position at) {
     if (bound.isNone())
       continue;
     if (!bound.is(Kind::Int))
-      return in.fail(at, "a list is sliced at a position that only a run knows; fix the size with --shape or --dim");
+      return in.refuse("list", at,
+                       "a list is sliced at a position that only a run knows; fix the size with --shape or --dim",
+                       bound);
     bounds[i] = bound.integer;
   }
   int64_t step = bounds[2];
@@ -337,7 +341,7 @@ Result range(Interpreter &in, Values args, Position at) {
   std::vector<PyValue> items;
   for (int64_t i = bounds[0]; bounds[2] > 0 ? i < bounds[1] : (bounds[2] < 0 && i > bounds[1]); i += bounds[2]) {
     if (items.size() > 1'000'000)
-      return in.fail(at, "a list of more than a million numbers is made; make it a tensor with torch.arange");
+      return in.refuse("list", at, "a list of more than a million numbers is made; make it a tensor with torch.arange");
     items.push_back(PyValue::ofInt(i));
   }
   if (!in.spendValues(items.size(), at))
@@ -350,7 +354,7 @@ Result rangeLength(Interpreter &in, Values args, Position at) {
     return in.decline();
   PyValue step = in.resolve(args[2]);
   if (!step.is(Kind::Int) || step.integer == 0)
-    return in.fail(at, "the step of a range is 0 or known to a run alone");
+    return in.refuse("range", at, "the step of a range is 0 or known to a run alone", step);
   // ceil((high - low) / step), at least 0.
   Result span = in.arithmetic("sub", args[1], args[0], at);
   Result more =
@@ -471,7 +475,8 @@ Result str(Interpreter &in, Values args, Position at) {
     return in.decline();
   std::optional<std::string> text = args[0].isSymbolic() ? std::nullopt : toText(args[0]);
   return text ? Result(in.makeString(*text))
-              : in.fail(at, "the text of a value that only a run knows is asked for; leave it out of the model");
+              : in.refuse("str", at,
+                          "the text of a value that only a run knows is asked for; leave it out of the model", args);
 }
 Result join(Interpreter &in, Values args, Position at) {
   if (args.size() != 2 || !args[0].is(Kind::String) || !args[1].is(Kind::List))

@@ -208,9 +208,9 @@ Result Interpreter::decompose(StringRef name, Values args, Position at) {
 Result Interpreter::callNested(StringRef name, Values args, Position at) {
   const Nested *rows = args.empty() ? nullptr : findNested(args[0]);
   if (!rows || name != "to_padded_tensor" || args.size() < 3 || !args[2].is(Kind::List))
-    return fail(at, "aten::" + name +
-                        " of a nested tensor is not supported; trace the model after "
-                        "torch.backends.mha.set_fastpath_enabled(False)");
+    return refuseCall(("aten::" + name).str(), args, at,
+                      "of a nested tensor is not supported; trace the model after "
+                      "torch.backends.mha.set_fastpath_enabled(False)");
   const Nested found = *rows;
   const std::vector<PyValue> wanted = args[2].held->items;
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -219,8 +219,9 @@ Result Interpreter::callNested(StringRef name, Values args, Position at) {
     if (!same)
       return std::nullopt;
     if (same->is(Kind::Bool) && !same->integer)
-      return fail(at, "aten::to_padded_tensor to other sizes than before is not supported; trace the model after "
-                      "torch.backends.mha.set_fastpath_enabled(False)");
+      return refuseCall("aten::to_padded_tensor", args, at,
+                        "to other sizes than before is not supported; trace the model after "
+                        "torch.backends.mha.set_fastpath_enabled(False)");
     if (!same->is(Kind::Bool))
       emitAssert(*same, "a nested tensor is padded to other sizes than it had", at);
   }

@@ -40,7 +40,7 @@ static std::string typeText(const Expr &type) {
 Result Interpreter::eval(const Expr &expr) {
   if (++depth > kMaxDepth * 4) {
     --depth;
-    return fail(expr.at, "the code nests too deeply");
+    return failFinally(expr.at, "the code nests too deeply");
   }
   auto leave = llvm::make_scope_exit([&] { --depth; });
   if (!spend(expr.at))
@@ -110,7 +110,7 @@ Result Interpreter::eval(const Expr &expr) {
       return eval(*expr.operands[*taken ? 1 : 2]);
     return hasFailed() || !raised.empty()
                ? std::nullopt
-               : fail(expr.at, "an expression chooses by what only a run knows; use torch.where");
+               : refuse("If", expr.at, "an expression chooses by what only a run knows; use torch.where", unknown);
   }
   }
   llvm_unreachable("all kinds are handled");
@@ -181,9 +181,10 @@ Result Interpreter::namespaceMember(const PyValue &space, StringRef name, Positi
     }
   }
   if (StringRef(held->text).starts_with("__torch__.torch.classes."))
-    return fail(at, "the model uses the C++ class " + Twine(held->text) +
-                        ", which lives outside of the archive; export the model without it, quantised ones before "
-                        "torch.ao.quantization.convert");
+    return refuse("CreateObject", at,
+                  "the model uses the C++ class " + Twine(held->text) +
+                      ", which lives outside of the archive; export the model without it, quantised ones before "
+                      "torch.ao.quantization.convert");
   return PyValue::ofHeld(Kind::Namespace, held);
 }
 
@@ -395,8 +396,15 @@ Result Interpreter::evalCall(const Expr &expr) {
     if (word == "annotate" || word == "unchecked_cast" || word == "uninitialized" || word == "isinstance" ||
         word == "getattr")
       return callForm(word, expr);
-    if (word == "fork")
-      return fail(expr.at, "torch.jit.fork is not supported; call the function without it, and without torch.jit.wait");
+    if (word == "fork") {
+      // One that the model defines on the spot was refused where it does.
+      const Expr *forked = expr.operands.size() > 1 ? expr.operands[1] : nullptr;
+      const PyValue function =
+          forked && forked->kind == ExprKind::Name ? frame->locals.lookup(forked->text) : PyValue();
+      return refuse("fork", expr.at,
+                    "torch.jit.fork is not supported; call the function without it, and without torch.jit.wait",
+                    function);
+    }
   }
   Result target;
   if (word.empty()) {
@@ -501,8 +509,9 @@ Result Interpreter::callTensorMethod(const PyValue &self, StringRef name, Values
     if (type->getRank() == 0)
       return toNumber(self, isa<FloatType>(type->getElementType()) ? Kind::SymFloat : Kind::SymInt, at);
     if (type->getRank() != 1 || type->isDynamicDim(0) || type->getDimSize(0) > 64)
-      return fail(at, "tolist of a tensor whose size only a run knows, or of more than 64 numbers, is not supported; "
-                      "keep it a tensor");
+      return refuse("tolist", at,
+                    "tolist of a tensor whose size only a run knows, or of more than 64 numbers, is not supported; "
+                    "keep it a tensor");
     std::vector<PyValue> items;
     for (int64_t i = 0; i < type->getDimSize(0); ++i) {
       Result element = callATen("select", {self, PyValue::ofInt(0), PyValue::ofInt(i)}, {}, at);
@@ -522,6 +531,11 @@ Result Interpreter::callTensorMethod(const PyValue &self, StringRef name, Values
 }
 
 Result Interpreter::callOperator(StringRef name, Values args, NamedValues named, Position at) {
+  Result value = callOperatorOnce(name, args, named, at);
+  return value || !recover() ? value : makeUnknownResults(at);
+}
+
+Result Interpreter::callOperatorOnce(StringRef name, Values args, NamedValues named, Position at) {
   if (!spend(at))
     return std::nullopt;
   std::vector<PyValue> all(args.begin(), args.end());
@@ -551,9 +565,11 @@ Result Interpreter::callOperator(StringRef name, Values args, NamedValues named,
   if (domain == "aten" || domain == "prims" || domain == "torchvision")
     return callATen(domain == "aten" ? type : name, args, named, at);
   if (domain == "prim")
-    return fail(at, "prim::" + type +
-                        " is not supported; tc-inspect --operators lists what is, and torch.export takes "
-                        "many models without it");
+    return refuse(type, at,
+                  "prim::" + type +
+                      " is not supported; tc-inspect --operators lists what is, and torch.export takes many models "
+                      "without it",
+                  args);
   return callATen(name, args, named, at);
 }
 

@@ -231,7 +231,8 @@ Result Interpreter::equal(const PyValue &x, const PyValue &y, Position at) {
   PyValue all = PyValue::ofBool(true);
   for (auto [left, right] : llvm::zip_equal(a.held->items, b.held->items)) {
     if (left.isTensor() || right.isTensor())
-      return fail(at, "lists of tensors are compared, which is not supported; compare the tensors");
+      return refuse("list", at, "lists of tensors are compared, which is not supported; compare the tensors",
+                    {left, right});
     Result same = equal(left, right, at);
     if (!same)
       return std::nullopt;
@@ -334,10 +335,11 @@ Result mul(Interpreter &in, Values args, Position at) {
     if (args[list].is(Kind::List)) {
       PyValue count = in.resolve(args[1 - list]);
       if (!count.is(Kind::Int))
-        return in.fail(at, "a list is repeated as often as only a run knows; fix the size with --shape or --dim");
+        return in.refuse("list", at,
+                         "a list is repeated as often as only a run knows; fix the size with --shape or --dim", count);
       const std::vector<PyValue> &source = args[list].held->items;
       if (!source.empty() && count.integer > int64_t(1'000'000 / source.size()))
-        return in.fail(at, "a list of more than a million values is made; make it a tensor");
+        return in.refuse("list", at, "a list of more than a million values is made; make it a tensor");
       if (count.integer > 0 && !in.spendValues(uint64_t(count.integer) * source.size(), at))
         return std::nullopt;
       std::vector<PyValue> items;
@@ -476,8 +478,10 @@ template <Function1 function> Result floatFunction(Interpreter &in, Values args,
     return in.decline();
   PyValue v = in.resolve(args[0]);
   if (!v.isNumber())
-    return in.fail(at, "a function of a number that only a run knows is not supported; fix the size with --shape or "
-                       "--dim");
+    return in.refuse("number", at,
+                     "a function of a number that only a run knows is not supported; fix the size with --shape or "
+                     "--dim",
+                     v);
   return PyValue::ofFloat(function(v.asDouble()));
 }
 /// floor, ceil, round: to an int, but round gives a float.

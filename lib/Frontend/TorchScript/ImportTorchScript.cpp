@@ -43,6 +43,13 @@ protected:
       return contents.takeError();
     return std::string(contents->text());
   }
+  std::optional<torch::Pickle> readRanges(StringRef path) override {
+    llvm::Expected<torch::Pickle> pickle = archive.has(path) ? archive.pickle(path) : llvm::createStringError("");
+    if (pickle)
+      return std::move(*pickle);
+    llvm::consumeError(pickle.takeError()); // messages have fewer lines
+    return std::nullopt;
+  }
 
 private:
   torch::TorchArchive &archive;
@@ -572,10 +579,13 @@ llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
     return object.takeError();
   interpreter->freezeObjects();
   Result result = interpreter->callMethod(*object, "forward", arguments, {}, forward->at);
-  if (!result)
+  if (!result && !interpreter->hasRefusals())
     return said();
 
   interpreter->setTypes(function);
+  // So that nothing is taken for a model that lacks what was refused, or what was passed over behind it.
+  if (interpreter->hasRefusals())
+    result = interpreter->makeUnknown(forward->at);
   if (llvm::Error e = addOutputs(*result, ""))
     return std::move(e);
   if (outputs.empty())

@@ -73,7 +73,10 @@ std::nullopt_t Interpreter::fail(Position at, const Twine &what) {
   if (!error.empty())
     return std::nullopt;
   if (frame) {
-    error = frame->file->path + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": ";
+    error = frame->file->path + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
+    if (std::optional<SourceLine> line = findLine(at))
+      error += " (" + line->file.str() + ":" + std::to_string(line->line) + ")";
+    error += ": ";
     // The module whose method it is, from here outwards.
     for (const Frame *f = frame; f; f = f->caller)
       if (f->self && !f->self->path.empty()) {
@@ -96,8 +99,9 @@ std::nullopt_t Interpreter::raise(Position at, const Twine &what) {
 bool Interpreter::spend(Position at) {
   if (++steps <= kMaxSteps)
     return true;
-  fail(at, "the code runs for more than " + Twine(kMaxSteps) +
-               " steps, as all loops are unrolled; make its loops shorter, or write them as operators on tensors");
+  failFinally(at,
+              "the code runs for more than " + Twine(kMaxSteps) +
+                  " steps, as all loops are unrolled; make its loops shorter, or write them as operators on tensors");
   return false;
 }
 
@@ -105,8 +109,8 @@ bool Interpreter::spendValues(uint64_t count, Position at) {
   valuesRead += std::min(count, kMaxValuesRead + 1);
   if (valuesRead <= kMaxValuesRead)
     return true;
-  fail(at, "the code copies and searches more than " + Twine(kMaxValuesRead) +
-               " values of lists, dicts and strings; make its loops shorter, or use tensors");
+  failFinally(at, "the code copies and searches more than " + Twine(kMaxValuesRead) +
+                      " values of lists, dicts and strings; make its loops shorter, or use tensors");
   return false;
 }
 
@@ -122,14 +126,16 @@ bool Interpreter::spendValues(Values args, Position at) {
 
 bool Interpreter::mayChange(const Held *held, Position at) {
   if (held->birth <= frozenBirth && held->attributes.empty()) {
-    fail(at, "the model changes a list or dict that is one of its attributes, which would last from one run to the "
-             "next and is not supported; change a copy");
+    refuse("SetAttr", at,
+           "the model changes a list or dict that is one of its attributes, which would last from one run to the next "
+           "and is not supported; change a copy");
     return false;
   }
   if (held->birth >= branchBirth)
     return true;
-  fail(at, "a list or object is changed in a branch that only the data of a run decide; compute the branch's results "
-           "as tensors");
+  refuse("If", at,
+         "a list or object is changed in a branch that only the data of a run decide; compute the branch's results as "
+         "tensors");
   return false;
 }
 
@@ -148,13 +154,14 @@ Result Interpreter::callFunction(const SourceFile &file, const Function &functio
                                  NamedValues named, Position at) {
   if (++calls > kMaxNesting / 4 || depth > kMaxNesting) {
     --calls;
-    return fail(at, "calls nest too deeply; the code of a model calls itself without end, or is damaged");
+    return failFinally(at, "calls nest too deeply; the code of a model calls itself without end, or is damaged");
   }
   auto leave = llvm::make_scope_exit([&] { --calls; });
   Frame inner;
   inner.file = &file;
   inner.function = &function;
   inner.caller = frame;
+  inner.calledAt = at;
   std::vector<PyValue> all;
   if (self) {
     all.push_back(*self);
@@ -211,7 +218,7 @@ Result Interpreter::callFunction(const SourceFile &file, const Function &functio
 Interpreter::Flow Interpreter::runBlock(Body block) {
   if (++depth > kMaxNesting) {
     --depth;
-    fail(block.empty() ? Position() : block.front()->at, "the code nests too deeply");
+    failFinally(block.empty() ? Position() : block.front()->at, "the code nests too deeply");
     return Flow::Failed;
   }
   auto leave = llvm::make_scope_exit([&] { --depth; });
@@ -255,8 +262,10 @@ bool Interpreter::assign(const Expr &target, const PyValue &value) {
         setByRun.insert({base->held, old->first});
         return true;
       }
-      fail(target.at, "the model keeps a value in its attribute \"" + target.text +
-                          "\" from one run to the next, which is not supported; give it back as an output");
+      refuse("SetAttr", target.at,
+             "the model keeps a value in its attribute \"" + target.text +
+                 "\" from one run to the next, which is not supported; give it back as an output",
+             value);
       return false;
     }
     base->held->attributes[keepText(target.text)] = value;
@@ -307,6 +316,11 @@ std::optional<int64_t> Interpreter::countOfUnpacking(Position at) const {
 }
 
 Interpreter::Flow Interpreter::run(const Stmt &stmt) {
+  const Flow flow = runStatement(stmt);
+  return flow == Flow::Failed && recover() ? skip(stmt) : flow;
+}
+
+Interpreter::Flow Interpreter::runStatement(const Stmt &stmt) {
   frame->at = stmt.at;
   switch (stmt.kind) {
   case StmtKind::Assign: {
@@ -398,8 +412,9 @@ Interpreter::Flow Interpreter::run(const Stmt &stmt) {
     return flow;
   }
   case StmtKind::Define:
-    return fail(stmt.at, "the model defines a function within a function, as torch.jit.fork does, which is not "
-                         "supported; call the function without fork"),
+    return refuse("fork", stmt.at,
+                  "the model defines a function within a function, as torch.jit.fork does, which is not supported; "
+                  "call the function without fork"),
            Flow::Failed;
   case StmtKind::Pass:
     return Flow::Next;
@@ -454,28 +469,29 @@ std::optional<bool> Interpreter::truth(const PyValue &value, Position at, PyValu
 
 Interpreter::Flow Interpreter::runIf(const Stmt &stmt) {
   Result condition = eval(*stmt.value);
-  if (!condition)
+  if (!condition && !recover())
     return failed();
   PyValue unknown;
-  std::optional<bool> taken = truth(*condition, stmt.at, &unknown);
-  if (hasFailed())
+  std::optional<bool> taken = condition ? truth(*condition, stmt.at, &unknown) : std::nullopt;
+  if (hasFailed() && !recover())
     return Flow::Failed;
   if (taken)
     return runBlock(*taken ? stmt.body : stmt.otherwise);
-  return runBranches(stmt, unknown);
+  if (!unknown.graph && !recover())
+    return failed();
+  return runBranches(stmt, unknown.graph ? unknown : PyValue::ofGraph(Kind::SymBool, makeUnknown(stmt.at).graph));
 }
 
-/// Whether a block does nothing but raise.
-static bool raisesOnly(Body block) {
-  if (block.empty())
-    return false;
-  const Stmt *last = block.back();
-  if (last->kind == StmtKind::Raise)
+bool tc::torchscript::isRaise(const Stmt &stmt) {
+  if (stmt.kind == StmtKind::Raise)
     return true;
-  const Expr *call = last->kind == StmtKind::Expression ? last->value : nullptr;
+  const Expr *call = stmt.kind == StmtKind::Expression ? stmt.value : nullptr;
   return call && call->kind == ExprKind::Call && call->operands[0]->kind == ExprKind::Attribute &&
          call->operands[0]->text == "RaiseException";
 }
+
+/// Whether a block does nothing but raise.
+static bool raisesOnly(Body block) { return !block.empty() && isRaise(*block.back()); }
 
 Interpreter::Flow Interpreter::runBranches(const Stmt &stmt, const PyValue &condition) {
   // A branch that raises is a check, and the other one goes on.
@@ -497,16 +513,15 @@ Interpreter::Flow Interpreter::runBranches(const Stmt &stmt, const PyValue &cond
     Flow flow = Flow::Next;
   };
   Branch branches[2];
+  auto leave = llvm::make_scope_exit([&] {
+    for (Branch &branch : branches)
+      discard(branch.region);
+  });
   llvm::DenseMap<StringRef, PyValue> before = frame->locals;
   uint64_t outerBirth = branchBirth;
-  int64_t checks = -1;
   // First the one that raises at once, if any: the other one then needs no region.
-  for (int which : {0, 1})
-    if (checks < 0 && raisesOnly(blocks[which]))
-      checks = which;
-  for (int which : {0, 1}) {
-    if (checks >= 0 && which != checks)
-      continue;
+  const int first = !raisesOnly(blocks[0]) && raisesOnly(blocks[1]);
+  for (int which : {first, 1 - first}) {
     OpBuilder::InsertionGuard guard(builder);
     Branch &branch = branches[which];
     builder.createBlock(&branch.region);
@@ -520,21 +535,38 @@ Interpreter::Flow Interpreter::runBranches(const Stmt &stmt, const PyValue &cond
     frame->locals = before;
     if (branch.flow == Flow::Failed)
       return Flow::Failed;
-    if (branch.flow == Flow::Raised) {
-      checks = which;
+    if (branch.flow == Flow::Raised)
       break;
-    }
   }
-  if (checks >= 0 && branches[checks].flow == Flow::Raised)
-    return check(int(checks));
-  if (branches[0].flow != Flow::Next || branches[1].flow != Flow::Next) {
-    fail(stmt.at, "a branch that only the data of a run decide leaves its function or loop; compute the results of "
-                  "both branches as tensors and choose with torch.where");
-    return Flow::Failed;
-  }
-  // Variables that both branches set; what one alone sets is not read afterwards.
+  for (int which : {0, 1})
+    if (branches[which].flow == Flow::Raised)
+      return check(which);
   llvm::SmallVector<std::pair<StringRef, Kind>> merged;
   llvm::SmallVector<mlir::Value> yields[2];
+  auto makeIf = [&] {
+    mlir::Location loc = locationOf("if", stmt.at);
+    for (int which : {0, 1}) {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToEnd(&branches[which].region.front());
+      graph::YieldOp::create(builder, loc, yields[which]);
+    }
+    llvm::SmallVector<Type> types(merged.size(), base::UnknownType::get(builder.getContext()));
+    auto node = graph::NodeOp::create(builder, loc, "ai.onnx", "If", 19, types, materialize(condition), {},
+                                      {"then_branch", "else_branch"});
+    node.getGraphs()[0].takeBody(branches[0].region);
+    node.getGraphs()[1].takeBody(branches[1].region);
+    spreadUnknown(node);
+    for (auto [i, entry] : llvm::enumerate(merged))
+      frame->locals[entry.first] = PyValue::ofGraph(entry.second, node.getOutputs()[i]);
+  };
+  if (branches[0].flow != Flow::Next || branches[1].flow != Flow::Next) {
+    refuse("If", stmt.at,
+           "a branch that only the data of a run decide leaves its function or loop; compute the results of both "
+           "branches as tensors and choose with torch.where",
+           condition);
+    return makeIf(), Flow::Failed;
+  }
+  // Variables that both branches set; what one alone sets is not read afterwards.
   llvm::SmallVector<StringRef> names;
   for (auto &entry : branches[0].locals)
     if (branches[1].locals.count(entry.first))
@@ -554,10 +586,12 @@ Interpreter::Flow Interpreter::runBranches(const Stmt &stmt, const PyValue &cond
       frame->locals[name] = a.is(Kind::Uninitialized) ? b : a;
       const PyValue &set = frame->locals[name];
       if (set.graph || (set.held && set.held->birth > outerBirth)) {
-        fail(stmt.at, "\"" + name +
-                          "\" is set by one branch alone of a condition that only the data of a run decide; "
-                          "compute it in both");
-        return Flow::Failed;
+        refuse(
+            "If", stmt.at,
+            "\"" + name +
+                "\" is set by one branch alone of a condition that only the data of a run decide; compute it in both",
+            condition);
+        return merged.clear(), yields[0].clear(), yields[1].clear(), makeIf(), Flow::Failed;
       }
       continue;
     }
@@ -588,23 +622,17 @@ Interpreter::Flow Interpreter::runBranches(const Stmt &stmt, const PyValue &cond
     }
     merged.push_back({name, kind});
   }
-  mlir::Location loc = locationOf("if", stmt.at);
-  for (int which : {0, 1}) {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToEnd(&branches[which].region.front());
-    graph::YieldOp::create(builder, loc, yields[which]);
-  }
-  if (merged.empty() && branches[0].region.front().getOperations().size() == 1 &&
-      branches[1].region.front().getOperations().size() == 1)
+  if (merged.empty() && branches[0].region.front().empty() && branches[1].region.front().empty())
     return Flow::Next;
-  mlir::Value flag = materialize(condition);
-  llvm::SmallVector<Type> types(merged.size(), base::UnknownType::get(builder.getContext()));
-  auto node = graph::NodeOp::create(builder, loc, "ai.onnx", "If", 19, types, flag, {}, {"then_branch", "else_branch"});
-  node.getGraphs()[0].takeBody(branches[0].region);
-  node.getGraphs()[1].takeBody(branches[1].region);
-  for (auto [i, entry] : llvm::enumerate(merged))
-    frame->locals[entry.first] = PyValue::ofGraph(entry.second, node.getOutputs()[i]);
-  return Flow::Next;
+  return makeIf(), Flow::Next;
+}
+
+void Interpreter::discard(Region &region) {
+  if (region.empty())
+    return;
+  region.dropAllReferences();
+  discarded.push_back(std::make_unique<Region>());
+  discarded.back()->takeBody(region);
 }
 
 Interpreter::Flow Interpreter::runFor(const Stmt &stmt) {
@@ -624,8 +652,10 @@ Interpreter::Flow Interpreter::runFor(const Stmt &stmt) {
         bound = toNumber(*bound, Kind::SymInt, source.at);
       PyValue known = bound ? resolve(*bound) : PyValue();
       if (!known.is(Kind::Int) && !known.is(Kind::Bool))
-        return fail(source.at, "a loop's number of turns depends on data or on a size that only a run knows; fix the "
-                               "size with --shape or --dim, or write the loop as operators on tensors"),
+        return refuse("Loop", source.at,
+                      "a loop's number of turns depends on data or on a size that only a run knows; fix the size with "
+                      "--shape or --dim, or write the loop as operators on tensors",
+                      known),
                Flow::Failed;
       bounds[count == 1 ? 1 : i] = known.integer;
     }
@@ -677,8 +707,10 @@ Interpreter::Flow Interpreter::runWhile(const Stmt &stmt) {
     if (hasFailed())
       return Flow::Failed;
     if (!goesOn)
-      return fail(stmt.at, "a loop runs until data say so, or a size that only a run knows; fix the size with --shape "
-                           "or --dim, or give the loop a fixed number of turns"),
+      return refuse("Loop", stmt.at,
+                    "a loop runs until data say so, or a size that only a run knows; fix the size with --shape or "
+                    "--dim, or give the loop a fixed number of turns",
+                    *condition),
              Flow::Failed;
     if (!*goesOn)
       return Flow::Next;

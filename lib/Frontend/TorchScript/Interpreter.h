@@ -4,7 +4,8 @@
 // which are appended to the graph (ATenCalls.cpp). Numbers that only a run knows are 0-D values of the graph; a branch
 // on one becomes an If, a `raise` behind one a check.
 //
-// Functions that can fail return nullopt or false after fail(), whose first message stays.
+// Functions that can fail return nullopt or false after fail(), whose first message stays. What a model needs and tc
+// lacks is said by refuse(): the code then goes on as far as it can, so that one run says all of it (Refusals.cpp).
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -13,6 +14,7 @@
 #ifndef TC_LIB_FRONTEND_TORCHSCRIPT_INTERPRETER_H
 #define TC_LIB_FRONTEND_TORCHSCRIPT_INTERPRETER_H
 
+#include "SourceRanges.h"
 #include "Value.h"
 
 #include "tc/Frontend/TorchScript.h"
@@ -41,6 +43,9 @@ using NamedValues = llvm::ArrayRef<NamedValue>;
 /// Whether `a is b` holds for sure: same number, string, None, or the same list or object.
 bool isSame(const PyValue &a, const PyValue &b);
 
+/// Whether a statement raises an exception.
+bool isRaise(const Stmt &stmt);
+
 class Interpreter {
 public:
   Interpreter(Archive &archive, mlir::OpBuilder &builder) : archive(archive), builder(builder), strings(allocator) {}
@@ -67,10 +72,27 @@ public:
   llvm::StringRef keepText(llvm::StringRef text) { return strings.save(text); }
 
   // --- errors ---
-  /// Always nullopt. `what` ends in what to do, after a semicolon.
+  /// Always nullopt. `what` ends in what to do, after a semicolon. For damaged archives and wrong use; after a refusal
+  /// it is taken for what follows from that, and no message.
   std::nullopt_t fail(Position at, const llvm::Twine &what);
   bool hasFailed() const { return !error.empty(); }
   const std::string &message() const { return error; }
+
+  // --- what tc lacks (Refusals.cpp) ---
+  /// Always nullopt. The model needs what tc lacks: a node that the conversion refuses, by the sentence `what`. Nothing
+  /// is said where one of `causes` is unknown only because something before was refused. `construct`: a word of prim.
+  std::nullopt_t refuse(llvm::StringRef construct, Position at, const llvm::Twine &what, Values causes = {});
+  /// The same of a call of `name`, "my::blend", whose results are not known. `reason` reads on from the name; "":
+  /// nothing is known of that operator.
+  Result refuseCall(llvm::StringRef name, Values args, Position at, const llvm::Twine &reason);
+  /// Whether what is made is incomplete. The conversion says why.
+  bool hasRefusals() const { return hasRefused; }
+  /// A tensor that nothing is known of. No graph with one compiles.
+  PyValue makeUnknown(Position at, llvm::StringRef what = "unknown");
+  /// Whether something refused is the reason that nothing is known of a value.
+  bool isUnknown(const PyValue &value);
+  /// Passes over an error that follows from what was refused; false where there is nothing of it, or no going on.
+  bool recover();
 
   // --- tensors (ATenCalls.cpp, TensorQueries.cpp) ---
   /// The graph value of a tensor or symbolic number; numbers become constants.
@@ -139,6 +161,7 @@ private:
     PyValue returned;
     Position at;
     Frame *caller = nullptr;
+    Position calledAt; ///< in the caller
   };
 
   /// A tensor of rows of several lengths: what stands in for it in the graph is `padded` behind their ends.
@@ -150,8 +173,11 @@ private:
                       NamedValues named, Position at);
   Flow runBlock(Body block);
   Flow run(const Stmt &stmt);
+  Flow runStatement(const Stmt &stmt);
   Flow runIf(const Stmt &stmt);
   Flow runBranches(const Stmt &stmt, const PyValue &condition);
+  /// Keeps what is not taken.
+  void discard(mlir::Region &region);
   Flow runFor(const Stmt &stmt);
   Flow runWhile(const Stmt &stmt);
   Flow failed() const { return raised.empty() || hasFailed() ? Flow::Failed : Flow::Raised; }
@@ -159,6 +185,26 @@ private:
   bool assignAll(llvm::ArrayRef<const Expr *> targets, bool isUnpacking, const PyValue &value, Position at);
   std::optional<bool> truth(const PyValue &value, Position at, PyValue *unknown);
   bool spend(Position at);
+  /// An error that no statement behind it runs after.
+  std::nullopt_t failFinally(Position at, const llvm::Twine &what) {
+    isFatal = true;
+    return fail(at, what);
+  }
+
+  // --- what tc lacks (Refusals.cpp) ---
+  mlir::Operation *makeRefused(llvm::StringRef domain, llvm::StringRef type, Values args, size_t results, Position at);
+  /// What a call gives of which nothing is known: as many values as its statement unpacks.
+  PyValue makeUnknownResults(Position at);
+  /// A tensor has no type, as `why` says of a node.
+  std::nullopt_t loseType(const PyValue &tensor, Position at, const llvm::Twine &why);
+  void beginRefusing(const llvm::Twine &why);
+  void spreadUnknown(mlir::Operation *node);
+  void forget(const Expr &target, Position at);
+  void forget(Body block);
+  /// Goes on behind a statement that failed.
+  Flow skip(const Stmt &stmt);
+  std::optional<SourceLine> findLine(Position at);
+  std::optional<mlir::RankedTensorType> findType(const PyValue &tensor);
 
   // --- expressions (Expressions.cpp) ---
   Result eval(const Expr &expr);
@@ -172,6 +218,8 @@ private:
   Result callValue(const PyValue &callee, Values args, NamedValues named, Position at);
   Result callForm(llvm::StringRef form, const Expr &call);
   Result callTensorMethod(const PyValue &self, llvm::StringRef name, Values args, NamedValues named, Position at);
+  Result callOperatorOnce(llvm::StringRef name, Values args, NamedValues named, Position at);
+  Result callATenOnce(llvm::StringRef name, Values args, NamedValues named, Position at);
   Result callPrim(llvm::StringRef name, Values args, NamedValues named, Position at, bool &isKnown);
   /// A value that a program says is of this type: int of a tensor is the number in it.
   Result convertTo(const Expr &type, PyValue value, Position at);
@@ -182,6 +230,12 @@ private:
   llvm::BumpPtrAllocator allocator;
   llvm::UniqueStringSaver strings;
   std::string error, raised;
+  bool hasRefused = false, isFatal = false;
+  std::string firstRefusal;             ///< also of a value that has no type
+  llvm::DenseSet<mlir::Value> unknowns; ///< values that have no type because of what is refused
+  /// Branches that became no part of the graph. The oracle may know values in them, whose places are not free until
+  /// then.
+  std::vector<std::unique_ptr<mlir::Region>> discarded;
   std::unique_ptr<ValueOracle> oracle;
   std::vector<PyValue> constants; ///< CONSTANTS.c0, ...
   CustomOperators customOperators;

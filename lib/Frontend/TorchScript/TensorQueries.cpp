@@ -26,7 +26,7 @@ Result size(Interpreter &in, Values args, Position at) {
   if (isTensor(args, 2)) {
     PyValue dim = in.resolve(args[1]);
     return dim.is(Kind::Int) ? in.sizeOf(args[0], dim.integer, at)
-                             : in.fail(at, "the number of a dimension is known to a run alone");
+                             : in.refuse("size", at, "the number of a dimension is known to a run alone", dim);
   }
   if (!isTensor(args, 1))
     return in.decline();
@@ -93,8 +93,9 @@ template <int value> Result answer(Interpreter &, Values, Position) { return PyV
 Result stride(Interpreter &in, Values args, Position at) {
   if (args.empty() || !args[0].isTensor())
     return in.decline();
-  return in.fail(at, "the model asks how a tensor lies in memory, which is not known before it is compiled; use "
-                     "reshape, or operators that do not depend on strides");
+  return in.refuse("stride", at,
+                   "the model asks how a tensor lies in memory, which is not known before it is compiled; use "
+                   "reshape, or operators that do not depend on strides");
 }
 
 Result item(Interpreter &in, Values args, Position at) {
@@ -128,8 +129,9 @@ Result device(Interpreter &in, Values args, Position) {
 }
 
 Result refuseGradient(Interpreter &in, Values, Position at) {
-  return in.fail(at, "the model computes gradients, which is not supported here; export a training step with "
-                     "torch.export");
+  return in.refuse("grad", at,
+                   "the model computes gradients, which is not supported here; export a training step with "
+                   "torch.export");
 }
 
 /// torch.tensor of numbers and nested lists of them.
@@ -150,7 +152,7 @@ Result tensor(Interpreter &in, Values args, Position at) {
     }
     shape.push_back(count);
     if (shape.size() > 16)
-      return in.fail(at, "torch.tensor of lists that nest deeper than 16");
+      return in.refuse("tensor", at, "torch.tensor of lists that nest deeper than 16");
     level = std::move(next);
   }
   flat = std::move(level);
@@ -162,7 +164,7 @@ Result tensor(Interpreter &in, Values args, Position at) {
       continue;
     }
     if (!value.isScalar())
-      return in.fail(at, "torch.tensor of " + describe(value) + " is not supported");
+      return in.refuse("tensor", at, "torch.tensor of " + describe(value) + " is not supported; give numbers");
     allBool &= value.is(Kind::Bool) || value.is(Kind::SymBool);
     allInt &= value.isIntLike();
     allKnown &= value.isNumber();
@@ -178,7 +180,7 @@ Result tensor(Interpreter &in, Values args, Position at) {
   if (hasType)
     element = typeOfCode(b.getContext(), args[1].integer);
   if (!element)
-    return in.fail(at, "torch.tensor of an element type that tc does not know");
+    return in.refuse("tensor", at, "torch.tensor of an element type that tc does not know");
   if (!allKnown) {
     std::vector<PyValue> parts;
     for (const PyValue &value : flat) {
@@ -214,7 +216,7 @@ Result tensor(Interpreter &in, Values args, Position at) {
         number = value.asDouble() != 0;
       elements.push_back(IntegerAttr::get(i, APInt(64, uint64_t(number)).zextOrTrunc(i.getWidth())));
     } else {
-      return in.fail(at, "torch.tensor of complex numbers is not supported; make them with torch.complex");
+      return in.refuse("tensor", at, "torch.tensor of complex numbers is not supported; make them with torch.complex");
     }
   }
   auto data = base::fromDense(DenseElementsAttr::get(type, elements));

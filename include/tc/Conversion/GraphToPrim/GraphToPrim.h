@@ -52,6 +52,9 @@ bool parseDimOption(llvm::StringRef text, GraphToPrimOptions &options);
 bool parseShapeOption(llvm::StringRef text, GraphToPrimOptions &options);
 
 /// Nodes that fail for one reason.
+/// Whether nodes of a domain are constructs of code, such as loops, whose reasons are whole sentences.
+inline bool isConstruct(llvm::StringRef domain) { return domain == "prim"; }
+
 struct UnsupportedNode {
   std::string name;               ///< of the first such node
   std::vector<std::string> names; ///< of all

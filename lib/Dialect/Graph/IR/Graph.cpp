@@ -45,6 +45,12 @@ StringRef tc::graph::getNodeName(Location loc) {
   return "";
 }
 
+bool tc::graph::isSourceOfTorch(StringRef file) { return file.contains("-packages/torch/"); }
+
+Location tc::graph::addSource(Location place, StringRef file, unsigned line) {
+  return CallSiteLoc::get(place, FileLineColLoc::get(place.getContext(), file, line, 1));
+}
+
 /// Frames read `  File "net.py", line 12, in forward`, the outermost first.
 Location tc::graph::addSource(Location place, StringRef trace) {
   StringRef file;
@@ -60,22 +66,39 @@ Location tc::graph::addSource(Location place, StringRef trace) {
     unsigned number = 0;
     if (path.empty() || !rest.consume_front(", line ") || rest.consumeInteger(10, number))
       continue;
-    const bool isTorch = path.contains("-packages/torch/");
+    const bool isTorch = isSourceOfTorch(path);
     if (isTorch && !file.empty() && !isOwn)
       continue;
     file = path;
     line = number;
     isOwn = isTorch;
   }
-  if (file.empty())
-    return place;
-  return CallSiteLoc::get(place, FileLineColLoc::get(place.getContext(), file, line, 1));
+  return file.empty() ? place : addSource(place, file, line);
+}
+
+/// The place of a node in the code of a TorchScript archive; null of others, whose places are nodes of the model's
+/// file.
+static FileLineColLoc findCode(Location loc) {
+  auto call = loc->findInstanceOf<CallSiteLoc>();
+  auto place = (call ? call.getCallee() : loc)->findInstanceOf<FileLineColLoc>();
+  StringRef file = place ? place.getFilename().getValue() : StringRef();
+  return file.starts_with("code/") && file.ends_with(".py") ? place : FileLineColLoc();
 }
 
 std::string tc::graph::getSource(Location loc) {
   auto call = loc->findInstanceOf<CallSiteLoc>();
-  auto place = call ? dyn_cast<FileLineColLoc>(call.getCaller()) : FileLineColLoc();
+  auto place = call ? dyn_cast<FileLineColLoc>(call.getCaller()) : findCode(loc);
   return place ? (place.getFilename().getValue() + ":" + Twine(place.getLine())).str() : "";
+}
+
+std::string tc::graph::describePlace(Location loc) {
+  std::string source = getSource(loc);
+  FileLineColLoc code = findCode(loc);
+  if (!code)
+    return source;
+  std::string place =
+      (code.getFilename().getValue() + ":" + Twine(code.getLine()) + ":" + Twine(code.getColumn())).str();
+  return loc->findInstanceOf<CallSiteLoc>() ? source + " (" + place + ")" : place;
 }
 
 //===--- attributes of arguments and results ----------------------------------------------------------------------===//

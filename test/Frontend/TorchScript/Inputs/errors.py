@@ -45,6 +45,8 @@ BODIES = {
     "chunks": "y, z = torch.chunk(x, -1, 1)\n    return y",
     "types of a dict": "d = annotate(Dict[str], {})\n    return x",
     "range of a float": "y = torch._functional_sym_constrain_range(1.5, 0, 1, x)\n    return y",
+    "raise behind a refusal": "y = torch.no_such_operator(x)\n    if torch.gt(torch.dim(y), 3):\n      ops.prim.RaiseException(_9, \"builtins.ValueError\")\n    else:\n      pass\n    return y",
+    "return before a raise": "if bool(torch.gt(torch.sum(x), 0)):\n      return x\n      ops.prim.RaiseException(\"a\", \"b\")\n    else:\n      pass\n    return x",
     "nodes": "z = x\n    while True:\n      z = torch.relu(z)\n    return z",
 }
 

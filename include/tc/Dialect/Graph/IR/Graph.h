@@ -40,11 +40,16 @@ inline constexpr llvm::StringLiteral kDimsAttr = "graph.dims";
 inline constexpr llvm::StringLiteral kDefaultAttr = "graph.default";
 inline constexpr llvm::StringLiteral kDenotationAttr = "graph.denotation";
 inline constexpr llvm::StringLiteral kDeclaredTypeAttr = "graph.declared_type";
-/// Attribute of a node that a pass on graphs refuses: a sentence, which reads on from the node's type.
+/// Attribute of a node that a front end or a pass on graphs refuses: a sentence, which reads on from the node's type,
+/// or stands alone where the domain is `prim`, whose nodes are constructs of code; "": nothing is known of the
+/// operator.
 inline constexpr llvm::StringLiteral kRefusedAttr = "graph.refused";
 /// Attribute of a node that moves what another computed into memory that it writes: the other's type, such as
 /// "add_.Tensor". As PyTorch does, the memory's type must then be able to hold the kind of numbers that were computed.
 inline constexpr llvm::StringLiteral kComputedByAttr = "graph.computed_by";
+/// Attribute of a node that stands for what a front end does not know any more: why, which is said only of a graph
+/// where nothing else is refused. A graph with either attribute is not complete.
+inline constexpr llvm::StringLiteral kUnknownAttr = "graph.unknown";
 /// Attributes of the module.
 inline constexpr llvm::StringLiteral kProducerAttr = "graph.producer";
 inline constexpr llvm::StringLiteral kGraphNameAttr = "graph.name";
