@@ -13,9 +13,10 @@ import os
 import re
 
 import torch
+import torch.ao.quantization.fx._decomposed  # registers quantized_decomposed
 import torchvision
 
-NAMESPACES = ("aten", "prim", "prims", "torchvision")
+NAMESPACES = ("aten", "prim", "prims", "quantized_decomposed", "torchvision")
 # aten::is_sparse and its like are questions that TorchScript asks of any tensor.
 BACKEND = re.compile(r"(?!is_)(.*(mkldnn|cudnn|miopen|fbgemm|cufft|cslt|nnpack|xnnpack|vulkan|mtia|sparse|MKLDNN)|_?mps_|.*_mps(_|$)|wrapped_)")
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib", "Dialect", "Graph", "Torch")

@@ -37,7 +37,9 @@ std::string getDtypeName(StringRef name) {
                                           : name.str());
 }
 
-bool isTorch(StringRef domain) { return domain == "aten" || domain == "prims" || domain == "torchvision"; }
+bool isTorch(StringRef domain) {
+  return domain == "aten" || domain == "prims" || domain == "quantized_decomposed" || domain == "torchvision";
+}
 
 /// Whether it is one of PyTorch's operators on tensors that a table of what there is should name.
 bool isListed(const torch::Schema &schema) {

@@ -52,6 +52,10 @@ std::string describeNode(graph::NodeOp node) {
   return ("node \"" + node.getNodeName() + "\": " + fullType(node) + " (opset " + Twine(node.getOpset()) + "): ").str();
 }
 
+/// Whether its results have types that PyTorch computed, and its arguments may be what its signature says no constant
+/// is.
+bool isOfTorch(graph::NodeOp node) { return node.getDomain() == "aten" || node.getDomain() == "quantized_decomposed"; }
+
 FunctionExpander functionExpander = nullptr;
 DefinitionQuery hasDefinition = nullptr;
 OperandCheck findOperandError = nullptr;
@@ -276,7 +280,7 @@ void Converter::convertNode(graph::NodeOp node) {
                           : complexUse == ComplexUse::ByParts ? ctx.emitByParts(entry->handler)
                                                               : entry->handler(ctx);
   // An argument that a handler of PyTorch's operators asked for as a constant may be none.
-  if (node.getDomain() == "aten" && (ctx.isUnsupported() || ctx.isInvalid()))
+  if (isOfTorch(node) && (ctx.isUnsupported() || ctx.isInvalid()))
     emitted = failure();
   if (failed(emitted)) {
     SmallVector<unsigned> varying(ctx.resultsOfVaryingRank());
@@ -303,7 +307,7 @@ void Converter::convertNode(graph::NodeOp node) {
     }
     if (v && !admit(node, v))
       continue;
-    if (v && node.getDomain() == "aten" && !agrees(node, i, v))
+    if (v && isOfTorch(node) && !agrees(node, i, v))
       continue;
     values[result] = foldIntegers(refine(v, result.getType()));
   }

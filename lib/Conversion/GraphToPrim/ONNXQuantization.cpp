@@ -120,13 +120,16 @@ Type arithmeticType(PrimBuilder &b, Type scale) { return isNarrowFloat(scale) ? 
 
 } // namespace
 
-Value tc::saturateTo(PrimBuilder &b, Value q, Value zeroPoint, Type to) {
+Value tc::saturateTo(PrimBuilder &b, Value q, Value zeroPoint, Type to,
+                     std::optional<std::pair<double, double>> range) {
   q = b.convert(b.unary<RoundOp>(q), b.accumulatorOf(b.elementOf(q)));
   if (zeroPoint)
     q = b.add(q, b.convert(zeroPoint, b.elementOf(q)));
   unsigned width = to.getIntOrFloatBitWidth();
   bool isUnsigned = to.isUnsignedInteger();
   double high = double((uint64_t(1) << (isUnsigned ? width : width - 1)) - 1), low = isUnsigned ? 0 : -high - 1;
+  if (range)
+    std::tie(low, high) = *range;
   q = b.min(b.max(q, b.splatLike(q, low)), b.splatLike(q, high));
   return b.convert(b.convert(q, b.getI32Type()), to);
 }

@@ -66,8 +66,10 @@ mlir::Value emitClampedIndex(PrimBuilder &b, mlir::Value at, mlir::AffineExpr si
 /// convolution interpolation for digital image processing", with the coefficient `a`.
 mlir::Value emitCubicWeight(PrimBuilder &b, mlir::Value distance, double a, bool inner);
 
-/// round(q) + zeroPoint, saturated to the integer type `to`. `zeroPoint`, of q's sizes, may be null.
-mlir::Value saturateTo(PrimBuilder &b, mlir::Value q, mlir::Value zeroPoint, mlir::Type to);
+/// round(q) + zeroPoint, saturated to the integer type `to`, or to `range` within it. `zeroPoint`, of q's sizes, may be
+/// null.
+mlir::Value saturateTo(PrimBuilder &b, mlir::Value q, mlir::Value zeroPoint, mlir::Type to,
+                       std::optional<std::pair<double, double>> range = {});
 /// x - zeroPoint: exact in i32 for integers. `zeroPoint`, of x's sizes, may be null.
 mlir::Value subtractZeroPoint(PrimBuilder &b, mlir::Value x, mlir::Value zeroPoint);
 

@@ -86,6 +86,8 @@ const OpRegistry &OpRegistry::get() {
     populateATenControlFlow(higherOrder);
     OpRegistrar torch(r, "torch");
     populateTorchNumbers(torch);
+    OpRegistrar quantized(r, "quantized_decomposed");
+    populateTorchQuantization(quantized);
     OpRegistrar vision(r, "torchvision");
     populateTorchVision(vision);
     OpRegistrar transformers(r, "transformers");

@@ -146,6 +146,7 @@ void populateONNXString(OpRegistrar &onOp);
 void populateONNXTfIdf(OpRegistrar &onOp);
 void populateONNXTraining(OpRegistrar &onOp);
 void populateTorchNumbers(OpRegistrar &onOp);
+void populateTorchQuantization(OpRegistrar &onOp);
 void populateTorchVision(OpRegistrar &onOp);
 void populateTransformers(OpRegistrar &onOp);
 

@@ -5,7 +5,8 @@
 //   dot((x - xz) * xs, (w - wz) * ws)   ->  dot(x - xz, w - wz) * (xs * ws)       the same for conv; sums in i32
 //   transpose((x - xz) * xs)            ->  (transpose(x) - xz) * xs              reshape, slice, max over windows
 //   quantise((x - xz) * xs, xs, xz)     ->  x
-//   (sums * f + bias) / s               ->  sums * (f / s) + bias / s             relu, sums of dequantised in between
+//   (sums * f + bias) / s               ->  sums * (f / s) + bias / s             relu, sums of dequantised in between;
+//                                                                                 the same where 1 / s is multiplied by
 //
 // where scales are constants: one for all, or one for each column of a product. Sums of integers are exact, so that a
 // product is rounded once, where the float one is rounded with each summand; a quotient differs from that of the last
@@ -204,10 +205,21 @@ struct ConcatDequantised : OpRewritePattern<ConcatOp> {
 
 //===--- quantisation ---------------------------------------------------------------------------------------------===//
 
+/// What `op` of f32 divides by: a constant, or the reciprocal of one that it multiplies by.
+std::optional<double> findDivisor(Operation *op) {
+  auto isNormal = [](double scale) { return scale > 1e-30 && scale < 1e30; };
+  if (!isa_and_nonnull<DivOp, MulOp>(op) || !PrimBuilder::elementOf(op->getResult(0)).isF32())
+    return std::nullopt;
+  std::optional<double> number = getSplatValue(op->getOperand(1));
+  if (!number || !isNormal(*number))
+    return std::nullopt;
+  return isa<DivOp>(op) ? *number : 1 / *number;
+}
+
 /// round(value / scale) + zero, held in the range of the type of `op`.
 struct Quantise {
-  DivOp quotient;
-  double zero = 0;
+  Value value;
+  double scale = 1, zero = 0;
 };
 std::optional<Quantise> traceQuantise(ConvertOp op) {
   if (!isByte(op.getResult()))
@@ -233,8 +245,13 @@ std::optional<Quantise> traceQuantise(ConvertOp op) {
     v = add.getLhs();
   }
   auto round = v.getDefiningOp<RoundOp>();
-  found.quotient = round ? round.getOperand().getDefiningOp<DivOp>() : DivOp();
-  return found.quotient ? std::optional(found) : std::nullopt;
+  Operation *quotient = round ? round.getOperand().getDefiningOp() : nullptr;
+  std::optional<double> scale = findDivisor(quotient);
+  if (!scale)
+    return std::nullopt;
+  found.scale = *scale;
+  found.value = quotient->getOperand(0);
+  return found;
 }
 
 struct QuantiseDequantised : OpRewritePattern<ConvertOp> {
@@ -244,13 +261,10 @@ struct QuantiseDequantised : OpRewritePattern<ConvertOp> {
     if (!quantise)
       return failure();
     PrimBuilder b(rewriter, op);
-    auto scale = getSplatValue(quantise->quotient.getRhs());
     // The quotient of two equal normal numbers times at most 255 is within 1e-4 of the integer.
-    if (!scale || !(std::abs(*scale) > 1e-30 && std::abs(*scale) < 1e30))
-      return failure();
-    std::optional<Dequantised> x = traceDequantised(quantise->quotient.getLhs());
-    if (!x || x->scale.number != scale || x->zero.number != quantise->zero ||
-        b.elementOf(x->source) != b.elementOf(op.getResult()))
+    std::optional<Dequantised> x = traceDequantised(quantise->value);
+    if (!x || !x->scale.number || std::abs(*x->scale.number / quantise->scale - 1) > 1e-7 * 2 ||
+        x->zero.number != quantise->zero || b.elementOf(x->source) != b.elementOf(op.getResult()))
       return rewriter.notifyMatchFailure(op, "the operand was dequantised otherwise");
     x->materialise(b);
     rewriter.replaceOp(op, x->bytes);
@@ -259,12 +273,11 @@ struct QuantiseDequantised : OpRewritePattern<ConvertOp> {
 };
 
 /// The division of a quantisation goes into the factors before it, which are constants.
-struct DivideFactors : OpRewritePattern<DivOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(DivOp op, PatternRewriter &rewriter) const override {
-    auto by = getSplatValue(op.getRhs());
-    if (!by || !PrimBuilder::elementOf(op.getResult()).isF32() || !(*by > 1e-30 && *by < 1e30) ||
-        !op.getResult().hasOneUse() || !isa<RoundOp>(*op.getResult().user_begin()))
+template <typename Op> struct DivideFactors : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    std::optional<double> by = findDivisor(op);
+    if (!by || !op.getResult().hasOneUse() || !isa<RoundOp>(*op.getResult().user_begin()))
       return rewriter.notifyMatchFailure(op, "no quantisation by a constant");
     if (isMadeOfConstants(op.getLhs()) || !isDivisible(op.getLhs()))
       return rewriter.notifyMatchFailure(op, "the dividend is no sum of integers times constants");
@@ -349,7 +362,7 @@ struct SinkDequantizePass : public tc::prim::impl::SinkDequantizePassBase<SinkDe
     patterns.add<DotOfDequantised, ConvOfDequantised, MoveDequantised, LargestDequantised, ConcatDequantised,
                  QuantiseDequantised>(context);
     // Last: what is left of a quantisation of what was dequantised alike would not be known again.
-    factors.add<DivideFactors>(context);
+    factors.add<DivideFactors<DivOp>, DivideFactors<MulOp>>(context);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))) ||
         failed(applyPatternsGreedily(getOperation(), std::move(factors))))
       signalPassFailure();
