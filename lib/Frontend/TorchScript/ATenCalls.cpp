@@ -152,6 +152,8 @@ bool Interpreter::writesIntegers() {
 }
 
 Result Interpreter::toNumber(const PyValue &tensor, Kind kind, Position at) {
+  if (isQuantized(tensor))
+    return refuse("item", at, "a quantised tensor is made a number, which is not supported; dequantise it first");
   if (const PyValue *known = knownNumber(tensor)) {
     PyValue number = *known;
     const char *name = kind == Kind::SymInt ? "aten::Int" : kind == Kind::SymFloat ? "aten::Float" : "aten::Bool";
@@ -812,6 +814,11 @@ Result Interpreter::callATenOnce(StringRef name, Values args, NamedValues named,
   }
   if (!own.empty())
     return callOverload(own, domain, type, args, named, at);
+  if (domain == "quantized" || (domain == "aten" && (type == "quantize_per_tensor" || type == "dequantize")) ||
+      (!quantized.empty() && domain != "quantized_decomposed" &&
+       (llvm::any_of(args, [&](const PyValue &value) { return isQuantized(value); }) ||
+        llvm::any_of(named, [&](const NamedValue &value) { return isQuantized(value.value); }))))
+    return callQuantized(domain, type, args, named, at);
   // In-place changes of a tensor's shape would change what all its other names are.
   static const char *const kReshaping[] = {"squeeze_",  "unsqueeze_", "transpose_", "t_",   "swapaxes_",
                                            "swapdims_", "resize_",    "resize_as_", "set_", "as_strided_"};

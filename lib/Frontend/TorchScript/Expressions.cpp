@@ -229,7 +229,7 @@ Result Interpreter::getAttribute(const PyValue &base, StringRef name, Position a
     }
     const ClassDef *type = base.held->type;
     if (!type)
-      break;
+      return refuseObject(base, at);
     if (const Function *method = type->findMethod(name)) {
       PyValue value;
       value.kind = Kind::Method;

@@ -74,6 +74,8 @@ private:
   llvm::Expected<PyValue> addTensor(const std::string &name, const PickledValue *traced);
   /// A value of a pickle. `name`: where the module has it, "layer1.0.conv1.weight".
   llvm::Expected<PyValue> toValue(const PickledValue &value, const std::string &name, StringRef storages);
+  llvm::Error readPacked(const PickledValue &value, const std::string &name, StringRef storages, Held &packed);
+  llvm::Expected<PyValue> toQuantized(const PickledValue &value, const std::string &name, StringRef storages);
   llvm::Expected<PyValue> toTensor(const PickledValue &value, const std::string &name, StringRef storages);
   llvm::Error addOutputs(const PyValue &value, const std::string &name, int depth = 0);
   bool isGiven(const std::string &name) const {
@@ -138,7 +140,35 @@ llvm::Error Importer::readTracedInputs() {
 
 //===--- values of the archive ------------------------------------------------------------------------------------===//
 
+/// The integers of a quantised tensor, of which the interpreter remembers what they stand for.
+llvm::Expected<PyValue> Importer::toQuantized(const PickledValue &value, const std::string &name, StringRef storages) {
+  const torch::PickledTensor::Quantization &how = *value.tensor->quantization;
+  llvm::Expected<base::DataAttr> data = archive->integers(*value.tensor, storages);
+  if (!data)
+    return error("tensor \"" + name + "\": " + llvm::toString(data.takeError()));
+  Location loc = NameLoc::get(builder.getStringAttr(name));
+  PyValue integers =
+      PyValue::ofGraph(Kind::Tensor, graph::ConstantOp::create(builder, loc, data->getType(), *data).getResult());
+  const int64_t dtype = int64_t(value.tensor->dtype);
+  if (!how.scales)
+    return interpreter->markQuantized(integers,
+                                      {PyValue::ofFloat(how.scale), PyValue::ofInt(how.zeroPoint), {}, dtype});
+  llvm::Expected<PyValue> scales = toTensor(*how.scales, name + ".scales", storages);
+  if (!scales)
+    return scales;
+  llvm::Expected<PyValue> zeros = toTensor(*how.zeroPoints, name + ".zero_points", storages);
+  if (!zeros)
+    return zeros;
+  // PyTorch computes with them in f32.
+  Result narrow = interpreter->callATen("to", {*scales, PyValue::ofInt(int64_t(torch::ScalarType::Float))}, {}, {});
+  if (!narrow)
+    return said();
+  return interpreter->markQuantized(integers, {*narrow, *zeros, how.axis, dtype});
+}
+
 llvm::Expected<PyValue> Importer::toTensor(const PickledValue &value, const std::string &name, StringRef storages) {
+  if (value.tensor->quantization && !value.tensor->isConjugated && !value.tensor->isNegated)
+    return toQuantized(value, name, storages);
   llvm::Expected<base::DataAttr> data = archive->tensor(*value.tensor, storages);
   if (!data)
     return error("tensor \"" + name + "\": " + llvm::toString(data.takeError()));
@@ -154,6 +184,58 @@ llvm::Expected<PyValue> Importer::toTensor(const PickledValue &value, const std:
       tensor.held->items = {PyValue::ofInt(base::readElement<int64_t>(*bytes, 0))};
     }
   return tensor;
+}
+
+/// The parameters of a quantised layer, as its prepack operator holds them; other objects stay as they are. Source:
+/// ATen/native/quantized/cpu/{conv_serialization.h,qlinear_prepack.cpp}.
+llvm::Error Importer::readPacked(const PickledValue &value, const std::string &name, StringRef storages, Held &packed) {
+  using PickleKind = PickledValue::Kind;
+  const StringRef kind = StringRef(value.text).rsplit('.').second;
+  const PickledValue *state = value.state;
+  auto isOf = [](const PickledValue *part, PickleKind wanted, size_t count) {
+    return part && part->kind == wanted && part->items.size() >= count;
+  };
+  std::vector<const PickledValue *> parts;
+  std::vector<PyValue> sizes;
+  std::string prepack;
+  if (kind == "LinearPackedParamsBase" && isOf(state, PickleKind::Tuple, 2)) {
+    prepack = "quantized::linear_prepack";
+    parts = {state->items[0], state->items[1]};
+  } else if (kind.starts_with("Conv") && kind.ends_with("dPackedParamsBase") && isOf(state, PickleKind::Tuple, 3) &&
+             state->items[0]->isString() && state->items[0]->text == "2" &&
+             isOf(state->items[1], PickleKind::List, 2) && isOf(state->items[2], PickleKind::List, 1) &&
+             state->items[1]->items[0]->kind == PickleKind::Tensor) {
+    // Dims, then for each of them stride, padding, dilation and output padding; groups, and whether it is transposed.
+    llvm::Expected<base::DataAttr> config = archive->tensor(*state->items[1]->items[0]->tensor, storages);
+    if (!config)
+      return error("tensor \"" + name + "\": " + llvm::toString(config.takeError()));
+    FailureOr<ArrayRef<char>> bytes = base::getBytes(*config);
+    auto number = [&](size_t i) { return int64_t(base::readElement<int16_t>(*bytes, i)); };
+    const bool isShort = config->getType().getElementType().isInteger(16) && succeeded(bytes) && bytes->size() >= 2;
+    const int64_t dims = isShort ? number(0) : 0;
+    if (dims < 1 || dims > 3 || bytes->size() != size_t(2 * (4 * dims + 3)) || number(size_t(4 * dims + 2)) != 0)
+      return llvm::Error::success();
+    prepack = "quantized::conv" + std::to_string(dims) + "d_prepack";
+    parts = {state->items[1]->items[1], state->items[2]->items[0]};
+    for (size_t group : {0, 1, 2}) {
+      std::vector<PyValue> list;
+      for (size_t i = 0; i < size_t(dims); ++i)
+        list.push_back(PyValue::ofInt(number(1 + group * size_t(dims) + i)));
+      sizes.push_back(interpreter->makeList(list, "int"));
+    }
+    sizes.push_back(PyValue::ofInt(number(size_t(4 * dims + 1))));
+  } else {
+    return llvm::Error::success();
+  }
+  for (const PickledValue *part : parts) {
+    llvm::Expected<PyValue> item = toValue(*part, name, storages);
+    if (!item)
+      return item.takeError();
+    packed.items.push_back(*item);
+  }
+  packed.items.insert(packed.items.end(), sizes.begin(), sizes.end());
+  packed.text = prepack;
+  return llvm::Error::success();
 }
 
 llvm::Expected<PyValue> Importer::toValue(const PickledValue &value, const std::string &name, StringRef storages) {
@@ -224,10 +306,15 @@ llvm::Expected<PyValue> Importer::toValue(const PickledValue &value, const std::
     break;
   }
   case PickledValue::Kind::Object: {
-    if (StringRef(value.text).contains("torch.classes."))
-      return error("\"" + name + "\" is an object of the C++ class " + value.text +
-                   ", whose code is not in the archive; export the model without it, quantised ones before "
-                   "torch.ao.quantization.convert");
+    if (StringRef(value.text).contains("torch.classes.")) {
+      // Whose code is not in the archive: what uses it is refused, but for layers' parameters.
+      result = PyValue::ofHeld(Kind::Object, interpreter->newHeld());
+      result.held->text = value.text;
+      result.held->path = name;
+      if (llvm::Error e = readPacked(value, name, storages, *result.held))
+        return std::move(e);
+      return known[&value] = result;
+    }
     auto [qualifier, className] = StringRef(value.text).rsplit('.');
     llvm::Expected<const SourceFile *> file = code->findSource(qualifier);
     if (!file)
@@ -471,6 +558,9 @@ llvm::Error Importer::addInputs(const Function &forward) {
 llvm::Error Importer::addOutputs(const PyValue &value, const std::string &name, int depth) {
   if (depth > 16 || ++visitedOutputs > 100'000)
     return error("the outputs of the model nest too deeply, or are more than 100,000; give back fewer");
+  if (value.isTensor() && interpreter->isQuantized(value))
+    return error("output " + (name.empty() ? "" : "\"" + name + "\" ") +
+                 "of the model is a quantised tensor, which is not supported; give back the result of dequantize()");
   switch (value.kind) {
   case Kind::None:
     return llvm::Error::success();

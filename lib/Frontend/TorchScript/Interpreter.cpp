@@ -142,7 +142,9 @@ bool Interpreter::mayChange(const Held *held, Position at) {
 //===--- calls ----------------------------------------------------------------------------------------------------===//
 
 Result Interpreter::callMethod(const PyValue &object, StringRef method, Values args, NamedValues named, Position at) {
-  if (!object.is(Kind::Object) || !object.held->type)
+  if (object.is(Kind::Object) && !object.held->type)
+    return refuseObject(object, at);
+  if (!object.is(Kind::Object))
     return fail(at, "a method is called of " + describe(object));
   const Function *function = object.held->type->findMethod(method);
   if (!function)
@@ -596,6 +598,13 @@ Interpreter::Flow Interpreter::runBranches(const Stmt &stmt, const PyValue &cond
       continue;
     }
     Kind kind = Kind::Tensor;
+    if (isQuantized(a) || isQuantized(b)) {
+      refuse("If", stmt.at,
+             "a branch that only the data of a run decide gives a quantised tensor, which is not supported; dequantise "
+             "it in both branches",
+             condition);
+      return merged.clear(), yields[0].clear(), yields[1].clear(), makeIf(), Flow::Failed;
+    }
     if (a.isScalar() && b.isScalar()) {
       bool isBool = (a.is(Kind::Bool) || a.is(Kind::SymBool)) && (b.is(Kind::Bool) || b.is(Kind::SymBool));
       kind = isBool ? Kind::SymBool : a.isIntLike() && b.isIntLike() ? Kind::SymInt : Kind::SymFloat;

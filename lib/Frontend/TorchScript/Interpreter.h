@@ -121,6 +121,17 @@ public:
   void emitAssert(const PyValue &condition, llvm::StringRef message, Position at);
   mlir::Location locationOf(llvm::StringRef op, Position at);
 
+  // --- quantised tensors (QuantizedCalls.cpp) ---
+  /// Integers that stand for (integer - zero) * scale: numbers, or tensors of an element for each index of dim `axis`.
+  struct Quantized {
+    PyValue scale, zero;
+    std::optional<int64_t> axis;
+    int64_t dtype = 0; ///< PyTorch's number of the quantised type
+  };
+  PyValue markQuantized(PyValue integers, const Quantized &how);
+  /// Itself, or in a list of at most `levels`.
+  bool isQuantized(const PyValue &value, int levels = 2) const;
+
   // --- operators on known values (HostOperators*.cpp) ---
   /// Null where `name` ("aten::len") has none for such arguments; then nothing was said.
   using HostOperator = Result (*)(Interpreter &, Values, Position);
@@ -199,6 +210,8 @@ private:
   std::nullopt_t loseType(const PyValue &tensor, Position at, const llvm::Twine &why);
   void beginRefusing(const llvm::Twine &why);
   void spreadUnknown(mlir::Operation *node);
+  /// Of what a C++ class would do.
+  std::nullopt_t refuseObject(const PyValue &object, Position at);
   void forget(const Expr &target, Position at);
   void forget(Body block);
   /// Goes on behind a statement that failed.
@@ -268,6 +281,10 @@ private:
   const Nested *findNested(const PyValue &value) const;
   Result callNested(llvm::StringRef name, Values args, Position at);
   PyValue isLeftAligned(const PyValue &mask, Position at);
+  Result dequantize(const PyValue &value, Position at);
+  Result quantize(const PyValue &value, Quantized how, Position at);
+  Result callQuantized(llvm::StringRef domain, llvm::StringRef name, Values args, NamedValues named, Position at);
+  llvm::DenseMap<mlir::Value, Quantized> quantized;
   friend class ATenCall;
 };
 

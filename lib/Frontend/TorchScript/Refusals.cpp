@@ -115,6 +115,13 @@ Result Interpreter::refuseCall(StringRef name, Values args, Position at, const T
   return count ? makeTuple(std::move(results)) : results[0];
 }
 
+std::nullopt_t Interpreter::refuseObject(const PyValue &object, Position at) {
+  return refuse("CallMethod", at,
+                "the model uses \"" + object.held->path + "\", an object of the C++ class " + object.held->text +
+                    ", whose code is not in the archive; export the model without it, quantised ones by PT2E for "
+                    "torch.export");
+}
+
 bool Interpreter::recover() {
   if (!hasRefused || isFatal || !raised.empty())
     return false;

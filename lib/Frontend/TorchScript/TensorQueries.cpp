@@ -88,6 +88,10 @@ bool isFloat(Type type) { return isa<FloatType>(type); }
 bool isComplex(Type type) { return isa<ComplexType>(type); }
 bool isSigned(Type type) { return !type.isUnsignedInteger() && !type.isInteger(1); }
 
+Result isQuantized(Interpreter &in, Values args, Position) {
+  return isTensor(args, 1) ? Result(PyValue::ofBool(in.isQuantized(args[0]))) : in.decline();
+}
+
 template <int value> Result answer(Interpreter &, Values, Position) { return PyValue::ofBool(value); }
 
 Result stride(Interpreter &in, Values args, Position at) {
@@ -257,7 +261,6 @@ void tc::torchscript::addTensorQueries(llvm::StringMap<Interpreter::HostOperator
                          "prim::is_mps",
                          "prim::is_xla",
                          "prim::is_mkldnn",
-                         "prim::is_quantized",
                          "prim::is_sparse",
                          "prim::is_sparse_csr",
                          "prim::is_nested",
@@ -276,6 +279,7 @@ void tc::torchscript::addTensorQueries(llvm::StringMap<Interpreter::HostOperator
                          "aten::_get_tracing_state",
                          "aten::has_torch_function"})
     table[name] = answer<0>;
+  table["prim::is_quantized"] = isQuantized;
   table["aten::is_scripting"] = answer<1>;
   table["aten::item"] = item;
   table["aten::ScalarImplicit"] = item;
@@ -310,6 +314,8 @@ Result Interpreter::callPrim(StringRef name, Values args, NamedValues, Position 
   if (args.size() == 1 && args[0].isTensor()) {
     if (name == "device")
       return makeDevice("cpu");
+    if (name == "dtype" && isQuantized(args[0]))
+      return PyValue::ofInt(quantized.lookup(args[0].graph).dtype);
     if (name == "dtype" || name == "itemsize") {
       std::optional<RankedTensorType> type = typeOf(args[0], at);
       if (!type)
