@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 
+import numpy as np
 from checks import check, run, verdict
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -43,6 +44,14 @@ def main(folder, bin_folder, library):
                 done = run(runner, path("m.bin"), "--inputs", files[0], "--expect", files[1], "--max-rel", "2e-5",
                            "--threads", str(threads), "--custom-op", library)
                 check(f"run {name} {rows} {threads}", done.returncode == 0, done.stdout + done.stderr)
+
+    # Runs add to the buffer: n times the number of the element, each.
+    for name in ("states.pt2", "states-functional.pt2"):
+        run(compiler, archive(name), "-o", path("m.bin"), "--cpu", "x86-64-v3", "--custom-op", SIGNATURES)
+        done = run(runner, path("m.bin"), "--inputs", archive("states.3.in.npz"), "--runs", "3", "--state-out", path("s.npz"), "--custom-op", library)
+        check(f"states {name}", done.returncode == 0, done.stderr)
+        states = np.load(path("s.npz"))
+        check(f"states {name}", np.array_equal(states["total"], np.arange(4) * (1 + 3 * 2)), states["total"])
 
     with open(SIGNATURES, encoding="utf-8") as file:
         good = json.load(file)["operators"]

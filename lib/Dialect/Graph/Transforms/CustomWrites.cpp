@@ -191,7 +191,8 @@ void AutoFunctionalized::expand() {
   const bool hasBases = node.getOpType() == "auto_functionalized_v2";
   const size_t made = schema->results.size(), first = std::max<size_t>(1, made); // None stands for none
   SmallVector<Value> copies;
-  for (int64_t i = 0, n = hasBases ? node.getInt("_all_bases.count", 0) : 0; i < n; ++i)
+  const int64_t bases = std::min<int64_t>(hasBases ? node.getInt("_all_bases.count", 0) : 0, node.getInputs().size());
+  for (int64_t i = 0; i < bases; ++i)
     if (std::optional<unsigned> base = findOperand(node, ("_all_bases." + Twine(i)).str()))
       copies.push_back(copyOf(node.getInputs()[*base]));
   Arguments arguments;
