@@ -59,6 +59,8 @@ def main(folder, bin_folder, library):
     def given(operators, name="traced.pt"):
         with open(path("c.json"), "w", encoding="utf-8") as file:
             json.dump({"operators": operators}, file)
+        if os.path.exists(path("c.bin")):
+            os.remove(path("c.bin"))
         done = run(compiler, archive(name), "-o", path("c.bin"), "--custom-op", path("c.json"))
         check("no partial file", done.returncode == 0 or not os.path.exists(path("c.bin")))
         return done
@@ -77,7 +79,7 @@ def main(folder, bin_folder, library):
 
     # What archives call and no signature says.
     done = run(compiler, archive("traced.pt"), "-o", path("c.bin"))
-    check("no signature", done.returncode == 1 and "example::" in done.stderr and "--custom-op" in done.stderr, done.stderr)
+    check("no signature", done.returncode == 2 and "example.exchange" in done.stderr and "--custom-op" in done.stderr, done.stderr)
     done = run(compiler, archive("parts.pt2"), "-o", path("c.bin"))
     check("no signature", done.returncode == 2 and "example.bump" in done.stderr and "--custom-op" in done.stderr, done.stderr)
     done = run(compiler, archive("parts-functional.pt2"), "-o", path("c.bin"))
@@ -87,7 +89,7 @@ def main(folder, bin_folder, library):
          "results": [{"dtype": "x", "dims": "x"}]}
     ]
     done = given(good[:1] + plain)
-    check("no schema", done.returncode == 1 and "needs a \"schema\" here" in done.stderr, done.stderr)
+    check("no schema", done.returncode == 2 and "without a \"schema\"" in done.stderr, done.stderr)
     done = given(good[:1] + plain + good[2:], "parts.pt2")
     check("no schema", done.returncode == 1 and "returns nothing" in done.stderr and "\"schema\"" in done.stderr, done.stderr)
 
@@ -120,6 +122,15 @@ def main(folder, bin_folder, library):
         check(f"{schema} {more}", done.returncode == 1 and "c.json: error: operator 1" in done.stderr and part in done.stderr, done.stderr)
     done = altered("example::bump(Tensor(a!) x, int n) -> ()", operands=[{"name": "x", "dtype": "f64"}])
     check("dtype", done.returncode == 1 and "operand x is" in done.stderr, done.stderr)
+    # A tensor that may be None, and is.
+    none = [good[0], good[1], good[2] | {"schema": "example::exchange(Tensor(a!) x, Tensor(b!) y, Tensor? more=None) -> ()"}]
+    done = given(none)
+    check("None", done.returncode == 0, done.stderr)
+    done = run(runner, path("c.bin"), "--inputs", archive("traced.3.in.npz"), "--expect", archive("traced.3.out.npz"), "--custom-op", library)
+    check("None", done.returncode == 0, done.stdout + done.stderr)
+    like = {"schema": "example::bump(Tensor? x, int n) -> Tensor", "results": [{"dtype": "x", "dims": []}]}
+    done = given([good[0], good[1] | like, good[2]])
+    check("like None", done.returncode == 1 and "no" in done.stderr and "always given" in done.stderr, done.stderr)
     # An argument that only other operators take stays at None, and is not given.
     done = altered("example::bump(Tensor(a!) x, int n, *, Generator? generator=None) -> ()")
     check("omitted", done.returncode == 0, done.stderr)

@@ -247,6 +247,11 @@ LogicalResult tc::convertCustomOperator(NodeContext &ctx, const CustomOperator &
   SmallVector<size_t> written;
   for (auto [i, operand] : llvm::enumerate(custom.operands)) {
     Value v = arguments.find(operand.name, i);
+    // None is an optional that is empty, which the function sees as a tensor without a dtype.
+    if (!v && operand.isOptional) {
+      operands.push_back(b.scalar(base::OptType::get(b.getContext(), RankedTensorType::get({}, b.getF32Type())), 0));
+      continue;
+    }
     if (!v)
       return ctx.invalid("operand " + Twine(i) + " (" + operand.name + ") is absent");
     Type element = b.elementOf(v);

@@ -72,6 +72,17 @@ graph.func @overload(%x: tensor<3xf32> {graph.name = "x"}) -> !tc.unknown attrib
 
 // -----
 
+// None is an empty optional.
+// CHECK-LABEL: func.func @none
+// CHECK: [[NONE:%.*]] = prim.constant dense<0> : tensor<i64>
+// CHECK: prim.host_call "my_mix_scaled"(%arg0, [[NONE]]) words [0, 2, 0]
+graph.func @none(%x: tensor<3xf32> {graph.name = "x"}) -> !tc.unknown attributes {opsets = {my = 1 : i64}} {
+  %z = graph.node "my":"mix.scaled" opset 1(%x) {arg_names = ["x"]} : (tensor<3xf32>) -> !tc.unknown
+  graph.yield %z : !tc.unknown
+}
+
+// -----
+
 // ERROR: my.mix.default (opset 1): has the argument dtype, which is None by default, and functions are not given; leave it out
 graph.func @omitted(%x: tensor<?x3xf32> {graph.name = "x"}, %y: tensor<?xf32> {graph.name = "y"}) -> (!tc.unknown, !tc.unknown) attributes {opsets = {my = 1 : i64}} {
   %z:2 = graph.node "my":"mix.default" opset 1(%x, %y) {arg_names = ["x", "y"], beta = 2.0 : f64, dtype = f32} attributes {graph.functional} : (tensor<?x3xf32>, tensor<?xf32>) -> (!tc.unknown, !tc.unknown)

@@ -45,6 +45,11 @@ private:
   bool readResult(const Object &object);
   bool checkResults();
   std::optional<unsigned> findOperand(StringRef name) const;
+  /// One that is never None, which results may be like.
+  std::optional<unsigned> findGiven(StringRef name) const {
+    std::optional<unsigned> found = findOperand(name);
+    return found && !op.operands[*found].isOptional ? found : std::nullopt;
+  }
   /// Objects of a list, which may be missing.
   bool forEach(const Object &object, StringRef key, llvm::function_ref<bool(const Object &)> readOne);
 
@@ -115,7 +120,7 @@ bool Reader::readExpression(const llvm::json::Value &value, CustomOperator::Expr
         return wrong("lacks a number or a dim before \"" + text + "\"");
       if (word.getAsInteger(10, step.number)) {
         auto [name, dim] = word.rsplit('.');
-        std::optional<unsigned> operand = findOperand(name);
+        std::optional<unsigned> operand = findGiven(name);
         if (!operand || dim.getAsInteger(10, step.number) || step.number < 0)
           return wrong("has \"" + word + "\", which is neither a number nor OPERAND.DIM");
         int64_t rank = op.operands[*operand].rank;
@@ -178,6 +183,7 @@ bool Reader::readOperand(const Object &object) {
   }
   if (known) {
     operand.written = op.operands[*known].written;
+    operand.isOptional = op.operands[*known].isOptional;
     op.operands[*known] = operand;
   } else {
     op.operands.push_back(operand);
@@ -219,7 +225,7 @@ bool Reader::addArgument(const torch::SchemaArgument &argument) {
   const torch::SchemaType &type = argument.type;
   std::string name = argument.name.str();
   if (type.required().kind == Kind::Tensor) {
-    op.operands.push_back({name, 0, -1, argument.isWritten()});
+    op.operands.push_back({name, 0, -1, argument.isWritten(), type.isOptional() && !argument.isWritten()});
     return true;
   }
   std::optional<torch::SchemaValue> given = argument.defaultValue();
@@ -337,9 +343,10 @@ bool Reader::readResult(const Object &object) {
   if (!checkKeys(object, {"name", "dtype", "dims", "rank"}, where) || !readText(object, "dtype", dtype, where))
     return false;
   if (!readDtype(dtype, result.dtype)) {
-    std::optional<unsigned> like = findOperand(dtype);
+    std::optional<unsigned> like = findGiven(dtype);
     if (!like)
-      return fail(where + ": \"dtype\" is \"" + dtype + "\", which is neither a dtype nor an operand");
+      return fail(where + ": \"dtype\" is \"" + dtype +
+                  "\", which is neither a dtype nor an operand that is always given");
     result.like = *like;
   }
   const llvm::json::Value *dims = object.get("dims"), *rank = object.get("rank");
@@ -350,9 +357,9 @@ bool Reader::readResult(const Object &object) {
     if (*result.freeRank < 0 || *result.freeRank > TCRT_MAX_RANK)
       return fail(where + ": \"rank\" must be a number from 0 to " + Twine(TCRT_MAX_RANK));
   } else if (std::optional<StringRef> name = dims->getAsString()) {
-    result.dimsOf = findOperand(*name);
+    result.dimsOf = findGiven(*name);
     if (!result.dimsOf)
-      return fail(where + ": \"dims\" is \"" + *name + "\", which is no operand");
+      return fail(where + ": \"dims\" is \"" + *name + "\", which is no operand that is always given");
   } else if (const Array *list = dims->getAsArray()) {
     for (const llvm::json::Value &value : *list)
       if (!readExpression(value, result.dims.emplace_back()))

@@ -33,9 +33,11 @@ struct CustomOperator {
   using Expression = std::vector<Step>;
   struct Operand {
     std::string name;
-    int64_t dtype = 0;    ///< tcrt_dtype_t; 0: any
-    int64_t rank = -1;    ///< -1: any
-    bool written = false; ///< in place; only where there is a schema
+    int64_t dtype = 0; ///< tcrt_dtype_t; 0: any
+    int64_t rank = -1; ///< -1: any
+    // Only where there is a schema:
+    bool written = false;    ///< in place
+    bool isOptional = false; ///< may be None
   };
   struct Attribute {
     std::string name;
