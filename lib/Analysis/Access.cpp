@@ -49,6 +49,46 @@ std::optional<unsigned> tc::inputThroughReshapes(Value value) {
   return std::nullopt;
 }
 
+std::optional<StridedInput> tc::inputThroughViews(Value value) {
+  MLIRContext *context = value.getContext();
+  const AffineExpr zero = getAffineConstantExpr(0, context);
+  const SmallVector<AffineExpr> sizes = prim::getSizes(value);
+  if (const std::optional<unsigned> input = inputThroughReshapes(value)) {
+    StridedInput view{*input, zero, SmallVector<AffineExpr>(sizes.size())};
+    AffineExpr stride = getAffineConstantExpr(1, context);
+    for (size_t i = sizes.size(); i-- > 0; stride = prim::simplifySize(stride * sizes[i]))
+      view.strides[i] = stride;
+    return view;
+  }
+  Operation *op = value.getDefiningOp();
+  if (!isa_and_nonnull<prim::TransposeOp, prim::SliceOp, prim::BroadcastOp>(op))
+    return std::nullopt;
+  std::optional<StridedInput> view = inputThroughViews(op->getOperand(0));
+  if (!view)
+    return std::nullopt;
+  const SmallVector<AffineExpr> strides = std::move(view->strides);
+  view->strides.assign(sizes.size(), zero);
+  if (auto transpose = dyn_cast<prim::TransposeOp>(op)) {
+    for (auto [i, dim] : llvm::enumerate(transpose.getPermutation()))
+      view->strides[i] = strides[dim];
+  } else if (auto slice = dyn_cast<prim::SliceOp>(op)) {
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      view->offset = prim::simplifySize(view->offset + slice.getStarts().getResult(i) * strides[i]);
+      view->strides[i] = prim::simplifySize(strides[i] * slice.getSteps()[i]);
+    }
+  } else {
+    auto broadcast = cast<prim::BroadcastOp>(op);
+    const SmallVector<AffineExpr> from = prim::getSizes(broadcast.getOperand());
+    for (auto [i, dim] : llvm::enumerate(broadcast.getDims())) {
+      if (from[i] == sizes[dim])
+        view->strides[dim] = strides[i];
+      else if (prim::getConstantSize(from[i]) != 1)
+        return std::nullopt; // known when it runs
+    }
+  }
+  return view;
+}
+
 bool tc::isInnermost(Value value, int64_t dim) {
   for (;;) {
     Operation *op = value.getDefiningOp();

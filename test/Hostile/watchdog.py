@@ -6,8 +6,8 @@ usage: watchdog.py BIN [SHAPE | NODE ...] [--doublings N] [--large]
 
 Each shape is compiled with n, 2n, 4n, ... nodes. A doubling may take at most 2.3 times the processor time (the least of
 two runs; where that is too much, of more, as other work on the machine slows single runs) and as many times the memory.
-Models of one node, whose sizes only the run knows, take at most 10 times as long as a Relu. --large compiles the largest models that tc promises something about instead: each
-within 20 s and 2 GB (30 s in the test). One line per model.
+Models of one node, whose sizes only the run knows, take at most 10 times as long as a Relu. --large compiles the largest
+models that tc promises something about instead: each within 20 s and 2 GB (30 s in the test). One line per model.
 """
 import argparse
 import functools

@@ -5,6 +5,7 @@
 //
 //   from which dim of what is read does an operand's position come?      DimMap, mapOperand, alignedRank
 //   is it a region's input as it stands, or a constant at which place?   inputThroughReshapes, traceConstant
+//   is it a region's input at other distances?                           inputThroughViews
 //   which dim's neighbours are neighbours in memory?                     isInnermost, isReadByVectors, isReadByRows
 //   does an op change that?                                              transposesInnermost
 //   do a matrix's rows or columns lie in memory as a product takes them? linesInPlace
@@ -35,6 +36,15 @@ std::optional<unsigned> alignedRank(mlir::Value tensor, llvm::ArrayRef<int> map,
 
 /// Number of the region input behind `value` if only reshapes stand between: it lies in memory as it is read.
 std::optional<unsigned> inputThroughReshapes(mlir::Value value);
+
+/// A value that lies in a region's input: the element at `at` is at offset + sum of at[i] * strides[i] there.
+struct StridedInput {
+  unsigned input;
+  mlir::AffineExpr offset;
+  llvm::SmallVector<mlir::AffineExpr> strides;
+};
+/// The same through transposes, slices and repetition, too; nullopt where there is no such offset.
+std::optional<StridedInput> inputThroughViews(mlir::Value value);
 
 /// Whether dim `dim` of `value` is contiguous in memory, as far as movement and pointwise ops tell.
 bool isInnermost(mlir::Value value, int64_t dim);

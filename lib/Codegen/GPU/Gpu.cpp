@@ -6,6 +6,9 @@
 
 #include "GPU/Gpu.h"
 
+#include "Common/Anchor.h"
+#include "Common/EmitterHelpers.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -44,9 +47,7 @@ DictionaryAttr tc::codegen::gpu::deviceAttr(MLIRContext *context, int64_t thread
                               b.getNamedAttr("smem", b.getI64IntegerAttr(sharedBytes))});
 }
 
-namespace {
-/// The value of the lane whose number differs by `mask`, for any type of up to 64 bits.
-Value shuffle(Emitter &e, Value value, int32_t mask) {
+Value tc::codegen::gpu::shuffle(Emitter &e, Value value, int32_t mask) {
   OpBuilder &b = e.builder();
   Location loc = e.loc();
   Type i32 = b.getI32Type();
@@ -74,7 +75,21 @@ Value shuffle(Emitter &e, Value value, int32_t mask) {
   }
   return isa<FloatType>(type) ? Value(LLVM::BitcastOp::create(b, loc, type, raw)) : raw;
 }
-} // namespace
+Value tc::codegen::gpu::loadFloats(Emitter &e, Value pointer, int64_t lanes) {
+  const Type f32 = e.builder().getF32Type();
+  return LLVM::LoadOp::create(e.builder(), e.loc(), lanes == 1 ? f32 : Type(VectorType::get({lanes}, f32)), pointer,
+                              unsigned(4 * lanes));
+}
+
+void tc::codegen::gpu::storeSums(Emitter &e, const Epilogue &epilogue, ArrayRef<Index> at, Value sums) {
+  const Type element = elementOf(epilogue.getResult());
+  if (!element.isF32()) {
+    auto vector = dyn_cast<VectorType>(sums.getType());
+    sums = arith::TruncFOp::create(e.builder(), e.loc(), vector ? Type(vector.clone(element)) : element, sums);
+  }
+  storeEpilogue(e, epilogue, at, sums);
+  e.clearSources();
+}
 
 void tc::codegen::gpu::makeTeam(Emitter &e, int64_t threads) {
   Emitter::Team team;

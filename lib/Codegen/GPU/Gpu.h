@@ -20,6 +20,12 @@ void barrier(Emitter &e);
 mlir::Value sharedArray(Emitter &e, llvm::StringRef name, mlir::Type element, int64_t count);
 /// Makes the block's `threads` threads the emitter's team.
 void makeTeam(Emitter &e, int64_t threads);
+/// The value of the lane whose number differs by `mask`, for any type of up to 64 bits.
+mlir::Value shuffle(Emitter &e, mlir::Value value, int32_t mask);
+/// `lanes` floats, a vector if there are several.
+mlir::Value loadFloats(Emitter &e, mlir::Value pointer, int64_t lanes);
+/// Stores what depends on the epilogue's result at `at`, which is `sums`, one or a vector of f32.
+void storeSums(Emitter &e, const Epilogue &epilogue, llvm::ArrayRef<Index> at, mlir::Value sums);
 /// Launch::device of blocks of so many threads, with so many bytes of dynamic shared memory.
 mlir::DictionaryAttr deviceAttr(mlir::MLIRContext *context, int64_t threads, int64_t sharedBytes = 0);
 } // namespace tc::codegen::gpu

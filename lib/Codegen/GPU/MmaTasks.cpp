@@ -4,7 +4,6 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
-#include "Common/Anchor.h"
 #include "Common/EmitterHelpers.h"
 #include "GPU/Mma.h"
 
@@ -15,35 +14,17 @@ using namespace tc::codegen::gpu;
 
 namespace {
 
-// Rows and columns of a fragment, and bytes of its steps; rows of a warpgroup.
-constexpr int64_t kFragmentM = 16, kFragmentN = 8, kFragmentBytes = 32, kGroupM = 64;
-constexpr int64_t kGroupThreads = 128;
 constexpr int64_t kSteps = kLineBytes / kFragmentBytes; // of a slice
 // What TF32 keeps of f32.
 constexpr uint32_t kHighBits = 0xffffe000;
 
-/// Sums of f32 as elements of the result, for its epilogue.
-Value narrow(const MmaProblem &p, Emitter &e, Value sums) {
-  const Type element = elementOf(p.epilogue->getResult());
-  if (element.isF32())
-    return sums;
-  auto vector = dyn_cast<VectorType>(sums.getType());
-  return arith::TruncFOp::create(e.builder(), e.loc(), vector ? Type(vector.clone(element)) : element, sums);
-}
-Value loadFloats(Emitter &e, Value pointer, int64_t lanes) {
-  const Type f32 = e.builder().getF32Type();
-  return LLVM::LoadOp::create(e.builder(), e.loc(), lanes == 1 ? f32 : Type(VectorType::get({lanes}, f32)), pointer,
-                              unsigned(4 * lanes));
-}
-
 void storeResult(const MmaProblem &p, Emitter &e, ArrayRef<Index> batch, const Index &row, const Index &column,
                  Value sums) {
   const int64_t lanes = lanesOf(p);
-  storeEpilogue(e, *p.epilogue,
-                p.resultAt(e, batch, e.delinearize(row, p.rows),
-                           e.delinearize(lanes == 1 ? column : e.contiguous(column), p.columns)),
-                narrow(p, e, sums));
-  e.clearSources();
+  storeSums(e, *p.epilogue,
+            p.resultAt(e, batch, e.delinearize(row, p.rows),
+                       e.delinearize(lanes == 1 ? column : e.contiguous(column), p.columns)),
+            sums);
 }
 
 /// x = high + low of f32, where high is what tensor cores take of x. `low` is 0 where x is not finite, and `factor`,
@@ -93,7 +74,6 @@ private:
   SmallVector<Value> multiplySlices();
   void multiplyByGroups(Value a, Value b, MutableArrayRef<Value> sums, bool adds) const;
   void multiplyByWarps(Value stage, MutableArrayRef<Value> sums) const;
-  SmallVector<Value> loadFragment(const SharedTile &tile, Value base, Value first, int64_t step, bool byLines) const;
   void writeLowParts(Value stage) const;
   void finish(ArrayRef<Value> sums) const;
   void storePart(Value m, Value n, Value sums) const;
@@ -258,42 +238,13 @@ void BlockCode::multiplyByGroups(Value a, Value b, MutableArrayRef<Value> sums, 
   const Value group = w.div(warp, kGroupThreads / machine::kWarpThreads);
   // 64 rows are 64 lines, or a panel of as many.
   static_assert(kGroupM == kLineBytes / 2);
-  constexpr int64_t eight = kSwizzledLines * kLineBytes;
-  const Value aTile =
-      describeTile(e, sharedAt(e, a, w.mul(group, kGroupM * kLineBytes)), layout.lhs.panelBytes(), eight);
-  const Value bTile = describeTile(e, b, layout.rhs.panelBytes(), eight);
-  auto advance = [&](Value tile, const SharedTile &of, int64_t step) {
-    const int64_t bytes = step * kFragmentBytes * (of.alongDepth ? 1 : kLineBytes / of.bytes);
-    return e.add(tile, e.i64(bytes / 16));
-  };
+  const Value aTile = describe(e, layout.lhs, sharedAt(e, a, w.mul(group, kGroupM * kLineBytes))),
+              bTile = describe(e, layout.rhs, b);
   beginGroup(e);
   for (int64_t step = 0; step < kSteps; ++step)
-    multiplyTiles(e, p.element, s.getTileN(), advance(aTile, layout.lhs, step), !layout.lhs.alongDepth,
-                  advance(bTile, layout.rhs, step), !layout.rhs.alongDepth, sums, adds || step > 0);
+    multiplyTiles(e, p.element, s.getTileN(), atStep(e, layout.lhs, aTile, step), !layout.lhs.alongDepth,
+                  atStep(e, layout.rhs, bTile, step), !layout.rhs.alongDepth, sums, adds || step > 0);
   endGroup(e);
-}
-
-/// Fragments of 16 rows or columns, from `first` of the tile on, by 32 bytes: words of four 8x8 matrices, those of the
-/// same steps beside each other where `byLines`, else those of the same rows or columns.
-SmallVector<Value> BlockCode::loadFragment(const SharedTile &tile, Value base, Value first, int64_t step,
-                                           bool byLines) const {
-  const Value inEight = w.rem(lane, 8), low = w.rem(w.div(lane, 8), 2), high = w.div(lane, 16);
-  const Value outerHalf = byLines ? low : high, depthHalf = byLines ? high : low;
-  // Lines begin at multiples of eight: a line's number in its eight tells how its pieces are swizzled.
-  auto offsetOf = [&](Value line, Value piece) {
-    return w.add(w.mul(line, kLineBytes), w.mul(w.bitXor(piece, inEight), kPieceBytes));
-  };
-  Value offset;
-  if (tile.alongDepth) {
-    const Value line = w.add(w.add(first, w.mul(outerHalf, 8)), inEight);
-    offset = offsetOf(line, w.add(depthHalf, step * kFragmentBytes / kPieceBytes));
-  } else {
-    const Value line = w.add(w.add(w.mul(depthHalf, 8), inEight), step * kFragmentBytes / tile.bytes);
-    const Value at = w.add(first, w.mul(outerHalf, 8));
-    const Value panel = w.div(at, tile.perLine()), piece = w.div(w.rem(at, tile.perLine()), tile.perPiece());
-    offset = w.add(offsetOf(line, piece), w.mul(panel, tile.panelBytes()));
-  }
-  return loadMatrices(e, sharedAt(e, base, offset), !tile.alongDepth);
 }
 
 void BlockCode::multiplyByWarps(Value stage, MutableArrayRef<Value> sums) const {
@@ -305,7 +256,7 @@ void BlockCode::multiplyByWarps(Value stage, MutableArrayRef<Value> sums) const 
   };
   auto load = [&](const SharedTile &tile, Value base, Value first, int64_t step, bool byLines) {
     Fragment fragment;
-    fragment.whole = loadFragment(tile, base, first, step, byLines);
+    fragment.whole = loadFragment(e, tile, base, first, step, byLines);
     if (isExact())
       for (Value word : fragment.whole) {
         const Parts parts = splitFloat(e, LLVM::BitcastOp::create(b, e.loc(), b.getF32Type(), word));

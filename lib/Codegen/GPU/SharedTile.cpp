@@ -13,6 +13,42 @@ using namespace tc;
 using namespace tc::codegen;
 using namespace tc::codegen::gpu;
 
+SmallVector<Value> tc::codegen::gpu::loadFragment(Emitter &e, const SharedTile &tile, Value base, Value first,
+                                                  int64_t step, bool byLines) {
+  const Words w(e);
+  const Value lane = w.rem(threadNumber(e), machine::kWarpThreads);
+  const Value inEight = w.rem(lane, 8), low = w.rem(w.div(lane, 8), 2), high = w.div(lane, 16);
+  const Value outerHalf = byLines ? low : high, depthHalf = byLines ? high : low;
+  // Lines begin at multiples of eight: a line's number in its eight tells how its pieces are swizzled.
+  auto offsetOf = [&](Value line, Value piece) {
+    return w.add(w.mul(line, kLineBytes), w.mul(w.bitXor(piece, inEight), kPieceBytes));
+  };
+  Value offset;
+  if (tile.alongDepth) {
+    constexpr int64_t perLine = kLineBytes / kFragmentBytes;
+    const Value line = w.add(w.add(first, w.mul(outerHalf, 8)), inEight);
+    offset = w.add(offsetOf(line, w.add(depthHalf, step % perLine * kFragmentBytes / kPieceBytes)),
+                   step / perLine * tile.panelBytes());
+  } else {
+    const Value line = w.add(w.add(w.mul(depthHalf, 8), inEight), step * kFragmentBytes / tile.bytes);
+    const Value at = w.add(first, w.mul(outerHalf, 8));
+    const Value panel = w.div(at, tile.perLine()), piece = w.div(w.rem(at, tile.perLine()), tile.perPiece());
+    offset = w.add(offsetOf(line, piece), w.mul(panel, tile.panelBytes()));
+  }
+  return loadMatrices(e, sharedAt(e, base, offset), !tile.alongDepth);
+}
+
+Value tc::codegen::gpu::describe(Emitter &e, const SharedTile &tile, Value shared) {
+  return describeTile(e, shared, tile.panelBytes(), kSwizzledLines * kLineBytes);
+}
+
+Value tc::codegen::gpu::atStep(Emitter &e, const SharedTile &tile, Value description, int64_t step) {
+  constexpr int64_t perLine = kLineBytes / kFragmentBytes;
+  const int64_t bytes = tile.alongDepth ? step / perLine * tile.panelBytes() + step % perLine * kFragmentBytes
+                                        : step * kFragmentBytes * kLineBytes / tile.bytes;
+  return e.add(description, e.i64(bytes / 16));
+}
+
 TileFiller::TileFiller(Emitter &e, const TiledOperand &operand, const SharedTile &tile, ArrayRef<Index> batch,
                        Value firstOuter, int64_t threads)
     : e(e), words(e), operand(operand), tile(tile), batch(batch), firstOuter(firstOuter), thread(threadNumber(e)),

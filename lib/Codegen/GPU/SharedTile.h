@@ -34,6 +34,15 @@ struct SharedTile {
   int64_t perPiece() const { return kPieceBytes / bytes; }
 };
 
+/// Fragments of 16 rows or columns, from `first` (i32) of the tile at `base` on, by step `step` of kFragmentBytes:
+/// words of four 8x8 matrices, those of the same steps beside each other where `byLines`, else those of the same rows
+/// or columns.
+llvm::SmallVector<mlir::Value> loadFragment(Emitter &e, const SharedTile &tile, mlir::Value base, mlir::Value first,
+                                            int64_t step, bool byLines);
+/// What describes the tile at `shared` to warpgroups, and its step `step` of kFragmentBytes.
+mlir::Value describe(Emitter &e, const SharedTile &tile, mlir::Value shared);
+mlir::Value atStep(Emitter &e, const SharedTile &tile, mlir::Value description, int64_t step);
+
 /// `condition` (i1; null: true) and position < size, for positions in a tile of `tileSize` from a multiple of it on:
 /// the condition alone where whole tiles fill the size.
 mlir::Value andWithin(Emitter &e, mlir::Value condition, mlir::Value position, mlir::AffineExpr size, int64_t tileSize);

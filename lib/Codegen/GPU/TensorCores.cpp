@@ -165,33 +165,63 @@ Value tc::codegen::gpu::describeTile(Emitter &e, Value shared, int64_t panelStri
   return arith::OrIOp::create(b, e.loc(), low, arith::ConstantIntOp::create(b, e.loc(), b.getI64Type(), int64_t(rest)));
 }
 
-void tc::codegen::gpu::multiplyTiles(Emitter &e, Type element, int64_t columns, Value a, bool aIsTransposed, Value b,
-                                     bool bIsTransposed, MutableArrayRef<Value> d, bool adds) {
+/// d (+)= a b, of 64 rows; `a`: operands of the instruction, `flags`: what follows the scales.
+static void multiplyInGroup(Emitter &e, Type element, int64_t columns, ArrayRef<Value> a, Value b, StringRef flags,
+                            MutableArrayRef<Value> d, bool adds) {
   OpBuilder &builder = e.builder();
   const size_t count = d.size();
   assert(int64_t(count) == columns / 2);
   std::string text, constraints;
   llvm::raw_string_ostream code(text), kinds(constraints);
+  auto list = [&](size_t first, size_t size) {
+    code << '{';
+    for (size_t i = 0; i < size; ++i)
+      code << (i ? ", $" : "$") << first + i;
+    code << '}';
+  };
   code << "{ .reg .pred adds; setp.ne.b32 adds, " << int(adds) << ", 0; wgmma.mma_async.sync.aligned.m64n" << columns
-       << stepsOf(element) << ".f32." << nameOf(element) << '.' << nameOf(element) << " {";
-  for (size_t i = 0; i < count; ++i) {
-    code << (i ? ", $" : "$") << i;
+       << stepsOf(element) << ".f32." << nameOf(element) << '.' << nameOf(element) << ' ';
+  list(0, count);
+  code << ", ";
+  if (a.size() == 1)
+    code << '$' << 2 * count;
+  else
+    list(2 * count, a.size());
+  code << ", $" << 2 * count + a.size() << ", adds, 1, 1" << flags << "; }";
+  for (size_t i = 0; i < count; ++i)
     kinds << "=f,";
-  }
-  code << "}, $" << 2 * count << ", $" << 2 * count + 1 << ", adds, 1, 1";
-  if (!element.isF32())
-    code << ", " << int(aIsTransposed) << ", " << int(bIsTransposed);
-  code << "; }";
   for (size_t i = 0; i < count; ++i)
     kinds << i << ',';
-  kinds << "l,l,~{memory}";
+  for (size_t i = 0; i < a.size(); ++i)
+    kinds << (a.size() == 1 ? "l," : "r,");
+  kinds << "l,~{memory}";
   SmallVector<Value> operands(d.begin(), d.end());
-  operands.append({a, b});
+  operands.append(a.begin(), a.end());
+  operands.push_back(b);
   const Value sums = assemble(
       e, LLVM::LLVMStructType::getLiteral(builder.getContext(), SmallVector<Type>(count, builder.getF32Type())), text,
       constraints, operands);
   for (size_t i = 0; i < count; ++i)
     d[i] = LLVM::ExtractValueOp::create(builder, e.loc(), sums, ArrayRef<int64_t>{int64_t(i)});
+}
+
+void tc::codegen::gpu::multiplyTiles(Emitter &e, Type element, int64_t columns, Value a, bool aIsTransposed, Value b,
+                                     bool bIsTransposed, MutableArrayRef<Value> d, bool adds) {
+  const std::string flags =
+      element.isF32() ? "" : (", " + Twine(int(aIsTransposed)) + ", " + Twine(int(bIsTransposed))).str();
+  multiplyInGroup(e, element, columns, a, b, flags, d, adds);
+}
+
+void tc::codegen::gpu::multiplyRows(Emitter &e, Type element, int64_t columns, ArrayRef<Value> a, Value b,
+                                    bool bIsTransposed, MutableArrayRef<Value> d) {
+  multiplyInGroup(e, element, columns, a, b, bIsTransposed ? ", 1" : ", 0", d, /*adds=*/true);
+}
+
+Value tc::codegen::gpu::exp2(Emitter &e, Value x) {
+  return LLVM::InlineAsmOp::create(e.builder(), e.loc(), x.getType(), x, "ex2.approx.ftz.f32 $0, $1;", "=f,f",
+                                   /*has_side_effects=*/false, /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                                   LLVM::AsmDialectAttr(), /*operand_attrs=*/ArrayAttr())
+      .getRes();
 }
 
 void tc::codegen::gpu::beginGroup(Emitter &e) { assemble(e, "wgmma.fence.sync.aligned;"); }

@@ -15,6 +15,9 @@
 
 namespace tc::codegen::gpu {
 
+/// Rows and columns of a warp's fragment, and bytes of its steps; rows and threads of a warpgroup.
+inline constexpr int64_t kFragmentM = 16, kFragmentN = 8, kFragmentBytes = 32, kGroupM = 64, kGroupThreads = 128;
+
 /// Arithmetic on i32, constants folded.
 class Words {
 public:
@@ -67,6 +70,11 @@ mlir::Value describeTile(Emitter &e, mlir::Value shared, int64_t panelStride, in
 /// before does not matter. f32 as multiplyFragments, and lines along K only. Between beginGroup and endGroup.
 void multiplyTiles(Emitter &e, mlir::Type element, int64_t columns, mlir::Value a, bool aIsTransposed, mlir::Value b,
                    bool bIsTransposed, llvm::MutableArrayRef<mlir::Value> d, bool adds = true);
+/// The same with a in registers: four words, a warp's fragment of its 16 of the 64 rows. Not of f32.
+void multiplyRows(Emitter &e, mlir::Type element, int64_t columns, llvm::ArrayRef<mlir::Value> a, mlir::Value b,
+                  bool bIsTransposed, llvm::MutableArrayRef<mlir::Value> d);
+/// 2^x of f32 to 2 units in the last place; 0 where that is less than 2^-126.
+mlir::Value exp2(Emitter &e, mlir::Value x);
 /// Orders what a warpgroup multiplies behind its registers and shared memory.
 void beginGroup(Emitter &e);
 void endGroup(Emitter &e);

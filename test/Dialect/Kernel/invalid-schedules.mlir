@@ -88,5 +88,17 @@ module attributes {x = #kernel.gpu.mma<tileM = 8>} {}
 // expected-error @+1 {{a warp takes multiples of 16 x 16 results, not a part of 16 x 128}}
 module attributes {x = #kernel.gpu.mma<tileM = 16>} {}
 // -----
+// expected-error @+1 {{grain is at least 1, not 0}}
+module attributes {x = #kernel.gpu.attention<grain = 0>} {}
+// -----
+// expected-error @+1 {{tileS is a power of 2 that is at least 16, not 48}}
+module attributes {x = #kernel.gpu.attention<tileS = 48>} {}
+// -----
+// expected-error @+1 {{a block has at most 32 warps of 16 queries, not 1024 queries}}
+module attributes {x = #kernel.gpu.attention<tileT = 1024>} {}
+// -----
+// expected-error @+1 {{a warpgroup multiplies at most 256 keys at once, not 512}}
+module attributes {x = #kernel.gpu.attention<tileS = 512>} {}
+// -----
 // expected-error @+1 {{passes is 1 or 3, not 2}}
 module attributes {x = #kernel.gpu.mma<passes = 2>} {}

@@ -298,6 +298,17 @@ def Kernel_CpuLoops : Kernel_Strategy<"CpuLoops", "cpu.loops", [
 
 //===--- strategies of GPUs -----------------------------------------------------------------------------------------===//
 
+def Kernel_GpuAttention : Kernel_Strategy<"GpuAttention", "gpu.attention", [
+    PowerOfTwo<"tileT", "queries of a block, 16 a warp", 128, 16>, PowerOfTwo<"tileS", "keys of a tile", 128, 16>,
+    Number<"stages", "tiles of keys and values that are in shared memory at once", 2, 2>
+  ]> {
+  let moreChecks =
+      "  if (tileT > 512)\n"
+      # "    return emitError() << \"a block has at most 32 warps of 16 queries, not \" << tileT << \" queries\";\n"
+      # "  if (tileS > 256)\n"
+      # "    return emitError() << \"a warpgroup multiplies at most 256 keys at once, not \" << tileS;\n";
+  let summary = "Attention by tiles of keys with an online softmax, on tensor cores";
+}
 def Kernel_GpuMma : Kernel_Strategy<"GpuMma", "gpu.mma", [
     PowerOfTwo<"tileM", "rows of a block", 128, 16>, PowerOfTwo<"tileN", "columns of a block", 128, 32>,
     PowerOfTwo<"warpsM", "warps of a block along rows", 2>, PowerOfTwo<"warpsN", "warps of a block along columns", 4>,
