@@ -60,6 +60,12 @@ MATRIX = np.array([[3, 1], [1, 1], [NAN, 1]], np.float32)
 CHOICES = [(i64(1, 0, 0), i64(1, 1, 0), True), (i64(1, 0, 1), i64(1, 1, 0), False), (i64(1, 2), i64(1, 0), True), (i64(0, 2), i64(1, 0), False),
            (i64(1, 2, shape=[1, 2]), i64(1, 0, shape=[1, 2]), True), (i64(1, 3), i64(1, 0), False),
            (i64(0, 0, 1, 2, shape=[2, 2]), i64(0, 0, 1, 1, shape=[2, 2]), True)]  # fmt: skip
+# Eigenvectors of a matrix, and other ones: entry, found, whether they are as right.
+HALF = 2**-0.5
+EIGEN = [f32(1, 3, shape=[2]), f32(HALF, HALF, -HALF, HALF, shape=[2, 2])]
+BASES = [([EIGEN[0], f32(-HALF, HALF, HALF, HALF, shape=[2, 2])], True), ([EIGEN[0], f32(HALF, -HALF, -HALF, -HALF, shape=[2, 2])], True),
+         ([EIGEN[0], f32(HALF, HALF, HALF, -HALF, shape=[2, 2])], False), ([EIGEN[0], f32(1, 0, 0, 1, shape=[2, 2])], False),
+         ([f32(1, 3.1, shape=[2]), EIGEN[1]], False), ([EIGEN[0], f32(1, 1, -1, 1, shape=[2, 2])], False)]  # fmt: skip
 # What a run found, the list, and parts of what is not as expected.
 JUDGEMENTS = [
     ({"pt2 a f32 0": ("refused", "x: error: no")}, "pt2 a f32 0: no\n", []),
@@ -90,6 +96,10 @@ def main():
         if (said is None) != same:
             print(f"choice {actual}, expected {wanted}: {said!r}")
             failed += 1
+    for actual, same in BASES:
+        if run.is_other_basis("linalg.eigh", actual, EIGEN, TOLERANCES) != same:
+            print(f"basis {actual}: not {same}")
+            failed += 1
     for results, text, parts in JUDGEMENTS:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "list.txt")
@@ -99,7 +109,7 @@ def main():
         if len(said) != len(parts) or not all(any(part in sentence for sentence in said) for part in parts):
             print(f"{results} with {text!r}: {said}, expected {parts}")
             failed += 1
-    print(f"{len(COMPARISONS) + len(ORDERS) + len(CHOICES) + len(JUDGEMENTS)} cases, {failed} failed")
+    print(f"{len(COMPARISONS) + len(ORDERS) + len(CHOICES) + len(BASES) + len(JUDGEMENTS)} cases, {failed} failed")
     return 1 if failed else 0
 
 

@@ -160,8 +160,8 @@ LogicalResult linspace(NodeContext &ctx, bool isLog) {
     return ctx.unsupported("with a number of steps that the program computes is not supported; use arange");
   Type f64 = b.getF64Type();
   Sizes sizes{*steps};
-  // Numbers of integer sequences are integers from the start.
-  bool isInteger = isa<IntegerType>(*type) && !isLog;
+  // Bounds of integer sequences are integers, also as exponents.
+  const bool isInteger = isa<IntegerType>(*type);
   auto bound = [&](StringRef name) -> FailureOr<Value> {
     FailureOr<Value> value = c.as(name, isInteger ? Type(b.getI64Type()) : f64);
     if (failed(value))
