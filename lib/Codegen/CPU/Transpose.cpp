@@ -1,7 +1,6 @@
 //===- Transpose.cpp - the "cpu.transpose" strategy: another dim becomes the last --------------------------------===//
 //
-// A transpose whose result has another last dim than its operand, what stands before it, and pointwise ops and
-// bijections behind it. Lanes along either dim would gather along the other, a cache line for each element. A task
+// Lanes along either dim would gather along the other, a cache line for each element. A task
 // reads a tile with lanes along the operand's last dim instead, turns it, width() x width() elements at a time in
 // registers, and goes on with lanes along the result's last dim.
 //
@@ -25,6 +24,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "Common/Transpose.h"
 #include "CPU/MicroKernel.h"
 #include "CPU/Stream.h"
 #include "Common/Anchor.h"
@@ -58,23 +58,14 @@ constexpr double kThirdLevelBytes = machine::kCaches.l3 / 2;
 constexpr int64_t kLineBytes = 64, kFewSetsBytes = 1024, kWayBytes = 4096;
 // Rows up to so long, one behind the other, fill the lines that they share before these leave the first-level cache.
 constexpr int64_t kShortRowBytes = 640;
-// Below this many elements of either dim most of a tile would be empty.
-constexpr int64_t kLeast = 8;
-// Rows of the operand that are interleaved at most, and how many elements of each a task takes.
-constexpr int64_t kMostNarrow = kLeast - 1, kNarrowRows = 1024;
+// Rows of the operand that are interleaved, and how many elements of each a task takes.
+constexpr int64_t kNarrowRows = 1024;
 // What a thread should get at least, in elements.
 constexpr double kGrainElements = 30000;
 
-struct Problem {
-  mutable prim::TransposeOp op; // accessors of ops are not const
-  const Epilogue &epilogue;
-  /// The dim of the result that is last in the operand.
-  size_t dim;
-  SmallVector<AffineExpr> sizes; // of the result, whose dims of `columns` are one
-  SmallVector<AffineExpr> columns;
-  bool isNarrow; // the last dim is short
+struct Problem : TransposeProblem {
+  explicit Problem(TransposeProblem problem) : TransposeProblem(std::move(problem)) {}
 
-  Type element() const { return cast<RankedTensorType>(op.getType()).getElementType(); }
   /// Whether registers hold elements as memory does, so that what is transposed can be stored as it is.
   bool isDirect() const { return Emitter::memoryType(element()) == Emitter::valueType(element()); }
   /// Whether neighbouring rows of the result are known to lie a multiple of so many bytes apart.
@@ -114,68 +105,14 @@ struct Problem {
     at.insert(at.begin() + dim, row);
     return at;
   }
-  /// Position in the result, whose dims of columns are one in `at`.
-  SmallVector<Index> inResult(Emitter &em, ArrayRef<Index> at) const {
-    SmallVector<Index> to(at.drop_back());
-    to.append(em.delinearize(at.back(), columns));
-    return to;
-  }
-  /// Position in the operand of the element at `at` of the result.
-  SmallVector<Index> inOperand(Emitter &em, ArrayRef<Index> at) const {
-    const SmallVector<Index> to = inResult(em, at);
-    SmallVector<Index> from(to.size());
-    for (auto [number, place] : llvm::enumerate(op.getPermutation()))
-      from[place] = to[number];
-    return from;
-  }
 };
-
-/// Whether an element is computed from few others: no loops inside.
-bool isElementwise(Operation &op) {
-  return op.hasTrait<prim::PointwiseTrait>() || prim::isMovedBy(&op, prim::Addressing::Any) || isa<kernel::YieldOp>(op);
-}
-
-/// Whether the region's only result is what the op makes, in its order.
-bool isStoredAsIs(const RegionProblem &region, prim::TransposeOp op) {
-  const ValueRange yielded = region.getYielded();
-  return yielded.size() == 1 && prim::skipReshapes(yielded.front()) == op.getResult();
-}
-
-std::optional<Problem> analyzeTranspose(const RegionProblem &region) {
-  Block &body = region.getBody();
-  if (!llvm::all_of(body, isElementwise))
-    return std::nullopt;
-  for (auto op : body.getOps<prim::TransposeOp>()) {
-    const ArrayRef<int64_t> permutation = op.getPermutation();
-    const auto innermost = int64_t(permutation.size()) - 1;
-    if (innermost < 1 || permutation.back() == innermost || !isInnermost(op.getOperand(), innermost))
-      continue;
-    SmallVector<AffineExpr> sizes = prim::getSizes(op.getResult());
-    const auto dim = size_t(std::distance(permutation.begin(), llvm::find(permutation, innermost)));
-    // A dim of which nothing is known is taken for one that fills a tile.
-    auto likely = [&](AffineExpr size) { return getLikelySize(size, op, /*usual=*/kLeast); };
-    const std::optional<int64_t> last = prim::getConstantSize(sizes.back());
-    const bool isNarrow =
-        last && *last >= 2 && *last <= kMostNarrow && dim + 2 == sizes.size() && isStoredAsIs(region, op);
-    SmallVector<AffineExpr> columns(1, sizes.back());
-    if (likely(sizes.back()) < kLeast && !isNarrow) {
-      // A short dim and those around it, up to the one that lanes read.
-      columns.assign(sizes.begin() + dim + 1, sizes.end());
-      sizes.truncate(dim + 1);
-      sizes.push_back(prim::product(op.getContext(), columns));
-    }
-    if (getLikelySize(sizes[dim], op, /*usual=*/kPanel) < (isNarrow ? kPanel : kLeast) ||
-        (likely(sizes.back()) < kLeast && !isNarrow))
-      continue;
-    if (const Epilogue *epilogue = region.findWholeEpilogue(op.getResult()))
-      return Problem{op, *epilogue, dim, sizes, columns, isNarrow};
-  }
-  return std::nullopt;
-}
 
 class TransposeGenerator final : public GeneratorFor<Schedule, Problem> {
 public:
-  std::optional<Problem> analyze(const RegionProblem &region) const override { return analyzeTranspose(region); }
+  std::optional<Problem> analyze(const RegionProblem &region) const override {
+    std::optional<TransposeProblem> problem = analyzeTranspose(region);
+    return problem ? std::optional(Problem(std::move(*problem))) : std::nullopt;
+  }
 
   FailureOr<Schedule> decide(const RegionProblem &region, const Problem &p) const override {
     const double bytes = 2 * double(p.bytes()) * getLikelyCount(p.sizes, p.op);

@@ -741,10 +741,12 @@ LogicalResult embeddingBag(NodeContext &ctx) {
       return failure();
     rows = b.mul(rows, b.broadcastInDims(b.convert(*same, wide), rowSizes, {0}));
   }
-  // Rows of the padding index are in no bag: behind the last one.
+  // Rows of the padding index are in no bag: behind the last one. -1 is none in the operators that users do not call,
+  // and the last row in the one that they do.
+  const bool countsFromEnd = ctx.node().getOpType() == "embedding_bag.padding_idx";
   const int64_t padding = c.integer("padding_idx", -1);
   AffineExpr all = bags;
-  if (ctx.hasAttr("padding_idx") && padding != -1) {
+  if (ctx.hasAttr("padding_idx") && (countsFromEnd || padding != -1)) {
     Value index = b.convert(*indices, i64);
     AffineExpr at = simplifySize(padding < 0 ? table[0] + padding : b.size(padding));
     bag = b.select(b.compare(CompareKind::EQ, index, filled(b, at, {n})), filled(b, bags, {n}), bag);

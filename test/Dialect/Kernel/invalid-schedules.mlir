@@ -100,5 +100,11 @@ module attributes {x = #kernel.gpu.attention<tileT = 1024>} {}
 // expected-error @+1 {{a warpgroup multiplies at most 256 keys at once, not 512}}
 module attributes {x = #kernel.gpu.attention<tileS = 512>} {}
 // -----
+// expected-error @+1 {{grain is at least 1, not 0}}
+module attributes {x = #kernel.gpu.transpose<grain = 0>} {}
+// -----
+// expected-error @+1 {{shared memory holds tiles of at most 64 x 64, not 128 x 128}}
+module attributes {x = #kernel.gpu.transpose<tile = 128>} {}
+// -----
 // expected-error @+1 {{passes is 1 or 3, not 2}}
 module attributes {x = #kernel.gpu.mma<passes = 2>} {}

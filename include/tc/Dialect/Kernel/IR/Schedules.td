@@ -336,6 +336,12 @@ def Kernel_GpuColumnReduce : Kernel_Strategy<"GpuColumnReduce", "gpu.column_redu
   let moreChecks = "  if (across > block)\n    return emitError() << \"across is at most block, \" << block << \", not \" << across;\n";
   let summary = "Reductions of many elements to few, over any dims";
 }
+def Kernel_GpuTranspose : Kernel_Strategy<"GpuTranspose", "gpu.transpose", [
+    PowerOfTwo<"tile", "rows and columns of a block", 64, 32>
+  ]> {
+  let moreChecks = "  if (tile > 64)\n    return emitError() << \"shared memory holds tiles of at most 64 x 64, not \" << tile << \" x \" << tile;\n";
+  let summary = "Another dim becomes the last: tiles turned in shared memory";
+}
 def Kernel_GpuRows : Kernel_Strategy<"GpuRows", "gpu.rows", [
     Number<"block", "threads of a block", 32, 1>, Number<"space", "number of the output that spans the grid">
   ]> {
