@@ -49,6 +49,13 @@ static const PyValue *knownNumber(const PyValue &value) {
   return value.isTensor() && value.held && !value.held->items.empty() ? &value.held->items[0] : nullptr;
 }
 
+const PyValue *Interpreter::readNumber(const PyValue &tensor) {
+  const PyValue *known = knownNumber(tensor);
+  if (known && tensor.graph)
+    takesConstant(tensor.graph);
+  return known;
+}
+
 mlir::Value Interpreter::materialize(const PyValue &value) {
   if (value.graph)
     return value.graph;
@@ -118,7 +125,8 @@ PyValue Interpreter::resolve(PyValue value) {
   if (!value.isSymbolic() || value.is(Kind::SymFloat) || !oracle || dataNumbers.contains(value.graph) ||
       unknowns.contains(value.graph))
     return value;
-  std::optional<int64_t> known = oracle->getInteger(value.graph);
+  std::optional<int64_t> known =
+      takesConstant(value.graph) ? oracle->getInteger(value.graph) : std::optional<int64_t>();
   if (!known)
     return value;
   return value.is(Kind::SymBool) ? PyValue::ofBool(*known) : PyValue::ofInt(*known);
@@ -154,7 +162,7 @@ bool Interpreter::writesIntegers() {
 Result Interpreter::toNumber(const PyValue &tensor, Kind kind, Position at) {
   if (isQuantized(tensor))
     return refuse("item", at, "a quantised tensor is made a number, which is not supported; dequantise it first");
-  if (const PyValue *known = knownNumber(tensor)) {
+  if (const PyValue *known = readNumber(tensor)) {
     PyValue number = *known;
     const char *name = kind == Kind::SymInt ? "aten::Int" : kind == Kind::SymFloat ? "aten::Float" : "aten::Bool";
     return callOperator(name, {number}, {}, at);
@@ -167,7 +175,7 @@ Result Interpreter::toNumber(const PyValue &tensor, Kind kind, Position at) {
       return raise(at, "a tensor of more or fewer than one element is made a number");
   Type element = type->getElementType();
   Kind own = isa<FloatType>(element) ? Kind::SymFloat : element.isInteger(1) ? Kind::SymBool : Kind::SymInt;
-  bool isData = writesIntegers();
+  bool isData = writesIntegers() || (own != Kind::SymFloat && !takesConstant(tensor.graph));
   if (own != Kind::SymFloat && oracle && !isData)
     if (std::optional<int64_t> number = oracle->getInteger(tensor.graph)) {
       PyValue known = own == Kind::SymBool ? PyValue::ofBool(*number) : PyValue::ofInt(*number);
@@ -702,8 +710,7 @@ Result ATenCall::emit(llvm::ArrayRef<Result> args) {
         continue;
       forgetNumber(*value, node);
       in.uncheckedWrites.push_back(value->graph ? value->graph : node.getInputs()[0]);
-      if (in.oracle)
-        in.oracle->forgetNumbers(in.uncheckedWrites.back());
+      in.noteWrite(in.uncheckedWrites.back());
     } else if (argument.type.findAlias() && value->isTensor()) {
       forgetNumber(*value, node); // it may be written through the other name
     }
@@ -753,7 +760,7 @@ static Result foldKnown(Interpreter &in, StringRef name, Values args, NamedValue
     return args[0];
   std::vector<PyValue> numbers;
   for (const PyValue &arg : args.take_front(2)) {
-    const PyValue *known = knownNumber(arg);
+    const PyValue *known = in.readNumber(arg);
     if (arg.isTensor() && !known)
       return std::nullopt;
     PyValue number = known ? *known : arg;

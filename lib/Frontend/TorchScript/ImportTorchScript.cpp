@@ -61,6 +61,9 @@ public:
       : context(context), path(path), options(options), builder(context), unknown(builder.getUnknownLoc()) {}
 
   llvm::Expected<OwningOpRef<ModuleOp>> run();
+  std::vector<std::string> getStaleStates() const { return interpreter->getStaleStates(); }
+  /// States whose numbers only a run knows.
+  llvm::StringSet<> changing;
 
 private:
   llvm::Error error(const Twine &what) { return llvm::createStringError(path + ": error: " + what); }
@@ -178,7 +181,9 @@ llvm::Expected<PyValue> Importer::toTensor(const PickledValue &value, const std:
     constant->setAttr(graph::kStateAttr, builder.getStringAttr(name));
   PyValue tensor = PyValue::ofGraph(Kind::Tensor, constant);
   auto type = cast<RankedTensorType>(data->getType());
-  if (type.getRank() == 0 && type.getElementType().isInteger(64))
+  if (changing.contains(name))
+    interpreter->forgetNumbers(constant);
+  else if (type.getRank() == 0 && type.getElementType().isInteger(64))
     if (FailureOr<ArrayRef<char>> bytes = base::getBytes(*data); succeeded(bytes) && bytes->size() == 8) {
       tensor.held = interpreter->newHeld();
       tensor.held->items = {PyValue::ofInt(base::readElement<int64_t>(*bytes, 0))};
@@ -649,6 +654,7 @@ llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
   interpreter.emplace(*code, builder);
   interpreter->setVersion(version);
   interpreter->setCustomOperators(options.customOperators);
+  interpreter->setChangingStates(changing);
   if (llvm::Error e = addInputs(*forward))
     return std::move(e);
   function.setFunctionTypeAttr(TypeAttr::get(builder.getFunctionType(argumentTypes, {})));
@@ -697,7 +703,19 @@ llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
 
 llvm::Expected<OwningOpRef<ModuleOp>> tc::importTorchScript(MLIRContext *context, StringRef path,
                                                             const TorchScriptOptions &options) {
-  return Importer(context, path, options).run();
+  llvm::StringSet<> changing;
+  for (;;) {
+    Importer importer(context, path, options);
+    importer.changing = changing;
+    llvm::Expected<OwningOpRef<ModuleOp>> module = importer.run();
+    if (!module)
+      return module;
+    bool isNew = false;
+    for (const std::string &state : importer.getStaleStates())
+      isNew |= changing.insert(state).second;
+    if (!isNew)
+      return module;
+  }
 }
 
 bool tc::isTorchScript(MLIRContext *context, StringRef path) {

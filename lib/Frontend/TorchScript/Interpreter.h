@@ -23,6 +23,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/StringSaver.h"
 
 #include <deque>
@@ -56,6 +57,20 @@ public:
   void setCustomOperators(CustomOperators operators) { customOperators = std::move(operators); }
   void setConstants(std::vector<PyValue> values) { constants = std::move(values); }
   void setOracle(std::unique_ptr<ValueOracle> newOracle) { oracle = std::move(newOracle); }
+  /// The number that a tensor is known to hold, or null; noted as takesConstant does.
+  const PyValue *readNumber(const PyValue &tensor);
+  /// What a tensor holds is no constant.
+  void forgetNumbers(mlir::Value tensor) {
+    if (oracle)
+      oracle->forgetNumbers(tensor);
+  }
+  /// States whose numbers only a run knows.
+  void setChangingStates(const llvm::StringSet<> &names) {
+    for (const auto &entry : names)
+      changing.insert(entry.getKey());
+  }
+  /// States whose numbers were taken for constants, and which the program writes.
+  std::vector<std::string> getStaleStates() const;
   Result callMethod(const PyValue &object, llvm::StringRef method, Values args, NamedValues named, Position at);
 
   // --- values ---
@@ -265,6 +280,12 @@ private:
   llvm::DenseSet<std::pair<const Held *, llvm::StringRef>> readBeforeSet, setByRun;
   int64_t nodeCount = 0;
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, mlir::Value> sizeNodes;
+  /// Whether the number `value` may be asked of the oracle, as it depends on no state that changes. Notes those that it
+  /// depends on.
+  bool takesConstant(mlir::Value value);
+  void noteWrite(mlir::Value written);
+  llvm::StringSet<> changing, readStates, writtenStates;
+  llvm::DenseSet<mlir::Value> independent; ///< of states that change
   /// Tensors that were written: whether they hold integers is asked when it matters.
   bool writesIntegers();
   llvm::SmallVector<mlir::Value> uncheckedWrites;

@@ -3,7 +3,7 @@
 """Writes the archives of this folder with their inputs and outputs: make_archives.py (PyTorch 2.15, numpy).
 
 They are rewritten without debug information, so that they stay small; the code and the pickles are PyTorch's."""
-import io, os, warnings, zipfile
+import copy, io, os, warnings, zipfile
 from enum import Enum
 from typing import Dict, List, NamedTuple, Optional
 import numpy as np
@@ -193,6 +193,25 @@ class Counted(nn.Module):
         return y, x.reshape(b, -1) * b
 
 
+class Cached(nn.Module):
+    """Numbers of attributes that it writes further down: a place in a cache, and what a branch and a range ask."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("cache", torch.zeros(4))
+        self.register_buffer("at", torch.tensor(0))
+
+    def forward(self, x):
+        self.cache[self.at] = x.sum()
+        y = x + 1
+        if torch.jit.is_scripting():
+            if bool(self.at > 1):
+                y = x * 2
+            y = y + self.cache[:int(self.at) + 1].sum() + torch.full((2,), float(self.at))
+        self.at.add_(1)
+        return y, self.cache + 0
+
+
 R = torch.randn
 write("traced", torch.jit.trace(MLP().eval(), R(2, 4)), [R(2, 4)])
 write("scripted", torch.jit.script(MLP().eval()), [R(2, 4)])
@@ -214,3 +233,11 @@ x = torch.tensor([[1.0, 2.0], [-3.0, 1.0], [0.5, 0.25]])
 write("unpacked", torch.jit.trace(Unpacked(), x, check_trace=False), [x])
 write("projected", torch.jit.trace(Projected().eval(), (R(2, 3, 4), R(2, 3, 4)), check_trace=False), [R(2, 3, 4), R(2, 3, 4)])
 write("counted", torch.jit.trace(Counted(), R(2, 4), check_trace=False), [R(2, 4)])
+for name, make in (("cached", torch.jit.script), ("cached_traced", lambda module: torch.jit.trace(module, x, check_trace=False))):
+    x = torch.tensor([1.0, 2.0])
+    # Tracing and runs count, as does each run that wants something.
+    runs = make(copy.deepcopy(Cached()))
+    buffer = io.BytesIO()
+    torch.jit.save(runs, buffer)
+    again = torch.jit.load(io.BytesIO(buffer.getvalue()))
+    write(name, runs, [x], want=[again(x) for _ in range(3)][-1])
