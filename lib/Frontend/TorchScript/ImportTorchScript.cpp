@@ -14,6 +14,7 @@
 #include "ScalarTypes.h"
 
 #include "tc/Dialect/Graph/IR/Graph.h"
+#include "tc/Dialect/Graph/IR/Layouts.h"
 #include "tc/Dialect/Graph/IR/Signature.h"
 #include "tc/Dialect/TC/IR/TC.h"
 #include "tc/Frontend/Torch/TorchArchive.h"
@@ -179,6 +180,16 @@ llvm::Expected<PyValue> Importer::toTensor(const PickledValue &value, const std:
   auto constant = graph::ConstantOp::create(builder, loc, data->getType(), *data);
   if (storages == "data") // parameters and buffers, which the code may write
     constant->setAttr(graph::kStateAttr, builder.getStringAttr(name));
+  // How it lies in memory says which operators give views of it.
+  const torch::PickledTensor &stored = *value.tensor;
+  int64_t rowMajor = 1;
+  bool isStrided = false;
+  for (size_t i = stored.sizes.size(); i-- > 0; rowMajor *= std::max<int64_t>(stored.sizes[i], 1))
+    isStrided |= stored.sizes[i] > 1 && stored.strides[i] != rowMajor;
+  if (isStrided)
+    constant->setAttr(graph::kLayoutsAttr,
+                      builder.getArrayAttr(builder.getArrayAttr(
+                          {builder.getDenseI64ArrayAttr(stored.sizes), builder.getDenseI64ArrayAttr(stored.strides)})));
   PyValue tensor = PyValue::ofGraph(Kind::Tensor, constant);
   auto type = cast<RankedTensorType>(data->getType());
   if (changing.contains(name))

@@ -173,3 +173,22 @@ graph.func @typed_out(%a: tensor<3x4xi64>) -> !tc.unknown attributes {opsets = {
   %y = graph.node "aten":"neg.out" opset 1(%a, %x) {arg_names = ["self", "out"]} : (tensor<3x4xi64>, tensor<3x4xi64>) -> !tc.unknown
   graph.yield %y : !tc.unknown
 }
+
+// -----
+
+// Where no front end says how tensors lie, what is computed of a transposed one, and what LAPACK gives, is not known to lie row by row.
+// CHECK-LABEL: @unknown_places
+// CHECK: "as_strided.default"{{.*}}graph.refused = "of a tensor that is not known to lie row by row is not supported; call .contiguous() on it first"
+// CHECK: "as_strided.default"{{.*}}graph.refused = "of a tensor that is not known
+// CHECK: "as_strided.default"
+// CHECK-NOT: graph.refused
+graph.func @unknown_places(%x: tensor<3x4xf32>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) attributes {opsets = {aten = 1 : i64}} {
+  %t = graph.node "aten":"t.default" opset 1(%x) {arg_names = ["self"]} : (tensor<3x4xf32>) -> tensor<4x3xf32>
+  %a = graph.node "aten":"neg.default" opset 1(%t) {arg_names = ["self"]} : (tensor<4x3xf32>) -> tensor<4x3xf32>
+  %y = graph.node "aten":"as_strided.default" opset 1(%a) {arg_names = ["self"], size = array<i64: 3>, stride = array<i64: 1>} : (tensor<4x3xf32>) -> tensor<3xf32>
+  %q:2 = graph.node "aten":"linalg_qr.default" opset 1(%x) {arg_names = ["A"]} : (tensor<3x4xf32>) -> (tensor<3x3xf32>, tensor<3x4xf32>)
+  %z = graph.node "aten":"as_strided.default" opset 1(%q#0) {arg_names = ["self"], size = array<i64: 3>, stride = array<i64: 1>} : (tensor<3x3xf32>) -> tensor<3xf32>
+  %b = graph.node "aten":"neg.default" opset 1(%x) {arg_names = ["self"]} : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  %w = graph.node "aten":"as_strided.default" opset 1(%b) {arg_names = ["self"], size = array<i64: 3>, stride = array<i64: 1>} : (tensor<3x4xf32>) -> tensor<3xf32>
+  graph.yield %y, %z, %w : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
+}

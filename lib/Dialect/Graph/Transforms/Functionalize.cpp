@@ -131,8 +131,12 @@ Layout Functionalizer::rootLayout(View *root) {
   if (!node || arguments)
     return Layout();
   StringRef type = node.getOpType();
-  if (hasArgument(node, "memory_format") || type.starts_with("linalg_") || type.starts_with("einsum") ||
-      type.starts_with("nonzero") || type.contains("attention") || !node.getGraphs().empty())
+  // What LAPACK computes lies column by column.
+  static constexpr StringRef kOther[] = {
+      "linalg_", "_linalg_", "cholesky",          "inverse.", "qr.",     "svd.", "lu",   "geqrf",
+      "ormqr",   "orgqr",    "triangular_solve.", "einsum",   "nonzero", "fft_", "_fft_"};
+  if (hasArgument(node, "memory_format") || type.contains("attention") || !node.getGraphs().empty() ||
+      llvm::any_of(kOther, [&](StringRef prefix) { return type.starts_with(prefix); }))
     return unknownLayout();
   // Products of matrices and what is made of sizes alone is written row by row, however the operands lie.
   for (StringRef fresh : {"linear.", "mm.", "bmm.", "addmm.", "baddbmm.", "new_zeros.", "new_ones.", "new_full."})
@@ -684,8 +688,11 @@ void Functionalizer::rewriteInstanceNorm(NodeOp node, ArrayRef<Write> writes, Ar
 /// that part begins.
 View *Functionalizer::sourceOfAsStrided(NodeOp node, View *operand) {
   View *root = operand->memory->root;
-  if (operand == root)
+  if (operand == root) {
+    if (layoutOf(root).state != Layout::State::Contiguous)
+      refuse(node, "of a tensor that is not known to lie row by row is not supported; call .contiguous() on it first");
     return operand;
+  }
   bool whole = true; // the operand shows the memory from its beginning
   for (View *place = operand; place->parent; place = place->parent)
     whole &= place->kind == ViewKind::Identity || place->kind == ViewKind::Reshape || place->kind == ViewKind::Permute;
