@@ -94,6 +94,13 @@ private:
   Location unknown;
   std::optional<torch::TorchArchive> archive;
   std::optional<CodeArchive> code;
+  llvm::Error checkStates();
+  /// Of a tensor that the code may write: where it lies in its storage, in elements.
+  struct State {
+    std::string name, storage;
+    int64_t first, last;
+  };
+  std::vector<State> states;
   std::optional<Interpreter> interpreter;
   int64_t version = 0;
   std::optional<torch::Pickle> traced;
@@ -178,10 +185,16 @@ llvm::Expected<PyValue> Importer::toTensor(const PickledValue &value, const std:
     return error("tensor \"" + name + "\": " + llvm::toString(data.takeError()));
   Location loc = NameLoc::get(builder.getStringAttr(name));
   auto constant = graph::ConstantOp::create(builder, loc, data->getType(), *data);
-  if (storages == "data") // parameters and buffers, which the code may write
-    constant->setAttr(graph::kStateAttr, builder.getStringAttr(name));
-  // How it lies in memory says which operators give views of it.
   const torch::PickledTensor &stored = *value.tensor;
+  if (storages == "data") { // parameters and buffers, which the code may write
+    constant->setAttr(graph::kStateAttr, builder.getStringAttr(name));
+    int64_t last = stored.offset;
+    for (auto [size, stride] : llvm::zip_equal(stored.sizes, stored.strides))
+      last += (size - 1) * stride;
+    if (stored.storage && !llvm::is_contained(stored.sizes, 0))
+      states.push_back({name, stored.storage->key, stored.offset, last});
+  }
+  // How it lies in memory says which operators give views of it.
   int64_t rowMajor = 1;
   bool isStrided = false;
   for (size_t i = stored.sizes.size(); i-- > 0; rowMajor *= std::max<int64_t>(stored.sizes[i], 1))
@@ -619,6 +632,21 @@ llvm::Error Importer::addOutputs(const PyValue &value, const std::string &name, 
   }
 }
 
+/// Each state has memory of its own: what is written of one is not seen in another.
+llvm::Error Importer::checkStates() {
+  for (const State &written : states) {
+    if (!interpreter->writesState(written.name))
+      continue;
+    for (const State &other : states)
+      if (&written != &other && written.storage == other.storage && written.first <= other.last &&
+          other.first <= written.last)
+        return error("the attributes \"" + written.name + "\" and \"" + other.name +
+                     "\" share memory, and the code writes the first, which is not supported; give each memory of its "
+                     "own by .clone() before the model is saved, or make one a view of the other in forward");
+  }
+  return llvm::Error::success();
+}
+
 llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
   context->loadDialect<graph::GraphDialect, base::TCDialect>();
   llvm::Expected<StringRef> blob = base::getBlobStore(context).addFile(path);
@@ -689,6 +717,8 @@ llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
   if (!result && !interpreter->hasRefusals())
     return said();
 
+  if (llvm::Error e = checkStates())
+    return std::move(e);
   interpreter->setTypes(function);
   // So that nothing is taken for a model that lacks what was refused, or what was passed over behind it.
   if (interpreter->hasRefusals())

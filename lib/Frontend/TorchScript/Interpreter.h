@@ -69,6 +69,7 @@ public:
     for (const auto &entry : names)
       changing.insert(entry.getKey());
   }
+  bool writesState(llvm::StringRef name) const { return writtenStates.contains(name); }
   /// States whose numbers were taken for constants, and which the program writes.
   std::vector<std::string> getStaleStates() const;
   Result callMethod(const PyValue &object, llvm::StringRef method, Values args, NamedValues named, Position at);

@@ -228,6 +228,19 @@ class Laid(nn.Module):
         return self.turned * 1, self.apart + x
 
 
+class Shared(nn.Module):
+    """Buffers that share memory, which forward writes."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("whole", torch.zeros(2))
+        self.register_buffer("part", self.whole[1:])
+
+    def forward(self, x):
+        self.part.add_(x)
+        return self.whole + 0
+
+
 R = torch.randn
 write("traced", torch.jit.trace(MLP().eval(), R(2, 4)), [R(2, 4)])
 write("scripted", torch.jit.script(MLP().eval()), [R(2, 4)])
@@ -257,3 +270,4 @@ for name, model, count in (("cached", Cached, 3), ("laid", Laid, 1)):
         torch.jit.save(module, buffer)
         again = torch.jit.load(io.BytesIO(buffer.getvalue()))
         write(name + suffix, module, [x], want=[again(x) for _ in range(count)][-1])
+write("shared", torch.jit.script(Shared()), [torch.ones(1)])
