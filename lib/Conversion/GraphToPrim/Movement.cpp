@@ -99,7 +99,26 @@ FailureOr<SliceDim> tc::resolveSlice(NodeContext &ctx, Value source, AffineExpr 
   return dim;
 }
 
+/// 1 where a tensor of these sizes has elements, else 0.
+static AffineExpr hasElements(MLIRContext *context, SizesRef sizes) {
+  constexpr int64_t kMost = int64_t(1) << 62; // elements of a tensor
+  AffineExpr count = prim::product(context, sizes);
+  if (const auto known = getConstantSize(count))
+    return getAffineConstantExpr(*known != 0, context);
+  return simplifySize(count.ceilDiv(kMost));
+}
+
+LogicalResult tc::requireElements(NodeContext &ctx, SizesRef taken, SizesRef sizes) {
+  const AffineExpr takes = hasElements(ctx.b.getContext(), taken);
+  for (AffineExpr size : sizes)
+    if (failed(ctx.require(CompareKind::LE, takes, size, "elements in the dim that its indices are of")))
+      return failure();
+  return success();
+}
+
 LogicalResult tc::requireInside(NodeContext &ctx, Value indices, SizesRef sizes) {
+  if (failed(requireElements(ctx, getSizes(indices), sizes)))
+    return failure();
   // A branch that holds a wild index may never run.
   if (isa<graph::NodeOp>(ctx.node()->getParentOp()))
     return success();

@@ -34,6 +34,9 @@ struct SliceDim {
 mlir::FailureOr<SliceDim> resolveSlice(NodeContext &ctx, mlir::Value source, mlir::AffineExpr extent, SliceBound start,
                                        SliceBound end, int64_t step, std::optional<int64_t> most);
 
+/// Has runs refused in which elements are taken, so many as tensors of the sizes `taken` have, along dims that have
+/// none: indices have no nearest element to be clamped to.
+mlir::LogicalResult requireElements(NodeContext &ctx, SizesRef taken, SizesRef sizes);
 /// Refuses constant indices that are no positions of dims of these sizes: of the only one, or, for each number along
 /// the last dim of `indices`, of its own. Sizes that only the run knows are not asked.
 mlir::LogicalResult requireInside(NodeContext &ctx, mlir::Value indices, SizesRef sizes);

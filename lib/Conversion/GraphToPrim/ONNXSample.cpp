@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------------------------------------------------===//
 
+#include "Movement.h"
 #include "ONNXSupport.h"
 #include "OpRegistry.h"
 #include "Sample.h"
@@ -344,7 +345,8 @@ FailureOr<Value> tc::emitGridSample(NodeContext &ctx, Value x, Value grid, const
   if (spatial > 3)
     return ctx.unsupported("with " + Twine(spatial) + " spatial dims is not supported; supported: 1 to 3");
   if (failed(ctx.requireEqual(of[0], in[0], "as many grids as operands")) ||
-      failed(ctx.requireEqual(of.back(), b.size(spatial), "positions of as many numbers as dims")))
+      failed(ctx.requireEqual(of.back(), b.size(spatial), "positions of as many numbers as dims")) ||
+      failed(requireElements(ctx, SizesRef(of).drop_back(), SizesRef(in).drop_front(2))))
     return failure();
   of.back() = b.size(spatial);
   grid = b.reshape(grid, of);
