@@ -33,10 +33,6 @@ namespace {
 
 // Larger heads' results do not fit the registers of 16 queries a warp.
 constexpr int64_t kMostColumns = 256;
-// Lanes of the epilogue.
-constexpr int64_t kLanes = 4;
-// Words that rows of results are longer than they need, so that a warp's accesses meet all banks.
-constexpr int64_t kRowPad = 8;
 // Registers of a thread for scores, weights and results.
 constexpr int64_t kMostRegisters = 176;
 // Registers of a processor; what a thread has beside those.
@@ -128,8 +124,6 @@ AttentionLayout::AttentionLayout(const TiledAttention &p, AttentionSchedule s) :
   key = {s.getTileS(), query.depth, bytes, /*alongDepth=*/true};
   value = {int64_t(llvm::alignTo(p.E, perLine)), s.getTileS(), bytes, /*alongDepth=*/false};
 }
-
-int64_t AttentionLayout::rowWords() const { return value.outer + kRowPad; }
 
 //===--- the strategy ---------------------------------------------------------------------------------------------===//
 

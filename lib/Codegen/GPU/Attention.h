@@ -47,9 +47,9 @@ struct AttentionLayout {
   AttentionLayout(const TiledAttention &problem, AttentionSchedule schedule);
   int64_t stageBytes() const { return key.size() + value.size(); }
   int64_t ringBytes() const { return stages * stageBytes(); }
-  /// Words of a row of results.
-  int64_t rowWords() const;
-  int64_t sharedBytes() const { return std::max(query.size() + ringBytes(), query.outer * rowWords() * 4); }
+  int64_t sharedBytes() const {
+    return std::max(query.size() + ringBytes(), query.outer * sumRowWords(value.outer) * 4);
+  }
 };
 
 /// Neighbouring columns that the epilogue takes at once.

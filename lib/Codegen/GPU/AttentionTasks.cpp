@@ -364,43 +364,33 @@ void BlockCode::finish(const State &state) const {
     sum = acrossRow(sum, [&](Value x, Value y) { return add(x, y); });
     inverse.push_back(arith::DivFOp::create(b, e.loc(), f(1), sum));
   }
-  const int64_t rowWords = layout.rowWords();
-  const Value first = w.add(w.mul(row, rowWords), w.mul(w.rem(lane, kFragmentN / 2), 2));
-  for (size_t i = 0; i < state.results.size(); i += 2) {
-    const int64_t half = i % kPerBlock / 2, block = i / kPerBlock;
-    SmallVector<Value> two;
-    for (Value x : ArrayRef(state.results).slice(i, 2)) {
-      Value result = mul(x, inverse[half]);
-      if (p.op.getZeroNan()) {
-        // Weights that are no numbers count as 0: all of a row's, or none.
-        const Value isNumber = compare(arith::CmpFPredicate::ORD, inverse[half], inverse[half]);
-        const Value isSeen =
-            compare(arith::CmpFPredicate::OLT, inverse[half], f(std::numeric_limits<double>::infinity()));
-        result = select(arith::AndIOp::create(b, e.loc(), isNumber, isSeen), result, f(0));
-      }
-      two.push_back(hasKeys ? select(hasKeys, result, f(0)) : result);
+  SmallVector<Value> results;
+  for (auto [i, sum] : llvm::enumerate(state.results)) {
+    const Value factor = inverse[i % kPerBlock / 2];
+    Value result = mul(sum, factor);
+    if (p.op.getZeroNan()) {
+      // Weights that are no numbers count as 0: all of a row's, or none.
+      const Value isNumber = compare(arith::CmpFPredicate::ORD, factor, factor);
+      const Value isSeen = compare(arith::CmpFPredicate::OLT, factor, f(std::numeric_limits<double>::infinity()));
+      result = select(arith::AndIOp::create(b, e.loc(), isNumber, isSeen), result, f(0));
     }
-    const Value word = w.add(first, half * kRowDistance * rowWords + block * kFragmentN);
-    LLVM::StoreOp::create(b, e.loc(),
-                          vector::FromElementsOp::create(b, e.loc(), VectorType::get({2}, f32), two).getResult(),
-                          sharedPlace(w.mul(word, 4)), 8);
+    results.push_back(hasKeys ? select(hasKeys, result, f(0)) : result);
   }
+  const int64_t columns = layout.value.outer, lanes = lanesOf(p);
+  storeFragments(e, shared, columns, w.mul(warp, kFragmentM), w.constant(0), columns, results);
   barrier(e);
-  const int64_t lanes = lanesOf(p), perRow = p.E / lanes;
-  e.loop(w.wide(thread), e.i64(s.getTileT() * perRow), threads, [&](Index number) {
-    const Value rowInTile = e.divUnsigned(number.base, e.i64(perRow));
-    const Value column = e.mul(e.remUnsigned(number.base, e.i64(perRow)), e.i64(lanes));
-    const Value t = e.add(firstT, rowInTile);
-    auto store = [&] {
-      const Value word = e.add(e.mul(rowInTile, e.i64(rowWords)), column);
-      SmallVector<Index> at(batch);
-      at.push_back(e.uniform(t));
-      at.push_back(lanes == 1 ? e.uniform(column) : e.contiguous(e.uniform(column, lanes)));
-      storeSums(e, *p.epilogue, at, loadFloats(e, e.address(shared, f32, word), lanes));
-    };
-    const Value inside = andWithin(e, Value(), t, p.T, s.getTileT());
-    inside ? e.ifThen(inside, store) : store();
-  });
+  forSums(e, shared, columns, threads, s.getTileT(), p.E, lanes,
+          [&](Value row, Value column, llvm::function_ref<Value()> load) {
+            const Value t = e.add(firstT, row);
+            auto store = [&] {
+              SmallVector<Index> at(batch);
+              at.push_back(e.uniform(t));
+              at.push_back(lanes == 1 ? e.uniform(column) : e.contiguous(e.uniform(column, lanes)));
+              storeSums(e, *p.epilogue, at, load());
+            };
+            const Value inside = andWithin(e, Value(), t, p.T, s.getTileT());
+            inside ? e.ifThen(inside, store) : store();
+          });
 }
 
 } // namespace

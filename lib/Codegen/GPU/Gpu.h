@@ -12,6 +12,9 @@
 namespace tc::codegen::gpu {
 using namespace tc::codegen;
 
+/// Neighbouring elements that a thread computes at once, where rows are multiples of so many.
+inline constexpr int64_t kLanes = 4;
+
 /// threadIdx.x as i64.
 mlir::Value threadIndex(Emitter &e);
 /// bar.sync of the whole block.

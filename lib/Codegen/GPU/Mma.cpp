@@ -34,10 +34,6 @@ using namespace tc::codegen::gpu;
 
 namespace {
 
-// Lanes of the epilogue.
-constexpr int64_t kLanes = 4;
-// Sums in shared memory: words that rows are longer than they need, so that a warp's accesses meet all banks.
-constexpr int64_t kRowPad = 8;
 // Fewer channels or columns of a group are no work for tensor cores.
 constexpr int64_t kLeastChannels = 8;
 
@@ -288,9 +284,7 @@ static SharedTile makeTile(const TiledOperand &operand, int64_t outer, int64_t b
 MmaLayout::MmaLayout(const MmaProblem &p, MmaSchedule s)
     : lhs(makeTile(p.lhs, s.getTileM(), p.bytes())), rhs(makeTile(p.rhsOf(s), s.getTileN(), p.bytes())),
       stages(s.getStages()), stageBytes(lhs.size() + rhs.size()), lowBytes(s.getPasses() == 1 ? 0 : stageBytes),
-      sumsBytes(s.getTileM() * rowWords(s) * 4) {}
-
-int64_t MmaLayout::rowWords(MmaSchedule s) { return s.getTileN() + kRowPad; }
+      sumsBytes(s.getTileM() * sumRowWords(s.getTileN()) * 4) {}
 
 //===--- the strategy
 //-----------------------------------------------------------------------------------------------===//

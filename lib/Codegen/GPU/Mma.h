@@ -51,8 +51,6 @@ struct MmaLayout {
   int64_t depth() const { return lhs.depth; }
   int64_t ringBytes() const { return stages * stageBytes; }
   int64_t sharedBytes() const { return std::max(ringBytes() + lowBytes, sumsBytes); }
-  /// Words of a row of sums.
-  static int64_t rowWords(MmaSchedule schedule);
 };
 
 /// Neighbouring columns that the epilogue takes at once.

@@ -293,35 +293,21 @@ void BlockCode::multiplyByWarps(Value stage, MutableArrayRef<Value> sums) const 
 
 /// Turns fragments into rows, and stores what is computed from them.
 void BlockCode::finish(ArrayRef<Value> sums) const {
-  OpBuilder &b = e.builder();
-  const int64_t blocksN = warpN() / kFragmentN, rowWords = MmaLayout::rowWords(s);
-  const Value row = w.add(warpRow(), w.div(lane, 4)), column = w.add(warpColumn(), w.mul(w.rem(lane, 4), 2));
-  const Value first = w.add(w.mul(row, rowWords), column);
-  for (int64_t number = 0; number < int64_t(sums.size()) / 2; ++number) {
-    // Two neighbours of a row, then those eight rows below.
-    const int64_t half = number % 2, i = number / 2 / blocksN, j = number / 2 % blocksN;
-    const Value two =
-        vector::FromElementsOp::create(b, e.loc(), VectorType::get({2}, b.getF32Type()), sums.slice(number * 2, 2));
-    const Value word = w.add(first, (i * kFragmentM + half * 8) * rowWords + j * kFragmentN);
-    LLVM::StoreOp::create(b, e.loc(), two, sharedPlace(w.mul(word, 4)), 8);
-  }
+  storeFragments(e, shared, s.getTileN(), warpRow(), warpColumn(), warpN(), sums);
   barrier(e);
-  const int64_t lanes = lanesOf(p), perRow = s.getTileN() / lanes;
-  e.loop(w.wide(thread), e.i64(s.getTileM() * perRow), threads, [&](Index number) {
-    const Value rowInTile = e.divUnsigned(number.base, e.i64(perRow));
-    const Value columnInTile = e.mul(e.remUnsigned(number.base, e.i64(perRow)), e.i64(lanes));
-    const Value m = e.add(rowBase, rowInTile), n = e.add(columnBase, columnInTile);
-    auto store = [&] {
-      const Value word = e.add(e.mul(rowInTile, e.i64(rowWords)), columnInTile);
-      const Value sums = loadFloats(e, e.address(shared, b.getF32Type(), word), lanes);
-      if (s.getSplits() == 1)
-        storeResult(p, e, batch, e.uniform(m), e.uniform(n, lanes), sums);
-      else
-        storePart(m, n, sums);
-    };
-    const Value inside = andWithin(e, andWithin(e, Value(), m, p.M, s.getTileM()), n, p.N, s.getTileN());
-    inside ? e.ifThen(inside, store) : store();
-  });
+  forSums(e, shared, s.getTileN(), threads, s.getTileM(), s.getTileN(), lanesOf(p),
+          [&](Value row, Value column, llvm::function_ref<Value()> load) {
+            const Value m = e.add(rowBase, row), n = e.add(columnBase, column);
+            auto store = [&] {
+              const Value sums = load();
+              if (s.getSplits() == 1)
+                storeResult(p, e, batch, e.uniform(m), e.uniform(n, lanesOf(p)), sums);
+              else
+                storePart(m, n, sums);
+            };
+            const Value inside = andWithin(e, andWithin(e, Value(), m, p.M, s.getTileM()), n, p.N, s.getTileN());
+            inside ? e.ifThen(inside, store) : store();
+          });
 }
 
 void BlockCode::storePart(Value m, Value n, Value sums) const {

@@ -49,6 +49,38 @@ Value tc::codegen::gpu::atStep(Emitter &e, const SharedTile &tile, Value descrip
   return e.add(description, e.i64(bytes / 16));
 }
 
+void tc::codegen::gpu::storeFragments(Emitter &e, Value shared, int64_t blockColumns, Value firstRow, Value firstColumn,
+                                      int64_t columns, ArrayRef<Value> sums) {
+  OpBuilder &b = e.builder();
+  const Words w(e);
+  const int64_t across = columns / kFragmentN, rowWords = sumRowWords(blockColumns);
+  const Value lane = w.rem(threadNumber(e), machine::kWarpThreads);
+  const Value row = w.add(firstRow, w.div(lane, 4)), column = w.add(firstColumn, w.mul(w.rem(lane, 4), 2));
+  const Value first = w.add(w.mul(row, rowWords), column);
+  for (int64_t number = 0; number < int64_t(sums.size()) / 2; ++number) {
+    // Two neighbours of a row, then those eight rows below.
+    const int64_t half = number % 2, i = number / 2 / across, j = number / 2 % across;
+    const Value two =
+        vector::FromElementsOp::create(b, e.loc(), VectorType::get({2}, b.getF32Type()), sums.slice(number * 2, 2));
+    const Value word = w.add(first, (i * kFragmentM + half * 8) * rowWords + j * kFragmentN);
+    LLVM::StoreOp::create(b, e.loc(), two, sharedAt(e, shared, w.mul(word, 4)), 8);
+  }
+}
+
+void tc::codegen::gpu::forSums(Emitter &e, Value shared, int64_t blockColumns, int64_t threads, int64_t rows,
+                               int64_t columns, int64_t lanes,
+                               llvm::function_ref<void(Value, Value, llvm::function_ref<Value()>)> fn) {
+  const int64_t perRow = columns / lanes;
+  e.loop(Words(e).wide(threadNumber(e)), e.i64(rows * perRow), threads, [&](Index number) {
+    const Value row = e.divUnsigned(number.base, e.i64(perRow));
+    const Value column = e.mul(e.remUnsigned(number.base, e.i64(perRow)), e.i64(lanes));
+    fn(row, column, [&] {
+      const Value word = e.add(e.mul(row, e.i64(sumRowWords(blockColumns))), column);
+      return loadFloats(e, e.address(shared, e.builder().getF32Type(), word), lanes);
+    });
+  });
+}
+
 TileFiller::TileFiller(Emitter &e, const TiledOperand &operand, const SharedTile &tile, ArrayRef<Index> batch,
                        Value firstOuter, int64_t threads)
     : e(e), words(e), operand(operand), tile(tile), batch(batch), firstOuter(firstOuter), thread(threadNumber(e)),

@@ -47,6 +47,18 @@ mlir::Value atStep(Emitter &e, const SharedTile &tile, mlir::Value description, 
 /// the condition alone where whole tiles fill the size.
 mlir::Value andWithin(Emitter &e, mlir::Value condition, mlir::Value position, mlir::AffineExpr size, int64_t tileSize);
 
+/// The words of a row of f32 sums in shared memory: more than its columns, so that a warp's accesses meet all banks.
+constexpr int64_t sumRowWords(int64_t columns) { return columns + 8; }
+/// Writes the fragments of a warp's sums, `columns` beside each other, whose rows and columns are `firstRow`... and
+/// `firstColumn`... (i32) of a block's, which has `blockColumns`.
+void storeFragments(Emitter &e, mlir::Value shared, int64_t blockColumns, mlir::Value firstRow, mlir::Value firstColumn,
+                    int64_t columns, llvm::ArrayRef<mlir::Value> sums);
+/// Calls fn(row, column, load) for the thread's pieces of `lanes` neighbours of a block's sums, rows [0, rows) and
+/// columns [0, columns) of the `blockColumns`; load() gives them.
+void forSums(Emitter &e, mlir::Value shared, int64_t blockColumns, int64_t threads, int64_t rows, int64_t columns,
+             int64_t lanes,
+             llvm::function_ref<void(mlir::Value row, mlir::Value column, llvm::function_ref<mlir::Value()> load)> fn);
+
 /// A place in an operand, which is zero where `isValid` (i1; null: it is everywhere) does not hold.
 template <typename T> struct Placed {
   T at;

@@ -24,7 +24,7 @@ namespace {
 
 using Schedule = kernel::GpuTransposeAttr;
 
-constexpr int64_t kThreads = 256, kLanes = 4;
+constexpr int64_t kThreads = 256;
 // Tiles of pieces of several lanes, and of single elements: four pieces a thread.
 constexpr int64_t kTile = 64, kTileOfElements = 32;
 // Pieces of a line that a warp takes.
