@@ -286,11 +286,11 @@ def main():
         make, count = SHAPES[name]
         before = None
         for doubling in range(options.doublings + 1):
-            data, half = make(count << doubling), make(count << doubling >> 1)
+            data = make(count << doubling)
             cost = measure(binaries, data)
             if before and cost.code == 0 and cost.exceeds(before):
                 cost = cost.least(measure(binaries, data, MORE_RUNS))
-                before = before.least(measure(binaries, half, MORE_RUNS))
+                before = before.least(measure(binaries, make(count << doubling - 1), MORE_RUNS))
             growth = "" if before is None else f"  {cost.seconds / before.seconds:.2f} times the time"
             print(f"{name:24} {count << doubling:6} {cost.seconds:7.2f} s {cost.gigabytes:6.2f} GB  exit {cost.code}{growth}",
                   flush=True)

@@ -561,7 +561,6 @@ LogicalResult glu(NodeContext &ctx) {
 //===--- conversions
 //--------------------------------------------------------------------------------------------------===//
 
-/// To argument "dtype" where it is there; `like`: an argument whose type is taken.
 /// Refuses what PyTorch refuses: an operator in place, or with out=, that computes numbers of a kind, such as floats,
 /// that the memory's type, such as an integer's, does not hold.
 LogicalResult checkWritten(Call &c, Type computed, Type memory) {
@@ -574,6 +573,7 @@ LogicalResult checkWritten(Call &c, Type computed, Type memory) {
                     by.getValue(), computed, memory));
 }
 
+/// To argument "dtype" where it is there; `like`: an argument whose type is taken.
 NodeHandler convertTo(StringRef like = "") {
   return [=](NodeContext &ctx) -> LogicalResult {
     Call c(ctx);

@@ -95,13 +95,27 @@ Type scaleType(PrimBuilder &b, const Parameter &scale) {
   return scale.value && b.elementOf(scale.value).isF64() ? Type(b.getF64Type()) : Type(b.getF32Type());
 }
 
-FailureOr<std::optional<int64_t>> readAxis(Call &c, bool perChannel, int64_t rank) {
-  if (!perChannel)
-    return std::optional<int64_t>();
-  FailureOr<int64_t> axis = c.ctx.axis(c.integer("axis", 0), rank);
-  if (failed(axis))
+/// How integers stand for floats: by one scale and zero point, or by one for each index of dim `axis`.
+struct Scaling {
+  std::optional<int64_t> axis;
+  Parameter scale, zero;
+};
+
+FailureOr<Scaling> readScaling(Call &c, bool perChannel, int64_t rank) {
+  Scaling scaling;
+  if (perChannel) {
+    FailureOr<int64_t> axis = c.ctx.axis(c.integer("axis", 0), rank);
+    if (failed(axis))
+      return failure();
+    scaling.axis = *axis;
+  }
+  FailureOr<Parameter> scale = readParameter(c, perChannel ? "scales" : "scale", scaling.axis),
+                       zero = readParameter(c, perChannel ? "zero_points" : "zero_point", scaling.axis);
+  if (failed(scale) || failed(zero))
     return failure();
-  return std::optional<int64_t>(*axis);
+  scaling.scale = *scale;
+  scaling.zero = *zero;
+  return scaling;
 }
 
 LogicalResult quantize(NodeContext &ctx, bool perChannel) {
@@ -112,18 +126,15 @@ LogicalResult quantize(NodeContext &ctx, bool perChannel) {
   if (failed(x) || failed(to))
     return failure();
   const Sizes sizes = getSizes(*x);
-  FailureOr<std::optional<int64_t>> axis = readAxis(c, perChannel, sizes.size());
-  if (failed(axis))
+  FailureOr<Scaling> scaling = readScaling(c, perChannel, sizes.size());
+  if (failed(scaling))
     return failure();
-  FailureOr<Parameter> scale = readParameter(c, perChannel ? "scales" : "scale", *axis),
-                       zero = readParameter(c, perChannel ? "zero_points" : "zero_point", *axis);
-  if (failed(scale) || failed(zero))
-    return failure();
+  const auto &[axis, scale, zero] = *scaling;
   // One scale is a number of Python's, which is an f64.
-  const Type type = perChannel ? scaleType(b, *scale) : b.getF32Type(), wide = perChannel ? type : b.getF64Type();
-  FailureOr<Value> factor = spread(c, invert(c, *scale, wide, type), type, sizes, *axis), offset = Value();
-  if (!zero->isZero())
-    offset = spread(c, *zero, type, sizes, *axis);
+  const Type type = perChannel ? scaleType(b, scale) : b.getF32Type(), wide = perChannel ? type : b.getF64Type();
+  FailureOr<Value> factor = spread(c, invert(c, scale, wide, type), type, sizes, axis), offset = Value();
+  if (!zero.isZero())
+    offset = spread(c, zero, type, sizes, axis);
   if (failed(factor) || failed(offset))
     return failure();
   return ctx.result(saturateTo(b, b.mul(b.convert(*x, type), *factor), *offset, *to, readRange(c)));
@@ -140,20 +151,17 @@ LogicalResult dequantize(NodeContext &ctx, bool perChannel) {
   if (!isa<IntegerType>(from) || from.getIntOrFloatBitWidth() > 32 || !isa<FloatType>(*out))
     return ctx.invalid("takes integers of at most 32 bits and gives floats, but got " + describe(*x));
   const Sizes sizes = getSizes(*x);
-  FailureOr<std::optional<int64_t>> axis = readAxis(c, perChannel, sizes.size());
-  if (failed(axis))
+  FailureOr<Scaling> scaling = readScaling(c, perChannel, sizes.size());
+  if (failed(scaling))
     return failure();
-  FailureOr<Parameter> scale = readParameter(c, perChannel ? "scales" : "scale", *axis),
-                       zero = readParameter(c, perChannel ? "zero_points" : "zero_point", *axis);
-  if (failed(scale) || failed(zero))
-    return failure();
+  const auto &[axis, scale, zero] = *scaling;
   // Differences of integers of 16 bits are exact in f32, so that they may be taken before the conversion.
-  const bool isExact = zero->isZero() || (from.getIntOrFloatBitWidth() <= 16 && (perChannel || out->isF32()) &&
-                                          (!zero->value || isa<IntegerType>(b.elementOf(zero->value))));
-  const Type type = perChannel ? scaleType(b, *scale) : b.accumulatorOf(*out);
-  FailureOr<Value> offset = Value(), factor = spread(c, *scale, type, sizes, *axis);
-  if (!zero->isZero())
-    offset = spread(c, *zero, isExact ? Type(b.getI32Type()) : type, sizes, *axis);
+  const bool isExact = zero.isZero() || (from.getIntOrFloatBitWidth() <= 16 && (perChannel || out->isF32()) &&
+                                         (!zero.value || isa<IntegerType>(b.elementOf(zero.value))));
+  const Type type = perChannel ? scaleType(b, scale) : b.accumulatorOf(*out);
+  FailureOr<Value> offset = Value(), factor = spread(c, scale, type, sizes, axis);
+  if (!zero.isZero())
+    offset = spread(c, zero, isExact ? Type(b.getI32Type()) : type, sizes, axis);
   if (failed(factor) || failed(offset))
     return failure();
   // PyTorch converts to the result's type first, unless scales are tensors.
@@ -164,6 +172,12 @@ LogicalResult dequantize(NodeContext &ctx, bool perChannel) {
   else
     y = round(b.sub(round(b.convert(*x, type)), *offset));
   return ctx.result(b.convert(b.mul(y, *factor), *out));
+}
+
+/// The least and the largest element along `dims`, or 0 where that is beyond.
+std::pair<Value, Value> rangeWithZero(PrimBuilder &b, Value x, ArrayRef<int64_t> dims, bool keepDims) {
+  Value least = b.reduce(ReduceKind::Min, x, dims, keepDims), most = b.reduce(ReduceKind::Max, x, dims, keepDims);
+  return {b.min(least, b.splatLike(least, 0)), b.max(most, b.splatLike(most, 0))};
 }
 
 /// The range of all elements with 0 in it, the one scale for it, and the zero point: f64 [1] and i64 [1].
@@ -180,9 +194,7 @@ LogicalResult chooseParameters(NodeContext &ctx, bool symmetric) {
   if (!(low < high))
     return ctx.invalid("quant_min " + Twine(int64_t(low)) + " is not below quant_max " + Twine(int64_t(high)));
   auto all = llvm::to_vector(llvm::seq<int64_t>(0, b.rankOf(*x)));
-  Value least = b.reduce(ReduceKind::Min, *x, all), most = b.reduce(ReduceKind::Max, *x, all);
-  least = b.min(least, b.splatLike(least, 0));
-  most = b.max(most, b.splatLike(most, 0));
+  const auto [least, most] = rangeWithZero(b, *x, all, /*keepDims=*/false);
   Value eps = b.splatLike(least, c.number("eps", 0)), scale, zero;
   if (symmetric) {
     Value reach = b.max(b.unary<NegOp>(least), most);
@@ -210,10 +222,8 @@ LogicalResult chooseForTokens(NodeContext &ctx) {
   const int64_t rank = b.rankOf(*x);
   if (!b.elementOf(*x).isF32() || rank == 0)
     return ctx.unsupported("of " + describe(*x) + " is not supported; give float32 with at least one dim");
-  auto extreme = [&](ReduceKind kind) { return b.reduce(kind, *x, {rank - 1}, /*keepDims=*/true); };
-  Value least = extreme(ReduceKind::Min), most = extreme(ReduceKind::Max);
-  least = b.min(least, b.splatLike(least, 0));
-  most = b.max(most, b.splatLike(most, 0));
+  const std::pair<Value, Value> range = rangeWithZero(b, *x, {rank - 1}, /*keepDims=*/true);
+  Value least = range.first, most = range.second;
   auto number = [&](double value) { return b.splatLike(least, value); };
   Value scale = b.max(b.div(b.sub(most, least), number(255)), number(std::numeric_limits<float>::epsilon()));
   Value below = b.div(least, scale), above = b.div(most, scale);

@@ -50,12 +50,7 @@ Example exampleLayout(Builder b, const json *meta) {
   auto sizes = listOf(*meta, "sizes"), strides = listOf(*meta, "strides");
   if (!sizes || !strides || sizes->size() != strides->size())
     return {true, b.getStringAttr(graph::kUnknownLayout)};
-  bool strided = false;
-  int64_t expected = 1;
-  for (size_t i = sizes->size(); i-- > 0; expected *= (*sizes)[i])
-    strided |= (*sizes)[i] != 1 && (*strides)[i] != expected;
-  strided &= !llvm::is_contained(*sizes, 0);
-  return {strided, b.getArrayAttr({b.getDenseI64ArrayAttr(*sizes), b.getDenseI64ArrayAttr(*strides)})};
+  return {!graph::isRowMajor(*sizes, *strides), graph::makeLayoutEntry(b, *sizes, *strides)};
 }
 
 } // namespace

@@ -195,14 +195,9 @@ llvm::Expected<PyValue> Importer::toTensor(const PickledValue &value, const std:
       states.push_back({name, stored.storage->key, stored.offset, last});
   }
   // How it lies in memory says which operators give views of it.
-  int64_t rowMajor = 1;
-  bool isStrided = false;
-  for (size_t i = stored.sizes.size(); i-- > 0; rowMajor *= std::max<int64_t>(stored.sizes[i], 1))
-    isStrided |= stored.sizes[i] > 1 && stored.strides[i] != rowMajor;
-  if (isStrided)
+  if (!graph::isRowMajor(stored.sizes, stored.strides))
     constant->setAttr(graph::kLayoutsAttr,
-                      builder.getArrayAttr(builder.getArrayAttr(
-                          {builder.getDenseI64ArrayAttr(stored.sizes), builder.getDenseI64ArrayAttr(stored.strides)})));
+                      builder.getArrayAttr(graph::makeLayoutEntry(builder, stored.sizes, stored.strides)));
   PyValue tensor = PyValue::ofGraph(Kind::Tensor, constant);
   auto type = cast<RankedTensorType>(data->getType());
   if (changing.contains(name))

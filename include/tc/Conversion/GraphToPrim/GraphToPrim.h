@@ -51,10 +51,10 @@ bool parseDimOption(llvm::StringRef text, GraphToPrimOptions &options);
 /// if it is of another form.
 bool parseShapeOption(llvm::StringRef text, GraphToPrimOptions &options);
 
-/// Nodes that fail for one reason.
 /// Whether nodes of a domain are constructs of code, such as loops, whose reasons are whole sentences.
 inline bool isConstruct(llvm::StringRef domain) { return domain == "prim"; }
 
+/// Nodes that fail for one reason.
 struct UnsupportedNode {
   std::string name;               ///< of the first such node
   std::vector<std::string> names; ///< of all

@@ -122,19 +122,9 @@ static std::optional<SmallVector<int64_t>> stridesOf(ArrayRef<int64_t> sizes, Ar
   return viewDim == -1 ? std::optional(result) : std::nullopt;
 }
 
-static bool isContiguous(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
-  if (llvm::is_contained(sizes, 0))
-    return true;
-  int64_t expected = 1;
-  for (size_t i = sizes.size(); i-- > 0; expected *= sizes[i])
-    if (sizes[i] != 1 && strides[i] != expected)
-      return false;
-  return true;
-}
-
 static Layout makeLayout(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
   Layout layout;
-  if (isContiguous(sizes, strides))
+  if (isRowMajor(sizes, strides))
     return layout;
   layout.state = State::Strided;
   layout.sizes.assign(sizes.begin(), sizes.end());

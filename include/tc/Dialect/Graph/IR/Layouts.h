@@ -18,12 +18,17 @@
 #ifndef TC_DIALECT_GRAPH_IR_LAYOUTS_H
 #define TC_DIALECT_GRAPH_IR_LAYOUTS_H
 
-#include "llvm/ADT/StringRef.h"
+#include "mlir/IR/Builders.h"
 
 namespace tc::graph {
 
 inline constexpr llvm::StringLiteral kLayoutsAttr = "graph.layouts";
 inline constexpr llvm::StringLiteral kUnknownLayout = "unknown";
+
+/// Whether elements lie one behind the other, the last dim's first; so do none.
+bool isRowMajor(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<int64_t> strides);
+/// The entry of a result that lies so.
+mlir::ArrayAttr makeLayoutEntry(mlir::Builder b, llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<int64_t> strides);
 
 } // namespace tc::graph
 
