@@ -20,6 +20,8 @@ for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TMPDIR"):
 
 config.substitutions.append(("%python", config.python))
 config.substitutions.append(("%source", config.tc_source_dir))
+# Folders with a libcuda.so.1 that needs no GPU (test/Unit/FakeCuda); %fakecuda-old and %fakecuda-too-old are older drivers.
+config.substitutions.append(("%fakecuda", os.path.join(config.test_exec_root, "Unit", "fake-cuda")))
 
 # What the machine and the build have; REQUIRES lines name these.
 try:

@@ -234,6 +234,10 @@ typedef struct tcrt_sig_symbol_t {
 
 enum { TCRT_DEVICE_CPU = 0, TCRT_DEVICE_CUDA = 1 };
 
+/* Whether the launches of a GPU variant are kept and enqueued as CUDA graphs, where the driver can: never; from the
+ * second time on that the same launches come (sizes that never come back cost nothing); from the first. */
+enum { TCRT_GRAPHS_DEFAULT = 0, TCRT_GRAPHS_OFF = 1, TCRT_GRAPHS_ON = 2, TCRT_GRAPHS_AT_ONCE = 3 };
+
 typedef struct tcrt_sig_variant_t {
   tcrt_sig_name_t name;  /* "x86-64-v4", "cuda", "reference" */
   uint32_t device;       /* TCRT_DEVICE_* */
@@ -244,7 +248,7 @@ typedef struct tcrt_sig_variant_t {
   uint32_t arch; /* the only GPU that it is for, as tcrt_section_t::arch; 0: any that its device code is for */
   uint32_t first_device_code, device_code_count;     /* sections; those of CUBIN and PTX hold its device code */
   uint32_t first_device_kernel, device_kernel_count; /* its records of the table of device kernels */
-  uint32_t reserved;
+  uint32_t graphs; /* TCRT_GRAPHS_*: what a context does whose caller does not say; DEFAULT: ON */
 } tcrt_sig_variant_t;
 /* Bytes of a variant's record of ABI 1: device code and device kernels are those of all variants. */
 #define TCRT_SIG_VARIANT_SIZE_ABI_1 32u

@@ -19,12 +19,12 @@
  * one-line sentence for tcrt_last_error. Results come last and are zeroed on entry. NULL for an address that a call
  * needs is refused with TCRT_ERROR_INVALID; counts of nothing are 0. Ownership: create/open pairs with destroy/close;
  * strings and tables that a model returns live until it is closed, tensors that a context returns until its next run or
- * its end. Input and output buffers belong to the caller. Threads: a model may be used from any thread at any time, but
- * for closing it; a context by one thread at a time, and while it runs every other call on it is refused. Any number of
- * contexts may run at once. fork: a child must not use models and contexts that its parent opened (their threads are
- * not there). Trust: damaged or hostile files are refused without harm as long as their hashes are not made to fit;
- * beyond that, an artifact is native code and must be trusted like any library. A mapped file must not be overwritten
- * or truncated while it is open; another may be renamed over it.
+ * its end. Input and output buffers belong to the caller, as does a stream that it gives. Threads: a model may be used
+ * from any thread at any time, but for closing it; a context by one thread at a time, and while it runs every other
+ * call on it is refused. Any number of contexts may run at once. fork: a child must not use models and contexts that
+ * its parent opened (their threads are not there). Trust: damaged or hostile files are refused without harm as long as
+ * their hashes are not made to fit; beyond that, an artifact is native code and must be trusted like any library. A
+ * mapped file must not be overwritten or truncated while it is open; another may be renamed over it.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
@@ -261,6 +261,10 @@ typedef struct tcrt_context_options_t {
   const tcrt_allocator_t *allocator; /**< copied; NULL: the system's memory */
   int profile;                       /**< TCRT_PROFILE_* */
   int device_outputs;                /**< GPU: leave outputs that the context owns in device memory */
+  int graphs;                        /**< GPU: TCRT_GRAPHS_*; a profile of kernels is without graphs */
+  void *stream; /**< GPU: the caller's CUstream, of the primary context of the model's GPU, in which
+                   everything is enqueued; it must outlive the context, and must not be captured.
+                   (void *)1 is CUDA's default stream. NULL: a stream of the context's own */
 } tcrt_context_options_t;
 
 /** Makes a context. `options` may be NULL. The caller destroys it before the model is closed. */
@@ -306,6 +310,20 @@ TCRT_API tcrt_status_t tcrt_context_output_shape(tcrt_context_t *context, uint32
 /** Runs the chosen function; returns when the outputs are there. Calls tcrt_context_infer if input sizes changed. */
 TCRT_API tcrt_status_t tcrt_context_run(tcrt_context_t *context);
 
+/** As tcrt_context_run, but returns when the run is enqueued, as far as the program does not need results itself. Its
+ * outputs on the device are there for what comes later in the context's stream (an event that the caller records in it,
+ * a kernel, a copy, another run); outputs in host memory are there after tcrt_context_wait. Bound buffers, host inputs
+ * included, must stay as they are until then. An error of the GPU may come out at a later call. On a CPU, and where
+ * the context has a profile, the same as tcrt_context_run. */
+TCRT_API tcrt_status_t tcrt_context_run_async(tcrt_context_t *context);
+
+/** Returns when all runs of the context are done. */
+TCRT_API tcrt_status_t tcrt_context_wait(tcrt_context_t *context);
+
+/** The CUstream in which the context enqueues its work, the caller's own or the context's; NULL on a CPU. It is the
+ * context's as long as it lives; waiting for it and recording events in it are fine at any time. */
+TCRT_API void *tcrt_context_stream(const tcrt_context_t *context);
+
 /** The output of the last run of the chosen function: the bound buffer, or the context's own until the function's next
  * run, or, of strings and what is no tensor, the next run of any. Refused once inputs of other sizes are bound, and
  * after a run that failed. */
@@ -343,6 +361,23 @@ typedef struct tcrt_context_stats_t {
 } tcrt_context_stats_t;
 
 TCRT_API tcrt_status_t tcrt_context_stats(tcrt_context_t *context, tcrt_context_stats_t *stats);
+
+/** How the launches of a GPU context were enqueued since it was made. Set `size` to sizeof(tcrt_graph_stats_t). */
+typedef struct tcrt_graph_stats_t {
+  size_t size;
+  uint64_t built;    /**< graphs that were made */
+  uint64_t launched; /**< times that one was launched */
+  uint64_t launches; /**< kernels that these ran */
+  uint64_t updated;  /**< kernels that got new parameters, as buffers or values had changed */
+  /* Launches one by one: */
+  uint64_t off_launches;     /**< graphs are off, kernels are profiled, or the code is of ABI 1 */
+  uint64_t few_launches;     /**< fewer than 3 between two points where the host needs results */
+  uint64_t new_launches;     /**< that came in this order and with these grids for the first time */
+  uint64_t full_launches;    /**< there were too many other graphs in use */
+  uint64_t refused_launches; /**< the driver is too old for graphs, or did not make this one */
+} tcrt_graph_stats_t;
+
+TCRT_API tcrt_status_t tcrt_context_graph_stats(tcrt_context_t *context, tcrt_graph_stats_t *stats);
 
 /** Time spent in one kernel since the context was made or last reset. */
 typedef struct tcrt_profile_entry_t {

@@ -192,7 +192,8 @@ public:
     for (auto [variant, code] : llvm::zip_equal(spec.variants, codes)) {
       variants.push_back({makeName(variant.name), variant.device, code.host, variant.cpuFeatures,
                           std::min(variant.weightsSize, spec.weightsSize()), variant.arch, code.firstDevice,
-                          code.device, uint32_t(deviceKernels.size()), uint32_t(variant.deviceKernels.size()), 0});
+                          code.device, uint32_t(deviceKernels.size()), uint32_t(variant.deviceKernels.size()),
+                          variant.graphs});
       for (const DeviceKernel &kernel : variant.deviceKernels)
         deviceKernels.push_back({makeName(kernel.name), kernel.maxThreads, kernel.dynamicSmem});
     }

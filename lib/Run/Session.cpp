@@ -208,6 +208,7 @@ Session::Session(SessionOptions given) : options(std::move(given)) {
   contextOptions.size = sizeof contextOptions;
   contextOptions.threads = options.threads;
   contextOptions.profile = options.profile;
+  contextOptions.graphs = options.graphs;
   tcrt_context_t *context;
   check(tcrt_context_create(model, &contextOptions, &context));
   created.reset(context);

@@ -108,6 +108,9 @@ static tcrt_status_t create(tcrt_model_t *model, const tcrt_context_options_t *g
   tcrt_context_options_t options = {0};
   if (given)
     memcpy(&options, given, given->size < sizeof options ? given->size : sizeof options);
+  if (options.graphs < TCRT_GRAPHS_DEFAULT || options.graphs > TCRT_GRAPHS_AT_ONCE)
+    return tcrt_fail(TCRT_ERROR_INVALID, "%s: error: graphs = %d of the options is none of TCRT_GRAPHS_*", model->name,
+                     options.graphs);
   uint32_t variant;
   tcrt_status_t status = tcrt_model_choose(model, options.variant, &variant);
   if (status != TCRT_OK)
@@ -125,6 +128,8 @@ static tcrt_status_t create(tcrt_model_t *model, const tcrt_context_options_t *g
   context->profile = options.profile == TCRT_PROFILE_KERNELS;
   context->times_runs = options.profile != TCRT_PROFILE_OFF;
   context->device_outputs = options.device_outputs;
+  context->graphs = options.graphs;
+  context->stream = options.stream;
   if (options.executor && options.executor->parallel_for) {
     context->executor = *options.executor;
     context->has_executor = 1;
@@ -213,6 +218,9 @@ void tcrt_context_destroy(tcrt_context_t *context) {
     tcrt_store_destroy(context->store);
   free(context->store);
   if (context->driver) {
+    /* A context that could not be made keeps its error. */
+    if (context->runs)
+      context->driver->finish(context);
     tcrt_context_release_blocks(context);
     tcrt_context_free_blocks(context);
     context->driver->release(context, context->arena, context->arena_bytes);
@@ -294,6 +302,29 @@ tcrt_status_t tcrt_context_stats(tcrt_context_t *context, tcrt_context_stats_t *
   return tcrt_context_leave(context, TCRT_OK);
 }
 
+tcrt_status_t tcrt_context_graph_stats(tcrt_context_t *context, tcrt_graph_stats_t *stats) {
+  TCRT_NEEDS(stats);
+  const size_t size = stats->size;
+  TCRT_NEEDS(context);
+  if (size < offsetof(tcrt_graph_stats_t, refused_launches) + sizeof stats->refused_launches || size > 4096)
+    return tcrt_fail(TCRT_ERROR_INVALID,
+                     "%s: error: the statistics' size is not set; set it to sizeof(tcrt_graph_stats_t)",
+                     context->model->name);
+  memset(stats, 0, size);
+  stats->size = size;
+  ENTER(context);
+  tcrt_graph_stats_t all = {0};
+  context->driver->graph_stats(context, &all);
+  all.size = size;
+  memcpy(stats, &all, size < sizeof all ? size : sizeof all);
+  return tcrt_context_leave(context, TCRT_OK);
+}
+
+void *tcrt_context_stream(const tcrt_context_t *context) {
+  TCRT_NEEDS_OR(context, NULL);
+  return context->driver->stream(context);
+}
+
 uint32_t tcrt_context_profile_count(const tcrt_context_t *context) {
   TCRT_NEEDS_OR(context, 0);
   return context->model->container.signature->kernel_count;
@@ -332,7 +363,7 @@ tcrt_status_t tcrt_context_device_allocate(tcrt_context_t *context, uint64_t byt
   *data = NULL;
   ENTER(context);
   *data = context->driver->allocate(context, bytes);
-  return tcrt_context_leave(context, *data ? TCRT_OK : tcrt_context_no_memory(context, "a buffer", bytes));
+  return tcrt_context_leave(context, *data ? TCRT_OK : context->driver->no_memory(context, "a buffer", bytes));
 }
 
 void tcrt_context_device_free(tcrt_context_t *context, void *data, uint64_t bytes) {

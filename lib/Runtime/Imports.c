@@ -278,8 +278,8 @@ static int32_t launch_device(struct tcrt_frame_t *frame, const tcrt_device_launc
 static int32_t copy(struct tcrt_frame_t *frame, void *dst, const void *src, uint64_t bytes, uint32_t direction) {
   tcrt_context_t *context = context_of(frame);
   tcrt_status_t status = context->driver->copy(context, dst, src, bytes, direction);
-  /* The source may change as soon as we return. */
-  if (status == TCRT_OK && direction == TCRT_COPY_HOST_TO_DEVICE)
+  /* The host's memory may change, or is read, as soon as we return. */
+  if (status == TCRT_OK && direction != TCRT_COPY_DEVICE_TO_DEVICE)
     status = context->driver->synchronize(context);
   return status == TCRT_OK ? 0 : keep_error(context, status);
 }

@@ -160,10 +160,14 @@ typedef struct tcrt_driver_t {
   void (*variant_close)(tcrt_loaded_variant_t *loaded);
   tcrt_status_t (*context_open)(tcrt_context_t *context);
   void (*context_close)(tcrt_context_t *context);
+  void *(*stream)(const tcrt_context_t *context); /* of the device's own kind */
+  void (*graph_stats)(const tcrt_context_t *context, tcrt_graph_stats_t *stats);
   void *(*allocate)(tcrt_context_t *context, uint64_t bytes); /* NULL: no memory */
+  /* Sets the error for the last `allocate` that gave none. */
+  tcrt_status_t (*no_memory)(const tcrt_context_t *context, const char *what, uint64_t bytes);
   void (*release)(tcrt_context_t *context, void *data, uint64_t bytes);
-  /* Ordered with the launches of the context. A copy to the host waits; the source of a copy to the device must stay as
-   * it is until the run ends or `synchronize` returns. */
+  /* Ordered with the launches of the context; host memory that it reads or writes must stay until `synchronize` or
+   * `finish` returns. */
   tcrt_status_t (*copy)(tcrt_context_t *context, void *dst, const void *src, uint64_t bytes, uint32_t direction);
   /* Makes bytes zero; ordered likewise. */
   tcrt_status_t (*clear)(tcrt_context_t *context, void *data, uint64_t bytes);
@@ -171,7 +175,8 @@ typedef struct tcrt_driver_t {
   /* `parameters`: addresses of the kernel's parameters (ABI 1), or NULL: they are in the launch's block. */
   tcrt_status_t (*launch)(tcrt_context_t *context, const tcrt_device_launch_t *launch, void **parameters);
   tcrt_status_t (*run_begin)(tcrt_context_t *context);
-  tcrt_status_t (*run_end)(tcrt_context_t *context); /* waits; adds up profiles */
+  tcrt_status_t (*run_end)(tcrt_context_t *context); /* all of the run is enqueued; does not wait */
+  tcrt_status_t (*finish)(tcrt_context_t *context);  /* waits for runs that ended; adds up profiles */
 } tcrt_driver_t;
 
 extern const tcrt_driver_t tcrt_cpu_driver;
@@ -254,7 +259,9 @@ struct tcrt_context_t {
   int profile;        /* times kernels */
   int times_runs;     /* on a device */
   int device_outputs;
-  int busy; /* atomic */
+  int graphs;   /* TCRT_GRAPHS_* */
+  void *stream; /* the caller's, or NULL */
+  int busy;     /* atomic */
   tcrt_frame_t frame;
   tcrt_pool_slot_t *slot;    /* during a run */
   int shares_soon;           /* of the last run: what tcrt_pool_leave returned */

@@ -95,9 +95,13 @@ tcrt_status_t tcrt_context_grow(tcrt_context_t *context, void **data, uint64_t *
   if (!tcrt_context_charge(context, bytes, what))
     return TCRT_ERROR_MACHINE;
   *data = context->driver->allocate(context, bytes);
+  if (!*data && context->idle_blocks.first) {
+    tcrt_context_free_blocks(context);
+    *data = context->driver->allocate(context, bytes);
+  }
   if (!*data) {
     tcrt_context_discharge(context, bytes);
-    return tcrt_context_no_memory(context, what, bytes);
+    return context->driver->no_memory(context, what, bytes);
   }
   *has = bytes;
   return TCRT_OK;
@@ -159,7 +163,7 @@ static tcrt_block_t *make_block(tcrt_context_t *context, uint64_t bytes) {
     if (block->data)
       return block;
     tcrt_context_discharge(context, bytes);
-    tcrt_context_no_memory(context, "a value", bytes);
+    context->driver->no_memory(context, "a value", bytes);
   }
   free(block);
   return NULL;

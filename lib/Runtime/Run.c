@@ -178,7 +178,7 @@ static tcrt_status_t place_inputs(tcrt_context_t *context) {
   return TCRT_OK;
 }
 
-/* Brings outputs of device variants to where the caller wants them. */
+/* Brings outputs of device variants to where the caller wants them, without waiting. */
 static tcrt_status_t deliver_outputs(tcrt_context_t *context) {
   const tcrt_model_function_t *function = context->bindings->function;
   for (uint32_t i = 0; i < function->output_count; ++i) {
@@ -195,6 +195,10 @@ static tcrt_status_t deliver_outputs(tcrt_context_t *context) {
       target = output->tensor.data;
     } else if (!output->bound && (!context->device_outputs || is_strings)) {
       if (!output->host || output->host_bytes < size_bytes) {
+        /* The run before may still write it. */
+        tcrt_status_t status = context->driver->synchronize(context);
+        if (status != TCRT_OK)
+          return status;
         tcrt_host_release(context, output->host, output->host_bytes);
         output->host_bytes = 0;
         output->host = tcrt_host_allocate(context, size_bytes);
@@ -217,7 +221,27 @@ static tcrt_status_t deliver_outputs(tcrt_context_t *context) {
   return TCRT_OK;
 }
 
-static tcrt_status_t run(tcrt_context_t *context) {
+/* Ends a run that went well so far or, with the error set, did not. */
+static tcrt_status_t end_run(tcrt_context_t *context, tcrt_status_t status, int waits) {
+  int has_ended = status == TCRT_OK;
+  if (has_ended) {
+    status = context->driver->run_end(context);
+    if (status == TCRT_OK)
+      status = deliver_outputs(context);
+    if (status == TCRT_OK)
+      return waits ? context->driver->finish(context) : TCRT_OK;
+  }
+  /* What was enqueued must be over before its memory is freed; the first error is the one to tell. */
+  char *first = strdup(tcrt_last_error());
+  if (!has_ended)
+    context->driver->run_end(context);
+  context->driver->finish(context);
+  tcrt_fail(status, "%s", first ? first : "error: no memory left");
+  free(first);
+  return status;
+}
+
+static tcrt_status_t run(tcrt_context_t *context, int waits) {
   const tcrt_model_function_t *function = context->bindings->function;
   if (context->bindings->stage == TCRT_STAGE_RUN)
     context->bindings->stage = TCRT_STAGE_INFERRED;
@@ -259,17 +283,7 @@ static tcrt_status_t run(tcrt_context_t *context) {
                            "%s: error: the compiled program did not deliver output \"%s\"; please report "
                            "this",
                            tcrt_context_file(context), function->output_names[i]);
-    if (status == TCRT_OK) {
-      status = context->driver->run_end(context);
-    } else {
-      /* What was launched must be over before its memory is freed; the first error is the one to tell. */
-      char *first = strdup(tcrt_last_error());
-      context->driver->run_end(context);
-      tcrt_fail(status, "%s", first ? first : "error: no memory left");
-      free(first);
-    }
-    if (status == TCRT_OK)
-      status = deliver_outputs(context);
+    status = end_run(context, status, waits);
     tcrt_context_release_blocks(context);
   }
   if (status == TCRT_OK) {
@@ -281,7 +295,17 @@ static tcrt_status_t run(tcrt_context_t *context) {
 
 tcrt_status_t tcrt_context_run(tcrt_context_t *context) {
   ENTER(context);
-  return tcrt_context_leave(context, run(context));
+  return tcrt_context_leave(context, run(context, 1));
+}
+
+tcrt_status_t tcrt_context_run_async(tcrt_context_t *context) {
+  ENTER(context);
+  return tcrt_context_leave(context, run(context, context->times_runs));
+}
+
+tcrt_status_t tcrt_context_wait(tcrt_context_t *context) {
+  ENTER(context);
+  return tcrt_context_leave(context, context->driver->finish(context));
 }
 
 /* Refuses an output that the last run of the function has not delivered. Strings and what is no tensor lie in the

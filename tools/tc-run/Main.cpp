@@ -76,6 +76,7 @@ private:
     result.profile = options.profile                              ? TCRT_PROFILE_KERNELS
                      : options.isCuda && options.benchmarkSeconds ? TCRT_PROFILE_RUNS
                                                                   : TCRT_PROFILE_OFF;
+    result.graphs = options.graphs;
     result.dims = options.dims;
     result.customOps = options.customOps;
     return result;
@@ -182,6 +183,40 @@ private:
 
   // ---- measuring ----
 
+  tcrt_graph_stats_t graphStats() const {
+    tcrt_graph_stats_t stats = {};
+    stats.size = sizeof stats;
+    check(tcrt_context_graph_stats(session.context(), &stats));
+    return stats;
+  }
+
+  static nlohmann::ordered_json graphsJson(const tcrt_graph_stats_t &stats) {
+    return {{"built", stats.built},
+            {"launched", stats.launched},
+            {"launches", stats.launches},
+            {"updated", stats.updated},
+            {"launches_outside",
+             {{"off", stats.off_launches},
+              {"few", stats.few_launches},
+              {"new", stats.new_launches},
+              {"full", stats.full_launches},
+              {"refused", stats.refused_launches}}}};
+  }
+
+  static void printGraphs(const tcrt_graph_stats_t &stats) {
+    std::printf("cuda graphs: %llu made, launched %llu times for %llu kernels, of which %llu got new parameters\n",
+                (unsigned long long)stats.built, (unsigned long long)stats.launched, (unsigned long long)stats.launches,
+                (unsigned long long)stats.updated);
+    const std::pair<uint64_t, const char *> outside[] = {{stats.off_launches, "graphs are off"},
+                                                         {stats.few_launches, "fewer than 3 in a row"},
+                                                         {stats.new_launches, "new sizes"},
+                                                         {stats.full_launches, "too many other graphs"},
+                                                         {stats.refused_launches, "the driver makes no graph of them"}};
+    for (auto [launches, why] : outside)
+      if (launches)
+        std::printf("  %llu kernels outside: %s\n", (unsigned long long)launches, why);
+  }
+
   void benchmark() {
     session.bindBuffers();
     // Copying this much within the device pushes everything else out of its L2 cache.
@@ -222,6 +257,9 @@ private:
     json["gpu_us"] =
         deviceTimes.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(deviceTimes[deviceTimes.size() / 2]);
     json["runs"] = times.size();
+    const tcrt_graph_stats_t graphs = graphStats();
+    if (options.isCuda)
+      json["cuda_graphs"] = graphsJson(graphs);
     json["load_us"] = session.loadUs();
     json["peak_rss_bytes"] = uint64_t(usage.ru_maxrss) * 1024;
     json["threads"] = tcrt_context_threads(session.context());
@@ -235,6 +273,8 @@ private:
                 tcrt_context_variant(session.context()), session.loadUs());
     if (!deviceTimes.empty())
       std::printf("gpu median %.2f us\n", deviceTimes[deviceTimes.size() / 2]);
+    if (options.isCuda)
+      printGraphs(graphs);
     if (!options.json.empty()) {
       std::string text = json.dump(2) + "\n";
       writeFile(options.json, {text.begin(), text.end()});

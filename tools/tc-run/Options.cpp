@@ -55,6 +55,10 @@ tc::ToolText tc::run::describeTool() {
   add(machine, "--device", "NAME", "cpu, cuda or cuda:INDEX; default: cpu, or the one that the artifact is for");
   for (uint32_t device = 0; tcrt_device_name(device); ++device)
     tool.options.back().choices.push_back(tcrt_device_name(device));
+  add(machine, "--cuda-graphs", "WHEN",
+      "on: launches that come again are a CUDA graph; at-once: from the first time on; off. Default: as the model was "
+      "compiled, else on")
+      .choices = {"on", "at-once", "off"};
   add(machine, "--variant", "NAME", "run this variant whatever the machine's best");
   add(machine, "--verify-weights", "", "check the weights' hash, too");
   add(machine, "--custom-op", "FILE.so",
@@ -192,6 +196,14 @@ Options tc::run::parseOptions(int argc, char **argv) {
         fail("--device takes cpu, cuda or cuda:INDEX, not \"" + text + "\"");
       if (colon != std::string::npos)
         options.deviceIndex = int32_t(parseInteger(name, text.substr(colon + 1), 1023));
+    } else if (name == "--cuda-graphs") {
+      const std::string text = value();
+      options.graphs = text == "on"        ? TCRT_GRAPHS_ON
+                       : text == "at-once" ? TCRT_GRAPHS_AT_ONCE
+                       : text == "off"     ? TCRT_GRAPHS_OFF
+                                           : TCRT_GRAPHS_DEFAULT;
+      if (options.graphs == TCRT_GRAPHS_DEFAULT)
+        fail("--cuda-graphs takes on, at-once or off, not \"" + text + "\"");
     } else if (name == "--function") {
       options.function = value();
       if (options.function.empty())

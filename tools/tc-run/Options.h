@@ -7,6 +7,8 @@
 
 #include "tc/Support/ToolText.h"
 
+#include "tcrt/artifact_abi.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,6 +31,7 @@ struct Options {
   bool isDeviceGiven = false;
   bool isCuda = false; ///< where it is not given: the artifact has code for that alone
   int32_t deviceIndex = 0;
+  int graphs = TCRT_GRAPHS_DEFAULT; ///< TCRT_GRAPHS_*
   std::string variant;
   std::string function;
   uint64_t runs = 1;

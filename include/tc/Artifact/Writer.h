@@ -126,6 +126,7 @@ struct Variant {
   std::string elf;                   ///< x86-64 ELF shared object, see part 2 of the ABI header
   uint64_t weightsSize = UINT64_MAX; ///< bytes of the weights that it may read; default: all
   uint32_t arch = 0;                 ///< the only GPU that it is for; 0: any that its device code is for
+  uint32_t graphs = TCRT_GRAPHS_DEFAULT;
   std::vector<DeviceKernel> deviceKernels = {};
   std::vector<Cubin> cubins = {};
   std::vector<Ptx> ptx = {};

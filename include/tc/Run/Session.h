@@ -43,7 +43,8 @@ struct SessionOptions {
   bool isCuda = false;
   int32_t deviceIndex = 0;
   bool verifyWeights = false;
-  int profile = TCRT_PROFILE_OFF; ///< TCRT_PROFILE_*
+  int profile = TCRT_PROFILE_OFF;   ///< TCRT_PROFILE_*
+  int graphs = TCRT_GRAPHS_DEFAULT; ///< TCRT_GRAPHS_*
   /// Sizes of symbolic dims for random inputs; inputs from files must agree with them.
   std::vector<std::pair<std::string, int64_t>> dims;
   std::vector<std::string> customOps; ///< shared libraries with functions (tcrt/function.h); they stay loaded

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
-#include "../Internal.h"
+#include "../Context.h"
 
 #include <string.h>
 
@@ -26,6 +26,13 @@ static tcrt_status_t context_open(tcrt_context_t *context) {
 }
 
 static void context_close(tcrt_context_t *context) { (void)context; }
+
+static void *stream(const tcrt_context_t *context) {
+  (void)context;
+  return NULL;
+}
+
+static void graph_stats(const tcrt_context_t *context, tcrt_graph_stats_t *stats) { (void)context, (void)stats; }
 
 static tcrt_status_t copy(tcrt_context_t *context, void *dst, const void *src, uint64_t bytes, uint32_t direction) {
   (void)context, (void)direction;
@@ -58,7 +65,10 @@ const tcrt_driver_t tcrt_cpu_driver = {
     .variant_close = variant_close,
     .context_open = context_open,
     .context_close = context_close,
+    .stream = stream,
+    .graph_stats = graph_stats,
     .allocate = tcrt_host_allocate,
+    .no_memory = tcrt_context_no_memory,
     .release = tcrt_host_release,
     .copy = copy,
     .clear = clear,
@@ -66,4 +76,5 @@ const tcrt_driver_t tcrt_cpu_driver = {
     .launch = launch,
     .run_begin = run_edge,
     .run_end = run_edge,
+    .finish = run_edge,
 };

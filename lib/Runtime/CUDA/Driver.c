@@ -1,9 +1,9 @@
 /*
- * Driver.c - the driver for GPU variants, on the CUDA driver API of libcuda.so.1, which is opened at run time.
+ * Driver.c - the driver for GPU variants, on the CUDA driver API.
  *
- * The few declarations of that API that we need are written out here (CUDA Driver API reference, versions _v2), so that
- * libtcrt builds and links without CUDA. Device code is loaded, and weights are copied to the device, once per model; a
- * context has one stream. The program of a variant runs on the host and enqueues launches; run_end waits for them.
+ * Device code is loaded, and weights are copied to the device, once per model; a context has one stream, its own or the
+ * caller's. The program of a variant runs on the host and enqueues launches, which Graphs.c may keep and enqueue
+ * together; whatever must see what they wrote, or would come before them, enqueues them first (`flush`).
  *
  * Of the cubins the best for the device is taken, see tcrt_section_t::arch; if none fits, or the driver does not take
  * it, PTX is compiled by the driver.
@@ -11,138 +11,11 @@
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  */
 #define _GNU_SOURCE
-#include "../Internal.h"
+#include "Cuda.h"
 
-#include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- the driver API ---- */
-
-typedef int CUresult;
-typedef int CUdevice;
-typedef uint64_t CUdeviceptr;
-typedef struct CUctx_st *CUcontext;
-typedef struct CUmod_st *CUmodule;
-typedef struct CUfunc_st *CUfunction;
-typedef struct CUstream_st *CUstream;
-typedef struct CUevent_st *CUevent;
-
-enum {
-  CUDA_SUCCESS = 0,
-  CUDA_ERROR_OUT_OF_MEMORY = 2,
-  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
-  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
-  CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
-  CU_STREAM_NON_BLOCKING = 1,
-  CU_EVENT_DEFAULT = 0,
-  CU_JIT_ERROR_LOG_BUFFER = 5,
-  CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
-  CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4
-};
-
-/* Entries of cuLaunchKernel's `extra`. */
-#define CU_LAUNCH_PARAM_END ((void *)(uintptr_t)0)
-#define CU_LAUNCH_PARAM_BUFFER_POINTER ((void *)(uintptr_t)1)
-#define CU_LAUNCH_PARAM_BUFFER_SIZE ((void *)(uintptr_t)2)
-
-#define CUDA_FUNCTIONS(X)                                                                                              \
-  X(cuInit, "cuInit", (unsigned flags))                                                                                \
-  X(cuGetErrorString, "cuGetErrorString", (CUresult error, const char **text))                                         \
-  X(cuDriverGetVersion, "cuDriverGetVersion", (int *version))                                                          \
-  X(cuDeviceGetCount, "cuDeviceGetCount", (int *count))                                                                \
-  X(cuDeviceGet, "cuDeviceGet", (CUdevice * device, int ordinal))                                                      \
-  X(cuDeviceGetName, "cuDeviceGetName", (char *name, int size, CUdevice device))                                       \
-  X(cuDeviceGetAttribute, "cuDeviceGetAttribute", (int *value, int attribute, CUdevice device))                        \
-  X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext * context, CUdevice device))                      \
-  X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (CUdevice device))                                      \
-  X(cuCtxPushCurrent, "cuCtxPushCurrent_v2", (CUcontext context))                                                      \
-  X(cuCtxPopCurrent, "cuCtxPopCurrent_v2", (CUcontext * context))                                                      \
-  X(cuModuleLoadDataEx, "cuModuleLoadDataEx",                                                                          \
-    (CUmodule * module, const void *image, unsigned count, int *options, void **values))                               \
-  X(cuModuleUnload, "cuModuleUnload", (CUmodule module))                                                               \
-  X(cuModuleGetFunction, "cuModuleGetFunction", (CUfunction * function, CUmodule module, const char *name))            \
-  X(cuFuncSetAttribute, "cuFuncSetAttribute", (CUfunction function, int attribute, int value))                         \
-  X(cuMemAlloc, "cuMemAlloc_v2", (CUdeviceptr * pointer, size_t bytes))                                                \
-  X(cuMemFree, "cuMemFree_v2", (CUdeviceptr pointer))                                                                  \
-  X(cuMemcpyHtoD, "cuMemcpyHtoD_v2", (CUdeviceptr dst, const void *src, size_t bytes))                                 \
-  X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CUdeviceptr dst, const void *src, size_t bytes, CUstream stream))      \
-  X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *dst, CUdeviceptr src, size_t bytes, CUstream stream))            \
-  X(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", (CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream))      \
-  X(cuMemsetD8Async, "cuMemsetD8Async", (CUdeviceptr dst, unsigned char value, size_t bytes, CUstream stream))         \
-  X(cuStreamCreate, "cuStreamCreate", (CUstream * stream, unsigned flags))                                             \
-  X(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream stream))                                                          \
-  X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream stream))                                                     \
-  X(cuEventCreate, "cuEventCreate", (CUevent * event, unsigned flags))                                                 \
-  X(cuEventDestroy, "cuEventDestroy_v2", (CUevent event))                                                              \
-  X(cuEventRecord, "cuEventRecord", (CUevent event, CUstream stream))                                                  \
-  X(cuEventElapsedTime, "cuEventElapsedTime", (float *ms, CUevent start, CUevent end))                                 \
-  X(cuLaunchKernel, "cuLaunchKernel",                                                                                  \
-    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,       \
-     unsigned block_z, unsigned smem, CUstream stream, void **params, void **extra))
-
-/* What cuLaunchKernelEx takes (since CUDA 11.8). */
-typedef struct CUlaunchAttribute {
-  int id;
-  int pad;
-  union {
-    char size[64];
-    unsigned cluster[3];
-  } value;
-} CUlaunchAttribute;
-
-typedef struct CUlaunchConfig {
-  unsigned grid[3], block[3];
-  unsigned smem;
-  CUstream stream;
-  CUlaunchAttribute *attributes;
-  unsigned attribute_count;
-} CUlaunchConfig;
-
-static struct {
-  CUresult (*cuLaunchKernelEx)(const CUlaunchConfig *config, CUfunction function, void **params,
-                               void **extra); /* NULL: an older driver */
-#define DECLARE(name, symbol, parameters) CUresult(*name) parameters;
-  CUDA_FUNCTIONS(DECLARE)
-#undef DECLARE
-  char problem[256]; /* why it cannot be used; empty: it can */
-} cuda;
-
-static pthread_once_t cuda_once = PTHREAD_ONCE_INIT;
-
-static const char *error_text(CUresult error) {
-  const char *text = NULL;
-  if (cuda.cuGetErrorString && cuda.cuGetErrorString(error, &text) == CUDA_SUCCESS && text)
-    return text;
-  return "unknown error";
-}
-
-static void load_cuda(void) {
-  void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    snprintf(cuda.problem, sizeof cuda.problem, "the NVIDIA driver (libcuda.so.1) is not installed");
-    return;
-  }
-  /* Stays open: a driver does not survive being closed and opened again. */
-#define LOOK_UP(name, symbol, parameters)                                                                              \
-  {                                                                                                                    \
-    void *address = dlsym(library, symbol);                                                                            \
-    if (!address) {                                                                                                    \
-      snprintf(cuda.problem, sizeof cuda.problem, "the NVIDIA driver is too old: it has no %s", symbol);               \
-      return;                                                                                                          \
-    }                                                                                                                  \
-    memcpy(&cuda.name, &address, sizeof address);                                                                      \
-  }
-  CUDA_FUNCTIONS(LOOK_UP)
-#undef LOOK_UP
-  void *launch_ex = dlsym(library, "cuLaunchKernelEx");
-  memcpy(&cuda.cuLaunchKernelEx, &launch_ex, sizeof launch_ex);
-  CUresult error = cuda.cuInit(0);
-  if (error != CUDA_SUCCESS)
-    snprintf(cuda.problem, sizeof cuda.problem, "the NVIDIA driver does not start: %s", error_text(error));
-}
 
 /* ---- state ---- */
 
@@ -164,32 +37,29 @@ typedef struct timed_launch_t {
 
 typedef struct stream_state_t {
   CUstream stream;
-  int is_current; /* the CUDA context is pushed for the run */
+  int owns_stream;
+  int is_current;             /* the CUDA context is pushed for the run */
+  tcrt_cuda_graphs_t *graphs; /* NULL: launches are enqueued at once */
+  int has_said;               /* why a graph was not made */
+  uint64_t plain_launches;    /* at once */
+  CUresult allocate_error;    /* of the last allocation that failed */
   CUevent start, end;
   timed_launch_t *launches; /* of this run; events are kept for the next */
   uint32_t launch_count, launch_capacity;
 } stream_state_t;
-
-/* Memory is the machine's problem, anything else ours. */
-static tcrt_status_t cuda_error(const char *name, const char *what, CUresult error) {
-  if (error == CUDA_ERROR_OUT_OF_MEMORY)
-    return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: the GPU has no memory left for %s", name, what);
-  return tcrt_fail(TCRT_ERROR_INTERNAL, "%s: error: the GPU failed at %s: %s (CUDA error %d); please report this", name,
-                   what, error_text(error), error);
-}
 
 static device_state_t *device_of(const tcrt_context_t *context) { return context->variant->driver_state; }
 static stream_state_t *stream_of(const tcrt_context_t *context) { return context->driver_state; }
 
 static void push(const tcrt_context_t *context) {
   if (!stream_of(context)->is_current)
-    cuda.cuCtxPushCurrent(device_of(context)->context);
+    tcrt_cuda.cuCtxPushCurrent(device_of(context)->context);
 }
 
 static void pop(const tcrt_context_t *context) {
   CUcontext previous;
   if (!stream_of(context)->is_current)
-    cuda.cuCtxPopCurrent(&previous);
+    tcrt_cuda.cuCtxPopCurrent(&previous);
 }
 
 /* ---- device code and weights ---- */
@@ -242,7 +112,7 @@ static tcrt_status_t load_module(tcrt_model_t *model, const tcrt_sig_variant_t *
       return status;
     int options[2] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void *values[2] = {log, (void *)(uintptr_t)sizeof log};
-    error = cuda.cuModuleLoadDataEx(&state->module, container->data + choices[i]->offset, 2, options, values);
+    error = tcrt_cuda.cuModuleLoadDataEx(&state->module, container->data + choices[i]->offset, 2, options, values);
     if (error != CUDA_SUCCESS)
       state->module = NULL;
     else {
@@ -255,10 +125,10 @@ static tcrt_status_t load_module(tcrt_model_t *model, const tcrt_sig_variant_t *
   if (!state->module) {
     log[sizeof log - 1] = 0;
     if (error == CUDA_ERROR_OUT_OF_MEMORY)
-      return cuda_error(model->name, "device code", error);
+      return tcrt_cuda_fail(model->name, "device code", error);
     return tcrt_fail(TCRT_ERROR_MACHINE,
                      "%s: error: the GPU's driver does not load the device code: %s%s%s; a newer driver may",
-                     model->name, error_text(error), log[0] ? ": " : "", log);
+                     model->name, tcrt_cuda_error_text(error), log[0] ? ": " : "", log);
   }
   state->functions = calloc(variant->device_kernel_count, sizeof *state->functions);
   if (!state->functions)
@@ -270,7 +140,7 @@ static tcrt_status_t load_module(tcrt_model_t *model, const tcrt_sig_variant_t *
     char *name = strndup(container->strings + kernel->name.offset, kernel->name.length);
     if (!name)
       return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: no memory left for device code", model->name);
-    error = cuda.cuModuleGetFunction(&state->functions[i], state->module, name);
+    error = tcrt_cuda.cuModuleGetFunction(&state->functions[i], state->module, name);
     if (error != CUDA_SUCCESS)
       tcrt_fail(TCRT_ERROR_INVALID, "%s: error: the device code has no kernel \"%s\"; compile the model again",
                 model->name, name);
@@ -279,12 +149,12 @@ static tcrt_status_t load_module(tcrt_model_t *model, const tcrt_sig_variant_t *
       return TCRT_ERROR_INVALID;
     /* More than 48 KiB must be asked for. */
     if (kernel->dynamic_smem > 48 * 1024) {
-      error = cuda.cuFuncSetAttribute(state->functions[i], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                      (int)kernel->dynamic_smem);
+      error = tcrt_cuda.cuFuncSetAttribute(state->functions[i], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                           (int)kernel->dynamic_smem);
       if (error != CUDA_SUCCESS)
         return tcrt_fail(TCRT_ERROR_MACHINE,
                          "%s: error: a kernel needs %u bytes of shared memory, which this GPU (%s) does not have: %s",
-                         model->name, kernel->dynamic_smem, device_name, error_text(error));
+                         model->name, kernel->dynamic_smem, device_name, tcrt_cuda_error_text(error));
     }
   }
   return TCRT_OK;
@@ -296,13 +166,13 @@ static void variant_close(tcrt_loaded_variant_t *loaded) {
   if (!state)
     return;
   if (state->context) {
-    cuda.cuCtxPushCurrent(state->context);
+    tcrt_cuda.cuCtxPushCurrent(state->context);
     if (state->weights)
-      cuda.cuMemFree(state->weights);
+      tcrt_cuda.cuMemFree(state->weights);
     if (state->module)
-      cuda.cuModuleUnload(state->module);
-    cuda.cuCtxPopCurrent(&previous);
-    cuda.cuDevicePrimaryCtxRelease(state->device);
+      tcrt_cuda.cuModuleUnload(state->module);
+    tcrt_cuda.cuCtxPopCurrent(&previous);
+    tcrt_cuda.cuDevicePrimaryCtxRelease(state->device);
   }
   free(state->functions);
   free(state);
@@ -314,42 +184,42 @@ static tcrt_status_t open_device(tcrt_model_t *model, uint32_t variant, tcrt_loa
   const tcrt_sig_variant_t record = tcrt_container_variant(&model->container, variant);
   int count = 0, major = 0, minor = 0;
   char device_name[128] = "";
-  CUresult error = cuda.cuDeviceGetCount(&count);
+  CUresult error = tcrt_cuda.has_no_device ? CUDA_ERROR_NO_DEVICE : tcrt_cuda.cuDeviceGetCount(&count);
   if (error != CUDA_SUCCESS || count <= 0)
     return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: variant \"%s\" needs an NVIDIA GPU, and this machine shows none",
                      model->name, tcrt_model_variant_name(model, variant));
   if (model->options.device_index < 0 || model->options.device_index >= count)
     return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: there is no GPU %d; this machine has %d", model->name,
                      model->options.device_index, count);
-  error = cuda.cuDeviceGet(&state->device, model->options.device_index);
+  error = tcrt_cuda.cuDeviceGet(&state->device, model->options.device_index);
   if (error == CUDA_SUCCESS)
-    error = cuda.cuDeviceGetName(device_name, sizeof device_name, state->device);
+    error = tcrt_cuda.cuDeviceGetName(device_name, sizeof device_name, state->device);
   if (error == CUDA_SUCCESS)
-    error = cuda.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, state->device);
+    error = tcrt_cuda.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, state->device);
   if (error == CUDA_SUCCESS)
-    error = cuda.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, state->device);
+    error = tcrt_cuda.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, state->device);
   if (error == CUDA_SUCCESS)
-    error = cuda.cuDevicePrimaryCtxRetain(&state->context, state->device);
+    error = tcrt_cuda.cuDevicePrimaryCtxRetain(&state->context, state->device);
   if (error != CUDA_SUCCESS) {
     state->context = NULL;
-    return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: GPU %d cannot be used: %s", model->name,
-                     model->options.device_index, error_text(error));
+    return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: GPU %d cannot be used: %s (CUDA error %d)", model->name,
+                     model->options.device_index, tcrt_cuda_error_text(error), error);
   }
-  cuda.cuCtxPushCurrent(state->context);
+  tcrt_cuda.cuCtxPushCurrent(state->context);
   tcrt_status_t status = load_module(model, &record, state, (uint32_t)(10 * major + minor), device_name);
   uint64_t weights_size = record.weights_size;
   if (status == TCRT_OK && weights_size) {
-    error = cuda.cuMemAlloc(&state->weights, weights_size);
+    error = tcrt_cuda.cuMemAlloc(&state->weights, weights_size);
     if (error != CUDA_SUCCESS)
       state->weights = 0;
     else
-      error = cuda.cuMemcpyHtoD(state->weights, model->container.weights, weights_size);
+      error = tcrt_cuda.cuMemcpyHtoD(state->weights, model->container.weights, weights_size);
     if (error != CUDA_SUCCESS)
-      status = cuda_error(model->name, "the weights", error);
+      status = tcrt_cuda_fail(model->name, "the weights", error);
     loaded->weights = (const uint8_t *)(uintptr_t)state->weights;
   }
   CUcontext previous;
-  cuda.cuCtxPopCurrent(&previous);
+  tcrt_cuda.cuCtxPopCurrent(&previous);
   return status;
 }
 
@@ -359,19 +229,20 @@ static int runs(const tcrt_model_t *model, const tcrt_sig_variant_t *variant) {
   int major = 0, minor = 0;
   if (!variant->arch)
     return 1;
-  pthread_once(&cuda_once, load_cuda);
-  if (cuda.problem[0] || cuda.cuDeviceGet(&device, model->options.device_index) != CUDA_SUCCESS ||
-      cuda.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) != CUDA_SUCCESS ||
-      cuda.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) != CUDA_SUCCESS)
+  tcrt_cuda_open();
+  if (tcrt_cuda.problem[0] || tcrt_cuda.has_no_device ||
+      tcrt_cuda.cuDeviceGet(&device, model->options.device_index) != CUDA_SUCCESS ||
+      tcrt_cuda.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) != CUDA_SUCCESS ||
+      tcrt_cuda.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) != CUDA_SUCCESS)
     return 1;
   return rate(variant->arch, 0, (uint32_t)(10 * major + minor)) != 0;
 }
 
 static tcrt_status_t variant_open(tcrt_model_t *model, uint32_t variant, tcrt_loaded_variant_t *loaded) {
-  pthread_once(&cuda_once, load_cuda);
-  if (cuda.problem[0])
+  tcrt_cuda_open();
+  if (tcrt_cuda.problem[0])
     return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: variant \"%s\" needs an NVIDIA GPU, and %s", model->name,
-                     tcrt_model_variant_name(model, variant), cuda.problem);
+                     tcrt_model_variant_name(model, variant), tcrt_cuda.problem);
   device_state_t *state = calloc(1, sizeof *state);
   if (!state)
     return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: no memory left for device code", model->name);
@@ -390,22 +261,36 @@ static void context_close(tcrt_context_t *context) {
   if (!state)
     return;
   push(context);
+  if (state->stream)
+    tcrt_cuda.cuStreamSynchronize(state->stream);
+  tcrt_cuda_graphs_destroy(state->graphs);
   for (uint32_t i = 0; i < state->launch_capacity; ++i) {
     if (state->launches[i].start)
-      cuda.cuEventDestroy(state->launches[i].start);
+      tcrt_cuda.cuEventDestroy(state->launches[i].start);
     if (state->launches[i].end)
-      cuda.cuEventDestroy(state->launches[i].end);
+      tcrt_cuda.cuEventDestroy(state->launches[i].end);
   }
   if (state->start)
-    cuda.cuEventDestroy(state->start);
+    tcrt_cuda.cuEventDestroy(state->start);
   if (state->end)
-    cuda.cuEventDestroy(state->end);
-  if (state->stream)
-    cuda.cuStreamDestroy(state->stream);
+    tcrt_cuda.cuEventDestroy(state->end);
+  if (state->stream && state->owns_stream)
+    tcrt_cuda.cuStreamDestroy(state->stream);
   pop(context);
   free(state->launches);
   free(state);
   context->driver_state = NULL;
+}
+
+/* TCRT_GRAPHS_*, what the caller asks for before what the model was compiled for. */
+static int graphs_of(const tcrt_context_t *context) {
+  int mode = context->graphs;
+  if (mode == TCRT_GRAPHS_DEFAULT)
+    mode = (int)tcrt_container_variant(&context->model->container, context->variant_index).graphs;
+  /* Events around a kernel need it alone. */
+  if (context->profile)
+    return TCRT_GRAPHS_OFF;
+  return mode == TCRT_GRAPHS_OFF || mode == TCRT_GRAPHS_AT_ONCE ? mode : TCRT_GRAPHS_ON;
 }
 
 static tcrt_status_t context_open(tcrt_context_t *context) {
@@ -413,26 +298,86 @@ static tcrt_status_t context_open(tcrt_context_t *context) {
   if (!state)
     return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: no memory left for a context", context->model->name);
   context->driver_state = state;
+  int mode = graphs_of(context);
+  if (mode != TCRT_GRAPHS_OFF && !(state->graphs = tcrt_cuda_graphs_create(mode))) {
+    context_close(context);
+    return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: no memory left for a context", context->model->name);
+  }
+  state->stream = context->stream;
+  state->owns_stream = !state->stream;
   push(context);
-  CUresult error = cuda.cuStreamCreate(&state->stream, CU_STREAM_NON_BLOCKING);
+  CUresult error = CUDA_SUCCESS;
+  if (state->owns_stream)
+    error = tcrt_cuda.cuStreamCreate(&state->stream, CU_STREAM_NON_BLOCKING);
   if (error == CUDA_SUCCESS)
-    error = cuda.cuEventCreate(&state->start, CU_EVENT_DEFAULT);
+    error = tcrt_cuda.cuEventCreate(&state->start, CU_EVENT_DEFAULT);
   if (error == CUDA_SUCCESS)
-    error = cuda.cuEventCreate(&state->end, CU_EVENT_DEFAULT);
+    error = tcrt_cuda.cuEventCreate(&state->end, CU_EVENT_DEFAULT);
   pop(context);
   if (error == CUDA_SUCCESS)
     return TCRT_OK;
-  tcrt_status_t status = cuda_error(context->model->name, "a stream", error);
+  tcrt_status_t status = tcrt_cuda_fail(context->model->name, "a stream", error);
   context_close(context);
   return status;
 }
 
+static void *stream(const tcrt_context_t *context) { return stream_of(context)->stream; }
+
+static void graph_stats(const tcrt_context_t *context, tcrt_graph_stats_t *stats) {
+  const stream_state_t *state = stream_of(context);
+  if (state->graphs)
+    tcrt_cuda_graphs_stats(state->graphs, stats);
+  stats->off_launches = state->plain_launches;
+}
+
+/* ---- launches that are kept ---- */
+
+static tcrt_status_t launch_failed(const tcrt_context_t *context, const tcrt_cuda_launch_t *launch, CUresult error) {
+  const tcrt_sig_device_kernel_t *kernel = &device_of(context)->kernels[launch->kernel];
+  const uint32_t *grid = launch->grid, *block = launch->block;
+  char what[256];
+  snprintf(what, sizeof what, "the launch of kernel \"%.*s\" (grid %u x %u x %u, block %u x %u x %u, %u bytes)",
+           kernel->name.length > 100 ? 100 : (int)kernel->name.length,
+           context->model->container.strings + kernel->name.offset, grid[0], grid[1], grid[2], block[0], block[1],
+           block[2], launch->smem);
+  return tcrt_cuda_fail(context->model->name, what, error);
+}
+
+/* Enqueues the launches that were kept. The CUDA context is current. */
+static tcrt_status_t flush(tcrt_context_t *context) {
+  stream_state_t *state = stream_of(context);
+  if (!state->graphs)
+    return TCRT_OK;
+  tcrt_cuda_launch_t failed;
+  CUresult error = tcrt_cuda_graphs_flush(state->graphs, state->stream, &failed);
+  const char *problem = tcrt_cuda_graphs_problem(state->graphs);
+  if (problem && !state->has_said) {
+    state->has_said = 1;
+    tcrt_model_log(context->model, TCRT_LOG_INFO, "%s: runs without a CUDA graph, as the driver does not make %s",
+                   context->model->name, problem);
+  }
+  return error == CUDA_SUCCESS ? TCRT_OK : launch_failed(context, &failed, error);
+}
+
+/* ---- memory ---- */
+
 static void *allocate(tcrt_context_t *context, uint64_t bytes) {
+  stream_state_t *state = stream_of(context);
   CUdeviceptr pointer = 0;
   push(context);
-  CUresult error = cuda.cuMemAlloc(&pointer, bytes ? bytes : 1);
+  CUresult error = tcrt_cuda.cuMemAlloc(&pointer, bytes ? bytes : 1);
+  /* Graphs hold memory of the device, and can be made again. */
+  if (error == CUDA_ERROR_OUT_OF_MEMORY && state->graphs && tcrt_cuda_graphs_trim(state->graphs, state->stream))
+    error = tcrt_cuda.cuMemAlloc(&pointer, bytes ? bytes : 1);
   pop(context);
+  state->allocate_error = error;
   return error == CUDA_SUCCESS ? (void *)(uintptr_t)pointer : NULL;
+}
+
+static tcrt_status_t no_memory(const tcrt_context_t *context, const char *what, uint64_t bytes) {
+  char text[128];
+  snprintf(text, sizeof text, "%s (%llu bytes)", what, (unsigned long long)bytes);
+  return tcrt_cuda_fail(context->model->name, text, stream_of(context)->allocate_error);
 }
 
 static void release(tcrt_context_t *context, void *data, uint64_t bytes) {
@@ -440,16 +385,18 @@ static void release(tcrt_context_t *context, void *data, uint64_t bytes) {
   if (!data)
     return;
   push(context);
-  /* Waits for work that may still use it. */
-  cuda.cuMemFree((CUdeviceptr)(uintptr_t)data);
+  /* What is kept may use it; what is under way is waited for by cuMemFree. An error is found again at the next call. */
+  flush(context);
+  tcrt_cuda.cuMemFree((CUdeviceptr)(uintptr_t)data);
   pop(context);
 }
 
 static tcrt_status_t synchronize(tcrt_context_t *context) {
   push(context);
-  CUresult error = cuda.cuStreamSynchronize(stream_of(context)->stream);
+  tcrt_status_t status = flush(context);
+  CUresult error = status == TCRT_OK ? tcrt_cuda.cuStreamSynchronize(stream_of(context)->stream) : CUDA_SUCCESS;
   pop(context);
-  return error == CUDA_SUCCESS ? TCRT_OK : cuda_error(context->model->name, "the end of the run", error);
+  return error == CUDA_SUCCESS ? status : tcrt_cuda_fail(context->model->name, "a wait for results", error);
 }
 
 static tcrt_status_t copy(tcrt_context_t *context, void *dst, const void *src, uint64_t bytes, uint32_t direction) {
@@ -457,33 +404,31 @@ static tcrt_status_t copy(tcrt_context_t *context, void *dst, const void *src, u
     return TCRT_OK;
   CUstream stream = stream_of(context)->stream;
   CUdeviceptr device_dst = (CUdeviceptr)(uintptr_t)dst, device_src = (CUdeviceptr)(uintptr_t)src;
-  CUresult error;
+  CUresult error = CUDA_SUCCESS;
   push(context);
-  switch (direction) {
-  case TCRT_COPY_HOST_TO_DEVICE:
-    error = cuda.cuMemcpyHtoDAsync(device_dst, src, bytes, stream);
-    break;
-  case TCRT_COPY_DEVICE_TO_HOST:
-    error = cuda.cuMemcpyDtoHAsync(dst, device_src, bytes, stream);
-    if (error == CUDA_SUCCESS)
-      error = cuda.cuStreamSynchronize(stream);
-    break;
-  default:
-    error = cuda.cuMemcpyDtoDAsync(device_dst, device_src, bytes, stream);
-    break;
-  }
+  tcrt_status_t status = flush(context);
+  if (status == TCRT_OK)
+    error = direction == TCRT_COPY_HOST_TO_DEVICE ? tcrt_cuda.cuMemcpyHtoDAsync(device_dst, src, bytes, stream)
+            : direction == TCRT_COPY_DEVICE_TO_HOST
+                ? tcrt_cuda.cuMemcpyDtoHAsync(dst, device_src, bytes, stream)
+                : tcrt_cuda.cuMemcpyDtoDAsync(device_dst, device_src, bytes, stream);
   pop(context);
-  return error == CUDA_SUCCESS ? TCRT_OK : cuda_error(context->model->name, "a copy", error);
+  return error == CUDA_SUCCESS ? status : tcrt_cuda_fail(context->model->name, "a copy", error);
 }
 
 static tcrt_status_t clear(tcrt_context_t *context, void *data, uint64_t bytes) {
   if (!bytes)
     return TCRT_OK;
+  CUresult error = CUDA_SUCCESS;
   push(context);
-  CUresult error = cuda.cuMemsetD8Async((CUdeviceptr)(uintptr_t)data, 0, bytes, stream_of(context)->stream);
+  tcrt_status_t status = flush(context);
+  if (status == TCRT_OK)
+    error = tcrt_cuda.cuMemsetD8Async((CUdeviceptr)(uintptr_t)data, 0, bytes, stream_of(context)->stream);
   pop(context);
-  return error == CUDA_SUCCESS ? TCRT_OK : cuda_error(context->model->name, "clearing memory", error);
+  return error == CUDA_SUCCESS ? status : tcrt_cuda_fail(context->model->name, "clearing memory", error);
 }
+
+/* ---- runs ---- */
 
 /* Events around the next launch, or NULL: not measured. */
 static timed_launch_t *next_timed_launch(stream_state_t *state, uint32_t id) {
@@ -497,36 +442,15 @@ static timed_launch_t *next_timed_launch(stream_state_t *state, uint32_t id) {
     state->launch_capacity = capacity;
   }
   timed_launch_t *launch = &state->launches[state->launch_count];
-  if ((!launch->start && cuda.cuEventCreate(&launch->start, CU_EVENT_DEFAULT) != CUDA_SUCCESS) ||
-      (!launch->end && cuda.cuEventCreate(&launch->end, CU_EVENT_DEFAULT) != CUDA_SUCCESS))
+  if ((!launch->start && tcrt_cuda.cuEventCreate(&launch->start, CU_EVENT_DEFAULT) != CUDA_SUCCESS) ||
+      (!launch->end && tcrt_cuda.cuEventCreate(&launch->end, CU_EVENT_DEFAULT) != CUDA_SUCCESS))
     return NULL;
   launch->id = id;
   ++state->launch_count;
   return launch;
 }
 
-static CUresult launch_function(CUfunction function, const tcrt_device_launch_t *launch, CUstream stream,
-                                void **parameters) {
-  size_t size = launch->parameter_size;
-  void *block[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)(uintptr_t)launch->parameters, CU_LAUNCH_PARAM_BUFFER_SIZE,
-                   &size, CU_LAUNCH_PARAM_END};
-  void **extra = parameters ? NULL : block;
-  const uint32_t *grid = launch->grid, *threads = launch->block, *cluster = launch->cluster;
-  if (cluster[0] == 1 && cluster[1] == 1 && cluster[2] == 1)
-    return cuda.cuLaunchKernel(function, grid[0], grid[1], grid[2], threads[0], threads[1], threads[2],
-                               launch->dynamic_smem, stream, parameters, extra);
-  CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                                 .value.cluster = {cluster[0], cluster[1], cluster[2]}};
-  CUlaunchConfig config = {.grid = {grid[0], grid[1], grid[2]},
-                           .block = {threads[0], threads[1], threads[2]},
-                           .smem = launch->dynamic_smem,
-                           .stream = stream,
-                           .attributes = &attribute,
-                           .attribute_count = 1};
-  return cuda.cuLaunchKernelEx(&config, function, parameters, extra);
-}
-
-static tcrt_status_t launch(tcrt_context_t *context, const tcrt_device_launch_t *launch, void **parameters) {
+static tcrt_status_t launch(tcrt_context_t *context, const tcrt_device_launch_t *launch, void **addresses) {
   device_state_t *device = device_of(context);
   stream_state_t *state = stream_of(context);
   const uint32_t *grid = launch->grid, *block = launch->block, *cluster = launch->cluster;
@@ -537,63 +461,84 @@ static tcrt_status_t launch(tcrt_context_t *context, const tcrt_device_launch_t 
   /* An empty grid does nothing; CUDA would refuse it. */
   if (!grid[0] || !grid[1] || !grid[2])
     return TCRT_OK;
-  if ((cluster[0] != 1 || cluster[1] != 1 || cluster[2] != 1) && !cuda.cuLaunchKernelEx)
+  if ((cluster[0] != 1 || cluster[1] != 1 || cluster[2] != 1) && !tcrt_cuda.cuLaunchKernelEx)
     return tcrt_fail(TCRT_ERROR_MACHINE,
-                     "%s: error: the NVIDIA driver is too old for clusters of blocks: it has no cuLaunchKernelEx",
+                     "%s: error: the NVIDIA driver is too old for clusters of blocks: it has no cuLaunchKernelEx; "
+                     "install a newer one (525 or later)",
                      context->model->name);
-  push(context);
-  timed_launch_t *timed = context->profile ? next_timed_launch(state, launch->id) : NULL;
-  if (timed)
-    cuda.cuEventRecord(timed->start, state->stream);
-  CUresult error = launch_function(device->functions[launch->kernel], launch, state->stream, parameters);
-  if (timed)
-    cuda.cuEventRecord(timed->end, state->stream);
-  pop(context);
-  if (error == CUDA_SUCCESS)
+  tcrt_cuda_launch_t record = {.function = device->functions[launch->kernel],
+                               .kernel = launch->kernel,
+                               .grid = {grid[0], grid[1], grid[2]},
+                               .block = {block[0], block[1], block[2]},
+                               .cluster = {cluster[0], cluster[1], cluster[2]},
+                               .smem = launch->dynamic_smem,
+                               .parameter_size = launch->parameter_size};
+  /* Of code of ABI 1 nobody knows how large its parameters are. */
+  if (state->graphs && !addresses && tcrt_cuda_graphs_keep(state->graphs, &record, launch->parameters))
     return TCRT_OK;
-  const tcrt_sig_device_kernel_t *kernel = &device->kernels[launch->kernel];
-  char what[256];
-  snprintf(what, sizeof what, "the launch of kernel \"%.*s\" (grid %u x %u x %u, block %u x %u x %u, %u bytes)",
-           kernel->name.length > 100 ? 100 : (int)kernel->name.length,
-           context->model->container.strings + kernel->name.offset, grid[0], grid[1], grid[2], block[0], block[1],
-           block[2], launch->dynamic_smem);
-  return cuda_error(context->model->name, what, error);
+  push(context);
+  tcrt_status_t status = flush(context);
+  if (status == TCRT_OK && state->graphs && !addresses &&
+      tcrt_cuda_graphs_keep(state->graphs, &record, launch->parameters)) {
+    pop(context);
+    return TCRT_OK;
+  }
+  CUresult error = CUDA_SUCCESS;
+  if (status == TCRT_OK) {
+    timed_launch_t *timed = context->profile ? next_timed_launch(state, launch->id) : NULL;
+    if (timed)
+      tcrt_cuda.cuEventRecord(timed->start, state->stream);
+    error = tcrt_cuda_launch(&record, launch->parameters, addresses, state->stream);
+    if (timed)
+      tcrt_cuda.cuEventRecord(timed->end, state->stream);
+    ++state->plain_launches;
+  }
+  pop(context);
+  return error == CUDA_SUCCESS ? status : launch_failed(context, &record, error);
 }
 
 static tcrt_status_t run_begin(tcrt_context_t *context) {
   stream_state_t *state = stream_of(context);
-  CUresult error = cuda.cuCtxPushCurrent(device_of(context)->context);
+  CUresult error = tcrt_cuda.cuCtxPushCurrent(device_of(context)->context);
   if (error != CUDA_SUCCESS)
-    return cuda_error(context->model->name, "the start of the run", error);
+    return tcrt_cuda_fail(context->model->name, "the start of the run", error);
   state->is_current = 1;
   state->launch_count = 0;
   if (context->times_runs)
-    cuda.cuEventRecord(state->start, state->stream);
+    tcrt_cuda.cuEventRecord(state->start, state->stream);
   return TCRT_OK;
 }
 
 static tcrt_status_t run_end(tcrt_context_t *context) {
   stream_state_t *state = stream_of(context);
   CUcontext previous;
+  tcrt_status_t status = flush(context);
   if (context->times_runs)
-    cuda.cuEventRecord(state->end, state->stream);
-  CUresult error = cuda.cuStreamSynchronize(state->stream);
-  if (error == CUDA_SUCCESS && context->times_runs) {
-    float ms = 0;
-    if (cuda.cuEventElapsedTime(&ms, state->start, state->end) == CUDA_SUCCESS)
-      context->device_us = 1000.0 * ms;
-    for (uint32_t i = 0; i < state->launch_count; ++i) {
-      const timed_launch_t *timed = &state->launches[i];
-      if (timed->id >= context->model->container.signature->kernel_count ||
-          cuda.cuEventElapsedTime(&ms, timed->start, timed->end) != CUDA_SUCCESS)
-        continue;
-      context->profile_ns[timed->id] += (uint64_t)(1e6 * ms);
-      ++context->profile_launches[timed->id];
-    }
-  }
+    tcrt_cuda.cuEventRecord(state->end, state->stream);
   state->is_current = 0;
-  cuda.cuCtxPopCurrent(&previous);
-  return error == CUDA_SUCCESS ? TCRT_OK : cuda_error(context->model->name, "the run", error);
+  tcrt_cuda.cuCtxPopCurrent(&previous);
+  return status;
+}
+
+static tcrt_status_t finish(tcrt_context_t *context) {
+  stream_state_t *state = stream_of(context);
+  push(context);
+  CUresult error = tcrt_cuda.cuStreamSynchronize(state->stream);
+  float ms = 0;
+  if (error == CUDA_SUCCESS && context->times_runs &&
+      tcrt_cuda.cuEventElapsedTime(&ms, state->start, state->end) == CUDA_SUCCESS)
+    context->device_us = 1000.0 * ms;
+  for (uint32_t i = 0; error == CUDA_SUCCESS && i < state->launch_count; ++i) {
+    const timed_launch_t *timed = &state->launches[i];
+    if (timed->id >= context->model->container.signature->kernel_count ||
+        tcrt_cuda.cuEventElapsedTime(&ms, timed->start, timed->end) != CUDA_SUCCESS)
+      continue;
+    context->profile_ns[timed->id] += (uint64_t)(1e6 * ms);
+    ++context->profile_launches[timed->id];
+  }
+  state->launch_count = 0;
+  pop(context);
+  return error == CUDA_SUCCESS ? TCRT_OK : tcrt_cuda_fail(context->model->name, "the run", error);
 }
 
 const tcrt_driver_t tcrt_cuda_driver = {
@@ -603,7 +548,10 @@ const tcrt_driver_t tcrt_cuda_driver = {
     .variant_close = variant_close,
     .context_open = context_open,
     .context_close = context_close,
+    .stream = stream,
+    .graph_stats = graph_stats,
     .allocate = allocate,
+    .no_memory = no_memory,
     .release = release,
     .copy = copy,
     .clear = clear,
@@ -611,4 +559,5 @@ const tcrt_driver_t tcrt_cuda_driver = {
     .launch = launch,
     .run_begin = run_begin,
     .run_end = run_end,
+    .finish = finish,
 };

@@ -1,6 +1,6 @@
 //===- MakeArtifact.cpp - Writes the artifacts of the hand-written programs, for tests of the tools ---------------===//
 //
-// usage: tc-test-artifact basic|stress|device FILE [MANIFEST]
+// usage: tc-test-artifact basic|stress|device|chain FILE [MANIFEST]
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===----------------------------------------------------------------------------------------------------------------===//
@@ -14,6 +14,7 @@ int main(int argc, char **argv) {
   std::string program = argv[1];
   tc::artifact::ArtifactSpec spec = program == "stress"   ? tc::test::stressSpec()
                                     : program == "device" ? tc::test::deviceSpec()
+                                    : program == "chain"  ? tc::test::chainSpec()
                                                           : tc::test::basicSpec();
   if (argc == 4)
     spec.manifest = tc::test::readFile(argv[3]);

@@ -151,6 +151,14 @@ done:
   return spec;
 }
 
+/// A GPU variant of several launches, see programs.c.
+inline artifact::ArtifactSpec chainSpec() {
+  artifact::ArtifactSpec spec = deviceSpec();
+  spec.functions[0].outputs.pop_back();
+  spec.variants[0].elf = programElf("chain");
+  return spec;
+}
+
 } // namespace tc::test
 
 #endif // TC_TEST_UNIT_PROGRAMS_H

@@ -92,6 +92,7 @@ TEST_CASE("NULL is refused by every function of the API") {
   tcrt_tensor_t tensor = {};
   tcrt_value_t tree = {};
   tcrt_context_stats_t stats;
+  tcrt_graph_stats_t graphs = {sizeof graphs, 0, 0, 0, 0, 0, 0, 0, 0, 0}, noSize = {};
   tcrt_profile_entry_t entry;
   const char *text;
   uint64_t size;
@@ -204,6 +205,12 @@ TEST_CASE("NULL is refused by every function of the API") {
        {REFUSED(tcrt_context_write_state(nullptr, 0, &tensor)), REFUSED(tcrt_context_write_state(c, 0, nullptr))}},
       {"tcrt_context_set_seed", {REFUSED(tcrt_context_set_seed(nullptr, 1))}},
       {"tcrt_context_stats", {REFUSED(tcrt_context_stats(nullptr, &stats)), REFUSED(tcrt_context_stats(c, nullptr))}},
+      {"tcrt_context_run_async", {REFUSED(tcrt_context_run_async(nullptr))}},
+      {"tcrt_context_wait", {REFUSED(tcrt_context_wait(nullptr))}},
+      {"tcrt_context_stream", {ZERO(tcrt_context_stream(nullptr) != nullptr)}},
+      {"tcrt_context_graph_stats",
+       {REFUSED(tcrt_context_graph_stats(nullptr, &graphs)), REFUSED(tcrt_context_graph_stats(c, nullptr)),
+        REFUSED(tcrt_context_graph_stats(c, &noSize))}},
       {"tcrt_context_profile_count", {ZERO(tcrt_context_profile_count(nullptr))}},
       {"tcrt_context_profile",
        {REFUSED(tcrt_context_profile(nullptr, 0, &entry)), REFUSED(tcrt_context_profile(c, 0, nullptr))}},

@@ -1,0 +1,611 @@
+//===- Cuda.cpp - The driver for GPU variants on a driver without a GPU ---------------------------------*- C++ -*-===//
+//
+// Graphs, streams, memory and errors of lib/Runtime/CUDA, with the libcuda.so.1 of FakeCuda.
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===----------------------------------------------------------------------------------------------------------------===//
+#include "FakeCuda/FakeCuda.h"
+#include "Programs/Programs.h"
+
+#include "tcrt/tcrt.h"
+
+#include <catch2/catch.hpp>
+
+#include <atomic>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace tc;
+using namespace tc::test;
+
+namespace {
+
+bool says(const std::string &part) {
+  std::string text = tcrt_last_error();
+  CHECK(text.find('\n') == std::string::npos);
+  if (text.find(part) == std::string::npos)
+    UNSCOPED_INFO("the error is: " << text);
+  return text.find(part) != std::string::npos;
+}
+
+/// An opened artifact; at the end nothing of the device may be left, and nothing may have been done wrong.
+struct Model {
+  std::string bytes;
+  std::vector<std::string> log;
+  tcrt_model_t *model = nullptr;
+
+  explicit Model(const artifact::ArtifactSpec &spec) {
+    fake::reset();
+    llvm::Expected<std::string> made = artifact::writeArtifactToMemory(spec);
+    if (!made)
+      FAIL(llvm::toString(made.takeError()));
+    bytes = *made;
+    tcrt_model_options_t options = {};
+    options.size = sizeof options;
+    options.device = TCRT_DEVICE_CUDA;
+    options.log = [](void *user, int, const char *message) {
+      static_cast<std::vector<std::string> *>(user)->push_back(message);
+    };
+    options.log_user = &log;
+    REQUIRE(tcrt_model_open_memory(bytes.data(), bytes.size(), "m.bin", &options, &model) == TCRT_OK);
+  }
+  ~Model() {
+    tcrt_model_close(model);
+    CHECK(fake::problems() == std::vector<std::string>());
+    CHECK(fake::live() == "");
+    fake::reset();
+  }
+  operator tcrt_model_t *() const { return model; }
+};
+
+tcrt_context_options_t withGraphs(int graphs) {
+  tcrt_context_options_t options = {};
+  options.size = sizeof options;
+  options.threads = 1;
+  options.graphs = graphs;
+  return options;
+}
+
+struct Context {
+  tcrt_context_t *context = nullptr;
+  std::vector<float> x;
+
+  explicit Context(tcrt_model_t *model, const tcrt_context_options_t &options = withGraphs(TCRT_GRAPHS_DEFAULT)) {
+    tcrt_status_t status = tcrt_context_create(model, &options, &context);
+    INFO(tcrt_last_error());
+    REQUIRE(status == TCRT_OK);
+  }
+  ~Context() { tcrt_context_destroy(context); }
+  operator tcrt_context_t *() const { return context; }
+
+  static tcrt_tensor_t describe(void *data, int64_t n, uint32_t device = TCRT_DEVICE_CPU) {
+    tcrt_tensor_t tensor = {};
+    tensor.dtype = TCRT_DTYPE_F32;
+    tensor.rank = 1;
+    tensor.dims[0] = n;
+    tensor.data = data;
+    tensor.size_bytes = 4 * uint64_t(n);
+    tensor.device = device;
+    return tensor;
+  }
+  /// Binds 0, 1, 2, ... (or `first` and so on) in host memory.
+  void bind(int64_t n, float first = 0) {
+    x.resize(size_t(n) + 1);
+    for (size_t i = 0; i < x.size(); ++i)
+      x[i] = first + float(i);
+    tcrt_tensor_t tensor = describe(x.data(), n);
+    REQUIRE(tcrt_context_set_input(context, 0, &tensor) == TCRT_OK);
+  }
+  static float factor(int64_t n) { return n % 2 ? 2187.0f : 81.0f; }
+  /// Runs the chain and compares.
+  void run(int64_t n, float first = 0) {
+    bind(n, first);
+    tcrt_status_t status = tcrt_context_run(context);
+    INFO(tcrt_last_error());
+    REQUIRE(status == TCRT_OK);
+    check(n);
+  }
+  void check(int64_t n) {
+    tcrt_tensor_t y;
+    REQUIRE(tcrt_context_get_output(context, 0, &y) == TCRT_OK);
+    REQUIRE(y.dims[0] == n);
+    bool same = true;
+    for (int64_t i = 0; i < n; ++i)
+      same = same && static_cast<float *>(y.data)[i] == factor(n) * x[size_t(i)];
+    CHECK(same);
+  }
+  tcrt_graph_stats_t stats() const {
+    tcrt_graph_stats_t stats = {};
+    stats.size = sizeof stats;
+    REQUIRE(tcrt_context_graph_stats(context, &stats) == TCRT_OK);
+    return stats;
+  }
+};
+
+/// Device memory of a context, freed with it in scope.
+struct Buffer {
+  tcrt_context_t *context;
+  void *data = nullptr;
+  uint64_t bytes;
+
+  Buffer(tcrt_context_t *context, uint64_t bytes) : context(context), bytes(bytes) {
+    REQUIRE(tcrt_context_device_allocate(context, bytes, &data) == TCRT_OK);
+  }
+  ~Buffer() { tcrt_context_device_free(context, data, bytes); }
+  void write(const std::vector<float> &values) {
+    REQUIRE(tcrt_context_device_copy(context, data, values.data(), 4 * values.size(), TCRT_COPY_HOST_TO_DEVICE) ==
+            TCRT_OK);
+  }
+  std::vector<float> read() {
+    std::vector<float> values(bytes / 4);
+    REQUIRE(tcrt_context_device_copy(context, values.data(), data, bytes, TCRT_COPY_DEVICE_TO_HOST) == TCRT_OK);
+    return values;
+  }
+};
+
+} // namespace
+
+TEST_CASE("a GPU variant runs through every import, within a memory limit, too") {
+  Model model(deviceSpec());
+  for (uint64_t limit : {uint64_t(0), uint64_t(1) << 20}) {
+    tcrt_context_options_t options = withGraphs(TCRT_GRAPHS_DEFAULT);
+    options.memory_limit = limit;
+    Context context(model, options);
+    for (int64_t n : {1000, 0, 1, 30000, 7, 1000, 1000}) {
+      context.bind(n);
+      REQUIRE(tcrt_context_run(context) == TCRT_OK);
+      tcrt_tensor_t y, z;
+      REQUIRE(tcrt_context_get_output(context, 0, &y) == TCRT_OK);
+      REQUIRE(tcrt_context_get_output(context, 1, &z) == TCRT_OK);
+      REQUIRE(z.dims[0] == n / 2);
+      bool same = true;
+      for (int64_t i = 0; i < n; ++i)
+        same = same && static_cast<float *>(y.data)[i] == 3 * context.x[size_t(i)];
+      for (int64_t i = 0; i < n / 2; ++i)
+        same = same && static_cast<float *>(z.data)[i] == 3 * context.x[size_t(i)];
+      CHECK(same);
+    }
+    context.bind(8, 666);
+    CHECK(tcrt_context_run(context) == TCRT_ERROR_REFUSED);
+    CHECK(says("the run is refused by value"));
+    context.bind(8, 1);
+    CHECK(tcrt_context_run(context) == TCRT_OK);
+    CHECK(context.stats().few_launches > 0);
+  }
+}
+
+TEST_CASE("launches that come again are a graph") {
+  Model model(chainSpec());
+  Context context(model);
+  context.run(1000);
+  CHECK(fake::count("cuLaunchKernel scale 8x1x1 128x1x1") == 4);
+  CHECK(fake::count("cuGraph") == 0);
+  CHECK(context.stats().new_launches == 4);
+  fake::reset();
+  context.run(1000, 5);
+  const std::string node = "cuGraphAddKernelNode_v2 scale 8x1x1 128x1x1 smem 0", stream = " stream 1";
+  CHECK(fake::calls() == std::vector<std::string>{"cuMemcpyHtoDAsync_v2 4000" + stream, "cuGraphCreate", node, node,
+                                                  node, node, "cuGraphInstantiateWithFlags",
+                                                  "cuGraphLaunch of 4" + stream, "cuMemcpyDtoHAsync_v2 4000" + stream,
+                                                  "cuStreamSynchronize" + stream});
+  fake::reset();
+  context.run(1000, 7);
+  CHECK(fake::calls() == std::vector<std::string>{"cuMemcpyHtoDAsync_v2 4000" + stream, "cuGraphLaunch of 4" + stream,
+                                                  "cuMemcpyDtoHAsync_v2 4000" + stream,
+                                                  "cuStreamSynchronize" + stream});
+  fake::reset();
+  // The same grids: only a number changes, in each launch, and the last time the addresses in the arena, too.
+  context.run(900);
+  context.run(1000);
+  CHECK(fake::count("cuGraphLaunch") == 2);
+  CHECK(fake::count("cuGraphExecKernelNodeSetParams_v2") == 8);
+  CHECK(fake::count("cuLaunchKernel") == 0);
+  tcrt_graph_stats_t stats = context.stats();
+  CHECK(stats.built == 1);
+  CHECK(stats.launched == 4);
+  CHECK(stats.launches == 16);
+  CHECK(stats.updated == 8);
+  CHECK(stats.new_launches == 4);
+  CHECK(stats.off_launches + stats.few_launches + stats.full_launches + stats.refused_launches == 0);
+}
+
+TEST_CASE("graphs take the caller's buffers without copies") {
+  Model model(chainSpec());
+  Context context(model);
+  const int64_t n = 512;
+  Buffer x[2] = {{context, 4 * n}, {context, 4 * n}}, y[2] = {{context, 4 * n}, {context, 4 * n}};
+  x[0].write(std::vector<float>(n, 1));
+  x[1].write(std::vector<float>(n, 2));
+  for (int i = 0; i < 6; ++i) {
+    tcrt_tensor_t in = Context::describe(x[i % 2].data, n, TCRT_DEVICE_CUDA),
+                  out = Context::describe(y[i / 3].data, n, TCRT_DEVICE_CUDA);
+    REQUIRE(tcrt_context_set_input(context, 0, &in) == TCRT_OK);
+    REQUIRE(tcrt_context_set_output(context, 0, &out) == TCRT_OK);
+    fake::reset();
+    REQUIRE(tcrt_context_run(context) == TCRT_OK);
+    CHECK(fake::count("cuMemcpy") == 0);
+    // Another x changes the first node, another y the last one.
+    CHECK(fake::count("cuGraphExecKernelNodeSetParams_v2") == (i < 2 ? 0 : i == 3 ? 2 : 1));
+    CHECK(y[i / 3].read() == std::vector<float>(n, i % 2 ? 162.0f : 81.0f));
+  }
+  CHECK(context.stats().built == 1);
+}
+
+TEST_CASE("a look at results splits what is kept, and sizes have graphs of their own") {
+  Model model(chainSpec());
+  Context context(model);
+  for (int round = 0; round < 3; ++round)
+    for (int64_t n : {1001, 5, 2000, 0, 130, 6, 14})
+      context.run(n, float(round));
+  context.bind(1001, 666);
+  CHECK(tcrt_context_run(context) == TCRT_ERROR_REFUSED);
+  CHECK(says("the run is refused by value"));
+  context.run(1001);
+  tcrt_graph_stats_t stats = context.stats();
+  // 1001: 4 + 3 of 8 blocks; 5 has 4 + 3 of one, 2000 4 of 16, 130 4 of 2, 6 and 14 4 of which one has a cluster.
+  CHECK(stats.built == 7);
+  CHECK(stats.few_launches == 0);
+  CHECK(stats.new_launches == 4 * 5 + 3 * 2);
+}
+
+TEST_CASE("clusters are attributes of nodes") {
+  Model model(chainSpec());
+  Context context(model, withGraphs(TCRT_GRAPHS_AT_ONCE));
+  context.run(6);
+  CHECK(fake::count("cuGraphKernelNodeSetAttribute cluster 2x1x1") == 1);
+  CHECK(fake::count("cuGraphLaunch of 4") == 1);
+  Context plain(model, withGraphs(TCRT_GRAPHS_OFF));
+  plain.run(6);
+  CHECK(fake::count("cuLaunchKernelEx scale 2x1x1 128x1x1 cluster 2x1x1") == 1);
+}
+
+TEST_CASE("graphs are made at once, later or never, as the caller or else the model says") {
+  for (uint32_t compiled : {0u, 1u, 2u, 3u, 77u})
+    for (int given : {0, 1, 2, 3}) {
+      artifact::ArtifactSpec spec = chainSpec();
+      spec.variants[0].graphs = compiled;
+      Model model(spec);
+      Context context(model, withGraphs(given));
+      const uint32_t mode = given ? uint32_t(given) : compiled;
+      context.run(1000);
+      CHECK(fake::count("cuGraphLaunch") == (mode == TCRT_GRAPHS_AT_ONCE));
+      context.run(1000);
+      CHECK(fake::count("cuGraphLaunch") == (mode == TCRT_GRAPHS_OFF ? 0 : mode == TCRT_GRAPHS_AT_ONCE ? 2 : 1));
+      CHECK(context.stats().off_launches == (mode == TCRT_GRAPHS_OFF ? 8 : 0));
+    }
+  Model model(chainSpec());
+  for (int graphs : {-1, 4}) {
+    tcrt_context_options_t options = withGraphs(graphs);
+    tcrt_context_t *context;
+    CHECK(tcrt_context_create(model, &options, &context) == TCRT_ERROR_INVALID);
+    CHECK(says("of the options is none of TCRT_GRAPHS_*"));
+  }
+}
+
+TEST_CASE("a profile of kernels launches them alone, one of runs does not") {
+  Model model(chainSpec());
+  for (int profile : {TCRT_PROFILE_KERNELS, TCRT_PROFILE_RUNS}) {
+    tcrt_context_options_t options = withGraphs(TCRT_GRAPHS_AT_ONCE);
+    options.profile = profile;
+    Context context(model, options);
+    context.run(1000);
+    context.run(1000);
+    tcrt_context_stats_t stats;
+    tcrt_profile_entry_t entry;
+    REQUIRE(tcrt_context_stats(context, &stats) == TCRT_OK);
+    REQUIRE(tcrt_context_profile(context, 0, &entry) == TCRT_OK);
+    CHECK(stats.device_us > 0);
+    CHECK(entry.launches == (profile == TCRT_PROFILE_KERNELS ? 8 : 0));
+    CHECK(context.stats().launched == (profile == TCRT_PROFILE_KERNELS ? 0 : 2));
+  }
+}
+
+TEST_CASE("what the driver makes no graph of is launched one by one") {
+  for (const char *name : {"cuGraphCreate", "cuGraphAddKernelNode_v2", "cuGraphInstantiateWithFlags", "cuGraphLaunch",
+                           "cuGraphKernelNodeSetAttribute"}) {
+    Model model(chainSpec());
+    Context context(model);
+    const int64_t n = 6; // has a cluster
+    context.run(n);
+    fake::fail(name, 1, 2);
+    for (int i = 0; i < 4; ++i)
+      context.run(n, float(i));
+    INFO(name);
+    tcrt_graph_stats_t stats = context.stats();
+    CHECK(stats.refused_launches == 16);
+    CHECK(stats.launched == 0);
+    // Others are tried.
+    context.run(1000);
+    context.run(1000);
+    CHECK(context.stats().launched == 1);
+    bool isSaid = false;
+    for (const std::string &line : model.log)
+      isSaid = isSaid || line.find("runs without a CUDA graph, as the driver does not make") != std::string::npos;
+    CHECK(isSaid);
+  }
+  // Parameters that are not taken.
+  Model model(chainSpec());
+  Context context(model);
+  context.run(1000);
+  context.run(1000);
+  fake::fail("cuGraphExecKernelNodeSetParams_v2", 3, 1);
+  for (int64_t n : {900, 1000, 900})
+    context.run(n);
+  CHECK(context.stats().launched == 1);
+  CHECK(context.stats().refused_launches == 12);
+}
+
+TEST_CASE("the cache of graphs is bounded, and what is in use stays") {
+  Model model(chainSpec());
+  Context context(model);
+  for (int round = 0; round < 4; ++round)
+    for (int64_t blocks = 1; blocks <= 50; ++blocks)
+      context.run(128 * blocks);
+  tcrt_graph_stats_t stats = context.stats();
+  CHECK(stats.built == 32);
+  CHECK(stats.full_launches == 4 * 3 * 18);
+  CHECK(fake::count("cuGraphExecDestroy") == 0);
+  // Others take the place of what is not used for long.
+  for (int i = 0; i < 300; ++i)
+    context.run(1280);
+  for (int round = 0; round < 2; ++round)
+    for (int64_t blocks = 41; blocks <= 50; ++blocks)
+      context.run(128 * blocks);
+  CHECK(context.stats().built == 42);
+  CHECK(fake::count("cuGraphExecDestroy") == 10);
+}
+
+TEST_CASE("a run in the caller's stream is enqueued and not waited for") {
+  Model model(chainSpec());
+  void *stream = fake::makeStream();
+  {
+    tcrt_context_options_t options = withGraphs(TCRT_GRAPHS_DEFAULT);
+    options.stream = stream;
+    options.device_outputs = 1;
+    Context context(model, options);
+    CHECK(tcrt_context_stream(context) == stream);
+    const int64_t n = 256;
+    Buffer x(context, 4 * n), y(context, 4 * n);
+    x.write(std::vector<float>(n, 1));
+    y.write(std::vector<float>(n, 0));
+    tcrt_tensor_t in = Context::describe(x.data, n, TCRT_DEVICE_CUDA),
+                  out = Context::describe(y.data, n, TCRT_DEVICE_CUDA);
+    REQUIRE(tcrt_context_set_input(context, 0, &in) == TCRT_OK);
+    REQUIRE(tcrt_context_set_output(context, 0, &out) == TCRT_OK);
+    for (int i = 0; i < 4; ++i) {
+      fake::reset();
+      REQUIRE(tcrt_context_run_async(context) == TCRT_OK);
+      CHECK(fake::count("cuStreamSynchronize") == 0);
+      CHECK(fake::isBusy(stream));
+      REQUIRE(tcrt_context_get_output(context, 0, &out) == TCRT_OK);
+      CHECK(static_cast<float *>(y.data)[n - 1] == (i ? 81.0f : 0.0f));
+      if (i % 2)
+        REQUIRE(tcrt_context_wait(context) == TCRT_OK);
+      else
+        fake::waitFor(stream); // as for an event that the caller records
+      CHECK(!fake::isBusy(stream));
+      CHECK(y.read() == std::vector<float>(n, 81));
+    }
+    // Several runs follow each other; outputs in host memory are there after the wait.
+    std::vector<float> host(n);
+    tcrt_tensor_t there = Context::describe(host.data(), n);
+    REQUIRE(tcrt_context_set_output(context, 0, &there) == TCRT_OK);
+    for (int i = 0; i < 3; ++i)
+      REQUIRE(tcrt_context_run_async(context) == TCRT_OK);
+    CHECK(host == std::vector<float>(n, 0));
+    REQUIRE(tcrt_context_wait(context) == TCRT_OK);
+    CHECK(host == std::vector<float>(n, 81));
+    // What is enqueued when the context goes is done first.
+    REQUIRE(tcrt_context_run_async(context) == TCRT_OK);
+  }
+  CHECK(!fake::isBusy(stream));
+  CHECK(fake::count("cuStreamCreate") == 0);
+  fake::destroyStream(stream);
+}
+
+TEST_CASE("outputs of the context's own grow while runs are under way") {
+  Model model(chainSpec());
+  Context context(model);
+  for (int64_t n : {128, 1280, 128, 4096, 8192}) {
+    context.bind(n, float(n));
+    REQUIRE(tcrt_context_run_async(context) == TCRT_OK);
+    REQUIRE(tcrt_context_wait(context) == TCRT_OK);
+    context.check(n);
+    REQUIRE(tcrt_context_run_async(context) == TCRT_OK);
+  }
+}
+
+TEST_CASE("contexts share code and weights, and run at once") {
+  Model model(chainSpec());
+  std::atomic<int> problems{0};
+  {
+    Context first(model);
+    first.run(1000);
+    CHECK(fake::count("cuModuleLoadDataEx") == 1);
+    CHECK(fake::count("cuMemcpyHtoD_v2") == 1);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&, t] {
+        tcrt_context_options_t options = withGraphs(TCRT_GRAPHS_DEFAULT);
+        tcrt_context_t *mine;
+        if (tcrt_context_create(model, &options, &mine) != TCRT_OK) {
+          ++problems;
+          return;
+        }
+        std::vector<float> x(1000, float(t)), y(1000);
+        tcrt_tensor_t in = Context::describe(x.data(), 1000), out = Context::describe(y.data(), 1000);
+        tcrt_context_set_input(mine, 0, &in);
+        tcrt_context_set_output(mine, 0, &out);
+        for (int i = 0; i < 50; ++i)
+          problems += tcrt_context_run(mine) != TCRT_OK || y != std::vector<float>(1000, 81 * float(t));
+        tcrt_context_destroy(mine);
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+    CHECK(fake::count("cuModuleLoadDataEx") == 1);
+    CHECK(fake::count("cuMemcpyHtoD_v2") == 1);
+  }
+  CHECK(problems == 0);
+}
+
+TEST_CASE("memory of the GPU that runs out leaves everything usable") {
+  SECTION("for the arena, an input, an output") {
+    Model model(chainSpec());
+    Context context(model);
+    context.run(1000);
+    context.run(1000);
+    // Graphs are given up for their memory, and it is asked for once more.
+    fake::fail("cuMemAlloc_v2", 1, 2);
+    context.run(100000);
+    CHECK(fake::count("cuGraphExecDestroy") == 1);
+    Context plain(model, withGraphs(TCRT_GRAPHS_OFF));
+    for (int which = 1; which <= 3; ++which) {
+      fake::fail("cuMemAlloc_v2", which, 2);
+      plain.bind(100000 * (which + 1));
+      CHECK(tcrt_context_run(plain) == TCRT_ERROR_MACHINE);
+      CHECK(says(which == 1 ? "for the arena (" : which == 2 ? "for an input on the device (" : "for an output ("));
+      plain.run(1000);
+    }
+    fake::limitMemory(100000);
+    context.bind(1000000);
+    CHECK(tcrt_context_run(context) == TCRT_ERROR_MACHINE);
+    CHECK(says("m.bin: error: the GPU has no memory left for the arena (8000256 bytes); use smaller inputs, or free "
+               "what other contexts and programs hold"));
+    tcrt_tensor_t y;
+    CHECK(tcrt_context_get_output(context, 0, &y) == TCRT_ERROR_INVALID);
+    context.run(1000);
+    void *data;
+    CHECK(tcrt_context_device_allocate(context, 64 << 20, &data) == TCRT_ERROR_MACHINE);
+    CHECK(says("the GPU has no memory left for a buffer (67108864 bytes)"));
+    context.run(1000);
+  }
+  SECTION("for values within a run") {
+    Model model(deviceSpec());
+    Context context(model);
+    context.bind(1000);
+    for (int which = 1; which < 8; ++which) {
+      fake::fail("cuMemAlloc_v2", which, 2);
+      tcrt_status_t status = tcrt_context_run(context);
+      CHECK((status == TCRT_OK || (status == TCRT_ERROR_MACHINE && says("the GPU has no memory left for "))));
+      fake::reset();
+      context.bind(1000 * which);
+      CHECK(tcrt_context_run(context) == TCRT_OK);
+    }
+  }
+  SECTION("for code, weights, a stream") {
+    Model model(chainSpec());
+    for (const char *name :
+         {"cuMemAlloc_v2", "cuModuleLoadDataEx", "cuMemcpyHtoD_v2", "cuStreamCreate", "cuEventCreate"}) {
+      fake::fail(name, 1, 2);
+      tcrt_context_options_t options = withGraphs(TCRT_GRAPHS_DEFAULT);
+      tcrt_context_t *context;
+      INFO(name);
+      CHECK(tcrt_context_create(model, &options, &context) == TCRT_ERROR_MACHINE);
+      CHECK(says("the GPU has no memory left for "));
+      CHECK(fake::live().find("streams") == std::string::npos);
+    }
+    Context context(model);
+    context.run(1000);
+  }
+}
+
+TEST_CASE("each call of the driver may fail") {
+  for (const char *name : {"cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2", "cuLaunchKernel",
+                           "cuStreamSynchronize"}) {
+    Model model(deviceSpec());
+    Context context(model);
+    context.bind(1000);
+    fake::fail(name, 1, 999);
+    INFO(name);
+    CHECK(tcrt_context_run(context) == TCRT_ERROR_INTERNAL);
+    CHECK(says("(CUDA error 999); please report this"));
+    CHECK(tcrt_context_run(context) == TCRT_OK);
+  }
+  Model model(chainSpec());
+  Context context(model);
+  fake::fail("cuLaunchKernel", 3, 701);
+  context.bind(1000);
+  CHECK(tcrt_context_run(context) == TCRT_ERROR_INTERNAL);
+  CHECK(
+      says("the GPU failed at the launch of kernel \"scale\" (grid 8 x 1 x 1, block 128 x 1 x 1, 0 bytes): some error "
+           "(CUDA error 701)"));
+  context.run(1000);
+}
+
+TEST_CASE("a GPU without code of its own takes PTX") {
+  artifact::ArtifactSpec spec = chainSpec();
+  spec.variants[0].cubins.push_back({800, "\x7f"
+                                          "ELF for sm_80"});
+  spec.variants[0].cubins.push_back({901, "\x7f"
+                                          "ELF for sm_90a"});
+  for (auto [sm, takesCubin] : {std::pair{80, true},
+                                {86, true},
+                                {89, true},
+                                {90, true},
+                                {70, false},
+                                {75, false},
+                                {100, false},
+                                {120, false}}) {
+    Model model(spec);
+    fake::setVersion(sm);
+    Context context(model);
+    INFO(sm);
+    CHECK(fake::count(takesCubin ? "cuModuleLoadDataEx cubin" : "cuModuleLoadDataEx ptx") == 1);
+    context.run(1000);
+  }
+  {
+    // A driver that does not take the cubin.
+    Model model(spec);
+    fake::fail("cuModuleLoadDataEx", 1, 209);
+    Context context(model);
+    CHECK(fake::count("cuModuleLoadDataEx ptx") == 1);
+    context.run(1000);
+    bool isSaid = false;
+    for (const std::string &line : model.log)
+      isSaid = isSaid || line.find("m.bin: uses the PTX of sm_70 on Fake GPU") != std::string::npos;
+    CHECK(isSaid);
+  }
+  tcrt_context_options_t options = withGraphs(TCRT_GRAPHS_DEFAULT);
+  tcrt_context_t *context;
+  {
+    // Nor the PTX.
+    Model model(spec);
+    fake::fail("cuModuleLoadDataEx", 1, 209);
+    fake::fail("cuModuleLoadDataEx", 1, 222);
+    CHECK(tcrt_context_create(model, &options, &context) == TCRT_ERROR_MACHINE);
+    CHECK(says("the GPU's driver does not load the device code: the provided PTX was compiled with an unsupported "
+               "toolchain.; a newer driver may"));
+  }
+  Model model(spec);
+  fake::setVersion(61);
+  CHECK(tcrt_context_create(model, &options, &context) == TCRT_ERROR_MACHINE);
+  CHECK(says("the artifact has no code for this GPU (Fake GPU, sm_61); compile the model with --gpu sm_61"));
+}
+
+TEST_CASE("a lost GPU is said, by every call from then on") {
+  Model model(chainSpec());
+  {
+    Context context(model), other(model);
+    context.run(1000);
+    context.run(1000);
+    fake::fail("cuStreamSynchronize", 1, 700, true);
+    context.bind(1000);
+    CHECK(tcrt_context_run(context) == TCRT_ERROR_MACHINE);
+    CHECK(says("m.bin: error: the GPU is lost to this process, found at the run: an illegal memory access was "
+               "encountered (CUDA error 700); start a new process, and report this if it comes again"));
+    for (tcrt_context_t *any : {context.context, other.context}) {
+      if (any == other.context)
+        other.bind(1000);
+      CHECK(tcrt_context_run(any) == TCRT_ERROR_MACHINE);
+      CHECK(says("the GPU is lost to this process"));
+      CHECK(tcrt_context_wait(any) == TCRT_ERROR_MACHINE);
+    }
+    tcrt_context_options_t options = withGraphs(TCRT_GRAPHS_DEFAULT);
+    tcrt_context_t *another;
+    CHECK(tcrt_context_create(model, &options, &another) == TCRT_ERROR_MACHINE);
+    CHECK(says("the GPU is lost to this process"));
+    fake::reset(); // as a new process has it
+  }
+}
