@@ -267,8 +267,10 @@ llvm::Error Assembler::addVariants() {
     variant.device = binary.getDevice() == machine::DeviceKind::Cuda ? TCRT_DEVICE_CUDA : TCRT_DEVICE_CPU;
     variant.cpuFeatures = binary.getRequires();
     variant.elf.assign(reinterpret_cast<const char *>(data->data()), data->size());
-    if (variant.device == TCRT_DEVICE_CUDA)
+    if (variant.device == TCRT_DEVICE_CUDA) {
       variant.deviceKernels = deviceKernels;
+      variant.graphs = options.graphs;
+    }
     auto deviceCode = binary->getAttrOfType<ArrayAttr>(host::kDeviceCodeAttr);
     for (auto code : deviceCode ? deviceCode.getAsRange<DictionaryAttr>()
                                 : ArrayAttr::get(module.getContext(), {}).getAsRange<DictionaryAttr>()) {

@@ -216,9 +216,8 @@ void Compiler::warnOfIdleOptions() {
     warn("--fullgraph changes nothing: the whole model compiles, or nothing does");
   if (request.allowLibs)
     warn("--allow-libs changes nothing: no vendor library is used yet, all kernels are tc's own");
-  if (request.mode == "reduce-overhead")
-    warn(
-        "--mode reduce-overhead changes nothing: launches are grouped in every mode, and CUDA graphs are not used yet");
+  if (request.mode == "reduce-overhead" && !isFor(machine::TargetKind::Cuda))
+    warn("--mode reduce-overhead changes nothing on CPUs: launches are grouped in every mode");
   if (request.precision == "tf32")
     warn("--precision tf32 changes nothing: CPUs multiply no such numbers, and products stay f32");
   const bool stops = request.stopAtPhase ? request.compileTo < Phase::Schedule : request.output.empty();
@@ -611,6 +610,8 @@ int Compiler::writeArtifact(ArrayRef<OwningOpRef<ModuleOp>> modules) {
     assemble.flags.push_back("--check-bounds");
   if (request.precision != "f32")
     assemble.flags.push_back("--precision " + request.precision);
+  if (request.mode != "default" && isFor(machine::TargetKind::Cuda))
+    assemble.graphs = StringRef(request.mode).ends_with("no-cudagraphs") ? TCRT_GRAPHS_OFF : TCRT_GRAPHS_AT_ONCE;
   if (auto file = mapFile(request.model))
     assemble.sourceHash = contentHash(ArrayRef<char>((*file)->getBufferStart(), (*file)->getBufferSize()));
   else

@@ -125,8 +125,9 @@ int main(int argc, char **argv) {
   option = app.add_option("--mode", request.mode);
   option->type_name("MODE")->group("Speed");
   app.setChoices(option, "",
-                 {"default", "max-autotune (measure schedules)", "max-autotune-no-cudagraphs (the same)",
-                  "reduce-overhead (as default)"});
+                 {"default", "max-autotune (measure schedules)",
+                  "max-autotune-no-cudagraphs (the same, without CUDA graphs)",
+                  "reduce-overhead (CUDA graphs from the first run on)"});
   app.add_option("--tuning-db", request.tuningDb,
                  "file of measured schedules: used, and with --mode max-autotune extended")
       ->type_name("FILE.json")

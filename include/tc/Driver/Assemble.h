@@ -22,7 +22,9 @@ namespace tc::driver {
 struct AssembleOptions {
   std::string sourceHash;         ///< content hash of the model's file, or empty
   std::vector<std::string> flags; ///< the options that influence the code, in the order of the command line
-  unsigned jobs = 0;              ///< threads that arrange weights; 0: as many as the machine has
+  /// TCRT_GRAPHS_* of GPU variants.
+  uint32_t graphs = TCRT_GRAPHS_DEFAULT;
+  unsigned jobs = 0; ///< threads that arrange weights; 0: as many as the machine has
 };
 
 /// The artifact of `module`, which must stay alive until the artifact is written. Errors are sentences without a file
