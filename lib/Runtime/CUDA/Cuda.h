@@ -1,6 +1,6 @@
 /*
- * Cuda.h - what the files of the driver for GPU variants share: the CUDA driver API (Library.c), launches that are kept
- * and enqueued as graphs (Graphs.c), the driver itself (Driver.c).
+ * Cuda.h - what the files of the driver for GPU variants share: the CUDA driver API (Library.c), weights on their way
+ * (Upload.c), launches that are kept and enqueued as graphs (Graphs.c), the driver itself (Driver.c).
  *
  * The few declarations of that API that we need are written out here (CUDA Driver API reference), so that libtcrt
  * builds and links without CUDA. libcuda.so.1 is opened at run time.
@@ -39,6 +39,7 @@ enum {
   CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
   CU_STREAM_NON_BLOCKING = 1,
   CU_EVENT_DEFAULT = 0,
+  CU_EVENT_DISABLE_TIMING = 2,
   CU_JIT_ERROR_LOG_BUFFER = 5,
   CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
   CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4
@@ -98,7 +99,8 @@ typedef struct CUDA_KERNEL_NODE_PARAMS {
   X(cuFuncSetAttribute, "cuFuncSetAttribute", (CUfunction function, int attribute, int value))                         \
   X(cuMemAlloc, "cuMemAlloc_v2", (CUdeviceptr * pointer, size_t bytes))                                                \
   X(cuMemFree, "cuMemFree_v2", (CUdeviceptr pointer))                                                                  \
-  X(cuMemcpyHtoD, "cuMemcpyHtoD_v2", (CUdeviceptr dst, const void *src, size_t bytes))                                 \
+  X(cuMemHostAlloc, "cuMemHostAlloc", (void **pointer, size_t bytes, unsigned flags))                                  \
+  X(cuMemFreeHost, "cuMemFreeHost", (void *pointer))                                                                   \
   X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CUdeviceptr dst, const void *src, size_t bytes, CUstream stream))      \
   X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *dst, CUdeviceptr src, size_t bytes, CUstream stream))            \
   X(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", (CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream))      \
@@ -109,6 +111,7 @@ typedef struct CUDA_KERNEL_NODE_PARAMS {
   X(cuEventCreate, "cuEventCreate", (CUevent * event, unsigned flags))                                                 \
   X(cuEventDestroy, "cuEventDestroy_v2", (CUevent event))                                                              \
   X(cuEventRecord, "cuEventRecord", (CUevent event, CUstream stream))                                                  \
+  X(cuEventSynchronize, "cuEventSynchronize", (CUevent event))                                                         \
   X(cuEventElapsedTime, "cuEventElapsedTime", (float *ms, CUevent start, CUevent end))                                 \
   X(cuLaunchKernel, "cuLaunchKernel",                                                                                  \
     (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,       \
@@ -150,6 +153,9 @@ const char *tcrt_cuda_error_text(CUresult error);
 /* Sets the error for a call that failed at `what` and returns its status. Memory and a lost context are the machine's
  * problem, anything else ours. */
 tcrt_status_t tcrt_cuda_fail(const char *name, const char *what, CUresult error);
+
+/* Copies from the host, with the CUDA context current, and waits for the end. */
+CUresult tcrt_cuda_upload(CUcontext context, CUdeviceptr dst, const void *src, uint64_t bytes);
 
 /* ---- launches that are kept ---- */
 

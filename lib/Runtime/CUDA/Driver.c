@@ -213,7 +213,7 @@ static tcrt_status_t open_device(tcrt_model_t *model, uint32_t variant, tcrt_loa
     if (error != CUDA_SUCCESS)
       state->weights = 0;
     else
-      error = tcrt_cuda.cuMemcpyHtoD(state->weights, model->container.weights, weights_size);
+      error = tcrt_cuda_upload(state->context, state->weights, model->container.weights, weights_size);
     if (error != CUDA_SUCCESS)
       status = tcrt_cuda_fail(model->name, "the weights", error);
     loaded->weights = (const uint8_t *)(uintptr_t)state->weights;

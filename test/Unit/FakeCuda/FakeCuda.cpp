@@ -83,6 +83,7 @@ struct Fake {
   double now = 0;
   uint64_t memory = 0, mostMemory = UINT64_MAX;
   std::map<uint64_t, std::pair<std::unique_ptr<uint8_t[]>, uint64_t>> allocations;
+  std::map<void *, std::unique_ptr<uint8_t[]>> pinned;
   std::map<void *, std::unique_ptr<Module>> modules;
   std::map<void *, std::unique_ptr<Stream>> streams;
   std::map<void *, std::unique_ptr<Event>> events;
@@ -206,6 +207,8 @@ CUresult enter(const char *name, bool needsContext = true) {
     if (failure.isSticky)
       f.lost = failure.error;
     f.calls.push_back(std::string(name) + " fails");
+    // A wait that fails has ended, too: what was enqueued writes nobody's memory any more.
+    f.runAll();
     return failure.error;
   }
   if (needsContext && (current.empty() || !current.back()))
@@ -430,39 +433,44 @@ EXPORT CUresult cuMemFree_v2(CUdeviceptr pointer) {
 }
 
 static CUresult copy(const char *name, uint64_t dst, uint64_t src, size_t bytes, bool toDevice, bool fromDevice,
-                     CUstream stream, bool isAsync) {
+                     CUstream stream) {
   Fake &f = fake();
   if ((toDevice && !f.owns(dst, bytes)) || (fromDevice && !f.owns(src, bytes)))
     return f.misuse(std::string(name) + ": an address is not of the device");
   auto work = [dst, src, bytes] {
     std::memmove(reinterpret_cast<void *>(uintptr_t(dst)), reinterpret_cast<const void *>(uintptr_t(src)), bytes);
   };
-  const std::string text = std::string(name) + " " + std::to_string(bytes);
-  if (isAsync)
-    return enqueue(stream, text, work);
-  note(text);
-  work();
+  return enqueue(stream, std::string(name) + " " + std::to_string(bytes), work);
+}
+
+EXPORT CUresult cuMemHostAlloc(void **result, size_t bytes, unsigned) {
+  ENTER("cuMemHostAlloc");
+  auto data = std::make_unique<uint8_t[]>(bytes);
+  *result = data.get();
+  f.pinned[*result] = std::move(data);
+  note("cuMemHostAlloc " + std::to_string(bytes));
   return CUDA_SUCCESS;
 }
 
-EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr dst, const void *src, size_t bytes) {
-  ENTER("cuMemcpyHtoD_v2");
-  return copy("cuMemcpyHtoD_v2", dst, uint64_t(uintptr_t(src)), bytes, true, false, nullptr, false);
+EXPORT CUresult cuMemFreeHost(void *pointer) {
+  ENTER("cuMemFreeHost");
+  f.runAll();
+  return f.pinned.erase(pointer) ? CUDA_SUCCESS : f.misuse("cuMemFreeHost: no such memory");
 }
 
 EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t bytes, CUstream stream) {
   ENTER("cuMemcpyHtoDAsync_v2");
-  return copy("cuMemcpyHtoDAsync_v2", dst, uint64_t(uintptr_t(src)), bytes, true, false, stream, true);
+  return copy("cuMemcpyHtoDAsync_v2", dst, uint64_t(uintptr_t(src)), bytes, true, false, stream);
 }
 
 EXPORT CUresult cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t bytes, CUstream stream) {
   ENTER("cuMemcpyDtoHAsync_v2");
-  return copy("cuMemcpyDtoHAsync_v2", uint64_t(uintptr_t(dst)), src, bytes, false, true, stream, true);
+  return copy("cuMemcpyDtoHAsync_v2", uint64_t(uintptr_t(dst)), src, bytes, false, true, stream);
 }
 
 EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream) {
   ENTER("cuMemcpyDtoDAsync_v2");
-  return copy("cuMemcpyDtoDAsync_v2", dst, src, bytes, true, true, stream, true);
+  return copy("cuMemcpyDtoDAsync_v2", dst, src, bytes, true, true, stream);
 }
 
 EXPORT CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t bytes, CUstream stream) {
@@ -523,6 +531,14 @@ EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
   if (it == f.events.end())
     return f.misuse("cuEventRecord: no such event", kInvalidHandle);
   return enqueue(stream, "cuEventRecord", [e = it->second.get()] { e->ms = fake().now += 0.25; });
+}
+
+EXPORT CUresult cuEventSynchronize(CUevent event) {
+  ENTER("cuEventSynchronize");
+  if (!f.events.count(event))
+    return f.misuse("cuEventSynchronize: no such event", kInvalidHandle);
+  f.runAll();
+  return f.lost;
 }
 
 EXPORT CUresult cuEventElapsedTime(float *ms, CUevent start, CUevent end) {
@@ -712,6 +728,7 @@ EXPORT std::string live() {
       text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
   };
   add("allocations", f.allocations.size());
+  add("pinned buffers", f.pinned.size());
   add("modules", f.modules.size());
   add("streams", f.streams.size());
   add("events", f.events.size());
@@ -724,6 +741,29 @@ EXPORT std::string live() {
 EXPORT std::vector<std::string> problems() {
   LOCK;
   return f.problems;
+}
+
+EXPORT void *weights(uint64_t bytes) {
+  LOCK;
+  uint64_t best = UINT64_MAX, address = 0;
+  for (auto &[start, allocation] : f.allocations)
+    if (allocation.second >= bytes && allocation.second < best)
+      best = allocation.second, address = start;
+  return reinterpret_cast<void *>(uintptr_t(address));
+}
+
+EXPORT void forget() {
+  LOCK;
+  f.runAll();
+  f.allocations.clear();
+  f.pinned.clear();
+  f.modules.clear();
+  f.streams.clear();
+  f.events.clear();
+  f.graphs.clear();
+  f.execs.clear();
+  f.memory = 0;
+  f.retained = 0;
 }
 
 EXPORT void *makeStream() {

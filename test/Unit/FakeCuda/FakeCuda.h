@@ -36,6 +36,11 @@ std::string live();
 /// Wrong use since the last reset: unknown handles, addresses outside of device memory, no current context.
 std::vector<std::string> problems();
 
+/// The allocation of at least as many bytes that is the smallest, or null.
+void *weights(uint64_t bytes);
+/// Gives up what a lost context left.
+void forget();
+
 /// A stream and an event of the caller.
 void *makeStream();
 void destroyStream(void *stream);

@@ -185,7 +185,8 @@ TEST_CASE("launches that come again are a graph") {
   CHECK(context.stats().new_launches == 4);
   fake::reset();
   context.run(1000, 5);
-  const std::string node = "cuGraphAddKernelNode_v2 scale 8x1x1 128x1x1 smem 0", stream = " stream 1";
+  const std::string node = "cuGraphAddKernelNode_v2 scale 8x1x1 128x1x1 smem 0",
+                    stream = " stream 2"; // 1 was the weights'
   CHECK(fake::calls() == std::vector<std::string>{"cuMemcpyHtoDAsync_v2 4000" + stream, "cuGraphCreate", node, node,
                                                   node, node, "cuGraphInstantiateWithFlags",
                                                   "cuGraphLaunch of 4" + stream, "cuMemcpyDtoHAsync_v2 4000" + stream,
@@ -427,7 +428,8 @@ TEST_CASE("contexts share code and weights, and run at once") {
     Context first(model);
     first.run(1000);
     CHECK(fake::count("cuModuleLoadDataEx") == 1);
-    CHECK(fake::count("cuMemcpyHtoD_v2") == 1);
+    const int copies = fake::count("cuMemcpyHtoDAsync_v2 68 stream"); // the weights
+    CHECK(copies == 1);
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)
       threads.emplace_back([&, t] {
@@ -448,9 +450,48 @@ TEST_CASE("contexts share code and weights, and run at once") {
     for (std::thread &thread : threads)
       thread.join();
     CHECK(fake::count("cuModuleLoadDataEx") == 1);
-    CHECK(fake::count("cuMemcpyHtoD_v2") == 1);
+    CHECK(fake::count("cuMemcpyHtoDAsync_v2 68 stream") == 1);
   }
   CHECK(problems == 0);
+}
+
+// Weights of several pieces, in the end one that is not whole, come by several threads.
+TEST_CASE("large weights are copied through pinned buffers") {
+  artifact::ArtifactSpec spec = chainSpec();
+  std::string more((size_t(70) << 20) + 12, 0);
+  for (size_t i = 0; i < more.size(); i += 4093)
+    more[i] = char(i / 4093);
+  const uint64_t at = spec.addWeights(artifact::Segment::bytes(more));
+  spec.functions[0].inputs.push_back(
+      {"w", TCRT_DTYPE_U8, {artifact::Dim::fixed(int64_t(more.size()))}, TCRT_VALUE_FLAG_DEFAULT, at});
+  const std::string alloc = "cuMemHostAlloc";
+  for (int failing : {0, 1, 8}) {
+    Model model(spec);
+    for (int i = 0; i < failing; ++i)
+      fake::fail(alloc, 1, 2);
+    Context context(model);
+    CHECK((fake::count("cuMemcpyHtoDAsync_v2 1048576") == 70) == (fake::count(alloc + " 2097152") > 0));
+    context.run(1000);
+    void *weights = fake::weights(more.size());
+    REQUIRE(weights);
+    Buffer copy(context, more.size());
+    REQUIRE(tcrt_context_device_copy(context, copy.data, static_cast<char *>(weights) + at, more.size(),
+                                     TCRT_COPY_DEVICE_TO_DEVICE) == TCRT_OK);
+    std::string back(more.size(), 1);
+    REQUIRE(tcrt_context_device_copy(context, back.data(), copy.data, back.size(), TCRT_COPY_DEVICE_TO_HOST) ==
+            TCRT_OK);
+    CHECK(back == more);
+  }
+  for (const char *name : {"cuEventSynchronize", "cuEventRecord"}) {
+    Model model(spec);
+    fake::fail(name, 2, 700, true);
+    tcrt_context_options_t options = withGraphs(TCRT_GRAPHS_DEFAULT);
+    tcrt_context_t *context;
+    CHECK(tcrt_context_create(model, &options, &context) == TCRT_ERROR_MACHINE);
+    CHECK(says("the GPU is lost to this process, found at the weights"));
+    fake::reset();
+    fake::forget();
+  }
 }
 
 TEST_CASE("memory of the GPU that runs out leaves everything usable") {
@@ -500,7 +541,7 @@ TEST_CASE("memory of the GPU that runs out leaves everything usable") {
   SECTION("for code, weights, a stream") {
     Model model(chainSpec());
     for (const char *name :
-         {"cuMemAlloc_v2", "cuModuleLoadDataEx", "cuMemcpyHtoD_v2", "cuStreamCreate", "cuEventCreate"}) {
+         {"cuMemAlloc_v2", "cuModuleLoadDataEx", "cuMemcpyHtoDAsync_v2", "cuStreamCreate", "cuEventCreate"}) {
       fake::fail(name, 1, 2);
       tcrt_context_options_t options = withGraphs(TCRT_GRAPHS_DEFAULT);
       tcrt_context_t *context;
