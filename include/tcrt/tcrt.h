@@ -111,6 +111,8 @@ typedef struct tcrt_model_options_t {
   void *log_user;
   const struct tcrt_function_t *functions; /**< custom operators' functions (tcrt/function.h); must outlive the model */
   uint64_t function_count;
+  int cpu_instead; /**< with a GPU as `device`: where it cannot be used (no GPU, no driver, no code for it) variants for
+                      CPUs are chosen, and the log says why. tcrt_model_variant tells the device of a variant */
 } tcrt_model_options_t;
 
 /** Maps the artifact at `path`. `options` may be NULL. The caller closes the model. */

@@ -194,6 +194,7 @@ Session::Session(SessionOptions given) : options(std::move(given)) {
   modelOptions.verify_weights = options.verifyWeights;
   modelOptions.device = options.isCuda ? TCRT_DEVICE_CUDA : TCRT_DEVICE_CPU;
   modelOptions.device_index = options.deviceIndex;
+  modelOptions.cpu_instead = options.isCpuAllowed;
   modelOptions.log = printWarning;
   for (const std::string &path : options.customOps)
     addFunctions(path, functions);
@@ -212,6 +213,12 @@ Session::Session(SessionOptions given) : options(std::move(given)) {
   tcrt_context_t *context;
   check(tcrt_context_create(model, &contextOptions, &context));
   created.reset(context);
+  for (uint32_t i = 0; i < tcrt_model_variant_count(model); ++i) {
+    tcrt_variant_info_t variant;
+    check(tcrt_model_variant(model, i, &variant));
+    if (std::string(variant.name) == tcrt_context_variant(context))
+      runsOnGpu = variant.device == TCRT_DEVICE_CUDA;
+  }
   loadTimeUs = microseconds(Clock::now() - start);
   if (!options.function.empty())
     check(tcrt_model_find_function(model, options.function.c_str(), &function));
@@ -530,7 +537,7 @@ void *Session::deviceBuffer(uint64_t bytes) {
 }
 
 void Session::bindBuffers() {
-  for (uint32_t i = 0; options.isCuda && i < inputTensors.size(); ++i) {
+  for (uint32_t i = 0; runsOnGpu && i < inputTensors.size(); ++i) {
     if (!inputTensors[i])
       continue;
     std::vector<tcrt_string_t> none;
@@ -548,7 +555,7 @@ void Session::bindBuffers() {
       continue; // the library makes these in memory of its own
     std::vector<tcrt_string_t> none;
     tcrt_tensor_t tensor = describe(value.tensor, none);
-    if (options.isCuda) {
+    if (runsOnGpu) {
       tensor.data = deviceBuffer(tensor.size_bytes);
       tensor.device = TCRT_DEVICE_CUDA;
     } else {

@@ -155,6 +155,8 @@ typedef struct tcrt_driver_t {
   /* Whether the variant, whose host code this CPU runs, is for the machine's device, as far as can be told without
    * opening it. */
   int (*runs)(const tcrt_model_t *model, const tcrt_sig_variant_t *variant);
+  /* Whether the machine has a device for one of the model's variants; else the error says why not. */
+  tcrt_status_t (*is_usable)(const tcrt_model_t *model);
   /* Loads device code and brings weights to the device; sets loaded->driver_state and loaded->weights. */
   tcrt_status_t (*variant_open)(tcrt_model_t *model, uint32_t variant, tcrt_loaded_variant_t *loaded);
   void (*variant_close)(tcrt_loaded_variant_t *loaded);

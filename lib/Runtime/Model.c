@@ -457,12 +457,18 @@ static tcrt_status_t map_weights(tcrt_model_t *model) {
   return status;
 }
 
+static int has_code(const tcrt_model_t *model, uint32_t device) {
+  for (uint32_t i = 0; i < model->container.signature->variant_count; ++i)
+    if (tcrt_container_variant(&model->container, i).device == device)
+      return 1;
+  return 0;
+}
+
 /* Goes on with the artifact inside that is for the device which was asked for, if there is one. */
 static tcrt_status_t choose_part(tcrt_model_t *model, uint32_t flags) {
   const tcrt_container_t *c = &model->container;
-  for (uint32_t i = 0; i < c->signature->variant_count; ++i)
-    if (tcrt_container_variant(c, i).device == model->options.device)
-      return TCRT_OK;
+  if (has_code(model, model->options.device))
+    return TCRT_OK;
   for (uint32_t i = 0; i < c->section_count; ++i) {
     const tcrt_section_t *section = &c->sections[i];
     if (section->kind == TCRT_SECTION_ARTIFACT && section->arch == model->options.device)
@@ -471,12 +477,36 @@ static tcrt_status_t choose_part(tcrt_model_t *model, uint32_t flags) {
   return TCRT_OK;
 }
 
+/* The same, but the part for CPUs where the caller allows that and the device cannot be used. */
+static tcrt_status_t choose_usable_part(tcrt_model_t *model, uint32_t flags) {
+  const tcrt_container_t whole = model->container;
+  tcrt_status_t status = choose_part(model, flags);
+  if (status != TCRT_OK || !model->options.cpu_instead || model->options.device != TCRT_DEVICE_CUDA)
+    return status;
+  int was_there = has_code(model, TCRT_DEVICE_CUDA);
+  if (was_there && tcrt_cuda_driver.is_usable(model) == TCRT_OK)
+    return TCRT_OK;
+  const tcrt_container_t part = model->container;
+  model->container = whole;
+  model->options.device = TCRT_DEVICE_CPU;
+  status = choose_part(model, flags);
+  if (status == TCRT_OK && has_code(model, TCRT_DEVICE_CPU)) {
+    if (was_there)
+      tcrt_model_log(model, TCRT_LOG_WARNING, "%s; code for CPUs runs instead", tcrt_last_error());
+  } else {
+    /* Contexts say what the GPU lacks. */
+    model->container = part;
+    model->options.device = TCRT_DEVICE_CUDA;
+  }
+  return status;
+}
+
 /* Checks the bytes and finishes `model`, which is closed on failure. */
 static tcrt_status_t finish(tcrt_model_t *model, const void *data, uint64_t size_bytes, tcrt_model_t **result) {
   uint32_t flags = TCRT_PARSE_HASHES | (model->options.verify_weights ? TCRT_PARSE_ALL_HASHES : 0);
   tcrt_status_t status = tcrt_container_parse(data, size_bytes, model->name, flags, &model->container);
   if (status == TCRT_OK)
-    status = choose_part(model, flags);
+    status = choose_usable_part(model, flags);
   if (status == TCRT_OK)
     status = map_weights(model);
   if (status == TCRT_OK)

@@ -72,6 +72,7 @@ private:
     result.threads = options.threads;
     result.isCuda = options.isCuda;
     result.deviceIndex = options.deviceIndex;
+    result.isCpuAllowed = options.isCpuAllowed;
     result.verifyWeights = options.verifyWeights;
     result.profile = options.profile                              ? TCRT_PROFILE_KERNELS
                      : options.isCuda && options.benchmarkSeconds ? TCRT_PROFILE_RUNS
@@ -221,7 +222,7 @@ private:
     session.bindBuffers();
     // Copying this much within the device pushes everything else out of its L2 cache.
     const uint64_t flushBytes = uint64_t(128) << 20;
-    uint8_t *flush = options.isCuda ? static_cast<uint8_t *>(session.deviceBuffer(2 * flushBytes)) : nullptr;
+    uint8_t *flush = session.isOnGpu() ? static_cast<uint8_t *>(session.deviceBuffer(2 * flushBytes)) : nullptr;
     auto flushCache = [&] {
       if (flush)
         check(tcrt_context_device_copy(session.context(), flush, flush + flushBytes, flushBytes,
@@ -239,7 +240,7 @@ private:
       Clock::time_point before = Clock::now();
       check(tcrt_context_run(session.context()));
       times.push_back(microseconds(Clock::now() - before));
-      if (options.isCuda) {
+      if (session.isOnGpu()) {
         tcrt_context_stats_t stats;
         check(tcrt_context_stats(session.context(), &stats));
         deviceTimes.push_back(stats.device_us);
@@ -258,7 +259,7 @@ private:
         deviceTimes.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(deviceTimes[deviceTimes.size() / 2]);
     json["runs"] = times.size();
     const tcrt_graph_stats_t graphs = graphStats();
-    if (options.isCuda)
+    if (session.isOnGpu())
       json["cuda_graphs"] = graphsJson(graphs);
     json["load_us"] = session.loadUs();
     json["peak_rss_bytes"] = uint64_t(usage.ru_maxrss) * 1024;
@@ -273,7 +274,7 @@ private:
                 tcrt_context_variant(session.context()), session.loadUs());
     if (!deviceTimes.empty())
       std::printf("gpu median %.2f us\n", deviceTimes[deviceTimes.size() / 2]);
-    if (options.isCuda)
+    if (session.isOnGpu())
       printGraphs(graphs);
     if (!options.json.empty()) {
       std::string text = json.dump(2) + "\n";

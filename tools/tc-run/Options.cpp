@@ -52,7 +52,9 @@ tc::ToolText tc::run::describeTool() {
   add(functions, "--state-in", "FILE.npz", "give the states that it names these values before the first run");
   add(functions, "--state-out", "FILE.npz", "write all states after the last run");
   add(machine, "--threads", "N", "default: one per usable core; 1 makes no thread");
-  add(machine, "--device", "NAME", "cpu, cuda or cuda:INDEX; default: cpu, or the one that the artifact is for");
+  add(machine, "--device", "NAME",
+      "cpu, cuda or cuda:INDEX; cuda,cpu: a CPU where the GPU cannot be used; default: cpu, or the one that the "
+      "artifact is for");
   for (uint32_t device = 0; tcrt_device_name(device); ++device)
     tool.options.back().choices.push_back(tcrt_device_name(device));
   add(machine, "--cuda-graphs", "WHEN",
@@ -185,15 +187,20 @@ Options tc::run::parseOptions(int argc, char **argv) {
       if (options.threads == 0)
         fail("--threads takes a number from 1 on");
     } else if (name == "--device") {
-      std::string text = value();
+      const std::string given = value();
+      std::string text = given;
+      if (const size_t comma = text.rfind(",cpu"); comma != std::string::npos && comma + 4 == text.size()) {
+        text.resize(comma);
+        options.isCpuAllowed = true;
+      }
       const size_t colon = text.find(':');
       uint32_t device = 0;
       while (tcrt_device_name(device) && text.substr(0, colon) != tcrt_device_name(device))
         ++device;
       options.isCuda = device == TCRT_DEVICE_CUDA;
       options.isDeviceGiven = true;
-      if (!tcrt_device_name(device) || (colon != std::string::npos && !options.isCuda))
-        fail("--device takes cpu, cuda or cuda:INDEX, not \"" + text + "\"");
+      if (!tcrt_device_name(device) || ((colon != std::string::npos || options.isCpuAllowed) && !options.isCuda))
+        fail("--device takes cpu, cuda, cuda:INDEX or one of the last two with ,cpu behind it, not \"" + given + "\"");
       if (colon != std::string::npos)
         options.deviceIndex = int32_t(parseInteger(name, text.substr(colon + 1), 1023));
     } else if (name == "--cuda-graphs") {

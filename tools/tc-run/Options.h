@@ -31,6 +31,7 @@ struct Options {
   bool isDeviceGiven = false;
   bool isCuda = false; ///< where it is not given: the artifact has code for that alone
   int32_t deviceIndex = 0;
+  bool isCpuAllowed = false;        ///< where the GPU cannot be used
   int graphs = TCRT_GRAPHS_DEFAULT; ///< TCRT_GRAPHS_*
   std::string variant;
   std::string function;

@@ -42,6 +42,7 @@ struct SessionOptions {
   uint32_t threads = 0; ///< 0: one per usable core
   bool isCuda = false;
   int32_t deviceIndex = 0;
+  bool isCpuAllowed = false; ///< where the GPU cannot be used
   bool verifyWeights = false;
   int profile = TCRT_PROFILE_OFF;   ///< TCRT_PROFILE_*
   int graphs = TCRT_GRAPHS_DEFAULT; ///< TCRT_GRAPHS_*
@@ -64,6 +65,8 @@ public:
   tcrt_context_t *context() const { return created.get(); }
   const std::vector<tcrt_value_info_t> &inputInfo() const { return inputValues; }
   const std::vector<tcrt_value_info_t> &outputInfo() const { return outputValues; }
+  /// Whether a GPU computes.
+  bool isOnGpu() const { return runsOnGpu; }
   /// Microseconds from the file to a context that is ready to run; complete after firstRun.
   double loadUs() const { return loadTimeUs; }
 
@@ -118,6 +121,7 @@ private:
   std::vector<tcrt_function_t> functions; ///< of customOps; the model reads them
   std::unique_ptr<tcrt_model_t, CloseModel> opened;
   std::unique_ptr<tcrt_context_t, DestroyContext> created;
+  bool runsOnGpu = false;
   double loadTimeUs = 0;
   uint32_t function = 0;
   std::vector<tcrt_value_info_t> inputValues, outputValues;

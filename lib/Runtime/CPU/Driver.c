@@ -12,6 +12,11 @@ static int runs(const tcrt_model_t *model, const tcrt_sig_variant_t *variant) {
   return 1;
 }
 
+static tcrt_status_t is_usable(const tcrt_model_t *model) {
+  (void)model;
+  return TCRT_OK;
+}
+
 static tcrt_status_t variant_open(tcrt_model_t *model, uint32_t variant, tcrt_loaded_variant_t *loaded) {
   (void)variant;
   loaded->weights = model->container.weights;
@@ -61,6 +66,7 @@ static tcrt_status_t run_edge(tcrt_context_t *context) {
 const tcrt_driver_t tcrt_cpu_driver = {
     .device = TCRT_DEVICE_CPU,
     .runs = runs,
+    .is_usable = is_usable,
     .variant_open = variant_open,
     .variant_close = variant_close,
     .context_open = context_open,

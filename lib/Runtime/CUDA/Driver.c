@@ -91,6 +91,12 @@ static const tcrt_section_t *best_section(const tcrt_container_t *container, con
   return best;
 }
 
+static tcrt_status_t no_code(const tcrt_model_t *model, const char *device_name, uint32_t sm) {
+  return tcrt_fail(TCRT_ERROR_MACHINE,
+                   "%s: error: the artifact has no code for this GPU (%s, sm_%u); compile the model with --gpu sm_%u",
+                   model->name, device_name, sm, sm);
+}
+
 static tcrt_status_t load_module(tcrt_model_t *model, const tcrt_sig_variant_t *variant, device_state_t *state,
                                  uint32_t sm, const char *device_name) {
   const tcrt_container_t *container = &model->container;
@@ -99,9 +105,7 @@ static tcrt_status_t load_module(tcrt_model_t *model, const tcrt_sig_variant_t *
   const tcrt_section_t *choices[2] = {best_section(container, variant, TCRT_SECTION_CUBIN, sm),
                                       best_section(container, variant, TCRT_SECTION_PTX, sm)};
   if (!choices[0] && !choices[1])
-    return tcrt_fail(TCRT_ERROR_MACHINE,
-                     "%s: error: the artifact has no code for this GPU (%s, sm_%u); compile the model with --gpu sm_%u",
-                     model->name, device_name, sm, sm);
+    return no_code(model, device_name, sm);
   CUresult error = CUDA_SUCCESS;
   char log[512] = "";
   for (int i = 0; i < 2 && !state->module; ++i) {
@@ -179,34 +183,52 @@ static void variant_close(tcrt_loaded_variant_t *loaded) {
   loaded->driver_state = NULL;
 }
 
-static tcrt_status_t open_device(tcrt_model_t *model, uint32_t variant, tcrt_loaded_variant_t *loaded,
-                                 device_state_t *state) {
-  const tcrt_sig_variant_t record = tcrt_container_variant(&model->container, variant);
+/* The GPU that the model was opened for, its name and its SM version. */
+static tcrt_status_t find_device(const tcrt_model_t *model, const char *variant, CUdevice *device, char *name,
+                                 int name_size, uint32_t *sm) {
   int count = 0, major = 0, minor = 0;
-  char device_name[128] = "";
+  tcrt_cuda_open();
+  if (tcrt_cuda.problem[0])
+    return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: variant \"%s\" needs an NVIDIA GPU, and %s", model->name, variant,
+                     tcrt_cuda.problem);
   CUresult error = tcrt_cuda.has_no_device ? CUDA_ERROR_NO_DEVICE : tcrt_cuda.cuDeviceGetCount(&count);
   if (error != CUDA_SUCCESS || count <= 0)
     return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: variant \"%s\" needs an NVIDIA GPU, and this machine shows none",
-                     model->name, tcrt_model_variant_name(model, variant));
+                     model->name, variant);
   if (model->options.device_index < 0 || model->options.device_index >= count)
     return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: there is no GPU %d; this machine has %d", model->name,
                      model->options.device_index, count);
-  error = tcrt_cuda.cuDeviceGet(&state->device, model->options.device_index);
+  error = tcrt_cuda.cuDeviceGet(device, model->options.device_index);
   if (error == CUDA_SUCCESS)
-    error = tcrt_cuda.cuDeviceGetName(device_name, sizeof device_name, state->device);
+    error = tcrt_cuda.cuDeviceGetName(name, name_size, *device);
   if (error == CUDA_SUCCESS)
-    error = tcrt_cuda.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, state->device);
+    error = tcrt_cuda.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, *device);
   if (error == CUDA_SUCCESS)
-    error = tcrt_cuda.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, state->device);
-  if (error == CUDA_SUCCESS)
-    error = tcrt_cuda.cuDevicePrimaryCtxRetain(&state->context, state->device);
+    error = tcrt_cuda.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, *device);
+  *sm = (uint32_t)(10 * major + minor);
+  return error == CUDA_SUCCESS
+             ? TCRT_OK
+             : tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: GPU %d cannot be used: %s (CUDA error %d)", model->name,
+                         model->options.device_index, tcrt_cuda_error_text(error), error);
+}
+
+static tcrt_status_t open_device(tcrt_model_t *model, uint32_t variant, tcrt_loaded_variant_t *loaded,
+                                 device_state_t *state) {
+  const tcrt_sig_variant_t record = tcrt_container_variant(&model->container, variant);
+  char device_name[128] = "";
+  uint32_t sm = 0;
+  tcrt_status_t status =
+      find_device(model, tcrt_model_variant_name(model, variant), &state->device, device_name, sizeof device_name, &sm);
+  if (status != TCRT_OK)
+    return status;
+  CUresult error = tcrt_cuda.cuDevicePrimaryCtxRetain(&state->context, state->device);
   if (error != CUDA_SUCCESS) {
     state->context = NULL;
     return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: GPU %d cannot be used: %s (CUDA error %d)", model->name,
                      model->options.device_index, tcrt_cuda_error_text(error), error);
   }
   tcrt_cuda.cuCtxPushCurrent(state->context);
-  tcrt_status_t status = load_module(model, &record, state, (uint32_t)(10 * major + minor), device_name);
+  status = load_module(model, &record, state, sm, device_name);
   uint64_t weights_size = record.weights_size;
   if (status == TCRT_OK && weights_size) {
     error = tcrt_cuda.cuMemAlloc(&state->weights, weights_size);
@@ -226,23 +248,30 @@ static tcrt_status_t open_device(tcrt_model_t *model, uint32_t variant, tcrt_loa
 /* Without a GPU that can be asked, variant_open says what is missing. */
 static int runs(const tcrt_model_t *model, const tcrt_sig_variant_t *variant) {
   CUdevice device;
-  int major = 0, minor = 0;
-  if (!variant->arch)
+  char name[128];
+  uint32_t sm;
+  if (!variant->arch || find_device(model, "", &device, name, sizeof name, &sm) != TCRT_OK)
     return 1;
-  tcrt_cuda_open();
-  if (tcrt_cuda.problem[0] || tcrt_cuda.has_no_device ||
-      tcrt_cuda.cuDeviceGet(&device, model->options.device_index) != CUDA_SUCCESS ||
-      tcrt_cuda.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) != CUDA_SUCCESS ||
-      tcrt_cuda.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) != CUDA_SUCCESS)
-    return 1;
-  return rate(variant->arch, 0, (uint32_t)(10 * major + minor)) != 0;
+  return rate(variant->arch, 0, sm) != 0;
+}
+
+static tcrt_status_t is_usable(const tcrt_model_t *model) {
+  const tcrt_container_t *container = &model->container;
+  CUdevice device;
+  char name[128] = "";
+  uint32_t sm = 0;
+  tcrt_status_t status = find_device(model, tcrt_device_name(TCRT_DEVICE_CUDA), &device, name, sizeof name, &sm);
+  for (uint32_t i = 0; status == TCRT_OK && i < container->signature->variant_count; ++i) {
+    const tcrt_sig_variant_t variant = tcrt_container_variant(container, i);
+    if (variant.device == TCRT_DEVICE_CUDA && (!variant.arch || rate(variant.arch, 0, sm)) &&
+        (!variant.device_kernel_count || best_section(container, &variant, TCRT_SECTION_CUBIN, sm) ||
+         best_section(container, &variant, TCRT_SECTION_PTX, sm)))
+      return TCRT_OK;
+  }
+  return status == TCRT_OK ? no_code(model, name, sm) : status;
 }
 
 static tcrt_status_t variant_open(tcrt_model_t *model, uint32_t variant, tcrt_loaded_variant_t *loaded) {
-  tcrt_cuda_open();
-  if (tcrt_cuda.problem[0])
-    return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: variant \"%s\" needs an NVIDIA GPU, and %s", model->name,
-                     tcrt_model_variant_name(model, variant), tcrt_cuda.problem);
   device_state_t *state = calloc(1, sizeof *state);
   if (!state)
     return tcrt_fail(TCRT_ERROR_MACHINE, "%s: error: no memory left for device code", model->name);
@@ -544,6 +573,7 @@ static tcrt_status_t finish(tcrt_context_t *context) {
 const tcrt_driver_t tcrt_cuda_driver = {
     .device = TCRT_DEVICE_CUDA,
     .runs = runs,
+    .is_usable = is_usable,
     .variant_open = variant_open,
     .variant_close = variant_close,
     .context_open = context_open,

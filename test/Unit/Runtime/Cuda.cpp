@@ -628,6 +628,62 @@ TEST_CASE("a GPU without code of its own takes PTX") {
   CHECK(says("the artifact has no code for this GPU (Fake GPU, sm_61); compile the model with --gpu sm_61"));
 }
 
+TEST_CASE("a CPU serves where the caller allows it and the GPU cannot be used") {
+  struct Case {
+    bool isAllowed, hasCpu, fails;
+    int sm;
+    uint32_t device;
+    const char *warning;
+  };
+  for (const Case &c :
+       {Case{true, true, false, 90, TCRT_DEVICE_CUDA, ""},
+        {true, true, false, 61, TCRT_DEVICE_CPU,
+         "m.bin: error: the artifact has no code for this GPU (Fake GPU, sm_61); compile the model with "
+         "--gpu sm_61; code for CPUs runs instead"},
+        {true, true, true, 90, TCRT_DEVICE_CPU,
+         "m.bin: error: variant \"cuda\" needs an NVIDIA GPU, and this machine shows none; code for "
+         "CPUs runs instead"},
+        {true, false, false, 61, TCRT_DEVICE_CUDA, ""},
+        {false, true, false, 61, TCRT_DEVICE_CUDA, ""}}) {
+    fake::reset();
+    fake::setVersion(c.sm);
+    if (c.fails)
+      fake::fail("cuDeviceGetCount", 1, 100);
+    artifact::ArtifactSpec spec = c.hasCpu ? basicSpec() : chainSpec();
+    if (c.hasCpu)
+      spec.others.push_back(chainSpec());
+    llvm::Expected<std::string> bytes = artifact::writeArtifactToMemory(spec);
+    if (!bytes)
+      FAIL(llvm::toString(bytes.takeError()));
+    std::string log;
+    tcrt_model_options_t options = {};
+    options.size = sizeof options;
+    options.device = TCRT_DEVICE_CUDA;
+    options.cpu_instead = c.isAllowed;
+    options.log = [](void *user, int level, const char *message) {
+      if (level == TCRT_LOG_WARNING)
+        *static_cast<std::string *>(user) += message;
+    };
+    options.log_user = &log;
+    tcrt_model_t *model;
+    REQUIRE(tcrt_model_open_memory(bytes->data(), bytes->size(), "m.bin", &options, &model) == TCRT_OK);
+    tcrt_variant_info_t variant;
+    REQUIRE(tcrt_model_variant(model, 0, &variant) == TCRT_OK);
+    CHECK(variant.device == c.device);
+    CHECK(log == c.warning);
+    const tcrt_context_options_t contextOptions = withGraphs(TCRT_GRAPHS_DEFAULT);
+    tcrt_context_t *context;
+    const bool runs = c.sm == 90 || c.device == TCRT_DEVICE_CPU;
+    CHECK(tcrt_context_create(model, &contextOptions, &context) == (runs ? TCRT_OK : TCRT_ERROR_MACHINE));
+    if (!runs)
+      CHECK(says("the artifact has no code for this GPU (Fake GPU, sm_61)"));
+    tcrt_context_destroy(context);
+    tcrt_model_close(model);
+    CHECK(fake::live() == "");
+  }
+  fake::reset();
+}
+
 TEST_CASE("a lost GPU is said, by every call from then on") {
   Model model(chainSpec());
   {
