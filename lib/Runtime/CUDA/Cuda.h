@@ -182,9 +182,11 @@ tcrt_cuda_graphs_t *tcrt_cuda_graphs_create(int mode);
 void tcrt_cuda_graphs_destroy(tcrt_cuda_graphs_t *graphs);
 /* Keeps a launch with a copy of its parameters. False: it cannot; flush, and launch it. */
 int tcrt_cuda_graphs_keep(tcrt_cuda_graphs_t *graphs, const tcrt_cuda_launch_t *launch, const void *parameters);
-/* Enqueues what was kept, in order, by a graph or one by one. On failure *failed is the launch that the driver did not
- * take; those after it are dropped. */
-CUresult tcrt_cuda_graphs_flush(tcrt_cuda_graphs_t *graphs, CUstream stream, tcrt_cuda_launch_t *failed);
+/* Enqueues what was kept, in order, by a graph or one by one, and before it `start`, if it is not NULL. On failure
+ * *failed is the launch that the driver did not take; those after it are dropped. */
+CUresult tcrt_cuda_graphs_flush(tcrt_cuda_graphs_t *graphs, CUstream stream, CUevent start, tcrt_cuda_launch_t *failed);
+/* Whether nothing is kept. */
+int tcrt_cuda_graphs_is_empty(const tcrt_cuda_graphs_t *graphs);
 /* Frees the graphs that were made, for their memory; waits for the stream. False: there were none. */
 int tcrt_cuda_graphs_trim(tcrt_cuda_graphs_t *graphs, CUstream stream);
 /* Why a graph could not be made since the last call, or NULL. */

@@ -44,6 +44,7 @@ typedef struct stream_state_t {
   uint64_t plain_launches;    /* at once */
   CUresult allocate_error;    /* of the last allocation that failed */
   CUevent start, end;
+  int has_started;          /* or need not: `start` is recorded before the first work of a run, not before the host's */
   timed_launch_t *launches; /* of this run; events are kept for the next */
   uint32_t launch_count, launch_capacity;
 } stream_state_t;
@@ -334,6 +335,7 @@ static tcrt_status_t context_open(tcrt_context_t *context) {
   }
   state->stream = context->stream;
   state->owns_stream = !state->stream;
+  state->has_started = 1;
   push(context);
   CUresult error = CUDA_SUCCESS;
   if (state->owns_stream)
@@ -372,13 +374,22 @@ static tcrt_status_t launch_failed(const tcrt_context_t *context, const tcrt_cud
   return tcrt_cuda_fail(context->model->name, what, error);
 }
 
+/* Something is enqueued next. */
+static void start(stream_state_t *state) {
+  if (!state->has_started)
+    tcrt_cuda.cuEventRecord(state->start, state->stream);
+  state->has_started = 1;
+}
+
 /* Enqueues the launches that were kept. The CUDA context is current. */
 static tcrt_status_t flush(tcrt_context_t *context) {
   stream_state_t *state = stream_of(context);
-  if (!state->graphs)
+  if (!state->graphs || tcrt_cuda_graphs_is_empty(state->graphs))
     return TCRT_OK;
   tcrt_cuda_launch_t failed;
-  CUresult error = tcrt_cuda_graphs_flush(state->graphs, state->stream, &failed);
+  CUresult error =
+      tcrt_cuda_graphs_flush(state->graphs, state->stream, state->has_started ? NULL : state->start, &failed);
+  state->has_started = 1;
   const char *problem = tcrt_cuda_graphs_problem(state->graphs);
   if (problem && !state->has_said) {
     state->has_said = 1;
@@ -437,6 +448,8 @@ static tcrt_status_t copy(tcrt_context_t *context, void *dst, const void *src, u
   push(context);
   tcrt_status_t status = flush(context);
   if (status == TCRT_OK)
+    start(stream_of(context));
+  if (status == TCRT_OK)
     error = direction == TCRT_COPY_HOST_TO_DEVICE ? tcrt_cuda.cuMemcpyHtoDAsync(device_dst, src, bytes, stream)
             : direction == TCRT_COPY_DEVICE_TO_HOST
                 ? tcrt_cuda.cuMemcpyDtoHAsync(dst, device_src, bytes, stream)
@@ -451,6 +464,8 @@ static tcrt_status_t clear(tcrt_context_t *context, void *data, uint64_t bytes) 
   CUresult error = CUDA_SUCCESS;
   push(context);
   tcrt_status_t status = flush(context);
+  if (status == TCRT_OK)
+    start(stream_of(context));
   if (status == TCRT_OK)
     error = tcrt_cuda.cuMemsetD8Async((CUdeviceptr)(uintptr_t)data, 0, bytes, stream_of(context)->stream);
   pop(context);
@@ -514,6 +529,7 @@ static tcrt_status_t launch(tcrt_context_t *context, const tcrt_device_launch_t 
   }
   CUresult error = CUDA_SUCCESS;
   if (status == TCRT_OK) {
+    start(state);
     timed_launch_t *timed = context->profile ? next_timed_launch(state, launch->id) : NULL;
     if (timed)
       tcrt_cuda.cuEventRecord(timed->start, state->stream);
@@ -533,8 +549,7 @@ static tcrt_status_t run_begin(tcrt_context_t *context) {
     return tcrt_cuda_fail(context->model->name, "the start of the run", error);
   state->is_current = 1;
   state->launch_count = 0;
-  if (context->times_runs)
-    tcrt_cuda.cuEventRecord(state->start, state->stream);
+  state->has_started = !context->times_runs;
   return TCRT_OK;
 }
 
@@ -542,6 +557,7 @@ static tcrt_status_t run_end(tcrt_context_t *context) {
   stream_state_t *state = stream_of(context);
   CUcontext previous;
   tcrt_status_t status = flush(context);
+  start(state);
   if (context->times_runs)
     tcrt_cuda.cuEventRecord(state->end, state->stream);
   state->is_current = 0;

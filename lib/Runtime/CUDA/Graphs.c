@@ -30,6 +30,8 @@
 /* A graph that was not used by as many lists may make room for another. */
 #define LONG_UNUSED 256u
 
+_Static_assert(sizeof(tcrt_cuda_launch_t) == sizeof(CUfunction) + 12 * 4 + 8, "launches are compared byte by byte");
+
 typedef struct list_t {
   tcrt_cuda_launch_t *launches;
   uint32_t count, capacity;
@@ -349,12 +351,14 @@ static CUresult update(tcrt_cuda_graphs_t *graphs, graph_t *graph) {
 }
 
 /* False: the list is to be launched one by one. */
-static int launch_graph(tcrt_cuda_graphs_t *graphs, uint32_t place, CUstream stream) {
+static int launch_graph(tcrt_cuda_graphs_t *graphs, uint32_t place, CUstream stream, CUevent start) {
   graph_t *graph = graphs->graphs[place];
   const char *step = "new parameters of a graph";
   CUresult error = update(graphs, graph);
   if (error == CUDA_SUCCESS) {
     step = "the launch of a graph";
+    if (start)
+      tcrt_cuda.cuEventRecord(start, stream);
     error = tcrt_cuda.cuGraphLaunch(graph->exec, stream);
   }
   if (error != CUDA_SUCCESS) {
@@ -394,18 +398,24 @@ CUresult tcrt_cuda_launch(const tcrt_cuda_launch_t *launch, const void *paramete
   return tcrt_cuda.cuLaunchKernelEx(&config, launch->function, addresses, extra);
 }
 
-CUresult tcrt_cuda_graphs_flush(tcrt_cuda_graphs_t *graphs, CUstream stream, tcrt_cuda_launch_t *failed) {
+int tcrt_cuda_graphs_is_empty(const tcrt_cuda_graphs_t *graphs) { return graphs->list.count == 0; }
+
+CUresult tcrt_cuda_graphs_flush(tcrt_cuda_graphs_t *graphs, CUstream stream, CUevent start,
+                                tcrt_cuda_launch_t *failed) {
   list_t *list = &graphs->list;
   if (!list->count)
     return CUDA_SUCCESS;
   ++graphs->now;
   CUresult error = CUDA_SUCCESS;
   uint32_t place = find_graph(graphs, stream);
-  if (place == MOST_GRAPHS || !launch_graph(graphs, place, stream))
+  if (place == MOST_GRAPHS || !launch_graph(graphs, place, stream, start)) {
+    if (start)
+      tcrt_cuda.cuEventRecord(start, stream);
     for (uint32_t i = 0; error == CUDA_SUCCESS && i < list->count; ++i) {
       *failed = list->launches[i];
       error = tcrt_cuda_launch(failed, list->parameters + failed->parameters_at, NULL, stream);
     }
+  }
   list->count = 0;
   list->size = 0;
   return error;

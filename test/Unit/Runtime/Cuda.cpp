@@ -300,6 +300,23 @@ TEST_CASE("a profile of kernels launches them alone, one of runs does not") {
     CHECK(stats.device_us > 0);
     CHECK(entry.launches == (profile == TCRT_PROFILE_KERNELS ? 8 : 0));
     CHECK(context.stats().launched == (profile == TCRT_PROFILE_KERNELS ? 0 : 2));
+    if (profile == TCRT_PROFILE_KERNELS)
+      continue;
+    // What the host does before its first launch is no time of the GPU.
+    Buffer x(context, 4000), y(context, 4000);
+    x.write(std::vector<float>(1000, 1));
+    tcrt_tensor_t in = Context::describe(x.data, 1000, TCRT_DEVICE_CUDA),
+                  out = Context::describe(y.data, 1000, TCRT_DEVICE_CUDA);
+    REQUIRE(tcrt_context_set_input(context, 0, &in) == TCRT_OK);
+    REQUIRE(tcrt_context_set_output(context, 0, &out) == TCRT_OK);
+    fake::reset();
+    REQUIRE(tcrt_context_run(context) == TCRT_OK);
+    std::vector<std::string> calls = fake::calls();
+    for (std::string &call : calls)
+      call = call.substr(0, call.find(' '));
+    const std::string update = "cuGraphExecKernelNodeSetParams_v2";
+    CHECK(calls == std::vector<std::string>{update, update, "cuEventRecord", "cuGraphLaunch", "cuEventRecord",
+                                            "cuStreamSynchronize"});
   }
 }
 
