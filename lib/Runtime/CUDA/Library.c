@@ -63,9 +63,9 @@ const tcrt_cuda_t *tcrt_cuda_open(void) {
 
 /* Errors after which the driver answers every call of the process with the same: those of kernels (700 an illegal
  * address, 702 a timeout, 710 an assertion, 714 to 719 illegal stacks, instructions, addresses and launches) and of the
- * hardware (46 the device is gone, 214 and 220 errors of memory and links, 226 an error that was contained). */
+ * hardware (214 and 220 errors of memory and links, 226 an error that was contained). */
 static int is_lost(CUresult error) {
-  return error == 46 || error == 214 || error == 220 || error == 226 || error == 700 || error == 702 || error == 710 ||
+  return error == 214 || error == 220 || error == 226 || error == 700 || error == 702 || error == 710 ||
          (error >= 714 && error <= 719);
 }
 
