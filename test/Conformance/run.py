@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compile every backend test case of the `onnx` package with tc-compile, run it with tc-run and compare by the package's own rule.
 
-usage: run.py BIN [--way static|dynamic|constant]... [--filter RE] [--jobs N] [--third K] [--work FOLDER] [--again] [--prune] [--summary FILE]
+usage: run.py BIN [--way static|dynamic|constant]... [--target cpu|cuda] [--filter RE] [--jobs N] [--third K] [--work FOLDER] [--again] [--prune]
+              [--summary FILE]
 
 BIN is the folder of tc-compile and tc-run. Ways: the model as it is (static); all sizes unknown but the lengths that fix a rank (dynamic);
 all inputs constant, where no kernel may be left (constant). Results are kept in FOLDER (default BIN/../conformance) and repeated only when
 the tools, the case or these scripts changed. --third K takes every third case, from K modulo 3 on, in the ways other than static;
-with "commit" as K another third for each commit.
+with "commit" as K another third for each commit. --target cuda compiles for GPUs and runs on one: results are then kept apart.
 
 expected_failures.txt lists what does not pass yet, with reasons; a case that passes all the same is a failure, so that the list stays true.
 Where the reason begins with "wrong in ONNX", the case is evaluated by onnx's ReferenceEvaluator in float64, which must fail it, too. Exit
@@ -32,7 +33,8 @@ import numpy as np
 import onnx
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-CPU = "x86-64-v3"  # one variant: the zoo and the lit tests cover the others
+# Options of tc-compile and tc-run. One CPU variant: the zoo and the lit tests cover the others.
+DEVICE = {"cpu": (["--cpu", "x86-64-v3"], []), "cuda": (["--target", "cuda"], ["--device", "cuda"])}
 TIMEOUT = 60
 # Operators whose values are a stream that ONNX leaves open: dtype and shape are compared, and two runs with each other.
 # So are the values of Dropout in training, where the package expects NumPy's stream. Their distribution: test/Integration/operators.py.
@@ -142,7 +144,7 @@ def run_sets(options, folder, scratch, model, meta, way, only_shape):
         runs = []
         for _ in range(2 if only_shape else 1):
             shutil.rmtree(out, ignore_errors=True)
-            call(os.path.join(options.bin, "tc-run"), artifact, *inputs, "--output-dir", out, "--threads", "1")
+            call(os.path.join(options.bin, "tc-run"), artifact, *inputs, "--output-dir", out, "--threads", "1", *DEVICE[options.target][1])
             runs.append(values_in(out, "output"))
         if runs[0] != runs[-1]:
             raise Failed("two runs of a random operator with the same seed differ")
@@ -168,8 +170,8 @@ def run_case(options, name, way):
         onnx.save(model, path)
         explain = os.path.join(scratch, "explain.json")
         flags = [f"--explain={explain}"] if way == "constant" else []
-        result["seconds"] = call(os.path.join(options.bin, "tc-compile"), path, "-o", os.path.join(scratch, "m.bin"), "--cpu", CPU,
-                                 "--jobs", "1", *flags)  # fmt: skip
+        result["seconds"] = call(os.path.join(options.bin, "tc-compile"), path, "-o", os.path.join(scratch, "m.bin"), "--jobs", "1",
+                                 *DEVICE[options.target][0], *flags)  # fmt: skip
         is_random = name in RANDOM_CASES or any(op in RANDOM for op in result["ops"])
         run_sets(options, folder, scratch, model, meta, way, is_random)
         if flags and not is_random:
@@ -192,6 +194,15 @@ def run_one(job):
         return name, way, run_case(options, name, way)
     except Exception as error:  # a defect of these scripts is no result of the case, but must not end the run
         return name, way, {"status": "failed", "reason": f"run.py: {type(error).__name__}: {error}", "ops": []}
+
+
+def start_worker(counter, gpus):
+    """A process of the pool. Contexts of a GPU are made one after another: each takes another one, if there are several."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with counter.get_lock():
+        counter.value += 1
+        if gpus > 1:
+            os.environ["CUDA_VISIBLE_DEVICES"] = str(counter.value % gpus)
 
 
 def digest(paths):
@@ -298,6 +309,8 @@ def parse_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bin")
     parser.add_argument("--way", nargs="+", action="extend", choices=cases.WAYS)
+    parser.add_argument("--target", choices=DEVICE, default="cpu")
+    parser.add_argument("--gpus", type=int, default=1, help="how many GPUs the runs are dealt to")
     parser.add_argument("--filter", help="regular expression that a case's <kind>/<name> must contain")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--third", type=third, help="a number, or commit: only every third case in the ways dynamic and constant")
@@ -308,7 +321,7 @@ def parse_options():
     parser.add_argument("--expect", default=os.path.join(HERE, "expected_failures.txt"), help="list of expected failures")
     options = parser.parse_args()
     options.bin = os.path.abspath(options.bin)
-    options.work = os.path.abspath(options.work or os.path.join(options.bin, "..", "conformance"))
+    options.work = os.path.abspath(options.work or os.path.join(options.bin, "..", "conformance" if options.target == "cpu" else "conformance-" + options.target))
     options.way = options.way or ["static"]
     return options
 
@@ -327,7 +340,7 @@ def main():
     store = Store(options)
     results = {(name, way): store.get(name, way) for _, name, way in jobs}
     todo = [job for job in jobs if options.again or results[job[1], job[2]] is None]
-    with multiprocessing.Pool(options.jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
+    with multiprocessing.Pool(options.jobs, initializer=start_worker, initargs=(multiprocessing.Value("i", 0), options.gpus)) as pool:
         for done, (name, way, result) in enumerate(pool.imap_unordered(run_one, todo, chunksize=4), 1):
             results[name, way] = result
             store.put(name, way, result)

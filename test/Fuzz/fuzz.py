@@ -4,7 +4,7 @@
 evaluator in float64 (opinion.py).
 
 usage: fuzz.py BIN --graphs FOLDER
-       fuzz.py BIN [--count N] [--seconds S] [--seed S] [--jobs J] [--batch B] [--keep FOLDER] [--report FILE] [--only SEED]
+       fuzz.py BIN [--count N] [--seconds S] [--seed S] [--jobs J] [--batch B] [--target T]... [--keep FOLDER] [--report FILE] [--only SEED]
 
 Graph k of a run has the seed SEED + k and is the same in every run. Graphs share a model, --batch of them at a time, as starting a compiler
 costs more than compiling a small graph; a batch that fails is taken apart. A graph that fails is made smaller while it still fails,
@@ -41,7 +41,6 @@ import onnx
 from opinion import Value
 
 TIMEOUT = 60
-TARGETS = ["cpu", "reference"]
 
 
 class Outcome:
@@ -57,6 +56,8 @@ class Outcome:
 
 def flags_of(target, cpu):
     """The reference target is compiled for one CPU, too: by default it is for two."""
+    if target == "cuda":
+        return ["--target", "cuda"]
     return ["--target", "reference", "--cpu", "x86-64-v3"] if target == "reference" else ["--cpu", cpu]
 
 
@@ -264,7 +265,7 @@ def fuzz_batch(job):
     scratch = tempfile.mkdtemp(prefix="tc-fuzz-")
     session = Session(options.bin, scratch)
     try:
-        for target in TARGETS:
+        for target in options.target:
             began = time.perf_counter()
             for prefix, outcome in session.try_graphs(graphs, opset, target, cpu, threads).items():
                 detail = outcome.detail
@@ -331,16 +332,17 @@ class Report:
 
     def __init__(self, options):
         self.path = options.report
+        self.targets = set(options.target)
         tool = os.path.join(options.bin, "tc-compile")
         files = sorted(os.path.join(os.path.dirname(os.path.abspath(__file__)), f) for f in os.listdir(os.path.dirname(os.path.abspath(__file__))) if f.endswith(".py"))
-        self.data = {"tools": digest([tool, os.path.join(options.bin, "tc-run")]), "generator": digest(files), "seed": options.seed, "batch": options.batch,
+        self.data = {"tools": digest([tool, os.path.join(options.bin, "tc-run")]), "generator": digest(files), "seed": options.seed, "batch": options.batch, "targets": options.target,
                      "onnx": onnx.__version__, "batches": [], "seconds": 0.0, "stages": {}, "graphs": 0, "clean": 0, "outcomes": {}, "operators": {},
                      "refused": {}, "unevaluated": {}, "invalid": {}, "failures": []}  # fmt: skip
         self.earlier = 0.0
         if self.path and os.path.exists(self.path):
             with open(self.path) as f:
                 data = json.load(f)
-            if all(data.get(k) == self.data[k] for k in ("tools", "generator", "seed", "batch", "onnx")):
+            if all(data.get(k) == self.data[k] for k in ("tools", "generator", "seed", "batch", "targets", "onnx")):
                 self.data, self.earlier = data, data["seconds"]
         self.done = set(self.data["batches"])
 
@@ -361,7 +363,7 @@ class Report:
                 print(f"seed {seed} {target} {kind}: {detail[:400]}", flush=True)
             elif kind == "clean":
                 clean[seed].add(target)
-        data["clean"] += sum(targets == set(TARGETS) for targets in clean.values())
+        data["clean"] += sum(targets == self.targets for targets in clean.values())
         data["seconds"] = round(self.earlier + seconds, 1)
         if self.path:
             with open(self.path + ".new", "w") as f:
@@ -405,6 +407,7 @@ def main():
     parser.add_argument("--only", type=int, help="the batch of this seed only")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--batch", type=int, default=20)
+    parser.add_argument("--target", nargs="+", choices=["cpu", "reference", "cuda"], default=["cpu", "reference"])
     parser.add_argument("--graphs", help="instead: check the graphs of the text files in this folder")
     parser.add_argument("--keep", help="folder of reproducers")
     parser.add_argument("--report", help="file for the outcome, as JSON")

@@ -72,12 +72,25 @@ SUITE = {
 KW = {"bert": dict(names=["input_ids", "attention_mask"], kw={"return_dict": False})}
 
 
+@torch.no_grad()
+def calibrate(m, xs):
+    """Batch norms of random networks get the statistics of the inputs, so that activations stay in the range of f16."""
+    norms = [x for x in m.modules() if isinstance(x, nn.modules.batchnorm._BatchNorm)]
+    if not norms: return
+    for x in norms: x.train(); x.momentum = 1.0
+    m(*xs)
+    m.eval()
+
+
 def make(name):
     """(module in eval mode, positional inputs, export keywords), seeded."""
     mk, ins, dt = SUITE[name]
     torch.manual_seed(0)
-    m = mk().eval().to(dt)
-    xs = [x.to(dt) if x.is_floating_point() else x for x in ins()]
+    m = mk().eval()
+    xs = ins()
+    calibrate(m, xs)
+    m = m.to(dt)
+    xs = [x.to(dt) if x.is_floating_point() else x for x in xs]
     kw = dict(KW["bert"]) if name.startswith("bert") else {}
     if os.environ.get("FORMATS"): kw["formats"] = os.environ["FORMATS"].split(",")
     return m, xs, kw
